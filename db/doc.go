@@ -12,6 +12,7 @@
 //	tickets of Open Match      ticket*.go, assignment*.go, backfill*.go, cycle*.go; pool_query.go: which tickets a pool of a profile has
 //	the way into the queue     queue*.go, of requests, sessions and rooms; queue.go has the calls from top to bottom
 //	tickets of players         player_ticket*.go
+//	latencies                  latency.go: where clients measure, and what is known of players; queue_latency.go
 //	matches of profiles        match*.go, loop*.go (which worker decides), profile*.go, history.go, replay.go, explain.go
 //	the realtime lobby         lobby*.go, realtime*.go; its rules are in lobby/
 //	Rivalis processes          agent*.go, command*.go, room*.go, roster.go, replica.go

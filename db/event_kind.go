@@ -22,6 +22,7 @@ var EventKinds = []string{
 	"players.stored", "players.forgotten",
 	"app_version.applied", "app_version.deleted",
 	"pool.applied", "pool.scaled", "pool.paused", "pool.resumed",
+	"region.beacon_set",
 	"pools.limited",
 	"pool.rolled", "pool.deleted",
 	"deployment.wanted", "deployment.failed", "deployment.stopped", "deployment.fell_back", "deployment.refused",

@@ -48,6 +48,3 @@ type LobbyRow struct {
 	Entries   []lobby.Entry  // sent after it, in order
 	Members   []lobby.Member // joined, after the row; nil where only the log is read
 }
-
-// LobbyTypes returns the types of rooms of the configuration; nil: only those of matches.
-func (s *Store) LobbyTypes() *lobby.Types { return s.cfg.Rooms }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -83,9 +82,8 @@ func (l *lobbies) project() {
 	l.exec("INSERT INTO projects (id, name, region) VALUES ('p', 'arena', 'eu')")
 }
 
-func (l *lobbies) moderate(act lobby.Action, kind string) error {
-	return l.ModerateLobby(l.t.Context(), db.LobbyModeration{Project: "p", Room: "lobby:1", Act: act, Kind: kind, Actor: "operator:ivy",
-		Detail: map[string]any{"player": "b"}})
+func (l *lobbies) asIvy() db.RoomAct {
+	return l.As("operator:ivy").Because("insults").InRoom("p", "lobby:1")
 }
 
 // A ban is a row with the room, and an event names who decided it, in the same transaction.
@@ -96,7 +94,7 @@ func TestARoomIsModeratedFromOutside(t *testing.T) {
 	l.session("a", "b")
 	made := l.act(l.Store, l.joining("a", "lobby:1", "lobby"))
 	l.act(l.Store, l.joining("b", "lobby:1", "lobby"))
-	require.NoError(t, l.moderate(l.types.Punish(lobby.Sanction{Player: "b", IsBan: true, Reason: "insults"}, l.Now()), "lobby.player_banned"))
+	require.NoError(t, l.asIvy().Ban(t.Context(), "b", 0))
 	require.Equal(t, "operator:ivy|b|lobby:1|p", one[string](l.bundle, `SELECT concat_ws('|', actor, detail ->> 'player', detail ->> 'room', detail ->> 'project')
 		FROM events WHERE kind = 'lobby.player_banned'`))
 	rows := l.log(made.Lobby, 2)
@@ -105,15 +103,16 @@ func TestARoomIsModeratedFromOutside(t *testing.T) {
 	require.ErrorIs(t, err, lobby.ErrBanned)
 	d, err := l.LobbyDetails(t.Context(), "p", "lobby:1")
 	require.NoError(t, err)
-	require.Equal(t, []lobby.Sanction{{Player: "b", IsBan: true, Reason: "insults"}}, d.Sanctions)
-	require.Equal(t, []lobby.Member{{Session: "a", Player: "a", Order: 1}}, d.Members)
+	require.Equal(t, []db.LobbySanction{{Player: "b", Reason: "insults"}}, d.Banned)
+	require.Equal(t, []db.LobbyMember{{Session: "a", Player: "a"}}, d.Members)
 
 	events := one[int](l.bundle, "SELECT count(*) FROM events")
-	require.ErrorIs(t, l.moderate(l.types.Expel("nobody", "kicked"), "lobby.player_kicked"), lobby.ErrNotMember)
+	requireKind(t, fault.NotFound, "player_not_in_room", l.asIvy().Kick(t.Context(), "nobody"))
 	require.Equal(t, events, one[int](l.bundle, "SELECT count(*) FROM events"), "what has no effect has no event")
-	require.NoError(t, l.moderate(l.types.Close(), "lobby.closed"))
+	require.NoError(t, l.As("").InRoom("p", "lobby:1").Close(t.Context()))
+	require.Contains(t, one[string](l.bundle, "SELECT actor FROM events WHERE kind = 'lobby.closed'"), "sql:", "the login, where nobody is named")
 	require.Zero(t, one[int](l.bundle, "SELECT count(*) FROM lobbies"))
-	requireKind(t, fault.NotFound, "lobby_unknown", l.moderate(l.types.Close(), "lobby.closed"))
+	requireKind(t, fault.NotFound, "lobby_unknown", l.asIvy().Close(t.Context()))
 	l.act(l.Store, l.joining("b", "lobby:1", "lobby")) // another room, in which nobody is banned
 }
 
@@ -138,7 +137,7 @@ func TestModerationRacesWithMembers(t *testing.T) {
 		}
 		joins <- err
 	}()
-	require.NoError(t, l.moderate(l.types.Punish(lobby.Sanction{Player: "b", IsBan: true}, time.Time{}), "lobby.player_banned"))
+	require.NoError(t, l.asIvy().Ban(t.Context(), "b", 0))
 	if err := <-joins; err != nil {
 		require.True(t, errors.Is(err, lobby.ErrBanned) || errors.Is(err, lobby.ErrNotMember), "%v", err)
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
@@ -15,26 +12,88 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// LobbyModeration is what a backend or an operator does in a room of the realtime lobby.
-type LobbyModeration struct {
-	Project, Room string
-	Act           lobby.Action
-	Kind          string         // of the event, one of those that begin with "lobby."
-	Actor         string         // of the event
-	Detail        map[string]any // of the event, beside project and room
+// RoomAct changes a room of the realtime lobby in the name of a person or of a backend, which need not be in it. Each
+// change writes an event in the same transaction, with the actor and the reason of the Act. The calls need the
+// director's own role in the database, and a store that knows the room's type. It is safe for concurrent use.
+//
+// All calls return these errors: NotFound, "lobby_unknown", without the project or the room; Conflict, "room_refuses",
+// and "room_type_unknown" where the store does not know the type of the room; Unavailable.
+type RoomAct struct {
+	operator      Act
+	project, room string
 }
 
-// ModerateLobby acts in a room in the name of nobody who is in it, and records an event in the same transaction. Errors:
-// NotFound, "lobby_unknown", without the project or the room; those of the action, see [lobby.Error]; Unavailable.
-func (s *Store) ModerateLobby(ctx context.Context, m LobbyModeration) error {
-	region, err := s.ProjectRegion(ctx, m.Project)
-	switch {
-	case fault.Is(err, fault.NotFound) || err == nil && !lobby.ValidID(m.Room):
-		return lobbyUnknown()
-	case err != nil:
+// InRoom returns what a person may change in a room of the realtime lobby.
+func (a Act) InRoom(project, room string) RoomAct { return RoomAct{a, project, room} }
+
+// Kick takes a player out of the room, and ends its invitations. It may join again. Errors: NotFound,
+// "player_not_in_room".
+func (r RoomAct) Kick(ctx context.Context, player string) error {
+	return r.moderate(ctx, "lobby.player_kicked", r.types().Expel(player, "kicked"), map[string]any{"player": player})
+}
+
+// Ban takes a player out of the room and keeps it out for a time; 0: while the room lives.
+func (r RoomAct) Ban(ctx context.Context, player string, lasts time.Duration) error {
+	return r.punish(ctx, "lobby.player_banned", lobby.Sanction{Player: player, IsBan: true}, lasts)
+}
+
+// Mute makes the room refuse what a player says for a time; 0: while the room lives.
+func (r RoomAct) Mute(ctx context.Context, player string, lasts time.Duration) error {
+	return r.punish(ctx, "lobby.player_muted", lobby.Sanction{Player: player, IsMute: true}, lasts)
+}
+
+func (r RoomAct) punish(ctx context.Context, kind string, s lobby.Sanction, lasts time.Duration) error {
+	facts, now := map[string]any{"player": s.Player}, r.operator.store.Now()
+	if lasts > 0 {
+		s.EndsAt, facts["seconds"] = now.Add(lasts).UTC(), int(lasts.Seconds())
+	}
+	s.Reason = r.operator.reason
+	return r.moderate(ctx, kind, r.types().Punish(s, now), facts)
+}
+
+// Pardon ends the ban and the mute of a player. It changes nothing where there is none.
+func (r RoomAct) Pardon(ctx context.Context, player string) error {
+	return r.moderate(ctx, "lobby.player_pardoned", r.types().Pardon(player), map[string]any{"player": player})
+}
+
+// Change changes the room, whoever owns it.
+func (r RoomAct) Change(ctx context.Context, c lobby.Change) error {
+	facts := map[string]any{}
+	if c.Metadata != nil {
+		facts["metadata"] = c.Metadata
+	}
+	addFact(facts, "private", c.IsPrivate)
+	addFact(facts, "locked", c.IsLocked)
+	addFact(facts, "max_members", c.MaxMembers)
+	return r.moderate(ctx, "lobby.changed", r.types().Reconfigure(c), facts)
+}
+
+func addFact[T any](facts map[string]any, name string, value *T) {
+	if value != nil {
+		facts[name] = *value
+	}
+}
+
+// Close ends the room: its members leave it, and the queue. Whoever joins its id next makes a new room.
+func (r RoomAct) Close(ctx context.Context) error {
+	return r.moderate(ctx, "lobby.closed", r.types().Close(), map[string]any{})
+}
+
+// Announce sends the members a message, which comes from the room itself. The event has its type, and not its data.
+func (r RoomAct) Announce(ctx context.Context, kind string, data json.RawMessage) error {
+	return r.moderate(ctx, "lobby.messaged", r.types().Announce(kind, data), map[string]any{"type": kind})
+}
+
+func (r RoomAct) types() *lobby.Types { return r.operator.store.cfg.Rooms }
+
+// moderate acts in the room in the name of nobody who is in it.
+func (r RoomAct) moderate(ctx context.Context, kind string, act lobby.Action, facts map[string]any) error {
+	s := r.operator.store
+	region, err := s.regionOfLobby(ctx, r.project, r.room)
+	if err != nil {
 		return err
 	}
-	step := lobbyStep{LobbyAction: LobbyAction{Region: region, Project: m.Project, Room: m.Room, Act: m.Act}}
+	step := lobbyStep{LobbyAction: LobbyAction{Region: region, Project: r.project, Room: r.room, Act: act}}
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
 		return s.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
@@ -44,7 +103,7 @@ func (s *Store) ModerateLobby(ctx context.Context, m LobbyModeration) error {
 			if err := turn.results[0].Err; err != nil {
 				return err
 			}
-			return m.log(ctx, q, region)
+			return r.log(ctx, q, region, kind, facts)
 		})
 	})
 	if err != nil {
@@ -54,6 +113,17 @@ func (s *Store) ModerateLobby(ctx context.Context, m LobbyModeration) error {
 	return nil
 }
 
+// regionOfLobby returns the region of a project. Errors: NotFound, "lobby_unknown", also for an id that no room can
+// have; Unavailable.
+func (s *Store) regionOfLobby(ctx context.Context, project, room string) (string, error) {
+	region, err := s.ProjectRegion(ctx, project)
+	if fault.Is(err, fault.NotFound) || err == nil && !lobby.ValidID(room) {
+		err = lobbyUnknown()
+	}
+	return region, err
+}
+
+// moderationError turns what a room refuses into an error of the store.
 func moderationError(err error) error {
 	refused, ok := errors.AsType[*lobby.Error](err)
 	switch {
@@ -61,73 +131,32 @@ func moderationError(err error) error {
 		return frame.Classify(err)
 	case refused == lobby.ErrNotFound:
 		return lobbyUnknown()
+	case refused == lobby.ErrNotMember:
+		return fault.New(fault.NotFound, "player_not_in_room", "the player is neither in the room nor invited to it")
+	case refused == lobby.ErrWrongType:
+		return fault.New(fault.Conflict, "room_type_unknown",
+			"this replica does not know the type of the room: DIRECTOR_REALTIME_ROOMS must be the same everywhere")
 	}
-	return refused
+	return fault.New(fault.Conflict, "room_refuses", "%s", refused.Text)
 }
 
-func (m LobbyModeration) log(ctx context.Context, q *query.Queries, region string) error {
-	facts := map[string]any{"project": m.Project, "room": m.Room}
-	maps.Copy(facts, m.Detail)
+// log records the event of a change. Without an actor, it names the login of the database.
+func (r RoomAct) log(ctx context.Context, q *query.Queries, region, kind string, facts map[string]any) error {
+	actor := r.operator.actor
+	if actor == "" {
+		login, err := q.Login(ctx)
+		if err != nil {
+			return err
+		}
+		actor = login
+	}
+	facts["project"], facts["room"] = r.project, r.room
+	if r.operator.reason != "" {
+		facts["reason"] = r.operator.reason
+	}
 	detail, err := json.Marshal(facts)
 	if err != nil {
 		return err
 	}
-	return q.LogProject(ctx, query.LogProjectParams{Region: region, Kind: m.Kind, Actor: m.Actor, Detail: detail})
-}
-
-// LobbyDetails is a room as a backend or an operator sees it.
-type LobbyDetails struct {
-	Type              string
-	MaxMembers        int
-	Private, IsLocked bool
-	Metadata          json.RawMessage // nil: none
-	Code              string
-	Sanctions         []lobby.Sanction // also those that are over
-	Members           []lobby.Member   // in the order in which they joined
-	Invited           []lobby.Member
-	CreatedAt         time.Time
-}
-
-// LobbyDetails returns a room. Errors: NotFound, "lobby_unknown"; Unavailable.
-func (s *Store) LobbyDetails(ctx context.Context, project, room string) (d LobbyDetails, err error) {
-	region, err := s.ProjectRegion(ctx, project)
-	switch {
-	case fault.Is(err, fault.NotFound) || err == nil && !lobby.ValidID(room):
-		return d, lobbyUnknown()
-	case err != nil:
-		return d, err
-	}
-	row, err := s.q.LobbyDetails(ctx, query.LobbyDetailsParams{Region: region, Project: project, ID: room})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return d, lobbyUnknown()
-	}
-	if err != nil {
-		return d, frame.Classify(err)
-	}
-	members, err := s.q.MembersOfLobby(ctx, query.MembersOfLobbyParams{Region: region, Lobby: row.Uid})
-	if err != nil {
-		return d, frame.Classify(err)
-	}
-	return lobbyDetailsOf(row, members)
-}
-
-func lobbyDetailsOf(row query.LobbyDetailsRow, members []query.MembersOfLobbyRow) (d LobbyDetails, err error) {
-	d = LobbyDetails{Type: row.Type, MaxMembers: int(row.MaxMembers), Private: row.Private, IsLocked: row.Locked,
-		Code: row.Code, CreatedAt: row.CreatedAt}
-	if row.Metadata != "" {
-		d.Metadata = json.RawMessage(row.Metadata)
-	}
-	if row.Sanctions != "" {
-		err = json.Unmarshal([]byte(row.Sanctions), &d.Sanctions)
-	}
-	for _, m := range members {
-		member := lobby.Member{Session: m.Session, Player: m.Player, Away: m.Away}
-		if m.JoinOrder == nil {
-			d.Invited = append(d.Invited, member)
-			continue
-		}
-		member.Order = *m.JoinOrder
-		d.Members = append(d.Members, member)
-	}
-	return d, err
+	return q.LogProject(ctx, query.LogProjectParams{Region: region, Kind: kind, Actor: actor, Detail: detail})
 }

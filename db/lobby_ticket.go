@@ -24,11 +24,8 @@ type LobbyTicketRequest struct {
 // LobbyPlayers returns the players of a room's members, sorted, to one of them. Errors: NotFound, "lobby_unknown", for
 // others and without the room; Unavailable.
 func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) ([]string, error) {
-	region, err := s.ProjectRegion(ctx, project)
-	switch {
-	case fault.Is(err, fault.NotFound) || err == nil && !lobby.ValidID(room):
-		return nil, lobbyUnknown()
-	case err != nil:
+	region, err := s.regionOfLobby(ctx, project, room)
+	if err != nil {
 		return nil, err
 	}
 	players, err := s.q.PlayersOfLobby(ctx, query.PlayersOfLobbyParams{Region: region, Project: project, ID: room})
@@ -45,11 +42,8 @@ func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) 
 // member is away or not ready.
 func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	r LobbyTicketRequest) (PlayerTicketAnswer, error) {
-	region, err := s.ProjectRegion(ctx, r.Project)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return PlayerTicketAnswer{}, lobbyUnknown()
-	case err != nil:
+	region, err := s.regionOfLobby(ctx, r.Project, r.Room)
+	if err != nil {
 		return PlayerTicketAnswer{}, err
 	}
 	r.Ticket.Lease = 0

@@ -67,6 +67,7 @@ func TestOpsRoleHasNoOtherRights(t *testing.T) {
 		`SELECT ops.taint_key('a')`,
 		`SELECT ops.stop_deployment(gen_random_uuid(), 'x')`,
 		`SELECT ops.scale_pool('eu', 'a', 'b', 1, 1)`,
+		`SELECT ops.set_beacon('eu', 'https://a')`,
 		`SELECT ops.pause_pool('eu', 'a', 'b')`,
 		`SELECT ops.resume_pool('eu', 'a', 'b')`,
 		`SELECT ops.create_enrolment('eu', 'a', '{}', 1)`,

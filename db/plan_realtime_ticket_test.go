@@ -44,7 +44,7 @@ func TestRealtimeTicketPlansReadWhatTheyTake(t *testing.T) {
 			return second(q.HoldSessionEpochs(ctx, query.HoldSessionEpochsParams{Region: "eu", Ids: sessions, Epochs: []int64{1}}))
 		},
 		"WaitingSessions": func(ctx context.Context, q *query.Queries) error {
-			return second(q.WaitingSessions(ctx, query.WaitingSessionsParams{Region: "eu", Universe: "global", Sessions: sessions, Lobbies: lobbies, Subs: sessions}))
+			return second(q.WaitingSessions(ctx, query.WaitingSessionsParams{Region: "eu", Universe: "global", Sessions: sessions, Lobbies: lobbies, Subs: sessions, Heirs: sessions}))
 		},
 		"ForgetWaiting": func(ctx context.Context, q *query.Queries) error {
 			return q.ForgetWaiting(ctx, query.ForgetWaitingParams{TicketRegion: "global", Tickets: ids, Reasons: ids, Told: lobbies, Silent: sessions})
@@ -63,6 +63,9 @@ func TestRealtimeTicketPlansReadWhatTheyTake(t *testing.T) {
 		},
 		"SucceedWaiting": func(ctx context.Context, q *query.Queries) error {
 			return q.SucceedWaiting(ctx, query.SucceedWaitingParams{Region: "eu", Lobbies: lobbies, Predecessors: sessions, Sessions: sessions})
+		},
+		"InheritWaiting": func(ctx context.Context, q *query.Queries) error {
+			return second(q.InheritWaiting(ctx, query.InheritWaitingParams{Region: "eu", Predecessors: sessions, Sessions: []string{"s-new"}, Tickets: ids, Reason: "x"}))
 		},
 		"PauseTicketsOfSessions": func(ctx context.Context, q *query.Queries) error {
 			return q.PauseTicketsOfSessions(ctx, query.PauseTicketsOfSessionsParams{Region: "eu", Sessions: sessions})

@@ -25,6 +25,8 @@ type PlayerTicketRequest struct {
 	Lease          time.Duration
 	IdempotencyKey string // "" for none
 	RequestHash    []byte // of the body of the request
+	// Latencies are remembered of the caller, who is alone, if a ticket is created; nil: none are.
+	Latencies map[string]uint16
 }
 
 // PlayerTicketAnswer is the ticket of a [PlayerTicketRequest].

@@ -295,6 +295,28 @@ func TestMintedTokensAreCountedInGroups(t *testing.T) {
 	require.Equal(t, db.ProjectCounts{Projects: 1, Keys: 4, Revoked: 2, Rotated: 1, Tokens: 60}, counts, "a rotation counts as revoked and created, too")
 }
 
+// Pins callers who are all refused a token because one transaction could not count it: 130 of 500 were.
+func TestACounterThatIsBusyRefusesNoToken(t *testing.T) {
+	t.Parallel()
+	p := setupProject(t)
+	p.key("k1", db.ScopeMint)
+	p.exec(`CREATE SEQUENCE attempts`)
+	p.exec(`CREATE FUNCTION refuse_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF nextval('attempts') = 1 THEN RAISE EXCEPTION 'busy' USING ERRCODE = 'lock_not_available'; END IF;
+		RETURN NEW; END $$`)
+	p.exec(`CREATE TRIGGER refuse_first BEFORE UPDATE ON project_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_first()`)
+	var minting sync.WaitGroup
+	for range 50 {
+		minting.Go(func() {
+			_, err := p.CountMinted(t.Context(), "p1", "k1")
+			require.NoError(t, err)
+		})
+	}
+	minting.Wait()
+	require.Equal(t, int64(50), one[int64](p.bundle, "SELECT tokens_minted FROM project_keys WHERE id = 'k1'"))
+	require.Greater(t, one[int64](p.bundle, "SELECT last_value FROM attempts"), int64(1), "one was refused")
+}
+
 // Whatever is done with keys, each has a secret of its own, is rotated at most once, and its revocation never moves.
 func TestKeysKeepTheirPromises(t *testing.T) {
 	t.Parallel()

@@ -28,6 +28,7 @@ import (
 //	read          queue.go         what the players, sessions and rooms wait for, and the profiles
 //	enter         queue_judge.go   for each party: it keeps its ticket (sameTicket), is refused, or gets a new one
 //	  judge                        does its profile take it, and may its players leave the tickets they have?
+//	  inherit     queue_inherit.go a restarted game waits in the place of the player's earlier session
 //	  add         queue_write.go   the rows of the new ticket
 //	write         queue_write.go   tickets that leave; at the commit, those that enter, with players, events and sessions
 //	wake          queue_write.go   those that follow the queue, after the commit
@@ -38,7 +39,8 @@ import (
 //  1. the idempotency keys of requests, without waiting (ticketKeys); then the sessions of the realtime lobby
 //     (changeSessionTickets), or sessions and then rooms (lobbyTurn);
 //  2. the tickets that leave, universe by universe, with their players (write);
-//  3. at the commit: the rows of sessions whose tickets leave, the tickets that are kept, the rows of players whose
+//  3. the tickets that a session gets from another one of its player (moveWaits);
+//  4. at the commit: the rows of sessions whose tickets leave, the tickets that are kept, the rows of players whose
 //     tickets are gone, then the keys of the new rows of tickets, players, answers and sessions (write).
 //
 // What it has read is not locked. If another transaction was faster, a key of a new row exists already, or a ticket
@@ -52,6 +54,9 @@ type queueTurn struct {
 	queuedPlayers   map[string][]query.PlayersQueuedRow // what each player waits for
 	waitingSessions []query.WaitingSessionsRow
 	profiles        map[string]*profile.Profile // that judge the parties, by name; nil: see profileJudge
+
+	heirSessions []string      // that may wait in the place of another session of their player
+	inherited    []inheritance // places that sessions have got
 
 	decidedPlayers map[string]bool // of parties that have entered
 	leaves         map[ticketRef]leaving
@@ -113,7 +118,7 @@ func (t *queueTurn) read(ctx context.Context, p *tx.Pipeline, parties []*party, 
 	if t.region != "" {
 		query.Queue(p, &t.waitingSessions, (*query.Queries).WaitingSessions, query.WaitingSessionsParams{
 			Region: t.region, Universe: t.universe, PendingFor: asked.PendingFor, Sessions: sessions, Lobbies: rooms,
-			Subs: asked.Subs,
+			Subs: asked.Subs, Heirs: append([]string{}, t.heirSessions...),
 		})
 	}
 	var rows []query.PlayersQueuedRow
@@ -132,7 +137,10 @@ func (t *queueTurn) read(ctx context.Context, p *tx.Pipeline, parties []*party, 
 	if len(live) == 0 {
 		return nil
 	}
-	return t.readProfiles(ctx, live)
+	if err := t.readProfiles(ctx, live); err != nil {
+		return err
+	}
+	return t.boundLatencies(ctx, parties)
 }
 
 // profileJudge is the live version of a profile that a room type names.

@@ -74,8 +74,8 @@ func (t *queueTurn) judge(p *party) (partyVerdict, error) {
 }
 
 // sameTicket returns the ticket that a party keeps; "": none. A request keeps the one that it, or another member with
-// the same request, has got. A session keeps the one with which it waits for the same room type and size. An action in
-// a room gets a new one.
+// the same request, has got. A session keeps the one with which it, or an earlier session of its player, waits for the
+// same room type and size. An action in a room gets a new one.
 func (t *queueTurn) sameTicket(p *party) string {
 	switch p.origin {
 	case fromRequest:
@@ -86,7 +86,7 @@ func (t *queueTurn) sameTicket(p *party) string {
 			}
 		}
 	case fromSession:
-		if row, waits := t.waitOf(p.members[0].Session); waits && p.waitsAs(row) {
+		if row := t.keptWait(p); row != nil {
 			return row.Ticket
 		}
 	case fromRoom:

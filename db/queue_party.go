@@ -24,7 +24,8 @@ type party struct {
 	subs    []string // the players of the ticket, as members
 	project string
 	queue   lobby.Queue
-	room    uuid.UUID // whose members queue together; zero: none
+	draft   QueueDraft // what is encoded; the zero value: of a request
+	room    uuid.UUID  // whose members queue together; zero: none
 
 	// ticket is the ticket as its profile judges it; nil: the profile does not judge it, since it takes every ticket or
 	// the face of the API, whose refusals name fields, has asked it.
@@ -86,19 +87,25 @@ func (s *Store) memberParty(region, project string, q lobby.Queue, members []lob
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.cfg.Queueing.Encode(draft)
+	p.draft = draft
+	p.request = PlayerTicketRequest{
+		Caller: p.subs[0], Party: draft.Players, Profiles: []string{draft.Profile}, TTL: s.cfg.Queueing.ttl(),
+		Lease: s.cfg.Queueing.Lease, RequestHash: p.hash(region),
+	}
+	return p, p.encode(s.cfg.Queueing, draft)
+}
+
+// encode makes the body of the ticket. Errors: those of [Queueing.Encode].
+func (p *party) encode(q *Queueing, draft QueueDraft) error {
+	body, err := q.Encode(draft)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if draft.Bucket == "" {
 		p.ticket = body.Ticket
 	}
-	p.request = PlayerTicketRequest{
-		Caller: p.subs[0], Party: draft.Players, Profiles: []string{draft.Profile}, Fields: body.Fields,
-		Body: body.Body, Bytes: body.Bytes, TTL: s.cfg.Queueing.ttl(), Lease: s.cfg.Queueing.Lease,
-		RequestHash: p.hash(region),
-	}
-	return p, nil
+	p.request.Fields, p.request.Body, p.request.Bytes = body.Fields, body.Body, body.Bytes
+	return nil
 }
 
 // draftOf names the players of a party of sessions, and returns its ticket to be encoded.

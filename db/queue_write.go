@@ -30,6 +30,9 @@ func (t *queueTurn) write(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := t.moveWaits(ctx); err != nil {
+		return err
+	}
 	t.writes.queue(t.q.Deferred(), t.universe, t.region, t.store.cfg.Timing.IdempotencyTTL)
 	if len(t.countedPlaces) > 0 {
 		query.Queue(t.q.Deferred(), &t.places, (*query.Queries).WaitingPositions,
@@ -81,6 +84,10 @@ func (t *queueTurn) add(p *party, stale []query.PlayersQueuedRow) PlayerTicketAn
 	if len(p.members) > 0 {
 		t.writes.addSessions(p, id)
 	}
+	if p.request.Latencies != nil {
+		t.writes.latencies.Subs = append(t.writes.latencies.Subs, p.request.Caller)
+		t.writes.latencies.Latencies = append(t.writes.latencies.Latencies, jsonText(p.request.Latencies, "{}"))
+	}
 	return PlayerTicketAnswer{ID: id, CreatedAt: at, New: true}
 }
 
@@ -103,6 +110,7 @@ func (t *queueTurn) wake() {
 		}
 	}
 	t.store.notifyRealtime(t.region, unaware...)
+	t.wakeHeirs()
 }
 
 // notifyQueue wakes those that follow the queue, once it has changed.
@@ -124,13 +132,14 @@ type queueWrites struct {
 	players      query.JoinPlayersParams
 	answers      query.StoreAnswersParams
 	sessions     query.AddWaitingParams
+	latencies    query.RememberLatenciesParams
 }
 
 // queue defers the statements that have rows, in the order of locks.
 func (w *queueWrites) queue(out *tx.Pipeline, universe, region string, keepAnswers time.Duration) {
 	w.stalePlayers.Region, w.tickets.Region, w.players.Region = universe, universe, universe
 	w.answers.Keep = keepAnswers
-	w.sessions.Region, w.sessions.TicketRegion = region, universe
+	w.sessions.Region, w.sessions.TicketRegion, w.latencies.Region = region, universe, universe
 	deferRows(out, len(w.keptTickets), (*query.Queries).KeepAlive,
 		query.KeepAliveParams{Region: universe, Ids: w.keptTickets})
 	deferRows(out, len(w.stalePlayers.Subs), (*query.Queries).ForgetPlayers, w.stalePlayers)
@@ -138,6 +147,7 @@ func (w *queueWrites) queue(out *tx.Pipeline, universe, region string, keepAnswe
 	deferRows(out, len(w.tickets.Ids), (*query.Queries).JoinPlayers, w.players)
 	deferRows(out, len(w.tickets.Ids), (*query.Queries).RecordQueued,
 		query.RecordQueuedParams{Region: universe, Tickets: w.tickets.Ids})
+	deferRows(out, len(w.latencies.Subs), (*query.Queries).RememberLatencies, w.latencies)
 	deferRows(out, len(w.answers.Keys), (*query.Queries).StoreAnswers, w.answers)
 	deferRows(out, len(w.sessions.Sessions), (*query.Queries).AddWaiting, w.sessions)
 }

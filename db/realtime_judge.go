@@ -21,24 +21,24 @@ const (
 	maxTakeovers = 10 // of a live session, in the ten seconds of the statements
 
 	maxSessionsOfPlayer = 32
-	maxSessionsOfKey    = 100_000
 )
 
 // openFacts is what a transaction has read to judge which sessions to open.
 type openFacts struct {
-	now      time.Time // of the database
-	sessions map[string]query.LockRealtimeSessionsRow
-	keys     map[projectKeyName]query.JudgeRealtimeKeysRow
-	ended    []uuid.UUID // replicas
-	players  []query.SessionsOfPlayersRow
-	opened   map[projectKeyName]int // sessions that this transaction opens, by key
+	now       time.Time // of the database
+	sessions  map[string]query.LockRealtimeSessionsRow
+	keys      map[projectKeyName]query.JudgeRealtimeKeysRow
+	ended     []uuid.UUID // replicas
+	players   []query.SessionsOfPlayersRow
+	opened    map[projectKeyName]int // sessions that this transaction opens, by key
+	mostOfKey int
 }
 
 // loadOpenings locks the sessions to resume, and reads the rest, in one round trip.
 func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFacts, error) {
 	ids := slices.Clone(t.further)
 	var replicas []uuid.UUID
-	keys := query.JudgeRealtimeKeysParams{Region: t.region, Most: maxSessionsOfKey}
+	keys := query.JudgeRealtimeKeysParams{Region: t.region, Most: int32(t.cfg.MaxSessionsOfKey)}
 	players := query.SessionsOfPlayersParams{Region: t.region, Most: maxSessionsOfPlayer}
 	for _, c := range calls {
 		if id := c.Req.resumes(); id != "" {
@@ -78,7 +78,7 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 	if err := t.q.Send(ctx, &p); err != nil {
 		return openFacts{}, err
 	}
-	f.opened = map[projectKeyName]int{}
+	f.opened, f.mostOfKey = map[projectKeyName]int{}, t.cfg.MaxSessionsOfKey
 	f.sessions, f.keys = byID(locked), make(map[projectKeyName]query.JudgeRealtimeKeysRow, len(known))
 	for _, k := range known {
 		f.keys[projectKeyName{k.Project, k.ID}] = k
@@ -129,8 +129,8 @@ func (f openFacts) judgeNumber(o OpenRealtime) error {
 	switch {
 	case at >= 0 && f.players[at].Sessions >= maxSessionsOfPlayer:
 		return tooManySessions("the player has %d sessions", maxSessionsOfPlayer)
-	case int(f.keys[key].Sessions)+f.opened[key] >= maxSessionsOfKey:
-		return tooManySessions("the key has %d sessions", maxSessionsOfKey)
+	case int(f.keys[key].Sessions)+f.opened[key] >= f.mostOfKey:
+		return tooManySessions("the key has %d sessions", f.mostOfKey)
 	}
 	if at >= 0 {
 		f.players[at].Sessions++

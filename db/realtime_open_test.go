@@ -1,6 +1,9 @@
 package db_test
 
 import (
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,6 +124,36 @@ func TestAKeyOpensSessionsUntilItRetires(t *testing.T) {
 	_, err := n.OpenRealtime(t.Context(), n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.Key = "revoked" }))
 	requireKind(t, fault.Forbidden, "key_revoked", err)
 	n.open(n.client("bob", func(o *db.OpenRealtime) { o.Key, o.KeyRequired = "", false }))
+}
+
+// Pins a leaked key with which somebody opens sessions until the database is full. Those that are opened at the same
+// time count as well, and a session that is resumed is none more.
+func TestTheSessionsOfAKeyAreBounded(t *testing.T) {
+	t.Parallel()
+	n := setupRealtime(t, func(c *db.Config) { c.MaxSessionsOfKey = 5 })
+	n.key("p1", "other", "token:mint")
+	first := n.open(n.client("ann"))
+	var opening sync.WaitGroup
+	var opened, refused atomic.Int32
+	for i := range 20 {
+		opening.Go(func() {
+			_, err := n.OpenRealtime(t.Context(), n.client(fmt.Sprint("client", i)))
+			if err == nil {
+				opened.Add(1)
+				return
+			}
+			requireKind(t, fault.TooMany, "too_many_sessions", err)
+			refused.Add(1)
+		})
+	}
+	opening.Wait()
+	require.Equal(t, [2]int32{4, 16}, [2]int32{opened.Load(), refused.Load()})
+	n.suspend(true, first)
+	_, err := n.OpenRealtime(t.Context(), n.client("late"))
+	requireKind(t, fault.TooMany, "too_many_sessions", err)
+	require.True(t, n.open(n.client("ann", resuming(first))).Resumed)
+	n.open(n.client("bob", func(o *db.OpenRealtime) { o.Key = "other" }))
+	n.open(n.client("cid", func(o *db.OpenRealtime) { o.Project = "p2" }))
 }
 
 // Pins two tabs with one session that fight for it for ever.

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -33,6 +34,8 @@ type QueueDraft struct {
 	Bucket  string // of a built-in profile, which matches only tickets with the same one; "" for other profiles
 	Players []string
 	Queue   lobby.Queue
+	// ClaimedLatencies are what the client said of regions for which the Queue has another latency; nil: none.
+	ClaimedLatencies map[string]uint16
 }
 
 // QueueBody is an encoded ticket.
@@ -62,6 +65,13 @@ type EnqueueRealtime struct {
 	Queue           lobby.Queue
 }
 
+// DequeueRealtime takes a session out of the queue.
+type DequeueRealtime struct {
+	Region, Project string
+	Session         SessionEpoch
+	Player          string
+}
+
 // QueuedRealtime is the place of a session in the queue.
 type QueuedRealtime struct {
 	Ticket   string
@@ -71,34 +81,39 @@ type QueuedRealtime struct {
 }
 
 // EnqueueRealtime makes a ticket for a session. A session that waits for the same room type and size already keeps its
-// ticket and its place; a ticket for another one is replaced, also that of a room whose members queued together. Where
-// players are known by name, a ticket that another session of the player made alone is replaced, too. Calls of a region
-// that wait at the same time share a transaction. Errors: Superseded for another epoch; Invalid for attributes, and
-// "cannot_match" for a ticket that can be in no match of its profile; NotFound, "profile_unknown"; Conflict,
-// "ticket_exists", "party_conflict" or "matched", as for [Store.CreatePlayerTicket]; TooMany; Unavailable, after which
-// the session may wait or not.
+// ticket and its place; a ticket for another one is replaced, also that of a room whose members queued together. A new
+// session of a player with a name, whose game was restarted, gets the ticket and the place that an earlier one has
+// alone for the same room type and size, also from a session that is connected, which learns of it; where a profile
+// knows players by name, a ticket for another size is replaced. Calls of a region that wait at the same time share a
+// transaction. Errors: Superseded for another epoch; Invalid for attributes, and "cannot_match" for a ticket that can
+// be in no match of its profile; NotFound, "profile_unknown"; Conflict, "ticket_exists", "party_conflict" or "matched",
+// as for [Store.CreatePlayerTicket]; TooMany; Unavailable, after which the session may wait or not.
 func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedRealtime, error) {
 	p, err := s.sessionParty(e)
 	if err != nil {
 		return QueuedRealtime{}, err
 	}
-	done, err := s.groups.sessionTickets.Do(ctx, e.Region, sessionTicketRequest{session: e.Session, party: p})
+	done, err := s.groups.sessionTickets.Do(ctx, e.Region,
+		sessionTicketRequest{session: e.Session, project: e.Project, player: e.Player, party: p})
 	return done.queued, err
 }
 
-// DequeueRealtime takes the ticket of a session out of the queue, also that of a room whose members queued together.
-// removed is false where the session waits with no ticket, or its ticket is in a match that a director of Open Match
-// assigns soon. A ticket whose players are asked whether they accept a match is removed, too, which ends the match for
-// the others. Errors: Superseded for another epoch; Unavailable.
-func (s *Store) DequeueRealtime(ctx context.Context, region string, session SessionEpoch) (removed bool, err error) {
-	done, err := s.groups.sessionTickets.Do(ctx, region, sessionTicketRequest{session: session})
+// DequeueRealtime takes the ticket of a session out of the queue, also that of a room whose members queued together,
+// and one whose place the session would get: see [Store.EnqueueRealtime]. removed is false where the session waits with
+// no ticket, or its ticket is in a match that a director of Open Match assigns soon. A ticket whose players are asked
+// whether they accept a match is removed, too, which ends the match for the others. Errors: Superseded for another
+// epoch; Unavailable.
+func (s *Store) DequeueRealtime(ctx context.Context, d DequeueRealtime) (removed bool, err error) {
+	done, err := s.groups.sessionTickets.Do(ctx, d.Region,
+		sessionTicketRequest{session: d.Session, project: d.Project, player: d.Player})
 	return done.removed, err
 }
 
 // sessionTicketRequest is a call of EnqueueRealtime, or without a party one of DequeueRealtime.
 type sessionTicketRequest struct {
-	session SessionEpoch
-	party   *party
+	session         SessionEpoch
+	project, player string
+	party           *party
 }
 
 type sessionTicketAnswer struct {
@@ -109,18 +124,18 @@ type sessionTicketAnswer struct {
 type sessionTicketCall = batch.Call[sessionTicketRequest, sessionTicketAnswer]
 
 func (r sessionTicketRequest) bytes() int {
-	n := textBytes(r.session.ID)
+	n := textBytes(r.session.ID, r.project, r.player)
 	if r.party != nil {
 		n += r.party.request.bytes()
 	}
 	return n
 }
 
-// changeSessionTickets decides calls of sessions of a region in one transaction. The second call of a session stays for
-// the next batch, as does one about players about whom an older call has decided.
+// changeSessionTickets decides calls of sessions of a region in one transaction. The second call of a player, also by
+// another session, stays for the next batch, as does one about players about whom an older call has decided.
 func (s *Store) changeSessionTickets(ctx context.Context, region string, calls []*sessionTicketCall) error {
 	return s.inQueueTurn(ctx, s.sessionUniverse(), region, func(t *queueTurn) error {
-		first := firstOfSessions(calls)
+		first := firstOfPlayers(calls)
 		var parties []*party
 		hold := query.HoldSessionEpochsParams{Region: region}
 		for _, c := range first {
@@ -129,7 +144,7 @@ func (s *Store) changeSessionTickets(ctx context.Context, region string, calls [
 				parties = append(parties, c.Req.party)
 			}
 		}
-		t.awareSessions = hold.Ids
+		t.awareSessions, t.heirSessions = hold.Ids, hold.Ids
 		var p tx.Pipeline
 		var owned []string
 		query.Queue(&p, &owned, (*query.Queries).HoldSessionEpochs, hold)
@@ -143,12 +158,14 @@ func (s *Store) changeSessionTickets(ctx context.Context, region string, calls [
 	})
 }
 
-// firstOfSessions returns the first call of each session.
-func firstOfSessions(calls []*sessionTicketCall) (first []*sessionTicketCall) {
-	seen := map[string]bool{}
+// firstOfPlayers returns the first call of each player.
+func firstOfPlayers(calls []*sessionTicketCall) (first []*sessionTicketCall) {
+	type player struct{ project, name string }
+	seen := map[player]bool{}
 	for _, c := range calls {
-		if id := c.Req.session.ID; !seen[id] {
-			seen[id], first = true, append(first, c)
+		p := player{c.Req.project, cmp.Or(c.Req.player, c.Req.session.ID)}
+		if !seen[p] {
+			seen[p], first = true, append(first, c)
 		}
 	}
 	return first
@@ -162,7 +179,7 @@ func (t *queueTurn) changeSessionTicket(c *sessionTicketCall, isOwned bool) {
 	case !isOwned:
 		err = fault.New(fault.Superseded, "session_superseded", "another connection owns the session now")
 	case c.Req.party == nil:
-		a.removed = t.dequeue(c.Req.session.ID)
+		a.removed = t.dequeue(c.Req)
 	default:
 		a.queued, err = t.enqueue(c.Req.party)
 	}
@@ -176,8 +193,11 @@ func (t *queueTurn) changeSessionTicket(c *sessionTicketCall, isOwned bool) {
 }
 
 // dequeue lets the ticket of a session leave the queue, unless it waits with none that may leave.
-func (t *queueTurn) dequeue(session string) (removed bool) {
-	row, waits := t.waitOf(session)
+func (t *queueTurn) dequeue(r sessionTicketRequest) (removed bool) {
+	row, waits := t.waitOf(r.session.ID)
+	if earlier := t.inheritable(r.heir(), anyWait); !waits && earlier != nil {
+		row, waits = *earlier, true
+	}
 	if !waits || !row.Queued || waitsElsewhere(row) {
 		return false
 	}
@@ -187,7 +207,7 @@ func (t *queueTurn) dequeue(session string) (removed bool) {
 
 // enqueue puts a session alone into the queue. Errors: those of enter.
 func (t *queueTurn) enqueue(p *party) (QueuedRealtime, error) {
-	row, _ := t.waitOf(p.members[0].Session)
+	row := t.keptWait(p)
 	answer, err := t.enter(p)
 	if err != nil {
 		return QueuedRealtime{}, err
@@ -196,6 +216,7 @@ func (t *queueTurn) enqueue(p *party) (QueuedRealtime, error) {
 	queued := QueuedRealtime{Ticket: answer.ID, Sub: p.subs[0], Size: p.queue.Size}
 	if !answer.New {
 		queued.Sub = row.Sub
+		t.inherit(row, p.members[0].Session)
 	}
 	return queued, nil
 }

@@ -94,7 +94,7 @@ func TestASuspendedSessionDoesNotQueue(t *testing.T) {
 	n.suspend(true, ada, bo)
 	_, err := n.EnqueueRealtime(t.Context(), wants(ada, "duel", 2))
 	requireKind(t, fault.Superseded, "session_superseded", err)
-	_, err = n.DequeueRealtime(t.Context(), lobbyRegion, epochOf(bo))
+	_, err = n.DequeueRealtime(t.Context(), unqueues(bo))
 	requireKind(t, fault.Superseded, "session_superseded", err)
 	require.Equal(t, "paused", n.state(k.Ticket))
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))

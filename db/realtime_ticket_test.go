@@ -28,6 +28,10 @@ func queues(c *db.Config) {
 func setupQueue(t *testing.T) *nexis { return setupRealtime(t, queues) }
 
 // wants is a call by which a session enters the queue for matches of a size.
+func unqueues(o db.OpenedRealtime) db.DequeueRealtime {
+	return db.DequeueRealtime{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Player: o.Player}
+}
+
 func wants(o db.OpenedRealtime, roomType string, size int) db.EnqueueRealtime {
 	return db.EnqueueRealtime{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Player: o.Player, Queue: lobby.Queue{RoomType: roomType, Size: size}}
 }
@@ -93,10 +97,10 @@ func TestASessionWaitsOnce(t *testing.T) {
 	require.Equal(t, 1, n.enqueue(wants(bo, "duel", 2)).Position)
 	require.Equal(t, 2, one[int](n.bundle, "SELECT count(*) FROM tickets"))
 	require.Equal(t, "cancelled member_queued_elsewhere", n.state(first.Ticket))
-	removed, err := n.DequeueRealtime(t.Context(), lobbyRegion, epochOf(ada))
+	removed, err := n.DequeueRealtime(t.Context(), unqueues(ada))
 	require.NoError(t, err)
 	require.True(t, removed)
-	removed, err = n.DequeueRealtime(t.Context(), lobbyRegion, epochOf(ada))
+	removed, err = n.DequeueRealtime(t.Context(), unqueues(ada))
 	require.NoError(t, err)
 	require.False(t, removed)
 	n.requireInvariants()
@@ -118,7 +122,7 @@ func TestOneTicketOnTwoReplicas(t *testing.T) {
 	calls.Wait()
 	require.NoError(t, current)
 	require.True(t, fault.Is(late, fault.Superseded), "%v", late)
-	_, err := other.DequeueRealtime(t.Context(), lobbyRegion, epochOf(was))
+	_, err := other.DequeueRealtime(t.Context(), unqueues(was))
 	require.True(t, fault.Is(err, fault.Superseded), "%v", err)
 	require.Equal(t, []string{"2"}, n.rows("SELECT size FROM realtime_tickets"))
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM tickets"))

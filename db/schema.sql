@@ -362,6 +362,41 @@ $$;
 
 COMMENT ON FUNCTION ops.set_agent_draining(agent text, keep boolean) IS 'The common part of ops.drain_agent and ops.undrain_agent.';
 
+CREATE FUNCTION ops.set_beacon(region text, url text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $_$
+DECLARE
+    changed boolean;
+BEGIN
+    IF set_beacon.region !~ '^[a-z0-9-]{1,32}$' THEN
+        RAISE EXCEPTION 'a region is 1 to 32 characters of a-z 0-9 -' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF set_beacon.url IS NULL THEN
+        DELETE FROM region_beacons b WHERE b.region = set_beacon.region;
+        changed := FOUND;
+    ELSE
+        IF set_beacon.url !~ '^https?://[^[:space:][:cntrl:]]+$' OR octet_length(set_beacon.url) > 512 THEN
+            RAISE EXCEPTION 'a beacon is a URL of http or https of at most 512 bytes, or NULL for none' USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+        IF (SELECT count(*) FROM region_beacons b WHERE b.region <> set_beacon.region) >= 256 THEN
+            RAISE EXCEPTION 'there are 256 beacons: remove one first' USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+        INSERT INTO region_beacons AS b (region, url, set_by) VALUES (set_beacon.region, set_beacon.url, acting_operator())
+        ON CONFLICT ON CONSTRAINT region_beacons_pkey DO UPDATE SET url = excluded.url, set_at = excluded.set_at, set_by = excluded.set_by
+        WHERE b.url <> excluded.url;
+        changed := FOUND;
+    END IF;
+    IF changed THEN
+        INSERT INTO events (region, kind, actor, detail)
+        VALUES (set_beacon.region, 'region.beacon_set', acting_operator(), jsonb_build_object('url', set_beacon.url));
+    END IF;
+    RETURN changed;
+END
+$_$;
+
+COMMENT ON FUNCTION ops.set_beacon(region text, url text) IS 'Sets the URL that clients fetch to measure the latency to a game region; NULL removes it. Returns whether this changed anything.';
+
 CREATE FUNCTION ops.set_draining(instance text, drain boolean) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -1604,6 +1639,32 @@ COMMENT ON COLUMN ops.backfills.generation IS 'Counts its changes.';
 COMMENT ON COLUMN ops.backfills.acked_at IS 'When its game was last heard of.';
 
 COMMENT ON COLUMN ops.backfills.tickets IS 'How many were matched into it since.';
+
+CREATE TABLE public.region_beacons (
+    region text NOT NULL,
+    url text NOT NULL,
+    set_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    set_by text NOT NULL,
+    CONSTRAINT a_beacon_is_a_url_of_http CHECK (((url ~ '^https?://[^[:space:][:cntrl:]]+$'::text) AND (octet_length(url) <= 512))),
+    CONSTRAINT a_beacon_is_of_a_region CHECK ((region ~ '^[a-z0-9-]{1,32}$'::text))
+);
+
+CREATE VIEW ops.beacons AS
+ SELECT b.region,
+    b.url,
+    b.set_at,
+    b.set_by
+   FROM public.region_beacons b;
+
+COMMENT ON VIEW ops.beacons IS 'Where clients measure the latency to a game region.';
+
+COMMENT ON COLUMN ops.beacons.region IS 'The game region.';
+
+COMMENT ON COLUMN ops.beacons.url IS 'The URL that clients fetch several times to measure.';
+
+COMMENT ON COLUMN ops.beacons.set_at IS 'When an operator set it.';
+
+COMMENT ON COLUMN ops.beacons.set_by IS 'Who set it.';
 
 CREATE TABLE public.instance_leases (
     region text NOT NULL,
@@ -5685,6 +5746,14 @@ COMMENT ON COLUMN public.player_inboxes.read IS 'the last number that the player
 
 COMMENT ON COLUMN public.player_inboxes.sent IS 'messages that the player has sent to others in the minute from sent_since on';
 
+CREATE TABLE public.player_latencies (
+    region text NOT NULL,
+    sub text NOT NULL,
+    latencies jsonb NOT NULL,
+    measured_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT latencies_are_an_object_of_4_kib CHECK (((jsonb_typeof(latencies) = 'object'::text) AND (octet_length((latencies)::text) <= 4096)))
+);
+
 CREATE TABLE public.player_messages (
     region text NOT NULL,
     project text NOT NULL COLLATE pg_catalog."C",
@@ -6002,6 +6071,9 @@ ALTER TABLE ONLY public.player_blocks
 ALTER TABLE ONLY public.player_inboxes
     ADD CONSTRAINT player_inboxes_pkey PRIMARY KEY (region, project, player);
 
+ALTER TABLE ONLY public.player_latencies
+    ADD CONSTRAINT player_latencies_pkey PRIMARY KEY (region, sub);
+
 ALTER TABLE ONLY public.player_messages
     ADD CONSTRAINT player_messages_pkey PRIMARY KEY (region, project, player, slot);
 
@@ -6055,6 +6127,9 @@ ALTER TABLE ONLY public.realtime_tickets
 
 ALTER TABLE ONLY public.redeemed_tokens
     ADD CONSTRAINT redeemed_tokens_pkey PRIMARY KEY (region, jti);
+
+ALTER TABLE ONLY public.region_beacons
+    ADD CONSTRAINT region_beacons_pkey PRIMARY KEY (region);
 
 ALTER TABLE ONLY public.replicas
     ADD CONSTRAINT replicas_pkey PRIMARY KEY (region, id);
@@ -6218,6 +6293,8 @@ CREATE UNIQUE INDEX one_instance_has_a_deployment ON public.instances USING btre
 CREATE INDEX player_avoids_from_the_other_side ON public.player_avoids USING btree (region, avoided);
 
 CREATE INDEX player_inboxes_by_use ON public.player_inboxes USING btree (region, used_at);
+
+CREATE INDEX player_latencies_by_time ON public.player_latencies USING btree (measured_at);
 
 CREATE INDEX player_refusals_by_time ON ONLY public.player_refusals USING btree (last_at);
 

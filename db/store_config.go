@@ -75,6 +75,9 @@ type Config struct {
 	Timing   Timing
 	// MaxReserved bounds how many players one caller may hold reserved in a region; 0 means 1024.
 	MaxReserved int
+	// MaxSessionsOfKey bounds the sessions of the realtime lobby that one key of a project opens in its region,
+	// suspended ones included; 0 means 100,000.
+	MaxSessionsOfKey int
 	// MaxWaiting bounds the calls of one kind that wait for a batch; 0 means 32768. Calls beyond it are refused at once
 	// as Unavailable.
 	MaxWaiting int
@@ -129,6 +132,7 @@ func (c Config) withDefaults() Config {
 	d := DefaultConfig()
 	c.MaxConns = orDefault(c.MaxConns, d.MaxConns)
 	c.MaxReserved = orDefault(c.MaxReserved, 1024)
+	c.MaxSessionsOfKey = orDefault(c.MaxSessionsOfKey, 100_000)
 	c.MaxWaiting = orDefault(c.MaxWaiting, 32768)
 	c.MaxWaitingBytes = orDefault(c.MaxWaitingBytes, 32<<20)
 	c.BatchTimeout = orDefault(c.BatchTimeout, 5*time.Second)

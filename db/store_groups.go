@@ -24,6 +24,7 @@ type groups struct {
 	newTickets    *batch.Group[*ticketDraft, Ticket]
 	ticketReads   *batch.Group[string, Ticket]
 	storedPlayers *batch.Group[playersLookup, map[string]StoredPlayer]
+	latencies     *batch.Group[playersLookup, PlayerLatencies]
 	ticketDeletes *batch.Group[string, struct{}]
 
 	playerTickets     *batch.Group[PlayerTicketRequest, PlayerTicketAnswer]
@@ -77,6 +78,9 @@ func (s *Store) newGroups() (g groups) {
 	g.storedPlayers = addGroup(s, &g, "stored player",
 		batch.Limits[playersLookup]{MaxWeight: 1024, Weight: playersLookup.weight, Bytes: playersLookup.bytes},
 		s.readStoredPlayers)
+	g.latencies = addGroup(s, &g, "latencies",
+		batch.Limits[playersLookup]{MaxWeight: 1024, Weight: playersLookup.weight, Bytes: playersLookup.bytes},
+		s.readLatencies)
 	g.ticketDeletes = addGroup(s, &g, "ticket delete", tickets, s.deleteBatch)
 	g.playerTickets = addGroup(s, &g, "player ticket",
 		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, Weight: PlayerTicketRequest.players,

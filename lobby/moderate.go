@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // isSpeech reports whether a message is what members say to each other, which a muted member may not.
@@ -62,6 +63,9 @@ func (t *Types) expel(r *Room, player, reason string) (found bool, err error) {
 // from which EndsAt counts. Errors: code invalid if the room has too many sanctions.
 func (t *Types) Punish(s Sanction, now time.Time) Action {
 	return moderating(func(r *Room) error {
+		if s.Player == "" || len(s.Player) > maxPlayer || strings.ContainsFunc(s.Player, unicode.IsControl) {
+			return Invalid("player", "must have 1 to %d bytes without control characters", maxPlayer)
+		}
 		if err := r.sanction(s, now); err != nil || !s.IsBan {
 			return err
 		}

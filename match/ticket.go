@@ -14,6 +14,8 @@ type Ticket struct {
 	Players []Player
 	// Latencies are in milliseconds, 0 to 10,000, by game region. A missing region was not measured.
 	Latencies map[string]uint16
+	// ClaimedLatencies are what the client says of the regions of which another latency counts; nil: none.
+	ClaimedLatencies map[string]uint16
 }
 
 // Mean returns the mean of a number over the players of the ticket; players without it count as 0. A ticket without

@@ -27,6 +27,18 @@ func ParseValue(raw []byte) (v Value, problem string) {
 	return valueOf(value)
 }
 
+// ParseAttribute is [ParseValue] for the value of an attribute of a player or a ticket with this name.
+func ParseAttribute(name string, raw []byte) (v Value, problem string) {
+	v, problem = ParseValue(raw)
+	if problem == "" && v.Kind == List && name == profileTag {
+		problem = "must not be a list: tags of that name are those of profiles"
+	}
+	return v, problem
+}
+
+// profileTag begins the tags of a ticket that name its profiles.
+const profileTag = "profile"
+
 func valueOf(value any) (v Value, problem string) {
 	switch value := value.(type) {
 	case nil:

@@ -48,6 +48,9 @@ SELECT ops.scale_pool(@region::text, @app::text, @version::text, @least::int, @m
 -- name: OpsLimitPools :one
 SELECT ops.limit_pools(sqlc.narg(servers)::int, sqlc.narg(starts)::int)::bool AS changed;
 
+-- name: OpsSetBeacon :one
+SELECT ops.set_beacon(@region::text, sqlc.narg(url)::text)::bool AS changed;
+
 -- name: OpsPausePool :one
 SELECT ops.pause_pool(@region::text, @app::text, @version::text, @reason::text, sqlc.narg(until)::timestamptz)::bool AS changed;
 

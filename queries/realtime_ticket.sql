@@ -8,9 +8,9 @@ SELECT l.id FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id, unnest(@epochs:
     WHERE s.region = @region AND s.id = w.id AND s.epoch = w.epoch AND s.owner IS NOT NULL FOR SHARE) l;
 
 -- name: WaitingSessions :many
--- Returns the rows of sessions and of rooms that wait, and of sessions that wait with a ticket of one of the players @subs in the universe. Each
--- tells whether its ticket is still in the queue, and in a match.
-SELECT r.session, r.ticket_region, r.ticket, r.sub, r.room_type, r.size, r.lobby, (t.id IS NOT NULL)::bool AS queued,
+-- Returns the rows of sessions and of rooms that wait, of sessions that wait with a ticket of one of the players @subs in the universe, and of those
+-- that wait alone and have the named player of one of the sessions @heirs. Each tells whether its ticket is still in the queue, and in a match.
+SELECT r.session, r.ticket_region, r.ticket, r.project, r.player, r.sub, r.room_type, r.size, r.lobby, (t.id IS NOT NULL)::bool AS queued,
        coalesce(t.pending_at > clock_timestamp() - sqlc.arg(pending_for)::interval, false)::bool AS pending, t.matched_in
 FROM (
     SELECT o.session FROM realtime_tickets o WHERE o.region = @region AND o.session = ANY (@sessions::text[])
@@ -18,6 +18,10 @@ FROM (
     UNION SELECT o.session FROM (SELECT unnest(@subs::text[]) COLLATE "C" AS sub) w CROSS JOIN LATERAL (
         SELECT p.ticket_id FROM ticket_players p WHERE p.region = @universe AND p.sub = w.sub OFFSET 0) p
     JOIN realtime_tickets o ON o.ticket_region = @universe AND o.ticket = p.ticket_id AND o.region = @region
+    UNION SELECT o.session FROM realtime_sessions h CROSS JOIN LATERAL (
+        SELECT p.id FROM realtime_sessions p WHERE p.region = @region AND p.project = h.project AND p.player = h.player LIMIT 32) p
+    CROSS JOIN LATERAL (SELECT k.session FROM realtime_tickets k WHERE k.region = @region AND k.session = p.id AND k.lobby IS NULL OFFSET 0) o
+    WHERE h.region = @region AND h.id = ANY (@heirs::text[]) AND h.player <> h.id
 ) w
 JOIN realtime_tickets r ON r.region = @region AND r.session = w.session
 LEFT JOIN LATERAL (SELECT k.id, k.pending_at, k.matched_in FROM tickets k WHERE k.region = r.ticket_region AND k.id = r.ticket OFFSET 0) t ON true
@@ -110,6 +114,28 @@ UPDATE realtime_tickets r SET session = n.session
 FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@predecessors::text[]) AS predecessor, unnest(@sessions::text[]) AS session) n
 WHERE r.region = @region AND r.session = n.predecessor AND r.lobby = n.lobby
   AND NOT EXISTS (SELECT FROM realtime_tickets o WHERE o.region = @region AND o.session = n.session);
+
+-- name: InheritWaiting :many
+-- Lets sessions wait alone in the place of other sessions of their players. The tickets are locked. Returns the sessions that do, without those whose
+-- predecessor another transaction ends, with its ticket. A predecessor that has a connection learns of it as of a ticket that left the queue.
+WITH lasting AS MATERIALIZED (
+    SELECT s.id, n.session, n.ticket
+    FROM (SELECT unnest(@predecessors::text[]) COLLATE "C" AS predecessor, unnest(@sessions::text[]) AS session, unnest(@tickets::text[]) AS ticket) n
+    JOIN realtime_sessions s ON s.region = @region AND s.id = n.predecessor
+    FOR KEY SHARE OF s SKIP LOCKED
+), moved AS (
+    UPDATE realtime_tickets r SET session = l.session FROM lasting l
+    WHERE r.region = @region AND r.session = l.id AND r.ticket = l.ticket AND r.lobby IS NULL
+    RETURNING l.id AS predecessor, r.session, r.ticket, r.room_type, r.size
+), old AS (
+    DELETE FROM realtime_expired e USING moved m WHERE e.region = @region AND e.session = m.session
+), expired AS (
+    INSERT INTO realtime_expired (region, session, ticket, room_type, size, reason)
+    SELECT @region, m.predecessor, m.ticket, m.room_type, m.size, @reason::text FROM moved m
+    ON CONFLICT (region, session) DO UPDATE SET ticket = excluded.ticket, room_type = excluded.room_type, size = excluded.size,
+        reason = excluded.reason, at = excluded.at
+)
+SELECT m.session FROM moved m;
 
 -- name: SuspendedAndQueued :many
 -- Returns suspended sessions whose tickets are neither paused nor in a match: they were in one when the sessions were suspended. Locks the sessions, so

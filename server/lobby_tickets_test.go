@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 
@@ -33,6 +34,7 @@ func TestTheMembersOfALobbyQueueTogether(t *testing.T) {
 	created := b.ticketCall("alice", http.MethodPost, "", body).ok(http.StatusCreated)
 	require.Equal(t, []any{"alice", "bob"}, created["party"])
 	id := created["ticket_id"].(string)
+	require.Equal(t, map[string]any{"room_type": "match", "size": 4.0}, b.roomState(t)["queue"], "the players of a match of the profile, not of the party")
 	require.Equal(t, id, b.ticketCall("alice", http.MethodPost, "", body).ok(http.StatusOK)["ticket_id"])
 	require.Equal(t, id, b.ticketCall("alice", http.MethodPost, "", body.with("latencies", fields{"eu": 1})).problem(http.StatusConflict, "ticket_exists")["ticket_id"])
 
@@ -44,6 +46,15 @@ func TestTheMembersOfALobbyQueueTogether(t *testing.T) {
 	require.Equal(t, []any{"alice"}, b.ticketCall("alice", http.MethodPost, "", body.with("players", nil)).ok(http.StatusCreated)["party"])
 	b.inParty("alice", types.Away("s-alice"))
 	b.ticketCall("alice", http.MethodPost, "", body.with("players", nil)).problem(http.StatusConflict, "lobby_not_ready")
+}
+
+// roomState returns the state that the members of the party see.
+func (b *bundle) roomState(t *testing.T) (state fields) {
+	t.Helper()
+	var text []byte
+	require.NoError(t, b.store.Pool().QueryRow(t.Context(), "SELECT state FROM lobbies WHERE id = 'party:1'").Scan(&text))
+	require.NoError(t, json.Unmarshal(text, &state))
+	return state
 }
 
 // inParty runs an action of a player in the party.

@@ -183,7 +183,7 @@ func (s *Server) mount() error {
 		operators, auth := rest.NewGate(16, o.Metrics.HTTP, o.Log), rest.Operator(o.OpsTokens, failures)
 		short := s.engine.Group("", o.middlewares(operators, auth)...)
 		ops.Mount(short, o.Store, o.universe())
-		ops.MountLobby(short, o.Store, o.Store.LobbyTypes())
+		ops.MountLobby(short, o.Store)
 		s.mountExplain(operators, auth)
 	}
 	if err := s.mountBevygap(failures); err != nil {

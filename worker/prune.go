@@ -31,11 +31,16 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 	if fault.Is(failed, fault.Unavailable) {
 		return done, failed
 	}
+	forgotten := drain(pruneBatch, func() (int, error) {
+		n, err := p.store.ForgetLatencies(ctx, pruneBatch)
+		done.add("player_latencies", n)
+		return n, err
+	})
 	keys, err := p.store.PruneKeys(ctx, p.retention)
 	done.add("keys", keys)
 	processes, forgetting := p.store.ForgetProcesses(ctx)
 	done.add("processes", processes)
-	failed = errors.Join(failed, err, forgetting,
+	failed = errors.Join(failed, forgotten, err, forgetting,
 		eachRegion(ctx, p.store.Regions, func(region string) error { return p.region(ctx, region, done) }))
 	return done, failed
 }

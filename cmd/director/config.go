@@ -125,6 +125,7 @@ const (
 	byDeploy   // deployments start and env, which make keys and credentials of servers
 	byProjects // projects, which make keys and tokens of the realtime lobby
 	byApply    // apply, whose projects are in a region
+	byRooms    // rooms, whose types decide what a change does
 	bySidecar
 
 	byServers = byServe | byDev

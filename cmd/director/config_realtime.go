@@ -73,12 +73,12 @@ func (c *Config) realtimeSettings() []setting {
 			help: "How long a client waits for a match before it gets `matchmaking.expired`. 0: for as long as its " +
 				"session lasts"},
 		{flag: "realtime-rooms", aliases: []string{"NEXIS_ROOM_TYPE_PLUGINS"}, section: sectionRealtime,
-			fleetWide: true, commands: byLoops,
+			fleetWide: true, commands: byLoops | byRooms,
 			value: roomTypes(&c.RoomTypes),
 			help: "Further room types: `{\"town\": {\"logic\": \"chat\", \"max_members\": 100, \"grace\": \"60s\"}, " +
 				"\"duel\": {\"logic\": \"match\", \"profile\": \"ranked-1v1\"}}`. A value without logic is the first " +
 				"state of a chat, as with Nexis"},
-		{flag: "realtime-conformance", section: sectionRealtime, fleetWide: true, commands: byLoops,
+		{flag: "realtime-conformance", section: sectionRealtime, fleetWide: true, commands: byLoops | byRooms,
 			value: boolean(&c.Realtime.Conformance),
 			help: "Also serve the room types of Nexis' scripts (echo_room, counter_room, counter_plugin_room), and let " +
 				"`echo` and `position.update` reach members. `director dev` does"},

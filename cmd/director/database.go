@@ -67,8 +67,12 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 		}
 		conf.useNexisSecrets()
 	}
+	types, err := conf.roomTypes()
+	if err != nil {
+		return nil, err
+	}
 	cfg := conf.store()
-	cfg.MaxConns = 2
+	cfg.MaxConns, cfg.Rooms = 2, types
 	return db.Open(ctx, cfg)
 }
 
@@ -101,6 +105,11 @@ func explainDatabaseError(err error) error {
 func isRefusal(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "P0002" || pg.Code == "22023" || pg.Code == "55000")
+}
+
+// concernsOne reports whether an error is about one thing, so that others may be changed.
+func concernsOne(err error) bool {
+	return isRefusal(err) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) || fault.Is(err, fault.Invalid)
 }
 
 // unreachable reports whether the database gave no answer.

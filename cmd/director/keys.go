@@ -143,7 +143,7 @@ func (l operator) changeEach(what string, ids []string, change func(id string) (
 			continue
 		}
 		refused = append(refused, explainDatabaseError(err))
-		if !isRefusal(err) {
+		if !concernsOne(err) {
 			break
 		}
 	}

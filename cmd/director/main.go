@@ -77,9 +77,9 @@ func (p *program) root() *cobra.Command {
 	// The groups of the console, after what runs the director.
 	addGroup(root, "Run", p.dev(), p.serve(), p.work(), p.sidecar(), p.migrate())
 	addGroup(root, "Overview", p.doctor(), p.invariants(), p.mcp())
-	addGroup(root, "Game servers", p.fleet(), p.enrolments(), p.sessions())
+	addGroup(root, "Game servers", p.fleet(), p.enrolments(), p.sessions(), p.regions())
 	addGroup(root, "Players", p.profiles(), p.explain(), p.replay(), p.simulate(), p.token())
-	addGroup(root, "Rooms", p.agents(), p.projects())
+	addGroup(root, "Rooms", p.agents(), p.rooms(), p.projects())
 	addGroup(root, "System", p.apply(), p.pools(), p.deployments(), p.providers(), p.events(), p.keys())
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(cmd.OutOrStdout(), cmd); return nil })

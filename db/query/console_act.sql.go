@@ -272,6 +272,22 @@ func (q *Queries) OpsScalePool(ctx context.Context, arg OpsScalePoolParams) (boo
 	return changed, err
 }
 
+const opsSetBeacon = `-- name: OpsSetBeacon :one
+SELECT ops.set_beacon($1::text, $2::text)::bool AS changed
+`
+
+type OpsSetBeaconParams struct {
+	Region string
+	Url    *string
+}
+
+func (q *Queries) OpsSetBeacon(ctx context.Context, arg OpsSetBeaconParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsSetBeacon, arg.Region, arg.Url)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
 const opsStopDeployment = `-- name: OpsStopDeployment :one
 SELECT ops.stop_deployment($1::uuid, $2::text)::bool AS changed
 `

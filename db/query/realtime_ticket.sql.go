@@ -290,6 +290,63 @@ func (q *Queries) HoldTicketsOfSessions(ctx context.Context, arg HoldTicketsOfSe
 	return err
 }
 
+const inheritWaiting = `-- name: InheritWaiting :many
+WITH lasting AS MATERIALIZED (
+    SELECT s.id, n.session, n.ticket
+    FROM (SELECT unnest($1::text[]) COLLATE "C" AS predecessor, unnest($2::text[]) AS session, unnest($3::text[]) AS ticket) n
+    JOIN realtime_sessions s ON s.region = $4 AND s.id = n.predecessor
+    FOR KEY SHARE OF s SKIP LOCKED
+), moved AS (
+    UPDATE realtime_tickets r SET session = l.session FROM lasting l
+    WHERE r.region = $4 AND r.session = l.id AND r.ticket = l.ticket AND r.lobby IS NULL
+    RETURNING l.id AS predecessor, r.session, r.ticket, r.room_type, r.size
+), old AS (
+    DELETE FROM realtime_expired e USING moved m WHERE e.region = $4 AND e.session = m.session
+), expired AS (
+    INSERT INTO realtime_expired (region, session, ticket, room_type, size, reason)
+    SELECT $4, m.predecessor, m.ticket, m.room_type, m.size, $5::text FROM moved m
+    ON CONFLICT (region, session) DO UPDATE SET ticket = excluded.ticket, room_type = excluded.room_type, size = excluded.size,
+        reason = excluded.reason, at = excluded.at
+)
+SELECT m.session FROM moved m
+`
+
+type InheritWaitingParams struct {
+	Predecessors []string
+	Sessions     []string
+	Tickets      []string
+	Region       string
+	Reason       string
+}
+
+// Lets sessions wait alone in the place of other sessions of their players. The tickets are locked. Returns the sessions that do, without those whose
+// predecessor another transaction ends, with its ticket. A predecessor that has a connection learns of it as of a ticket that left the queue.
+func (q *Queries) InheritWaiting(ctx context.Context, arg InheritWaitingParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, inheritWaiting,
+		arg.Predecessors,
+		arg.Sessions,
+		arg.Tickets,
+		arg.Region,
+		arg.Reason,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var session string
+		if err := rows.Scan(&session); err != nil {
+			return nil, err
+		}
+		items = append(items, session)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertMatchLobbies = `-- name: InsertMatchLobbies :exec
 INSERT INTO lobbies (region, uid, project, id, type, seq, state, max_members, private, grace, match_id, participants, participant_players,
     participant_seats, size, game_region, session_id)
@@ -944,7 +1001,7 @@ func (q *Queries) WaitingRegions(ctx context.Context) ([]string, error) {
 }
 
 const waitingSessions = `-- name: WaitingSessions :many
-SELECT r.session, r.ticket_region, r.ticket, r.sub, r.room_type, r.size, r.lobby, (t.id IS NOT NULL)::bool AS queued,
+SELECT r.session, r.ticket_region, r.ticket, r.project, r.player, r.sub, r.room_type, r.size, r.lobby, (t.id IS NOT NULL)::bool AS queued,
        coalesce(t.pending_at > clock_timestamp() - $1::interval, false)::bool AS pending, t.matched_in
 FROM (
     SELECT o.session FROM realtime_tickets o WHERE o.region = $2 AND o.session = ANY ($3::text[])
@@ -952,6 +1009,10 @@ FROM (
     UNION SELECT o.session FROM (SELECT unnest($5::text[]) COLLATE "C" AS sub) w CROSS JOIN LATERAL (
         SELECT p.ticket_id FROM ticket_players p WHERE p.region = $6 AND p.sub = w.sub OFFSET 0) p
     JOIN realtime_tickets o ON o.ticket_region = $6 AND o.ticket = p.ticket_id AND o.region = $2
+    UNION SELECT o.session FROM realtime_sessions h CROSS JOIN LATERAL (
+        SELECT p.id FROM realtime_sessions p WHERE p.region = $2 AND p.project = h.project AND p.player = h.player LIMIT 32) p
+    CROSS JOIN LATERAL (SELECT k.session FROM realtime_tickets k WHERE k.region = $2 AND k.session = p.id AND k.lobby IS NULL OFFSET 0) o
+    WHERE h.region = $2 AND h.id = ANY ($7::text[]) AND h.player <> h.id
 ) w
 JOIN realtime_tickets r ON r.region = $2 AND r.session = w.session
 LEFT JOIN LATERAL (SELECT k.id, k.pending_at, k.matched_in FROM tickets k WHERE k.region = r.ticket_region AND k.id = r.ticket OFFSET 0) t ON true
@@ -965,12 +1026,15 @@ type WaitingSessionsParams struct {
 	Lobbies    []uuid.UUID
 	Subs       []string
 	Universe   string
+	Heirs      []string
 }
 
 type WaitingSessionsRow struct {
 	Session      string
 	TicketRegion string
 	Ticket       string
+	Project      string
+	Player       string
 	Sub          string
 	RoomType     string
 	Size         int32
@@ -980,8 +1044,8 @@ type WaitingSessionsRow struct {
 	MatchedIn    []byte
 }
 
-// Returns the rows of sessions and of rooms that wait, and of sessions that wait with a ticket of one of the players @subs in the universe. Each
-// tells whether its ticket is still in the queue, and in a match.
+// Returns the rows of sessions and of rooms that wait, of sessions that wait with a ticket of one of the players @subs in the universe, and of those
+// that wait alone and have the named player of one of the sessions @heirs. Each tells whether its ticket is still in the queue, and in a match.
 func (q *Queries) WaitingSessions(ctx context.Context, arg WaitingSessionsParams) ([]WaitingSessionsRow, error) {
 	rows, err := q.db.Query(ctx, waitingSessions,
 		arg.PendingFor,
@@ -990,6 +1054,7 @@ func (q *Queries) WaitingSessions(ctx context.Context, arg WaitingSessionsParams
 		arg.Lobbies,
 		arg.Subs,
 		arg.Universe,
+		arg.Heirs,
 	)
 	if err != nil {
 		return nil, err
@@ -1002,6 +1067,8 @@ func (q *Queries) WaitingSessions(ctx context.Context, arg WaitingSessionsParams
 			&i.Session,
 			&i.TicketRegion,
 			&i.Ticket,
+			&i.Project,
+			&i.Player,
 			&i.Sub,
 			&i.RoomType,
 			&i.Size,

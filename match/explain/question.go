@@ -52,7 +52,7 @@ func Begin(q Question) *Explanation {
 	for _, p := range q.Ticket.Players {
 		e.answer.Party = append(e.answer.Party, p.Sub)
 	}
-	e.answer.Sources = sourcesOf(q.Ticket)
+	e.answer.Sources, e.answer.ClaimedLatencies = sourcesOf(q.Ticket), q.Ticket.ClaimedLatencies
 	for i, asked := range q.Profiles {
 		e.answer.Profiles = append(e.answer.Profiles, e.begin(i, asked))
 	}

@@ -23,6 +23,7 @@ func (t Ticket) Text() string {
 	}
 	b.WriteString("\n")
 	t.writeSources(&b)
+	t.writeClaimed(&b)
 	for i := range t.Profiles {
 		t.Profiles[i].write(&b, t)
 	}

@@ -18,6 +18,9 @@ type Ticket struct {
 	// Sources say who vouches for the attributes of each player, by the player and the attribute: client, claim or
 	// backend.
 	Sources map[string]map[string]string `json:"sources,omitempty"`
+	// ClaimedLatencies are what the client says of regions of which another latency counts, in milliseconds: it was too
+	// far from what is known of the players.
+	ClaimedLatencies map[string]uint16 `json:"claimed_latencies,omitempty"`
 	// Read is how many other tickets were read. Partial reports that the queue has more, which were left out.
 	Read     int       `json:"read"`
 	Partial  bool      `json:"partial,omitempty"`

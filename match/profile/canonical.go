@@ -25,6 +25,9 @@ func (p *Profile) Canonical() []byte {
 	if p.Accept > 0 {
 		d.set("accept", members{{"within", brief(p.Accept)}})
 	}
+	if p.LatencyJump > 0 {
+		d.set("latency_jump", brief(p.LatencyJump))
+	}
 	d.set("ttl", brief(p.TTL))
 	if p.Data != nil {
 		d.set("data", p.Data)

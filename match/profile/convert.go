@@ -97,6 +97,7 @@ func (c *converter) profile(n *node) {
 	c.reserved(n.good("attributes"))
 	c.choosing(n)
 	p.Accept = n.good("accept").good("within").length(0)
+	p.LatencyJump = n.good("latency_jump").length(0)
 	p.TTL = n.good("ttl").length(10 * time.Minute)
 	if data := n.good("data"); data != nil && data.kind != isNull {
 		p.Data = encodeJSON(data.json())

@@ -144,6 +144,13 @@ var documentShape = object{what: "a profile", fields: []field{
 		about: "A ready check: every player must accept the match.",
 	},
 	{
+		name: "latency_jump", shape: latency, initial: "none: latencies count as the client says",
+		about: "How far a latency may be from the one that counted for the player within the last day; what is beyond " +
+			"counts as that limit. The latency that is compared changes at most once an hour. Of a party, each may be between " +
+			"its players' latencies, give or take the jump. Of several profiles that a ticket names, the least counts. " +
+			"Latencies that a backend sends count as they are.",
+	},
+	{
 		name: "ttl", shape: length{10 * time.Second, maxWait}, initial: "10m",
 		about: "How long a ticket waits before it expires.",
 	},

@@ -33,13 +33,26 @@ type Profile struct {
 	Trade      []Trade // what waiting is worth, sorted by key; empty: a match is made at once
 	Order      []Order // how a seed orders its candidates; the older of equal ones is first
 	JoinInProgress
-	Accept time.Duration   // how long players have to accept a match; 0: they are not asked
-	TTL    time.Duration   // after which a ticket leaves the queue
-	Data   json.RawMessage // for the game server, with sorted keys; nil: none
+	Accept time.Duration // how long players have to accept a match; 0: they are not asked
+	// LatencyJump is how far a latency may be from the one that counted for the player before; 0: as far as it likes.
+	LatencyJump time.Duration
+	TTL         time.Duration   // after which a ticket leaves the queue
+	Data        json.RawMessage // for the game server, with sorted keys; nil: none
 	// the attributes that game servers read in the roster; by default those of the rules, except of avoid
 	Tell     []string
 	Regions  []string  // game regions in order of preference, when no latencies decide
 	Function *Function // decides instead of teams and rules; nil: they do
+}
+
+// LeastLatencyJump returns the least latency jump of profiles in milliseconds; 0: none of them has one.
+func LeastLatencyJump(profiles []*Profile) (milliseconds uint16) {
+	for _, p := range profiles {
+		jump := uint16(p.LatencyJump.Milliseconds())
+		if jump > 0 && (milliseconds == 0 || jump < milliseconds) {
+			milliseconds = jump
+		}
+	}
+	return milliseconds
 }
 
 // Pivot returns the attribute of the first near rule, by which tickets are ordered and grouped; "" without such a rule.

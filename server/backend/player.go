@@ -37,11 +37,10 @@ func (r *playerRequest) check(c *rest.Check, prefix string) {
 	c.Count(prefix+"attributes", len(r.Attributes), 0, maxAttributes)
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
-		v, problem := match.ParseValue(r.Attributes[name])
+		v, problem := match.ParseAttribute(name, r.Attributes[name])
 		field := prefix + "attributes." + name
 		c.That(rest.Mode.Valid(name), field, "the name must be "+rest.Mode.Description)
 		c.That(problem == "", field, problem)
-		c.That(v.Kind != match.List || name != "profile", field, "must not be a list: tags of that name are those of profiles")
 		size += len(name) + v.Bytes()
 	}
 	c.That(size <= maxAttributeBytes, prefix+"attributes", fmt.Sprintf("must not be larger than %d bytes", maxAttributeBytes))

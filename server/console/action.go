@@ -79,7 +79,7 @@ func (c *Console) confirm(g *gin.Context, a action) {
 		c.fail(g, err)
 		return
 	}
-	c.write(g, http.StatusOK, c.templates.pages["confirm"], c.view(g, q, actionView{question: asked, Path: q.path}))
+	c.write(g, http.StatusOK, c.templates.pages["confirm"], c.view(g, q, actionView{question: asked, Path: q.URL()}))
 }
 
 func (c *Console) act(g *gin.Context, a action) {
@@ -108,7 +108,7 @@ func (c *Console) act(g *gin.Context, a action) {
 	switch {
 	case problem != "":
 		c.write(g, http.StatusUnprocessableEntity, c.templates.pages["confirm"],
-			c.view(g, q, actionView{asked, q.path, problem, d.Reason}))
+			c.view(g, q, actionView{asked, q.URL(), problem, d.Reason}))
 	case err != nil:
 		c.fail(g, err)
 	default:

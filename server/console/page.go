@@ -36,10 +36,10 @@ type query struct {
 // Param returns a parameter of the path, unescaped.
 func (q query) Param(name string) string { return q.params[name] }
 
-// Get returns a parameter of the query, at most 200 bytes of it, "" when there is none.
+// Get returns a parameter of the query, at most 255 bytes of it, "" when there is none. Ids have no more.
 func (q query) Get(name string) string {
 	text := strings.TrimSpace(q.values.Get(name))
-	return strings.ToValidUTF8(text[:min(len(text), 200)], "") // the cut may be within a character
+	return strings.ToValidUTF8(text[:min(len(text), 255)], "") // the cut may be within a character
 }
 
 // afterParam is the key of the last row of the page before: lists are paged by keys, so that the last page costs no

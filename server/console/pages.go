@@ -23,6 +23,7 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, agentPage)
 	add(c, r, gate, roomsPage)
 	add(c, r, gate, lobbiesPage)
+	add(c, r, gate, lobbyPage)
 	add(c, r, gate, deploymentsPage)
 	add(c, r, gate, deploymentPage)
 	add(c, r, gate, eventsPage)
@@ -40,6 +41,9 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	c.addAction(r, gate, revokeServerAction)
 	c.addAction(r, gate, drainAgentAction)
 	c.addAction(r, gate, undrainAgentAction)
+	for _, deed := range roomDeeds {
+		c.addAction(r, gate, deed.action())
+	}
 	c.addAction(r, gate, stopAction)
 	c.addAction(r, gate, scaleAction)
 	c.addAction(r, gate, pausePoolAction)

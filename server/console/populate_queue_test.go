@@ -52,6 +52,10 @@ func (b *bundle) lobby(n int, kind string) {
 	b.Exec(`INSERT INTO projects (id, name, region) VALUES ('p1', 'arena', 'eu')`)
 	b.Exec(`INSERT INTO lobbies (region, uid, project, id, type, state, members, max_members, grace)
 		SELECT 'eu', gen_random_uuid(), 'p1', 'lobby:' || lpad(n::text, 3, '0'), $2, '{}', 2, 16, '1 minute' FROM generate_series(1, $1::int) n`, n, kind)
+	b.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, join_order, away, expires_at)
+		SELECT 'eu', l.uid, 's-000000000000000' || m, $1::text || m, CASE m WHEN 3 THEN 'invited' ELSE 'joined' END, nullif(m, 3), m = 2, CASE m WHEN 3 THEN now() + interval '5 minutes' END
+		FROM lobbies l, generate_series(1, 3) m WHERE l.id = 'lobby:001'`, kind)
+	b.Exec(`UPDATE lobbies SET sanctions = jsonb_build_array(jsonb_build_object('player', $1::text, 'ban', true, 'reason', $1::text))::json WHERE id = 'lobby:001'`, kind)
 }
 
 // deployments inserts a pool and servers of it, the first of which is ready; it returns their ids.
@@ -93,6 +97,6 @@ func (b *bundle) populateRest(session string) []string {
 	b.Exec(`INSERT INTO events (region, kind, instance_id, detail) VALUES ('eu-frankfurt', 'deployment.failed', $1::text, jsonb_build_object('said', repeat('the provider has no capacity in this location; ', 20)))`, ids[0].String())
 	return []string{
 		"/queue", "/queue?profile=duel", "/find?q=pl", ticketPath(first), "/matches", "/matches?profile=raid-with-a-rather-long-name", matchPath(match.String()), "/agents", "/agents/0000000000000001",
-		"/agents/0000000000000001/drain", "/rooms", "/rooms?text=none", "/lobbies", "/deployments", deployment, deployment + "/stop", "/pools/eu/arena/v1.2/scale", "/pools/eu/arena/v1.2/resume", "/profiles/duel/pause", "/events", "/events?kind=session.&actor=director", "/events?until=2100-01-01T00:00:00", "/events?from=2000-01-01T00:00:00&text=said",
+		"/agents/0000000000000001/drain", "/rooms", "/rooms?text=none", "/lobbies", "/lobby?project=p1&room=lobby:001", "/lobby/ban?project=p1&room=lobby:001&player=bo", "/deployments", deployment, deployment + "/stop", "/pools/eu/arena/v1.2/scale", "/pools/eu/arena/v1.2/resume", "/profiles/duel/pause", "/events", "/events?kind=session.&actor=director", "/events?until=2100-01-01T00:00:00", "/events?from=2000-01-01T00:00:00&text=said",
 	}
 }

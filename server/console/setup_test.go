@@ -39,7 +39,12 @@ type bundle struct {
 
 func setup(t *testing.T, change ...func(*Options)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, DB: storetest.New(t)}
+	return setupOn(t, storetest.New(t), change...)
+}
+
+func setupOn(t *testing.T, d *storetest.DB, change ...func(*Options)) *bundle {
+	t.Helper()
+	b := &bundle{t: t, DB: d}
 	sealer := keytest.Sealer(t, 1)
 	policy := db.KeyPolicy{Period: 24 * time.Hour, Lead: time.Minute, Overlap: time.Minute}
 	b.rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {

@@ -19,6 +19,8 @@ type Store interface {
 	MinuteSamples(ctx context.Context, region string, minutes int, measures ...string) ([]db.MinuteSample, error)
 	EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error)
 
+	LobbyDetails(ctx context.Context, project, room string) (db.LobbyDetails, error)
+
 	// As returns what a person may change, whom events name.
 	As(actor string) db.Act
 

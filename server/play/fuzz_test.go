@@ -20,6 +20,8 @@ import (
 // sink is a store that requires its arguments to be within the limits of the contract.
 type sink struct{ t *testing.T }
 
+func (sink) Beacons(context.Context) ([]db.Beacon, error) { return nil, nil }
+
 func (s sink) Place(_ context.Context, r db.PlaceRequest) (db.Placement, error) {
 	require.True(s.t, rest.Region.Valid(r.Region) && rest.Mode.Valid(r.Mode), "%+v", r)
 	require.Contains(s.t, r.Party, r.Caller)
@@ -105,6 +107,8 @@ type hashes struct {
 	sink
 	last string
 }
+
+func (*hashes) Beacons(context.Context) ([]db.Beacon, error) { return nil, nil }
 
 func (h *hashes) Place(ctx context.Context, r db.PlaceRequest) (db.Placement, error) {
 	h.last = string(r.RequestHash)

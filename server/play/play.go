@@ -25,6 +25,7 @@ type Store interface {
 	Place(ctx context.Context, r db.PlaceRequest) (db.Placement, error)
 	Resolve(ctx context.Context, handle, sub string) (db.Resolved, error)
 	Session(ctx context.Context, id string) (db.Placement, error)
+	Beacons(ctx context.Context) ([]db.Beacon, error)
 }
 
 // Signer signs session tokens; keyring.Keeper implements it.
@@ -52,6 +53,7 @@ func Mount(r gin.IRouter, store Store, keys Signer, connects Connector, modes Mo
 	r.POST("/matchmake", rest.Handle(http.StatusOK, f.matchmake))
 	r.POST("/resolve", rest.Handle(http.StatusOK, f.resolve))
 	r.GET("/sessions/:id", rest.Handle(http.StatusOK, f.session))
+	r.GET("/regions", rest.Handle(http.StatusOK, f.regions))
 }
 
 // logSession adds the session to the access log line, if one was found. The id is the store's: text from the caller may
@@ -64,7 +66,7 @@ func logSession(ctx context.Context, sessionID string) {
 
 // Serves reports whether a path belongs to this face.
 func Serves(path string) bool {
-	return path == "/matchmake" || path == "/resolve" || path == "/tickets" || strings.HasPrefix(path, "/sessions/") ||
+	return path == "/matchmake" || path == "/resolve" || path == "/tickets" || path == "/regions" || strings.HasPrefix(path, "/sessions/") ||
 		strings.HasPrefix(path, "/tickets/")
 }
 

@@ -21,6 +21,8 @@ type admitted struct {
 	draft ticketbody.Draft // with what others than the client vouch for
 	body  ticketbody.Prepared
 	ttl   time.Duration // how long it may wait
+	// latencies are remembered of the player; nil: none
+	latencies map[string]uint16
 }
 
 // admit returns the ticket of a client's draft, or why it is refused. Before it refuses, it reads the profiles again:
@@ -28,7 +30,7 @@ type admitted struct {
 func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft) (admitted, error) {
 	if f.tickets.Profiles == nil {
 		body, err := ticketbody.Prepare(d)
-		return admitted{d, body, defaultTTL}, err
+		return admitted{draft: d, body: body, ttl: defaultTTL}, err
 	}
 	now := time.Now()
 	a, err := f.judge(ctx, d)
@@ -48,6 +50,9 @@ func (f ticketFace) judge(ctx context.Context, d ticketbody.Draft) (a admitted, 
 		return a, err
 	}
 	if a.draft, err = f.vouch(ctx, d, profiles); err != nil {
+		return a, err
+	}
+	if a.draft, a.latencies, err = f.steady(ctx, a.draft, profiles); err != nil {
 		return a, err
 	}
 	if a.body, err = ticketbody.Prepare(a.draft); err != nil {

@@ -78,7 +78,7 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 func (f ticketFace) enter(ctx context.Context, a admitted, lobby *ticketLobby,
 	r db.PlayerTicketRequest) (createdTicket, error) {
 	r.Party, r.Profiles, r.Fields = partyOf(a.draft), a.draft.Profiles, ticketbody.Fields(a.draft)
-	r.Body, r.Bytes, r.TTL = a.body.Body, len(a.body), a.ttl
+	r.Body, r.Bytes, r.TTL, r.Latencies = a.body.Body, len(a.body), a.ttl, a.latencies
 	answer, err := f.queue(ctx, r, lobby)
 	if err != nil {
 		return createdTicket{}, err

@@ -125,15 +125,13 @@ func attributesOf(c *rest.Check, field string, values map[string]json.RawMessage
 	c.Count(field, len(values), 0, maxAttributes)
 	out := make(match.Attributes, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		v, problem := match.ParseValue(values[name])
+		v, problem := match.ParseAttribute(name, values[name])
 		if v.Kind == 0 && problem == "" {
 			continue
 		}
 		at := field + "." + name
 		c.That(attributeName.Valid(name), at, "the name must be "+attributeName.Description)
 		c.That(problem == "", at, problem)
-		c.That(v.Kind != match.List || name != "profile", at,
-			"must not be a list: tags of that name are those of profiles")
 		out[name] = v
 	}
 	return out

@@ -59,7 +59,9 @@ func enqueue(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 
 // dequeue takes the session, and the members of the room that queued with it, out of the queue.
 func dequeue(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
-	removed, err := c.server.store.DequeueRealtime(ctx, c.region, c.session)
+	removed, err := c.server.store.DequeueRealtime(ctx, db.DequeueRealtime{
+		Region: c.region, Project: c.project, Session: c.session, Player: c.player,
+	})
 	return sendable{P: map[string]any{"removed": removed}}, err
 }
 

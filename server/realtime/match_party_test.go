@@ -24,6 +24,8 @@ func TestAPartyWaitsForItsMember(t *testing.T) {
 	party := friends{room: "party:1", kind: "crowd", size: 3, members: []*realtimetest.Client{ada, bo}}
 	party.gather(t)
 	party.queue(t)
+	bo.Wait(t, "the queue", func(v *realtimetest.View) bool { return v.Room("party:1").State["phase"] == "queued" })
+	require.Equal(t, map[string]any{"room_type": "crowd", "size": float64(3)}, bo.Room("party:1").State["queue"], "what was asked for")
 	bo.Drop()
 	ada.Wait(t, "the drop", func(v *realtimetest.View) bool { return v.Count("room.dropped", "party:1") == 1 })
 	require.Equal(t, 1, a.count("SELECT count(*) FROM tickets WHERE paused_at IS NOT NULL"))

@@ -3,6 +3,7 @@ package realtime
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -157,6 +158,75 @@ func TestAPartyKeepsItsPlaceWhenItsOwnerReloads(t *testing.T) {
 			reloaded.Join(t, "crowd", room, nil)
 		})
 	}
+}
+
+// Pins a player who queued alone and whose game was restarted: it got a new place behind all others.
+func TestARestartedGameKeepsItsPlaceInTheQueue(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		roomType string
+		drop     bool
+	}{
+		"of a profile": {"duel", true}, "of a profile, and nobody knows": {"duel", false},
+		"without a profile": {"sparring", true}, "without a profile, and nobody knows": {"sparring", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := arena(t)
+			a.apply(t, "name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}, {name: green, players: 1}]\n")
+			ask := map[string]any{"roomType": c.roomType, "size": float64(3), "latencies": map[string]any{"eu": float64(20)}}
+			ada, bo := a.client(as("ada")), b.client(as("bo"))
+			ada.Must(t, "matchmaking.enqueue", "", ask)
+			ticket := a.ticketOf(t, ada)
+			bo.Must(t, "matchmaking.enqueue", "", ask)
+			if c.drop {
+				ada.Drop()
+				require.Eventually(t, func() bool { return a.count("SELECT count(*) FROM tickets WHERE paused_at IS NOT NULL") == 1 }, 30*time.Second, time.Millisecond)
+			}
+			restarted := b.client(as("ada"))
+			require.Equal(t, float64(1), restarted.Must(t, "matchmaking.enqueue", "", ask)["position"])
+			require.Equal(t, ticket, a.ticketOf(t, restarted))
+			require.Equal(t, 2, a.count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
+			require.Equal(t, float64(1), restarted.Must(t, "matchmaking.enqueue", "", ask)["position"])
+			if !c.drop {
+				ada.Wait(t, "the end of its waiting", func(v *realtimetest.View) bool { return v.Count("matchmaking.expired", "") == 1 })
+				ada.Must(t, "matchmaking.enqueue", "", ask)
+				restarted.Wait(t, "the end of its waiting", func(v *realtimetest.View) bool { return v.Count("matchmaking.expired", "") == 1 })
+				restarted.Must(t, "matchmaking.enqueue", "", ask)
+				ada.Wait(t, "the second end of its waiting", func(v *realtimetest.View) bool { return v.Count("matchmaking.expired", "") == 2 })
+			}
+			cy := a.client(as("cy"))
+			cy.Must(t, "matchmaking.enqueue", "", ask)
+			room, p := found(t, restarted)
+			require.ElementsMatch(t, []any{restarted.Session(), bo.Session(), cy.Session()}, p["participants"])
+			restarted.Join(t, c.roomType, room, nil)
+		})
+	}
+}
+
+// A restarted game cancels what the earlier session of its player waits for. The tickets of another player, and of a
+// session without a name, stay.
+func TestARestartedGameCancelsForItsPlayer(t *testing.T) {
+	t.Parallel()
+	a, b := arena(t)
+	for _, waits := range []func(*realtimetest.Options){as("ada"), as("bo"), func(*realtimetest.Options) {}} {
+		c := a.client(waits)
+		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "sparring", "size": float64(16)})
+		c.Drop()
+	}
+	require.Eventually(t, func() bool { return a.count("SELECT count(*) FROM tickets WHERE paused_at IS NOT NULL") == 3 }, 30*time.Second, time.Millisecond)
+	require.Equal(t, false, b.client().Must(t, "matchmaking.dequeue", "", nil)["removed"])
+	restarted := b.client(as("ada"))
+	require.Equal(t, true, restarted.Must(t, "matchmaking.dequeue", "", nil)["removed"])
+	require.Equal(t, false, restarted.Must(t, "matchmaking.dequeue", "", nil)["removed"])
+	require.Equal(t, 2, a.count("SELECT count(*) FROM tickets"))
+}
+
+func (v *served) ticketOf(t *testing.T, c *realtimetest.Client) string {
+	t.Helper()
+	waiting, err := v.store.RealtimeTicket(t.Context(), "global", c.Session())
+	require.NoError(t, err)
+	return waiting.Ticket
 }
 
 func (v *served) exec(statement string) {

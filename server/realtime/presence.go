@@ -38,7 +38,7 @@ type presences struct {
 type watchedPlayers struct {
 	name     projectName
 	watchers map[string]map[*conn]bool // by player
-	stop     context.CancelFunc        // ends the loop; nil: there is none
+	loop     watchLoop
 }
 
 // friendList is what a connection watches, and what it was told of each: nothing yet if it is absent.
@@ -125,9 +125,7 @@ func (l *presences) watch(c *conn, players []string, told map[string]db.PlayerPr
 		}
 		w.watchers[player][c] = true
 	}
-	if w.stop == nil {
-		w.stop = l.server.startLoop(func(ctx context.Context) { l.follow(ctx, w) })
-	}
+	w.loop.start(l.server, func(ctx context.Context) { l.follow(ctx, w) })
 	return true
 }
 
@@ -151,9 +149,7 @@ func (l *presences) forget(c *conn) {
 		return
 	}
 	delete(l.byProject, w.name)
-	if w.stop != nil {
-		w.stop()
-	}
+	w.loop.end()
 }
 
 // follow sends what changes.

@@ -1,16 +1,13 @@
 package realtime
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -21,12 +18,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Bounds of a ticket's attributes, as package play has them.
-const (
-	maxAttributes = 64
-	maxText       = 1024 // bytes
-	maxList       = 64
-)
+// maxAttributes bounds the attributes of a ticket, as package play does.
+const maxAttributes = 64
 
 // Queueing returns how sessions queue in a universe, for db.Config. A ticket stays while its sessions live, or for
 // ticketTTL if that is not 0.
@@ -52,7 +45,8 @@ func (s *Server) ensureProfiles(ctx context.Context) {
 }
 
 func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
-	draft := ticketbody.Draft{Profiles: []string{d.Profile}, Latencies: map[string]uint16{}}
+	draft := ticketbody.Draft{Profiles: []string{d.Profile}, Latencies: map[string]uint16{},
+		ClaimedLatencies: d.ClaimedLatencies}
 	var err error
 	if draft.Attributes, err = attributesOf(d.Queue.Attributes); err != nil {
 		return db.QueueBody{}, err
@@ -86,32 +80,21 @@ func invalidTicket(field string) error {
 
 // attributesOf converts the attributes of a request: numbers, texts and lists of texts; null is absent.
 func attributesOf(raw json.RawMessage) (match.Attributes, error) {
-	values, ok := attributeValues(raw)
-	if !ok || len(values) > maxAttributes {
+	var values map[string]json.RawMessage
+	if len(raw) > 0 && json.Unmarshal(raw, &values) != nil || len(values) > maxAttributes {
 		return nil, invalidTicket("attributes")
 	}
 	all := match.Attributes{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if values[name] == nil {
-			continue
-		}
-		v, ok := attributeOf(values[name])
-		if !ok || !rest.Mode.Valid(name) || v.Kind == match.List && name == "profile" {
+		v, problem := match.ParseAttribute(name, values[name])
+		switch {
+		case problem != "" || v.Kind != 0 && !rest.Mode.Valid(name):
 			return nil, invalidTicket("attributes." + name)
+		case v.Kind != 0:
+			all[name] = v
 		}
-		all[name] = v
 	}
 	return all, nil
-}
-
-// attributeValues decodes an object. Its numbers are texts, so that none is rounded before it is checked.
-func attributeValues(raw json.RawMessage) (values map[string]any, ok bool) {
-	if len(raw) == 0 {
-		return nil, true
-	}
-	from := json.NewDecoder(bytes.NewReader(raw))
-	from.UseNumber()
-	return values, from.Decode(&values) == nil
 }
 
 // checkLatencies returns what is wrong with the latencies of a request, or nil.
@@ -123,30 +106,4 @@ func checkLatencies(byRegion map[string]float64) *wire.Failure {
 		}
 	}
 	return nil
-}
-
-func attributeOf(value any) (v match.Value, ok bool) {
-	switch value := value.(type) {
-	case json.Number:
-		number, problem := match.ParseNumber(value.String())
-		return match.Value{Kind: match.Number, Number: number}, problem == ""
-	case string:
-		return match.Value{Kind: match.Text, Text: value}, validText(value)
-	case []any:
-		for _, item := range value {
-			text, is := item.(string)
-			if !is || !validText(text) || len(value) > maxList {
-				return v, false
-			}
-			v.List = append(v.List, text)
-		}
-		v.Kind = match.List
-		return v, true
-	}
-	return v, false
-}
-
-func validText(text string) bool {
-	odd := func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }
-	return len(text) <= maxText && !strings.ContainsFunc(text, odd)
 }

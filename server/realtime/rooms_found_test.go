@@ -78,7 +78,7 @@ func TestAListIsWatched(t *testing.T) {
 	require.Empty(t, here.lists.watch)
 	for _, list := range here.lists.byName {
 		require.Empty(t, list.searches)
-		require.Nil(t, list.stop, "nobody watches the list")
+		require.Nil(t, list.loop.stop, "nobody watches the list")
 	}
 }
 

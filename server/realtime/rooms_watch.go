@@ -45,7 +45,7 @@ type roomList struct {
 	// Guarded by the mutex of roomLists.
 	usedAt   time.Time
 	searches map[string]*watchedSearch // by their keys
-	stop     context.CancelFunc        // ends the loop; nil: there is none
+	loop     watchLoop
 }
 
 // watchedSearch is a search that clients watch, with the rooms that they know.
@@ -135,9 +135,7 @@ func (l *roomLists) add(c *conn, name listName, search lobby.Search, found []lob
 		c.Push(delivery.PushEvent, "", frame)
 	}
 	w.conns[c], l.watch[c] = true, w
-	if list.stop == nil {
-		list.stop = l.server.startLoop(func(ctx context.Context) { l.follow(ctx, list) })
-	}
+	list.loop.start(l.server, func(ctx context.Context) { l.follow(ctx, list) })
 }
 
 // forget ends what a connection watches.
@@ -154,9 +152,8 @@ func (l *roomLists) forget(c *conn) {
 		return
 	}
 	delete(w.list.searches, w.search.Key)
-	if len(w.list.searches) == 0 && w.list.stop != nil {
-		w.list.stop()
-		w.list.stop = nil
+	if len(w.list.searches) == 0 {
+		w.list.loop.end()
 	}
 }
 

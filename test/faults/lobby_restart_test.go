@@ -19,6 +19,7 @@ import (
 const (
 	restartLobby = "lobby:waiting"
 	restartChat  = "chat:town"
+	restartAlone = "alone" // the match for which some wait without a room
 	backWithin   = 5 * time.Second
 )
 
@@ -26,7 +27,7 @@ const (
 type regular struct {
 	rig    *lobbyRig
 	name   string
-	party  string // that has a match
+	party  string // that has a match; "": the player waits alone for one
 	match  string // the room of the match
 	client *realtimetest.Client
 
@@ -36,6 +37,9 @@ type regular struct {
 
 // rooms returns what the player has, by the type of the room.
 func (p *regular) rooms() map[string]string {
+	if p.party == "" {
+		return map[string]string{"chat": restartChat}
+	}
 	return map[string]string{"chat": restartChat, "party": p.party, "lobby": restartLobby}
 }
 
@@ -74,6 +78,14 @@ func (p *regular) comeBack(ctx context.Context, url string) error {
 			return err
 		}
 	}
+	if p.party == "" {
+		if err := waitAlone(ctx, c); err != nil {
+			c.Drop()
+			return err
+		}
+		p.client = c
+		return nil
+	}
 	err = c.Await(ctx, "match.found", func(v *realtimetest.View) bool { return v.Count("match.found", p.match) == 1 })
 	if err == nil {
 		err = joinAs(ctx, c, "duel", p.match)
@@ -84,6 +96,15 @@ func (p *regular) comeBack(ctx context.Context, url string) error {
 	}
 	p.client = c
 	return nil
+}
+
+// waitAlone queues for a match that never has enough players.
+func waitAlone(ctx context.Context, c *realtimetest.Client) error {
+	answer, err := c.RPC(ctx, "matchmaking.enqueue", "", map[string]any{"roomType": restartAlone, "size": 16})
+	if err == nil && !answer.OK() {
+		err = fmt.Errorf("the queue: %v", answer)
+	}
+	return err
 }
 
 func joinAs(ctx context.Context, c *realtimetest.Client, kind, room string) error {
@@ -126,12 +147,14 @@ func TestRestartedGamesLoseNoPlace(t *testing.T) {
 		urls.urls = append(urls.urls, at.Lobby)
 	}
 	players := r.regulars(replicas[0], 8)
-	ticket := one[string](r.rig, "SELECT min(ticket) FROM realtime_tickets")
+	ticket := one[string](r.rig, "SELECT DISTINCT ticket FROM realtime_tickets WHERE lobby IS NOT NULL")
+	alone := r.loners(replicas[0], 2)
+	places := r.places(alone)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
 	defer cancel()
 	var running sync.WaitGroup
-	for i, p := range players {
+	for i, p := range slices.Concat(players, alone) {
 		running.Go(func() {
 			for pause(ctx, time.Duration(i)*100*time.Millisecond); ctx.Err() == nil; pause(ctx, 2*time.Second) {
 				if err := p.restart(t.Context(), urls); err != nil {
@@ -149,10 +172,11 @@ func TestRestartedGamesLoseNoPlace(t *testing.T) {
 		pause(ctx, 2*time.Second)
 	}
 	running.Wait()
-	for _, p := range players {
+	for _, p := range slices.Concat(players, alone) {
 		require.NoError(t, p.restart(t.Context(), urls)) // the last kill may have cut it off
 	}
 	r.requirePlaces(players, ticket)
+	require.Equal(t, places, r.places(alone), "those who wait alone have their tickets")
 }
 
 // regulars makes players who are in a chat and in a lobby that waits for a match, and in parties of two with matches of
@@ -188,6 +212,28 @@ func (r *lobbyRig) regulars(at *replicaOfLobby, n int) (players []*regular) {
 	return players
 }
 
+// loners makes players who are in a chat and wait alone for a match.
+func (r *lobbyRig) loners(at *replicaOfLobby, n int) (players []*regular) {
+	r.T.Helper()
+	for i := range n {
+		p := &regular{rig: r, name: fmt.Sprint("loner-", i)}
+		p.client = r.connect(at, p.name)
+		p.client.Join(r.T, "chat", restartChat, map[string]any{"private": false})
+		require.NoError(r.T, waitAlone(r.T.Context(), p.client))
+		players = append(players, p)
+	}
+	return players
+}
+
+// places returns the tickets with which the present sessions of players wait, in the order of the queue.
+func (r *lobbyRig) places(players []*regular) (tickets []string) {
+	r.T.Helper()
+	for _, p := range players {
+		tickets = append(tickets, one[string](r.rig, `SELECT ticket || ' ' || queued_at::text FROM realtime_tickets WHERE session = $1 AND room_type = $2`, p.client.Session(), restartAlone))
+	}
+	return tickets
+}
+
 // requirePlaces requires that players have what they had.
 func (r *lobbyRig) requirePlaces(players []*regular, ticket string) {
 	r.T.Helper()
@@ -205,7 +251,7 @@ func (r *lobbyRig) requirePlaces(players []*regular, ticket string) {
 	}
 	require.Equal(r.T, players[0].client.Session(), one[string](r.rig, "SELECT state->>'owner' FROM lobbies WHERE id = $1", restartLobby))
 	require.Equal(r.T, "queued", one[string](r.rig, "SELECT state->>'phase' FROM lobbies WHERE id = $1", restartLobby))
-	require.Equal(r.T, ticket, one[string](r.rig, "SELECT min(ticket) FROM realtime_tickets"))
+	require.Equal(r.T, ticket, one[string](r.rig, "SELECT DISTINCT ticket FROM realtime_tickets WHERE lobby IS NOT NULL"))
 	require.Equal(r.T, len(players), one[int](r.rig, "SELECT count(DISTINCT session)::int FROM realtime_tickets WHERE ticket = $1", ticket))
 	require.Zero(r.T, one[int](r.rig, "SELECT count(*)::int FROM tickets WHERE paused_at IS NOT NULL"), "all are there")
 	r.T.Logf("the slowest of all restarts took %v", slowest)

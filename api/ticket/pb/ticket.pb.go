@@ -82,9 +82,11 @@ type TicketDetails struct {
 	// Milliseconds, 0 to 10,000, by game region; of 64 regions at most. A region that is missing was not measured.
 	Latencies map[string]uint32 `protobuf:"bytes,2,rep,name=latencies,proto3" json:"latencies,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The names of the profiles that the ticket asks for, in addition to those in tags "profile:NAME".
-	Profiles      []string `protobuf:"bytes,3,rep,name=profiles,proto3" json:"profiles,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Profiles []string `protobuf:"bytes,3,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	// What the client said of the regions for which other latencies count, since it was too far from what is known of the players.
+	ClaimedLatencies map[string]uint32 `protobuf:"bytes,4,rep,name=claimed_latencies,json=claimedLatencies,proto3" json:"claimed_latencies,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *TicketDetails) Reset() {
@@ -134,6 +136,13 @@ func (x *TicketDetails) GetLatencies() map[string]uint32 {
 func (x *TicketDetails) GetProfiles() []string {
 	if x != nil {
 		return x.Profiles
+	}
+	return nil
+}
+
+func (x *TicketDetails) GetClaimedLatencies() map[string]uint32 {
+	if x != nil {
+		return x.ClaimedLatencies
 	}
 	return nil
 }
@@ -430,12 +439,16 @@ var File_ticket_ticket_proto protoreflect.FileDescriptor
 
 const file_ticket_ticket_proto_rawDesc = "" +
 	"\n" +
-	"\x13ticket/ticket.proto\x12\x12director.ticket.v1\"\xef\x01\n" +
+	"\x13ticket/ticket.proto\x12\x12director.ticket.v1\"\x9a\x03\n" +
 	"\rTicketDetails\x124\n" +
 	"\aplayers\x18\x01 \x03(\v2\x1a.director.ticket.v1.PlayerR\aplayers\x12N\n" +
 	"\tlatencies\x18\x02 \x03(\v20.director.ticket.v1.TicketDetails.LatenciesEntryR\tlatencies\x12\x1a\n" +
-	"\bprofiles\x18\x03 \x03(\tR\bprofiles\x1a<\n" +
+	"\bprofiles\x18\x03 \x03(\tR\bprofiles\x12d\n" +
+	"\x11claimed_latencies\x18\x04 \x03(\v27.director.ticket.v1.TicketDetails.ClaimedLatenciesEntryR\x10claimedLatencies\x1a<\n" +
 	"\x0eLatenciesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\x1aC\n" +
+	"\x15ClaimedLatenciesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xdb\x02\n" +
 	"\x06Player\x12\x10\n" +
@@ -486,7 +499,7 @@ func file_ticket_ticket_proto_rawDescGZIP() []byte {
 }
 
 var file_ticket_ticket_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_ticket_ticket_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_ticket_ticket_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_ticket_ticket_proto_goTypes = []any{
 	(Source)(0),               // 0: director.ticket.v1.Source
 	(*TicketDetails)(nil),     // 1: director.ticket.v1.TicketDetails
@@ -495,24 +508,26 @@ var file_ticket_ticket_proto_goTypes = []any{
 	(*List)(nil),              // 4: director.ticket.v1.List
 	(*AssignmentDetails)(nil), // 5: director.ticket.v1.AssignmentDetails
 	nil,                       // 6: director.ticket.v1.TicketDetails.LatenciesEntry
-	nil,                       // 7: director.ticket.v1.Player.AttributesEntry
-	nil,                       // 8: director.ticket.v1.Player.SourcesEntry
-	nil,                       // 9: director.ticket.v1.AssignmentDetails.TeamsEntry
+	nil,                       // 7: director.ticket.v1.TicketDetails.ClaimedLatenciesEntry
+	nil,                       // 8: director.ticket.v1.Player.AttributesEntry
+	nil,                       // 9: director.ticket.v1.Player.SourcesEntry
+	nil,                       // 10: director.ticket.v1.AssignmentDetails.TeamsEntry
 }
 var file_ticket_ticket_proto_depIdxs = []int32{
-	2, // 0: director.ticket.v1.TicketDetails.players:type_name -> director.ticket.v1.Player
-	6, // 1: director.ticket.v1.TicketDetails.latencies:type_name -> director.ticket.v1.TicketDetails.LatenciesEntry
-	7, // 2: director.ticket.v1.Player.attributes:type_name -> director.ticket.v1.Player.AttributesEntry
-	8, // 3: director.ticket.v1.Player.sources:type_name -> director.ticket.v1.Player.SourcesEntry
-	4, // 4: director.ticket.v1.Value.list:type_name -> director.ticket.v1.List
-	9, // 5: director.ticket.v1.AssignmentDetails.teams:type_name -> director.ticket.v1.AssignmentDetails.TeamsEntry
-	3, // 6: director.ticket.v1.Player.AttributesEntry.value:type_name -> director.ticket.v1.Value
-	0, // 7: director.ticket.v1.Player.SourcesEntry.value:type_name -> director.ticket.v1.Source
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	2,  // 0: director.ticket.v1.TicketDetails.players:type_name -> director.ticket.v1.Player
+	6,  // 1: director.ticket.v1.TicketDetails.latencies:type_name -> director.ticket.v1.TicketDetails.LatenciesEntry
+	7,  // 2: director.ticket.v1.TicketDetails.claimed_latencies:type_name -> director.ticket.v1.TicketDetails.ClaimedLatenciesEntry
+	8,  // 3: director.ticket.v1.Player.attributes:type_name -> director.ticket.v1.Player.AttributesEntry
+	9,  // 4: director.ticket.v1.Player.sources:type_name -> director.ticket.v1.Player.SourcesEntry
+	4,  // 5: director.ticket.v1.Value.list:type_name -> director.ticket.v1.List
+	10, // 6: director.ticket.v1.AssignmentDetails.teams:type_name -> director.ticket.v1.AssignmentDetails.TeamsEntry
+	3,  // 7: director.ticket.v1.Player.AttributesEntry.value:type_name -> director.ticket.v1.Value
+	0,  // 8: director.ticket.v1.Player.SourcesEntry.value:type_name -> director.ticket.v1.Source
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_ticket_ticket_proto_init() }
@@ -531,7 +546,7 @@ func file_ticket_ticket_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ticket_ticket_proto_rawDesc), len(file_ticket_ticket_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -55,7 +55,7 @@ var changes = map[string]func(*partyRace) error{
 	},
 	"dequeue": func(r *partyRace) error {
 		o := r.opened["bo"]
-		_, err := r.other.DequeueRealtime(r.t.Context(), region, db.SessionEpoch{ID: o.ID, Epoch: o.Epoch})
+		_, err := r.other.DequeueRealtime(r.t.Context(), db.DequeueRealtime{Region: region, Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}})
 		return err
 	},
 	"end": func(r *partyRace) error {

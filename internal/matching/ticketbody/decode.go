@@ -41,7 +41,10 @@ func Decode(id string, created time.Time, body []byte, playerArg string) (*match
 		Profiles: profilesOf(s.GetTags(), details.GetProfiles()),
 	}
 	if details != nil {
-		t.Latencies = latenciesOf(details)
+		t.Latencies = latenciesOf(details.GetLatencies())
+		if claimed := details.GetClaimedLatencies(); len(claimed) > 0 { // few tickets have any
+			t.ClaimedLatencies = latenciesOf(claimed)
+		}
 	}
 	t.Players = playersOf(attributesOf(s), details, s.GetStringArgs()[playerArg])
 	return t, nil
@@ -61,7 +64,8 @@ func detailsIn(m *openmatch.Ticket) (*pb.TicketDetails, error) {
 }
 
 func check(d *pb.TicketDetails) error {
-	if len(d.GetPlayers()) > MaxPlayers || len(d.GetLatencies()) > MaxRegions || len(d.GetProfiles()) > MaxProfiles {
+	if len(d.GetPlayers()) > MaxPlayers || max(len(d.GetLatencies()), len(d.GetClaimedLatencies())) > MaxRegions ||
+		len(d.GetProfiles()) > MaxProfiles {
 		return fmt.Errorf("a ticket has at most %d players, %d regions and %d profiles", MaxPlayers, MaxRegions,
 			MaxProfiles)
 	}
@@ -72,9 +76,11 @@ func check(d *pb.TicketDetails) error {
 		}
 		seen[p.GetSub()] = true
 	}
-	for region, ms := range d.GetLatencies() {
-		if ms > MaxLatency {
-			return fmt.Errorf("the latency of region %q is over %d ms", region, MaxLatency)
+	for _, latencies := range []map[string]uint32{d.GetLatencies(), d.GetClaimedLatencies()} {
+		for region, ms := range latencies {
+			if ms > MaxLatency {
+				return fmt.Errorf("the latency of region %q is over %d ms", region, MaxLatency)
+			}
 		}
 	}
 	return nil
@@ -95,9 +101,9 @@ func profilesOf(tags, more []string) (names []string) {
 	return names
 }
 
-func latenciesOf(d *pb.TicketDetails) map[string]uint16 {
-	out := make(map[string]uint16, len(d.GetLatencies()))
-	for region, ms := range d.GetLatencies() {
+func latenciesOf(stored map[string]uint32) map[string]uint16 {
+	out := make(map[string]uint16, len(stored))
+	for region, ms := range stored {
 		out[region] = uint16(ms)
 	}
 	return out

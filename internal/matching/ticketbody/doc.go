@@ -19,7 +19,7 @@ const (
 // The bounds of a ticket's extension. Our API refuses what exceeds them, and so does [Decode].
 const (
 	MaxPlayers  = 64
-	MaxRegions  = 64
+	MaxRegions  = match.MaxRegions
 	MaxLatency  = match.MaxLatency
 	MaxProfiles = 8
 )

@@ -23,6 +23,8 @@ type Draft struct {
 	Attributes match.Attributes // of the ticket, and so of each player
 	Players    []match.Player   // with their own attributes only, and the sources of all; none twice
 	Latencies  map[string]uint16
+	// ClaimedLatencies are what the client said of regions for which Latencies has another value; nil: none.
+	ClaimedLatencies map[string]uint16
 }
 
 // Fields returns what pools filter by: numbers as doubles, texts as strings, each value of a list as a tag
@@ -83,10 +85,7 @@ func (p Prepared) Body(id string, created time.Time) []byte {
 }
 
 func detailsOf(d Draft) *pb.TicketDetails {
-	m := &pb.TicketDetails{Latencies: make(map[string]uint32, len(d.Latencies))}
-	for region, ms := range d.Latencies {
-		m.Latencies[region] = uint32(ms)
-	}
+	m := &pb.TicketDetails{Latencies: storedLatencies(d.Latencies), ClaimedLatencies: storedLatencies(d.ClaimedLatencies)}
 	players := slices.SortedFunc(slices.Values(d.Players),
 		func(a, b match.Player) int { return cmp.Compare(a.Sub, b.Sub) })
 	for _, p := range players {
@@ -94,6 +93,14 @@ func detailsOf(d Draft) *pb.TicketDetails {
 			Sources: storedSources(p.Sources)})
 	}
 	return m
+}
+
+func storedLatencies(latencies map[string]uint16) map[string]uint32 {
+	out := make(map[string]uint32, len(latencies))
+	for region, ms := range latencies {
+		out[region] = uint32(ms)
+	}
+	return out
 }
 
 // storedSources leaves out the client, which is the source of every attribute that is not named.

@@ -360,6 +360,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/regions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List where to measure latencies
+         * @description Returns the game regions with a beacon, sorted: a URL that a client fetches several times to measure its latency to the region. The SDK for
+         *     TypeScript does it with `measureLatencies`. Operators set beacons with `director regions beacon` or `ops.set_beacon`; without any the
+         *     list is empty. Later releases may say more of a region, such as the address of its replicas: ignore what you do not know.
+         */
+        get: operations["listRegions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tickets": {
         parameters: {
             query?: never;
@@ -2034,10 +2056,48 @@ export interface components {
             players?: {
                 [key: string]: components["schemas"]["TicketPlayer"];
             } | null;
-            /** @description Measured latencies in milliseconds, by region, of the member of the party that has the worst. A region that is missing or `null` was not measured. Fractions are refused: round them up before. */
+            /** @description Measured latencies in milliseconds, by region, of the member of the party that has the worst. A region that is missing or `null` was not measured. Fractions are refused: round them up before. A profile with `latency_jump` bounds how far a value may be from the ones that counted before; what is beyond counts as that limit. */
             latencies?: {
                 [key: string]: number | null;
             } | null;
+        };
+        /**
+         * @description Where clients measure their latencies.
+         * @example {
+         *       "regions": [
+         *         {
+         *           "region": "eu",
+         *           "beacon": "https://eu.ping.example/healthz"
+         *         },
+         *         {
+         *           "region": "us",
+         *           "beacon": "https://us.ping.example/healthz"
+         *         }
+         *       ]
+         *     }
+         */
+        Regions: {
+            regions: components["schemas"]["GameRegion"][];
+        };
+        /**
+         * @description A game region. Later releases may add fields.
+         * @example {
+         *       "region": "eu",
+         *       "beacon": "https://eu.ping.example/healthz"
+         *     }
+         */
+        GameRegion: {
+            /**
+             * @description Its name, as in `latencies`.
+             * @example eu
+             */
+            region: string;
+            /**
+             * Format: uri
+             * @description The URL to fetch.
+             * @example https://eu.ping.example/healthz
+             */
+            beacon: string;
         };
         /**
          * @example {
@@ -2337,6 +2397,10 @@ export interface components {
             read: number;
             /** @description The queue has more than 200,000 tickets; the others were not compared. */
             partial?: boolean;
+            /** @description What the client says of regions of which another latency counts, in milliseconds: it was too far from what is known of the players. */
+            claimed_latencies?: {
+                [key: string]: number;
+            };
             /** @description Further profiles whose pool admits the ticket. */
             not_explained?: string[];
             /** @description Who vouches for the attributes of each player, by the player and the attribute: the player's `client`, a `claim` of its access token, or a `backend`. */
@@ -3905,6 +3969,31 @@ export interface operations {
             401: components["responses"]["PlayerUnauthorized"];
             404: components["responses"]["SessionUnknown"];
             410: components["responses"]["SessionClosed"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listRegions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The regions. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Regions"];
+                };
+            };
+            401: components["responses"]["PlayerUnauthorized"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

@@ -4,11 +4,13 @@ export { Player, type SeatOptions } from './player.js';
 export { QueuedTicket } from './queued.js';
 export type { PlayerOptions, Retry } from './client.js';
 export type { TokenSource } from './token.js';
+export { measureLatencies, type MeasureOptions } from './latency.js';
 export { DirectorError, UnreachableError, UnreadableError } from './errors.js';
 export {
   isFinal,
   type Connection,
   type FieldError,
+  type GameRegion,
   type Match,
   type MatchRequest,
   type Problem,

@@ -3,7 +3,7 @@ import { DirectorError } from './errors.js';
 import type { Call, CallOptions } from './http.js';
 import { QueuedTicket } from './queued.js';
 import { checkTicket } from './ticket.js';
-import type { Connection, Match, MatchRequest, Seat, TicketRequest } from './types.js';
+import type { Connection, GameRegion, Match, MatchRequest, Seat, TicketRequest } from './types.js';
 
 /** Options of `Player.seat`. */
 export interface SeatOptions extends CallOptions {
@@ -71,6 +71,12 @@ export class Player {
     const answer = await this.client.call({ method: 'POST', path: '/tickets', headers: idempotent(), body: request }, options.signal);
     const ticket = checkTicket(answer, undefined);
     return new QueuedTicket(this.client, ticket.ticket_id, ticket);
+  }
+
+  /** Returns where to measure the latency to game regions, for `measureLatencies`. Without beacons the list is empty. */
+  async regions(options: CallOptions = {}): Promise<GameRegion[]> {
+    const answer = await this.client.call<{ regions?: GameRegion[] }>({ method: 'GET', path: '/regions' }, options.signal);
+    return answer.regions ?? [];
   }
 
   /** Returns the ticket with an id, for a member of the party that did not create it, or a page that was loaded again. */

@@ -17,6 +17,8 @@ export type TicketRequest = Schemas['TicketRequest'];
 export type Ticket = Schemas['Ticket'];
 /** A state of a ticket. Treat one that you do not know as `queued`: a newer director may send it. */
 export type TicketState = Ticket['state'];
+/** A game region with the URL at which its latency is measured. */
+export type GameRegion = Schemas['GameRegion'];
 /** An invalid field of a request. */
 export type FieldError = Schemas['FieldError'];
 /** What the director answers in place of a success, by RFC 9457. */

@@ -23,6 +23,7 @@ func (h *Hub) CountEnqueue(c Receiver) {
 		defer s.mu.Unlock()
 		s.queue.enqueueCalls++
 		s.queue.isWaiting = true
+		s.queue.expiredTicket = "" // it may get the same one again, from another session of its player
 	}
 }
 

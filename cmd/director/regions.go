@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func (p *program) regions() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "regions",
+		Short: "List and set where clients measure their latencies",
+		Long: "Commands for the beacons of game regions: URLs that clients fetch several times to measure their latency, as `GET /regions` lists them.\n" +
+			"The same in SQL: view ops.beacons, function ops.set_beacon.",
+		Example: "  director regions list\n  director regions beacon eu https://eu.ping.example/healthz\n  director regions beacon eu none",
+	}, p.regionsList(), p.regionsBeacon())
+}
+
+func (p *program) regionsList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the beacons",
+		Long:    "Lists the game regions with a beacon.",
+		Example: "  director regions list",
+		Args:    cli.Exactly(0),
+	}
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			found, err := opsview.Beacons.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+			if err != nil {
+				return err
+			}
+			return cli.Write(l.out, found, []string{"region", "beacon", "set", "by"}, func(b opsview.Beacon) []any {
+				return []any{b.Region, b.URL, b.SetAt, b.SetBy}
+			})
+		})
+	}
+	return cmd
+}
+
+func (p *program) regionsBeacon() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "beacon REGION URL",
+		Short: "Set the URL that clients fetch to measure the latency to a region; none removes it",
+		Long: "Sets the beacon of a game region: a URL of http or https that answers fast and from near the game servers, such as /healthz of a replica there.\n" +
+			"Clients see it within seconds. Browsers need https.",
+		Example: "  director regions beacon eu https://eu.ping.example/healthz\n  director regions beacon eu none",
+		Args:    cli.Exactly(2),
+	}
+	cmd.ValidArgsFunction = p.completeArgs(firstOnly(regionWords))
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		url := args[1]
+		switch url {
+		case "":
+			return cli.Usage(errors.New("the URL is not allowed to be empty: none removes the beacon"))
+		case "none":
+			url = ""
+		}
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			return l.changeEach("region", args[:1],
+				func(region string) (bool, error) { return l.As("").SetBeacon(ctx, region, url) })
+		})
+	}
+	return cmd
+}

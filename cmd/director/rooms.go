@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// byRoomCommands are the settings of the commands for rooms.
+const byRoomCommands = byOperator | byRooms
+
+func (p *program) rooms() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "rooms",
+		Short: "List, show and moderate rooms of the realtime lobby",
+		Long: "Commands for the rooms of the realtime lobby: chats, lobbies, parties and matches. Rooms of Rivalis game servers are in 'director agents'.\n\n" +
+			"What a change does depends on the type of the room, so these commands need the same DIRECTOR_REALTIME_ROOMS as the replicas, and the\n" +
+			"director's own database role, as 'projects' does; there are no functions in SQL. The view ops.lobbies lists the rooms. An event names\n" +
+			"your login in the database, and the reason.",
+		Example: "  director rooms list --project arena\n  director rooms show arena lobby:friday\n  director rooms mute arena lobby:friday bo --for 10m --reason spam",
+	}, p.roomsList(), p.roomsShow(), p.roomsKick(), p.roomsBan(), p.roomsMute(), p.roomsPardon(), p.roomsClose(),
+		p.roomsSay())
+}
+
+func (p *program) roomsList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the rooms",
+		Long:    "Lists the rooms of all projects, by region, project and id.",
+		Example: "  director rooms list\n  director rooms list --project arena --text party: -o json",
+		Args:    cli.Exactly(0),
+	}
+	project := cmd.Flags().String("project", "", "Only this project")
+	text := cmd.Flags().String("text", "", "Only rooms whose id begins so, or that have this type")
+	limit := cmd.Flags().Int("limit", 1000, "The most rooms to list")
+	p.completeFlag(cmd, "project", projectWords)
+	addFlags(cmd.Flags(), byRoomCommands)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *limit < 1 {
+			return cli.Usage(fmt.Errorf("--limit %d is not allowed: it must be 1 or more", *limit))
+		}
+		return p.withDatabase(cmd, byRoomCommands, func(ctx context.Context, l operator) error {
+			found, err := opsview.Lobbies.Read(ctx, l.Pool(), opsview.LobbyFilter{Project: *project, Text: *text},
+				opsview.Page{Limit: *limit})
+			if err != nil {
+				return err
+			}
+			header := []string{"project", "room", "type", "members", "max", "away", "invited", "locked", "private",
+				"created"}
+			return cli.Write(l.out.Sparing("invited", "private", "away", "max"), found, header,
+				func(r opsview.Lobby) []any {
+					return []any{r.Project, r.Room, r.Type, r.Members, r.MaxMembers, r.Away, r.Invited, r.Locked,
+						r.Private,
+						r.CreatedAt}
+				})
+		})
+	}
+	return cmd
+}
+
+func (p *program) roomsShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show PROJECT ROOM",
+		Short:   "Show a room with its members, and who is invited, banned and muted",
+		Long:    "Shows a room with its members in the order in which they joined, and with the players who are invited, banned or muted.",
+		Example: "  director rooms show arena lobby:friday\n  director rooms show arena lobby:friday -o json | jq -r '.members[].player'",
+		Args:    cli.Exactly(2),
+	}
+	return p.withRoom(cmd, func(ctx context.Context, l operator, args []string) error {
+		room, err := l.LobbyDetails(ctx, args[0], args[1])
+		if err != nil {
+			return err
+		}
+		if l.out.JSON {
+			return cli.WriteJSON(l.out.Writer, room)
+		}
+		return writeRoom(l.out, room)
+	})
+}
+
+func writeRoom(out cli.Output, d db.LobbyDetails) error {
+	fmt.Fprintf(out.Writer, "%s, a %s with %d of %d members, made at %s\n\n", d.Room, d.Type, len(d.Members),
+		d.MaxMembers,
+		readableTime(&d.CreatedAt))
+	type line struct{ player, standing, session, until, reason string }
+	var lines []line
+	for _, m := range d.Members {
+		lines = append(lines, line{m.Player, map[bool]string{false: "member", true: "member, away"}[m.Away], m.Session,
+			"", ""})
+	}
+	for _, player := range d.Invited {
+		lines = append(lines, line{player: player, standing: "invited"})
+	}
+	for _, s := range d.Banned {
+		lines = append(lines, line{s.Player, "banned", "", readableTime(s.Until), s.Reason})
+	}
+	for _, s := range d.Muted {
+		lines = append(lines, line{s.Player, "muted", "", readableTime(s.Until), s.Reason})
+	}
+	return cli.Write(out, lines, []string{"player", "is", "session", "until", "reason"}, func(l line) []any {
+		return []any{l.player, l.standing, l.session, l.until, l.reason}
+	})
+}
+
+// withRoom runs a command about the room args[1] of the project args[0].
+func (p *program) withRoom(cmd *cobra.Command,
+	run func(ctx context.Context, l operator, args []string) error) *cobra.Command {
+	cmd.ValidArgsFunction = p.completeArgs(roomWords)
+	addFlags(cmd.Flags(), byRoomCommands)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := p.withDatabase(cmd, byRoomCommands,
+			func(ctx context.Context, l operator) error { return run(ctx, l, args) })
+		if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == "lobby_unknown" {
+			return fmt.Errorf("there is no such room of the project %s; 'director rooms list --project %s' lists them",
+				args[0],
+				quote(args[0]))
+		}
+		return err
+	}
+	return cmd
+}
+
+// roomWords completes a project, one of its rooms, and then those who are in it.
+func roomWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
+	switch len(given) {
+	case 0:
+		return projectWords(ctx, l, begun, nil)
+	case 1:
+		return opsview.Lobbies.Words(ctx, l.Pool(), opsview.LobbyFilter{Project: given[0]}, "room", begun, nil)
+	}
+	room, err := l.LobbyDetails(ctx, given[0], given[1])
+	var players []string
+	for _, m := range room.Members {
+		players = append(players, m.Player)
+	}
+	return among(players, begun, given[2:]), err
+}
+
+// reasonFlag adds --reason, and returns what reads and checks it.
+func reasonFlag(cmd *cobra.Command) func() (string, error) {
+	reason := cmd.Flags().String("reason", "", "Why, for the event")
+	return func() (string, error) {
+		text := strings.TrimSpace(*reason)
+		if len(text) > maxReason {
+			return "", cli.Usage(fmt.Errorf("--reason is not allowed to have more than %d bytes", maxReason))
+		}
+		return text, nil
+	}
+}
+
+const maxReason = 500 // bytes

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// maxSanction bounds how long a ban or a mute lasts, as in the control API.
+const maxSanction = 365 * 24 * time.Hour
+
+func (p *program) roomsKick() *cobra.Command {
+	return p.moderatePlayers(&cobra.Command{
+		Use:     "kick PROJECT ROOM PLAYER…",
+		Short:   "Take players out of a room; they may join again",
+		Long:    "Takes players out of a room and ends their invitations to it. 'ban' also keeps them out.",
+		Example: "  director rooms kick arena lobby:friday bo --reason 'asked to'",
+	}, db.RoomAct.Kick)
+}
+
+func (p *program) roomsBan() *cobra.Command {
+	return p.punishPlayers(&cobra.Command{
+		Use:     "ban PROJECT ROOM PLAYER…",
+		Short:   "Take players out of a room and keep them out",
+		Long:    "Takes players out of a room and keeps them out, while the room lives or for a time. 'pardon' ends a ban.",
+		Example: "  director rooms ban arena lobby:friday bo --reason insults\n  director rooms ban arena lobby:friday bo --for 1h",
+	}, db.RoomAct.Ban)
+}
+
+func (p *program) roomsMute() *cobra.Command {
+	return p.punishPlayers(&cobra.Command{
+		Use:     "mute PROJECT ROOM PLAYER…",
+		Short:   "Refuse what players say in a room",
+		Long:    "Refuses what players say in a room, while the room lives or for a time. 'pardon' ends it.",
+		Example: "  director rooms mute arena chat:town bo --for 10m --reason spam",
+	}, db.RoomAct.Mute)
+}
+
+func (p *program) roomsPardon() *cobra.Command {
+	return p.moderatePlayers(&cobra.Command{
+		Use:     "pardon PROJECT ROOM PLAYER…",
+		Short:   "End the bans and mutes of players in a room",
+		Long:    "Ends the bans and mutes of players in a room. It changes nothing for players who have none.",
+		Example: "  director rooms pardon arena lobby:friday bo",
+	}, db.RoomAct.Pardon)
+}
+
+// punishPlayers is moderatePlayers with --for.
+func (p *program) punishPlayers(cmd *cobra.Command,
+	punish func(in db.RoomAct, ctx context.Context, player string, lasts time.Duration) error) *cobra.Command {
+	lasts := cmd.Flags().Duration("for", 0, "How long it lasts, from 1s to 8760h; by default as long as the room lives")
+	cmd = p.moderatePlayers(cmd, func(in db.RoomAct, ctx context.Context, player string) error {
+		return punish(in, ctx, player, *lasts)
+	})
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("for") && (*lasts < time.Second || *lasts > maxSanction) {
+			return cli.Usage(fmt.Errorf("--for %s is not allowed: it must be from 1s to 8760h", *lasts))
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// moderatePlayers changes a room for each of the players behind it.
+func (p *program) moderatePlayers(cmd *cobra.Command,
+	change func(in db.RoomAct, ctx context.Context, player string) error) *cobra.Command {
+	cmd.Args = cli.AtLeast(3)
+	reason := reasonFlag(cmd)
+	return p.withRoom(cmd, func(ctx context.Context, l operator, args []string) error {
+		why, err := reason()
+		if err != nil {
+			return err
+		}
+		in := l.As("").Because(why).InRoom(args[0], args[1])
+		return l.changeEach("player", args[2:], func(player string) (bool, error) {
+			if err := change(in, ctx, player); err != nil {
+				return false, fmt.Errorf("%s: %w", player, err)
+			}
+			return true, nil
+		})
+	})
+}
+
+func (p *program) roomsClose() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "close PROJECT ROOM",
+		Short:   "End a room: its members leave it, and the queue",
+		Long:    "Ends a room: all members leave it with the reason closed, and a party leaves the queue. Whoever joins its id next makes a new room.",
+		Example: "  director rooms close arena lobby:friday --reason 'empty since yesterday'",
+		Args:    cli.Exactly(2),
+	}
+	reason := reasonFlag(cmd)
+	return p.withRoom(cmd, func(ctx context.Context, l operator, args []string) error {
+		why, err := reason()
+		if err != nil {
+			return err
+		}
+		return l.changeEach("room", args[1:], func(room string) (bool, error) {
+			err := l.As("").Because(why).InRoom(args[0], room).Close(ctx)
+			return err == nil, err
+		})
+	})
+}
+
+func (p *program) roomsSay() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "say PROJECT ROOM TEXT",
+		Short: "Send the members of a room a message",
+		Long: "Sends the members of a room a `room.message` with the data {\"text\": TEXT}, and without `from`, since nobody of them sent it. Clients show\n" +
+			"the type say as they show what members say; another type reaches those that know it.",
+		Example: "  director rooms say arena chat:town 'maintenance in ten minutes'\n  director rooms say arena chat:town 'see you soon' --type news",
+		Args:    cli.Exactly(3),
+	}
+	kind := cmd.Flags().String("type", "say", "The type of the message")
+	return p.withRoom(cmd, func(ctx context.Context, l operator, args []string) error {
+		data, err := json.Marshal(map[string]string{"text": args[2]})
+		if err != nil {
+			return err
+		}
+		return l.changeEach("room", args[1:2], func(room string) (bool, error) {
+			err := l.As("").InRoom(args[0], room).Announce(ctx, *kind, data)
+			return err == nil, err
+		})
+	})
+}

@@ -1,0 +1,97 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/query"
+)
+
+// Beacon is where clients measure the latency to a game region.
+type Beacon struct {
+	Region string
+	URL    string
+}
+
+// Beacons returns those of all regions, sorted; there are at most 256. Errors: Unavailable.
+func (s *Store) Beacons(ctx context.Context) ([]Beacon, error) {
+	rows, err := s.q.Beacons(ctx)
+	beacons := make([]Beacon, len(rows))
+	for i, r := range rows {
+		beacons[i] = Beacon{r.Region, r.Url}
+	}
+	return beacons, frame.Classify(err)
+}
+
+// SetBeacon sets the URL that clients fetch to measure the latency to a game region; "" removes it. Errors: Invalid,
+// Unavailable.
+func (a Act) SetBeacon(ctx context.Context, region, url string) (changed bool, err error) {
+	p := query.OpsSetBeaconParams{Region: region}
+	if url != "" {
+		p.Url = &url
+	}
+	return acts(ctx, a, (*query.Queries).OpsSetBeacon, p)
+}
+
+// PlayerLatencies are the latencies that counted for players, in milliseconds by game region, by sub.
+type PlayerLatencies map[string]map[string]uint16
+
+type latenciesCall = batch.Call[playersLookup, PlayerLatencies]
+
+// KnownLatencies returns the latencies that counted for players within a day, without players of whom none are known.
+// Calls that wait at the same time share one statement. Errors: Unavailable.
+func (s *Store) KnownLatencies(ctx context.Context, universe string, subs []string) (PlayerLatencies, error) {
+	return s.groups.latencies.Do(ctx, universe, playersLookup{subs})
+}
+
+func (s *Store) readLatencies(ctx context.Context, universe string, calls []*latenciesCall) error {
+	var subs []string
+	for _, c := range calls {
+		subs = append(subs, c.Req.subs...)
+	}
+	known, err := knownLatencies(ctx, s.q, universe, subs)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		found := PlayerLatencies{}
+		for _, sub := range c.Req.subs {
+			if latencies, is := known[sub]; is {
+				found[sub] = latencies
+			}
+		}
+		c.Answer(found, nil)
+	}
+	return nil
+}
+
+func knownLatencies(ctx context.Context, q *query.Queries, universe string, subs []string) (PlayerLatencies, error) {
+	slices.Sort(subs)
+	rows, err := q.KnownLatencies(ctx, query.KnownLatenciesParams{Region: universe, Subs: slices.Compact(subs)})
+	if err != nil {
+		return nil, err
+	}
+	known := make(PlayerLatencies, len(rows))
+	for _, r := range rows {
+		var latencies map[string]uint16
+		if err := json.Unmarshal(r.Latencies, &latencies); err != nil {
+			return nil, err
+		}
+		known[r.Sub] = latencies
+	}
+	return known, nil
+}
+
+// List returns the latencies without the players.
+func (l PlayerLatencies) List() []map[string]uint16 { return slices.Collect(maps.Values(l)) }
+
+// ForgetLatencies deletes what is known of players who have not queued for a day, at most batch of them. Errors:
+// Unavailable.
+func (s *Store) ForgetLatencies(ctx context.Context, batch int) (int, error) {
+	n, err := s.q.ForgetLatencies(ctx, int32(batch))
+	return int(n), frame.Classify(err)
+}

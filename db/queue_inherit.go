@@ -1,0 +1,97 @@
+package db
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
+)
+
+// inheritance is the place of a session in the queue that another session of its player gets.
+type inheritance struct{ predecessor, session, ticket string }
+
+// heir is a session that may wait in the place of another session of its player.
+type heir struct{ project, player, session string }
+
+func (r sessionTicketRequest) heir() heir { return heir{r.project, r.player, r.session.ID} }
+
+// keptWait returns the row of the ticket that a session alone keeps, its own or that of an earlier session of its
+// player; nil: it gets a new one.
+func (t *queueTurn) keptWait(p *party) *query.WaitingSessionsRow {
+	m := p.members[0]
+	if row, waits := t.waitOf(m.Session); waits {
+		if p.waitsAs(row) {
+			return &row
+		}
+		return nil
+	}
+	return t.inheritable(heir{p.project, m.Player, m.Session}, p.waitsAs)
+}
+
+func anyWait(query.WaitingSessionsRow) bool { return true }
+
+// inheritable returns the first row that waits as asked and that a session may get from another session of its player,
+// which made the ticket alone; nil: there is none. The player has a name: without one, the session is the player.
+func (t *queueTurn) inheritable(h heir, asked func(query.WaitingSessionsRow) bool) *query.WaitingSessionsRow {
+	if h.player == "" || h.player == h.session {
+		return nil
+	}
+	for i := range t.waitingSessions {
+		r := &t.waitingSessions[i]
+		isNamed := r.Player != r.Session // a sub may look like the id of a session without one
+		isOther := r.Session != h.session && r.Project == h.project && r.Player == h.player
+		if isNamed && isOther && r.Lobby == nil && asked(*r) && !t.hasLeft(ticketRefOf(*r)) {
+			return r
+		}
+	}
+	return nil
+}
+
+// inherit lets a session wait with the ticket of a row, unless the row is its own.
+func (t *queueTurn) inherit(row *query.WaitingSessionsRow, session string) {
+	if row.Session == session {
+		return
+	}
+	t.inherited = append(t.inherited, inheritance{row.Session, session, row.Ticket})
+	row.Session = session
+}
+
+// moveWaits writes what sessions have inherited. They are connected, so that their tickets are candidates again. It
+// fails as a conflict, so that the turn is decided again, if an earlier session no longer waits, or is being ended.
+func (t *queueTurn) moveWaits(ctx context.Context) error {
+	if len(t.inherited) == 0 {
+		return nil
+	}
+	move := query.InheritWaitingParams{Region: t.region, Reason: reasonElsewhere}
+	for _, i := range t.inherited {
+		move.Predecessors, move.Sessions = append(move.Predecessors, i.predecessor), append(move.Sessions, i.session)
+		move.Tickets = append(move.Tickets, i.ticket)
+	}
+	var p tx.Pipeline
+	var moved []string
+	query.QueueExec(&p, (*query.Queries).HoldTicketsOfSessions,
+		query.HoldTicketsOfSessionsParams{Region: t.region, Sessions: move.Predecessors})
+	query.Queue(&p, &moved, (*query.Queries).InheritWaiting, move)
+	if err := t.q.Send(ctx, &p); err != nil {
+		return err
+	}
+	if len(moved) < len(t.inherited) {
+		return frame.ErrRolledBack
+	}
+	t.store.pauseSessions(t.q, t.region, move.Sessions, false)
+	return nil
+}
+
+// wakeHeirs notifies the sessions whose places others have inherited, and those that have: one may be in a ready check.
+func (t *queueTurn) wakeHeirs() {
+	var sessions []string
+	for _, i := range t.inherited {
+		sessions = append(sessions, i.predecessor, i.session)
+	}
+	if len(sessions) > 0 {
+		t.store.notifyRealtime(t.region, slices.Compact(sessions)...)
+		t.store.notifyTickets()
+	}
+}

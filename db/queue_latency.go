@@ -1,0 +1,59 @@
+package db
+
+import (
+	"context"
+	"math"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// boundLatencies bounds what sessions and rooms say of their latencies by what is known of their players, where a
+// profile asks for it. Requests come with latencies that are bounded.
+func (t *queueTurn) boundLatencies(ctx context.Context, parties []*party) error {
+	jumps := map[*party]uint16{}
+	var subs []string
+	for _, p := range parties {
+		if p.ticket == nil || len(p.queue.Latencies) == 0 || t.profiles[p.request.Profiles[0]] == nil {
+			continue
+		}
+		if jump := profile.LeastLatencyJump([]*profile.Profile{t.profiles[p.request.Profiles[0]]}); jump > 0 {
+			jumps[p], subs = jump, append(subs, p.request.Party...)
+		}
+	}
+	if len(jumps) == 0 {
+		return nil
+	}
+	known, err := knownLatencies(ctx, t.q, t.universe, subs)
+	if err != nil {
+		return err
+	}
+	for p, jump := range jumps {
+		if err := p.bound(t.store.cfg.Queueing, known, jump); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bound encodes the ticket again, with latencies near those that are known of its players.
+func (p *party) bound(q *Queueing, all PlayerLatencies, jump uint16) error {
+	said := make(map[string]uint16, len(p.queue.Latencies))
+	for region, ms := range p.queue.Latencies {
+		said[region] = uint16(math.Round(ms))
+	}
+	var known []map[string]uint16
+	for _, sub := range p.request.Party {
+		known = append(known, all[sub])
+	}
+	counted, claimed := match.SteadyLatencies(said, known, jump)
+	draft := p.draft
+	draft.ClaimedLatencies, draft.Queue.Latencies = claimed, make(map[string]float64, len(counted))
+	for region, ms := range counted {
+		draft.Queue.Latencies[region] = float64(ms)
+	}
+	if len(p.request.Party) == 1 {
+		p.request.Latencies = match.RememberedLatencies(known[0], counted)
+	}
+	return p.encode(q, draft)
+}

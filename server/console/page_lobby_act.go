@@ -1,0 +1,128 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// roomDeed is something that an operator may do in a room of the realtime lobby, or to a player in it.
+type roomDeed struct {
+	path     string
+	title    string // behind which the player or the room comes
+	ofPlayer bool
+	effects  []string
+	button   string
+	isDanger bool
+	noReason bool
+	fields   []field
+	outcome  string // behind the player or the room
+	do       func(ctx context.Context, in db.RoomAct, player string, d deed) error
+}
+
+var minutesField = field{Name: "minutes", Label: "For how many minutes", Number: true,
+	Help: "Empty: while the room lives. At most 525600, a year."}
+
+var roomDeeds = []roomDeed{
+	{
+		path: "/lobby/kick", title: "Take out of the room: ", ofPlayer: true, button: "Kick", outcome: " has left the room.",
+		effects: []string{"The player leaves the room, and its invitations end. It may join again."},
+		do: func(ctx context.Context, in db.RoomAct, player string, _ deed) error {
+			return in.Kick(ctx, player)
+		},
+	},
+	{
+		path: "/lobby/ban", title: "Ban from the room: ", ofPlayer: true, button: "Ban", outcome: " is banned from the room.",
+		effects: []string{"The player leaves the room and cannot join it again.", "A pardon ends the ban."},
+		fields:  []field{minutesField},
+		do: func(ctx context.Context, in db.RoomAct, player string, d deed) error {
+			return inTime(d, func(lasts time.Duration) error { return in.Ban(ctx, player, lasts) })
+		},
+	},
+	{
+		path: "/lobby/mute", title: "Mute in the room: ", ofPlayer: true, button: "Mute", outcome: " is muted in the room.",
+		effects: []string{"What the player says in the room is refused.", "A pardon ends it."},
+		fields:  []field{minutesField},
+		do: func(ctx context.Context, in db.RoomAct, player string, d deed) error {
+			return inTime(d, func(lasts time.Duration) error { return in.Mute(ctx, player, lasts) })
+		},
+	},
+	{
+		path: "/lobby/pardon", title: "Pardon in the room: ", ofPlayer: true, button: "Pardon", outcome: " is pardoned.",
+		effects: []string{"The ban and the mute of the player in this room end."},
+		do: func(ctx context.Context, in db.RoomAct, player string, _ deed) error {
+			return in.Pardon(ctx, player)
+		},
+	},
+	{
+		path: "/lobby/close", title: "End the room ", button: "End the room", isDanger: true, outcome: " has ended.",
+		effects: []string{"All members leave it, and a party leaves the queue.", "Whoever joins its id next makes a new room.",
+			"This cannot be undone."},
+		do: func(ctx context.Context, in db.RoomAct, _ string, _ deed) error { return in.Close(ctx) },
+	},
+	{
+		path: "/lobby/message", title: "Send a message to the room ", button: "Send", noReason: true,
+		outcome: " has the message.",
+		effects: []string{"The members receive it as what the room says, without a sender. An event has your name, and not the text."},
+		fields:  []field{{Name: "text", Label: "Message"}},
+		do: func(ctx context.Context, in db.RoomAct, _ string, d deed) error {
+			if d.Values["text"] == "" {
+				return fault.New(fault.Invalid, "invalid", "Write what the room says.")
+			}
+			data, err := json.Marshal(map[string]string{"text": d.Values["text"]})
+			if err != nil {
+				return err
+			}
+			return in.Announce(ctx, "say", data)
+		},
+	},
+}
+
+// inTime calls what lasts for the minutes of a form.
+func inTime(d deed, do func(lasts time.Duration) error) error {
+	text := d.Values[minutesField.Name]
+	if text == "" {
+		return do(0)
+	}
+	minutes, err := strconv.Atoi(text)
+	if err != nil || minutes < 1 || minutes > 525_600 {
+		return fault.New(fault.Invalid, "invalid", "The minutes must be a number from 1 to 525600, or empty.")
+	}
+	return do(time.Duration(minutes) * time.Minute)
+}
+
+func (r roomDeed) subject(q query) string {
+	if r.ofPlayer {
+		return q.Get("player")
+	}
+	return q.Get("room")
+}
+
+func (r roomDeed) action() action {
+	return action{
+		path: r.path,
+		ask: func(ctx context.Context, s Store, q query) (question, error) {
+			room, err := s.LobbyDetails(ctx, q.Get("project"), q.Get("room"))
+			back := lobbyPath(q)
+			if r.isDanger {
+				back = lobbiesPage.path
+			}
+			says := append([]string{"Room " + room.Room + ", a " + room.Type + " with " +
+				plural(len(room.Members), "member", "members") + "."}, r.effects...)
+			return question{Title: r.title + r.subject(q) + "?", Says: says, Button: r.button, Danger: r.isDanger, Back: back,
+				NoReason: r.noReason, Fields: append([]field{}, r.fields...)}, err
+		},
+		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+			in := s.As(d.Actor).Because(d.Reason).InRoom(q.Get("project"), q.Get("room"))
+			err := r.do(ctx, in, q.Get("player"), d)
+			if fault.Is(err, fault.NotFound) && r.ofPlayer {
+				return r.subject(q) + " is not in the room: nothing changed.", nil
+			}
+			return r.subject(q) + r.outcome, err
+		},
+	}
+}
