@@ -14,6 +14,7 @@ import (
 type PartyStore interface {
 	// StoredPlayers returns what backends have stored of players, by sub. Errors: Unavailable.
 	StoredPlayers(ctx context.Context, region string, subs []string) (map[string]db.StoredPlayer, error)
+	KnownLatencies(ctx context.Context, universe string, subs []string) (db.PlayerLatencies, error)
 }
 
 // Parties decide whom a player may take into a party: those whom a backend has permitted, in the list of either of the

@@ -25,7 +25,6 @@ type TicketStore interface {
 	LobbyPlayers(ctx context.Context, project, room, caller string) ([]string, error)
 	CreateLobbyTicket(ctx context.Context, universe string, r db.LobbyTicketRequest) (db.PlayerTicketAnswer, error)
 	PlayerTicket(ctx context.Context, region, id, sub string) (db.PlayerTicket, error)
-	KnownLatencies(ctx context.Context, universe string, subs []string) (db.PlayerLatencies, error)
 	// AnyTicket returns a ticket to somebody who is no player of it. Errors: NotFound; Unavailable.
 	AnyTicket(ctx context.Context, region, id string) (db.PlayerTicket, error)
 	CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines uuid.UUID, err error)
