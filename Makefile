@@ -73,6 +73,12 @@ test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test 
 test-long: ## Run the packages whose slow proofs `make test` makes a part of, and make the whole of each (LONG_PKGS: some of them)
 	@DIRECTOR_TEST_LONG=1 $(MAKE) --no-print-directory test PKGS="$(LONG_PKGS)"
 
+.PHONY: peers
+peers: postgres compiler $(BIN)/gotestsum ## Run the packages of engines, as far as this machine has these, against real replicas that are killed; says what it leaves out
+	@ops/install-peers.sh
+	@go build -o $(BIN)/test/director ./cmd/director
+	@DIRECTOR_TEST_PEERS=1 DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director $(GOTESTSUM) --packages=./test/peers -- -vet=off -count=1 -parallel 3 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
+
 .PHONY: dev
 dev: postgres build ## Run a director with a private Postgres on this machine (ARGS="--help" for its flags)
 	@DIRECTOR_REALTIME_ROOMS="$${DIRECTOR_REALTIME_ROOMS:-$$(cat examples/browser/rooms.json)}" exec $(BIN)/director dev $(ARGS)

@@ -13,13 +13,14 @@ import (
 	"github.com/lattice-director/director/internal/dev/subprocess"
 	"github.com/lattice-director/director/internal/testkit/chromiumtest"
 	"github.com/lattice-director/director/internal/testkit/nodetest"
+	"github.com/lattice-director/director/test/peertest"
 )
 
 const internalToken = "an-internal-token-of-tests"
 
 // lobbyExample is the example with rooms, on two replicas.
 type lobbyExample struct {
-	*rig
+	rig
 
 	url, axe string
 	browser  *chromiumtest.Browser
@@ -29,7 +30,7 @@ func startLobbyExample(t *testing.T) *lobbyExample {
 	t.Helper()
 	addrs, err := subprocess.FreeAddrs(t.Context(), 2)
 	require.NoError(t, err)
-	r := newRig(t, "http://"+addrs[0], nil)
+	r := rig{peertest.NewRig(t, "http://"+addrs[0], nil)}
 	rooms, err := os.ReadFile("../../../examples/browser/rooms.json")
 	require.NoError(t, err)
 	r.Env = append(r.Env, "DIRECTOR_REALTIME_ROOMS="+string(rooms), "DIRECTOR_REALTIME_INTERNAL_TOKEN="+internalToken)

@@ -1,6 +1,5 @@
-// The steps of scenarios with the lobby. lobby_test.go runs them, in Node.js and in Chromium.
+// The steps of the scenarios with the lobby.
 import { Lobby } from '../sdk/lobby/index.js';
-import { until } from './until.mjs';
 
 const clients = new Map();
 const kinds = ['connected', 'disconnected', 'ended', 'invited', 'match', 'pending', 'expired', 'mail', 'frame'];
@@ -48,18 +47,8 @@ export const lobbySteps = {
   roomCall: ({ player, room, method, args }) => client(player).lobby.room(room)[method](...(args ?? [])),
   roomSeen: ({ player, room }) => describe(client(player).lobby.room(room)),
 
-  /** Waits until an expression of a room is true, and returns the room. */
-  roomUntil({ player, room, holds }) {
-    const seen = client(player).lobby.room(room);
-    const judge = new Function('room', `return ${holds}`);
-    return until(() => `${holds} in ${room} of ${player}: ${JSON.stringify(describe(seen))}`, () => (judge(seen) ? describe(seen) : undefined));
-  },
-
-  /** Waits for n events of a kind, and returns all of them. */
-  lobbyEvents({ player, kind, n = 1 }) {
-    const seen = () => client(player).events.filter((event) => event.kind === kind);
-    return until(() => `${n} ${kind} of ${player}: ${JSON.stringify(client(player).events)}`, () => (seen().length >= n ? seen() : undefined));
-  },
+  /** The events of a kind. */
+  lobbyEvents: ({ player, kind }) => client(player).events.filter((event) => event.kind === kind),
 
   /** Watches a list of rooms. */
   async lobbyWatch({ player, query }) {
@@ -67,11 +56,8 @@ export const lobbySteps = {
     watcher.stop = await watcher.lobby.watchRooms(query, (rooms) => (watcher.rooms = rooms));
   },
 
-  /** Waits until an expression about the list is true. */
-  lobbyListed({ player, holds }) {
-    const judge = new Function('rooms', `return ${holds}`);
-    return until(() => `${holds} of ${player}: ${JSON.stringify(client(player).rooms)}`, () => (judge(client(player).rooms) ? true : undefined));
-  },
+  /** The list that is watched; null before it is known. */
+  lobbyListed: ({ player }) => client(player).rooms,
   /** Watches the presence of players. */
   async lobbyFriends({ player, players }) {
     const watcher = client(player);
@@ -79,8 +65,8 @@ export const lobbySteps = {
   },
   lobbyUnwatch: ({ player }) => client(player).stop(),
 
-  /** Waits for n messages in all rooms, and returns them. */
-  lobbySaid: ({ player, n }) => until(() => `${n} messages of ${player}: ${JSON.stringify(client(player).said)}`, () => (client(player).said.length >= n ? client(player).said : undefined)),
+  /** The messages in all rooms. */
+  lobbySaid: ({ player }) => client(player).said,
   /** The replica to which the client is connected. */
   lobbyURL: ({ player }) => client(player).lobby.url,
 };

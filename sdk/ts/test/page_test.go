@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/internal/dev/subprocess"
 	"github.com/lattice-director/director/internal/testkit/chromiumtest"
+	"github.com/lattice-director/director/test/peertest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -24,8 +25,8 @@ func TestChromiumExamplePage(t *testing.T) {
 	t.Parallel()
 	addrs, err := subprocess.FreeAddrs(t.Context(), 1)
 	require.NoError(t, err)
-	r := newRig(t, "http://"+addrs[0], nil)
-	a, b := r.serve(), r.serve()
+	r := rig{peertest.NewRig(t, "http://"+addrs[0], nil)}
+	a, b := r.Serve("--work"), r.Serve("--work")
 	profile, err := os.ReadFile("../../../examples/browser/profile.yaml")
 	require.NoError(t, err)
 	r.ApplyProfile(string(profile))
@@ -56,14 +57,17 @@ func TestChromiumExamplePage(t *testing.T) {
 	ada.sees("#status", "You play as ada.")
 }
 
+// rig is an installation with the example.
+type rig struct{ *peertest.Rig }
+
 // startExample builds and starts the example without bots, and returns the address of its page.
-func (r *rig) startExample(addr, director string, more ...string) string {
+func (r rig) startExample(addr, director string, more ...string) string {
 	r.Helper()
 	program := filepath.Join(r.TempDir(), "browser")
 	out, err := exec.CommandContext(r.Context(), "go", "build", "-o", program, "github.com/lattice-director/director/examples/browser").CombinedOutput()
 	require.NoError(r, err, "%s", out)
 	key := filepath.Join(r.TempDir(), "issuer.jwk")
-	require.NoError(r, os.WriteFile(key, r.login.JWK(), 0o600))
+	require.NoError(r, os.WriteFile(key, r.Login.JWK(), 0o600))
 	p, err := subprocess.Command{
 		Name: "browser", Path: program, Logs: r.TempDir(), Env: append(os.Environ(), "FLEET_TOKEN="+rigtest.FleetToken),
 		Args: append([]string{"--listen", addr, "--director", director, "--issuer-key", key, "--bots", "0", "--sdk", filepath.Join(built(r), "sdk")}, more...),
@@ -80,7 +84,7 @@ func (r *rig) startExample(addr, director string, more ...string) string {
 type visitor struct {
 	*chromiumtest.Page
 
-	r *rig
+	r rig
 }
 
 func (v visitor) join(name, button string) {

@@ -1,7 +1,6 @@
-// The steps of the tests that scenarios_test.go runs, in Node.js and in Chromium, against real replicas. Each call is one step.
+// The steps of the scenarios of test/peertest, in Node.js and in Chromium, against real replicas. Each call is one step.
 import * as sdk from '../sdk/index.js';
 import { lobbySteps } from './lobbysteps.mjs';
-import { until } from './until.mjs';
 
 const players = new Map();
 const running = new Map();
@@ -61,19 +60,15 @@ const steps = {
     })();
     p.watch.catch(() => {});
   },
-  /** Waits for a state, and returns all so far. */
-  states({ player, state, count = 1 }) {
-    const p = players.get(player);
-    const seen = () => p.states.map((s) => `${s.state} ${s.version}`);
-    return until(() => `${state} of ${player}: ${seen()}, ${JSON.stringify(p.retries)}`, () => (p.states.filter((s) => s.state === state).length >= count ? p.states : undefined));
-  },
+  /** The states that the watch has seen. */
+  states: ({ player }) => players.get(player).states,
   /** Waits for the end of the watch. */
   watched: ({ player }) => players.get(player).watch,
   /** The streams that the player has opened. */
   streams: ({ player }) => players.get(player).streams,
   refreshed: ({ player }) => players.get(player).refreshed,
-  /** Waits for n failed attempts, and returns all so far. */
-  retries: ({ player, n }) => until(() => `${n} retries`, () => (players.get(player).retries.length >= n ? players.get(player).retries : undefined)),
+  /** The failed attempts. */
+  retries: ({ player }) => players.get(player).retries,
   abort: ({ player }) => players.get(player).controller.abort(),
 
   /** Runs a step in the background; end waits for it. */

@@ -1,6 +1,7 @@
-package sdkts_test
+package peertest
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ type lobbyMember struct {
 	Session, Name string
 	Team          any
 	Ready, Away   bool
+	Data          object
 }
 
 // lobbyRoom is a room, as the package describes it.
@@ -36,6 +38,25 @@ type lobbyEvent struct {
 	Participants                           []string
 }
 
+// listedRoom is a room in a list.
+type listedRoom struct {
+	Members    int
+	MaxMembers int `json:"max_members"`
+	Metadata   object
+}
+
+// listedFriend is the presence of a player.
+type listedFriend struct {
+	Player string
+	Online bool
+}
+
+func isEmpty(all []listedRoom) bool { return all != nil && len(all) == 0 }
+
+func showsMap(name string) func([]listedRoom) bool {
+	return func(all []listedRoom) bool { return len(all) > 0 && all[0].Metadata["map"] == name }
+}
+
 // lobbyLine is a message in a room.
 type lobbyLine struct {
 	Room, Type, From string
@@ -43,12 +64,12 @@ type lobbyLine struct {
 }
 
 // enterLobby connects a player to the first of the replicas that accepts it, and returns its session.
-func (r *rig) enterLobby(player string, at ...*rigtest.LobbyReplica) string {
+func (r *Rig) enterLobby(player string, at ...*rigtest.LobbyReplica) string {
 	r.Helper()
 	return r.enterLobbyWith(player, []string{rigtest.LobbyToken(player)}, at...)
 }
 
-func (r *rig) enterLobbyWith(player string, tokens []string, at ...*rigtest.LobbyReplica) string {
+func (r *Rig) enterLobbyWith(player string, tokens []string, at ...*rigtest.LobbyReplica) string {
 	r.Helper()
 	var urls []string
 	for _, replica := range at {
@@ -58,18 +79,18 @@ func (r *rig) enterLobbyWith(player string, tokens []string, at ...*rigtest.Lobb
 }
 
 // lobbyCall calls a method of a client that returns a room.
-func (r *rig) lobbyCall(player, method string, args ...any) lobbyRoom {
+func (r *Rig) lobbyCall(player, method string, args ...any) lobbyRoom {
 	r.Helper()
 	return ask[lobbyRoom](r, "lobbyCall", object{"player": player, "method": method, "args": args})
 }
 
-func (r *rig) roomCall(player, room, method string, args ...any) {
+func (r *Rig) roomCall(player, room, method string, args ...any) {
 	r.Helper()
 	ask[any](r, "roomCall", object{"player": player, "room": room, "method": method, "args": args})
 }
 
 // roomRefuses calls a method of a room that fails, and returns the code.
-func (r *rig) roomRefuses(player, room, method string, args ...any) string {
+func (r *Rig) roomRefuses(player, room, method string, args ...any) string {
 	r.Helper()
 	_, failed := try[any](r, "roomCall", object{"player": player, "room": room, "method": method, "args": args})
 	require.NotNil(r, failed, method)
@@ -77,26 +98,50 @@ func (r *rig) roomRefuses(player, room, method string, args ...any) string {
 	return failed.Code
 }
 
-// sees waits until an expression about a room is true for a player.
-func (r *rig) sees(player, room, holds string) lobbyRoom {
+// sees waits until a room is as a test wants it, as a player sees it.
+func (r *Rig) sees(player, room string, holds func(lobbyRoom) bool) lobbyRoom {
 	r.Helper()
-	return ask[lobbyRoom](r, "roomUntil", object{"player": player, "room": room, "holds": holds})
+	return until(r, "roomSeen", object{"player": player, "room": room}, holds)
+}
+
+func inPhase(phase string) func(lobbyRoom) bool {
+	return func(room lobbyRoom) bool { return room.State["phase"] == phase }
+}
+
+func withMembers(n int) func(lobbyRoom) bool {
+	return func(room lobbyRoom) bool { return len(room.Members) == n && len(room.Sessions) == n }
+}
+
+// isComplete reports whether no member is away.
+func (room lobbyRoom) isComplete() bool {
+	return !slices.ContainsFunc(room.Members, func(m lobbyMember) bool { return m.Away })
+}
+
+func (room lobbyRoom) setting(key string) any {
+	settings, _ := room.State["settings"].(object)
+	return settings[key]
+}
+
+func showing(character string) func(lobbyRoom) bool {
+	return func(room lobbyRoom) bool {
+		return slices.ContainsFunc(room.Members, func(m lobbyMember) bool { return m.Data["character"] == character })
+	}
 }
 
 // hears waits until a client has n events of a kind, and returns the last.
-func (r *rig) hears(player, kind string, n int) lobbyEvent {
+func (r *Rig) hears(player, kind string, n int) lobbyEvent {
 	r.Helper()
-	all := ask[[]lobbyEvent](r, "lobbyEvents", object{"player": player, "kind": kind, "n": n})
+	all := until(r, "lobbyEvents", object{"player": player, "kind": kind}, func(all []lobbyEvent) bool { return len(all) >= n })
 	return all[len(all)-1]
 }
 
-func (r *rig) said(player string, n int) []lobbyLine {
+func (r *Rig) said(player string, n int) []lobbyLine {
 	r.Helper()
-	return ask[[]lobbyLine](r, "lobbySaid", object{"player": player, "n": n})
+	return until(r, "lobbySaid", object{"player": player}, func(all []lobbyLine) bool { return len(all) >= n })
 }
 
 // Friends on two replicas go from an invitation to the game server of their match.
-func partyReachesItsServer(r *rig) {
+func partyReachesItsServer(r *Rig) {
 	r.Env = append(r.Env, `DIRECTOR_REALTIME_ROOMS={"ranked": {"logic": "match", "profile": "pairs"}}`)
 	one, other := r.ServeLobby("--work"), r.ServeLobby("--work")
 	r.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: all, players: 2}]\n")
@@ -113,7 +158,7 @@ func partyReachesItsServer(r *rig) {
 	require.Equal(r, []string{party.ID, "party", adas, "ada"},
 		[]string{invited.Room, invited.RoomType, invited.From, invited.FromPlayer})
 	r.lobbyCall("bo", "join", "party", invited.Room, object{"name": "Bo"})
-	r.sees("ada", party.ID, "room.members.length === 2 && room.sessions.length === 2")
+	r.sees("ada", party.ID, withMembers(2))
 	r.roomCall("bo", party.ID, "say", "shall we?")
 	require.Equal(r, []lobbyLine{{party.ID, "say", bos, object{"text": "shall we?"}}}, r.said("ada", 1))
 	require.Equal(r, "refused", r.roomRefuses("bo", party.ID, "queue", object{"room_type": "ranked"}))
@@ -129,15 +174,15 @@ func partyReachesItsServer(r *rig) {
 		require.NoError(r, err)
 		require.Equal(r, player, admission.Sub)
 	}
-	r.sees("ada", party.ID, "room.state.phase === 'matched'")
+	r.sees("ada", party.ID, inPhase("matched"))
 	r.roomCall("ada", party.ID, "leave")
 	r.roomCall("ada", party.ID, "leave")
 	require.Zero(r, ask[lobbyRoom](r, "roomSeen", object{"player": "ada", "room": party.ID}).Seq)
-	require.True(r, r.sees("bo", party.ID, "room.members.length === 1").IsOwner, "the longest member follows the owner")
+	require.True(r, r.sees("bo", party.ID, func(room lobbyRoom) bool { return len(room.Members) == 1 }).IsOwner, "the longest member follows the owner")
 }
 
 // Members of a lobby choose teams and become ready; the owner decides who may join and when they start.
-func lobbyStarts(r *rig) {
+func lobbyStarts(r *Rig) {
 	at := r.ServeLobby("--work")
 	for _, player := range []string{"ada", "bo", "cy"} {
 		r.enterLobby(player, at)
@@ -160,12 +205,12 @@ func lobbyStarts(r *rig) {
 		r.roomCall(player, room, "ready", true)
 	}
 	r.roomCall("ada", room, "countdown", 5)
-	r.sees("bo", room, "room.state.phase === 'countdown'")
+	r.sees("bo", room, inPhase("countdown"))
 	r.roomCall("ada", room, "start", object{"room_type": "squad", "size": 4})
-	r.sees("bo", room, "room.state.phase === 'queued'")
+	r.sees("bo", room, inPhase("queued"))
 	r.roomCall("bo", room, "cancelQueue")
 	r.roomCall("ada", room, "giveOwnership", bos)
-	seen := r.sees("ada", room, "room.state.phase === 'open' && !room.isOwner")
+	seen := r.sees("ada", room, func(room lobbyRoom) bool { return room.State["phase"] == "open" && !room.IsOwner })
 	require.Equal(r, []any{bos, "nuke"}, []any{seen.State["owner"], seen.State["settings"].(object)["map"]})
 
 	place := ask[struct{ Position int }](r, "lobbyCall",
@@ -181,7 +226,7 @@ func lobbyStarts(r *rig) {
 
 // A replica is killed: its client resumes its session at the other, with what changed meanwhile, and all hear one order.
 // A client that takes over a session again and again ends the other.
-func lobbySurvivesReplica(r *rig) {
+func lobbySurvivesReplica(r *Rig) {
 	a, b := r.ServeLobby("--work"), r.ServeLobby("--work")
 	session := r.enterLobby("bo", a, b)
 	dies, stays := a, b
@@ -198,8 +243,8 @@ func lobbySurvivesReplica(r *rig) {
 	back := r.hears("bo", "connected", 1)
 	require.Equal(r, []any{stays.Lobby, session, true}, []any{back.URL, back.Session, back.Resumed})
 	r.hears("bo", "disconnected", 1)
-	seen := r.sees("bo", room, "room.state.settings?.map === 'dust' && room.members.every((member) => !member.away)")
-	require.Equal(r, seen.State, r.sees("ada", room, "room.members.every((member) => !member.away)").State)
+	seen := r.sees("bo", room, func(room lobbyRoom) bool { return room.setting("map") == "dust" && room.isComplete() })
+	require.Equal(r, seen.State, r.sees("ada", room, lobbyRoom.isComplete).State)
 	for range 3 {
 		for _, player := range []string{"ada", "bo"} {
 			r.roomCall(player, room, "say", "still here")
@@ -216,7 +261,7 @@ func lobbySurvivesReplica(r *rig) {
 
 // Strangers find a lobby by what its owner says of it, and see the list change, also over the end of a replica; friends
 // join by a code, and read what was said.
-func lobbyIsFound(r *rig) {
+func lobbyIsFound(r *Rig) {
 	a, b := r.ServeLobby("--work"), r.ServeLobby("--work")
 	r.enterLobby("bo", a, b)
 	dies, stays := a, b
@@ -224,17 +269,19 @@ func lobbyIsFound(r *rig) {
 		dies, stays = b, a
 	}
 	r.enterLobby("ada", stays)
-	listed := func(holds string) { ask[bool](r, "lobbyListed", object{"player": "bo", "holds": holds}) }
+	listed := func(holds func([]listedRoom) bool) { until(r, "lobbyListed", object{"player": "bo"}, holds) }
 	query := object{"room_type": "lobby", "joinable": true, "filter": object{"map": []string{"dust", "nuke"}}}
 	ask[any](r, "lobbyWatch", object{"player": "bo", "query": query})
-	listed("rooms.length === 0")
+	listed(isEmpty)
 	room := r.lobbyCall("ada", "createLobby", object{"name": "Ada", "max_members": 4, "metadata": object{"map": "dust"}}).ID
-	listed("rooms[0]?.metadata?.map === 'dust' && rooms[0].members === 1 && rooms[0].max_members === 4")
+	listed(func(all []listedRoom) bool {
+		return showsMap("dust")(all) && all[0].Members == 1 && all[0].MaxMembers == 4
+	})
 	dies.Kill()
 	r.roomCall("ada", room, "update", object{"metadata": object{"map": "nuke"}})
-	listed("rooms[0]?.metadata?.map === 'nuke'")
+	listed(showsMap("nuke"))
 	r.roomCall("ada", room, "update", object{"private": true})
-	listed("rooms.length === 0")
+	listed(isEmpty)
 	ask[any](r, "lobbyUnwatch", object{"player": "bo"})
 
 	r.roomCall("ada", room, "say", "first")
@@ -254,7 +301,7 @@ func lobbyIsFound(r *rig) {
 }
 
 // Players write to each other, see each other's presence, also over the end of a replica, and each other's characters.
-func lobbyFriends(r *rig) {
+func lobbyFriends(r *Rig) {
 	a, b := r.ServeLobby("--work"), r.ServeLobby("--work")
 	r.enterLobby("bo", a, b)
 	dies, stays := a, b
@@ -271,24 +318,29 @@ func lobbyFriends(r *rig) {
 	require.Equal(r, []string{"cy"}, ask[[]string](r, "lobbyCall", object{"player": "bo", "method": "blocked"}))
 	ask[any](r, "lobbyCall", object{"player": "bo", "method": "block", "args": []any{"cy", false}})
 
-	listed := func(holds string) { ask[bool](r, "lobbyListed", object{"player": "bo", "holds": holds}) }
+	isOnline := func(player string) func([]listedFriend) bool {
+		return func(all []listedFriend) bool {
+			return slices.ContainsFunc(all, func(f listedFriend) bool { return f.Player == player && f.Online })
+		}
+	}
+	listed := func(holds func([]listedFriend) bool) { until(r, "lobbyListed", object{"player": "bo"}, holds) }
 	ask[any](r, "lobbyFriends", object{"player": "bo", "players": []string{"ada", "cy"}})
-	listed("rooms.find(({ player }) => player === 'ada').online && !rooms.find(({ player }) => player === 'cy').online")
+	listed(func(all []listedFriend) bool { return len(all) == 2 && isOnline("ada")(all) && !isOnline("cy")(all) })
 	dies.Kill()
 	r.enterLobby("cy", stays)
-	listed("rooms.find(({ player }) => player === 'cy').online")
+	listed(isOnline("cy"))
 	ask[any](r, "lobbyUnwatch", object{"player": "bo"})
 
 	const room = "lobby:x"
 	r.lobbyCall("ada", "join", "lobby", room, object{"data": object{"character": "fox"}})
 	r.lobbyCall("bo", "join", "lobby", room)
-	r.sees("bo", room, "room.members.some(({ data }) => data?.character === 'fox')")
+	r.sees("bo", room, showing("fox"))
 	r.roomCall("ada", room, "setData", object{"character": "owl"})
-	r.sees("bo", room, "room.members.some(({ data }) => data?.character === 'owl')")
+	r.sees("bo", room, showing("owl"))
 }
 
 // A token that was refused is replaced once; what cannot work says so.
-func lobbyTokens(r *rig) {
+func lobbyTokens(r *Rig) {
 	at := r.ServeLobby()
 	r.enterLobbyWith("ada", []string{"wrong", rigtest.LobbyToken("ada")}, at)
 	for _, tokens := range [][]string{{"wrong"}, {"wrong", "wrong too", "and again"}} {

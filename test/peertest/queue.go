@@ -1,4 +1,4 @@
-package sdkts_test
+package peertest
 
 import (
 	"fmt"
@@ -16,6 +16,7 @@ type ticket struct {
 	Handle  string `json:"session_handle"`
 	Team    string
 	Reason  string
+	Detail  string
 }
 
 func texts(states []ticket) (seen []string) {
@@ -26,7 +27,7 @@ func texts(states []ticket) (seen []string) {
 }
 
 // queue puts a player into the queue and follows the ticket.
-func (r *rig) queue(sub string, request object) ticket {
+func (r *Rig) queue(sub string, request object) ticket {
 	r.Helper()
 	t := ask[ticket](r, "queue", object{"player": sub, "request": request})
 	require.Equal(r, "queued", t.State)
@@ -36,20 +37,28 @@ func (r *rig) queue(sub string, request object) ticket {
 
 // awaits waits until a player has seen a state n times, and returns all that it has seen. A state that is over when the
 // watch begins is not among them.
-func (r *rig) awaits(sub, state string, n int) []ticket {
+func (r *Rig) awaits(sub, state string, n int) []ticket {
 	r.Helper()
-	return ask[[]ticket](r, "states", object{"player": sub, "state": state, "count": n})
+	return until(r, "states", object{"player": sub}, func(all []ticket) bool {
+		seen := 0
+		for _, s := range all {
+			if s.State == state {
+				seen++
+			}
+		}
+		return seen >= n
+	})
 }
 
 // ends waits until a player has seen a final state, and returns it.
-func (r *rig) ends(sub, state string) ticket {
+func (r *Rig) ends(sub, state string) ticket {
 	r.Helper()
 	states := r.awaits(sub, state, 1)
 	return states[len(states)-1]
 }
 
 // answer calls accept, decline, cancel, read or next of the player's ticket.
-func (r *rig) answer(sub, method string) ticket {
+func (r *Rig) answer(sub, method string) ticket {
 	r.Helper()
 	return ask[ticket](r, "ticketCall", object{"player": sub, "method": method})
 }
@@ -58,7 +67,7 @@ const asked = "name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: 
 
 // The replica of a stream is killed. While ada's client reconnects her ticket goes through three states, of which she
 // misses none and sees none twice.
-func survivesReplica(r *rig) {
+func survivesReplica(r *Rig) {
 	a, b := r.serve(), r.serve()
 	r.ApplyProfile(asked)
 	r.gameServer(a, b)
@@ -99,7 +108,7 @@ func survivesReplica(r *rig) {
 	require.Equal(r, "assigned", r.answer("ada", "next").State, "a final state again")
 }
 
-func queuesParty(r *rig) {
+func queuesParty(r *Rig) {
 	a, b := r.serve(), r.serve()
 	r.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: red, players: 2}, {name: blue, players: 2}]\n")
 	r.gameServer(a, b)
@@ -127,7 +136,7 @@ func queuesParty(r *rig) {
 	require.Equal(r, "profile_unknown", failed.Code)
 }
 
-func replacesToken(r *rig) {
+func replacesToken(r *Rig) {
 	a := r.serve()
 	r.ApplyProfile(asked)
 	r.gameServer(a)
@@ -149,12 +158,12 @@ func replacesToken(r *rig) {
 	require.Equal(r, 1, ask[int](r, "refreshed", object{"player": "ada2"}), "for a stream")
 }
 
-func aborts(r *rig) {
+func aborts(r *Rig) {
 	a := r.serve()
 	r.ApplyProfile(asked)
 	r.player("ada", a)
-	ask[any](r, "begin", object{"id": "seat", "step": "seat", "args": object{"player": "ada", "request": duel, "awaitServers": true}})
-	ask[any](r, "retries", object{"player": "ada", "n": 1})
+	r.begin("seat", "seat", object{"player": "ada", "request": duel, "awaitServers": true})
+	r.retries("ada", 1)
 	r.queue("ada", object{"profiles": []string{"asked"}})
 	r.awaits("ada", "queued", 1)
 	ask[any](r, "abort", object{"player": "ada"})

@@ -1,0 +1,7 @@
+// Lattice Director for players and game servers.
+#pragma once
+
+#include "lobby.hpp"
+#include "player.hpp"
+#include "sidecar.hpp"
+#include "version.hpp"

@@ -1,0 +1,140 @@
+package peers
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/toolstest"
+	"github.com/lattice-director/director/test/peertest"
+)
+
+// engine is what runs a package, whose tests have names that match a pattern.
+type engine struct {
+	name, tests string
+	programs    []string
+	isPackaged  bool // by Debian, so that CI must have it
+}
+
+var engines = []engine{
+	{"C++", "^TestCpp", []string{"g++"}, true},
+	{"C#", "^TestCSharp", []string{"mcs", "mono"}, true},
+	{"Godot 3", "^TestGodot3", []string{"godot3-server"}, true},
+	{"Godot 4", "^TestGodot4", []string{"godot4"}, false},
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	for _, e := range engines {
+		err := missing(e.programs)
+		switch {
+		case os.Getenv("DIRECTOR_TEST_PEERS") == "":
+			toolstest.LeaveOutAnywhere(errors.New("make peers runs them"), e.tests, e.name)
+		case e.isPackaged:
+			toolstest.LeaveOut(err, e.tests, e.name)
+		default:
+			toolstest.LeaveOutAnywhere(err, e.tests, e.name)
+		}
+	}
+	dbtest.VerifyNoLeaks(m, clitest.RemoveDirector, removeBuilt)
+}
+
+func missing(programs []string) (err error) {
+	for _, program := range programs {
+		_, none := exec.LookPath(program)
+		err = errors.Join(err, none)
+	}
+	return err
+}
+
+// scenarios are those that all packages of engines pass.
+var scenarios = func() map[string]peertest.Scenario {
+	all := map[string]peertest.Scenario{}
+	for _, group := range []map[string]peertest.Scenario{peertest.Players, peertest.Lobbies, peertest.GameServers} {
+		maps.Copy(all, group)
+	}
+	return all
+}()
+
+// process is a peer in a process of its own, which connects to the test.
+type process struct {
+	in  *json.Encoder
+	out *json.Decoder
+}
+
+// Step implements [peertest.Peer].
+func (p process) Step(t testing.TB, request, answer any) {
+	t.Helper()
+	require.NoError(t, p.in.Encode(request))
+	require.NoError(t, p.out.Decode(answer))
+}
+
+// start starts a peer, which ends with the test, and has to end well.
+func start(t *testing.T, name string, args ...string) peertest.Peer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	command := exec.Command(name, args...)
+	command.Env = append(os.Environ(), "DIRECTOR_STEPS="+listener.Addr().String(), "HOME="+t.TempDir())
+	command.Stdout, command.Stderr = t.Output(), t.Output()
+	require.NoError(t, command.Start())
+	tcp, _ := listener.(*net.TCPListener)
+	require.NoError(t, tcp.SetDeadline(time.Now().Add(time.Minute)))
+	conn, err := listener.Accept()
+	if err != nil {
+		_ = command.Process.Kill()
+		require.NoError(t, errors.Join(err, command.Wait()), "the peer did not connect")
+	}
+	require.NoError(t, conn.SetDeadline(time.Now().Add(5*time.Minute)))
+	t.Cleanup(func() { end(t, command, conn) })
+	encoder := json.NewEncoder(conn)
+	encoder.SetEscapeHTML(false)
+	return process{encoder, json.NewDecoder(conn)}
+}
+
+func end(t *testing.T, command *exec.Cmd, conn net.Conn) {
+	_ = conn.Close()
+	kill := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
+	defer kill.Stop()
+	if err := command.Wait(); err != nil {
+		t.Errorf("%s: %v", command.Path, err)
+	}
+}
+
+var buildDir string // "" until a test needs it
+
+// built returns a directory for what tests build, which lives as long as the process.
+func built() (string, error) {
+	if buildDir != "" {
+		return buildDir, nil
+	}
+	var err error
+	buildDir, err = os.MkdirTemp("", "director-peers-")
+	return buildDir, err
+}
+
+func removeBuilt() {
+	if buildDir != "" {
+		_ = os.RemoveAll(buildDir)
+	}
+}
+
+// run runs a program that has to succeed.
+func run(name string, args ...string) error {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, out)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package peers
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// released is where the version of the last release is written.
+const released = "../../ops/helm/lattice-director/Chart.yaml"
+
+// versions are the places that name it, each with the pattern before it.
+var versions = map[string]string{
+	"../../sdk/ts/package.json":                 `"version": "`,
+	"../../sdk/csharp/package.json":             `"version": "`,
+	"../../sdk/csharp/LatticeDirector.csproj":   `<Version>`,
+	"../../sdk/cpp/include/lattice/version.hpp": `version = "`,
+}
+
+// Pins a package that is released with another version than the director.
+func TestPackagesHaveTheVersionOfTheDirector(t *testing.T) {
+	t.Parallel()
+	want := versionIn(t, released, `(?m)^appVersion: "?`)
+	for file, before := range versions {
+		require.Equal(t, want, versionIn(t, file, before), file)
+	}
+}
+
+func versionIn(t *testing.T, file, before string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	found := regexp.MustCompile(before + `v?([0-9]+\.[0-9]+\.[0-9]+)`).FindSubmatch(text)
+	require.NotNil(t, found, file)
+	return string(found[1])
+}

@@ -1,0 +1,190 @@
+package peertest
+
+import (
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// impostor is a server that answers where a director should, with more than a client may keep.
+type impostor struct {
+	http.Handler
+
+	serving sync.WaitGroup
+	longest atomic.Int64 // bytes of the longest answer that a client read, with what the sockets in between hold
+}
+
+// flood writes a piece for as long as the client reads.
+func (i *impostor) flood(contentType, piece string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		i.serving.Add(1)
+		defer i.serving.Done()
+		w.Header().Set("Content-Type", contentType)
+		var written int64
+		for r.Context().Err() == nil {
+			n, err := w.Write([]byte(piece))
+			if written += int64(n); err != nil {
+				break
+			}
+		}
+		for old := i.longest.Load(); written > old && !i.longest.CompareAndSwap(old, written); old = i.longest.Load() {
+		}
+	}
+}
+
+// serveStranger serves in place of a director. It lets pages of all origins call it.
+func serveStranger(t testing.TB, handler http.Handler) (url string) {
+	t.Helper()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for what, allowed := range map[string]string{
+			"Origin": "*", "Methods": "*", "Headers": "Authorization, Content-Type, Idempotency-Key, Last-Event-ID",
+		} {
+			w.Header().Set("Access-Control-Allow-"+what, allowed)
+		}
+		w.Header().Set("Access-Control-Expose-Headers", "Retry-After")
+		if r.Method != http.MethodOptions {
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+func serveImpostor(t testing.TB) (i *impostor, url string) {
+	t.Helper()
+	i = &impostor{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /matchmake", i.flood("application/json", strings.Repeat("x", 64<<10)))
+	mux.HandleFunc("GET /tickets/line/events", i.flood("text/event-stream", strings.Repeat("x", 64<<10)))
+	mux.HandleFunc("GET /tickets/event/events", i.flood("text/event-stream", "data: "+strings.Repeat("x", 1000)+"\n"))
+	mux.HandleFunc("GET /tickets/garbage/events", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte("data: {]\n\n"))
+	})
+	mux.HandleFunc("GET /tickets/{id}", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })
+	return i, serveStranger(t, mux)
+}
+
+// A game must not fill its memory with what another program than a director sends.
+func boundsAnswers(r *Rig) {
+	i, url := serveImpostor(r)
+	r.playerAt("ada", []string{r.token("ada", time.Hour)}, url)
+	r.begin("match", "matchmake", object{"player": "ada", "request": duel})
+	require.Equal(r, "UnreachableError", r.retries("ada", 1)[0].Name)
+	for _, id := range []string{"line", "event", "garbage"} {
+		ask[any](r, "ticket", object{"player": "ada", "id": id})
+		ask[any](r, "watch", object{"player": "ada"})
+		_, failed := try[any](r, "watched", object{"player": "ada"})
+		require.NotNil(r, failed, id)
+		require.Equal(r, "UnreadableError", failed.Name, id)
+	}
+	ask[any](r, "abort", object{"player": "ada"})
+	i.serving.Wait()
+	require.NotZero(r, i.longest.Load())
+	require.Less(r, i.longest.Load(), int64(16<<20))
+}
+
+// newerDirector sends states and fields that no release knows. Its first stream of events breaks in the middle of a
+// line, its second is refused for a second.
+type newerDirector struct {
+	matchmakes, streams atomic.Int32
+	mu                  sync.Mutex
+	resumed             []string // the Last-Event-ID of each stream
+}
+
+func (d *newerDirector) matchmake(w http.ResponseWriter, _ *http.Request) {
+	if d.matchmakes.Add(1) == 1 {
+		unavailable(w)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(`{"session_handle": "eu.h", "session_id": "eu.s", "endpoint": "127.0.0.1:1", "region": "eu", "mode": "duel",
+		"player_count": 1, "max_players": 8, "later": {"deep": [1, null, {"é": true}]}}`))
+}
+
+func unavailable(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", "1")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = w.Write([]byte(`{"status": 503, "code": "unavailable", "title": "Unavailable", "later": 1}`))
+}
+
+func (d *newerDirector) events(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	d.resumed = append(d.resumed, r.Header.Get("Last-Event-ID"))
+	d.mu.Unlock()
+	attempt := d.streams.Add(1)
+	if attempt == 2 {
+		unavailable(w)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	first := `event: later` + "\n" + `data: {"ticket_id": "t1", "state": "pondering", "version": 1, "party": ["ada"], "detail": "é", "later": {"deep": [1]}}` + "\n\n"
+	middle := strings.Index(first, "é") + 1 // of a character
+	for _, piece := range []string{first[:middle], first[middle:]} {
+		_, _ = w.Write([]byte(piece))
+		_ = http.NewResponseController(w).Flush()
+	}
+	last := `data: {"ticket_id": "t1", "state": "assigned", "version": 2, "party": ["ada"], "session_handle": "eu.h"}` + "\n\n"
+	if attempt == 1 {
+		last = last[:len(last)/2]
+	}
+	_, _ = w.Write([]byte(last))
+}
+
+// A client survives a director that is newer than it, overloaded, and cut off.
+func understandsNewer(r *Rig) {
+	var director newerDirector
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /matchmake", director.matchmake)
+	mux.HandleFunc("GET /tickets/t1/events", director.events)
+	r.playerAt("ada", []string{"a.b.c"}, serveStranger(r, mux))
+	began := time.Now()
+	m := ask[match](r, "matchmake", object{"player": "ada", "request": duel})
+	require.Equal(r, "eu.s", m.SessionID)
+	require.GreaterOrEqual(r, time.Since(began), time.Second, "Retry-After")
+	require.Equal(r, 503, r.retries("ada", 1)[0].Status)
+
+	ask[any](r, "ticket", object{"player": "ada", "id": "t1"})
+	ask[any](r, "watch", object{"player": "ada"})
+	ask[any](r, "watched", object{"player": "ada"})
+	states := r.awaits("ada", "assigned", 1)
+	require.Equal(r, []string{"pondering 1", "assigned 2"}, texts(states))
+	require.Equal(r, "é", states[0].Detail)
+	require.Equal(r, []string{"", "1", "1"}, director.resumed)
+}
+
+// The token of a player goes to the director only: not where a redirect leads, and not to a host whose certificate
+// nobody has signed.
+func keepsToken(r *Rig) {
+	var reached atomic.Int32
+	count := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) })
+	stranger := serveStranger(r, count)
+	redirect := serveStranger(r, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		http.Redirect(w, req, stranger+req.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	r.playerAt("ada", []string{"a.b.c"}, redirect)
+	_, failed := try[match](r, "matchmake", object{"player": "ada", "request": duel})
+	require.NotNil(r, failed)
+	require.Equal(r, "DirectorError", failed.Name)
+
+	unsigned := httptest.NewUnstartedServer(count)
+	unsigned.Config.ErrorLog = log.New(r.Output(), "", 0)
+	unsigned.StartTLS()
+	r.Cleanup(unsigned.Close)
+	r.playerAt("bo", []string{"a.b.c"}, unsigned.URL)
+	r.begin("match", "matchmake", object{"player": "bo", "request": duel})
+	for _, err := range r.retries("bo", 2) {
+		require.Equal(r, "UnreachableError", err.Name)
+		require.NotContains(r, err.Message, "a.b.c")
+	}
+	ask[any](r, "abort", object{"player": "bo"})
+	require.Zero(r, reached.Load())
+}
