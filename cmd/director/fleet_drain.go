@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +18,9 @@ func (p *program) fleetDrain() *cobra.Command {
 		Short: "Stop placing new players on game servers, also after they restart; their sessions continue",
 		Long: "Stops placing new players on game servers: those that are named, and those whose endpoint has a host or that have a label.\n" +
 			"Their sessions continue until they end. Only 'director fleet undrain' with the same arguments ends a drain: it holds for a game server\n" +
-			"that restarts, and of a host or a label also for game servers that register later. 'director fleet drains' lists the drains.",
-		Example: "  director fleet drain eu-arena-7\n  director fleet drain --host 10.0.3.7\n  director fleet drain --label rack=7 --region eu-west",
+			"that restarts, and of a host or a label also for game servers that register later. 'director fleet drains' lists the drains.\n" +
+			"With --wait it returns when nobody has a seat on them any more, so that a script can go on to stop them.",
+		Example: "  director fleet drain eu-arena-7\n  director fleet drain --host 10.0.3.7 --wait --timeout 1h\n  director fleet drain --label rack=7 --region eu-west",
 	}, drainChange{db.Act.Drain, db.Act.DrainHost, db.Act.DrainLabel, "ready"})
 }
 
@@ -47,6 +49,10 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		"All game servers whose endpoint has this host; repeat it for several")
 	labels := cmd.Flags().StringArray("label", nil,
 		"All game servers with this label, as key=value; repeat it for several")
+	wait, timeout := new(bool), new(time.Duration)
+	if calls.status == "ready" { // an end of a drain waits for nobody
+		wait, timeout = addWaitFlags(cmd)
+	}
 	region := cmd.Flags().String("region", "", "With --host and --label: only in this region; without it, in all")
 	p.completeFlag(cmd, "region", regionWords)
 	addFlags(cmd.Flags(), byOperator)
@@ -55,26 +61,37 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		switch {
 		case len(ids)+len(*hosts)+len(*labels) == 0:
 			return cli.Usage(errors.New("name game servers, or give --host or --label"))
+		case *timeout != 0 && (!*wait || *timeout < 0):
+			return cli.Usage(errors.New("--timeout is a time to wait with --wait"))
 		case *region != "" && len(*hosts)+len(*labels) == 0:
 			return cli.Usage(errors.New("--region is of --host and --label: an instance id is unique over all regions"))
 		}
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			change := map[string]func() (bool, error){}
 			var targets []string
-			add := func(target string, do func() (bool, error)) {
+			empty := emptyWait{operator: l, stderr: cmd.ErrOrStderr()}
+			add := func(target string, servers opsview.FleetFilter, do func() (bool, error)) {
 				targets, change[target] = append(targets, target), do
+				servers.Running = true
+				empty.targets = append(empty.targets, servers)
 			}
 			by := l.As("")
 			for _, id := range ids {
-				add(id, func() (bool, error) { return calls.instance(by, ctx, id) })
+				add(id, opsview.FleetFilter{Instance: id}, func() (bool, error) { return calls.instance(by, ctx, id) })
 			}
 			for _, host := range *hosts {
-				add("host "+host, func() (bool, error) { return calls.host(by, ctx, host, *region) })
+				add("host "+host, opsview.FleetFilter{Host: host, Region: *region},
+					func() (bool, error) { return calls.host(by, ctx, host, *region) })
 			}
 			for _, label := range *labels {
-				add("label "+label, func() (bool, error) { return calls.label(by, ctx, label, *region) })
+				add("label "+label, opsview.FleetFilter{Label: label, Region: *region},
+					func() (bool, error) { return calls.label(by, ctx, label, *region) })
 			}
-			return l.changeEach("drain", targets, func(target string) (bool, error) { return change[target]() })
+			err := l.changeEach("drain", targets, func(target string) (bool, error) { return change[target]() })
+			if err != nil || !*wait {
+				return err
+			}
+			return empty.untilEmpty(ctx, *timeout)
 		})
 	}
 	return cmd

@@ -96,6 +96,29 @@ func TestKeys(t *testing.T) {
 	require.ErrorContains(t, director.Run(t, environ[:2], "", "keys", "rotate").Err, "DIRECTOR_KEY_ENCRYPTION_KEY")
 }
 
+// Pins a wait for the last player that returns while one is left, or never.
+func TestDrainWaitsForThePlayers(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	s.AddServer("eu-1", 8)
+	seat, err := placeOn(t, s.Store, "anna")
+	require.NoError(t, err)
+
+	early := director.Run(t, environ, "", "fleet", "drain", "eu-1", "--wait", "--timeout", "100ms")
+	require.Equal(t, 1, cli.ExitCode(early.Err))
+	require.Contains(t, early.Stderr, "waiting: players left: 1, on 1 of 1 game servers (context deadline exceeded); the drains hold")
+
+	over := make(chan clitest.Result, 1)
+	go func() { over <- director.Run(t, environ, "", "fleet", "drain", "--host", "eu-1", "eu-1", "--wait") }()
+	director.OK(t, environ, "sessions", "close", seat.SessionID, "--reason", "the host goes down")
+	ended := <-over
+	require.NoError(t, ended.Err, ended.Stderr)
+	require.Contains(t, ended.Stderr, "no player is left")
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "fleet", "drain", "eu-1", "--timeout", "1s").Err))
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "fleet", "undrain", "eu-1", "--wait").Err))
+}
+
 // Pins a drain that placement ignores.
 func TestFleet(t *testing.T) {
 	t.Parallel()

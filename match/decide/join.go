@@ -38,11 +38,11 @@ func (e *Engine) PutRoster(r Roster) {
 
 // RemoveRoster forgets an open match. A session that is unknown is ignored.
 func (e *Engine) RemoveRoster(session string) {
-	e.rosters = slices.DeleteFunc(e.rosters, func(r *roster) bool { return r.open.Session == session })
+	e.rosters = slices.DeleteFunc(e.rosters, func(r *roster) bool { return r.openMatch.Session == session })
 }
 
 func (r *roster) compare(o *roster) int {
-	return cmp.Or(r.open.Opened.Compare(o.open.Opened), strings.Compare(r.open.Session, o.open.Session))
+	return cmp.Or(r.openMatch.Opened.Compare(o.openMatch.Opened), strings.Compare(r.openMatch.Session, o.openMatch.Session))
 }
 
 // join looks for an open match that a seed may join, the one that was opened first. The seats that it takes are taken
@@ -59,15 +59,15 @@ func (e *Engine) join(c *candidate, found *[]Proposal, spent *int) bool {
 		tried++
 		*spent += len(e.plan.teams)
 		allowed := noRegion
-		if region := e.regions.number(r.open.Region); region >= 0 {
+		if region := e.regions.number(r.openMatch.Region); region >= 0 {
 			allowed = 1 << region
 		}
 		if e.search.join(e.plan, r, c, e.now, allowed) {
 			e.propose(found)
 			joined := &(*found)[len(*found)-1]
-			joined.Session = r.open.Session
-			if r.open.Mode != "" {
-				joined.Modes = []string{r.open.Mode}
+			joined.Session = r.openMatch.Session
+			if r.openMatch.Mode != "" {
+				joined.Modes = []string{r.openMatch.Mode}
 			}
 			r.seat(c, &e.search.final)
 			return true
@@ -79,10 +79,10 @@ func (e *Engine) join(c *candidate, found *[]Proposal, spent *int) bool {
 // joinable reports whether newcomers may still join, and the seed has room there and allows its mode.
 func (e *Engine) joinable(r *roster, c *candidate) bool {
 	within := e.plan.profile.Within
-	if within > 0 && time.Duration(e.now-r.open.Opened.UnixNano()) > within || r.players+c.size > e.plan.maxPlayers {
+	if within > 0 && time.Duration(e.now-r.openMatch.Opened.UnixNano()) > within || r.players+c.size > e.plan.maxPlayers {
 		return false
 	}
-	mode := slices.Index(e.plan.profile.Modes, r.open.Mode)
+	mode := slices.Index(e.plan.profile.Modes, r.openMatch.Mode)
 	return mode < 0 || c.modes&(1<<mode) != 0
 }
 
@@ -200,16 +200,16 @@ type RosterPlayer struct {
 
 // roster is an open match as the search sees it: its parties are candidates that have their seats already.
 type roster struct {
-	open    Roster
-	parties []*candidate
-	players int
+	openMatch Roster
+	parties   []*candidate
+	players   int
 }
 
 // seat is where a player of an open match sits.
 type seat struct{ team, role int }
 
 func newRoster(r Roster, pl *plan, regions *regionSet) *roster {
-	added := &roster{open: r}
+	added := &roster{openMatch: r}
 	tickets := map[string]*match.Ticket{}
 	seats := map[string]seat{}
 	for team := range r.Teams {
