@@ -84,10 +84,12 @@ dev: postgres build ## Run a director with a private Postgres on this machine (A
 	@DIRECTOR_REALTIME_ROOMS="$${DIRECTOR_REALTIME_ROOMS:-$$(cat examples/browser/rooms.json)}" exec $(BIN)/director dev $(ARGS)
 
 .PHONY: browser
-browser: build sdk-ts ## Serve pages on which you queue, meet in rooms and play, beside `make dev` (DATA=<its data directory>; ARGS="--help" for its flags)
-	@test -n '$(DATA)' || { echo "say where the director keeps its data, as make dev prints it: make browser DATA=DIRECTORY" >&2; exit 1; }
-	@$(BIN)/director profiles apply --data '$(DATA)' -f examples/browser/profile.yaml
-	@go run ./examples/browser --issuer-key '$(DATA)/issuer.jwk' $(ARGS)
+browser: build sdk-ts ## Serve pages on which you queue, meet in rooms and play, beside `make dev` (DATA=<its data directory, unless it is the default>; ARGS="--help" for its flags)
+	@hints=$$($(BIN)/director dev hints $(if $(DATA),--data '$(DATA)')); \
+	of() { sed -n "s/.*$$1  *\([^ ]*\).*/\1/p" <<<"$$hints" | head -1; }; data=$$(of '  Data'); \
+	$(BIN)/director profiles apply --data "$$data" -f examples/browser/profile.yaml; \
+	DIRECTOR_URL="$${DIRECTOR_URL:-$$(of '  API')}" go run ./examples/browser --issuer-key "$$data/issuer.jwk" \
+	  --lobby "$$(of '  Lobby')" --control "$$(of 'control API:')" $(ARGS)
 
 ##@ Work on it
 

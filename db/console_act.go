@@ -24,8 +24,8 @@ type Act struct {
 // another actor.
 func (s *Store) As(actor string) Act { return Act{store: s, actor: actor} }
 
-// Because returns an Act whose events have a reason in their detail. RotateKeys ignores it; CloseSession and
-// StopDeployment have a reason of their own.
+// Because returns an Act whose events have a reason in their detail. RotateKeys ignores it; functions that require a
+// reason take it as an argument.
 func (a Act) Because(reason string) Act {
 	a.reason = reason
 	return a
@@ -71,6 +71,31 @@ func (a Act) CloseSession(ctx context.Context, session, reason string) error {
 		return true, q.OpsCloseSession(ctx, p)
 	}, query.OpsCloseSessionParams{Session: session, Reason: reason})
 	return err
+}
+
+// FreeSeat frees the seat of a player in a session, given as region.uuid, which closes if it is empty then. The game
+// server decides what becomes of a player who is connected. changed is false where the player left before. Errors:
+// Invalid, for a malformed id and for a reason that has not 1 to 500 characters; NotFound; Unavailable.
+func (a Act) FreeSeat(ctx context.Context, session, player, reason string) (changed bool, err error) {
+	changed, err = acts(ctx, a, (*query.Queries).OpsFreeSeat,
+		query.OpsFreeSeatParams{Session: session, Player: player, Reason: reason})
+	if changed && err == nil {
+		a.store.Notify(TopicCapacity, "")
+	}
+	return changed, err
+}
+
+// CancelTicket takes the ticket of a player or party in a universe out of the queue. Sessions and rooms of the realtime
+// lobby that wait with it hear of it from a worker. changed is false where it left before. Errors: Invalid, for a
+// reason that has not 1 to 500 characters; NotFound; Conflict, while its players are asked whether they accept a match,
+// and for a ticket of an Open Match client; Unavailable.
+func (a Act) CancelTicket(ctx context.Context, universe, ticket, reason string) (changed bool, err error) {
+	changed, err = acts(ctx, a, (*query.Queries).OpsCancelTicket,
+		query.OpsCancelTicketParams{Universe: universe, Ticket: ticket, Reason: reason})
+	if changed && err == nil {
+		a.store.notifyQueue(universe, false, true)
+	}
+	return changed, err
 }
 
 // TaintKey takes a signing key out of use at once. changed is false where it was tainted before. Errors: NotFound,

@@ -6,6 +6,7 @@ var EventKinds = []string{
 	"session.opened",
 	"match.committed",
 	"session.closed",
+	"seat.freed", "ticket.cancelled",
 	"agent.joined", "agent.left", "agent.stale", "agent.recovered", "agent.drained", "agent.undrained",
 	"room.created", "room.destroyed",
 	"command.timed_out", "command.done_late",

@@ -70,11 +70,14 @@ type MinuteSample struct {
 func (s *Store) MinuteSamples(ctx context.Context, region string, minutes int,
 	measures ...string) ([]MinuteSample, error) {
 	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.MinuteSamplesRow, error) {
-		since := time.Duration(min(minutes, 360)+2) * time.Minute
-		return q.MinuteSamples(ctx, query.MinuteSamplesParams{Region: region, Minutes: since, Measures: measures})
+		return q.MinuteSamples(ctx, query.MinuteSamplesParams{Region: region, Minutes: sinceMinutes(minutes),
+			Measures: measures})
 	})
 	return converted(rows, func(r query.MinuteSamplesRow) MinuteSample { return MinuteSample(r) }), err
 }
+
+// sinceMinutes is how far back the last minutes begin, of which the present one has only begun.
+func sinceMinutes(minutes int) time.Duration { return time.Duration(min(minutes, 360)+2) * time.Minute }
 
 // EventsUntil returns the cursor before the events of a time and later ones: opsview.ReadEvents with it returns the
 // events until then. An event has the time at which its transaction began, so that beside those of a long transaction

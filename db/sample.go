@@ -8,7 +8,7 @@ import (
 )
 
 // TakeSamples writes the measures of the present minute, which ops.minute_samples shows, unless another worker has, and
-// deletes those of more than six hours ago. taken and dropped are numbers of rows. Errors: Unavailable.
+// deletes those of more than six hours ago, and the counts of requests. taken and dropped are numbers of rows. Errors: Unavailable.
 func (s *Store) TakeSamples(ctx context.Context) (taken, dropped int, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		n, err := q.TakeSamples(ctx)
@@ -16,8 +16,12 @@ func (s *Store) TakeSamples(ctx context.Context) (taken, dropped int, err error)
 			return err
 		}
 		taken = int(n)
-		n, err = q.DropSamples(ctx)
-		dropped = int(n)
+		samples, err := q.DropSamples(ctx)
+		if err != nil {
+			return err
+		}
+		requests, err := q.DropRequestMinutes(ctx)
+		dropped = int(samples + requests)
 		return err
 	})
 	return taken, dropped, frame.Classify(err)

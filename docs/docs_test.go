@@ -149,7 +149,7 @@ func TestExcerpts(t *testing.T) {
 // Pins an event that docs/reference/events.md does not list, and one that it lists and that nobody writes.
 func TestEventKinds(t *testing.T) {
 	t.Parallel()
-	kind := regexp.MustCompile("['\"`]((?:instance|session|match|key|profile|app_version|pool|deployment)\\.[a-z_]+ed?)['\"`]")
+	kind := regexp.MustCompile("['\"`]((?:instance|session|seat|ticket|match|key|profile|app_version|pool|deployment)\\.[a-z_]+ed?)['\"`]")
 	written := map[string]bool{}
 	for _, pattern := range []string{"queries/*.sql", "migrations/*.sql", "db/*.go", "db/provision/*.go"} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))

@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"time"
 
 	"github.com/pressly/goose/v3"
 )
@@ -118,12 +119,20 @@ func (s set) move(ctx context.Context, url string, log *slog.Logger,
 	return report(ctx, cmp.Or(log, slog.New(slog.DiscardHandler)), done), explain(err)
 }
 
+// report logs one line for all migrations of a run, and one for each at debug level.
 func report(ctx context.Context, log *slog.Logger, done []*goose.MigrationResult) []int64 {
 	var versions []int64
+	var took time.Duration
 	for _, m := range done {
-		versions = append(versions, m.Source.Version)
-		log.LogAttrs(ctx, slog.LevelInfo, "migrated", slog.String("direction", m.Direction),
+		versions, took = append(versions, m.Source.Version), took+m.Duration
+		log.LogAttrs(ctx, slog.LevelDebug, "migration", slog.String("direction", m.Direction),
 			slog.String("file", path.Base(m.Source.Path)), slog.Duration("took", m.Duration))
+	}
+	if len(done) > 0 {
+		last := done[len(done)-1]
+		log.LogAttrs(ctx, slog.LevelInfo, "migrated", slog.Int("migrations", len(done)),
+			slog.String("direction", last.Direction), slog.String("last", path.Base(last.Source.Path)),
+			slog.Duration("took", took))
 	}
 	return versions
 }

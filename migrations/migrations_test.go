@@ -240,7 +240,7 @@ func TestLogNamesFilesAndNoAddress(t *testing.T) {
 	var said bytes.Buffer
 	_, err := migrations.Of(two(second)).Up(t.Context(), dbtest.Empty(t), slog.New(slog.NewTextHandler(&said, nil)))
 	require.NoError(t, err)
-	require.Contains(t, said.String(), "direction=up file=00002_second.sql")
+	require.Contains(t, said.String(), "migrations=2 direction=up last=00002_second.sql")
 	require.NotContains(t, said.String(), "postgres:")
 }
 

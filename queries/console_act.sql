@@ -30,6 +30,12 @@ SELECT ops.undrain_label(@label::text, @region::text)::bool AS changed;
 -- name: OpsCloseSession :exec
 SELECT ops.close_session(@session::text, @reason::text);
 
+-- name: OpsFreeSeat :one
+SELECT ops.free_seat(@session::text, @player::text, @reason::text)::bool AS changed;
+
+-- name: OpsCancelTicket :one
+SELECT ops.cancel_ticket(@universe::text, @ticket::text, @reason::text)::bool AS changed;
+
 -- name: OpsTaintKey :one
 SELECT ops.taint_key(@kid::text)::bool AS changed;
 

@@ -24,6 +24,17 @@ FROM ops.minute_samples s
 WHERE s.minute > statement_timestamp() - sqlc.arg(minutes)::interval AND s.measure = ANY (@measures::text[]) AND (@region::text = '' OR s.region = @region::text)
 GROUP BY s.minute, s.measure, s.subject ORDER BY s.minute, s.measure, s.subject LIMIT 20000;
 
+-- name: RequestsByMinute :many
+-- Sums up the requests of each of the last minutes, oldest first.
+SELECT r.minute, sum(r.requests)::bigint AS requests, sum(r.refused)::bigint AS refused, sum(r.failed)::bigint AS failed
+FROM ops.request_minutes r WHERE r.minute > statement_timestamp() - sqlc.arg(minutes)::interval GROUP BY r.minute ORDER BY r.minute;
+
+-- name: RequestsByRoute :many
+-- Sums up the requests of the last minutes by route, those with the most failures and refusals first.
+SELECT r.route::text AS route, sum(r.requests)::bigint AS requests, sum(r.refused)::bigint AS refused, sum(r.failed)::bigint AS failed
+FROM ops.request_minutes r WHERE r.minute > statement_timestamp() - sqlc.arg(minutes)::interval
+GROUP BY r.route ORDER BY sum(r.failed) DESC, sum(r.refused) DESC, sum(r.requests) DESC, r.route LIMIT 200;
+
 -- name: EventsUntil :one
 -- Finds the transaction before which events are older than @until, by halving: no index has their times, but those of transactions in their
 -- order nearly ascend. Each step reads one event.

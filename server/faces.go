@@ -219,7 +219,7 @@ func (s *Server) mountConsole(config *tls.Config) error {
 		o.universe()), cmp.Or[console.Explainer](options.Explain, s.explainer)
 	options.FailureRate = cmp.Or(options.FailureRate, o.FailureRate)
 	options.Log, options.Metrics, options.Tracer = cmp.Or(options.Log, o.Log), cmp.Or(options.Metrics,
-		o.Metrics.HTTP), cmp.Or(options.Tracer, o.Tracer)
+		o.Metrics.HTTP.OfOperators()), cmp.Or(options.Tracer, o.Tracer)
 	if options.Tokens == nil {
 		options.Tokens = o.OpsTokens
 	}

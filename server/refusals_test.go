@@ -69,3 +69,16 @@ func TestAStoppingReplicaRecordsRefusals(t *testing.T) {
 	require.EqualValues(t, 3, all["POST /matchmake no_capacity"].Times)
 	require.EqualValues(t, 4, all["POST /matchmake rate_limited"].Times)
 }
+
+// Pins requests that no operator sees, because only the metrics of one replica count them, and the last ones of a
+// replica that stops.
+func TestAStoppingReplicaRecordsItsRequests(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("a")
+	b.matchmake("ann", duel).ok(http.StatusOK)
+	b.matchmake("ann", duel.with("mode", "")).problem(http.StatusBadRequest, "invalid_request")
+	b.stop()
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM ops.request_minutes WHERE route = 'POST /matchmake' AND requests = 2 AND refused = 1 AND failed = 0"))
+	require.Zero(t, b.store.Count("SELECT count(*) FROM ops.request_minutes WHERE route LIKE '%readyz'"))
+}

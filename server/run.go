@@ -139,11 +139,12 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// recordRest records the refusals of the last second, and that this replica has ended.
+// recordRest records the refusals and requests of the last seconds, and that this replica has ended.
 func (s *Server) recordRest(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loopTimeout)
 	defer cancel()
 	_ = s.refusals.Flush(ctx) // the database is away: the loop has logged it
+	_ = s.countRequests(ctx)
 	_ = s.options.Store.EndReport(ctx)
 }
 
@@ -288,6 +289,7 @@ func (s *Server) loops() []follow.Loop {
 		loop("clock", 10*time.Second, 250*time.Millisecond, o.Store.ReadClock, nil),
 		loop("report", reportEvery, time.Second, s.report, nil),
 		loop("refusals", time.Second, time.Second, s.refusals.Flush, nil),
+		loop("requests", countEvery, time.Second, s.countRequests, nil),
 		loop("snapshot", telemetry.SampleEvery, telemetry.SampleEvery,
 			func(ctx context.Context) error { return o.Metrics.SampleSnapshot(ctx, o.Store) }, nil),
 	}

@@ -127,6 +127,7 @@ const (
 	byApply    // apply, whose projects are in a region
 	byRooms    // rooms, whose types decide what a change does
 	bySidecar
+	byHints // dev hints
 
 	byServers = byServe | byDev
 	byLoops   = byServe | byWork | byDev
@@ -349,7 +350,7 @@ func (c *Config) fleetSettings() []setting {
 func (c *Config) devSettings() []setting {
 	return []setting{
 		{flag: "data", section: sectionDev, start: true,
-			commands: byDev | byToken | byOperator | byMigrate | byProviders,
+			commands: byDev | byToken | byOperator | byMigrate | byProviders | byHints,
 			value:    text(&c.Data, "a directory"),
 			help: "The directory of `dev`'s Postgres and keys, where other commands find them. Not set: " +
 				"/var/lib/director for root, else ~/.local/state/director (macOS: ~/Library/Application " +

@@ -4,12 +4,12 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/lattice-director/director/internal/cli"
@@ -26,7 +26,12 @@ import (
 //	admin-key            of the callers of the API for Rivalis
 //	console-token        with which the console is opened
 //	servers/             the game servers that run as processes of this machine
-//	database-url         the database's URL for other commands, while dev runs
+//
+// and for other commands, while dev runs,
+//
+//	database-url         the database's URL
+//	hints                what `director dev hints` prints
+//	providers.json       the providers that start game servers
 type dataDir string
 
 // dataDir returns the directory of the settings, or the default one.
@@ -76,17 +81,15 @@ func (d dataDir) keks() ([][]byte, error) {
 	return keks, nil
 }
 
-// key returns the secret of a file, and whether this call created it.
-func (d dataDir) key(name string) (keys []string, made bool, err error) {
+// key returns the secret of a file. The first call creates it.
+func (d dataDir) key(name string) ([]string, error) {
 	fresh := make([]byte, 24)
 	_, _ = rand.Read(fresh) // documented never to fail
-	secret := hex.EncodeToString(fresh)
-	if err := d.createOnce(name, []byte(secret+"\n")); err != nil {
-		return nil, false, err
+	if err := d.createOnce(name, []byte(hex.EncodeToString(fresh)+"\n")); err != nil {
+		return nil, err
 	}
 	text, err := os.ReadFile(d.path(name))
-	keys = splitList(string(text))
-	return keys, slices.Contains(keys, secret), err
+	return splitList(string(text)), err
 }
 
 // createOnce writes a file that only its owner may read, unless it exists. Of two concurrent calls one wins, and a
@@ -110,14 +113,66 @@ func (d dataDir) createOnce(name string, content []byte) error {
 	return nil
 }
 
-const urlFile = "database-url"
+// The files that a running `director dev` has for other commands.
+const (
+	urlFile       = "database-url"
+	hintsFile     = "hints"
+	providersFile = "providers.json"
+)
 
 // publish writes the database's URL for other commands on this machine. The returned function removes it.
 func (d dataDir) publish(url string) (retract func(), err error) {
-	if err := os.WriteFile(d.path(urlFile), []byte(url+"\n"), 0o600); err != nil {
-		return nil, err
+	return d.publishFile(urlFile, []byte(url+"\n"))
+}
+
+// publishHints writes what `director dev hints` prints. The returned function removes it.
+func (d dataDir) publishHints(text string) (retract func(), err error) {
+	return d.publishFile(hintsFile, []byte(text))
+}
+
+// devProviders are the providers of a `director dev`, with the commands of those that run processes.
+type devProviders struct {
+	Providers []string            `json:"providers"`
+	Commands  map[string][]string `json:"commands"`
+}
+
+// publishProviders writes the providers for commands in other terminals, which lack the settings of dev. The returned
+// function removes them.
+func (d dataDir) publishProviders(p devProviders) (retract func(), err error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return func() {}, err
 	}
-	return func() { _ = os.Remove(d.path(urlFile)) }, nil
+	return d.publishFile(providersFile, text)
+}
+
+// publishFile writes a file that only its owner may read. The returned function removes it.
+func (d dataDir) publishFile(name string, content []byte) (retract func(), err error) {
+	if err := os.WriteFile(d.path(name), content, 0o600); err != nil {
+		return func() {}, err
+	}
+	return func() { _ = os.Remove(d.path(name)) }, nil
+}
+
+// runningHints returns what a `director dev` that runs in this directory serves.
+func (d dataDir) runningHints() (string, error) {
+	text, err := os.ReadFile(d.path(hintsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", cli.Usage(fmt.Errorf("no 'director dev' runs in %s", d))
+	}
+	return string(text), err
+}
+
+// runningProviders returns the providers of a `director dev` that runs in this directory; none, if none runs.
+func (d dataDir) runningProviders() (p devProviders, err error) {
+	text, err := os.ReadFile(d.path(providersFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	return p, err
 }
 
 // runningDatabase returns the database's URL of a `director dev` that runs in this directory.

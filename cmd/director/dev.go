@@ -24,6 +24,7 @@ func (p *program) dev() *cobra.Command {
 		Long: "Runs a replica and a worker in one process, for development. It uses the Postgres of DATABASE_URL, or else starts a private\n" +
 			"one from this machine's binaries and keeps its data in a directory between runs. It migrates the schema, creates the keys\n" +
 			"that it needs, and is the login of 'director token mint'. Ctrl-C stops everything that it started.\n\n" +
+			"It prints little: warnings and errors, unless --log-level says otherwise. 'director dev hints' prints everything that it serves.\n\n" +
 			"Without a fleet token anybody who reaches the API can register game servers, so it then listens on loopback only.",
 		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081\n  director dev --pools pools.yaml  # servers start when players need them",
 		Args:    cli.Exactly(0),
@@ -38,6 +39,34 @@ func (p *program) dev() *cobra.Command {
 			return cli.Usage(err)
 		}
 		return p.develop(cmd.Context(), conf, (*devRun).welcome)
+	}
+	cmd.AddCommand(p.devHints())
+	return cmd
+}
+
+func (p *program) devHints() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "hints",
+		Short:   "Print what a running 'director dev' serves, and commands to try",
+		Long:    "Prints all addresses of a 'director dev' that runs on this machine, and commands with which you act as a game server and as a player.",
+		Example: "  director dev hints\n  director dev hints --data ./director-data",
+		Args:    cli.Exactly(0),
+	}
+	addFlags(cmd.Flags(), byHints)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		conf, err := load(cmd.Flags(), p.environ, byHints)
+		if err != nil {
+			return err
+		}
+		data, err := conf.dataDir()
+		if err != nil {
+			return err
+		}
+		hints, err := data.runningHints()
+		if err == nil {
+			_, err = io.WriteString(p.stdout, hints)
+		}
+		return err
 	}
 	return cmd
 }
@@ -65,12 +94,13 @@ type devRun struct {
 	data    dataDir
 	private *pglocal.Cluster // nil with a DATABASE_URL
 	pools   *poolfile.File   // nil without --pools
-
-	madeKeys bool // the keys of Rivalis are new: they are printed once
 }
 
 // develop runs everything until ctx ends, and calls started once the server listens.
 func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
+	if conf.from("log-level") == fromDefault {
+		conf.LogLevel = "warn" // what it serves is printed, and a request has its answer
+	}
 	d := &devRun{stdout: p.stdout, conf: conf, log: p.newLog(conf)}
 	if conf.Pools != "" {
 		if d.pools, err = p.readPools(conf.Pools); err != nil {
@@ -94,6 +124,11 @@ func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRu
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
+	retract, err := d.data.publishProviders(devProviders{d.conf.Providers, d.conf.Processes.Commands})
+	if err != nil {
+		return err
+	}
+	defer retract()
 	conf.warnRealtime(ctx, d.log)
 	return d.serve(ctx, started)
 }
@@ -137,5 +172,13 @@ func (d *devRun) serve(ctx context.Context, started func(*devRun, *server.Server
 	if err := proc.makeDemoProject(ctx); err != nil {
 		return err
 	}
-	return proc.serve(ctx, true, func(s *server.Server) { started(d, s) })
+	retract := func() {}
+	defer func() { retract() }()
+	return proc.serve(ctx, true, func(s *server.Server) {
+		var err error
+		if retract, err = d.data.publishHints(d.hints(s)); err != nil {
+			d.log.LogAttrs(ctx, slog.LevelWarn, "'director dev hints' has nothing to print", slog.Any("error", err))
+		}
+		started(d, s)
+	})
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -14,8 +16,13 @@ import (
 
 // prepare migrates the schema, and fills in the settings that an operator and a login would provide.
 func (d *devRun) prepare(ctx context.Context) (err error) {
-	if _, err := migrations.Up(ctx, d.conf.direct(), d.log); err != nil {
+	began := time.Now()
+	applied, err := migrations.Up(ctx, d.conf.direct(), d.log)
+	if err != nil {
 		return err
+	}
+	if len(applied) > 0 {
+		fmt.Fprintf(d.stdout, "Created the tables: %d migrations in %s.\n", len(applied), brief(time.Since(began).Round(100*time.Millisecond)))
 	}
 	if err := d.applyPools(ctx); err != nil {
 		return err
@@ -76,14 +83,12 @@ func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
 		d.conf.Orchestrator.Addr = freeOr(ctx, "127.0.0.1:7350")
 	}
 	if d.conf.Orchestrator.AgentKeys == nil {
-		if d.conf.Orchestrator.AgentKeys, d.madeKeys, err = d.data.key("agent-key"); err != nil {
+		if d.conf.Orchestrator.AgentKeys, err = d.data.key("agent-key"); err != nil {
 			return err
 		}
 	}
 	if d.conf.Orchestrator.AdminKeys == nil {
-		var made bool
-		d.conf.Orchestrator.AdminKeys, made, err = d.data.key("admin-key")
-		d.madeKeys = d.madeKeys || made
+		d.conf.Orchestrator.AdminKeys, err = d.data.key("admin-key")
 	}
 	return err
 }
@@ -122,7 +127,7 @@ func (d *devRun) prepareConsole(ctx context.Context) error {
 	if len(d.conf.Server.OpsTokens) > 0 {
 		return nil
 	}
-	made, _, err := d.data.key("console-token")
+	made, err := d.data.key("console-token")
 	for _, secret := range made {
 		d.conf.Server.OpsTokens = append(d.conf.Server.OpsTokens, "dev="+secret)
 	}

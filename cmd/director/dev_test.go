@@ -147,12 +147,14 @@ func TestDev(t *testing.T) {
 	status, body = clitest.Post(t, api+"/resolve", alice, object{"session_handle": clitest.Field(t, body, "session_handle")})
 	require.Equal(t, http.StatusOK, status, body)
 	verifies(t, api, clitest.Field(t, body, "session_token"), session)
-	require.Contains(t, first.stdout.wait(t, "Play in a browser"), "make browser DATA="+data+" DIRECTOR_URL="+api)
+	require.Contains(t, lineWith(t, first.hints(data), "Play in a browser"), "make browser DATA="+data)
 	require.Equal(t, pageOrigins[0], allowedOrigin(t, api, pageOrigins[0]))
 	require.Empty(t, allowedOrigin(t, api, "https://evil.example"))
-	status, _ = clitest.Get(t, api+"/readyz")
-	require.Equal(t, http.StatusOK, status)
-	status, _ = clitest.Get(t, strings.Fields(first.stdout.wait(t, "  Metrics "))[1])
+	require.Eventually(t, func() bool {
+		status, _ := clitest.Get(t, api+"/readyz")
+		return status == http.StatusOK
+	}, deadline, tick)
+	status, _ = clitest.Get(t, strings.Fields(lineWith(t, first.hints(data), "  Metrics "))[1])
 	require.Equal(t, http.StatusOK, status)
 
 	// Other commands find the database through the data directory.
@@ -162,17 +164,21 @@ func TestDev(t *testing.T) {
 	require.Len(t, keys, 2)
 	require.Contains(t, director.OK(t, env(), "keys", "rotate", "--data", data), "No key is due")
 
+	require.Equal(t, []providerCheck{{Provider: "manual"}, {Provider: "process", Servers: new(int)}},
+		clitest.Read[[]providerCheck](t, director, env(), "providers", "check", "--data", data))
+	first.isQuiet()
 	first.servesTheConsole()
-	admin := first.servesRivalis()
+	first.servesRivalis(data)
 	first.servesTheLobby(data)
 
 	first.interrupt()
 	postgresGone(t, data)
 	require.ErrorContains(t, director.Run(t, env(), "", "fleet", "list", "--data", data).Err, "no 'director dev' runs in")
+	require.ErrorContains(t, director.Run(t, env(), "", "dev", "hints", "--data", data).Err, "no 'director dev' runs in")
+	require.ErrorContains(t, director.Run(t, env(), "", "providers", "list", "--data", data).Err, "there is no provider")
 
 	again := startDev(t, data)
 	again.api()
-	require.NotContains(t, again.stdout.wait(t, "  Rivalis "), admin, "keys are printed once")
 	require.Equal(t, session, clitest.Read[[]opsview.Session](t, director, env(), "sessions", "list", "--data", data)[0].Session)
 	require.Equal(t, keys, clitest.Read[[]opsview.Key](t, director, env(), "keys", "list", "--data", data))
 
@@ -184,6 +190,34 @@ func TestDev(t *testing.T) {
 	require.Len(t, clitest.Read[[]opsview.Session](t, director, env(), "sessions", "list", "--data", data), 1)
 	afterCrash.interrupt()
 	postgresGone(t, data)
+}
+
+// hints returns what director dev hints prints.
+func (p *devProcess) hints(data string) string {
+	p.t.Helper()
+	return director.OK(p.t, env(), "dev", "hints", "--data", data)
+}
+
+// lineWith returns the line of a text that has a word.
+func lineWith(t *testing.T, text, word string) string {
+	t.Helper()
+	for l := range strings.Lines(text) {
+		if strings.Contains(l, word) {
+			return l
+		}
+	}
+	require.Fail(t, "no line has the word", "%q in %s", word, text)
+	return ""
+}
+
+// isQuiet requires a line for all migrations, three for the addresses and one for the rest, and no log.
+func (p *devProcess) isQuiet() {
+	p.t.Helper()
+	p.stdout.wait(p.t, "dev hints")
+	lines := strings.FieldsFunc(p.stdout.String(), func(r rune) bool { return r == '\n' })
+	require.Len(p.t, lines, 6, "%s", lines)
+	require.Regexp(p.t, "^Created the tables: [0-9]+ migrations in ", lines[0])
+	require.Empty(p.t, p.stderr.String())
 }
 
 // allowedOrigin asks as a browser does whether a page may call matchmake, and returns the origin that may.
@@ -219,20 +253,25 @@ func (p *devProcess) servesTheConsole() {
 // servesTheLobby joins a room, with the address and the token command of the welcome text.
 func (p *devProcess) servesTheLobby(data string) {
 	p.t.Helper()
-	require.Contains(p.t, p.stdout.wait(p.t, "  ada=$("), "projects token demo-project demo-key --sub ada --data "+data+")")
+	hints := p.hints(data)
+	require.Contains(p.t, lineWith(p.t, hints, "  ada=$("), "projects token demo-project demo-key --sub ada --data "+data+")")
 	token := strings.TrimSpace(director.OK(p.t, env(), "projects", "token", "demo-project", "demo-key", "--sub", "ada", "--data", data))
-	client := realtimetest.Dial(p.t, realtimetest.Options{URL: strings.Fields(p.stdout.wait(p.t, "  Lobby "))[1], Token: token})
+	client := realtimetest.Dial(p.t, realtimetest.Options{URL: strings.Fields(lineWith(p.t, hints, "  Lobby "))[1], Token: token})
 	client.Join(p.t, "lobby", "", nil)
 	client.Close()
 }
 
-// servesRivalis connects a game server, and returns the key of the API, by what the welcome text says.
-func (p *devProcess) servesRivalis() (admin string) {
+// servesRivalis connects a game server, with the address and the keys that the hints name.
+func (p *devProcess) servesRivalis(data string) {
 	p.t.Helper()
-	line := strings.Fields(p.stdout.wait(p.t, "  Rivalis ")) // Rivalis URL agent key: KEY admin key: KEY region: REGION
-	require.Len(p.t, line, 10)
-	address, admin := line[1], line[7]
-	a := agents.New(agents.Config{URL: strings.Replace(address, "http", "ws", 1), Key: line[4], Name: "eu0", EndpointURL: "wss://eu0.example", RoomTypes: []string{"match"}})
+	address := strings.Fields(lineWith(p.t, p.hints(data), "  Rivalis "))[1]
+	key := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(data, name))
+		require.NoError(p.t, err)
+		return strings.TrimSpace(string(text))
+	}
+	admin := key("admin-key")
+	a := agents.New(agents.Config{URL: strings.Replace(address, "http", "ws", 1), Key: key("agent-key"), Name: "eu0", EndpointURL: "wss://eu0.example", RoomTypes: []string{"match"}})
 	ctx, cancel := context.WithCancel(p.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
@@ -242,7 +281,6 @@ func (p *devProcess) servesRivalis() (admin string) {
 	}, deadline, tick)
 	cancel()
 	require.ErrorIs(p.t, <-ended, context.Canceled)
-	return admin
 }
 
 // verifies checks a session token as a game server does: with the published keys only.
@@ -263,9 +301,10 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 	data := scratch(t)
 	url := dbtest.Empty(t)
 	r := start(t, env("DATABASE_URL="+url, "DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
-		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0")
-	welcome := r.stdout.wait(t, "/fleet/register")
-	require.Contains(t, welcome, `-H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`)
+		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0", "--log-level", "info")
+	r.stdout.wait(t, "dev hints")
+	hints := director.OK(t, env(), "dev", "hints", "--data", data)
+	require.Contains(t, lineWith(t, hints, "/fleet/register"), `-H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`)
 	status, body := clitest.Post(t, r.api()+"/fleet/register", fleetHeader, myServer)
 	require.Equal(t, http.StatusOK, status, body)
 	require.NoError(t, r.stop())

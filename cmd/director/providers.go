@@ -21,8 +21,8 @@ func (p *program) providers() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "providers",
 		Short: "List the providers that start game servers, and check them",
-		Long: "Commands for the providers of DIRECTOR_PROVIDERS, through which workers with the same settings start game servers. The commands\n" +
-			"start and stop nothing.",
+		Long: "Commands for the providers of DIRECTOR_PROVIDERS, through which workers with the same settings start game servers; without that\n" +
+			"setting, for those of a running 'director dev'. The commands start and stop nothing.",
 		Example: "  director providers list\n  director providers check",
 	}, p.providersList(), p.providersCheck())
 }
@@ -91,8 +91,14 @@ func (l providerLine) cells() []any {
 	return []any{l.Provider, l.NativeNames, l.List, l.Stop, l.Webhooks, l.WarmPool, life, starts}
 }
 
-// providersOfCommand makes the providers for a command that starts no server.
+// providersOfCommand makes the providers for a command that starts no server: those of the settings, or else those of a
+// running `director dev`.
 func (c *Config) providersOfCommand() (*providerSet, error) {
+	if len(c.Providers) == 0 {
+		if err := c.useDevProviders(); err != nil {
+			return nil, err
+		}
+	}
 	if len(c.Providers) == 0 {
 		return nil, cli.Usage(errors.New("there is no provider: set DIRECTOR_PROVIDERS as the workers have it"))
 	}
@@ -100,6 +106,23 @@ func (c *Config) providersOfCommand() (*providerSet, error) {
 		return nil, cli.Usage(err)
 	}
 	return c.openProviders(slog.New(slog.DiscardHandler), true)
+}
+
+// useDevProviders fills in the providers of a `director dev` that runs in the data directory.
+func (c *Config) useDevProviders() error {
+	data, err := c.dataDir()
+	if err != nil {
+		return err
+	}
+	running, err := data.runningProviders()
+	if err != nil || len(running.Providers) == 0 {
+		return err
+	}
+	c.Providers, c.development = running.Providers, true
+	if c.Processes.Commands == nil {
+		c.Processes.Commands = running.Commands
+	}
+	return nil
 }
 
 func (p *program) providersCheck() *cobra.Command {

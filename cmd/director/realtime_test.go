@@ -97,9 +97,11 @@ func TestDevServesTheExamplesOfNexis(t *testing.T) {
 	url, data := dbtest.Empty(t), scratch(t)
 	for range 2 { // the second run finds the project
 		l := runningLobby{start(t, env("DATABASE_URL="+url), "dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
-			"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0")}
-		require.Contains(t, l.stdout.wait(t, "  Lobby "), "ws://"+l.logged("listening", "realtime_addr"))
-		require.Contains(t, l.stdout.wait(t, "  ada=$("), `/tokens -H "x-nexis-internal-token: nexis-dev-internal-token"`)
+			"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0", "--log-level", "info")}
+		l.stdout.wait(t, "dev hints")
+		hints := director.OK(t, env(), "dev", "hints", "--data", data)
+		require.Contains(t, lineWith(t, hints, "  Lobby "), "ws://"+l.logged("listening", "realtime_addr"))
+		require.Contains(t, lineWith(t, hints, "  ada=$("), `/tokens -H "x-nexis-internal-token: nexis-dev-internal-token"`)
 		var minted struct{ Token string }
 		require.Equal(t, http.StatusOK, l.postAs("nexis-dev-internal-token", "/tokens", `{"project_id":"demo-project","key_id":"demo-key"}`, &minted))
 		_, err := token.VerifyProject(minted.Token, func(string, string) ([]string, error) { return []string{"demo-secret"}, nil }, time.Now())

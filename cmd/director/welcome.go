@@ -11,18 +11,34 @@ import (
 	"github.com/lattice-director/director/server"
 )
 
-// welcome prints the addresses, and commands to try first.
+// welcome prints where to look and where to call, and how to get everything else.
 func (d *devRun) welcome(s *server.Server) {
-	scheme := "http"
-	if d.conf.Server.TLSCert != "" {
-		scheme = "https"
-	}
-	api := scheme + "://" + s.Addr().String()
-	lobby := strings.Replace(scheme, "http", "ws", 1) + "://" + s.RealtimeAddr().String()
 	fmt.Fprintf(d.stdout, `
-Lattice Director %s, for development
+Lattice Director %s, for development. Ctrl-C stops everything%s.
 
   Console  %s
+  API      %s
+  Data     %s
+
+All addresses, and commands to try: %s
+
+`, buildVersion().Version, d.keptData(), d.consoleLink(s.ConsoleAddr()), d.apiURL(s), d.data, d.command("dev hints"))
+}
+
+func (d *devRun) scheme() string {
+	if d.conf.Server.TLSCert != "" {
+		return "https"
+	}
+	return "http"
+}
+
+func (d *devRun) apiURL(s *server.Server) string { return d.scheme() + "://" + s.Addr().String() }
+
+// hints are all addresses, and commands to try first: what director dev hints prints.
+func (d *devRun) hints(s *server.Server) string {
+	scheme, api := d.scheme(), d.apiURL(s)
+	lobby := strings.Replace(scheme, "http", "ws", 1) + "://" + s.RealtimeAddr().String()
+	return fmt.Sprintf(`  Console  %s
   API      %s    documentation: %s/docs
   Rivalis  %s://%s    %s    region: %s
   Lobby    %s    project: %s    control API: %s://%s    token: %s
@@ -48,22 +64,17 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
     for (const frame of [{codecs: ["json"], token: process.argv[1]}, {t: "room.join_or_create", rid: "1", p: {roomType: "lobby"}}])
       ws.send(JSON.stringify({v: 1, ...frame})) }' "$ada"
 
-%sList the game servers: %s    Ctrl-C stops everything%s
-
-`, buildVersion().Version, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.Orchestrator.Region,
+%sList the game servers: %s
+Log each request: start director dev with --log-level info
+`, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.Orchestrator.Region,
 		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(),
 		brief(d.conf.Database.Timing.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api,
-		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(api), d.command("fleet list"),
-		d.keptData())
+		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(), d.command("fleet list"))
 }
 
-// rivalisKeys prints keys only in the run that makes them.
+// rivalisKeys says where the keys are.
 func (d *devRun) rivalisKeys() string {
-	if d.madeKeys {
-		return "agent key: " + strings.Join(d.conf.Orchestrator.AgentKeys, ",") + "    admin key: " +
-			strings.Join(d.conf.Orchestrator.AdminKeys, ",")
-	}
 	return "keys: as configured, else in " + d.data.path("agent-key") + " and " + d.data.path("admin-key")
 }
 
@@ -77,9 +88,9 @@ func (d *devRun) internalToken() string {
 
 func (d *devRun) keptData() string {
 	if d.private != nil {
-		return " and keeps the data."
+		return " and keeps the data"
 	}
-	return "."
+	return ""
 }
 
 func (d *devRun) sql() string {
@@ -104,14 +115,14 @@ func (d *devRun) login() string {
 }
 
 // browser says how to play in a browser, if the page's players can log in here and its origin is allowed.
-func (d *devRun) browser(api string) string {
+func (d *devRun) browser() string {
 	if d.conf.from("auth-jwks") != fromDefault || d.private == nil ||
 		!slices.Contains(d.conf.Server.CORSOrigins, pageOrigins[0]) {
 		return ""
 	}
-	command := "make browser DATA=" + quote(string(d.data))
-	if api != "http://127.0.0.1:8080" {
-		command += " DIRECTOR_URL=" + api
+	command := "make browser"
+	if usual, err := pglocal.DefaultDir(); err != nil || string(d.data) != usual {
+		command += " DATA=" + quote(string(d.data))
 	}
 	return "Play in a browser, from the source tree (needs npm): " + command + "\n\n"
 }

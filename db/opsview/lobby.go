@@ -1,6 +1,7 @@
 package opsview
 
 import (
+	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -97,6 +98,45 @@ var LobbySessionsOfPlayer = View[LobbySession, LobbySessionFilter]{name: "realti
 type LobbySessionFilter struct{ Player string }
 
 func (f LobbySessionFilter) selectRows(w *where) { w.exactly("player", f.Player) }
+
+// LobbyMember is somebody's place in a room of the realtime lobby, or an invitation into it.
+type LobbyMember struct {
+	Region    string     `db:"region" json:"region"`
+	Project   string     `db:"project" json:"project"`
+	Room      string     `db:"room" json:"room"`
+	Type      string     `db:"type" json:"type"`
+	Session   string     `db:"session" json:"session"`
+	Player    string     `db:"player" json:"player"`
+	State     string     `db:"state" json:"state"` // joined or invited
+	Away      bool       `db:"away" json:"away"`
+	JoinOrder *int64     `db:"join_order" json:"join_order"` // nil: invited
+	InvitedBy *string    `db:"invited_by" json:"invited_by"` // a session; nil: none
+	ExpiresAt *time.Time `db:"expires_at" json:"expires_at"` // of the invitation; nil: a member
+}
+
+// LobbyMembers are read in the order of region, project and room.
+var LobbyMembers = View[LobbyMember, LobbyMemberFilter]{name: "lobby_members",
+	order: Order{"region", "project", "room", "session"}}
+
+// LobbyMemberFilter selects the rooms of sessions, which an index finds with their regions.
+type LobbyMemberFilter struct{ Regions, Sessions []string }
+
+func (f LobbyMemberFilter) selectRows(w *where) {
+	w.add("region = ANY (?)", append([]string{}, f.Regions...))
+	w.add("session = ANY (?)", append([]string{}, f.Sessions...))
+}
+
+// roomsOf reads the rooms of sessions, at most 100.
+func roomsOf(ctx context.Context, q Querier, sessions []LobbySession) ([]LobbyMember, error) {
+	var f LobbyMemberFilter
+	for _, s := range sessions {
+		f.Regions, f.Sessions = append(f.Regions, s.Region), append(f.Sessions, s.Session)
+	}
+	if len(sessions) == 0 {
+		return nil, nil
+	}
+	return LobbyMembers.Read(ctx, q, f, Page{Limit: 100})
+}
 
 // ProjectKey is a key of a project of the realtime lobby, without its secret.
 type ProjectKey struct {

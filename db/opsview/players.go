@@ -2,6 +2,7 @@ package opsview
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -93,14 +94,63 @@ func (f TicketFilter) selectRows(w *where) {
 	w.exactly("ticket", f.Ticket)
 }
 
+// StoredPlayer is what backends have stored of a player.
+type StoredPlayer struct {
+	Region       string          `db:"region" json:"region"` // the universe
+	Player       string          `db:"player" json:"player"`
+	Attributes   json.RawMessage `db:"attributes" json:"attributes"` // an object
+	Avoid        []string        `db:"avoid" json:"avoid"`
+	MayPartyWith []string        `db:"may_party_with" json:"may_party_with"`
+	UpdatedAt    time.Time       `db:"updated_at" json:"updated_at"`
+	UpdatedBy    string          `db:"updated_by" json:"updated_by"`
+}
+
+// StoredPlayers are read in the order of players.
+var StoredPlayers = View[StoredPlayer, StoredPlayerFilter]{name: "stored_players", order: Order{"region", "player"}}
+
+// StoredPlayerFilter selects players of a universe. Empty fields select all.
+type StoredPlayerFilter struct {
+	Universe, Player string
+	Value            string // the text of any of their attributes, such as a name; an index finds it
+}
+
+func (f StoredPlayerFilter) selectRows(w *where) {
+	w.isEqual("region", f.Universe)
+	w.isEqual("player", f.Player)
+	if f.Value != "" {
+		quoted, _ := json.Marshal(f.Value) // a text always encodes, and a path quotes as JSON does
+		w.add("attributes @@ ?::jsonpath", "$.* == "+string(quoted))
+	}
+}
+
+// PlayersCalled returns the players of a universe with an attribute that has exactly this text, sorted, at most 100.
+func PlayersCalled(ctx context.Context, q Querier, text, universe string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	found, err := StoredPlayers.Read(ctx, q, StoredPlayerFilter{Universe: universe, Value: text}, Page{Limit: 100})
+	players := make([]string, len(found))
+	for i, p := range found {
+		players[i] = p.Player
+	}
+	return players, err
+}
+
 // Player is what is known of a player: where they are, where they were, and why they were refused.
 type Player struct {
 	Seats    []Seat         // latest first, at most 100
 	Refusals []Refusal      // latest first, at most 100
 	Tickets  []PlayerTicket // the latest for each profile, latest first, at most 100
 	Lobby    []LobbySession // sessions of the realtime lobby, latest first, at most 100
+	Rooms    []LobbyMember  // of these sessions, at most 100
+	Stored   *StoredPlayer  // nil: no backend has stored anything
 	Past     []PastSeat     // a page, latest first
 	PastMore bool
+}
+
+// IsKnown reports whether anything is known of the player.
+func (p Player) IsKnown() bool {
+	return len(p.Seats)+len(p.Refusals)+len(p.Tickets)+len(p.Lobby)+len(p.Past) > 0 || p.Stored != nil
 }
 
 // PlayersBeginning returns the players whose ids begin with a text and who have a seat, a ticket in the universe, or a
@@ -136,6 +186,16 @@ func ReadPlayer(ctx context.Context, q Querier, player, universe string, p Page)
 	}
 	if found.Lobby, err = LobbySessionsOfPlayer.Read(ctx, q, LobbySessionFilter{player}, first); err != nil {
 		return found, err
+	}
+	if found.Rooms, err = roomsOf(ctx, q, found.Lobby); err != nil {
+		return found, err
+	}
+	stored, err := StoredPlayers.Read(ctx, q, StoredPlayerFilter{Universe: universe, Player: player}, Page{Limit: 1})
+	if err != nil {
+		return found, err
+	}
+	if len(stored) > 0 {
+		found.Stored = &stored[0]
 	}
 	if found.Refusals, err = Refusals.Read(ctx, q, RefusalFilter{player}, first); err != nil {
 		return found, err

@@ -104,12 +104,13 @@ type WaitingTicket struct {
 var WaitingTickets = View[WaitingTicket, WaitingTicketFilter]{name: "waiting_tickets",
 	order: Order{"queued_at", "ticket"}}
 
-// WaitingTicketFilter selects tickets of a universe; an empty Profile selects those of all. Read them with Page.Scan,
-// since the profiles of each ticket are looked up.
-type WaitingTicketFilter struct{ Universe, Profile string }
+// WaitingTicketFilter selects tickets of a universe; an empty Profile or Ticket selects all. Read those of a profile
+// with Page.Scan, since the profiles of each ticket are looked up.
+type WaitingTicketFilter struct{ Universe, Profile, Ticket string }
 
 func (f WaitingTicketFilter) selectRows(w *where) {
 	w.isIndexed("region", f.Universe)
+	w.isEqual("ticket", f.Ticket)
 	w.has("profiles", f.Profile)
 }
 

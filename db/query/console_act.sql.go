@@ -35,6 +35,23 @@ func (q *Queries) Login(ctx context.Context) (string, error) {
 	return actor, err
 }
 
+const opsCancelTicket = `-- name: OpsCancelTicket :one
+SELECT ops.cancel_ticket($1::text, $2::text, $3::text)::bool AS changed
+`
+
+type OpsCancelTicketParams struct {
+	Universe string
+	Ticket   string
+	Reason   string
+}
+
+func (q *Queries) OpsCancelTicket(ctx context.Context, arg OpsCancelTicketParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsCancelTicket, arg.Universe, arg.Ticket, arg.Reason)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
 const opsCloseSession = `-- name: OpsCloseSession :exec
 SELECT ops.close_session($1::text, $2::text)
 `
@@ -123,6 +140,23 @@ type OpsDrainLabelParams struct {
 
 func (q *Queries) OpsDrainLabel(ctx context.Context, arg OpsDrainLabelParams) (bool, error) {
 	row := q.db.QueryRow(ctx, opsDrainLabel, arg.Label, arg.Region)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsFreeSeat = `-- name: OpsFreeSeat :one
+SELECT ops.free_seat($1::text, $2::text, $3::text)::bool AS changed
+`
+
+type OpsFreeSeatParams struct {
+	Session string
+	Player  string
+	Reason  string
+}
+
+func (q *Queries) OpsFreeSeat(ctx context.Context, arg OpsFreeSeatParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsFreeSeat, arg.Session, arg.Player, arg.Reason)
 	var changed bool
 	err := row.Scan(&changed)
 	return changed, err

@@ -196,3 +196,80 @@ func (q *Queries) MinuteSamples(ctx context.Context, arg MinuteSamplesParams) ([
 	}
 	return items, nil
 }
+
+const requestsByMinute = `-- name: RequestsByMinute :many
+SELECT r.minute, sum(r.requests)::bigint AS requests, sum(r.refused)::bigint AS refused, sum(r.failed)::bigint AS failed
+FROM ops.request_minutes r WHERE r.minute > statement_timestamp() - $1::interval GROUP BY r.minute ORDER BY r.minute
+`
+
+type RequestsByMinuteRow struct {
+	Minute   time.Time
+	Requests int64
+	Refused  int64
+	Failed   int64
+}
+
+// Sums up the requests of each of the last minutes, oldest first.
+func (q *Queries) RequestsByMinute(ctx context.Context, minutes time.Duration) ([]RequestsByMinuteRow, error) {
+	rows, err := q.db.Query(ctx, requestsByMinute, minutes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RequestsByMinuteRow{}
+	for rows.Next() {
+		var i RequestsByMinuteRow
+		if err := rows.Scan(
+			&i.Minute,
+			&i.Requests,
+			&i.Refused,
+			&i.Failed,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const requestsByRoute = `-- name: RequestsByRoute :many
+SELECT r.route::text AS route, sum(r.requests)::bigint AS requests, sum(r.refused)::bigint AS refused, sum(r.failed)::bigint AS failed
+FROM ops.request_minutes r WHERE r.minute > statement_timestamp() - $1::interval
+GROUP BY r.route ORDER BY sum(r.failed) DESC, sum(r.refused) DESC, sum(r.requests) DESC, r.route LIMIT 200
+`
+
+type RequestsByRouteRow struct {
+	Route    string
+	Requests int64
+	Refused  int64
+	Failed   int64
+}
+
+// Sums up the requests of the last minutes by route, those with the most failures and refusals first.
+func (q *Queries) RequestsByRoute(ctx context.Context, minutes time.Duration) ([]RequestsByRouteRow, error) {
+	rows, err := q.db.Query(ctx, requestsByRoute, minutes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RequestsByRouteRow{}
+	for rows.Next() {
+		var i RequestsByRouteRow
+		if err := rows.Scan(
+			&i.Route,
+			&i.Requests,
+			&i.Refused,
+			&i.Failed,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -34,6 +34,9 @@ const (
 	roomType = "arena"
 )
 
+// botsPlay is how long the matches of bots last: short, so that one is soon in the queue when a player comes.
+var botsPlay = bots.Span{Min: 6 * time.Second, Max: 12 * time.Second}
+
 // options are the flags of the program.
 type options struct {
 	director, listen, issuerKey, sdk string
@@ -104,8 +107,9 @@ func run(ctx context.Context, o options) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { _ = web.Serve(listener) }) // returns after Close
 	parts.Go(func() { runBots(ctx, o.bots, director, issuer, log) })
-	fmt.Printf("open http://%[1]s to queue, or http://%[1]s/lobby.html to meet in a room, also in a second tab with another name; Ctrl-C stops it\n",
-		listener.Addr())
+	fmt.Printf(`open http://%[1]s to queue, or http://%[1]s/lobby.html to meet in a room
+A match needs two players: the %[2]d bots queue all the time; or open a second tab with another name. Ctrl-C stops it
+`, listener.Addr(), max(0, o.bots))
 	err = game.Run(ctx, time.Second)
 	_ = web.Close()
 	parts.Wait()
@@ -128,8 +132,7 @@ func runBots(ctx context.Context, count int, director *sdk.Client, issuer *bots.
 	}
 	swarm, err := bots.New(bots.Config{
 		Director: director, AccessToken: issuer.AccessToken, Count: count, Region: region, Modes: []string{mode},
-		Profiles: map[string]string{mode: profile}, PlayFor: bots.Span{Min: 20 * time.Second, Max: 40 * time.Second},
-		Logger: log,
+		Profiles: map[string]string{mode: profile}, PlayFor: botsPlay, Logger: log,
 	})
 	if err != nil {
 		log.Error("no bots", slog.Any("error", err))

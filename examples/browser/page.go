@@ -27,6 +27,7 @@ type settings struct {
 	Lobby   []string `json:"lobby"` // URLs
 	// RoomType is the type of the match that a room of the lobby queues for.
 	RoomType string `json:"room_type"`
+	Bots     int    `json:"bots"` // that queue as players do
 }
 
 // newPage returns the handler of the page, of the built client and of the login.
@@ -43,7 +44,7 @@ func newPage(urls []string, o options, issuer *bots.Issuer) (http.Handler, error
 	mux.Handle("GET /sdk/", http.StripPrefix("/sdk/", http.FileServer(http.Dir(o.sdk))))
 	mux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, settings{URLs: urls, Region: region, Mode: mode, Profile: profile,
-			Lobby: strings.Split(o.lobby.urls, ","), RoomType: roomType})
+			Lobby: strings.Split(o.lobby.urls, ","), RoomType: roomType, Bots: max(0, o.bots)})
 	})
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { login(w, r, issuer.AccessToken) })
 	mux.HandleFunc("POST /lobby-login", func(w http.ResponseWriter, r *http.Request) { login(w, r, o.lobby.mint) })

@@ -55,6 +55,7 @@ func TestChromiumPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	pages := b.populate()
+	b.crowd()
 	axe := nodetest.File(t, "axe-core/axe.min.js")
 	browser := chromiumtest.Start(t)
 	w := b.newTab(browser)

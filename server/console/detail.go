@@ -20,23 +20,33 @@ const maxWhole = 64 << 10
 // detail shows the object of JSON that an event carries, as names and values. Where a value is cut, the whole text can
 // be opened.
 func detail(e opsview.Event) template.HTML {
+	html, cut := namedValues(e.Detail)
+	if cut {
+		html += whole(e)
+	}
+	return template.HTML(html) //nolint:gosec // G203: escaped
+}
+
+// object shows an object of JSON as names and values, which are cut where they are long.
+func object(raw json.RawMessage) template.HTML {
+	html, _ := namedValues(raw)
+	return template.HTML(html) //nolint:gosec // G203: escaped
+}
+
+func namedValues(raw json.RawMessage) (html string, cut bool) {
 	var all map[string]any
-	if json.Unmarshal(e.Detail, &all) != nil || len(all) == 0 {
-		return `<span class="none">–</span>`
+	if json.Unmarshal(raw, &all) != nil || len(all) == 0 {
+		return `<span class="none">–</span>`, false
 	}
 	var b strings.Builder
 	b.WriteString(`<span class="labels">`)
-	cut := false
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		text, long := valueText(all[name])
 		cut = cut || long
 		b.WriteString("<span>" + template.HTMLEscapeString(name+": "+text) + "</span>")
 	}
 	b.WriteString("</span>")
-	if cut {
-		b.WriteString(whole(e))
-	}
-	return template.HTML(b.String()) //nolint:gosec // G203: escaped
+	return b.String(), cut
 }
 
 // whole is the text of a detail, closed. Its id keeps it open while the page is replaced.

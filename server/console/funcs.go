@@ -18,7 +18,7 @@ var funcs = template.FuncMap{
 	"num": num, "percent": percent, "bytes": byteSize, "load": load,
 	"state": state, "seg": url.PathEscape, "short": short, "person": person,
 	"join": strings.Join, "meter": meter, "plural": plural, "plot": plot, "spark": spark,
-	"detail": detail, "ending": ending, "subject": subjectPath, "waited": waited,
+	"detail": detail, "object": object, "ending": ending, "waiting": isWaiting, "subject": subjectPath, "waited": waited,
 	"list": func(all ...any) []any { return all },
 	"dict": dict,
 }
@@ -183,8 +183,11 @@ func int64Of(v any) int64 {
 
 // percent is a share of a whole.
 func percent(part, whole any) string {
-	if int64Of(whole) == 0 {
+	switch p, w := int64Of(part), int64Of(whole); {
+	case w == 0:
 		return "–"
+	case p > 0 && p*100 < w:
+		return "< 1 %"
 	}
 	return strconv.FormatInt(int64Of(part)*100/int64Of(whole), 10) + " %"
 }

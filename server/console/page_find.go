@@ -120,6 +120,9 @@ func (c *Console) findable() []findableKind {
 		{"Players", func(ctx context.Context, q opsview.Querier, begun string) ([]string, error) {
 			return opsview.PlayersBeginning(ctx, q, begun, c.Universe)
 		}, playerPath},
+		{"Players who are called so", func(ctx context.Context, q opsview.Querier, begun string) ([]string, error) {
+			return opsview.PlayersCalled(ctx, q, begun, c.Universe)
+		}, playerPath},
 		{"Game servers", wordsOf(opsview.Fleet, opsview.FleetFilter{}, "instance"), instancePath},
 		{"Sessions", wordsOf(opsview.Sessions, opsview.SessionFilter{}, "session"), sessionPath},
 		{"Tickets", wordsOf(opsview.WaitingTickets, opsview.WaitingTicketFilter{Universe: c.Universe}, "ticket"),

@@ -29,6 +29,7 @@ type gameState struct {
 	Queue       opsview.Queue // over all universes; the oldest ticket is that of the slowest
 	LostServers int           // game servers that died within the time of the plots
 	Refused     *doctor.Figure
+	Requests    requestState
 	Past        samples
 }
 
@@ -69,8 +70,15 @@ func (v healthView) withGame(ctx context.Context, s Store, q query) (healthView,
 	past, err := readSamples(ctx, s, "", chosen.Minutes, "players", "capacity", "reserved", "lost", "tickets",
 		"waiting_players", "oldest_ticket", "instances", "oldest_snapshot", "late_loops")
 	v.Game.Fleet, v.Game.Past, v.Game.LostServers = totalsOf(counts), past, int(past.line("lost", "").sum())
+	if err != nil {
+		return v, err
+	}
 	v.Game.Refused = v.Diagnosis.FigureOf("refusals")
+	v.Game.Requests, err = readRequests(ctx, s, chosen)
 	v.Ranges, v.Plots, v.Machinery = ranges, past.gamePlots(), past.machineryPlots()
+	if len(v.Plots) > 0 {
+		v.Plots = append(v.Plots, v.Game.Requests.plots()...)
+	}
 	return v, err
 }
 

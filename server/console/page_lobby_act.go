@@ -111,10 +111,11 @@ func (r roomDeed) action() action {
 			if r.isDanger {
 				back = lobbiesPage.path
 			}
+			back = backToPlayer(q, back)
 			says := append([]string{"Room " + room.Room + ", a " + room.Type + " with " +
 				plural(len(room.Members), "member", "members") + "."}, r.effects...)
 			return question{Title: r.title + r.subject(q) + "?", Says: says, Button: r.button, Danger: r.isDanger, Back: back,
-				NoReason: r.noReason, Fields: append([]field{}, r.fields...)}, err
+				Reason: isFromPlayer(q), NoReason: r.noReason, Fields: append([]field{}, r.fields...)}, err
 		},
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 			in := s.As(d.Actor).Because(d.Reason).InRoom(q.Get("project"), q.Get("room"))

@@ -14,17 +14,34 @@ type playerView struct {
 	Next   string
 	Ticket string                // the latest
 	Steps  []opsview.TicketState // of Ticket
-	// Similar are players whose ids begin with the text that is looked for.
-	Similar []string
+	Similar []string              // players whose ids begin with the text that is looked for
+	Called  []string              // players with an attribute that has this text, such as a name
 	Recent  []opsview.Refusal // of all players, latest first, while nobody is looked for
 	Code    string            // that Recent has; empty: any
 }
 
-// IsKnown reports whether anything is known of the player.
-func (v playerView) IsKnown() bool {
-	k := v.Known
-	return len(k.Seats)+len(k.Refusals)+len(k.Tickets)+len(k.Lobby)+len(k.Past) > 0
+// Waiting returns how many tickets of the player are in the queue.
+func (v playerView) Waiting() (n int) {
+	for _, t := range v.Known.Tickets {
+		if isWaiting(t.State) {
+			n++
+		}
+	}
+	return n
 }
+
+// Joined returns how many rooms of the realtime lobby the player is in.
+func (v playerView) Joined() (n int) {
+	for _, m := range v.Known.Rooms {
+		if m.State == "joined" {
+			n++
+		}
+	}
+	return n
+}
+
+// isWaiting reports whether a ticket in a state is in the queue, so that it can be cancelled.
+func isWaiting(state string) bool { return ticketWaits[state] != "" }
 
 // playerPage looks for a player by the sub of the access token. universe is the region of tickets.
 func playerPage(universe string) page[playerView] {
@@ -47,9 +64,8 @@ func playerPage(universe string) page[playerView] {
 			if v.Known.PastMore {
 				v.Next = q.Next("", v.Known.Past[len(v.Known.Past)-1].LeftAt.Format(time.RFC3339Nano))
 			}
-			if !v.IsKnown() {
-				v.Similar, err = playersBeginning(ctx, s, v.Player, universe)
-				return v, err
+			if !v.Known.IsKnown() {
+				return v.withSimilar(ctx, s, universe)
 			}
 			if len(v.Known.Tickets) > 0 {
 				v.Ticket = v.Known.Tickets[0].Ticket
@@ -75,9 +91,14 @@ func (v playerView) withRecent(ctx context.Context, s Store, q query) (playerVie
 	return v, err
 }
 
-// playersBeginning returns players whose ids begin with a text.
-func playersBeginning(ctx context.Context, s Store, begun, universe string) ([]string, error) {
-	return readAll(ctx, s, func(ctx context.Context, r opsview.Querier) ([]string, error) {
-		return opsview.PlayersBeginning(ctx, r, begun, universe)
+// withSimilar adds the players whose ids begin with the text that is looked for, or who are called so.
+func (v playerView) withSimilar(ctx context.Context, s Store, universe string) (playerView, error) {
+	err := s.ReadOps(ctx, func(ctx context.Context, r opsview.Querier) (err error) {
+		if v.Similar, err = opsview.PlayersBeginning(ctx, r, v.Player, universe); err != nil {
+			return err
+		}
+		v.Called, err = opsview.PlayersCalled(ctx, r, v.Player, universe)
+		return err
 	})
+	return v, err
 }

@@ -20,8 +20,14 @@ type queueView struct {
 	Waits   plotData
 	Left    plotData
 	Any     bool // whether tickets left in the last hour
-	Tickets []waitingTicket
-	Next    string
+	Tickets waitingList
+}
+
+// waitingList is a page of the waiting tickets, oldest first.
+type waitingList struct {
+	Rows       []waitingTicket
+	Next       string // the address of the next page; empty: there is none
+	IsSurveyed bool   // whether it is known which of the oldest tickets can be in no match
 }
 
 // waitingTicket is a row of the list of waiting tickets.
@@ -47,7 +53,7 @@ func queuePage(universe string, e Explainer) page[queueView] {
 				return v, err
 			}
 			v = v.withSortedProfiles()
-			if v.Tickets, v.Next, err = readTickets(ctx, s, q, universe, e); err != nil || q.Paged() {
+			if v.Tickets, err = readTickets(ctx, s, q, universe, e); err != nil || q.Paged() {
 				return v, err
 			}
 			minutes := opsview.MinuteFilter{Universe: universe, Profile: v.Profile}
@@ -91,9 +97,8 @@ func (v queueView) BusyBuiltIn() (n int) {
 // maxSearched bounds the waiting tickets that are searched for those of a profile.
 const maxSearched = 5000
 
-// readTickets reads a page of the waiting tickets, oldest first, with what they lack, and the address of the next page.
-func readTickets(ctx context.Context, s Store, q query, universe string,
-	e Explainer) (tickets []waitingTicket, next string, err error) {
+// readTickets reads a page of the waiting tickets, oldest first, with what they lack.
+func readTickets(ctx context.Context, s Store, q query, universe string, e Explainer) (l waitingList, err error) {
 	from := opsview.Page{Limit: pageSize, Scan: maxSearched}
 	first, second := q.After()
 	if queued, err := time.Parse(time.RFC3339Nano, first); err == nil { // a malformed key is the first page
@@ -102,19 +107,29 @@ func readTickets(ctx context.Context, s Store, q query, universe string,
 	f := opsview.WaitingTicketFilter{Universe: universe, Profile: q.Get("profile")}
 	found, more, err := list(ctx, s, opsview.WaitingTickets, f, from)
 	if err != nil || len(found) == 0 {
-		return nil, "", err
+		return waitingList{IsSurveyed: true}, err
 	}
-	survey, err := e.Survey(ctx)
-	if err != nil {
-		return nil, "", err
-	}
+	reasons, err := surveyReasons(ctx, e)
+	l.IsSurveyed = err == nil
 	for _, t := range found {
-		tickets = append(tickets, waitingTicket{t, survey.Reasons[t.Ticket]})
+		l.Rows = append(l.Rows, waitingTicket{t, reasons[t.Ticket]})
 	}
 	if last := found[len(found)-1]; more {
-		next = q.Next(last.QueuedAt.UTC().Format(time.RFC3339Nano), last.Ticket)
+		l.Next = q.Next(last.QueuedAt.UTC().Format(time.RFC3339Nano), last.Ticket)
 	}
-	return tickets, next, nil
+	return l, nil
+}
+
+// surveyTime bounds the survey of a page. A replica makes one explanation or survey at a time, and an explanation takes
+// up to two seconds: the list is shown without its result rather than not at all.
+const surveyTime = 1500 * time.Millisecond
+
+// surveyReasons says of the oldest tickets that can be in no match what they lack.
+func surveyReasons(ctx context.Context, e Explainer) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, surveyTime)
+	defer cancel()
+	survey, err := e.Survey(ctx)
+	return survey.Reasons, err
 }
 
 // ticketWaits says in words what a ticket waits for, by its state.

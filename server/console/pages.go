@@ -36,6 +36,8 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 		c.addAction(r, gate, group.undrainAction())
 	}
 	c.addAction(r, gate, closeAction)
+	c.addAction(r, gate, freeSeatAction)
+	c.addAction(r, gate, cancelTicketAction(c.Universe))
 	c.addAction(r, gate, taintAction)
 	c.addAction(r, gate, revokeEnrolmentAction)
 	c.addAction(r, gate, revokeServerAction)

@@ -96,7 +96,7 @@ func (b *bundle) populateRest(session string) []string {
 	require.NoError(b.t, err)
 	b.Exec(`INSERT INTO events (region, kind, instance_id, detail) VALUES ('eu-frankfurt', 'deployment.failed', $1::text, jsonb_build_object('said', repeat('the provider has no capacity in this location; ', 20)))`, ids[0].String())
 	return []string{
-		"/queue", "/queue?profile=duel", "/find?q=pl", ticketPath(first), "/matches", "/matches?profile=raid-with-a-rather-long-name", matchPath(match.String()), "/agents", "/agents/0000000000000001",
+		"/queue", "/queue?profile=duel", "/find?q=pl", ticketPath(first), ticketPath(first) + "/cancel", "/matches", "/matches?profile=raid-with-a-rather-long-name", matchPath(match.String()), "/agents", "/agents/0000000000000001",
 		"/agents/0000000000000001/drain", "/rooms", "/rooms?text=none", "/lobbies", "/lobby?project=p1&room=lobby:001", "/lobby/ban?project=p1&room=lobby:001&player=bo", "/deployments", deployment, deployment + "/stop", "/pools/eu/arena/v1.2/scale", "/pools/eu/arena/v1.2/resume", "/profiles/duel/pause", "/events", "/events?kind=session.&actor=director", "/events?until=2100-01-01T00:00:00", "/events?from=2000-01-01T00:00:00&text=said",
 	}
 }

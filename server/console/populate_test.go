@@ -36,8 +36,8 @@ func (b *bundle) populate() []string {
 	}))
 	session := sessionPath(last.SessionID)
 	b.samples()
-	return append(b.populateRest(last.SessionID), []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", "/players", "/players?q=player-3", "/players?q=player-", "/players?q=nobody", "/capacity", "/capacity?party=65&seats=70",
-		"/keys", "/keys/rotate", "/health?range=6+h", "/fleet", "/fleet?sort=free&label=rack", "/hosts/192.0.2.1/drain", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
+	return append(b.populateRest(last.SessionID), []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", session + "/free?player=player-5", "/players", "/players?q=player-3", "/players?q=player-", "/players?q=nobody", "/capacity", "/capacity?party=65&seats=70",
+		"/keys", "/keys/rotate", "/health?range=6+h", "/fleet", "/fleet?state=gone", "/fleet?state=silent", "/fleet?sort=free&label=rack", "/hosts/192.0.2.1/drain", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
 }
 
 // samples writes the measures of an hour.

@@ -17,6 +17,8 @@ type Store interface {
 	FleetModes(ctx context.Context) ([]string, error)
 	DeploymentOutcomes(ctx context.Context) ([]db.DeploymentOutcome, error)
 	MinuteSamples(ctx context.Context, region string, minutes int, measures ...string) ([]db.MinuteSample, error)
+	RequestsByMinute(ctx context.Context, minutes int) ([]db.RequestMinute, error)
+	RequestsByRoute(ctx context.Context, minutes int) ([]db.RouteCount, error)
 	EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error)
 
 	LobbyDetails(ctx context.Context, project, room string) (db.LobbyDetails, error)

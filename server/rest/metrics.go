@@ -15,11 +15,14 @@ type Metrics struct {
 	inFlight prometheus.Gauge
 
 	unreadableClients prometheus.Counter
+
+	tally *tally // nil: of operators
 }
 
 // NewMetrics registers the metrics. It fails when one of their names is already registered.
 func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
+		tally: &tally{counts: map[string]*RouteCount{}},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_http_requests_total",
 			Help: "HTTP requests answered. Status 499: the caller disconnected before the answer.",
@@ -60,4 +63,5 @@ func (m *Metrics) observe(c *gin.Context) {
 
 func (m *Metrics) count(route, method string, status int) {
 	m.requests.WithLabelValues(route, methodLabel(method), strconv.Itoa(status)).Inc()
+	m.tally.count(route, method, status)
 }

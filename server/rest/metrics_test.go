@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
@@ -60,4 +61,34 @@ func value(t *testing.T, reg *prometheus.Registry, name string) float64 {
 		}
 	}
 	return sum
+}
+
+// Pins counts for operators that leave out what a full gate refuses, or that have probes, strangers and operators among
+// the requests of the game.
+func TestRequestsAreTallied(t *testing.T) {
+	t.Parallel()
+	m, err := rest.NewMetrics(prometheus.NewRegistry())
+	require.NoError(t, err)
+	answers := func(o rest.Options, status int, paths ...string) {
+		b := setup(t, o)
+		for _, path := range paths {
+			b.GET(path, func(c *gin.Context) { c.Status(status) })
+			b.get(path)
+		}
+	}
+	game, console := rest.Options{Metrics: m}, rest.Options{Metrics: m.OfOperators()}
+	answers(game, http.StatusOK, "/sessions/:id", "/healthz", "/readyz")
+	answers(game, http.StatusConflict, "/sessions/:id")
+	answers(game, 499, "/sessions/:id")
+	answers(game, http.StatusServiceUnavailable, "/sessions/:id")
+	answers(console, http.StatusInternalServerError, "/fleet")
+	setup(t, game).get("/wp-login.php")
+	want := []rest.RouteCount{{Route: "GET /sessions/:id", Requests: 4, Refused: 1, Failed: 1}}
+	taken := m.TakeCounts()
+	require.Equal(t, want, taken)
+	require.Empty(t, m.TakeCounts())
+	m.ReturnCounts(taken)
+	answers(game, http.StatusOK, "/sessions/:id")
+	want[0].Requests++
+	require.Equal(t, want, m.TakeCounts())
 }

@@ -56,7 +56,10 @@ func (i *installation) require(f fault) {
 		status, detail := i.ready()
 		return status == f.ready && (f.reason == "" || regexpMatches(f.reason, detail))
 	}, deadline, time.Second)
-	require.Eventually(t, func() bool { return regexpMatches(unanchored(f.says), i.health()) }, deadline, time.Second)
+	require.Eventually(t, func() bool {
+		check, says := firstOf(i.health())
+		return check == f.check && regexpMatches(unanchored(f.says), says)
+	}, deadline, time.Second)
 	if f.alert != "" {
 		i.requireAlert(f.alert)
 	}

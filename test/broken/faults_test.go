@@ -1,6 +1,7 @@
 package broken
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -104,6 +105,48 @@ var faults = map[string]fault{
 		},
 		check: "key sets", state: doctor.Fail, says: `^the key set of players' access tokens \(DIRECTOR_AUTH_JWKS\): .*every token is refused`,
 		ready: http.StatusOK, alert: "DirectorNoUsableKey",
+	},
+	"no worker runs any more": {
+		breaks: func(i *installation) {
+			i.KeepAlive(heartbeat, "s0") // the worker has run
+			i.replica.Kill()
+			i.replica = i.Serve("--console-addr", i.console, "--metrics-addr", i.metrics)
+			i.SetURLs(i.replica.URL)
+			i.Exec("UPDATE worker_loops SET succeeded_at = now() - interval '10 minutes'")
+		},
+		check: "workers", state: doctor.Fail, says: `^no worker is running: the last successful run of any loop was 1[0-9]m`,
+		ready: http.StatusOK,
+	},
+	"somebody forgot a transaction that holds a lock": {
+		breaks: func(i *installation) {
+			i.Exec("CREATE TABLE locked ()")
+			ctx, cancel := context.WithCancel(context.Background())
+			i.T.Cleanup(cancel)
+			holder, err := i.Pool.Begin(ctx)
+			require.NoError(i.T, err)
+			_, err = holder.Exec(ctx, "LOCK TABLE locked")
+			require.NoError(i.T, err)
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = i.Pool.Exec(ctx, "SELECT FROM locked")
+			}()
+			i.T.Cleanup(func() { _ = holder.Rollback(ctx); <-ended })
+		},
+		check: "locks", state: doctor.Fail, says: `^1 wait for locks, the longest for .*, blocked by pid`,
+		ready: http.StatusOK,
+	},
+	"nobody serves the realtime lobby": {
+		breaks: func(i *installation) {
+			i.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 'a', 'p', 'a', true, '30 s', gen_random_uuid())`)
+		},
+		check: "lobby", state: doctor.Fail, says: `and no replica serves them$`,
+		ready: http.StatusOK,
+	},
+	"the limit over all pools is reached": {
+		breaks: func(i *installation) { i.Exec("UPDATE pool_limits SET max_servers = 0") },
+		check:  "pool limits", state: doctor.Fail, says: `^all pools have 0 servers of at most 0, .*: no more start$`,
+		ready: http.StatusOK,
 	},
 	"an invariant is violated": {
 		breaks: func(i *installation) {

@@ -98,6 +98,17 @@ func (i *installation) health() string {
 	return html.UnescapeString(get(i.T, client, "http://"+i.console+"/health"))
 }
 
+var firstProblem = regexp.MustCompile(`(?s)<p class="note \w+"><strong>([^<]+):</strong> (.*?)<br>`)
+
+// firstOf returns the check that the page of health names first, and what it says.
+func firstOf(page string) (check, says string) {
+	found := firstProblem.FindStringSubmatch(page)
+	if found == nil {
+		return "", ""
+	}
+	return found[1], found[2]
+}
+
 func get(t *testing.T, client *http.Client, at string) string {
 	t.Helper()
 	res, err := client.Get(at)

@@ -31,7 +31,7 @@ $('join').addEventListener('submit', async (event) => {
   } catch (err) {
     say(leave.signal.aborted ? 'You left.' : err.message);
   } finally {
-    show({ join: true, leave: false, line: false, ready: false, field: false });
+    show({ join: true, leave: false, line: false, partner: false, ready: false, field: false });
   }
 });
 
@@ -76,7 +76,8 @@ async function answer(ticket, method, matchId) {
 }
 
 function showNumbers(status) {
-  show({ line: status.state === 'queued' });
+  show({ line: status.state === 'queued', partner: status.state === 'queued' });
+  if (settings.bots) $('bots').textContent = `${settings.bots} bots play here: one of them queues again within seconds. `;
   $('place').textContent = status.place ?? '…';
   $('estimate').textContent = status.estimate ? `about ${Math.round(status.estimate.p50)} s` : 'not known yet';
   if (status.accept) $('accepted').textContent = `${status.accept.accepted} of ${status.accept.players} have accepted.`;
@@ -84,7 +85,7 @@ function showNumbers(status) {
 
 async function playUntilTheEnd(seat) {
   say('Connecting…');
-  show({ line: false, ready: false, field: true });
+  show({ line: false, partner: false, ready: false, field: true });
   say(await play(seat, { canvas: $('field'), list: $('players'), signal: leave.signal, onWelcome: (you) => say(`You play as ${you}.`) }));
 }
 

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// capacityLine is what a region can take of a mode, and the answer to a request.
+type capacityLine struct {
+	Region           string `json:"region"`
+	Mode             string `json:"mode"`
+	Refusal          string `json:"refusal"` // why the request is refused with 409; empty: it gets seats
+	Seats            int64  `json:"seats"`
+	ReservedSeats    int64  `json:"reserved_seats"`
+	FreeSeats        int64  `json:"free_seats"`
+	SessionsWithRoom int64  `json:"sessions_with_room"`
+	LargestParty     int32  `json:"largest_party"`   // that an open session takes; 0: none
+	LargestSession   int32  `json:"largest_session"` // that can be opened; 0: none
+	LiveServers      int64  `json:"live_servers"`
+	Players          int64  `json:"players"`
+}
+
+// capacityRequest is the request whose answer is asked for.
+type capacityRequest struct {
+	region         string
+	players, seats int
+}
+
+func (p *program) capacity() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "capacity",
+		Short: "Say what regions can take, and what a request is answered now",
+		Long: "Prints, for each region and mode, how many seats are free and whether a request for --players in a session of --seats gets\n" +
+			"seats now, or why it is refused. It fails if the request is refused everywhere. The same in SQL: views\n" +
+			"ops.placement_outlook and ops.capacity.",
+		Example: "  director capacity\n  director capacity --region eu-west --players 4\n" +
+			"  director capacity -o json | jq -r '.[] | select(.refusal != \"\") | .region + \" \" + .mode'",
+		Args: cli.Exactly(0),
+	}
+	var r capacityRequest
+	cmd.Flags().StringVar(&r.region, "region", "", "Only this region")
+	cmd.Flags().IntVar(&r.players, "players", 1, "Players of the request, who play together")
+	cmd.Flags().IntVar(&r.seats, "seats", 8, "Seats of the session that it asks for, max_players")
+	p.completeFlag(cmd, "region", regionWords)
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		const most = 1024
+		if r.players < 1 || r.players > most || r.seats < 1 || r.seats > most {
+			return cli.Usage(fmt.Errorf("--players %d and --seats %d are not allowed: each must be from 1 to %d", r.players,
+				r.seats, most))
+		}
+		r.seats = max(r.seats, r.players)
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			lines, err := l.capacity(ctx, r)
+			if err != nil {
+				return err
+			}
+			if err := writeCapacity(l.out, lines); err != nil {
+				return err
+			}
+			return r.answer(lines)
+		})
+	}
+	return cmd
+}
+
+// capacity reads all pages.
+func (l operator) capacity(ctx context.Context, r capacityRequest) ([]capacityLine, error) {
+	lines, page := []capacityLine{}, opsview.Page{Limit: opsview.MaxPage}
+	for {
+		found, more, err := opsview.ListCapacity(ctx, l.Pool(), r.region, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			lines = append(lines, r.line(c))
+		}
+		if !more {
+			return lines, nil
+		}
+		last := lines[len(lines)-1]
+		page.After = []any{last.Region, last.Mode}
+	}
+}
+
+func (r capacityRequest) line(c opsview.ModeCapacity) capacityLine {
+	return capacityLine{
+		Region: c.Outlook.Region, Mode: c.Outlook.Mode, Refusal: c.Outlook.RefusalText(r.players, r.seats),
+		Seats: c.Capacity.Seats, ReservedSeats: c.Capacity.ReservedSeats, FreeSeats: c.Capacity.FreeSeats,
+		SessionsWithRoom: c.Outlook.SessionsWithRoom, LargestParty: c.Outlook.LargestParty,
+		LargestSession: c.Outlook.LargestSession, LiveServers: c.Outlook.Live, Players: c.Capacity.Players,
+	}
+}
+
+// answer is an error where no region and mode takes the request.
+func (r capacityRequest) answer(lines []capacityLine) error {
+	for _, l := range lines {
+		if l.Refusal == "" {
+			return nil
+		}
+	}
+	where := ""
+	if r.region != "" {
+		where = " in region " + r.region
+	}
+	if len(lines) == 0 {
+		return fmt.Errorf("no game server offers a mode%s", where)
+	}
+	return fmt.Errorf("a request for %d players is refused in every mode%s", r.players, where)
+}
+
+func writeCapacity(out cli.Output, lines []capacityLine) error {
+	header := []string{"region", "mode", "answer", "free seats", "reserved", "seats", "largest new session", "servers",
+		"players"}
+	return cli.Write(out.Sparing("largest new session", "seats", "reserved"), lines, header,
+		func(l capacityLine) []any {
+			return []any{l.Region, l.Mode, cmp.Or(l.Refusal, "seats"), l.FreeSeats, l.ReservedSeats, l.Seats,
+				l.LargestSession, l.LiveServers, l.Players}
+		})
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func (p *program) playersFreeSeat() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "free-seat SESSION PLAYER…",
+		Short: "Free the seats of players in a session",
+		Long: "Frees the seats of players in a session, which closes if nobody else has a seat in it. An event has your database role and\n" +
+			"the reason. The game server sees it in its list of sessions; whether it disconnects a player is up to it.",
+		Example: "  director players free-seat eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 alice --reason 'stuck, ticket 4711'",
+		Args:    cli.AtLeast(2),
+	}
+	return p.takingBack(cmd, byOperator, func(ctx context.Context, l operator, args []string, reason string) error {
+		return l.changeEach("player", args[1:], func(player string) (bool, error) {
+			return l.As("").FreeSeat(ctx, args[0], player, reason)
+		})
+	})
+}
+
+func (p *program) playersCancelTicket() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cancel-ticket TICKET…",
+		Short: "Take tickets out of the queue",
+		Long: "Takes tickets of players and parties out of the queue. An event has your database role and the reason; the players are told\n" +
+			"that an operator did it. Refused while players of a ticket are asked whether they accept a match.",
+		Example: "  director players cancel-ticket d4k0q2v8e5s0c1p6f3a0 --reason 'asked for it, ticket 4711'",
+		Args:    cli.AtLeast(1), ValidArgsFunction: p.completeArgs(ticketWords),
+	}
+	return p.takingBack(cmd, byProfile, func(ctx context.Context, l operator, args []string, reason string) error {
+		return l.changeEach("ticket", args, func(ticket string) (bool, error) {
+			return l.As("").CancelTicket(ctx, l.Server.Universe, ticket, reason)
+		})
+	})
+}
+
+// takingBack completes a command that takes something from players, for a reason.
+func (p *program) takingBack(cmd *cobra.Command, commands commandSet,
+	run func(ctx context.Context, l operator, args []string, reason string) error) *cobra.Command {
+	reason := cmd.Flags().String("reason", "", "Why, for the event (required)")
+	addFlags(cmd.Flags(), commands)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if strings.TrimSpace(*reason) == "" {
+			return cli.Usage(errors.New("--reason is missing: say why, the event has it beside your name"))
+		}
+		return p.withDatabase(cmd, commands, func(ctx context.Context, l operator) error {
+			return run(ctx, l, args, *reason)
+		})
+	}
+	return cmd
+}

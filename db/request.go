@@ -1,0 +1,52 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/query"
+)
+
+// RouteCount is how many requests of a route were answered.
+type RouteCount struct {
+	Route    string // method and pattern, as in POST /matchmake
+	Requests int64
+	Refused  int64 // of them, with a status from 400 to 498
+	Failed   int64 // of them, with a status of 500 or more
+}
+
+// CountRequests adds what a replica answered to ops.request_minutes, in one statement. No two counts may have the same
+// route. Errors: Unavailable; all or none of them were added then.
+func (s *Store) CountRequests(ctx context.Context, counts []RouteCount) error {
+	var p query.CountRequestsParams
+	for _, c := range counts {
+		p.Routes, p.Requests = append(p.Routes, c.Route), append(p.Requests, c.Requests)
+		p.Refused, p.Failed = append(p.Refused, c.Refused), append(p.Failed, c.Failed)
+	}
+	return frame.Classify(s.q.CountRequests(ctx, p))
+}
+
+// RequestMinute is how many requests were answered in a minute.
+type RequestMinute struct {
+	Minute                    time.Time
+	Requests, Refused, Failed int64 // as of RouteCount
+}
+
+// RequestsByMinute returns the requests of the last minutes, at most 360, oldest first. A minute without requests is
+// missing. Errors: those of ReadOps.
+func (s *Store) RequestsByMinute(ctx context.Context, minutes int) ([]RequestMinute, error) {
+	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.RequestsByMinuteRow, error) {
+		return q.RequestsByMinute(ctx, sinceMinutes(minutes))
+	})
+	return converted(rows, func(r query.RequestsByMinuteRow) RequestMinute { return RequestMinute(r) }), err
+}
+
+// RequestsByRoute returns the requests of the last minutes, at most 360, by route: those with the most failures first,
+// then those with the most refusals; at most 200. Errors: those of ReadOps.
+func (s *Store) RequestsByRoute(ctx context.Context, minutes int) ([]RouteCount, error) {
+	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.RequestsByRouteRow, error) {
+		return q.RequestsByRoute(ctx, sinceMinutes(minutes))
+	})
+	return converted(rows, func(r query.RequestsByRouteRow) RouteCount { return RouteCount(r) }), err
+}

@@ -1,0 +1,115 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/matching/explainer"
+	"github.com/lattice-director/director/internal/testkit/storetest"
+)
+
+// reasons returns the reasons of the events of a kind.
+func (b *bundle) reasons(kind string) []string {
+	b.t.Helper()
+	return storetest.Values[string](b.DB, "SELECT detail ->> 'reason' FROM ops.events WHERE kind = $1 ORDER BY tx, id", kind)
+}
+
+// Pins a page of a player that does not lead to what support does for the player, and an action without a reason, an
+// event or a name.
+func TestSupportActsOnAPlayer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.AddServer("eu-1", 8)
+	b.AddProfile("duel", storetest.Duel)
+	const hers = "a&b=<c>"
+	seat, ticket := b.place("duel", hers, "bob"), b.QueuePlayer(hers, 1000, "duel")
+	b.lobby(1, "lobby")
+	b.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 's1', 'p1', $1, true, '30 s', gen_random_uuid())`, hers)
+	b.Exec(`INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by) VALUES ('p1', 'k', 'k', '{mint}', '', 'x')`)
+	b.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, join_order) SELECT region, uid, 's1', $1, 'joined', 1 FROM lobbies`, hers)
+
+	w := b.as(adaToken)
+	player := url.QueryEscape(hers)
+	free := sessionPath(seat.SessionID) + "/free?player=" + player + "&from=player"
+	cancel := ticketPath(ticket) + "/cancel?from=player&player=" + player
+	remove := "/lobby/kick?from=player&player=" + player + "&project=p1&room=lobby%3A001"
+	w.contains("/players?q="+player, "Free the seat", "Close the session", `aria-label="Cancel ticket `+ticket, "Remove from room lobby:001",
+		"<b>1</b><span>seats</span>", "<b>1</b><span>tickets in the queue</span>", "<b>1</b><span>rooms of the lobby</span>")
+	for path, says := range map[string]string{free: "is free for others", cancel: "1 player of it", remove: "leaves the room"} {
+		w.contains(path, says, "required")
+		refused := w.act(path)
+		require.Equal(t, http.StatusUnprocessableEntity, refused.Status, path)
+		require.Contains(t, refused.Body, "Say why", path)
+		done := w.act(path, "reason", "ticket 4711")
+		require.Equal(t, http.StatusSeeOther, done.Status, done.Body)
+		require.Equal(t, playerPath(hers), done.Header.Get("Location"), path)
+		require.Contains(t, w.get(playerPath(hers)).Body, "ticket 4711", path)
+		if path != remove { // a room of which nobody is a member any more closes
+			w.act(path, "reason", "again")
+			require.Contains(t, w.get(playerPath(hers)).Body, "nothing changed", path)
+		}
+	}
+	for _, kind := range []string{"seat.freed", "ticket.cancelled", "lobby.player_kicked"} {
+		require.Equal(t, []string{"console:ada"}, b.actors(kind))
+		require.Equal(t, []string{"ticket 4711"}, b.reasons(kind))
+	}
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM seats"), "the seat of the other player")
+	require.Zero(t, b.Count("SELECT count(*) FROM tickets"))
+	require.Zero(t, b.Count("SELECT count(*) FROM lobby_members"))
+	page := b.as(ivyToken).get("/players?q=bob").Body
+	require.NotContains(t, page, "Free the seat")
+	require.Equal(t, http.StatusNotFound, w.get("/tickets/none/cancel").Status)
+}
+
+// Pins a player whom support cannot find by a name.
+func TestPlayersAreFoundByName(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Exec(`INSERT INTO stored_players (region, sub, attributes, avoid, may_party_with, updated_by) VALUES
+		('global', 'u-17', '{"name": "Zoë"}', '{u-18}', '{}', 'backend:game'), ('global', 'u-18', '{"name": "Zoë"}', '{}', '{}', 'backend:game')`)
+	w := b.as(ivyToken)
+	w.contains("/players?q=Zo%C3%AB", "2 players have an attribute with this text", `href="/players?q=u-17"`)
+	w.contains("/find?q=Zo%C3%AB", "Players who are called so", `href="/players?q=u-18"`)
+	w.contains("/players?q=u-17", "name: Zoë", `href="/players?q=u-18"`, "by game")
+	require.Contains(t, w.get("/players?q=Zoe").Body, "Nothing is known of this player.")
+}
+
+// busyExplainer explains another ticket, as long as the context of a call lives.
+type busyExplainer struct{ Explainer }
+
+func (busyExplainer) Survey(ctx context.Context) (explainer.Survey, error) {
+	<-ctx.Done()
+	return explainer.Survey{}, &fault.Error{Kind: fault.TooMany, Code: "too_many_queries", Err: ctx.Err()}
+}
+
+// Pins a page of the queue that fails while another ticket is explained.
+func TestTheQueueIsShownWhileATicketIsExplained(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.Explain = busyExplainer{o.Explain} })
+	b.AddProfile("duel", storetest.Duel)
+	ticket := b.QueuePlayer("p1", 1000, "duel")
+	b.as(ivyToken).contains("/queue", ticketPath(ticket), "no match yet", "is not known: this replica explains another ticket")
+}
+
+// Pins a page of health that says nothing of requests that fail, or hides which they are.
+func TestHealthShowsFailedRequests(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.as(ivyToken)
+	w.contains("/health", "<b>0</b><span><a href=\"#requests\">requests failed</a>", `<details id="requests">`, "None yet.")
+	require.NoError(t, b.CountRequests(t.Context(), []db.RouteCount{{Route: "POST /matchmake", Requests: 5000, Refused: 40, Failed: 12},
+		{Route: "POST /fleet/heartbeat", Requests: 7}}))
+	b.Exec(`UPDATE request_minutes SET minute = minute - interval '1 minute'`)
+	b.Exec(`INSERT INTO request_minutes SELECT date_trunc('minute', now()) - interval '3 hours', 'GET /tickets/:id', 9, 9, 0`)
+	page := w.contains("/health", `<span class="state bad">12</span>`, fmt.Sprintf("of %s in 1 h", num(5007)), `<details id="requests" open>`,
+		"<code>POST /matchmake</code>", "&lt; 1 %", "<b>40</b>")
+	require.NotContains(t, page, "GET /tickets/:id")
+	w.contains("/health?range=6+h", "GET /tickets/:id", "<b>49</b>")
+}
