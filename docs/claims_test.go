@@ -143,7 +143,7 @@ func TestNamesOfTheDocumentation(t *testing.T) {
 	relation := regexp.MustCompile("\\bops\\.([a-z_]+[a-z])\\b")
 	metric := regexp.MustCompile(`\bdirector_[a-z_]+_(?:total|seconds|bytes|ratio)\b`)
 	kind := regexp.MustCompile("`((?:instance|session|match|profile|pool|deployment|agent|room|lobby|key|seat|ticket)\\.[a-z_]+ed)`")
-	files := []string{"ops.html", "ops.go", "ops.yaml"}
+	files := []string{"ops.md", "ops.html", "ops.go", "ops.yaml"}
 	for page, text := range claimed(t) {
 		for _, match := range relation.FindAllStringSubmatch(text, -1) {
 			if !slices.Contains(files, match[0]) {

@@ -106,7 +106,7 @@ func TestProfilesCheck(t *testing.T) {
 	require.Equal(t, "-: profile duel is valid\n", director.Run(t, environ, duelFile, "profiles", "check", "-").Stdout)
 	require.Equal(t, "-:3:16: rules[0].near: warning: the attribute skill is not declared, so that a value of another type counts as none: "+
 		"add attributes: {skill: {type: number}}\n", director.Run(t, environ, duelFile, "profiles", "check", "-").Stderr)
-	const unsaid = "-:3:16: rules[0].near: near takes the attribute skill on the word of the player's client: add attributes: {skill: {from: claim}} or {from: backend}, " +
+	const unsaid = "-:3:16: rules[0].near: near takes the attribute skill, which only the player's client vouches for: add attributes: {skill: {from: claim}} or {from: backend}, " +
 		"or {from: client} if players may say what they like\n"
 	declared := director.Run(t, environ, duelFile+"attributes: {skill: {type: number}}\n", "profiles", "check", "-")
 	require.NoError(t, declared.Err)

@@ -38,7 +38,7 @@ func (t Ticket) writeSources(b *strings.Builder) {
 	for _, source := range []match.Source{match.FromBackend, match.FromClaim, match.FromClient} {
 		if all := names[source.String()]; len(all) > 0 {
 			slices.Sort(all)
-			fmt.Fprintf(b, "on the word of %s: %s\n", sourceWords[source], strings.Join(slices.Compact(all), ", "))
+			fmt.Fprintf(b, "vouched for by %s: %s\n", sourceWords[source], strings.Join(slices.Compact(all), ", "))
 		}
 	}
 }

@@ -75,6 +75,6 @@ func (c *converter) unvouched() (names []string) {
 func (c *converter) clientsWord(name string) Problem {
 	use, short := c.firstUses[name], shorten(name)
 	return Problem{Line: use.node.line, Column: use.node.column, Path: use.node.path, Text: fmt.Sprintf(
-		"%s takes the attribute %s on the word of the player's client: add attributes: {%s: {from: claim}} or {from: "+
+		"%s takes the attribute %s, which only the player's client vouches for: add attributes: {%s: {from: claim}} or {from: "+
 			"backend}, or {from: client} if players may say what they like", use.part, short, short)}
 }

@@ -71,7 +71,7 @@ priority: {by: ahead, up_to: 5m}
 	for _, p := range profile.ClientsWord(document) {
 		at = append(at, p.String())
 	}
-	const say = " on the word of the player's client: add attributes: {"
+	const say = ", which only the player's client vouches for: add attributes: {"
 	require.Len(t, at, 5)
 	for i, want := range []string{
 		"line 2, column 23: pool.tags[1]: pool takes the attribute league" + say + "league: {from: claim}}",

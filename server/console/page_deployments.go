@@ -85,7 +85,7 @@ func deploymentOf(ctx context.Context, s Store, id uuid.UUID) (opsview.Deploymen
 
 func stepsOf(d opsview.Deployment) []deploymentStep {
 	return []deploymentStep{
-		{"Decided to start it", &d.CreatedAt}, {"Asked the provider last", d.IntentAt},
+		{"Decided to start it", &d.CreatedAt}, {"Called the provider last", d.IntentAt},
 		{"Ready at the provider", d.ProviderReadyAt},
 		{"Game server registered", d.RegisteredAt}, {"Ready for players", d.ReadyAt},
 		{"Lease of its game server expired", d.LostAt},

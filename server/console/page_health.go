@@ -21,6 +21,7 @@ type healthView struct {
 	Plots      []plotData    // of the game; empty: no worker has taken samples
 	Machinery  []plotData
 	Ranges     []plotRange // of the plots
+	Reach      plotRange   // the one that is chosen
 }
 
 // gameState is how the game is, with its last minutes for the lines in the tiles.
@@ -75,7 +76,7 @@ func (v healthView) withGame(ctx context.Context, s Store, q query) (healthView,
 	}
 	v.Game.Refused = v.Diagnosis.FigureOf("refusals")
 	v.Game.Requests, err = readRequests(ctx, s, chosen)
-	v.Ranges, v.Plots, v.Machinery = ranges, past.gamePlots(), past.machineryPlots()
+	v.Ranges, v.Reach, v.Plots, v.Machinery = ranges, chosen, past.gamePlots(), past.machineryPlots()
 	if len(v.Plots) > 0 {
 		v.Plots = append(v.Plots, v.Game.Requests.plots()...)
 	}

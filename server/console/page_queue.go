@@ -35,6 +35,8 @@ type waitingTicket struct {
 	opsview.WaitingTicket
 
 	Lacks string // why it can be in no match, whatever comes; empty: it can, or it is not known
+	// Candidates are the other tickets that wait for one of its profiles, at most: rules may exclude some.
+	Candidates int64
 }
 
 // builtInPrefix begins the names of the profiles that the realtime lobby uses where a room type names none.
@@ -53,8 +55,12 @@ func queuePage(universe string, e Explainer) page[queueView] {
 				return v, err
 			}
 			v = v.withSortedProfiles()
-			if v.Tickets, err = readTickets(ctx, s, q, universe, e); err != nil || q.Paged() {
+			if v.Tickets, err = readTickets(ctx, s, q, universe, e); err != nil {
 				return v, err
+			}
+			v.countCandidates()
+			if q.Paged() {
+				return v, nil
 			}
 			minutes := opsview.MinuteFilter{Universe: universe, Profile: v.Profile}
 			waits, _, err := list(ctx, s, opsview.QueueWaits, minutes, opsview.Page{Limit: opsview.MaxMinutes})
@@ -62,6 +68,19 @@ func queuePage(universe string, e Explainer) page[queueView] {
 			v.Waits, v.Left = waitPlots(waits, time.Now())
 			return v, err
 		}}
+}
+
+// countCandidates counts the candidates of each ticket of the list.
+func (v queueView) countCandidates() {
+	waiting := map[string]int64{}
+	for _, p := range v.State.Profiles {
+		waiting[p.Profile.Profile] = p.Waiting.Tickets
+	}
+	for i, t := range v.Tickets.Rows {
+		for _, name := range t.Profiles {
+			v.Tickets.Rows[i].Candidates = max(v.Tickets.Rows[i].Candidates, waiting[name]-1)
+		}
+	}
 }
 
 // withSortedProfiles separates the profiles that operators write from those that are built in, which are many.
@@ -112,7 +131,7 @@ func readTickets(ctx context.Context, s Store, q query, universe string, e Expla
 	reasons, err := surveyReasons(ctx, e)
 	l.IsSurveyed = err == nil
 	for _, t := range found {
-		l.Rows = append(l.Rows, waitingTicket{t, reasons[t.Ticket]})
+		l.Rows = append(l.Rows, waitingTicket{WaitingTicket: t, Lacks: reasons[t.Ticket]})
 	}
 	if last := found[len(found)-1]; more {
 		l.Next = q.Next(last.QueuedAt.UTC().Format(time.RFC3339Nano), last.Ticket)

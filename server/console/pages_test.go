@@ -80,7 +80,7 @@ func TestPlayer(t *testing.T) {
 
 	require.NoError(t, b.As("x").CloseSession(t.Context(), id, "maintenance"))
 	page := w.get("/players?q=p1").Body
-	require.Contains(t, page, "In no session.")
+	require.Contains(t, page, "None.")
 	require.Contains(t, page, "maintenance")
 	require.Contains(t, page, "No refusals in the last 7 days.")
 }

@@ -73,10 +73,10 @@ func (s samples) gamePlots() []plotData {
 	at := s.newLine()
 	return []plotData{
 		at.plot("Players with a seat", "", series{"players", s.line("players", "").gaps()}),
-		at.plot("Tickets and players who wait", "",
+		at.plot("Waiting tickets and players", "",
 			series{"tickets in the queue", s.line("tickets", "").gaps()},
 			series{"players without a game server", s.line("waiting_players", "").gaps()}),
-		at.plot("Seconds that the oldest ticket has waited", " s",
+		at.plot("Wait of the oldest ticket", " s",
 			series{"oldest ticket", s.line("oldest_ticket", "").gaps()}),
 		at.plot("Game servers that died or are silent", "",
 			series{"silent: no heartbeat in time", s.instances("silent")},
@@ -91,7 +91,7 @@ func (s samples) machineryPlots() []plotData {
 	}
 	at := s.newLine()
 	return []plotData{
-		at.plot("Age of the oldest snapshot, which keeps vacuum from cleaning", " s",
+		at.plot("Age of the oldest snapshot, which blocks vacuum", " s",
 			series{"oldest snapshot", s.line("oldest_snapshot", "").gaps()}),
 		at.plot("Loops of workers that are late", "", series{"late loops", s.line("late_loops", "").gaps()}),
 	}

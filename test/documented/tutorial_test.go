@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -201,6 +202,10 @@ func (r *tutorial) play(b block) {
 		_, out := r.start(r.director, "dev", "--addr", r.addr["127.0.0.1:8080"], "--console-addr", r.addr["127.0.0.1:8090"], "--metrics-addr", "127.0.0.1:0",
 			"--orchestrator-addr", "127.0.0.1:0", "--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0")
 		r.requireOutput(b, out.String)
+		require.Eventually(r.t, func() bool { // a reader is slower than the worker that makes the first signing key
+			status, _ := clitest.Get(r.t, "http://"+r.addr["127.0.0.1:8080"]+"/readyz")
+			return status == http.StatusOK
+		}, 30*time.Second, 50*time.Millisecond)
 		r.shell = r.newShell()
 	case "go":
 		require.Equal(r.t, "go run ./examples/first\n", b.command)
