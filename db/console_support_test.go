@@ -97,7 +97,7 @@ func TestPlayersAreFoundByAnAttribute(t *testing.T) {
 		require.Empty(t, called(none), none)
 	}
 	known := must(opsview.ReadPlayer(t.Context(), b.Pool(), "p1", universe, opsview.Page{Limit: 1}))(t)
-	require.Equal(t, []string{"p2"}, known.Stored.Avoid)
+	require.Equal(t, []string{"p2"}, known.StoredFacts.Avoid)
 }
 
 // Pins a count that the next replica overwrites.

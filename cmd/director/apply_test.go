@@ -105,7 +105,7 @@ func TestApplyChecksAllFilesFirst(t *testing.T) {
 	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "apply", dir).Err))
 	require.Equal(t, 1, cli.ExitCode(director.Run(t, environ, "", "apply", "-f", dir+"/none").Err))
 	strict := append(environ, "DIRECTOR_PROFILES_REQUIRE_FROM=true")
-	require.ErrorContains(t, director.Run(t, strict, duelFile, "apply", "-f", "-").Err, "-:3:16: rules[0].near: near takes the attribute skill on the word of the player's client")
+	require.ErrorContains(t, director.Run(t, strict, duelFile, "apply", "-f", "-").Err, "-:3:16: rules[0].near: near takes the attribute skill, which only the player's client vouches for")
 	projects := director.Run(t, environ, "projects: [{id: town}]\n", "pools", "apply", "-f", "-")
 	require.ErrorContains(t, projects.Err, "-:1:11: projects: 'director apply' applies projects")
 }

@@ -346,7 +346,7 @@ func TestDevEndsWithItsPostgres(t *testing.T) {
 func TestDevInterruptedWhileItStarts(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)
-	p := startDev(t, data)
+	p := startDev(t, data, "--log-level", "info")
 	p.stderr.wait(t, `"postgres started"`)
 	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
 	<-p.over

@@ -87,7 +87,7 @@ func (l operator) player(ctx context.Context, id string) (d playerDetails, err e
 	d = playerDetails{
 		Player: id, Seats: []heldSeat{}, Tickets: append([]opsview.PlayerTicket{}, known.Tickets...),
 		Rooms:    append([]opsview.LobbyMember{}, known.Rooms...),
-		Refusals: append([]opsview.Refusal{}, known.Refusals...), Stored: known.Stored,
+		Refusals: append([]opsview.Refusal{}, known.Refusals...), Stored: known.StoredFacts,
 	}
 	for _, s := range known.Seats {
 		d.Seats = append(d.Seats, heldSeat{s, s.Session, s.Instance, s.Mode})

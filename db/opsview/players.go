@@ -138,19 +138,19 @@ func PlayersCalled(ctx context.Context, q Querier, text, universe string) ([]str
 
 // Player is what is known of a player: where they are, where they were, and why they were refused.
 type Player struct {
-	Seats    []Seat         // latest first, at most 100
-	Refusals []Refusal      // latest first, at most 100
-	Tickets  []PlayerTicket // the latest for each profile, latest first, at most 100
-	Lobby    []LobbySession // sessions of the realtime lobby, latest first, at most 100
-	Rooms    []LobbyMember  // of these sessions, at most 100
-	Stored   *StoredPlayer  // nil: no backend has stored anything
-	Past     []PastSeat     // a page, latest first
-	PastMore bool
+	Seats       []Seat         // latest first, at most 100
+	Refusals    []Refusal      // latest first, at most 100
+	Tickets     []PlayerTicket // the latest for each profile, latest first, at most 100
+	Lobby       []LobbySession // sessions of the realtime lobby, latest first, at most 100
+	Rooms       []LobbyMember  // of these sessions, at most 100
+	StoredFacts *StoredPlayer  // nil: no backend has stored anything
+	Past        []PastSeat     // a page, latest first
+	PastMore    bool
 }
 
 // IsKnown reports whether anything is known of the player.
 func (p Player) IsKnown() bool {
-	return len(p.Seats)+len(p.Refusals)+len(p.Tickets)+len(p.Lobby)+len(p.Past) > 0 || p.Stored != nil
+	return len(p.Seats)+len(p.Refusals)+len(p.Tickets)+len(p.Lobby)+len(p.Past) > 0 || p.StoredFacts != nil
 }
 
 // PlayersBeginning returns the players whose ids begin with a text and who have a seat, a ticket in the universe, or a
@@ -195,7 +195,7 @@ func ReadPlayer(ctx context.Context, q Querier, player, universe string, p Page)
 		return found, err
 	}
 	if len(stored) > 0 {
-		found.Stored = &stored[0]
+		found.StoredFacts = &stored[0]
 	}
 	if found.Refusals, err = Refusals.Read(ctx, q, RefusalFilter{player}, first); err != nil {
 		return found, err

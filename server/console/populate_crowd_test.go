@@ -41,7 +41,7 @@ func (b *bundle) crowd() {
 	require.NoError(b.t, b.RecordRefusals(b.t.Context(), all))
 	b.Exec(`INSERT INTO request_minutes (minute, route, requests, refused, failed)
 		SELECT date_trunc('minute', now()) - m * interval '1 minute', k.route, k.n * (10 + m % 7), k.n * (m % 5), k.failed * (m % 3) FROM generate_series(1, 60) m, (VALUES
-			('POST /matchmake', 40, 2), ('POST /tickets', 12, 0), ('GET /tickets/:id', 90, 0), ('POST /resolve', 38, 0), ('POST /fleet/heartbeat', 200, 0), ('POST /fleet/seats', 60, 1), ('refused', 3, 30)
+			('POST /matchmake', 40, 2), ('POST /tickets', 12, 0), ('GET /tickets/:id', 90, 0), ('POST /resolve', 38, 0), ('POST /fleet/heartbeat', 200, 0), ('POST /fleet/seats', 60, 1), ('refused', 10, 12)
 		) AS k(route, n, failed)`)
 	b.Exec(`INSERT INTO stored_players (region, sub, attributes, avoid, may_party_with, updated_by)
 		VALUES ('global', 'player-3', '{"name": "Zoë <b>", "skill": 1480, "maps": ["dust", "mirage"]}', '{player-4,player-5}', '{}', 'backend:game')`)

@@ -218,6 +218,11 @@ func (r *tutorial) play(b block) {
 		_, out := r.start("python3", "../../examples/first/server.py")
 		r.requireOutput(b, out.String)
 	case "shell":
+		if strings.Contains(b.command, "kill -9") {
+			require.Eventually(r.t, func() bool { // a reader is slower than the report of the server that alice has left
+				return r.shell.run(r.t, r.director+" events --since 5m --kind session.closed") != ""
+			}, 30*time.Second, 50*time.Millisecond)
+		}
 		r.last = regexp.MustCompile(`kill -9 \d+`).ReplaceAllString(r.actual.Replace(b.command), fmt.Sprintf("kill -9 %d", r.serverID))
 		text := r.shell.run(r.t, r.last)
 		if b.output != "" {
