@@ -22,9 +22,9 @@ func (b *bundle) crowd() {
 		})
 	}
 	b.EndAmnesty()
-	b.Exec(`UPDATE instances SET status = 'gone', ended_at = now() - right(id, 3)::int * interval '20 seconds' WHERE id LIKE '%-arena-%' AND right(id, 3)::int < 120`)
+	b.Exec(`SELECT end_instance(region, id, 'lease expired') FROM instances WHERE id LIKE '%-arena-%' AND right(id, 3)::int < 120`)
+	b.Exec(`UPDATE instances SET ended_at = now() - right(id, 3)::int * interval '20 seconds' WHERE status = 'gone'`)
 	b.Exec(`UPDATE instance_leases SET heartbeat_at = now() - interval '5 minutes' WHERE instance_id LIKE '%-arena-%' AND right(instance_id, 3)::int BETWEEN 120 AND 127`)
-	b.Exec(`INSERT INTO events (region, kind, instance_id, at, detail) SELECT region, 'instance.ended', id, ended_at, '{"reason": "lease expired"}' FROM instances WHERE status = 'gone'`)
 	b.Exec(`INSERT INTO minute_samples (minute, region, measure, subject, value) SELECT date_trunc('minute', now()) - m * interval '1 minute', 'eu', 'lost', '', 3 FROM generate_series(1, 40) m
 		ON CONFLICT (minute, region, measure, subject) DO UPDATE SET value = excluded.value`)
 	for i := range 500 {
