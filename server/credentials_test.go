@@ -1,128 +1,351 @@
 package server_test
 
 import (
+	"cmp"
+	"context"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/coder/websocket"
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/gin-gonic/gin"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/server"
+	"github.com/lattice-director/director/server/openmatch"
+	"github.com/lattice-director/director/server/realtime"
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/token"
 )
 
 var updateCredentials = flag.Bool("update", false, "rewrite docs/reference/credentials.md")
 
 const credentialsPage = "../docs/reference/credentials.md"
 
-// credentialKinds are who may call, with what.
-var credentialKinds = []string{"nobody", "player", "game server", "backend: players", "backend: tickets", "viewer", "operator"}
+const (
+	viewersToken     = "a token for reading"
+	frontendToken    = "an-open-match-token-of-a-frontend"
+	allServicesToken = "an-open-match-token-of-everything"
+)
 
-// Pins a route that a credential of somebody else opens. Each route of the contract is called with each kind of credential: a
-// new route is in the table by being mounted, since the routes are those of the contract.
-func TestRoutesAndCredentials(t *testing.T) {
-	t.Parallel()
-	b := setup(t, guests, func(c *config) {
-		c.OpsTokens, c.FailureRate, c.CallerRate = append(c.OpsTokens, "ivy:viewer=a token for reading"), rest.Rate{PerSecond: -1}, rest.Rate{PerSecond: -1}
+// credentialKinds are who may call, with what.
+var credentialKinds = []string{
+	"nobody", "player", "fleet token", "enrolment", "instance", "deployment", "webhook", "backend: players", "backend: tickets", "viewer", "operator",
+	"Rivalis admin key", "Rivalis agent key", "lobby's internal token", "lobby client", "Open Match: frontend", "Open Match: all",
+}
+
+// authorities is a replica with every face, each of which asks for a credential, and a credential of each kind.
+type authorities struct {
+	*bundle
+
+	secrets map[string]string   // by kind
+	cookies map[string][]string // of the console, by kind: the cookie, and the text that its forms need
+	hook    string              // the path of the webhook of a deployment, without the secret
+	context string              // the token of the deployment for its context
+}
+
+func newAuthorities(t *testing.T) *authorities {
+	t.Helper()
+	b := setup(t, everyFace, func(c *config) {
+		c.OpsTokens = append(c.OpsTokens, "ivy:viewer="+viewersToken)
+		c.OpenMatch = &openmatch.Options{Addrs: []string{noPort}, Tokens: []string{"frontend=" + frontendToken, allServicesToken}}
+		c.Realtime = &realtime.Options{Addr: noPort, Auth: realtime.AuthRequired, Master: masterSecret}
+		c.Console.Options.Tokens = append(c.Console.Options.Tokens, "ivy:viewer="+viewersToken)
 	})
-	b.client = &http.Client{} // the contract does not describe every refusal
-	table := []string{"| route | " + strings.Join(credentialKinds, " | ") + " |", "|" + strings.Repeat("---|", 1+len(credentialKinds))}
-	paths := document(t).Paths.Map()
-	for _, path := range document(t).Paths.InMatchingOrder() {
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
-			op := paths[path].Operations()[method]
-			if op == nil {
-				continue
-			}
-			row := "| `" + method + " " + path + "` |"
-			for _, kind := range credentialKinds {
-				opens := b.opens(kind, method, path)
-				require.Equal(t, mayCall(op, kind, method, path), opens, "%s %s as %s", method, path, kind)
-				row += map[bool]string{true: " yes |", false: " |"}[opens]
-			}
-			table = append(table, row)
+	b.client = &http.Client{Transport: b.plainTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	enrolment := b.enrolment()
+	deployment := b.deploy(true)
+	a := &authorities{bundle: b, hook: "/hooks/eu/" + deployment.String() + "/", context: b.tokenOf(token.ForContext, deployment), cookies: map[string][]string{}, secrets: map[string]string{
+		"player": b.issuer.Token(map[string]any{"sub": "ada"}), "fleet token": fleetToken, "enrolment": enrolment, "instance": b.enrol("a", enrolment).secret,
+		"deployment": b.tokenOf(token.ForFleet, deployment), "webhook": string(b.deployments().MAC(token.ForHook, token.Deployment{Region: "eu", ID: deployment.String()})),
+		"backend: players": playersToken, "backend: tickets": ticketsToken, "viewer": viewersToken, "operator": opsToken,
+		"Rivalis admin key": rivalisAdmin, "Rivalis agent key": rivalisKey, "lobby's internal token": controlSecret,
+		"lobby client":         token.MintProject(token.ProjectSecret(masterSecret, "p"), token.ProjectClaims{ProjectID: "p", Subject: "ada", Expires: time.Now().Add(time.Hour)}),
+		"Open Match: frontend": frontendToken, "Open Match: all": allServicesToken,
+	}}
+	for _, l := range b.server.Listeners() {
+		if l.Name == "console" {
+			a.cookies["viewer"], a.cookies["operator"] = a.loginAs(l, viewersToken), a.loginAs(l, opsToken)
 		}
 	}
-	slices.Sort(table[2:])
-	page := "# Routes and credentials\n\nWhich credential opens which route of the API: every route was called with every kind of credential. " +
-		"[Whom the director believes](../security.md) says what each is good for.\nThe routes of deployments and of webhooks have a token of their own for each server. " +
-		"This page is generated, and a test checks that it is current.\n\n" + strings.Join(table, "\n") + "\n"
+	require.Len(t, a.secrets, len(credentialKinds)-1)
+	return a
+}
+
+// loginAs logs in at the console.
+func (a *authorities) loginAs(l server.Listener, secret string) []string {
+	a.t.Helper()
+	res := a.call(a.to(l, http.MethodPost, "/login", url.Values{"token": {secret}}.Encode()))
+	require.Equal(a.t, http.StatusSeeOther, res.status, "%s", res.body)
+	cookie, _, _ := strings.Cut(res.header.Get("Set-Cookie"), ";")
+	page := a.call(a.to(l, http.MethodGet, "/keys", "", header("Cookie", cookie)))
+	return []string{cookie, csrfField.FindStringSubmatch(string(page.body))[1]}
+}
+
+// to makes a request to a listener, with a form at the console and with an empty object elsewhere.
+func (a *authorities) to(l server.Listener, method, path, form string, change ...func(*http.Request)) *http.Request {
+	a.t.Helper()
+	body := "{}"
+	if l.Name == "console" {
+		body = form
+	}
+	r, err := http.NewRequestWithContext(a.t.Context(), method, "http://"+l.Addr.String()+path, strings.NewReader(body))
+	require.NoError(a.t, err)
+	r.Header.Set("Content-Type", map[bool]string{true: "application/x-www-form-urlencoded", false: "application/json"}[l.Name == "console"])
+	for _, c := range change {
+		c(r)
+	}
+	return r
+}
+
+// carry puts the credential of a kind wherever any listener reads one: a secret that is good for one thing must not open
+// another, in whatever header it comes.
+func (a *authorities) carry(kind string) func(*http.Request) {
+	secret := a.secrets[kind]
+	return func(r *http.Request) {
+		if secret == "" {
+			return
+		}
+		for _, name := range []string{"X-Fleet-Token", "X-Nexis-Internal-Token", "X-Api-Key"} {
+			r.Header.Set(name, secret)
+		}
+		r.Header.Set("Authorization", "Bearer "+secret)
+		if kind == "deployment" && r.URL.Path == "/fleet/context" {
+			r.Header.Set("Authorization", a.context)
+		}
+		r.Header.Set("Cookie", "director-session="+secret)
+		if cookie := a.cookies[kind]; cookie != nil {
+			r.Header.Set("Cookie", cookie[0])
+		}
+	}
+}
+
+// opens reports whether a credential gets beyond authentication, on a route of HTTP.
+func (a *authorities) opens(l server.Listener, method, pattern, kind string) bool {
+	a.t.Helper()
+	path, form := somePath(pattern, "x"), url.Values{"reason": {"x"}}
+	if strings.HasPrefix(pattern, "/hooks/") {
+		path = a.hook + cmp.Or(url.PathEscape(a.secrets[kind]), "x")
+	}
+	if cookie := a.cookies[kind]; cookie != nil {
+		form.Set("csrf", cookie[1])
+	}
+	res := a.head(a.to(l, method, path, form.Encode(), a.carry(kind)))
+	assert.NotEqual(a.t, http.StatusMethodNotAllowed, res.status, "%s %s", method, pattern)
+	switch res.status {
+	case http.StatusUnauthorized, http.StatusTooManyRequests:
+		return false
+	case http.StatusForbidden:
+		return !regexp.MustCompile(`"code": ?"(viewers_token|scope_missing)"|"code": ?7\b|Only operators`).Match(res.body)
+	case http.StatusNotFound:
+		return !strings.Contains(string(res.body), `"route_not_found"`)
+	case http.StatusSeeOther: // a logout leads to the login, too, without the cookie
+		return !strings.HasPrefix(res.header.Get("Location"), "/login") || strings.HasPrefix(res.header.Get("Set-Cookie"), "director-session=;")
+	}
+	return true
+}
+
+// head sends a request, and reads the body of the answer unless it is a stream, which may never end.
+func (a *authorities) head(r *http.Request) answer {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), 2*wait)
+	defer cancel()
+	res, err := a.client.Do(r.WithContext(ctx))
+	require.NoError(a.t, err, "%s %s", r.Method, r.URL)
+	defer func() { _ = res.Body.Close() }()
+	got := answer{t: a.t, status: res.StatusCode, header: res.Header}
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		got.body, err = io.ReadAll(res.Body)
+		require.NoError(a.t, err, "%s %s", r.Method, r.URL)
+	}
+	return got
+}
+
+// Pins a route that a credential of somebody else opens, on any listener. Each route is called with each kind of credential,
+// in all places where one is read. A new route is in the table by being mounted, and opens to nobody unless a rule below
+// says so.
+func TestRoutesAndCredentials(t *testing.T) {
+	t.Parallel()
+	a := newAuthorities(t)
+	var page strings.Builder
+	page.WriteString("# Routes and credentials\n\nWhich credential opens which route of each listener: every route was called with every kind of credential, in every place where a " +
+		"listener reads one. [Whom the director believes](../security.md) says what each is good for.\nThis page is generated, and a test checks that it is current. A route that is not here is not mounted.\n")
+	for _, l := range a.server.Listeners() {
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| route | opened by |\n|---|---|\n%s", listenerTitles[l.Name][0], listenerTitles[l.Name][1], strings.Join(a.table(t, l), ""))
+	}
+	fmt.Fprintf(&page, "\n## Open Match over gRPC\n\n%s\n\n| method | opened by |\n|---|---|\n%s", "`DIRECTOR_GRPC_ADDR`. A client certificate (`DIRECTOR_OM_CLIENT_CA`) opens what a token opens.",
+		strings.Join(a.grpcTable(t), ""))
 	if *updateCredentials {
-		require.NoError(t, os.WriteFile(credentialsPage, []byte(page), 0o644))
+		require.NoError(t, os.WriteFile(credentialsPage, []byte(page.String()), 0o644))
 	}
 	current, err := os.ReadFile(credentialsPage)
 	require.NoError(t, err)
-	require.Equal(t, page, string(current), "go test ./server -run TestRoutesAndCredentials -update")
+	require.Equal(t, page.String(), string(current), "go test ./server -run TestRoutesAndCredentials -update")
 }
 
-// opens reports whether a credential gets beyond authentication.
-func (b *bundle) opens(kind, method, path string) bool {
-	b.t.Helper()
-	filled := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, "x")
-	body := any(nil)
-	if method == http.MethodPost || method == http.MethodPut {
-		body = fields{}
-	}
-	a := b.call(b.request(method, filled, body, b.credential(kind)))
-	for _, code := range []string{"viewers_token", "scope_missing"} {
-		if strings.Contains(string(a.body), `"code":"`+code+`"`) {
-			return false
-		}
-	}
-	require.NotContains(b.t, []int{http.StatusMethodNotAllowed, http.StatusTooManyRequests}, a.status, "%s %s", method, path)
-	return a.status != http.StatusUnauthorized
+// listenerTitles are the heading and the first sentences of each listener.
+var listenerTitles = map[string][2]string{
+	"api":          {"The API", "`DIRECTOR_ADDR`. The routes of Open Match are there where it is served, those under `/matchmaker` where bevygap is: this is its mode `guests`; in the mode `tokens` a player's access token is checked in the conversation."},
+	"orchestrator": {"The Rivalis orchestrator", "`DIRECTOR_ORCHESTRATOR_ADDR`. `WebSocket` is the connection of an agent, at any path."},
+	"realtime":     {"The realtime lobby", "`DIRECTOR_REALTIME_ADDR`, with `DIRECTOR_REALTIME_AUTH=required`. `WebSocket` is the connection of a client, at any path: its first frame has the token."},
+	"control":      {"The control API of the realtime lobby", "`DIRECTOR_REALTIME_CONTROL_ADDR`."},
+	"console":      {"The console", "`DIRECTOR_CONSOLE_ADDR`. Viewer and operator are the cookie of a login as such, and for POST the text of a form of that login. A token itself opens nothing here but the login (`POST /login`)."},
+	"metrics":      {"Metrics", "`DIRECTOR_METRICS_ADDR`: keep it private, as its profiles show memory. It also serves the other paths below `/debug/pprof/`."},
 }
 
-func (b *bundle) credential(kind string) func(*http.Request) {
-	bearer := func(raw string) func(*http.Request) { return header("Authorization", "Bearer "+raw) }
-	switch kind {
-	case "nobody":
-		return func(*http.Request) {}
-	case "player":
-		return b.as("ada")
-	case "game server":
-		return header("X-Fleet-Token", fleetToken)
-	case "backend: players":
-		return bearer(playersToken)
-	case "backend: tickets":
-		return bearer(ticketsToken)
-	case "viewer":
-		return bearer("a token for reading")
-	case "operator":
-		return bearer(opsToken)
-	}
-	panic(fmt.Sprintf("kind %q", kind))
-}
-
-// mayCall says whom the contract lets call.
-func mayCall(op *openapi3.Operation, kind, method, path string) bool {
-	if op.Security == nil || len(*op.Security) == 0 {
-		return true
-	}
-	for _, requirement := range *op.Security {
-		if len(requirement) == 0 {
-			return true
-		}
-		for scheme := range requirement {
-			if slices.Contains(kindsOf(scheme, method, path), kind) {
-				return true
+// table returns the lines of a listener.
+func (a *authorities) table(t *testing.T, l server.Listener) (lines []string) {
+	t.Helper()
+	for _, route := range routesOf(l) {
+		var opened []string
+		openers := openersOf(t, l, route[0], route[1])
+		for _, kind := range credentialKinds {
+			opens := false
+			if route[0] == "WebSocket" {
+				opens = a.opensSocket(l, kind)
+			} else {
+				opens = a.opens(l, route[0], route[1], kind)
+			}
+			assert.Equal(t, slices.Contains(openers, kind), opens, "%s: %s %s as %s", l.Name, route[0], route[1], kind)
+			if opens {
+				opened = append(opened, kind)
 			}
 		}
+		lines = append(lines, fmt.Sprintf("| `%s %s` | %s |\n", route[0], route[1], openedBy(opened)))
 	}
-	return false
+	return lines
 }
 
-func kindsOf(scheme, method, path string) []string {
+func openedBy(kinds []string) string {
+	if slices.Contains(kinds, "nobody") {
+		return "anybody"
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// routesOf returns method and path of the routes of a listener, sorted, with the logout last, since it ends the login. The
+// routes of Open Match take every method: POST stands for all. HEAD is as GET.
+func routesOf(l server.Listener) (routes [][2]string) {
+	for _, r := range l.Routes {
+		method := r.Method
+		switch {
+		case l.Name == "metrics" && r.Path == "/", l.Name == "console" && r.Path == "/login" && method == http.MethodPost, method == http.MethodHead,
+			strings.HasPrefix(r.Path, "/v1/") && l.Name == "api" && method != http.MethodPost:
+			continue
+		case r.Path == "/" && (l.Name == "realtime" || l.Name == "orchestrator"):
+			method = "WebSocket"
+		}
+		routes = append(routes, [2]string{method, r.Path})
+	}
+	last := func(r [2]string) string { return map[bool]string{true: "~"}[r[1] == "/logout"] + r[1] + r[0] }
+	slices.SortFunc(routes, func(x, y [2]string) int { return strings.Compare(last(x), last(y)) })
+	return slices.Compact(routes)
+}
+
+// openersOf says who is to open a route.
+func openersOf(t *testing.T, l server.Listener, method, path string) []string {
+	t.Helper()
+	switch l.Name {
+	case "api":
+		return openersOfAPI(t, method, path)
+	case "orchestrator":
+		switch {
+		case method == "WebSocket":
+			return []string{"Rivalis agent key"}
+		case path == "/healthz" || path == "/readyz":
+			return credentialKinds
+		}
+		return []string{"Rivalis admin key"}
+	case "realtime":
+		return []string{"lobby client"}
+	case "control":
+		if path == "/health" {
+			return credentialKinds
+		}
+		return []string{"lobby's internal token"}
+	case "console":
+		return openersOfConsole(l, path)
+	case "metrics":
+		return credentialKinds
+	}
+	return nil
+}
+
+// openersOfConsole takes a path to which something is posted for an action, which viewers may not even ask about.
+func openersOfConsole(l server.Listener, path string) []string {
+	isAction := slices.ContainsFunc(l.Routes, func(r gin.RouteInfo) bool { return r.Path == path && r.Method == http.MethodPost })
+	switch {
+	case strings.HasPrefix(path, "/static/") || path == "/login" || path == "/favicon.ico":
+		return credentialKinds
+	case isAction && path != "/logout":
+		return []string{"operator"}
+	}
+	return []string{"viewer", "operator"}
+}
+
+// openersOfAPI returns whom the contract lets call, and for Open Match whom its tokens name.
+func openersOfAPI(t *testing.T, method, path string) []string {
+	t.Helper()
+	switch {
+	case strings.HasPrefix(path, "/v1/frontendservice"):
+		return []string{"Open Match: frontend", "Open Match: all"}
+	case strings.HasPrefix(path, "/v1/"):
+		return []string{"Open Match: all"}
+	case strings.HasPrefix(path, "/hooks/"):
+		return []string{"webhook"}
+	}
+	described := document(t).Paths.Value(pathParameter.ReplaceAllStringFunc(path, func(p string) string { return "{" + p[1:] + "}" }))
+	if slices.Contains([]string{"/", "/nexis.yaml", "/favicon.ico"}, path) || strings.HasPrefix(path, "/docs/") { // descriptions of APIs, and what their page loads
+		return credentialKinds
+	}
+	if !assert.NotNil(t, described, path) {
+		return nil
+	}
+	op := described.GetOperation(method)
+	if !assert.NotNil(t, op, "%s %s", method, path) {
+		return nil
+	}
+	if op.Security == nil || len(*op.Security) == 0 {
+		return credentialKinds
+	}
+	var all []string
+	for _, requirement := range *op.Security {
+		if len(requirement) == 0 {
+			return credentialKinds
+		}
+		for scheme := range requirement {
+			all = append(all, kindsOf(scheme, op, method, path)...)
+		}
+	}
+	return all
+}
+
+func kindsOf(scheme string, op *openapi3.Operation, method, path string) []string {
 	switch scheme {
 	case "accessToken":
 		return []string{"player"}
 	case "fleetToken":
-		return []string{"game server"}
+		if op.OperationID == "registerInstance" {
+			return []string{"fleet token", "enrolment", "instance", "deployment"}
+		}
+		return []string{"fleet token", "instance", "deployment"}
+	case "deploymentToken":
+		return []string{"deployment"}
 	case "backendToken":
 		return []string{"backend: " + strings.Split(path, "/")[2]}
 	case "operatorToken":
@@ -131,5 +354,82 @@ func kindsOf(scheme, method, path string) []string {
 		}
 		return []string{"operator"}
 	}
-	return nil // of deployments, each of which has a token of its own
+	return nil
+}
+
+// opensSocket reports whether a credential opens a connection that lasts: that of an agent or of a client of the lobby.
+func (a *authorities) opensSocket(l server.Listener, kind string) bool {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(a.t.Context(), wait)
+	defer cancel()
+	if l.Name == "realtime" {
+		client, err := realtimetest.Connect(ctx, realtimetest.Options{URL: "ws://" + l.Addr.String() + "/", Project: "p", Token: a.secrets[kind]})
+		if err == nil {
+			client.Drop()
+		}
+		return err == nil
+	}
+	dialled, _ := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+	a.carry(kind)(dialled)
+	// as an agent sends its key; a secret with spaces is no subprotocol, and its words are not the secret
+	conn, res, err := websocket.Dial(ctx, "ws://"+l.Addr.String()+"/", &websocket.DialOptions{HTTPHeader: dialled.Header, Subprotocols: strings.Fields(cmp.Or(a.secrets[kind], "x"))})
+	if res != nil && res.Body != nil {
+		_ = res.Body.Close()
+	}
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.CloseNow() }()
+	_, _, err = conn.Read(ctx)
+	return err == nil
+}
+
+// grpcTable returns the lines of the methods of gRPC.
+func (a *authorities) grpcTable(t *testing.T) (lines []string) {
+	t.Helper()
+	methods := a.server.GRPCMethods()
+	slices.Sort(methods)
+	conn := a.grpcConn()
+	for _, method := range methods {
+		var opened []string
+		for _, kind := range credentialKinds {
+			opens := opensMethod(t, conn, method, a.secrets[kind])
+			assert.Equal(t, slices.Contains(openersOfMethod(method), kind), opens, "%s as %s", method, kind)
+			if opens {
+				opened = append(opened, kind)
+			}
+		}
+		lines = append(lines, fmt.Sprintf("| `%s` | %s |\n", strings.TrimPrefix(method, "/"), openedBy(opened)))
+	}
+	return lines
+}
+
+func openersOfMethod(method string) []string {
+	switch {
+	case strings.HasPrefix(method, "/grpc.health."):
+		return credentialKinds
+	case strings.HasPrefix(method, "/openmatch.FrontendService/"):
+		return []string{"Open Match: frontend", "Open Match: all"}
+	case strings.HasPrefix(method, "/openmatch."), strings.HasSuffix(method, "/CountPool"):
+		return []string{"Open Match: all"}
+	}
+	return []string{"Open Match: frontend", "Open Match: all"} // reflection, and what the director adds
+}
+
+// opensMethod calls a method as a stream, which each one allows.
+func opensMethod(t *testing.T, conn *grpc.ClientConn, method, secret string) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	defer cancel()
+	if secret != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+secret, "x-fleet-token", secret)
+	}
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
+	if err == nil {
+		_ = stream.SendMsg(&emptypb.Empty{})
+		_ = stream.CloseSend()
+		err = stream.RecvMsg(&emptypb.Empty{})
+	}
+	code := status.Code(err)
+	return code != codes.Unauthenticated && code != codes.PermissionDenied
 }
