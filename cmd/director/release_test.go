@@ -159,7 +159,9 @@ func TestAReleaseIsSigned(t *testing.T) {
 func TestPrepareARelease(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	files := []string{"CHANGELOG.md", "ops/helm/lattice-director/Chart.yaml", "sdk/ts/package.json", "sdk/ts/package-lock.json", "migrations/contract_test.go"}
+	versioned := []string{"ops/helm/lattice-director/Chart.yaml", "sdk/ts/package.json", "sdk/ts/package-lock.json", "sdk/csharp/package.json",
+		"sdk/csharp/LatticeDirector.csproj", "sdk/cpp/include/lattice/version.hpp", "sdk/godot/addons/lattice_director/client.gd"}
+	files := append([]string{"CHANGELOG.md", "migrations/contract_test.go"}, versioned...)
 	for _, name := range append(files, "migrations/00001_foundation.sql") {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o750))
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(readRoot(t, name)), 0o600))
@@ -187,7 +189,7 @@ func TestPrepareARelease(t *testing.T) {
 	}
 	require.Contains(t, read("CHANGELOG.md"), "## [Unreleased]\n\n## [9.8.0-rc.1] - 2026-12-01\n\n### Added\n")
 	require.Contains(t, read("CHANGELOG.md"), "compare/v9.8.0-rc.1...main\n[9.8.0-rc.1]: https://")
-	for _, name := range files[1:4] {
+	for _, name := range versioned {
 		require.Contains(t, read(name), "9.8.0-rc.1", name)
 		require.Equal(t, strings.Count(readRoot(t, name), "\n"), strings.Count(read(name), "\n"), name)
 	}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prepares the commit of a release: ops/release/prepare.sh VERSION [DATE]
-# It moves the entries of [Unreleased] in CHANGELOG.md below the version, sets the versions of the Helm chart and of the npm package
+# It moves the entries of [Unreleased] in CHANGELOG.md below the version, sets the versions of the Helm chart, of the npm package, of the
+# packages of engines
 # and the last migration of the release in migrations/contract_test.go, and prints the notes of the release. It commits nothing.
 set -euo pipefail
 version=$1
@@ -32,6 +33,11 @@ sed -i "0,/\"version\": /s/\"version\": \"[^\"]*\"/\"version\": \"$version\"/" s
 awk -v version="$version" '!/"version": / || seen++ > 1 { print; next } { sub(/"version": "[^"]*"/, "\"version\": \"" version "\""); print }' \
 	sdk/ts/package-lock.json >sdk/ts/package-lock.json.new
 mv sdk/ts/package-lock.json.new sdk/ts/package-lock.json
+# The packages of engines.
+sed -i "s/\"version\": \"[^\"]*\"/\"version\": \"$version\"/" sdk/csharp/package.json
+sed -i "s|<Version>[^<]*<|<Version>$version<|" sdk/csharp/LatticeDirector.csproj
+sed -i "s/version = \"[^\"]*\"/version = \"$version\"/" sdk/cpp/include/lattice/version.hpp
+sed -i "s/VERSION = \"[^\"]*\"/VERSION = \"$version\"/" sdk/godot/addons/lattice_director/client.gd
 newest=$(find migrations -name '[0-9]*_*.sql' -printf '%f\n' | sort | tail -n 1)
 newest=$((10#${newest%%_*}))
 sed -i -e "s|^// released is the last migration of the last release, .*\. The commit|// released is the last migration of the last release, $version. The commit|" \

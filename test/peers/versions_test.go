@@ -13,10 +13,11 @@ const released = "../../ops/helm/lattice-director/Chart.yaml"
 
 // versions are the places that name it, each with the pattern before it.
 var versions = map[string]string{
-	"../../sdk/ts/package.json":                 `"version": "`,
-	"../../sdk/csharp/package.json":             `"version": "`,
-	"../../sdk/csharp/LatticeDirector.csproj":   `<Version>`,
-	"../../sdk/cpp/include/lattice/version.hpp": `version = "`,
+	"../../sdk/ts/package.json":                         `"version": "`,
+	"../../sdk/csharp/package.json":                     `"version": "`,
+	"../../sdk/csharp/LatticeDirector.csproj":           `<Version>`,
+	"../../sdk/godot/addons/lattice_director/client.gd": `VERSION = "`,
+	"../../sdk/cpp/include/lattice/version.hpp":         `version = "`,
 }
 
 // Pins a package that is released with another version than the director.

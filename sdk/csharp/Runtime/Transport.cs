@@ -50,7 +50,11 @@ namespace LatticeDirector
         /// <summary>Shared, as its connections are.</summary>
         public static readonly HttpClientTransport Default = new HttpClientTransport();
 
-        readonly HttpClient http = new HttpClient(new HttpClientHandler { AllowAutoRedirect = false, UseCookies = false }) { Timeout = Timeout.InfiniteTimeSpan };
+        // Some frameworks allow two connections to a host, which two watched tickets occupy.
+        readonly HttpClient http = new HttpClient(new HttpClientHandler { AllowAutoRedirect = false, UseCookies = false, MaxConnectionsPerServer = 64 })
+        {
+            Timeout = Timeout.InfiniteTimeSpan,
+        };
 
         /// <inheritdoc/>
         public async Task<IHttpAnswer> SendAsync(HttpCall call, CancellationToken cancel)
