@@ -88,21 +88,19 @@ func (s *Store) Declare(ctx context.Context, d Declaration) (done DeclarationOut
 	return done, nil
 }
 
-// declare takes the locks in the order that is everywhere: pools and what runs in them before profiles, which take no
-// other lock.
+// declare decides and writes. Profiles, of which there may be a thousand, come before pools: the loops that scale these
+// wait for their rows.
 func (s *Store) declare(ctx context.Context, q *query.Queries, d Declaration,
 	texts []*profileText) (done DeclarationOutcome, err error) {
-	if d.hasPools() {
-		pools := provision.Declaration{Apps: d.Apps, Pools: d.Pools, PruneApps: d.Prune.Apps, PrunePools: d.Prune.Pools}
-		edit := provision.PoolEdit{Author: d.Author, Reason: d.Reason}
-		if done.Provisioned, err = pools.Apply(ctx, q, edit, d.DryRun); err != nil {
-			return done, err
-		}
-	}
-	if done.Projects, err = d.declareProjects(ctx, q); err != nil {
+	if done.Profiles, err = d.declareProfiles(ctx, q, texts); err != nil {
 		return done, err
 	}
-	done.Profiles, err = d.declareProfiles(ctx, q, texts)
+	if done.Projects, err = d.declareProjects(ctx, q); err != nil || !d.hasPools() {
+		return done, err
+	}
+	pools := provision.Declaration{Apps: d.Apps, Pools: d.Pools, PruneApps: d.Prune.Apps, PrunePools: d.Prune.Pools}
+	edit := provision.PoolEdit{Author: d.Author, Reason: d.Reason}
+	done.Provisioned, err = pools.Apply(ctx, q, edit, d.DryRun)
 	return done, err
 }
 

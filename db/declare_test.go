@@ -92,8 +92,9 @@ func TestDeclareIsAllOrNothing(t *testing.T) {
 		"profiles[1].accept.within": func(d *db.Declaration) {
 			d.Profiles = append(d.Profiles, db.DeclaredProfile{Document: []byte("name: slow\nteams: [{name: a, players: 2}]\naccept: {within: 15s}\n")})
 		},
-		"profiles[0]":    func(d *db.Declaration) { d.Profiles[0].Expected = new(7) },
-		"apps[0].launch": func(d *db.Declaration) { d.Apps[0].Launch = "" },
+		"profiles[0]":      func(d *db.Declaration) { d.Profiles[0].Expected = new(7) },
+		"apps[0].launch":   func(d *db.Declaration) { d.Apps[0].Launch = "" },
+		"apps[0].capacity": func(*db.Declaration) { b.exec("UPDATE app_versions SET used_at = now()") }, // after all else was written
 		"pools[1].modes": func(d *db.Declaration) {
 			d.Apps, d.Pools = append(d.Apps, arenaVersion("v2")), append(d.Pools, euPool("v2", "duel"))
 		},
@@ -106,6 +107,7 @@ func TestDeclareIsAllOrNothing(t *testing.T) {
 	} {
 		d := everyKind(func(d *db.Declaration) { d.Apps[0].Capacity = 16; d.Profiles[0].Document = duelProfile(175) }, wrong)
 		_, err := b.Declare(t.Context(), d)
+		b.exec("UPDATE app_versions SET used_at = NULL")
 		var refused *fault.Error
 		require.ErrorAs(t, err, &refused, field)
 		require.Equal(t, field, refused.Field, "%v", err)

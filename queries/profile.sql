@@ -1,7 +1,8 @@
 -- Profiles and their versions. Which version decides? profiles.live, while retired_at is null. A version is never changed or deleted.
 
 -- name: LockProfiles :exec
--- Changes of a region's profiles come one after the other. They take no other lock than those of their own rows.
+-- Changes of a region's profiles come one after the other. They take no other lock than those of their own rows, but for a declaration,
+-- which locks projects and pools after it.
 SELECT pg_advisory_xact_lock(hashtext('director.profiles:' || sqlc.arg(region)::text));
 
 -- name: ProfileForChange :one

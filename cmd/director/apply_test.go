@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,13 +99,13 @@ func TestApplyChecksAllFilesFirst(t *testing.T) {
 	require.Equal(t, 1, cli.ExitCode(refused.Err))
 	require.ErrorContains(t, refused.Err, dir+"/z.yaml:2:19: teams[0].player: a team has no such key: did you mean players?")
 	write("z.yaml", "name: z\nteams: [{name: a, players: 1}]\naccept: {within: 15s}\n")
-	refused = director.Run(t, append(environ, "DIRECTOR_OM_PENDING_FOR=20s"), "", "apply", "-f", dir)
+	refused = director.Run(t, append(slices.Clip(environ), "DIRECTOR_OM_PENDING_FOR=20s"), "", "apply", "-f", dir)
 	require.ErrorContains(t, refused.Err, dir+"/z.yaml:3:18: accept.within: ", "what the database's settings refuse has its place, too")
 	require.Empty(t, clitest.Read[[]profileLine](t, director, environ, "profiles", "list"))
 	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "apply").Err))
 	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "apply", dir).Err))
 	require.Equal(t, 1, cli.ExitCode(director.Run(t, environ, "", "apply", "-f", dir+"/none").Err))
-	strict := append(environ, "DIRECTOR_PROFILES_REQUIRE_FROM=true")
+	strict := append(slices.Clip(environ), "DIRECTOR_PROFILES_REQUIRE_FROM=true")
 	require.ErrorContains(t, director.Run(t, strict, duelFile, "apply", "-f", "-").Err, "-:3:16: rules[0].near: near takes the attribute skill, which only the player's client vouches for")
 	projects := director.Run(t, environ, "projects: [{id: town}]\n", "pools", "apply", "-f", "-")
 	require.ErrorContains(t, projects.Err, "-:1:11: projects: 'director apply' applies projects")

@@ -24,7 +24,7 @@ func (p *program) pools() *cobra.Command {
 		Example: "  director pools apply -f pools.yaml\n  director pools list\n  director pools show eu/arena/v7\n" +
 			"  director pools scale eu/arena/v7 --max 40\n  director pools roll eu/arena/v7 v8",
 	}, p.poolsApply(), p.poolsList(), p.poolsShow(), p.poolsScale(), p.poolsPause(), p.poolsResume(), p.poolsRoll(),
-		p.poolsDelete(), p.poolsLimit())
+		p.poolsDelete(), p.poolsLimit(), p.poolsSchema())
 }
 
 func (p *program) completePools() cobra.CompletionFunc {

@@ -67,6 +67,22 @@ func (p *program) poolsApply() *cobra.Command {
 	return cmd
 }
 
+func (p *program) poolsSchema() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of files with apps, pools and projects",
+		Long: "Prints the JSON Schema (draft 2020-12) of files with apps, pools and projects, with which editors complete and check them. It\n" +
+			"needs no database. 'director profiles schema' prints that of profiles.",
+		Example: "  director pools schema > pools.schema.json",
+		Args:    cli.Exactly(0),
+	}
+	cmd.RunE = func(*cobra.Command, []string) error {
+		_, err := p.stdout.Write(poolfile.Schema())
+		return err
+	}
+	return cmd
+}
+
 // readPools reads and checks a file; "-" is standard input.
 func (p *program) readPools(file string) (*poolfile.File, error) {
 	read, err := declaration.Sources([]string{file}, p.stdin)

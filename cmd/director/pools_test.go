@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -40,6 +41,7 @@ func TestPools(t *testing.T) {
 	apply := func(args ...string) []appliedLine {
 		return clitest.Read[[]appliedLine](t, director, environ, append([]string{"pools", "apply", "-f", file}, args...)...)
 	}
+	require.True(t, json.Valid([]byte(director.OK(t, environ, "pools", "schema"))))
 	require.Equal(t, "created", apply("--dry-run")[2].Change)
 	require.Empty(t, clitest.Read[[]opsview.Pool](t, director, environ, "pools", "list"))
 	require.Equal(t, appliedLine{"pool", "eu", "arena", "v1", "created", []string{}}, apply("--author", "ci")[2])

@@ -320,7 +320,8 @@ SELECT pg_advisory_xact_lock(hashtext('director.profiles:' || $1::text))
 `
 
 // Profiles and their versions. Which version decides? profiles.live, while retired_at is null. A version is never changed or deleted.
-// Changes of a region's profiles come one after the other. They take no other lock than those of their own rows.
+// Changes of a region's profiles come one after the other. They take no other lock than those of their own rows, but for a declaration,
+// which locks projects and pools after it.
 func (q *Queries) LockProfiles(ctx context.Context, region string) error {
 	_, err := q.db.Exec(ctx, lockProfiles, region)
 	return err

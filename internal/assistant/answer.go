@@ -19,8 +19,8 @@ const (
 	omittedWords = "\n(the rest is omitted: it is longer than an answer may be)\n"
 )
 
-// add adds a tool that reads. Its calls wait for one another, and end after a minute.
-func add[In any](s *mcp.Server, t tools, name, description string, call func(context.Context, In) (string, error)) {
+// addTool adds a tool that reads. Its calls wait for one another, and end after a minute.
+func addTool[In any](s *mcp.Server, t tools, name, description string, call func(context.Context, In) (string, error)) {
 	tool := &mcp.Tool{Name: name, Description: description,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}}
 	mcp.AddTool(s, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
@@ -43,8 +43,8 @@ func add[In any](s *mcp.Server, t tools, name, description string, call func(con
 	})
 }
 
-// shortened cuts a text to the length of an answer.
-func shortened(text string) string {
+// cutText cuts a text to the length of an answer.
+func cutText(text string) string {
 	if len(text) <= maxAnswer {
 		return text
 	}
@@ -61,8 +61,8 @@ type rowsAnswer[T any] struct {
 	More bool `json:"more"`
 }
 
-// listed returns rows as JSON, without the last ones where all are too long for an answer.
-func listed[T any](rows []T, more bool) (string, error) {
+// rowsText returns rows as JSON, without the last ones where all are too long for an answer.
+func rowsText[T any](rows []T, more bool) (string, error) {
 	for {
 		text, err := json.Marshal(rowsAnswer[T]{append([]T{}, rows...), more})
 		if err != nil || len(text) <= maxAnswer || len(rows) == 0 {

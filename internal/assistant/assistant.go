@@ -43,7 +43,7 @@ const instructions = "This server reads one installation of Lattice Director, th
 func Serve(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser) error {
 	err := newServer(o).Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxRequest})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
-		return nil // the assistant or the operator ended it
+		err = nil // the operator or the assistant ended it
 	}
 	return err
 }
@@ -52,13 +52,13 @@ func newServer(o Options) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "lattice-director", Title: "Lattice Director", Version: o.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
 	t := tools{Options: o, running: make(chan struct{}, maxRunning)}
-	add(s, t, "doctor", "What is wrong with the installation, the worst first, with the cause and what to do. "+
+	addTool(s, t, "doctor", "What is wrong with the installation, the worst first, with the cause and what to do. "+
 		"It checks the database, replicas, workers, keys, game servers, refused players, waiting tickets and pools.", t.doctor)
-	add(s, t, "waiting_tickets", "The tickets in the matchmaking queue, the oldest first, with their players, profiles and states.",
+	addTool(s, t, "waiting_tickets", "The tickets in the matchmaking queue, the oldest first, with their players, profiles and states.",
 		t.waitingTickets)
-	add(s, t, "explain_ticket", "Why a ticket waits for a match, by the rules of its profiles, or how it ended.", t.explainTicket)
-	add(s, t, "capacity", "For each region and mode: game servers, free seats, and why a request for a player would be refused now.",
+	addTool(s, t, "explain_ticket", "Why a ticket waits for a match, by the rules of its profiles, or how it ended.", t.explainTicket)
+	addTool(s, t, "capacity", "For each region and mode: game servers, free seats, and why a request for a player would be refused now.",
 		t.capacity)
-	add(s, t, "events", "What happened to game servers, sessions, matches, pools and keys, the latest first.", t.events)
+	addTool(s, t, "events", "What happened to game servers, sessions, matches, pools and keys, the latest first.", t.events)
 	return s
 }

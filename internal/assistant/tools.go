@@ -21,7 +21,7 @@ type noArguments struct{}
 
 func (t tools) doctor(ctx context.Context, _ noArguments) (string, error) {
 	text, err := json.Marshal(t.Doctor.Examine(ctx))
-	return shortened(string(text)), err
+	return cutText(string(text)), err
 }
 
 // ticketsArguments select tickets.
@@ -54,7 +54,7 @@ func (t tools) waitingTickets(ctx context.Context, in ticketsArguments) (string,
 	for i, row := range found {
 		rows[i] = waitingTicket{row, row.Waits.Round(time.Second).String()}
 	}
-	return listed(rows, more)
+	return rowsText(rows, more)
 }
 
 // ticketArguments name a ticket.
@@ -67,7 +67,7 @@ func (t tools) explainTicket(ctx context.Context, in ticketArguments) (string, e
 	if err != nil {
 		return "", err
 	}
-	return shortened(found.Text()), nil
+	return cutText(found.Text()), nil
 }
 
 // capacityArguments select a region.
@@ -100,7 +100,7 @@ func (t tools) capacity(ctx context.Context, in capacityArguments) (string, erro
 		rows[i] = capacityRow{m.Outlook, m.Outlook.RefusalText(1, 1), m.Capacity.Seats, m.Capacity.FreeSeats,
 			m.Capacity.Players}
 	}
-	return listed(rows, more)
+	return rowsText(rows, more)
 }
 
 // eventsArguments select events.
@@ -137,5 +137,5 @@ func (t tools) events(ctx context.Context, in eventsArguments) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return listed(rows, more)
+	return rowsText(rows, more)
 }

@@ -1,10 +1,8 @@
 package declaration
 
 import (
-	"bytes"
 	"encoding/json"
-
-	"github.com/goccy/go-yaml/ast"
+	"slices"
 
 	"github.com/lattice-director/director/internal/base/document"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
@@ -22,56 +20,30 @@ const (
 
 // kindOf tells files apart. What cannot be read counts as a profile, whose parser says why.
 func kindOf(text []byte) fileKind {
-	keys := keysOf(text)
+	has := keysOf(text)
 	switch {
-	case keys == nil, keys["name"], keys["teams"], keys["function"]:
+	case has == nil, slices.ContainsFunc([]string{"name", "teams", "function"}, has):
 		return isProfile
-	case keys["apps"], keys["pools"], keys["projects"]:
+	case slices.ContainsFunc([]string{"apps", "pools", "projects"}, has):
 		return isPoolFile
 	}
 	return isNeither
 }
 
-// keysOf returns the keys at the top of a document; nil if it is no mapping.
-func keysOf(text []byte) map[string]bool {
-	if object := (map[string]json.RawMessage{}); json.Unmarshal(text, &object) == nil {
-		keys := make(map[string]bool, len(object))
-		for key := range object {
-			keys[key] = true
-		}
-		return keys
+// keysOf returns which keys are at the top of a document; nil if it cannot be read.
+func keysOf(text []byte) (has func(key string) bool) {
+	if object := (map[string]json.RawMessage{}); json.Unmarshal(text, &object) == nil { // which YAML refuses where it has tabs
+		return func(key string) bool { _, found := object[key]; return found }
 	}
-	body := bodyOf(text)
-	if body == nil {
-		return nil
+	if positions := positionsOf(text); positions != nil {
+		return positions.Has
 	}
-	keys := map[string]bool{}
-	switch body := body.(type) {
-	case *ast.MappingNode:
-		for _, v := range body.Values {
-			keys[v.Key.GetToken().Value] = true
-		}
-	case *ast.MappingValueNode:
-		keys[body.Key.GetToken().Value] = true
-	default:
-		return nil
-	}
-	return keys
+	return nil
 }
 
-// bodyOf returns the syntax tree of a document of any kind, or nil.
-func bodyOf(raw []byte) ast.Node {
+// positionsOf returns where the values of a document of any kind begin; nil if it is not YAML.
+func positionsOf(text []byte) document.Positions {
+	const maxDepth = 32 // that of profiles, which are the deepest
 	limits := document.Limits{Bytes: max(poolfile.MaxBytes, profile.MaxBytes), Depth: maxDepth, Aliases: true}
-	text, err := limits.Text(bytes.TrimSpace(raw))
-	if err != nil {
-		return nil
-	}
-	body, err := limits.YAML(text)
-	if err != nil {
-		return nil
-	}
-	return body
+	return limits.Positions(text)
 }
-
-// maxDepth is that of the deepest documents, which are profiles.
-const maxDepth = 32

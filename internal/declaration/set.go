@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
@@ -180,8 +181,7 @@ func (s *Set) located(path, text string) string {
 		return text
 	}
 	if list == "profiles" {
-		p := s.Profiles[i]
-		return p.located(rest, text)
+		return s.Profiles[i].located(rest, text)
 	}
 	at := s.places(list)[i]
 	f := s.pools[at.file]
@@ -207,13 +207,6 @@ func (s *Set) FileOf(list string, i int) string {
 }
 
 // located describes a problem of a value of the profile; path begins with a dot, or is empty.
-func (p Profile) located(path, text string) string {
-	positions := document.Positions{}
-	if body := bodyOf(p.Text); body != nil {
-		positions = document.PositionsOf(body)
-	}
-	if path != "" {
-		path = path[1:]
-	}
-	return positions.Problem(path, text).InFile(p.File)
+func (p *Profile) located(path, text string) string {
+	return positionsOf(p.Text).Problem(strings.TrimPrefix(path, "."), text).InFile(p.File)
 }

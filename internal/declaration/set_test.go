@@ -82,14 +82,14 @@ func TestProblemsNameFileLineAndField(t *testing.T) {
 		"b.yaml:2:39: pools[0].version: pool arena/v1 of region eu":       {"a.yaml": apps + eu, "b.yaml": eu},
 		"c.yaml:3:58: pools[1].modes: app version arena/v1 does not":      {"b.yaml": apps, "c.yaml": strings.Replace(eu, "eu,", "us,", 1) + "  - {region: eu, app: arena, version: v1, max: 1, modes: [solo]}\n"},
 		"b.yaml:1:7: name: profile duel is declared in":                   {"a.yaml": duel, "b.yaml": duel},
-		"b.yaml:2:10: projects[0].id: project town is declared in":         {"a.yaml": town, "b.yaml": town},
+		"b.yaml:2:10: projects[0].id: project town is declared in":        {"a.yaml": town, "b.yaml": town},
 		"b.yaml:2:5: projects[0].id: id must have 1 to 128 bytes":         {"b.yaml": "projects:\n  - {name: town}\n"},
 		"b.yaml:1:17: projects[0].id: id must have 1 to 128 bytes":        {"b.yaml": "projects: [{id: a b}]"},
 		"b.yaml:2:30: teams[0].players: ":                                 {"b.yaml": "name: duel\nteams: [{name: red, players: none}]\n"},
 		"b.yaml:1:1: this is neither a profile":                           {"b.yaml": "kind: Kustomization\n"},
 		"b.yaml:1:1: the document is empty":                               {"b.yaml": "# nothing\n"},
 		"b.yaml:5:1: this begins a second document":                       {"b.yaml": duel + "---\n" + duel},
-		"b.yaml:1:1: a list is not allowed: it must be a mapping":                              {"b.yaml": "- a\n"},
+		"b.yaml:1:1: this is neither a profile, which has a name":         {"b.yaml": "- a\n"},
 	} {
 		_, problems := parse(t, files)
 		require.NotEmpty(t, problems, want)

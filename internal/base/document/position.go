@@ -21,6 +21,22 @@ func PositionsOf(body ast.Node) Positions {
 	return p
 }
 
+// Positions returns where the values of a document begin; nil for one that is not YAML.
+func (l Limits) Positions(raw []byte) Positions {
+	text, err := l.Text(raw)
+	if err != nil {
+		return nil
+	}
+	body, err := l.YAML(text)
+	if err != nil {
+		return nil
+	}
+	return PositionsOf(body)
+}
+
+// Has reports whether the document has a value at a path.
+func (p Positions) Has(path string) bool { _, has := p[path]; return has }
+
 // At returns the position of a value, or of the closest value around one that is missing.
 func (p Positions) At(path string) Position {
 	for path != "" {

@@ -29,7 +29,7 @@ type Project struct {
 }
 
 // Declares reports whether the document has a list: "apps", "pools" or "projects", which may be empty.
-func (f *File) Declares(list string) bool { _, has := f.positions[list]; return has }
+func (f *File) Declares(list string) bool { return f.positions.Has(list) }
 
 // Error lists what is wrong with a document: 1 to 16 problems.
 type Error = document.Error
