@@ -181,6 +181,7 @@ func TestTheMigrationRunsWhereItsValuesSay(t *testing.T) {
 	require.Equal(t, "zone", pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Key)
 	require.Equal(t, "high", pod.Spec.PriorityClassName)
 	require.Equal(t, "games", pod.Labels["team"])
+	require.Equal(t, "games", named[*batchv1.Job](t, r, "game-lattice-director-migrate").Labels["team"])
 	require.Equal(t, "disabled", pod.Annotations["linkerd.io/inject"])
 	require.Equal(t, "/ca/ca.crt", variables(pod)["PGSSLROOTCERT"].Value)
 	require.Equal(t, "/ca", pod.Spec.Containers[0].VolumeMounts[0].MountPath)
