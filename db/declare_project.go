@@ -17,6 +17,9 @@ func (d *Declaration) declareProjects(ctx context.Context, q *query.Queries) (do
 	if len(d.Projects) == 0 && !d.Prune.Projects {
 		return nil, nil
 	}
+	if err := q.LockDeclarations(ctx); err != nil { // two declarations of a new project come one after the other
+		return nil, err
+	}
 	actor := d.Author
 	if actor == "" {
 		if actor, err = q.Login(ctx); err != nil {

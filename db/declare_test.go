@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -169,4 +170,35 @@ func TestAPrunedPoolReleasesItsModes(t *testing.T) {
 	next.Prune = db.Prune{Apps: true, Pools: true}
 	require.Equal(t, "v2 created, v1 deleted, eu/v2 created, eu/v1 deleted", b.declareAll(next))
 	require.Equal(t, "v2", one[string](b, "SELECT version FROM pool_modes WHERE mode = 'duel'"))
+}
+
+// Pins two pipelines that apply one commit at the same time, and both write it, or lock each other out.
+func TestDeclarationsComeOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*db.Declaration){
+		"duel %s, v1 %[1]s, eu/v1 %[1]s, lobby %[1]s": func(d *db.Declaration) {
+			d.Prune = db.Prune{Profiles: true, Apps: true, Pools: true, Projects: true}
+		},
+		"lobby %s":           func(d *db.Declaration) { d.Profiles, d.Apps, d.Pools = nil, nil, nil },
+		"v1 %s, eu/v1 %[1]s": func(d *db.Declaration) { d.Profiles, d.Projects = nil, nil },
+	} {
+		b := setup(t)
+		const pipelines = 6
+		outcomes := make(chan string, pipelines)
+		for range pipelines {
+			go func() {
+				done, err := b.Declare(t.Context(), everyKind(change))
+				if err != nil {
+					outcomes <- err.Error()
+					return
+				}
+				outcomes <- words(done)
+			}()
+		}
+		count := map[string]int{}
+		for range pipelines {
+			count[<-outcomes]++
+		}
+		require.Equal(t, map[string]int{fmt.Sprintf(want, "created"): 1, fmt.Sprintf(want, "unchanged"): pipelines - 1}, count)
+	}
 }
