@@ -4,9 +4,11 @@ package db
 var EventKinds = []string{
 	"instance.registered", "instance.ready", "instance.drained", "instance.undrained", "instance.ended",
 	"session.opened",
-	"match.committed",
+	"match.committed", "match.ended",
 	"session.closed",
-	"seat.freed", "ticket.cancelled",
+	"seat.reserved", "seat.connected", "seat.left", "seat.freed",
+	"ticket.queued", "ticket.paused", "ticket.matched", "ticket.accepting", "ticket.waiting_for_server", "ticket.assigned",
+	"ticket.declined", "ticket.cancelled", "ticket.expired",
 	"agent.joined", "agent.left", "agent.stale", "agent.recovered", "agent.drained", "agent.undrained",
 	"room.created", "room.destroyed",
 	"command.timed_out", "command.done_late",
@@ -29,4 +31,6 @@ var EventKinds = []string{
 	"deployment.wanted", "deployment.failed", "deployment.stopped", "deployment.fell_back", "deployment.refused",
 	"deployment.ended",
 	"deployment.orphan_stopped",
+	"events.recorded",
+	"webhook.created", "webhook.paused", "webhook.resumed", "webhook.deleted", "webhook.replayed", "webhook.tested",
 }

@@ -75,6 +75,13 @@ func TestOpsRoleHasNoOtherRights(t *testing.T) {
 		`SELECT ops.revoke_server('a')`,
 		`SELECT ops.pause_profile('global', 'a')`,
 		`SELECT ops.resume_profile('global', 'a')`,
+		`SELECT ops.create_webhook('a', 'https://a.example', '{*}')`,
+		`SELECT ops.pause_webhook('a')`,
+		`SELECT ops.resume_webhook('a')`,
+		`SELECT ops.delete_webhook('a')`,
+		`SELECT ops.replay_webhook('a')`,
+		`SELECT ops.test_webhook('a')`,
+		`SELECT ops.record_events('seat', true)`,
 	} {
 		_, err := roles.reader.Exec(context.Background(), sql)
 		refused(t, notAllowed, err)

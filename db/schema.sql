@@ -125,6 +125,56 @@ $_$;
 
 COMMENT ON FUNCTION ops.create_enrolment(region text, name text, modes text[], max_servers integer, valid_for interval) IS 'Makes an enrolment and returns its token, which cannot be read again. Game servers of the region send it as X-Fleet-Token when they register, and get a credential each. They may offer these modes (empty: any), and at most so many of them run at one time.';
 
+CREATE FUNCTION ops.create_webhook(name text, url text, kinds text[]) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $_$
+DECLARE
+    made uuid;
+BEGIN
+    IF create_webhook.name IS NULL OR create_webhook.name !~ '^[a-z0-9][a-z0-9-]{0,62}$' THEN
+        RAISE EXCEPTION 'the name must have 1 to 63 small letters, digits and hyphens, and begin with no hyphen' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF create_webhook.url IS NULL OR length(create_webhook.url) > 2048 OR create_webhook.url !~* '^https?://[^/@?#\s\\]+([/?][^#\s]*)?$' THEN
+        RAISE EXCEPTION 'the url must be an http or https URL of at most 2048 characters, without user, password and fragment' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF coalesce(cardinality(create_webhook.kinds), 0) NOT BETWEEN 1 AND 64
+          OR EXISTS (SELECT FROM unnest(create_webhook.kinds) AS u(kind) WHERE u.kind IS NULL OR u.kind !~ '^([a-z_]{1,40}\.(\*|[a-z_]{1,40})|\*)$') THEN
+        RAISE EXCEPTION 'the kinds must be 1 to 64 kinds of events, such as session.closed, or seat.* for all of a noun, or * for all' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('director.webhooks'));
+    IF EXISTS (SELECT FROM webhooks w WHERE w.name = create_webhook.name) THEN
+        RAISE EXCEPTION 'there is a webhook % already', quote_literal(name) USING ERRCODE = 'object_not_in_prerequisite_state';
+    ELSIF (SELECT count(*) FROM webhooks) >= 64 THEN
+        RAISE EXCEPTION 'there are 64 webhooks already, which is the most that there may be' USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    INSERT INTO webhooks (name, url, kinds) VALUES (create_webhook.name, create_webhook.url, create_webhook.kinds) RETURNING id INTO made;
+    PERFORM apply_recorded_events();
+    -- From here on, transactions in progress included: what they write is behind this place.
+    INSERT INTO webhook_progress (webhook, tx, id)
+    VALUES (made, (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text::xid8, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+    INSERT INTO events (kind, actor, detail) VALUES ('webhook.created', acting_operator(),
+        jsonb_build_object('webhook', create_webhook.name, 'kinds', create_webhook.kinds));
+    RETURN made;
+END
+$_$;
+
+COMMENT ON FUNCTION ops.create_webhook(name text, url text, kinds text[]) IS 'Subscribes a URL to kinds of events from now on, such as session.closed, seat.* or *. Workers send it each event with a POST. Returns its id.';
+
+CREATE FUNCTION ops.delete_webhook(name text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    was webhooks := webhook_named(name);
+BEGIN
+    DELETE FROM webhooks w WHERE w.id = was.id;
+    PERFORM apply_recorded_events();
+    INSERT INTO events (kind, actor, detail) VALUES ('webhook.deleted', acting_operator(), jsonb_build_object('webhook', was.name));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.delete_webhook(name text) IS 'Ends a subscription, and deletes its dead letters.';
+
 CREATE FUNCTION ops.drain(instance text) RETURNS boolean
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -280,12 +330,76 @@ $$;
 
 COMMENT ON FUNCTION ops.pause_profile(region text, profile text, reason text) IS 'Makes a profile make no matches until ops.resume_profile, within a second. Its tickets keep their place, and matches that were decided are played. Returns whether this changed anything.';
 
+CREATE FUNCTION ops.pause_webhook(name text, reason text DEFAULT ''::text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    was webhooks := webhook_named(name);
+BEGIN
+    IF length(reason) > 500 THEN
+        RAISE EXCEPTION 'the reason must have at most 500 characters' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF was.paused_at IS NOT NULL THEN
+        RETURN false;
+    END IF;
+    UPDATE webhooks w SET paused_at = now(), pause_reason = nullif(btrim(reason), '') WHERE w.id = was.id;
+    INSERT INTO events (kind, actor, detail) VALUES ('webhook.paused', acting_operator(),
+        jsonb_strip_nulls(jsonb_build_object('webhook', was.name, 'reason', nullif(btrim(reason), ''))));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.pause_webhook(name text, reason text) IS 'Sends a webhook nothing until ops.resume_webhook, which continues where it ended. Returns whether this changed anything.';
+
 CREATE FUNCTION ops.realtime_steady_since(region text) RETURNS timestamp with time zone
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     AS $$ SELECT realtime_steady_since(region) $$;
 
 COMMENT ON FUNCTION ops.realtime_steady_since(region text) IS 'Since when clients of the realtime lobby could connect without a gap; infinity: no replica of the region accepts them now.';
+
+CREATE FUNCTION ops.record_events(noun text, keep boolean) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF record_events.noun IS NULL OR record_events.noun NOT IN ('seat', 'ticket', 'match') OR keep IS NULL THEN
+        RAISE EXCEPTION 'the noun must be seat, ticket or match, the other kinds are always recorded; keep must be true or false'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('director.webhooks'));
+    UPDATE recorded_events r SET kept = keep WHERE r.noun = record_events.noun AND r.kept <> keep;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM apply_recorded_events();
+    INSERT INTO events (kind, actor, detail) VALUES ('events.recorded', acting_operator(), jsonb_build_object('noun', record_events.noun, 'keep', keep));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.record_events(noun text, keep boolean) IS 'Records the events of seats, of tickets, or the ends of matches (noun seat, ticket or match), or no longer. Those that a webhook asks for are recorded anyway. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.replay_webhook(name text, event uuid DEFAULT NULL::uuid) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    was      webhooks := webhook_named(name);
+    replayed integer;
+BEGIN
+    UPDATE webhook_deliveries d SET dead_at = NULL, attempts = 0, first_at = clock_timestamp(), next_at = clock_timestamp()
+    WHERE d.webhook = was.id AND d.dead_at IS NOT NULL AND (replay_webhook.event IS NULL OR d.id = replay_webhook.event);
+    GET DIAGNOSTICS replayed = ROW_COUNT;
+    IF replayed > 0 THEN
+        INSERT INTO events (kind, actor, detail) VALUES ('webhook.replayed', acting_operator(),
+            jsonb_strip_nulls(jsonb_build_object('webhook', was.name, 'event', replay_webhook.event, 'events', replayed)));
+    END IF;
+    RETURN replayed;
+END
+$$;
+
+COMMENT ON FUNCTION ops.replay_webhook(name text, event uuid) IS 'Sends dead letters of a webhook again: that of an event or, with NULL, all. Returns how many.';
 
 CREATE FUNCTION ops.replica_horizon(region text) RETURNS timestamp with time zone
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -352,6 +466,25 @@ END
 $$;
 
 COMMENT ON FUNCTION ops.resume_profile(region text, profile text) IS 'Ends the pause of a profile: the tickets that waited meanwhile are matched. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.resume_webhook(name text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    was webhooks := webhook_named(name);
+BEGIN
+    UPDATE webhook_progress p SET next_at = clock_timestamp() WHERE p.webhook = was.id;
+    UPDATE webhooks w SET paused_at = NULL, pause_reason = NULL WHERE w.id = was.id AND w.paused_at IS NOT NULL;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO events (kind, actor, detail) VALUES ('webhook.resumed', acting_operator(), jsonb_build_object('webhook', was.name));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.resume_webhook(name text) IS 'Ends a pause of a webhook, and makes one that fails be tried at once. Returns whether it was paused.';
 
 CREATE FUNCTION ops.revoke_enrolment(region text, name text, servers boolean DEFAULT false) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -663,6 +796,21 @@ $$;
 
 COMMENT ON FUNCTION ops.taint_key(kid text) IS 'Declares a signing key compromised: it leaves the JWKS now, and if that leaves none to sign, the next one takes over as soon as verifiers may know it; until then one signs that a replica or worker makes. Answers false when it was tainted before.';
 
+CREATE FUNCTION ops.test_webhook(name text) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    was   webhooks := webhook_named(name);
+    event uuid;
+BEGIN
+    INSERT INTO events (kind, actor, detail) VALUES ('webhook.tested', acting_operator(), jsonb_build_object('webhook', was.name)) RETURNING id INTO event;
+    RETURN event;
+END
+$$;
+
+COMMENT ON FUNCTION ops.test_webhook(name text) IS 'Writes an event webhook.tested, which is sent to this webhook whatever kinds it asks for. Returns the id of the event.';
+
 CREATE FUNCTION ops.undrain(instance text) RETURNS boolean
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -781,6 +929,32 @@ BEGIN
         END IF;
     END LOOP;
     RETURN done;
+END
+$$;
+
+CREATE FUNCTION public.apply_recorded_events() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    change record;
+    before text := current_setting('lock_timeout');
+BEGIN
+    PERFORM set_config('lock_timeout', '900ms', true);
+    FOR change IN
+        SELECT t.tgrelid::regclass AS relation, t.tgname AS name, w.wanted
+        FROM (VALUES ('seat', 'seats_taken_are_recorded'), ('seat', 'seats_that_change_are_recorded'), ('seat', 'seats_left_are_recorded'),
+                     ('ticket', 'states_of_tickets_are_recorded'), ('match', 'ends_of_matches_are_recorded')) AS k(noun, trigger)
+        JOIN recorded_events r ON r.noun = k.noun
+        CROSS JOIN LATERAL (SELECT r.kept OR EXISTS (
+            SELECT FROM webhooks h CROSS JOIN LATERAL unnest(h.kinds) AS u(kind) WHERE split_part(u.kind, '.', 1) IN (r.noun, '*')) AS wanted) w
+        JOIN pg_catalog.pg_trigger t ON t.tgname = k.trigger AND NOT t.tgisinternal
+             AND t.tgrelid IN ('seats'::regclass, 'seat_history'::regclass, 'ticket_events'::regclass, 'session_history'::regclass)
+        WHERE (t.tgenabled <> 'D') <> w.wanted
+        ORDER BY t.tgrelid::regclass::text, t.tgname
+    LOOP
+        EXECUTE format('ALTER TABLE %s %s TRIGGER %I', change.relation, CASE WHEN change.wanted THEN 'ENABLE' ELSE 'DISABLE' END, change.name);
+    END LOOP;
+    PERFORM set_config('lock_timeout', before, true);
 END
 $$;
 
@@ -972,6 +1146,29 @@ BEGIN
     RETURN 0;
 END
 $_$;
+
+CREATE FUNCTION public.event_id() RETURNS uuid
+    LANGUAGE sql
+    AS $$
+    SELECT encode(overlay(overlay(uuid_send(gen_random_uuid()) PLACING substring(int8send(t.us / 1000) FROM 3) FROM 1 FOR 6)
+                          PLACING int2send((28672 + (t.us % 1000) * 4)::smallint) FROM 7 FOR 2), 'hex')::uuid
+    FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us) t
+$$;
+
+COMMENT ON FUNCTION public.event_id() IS 'The id of a new event: events of one place in the log are sorted by when they were written.';
+
+CREATE FUNCTION public.event_position() RETURNS xid8
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    own  xid8 := pg_current_xact_id(); -- assigned before the snapshot is taken, so that it is below its end
+    past xid8 := pg_snapshot_xmax(pg_current_snapshot());
+BEGIN
+    RETURN greatest(own::text::bigint, past::text::bigint - 1)::text::xid8;
+END
+$$;
+
+COMMENT ON FUNCTION public.event_position() IS 'The highest number that a transaction has now: the first half of the place of a new event in the log.';
 
 CREATE FUNCTION public.fleet_regions() RETURNS SETOF text
     LANGUAGE sql STABLE
@@ -1290,6 +1487,70 @@ $$;
 
 COMMENT ON FUNCTION public.realtime_steady_since(p_region text) IS 'Since when clients could resume their sessions: the oldest live replica of the realtime lobby has been steady since then; infinity: none is live.';
 
+CREATE FUNCTION public.record_changed_seats() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO events (region, kind, session_id, detail)
+    SELECT n.region, 'seat.' || n.state, n.session_id,
+           jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party, 'match', n.match_id, 'team', n.team))
+    FROM after n JOIN before o ON o.region = n.region AND o.session_id = n.session_id AND o.sub = n.sub
+    WHERE n.state <> o.state;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION public.record_ended_matches() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO events (region, kind, instance_id, session_id, detail)
+    SELECT n.region, 'match.ended', n.instance_id, n.id, jsonb_build_object('match', n.match_id, 'mode', n.mode, 'reason', n.reason)
+    FROM closed n WHERE n.match_id IS NOT NULL;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION public.record_left_seats() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO events (region, kind, session_id, detail)
+    SELECT n.region, 'seat.left', n.session_id, jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party,
+        'match', n.match_id, 'team', n.team, 'reason', n.reason, 'had_connected', n.connected_at IS NOT NULL))
+    FROM freed n;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION public.record_taken_seats() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO events (region, kind, session_id, detail)
+    SELECT n.region, 'seat.' || n.state, n.session_id,
+           jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party, 'match', n.match_id, 'team', n.team))
+    FROM taken n;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION public.record_ticket_states() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO events (region, kind, detail)
+    SELECT n.region, 'ticket.' || n.state, jsonb_strip_nulls(jsonb_build_object('ticket', n.ticket_id, 'n', n.n, 'reason', n.reason,
+        'match', n.match_id, 'players', coalesce(to_jsonb(n.party), p.players), 'profiles', p.profiles))
+    FROM states n LEFT JOIN LATERAL (
+        SELECT jsonb_agg(DISTINCT o.sub) AS players, jsonb_agg(DISTINCT o.profile) FILTER (WHERE o.profile <> '') AS profiles FROM ticket_players o
+        WHERE o.region || '' = n.region AND o.ticket_id = n.ticket_id) p ON n.n = 1
+    WHERE n.reason IS DISTINCT FROM 'cancelled_by_operator'
+    ORDER BY n.ticket_id, n.n;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION public.refresh_shares(p_region text, p_instances text[]) RETURNS void
     LANGUAGE sql
     AS $$
@@ -1307,13 +1568,19 @@ CREATE PROCEDURE public.renew_restored_transactions()
     LANGUAGE plpgsql
     AS $_$
 DECLARE
-    base bigint;
-    feed text;
+    base   bigint;
+    feed   text;
+    moved  uuid[];
 BEGIN
     PERFORM pg_advisory_lock(hashtext('director.restored')); -- the session's, so that it outlasts COMMIT
     IF restored_from_dump() THEN
         base := pg_current_xact_id()::text::bigint;
-        FOREACH feed IN ARRAY ARRAY['events', 'settled_tickets', 'tickets', 'ticket_events', 'agent_states'] LOOP
+        -- The place of a webhook becomes that of the last event up to it, or the beginning of the log.
+        moved := ARRAY(SELECT p.webhook FROM webhook_progress p WHERE p.tx >= pg_snapshot_xmax(pg_current_snapshot()));
+        UPDATE webhook_progress p SET id = coalesce((
+            SELECT e.id FROM events e WHERE (e.tx, e.id) <= (p.tx, p.id) ORDER BY e.tx DESC, e.id DESC LIMIT 1), '00000000-0000-0000-0000-000000000000')
+        WHERE p.webhook = ANY (moved);
+        FOREACH feed IN ARRAY ARRAY['events', 'settled_tickets', 'tickets', 'ticket_events', 'agent_states', 'webhook_deliveries'] LOOP
             EXECUTE format($q$
                 WITH old AS (
                     SELECT d.tx, row_number() OVER (ORDER BY d.tx) AS n
@@ -1321,6 +1588,8 @@ BEGIN
                 )
                 UPDATE %1$I e SET tx = ($1 + o.n)::text::xid8 FROM old o WHERE e.tx = o.tx $q$, feed) USING base;
         END LOOP;
+        UPDATE webhook_progress p SET tx = coalesce((SELECT max(e.tx::text::bigint)::text::xid8 FROM events e WHERE e.id = p.id), '0')
+        WHERE p.webhook = ANY (moved);
         COMMIT;
         WHILE restored_from_dump() LOOP
             FOR i IN 1..1000 LOOP
@@ -1391,7 +1660,9 @@ BEGIN
             OR (SELECT t.tx FROM tickets t WHERE t.region = r.region AND t.tx IS NOT NULL ORDER BY t.tx DESC LIMIT 1) >= future
             OR (SELECT e.tx FROM ticket_events e WHERE e.region = r.region ORDER BY e.tx DESC LIMIT 1) >= future)
         OR EXISTS (SELECT FROM agent_regions() r(region) WHERE
-            (SELECT a.tx FROM agent_states a WHERE a.region = r.region ORDER BY a.tx DESC LIMIT 1) >= future);
+            (SELECT a.tx FROM agent_states a WHERE a.region = r.region ORDER BY a.tx DESC LIMIT 1) >= future)
+        OR EXISTS (SELECT FROM webhook_progress p WHERE p.tx >= future)
+        OR EXISTS (SELECT FROM webhook_deliveries d WHERE d.tx >= future);
 END
 $$;
 
@@ -1482,6 +1753,39 @@ CREATE FUNCTION public.ticket_regions() RETURNS SETOF text
         UNION ALL
         SELECT (SELECT n.region FROM backfills n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
     SELECT region FROM r WHERE region IS NOT NULL)
+$$;
+
+CREATE TABLE public.webhooks (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    url text NOT NULL,
+    kinds text[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    paused_at timestamp with time zone,
+    pause_reason text,
+    CONSTRAINT a_webhook_has_1_to_64_kinds CHECK (((cardinality(kinds) >= 1) AND (cardinality(kinds) <= 64))),
+    CONSTRAINT a_webhook_has_a_short_name CHECK ((name ~ '^[a-z0-9][a-z0-9-]{0,62}$'::text)),
+    CONSTRAINT a_webhook_has_a_url_without_credentials CHECK (((length(url) <= 2048) AND (url ~* '^https?://[^/@?#\s\\]+([/?][^#\s]*)?$'::text))),
+    CONSTRAINT only_a_paused_webhook_has_a_reason CHECK (((pause_reason IS NULL) OR (paused_at IS NOT NULL)))
+);
+
+COMMENT ON TABLE public.webhooks IS 'Subscriptions to the event log.';
+
+COMMENT ON COLUMN public.webhooks.kinds IS 'kinds of events, noun.* for all kinds of a noun, or * for all';
+
+CREATE FUNCTION public.webhook_named(name text) RETURNS public.webhooks
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    found_one webhooks;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('director.webhooks'));
+    SELECT * INTO found_one FROM webhooks w WHERE w.name = webhook_named.name FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no webhook %', coalesce(quote_literal(webhook_named.name), 'NULL') USING ERRCODE = 'no_data_found';
+    END IF;
+    RETURN found_one;
+END
 $$;
 
 CREATE FUNCTION public.worn_tables() RETURNS SETOF text
@@ -2318,8 +2622,8 @@ COMMENT ON COLUMN ops.enrolments.revoked_at IS 'When it was revoked. NULL: it wa
 CREATE TABLE public.events (
     region text DEFAULT ''::text NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
-    tx xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    tx xid8 DEFAULT public.event_position() NOT NULL,
+    id uuid DEFAULT public.event_id() NOT NULL,
     kind text NOT NULL,
     actor text DEFAULT 'director'::text NOT NULL,
     instance_id text,
@@ -2352,9 +2656,9 @@ in any database of the server, delays the feed but never makes a gap. An order b
 transactions commit in another order than they begin. Days that retention dropped are gone: a reader that was away for
 longer has missed them. A dump restored into another server counts tx anew: start over there.';
 
-COMMENT ON COLUMN ops.event_feed.tx IS 'The transaction that wrote it: the first half of the cursor.';
+COMMENT ON COLUMN ops.event_feed.tx IS 'The first half of the cursor: the highest number that a transaction had when the event was written. The order is that in which transactions that changed one session committed.';
 
-COMMENT ON COLUMN ops.event_feed.id IS 'Its identity: the second half of the cursor.';
+COMMENT ON COLUMN ops.event_feed.id IS 'Its identity, which begins with the time at which it was written: the second half of the cursor.';
 
 COMMENT ON COLUMN ops.event_feed.at IS 'When that transaction began. Not the order of the feed.';
 
@@ -2400,7 +2704,7 @@ COMMENT ON COLUMN ops.events.detail IS 'What else is to be known of it.';
 
 COMMENT ON COLUMN ops.events.id IS 'Its identity.';
 
-COMMENT ON COLUMN ops.events.tx IS 'The transaction that wrote it. Ordered by (tx, id), the latest events are found fast.';
+COMMENT ON COLUMN ops.events.tx IS 'The highest number that a transaction had when it was written. Ordered by (tx, id), the latest events are found fast.';
 
 CREATE VIEW ops.fleet AS
  SELECT i.region,
@@ -5063,6 +5367,33 @@ COMMENT ON COLUMN ops.realtime_sessions.takeovers IS 'How often it was resumed w
 
 COMMENT ON COLUMN ops.realtime_sessions.takeovers_since IS 'When the first of these happened; NULL: none has.';
 
+CREATE TABLE public.recorded_events (
+    noun text NOT NULL COLLATE pg_catalog."C",
+    kept boolean DEFAULT false NOT NULL,
+    CONSTRAINT seats_tickets_and_ends_of_matches_are_recorded_on_demand CHECK ((noun = ANY (ARRAY['seat'::text, 'ticket'::text, 'match'::text])))
+);
+
+COMMENT ON TABLE public.recorded_events IS 'Kinds of events that are recorded only if a webhook or an operator asks for them.';
+
+COMMENT ON COLUMN public.recorded_events.kept IS 'whether an operator asks for them';
+
+CREATE VIEW ops.recorded_events AS
+ SELECT r.noun,
+    r.kept,
+    (r.kept OR (EXISTS ( SELECT
+           FROM (public.webhooks h
+             CROSS JOIN LATERAL unnest(h.kinds) u(kind))
+          WHERE (split_part(u.kind, '.'::text, 1) = ANY (ARRAY[r.noun, '*'::text]))))) AS recorded
+   FROM public.recorded_events r;
+
+COMMENT ON VIEW ops.recorded_events IS 'The kinds of events that are recorded on demand. All others are always recorded.';
+
+COMMENT ON COLUMN ops.recorded_events.noun IS 'seat: all kinds of seats; ticket: all kinds of tickets; match: match.ended.';
+
+COMMENT ON COLUMN ops.recorded_events.kept IS 'Whether an operator asks for them, with ops.record_events.';
+
+COMMENT ON COLUMN ops.recorded_events.recorded IS 'Whether they are recorded, for an operator or a webhook.';
+
 CREATE VIEW ops.refusals AS
  SELECT player_refusals.sub AS player,
     player_refusals.call,
@@ -5615,6 +5946,189 @@ COMMENT ON COLUMN ops.waiting_tickets.state IS 'queued, paused (a player is away
 
 COMMENT ON COLUMN ops.waiting_tickets.seen_at IS 'When a member last read it, roughly; NULL: not known.';
 
+CREATE TABLE public.webhook_deliveries (
+    webhook uuid NOT NULL,
+    tx xid8 NOT NULL,
+    id uuid NOT NULL,
+    subject text NOT NULL,
+    kind text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    body text NOT NULL,
+    first_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    attempts integer NOT NULL,
+    next_at timestamp with time zone,
+    last_error text,
+    dead_at timestamp with time zone,
+    CONSTRAINT a_dead_letter_is_not_tried_again CHECK (((dead_at IS NULL) OR (next_at IS NULL)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
+
+COMMENT ON TABLE public.webhook_deliveries IS 'Events that wait for another attempt, and dead letters.';
+
+COMMENT ON COLUMN public.webhook_deliveries.subject IS 'what the event is about: those of one subject are delivered in order';
+
+COMMENT ON COLUMN public.webhook_deliveries.next_at IS 'NULL: it waits for an earlier event of its subject, or is a dead letter';
+
+CREATE VIEW ops.webhook_deliveries AS
+ SELECT w.name,
+    d.id AS event,
+    d.kind,
+    d.subject,
+        CASE
+            WHEN (d.dead_at IS NOT NULL) THEN 'dead'::text
+            WHEN (d.next_at IS NOT NULL) THEN 'retrying'::text
+            ELSE 'behind'::text
+        END AS state,
+    d.at,
+    d.attempts,
+    d.first_at,
+    d.next_at,
+    d.last_error,
+    d.dead_at,
+    d.body,
+    d.tx
+   FROM (public.webhook_deliveries d
+     JOIN public.webhooks w ON ((w.id = d.webhook)));
+
+COMMENT ON VIEW ops.webhook_deliveries IS 'Events that webhooks have not got in the first attempt. What was delivered is not kept.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.name IS 'The name of the webhook.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.event IS 'The id of the event. Its webhook-id is evt_ and this id, in each attempt.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.kind IS 'The kind of the event.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.subject IS 'What the event is about: those of one subject are delivered in order.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.state IS 'retrying; behind: an earlier event of its subject is retried; dead: it is not tried any more.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.at IS 'When the event happened.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.attempts IS 'How often it was sent.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.first_at IS 'When it was first due.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.next_at IS 'When it is tried again; NULL: it is behind another one, or dead.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.last_error IS 'Why the last attempt failed; NULL: there was none.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.dead_at IS 'When it became a dead letter.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.body IS 'What is sent, as JSON.';
+
+COMMENT ON COLUMN ops.webhook_deliveries.tx IS 'With event, its place in ops.event_feed.';
+
+CREATE TABLE public.webhook_progress (
+    webhook uuid NOT NULL,
+    tx xid8 NOT NULL,
+    id uuid NOT NULL,
+    worker uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
+    epoch bigint DEFAULT 0 NOT NULL,
+    lease_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    failing_since timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    next_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_error text,
+    failed_at timestamp with time zone,
+    delivered bigint DEFAULT 0 NOT NULL,
+    delivered_at timestamp with time zone
+)
+WITH (fillfactor='20', autovacuum_vacuum_scale_factor='0.05');
+
+COMMENT ON TABLE public.webhook_progress IS 'How far each webhook has come, and which worker delivers for it.';
+
+COMMENT ON COLUMN public.webhook_progress.tx IS 'with id, the last event of the log that was delivered, did not concern it, or is in webhook_deliveries';
+
+COMMENT ON COLUMN public.webhook_progress.epoch IS 'counts the workers that have delivered: what a former one writes is refused';
+
+COMMENT ON COLUMN public.webhook_progress.failing_since IS 'since when no delivery has succeeded; NULL: the last ones did';
+
+CREATE VIEW ops.webhooks AS
+ SELECT w.name,
+    w.id AS webhook,
+    w.url,
+    w.kinds,
+        CASE
+            WHEN (w.paused_at IS NOT NULL) THEN 'paused'::text
+            WHEN (p.failing_since IS NOT NULL) THEN 'failing'::text
+            ELSE 'active'::text
+        END AS state,
+    w.pause_reason AS reason,
+    COALESCE((statement_timestamp() - LEAST(k.at, d.oldest)), '00:00:00'::interval) AS lag,
+    p.failing_since,
+    p.failures,
+        CASE
+            WHEN (p.failing_since IS NOT NULL) THEN p.next_at
+            ELSE NULL::timestamp with time zone
+        END AS next_at,
+    p.last_error,
+    p.failed_at,
+    p.delivered,
+    p.delivered_at,
+    d.waiting,
+    d.dead AS dead_letters,
+        CASE
+            WHEN (p.lease_until > clock_timestamp()) THEN p.worker
+            ELSE NULL::uuid
+        END AS worker,
+    w.created_at,
+    p.tx,
+    p.id
+   FROM (((public.webhooks w
+     JOIN public.webhook_progress p ON ((p.webhook = w.id)))
+     LEFT JOIN LATERAL ( SELECT e.at
+           FROM public.events e
+          WHERE ((ROW(e.tx, e.id) > ROW(p.tx, p.id)) AND (e.tx >= p.tx) AND (e.tx < pg_snapshot_xmin(pg_current_snapshot())))
+          ORDER BY e.tx, e.id
+         LIMIT 1) k ON (true))
+     CROSS JOIN LATERAL ( SELECT min(o.at) FILTER (WHERE (o.dead_at IS NULL)) AS oldest,
+            count(*) FILTER (WHERE (o.dead_at IS NULL)) AS waiting,
+            count(*) FILTER (WHERE (o.dead_at IS NOT NULL)) AS dead
+           FROM public.webhook_deliveries o
+          WHERE (o.webhook = w.id)) d);
+
+COMMENT ON VIEW ops.webhooks IS 'Subscriptions to the event log, and how far they have come.';
+
+COMMENT ON COLUMN ops.webhooks.name IS 'Its name.';
+
+COMMENT ON COLUMN ops.webhooks.webhook IS 'Its id.';
+
+COMMENT ON COLUMN ops.webhooks.url IS 'Where its events are sent.';
+
+COMMENT ON COLUMN ops.webhooks.kinds IS 'Which kinds of events it gets: kinds, noun.* for all of a noun, * for all.';
+
+COMMENT ON COLUMN ops.webhooks.state IS 'active; failing: no delivery has succeeded since failing_since; paused.';
+
+COMMENT ON COLUMN ops.webhooks.reason IS 'Why it is paused; NULL: nobody said, or it is not.';
+
+COMMENT ON COLUMN ops.webhooks.lag IS 'How long ago the oldest event happened that it has not got and that is no dead letter.';
+
+COMMENT ON COLUMN ops.webhooks.failing_since IS 'Since when no delivery has succeeded; NULL: the last ones did.';
+
+COMMENT ON COLUMN ops.webhooks.failures IS 'How many rounds in a row have failed.';
+
+COMMENT ON COLUMN ops.webhooks.next_at IS 'When one that fails is tried again.';
+
+COMMENT ON COLUMN ops.webhooks.last_error IS 'Why the last delivery that failed did; NULL: none has failed.';
+
+COMMENT ON COLUMN ops.webhooks.failed_at IS 'When that was.';
+
+COMMENT ON COLUMN ops.webhooks.delivered IS 'How many events were delivered.';
+
+COMMENT ON COLUMN ops.webhooks.delivered_at IS 'When an event was last delivered.';
+
+COMMENT ON COLUMN ops.webhooks.waiting IS 'Events that wait for another attempt, or behind one of the same subject that does.';
+
+COMMENT ON COLUMN ops.webhooks.dead_letters IS 'Events that were tried for three days: ops.webhook_deliveries. ops.replay_webhook sends them again.';
+
+COMMENT ON COLUMN ops.webhooks.worker IS 'The worker that delivers; NULL: none does.';
+
+COMMENT ON COLUMN ops.webhooks.created_at IS 'When it was made.';
+
+COMMENT ON COLUMN ops.webhooks.tx IS 'With id, its place in ops.event_feed: every event up to it was delivered, does not concern it, or is in ops.webhook_deliveries.';
+
+COMMENT ON COLUMN ops.webhooks.id IS 'See tx.';
+
 CREATE TABLE public.worker_loops (
     loop text NOT NULL,
     every interval NOT NULL,
@@ -5686,8 +6200,8 @@ CREATE TABLE public.deployment_history_default (
 CREATE TABLE public.events_default (
     region text DEFAULT ''::text NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
-    tx xid8 DEFAULT pg_current_xact_id() NOT NULL,
-    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    tx xid8 DEFAULT public.event_position() NOT NULL,
+    id uuid DEFAULT public.event_id() NOT NULL,
     kind text NOT NULL,
     actor text DEFAULT 'director'::text NOT NULL,
     instance_id text,
@@ -6311,6 +6825,9 @@ ALTER TABLE ONLY public.realtime_sessions
 ALTER TABLE ONLY public.realtime_tickets
     ADD CONSTRAINT realtime_tickets_pkey PRIMARY KEY (region, session);
 
+ALTER TABLE ONLY public.recorded_events
+    ADD CONSTRAINT recorded_events_pkey PRIMARY KEY (noun);
+
 ALTER TABLE ONLY public.redeemed_tokens
     ADD CONSTRAINT redeemed_tokens_pkey PRIMARY KEY (region, jti);
 
@@ -6370,6 +6887,18 @@ ALTER TABLE ONLY public.ticket_players
 
 ALTER TABLE ONLY public.tickets
     ADD CONSTRAINT tickets_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (webhook, tx, id);
+
+ALTER TABLE ONLY public.webhook_progress
+    ADD CONSTRAINT webhook_progress_pkey PRIMARY KEY (webhook);
+
+ALTER TABLE ONLY public.webhooks
+    ADD CONSTRAINT webhooks_name_key UNIQUE (name);
+
+ALTER TABLE ONLY public.webhooks
+    ADD CONSTRAINT webhooks_pkey PRIMARY KEY (id);
 
 ALTER TABLE public.lobbies
     ADD CONSTRAINT what_a_list_shows_of_a_room_has_up_to_2_kib CHECK ((octet_length((metadata)::text) <= 2048)) NOT VALID;
@@ -6562,6 +7091,12 @@ CREATE INDEX tickets_in_commit_order ON public.tickets USING btree (tx);
 CREATE INDEX tickets_of_backfill ON public.backfill_tickets USING btree (region, backfill_id);
 
 CREATE INDEX tickets_to_expire ON public.tickets USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX webhook_deliveries_of_subjects ON public.webhook_deliveries USING btree (webhook, subject, tx, id) WHERE (dead_at IS NULL);
+
+CREATE INDEX webhook_deliveries_that_are_dead ON public.webhook_deliveries USING btree (webhook, tx, id) WHERE (dead_at IS NOT NULL);
+
+CREATE INDEX webhook_deliveries_that_are_due ON public.webhook_deliveries USING btree (webhook, next_at) WHERE (next_at IS NOT NULL);
 
 ALTER INDEX public.deployment_history_pkey ATTACH PARTITION public.deployment_history_default_pkey;
 
@@ -6766,6 +7301,26 @@ CREATE TRIGGER a_new_instance_that_is_kept_drained_is_not_ready BEFORE INSERT ON
 
 CREATE TRIGGER an_instance_that_is_kept_drained_is_not_ready BEFORE UPDATE OF status ON public.instances FOR EACH ROW WHEN (((new.status = 'ready'::text) OR (new.incarnation <> old.incarnation))) EXECUTE FUNCTION public.keep_instance_drained();
 
+CREATE TRIGGER ends_of_matches_are_recorded AFTER INSERT ON public.session_history REFERENCING NEW TABLE AS closed FOR EACH STATEMENT EXECUTE FUNCTION public.record_ended_matches();
+
+ALTER TABLE public.session_history DISABLE TRIGGER ends_of_matches_are_recorded;
+
+CREATE TRIGGER seats_left_are_recorded AFTER INSERT ON public.seat_history REFERENCING NEW TABLE AS freed FOR EACH STATEMENT EXECUTE FUNCTION public.record_left_seats();
+
+ALTER TABLE public.seat_history DISABLE TRIGGER seats_left_are_recorded;
+
+CREATE TRIGGER seats_taken_are_recorded AFTER INSERT ON public.seats REFERENCING NEW TABLE AS taken FOR EACH STATEMENT EXECUTE FUNCTION public.record_taken_seats();
+
+ALTER TABLE public.seats DISABLE TRIGGER seats_taken_are_recorded;
+
+CREATE TRIGGER seats_that_change_are_recorded AFTER UPDATE ON public.seats REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION public.record_changed_seats();
+
+ALTER TABLE public.seats DISABLE TRIGGER seats_that_change_are_recorded;
+
+CREATE TRIGGER states_of_tickets_are_recorded AFTER INSERT ON public.ticket_events REFERENCING NEW TABLE AS states FOR EACH STATEMENT EXECUTE FUNCTION public.record_ticket_states();
+
+ALTER TABLE public.ticket_events DISABLE TRIGGER states_of_tickets_are_recorded;
+
 ALTER TABLE ONLY public.pool_modes
     ADD CONSTRAINT a_mode_belongs_to_a_pool FOREIGN KEY (region, app, version) REFERENCES public.pools(region, app, version);
 
@@ -6801,3 +7356,9 @@ ALTER TABLE ONLY public.project_keys
 
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id);
+
+ALTER TABLE ONLY public.webhook_deliveries
+    ADD CONSTRAINT webhook_deliveries_webhook_fkey FOREIGN KEY (webhook) REFERENCES public.webhooks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.webhook_progress
+    ADD CONSTRAINT webhook_progress_webhook_fkey FOREIGN KEY (webhook) REFERENCES public.webhooks(id) ON DELETE CASCADE;

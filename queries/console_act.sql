@@ -7,7 +7,7 @@ SELECT set_config('director.actor', @actor::text, true);
 -- name: GiveReason :exec
 -- Adds the reason to the events that the present transaction wrote, where they have none. Nobody has seen these events yet.
 UPDATE events SET detail = detail || jsonb_build_object('reason', @reason::text)
-WHERE at = now() AND tx = pg_current_xact_id() AND NOT detail ? 'reason';
+WHERE at = now() AND tx >= pg_current_xact_id() AND xmin = pg_current_xact_id()::xid AND NOT detail ? 'reason';
 
 -- name: OpsDrain :one
 SELECT ops.drain(@instance::text)::bool AS changed;

@@ -25,6 +25,7 @@ type contract struct {
 
 var loadContract = sync.OnceValues(func() (contract, error) {
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.PlainBodyDecoder)
 	doc, err := contracttest.Document()
 	if err != nil {
 		return contract{}, err

@@ -184,6 +184,9 @@ func (s *Server) mount() error {
 		short := s.engine.Group("", o.middlewares(operators, auth)...)
 		ops.Mount(short, o.Store, o.universe())
 		ops.MountLobby(short, o.Store)
+		ops.MountEvents(s.engine.Group("", operators.RefuseWhenFull, auth, rest.Lasting), ops.Events{
+			Log: o.Store, Kinds: db.EventKinds, CallTimeout: o.CallTimeout, Stopping: s.stopping,
+		})
 		s.mountExplain(operators, auth)
 	}
 	if err := s.mountBevygap(failures); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/ed25519"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -130,13 +129,10 @@ func (r *Ring) Sign(now time.Time, c SessionClaims) (string, error) {
 // unavailable, its keys can still verify tokens.
 func (r *Ring) JWKS(now time.Time) (document []byte, etag string) {
 	var published [][]byte
-	for _, k := range r.keys {
-		if !now.Before(k.key.PublishAt) && now.Before(k.key.VerifyUntil) {
-			published = append(published, k.jwk)
-		}
+	for _, k := range r.published(now) {
+		published = append(published, k.jwk)
 	}
 	document = append([]byte(`{"keys":[`), bytes.Join(published, []byte(","))...)
 	document = append(document, "]}"...)
-	sum := sha256.Sum256(document)
-	return document, `"` + b64.EncodeToString(sum[:16]) + `"`
+	return document, entityTag(document)
 }

@@ -18,7 +18,7 @@ const endedInstanceRetention = day
 // pruner deletes rows whose retention is over.
 type pruner struct {
 	store     *db.Store
-	retention time.Duration // of signing keys: equal to that of the events that name them
+	retention time.Duration // of signing keys and dead letters: equal to that of the events that name them
 }
 
 func (p pruner) runOnce(ctx context.Context) (Done, error) {
@@ -40,7 +40,9 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 	done.add("keys", keys)
 	processes, forgetting := p.store.ForgetProcesses(ctx)
 	done.add("processes", processes)
-	failed = errors.Join(failed, forgotten, err, forgetting,
+	letters, dropping := p.store.PruneDeadLetters(ctx, p.retention)
+	done.add("dead_letters", letters)
+	failed = errors.Join(failed, forgotten, err, forgetting, dropping,
 		eachRegion(ctx, p.store.Regions, func(region string) error { return p.region(ctx, region, done) }))
 	return done, failed
 }

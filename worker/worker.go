@@ -26,6 +26,7 @@
 //	scale    Pools have the servers that their players need: it decides how many, and which end. Runs with providers only.
 //	provision Deployments are started and stopped at their providers, each exactly once: see the comment of migration 00026.
 //	orphans  Servers that run at a provider without a deployment are stopped; servers that it does not list any more are looked at.
+//	webhooks Events of the log are sent to webhooks, each by one worker: internal/webhooks, with loops of its own.
 //	match    Tickets of profiles become matches. This is the director loop, internal/matching/loop, with a schedule of its own.
 //
 // A loop runs when its worker starts, and then at its interval. Jitter of a tenth keeps many workers from running in
@@ -50,6 +51,7 @@ import (
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/keymint"
 	matchloop "github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/webhooks"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token"
 )
@@ -75,11 +77,13 @@ type Options struct {
 	// Providers run game servers, by the name that app versions have. A worker handles the deployments of these
 	// providers only.
 	Providers map[string]provider.Provider
-	Provision *ProvisionOptions     // required with Providers
-	Doctor    doctor.Doctor         // what the watch loop checks with; Store replaces its store
-	Reports   bool                  // the process is a worker alone, and stores that it runs
-	Log       *slog.Logger          // nil: no log
-	Metrics   prometheus.Registerer // nil: no metrics
+	Provision *ProvisionOptions // required with Providers
+	// WebhookHosts are the hosts, addresses and networks that webhooks may have; none: nothing can be delivered.
+	WebhookHosts []string
+	Doctor       doctor.Doctor         // what the watch loop checks with; Store replaces its store
+	Reports      bool                  // the process is a worker alone, and stores that it runs
+	Log          *slog.Logger          // nil: no log
+	Metrics      prometheus.Registerer // nil: no metrics
 }
 
 // Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.
@@ -102,8 +106,9 @@ const day = 24 * time.Hour
 
 // Worker runs the loops. Make one with [New].
 type Worker struct {
-	loops   []*loop
-	matcher matcher // nil: none
+	loops    []*loop
+	matcher  matcher // nil: none
+	webhooks *webhooks.Engine
 	// provision has steps of its own, beside its loops; nil: none
 	provision *provisioner
 }
@@ -165,6 +170,11 @@ func New(o Options) (*Worker, error) {
 			l.pause = wait.For
 		}
 	}
+	if w.webhooks, err = webhooks.New(webhooks.Options{
+		Store: o.Store, Sealer: o.Sealer, Hosts: o.WebhookHosts, Log: o.Log, Metrics: o.Metrics,
+	}); err != nil {
+		return nil, err
+	}
 	if o.Loop != nil {
 		if w.matcher, err = matchloop.New(*o.Loop); err != nil {
 			return nil, err
@@ -207,6 +217,9 @@ func (w *Worker) Run(ctx context.Context) {
 	}
 	for _, l := range w.loops {
 		loops.Go(func() { l.run(ctx) })
+	}
+	if w.webhooks != nil {
+		loops.Go(func() { w.webhooks.Run(ctx) })
 	}
 	if w.matcher != nil {
 		loops.Go(func() { w.matcher.Run(ctx) })

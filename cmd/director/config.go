@@ -337,6 +337,11 @@ func (c *Config) fleetSettings() []setting {
 
 		{flag: "work", section: sectionWorkers, start: true, commands: byServe, value: boolean(&c.Work),
 			help: "`serve` also runs a worker, for small installations"},
+		{flag: "webhook-hosts", section: sectionWorkers, fleetWide: true, commands: byLoops,
+			value: list(&c.Worker.WebhookHosts, "hosts (*. for all below), addresses or CIDRs"),
+			help: "The hosts of webhooks (`director webhooks`), judged by the address that a name resolves to right before " +
+				"each connection. Loopback must be named; link-local addresses and metadata services of clouds are never " +
+				"called. Not set: nothing is delivered"},
 		{flag: "history-retention", section: sectionWorkers, commands: byLoops,
 			value: duration(&c.Worker.Retention, day, 3650*day),
 			help:  "How long history, events and expired keys are kept; whole days"},

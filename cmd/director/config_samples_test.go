@@ -63,6 +63,7 @@ var samples = map[string]sample{
 	"ticket-lease":                 {"45s", "0s", []string{"30", "-1s", "25h"}},
 	"om-max-watchers":              {"500", "1", []string{"0", "1000001"}},
 	"om-functions":                 {"10.0.0.0/8", "mmf.example,*.mmf.svc", nil},
+	"webhook-hosts":                {"10.0.0.0/8", "hooks.example,*.hooks.svc", nil},
 	"om-evaluator":                 {"grpc://evaluator:50508", "http://[::1]:51508", []string{"evaluator:50508", "ftp://e:1", "grpc://e", "http://e:1/x"}},
 	"om-player-arg":                {"player", "account", nil},
 	"orchestrator-addr":            {":7350", "127.0.0.1:0", []string{"7350"}},

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,26 +23,11 @@ const (
 	followEvery = time.Second
 )
 
-// eventFilter selects the printed events. An empty field matches all.
-type eventFilter struct {
-	kinds                     []string // may end in *
-	region, instance, session string
-}
-
-func (f eventFilter) matches(e opsview.Event) bool {
-	is := func(want, have string) bool { return want == "" || have == want }
-	kind := len(f.kinds) == 0 || slices.ContainsFunc(f.kinds, func(k string) bool {
-		same, _ := path.Match(k, e.Kind)
-		return same
-	})
-	return kind && is(f.region, e.Region) && is(f.instance, e.Instance) && is(f.session, e.Session)
-}
-
 // eventReader reads the feed after a cursor.
 type eventReader struct {
 	operator
 
-	filter eventFilter
+	filter opsview.Selection
 	since  *time.Time // by the database's clock; nil with a cursor
 	after  opsview.EventCursor
 }
@@ -54,7 +37,7 @@ func (p *program) events() *cobra.Command {
 		Use:   "events",
 		Short: "Print the event log, and follow it",
 		Long: "Prints what happened to instances, sessions and keys, in the order in which it was committed. The same in SQL: view\n" +
-			"ops.event_feed, and ops.events for people.\n\n" +
+			"ops.event_feed, and ops.events for people; over HTTP: GET /ops/events.\n\n" +
 			"--output json prints an object per line. Each has a cursor; --after CURSOR continues after it without a gap, also days later.\n" +
 			"With --follow it prints new events until Ctrl-C, and waits while the database is unreachable.",
 		Example: "  director events --since 1h --kind 'instance.*'\n" +
@@ -62,14 +45,14 @@ func (p *program) events() *cobra.Command {
 			"  director events --follow --output json --after 81234/0b6bb4a5-6f2f-4d4e-a7a6-5d1d3b3f0d52",
 		Args: cli.Exactly(0),
 	}
-	var f eventFilter
+	var f opsview.Selection
 	since := cmd.Flags().Duration("since", 15*time.Minute, "How far back to begin")
 	after := cmd.Flags().String("after", "", "Begin after this cursor, which --output json prints, instead of --since")
 	follow := cmd.Flags().BoolP("follow", "f", false, "Continue with new events until Ctrl-C")
-	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "Only these kinds, such as session.closed or 'instance.*'")
-	cmd.Flags().StringVar(&f.region, "region", "", "Only this region")
-	cmd.Flags().StringVar(&f.instance, "instance", "", "Only this game server")
-	cmd.Flags().StringVar(&f.session, "session", "", "Only this session")
+	cmd.Flags().StringSliceVar(&f.Kinds, "kind", nil, "Only these kinds, such as session.closed or 'instance.*'")
+	cmd.Flags().StringVar(&f.Region, "region", "", "Only this region")
+	cmd.Flags().StringVar(&f.Instance, "instance", "", "Only this game server")
+	cmd.Flags().StringVar(&f.Session, "session", "", "Only this session")
 	_ = cmd.RegisterFlagCompletionFunc("kind",
 		cobra.FixedCompletions(db.EventKinds, cobra.ShellCompDirectiveNoFileComp))
 	p.completeFlag(cmd, "region", regionWords)
@@ -77,9 +60,10 @@ func (p *program) events() *cobra.Command {
 	p.completeFlag(cmd, "session", sessionWords)
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
+	cmd.AddCommand(p.eventsRecord())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cursor, err := parseCursor(*after)
-		if err := errors.Join(err, f.check(), positive("since", *since)); err != nil {
+		if err := errors.Join(err, checkKinds(f), positive("since", *since)); err != nil {
 			return cli.Usage(err)
 		}
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
@@ -103,34 +87,11 @@ func positive(flag string, d time.Duration) error {
 	return nil
 }
 
-// check refuses kinds that no event has: a misspelt one would select nothing, which reads as if nothing had happened.
-func (f eventFilter) check() error {
-	for _, k := range f.kinds {
-		if _, err := path.Match(k, ""); err != nil {
-			return fmt.Errorf("--kind %q is not allowed: it must be a kind such as session.closed, or a pattern such as 'instance.*'", k)
-		}
-		if !slices.ContainsFunc(db.EventKinds,
-			func(known string) bool { same, _ := path.Match(k, known); return same }) {
-			return fmt.Errorf("--kind %q is not allowed: no event has this kind%s", k, suggestedKind(k))
-		}
+func checkKinds(f opsview.Selection) error {
+	if err := opsview.CheckKinds(f.Kinds, db.EventKinds); err != nil {
+		return fmt.Errorf("--kind %w", err)
 	}
 	return nil
-}
-
-// suggestedKind names the kind that was probably meant; "" when none is similar.
-func suggestedKind(pattern string) string {
-	known := db.EventKinds
-	if strings.HasSuffix(pattern, ".*") {
-		known = make([]string, len(db.EventKinds))
-		for i, k := range db.EventKinds {
-			noun, _, _ := strings.Cut(k, ".")
-			known[i] = noun + ".*"
-		}
-	}
-	if similar := cli.Nearest(pattern, known); similar != "" {
-		return fmt.Sprintf("; did you mean %s?", similar)
-	}
-	return "; docs/reference/events.md lists the kinds"
 }
 
 // parseCursor parses a cursor; "" is the beginning of the log.
@@ -145,10 +106,15 @@ func parseCursor(text string) (opsview.EventCursor, error) {
 	return cursor, nil
 }
 
-// begin computes the time that --since means by the database's clock, which is that of the events.
+// begin computes the time that --since means by the database's clock, which is that of the events; or it checks the
+// cursor.
 func (r *eventReader) begin(ctx context.Context, bySince bool, since time.Duration) error {
 	if !bySince {
-		return nil
+		err := opsview.CheckCursor(ctx, r.Pool(), r.after)
+		if errors.Is(err, opsview.ErrCursorGone) {
+			return fmt.Errorf("--after: %w; begin anew without it", err)
+		}
+		return err
 	}
 	if err := r.ReadClock(ctx); err != nil {
 		return err
@@ -161,21 +127,16 @@ func (r *eventReader) begin(ctx context.Context, bySince bool, since time.Durati
 // toEnd prints all events after the cursor, in batches.
 func (r *eventReader) toEnd(ctx context.Context) error {
 	for {
-		next := opsview.Page{After: r.after.Key(), Limit: eventBatch}
-		batch, err := opsview.EventFeed.Read(ctx, r.Pool(), opsview.FeedFilter{Since: r.since}, next)
+		page, err := opsview.ReadFeed(ctx, r.Pool(), r.after, r.since, r.filter, eventBatch)
 		if err != nil {
 			return err
 		}
-		for _, e := range batch {
-			r.after = e.Cursor()
-			if !r.filter.matches(e) {
-				continue
-			}
+		for _, e := range page.Events {
 			if err := printEvent(r.out, e); err != nil {
 				return err
 			}
 		}
-		if len(batch) < eventBatch {
+		if r.after = page.Next; !page.IsFull {
 			return nil
 		}
 	}

@@ -80,7 +80,8 @@ func (p *program) root() *cobra.Command {
 	addGroup(root, "Game servers", p.fleet(), p.enrolments(), p.sessions(), p.regions(), p.capacity())
 	addGroup(root, "Players", p.players(), p.profiles(), p.explain(), p.replay(), p.simulate(), p.token())
 	addGroup(root, "Rooms", p.agents(), p.rooms(), p.projects())
-	addGroup(root, "System", p.apply(), p.pools(), p.deployments(), p.providers(), p.events(), p.keys())
+	addGroup(root, "System", p.apply(), p.pools(), p.deployments(), p.providers(), p.events(), p.webhooks(),
+		p.keys())
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(cmd.OutOrStdout(), cmd); return nil })
 	completeWords(root)

@@ -28,7 +28,7 @@ func AllViews() []Definition {
 		define(LobbyTotals), define(Lobbies), define(LobbySessionsOfPlayer), define(LobbyMembers), define(ProjectKeys),
 		define(Deployments), define(Pools), define(PoolLimits), define(Beacons), define(Providers), define(Budgets),
 		define(Outlooks), define(Capacities), define(Demands),
-		define(Events), define(EventFeed),
+		define(Events), define(EventFeed), define(Webhooks), define(WebhookDeliveries), define(RecordedEvents),
 		define(Amnesties), define(AgentReplicas), define(LobbyReplicas), define(Processes), define(WorkerLoops),
 		define(Snapshots), define(Partitions),
 		define(Invariants), define(Keys), define(KeyEncryptionKeys),

@@ -74,12 +74,18 @@ func (f EventFilter) Selects(e Event) bool {
 
 func is(wanted, value string) bool { return wanted == "" || value == wanted }
 
-// FeedFilter selects the events of the feed from a time on; nil selects all.
-type FeedFilter struct{ Since *time.Time }
+// FeedFilter selects events of the feed. Fields that are nil select all.
+type FeedFilter struct {
+	Since *time.Time   // from this time on
+	Only  *EventCursor // the event at this place
+}
 
 func (f FeedFilter) selectRows(w *where) {
 	if f.Since != nil {
 		w.add("at >= ?", *f.Since)
+	}
+	if f.Only != nil {
+		w.add("tx = ? AND id = ?", f.Only.Tx, f.Only.ID)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 const giveReason = `-- name: GiveReason :exec
 UPDATE events SET detail = detail || jsonb_build_object('reason', $1::text)
-WHERE at = now() AND tx = pg_current_xact_id() AND NOT detail ? 'reason'
+WHERE at = now() AND tx >= pg_current_xact_id() AND xmin = pg_current_xact_id()::xid AND NOT detail ? 'reason'
 `
 
 // Adds the reason to the events that the present transaction wrote, where they have none. Nobody has seen these events yet.

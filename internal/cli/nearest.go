@@ -1,18 +1,6 @@
 package cli
 
-import (
-	"strings"
+import "github.com/lattice-director/director/internal/base/nearest"
 
-	"github.com/lattice-director/director/internal/base/nearest"
-)
-
-// Nearest returns the known word most similar to a mistyped one: a word that begins with it, or else the one with the
-// smallest edit distance, up to a quarter of its length plus 1. It returns "" if there is none.
-func Nearest(word string, known []string) string {
-	for _, k := range known {
-		if strings.HasPrefix(k, word) {
-			return k
-		}
-	}
-	return nearest.Name(word, known, len(word)/4+1)
-}
+// Nearest returns the known word most similar to a mistyped one, or "".
+func Nearest(word string, known []string) string { return nearest.Word(word, known) }

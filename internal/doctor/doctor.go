@@ -11,6 +11,7 @@
 //	enrolments.go the credentials of game servers that register themselves
 //	players.go   players who are refused, and tickets that wait
 //	pools.go     pools of servers, limits.go the limits over all of them
+//	webhooks.go  subscriptions to the event log
 //	kek.go       key-encryption keys
 //	director.go  keys, invariants, history
 package doctor
@@ -126,6 +127,7 @@ var checkups = []checkup{
 	{"lobby", "Clients of the realtime lobby are refused or lose their connection", Doctor.checkLobby, false, true},
 	{"pools", "Servers do not start", Doctor.checkPools, false, true},
 	{"pool limits", "Servers cost too much", Doctor.checkLimits, false, true},
+	{"webhooks", "A webhook fails", Doctor.checkWebhooks, false, true},
 	{"invariants", "An invariant has violations", Doctor.checkViolations, false, false},
 	{"partitions", "History falls into the default partition", Doctor.checkPartitions, false, false},
 	{"bloat", "Everything got slow within minutes", Doctor.checkBloat, false, false},

@@ -4,6 +4,7 @@ package keymint
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/token"
@@ -30,4 +31,16 @@ func With(sealer *token.Sealer, alg string) db.MintFunc {
 func Reseal(sealer *token.Sealer, stored db.KeyMaterial) (db.KeyMaterial, bool, error) {
 	m, changed, err := sealer.Reseal(token.Material(stored))
 	return db.KeyMaterial(m), changed, err
+}
+
+// Open unseals published keys, which were read at a time, as those that sign and verify. Errors: token.ErrSealed.
+func Open(published []db.SigningKey, sealer *token.Sealer, readAt time.Time, maxStale time.Duration) (*token.Ring, error) {
+	keys := make([]token.Key, len(published))
+	for i, k := range published {
+		keys[i] = token.Key{
+			Material: token.Material(k.KeyMaterial), PublishAt: k.PublishAt, SignFrom: k.SignFrom, SignUntil: k.SignUntil,
+			VerifyUntil: k.VerifyUntil,
+		}
+	}
+	return token.NewRing(keys, sealer, readAt, maxStale)
 }

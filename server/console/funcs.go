@@ -256,6 +256,7 @@ var tones = map[string]string{
 	"waiting_for_server": "warn", "session limit": "warn",
 	"late": "bad", "no worker": "bad", "no replica": "bad", "fail": "bad", "silent": "bad", "expired": "bad",
 	"tainted": "bad", "failed": "bad", "cut off": "bad",
+	"failing": "bad", "dead": "bad", "retrying": "warn", "behind": "warn",
 	"timed_out": "bad", "lost": "bad", "none yet": "bad",
 }
 

@@ -35,6 +35,7 @@ var nav = []navGroup{
 	{"System", []navLink{
 		{Path: "/deployments", Label: "Deployments", Key: "d", Capability: usesPools},
 		{Path: "/events", Label: "Events", Key: "e"},
+		{Path: "/webhooks", Label: "Webhooks", Key: "w", Capability: usesWebhooks},
 		{Path: "/keys", Label: "Keys", Key: "k"},
 	}},
 }

@@ -27,6 +27,8 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, deploymentsPage)
 	add(c, r, gate, deploymentPage)
 	add(c, r, gate, eventsPage)
+	add(c, r, gate, webhooksPage)
+	add(c, r, gate, webhookPage)
 	r.GET("/events/export", gate.Enter, c.exportEvents)
 	r.GET("/find", gate.Enter, c.find)
 	c.addAction(r, gate, drainAction)
@@ -53,4 +55,8 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	c.addAction(r, gate, pauseProfileAction(c.Universe))
 	c.addAction(r, gate, resumeProfileAction(c.Universe))
 	c.addAction(r, gate, c.rotateAction())
+	c.addAction(r, gate, pauseWebhookAction)
+	c.addAction(r, gate, resumeWebhookAction)
+	c.addAction(r, gate, replayWebhookAction("/webhooks/:name/replay"))
+	c.addAction(r, gate, replayWebhookAction("/webhooks/:name/replay/:event"))
 }

@@ -36,8 +36,23 @@ func (b *bundle) populate() []string {
 	}))
 	session := sessionPath(last.SessionID)
 	b.samples()
+	b.webhooks()
 	return append(b.populateRest(last.SessionID), []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", session + "/free?player=player-5", "/players", "/players?q=player-3", "/players?q=player-", "/players?q=nobody", "/capacity", "/capacity?party=65&seats=70",
-		"/keys", "/keys/rotate", "/health?range=6+h", "/fleet", "/fleet?state=gone", "/fleet?state=silent", "/fleet?sort=free&label=rack", "/hosts/192.0.2.1/drain", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
+		"/webhooks", "/webhooks/studio", "/webhooks/studio/pause", "/webhooks/studio/resume", "/webhooks/studio/replay", "/keys", "/keys/rotate", "/health?range=6+h", "/fleet", "/fleet?state=gone", "/fleet?state=silent", "/fleet?sort=free&label=rack", "/hosts/192.0.2.1/drain", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
+}
+
+// webhooks makes one that works and one that fails, with letters in each state.
+func (b *bundle) webhooks() {
+	b.t.Helper()
+	for _, name := range []string{"studio", "moderation"} {
+		_, err := b.As("").CreateWebhook(b.t.Context(), name, "https://hooks.studio.example/"+name, []string{"session.*", "lobby.*"})
+		require.NoError(b.t, err)
+	}
+	b.Exec(`UPDATE webhook_progress p SET delivered = 123456, delivered_at = now(), failing_since = now() - interval '1 hour', failed_at = now(),
+		last_error = 'it answered 502 <b>', next_at = now() + interval '40 s' FROM webhooks w WHERE w.id = p.webhook AND w.name = 'studio'`)
+	b.Exec(`INSERT INTO webhook_deliveries (webhook, tx, id, subject, kind, at, body, attempts, next_at, last_error, dead_at)
+		SELECT w.id, n::text::xid8, gen_random_uuid(), 'session <i>eu</i>', 'session.closed', now(), '{}', n,
+		       CASE WHEN n = 2 THEN now() END, 'it answered 500', CASE WHEN n = 1 THEN now() END FROM webhooks w, generate_series(1, 3) n WHERE w.name = 'studio'`)
 }
 
 // samples writes the measures of an hour.

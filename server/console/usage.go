@@ -13,6 +13,8 @@ const (
 	usesAgents = "agents"
 	usesLobby  = "lobby"
 	usesPools  = "pools"
+
+	usesWebhooks = "webhooks"
 )
 
 // usage knows which capabilities an installation uses, so that the navigation shows no page that stays empty. Safe for
@@ -56,7 +58,8 @@ func (u *usage) lastReading(now time.Time) (capabilities map[string]bool, isOld 
 		u.readAt = now
 	}
 	if u.capabilities == nil {
-		return map[string]bool{usesAgents: true, usesLobby: true, usesPools: true}, isOld
+		return map[string]bool{usesAgents: true, usesLobby: true, usesPools: true,
+			usesWebhooks: true}, isOld
 	}
 	return u.capabilities, isOld
 }
@@ -78,8 +81,13 @@ func readUsage(ctx context.Context, q opsview.Querier) (map[string]bool, error) 
 	if err != nil {
 		return nil, err
 	}
+	webhooks, err := hasRow(ctx, q, opsview.Webhooks, opsview.WebhookFilter{})
+	if err != nil {
+		return nil, err
+	}
 	deployments, err := hasRow(ctx, q, opsview.Deployments, opsview.DeploymentFilter{})
-	return map[string]bool{usesAgents: agents, usesLobby: keys || rooms, usesPools: pools || deployments}, err
+	return map[string]bool{usesAgents: agents, usesLobby: keys || rooms, usesPools: pools || deployments,
+		usesWebhooks: webhooks}, err
 }
 
 // hasRow reports whether a filter selects any row of a view.

@@ -1,5 +1,5 @@
-// Package infra is the face without authentication, as specified in api/openapi.yaml: the key set that verifies session
-// tokens, liveness, readiness, and the API's contract as YAML, as a manual, and in a reader that searches and tries it.
+// Package infra is the face without authentication, as specified in api/openapi.yaml: the key sets that verify session
+// tokens and webhooks, liveness, readiness, and the API's contract as YAML, as a manual, and in a reader that searches and tries it.
 // Metrics and profiles have a listener of their own, in server.
 package infra
 
@@ -20,6 +20,7 @@ import (
 // Keys is the public side of the signing keys; keyring.Keeper implements it.
 type Keys interface {
 	JWKS() (document []byte, etag string, err error)
+	WebhookKeySet() (document []byte, etag string, err error)
 	MaxAge() time.Duration
 	Usable() error
 }
@@ -32,7 +33,8 @@ func Mount(r gin.IRouter, keys Keys, ready Readiness) func(ctx context.Context) 
 	serve := func(path string, answer gin.HandlerFunc) {
 		r.Match([]string{http.MethodGet, http.MethodHead}, path, answer)
 	}
-	serve("/.well-known/jwks.json", keySet(keys))
+	serve("/.well-known/jwks.json", keySet(keys.JWKS, keys.MaxAge()))
+	serve("/.well-known/webhook-keys.json", keySet(keys.WebhookKeySet, keys.MaxAge()))
 	serve("/healthz", rest.Handle(http.StatusOK, health))
 	serve("/readyz", rest.Handle(http.StatusOK, p.answer))
 	serve("/openapi.yaml", document("application/yaml", api.OpenAPI()))
@@ -56,10 +58,11 @@ func health(context.Context, rest.In[rest.None]) (healthAnswer, error) {
 	return healthAnswer{"ok"}, nil
 }
 
-func keySet(keys Keys) gin.HandlerFunc {
-	cacheControl := fmt.Sprintf("public, max-age=%d", int(keys.MaxAge().Seconds()))
+// keySet serves a document that read returns with its entity tag.
+func keySet(read func() (document []byte, etag string, err error), maxAge time.Duration) gin.HandlerFunc {
+	cacheControl := fmt.Sprintf("public, max-age=%d", int(maxAge.Seconds()))
 	return func(c *gin.Context) {
-		set, etag, err := keys.JWKS()
+		set, etag, err := read()
 		if err != nil {
 			rest.Fail(c, err)
 			return

@@ -49,7 +49,10 @@ func (e environment) RestoredFromDump(context.Context) (bool, error) { return e.
 func (e environment) Now() time.Time                                 { return now }
 func (e environment) Usable() error                                  { return e.key }
 func (e environment) JWKS() ([]byte, string, error)                  { return []byte(`{"keys":[]}`), `"e"`, nil }
-func (e environment) MaxAge() time.Duration                          { return time.Minute }
+func (e environment) WebhookKeySet() ([]byte, string, error) {
+	return []byte(`{"keys":[]}`), `"e"`, nil
+}
+func (e environment) MaxAge() time.Duration { return time.Minute }
 func (e environment) ClockReading() (db.ClockReading, bool) {
 	return db.ClockReading{Offset: e.offset, MeasuredAt: now.Add(-e.offset - e.age)}, !e.unread
 }

@@ -179,6 +179,19 @@ func (k *Keeper) JWKS() (document []byte, etag string, err error) {
 	return document, etag, nil
 }
 
+// WebhookKeySet returns the keys that verify webhooks now, and its entity tag, as [Keeper.JWKS] does.
+func (k *Keeper) WebhookKeySet() (document []byte, etag string, err error) {
+	s := k.last.Load()
+	if s == nil {
+		return nil, "", k.unusable(errNotRead)
+	}
+	now := s.now()
+	if s.published(now) == 0 {
+		return nil, "", k.unusable(token.ErrNoKey)
+	}
+	return s.ring.WebhookKeySet(now)
+}
+
 func (s *snapshot) published(now time.Time) (n int) {
 	for _, key := range s.keys {
 		if !now.Before(key.PublishAt) && now.Before(key.VerifyUntil) {

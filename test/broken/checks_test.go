@@ -120,6 +120,14 @@ var breakages = map[string]breakage{
 		},
 		doctor.Fail, "^all pools have 0 servers of at most 0, .*: no more start$",
 	},
+	"webhooks": {
+		func(i *installation) func() {
+			i.Exec("SELECT ops.create_webhook('studio', 'http://127.0.0.1:1/hook', '{session.*}')")
+			i.Exec("UPDATE webhook_progress SET failing_since = now() - interval '1 hour', last_error = 'it answered 502'")
+			return func() { i.Exec("SELECT ops.delete_webhook('studio')") }
+		},
+		doctor.Fail, "^studio is failing: 0 delivered, .*; nothing could be delivered for 1h0m0s: it answered 502$",
+	},
 	"partitions": {
 		func(i *installation) func() {
 			i.Exec(`DO $$ DECLARE p text; BEGIN

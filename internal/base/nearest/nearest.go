@@ -10,6 +10,17 @@ func Name(name string, known []string, limit int) string {
 	return pick(name, known, limit, func(s string) string { return s })
 }
 
+// Word returns the known word most similar to a mistyped one: a word that begins with it, or else the one with the
+// smallest distance, up to a quarter of its length plus 1. It returns "" if there is none.
+func Word(word string, known []string) string {
+	for _, k := range known {
+		if strings.HasPrefix(k, word) {
+			return k
+		}
+	}
+	return Name(word, known, len(word)/4+1)
+}
+
 // NameFold is [Name], but ignores the difference between upper and lower case.
 func NameFold(name string, known []string, limit int) string {
 	return pick(strings.ToLower(name), known, limit, strings.ToLower)

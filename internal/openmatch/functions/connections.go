@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+
+	"github.com/lattice-director/director/internal/base/outbound"
 )
 
 // maxConnections bounds the cached connections: more than a game has match functions, and few enough that callers that
@@ -171,8 +173,8 @@ func (c *connections) dial(at address) (*connection, error) {
 	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()), append(c.dialer.tracing.ofClient(),
 		grpc.WithTransportCredentials(c.dialer.credentials()),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-			raw, err := c.dialer.connect(ctx, at.host, addr)
-			conn.refused.Store(errors.Is(err, errRefused))
+			raw, err := c.dialer.outbound.Dial(ctx, at.host, addr)
+			conn.refused.Store(errors.Is(err, outbound.ErrRefused))
 			if err == nil {
 				conn.reached.Store(true)
 			}
@@ -184,7 +186,7 @@ func (c *connections) dial(at address) (*connection, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
 				MaxDelay: time.Second},
-			MinConnectTimeout: connectTimeout,
+			MinConnectTimeout: outbound.ConnectTimeout,
 		}),
 		// Pings only during calls: servers disconnect clients that ping more often than they allow.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),

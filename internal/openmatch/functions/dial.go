@@ -1,7 +1,6 @@
 package functions
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -10,8 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -19,10 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/base/outbound"
 )
-
-// connectTimeout bounds one TCP connect. A reachable machine answers within a round trip.
-const connectTimeout = 3 * time.Second
 
 // unreachableError is the error of a match function that did not answer. The caller chose the address, so the text is
 // the same for all causes: it must not reveal whether the address is allowed, what the name resolves to, or whether a
@@ -39,12 +34,9 @@ func (*unreachableError) Error() string { return errUnreachable.Error() }
 // GRPCStatus is for [status.FromError].
 func (*unreachableError) GRPCStatus() *status.Status { return status.Convert(errUnreachable) }
 
-// errNotAllowed is the cause when the allow-list refuses the address.
+// errNotAllowed is the cause when the allow-list refuses the address. outbound.ErrRefused is that within a dialer; it is
+// not a status, because gRPC would return that with the address in its text.
 var errNotAllowed = status.Error(codes.PermissionDenied, "the director may not call this address")
-
-// errRefused is errNotAllowed within a dialer. It is not a status, because gRPC would return that with the address in
-// its text.
-var errRefused = errors.New("the allow-list refuses this address")
 
 // address is where a match function or an evaluator listens.
 type address struct {
@@ -58,7 +50,7 @@ func addressOf(config *pb.FunctionConfig) (address, error) {
 	if at.port < 1 || at.port > 65535 {
 		return at, status.Error(codes.InvalidArgument, ".config.port must be from 1 to 65535")
 	}
-	if ip, err := netip.ParseAddr(at.host); err != nil && !isHostName(at.host) || ip.Zone() != "" {
+	if ip, err := netip.ParseAddr(at.host); err != nil && !outbound.IsHostName(at.host) || ip.Zone() != "" {
 		return at, status.Error(codes.InvalidArgument, ".config.host must be a host's name or address")
 	}
 	return at, nil
@@ -74,11 +66,11 @@ func (a address) url(scheme, path string) *url.URL {
 	return &url.URL{Scheme: scheme, Host: a.String(), Path: path}
 }
 
-// dialer connects to the addresses that allows permits. nil permits all: the operator named the address.
+// dialer connects to user code.
 type dialer struct {
-	allows  func(host string, ip netip.Addr) bool
-	tls     *tls.Config // nil: in plain text
-	tracing tracing
+	outbound outbound.Dialer
+	tls      *tls.Config // nil: in plain text
+	tracing  tracing
 }
 
 func (d dialer) credentials() credentials.TransportCredentials {
@@ -96,42 +88,12 @@ func (d dialer) scheme() string {
 	return "https"
 }
 
-// connect opens a connection to an address or name of a host. It checks each address right before connecting, after all
-// lookups. Errors: errRefused, wrapped, and those of net.
-func (d dialer) connect(ctx context.Context, host, addr string) (net.Conn, error) {
-	n := net.Dialer{Timeout: connectTimeout, Control: func(_, resolved string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(resolved)
-		if err != nil || d.allows != nil && !d.allows(host, to.Addr()) {
-			return errRefused
-		}
-		return nil
-	}}
-	return n.DialContext(ctx, "tcp", addr)
-}
-
-// transport makes a transport that connects with the dialer, and uses no proxy.
-func (d dialer) transport() *http.Transport {
-	return &http.Transport{
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			host, _, err := net.SplitHostPort(addr)
-			if err != nil {
-				return nil, err
-			}
-			return d.connect(ctx, host, addr)
-		},
-		TLSClientConfig:        d.tls,
-		TLSHandshakeTimeout:    connectTimeout,
-		IdleConnTimeout:        90 * time.Second,
-		MaxIdleConns:           maxConnections,
-		MaxIdleConnsPerHost:    16,
-		MaxResponseHeaderBytes: 64 << 10,
-		DisableCompression:     true, // so that limits count the bytes received
-	}
-}
+// transport makes a transport that connects with the dialer.
+func (d dialer) transport() *http.Transport { return d.outbound.Transport(d.tls, maxConnections) }
 
 // httpError returns an error of the HTTP client for the caller.
 func httpError(err error) error {
-	if errors.Is(err, errRefused) {
+	if errors.Is(err, outbound.ErrRefused) {
 		return errNotAllowed
 	}
 	return status.Error(codes.Internal, err.Error())

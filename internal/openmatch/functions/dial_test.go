@@ -1,7 +1,6 @@
 package functions
 
 import (
-	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,27 +30,4 @@ func TestAddressOf(t *testing.T) {
 		_, err := addressOf(in)
 		require.Error(t, err, in)
 	}
-}
-
-// The resolved address is checked right before connecting: checking the name first and resolving it again would let its
-// owner change the address in between (DNS rebinding).
-func TestConnectChecksTheResolvedAddress(t *testing.T) {
-	t.Parallel()
-	l := functionstest.Listen(t, "127.0.0.1:0")
-	defer l.Close()
-	at := address{host: "localhost", port: int(functionstest.ConfigOf(l.Addr()).GetPort())}
-	var judged []netip.Addr
-	allowed := dialer{allows: func(host string, ip netip.Addr) bool {
-		require.Equal(t, "localhost", host)
-		judged = append(judged, ip)
-		return true
-	}}
-	conn, err := allowed.connect(t.Context(), at.host, at.String())
-	require.NoError(t, err)
-	require.NoError(t, conn.Close())
-	require.Contains(t, judged, netip.MustParseAddr("127.0.0.1"))
-
-	refuses := dialer{allows: func(string, netip.Addr) bool { return false }}
-	_, err = refuses.connect(t.Context(), at.host, at.String())
-	require.ErrorIs(t, err, errRefused)
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/base/outbound"
 	"github.com/lattice-director/director/internal/base/panics"
 )
 
@@ -48,12 +49,12 @@ type functions struct {
 
 // newFunctions makes the clients, which connect when they are used. Errors: Functions or FunctionCA is invalid.
 func newFunctions(o Options) (*functions, error) {
-	list, err := parseAllowList(o.Functions, o.Loopback)
+	list, err := outbound.ParseAllowList(o.Functions, o.Loopback)
 	if err != nil {
 		return nil, err
 	}
 	f := &functions{log: o.Log, guard: o.Guard, restartWait: o.Registration, tracing: tracing{o.Tracer}}
-	guarded := dialer{allows: list.allows, tracing: f.tracing}
+	guarded := dialer{outbound: outbound.Dialer{Allows: list.Allows}, tracing: f.tracing}
 	if o.FunctionCA != "" {
 		if f.roots, err = CertificatesIn(o.FunctionCA); err != nil {
 			return nil, fmt.Errorf("the authority of match functions' certificates: %w", err)

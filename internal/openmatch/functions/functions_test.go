@@ -153,7 +153,7 @@ func TestRunDoesNotWaitForAnUnknownFunction(t *testing.T) {
 // watched are functions that report each new connection.
 func watched(t *testing.T) (f *functions, dialled chan struct{}) {
 	f, dialled = makeFunctions(t), make(chan struct{}, 1000)
-	f.connections.dialer.allows = func(string, netip.Addr) bool {
+	f.connections.dialer.outbound.Allows = func(string, netip.Addr) bool {
 		dialled <- struct{}{}
 		return true
 	}

@@ -1,4 +1,7 @@
-package functions
+// Package outbound limits which hosts the director connects to for somebody else: hosts that callers and profiles name
+// as match functions, and those of webhooks. It decides by the address that a name was resolved to, right before the
+// connection.
+package outbound
 
 import (
 	"fmt"
@@ -7,20 +10,19 @@ import (
 	"strings"
 )
 
-// allowList limits the hosts of match functions. The caller of FetchMatches names the host, so that without a list it
-// could make the director connect to any host that the director reaches. The zero value allows nothing. It is
-// immutable.
-type allowList struct {
+// AllowList limits the hosts that others name. Without a list, the caller of FetchMatches could make the director connect
+// to any host that the director reaches. The zero value allows nothing. It is immutable.
+type AllowList struct {
 	loopback bool     // all of loopback, listed or not
 	hosts    []string // in lower case; with a leading dot every name below
 	networks []netip.Prefix
 }
 
-// parseAllowList reads a list. An entry is a host name, "*." and a name for all names below it, an address, or a
+// ParseAllowList reads a list. An entry is a host name, "*." and a name for all names below it, an address, or a
 // network such as "10.1.0.0/16". No entry allows what [neverDialled] lists, and only "localhost" and networks within
 // loopback allow loopback: services there trust everybody who reaches them.
-func parseAllowList(entries []string, loopback bool) (allowList, error) {
-	list := allowList{loopback: loopback}
+func ParseAllowList(entries []string, loopback bool) (AllowList, error) {
+	list := AllowList{loopback: loopback}
 	for _, entry := range entries {
 		entry = strings.ToLower(strings.TrimSpace(entry))
 		if network, err := parseNetwork(entry); err == nil {
@@ -28,8 +30,8 @@ func parseAllowList(entries []string, loopback bool) (allowList, error) {
 			continue
 		}
 		name, below := strings.CutPrefix(entry, "*.")
-		if !isHostName(name) {
-			return allowList{}, fmt.Errorf("%q is not a host, an address or a network that match functions may have",
+		if !IsHostName(name) {
+			return AllowList{}, fmt.Errorf("%q is not a host, an address or a network",
 				entry)
 		}
 		name = strings.TrimSuffix(name, ".")
@@ -73,16 +75,16 @@ var neverDialled = []netip.Prefix{
 // byte at which that begins.
 var embeddings = []struct {
 	network netip.Prefix
-	at      int
+	start   int
 	flipped bool
 }{
-	{network: netip.MustParsePrefix("::/96"), at: 12},                    // IPv4-compatible (RFC 4291)
-	{network: netip.MustParsePrefix("::ffff:0:0:0/96"), at: 12},          // IPv4-translated (RFC 2765)
-	{network: netip.MustParsePrefix("64:ff9b::/96"), at: 12},             // NAT64 (RFC 6052)
-	{network: netip.MustParsePrefix("64:ff9b:1::/48"), at: 12},           // NAT64 of one's own (RFC 8215)
-	{network: netip.MustParsePrefix("2002::/16"), at: 2},                 // 6to4 (RFC 3056)
-	{network: netip.MustParsePrefix("2001::/32"), at: 4},                 // Teredo (RFC 4380): the server
-	{network: netip.MustParsePrefix("2001::/32"), at: 12, flipped: true}, // and the client, each bit of it flipped
+	{network: netip.MustParsePrefix("::/96"), start: 12},                    // IPv4-compatible (RFC 4291)
+	{network: netip.MustParsePrefix("::ffff:0:0:0/96"), start: 12},          // IPv4-translated (RFC 2765)
+	{network: netip.MustParsePrefix("64:ff9b::/96"), start: 12},             // NAT64 (RFC 6052)
+	{network: netip.MustParsePrefix("64:ff9b:1::/48"), start: 12},           // NAT64 of one's own (RFC 8215)
+	{network: netip.MustParsePrefix("2002::/16"), start: 2},                 // 6to4 (RFC 3056)
+	{network: netip.MustParsePrefix("2001::/32"), start: 4},                 // Teredo (RFC 4380): the server
+	{network: netip.MustParsePrefix("2001::/32"), start: 12, flipped: true}, // and the client, each bit of it flipped
 }
 
 // destinations returns an address and the IPv4 addresses that it contains.
@@ -96,7 +98,7 @@ func destinations(ip netip.Addr) []netip.Addr {
 			continue
 		}
 		bytes := ip.As16()
-		four := [4]byte(bytes[e.at:])
+		four := [4]byte(bytes[e.start:])
 		if e.flipped {
 			four = [4]byte{^four[0], ^four[1], ^four[2], ^four[3]}
 		}
@@ -105,9 +107,9 @@ func destinations(ip netip.Addr) []netip.Addr {
 	return all
 }
 
-// allows reports whether a connection may go to the address that a host's name was resolved to. The name alone does not
+// Allows reports whether a connection may go to the address that a host's name was resolved to. The name alone does not
 // decide: its owner can change the address at any time.
-func (l allowList) allows(host string, ip netip.Addr) bool {
+func (l AllowList) Allows(host string, ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("") // a network does not contain an address with a zone
 	for _, meant := range destinations(ip) {
 		if within(neverDialled, meant) || meant.IsLoopback() && !l.allowsLoopback(host, meant) {
@@ -117,14 +119,14 @@ func (l allowList) allows(host string, ip netip.Addr) bool {
 	return ip.IsLoopback() || l.lists(host) || within(l.networks, ip)
 }
 
-func (l allowList) allowsLoopback(host string, ip netip.Addr) bool {
+func (l AllowList) allowsLoopback(host string, ip netip.Addr) bool {
 	if l.loopback || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") && l.lists(host) {
 		return true
 	}
 	return slices.ContainsFunc(l.networks, func(n netip.Prefix) bool { return n.Addr().IsLoopback() && n.Contains(ip) })
 }
 
-func (l allowList) lists(host string) bool {
+func (l AllowList) lists(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	return slices.ContainsFunc(l.hosts, func(h string) bool {
 		return host == h || strings.HasPrefix(h, ".") && strings.HasSuffix(host, h)
@@ -135,9 +137,9 @@ func within(networks []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
 }
 
-// isHostName reports whether a text is a host name: labels of letters, digits, hyphens and underscores, between dots.
+// IsHostName reports whether a text is a host name: labels of letters, digits, hyphens and underscores, between dots.
 // Resolvers accept more, but other parsers may read such a name differently.
-func isHostName(s string) bool {
+func IsHostName(s string) bool {
 	return len(s) <= 253 && !slices.ContainsFunc(strings.Split(strings.TrimSuffix(s, "."), "."),
 		func(label string) bool {
 			return label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool {

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// recordedNouns are the nouns whose kinds of events are recorded on demand.
+var recordedNouns = []string{"match", "seat", "ticket"}
+
+func (p *program) eventsRecord() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "record [NOUN ...]",
+		Short: "Show or set whether seats, tickets and ends of matches are recorded",
+		Long: "Events of seats and tickets, and match.ended, are written only if somebody asks for them: a webhook, or an operator with this\n" +
+			"command. Shows which are; with nouns (seat, ticket, match) it first makes them recorded, or with --off no longer. Those that a\n" +
+			"webhook asks for are recorded anyway. The same in SQL: function ops.record_events.",
+		Example:   "  director events record\n  director events record seat ticket\n  director events record seat --off",
+		ValidArgs: recordedNouns,
+	}
+	off := cmd.Flags().Bool("off", false, "Record them no longer")
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, nouns []string) error {
+		for _, noun := range nouns {
+			if !slices.Contains(recordedNouns, noun) {
+				return cli.Usage(fmt.Errorf("%q is not allowed: it must be seat, ticket or match; other kinds are always recorded", noun))
+			}
+		}
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			for _, noun := range nouns {
+				if _, err := l.As("").RecordEvents(ctx, noun, !*off); err != nil {
+					return err
+				}
+			}
+			all, err := opsview.RecordedEvents.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+			if err != nil {
+				return err
+			}
+			return cli.Write(l.out, all, []string{"events of", "an operator asks", "recorded"},
+				func(r opsview.RecordedEvent) []any { return []any{r.Noun, r.Kept, r.Recorded} })
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/keymint"
+	"github.com/lattice-director/director/token"
+)
+
+func (p *program) webhooks() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "webhooks",
+		Short: "Send events to your own services, and see what they have got",
+		Long: "A webhook sends each event of some kinds to a URL with a POST, after the Standard Webhooks specification: signed, at least once,\n" +
+			"in order for each session, and again for three days where that fails. Workers deliver to the hosts of DIRECTOR_WEBHOOK_HOSTS.\n" +
+			"docs/how-to/webhooks.md has a receiver.",
+		Example: "  director webhooks create studio https://studio.example/hook --kinds 'seat.*,match.*'\n" +
+			"  director webhooks test studio\n  director webhooks list\n  director webhooks deliveries studio --state dead",
+	}, p.webhooksCreate(), p.webhooksList(), p.webhooksShow(), p.webhooksPause(), p.webhooksResume(), p.webhooksDelete(),
+		p.webhooksDeliveries(), p.webhooksReplay(), p.webhooksTest(), p.webhooksKeys())
+}
+
+// webhookWords completes the name of a webhook.
+var webhookWords = firstOnly(wordsOf(opsview.Webhooks, opsview.WebhookFilter{}, "name"))
+
+// onWebhooks makes a command on the database with the output flags. Its arguments begin with the name of a webhook,
+// unless it has none.
+func (p *program) onWebhooks(cmd *cobra.Command, args int,
+	run func(ctx context.Context, l operator, args []string) error) *cobra.Command {
+	cmd.Args = cli.Exactly(args)
+	if args > 0 {
+		cmd.ValidArgsFunction = p.completeArgs(webhookWords)
+	}
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error { return run(ctx, l, args) })
+	}
+	return cmd
+}
+
+func (p *program) webhooksList() *cobra.Command {
+	return p.onWebhooks(&cobra.Command{
+		Use:   "list",
+		Short: "List the webhooks and how far they have come",
+		Long: "Lists the webhooks. Lag is the age of the oldest event that one has not got; failing means that no delivery has succeeded lately;\n" +
+			"waiting events are tried again, and dead letters are not: see 'webhooks deliveries'. The same in SQL: view ops.webhooks.",
+		Example: "  director webhooks list\n  director webhooks list -o json | jq -r '.[] | select(.state != \"active\") | .name'",
+	}, 0, func(ctx context.Context, l operator, _ []string) error {
+		all, err := opsview.Webhooks.Read(ctx, l.Pool(), opsview.WebhookFilter{}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		return writeWebhooks(l.out, all)
+	})
+}
+
+func writeWebhooks(out cli.Output, all []opsview.Webhook) error {
+	header := []string{"name", "state", "lag", "delivered", "waiting", "dead letters", "last error", "kinds", "url"}
+	return cli.Write(out.Sparing("url", "kinds", "delivered"), all, header, func(w opsview.Webhook) []any {
+		return []any{w.Name, w.State, w.Lag.Round(time.Second), w.Delivered, w.Waiting, w.DeadLetters, w.LastError, w.Kinds, w.URL}
+	})
+}
+
+func (p *program) webhooksShow() *cobra.Command {
+	return p.onWebhooks(&cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show a webhook",
+		Long:    "Shows everything that is known of a webhook.",
+		Example: "  director webhooks show studio\n  director webhooks show studio -o json",
+	}, 1, func(ctx context.Context, l operator, args []string) error {
+		w, err := l.webhook(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if l.out.JSON {
+			return cli.WriteJSON(l.out.Writer, w)
+		}
+		lines := [][2]any{
+			{"name", w.Name}, {"id", w.ID}, {"url", w.URL}, {"kinds", w.Kinds}, {"state", w.State}, {"reason", w.Reason},
+			{"lag", w.Lag.Round(time.Second)}, {"cursor", w.Cursor()}, {"delivered", w.Delivered}, {"delivered at", w.DeliveredAt},
+			{"failing since", w.FailingSince}, {"next attempt", w.NextAt}, {"last error", w.LastError}, {"failed at", w.FailedAt},
+			{"waiting", w.Waiting}, {"dead letters", w.DeadLetters}, {"created at", w.CreatedAt},
+		}
+		return cli.Write(l.out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+	})
+}
+
+// webhook reads a webhook. The error of an unknown one says how to find those that exist.
+func (l operator) webhook(ctx context.Context, name string) (opsview.Webhook, error) {
+	w, err := opsview.Webhooks.One(ctx, l.Pool(), opsview.WebhookFilter{Name: name})
+	if errors.Is(err, opsview.ErrNoRow) || name == "" {
+		return w, fmt.Errorf("there is no webhook %q; 'director webhooks list' lists them", name)
+	}
+	return w, err
+}
+
+func (p *program) webhooksDeliveries() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "deliveries NAME",
+		Short: "List the events that a webhook has not got in the first attempt",
+		Long: "Lists events that are tried again (retrying), that wait for an earlier one of the same session or ticket (behind), and dead letters\n" +
+			"(dead), the oldest first, at most 1,000. What was delivered is not kept. The same in SQL: view ops.webhook_deliveries.",
+		Example: "  director webhooks deliveries studio\n  director webhooks deliveries studio --state dead -o json | jq -r '.[].body'",
+	}
+	state := cmd.Flags().String("state", "", "Only those in this state: retrying, behind or dead")
+	_ = cmd.RegisterFlagCompletionFunc("state",
+		cobra.FixedCompletions([]string{"retrying", "behind", "dead"}, cobra.ShellCompDirectiveNoFileComp))
+	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		switch *state {
+		case "", "retrying", "behind", "dead":
+		default:
+			return cli.Usage(fmt.Errorf("--state %q is not allowed: it must be retrying, behind or dead", *state))
+		}
+		if _, err := l.webhook(ctx, args[0]); err != nil {
+			return err
+		}
+		all, err := opsview.WebhookDeliveries.Read(ctx, l.Pool(),
+			opsview.WebhookDeliveryFilter{Name: args[0], State: *state}, opsview.Page{Limit: 1000})
+		if err != nil {
+			return err
+		}
+		header := []string{"event", "kind", "subject", "state", "attempts", "next at", "last error"}
+		return cli.Write(l.out.Sparing("subject", "attempts"), all, header, func(d opsview.WebhookDelivery) []any {
+			return []any{d.Event, d.Kind, d.Subject, d.State, d.Attempts, d.NextAt, d.LastError}
+		})
+	})
+}
+
+// testPoll is how often 'webhooks test' looks whether its event has arrived.
+const testPoll = 200 * time.Millisecond
+
+func (p *program) webhooksTest() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "test NAME",
+		Short: "Send a webhook an event, and wait until it has got it",
+		Long: "Writes an event of kind webhook.tested, which is sent to this webhook whatever kinds it asks for, on the way of all events, and waits\n" +
+			"until it was delivered. Exit code 1 says that it was not, and why.",
+		Example: "  director webhooks test studio\n  director webhooks test studio --timeout 1m",
+	}
+	timeout := cmd.Flags().Duration("timeout", 30*time.Second, "How long to wait")
+	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		if err := positive("timeout", *timeout); err != nil {
+			return cli.Usage(err)
+		}
+		before, err := l.webhook(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if before.State == "paused" {
+			return fmt.Errorf("webhook %s is paused: 'director webhooks resume %s' ends that", before.Name, before.Name)
+		}
+		event, err := l.As("").TestWebhook(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, *timeout)
+		defer cancel()
+		if err := l.awaitDelivery(ctx, before, event); err != nil {
+			return err
+		}
+		line := testedLine{before.Name, "evt_" + event.String()}
+		return cli.Write(l.out, []testedLine{line}, []string{"webhook", "delivered"},
+			func(t testedLine) []any { return []any{t.Webhook, t.ID} })
+	})
+}
+
+// testedLine is the output of `webhooks test`.
+type testedLine struct {
+	Webhook string `json:"webhook"`
+	ID      string `json:"webhook_id"`
+}
+
+// awaitDelivery waits until a webhook has got an event.
+func (l operator) awaitDelivery(ctx context.Context, before opsview.Webhook, event uuid.UUID) error {
+	for wait.For(ctx, testPoll) {
+		now, err := l.webhook(ctx, before.Name)
+		if err != nil {
+			return err
+		}
+		if failed := now.FailedAt; failed != nil && (before.FailedAt == nil || failed.After(*before.FailedAt)) {
+			return fmt.Errorf("webhook %s failed: %s", now.Name, now.LastError)
+		}
+		if now.Delivered > before.Delivered && now.Lag == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("event %s was not delivered in time: does a worker run (director doctor)?", event)
+}
+
+func (p *program) webhooksKeys() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "Print the public keys that verify webhooks",
+		Long: "Prints the public keys in the form of the Standard Webhooks specification (whpk_…). Each request has a signature of each of them.\n" +
+			"They change with the signing keys, so receivers should read them from /.well-known/webhook-keys.json of the API, again and again.",
+		Example: "  director webhooks keys\n  director webhooks keys -o json | jq -r '.[].key'",
+		Args:    cli.Exactly(0),
+	}
+	addFlags(cmd.Flags(), byOperator|byKeys)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator) error {
+			keys, err := l.webhookKeys(ctx)
+			if err != nil {
+				return err
+			}
+			return cli.Write(l.out.Sparing("verify until"), keys, []string{"key", "kid", "verify until"},
+				func(k token.WebhookKey) []any { return []any{k.Key, k.KID, k.VerifyUntil} })
+		})
+	}
+	return cmd
+}
+
+func (l operator) webhookKeys(ctx context.Context) ([]token.WebhookKey, error) {
+	sealer, err := l.sealer()
+	if err != nil {
+		return nil, err
+	}
+	rows, now, err := l.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ring, err := keymint.Open(rows, sealer, now, time.Minute)
+	if err != nil {
+		return nil, err
+	}
+	return ring.WebhookKeys(now), nil
+}

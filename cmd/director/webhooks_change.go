@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func (p *program) webhooksCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create NAME URL",
+		Short: "Subscribe a URL to kinds of events, from now on",
+		Long: "Makes a webhook: workers send each event of its kinds to the URL, beginning with what happens now. Its host must be one of\n" +
+			"DIRECTOR_WEBHOOK_HOSTS of the workers. Seats, tickets and ends of matches are recorded from now on if it asks for them.\n" +
+			"docs/reference/events.md lists the kinds. The same in SQL: function ops.create_webhook.",
+		Example: "  director webhooks create studio https://studio.example/hook --kinds 'seat.*,match.*'\n" +
+			"  director webhooks create moderation https://studio.example/moderation --kinds 'lobby.*'",
+	}
+	kinds := cmd.Flags().StringSlice("kinds", nil,
+		"The kinds of events, such as session.closed, 'seat.*' for all of a noun, or '*' for all")
+	_ = cmd.RegisterFlagCompletionFunc("kinds",
+		cobra.FixedCompletions(db.EventKinds, cobra.ShellCompDirectiveNoFileComp))
+	made := p.onWebhooks(cmd, 2, func(ctx context.Context, l operator, args []string) error {
+		if len(*kinds) == 0 {
+			return cli.Usage(fmt.Errorf("--kinds is required, such as --kinds 'seat.*,match.*'"))
+		}
+		if err := opsview.CheckKinds(*kinds, db.EventKinds); err != nil {
+			return cli.Usage(fmt.Errorf("--kinds %w", err))
+		}
+		if _, err := l.As("").CreateWebhook(ctx, args[0], args[1], *kinds); err != nil {
+			return err
+		}
+		return l.printWebhook(ctx, args[0])
+	})
+	made.ValidArgsFunction = cobra.NoFileCompletions
+	return made
+}
+
+func (l operator) printWebhook(ctx context.Context, name string) error {
+	w, err := l.webhook(ctx, name)
+	if err != nil {
+		return err
+	}
+	return writeWebhooks(l.out, []opsview.Webhook{w})
+}
+
+func (p *program) webhooksPause() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pause NAME",
+		Short: "Send a webhook nothing until it is resumed",
+		Long: "Makes workers send a webhook nothing, within two seconds, until it is resumed: it then continues where it ended. Events that are\n" +
+			"older than DIRECTOR_HISTORY_RETENTION are gone by then. The same in SQL: function ops.pause_webhook.",
+		Example: "  director webhooks pause studio --reason 'it is moved'",
+	}
+	reason := cmd.Flags().String("reason", "", "Why, for the event")
+	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		if _, err := l.As("").Because(*reason).PauseWebhook(ctx, args[0]); err != nil {
+			return err
+		}
+		return l.printWebhook(ctx, args[0])
+	})
+}
+
+func (p *program) webhooksResume() *cobra.Command {
+	return p.onWebhooks(&cobra.Command{
+		Use:   "resume NAME",
+		Short: "Continue a webhook that was paused, and try one that fails at once",
+		Long: "Ends the pause of a webhook, and makes one that fails be tried at once instead of within a minute. The same in SQL: function\n" +
+			"ops.resume_webhook.",
+		Example: "  director webhooks resume studio",
+	}, 1, func(ctx context.Context, l operator, args []string) error {
+		if _, err := l.As("").ResumeWebhook(ctx, args[0]); err != nil {
+			return err
+		}
+		return l.printWebhook(ctx, args[0])
+	})
+}
+
+func (p *program) webhooksDelete() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "End a webhook, with its dead letters",
+		Long: "Ends a webhook, after a confirmation. Its place in the log and its dead letters are lost: one that is made again begins anew. The same\n" +
+			"in SQL: function ops.delete_webhook.",
+		Example: "  director webhooks delete studio\n  director webhooks delete studio --yes",
+	}
+	yes := cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
+	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		w, err := l.webhook(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if !*yes && !p.confirmed(fmt.Sprintf("This ends webhook %s, with %d dead letters.", w.Name, w.DeadLetters)) {
+			return errNotConfirmed
+		}
+		changed, err := l.As("").DeleteWebhook(ctx, w.Name)
+		if err != nil {
+			return err
+		}
+		return cli.Write(l.out, []changeLine{{w.Name, changed}}, []string{"webhook", "changed"},
+			func(c changeLine) []any { return []any{c.ID, c.Changed} })
+	})
+}
+
+// replayedLine is the output of `webhooks replay`.
+type replayedLine struct {
+	Webhook string `json:"webhook"`
+	Events  int    `json:"events"`
+}
+
+func (p *program) webhooksReplay() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "replay NAME",
+		Short: "Send dead letters again",
+		Long: "Sends the dead letters of a webhook again, all or that of one event, with the same webhook-id as before. They are tried for three days\n" +
+			"again, and later events of the same session wait for them. The same in SQL: function ops.replay_webhook.",
+		Example: "  director webhooks replay studio\n  director webhooks replay studio --event 01935f6e-2f4d-7a7e-a7a6-5d1d3b3f0d52",
+	}
+	event := cmd.Flags().String("event", "", "Only that of this event, as 'webhooks deliveries' lists it")
+	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		id := uuid.Nil
+		if *event != "" {
+			var err error
+			if id, err = uuid.Parse(*event); err != nil {
+				return cli.Usage(fmt.Errorf("--event %q is not allowed: it must be the id of an event", *event))
+			}
+		}
+		n, err := l.As("").ReplayWebhook(ctx, args[0], id)
+		if err != nil {
+			return err
+		}
+		return cli.Write(l.out, []replayedLine{{args[0], n}}, []string{"webhook", "events"},
+			func(r replayedLine) []any { return []any{r.Webhook, r.Events} })
+	})
+}

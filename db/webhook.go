@@ -1,0 +1,114 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// WebhookLease is the right of a worker to deliver for a webhook. The epoch counts its holders: what a former one
+// writes is refused.
+type WebhookLease struct {
+	Webhook uuid.UUID
+	Worker  uuid.UUID
+	Epoch   int64
+}
+
+// MaxWebhooks is how many webhooks there may be.
+const MaxWebhooks = 64
+
+// webhookTaken is the error of a lease that another worker has, or that was paused or deleted.
+var webhookTaken = fault.New(fault.Conflict, "webhook_taken", "another worker delivers for the webhook, or it is paused")
+
+// TakeWebhooks takes the webhooks for which no worker with an unexpired lease delivers. Errors: Unavailable.
+func (s *Store) TakeWebhooks(ctx context.Context, worker uuid.UUID, lease time.Duration) ([]WebhookLease, error) {
+	rows, err := s.q.TakeWebhooks(ctx, query.TakeWebhooksParams{Worker: worker, Lease: lease, Most: MaxWebhooks})
+	taken := make([]WebhookLease, len(rows))
+	for i, r := range rows {
+		taken[i] = WebhookLease{r.Webhook, worker, r.Epoch}
+	}
+	return taken, frame.Classify(err)
+}
+
+// RenewWebhook extends a lease. Errors: Conflict when it has ended: it had expired, or the webhook is paused or
+// deleted; Unavailable.
+func (s *Store) RenewWebhook(ctx context.Context, l WebhookLease, lease time.Duration) error {
+	n, err := s.q.RenewWebhook(ctx,
+		query.RenewWebhookParams{Webhook: l.Webhook, Worker: l.Worker, Epoch: l.Epoch, Lease: lease})
+	if err == nil && n == 0 {
+		return webhookTaken
+	}
+	return frame.Classify(err)
+}
+
+// EndWebhookLease ends a lease, so that another worker takes the webhook at once. Errors: Unavailable.
+func (s *Store) EndWebhookLease(ctx context.Context, l WebhookLease) error {
+	return frame.Classify(s.q.EndWebhookLease(ctx, query.EndWebhookLeaseParams(l)))
+}
+
+// WebhookState is what a worker knows of a webhook before its next step.
+type WebhookState struct {
+	Name     string
+	URL      string
+	Kinds    []string
+	Cursor   opsview.EventCursor // every event up to it was delivered, does not concern it, or waits
+	Failing  bool
+	FailsFor time.Duration // since the first failure after the last success; 0: it does not fail
+	Failures int           // rounds that have failed since a delivery succeeded
+	DueIn    time.Duration // until it may be tried again; not below 0
+	Waiting  int           // events behind the cursor that were not delivered
+	Now      time.Time     // by the database's clock
+}
+
+// WebhookState reads the state of a webhook. Errors: Conflict, when it was deleted; Unavailable.
+func (s *Store) WebhookState(ctx context.Context, webhook uuid.UUID) (WebhookState, error) {
+	r, err := s.q.WebhookState(ctx, webhook)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return WebhookState{}, webhookTaken
+	}
+	return WebhookState{
+		Name: r.Name, URL: r.Url, Kinds: r.Kinds, Cursor: opsview.EventCursor{Tx: r.Tx, ID: r.ID}, Failing: r.Failing, FailsFor: r.FailsFor,
+		Failures: int(r.Failures), DueIn: r.DueIn, Waiting: int(r.Waiting), Now: r.Now,
+	}, frame.Classify(err)
+}
+
+// Letter is an event on its way to a webhook.
+type Letter struct {
+	Cursor     opsview.EventCursor
+	Subject    string // letters of one subject are delivered in order
+	Kind       string
+	HappenedAt time.Time
+	Body       string // what is sent, as JSON
+
+	Attempts int           // that have failed
+	TriedFor time.Duration // since the first of them; 0: none was made
+}
+
+// DueLetters returns letters that are due for another attempt, with those behind them, sorted by subject and in the
+// order of the log: at most page, of at most subjects. Errors: Unavailable.
+func (s *Store) DueLetters(ctx context.Context, webhook uuid.UUID, subjects, page int) ([]Letter, error) {
+	rows, err := s.q.DueDeliveries(ctx,
+		query.DueDeliveriesParams{Webhook: webhook, Subjects: int32(subjects), Page: int32(page)})
+	letters := make([]Letter, len(rows))
+	for i, r := range rows {
+		letters[i] = Letter{
+			Cursor: opsview.EventCursor{Tx: r.Tx, ID: r.ID}, Subject: r.Subject, Kind: r.Kind, HappenedAt: r.At, Body: r.Body,
+			Attempts: int(r.Attempts), TriedFor: r.TriedFor,
+		}
+	}
+	return letters, frame.Classify(err)
+}
+
+// WaitingSubjects returns those of the subjects of which a letter waits for another attempt. Errors: Unavailable.
+func (s *Store) WaitingSubjects(ctx context.Context, webhook uuid.UUID, subjects []string) ([]string, error) {
+	found, err := s.q.WaitingSubjects(ctx, query.WaitingSubjectsParams{Webhook: webhook, Subjects: subjects})
+	return found, frame.Classify(err)
+}

@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lattice-director/director/db/opsview"
+)
+
+const (
+	// webhookFails is how long a webhook may fail before it is a finding: longer than its endpoint takes to restart.
+	webhookFails = 5 * time.Minute
+	// webhookLags is how long an event may wait for a webhook that does not fail.
+	webhookLags = 15 * time.Minute
+)
+
+func (d Doctor) checkWebhooks(ctx context.Context) (Finding, error) {
+	all, err := opsview.Webhooks.Read(ctx, d.Store.Pool(), opsview.WebhookFilter{}, opsview.Page{})
+	if err != nil {
+		return Finding{}, err
+	}
+	return judgeWebhooks(all, d.Store.Now()), nil
+}
+
+// judgeWebhooks returns the Finding of the first webhook in the worst state.
+func judgeWebhooks(all []opsview.Webhook, now time.Time) Finding {
+	worst := good("there are none")
+	for i, w := range all {
+		if found := judgeWebhook(w, now); i == 0 || badness(found.State) > badness(worst.State) {
+			worst = found
+		}
+	}
+	return worst
+}
+
+func judgeWebhook(w opsview.Webhook, now time.Time) Finding {
+	says := fmt.Sprintf("%s is %s%s: %d delivered, %d wait, %d dead letters", w.Name, w.State, because(w.Reason), w.Delivered,
+		w.Waiting, w.DeadLetters)
+	switch {
+	case w.State == "failing" && w.FailingSince != nil && now.Sub(*w.FailingSince) > webhookFails:
+		return failure(fmt.Sprintf("mend its endpoint; director webhooks test %s tries it at once", w.Name),
+			"%s; nothing could be delivered for %s: %s", says, now.Sub(*w.FailingSince).Round(time.Minute), w.LastError)
+	case w.State == "paused":
+		return warning(fmt.Sprintf("director webhooks resume %s, or delete it", w.Name), "%s", says)
+	case w.DeadLetters > 0:
+		return warning(fmt.Sprintf("see why: director webhooks deliveries %s --state dead; then director webhooks replay %s", w.Name, w.Name),
+			"%s", says)
+	case w.Lag > webhookLags && w.State == "active":
+		return warning("see whether a worker delivers, and director webhooks deliveries "+w.Name, "%s; the oldest event waits for %s", says,
+			w.Lag.Round(time.Minute))
+	}
+	return good("%s", says)
+}

@@ -1,0 +1,252 @@
+package webhooks
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/outage"
+	"github.com/lattice-director/director/internal/base/tenure"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+const (
+	// idle is how often the log is read while nothing is due.
+	idle = time.Second
+	// scanned is how many events of the log one step reads, and perStep how many letters it sends of them.
+	scanned, perStep = 1000, 128
+	// dueSubjects is how many subjects are tried again in one step.
+	dueSubjects = 32
+	// maxWaiting bounds the letters of a webhook that wait for another attempt: with so many, the log is not read on.
+	maxWaiting = 10_000
+)
+
+// courier delivers for one webhook, for as long as it holds its lease.
+type courier struct {
+	engine *Engine
+	lease  db.WebhookLease
+	calls  *outage.Call
+}
+
+// run returns when ctx or the lease ends.
+func (c *courier) run(ctx context.Context) {
+	held, lose := context.WithCancel(ctx)
+	defer lose()
+	go func() {
+		defer lose()
+		_ = tenure.Lease{
+			Every: c.engine.leaseLasts / 4, Timeout: c.engine.leaseLasts / 2, Lasts: c.engine.leaseLasts,
+			Renew: func(ctx context.Context) error {
+				return c.engine.options.Store.RenewWebhook(ctx, c.lease, c.engine.leaseLasts)
+			},
+			IsLost: isTaken,
+		}.Hold(held)
+	}()
+	for held.Err() == nil {
+		var pause time.Duration
+		err := c.engine.guard.Do("webhook", func() (err error) { pause, err = c.step(held); return err })
+		if isTaken(err) {
+			return
+		}
+		if c.calls.Report(held, err); err != nil {
+			pause = idle
+		}
+		if !wait.For(held, pause) {
+			break
+		}
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = c.engine.options.Store.EndWebhookLease(ending, c.lease) // else it expires
+}
+
+func isTaken(err error) bool { return fault.Is(err, fault.Conflict) }
+
+// step sends what is due, and then what is new, and returns the pause until the next step.
+func (c *courier) step(ctx context.Context) (pause time.Duration, err error) {
+	state, err := c.engine.options.Store.WebhookState(ctx, c.lease.Webhook)
+	if err != nil {
+		return 0, err
+	}
+	if state.Failing && state.DueIn > 0 {
+		return min(state.DueIn, idle), nil
+	}
+	more := false
+	if state.Waiting > 0 {
+		if more, err = c.sendDue(ctx, state); err != nil {
+			return 0, err
+		}
+	}
+	if state.Waiting < maxWaiting {
+		full, err := c.sendNew(ctx, state)
+		if more = more || full; err != nil {
+			return 0, err
+		}
+	}
+	if more {
+		return 0, nil
+	}
+	return idle, nil
+}
+
+// sendDue tries letters again. It reports whether more may be due.
+func (c *courier) sendDue(ctx context.Context, state db.WebhookState) (more bool, err error) {
+	due, err := c.engine.options.Store.DueLetters(ctx, c.lease.Webhook, dueSubjects, perStep)
+	if err != nil || len(due) == 0 {
+		return false, err
+	}
+	batches := inBatches(due)
+	if err := c.newRound(state).run(ctx, batches); err != nil {
+		return false, err
+	}
+	total := sum(batches)
+	if total.isGone {
+		return false, c.pauseGone(ctx, state)
+	}
+	err = c.record(ctx, state, db.WebhookStep{
+		Cursor: state.Cursor, Error: total.text(), Sent: total.sent,
+		Settled: settled(batches), Undelivered: undelivered(batches, rand.Float64),
+	})
+	return total.sent > 0, err
+}
+
+// page is what a step sends of the log.
+type page struct {
+	letters []db.Letter
+	next    opsview.EventCursor
+	isFull  bool // more may follow at once
+}
+
+// sendNew sends the next events of the log. It reports whether more may follow.
+func (c *courier) sendNew(ctx context.Context, state db.WebhookState) (more bool, err error) {
+	p, err := c.read(ctx, state)
+	if err != nil || p.next == state.Cursor {
+		return false, err
+	}
+	batches, behind, err := c.apart(ctx, p.letters)
+	if err != nil {
+		return false, err
+	}
+	if err := c.newRound(state).run(ctx, batches); err != nil {
+		return false, err
+	}
+	total := sum(batches)
+	if total.isGone {
+		return false, c.pauseGone(ctx, state)
+	}
+	if total.isDown() {
+		return c.recordDown(ctx, state, p, total)
+	}
+	err = c.record(ctx, state, db.WebhookStep{
+		Cursor: p.next, Error: total.text(), Sent: total.sent,
+		Undelivered: append(behind, undelivered(batches, rand.Float64)...),
+	})
+	return p.isFull, err
+}
+
+// recordDown records that nothing could be delivered. The place in the log stays, except for events that the webhook
+// could not get for as long as a letter is tried.
+func (c *courier) recordDown(ctx context.Context, state db.WebhookState, p page, total totals) (more bool, err error) {
+	step := db.WebhookStep{
+		Cursor: state.Cursor, Failing: true, Error: total.text(),
+		Pause: atLeast(roundPause(state.Failures+1, rand.Float64()), total.retryAfter),
+	}
+	if state.FailsFor >= GiveUpAfter {
+		step.Undelivered = expired(p.letters, state.Now.Add(-GiveUpAfter), total.text())
+		if n := len(step.Undelivered); n > 0 {
+			step.Cursor = step.Undelivered[n-1].Letter.Cursor
+		}
+	}
+	return false, c.record(ctx, state, step)
+}
+
+// read reads the next events of the log that concern the webhook: few of them while it fails.
+func (c *courier) read(ctx context.Context, state db.WebhookState) (p page, err error) {
+	feed, err := opsview.ReadFeed(ctx, c.engine.options.Store.Pool(), state.Cursor, nil, opsview.Selection{}, scanned)
+	if err != nil {
+		return p, err
+	}
+	p.next, p.isFull = feed.Next, feed.IsFull
+	for _, e := range feed.Events {
+		if !concerns(state, e) {
+			continue
+		}
+		l, err := letterOf(e)
+		if err != nil {
+			return p, err
+		}
+		p.letters = append(p.letters, l)
+	}
+	kept := p.letters[:min(len(p.letters), perStep)]
+	if state.Failing {
+		kept = probe(kept)
+	}
+	if len(kept) < len(p.letters) {
+		p.letters, p.next, p.isFull = kept, kept[len(kept)-1].Cursor, true
+	}
+	return p, nil
+}
+
+// apart takes out the letters whose subject has an earlier letter that waits for another attempt.
+func (c *courier) apart(ctx context.Context, all []db.Letter) (free []*batch, behind []db.Undelivered, err error) {
+	batches := inBatches(all)
+	subjects := make([]string, len(batches))
+	for i, b := range batches {
+		subjects[i] = b.letters[0].Subject
+	}
+	if len(subjects) == 0 {
+		return nil, nil, nil
+	}
+	waiting, err := c.engine.options.Store.WaitingSubjects(ctx, c.lease.Webhook, subjects)
+	isWaiting := make(map[string]bool, len(waiting))
+	for _, subject := range waiting {
+		isWaiting[subject] = true
+	}
+	for i, b := range batches {
+		if !isWaiting[subjects[i]] {
+			free = append(free, b)
+			continue
+		}
+		for _, l := range b.letters {
+			behind = append(behind, db.Undelivered{Letter: l, IsBehind: true})
+		}
+	}
+	return free, behind, err
+}
+
+func (c *courier) newRound(state db.WebhookState) *round { return &round{courier: c, url: state.URL} }
+
+// seal makes the message of a letter. Each attempt has a time and signatures of its own.
+func (c *courier) seal(ctx context.Context, l db.Letter) (message, error) {
+	ring, err := c.engine.keys.ring(ctx)
+	if err != nil {
+		return message{}, err
+	}
+	m := message{id: webhookID(l.Cursor.ID), body: l.Body, signedAt: c.engine.options.Store.Now()}
+	m.signature, err = ring.SignWebhook(m.signedAt, m.id, []byte(l.Body))
+	return m, err
+}
+
+func (c *courier) record(ctx context.Context, state db.WebhookState, step db.WebhookStep) error {
+	err := c.engine.options.Store.RecordWebhookStep(ctx, c.lease, step)
+	if err == nil {
+		c.engine.metrics.count(state.Name, step)
+	}
+	return err
+}
+
+var errPaused = fault.New(fault.Conflict, "webhook_paused", "the webhook is paused")
+
+// pauseGone ends the deliveries of a webhook whose endpoint wants none.
+func (c *courier) pauseGone(ctx context.Context, state db.WebhookState) error {
+	if err := c.engine.options.Store.PauseGoneWebhook(ctx, c.lease, "its endpoint answered 410 Gone"); err != nil {
+		return err
+	}
+	c.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a webhook is paused: its endpoint answered 410 Gone",
+		slog.String("webhook", state.Name))
+	return errPaused
+}

@@ -1,0 +1,47 @@
+package webhooks
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/keymint"
+	"github.com/lattice-director/director/token"
+)
+
+const (
+	// keysLast is how long a reading of the keys is used.
+	keysLast = 5 * time.Second
+	// keysStale is how long one may be used while the database cannot be reached.
+	keysStale = time.Minute
+)
+
+// keys has the signing keys. Safe for concurrent use.
+type keys struct {
+	store  *db.Store
+	sealer *token.Sealer
+
+	mu   sync.Mutex
+	last *token.Ring
+	read time.Time
+}
+
+// ring returns the current keys. Errors: token.ErrSealed, Unavailable.
+func (k *keys) ring(ctx context.Context) (*token.Ring, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.last != nil && time.Since(k.read) < keysLast {
+		return k.last, nil
+	}
+	rows, now, err := k.store.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ring, err := keymint.Open(rows, k.sealer, now, keysStale)
+	if err != nil {
+		return nil, err
+	}
+	k.last, k.read = ring, time.Now()
+	return ring, nil
+}

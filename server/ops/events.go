@@ -1,0 +1,121 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/server/rest"
+)
+
+const (
+	// scanned is how many events one reading of the log has, and maxScanned those of a page of JSON lines: a filter that
+	// selects few must not read the whole log in one call.
+	scanned, maxScanned = 1000, 10_000
+	maxLines            = 1000
+	// followEvery is how often a stream reads what is new.
+	followEvery = time.Second
+	// beatEvery keeps proxies from ending a silent stream.
+	beatEvery = 15 * time.Second
+	// maxPageBytes bounds a page of JSON lines, which may have one line more.
+	maxPageBytes = 4 << 20
+	// maxStreams bounds the streams of a replica: each reads the log once a second.
+	maxStreams = 64
+)
+
+// EventLog is where the log is read.
+type EventLog interface{ Pool() *pgxpool.Pool }
+
+// Events configures the routes of the event log. All fields are required.
+type Events struct {
+	Log         EventLog
+	Kinds       []string      // those that there are
+	CallTimeout time.Duration // of a reading
+	Stopping    <-chan struct{}
+}
+
+// MountEvents adds the route of the event log. It belongs behind rest.Lasting.
+func MountEvents(r gin.IRouter, o Events) {
+	f := &eventsFace{options: o, streams: make(chan struct{}, maxStreams)}
+	follow, list := rest.HandleEvents(f.follow), f.list
+	r.GET("/ops/events", func(c *gin.Context) {
+		if strings.Contains(c.GetHeader("Accept"), "text/event-stream") {
+			follow(c)
+			return
+		}
+		list(c)
+	})
+}
+
+type eventsFace struct {
+	options Events
+	streams chan struct{} // a slot for each stream
+}
+
+// asked is what a call asks for.
+type asked struct {
+	selection opsview.Selection
+	cursor    opsview.EventCursor
+	hasCursor bool
+	limit     int
+}
+
+// read reads the parameters of a call. lastEventID is the header of that name, which counts more than after; "" is none.
+func (f *eventsFace) read(query func(string) string, lastEventID string) (a asked, err error) {
+	var check rest.Check
+	a.selection = opsview.Selection{Region: query("region"), Instance: query("instance"), Session: query("session")}
+	if text := query("kinds"); text != "" {
+		a.selection.Kinds = strings.Split(text, ",")
+	}
+	if err := opsview.CheckKinds(a.selection.Kinds, f.options.Kinds); err != nil {
+		check.That(false, "kinds", err.Error())
+	}
+	name, text := "after", query("after")
+	if lastEventID != "" {
+		name, text = "Last-Event-ID", lastEventID
+	}
+	if text != "" {
+		a.cursor, a.hasCursor = opsview.ParseEventCursor(text)
+		check.That(a.hasCursor, name, "must be the cursor of an event, number/uuid")
+	}
+	a.limit = maxLines
+	if text := query("limit"); text != "" {
+		a.limit, err = strconv.Atoi(text)
+		check.That(err == nil && a.limit >= 1 && a.limit <= maxLines, "limit", "must be a whole number from 1 to 1000")
+	}
+	return a, check.Err()
+}
+
+// page reads a page of the log.
+func (f *eventsFace) page(ctx context.Context, a asked, limit int) (opsview.FeedPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
+	defer cancel()
+	page, err := opsview.ReadFeed(ctx, f.options.Log.Pool(), a.cursor, nil, a.selection, limit)
+	return page, unavailable(err)
+}
+
+// begin checks the cursor of a call.
+func (f *eventsFace) begin(ctx context.Context, a asked) error {
+	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
+	defer cancel()
+	err := opsview.CheckCursor(ctx, f.options.Log.Pool(), a.cursor)
+	if errors.Is(err, opsview.ErrCursorGone) {
+		return fault.New(fault.Gone, "cursor_gone", "%s", err)
+	}
+	return unavailable(err)
+}
+
+// unavailable is the error of a log that could not be read.
+func unavailable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "the event log cannot be read now", RetryAfter: time.Second, Err: err}
+}

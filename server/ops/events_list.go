@@ -1,0 +1,66 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+// lastLine is the last line of a page.
+type lastLine struct {
+	Cursor string `json:"cursor"`
+	More   bool   `json:"more"` // more events may follow at once
+}
+
+// list answers with a page of JSON lines.
+func (f *eventsFace) list(c *gin.Context) {
+	a, err := f.read(c.Query, "")
+	if err == nil {
+		err = f.begin(c.Request.Context(), a)
+	}
+	var lines bytes.Buffer
+	if err == nil {
+		err = f.writeLines(c.Request.Context(), a, &lines)
+	}
+	if err != nil {
+		rest.Fail(c, err)
+		return
+	}
+	c.Header("Cache-Control", "no-store")
+	c.Data(http.StatusOK, "application/x-ndjson", lines.Bytes())
+}
+
+// writeLines writes events until there are enough of them, or the end of the log or of the page is reached.
+func (f *eventsFace) writeLines(ctx context.Context, a asked, to *bytes.Buffer) error {
+	encode := json.NewEncoder(to)
+	encode.SetEscapeHTML(false)
+	more := true
+	for found, read := 0, 0; more && read < maxScanned && found < a.limit && to.Len() < maxPageBytes; read += scanned {
+		// Each event that is read may be selected: no more are read than there is room for.
+		page, err := f.page(ctx, a, min(scanned, a.limit-found))
+		if err != nil {
+			return err
+		}
+		a.cursor, more = page.Next, page.IsFull
+		for _, e := range page.Events {
+			if to.Len() >= maxPageBytes {
+				more = true
+				break
+			}
+			if err := encode.Encode(e.Line()); err != nil {
+				return err
+			}
+			a.cursor = e.Cursor()
+			found++
+		}
+		if to.Len() < maxPageBytes {
+			a.cursor = page.Next
+		}
+	}
+	return encode.Encode(lastLine{a.cursor.String(), more})
+}
