@@ -33,6 +33,19 @@ func TestCppScenarios(t *testing.T) {
 	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return start(t, program) }, scenarios)
 }
 
+// A transport that delivers answers at their end, as Unreal's, makes clients poll.
+func TestCppPolls(t *testing.T) {
+	t.Parallel()
+	program, err := buildCpp()
+	require.NoError(t, err)
+	polled := map[string]peertest.Scenario{}
+	for _, name := range []string{"a party waits with one ticket", "an aborted call and an aborted watch end"} {
+		require.Contains(t, scenarios, name)
+		polled[name] = scenarios[name]
+	}
+	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return start(t, "env", "DIRECTOR_STEPS_POLL=1", program) }, polled)
+}
+
 // Pins a header that compiles only behind another.
 func TestCppHeadersStandAlone(t *testing.T) {
 	t.Parallel()

@@ -42,6 +42,34 @@ func TestCSharpScenarios(t *testing.T) {
 	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return start(t, "mono", program) }, scenarios)
 }
 
+// runtimeConfig lets any .NET from 3.1 on run a program, also without the libraries of languages.
+const runtimeConfig = `{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"}, "rollForward": "LatestMajor",
+	"configProperties": {"System.Globalization.Invariant": true}}}`
+
+var makeDotnet = sync.OnceValues(func() (string, error) {
+	program, err := buildCSharp()
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(program)
+	if err != nil {
+		return "", err
+	}
+	library := strings.TrimSuffix(program, ".exe") + ".dll"
+	if err := os.WriteFile(library, text, 0o600); err != nil {
+		return "", err
+	}
+	return library, os.WriteFile(strings.TrimSuffix(program, ".exe")+".runtimeconfig.json", []byte(runtimeConfig), 0o600)
+})
+
+// It needs a .NET, of which Debian has no package.
+func TestDotnetScenarios(t *testing.T) {
+	t.Parallel()
+	library, err := makeDotnet()
+	require.NoError(t, err)
+	peertest.Run(t, "", func(t *testing.T) peertest.Peer { return start(t, "dotnet", library) }, scenarios)
+}
+
 func TestCSharpUnits(t *testing.T) {
 	t.Parallel()
 	program, err := compileCSharp("exe", "csharp-units.exe", csharp+"/Tests~/Units.cs")

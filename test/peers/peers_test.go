@@ -30,6 +30,7 @@ type engine struct {
 var engines = []engine{
 	{"C++", "^TestCpp", []string{"g++"}, true},
 	{"C#", "^TestCSharp", []string{"mcs", "mono"}, true},
+	{"C# on .NET", "^TestDotnet", []string{"mcs", "dotnet"}, false},
 	{"Godot 3", "^TestGodot3", []string{"godot3-server"}, true},
 	{"Godot 4", "^TestGodot4", []string{"godot4"}, false},
 }
