@@ -3,9 +3,14 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+using lattice::Error;
 using lattice::Json;
 
 namespace {
@@ -88,6 +93,117 @@ void urlsAreChecked() {
   check(first == "https://a/eu" || first == "http://b", first);
 }
 
+/// A transport whose answers the test gives.
+class FakeTransport final : public lattice::Transport {
+ public:
+  struct Sent {
+    lattice::HttpRequest request;
+    lattice::HttpHandler handler;
+  };
+  std::map<Id, Sent> sent;
+  std::map<Id, std::function<void()>> timers;
+
+  Id send(lattice::HttpRequest request, lattice::HttpHandler handler) override {
+    sent[++last_] = {std::move(request), std::move(handler)};
+    return last_;
+  }
+  Id after(lattice::Milliseconds, std::function<void()> call) override {
+    timers[++last_] = std::move(call);
+    return last_;
+  }
+  void cancel(Id id) override {
+    sent.erase(id);
+    timers.erase(id);
+  }
+
+  /// Calls the oldest timer: without an answer it begins a task, later it ends an attempt or a pause.
+  void fire() {
+    const auto call = std::move(timers.begin()->second);
+    timers.erase(timers.begin());
+    call();
+  }
+  /// Answers the only request, as a transport does. A stream of events does not end.
+  void answer(int status, const std::string& type, const std::string& body) {
+    const Id id = sent.begin()->first;
+    const auto handler = sent.begin()->second.handler;
+    handler.head(status, {{"content-type", type}});
+    if (sent.count(id) > 0 && !handler.body(body)) sent.erase(id);
+    if (type == "text/event-stream" || sent.count(id) == 0) return;
+    sent.erase(id);
+    handler.end(true);
+  }
+
+ private:
+  Id last_ = 0;
+};
+
+const char* const seat = "{\"session_handle\":\"h\",\"session_id\":\"s\",\"later\":1}";
+
+lattice::Options optionsOf(const lattice::Token& token) {
+  lattice::Options options;
+  options.urls = {"http://a"};
+  options.token = token;
+  return options;
+}
+
+/// Pins what a game does when a callback ends its scene: memory that is used after it was freed.
+void callbacksMayEndEverything() {
+  FakeTransport transport;
+  auto player = std::make_unique<lattice::Player>(transport, optionsOf("token"));
+  int calls = 0;
+  for (int i = 0; i < 3; i++) {
+    player->matchmake(Json::object(), [&](const auto& result) {
+      calls++;
+      check(result && result.value.sessionId == "s" && result.value.raw["later"].whole() == 1, "the match");
+      player.reset();
+    });
+  }
+  transport.fire();
+  transport.answer(200, "application/json", seat);
+  check(calls == 1 && transport.sent.empty() && transport.timers.empty(), "the others ended without a callback");
+
+  player = std::make_unique<lattice::Player>(transport, optionsOf("token"));
+  lattice::Ticket ticket = player->ticket("t");
+  lattice::Running watch;
+  std::string seen;
+  watch = ticket.watch([&](const lattice::TicketStatus& status) { seen += status.state; watch.cancel(); watch.cancel(); },
+                       [&](const Error& error) { seen += error.is(Error::Kind::cancelled) ? " cancelled" : " wrong"; });
+  transport.fire();
+  transport.answer(200, "text/event-stream", "data: {\"ticket_id\":\"t\",\"state\":\"queued\",\"version\":1}\n\ndata: {\"ticket_id\":\"t\",\"state\":\"assigned\",\"version\":2}\n\n");
+  check(seen == "queued cancelled" && transport.sent.empty() && transport.timers.empty(), "a watch that its callback ends: " + seen);
+  watch.cancel();
+
+  ticket.watch([&](const lattice::TicketStatus&) { player.reset(); }, [&](const Error&) { seen += " wrong"; });
+  transport.fire();
+  transport.answer(200, "text/event-stream", "data: {\"ticket_id\":\"t\",\"state\":\"assigned\",\"version\":2}\n\n");
+  check(seen == "queued cancelled" && transport.timers.empty(), "a player that ends in a watch: " + seen);
+}
+
+/// Pins two logins for one token that has expired, and a token in an error.
+void tokensAreReplacedOnce() {
+  FakeTransport transport;
+  std::vector<std::function<void(std::string)>> logins;
+  const lattice::Token token(lattice::TokenSource([&](bool refresh, std::function<void(std::string)> use) { refresh ? logins.push_back(std::move(use)) : use("old"); }));
+  lattice::Player player(transport, optionsOf(token));
+  std::vector<lattice::Result<lattice::Match>> results;
+  for (int i = 0; i < 2; i++) player.matchmake(Json::object(), [&](const auto& result) { results.push_back(result); });
+  for (int i = 0; i < 2; i++) {
+    transport.fire();
+    transport.answer(401, "application/problem+json", "{\"code\":\"unauthorized\"}");
+  }
+  check(logins.size() == 1, "one login for both");
+  logins[0]("new");
+  logins[0]("again");
+  for (int i = 0; i < 2; i++) transport.answer(401, "application/problem+json", "{\"code\":\"unauthorized\"}");
+  check(results.size() == 2 && results[0].error.code == "unauthorized" && logins.size() == 1, "no third attempt");
+
+  lattice::Player spaces(transport, optionsOf("secret token\n"));
+  std::string message;
+  spaces.matchmake(Json::object(), [&](const auto& result) { message = result.error.message(); });
+  while (message.empty()) transport.fire();
+  check(message.find("secret") == std::string::npos && transport.sent.empty(), message);
+}
+
 void refusalsOfStrangersAreBounded() {
   const lattice::Error error = lattice::detail::refusalOf("GET /", 418, {}, "{\"code\":7,\"detail\":\"" + std::string(5000, 'd') + "\",\"errors\":\"none\",\"ticket_id\":{}}");
   check(error.status == 418 && error.code.empty() && error.fields.empty() && error.detail.size() == 1000, "nonsense");
@@ -102,4 +218,6 @@ int main() {
   pausesGrow();
   urlsAreChecked();
   refusalsOfStrangersAreBounded();
+  callbacksMayEndEverything();
+  tokensAreReplacedOnce();
 }

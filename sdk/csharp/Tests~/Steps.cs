@@ -43,7 +43,7 @@ class PlayerSteps
 
     public PlayerSteps(Document args)
     {
-        var tokens = new Queue<string>(args.Texts("tokens"));
+        var tokens = args.Texts("tokens").ToList();
         Player = new Player(new DirectorOptions
         {
             Urls = args.Texts("urls"),
@@ -51,8 +51,8 @@ class PlayerSteps
             {
                 lock (tokens)
                 {
-                    if (refresh) { Refreshed++; tokens.Dequeue(); }
-                    return Task.FromResult(tokens.Peek());
+                    if (refresh) { Refreshed++; tokens.RemoveAt(0); }
+                    return Task.FromResult(tokens[0]);
                 }
             },
             Transport = Transport,
@@ -285,9 +285,13 @@ static class Steps
 
     static async Task<object> ConnectAsync(LobbySteps l, Document args)
     {
-        var tokens = new Queue<string>(args.Texts("tokens"));
-        var options = new LobbyOptions { Urls = args.Texts("urls"), Session = args.Text("session"), MaxBackoff = TimeSpan.FromSeconds(1), Token = tokens.Peek() };
-        if (tokens.Count > 1) options.TokenSource = refresh => Task.FromResult(refresh && tokens.Dequeue() != "" ? tokens.Peek() : tokens.Peek());
+        var tokens = args.Texts("tokens").ToList();
+        var options = new LobbyOptions { Urls = args.Texts("urls"), Session = args.Text("session"), MaxBackoff = TimeSpan.FromSeconds(1), Token = tokens[0] };
+        if (tokens.Count > 1) options.TokenSource = refresh =>
+        {
+            if (refresh) tokens.RemoveAt(0);
+            return Task.FromResult(tokens[0]);
+        };
         l.Lobby = await Lobby.ConnectAsync(options, new CancellationTokenSource(60_000).Token);
         l.Listen();
         return new Fields { { "session", l.Lobby.Session }, { "connected", true } };
