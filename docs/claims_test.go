@@ -140,7 +140,7 @@ func TestNamesOfTheDocumentation(t *testing.T) {
 			kinds[name] = true
 		}
 	}
-	relation := regexp.MustCompile("\\bops\\.([a-z_]+[a-z])\\b")
+	relation := regexp.MustCompile(`\bops\.([a-z_]+[a-z])\b`)
 	metric := regexp.MustCompile(`\bdirector_[a-z_]+_(?:total|seconds|bytes|ratio)\b`)
 	kind := regexp.MustCompile("`((?:instance|session|match|profile|pool|deployment|agent|lobby|key|seat|ticket)\\.[a-z_]+ed)`")
 	others := []string{"ops.md", "ops.example"} // a page, a host

@@ -149,6 +149,7 @@ func (c *Console) mount() (err error) {
 	pages.GET("/", func(g *gin.Context) { g.Redirect(http.StatusSeeOther, "/health") })
 	pages.POST("/logout", c.logout)
 	c.mountPages(pages, gate)
+	c.mountActions(pages, gate)
 	return nil
 }
 

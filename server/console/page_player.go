@@ -9,15 +9,15 @@ import (
 
 // playerView is what templates/player.html reads.
 type playerView struct {
-	Known  opsview.Player
-	Player string // empty: nobody is looked for
-	Next   string
-	Ticket string                // the latest
-	Steps  []opsview.TicketState // of Ticket
+	Known   opsview.Player
+	Player  string // empty: nobody is looked for
+	Next    string
+	Ticket  string                // the latest
+	Steps   []opsview.TicketState // of Ticket
 	Similar []string              // players whose ids begin with the text that is looked for
 	Called  []string              // players with an attribute that has this text, such as a name
-	Recent  []opsview.Refusal // of all players, latest first, while nobody is looked for
-	Code    string            // that Recent has; empty: any
+	Recent  []opsview.Refusal     // of all players, latest first, while nobody is looked for
+	Code    string                // that Recent has; empty: any
 }
 
 // Waiting returns how many tickets of the player are in the queue.

@@ -6,7 +6,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// mountPages adds all pages and actions.
+// mountPages adds all pages.
 func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, c.healthPage())
 	add(c, r, gate, fleetPage)
@@ -31,6 +31,10 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, webhookPage)
 	r.GET("/events/export", gate.Enter, c.exportEvents)
 	r.GET("/find", gate.Enter, c.find)
+}
+
+// mountActions adds what operators may do.
+func (c *Console) mountActions(r gin.IRoutes, gate *rest.Gate) {
 	c.addAction(r, gate, drainAction)
 	c.addAction(r, gate, undrainAction)
 	for _, group := range drainGroups {

@@ -13,14 +13,9 @@ type Store interface {
 	// ReadOps runs what reads views of schema ops, in a read-only transaction of bounded length.
 	ReadOps(ctx context.Context, read func(context.Context, opsview.Querier) error) error
 
-	FleetCounts(ctx context.Context) ([]db.FleetCount, error)
-	FleetModes(ctx context.Context) ([]string, error)
-	DeploymentOutcomes(ctx context.Context) ([]db.DeploymentOutcome, error)
-	MinuteSamples(ctx context.Context, region string, minutes int, measures ...string) ([]db.MinuteSample, error)
-	RequestsByMinute(ctx context.Context, minutes int) ([]db.RequestMinute, error)
-	RequestsByRoute(ctx context.Context, minutes int) ([]db.RouteCount, error)
-	EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error)
+	Sums
 
+	EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error)
 	LobbyDetails(ctx context.Context, project, room string) (db.LobbyDetails, error)
 
 	// As returns what a person may change, whom events name.
@@ -28,6 +23,16 @@ type Store interface {
 
 	EndLogin(ctx context.Context, login []byte, until time.Time) error
 	LoginHasEnded(ctx context.Context, login []byte) (bool, error)
+}
+
+// Sums are what pages show of many rows together.
+type Sums interface {
+	FleetCounts(ctx context.Context) ([]db.FleetCount, error)
+	FleetModes(ctx context.Context) ([]string, error)
+	DeploymentOutcomes(ctx context.Context) ([]db.DeploymentOutcome, error)
+	MinuteSamples(ctx context.Context, region string, minutes int, measures ...string) ([]db.MinuteSample, error)
+	RequestsByMinute(ctx context.Context, minutes int) ([]db.RequestMinute, error)
+	RequestsByRoute(ctx context.Context, minutes int) ([]db.RouteCount, error)
 }
 
 // regionNames returns the regions, sorted, at most 1,000, for filters.

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli/clitest"
@@ -182,6 +181,11 @@ func (r *tutorial) plain(text string) string {
 	return strings.TrimSpace(text)
 }
 
+// latest is a text that is read when it is printed.
+type latest struct{ text *string }
+
+func (l latest) String() string { return *l.text }
+
 func (r *tutorial) requireOutput(b block, got func() string) {
 	r.t.Helper()
 	want, last := r.plain(b.output), ""
@@ -189,9 +193,7 @@ func (r *tutorial) requireOutput(b block, got func() string) {
 		last = r.plain(got())
 		return last == want
 	}
-	if !assert.Eventually(r.t, arrives, 90*time.Second, 250*time.Millisecond) {
-		require.Equal(r.t, want, last, "%s", b.command)
-	}
+	require.Eventually(r.t, arrives, 90*time.Second, 250*time.Millisecond, "%s: want\n%s\ngot\n%s", b.command, want, latest{&last})
 }
 
 func (r *tutorial) play(b block) {
