@@ -65,7 +65,7 @@ func TestSupportActsOnAPlayer(t *testing.T) {
 	}
 	require.Equal(t, 1, b.Count("SELECT count(*) FROM seats"), "the seat of the other player")
 	require.Zero(t, b.Count("SELECT count(*) FROM tickets"))
-	require.Zero(t, b.Count("SELECT count(*) FROM lobby_members"))
+	require.Zero(t, b.Count("SELECT count(*) FROM lobby_members WHERE session = 's1'"))
 	page := b.as(ivyToken).get("/players?q=bob").Body
 	require.NotContains(t, page, "Free the seat")
 	require.Equal(t, http.StatusNotFound, w.get("/tickets/none/cancel").Status)
