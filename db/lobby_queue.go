@@ -130,9 +130,10 @@ func (t *queueTurn) leaveRoom(c lobbyQueueChange) error {
 	return nil
 }
 
-// leaveOwn takes what a session waits with by itself out of the queue, since it comes to wait with its room.
+// leaveOwn takes what a session waits with by itself out of the queue, since it comes to wait with its room. What it
+// waits with in another room stays: this one may have a match of which it does not know yet.
 func (t *queueTurn) leaveOwn(c lobbyQueueChange) {
-	if r, waits := t.waitOf(c.Session); waits && !waitsElsewhere(r) {
+	if r, waits := t.waitOf(c.Session); waits && r.Lobby == nil && !waitsElsewhere(r) {
 		t.leave(r, reasonElsewhere)
 	}
 }

@@ -222,6 +222,30 @@ func TestARestartedGameCancelsForItsPlayer(t *testing.T) {
 	require.Equal(t, 2, a.count("SELECT count(*) FROM tickets"))
 }
 
+// Pins a restarted game that took a lobby out of the queue, since it also joined a party again that did not know yet that
+// it has a match.
+func TestARestartedGameKeepsThePlaceOfItsOtherRoom(t *testing.T) {
+	t.Parallel()
+	a, b := arena(t)
+	ada, bo := a.client(as("ada")), b.client(as("bo"))
+	matched := friends{room: "party:1", kind: "crowd", size: 3, members: []*realtimetest.Client{ada, bo}}
+	matched.gather(t)
+	matched.queue(t)
+	a.client(as("cy")).Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "crowd", "size": float64(3)})
+	found(t, ada)
+	require.Equal(t, "queued", ada.Room("party:1").State["phase"], "no worker has told it of the match")
+	waiting := friends{room: "party:2", kind: "other", size: 3, members: []*realtimetest.Client{ada, bo}}
+	waiting.gather(t)
+	waiting.queue(t)
+	ticket := a.ticketOf(t, bo)
+	ada.Drop()
+	restarted := b.client(as("ada"))
+	restarted.Join(t, "party", "party:2", nil)
+	restarted.Join(t, "party", "party:1", nil)
+	require.Equal(t, [2]string{ticket, ticket}, [2]string{a.ticketOf(t, restarted), a.ticketOf(t, bo)})
+	require.Equal(t, 1, a.count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
+}
+
 func (v *served) ticketOf(t *testing.T, c *realtimetest.Client) string {
 	t.Helper()
 	waiting, err := v.store.RealtimeTicket(t.Context(), "global", c.Session())
