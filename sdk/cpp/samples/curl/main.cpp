@@ -1,4 +1,4 @@
-// A player without an engine: queues with the profile ranked, accepts its match, and says where to connect. After `director dev`:
+// A player without an engine: queues with the profile first, accepts its match, and says where to connect. After `director dev`:
 //   cmake -S . -B build && cmake --build build && build/player http://127.0.0.1:8080 ACCESS_TOKEN
 #include <lattice/director.hpp>
 
@@ -33,7 +33,7 @@ int main(int count, char** arguments) {
       exitCode = 0;
     });
   };
-  player.queue(lattice::Json::object({{"profiles", lattice::Json::array({lattice::Json("ranked")})}}), [&](const lattice::Result<lattice::Ticket>& queued) {
+  player.queue(lattice::Json::object({{"profiles", lattice::Json::array({lattice::Json("first")})}}), [&](const lattice::Result<lattice::Ticket>& queued) {
     if (!queued) return fail(queued.error);
     ticket = queued.value;
     ticket.watch(follow, [&](const lattice::Error& error) { if (error) fail(error); });
