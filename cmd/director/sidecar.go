@@ -22,7 +22,7 @@ func (p *program) sidecar() *cobra.Command {
 		Example: "  FLEET_TOKEN=… director sidecar --sidecar-director https://director.example --sidecar-region eu-west \\\n" +
 			"    --sidecar-modes duel --sidecar-capacity 64 --sidecar-endpoint 203.0.113.7:7777\n" +
 			"  curl -X POST localhost:9357/ready\n" +
-			"  curl localhost:9357/players -d '{\"token\": \"…\"}'",
+			"  curl localhost:9357/players -H 'Content-Type: application/json' -d '{\"token\": \"…\"}'",
 		Args: cli.Exactly(0),
 	}
 	addFlags(cmd.Flags(), bySidecar)
