@@ -12,7 +12,7 @@ BIN          := .bin
 SDK_TS       := sdk/ts
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS      := -s -w -X main.version=$(VERSION)
-# Exclude a codec of gin and a debug page of gRPC, which the director does not use: the binary has 46 MB instead of 52.
+# Exclude a codec of gin and a debug page of gRPC, which the director does not use: the binary is 6 MB smaller.
 TAGS         := nomsgpack,grpcnotrace
 PKGS         ?= ./...
 # PKGS names packages of two modules: the product's, and bench's (as ./bench/...), which keeps what measures out of the product's go.mod.
