@@ -16,9 +16,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/gin-gonic/gin"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -135,9 +132,12 @@ func (a *authorities) carry(kind string) func(*http.Request) {
 	}
 }
 
-// opens reports whether a credential gets beyond authentication, on a route of HTTP.
+// opens reports whether a credential gets beyond authentication.
 func (a *authorities) opens(l server.Listener, method, pattern, kind string) bool {
 	a.t.Helper()
+	if method == "WebSocket" {
+		return a.opensSocket(l, kind)
+	}
 	path, form := somePath(pattern, "x"), url.Values{"reason": {"x"}}
 	if strings.HasPrefix(pattern, "/hooks/") {
 		path = a.hook + cmp.Or(url.PathEscape(a.secrets[kind]), "x")
@@ -146,7 +146,7 @@ func (a *authorities) opens(l server.Listener, method, pattern, kind string) boo
 		form.Set("csrf", cookie[1])
 	}
 	res := a.head(a.to(l, method, path, form.Encode(), a.carry(kind)))
-	assert.NotEqual(a.t, http.StatusMethodNotAllowed, res.status, "%s %s", method, pattern)
+	require.NotEqual(a.t, http.StatusMethodNotAllowed, res.status, "%s %s", method, pattern)
 	switch res.status {
 	case http.StatusUnauthorized, http.StatusTooManyRequests:
 		return false
@@ -215,13 +215,8 @@ func (a *authorities) table(t *testing.T, l server.Listener) (lines []string) {
 		var opened []string
 		openers := openersOf(t, l, route[0], route[1])
 		for _, kind := range credentialKinds {
-			opens := false
-			if route[0] == "WebSocket" {
-				opens = a.opensSocket(l, kind)
-			} else {
-				opens = a.opens(l, route[0], route[1], kind)
-			}
-			assert.Equal(t, slices.Contains(openers, kind), opens, "%s: %s %s as %s", l.Name, route[0], route[1], kind)
+			opens := a.opens(l, route[0], route[1], kind)
+			require.Equal(t, slices.Contains(openers, kind), opens, "%s: %s %s as %s", l.Name, route[0], route[1], kind)
 			if opens {
 				opened = append(opened, kind)
 			}
@@ -255,106 +250,6 @@ func routesOf(l server.Listener) (routes [][2]string) {
 	last := func(r [2]string) string { return map[bool]string{true: "~"}[r[1] == "/logout"] + r[1] + r[0] }
 	slices.SortFunc(routes, func(x, y [2]string) int { return strings.Compare(last(x), last(y)) })
 	return slices.Compact(routes)
-}
-
-// openersOf says who is to open a route.
-func openersOf(t *testing.T, l server.Listener, method, path string) []string {
-	t.Helper()
-	switch l.Name {
-	case "api":
-		return openersOfAPI(t, method, path)
-	case "orchestrator":
-		switch {
-		case method == "WebSocket":
-			return []string{"Rivalis agent key"}
-		case path == "/healthz" || path == "/readyz":
-			return credentialKinds
-		}
-		return []string{"Rivalis admin key"}
-	case "realtime":
-		return []string{"lobby client"}
-	case "control":
-		if path == "/health" {
-			return credentialKinds
-		}
-		return []string{"lobby's internal token"}
-	case "console":
-		return openersOfConsole(l, path)
-	case "metrics":
-		return credentialKinds
-	}
-	return nil
-}
-
-// openersOfConsole takes a path to which something is posted for an action, which viewers may not even ask about.
-func openersOfConsole(l server.Listener, path string) []string {
-	isAction := slices.ContainsFunc(l.Routes, func(r gin.RouteInfo) bool { return r.Path == path && r.Method == http.MethodPost })
-	switch {
-	case strings.HasPrefix(path, "/static/") || path == "/login" || path == "/favicon.ico":
-		return credentialKinds
-	case isAction && path != "/logout":
-		return []string{"operator"}
-	}
-	return []string{"viewer", "operator"}
-}
-
-// openersOfAPI returns whom the contract lets call, and for Open Match whom its tokens name.
-func openersOfAPI(t *testing.T, method, path string) []string {
-	t.Helper()
-	switch {
-	case strings.HasPrefix(path, "/v1/frontendservice"):
-		return []string{"Open Match: frontend", "Open Match: all"}
-	case strings.HasPrefix(path, "/v1/"):
-		return []string{"Open Match: all"}
-	case strings.HasPrefix(path, "/hooks/"):
-		return []string{"webhook"}
-	}
-	described := document(t).Paths.Value(pathParameter.ReplaceAllStringFunc(path, func(p string) string { return "{" + p[1:] + "}" }))
-	if slices.Contains([]string{"/", "/nexis.yaml", "/favicon.ico"}, path) || strings.HasPrefix(path, "/docs/") { // descriptions of APIs, and what their page loads
-		return credentialKinds
-	}
-	if !assert.NotNil(t, described, path) {
-		return nil
-	}
-	op := described.GetOperation(method)
-	if !assert.NotNil(t, op, "%s %s", method, path) {
-		return nil
-	}
-	if op.Security == nil || len(*op.Security) == 0 {
-		return credentialKinds
-	}
-	var all []string
-	for _, requirement := range *op.Security {
-		if len(requirement) == 0 {
-			return credentialKinds
-		}
-		for scheme := range requirement {
-			all = append(all, kindsOf(scheme, op, method, path)...)
-		}
-	}
-	return all
-}
-
-func kindsOf(scheme string, op *openapi3.Operation, method, path string) []string {
-	switch scheme {
-	case "accessToken":
-		return []string{"player"}
-	case "fleetToken":
-		if op.OperationID == "registerInstance" {
-			return []string{"fleet token", "enrolment", "instance", "deployment"}
-		}
-		return []string{"fleet token", "instance", "deployment"}
-	case "deploymentToken":
-		return []string{"deployment"}
-	case "backendToken":
-		return []string{"backend: " + strings.Split(path, "/")[2]}
-	case "operatorToken":
-		if method == http.MethodGet {
-			return []string{"viewer", "operator"}
-		}
-		return []string{"operator"}
-	}
-	return nil
 }
 
 // opensSocket reports whether a credential opens a connection that lasts: that of an agent or of a client of the lobby.
@@ -394,26 +289,14 @@ func (a *authorities) grpcTable(t *testing.T) (lines []string) {
 		var opened []string
 		for _, kind := range credentialKinds {
 			opens := opensMethod(t, conn, method, a.secrets[kind])
-			assert.Equal(t, slices.Contains(openersOfMethod(method), kind), opens, "%s as %s", method, kind)
+			require.Equal(t, slices.Contains(openersOfMethod(method), kind), opens, "%s as %s", method, kind)
 			if opens {
 				opened = append(opened, kind)
 			}
 		}
-		lines = append(lines, fmt.Sprintf("| `%s` | %s |\n", strings.TrimPrefix(method, "/"), openedBy(opened)))
+		lines = append(lines, "| `"+strings.TrimPrefix(method, "/")+"` | "+openedBy(opened)+" |\n")
 	}
 	return lines
-}
-
-func openersOfMethod(method string) []string {
-	switch {
-	case strings.HasPrefix(method, "/grpc.health."):
-		return credentialKinds
-	case strings.HasPrefix(method, "/openmatch.FrontendService/"):
-		return []string{"Open Match: frontend", "Open Match: all"}
-	case strings.HasPrefix(method, "/openmatch."), strings.HasSuffix(method, "/CountPool"):
-		return []string{"Open Match: all"}
-	}
-	return []string{"Open Match: frontend", "Open Match: all"} // reflection, and what the director adds
 }
 
 // opensMethod calls a method as a stream, which each one allows.

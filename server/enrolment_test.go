@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -82,9 +83,7 @@ func (b *bundle) fleetCall(route string, of fields, secret string) answer {
 	}
 	body := fields{}
 	for _, f := range []fields{fleetCalls[route], of} {
-		for name, value := range f {
-			body[name] = value
-		}
+		maps.Copy(body, f)
 	}
 	return b.fleet(route, body, with(secret))
 }

@@ -3,6 +3,7 @@ package server_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,10 +22,15 @@ type beside struct {
 
 func newSidecar(t *testing.T, b *bundle) *beside {
 	t.Helper()
+	return newSidecarWith(t, b, fleetToken)
+}
+
+func newSidecarWith(t *testing.T, b *bundle, secret string) *beside {
+	t.Helper()
 	client, err := sdk.New(sdk.Options{URLs: []string{"http://" + b.server.Addr().String()}})
 	require.NoError(t, err)
 	o := sidecar.Options{Client: client, HTTP: webtest.Listen(t), Server: sdk.ServerOptions{
-		InstanceID: "game", Endpoint: "game.example:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: fleetToken,
+		InstanceID: "game", Endpoint: "game.example:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: secret, HeartbeatEvery: 200 * time.Millisecond,
 	}}
 	s, err := sidecar.New(o)
 	require.NoError(t, err)
@@ -97,4 +103,23 @@ func TestAGameThatRestartsBesideItsSidecarIsANewGame(t *testing.T) {
 	same, _ := s.incarnation()
 	require.Equal(t, third, same)
 	require.Equal(t, "ready", s.say(http.MethodGet, "/status", nil)["state"])
+}
+
+// A sidecar with the token of an enrolment plays like any other, on a replica without a shared secret, and comes back
+// with another credential when an operator has revoked the one that it has.
+func TestASidecarEnrols(t *testing.T) {
+	t.Parallel()
+	b := setup(t, onlyEnrolled)
+	s := newSidecarWith(t, b, b.enrolment())
+	s.say(http.MethodPost, "/ready", nil)
+	require.Equal(t, "game.example:7777", s.play("ann"))
+	first, _ := s.incarnation()
+	changed, err := b.store.As("ops:ada").RevokeServer(t.Context(), "game")
+	require.NoError(t, err)
+	require.True(t, changed)
+	b.eventually(func() bool {
+		now, _ := s.incarnation()
+		return now != first && b.store.Count("SELECT count(*) FROM ops.server_credentials WHERE credential = 'enrolment' AND status = 'ready' AND revoked_at IS NULL") == 1
+	})
+	require.Equal(t, "game.example:7777", s.play("bob"))
 }
