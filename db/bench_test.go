@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
@@ -43,6 +45,46 @@ func BenchmarkPlace(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "placements/s")
 		})
 	}
+}
+
+// BenchmarkRecordedSeats places 2,000 players by 256 callers, in turn in a database that does not record seats and in one
+// that does, and reports how much longer the second takes.
+func BenchmarkRecordedSeats(b *testing.B) {
+	var stores [2]*db.Store
+	for i := range stores {
+		store, err := db.Open(b.Context(), db.Config{URL: dbtest.New(b), Timing: db.DefaultTiming()})
+		require.NoError(b, err)
+		b.Cleanup(store.Close)
+		for server := range 10 {
+			id := fmt.Sprintf("i%d", server)
+			_, err := store.Register(b.Context(), db.Registration{InstanceID: id, Endpoint: id + ":1", Region: "eu", Modes: []string{"duel"}, Capacity: 100_000})
+			require.NoError(b, err)
+		}
+		stores[i] = store
+	}
+	_, err := stores[1].As("").RecordEvents(b.Context(), "seat", true)
+	require.NoError(b, err)
+	var took [2]time.Duration
+	var n atomic.Int64
+	for b.Loop() {
+		for i, store := range stores {
+			began := time.Now()
+			var callers errgroup.Group
+			for range 256 {
+				callers.Go(func() error {
+					for range 8 {
+						if _, err := store.Place(b.Context(), request(fmt.Sprintf("p%d", n.Add(1)), 8)); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+			require.NoError(b, callers.Wait())
+			took[i] += time.Since(began)
+		}
+	}
+	b.ReportMetric(float64(took[1])/float64(took[0]), "recorded/unrecorded")
 }
 
 // BenchmarkResolve resolves seats on game servers that people started. The name says how many callers resolve at once.

@@ -1490,9 +1490,11 @@ COMMENT ON FUNCTION public.realtime_steady_since(p_region text) IS 'Since when c
 CREATE FUNCTION public.record_changed_seats() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    place xid8 := event_position();
 BEGIN
-    INSERT INTO events (region, kind, session_id, detail)
-    SELECT n.region, 'seat.' || n.state, n.session_id,
+    INSERT INTO events (region, tx, kind, session_id, detail)
+    SELECT n.region, place, 'seat.' || n.state, n.session_id,
            jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party, 'match', n.match_id, 'team', n.team))
     FROM after n JOIN before o ON o.region = n.region AND o.session_id = n.session_id AND o.sub = n.sub
     WHERE n.state <> o.state;
@@ -1503,9 +1505,11 @@ $$;
 CREATE FUNCTION public.record_ended_matches() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    place xid8 := event_position();
 BEGIN
-    INSERT INTO events (region, kind, instance_id, session_id, detail)
-    SELECT n.region, 'match.ended', n.instance_id, n.id, jsonb_build_object('match', n.match_id, 'mode', n.mode, 'reason', n.reason)
+    INSERT INTO events (region, tx, kind, instance_id, session_id, detail)
+    SELECT n.region, place, 'match.ended', n.instance_id, n.id, jsonb_build_object('match', n.match_id, 'mode', n.mode, 'reason', n.reason)
     FROM closed n WHERE n.match_id IS NOT NULL;
     RETURN NULL;
 END
@@ -1514,9 +1518,11 @@ $$;
 CREATE FUNCTION public.record_left_seats() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    place xid8 := event_position();
 BEGIN
-    INSERT INTO events (region, kind, session_id, detail)
-    SELECT n.region, 'seat.left', n.session_id, jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party,
+    INSERT INTO events (region, tx, kind, session_id, detail)
+    SELECT n.region, place, 'seat.left', n.session_id, jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party,
         'match', n.match_id, 'team', n.team, 'reason', n.reason, 'had_connected', n.connected_at IS NOT NULL))
     FROM freed n;
     RETURN NULL;
@@ -1526,9 +1532,11 @@ $$;
 CREATE FUNCTION public.record_taken_seats() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    place xid8 := event_position();
 BEGIN
-    INSERT INTO events (region, kind, session_id, detail)
-    SELECT n.region, 'seat.' || n.state, n.session_id,
+    INSERT INTO events (region, tx, kind, session_id, detail)
+    SELECT n.region, place, 'seat.' || n.state, n.session_id,
            jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party, 'match', n.match_id, 'team', n.team))
     FROM taken n;
     RETURN NULL;
@@ -1538,9 +1546,11 @@ $$;
 CREATE FUNCTION public.record_ticket_states() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    place xid8 := event_position();
 BEGIN
-    INSERT INTO events (region, kind, detail)
-    SELECT n.region, 'ticket.' || n.state, jsonb_strip_nulls(jsonb_build_object('ticket', n.ticket_id, 'n', n.n, 'reason', n.reason,
+    INSERT INTO events (region, tx, kind, detail)
+    SELECT n.region, place, 'ticket.' || n.state, jsonb_strip_nulls(jsonb_build_object('ticket', n.ticket_id, 'n', n.n, 'reason', n.reason,
         'match', n.match_id, 'players', coalesce(to_jsonb(n.party), p.players), 'profiles', p.profiles))
     FROM states n LEFT JOIN LATERAL (
         SELECT jsonb_agg(DISTINCT o.sub) AS players, jsonb_agg(DISTINCT o.profile) FILTER (WHERE o.profile <> '') AS profiles FROM ticket_players o

@@ -107,11 +107,14 @@ COMMENT ON TABLE recorded_events IS 'Kinds of events that are recorded only if a
 COMMENT ON COLUMN recorded_events.kept IS 'whether an operator asks for them';
 INSERT INTO recorded_events (noun) VALUES ('seat'), ('ticket'), ('match');
 
+-- The place is computed once for a statement: its locks are held by then.
 -- +goose StatementBegin
 CREATE FUNCTION record_taken_seats() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    place xid8 := event_position();
 BEGIN
-    INSERT INTO events (region, kind, session_id, detail)
-    SELECT n.region, 'seat.' || n.state, n.session_id,
+    INSERT INTO events (region, tx, kind, session_id, detail)
+    SELECT n.region, place, 'seat.' || n.state, n.session_id,
            jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party, 'match', n.match_id, 'team', n.team))
     FROM taken n;
     RETURN NULL;
@@ -121,9 +124,11 @@ $$;
 
 -- +goose StatementBegin
 CREATE FUNCTION record_changed_seats() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    place xid8 := event_position();
 BEGIN
-    INSERT INTO events (region, kind, session_id, detail)
-    SELECT n.region, 'seat.' || n.state, n.session_id,
+    INSERT INTO events (region, tx, kind, session_id, detail)
+    SELECT n.region, place, 'seat.' || n.state, n.session_id,
            jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party, 'match', n.match_id, 'team', n.team))
     FROM after n JOIN before o ON o.region = n.region AND o.session_id = n.session_id AND o.sub = n.sub
     WHERE n.state <> o.state;
@@ -134,9 +139,11 @@ $$;
 
 -- +goose StatementBegin
 CREATE FUNCTION record_left_seats() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    place xid8 := event_position();
 BEGIN
-    INSERT INTO events (region, kind, session_id, detail)
-    SELECT n.region, 'seat.left', n.session_id, jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party,
+    INSERT INTO events (region, tx, kind, session_id, detail)
+    SELECT n.region, place, 'seat.left', n.session_id, jsonb_strip_nulls(jsonb_build_object('player', n.sub, 'mode', n.mode, 'party', n.party,
         'match', n.match_id, 'team', n.team, 'reason', n.reason, 'had_connected', n.connected_at IS NOT NULL))
     FROM freed n;
     RETURN NULL;
@@ -148,9 +155,11 @@ $$;
 -- ops.cancel_ticket writes the event.
 -- +goose StatementBegin
 CREATE FUNCTION record_ticket_states() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    place xid8 := event_position();
 BEGIN
-    INSERT INTO events (region, kind, detail)
-    SELECT n.region, 'ticket.' || n.state, jsonb_strip_nulls(jsonb_build_object('ticket', n.ticket_id, 'n', n.n, 'reason', n.reason,
+    INSERT INTO events (region, tx, kind, detail)
+    SELECT n.region, place, 'ticket.' || n.state, jsonb_strip_nulls(jsonb_build_object('ticket', n.ticket_id, 'n', n.n, 'reason', n.reason,
         'match', n.match_id, 'players', coalesce(to_jsonb(n.party), p.players), 'profiles', p.profiles))
     FROM states n LEFT JOIN LATERAL (
         SELECT jsonb_agg(DISTINCT o.sub) AS players, jsonb_agg(DISTINCT o.profile) FILTER (WHERE o.profile <> '') AS profiles FROM ticket_players o
@@ -164,9 +173,11 @@ $$;
 
 -- +goose StatementBegin
 CREATE FUNCTION record_ended_matches() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    place xid8 := event_position();
 BEGIN
-    INSERT INTO events (region, kind, instance_id, session_id, detail)
-    SELECT n.region, 'match.ended', n.instance_id, n.id, jsonb_build_object('match', n.match_id, 'mode', n.mode, 'reason', n.reason)
+    INSERT INTO events (region, tx, kind, instance_id, session_id, detail)
+    SELECT n.region, place, 'match.ended', n.instance_id, n.id, jsonb_build_object('match', n.match_id, 'mode', n.mode, 'reason', n.reason)
     FROM closed n WHERE n.match_id IS NOT NULL;
     RETURN NULL;
 END

@@ -185,7 +185,7 @@ func (s *Server) mount() error {
 		ops.Mount(short, o.Store, o.universe())
 		ops.MountLobby(short, o.Store)
 		ops.MountEvents(s.engine.Group("", operators.RefuseWhenFull, auth, rest.Lasting), ops.Events{
-			Log: o.Store, Kinds: db.EventKinds, CallTimeout: o.CallTimeout, Stopping: s.stopping,
+			Log: o.Store.Pool(), Kinds: db.EventKinds, CallTimeout: o.CallTimeout, Stopping: s.stopping,
 		})
 		s.mountExplain(operators, auth)
 	}

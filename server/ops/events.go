@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -30,12 +29,9 @@ const (
 	maxStreams = 64
 )
 
-// EventLog is where the log is read.
-type EventLog interface{ Pool() *pgxpool.Pool }
-
 // Events configures the routes of the event log. All fields are required.
 type Events struct {
-	Log         EventLog
+	Log         opsview.Querier
 	Kinds       []string      // those that there are
 	CallTimeout time.Duration // of a reading
 	Stopping    <-chan struct{}
@@ -97,7 +93,7 @@ func (f *eventsFace) read(query func(string) string, lastEventID string) (a aske
 func (f *eventsFace) page(ctx context.Context, a asked, limit int) (opsview.FeedPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	page, err := opsview.ReadFeed(ctx, f.options.Log.Pool(), a.cursor, nil, a.selection, limit)
+	page, err := opsview.ReadFeed(ctx, f.options.Log, a.cursor, nil, a.selection, limit)
 	return page, unavailable(err)
 }
 
@@ -105,7 +101,7 @@ func (f *eventsFace) page(ctx context.Context, a asked, limit int) (opsview.Feed
 func (f *eventsFace) begin(ctx context.Context, a asked) error {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	err := opsview.CheckCursor(ctx, f.options.Log.Pool(), a.cursor)
+	err := opsview.CheckCursor(ctx, f.options.Log, a.cursor)
 	if errors.Is(err, opsview.ErrCursorGone) {
 		return fault.New(fault.Gone, "cursor_gone", "%s", err)
 	}

@@ -39,7 +39,7 @@ func (f *eventsFace) start(ctx context.Context, a asked) (asked, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
 	var err error
-	a.cursor, err = opsview.FeedEnd(ctx, f.options.Log.Pool())
+	a.cursor, err = opsview.FeedEnd(ctx, f.options.Log)
 	return a, unavailable(err)
 }
 
