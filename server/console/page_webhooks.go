@@ -28,7 +28,7 @@ func loadWebhooks(ctx context.Context, s Store, _ query) (v webhooksView, err er
 type webhookView struct {
 	Webhook    opsview.Webhook
 	Deliveries []opsview.WebhookDelivery // that have not succeeded, the oldest first
-	More       bool                      // further ones exist
+	HasMore    bool                      // further ones exist
 }
 
 var webhookPage = page[webhookView]{path: "/webhooks/:name", template: "webhook", every: 3 * time.Second, load: loadWebhook}
@@ -37,7 +37,7 @@ func loadWebhook(ctx context.Context, s Store, q query) (v webhookView, err erro
 	if v.Webhook, err = webhookOf(ctx, s, q); err != nil {
 		return v, err
 	}
-	v.Deliveries, v.More, err = list(ctx, s, opsview.WebhookDeliveries, opsview.WebhookDeliveryFilter{Name: v.Webhook.Name},
+	v.Deliveries, v.HasMore, err = list(ctx, s, opsview.WebhookDeliveries, opsview.WebhookDeliveryFilter{Name: v.Webhook.Name},
 		opsview.Page{Limit: pageSize})
 	return v, err
 }
