@@ -111,7 +111,7 @@ func TestServeOpenMatchAlone(t *testing.T) {
 	status, body = clitest.Post(t, r.api()+"/fleet/register", "", myServer)
 	require.Equal(t, http.StatusUnauthorized, status, "only servers that the director has started may register: %s", body)
 	require.NoError(t, r.stop())
-	for _, said := range []string{"only game servers of deployments are served", "players are not served"} {
+	for _, said := range []string{"only game servers with a credential of their own are served", "players are not served"} {
 		r.log.wait(t, said)
 	}
 }
