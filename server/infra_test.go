@@ -170,7 +170,7 @@ func TestHead(t *testing.T) {
 			heads++
 		}
 	}
-	require.Equal(t, 5, heads)
+	require.Equal(t, 6, heads)
 }
 
 // People who open the address in a browser get the documentation page.

@@ -129,31 +129,7 @@ func New(o Options) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	retention := db.Retention{Matches: max(0, o.MatchRetention), OtherTables: o.Retention}
-	rotate := rotator{
-		store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg),
-		deployments: &resealer{store: o.Store, sealer: o.Sealer},
-		projects:    &projectResealer{store: o.Store, sealer: o.Sealer},
-	}
-	w := &Worker{loops: []*loop{
-		{name: "reap", interval: reapInterval, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
-		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
-		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
-		{name: "agents", interval: reapInterval, timeout: 30 * time.Second,
-			runOnce: (&agentReaper{store: o.Store}).runOnce},
-		{name: "realtime", interval: reapInterval, timeout: 30 * time.Second, runOnce: realtimeReaper{o.Store}.runOnce},
-		{name: "lobby", interval: time.Second, timeout: 30 * time.Second,
-			runOnce: (&lobbyCleaner{store: o.Store}).runOnce},
-		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},
-		{name: "waiting", interval: 500 * time.Millisecond, timeout: 30 * time.Second,
-			runOnce: waitingSweeper{o.Store}.runOnce},
-		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
-		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
-		{name: "sample", interval: 15 * time.Second, timeout: 10 * time.Second, runOnce: sampler{o.Store}.runOnce},
-		{name: "watch", interval: 15 * time.Second, timeout: 30 * time.Second, runOnce: watch.runOnce},
-		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute,
-			runOnce: historian{o.Store, retention}.runOnce},
-	}}
+	w := &Worker{loops: o.loops(watch)}
 	if err := w.addProvision(o); err != nil {
 		return nil, err
 	}
@@ -181,6 +157,35 @@ func New(o Options) (*Worker, error) {
 		}
 	}
 	return w, nil
+}
+
+// loops are those of each worker.
+func (o Options) loops(watch *watcher) []*loop {
+	retention := db.Retention{Matches: max(0, o.MatchRetention), OtherTables: o.Retention}
+	rotate := rotator{
+		store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg),
+		deployments: &resealer{store: o.Store, sealer: o.Sealer},
+		projects:    &projectResealer{store: o.Store, sealer: o.Sealer},
+	}
+	return []*loop{
+		{name: "reap", interval: reapInterval, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
+		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
+		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
+		{name: "agents", interval: reapInterval, timeout: 30 * time.Second,
+			runOnce: (&agentReaper{store: o.Store}).runOnce},
+		{name: "realtime", interval: reapInterval, timeout: 30 * time.Second, runOnce: realtimeReaper{o.Store}.runOnce},
+		{name: "lobby", interval: time.Second, timeout: 30 * time.Second,
+			runOnce: (&lobbyCleaner{store: o.Store}).runOnce},
+		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},
+		{name: "waiting", interval: 500 * time.Millisecond, timeout: 30 * time.Second,
+			runOnce: waitingSweeper{o.Store}.runOnce},
+		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
+		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
+		{name: "sample", interval: 15 * time.Second, timeout: 10 * time.Second, runOnce: sampler{o.Store}.runOnce},
+		{name: "watch", interval: 15 * time.Second, timeout: 30 * time.Second, runOnce: watch.runOnce},
+		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute,
+			runOnce: historian{o.Store, retention}.runOnce},
+	}
 }
 
 // addProvision adds the loops that call providers.
