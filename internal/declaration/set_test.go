@@ -1,6 +1,8 @@
 package declaration_test
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,4 +138,16 @@ func TestSourcesRefuseWhatCannotBeRead(t *testing.T) {
 	sources, err = declaration.Sources([]string{"-"}, strings.NewReader(strings.Repeat("x", 1<<20)))
 	require.NoError(t, err)
 	require.Len(t, declaration.Parse(sources, declaration.Options{}).Problems(), 1)
+}
+
+// Pins a directory that is read whole, however much it has.
+func TestADeclarationIsBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	large := bytes.Repeat([]byte("# a line\n"), 25<<10)
+	for n := range 160 {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.yaml", n)), large, 0o600))
+	}
+	_, err := declaration.Sources([]string{dir}, nil)
+	require.ErrorContains(t, err, "4096 and 32 MiB are allowed in all")
 }

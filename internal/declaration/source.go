@@ -13,8 +13,11 @@ import (
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
 )
 
-// maxFiles bounds the files of a declaration: more were not meant as one.
-const maxFiles = 4096
+// The bounds of a declaration: more was not meant as one.
+const (
+	maxFiles = 4096
+	maxBytes = 32 << 20 // of all files
+)
 
 // Source is a file with its content.
 type Source struct {
@@ -23,9 +26,10 @@ type Source struct {
 }
 
 // Sources reads files, and the files below directories whose names end in .yaml, .yml or .json, in the order of their
-// names. It leaves out what begins with a dot, such as .git. "-" is standard input. Errors: those of the file system, and one
-// for a directory without such files.
+// names. It leaves out what begins with a dot, such as .git. "-" is standard input. Errors: those of the file system, one
+// for a directory without such files, and one for more than 4,096 files or 32 MiB.
 func Sources(paths []string, stdin io.Reader) (all []Source, err error) {
+	size := 0
 	for _, path := range paths {
 		files, err := filesOf(path)
 		if err != nil {
@@ -36,11 +40,11 @@ func Sources(paths []string, stdin io.Reader) (all []Source, err error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, Source{file, text})
+			all, size = append(all, Source{file, text}), size+len(text)
+			if len(all) > maxFiles || size > maxBytes {
+				return nil, fmt.Errorf("these are too many files: %d and %d MiB are allowed in all", maxFiles, maxBytes>>20)
+			}
 		}
-	}
-	if len(all) > maxFiles {
-		return nil, fmt.Errorf("these are %d files: at most %d are allowed", len(all), maxFiles)
 	}
 	return all, nil
 }
