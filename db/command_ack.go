@@ -265,6 +265,11 @@ func (t *ackTx) write() error {
 		query.QueueExec(out, (*query.Queries).ConfirmRooms,
 			query.ConfirmRoomsParams{Region: t.region, Ids: t.confirmed})
 	}
+	// A game may close the room of a session before roomhost looks at it: without the mark, the session would seem to
+	// have had none, and get another. The statement waits for no lock.
+	if sessions := sessionsOfRooms(t.confirmed); len(sessions) > 0 {
+		query.QueueExec(out, (*query.Queries).MarkRooms, query.MarkRoomsParams{Region: t.region, Ids: sessions})
+	}
 	if len(t.renamed.Ids) > 0 {
 		t.renamed.Region = t.region
 		query.QueueExec(out, (*query.Queries).RenameRooms, t.renamed)
@@ -276,6 +281,16 @@ func (t *ackTx) write() error {
 		query.QueueExec(out, (*query.Queries).LogAgentEvents, t.log)
 	}
 	return nil
+}
+
+// sessionsOfRooms returns the rooms whose ids may be those of sessions.
+func sessionsOfRooms(rooms []string) (ids []uuid.UUID) {
+	for _, room := range rooms {
+		if id, err := uuid.Parse(room); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // answer returns the result of a call after the commit.

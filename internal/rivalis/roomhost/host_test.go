@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // created changes the rows as a successful ack of a create command does.
@@ -84,6 +86,23 @@ func TestTheGameClosesTheRoomOfASession(t *testing.T) {
 	require.True(t, fault.Is(err, fault.Gone), "%v", err)
 	require.NotEqual(t, sessionOf(ann), sessionOf(b.place("ann", "duel")))
 	require.Equal(t, 1, b.Count("SELECT count(*) FROM agent_states WHERE agent_id = $1 AND in_flight = 1", j.Ref.ID))
+}
+
+// Pins a room that a game closed before anybody had looked at its session, and that was made anew.
+func TestTheGameClosesARoomAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stop := b.run(b.replica)
+	j := b.join(b.agent(b.replica, 1))
+	id := sessionOf(b.place("ann", "duel"))
+	b.Eventually(1, "SELECT count(*) FROM commands WHERE room = $1", id)
+	stop()
+	_, err := b.AcknowledgeCommand(t.Context(), db.CommandAck{Ref: j.Ref, CommandID: storetest.One[uuid.UUID](b.DB, "SELECT id FROM commands"), OK: true, RoomType: "duel", RawID: id})
+	require.NoError(t, err)
+	b.Exec("WITH gone AS (DELETE FROM rooms RETURNING agent_id) UPDATE agent_states s SET rooms = 0 FROM gone g WHERE s.agent_id = g.agent_id")
+	b.run(b.replica)
+	b.Eventually(1, "SELECT count(*) FROM session_history WHERE reason = 'room_gone'")
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM commands"))
 }
 
 // When an agent's connection ends, its rooms are unknown. Its sessions stay until the agent reconnects or the lease of
