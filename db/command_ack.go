@@ -286,7 +286,7 @@ func (t *ackTx) write() error {
 // sessionsOfRooms returns the rooms whose ids may be those of sessions.
 func sessionsOfRooms(rooms []string) (ids []uuid.UUID) {
 	for _, room := range rooms {
-		if id, err := uuid.Parse(room); err == nil {
+		if id, err := uuid.Parse(room); err == nil && id.String() == room { // Parse knows other forms of the same id
 			ids = append(ids, id)
 		}
 	}

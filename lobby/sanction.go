@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// MaxSanction bounds the time of a ban or a mute that does not last as long as its room. Those who ask for one check it.
+const MaxSanction = 365 * 24 * time.Hour
+
 const (
 	// maxSanctions bounds the players who are banned from a room or muted in it: each action in the room reads them.
 	maxSanctions = 256

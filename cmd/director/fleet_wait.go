@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/wait"
 )
 
 // emptyEvery is how often 'fleet drain --wait' looks whether players have left.
@@ -44,8 +45,6 @@ func (w *emptyWait) untilEmpty(ctx context.Context, timeout time.Duration) error
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	next := time.NewTicker(emptyEvery)
-	defer next.Stop()
 	for {
 		left, err := w.count(ctx)
 		switch {
@@ -60,9 +59,7 @@ func (w *emptyWait) untilEmpty(ctx context.Context, timeout time.Duration) error
 		case ctx.Err() == nil:
 			return err
 		}
-		select {
-		case <-next.C:
-		case <-ctx.Done():
+		if !wait.For(ctx, emptyEvery) {
 			return fmt.Errorf("%s (%w); the drains hold, and the same command waits again", w.lastLine, ctx.Err())
 		}
 	}

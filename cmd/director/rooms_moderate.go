@@ -10,10 +10,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/lobby"
 )
-
-// maxSanction bounds how long a ban or a mute lasts, as in the control API.
-const maxSanction = 365 * 24 * time.Hour
 
 func (p *program) roomsKick() *cobra.Command {
 	return p.moderatePlayers(&cobra.Command{
@@ -60,7 +58,7 @@ func (p *program) punishPlayers(cmd *cobra.Command,
 	})
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("for") && (*lasts < time.Second || *lasts > maxSanction) {
+		if cmd.Flags().Changed("for") && (*lasts < time.Second || *lasts > lobby.MaxSanction) {
 			return cli.Usage(fmt.Errorf("--for %s is not allowed: it must be from 1s to 8760h", *lasts))
 		}
 		return run(cmd, args)

@@ -103,8 +103,7 @@ func (p *program) webhooksDelete() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Write(l.out, []changeLine{{w.Name, changed}}, []string{"webhook", "changed"},
-			func(c changeLine) []any { return []any{c.ID, c.Changed} })
+		return writeChanges(l.out, "webhook", []changeLine{{w.Name, changed}})
 	})
 }
 

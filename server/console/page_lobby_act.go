@@ -8,6 +8,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/lobby"
 )
 
 // roomDeed is something that an operator may do in a room of the realtime lobby, or to a player in it.
@@ -89,7 +90,7 @@ func inTime(d deed, do func(lasts time.Duration) error) error {
 		return do(0)
 	}
 	minutes, err := strconv.Atoi(text)
-	if err != nil || minutes < 1 || minutes > 525_600 {
+	if err != nil || minutes < 1 || minutes > int(lobby.MaxSanction.Minutes()) {
 		return fault.New(fault.Invalid, "invalid", "The minutes must be a number from 1 to 525600, or empty.")
 	}
 	return do(time.Duration(minutes) * time.Minute)

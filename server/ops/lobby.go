@@ -42,8 +42,6 @@ func MountLobby(r gin.IRouter, store LobbyStore) {
 	r.POST("/ops/lobby/tell", rest.Handle(http.StatusOK, f.tell))
 }
 
-const maxSanctionSeconds = 31_536_000 // a year
-
 // roomName names a room in a request.
 type roomName struct {
 	Project string `json:"project"`
@@ -71,7 +69,7 @@ func (r *punishment) Validate(c *rest.Check) {
 	checkPlayer(c, r.Player)
 	checkReason(c, r.Reason)
 	if r.Seconds != nil {
-		c.Range("seconds", *r.Seconds, 1, maxSanctionSeconds)
+		c.Range("seconds", *r.Seconds, 1, int(lobby.MaxSanction.Seconds()))
 	}
 }
 
