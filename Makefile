@@ -136,7 +136,7 @@ tidy-check: ## Fail when `go mod tidy` would change go.mod or go.sum, of the pro
 	@cd bench && go mod tidy -diff
 
 .PHONY: ops-check
-ops-check: ## Check the Helm chart and the manifests with the code of Kubernetes' API server, compose.yaml with that of Docker Compose, and what releases pack
+ops-check: ## Check the chart and the manifests with the code of Kubernetes' API server, compose.yaml with that of Docker Compose, dashboards with the types of Grafana, and what releases pack
 	@echo "building the checks: four minutes the first time, seconds after that"
 	@cd ops/test && go test -mod=readonly -count=1 ./...
 
