@@ -8,8 +8,12 @@ import (
 
 	"github.com/lattice-director/director/db/internal/act"
 	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 )
+
+// MaxReason bounds the reason of a change by a person, in characters.
+const MaxReason = value.MaxReason
 
 // Act changes the fleet in the name of a person, by the functions of schema ops, which write an event with that name.
 // It is for one person and safe for concurrent use.

@@ -37,24 +37,19 @@ func (p *program) agentsList() *cobra.Command {
 	p.completeFlag(cmd, "region", wordsOf(opsview.Agents, opsview.AgentFilter{}, "region"))
 	p.completeFlag(cmd, "type", wordsOf(opsview.Agents, opsview.AgentFilter{}, "room_types"))
 	p.completeFlag(cmd, "name", wordsOf(opsview.Agents, opsview.AgentFilter{}, "name"))
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			f := opsview.AgentFilter{Region: *region, Type: *roomType, Name: *name}
-			agents, err := opsview.Agents.Read(ctx, l.Pool(), f, opsview.Page{Order: opsview.ByJoining})
-			if err != nil {
-				return err
-			}
-			header := []string{
-				"region", "agent", "name", "state", "status", "kept", "types", "rooms", "max rooms", "players",
-				"max players", "reply", "endpoint",
-			}
-			out := l.out.Sparing("reply", "region", "kept", "max players", "max rooms", "types", "endpoint")
-			return cli.Write(out, agents, header, agentCells)
-		})
-	}
-	return cmd
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		f := opsview.AgentFilter{Region: *region, Type: *roomType, Name: *name}
+		agents, err := opsview.Agents.Read(ctx, l.Pool(), f, opsview.Page{Order: opsview.ByJoining})
+		if err != nil {
+			return err
+		}
+		header := []string{
+			"region", "agent", "name", "state", "status", "kept", "types", "rooms", "max rooms", "players",
+			"max players", "reply", "endpoint",
+		}
+		out := l.out.Sparing("reply", "region", "kept", "max players", "max rooms", "types", "endpoint")
+		return cli.Write(out, agents, header, agentCells)
+	})
 }
 
 func agentCells(a opsview.Agent) []any {

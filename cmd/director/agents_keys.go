@@ -62,68 +62,60 @@ func (p *program) agentKeyCreate() *cobra.Command {
 	cmd.Flags().StringToStringVar(&n.BoundLabels, "label", nil,
 		"A label that game servers with this key must have, as key=value; may be repeated")
 	agentName := cmd.Flags().String("agent-name", "", "The name that game servers with this key must have")
-	addFlags(cmd.Flags(), byAgentKey)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	checkFirst(cmd, func([]string) error {
 		if n.Name == "" {
 			return cli.Usage(errors.New("--name is required: the key is listed and revoked by it"))
 		}
-		return p.withDatabase(cmd, byAgentKey, func(ctx context.Context, l operator) error {
-			if cmd.Flags().Changed("agent-name") {
-				n.BoundName = agentName
-			}
-			var err error
-			n.Region = l.Orchestrator.Region
-			if n.Actor, err = l.Login(ctx); err != nil {
-				return err
-			}
-			key, made, err := l.CreateAgentKey(ctx, n)
-			if err != nil {
-				return err
-			}
-			if l.out.JSON {
-				return cli.WriteJSON(l.out.Writer, newAgentKeyLine{lineOfKey(made), key})
-			}
-			fmt.Fprintln(l.out.Writer, key)
-			fmt.Fprintf(cmd.ErrOrStderr(), "This is key %s, %s. It is not kept and cannot be shown again.\n", made.Name,
-				lineOfKey(made).Fingerprint)
-			return nil
-		})
-	}
-	return cmd
+		return nil
+	})
+	return p.onDatabase(cmd, byAgentKey, func(ctx context.Context, l operator, _ []string) error {
+		if cmd.Flags().Changed("agent-name") {
+			n.BoundName = agentName
+		}
+		var err error
+		n.Region = l.Orchestrator.Region
+		if n.Actor, err = l.Login(ctx); err != nil {
+			return err
+		}
+		key, made, err := l.CreateAgentKey(ctx, n)
+		if err != nil {
+			return err
+		}
+		if l.out.JSON {
+			return cli.WriteJSON(l.out.Writer, newAgentKeyLine{lineOfKey(made), key})
+		}
+		fmt.Fprintln(l.out.Writer, key)
+		fmt.Fprintf(cmd.ErrOrStderr(), "This is key %s, %s. It is not kept and cannot be shown again.\n", made.Name,
+			lineOfKey(made).Fingerprint)
+		return nil
+	})
 }
 
 func (p *program) agentKeyList() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:     "list",
 		Short:   "List the keys that game servers may connect with",
 		Long:    "Lists the keys that are not revoked. The fingerprint names a key in logs, in ops.agents and in events.",
 		Example: "  director agents key list\n  director agents key list -o json | jq -r '.[].name'",
 		Args:    cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), byAgentKey)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byAgentKey, func(ctx context.Context, l operator) error {
-			keys, err := l.AgentKeys(ctx, l.Orchestrator.Region)
-			if err != nil {
-				return err
-			}
-			lines := make([]agentKeyLine, len(keys))
-			for i, k := range keys {
-				lines[i] = lineOfKey(k)
-			}
-			header := []string{"name", "fingerprint", "agent name", "labels", "created"}
-			return cli.Write(l.out.Sparing("created", "agent name"), lines, header, func(k agentKeyLine) []any {
-				return []any{k.Name, k.Fingerprint, orBlank(k.AgentName), k.Labels, k.CreatedAt}
-			})
+	}, byAgentKey, func(ctx context.Context, l operator, _ []string) error {
+		keys, err := l.AgentKeys(ctx, l.Orchestrator.Region)
+		if err != nil {
+			return err
+		}
+		lines := make([]agentKeyLine, len(keys))
+		for i, k := range keys {
+			lines[i] = lineOfKey(k)
+		}
+		header := []string{"name", "fingerprint", "agent name", "labels", "created"}
+		return cli.Write(l.out.Sparing("created", "agent name"), lines, header, func(k agentKeyLine) []any {
+			return []any{k.Name, k.Fingerprint, orBlank(k.AgentName), k.Labels, k.CreatedAt}
 		})
-	}
-	return cmd
+	})
 }
 
 func (p *program) agentKeyRevoke() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:   "revoke NAME",
 		Short: "Revoke a key: connections made with it are closed within seconds",
 		Long: "Revokes a key. Replicas close the connections that were made with it, with code 4001, and refuse new ones, within seconds. The name can be\n" +
@@ -131,20 +123,14 @@ func (p *program) agentKeyRevoke() *cobra.Command {
 		Example:           "  director agents key revoke eu1",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(agentKeyWords),
-	}
-	addFlags(cmd.Flags(), byAgentKey)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byAgentKey, func(ctx context.Context, l operator) error {
-			actor, err := l.Login(ctx)
-			if err == nil {
-				err = l.RevokeAgentKey(ctx, l.Orchestrator.Region, args[0], actor)
-			}
-			if err != nil {
-				return err
-			}
-			return writeChanges(l.out, "key", []changeLine{{args[0], true}})
-		})
-	}
-	return cmd
+	}, byAgentKey, func(ctx context.Context, l operator, args []string) error {
+		actor, err := l.Login(ctx)
+		if err == nil {
+			err = l.RevokeAgentKey(ctx, l.Orchestrator.Region, args[0], actor)
+		}
+		if err != nil {
+			return err
+		}
+		return writeChanges(l.out, "key", []changeLine{{args[0], true}})
+	})
 }

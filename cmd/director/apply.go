@@ -38,28 +38,23 @@ func (p *program) apply() *cobra.Command {
 		"A directory or a file in YAML or JSON, required; - is standard input. Repeatable")
 	prune := cmd.Flags().Bool("prune", false, "Also remove what no file declares and nobody uses")
 	dry := cmd.Flags().Bool("dry-run", false, "Only print what would change; exit code 3 if anything would")
-	var flags poolFlags
-	flags.add(cmd)
-	addFlags(cmd.Flags(), byProfile|byApply)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, more []string) error {
+	flags := addAuthorship(cmd)
+	var set *declaration.Set
+	checkFirst(cmd, func(more []string) (err error) {
 		if len(*files) == 0 {
 			return cli.Usage(errors.New("--file is required: a directory, or a file in YAML or JSON"))
 		}
-		set, err := p.readDeclaration(cmd, append(*files, more...))
-		if err != nil {
-			return err
+		set, err = p.readDeclaration(cmd, append(*files, more...))
+		return err
+	})
+	return p.onDatabase(cmd, byProfile|byApply, func(ctx context.Context, l operator, _ []string) error {
+		d := set.Declaration()
+		d.Region, d.Author, d.Reason, d.DryRun = l.Server.Universe, *flags.author, *flags.reason, *dry
+		if *prune {
+			d.Prune = set.Prune()
 		}
-		return p.withDatabase(cmd, byProfile|byApply, func(ctx context.Context, l operator) error {
-			d := set.Declaration()
-			d.Region, d.Author, d.Reason, d.DryRun = l.Server.Universe, flags.author, flags.reason, *dry
-			if *prune {
-				d.Prune = set.Prune()
-			}
-			return p.declare(ctx, l, set, d)
-		})
-	}
-	return cmd
+		return p.declare(ctx, l, set, d)
+	})
 }
 
 // readDeclaration reads and checks files. It writes warnings to stderr.

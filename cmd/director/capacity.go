@@ -48,27 +48,26 @@ func (p *program) capacity() *cobra.Command {
 	cmd.Flags().IntVar(&r.players, "players", 1, "Players of the request, who play together")
 	cmd.Flags().IntVar(&r.seats, "seats", 8, "Seats of the session that it asks for, max_players")
 	p.completeFlag(cmd, "region", regionWords)
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	checkFirst(cmd, func([]string) error {
 		const most = 1024
 		if r.players < 1 || r.players > most || r.seats < 1 || r.seats > most {
-			return cli.Usage(fmt.Errorf("--players %d and --seats %d are not allowed: each must be from 1 to %d", r.players,
+			return cli.Usage(fmt.Errorf("--players %d and --seats %d are not allowed: each must be from 1 to %d",
+				r.players,
 				r.seats, most))
 		}
 		r.seats = max(r.seats, r.players)
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			lines, err := l.capacity(ctx, r)
-			if err != nil {
-				return err
-			}
-			if err := writeCapacity(l.out, lines); err != nil {
-				return err
-			}
-			return r.answer(lines)
-		})
-	}
-	return cmd
+		return nil
+	})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		lines, err := l.capacity(ctx, r)
+		if err != nil {
+			return err
+		}
+		if err := writeCapacity(l.out, lines); err != nil {
+			return err
+		}
+		return r.answer(lines)
+	})
 }
 
 // capacity reads all pages.

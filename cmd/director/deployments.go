@@ -43,33 +43,28 @@ func (p *program) deploymentsList() *cobra.Command {
 	p.completeFlag(cmd, "app", deploymentWords("app"))
 	_ = cmd.RegisterFlagCompletionFunc("phase",
 		cobra.FixedCompletions(deploymentPhases, cobra.ShellCompDirectiveNoFileComp))
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			f := opsview.DeploymentFilter{Region: *region, App: *app, Phase: *phase}
-			found, err := opsview.Deployments.Read(ctx, l.Pool(), f,
-				opsview.Page{Order: opsview.OldestFirst, Limit: 10_000})
-			if err != nil {
-				return err
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		f := opsview.DeploymentFilter{Region: *region, App: *app, Phase: *phase}
+		found, err := opsview.Deployments.Read(ctx, l.Pool(), f,
+			opsview.Page{Order: opsview.OldestFirst, Limit: 10_000})
+		if err != nil {
+			return err
+		}
+		header := []string{
+			"region", "deployment", "app", "version", "provider", "phase", "desired", "sessions", "age", "endpoint",
+			"location", "reason",
+			"last error",
+		}
+		out := l.out.Sparing("location", "provider", "desired", "endpoint", "last error", "region")
+		return cli.Write(out, found, header, func(d opsview.Deployment) []any {
+			age := brief(time.Duration(d.Age * float64(time.Second)).Round(time.Second))
+			return []any{
+				d.Region, d.Deployment, d.App, d.Version, d.Provider, d.Phase, d.Desired, d.OpenSessions, age,
+				orBlank(d.Endpoint),
+				orBlank(d.Location), orBlank(d.Reason), orBlank(d.LastError),
 			}
-			header := []string{
-				"region", "deployment", "app", "version", "provider", "phase", "desired", "sessions", "age", "endpoint",
-				"location", "reason",
-				"last error",
-			}
-			out := l.out.Sparing("location", "provider", "desired", "endpoint", "last error", "region")
-			return cli.Write(out, found, header, func(d opsview.Deployment) []any {
-				age := brief(time.Duration(d.Age * float64(time.Second)).Round(time.Second))
-				return []any{
-					d.Region, d.Deployment, d.App, d.Version, d.Provider, d.Phase, d.Desired, d.OpenSessions, age,
-					orBlank(d.Endpoint),
-					orBlank(d.Location), orBlank(d.Reason), orBlank(d.LastError),
-				}
-			})
 		})
-	}
-	return cmd
+	})
 }
 
 var deploymentPhases = []string{"wanted", "deploying", "starting", "ready", "draining", "failed", "stopping"}
@@ -102,25 +97,14 @@ func (p *program) deploymentsShow() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(deploymentWords("deployment"))),
 	}
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := parseDeployment(args[0])
+	id := parseFirst(cmd, parseDeployment)
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		d, err := l.deployment(ctx, *id)
 		if err != nil {
 			return err
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			d, err := l.deployment(ctx, id)
-			if err != nil {
-				return err
-			}
-			if l.out.JSON {
-				return cli.WriteJSON(l.out.Writer, d)
-			}
-			return d.write(l.out)
-		})
-	}
-	return cmd
+		return writeDetails(l.out, d, deploymentDetails.write)
+	})
 }
 
 func parseDeployment(arg string) (uuid.UUID, error) {

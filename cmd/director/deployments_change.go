@@ -42,32 +42,27 @@ func (p *program) deploymentsStart() *cobra.Command {
 	address := cmd.Flags().String("address", "",
 		"The IP address of a player; the provider starts the server near it if it can")
 	cmd.ValidArgsFunction = p.completePools()
-	addFlags(cmd.Flags(), byOperator|byDeploy)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		of, err := parsePool(args[0])
-		if err != nil {
-			return err
-		}
-		var near netip.Addr
+	of := parseFirst(cmd, parsePool)
+	var near netip.Addr
+	checkFirst(cmd, func([]string) (err error) {
 		if *address != "" {
 			if near, err = netip.ParseAddr(*address); err != nil {
 				return cli.Usage(fmt.Errorf("--address %q must be an IP address", *address))
 			}
 		}
-		return p.withDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator) error {
-			n, _, err := l.startDeployment(ctx, of, near, "")
-			if err != nil {
-				return refusalText(err)
-			}
-			lines := []startedLine{{of.Region, n.ID.String(), n.App, n.Version, n.Provider}}
-			return cli.Write(l.out, lines, []string{"region", "deployment", "app", "version", "provider"},
-				func(s startedLine) []any {
-					return []any{s.Region, s.Deployment, s.App, s.Version, s.Provider}
-				})
-		})
-	}
-	return cmd
+		return nil
+	})
+	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
+		n, _, err := l.startDeployment(ctx, *of, near, "")
+		if err != nil {
+			return refusalText(err)
+		}
+		lines := []startedLine{{of.Region, n.ID.String(), n.App, n.Version, n.Provider}}
+		return cli.Write(l.out, lines, []string{"region", "deployment", "app", "version", "provider"},
+			func(s startedLine) []any {
+				return []any{s.Region, s.Deployment, s.App, s.Version, s.Provider}
+			})
+	})
 }
 
 // startDeployment inserts a deployment by an operator. The app version must be one of that provider, if that is not "".
@@ -105,22 +100,20 @@ func (p *program) deploymentsStop() *cobra.Command {
 	}
 	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Deployments, opsview.DeploymentFilter{Desired: "running"},
 		"deployment"))
-	reason := cmd.Flags().String("reason", "operator", "The reason, for the event and other operators")
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	reason := requireReason(cmd, "operator", "The reason, for the event and other operators")
+	checkFirst(cmd, func(args []string) error {
 		for _, arg := range args {
 			if _, err := parseDeployment(arg); err != nil {
 				return err
 			}
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.changeEach("deployment", args, func(id string) (bool, error) {
-				return l.As("").StopDeployment(ctx, uuid.MustParse(id), *reason)
-			})
+		return nil
+	})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		return l.changeEach("deployment", args, func(id string) (bool, error) {
+			return l.As("").StopDeployment(ctx, uuid.MustParse(id), *reason)
 		})
-	}
-	return cmd
+	})
 }
 
 func (p *program) deploymentsEnv() *cobra.Command {
@@ -134,34 +127,26 @@ func (p *program) deploymentsEnv() *cobra.Command {
 		Args:    cli.Exactly(1),
 	}
 	cmd.ValidArgsFunction = p.completePools()
-	addFlags(cmd.Flags(), byOperator|byDeploy)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		of, err := parsePool(args[0])
+	of := parseFirst(cmd, parsePool)
+	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
+		sealer, err := l.sealer()
 		if err != nil {
 			return err
 		}
-		return p.withDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator) error {
-			sealer, err := l.sealer()
-			if err != nil {
-				return err
-			}
-			n, v, err := l.startDeployment(ctx, of, netip.Addr{}, providerManual)
-			if err != nil {
-				return refusalText(err)
-			}
-			settings := serverenv.Settings{PublicURL: l.replicasURL(nil), Sealer: sealer}
-			env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey},
-				v)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(p.stderr, "deployment %s must register within %s; 'director deployments stop' ends it\n", n.ID,
-				brief(v.RegisterWithin))
-			return writeEnvironment(l.out, env)
-		})
-	}
-	return cmd
+		n, v, err := l.startDeployment(ctx, *of, netip.Addr{}, providerManual)
+		if err != nil {
+			return refusalText(err)
+		}
+		settings := serverenv.Settings{PublicURL: l.replicasURL(nil), Sealer: sealer}
+		env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey},
+			v)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.stderr, "deployment %s must register within %s; 'director deployments stop' ends it\n", n.ID,
+			brief(v.RegisterWithin))
+		return writeEnvironment(l.out, env)
+	})
 }
 
 // writeEnvironment prints variables as a shell reads them.

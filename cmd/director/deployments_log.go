@@ -28,29 +28,24 @@ func (p *program) deploymentsLog() *cobra.Command {
 				"deployment"))),
 	}
 	lines := cmd.Flags().Int("lines", 100, "How many lines, 1 to 100000; at most 4 MiB are read")
-	addFlags(cmd.Flags(), byOperator|byProviders)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		id, err := parseDeployment(args[0])
-		if err != nil {
-			return err
-		}
+	id := parseFirst(cmd, parseDeployment)
+	checkFirst(cmd, func([]string) error {
 		if *lines < 1 || *lines > 100_000 {
 			return cli.Usage(errors.New("--lines must be 1 to 100000"))
 		}
-		return p.withDatabase(cmd, byOperator|byProviders, func(ctx context.Context, l operator) error {
-			text, err := l.readLog(ctx, id, *lines)
-			switch {
-			case err != nil:
-				return err
-			case l.out.JSON:
-				return cli.WriteJSON(l.out.Writer, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"))
-			}
-			_, err = l.out.Writer.Write(text)
+		return nil
+	})
+	return p.onDatabase(cmd, byOperator|byProviders, func(ctx context.Context, l operator, _ []string) error {
+		text, err := l.readLog(ctx, *id, *lines)
+		switch {
+		case err != nil:
 			return err
-		})
-	}
-	return cmd
+		case l.out.JSON:
+			return cli.WriteJSON(l.out.Writer, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"))
+		}
+		_, err = l.out.Writer.Write(text)
+		return err
+	})
 }
 
 func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte, error) {

@@ -15,7 +15,7 @@ import (
 type diagnosis doctor.Diagnosis
 
 func (p *program) doctor() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation, and print what to fix first",
 		Long: "Checks the database, the schema, replicas, workers, keys, the fleet, refused players, waiting tickets, Rivalis' agents, pools and\n" +
@@ -25,21 +25,15 @@ func (p *program) doctor() *cobra.Command {
 			"Exit code 1 when a check fails; warnings alone are 0. The role needs the views of schema ops and pg_read_all_stats.",
 		Example: "  director doctor\n  director doctor -o json | jq -r '.checks[] | select(.state != \"ok\") | .says'",
 		Args:    cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), byOperator|byDoctor)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator|byDoctor, func(ctx context.Context, l operator) error {
-			checks := l.doctor()
-			checks.Store = l.Store
-			d := diagnosis(checks.Examine(ctx))
-			if err := d.write(l.out); err != nil {
-				return err
-			}
-			return d.err()
-		})
-	}
-	return cmd
+	}, byOperator|byDoctor, func(ctx context.Context, l operator, _ []string) error {
+		checks := l.doctor()
+		checks.Store = l.Store
+		d := diagnosis(checks.Examine(ctx))
+		if err := d.write(l.out); err != nil {
+			return err
+		}
+		return d.err()
+	})
 }
 
 func (d diagnosis) write(out cli.Output) error {

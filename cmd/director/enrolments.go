@@ -21,7 +21,8 @@ func (p *program) enrolments() *cobra.Command {
 			"ops.create_enrolment, ops.revoke_enrolment and ops.revoke_server.",
 		Example: "  director enrolments create --region eu-west --name rack-7 --mode duel --max-servers 50\n  director enrolments list\n" +
 			"  director enrolments servers\n  director enrolments revoke-server eu-arena-7\n  director enrolments revoke eu-west/rack-7",
-	}, p.enrolmentsCreate(), p.enrolmentsList(), p.enrolmentsServers(), p.enrolmentsRevoke(), p.enrolmentsRevokeServer())
+	}, p.enrolmentsCreate(), p.enrolmentsList(), p.enrolmentsServers(), p.enrolmentsRevoke(),
+		p.enrolmentsRevokeServer())
 }
 
 func (p *program) enrolmentsList() *cobra.Command {
@@ -36,23 +37,19 @@ func (p *program) enrolmentsList() *cobra.Command {
 	region := cmd.Flags().String("region", "", "Only this region")
 	all := cmd.Flags().Bool("all", false, "Also those that have ended and have no game servers")
 	p.completeFlag(cmd, "region", regionWords)
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			found, err := opsview.Enrolments.Read(ctx, l.Pool(),
-				opsview.EnrolmentFilter{Region: *region, Useful: !*all}, opsview.Page{})
-			if err != nil {
-				return err
-			}
-			header := []string{"region", "name", "state", "modes", "servers", "max servers", "expires at", "created by"}
-			return cli.Write(l.out.Sparing("created by", "modes"), found, header, func(e opsview.Enrolment) []any {
-				return []any{e.Region, e.Name, e.State, allowedModes(e.Modes), e.Servers, e.MaxServers, readableTime(&e.ExpiresAt),
-					e.CreatedBy}
-			})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		found, err := opsview.Enrolments.Read(ctx, l.Pool(),
+			opsview.EnrolmentFilter{Region: *region, Useful: !*all}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		header := []string{"region", "name", "state", "modes", "servers", "max servers", "expires at", "created by"}
+		return cli.Write(l.out.Sparing("created by", "modes"), found, header, func(e opsview.Enrolment) []any {
+			return []any{e.Region, e.Name, e.State, allowedModes(e.Modes), e.Servers, e.MaxServers,
+				readableTime(&e.ExpiresAt),
+				e.CreatedBy}
 		})
-	}
-	return cmd
+	})
 }
 
 func allowedModes(modes []string) any {
@@ -75,30 +72,31 @@ func (p *program) enrolmentsServers() *cobra.Command {
 	f := opsview.ServerCredentialFilter{Running: true}
 	kinds := []string{"enrolment", "deployment", "agent key", "fleet token"}
 	cmd.Flags().StringVar(&f.Region, "region", "", "Only this region")
-	cmd.Flags().StringVar(&f.Credential, "credential", "", "Only this kind: enrolment, deployment, agent key or fleet token")
+	cmd.Flags().StringVar(&f.Credential, "credential", "",
+		"Only this kind: enrolment, deployment, agent key or fleet token")
 	cmd.Flags().StringVar(&f.Enrolment, "name", "", "Only those of the enrolment with this name")
 	p.completeFlag(cmd, "region", regionWords)
-	p.completeFlag(cmd, "credential", func(_ context.Context, _ operator, begun string, given []string) ([]string, error) {
+	p.completeFlag(cmd, "credential", func(_ context.Context, _ operator, begun string,
+		given []string) ([]string, error) {
 		return among(kinds, begun, given), nil
 	})
 	p.completeFlag(cmd, "name", wordsOf(opsview.Enrolments, opsview.EnrolmentFilter{}, "name"))
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	checkFirst(cmd, func([]string) error {
 		if f.Credential != "" && !slices.Contains(kinds, f.Credential) {
-			return cli.Usage(fmt.Errorf("--credential %q must be enrolment, deployment, agent key or fleet token", f.Credential))
+			return cli.Usage(fmt.Errorf("--credential %q must be enrolment, deployment, agent key or fleet token",
+				f.Credential))
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			found, err := opsview.ServerCredentials.Read(ctx, l.Pool(), f, opsview.Page{})
-			if err != nil {
-				return err
-			}
-			header := []string{"region", "instance", "status", "credential", "enrolment", "enrolled at", "expires at"}
-			return cli.Write(l.out.Sparing("enrolled at", "status"), found, header, func(s opsview.ServerCredential) []any {
-				return []any{s.Region, s.Instance, s.Status, s.Credential, orBlank(s.Enrolment), readableTime(s.EnrolledAt),
-					readableTime(s.ExpiresAt)}
-			})
+		return nil
+	})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		found, err := opsview.ServerCredentials.Read(ctx, l.Pool(), f, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		header := []string{"region", "instance", "status", "credential", "enrolment", "enrolled at", "expires at"}
+		return cli.Write(l.out.Sparing("enrolled at", "status"), found, header, func(s opsview.ServerCredential) []any {
+			return []any{s.Region, s.Instance, s.Status, s.Credential, orBlank(s.Enrolment), readableTime(s.EnrolledAt),
+				readableTime(s.ExpiresAt)}
 		})
-	}
-	return cmd
+	})
 }

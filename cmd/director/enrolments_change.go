@@ -42,17 +42,15 @@ func (p *program) enrolmentsCreate() *cobra.Command {
 		"For how long the token registers game servers, such as 720h; those that it registered stay")
 	p.completeFlag(cmd, "region", regionWords)
 	p.completeFlag(cmd, "mode", modeWords)
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	checkFirst(cmd, func([]string) error {
 		if n.Region == "" || n.Name == "" || n.MaxServers < 1 {
 			return cli.Usage(errors.New("--region, --name and --max-servers are required"))
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.createEnrolment(ctx, cmd, n)
-		})
-	}
-	return cmd
+		return nil
+	})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		return l.createEnrolment(ctx, cmd, n)
+	})
 }
 
 func (l operator) createEnrolment(ctx context.Context, cmd *cobra.Command, n db.NewEnrolment) error {
@@ -83,41 +81,32 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 		Args:              cli.AtLeast(1),
 		ValidArgsFunction: p.completeArgs(enrolmentWords),
 	}
-	servers := cmd.Flags().Bool("servers", false, "Also revoke the credentials of its game servers, which ends their sessions")
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.changeEach("enrolment", args, func(arg string) (bool, error) {
-				region, name, ok := strings.Cut(arg, "/")
-				if !ok {
-					return false, cli.Usage(fmt.Errorf("%q is not of the form REGION/NAME", arg))
-				}
-				return l.As("").RevokeEnrolment(ctx, region, name, *servers)
-			})
+	servers := cmd.Flags().Bool("servers", false,
+		"Also revoke the credentials of its game servers, which ends their sessions")
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		return l.changeEach("enrolment", args, func(arg string) (bool, error) {
+			region, name, ok := strings.Cut(arg, "/")
+			if !ok {
+				return false, cli.Usage(fmt.Errorf("%q is not of the form REGION/NAME", arg))
+			}
+			return l.As("").RevokeEnrolment(ctx, region, name, *servers)
 		})
-	}
-	return cmd
+	})
 }
 
 func (p *program) enrolmentsRevokeServer() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:   "revoke-server INSTANCE…",
 		Short: "Revoke the credential that a game server got by an enrolment",
 		Long: "Revokes credentials: the registration of the game server ends, with its sessions, and its credential opens nothing any more. A process that has\n" +
 			"the token of the enrolment registers again, with another credential; if it must not, revoke the enrolment first.",
-		Example:           "  director enrolments revoke-server eu-arena-7",
-		Args:              cli.AtLeast(1),
-		ValidArgsFunction: p.completeArgs(wordsOf(opsview.ServerCredentials, opsview.ServerCredentialFilter{Credential: "enrolment"}, "instance")),
-	}
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.changeEach("instance", args, func(id string) (bool, error) { return l.As("").RevokeServer(ctx, id) })
-		})
-	}
-	return cmd
+		Example: "  director enrolments revoke-server eu-arena-7",
+		Args:    cli.AtLeast(1),
+		ValidArgsFunction: p.completeArgs(wordsOf(opsview.ServerCredentials,
+			opsview.ServerCredentialFilter{Credential: "enrolment"}, "instance")),
+	}, byOperator, func(ctx context.Context, l operator, args []string) error {
+		return l.changeEach("instance", args, func(id string) (bool, error) { return l.As("").RevokeServer(ctx, id) })
+	})
 }
 
 // enrolmentWords completes enrolments, REGION/NAME.

@@ -58,26 +58,25 @@ func (p *program) events() *cobra.Command {
 	p.completeFlag(cmd, "region", regionWords)
 	p.completeFlag(cmd, "instance", instanceWords)
 	p.completeFlag(cmd, "session", sessionWords)
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
 	cmd.AddCommand(p.eventsRecord())
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cursor, err := parseCursor(*after)
+	var cursor opsview.EventCursor
+	checkFirst(cmd, func([]string) (err error) {
+		cursor, err = parseCursor(*after)
 		if err := errors.Join(err, checkKinds(f), positive("since", *since)); err != nil {
 			return cli.Usage(err)
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			r := &eventReader{operator: l, filter: f, after: cursor}
-			if err := r.begin(ctx, *after == "", *since); err != nil {
-				return err
-			}
-			if *follow {
-				return r.follow(ctx, cmd)
-			}
-			return r.toEnd(ctx)
-		})
-	}
-	return cmd
+		return nil
+	})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		r := &eventReader{operator: l, filter: f, after: cursor}
+		if err := r.begin(ctx, *after == "", *since); err != nil {
+			return err
+		}
+		if *follow {
+			return r.follow(ctx, cmd)
+		}
+		return r.toEnd(ctx)
+	})
 }
 
 func positive(flag string, d time.Duration) error {

@@ -25,27 +25,25 @@ func (p *program) eventsRecord() *cobra.Command {
 		ValidArgs: recordedNouns,
 	}
 	off := cmd.Flags().Bool("off", false, "Record them no longer")
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, nouns []string) error {
+	checkFirst(cmd, func(nouns []string) error {
 		for _, noun := range nouns {
 			if !slices.Contains(recordedNouns, noun) {
 				return cli.Usage(fmt.Errorf("%q is not allowed: it must be seat, ticket or match; other kinds are always recorded", noun))
 			}
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			for _, noun := range nouns {
-				if _, err := l.As("").RecordEvents(ctx, noun, !*off); err != nil {
-					return err
-				}
-			}
-			all, err := opsview.RecordedEvents.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
-			if err != nil {
+		return nil
+	})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, nouns []string) error {
+		for _, noun := range nouns {
+			if _, err := l.As("").RecordEvents(ctx, noun, !*off); err != nil {
 				return err
 			}
-			return cli.Write(l.out, all, []string{"events of", "an operator asks", "recorded"},
-				func(r opsview.RecordedEvent) []any { return []any{r.Noun, r.Kept, r.Recorded} })
-		})
-	}
-	return cmd
+		}
+		all, err := opsview.RecordedEvents.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		return cli.Write(l.out, all, []string{"events of", "an operator asks", "recorded"},
+			func(r opsview.RecordedEvent) []any { return []any{r.Noun, r.Kept, r.Recorded} })
+	})
 }

@@ -69,21 +69,16 @@ func (p *program) explainMatch() *cobra.Command {
 // explainCommand completes a command that prints an explanation: as text, or as the document.
 func (p *program) explainCommand(cmd *cobra.Command,
 	explain func(ctx context.Context, r *explainer.Reader, id string) (explained, error)) *cobra.Command {
-	addFlags(cmd.Flags(), byExplained)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byExplained, func(ctx context.Context, l operator) error {
-			found, err := explain(ctx, explainer.New(explainer.Options{Store: l.Store, Universe: l.Server.Universe,
-				PlayerArg: l.Server.PlayerArg}), args[0])
-			if err != nil {
-				return refusalText(err)
-			}
-			if l.out.JSON {
-				return cli.WriteJSON(l.out.Writer, found)
-			}
-			_, err = fmt.Fprint(l.out.Writer, found.Text())
-			return err
-		})
-	}
-	return cmd
+	return p.onDatabase(cmd, byExplained, func(ctx context.Context, l operator, args []string) error {
+		found, err := explain(ctx, explainer.New(explainer.Options{Store: l.Store, Universe: l.Server.Universe,
+			PlayerArg: l.Server.PlayerArg}), args[0])
+		if err != nil {
+			return refusalText(err)
+		}
+		if l.out.JSON {
+			return cli.WriteJSON(l.out.Writer, found)
+		}
+		_, err = fmt.Fprint(l.out.Writer, found.Text())
+		return err
+	})
 }

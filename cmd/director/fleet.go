@@ -35,31 +35,26 @@ func (p *program) fleetList() *cobra.Command {
 	all := cmd.Flags().Bool("all", false, "Also those that ended recently")
 	p.completeFlag(cmd, "region", regionWords)
 	p.completeFlag(cmd, "mode", modeWords)
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			f := opsview.FleetFilter{Region: *region, Mode: *mode, Running: !*all}
-			fleet, err := opsview.Fleet.Read(ctx, l.Pool(), f, opsview.Page{})
-			if err != nil {
-				return err
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		f := opsview.FleetFilter{Region: *region, Mode: *mode, Running: !*all}
+		fleet, err := opsview.Fleet.Read(ctx, l.Pool(), f, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		header := []string{
+			"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available",
+			"players", "sessions", "heartbeat",
+			"endpoint",
+		}
+		out := l.out.Sparing("load", "heartbeat", "region", "sessions", "reserved", "endpoint", "modes")
+		return cli.Write(out, fleet, header, func(i opsview.Instance) []any {
+			return []any{
+				i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats,
+				i.Available, i.Players,
+				i.OpenSessions, ago(i.LeaseAge), i.Endpoint,
 			}
-			header := []string{
-				"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available",
-				"players", "sessions", "heartbeat",
-				"endpoint",
-			}
-			out := l.out.Sparing("load", "heartbeat", "region", "sessions", "reserved", "endpoint", "modes")
-			return cli.Write(out, fleet, header, func(i opsview.Instance) []any {
-				return []any{
-					i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats,
-					i.Available, i.Players,
-					i.OpenSessions, ago(i.LeaseAge), i.Endpoint,
-				}
-			})
 		})
-	}
-	return cmd
+	})
 }
 
 func orBlank[T any](p *T) any {
@@ -95,12 +90,7 @@ func (p *program) changeRows(
 ) *cobra.Command {
 	cmd.Args = cli.AtLeast(1)
 	cmd.ValidArgsFunction = p.completeArgs(w)
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.changeEach(noun, ids, func(id string) (bool, error) { return change(l.As(""), ctx, id) })
-		})
-	}
-	return cmd
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
+		return l.changeEach(noun, ids, func(id string) (bool, error) { return change(l.As(""), ctx, id) })
+	})
 }

@@ -55,9 +55,7 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 	}
 	region := cmd.Flags().String("region", "", "With --host and --label: only in this region; without it, in all")
 	p.completeFlag(cmd, "region", regionWords)
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+	checkFirst(cmd, func(ids []string) error {
 		switch {
 		case len(ids)+len(*hosts)+len(*labels) == 0:
 			return cli.Usage(errors.New("name game servers, or give --host or --label"))
@@ -66,59 +64,53 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		case *region != "" && len(*hosts)+len(*labels) == 0:
 			return cli.Usage(errors.New("--region is of --host and --label: an instance id is unique over all regions"))
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			change := map[string]func() (bool, error){}
-			var targets []string
-			empty := emptyWait{operator: l, stderr: cmd.ErrOrStderr()}
-			add := func(target string, servers opsview.FleetFilter, do func() (bool, error)) {
-				targets, change[target] = append(targets, target), do
-				servers.Running = true
-				empty.targets = append(empty.targets, servers)
-			}
-			by := l.As("")
-			for _, id := range ids {
-				add(id, opsview.FleetFilter{Instance: id}, func() (bool, error) { return calls.instance(by, ctx, id) })
-			}
-			for _, host := range *hosts {
-				add("host "+host, opsview.FleetFilter{Host: host, Region: *region},
-					func() (bool, error) { return calls.host(by, ctx, host, *region) })
-			}
-			for _, label := range *labels {
-				add("label "+label, opsview.FleetFilter{Label: label, Region: *region},
-					func() (bool, error) { return calls.label(by, ctx, label, *region) })
-			}
-			err := l.changeEach("drain", targets, func(target string) (bool, error) { return change[target]() })
-			if err != nil || !*wait {
-				return err
-			}
-			return empty.untilEmpty(ctx, *timeout)
-		})
-	}
-	return cmd
+		return nil
+	})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
+		change := map[string]func() (bool, error){}
+		var targets []string
+		empty := emptyWait{operator: l, stderr: cmd.ErrOrStderr()}
+		add := func(target string, servers opsview.FleetFilter, do func() (bool, error)) {
+			targets, change[target] = append(targets, target), do
+			servers.Running = true
+			empty.targets = append(empty.targets, servers)
+		}
+		by := l.As("")
+		for _, id := range ids {
+			add(id, opsview.FleetFilter{Instance: id}, func() (bool, error) { return calls.instance(by, ctx, id) })
+		}
+		for _, host := range *hosts {
+			add("host "+host, opsview.FleetFilter{Host: host, Region: *region},
+				func() (bool, error) { return calls.host(by, ctx, host, *region) })
+		}
+		for _, label := range *labels {
+			add("label "+label, opsview.FleetFilter{Label: label, Region: *region},
+				func() (bool, error) { return calls.label(by, ctx, label, *region) })
+		}
+		err := l.changeEach("drain", targets, func(target string) (bool, error) { return change[target]() })
+		if err != nil || !*wait {
+			return err
+		}
+		return empty.untilEmpty(ctx, *timeout)
+	})
 }
 
 func (p *program) fleetDrains() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:   "drains",
 		Short: "List the drains that operators keep",
 		Long: "Lists the drains that hold until an operator ends them, the oldest first: of game servers, of hosts and of labels, and those of Rivalis game\n" +
 			"servers, which 'director agents undrain' ends. SERVERS counts the game servers that run and obey the drain.",
 		Example: "  director fleet drains",
 		Args:    cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			drains, err := opsview.Drains.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
-			if err != nil {
-				return err
-			}
-			header := []string{"target", "value", "region", "servers", "since", "actor"}
-			return cli.Write(l.out.Sparing("region", "servers"), drains, header, func(d opsview.Drain) []any {
-				return []any{d.Target, d.Value, d.Region, d.Instances, readableTime(&d.Since), d.Actor}
-			})
+	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		drains, err := opsview.Drains.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		header := []string{"target", "value", "region", "servers", "since", "actor"}
+		return cli.Write(l.out.Sparing("region", "servers"), drains, header, func(d opsview.Drain) []any {
+			return []any{d.Target, d.Value, d.Region, d.Instances, readableTime(&d.Since), d.Actor}
 		})
-	}
-	return cmd
+	})
 }

@@ -32,7 +32,7 @@ type instanceDetails struct {
 }
 
 func (p *program) fleetShow() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:   "show INSTANCE",
 		Short: "Show a game server, its sessions and their players",
 		Long: "Shows the director's state of a game server: its lease, its modes and capacity, how much of it is reserved, and its open\n" +
@@ -40,22 +40,13 @@ func (p *program) fleetShow() *cobra.Command {
 		Example:           "  director fleet show eu-arena-7\n  director fleet show eu-arena-7 -o json | jq -r '.sessions[].who[]'",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(wordsOf(opsview.Fleet, opsview.FleetFilter{}, "instance"))),
-	}
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			i, err := l.instance(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			if l.out.JSON {
-				return cli.WriteJSON(l.out.Writer, i)
-			}
-			return i.write(l.out)
-		})
-	}
-	return cmd
+	}, byOperator, func(ctx context.Context, l operator, args []string) error {
+		i, err := l.instance(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return writeDetails(l.out, i, instanceDetails.write)
+	})
 }
 
 func (l operator) instance(ctx context.Context, id string) (i instanceDetails, err error) {

@@ -23,7 +23,7 @@ type invariantLine struct {
 }
 
 func (p *program) invariants() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:   "invariants",
 		Short: "Check the invariants of the data",
 		Long: "Checks the invariants: capacity, double seats, sessions without a server, counters, the signing key, tickets\n" +
@@ -31,22 +31,16 @@ func (p *program) invariants() *cobra.Command {
 			"Exit code 1 when any is violated. Repeat it after ten seconds: a violation that remains is a bug.",
 		Example: "  director invariants\n  director invariants -o json | jq '.[] | select(.violations > 0)'",
 		Args:    cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			all, err := l.checkInvariants(ctx)
-			if err != nil {
-				return err
-			}
-			if err := writeInvariants(l.out, all); err != nil {
-				return err
-			}
-			return violated(all)
-		})
-	}
-	return cmd
+	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		all, err := l.checkInvariants(ctx)
+		if err != nil {
+			return err
+		}
+		if err := writeInvariants(l.out, all); err != nil {
+			return err
+		}
+		return violated(all)
+	})
 }
 
 func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) {

@@ -36,24 +36,19 @@ func (p *program) keysList() *cobra.Command {
 	}
 	all := cmd.Flags().Bool("all", false,
 		"Also those that are expired, and those that were tainted more than a day ago")
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			keys, err := opsview.Keys.Read(ctx, l.Pool(), opsview.KeyFilter{Useful: !*all},
-				opsview.Page{Order: opsview.ByTurn})
-			if err != nil {
-				return err
-			}
-			header := []string{"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at",
-				"sealed by"}
-			return cli.Write(l.out.Sparing("alg", "tainted at", "sealed by", "verify until"), keys, header,
-				func(k opsview.Key) []any {
-					return []any{k.KID, k.Alg, k.State, k.SignFrom, k.SignUntil, k.VerifyUntil, k.TaintedAt, k.SealedBy}
-				})
-		})
-	}
-	return cmd
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		keys, err := opsview.Keys.Read(ctx, l.Pool(), opsview.KeyFilter{Useful: !*all},
+			opsview.Page{Order: opsview.ByTurn})
+		if err != nil {
+			return err
+		}
+		header := []string{"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at",
+			"sealed by"}
+		return cli.Write(l.out.Sparing("alg", "tainted at", "sealed by", "verify until"), keys, header,
+			func(k opsview.Key) []any {
+				return []any{k.KID, k.Alg, k.State, k.SignFrom, k.SignUntil, k.VerifyUntil, k.TaintedAt, k.SealedBy}
+			})
+	})
 }
 
 // madeLine is a new key.
@@ -75,29 +70,24 @@ func (p *program) keysRotate() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}
 	force := cmd.Flags().Bool("force", false, "Do not wait until the signing key's period is over")
-	addFlags(cmd.Flags(), byOperator|byKeys)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator) error {
-			sealer, err := l.sealer()
-			if err != nil {
-				return err
-			}
-			made, err := l.RotateKeys(ctx, l.schedule().Policy(), *force, keymint.With(sealer, l.Worker.Alg))
-			if err != nil {
-				return err
-			}
-			if len(made) > 0 || l.out.JSON {
-				return writeMade(l.out, made)
-			}
-			if *force {
-				return l.printNext(ctx)
-			}
-			fmt.Fprintln(l.out.Writer, "No key is due: a key signs and the next one is published. See 'director keys list'. Use --force to switch now.")
-			return nil
-		})
-	}
-	return cmd
+	return p.onDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator, _ []string) error {
+		sealer, err := l.sealer()
+		if err != nil {
+			return err
+		}
+		made, err := l.RotateKeys(ctx, l.schedule().Policy(), *force, keymint.With(sealer, l.Worker.Alg))
+		if err != nil {
+			return err
+		}
+		if len(made) > 0 || l.out.JSON {
+			return writeMade(l.out, made)
+		}
+		if *force {
+			return l.printNext(ctx)
+		}
+		fmt.Fprintln(l.out.Writer, "No key is due: a key signs and the next one is published. See 'director keys list'. Use --force to switch now.")
+		return nil
+	})
 }
 
 // printNext prints from when the next key signs.
@@ -158,7 +148,7 @@ func writeChanges(out cli.Output, what string, lines []changeLine) error {
 }
 
 func (p *program) keysTaint() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:   "taint KID",
 		Short: "Stop using a signing key at once, because it may have leaked",
 		Long: "Removes the key from the JWKS at once; it never signs again. The next key, which is already published, replaces it as soon\n" +
@@ -167,19 +157,13 @@ func (p *program) keysTaint() *cobra.Command {
 		Example:           "  director keys taint 3q2-7wSxF0\n  director keys taint -- -q2w7wSxF0   # one that begins with a dash",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(wordsOf(opsview.Keys, opsview.KeyFilter{Untainted: true}, "kid")),
-	}
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			did, err := l.As("").TaintKey(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return writeChanges(l.out, "kid", []changeLine{{args[0], did}})
-		})
-	}
-	return cmd
+	}, byOperator, func(ctx context.Context, l operator, args []string) error {
+		did, err := l.As("").TaintKey(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return writeChanges(l.out, "kid", []changeLine{{args[0], did}})
+	})
 }
 
 // sealer returns the sealer of private keys with the key-encryption keys of the settings.

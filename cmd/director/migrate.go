@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -127,10 +126,6 @@ func (p *program) migrateDown() *cobra.Command {
 	})
 }
 
-func addYes(cmd *cobra.Command) *bool { return cmd.Flags().Bool("yes", false, "Do not ask") }
-
-var errNotConfirmed = errors.New("nothing was changed: answer yes, or use --yes")
-
 // confirmDown prints what will be reverted, and asks for a confirmation.
 func (p *program) confirmDown(ctx context.Context, url string, steps int, yes bool) error {
 	if yes {
@@ -142,16 +137,11 @@ func (p *program) confirmDown(ctx context.Context, url string, steps int, yes bo
 	}
 	applied := slices.DeleteFunc(all, func(m migrations.Migration) bool { return !m.Applied() })
 	slices.Reverse(applied)
-	fmt.Fprintf(p.stderr, "This reverts, and deletes all data of, on %s:\n", withoutPassword(url))
+	consequence := []string{fmt.Sprintf("This reverts, and deletes all data of, on %s:", withoutPassword(url))}
 	for _, m := range applied[:min(steps, len(applied))] {
-		fmt.Fprintf(p.stderr, "  %s\n", m.Name)
+		consequence = append(consequence, m.Name)
 	}
-	fmt.Fprint(p.stderr, "Type yes to continue: ")
-	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
-	if strings.TrimSpace(answer) != "yes" {
-		return errNotConfirmed
-	}
-	return nil
+	return p.confirm(false, strings.Join(consequence, "\n  "))
 }
 
 func (p *program) migrateStatus() *cobra.Command {

@@ -43,7 +43,7 @@ type heldSeat struct {
 }
 
 func (p *program) playersShow() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:   "show PLAYER",
 		Short: "Show the seats, tickets and rooms of a player, and why requests were refused",
 		Long: "Shows what is known of a player: seats, the latest ticket for each profile, rooms of the realtime lobby, what your backend\n" +
@@ -52,22 +52,13 @@ func (p *program) playersShow() *cobra.Command {
 		Example:           "  director players show alice\n  director players show alice -o json | jq '.refusals[0].detail'",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(playerWords)),
-	}
-	addFlags(cmd.Flags(), byProfile)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-			d, err := l.player(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			if l.out.JSON {
-				return cli.WriteJSON(l.out.Writer, d)
-			}
-			return d.write(l.out)
-		})
-	}
-	return cmd
+	}, byProfile, func(ctx context.Context, l operator, args []string) error {
+		d, err := l.player(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return writeDetails(l.out, d, playerDetails.write)
+	})
 }
 
 // playerWords completes players with a seat, a ticket or a refusal.

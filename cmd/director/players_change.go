@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,16 +43,8 @@ func (p *program) playersCancelTicket() *cobra.Command {
 // takingBack completes a command that takes something from players, for a reason.
 func (p *program) takingBack(cmd *cobra.Command, commands commandSet,
 	run func(ctx context.Context, l operator, args []string, reason string) error) *cobra.Command {
-	reason := cmd.Flags().String("reason", "", "Why, for the event (required)")
-	addFlags(cmd.Flags(), commands)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if strings.TrimSpace(*reason) == "" {
-			return cli.Usage(errors.New("--reason is missing: say why, the event has it beside your name"))
-		}
-		return p.withDatabase(cmd, commands, func(ctx context.Context, l operator) error {
-			return run(ctx, l, args, *reason)
-		})
-	}
-	return cmd
+	reason := requireReason(cmd, "", "Why, for the event (required)")
+	return p.onDatabase(cmd, commands, func(ctx context.Context, l operator, args []string) error {
+		return run(ctx, l, args, *reason)
+	})
 }

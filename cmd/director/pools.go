@@ -52,31 +52,26 @@ func (p *program) poolsList() *cobra.Command {
 	}
 	region := cmd.Flags().String("region", "", "Only this region")
 	p.completeFlag(cmd, "region", wordsOf(opsview.Pools, opsview.PoolFilter{}, "region"))
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			found, err := opsview.Pools.Read(ctx, l.Pool(), opsview.PoolFilter{Region: *region}, opsview.Page{})
-			if err != nil {
-				return err
-			}
-			header := []string{
-				"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy",
-				"ending", "waiting", "min", "max",
-				"buffer", "workers",
-			}
-			return cli.Write(l.out.Sparing("provider", "ready", "buffer", "min", "modes", "ending"), found, header,
-				func(p opsview.Pool) []any {
-					return []any{
-						p.Region, p.App, p.Version, p.Provider, p.State, p.Modes, p.Servers, p.Starting, p.Ready,
-						p.Busy,
-						p.Ending, p.WaitingPlayers,
-						p.Min, p.Max, p.Buffer, p.Workers,
-					}
-				})
-		})
-	}
-	return cmd
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		found, err := opsview.Pools.Read(ctx, l.Pool(), opsview.PoolFilter{Region: *region}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		header := []string{
+			"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy",
+			"ending", "waiting", "min", "max",
+			"buffer", "workers",
+		}
+		return cli.Write(l.out.Sparing("provider", "ready", "buffer", "min", "modes", "ending"), found, header,
+			func(p opsview.Pool) []any {
+				return []any{
+					p.Region, p.App, p.Version, p.Provider, p.State, p.Modes, p.Servers, p.Starting, p.Ready,
+					p.Busy,
+					p.Ending, p.WaitingPlayers,
+					p.Min, p.Max, p.Buffer, p.Workers,
+				}
+			})
+	})
 }
 
 func (p *program) poolsShow() *cobra.Command {
@@ -89,31 +84,25 @@ func (p *program) poolsShow() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completePools(),
 	}
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		pool, err := parsePool(args[0])
-		if err != nil {
+	pool := parseFirst(cmd, parsePool)
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		f := opsview.PoolFilter{Region: pool.Region, App: pool.App, Version: pool.Version}
+		found, err := opsview.Pools.Read(ctx, l.Pool(), f, opsview.Page{Limit: 1})
+		switch {
+		case err != nil:
 			return err
+		case len(found) == 0:
+			return fmt.Errorf("there is no pool %s; 'director pools list' lists them", args[0])
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			f := opsview.PoolFilter{Region: pool.Region, App: pool.App, Version: pool.Version}
-			found, err := opsview.Pools.Read(ctx, l.Pool(), f, opsview.Page{Limit: 1})
-			switch {
-			case err != nil:
-				return err
-			case len(found) == 0:
-				return fmt.Errorf("there is no pool %s; 'director pools list' lists them", args[0])
-			case l.out.JSON:
-				return cli.WriteJSON(l.out.Writer, found[0])
-			}
-			for _, fact := range poolFacts(found[0]) {
-				fmt.Fprintf(l.out.Writer, "%-10s %s\n", fact[0], fact[1])
-			}
-			return nil
-		})
+		return writeDetails(l.out, found[0], writePoolFacts)
+	})
+}
+
+func writePoolFacts(p opsview.Pool, out cli.Output) error {
+	for _, fact := range poolFacts(p) {
+		fmt.Fprintf(out.Writer, "%-10s %s\n", fact[0], fact[1])
 	}
-	return cmd
+	return nil
 }
 
 // poolFacts returns pairs of name and value, for people.
@@ -159,34 +148,16 @@ func pauseEnd(until time.Time) string {
 	return until.UTC().Format(time.RFC3339)
 }
 
-// poolFlags are the flags of commands that change a pool.
-type poolFlags struct{ author, reason string }
-
-func (f *poolFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.reason, "reason", "", "The reason, for the event and other operators")
-	cmd.Flags().StringVar(&f.author, "author", "",
-		"The author, such as that of a commit that a pipeline applies; by default your database login")
-}
-
 // changePool completes a command that changes the pool in its first argument.
 func (p *program) changePool(cmd *cobra.Command, args int,
 	change func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error) *cobra.Command {
 	cmd.Args = cli.Exactly(args)
 	cmd.ValidArgsFunction = p.completePools()
-	var flags poolFlags
-	flags.add(cmd)
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		edit, err := parsePool(args[0])
-		if err != nil {
-			return err
-		}
-		edit.Author, edit.Reason = flags.author, flags.reason
-		return p.withDatabase(cmd, byOperator,
-			func(ctx context.Context, l operator) error { return refusalText(change(ctx, l, edit, args)) })
-	}
-	return cmd
+	flags, edit := addAuthorship(cmd), parseFirst(cmd, parsePool)
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		edit.Author, edit.Reason = *flags.author, *flags.reason
+		return refusalText(change(ctx, l, *edit, args))
+	})
 }
 
 var errNothingToChange = errors.New("nothing to change: give --min, --max, --buffer, --max-starting or --empty-ttl")

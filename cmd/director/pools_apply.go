@@ -40,31 +40,26 @@ func (p *program) poolsApply() *cobra.Command {
 	}
 	file := cmd.Flags().StringP("file", "f", "", "The file in YAML or JSON, required; - is standard input")
 	dry := cmd.Flags().Bool("dry-run", false, "Only print what would change")
-	var flags poolFlags
-	flags.add(cmd)
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	flags := addAuthorship(cmd)
+	var declared *poolfile.File
+	checkFirst(cmd, func([]string) (err error) {
 		if *file == "" {
 			return cli.Usage(errors.New("--file is required: app versions and pools in YAML or JSON"))
 		}
-		declared, err := p.readPools(*file)
+		declared, err = p.readPools(*file)
+		return err
+	})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		done, err := l.Declare(ctx, db.Declaration{Author: *flags.author, Reason: *flags.reason, Apps: declared.Apps,
+			Pools: declared.Pools, DryRun: *dry})
 		if err != nil {
-			return err
+			return atFile(*file, refusalText(declared.Locate(err)))
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			done, err := l.Declare(ctx, db.Declaration{Author: flags.author, Reason: flags.reason, Apps: declared.Apps,
-				Pools: declared.Pools, DryRun: *dry})
-			if err != nil {
-				return atFile(*file, refusalText(declared.Locate(err)))
-			}
-			if *dry {
-				fmt.Fprintln(p.stderr, "dry run: nothing was applied")
-			}
-			return errors.Join(writeApplied(l.out, done.Provisioned), p.warnProviders(ctx, l, declared.Apps))
-		})
-	}
-	return cmd
+		if *dry {
+			fmt.Fprintln(p.stderr, "dry run: nothing was applied")
+		}
+		return errors.Join(writeApplied(l.out, done.Provisioned), p.warnProviders(ctx, l, declared.Apps))
+	})
 }
 
 func (p *program) poolsSchema() *cobra.Command {

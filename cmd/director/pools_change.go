@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -164,10 +162,11 @@ func (p *program) poolsDelete() *cobra.Command {
 			"with its last pool, but only if no server of it is left; otherwise it stays declared.",
 		Example: "  director pools delete eu/arena/v7",
 	}
-	yes := cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
+	yes := addYes(cmd)
 	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error {
-		if !*yes && !p.confirmed(fmt.Sprintf("This deletes pool %s: its modes start no servers any more.", args[0])) {
-			return errNotConfirmed
+		if err := p.confirm(*yes, fmt.Sprintf("This deletes pool %s: its modes start no servers any more.",
+			args[0])); err != nil {
+			return err
 		}
 		drained, err := l.DeletePool(ctx, edit)
 		if err != nil {
@@ -177,11 +176,4 @@ func (p *program) poolsDelete() *cobra.Command {
 		return cli.Write(l.out, lines, []string{"region", "app", "version", "drained"},
 			func(r rolledLine) []any { return []any{r.Region, r.App, r.Version, r.Drained} })
 	})
-}
-
-// confirmed asks a person to type yes.
-func (p *program) confirmed(question string) bool {
-	fmt.Fprintf(p.stderr, "%s\nType yes to continue: ", question)
-	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
-	return strings.TrimSpace(answer) == "yes"
 }

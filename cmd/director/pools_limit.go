@@ -24,32 +24,27 @@ func (p *program) poolsLimit() *cobra.Command {
 		"The most servers that there may be, those included that end; none: no limit")
 	starts := cmd.Flags().String("starts-per-hour", "",
 		"The most servers that may start within an hour; none: no limit")
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			now, err := opsview.PoolLimits.One(ctx, l.Pool(), opsview.Any{})
-			if err != nil {
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		now, err := opsview.PoolLimits.One(ctx, l.Pool(), opsview.Any{})
+		if err != nil {
+			return err
+		}
+		if *servers != "" || *starts != "" {
+			if err := setLimit("servers", *servers, &now.MaxServers); err != nil {
 				return err
 			}
-			if *servers != "" || *starts != "" {
-				if err := setLimit("servers", *servers, &now.MaxServers); err != nil {
-					return err
-				}
-				if err := setLimit("starts-per-hour", *starts, &now.MaxStarts); err != nil {
-					return err
-				}
-				if _, err := l.As("").LimitPools(ctx, now.MaxServers, now.MaxStarts); err != nil {
-					return err
-				}
+			if err := setLimit("starts-per-hour", *starts, &now.MaxStarts); err != nil {
+				return err
 			}
-			return cli.Write(l.out, []opsview.PoolLimit{now},
-				[]string{"servers", "max servers", "starts", "max starts"}, func(n opsview.PoolLimit) []any {
-					return []any{n.Servers, limitText(n.MaxServers), n.Starts, limitText(n.MaxStarts)}
-				})
-		})
-	}
-	return cmd
+			if _, err := l.As("").LimitPools(ctx, now.MaxServers, now.MaxStarts); err != nil {
+				return err
+			}
+		}
+		return cli.Write(l.out, []opsview.PoolLimit{now},
+			[]string{"servers", "max servers", "starts", "max starts"}, func(n opsview.PoolLimit) []any {
+				return []any{n.Servers, limitText(n.MaxServers), n.Starts, limitText(n.MaxStarts)}
+			})
+	})
 }
 
 // setLimit reads a flag: a number, or none. An empty one keeps the limit.

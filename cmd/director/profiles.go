@@ -61,31 +61,26 @@ func (p *program) profilesList() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}
 	all := cmd.Flags().Bool("all", false, "Also those that are retired")
-	addFlags(cmd.Flags(), byProfile)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-			found, err := l.Profiles(ctx, l.Server.Universe, *all)
-			if err != nil {
-				return err
-			}
-			lines := make([]profileLine, len(found))
-			for i, f := range found {
-				lines[i] = profileLine{f.Name, f.LiveVersion, f.Shadow, f.Versions, f.RetiredAt, f.PausedAt, f.Author,
-					f.CreatedAt, f.Reason}
-			}
-			header := []string{"profile", "live", "shadow", "versions", "applied", "by", "reason", "retired", "paused"}
-			return cli.Write(l.out.Sparing("retired", "paused", "reason", "versions"), lines, header,
-				func(line profileLine) []any {
-					return []any{
-						line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author,
-						line.Reason,
-						readableTime(line.RetiredAt), readableTime(line.PausedAt),
-					}
-				})
-		})
-	}
-	return cmd
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
+		found, err := l.Profiles(ctx, l.Server.Universe, *all)
+		if err != nil {
+			return err
+		}
+		lines := make([]profileLine, len(found))
+		for i, f := range found {
+			lines[i] = profileLine{f.Name, f.LiveVersion, f.Shadow, f.Versions, f.RetiredAt, f.PausedAt, f.Author,
+				f.CreatedAt, f.Reason}
+		}
+		header := []string{"profile", "live", "shadow", "versions", "applied", "by", "reason", "retired", "paused"}
+		return cli.Write(l.out.Sparing("retired", "paused", "reason", "versions"), lines, header,
+			func(line profileLine) []any {
+				return []any{
+					line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author,
+					line.Reason,
+					readableTime(line.RetiredAt), readableTime(line.PausedAt),
+				}
+			})
+	})
 }
 
 func versionOrBlank(version int) any {
@@ -130,29 +125,21 @@ func (p *program) profilesShow() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeProfiles(),
 	}
-	addFlags(cmd.Flags(), byProfile)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, version, err := parseVersion(args[0])
+	shown := parseFirst(cmd, parseVersion)
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
+		v, err := l.Profile(ctx, l.Server.Universe, shown.name, shown.number)
 		if err != nil {
-			return err
+			return refusalText(err)
 		}
-		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-			v, err := l.Profile(ctx, l.Server.Universe, name, version)
-			if err != nil {
-				return refusalText(err)
-			}
-			d := detailsOf(v)
-			if l.out.JSON {
-				return cli.WriteJSON(l.out.Writer, d)
-			}
-			fmt.Fprintf(p.stderr, "%s@%d, %s, applied at %s by %s%s\n", d.Name, d.Version, d.State,
-				d.CreatedAt.UTC().Format(time.RFC3339), d.Author, because(d.Reason))
-			fmt.Fprintln(l.out.Writer, strings.TrimRight(d.Document, "\n"))
-			return nil
-		})
-	}
-	return cmd
+		d := detailsOf(v)
+		if l.out.JSON {
+			return cli.WriteJSON(l.out.Writer, d)
+		}
+		fmt.Fprintf(p.stderr, "%s@%d, %s, applied at %s by %s%s\n", d.Name, d.Version, d.State,
+			d.CreatedAt.UTC().Format(time.RFC3339), d.Author, because(d.Reason))
+		fmt.Fprintln(l.out.Writer, strings.TrimRight(d.Document, "\n"))
+		return nil
+	})
 }
 
 func because(reason string) string {
@@ -162,18 +149,22 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// parseVersion splits NAME@VERSION. Without version it is 0.
-func parseVersion(arg string) (name string, version int, err error) {
+// namedVersion is a version of a profile, as NAME or NAME@VERSION names it.
+type namedVersion struct {
+	name   string
+	number int // 0: the command says which
+}
+
+func parseVersion(arg string) (v namedVersion, err error) {
 	name, text, given := strings.Cut(arg, "@")
 	if !given {
-		return name, 0, nil
+		return namedVersion{name: name}, nil
 	}
-	version, err = strconv.Atoi(text)
-	if err != nil || version < 1 {
-		return "", 0, cli.Usage(fmt.Errorf("%q is no profile: it must be NAME or NAME@VERSION, such as ranked-5v5@3",
-			arg))
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 {
+		return v, cli.Usage(fmt.Errorf("%q is no profile: it must be NAME or NAME@VERSION, such as ranked-5v5@3", arg))
 	}
-	return name, version, nil
+	return namedVersion{name, number}, nil
 }
 
 // fieldText is refusalText with the name of the field.

@@ -116,21 +116,21 @@ func writeChecks(out cli.Output, files []declaration.Profile) error {
 
 // editFlags are the flags of commands that change a profile.
 type editFlags struct {
-	author, reason string
-	expect         int
+	cmd      *cobra.Command
+	authors  authorship
+	expected *int
 }
 
-func (e *editFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&e.reason, "reason", "", "Why, for the version, the event and other operators")
-	cmd.Flags().StringVar(&e.author, "author", "",
-		"The author, such as that of a commit that a pipeline applies; by default your database login")
-	cmd.Flags().IntVar(&e.expect, "expect", -1, "Change nothing unless this is the live version (0: there is none yet)")
+func addEditFlags(cmd *cobra.Command) editFlags {
+	return editFlags{cmd, addAuthorship(cmd),
+		cmd.Flags().Int("expect", -1, "Change nothing unless this is the live version (0: there is none yet)")}
 }
 
-func (e *editFlags) edit(cmd *cobra.Command, region, name string) db.ProfileEdit {
-	edit := db.ProfileEdit{Region: region, Name: name, Author: e.author, Reason: e.reason}
-	if cmd.Flags().Changed("expect") {
-		edit.Expected = &e.expect
+// edit returns the change of a profile that the flags describe.
+func (e editFlags) edit(region, name string) db.ProfileEdit {
+	edit := db.ProfileEdit{Region: region, Name: name, Author: *e.authors.author, Reason: *e.authors.reason}
+	if e.cmd.Flags().Changed("expect") {
+		edit.Expected = e.expected
 	}
 	return edit
 }
@@ -195,11 +195,9 @@ func (p *program) profilesApply() *cobra.Command {
 		"A profile in YAML or JSON, required; - is standard input. Repeatable")
 	shadow := cmd.Flags().Bool("shadow", false, "Make the new versions shadows of the live ones")
 	dry := cmd.Flags().Bool("dry-run", false, "Only print what would change")
-	var flags editFlags
-	flags.add(cmd)
-	addFlags(cmd.Flags(), byProfile)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, more []string) error {
+	flags := addEditFlags(cmd)
+	var read []declaration.Profile
+	checkFirst(cmd, func(more []string) error {
 		if len(*files) == 0 {
 			return cli.Usage(errors.New("--file is required: a profile in YAML or JSON"))
 		}
@@ -207,25 +205,21 @@ func (p *program) profilesApply() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		read, err := p.readProfiles(append(*files, more...), conf.Database.RequireFrom)
-		if err != nil {
+		if read, err = p.readProfiles(append(*files, more...), conf.Database.RequireFrom); err != nil {
 			return err
 		}
 		warn(p.stderr, read)
-		if err := refusals(p.stderr, read); err != nil {
-			return err
+		return refusals(p.stderr, read)
+	})
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
+		d := db.Declaration{Region: l.Server.Universe, Author: *flags.authors.author, Reason: *flags.authors.reason, DryRun: *dry}
+		for _, f := range read {
+			one := db.DeclaredProfile{Document: f.Text, AsShadow: *shadow}
+			one.Expected = flags.edit(l.Server.Universe, f.Profile.Name).Expected
+			d.Profiles = append(d.Profiles, one)
 		}
-		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-			d := db.Declaration{Region: l.Server.Universe, Author: flags.author, Reason: flags.reason, DryRun: *dry}
-			for _, f := range read {
-				one := db.DeclaredProfile{Document: f.Text, AsShadow: *shadow}
-				one.Expected = flags.edit(cmd, l.Server.Universe, f.Profile.Name).Expected
-				d.Profiles = append(d.Profiles, one)
-			}
-			return l.applyProfiles(ctx, read, d, *shadow)
-		})
-	}
-	return cmd
+		return l.applyProfiles(ctx, read, d, *shadow)
+	})
 }
 
 // applyProfiles applies all files or none.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +18,7 @@ func (p *program) profilesRollback() *cobra.Command {
 		Long:  "Makes a version live: the one that is named, or the one before the live version.",
 		Example: "  director profiles rollback ranked-5v5 --reason 'matches took too long'\n" +
 			"  director profiles rollback ranked-5v5@3",
-	}, nil, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
+	}, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
 		return l.RollbackProfile(ctx, edit, version)
 	})
 }
@@ -36,7 +34,13 @@ func (p *program) profilesShadow() *cobra.Command {
 	}
 	off := cmd.Flags().Bool("off", false, "End the shadow, and forget its numbers")
 	show := cmd.Flags().Bool("show", false, "Compare its matches with the live ones, and change nothing")
-	cmd = p.changeProfile(cmd, nil, func(ctx context.Context, l operator, edit db.ProfileEdit,
+	checkFirst(cmd, func([]string) error {
+		if *show && *off {
+			return cli.Usage(errors.New("--show and --off exclude each other"))
+		}
+		return nil
+	})
+	cmd = p.changeProfile(cmd, func(ctx context.Context, l operator, edit db.ProfileEdit,
 		version int) (db.ProfileChange, error) {
 		if *off {
 			version = -1
@@ -45,9 +49,6 @@ func (p *program) profilesShadow() *cobra.Command {
 	})
 	change := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *show && *off {
-			return cli.Usage(errors.New("--show and --off exclude each other"))
-		}
 		if *show {
 			return p.showShadow(cmd, args[0])
 		}
@@ -64,50 +65,30 @@ func (p *program) profilesRetire() *cobra.Command {
 			"Its versions stay; applying a document uses it again.",
 		Example: "  director profiles retire summer-event",
 	}
-	yes := cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
-	confirm := func(name string) error {
-		if *yes {
-			return nil
+	yes := addYes(cmd)
+	return p.changeProfile(cmd, func(ctx context.Context, l operator, edit db.ProfileEdit,
+		_ int) (db.ProfileChange, error) {
+		err := p.confirm(*yes, fmt.Sprintf("This ends profile %s, and cancels the tickets that ask for no other one.",
+			edit.Name))
+		if err != nil {
+			return db.ProfileChange{}, err
 		}
-		fmt.Fprintf(p.stderr, "This ends profile %s, and cancels the tickets that ask for no other one.\nType yes to continue: ", name)
-		answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
-		if strings.TrimSpace(answer) != "yes" {
-			return errNotConfirmed
-		}
-		return nil
-	}
-	return p.changeProfile(cmd, confirm,
-		func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
-			return l.RetireProfile(ctx, edit)
-		})
+		return l.RetireProfile(ctx, edit)
+	})
 }
 
-// changeProfile completes a command that changes the profile in its argument. confirm may be nil.
-func (p *program) changeProfile(
-	cmd *cobra.Command, confirm func(name string) error,
-	change func(context.Context, operator, db.ProfileEdit, int) (db.ProfileChange, error),
-) *cobra.Command {
+// changeProfile completes a command that changes the profile in its argument.
+func (p *program) changeProfile(cmd *cobra.Command,
+	change func(ctx context.Context, l operator, edit db.ProfileEdit,
+		version int) (db.ProfileChange, error)) *cobra.Command {
 	cmd.Args = cli.Exactly(1)
 	cmd.ValidArgsFunction = p.completeProfiles()
-	var flags editFlags
-	flags.add(cmd)
-	addFlags(cmd.Flags(), byProfile)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, version, err := parseVersion(args[0])
-		if err == nil && confirm != nil {
-			err = confirm(name)
-		}
+	flags, named := addEditFlags(cmd), parseFirst(cmd, parseVersion)
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
+		done, err := change(ctx, l, flags.edit(l.Server.Universe, named.name), named.number)
 		if err != nil {
-			return err
+			return refusalText(err)
 		}
-		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-			done, err := change(ctx, l, flags.edit(cmd, l.Server.Universe, name), version)
-			if err != nil {
-				return refusalText(err)
-			}
-			return writeProfileChanges(l.out, []profileChange{profileChange(done)})
-		})
-	}
-	return cmd
+		return writeProfileChanges(l.out, []profileChange{profileChange(done)})
+	})
 }

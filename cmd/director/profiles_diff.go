@@ -24,34 +24,26 @@ func (p *program) profilesDiff() *cobra.Command {
 		Args:              cli.Between(1, 2),
 		ValidArgsFunction: p.completeProfiles(),
 	}
-	addFlags(cmd.Flags(), byProfile)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, version, err := parseVersion(args[0])
-		if err != nil {
-			return err
-		}
+	first := parseFirst(cmd, parseVersion)
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, args []string) error {
 		var other string
 		if len(args) == 2 {
 			other = args[1]
 		}
-		if version, ok := strings.CutPrefix(other, name+"@"); ok {
+		if version, ok := strings.CutPrefix(other, first.name+"@"); ok {
 			other = "@" + version
 		}
-		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-			from, to, err := p.twoDocuments(ctx, l, name, version, other)
-			if err != nil {
-				return refusalText(err)
-			}
-			diff := unifiedDiff(from.title, to.title, from.text, to.text)
-			if l.out.JSON {
-				return cli.WriteJSON(l.out.Writer, documentDiff{from.title, to.title, diff})
-			}
-			fmt.Fprint(l.out.Writer, diff)
-			return nil
-		})
-	}
-	return cmd
+		from, to, err := p.twoDocuments(ctx, l, first.name, first.number, other)
+		if err != nil {
+			return refusalText(err)
+		}
+		diff := unifiedDiff(from.title, to.title, from.text, to.text)
+		if l.out.JSON {
+			return cli.WriteJSON(l.out.Writer, documentDiff{from.title, to.title, diff})
+		}
+		fmt.Fprint(l.out.Writer, diff)
+		return nil
+	})
 }
 
 // documentDiff is the JSON output of `profiles diff`.
@@ -82,11 +74,11 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 		before, err := l.Profile(ctx, l.Server.Universe, name, first.Version-1)
 		return versionText(before), versionText(first), err
 	case strings.HasPrefix(other, "@"):
-		_, wanted, err := parseVersion(name + other)
+		wanted, err := parseVersion(name + other)
 		if err != nil {
 			return from, to, err
 		}
-		second, err := l.Profile(ctx, l.Server.Universe, name, wanted)
+		second, err := l.Profile(ctx, l.Server.Universe, name, wanted.number)
 		return versionText(first), versionText(second), err
 	}
 	read, err := declaration.Sources([]string{other}, p.stdin)

@@ -15,7 +15,7 @@ func (p *program) profilesPause() *cobra.Command {
 		Long: "Makes a profile make no matches until it is resumed, within a second. Its tickets keep their place, and expire as usual; matches\n" +
 			"that were decided are played. A pause outlasts new versions. The same in SQL: function ops.pause_profile.",
 		Example: "  director profiles pause ranked-5v5 --reason 'the season ends'",
-	}, nil, func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
+	}, func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
 		return l.PauseProfile(ctx, edit)
 	})
 }
@@ -26,7 +26,7 @@ func (p *program) profilesResume() *cobra.Command {
 		Short:   "Make matches of a profile again",
 		Long:    "Ends the pause of a profile: the tickets that waited meanwhile are matched. The same in SQL: function ops.resume_profile.",
 		Example: "  director profiles resume ranked-5v5",
-	}, nil, func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
+	}, func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
 		return l.ResumeProfile(ctx, edit)
 	})
 }

@@ -28,19 +28,20 @@ type measure struct {
 
 // showShadow prints the comparison of a profile's shadow with the live version.
 func (p *program) showShadow(cmd *cobra.Command, arg string) error {
-	name, _, err := parseVersion(arg)
+	named, err := parseVersion(arg)
 	if err != nil {
 		return err
 	}
 	return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-		v, err := l.Profile(ctx, l.Server.Universe, name, 0)
+		v, err := l.Profile(ctx, l.Server.Universe, named.name, 0)
 		if err != nil {
 			return refusalText(err)
 		}
 		if v.Shadow == 0 {
-			return fmt.Errorf("profile %s has no shadow: 'director profiles shadow %s@VERSION' begins one", name, name)
+			return fmt.Errorf("profile %s has no shadow: 'director profiles shadow %s@VERSION' begins one", named.name,
+				named.name)
 		}
-		f := opsview.MinuteFilter{Universe: l.Server.Universe, Profile: name}
+		f := opsview.MinuteFilter{Universe: l.Server.Universe, Profile: named.name}
 		found, err := opsview.ShadowQualities.Read(ctx, l.Pool(), f, opsview.Page{})
 		if err != nil {
 			return err

@@ -27,19 +27,21 @@ func (p *program) projects() *cobra.Command {
 	}, p.projectsCreate(), p.projectsList(), p.projectsKeys(), p.projectKey(), p.projectToken())
 }
 
-// inProject runs a command about the project args[0], or its key args[1]. An error says how to find those that exist.
-func (p *program) inProject(cmd *cobra.Command, args []string, run func(context.Context, operator) error) error {
-	err := p.withDatabase(cmd, byProjectCommands, run)
-	if e, ok := errors.AsType[*fault.Error](err); ok {
-		switch e.Code {
-		case "project_unknown":
+// onProject completes a command about the project args[0], or its key args[1]. An error says how to find those that
+// exist.
+func (p *program) onProject(cmd *cobra.Command, run databaseRun) *cobra.Command {
+	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, args []string) error {
+		err := run(ctx, l, args)
+		e, ok := errors.AsType[*fault.Error](err)
+		switch {
+		case ok && e.Code == "project_unknown":
 			return fmt.Errorf("there is no project %q; 'director projects list' lists them", args[0])
-		case "key_unknown":
+		case ok && e.Code == "key_unknown":
 			return fmt.Errorf("there is no key %q of a project %q; 'director projects keys %s' lists them", args[1],
 				args[0], quote(args[0]))
 		}
-	}
-	return err
+		return err
+	})
 }
 
 // projectLine is a project in lists.
@@ -60,27 +62,22 @@ func (p *program) projectsCreate() *cobra.Command {
 		Args:    cli.Exactly(1),
 	}
 	id := cmd.Flags().String("id", "", "The id of the project. Not set: a new one")
-	addFlags(cmd.Flags(), byProjectCommands)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) error {
-			actor, err := l.Login(ctx)
-			if err != nil {
-				return err
-			}
-			made, err := l.CreateProject(ctx,
-				db.NewProject{ID: *id, Name: args[0], Region: l.Realtime.Region, Actor: actor})
-			if err != nil {
-				return err
-			}
-			if l.out.JSON {
-				return cli.WriteJSON(l.out.Writer, projectLine(made))
-			}
-			fmt.Fprintln(l.out.Writer, made.ID)
-			return nil
-		})
-	}
-	return cmd
+	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, args []string) error {
+		actor, err := l.Login(ctx)
+		if err != nil {
+			return err
+		}
+		made, err := l.CreateProject(ctx,
+			db.NewProject{ID: *id, Name: args[0], Region: l.Realtime.Region, Actor: actor})
+		if err != nil {
+			return err
+		}
+		if l.out.JSON {
+			return cli.WriteJSON(l.out.Writer, projectLine(made))
+		}
+		fmt.Fprintln(l.out.Writer, made.ID)
+		return nil
+	})
 }
 
 func (p *program) projectsList() *cobra.Command {
@@ -93,24 +90,19 @@ func (p *program) projectsList() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}
 	after := cmd.Flags().String("after", "", "The id of the last project of the previous page")
-	addFlags(cmd.Flags(), byProjectCommands)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) error {
-			found, err := l.Projects(ctx, *after, db.MaxProjectPage)
-			if err != nil {
-				return err
-			}
-			lines := make([]projectLine, len(found))
-			for i, project := range found {
-				lines[i] = projectLine(project)
-			}
-			return cli.Write(l.out, lines, []string{"id", "name", "region", "created"}, func(p projectLine) []any {
-				return []any{p.ID, p.Name, p.Region, p.CreatedAt}
-			})
+	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, _ []string) error {
+		found, err := l.Projects(ctx, *after, db.MaxProjectPage)
+		if err != nil {
+			return err
+		}
+		lines := make([]projectLine, len(found))
+		for i, project := range found {
+			lines[i] = projectLine(project)
+		}
+		return cli.Write(l.out, lines, []string{"id", "name", "region", "created"}, func(p projectLine) []any {
+			return []any{p.ID, p.Name, p.Region, p.CreatedAt}
 		})
-	}
-	return cmd
+	})
 }
 
 // clientTokenLine is the output of `projects token`.
@@ -131,9 +123,7 @@ func (p *program) projectToken() *cobra.Command {
 	}
 	ttl := cmd.Flags().Duration("ttl", time.Hour, "How long the token is valid, 30s to 24h")
 	subject := cmd.Flags().String("sub", "", "The player. Not set: each session is a player of its own")
-	addFlags(cmd.Flags(), byProjectCommands)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	checkFirst(cmd, func([]string) error {
 		if *ttl < 30*time.Second || *ttl > 24*time.Hour {
 			return cli.Usage(fmt.Errorf("--ttl: %s is not allowed: it must be 30s to 24h", *ttl))
 		}
@@ -141,20 +131,20 @@ func (p *program) projectToken() *cobra.Command {
 			return cli.Usage(fmt.Errorf("--sub: %q is not allowed: it must be 1 to %d bytes without control characters",
 				*subject, token.MaxSubjectBytes))
 		}
-		return p.inProject(cmd, args, func(ctx context.Context, l operator) error {
-			line, err := l.mintProject(ctx, token.ProjectClaims{ProjectID: args[0], KeyID: args[1], Subject: *subject},
-				*ttl)
-			if err != nil {
-				return err
-			}
-			if l.out.JSON {
-				return cli.WriteJSON(l.out.Writer, line)
-			}
-			fmt.Fprintln(l.out.Writer, line.Token)
-			return nil
-		})
-	}
-	return cmd
+		return nil
+	})
+	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
+		line, err := l.mintProject(ctx, token.ProjectClaims{ProjectID: args[0], KeyID: args[1], Subject: *subject},
+			*ttl)
+		if err != nil {
+			return err
+		}
+		if l.out.JSON {
+			return cli.WriteJSON(l.out.Writer, line)
+		}
+		fmt.Fprintln(l.out.Writer, line.Token)
+		return nil
+	})
 }
 
 func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl time.Duration) (clientTokenLine, error) {

@@ -49,31 +49,26 @@ func (p *program) projectsKeys() *cobra.Command {
 		ValidArgsFunction: p.completeArgs(projectWords),
 	}
 	after := cmd.Flags().String("after", "", "The id of the last key of the previous page")
-	addFlags(cmd.Flags(), byProjectCommands)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.inProject(cmd, args, func(ctx context.Context, l operator) error {
-			if _, err := l.ProjectRegion(ctx, args[0]); err != nil {
-				return err
-			}
-			found, err := l.ProjectKeys(ctx, args[0], *after, db.MaxProjectPage)
-			if err != nil {
-				return err
-			}
-			lines := make([]projectKeyLine, len(found))
-			for i, k := range found {
-				lines[i] = lineOfProjectKey(k)
-			}
-			header := []string{"id", "name", "scopes", "revoked at", "retires at", "rotated from", "tokens", "created"}
-			return cli.Write(l.out.Sparing("created", "rotated from", "retires at"), lines, header,
-				func(k projectKeyLine) []any {
-					return []any{k.ID, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, orBlank(k.RotatedFrom),
-						k.TokensMinted,
-						k.CreatedAt}
-				})
-		})
-	}
-	return cmd
+	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
+		if _, err := l.ProjectRegion(ctx, args[0]); err != nil {
+			return err
+		}
+		found, err := l.ProjectKeys(ctx, args[0], *after, db.MaxProjectPage)
+		if err != nil {
+			return err
+		}
+		lines := make([]projectKeyLine, len(found))
+		for i, k := range found {
+			lines[i] = lineOfProjectKey(k)
+		}
+		header := []string{"id", "name", "scopes", "revoked at", "retires at", "rotated from", "tokens", "created"}
+		return cli.Write(l.out.Sparing("created", "rotated from", "retires at"), lines, header,
+			func(k projectKeyLine) []any {
+				return []any{k.ID, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, orBlank(k.RotatedFrom),
+					k.TokensMinted,
+					k.CreatedAt}
+			})
+	})
 }
 
 func (p *program) projectKey() *cobra.Command {
@@ -97,26 +92,21 @@ func (p *program) projectKeyCreate() *cobra.Command {
 	n := db.NewProjectKey{}
 	cmd.Flags().StringVar(&n.Name, "name", "default", "The name of the key, for people")
 	cmd.Flags().StringSliceVar(&n.Scopes, "scope", []string{db.ScopeMint}, "A scope of the key; may be repeated")
-	addFlags(cmd.Flags(), byProjectCommands)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.inProject(cmd, args, func(ctx context.Context, l operator) (err error) {
-			sealer, err := l.sealer()
-			if err != nil {
-				return err
-			}
-			if n.Actor, err = l.Login(ctx); err != nil {
-				return err
-			}
-			n.Project, n.Seal = args[0], sealer.NewProjectSecret
-			secret, made, err := l.CreateProjectKey(ctx, n)
-			if err != nil {
-				return err
-			}
-			return writeNewProjectKey(cmd, l.out, made, secret)
-		})
-	}
-	return cmd
+	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
+		sealer, err := l.sealer()
+		if err != nil {
+			return err
+		}
+		if n.Actor, err = l.Login(ctx); err != nil {
+			return err
+		}
+		n.Project, n.Seal = args[0], sealer.NewProjectSecret
+		secret, made, err := l.CreateProjectKey(ctx, n)
+		if err != nil {
+			return err
+		}
+		return writeNewProjectKey(cmd, l.out, made, secret)
+	})
 }
 
 func writeNewProjectKey(cmd *cobra.Command, out cli.Output, made query.ProjectKey, secret string) error {
@@ -129,29 +119,23 @@ func writeNewProjectKey(cmd *cobra.Command, out cli.Output, made query.ProjectKe
 }
 
 func (p *program) projectKeyRevoke() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onProject(&cobra.Command{
 		Use:   "revoke PROJECT KEY",
 		Short: "Revoke a key: its tokens are refused, its connections closed",
 		Long: "Revokes a key. Replicas refuse its tokens, also those that the project's secret signed, and close the connections that were made with them\n" +
 			"within a second, with code 4403. A key that was rotated with a grace loses the rest of it.",
 		Example: "  director projects key revoke demo-project demo-key",
 		Args:    cli.Exactly(2), ValidArgsFunction: p.completeArgs(projectKeyWords),
-	}
-	addFlags(cmd.Flags(), byProjectCommands)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.inProject(cmd, args, func(ctx context.Context, l operator) error {
-			actor, err := l.Login(ctx)
-			if err != nil {
-				return err
-			}
-			if _, err := l.RevokeProjectKey(ctx, args[0], args[1], actor); err != nil {
-				return err
-			}
-			return writeChanges(l.out, "key", []changeLine{{args[1], true}})
-		})
-	}
-	return cmd
+	}, func(ctx context.Context, l operator, args []string) error {
+		actor, err := l.Login(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := l.RevokeProjectKey(ctx, args[0], args[1], actor); err != nil {
+			return err
+		}
+		return writeChanges(l.out, "key", []changeLine{{args[1], true}})
+	})
 }
 
 func (p *program) projectKeyRotate() *cobra.Command {
@@ -164,25 +148,20 @@ func (p *program) projectKeyRotate() *cobra.Command {
 		Args:    cli.Exactly(2), ValidArgsFunction: p.completeArgs(projectKeyWords),
 	}
 	grace := cmd.Flags().Duration("grace", 0, "For how long tokens of the old key are still accepted, up to 720h")
-	addFlags(cmd.Flags(), byProjectCommands)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.inProject(cmd, args, func(ctx context.Context, l operator) error {
-			sealer, err := l.sealer()
-			if err != nil {
-				return err
-			}
-			actor, err := l.Login(ctx)
-			if err != nil {
-				return err
-			}
-			secret, made, err := l.RotateProjectKey(ctx,
-				db.RotateKey{Project: args[0], ID: args[1], Grace: *grace, Actor: actor, Seal: sealer.NewProjectSecret})
-			if err != nil {
-				return err
-			}
-			return writeNewProjectKey(cmd, l.out, made, secret)
-		})
-	}
-	return cmd
+	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
+		sealer, err := l.sealer()
+		if err != nil {
+			return err
+		}
+		actor, err := l.Login(ctx)
+		if err != nil {
+			return err
+		}
+		secret, made, err := l.RotateProjectKey(ctx,
+			db.RotateKey{Project: args[0], ID: args[1], Grace: *grace, Actor: actor, Seal: sealer.NewProjectSecret})
+		if err != nil {
+			return err
+		}
+		return writeNewProjectKey(cmd, l.out, made, secret)
+	})
 }

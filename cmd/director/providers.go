@@ -126,31 +126,25 @@ func (c *Config) useDevProviders() error {
 }
 
 func (p *program) providersCheck() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:   "check",
 		Short: "Check the credentials of the providers, and what the pools start",
 		Long: "Asks each provider of DIRECTOR_PROVIDERS for the servers of this installation, which tests its credentials and address, and then\n" +
 			"whether it could start each app version that a pool has there. It fails if one of these fails.",
 		Example: "  director providers check\n  director providers check -o json | jq -r '.[] | select(.error != \"\")'",
 		Args:    cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), byOperator|byProviders)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator|byProviders, func(ctx context.Context, l operator) error {
-			set, err := l.providersOfCommand()
-			if err != nil {
-				return err
-			}
-			defer set.close()
-			versions, err := l.pooledVersions(ctx)
-			if err != nil {
-				return err
-			}
-			return l.writeChecks(l.checkProviders(ctx, set, versions))
-		})
-	}
-	return cmd
+	}, byOperator|byProviders, func(ctx context.Context, l operator, _ []string) error {
+		set, err := l.providersOfCommand()
+		if err != nil {
+			return err
+		}
+		defer set.close()
+		versions, err := l.pooledVersions(ctx)
+		if err != nil {
+			return err
+		}
+		return l.writeChecks(l.checkProviders(ctx, set, versions))
+	})
 }
 
 // providerCheck is the result of a check.

@@ -21,27 +21,21 @@ func (p *program) regions() *cobra.Command {
 }
 
 func (p *program) regionsList() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:     "list",
 		Short:   "List the beacons",
 		Long:    "Lists the game regions with a beacon.",
 		Example: "  director regions list",
 		Args:    cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			found, err := opsview.Beacons.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
-			if err != nil {
-				return err
-			}
-			return cli.Write(l.out, found, []string{"region", "beacon", "set", "by"}, func(b opsview.Beacon) []any {
-				return []any{b.Region, b.URL, b.SetAt, b.SetBy}
-			})
+	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		found, err := opsview.Beacons.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		return cli.Write(l.out, found, []string{"region", "beacon", "set", "by"}, func(b opsview.Beacon) []any {
+			return []any{b.Region, b.URL, b.SetAt, b.SetBy}
 		})
-	}
-	return cmd
+	})
 }
 
 func (p *program) regionsBeacon() *cobra.Command {
@@ -54,20 +48,18 @@ func (p *program) regionsBeacon() *cobra.Command {
 		Args:    cli.Exactly(2),
 	}
 	cmd.ValidArgsFunction = p.completeArgs(firstOnly(regionWords))
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		url := args[1]
-		switch url {
-		case "":
+	checkFirst(cmd, func(args []string) error {
+		if args[1] == "" {
 			return cli.Usage(errors.New("the URL is not allowed to be empty: none removes the beacon"))
-		case "none":
+		}
+		return nil
+	})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		url := args[1]
+		if url == "none" {
 			url = ""
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.changeEach("region", args[:1],
-				func(region string) (bool, error) { return l.As("").SetBeacon(ctx, region, url) })
-		})
-	}
-	return cmd
+		return l.changeEach("region", args[:1],
+			func(region string) (bool, error) { return l.As("").SetBeacon(ctx, region, url) })
+	})
 }

@@ -61,16 +61,14 @@ func (p *program) replay() *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("name", p.completeProfiles())
 	_ = cmd.RegisterFlagCompletionFunc("capacity",
 		cobra.FixedCompletions([]string{"unlimited", "recorded"}, cobra.ShellCompDirectiveNoFileComp))
-	addFlags(flags, byReplayed)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	checkFirst(cmd, func([]string) error {
 		if err := f.check(); err != nil {
 			return cli.Usage(err)
 		}
-		return p.withDatabase(cmd, byReplayed,
-			func(ctx context.Context, l operator) error { return p.runReplay(ctx, cmd, l, f) })
-	}
-	return cmd
+		return nil
+	})
+	return p.onDatabase(cmd, byReplayed,
+		func(ctx context.Context, l operator, _ []string) error { return p.runReplay(ctx, cmd, l, f) })
 }
 
 // check returns an error for flags that are missing or contradict each other.
@@ -145,17 +143,17 @@ func (p *program) toReplay(ctx context.Context, l operator,
 
 // storedRules reads a version of a profile, the live one by default.
 func (l operator) storedRules(ctx context.Context, arg string) (decide.Version, error) {
-	name, version, err := parseVersion(arg)
+	named, err := parseVersion(arg)
 	if err != nil {
 		return decide.Version{}, err
 	}
-	stored, err := l.Profile(ctx, l.Server.Universe, name, version)
+	stored, err := l.Profile(ctx, l.Server.Universe, named.name, named.number)
 	if err != nil {
 		return decide.Version{}, refusalText(err)
 	}
 	read, err := profile.ParseStored([]byte(stored.Document))
 	if err != nil {
-		return decide.Version{}, fmt.Errorf("%s@%d: %w", name, stored.Version, err)
+		return decide.Version{}, fmt.Errorf("%s@%d: %w", stored.Name, stored.Version, err)
 	}
 	return decide.Version{Profile: read, Number: stored.Version}, nil
 }

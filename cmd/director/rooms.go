@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,31 +39,23 @@ func (p *program) roomsList() *cobra.Command {
 	}
 	project := cmd.Flags().String("project", "", "Only this project")
 	text := cmd.Flags().String("text", "", "Only rooms whose id begins so, or that have this type")
-	limit := cmd.Flags().Int("limit", 1000, "The most rooms to list")
+	limit := addLimit(cmd, "The most rooms to list")
 	p.completeFlag(cmd, "project", projectWords)
-	addFlags(cmd.Flags(), byRoomCommands)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *limit < 1 {
-			return cli.Usage(fmt.Errorf("--limit %d is not allowed: it must be 1 or more", *limit))
+	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, l operator, _ []string) error {
+		found, err := opsview.Lobbies.Read(ctx, l.Pool(), opsview.LobbyFilter{Project: *project, Text: *text},
+			opsview.Page{Limit: *limit})
+		if err != nil {
+			return err
 		}
-		return p.withDatabase(cmd, byRoomCommands, func(ctx context.Context, l operator) error {
-			found, err := opsview.Lobbies.Read(ctx, l.Pool(), opsview.LobbyFilter{Project: *project, Text: *text},
-				opsview.Page{Limit: *limit})
-			if err != nil {
-				return err
-			}
-			header := []string{"project", "room", "type", "members", "max", "away", "invited", "locked", "private",
-				"created"}
-			return cli.Write(l.out.Sparing("invited", "private", "away", "max"), found, header,
-				func(r opsview.Lobby) []any {
-					return []any{r.Project, r.Room, r.Type, r.Members, r.MaxMembers, r.Away, r.Invited, r.Locked,
-						r.Private,
-						r.CreatedAt}
-				})
-		})
-	}
-	return cmd
+		header := []string{"project", "room", "type", "members", "max", "away", "invited", "locked", "private",
+			"created"}
+		return cli.Write(l.out.Sparing("invited", "private", "away", "max"), found, header,
+			func(r opsview.Lobby) []any {
+				return []any{r.Project, r.Room, r.Type, r.Members, r.MaxMembers, r.Away, r.Invited, r.Locked,
+					r.Private,
+					r.CreatedAt}
+			})
+	})
 }
 
 func (p *program) roomsShow() *cobra.Command {
@@ -75,19 +66,16 @@ func (p *program) roomsShow() *cobra.Command {
 		Example: "  director rooms show arena lobby:friday\n  director rooms show arena lobby:friday -o json | jq -r '.members[].player'",
 		Args:    cli.Exactly(2),
 	}
-	return p.withRoom(cmd, func(ctx context.Context, l operator, args []string) error {
+	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
 		room, err := l.LobbyDetails(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
-		if l.out.JSON {
-			return cli.WriteJSON(l.out.Writer, room)
-		}
-		return writeRoom(l.out, room)
+		return writeDetails(l.out, room, writeRoom)
 	})
 }
 
-func writeRoom(out cli.Output, d db.LobbyDetails) error {
+func writeRoom(d db.LobbyDetails, out cli.Output) error {
 	fmt.Fprintf(out.Writer, "%s, a %s with %d of %d members, made at %s\n\n", d.Room, d.Type, len(d.Members),
 		d.MaxMembers,
 		readableTime(&d.CreatedAt))
@@ -111,23 +99,17 @@ func writeRoom(out cli.Output, d db.LobbyDetails) error {
 	})
 }
 
-// withRoom runs a command about the room args[1] of the project args[0].
-func (p *program) withRoom(cmd *cobra.Command,
-	run func(ctx context.Context, l operator, args []string) error) *cobra.Command {
+// onRoom completes a command about the room args[1] of the project args[0].
+func (p *program) onRoom(cmd *cobra.Command, run databaseRun) *cobra.Command {
 	cmd.ValidArgsFunction = p.completeArgs(roomWords)
-	addFlags(cmd.Flags(), byRoomCommands)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := p.withDatabase(cmd, byRoomCommands,
-			func(ctx context.Context, l operator) error { return run(ctx, l, args) })
+	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, l operator, args []string) error {
+		err := run(ctx, l, args)
 		if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == "lobby_unknown" {
 			return fmt.Errorf("there is no such room of the project %s; 'director rooms list --project %s' lists them",
-				args[0],
-				quote(args[0]))
+				args[0], quote(args[0]))
 		}
 		return err
-	}
-	return cmd
+	})
 }
 
 // roomWords completes a project, one of its rooms, and then those who are in it.
@@ -145,17 +127,3 @@ func roomWords(ctx context.Context, l operator, begun string, given []string) ([
 	}
 	return among(players, begun, given[2:]), err
 }
-
-// reasonFlag adds --reason, and returns what reads and checks it.
-func reasonFlag(cmd *cobra.Command) func() (string, error) {
-	reason := cmd.Flags().String("reason", "", "Why, for the event")
-	return func() (string, error) {
-		text := strings.TrimSpace(*reason)
-		if len(text) > maxReason {
-			return "", cli.Usage(fmt.Errorf("--reason is not allowed to have more than %d bytes", maxReason))
-		}
-		return text, nil
-	}
-}
-
-const maxReason = 500 // bytes

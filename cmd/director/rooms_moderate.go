@@ -53,30 +53,24 @@ func (p *program) roomsPardon() *cobra.Command {
 func (p *program) punishPlayers(cmd *cobra.Command,
 	punish func(in db.RoomAct, ctx context.Context, player string, lasts time.Duration) error) *cobra.Command {
 	lasts := cmd.Flags().Duration("for", 0, "How long it lasts, from 1s to 8760h; by default as long as the room lives")
-	cmd = p.moderatePlayers(cmd, func(in db.RoomAct, ctx context.Context, player string) error {
-		return punish(in, ctx, player, *lasts)
-	})
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	checkFirst(cmd, func([]string) error {
 		if cmd.Flags().Changed("for") && (*lasts < time.Second || *lasts > lobby.MaxSanction) {
 			return cli.Usage(fmt.Errorf("--for %s is not allowed: it must be from 1s to 8760h", *lasts))
 		}
-		return run(cmd, args)
-	}
-	return cmd
+		return nil
+	})
+	return p.moderatePlayers(cmd, func(in db.RoomAct, ctx context.Context, player string) error {
+		return punish(in, ctx, player, *lasts)
+	})
 }
 
 // moderatePlayers changes a room for each of the players behind it.
 func (p *program) moderatePlayers(cmd *cobra.Command,
 	change func(in db.RoomAct, ctx context.Context, player string) error) *cobra.Command {
 	cmd.Args = cli.AtLeast(3)
-	reason := reasonFlag(cmd)
-	return p.withRoom(cmd, func(ctx context.Context, l operator, args []string) error {
-		why, err := reason()
-		if err != nil {
-			return err
-		}
-		in := l.As("").Because(why).InRoom(args[0], args[1])
+	reason := addReason(cmd, "Why, for the event")
+	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
+		in := l.As("").Because(*reason).InRoom(args[0], args[1])
 		return l.changeEach("player", args[2:], func(player string) (bool, error) {
 			if err := change(in, ctx, player); err != nil {
 				return false, fmt.Errorf("%s: %w", player, err)
@@ -94,14 +88,10 @@ func (p *program) roomsClose() *cobra.Command {
 		Example: "  director rooms close arena lobby:friday --reason 'empty since yesterday'",
 		Args:    cli.Exactly(2),
 	}
-	reason := reasonFlag(cmd)
-	return p.withRoom(cmd, func(ctx context.Context, l operator, args []string) error {
-		why, err := reason()
-		if err != nil {
-			return err
-		}
+	reason := addReason(cmd, "Why, for the event")
+	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
 		return l.changeEach("room", args[1:], func(room string) (bool, error) {
-			err := l.As("").Because(why).InRoom(args[0], room).Close(ctx)
+			err := l.As("").Because(*reason).InRoom(args[0], room).Close(ctx)
 			return err == nil, err
 		})
 	})
@@ -117,7 +107,7 @@ func (p *program) roomsSay() *cobra.Command {
 		Args:    cli.Exactly(3),
 	}
 	kind := cmd.Flags().String("type", "say", "The type of the message")
-	return p.withRoom(cmd, func(ctx context.Context, l operator, args []string) error {
+	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
 		data, err := json.Marshal(map[string]string{"text": args[2]})
 		if err != nil {
 			return err

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,24 +35,16 @@ func (p *program) sessionsList() *cobra.Command {
 	p.completeFlag(cmd, "region", regionWords)
 	p.completeFlag(cmd, "mode", modeWords)
 	p.completeFlag(cmd, "instance", instanceWords)
-	limit := cmd.Flags().Int("limit", 1000, "The most sessions to list")
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *limit < 1 {
-			return cli.Usage(fmt.Errorf("--limit %d is not allowed: it must be 1 or more", *limit))
+	limit := addLimit(cmd, "The most sessions to list")
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		f := opsview.SessionFilter{Region: *region, Mode: *mode, Instance: *instance}
+		open, err := opsview.Sessions.Read(ctx, l.Pool(), f,
+			opsview.Page{Order: opsview.LatestFirst, Limit: *limit})
+		if err != nil {
+			return err
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			f := opsview.SessionFilter{Region: *region, Mode: *mode, Instance: *instance}
-			open, err := opsview.Sessions.Read(ctx, l.Pool(), f,
-				opsview.Page{Order: opsview.LatestFirst, Limit: *limit})
-			if err != nil {
-				return err
-			}
-			return writeSessions(l.out, open)
-		})
-	}
-	return cmd
+		return writeSessions(l.out, open)
+	})
 }
 
 func writeSessions(out cli.Output, open []opsview.Session) error {
@@ -73,29 +63,20 @@ type sessionDetails struct {
 }
 
 func (p *program) sessionsShow() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:               "show SESSION",
 		Short:             "Show a session and its seats",
 		Long:              "Shows an open session with its seats, or when and why a session of the last 24 hours closed.",
 		Example:           "  director sessions show eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(sessionWords)),
-	}
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			s, err := l.show(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			if l.out.JSON {
-				return cli.WriteJSON(l.out.Writer, s)
-			}
-			return s.write(l.out)
-		})
-	}
-	return cmd
+	}, byOperator, func(ctx context.Context, l operator, args []string) error {
+		s, err := l.show(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return writeDetails(l.out, s, sessionDetails.write)
+	})
 }
 
 func (p *program) sessionsClose() *cobra.Command {
@@ -110,21 +91,13 @@ func (p *program) sessionsClose() *cobra.Command {
 		Args:              cli.AtLeast(1),
 		ValidArgsFunction: p.completeArgs(sessionWords),
 	}
-	reason := cmd.Flags().String("reason", "closed by an operator", "Why, for the event and the history")
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, sessions []string) error {
-		if strings.TrimSpace(*reason) == "" {
-			return cli.Usage(errors.New("--reason is not allowed to be empty: say why the sessions are closed"))
-		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.changeEach("session", sessions, func(id string) (bool, error) {
-				err := l.As("").CloseSession(ctx, id, *reason)
-				return err == nil, err
-			})
+	reason := requireReason(cmd, "closed by an operator", "Why, for the event and the history")
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, sessions []string) error {
+		return l.changeEach("session", sessions, func(id string) (bool, error) {
+			err := l.As("").CloseSession(ctx, id, *reason)
+			return err == nil, err
 		})
-	}
-	return cmd
+	})
 }
 
 func (l operator) show(ctx context.Context, id string) (s sessionDetails, err error) {

@@ -25,7 +25,8 @@ func (p *program) webhooks() *cobra.Command {
 			"docs/how-to/webhooks.md has a receiver.",
 		Example: "  director webhooks create studio https://studio.example/hook --kinds 'seat.*,match.*'\n" +
 			"  director webhooks test studio\n  director webhooks list\n  director webhooks deliveries studio --state dead",
-	}, p.webhooksCreate(), p.webhooksList(), p.webhooksShow(), p.webhooksPause(), p.webhooksResume(), p.webhooksDelete(),
+	}, p.webhooksCreate(), p.webhooksList(), p.webhooksShow(), p.webhooksPause(), p.webhooksResume(),
+		p.webhooksDelete(),
 		p.webhooksDeliveries(), p.webhooksReplay(), p.webhooksTest(), p.webhooksKeys())
 }
 
@@ -34,18 +35,12 @@ var webhookWords = firstOnly(wordsOf(opsview.Webhooks, opsview.WebhookFilter{}, 
 
 // onWebhooks makes a command on the database with the output flags. Its arguments begin with the name of a webhook,
 // unless it has none.
-func (p *program) onWebhooks(cmd *cobra.Command, args int,
-	run func(ctx context.Context, l operator, args []string) error) *cobra.Command {
+func (p *program) onWebhooks(cmd *cobra.Command, args int, run databaseRun) *cobra.Command {
 	cmd.Args = cli.Exactly(args)
 	if args > 0 {
 		cmd.ValidArgsFunction = p.completeArgs(webhookWords)
 	}
-	addFlags(cmd.Flags(), byOperator)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error { return run(ctx, l, args) })
-	}
-	return cmd
+	return p.onDatabase(cmd, byOperator, run)
 }
 
 func (p *program) webhooksList() *cobra.Command {
@@ -67,7 +62,8 @@ func (p *program) webhooksList() *cobra.Command {
 func writeWebhooks(out cli.Output, all []opsview.Webhook) error {
 	header := []string{"name", "state", "lag", "delivered", "waiting", "dead letters", "last error", "kinds", "url"}
 	return cli.Write(out.Sparing("url", "kinds", "delivered"), all, header, func(w opsview.Webhook) []any {
-		return []any{w.Name, w.State, w.Lag.Round(time.Second), w.Delivered, w.Waiting, w.DeadLetters, w.LastError, w.Kinds, w.URL}
+		return []any{w.Name, w.State, w.Lag.Round(time.Second), w.Delivered, w.Waiting, w.DeadLetters, w.LastError,
+			w.Kinds, w.URL}
 	})
 }
 
@@ -86,9 +82,12 @@ func (p *program) webhooksShow() *cobra.Command {
 			return cli.WriteJSON(l.out.Writer, w)
 		}
 		lines := [][2]any{
-			{"name", w.Name}, {"id", w.ID}, {"url", w.URL}, {"kinds", w.Kinds}, {"state", w.State}, {"reason", w.Reason},
-			{"lag", w.Lag.Round(time.Second)}, {"cursor", w.Cursor()}, {"delivered", w.Delivered}, {"delivered at", w.DeliveredAt},
-			{"failing since", w.FailingSince}, {"next attempt", w.NextAt}, {"last error", w.LastError}, {"failed at", w.FailedAt},
+			{"name", w.Name}, {"id", w.ID}, {"url", w.URL}, {"kinds", w.Kinds}, {"state", w.State},
+			{"reason", w.Reason},
+			{"lag", w.Lag.Round(time.Second)}, {"cursor", w.Cursor()}, {"delivered", w.Delivered},
+			{"delivered at", w.DeliveredAt},
+			{"failing since", w.FailingSince}, {"next attempt", w.NextAt}, {"last error", w.LastError},
+			{"failed at", w.FailedAt},
 			{"waiting", w.Waiting}, {"dead letters", w.DeadLetters}, {"created at", w.CreatedAt},
 		}
 		return cli.Write(l.out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
@@ -148,10 +147,13 @@ func (p *program) webhooksTest() *cobra.Command {
 		Example: "  director webhooks test studio\n  director webhooks test studio --timeout 1m",
 	}
 	timeout := cmd.Flags().Duration("timeout", 30*time.Second, "How long to wait")
-	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+	checkFirst(cmd, func([]string) error {
 		if err := positive("timeout", *timeout); err != nil {
 			return cli.Usage(err)
 		}
+		return nil
+	})
+	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
 		before, err := l.webhook(ctx, args[0])
 		if err != nil {
 			return err
@@ -198,27 +200,21 @@ func (l operator) awaitDelivery(ctx context.Context, before opsview.Webhook, eve
 }
 
 func (p *program) webhooksKeys() *cobra.Command {
-	cmd := &cobra.Command{
+	return p.onDatabase(&cobra.Command{
 		Use:   "keys",
 		Short: "Print the public keys that verify webhooks",
 		Long: "Prints the public keys in the form of the Standard Webhooks specification (whpk_…). Each request has a signature of each of them.\n" +
 			"They change with the signing keys, so receivers should read them from /.well-known/webhook-keys.json of the API, again and again.",
 		Example: "  director webhooks keys\n  director webhooks keys -o json | jq -r '.[].key'",
 		Args:    cli.Exactly(0),
-	}
-	addFlags(cmd.Flags(), byOperator|byKeys)
-	cli.AddOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return p.withDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator) error {
-			keys, err := l.webhookKeys(ctx)
-			if err != nil {
-				return err
-			}
-			return cli.Write(l.out.Sparing("verify until"), keys, []string{"key", "kid", "verify until"},
-				func(k token.WebhookKey) []any { return []any{k.Key, k.KID, k.VerifyUntil} })
-		})
-	}
-	return cmd
+	}, byOperator|byKeys, func(ctx context.Context, l operator, _ []string) error {
+		keys, err := l.webhookKeys(ctx)
+		if err != nil {
+			return err
+		}
+		return cli.Write(l.out.Sparing("verify until"), keys, []string{"key", "kid", "verify until"},
+			func(k token.WebhookKey) []any { return []any{k.Key, k.KID, k.VerifyUntil} })
+	})
 }
 
 func (l operator) webhookKeys(ctx context.Context) ([]token.WebhookKey, error) {

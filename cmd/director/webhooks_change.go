@@ -58,7 +58,7 @@ func (p *program) webhooksPause() *cobra.Command {
 			"older than DIRECTOR_HISTORY_RETENTION are gone by then. The same in SQL: function ops.pause_webhook.",
 		Example: "  director webhooks pause studio --reason 'it is moved'",
 	}
-	reason := cmd.Flags().String("reason", "", "Why, for the event")
+	reason := addReason(cmd, "Why, for the event")
 	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
 		if _, err := l.As("").Because(*reason).PauseWebhook(ctx, args[0]); err != nil {
 			return err
@@ -90,14 +90,15 @@ func (p *program) webhooksDelete() *cobra.Command {
 			"in SQL: function ops.delete_webhook.",
 		Example: "  director webhooks delete studio\n  director webhooks delete studio --yes",
 	}
-	yes := cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
+	yes := addYes(cmd)
 	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
 		w, err := l.webhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		if !*yes && !p.confirmed(fmt.Sprintf("This ends webhook %s, with %d dead letters.", w.Name, w.DeadLetters)) {
-			return errNotConfirmed
+		if err := p.confirm(*yes, fmt.Sprintf("This ends webhook %s, with %d dead letters.", w.Name,
+			w.DeadLetters)); err != nil {
+			return err
 		}
 		changed, err := l.As("").DeleteWebhook(ctx, w.Name)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -54,8 +55,6 @@ type actionView struct {
 
 	Path, Error, Given string // Given is the reason that was sent
 }
-
-const maxReason = 500 // characters
 
 func (c *Console) addAction(r gin.IRoutes, gate *rest.Gate, a action) {
 	r.GET(a.path, onlyOperators, gate.Enter, func(g *gin.Context) { c.confirm(g, a) })
@@ -122,7 +121,7 @@ func checkReason(reason string, required bool) string {
 	switch {
 	case required && reason == "":
 		return "Say why: events show the reason beside your name."
-	case utf8.RuneCountInString(reason) > maxReason:
+	case utf8.RuneCountInString(reason) > db.MaxReason:
 		return "The reason must have at most 500 characters."
 	case !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl):
 		return "The reason must have no control characters."

@@ -49,7 +49,7 @@ func TestSession(t *testing.T) {
 	require.NotContains(t, open, "<script>alert")
 
 	require.Contains(t, w.act(sessionPath(id)+"/close").Body, "Say why")
-	require.Equal(t, http.StatusUnprocessableEntity, w.act(sessionPath(id)+"/close", "reason", strings.Repeat("x", maxReason+1)).Status)
+	require.Equal(t, http.StatusUnprocessableEntity, w.act(sessionPath(id)+"/close", "reason", strings.Repeat("x", db.MaxReason+1)).Status)
 	require.Equal(t, http.StatusBadRequest, w.act(sessionPath(id)+"/close", "reason", "a\x00b").Status)
 	require.Empty(t, b.actors("session.closed"))
 	require.Equal(t, http.StatusSeeOther, w.act(sessionPath(id)+"/close", "reason", "players stuck "+hostile).Status)

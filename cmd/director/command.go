@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// databaseRun is what a command does on the database, with its arguments.
+type databaseRun func(ctx context.Context, l operator, args []string) error
+
+// onDatabase completes a command on the database, which has its texts, its number of arguments and its own flags: it
+// adds --output and the flags of the settings that it uses, and runs the function with the store and the output.
+// Without settings for a database, the command is on that of a running `director dev`. What does not need the database
+// is checked by [checkFirst].
+func (p *program) onDatabase(cmd *cobra.Command, settings commandSet, run databaseRun) *cobra.Command {
+	addFlags(cmd.Flags(), settings)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDatabase(cmd, settings, func(ctx context.Context, l operator) error { return run(ctx, l, args) })
+	}
+	return cmd
+}
+
+// checkFirst adds a check of a command's arguments and flags, which runs before the command and after earlier checks.
+func checkFirst(cmd *cobra.Command, check func(args []string) error) {
+	earlier := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if earlier != nil {
+			if err := earlier(cmd, args); err != nil {
+				return err
+			}
+		}
+		return check(args)
+	}
+}
+
+// parseFirst parses the first argument of a command before it runs; then the result is where the pointer points.
+func parseFirst[T any](cmd *cobra.Command, parse func(arg string) (T, error)) *T {
+	parsed := new(T)
+	checkFirst(cmd, func(args []string) (err error) {
+		*parsed, err = parse(args[0])
+		return err
+	})
+	return parsed
+}
+
+// addReason adds --reason to a command. After the checks it is trimmed, and as short as the database wants it.
+func addReason(cmd *cobra.Command, help string) *string {
+	reason := cmd.Flags().String("reason", "", help)
+	checkFirst(cmd, func([]string) error {
+		*reason = strings.TrimSpace(*reason)
+		if utf8.RuneCountInString(*reason) > db.MaxReason {
+			return cli.Usage(fmt.Errorf("--reason is not allowed to have more than %d characters", db.MaxReason))
+		}
+		return nil
+	})
+	return reason
+}
+
+// requireReason is addReason for a command that must have a reason. If standard is not "", it is the default.
+func requireReason(cmd *cobra.Command, standard, help string) *string {
+	reason := addReason(cmd, help)
+	flag := cmd.Flags().Lookup("reason")
+	*reason, flag.DefValue = standard, standard
+	checkFirst(cmd, func([]string) error {
+		switch {
+		case *reason != "":
+			return nil
+		case flag.Changed:
+			return cli.Usage(errors.New("--reason is not allowed to be empty: say why, the event has it beside your name"))
+		}
+		return cli.Usage(errors.New("--reason is missing: say why, the event has it beside your name"))
+	})
+	return reason
+}
+
+// authorship are the flags of commands that change a document, such as a pool or a profile.
+type authorship struct{ author, reason *string }
+
+func addAuthorship(cmd *cobra.Command) authorship {
+	return authorship{
+		author: cmd.Flags().String("author", "",
+			"The author, such as that of a commit that a pipeline applies; by default your database login"),
+		reason: addReason(cmd, "Why, for the event and other operators"),
+	}
+}
+
+// addLimit adds --limit, the most rows of a list, to a command.
+func addLimit(cmd *cobra.Command, help string) *int {
+	limit := cmd.Flags().Int("limit", 1000, help)
+	checkFirst(cmd, func([]string) error {
+		if *limit < 1 {
+			return cli.Usage(fmt.Errorf("--limit %d is not allowed: it must be 1 or more", *limit))
+		}
+		return nil
+	})
+	return limit
+}
+
+// addYes adds --yes to a command that asks for a confirmation, for [program.confirm].
+func addYes(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
+}
+
+var errNotConfirmed = errors.New("nothing was changed: answer yes, or use --yes")
+
+// confirm tells a person the consequence of a command, and asks for a yes. With yes it does nothing.
+func (p *program) confirm(yes bool, consequence string) error {
+	if yes {
+		return nil
+	}
+	fmt.Fprintf(p.stderr, "%s\nType yes to continue: ", consequence)
+	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
+	if strings.TrimSpace(answer) != "yes" {
+		return errNotConfirmed
+	}
+	return nil
+}
+
+// writeDetails prints one thing: as JSON, or as text for people.
+func writeDetails[T any](out cli.Output, details T, write func(T, cli.Output) error) error {
+	if out.JSON {
+		return cli.WriteJSON(out.Writer, details)
+	}
+	return write(details, out)
+}
