@@ -84,7 +84,7 @@ func TestDeclarePoolsReadsBackWhatWasDeclared(t *testing.T) {
 
 	pools, err := b.Pools(t.Context(), "eu")
 	require.NoError(t, err)
-	p.Modes = []string{"duel", "solo"}
+	p.Modes, p.Zone = []string{"duel", "solo"}, "UTC"
 	require.Equal(t, []provision.Pool{p}, pools)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM events WHERE actor = 'ci' AND kind IN ('app_version.applied', 'pool.applied')"))
 }

@@ -1422,6 +1422,91 @@ CREATE FUNCTION public.midnight(p_day date) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE
     AS $$ SELECT p_day::timestamp AT TIME ZONE 'UTC' $$;
 
+CREATE FUNCTION public.pool_forecast(p_region text, p_app text, p_version text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(hour timestamp with time zone, weeks integer, low integer, high integer, expected integer, servers integer, used integer)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+    SELECT h.hour, f.weeks, f.low, f.high, f.expected,
+           CASE WHEN p.buffer_percent THEN ceil(f.expected * 100.0 / (100 - p.buffer))::int ELSE f.expected + p.buffer END, a.used
+    FROM pools p
+    CROSS JOIN generate_series(date_trunc('hour', p_from, 'UTC'), p_to, interval '1 hour') h(hour)
+    CROSS JOIN LATERAL (
+        SELECT count(*)::int AS weeks, min(u.used) AS low, max(u.used) AS high,
+               CASE WHEN count(*) >= 2 THEN ceil(percentile_cont(0.5) WITHIN GROUP (ORDER BY u.used))::int END AS expected
+        FROM generate_series(1, 4) n
+        JOIN pool_hours u ON u.region = p.region AND u.app = p.app AND u.version = p.version
+            AND u.hour = date_trunc('hour', ((h.hour AT TIME ZONE p.zone) - n * interval '7 days') AT TIME ZONE p.zone, 'UTC')) f
+    LEFT JOIN pool_hours a ON a.region = p.region AND a.app = p.app AND a.version = p.version AND a.hour = h.hour
+    WHERE p.region = p_region AND p.app = p_app AND p.version = p_version
+$$;
+
+COMMENT ON FUNCTION public.pool_forecast(p_region text, p_app text, p_version text, p_from timestamp with time zone, p_to timestamp with time zone) IS 'How many servers players will need, by the hour. expected is NULL where fewer than two of the last four weeks are known; servers adds the buffer; used is what was needed.';
+
+CREATE FUNCTION public.pool_min(p_region text, p_app text, p_version text, p_at timestamp with time zone) RETURNS TABLE(servers integer, cause text, is_preparing boolean)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+    WITH windows AS (
+        SELECT * FROM pool_windows(p_region, p_app, p_version, p_at, p_at + interval '24 hours') o WHERE o.prepare_at <= p_at AND o.ends_at > p_at
+    )
+    SELECT greatest(p.min_servers, w.servers), CASE WHEN w.servers > p.min_servers THEN w.cause ELSE 'min' END,
+           EXISTS (SELECT FROM windows o WHERE o.starts_at > p_at AND o.entry IS NOT NULL)
+    FROM pools p LEFT JOIN LATERAL (
+        SELECT o.servers, o.cause FROM windows o ORDER BY o.servers DESC, o.ends_at DESC, o.entry LIMIT 1) w ON true
+    WHERE p.region = p_region AND p.app = p_app AND p.version = p_version
+$$;
+
+COMMENT ON FUNCTION public.pool_min(p_region text, p_app text, p_version text, p_at timestamp with time zone) IS 'The least number of servers of a pool at a time, and what it is from: the greatest of min, the schedules and the forecast. is_preparing: a schedule has not begun, and its servers start.';
+
+CREATE FUNCTION public.pool_next_min(p_region text, p_app text, p_version text, p_at timestamp with time zone) RETURNS TABLE(servers integer, at timestamp with time zone, ready_at timestamp with time zone, cause text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+    WITH windows AS (
+        SELECT * FROM pool_windows(p_region, p_app, p_version, p_at, 'infinity')
+    ), changes AS (
+        SELECT w.prepare_at AS at FROM windows w WHERE w.prepare_at > p_at UNION SELECT w.ends_at FROM windows w
+    )
+    SELECT greatest(p.min_servers, n.servers), c.at, CASE WHEN n.servers > m.servers THEN n.starts_at END,
+           CASE WHEN n.servers > p.min_servers THEN n.cause ELSE 'min' END
+    FROM pools p
+    CROSS JOIN LATERAL pool_min(p_region, p_app, p_version, p_at) m
+    CROSS JOIN changes c
+    LEFT JOIN LATERAL (
+        SELECT w.servers, w.cause, w.starts_at FROM windows w WHERE w.prepare_at <= c.at AND w.ends_at > c.at
+        ORDER BY w.servers DESC, w.ends_at DESC, w.entry LIMIT 1) n ON true
+    WHERE p.region = p_region AND p.app = p_app AND p.version = p_version AND greatest(p.min_servers, n.servers) <> m.servers
+    ORDER BY c.at LIMIT 1
+$$;
+
+COMMENT ON FUNCTION public.pool_next_min(p_region text, p_app text, p_version text, p_at timestamp with time zone) IS 'The next change of the least number of servers of a pool: when, to how many, and what it is from. ready_at is when servers that start then are to be ready.';
+
+CREATE FUNCTION public.pool_windows(p_region text, p_app text, p_version text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(entry integer, cause text, servers integer, prepare_at timestamp with time zone, starts_at timestamp with time zone, ends_at timestamp with time zone)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+    WITH pool AS (
+        SELECT p.region, p.app, p.version, p.forecast, p.min_servers, p.max_servers, greatest(p.max_starting, 1) AS max_starting,
+               coalesce(p.start_time, v.start_within + v.register_within) AS start_time
+        FROM pools p JOIN app_versions v ON v.app = p.app AND v.version = p.version
+        WHERE p.region = p_region AND p.app = p_app AND p.version = p_version
+    ), windows AS (
+        SELECT s.entry, s.title AS cause, s.min_servers AS servers, w.starts_at, w.ends_at
+        FROM pool_schedules s CROSS JOIN LATERAL schedule_windows(s, p_from, p_to) w
+        WHERE s.region = p_region AND s.app = p_app AND s.version = p_version
+        UNION ALL
+        SELECT NULL, 'forecast', f.servers, f.hour, f.hour + interval '1 hour'
+        FROM pool p CROSS JOIN LATERAL pool_forecast(p.region, p.app, p.version, p_from, least(p_to, p_from + interval '24 hours')) f
+        WHERE p.forecast AND f.servers > 0
+    )
+    SELECT w.entry, w.cause, least(w.servers, p.max_servers),
+           w.starts_at - least(p.start_time * ceil(greatest(least(w.servers, p.max_servers) - p.min_servers, 0)::float8 / p.max_starting), interval '24 hours'),
+           w.starts_at, w.ends_at
+    FROM windows w CROSS JOIN pool p
+$$;
+
+COMMENT ON FUNCTION public.pool_windows(p_region text, p_app text, p_version text, p_from timestamp with time zone, p_to timestamp with time zone) IS 'When schedules, and the forecast if it is switched on, raise the least number of servers of a pool, and from when their servers start.';
+
 CREATE FUNCTION public.provision_regions() RETURNS SETOF text
     LANGUAGE sql STABLE
     AS $$
@@ -1702,6 +1787,49 @@ $$;
 
 COMMENT ON FUNCTION public.revoke_credential(p_instance text) IS 'Revokes the credential that an instance got by an enrolment. NULL: it has none.';
 
+CREATE TABLE public.pool_schedules (
+    region text NOT NULL,
+    app text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C",
+    entry integer NOT NULL,
+    title text NOT NULL,
+    zone text NOT NULL,
+    days integer[],
+    start_on date,
+    end_on date,
+    start_at time without time zone NOT NULL,
+    end_at time without time zone NOT NULL,
+    min_servers integer NOT NULL,
+    CONSTRAINT a_schedule_has_weekdays_or_is_an_event CHECK ((((days IS NULL) AND (start_on IS NOT NULL) AND (ROW(end_on, end_at) > ROW(start_on, start_at))) OR ((days <@ '{1,2,3,4,5,6,7}'::integer[]) AND (cardinality(days) > 0) AND (start_on IS NULL) AND (end_on IS NULL)))),
+    CONSTRAINT a_schedule_raises_the_minimum CHECK ((min_servers > 0))
+);
+
+COMMENT ON TABLE public.pool_schedules IS 'When a pool has a higher least number of servers: on weekdays, or once.';
+
+COMMENT ON COLUMN public.pool_schedules.title IS 'the schedule in words, as operators write it';
+
+COMMENT ON COLUMN public.pool_schedules.days IS 'weekdays on which it begins, 1 is Monday; NULL for an event, which has dates';
+
+COMMENT ON COLUMN public.pool_schedules.end_at IS 'on the day after it begins, unless it is later than start_at; of an event: on end_on';
+
+CREATE FUNCTION public.schedule_windows(s public.pool_schedules, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(starts_at timestamp with time zone, ends_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT w.starts_at, w.ends_at FROM (
+        SELECT wall_clock_instant(s.start_on + s.start_at, s.zone, false) AS starts_at, wall_clock_instant(s.end_on + s.end_at, s.zone, true) AS ends_at
+        WHERE s.days IS NULL
+        UNION ALL
+        SELECT wall_clock_instant(d.day + s.start_at, s.zone, false),
+               wall_clock_instant(d.day + CASE WHEN s.end_at > s.start_at THEN 0 ELSE 1 END + s.end_at, s.zone, true)
+        FROM (
+            SELECT (p_from AT TIME ZONE s.zone)::date + n AS day
+            FROM generate_series(-2, (least(p_to, p_from + interval '192 hours') AT TIME ZONE s.zone)::date - (p_from AT TIME ZONE s.zone)::date + 1) n) d
+        WHERE s.days IS NOT NULL AND extract(isodow FROM d.day)::int = ANY (s.days)) w
+    WHERE w.starts_at < w.ends_at AND w.ends_at > p_from AND w.starts_at < p_to
+$$;
+
+COMMENT ON FUNCTION public.schedule_windows(s public.pool_schedules, p_from timestamp with time zone, p_to timestamp with time zone) IS 'When a schedule holds, of a range of time: of weekdays, in its first eight days.';
+
 CREATE FUNCTION public.schema_version() RETURNS bigint
     LANGUAGE plpgsql STABLE
     AS $$
@@ -1764,6 +1892,27 @@ CREATE FUNCTION public.ticket_regions() RETURNS SETOF text
         SELECT (SELECT n.region FROM backfills n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
     SELECT region FROM r WHERE region IS NOT NULL)
 $$;
+
+CREATE FUNCTION public.wall_clock_instant(p_local timestamp without time zone, p_zone text, p_last boolean) RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    instant  timestamptz := p_local AT TIME ZONE p_zone;
+    shown    timestamp := instant AT TIME ZONE p_zone;
+    past     timestamptz := instant - interval '24 hours';
+    earlier  timestamptz := (p_local - ((past AT TIME ZONE p_zone) - (past AT TIME ZONE 'UTC'))) AT TIME ZONE 'UTC';
+BEGIN
+    IF shown <> p_local THEN -- skipped: offsets are whole minutes
+        RETURN (SELECT min(m.at) FROM generate_series(instant - (shown - p_local), instant, interval '1 minute') m(at)
+                WHERE m.at AT TIME ZONE p_zone >= p_local);
+    ELSIF NOT p_last AND earlier < instant AND earlier AT TIME ZONE p_zone = p_local THEN
+        RETURN earlier;
+    END IF;
+    RETURN instant;
+END
+$$;
+
+COMMENT ON FUNCTION public.wall_clock_instant(p_local timestamp without time zone, p_zone text, p_last boolean) IS 'When the clocks of a zone show a time: the first time or, with p_last, the last; for a time that they skip, when they jump over it.';
 
 CREATE TABLE public.webhooks (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -4708,6 +4857,136 @@ COMMENT ON COLUMN ops.player_tickets.match IS 'The match of this state.';
 
 COMMENT ON COLUMN ops.player_tickets.changed_at IS 'When it got this state.';
 
+CREATE TABLE public.pools (
+    region text NOT NULL,
+    app text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C",
+    min_servers integer DEFAULT 0 NOT NULL,
+    max_servers integer NOT NULL,
+    buffer integer DEFAULT 0 NOT NULL,
+    buffer_percent boolean DEFAULT false NOT NULL,
+    max_starting integer DEFAULT 50 NOT NULL,
+    empty_ttl interval DEFAULT '00:05:00'::interval NOT NULL,
+    latitude double precision,
+    longitude double precision,
+    networks cidr[] DEFAULT '{}'::cidr[] NOT NULL,
+    paused_until timestamp with time zone,
+    pause_reason text,
+    failures integer DEFAULT 0 NOT NULL,
+    surplus_since timestamp with time zone,
+    last_plan jsonb,
+    planned_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    zone text DEFAULT 'UTC'::text NOT NULL,
+    forecast boolean DEFAULT false NOT NULL,
+    start_time interval,
+    CONSTRAINT a_buffer_is_no_whole_pool CHECK (((buffer >= 0) AND ((NOT buffer_percent) OR (buffer < 100)))),
+    CONSTRAINT a_pause_of_a_pool_has_an_end CHECK (isfinite(paused_until)),
+    CONSTRAINT a_start_takes_time CHECK ((start_time > '00:00:00'::interval)),
+    CONSTRAINT coordinates_are_a_pair CHECK (((latitude IS NULL) = (longitude IS NULL))),
+    CONSTRAINT min_servers_fit_max_servers CHECK (((min_servers >= 0) AND (min_servers <= max_servers)))
+)
+WITH (fillfactor='50');
+
+COMMENT ON COLUMN public.pools.zone IS 'the IANA time zone in which the forecast compares hours';
+
+COMMENT ON COLUMN public.pools.forecast IS 'whether the forecast raises the least number of servers';
+
+COMMENT ON COLUMN public.pools.start_time IS 'how long nine of ten servers took from the decision to start them until they were ready, as last measured; NULL: not measured';
+
+CREATE VIEW ops.pool_forecast AS
+ SELECT p.region,
+    p.app,
+    p.version,
+    f.hour,
+    f.weeks,
+    f.expected,
+    f.low,
+    f.high,
+    f.servers,
+    f.used
+   FROM (public.pools p
+     CROSS JOIN LATERAL public.pool_forecast(p.region, p.app, p.version, (statement_timestamp() - '168:00:00'::interval), (statement_timestamp() + '167:00:00'::interval)) f(hour, weeks, low, high, expected, servers, used));
+
+COMMENT ON VIEW ops.pool_forecast IS 'How many servers players will need in the next week by the hour, and what was forecast and needed in the last one.';
+
+COMMENT ON COLUMN ops.pool_forecast.region IS 'The region of the pool.';
+
+COMMENT ON COLUMN ops.pool_forecast.app IS 'Its app.';
+
+COMMENT ON COLUMN ops.pool_forecast.version IS 'Its version.';
+
+COMMENT ON COLUMN ops.pool_forecast.hour IS 'When the hour begins.';
+
+COMMENT ON COLUMN ops.pool_forecast.weeks IS 'In how many of the four weeks before the same hour is known.';
+
+COMMENT ON COLUMN ops.pool_forecast.expected IS 'The forecast: the median of these hours. NULL: fewer than two are known.';
+
+COMMENT ON COLUMN ops.pool_forecast.low IS 'The lowest of these hours.';
+
+COMMENT ON COLUMN ops.pool_forecast.high IS 'The highest of these hours.';
+
+COMMENT ON COLUMN ops.pool_forecast.servers IS 'The forecast with the pool''s buffer: the least number of servers where the forecast is switched on.';
+
+COMMENT ON COLUMN ops.pool_forecast.used IS 'How many servers players needed at once, at most; so far, in the present hour. NULL: no worker planned the pool then.';
+
+CREATE TABLE public.pool_hours (
+    region text NOT NULL,
+    app text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C",
+    hour timestamp with time zone NOT NULL,
+    used integer NOT NULL,
+    CONSTRAINT an_hour_is_a_whole_one_of_utc CHECK ((date_trunc('hour'::text, hour, 'UTC'::text) = hour)),
+    CONSTRAINT used_servers_are_a_count CHECK ((used >= 0))
+)
+WITH (fillfactor='80');
+
+COMMENT ON TABLE public.pool_hours IS 'How many servers of a pool players needed at once, at most, in each hour.';
+
+CREATE VIEW ops.pool_forecast_errors AS
+ SELECT p.region,
+    p.app,
+    p.version,
+    p.forecast,
+    e.hours,
+    e.mean_used,
+    e.mean_error,
+    e.short_hours,
+    e.worst_short,
+    k.known_since
+   FROM ((public.pools p
+     CROSS JOIN LATERAL ( SELECT count(*) AS hours,
+            (avg(f.used))::double precision AS mean_used,
+            (avg(abs((f.used - f.expected))))::double precision AS mean_error,
+            count(*) FILTER (WHERE (f.used > f.expected)) AS short_hours,
+            GREATEST(max((f.used - f.expected)), 0) AS worst_short
+           FROM public.pool_forecast(p.region, p.app, p.version, (statement_timestamp() - '672:00:00'::interval), (statement_timestamp() - '01:00:00'::interval)) f(hour, weeks, low, high, expected, servers, used)
+          WHERE ((f.used IS NOT NULL) AND (f.expected IS NOT NULL))) e)
+     CROSS JOIN LATERAL ( SELECT min(h.hour) AS known_since
+           FROM public.pool_hours h
+          WHERE ((h.region = p.region) AND (h.app = p.app) AND (h.version = p.version))) k);
+
+COMMENT ON VIEW ops.pool_forecast_errors IS 'How good the forecasts of the last four weeks were, for each pool: whether to switch it on.';
+
+COMMENT ON COLUMN ops.pool_forecast_errors.region IS 'The region of the pool.';
+
+COMMENT ON COLUMN ops.pool_forecast_errors.app IS 'Its app.';
+
+COMMENT ON COLUMN ops.pool_forecast_errors.version IS 'Its version.';
+
+COMMENT ON COLUMN ops.pool_forecast_errors.forecast IS 'Whether it is switched on.';
+
+COMMENT ON COLUMN ops.pool_forecast_errors.hours IS 'How many hours of the last four weeks had a forecast and are over.';
+
+COMMENT ON COLUMN ops.pool_forecast_errors.mean_used IS 'The mean of the servers that players needed in these hours. NULL: there are none.';
+
+COMMENT ON COLUMN ops.pool_forecast_errors.mean_error IS 'By how many servers the forecast was wrong, in the mean of these hours.';
+
+COMMENT ON COLUMN ops.pool_forecast_errors.short_hours IS 'In how many of these hours players needed more servers than were forecast.';
+
+COMMENT ON COLUMN ops.pool_forecast_errors.worst_short IS 'How many more servers they needed in the worst of these hours. NULL: there are none.';
+
+COMMENT ON COLUMN ops.pool_forecast_errors.known_since IS 'The first hour that is known of the pool. NULL: none.';
+
 CREATE TABLE public.pool_limits (
     only_row boolean DEFAULT true NOT NULL,
     max_servers integer,
@@ -4744,31 +5023,55 @@ COMMENT ON COLUMN ops.pool_limits.starts IS 'Servers that were wanted within the
 
 COMMENT ON COLUMN ops.pool_limits.max_starts IS 'The most servers that may be wanted within an hour. NULL: there is no limit.';
 
-CREATE TABLE public.pools (
-    region text NOT NULL,
-    app text NOT NULL COLLATE pg_catalog."C",
-    version text NOT NULL COLLATE pg_catalog."C",
-    min_servers integer DEFAULT 0 NOT NULL,
-    max_servers integer NOT NULL,
-    buffer integer DEFAULT 0 NOT NULL,
-    buffer_percent boolean DEFAULT false NOT NULL,
-    max_starting integer DEFAULT 50 NOT NULL,
-    empty_ttl interval DEFAULT '00:05:00'::interval NOT NULL,
-    latitude double precision,
-    longitude double precision,
-    networks cidr[] DEFAULT '{}'::cidr[] NOT NULL,
-    paused_until timestamp with time zone,
-    pause_reason text,
-    failures integer DEFAULT 0 NOT NULL,
-    surplus_since timestamp with time zone,
-    last_plan jsonb,
-    planned_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    CONSTRAINT a_buffer_is_no_whole_pool CHECK (((buffer >= 0) AND ((NOT buffer_percent) OR (buffer < 100)))),
-    CONSTRAINT a_pause_of_a_pool_has_an_end CHECK (isfinite(paused_until)),
-    CONSTRAINT coordinates_are_a_pair CHECK (((latitude IS NULL) = (longitude IS NULL))),
-    CONSTRAINT min_servers_fit_max_servers CHECK (((min_servers >= 0) AND (min_servers <= max_servers)))
-)
-WITH (fillfactor='50');
+CREATE VIEW ops.pool_schedules AS
+ SELECT s.region,
+    s.app,
+    s.version,
+    s.entry,
+    s.title AS schedule,
+    s.zone,
+    s.min_servers AS min,
+        CASE
+            WHEN (w.starts_at IS NULL) THEN 'over'::text
+            WHEN (w.starts_at <= statement_timestamp()) THEN 'holds'::text
+            WHEN (w.prepare_at <= statement_timestamp()) THEN 'starting'::text
+            ELSE 'ahead'::text
+        END AS state,
+    w.prepare_at,
+    w.starts_at,
+    w.ends_at
+   FROM (public.pool_schedules s
+     LEFT JOIN LATERAL ( SELECT o.prepare_at,
+            o.starts_at,
+            o.ends_at
+           FROM public.pool_windows(s.region, s.app, s.version, statement_timestamp(), 'infinity'::timestamp with time zone) o(entry, cause, servers, prepare_at, starts_at, ends_at)
+          WHERE (o.entry = s.entry)
+          ORDER BY o.starts_at
+         LIMIT 1) w ON (true));
+
+COMMENT ON VIEW ops.pool_schedules IS 'Times at which pools have a higher least number of servers.';
+
+COMMENT ON COLUMN ops.pool_schedules.region IS 'The region of the pool.';
+
+COMMENT ON COLUMN ops.pool_schedules.app IS 'Its app.';
+
+COMMENT ON COLUMN ops.pool_schedules.version IS 'Its version.';
+
+COMMENT ON COLUMN ops.pool_schedules.entry IS 'Its place in the declaration, from 0.';
+
+COMMENT ON COLUMN ops.pool_schedules.schedule IS 'The schedule in words.';
+
+COMMENT ON COLUMN ops.pool_schedules.zone IS 'The time zone whose clocks it follows.';
+
+COMMENT ON COLUMN ops.pool_schedules.min IS 'The least number of servers while it holds. The pool''s max bounds it.';
+
+COMMENT ON COLUMN ops.pool_schedules.state IS 'holds; starting: it begins soon, and its servers start; ahead; over: an event that has ended.';
+
+COMMENT ON COLUMN ops.pool_schedules.prepare_at IS 'From when its servers start, this time or next. NULL: it is over.';
+
+COMMENT ON COLUMN ops.pool_schedules.starts_at IS 'When it begins, this time or next.';
+
+COMMENT ON COLUMN ops.pool_schedules.ends_at IS 'When that ends.';
 
 CREATE TABLE public.start_pauses (
     region text NOT NULL,
@@ -4787,10 +5090,10 @@ CREATE VIEW ops.pools AS
     p.app,
     p.version,
     v.provider,
-    ARRAY( SELECT m.mode
-           FROM public.pool_modes m
-          WHERE ((m.region = p.region) AND (m.app = p.app) AND (m.version = p.version))
-          ORDER BY m.mode) AS modes,
+    ARRAY( SELECT m_1.mode
+           FROM public.pool_modes m_1
+          WHERE ((m_1.region = p.region) AND (m_1.app = p.app) AND (m_1.version = p.version))
+          ORDER BY m_1.mode) AS modes,
         CASE
             WHEN ((p.paused_until > statement_timestamp()) OR (s.cause = 'capacity'::text)) THEN 'paused'::text
             WHEN (s.cause = 'failures'::text) THEN 'version paused'::text
@@ -4826,8 +5129,16 @@ CREATE VIEW ops.pools AS
         CASE
             WHEN isfinite(p.planned_at) THEN p.planned_at
             ELSE NULL::timestamp with time zone
-        END AS planned_at
-   FROM ((((public.pools p
+        END AS planned_at,
+    p.zone,
+    p.forecast,
+    m.servers AS min_now,
+    m.cause AS min_cause,
+    n.servers AS next_min,
+    n.at AS next_min_at,
+    n.ready_at AS next_min_ready_at,
+    n.cause AS next_min_cause
+   FROM ((((((public.pools p
      JOIN public.app_versions v ON (((v.app = p.app) AND (v.version = p.version))))
      LEFT JOIN LATERAL ( SELECT t.cause,
             t.reason,
@@ -4852,10 +5163,12 @@ CREATE VIEW ops.pools AS
            FROM (public.deployments x
              LEFT JOIN public.instances i ON (((i.region = x.region) AND (i.id = (x.id)::text) AND (i.status <> 'gone'::text))))
           WHERE ((x.region = p.region) AND (x.app = p.app) AND (x.version = p.version))) d)
-     CROSS JOIN LATERAL ( SELECT COALESCE(sum(n.players), (0)::bigint) AS waiting
-           FROM (public.pool_modes m
-             JOIN public.demand n ON (((n.region = m.region) AND (n.mode = m.mode))))
-          WHERE ((m.region = p.region) AND (m.app = p.app) AND (m.version = p.version) AND ((n.expires_at IS NULL) OR (n.expires_at > statement_timestamp())))) w);
+     CROSS JOIN LATERAL ( SELECT COALESCE(sum(n_1.players), (0)::bigint) AS waiting
+           FROM (public.pool_modes m_1
+             JOIN public.demand n_1 ON (((n_1.region = m_1.region) AND (n_1.mode = m_1.mode))))
+          WHERE ((m_1.region = p.region) AND (m_1.app = p.app) AND (m_1.version = p.version) AND ((n_1.expires_at IS NULL) OR (n_1.expires_at > statement_timestamp())))) w)
+     CROSS JOIN LATERAL public.pool_min(p.region, p.app, p.version, statement_timestamp()) m(servers, cause, is_preparing))
+     LEFT JOIN LATERAL public.pool_next_min(p.region, p.app, p.version, statement_timestamp()) n(servers, at, ready_at, cause) ON (true));
 
 COMMENT ON VIEW ops.pools IS 'Pools: how many servers of an app version a region may have, and has.';
 
@@ -4883,7 +5196,7 @@ COMMENT ON COLUMN ops.pools.ending IS 'Servers that drain, failed or stop: they 
 
 COMMENT ON COLUMN ops.pools.waiting_players IS 'Players who wait for a server of its modes.';
 
-COMMENT ON COLUMN ops.pools.min IS 'The number of servers that run whether players need them or not.';
+COMMENT ON COLUMN ops.pools.min IS 'The number of servers that run whether players need them or not, as declared. min_now has schedules and the forecast.';
 
 COMMENT ON COLUMN ops.pools.max IS 'The most servers that it may have, with those that drain or end.';
 
@@ -4900,6 +5213,22 @@ COMMENT ON COLUMN ops.pools.pause_reason IS 'Why it is paused.';
 COMMENT ON COLUMN ops.pools.plan IS 'The last plan in words: how many servers are needed, and how many start or end.';
 
 COMMENT ON COLUMN ops.pools.planned_at IS 'When the last plan was made. If older than a few seconds, no worker with providers runs.';
+
+COMMENT ON COLUMN ops.pools.zone IS 'The time zone in which the forecast compares hours.';
+
+COMMENT ON COLUMN ops.pools.forecast IS 'Whether the forecast raises the least number of servers.';
+
+COMMENT ON COLUMN ops.pools.min_now IS 'The least number of servers now: the greatest of min, of the schedules that hold or are being prepared, and of the forecast if it is switched on. At most max.';
+
+COMMENT ON COLUMN ops.pools.min_cause IS 'What that is from: min, a schedule in words, or forecast.';
+
+COMMENT ON COLUMN ops.pools.next_min IS 'What min_now changes to next; NULL: no change is planned.';
+
+COMMENT ON COLUMN ops.pools.next_min_at IS 'When it changes. Servers of a schedule start then, so that they are ready at next_min_ready_at.';
+
+COMMENT ON COLUMN ops.pools.next_min_ready_at IS 'When the schedule begins, or the hour of the forecast; NULL: it falls.';
+
+COMMENT ON COLUMN ops.pools.next_min_cause IS 'What it is from then: min, a schedule in words, or forecast.';
 
 CREATE TABLE public.process_reports (
     process text NOT NULL COLLATE pg_catalog."C",
@@ -6793,11 +7122,17 @@ ALTER TABLE ONLY public.player_refusals
 ALTER TABLE ONLY public.player_refusals_default
     ADD CONSTRAINT player_refusals_default_pkey PRIMARY KEY (sub, hour, call, code);
 
+ALTER TABLE ONLY public.pool_hours
+    ADD CONSTRAINT pool_hours_pkey PRIMARY KEY (region, app, version, hour);
+
 ALTER TABLE ONLY public.pool_limits
     ADD CONSTRAINT pool_limits_pkey PRIMARY KEY (only_row);
 
 ALTER TABLE ONLY public.pool_modes
     ADD CONSTRAINT pool_modes_pkey PRIMARY KEY (region, mode);
+
+ALTER TABLE ONLY public.pool_schedules
+    ADD CONSTRAINT pool_schedules_pkey PRIMARY KEY (region, app, version, entry);
 
 ALTER TABLE ONLY public.pools
     ADD CONSTRAINT pools_pkey PRIMARY KEY (region, app, version);
@@ -7357,6 +7692,12 @@ ALTER TABLE ONLY public.lobby_sayings
 
 ALTER TABLE ONLY public.player_messages
     ADD CONSTRAINT player_messages_region_project_player_fkey FOREIGN KEY (region, project, player) REFERENCES public.player_inboxes(region, project, player) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.pool_hours
+    ADD CONSTRAINT pool_hours_region_app_version_fkey FOREIGN KEY (region, app, version) REFERENCES public.pools(region, app, version) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.pool_schedules
+    ADD CONSTRAINT pool_schedules_region_app_version_fkey FOREIGN KEY (region, app, version) REFERENCES public.pools(region, app, version) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.profile_versions
     ADD CONSTRAINT profile_versions_region_name_fkey FOREIGN KEY (region, name) REFERENCES public.profiles(region, name) DEFERRABLE INITIALLY DEFERRED;

@@ -30,7 +30,10 @@ FROM app_versions ORDER BY app, version;
 -- name: ListPools :many
 -- Of all regions for ''. servers are those that may have or get players.
 SELECT p.region, p.app, p.version, p.min_servers, p.max_servers, p.buffer, p.buffer_percent, p.max_starting, p.empty_ttl, p.latitude, p.longitude, p.networks,
-       p.paused_until, coalesce(p.pause_reason, '') AS pause_reason, p.last_plan,
+       p.paused_until, coalesce(p.pause_reason, '') AS pause_reason, p.last_plan, p.zone, p.forecast,
+       coalesce((SELECT jsonb_agg(jsonb_build_object('zone', s.zone, 'days', s.days, 'start_on', s.start_on, 'end_on', s.end_on,
+               'start_at', left(s.start_at::text, 5), 'end_at', left(s.end_at::text, 5), 'min', s.min_servers) ORDER BY s.entry)
+           FROM pool_schedules s WHERE s.region = p.region AND s.app = p.app AND s.version = p.version), '[]')::jsonb AS schedule,
        greatest(p.planned_at, 'epoch')::timestamptz AS planned_at,
        ARRAY(SELECT m.mode FROM pool_modes m WHERE m.region = p.region AND m.app = p.app AND m.version = p.version ORDER BY m.mode)::text[] AS modes,
        (SELECT count(*) FROM deployments d WHERE d.region = p.region AND d.app = p.app AND d.version = p.version
@@ -61,11 +64,38 @@ SET provider = excluded.provider, launch = excluded.launch, launch_version = exc
     failures = 0, paused_until = NULL, pause_reason = NULL, applied_at = now();
 
 -- name: SavePool :exec
-INSERT INTO pools AS p (region, app, version, min_servers, max_servers, buffer, buffer_percent, max_starting, empty_ttl, latitude, longitude, networks)
-VALUES (@region, @app, @version, @min_servers, @max_servers, @buffer, @buffer_percent, @max_starting, @empty_ttl, sqlc.narg(latitude), sqlc.narg(longitude), @networks)
+INSERT INTO pools AS p (region, app, version, min_servers, max_servers, buffer, buffer_percent, max_starting, empty_ttl, latitude, longitude, networks, zone, forecast)
+VALUES (@region, @app, @version, @min_servers, @max_servers, @buffer, @buffer_percent, @max_starting, @empty_ttl, sqlc.narg(latitude), sqlc.narg(longitude), @networks,
+        @zone, @forecast)
 ON CONFLICT (region, app, version) DO UPDATE
 SET min_servers = excluded.min_servers, max_servers = excluded.max_servers, buffer = excluded.buffer, buffer_percent = excluded.buffer_percent,
-    max_starting = excluded.max_starting, empty_ttl = excluded.empty_ttl, latitude = excluded.latitude, longitude = excluded.longitude, networks = excluded.networks;
+    max_starting = excluded.max_starting, empty_ttl = excluded.empty_ttl, latitude = excluded.latitude, longitude = excluded.longitude, networks = excluded.networks,
+    zone = excluded.zone, forecast = excluded.forecast;
+
+-- name: DeletePoolSchedules :exec
+DELETE FROM pool_schedules WHERE region = @region AND app = @app AND version = @version;
+
+-- name: InsertPoolSchedule :exec
+INSERT INTO pool_schedules (region, app, version, entry, title, zone, days, start_on, end_on, start_at, end_at, min_servers)
+VALUES (@region, @app, @version, @entry, @title, @zone, sqlc.arg(days)::int[], nullif(@start_on::text, '')::date, nullif(@end_on::text, '')::date,
+        (sqlc.arg(start_at)::text)::time, (sqlc.arg(end_at)::text)::time, @min_servers);
+
+-- name: InheritPoolHours :exec
+-- A pool that gets the modes of another one gets what is known of their players and of the start of servers, too.
+WITH moved AS (
+    DELETE FROM pool_hours h WHERE h.region = @region AND h.app = @app AND h.version = @from_version RETURNING h.hour, h.used
+), timed AS (
+    UPDATE pools p SET start_time = f.start_time FROM pools f
+    WHERE p.region = @region AND p.app = @app AND p.version = @version AND p.start_time IS NULL
+      AND f.region = @region AND f.app = @app AND f.version = @from_version
+)
+INSERT INTO pool_hours AS h (region, app, version, hour, used)
+SELECT @region, @app, @version, m.hour, m.used FROM moved m
+ON CONFLICT (region, app, version, hour) DO UPDATE SET used = greatest(h.used, excluded.used);
+
+-- name: ListTimeZones :many
+-- Postgres also takes abbreviations and POSIX rules for zones, whose clocks are not put forward and back when those of players are.
+SELECT n.name::text AS name FROM pg_timezone_names() n(name, abbreviation, utc_offset, is_dst) ORDER BY n.name;
 
 -- name: DeletePoolModes :exec
 DELETE FROM pool_modes WHERE region = @region AND app = @app AND version = @version AND NOT mode = ANY (@keep::text[]);

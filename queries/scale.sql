@@ -16,18 +16,23 @@ FOR NO KEY UPDATE OF p SKIP LOCKED;
 
 -- name: SupplyOfPool :one
 -- Counts the servers of a pool. Live ones take players, and some of them are busy; coming ones start; draining ones take no players any
--- more but may have some; the others end, or do not answer, and may still run at their provider. Lost ones are among these.
+-- more but may have some; the others end, or do not answer, and may still run at their provider. Lost ones are among these. With the least number
+-- of servers now, and the time within which nine of ten of its servers were ready; 0: none is.
+SELECT c.live, c.busy, c.coming, c.draining, c.ending, c.lost, c.start_time, m.servers::int AS min_servers, m.cause::text AS min_cause,
+       m.is_preparing::bool AS is_preparing FROM (
 SELECT count(*) FILTER (WHERE s.live)::int AS live, count(*) FILTER (WHERE s.live AND s.open_sessions > 0)::int AS busy,
        count(*) FILTER (WHERE s.coming)::int AS coming, count(*) FILTER (WHERE s.draining AND NOT s.live)::int AS draining,
-       count(*) FILTER (WHERE NOT s.live AND NOT s.coming AND NOT s.draining)::int AS ending, count(*) FILTER (WHERE s.lost)::int AS lost
+       count(*) FILTER (WHERE NOT s.live AND NOT s.coming AND NOT s.draining)::int AS ending, count(*) FILTER (WHERE s.lost)::int AS lost,
+       coalesce(percentile_disc(0.9) WITHIN GROUP (ORDER BY s.ready_at - s.created_at) FILTER (WHERE s.ready_at > s.created_at), '0')::interval AS start_time
 FROM (
-    SELECT d.desired = 'running' AND d.phase = 'ready' AND d.lost_at IS NULL AND coalesce(i.status = 'ready', false)
+    SELECT d.created_at, d.ready_at, d.desired = 'running' AND d.phase = 'ready' AND d.lost_at IS NULL AND coalesce(i.status = 'ready', false)
                AND coalesce(d.drain_at > now(), true) AS live,
            d.desired = 'running' AND d.phase IN ('wanted', 'deploying', 'starting') AND NOT is_lost(d) AS coming,
            d.desired = 'running' AND is_lost(d) AS lost,
            d.desired = 'running' AND d.phase IN ('ready', 'draining') AND d.lost_at IS NULL AS draining, coalesce(i.open_sessions, 0) AS open_sessions
     FROM deployments d LEFT JOIN instances i ON i.region = d.region AND i.id = d.id::text AND i.status <> 'gone'
-    WHERE d.region = @region AND d.app = @app AND d.version = @version) s;
+    WHERE d.region = @region AND d.app = @app AND d.version = @version) s) c
+CROSS JOIN pool_min(@region, @app, @version, now()) m(servers, cause, is_preparing);
 
 -- name: DemandOfPool :many
 -- Who waits for servers of a pool, oldest first.
@@ -81,10 +86,20 @@ WHERE max_servers IS NOT NULL OR max_starts IS NOT NULL FOR UPDATE;
 SELECT servers, starts FROM pool_totals;
 
 -- name: RecordPlan :one
--- Returns whether the surplus has lasted for long enough to end servers.
-UPDATE pools SET planned_at = now(), last_plan = @plan, surplus_since = CASE WHEN @surplus::bool THEN coalesce(surplus_since, now()) END
-WHERE region = @region AND app = @app AND version = @version
-RETURNING coalesce(surplus_since <= now() - sqlc.arg(settle)::interval, false)::bool AS settled;
+-- Returns whether the surplus has lasted for long enough to end servers. Adds the servers that players need to the hour, for the forecast. While
+-- servers start, or a schedule is prepared, the measured time stays: it decides when they start, and would take that back.
+WITH this_hour AS (
+    INSERT INTO pool_hours AS h (region, app, version, hour, used) VALUES (@region, @app, @version, date_trunc('hour', now(), 'UTC'), @used)
+    ON CONFLICT (region, app, version, hour) DO UPDATE SET used = excluded.used WHERE h.used < excluded.used
+    RETURNING h.xmax = 0 AS is_new
+), forgotten AS (
+    DELETE FROM pool_hours h WHERE h.region = @region AND h.app = @app AND h.version = @version AND h.hour < now() - interval '57 days'
+      AND EXISTS (SELECT FROM this_hour t WHERE t.is_new)
+)
+UPDATE pools p SET planned_at = now(), last_plan = @plan, surplus_since = CASE WHEN @surplus::bool THEN coalesce(p.surplus_since, now()) END,
+    start_time = CASE WHEN sqlc.arg(start_time)::interval > '0' AND NOT @keep_start_time::bool THEN sqlc.arg(start_time)::interval ELSE p.start_time END
+WHERE p.region = @region AND p.app = @app AND p.version = @version
+RETURNING coalesce(p.surplus_since <= now() - sqlc.arg(settle)::interval, false)::bool AS settled;
 
 -- name: DrainEmpty :many
 -- Lets no new player onto servers of a pool that have been empty for its empty_ttl, those first that live least long. A reservation locks

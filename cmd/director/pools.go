@@ -24,7 +24,7 @@ func (p *program) pools() *cobra.Command {
 		Example: "  director pools apply -f pools.yaml\n  director pools list\n  director pools show eu/arena/v7\n" +
 			"  director pools scale eu/arena/v7 --max 40\n  director pools roll eu/arena/v7 v8",
 	}, p.poolsApply(), p.poolsList(), p.poolsShow(), p.poolsScale(), p.poolsPause(), p.poolsResume(), p.poolsRoll(),
-		p.poolsDelete(), p.poolsLimit(), p.poolsSchema())
+		p.poolsDelete(), p.poolsLimit(), p.poolsForecast(), p.poolsSchema())
 }
 
 func (p *program) completePools() cobra.CompletionFunc {
@@ -45,8 +45,9 @@ func (p *program) poolsList() *cobra.Command {
 		Use:   "list",
 		Short: "List the pools and how many servers they have",
 		Long: "Lists the pools. The column servers counts those that are wanted, starting or ready; busy, those that host a session; ending,\n" +
-			"those that drain or stop and may still cost money; waiting, the players for whom no server has room; workers, the running workers\n" +
-			"that have its provider.",
+			"those that drain or stop and may still cost money; waiting, the players for whom no server has room; min, the least number of\n" +
+			"servers now, with schedules and the forecast; workers, the running workers that have its provider; next, the next change of min\n" +
+			"that is planned.",
 		Example: "  director pools list --region eu\n  director pools list -o json | jq -r '.[] | select(.state == \"full\") | .app'",
 		Args:    cli.Exactly(0),
 	}
@@ -60,7 +61,7 @@ func (p *program) poolsList() *cobra.Command {
 		header := []string{
 			"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy",
 			"ending", "waiting", "min", "max",
-			"buffer", "workers",
+			"buffer", "workers", "next",
 		}
 		return cli.Write(l.out.Sparing("provider", "ready", "buffer", "min", "modes", "ending"), found, header,
 			func(p opsview.Pool) []any {
@@ -68,7 +69,7 @@ func (p *program) poolsList() *cobra.Command {
 					p.Region, p.App, p.Version, p.Provider, p.State, p.Modes, p.Servers, p.Starting, p.Ready,
 					p.Busy,
 					p.Ending, p.WaitingPlayers,
-					p.Min, p.Max, p.Buffer, p.Workers,
+					p.MinNow, p.Max, p.Buffer, p.Workers, nextMin(p),
 				}
 			})
 	})
@@ -78,8 +79,8 @@ func (p *program) poolsShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show REGION/APP/VERSION",
 		Short: "Show a pool, its last plan and the reason for it",
-		Long: "Shows a pool with its servers and its last plan: how many servers are used, how many are kept as a buffer, and how many the\n" +
-			"plan starts or ends.",
+		Long: "Shows a pool with its servers, its schedules, and its last plan: how many servers are used, how many are kept as a buffer, and\n" +
+			"how many the plan starts or ends.",
 		Example:           "  director pools show eu/arena/v7",
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completePools(),
@@ -94,15 +95,17 @@ func (p *program) poolsShow() *cobra.Command {
 		case len(found) == 0:
 			return fmt.Errorf("there is no pool %s; 'director pools list' lists them", args[0])
 		}
-		return writeDetails(l.out, found[0], writePoolFacts)
+		schedules, err := opsview.PoolSchedules.Read(ctx, l.Pool(), f, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		return writeDetails(l.out, found[0], func(p opsview.Pool, out cli.Output) error {
+			for _, fact := range append(poolFacts(p), scheduleFacts(schedules)...) {
+				fmt.Fprintf(out.Writer, "%-10s %s\n", fact[0], fact[1])
+			}
+			return nil
+		})
 	})
-}
-
-func writePoolFacts(p opsview.Pool, out cli.Output) error {
-	for _, fact := range poolFacts(p) {
-		fmt.Fprintf(out.Writer, "%-10s %s\n", fact[0], fact[1])
-	}
-	return nil
 }
 
 // poolFacts returns pairs of name and value, for people.
@@ -123,7 +126,10 @@ func poolFacts(p opsview.Pool) [][2]string {
 		{"modes", strings.Join(p.Modes, ", ")},
 		{"state", state},
 		{"servers", fmt.Sprintf("%d of %d to %d: %d starting, %d ready, %d of them busy; %d more end",
-			p.Servers, p.Min, p.Max, p.Starting, p.Ready, p.Busy, p.Ending)},
+			p.Servers, p.MinNow, p.Max, p.Starting, p.Ready, p.Busy, p.Ending)},
+		{"min", fmt.Sprintf("%d, by %s", p.MinNow, p.MinCause)},
+		{"next", nextMin(p)},
+		{"forecast", onOff(p.Forecast)},
 		{"buffer", fmt.Sprintf("%s, %d start at a time, surplus ends after %s",
 			p.Buffer, p.MaxStarting, brief(time.Duration(p.EmptyTTL*float64(time.Second))))},
 		{"waiting", fmt.Sprintf("%d players", p.WaitingPlayers)},

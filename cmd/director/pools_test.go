@@ -91,6 +91,34 @@ func TestPoolsOfProvidersThatNoWorkerHas(t *testing.T) {
 	require.NotContains(t, director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-").Stderr, "manual")
 }
 
+func TestPoolsThatPlanAhead(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	planned := strings.Replace(poolsDocument, "max: 10, buffer: 20%", `max: 10, min: 1, schedule: [{at: "00:00 Asia/Tokyo", until: "00:00", min: 7}]`, 1)
+	require.NoError(t, director.Run(t, environ, planned, "pools", "apply", "-f", "-").Err)
+	wrong := director.Run(t, environ, strings.Replace(planned, "Asia/Tokyo", "Asia/Tokio", 1), "pools", "apply", "-f", "-").Err
+	require.EqualError(t, wrong, `-:6:76: pools[0].schedule[0].at: "Asia/Tokio" must be a time zone that Postgres knows, such as Europe/Berlin: did you mean "Asia/Tokyo"?`)
+	listed := clitest.Read[[]opsview.Pool](t, director, environ, "pools", "list")[0]
+	require.Equal(t, []any{int32(1), int32(7), "daily 00:00 to 00:00 Asia/Tokyo", false}, []any{listed.Min, listed.MinNow, listed.MinCause, listed.Forecast})
+	shown := director.OK(t, environ, "pools", "show", "eu/arena/v1")
+	require.Contains(t, shown, "min        7, by daily 00:00 to 00:00 Asia/Tokyo\n")
+	require.Contains(t, shown, "forecast   off\n")
+	require.Contains(t, shown, "schedule   7 servers, daily 00:00 to 00:00 Asia/Tokyo: holds, ")
+
+	require.Contains(t, director.OK(t, environ, "pools", "forecast", "eu/arena/v1"), "no hour is known yet")
+	_, err := s.Pool().Exec(t.Context(), `INSERT INTO pool_hours SELECT 'eu', 'arena', 'v1', h, 3 FROM generate_series(date_trunc('hour', now(), 'UTC') - interval '20 days', now(), '1 hour') h`)
+	require.NoError(t, err)
+	require.Contains(t, director.OK(t, environ, "pools", "forecast", "eu/arena/v1"), "wrong by 0.0 servers of 3.0 in the mean; too low in 0 hours, by 0 servers at worst")
+	three := int32(3)
+	answer := clitest.Read[forecastAnswer](t, director, environ, "pools", "forecast", "eu/arena/v1", "--hours", "168")
+	require.Len(t, answer.Hours, 168)
+	require.Equal(t, []any{&three, &three, int32(2)}, []any{answer.Hours[0].Used, answer.Hours[0].Expected, answer.Hours[0].Weeks}, "the present hour is the first")
+	require.Nil(t, answer.Hours[1].Used)
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "pools", "forecast", "eu/arena/v1", "--hours", "169").Err))
+	require.ErrorContains(t, director.Run(t, environ, "", "pools", "forecast", "us/arena/v1").Err, "there is no pool us/arena/v1")
+}
+
 func TestPoolLimits(t *testing.T) {
 	t.Parallel()
 	environ := env("DATABASE_URL=" + dbtest.New(t))

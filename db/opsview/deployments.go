@@ -101,6 +101,17 @@ type Pool struct {
 	PauseReason *string    `db:"pause_reason" json:"pause_reason"`
 	Plan        *string    `db:"plan" json:"plan"`             // in words; nil: none was made
 	PlannedAt   *time.Time `db:"planned_at" json:"planned_at"` // nil: never
+	Zone        string     `db:"zone" json:"zone"`
+	Forecast    bool       `db:"forecast" json:"forecast"` // it raises the least number of servers
+	// MinNow is the greatest of Min, of the schedules that hold or begin soon, and of the forecast if it is switched on.
+	MinNow   int32  `db:"min_now" json:"min_now"`
+	MinCause string `db:"min_cause" json:"min_cause"` // min, a schedule in words, or forecast
+	// of the next change; nil: none is planned
+	NextMin   *int32     `db:"next_min" json:"next_min"`
+	NextMinAt *time.Time `db:"next_min_at" json:"next_min_at"`
+	// when servers that start then are to be ready; nil: it falls
+	NextMinReadyAt *time.Time `db:"next_min_ready_at" json:"next_min_ready_at"`
+	NextMinCause   *string    `db:"next_min_cause" json:"next_min_cause"`
 	// Workers are the running ones that have its provider.
 	Workers int64 `db:"workers" sql:"coalesce((SELECT w.workers FROM ops.providers w WHERE w.provider = v.provider), 0)" json:"workers"`
 }

@@ -28,6 +28,11 @@ type Pool struct {
 	// Modes are those that its servers host, and that no other pool of the region has. In a declaration nil stands for
 	// all modes of the app version.
 	Modes []string
+	// Zone is the IANA time zone of the schedules that name none, and that in which the forecast compares hours; "" in a
+	// declaration: UTC.
+	Zone     string
+	Schedule []Schedule // times at which Min is higher: of all that hold the greatest counts. At most 32; Max bounds them
+	Forecast bool       // the forecast raises Min, too
 
 	Servers     int        // that players are on, or may be: wanted, starting and ready ones
 	PausedUntil *time.Time // an operator wants no servers of it started until then; nil: nobody does

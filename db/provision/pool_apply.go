@@ -92,6 +92,9 @@ func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit,
 	if err != nil {
 		return PoolChanges{}, err
 	}
+	if err := now.checkZones(ctx, q); err != nil {
+		return PoolChanges{}, err
+	}
 	done, err := now.plan()
 	if err != nil {
 		return done, err
@@ -341,7 +344,7 @@ func writePools(q *query.Queries, edit PoolEdit, d declared, done PoolChanges) e
 			continue
 		}
 		p := d.pools[i]
-		query.QueueExec(batch, (*query.Queries).SavePool, p.row())
+		p.save(batch)
 		query.QueueExec(batch, (*query.Queries).DeletePoolModes,
 			query.DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: p.Modes})
 		edit.log(batch, "pool.applied", c, nil)

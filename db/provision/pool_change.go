@@ -63,7 +63,7 @@ func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Poo
 			return p, nil
 		}
 		batch := q.Deferred()
-		query.QueueExec(batch, (*query.Queries).SavePool, p.row())
+		query.QueueExec(batch, (*query.Queries).SavePool, p.row()) // its schedules stay
 		numbers := map[string]any{"min": p.Min, "max": p.Max, "buffer": p.bufferText()}
 		edit.log(batch, "pool.scaled", PoolChange{Region: p.Region, App: p.App, Version: p.Version, Fields: changed},
 			numbers)

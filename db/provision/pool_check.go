@@ -10,6 +10,9 @@ import (
 	"github.com/lattice-director/director/db/internal/value"
 )
 
+// defaultZone is the time zone of a pool that names none.
+const defaultZone = "UTC"
+
 // withPoolDefaults fills the fields whose zero value means a default.
 func withPoolDefaults(p Pool) Pool {
 	p.MaxStarting = cmp.Or(p.MaxStarting, 50)
@@ -20,6 +23,11 @@ func withPoolDefaults(p Pool) Pool {
 	}
 	if p.Networks == nil {
 		p.Networks = []netip.Prefix{}
+	}
+	p.Zone = cmp.Or(p.Zone, defaultZone)
+	p.Schedule = slices.Clone(p.Schedule)
+	for i := range p.Schedule {
+		p.Schedule[i].Zone = cmp.Or(p.Schedule[i].Zone, p.Zone)
 	}
 	return p
 }
@@ -46,6 +54,7 @@ func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 	seen := map[[3]string]bool{}
 	for i, pool := range pools {
 		pool.check(p.under("pools[%d].", i))
+		pool.checkSchedule(p.under("pools[%d].", i))
 		if key := [3]string{pool.Region, pool.App, pool.Version}; !seen[key] {
 			seen[key] = true
 		} else {
@@ -95,6 +104,9 @@ func (p *Pool) check(at problems) {
 	if len(p.Networks) > maxNetworks {
 		at.addf("networks", "has %d networks, at most %d are allowed", len(p.Networks), maxNetworks)
 	}
+	if p.Zone != "" {
+		at.text("zone", p.Zone, zoneName, zoneWords)
+	}
 	for i, n := range p.Networks {
 		if !n.IsValid() || n.Masked() != n {
 			at.under("networks[%d]", i).addf("", "%s must be a network without host bits, such as %s", n, n.Masked())
@@ -104,6 +116,17 @@ func (p *Pool) check(at problems) {
 		at.addf("modes", "has %d modes, at most %d are allowed", len(p.Modes), maxModes)
 	}
 	checkModes(at, p.Modes)
+}
+
+// checkSchedule judges the schedules of a declaration. A pool that is scaled down later may have some that want more
+// servers than it may have: its max bounds them.
+func (p *Pool) checkSchedule(at problems) {
+	if len(p.Schedule) > maxSchedules {
+		at.addf("schedule", "has %d entries, at most %d are allowed", len(p.Schedule), maxSchedules)
+	}
+	for i, s := range p.Schedule {
+		s.check(at.under("schedule[%d].", i), p.Max)
+	}
 }
 
 // checkOffer reports modes that servers of the app version do not offer.

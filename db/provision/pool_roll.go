@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -48,7 +49,7 @@ func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey
 	if done.Pool, err = readNextPool(ctx, q, from, next); err != nil {
 		return done, err
 	}
-	if err := q.SavePool(ctx, done.Pool.row()); err != nil {
+	if err := saveNextPool(ctx, q, from, done.Pool); err != nil {
 		return done, err
 	}
 	done.Modes, err = q.MovePoolModes(ctx,
@@ -64,6 +65,15 @@ func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey
 	edit.log(q.Deferred(), "pool.rolled", PoolChange{Region: from.Region, App: from.App, Version: next.version},
 		map[string]any{"before": from.Version, "modes": done.Modes, "drained": done.DrainedServers})
 	return done, nil
+}
+
+// saveNextPool writes the pool that gets the modes of another one, and gives it what is known of their players.
+func saveNextPool(ctx context.Context, q *query.Queries, from, next Pool) error {
+	var batch tx.Pipeline
+	next.save(&batch)
+	query.QueueExec(&batch, (*query.Queries).InheritPoolHours, query.InheritPoolHoursParams{
+		Region: from.Region, App: from.App, Version: next.Version, FromVersion: from.Version})
+	return q.Send(ctx, &batch)
 }
 
 // readNextPool returns the pool that modes are moved to, as it is now or as it will be made.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
@@ -30,6 +31,7 @@ func (p *Pool) fields() map[string]any {
 		"min": p.Min, "max": p.Max, "buffer": [2]any{p.Buffer, p.BufferPercent}, "max_starting": p.MaxStarting,
 		"empty_ttl":   p.EmptyTTL,
 		"coordinates": p.Coords, "networks": p.Networks, "modes": p.Modes,
+		"zone": p.Zone, "schedule": p.Schedule, "forecast": p.Forecast,
 	}
 }
 
@@ -72,11 +74,29 @@ func (p *Pool) row() query.SavePoolParams {
 		Region: p.Region, App: p.App, Version: p.Version, MinServers: int32(p.Min), MaxServers: int32(p.Max),
 		Buffer:        int32(p.Buffer),
 		BufferPercent: p.BufferPercent, MaxStarting: int32(p.MaxStarting), EmptyTtl: p.EmptyTTL, Networks: p.Networks,
+		Zone: p.Zone, Forecast: p.Forecast,
 	}
 	if p.Coords != nil {
 		r.Latitude, r.Longitude = &p.Coords.Latitude, &p.Coords.Longitude
 	}
 	return r
+}
+
+// save writes a pool with its schedules.
+func (p *Pool) save(batch *tx.Pipeline) {
+	query.QueueExec(batch, (*query.Queries).SavePool, p.row())
+	query.QueueExec(batch, (*query.Queries).DeletePoolSchedules,
+		query.DeletePoolSchedulesParams{Region: p.Region, App: p.App, Version: p.Version})
+	for i, s := range p.Schedule {
+		row := query.InsertPoolScheduleParams{
+			Region: p.Region, App: p.App, Version: p.Version, Entry: int32(i), Title: s.Title(), Zone: s.Zone,
+			StartOn: s.StartOn, EndOn: s.EndOn, StartAt: s.StartAt, EndAt: s.EndAt, MinServers: int32(s.Min),
+		}
+		for _, day := range s.Days {
+			row.Days = append(row.Days, int32(day))
+		}
+		query.QueueExec(batch, (*query.Queries).InsertPoolSchedule, row)
+	}
 }
 
 // readPools returns the pools of a region, or of all for "".
@@ -93,6 +113,10 @@ func readPools(ctx context.Context, q *query.Queries, region string) ([]Pool, er
 			MaxStarting: int(r.MaxStarting), EmptyTTL: r.EmptyTtl, Networks: r.Networks, Modes: r.Modes,
 			Servers:     int(r.Servers),
 			PausedUntil: r.PausedUntil, PauseReason: r.PauseReason, LastPlan: r.LastPlan,
+			Zone: r.Zone, Forecast: r.Forecast,
+		}
+		if all[i].Schedule, err = schedulesOf(r.Schedule); err != nil {
+			return nil, err
 		}
 		if r.Latitude != nil && r.Longitude != nil {
 			all[i].Coords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}

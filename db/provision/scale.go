@@ -4,17 +4,24 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/lattice-director/director/db/internal/pack"
 )
 
+// minDeclared is the cause of a least number of servers that the pool declares, as pool_min returns it.
+const minDeclared = "min"
+
 // poolState is the input of a plan of a pool.
 type poolState struct {
 	min, max      int
+	minCause      string // what min is from: minDeclared, a schedule in words, or forecast
 	buffer        int
 	bufferPercent bool
 	maxStarting   int
 	paused        bool
+	isPreparing   bool          // a schedule has not begun, and its servers start
+	startTime     time.Duration // within which nine of ten of its servers were ready; 0: not measured
 
 	readyServers int // servers that take players
 	busyServers  int // of them, those with an open session
@@ -171,11 +178,19 @@ func (s *poolState) text(p poolPlan) string {
 	fmt.Fprintf(&b, "; %s waiting. Used %d + buffer %d = %d", countParties(p.Waiting), p.Used, p.Buffer,
 		p.Used+p.Buffer)
 	if p.Target != p.Used+p.Buffer {
-		fmt.Fprintf(&b, ", limited to %d by min %d and max %d", p.Target, s.min, s.max)
+		fmt.Fprintf(&b, ", limited to %d by min %d%s and max %d", p.Target, s.min, s.minSource(), s.max)
 	}
 	b.WriteString(": ")
 	b.WriteString(s.verdict(p))
 	return b.String()
+}
+
+// minSource says what the least number of servers is from, unless it is the declared one.
+func (s *poolState) minSource() string {
+	if s.minCause == "" || s.minCause == minDeclared {
+		return ""
+	}
+	return " (" + s.minCause + ")"
 }
 
 func (s *poolState) verdict(p poolPlan) string {

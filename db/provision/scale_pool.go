@@ -108,7 +108,7 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	}
 	settled, err := t.q.RecordPlan(ctx, query.RecordPlanParams{
 		Region: t.region, App: t.pool.App, Version: t.pool.Version, Plan: text, Surplus: plan.End > 0,
-		Settle: surplusSettles,
+		Settle: surplusSettles, Used: int32(plan.Used), StartTime: state.startTime, KeepStartTime: plan.Coming > 0 || state.isPreparing,
 	})
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (t *scaling) endSurplus(ctx context.Context, plan poolPlan, settled bool) (
 // state reads what the plan is made from.
 func (t *scaling) state(ctx context.Context) (poolState, error) {
 	s := poolState{
-		min: int(t.pool.MinServers), max: int(t.pool.MaxServers), buffer: int(t.pool.Buffer),
+		max: int(t.pool.MaxServers), buffer: int(t.pool.Buffer),
 		bufferPercent: t.pool.BufferPercent,
 		maxStarting:   int(t.pool.MaxStarting), paused: t.pool.Paused, server: t.version.emptyServer(),
 	}
@@ -163,6 +163,8 @@ func (t *scaling) state(ctx context.Context) (poolState, error) {
 		return s, err
 	}
 	s.readyServers, s.busyServers, s.coming = int(supply.Live), int(supply.Busy), int(supply.Coming)
+	s.min, s.minCause, s.startTime = int(supply.MinServers), supply.MinCause, supply.StartTime
+	s.isPreparing = supply.IsPreparing
 	s.draining, s.ending, s.lostServers = int(supply.Draining), int(supply.Ending), int(supply.Lost)
 	demand, err := t.q.DemandOfPool(ctx,
 		query.DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})

@@ -78,6 +78,21 @@ func (q *Queries) DeletePoolModes(ctx context.Context, arg DeletePoolModesParams
 	return err
 }
 
+const deletePoolSchedules = `-- name: DeletePoolSchedules :exec
+DELETE FROM pool_schedules WHERE region = $1 AND app = $2 AND version = $3
+`
+
+type DeletePoolSchedulesParams struct {
+	Region  string
+	App     string
+	Version string
+}
+
+func (q *Queries) DeletePoolSchedules(ctx context.Context, arg DeletePoolSchedulesParams) error {
+	_, err := q.db.Exec(ctx, deletePoolSchedules, arg.Region, arg.App, arg.Version)
+	return err
+}
+
 const deleteUnusedAppVersion = `-- name: DeleteUnusedAppVersion :exec
 DELETE FROM app_versions v WHERE v.app = $1 AND v.version = $2
   AND NOT EXISTS (SELECT FROM pools p WHERE p.app = v.app AND p.version = v.version)
@@ -256,6 +271,37 @@ func (q *Queries) GetAppVersion(ctx context.Context, arg GetAppVersionParams) (G
 	return i, err
 }
 
+const inheritPoolHours = `-- name: InheritPoolHours :exec
+WITH moved AS (
+    DELETE FROM pool_hours h WHERE h.region = $1 AND h.app = $2 AND h.version = $4 RETURNING h.hour, h.used
+), timed AS (
+    UPDATE pools p SET start_time = f.start_time FROM pools f
+    WHERE p.region = $1 AND p.app = $2 AND p.version = $3 AND p.start_time IS NULL
+      AND f.region = $1 AND f.app = $2 AND f.version = $4
+)
+INSERT INTO pool_hours AS h (region, app, version, hour, used)
+SELECT $1, $2, $3, m.hour, m.used FROM moved m
+ON CONFLICT (region, app, version, hour) DO UPDATE SET used = greatest(h.used, excluded.used)
+`
+
+type InheritPoolHoursParams struct {
+	Region      string
+	App         string
+	Version     string
+	FromVersion string
+}
+
+// A pool that gets the modes of another one gets what is known of their players and of the start of servers, too.
+func (q *Queries) InheritPoolHours(ctx context.Context, arg InheritPoolHoursParams) error {
+	_, err := q.db.Exec(ctx, inheritPoolHours,
+		arg.Region,
+		arg.App,
+		arg.Version,
+		arg.FromVersion,
+	)
+	return err
+}
+
 const insertPoolModes = `-- name: InsertPoolModes :exec
 INSERT INTO pool_modes (region, mode, app, version)
 SELECT $1, unnest($2::text[]), $3, $4
@@ -275,6 +321,45 @@ func (q *Queries) InsertPoolModes(ctx context.Context, arg InsertPoolModesParams
 		arg.Modes,
 		arg.App,
 		arg.Version,
+	)
+	return err
+}
+
+const insertPoolSchedule = `-- name: InsertPoolSchedule :exec
+INSERT INTO pool_schedules (region, app, version, entry, title, zone, days, start_on, end_on, start_at, end_at, min_servers)
+VALUES ($1, $2, $3, $4, $5, $6, $7::int[], nullif($8::text, '')::date, nullif($9::text, '')::date,
+        ($10::text)::time, ($11::text)::time, $12)
+`
+
+type InsertPoolScheduleParams struct {
+	Region     string
+	App        string
+	Version    string
+	Entry      int32
+	Title      string
+	Zone       string
+	Days       []int32
+	StartOn    string
+	EndOn      string
+	StartAt    string
+	EndAt      string
+	MinServers int32
+}
+
+func (q *Queries) InsertPoolSchedule(ctx context.Context, arg InsertPoolScheduleParams) error {
+	_, err := q.db.Exec(ctx, insertPoolSchedule,
+		arg.Region,
+		arg.App,
+		arg.Version,
+		arg.Entry,
+		arg.Title,
+		arg.Zone,
+		arg.Days,
+		arg.StartOn,
+		arg.EndOn,
+		arg.StartAt,
+		arg.EndAt,
+		arg.MinServers,
 	)
 	return err
 }
@@ -395,7 +480,10 @@ func (q *Queries) ListPoolModes(ctx context.Context) ([]PoolMode, error) {
 
 const listPools = `-- name: ListPools :many
 SELECT p.region, p.app, p.version, p.min_servers, p.max_servers, p.buffer, p.buffer_percent, p.max_starting, p.empty_ttl, p.latitude, p.longitude, p.networks,
-       p.paused_until, coalesce(p.pause_reason, '') AS pause_reason, p.last_plan,
+       p.paused_until, coalesce(p.pause_reason, '') AS pause_reason, p.last_plan, p.zone, p.forecast,
+       coalesce((SELECT jsonb_agg(jsonb_build_object('zone', s.zone, 'days', s.days, 'start_on', s.start_on, 'end_on', s.end_on,
+               'start_at', left(s.start_at::text, 5), 'end_at', left(s.end_at::text, 5), 'min', s.min_servers) ORDER BY s.entry)
+           FROM pool_schedules s WHERE s.region = p.region AND s.app = p.app AND s.version = p.version), '[]')::jsonb AS schedule,
        greatest(p.planned_at, 'epoch')::timestamptz AS planned_at,
        ARRAY(SELECT m.mode FROM pool_modes m WHERE m.region = p.region AND m.app = p.app AND m.version = p.version ORDER BY m.mode)::text[] AS modes,
        (SELECT count(*) FROM deployments d WHERE d.region = p.region AND d.app = p.app AND d.version = p.version
@@ -420,6 +508,9 @@ type ListPoolsRow struct {
 	PausedUntil   *time.Time
 	PauseReason   string
 	LastPlan      []byte
+	Zone          string
+	Forecast      bool
+	Schedule      []byte
 	PlannedAt     time.Time
 	Modes         []string
 	Servers       int32
@@ -451,6 +542,9 @@ func (q *Queries) ListPools(ctx context.Context, region string) ([]ListPoolsRow,
 			&i.PausedUntil,
 			&i.PauseReason,
 			&i.LastPlan,
+			&i.Zone,
+			&i.Forecast,
+			&i.Schedule,
 			&i.PlannedAt,
 			&i.Modes,
 			&i.Servers,
@@ -458,6 +552,31 @@ func (q *Queries) ListPools(ctx context.Context, region string) ([]ListPoolsRow,
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listTimeZones = `-- name: ListTimeZones :many
+SELECT n.name::text AS name FROM pg_timezone_names() n(name, abbreviation, utc_offset, is_dst) ORDER BY n.name
+`
+
+// Postgres also takes abbreviations and POSIX rules for zones, whose clocks are not put forward and back when those of players are.
+func (q *Queries) ListTimeZones(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, listTimeZones)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		items = append(items, name)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -669,11 +788,13 @@ func (q *Queries) SaveAppVersion(ctx context.Context, arg SaveAppVersionParams) 
 }
 
 const savePool = `-- name: SavePool :exec
-INSERT INTO pools AS p (region, app, version, min_servers, max_servers, buffer, buffer_percent, max_starting, empty_ttl, latitude, longitude, networks)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+INSERT INTO pools AS p (region, app, version, min_servers, max_servers, buffer, buffer_percent, max_starting, empty_ttl, latitude, longitude, networks, zone, forecast)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+        $13, $14)
 ON CONFLICT (region, app, version) DO UPDATE
 SET min_servers = excluded.min_servers, max_servers = excluded.max_servers, buffer = excluded.buffer, buffer_percent = excluded.buffer_percent,
-    max_starting = excluded.max_starting, empty_ttl = excluded.empty_ttl, latitude = excluded.latitude, longitude = excluded.longitude, networks = excluded.networks
+    max_starting = excluded.max_starting, empty_ttl = excluded.empty_ttl, latitude = excluded.latitude, longitude = excluded.longitude, networks = excluded.networks,
+    zone = excluded.zone, forecast = excluded.forecast
 `
 
 type SavePoolParams struct {
@@ -689,6 +810,8 @@ type SavePoolParams struct {
 	Latitude      *float64
 	Longitude     *float64
 	Networks      []netip.Prefix
+	Zone          string
+	Forecast      bool
 }
 
 func (q *Queries) SavePool(ctx context.Context, arg SavePoolParams) error {
@@ -705,6 +828,8 @@ func (q *Queries) SavePool(ctx context.Context, arg SavePoolParams) error {
 		arg.Latitude,
 		arg.Longitude,
 		arg.Networks,
+		arg.Zone,
+		arg.Forecast,
 	)
 	return err
 }

@@ -357,29 +357,45 @@ func (q *Queries) ProvisionRegions(ctx context.Context) ([]string, error) {
 }
 
 const recordPlan = `-- name: RecordPlan :one
-UPDATE pools SET planned_at = now(), last_plan = $1, surplus_since = CASE WHEN $2::bool THEN coalesce(surplus_since, now()) END
-WHERE region = $3 AND app = $4 AND version = $5
-RETURNING coalesce(surplus_since <= now() - $6::interval, false)::bool AS settled
+WITH this_hour AS (
+    INSERT INTO pool_hours AS h (region, app, version, hour, used) VALUES ($5, $6, $7, date_trunc('hour', now(), 'UTC'), $9)
+    ON CONFLICT (region, app, version, hour) DO UPDATE SET used = excluded.used WHERE h.used < excluded.used
+    RETURNING h.xmax = 0 AS is_new
+), forgotten AS (
+    DELETE FROM pool_hours h WHERE h.region = $5 AND h.app = $6 AND h.version = $7 AND h.hour < now() - interval '57 days'
+      AND EXISTS (SELECT FROM this_hour t WHERE t.is_new)
+)
+UPDATE pools p SET planned_at = now(), last_plan = $1, surplus_since = CASE WHEN $2::bool THEN coalesce(p.surplus_since, now()) END,
+    start_time = CASE WHEN $3::interval > '0' AND NOT $4::bool THEN $3::interval ELSE p.start_time END
+WHERE p.region = $5 AND p.app = $6 AND p.version = $7
+RETURNING coalesce(p.surplus_since <= now() - $8::interval, false)::bool AS settled
 `
 
 type RecordPlanParams struct {
-	Plan    []byte
-	Surplus bool
-	Region  string
-	App     string
-	Version string
-	Settle  time.Duration
+	Plan          []byte
+	Surplus       bool
+	StartTime     time.Duration
+	KeepStartTime bool
+	Region        string
+	App           string
+	Version       string
+	Settle        time.Duration
+	Used          int32
 }
 
-// Returns whether the surplus has lasted for long enough to end servers.
+// Returns whether the surplus has lasted for long enough to end servers. Adds the servers that players need to the hour, for the forecast. While
+// servers start, or a schedule is prepared, the measured time stays: it decides when they start, and would take that back.
 func (q *Queries) RecordPlan(ctx context.Context, arg RecordPlanParams) (bool, error) {
 	row := q.db.QueryRow(ctx, recordPlan,
 		arg.Plan,
 		arg.Surplus,
+		arg.StartTime,
+		arg.KeepStartTime,
 		arg.Region,
 		arg.App,
 		arg.Version,
 		arg.Settle,
+		arg.Used,
 	)
 	var settled bool
 	err := row.Scan(&settled)
@@ -497,17 +513,21 @@ func (q *Queries) StopUnstarted(ctx context.Context, arg StopUnstartedParams) (i
 }
 
 const supplyOfPool = `-- name: SupplyOfPool :one
+SELECT c.live, c.busy, c.coming, c.draining, c.ending, c.lost, c.start_time, m.servers::int AS min_servers, m.cause::text AS min_cause,
+       m.is_preparing::bool AS is_preparing FROM (
 SELECT count(*) FILTER (WHERE s.live)::int AS live, count(*) FILTER (WHERE s.live AND s.open_sessions > 0)::int AS busy,
        count(*) FILTER (WHERE s.coming)::int AS coming, count(*) FILTER (WHERE s.draining AND NOT s.live)::int AS draining,
-       count(*) FILTER (WHERE NOT s.live AND NOT s.coming AND NOT s.draining)::int AS ending, count(*) FILTER (WHERE s.lost)::int AS lost
+       count(*) FILTER (WHERE NOT s.live AND NOT s.coming AND NOT s.draining)::int AS ending, count(*) FILTER (WHERE s.lost)::int AS lost,
+       coalesce(percentile_disc(0.9) WITHIN GROUP (ORDER BY s.ready_at - s.created_at) FILTER (WHERE s.ready_at > s.created_at), '0')::interval AS start_time
 FROM (
-    SELECT d.desired = 'running' AND d.phase = 'ready' AND d.lost_at IS NULL AND coalesce(i.status = 'ready', false)
+    SELECT d.created_at, d.ready_at, d.desired = 'running' AND d.phase = 'ready' AND d.lost_at IS NULL AND coalesce(i.status = 'ready', false)
                AND coalesce(d.drain_at > now(), true) AS live,
            d.desired = 'running' AND d.phase IN ('wanted', 'deploying', 'starting') AND NOT is_lost(d) AS coming,
            d.desired = 'running' AND is_lost(d) AS lost,
            d.desired = 'running' AND d.phase IN ('ready', 'draining') AND d.lost_at IS NULL AS draining, coalesce(i.open_sessions, 0) AS open_sessions
     FROM deployments d LEFT JOIN instances i ON i.region = d.region AND i.id = d.id::text AND i.status <> 'gone'
-    WHERE d.region = $1 AND d.app = $2 AND d.version = $3) s
+    WHERE d.region = $1 AND d.app = $2 AND d.version = $3) s) c
+CROSS JOIN pool_min($1, $2, $3, now()) m(servers, cause, is_preparing)
 `
 
 type SupplyOfPoolParams struct {
@@ -517,16 +537,21 @@ type SupplyOfPoolParams struct {
 }
 
 type SupplyOfPoolRow struct {
-	Live     int32
-	Busy     int32
-	Coming   int32
-	Draining int32
-	Ending   int32
-	Lost     int32
+	Live        int32
+	Busy        int32
+	Coming      int32
+	Draining    int32
+	Ending      int32
+	Lost        int32
+	StartTime   time.Duration
+	MinServers  int32
+	MinCause    string
+	IsPreparing bool
 }
 
 // Counts the servers of a pool. Live ones take players, and some of them are busy; coming ones start; draining ones take no players any
-// more but may have some; the others end, or do not answer, and may still run at their provider. Lost ones are among these.
+// more but may have some; the others end, or do not answer, and may still run at their provider. Lost ones are among these. With the least number
+// of servers now, and the time within which nine of ten of its servers were ready; 0: none is.
 func (q *Queries) SupplyOfPool(ctx context.Context, arg SupplyOfPoolParams) (SupplyOfPoolRow, error) {
 	row := q.db.QueryRow(ctx, supplyOfPool, arg.Region, arg.App, arg.Version)
 	var i SupplyOfPoolRow
@@ -537,6 +562,10 @@ func (q *Queries) SupplyOfPool(ctx context.Context, arg SupplyOfPoolParams) (Sup
 		&i.Draining,
 		&i.Ending,
 		&i.Lost,
+		&i.StartTime,
+		&i.MinServers,
+		&i.MinCause,
+		&i.IsPreparing,
 	)
 	return i, err
 }

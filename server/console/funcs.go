@@ -245,7 +245,7 @@ var tones = map[string]string{
 	"ok": "good", "valid": "good", "ready": "good", "live": "good", "decided": "good", "playing": "good", "created": "good",
 	"reported": "good", "can match now": "good",
 	"can join now": "good", "connected": "good", "signing": "good", "running": "good", "active": "good",
-	"assigned": "good", "done": "good", "open": "good",
+	"assigned": "good", "done": "good", "open": "good", "holds": "good", "ahead": "info",
 	"reserved": "info", "next": "info", "deploying": "info", "wanted": "info", "waits": "info", "proposed": "info",
 	"accepted": "info", "pending": "info",
 	"queued": "info", "matched": "info", "accepting": "info",

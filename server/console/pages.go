@@ -26,6 +26,7 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, lobbyPage)
 	add(c, r, gate, deploymentsPage)
 	add(c, r, gate, deploymentPage)
+	add(c, r, gate, poolPage)
 	add(c, r, gate, eventsPage)
 	add(c, r, gate, webhooksPage)
 	add(c, r, gate, webhookPage)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"html/template"
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// series is a line of a plot: a value for each minute, oldest first; below zero means that there is none.
+// series is a line of a plot: a value for each step, oldest first; below zero means that there is none.
 type series struct {
 	Name   string
 	Values []float64
@@ -22,7 +23,24 @@ type plotData struct {
 	Unit  string // after numbers, as in " s"
 	From  time.Time
 	Until time.Time
+	Step  time.Duration // from one value to the next; 0: a minute
 	Lines []series
+}
+
+// clock shows a time of the scale; with steps of hours, whose plots are of days, also the day.
+func (p plotData) clock(t time.Time) string {
+	if p.Step >= time.Hour {
+		return t.UTC().Format("Mon 15:04")
+	}
+	return t.UTC().Format("15:04")
+}
+
+// stepName is the heading of the column of times.
+func (p plotData) stepName() string {
+	if p.Step >= time.Hour {
+		return "Hour, UTC"
+	}
+	return "Minute, UTC"
 }
 
 const (
@@ -53,9 +71,9 @@ func plot(p plotData) template.HTML {
 			fmt.Fprintf(&b, `<polyline class="line%d" points="%s"></polyline>`, i%4, d)
 		}
 	}
-	b.WriteString(`</svg></div><div class="scale"><span>` + p.From.UTC().Format("15:04") + `</span><span>` +
-		p.From.Add(p.Until.Sub(p.From)/2).UTC().Format("15:04") + `</span><span>` +
-		p.Until.UTC().Format("15:04") + ` UTC</span></div>` + p.legend() + p.table() + `</figure>`)
+	b.WriteString(`</svg></div><div class="scale"><span>` + p.clock(p.From) + `</span><span>` +
+		p.clock(p.From.Add(p.Until.Sub(p.From)/2)) + `</span><span>` +
+		p.clock(p.Until) + ` UTC</span></div>` + p.legend() + p.table() + `</figure>`)
 	return template.HTML(b.String()) //nolint:gosec // G203: escaped
 }
 
@@ -75,7 +93,7 @@ func (p plotData) legend() string {
 	return b.String()
 }
 
-// present returns the value of the last minute, or of one of the two before it: a worker takes it up to a minute later.
+// present returns the value of the last step, or of one of the two before it: a worker takes it up to a step later.
 func (l series) present() (value float64, known bool) {
 	for _, v := range slices.Backward(l.Values[max(0, len(l.Values)-3):]) {
 		if v >= 0 {
@@ -99,16 +117,16 @@ func spark(values []float64) template.HTML {
 }
 
 // table is the plot as a table, for people who cannot see it, or want its values. It is closed until somebody opens it,
-// and has the minutes with a value only.
+// and has the steps with a value only.
 func (p plotData) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<details id="table-%x"><summary>As a table</summary><table><caption class="hidden">%s</caption>`, hashOf(p.Title), template.HTMLEscapeString(p.Title))
-	b.WriteString(`<thead><tr><th scope="col">Minute, UTC</th>`)
+	b.WriteString(`<thead><tr><th scope="col">` + p.stepName() + `</th>`)
 	for _, l := range p.Lines {
 		b.WriteString(`<th scope="col" class="n">` + template.HTMLEscapeString(l.Name) + `</th>`)
 	}
 	b.WriteString(`</tr></thead><tbody>`)
-	for i := range p.minutes() {
+	for i := range p.steps() {
 		if p.hasValues(i) {
 			b.WriteString(p.row(i))
 		}
@@ -117,22 +135,22 @@ func (p plotData) table() string {
 	return b.String()
 }
 
-// minutes is the number of values of each line.
-func (p plotData) minutes() int {
+// steps is the number of values of each line.
+func (p plotData) steps() int {
 	if len(p.Lines) == 0 {
 		return 0
 	}
 	return len(p.Lines[0].Values)
 }
 
-// hasValues reports whether a line has a value other than zero in a minute.
+// hasValues reports whether a line has a value other than zero in a step.
 func (p plotData) hasValues(i int) bool {
 	return slices.ContainsFunc(p.Lines, func(l series) bool { return l.Values[i] > 0 })
 }
 
 func (p plotData) row(i int) string {
 	var row strings.Builder
-	row.WriteString(`<tr><th scope="row">` + p.From.Add(time.Duration(i)*time.Minute).UTC().Format("15:04") + `</th>`)
+	row.WriteString(`<tr><th scope="row">` + p.clock(p.From.Add(time.Duration(i)*cmp.Or(p.Step, time.Minute))) + `</th>`)
 	for _, l := range p.Lines {
 		text := "–"
 		if l.Values[i] >= 0 {

@@ -66,6 +66,10 @@ func (b *bundle) deployments(n int, trouble string) []uuid.UUID {
 	b.Exec(`INSERT INTO pools (region, app, version, min_servers, max_servers, buffer, buffer_percent, last_plan, planned_at)
 		VALUES ('eu', 'arena', 'v1.2', 1, 5, 20, true, jsonb_build_object('text', '1 used + 1 buffer = 2 ' || $1::text), now())`, trouble)
 	b.Exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', 'v1.2')`)
+	b.Exec(`INSERT INTO pool_schedules (region, app, version, entry, title, zone, days, start_at, end_at, min_servers)
+		VALUES ('eu', 'arena', 'v1.2', 0, 'fri-sun 18:00 to 23:30 Europe/Berlin', 'Europe/Berlin', '{5,6,7}', '18:00', '23:30', 4)`)
+	b.Exec(`INSERT INTO pool_hours (region, app, version, hour, used)
+		SELECT 'eu', 'arena', 'v1.2', h, extract(hour FROM h AT TIME ZONE 'UTC') / 6 FROM generate_series(date_trunc('hour', now(), 'UTC') - interval '56 days', now(), '1 hour') h`)
 	b.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, endpoint, incarnation, ready_at, last_error)
 		SELECT 'eu', gen_random_uuid(), 'arena', 'v1.2', 'edgegap', 't' || n, CASE n WHEN 1 THEN 'ready' ELSE 'starting' END, now(), 'r' || n, 'x:1', gen_random_uuid(), now(), $2::text
 		FROM generate_series(1, $1::int) n`, n, trouble)
@@ -97,6 +101,6 @@ func (b *bundle) populateRest(session string) []string {
 	b.Exec(`INSERT INTO events (region, kind, instance_id, detail) VALUES ('eu-frankfurt', 'deployment.failed', $1::text, jsonb_build_object('said', repeat('the provider has no capacity in this location; ', 20)))`, ids[0].String())
 	return []string{
 		"/queue", "/queue?profile=duel", "/find?q=pl", ticketPath(first), ticketPath(first) + "/cancel", "/matches", "/matches?profile=raid-with-a-rather-long-name", matchPath(match.String()), "/agents", "/agents/0000000000000001",
-		"/agents/0000000000000001/drain", "/rooms", "/rooms?text=none", "/lobbies", "/lobby?project=p1&room=lobby:001", "/lobby/ban?project=p1&room=lobby:001&player=bo", "/deployments", deployment, deployment + "/stop", "/pools/eu/arena/v1.2/scale", "/pools/eu/arena/v1.2/resume", "/profiles/duel/pause", "/events", "/events?kind=session.&actor=director", "/events?until=2100-01-01T00:00:00", "/events?from=2000-01-01T00:00:00&text=said",
+		"/agents/0000000000000001/drain", "/rooms", "/rooms?text=none", "/lobbies", "/lobby?project=p1&room=lobby:001", "/lobby/ban?project=p1&room=lobby:001&player=bo", "/deployments", deployment, deployment + "/stop", "/pools/eu/arena/v1.2", "/pools/eu/arena/v1.2/scale", "/pools/eu/arena/v1.2/resume", "/profiles/duel/pause", "/events", "/events?kind=session.&actor=director", "/events?until=2100-01-01T00:00:00", "/events?from=2000-01-01T00:00:00&text=said",
 	}
 }

@@ -178,11 +178,20 @@ func TestDeployments(t *testing.T) {
 	b := setup(t)
 	ids := b.deployments(pageSize+1, hostile)
 	w := b.as(adaToken)
-	page := w.contains("/deployments", "1 used &#43; 1 buffer = 2", "/pools/eu/arena/v1.2/scale", "/deployments?region=eu&amp;app=arena", "deploy_failed", "paused", "&lt;script&gt;alert")
+	page := w.contains("/deployments", "1 used &#43; 1 buffer = 2", "/pools/eu/arena/v1.2/scale", `<a href="/pools/eu/arena/v1.2">`, "deploy_failed", "paused", "&lt;script&gt;alert")
 	require.NotContains(t, page, "secret-of-the-env")
 	w.contains(strings.ReplaceAll(nextPage.FindStringSubmatch(page)[1], "&amp;", "&"), "Servers")
 	w.contains("/deployments?phase=ready&app=arena&region=eu", deploymentPath(ids[0].String()))
 	require.NotContains(t, b.as(ivyToken).get("/deployments").Body, "/stop")
+
+	pool := w.contains("/pools/eu/arena/v1.2", "/deployments?region=eu&amp;app=arena", "fri-sun 18:00 to 23:30 Europe/Berlin", "It is switched off",
+		"In 672 hours of the last four weeks it was wrong by 0 of 1.50 servers in the mean", "Servers in the last seven days", "Hour, UTC", "Weeks known")
+	require.Contains(t, pool, "/pools/eu/arena/v1.2/scale")
+	require.NotContains(t, b.as(ivyToken).get("/pools/eu/arena/v1.2").Body, "/scale")
+	require.Equal(t, http.StatusNotFound, w.get("/pools/eu/arena/none").Status)
+	b.Exec("DELETE FROM pool_hours")
+	b.Exec("DELETE FROM pool_schedules")
+	w.contains("/pools/eu/arena/v1.2", "No hour is known yet", "the least number of servers does not depend on the time")
 
 	one := deploymentPath(ids[0].String())
 	w.contains(one, "/instances/"+ids[0].String(), "Ready for players", one+"/stop")

@@ -77,17 +77,20 @@ type connectTokens struct {
 }
 
 type pool struct {
-	Region      text    `yaml:"region"`
-	App         text    `yaml:"app"`
-	Version     text    `yaml:"version"`
-	Min         whole   `yaml:"min"`
-	Max         whole   `yaml:"max"`
-	Buffer      text    `yaml:"buffer,omitempty"`
-	MaxStarting whole   `yaml:"max_starting,omitempty"`
-	EmptyTTL    text    `yaml:"empty_ttl,omitempty"`
-	Coordinates *place  `yaml:"coordinates,omitempty"`
-	Networks    []text  `yaml:"networks,omitempty"`
-	Modes       *[]text `yaml:"modes,omitempty"`
+	Region      text       `yaml:"region"`
+	App         text       `yaml:"app"`
+	Version     text       `yaml:"version"`
+	Min         whole      `yaml:"min"`
+	Max         whole      `yaml:"max"`
+	Buffer      text       `yaml:"buffer,omitempty"`
+	MaxStarting whole      `yaml:"max_starting,omitempty"`
+	EmptyTTL    text       `yaml:"empty_ttl,omitempty"`
+	Coordinates *place     `yaml:"coordinates,omitempty"`
+	Networks    []text     `yaml:"networks,omitempty"`
+	Modes       *[]text    `yaml:"modes,omitempty"`
+	Zone        text       `yaml:"zone,omitempty"`
+	Schedule    []schedule `yaml:"schedule,omitempty"`
+	Forecast    bool       `yaml:"forecast,omitempty"`
 }
 
 type place struct {
@@ -178,7 +181,7 @@ func (c *converter) pool(path string, p pool) provision.Pool {
 	converted := provision.Pool{
 		Region: string(p.Region), App: string(p.App), Version: string(p.Version), Min: int(p.Min), Max: int(p.Max),
 		MaxStarting: int(p.MaxStarting),
-		EmptyTTL:    c.duration(path+"empty_ttl", p.EmptyTTL),
+		EmptyTTL:    c.duration(path+"empty_ttl", p.EmptyTTL), Zone: string(p.Zone), Forecast: p.Forecast,
 	}
 	converted.Buffer, converted.BufferPercent = c.buffer(path+"buffer", p.Buffer)
 	if p.Coordinates != nil {
@@ -194,6 +197,9 @@ func (c *converter) pool(path string, p pool) provision.Pool {
 	}
 	if p.Modes != nil {
 		converted.Modes = append([]string{}, plain(*p.Modes)...)
+	}
+	for i, s := range p.Schedule {
+		converted.Schedule = append(converted.Schedule, c.schedule(fmt.Sprintf("%sschedule[%d].", path, i), s))
 	}
 	return converted
 }

@@ -30,13 +30,13 @@ func TestTheSchemaIsThatOfTheDocuments(t *testing.T) {
 		require.NoError(t, err)
 		return schema.Validate(value)
 	}
-	for _, text := range []string{arena, "pools: []", "apps:", "projects: [{id: 7, name: Town}]", "pools: [{region: eu, app: a, version: 1.10, max: 10, modes: []}]"} {
+	for _, text := range []string{arena, planned, "pools: []", "apps:", "projects: [{id: 7, name: Town}]", "pools: [{region: eu, app: a, version: 1.10, max: 10, modes: []}]"} {
 		_, err := poolfile.Parse([]byte(text))
 		require.NoError(t, err, text)
 		require.NoError(t, validate(text), text)
 	}
 	for _, text := range []string{"app: []", "apps: arena", "apps: [{ports: [7777]}]", "apps: [{netcode: yes}]", "apps: [{ports: [{internal: 65536}]}]", "apps: [{capacity: many}]",
-		"apps: [{digest_required: maybe}]", "pools: [{coordinates: {latitude: north}}]", "projects: [{id: a, secret: b}]", "apps: [{env: [a]}]"} {
+		"apps: [{digest_required: maybe}]", "pools: [{coordinates: {latitude: north}}]", "projects: [{id: a, secret: b}]", "apps: [{env: [a]}]", "pools: [{schedule: {at: 18:00}}]", "pools: [{schedule: [{from: 18:00}]}]", "pools: [{forecast: maybe}]"} {
 		_, err := poolfile.Parse([]byte(text))
 		require.Error(t, err, text)
 		require.Error(t, validate(text), text)

@@ -57,7 +57,10 @@ func poolOf(p provision.Pool) pool {
 	out := pool{
 		Region: text(p.Region), App: text(p.App), Version: text(p.Version), Min: whole(p.Min), Max: whole(p.Max),
 		Buffer: text(strconv.Itoa(p.Buffer)), MaxStarting: whole(p.MaxStarting), EmptyTTL: durationText(p.EmptyTTL),
-		Modes: &modes,
+		Modes: &modes, Zone: text(p.Zone), Forecast: p.Forecast,
+	}
+	for _, s := range p.Schedule {
+		out.Schedule = append(out.Schedule, scheduleOf(s))
 	}
 	if p.BufferPercent {
 		out.Buffer += "%"

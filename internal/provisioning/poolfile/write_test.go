@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
 )
 
@@ -15,6 +16,9 @@ func TestWhatIsWrittenIsReadAsTheSame(t *testing.T) {
 	f, err := poolfile.Parse([]byte(arena))
 	require.NoError(t, err)
 	f.Pools[1].Modes = []string{"2v2"}
+	f.Pools[1].Zone, f.Pools[1].Forecast = "Europe/Berlin", true
+	f.Pools[1].Schedule = []provision.Schedule{{Zone: "UTC", Days: []int{1, 6, 7}, StartAt: "22:00", EndAt: "02:00", Min: 3},
+		{Zone: "Europe/Berlin", StartOn: "2026-12-24", StartAt: "18:00", EndOn: "2026-12-26", EndAt: "02:00", Min: 4}}
 	var document strings.Builder
 	item := func(text string) {
 		document.WriteString("  - " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n")

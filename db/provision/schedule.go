@@ -1,0 +1,226 @@
+package provision
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/nearest"
+)
+
+// Schedule raises the least number of servers of a pool at times that clocks on the wall show: on weekdays, or once. A
+// time that the clocks skip is when they jump over it; of one that they show twice the first is a start, and the last
+// an end. The database's clock decides whether it holds.
+type Schedule struct {
+	Zone    string // IANA; "" in a declaration: the pool's
+	Days    []int  // on which it begins, sorted: 1 is Monday and 7 Sunday; nil: it is an event, which has dates
+	StartOn string // of an event, such as 2026-12-24
+	EndOn   string
+	StartAt string // such as 18:00
+	EndAt   string // on weekdays: of the next day, unless it is later than StartAt
+	Min     int    // servers
+}
+
+// Formats of dates and times of a schedule.
+const (
+	DateFormat = "2006-01-02"
+	TimeFormat = "15:04"
+)
+
+const (
+	maxSchedules   = 32
+	maxEventLength = 31 * 24 * time.Hour
+)
+
+// What the database is asked about; it knows which of them are zones.
+var zoneName = regexp.MustCompile(`^[A-Za-z0-9_+/-]{1,64}$`)
+
+const zoneWords = "an IANA time zone such as Europe/Berlin"
+
+// dayNames are the weekdays as documents write them, from Monday.
+var dayNames = [...]string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
+
+// Title returns the schedule in words, without its number of servers.
+func (s Schedule) Title() string {
+	if s.Days == nil {
+		return fmt.Sprintf("%s %s to %s %s %s", s.StartOn, s.StartAt, s.EndOn, s.EndAt, s.Zone)
+	}
+	return fmt.Sprintf("%s %s to %s %s", DaysText(s.Days), s.StartAt, s.EndAt, s.Zone)
+}
+
+// DaysText returns weekdays as documents write them: "fri-sun", "mon,wed", "daily".
+func DaysText(days []int) string {
+	if len(days) == len(dayNames) {
+		return "daily"
+	}
+	var runs []string
+	for i := 0; i < len(days); {
+		last := i
+		for last+1 < len(days) && days[last+1] == days[last]+1 {
+			last++
+		}
+		run := dayNames[days[i]-1]
+		if last > i {
+			run += "-" + dayNames[days[last]-1]
+		}
+		runs, i = append(runs, run), last+1
+	}
+	return strings.Join(runs, ",")
+}
+
+// ParseDays reads what [DaysText] writes. A range may go over Sunday, such as sat-mon.
+func ParseDays(text string) ([]int, error) {
+	var chosen [len(dayNames)]bool
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, isRange := strings.Cut(strings.ToLower(strings.TrimSpace(part)), "-")
+		if first == "daily" && !isRange {
+			first, last, isRange = dayNames[0], dayNames[len(dayNames)-1], true
+		}
+		if !isRange {
+			last = first
+		}
+		from, to := dayIndex(first), dayIndex(last)
+		if from < 0 || to < 0 {
+			return nil, fmt.Errorf("%.40q must be weekdays such as fri-sun, mon,wed or daily: mon, tue, wed, thu, fri, sat, sun",
+				text)
+		}
+		for day := from; ; day = (day + 1) % len(dayNames) {
+			if chosen[day] = true; day == to {
+				break
+			}
+		}
+	}
+	var days []int
+	for i, is := range chosen {
+		if is {
+			days = append(days, i+1)
+		}
+	}
+	return days, nil
+}
+
+// dayIndex returns the index of a weekday in dayNames; -1 for another text.
+func dayIndex(name string) int {
+	for i, day := range dayNames {
+		if day == strings.TrimSpace(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// check refuses a schedule whose times are no times, or that a pool with at most so many servers cannot keep.
+func (s Schedule) check(at problems, most int) {
+	at.number("min", s.Min, 1, max(most, 1))
+	if s.Zone != "" {
+		at.text("at", s.Zone, zoneName, zoneWords)
+	}
+	for _, day := range s.Days {
+		if day < 1 || day > len(dayNames) {
+			at.addf("days", "%d must be a weekday of 1, Monday, to 7, Sunday", day)
+		}
+	}
+	if s.Days != nil && len(s.Days) == 0 {
+		at.addf("days", "must have a weekday")
+	}
+	start, err := time.Parse(TimeFormat, s.StartAt)
+	if err != nil {
+		at.addf("at", "%.40q must be a time such as 18:00", s.StartAt)
+	}
+	end, err := time.Parse(TimeFormat, s.EndAt)
+	if err != nil {
+		at.addf("until", "%.40q must be a time such as 23:30", s.EndAt)
+	}
+	if s.Days == nil {
+		s.checkEvent(at, start, end)
+	}
+}
+
+// checkEvent judges the dates of an event, which begins and ends at times of its zone's clocks.
+func (s Schedule) checkEvent(at problems, startAt, endAt time.Time) {
+	startOn, err := time.Parse(DateFormat, s.StartOn)
+	if err != nil {
+		at.addf("at", "%.40q must be a date such as 2026-12-24", s.StartOn)
+		return
+	}
+	endOn, err := time.Parse(DateFormat, s.EndOn)
+	if err != nil {
+		at.addf("until", "%.40q must be a date such as 2026-12-25", s.EndOn)
+		return
+	}
+	lasts := endOn.Sub(startOn) + endAt.Sub(startAt)
+	if lasts <= 0 || lasts > maxEventLength {
+		at.addf("until", "must be after the start, and at most 31 days after it")
+	}
+}
+
+// storedSchedule is a schedule as ListPools reads it.
+type storedSchedule struct {
+	Zone    string `json:"zone"`
+	Days    []int  `json:"days"`
+	StartOn string `json:"start_on"`
+	EndOn   string `json:"end_on"`
+	StartAt string `json:"start_at"`
+	EndAt   string `json:"end_at"`
+	Min     int    `json:"min"`
+}
+
+func schedulesOf(stored []byte) ([]Schedule, error) {
+	var rows []storedSchedule
+	if err := json.Unmarshal(stored, &rows); err != nil {
+		return nil, err
+	}
+	var all []Schedule
+	for _, r := range rows {
+		all = append(all, Schedule(r))
+	}
+	return all, nil
+}
+
+// checkZones refuses time zones that the database does not know: it decides when a schedule holds.
+func (d *declared) checkZones(ctx context.Context, q *query.Queries) error {
+	named := d.zonePaths()
+	if len(named) == 0 {
+		return nil
+	}
+	known, err := q.ListTimeZones(ctx)
+	if err != nil {
+		return err
+	}
+	for _, zone := range named {
+		if slices.Contains(known, zone.name) {
+			continue
+		}
+		hint := ""
+		if similar := nearest.NameFold(zone.name, known, 3); similar != "" {
+			hint = fmt.Sprintf(": did you mean %q?", similar)
+		}
+		return problemError(fault.Invalid, "invalid", PoolProblem{Path: zone.path,
+			Text: fmt.Sprintf("%.60q must be a time zone that Postgres knows, such as Europe/Berlin%s", zone.name, hint)})
+	}
+	return nil
+}
+
+// namedZone is a time zone, and where a declaration names it.
+type namedZone struct{ name, path string }
+
+// zonePaths returns the time zones of the declared pools except the default one, which every Postgres knows.
+func (d *declared) zonePaths() (all []namedZone) {
+	for i, p := range d.pools {
+		if p.Zone != defaultZone {
+			all = append(all, namedZone{p.Zone, fmt.Sprintf("pools[%d].zone", i)})
+		}
+		for j, s := range p.Schedule {
+			if s.Zone != p.Zone {
+				all = append(all, namedZone{s.Zone, fmt.Sprintf("pools[%d].schedule[%d].at", i, j)})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,97 @@
+package poolfile
+
+import (
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/db/provision"
+)
+
+// schedule is an entry of a pool's schedule: on weekdays, or once.
+type schedule struct {
+	At    text  `yaml:"at"`
+	Until text  `yaml:"until"`
+	Days  text  `yaml:"days,omitempty"`
+	Min   whole `yaml:"min"`
+}
+
+const (
+	atWords    = "must be a time such as 18:00, with a date before it for an event, and a time zone behind it, such as 2026-12-24 18:00 Europe/Berlin"
+	untilWords = "must be a time such as 23:30 or, of an event, a date and a time"
+)
+
+// schedule reads an entry. Without days it begins each day, unless at has a date.
+func (c *converter) schedule(path string, s schedule) provision.Schedule {
+	out := provision.Schedule{Min: int(s.Min)}
+	var rest string
+	var ok bool
+	if out.StartOn, out.StartAt, rest, ok = cutTime(string(s.At)); !ok || strings.Contains(rest, " ") {
+		c.addf(path+"at", "%.60q %s", s.At, atWords)
+		return out
+	}
+	out.Zone = rest
+	if out.EndOn, out.EndAt, rest, ok = cutTime(string(s.Until)); !ok || rest != "" {
+		c.addf(path+"until", "%.60q %s", s.Until, untilWords)
+		return out
+	}
+	if out.StartOn == "" {
+		c.weekdays(path, s, &out)
+		return out
+	}
+	if s.Days != "" {
+		c.addf(path+"days", "an event has a date, and no weekdays")
+	}
+	if out.EndOn == "" {
+		out.EndOn = eventEnd(out)
+	}
+	return out
+}
+
+// weekdays reads the days of an entry without dates.
+func (c *converter) weekdays(path string, s schedule, out *provision.Schedule) {
+	days, err := provision.ParseDays(string(defaultText(s.Days, "daily")))
+	if err != nil {
+		c.addf(path+"days", "%s", err)
+	}
+	out.Days = days
+	if out.EndOn != "" {
+		c.addf(path+"until", "%.60q has a date, and at has none: an event needs both", s.Until)
+	}
+}
+
+func defaultText(t, otherwise text) text {
+	if t == "" {
+		return otherwise
+	}
+	return t
+}
+
+// eventEnd returns the date on which an event ends whose end is only a time: that of its start, or the next one.
+func eventEnd(s provision.Schedule) string {
+	startOn, err := time.Parse(provision.DateFormat, s.StartOn)
+	if err == nil && s.EndAt <= s.StartAt {
+		return startOn.AddDate(0, 0, 1).Format(provision.DateFormat)
+	}
+	return s.StartOn
+}
+
+// cutTime reads a time with an optional date before it, and returns what is behind it.
+func cutTime(t string) (date, clock, rest string, ok bool) {
+	first, rest, _ := strings.Cut(strings.TrimSpace(t), " ")
+	if _, err := time.Parse(provision.DateFormat, first); err == nil {
+		date = first
+		first, rest, _ = strings.Cut(strings.TrimSpace(rest), " ")
+	}
+	at, err := time.Parse(provision.TimeFormat, first)
+	return date, at.Format(provision.TimeFormat), strings.TrimSpace(rest), err == nil
+}
+
+// scheduleOf writes an entry as a document declares it.
+func scheduleOf(s provision.Schedule) schedule {
+	out := schedule{At: text(strings.TrimSpace(s.StartOn + " " + s.StartAt + " " + s.Zone)),
+		Until: text(strings.TrimSpace(s.EndOn + " " + s.EndAt)), Min: whole(s.Min)}
+	if s.Days != nil {
+		out.Days = text(provision.DaysText(s.Days))
+	}
+	return out
+}

@@ -1,0 +1,63 @@
+package console
+
+import (
+	"context"
+	"time"
+
+	"github.com/lattice-director/director/db/opsview"
+)
+
+// poolView is what templates/pool.html reads.
+type poolView struct {
+	Pool      opsview.Pool
+	Schedules []opsview.PoolSchedule // at most 200
+	Record    opsview.ForecastError
+	Past      plotData               // the last week: what was forecast, and what players needed
+	Coming    []opsview.ForecastHour // the next day
+}
+
+// forecastHours are the hours of the next day that the page lists.
+const forecastHours = 24
+
+var poolPage = page[poolView]{path: "/pools/:region/:app/:version", template: "pool", every: 5 * time.Second, load: loadPool}
+
+func loadPool(ctx context.Context, s Store, q query) (v poolView, err error) {
+	if v.Pool, err = poolOf(ctx, s, q); err != nil {
+		return v, err
+	}
+	f := opsview.PoolFilter{Region: v.Pool.Region, App: v.Pool.App, Version: v.Pool.Version}
+	if v.Schedules, _, err = list(ctx, s, opsview.PoolSchedules, f, opsview.Page{Limit: maxPools}); err != nil {
+		return v, err
+	}
+	if v.Record, err = one(ctx, s, opsview.ForecastErrors, f, "pool_unknown", "there is no such pool"); err != nil {
+		return v, err
+	}
+	hours, _, err := list(ctx, s, opsview.Forecasts, f, opsview.Page{Limit: opsview.MaxPage})
+	if err != nil {
+		return v, err
+	}
+	past := min(opsview.PastForecastHours+1, len(hours)) // with the present hour, so far
+	v.Past, v.Coming = forecastPlot(hours[:past]), hours[past:min(past+forecastHours, len(hours))]
+	return v, nil
+}
+
+// forecastPlot draws hours that have passed.
+func forecastPlot(hours []opsview.ForecastHour) plotData {
+	expected, used := series{Name: "forecast"}, series{Name: "needed by players"}
+	for _, h := range hours {
+		expected.Values, used.Values = append(expected.Values, countOrGap(h.Expected)), append(used.Values, countOrGap(h.Used))
+	}
+	p := plotData{Title: "Servers in the last seven days, highest of each hour", Step: time.Hour, Lines: []series{used, expected}}
+	if len(hours) > 0 {
+		p.From, p.Until = hours[0].Hour, hours[len(hours)-1].Hour
+	}
+	return p
+}
+
+// countOrGap is the value of a plot; below zero, a gap, for a number that is not known.
+func countOrGap(n *int32) float64 {
+	if n == nil {
+		return -1
+	}
+	return float64(*n)
+}
