@@ -25,9 +25,9 @@ func TestBeacons(t *testing.T) {
 	require.True(t, set("eu", "http://192.0.2.1:8080"))
 	require.False(t, set("eu", "http://192.0.2.1:8080"))
 	require.True(t, set("eu", "https://eu.example"))
-	found, err := b.Beacons(t.Context())
+	found, err := b.GameRegions(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []db.Beacon{{Region: "eu", URL: "https://eu.example"}, {Region: "us", URL: "https://us.example/ping"}}, found)
+	require.Equal(t, []db.GameRegion{{Region: "eu", Beacon: "https://eu.example"}, {Region: "us", Beacon: "https://us.example/ping"}}, found)
 	for _, wrong := range [][2]string{{"EU", "https://a"}, {"", "https://a"}, {"eu", "ftp://a"}, {"eu", "https://a b"}, {"eu", "https://"}, {"eu", "https://" + strings.Repeat("a", 512)}} {
 		_, err := ada.SetBeacon(t.Context(), wrong[0], wrong[1])
 		requireKind(t, fault.Invalid, "invalid", err)

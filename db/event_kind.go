@@ -26,6 +26,7 @@ var EventKinds = []string{
 	"app_version.applied", "app_version.deleted",
 	"pool.applied", "pool.scaled", "pool.paused", "pool.resumed",
 	"region.beacon_set",
+	"cell.set", "cell.removed",
 	"pools.limited",
 	"pool.rolled", "pool.deleted",
 	"deployment.wanted", "deployment.failed", "deployment.stopped", "deployment.fell_back", "deployment.refused",

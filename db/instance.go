@@ -54,6 +54,15 @@ func (d directory) liveRegion(ref InstanceRef) (region string, err error) {
 	return known.Region, nil
 }
 
+// liveRegion is that of the directory, and refuses an instance whose region another cell serves by now: the caller
+// registers there. Errors: also Elsewhere.
+func (s *Store) liveRegion(known directory, ref InstanceRef) (region string, err error) {
+	if region, err = known.liveRegion(ref); err == nil {
+		err = s.CheckHere(region)
+	}
+	return region, err
+}
+
 func instanceUnknown(ref InstanceRef) error {
 	return fault.New(fault.NotFound, "instance_unknown",
 		"instance %q is unknown or its lease has expired: register again", ref.InstanceID)
@@ -71,7 +80,7 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Qu
 		if err != nil {
 			return err
 		}
-		region, err := known.liveRegion(ref)
+		region, err := s.liveRegion(known, ref)
 		if err != nil {
 			return err
 		}

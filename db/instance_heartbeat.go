@@ -28,7 +28,7 @@ type Alive struct {
 
 // Heartbeat renews the lease of an instance. Heartbeats that wait at the same time share one statement. load is as in
 // Registration; nil keeps the last one. Errors: NotFound when the instance is unknown or its lease has expired
-// (register again), Superseded, Unavailable.
+// (register again), Superseded, Elsewhere, Unavailable.
 func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (Alive, error) {
 	return s.groups.heartbeats.Do(ctx, "", heartbeat{ref, load})
 }
@@ -56,13 +56,16 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeat
 	if err != nil {
 		return err
 	}
-	alive := make(map[string]Alive, len(rows))
+	alive, elsewhere := make(map[string]Alive, len(rows)), map[string]error{}
 	for _, r := range rows {
 		alive[r.ID] = aliveOf(r)
+		if err := s.CheckHere(r.Region); err != nil {
+			elsewhere[r.ID] = err
+		}
 	}
 	for _, c := range decided {
 		if a, ok := alive[c.Req.ref.InstanceID]; ok {
-			c.Answer(a, nil)
+			c.Answer(a, elsewhere[c.Req.ref.InstanceID])
 		} else {
 			refused = append(refused, c)
 		}
@@ -93,7 +96,7 @@ func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) er
 		return err
 	}
 	for _, c := range calls {
-		_, err := known.liveRegion(c.Req.ref)
+		_, err := s.liveRegion(known, c.Req.ref)
 		if err == nil {
 			// A registration has committed since the heartbeat was refused: the next heartbeat succeeds.
 			err = fault.NewUnavailable("the instance was being registered", nil)

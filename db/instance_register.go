@@ -62,6 +62,9 @@ type Registered struct {
 // Superseded or Conflict when Replaces is not the current incarnation; Gone, Forbidden or Invalid for a deployment;
 // Forbidden or Conflict for an enrolment; Unavailable.
 func (s *Store) Register(ctx context.Context, r Registration) (out Registered, err error) {
+	if err := s.CheckHere(r.Region); err != nil {
+		return out, err
+	}
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		out, err = registerInstance(ctx, q, r)
 		return err

@@ -11,22 +11,6 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Beacon is where clients measure the latency to a game region.
-type Beacon struct {
-	Region string
-	URL    string
-}
-
-// Beacons returns those of all regions, sorted; there are at most 256. Errors: Unavailable.
-func (s *Store) Beacons(ctx context.Context) ([]Beacon, error) {
-	rows, err := s.q.Beacons(ctx)
-	beacons := make([]Beacon, len(rows))
-	for i, r := range rows {
-		beacons[i] = Beacon{r.Region, r.Url}
-	}
-	return beacons, frame.Classify(err)
-}
-
 // SetBeacon sets the URL that clients fetch to measure the latency to a game region; "" removes it. Errors: Invalid,
 // Unavailable.
 func (a Act) SetBeacon(ctx context.Context, region, url string) (changed bool, err error) {

@@ -98,7 +98,7 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 		lists[r.InstanceID].server = r
 	}
 	for _, l := range lists {
-		l.judge()
+		l.judge(s.liveRegion)
 	}
 	for _, r := range seats {
 		lists[r.InstanceID].seats[uint64(r.ClientID)] = r

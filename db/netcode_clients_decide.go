@@ -32,7 +32,7 @@ func newClientList(c *clientsCall) *clientList {
 }
 
 // judge answers a list that cannot be applied.
-func (l *clientList) judge() {
+func (l *clientList) judge(liveRegion func(directory, InstanceRef) (string, error)) {
 	ref := l.call.Req.Ref
 	known := directory{}
 	if r := l.server; r.InstanceID != "" {
@@ -40,7 +40,7 @@ func (l *clientList) judge() {
 			InstanceID: r.InstanceID, Region: r.Region, Incarnation: r.Incarnation, Alive: r.Alive,
 		}
 	}
-	_, err := known.liveRegion(ref)
+	_, err := liveRegion(known, ref)
 	switch {
 	case err != nil:
 		l.call.Answer(ClientListResult{}, err)

@@ -45,6 +45,9 @@ type Placement struct {
 // member holds a seat of its own elsewhere, Mismatch when the idempotency key was used with another body, TooMany,
 // Unavailable.
 func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
+	if err := s.CheckHere(r.Region); err != nil {
+		return Placement{}, err
+	}
 	p, err := s.groups.placements.Do(ctx, r.Region, r)
 	switch {
 	case err == nil:

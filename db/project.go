@@ -78,18 +78,34 @@ func (s *Store) Projects(ctx context.Context, after string, limit int) ([]query.
 }
 
 // ProjectRegion returns the region of a project. It is cached, since it never changes. Errors: NotFound
-// (project_unknown), Unavailable.
+// (project_unknown), Elsewhere, Unavailable.
 func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
 	if !lobby.ValidID(id) {
 		return "", projectUnknown() // not cached, since it may be long
 	}
-	return s.projects.regions.get(id, func() (string, error) {
+	region, err := s.projects.regions.get(id, func() (string, error) {
 		found, err := s.q.Project(ctx, id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return "", projectUnknown()
 		}
 		return found.Region, frame.Classify(err)
 	})
+	if err == nil {
+		err = s.CheckHere(region)
+	}
+	return region, err
+}
+
+// CheckProjectHere refuses a project whose region another cell serves. It reads nothing where no cells are set. Errors:
+// Elsewhere; those of a project that does not exist are the caller's.
+func (s *Store) CheckProjectHere(ctx context.Context, id string) error {
+	if s.elsewhere.Load() == nil {
+		return nil
+	}
+	if _, err := s.ProjectRegion(ctx, id); fault.Is(err, fault.Elsewhere) {
+		return err
+	}
+	return nil
 }
 
 func projectUnknown() error { return fault.New(fault.NotFound, "project_unknown", "project not found") }

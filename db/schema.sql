@@ -380,6 +380,30 @@ $$;
 
 COMMENT ON FUNCTION ops.record_events(noun text, keep boolean) IS 'Records the events of seats, of tickets, or the ends of matches (noun seat, ticket or match), or no longer. Those that a webhook asks for are recorded anyway. Returns whether this changed anything.';
 
+CREATE FUNCTION ops.remove_cell(cell text, reason text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    had text[];
+BEGIN
+    IF coalesce(btrim(remove_cell.reason), '') = '' OR length(remove_cell.reason) > 500 THEN
+        RAISE EXCEPTION 'reason must be 1 to 500 characters that say why the cell is removed' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    LOCK TABLE cells IN SHARE ROW EXCLUSIVE MODE;
+    SELECT c.regions INTO had FROM ops.cells c WHERE c.cell = remove_cell.cell;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    DELETE FROM cells c WHERE c.cell = remove_cell.cell;
+    INSERT INTO events (kind, actor, detail) VALUES ('cell.removed', acting_operator(),
+        jsonb_build_object('cell', remove_cell.cell, 'regions', to_jsonb(had), 'reason', btrim(remove_cell.reason)));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.remove_cell(cell text, reason text) IS 'Forgets another cell: its regions are served here from then on. Returns whether there was one of the name.';
+
 CREATE FUNCTION ops.replay_webhook(name text, event uuid DEFAULT NULL::uuid) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -620,6 +644,69 @@ END
 $_$;
 
 COMMENT ON FUNCTION ops.set_beacon(region text, url text) IS 'Sets the URL that clients fetch to measure the latency to a game region; NULL removes it. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.set_cell(cell text, address text, regions text[], reason text, listeners jsonb DEFAULT '{}'::jsonb, even_with_servers boolean DEFAULT false) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $_$
+DECLARE
+    url     text := rtrim(set_cell.address, '/');
+    wanted  text[] := ARRAY(SELECT DISTINCT n.region COLLATE "C" FROM unnest(set_cell.regions) n(region) ORDER BY 1);
+    wrong   text;
+    was     record;
+BEGIN
+    IF (set_cell.cell ~ '^[a-z0-9-]{1,32}$') IS NOT TRUE THEN
+        RAISE EXCEPTION 'the name of a cell is 1 to 32 characters of a-z 0-9 -' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF (url ~ '^https?://[^/?#@[:space:][:cntrl:]]+(/[^?#[:space:][:cntrl:]]*)?$' AND octet_length(url) <= 512) IS NOT TRUE THEN
+        RAISE EXCEPTION 'the address of a cell is a base URL of http or https of at most 512 bytes, without a user and a query'
+            USING ERRCODE = 'invalid_parameter_value';
+    ELSIF cardinality(wanted) = 0 OR EXISTS (SELECT FROM unnest(wanted) n(region) WHERE (n.region ~ '^[a-z0-9-]{1,32}$') IS NOT TRUE) THEN
+        RAISE EXCEPTION 'a cell has regions, each of 1 to 32 characters of a-z 0-9 -' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF coalesce(btrim(set_cell.reason), '') = '' OR length(set_cell.reason) > 500 THEN
+        RAISE EXCEPTION 'reason must be 1 to 500 characters that say why the cell is set' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF jsonb_typeof(set_cell.listeners) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'listeners must be an object of addresses by listener' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT l.key INTO wrong FROM jsonb_each_text(set_cell.listeners) l
+    WHERE (octet_length(l.value) <= 512 AND CASE l.key
+        WHEN 'realtime' THEN l.value ~ '^wss?://[^/?#@[:space:][:cntrl:]]+(/[^?#[:space:][:cntrl:]]*)?$'
+        WHEN 'grpc' THEN l.value ~ '^[^/?#@[:space:][:cntrl:]]+:[0-9]{1,5}$'
+        ELSE l.key IN ('control', 'orchestrator', 'console') AND l.value ~ '^https?://[^/?#@[:space:][:cntrl:]]+(/[^?#[:space:][:cntrl:]]*)?$' END) IS NOT TRUE
+    LIMIT 1;
+    IF wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'listener % is none of realtime (a URL of ws or wss), grpc (host:port), control, orchestrator and console (URLs of http or https)', quote_literal(wrong)
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+
+    LOCK TABLE cells IN SHARE ROW EXCLUSIVE MODE; -- for the bounds below
+    SELECT c.address, c.listeners, c.regions INTO was FROM ops.cells c WHERE c.cell = set_cell.cell;
+    IF (was.address, was.listeners, was.regions) IS NOT DISTINCT FROM (url, set_cell.listeners, wanted) THEN
+        RETURN false;
+    ELSIF was.address IS NULL AND (SELECT count(*) FROM cells) >= 64 THEN
+        RAISE EXCEPTION 'there are 64 cells: remove one first' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF (SELECT count(*) FROM cell_regions r WHERE r.cell <> set_cell.cell AND r.region <> ALL (wanted)) + cardinality(wanted) > 256 THEN
+        RAISE EXCEPTION 'the cells have 256 regions: take one away first' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT i.region INTO wrong FROM instances i
+    WHERE i.region = ANY (wanted) AND i.status <> 'gone' AND NOT EXISTS (SELECT FROM cell_regions r WHERE r.region = i.region) LIMIT 1;
+    IF wrong IS NOT NULL AND NOT set_cell.even_with_servers THEN
+        RAISE EXCEPTION 'region % has game servers here, which the other cell does not know: their sessions would end', wrong
+            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Drain them and wait, or call it with even_with_servers => true.';
+    END IF;
+
+    INSERT INTO cells AS c (cell, address, listeners, set_by) VALUES (set_cell.cell, url, set_cell.listeners, acting_operator())
+    ON CONFLICT ON CONSTRAINT cells_pkey
+    DO UPDATE SET address = excluded.address, listeners = excluded.listeners, set_at = excluded.set_at, set_by = excluded.set_by;
+    DELETE FROM cell_regions r WHERE r.cell = set_cell.cell AND r.region <> ALL (wanted);
+    INSERT INTO cell_regions (region, cell) SELECT n.region, set_cell.cell FROM unnest(wanted) n(region)
+    ON CONFLICT ON CONSTRAINT cell_regions_pkey DO UPDATE SET cell = excluded.cell;
+    INSERT INTO events (kind, actor, detail) VALUES ('cell.set', acting_operator(), jsonb_build_object('cell', set_cell.cell, 'address', url,
+        'regions', to_jsonb(wanted), 'listeners', set_cell.listeners, 'reason', btrim(set_cell.reason)));
+    RETURN true;
+END
+$_$;
+
+COMMENT ON FUNCTION ops.set_cell(cell text, address text, regions text[], reason text, listeners jsonb, even_with_servers boolean) IS 'Says which regions another cell serves, and where. Replicas answer 421 with its address to callers that name one of them, within two seconds. A region is of one cell: naming it takes it from another. Refused where game servers of a region are registered here, unless even_with_servers is true. Returns whether this changed anything.';
 
 CREATE FUNCTION ops.set_draining(instance text, drain boolean) RETURNS boolean
     LANGUAGE plpgsql
@@ -2330,6 +2417,49 @@ COMMENT ON COLUMN ops.capacity.players IS 'Players with a seat in them.';
 
 COMMENT ON COLUMN ops.capacity.sessions_with_room IS 'Open sessions that a player could join: a free seat, on a live instance that is not draining.';
 
+CREATE TABLE public.cell_regions (
+    region text NOT NULL,
+    cell text NOT NULL,
+    CONSTRAINT a_region_of_a_cell_has_a_name CHECK ((region ~ '^[a-z0-9-]{1,32}$'::text))
+);
+
+CREATE TABLE public.cells (
+    cell text NOT NULL,
+    address text NOT NULL,
+    listeners jsonb DEFAULT '{}'::jsonb NOT NULL,
+    set_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    set_by text NOT NULL,
+    CONSTRAINT a_cell_has_a_short_name CHECK ((cell ~ '^[a-z0-9-]{1,32}$'::text)),
+    CONSTRAINT addresses_of_listeners_are_an_object CHECK (((jsonb_typeof(listeners) = 'object'::text) AND (octet_length((listeners)::text) <= 4096))),
+    CONSTRAINT the_address_of_a_cell_is_a_base_url CHECK (((address ~ '^https?://[^/?#@[:space:][:cntrl:]]+(/[^?#[:space:][:cntrl:]]*)?$'::text) AND (octet_length(address) <= 512)))
+);
+
+CREATE VIEW ops.cells AS
+ SELECT c.cell,
+    c.address,
+    ARRAY( SELECT r.region
+           FROM public.cell_regions r
+          WHERE (r.cell = c.cell)
+          ORDER BY r.region) AS regions,
+    c.listeners,
+    c.set_at,
+    c.set_by
+   FROM public.cells c;
+
+COMMENT ON VIEW ops.cells IS 'The other cells: installations of the same title with a Postgres of their own, and the regions that they serve. A region that no cell has is served here.';
+
+COMMENT ON COLUMN ops.cells.cell IS 'The name of the cell.';
+
+COMMENT ON COLUMN ops.cells.address IS 'The base URL of its API, to which replicas send callers that name one of its regions.';
+
+COMMENT ON COLUMN ops.cells.regions IS 'The regions that it serves.';
+
+COMMENT ON COLUMN ops.cells.listeners IS 'The addresses of its other listeners, by name: realtime, control, orchestrator, console, grpc.';
+
+COMMENT ON COLUMN ops.cells.set_at IS 'When an operator set it.';
+
+COMMENT ON COLUMN ops.cells.set_by IS 'Who set it.';
+
 CREATE TABLE public.commands (
     region text NOT NULL,
     id uuid NOT NULL,
@@ -2936,6 +3066,28 @@ COMMENT ON COLUMN ops.fleet.lease_age IS 'How long ago that was.';
 COMMENT ON COLUMN ops.fleet.registered_at IS 'When its present incarnation began.';
 
 COMMENT ON COLUMN ops.fleet.ended_at IS 'When it deregistered, was replaced or was given up; NULL while it runs.';
+
+CREATE VIEW ops.game_regions AS
+ SELECT COALESCE(r.region, b.region) AS region,
+    r.cell,
+    r.address,
+    b.url AS beacon
+   FROM (( SELECT e.region,
+            e.cell,
+            c.address
+           FROM (public.cell_regions e
+             JOIN public.cells c ON ((c.cell = e.cell)))) r
+     FULL JOIN public.region_beacons b ON ((b.region = r.region)));
+
+COMMENT ON VIEW ops.game_regions IS 'What GET /regions lists: the regions that have a beacon or are served by another cell.';
+
+COMMENT ON COLUMN ops.game_regions.region IS 'The region.';
+
+COMMENT ON COLUMN ops.game_regions.cell IS 'The cell that serves it; NULL: this one.';
+
+COMMENT ON COLUMN ops.game_regions.address IS 'The base URL of the API of that cell; NULL: of this one.';
+
+COMMENT ON COLUMN ops.game_regions.beacon IS 'The URL that clients fetch to measure their latency to it; NULL: none.';
 
 CREATE TABLE public.instance_directory (
     instance_id text NOT NULL,
@@ -6993,6 +7145,12 @@ ALTER TABLE ONLY public.backfill_tickets
 ALTER TABLE ONLY public.backfills
     ADD CONSTRAINT backfills_pkey PRIMARY KEY (region, id);
 
+ALTER TABLE ONLY public.cell_regions
+    ADD CONSTRAINT cell_regions_pkey PRIMARY KEY (region);
+
+ALTER TABLE ONLY public.cells
+    ADD CONSTRAINT cells_pkey PRIMARY KEY (cell);
+
 ALTER TABLE ONLY public.commands
     ADD CONSTRAINT commands_pkey PRIMARY KEY (region, id);
 
@@ -7389,6 +7547,8 @@ CREATE INDEX realtime_tickets_of_a_room ON public.realtime_tickets USING btree (
 
 CREATE INDEX redeemed_tokens_by_expiry ON public.redeemed_tokens USING btree (expires_at);
 
+CREATE INDEX regions_of_a_cell ON public.cell_regions USING btree (cell);
+
 CREATE INDEX seat_history_of_session ON ONLY public.seat_history USING btree (region, session_id, sub);
 
 CREATE INDEX seat_history_default_region_session_id_sub_idx ON public.seat_history_default USING btree (region, session_id, sub);
@@ -7674,6 +7834,9 @@ ALTER TABLE ONLY public.pools
 
 ALTER TABLE ONLY public.start_pauses
     ADD CONSTRAINT a_start_pause_is_of_an_app_version FOREIGN KEY (app, version) REFERENCES public.app_versions(app, version) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.cell_regions
+    ADD CONSTRAINT cell_regions_cell_fkey FOREIGN KEY (cell) REFERENCES public.cells(cell) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.enrolled_servers
     ADD CONSTRAINT enrolled_servers_region_enrolment_fkey FOREIGN KEY (region, enrolment) REFERENCES public.enrolments(region, id);

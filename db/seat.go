@@ -62,6 +62,9 @@ func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult
 		}
 		return known.reportOnForeign(r)
 	}
+	if err := s.CheckHere(region); err != nil {
+		return SeatReportResult{}, err
+	}
 	return s.groups.seatReports.Do(ctx, region, r)
 }
 

@@ -43,6 +43,9 @@ func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, erro
 	if !ok {
 		return Resolved{}, sessionUnknown()
 	}
+	if err := s.CheckHere(region); err != nil {
+		return Resolved{}, err
+	}
 	resolved, err := s.groups.resolves.Do(ctx, region, resolveRequest{handle, sub})
 	if isRoomPending(err) {
 		return s.resolveInRoom(ctx, region, resolveRequest{handle, sub})
@@ -156,6 +159,9 @@ func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 	region, uid, ok := parseSessionID(id)
 	if !ok {
 		return Placement{}, sessionUnknown()
+	}
+	if err := s.CheckHere(region); err != nil {
+		return Placement{}, err
 	}
 	row, err := s.q.GetSession(ctx, query.GetSessionParams{Region: region, ID: uid})
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -90,7 +90,7 @@ func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterC
 			r.Incarnation}
 	}
 	for _, c := range calls {
-		_, err := known.liveRegion(c.Req)
+		_, err := s.liveRegion(known, c.Req)
 		c.Answer(states[c.Req.InstanceID], err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -31,6 +32,7 @@ type Store struct {
 	pooled    pooledModes
 	groups    groups
 	projects  projectCaches
+	elsewhere atomic.Pointer[elsewhere]
 	judges    sync.Map      // of profiles, by name: see profileJudge
 	console   chan struct{} // full while as many reads of the console run as may
 }
@@ -50,7 +52,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s.provisioning = provision.New(provision.Options{Frame: s.frame, Notify: s.Notify, Now: s.Now,
-		Virtual: cfg.VirtualClock})
+		CheckHere: s.CheckHere, Virtual: cfg.VirtualClock})
 	s.catalogue = newCatalogue(query.New(s.readers), cfg.Log)
 	s.groups = s.newGroups()
 	return s, nil

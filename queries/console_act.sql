@@ -57,6 +57,12 @@ SELECT ops.limit_pools(sqlc.narg(servers)::int, sqlc.narg(starts)::int)::bool AS
 -- name: OpsSetBeacon :one
 SELECT ops.set_beacon(@region::text, sqlc.narg(url)::text)::bool AS changed;
 
+-- name: OpsSetCell :one
+SELECT ops.set_cell(@cell::text, @address::text, @regions::text[], @reason::text, @listeners::jsonb, @even_with_servers::bool)::bool AS changed;
+
+-- name: OpsRemoveCell :one
+SELECT ops.remove_cell(@cell::text, @reason::text)::bool AS changed;
+
 -- name: OpsPausePool :one
 SELECT ops.pause_pool(@region::text, @app::text, @version::text, @reason::text, sqlc.narg(until)::timestamptz)::bool AS changed;
 

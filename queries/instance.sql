@@ -95,7 +95,7 @@ WITH beats AS (
     ) n
     WHERE m.region = n.region AND m.instance_id = n.instance_id AND m.mode = n.mode
 )
-SELECT i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available, i.status, i.endpoint,
+SELECT i.region, i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available, i.status, i.endpoint,
        (i.deployment_id IS NOT NULL)::bool AS deployed, coalesce(d.ending, true)::bool AS ending, d.ends_at
 FROM beaten k JOIN instances i ON i.region = k.region AND i.id = k.instance_id
 LEFT JOIN LATERAL ( -- LIMIT makes this one lookup for each deployed instance, and none for others

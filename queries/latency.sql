@@ -1,8 +1,5 @@
 -- Where clients measure latencies, and what is known of those of players.
 
--- name: Beacons :many
-SELECT b.region, b.url FROM region_beacons b ORDER BY b.region;
-
 -- name: KnownLatencies :many
 -- Returns the latencies that counted for players within a day.
 SELECT l.sub, l.latencies FROM player_latencies l

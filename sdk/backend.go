@@ -72,7 +72,10 @@ func playerPath(sub string) string { return "/backend/players/" + url.PathEscape
 func (b *Backend) Queue(ctx context.Context, req TicketRequest) (QueueStatus, error) {
 	var status QueueStatus
 	key := http.Header{"Idempotency-Key": {rand.Text()}}
-	err := b.do(ctx, call{method: http.MethodPost, path: "/backend/tickets", header: key, body: req}, &status)
+	cell, err := b.doAt(ctx, call{method: http.MethodPost, path: "/backend/tickets", header: key, body: req}, &status)
+	if err == nil {
+		b.client.cells.rememberTicket(status.TicketID, cell)
+	}
 	return status, err
 }
 
@@ -81,7 +84,7 @@ func (b *Backend) Queue(ctx context.Context, req TicketRequest) (QueueStatus, er
 func (b *Backend) Ticket(ctx context.Context, id string, version int, wait time.Duration) (QueueStatus, error) {
 	var status QueueStatus
 	path := fmt.Sprintf("/backend/tickets/%s?version=%s&wait=%s", url.PathEscape(id), strconv.Itoa(version), wait)
-	err := b.do(ctx, call{method: http.MethodGet, path: path, wait: wait}, &status)
+	err := b.do(ctx, call{method: http.MethodGet, path: path, ticket: id, wait: wait}, &status)
 	return status, err
 }
 
@@ -89,16 +92,22 @@ func (b *Backend) Ticket(ctx context.Context, id string, version int, wait time.
 // declines for them. It may be repeated. Errors: [ErrNotFound], [ErrUnauthorized].
 func (b *Backend) Cancel(ctx context.Context, id string) (QueueStatus, error) {
 	var status QueueStatus
-	err := b.do(ctx, call{method: http.MethodDelete, path: "/backend/tickets/" + url.PathEscape(id)}, &status)
+	err := b.do(ctx, call{method: http.MethodDelete, path: "/backend/tickets/" + url.PathEscape(id), ticket: id}, &status)
 	return status, err
 }
 
 func (b *Backend) do(ctx context.Context, k call, out any) error {
+	_, err := b.doAt(ctx, k, out)
+	return err
+}
+
+// doAt is do, and returns the address of the cell that answered.
+func (b *Backend) doAt(ctx context.Context, k call, out any) (cell string, err error) {
 	header := k.header.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
 	header.Set("Authorization", "Bearer "+b.token)
 	k.header = header
-	return b.client.do(ctx, k, out)
+	return b.client.doAt(ctx, k, out)
 }

@@ -71,12 +71,14 @@ func positive(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// Client calls the director's replicas. Its only state is which of them failed recently. It is safe for concurrent use,
+// Client calls the director's replicas. Its only state is which of them failed recently, and which regions other cells
+// serve: it follows an answer 421 of the replicas that it was given, and remembers it. It is safe for concurrent use,
 // and one Client is enough for a process.
 type Client struct {
 	opts     Options
 	http     *http.Client
 	replicas *replicas
+	cells    cells
 }
 
 // New returns a client. It does not connect; the only errors are about the options.
@@ -117,6 +119,8 @@ type call struct {
 	method, path string
 	header       http.Header
 	body         any
+	// region and ticket are what the call names, as far as the client knows: they say which cell to ask. At most one is set.
+	region, ticket string
 	// once makes one attempt on each replica at most. The caller does the retries.
 	once bool
 	// wait is how long the director may take to answer, in addition to Options.AttemptTimeout.

@@ -46,6 +46,9 @@ var (
 	ErrTooLate = errors.New("no answer is awaited")
 	// ErrGone: 410; the session is closed, or the ticket left the queue some minutes ago.
 	ErrGone = errors.New("session closed")
+	// ErrElsewhere: 421; another cell serves the region, and the client could not follow: the address that the answer
+	// names is not https while the replica's is, or the cell there sends on to yet another one.
+	ErrElsewhere = errors.New("region is served by another cell")
 	// ErrUnavailable: no replica answered, or the answer was 408, 429, 502, 503 or 504. Calls retry these until their
 	// context ends.
 	ErrUnavailable = errors.New("director unavailable")
@@ -73,7 +76,8 @@ type Error struct {
 	// director starts none.
 	ServersStarting *int
 
-	incarnation string // the registered incarnation, where a registration named another one in replaces
+	region, address string // with region_elsewhere: the region, and the address of its cell
+	incarnation     string // the registered incarnation, where a registration named another one in replaces
 }
 
 // FieldError describes one invalid field of a request.
@@ -136,6 +140,8 @@ func kindOf(status int) error {
 		return ErrNotFound
 	case http.StatusGone:
 		return ErrGone
+	case http.StatusMisdirectedRequest:
+		return ErrElsewhere
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return ErrUnavailable
 	}
@@ -152,6 +158,8 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 		Incarnation string       `json:"incarnation"`
 		TicketID    string       `json:"ticket_id"`
 		Starting    *int         `json:"servers_starting"`
+		Region      string       `json:"region"`
+		Address     string       `json:"address"`
 	}
 	_ = json.Unmarshal(body, &problem) // The body may be a proxy's error page; the status then suffices.
 	if problem.Detail == "" {
@@ -161,6 +169,7 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 		Call: k.name(), Status: resp.StatusCode, Code: problem.Code, Detail: problem.Detail, Fields: problem.Errors,
 		RequestID: resp.Header.Get("X-Request-ID"), RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
 		TicketID: problem.TicketID, ServersStarting: problem.Starting, incarnation: problem.Incarnation,
+		region: problem.Region, address: problem.Address,
 	}
 }
 

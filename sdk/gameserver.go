@@ -116,7 +116,7 @@ func newGameServer(client *Client, opts ServerOptions) (*GameServer, error) {
 		log:         client.opts.Logger.With(slog.String("instance_id", opts.InstanceID)),
 		registering: make(chan struct{}, 1), endpoint: opts.Endpoint, unwanted: make(chan struct{}),
 	}
-	keys, err := newKeySource(client)
+	keys, err := newKeySource(client, opts.Region)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,8 @@ func (s *GameServer) load() *float64 {
 }
 
 func (s *GameServer) call(ctx context.Context, path string, once bool, body, out any) error {
-	return s.client.do(ctx, call{method: http.MethodPost, path: path, header: s.header(), body: body, once: once}, out)
+	return s.client.do(ctx, call{method: http.MethodPost, path: path, header: s.header(), body: body,
+		region: s.opts.Region, once: once}, out)
 }
 
 func (s *GameServer) header() http.Header { return fleetHeader(s.secret()) }

@@ -3,6 +3,7 @@ package sdk
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -17,11 +18,11 @@ const (
 	keysRetry = 5 * time.Second
 )
 
-// newKeySource returns a source that reads the director's key set from the first replica that answers, and caches it
-// according to the answer's Cache-Control.
-func newKeySource(c *Client) (*token.KeySource, error) {
+// newKeySource returns a source that reads the key set of the cell that serves a region, from the first replica that
+// answers, and caches it according to the answer's Cache-Control.
+func newKeySource(c *Client, region string) (*token.KeySource, error) {
 	return token.NewKeySource(c.replicas.pick(time.Now()).base+keysPath, token.SourceOptions{
-		Client:     &http.Client{Transport: keysTransport{c}},
+		Client:     &http.Client{Transport: keysTransport{c, region}},
 		Timeout:    time.Duration(c.replicas.count())*c.opts.AttemptTimeout + time.Second,
 		RetryEvery: keysRetry,
 		// A director URL with plain HTTP already trusts that network with the fleet token.
@@ -31,19 +32,27 @@ func newKeySource(c *Client) (*token.KeySource, error) {
 }
 
 // keysTransport sends a request for the key set to each replica in turn until one answers.
-type keysTransport struct{ client *Client }
+type keysTransport struct {
+	client *Client
+	region string
+}
 
 // RoundTrip implements http.RoundTripper.
 func (t keysTransport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	for range t.client.replicas.count() {
-		rep := t.client.replicas.pick(time.Now())
-		resp, err = t.attempt(req, rep.base)
-		if err == nil && resp.StatusCode < http.StatusInternalServerError || req.Context().Err() != nil {
-			return resp, err
+	_, err = t.client.reach(req.Context(), call{region: t.region}, func(base string) error {
+		resp, err = t.attempt(req, base)
+		switch {
+		case err != nil:
+			return &unreachableError{err}
+		case resp.StatusCode >= http.StatusInternalServerError:
+			return &unreachableError{errors.New(resp.Status)}
 		}
-		t.client.replicas.failed(rep, time.Now())
+		return nil
+	})
+	if resp != nil {
+		return resp, nil // also one that says why it has no keys
 	}
-	return resp, err
+	return nil, err
 }
 
 // attempt reads the whole answer, so that a replica that stops in the middle of it counts as one that did not answer.

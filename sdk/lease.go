@@ -176,7 +176,7 @@ func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnsw
 	replaces, secret := cmp.Or(s.ref().Incarnation, noIncarnation), s.secret()
 	for range maxReplaceAttempts {
 		err = s.client.do(ctx, call{method: http.MethodPost, path: "/fleet/register", header: fleetHeader(secret),
-			body: s.registration(replaces)}, &answer)
+			body: s.registration(replaces), region: s.opts.Region}, &answer)
 		refusal, refused := errors.AsType[*Error](err)
 		switch {
 		case refused && refusal.incarnation != "":

@@ -76,16 +76,21 @@ type Seat struct {
 func (p *Player) Matchmake(ctx context.Context, req MatchRequest) (Match, error) {
 	var match Match
 	key := http.Header{"Idempotency-Key": {rand.Text()}}
-	err := p.do(ctx, call{method: http.MethodPost, path: "/matchmake", header: key, body: req}, &match)
+	err := p.do(ctx, call{method: http.MethodPost, path: "/matchmake", header: key, body: req, region: req.Region}, &match)
 	return match, err
 }
 
 // Resolve exchanges a session handle for the caller's ticket. Each member of a party calls it with the handle that
 // Matchmake returned to one of them. Errors: [ErrNotFound], [ErrGone], and [ErrForbidden] if the caller has no seat.
 func (p *Player) Resolve(ctx context.Context, handle string) (Ticket, error) {
+	return p.resolveIn(ctx, "", handle)
+}
+
+// resolveIn is Resolve with the region of the session; "": not known.
+func (p *Player) resolveIn(ctx context.Context, region, handle string) (Ticket, error) {
 	var ticket Ticket
 	body := map[string]string{"session_handle": handle}
-	err := p.do(ctx, call{method: http.MethodPost, path: "/resolve", body: body}, &ticket)
+	err := p.do(ctx, call{method: http.MethodPost, path: "/resolve", body: body, region: region}, &ticket)
 	return ticket, err
 }
 
@@ -126,7 +131,7 @@ func (p *Player) seatOnce(ctx context.Context, req MatchRequest) (Seat, error) {
 	if err != nil {
 		return Seat{}, err
 	}
-	ticket, err := p.Resolve(ctx, match.Handle)
+	ticket, err := p.resolveIn(ctx, match.Region, match.Handle)
 	if err != nil {
 		return Seat{}, err
 	}
@@ -143,13 +148,19 @@ func (r MatchRequest) retryable(err error) bool {
 }
 
 func (p *Player) do(ctx context.Context, k call, out any) error {
+	_, err := p.doAt(ctx, k, out)
+	return err
+}
+
+// doAt is do, and returns the address of the cell that answered.
+func (p *Player) doAt(ctx context.Context, k call, out any) (cell string, err error) {
 	token, err := p.token(ctx)
 	if err != nil {
-		return fmt.Errorf("sdk: access token: %w", err)
+		return "", fmt.Errorf("sdk: access token: %w", err)
 	}
 	if k.header == nil {
 		k.header = http.Header{}
 	}
 	k.header.Set("Authorization", "Bearer "+token)
-	return p.client.do(ctx, k, out)
+	return p.client.doAt(ctx, k, out)
 }

@@ -129,14 +129,16 @@ type Queued struct {
 func (p *Player) Queue(ctx context.Context, req TicketRequest) (*Queued, error) {
 	var status QueueStatus
 	key := http.Header{"Idempotency-Key": {rand.Text()}}
-	if err := p.do(ctx, call{method: http.MethodPost, path: "/tickets", header: key, body: req}, &status); err != nil {
+	cell, err := p.doAt(ctx, call{method: http.MethodPost, path: "/tickets", header: key, body: req}, &status)
+	if err != nil {
 		return nil, err
 	}
+	p.client.cells.rememberTicket(status.TicketID, cell)
 	return &Queued{player: p, id: status.TicketID, last: status}, nil
 }
 
 // Queued returns the ticket with an id, for a member of the party that did not create it, or a program that was started
-// again.
+// again. A ticket of another cell is known to the Client that created it; elsewhere, Queue returns it for the same request.
 func (p *Player) Queued(id string) *Queued { return &Queued{player: p, id: id} }
 
 // ID returns the ticket's id, which the members of a party tell each other.
@@ -158,7 +160,7 @@ func (q *Queued) Next(ctx context.Context) (QueueStatus, error) {
 		query := url.Values{"wait": {pollWait.String()}, "version": {strconv.Itoa(known.Version)}}
 		var status QueueStatus
 		if err := q.player.do(ctx, call{method: http.MethodGet, path: q.path("") + "?" + query.Encode(),
-			wait: pollWait}, &status); err != nil {
+			ticket: q.id, wait: pollWait}, &status); err != nil {
 			return QueueStatus{}, err
 		}
 		q.last = status
@@ -207,6 +209,7 @@ type readyAnswer struct {
 
 func (q *Queued) change(ctx context.Context, k call) (QueueStatus, error) {
 	var status QueueStatus
+	k.ticket = q.id
 	err := q.player.do(ctx, k, &status)
 	return status, err
 }

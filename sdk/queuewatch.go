@@ -107,7 +107,7 @@ func (w *watch) pass(ctx context.Context, s QueueStatus) error {
 
 func (w *watch) poll(ctx context.Context) error {
 	var s QueueStatus
-	err := w.queued.player.do(ctx, call{method: http.MethodGet, path: w.queued.path("")}, &s)
+	err := w.queued.player.do(ctx, call{method: http.MethodGet, path: w.queued.path(""), ticket: w.queued.id}, &s)
 	for err == nil {
 		if err = w.pass(ctx, s); err != nil || s.State.Final() {
 			return err
@@ -155,20 +155,17 @@ func (w *watch) connect(ctx context.Context) (events *eventStream, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("sdk: access token: %w", err)
 	}
-	k := call{method: http.MethodGet, path: w.queued.path("/events"),
+	k := call{method: http.MethodGet, path: w.queued.path("/events"), ticket: w.queued.id,
 		header: http.Header{"Authorization": {"Bearer " + token}}}
 	if w.queued.last.Version > 0 {
 		k.header.Set("Last-Event-ID", strconv.Itoa(w.queued.last.Version))
 	}
 	c := w.queued.player.client
-	for range c.replicas.count() {
-		rep := c.replicas.pick(time.Now())
-		events, err = c.openEvents(ctx, rep.base, k)
-		if !replicaUnavailable(err) || ctx.Err() != nil {
-			return events, err
+	_, err = c.reach(ctx, k, func(base string) error {
+		if events, err = c.openEvents(ctx, base, k); replicaUnavailable(err) {
+			c.opts.Logger.LogAttrs(ctx, slog.LevelDebug, "a replica streams no events", slog.Any("error", err))
 		}
-		c.replicas.failed(rep, time.Now())
-		c.opts.Logger.LogAttrs(ctx, slog.LevelDebug, "a replica streams no events", slog.Any("error", err))
-	}
+		return err
+	})
 	return events, err
 }

@@ -26,13 +26,20 @@ func (e *unreachableError) Is(target error) bool { return target == ErrUnavailab
 
 // do repeats the call until it gets an answer that is not worth a retry, or ctx ends. out may be nil.
 func (c *Client) do(ctx context.Context, k call, out any) error {
+	_, err := c.doAt(ctx, k, out)
+	return err
+}
+
+// doAt is do, and returns the address of the cell that answered, "" for that of the configured replicas.
+func (c *Client) doAt(ctx context.Context, k call, out any) (cell string, err error) {
+	attempt := func(base string) error { return c.attempt(ctx, base, k, out) }
 	if k.once {
-		return c.tryReplicas(ctx, k, out)
+		return c.reach(ctx, k, attempt)
 	}
 	var last error
 	pause := newPacer(c.opts)
 	_, _ = backoff.Retry(ctx, func() (struct{}, error) {
-		last = c.tryReplicas(ctx, k, out)
+		cell, last = c.reach(ctx, k, attempt)
 		if last != nil && !retryable(last) {
 			return struct{}{}, backoff.Permanent(last)
 		}
@@ -40,23 +47,9 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 		return struct{}{}, last
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(c.retrying(ctx, k)))
 	if last == nil || !retryable(last) {
-		return last
+		return cell, last
 	}
-	return fmt.Errorf("sdk: %s: %w; last attempt: %w", k.name(), context.Cause(ctx), last)
-}
-
-// tryReplicas sends the call to each replica in turn, without a pause, until one answers. A replica that is unreachable
-// or shutting down says nothing about the others, so there is no reason to wait.
-func (c *Client) tryReplicas(ctx context.Context, k call, out any) (err error) {
-	for range c.replicas.count() {
-		rep := c.replicas.pick(time.Now())
-		err = c.attempt(ctx, rep.base, k, out)
-		if !replicaUnavailable(err) || ctx.Err() != nil {
-			return err
-		}
-		c.replicas.failed(rep, time.Now())
-	}
-	return err
+	return cell, fmt.Errorf("sdk: %s: %w; last attempt: %w", k.name(), context.Cause(ctx), last)
 }
 
 func (c *Client) retrying(ctx context.Context, k call) backoff.Notify {

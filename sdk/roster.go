@@ -125,7 +125,8 @@ func (s *GameServer) readSessions(ctx context.Context, query url.Values, answer 
 		if ref.Incarnation != "" {
 			query.Set("incarnation", ref.Incarnation)
 		}
-		k := call{method: http.MethodGet, path: "/fleet/sessions?" + query.Encode(), header: s.header()}
+		k := call{method: http.MethodGet, path: "/fleet/sessions?" + query.Encode(), header: s.header(),
+			region: s.opts.Region}
 		if query.Has("wait") {
 			k.wait = pollWait
 		}

@@ -39,7 +39,8 @@ func (o Options) universe() string {
 
 // mountTickets mounts the routes of tickets.
 func (s *Server) mountTickets(short, lasting gin.IRouter) {
-	play.MountTickets(short, lasting, s.tickets())
+	here := s.options.here()
+	play.MountTickets(short.Group("", here), lasting.Group("", here), s.tickets())
 }
 
 // tickets configures the routes of tickets, and makes the hub that wakes calls which wait.
@@ -50,7 +51,7 @@ func (s *Server) tickets() play.Tickets {
 	}
 	return play.Tickets{
 		Store: readyChecks{o.Store}, Profiles: play.NewLiveProfiles(o.Store, o.universe()), Hub: s.hub,
-		Region: o.universe(), Parties: o.parties(), ForOthers: o.OpenMatch != nil,
+		Region: o.universe(), CheckHere: o.Store.CheckHere, Parties: o.parties(), ForOthers: o.OpenMatch != nil,
 		Lease: max(o.TicketLease, 0), CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	}
 }
@@ -71,9 +72,9 @@ func (s *Server) mountBackend(failures *rest.Limiter) error {
 	gate := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
 	forPlayers, forTickets := rest.Backend(tokens, rest.ScopePlayers, failures),
 		rest.Backend(tokens, rest.ScopeTickets, failures)
-	backend.Mount(s.engine.Group("", o.middlewares(gate, forPlayers)...), o.Store, o.universe())
-	play.MountBackendTickets(s.engine.Group("", o.middlewares(gate, forTickets)...),
-		s.engine.Group("", gate.RefuseWhenFull, forTickets, rest.Lasting), s.tickets())
+	backend.Mount(s.engine.Group("", append(o.middlewares(gate, forPlayers), o.here())...), o.Store, o.universe())
+	play.MountBackendTickets(s.engine.Group("", append(o.middlewares(gate, forTickets), o.here())...),
+		s.engine.Group("", gate.RefuseWhenFull, forTickets, rest.Lasting, o.here()), s.tickets())
 	return nil
 }
 
@@ -97,6 +98,7 @@ func (s *Server) mountBevygap(failures *rest.Limiter) (err error) {
 	face.Store, face.Log, face.Metrics = cmp.Or[bevygap.Store](face.Store, o.Store), cmp.Or(face.Log,
 		o.Log), cmp.Or(face.Metrics, o.Metrics.Registerer())
 	face.Failures, face.Callers = cmp.Or(face.Failures, failures), cmp.Or(face.Callers, rest.NewLimiter(o.CallerRate))
+	face.CheckHere = o.Store.CheckHere
 	if face.AllowsOrigin == nil {
 		face.AllowsOrigin = o.allowsOrigin
 	}
@@ -329,13 +331,14 @@ func (s *Server) connectionsOfAgents(o Orchestrator, config *tls.Config, api htt
 	c := o.Options
 	c.Store, c.Log, c.TLS = cmp.Or[orchestrator.Store](c.Store, s.options.Store), cmp.Or(c.Log,
 		s.options.Log), cmp.Or(c.TLS, config.Clone())
+	c.CheckHere = s.options.Store.CheckHere
 	c.FailureRate, c.Handler = cmp.Or(c.FailureRate, s.options.FailureRate), api
 	return c
 }
 
 func (s *Server) restOfAgents(streams context.Context, o Orchestrator, a *agents) orchestrator.RESTOptions {
 	return orchestrator.RESTOptions{
-		Region: o.Region, Roster: a.roster, Lookup: s.options.Store, Commander: a.caller, Follow: a.follow,
+		Region: o.Region, CheckHere: s.options.Store.CheckHere, Roster: a.roster, Lookup: s.options.Store, Commander: a.caller, Follow: a.follow,
 		Ready:     s.ready,
 		AdminKeys: o.AdminKeys, NoAPI: o.NoAPI, QueryKey: o.SSEQueryAuth, CORSOrigins: o.CORSOrigins,
 		TrustedProxies: o.TrustedProxies,

@@ -287,6 +287,7 @@ func (s *Server) loops() []follow.Loop {
 		loop("keys", o.Keys.Every(), 500*time.Millisecond, o.Keys.Refresh, o.Keys.RefreshRequests()),
 		loop("pulse", pulse, pulse, o.Store.Pulse, nil),
 		loop("clock", 10*time.Second, 250*time.Millisecond, o.Store.ReadClock, nil),
+		loop("cells", 2*time.Second, 2*time.Second, o.Store.ReadCells, nil),
 		loop("report", reportEvery, time.Second, s.report, nil),
 		loop("refusals", time.Second, time.Second, s.refusals.Flush, nil),
 		loop("requests", countEvery, time.Second, s.countRequests, nil),
@@ -323,5 +324,8 @@ func (s *Server) warmUp(ctx context.Context) {
 func (s *Server) warmUpOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, warmUpTimeout)
 	defer cancel()
+	if err := s.options.Store.ReadCells(ctx); err != nil {
+		return err
+	}
 	return s.options.Store.WarmUp(ctx)
 }

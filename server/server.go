@@ -182,7 +182,7 @@ func (s *Server) mount() error {
 		// Few slots: operators are few, and must not take those of others.
 		operators, auth := rest.NewGate(16, o.Metrics.HTTP, o.Log), rest.Operator(o.OpsTokens, failures)
 		short := s.engine.Group("", o.middlewares(operators, auth)...)
-		ops.Mount(short, o.Store, o.universe())
+		ops.Mount(short.Group("", o.here()), o.Store, o.universe())
 		ops.MountLobby(short, o.Store)
 		ops.MountEvents(s.engine.Group("", operators.RefuseWhenFull, auth, rest.Lasting), ops.Events{
 			Log: o.Store.Pool(), Kinds: db.EventKinds, CallTimeout: o.CallTimeout, Stopping: s.stopping,
@@ -203,6 +203,7 @@ func (s *Server) mount() error {
 func (o Options) fleetTokens(failures *rest.Limiter) rest.FleetTokens {
 	return rest.FleetTokens{
 		Secrets: o.FleetTokens, IsOpen: o.OpenFleet, Servers: o.ServerTokens, Now: o.Store.Now, Failures: failures,
+		CheckHere: o.Store.CheckHere,
 		Enrolment: func(ctx context.Context, region string, id uuid.UUID) (*[sha256.Size]byte, error) {
 			ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
 			defer cancel()
@@ -236,6 +237,9 @@ func (s *Server) mountDeployments(gate *rest.Gate, failures *rest.Limiter) {
 // hooksInFlight bounds the webhooks that are decided at a time.
 const hooksInFlight = 32
 
+// here refuses what concerns the universe, where another cell serves it.
+func (o Options) here() gin.HandlerFunc { return rest.Here(o.universe(), o.Store.CheckHere) }
+
 // middlewares returns the chain of one audience, game servers or players, in the order of the package comment. auth are
 // the handlers that need the headers only.
 func (o Options) middlewares(gate *rest.Gate, auth ...gin.HandlerFunc) []gin.HandlerFunc {
@@ -253,7 +257,7 @@ const explainTimeout = 20 * time.Second
 
 func (s *Server) mountExplain(operators *rest.Gate, auth gin.HandlerFunc) {
 	o := s.options
-	ops.MountExplain(s.engine.Group("", append(o.untimed(operators, auth), rest.Deadline(explainTimeout))...),
+	ops.MountExplain(s.engine.Group("", append(o.untimed(operators, auth), o.here(), rest.Deadline(explainTimeout))...),
 		s.explainer)
 }
 
@@ -269,6 +273,7 @@ func (s *Server) mountOpenMatch(config *tls.Config) (err error) {
 		o.PlayerArg), cmp.Or(om.MaxWatchers, o.MaxWaiters)
 	om.HTTPAddr, om.TLS, om.FailureRate = cmp.Or(om.HTTPAddr, o.apiAddr()), cmp.Or(om.TLS,
 		config), cmp.Or(om.FailureRate, o.FailureRate)
+	om.CheckHere = o.Store.CheckHere
 	om.Log, om.Metrics, om.Tracer = cmp.Or(om.Log, o.Log), cmp.Or(om.Metrics, o.Metrics.Registerer()), cmp.Or(om.Tracer,
 		o.Tracer)
 	if s.openMatch, err = openmatch.New(om); err != nil {

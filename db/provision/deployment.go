@@ -159,6 +159,9 @@ func addressText(a netip.Addr) string {
 // sessions close. It may be repeated; the first reason stays. Errors: NotFound if there is no such deployment (any
 // more), Unavailable.
 func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID, reason string) error {
+	if err := s.here(region); err != nil {
+		return err
+	}
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		stopped, err := q.StopDeployment(ctx,
 			query.StopDeploymentParams{Region: region, ID: id, Reason: reason, Now: s.virtualNow()})

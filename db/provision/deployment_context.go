@@ -28,6 +28,9 @@ type DeploymentPlace struct {
 // DeploymentPlace returns where a server runs, as far as its provider has said it. Errors: Gone for a deployment that
 // is over, Unavailable.
 func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (DeploymentPlace, error) {
+	if err := s.here(region); err != nil {
+		return DeploymentPlace{}, err
+	}
 	r, err := s.frame.Queries.DeploymentPlace(ctx, query.DeploymentPlaceParams{Region: region, ID: id})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -48,6 +51,9 @@ func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID
 // WakeDeployment makes a deployment due, at most once a second, because its provider says that something has changed.
 // For a deployment that is over it does nothing. Errors: Unavailable.
 func (s *Store) WakeDeployment(ctx context.Context, region string, id uuid.UUID) error {
+	if err := s.here(region); err != nil {
+		return err
+	}
 	woken, err := s.frame.Queries.WakeDeployment(ctx, query.WakeDeploymentParams{Region: region, ID: id})
 	if err == nil && woken {
 		s.notify(notify.TopicDeployments, region)

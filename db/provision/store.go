@@ -13,19 +13,25 @@ type Store struct {
 	notify  func(topic, region string)
 	now     func() time.Time // the database's time, as far as this process knows
 	virtual func() time.Time // nil: the database's clock
+	here    func(region string) error
 }
 
 // Options are what a store gives to its part.
 type Options struct {
-	Frame   frame.Frame
-	Notify  func(topic, region string) // does not block
-	Now     func() time.Time           // the database's time, as far as this process knows
-	Virtual func() time.Time           // replaces the clock of statements; nil: the database's
+	Frame  frame.Frame
+	Notify func(topic, region string) // does not block
+	Now    func() time.Time           // the database's time, as far as this process knows
+	// CheckHere refuses regions that another cell serves; nil: none is.
+	CheckHere func(region string) error
+	Virtual   func() time.Time // replaces the clock of statements; nil: the database's
 }
 
 // New makes a Store.
 func New(o Options) *Store {
-	return &Store{frame: o.Frame, notify: o.Notify, now: o.Now, virtual: o.Virtual}
+	if o.CheckHere == nil {
+		o.CheckHere = func(string) error { return nil }
+	}
+	return &Store{frame: o.Frame, notify: o.Notify, now: o.Now, virtual: o.Virtual, here: o.CheckHere}
 }
 
 // virtualNow is the time of statements: nil, which means the database's, except in tests.

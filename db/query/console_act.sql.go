@@ -220,6 +220,22 @@ func (q *Queries) OpsPauseProfile(ctx context.Context, arg OpsPauseProfileParams
 	return changed, err
 }
 
+const opsRemoveCell = `-- name: OpsRemoveCell :one
+SELECT ops.remove_cell($1::text, $2::text)::bool AS changed
+`
+
+type OpsRemoveCellParams struct {
+	Cell   string
+	Reason string
+}
+
+func (q *Queries) OpsRemoveCell(ctx context.Context, arg OpsRemoveCellParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsRemoveCell, arg.Cell, arg.Reason)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
 const opsResumePool = `-- name: OpsResumePool :one
 SELECT ops.resume_pool($1::text, $2::text, $3::text)::bool AS changed
 `
@@ -317,6 +333,33 @@ type OpsSetBeaconParams struct {
 
 func (q *Queries) OpsSetBeacon(ctx context.Context, arg OpsSetBeaconParams) (bool, error) {
 	row := q.db.QueryRow(ctx, opsSetBeacon, arg.Region, arg.Url)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsSetCell = `-- name: OpsSetCell :one
+SELECT ops.set_cell($1::text, $2::text, $3::text[], $4::text, $5::jsonb, $6::bool)::bool AS changed
+`
+
+type OpsSetCellParams struct {
+	Cell            string
+	Address         string
+	Regions         []string
+	Reason          string
+	Listeners       []byte
+	EvenWithServers bool
+}
+
+func (q *Queries) OpsSetCell(ctx context.Context, arg OpsSetCellParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsSetCell,
+		arg.Cell,
+		arg.Address,
+		arg.Regions,
+		arg.Reason,
+		arg.Listeners,
+		arg.EvenWithServers,
+	)
 	var changed bool
 	err := row.Scan(&changed)
 	return changed, err

@@ -186,7 +186,7 @@ WITH beats AS (
     ) n
     WHERE m.region = n.region AND m.instance_id = n.instance_id AND m.mode = n.mode
 )
-SELECT i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available, i.status, i.endpoint,
+SELECT i.region, i.id, greatest(0, i.capacity - i.reserved_seats)::int AS available, i.status, i.endpoint,
        (i.deployment_id IS NOT NULL)::bool AS deployed, coalesce(d.ending, true)::bool AS ending, d.ends_at
 FROM beaten k JOIN instances i ON i.region = k.region AND i.id = k.instance_id
 LEFT JOIN LATERAL ( -- LIMIT makes this one lookup for each deployed instance, and none for others
@@ -202,6 +202,7 @@ type HeartbeatsParams struct {
 }
 
 type HeartbeatsRow struct {
+	Region    string
 	ID        string
 	Available int32
 	Status    string
@@ -226,6 +227,7 @@ func (q *Queries) Heartbeats(ctx context.Context, arg HeartbeatsParams) ([]Heart
 	for rows.Next() {
 		var i HeartbeatsRow
 		if err := rows.Scan(
+			&i.Region,
 			&i.ID,
 			&i.Available,
 			&i.Status,

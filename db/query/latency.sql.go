@@ -9,37 +9,6 @@ import (
 	"context"
 )
 
-const beacons = `-- name: Beacons :many
-
-SELECT b.region, b.url FROM region_beacons b ORDER BY b.region
-`
-
-type BeaconsRow struct {
-	Region string
-	Url    string
-}
-
-// Where clients measure latencies, and what is known of those of players.
-func (q *Queries) Beacons(ctx context.Context) ([]BeaconsRow, error) {
-	rows, err := q.db.Query(ctx, beacons)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []BeaconsRow{}
-	for rows.Next() {
-		var i BeaconsRow
-		if err := rows.Scan(&i.Region, &i.Url); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const forgetLatencies = `-- name: ForgetLatencies :execrows
 DELETE FROM player_latencies l USING (
     SELECT k.region, k.sub FROM player_latencies k WHERE k.measured_at <= statement_timestamp() - interval '1 day'
@@ -56,6 +25,7 @@ func (q *Queries) ForgetLatencies(ctx context.Context, batch int32) (int64, erro
 }
 
 const knownLatencies = `-- name: KnownLatencies :many
+
 SELECT l.sub, l.latencies FROM player_latencies l
 WHERE l.region = $1 AND l.sub = ANY ($2::text[]) AND l.measured_at > clock_timestamp() - interval '1 day'
 `
@@ -70,6 +40,7 @@ type KnownLatenciesRow struct {
 	Latencies []byte
 }
 
+// Where clients measure latencies, and what is known of those of players.
 // Returns the latencies that counted for players within a day.
 func (q *Queries) KnownLatencies(ctx context.Context, arg KnownLatenciesParams) ([]KnownLatenciesRow, error) {
 	rows, err := q.db.Query(ctx, knownLatencies, arg.Region, arg.Subs)

@@ -60,6 +60,8 @@ type Options struct {
 	Failures *rest.Limiter // of refused access tokens, by address; nil: no limit
 	Callers  *rest.Limiter // of requests, by player; nil: no limit
 
+	// CheckHere refuses a region that another cell serves; nil: none is.
+	CheckHere func(region string) error
 	// Refused is told of each request that failed, unless a guest made it; it must not wait. nil: nobody is.
 	Refused func(fault.Refusal)
 

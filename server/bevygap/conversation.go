@@ -149,6 +149,11 @@ func (c *conversation) record(sub string, failed *failure) {
 // play gets a seat and its connection. It is to be called again if the seat was lost in between, because its server
 // ended.
 func (c *conversation) play(ctx context.Context, sub string) (_ *Connection, _ *failure, again bool) {
+	if check := c.face.options.CheckHere; check != nil {
+		if err := check(c.choice.region); err != nil {
+			return nil, failureOf(err), false
+		}
+	}
 	offer, failed := c.offer(ctx)
 	if offer == nil {
 		return nil, failed, false

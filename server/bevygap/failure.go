@@ -32,6 +32,7 @@ var kinds = map[fault.Kind]int{
 	fault.Mismatch:    http.StatusConflict,
 	fault.TooMany:     http.StatusTooManyRequests,
 	fault.Unavailable: http.StatusServiceUnavailable,
+	fault.Elsewhere:   http.StatusMisdirectedRequest,
 }
 
 func failureOf(err error) *failure {

@@ -14,8 +14,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // calls counts calls, over gRPC and over REST.
@@ -101,6 +104,9 @@ func (s *Server) send(ctx context.Context, send func() error) error {
 func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo,
 	next grpc.UnaryHandler) (answer any, err error) {
 	defer s.observe(ctx, info.FullMethod, &err)()
+	if err := s.checkHere(ctx); err != nil {
+		return nil, err
+	}
 	conn := connOf(ctx)
 	conn.beginCall()
 	defer conn.endCall()
@@ -118,6 +124,9 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 		defer context.AfterFunc(s.stopping, cut)()
 	}
 	defer s.observe(ctx, info.FullMethod, &err)()
+	if err := s.checkHere(ctx); err != nil {
+		return err
+	}
 	conn := connOf(ctx)
 	begun := false
 	receiving := newReceivingStream(stream, func() { begun = true; conn.beginCall() })
@@ -129,6 +138,18 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 	err = next(srv, queueingStream{receiving, s.queues})
 	if err != nil && ctx.Err() != nil && s.stopping.Err() != nil {
 		return status.Error(codes.Unavailable, "this replica is stopping: retry, another one answers")
+	}
+	return err
+}
+
+// checkHere refuses a call while another cell serves the universe, whose address for gRPC is in the trailer.
+func (s *Server) checkHere(ctx context.Context) error {
+	if s.options.CheckHere == nil {
+		return nil
+	}
+	err := s.options.CheckHere(s.options.Region)
+	if cell := fault.CellOf(err); cell != nil && cell.Addresses[fault.ListenerGRPC] != "" {
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("director-cell", cell.Addresses[fault.ListenerGRPC])) // the text names it, too
 	}
 	return err
 }

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/server/rest"
 )
 
 // gateway is the REST mapping: it turns requests into gRPC calls through an in-memory connection.
@@ -98,6 +99,12 @@ func (s *Server) overHTTP(service string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		addr, _ := netip.ParseAddr(c.ClientIP())
 		err := s.access.authenticate(service, caller{c.GetHeader("Authorization"), c.Request.TLS, addr})
+		if err == nil && s.options.CheckHere != nil {
+			if elsewhere := s.options.CheckHere(s.options.Region); elsewhere != nil {
+				rest.Fail(c, elsewhere) // which no error of Open Match can say
+				return
+			}
+		}
 		if err == nil {
 			err = takeBody(c)
 		}

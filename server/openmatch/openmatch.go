@@ -50,6 +50,8 @@ type Options struct {
 	Matchmaker *functions.Matchmaker
 	// Region holds the tickets of this universe; "" means global. Replicas of one region are one Open Match.
 	Region string
+	// CheckHere refuses a Region that another cell serves; nil: none is.
+	CheckHere func(region string) error
 	// Registration is how long calls of FetchMatches may join the cycle that the first of them opened; 0: only the
 	// calls that open a cycle are in it.
 	Registration time.Duration

@@ -24,6 +24,7 @@ var statusCodes = map[fault.Kind]codes.Code{
 	fault.Mismatch:    codes.InvalidArgument,
 	fault.TooMany:     codes.ResourceExhausted,
 	fault.Unavailable: codes.Unavailable,
+	fault.Elsewhere:   codes.FailedPrecondition,
 }
 
 // codePlayerWaits is the store's code for a player who has a live ticket already; gRPC has the code AlreadyExists for

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/server/ws"
 )
@@ -42,6 +43,7 @@ type handshake struct {
 func (h *handshake) judgeRequest() *socket {
 	s := h.server
 	current := s.current.Load()
+	here := s.options.CheckHere(s.options.Region)
 	key, known := s.keys.find(h.offer.secret)
 	switch {
 	case current == nil || current.sockets.IsClosed(), !known && !s.keys.complete():
@@ -49,6 +51,10 @@ func (h *handshake) judgeRequest() *socket {
 		return nil
 	case !known:
 		h.refuseKey()
+		return nil
+	case here != nil:
+		rest.SetCell(h.w.Header(), here, fault.ListenerOrchestrator)
+		h.rejectRequest("elsewhere", errElsewhere)
 		return nil
 	case !s.agents.Take():
 		h.rejectRequest("full", errNotReady)

@@ -81,6 +81,7 @@ var (
 	errTooLarge        = rejection{http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE"}
 	errUnsupportedType = rejection{http.StatusUnsupportedMediaType, db.CodeValidation}
 	errThrottled       = rejection{http.StatusTooManyRequests, "AUTH_THROTTLED"}
+	errElsewhere       = rejection{http.StatusMisdirectedRequest, "REGION_ELSEWHERE"}
 	errTooManyStreams  = rejection{http.StatusTooManyRequests, "SSE_LIMIT"}
 	errInternal        = rejection{http.StatusInternalServerError, "INTERNAL"}
 	errCommandFailed   = rejection{http.StatusBadGateway, "COMMAND_FAILED"}
@@ -142,6 +143,8 @@ func rejectionOfStore(err *fault.Error) rejection {
 		return errTooManyStreams
 	}
 	switch err.Kind {
+	case fault.Elsewhere:
+		return errElsewhere
 	// superseded: this replica was ended and continues under another id
 	case fault.Unavailable, fault.TooMany, fault.Superseded:
 		return errNotReady

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -32,6 +33,7 @@ type Lookup interface {
 // unless NoAPI is set, which leaves only Ready required.
 type RESTOptions struct {
 	Region    string
+	CheckHere func(region string) error // refuses a Region that another cell serves
 	Roster    Roster
 	Lookup    Lookup
 	Commander Commander
@@ -82,6 +84,7 @@ func NewREST(o RESTOptions) (*REST, error) {
 	s := &REST{options: o, streamTimeout: 10 * time.Second}
 	engine, err := rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, Errors: writeError,
+		Listener:    fault.ListenerOrchestrator,
 		QuietRoutes: slices.Concat(probes, apiRoutes), UntracedRoutes: probes,
 	})
 	if err != nil {
@@ -103,6 +106,9 @@ func NewREST(o RESTOptions) (*REST, error) {
 }
 
 func (o RESTOptions) withDefaults() RESTOptions {
+	if o.CheckHere == nil {
+		o.CheckHere = func(string) error { return nil }
+	}
 	if o.CommandTimeout == 0 {
 		o.CommandTimeout = 10 * time.Second
 	}
@@ -137,9 +143,9 @@ var apiRoutes = []string{
 func (s *REST) mountAPI(engine *gin.Engine) {
 	failures := rest.NewLimiter(authFailures)
 	gate := rest.NewGate(maxCalls, s.options.Metrics, s.options.Log)
-	key := rest.Keys(s.options.AdminKeys, "", failures)
+	key, here := rest.Keys(s.options.AdminKeys, "", failures), rest.Here(s.options.Region, s.options.CheckHere)
 
-	reads := engine.Group("/v1", gate.RefuseWhenFull, key, gate.Enter, rest.Deadline(s.options.ReadTimeout))
+	reads := engine.Group("/v1", gate.RefuseWhenFull, key, here, gate.Enter, rest.Deadline(s.options.ReadTimeout))
 	get(reads, "/stats", rest.Handle(http.StatusOK, s.stats))
 	get(reads, "/instances", rest.Handle(http.StatusOK, s.instances))
 	get(reads, "/instances/:id", rest.Handle(http.StatusOK, s.instance))
@@ -147,7 +153,7 @@ func (s *REST) mountAPI(engine *gin.Engine) {
 	get(reads, "/rooms", rest.Handle(http.StatusOK, s.rooms))
 	get(reads, "/rooms/:id", rest.Handle(http.StatusOK, s.room))
 
-	changes := engine.Group("/v1", gate.RefuseWhenFull, key, s.audit)
+	changes := engine.Group("/v1", gate.RefuseWhenFull, key, s.audit, here)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)
 	changes.POST("/rooms", bodies.Read, gate.Enter, rest.Handle(http.StatusCreated, s.createRoom))
 	changes.DELETE("/rooms/:id", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.destroyRoom))
@@ -158,7 +164,7 @@ func (s *REST) mountAPI(engine *gin.Engine) {
 	if s.options.QueryKey {
 		query = "key"
 	}
-	get(engine.Group("/v1", rest.Keys(s.options.AdminKeys, query, failures)), "/events", s.events)
+	get(engine.Group("/v1", rest.Keys(s.options.AdminKeys, query, failures), here), "/events", s.events)
 }
 
 // requireID answers paths such as /v1/instances//rooms, which gin matches to a route, as unknown routes.

@@ -36,6 +36,8 @@ type Options struct {
 
 	// Region is the region of the fleet; "" means global. The replicas of one region act as one orchestrator.
 	Region string
+	// CheckHere refuses a Region that another cell serves; nil: none is.
+	CheckHere func(region string) error
 	// AgentKeys are the configured keys of agents, in addition to the keys made by db.Store.CreateAgentKey.
 	AgentKeys []string
 	// Heartbeat is the time between two polls of an agent. It must be the same on all replicas; 0 means 5 s.
@@ -65,6 +67,9 @@ func (o Options) withDefaults() Options {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:7350")
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.CheckHere == nil {
+		o.CheckHere = func(string) error { return nil }
+	}
 	if o.Handler == nil {
 		o.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeError(w, errNotFound) })
 	}

@@ -20,7 +20,7 @@ import (
 // sink is a store that requires its arguments to be within the limits of the contract.
 type sink struct{ t *testing.T }
 
-func (sink) Beacons(context.Context) ([]db.Beacon, error) { return nil, nil }
+func (sink) GameRegions(context.Context) ([]db.GameRegion, error) { return nil, nil }
 
 func (s sink) Place(_ context.Context, r db.PlaceRequest) (db.Placement, error) {
 	require.True(s.t, rest.Region.Valid(r.Region) && rest.Mode.Valid(r.Mode), "%+v", r)
@@ -108,7 +108,7 @@ type hashes struct {
 	last string
 }
 
-func (*hashes) Beacons(context.Context) ([]db.Beacon, error) { return nil, nil }
+func (*hashes) GameRegions(context.Context) ([]db.GameRegion, error) { return nil, nil }
 
 func (h *hashes) Place(ctx context.Context, r db.PlaceRequest) (db.Placement, error) {
 	h.last = string(r.RequestHash)

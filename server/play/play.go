@@ -25,7 +25,7 @@ type Store interface {
 	Place(ctx context.Context, r db.PlaceRequest) (db.Placement, error)
 	Resolve(ctx context.Context, handle, sub string) (db.Resolved, error)
 	Session(ctx context.Context, id string) (db.Placement, error)
-	Beacons(ctx context.Context) ([]db.Beacon, error)
+	GameRegions(ctx context.Context) ([]db.GameRegion, error)
 }
 
 // Signer signs session tokens; keyring.Keeper implements it.

@@ -11,18 +11,19 @@ type regionsAnswer struct {
 	Regions []regionAnswer `json:"regions"`
 }
 
-// regionAnswer is a game region. It is an object, because later releases say more of a region than where to measure.
+// regionAnswer is a game region. It is an object, because later releases may say more of a region.
 type regionAnswer struct {
-	Region string `json:"region"`
-	Beacon string `json:"beacon"`
+	Region  string `json:"region"`
+	Beacon  string `json:"beacon,omitempty"`
+	Address string `json:"address,omitempty"` // of its cell; absent: this one
 }
 
-// regions returns where clients measure their latencies.
+// regions returns where clients measure their latencies, and which regions other cells serve.
 func (f face) regions(ctx context.Context, _ rest.In[rest.None]) (regionsAnswer, error) {
-	beacons, err := f.store.Beacons(ctx)
-	a := regionsAnswer{Regions: make([]regionAnswer, len(beacons))}
-	for i, b := range beacons {
-		a.Regions[i] = regionAnswer{b.Region, b.URL}
+	found, err := f.store.GameRegions(ctx)
+	a := regionsAnswer{Regions: make([]regionAnswer, len(found))}
+	for i, r := range found {
+		a.Regions[i] = regionAnswer{r.Region, r.Beacon, r.Address}
 	}
 	return a, err
 }

@@ -63,6 +63,8 @@ type Tickets struct {
 	Profiles Profiles // nil: every name is a profile, and nothing is checked against it
 	Parties  Parties  // whom players may queue with
 	Region   string   // of the queue
+	// CheckHere refuses a region that another cell serves; nil: none is.
+	CheckHere func(region string) error
 	// ForOthers says that directors of Open Match may match tickets that name no profile, by other fields than the
 	// profiles' pools.
 	ForOthers bool
@@ -96,6 +98,9 @@ func MountTickets(short, lasting gin.IRouter, t Tickets) {
 }
 
 func newTicketFace(t Tickets) ticketFace {
+	if t.CheckHere == nil {
+		t.CheckHere = func(string) error { return nil }
+	}
 	if t.CallTimeout == 0 {
 		t.CallTimeout = 900 * time.Millisecond
 	}

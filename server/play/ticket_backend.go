@@ -38,6 +38,9 @@ func (f ticketFace) createByBackend(ctx context.Context, in rest.In[ticketReques
 	if err != nil {
 		return createdTicket{}, err
 	}
+	if err := f.tickets.CheckHere(nearestRegion(draft.Latencies)); err != nil {
+		return createdTicket{}, err
+	}
 	vouchForAll(&draft, match.FromBackend)
 	a, err := f.admit(ctx, draft)
 	if err != nil {

@@ -63,6 +63,11 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	if err != nil {
 		return createdTicket{}, err
 	}
+	if in.Body.Lobby == nil { // a room is queued where it is
+		if err := f.tickets.CheckHere(nearestRegion(draft.Latencies)); err != nil {
+			return createdTicket{}, err
+		}
+	}
 	a, err := f.admit(ctx, draft)
 	if err != nil {
 		return createdTicket{}, err
@@ -72,6 +77,18 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 		// of the client's words, since another member's claims are others
 		RequestHash: hashOf(draft, in.Body.Lobby, false),
 	})
+}
+
+// nearestRegion returns the region with the least latency, "" without latencies. Of regions that are equally near it is
+// the first by name, so that a retry asks for the same.
+func nearestRegion(latencies map[string]uint16) (nearest string) {
+	for region, ms := range latencies {
+		best, found := latencies[nearest]
+		if !found || ms < best || ms == best && region < nearest {
+			nearest = region
+		}
+	}
+	return nearest
 }
 
 // enter queues an admitted ticket with the rest of its request.

@@ -41,8 +41,10 @@ func write(w http.ResponseWriter, status int, contentType string, body []byte) {
 
 // failure is an error document. Code is ours.
 type failure struct {
-	Error string `json:"error"`
-	Code  string `json:"code"`
+	Error   string `json:"error"`
+	Code    string `json:"code"`
+	Region  string `json:"region,omitempty"`  // that another cell serves
+	Address string `json:"address,omitempty"` // of the control API there
 }
 
 // texts are the errors of Nexis' framework, which are no JSON, by the code of the problem.
@@ -62,7 +64,10 @@ func writeError(w http.ResponseWriter, err error) string {
 		write(w, text.status, "text/plain;charset=utf-8", []byte(text.body))
 		return p.Code
 	}
-	f := failure{p.Detail, p.Code}
+	f := failure{Error: p.Detail, Code: p.Code}
+	if cell := fault.CellOf(err); cell != nil {
+		f.Region, f.Address = cell.Region, cell.Addresses[fault.ListenerControl]
+	}
 	switch p.Status {
 	case http.StatusUnauthorized:
 		f.Error = "unauthorized"

@@ -99,6 +99,9 @@ func (f *face) keyStatus(ctx context.Context, in rest.In[rest.None]) (reply, err
 	if s.Project == "" || s.Key == "" {
 		return reply{}, invalid("", idsRequired)
 	}
+	if err := f.options.Store.CheckProjectHere(ctx, s.Project); err != nil {
+		return reply{}, err
+	}
 	key, retired, err := f.options.Store.ProjectKey(ctx, s.Project, s.Key)
 	switch {
 	case fault.Is(err, fault.NotFound):

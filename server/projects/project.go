@@ -55,6 +55,9 @@ type projectJSON struct {
 func jsonOf(p query.Project) projectJSON { return projectJSON{p.ID, p.Name, postgresTime(p.CreatedAt)} }
 
 func (f *face) createProject(ctx context.Context, in rest.In[newProject]) (reply, error) {
+	if err := f.options.Store.CheckHere(f.options.Region); err != nil {
+		return reply{}, err
+	}
 	made, err := f.options.Store.CreateProject(ctx,
 		db.NewProject{Name: textOf(in.Body.Name), Region: f.options.Region, Actor: rest.Caller(ctx)})
 	return reply{201, jsonOf(made)}, err

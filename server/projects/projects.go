@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
@@ -60,6 +61,7 @@ func New(o Options) (http.Handler, error) {
 	f := &face{options: o, started: time.Now()}
 	engine, err := rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, Errors: writeError,
+		Listener:    fault.ListenerControl,
 		QuietRoutes: []string{"/health", "/metrics"}, UntracedRoutes: []string{"/health"},
 	})
 	if err != nil {
@@ -84,12 +86,20 @@ func (f *face) mount(engine *gin.Engine) {
 	calls.GET("/metrics", rest.Handle(http.StatusOK, f.metrics))
 	calls.POST("/projects", rest.Handle(http.StatusCreated, f.createProject))
 	calls.GET("/projects", rest.Handle(http.StatusOK, f.projects))
-	calls.POST("/projects/:id/keys", rest.Handle(http.StatusCreated, f.createKey))
-	calls.GET("/projects/:id/keys", rest.Handle(http.StatusOK, f.keys))
-	calls.POST("/projects/:id/keys/:keyId/revoke", rest.Handle(http.StatusOK, f.revoke))
-	calls.POST("/projects/:id/keys/:keyId/rotate", rest.Handle(http.StatusCreated, f.rotate))
+	keys := calls.Group("/projects/:id/keys", f.checkProject)
+	keys.POST("", rest.Handle(http.StatusCreated, f.createKey))
+	keys.GET("", rest.Handle(http.StatusOK, f.keys))
+	keys.POST("/:keyId/revoke", rest.Handle(http.StatusOK, f.revoke))
+	keys.POST("/:keyId/rotate", rest.Handle(http.StatusCreated, f.rotate))
 	calls.POST("/tokens", rest.Handle(http.StatusOK, f.mint))
 	calls.GET("/internal/key-status", rest.Handle(http.StatusOK, f.keyStatus))
+}
+
+// checkProject refuses a project in the path whose region another cell serves.
+func (f *face) checkProject(c *gin.Context) {
+	if err := f.options.Store.CheckProjectHere(c.Request.Context(), c.Param("id")); err != nil {
+		rest.Fail(c, err)
+	}
 }
 
 // absentIsEmpty replaces an absent body by an empty object, because all fields of some requests are optional. It stands

@@ -41,6 +41,9 @@ func (f *face) minted(ctx context.Context, n newToken) (tokenJSON, error) {
 	case n.Subject != nil && !token.ValidSubject(c.Subject):
 		return tokenJSON{}, invalid("sub", "sub must have 1 to 255 bytes without control characters")
 	}
+	if err := f.options.Store.CheckProjectHere(ctx, c.ProjectID); err != nil {
+		return tokenJSON{}, err
+	}
 	key, err := f.options.Store.CountMinted(ctx, c.ProjectID, c.KeyID)
 	if err != nil {
 		return tokenJSON{}, err

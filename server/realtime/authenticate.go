@@ -114,6 +114,8 @@ func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *ref
 		return refused
 	}
 	switch {
+	case e.Cell != nil:
+		return &refusal{close: closeHandshake, code: e.Code, reason: e.Detail, cell: e.Cell}
 	case e.Code == "too_many_sessions":
 		return &refusal{close: closeTryLater, code: e.Code, reason: "too many sessions: " + e.Detail}
 	case e.Kind == fault.TooMany:

@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/server/realtime/wire"
 	"github.com/lattice-director/director/server/ws"
@@ -57,7 +58,8 @@ type refusal struct {
 	reason string // with which connect of the SDK rejects
 	hint   string // "": that of the code
 
-	charged bool // to the client's address
+	cell    *fault.Cell // that serves the region of the project, for a client to ask; nil: this one
+	charged bool        // to the client's address
 }
 
 var (
@@ -86,6 +88,10 @@ func (h *handshake) refuse(r *refusal) {
 	h.ws.EndWithin(refusalClose)
 	p := map[string]any{"reason": r.reason, "code": r.code}
 	wire.AddText(p, "hint", cmp.Or(r.hint, handshakeHints[r.code]))
+	if r.cell != nil {
+		p["region"] = r.cell.Region
+		wire.AddText(p, "address", r.cell.Addresses[fault.ListenerRealtime])
+	}
 	frame := wire.JSONCodec{}.Encode(wire.Outgoing{Type: "error", P: p})
 	_ = h.ws.Write(websocket.MessageText, frame) // nothing else is to be done for a client that is gone
 	h.ws.Close(r.close, r.code, refusalClose)    // a reason may be longer than a close frame

@@ -1,9 +1,9 @@
 package realtime
 
 import (
-	"github.com/lattice-director/director/token"
-
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/realtime/wire"
+	"github.com/lattice-director/director/token"
 )
 
 const firstFrame = `the first frame is {"v": 1, "codecs": ["json"], "token": "…"}`
@@ -14,6 +14,7 @@ var handshakeHints = map[string]string{
 	wire.CodeVersion:    firstFrame,
 	"handshake_timeout": firstFrame,
 	"unsupported_codec": `"codecs" must contain msgpack or json`,
+	fault.CodeElsewhere: "another cell serves the region of this project: connect to `address`, as long as this one names it",
 	"too_many_sessions": "resume a session with its session_id instead of opening another one; one that is closed counts until its TTL is over",
 	"key_refused":       "mint a token for a key of the project that is not revoked: `director projects keys PROJECT` lists the keys",
 }

@@ -24,7 +24,7 @@ func crossOrigin(origins []string) (gin.HandlerFunc, error) {
 		AllowOrigins:  origins,
 		AllowMethods:  []string{http.MethodGet, http.MethodPost, http.MethodDelete},
 		AllowHeaders:  []string{"Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", headerRequestID},
-		ExposeHeaders: []string{headerRequestID, "Retry-After", "WWW-Authenticate"},
+		ExposeHeaders: []string{headerRequestID, "Retry-After", "WWW-Authenticate", headerCell},
 		MaxAge:        time.Hour,
 	}
 	if err := config.Validate(); err != nil {

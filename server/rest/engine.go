@@ -25,6 +25,7 @@ type Options struct {
 	QuietRoutes    []string             // patterns, as in "/healthz", logged at debug level unless they fail
 	UntracedRoutes []string             // patterns that are not traced
 	Errors         ErrorWriter          // nil: errors are problem documents
+	Listener       string               // of which callers of other cells' regions get the address; "": fault.ListenerAPI
 	// is told of each request of a player that is answered with an error; must not wait; nil: nobody is
 	Refused func(fault.Refusal)
 }
@@ -65,8 +66,8 @@ func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 		return nil, err
 	}
 	chain := []gin.HandlerFunc{requestID, proxies.resolveClient(log, o.Metrics)}
-	if o.Errors != nil {
-		chain = append(chain, func(c *gin.Context) { scopeOf(c).errors = o.Errors })
+	if o.Errors != nil || o.Listener != "" {
+		chain = append(chain, func(c *gin.Context) { s := scopeOf(c); s.errors, s.listenerName = o.Errors, o.Listener })
 	}
 	if o.Tracer != nil {
 		chain = append(chain, tracing(o.Tracer, o.UntracedRoutes))

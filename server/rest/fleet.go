@@ -30,6 +30,9 @@ type FleetTokens struct {
 	Servers *token.ServerTokens
 	// Enrolment returns the SHA-256 of the secret of an enrolment, nil if there is none. nil: no enrolment is accepted.
 	Enrolment func(ctx context.Context, region string, id uuid.UUID) (*[sha256.Size]byte, error)
+	// CheckHere refuses a region that another cell serves. A credential that is not one of this cell is checked by the
+	// region that it names, so that its server learns where that is. nil: none is refused.
+	CheckHere func(region string) error
 	// Now is the database's time; nil means time.Now.
 	Now func() time.Time
 	// Failures limits how often an address may fail; nil sets no limit.
@@ -86,8 +89,15 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 	if f.Now == nil {
 		f.Now = time.Now
 	}
+	if f.CheckHere == nil {
+		f.CheckHere = func(string) error { return nil }
+	}
 	return func(c *gin.Context) {
 		got := c.GetHeader(headerFleetToken)
+		if err := f.CheckHere(token.NamedRegion(got)); err != nil {
+			Fail(c, err)
+			return
+		}
 		switch {
 		case f.Servers != nil && token.IsDeploymentToken(got):
 			if !joins(c, f.Servers, token.ForFleet, got) {
@@ -95,7 +105,7 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 			}
 		case f.Servers != nil && token.IsInstanceToken(got):
 			f.acceptInstance(c, got)
-		case f.Enrolment != nil && strings.HasPrefix(got, enrolmentPrefix):
+		case f.Enrolment != nil && token.IsEnrolmentToken(got):
 			f.acceptEnrolment(c, got)
 		case open:
 		case got == "": // An empty secret in the configuration must not match it.
@@ -128,35 +138,31 @@ func (f FleetTokens) acceptInstance(c *gin.Context, got string) {
 	}
 }
 
-// The token of an enrolment is le1.<region>.<id>.<secret>, as ops.create_enrolment makes it.
-const (
-	enrolmentPrefix   = "le1."
-	maxEnrolmentToken = 256
-)
+const maxEnrolmentToken = 256
 
 // acceptEnrolment accepts the token of an enrolment. Whether it has ended is decided when the game server registers.
 func (f FleetTokens) acceptEnrolment(c *gin.Context, got string) {
-	parts := strings.Split(strings.TrimPrefix(got, enrolmentPrefix), ".")
-	if len(got) > maxEnrolmentToken || len(parts) != 3 || !Region.Valid(parts[0]) {
+	parts := strings.Split(got, ".") // le1, the region, the id, the secret
+	if len(got) > maxEnrolmentToken || len(parts) != 4 || !Region.Valid(parts[1]) {
 		f.refuse(c, "wrong")
 		return
 	}
-	id, err := uuid.Parse(parts[1])
+	id, err := uuid.Parse(parts[2])
 	if err != nil {
 		f.refuse(c, "wrong")
 		return
 	}
-	digest, err := f.Enrolment(c.Request.Context(), parts[0], id)
+	digest, err := f.Enrolment(c.Request.Context(), parts[1], id)
 	if err != nil {
 		Fail(c, err)
 		return
 	}
-	hash := sha256.Sum256([]byte(parts[2]))
+	hash := sha256.Sum256([]byte(parts[3]))
 	if digest == nil || subtle.ConstantTimeCompare(digest[:], hash[:]) != 1 {
 		f.refuse(c, "wrong")
 		return
 	}
-	scopeOf(c).server = &ServerCaller{Enrolled: &EnrolledCaller{Region: parts[0], Enrolment: id}}
+	scopeOf(c).server = &ServerCaller{Enrolled: &EnrolledCaller{Region: parts[1], Enrolment: id}}
 }
 
 // RefuseEnrolments refuses the token of an enrolment, on routes of game servers that have registered.

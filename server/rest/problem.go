@@ -29,8 +29,11 @@ type Problem struct {
 	// for assigned, matched and too_late: the ticket as it is
 	Ticket any `json:"ticket,omitempty"`
 	// for no_capacity where a pool serves the mode: its servers that start now
-	Starting *int          `json:"servers_starting,omitempty"`
-	Retry    time.Duration `json:"-"` // sent as the Retry-After header
+	Starting *int `json:"servers_starting,omitempty"`
+	// for region_elsewhere: the region, and the base URL of the API of the cell that serves it
+	Region  string        `json:"region,omitempty"`
+	Address string        `json:"address,omitempty"`
+	Retry   time.Duration `json:"-"` // sent as the Retry-After header
 }
 
 // FieldError describes one invalid field of a request. Field is a path, as in joined[2].sub.
@@ -49,6 +52,9 @@ const (
 	// statusClientGone is the status, in logs and metrics only, of a request whose caller disconnected before the
 	// answer.
 	statusClientGone = 499
+
+	// headerCell is the address of the cell that serves the region of the request, in answers with 421.
+	headerCell = "Director-Cell"
 )
 
 // kinds is the one table from the store's error kinds to HTTP answers.
@@ -63,6 +69,7 @@ var kinds = map[fault.Kind]Problem{
 	fault.Mismatch:    {Status: http.StatusUnprocessableEntity, Code: "mismatch", Title: "Another request"},
 	fault.TooMany:     {Status: http.StatusTooManyRequests, Code: "too_many", Title: "Too many"},
 	fault.Unavailable: {Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable"},
+	fault.Elsewhere:   {Status: http.StatusMisdirectedRequest, Code: fault.CodeElsewhere, Title: "Served elsewhere"},
 }
 
 // ErrorWriter writes errors in the format of a protocol that has one of its own, and returns the code for the log. err
@@ -84,11 +91,20 @@ func Fail(c *gin.Context, err error) {
 		c.AbortWithStatus(statusClientGone)
 		return
 	}
+	SetCell(c.Writer.Header(), err, s.listener())
 	if s.errors != nil {
 		s.code = s.errors(c.Writer, err)
 		return
 	}
 	answer(c, s, ProblemOf(err))
+}
+
+// SetCell sets the header Director-Cell to the address of a listener of the cell that err names, if it names one and
+// the address is known.
+func SetCell(h http.Header, err error, listener string) {
+	if cell := fault.CellOf(err); cell != nil && cell.Addresses[listener] != "" {
+		h.Set(headerCell, cell.Addresses[listener])
+	}
 }
 
 // complete fills in the fields that depend on the request.
@@ -141,6 +157,9 @@ func storeProblem(e *fault.Error) Problem {
 	}
 	p.Detail = e.Detail
 	p.Incarnation, p.TicketID = e.Incarnation, e.TicketID
+	if e.Cell != nil {
+		p.Region, p.Address = e.Cell.Region, e.Cell.Addresses[fault.ListenerAPI]
+	}
 	p.Retry = e.RetryAfter
 	if e.Outlook != nil {
 		p.Starting = &e.Outlook.Starting

@@ -19,9 +19,9 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 	t.Parallel()
 	want := map[fault.Kind]int{
 		fault.NotFound: 404, fault.Conflict: 409, fault.NoCapacity: 409, fault.Superseded: 409, fault.Gone: 410, fault.Forbidden: 403,
-		fault.Invalid: 400, fault.Mismatch: 422, fault.TooMany: 429, fault.Unavailable: 503,
+		fault.Invalid: 400, fault.Mismatch: 422, fault.TooMany: 429, fault.Unavailable: 503, fault.Elsewhere: 421,
 	}
-	for kind := fault.NotFound; kind <= fault.Unavailable; kind++ {
+	for kind := fault.NotFound; kind <= fault.Elsewhere; kind++ {
 		err := fmt.Errorf("place: %w", &fault.Error{Kind: kind, Code: "some_code", Detail: "Words.", Err: errors.New("cause")})
 		w := setup(t, rest.Options{}).fails(err).get("/fail")
 		require.Equal(t, want[kind], w.Code, "kind %d", kind)

@@ -1,10 +1,13 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // scope holds the toolkit's values of one request. It is itself the request's context, which saves a wrapper. The
@@ -23,8 +26,13 @@ type scope struct {
 	region   string // that the request names; see [About]
 	mode     string
 
+	listenerName string // see [Options.Listener]
+
 	server *ServerCaller // whose own credential came with the request of a game server
 }
+
+// listener returns the name of the listener that the request came to.
+func (s *scope) listener() string { return cmp.Or(s.listenerName, fault.ListenerAPI) }
 
 // AddLogAttrs adds attributes to the access log line of the request that the context belongs to. Outside of requests it
 // does nothing. Attributes must not be tokens or session handles. Only the goroutine that serves the request may call

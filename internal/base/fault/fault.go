@@ -24,6 +24,7 @@ const (
 	Mismatch                    // the idempotency key was used with another body
 	TooMany                     // the caller holds, or asks for, too much
 	Unavailable                 // not decided, or the outcome is unknown: retry after RetryAfter
+	Elsewhere                   // another cell serves the region: ask Cell
 )
 
 // Error is an answer that is given on purpose. Code is stable and machine-readable; Detail is for people
@@ -42,6 +43,8 @@ type Error struct {
 	Outlook *Outlook
 	// for ticket_exists and party_conflict: the ticket that is in the way, where the caller is its member
 	TicketID string
+	// for Elsewhere: the cell to ask
+	Cell *Cell
 }
 
 // Error implements error.

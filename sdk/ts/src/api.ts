@@ -97,10 +97,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List where to measure latencies
-         * @description Returns the game regions with a beacon, sorted: a URL that a client fetches several times to measure its latency to the region. The SDK for
-         *     TypeScript does it with `measureLatencies`. Operators set beacons with `director regions beacon` or `ops.set_beacon`; without any the
-         *     list is empty. Later releases may say more of a region, such as the address of its replicas: ignore what you do not know.
+         * List regions
+         * @description Returns the game regions that have a beacon or are served by another cell, sorted. A beacon is a URL that a client fetches several times to
+         *     measure its latency to the region; the SDK for TypeScript does it with `measureLatencies`. `address` is the base URL of the cell of a region:
+         *     see [other cells](#other-cells). Operators set beacons with `director regions beacon` or `ops.set_beacon`, and cells with `director cells set`
+         *     or `ops.set_cell`; without any the list is empty. Later releases may say more of a region: ignore what you do not know.
          */
         get: operations["listRegions"];
         put?: never;
@@ -466,7 +467,7 @@ export interface components {
             } | null;
         };
         /**
-         * @description Where clients measure their latencies.
+         * @description Where clients measure their latencies, and which regions other cells serve.
          * @example {
          *       "regions": [
          *         {
@@ -475,7 +476,8 @@ export interface components {
          *         },
          *         {
          *           "region": "us",
-         *           "beacon": "https://us.ping.example/healthz"
+         *           "beacon": "https://us.ping.example/healthz",
+         *           "address": "https://us.director.example"
          *         }
          *       ]
          *     }
@@ -498,10 +500,16 @@ export interface components {
             region: string;
             /**
              * Format: uri
-             * @description The URL to fetch.
+             * @description The URL to fetch. Absent: none.
              * @example https://eu.ping.example/healthz
              */
-            beacon: string;
+            beacon?: string;
+            /**
+             * Format: uri
+             * @description The base URL of the API of the cell that serves the region. Absent: this one does.
+             * @example https://us.director.example
+             */
+            address?: string;
         };
         /**
          * @example {
@@ -674,7 +682,7 @@ export interface components {
              * @description The kind of problem, for programs. Stable.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "unauthorized" | "party_not_permitted" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "player_unknown" | "player_not_in_room" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "scope_missing" | "viewers_token" | "outside_enrolment" | "enrolment_over" | "enrolment_full" | "credential_revoked" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "room_refuses" | "room_type_unknown" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "cursor_gone" | "profile_changed" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "too_many_streams" | "internal" | "unavailable" | "room_pending" | "draining";
+            code: "invalid_request" | "invalid_json" | "unauthorized" | "party_not_permitted" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "player_unknown" | "player_not_in_room" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "scope_missing" | "viewers_token" | "outside_enrolment" | "enrolment_over" | "enrolment_full" | "credential_revoked" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "room_refuses" | "room_type_unknown" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "cursor_gone" | "profile_changed" | "region_elsewhere" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "too_many_streams" | "internal" | "unavailable" | "room_pending" | "draining";
             /** @description The same as `X-Request-Id`. */
             request_id: string;
             /** @description With `invalid_request`, every field or header that is missing or outside its limits. With `profile_invalid`, every problem. */
@@ -684,6 +692,13 @@ export interface components {
              * @description With `instance_taken`, the current incarnation.
              */
             incarnation?: string;
+            /** @description With `region_elsewhere`, the region that another cell serves. */
+            region?: string;
+            /**
+             * Format: uri
+             * @description With `region_elsewhere`, the base URL of the API of that cell.
+             */
+            address?: string;
             /** @description With `no_capacity`, where a pool of the director serves the mode, how many of its game servers start now. */
             servers_starting?: number;
             /** @description With `ticket_exists` and `party_conflict`, the ticket with which you wait. */
@@ -799,6 +814,17 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description Another cell, an installation of its own, serves the region that the request names. Ask `address` the same, once, and remember it for the region; see [other cells](#other-cells). */
+        RegionElsewhere: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Director-Cell": components["headers"]["DirectorCell"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description A defect of the director. The log has the cause with the `request_id`. */
         Internal: {
             headers: {
@@ -836,6 +862,11 @@ export interface components {
          * @example 01JD6Z4C2W8H3E
          */
         RequestId: string;
+        /**
+         * @description The base URL of the API of the cell that serves the region; the same as `address` of the problem document.
+         * @example https://us.director.example
+         */
+        DirectorCell: string;
         /**
          * @description Seconds to wait before the next attempt.
          * @example 1
@@ -902,6 +933,7 @@ export interface operations {
             };
             413: components["responses"]["BodyTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["RegionElsewhere"];
             /** @description The `Idempotency-Key` was used with another body in the last 24 hours. Use a new key for a new request. */
             422: {
                 headers: {
@@ -967,6 +999,7 @@ export interface operations {
             410: components["responses"]["SessionClosed"];
             413: components["responses"]["BodyTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["RegionElsewhere"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -1000,6 +1033,7 @@ export interface operations {
             401: components["responses"]["PlayerUnauthorized"];
             404: components["responses"]["SessionUnknown"];
             410: components["responses"]["SessionClosed"];
+            421: components["responses"]["RegionElsewhere"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -1105,6 +1139,7 @@ export interface operations {
             };
             413: components["responses"]["BodyTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["RegionElsewhere"];
             /** @description The party fits into no team of a profile, or the `Idempotency-Key` was used with another body. */
             422: {
                 headers: {
@@ -1188,6 +1223,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            421: components["responses"]["RegionElsewhere"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -1249,6 +1285,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            421: components["responses"]["RegionElsewhere"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -1307,6 +1344,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            421: components["responses"]["RegionElsewhere"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -1377,6 +1415,7 @@ export interface operations {
             };
             413: components["responses"]["BodyTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["RegionElsewhere"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -1447,6 +1486,7 @@ export interface operations {
             };
             413: components["responses"]["BodyTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["RegionElsewhere"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

@@ -1,3 +1,4 @@
+import { Cells, isElsewhere } from './cells.js';
 import { isOfReplica, UnreachableError } from './errors.js';
 import { documentOf, nameOf, readText, refusalOf, requestOf, type Call } from './http.js';
 import { Pacer, RetryPolicy } from './pacer.js';
@@ -29,9 +30,10 @@ export interface Retry {
   readonly pause: number;
 }
 
-/** Calls the replicas for one player. Its only state is which of them failed recently. */
+/** Calls the replicas for one player. Its only state is which of them failed recently, and which regions other cells serve. */
 export class Client {
   private readonly replicas: Replicas;
+  private readonly cells = new Cells();
   private readonly token: Token;
   private readonly fetch: typeof globalThis.fetch;
   private readonly attemptTimeout: number;
@@ -61,12 +63,26 @@ export class Client {
 
   /** Repeats a call until it has an answer that is not worth a retry. Rejects with the signal's reason when that aborts. */
   async call<T>(call: Call, signal: AbortSignal | undefined): Promise<T> {
+    const [answer] = await this.callAt(call, signal);
+    return answer as T;
+  }
+
+  /** Is `call` for a new ticket: the cell that creates it has it. */
+  async createTicket(call: Call, signal: AbortSignal | undefined): Promise<unknown> {
+    const [answer, cell] = await this.callAt(call, signal);
+    const id = (answer as { ticket_id?: unknown }).ticket_id;
+    if (cell !== undefined && typeof id === 'string') this.cells.rememberTicket(id, cell);
+    return answer;
+  }
+
+  /** Is `call`, and returns the address of the cell that answered, undefined for that of the configured replicas. */
+  private async callAt(call: Call, signal: AbortSignal | undefined): Promise<[answer: unknown, cell: string | undefined]> {
     const pacer = this.pacer();
     const policy = new RetryPolicy();
     const once = { refreshed: false };
     for (;;) {
       try {
-        return (await this.token.with(signal, once, (token) => this.tryReplicas(signal, (base) => this.attempt(base, call, token, signal)))) as T;
+        return await this.token.with(signal, once, (token) => this.reach(call, signal, (base) => this.attempt(base, call, token, signal)));
       } catch (err) {
         if (!policy.again(err)) throw err;
         await this.pause(call, pacer, err, signal);
@@ -75,8 +91,40 @@ export class Client {
   }
 
   /** Opens a stream of events at the next replica that answers. The caller ends it. Throws as one attempt of a call does. */
-  stream(call: Call, signal: AbortSignal | undefined): Promise<EventStream> {
-    return this.token.with(signal, { refreshed: false }, (token) => this.tryReplicas(signal, (base) => this.open(base, call, token, signal)));
+  async stream(call: Call, signal: AbortSignal | undefined): Promise<EventStream> {
+    const once = { refreshed: false };
+    const [stream] = await this.token.with(signal, once, (token) => this.reach(call, signal, (base) => this.open(base, call, token, signal)));
+    return stream;
+  }
+
+  /**
+   * Makes attempts until one is answered: at the cell that has what the call names, where the client knows it, else at the configured
+   * replicas. One answer of these that another cell has it is followed. A region is asked for again when its cell is not reachable or
+   * sends the client away; a ticket stays where it is.
+   */
+  private async reach<T>(
+    call: Call,
+    signal: AbortSignal | undefined,
+    attempt: (base: string) => Promise<T>,
+  ): Promise<[answer: T, cell: string | undefined]> {
+    const known = this.cells.addressFor(call);
+    if (known !== undefined) {
+      try {
+        return [await attempt(known), known];
+      } catch (err) {
+        signal?.throwIfAborted();
+        if (call.ticket !== undefined || !(isOfReplica(err) || isElsewhere(err))) throw err;
+        this.cells.forgetRegion(call.region);
+      }
+    }
+    let asked = '';
+    try {
+      return [await this.tryReplicas(signal, (base) => attempt((asked = base))), undefined];
+    } catch (err) {
+      const next = this.cells.follow(asked, err);
+      if (next === undefined) throw err;
+      return [await attempt(next), next];
+    }
   }
 
   /** Asks each replica in turn, without a pause: one that is unreachable or shutting down says nothing about the others. */

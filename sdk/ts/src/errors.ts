@@ -23,6 +23,9 @@ export class DirectorError extends Error {
   readonly ticketId: string | undefined;
   /** With `assigned`, `matched` and `too_late`, the ticket. */
   declare readonly ticket: Ticket | undefined;
+  /** With `region_elsewhere`, the region, and the address of its cell. The client follows it where it may. */
+  readonly region: string;
+  readonly address: string;
   /** With `no_capacity`, how many game servers start now; undefined where the director starts none. */
   readonly serversStarting: number | undefined;
 
@@ -39,6 +42,8 @@ export class DirectorError extends Error {
     this.ticketId = typeof problem.ticket_id === 'string' ? problem.ticket_id : undefined;
     // Not enumerable, so that a log of the error does not have the session handle.
     Object.defineProperty(this, 'ticket', { value: problem.ticket });
+    this.region = text(problem.region);
+    this.address = text(problem.address);
     this.serversStarting = typeof problem.servers_starting === 'number' ? problem.servers_starting : undefined;
   }
 }

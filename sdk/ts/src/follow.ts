@@ -83,7 +83,7 @@ function same(a: Ticket, b: Ticket): boolean {
 
 function callOf(ticket: FollowedTicket): Call {
   const headers: Record<string, string> = ticket.status ? { 'Last-Event-ID': String(ticket.status.version) } : {};
-  return { method: 'GET', path: `/tickets/${encodeURIComponent(ticket.id)}/events`, headers };
+  return { method: 'GET', path: `/tickets/${encodeURIComponent(ticket.id)}/events`, headers, ticket: ticket.id };
 }
 
 /** Yields the events of one stream. Throws UnreachableError for a stream that breaks, is silent, or sends what no director sends. */

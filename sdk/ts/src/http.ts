@@ -10,6 +10,9 @@ export interface Call {
   readonly path: string;
   readonly headers?: Record<string, string>;
   readonly body?: unknown;
+  /** What the call names, as far as the client knows: it says which cell to ask. At most one is set. */
+  readonly region?: string;
+  readonly ticket?: string;
   /** How long the director may take to answer, in addition to the timeout of an attempt, in milliseconds. */
   readonly wait?: number;
 }

@@ -15,7 +15,7 @@ export interface MeasureOptions {
 
 /**
  * Measures the latency to game regions, and returns whole milliseconds by region, as `latencies` of a ticket takes them: of each beacon
- * the fastest fetch on a connection that is open. Regions whose beacon does not answer in time are left out. All regions are measured at
+ * the fastest fetch on a connection that is open. Regions without a beacon, and those whose beacon does not answer in time are left out. All regions are measured at
  * the same time, so measure before the game downloads anything.
  *
  *     const latencies = await measureLatencies(await player.regions());
@@ -25,7 +25,7 @@ export async function measureLatencies(regions: readonly GameRegion[], options: 
   const deadline = new Deadline(options.signal, options.timeout ?? 4000);
   try {
     const measured = await Promise.all(
-      regions.map(async ({ region, beacon }) => [region, await measure(beacon, options, deadline.signal)] as const),
+      regions.map(async ({ region, beacon }) => [region, beacon === undefined ? undefined : await measure(beacon, options, deadline.signal)] as const),
     );
     options.signal?.throwIfAborted();
     return Object.fromEntries(measured.flatMap(([region, ms]) => (ms === undefined ? [] : [[region, ms]])));

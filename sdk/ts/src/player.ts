@@ -26,7 +26,7 @@ export class Player {
    * `no_capacity`, `mode_unknown`, `region_unknown`, `party_conflict`, `invalid_request`, `unauthorized`.
    */
   matchmake(request: MatchRequest, options: CallOptions = {}): Promise<Match> {
-    return this.client.call({ method: 'POST', path: '/matchmake', headers: idempotent(), body: request }, options.signal);
+    return this.client.call({ method: 'POST', path: '/matchmake', headers: idempotent(), body: request, region: request.region }, options.signal);
   }
 
   /**
@@ -34,7 +34,7 @@ export class Player {
    * returned to one of them. Throws DirectorError: `no_seat`, `session_unknown`, `session_closed`.
    */
   resolve(handle: string, options: CallOptions = {}): Promise<Connection> {
-    return this.client.call({ method: 'POST', path: '/resolve', body: { session_handle: handle } }, options.signal);
+    return this.client.call(resolveCall(handle), options.signal);
   }
 
   /** Returns a session's current state. Throws DirectorError: `session_unknown`, `session_closed`. */
@@ -53,7 +53,7 @@ export class Player {
       try {
         const match = await this.matchmake(request, options);
         // What resolve returns is newer than the match, which may be a stored answer.
-        return { ...match, ...(await this.resolve(match.session_handle, options)) };
+        return { ...match, ...(await this.client.call<Connection>({ ...resolveCall(match.session_handle), region: match.region }, options.signal)) };
       } catch (err) {
         if (!(err instanceof DirectorError) || !startsAgain(err, options)) throw err;
         if (err.serversStarting !== undefined) pacer.reset(); // the director forgets players who ask too late
@@ -68,22 +68,27 @@ export class Player {
    * `party_too_large`, `invalid_request`, `unauthorized`.
    */
   async queue(request: TicketRequest, options: CallOptions = {}): Promise<QueuedTicket> {
-    const answer = await this.client.call({ method: 'POST', path: '/tickets', headers: idempotent(), body: request }, options.signal);
+    const answer = await this.client.createTicket({ method: 'POST', path: '/tickets', headers: idempotent(), body: request }, options.signal);
     const ticket = checkTicket(answer, undefined);
     return new QueuedTicket(this.client, ticket.ticket_id, ticket);
   }
 
-  /** Returns where to measure the latency to game regions, for `measureLatencies`. Without beacons the list is empty. */
+  /** Returns the regions that have a beacon, for `measureLatencies`, or are served by another cell, at its `address`. */
   async regions(options: CallOptions = {}): Promise<GameRegion[]> {
     const answer = await this.client.call<{ regions?: GameRegion[] }>({ method: 'GET', path: '/regions' }, options.signal);
     return answer.regions ?? [];
   }
 
-  /** Returns the ticket with an id, for a member of the party that did not create it, or a page that was loaded again. */
+  /**
+   * Returns the ticket with an id, for a member of the party that did not create it, or a page that was loaded again. A ticket of another
+   * cell is known to the Player that created it; elsewhere, `queue` returns it for the same request.
+   */
   ticket(id: string): QueuedTicket {
     return new QueuedTicket(this.client, id);
   }
 }
+
+const resolveCall = (handle: string): Call => ({ method: 'POST', path: '/resolve', body: { session_handle: handle } });
 
 const seatCall: Call = { method: 'POST', path: '/matchmake' };
 

@@ -91,6 +91,6 @@ export class QueuedTicket {
   }
 
   private async ask(call: Call, signal: AbortSignal | undefined): Promise<Ticket> {
-    return checkTicket(await this.client.call(call, signal), this.id);
+    return checkTicket(await this.client.call({ ...call, ticket: this.id }, signal), this.id);
   }
 }

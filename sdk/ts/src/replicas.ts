@@ -44,7 +44,7 @@ export class Replicas {
 }
 
 /** Checks a URL and returns it without a slash at its end. An error never quotes it, because a wrong one may have a password. */
-function baseURL(raw: string, scheme: string): string {
+export function baseURL(raw: string, scheme: string): string {
   let url: URL | undefined;
   try {
     url = new URL(raw.trim());

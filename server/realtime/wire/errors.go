@@ -67,6 +67,7 @@ var kindFailures = map[fault.Kind]Failure{
 	fault.Invalid:     {Code: CodeInvalid, Text: "invalid request"},
 	fault.TooMany:     {Code: CodeRateLimited, Text: "rate limited"},
 	fault.Unavailable: {Code: CodeUnavailable, Text: "temporarily unavailable"},
+	fault.Elsewhere:   {Code: fault.CodeElsewhere, Text: "another cell serves the region"},
 }
 
 // ticketCodes are the codes of the store whose text tells a player why a ticket is refused. Clients get both.
@@ -74,6 +75,7 @@ var ticketCodes = map[string]bool{
 	"not_queued": true, "ticket_exists": true, "party_conflict": true, "matched": true, "too_many_tickets": true,
 	"ticket_ended": true, "too_late": true,
 	"cannot_match": true, "profile_unknown": true, "too_many_blocks": true,
+	fault.CodeElsewhere: true,
 }
 
 // FailureOf turns any error into the failure that the client gets. known is false for an error of the director itself,
