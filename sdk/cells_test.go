@@ -42,7 +42,7 @@ func TestACellIsFollowedAndRemembered(t *testing.T) {
 		p := w.player("alice")
 		for range 3 {
 			_, err := p.Matchmake(t.Context(), duel)
-			require.ErrorIs(t, err, sdk.ErrNoCapacity)
+			require.ErrorIs(t, err, sdk.ErrNotOffered)
 		}
 		require.Equal(t, []string{entryHost, cellHost, cellHost, cellHost}, w.hosts("/matchmake"))
 		require.Equal(t, "Bearer alice", w.to("/matchmake")[1].header.Get("Authorization"))
@@ -50,7 +50,7 @@ func TestACellIsFollowedAndRemembered(t *testing.T) {
 
 		q, err := p.Queue(t.Context(), sdk.TicketRequest{Latencies: map[string]int{"eu": 20}})
 		require.NoError(t, err)
-		_, err = q.Next(t.Context())
+		_, err = p.Queued(q.ID()).Next(t.Context())
 		require.NoError(t, err)
 		_, err = p.Queued(q.ID()).Cancel(t.Context())
 		require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestARegionThatMovesIsFoundAgain(t *testing.T) {
 		match := func() {
 			t.Helper()
 			_, err := p.Matchmake(t.Context(), duel)
-			require.ErrorIs(t, err, sdk.ErrNoCapacity)
+			require.ErrorIs(t, err, sdk.ErrNotOffered)
 		}
 		w.inject(sendAway(map[string]string{entryHost: "http://cell.example"}))
 		match()

@@ -79,6 +79,7 @@ type GameServer struct {
 
 	mu               sync.Mutex
 	incarnation      string
+	cell             string // the address of the cell that gave the incarnation; "": that of the configured replicas
 	credential       string // that it got by an enrolment; "": it uses the FleetToken
 	endpoint         string
 	isUnwantedClosed bool // unwanted is closed
@@ -262,7 +263,13 @@ func (s *GameServer) load() *float64 {
 }
 
 func (s *GameServer) call(ctx context.Context, path string, once bool, body, out any) error {
-	return s.client.do(ctx, call{method: http.MethodPost, path: path, header: s.header(), body: body,
+	_, err := s.callAt(ctx, path, once, body, out)
+	return err
+}
+
+// callAt is call, and returns the address of the cell that answered.
+func (s *GameServer) callAt(ctx context.Context, path string, once bool, body, out any) (cell string, err error) {
+	return s.client.doAt(ctx, call{method: http.MethodPost, path: path, header: s.header(), body: body,
 		region: s.opts.Region, once: once}, out)
 }
 

@@ -59,16 +59,18 @@ func (s *GameServer) heartbeat(ctx context.Context) error {
 
 // fenced sends a request with the current incarnation, as fence.
 func (s *GameServer) fenced(ctx context.Context, path string, once bool, body func(instanceRef) any, out any) error {
-	return s.fence(ctx, func(ref instanceRef) error { return s.call(ctx, path, once, body(ref), out) })
+	return s.fence(ctx, func(ref instanceRef) (cell string, err error) { return s.callAt(ctx, path, once, body(ref), out) })
 }
 
 // fence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does not
 // know it, fence registers again and returns ErrUnknownInstance, because the sessions that the call may concern have
-// ended. If it is superseded, fence ends the server. If its credential has expired, fence gets another one and repeats
+// ended. So it does where another cell serves the region by now, which may know an incarnation that this process had there
+// before. If it is superseded, fence ends the server. If its credential has expired, fence gets another one and repeats
 // the call.
-func (s *GameServer) fence(ctx context.Context, send func(instanceRef) error) error {
-	ref, credential := s.ref(), s.ownCredential()
-	err := send(ref)
+func (s *GameServer) fence(ctx context.Context, send func(instanceRef) (cell string, err error)) error {
+	ref, credential, registeredAt := s.ref(), s.ownCredential(), s.registeredAt()
+	cell, err := send(ref)
+	hasMoved := cell != registeredAt
 	switch {
 	case errors.Is(err, ErrUnauthorized) && credential != "":
 		if again := s.enrolAgain(ctx, credential); again != nil {
@@ -77,10 +79,14 @@ func (s *GameServer) fence(ctx context.Context, send func(instanceRef) error) er
 		if s.ref().Incarnation != ref.Incarnation {
 			return ErrUnknownInstance
 		}
-		return send(ref)
-	case errors.Is(err, ErrUnknownInstance):
+		_, err = send(ref)
+		return err
+	case errors.Is(err, ErrUnknownInstance), hasMoved && errors.Is(err, ErrSuperseded):
 		if again := s.registerAgain(ctx, ref.Incarnation); again != nil {
 			return again
+		}
+		if !errors.Is(err, ErrUnknownInstance) {
+			return ErrUnknownInstance
 		}
 	case errors.Is(err, ErrSuperseded):
 		return s.superseded(ctx, ref.Incarnation, err)
@@ -144,7 +150,7 @@ func (s *GameServer) register(ctx context.Context) error {
 // registerLocked registers, and ends the server if the director refuses that as superseded. With a new incarnation it
 // drops the sessions of the old one.
 func (s *GameServer) registerLocked(ctx context.Context) error {
-	answer, err := s.registerReplacing(ctx)
+	answer, cell, err := s.registerReplacing(ctx)
 	switch {
 	case errors.Is(err, ErrSuperseded):
 		s.endSuperseded(err)
@@ -158,7 +164,7 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 	s.hear(answer.statusAnswer)
 	s.mu.Lock()
 	renewed := s.incarnation != answer.Incarnation || answer.Incarnation == ""
-	s.incarnation = answer.Incarnation
+	s.incarnation, s.cell = answer.Incarnation, cell
 	s.mu.Unlock()
 	lost := 0
 	if renewed {
@@ -172,10 +178,10 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 // registerReplacing names the incarnation that the registration replaces, so that the director refuses one that arrives
 // late, after another process has registered. A process without an incarnation learns from the first refusal which one
 // it replaces. One whose credential is refused registers by its enrolment.
-func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnswer, err error) {
+func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnswer, cell string, err error) {
 	replaces, secret := cmp.Or(s.ref().Incarnation, noIncarnation), s.secret()
 	for range maxReplaceAttempts {
-		err = s.client.do(ctx, call{method: http.MethodPost, path: "/fleet/register", header: fleetHeader(secret),
+		cell, err = s.client.doAt(ctx, call{method: http.MethodPost, path: "/fleet/register", header: fleetHeader(secret),
 			body: s.registration(replaces), region: s.opts.Region}, &answer)
 		refusal, refused := errors.AsType[*Error](err)
 		switch {
@@ -184,10 +190,10 @@ func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnsw
 		case refused && refusesCredential(refusal) && secret != s.opts.FleetToken:
 			secret = s.opts.FleetToken
 		default:
-			return answer, err
+			return answer, cell, err
 		}
 	}
-	return answer, err
+	return answer, cell, err
 }
 
 func (s *GameServer) registration(replaces string) registerRequest {
@@ -198,6 +204,13 @@ func (s *GameServer) registration(replaces string) registerRequest {
 		CertDigest: o.CertDigest, ProviderRef: o.ProviderRef,
 		Load: s.load(), ReportsSeats: true, BootID: s.bootID, Replaces: replaces,
 	}
+}
+
+// registeredAt returns the address of the cell where the server is registered.
+func (s *GameServer) registeredAt() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cell
 }
 
 func (s *GameServer) lockRegistration(ctx context.Context) error {

@@ -120,7 +120,7 @@ func (s *GameServer) nextSessions(ctx context.Context, known string) (list []Ses
 }
 
 func (s *GameServer) readSessions(ctx context.Context, query url.Values, answer *sessionsAnswer) error {
-	return s.fence(ctx, func(ref instanceRef) error {
+	return s.fence(ctx, func(ref instanceRef) (cell string, err error) {
 		query.Set("instance_id", ref.InstanceID)
 		if ref.Incarnation != "" {
 			query.Set("incarnation", ref.Incarnation)
@@ -130,6 +130,6 @@ func (s *GameServer) readSessions(ctx context.Context, query url.Values, answer 
 		if query.Has("wait") {
 			k.wait = pollWait
 		}
-		return s.client.do(ctx, k, answer)
+		return s.client.doAt(ctx, k, answer)
 	})
 }

@@ -12,6 +12,7 @@ var Players = map[string]Scenario{
 	"hostile answers are bounded":              boundsAnswers,
 	"a newer director is understood":           understandsNewer,
 	"redirects and strangers get no token":     keepsToken,
+	"a cell is followed and remembered":        followsCell,
 }
 
 // Lobbies are the scenarios of clients of the realtime lobby.

@@ -204,6 +204,27 @@ void tokensAreReplacedOnce() {
   check(message.find("secret") == std::string::npos && transport.sent.empty(), message);
 }
 
+// Pins a token that is sent to an address which nobody may name, or in plain text.
+void onlyCellsAreFollowed() {
+  const auto followed = [](const std::string& address, const std::string& asked = "https://eu.example", const std::string& code = "region_elsewhere") {
+    lattice::Error error = lattice::detail::errorOf(lattice::Error::Kind::refused, "POST /matchmake", "");
+    error.status = 421;
+    error.code = code;
+    error.region = "us";
+    error.address = address;
+    return lattice::detail::Cells().follow(asked, error);
+  };
+  check(followed("https://us.example/director/") == "https://us.example/director", "https");
+  check(followed("http://us.example", "http://eu.example") == "http://us.example", "the same scheme");
+  for (const char* address : {"http://us.example", "ftp://us.example", "//us.example", "https://ada:secret@us.example", "https://us.example?x", "https://", "", "us"}) {
+    check(followed(address).empty(), std::string("not followed: ") + address);
+  }
+  check(followed("https://us.example", "https://eu.example", "").empty(), "of a proxy");
+  lattice::detail::Places places;
+  for (int i = 0; i < 5000; i++) places.remember(std::to_string(i), "https://us.example");
+  check(places.find("0").empty() && !places.find("4999").empty(), "the oldest are forgotten");
+}
+
 void refusalsOfStrangersAreBounded() {
   const lattice::Error error = lattice::detail::refusalOf("GET /", 418, {}, "{\"code\":7,\"detail\":\"" + std::string(5000, 'd') + "\",\"errors\":\"none\",\"ticket_id\":{}}");
   check(error.status == 418 && error.code.empty() && error.fields.empty() && error.detail.size() == 1000, "nonsense");
@@ -217,6 +238,7 @@ int main() {
   eventsAreTheSameHoweverTheStreamIsCut();
   pausesGrow();
   urlsAreChecked();
+  onlyCellsAreFollowed();
   refusalsOfStrangersAreBounded();
   callbacksMayEndEverything();
   tokensAreReplacedOnce();

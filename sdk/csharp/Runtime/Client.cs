@@ -50,6 +50,8 @@ namespace LatticeDirector
     {
         internal string Method, Path;
         internal object Body;
+        /// <summary>What the call names, as far as the client knows: it says which cell to ask. At most one is set.</summary>
+        internal string Region, Ticket;
         internal string IdempotencyKey, LastEventId;
         /// <summary>How long the director may take to answer, in addition to the timeout of an attempt.</summary>
         internal TimeSpan Wait;
@@ -175,13 +177,27 @@ namespace LatticeDirector
         }
     }
 
-    /// <summary>Calls the replicas. Its only state is which of them failed lately. Safe for concurrent use.</summary>
+    /// <summary>An answer, and the address of the cell that gave it; null: that of the configured replicas.</summary>
+    sealed class Reached<T>
+    {
+        internal readonly T Answer;
+        internal readonly string Cell;
+
+        internal Reached(T answer, string cell)
+        {
+            Answer = answer;
+            Cell = cell;
+        }
+    }
+
+    /// <summary>Calls the replicas. Its only state is which of them failed lately, and which regions other cells serve. Safe for concurrent use.</summary>
     sealed class Client
     {
         const int MaxAnswer = 1 << 20; // the director's answers have some hundred bytes
 
         readonly DirectorOptions options;
         readonly Replicas replicas;
+        readonly Cells cells = new Cells();
         readonly AccessToken token; // null: calls have none
 
         internal ITransport Transport => options.Transport;
@@ -204,7 +220,18 @@ namespace LatticeDirector
         }
 
         /// <summary>Repeats a call until it has an answer that is not worth a retry.</summary>
-        internal async Task<Document> CallAsync(Call call, CancellationToken cancel)
+        internal async Task<Document> CallAsync(Call call, CancellationToken cancel) => (await CallAtAsync(call, cancel)).Answer;
+
+        /// <summary>Is CallAsync for a new ticket: the cell that creates it has it.</summary>
+        internal async Task<Document> CreateTicketAsync(Call call, CancellationToken cancel)
+        {
+            var created = await CallAtAsync(call, cancel);
+            cells.RememberTicket(created.Answer.Text("ticket_id"), created.Cell);
+            return created.Answer;
+        }
+
+        /// <summary>Is CallAsync, and returns the address of the cell that answered; null: that of the configured replicas.</summary>
+        async Task<Reached<Document>> CallAtAsync(Call call, CancellationToken cancel)
         {
             var pacer = NewPacer();
             var policy = new RetryPolicy();
@@ -221,7 +248,7 @@ namespace LatticeDirector
         }
 
         /// <summary>Opens a stream of events at the next replica that answers. The caller ends it.</summary>
-        internal Task<EventStream> StreamAsync(Call call, CancellationToken cancel) => RoundAsync(call, new Refresh(), OpenAsync, cancel);
+        internal async Task<EventStream> StreamAsync(Call call, CancellationToken cancel) => (await RoundAsync(call, new Refresh(), OpenAsync, cancel)).Answer;
 
         /// <summary>Whether a call got a new token: once is enough.</summary>
         sealed class Refresh
@@ -231,12 +258,46 @@ namespace LatticeDirector
 
         delegate Task<T> Attempt<T>(string replica, Call call, string token, CancellationToken cancel);
 
-        async Task<T> RoundAsync<T>(Call call, Refresh refresh, Attempt<T> attempt, CancellationToken cancel)
+        async Task<Reached<T>> RoundAsync<T>(Call call, Refresh refresh, Attempt<T> attempt, CancellationToken cancel)
         {
-            try { return await TryReplicasAsync(call, token == null ? null : await token.GetAsync(false, cancel), attempt, cancel); }
+            try { return await ReachAsync(call, token == null ? null : await token.GetAsync(false, cancel), attempt, cancel); }
             catch (DirectorException error) when (error.Status == 401 && token != null && token.CanRefresh && !refresh.IsDone) { refresh.IsDone = true; }
-            return await TryReplicasAsync(call, await token.GetAsync(true, cancel), attempt, cancel);
+            return await ReachAsync(call, await token.GetAsync(true, cancel), attempt, cancel);
         }
+
+        /// <summary>
+        /// Makes attempts until one is answered: at the cell that has what the call names, where the client knows it, else at the configured
+        /// replicas. One answer of these that another cell has it is followed. A region is asked for again when its cell is not reachable or
+        /// sends the client away; a ticket stays where it is.
+        /// </summary>
+        async Task<Reached<T>> ReachAsync<T>(Call call, string accessToken, Attempt<T> attempt, CancellationToken cancel)
+        {
+            var known = cells.AddressFor(call);
+            if (known != null)
+            {
+                try { return new Reached<T>(await attempt(known, call, accessToken, cancel), known); }
+                catch (Exception error) when (call.Ticket == null && (IsOfReplica(error) || Cells.IsElsewhere(error)))
+                {
+                    cancel.ThrowIfCancellationRequested();
+                    cells.ForgetRegion(call.Region);
+                }
+            }
+            string asked = null, next;
+            Attempt<T> noting = (replica, what, secret, ends) =>
+            {
+                asked = replica;
+                return attempt(replica, what, secret, ends);
+            };
+            try { return new Reached<T>(await TryReplicasAsync(call, accessToken, noting, cancel), null); }
+            catch (DirectorException error)
+            {
+                next = cells.Follow(asked, error);
+                if (next == null) throw;
+            }
+            return new Reached<T>(await attempt(next, call, accessToken, cancel), next);
+        }
+
+        static bool IsOfReplica(Exception error) => error is UnreachableException || (error as DirectorException)?.Code == "draining";
 
         /// <summary>Asks each replica in turn, without a pause: one that is unreachable or shutting down says nothing about the others.</summary>
         async Task<T> TryReplicasAsync<T>(Call call, string accessToken, Attempt<T> attempt, CancellationToken cancel)
@@ -245,7 +306,7 @@ namespace LatticeDirector
             {
                 var replica = replicas.Pick(DateTime.UtcNow);
                 try { return await attempt(replica, call, accessToken, cancel); }
-                catch (Exception error) when (error is UnreachableException || (error as DirectorException)?.Code == "draining")
+                catch (Exception error) when (IsOfReplica(error))
                 {
                     cancel.ThrowIfCancellationRequested();
                     replicas.NoteFailure(replica, DateTime.UtcNow);

@@ -28,6 +28,11 @@ namespace LatticeDirector
         /// <summary>With ticket_exists and party_conflict, the ticket with which the caller waits; empty if there is none.</summary>
         public string TicketId { get; }
 
+        /// <summary>With region_elsewhere, the region that another cell serves, and the address of that cell. The client follows it where it may.</summary>
+        public string Region { get; }
+        /// <summary>See Region.</summary>
+        public string Address { get; }
+
         internal DirectorException(string call, int status, Document problem, Func<string, string> header)
             : base(string.Join(" ", call + ":", status.ToString(CultureInfo.InvariantCulture), Short(problem.Text("code")), Short(DetailOf(problem))).TrimEnd())
         {
@@ -40,6 +45,8 @@ namespace LatticeDirector
             RetryAfter = ParseRetryAfter(header("Retry-After"), DateTimeOffset.UtcNow);
             if (problem.Value("servers_starting") is double) ServersStarting = problem.Whole("servers_starting");
             TicketId = problem.Text("ticket_id");
+            Region = Short(problem.Text("region"));
+            Address = Short(problem.Text("address"));
         }
 
         /// <summary>Whether a retry may succeed.</summary>

@@ -132,7 +132,7 @@ namespace LatticeDirector
         /// </summary>
         public async Task<Match> MatchmakeAsync(MatchRequest request, CancellationToken cancel = default)
         {
-            var call = new Call { Method = "POST", Path = "/matchmake", Body = request.ToJson(), IdempotencyKey = Chance.Key() };
+            var call = new Call { Method = "POST", Path = "/matchmake", Body = request.ToJson(), IdempotencyKey = Chance.Key(), Region = request.Region };
             return Whole(call, new Match(await client.CallAsync(call, cancel)));
         }
 
@@ -140,9 +140,12 @@ namespace LatticeDirector
         /// Exchanges a session handle for what the caller needs to connect. Each member of a party calls it with the handle that
         /// MatchmakeAsync returned to one of them. Throws DirectorException: no_seat, session_unknown, session_closed.
         /// </summary>
-        public async Task<Connection> ResolveAsync(string handle, CancellationToken cancel = default)
+        public Task<Connection> ResolveAsync(string handle, CancellationToken cancel = default) => ResolveInAsync(null, handle, cancel);
+
+        /// <summary>Is ResolveAsync with the region of the session; null: not known.</summary>
+        async Task<Connection> ResolveInAsync(string region, string handle, CancellationToken cancel)
         {
-            var call = new Call { Method = "POST", Path = "/resolve", Body = new Dictionary<string, object> { { "session_handle", handle } } };
+            var call = new Call { Method = "POST", Path = "/resolve", Body = new Dictionary<string, object> { { "session_handle", handle } }, Region = region };
             var connection = new Connection(await client.CallAsync(call, cancel));
             return connection.SessionToken != "" ? connection : throw new UnreadableException(call.Name + ": the answer has no session token");
         }
@@ -166,7 +169,7 @@ namespace LatticeDirector
                 try
                 {
                     var match = await MatchmakeAsync(request, cancel);
-                    return new Seat(match, await ResolveAsync(match.SessionHandle, cancel));
+                    return new Seat(match, await ResolveInAsync(match.Region, match.SessionHandle, cancel));
                 }
                 catch (DirectorException error) when (StartsAgain(error.Code, awaitServers))
                 {
@@ -183,11 +186,14 @@ namespace LatticeDirector
         public async Task<Ticket> QueueAsync(TicketRequest request, CancellationToken cancel = default)
         {
             var call = new Call { Method = "POST", Path = "/tickets", Body = request.ToJson(), IdempotencyKey = Chance.Key() };
-            var status = TicketStatus.Of(call.Name, await client.CallAsync(call, cancel), null);
+            var status = TicketStatus.Of(call.Name, await client.CreateTicketAsync(call, cancel), null);
             return new Ticket(client, status.Id, status);
         }
 
-        /// <summary>Returns the ticket with an id, for a member of the party that did not create it, or a game that was started again.</summary>
+        /// <summary>
+        /// Returns the ticket with an id, for a member of the party that did not create it, or a game that was started again. A ticket of another
+        /// cell is known to the Player that created it; elsewhere, QueueAsync returns it for the same request.
+        /// </summary>
         public Ticket Ticket(string id) => new Ticket(client, id, null);
 
         static bool StartsAgain(string code, bool awaitServers)

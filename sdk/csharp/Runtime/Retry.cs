@@ -62,7 +62,7 @@ namespace LatticeDirector
         }
 
         /// <summary>Checks a URL. The error never quotes it, because a wrong one may have a password.</summary>
-        static string BaseOf(string url, string scheme)
+        internal static string BaseOf(string url, string scheme)
         {
             var isUrl = Uri.TryCreate((url ?? "").Trim(), UriKind.Absolute, out var parsed);
             if (!isUrl || (parsed.Scheme != scheme && parsed.Scheme != scheme + "s") || parsed.UserInfo != "" || parsed.Query != "" || parsed.Fragment != "")

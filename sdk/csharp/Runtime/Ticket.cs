@@ -142,7 +142,7 @@ namespace LatticeDirector
 
         string Path => "/tickets/" + Uri.EscapeDataString(Id);
 
-        Call EventsCall() => new Call { Method = "GET", Path = Path + "/events", LastEventId = Status?.Version.ToString(System.Globalization.CultureInfo.InvariantCulture) };
+        Call EventsCall() => new Call { Method = "GET", Path = Path + "/events", Ticket = Id, LastEventId = Status?.Version.ToString(System.Globalization.CultureInfo.InvariantCulture) };
 
         Task<TicketStatus> AnswerAsync(string answer, string matchId, CancellationToken cancel)
         {
@@ -151,7 +151,11 @@ namespace LatticeDirector
             return AskAsync(new Call { Method = "POST", Path = Path + answer, Body = body }, cancel);
         }
 
-        async Task<TicketStatus> AskAsync(Call call, CancellationToken cancel) => TicketStatus.Of(call.Name, await client.CallAsync(call, cancel), Id);
+        async Task<TicketStatus> AskAsync(Call call, CancellationToken cancel)
+        {
+            call.Ticket = Id;
+            return TicketStatus.Of(call.Name, await client.CallAsync(call, cancel), Id);
+        }
 
         /// <summary>What a watch has seen.</summary>
         sealed class Watch

@@ -16,6 +16,7 @@ static class Units
         EventsAreTheSameHoweverTheStreamIsCut();
         PausesGrow();
         UrlsAreChecked();
+        OnlyCellsAreFollowed();
         RefusalsOfStrangersAreBounded();
         CoroutinesEnd();
         return 0;
@@ -95,6 +96,22 @@ static class Units
         replicas.NoteFailure(first, now);
         Check(replicas.Pick(now) != first && replicas.Pick(now) != first, "a failed one is skipped");
         Check(first == "https://a/eu" || first == "http://b", first);
+    }
+
+    static string Followed(string address, string asked = "https://eu.example", string code = "region_elsewhere")
+    {
+        var problem = new Document(new Dictionary<string, object> { { "code", code }, { "region", "us" }, { "address", address } });
+        return new Cells().Follow(asked, new DirectorException("POST /matchmake", 421, problem, name => null));
+    }
+
+    // Pins a token that is sent to an address which nobody may name, or in plain text.
+    static void OnlyCellsAreFollowed()
+    {
+        Check(Followed("https://us.example/director/") == "https://us.example/director", "https");
+        Check(Followed("http://us.example", "http://eu.example") == "http://us.example", "the same scheme");
+        foreach (var address in new[] { "http://us.example", "ftp://us.example", "//us.example", "https://ada:secret@us.example", "https://us.example?x", "https://", "", "us", null })
+            Check(Followed(address) == null, "not followed: " + address);
+        Check(Followed("https://us.example", "https://eu.example", "") == null, "of a proxy");
     }
 
     static void RefusalsOfStrangersAreBounded()

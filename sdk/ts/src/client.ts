@@ -119,7 +119,11 @@ export class Client {
     }
     let asked = '';
     try {
-      return [await this.tryReplicas(signal, (base) => attempt((asked = base))), undefined];
+      const answer = await this.tryReplicas(signal, (base) => {
+        asked = base;
+        return attempt(base);
+      });
+      return [answer, undefined];
     } catch (err) {
       const next = this.cells.follow(asked, err);
       if (next === undefined) throw err;

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "cells.hpp"
 #include "retry.hpp"
 #include "sse.hpp"
 
@@ -63,6 +64,9 @@ struct Call {
   bool mayBeEmpty = false;   ///< a success may have no document
   bool mayRepeat = true;     ///< also after an attempt whose outcome is unknown
   bool needsToken = true;
+  /// What the call names, as far as the client knows: it says which cell to ask. At most one is set.
+  std::string region{}, ticket{};
+  bool createsTicket = false;  ///< the cell that answers has it
 
   /// Names the call in errors, without its query.
   std::string name() const { return method + " " + path.substr(0, path.find('?')); }
@@ -94,6 +98,7 @@ class Core : public std::enable_shared_from_this<Core> {
   Transport& transport;
   const Options options;
   Replicas replicas;
+  Cells cells;
 
   Pacer pacer() const { return {options.firstBackoff, options.maxBackoff}; }
   std::string invalidURLs() const { return "urls: want " + scheme_ + "(s)://host[:port][/prefix], without a user or a query"; }
@@ -147,14 +152,26 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     });
   }
 
+  /// Asks the cell that has what the call names, where the client knows it, else the configured replicas. One answer of
+  /// these that another cell has it is followed.
   void tryReplicas(std::string token) {
     token_ = std::move(token);
+    Cells& cells = core_->cells;
+    cell_ = call_.ticket.empty() ? cells.regions.find(call_.region) : cells.tickets.find(call_.ticket);
+    if (cell_.empty()) return askReplicas();
+    step_ = Step::remembered;
+    attempt();
+  }
+
+  void askReplicas() {
+    step_ = Step::configured;
+    cell_.clear();
     left_ = core_->replicas.count();
     attempt();
   }
 
   void attempt() {
-    base_ = core_->replicas.pick().base;
+    base_ = step_ == Step::configured ? core_->replicas.pick().base : cell_;
     status_ = 0;
     body_.clear();
     isStream_ = false;
@@ -218,20 +235,41 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::optional<Json> document = Json::parse(body_);
     // The text is not quoted: it may contain a session token.
     if (!document || !document->isObject()) return finish(failure(Error::Kind::unreadable, "the answer is not a JSON object"));
+    if (call_.createsTicket && !cell_.empty()) core_->cells.tickets.remember((*document)["ticket_id"].text(), cell_);
     finish(std::move(*document));
   }
 
   void fail(const Error& error) {
     stop();
-    if (isOfReplica(error)) {
-      core_->replicas.noteFailure(base_);
-      if (!isStream_ && call_.mayRepeat && --left_ > 0) return attempt();
-    }
+    if (mayAskElsewhere(error)) return;
     if (error.status == 401 && !isRefreshed && core_->options.token.source) {
       isRefreshed = true;
       return useToken(true);
     }
     finish(error);
+  }
+
+  /// Asks somebody else after an error, where that may help: the next replica, or another cell.
+  bool mayAskElsewhere(const Error& error) {
+    if (step_ == Step::remembered) {
+      // A region is asked for again; a ticket stays where it is.
+      if (!call_.ticket.empty() || (!isOfReplica(error) && !isElsewhere(error))) return false;
+      core_->cells.regions.forget(call_.region);
+      askReplicas();
+      return true;
+    }
+    if (step_ == Step::followed) return false;
+    if (isOfReplica(error)) {
+      core_->replicas.noteFailure(base_);
+      if (isStream_ || !call_.mayRepeat || --left_ == 0) return false;
+      attempt();
+      return true;
+    }
+    cell_ = core_->cells.follow(base_, error);
+    if (cell_.empty()) return false;
+    step_ = Step::followed;
+    attempt();
+    return true;
   }
 
   void finish(Result<Json> result) {
@@ -249,7 +287,11 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   std::shared_ptr<Core> core_;
   Call call_;
   Callback<Json> done_;
-  std::string token_, base_, body_;
+  /// Who is asked: the cell that the client remembers, the configured replicas, or the cell that one of them named.
+  enum class Step { remembered, configured, followed };
+
+  Step step_ = Step::configured;
+  std::string token_, base_, cell_, body_;
   Headers headers_;
   std::size_t left_ = 0;
   int status_ = 0;

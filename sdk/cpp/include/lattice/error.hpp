@@ -38,6 +38,7 @@ struct Error {
   std::vector<Field> fields; ///< with status 400, each invalid field
   std::optional<double> retryAfter;    ///< seconds that the director asks to wait
   std::optional<int> serversStarting;  ///< with no_capacity, how many game servers start now
+  std::string region, address;  ///< with region_elsewhere: the region that another cell serves, and where. It is followed
   std::string ticketId;      ///< with ticket_exists and party_conflict, the ticket with which the caller waits
 
   explicit operator bool() const { return kind != Kind::none; }
@@ -113,6 +114,8 @@ inline Error refusalOf(std::string call, int status, const Headers& headers, con
   error.requestId = shortened(headerOf(headers, "X-Request-Id"));
   error.retryAfter = retryAfterOf(headers);
   error.ticketId = problem["ticket_id"].text();
+  error.region = shortened(problem["region"].text());
+  error.address = shortened(problem["address"].text());
   if (problem["servers_starting"].isNumber()) error.serversStarting = problem["servers_starting"].whole();
   for (const Json& field : problem["errors"].items()) {
     error.fields.push_back({shortened(field["field"].text()), shortened(field["detail"].text())});

@@ -56,11 +56,16 @@ std::shared_ptr<CallTask> ask(const std::shared_ptr<Core>& core, Call call, std:
 inline Headers idempotent() { return {{"Idempotency-Key", randomKey()}}; }
 
 inline std::shared_ptr<CallTask> matchmake(const std::shared_ptr<Core>& core, const Json& request, Callback<Match> callback) {
-  return ask<Match>(core, {"POST", "/matchmake", idempotent(), request.dump()}, matchOf, std::move(callback));
+  Call call{"POST", "/matchmake", idempotent(), request.dump()};
+  call.region = request["region"].text();
+  return ask<Match>(core, std::move(call), matchOf, std::move(callback));
 }
 
-inline std::shared_ptr<CallTask> resolve(const std::shared_ptr<Core>& core, const std::string& handle, Callback<Connection> callback) {
-  return ask<Connection>(core, {"POST", "/resolve", {}, Json::object({{"session_handle", handle}}).dump()}, connectionOf, std::move(callback));
+/// The region is that of the session; empty: not known.
+inline std::shared_ptr<CallTask> resolve(const std::shared_ptr<Core>& core, const std::string& region, const std::string& handle, Callback<Connection> callback) {
+  Call call{"POST", "/resolve", {}, Json::object({{"session_handle", handle}}).dump()};
+  call.region = region;
+  return ask<Connection>(core, std::move(call), connectionOf, std::move(callback));
 }
 
 /// Calls matchmake and then resolve, until the player has a seat.
@@ -74,7 +79,7 @@ class SeatTask final : public Task {
     inner_ = matchmake(core_, request_, [this](const Result<Match>& result) {
       if (!result) return takeError(result.error);
       match_ = result.value;
-      inner_ = resolve(core_, match_.sessionHandle, [this](const Result<Connection>& connection) { takeConnection(connection); });
+      inner_ = resolve(core_, match_.region, match_.sessionHandle, [this](const Result<Connection>& connection) { takeConnection(connection); });
     });
   }
   void report(const Error& error) override { callback_(error); }
@@ -132,7 +137,7 @@ class Player {
   /// Exchanges a session handle for what the caller needs to connect. Each member of a party calls it with the handle that
   /// matchmake returned to one of them. Errors: no_seat, session_unknown, session_closed.
   Running resolve(const std::string& handle, Callback<Connection> callback) {
-    return Running(detail::resolve(core_, handle, std::move(callback)));
+    return Running(detail::resolve(core_, "", handle, std::move(callback)));
   }
   /// Returns a session's current state. Errors: session_unknown, session_closed.
   Running session(const std::string& id, Callback<Match> callback) {
@@ -148,6 +153,7 @@ class Player {
   /// profile_unknown, ticket_exists, party_conflict, party_too_large, cannot_match, invalid_request, unauthorized.
   Running queue(const Json& request, Callback<Ticket> callback) {
     detail::Call call{"POST", "/tickets", detail::idempotent(), request.dump()};
+    call.createsTicket = true;
     return Running(detail::Task::start(std::make_shared<detail::CallTask>(core_, std::move(call), [core = core_, callback = std::move(callback)](const Result<Json>& result) {
       if (!result) return callback(result.error);
       auto status = detail::ticketOf(result.value, "");
@@ -156,7 +162,8 @@ class Player {
       callback(Ticket(std::make_shared<detail::TicketShare>(detail::TicketShare{core, id, std::move(status)})));
     })));
   }
-  /// Returns the ticket with an id, for a member of the party that did not create it, or a game that was started again.
+  /// Returns the ticket with an id, for a member of the party that did not create it, or a game that was started again. A
+  /// ticket of another cell is known to the Player that created it; elsewhere, `queue` returns it for the same request.
   Ticket ticket(const std::string& id) { return Ticket(std::make_shared<detail::TicketShare>(detail::TicketShare{core_, id, std::nullopt})); }
 
  private:

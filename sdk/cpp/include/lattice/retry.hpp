@@ -71,7 +71,6 @@ class Replicas {
     }
   }
 
- private:
   /// Returns a URL without a slash at its end; empty for one with a user, a query or another scheme. An error never quotes
   /// it: a wrong one may have a password.
   static std::string baseOf(std::string url, const std::string& scheme) {
@@ -83,6 +82,7 @@ class Replicas {
     return url;
   }
 
+ private:
   std::vector<Replica> all_;
   std::size_t turn_ = 0;
   bool isValid_ = true;

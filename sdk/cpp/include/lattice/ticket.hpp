@@ -69,6 +69,7 @@ struct TicketShare {
 
 inline std::shared_ptr<CallTask> askForTicket(const std::shared_ptr<TicketShare>& share, Call call, Callback<TicketStatus> callback) {
   const std::string name = call.name();
+  call.ticket = share->id;
   return Task::start(std::make_shared<CallTask>(share->core, std::move(call), [share, name, callback = std::move(callback)](const Result<Json>& result) {
     if (!result) return callback(result.error);
     if (auto ticket = ticketOf(result.value, share->id)) return callback(std::move(*ticket));
@@ -148,6 +149,7 @@ class WatchTask final : public Task {
 
   Call callOf() const {
     Call call{"GET", share_->path() + "/events", {}, ""};
+    call.ticket = share_->id;
     if (share_->status) call.headers.emplace_back("Last-Event-ID", std::to_string(share_->status->version));
     return call;
   }

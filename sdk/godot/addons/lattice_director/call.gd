@@ -7,8 +7,10 @@ const Events = preload("res://addons/lattice_director/events.gd")
 const MAX_SILENCE_MS = 45000 # the director sends a comment every 15 s, a sidecar every 10 s
 
 enum { WAITING_FOR_TOKEN, ASKING, PAUSING }
+enum { REMEMBERED, CONFIGURED, FOLLOWED } # who is asked: the cell that the client remembers, the replicas, the cell that one of them named
 
-var request # method, path, headers, body; wait_ms: how long the director may take besides the timeout of an attempt; may_be_empty; is_once
+var request # method, path, headers, body; wait_ms: how long the director may take besides the timeout of an attempt; may_be_empty; is_once;
+# region or ticket: what it names, which says which cell to ask; creates_ticket
 var is_stream = false
 var max_event = 64 << 10
 var is_refreshed = false # the token was replaced: once is enough
@@ -19,6 +21,8 @@ var _pacer
 var _exchange
 var _events
 var _base
+var _step = CONFIGURED
+var _cell # the address of the cell that is asked; null: the replicas
 var _left = 0
 var _token = ""
 
@@ -73,7 +77,20 @@ func use_token(token):
 	_try_replicas()
 
 
+# Asks the cell that has what the call names, where the client knows it, else the replicas. One answer of these that another cell has it
+# is followed.
 func _try_replicas():
+	_cell = client.cells.address_for(request)
+	if _cell == null:
+		_ask_replicas()
+		return
+	_step = REMEMBERED
+	_attempt()
+
+
+func _ask_replicas():
+	_step = CONFIGURED
+	_cell = null
 	_left = client.replicas.count()
 	_attempt()
 
@@ -81,7 +98,7 @@ func _try_replicas():
 func _attempt():
 	_state = ASKING
 	_until = client.now_ms() + client.attempt_timeout_ms + request.get("wait_ms", 0)
-	_base = client.replicas.pick()
+	_base = client.replicas.pick() if _cell == null else _cell
 	_events = Events.new(client.engine, max_event)
 	var headers = request.get("headers", []).duplicate()
 	headers.append("Accept: %s, application/problem+json" % ("text/event-stream" if is_stream else "application/json"))
@@ -137,6 +154,8 @@ func _judge():
 	elif is_stream:
 		_attempt_failed(client.new_error("unreachable", call_name(), "the answer is no stream of events"))
 	elif document != null or (request.get("may_be_empty", false) and _exchange.text == ""):
+		if _cell != null and request.get("creates_ticket", false):
+			client.cells.remember_ticket(client.text_of(document, "ticket_id"), _cell)
 		succeed(document)
 	else: # the text is not quoted: it may contain a session token
 		fail(client.new_error("unreadable", call_name(), "the answer is not a JSON object"))
@@ -144,12 +163,8 @@ func _judge():
 
 func _attempt_failed(error):
 	release()
-	if error.kind == "unreachable" or error.code == "draining":
-		client.replicas.note_failure(_base)
-		_left -= 1
-		if _left > 0 and not request.get("is_once", false):
-			_attempt()
-			return
+	if _may_ask_elsewhere(error):
+		return
 	if error.status == 401 and not is_refreshed and client.can_refresh():
 		is_refreshed = true
 		_begin(true)
@@ -160,3 +175,33 @@ func _attempt_failed(error):
 		return
 	_state = PAUSING
 	_until = client.now_ms() + client.note_retry(error, _pacer)
+
+
+# Asks somebody else after an error, where that may help: the next replica, or another cell.
+func _may_ask_elsewhere(error):
+	var is_of_replica = error.kind == "unreachable" or error.code == "draining"
+	match _step:
+		REMEMBERED: # a region is asked for again; a ticket stays where it is
+			if request.get("ticket", "") != "" or not (is_of_replica or client.cells.is_elsewhere(error)):
+				return false
+			client.cells.forget_region(request)
+			_ask_replicas()
+			return true
+		CONFIGURED:
+			return _try_next(error, is_of_replica)
+	return false
+
+
+func _try_next(error, is_of_replica):
+	if is_of_replica:
+		client.replicas.note_failure(_base)
+		_left -= 1
+		if _left == 0 or request.get("is_once", false):
+			return false
+	else:
+		_cell = client.cells.follow(_base, error, client.replicas)
+		if _cell == null:
+			return false
+		_step = FOLLOWED
+	_attempt()
+	return true

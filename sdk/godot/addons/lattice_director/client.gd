@@ -5,6 +5,7 @@ extends Node
 signal retried(error, pause)
 
 const Replicas = preload("res://addons/lattice_director/replicas.gd")
+const Cells = preload("res://addons/lattice_director/cells.gd")
 const Pacer = preload("res://addons/lattice_director/pacer.gd")
 const Call = preload("res://addons/lattice_director/call.gd")
 const MAX_TEXT = 1000 # what a stranger sends must not fill a log
@@ -18,6 +19,7 @@ var max_backoff_ms = 30000
 
 var engine = load("res://addons/lattice_director/engine%d.gd" % Engine.get_version_info().major).new()
 var replicas
+var cells = Cells.new()
 var needs_token = true
 
 var _token = ""
@@ -147,7 +149,7 @@ func parse_object(text):
 # sends that), uncertain and ended (of the lobby), cancelled, or invalid (the options cannot work).
 func new_error(kind, call_name, detail):
 	return {"kind": kind, "call": call_name, "status": 0, "code": "", "detail": detail, "hint": "", "fields": [], "request_id": "",
-		"retry_after": null, "servers_starting": null, "ticket_id": "",
+		"retry_after": null, "servers_starting": null, "ticket_id": "", "region": "", "address": "",
 		"message": (call_name + ": " if call_name != "" else "") + detail}
 
 
@@ -158,6 +160,8 @@ func refusal_of(call_name, status, headers, document):
 	error.code = text_of(problem, "code")
 	error.request_id = str(headers.get("x-request-id", "")).substr(0, MAX_TEXT)
 	error.ticket_id = text_of(problem, "ticket_id")
+	error.region = text_of(problem, "region") # with region_elsewhere: which another cell serves, at the address; it is followed
+	error.address = text_of(problem, "address")
 	error.message = "%s: %d %s %s" % [call_name, status, error.code, error.detail]
 	error.retry_after = _seconds(headers.get("retry-after", ""))
 	if typeof(problem.get("servers_starting")) == typeof(1.0):

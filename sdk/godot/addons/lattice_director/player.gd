@@ -49,6 +49,7 @@ func seat(request, awaits_servers = false):
 func queue(request):
 	var call = new_call("POST", "/tickets", request)
 	call.request.headers = ["Idempotency-Key: " + new_key()]
+	call.request.creates_ticket = true
 	return run(CheckedCall.new().start(self, call, ["ticket_id", "state", "version"], ""))
 
 
@@ -57,7 +58,8 @@ func ticket_of(status):
 	return Ticket.new(self, status.ticket_id, status)
 
 
-# Returns the ticket with an id, for a member of the party that did not create it, or a game that was started again.
+# Returns the ticket with an id, for a member of the party that did not create it, or a game that was started again. A ticket of another
+# cell is known to the player that created it; elsewhere, `queue` returns it for the same request.
 func ticket(id):
 	return Ticket.new(self, id, null)
 
@@ -65,14 +67,19 @@ func ticket(id):
 func new_matchmake(request):
 	var call = new_call("POST", "/matchmake", request)
 	call.request.headers = ["Idempotency-Key: " + new_key()] # all attempts have the same
+	call.request.region = str(request.get("region", ""))
 	return CheckedCall.new().start(self, call, ["session_handle", "session_id"], "")
 
 
-func new_resolve(handle):
-	return CheckedCall.new().start(self, new_call("POST", "/resolve", {"session_handle": handle}), ["endpoint", "session_token"], "")
+# The region is that of the session; empty: not known.
+func new_resolve(handle, region = ""):
+	var call = new_call("POST", "/resolve", {"session_handle": handle})
+	call.request.region = region
+	return CheckedCall.new().start(self, call, ["endpoint", "session_token"], "")
 
 
 func new_ticket_call(method, path, body, id, wait_ms = 0):
 	var call = new_call(method, path, body)
 	call.request.wait_ms = wait_ms
+	call.request.ticket = id
 	return CheckedCall.new().start(self, call, ["ticket_id", "state", "version"], id)

@@ -13,7 +13,7 @@ var _turn = 0
 func _init(engine, urls, scheme):
 	_engine = engine
 	for url in urls:
-		var base = _parse(str(url).strip_edges(), scheme)
+		var base = parse(str(url).strip_edges(), scheme)
 		if base == null:
 			error = "urls: want %s(s)://host[:port][/prefix], without a user or a query" % scheme
 			return
@@ -50,7 +50,8 @@ func note_failure(base):
 	base.skip_until = _engine.now_ms() + COOLDOWN_MS
 
 
-func _parse(url, scheme):
+# Returns a URL in its parts; null for one that cannot work.
+func parse(url, scheme):
 	var is_secure = url.begins_with(scheme + "s://")
 	if not is_secure and not url.begins_with(scheme + "://"):
 		return null

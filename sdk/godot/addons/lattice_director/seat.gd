@@ -34,7 +34,7 @@ func take_match(answer):
 		_judge(answer.error)
 		return
 	_match = answer.value
-	_inner = client.new_resolve(_match.session_handle)
+	_inner = client.new_resolve(_match.session_handle, client.text_of(_match, "region"))
 	client.run_for(self, "take_connection", _inner)
 
 

@@ -43,6 +43,7 @@ func _open_stream():
 	_seen_before = _seen
 	_inner = client.new_call("GET", _ticket.path() + "/events")
 	_inner.is_stream = true
+	_inner.request.ticket = _ticket.id
 	if _ticket.status != null:
 		_inner.request.headers = ["Last-Event-ID: %d" % int(_ticket.status.version)]
 	client.run_for(self, "take_end", _inner)
