@@ -116,7 +116,7 @@ type DrainStatus struct {
 }
 
 // SetDrain starts or ends the drain that a game server asks for: a draining instance gets no new players, and its
-// sessions continue. It ends no drain that an operator keeps. Errors: NotFound, Superseded, Unavailable.
+// sessions continue. It ends no drain that an operator keeps. Errors: NotFound, Superseded, Elsewhere, Unavailable.
 func (s *Store) SetDrain(ctx context.Context, ref InstanceRef, drain bool) (status DrainStatus, err error) {
 	err = s.onLive(ctx, ref, func(q *query.Queries, region string) error {
 		done, err := q.SetDrain(ctx, query.SetDrainParams{Region: region, ID: ref.InstanceID, Drain: drain})

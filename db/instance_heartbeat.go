@@ -56,16 +56,16 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeat
 	if err != nil {
 		return err
 	}
-	alive, elsewhere := make(map[string]Alive, len(rows)), map[string]error{}
+	alive, sentAway := make(map[string]Alive, len(rows)), map[string]error{}
 	for _, r := range rows {
 		alive[r.ID] = aliveOf(r)
 		if err := s.CheckHere(r.Region); err != nil {
-			elsewhere[r.ID] = err
+			sentAway[r.ID] = err
 		}
 	}
 	for _, c := range decided {
 		if a, ok := alive[c.Req.ref.InstanceID]; ok {
-			c.Answer(a, elsewhere[c.Req.ref.InstanceID])
+			c.Answer(a, sentAway[c.Req.ref.InstanceID])
 		} else {
 			refused = append(refused, c)
 		}

@@ -60,7 +60,7 @@ type Registered struct {
 // its lease is live, an instance keeps its incarnation and its sessions. Otherwise it gets a new incarnation, and the
 // sessions of the old one close. The endpoint of a deployment's server is the director's and decides nothing. Errors:
 // Superseded or Conflict when Replaces is not the current incarnation; Gone, Forbidden or Invalid for a deployment;
-// Forbidden or Conflict for an enrolment; Unavailable.
+// Forbidden or Conflict for an enrolment; Elsewhere; Unavailable.
 func (s *Store) Register(ctx context.Context, r Registration) (out Registered, err error) {
 	if err := s.CheckHere(r.Region); err != nil {
 		return out, err

@@ -68,6 +68,8 @@ func TestOpsRoleHasNoOtherRights(t *testing.T) {
 		`SELECT ops.stop_deployment(gen_random_uuid(), 'x')`,
 		`SELECT ops.scale_pool('eu', 'a', 'b', 1, 1)`,
 		`SELECT ops.set_beacon('eu', 'https://a')`,
+		`SELECT ops.set_cell('us', 'https://a', '{us}', 'x')`,
+		`SELECT ops.remove_cell('us', 'x')`,
 		`SELECT ops.pause_pool('eu', 'a', 'b')`,
 		`SELECT ops.resume_pool('eu', 'a', 'b')`,
 		`SELECT ops.create_enrolment('eu', 'a', '{}', 1)`,

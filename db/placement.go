@@ -43,7 +43,7 @@ type Placement struct {
 // share one transaction; the rule is in queries/placement.sql. A request that must wait for a lock of another
 // transaction does not delay requests that need not wait, and they may overtake it. Errors: NoCapacity, Conflict when a
 // member holds a seat of its own elsewhere, Mismatch when the idempotency key was used with another body, TooMany,
-// Unavailable.
+// Elsewhere, Unavailable.
 func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 	if err := s.CheckHere(r.Region); err != nil {
 		return Placement{}, err

@@ -36,8 +36,8 @@ type resolveRequest struct{ handle, sub string }
 // Resolve exchanges a handle for the endpoint of the player's seat, and holds the seat until the token that is issued
 // for it has expired. Where the session's server takes netcode connect tokens, each call inserts the client id of one.
 // Errors: NotFound for an unknown handle, also of a session that closed longer ago than Timing.ClosedMemory; Gone for a
-// session that has ended; Forbidden for a player without a seat in it; Unavailable, also while the session's room is
-// being created.
+// session that has ended; Forbidden for a player without a seat in it; Elsewhere; Unavailable, also while the
+// session's room is being created.
 func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, error) {
 	region, ok := parseHandle(handle)
 	if !ok {
@@ -154,7 +154,7 @@ func unresolvedReason(r query.UnresolvedRow) error {
 	}
 }
 
-// Session returns a session by its id. Errors: NotFound, Gone, Unavailable.
+// Session returns a session by its id. Errors: NotFound, Gone, Elsewhere, Unavailable.
 func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 	region, uid, ok := parseSessionID(id)
 	if !ok {

@@ -194,3 +194,9 @@ FROM p LEFT JOIN ops.providers w ON w.provider = p.provider LEFT JOIN g ON g.reg
       AND (d.phase = 'failed' OR d.phase IN ('wanted', 'deploying', 'starting') AND d.last_error IS NOT NULL
            OR d.desired = 'running' AND d.refused_at > greatest(d.registered_at, now() - interval '5 minutes'))) e
 ORDER BY p.region, p.app, p.version;
+
+-- name: DoctorCells :many
+-- Returns the regions of other cells that have game servers here.
+SELECT r.region, r.cell, c.address, count(*)::int AS servers
+FROM cell_regions r JOIN cells c ON c.cell = r.cell JOIN instances i ON i.region = r.region AND i.status <> 'gone'
+GROUP BY r.region, r.cell, c.address ORDER BY 4 DESC, 1 LIMIT 10;

@@ -280,7 +280,7 @@ func TestATicketIsQueuedInItsNearestRegion(t *testing.T) {
 	}
 	require.Equal(t, "us-east", queue(fields{"eu": 40, "us-east": 39}).problem(http.StatusMisdirectedRequest, "region_elsewhere")["region"])
 	require.Equal(t, "us-east", queue(fields{"us-west": 30, "us-east": 30, "zz": 30}).problem(http.StatusMisdirectedRequest, "region_elsewhere")["region"], "a tie is decided by name")
-	b.backend(http.MethodPost, "/tickets", fields{"profiles": []string{"ranked"}, "party": []string{"bob"}, "latencies": fields{"us-west": 1}}).
+	b.backend(http.MethodPost, "tickets", fields{"profiles": []string{"ranked"}, "party": []string{"bob"}, "latencies": fields{"us-west": 1}}).
 		problem(http.StatusMisdirectedRequest, "region_elsewhere")
 	queue(fields{"eu": 39, "us-east": 39}).ok(http.StatusCreated)
 }
@@ -299,4 +299,6 @@ func TestRegionsHaveTheAddressOfTheirCell(t *testing.T) {
 		map[string]any{"region": "us-west", "address": cellOfTests["api"]},
 	}, b.get("/regions", b.as("alice")).ok(http.StatusOK)["regions"])
 	require.Equal(t, "us-west", b.matchmake("alice", fields{"region": "us-west", "mode": "duel"}).problem(http.StatusMisdirectedRequest, "region_elsewhere")["region"])
+	b.matchmake("alice", duel).problem(http.StatusConflict, "region_unknown")
+	require.Contains(t, b.refusals("alice", 1), "POST /matchmake region_unknown", "who is sent to another cell was not refused")
 }

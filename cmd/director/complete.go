@@ -23,6 +23,7 @@ type words func(ctx context.Context, l operator, begun string, given []string) (
 
 // The completions of flags that several commands have.
 var (
+	cellWords     = wordsOf(opsview.Cells, opsview.Any{}, "cell")
 	regionWords   = wordsOf(opsview.Regions, opsview.Any{}, "region")
 	modeWords     = wordsOf(opsview.Capacities, opsview.CapacityFilter{}, "mode")
 	instanceWords = wordsOf(opsview.Fleet, opsview.FleetFilter{Running: true}, "instance")

@@ -13,9 +13,9 @@ import (
 func (p *program) regions() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "regions",
-		Short: "List and set where clients measure their latencies",
-		Long: "Commands for the beacons of game regions: URLs that clients fetch several times to measure their latency, as `GET /regions` lists them.\n" +
-			"The same in SQL: view ops.beacons, function ops.set_beacon.",
+		Short: "List regions, and set where clients measure their latencies",
+		Long: "Commands for what `GET /regions` lists: the beacons of game regions, which are URLs that clients fetch several times to measure their\n" +
+			"latency, and the cells that serve them ('director cells'). The same in SQL: views ops.game_regions and ops.beacons, function ops.set_beacon.",
 		Example: "  director regions list\n  director regions beacon eu https://eu.ping.example/healthz\n  director regions beacon eu none",
 	}, p.regionsList(), p.regionsBeacon())
 }
@@ -23,17 +23,17 @@ func (p *program) regions() *cobra.Command {
 func (p *program) regionsList() *cobra.Command {
 	return p.onDatabase(&cobra.Command{
 		Use:     "list",
-		Short:   "List the beacons",
-		Long:    "Lists the game regions with a beacon.",
+		Short:   "List the regions",
+		Long:    "Lists the regions that have a beacon or are served by another cell. The same in SQL: view ops.game_regions.",
 		Example: "  director regions list",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Beacons.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		found, err := opsview.GameRegions.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
 		if err != nil {
 			return err
 		}
-		return cli.Write(l.out, found, []string{"region", "beacon", "set", "by"}, func(b opsview.Beacon) []any {
-			return []any{b.Region, b.URL, b.SetAt, b.SetBy}
+		return cli.Write(l.out, found, []string{"region", "cell", "address", "beacon"}, func(r opsview.GameRegion) []any {
+			return []any{r.Region, r.Cell, r.Address, r.Beacon}
 		})
 	})
 }

@@ -102,6 +102,45 @@ func (q *Queries) DoctorBloat(ctx context.Context) ([]DoctorBloatRow, error) {
 	return items, nil
 }
 
+const doctorCells = `-- name: DoctorCells :many
+SELECT r.region, r.cell, c.address, count(*)::int AS servers
+FROM cell_regions r JOIN cells c ON c.cell = r.cell JOIN instances i ON i.region = r.region AND i.status <> 'gone'
+GROUP BY r.region, r.cell, c.address ORDER BY 4 DESC, 1 LIMIT 10
+`
+
+type DoctorCellsRow struct {
+	Region  string
+	Cell    string
+	Address string
+	Servers int32
+}
+
+// Returns the regions of other cells that have game servers here.
+func (q *Queries) DoctorCells(ctx context.Context) ([]DoctorCellsRow, error) {
+	rows, err := q.db.Query(ctx, doctorCells)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []DoctorCellsRow{}
+	for rows.Next() {
+		var i DoctorCellsRow
+		if err := rows.Scan(
+			&i.Region,
+			&i.Cell,
+			&i.Address,
+			&i.Servers,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const doctorConnections = `-- name: DoctorConnections :one
 SELECT (SELECT count(*) FROM pg_catalog.pg_stat_activity a WHERE a.backend_type = 'client backend')::int AS used,
        (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int)::int AS most

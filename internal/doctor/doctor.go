@@ -12,6 +12,7 @@
 //	players.go   players who are refused, and tickets that wait
 //	pools.go     pools of servers, limits.go the limits over all of them
 //	webhooks.go  subscriptions to the event log
+//	cells.go     regions that other cells serve
 //	kek.go       key-encryption keys
 //	director.go  keys, invariants, history
 package doctor
@@ -128,6 +129,7 @@ var checkups = []checkup{
 	{"pools", "Servers do not start", Doctor.checkPools, false, true},
 	{"pool limits", "Servers cost too much", Doctor.checkLimits, false, true},
 	{"webhooks", "A webhook fails", Doctor.checkWebhooks, false, true},
+	{"cells", "A region is served elsewhere", Doctor.checkCells, false, true},
 	{"invariants", "An invariant has violations", Doctor.checkViolations, false, false},
 	{"partitions", "History falls into the default partition", Doctor.checkPartitions, false, false},
 	{"bloat", "Everything got slow within minutes", Doctor.checkBloat, false, false},

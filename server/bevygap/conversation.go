@@ -135,9 +135,10 @@ func (c *conversation) decide(ctx context.Context) ending {
 	}
 }
 
-// record tells why a player got no server. Nobody looks for a guest, who is another player the next time.
+// record tells why a player got no server. Nobody looks for a guest, who is another player the next time, nor for one who
+// is sent to another cell.
 func (c *conversation) record(sub string, failed *failure) {
-	if failed == nil || c.who.token == "" {
+	if failed == nil || c.who.token == "" || failed.code == http.StatusMisdirectedRequest {
 		return
 	}
 	c.face.options.Refused(fault.Refusal{

@@ -38,6 +38,19 @@ func TestHealthBeginsWithTheGame(t *testing.T) {
 	require.Contains(t, w.get("/health?range=nonsense").Body, `aria-current="true">1 h</a>`)
 }
 
+// Pins a page of health that does not lead to the other cells.
+func TestHealthLinksTheOtherCells(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.as(adaToken)
+	require.NotContains(t, w.get("/health").Body, "Other cells")
+	for name, listeners := range map[string]map[string]string{"us": {"console": "https://console.us.example"}, "asia": nil} {
+		_, err := b.As("").Because("test").SetCell(t.Context(), db.OtherCell{Name: name, Address: "https://" + name + ".example", Regions: []string{name + "-1", name + "-2"}, Listeners: listeners}, false)
+		require.NoError(t, err)
+	}
+	w.contains("/health", "Other cells", `<a href="https://console.us.example" rel="noreferrer">`, "us-1, us-2", "https://asia.example", "not known")
+}
+
 // Pins a queue that says how many wait and not who, for how long and why, and one whose built-in profiles hide the
 // others.
 func TestTheQueueListsWaitingTickets(t *testing.T) {

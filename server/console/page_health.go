@@ -17,8 +17,9 @@ type healthView struct {
 	Diagnosis  doctor.Diagnosis
 	ExaminedAt time.Time
 	LateLoops  int
-	Keys       []opsview.Key // the latest
-	Plots      []plotData    // of the game; empty: no worker has taken samples
+	Keys       []opsview.Key  // the latest
+	Cells      []opsview.Cell // the others
+	Plots      []plotData     // of the game; empty: no worker has taken samples
 	Machinery  []plotData
 	Ranges     []plotRange // of the plots
 	Reach      plotRange   // the one that is chosen
@@ -47,6 +48,9 @@ func (c *Console) healthPage() page[healthView] {
 				return v, err
 			}
 			if v.Keys, _, err = list(ctx, s, opsview.Keys, opsview.KeyFilter{}, opsview.Page{Limit: 5}); err != nil {
+				return v, err
+			}
+			if v.Cells, _, err = list(ctx, s, opsview.Cells, opsview.Any{}, opsview.Page{Limit: opsview.MaxPage}); err != nil {
 				return v, err
 			}
 			return v.counted().withGame(ctx, s, q)

@@ -37,6 +37,8 @@ func (b *bundle) populate() []string {
 	session := sessionPath(last.SessionID)
 	b.samples()
 	b.webhooks()
+	b.Exec(`INSERT INTO cells (cell, address, listeners, set_by) VALUES ('us', 'https://us.director.example', '{"console": "https://console.us.example"}', 'ada')`)
+	b.Exec(`INSERT INTO cell_regions (region, cell) VALUES ('us-central', 'us'), ('us-south', 'us')`)
 	return append(b.populateRest(last.SessionID), []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", session + "/free?player=player-5", "/players", "/players?q=player-3", "/players?q=player-", "/players?q=nobody", "/capacity", "/capacity?party=65&seats=70",
 		"/webhooks", "/webhooks/studio", "/webhooks/studio/pause", "/webhooks/studio/resume", "/webhooks/studio/replay", "/keys", "/keys/rotate", "/health?range=6+h", "/fleet", "/fleet?state=gone", "/fleet?state=silent", "/fleet?sort=free&label=rack", "/hosts/192.0.2.1/drain", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
 }

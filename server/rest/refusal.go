@@ -7,12 +7,12 @@ import (
 )
 
 // refusals tells why requests of players were answered with an error. Requests of others, and requests without a valid
-// token, have no player. So have those whose caller has left, as nobody was refused.
+// token, have no player. Nobody was refused whose caller has left, or whose region another cell serves.
 func refusals(refused func(fault.Refusal)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Next()
 		s := scopeOf(c)
-		if s.code == "" || s.caller == "" || s.role != "" {
+		if s.code == "" || s.caller == "" || s.role != "" || fault.CellOf(s.cause) != nil {
 			return
 		}
 		refused(fault.Refusal{

@@ -113,6 +113,16 @@ var breakages = map[string]breakage{
 		},
 		doctor.Warn, "^the enrolment eu/rack-7 ends in 4[78]h.*, and 1 game servers registered by it",
 	},
+	"cells": {
+		func(i *installation) func() {
+			i.Exec(`INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, status)
+				VALUES ('us', 'a', gen_random_uuid(), 'a:1', '{duel}', 8, 8, 'draining')`)
+			i.Exec("INSERT INTO cells (cell, address, set_by) VALUES ('america', 'https://us.example', 'ada')")
+			i.Exec("INSERT INTO cell_regions (region, cell) VALUES ('us', 'america')")
+			return func() { i.Exec("DELETE FROM instances"); i.Exec("DELETE FROM cells") }
+		},
+		doctor.Warn, "^1 game servers of region us are registered here, and cell america serves it",
+	},
 	"pool limits": {
 		func(i *installation) func() {
 			i.Exec("UPDATE pool_limits SET max_servers = 0")

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func (p *program) cells() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "cells",
+		Short: "List and set the other cells, which serve other regions",
+		Long: "Commands for the other cells: installations of the same title, each with a Postgres and replicas of its own, that serve other regions.\n" +
+			"Replicas here answer 421 with the address of the cell to callers that name one of its regions; a region of no cell is served here. Each\n" +
+			"cell lists the others. The same in SQL: view ops.cells, functions ops.set_cell and ops.remove_cell. docs/how-to/cells.md says how.",
+		Example: "  director cells list\n  director cells set us https://us.director.example --regions us-east,us-west --reason 'data stays in the US'",
+	}, p.cellsList(), p.cellsSet(), p.cellsRemove())
+}
+
+func (p *program) cellsList() *cobra.Command {
+	return p.onDatabase(&cobra.Command{
+		Use:     "list",
+		Short:   "List the other cells",
+		Long:    "Lists the other cells with their regions and addresses. The same in SQL: view ops.cells.",
+		Example: "  director cells list\n  director cells list -o json | jq -r '.[].address'",
+		Args:    cli.Exactly(0),
+	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		found, err := opsview.Cells.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		return cli.Write(l.out, found, []string{"cell", "address", "regions", "listeners", "set", "by"}, func(c opsview.Cell) []any {
+			var listeners []string
+			for _, name := range slices.Sorted(maps.Keys(c.Listeners)) {
+				listeners = append(listeners, name+"="+c.Listeners[name])
+			}
+			return []any{c.Cell, c.Address, c.Regions, listeners, c.SetAt, c.SetBy}
+		})
+	})
+}
+
+func (p *program) cellsSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set CELL ADDRESS",
+		Short: "Say which regions another cell serves, and where",
+		Long: "Adds another cell, or changes one: all of it is replaced. ADDRESS is the base URL of its API, as players and game servers reach it. Within\n" +
+			"two seconds replicas answer 421 with the address to callers that name one of its regions. A region is of one cell: naming it takes it\n" +
+			"from another. A region with game servers here is refused, because their sessions would end: drain them first.\n" +
+			"The same in SQL: function ops.set_cell.",
+		Example: "  director cells set us https://us.director.example --regions us-east,us-west --reason 'data stays in the US'\n" +
+			"  director cells set us https://us.director.example --regions us-east --listener realtime=wss://lobby.us.example \\\n" +
+			"    --listener console=https://console.us.example --reason 'its lobby and its console'",
+		Args: cli.Exactly(2),
+	}
+	regions := cmd.Flags().StringSlice("regions", nil, "The regions that it serves")
+	listeners := cmd.Flags().StringToString("listener", nil,
+		"The address of another listener of it: realtime, control, orchestrator, console or grpc (host:port)")
+	evenWithServers := cmd.Flags().Bool("even-with-servers", false,
+		"Also send away the game servers that are registered here; the sessions that they have here end")
+	reason := requireReason(cmd, "", "Why, for the event")
+	checkFirst(cmd, func([]string) error {
+		if len(*regions) == 0 {
+			return cli.Usage(errors.New("--regions is missing: name the regions that the cell serves"))
+		}
+		return nil
+	})
+	cmd.ValidArgsFunction = p.completeArgs(firstOnly(cellWords))
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		cell := db.OtherCell{Name: args[0], Address: args[1], Regions: *regions, Listeners: *listeners}
+		return l.changeEach("cell", args[:1], func(string) (bool, error) {
+			return l.As("").Because(*reason).SetCell(ctx, cell, *evenWithServers)
+		})
+	})
+}
+
+func (p *program) cellsRemove() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "remove CELL",
+		Short: "Forget another cell: its regions are served here from then on",
+		Long: "Removes another cell, after a confirmation. Replicas here then serve its regions, as far as there are game servers.\n" +
+			"The same in SQL: function ops.remove_cell.",
+		Example: "  director cells remove us --reason 'it has been merged into this one'",
+		Args:    cli.Exactly(1),
+	}
+	reason, yes := requireReason(cmd, "", "Why, for the event"), addYes(cmd)
+	cmd.ValidArgsFunction = p.completeArgs(firstOnly(cellWords))
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		found, err := opsview.Cells.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(found, func(c opsview.Cell) bool { return c.Cell == args[0] })
+		if at < 0 {
+			return fmt.Errorf("there is no cell %q", args[0])
+		}
+		if err := p.confirm(*yes, fmt.Sprintf("This cell then serves %s.", strings.Join(found[at].Regions, ", "))); err != nil {
+			return err
+		}
+		return l.changeEach("cell", args, func(name string) (bool, error) {
+			return l.As("").Because(*reason).RemoveCell(ctx, name)
+		})
+	})
+}
