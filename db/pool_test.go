@@ -196,11 +196,15 @@ func TestCheckPoolsNamesTheValue(t *testing.T) {
 		"apps[0].drain_ahead":     func(v *provision.AppVersion, _ *provision.Pool) { v.DrainAhead = 24 * time.Hour },
 		"apps[0].netcode.dialect": func(v *provision.AppVersion, _ *provision.Pool) { v.Dialect = "netcode103" },
 		"apps[0].compat":          func(v *provision.AppVersion, _ *provision.Pool) { v.Compat = "arbitrum" },
-		"pools[0].region":         func(_ *provision.AppVersion, p *provision.Pool) { p.Region = "EU" },
-		"pools[0].min":            func(_ *provision.AppVersion, p *provision.Pool) { p.Min = 11 },
-		"pools[0].max":            func(_ *provision.AppVersion, p *provision.Pool) { p.Max = -1 },
-		"pools[0].buffer":         func(_ *provision.AppVersion, p *provision.Pool) { p.Buffer, p.BufferPercent = 100, true },
-		"pools[0].coordinates":    func(_ *provision.AppVersion, p *provision.Pool) { p.Coords = &provider.Coords{Latitude: 91} },
+		"apps[0].env.NATS_HOST": func(v *provision.AppVersion, _ *provision.Pool) {
+			v.Compat, v.Dialect, v.ProtocolID = provision.CompatBevygap, netcode.LightyearLE, 1
+			v.Env = map[string]string{"NATS_HOST": "mine"}
+		},
+		"pools[0].region":      func(_ *provision.AppVersion, p *provision.Pool) { p.Region = "EU" },
+		"pools[0].min":         func(_ *provision.AppVersion, p *provision.Pool) { p.Min = 11 },
+		"pools[0].max":         func(_ *provision.AppVersion, p *provision.Pool) { p.Max = -1 },
+		"pools[0].buffer":      func(_ *provision.AppVersion, p *provision.Pool) { p.Buffer, p.BufferPercent = 100, true },
+		"pools[0].coordinates": func(_ *provision.AppVersion, p *provision.Pool) { p.Coords = &provider.Coords{Latitude: 91} },
 		"pools[0].networks[0]": func(_ *provision.AppVersion, p *provision.Pool) {
 			p.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")}
 		},
@@ -212,6 +216,11 @@ func TestCheckPoolsNamesTheValue(t *testing.T) {
 		require.Len(t, wrong, 1, "%s: %v", path, wrong)
 		require.Equal(t, path, wrong[0].Path, "%v", wrong)
 	}
+	v := arenaVersion("v1") // its players are known by connect tokens alone
+	v.Compat = provision.CompatBevygap
+	require.Equal(t, "apps[0].netcode.dialect", provision.CheckPools([]provision.AppVersion{v}, nil)[0].Path)
+	v.Compat, v.Env = "", map[string]string{"NATS_HOST": "of the game"}
+	require.Empty(t, provision.CheckPools([]provision.AppVersion{v}, nil))
 	wrong := provision.CheckPools([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, []provision.Pool{euPool("v1", "duel"), euPool("v2", "duel")})
 	require.Len(t, wrong, 1)
 	require.Equal(t, "pools[1].modes", wrong[0].Path)

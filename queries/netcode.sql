@@ -85,3 +85,11 @@ UPDATE deployments d SET
     drain_at = now(), reason = @reason::text, generation = d.generation + 1, next_at = now(), woken_at = clock_timestamp(),
     stop_at = CASE WHEN d.phase = 'ready' THEN d.stop_at ELSE coalesce(d.stop_at, now()) END
 FROM held h WHERE d.region = @region AND d.id = h.id;
+
+-- name: DeployedServer :one
+-- What a server offers that registers by its credential alone, and what its last registration has left: the process that registered and the digest
+-- of its certificate. The time numbers the lists of clients of one connection after those of all earlier ones.
+SELECT v.modes, v.capacity, coalesce(d.boot_id, '')::text AS boot_id, coalesce(d.cert_digest, '')::text AS cert_digest,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS read_at
+FROM deployments d JOIN app_versions v ON v.app = d.app AND v.version = d.version
+WHERE d.region = @region AND d.id = @id AND d.phase NOT IN ('failed', 'stopping');

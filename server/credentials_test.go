@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -54,6 +55,8 @@ type authorities struct {
 	cookies map[string][]string // of the console, by kind: the cookie, and the text that its forms need
 	hook    string              // the path of the webhook of a deployment, without the secret
 	context string              // the token of the deployment for its context
+
+	deployment string // its id
 }
 
 func newAuthorities(t *testing.T) *authorities {
@@ -67,7 +70,7 @@ func newAuthorities(t *testing.T) *authorities {
 	b.client = &http.Client{Transport: b.plainTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	enrolment := b.enrolment()
 	deployment := b.deploy(true)
-	a := &authorities{bundle: b, hook: "/hooks/eu/" + deployment.String() + "/", context: b.tokenOf(token.ForContext, deployment), cookies: map[string][]string{}, secrets: map[string]string{
+	a := &authorities{bundle: b, hook: "/hooks/eu/" + deployment.String() + "/", context: b.tokenOf(token.ForContext, deployment), deployment: deployment.String(), cookies: map[string][]string{}, secrets: map[string]string{
 		"player": b.issuer.Token(map[string]any{"sub": "ada"}), "fleet token": fleetToken, "enrolment": enrolment, "instance": b.enrol("a", enrolment).secret,
 		"deployment": b.tokenOf(token.ForFleet, deployment), "webhook": string(b.deployments().MAC(token.ForHook, token.Deployment{Region: "eu", ID: deployment.String()})),
 		"backend: players": playersToken, "backend: tickets": ticketsToken, "viewer": viewersToken, "operator": opsToken,
@@ -190,6 +193,8 @@ func TestRoutesAndCredentials(t *testing.T) {
 	}
 	fmt.Fprintf(&page, "\n## Open Match over gRPC\n\n%s\n\n| method | opened by |\n|---|---|\n%s", "`DIRECTOR_GRPC_ADDR`. A client certificate (`DIRECTOR_OM_CLIENT_CA`) opens what a token opens.",
 		strings.Join(a.grpcTable(t), ""))
+	fmt.Fprintf(&page, "\n## Game servers with bevygap's plugin\n\n%s\n\n| connection | opened by |\n|---|---|\n%s",
+		"`DIRECTOR_BEVYGAP_NATS_ADDR`, which speaks NATS. The user is the id of the deployment, the password the credential.", a.natsTable(t))
 	if *updateCredentials {
 		require.NoError(t, os.WriteFile(credentialsPage, []byte(page.String()), 0o644))
 	}
@@ -277,6 +282,23 @@ func (a *authorities) opensSocket(l server.Listener, kind string) bool {
 	defer func() { _ = conn.CloseNow() }()
 	_, _, err = conn.Read(ctx)
 	return err == nil
+}
+
+// natsTable returns the line of the connection of a game server with bevygap's plugin.
+func (a *authorities) natsTable(t *testing.T) string {
+	t.Helper()
+	var opened []string
+	for _, kind := range credentialKinds {
+		conn, err := nats.Connect("nats://"+a.server.NATSAddr().String(), nats.UserInfo(a.deployment, a.secrets[kind]), nats.NoReconnect(), nats.Timeout(wait))
+		if err == nil {
+			conn.Close()
+			opened = append(opened, kind)
+			continue
+		}
+		require.ErrorIs(t, err, nats.ErrAuthorization, kind)
+	}
+	require.Equal(t, []string{"deployment"}, opened)
+	return "| `CONNECT` | " + openedBy(opened) + " |\n"
 }
 
 // grpcTable returns the lines of the methods of gRPC.

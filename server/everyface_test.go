@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/bevygap"
+	"github.com/lattice-director/director/server/bevygap/nats"
 	"github.com/lattice-director/director/server/console"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/orchestrator"
@@ -38,6 +39,7 @@ func everyFace(c *config) {
 	c.MetricsAddr = noPort
 	c.OpenMatch = &openmatch.Options{Addrs: []string{noPort}}
 	c.Bevygap = &bevygap.Options{Guests: true, PerAddress: 10_000}
+	c.NATS = &nats.Options{Addr: noPort}
 	c.Orchestrator = &server.Orchestrator{
 		Options: orchestrator.Options{AgentKeys: []string{rivalisKey}, Addr: noPort}, AdminKeys: []string{rivalisAdmin}, MaxStreams: 1000,
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/server/backend"
 	"github.com/lattice-director/director/server/bevygap"
+	"github.com/lattice-director/director/server/bevygap/nats"
 	"github.com/lattice-director/director/server/console"
 	"github.com/lattice-director/director/server/orchestrator"
 	"github.com/lattice-director/director/server/play"
@@ -117,6 +118,24 @@ func (s *Server) mountBevygap(failures *rest.Limiter) (err error) {
 		return fmt.Errorf("server: %w", err)
 	}
 	s.bevygap.Mount(s.engine)
+	return nil
+}
+
+// mountNATS makes what game servers with bevygap's plugin connect to, if the options have it, with the settings that all
+// faces share.
+func (s *Server) mountNATS(config *tls.Config) (err error) {
+	o := s.options
+	if o.NATS == nil {
+		return nil
+	}
+	face := *o.NATS
+	face.Store, face.Tokens, face.TLS = cmp.Or[nats.Store](face.Store, o.Store), cmp.Or(face.Tokens,
+		o.ServerTokens), cmp.Or(face.TLS, config.Clone())
+	face.FailureRate, face.Log, face.Metrics = cmp.Or(face.FailureRate, o.FailureRate), cmp.Or(face.Log,
+		o.Log), cmp.Or(face.Metrics, o.Metrics.Registerer())
+	if s.nats, err = nats.New(face); err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
 	return nil
 }
 

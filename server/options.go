@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/connect"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server/bevygap"
+	"github.com/lattice-director/director/server/bevygap/nats"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/play"
@@ -78,6 +79,7 @@ type Options struct {
 	OpenMatch    *openmatch.Options // the Open Match services
 	Orchestrator *Orchestrator      // the orchestrator of Rivalis game servers
 	Bevygap      *bevygap.Options   // what bevygap's clients call
+	NATS         *nats.Options      // game servers with bevygap's plugin; ServerTokens is required
 	Realtime     *realtime.Options  // the realtime lobby
 	Projects     *Projects          // the control API of the realtime lobby
 	Console      *Console           // the operators' console

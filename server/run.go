@@ -33,6 +33,9 @@ func (s *Server) parts() []part {
 	if s.agents != nil {
 		all = append(all, s.agents)
 	}
+	if s.nats != nil {
+		all = append(all, s.nats)
+	}
 	if s.realtime != nil {
 		all = append(all, s.realtime)
 	}
@@ -84,6 +87,14 @@ func (s *Server) RealtimeAddr() net.Addr {
 	return s.realtime.Addr()
 }
 
+// NATSAddr returns the address for game servers with bevygap's plugin.
+func (s *Server) NATSAddr() net.Addr {
+	if s.nats == nil {
+		return nil
+	}
+	return s.nats.Addr()
+}
+
 // OrchestratorAddr returns the address of the orchestrator.
 func (s *Server) OrchestratorAddr() net.Addr {
 	if s.agents == nil {
@@ -121,6 +132,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "listening",
 		slog.String("addr", addrList(s.Addr())), slog.String("grpc_addr", addrList(s.GRPCAddrs()...)),
 		slog.String("orchestrator_addr", addrList(s.OrchestratorAddr())),
+		slog.String("bevygap_nats_addr", addrList(s.NATSAddr())),
 		slog.String("realtime_addr", addrList(s.RealtimeAddr())),
 		slog.String("realtime_control_addr", addrList(s.RealtimeControlAddr())),
 		slog.String("console_addr", addrList(s.ConsoleAddr())),
@@ -197,6 +209,9 @@ func (s *Server) stops() []func(context.Context) error {
 	}
 	if s.bevygap != nil {
 		all = append(all, s.bevygap.Stop)
+	}
+	if s.nats != nil {
+		all = append(all, s.nats.Stop)
 	}
 	if s.realtime != nil {
 		all = append(all, s.realtime.Stop)

@@ -44,6 +44,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/watch"
 	"github.com/lattice-director/director/internal/refusals"
 	"github.com/lattice-director/director/server/bevygap"
+	"github.com/lattice-director/director/server/bevygap/nats"
 	"github.com/lattice-director/director/server/fleet"
 	"github.com/lattice-director/director/server/hook"
 	"github.com/lattice-director/director/server/infra"
@@ -65,6 +66,7 @@ type Server struct {
 	openMatch *openmatch.Server               // nil when Open Match is not served
 	agents    *agents                         // nil where Rivalis is not served
 	bevygap   *bevygap.Face                   // nil where bevygap's clients are not served
+	nats      *nats.Server                    // of game servers with bevygap's plugin; nil where they are not served
 	realtime  *realtime.Server                // nil where the realtime lobby is not served
 	control   *rest.HTTPServer                // of the realtime lobby's projects; nil where it is not served
 	console   *rest.HTTPServer                // of the operators; nil where it is not served
@@ -106,6 +108,9 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	if err := s.mountOrchestrator(config); err != nil {
+		return nil, err
+	}
+	if err := s.mountNATS(config); err != nil {
 		return nil, err
 	}
 	if err := s.mountRealtime(config); err != nil {

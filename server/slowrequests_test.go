@@ -91,6 +91,10 @@ func (b *bundle) forEachSlowRequest(do func(what string, r slowRequest, conn net
 			}
 		}
 	}
+	game := server.Listener{Name: "nats", Addr: b.server.NATSAddr()}
+	for _, r := range []slowRequest{{"nothing", "", false}, {"half a CONNECT", "CONNECT {", false}, {"a CONNECT byte by byte", "CONNECT {", true}} {
+		do("nats: "+r.name, r, r.open(b.t, game))
+	}
 }
 
 // Pins a body that a route which waits does not read: the connection stayed for ever. A new route is in this test by

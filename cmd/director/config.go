@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/bevygap"
+	"github.com/lattice-director/director/server/bevygap/nats"
 	"github.com/lattice-director/director/server/console"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/server/openmatch"
@@ -31,6 +32,7 @@ type Config struct {
 	OpenMatch    openmatch.Options
 	Orchestrator server.Orchestrator
 	Bevygap      bevygap.Options
+	NATS         nats.Options // of game servers with bevygap's plugin
 	Realtime     realtime.Options
 	Projects     server.Projects
 	Console      server.Console
@@ -60,6 +62,7 @@ type Config struct {
 	ProvisionOwner   string
 	ProvisionTimeout time.Duration
 	PublicURL        string
+	NATSURL          string
 	development      bool // dev: see needsPublicURL
 
 	SidecarDirectors              []string

@@ -2,9 +2,14 @@ package main
 
 import (
 	"errors"
+	"net"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/lattice-director/director/internal/provisioning/serverenv"
 	"github.com/lattice-director/director/server/bevygap"
+	"github.com/lattice-director/director/server/bevygap/nats"
 )
 
 // The values of DIRECTOR_BEVYGAP: whose requests are served.
@@ -36,7 +41,51 @@ func (c *Config) bevygapSettings() []setting {
 			value: gameVersion(&c.Bevygap.DefaultGame, &c.Bevygap.DefaultVersion),
 			help: "The app version for POST /matchmaker/wannaplay, whose requests name none. Not set: that path answers " +
 				"404"},
+		{flag: "bevygap-nats-addr", section: sectionBevygap, start: true, commands: byServers,
+			value: address(&c.NATS.Addr),
+			help: "The address for game servers with bevygap's plugin, which connect as to a NATS server. Not set: they are " +
+				"not served, except by `director dev` at 127.0.0.1:4222"},
+		{flag: "bevygap-nats-url", section: sectionBevygap, start: true, commands: byCallers | byDeploy,
+			value: natsURL(&c.NATSURL),
+			help: "Where the game servers of app versions with `compat: bevygap` reach this address, from wherever they " +
+				"run. Required for them, except with process alone: its servers are on this machine"},
 	}
+}
+
+// natsURL is where game servers with bevygap's plugin connect.
+func natsURL(p *string) value {
+	v := value{kind: "url", allowedText: "nats://HOST:PORT, or tls://HOST:PORT where replicas have a certificate"}
+	v.show = func() string { return *p }
+	v.set = func(text string) error {
+		_, at, _ := strings.Cut(text, "://")
+		host, port, err := net.SplitHostPort(at)
+		number, errPort := strconv.ParseUint(port, 10, 16)
+		isURL := strings.HasPrefix(text, serverenv.PlainNATS) || strings.HasPrefix(text, serverenv.SecureNATS)
+		*p = text
+		return v.must(isURL && err == nil && errPort == nil && number > 0 && host != "" && !strings.ContainsAny(host, "/@ ,"))
+	}
+	return v
+}
+
+// natsOptions returns nil if game servers with bevygap's plugin are not served.
+func (c *Config) natsOptions() *nats.Options {
+	if c.NATS.Addr == "" {
+		return nil
+	}
+	return &c.NATS
+}
+
+// natsURL returns where game servers with bevygap's plugin connect, "" if that is not known. Those of this machine use
+// the address at which this process serves them.
+func (c *Config) natsURL(listening net.Addr) string {
+	if c.NATSURL != "" || c.needsPublicURL() || c.NATS.Addr == "" {
+		return c.NATSURL
+	}
+	scheme := serverenv.PlainNATS
+	if c.Server.TLSCert != "" {
+		scheme = serverenv.SecureNATS
+	}
+	return scheme + localAddr(c.NATS.Addr, listening)
 }
 
 // trusting says whether a client is believed.

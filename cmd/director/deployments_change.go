@@ -137,7 +137,7 @@ func (p *program) deploymentsEnv() *cobra.Command {
 		if err != nil {
 			return refusalText(err)
 		}
-		settings := serverenv.Settings{PublicURL: l.replicasURL(nil), Sealer: sealer}
+		settings := l.serverSettings(listenAddrs{}, sealer)
 		env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey},
 			v)
 		if err != nil {

@@ -56,6 +56,9 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if d.conf.from("bevygap") == fromDefault {
 		d.conf.BevygapPlayers = bevygapGuests
 	}
+	if d.conf.NATS.Addr == "" {
+		d.conf.NATS.Addr = freeOr(ctx, "127.0.0.1:4222")
+	}
 	return d.conf.checkServe()
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/lattice-director/director/provider/edgegap"
 	"github.com/lattice-director/director/provider/manual"
 	processes "github.com/lattice-director/director/provider/process"
+	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/worker"
 )
 
@@ -88,19 +89,24 @@ func (c *Config) replicasURL(listening net.Addr) string {
 	if c.PublicURL != "" {
 		return strings.TrimRight(c.PublicURL, "/")
 	}
-	addr := c.Server.Addr // of a replica, for a worker without one
-	if listening != nil {
-		addr = listening.String()
-	}
-	host, port, _ := net.SplitHostPort(addr)
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
 	scheme := "http://"
 	if c.Server.TLSCert != "" {
 		scheme = "https://"
 	}
-	return scheme + net.JoinHostPort(host, port)
+	return scheme + localAddr(c.Server.Addr, listening)
+}
+
+// localAddr returns the address of a listener for programs of this machine. configured counts unless listening says
+// where this process really listens.
+func localAddr(configured string, listening net.Addr) string {
+	if listening != nil {
+		configured = listening.String()
+	}
+	host, port, _ := net.SplitHostPort(configured)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // provision returns the providers of a worker and the options of its loops, or nil without providers. keep is as in
@@ -125,16 +131,24 @@ func (p *process) provision(keep bool) (map[string]provider.Provider, *worker.Pr
 // serverEnvironment returns what a deployed server needs. It is called once the replica of this process listens.
 func (p *process) serverEnvironment(d provision.Deployment,
 	v provision.AppVersion) (provider.Env, provider.Secret, error) {
-	var listening net.Addr
-	if at := p.listening.Load(); at != nil {
-		listening = *at
+	var at listenAddrs
+	if listening := p.listening.Load(); listening != nil {
+		at = *listening
 	}
-	settings := serverenv.Settings{PublicURL: p.conf.replicasURL(listening), Sealer: p.sealer}
+	settings := p.conf.serverSettings(at, p.sealer)
 	server := serverenv.Server{Region: d.Region, ID: d.ID, SealedKey: d.SealedKey}
 	if d.EndsAt != nil {
 		server.EndsAt = *d.EndsAt
 	}
 	return settings.Environment(server, v)
+}
+
+// listenAddrs are where this process listens; nil: it does not, or not yet.
+type listenAddrs struct{ api, nats net.Addr }
+
+// serverSettings returns what the environments of all deployed servers share.
+func (c *Config) serverSettings(listening listenAddrs, sealer *token.Sealer) serverenv.Settings {
+	return serverenv.Settings{PublicURL: c.replicasURL(listening.api), NATSURL: c.natsURL(listening.nats), Sealer: sealer}
 }
 
 // providerSet is the providers of a process, by name. Close it.

@@ -159,7 +159,7 @@ func TestReferenceMetrics(t *testing.T) {
 		"A replica and a worker serve these at `/metrics` of `DIRECTOR_METRICS_ADDR`, in the text format of Prometheus. The metrics of\n" +
 		"workers (`director_worker_…`) are served by `director work`, `director serve --work` and `director dev`; those of Open Match where\n" +
 		"`DIRECTOR_GRPC_ADDR` is set, those of agents (`director_agent…`) where `DIRECTOR_ORCHESTRATOR_ADDR` is, and those of bevygap's clients\n" +
-		"(`director_bevygap_…`) where `DIRECTOR_BEVYGAP` is not off. Besides, there are the usual metrics of Go (`go_…`) and of the process (`process_…`).\n\n" +
+		"(`director_bevygap_…`) where `DIRECTOR_BEVYGAP` is not off, those of its game servers (`director_bevygap_server…`) where `DIRECTOR_BEVYGAP_NATS_ADDR` is set. Besides, there are the usual metrics of Go (`go_…`) and of the process (`process_…`).\n\n" +
 		"| metric | type | labels | |\n|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(help)) {
 		if strings.HasPrefix(name, "director_") {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ type process struct {
 
 	functions *functions.Matchmaker // of the director loop; nil without one
 	providers *providerSet          // of the worker; nil without one
-	listening atomic.Pointer[net.Addr]
+	listening atomic.Pointer[listenAddrs]
 }
 
 // newProcess makes a process of a command, and checks the schema if the database is reachable. The caller closes the
@@ -188,8 +187,7 @@ func (p *process) serve(ctx context.Context, withWorker bool, started func(*serv
 	if err := s.Listen(ctx); err != nil {
 		return listenError(err, serversAddrs)
 	}
-	addr := s.Addr()
-	p.listening.Store(&addr)
+	p.listening.Store(&listenAddrs{s.Addr(), s.NATSAddr()})
 	started(s)
 	return runWithWorker(ctx, w, s.Run)
 }
@@ -227,8 +225,8 @@ func runWithWorker(ctx context.Context, w *worker.Worker, run func(context.Conte
 }
 
 // serversAddrs are the flags of a replica's listeners.
-const serversAddrs = "--addr, --grpc-addr, --orchestrator-addr, --realtime-addr, --realtime-control-addr, " +
-	"--console-addr or --metrics-addr"
+const serversAddrs = "--addr, --grpc-addr, --orchestrator-addr, --bevygap-nats-addr, --realtime-addr, " +
+	"--realtime-control-addr, --console-addr or --metrics-addr"
 
 func listenError(err error, flags string) error {
 	return fmt.Errorf("%w; choose another address with %s (:0 is any free port)", err, flags)
@@ -249,6 +247,7 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 		return o, err
 	}
 	o.OpenMatch, o.Orchestrator, o.Bevygap = c.openMatchOptions(), c.orchestratorOptions(), c.bevygapOptions()
+	o.NATS = c.natsOptions()
 	o.Projects, o.Console = c.projectsOptions(p.sealer), c.consoleOptions(p.sealer)
 	o.Store, o.Keys, o.Connects = p.store, keyring.New(p.store, p.sealer, c.Worker.Alg,
 		c.schedule()), connect.New(p.sealer)

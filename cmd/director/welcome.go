@@ -41,6 +41,7 @@ func (d *devRun) hints(s *server.Server) string {
 	return fmt.Sprintf(`  Console  %s
   API      %s    documentation: %s/docs
   Rivalis  %s://%s    %s    region: %s
+  Bevygap  nats://%s    for game servers with its plugin; clients: %s/matchmaker/ws
   Lobby    %s    project: %s    control API: %s://%s    token: %s
   Metrics  http://%s/metrics
   Data     %s
@@ -67,7 +68,7 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
 %sList the game servers: %s
 Log each request: start director dev with --log-level info
 `, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.Orchestrator.Region,
-		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(),
+		s.NATSAddr(), strings.Replace(api, "http", "ws", 1), lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(),
 		brief(d.conf.Database.Timing.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api,
 		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(), d.command("fleet list"))

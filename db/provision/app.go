@@ -47,7 +47,7 @@ type AppVersion struct {
 	Dialect        netcode.Dialect // of its connect tokens; "": it uses none
 	ProtocolID     uint64          // of its connect tokens
 	DigestRequired bool            // its servers are ready only once they have reported the digest of their certificate
-	Compat         string          // CompatArbitrium or ""
+	Compat         string          // CompatArbitrium, CompatBevygap or ""
 	// Fallback says how its servers start when Provider has no room; nil: they wait.
 	Fallback *AppFallback
 
@@ -71,8 +71,14 @@ func (v *AppVersion) ForProvider(provider string) AppVersion {
 	return at
 }
 
-// CompatArbitrium is the AppVersion.Compat of servers that read the environment that Edgegap gives, at any provider.
-const CompatArbitrium = "arbitrium"
+// The values of AppVersion.Compat, for servers that were built for something else than the director.
+const (
+	// CompatArbitrium is for servers that read the environment that Edgegap gives, at any provider.
+	CompatArbitrium = "arbitrium"
+	// CompatBevygap is for servers with bevygap's plugin: it reads the same environment, and needs NATS. Its players come
+	// with connect tokens, and its server is ready once it has reported the digest of its certificate.
+	CompatBevygap = "bevygap"
+)
 
 // AppPort is a port that a server listens on.
 type AppPort struct {

@@ -97,6 +97,7 @@ func withAppDefaults(v AppVersion) AppVersion {
 	if v.Env == nil {
 		v.Env = map[string]string{}
 	}
+	v.DigestRequired = v.DigestRequired || v.Compat == CompatBevygap
 	for field, usual := range map[*time.Duration]time.Duration{
 		&v.StartWithin: 3 * time.Minute, &v.RegisterWithin: time.Minute, &v.Grace: 30 * time.Second,
 		&v.MaxLifetime: 24 * time.Hour,
@@ -133,8 +134,11 @@ func (v *AppVersion) check(p problems) {
 	v.checkEnv(p)
 	v.checkTimes(p)
 	v.checkNetcode(p)
-	if v.Compat != "" && v.Compat != CompatArbitrium {
-		p.addf("compat", "%.40q must be %s, or absent", v.Compat, CompatArbitrium)
+	switch {
+	case v.Compat != "" && v.Compat != CompatArbitrium && v.Compat != CompatBevygap:
+		p.addf("compat", "%.40q must be %s or %s, or absent", v.Compat, CompatArbitrium, CompatBevygap)
+	case v.Compat == CompatBevygap && v.Dialect == "":
+		p.addf("netcode.dialect", "is required with compat: %s, whose servers know their players by connect tokens", CompatBevygap)
 	}
 }
 
@@ -215,6 +219,14 @@ func checkModes(p problems, modes []string) {
 // ownVariables are set by the director: a server would read another value than it needs.
 var ownVariables = regexp.MustCompile(`^(DIRECTOR_URL|FLEET_TOKEN|LIGHTYEAR_PRIVATE_KEY|LATTICE_.*)$`)
 
+// natsVariables are set by the director for bevygap's servers.
+var natsVariables = []string{"NATS_HOST", "NATS_USER", "NATS_PASSWORD", "NATS_INSECURE"}
+
+// isOwnVariable reports whether the director sets a variable of the servers.
+func (v *AppVersion) isOwnVariable(name string) bool {
+	return ownVariables.MatchString(name) || v.Compat == CompatBevygap && slices.Contains(natsVariables, name)
+}
+
 func (v *AppVersion) checkEnv(p problems) {
 	if len(v.Env) > maxAppEnv {
 		p.addf("env", "has %d variables, at most %d are allowed", len(v.Env), maxAppEnv)
@@ -223,7 +235,7 @@ func (v *AppVersion) checkEnv(p problems) {
 		switch value := v.Env[name]; {
 		case !variable.MatchString(name):
 			p.addf("env", "%.40q is no name of a variable", name)
-		case ownVariables.MatchString(name):
+		case v.isOwnVariable(name):
 			p.addf("env."+name, "is set by the director")
 		case len(value) > provider.MaxValueBytes:
 			p.addf("env."+name, "has %d bytes, at most %d are allowed", len(value), provider.MaxValueBytes)

@@ -152,6 +152,41 @@ func (q *Queries) ConnectedClients(ctx context.Context, instanceIds []string) ([
 	return items, nil
 }
 
+const deployedServer = `-- name: DeployedServer :one
+SELECT v.modes, v.capacity, coalesce(d.boot_id, '')::text AS boot_id, coalesce(d.cert_digest, '')::text AS cert_digest,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS read_at
+FROM deployments d JOIN app_versions v ON v.app = d.app AND v.version = d.version
+WHERE d.region = $1 AND d.id = $2 AND d.phase NOT IN ('failed', 'stopping')
+`
+
+type DeployedServerParams struct {
+	Region string
+	ID     uuid.UUID
+}
+
+type DeployedServerRow struct {
+	Modes      []string
+	Capacity   int32
+	BootID     string
+	CertDigest string
+	ReadAt     int64
+}
+
+// What a server offers that registers by its credential alone, and what its last registration has left: the process that registered and the digest
+// of its certificate. The time numbers the lists of clients of one connection after those of all earlier ones.
+func (q *Queries) DeployedServer(ctx context.Context, arg DeployedServerParams) (DeployedServerRow, error) {
+	row := q.db.QueryRow(ctx, deployedServer, arg.Region, arg.ID)
+	var i DeployedServerRow
+	err := row.Scan(
+		&i.Modes,
+		&i.Capacity,
+		&i.BootID,
+		&i.CertDigest,
+		&i.ReadAt,
+	)
+	return i, err
+}
+
 const deploymentKeys = `-- name: DeploymentKeys :many
 SELECT d.id, d.netcode_key, coalesce(d.sealed_by, '')::text AS sealed_by, (d.desired = 'running' AND d.phase IN ('wanted', 'deploying', 'starting', 'ready'))::bool AS drains,
        EXISTS (SELECT FROM signing_keys k WHERE k.sealed_by = d.sealed_by AND k.tainted_at IS NULL AND k.verify_until > now())::bool AS needed

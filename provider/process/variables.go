@@ -10,7 +10,8 @@ import (
 )
 
 // ownVariables are what the director sets for each server.
-var ownVariables = []string{"LATTICE_*", "ARBITRIUM_*", "DIRECTOR_URL", "FLEET_TOKEN", "LIGHTYEAR_PRIVATE_KEY"}
+var ownVariables = []string{"LATTICE_*", "ARBITRIUM_*", "DIRECTOR_URL", "FLEET_TOKEN", "LIGHTYEAR_PRIVATE_KEY",
+	"NATS_HOST", "NATS_USER", "NATS_PASSWORD", "NATS_INSECURE"}
 
 // checkVariables refuses variables that nobody has allowed. It has no list of dangerous ones, because that would never
 // be complete: beside those of the loader (LD_PRELOAD) there are those of shells (BASH_ENV), interpreters (PYTHONPATH,

@@ -23,6 +23,9 @@ import (
 type Settings struct {
 	PublicURL string        // where game servers and providers reach the director, without a slash at its end; required
 	Sealer    *token.Sealer // required
+	// NATSURL is where game servers with bevygap's plugin reach the director: nats://host:port, or tls://host:port over
+	// TLS. "": such servers cannot start.
+	NATSURL string
 }
 
 // Server is a deployment, as far as its environment says it.
@@ -35,7 +38,7 @@ type Server struct {
 
 // Environment returns the environment of a server, and the URL of its webhook, which is secret: it authorizes its
 // caller. Variables of the app version do not replace the director's. Errors: token.ErrSealed, a version with a dialect
-// and a server without a key.
+// and a server without a key, bevygap's servers without a NATSURL.
 func (s Settings) Environment(d Server, v provision.AppVersion) (provider.Env, provider.Secret, error) {
 	name := token.Deployment{Region: d.Region, ID: d.ID.String()}
 	tokens := s.Sealer.ServerTokens()
@@ -56,8 +59,13 @@ func (s Settings) Environment(d Server, v provision.AppVersion) (provider.Env, p
 	if !d.EndsAt.IsZero() {
 		env["LATTICE_ENDS_AT"] = d.EndsAt.UTC().Format(time.RFC3339)
 	}
-	if v.Compat == provision.CompatArbitrium {
+	if v.Compat == provision.CompatArbitrium || v.Compat == provision.CompatBevygap {
 		maps.Copy(env, s.arbitrium(name, v))
+	}
+	if v.Compat == provision.CompatBevygap {
+		if err := s.addNATS(env, name); err != nil {
+			return nil, "", err
+		}
 	}
 	if err := s.addNetcode(env, d, v); err != nil {
 		return nil, "", err

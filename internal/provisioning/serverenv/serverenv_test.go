@@ -92,3 +92,27 @@ func TestEnvironmentOfArbitrium(t *testing.T) {
 	require.Equal(t, "https://director.test/fleet/context", env["ARBITRIUM_CONTEXT_URL"])
 	require.NotContains(t, env, "ARBITRIUM_PUBLIC_IP")
 }
+
+// bevygap's plugin panics without NATS, and demands TLS unless it is told otherwise.
+func TestEnvironmentOfBevygap(t *testing.T) {
+	t.Parallel()
+	s, id, v := settings(t), uuid.New(), version()
+	v.Compat = provision.CompatBevygap
+	for _, url := range []string{"", "director.test:4222", "http://director.test:4222"} {
+		s.NATSURL = url
+		_, _, err := s.Environment(Server{Region: "eu", ID: id}, v)
+		require.ErrorContains(t, err, "DIRECTOR_BEVYGAP_NATS_URL", url)
+	}
+	s.NATSURL = "tls://director.test:4222"
+	env, _, err := s.Environment(Server{Region: "eu", ID: id}, v)
+	require.NoError(t, err)
+	require.Equal(t, "director.test:4222", env["NATS_HOST"])
+	require.Equal(t, id.String(), env["NATS_USER"])
+	require.Equal(t, env["FLEET_TOKEN"], env["NATS_PASSWORD"])
+	require.NotContains(t, env, "NATS_INSECURE")
+	require.NotEmpty(t, env["ARBITRIUM_CONTEXT_URL"], "it reads Edgegap's environment, too")
+	s.NATSURL = "nats://10.0.0.7:4222"
+	env, _, err = s.Environment(Server{Region: "eu", ID: id}, v)
+	require.NoError(t, err)
+	require.Equal(t, "1", env["NATS_INSECURE"])
+}

@@ -66,7 +66,7 @@ func TestEachListenerHasAPortAndAService(t *testing.T) {
 	t.Parallel()
 	r := render(t, everything)
 	replica := r.pods()["game-lattice-director"]
-	require.Equal(t, map[string]int32{"http": 8080, "grpc": 50504, "orchestrator": 7350, "realtime": 4000, "realtime-ctl": 3000, "console": 8090, "metrics": 9090}, ports(replica))
+	require.Equal(t, map[string]int32{"http": 8080, "grpc": 50504, "orchestrator": 7350, "nats": 4222, "realtime": 4000, "realtime-ctl": 3000, "console": 8090, "metrics": 9090}, ports(replica))
 	served := map[string]string{}
 	for name, v := range variables(replica) {
 		if v.ValueFrom == nil && name != "OTEL_RESOURCE_ATTRIBUTES" {
@@ -74,7 +74,7 @@ func TestEachListenerHasAPortAndAService(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]string{
-		"DIRECTOR_ADDR": ":8080", "DIRECTOR_GRPC_ADDR": ":50504", "DIRECTOR_ORCHESTRATOR_ADDR": ":7350", "DIRECTOR_REALTIME_ADDR": ":4000",
+		"DIRECTOR_ADDR": ":8080", "DIRECTOR_GRPC_ADDR": ":50504", "DIRECTOR_ORCHESTRATOR_ADDR": ":7350", "DIRECTOR_BEVYGAP_NATS_ADDR": ":4222", "DIRECTOR_REALTIME_ADDR": ":4000",
 		"DIRECTOR_REALTIME_CONTROL_ADDR": ":3000", "DIRECTOR_CONSOLE_ADDR": ":8090",
 	}, served)
 	services := map[string]string{}
@@ -83,6 +83,7 @@ func TestEachListenerHasAPortAndAService(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{
 		"game-lattice-director": "http", "game-lattice-director-grpc": "grpc", "game-lattice-director-orchestrator": "orchestrator",
+		"game-lattice-director-nats":     "nats",
 		"game-lattice-director-realtime": "realtime", "game-lattice-director-realtime-control": "realtime-ctl",
 		"game-lattice-director-console": "console", "game-lattice-director-metrics": "metrics",
 	}, services)

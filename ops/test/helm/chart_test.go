@@ -38,6 +38,7 @@ listeners:
         route: {enabled: true, parentRefs: [{name: public, namespace: gateways, sectionName: https}], hostnames: [director.example.com], annotations: {a: b}}}
   grpc: {enabled: true, ingress: {enabled: true, host: grpc.example.com}, route: {enabled: true, parentRefs: [{name: public}]}}
   orchestrator: {enabled: true, ingress: {enabled: true, host: rivalis.example.com}}
+  bevygapNats: {enabled: true, service: {type: LoadBalancer}}
   realtime: {enabled: true, ingress: {enabled: true, host: lobby.example.com}}
   realtimeControl: {enabled: true, from: [{podSelector: {matchLabels: {app: backend}}}]}
   console: {enabled: true, ingress: {enabled: true, host: console.example.com}}

@@ -1,0 +1,64 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/db/query"
+)
+
+// DeployedServer is what the director knows of the server of a deployment, for one that registers by its credential
+// alone.
+type DeployedServer struct {
+	Modes      []string // all that its app version has
+	Capacity   int
+	BootID     string // of the process that has registered last; "": none has
+	CertDigest string // that it has reported; "": none
+	ReadAt     int64  // when this was read, by the database's clock, in microseconds since 1970
+}
+
+// DeployedServer returns what is known of the server of a deployment. Errors: Gone if the deployment is over,
+// Unavailable.
+func (s *Store) DeployedServer(ctx context.Context, of provision.Joining) (DeployedServer, error) {
+	r, err := s.q.DeployedServer(ctx, query.DeployedServerParams{Region: of.Region, ID: of.ID})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return DeployedServer{}, provision.DeploymentOver(of.ID)
+	}
+	if err != nil {
+		return DeployedServer{}, frame.Classify(err)
+	}
+	return DeployedServer{Modes: r.Modes, Capacity: int(r.Capacity), BootID: r.BootID, CertDigest: r.CertDigest,
+		ReadAt: r.ReadAt}, nil
+}
+
+// ConnectedClients returns the clients that hold seats of the current incarnation of an instance. Errors: Unavailable.
+func (s *Store) ConnectedClients(ctx context.Context, instanceID string) ([]uint64, error) {
+	rows, err := s.q.ConnectedClients(ctx, []string{instanceID})
+	if err != nil {
+		return nil, frame.Classify(err)
+	}
+	clients := make([]uint64, 0, len(rows))
+	for _, r := range rows {
+		if id, err := strconv.ParseUint(r.ClientID, 10, 64); err == nil { // else it is the jti of a session token
+			clients = append(clients, id)
+		}
+	}
+	return clients, nil
+}
+
+// ClientSession returns the session of which a client of an instance has a connect token, "" if it has none for this
+// instance. Errors: Unavailable.
+func (s *Store) ClientSession(ctx context.Context, of provision.Joining, client uint64) (session string,
+	err error) {
+	rows, err := s.q.ListedClients(ctx, query.ListedClientsParams{InstanceIds: []string{of.ID.String()},
+		ClientIds: []int64{int64(client)}})
+	if err != nil || len(rows) == 0 {
+		return "", frame.Classify(err)
+	}
+	return sessionID(of.Region, rows[0].SessionID), nil
+}

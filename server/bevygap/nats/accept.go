@@ -1,0 +1,129 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+// acceptPause is how long the listener rests after an error that passes, such as too many open files.
+const acceptPause = 100 * time.Millisecond
+
+// Serve accepts connections until [Server.Stop], or until the listener fails. Errors: the listener's.
+func (s *Server) Serve() error {
+	for {
+		socket, err := s.listener.Accept()
+		switch {
+		case err == nil:
+			s.serving.Go(func() { s.accept(socket) })
+		case s.conns.IsClosed() || errors.Is(err, net.ErrClosed):
+			return nil
+		case !isTemporary(err):
+			return err
+		default:
+			wait.For(s.life, acceptPause)
+		}
+	}
+}
+
+func isTemporary(err error) bool {
+	temporary, ok := errors.AsType[interface {
+		error
+		Temporary() bool
+	}](err)
+	return ok && temporary.Temporary() //nolint:staticcheck // as net/http judges errors of Accept
+}
+
+// accept serves one connection until it ends.
+func (s *Server) accept(socket net.Conn) {
+	defer func() { _ = socket.Close() }()
+	if !s.handshakes.Take() {
+		s.metrics.refused.WithLabelValues("busy").Inc()
+		return
+	}
+	c := s.newConn(socket)
+	stop := context.AfterFunc(s.admission, c.close)
+	defer stop()
+	err := s.guard.Do("handshake", c.shakeHands)
+	s.handshakes.Release()
+	if err != nil {
+		s.refuse(c, err)
+		return
+	}
+	if !s.servers.Take() {
+		s.refuse(c, errFull)
+		return
+	}
+	defer s.servers.Release()
+	if err := s.guard.Do("handshake", c.judge); err != nil {
+		s.refuse(c, err)
+		return
+	}
+	if stop() {
+		s.serve(c)
+	}
+}
+
+func (s *Server) serve(c *conn) {
+	if !s.conns.Add(c.id, c) {
+		c.close()
+		return
+	}
+	defer s.conns.Remove(c.id)
+	if err := s.guard.Do("connection", func() error { c.serve(s.life); return nil }); err != nil {
+		c.end(endInternal)
+	}
+}
+
+// refusal is why a connection is refused: the cause in the metrics, and the text for the client, as that of an ending.
+type refusal struct{ cause, text string }
+
+// Error implements error.
+func (r *refusal) Error() string { return r.cause }
+
+var (
+	errFull        = &refusal{"full", "maximum connections exceeded"}
+	errCredential  = &refusal{"credential", "Authorization Violation"}
+	errOver        = &refusal{"over", "Authorization Violation"}
+	errUnavailable = &refusal{"unavailable", ""}
+)
+
+// refuse says why, and closes the connection. An address that has sent too many wrong credentials gets no answer.
+func (s *Server) refuse(c *conn, err error) {
+	why, ok := errors.AsType[*refusal](err)
+	if !ok { // the handshake was broken off
+		s.metrics.refused.WithLabelValues("handshake").Inc()
+		s.options.Log.LogAttrs(s.life, slog.LevelDebug, "handshake of a game server over NATS failed",
+			slog.String("client", c.address.String()))
+		return
+	}
+	cause := why.cause
+	if why == errCredential && s.failures.Take(addressKey(c.address)) > 0 {
+		cause = "throttled"
+	}
+	s.metrics.refused.WithLabelValues(cause).Inc()
+	if cause == "throttled" || !s.refusals.Take() {
+		return
+	}
+	defer s.refusals.Release()
+	s.options.Log.LogAttrs(s.life, slog.LevelWarn, "game server over NATS refused",
+		slog.String("client", c.address.String()), slog.String("cause", cause))
+	if why.text != "" {
+		_ = c.write(errorLine(why.text))
+	}
+	c.lingerThenClose()
+}
+
+// addressOf returns the address of the other side, without the zone.
+func addressOf(socket net.Conn) netip.Addr {
+	at, err := netip.ParseAddrPort(socket.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap().WithZone("")
+}

@@ -1,0 +1,115 @@
+package nats
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What the buckets and the queue of the plugin mean.
+
+func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// clientOf reads a client id: a number from 1 to 2^63 - 1 without leading zeros, so that each has one form.
+func clientOf(text string) (uint64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return uint64(n), err == nil && n > 0 && decimal(uint64(n)) == text
+}
+
+// The key of a connection is that of the client's session and the client's id: the plugin deletes by it alone, and
+// several clients may be in a session.
+func connectionKey(session string, client uint64) string { return session + "." + decimal(client) }
+
+func clientOfKey(key string) (uint64, bool) { return clientOf(key[strings.LastIndexByte(key, '.')+1:]) }
+
+// Instead of a session: the plugin panics without one, with everybody on it.
+const (
+	unknownSession    = "unknown"    // the client has no connect token for this game server
+	unverifiedSession = "unverified" // the database is unavailable
+)
+
+// sessionOf is "sessions_ly2eg[client id]": who is this client?
+func (g *gameServer) sessionOf(ctx context.Context, subject, key string) message {
+	client, ok := clientOf(key)
+	if !ok {
+		return noEntry()
+	}
+	session, err := g.session(ctx, client)
+	switch {
+	case err != nil:
+		session = unverifiedSession
+	case session == "":
+		session = unknownSession
+	}
+	return entry(bucketSessions, subject, connectionKey(session, client), 1, time.Now())
+}
+
+// get reads a key of a bucket.
+func (g *gameServer) get(ctx context.Context, stream, subject string) message {
+	key, found := strings.CutPrefix(subject, strings.TrimSuffix(streamSubjects[stream], ">"))
+	if !found {
+		return noEntry()
+	}
+	switch stream {
+	case bucketSessions:
+		return g.sessionOf(ctx, subject, key)
+	case bucketConnections:
+		if client, ok := clientOfKey(key); ok && g.isHere(client) {
+			return entry(stream, subject, decimal(client), 1, time.Now())
+		}
+	case bucketDigests:
+		if digest := g.currentDigest(); digest != "" {
+			return entry(stream, subject, digest, 1, time.Now())
+		}
+	}
+	return noEntry()
+}
+
+// put writes a key of a bucket, or deletes it. Errors: as settle.
+func (g *gameServer) put(ctx context.Context, stream, key string, op operation) (answer message, err error) {
+	deletes := op.header("KV-Operation") != "" // DEL or PURGE
+	switch stream {
+	case bucketConnections:
+		return g.move(ctx, stream, key, !deletes)
+	case bucketDigests:
+		if deletes {
+			return g.acknowledge(stream), nil
+		}
+		if !isDigest(string(op.payload)) {
+			return errBadValue.message(), nil
+		}
+		g.reportDigest(string(op.payload))
+		return g.acknowledge(stream), g.settle(ctx)
+	}
+	return errNotHere.message(), nil
+}
+
+// move records that a client has joined or left.
+func (g *gameServer) move(ctx context.Context, stream, key string, joins bool) (message, error) {
+	client, ok := clientOfKey(key)
+	if !ok {
+		return errBadKey.message(), nil
+	}
+	change := g.leave
+	if joins {
+		change = g.join
+	}
+	if !change(client) {
+		return errTooMany.message(), nil
+	}
+	return g.acknowledge(stream), g.settle(ctx)
+}
+
+// acknowledge answers a write, with a number that grows.
+func (g *gameServer) acknowledge(stream string) message {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return jsonMessage(publishAck{stream, uint64(g.facts.ReadAt + g.changes)})
+}
+
+// isDigest reports whether a text is a SHA-256 in hex, with or without colons.
+func isDigest(text string) bool {
+	hex := strings.ReplaceAll(text, ":", "")
+	return len(hex) == 64 && strings.Trim(hex, "0123456789abcdefABCDEF") == "" && len(text) < 128
+}

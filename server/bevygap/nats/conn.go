@@ -1,0 +1,265 @@
+package nats
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+// conn is one connection. One goroutine reads and answers, another one pings and renews the lease.
+type conn struct {
+	server     *Server
+	id         uint64
+	socket     net.Conn
+	address    netip.Addr
+	reader     operationReader
+	log        *slog.Logger
+	said       connectRequest
+	deployment provision.Joining
+	game       *gameServer
+	receivers  subscriptions // of the reading goroutine
+	heardAt    atomic.Int64  // when the last operation came, in Unix nanoseconds
+	begun      chan struct{} // closed when the process is known
+	ended      chan struct{} // closed by end
+	endOnce    sync.Once
+	writing    sync.Mutex
+}
+
+func (s *Server) newConn(socket net.Conn) *conn {
+	return &conn{
+		server: s, id: s.lastID.Add(1), socket: socket, address: addressOf(socket), reader: newOperationReader(socket),
+		log: s.options.Log, receivers: subscriptions{}, begun: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// ending is why a connection ends: the cause in the metrics, and the text for the client. There is none where it has to
+// connect again: of a text that they do not know, some clients take it that they must not.
+type ending struct{ cause, text string }
+
+var (
+	endClosed   = ending{"closed", ""}
+	endSilent   = ending{"silent", "Stale Connection"}
+	endSlow     = ending{"slow", ""}
+	endOver     = ending{"over", "Authorization Violation"}
+	endDraining = ending{"draining", ""}
+	endInternal = ending{"internal", ""}
+)
+
+// beat is how often the game server is pinged and its lease renewed. It is silent after three of them.
+func (c *conn) beat() time.Duration {
+	return min(5*time.Second, c.server.options.Store.Timing().LeaseTTL/3)
+}
+
+// serve answers until the connection ends.
+func (c *conn) serve(life context.Context) {
+	ctx, cancel := context.WithCancel(life)
+	defer cancel()
+	stop := context.AfterFunc(life, c.close)
+	defer stop()
+	_ = c.socket.SetDeadline(time.Time{})
+	c.heardAt.Store(time.Now().UnixNano())
+	c.log.LogAttrs(ctx, slog.LevelDebug, "game server connected over NATS")
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		if c.server.guard.Do("lease", func() error { c.keepLease(ctx); return nil }) != nil {
+			c.end(endInternal)
+		}
+	})
+	c.end(c.listen(ctx))
+	cancel()
+	renewing.Wait()
+	c.lingerThenClose()
+}
+
+// listen reads operations until one fails. An operation must arrive whole within three beats, however slowly.
+func (c *conn) listen(ctx context.Context) ending {
+	for {
+		_ = c.socket.SetReadDeadline(time.Now().Add(3 * c.beat()))
+		select {
+		case <-c.ended: // the deadline that woke this goroutine was replaced
+			return endClosed
+		default:
+		}
+		op, err := c.reader.read()
+		if err != nil {
+			return endOf(err)
+		}
+		c.heardAt.Store(time.Now().UnixNano())
+		if err := c.handle(ctx, op); err != nil {
+			return endOf(err)
+		}
+	}
+}
+
+var (
+	errSubscriptions = errors.New("maximum subscriptions exceeded")
+	errSlow          = errors.New("the client reads too slowly")
+	errLeft          = errors.New("the game server is not registered any more")
+)
+
+func endOf(err error) ending {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return endSilent
+	case errors.Is(err, errSlow):
+		return endSlow
+	case errors.Is(err, errLeft):
+		return endOver
+	case errors.Is(err, errLine), errors.Is(err, errPayload), errors.Is(err, errOperation), errors.Is(err, errParser),
+		errors.Is(err, errSubscriptions):
+		return ending{"protocol", err.Error()}
+	}
+	return endClosed
+}
+
+// handle answers one operation.
+func (c *conn) handle(ctx context.Context, op operation) error {
+	if c.said.Verbose && op.name != opPing && op.name != opPong {
+		if err := c.write(okLine); err != nil {
+			return err
+		}
+	}
+	switch op.name {
+	case opPing:
+		return c.write(pongLine)
+	case opSub:
+		return c.subscribe(op)
+	case opUnsub:
+		c.receivers.end(op.sid, op.atMost)
+	case opPub, opHPub:
+		return c.publish(ctx, op)
+	}
+	return nil
+}
+
+// inboxPrefix is that of the subjects at which clients get answers.
+const inboxPrefix = "_INBOX."
+
+// subscribe also names the process: a client has one inbox, which it subscribes to again after it has reconnected, and
+// a process that has restarted has another one.
+func (c *conn) subscribe(op operation) error {
+	if !c.receivers.add(op.sid, op.subject) {
+		return errSubscriptions
+	}
+	if !strings.HasPrefix(op.subject, inboxPrefix) {
+		return nil
+	}
+	digest := sha256.Sum256([]byte(op.subject))
+	if c.game.begin("nats-" + hex.EncodeToString(digest[:16])) {
+		close(c.begun)
+	}
+	return nil
+}
+
+func (c *conn) publish(ctx context.Context, op operation) error {
+	c.server.metrics.requests.WithLabelValues(callName(op.subject)).Inc()
+	if !c.game.hasBegun() {
+		return nil // nobody gets an answer
+	}
+	answer, err := c.game.request(ctx, op, time.Now())
+	c.server.outages.Report(ctx, "request", err)
+	if endsRegistration(err) {
+		c.log.LogAttrs(ctx, slog.LevelWarn, "game server over NATS may not stay", slog.Any("error", err))
+		return errLeft
+	}
+	if op.reply == "" {
+		return nil
+	}
+	for _, sid := range c.receivers.receivers(op.reply) {
+		if err := c.write(answer.encode(op.reply, sid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepLease registers the game server once its process is known, and then pings it and renews its lease as long as it
+// answers. A half-open connection renews nothing.
+func (c *conn) keepLease(ctx context.Context) {
+	select {
+	case <-c.begun:
+	case <-ctx.Done():
+		return
+	}
+	// The first beat is of any length, so that a replica's game servers are not all due at once.
+	isRegistered, pause := c.renew(ctx), rand.N(c.beat())
+	for isRegistered {
+		pinged := time.Now()
+		if c.write(pingLine) != nil || !wait.For(ctx, pause) {
+			return
+		}
+		pause = c.beat()
+		if c.heardAt.Load() >= pinged.UnixNano() {
+			isRegistered = c.renew(ctx)
+		}
+	}
+}
+
+// renew returns false if the connection ends.
+func (c *conn) renew(ctx context.Context) bool {
+	err := c.game.renew(ctx)
+	c.server.outages.Report(ctx, "lease", err)
+	if !endsRegistration(err) {
+		return true
+	}
+	c.log.LogAttrs(ctx, slog.LevelWarn, "game server over NATS may not stay", slog.Any("error", err))
+	c.end(endOver)
+	return false
+}
+
+// write sends a whole line or message. A client that does not read within five seconds is ended.
+func (c *conn) write(text []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_ = c.socket.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, err := c.socket.Write(text)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return errSlow
+	}
+	return err
+}
+
+// end tells the client why, and ends the connection, once. The reading goroutine then closes it.
+func (c *conn) end(why ending) {
+	c.endOnce.Do(func() {
+		c.server.metrics.ends.WithLabelValues(why.cause).Inc()
+		c.log.LogAttrs(context.Background(), slog.LevelDebug, "connection of a game server over NATS ends",
+			slog.String("cause", why.cause))
+		if why.text != "" {
+			_ = c.write(errorLine(why.text))
+		}
+		_ = c.socket.SetReadDeadline(time.Now()) // wakes the reading goroutine
+		close(c.ended)
+	})
+}
+
+func (c *conn) close() { _ = c.socket.Close() }
+
+// lingerTime and lingerBytes bound what is read of a client that is being closed. A connection that is closed with bytes
+// unread is reset, and the client may then not get the reason.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 2 * maxPayload
+)
+
+func (c *conn) lingerThenClose() {
+	if half, ok := c.socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_ = c.socket.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, c.socket, lingerBytes)
+	}
+	c.close()
+}

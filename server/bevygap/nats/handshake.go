@@ -1,0 +1,111 @@
+package nats
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
+)
+
+func addressKey(a netip.Addr) string { return rest.AddressKey(a) }
+
+// shakeHands sends INFO, begins TLS where it is served, and reads the credential. Everything must arrive in time,
+// however slowly. Errors: a *refusal; others if the client breaks it off.
+func (c *conn) shakeHands() error {
+	_ = c.socket.SetDeadline(time.Now().Add(c.server.options.shakeHandsWithin))
+	if err := c.writeInfo(); err != nil {
+		return err
+	}
+	if err := c.beginTLS(); err != nil {
+		return err
+	}
+	op, err := c.reader.read()
+	if err != nil {
+		return err
+	}
+	if op.name != opConnect {
+		return errCredential
+	}
+	if err := json.Unmarshal(op.payload, &c.said); err != nil {
+		return errCredential
+	}
+	deployment, ok := c.server.verify(c.said)
+	if !ok {
+		return errCredential
+	}
+	c.deployment = deployment
+	c.log = c.log.With(slog.String("instance_id", deployment.ID.String()), slog.String("region", deployment.Region))
+	return nil
+}
+
+func (c *conn) writeInfo() error {
+	return c.write(serverInfo{
+		ServerID: c.server.id, ServerName: "lattice-director", Version: spokenVersion, Proto: 1, Headers: true,
+		AuthRequired: true, TLSRequired: c.server.options.TLS != nil, MaxPayload: maxPayload, JetStream: true,
+		ClientID: c.id,
+	}.line())
+}
+
+// beginTLS begins after INFO, in plain text, as clients of NATS expect it. Nothing is read before, so that nothing of
+// plain text counts as sent over TLS.
+func (c *conn) beginTLS() error {
+	config := c.server.options.TLS
+	if config == nil {
+		return nil
+	}
+	secure := tls.Server(c.socket, config)
+	if err := secure.HandshakeContext(c.server.admission); err != nil {
+		return err
+	}
+	c.socket, c.reader = secure, newOperationReader(secure)
+	return nil
+}
+
+// verify returns the deployment whose credential came: the user is its id, the password its token.
+func (s *Server) verify(said connectRequest) (of provision.Joining, ok bool) {
+	d, by, ok := s.options.Tokens.Verify(token.ForFleet, said.Password)
+	if !ok || d.ID != said.User {
+		return of, false
+	}
+	id, err := uuid.Parse(d.ID)
+	return provision.Joining{Region: d.Region, ID: id, TokenBy: by}, err == nil
+}
+
+// judge asks whether the deployment still runs, before the client learns that its credential is good: a client that is
+// ended later connects again without a pause. It waits while the database is unavailable.
+func (c *conn) judge() error {
+	ctx, cancel := context.WithTimeout(c.server.admission, c.server.options.holdRead)
+	defer cancel()
+	for {
+		facts, err := c.readFacts(ctx)
+		switch {
+		case err == nil:
+			c.game = newGameServer(c.server, c.deployment, facts, c.log)
+			return nil
+		case fault.Is(err, fault.Gone):
+			return errOver
+		case !fault.Is(err, fault.Unavailable) && ctx.Err() == nil:
+			return errors.Join(errUnavailable, err)
+		case !wait.For(ctx, retryPause):
+			return errUnavailable
+		}
+	}
+}
+
+func (c *conn) readFacts(ctx context.Context) (db.DeployedServer, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return c.server.options.Store.DeployedServer(ctx, c.deployment)
+}

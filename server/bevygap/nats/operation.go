@@ -1,0 +1,185 @@
+package nats
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Limits of what a client sends. The first is that of NATS itself.
+const (
+	maxLine    = 4096     // bytes of an operation without its payload
+	maxPayload = 64 << 10 // bytes of a payload with its headers
+	maxSubject = 512      // bytes
+)
+
+// What is wrong with an operation. The texts are NATS's, because clients compare them.
+var (
+	errLine      = errors.New("Maximum Control Line Exceeded") //nolint:staticcheck,revive // NATS's text
+	errPayload   = errors.New("Maximum Payload Violation")     //nolint:staticcheck,revive // NATS's text
+	errOperation = errors.New("Unknown Protocol Operation")    //nolint:staticcheck,revive // NATS's text
+	errParser    = errors.New("Parser Error")                  //nolint:staticcheck,revive // NATS's text
+)
+
+// The operations of a client.
+const (
+	opConnect = "CONNECT"
+	opPing    = "PING"
+	opPong    = "PONG"
+	opSub     = "SUB"
+	opUnsub   = "UNSUB"
+	opPub     = "PUB"
+	opHPub    = "HPUB"
+)
+
+// operation is what a client has sent.
+type operation struct {
+	name    string
+	subject string // of SUB, PUB and HPUB
+	reply   string // where the answer to PUB and HPUB goes; "": nobody waits for one
+	sid     string // of SUB and UNSUB
+	atMost  int    // messages after which UNSUB ends the subscription; 0: at once
+	headers []byte // of HPUB, with their first and last line
+	payload []byte // of PUB and HPUB, and the JSON of CONNECT
+}
+
+// operationReader reads the operations of a connection. Not safe for concurrent use.
+type operationReader struct{ buffer *bufio.Reader }
+
+func newOperationReader(r io.Reader) operationReader {
+	return operationReader{bufio.NewReaderSize(r, maxLine)}
+}
+
+// read returns the next operation. Errors: those above; those of the connection.
+func (r operationReader) read() (operation, error) {
+	line, err := r.buffer.ReadSlice('\n')
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return operation{}, errLine
+	case err != nil:
+		return operation{}, err
+	}
+	name, rest, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), " ")
+	name = strings.ToUpper(name)
+	switch name {
+	case opPing, opPong:
+		return operation{name: name}, nil
+	case opConnect:
+		return operation{name: name, payload: []byte(rest)}, nil
+	case opSub:
+		return subscribe(strings.Fields(rest))
+	case opUnsub:
+		return unsubscribe(strings.Fields(rest))
+	case opPub, opHPub:
+		return r.publish(name, strings.Fields(rest))
+	}
+	return operation{}, errOperation
+}
+
+// subscribe reads "<subject> [queue group] <sid>". Queue groups mean nothing here: all messages are for one connection.
+func subscribe(fields []string) (operation, error) {
+	if len(fields) != 2 && len(fields) != 3 || !isSubject(fields[0]) {
+		return operation{}, errParser
+	}
+	return operation{name: opSub, subject: fields[0], sid: fields[len(fields)-1]}, nil
+}
+
+// unsubscribe reads "<sid> [messages]".
+func unsubscribe(fields []string) (operation, error) {
+	op := operation{name: opUnsub}
+	var err error
+	switch len(fields) {
+	case 2:
+		if op.atMost, err = count(fields[1]); err != nil {
+			return operation{}, err
+		}
+		fallthrough
+	case 1:
+		op.sid = fields[0]
+		return op, nil
+	}
+	return operation{}, errParser
+}
+
+// publish reads "<subject> [reply] [bytes of the headers] <bytes>" and then as many bytes.
+func (r operationReader) publish(name string, fields []string) (operation, error) {
+	op, sizes := operation{name: name}, 1
+	if name == opHPub {
+		sizes = 2
+	}
+	switch len(fields) {
+	case sizes + 1:
+	case sizes + 2:
+		op.reply = fields[1]
+	default:
+		return operation{}, errParser
+	}
+	op.subject = fields[0]
+	total, err := count(fields[len(fields)-1])
+	if err != nil {
+		return operation{}, err
+	}
+	ofHeaders := 0
+	if name == opHPub {
+		if ofHeaders, err = count(fields[len(fields)-2]); err != nil {
+			return operation{}, err
+		}
+	}
+	switch {
+	case total > maxPayload:
+		return operation{}, errPayload
+	case ofHeaders > total, !isSubject(op.subject), op.reply != "" && !isSubject(op.reply):
+		return operation{}, errParser
+	}
+	body, err := r.body(total)
+	if err != nil {
+		return operation{}, err
+	}
+	op.headers, op.payload = body[:ofHeaders], body[ofHeaders:]
+	return op, nil
+}
+
+// body reads a payload and the end of its line. Memory grows with what arrives, not with what was announced.
+func (r operationReader) body(size int) ([]byte, error) {
+	var body bytes.Buffer
+	if _, err := io.CopyN(&body, r.buffer, int64(size)); err != nil {
+		return nil, err
+	}
+	for _, expected := range []byte("\r\n") {
+		if b, err := r.buffer.ReadByte(); err != nil {
+			return nil, err
+		} else if b != expected {
+			return nil, errParser
+		}
+	}
+	return body.Bytes(), nil
+}
+
+// count reads a number of at most nine digits.
+func count(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || len(text) > 9 || text[0] == '+' {
+		return 0, errParser
+	}
+	return int(n), nil
+}
+
+// isSubject reports whether a text is a subject: printable, with no empty token. Wildcards count as text.
+func isSubject(s string) bool {
+	printable := strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+	return printable && len(s) <= maxSubject && !strings.HasPrefix(s, ".") && !strings.HasSuffix(s, ".") && s != "" &&
+		!strings.Contains(s, "..")
+}
+
+// header returns the last value of a header, "" if there is none.
+func (o operation) header(name string) (value string) {
+	for line := range strings.Lines(string(o.headers)) {
+		if key, text, found := strings.Cut(line, ":"); found && strings.EqualFold(key, name) {
+			value = strings.TrimSpace(text)
+		}
+	}
+	return value
+}

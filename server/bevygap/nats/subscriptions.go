@@ -1,0 +1,70 @@
+package nats
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxSubscriptions of a connection: the plugin needs one.
+const maxSubscriptions = 16
+
+// subscriptions are those of one connection, by sid. Not safe for concurrent use.
+type subscriptions map[string]*subscription
+
+type subscription struct {
+	pattern   string
+	delivered int
+	atMost    int // messages; 0: no limit
+}
+
+// add returns false if there are too many.
+func (s subscriptions) add(sid, pattern string) bool {
+	if s[sid] == nil && len(s) >= maxSubscriptions {
+		return false
+	}
+	s[sid] = &subscription{pattern: pattern}
+	return true
+}
+
+// end ends a subscription, at once or after that many messages in all.
+func (s subscriptions) end(sid string, atMost int) {
+	if sub := s[sid]; sub != nil {
+		sub.atMost = atMost
+		if atMost <= sub.delivered {
+			delete(s, sid)
+		}
+	}
+}
+
+// receivers returns the sids that get a message at a subject, and counts it.
+func (s subscriptions) receivers(subject string) (sids []string) {
+	for _, sid := range slices.Sorted(maps.Keys(s)) {
+		sub := s[sid]
+		if !matches(sub.pattern, subject) {
+			continue
+		}
+		sids = append(sids, sid)
+		sub.delivered++
+		if sub.delivered == sub.atMost {
+			delete(s, sid)
+		}
+	}
+	return sids
+}
+
+// matches reports whether a subject falls under a pattern: * stands for one token, > at the end for one or more.
+func matches(pattern, subject string) bool {
+	wanted, got := strings.Split(pattern, "."), strings.Split(subject, ".")
+	for i, token := range wanted {
+		switch {
+		case i >= len(got):
+			return false
+		case token == ">" && i == len(wanted)-1:
+			return true
+		case token != "*" && token != got[i]:
+			return false
+		}
+	}
+	return len(wanted) == len(got)
+}
