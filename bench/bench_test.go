@@ -369,7 +369,7 @@ func TestImpossibleOptions(t *testing.T) {
 	t.Parallel()
 	good := Options{Scenario: matchmake, URLs: []string{"http://127.0.0.1:1"}, Callers: 1, Instances: 1, Duration: time.Second}
 	for says, spoil := range map[string]func(*Options){
-		"there are fleet-noop, heartbeat, match-idle, match-life, match-queue, match-servers, match-steady, matchmake, noop, register, resolve, session-life": func(o *Options) { o.Scenario = "dance" },
+		"there are fleet-noop, heartbeat, login-queue, match-idle, match-life, match-queue, match-servers, match-steady, matchmake, noop, register, resolve, session-life": func(o *Options) { o.Scenario = "dance" },
 		"no URL":          func(o *Options) { o.URLs = nil },
 		"0 callers":       func(o *Options) { o.Callers = 0 },
 		"2049 callers":    func(o *Options) { o.Callers = MaxCallers + 1 },

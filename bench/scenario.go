@@ -13,6 +13,7 @@ const (
 	heartbeat   = "heartbeat"    // the next game server sends a heartbeat
 	register    = "register"     // a new game server registers
 	sessionLife = "session-life" // a new player gets a seat, resolves it, joins and leaves
+	loginQueue  = "login-queue"  // a new player asks for a place in the login queue
 	// calls an endpoint of the baselines that authenticates like matchmake and does nothing else
 	noop = "noop"
 	// calls an endpoint of the baselines that authenticates like heartbeat and does nothing else
@@ -58,6 +59,7 @@ var scenarios = map[string]scenario{
 	heartbeat:   {turn: (*caller).heartbeat, calls: 1},
 	register:    {turn: (*caller).register, calls: 1},
 	sessionLife: {turn: (*caller).sessionLife, calls: 4, players: 1},
+	loginQueue:  {turn: (*caller).loginQueue, calls: 1, players: 1, fleetless: true},
 	noop:        {turn: (*caller).noop, calls: 1, players: 1, fleetless: true},
 	fleetNoop:   {turn: (*caller).fleetNoop, calls: 1, fleetless: true},
 
@@ -81,6 +83,14 @@ func (c *caller) matchmake() error {
 	}
 	_, err = c.seat(p)
 	return err
+}
+
+func (c *caller) loginQueue() error {
+	p, err := c.players.another()
+	if err != nil {
+		return err
+	}
+	return c.timed(loginQueue, func() error { return c.client.asPlayer(c.url+"/login-queue", p.token, []byte("{}"), ignoreAnswer) })
 }
 
 func (c *caller) resolve() error {

@@ -6,6 +6,7 @@
 //
 //	game servers               instance*.go: registration, heartbeats, drains, reaping; catalogue.go: which modes exist
 //	who may register           enrolment.go: credentials of game servers that register themselves
+//	who is admitted            admission.go, login*.go, valve_act.go: valves, the gate of every way in, places in login queues
 //	placement of players       placement*.go, seat*.go, session*.go, demand*.go (the requests that wait for a server)
 //	connect tokens             netcode*.go
 //	pools and their servers    db/provision; deployment_join.go: the registration of a started server

@@ -27,6 +27,7 @@ var EventKinds = []string{
 	"pool.applied", "pool.scaled", "pool.paused", "pool.resumed",
 	"region.beacon_set",
 	"cell.set", "cell.removed",
+	"valve.set", "valve.opened", "valve.closed", "valve.deleted", "valve.player_admitted",
 	"pools.limited",
 	"pool.rolled", "pool.deleted",
 	"deployment.wanted", "deployment.failed", "deployment.stopped", "deployment.fell_back", "deployment.refused",

@@ -43,6 +43,9 @@ func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
 	if err != nil {
 		return nil, err
 	}
+	if err := t.refuseUnadmitted(ctx, changes, parties, &refused); err != nil {
+		return nil, err
+	}
 	for i, c := range changes {
 		if err := t.changeRoom(c, parties[i], &refused); err != nil {
 			return nil, err

@@ -46,6 +46,9 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	if err != nil {
 		return PlayerTicketAnswer{}, err
 	}
+	if err := s.admit(ctx, r.Ticket.arrival(universe)); err != nil {
+		return PlayerTicketAnswer{}, err
+	}
 	r.Ticket.Lease = 0
 	var asked *roomTicketRequest
 	var turn *lobbyTurn

@@ -84,6 +84,11 @@ func TestOpsRoleHasNoOtherRights(t *testing.T) {
 		`SELECT ops.replay_webhook('a')`,
 		`SELECT ops.test_webhook('a')`,
 		`SELECT ops.record_events('seat', true)`,
+		`SELECT ops.set_valve('a', 1)`,
+		`SELECT ops.open_valve('a')`,
+		`SELECT ops.close_valve('a')`,
+		`SELECT ops.delete_valve('a')`,
+		`SELECT ops.admit_player('a', 'b', 'x')`,
 	} {
 		_, err := roles.reader.Exec(context.Background(), sql)
 		refused(t, notAllowed, err)

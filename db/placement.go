@@ -16,6 +16,7 @@ import (
 type PlaceRequest struct {
 	Caller         string
 	Region         string
+	Build          string // of the client, which a valve may be for; "": not known
 	Mode           string
 	Party          []string // includes the caller; no player twice
 	MaxPlayers     int      // at least the size of the party
@@ -42,10 +43,14 @@ type Placement struct {
 // Place seats a party together in one session, or returns the seat that it already has. Requests that wait together
 // share one transaction; the rule is in queries/placement.sql. A request that must wait for a lock of another
 // transaction does not delay requests that need not wait, and they may overtake it. Errors: NoCapacity, Conflict when a
-// member holds a seat of its own elsewhere, Mismatch when the idempotency key was used with another body, TooMany,
-// Elsewhere, Unavailable.
+// member holds a seat of its own elsewhere, Mismatch when the idempotency key was used with another body, TooMany, also
+// "not_admitted" and "login_queue_full" where a valve limits who enters, Elsewhere, Unavailable.
 func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 	if err := s.CheckHere(r.Region); err != nil {
+		return Placement{}, err
+	}
+	entering := arrival{region: r.Region, build: r.Build, caller: r.Caller, party: r.Party}
+	if err := s.admit(ctx, entering); err != nil {
 		return Placement{}, err
 	}
 	p, err := s.groups.placements.Do(ctx, r.Region, r)

@@ -13,10 +13,13 @@ const maxTicketsOfPlayer = 16
 
 // PlayerTicketRequest asks for a ticket with which a party waits for a match.
 type PlayerTicketRequest struct {
-	Caller   string
-	Party    []string // includes the caller; sorted, no player twice
-	Profiles []string // that the ticket asks for; sorted; none: every profile whose pool holds it
-	Fields   match.Fields
+	Caller string
+	Party  []string // includes the caller; sorted, no player twice
+	// IsVouched says that more than the Caller's word vouches for the Party: a backend's, or the room in which it is.
+	IsVouched bool
+	Build     string   // of the Caller's client, which a valve may be for; "": not known
+	Profiles  []string // that the ticket asks for; sorted; none: every profile whose pool holds it
+	Fields    match.Fields
 	// Body returns what is stored. It is called again with another id when the transaction has to be repeated.
 	Body  func(id string, created time.Time) []byte
 	Bytes int // of the body, about
@@ -41,10 +44,18 @@ type PlayerTicketAnswer struct {
 // party's is then cancelled. Requests that wait together share one transaction. Errors: Conflict, "ticket_exists" where
 // the caller has posted another ticket for one of the profiles, "party_conflict" where another member waits elsewhere,
 // or where the caller has joined its party's ticket; TooMany; Mismatch where the idempotency key was used with another
-// request; Unavailable.
+// request; "not_admitted" and "login_queue_full", TooMany as well, where a valve limits who enters; Unavailable.
 func (s *Store) CreatePlayerTicket(ctx context.Context, region string,
 	r PlayerTicketRequest) (PlayerTicketAnswer, error) {
+	if err := s.admit(ctx, r.arrival(region)); err != nil {
+		return PlayerTicketAnswer{}, err
+	}
 	return s.groups.playerTickets.Do(ctx, region, r)
+}
+
+// arrival is the party before the valve of its universe.
+func (r PlayerTicketRequest) arrival(universe string) arrival {
+	return arrival{region: universe, build: r.Build, caller: r.Caller, party: r.Party, isVouched: r.IsVouched}
 }
 
 // wished are the profiles of the rows of ticket_players: "" stands for every profile whose pool holds the ticket.

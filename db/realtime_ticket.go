@@ -93,6 +93,9 @@ func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedR
 	if err != nil {
 		return QueuedRealtime{}, err
 	}
+	if err := s.admit(ctx, arrival{region: s.sessionUniverse(), caller: cmp.Or(e.Player, e.Session.ID)}); err != nil {
+		return QueuedRealtime{}, err
+	}
 	done, err := s.groups.sessionTickets.Do(ctx, e.Region,
 		sessionTicketRequest{session: e.Session, project: e.Project, player: e.Player, party: p})
 	return done.queued, err

@@ -30,6 +30,7 @@ type Store struct {
 	bus       *notify.Bus
 	deciding  answerCache // whether a worker decides about the tickets of a region
 	pooled    pooledModes
+	lines     loginLines
 	groups    groups
 	projects  projectCaches
 	elsewhere atomic.Pointer[elsewhere]

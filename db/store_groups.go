@@ -40,6 +40,8 @@ type groups struct {
 	agentReads *batch.Group[string, InstanceInfo]
 	roomReads  *batch.Group[string, RoomInfo]
 
+	admissions *batch.Group[admissionRequest, []admission]
+
 	minted  *batch.Group[projectKeyName, query.ProjectKey]
 	lobbies *batch.Group[LobbyAction, LobbyAnswer]
 
@@ -94,6 +96,9 @@ func (s *Store) newGroups() (g groups) {
 	g.rosterStates = addGroup(s, &g, "roster state",
 		batch.Limits[InstanceRef]{MaxWeight: 256, Weight: batch.One[InstanceRef], Bytes: InstanceRef.bytes},
 		s.rosterStateBatch)
+	g.admissions = addGroup(s, &g, "admission",
+		batch.Limits[admissionRequest]{MaxWeight: 4096, Weight: admissionRequest.players, Bytes: admissionRequest.bytes},
+		s.decideAdmissions)
 	s.addAgentGroups(&g)
 	s.addLobbyGroups(&g)
 	return g

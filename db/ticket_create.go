@@ -38,8 +38,11 @@ type createCall = batch.Call[*ticketDraft, Ticket]
 
 // CreateTicket adds a ticket to the queue of a region. Queries that begin afterwards find it. Its time of creation is
 // the database's as far as this pod knows, to the nanosecond. Errors: Conflict, "player_waits", when the player has a
-// live ticket; Unavailable.
+// live ticket; TooMany, "not_admitted" and "login_queue_full", where a valve limits who enters; Unavailable.
 func (s *Store) CreateTicket(ctx context.Context, region string, t NewTicket) (Ticket, error) {
+	if err := s.admit(ctx, arrival{region: region, caller: t.Player}); err != nil {
+		return Ticket{}, err
+	}
 	return s.groups.newTickets.Do(ctx, region, s.draftTicket(region, t))
 }
 

@@ -8,7 +8,8 @@
 --   director_operator  also may call ops.free_seat, ops.cancel_ticket, ops.drain, ops.undrain, ops.drain_host, ops.undrain_host, ops.drain_label, ops.undrain_label, ops.close_session, ops.taint_key, ops.drain_agent, ops.undrain_agent,
 --                     ops.stop_deployment, ops.scale_pool, ops.limit_pools, ops.set_beacon, ops.set_cell, ops.remove_cell, ops.pause_pool, ops.resume_pool, ops.create_enrolment,
 --                     ops.revoke_enrolment, ops.revoke_server, ops.pause_profile, ops.resume_profile,
---                     ops.create_webhook, ops.pause_webhook, ops.resume_webhook, ops.delete_webhook, ops.replay_webhook, ops.test_webhook and ops.record_events
+--                     ops.create_webhook, ops.pause_webhook, ops.resume_webhook, ops.delete_webhook, ops.replay_webhook, ops.test_webhook, ops.record_events,
+--                     ops.set_valve, ops.open_valve, ops.close_valve, ops.delete_valve and ops.admit_player
 --
 -- Neither can log in yet. Dashboards should log in as director_ops itself: the limits below apply only to the role that logs
 -- in, and members of a role do not inherit them:
@@ -55,7 +56,8 @@ GRANT SELECT ON ALL TABLES IN SCHEMA ops TO director_ops, director_operator;
 GRANT EXECUTE ON FUNCTION ops.free_seat, ops.cancel_ticket, ops.drain, ops.undrain, ops.drain_host, ops.undrain_host, ops.drain_label, ops.undrain_label, ops.close_session, ops.taint_key, ops.drain_agent, ops.undrain_agent,
     ops.stop_deployment, ops.scale_pool, ops.limit_pools, ops.set_beacon, ops.set_cell, ops.remove_cell, ops.pause_pool, ops.resume_pool, ops.create_enrolment, ops.revoke_enrolment, ops.revoke_server,
     ops.pause_profile, ops.resume_profile,
-    ops.create_webhook, ops.pause_webhook, ops.resume_webhook, ops.delete_webhook, ops.replay_webhook, ops.test_webhook, ops.record_events TO director_operator;
+    ops.create_webhook, ops.pause_webhook, ops.resume_webhook, ops.delete_webhook, ops.replay_webhook, ops.test_webhook, ops.record_events,
+    ops.set_valve, ops.open_valve, ops.close_valve, ops.delete_valve, ops.admit_player TO director_operator;
 
 -- These functions run with the rights of their owner and call other functions in schema public, so nobody else may create
 -- functions there. This is the default since Postgres 15, but an upgraded database keeps its older privileges.

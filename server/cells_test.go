@@ -95,7 +95,7 @@ func (e *emigrant) body(route string) any {
 		return more
 	}
 	return map[string]any{
-		"POST /matchmake": duel, "POST /resolve": fields{"session_handle": e.handle}, "POST /fleet/register": registration("b"),
+		"POST /matchmake": duel, "POST /login-queue": fields{"region": "eu"}, "POST /resolve": fields{"session_handle": e.handle}, "POST /fleet/register": registration("b"),
 		"POST /fleet/heartbeat": me(fields{}), "POST /fleet/deregister": me(fields{}), "POST /fleet/drain": me(fields{"drain": true}),
 		"POST /fleet/seats": me(fields{"session_id": e.session, "left": []string{"alice"}}), "POST /fleet/clients": me(fields{"seq": 1, "clients": []string{}}),
 		"POST /projects": fields{"name": "another"}, "POST /tokens": fields{"project_id": "game", "key_id": "k"},
@@ -110,7 +110,10 @@ func (e *emigrant) callRoute(l server.Listener, method, pattern string) answer {
 		path = "/hooks/eu/" + e.deployment.String() + "/" + string(e.deployments().MAC(token.ForHook, token.Deployment{Region: "eu", ID: e.deployment.String()}))
 	}
 	path = somePath(path, "x")
-	path += map[string]string{"/fleet/sessions": "?instance_id=a", "/ops/lobby/room": "?project=game&room=party:1", "/internal/key-status": "?project_id=game&key_id=k"}[pattern]
+	path += map[string]string{
+		"/fleet/sessions": "?instance_id=a", "/ops/lobby/room": "?project=game&room=party:1", "/internal/key-status": "?project_id=game&key_id=k",
+		"/login-queue": "?region=eu", "/login-queue/events": "?region=eu",
+	}[pattern]
 	var body []byte
 	if given := e.body(method + " " + pattern); given != nil {
 		body, _ = json.Marshal(given)

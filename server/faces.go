@@ -57,6 +57,12 @@ func (s *Server) tickets() play.Tickets {
 	}
 }
 
+// loginQueue configures the routes of the login queue.
+func (s *Server) loginQueue() play.LoginQueue {
+	o := s.options
+	return play.LoginQueue{Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping}
+}
+
 // parties says whom players may take into a party.
 func (o Options) parties() play.Parties {
 	return play.Parties{Store: o.Store, Region: o.universe(), AreOpen: o.OpenParties}
@@ -73,7 +79,10 @@ func (s *Server) mountBackend(failures *rest.Limiter) error {
 	gate := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
 	forPlayers, forTickets := rest.Backend(tokens, rest.ScopePlayers, failures),
 		rest.Backend(tokens, rest.ScopeTickets, failures)
-	backend.Mount(s.engine.Group("", append(o.middlewares(gate, forPlayers), o.here())...), o.Store, o.universe())
+	players := s.engine.Group("", append(o.middlewares(gate, forPlayers), o.here())...)
+	backend.Mount(players, o.Store, o.universe())
+	play.MountBackendLoginQueue(players, s.engine.Group("", gate.RefuseWhenFull, forPlayers, rest.Lasting, o.here()),
+		s.loginQueue())
 	play.MountBackendTickets(s.engine.Group("", append(o.middlewares(gate, forTickets), o.here())...),
 		s.engine.Group("", gate.RefuseWhenFull, forTickets, rest.Lasting, o.here()), s.tickets())
 	return nil

@@ -175,8 +175,10 @@ func (s *Server) mount() error {
 		auth := []gin.HandlerFunc{rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))}
 		short := s.engine.Group("", o.middlewares(players, auth...)...)
 		play.Mount(short, o.Store, o.Keys, o.Connects, o.Modes, o.parties())
-		s.mountTickets(short, s.engine.Group("",
-			slices.Concat([]gin.HandlerFunc{players.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.Lasting})...))
+		lasting := s.engine.Group("",
+			slices.Concat([]gin.HandlerFunc{players.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.Lasting})...)
+		s.mountTickets(short, lasting)
+		play.MountLoginQueue(short, lasting, s.loginQueue())
 	}
 	if len(o.BackendTokens) > 0 {
 		if err := s.mountBackend(failures); err != nil {

@@ -17,6 +17,8 @@
 //	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire. Ready checks that
 //	         no owner of their profile ends are ended.
 //	waiting  Rooms of the realtime lobby learn what became of the tickets with which their members queued, and that their match has ended.
+//	admit    The first players of login queues are admitted, as fast as their valves allow. Who is next depends on the rows only.
+//	admissions Places of players who are away for longer than five minutes end, and admissions of those who have left.
 //	analyze  Hot tables that grew by half are analyzed within seconds, so that a young installation has good plans.
 //	vacuum   Hot tables with more dead than live rows are vacuumed within seconds, while they are small.
 //	sample   Once a minute, the measures that the console plots are written. A minute in which no worker runs has none.
@@ -129,7 +131,11 @@ func New(o Options) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{loops: o.loops(watch)}
+	admit, err := newAdmitter(o.Store, o.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	w := &Worker{loops: o.loops(watch, admit)}
 	if err := w.addProvision(o); err != nil {
 		return nil, err
 	}
@@ -160,7 +166,7 @@ func New(o Options) (*Worker, error) {
 }
 
 // loops are those of each worker.
-func (o Options) loops(watch *watcher) []*loop {
+func (o Options) loops(watch *watcher, admit *admitter) []*loop {
 	retention := db.Retention{Matches: max(0, o.MatchRetention), OtherTables: o.Retention}
 	rotate := rotator{
 		store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg),
@@ -179,6 +185,10 @@ func (o Options) loops(watch *watcher) []*loop {
 		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},
 		{name: "waiting", interval: 500 * time.Millisecond, timeout: 30 * time.Second,
 			runOnce: waitingSweeper{o.Store}.runOnce},
+		{name: "admit", interval: 200 * time.Millisecond, timeout: 10 * time.Second,
+			runOnce: admit.runOnce},
+		{name: "admissions", interval: 5 * time.Second, timeout: 30 * time.Second,
+			runOnce: (&admissionSweeper{store: o.Store}).runOnce},
 		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
 		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
 		{name: "sample", interval: 15 * time.Second, timeout: 10 * time.Second, runOnce: sampler{o.Store}.runOnce},

@@ -45,7 +45,7 @@ type Experiment struct {
 // Experiments are all experiments, in the order of the report.
 func Experiments() []Experiment {
 	return []Experiment{reach, callers, capacity, packing, fleet, growth, snapshot, writer, dashboard, overload,
-		regions, openMatch, directorLoop, provision, waiting, rooms}
+		regions, openMatch, directorLoop, provision, waiting, rooms, launch}
 }
 
 // say reports progress.

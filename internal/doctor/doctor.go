@@ -11,6 +11,7 @@
 //	enrolments.go the credentials of game servers that register themselves
 //	players.go   players who are refused, and tickets that wait
 //	pools.go     pools of servers, limits.go the limits over all of them
+//	valves.go    who limits how fast players enter
 //	webhooks.go  subscriptions to the event log
 //	cells.go     regions that other cells serve
 //	kek.go       key-encryption keys
@@ -128,6 +129,7 @@ var checkups = []checkup{
 	{"lobby", "Clients of the realtime lobby are refused or lose their connection", Doctor.checkLobby, false, true},
 	{"pools", "Servers do not start", Doctor.checkPools, false, true},
 	{"pool limits", "Servers cost too much", Doctor.checkLimits, false, true},
+	{"valves", "Players wait in the login queue", Doctor.checkValves, false, true},
 	{"webhooks", "A webhook fails", Doctor.checkWebhooks, false, true},
 	{"cells", "A region is served elsewhere", Doctor.checkCells, false, true},
 	{"invariants", "An invariant has violations", Doctor.checkViolations, false, false},

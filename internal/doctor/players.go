@@ -20,6 +20,7 @@ var denials = []string{
 	"no_capacity", "mode_unknown", "region_unknown", "room_pending", "no_connect_tokens", "cannot_match",
 	"profile_unknown", "profile_retired",
 	"invalid_request", "unavailable", "internal", "rate_limited", "too_many_tickets", "party_too_large",
+	"login_queue_full",
 }
 
 // denialLine is how many players were refused by one call, with one code, in one place; Everyone counts those who were

@@ -121,7 +121,8 @@ func TestManyPlayersAreBounded(t *testing.T) {
 	for i := range 3 * maxPending {
 		b.Record(of(strconv.Itoa(i), "no_capacity"))
 	}
-	b.Record(of("0", "no_capacity")) // one that is known still counts
+	b.Record(of("waits", "not_admitted")) // no refusal
+	b.Record(of("0", "no_capacity"))      // one that is known still counts
 	require.Len(t, b.pending, maxPending)
 	require.InDelta(t, 2*maxPending, testutil.ToFloat64(b.lostRefusals), 0)
 	require.NoError(t, b.Flush(t.Context()))

@@ -25,6 +25,7 @@ var nav = []navGroup{
 	{"Players", []navLink{
 		{Path: "/players", Label: "Players", Key: "p"},
 		{Path: "/queue", Label: "Queue", Key: "q"},
+		{Path: "/valves", Label: "Valves", Key: "v", Capability: usesValves},
 		{Path: "/matches", Label: "Matches", Key: "m"},
 	}},
 	{"Rooms", []navLink{

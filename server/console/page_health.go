@@ -128,7 +128,7 @@ var helpfulPages = map[string]string{
 	"fleet": "/fleet", "seats": "/capacity", "drains": "/fleet?state=draining", "refusals": "/players",
 	"tickets": "/queue", "agents": "/agents", "lobby": "/lobbies", "pools": "/deployments",
 	"pool limits": "/deployments", "signing keys": "/keys", "sealing keys": "/keys",
-	"enrolments": "/keys", "webhooks": "/webhooks",
+	"enrolments": "/keys", "webhooks": "/webhooks", "valves": "/valves",
 }
 
 // PageOf returns the page that shows what a check found; "": none does.

@@ -30,6 +30,7 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, eventsPage)
 	add(c, r, gate, webhooksPage)
 	add(c, r, gate, webhookPage)
+	add(c, r, gate, valvesPage)
 	r.GET("/events/export", gate.Enter, c.exportEvents)
 	r.GET("/find", gate.Enter, c.find)
 }
@@ -64,4 +65,7 @@ func (c *Console) mountActions(r gin.IRoutes, gate *rest.Gate) {
 	c.addAction(r, gate, resumeWebhookAction)
 	c.addAction(r, gate, replayWebhookAction("/webhooks/:name/replay"))
 	c.addAction(r, gate, replayWebhookAction("/webhooks/:name/replay/:event"))
+	c.addAction(r, gate, limitValveAction)
+	c.addAction(r, gate, openValveAction)
+	c.addAction(r, gate, closeValveAction)
 }

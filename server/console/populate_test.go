@@ -39,8 +39,9 @@ func (b *bundle) populate() []string {
 	b.webhooks()
 	b.Exec(`INSERT INTO cells (cell, address, listeners, set_by) VALUES ('us', 'https://us.director.example', '{"console": "https://console.us.example"}', 'ada')`)
 	b.Exec(`INSERT INTO cell_regions (region, cell) VALUES ('us-central', 'us'), ('us-south', 'us')`)
+	b.valves()
 	return append(b.populateRest(last.SessionID), []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", session + "/free?player=player-5", "/players", "/players?q=player-3", "/players?q=player-", "/players?q=nobody", "/capacity", "/capacity?party=65&seats=70",
-		"/webhooks", "/webhooks/studio", "/webhooks/studio/pause", "/webhooks/studio/resume", "/webhooks/studio/replay", "/keys", "/keys/rotate", "/health?range=6+h", "/fleet", "/fleet?state=gone", "/fleet?state=silent", "/fleet?sort=free&label=rack", "/hosts/192.0.2.1/drain", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
+		"/webhooks", "/webhooks/studio", "/webhooks/studio/pause", "/webhooks/studio/resume", "/webhooks/studio/replay", "/valves", "/valves/launch/limit", "/valves/launch/open", "/valves/launch/close", "/keys", "/keys/rotate", "/health?range=6+h", "/fleet", "/fleet?state=gone", "/fleet?state=silent", "/fleet?sort=free&label=rack", "/hosts/192.0.2.1/drain", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
 }
 
 // webhooks makes one that works and one that fails, with letters in each state.
@@ -55,6 +56,22 @@ func (b *bundle) webhooks() {
 	b.Exec(`INSERT INTO webhook_deliveries (webhook, tx, id, subject, kind, at, body, attempts, next_at, last_error, dead_at)
 		SELECT w.id, n::text::xid8, gen_random_uuid(), 'session <i>eu</i>', 'session.closed', now(), '{}', n,
 		       CASE WHEN n = 2 THEN now() END, 'it answered 500', CASE WHEN n = 1 THEN now() END FROM webhooks w, generate_series(1, 3) n WHERE w.name = 'studio'`)
+}
+
+// valves makes one that limits, with a line, and one that is closed.
+func (b *bundle) valves() {
+	b.t.Helper()
+	rate, most, region := 0.001, int32(20000), "eu-frankfurt-with-a-long-name"
+	for name, set := range map[string]db.ValveSettings{"launch": {Rate: &rate, MaxPlayers: &most}, "frankfurt": {Rate: &rate, Region: &region}} {
+		_, err := b.As("console:ada").Because("the launch").SetValve(b.t.Context(), name, set)
+		require.NoError(b.t, err)
+	}
+	_, err := b.As("console:ada").Because("we look into the <login>").CloseValve(b.t.Context(), "frankfurt")
+	require.NoError(b.t, err)
+	for i := range 12 {
+		_, err := b.EnterLoginQueue(b.t.Context(), db.LoginRequest{Player: fmt.Sprint("waiting-", i)})
+		require.NoError(b.t, err)
+	}
 }
 
 // samples writes the measures of an hour.

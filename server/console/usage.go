@@ -15,6 +15,7 @@ const (
 	usesPools  = "pools"
 
 	usesWebhooks = "webhooks"
+	usesValves   = "valves"
 )
 
 // usage knows which capabilities an installation uses, so that the navigation shows no page that stays empty. Safe for
@@ -59,7 +60,7 @@ func (u *usage) lastReading(now time.Time) (capabilities map[string]bool, isOld 
 	}
 	if u.capabilities == nil {
 		return map[string]bool{usesAgents: true, usesLobby: true, usesPools: true,
-			usesWebhooks: true}, isOld
+			usesWebhooks: true, usesValves: true}, isOld
 	}
 	return u.capabilities, isOld
 }
@@ -85,9 +86,13 @@ func readUsage(ctx context.Context, q opsview.Querier) (map[string]bool, error) 
 	if err != nil {
 		return nil, err
 	}
+	valves, err := hasRow(ctx, q, opsview.Valves, opsview.ValveFilter{})
+	if err != nil {
+		return nil, err
+	}
 	deployments, err := hasRow(ctx, q, opsview.Deployments, opsview.DeploymentFilter{})
 	return map[string]bool{usesAgents: agents, usesLobby: keys || rooms, usesPools: pools || deployments,
-		usesWebhooks: webhooks}, err
+		usesWebhooks: webhooks, usesValves: valves}, err
 }
 
 // hasRow reports whether a filter selects any row of a view.

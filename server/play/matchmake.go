@@ -132,6 +132,9 @@ func (f face) matchmake(ctx context.Context, in rest.In[matchmakeRequest]) (plac
 	if err := f.parties.check(ctx, req.Caller, req.Party); err != nil {
 		return placement{}, err
 	}
+	if req.Build, err = buildOf(in.Header(clientBuild)); err != nil {
+		return placement{}, err
+	}
 	req.WaitFor, req.Address = waitsFor, publicAddr(in.ClientAddr())
 	p, err := f.store.Place(ctx, req)
 	logSession(ctx, p.SessionID)

@@ -66,7 +66,8 @@ func logSession(ctx context.Context, sessionID string) {
 
 // Serves reports whether a path belongs to this face.
 func Serves(path string) bool {
-	return path == "/matchmake" || path == "/resolve" || path == "/tickets" || path == "/regions" || strings.HasPrefix(path, "/sessions/") ||
+	return path == "/matchmake" || path == "/resolve" || path == "/tickets" || path == "/regions" ||
+		path == "/login-queue" || strings.HasPrefix(path, "/login-queue/") || strings.HasPrefix(path, "/sessions/") ||
 		strings.HasPrefix(path, "/tickets/")
 }
 

@@ -47,7 +47,7 @@ func (f ticketFace) createByBackend(ctx context.Context, in rest.In[ticketReques
 		return createdTicket{}, err
 	}
 	return f.enter(ctx, a, nil, db.PlayerTicketRequest{
-		Caller: first, IdempotencyKey: key, RequestHash: hashOf(draft, nil, true),
+		Caller: first, IsVouched: true, IdempotencyKey: key, RequestHash: hashOf(draft, nil, true),
 	})
 }
 

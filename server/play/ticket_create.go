@@ -72,8 +72,12 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	if err != nil {
 		return createdTicket{}, err
 	}
+	build, err := buildOf(in.Header(clientBuild))
+	if err != nil {
+		return createdTicket{}, err
+	}
 	return f.enter(ctx, a, in.Body.Lobby, db.PlayerTicketRequest{
-		Caller: caller, Lease: f.tickets.Lease, IdempotencyKey: key,
+		Caller: caller, Build: build, IsVouched: in.Body.Lobby != nil, Lease: f.tickets.Lease, IdempotencyKey: key,
 		// of the client's words, since another member's claims are others
 		RequestHash: hashOf(draft, in.Body.Lobby, false),
 	})

@@ -21,9 +21,10 @@ func crossOrigin(origins []string) (gin.HandlerFunc, error) {
 		}
 	}
 	config := cors.Config{
-		AllowOrigins:  origins,
-		AllowMethods:  []string{http.MethodGet, http.MethodPost, http.MethodDelete},
-		AllowHeaders:  []string{"Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", headerRequestID},
+		AllowOrigins: origins,
+		AllowMethods: []string{http.MethodGet, http.MethodPost, http.MethodDelete},
+		AllowHeaders: []string{"Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Client-Build",
+			headerRequestID},
 		ExposeHeaders: []string{headerRequestID, "Retry-After", "WWW-Authenticate", headerCell},
 		MaxAge:        time.Hour,
 	}

@@ -25,6 +25,11 @@ var (
 		Description: "1 to 64 characters of A-Z a-z 0-9 . _ -",
 		Valid:       ofBytes(64, letters+digits+"._-"),
 	}
+	// Build is that of a player's client.
+	Build = Format{
+		Description: "1 to 64 characters of A-Z a-z 0-9 . _ + -",
+		Valid:       ofBytes(64, letters+digits+"._+-"),
+	}
 	// Endpoint is what players dial.
 	Endpoint = Format{Description: endpoint.Allowed, Valid: endpoint.IsDialable}
 	// JTI is the id of a session token (RFC 7519 section 4.1.7).

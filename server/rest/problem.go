@@ -30,6 +30,8 @@ type Problem struct {
 	Ticket any `json:"ticket,omitempty"`
 	// for no_capacity where a pool serves the mode: its servers that start now
 	Starting *int `json:"servers_starting,omitempty"`
+	// for not_admitted: the caller's place in the login queue
+	LoginQueue *LoginPlace `json:"login_queue,omitempty"`
 	// for region_elsewhere: the region, and the base URL of the API of the cell that serves it
 	Region  string        `json:"region,omitempty"`
 	Address string        `json:"address,omitempty"`
@@ -163,6 +165,9 @@ func storeProblem(e *fault.Error) Problem {
 	p.Retry = e.RetryAfter
 	if e.Outlook != nil {
 		p.Starting = &e.Outlook.Starting
+	}
+	if e.Place != nil {
+		p.LoginQueue = LoginPlaceOf(e.Place)
 	}
 	if e.Field != "" {
 		p.Errors = []FieldError{{Field: e.Field, Detail: e.Detail}}

@@ -130,6 +130,15 @@ var breakages = map[string]breakage{
 		},
 		doctor.Fail, "^all pools have 0 servers of at most 0, .*: no more start$",
 	},
+	"valves": {
+		func(i *installation) func() {
+			i.Exec("SELECT ops.set_valve('launch', rate => 50, max_waiting => 1)")
+			i.Exec("SELECT ops.close_valve('launch', 'the login fails')")
+			i.Exec("SELECT join_login_queue('launch', '{a}', '{f}', 0)")
+			return func() { i.Exec("SELECT ops.delete_valve('launch')") }
+		},
+		doctor.Fail, "^launch is closed: the login fails: 0 players are in, 1 wait, as many as the line holds$",
+	},
 	"webhooks": {
 		func(i *installation) func() {
 			i.Exec("SELECT ops.create_webhook('studio', 'http://127.0.0.1:1/hook', '{session.*}')")
@@ -176,7 +185,7 @@ func TestEachCheckSeesWhatItIsFor(t *testing.T) {
 	t.Parallel()
 	i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s")}
 	order := []string{
-		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "enrolments", "pool limits", "webhooks", "partitions", "bloat", "pools",
+		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "enrolments", "pool limits", "valves", "webhooks", "partitions", "bloat", "pools",
 		"seats",
 	}
 	require.Len(t, order, len(breakages))

@@ -26,6 +26,7 @@ $('join').addEventListener('submit', async (event) => {
   leave = new AbortController();
   show({ join: false, leave: true });
   try {
+    await enter(player);
     const seat = now ? await seatNow(player) : await queue(player);
     if (seat) await playUntilTheEnd(seat);
   } catch (err) {
@@ -36,6 +37,25 @@ $('join').addEventListener('submit', async (event) => {
 });
 
 $('leave').addEventListener('click', () => leave.abort());
+
+/** Waits in the login queue, where the operator limits how fast players enter. */
+async function enter(player) {
+  const onPlace = ({ state, position, waiting, estimate, closed }) => {
+    show({ entrance: state === 'waiting' });
+    if (state !== 'waiting') return;
+    say(closed ? 'Nobody is let in at the moment. You keep your place.' : 'Many players come at once: you are in the login queue, and keep your place if you reload.');
+    $('position').textContent = `${position} of ${waiting}`;
+    $('wait').textContent = estimate ? `about ${Math.ceil(estimate.expected)} s${estimate.latest ? `, at most ${Math.ceil(estimate.latest)} s` : ''}` : 'not known';
+  };
+  try {
+    await player.enter({ region: settings.region, signal: leave.signal, onPlace });
+  } catch (err) {
+    if (leave.signal.aborted) await player.leaveLoginQueue({ region: settings.region, signal: AbortSignal.timeout(5000) });
+    throw err;
+  } finally {
+    show({ entrance: false });
+  }
+}
 
 function seatNow(player) {
   say('Looking for a seat…');

@@ -45,6 +45,8 @@ type Error struct {
 	TicketID string
 	// for Elsewhere: the cell to ask
 	Cell *Cell
+	// for not_admitted: the place of the caller; nil: the caller is admitted, and another player of its party is not
+	Place *LoginPlace
 }
 
 // Error implements error.

@@ -242,6 +242,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/login-queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read your place
+         * @description Returns whether the player is admitted, or where it waits, and keeps both for five more minutes. With `wait` it answers when the
+         *     player is admitted, or when that time is over.
+         */
+        get: operations["getLoginQueue"];
+        put?: never;
+        /**
+         * Get in, or a place in the line
+         * @description Admits the player, or gives it a place in the [login queue](#login-queue). A player with a place keeps it, so the call may be
+         *     repeated. Where no valve limits who enters, the answer is `admitted` at once.
+         */
+        post: operations["enterLoginQueue"];
+        /**
+         * Give your place back
+         * @description Gives back the place or the admission of the player, so that the next one enters. The call may be repeated.
+         */
+        delete: operations["leaveLoginQueue"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/login-queue/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow your place
+         * @description Streams the place as server-sent events, whose data is the document of [reading it](#getLoginQueue): `waiting` at once and as the position
+         *     changes, at most every few seconds far from the head of the line, then `admitted`, which ends the stream. A connection that breaks loses
+         *     nothing: connect again within five minutes.
+         */
+        get: operations["watchLoginQueue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -297,6 +349,99 @@ export interface components {
              *     considered. Absent means the mode's default, which is 8 unless the operator has set another.
              */
             max_players?: number | null;
+        };
+        /**
+         * @description A place in the login queue.
+         * @example {
+         *       "position": 1204,
+         *       "waiting": 48210,
+         *       "estimate": {
+         *         "expected": 24.1,
+         *         "soonest": 20,
+         *         "latest": 27.3
+         *       },
+         *       "ask_after": 6
+         *     }
+         */
+        LoginPlace: {
+            /** @description At most so many players are admitted before and with this one, which is exact up to 512 players. */
+            position: number;
+            /** @description Players in the line. */
+            waiting: number;
+            /** @description The place is in the line of staff. */
+            staff?: boolean;
+            /** @description Nobody is admitted until the operator opens the valve. */
+            closed?: boolean;
+            estimate: components["schemas"]["LoginEstimate"];
+            /** @description Seconds until it makes sense to ask again, for clients that neither follow the place nor wait with the call. */
+            ask_after: number;
+        };
+        /**
+         * @description Whether a player may enter. The fields of a place are there while it waits.
+         * @example {
+         *       "state": "waiting",
+         *       "valve": "launch",
+         *       "position": 1204,
+         *       "waiting": 48210,
+         *       "estimate": {
+         *         "expected": 24.1,
+         *         "soonest": 20,
+         *         "latest": 27.3
+         *       },
+         *       "ask_after": 6
+         *     }
+         */
+        LoginQueuePlace: {
+            /** @enum {string} */
+            state: "admitted" | "waiting";
+            /** @description The valve that decides; absent where none limits who enters. */
+            valve?: string;
+            /** @description At most so many players are admitted before and with this one, which is exact up to 512 players. */
+            position?: number;
+            /** @description Players in the line. */
+            waiting?: number;
+            /** @description The place is in the line of staff. */
+            staff?: boolean;
+            /** @description Nobody is admitted until the operator opens the valve. */
+            closed?: boolean;
+            estimate?: components["schemas"]["LoginEstimate"];
+            /** @description Seconds until it makes sense to ask again, for clients that neither follow the place nor wait with the call. */
+            ask_after?: number;
+        };
+        /**
+         * @description How long a player waits in the login queue, in seconds; `null` where nobody can say.
+         * @example {
+         *       "expected": 24.1,
+         *       "soonest": 20,
+         *       "latest": 27.3
+         *     }
+         */
+        LoginEstimate: {
+            /** @description As fast as players were admitted within the last minute. */
+            expected: number;
+            /** @description As fast as the valve admits at most, if nobody ahead leaves. */
+            soonest: number;
+            /** @description With the pace two standard deviations below that of the last minute; `null` where too few were admitted for a bound. */
+            latest: number | null;
+        } | null;
+        /**
+         * @description The part of the title that the player enters.
+         * @example {
+         *       "region": "eu-west"
+         *     }
+         */
+        LoginQueueRequest: {
+            /** @description The game region that the player enters, or the universe of its tickets; absent, only valves of all regions count. */
+            region?: string | null;
+        };
+        /**
+         * @example {
+         *       "left": true
+         *     }
+         */
+        LoginQueueLeft: {
+            /** @description Whether there was something to give back. */
+            left: boolean;
         };
         /**
          * @example {
@@ -682,7 +827,7 @@ export interface components {
              * @description The kind of problem, for programs. Stable.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "unauthorized" | "party_not_permitted" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "player_unknown" | "player_not_in_room" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "scope_missing" | "viewers_token" | "outside_enrolment" | "enrolment_over" | "enrolment_full" | "credential_revoked" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "room_refuses" | "room_type_unknown" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "cursor_gone" | "profile_changed" | "region_elsewhere" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "too_many_streams" | "internal" | "unavailable" | "room_pending" | "draining";
+            code: "invalid_request" | "invalid_json" | "unauthorized" | "party_not_permitted" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "player_unknown" | "player_not_in_room" | "ticket_unknown" | "not_in_login_queue" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "scope_missing" | "viewers_token" | "outside_enrolment" | "enrolment_over" | "enrolment_full" | "credential_revoked" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "room_refuses" | "room_type_unknown" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "cursor_gone" | "profile_changed" | "region_elsewhere" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "not_admitted" | "login_queue_full" | "too_many_profiles" | "too_many_queries" | "too_many_streams" | "internal" | "unavailable" | "room_pending" | "draining";
             /** @description The same as `X-Request-Id`. */
             request_id: string;
             /** @description With `invalid_request`, every field or header that is missing or outside its limits. With `profile_invalid`, every problem. */
@@ -701,6 +846,8 @@ export interface components {
             address?: string;
             /** @description With `no_capacity`, where a pool of the director serves the mode, how many of its game servers start now. */
             servers_starting?: number;
+            /** @description With `not_admitted`, your place in the login queue; absent where another player of your party is not admitted. */
+            login_queue?: components["schemas"]["LoginPlace"];
             /** @description With `ticket_exists` and `party_conflict`, the ticket with which you wait. */
             ticket_id?: string;
             /** @description With `assigned`, `matched` and `too_late`, the ticket. */
@@ -803,6 +950,27 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description The login queue holds as many players as it may, or the player calls too often. Wait for `Retry-After`. */
+        LoginQueueFull: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The player has no place in the login queue, or was away for too long. */
+        NotInLoginQueue: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Too many calls by this player, or too many failed authentications from this address. Wait for `Retry-After`. */
         RateLimited: {
             headers: {
@@ -854,6 +1022,11 @@ export interface components {
          * @example 9b2d7c1e-match-4
          */
         IdempotencyKey: string;
+        /**
+         * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+         * @example 1.4.2
+         */
+        ClientBuild: string;
     };
     requestBodies: never;
     headers: {
@@ -892,6 +1065,11 @@ export interface operations {
                  * @example 9b2d7c1e-match-4
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @example 1.4.2
+                 */
+                "Client-Build"?: components["parameters"]["ClientBuild"];
             };
             path?: never;
             cookie?: never;
@@ -944,7 +1122,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests, or too many reserved seats that are not connected. Wait for `Retry-After`. */
+            /** @description Too many requests, or too many reserved seats that are not connected, or the player waits in the [login queue](#login-queue). Wait for `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1074,6 +1252,11 @@ export interface operations {
                  * @example 9b2d7c1e-match-4
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @example 1.4.2
+                 */
+                "Client-Build"?: components["parameters"]["ClientBuild"];
             };
             path?: never;
             cookie?: never;
@@ -1150,7 +1333,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many requests, or too many tickets. Wait for `Retry-After`. */
+            /** @description Too many requests, or too many tickets, or the player waits in the [login queue](#login-queue). Wait for `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -1486,6 +1669,170 @@ export interface operations {
             };
             413: components["responses"]["BodyTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["RegionElsewhere"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getLoginQueue: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The game region that the player enters, or the universe of its tickets; absent, only valves of all regions count.
+                 * @example eu-west
+                 */
+                region?: components["schemas"]["Region"];
+                /**
+                 * @description How long the call may wait for the admission, 60 seconds at most; absent, it answers at once.
+                 * @example 30s
+                 */
+                wait?: string;
+            };
+            header?: {
+                /**
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @example 1.4.2
+                 */
+                "Client-Build"?: components["parameters"]["ClientBuild"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The player is admitted, or waits. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginQueuePlace"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["PlayerUnauthorized"];
+            404: components["responses"]["NotInLoginQueue"];
+            421: components["responses"]["RegionElsewhere"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    enterLoginQueue: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @example 1.4.2
+                 */
+                "Client-Build"?: components["parameters"]["ClientBuild"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LoginQueueRequest"];
+            };
+        };
+        responses: {
+            /** @description The player is admitted, or waits. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginQueuePlace"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["PlayerUnauthorized"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["RegionElsewhere"];
+            429: components["responses"]["LoginQueueFull"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    leaveLoginQueue: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The game region that the player enters, or the universe of its tickets; absent, only valves of all regions count.
+                 * @example eu-west
+                 */
+                region?: components["schemas"]["Region"];
+            };
+            header?: {
+                /**
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @example 1.4.2
+                 */
+                "Client-Build"?: components["parameters"]["ClientBuild"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The player has no place any more. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginQueueLeft"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["PlayerUnauthorized"];
+            421: components["responses"]["RegionElsewhere"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    watchLoginQueue: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The game region that the player enters, or the universe of its tickets; absent, only valves of all regions count.
+                 * @example eu-west
+                 */
+                region?: components["schemas"]["Region"];
+            };
+            header?: {
+                /**
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @example 1.4.2
+                 */
+                "Client-Build"?: components["parameters"]["ClientBuild"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["PlayerUnauthorized"];
+            404: components["responses"]["NotInLoginQueue"];
             421: components["responses"]["RegionElsewhere"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];

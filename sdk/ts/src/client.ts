@@ -12,6 +12,8 @@ export interface PlayerOptions {
   urls: string | readonly string[];
   /** The player's access token, or a function that returns it. Only a function can replace a token that has expired. */
   token: string | TokenSource;
+  /** The build of the client, by which a valve of the login queue may be chosen: 1 to 64 characters of A-Z a-z 0-9 . _ + - */
+  build?: string;
   /** Makes the requests. Default: the global fetch. */
   fetch?: typeof globalThis.fetch;
   /** Bounds one request to one replica, so that one that hangs does not hold up the call. Default 5,000. */
@@ -36,6 +38,7 @@ export class Client {
   private readonly cells = new Cells();
   private readonly token: Token;
   private readonly fetch: typeof globalThis.fetch;
+  private readonly headers: Record<string, string>;
   private readonly attemptTimeout: number;
   private readonly backoff: readonly [first: number, max: number];
   private readonly onRetry: ((retry: Retry) => void) | undefined;
@@ -44,6 +47,7 @@ export class Client {
     this.replicas = new Replicas(typeof options.urls === 'string' ? [options.urls] : options.urls);
     this.token = new Token(options.token);
     this.fetch = options.fetch ?? ((input, init): Promise<Response> => globalThis.fetch(input, init)); // browsers need its `this`
+    this.headers = options.build === undefined ? {} : { 'Client-Build': options.build };
     this.attemptTimeout = positive(options.attemptTimeout, 5000);
     this.backoff = [positive(options.firstBackoff, 250), positive(options.maxBackoff, 30_000)];
     this.onRetry = options.onRetry;
@@ -146,11 +150,15 @@ export class Client {
     }
   }
 
+  private withBuild(call: Call): Call {
+    return { ...call, headers: { ...call.headers, ...this.headers } };
+  }
+
   private async attempt(base: string, call: Call, token: string, signal: AbortSignal | undefined): Promise<unknown> {
     const deadline = new Deadline(signal, this.attemptTimeout + (call.wait ?? 0));
     try {
       const [response, text] = await reached(deadline, async () => {
-        const answer = await this.fetch(base + call.path, requestOf(call, token, 'application/json', deadline.signal));
+        const answer = await this.fetch(base + call.path, requestOf(this.withBuild(call), token, 'application/json', deadline.signal));
         return [answer, await readText(answer)] as const;
       });
       return documentOf(call, response, text);
@@ -162,7 +170,7 @@ export class Client {
   private async open(base: string, call: Call, token: string, signal: AbortSignal | undefined): Promise<EventStream> {
     const deadline = new Deadline(signal, this.attemptTimeout);
     try {
-      const response = await reached(deadline, () => this.fetch(base + call.path, requestOf(call, token, 'text/event-stream', deadline.signal)));
+      const response = await reached(deadline, () => this.fetch(base + call.path, requestOf(this.withBuild(call), token, 'text/event-stream', deadline.signal)));
       if (!response.ok) throw refusalOf(call, response, await reached(deadline, () => readText(response)));
       const isStream = response.headers.get('Content-Type')?.startsWith('text/event-stream') && response.body;
       if (!isStream) throw new UnreachableError('the answer is no stream of events');

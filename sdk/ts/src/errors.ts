@@ -26,6 +26,8 @@ export class DirectorError extends Error {
   /** With `region_elsewhere`, the region, and the address of its cell. The client follows it where it may. */
   readonly region: string;
   readonly address: string;
+  /** With `not_admitted`, the caller's place in the login queue; undefined where another player of its party is not admitted. */
+  readonly loginQueue: Problem['login_queue'];
   /** With `no_capacity`, how many game servers start now; undefined where the director starts none. */
   readonly serversStarting: number | undefined;
 
@@ -44,6 +46,7 @@ export class DirectorError extends Error {
     Object.defineProperty(this, 'ticket', { value: problem.ticket });
     this.region = text(problem.region);
     this.address = text(problem.address);
+    this.loginQueue = typeof problem.login_queue === 'object' ? problem.login_queue : undefined;
     this.serversStarting = typeof problem.servers_starting === 'number' ? problem.servers_starting : undefined;
   }
 }

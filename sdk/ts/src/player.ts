@@ -1,6 +1,7 @@
 import { Client, type PlayerOptions } from './client.js';
 import { DirectorError } from './errors.js';
 import type { Call, CallOptions } from './http.js';
+import { followLogin, leaveLogin, type EnterOptions, type LoginOptions } from './login.js';
 import { QueuedTicket } from './queued.js';
 import { checkTicket } from './ticket.js';
 import type { Connection, GameRegion, Match, MatchRequest, Seat, TicketRequest } from './types.js';
@@ -71,6 +72,20 @@ export class Player {
     const answer = await this.client.createTicket({ method: 'POST', path: '/tickets', headers: idempotent(), body: request }, options.signal);
     const ticket = checkTicket(answer, undefined);
     return new QueuedTicket(this.client, ticket.ticket_id, ticket);
+  }
+
+  /**
+   * Waits until the player is admitted, where the operator limits how fast players enter; else it returns at once. The place in the line
+   * survives reconnects, reloads of a page and restarts of the director; five minutes after the last call it is lost. `matchmake`, `seat`
+   * and `queue` ask for an admission as well: without this call they wait as long, and only `onRetry` sees the place.
+   */
+  async enter(options: EnterOptions = {}): Promise<void> {
+    for await (const place of followLogin(this.client, options)) options.onPlace?.(place);
+  }
+
+  /** Gives the place in the login queue back, so that the next player enters. Returns whether there was one. */
+  leaveLoginQueue(options: LoginOptions = {}): Promise<boolean> {
+    return leaveLogin(this.client, options);
   }
 
   /** Returns the regions that have a beacon, for `measureLatencies`, or are served by another cell, at its `address`. */

@@ -17,6 +17,8 @@ export type TicketRequest = Schemas['TicketRequest'];
 export type Ticket = Schemas['Ticket'];
 /** A state of a ticket. Treat one that you do not know as `queued`: a newer director may send it. */
 export type TicketState = Ticket['state'];
+/** Where a player stands in the login queue. It has a `position` and an `estimate` while its `state` is `waiting`. */
+export type LoginPlace = Schemas['LoginQueuePlace'];
 /** A game region with the URL at which its latency is measured. */
 export type GameRegion = Schemas['GameRegion'];
 /** An invalid field of a request. */

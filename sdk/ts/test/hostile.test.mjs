@@ -89,8 +89,8 @@ test('events are the same however the stream is cut', async () => {
 });
 
 // Pins a package that grows unnoticed. Raise the budget if the growth is worth its download.
-test('the package has at most 6 KiB, minified and compressed', async () => {
+test('the package has at most 7 KiB, minified and compressed', async () => {
   const { readdir } = await import('node:fs/promises');
   const size = await compressed((await readdir(built)).filter((file) => file.endsWith('.js')));
-  assert.ok(size > 1000 && size <= 6 << 10, `${size} bytes`);
+  assert.ok(size > 1000 && size <= 7 << 10, `${size} bytes`);
 });

@@ -74,6 +74,7 @@ var kindFailures = map[fault.Kind]Failure{
 var ticketCodes = map[string]bool{
 	"not_queued": true, "ticket_exists": true, "party_conflict": true, "matched": true, "too_many_tickets": true,
 	"ticket_ended": true, "too_late": true,
+	"not_admitted": true, "login_queue_full": true,
 	"cannot_match": true, "profile_unknown": true, "too_many_blocks": true,
 	fault.CodeElsewhere: true,
 }

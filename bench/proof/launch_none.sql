@@ -1,0 +1,5 @@
+-- No valve.
+
+DELETE FROM valves;
+
+DELETE FROM admissions;

@@ -1,0 +1,5 @@
+-- A valve that is open.
+
+SELECT ops.set_valve('bench', rate => 100);
+
+SELECT ops.open_valve('bench');

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func (p *program) valves() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "valves",
+		Short: "Limit how fast players enter, and see who waits in the login queue",
+		Long: "A valve limits how many players a second enter the title, a region or a client build, and how many are in at once. The others wait in a\n" +
+			"login queue, in the order in which they came. docs/how-to/launch-day.md shows a launch.\n" +
+			"The same in SQL: views ops.valves and ops.admissions, functions ops.set_valve, ops.open_valve, ops.close_valve, ops.delete_valve and ops.admit_player.",
+		Example: "  director valves set launch --rate 50 --max-players 20000\n  director valves list\n" +
+			"  director valves close launch --reason 'the database is full'\n  director valves open launch",
+	}, p.valvesList(), p.valvesSet(), p.valvesOpen(), p.valvesClose(), p.valvesDelete(), p.valvesWho(), p.valvesAdmit())
+}
+
+// valveWords completes the name of a valve.
+var valveWords = firstOnly(wordsOf(opsview.Valves, opsview.ValveFilter{}, "valve"))
+
+// onValve makes a command on the database whose first argument is the name of a valve.
+func (p *program) onValve(cmd *cobra.Command, args int, run databaseRun) *cobra.Command {
+	cmd.Args, cmd.ValidArgsFunction = cli.Exactly(args), p.completeArgs(valveWords)
+	return p.onDatabase(cmd, byOperator, run)
+}
+
+func (p *program) valvesList() *cobra.Command {
+	return p.onDatabase(&cobra.Command{
+		Use:   "list",
+		Short: "List the valves and their lines",
+		Long: "Lists the valves: what they admit at most, what they admitted of late, how many players are in and how many wait, and since when the first\n" +
+			"of them does. The same in SQL: view ops.valves.",
+		Example: "  director valves list\n  director valves list -o json | jq '.[] | {valve, waiting, rate_now}'",
+		Args:    cli.Exactly(0),
+	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		all, err := opsview.Valves.Read(ctx, l.Pool(), opsview.ValveFilter{}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		return writeValves(l.out, all)
+	})
+}
+
+func writeValves(out cli.Output, all []opsview.Valve) error {
+	header := []string{"valve", "mode", "rate", "rate now", "players", "max players", "waiting", "staff waiting",
+		"first since", "region", "build",
+		"reason"}
+	return cli.Write(out.Sparing("build", "region", "staff waiting", "reason"), all, header,
+		func(v opsview.Valve) []any {
+			return []any{v.Name, v.Mode, v.Rate, math.Round(v.RateNow*10) / 10, v.Players, v.MaxPlayers, v.Waiting,
+				v.WaitingStaff, v.FirstSince, v.Region,
+				v.Build, v.Reason}
+		})
+}
+
+func (l operator) printValve(ctx context.Context, name string) error {
+	v, err := opsview.Valves.One(ctx, l.Pool(), opsview.ValveFilter{Name: name})
+	if err != nil {
+		return err
+	}
+	return writeValves(l.out, []opsview.Valve{v})
+}
+
+func (p *program) valvesSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Make a valve or change it, and let it limit",
+		Long: "Makes a valve, or changes what flags name, and lets it limit: replicas heed it within two seconds. Without flags it ends 'valves open' and\n" +
+			"'valves close'. Players who are in stay in, and count. A new valve needs --rate; it is for everybody unless --region or --build says\n" +
+			"otherwise, which never change. The valve of a build and region decides before that of a build, of a region, and of all.\n" +
+			"The same in SQL: function ops.set_valve.",
+		Example: "  director valves set launch --rate 50 --max-players 20000\n  director valves set launch --rate 80 --reason 'it goes well'\n" +
+			"  director valves set eu --region eu-west --rate 20\n  director valves set beta --build 2.0-beta --rate 5 --max-players 500",
+	}
+	f := cmd.Flags()
+	rate := f.Float64("rate", 0, "Admissions a second")
+	most := f.Int32("max-players", 0, "Players who are in at once: in a seat, in the queue, or away for less than five minutes; 0: any number")
+	region := f.String("region", "", "Of a new valve: the game region, or universe of tickets, that it is for")
+	build := f.String("build", "", "Of a new valve: the client build that it is for, as clients send it in the header Client-Build")
+	share := f.Float64("staff-share", 0.05, "The part of the rate and of the players that only staff gets, 0 to 0.5")
+	line := f.Int32("max-waiting", 200_000, "How many players the line holds; those beyond it are refused")
+	reason := addReason(cmd, "Why, for the event and other operators")
+	set := func(name string) bool { return f.Changed(name) }
+	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		changes := db.ValveSettings{
+			Rate: valueIf(set("rate"), rate), MaxPlayers: valueIf(set("max-players"), most),
+			Region: valueIf(set("region"), region),
+			Build:  valueIf(set("build"), build), StaffShare: valueIf(set("staff-share"), share),
+			MaxWaiting: valueIf(set("max-waiting"), line),
+		}
+		if _, err := l.As("").Because(*reason).SetValve(ctx, args[0], changes); err != nil {
+			return err
+		}
+		return l.printValve(ctx, args[0])
+	})
+}
+
+// valueIf returns the value of a flag that was given; nil: it was not.
+func valueIf[T any](isGiven bool, value *T) *T {
+	if isGiven {
+		return value
+	}
+	return nil
+}
+
+func (p *program) valvesOpen() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "open NAME",
+		Short: "Let everybody in",
+		Long: "Lets everybody in, also all who wait. The limits of the valve stay for 'valves set', and its line is forgotten. An open valve costs calls\n" +
+			"nothing. The same in SQL: function ops.open_valve.",
+		Example: "  director valves open launch --reason 'the rush is over'",
+	}
+	reason := addReason(cmd, "Why, for the event and other operators")
+	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		if _, err := l.As("").Because(*reason).OpenValve(ctx, args[0]); err != nil {
+			return err
+		}
+		return l.printValve(ctx, args[0])
+	})
+}
+
+func (p *program) valvesClose() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "close NAME",
+		Short: "Admit nobody any more",
+		Long: "Admits nobody until 'valves set' or 'valves open'. Players who are in stay in, those who wait keep their places, and others get places behind\n" +
+			"them. The same in SQL: function ops.close_valve.",
+		Example: "  director valves close launch --reason 'we look into the login'",
+	}
+	reason := addReason(cmd, "Why, for the event and other operators")
+	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		if _, err := l.As("").Because(*reason).CloseValve(ctx, args[0]); err != nil {
+			return err
+		}
+		return l.printValve(ctx, args[0])
+	})
+}
+
+func (p *program) valvesDelete() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Remove a valve with its line",
+		Long: "Removes a valve, after a confirmation. Its line is lost, and whoever waits may enter if no other valve is for them. The same in SQL: function\n" +
+			"ops.delete_valve.",
+		Example: "  director valves delete launch\n  director valves delete launch --yes",
+	}
+	yes, reason := addYes(cmd), addReason(cmd, "Why, for the event and other operators")
+	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
+		v, err := opsview.Valves.One(ctx, l.Pool(), opsview.ValveFilter{Name: args[0]})
+		if errors.Is(err, opsview.ErrNoRow) {
+			return fmt.Errorf("there is no valve %q; 'director valves list' lists them", args[0])
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.confirm(*yes, fmt.Sprintf("This removes valve %s, with %d players who wait.", v.Name,
+			v.Waiting)); err != nil {
+			return err
+		}
+		changed, err := l.As("").Because(*reason).DeleteValve(ctx, v.Name)
+		if err != nil {
+			return err
+		}
+		return writeChanges(l.out, "valve", []changeLine{{v.Name, changed}})
+	})
+}
+
+func (p *program) valvesWho() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "who PLAYER",
+		Short: "Show where a player waits, or by which valve it is admitted",
+		Long: "Shows the places and admissions of a player. The number of a place is not its position: those that were admitted or have left are before it\n" +
+			"as well. The same in SQL: view ops.admissions.",
+		Example: "  director valves who alice",
+		Args:    cli.Exactly(1),
+	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		found, err := opsview.Admissions.Read(ctx, l.Pool(), opsview.AdmissionFilter{Player: args[0]}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		header := []string{"valve", "player", "state", "staff", "place", "joined", "admitted", "expires"}
+		return cli.Write(l.out.Sparing("staff"), found, header, func(a opsview.Admission) []any {
+			return []any{a.Valve, a.Player, a.State, a.IsStaff, a.Place, a.JoinedAt, a.AdmittedAt, a.ExpiresAt}
+		})
+	})
+}
+
+func (p *program) valvesAdmit() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "admit NAME PLAYER",
+		Short: "Admit a player at once, past the line",
+		Long: "Admits a player past the line and the limits, such as one of your own or a streamer. The event has your name and the reason. The same in SQL:\n" +
+			"function ops.admit_player.",
+		Example: "  director valves admit launch alice --reason 'she shows the launch on stage'",
+	}
+	reason := requireReason(cmd, "", "Why, for the event and other operators")
+	return p.onValve(cmd, 2, func(ctx context.Context, l operator, args []string) error {
+		changed, err := l.As("").Because(*reason).AdmitPlayer(ctx, args[0], args[1])
+		if err != nil {
+			return err
+		}
+		return writeChanges(l.out, "player", []changeLine{{args[1], changed}})
+	})
+}

@@ -1,0 +1,114 @@
+package db
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// LoginLine is a valve and its line, as a replica read them at one moment. It never changes.
+type LoginLine struct {
+	row query.LoginLinesRow
+}
+
+// The modes of valves.
+const (
+	ValveOpen    = "open"
+	ValveLimited = "limited"
+	ValveClosed  = "closed"
+)
+
+// recentFor is the time in which what a line has admitted counts for its estimates.
+const recentFor = 60.0 // seconds
+
+// passed reports whether a place may have been admitted. Those behind it certainly wait, since the line is admitted in
+// its order.
+func (l *LoginLine) passed(number int64, isStaff bool) bool {
+	if isStaff {
+		return number <= l.row.StaffHead
+	}
+	return number <= l.row.Head
+}
+
+// place returns what a player who waits may know.
+func (l *LoginLine) place(number int64, isStaff bool) *fault.LoginPlace {
+	p := &fault.LoginPlace{
+		Valve: l.row.Name, Number: number, Position: l.position(number, isStaff), Waiting: int(l.row.Waiting),
+		IsStaff: isStaff, IsClosed: l.row.Mode == ValveClosed,
+	}
+	p.Waiting = max(p.Waiting, p.Position)
+	p.Estimate = l.estimate(p.Position)
+	p.AskAfter = askAfter(p.Estimate)
+	return p
+}
+
+// position returns how many players of a line are admitted before a place and with it, at most: those who have left the
+// line since its marks were made are counted. Up to 512 players it is exact, beyond that to a 512th of the line.
+func (l *LoginLine) position(number int64, isStaff bool) int {
+	if isStaff {
+		return max(1, int(min(number-l.row.StaffHead, int64(l.row.WaitingStaff))))
+	}
+	ahead := l.aheadWhenMarked(number) - (l.row.Admitted - l.row.MarkedAdmitted)
+	return max(1, int(min(ahead, number-l.row.Head-1))+1)
+}
+
+// aheadWhenMarked returns how many players waited before a place when the marks were made, at most.
+func (l *LoginLine) aheadWhenMarked(number int64) int64 {
+	if number >= l.row.MarkedNext { // joined later, like all those in between
+		return int64(l.row.MarkedWaiting) + number - l.row.MarkedNext
+	}
+	i, found := slices.BinarySearch(l.row.Marks, number)
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return 0
+	}
+	step := int64(l.row.Step)
+	return min(int64(i)*step+min(number-l.row.Marks[i], step-1), int64(l.row.MarkedWaiting))
+}
+
+// estimate returns how long a position waits. The expected wait is that at the pace of the last minute; its bounds are
+// those of two standard deviations of the number of admissions in it, and the valve's own limit.
+func (l *LoginLine) estimate(position int) *fault.WaitEstimate {
+	if l.row.Mode != ValveLimited {
+		return nil
+	}
+	counted, window := l.counted()
+	pace, deviation := counted/window, 2*math.Sqrt(counted)/window
+	if counted < 1 {
+		pace = l.row.Rate // nobody was admitted yet, or there was no room for long
+	}
+	pace = min(pace, l.row.Rate)
+	e := &fault.WaitEstimate{Expected: waitAt(position, pace), Soonest: waitAt(position, l.row.Rate)}
+	if slowest := min(counted/window, l.row.Rate) - deviation; slowest > 0 {
+		e.Latest = max(waitAt(position, slowest), e.Expected)
+	}
+	return e
+}
+
+// counted returns how many admissions of late count, the older the less, and in which time, in seconds.
+func (l *LoginLine) counted() (admissions, window float64) {
+	return l.row.Recent * math.Exp(-l.row.RecentAge/recentFor), recentFor * (1 - math.Exp(-max(l.row.RecentFor,
+		1)/recentFor))
+}
+
+// longestEstimate is a day: what takes longer is not known.
+const longestEstimate = 24 * time.Hour
+
+func waitAt(position int, rate float64) time.Duration {
+	return min(time.Duration(min(float64(position)/rate, longestEstimate.Seconds())*float64(time.Second)),
+		longestEstimate)
+}
+
+// askAfter returns when a player who waits should ask again: a quarter of what is left.
+func askAfter(e *fault.WaitEstimate) time.Duration {
+	const soonest, latest = time.Second, 30 * time.Second
+	if e == nil {
+		return latest
+	}
+	return min(max(e.Expected/4, soonest), latest).Round(time.Second)
+}

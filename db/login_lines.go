@@ -1,0 +1,119 @@
+package db
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/query"
+)
+
+// How old a replica's copy of the valves may be. A call that finds it older than the first has it renewed beside it, so
+// that it waits for nothing; one that finds it older than the second, after a pause without calls, waits for it.
+const (
+	linesFresh  = 500 * time.Millisecond
+	linesUsable = 2 * time.Second
+)
+
+// loginLines is a replica's copy of all valves with their lines. A valve that an operator changes is heeded within
+// linesUsable. Safe for concurrent use; reading it takes no lock.
+type loginLines struct {
+	latest   atomic.Pointer[linesReading]
+	renewing atomic.Bool
+	mu       sync.Mutex // held while a caller that waits reads them
+}
+
+type linesReading struct {
+	lines  []*LoginLine // by name
+	readAt time.Time
+}
+
+// LoginLine returns the line of the valve that decides about a region and a client build, "" for an unknown one; nil:
+// everybody enters. Errors: Unavailable.
+func (s *Store) LoginLine(ctx context.Context, region, build string) (*LoginLine, error) {
+	r, err := s.currentLines(ctx)
+	if err != nil || len(r.lines) == 0 {
+		return nil, err
+	}
+	if line := r.deciding(region, build); line.row.Mode != ValveOpen {
+		return line, nil
+	}
+	return nil, nil
+}
+
+// currentLines returns the copy, and has it renewed where it is time.
+func (s *Store) currentLines(ctx context.Context) (*linesReading, error) {
+	r := s.lines.latest.Load()
+	if r != nil {
+		switch age := time.Since(r.readAt); {
+		case age < linesFresh:
+			return r, nil
+		case age < linesUsable:
+			s.renewLinesBeside(ctx)
+			return r, nil
+		}
+	}
+	return s.renewLines(ctx, time.Now().Add(-linesFresh))
+}
+
+// renewLinesBeside renews the copy without making the caller wait. One call at a time does.
+func (s *Store) renewLinesBeside(ctx context.Context) {
+	if !s.lines.renewing.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer s.lines.renewing.Store(false)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), linesUsable)
+		defer cancel()
+		_, _ = s.renewLines(ctx, time.Now()) // the next caller tries again
+	}()
+}
+
+// renewLines reads the valves, unless somebody else has read them after a moment. Errors: Unavailable.
+func (s *Store) renewLines(ctx context.Context, after time.Time) (*linesReading, error) {
+	s.lines.mu.Lock()
+	defer s.lines.mu.Unlock()
+	if r := s.lines.latest.Load(); r != nil && r.readAt.After(after) {
+		return r, nil
+	}
+	began := time.Now()
+	rows, err := s.q.LoginLines(ctx)
+	if err != nil {
+		return nil, frame.Classify(err)
+	}
+	r := &linesReading{readAt: began}
+	for _, row := range rows {
+		r.lines = append(r.lines, &LoginLine{row})
+	}
+	s.lines.latest.Store(r)
+	return r, nil
+}
+
+// everybody is the line of nobody.
+var everybody = &LoginLine{query.LoginLinesRow{Mode: ValveOpen}}
+
+// deciding returns the line of the valve that decides: that of the build and region, else of the build, else of the
+// region, else of all.
+func (r *linesReading) deciding(region, build string) *LoginLine {
+	best, rank := everybody, -1
+	for _, l := range r.lines {
+		isOther := l.row.Region != "" && l.row.Region != region || l.row.Build != "" && l.row.Build != build
+		if weight := l.weight(); !isOther && weight > rank {
+			best, rank = l, weight
+		}
+	}
+	return best
+}
+
+// weight says which of several valves that fit decides.
+func (l *LoginLine) weight() (weight int) {
+	if l.row.Build != "" {
+		weight += 2
+	}
+	if l.row.Region != "" {
+		weight++
+	}
+	return weight
+}

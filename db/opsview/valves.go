@@ -1,0 +1,55 @@
+package opsview
+
+import "time"
+
+// Valve limits who enters, and has a line of those who wait.
+type Valve struct {
+	Name         string     `db:"valve" json:"valve"`
+	Region       string     `db:"region" json:"region"` // "": all
+	Build        string     `db:"build" json:"build"`   // "": all
+	Mode         string     `db:"mode" json:"mode"`     // open, limited or closed
+	Rate         float64    `db:"rate" json:"rate"`     // admissions a second
+	MaxPlayers   *int32     `db:"max_players" json:"max_players"`
+	StaffShare   float64    `db:"staff_share" json:"staff_share"`
+	MaxWaiting   int32      `db:"max_waiting" json:"max_waiting"`
+	Players      int32      `db:"players" json:"players"` // that are in
+	Waiting      int32      `db:"waiting" json:"waiting"`
+	WaitingStaff int32      `db:"waiting_staff" json:"waiting_staff"` // of those that wait
+	Admitted     int64      `db:"admitted" json:"admitted"`           // ever
+	RateNow      float64    `db:"rate_now" json:"rate_now"`           // admissions a second, of the last minute
+	FirstSince   *time.Time `db:"first_since" json:"first_since"`     // when the first of the line came; nil: nobody waits
+	Reason       string     `db:"reason" sql:"coalesce(reason, '')" json:"reason"`
+	SetAt        time.Time  `db:"set_at" json:"set_at"`
+	SetBy        string     `db:"set_by" json:"set_by"`
+}
+
+// Valves are sorted by name.
+var Valves = View[Valve, ValveFilter]{name: "valves", order: Order{"valve"}}
+
+// ValveFilter selects the valve of a name; "" selects all.
+type ValveFilter struct{ Name string }
+
+func (f ValveFilter) selectRows(w *where) { w.isEqual("valve", f.Name) }
+
+// Admission is the place of a player in a login queue, or its right to enter.
+type Admission struct {
+	Valve      string     `db:"valve" json:"valve"`
+	Player     string     `db:"player" json:"player"`
+	State      string     `db:"state" json:"state"` // waiting or admitted
+	IsStaff    bool       `db:"is_staff" json:"is_staff"`
+	Place      int64      `db:"place" json:"place"` // 0: it was in when the valve began to limit
+	JoinedAt   time.Time  `db:"joined_at" json:"joined_at"`
+	AdmittedAt *time.Time `db:"admitted_at" json:"admitted_at"` // nil: it waits
+	ExpiresAt  time.Time  `db:"expires_at" json:"expires_at"`
+}
+
+// Admissions are sorted by valve and player.
+var Admissions = View[Admission, AdmissionFilter]{name: "admissions", order: Order{"valve", "player"}}
+
+// AdmissionFilter selects those of a valve and of a player. Empty fields select all.
+type AdmissionFilter struct{ Valve, Player string }
+
+func (f AdmissionFilter) selectRows(w *where) {
+	w.isEqual("valve", f.Valve)
+	w.isEqual("player", f.Player)
+}

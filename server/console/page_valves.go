@@ -1,0 +1,111 @@
+package console
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// valvesView is what templates/valves.html reads.
+type valvesView struct {
+	Valves []opsview.Valve
+}
+
+var valvesPage = page[valvesView]{path: "/valves", template: "valves", every: 2 * time.Second, load: loadValves}
+
+func loadValves(ctx context.Context, s Store, _ query) (v valvesView, err error) {
+	v.Valves, _, err = list(ctx, s, opsview.Valves, opsview.ValveFilter{}, opsview.Page{Limit: opsview.MaxPage})
+	return v, err
+}
+
+// valveOf returns the valve of the path. Errors: NotFound.
+func valveOf(ctx context.Context, s Store, q query) (opsview.Valve, error) {
+	name := q.Param("name")
+	if name == "" {
+		return opsview.Valve{}, fault.New(fault.NotFound, "not_found", "There is no such valve.")
+	}
+	return one(ctx, s, opsview.Valves, opsview.ValveFilter{Name: name}, "not_found", "There is no valve %q.", name)
+}
+
+var limitValveAction = action{
+	path: "/valves/:name/limit",
+	ask: func(ctx context.Context, s Store, q query) (question, error) {
+		v, err := valveOf(ctx, s, q)
+		most := "0"
+		if v.MaxPlayers != nil {
+			most = strconv.Itoa(int(*v.MaxPlayers))
+		}
+		return question{
+			Title: "Limit who enters by valve " + v.Name + "?", Button: "Limit", Back: "/valves",
+			Says: []string{
+				"Players who are in stay in, and count. Those who wait keep their places.",
+				"Replicas heed it within two seconds.",
+			},
+			Fields: []field{
+				{Name: "rate", Label: "Admissions a second", Value: strconv.FormatFloat(v.Rate, 'f', -1, 64),
+					Help: "What your slowest service takes. A fraction is allowed."},
+				{Name: "max_players", Label: "Players at once", Value: most, Help: "0: any number.", Number: true},
+			},
+		}, err
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		if _, err := valveOf(ctx, s, q); err != nil {
+			return "", err
+		}
+		rate, err := strconv.ParseFloat(strings.TrimSpace(d.Values["rate"]), 64)
+		if err != nil {
+			return "", fault.New(fault.Invalid, "invalid",
+				"The admissions a second must be a number, such as 50 or 0.5.")
+		}
+		most, err := wholeNumber(d, "max_players", "the players at once")
+		if err != nil {
+			return "", err
+		}
+		changed, err := s.As(d.Actor).Because(d.Reason).SetValve(ctx, q.Param("name"),
+			db.ValveSettings{Rate: &rate, MaxPlayers: &most})
+		return outcome(changed, "The valve limits who enters.", "It had these limits already: nothing changed."), err
+	},
+}
+
+var openValveAction = action{
+	path: "/valves/:name/open",
+	ask: func(ctx context.Context, s Store, q query) (question, error) {
+		v, err := valveOf(ctx, s, q)
+		return question{
+			Title: "Let everybody in by valve " + v.Name + "?", Button: "Open", Back: "/valves",
+			Says: []string{
+				plural(v.Waiting, "player who waits enters", "players who wait enter") +
+					" at once, and so does everybody who comes.",
+				"The line is forgotten. The limits stay for the next time.",
+			},
+		}, err
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		changed, err := s.As(d.Actor).Because(d.Reason).OpenValve(ctx, q.Param("name"))
+		return outcome(changed, "The valve is open.", "It was open before: nothing changed."), err
+	},
+}
+
+var closeValveAction = action{
+	path: "/valves/:name/close",
+	ask: func(ctx context.Context, s Store, q query) (question, error) {
+		v, err := valveOf(ctx, s, q)
+		return question{
+			Title: "Admit nobody by valve " + v.Name + "?", Button: "Close", Back: "/valves", Reason: true,
+			Says: []string{
+				plural(v.Players, "player who is in stays", "players who are in stay") +
+					" in. Those who wait keep their places, and others get places behind them.",
+				"Nobody enters until somebody limits or opens the valve.",
+			},
+		}, err
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		changed, err := s.As(d.Actor).Because(d.Reason).CloseValve(ctx, q.Param("name"))
+		return outcome(changed, "The valve is closed.", "It was closed before: nothing changed."), err
+	},
+}

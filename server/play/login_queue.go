@@ -1,0 +1,183 @@
+package play
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// LoginStore is the part of db.Store that the routes of the login queue call.
+type LoginStore interface {
+	EnterLoginQueue(ctx context.Context, r db.LoginRequest) (db.Login, error)
+	ReadLogin(ctx context.Context, r db.LoginRequest) (db.Login, error)
+	FollowLogin(ctx context.Context, r db.LoginRequest, known db.Login) (db.Login, error)
+	LeaveLoginQueue(ctx context.Context, r db.LoginRequest) (left bool, err error)
+}
+
+// LoginQueue configures the routes of the login queue. Store is required.
+type LoginQueue struct {
+	Store LoginStore
+	// MaxWaiters bounds the calls that wait, of players and of backends; 0 means 32,768.
+	MaxWaiters int
+	// CallTimeout bounds each reading of a call that waits; 0 means 900 ms.
+	CallTimeout time.Duration
+	// Stopping ends calls that wait when it is closed; nil: never.
+	Stopping <-chan struct{}
+
+	step time.Duration // between two looks at a place; 0 means 1 s
+	beat time.Duration // between two comments of a stream; 0 means 15 s
+}
+
+// loginFace is the face of players, or of backends that ask for players.
+type loginFace struct {
+	queue     LoginQueue
+	waiters   *atomic.Int64
+	isBackend bool
+}
+
+func newLoginFace(q LoginQueue) loginFace {
+	q.MaxWaiters = defaultTo(q.MaxWaiters, 32_768)
+	q.CallTimeout = defaultTo(q.CallTimeout, 900*time.Millisecond)
+	q.step, q.beat = defaultTo(q.step, time.Second), defaultTo(q.beat, 15*time.Second)
+	return loginFace{queue: q, waiters: new(atomic.Int64)}
+}
+
+func defaultTo[T int | time.Duration](v, fallback T) T {
+	if v == 0 {
+		return fallback
+	}
+	return v
+}
+
+// MountLoginQueue adds the routes of the login queue. short is for calls that answer at once, lasting for those that may
+// wait; both belong behind rest.Bearer, and lasting behind rest.Lasting.
+func MountLoginQueue(short, lasting gin.IRouter, q LoginQueue) {
+	f := newLoginFace(q)
+	short.POST("/login-queue", rest.Handle(http.StatusOK, f.enter))
+	short.DELETE("/login-queue", rest.Handle(http.StatusOK, f.leave))
+	lasting.GET("/login-queue", rest.Handle(http.StatusOK, f.get))
+	lasting.GET("/login-queue/events", rest.HandleEvents(f.watch))
+}
+
+// MountBackendLoginQueue adds the routes with which a backend, such as a studio's login, asks for players. They belong
+// behind rest.Backend, and lasting behind rest.Lasting as well.
+func MountBackendLoginQueue(short, lasting gin.IRouter, q LoginQueue) {
+	f := newLoginFace(q)
+	f.isBackend = true
+	short.POST("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.enter))
+	short.DELETE("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.leave))
+	lasting.GET("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.get))
+}
+
+// loginRequest says which valve a player passes.
+type loginRequest struct {
+	Region string `json:"region"`
+	Staff  bool   `json:"staff"` // of a backend only
+}
+
+// Validate implements rest.Validator.
+func (r *loginRequest) Validate(c *rest.Check) {
+	if r.Region != "" {
+		c.Match("region", r.Region, rest.Region)
+	}
+}
+
+// loginAnswer is whether a player may enter.
+type loginAnswer struct {
+	State string `json:"state"` // admitted or waiting
+	Valve string `json:"valve,omitempty"`
+
+	*rest.LoginPlace // nil once it is admitted
+}
+
+const (
+	stateAdmitted = "admitted"
+	stateWaiting  = "waiting"
+)
+
+func answerOf(l db.Login) loginAnswer {
+	if l.Place == nil {
+		return loginAnswer{State: stateAdmitted, Valve: l.Valve}
+	}
+	return loginAnswer{State: stateWaiting, Valve: l.Valve, LoginPlace: rest.LoginPlaceOf(l.Place)}
+}
+
+// clientBuild is the header in which clients name their build.
+const clientBuild = "Client-Build"
+
+// buildOf checks the header of the client's build.
+func buildOf(header string) (string, error) {
+	var c rest.Check
+	if header != "" {
+		c.Match(clientBuild, header, rest.Build)
+	}
+	return header, c.Err()
+}
+
+// request returns the player that is asked for.
+func (f loginFace) request(ctx context.Context, region, build, sub string) (db.LoginRequest, error) {
+	r := db.LoginRequest{Region: region, Player: rest.Caller(ctx)}
+	var c rest.Check
+	if region != "" {
+		c.Match("region", region, rest.Region)
+	}
+	if f.isBackend {
+		c.Match("sub", sub, rest.Sub)
+		r.Player = sub
+	}
+	if err := c.Err(); err != nil {
+		return r, err
+	}
+	var err error
+	r.Build, err = buildOf(build)
+	return r, err
+}
+
+func (f loginFace) requestOf(ctx context.Context, in rest.In[rest.None]) (db.LoginRequest, error) {
+	return f.request(ctx, in.Query("region"), in.Header(clientBuild), in.Param("sub"))
+}
+
+// enter admits the player, or gives it a place.
+func (f loginFace) enter(ctx context.Context, in rest.In[loginRequest]) (loginAnswer, error) {
+	r, err := f.request(ctx, in.Body.Region, in.Header(clientBuild), in.Param("sub"))
+	if err != nil {
+		return loginAnswer{}, err
+	}
+	r.IsStaff = f.isBackend && in.Body.Staff
+	l, err := f.queue.Store.EnterLoginQueue(ctx, r)
+	return answerOf(l), err
+}
+
+type leftAnswer struct {
+	Left bool `json:"left"` // false: there was no place to give back
+}
+
+func (f loginFace) leave(ctx context.Context, in rest.In[rest.None]) (leftAnswer, error) {
+	r, err := f.requestOf(ctx, in)
+	if err != nil {
+		return leftAnswer{}, err
+	}
+	left, err := f.queue.Store.LeaveLoginQueue(ctx, r)
+	return leftAnswer{left}, err
+}
+
+// read returns where a player stands; known is the last answer, nil: there was none.
+func (f loginFace) read(ctx context.Context, r db.LoginRequest, known *db.Login) (db.Login, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.queue.CallTimeout)
+	defer cancel()
+	if known == nil {
+		return f.queue.Store.ReadLogin(ctx, r)
+	}
+	l, err := f.queue.Store.FollowLogin(ctx, r, *known)
+	if fault.Is(err, fault.Unavailable) {
+		return *known, nil // nothing has changed as far as this replica knows
+	}
+	return l, err
+}

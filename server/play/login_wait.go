@@ -1,0 +1,136 @@
+package play
+
+import (
+	"context"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// join counts a call that waits. Call done when it no longer does. Errors: Unavailable when too many wait.
+func (f loginFace) join() (done func(), err error) {
+	if f.waiters.Add(1) > int64(f.queue.MaxWaiters) {
+		f.waiters.Add(-1)
+		return nil, fault.NewUnavailable("too many calls wait in the login queue at this replica", nil)
+	}
+	return func() { f.waiters.Add(-1) }, nil
+}
+
+// get answers at once, or when the player is admitted, or when the time to wait is over.
+func (f loginFace) get(ctx context.Context, in rest.In[rest.None]) (loginAnswer, error) {
+	r, err := f.requestOf(ctx, in)
+	if err != nil {
+		return loginAnswer{}, err
+	}
+	var c rest.Check
+	wait := c.Wait(in.Query("wait"))
+	if err := c.Err(); err != nil {
+		return loginAnswer{}, err
+	}
+	l, err := f.read(ctx, r, nil)
+	if err != nil || l.Place == nil || wait == 0 {
+		return answerOf(l), err
+	}
+	done, err := f.join()
+	if err != nil {
+		return loginAnswer{}, err
+	}
+	defer done()
+	l, err = f.await(ctx, r, l, wait)
+	return answerOf(l), err
+}
+
+// await waits until a player is admitted, or for so long.
+func (f loginFace) await(ctx context.Context, r db.LoginRequest, l db.Login, wait time.Duration) (db.Login, error) {
+	over, step := time.NewTimer(wait), time.NewTicker(f.queue.step)
+	defer over.Stop()
+	defer step.Stop()
+	var err error
+	for l.Place != nil && err == nil {
+		select {
+		case <-step.C:
+			l, err = f.read(ctx, r, &l)
+		case <-over.C:
+			return l, nil
+		case <-f.queue.Stopping:
+			return l, nil
+		case <-ctx.Done():
+			return l, ctx.Err()
+		}
+	}
+	return l, err
+}
+
+// Positions in the first part of a line are sent as they change, others less often: nobody reads them faster, and a
+// crowd that is sent each of them costs the replica more than all else.
+const (
+	nearPosition = 100
+	farInterval  = 5 * time.Second
+)
+
+// watch streams the place of a player until it is admitted.
+func (f loginFace) watch(ctx context.Context, in rest.In[rest.None], out *rest.Events) error {
+	r, err := f.requestOf(ctx, in)
+	if err != nil {
+		return err
+	}
+	l, err := f.read(ctx, r, nil)
+	if err != nil {
+		return err
+	}
+	done, err := f.join()
+	if err != nil {
+		return err
+	}
+	defer done()
+	s := placeStream{out: out}
+	step, beat := time.NewTicker(f.queue.step), time.NewTicker(f.queue.beat)
+	defer step.Stop()
+	defer beat.Stop()
+	for {
+		if err := s.send(l); err != nil || l.Place == nil {
+			return err
+		}
+		select {
+		case <-step.C:
+			if l, err = f.read(ctx, r, &l); err != nil {
+				return err
+			}
+		case <-beat.C:
+			if err := out.Beat(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-f.queue.Stopping:
+			return nil // the caller connects again and keeps its place
+		}
+	}
+}
+
+// placeStream sends where a player stands, as it changes.
+type placeStream struct {
+	out      *rest.Events
+	sent     int // events
+	position int // of the last one
+	sentAt   time.Time
+}
+
+func (s *placeStream) send(l db.Login) error {
+	switch {
+	case l.Place == nil:
+		return s.event(stateAdmitted, l)
+	case s.sent == 0,
+		l.Place.Position != s.position && (l.Place.Position <= nearPosition || time.Since(s.sentAt) >= farInterval):
+		s.position, s.sentAt = l.Place.Position, time.Now()
+		return s.event(stateWaiting, l)
+	}
+	return nil
+}
+
+func (s *placeStream) event(name string, l db.Login) error {
+	s.sent++
+	return s.out.Send(name, s.sent, answerOf(l))
+}

@@ -1,0 +1,155 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/test/rigtest"
+)
+
+const (
+	lineRate    = 30.0 // admissions a second
+	linePlayers = 240
+	lineCallers = 8
+)
+
+// visitor is a player who waits in the login queue by asking again and again.
+type visitor struct {
+	name          string
+	asked, placed time.Time // around the first call that got an answer
+	admitted      bool
+}
+
+// line is a crowd before a valve.
+type line struct {
+	rig *rig
+
+	mu       sync.Mutex
+	visitors []*visitor
+	failures []string // answers that are neither a place nor an admission
+}
+
+// enter lets players come one after the other, each as soon as the one before has a place.
+func (l *line) enter(ctx context.Context, caller int) {
+	for i := range linePlayers / lineCallers {
+		v := &visitor{name: fmt.Sprintf("p-%d-%d", caller, i)}
+		for v.placed.IsZero() && ctx.Err() == nil {
+			v.asked = time.Now()
+			if l.ask(ctx, v) {
+				v.placed = time.Now()
+			}
+		}
+		l.mu.Lock()
+		l.visitors = append(l.visitors, v)
+		l.mu.Unlock()
+	}
+}
+
+// ask makes a call for a visitor, and reports whether it got an answer.
+func (l *line) ask(ctx context.Context, v *visitor) bool {
+	status, answer, err := l.rig.Call(ctx, http.MethodPost, l.rig.NextReplica()+"/login-queue", l.rig.As(v.name),
+		fields{})
+	if err != nil {
+		pause(ctx, 20*time.Millisecond)
+		return false
+	}
+	v.admitted = answer["state"] == "admitted"
+	if status != http.StatusOK {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.failures = append(l.failures, fmt.Sprint(status, answer))
+	}
+	return status == http.StatusOK
+}
+
+// await asks for everybody in turn until all are admitted.
+func (l *line) await(ctx context.Context) {
+	for left := 1; left > 0 && ctx.Err() == nil; pause(ctx, 50*time.Millisecond) {
+		left = 0
+		for _, v := range l.visitors {
+			if !v.admitted {
+				l.ask(ctx, v)
+			}
+			if !v.admitted {
+				left++
+			}
+		}
+	}
+}
+
+// Everybody of the installation is killed twice while a crowd waits in the login queue. Nobody loses a place or is
+// overtaken, the valve admits no faster than it may, and no call fails but those to processes that are dead.
+func TestALoginQueueKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Run("valves", "set", "launch", "--rate", fmt.Sprint(lineRate), "--staff-share", "0")
+	l := &line{rig: r}
+	start := func() (all []*process) {
+		var urls []string
+		for range 3 {
+			p := r.StartReplica(rigtest.FreeAddr(t))
+			all, urls = append(all, p), append(urls, p.URL)
+		}
+		for _, p := range all {
+			r.AwaitReady(p)
+		}
+		r.SetURLs(urls...)
+		return append(all, r.Start("work"), r.Start("work"))
+	}
+	all := start()
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	var entering sync.WaitGroup
+	for caller := range lineCallers {
+		entering.Go(func() { l.enter(ctx, caller) })
+	}
+	for _, placed := range []int{linePlayers / 4, linePlayers / 2} {
+		r.Await(fmt.Sprintf("SELECT count(*) >= %d FROM admissions", placed))
+		for _, p := range all {
+			p.Kill()
+		}
+		all = start()
+	}
+	entering.Wait()
+	l.await(ctx)
+	require.Empty(t, l.failures)
+	require.Len(t, l.visitors, linePlayers)
+	require.Equal(t, linePlayers, one[int](r, "SELECT count(*) FROM admissions WHERE admitted_at IS NOT NULL"))
+	require.Equal(t, linePlayers, one[int](r, "SELECT count(DISTINCT place) FROM admissions"))
+	require.Zero(t, one[int](r, "SELECT count(*) FROM admissions a JOIN admissions b ON a.place < b.place AND a.admitted_at > b.admitted_at"), "somebody was overtaken")
+	l.requireOrder()
+	span := one[float64](r, "SELECT extract(epoch FROM max(admitted_at) - min(admitted_at)) FROM admissions")
+	require.GreaterOrEqual(t, span, (linePlayers-2*lineRate)/lineRate-1, "faster than the valve allows")
+	require.Equal(t, linePlayers, one[int](r, "SELECT players FROM login_queues"))
+	r.RequireInvariants()
+}
+
+// requireOrder compares what the callers saw with the places: who had an answer before another one asked is before it.
+func (l *line) requireOrder() {
+	places := map[string]int64{}
+	rows, err := l.rig.Pool.Query(l.rig.T.Context(), "SELECT sub, place FROM admissions")
+	require.NoError(l.rig.T, err)
+	defer rows.Close()
+	for rows.Next() {
+		var sub string
+		var place int64
+		require.NoError(l.rig.T, rows.Scan(&sub, &place))
+		places[sub] = place
+	}
+	compared := 0
+	for _, a := range l.visitors {
+		for _, b := range l.visitors {
+			if a.placed.Before(b.asked) {
+				compared++
+				require.Less(l.rig.T, places[a.name], places[b.name], "%s had a place before %s asked", a.name, b.name)
+			}
+		}
+	}
+	require.Greater(l.rig.T, compared, linePlayers)
+}

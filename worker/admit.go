@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lattice-director/director/db"
+)
+
+const (
+	markEvery      = 2 * time.Second // it reads the whole line
+	adoptEvery     = time.Minute
+	admitIdle      = time.Second // between two looks at valves none of which limits
+	admissionBatch = 5000        // rows of a step
+)
+
+// admitter admits the first players of login queues. Calls that give out places do it as well, so without workers a line
+// only moves when somebody joins it. It reports no players in Done: the log would have a line for each turn.
+type admitter struct {
+	store  *db.Store
+	looked time.Time // when no valve limited
+	marked time.Time
+
+	waiting, players, rate *prometheus.GaugeVec
+}
+
+func newAdmitter(store *db.Store, to prometheus.Registerer) (*admitter, error) {
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"valve"})
+	}
+	a := &admitter{
+		store: store,
+		waiting: gauge("director_login_queue_waiting",
+			"Players who wait in the line of a valve that does not let everybody in."),
+		players: gauge("director_login_queue_players", "Players whom such a valve has admitted and who are in."),
+		rate:    gauge("director_login_queue_rate", "Admissions a second of such a valve, about of the last minute."),
+	}
+	if to == nil {
+		return a, nil
+	}
+	for _, g := range []prometheus.Collector{a.waiting, a.players, a.rate} {
+		if err := to.Register(g); err != nil {
+			return nil, fmt.Errorf("worker metrics: %w", err)
+		}
+	}
+	return a, nil
+}
+
+func (a *admitter) runOnce(ctx context.Context) (Done, error) {
+	done := Done{}
+	if time.Since(a.looked) < admitIdle {
+		return done, nil
+	}
+	lines, err := a.store.LoginLines(ctx)
+	if err != nil {
+		return done, err
+	}
+	a.measure(lines)
+	isIdle, marks := true, time.Since(a.marked) >= markEvery
+	for _, l := range lines {
+		if l.Mode() != db.ValveOpen {
+			isIdle = false
+			err = errors.Join(err, a.turn(ctx, l, marks))
+		}
+	}
+	if marks {
+		a.marked = time.Now()
+	}
+	if isIdle {
+		a.looked = time.Now()
+	}
+	return done, err
+}
+
+func (a *admitter) turn(ctx context.Context, l *db.LoginLine, marks bool) (err error) {
+	if l.Mode() == db.ValveLimited && l.Waiting() > 0 {
+		err = a.store.AdmitWaiting(ctx, l.Valve())
+	}
+	if marks && (l.Waiting() > 0 || l.HasMarks()) {
+		err = errors.Join(err, a.store.MarkLine(ctx, l.Valve()))
+	}
+	return err
+}
+
+// measure sets the gauges, without those of valves that are open or gone.
+func (a *admitter) measure(lines []*db.LoginLine) {
+	for _, g := range []*prometheus.GaugeVec{a.waiting, a.players, a.rate} {
+		g.Reset()
+	}
+	for _, l := range lines {
+		if l.Mode() != db.ValveOpen {
+			a.waiting.WithLabelValues(l.Valve()).Set(float64(l.Waiting()))
+			a.players.WithLabelValues(l.Valve()).Set(float64(l.Players()))
+			a.rate.WithLabelValues(l.Valve()).Set(l.Pace())
+		}
+	}
+}
+
+// admissionSweeper ends places and admissions of players who are away, and counts players who came in past a valve.
+type admissionSweeper struct {
+	store   *db.Store
+	adopted time.Time
+}
+
+func (s *admissionSweeper) runOnce(ctx context.Context) (Done, error) {
+	done := Done{}
+	lines, err := s.store.LoginLines(ctx)
+	if err != nil {
+		return done, err
+	}
+	adopts := time.Since(s.adopted) >= adoptEvery
+	for _, l := range lines {
+		err = errors.Join(err, s.steps(ctx, l.Valve(), "admissions_ended", s.store.PruneLine, done))
+		if l.Mode() != db.ValveOpen && (adopts || l.IsYoung()) {
+			err = errors.Join(err, s.steps(ctx, l.Valve(), "players_adopted", s.store.AdoptPlayers, done))
+		}
+	}
+	if adopts && err == nil {
+		s.adopted = time.Now()
+	}
+	return done, err
+}
+
+func (s *admissionSweeper) steps(ctx context.Context, valve, what string,
+	step func(context.Context, string, int) (int, error), done Done) error {
+	return drain(admissionBatch, func() (int, error) {
+		n, err := step(ctx, valve, admissionBatch)
+		done.add(what, n)
+		return n, err
+	})
+}

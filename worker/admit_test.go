@@ -1,0 +1,70 @@
+package worker
+
+import (
+	"context"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/storetest"
+)
+
+func TestLoginQueuesAreTurned(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	admit, err := newAdmitter(d.Store, prometheus.NewRegistry())
+	require.NoError(t, err)
+	_, err = admit.runOnce(t.Context())
+	require.NoError(t, err)
+	require.False(t, admit.looked.IsZero(), "no valve limits")
+
+	rate, share := 2.0, 0.0
+	_, err = d.As("").SetValve(t.Context(), "launch", db.ValveSettings{Rate: &rate, StaffShare: &share})
+	require.NoError(t, err)
+	d.Exec("UPDATE login_queues SET refilled_at = clock_timestamp() + interval '1 hour'")
+	_, err = d.LoginLines(t.Context())
+	require.NoError(t, err)
+	for _, player := range []string{"a", "b", "c"} {
+		_, err = d.EnterLoginQueue(t.Context(), db.LoginRequest{Player: player})
+		require.NoError(t, err)
+	}
+	d.Exec("UPDATE login_queues SET tokens = 2")
+	run(t, admit)
+	require.Equal(t, []string{"a", "b"},
+		storetest.Values[string](d, "SELECT sub FROM admissions WHERE admitted_at IS NOT NULL ORDER BY place"))
+	require.Equal(t, []int64{3}, storetest.Values[int64](d, "SELECT unnest(marks) FROM login_queue_marks"))
+	run(t, admit)
+	require.InDelta(t, 1, testutil.ToFloat64(admit.waiting.WithLabelValues("launch")), 0)
+	require.InDelta(t, 2, testutil.ToFloat64(admit.players.WithLabelValues("launch")), 0)
+
+	sweep := &admissionSweeper{store: d.Store}
+	done, err := sweep.runOnce(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Done{}, done)
+	d.Exec("UPDATE admissions SET expires_at = clock_timestamp() - interval '1 second' WHERE sub <> 'a'")
+	d.Exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'd', '', 't', '')`)
+	done, err = sweep.runOnce(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Done{"admissions_ended": 2, "players_adopted": 1}, done)
+	require.Equal(t, []string{"a", "d"},
+		storetest.Values[string](d, "SELECT sub FROM admissions WHERE admitted_at IS NOT NULL ORDER BY 1"))
+
+	_, err = d.As("").OpenValve(t.Context(), "launch")
+	require.NoError(t, err)
+	done, err = sweep.runOnce(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Done{"admissions_ended": 2}, done, "an open valve keeps no rows")
+	run(t, admit)
+	require.Zero(t, testutil.CollectAndCount(admit.waiting))
+}
+
+// run turns the lines as if the last turn was long ago.
+func run(t *testing.T, admit *admitter) {
+	t.Helper()
+	admit.looked, admit.marked = admit.looked.Add(-admitIdle), admit.marked.Add(-markEvery)
+	_, err := admit.runOnce(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+}
