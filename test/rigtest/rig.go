@@ -43,13 +43,24 @@ type Rig struct {
 	turn    int
 }
 
-// New makes an installation whose schema the binary migrates. Each setting is NAME=value.
+// New makes an installation with the schema of this tree, for a binary of this tree. Each setting is NAME=value.
 func New(t *testing.T, bin string, settings ...string) *Rig {
 	t.Helper()
-	cluster := dbtest.NewCluster(t, pglocal.Options{Durable: true})
+	return onCluster(t, bin, dbtest.NewMigratedCluster(t, pglocal.Options{Durable: true}), settings)
+}
+
+// NewOf makes an installation whose schema the binary migrates, which may be one of another release.
+func NewOf(t *testing.T, bin string, settings ...string) *Rig {
+	t.Helper()
+	r := onCluster(t, bin, dbtest.NewCluster(t, pglocal.Options{Durable: true}), settings)
+	r.Run("migrate", "up")
+	return r
+}
+
+func onCluster(t *testing.T, bin string, cluster *pglocal.Cluster, settings []string) *Rig {
+	t.Helper()
 	r := On(t, bin, cluster.URL("postgres"), settings...)
 	r.Cluster = cluster
-	r.Run("migrate", "up")
 	return r
 }
 

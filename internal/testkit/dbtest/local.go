@@ -12,7 +12,6 @@ import (
 
 	"github.com/lattice-director/director/internal/dev/lastwill"
 	"github.com/lattice-director/director/internal/dev/pglocal"
-	"github.com/lattice-director/director/migrations"
 )
 
 // roomForTests is what the databases of a large test run take: about nine megabytes each.
@@ -23,10 +22,16 @@ const roomForTests = 2 << 30
 // options are for speed; set Durable to test what is kept. Dir is chosen when it is empty.
 func NewCluster(t testing.TB, o pglocal.Options) *pglocal.Cluster {
 	t.Helper()
+	return newCluster(t, o, pglocal.Start)
+}
+
+func newCluster(t testing.TB, o pglocal.Options,
+	start func(context.Context, pglocal.Options) (*pglocal.Cluster, error)) *pglocal.Cluster {
+	t.Helper()
 	if o.Dir == "" {
 		o.Dir = newDir()
 	}
-	c, err := pglocal.Start(t.Context(), o)
+	c, err := start(t.Context(), o)
 	if err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}
@@ -41,18 +46,14 @@ func NewCluster(t testing.TB, o pglocal.Options) *pglocal.Cluster {
 // NewMigratedCluster is [NewCluster], with all migrations applied to its database postgres.
 func NewMigratedCluster(t testing.TB, o pglocal.Options) *pglocal.Cluster {
 	t.Helper()
-	c := NewCluster(t, o)
-	if _, err := migrations.Up(t.Context(), c.URL("postgres"), nil); err != nil {
-		t.Fatalf("dbtest: %v", err)
-	}
-	return c
+	return newCluster(t, o, startSeeded)
 }
 
 // startLocal starts the private cluster that the tests of this process share.
 func startLocal(ctx context.Context) (*server, error) {
 	sweepDirs(ctx)
 	dir := newDir()
-	c, err := pglocal.Start(ctx, pglocal.Options{Dir: dir})
+	c, err := startSeeded(ctx, pglocal.Options{Dir: dir})
 	if err != nil {
 		return nil, err
 	}

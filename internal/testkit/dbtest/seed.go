@@ -1,0 +1,103 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/migrations"
+)
+
+// startSeeded starts a private cluster that has all migrations in its database postgres, and the template of [New]. It
+// is a copy of a stopped one, the seed, that an earlier test process has kept: initdb and the migrations take seconds of
+// a CPU, a copy a tenth of one.
+func startSeeded(ctx context.Context, o pglocal.Options) (*pglocal.Cluster, error) {
+	seed, err := seedDir()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(seed); errors.Is(err, fs.ErrNotExist) {
+		if err := makeSeed(ctx, o.Dir); err != nil {
+			return nil, err
+		}
+		_ = keepSeed(ctx, o.Dir, seed) // where the cache cannot be written, each process makes its own
+		return pglocal.Start(ctx, o)
+	}
+	now := time.Now()
+	_ = os.Chtimes(seed, now, now) // for sweepSeeds
+	if err := copyTree(ctx, seed, o.Dir); err != nil {
+		return nil, err
+	}
+	return pglocal.Start(ctx, o)
+}
+
+// seedDir names the seed of these migrations and this version of Postgres, in the user's cache, or else below a
+// directory that does not exist.
+func seedDir() (string, error) {
+	b, err := pglocal.Find()
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.DevNull
+	}
+	return filepath.Join(cache, "lattice-director", fmt.Sprintf("test-postgres-%d-%s", b.Major, migrations.Hash()[:12])), nil
+}
+
+// makeSeed makes a cluster, applies the migrations and stops it.
+func makeSeed(ctx context.Context, dir string) (err error) {
+	c, err := pglocal.Start(ctx, pglocal.Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
+	if err := migrateCompact(ctx, c.URL("postgres")); err != nil {
+		return err
+	}
+	s, err := newServer(c.URL("postgres"), fileCopy, false)
+	if err != nil {
+		return err
+	}
+	_, err = s.template()
+	return err
+}
+
+// keepSeed copies a seed into the cache, where it gets its name last: a process that is killed leaves no part of one
+// under that name. Where another process was faster, its seed stays.
+func keepSeed(ctx context.Context, dir, seed string) error {
+	if err := os.MkdirAll(filepath.Dir(seed), 0o700); err != nil {
+		return err
+	}
+	sweepSeeds(filepath.Dir(seed))
+	draft := fmt.Sprintf("%s.%d", seed, os.Getpid())
+	defer func() { _ = os.RemoveAll(draft) }()
+	if err := copyTree(ctx, dir, draft); err != nil {
+		return err
+	}
+	return os.Rename(draft, seed)
+}
+
+// sweepSeeds removes what no test process has used for long.
+func sweepSeeds(cache string) {
+	found, _ := filepath.Glob(filepath.Join(cache, "test-postgres-*")) // the pattern is well-formed
+	for _, dir := range found {
+		if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > keepTemplates {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
+// copyTree copies a directory with its owners, which may be another user's where root runs the tests.
+func copyTree(ctx context.Context, from, to string) error {
+	if out, err := exec.CommandContext(ctx, "cp", "-a", from, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("cp: %w: %s", err, out)
+	}
+	return nil
+}
