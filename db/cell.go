@@ -75,9 +75,9 @@ type OtherCell struct {
 	Listeners map[string]string // addresses of its other listeners, by name
 }
 
-// SetCell says which regions another cell serves. evenWithServers also sends away game servers that are registered
-// here. Errors: Invalid; Conflict, while a region has game servers here; Unavailable.
-func (a Act) SetCell(ctx context.Context, c OtherCell, evenWithServers bool) (changed bool, err error) {
+// SetCell says which regions another cell serves. evenIfUsed also gives away a region that has game servers, tickets
+// or sessions of the lobby here, which are lost. Errors: Invalid; Conflict, for such a region; Unavailable.
+func (a Act) SetCell(ctx context.Context, c OtherCell, evenIfUsed bool) (changed bool, err error) {
 	listeners, err := json.Marshal(c.Listeners)
 	if err != nil {
 		return false, err
@@ -86,7 +86,7 @@ func (a Act) SetCell(ctx context.Context, c OtherCell, evenWithServers bool) (ch
 		listeners = []byte("{}")
 	}
 	return acts(ctx, a, (*query.Queries).OpsSetCell, query.OpsSetCellParams{Cell: c.Name, Address: c.Address,
-		Regions: c.Regions, Reason: a.reason, Listeners: listeners, EvenWithServers: evenWithServers})
+		Regions: c.Regions, Reason: a.reason, Listeners: listeners, EvenIfUsed: evenIfUsed})
 }
 
 // RemoveCell forgets another cell: its regions are served here from then on. changed is false where there was none.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/match"
 )
 
 func usCell(regions ...string) db.OtherCell {
@@ -102,7 +103,10 @@ func TestARegionWithGameServersStays(t *testing.T) {
 	ada := b.As("").Because("test")
 	_, err := ada.SetCell(t.Context(), usCell("us-east", "eu"), false)
 	requireKind(t, fault.Conflict, "conflict", err)
-	require.ErrorContains(t, err, "game servers here")
+	require.ErrorContains(t, err, "region eu has game servers here")
+	b.ticket(ticketOf(match.Fields{}, "x"))
+	_, err = ada.SetCell(t.Context(), usCell("global"), false)
+	require.ErrorContains(t, err, "region global has tickets here")
 	changed, err := ada.SetCell(t.Context(), usCell("us-east", "eu"), true)
 	require.NoError(t, err)
 	require.True(t, changed)

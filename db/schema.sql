@@ -708,7 +708,7 @@ $_$;
 
 COMMENT ON FUNCTION ops.set_beacon(region text, url text) IS 'Sets the URL that clients fetch to measure the latency to a game region; NULL removes it. Returns whether this changed anything.';
 
-CREATE FUNCTION ops.set_cell(cell text, address text, regions text[], reason text, listeners jsonb DEFAULT '{}'::jsonb, even_with_servers boolean DEFAULT false) RETURNS boolean
+CREATE FUNCTION ops.set_cell(cell text, address text, regions text[], reason text, listeners jsonb DEFAULT '{}'::jsonb, even_if_used boolean DEFAULT false) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     AS $_$
@@ -750,11 +750,15 @@ BEGIN
     ELSIF (SELECT count(*) FROM cell_regions r WHERE r.cell <> set_cell.cell AND r.region <> ALL (wanted)) + cardinality(wanted) > 256 THEN
         RAISE EXCEPTION 'the cells have 256 regions: take one away first' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    SELECT i.region INTO wrong FROM instances i
-    WHERE i.region = ANY (wanted) AND i.status <> 'gone' AND NOT EXISTS (SELECT FROM cell_regions r WHERE r.region = i.region) LIMIT 1;
-    IF wrong IS NOT NULL AND NOT set_cell.even_with_servers THEN
-        RAISE EXCEPTION 'region % has game servers here, which the other cell does not know: their sessions would end', wrong
-            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Drain them and wait, or call it with even_with_servers => true.';
+    SELECT u.region || ' has ' || u.what INTO wrong FROM (
+        (SELECT i.region, 'game servers' AS what FROM instances i WHERE i.region = ANY (wanted) AND i.status <> 'gone')
+        UNION ALL (SELECT a.region, 'Rivalis game servers' FROM agents a WHERE a.region = ANY (wanted))
+        UNION ALL (SELECT t.region, 'tickets' FROM tickets t WHERE t.region = ANY (wanted))
+        UNION ALL (SELECT s.region, 'sessions of the realtime lobby' FROM realtime_sessions s WHERE s.region = ANY (wanted))) u
+    WHERE NOT EXISTS (SELECT FROM cell_regions r WHERE r.region = u.region) LIMIT 1;
+    IF wrong IS NOT NULL AND NOT set_cell.even_if_used THEN
+        RAISE EXCEPTION 'region % here, which the other cell does not know: they would be lost', wrong
+            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Drain the region and wait, or call it with even_if_used => true.';
     END IF;
 
     INSERT INTO cells AS c (cell, address, listeners, set_by) VALUES (set_cell.cell, url, set_cell.listeners, acting_operator())
@@ -769,7 +773,7 @@ BEGIN
 END
 $_$;
 
-COMMENT ON FUNCTION ops.set_cell(cell text, address text, regions text[], reason text, listeners jsonb, even_with_servers boolean) IS 'Says which regions another cell serves, and where. Replicas answer 421 with its address to callers that name one of them, within two seconds. A region is of one cell: naming it takes it from another. Refused where game servers of a region are registered here, unless even_with_servers is true. Returns whether this changed anything.';
+COMMENT ON FUNCTION ops.set_cell(cell text, address text, regions text[], reason text, listeners jsonb, even_if_used boolean) IS 'Says which regions another cell serves, and where. Replicas answer 421 with its address to callers that name one of them, within two seconds. A region is of one cell: naming it takes it from another. Refused where a region has game servers, tickets or sessions of the lobby here, unless even_if_used is true. Returns whether this changed anything.';
 
 CREATE FUNCTION ops.set_draining(instance text, drain boolean) RETURNS boolean
     LANGUAGE plpgsql

@@ -58,7 +58,7 @@ SELECT ops.limit_pools(sqlc.narg(servers)::int, sqlc.narg(starts)::int)::bool AS
 SELECT ops.set_beacon(@region::text, sqlc.narg(url)::text)::bool AS changed;
 
 -- name: OpsSetCell :one
-SELECT ops.set_cell(@cell::text, @address::text, @regions::text[], @reason::text, @listeners::jsonb, @even_with_servers::bool)::bool AS changed;
+SELECT ops.set_cell(@cell::text, @address::text, @regions::text[], @reason::text, @listeners::jsonb, @even_if_used::bool)::bool AS changed;
 
 -- name: OpsRemoveCell :one
 SELECT ops.remove_cell(@cell::text, @reason::text)::bool AS changed;

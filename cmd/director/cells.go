@@ -54,7 +54,7 @@ func (p *program) cellsSet() *cobra.Command {
 		Short: "Say which regions another cell serves, and where",
 		Long: "Adds another cell, or changes one: all of it is replaced. ADDRESS is the base URL of its API, as players and game servers reach it. Within\n" +
 			"two seconds replicas answer 421 with the address to callers that name one of its regions. A region is of one cell: naming it takes it\n" +
-			"from another. A region with game servers here is refused, because their sessions would end: drain them first.\n" +
+			"from another. A region that has game servers, tickets or sessions of the lobby here is refused, because they would be lost: drain it first.\n" +
 			"The same in SQL: function ops.set_cell.",
 		Example: "  director cells set us https://us.director.example --regions us-east,us-west --reason 'data stays in the US'\n" +
 			"  director cells set us https://us.director.example --regions us-east --listener realtime=wss://lobby.us.example \\\n" +
@@ -64,8 +64,8 @@ func (p *program) cellsSet() *cobra.Command {
 	regions := cmd.Flags().StringSlice("regions", nil, "The regions that it serves")
 	listeners := cmd.Flags().StringToString("listener", nil,
 		"The address of another listener of it: realtime, control, orchestrator, console or grpc (host:port)")
-	evenWithServers := cmd.Flags().Bool("even-with-servers", false,
-		"Also send away the game servers that are registered here; the sessions that they have here end")
+	evenIfUsed := cmd.Flags().Bool("even-if-used", false,
+		"Also give away a region that has game servers, tickets or sessions of the lobby here: they are lost")
 	reason := requireReason(cmd, "", "Why, for the event")
 	checkFirst(cmd, func([]string) error {
 		if len(*regions) == 0 {
@@ -77,7 +77,7 @@ func (p *program) cellsSet() *cobra.Command {
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
 		cell := db.OtherCell{Name: args[0], Address: args[1], Regions: *regions, Listeners: *listeners}
 		return l.changeEach("cell", args[:1], func(string) (bool, error) {
-			return l.As("").Because(*reason).SetCell(ctx, cell, *evenWithServers)
+			return l.As("").Because(*reason).SetCell(ctx, cell, *evenIfUsed)
 		})
 	})
 }

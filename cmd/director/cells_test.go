@@ -34,7 +34,7 @@ func TestCellsOfOperators(t *testing.T) {
 	require.ErrorContains(t, director.Run(t, environ, "", "cells", "set", "us", "https://us.example?x", "--regions", "us", "--reason", "x").Err, "a base URL of http or https")
 	s.AddServer("eu-1", 8)
 	require.ErrorContains(t, director.Run(t, environ, "", "cells", "set", "us", "https://us.example", "--regions", "eu", "--reason", "x").Err, "has game servers here")
-	require.Equal(t, []changeLine{{"us", true}}, set("--regions", "eu", "--even-with-servers"))
+	require.Equal(t, []changeLine{{"us", true}}, set("--regions", "eu", "--even-if-used"))
 
 	require.ErrorIs(t, director.Run(t, environ, "no\n", "cells", "remove", "us", "--reason", "merged").Err, errNotConfirmed)
 	require.ErrorContains(t, director.Run(t, environ, "", "cells", "remove", "usa", "--reason", "merged", "--yes").Err, `no cell "usa"`)

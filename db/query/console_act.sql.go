@@ -343,12 +343,12 @@ SELECT ops.set_cell($1::text, $2::text, $3::text[], $4::text, $5::jsonb, $6::boo
 `
 
 type OpsSetCellParams struct {
-	Cell            string
-	Address         string
-	Regions         []string
-	Reason          string
-	Listeners       []byte
-	EvenWithServers bool
+	Cell       string
+	Address    string
+	Regions    []string
+	Reason     string
+	Listeners  []byte
+	EvenIfUsed bool
 }
 
 func (q *Queries) OpsSetCell(ctx context.Context, arg OpsSetCellParams) (bool, error) {
@@ -358,7 +358,7 @@ func (q *Queries) OpsSetCell(ctx context.Context, arg OpsSetCellParams) (bool, e
 		arg.Regions,
 		arg.Reason,
 		arg.Listeners,
-		arg.EvenWithServers,
+		arg.EvenIfUsed,
 	)
 	var changed bool
 	err := row.Scan(&changed)
