@@ -8,19 +8,17 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// Calls that wait at the same time are decided in one batch, in one transaction. There is no timer: a batch is the
+// calls that arrived while the previous batch was being decided. A lone caller therefore waits for no other calls, and
+// more callers make larger batches instead of more transactions.
 var callers = Experiment{
 	Name: "callers", Title: "Concurrency becomes batch size", Takes: "2 min", Run: runCallers,
 	About: "Placement by 1 to 1,024 callers at a time, compared with the naive one and the no-op; one round",
 }
 
-const callersText = `Calls that wait at the same time are decided in one batch, in one transaction. There is no timer: a batch is
-the calls that arrived while the previous batch was being decided. A lone caller therefore waits for no other calls, and
-more callers make larger batches instead of more transactions.`
-
-func runCallers(ctx context.Context, o Options) (report.Section, error) {
+func runCallers(ctx context.Context, o Options) (Section, error) {
 	o.Rounds = 1 // a curve over the callers shows noise without repeated rounds
 	return inOneLab(lab.Options{}, (*testbed).sweep, rounds.callersSection)(ctx, o)
 }
@@ -28,12 +26,12 @@ func runCallers(ctx context.Context, o Options) (report.Section, error) {
 // callerCounts are how many callers are compared, ascending.
 func (o Options) callerCounts() []int { return of(o, []int{1, 4, 16, 64, 256, 1024}, []int{1, 16}) }
 
-func (all rounds) callersSection(o Options) report.Section {
+func (all rounds) callersSection(o Options) Section {
 	counts := o.callerCounts()
 	runs := all.swept(counts)
-	return report.Section{
-		Text: callersText, Findings: []report.Finding{all.grouping(counts[0], counts[len(counts)-1])},
-		Plots: []report.Plot{report.Throughput(runs), report.GroupSizes(runs), report.CPU(runs)}, Runs: runs,
+	return Section{
+		Findings: []Finding{all.grouping(counts[0], counts[len(counts)-1])},
+		Runs:     runs,
 	}
 }
 
@@ -68,8 +66,8 @@ func (b *testbed) sweep(ctx context.Context) (trials []trial, err error) {
 	return b.settled(trials...), nil
 }
 
-// swept returns the runs without the number of callers in their names: the plots show it on their axis.
-func (all rounds) swept(counts []int) (runs []report.Run) {
+// swept returns the runs without the number of callers in their names, since a run has that.
+func (all rounds) swept(counts []int) (runs []Run) {
 	for _, n := range counts {
 		for _, name := range swept {
 			run := all.typical(by(name, n))[0]
@@ -80,8 +78,8 @@ func (all rounds) swept(counts []int) (runs []report.Run) {
 	return runs
 }
 
-func (all rounds) grouping(few, many int) report.Finding {
-	f := atLeast(fmt.Sprintf("mean batch size of %s callers, compared with %d", report.Whole(float64(many)), few),
+func (all rounds) grouping(few, many int) Finding {
+	f := atLeast(fmt.Sprintf("mean batch size of %s callers, compared with %d", inFull(float64(many)), few),
 		all.compared(by(matchmake, many), by(matchmake, few), placed), 10, times)
 	return noted(f, "on average %.1f, and %.2f of a lone caller", all.of(by(matchmake, many), placed),
 		all.of(by(matchmake, few), placed))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/report"
 )
 
 // course is the number of calls made over time, counted from the end of the warm-up.
@@ -60,16 +59,4 @@ func fmin(a, b float64) float64 {
 		return b
 	}
 	return a
-}
-
-// plot shows the rate over time, a point for each step.
-func (c *course) plot(step time.Duration) report.Plot {
-	line := report.Series{}
-	for at := time.Duration(0); !math.IsNaN(c.made(at + step)); at += step {
-		line.X, line.Y = append(line.X, (at+step/2).Seconds()), append(line.Y, c.rate(at, at+step))
-	}
-	return report.Plot{
-		Title: "Throughput", X: report.Axis{Title: "seconds"}, Y: report.Axis{Title: "calls per second"},
-		Series: []report.Series{line},
-	}
 }

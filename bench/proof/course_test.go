@@ -38,9 +38,6 @@ func TestCourse(t *testing.T) {
 	require.InDelta(t, 100, c.lowest(30*time.Second, time.Minute, 10*time.Second), 1e-6)
 	require.True(t, math.IsNaN(c.rate(time.Minute, 2*time.Minute)), "nobody knows")
 	require.True(t, math.IsNaN(c.lowest(0, time.Second, 2*time.Second)))
-	line := c.plot(time.Second).Series[0]
-	require.Len(t, line.X, 60)
-	require.InDelta(t, 40, line.Y[25], 1e-6)
 }
 
 // Pins a course that counts calls of the warm-up, or reports the end of the warm-up twice.

@@ -15,26 +15,24 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// A closed loop of 64 callers places players in an installation with open sessions and past seats. Runs alternate
+// between no dashboard and one dashboard: one connection, with the limits of dashboards in ops/grants.sql, that reads
+// every view of schema ops once a second, up to a thousand rows of each.
+//
+// The rows of each run are deleted before the next, except for its history, which the views continue to show.
 var dashboard = Experiment{
 	Name: "dashboard", Title: "A dashboard", Takes: "2 min", Run: runDashboard,
 	About: "Whether a dashboard that reads all views of schema ops each second slows down placement",
 }
-
-const dashboardText = `A closed loop of 64 callers places players in an installation with open sessions and past seats. Runs
-alternate between no dashboard and one dashboard: one connection, with the limits of dashboards in ops/grants.sql, that reads
-every view of schema ops once a second, up to a thousand rows of each.
-
-The rows of each run are deleted before the next, except for its history, which the views continue to show.`
 
 const (
 	unwatched = "matchmake, unwatched"
 	watched   = "matchmake, watched"
 )
 
-func runDashboard(ctx context.Context, o Options) (report.Section, error) {
+func runDashboard(ctx context.Context, o Options) (Section, error) {
 	var all rounds
 	looks := looks{took: map[string][]float64{}}
 	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
@@ -49,19 +47,19 @@ func runDashboard(ctx context.Context, o Options) (report.Section, error) {
 		return err
 	})
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
-	return report.Section{Text: dashboardText, Findings: all.dashboard(&looks),
+	return Section{Findings: all.dashboard(&looks),
 		Runs: all.typical(unwatched, watched)}, nil
 }
 
-func (all rounds) dashboard(looks *looks) []report.Finding {
-	return []report.Finding{
+func (all rounds) dashboard(looks *looks) []Finding {
+	return []Finding{
 		noted(atLeast("throughput while a dashboard reads all views each second",
 			all.compared(watched, unwatched, throughput), 0.9, percent),
 			"%s watched, %s unwatched. Milliseconds that views took, in the median: %s", all.rate(watched),
 			all.rate(unwatched), looks),
-		atMost("views that could not be read", float64(looks.failed), 0, report.Whole),
+		atMost("views that could not be read", float64(looks.failed), 0, inFull),
 		all.failures(watched, unwatched),
 	}
 }

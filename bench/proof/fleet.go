@@ -9,23 +9,22 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 	"github.com/lattice-director/director/db"
 )
 
+// A hundred thousand game servers, created by SQL, send a heartbeat every five seconds for two minutes: 20,000
+// heartbeats are due each second, independent of answers, and latency counts from when they are due. They report a load
+// that rises and falls over twenty minutes, so that one heartbeat in fourteen also moves a server to another bucket of
+// load.
+//
+// HTTP for so many calls needs more CPU than two cores have left beside Postgres. The heartbeats are therefore sent to
+// the store (package db), as a replica does after it has read them: one process, with the same number of connections
+// and the same groups. The throughput of one replica over HTTP on this machine, with the load on the same machine, is
+// measured before, in a closed loop of 256 callers.
 var fleet = Experiment{
 	Name: "fleet", Title: "A large fleet", Takes: "3 min", Run: runFleet,
 	About: "Whether 100,000 game servers can send heartbeats every five seconds, and how the database copes; one round",
 }
-
-const fleetText = `A hundred thousand game servers, created by SQL, send a heartbeat every five seconds for two minutes:
-20,000 heartbeats are due each second, independent of answers, and latency counts from when they are due. They report a load
-that rises and falls over twenty minutes, so that one heartbeat in fourteen also moves a server to another bucket of load.
-
-HTTP for so many calls needs more CPU than two cores have left beside Postgres. The heartbeats are therefore sent to the
-store (package db), as a replica does after it has read them: one process, with the same number of connections and the same
-groups. The throughput of one replica over HTTP on this machine, with the load on the same machine, is measured before, in
-a closed loop of 256 callers.`
 
 // heartbeatPlan is the rate and duration of a fleet's heartbeats.
 type heartbeatPlan struct {
@@ -44,7 +43,7 @@ func (o Options) heartbeatPlan() heartbeatPlan {
 
 func (d heartbeatPlan) rate() float64 { return float64(d.members) / d.every.Seconds() }
 
-func runFleet(ctx context.Context, o Options) (report.Section, error) {
+func runFleet(ctx context.Context, o Options) (Section, error) {
 	var http bench.Result
 	var found *fleetRun
 	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
@@ -58,11 +57,11 @@ func runFleet(ctx context.Context, o Options) (report.Section, error) {
 		return err
 	})
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
-	return report.Section{
-		Text: fleetText, Findings: found.findings(http), Plots: []report.Plot{found.sizes()},
-		Runs: []report.Run{{Name: "heartbeat over HTTP", Result: http},
+	return Section{
+		Findings: found.findings(http),
+		Runs: []Run{{Name: "heartbeat over HTTP", Result: http},
 			{Name: "heartbeat on the store", Result: found.result()}},
 	}, nil
 }
@@ -95,7 +94,7 @@ func (b *testbed) sendHeartbeats(ctx context.Context, d heartbeatPlan) (*fleetRu
 		return nil, err
 	}
 	defer store.Close()
-	b.options.say("%s heartbeats a second for %s", report.Whole(d.rate()), d.over)
+	b.options.say("%s heartbeats a second for %s", inFull(d.rate()), d.over)
 	return found, found.measure(ctx, b, sender{store, members, d})
 }
 
@@ -122,13 +121,13 @@ func (f *fleetRun) measure(ctx context.Context, b *testbed, by sender) error {
 	return err
 }
 
-func (f *fleetRun) findings(http bench.Result) []report.Finding {
+func (f *fleetRun) findings(http bench.Result) []Finding {
 	of := f.result()
 	succeeded := float64(of.Calls-of.Failed) / f.rate() / f.over.Seconds()
 	cores := func(used time.Duration) float64 { return used.Seconds() / f.took.Seconds() }
-	return []report.Finding{
+	return []Finding{
 		noted(atLeast(fmt.Sprintf("heartbeats answered of the %s that are due each second for %s",
-			report.Whole(f.rate()), f.over), succeeded, 0.999, percent),
+			inFull(f.rate()), f.over), succeeded, 0.999, percent),
 			"p50 %s, p99 %s; %.0f in a transaction; failures: %s. Over HTTP one replica took %s, at %s of CPU each",
 			millis(of.Latency.P50), millis(of.Latency.P99), float64(f.batched)/float64(f.batches),
 			rounds{{heartbeat: of}}.kinds(heartbeat),
@@ -145,7 +144,7 @@ func (f *fleetRun) findings(http bench.Result) []report.Finding {
 func two(v float64) string { return fmt.Sprintf("%.2f", v) }
 
 // stable makes the finding that a table does not grow after it has settled.
-func (f *fleetRun) stable(name string) report.Finding {
+func (f *fleetRun) stable(name string) Finding {
 	finding := atMost(fmt.Sprintf("%s with its index at the end, compared with after %s", name, f.settled),
 		f.grown(name), 1.05, times)
 	bytes := func(t table) string { return mebibytes(float64(t.Bytes)) }

@@ -2,14 +2,10 @@ package proof
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/lattice-director/director/bench/report"
 )
 
 // table is a table that heartbeats write to: its updates so far, and its size with indexes.
@@ -90,17 +86,4 @@ func (f *fleetRun) hot(name string) float64 {
 // grown is the size of a table at the end divided by its size after it had settled.
 func (f *fleetRun) grown(name string) float64 {
 	return float64(f.last(name).Bytes) / float64(f.at(f.settled, name).Bytes)
-}
-
-// sizes plots the sizes over time.
-func (f *fleetRun) sizes() report.Plot {
-	p := report.Plot{Title: "Size with indexes", X: report.Axis{Title: "seconds"}, Y: report.Axis{Title: "MiB"}}
-	for _, name := range slices.Sorted(maps.Keys(f.tables[0].tables)) {
-		line := report.Series{Name: name}
-		for _, w := range f.tables {
-			line.X, line.Y = append(line.X, w.at.Seconds()), append(line.Y, float64(w.tables[name].Bytes)/(1<<20))
-		}
-		p.Series = append(p.Series, line)
-	}
-	return p
 }

@@ -7,21 +7,20 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// Installations of several sizes, each with its own Postgres and replica on one machine, are loaded in
+// turn: by a closed loop of 64 callers, whose players are placed on ten game servers that the load registers.
+//
+// The existing rows are written before, in the region that is measured: open sessions with connected players, most of
+// them full, the others with free seats in another mode or of another size; past seats, spread over thirty days; and
+// for one installation thousands of game servers on which any call may open a session. Indexes, write-ahead log and
+// statistics are the same in every installation, and everything has been vacuumed once. The rows of each run are
+// deleted before the next.
 var growth = Experiment{
 	Name: "growth", Title: "Growth", Takes: "6 min", Run: runGrowth,
 	About: "Whether placement slows down with open sessions, past ones and game servers",
 }
-
-const growthText = `Installations of several sizes, each with its own Postgres and replica on one machine, are loaded in
-turn: by a closed loop of 64 callers, whose players are placed on ten game servers that the load registers.
-
-The existing rows are written before, in the region that is measured: open sessions with connected players, most of them
-full, the others with free seats in another mode or of another size; past seats, spread over thirty days; and for one
-installation thousands of game servers on which any call may open a session. Indexes, write-ahead log and statistics are
-the same in every installation, and everything has been vacuumed once. The rows of each run are deleted before the next.`
 
 // installation is the size of an installation that has run for a while.
 type installation struct {
@@ -49,9 +48,9 @@ func (i installation) String() string {
 	return text
 }
 
-func whole(n int) string { return report.Whole(float64(n)) }
+func whole(n int) string { return inFull(float64(n)) }
 
-func runGrowth(ctx context.Context, o Options) (report.Section, error) {
+func runGrowth(ctx context.Context, o Options) (Section, error) {
 	var all rounds
 	sizes := o.installations()
 	err := o.inAll(ctx, len(sizes), func(ctx context.Context, beds []*testbed) (err error) {
@@ -66,12 +65,11 @@ func runGrowth(ctx context.Context, o Options) (report.Section, error) {
 		return err
 	})
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
 	runs := all.typical("young", "older", "old", "large")
-	return report.Section{
-		Text: growthText, Findings: all.growth(sizes), Runs: runs,
-		Plots: []report.Plot{all.throughputBySessions(sizes[:3]), report.Latencies(runs)},
+	return Section{
+		Findings: all.growth(sizes), Runs: runs,
 	}, nil
 }
 
@@ -109,9 +107,9 @@ func (o Options) load(scenario string) bench.Options {
 	}
 }
 
-func (all rounds) growth(sizes []installation) []report.Finding {
+func (all rounds) growth(sizes []installation) []Finding {
 	young, older, old, large := sizes[0], sizes[1], sizes[2], sizes[3]
-	return []report.Finding{
+	return []Finding{
 		all.beside(older, young, fmt.Sprintf("throughput with %s, compared with %s", older, young)),
 		all.beside(old, young, fmt.Sprintf("throughput with %s, compared with %s", old, young)),
 		all.beside(large, young, fmt.Sprintf("throughput with %s game servers, compared with 10", whole(large.hosts))),
@@ -120,21 +118,8 @@ func (all rounds) growth(sizes []installation) []report.Finding {
 }
 
 // beside makes the finding that one throughput is at most a fifth below another.
-func (all rounds) beside(one, other installation, claim string) report.Finding {
+func (all rounds) beside(one, other installation, claim string) Finding {
 	f := atLeast(claim, all.compared(one.name, other.name, throughput), 0.8, times)
 	return noted(f, "%s and %s a call, compared with %s and %s",
 		all.rate(one.name), all.show(one.name, cpu, micros), all.rate(other.name), all.show(other.name, cpu, micros))
-}
-
-func (all rounds) throughputBySessions(sizes []installation) report.Plot {
-	line := report.Series{Name: matchmake}
-	for _, size := range sizes {
-		line.X = append(line.X, float64(size.sessions))
-		line.Y = append(line.Y, all.of(size.name, throughput))
-	}
-	return report.Plot{
-		Title: "Throughput as an installation grows", Series: []report.Series{line},
-		X: report.Axis{Title: "open sessions", Log: true, Ticks: line.X, Label: report.Whole},
-		Y: report.Axis{Title: "calls per second"},
-	}
 }

@@ -9,20 +9,19 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// New players ask for a seat while there is no valve, while there is one that is open, and while one limits but admits
+// everybody. Then as many players as the machine carries come at a valve that admits 100 a second: each gets a place in
+// the login queue. Calls that answer 5xx or nothing count as failed. Last, the same is done without the director, as a
+// simulation of what many replicas send: the places of 50,000 players, which is a second of a large launch, in the
+// batches of 4,096 in which replicas send them, from one connection after the other.
+//
+// The load runs on the same machine and takes its part of the CPU.
 var launch = Experiment{
 	Name: "launch", Title: "Launch day", Takes: "3 min", Run: runLaunch,
 	About: "What a valve costs while it is open, and how many players a second get a place in the login queue",
 }
-
-const launchText = `New players ask for a seat while there is no valve, while there is one that is open, and while one limits but admits everybody.
-Then as many players as the machine carries come at a valve that admits 100 a second: each gets a place in the login queue. Calls that answer
-5xx or nothing count as failed. Last, the same is done without the director, as a simulation of what many replicas send: the places of 50,000
-players, which is a second of a large launch, in the batches of 4,096 in which replicas send them, from one connection after the other.
-
-The load runs on the same machine and takes its part of the CPU.`
 
 // The trials of a round, by their names in the report.
 const (
@@ -40,7 +39,7 @@ const (
 	postgresShare = 0.7 // most of the CPUs that Postgres may use
 )
 
-func runLaunch(ctx context.Context, o Options) (report.Section, error) {
+func runLaunch(ctx context.Context, o Options) (Section, error) {
 	var all rounds
 	var crowds []float64 // seconds
 	err := o.in(ctx, lab.Options{Worker: true}, func(ctx context.Context, b *testbed) (err error) {
@@ -55,11 +54,10 @@ func runLaunch(ctx context.Context, o Options) (report.Section, error) {
 		return err
 	})
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
 	runs := all.typical(withoutValve, withOpen, withRoom, rushed)
-	return report.Section{Text: launchText, Findings: all.launch(median(crowds)),
-		Plots: []report.Plot{report.Latencies(runs), report.GroupSizes(runs)}, Runs: runs}, nil
+	return Section{Findings: all.launch(median(crowds)), Runs: runs}, nil
 }
 
 func (b *testbed) launchTrials() []trial {
@@ -106,14 +104,14 @@ func (b *testbed) crowd(ctx context.Context, players int) (time.Duration, error)
 }
 
 // launch makes the findings of the rounds.
-func (all rounds) launch(crowd float64) []report.Finding {
+func (all rounds) launch(crowd float64) []Finding {
 	share := func(r bench.Result) float64 {
 		if r.Costs == nil {
 			return math.NaN()
 		}
 		return r.Costs.PostgresMicros * r.PerSecond / 1e6 / float64(runtime.NumCPU())
 	}
-	return []report.Finding{
+	return []Finding{
 		noted(atMost("CPU of a matchmake with an open valve, compared with none",
 			all.compared(withOpen, withoutValve, cpu), 1.05, times),
 			"%s, with none %s", all.show(withOpen, cpu, micros), all.show(withoutValve, cpu, micros)),
@@ -132,8 +130,8 @@ func (all rounds) launch(crowd float64) []report.Finding {
 		noted(atMost("Postgres's part of all CPUs during the rush", all.of(rushed, share), postgresShare, percent),
 			"%d CPUs", runtime.NumCPU()),
 		noted(atMost(fmt.Sprintf("seconds in which Postgres gives places to the %s players of a second",
-			report.Whole(crowdSize)), crowd, 1,
-			func(v float64) string { return fmt.Sprintf("%.2f s", v) }), "in batches of %s", report.Whole(crowdBatch)),
+			inFull(crowdSize)), crowd, 1,
+			func(v float64) string { return fmt.Sprintf("%.2f s", v) }), "in batches of %s", inFull(crowdBatch)),
 	}
 }
 

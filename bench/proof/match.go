@@ -8,28 +8,28 @@ import (
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// One replica, a worker as a process of its own, durable Postgres, and the load, all on one machine. A profile
+// makes matches of five against five players whose skill differs by at most 100.
+//
+// First 10,000 players are queued, of which a version of the profile allows no match; the next version matches all of
+// them. Then 10,000 players are matched while no game server has room, and game servers register. Both are measured
+// until the game servers have the last player. For the life of a ticket, pairs of players arrive at a fixed rate for
+// duels, and wait with long polls. For the steady load 20,000 players wait whom no rule matches, and 2,000 others
+// arrive each second. An idle worker has 50,000 such.
+//
+// An Open Match director fetches 10,000 tickets in pairs and assigns each pair to a fixed address: without seats, and
+// without game servers. A commit is an update of one row, a notification goes from one connection to another, and the
+// no-op is the HTTP stack with authentication. The decision alone runs on one goroutine of the bench.
+//
+// For the takeovers, the only worker is killed and started again in an installation with 1,000 profiles, beside 200,000
+// tickets that no rule matches, and two players of each profile are queued who match. The time runs from the kill: its
+// lease of a second has to expire.
 var directorLoop = Experiment{
 	Name: "match", Title: "The director loop", Takes: "10 min", Run: runMatch,
 	About: "Players queued, matched by a profile and seated, compared with an Open Match director, single-row commits and notifications",
 }
-
-const matchText = `One replica, a worker as a process of its own, durable Postgres, and the load, all on one machine. A profile
-makes matches of five against five players whose skill differs by at most 100.
-
-First 10,000 players are queued, of which a version of the profile allows no match; the next version matches all of them. Then
-10,000 players are matched while no game server has room, and game servers register. Both are measured until the game servers
-have the last player. For the life of a ticket, pairs of players arrive at a fixed rate for duels, and wait with long polls. For
-the steady load 20,000 players wait whom no rule matches, and 2,000 others arrive each second. An idle worker has 50,000 such.
-
-An Open Match director fetches 10,000 tickets in pairs and assigns each pair to a fixed address: without seats, and without
-game servers. A commit is an update of one row, a notification goes from one connection to another, and the no-op is the HTTP
-stack with authentication. The decision alone runs on one goroutine of the bench.
-
-For the takeovers, the only worker is killed and started again in an installation with 1,000 profiles, beside 200,000 tickets that no rule
-matches, and two players of each profile are queued who match. The time runs from the kill: its lease of a second has to expire.`
 
 // The trials of a round, by their names in the report.
 const (
@@ -42,7 +42,7 @@ const (
 	pacedNoOp  = "no-op at the rate of ticket life"
 )
 
-func runMatch(ctx context.Context, o Options) (report.Section, error) {
+func runMatch(ctx context.Context, o Options) (Section, error) {
 	var all rounds
 	setup := lab.Options{Worker: true, Env: []string{lab.KeepTickets}}
 	err := o.in(ctx, setup, func(ctx context.Context, b *testbed) error {
@@ -54,20 +54,19 @@ func runMatch(ctx context.Context, o Options) (report.Section, error) {
 		return err
 	})
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
 	takeovers, err := o.takeovers(ctx)
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
 	lives := all.typical(duelLife, pacedNoOp, notices, commit)
 	others := all.typical(append([]string{queueAll, seatAll, fetchAll, steadyLoad, idleQueue}, decisionNames()...)...)
 	others = append(others, takeovers.typical(takeoverSpread, takeoverInOne)...)
-	return report.Section{
-		Text: matchText,
+	return Section{
 		Findings: append(all.match(of(o, matchSizes{10_000, 50_000}, matchSizes{100, 100})),
 			takeovers.takeoverFindings()...),
-		Plots: []report.Plot{report.Latencies(lives)}, Runs: append(lives, others...),
+		Runs: append(lives, others...),
 	}, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/report"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
@@ -29,7 +28,7 @@ var (
 )
 
 func (d decision) name() string {
-	return fmt.Sprintf("decide about %s, %d against %d", report.Whole(float64(d.queue)), d.team, d.team)
+	return fmt.Sprintf("decide about %s, %d against %d", inFull(float64(d.queue)), d.team, d.team)
 }
 
 func decisionNames() (names []string) {
@@ -117,15 +116,15 @@ func crowdOf(n int) []*match.Ticket {
 }
 
 // decided makes the findings about the decision alone. They are CPU time, since other programs may run beside it.
-func (all rounds) decided() []report.Finding {
+func (all rounds) decided() []Finding {
 	perTicket := func(d decision) float64 {
 		return all.of(d.name(), loadMicros)
 	}
-	whole := func(d decision) report.Finding {
+	whole := func(d decision) Finding {
 		f := atMost(d.name()+": CPU", perTicket(d)*float64(d.queue)/1000, 250, millis)
 		return noted(f, "without a database; by the clock %s", all.show(d.name(), p50, millis))
 	}
-	return []report.Finding{
+	return []Finding{
 		whole(duels), whole(teams),
 		noted(atMost("CPU a ticket of 100,000, compared with 1,000",
 			all.compared(manyTeams.name(), fewTeams.name(), loadMicros), 1.5, times),

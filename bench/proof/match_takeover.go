@@ -11,7 +11,6 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
@@ -181,13 +180,13 @@ func (t *takeover) matched(ctx context.Context, since time.Time) (first, each ti
 }
 
 // takeoverFindings makes the findings about takeovers.
-func (all rounds) takeoverFindings() (findings []report.Finding) {
+func (all rounds) takeoverFindings() (findings []Finding) {
 	for _, name := range []string{takeoverSpread, takeoverInOne} {
 		each := all.of(name, func(r bench.Result) float64 { return r.Latency.Max })
 		first := atMost(name+": first match", all.of(name, p50), 2000, millis)
 		findings = append(findings,
 			noted(first, "after the only worker was killed and started again, beside %s profiles and %s tickets that no rule matches",
-				report.Whole(float64(all[0][name].Calls)), report.Whole(float64(all[0][name].Tickets))),
+				inFull(float64(all[0][name].Calls)), inFull(float64(all[0][name].Tickets))),
 			atMost(name+": every profile has decided", each, 5000, millis))
 	}
 	return findings

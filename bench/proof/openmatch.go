@@ -8,21 +8,20 @@ import (
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/openmatch"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// One replica, durable Postgres, and the load with its match function and its Open Match director, all on one machine.
+// 32 callers create tickets over 8 connections, first without and then with idle watchers. Then 10,000 tickets are
+// queued, fetched in pairs, and each pair is assigned. 10,000 queued tickets are also queried, and the caller counts
+// them without decoding. For the life of a ticket, players arrive at a fixed rate while a director fetches without a
+// pause.
+//
+// The echo is the same gRPC stack without database, access control and deadlines. A commit is an update of one row.
 var openMatch = Experiment{
 	Name: "openmatch", Title: "Open Match", Takes: "5 min",
 	Run:   inOneLab(lab.Options{}, (*testbed).openMatchTrials, rounds.openMatchSection),
 	About: "Tickets queued, matched, assigned and watched, compared with an echo of the same stack and single-row commits",
 }
-
-const openMatchText = `One replica, durable Postgres, and the load with its match function and its Open Match director, all on
-one machine. 32 callers create tickets over 8 connections, first without and then with idle watchers. Then 10,000 tickets
-are queued, fetched in pairs, and each pair is assigned. 10,000 queued tickets are also queried, and the caller counts them
-without decoding. For the life of a ticket, players arrive at a fixed rate while a director fetches without a pause.
-
-The echo is the same gRPC stack without database, access control and deadlines. A commit is an update of one row.`
 
 // The trials of a round, by their names in the report.
 const (
@@ -38,12 +37,12 @@ const (
 	crowdOfOM = 32
 )
 
-func (all rounds) openMatchSection(o Options) report.Section {
+func (all rounds) openMatchSection(o Options) Section {
 	creates := all.typical(echoCreate, createAlone, createWatch)
 	others := all.typical(commit, fetchAll, queryAll, echoQuery, lifeWindow, lifeNow)
-	return report.Section{
-		Text: openMatchText, Findings: all.openMatch(of(o, 10_000, 100)),
-		Plots: []report.Plot{report.Latencies(creates)}, Runs: append(creates, others...),
+	return Section{
+		Findings: all.openMatch(of(o, 10_000, 100)),
+		Runs:     append(creates, others...),
 	}
 }
 
@@ -113,9 +112,9 @@ func (b *testbed) withoutTickets(trials ...trial) (after []trial) {
 }
 
 // openMatch makes the findings of the rounds, in which that many tickets waited.
-func (all rounds) openMatch(tickets int) []report.Finding {
-	many := report.Whole(float64(tickets))
-	return []report.Finding{
+func (all rounds) openMatch(tickets int) []Finding {
+	many := inFull(float64(tickets))
+	return []Finding{
 		all.creates(),
 		noted(atMost("create: p99", all.of(createAlone, p99), 12, millis),
 			"p50 %s; of the echo p99 %s; of single-row commits p99 %s",
@@ -135,13 +134,13 @@ func (all rounds) openMatch(tickets int) []report.Finding {
 	}
 }
 
-func (all rounds) creates() report.Finding {
+func (all rounds) creates() Finding {
 	f := atLeast("create: calls a second", all.of(createAlone, throughput), 10_000, perSecond)
 	return noted(f, "%d callers over 8 connections; the echo %s, single-row commits %s; CPU of director and Postgres %s a call",
 		crowdOfOM, all.rate(echoCreate), all.rate(commit), all.show(createAlone, cpu, micros))
 }
 
-func (all rounds) idleWatchers() report.Finding {
+func (all rounds) idleWatchers() Finding {
 	f := atMost("create: p99 with idle watchers, compared with none", all.compared(createWatch, createAlone, p99), 1.6,
 		times)
 	return noted(f, "%s watchers; p99 %s, without them %s", whole(all[0][createWatch].Watchers),

@@ -9,22 +9,20 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// In each round a closed loop of 256 callers measures the capacity of one replica in placements. Then more calls are
+// made, up to twice the capacity, independent of answers: an open loop, in which latency counts from when a call was
+// due. The result is goodput: answers 200 within a call's timeout.
+//
+// The load runs on the same machine. Where the system permits it (Linux), the load has half of the CPUs for itself and
+// the director and Postgres have the other half, so that the load takes no CPU from the director. Refusing a call still
+// has costs: the call must be read and answered. During the load the health check and the JWKS are requested twenty
+// times a second.
 var overload = Experiment{
 	Name: "overload", Title: "Overload", Takes: "2 min", Run: runOverload,
 	About: "Goodput, memory and health checks when twice as many calls arrive as a replica can answer",
 }
-
-const overloadText = `In each round a closed loop of 256 callers measures the capacity of one replica in placements. Then more
-calls are made, up to twice the capacity, independent of answers: an open loop, in which latency counts from when a call
-was due. The result is goodput: answers 200 within a call's timeout.
-
-The load runs on the same machine. Where the system permits it (Linux), the load has half of the CPUs for itself and the
-director and Postgres have the other half, so that the load takes no CPU from the director. Refusing a call still has
-costs: the call must be read and answered. During the load the health check and the JWKS are requested twenty times a
-second.`
 
 const (
 	greatest    = "matchmake, at capacity"
@@ -44,13 +42,13 @@ func multiple(of float64) string { return fmt.Sprintf("matchmake, %g × as many"
 
 var overloaded = multiple(multiples[len(multiples)-1])
 
-func runOverload(ctx context.Context, o Options) (report.Section, error) {
+func runOverload(ctx context.Context, o Options) (Section, error) {
 	var all rounds
 	var probes probes
 	var before bench.Reading
 	apart, err := o.setApart()
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
 	err = o.in(ctx, lab.Options{Env: []string{admitted}}, func(ctx context.Context, b *testbed) (err error) {
 		defer apart.end()
@@ -64,16 +62,15 @@ func runOverload(ctx context.Context, o Options) (report.Section, error) {
 		return err
 	})
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
 	names := []string{greatest}
 	for _, of := range multiples {
 		names = append(names, multiple(of))
 	}
 	runs := all.typical(names...)
-	return report.Section{
-		Text: overloadText, Findings: append(all.overload(before.ServerRSS), probes.findings()...), Runs: runs,
-		Plots: []report.Plot{all.goodputs(), report.Latencies(runs), report.GroupSizes(runs)},
+	return Section{
+		Findings: append(all.overload(before.ServerRSS), probes.findings()...), Runs: runs,
 	}, nil
 }
 
@@ -127,33 +124,20 @@ func (b *testbed) overload(probes *probes) []trial {
 	return trials
 }
 
-// goodputs plots the goodput against the offered load, both as shares of the capacity.
-func (all rounds) goodputs() report.Plot {
-	line := report.Series{Name: "goodput", X: []float64{100}, Y: []float64{100}}
-	for _, of := range multiples {
-		line.X = append(line.X, 100*of)
-		line.Y = append(line.Y, 100*all.goodput(multiple(of)))
-	}
-	return report.Plot{
-		Title: "Goodput under overload", Series: []report.Series{line},
-		X: report.Axis{Title: "offered load, % of capacity"}, Y: report.Axis{Title: "answered in time, % of capacity"},
-	}
-}
-
-func (all rounds) overload(rss int64) []report.Finding {
+func (all rounds) overload(rss int64) []Finding {
 	of := func(what figure) float64 { return all.of(overloaded, what) }
 	grown := 0.0
 	for _, r := range all {
 		grown = max(grown, float64(r[overloaded].Costs.ServerRSS-rss))
 	}
-	return []report.Finding{
+	return []Finding{
 		noted(atLeast("goodput at twice the capacity, as a share of it", all.goodput(overloaded), 0.75, percent),
 			"%s of %s, at an offered load of %s. The load took %.2f CPUs, the director %.2f, Postgres %.2f; a call, refused or not, cost the director %s, without the overload %s",
 			perSecond(of(goodput)), all.rate(greatest), perSecond(of(requested)), of(cores(loadMicros)),
 			of(cores(serverMicros)), of(cores(postgresMicros)),
 			micros(of(serverMicros)), all.show(greatest, serverMicros, micros)),
 		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0,
-			report.Whole),
+			inFull),
 			"failures: %s; refused within %s at p50, %s at p99", all.kinds(overloaded), millis(of(refusedP50)),
 			millis(of(refusedP99))),
 		noted(atMost("p99 of successful calls", of(p99OfSuccess), callTimeout, millis), "p50 %s", millis(of(p50))),

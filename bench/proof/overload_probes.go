@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/lattice-director/director/bench/report"
 )
 
 // probes are the times that a replica under load took to answer its health check and its JWKS.
@@ -85,13 +83,13 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	return err
 }
 
-func (p *probes) findings() (all []report.Finding) {
+func (p *probes) findings() (all []Finding) {
 	for _, path := range probePaths {
 		took := p.took[path]
 		p99 := atMost("p99 of GET "+path+" during the overload", quantile(took, 0.99), maxProbe, millis)
 		all = append(all, noted(p99, "p50 %s, %d times", measured(median(took), millis), len(took)))
 	}
-	return append(all, atMost("probes without an answer", float64(p.unanswered), 0, report.Whole))
+	return append(all, atMost("probes without an answer", float64(p.unanswered), 0, inFull))
 }
 
 // quantile returns the value that this share of the values does not exceed; NaN without values.

@@ -9,23 +9,21 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// 256 callers in a closed loop request seats from three replicas, in sessions for eight players. All players would fit
+// into the least number of sessions; each further session is a match that is not full, on a server that costs money.
+// Sessions are counted in the database; of each shape (region, mode and size) the session that is still being filled is
+// not counted.
 var packing = Experiment{
 	Name: "packing", Title: "Full sessions", Takes: "1 min", Run: runPacking,
 	About: "How full the sessions are that 256 callers fill over three replicas, compared with the naive placement",
 }
 
-const packingText = `256 callers in a closed loop request seats from three replicas, in sessions for eight players. All players
-would fit into the least number of sessions; each further session is a match that is not full, on a server that costs
-money. Sessions are counted in the database; of each shape (region, mode and size) the session that is still being filled
-is not counted.`
-
 // replicas is the number of replicas that place into the same sessions, where concurrency matters.
 const replicas = 3
 
-func runPacking(ctx context.Context, o Options) (report.Section, error) {
+func runPacking(ctx context.Context, o Options) (Section, error) {
 	var all rounds
 	var p packer
 	err := o.in(ctx, lab.Options{Replicas: replicas}, func(ctx context.Context, b *testbed) error {
@@ -38,10 +36,10 @@ func runPacking(ctx context.Context, o Options) (report.Section, error) {
 		return err
 	})
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
 	runs := all.typical(matchmake, naiveMatchmake)
-	return report.Section{Text: packingText, Findings: p.findings(), Plots: []report.Plot{report.GroupSizes(runs)},
+	return Section{Findings: p.findings(),
 		Runs: runs}, nil
 }
 
@@ -90,7 +88,7 @@ func (b *testbed) fullness(ctx context.Context, run string) (fullness, error) {
 func (f fullness) share() float64 { return float64(f.Filled) / float64(f.Counted) }
 func (f fullness) waste() float64 { return float64(f.Opened) / float64(f.Least) }
 
-func (p packer) findings() []report.Finding {
+func (p packer) findings() []Finding {
 	of := func(name string, what func(fullness) float64) float64 {
 		var values []float64
 		for _, f := range p.found[name] {
@@ -100,8 +98,8 @@ func (p packer) findings() []report.Finding {
 	}
 	opened := func(f fullness) float64 { return float64(f.Opened) }
 	least := func(f fullness) float64 { return float64(f.Least) }
-	whole := report.Whole
-	return []report.Finding{
+	whole := inFull
+	return []Finding{
 		noted(atLeast("sessions that are full", of(matchmake, fullness.share), 0.99, percent),
 			"of the naive placement: %s", measured(of(naiveMatchmake, fullness.share), percent)),
 		noted(atMost("sessions opened, compared with the fewest possible", of(matchmake, fullness.waste), 1.01, times),

@@ -14,7 +14,6 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
 // Options are those of all experiments. Start is required.
@@ -39,7 +38,7 @@ type Experiment struct {
 	Title string
 	About string // the question, in one line
 	Takes string // duration with three rounds, such as "2 min"
-	Run   func(ctx context.Context, o Options) (report.Section, error)
+	Run   func(ctx context.Context, o Options) (Section, error)
 }
 
 // Experiments are all experiments, in the order of the report.

@@ -12,21 +12,19 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
 )
 
+// A worker starts game servers at a fake of Edgegap's API, which has its rate limits: a server is ready two seconds
+// after it was asked for, registers and sends heartbeats. First, 200 players come at once to a pool without servers,
+// and ask again every quarter of a second; waiting times are those of the database's clock, from the moment a server is
+// ready until the player has a seat on it. Then the pool has thousands of servers, whose leases last a day: the CPU is
+// that of the replica, the worker and Postgres, without heartbeats. One of the servers dies.
 var provision = Experiment{
 	Name: "provision", Title: "Servers on demand", Takes: "2 min", Run: runProvision,
 	About: "How soon players on an empty pool play, and what a large pool costs that nobody enters or leaves",
 }
-
-const provisionText = `A worker starts game servers at a fake of Edgegap's API, which has its rate limits: a server is ready two seconds after
-it was asked for, registers and sends heartbeats. First, 200 players come at once to a pool without servers, and ask again every quarter of a
-second; waiting times are those of the database's clock, from the moment a server is ready until the player has a seat on it. Then the pool
-has thousands of servers, whose leases last a day: the CPU is that of the replica, the worker and Postgres, without heartbeats. One of the
-servers dies.`
 
 // The limits of Edgegap's API, in calls a second.
 var edgegapRates = provider.Rates{Deploy: 40, Get: 20, List: 10, Stop: 10}
@@ -38,13 +36,13 @@ const (
 	poolBuffer      = 2
 )
 
-func runProvision(ctx context.Context, o Options) (section report.Section, err error) {
+func runProvision(ctx context.Context, o Options) (section Section, err error) {
 	c, err := newCloud()
 	if err != nil {
 		return section, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	var findings []report.Finding
+	var findings []Finding
 	err = o.in(ctx, lab.Options{Worker: true, Env: c.settings()}, func(ctx context.Context, b *testbed) error {
 		if err := c.serve(b.Replicas()[0].URL); err != nil {
 			return err
@@ -63,7 +61,7 @@ func runProvision(ctx context.Context, o Options) (section report.Section, err e
 		findings = append(r.findings(), q.findings()...)
 		return nil
 	})
-	return report.Section{Text: provisionText, Findings: findings}, err
+	return Section{Findings: findings}, err
 }
 
 // cloud is the fake of Edgegap's API, and the address at which its servers and webhooks reach the replica.
@@ -148,8 +146,8 @@ func (c *cloud) most(op string) (stop func() int) {
 }
 
 // withinLimits is the finding that no call exceeded the limits of the API.
-func (c *cloud) withinLimits() report.Finding {
-	return noted(atMost("calls beyond the limits of the API", float64(c.fake.Violations()), 0, report.Whole), "%s",
+func (c *cloud) withinLimits() Finding {
+	return noted(atMost("calls beyond the limits of the API", float64(c.fake.Violations()), 0, inFull), "%s",
 		c.calls())
 }
 

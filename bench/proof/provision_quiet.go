@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/report"
 )
 
 // quiet is the second part: many servers run, and nothing happens until one of them dies.
@@ -94,9 +93,9 @@ func (q *quiet) dies(ctx context.Context) error {
 
 func inCores(v float64) string { return fmt.Sprintf("%.2f cores", v) }
 
-func (q *quiet) findings() []report.Finding {
+func (q *quiet) findings() []Finding {
 	cores := (q.used.ServerCPU + q.used.PostgresCPU).Seconds() / q.over.Seconds()
-	return []report.Finding{
+	return []Finding{
 		noted(atMost("CPU while nothing happens", cores, 0.2, inCores),
 			"%d servers; director %.3f, Postgres %.3f cores, %d calls of the API",
 			q.servers, q.used.ServerCPU.Seconds()/q.over.Seconds(), q.used.PostgresCPU.Seconds()/q.over.Seconds(),

@@ -10,8 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/lattice-director/director/bench/report"
 )
 
 // rush is the first part: players come at once to an empty pool.
@@ -97,12 +95,12 @@ func askForSeat(ctx context.Context, client *http.Client, url, token string) err
 	}
 }
 
-func (r *rush) findings() []report.Finding {
+func (r *rush) findings() []Finding {
 	needed := (r.players + serverCapacity - 1) / serverCapacity
-	return []report.Finding{
-		noted(atLeast("players with a seat", float64(r.seated.Players), float64(r.players), report.Whole),
+	return []Finding{
+		noted(atLeast("players with a seat", float64(r.seated.Players), float64(r.players), inFull),
 			"all after %.1f s; the first server was ready after %.1f s", r.took.Seconds(), r.seated.Deployed/1000),
-		noted(atMost("servers started", float64(r.seated.Servers), float64(needed+poolBuffer), report.Whole),
+		noted(atMost("servers started", float64(r.seated.Servers), float64(needed+poolBuffer), inFull),
 			"%d hold all players, and the buffer is %d", needed, poolBuffer),
 		atMost("wait for a seat after the server is ready, p99", r.seated.WaitP99, 500, millis),
 		atMost("status calls, in the second with most", float64(r.most), edgegapRates.Get, perSecond),

@@ -7,9 +7,14 @@ import (
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// One replica, durable Postgres, and the load, on one machine. In each round all trials take turns, each a
+// closed loop of 256 callers or of one, after Postgres has vacuumed the rows of the trial before.
+//
+// The no-op is the same HTTP stack with JSON and authentication, without the database. The cost of a call beyond it is
+// the CPU of the director and of Postgres together, less that of the no-op. The naive placement has the same stack and
+// the same tables: each call has a transaction of its own, with SKIP LOCKED.
 var reach = Experiment{
 	Name: "reach", Title: "Reach", Takes: "3 min",
 	Run:   inOneLab(lab.Options{}, (*testbed).reachTrials, rounds.reachSection),
@@ -32,19 +37,11 @@ const (
 	naiveLoneMatchmake = "naive matchmake, alone"
 )
 
-const reachText = `One replica, durable Postgres, and the load, on one machine. In each round all trials take turns, each a
-closed loop of 256 callers or of one, after Postgres has vacuumed the rows of the trial before.
-
-The no-op is the same HTTP stack with JSON and authentication, without the database. The cost of a call beyond it is the
-CPU of the director and of Postgres together, less that of the no-op. The naive placement has the same stack and the same
-tables: each call has a transaction of its own, with SKIP LOCKED.`
-
-func (all rounds) reachSection(Options) report.Section {
+func (all rounds) reachSection(Options) Section {
 	many := all.typical(noOp, matchmake, naiveMatchmake, resolve, fleetNoOp, heartbeat)
-	return report.Section{
-		Text: reachText, Findings: all.reach(),
-		Plots: []report.Plot{report.Latencies(many), report.GroupSizes(many)},
-		Runs:  append(many, all.typical(commit, loneMatchmake, naiveLoneMatchmake)...),
+	return Section{
+		Findings: all.reach(),
+		Runs:     append(many, all.typical(commit, loneMatchmake, naiveLoneMatchmake)...),
 	}
 }
 
@@ -81,28 +78,28 @@ func (b *testbed) commits(o bench.Options) trial {
 }
 
 // reach makes the findings of the rounds.
-func (all rounds) reach() []report.Finding {
+func (all rounds) reach() []Finding {
 	ours := []string{matchmake, resolve, heartbeat, loneMatchmake}
-	return []report.Finding{
+	return []Finding{
 		all.beyond("matchmake: CPU a call beyond the no-op", matchmake, noOp, 60),
 		all.beyond("resolve: CPU a call beyond the no-op", resolve, noOp, 80),
 		all.beyond("heartbeat: CPU a call beyond the no-op", heartbeat, fleetNoOp, 30),
 		all.throughput(),
 		all.share(),
 		all.alone(),
-		noted(atMost("calls that failed", float64(all.sum(failed, ours...)), 0, report.Whole),
+		noted(atMost("calls that failed", float64(all.sum(failed, ours...)), 0, inFull),
 			"of the naive placement: %d", all.sum(failed, naiveMatchmake, naiveLoneMatchmake)),
 	}
 }
 
 // beyond makes the finding about what a call costs in addition to the stack around it.
-func (all rounds) beyond(claim, name, nothing string, limit float64) report.Finding {
+func (all rounds) beyond(claim, name, nothing string, limit float64) Finding {
 	f := atMost(claim, all.median(func(r round) float64 { return cpu(r[name]) - cpu(r[nothing]) }), limit, micros)
 	return noted(f, "a whole call %s, the no-op %s; %s", all.show(name, cpu, micros), all.show(nothing, cpu, micros),
 		all.rate(name))
 }
 
-func (all rounds) throughput() report.Finding {
+func (all rounds) throughput() Finding {
 	f := atLeast("matchmake: calls a second, compared with the naive placement",
 		all.compared(matchmake, naiveMatchmake, throughput), 3, times)
 	return noted(f, "matchmake %s, naive %s; no-op %s, single-row commits %s", all.rate(matchmake),
@@ -111,7 +108,7 @@ func (all rounds) throughput() report.Finding {
 
 // share makes the finding about whole calls, the stack included: they determine how long players wait and how many
 // machines a title needs.
-func (all rounds) share() report.Finding {
+func (all rounds) share() Finding {
 	f := atMost("matchmake: CPU a placement, compared with the naive one",
 		all.compared(matchmake, naiveMatchmake, cpuPerPlacement), 1.0/3, times)
 	beyond := all.median(func(r round) float64 {
@@ -121,7 +118,7 @@ func (all rounds) share() report.Finding {
 		measured(beyond, times), all.show(naiveMatchmake, cpuPerPlacement, micros))
 }
 
-func (all rounds) alone() report.Finding {
+func (all rounds) alone() Finding {
 	f := atMost("a lone caller's p50, compared with the naive placement's",
 		all.compared(loneMatchmake, naiveLoneMatchmake, p50), 1.3, times)
 	return noted(f, "matchmake %s, naive %s", all.show(loneMatchmake, p50, millis),

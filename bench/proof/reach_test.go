@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/report"
 )
 
 // result is a run with that much CPU per call, half of it in Postgres.
@@ -17,7 +16,7 @@ func result(perSecond, cpu, p50 float64) bench.Result {
 	}
 }
 
-func values(all []report.Finding) (values []string, missed []int) {
+func values(all []Finding) (values []string, missed []int) {
 	for i, f := range all {
 		values = append(values, f.Value)
 		if !f.Met {

@@ -7,21 +7,19 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// The same 256 callers, one replica and 16 game servers; players are spread evenly over regions and modes. All modes of
+// a region are decided in one transaction, in turn. A call therefore has the same share of a transaction with 16 modes
+// as with one; only more regions make more transactions. Only transactions that have written are counted.
+//
+// Then nine calls in ten are for one of 16 modes. A player of another mode should not wait longer than when all modes
+// get equal shares.
 var regions = Experiment{
 	Name: "regions", Title: "Many regions and modes", Takes: "2 min",
 	Run:   inOneLab(lab.Options{}, (*testbed).spreads, rounds.regionsSection),
 	About: "Whether transactions grow with regions and not with modes in them, and whether a hot mode starves the others",
 }
-
-const regionsText = `The same 256 callers, one replica and 16 game servers; players are spread evenly over regions and modes.
-All modes of a region are decided in one transaction, in turn. A call therefore has the same share of a transaction with 16
-modes as with one; only more regions make more transactions. Only transactions that have written are counted.
-
-Then nine calls in ten are for one of 16 modes. A player of another mode should not wait longer than when all modes get
-equal shares.`
 
 // wide is the number of regions, or of modes, where an experiment compares many with one.
 const wide = 16
@@ -34,11 +32,11 @@ const hot = "a hot mode"
 // noise is by how much equal figures may differ.
 const noise = 1.2
 
-func (all rounds) regionsSection(Options) report.Section {
+func (all rounds) regionsSection(Options) Section {
 	runs := all.typical(spread(1, 1), spread(1, wide), spread(wide, 1), spread(wide, wide), hot)
-	return report.Section{
-		Text: regionsText, Findings: all.regions(),
-		Plots: []report.Plot{report.Latencies(all.waits()), report.GroupSizes(runs)}, Runs: runs,
+	return Section{
+		Findings: all.regions(),
+		Runs:     runs,
 	}
 }
 
@@ -57,8 +55,8 @@ func (b *testbed) spreads(context.Context) (trials []trial, err error) {
 	return b.settled(append(trials, b.trial(hot, b.director(), load))...), nil
 }
 
-func (all rounds) regions() []report.Finding {
-	return []report.Finding{
+func (all rounds) regions() []Finding {
+	return []Finding{
 		all.transactions("16 modes in a region", spread(1, wide), spread(1, 1), noise),
 		all.transactions("16 modes in each of 16 regions", spread(wide, wide), spread(wide, 1), noise),
 		all.transactions("16 regions with 16 modes", spread(wide, wide), spread(1, 1), wide*noise),
@@ -67,7 +65,7 @@ func (all rounds) regions() []report.Finding {
 }
 
 // transactions makes the finding about transactions per call.
-func (all rounds) transactions(claim, many, few string, limit float64) report.Finding {
+func (all rounds) transactions(claim, many, few string, limit float64) Finding {
 	every := func(r bench.Result) float64 { return transactions(r) * r.PerSecond }
 	f := atMost(claim+": transactions a call, compared with "+few, all.compared(many, few, transactions), limit, times)
 	return noted(f, "%s: %.4f a call, %s at %s calls; %s: %.4f a call, %s at %s calls",
@@ -76,7 +74,7 @@ func (all rounds) transactions(claim, many, few string, limit float64) report.Fi
 }
 
 // starving makes the finding about how long players of the other modes wait.
-func (all rounds) starving() report.Finding {
+func (all rounds) starving() Finding {
 	slow := all.median(func(r round) float64 { return stepOf(others, p99)(r[hot]) / p99(r[spread(1, wide)]) })
 	f := atMost("p99 of the other modes while one mode is hot, compared with equal modes", slow, 1.5, times)
 	return noted(f, "other modes %s, the hot mode %s, equal modes %s",
@@ -89,13 +87,3 @@ const (
 	hottest = "matchmake, hot mode"
 	others  = "matchmake, others"
 )
-
-// waits are the latencies of the modes, each shown as a run.
-func (all rounds) waits() (runs []report.Run) {
-	typical := all.typical(spread(1, wide), hot)
-	of := func(kind string) bench.Result { return bench.Result{Figures: step(typical[1].Result, kind)} }
-	return []report.Run{
-		{Name: "all modes alike", Result: typical[0].Result}, {Name: "the hot mode", Result: of(hottest)},
-		{Name: "the other modes", Result: of(others)},
-	}
-}

@@ -9,22 +9,23 @@ import (
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/realtime"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// Two replicas serve clients of the realtime lobby, and a worker matches them. The clients run in the process of the
+// load, on the same machine. A change is answered when it is durable. Where a rate is requested, latency counts from
+// when a change or a pair was due.
+//
+// An echo answers handshakes and calls with the same WebSocket library, without a database, sessions or pings. A commit
+// is an update of one row; a notification goes from one connection of Postgres to another. The memory of a session is
+// that of the first round, in which a process has none left of an earlier one; it includes garbage that is not
+// collected yet.
+//
+// The forgotten snapshot and the killed replica are measured once. All clients of the killed replica resume their
+// sessions at the other one at once.
 var rooms = Experiment{
 	Name: "rooms", Title: "The realtime lobby", Takes: "9 min", Run: runRooms,
 	About: "How fast members of rooms see changes and matches, what idle sessions hold, and how soon clients of a killed replica are back",
 }
-
-const roomsText = `Two replicas serve clients of the realtime lobby, and a worker matches them. The clients run in the process of the load, on the same
-machine. A change is answered when it is durable. Where a rate is requested, latency counts from when a change or a pair was due.
-
-An echo answers handshakes and calls with the same WebSocket library, without a database, sessions or pings. A commit is an update of one row; a
-notification goes from one connection of Postgres to another. The memory of a session is that of the first round, in which a process has none left of an
-earlier one; it includes garbage that is not collected yet.
-
-The forgotten snapshot and the killed replica are measured once. All clients of the killed replica resume their sessions at the other one at once.`
 
 // The trials of a round, by their names in the report.
 const (
@@ -43,7 +44,7 @@ const (
 // lobbySizes are the numbers of clients.
 type lobbySizes struct{ idle, join, storm int }
 
-func runRooms(ctx context.Context, o Options) (report.Section, error) {
+func runRooms(ctx context.Context, o Options) (Section, error) {
 	var all rounds
 	var held heldLobby
 	var dead storm
@@ -64,13 +65,13 @@ func runRooms(ctx context.Context, o Options) (report.Section, error) {
 			return err
 		})
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
 	runs := append(all.typical(lobbyPatches, lobbyMatches, notices, echoQuiet, commit, lobbyOneRoom, oneRow, lobbyJoin),
-		report.Run{Name: lobbyHeld, Result: held.result})
-	return report.Section{
-		Text: roomsText, Findings: append(append(all.inLobby(sizes), held.findings()...), dead.findings()...),
-		Plots: []report.Plot{report.Latencies(runs[:5]), held.course.plot(held.times.step), dead.plot()}, Runs: runs,
+		Run{Name: lobbyHeld, Result: held.result})
+	return Section{
+		Findings: append(append(all.inLobby(sizes), held.findings()...), dead.findings()...),
+		Runs:     runs,
 	}, nil
 }
 

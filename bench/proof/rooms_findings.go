@@ -2,12 +2,11 @@ package proof
 
 import (
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/report"
 )
 
 // inLobby makes the findings of the rounds.
-func (all rounds) inLobby(sizes lobbySizes) []report.Finding {
-	return []report.Finding{
+func (all rounds) inLobby(sizes lobbySizes) []Finding {
+	return []Finding{
 		all.idleSession(sizes.idle),
 		noted(atMost("a change seen by a member on the other replica, p50", all.of(lobbyPatches, p50), 15, millis),
 			"%s of the %s requested; an echo %s, a notification %s, a single-row commit under load %s; a change costs %s of CPU, of which Postgres %s",
@@ -38,13 +37,13 @@ func (all rounds) inLobby(sizes lobbySizes) []report.Finding {
 }
 
 // idleSession is the finding about memory. Each of two processes has half of the sessions.
-func (all rounds) idleSession(sessions int) report.Finding {
+func (all rounds) idleSession(sessions int) Finding {
 	each := func(full, quiet string) float64 {
 		return float64(all[0][full].Costs.ServerRSS-all[0][quiet].Costs.ServerRSS) / (float64(sessions) / 2) / 1024
 	}
 	return noted(atMost("memory of a replica for an idle session", each(lobbyFull, lobbyQuiet), 40, kibibytes),
 		"%s sessions on two replicas; a connection of an echo %s. CPU of both replicas %s, without sessions %s",
-		report.Whole(float64(sessions)),
+		inFull(float64(sessions)),
 		kibibytes(each(echoFull, echoQuiet)), inCores(all.of(lobbyFull, cores(serverMicros))),
 		inCores(all.of(lobbyQuiet, cores(serverMicros))))
 }
@@ -56,14 +55,14 @@ func framesEach(r bench.Result) float64 {
 }
 
 // joinFrames is the finding that the frames of a client grow with the clients that join, and not with their square.
-func (all rounds) joinFrames(clients int) report.Finding {
-	return noted(atMost(report.Whole(float64(clients))+
+func (all rounds) joinFrames(clients int) Finding {
+	return noted(atMost(inFull(float64(clients))+
 		" clients join one room: frames of a client for each of them, compared with a quarter of the clients",
 		all.compared(lobbyJoin, lobbyFewJoin, framesEach), 1.1, times), "%.2f frames", all.of(lobbyJoin, framesEach))
 }
 
 // joinTime is the same finding about time, of which each frame takes some.
-func (all rounds) joinTime() report.Finding {
+func (all rounds) joinTime() Finding {
 	perFrame := func(r bench.Result) float64 { return r.Latency.P50 / r.Frames }
 	return noted(atMost("time for each of these frames, compared with a quarter of the clients",
 		all.compared(lobbyJoin, lobbyFewJoin, perFrame), 1.25, times),

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
 const lobbyHeld = "changes beside a forgotten snapshot"
@@ -34,6 +33,6 @@ func (b *testbed) besideSnapshot(ctx context.Context) (held heldLobby, err error
 	return held, running.Wait()
 }
 
-func (h *heldLobby) findings() []report.Finding {
+func (h *heldLobby) findings() []Finding {
 	return h.course.forgotten("changes of rooms", h.times, h.result)
 }

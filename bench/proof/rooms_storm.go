@@ -7,7 +7,6 @@ import (
 
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/realtime"
-	"github.com/lattice-director/director/bench/report"
 )
 
 // storm is the return of the clients of a killed replica.
@@ -40,9 +39,9 @@ func (b *testbed) killUnderClients(ctx context.Context, n int) (s storm, err err
 	return s, err
 }
 
-func (s storm) findings() []report.Finding {
+func (s storm) findings() []Finding {
 	took := s.back[len(s.back)-1].Seconds()
-	return []report.Finding{
+	return []Finding{
 		noted(atMost(fmt.Sprintf("%s clients of a killed replica resume: until the last has the state of its room again", whole(s.clients)), took, 10, inSeconds),
 			"%d handshakes at a time; no session was lost", realtime.Dialers),
 		noted(atMost("the same, compared with connecting and joining for the first time", took/s.joined.Seconds(), 1,
@@ -51,13 +50,3 @@ func (s storm) findings() []report.Finding {
 }
 
 func inSeconds(v float64) string { return fmt.Sprintf("%.1f s", v) }
-
-// plot shows how many clients are back over time.
-func (s storm) plot() report.Plot {
-	line := report.Series{}
-	for i, at := range s.back {
-		line.X, line.Y = append(line.X, at.Seconds()), append(line.Y, float64(i+1))
-	}
-	return report.Plot{Title: "Clients of a killed replica", X: report.Axis{Title: "seconds"},
-		Y: report.Axis{Title: "have resumed"}, Series: []report.Series{line}}
-}

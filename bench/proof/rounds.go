@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/report"
 )
 
 // trial is measured once a round.
@@ -124,7 +123,7 @@ func (all rounds) show(name string, what figure, in unit) string {
 func (all rounds) rate(name string) string { return all.show(name, throughput, perSecond) }
 
 // typical returns, for each of these trials, the run with the median throughput: the report shows it.
-func (all rounds) typical(names ...string) (runs []report.Run) {
+func (all rounds) typical(names ...string) (runs []Run) {
 	for _, name := range names {
 		var results []bench.Result
 		for _, r := range all {
@@ -134,7 +133,7 @@ func (all rounds) typical(names ...string) (runs []report.Run) {
 			continue
 		}
 		slices.SortStableFunc(results, func(a, b bench.Result) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
-		runs = append(runs, report.Run{Name: name, Result: results[(len(results)-1)/2]})
+		runs = append(runs, Run{Name: name, Result: results[(len(results)-1)/2]})
 	}
 	return runs
 }
@@ -153,8 +152,8 @@ func calls(r bench.Result) int64  { return r.Calls }
 func failed(r bench.Result) int64 { return r.Failed }
 
 // failures makes the finding that no call failed in these trials, with the kinds of failures.
-func (all rounds) failures(names ...string) report.Finding {
-	return noted(atMost("calls that failed", float64(all.sum(failed, names...)), 0, report.Whole), "%s",
+func (all rounds) failures(names ...string) Finding {
+	return noted(atMost("calls that failed", float64(all.sum(failed, names...)), 0, inFull), "%s",
 		all.kinds(names...))
 }
 
@@ -170,7 +169,7 @@ func (all rounds) kinds(names ...string) string {
 	}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(times)) {
-		parts = append(parts, fmt.Sprintf("%s × %s", report.Whole(float64(times[kind])), kind))
+		parts = append(parts, fmt.Sprintf("%s × %s", inFull(float64(times[kind])), kind))
 	}
 	return strings.Join(parts, ", ")
 }

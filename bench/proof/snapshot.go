@@ -11,26 +11,24 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// A closed loop of 64 callers on a thousand game servers, whose players get a seat, resolve it, join and leave, so that
+// as many rows are deleted as are written. During the load a transaction begins (REPEATABLE READ), reads, and stays
+// open: vacuum cannot remove rows that are deleted from then on, and queries have to skip them.
+//
+// Throughput is measured before the transaction, while it is open, and from ten seconds after its end.
 var snapshot = Experiment{
 	Name: "snapshot", Title: "A forgotten snapshot", Takes: "2 min", Run: runSnapshot,
 	About: "Whether a forgotten open transaction slows down placement, and for how long; one round",
 }
-
-const snapshotText = `A closed loop of 64 callers on a thousand game servers, whose players get a seat, resolve it, join and
-leave, so that as many rows are deleted as are written. During the load a transaction begins (REPEATABLE READ), reads, and
-stays open: vacuum cannot remove rows that are deleted from then on, and queries have to skip them.
-
-Throughput is measured before the transaction, while it is open, and from ten seconds after its end.`
 
 const sessionLife = "session-life"
 
 // forgetting is the timing of the experiment, from the end of the warm-up on.
 type forgetting struct {
 	begin, end, over time.Duration
-	window, step     time.Duration // of a mean throughput: in findings, and in the plot
+	window, step     time.Duration // of a mean throughput
 	recovery         time.Duration // longest, after the snapshot is closed
 }
 
@@ -44,7 +42,7 @@ func (o Options) forgetting() forgetting {
 		step: time.Second, recovery: 10 * time.Second}
 }
 
-func runSnapshot(ctx context.Context, o Options) (report.Section, error) {
+func runSnapshot(ctx context.Context, o Options) (Section, error) {
 	times := o.forgetting()
 	var course course
 	var result bench.Result
@@ -62,21 +60,20 @@ func runSnapshot(ctx context.Context, o Options) (report.Section, error) {
 		return running.Wait()
 	})
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
-	return report.Section{
-		Text: snapshotText, Findings: course.forgotten("throughput", times, result),
-		Plots: []report.Plot{course.plot(times.step)},
-		Runs:  []report.Run{{Name: sessionLife, Result: result}},
+	return Section{
+		Findings: course.forgotten("throughput", times, result),
+		Runs:     []Run{{Name: sessionLife, Result: result}},
 	}, nil
 }
 
 // forgotten makes the findings that compare the throughput with an open snapshot, and after it, with that before. what
 // names the throughput.
-func (c *course) forgotten(what string, t forgetting, result bench.Result) []report.Finding {
+func (c *course) forgotten(what string, t forgetting, result bench.Result) []Finding {
 	before := c.rate(0, t.begin)
 	during, after := c.lowest(t.begin, t.end, t.window), c.rate(t.end+t.recovery, t.over-t.step)
-	return []report.Finding{
+	return []Finding{
 		noted(atLeast(fmt.Sprintf("%s while a snapshot is held open for %s, the lowest over %s", what, t.end-t.begin,
 			t.window), during/before, 0.6, percent),
 			"%s before, %s at the lowest, %s in the mean", perSecond(before), perSecond(during),

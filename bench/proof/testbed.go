@@ -8,7 +8,6 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
 // testbed is the laboratory of an experiment.
@@ -41,9 +40,9 @@ func (o Options) in(ctx context.Context, l lab.Options, do func(ctx context.Cont
 // inOneLab is the Run of an experiment that makes all its trials in one laboratory. section says what is found.
 func inOneLab(
 	l lab.Options, trials func(b *testbed, ctx context.Context) ([]trial, error),
-	section func(all rounds, o Options) report.Section,
-) func(context.Context, Options) (report.Section, error) {
-	return func(ctx context.Context, o Options) (report.Section, error) {
+	section func(all rounds, o Options) Section,
+) func(context.Context, Options) (Section, error) {
+	return func(ctx context.Context, o Options) (Section, error) {
 		var all rounds
 		err := o.in(ctx, l, func(ctx context.Context, b *testbed) error {
 			made, err := trials(b, ctx)
@@ -54,7 +53,7 @@ func inOneLab(
 			return err
 		})
 		if err != nil {
-			return report.Section{}, err
+			return Section{}, err
 		}
 		return section(all, o), nil
 	}

@@ -14,20 +14,19 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// Players arrive at a fixed rate at one replica and are placed at once; latency counts from when a call was due. Runs
+// alternate between no other clients and guests of bevygap that wait, each on a WebSocket, for a mode whose pool may
+// have no server. The replica sends each of them a report every five seconds, and writes their demand as often. The
+// worker is a process of its own.
+//
+// The waiting clients run in the process of the load, on the same machine, so that what they cost there counts too.
+// Memory is that of the first round, in which the replica has none left of an earlier one.
 var waiting = Experiment{
 	Name: "waiting", Title: "Sockets that wait", Takes: "3 min", Run: runWaiting,
 	About: "Whether guests of bevygap who wait for a server slow down placement, and what a waiting socket holds",
 }
-
-const waitingText = `Players arrive at a fixed rate at one replica and are placed at once; latency counts from when a call was due. Runs alternate
-between no other clients and guests of bevygap that wait, each on a WebSocket, for a mode whose pool may have no server. The replica sends
-each of them a report every five seconds, and writes their demand as often. The worker is a process of its own.
-
-The waiting clients run in the process of the load, on the same machine, so that what they cost there counts too. Memory is that of the
-first round, in which the replica has none left of an earlier one.`
 
 // The trials of a round, by their names in the report.
 const (
@@ -47,7 +46,7 @@ var waitingSettings = []string{
 	"DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=10m", "DIRECTOR_BEVYGAP_PER_ADDRESS=20000",
 }
 
-func runWaiting(ctx context.Context, o Options) (report.Section, error) {
+func runWaiting(ctx context.Context, o Options) (Section, error) {
 	var all rounds
 	var lost atomic.Int64
 	sockets := of(o, 5000, 8)
@@ -68,11 +67,11 @@ func runWaiting(ctx context.Context, o Options) (report.Section, error) {
 			return err
 		})
 	if err != nil {
-		return report.Section{}, err
+		return Section{}, err
 	}
 	runs := all.typical(placedAlone, placedBeside)
-	return report.Section{Text: waitingText, Findings: all.waiting(sockets, lost.Load()),
-		Plots: []report.Plot{report.Latencies(runs)}, Runs: runs}, nil
+	return Section{Findings: all.waiting(sockets, lost.Load()),
+		Runs: runs}, nil
 }
 
 // besideWaiting wraps a run during which clients wait, and adds those whose wait ended before the run to lost.
@@ -110,20 +109,20 @@ func (b *testbed) noDemand(ctx context.Context) error {
 }
 
 // waiting makes the findings of the rounds.
-func (all rounds) waiting(sockets int, lost int64) []report.Finding {
-	many := report.Whole(float64(sockets)) + " waiting sockets"
+func (all rounds) waiting(sockets int, lost int64) []Finding {
+	many := inFull(float64(sockets)) + " waiting sockets"
 	grown := float64(all[0][placedBeside].Costs.ServerRSS-all[0][placedAlone].Costs.ServerRSS) / float64(sockets)
-	return []report.Finding{
+	return []Finding{
 		noted(atMost("matchmake's p99 beside "+many+", compared with none",
 			all.compared(placedBeside, placedAlone, p99), 1.2, times),
 			"%s, without them %s; CPU of the replica %s, without them %s",
 			all.show(placedBeside, p99, millis), all.show(placedAlone, p99, millis),
 			inCores(all.of(placedBeside, cores(serverMicros))), inCores(all.of(placedAlone, cores(serverMicros)))),
 		atMost("memory of the replica for a waiting socket", grown/1024, socketMemory/1024, kibibytes),
-		atMost("sockets whose wait ended during a run", float64(lost), 0, report.Whole),
-		noted(atMost("calls that failed beside them", float64(all.sum(failed, placedBeside)), 0, report.Whole), "%s",
+		atMost("sockets whose wait ended during a run", float64(lost), 0, inFull),
+		noted(atMost("calls that failed beside them", float64(all.sum(failed, placedBeside)), 0, inFull), "%s",
 			all.kinds(placedBeside)),
-		noted(atMost("calls that failed without them", float64(all.sum(failed, placedAlone)), 0, report.Whole), "%s",
+		noted(atMost("calls that failed without them", float64(all.sum(failed, placedAlone)), 0, inFull), "%s",
 			all.kinds(placedAlone)),
 	}
 }

@@ -8,18 +8,16 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/report"
 )
 
+// Players arrive at a fixed rate, create a ticket, and watch it until it is assigned, while a director fetches matches
+// and assigns them. Then the same is measured while a transaction that has written stays open. All tickets settled
+// meanwhile are newer than it, so that a reader that starts at the oldest open transaction reads all of them each time.
 var writer = Experiment{
 	Name: "writer", Title: "A forgotten writer", Takes: "1 min",
 	Run:   inOneLab(lab.Options{}, (*testbed).livesBesideWriter, rounds.writerSection),
 	About: "Whether a forgotten open transaction that has written delays assignments",
 }
-
-const writerText = `Players arrive at a fixed rate, create a ticket, and watch it until it is assigned, while a director
-fetches matches and assigns them. Then the same is measured while a transaction that has written stays open. All tickets
-settled meanwhile are newer than it, so that a reader that starts at the oldest open transaction reads all of them each time.`
 
 // The trials of a round, by their names in the report.
 const (
@@ -33,9 +31,9 @@ func (b *testbed) livesBesideWriter(context.Context) ([]trial, error) {
 	return b.withoutTickets(alone, trial{beside.name, b.besideWriter(beside.run)}), nil
 }
 
-func (all rounds) writerSection(Options) report.Section {
+func (all rounds) writerSection(Options) Section {
 	lives := all.typical(lifeAlone, lifeBeside)
-	return report.Section{Text: writerText, Findings: all.besideWriter(), Plots: []report.Plot{report.Latencies(lives)},
+	return Section{Findings: all.besideWriter(),
 		Runs: lives}
 }
 
@@ -58,10 +56,10 @@ func (b *testbed) besideWriter(run func(context.Context) (bench.Result, error)) 
 	}
 }
 
-func (all rounds) besideWriter() []report.Finding {
+func (all rounds) besideWriter() []Finding {
 	slower := atMost("created until the assignment is seen, p50 with a forgotten writer, compared with none",
 		all.compared(lifeBeside, lifeAlone, p50), 1.2, times)
-	return []report.Finding{
+	return []Finding{
 		noted(slower, "%s, without it %s", all.show(lifeBeside, p50, millis), all.show(lifeAlone, p50, millis)),
 		all.failures(lifeAlone, lifeBeside),
 	}

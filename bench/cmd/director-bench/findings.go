@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/report"
+	"github.com/lattice-director/director/bench/proof"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -18,7 +18,7 @@ type findings struct {
 
 type experiment struct {
 	name string
-	report.Section
+	proof.Section
 }
 
 // finding is the JSON of a finding. Scripts may read it.
@@ -117,12 +117,4 @@ func (f findings) method() string {
 		return "A quick run: these figures mean nothing."
 	}
 	return fmt.Sprintf("Medians of %s.", plural(f.rounds, "round"))
-}
-
-func (f findings) page() report.Report {
-	r := report.Report{Title: "director-bench prove", Text: f.method(), Machine: f.machine.facts()}
-	for _, e := range f.all {
-		r.Sections = append(r.Sections, e.Section)
-	}
-	return r
 }

@@ -1,5 +1,5 @@
 // Command director-bench measures a director: a running one, or one that it starts in a laboratory with a durable
-// Postgres. It is a separate program so that no load generator, plot or baseline is linked into the product; it starts
+// Postgres. It is a separate program so that no load generator or baseline is linked into the product; it starts
 // the product's binary and calls it as any client does.
 //
 // scenario.go runs one load on one director, prove.go the experiments of docs/performance.md, and baseline.go serves

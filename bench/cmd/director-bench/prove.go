@@ -27,7 +27,7 @@ func (p *program) prove() *cobra.Command {
 			"Without names it runs all experiments. They compare values of the same round, and print medians over the rounds; the times\n" +
 			"above are for 3 rounds. Nothing else should run on the machine. The data is in TMPDIR: choose the disk to measure. A missed\n" +
 			"target fails the command only with --strict.",
-		Example: "  director-bench prove --report proof.html\n" +
+		Example: "  director-bench prove --awake\n" +
 			"  director-bench prove reach packing --rounds 5\n" +
 			"  director-bench prove --output json | jq '.experiments[].findings[] | select(.met | not)'\n" +
 			"  director-bench prove --quick                 # tests that everything works; its figures mean nothing",
@@ -83,8 +83,6 @@ type proving struct {
 	quick, strict bool
 	awake         bool
 	director      string // the director's binary; "" is searched for
-	report        string // a file, or ""
-	plots         string // a directory, or ""
 	experiments   []proof.Experiment
 }
 
@@ -99,8 +97,6 @@ func (j *proving) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&j.strict, "strict", false, "Fail when a target is missed")
 	addAwakeFlag(flags, &j.awake)
 	j.addDirectorFlag(flags, &j.director)
-	flags.StringVar(&j.report, "report", "", "Also write an HTML page with plots to this file")
-	flags.StringVar(&j.plots, "plots", "", "Also write each plot as an SVG to this directory")
 }
 
 // check selects the experiments, in their usual order.
@@ -176,16 +172,6 @@ func (j *proving) print(found findings) error {
 	}
 	if err := found.write(j.out); err != nil {
 		return err
-	}
-	if j.report != "" {
-		if err := writePage(j.report, found.page()); err != nil {
-			return err
-		}
-	}
-	if j.plots != "" {
-		if err := found.writePlots(j.plots); err != nil {
-			return err
-		}
 	}
 	if missed, asked := found.missed(); j.strict && missed > 0 {
 		return fmt.Errorf("%d of %s missed", missed, plural(asked, "target"))

@@ -55,10 +55,7 @@ func (b *benchmark) measure(ctx context.Context, director, postgres string, subj
 	for i := range all.runs {
 		all.runs[i].Machine = all.machine
 	}
-	if err := all.write(b.out); err != nil || b.report == "" {
-		return err
-	}
-	return all.writeReport(b.report)
+	return all.write(b.out)
 }
 
 func (b *benchmark) measureOne(ctx context.Context, s subject, callers int) (bench.Result, error) {

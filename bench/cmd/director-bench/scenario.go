@@ -73,7 +73,7 @@ func (p *program) root() *cobra.Command {
 		Short: "Measure how fast a director answers, and what its answers cost",
 		Long:  scenariosText,
 		Example: "  director-bench matchmake\n" +
-			"  director-bench matchmake --callers 1,16,64,256 --baselines --report bench.html\n" +
+			"  director-bench matchmake --callers 1,16,64,256 --baselines\n" +
 			"  director-bench heartbeat --rate 2000 --instances 10000 --callers 256 --duration 1m\n" +
 			"  director-bench session-life --callers 256 --duration 30s --output json | jq .per_second\n" +
 			"  director-bench fetch --tickets 10000 --window 250ms --baselines\n" +
@@ -128,7 +128,6 @@ type benchmark struct {
 	baselines bool
 	awake     bool
 	window    time.Duration // of Open Match
-	report    string        // a file, or ""
 }
 
 func (b *benchmark) addFlags(flags *pflag.FlagSet) {
@@ -162,7 +161,6 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 			"for the director loop the no-op, notifications and single-row commits; for Open Match an echo and single-row commits; "+
 			"for the realtime lobby all three")
 	addAwakeFlag(flags, &b.awake)
-	flags.StringVar(&b.report, "report", "", "Also write an HTML page with plots to this file")
 	b.addDirectorFlag(flags, &b.director)
 	b.addProtocolFlags(flags)
 	b.running.addFlags(flags, b.program)
