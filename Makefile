@@ -82,10 +82,15 @@ test-long: ## Run the packages whose slow proofs `make test` makes a part of, an
 	@DIRECTOR_TEST_LONG=1 $(MAKE) --no-print-directory test PKGS="$(LONG_PKGS)"
 
 .PHONY: peers
-peers: postgres compiler $(BIN)/gotestsum ## Run the packages of engines, as far as this machine has these, against real replicas that are killed; says what it leaves out
+peers: postgres compiler $(BIN)/schemathesis $(BIN)/gotestsum ## Run programs of others, as far as this machine has these, against real replicas: the packages of engines, Schemathesis; says what it leaves out
 	@ops/install-peers.sh
 	@go build -o $(BIN)/test/director ./cmd/director
-	@DIRECTOR_TEST_PEERS=1 DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director $(GOTESTSUM) --packages=./test/peers -- -vet=off -count=1 -parallel 3 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
+	@PATH="$(abspath $(BIN))/schemathesis/bin:$$PATH" DIRECTOR_TEST_PEERS=1 DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director \
+	  $(GOTESTSUM) --packages=./test/peers -- -vet=off -count=1 -parallel 3 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
+
+.PHONY: contract-fuzz
+contract-fuzz: ## Fuzz the HTTP API of two replicas by the contract, with every kind of credential, with Schemathesis (SEED=7: another seed)
+	@DIRECTOR_TEST_SEED='$(SEED)' $(MAKE) --no-print-directory peers TESTFLAGS='-run ^TestContract'
 
 .PHONY: dev
 dev: postgres build ## Run a director with a private Postgres on this machine (ARGS="--help" for its flags)
@@ -252,6 +257,10 @@ $(PLUGINS): tools/go.mod tools/go.sum
 $(BIN)/gotestsum: tools/go.mod tools/go.sum
 	@echo "building gotestsum into $(BIN)/: once, half a minute"
 	@go build -modfile=tools/go.mod -o $@ gotest.tools/gotestsum
+
+$(BIN)/schemathesis: tools/schemathesis.txt
+	@echo "installing Schemathesis into $@/: once, half a minute"
+	@ops/install-schemathesis.sh $< $@ || echo "Schemathesis is not here: the tests say what they leave out" >&2
 
 $(BIN)/golangci-lint: tools/lint/go.mod tools/lint/go.sum
 	@echo "building golangci-lint into $(BIN)/: once, a minute or two"

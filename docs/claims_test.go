@@ -44,7 +44,7 @@ func TestSettingsOfTheDocumentation(t *testing.T) {
 	for _, name := range variable.FindAllString(pages(t)["docs/configuration.md"], -1) {
 		known[name] = true
 	}
-	for _, pattern := range []string{"internal/testkit/*/*.go", "internal/dev/*/*.go", "test/*/*.go", "bench/*/*.go", "provider/*/*_test.go", "match/*/*_test.go", "db/*_test.go", "examples/*/*.go", "sdk/*.go"} {
+	for _, pattern := range []string{"internal/testkit/*/*.go", "internal/dev/*/*.go", "test/*/*.go", "bench/*/*.go", "server/*/*/*_test.go", "provider/*/*_test.go", "match/*/*_test.go", "db/*_test.go", "examples/*/*.go", "sdk/*.go"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		for _, file := range files {

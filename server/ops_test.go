@@ -41,6 +41,8 @@ func TestProfilesOverHTTP(t *testing.T) {
 	b.ops(http.MethodGet, "profiles/duel?version=3", nil).problem(http.StatusNotFound, "profile_unknown")
 	require.Equal(t, []string{"version"}, b.ops(http.MethodGet, "profiles/duel?version=x", nil).named())
 	require.Contains(t, b.ops(http.MethodGet, "profiles/schema", nil).ok(http.StatusOK), "$schema")
+	unreadable := fields{"document": "name: schema\nteams: [{name: all, players: 2}]\n"}
+	require.Equal(t, []string{"name"}, b.ops(http.MethodPut, "profiles/schema", unreadable).named())
 
 	require.Equal(t, 1.0, b.ops(http.MethodPost, "profiles/duel/rollback", fields{}).ok(http.StatusOK)["version"])
 	require.Equal(t, 2.0, b.ops(http.MethodPost, "profiles/duel/rollback", fields{"version": 2}).ok(http.StatusOK)["version"])

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -52,6 +53,33 @@ func BrokenCases(s *openapi3.Schema) []Case {
 			Body: encode(b.value)})
 	}
 	return cases
+}
+
+// BrokenTexts returns the values of a parameter of a query or a header that violate one constraint of its schema each.
+// No value is empty, which is an absent parameter, or has a NUL, which is refused anywhere in a request.
+func BrokenTexts(s *openapi3.Schema) []string {
+	texts := []string{"x"} // no boolean, no number
+	switch {
+	case s.Type.Is("string"):
+		texts = nil
+		for _, b := range ofString(s) {
+			word, isText := b.value.(string)
+			if isText && word != "" && !strings.Contains(word, "\x00") && s.VisitJSON(word) != nil {
+				texts = append(texts, word)
+			}
+		}
+		if s.Format == "uuid" {
+			texts = append(texts, "x")
+		}
+	case s.Type.Is("integer"):
+		texts = append(texts, "0.5", "99999999999999999999")
+		for _, b := range ofNumber(s) {
+			if b.rule() == "minimum" || b.rule() == "maximum" {
+				texts = append(texts, fmt.Sprint(b.value))
+			}
+		}
+	}
+	return texts
 }
 
 // encode cannot fail: its values are made of maps, slices, strings and finite numbers.

@@ -125,6 +125,28 @@ func TestWannaplay(t *testing.T) {
 		response.text)
 }
 
+// Pins a 429 that does not say when to ask again.
+func TestWannaplaySaysWhenToAskAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.DefaultGame, o.DefaultVersion, o.PerAddress = "my game", "1.0", 1 })
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.url+"/matchmaker/wannaplay", http.NoBody)
+		if response, err := http.DefaultClient.Do(r); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	b.await(t, "it waits", func() bool { return len(b.demand) == 1 })
+	refused := b.post("/matchmaker/wannaplay", "")
+	leave()
+	<-left
+	require.Equal(t, http.StatusTooManyRequests, refused.StatusCode, refused.text)
+	require.Equal(t, "text/plain; charset=utf-8", refused.Header.Get("Content-Type"))
+	require.Equal(t, "1", refused.Header.Get("Retry-After"))
+}
+
 func TestWannaplayWithoutADefault(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

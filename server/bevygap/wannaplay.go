@@ -36,6 +36,9 @@ func (s *single) end(e ending) error {
 	_ = http.NewResponseController(s.c.Writer).SetWriteDeadline(time.Now().Add(s.timeout))
 	s.c.Header("Cache-Control", "no-store")
 	if e.failed != nil {
+		if e.failed.code == http.StatusTooManyRequests || e.failed.code == http.StatusServiceUnavailable {
+			s.c.Header("Retry-After", "1")
+		}
 		s.c.Data(int(e.failed.code), "text/plain; charset=utf-8", []byte(e.failed.text))
 	} else {
 		s.c.Data(http.StatusOK, "text/json", answer(*e.ready))

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -19,6 +20,7 @@ const (
 	// selects few must not read the whole log in one call.
 	scanned, maxScanned = 1000, 10_000
 	maxLines            = 1000
+	maxName             = 128 // of a region, an instance or a session, in characters
 	// followEvery is how often a stream reads what is new.
 	followEvery = time.Second
 	// beatEvery keeps proxies from ending a silent stream.
@@ -67,6 +69,9 @@ type asked struct {
 func (f *eventsFace) read(query func(string) string, lastEventID string) (a asked, err error) {
 	var check rest.Check
 	a.selection = opsview.Selection{Region: query("region"), Instance: query("instance"), Session: query("session")}
+	for _, name := range []string{"region", "instance", "session"} {
+		check.That(utf8.RuneCountInString(query(name)) <= maxName, name, "must have at most 128 characters")
+	}
 	if text := query("kinds"); text != "" {
 		a.selection.Kinds = strings.Split(text, ",")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +34,12 @@ type listAnswer struct {
 }
 
 func (f face) list(ctx context.Context, in rest.In[rest.None]) (listAnswer, error) {
-	found, err := f.store.Profiles(ctx, f.region, in.Query("retired") == "true")
+	var c rest.Check
+	retired := c.Flag("retired", in.Query("retired"))
+	if err := c.Err(); err != nil {
+		return listAnswer{}, err
+	}
+	found, err := f.store.Profiles(ctx, f.region, retired)
 	if err != nil {
 		return listAnswer{}, err
 	}
@@ -76,6 +82,9 @@ func invalid(field, detail string) error {
 	return c.Err()
 }
 
+// schemaName is the path at which GET returns the schema of profiles instead of a profile.
+const schemaName = "schema"
+
 // change is the answer to calls that change a profile.
 type change struct {
 	Name    string `json:"name"`
@@ -101,6 +110,9 @@ func checkReason(c *rest.Check, reason string) {
 }
 
 func (f face) apply(ctx context.Context, in rest.In[applyRequest]) (change, error) {
+	if in.Param("name") == schemaName {
+		return change{}, invalid("name", "must not be "+schemaName+": no call could read this profile")
+	}
 	edit, err := f.edit(ctx, in.Param("name"), in.Header("If-Match"), in.Body.Reason)
 	if err != nil {
 		return change{}, err
@@ -149,6 +161,9 @@ func (f face) retire(ctx context.Context, in rest.In[rest.None]) (change, error)
 	return change(done), problemOf(err)
 }
 
+// liveVersion is the pattern of If-Match.
+var liveVersion = regexp.MustCompile(`^("[0-9]{1,7}"|[0-9]{1,7})$`)
+
 // edit returns who changes which profile. If-Match has the live version that the caller has seen, as "3"; "0" means
 // that there is none.
 func (f face) edit(ctx context.Context, name, ifMatch, reason string) (db.ProfileEdit, error) {
@@ -156,10 +171,10 @@ func (f face) edit(ctx context.Context, name, ifMatch, reason string) (db.Profil
 	if ifMatch == "" {
 		return edit, nil
 	}
-	expected, err := strconv.Atoi(strings.Trim(ifMatch, `"`))
-	if err != nil || expected < 0 {
+	if !liveVersion.MatchString(ifMatch) {
 		return edit, invalid("If-Match", `must be the live version in quotes, such as "3", or "0" if there is none`)
 	}
+	expected, _ := strconv.Atoi(strings.Trim(ifMatch, `"`)) // as the pattern says
 	edit.Expected = &expected
 	return edit, nil
 }

@@ -80,6 +80,12 @@ func (c *Check) Count(field string, n, lo, hi int) {
 	}
 }
 
+// Flag reads a query parameter that is true or false; absent, it is false.
+func (c *Check) Flag(name, text string) bool {
+	c.That(text == "" || text == "true" || text == "false", name, "must be true or false")
+	return text == "true"
+}
+
 // Wait reads the query parameter wait of a call that may wait; absent, it does not.
 func (c *Check) Wait(text string) time.Duration {
 	if text == "" {

@@ -24,7 +24,7 @@ import (
 type engine struct {
 	name, tests string
 	programs    []string
-	isPackaged  bool // by Debian, so that CI must have it
+	isPackaged  bool // by Debian, or installed by make, so that CI must have it
 }
 
 var engines = []engine{
@@ -33,6 +33,7 @@ var engines = []engine{
 	{"C# on .NET", "^TestDotnet", []string{"mcs", "dotnet"}, false},
 	{"Godot 3", "^TestGodot3", []string{"godot3-server"}, true},
 	{"Godot 4", "^TestGodot4", []string{"godot4"}, false},
+	{"Schemathesis", "^TestContract", []string{"schemathesis"}, true},
 }
 
 func TestMain(m *testing.M) {

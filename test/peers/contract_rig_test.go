@@ -1,0 +1,194 @@
+package peers
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/sdk/lobby"
+	"github.com/lattice-director/director/test/rigtest"
+	"github.com/lattice-director/director/token"
+)
+
+// The secrets of callers that are not game servers or players.
+const (
+	contractOperator = "an-operators-token-of-tests"
+	contractViewer   = "a-viewers-token-of-tests"
+	contractBackend  = "a-backends-token-of-tests"
+	contractPlayers  = "a-token-for-players-of-tests"
+	contractTickets  = "a-token-for-tickets-of-tests"
+)
+
+// contractRig is two replicas behind one address, and something of each kind for callers to find.
+type contractRig struct {
+	*rigtest.Rig
+
+	address, lobby      string
+	metrics             []string // URLs
+	enrolment, instance string   // credentials
+	deployed            uuid.UUID
+}
+
+// contractProfile is the profile of the contract's examples. Nobody is matched by it, so tickets wait.
+const contractProfile = `name: ranked-5v5
+mode: duel
+teams: [{name: all, players: 10}]
+`
+
+// soloProfile matches each player alone.
+const soloProfile = `name: solo
+mode: duel
+teams: [{name: all, players: 1}]
+`
+
+func newContractRig(t *testing.T) *contractRig {
+	t.Helper()
+	settings := append(rigtest.LobbySettings(), "DIRECTOR_PLAYER_RATE=0", "DIRECTOR_CALL_TIMEOUT=30s", "DIRECTOR_HOLD_TIMEOUT=1m",
+		"DIRECTOR_TICKET_LEASE=0s", "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=1s", "DIRECTOR_BEVYGAP_PER_ADDRESS=1000",
+		"DIRECTOR_OPS_TOKENS=ada:operator="+contractOperator+",ivy:viewer="+contractViewer,
+		"DIRECTOR_BACKEND_TOKENS=shop:players+tickets="+contractBackend+",players:players="+contractPlayers+
+			",tickets:tickets="+contractTickets)
+	r := &contractRig{Rig: rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t), settings...)}
+	balancer := rigtest.NewBalancer(t)
+	for range 2 {
+		metrics := rigtest.FreeAddr(t)
+		replica := r.ServeLobby("--work", "--metrics-addr", metrics)
+		balancer.Add(strings.TrimPrefix(replica.URL, "http://"))
+		r.metrics, r.lobby = append(r.metrics, "http://"+metrics+"/metrics"), replica.Lobby
+	}
+	r.address = "http://" + balancer.Addr()
+	r.KeepAliveIn("eu-west", 200*time.Millisecond, "eu-arena-1")
+	for change := range 3 { // as many as the contract's examples know
+		r.apply("ranked-5v5", fmt.Sprintf("%sttl: %dh\n", contractProfile, change+1))
+	}
+	r.apply("solo", soloProfile)
+	r.enrol()
+	r.deploy()
+	r.befriend("ann", "bo")
+	return r
+}
+
+// apply applies a profile.
+func (r *contractRig) apply(name, document string) {
+	r.T.Helper()
+	operator := http.Header{"Authorization": {"Bearer " + contractOperator}}
+	status, answer, err := r.Call(r.T.Context(), http.MethodPut, r.NextReplica()+"/ops/profiles/"+name, operator,
+		rigtest.Fields{"document": document})
+	require.NoError(r.T, err)
+	require.Equal(r.T, http.StatusOK, status, "%v", answer)
+}
+
+// befriend lets players meet in the room of the contract's examples.
+func (r *contractRig) befriend(players ...string) {
+	r.T.Helper()
+	const project, room = "demo-project", "lobby:friday"
+	r.Exec("INSERT INTO projects (id, name, region) VALUES ($1, $1, 'global')", project)
+	for _, player := range players {
+		claims := token.ProjectClaims{ProjectID: project, Subject: player, IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour)}
+		client, err := lobby.Connect(r.T.Context(), lobby.Options{URLs: []string{r.lobby},
+			Token: lobby.StaticToken(token.MintProject(token.ProjectSecret(rigtest.LobbyMaster, project), claims))})
+		require.NoError(r.T, err)
+		r.T.Cleanup(client.Close)
+		_, err = client.Join(r.T.Context(), "lobby", room, lobby.JoinOptions{})
+		require.NoError(r.T, err)
+		r.stay(client, room)
+	}
+}
+
+// stay joins a room again whenever its player was removed from it, or the room was closed, until the test ends.
+func (r *contractRig) stay(client *lobby.Client, room string) {
+	var wg sync.WaitGroup
+	r.T.Cleanup(wg.Wait)
+	wg.Go(func() {
+		for r.T.Context().Err() == nil {
+			_, _ = client.Join(r.T.Context(), "lobby", room, lobby.JoinOptions{}) // refused while the player is banned
+			rigtest.Pause(r.T.Context(), 200*time.Millisecond)
+		}
+	})
+}
+
+// enrol makes an enrolment, by which an instance registers.
+func (r *contractRig) enrol() {
+	r.T.Helper()
+	r.enrolment = rigtest.One[string](r.Rig, "SELECT ops.create_enrolment('eu', 'rack-7', '{}', 100)")
+	status, answer, err := r.Post(r.NextReplica(), "/fleet/register", http.Header{"X-Fleet-Token": {r.enrolment}}, rigtest.Fields{
+		"instance_id": "enrolled", "endpoint": "a.example:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 64, "boot_id": "b"})
+	require.NoError(r.T, err)
+	require.Equal(r.T, http.StatusOK, status, "%v", answer)
+	r.instance, _ = answer["credential"].(map[string]any)["token"].(string)
+	require.NotEmpty(r.T, r.instance)
+}
+
+// deploy makes a deployment whose server starts.
+func (r *contractRig) deploy() {
+	r.T.Helper()
+	r.deployed = uuid.New()
+	r.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
+		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 64, 8)`)
+	r.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, next_at, provider_ready_at, ip, location, ports)
+		VALUES ('eu', $1, 'arena', '1', 'process', $2, 'starting', now(), $2, NULL, now(), '192.0.2.7', 'Montreal',
+			'{"game": {"name": "game", "internal": 7000, "external": 31504, "protocol": "udp"}}')`, r.deployed, r.deployed.String()[:20])
+}
+
+// incarnation is that of the instance.
+func (r *contractRig) incarnation() string {
+	return rigtest.One[string](r.Rig, "SELECT incarnation::text FROM instances WHERE id = 'eu-arena-1'")
+}
+
+// ticket queues a player, and returns the id of the ticket.
+func (r *contractRig) ticket(player, profile string) string {
+	r.T.Helper()
+	status, answer, err := r.Play(player, "/tickets", rigtest.Fields{"profiles": []string{profile}})
+	require.NoError(r.T, err)
+	require.Equal(r.T, http.StatusCreated, status, "%v", answer)
+	id, _ := answer["ticket_id"].(string)
+	return id
+}
+
+// match returns the id of a match.
+func (r *contractRig) match() string {
+	r.T.Helper()
+	r.ticket("zoe", "solo")
+	r.Await("SELECT EXISTS (SELECT FROM ops.matches WHERE profile = 'solo')")
+	return rigtest.One[string](r.Rig, "SELECT match::text FROM ops.matches WHERE profile = 'solo' LIMIT 1")
+}
+
+func (r *contractRig) tokenOf(purpose token.ServerPurpose) string {
+	deployment := token.Deployment{Region: "eu", ID: r.deployed.String()}
+	return string(keytest.Sealer(r.T, 7).ServerTokens().Token(purpose, deployment))
+}
+
+// knownParameters are those of calls which nothing leads to: of the deployment's webhook, and about a match.
+func (r *contractRig) knownParameters() string {
+	deployment := token.Deployment{Region: "eu", ID: r.deployed.String()}
+	mac := string(keytest.Sealer(r.T, 7).ServerTokens().MAC(token.ForHook, deployment))
+	return fmt.Sprintf(`
+[[operations]]
+include-operation-id = "deploymentHook"
+parameters = {region = "eu", id = %q, mac = %q}
+
+[[operations]]
+include-operation-id = "explainMatch"
+parameters = {id = %q}
+`, deployment.ID, mac, r.match())
+}
+
+// strangers are good credentials, each where another one is asked for.
+func (r *contractRig) strangers() credentials {
+	own := r.own()
+	return credentials{fleet: own.player, deployment: own.fleet, backend: own.operator, operator: own.backend, player: own.operator}
+}
+
+func (r *contractRig) own() credentials {
+	return credentials{fleet: rigtest.FleetToken, deployment: r.tokenOf(token.ForContext), backend: contractBackend,
+		operator: contractOperator, player: r.Login.AccessToken("alice")}
+}
