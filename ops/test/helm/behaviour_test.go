@@ -101,7 +101,7 @@ func TestNetworkPoliciesOpenWhatIsServed(t *testing.T) {
 		require.Len(t, rule.Ports, 1)
 		open[rule.Ports[0].Port.IntVal] = len(rule.From) == 0
 	}
-	require.Equal(t, map[int32]bool{8080: true, 7350: true, 4000: true, 50504: false, 3000: false, 8090: false, 9090: false}, open)
+	require.Equal(t, map[int32]bool{8080: true, 7350: true, 4222: true, 4000: true, 50504: false, 3000: false, 8090: false, 9090: false}, open)
 	require.ElementsMatch(t, slices.Collect(maps.Values(ports(r.pods()["game-lattice-director"]))), slices.Collect(maps.Keys(open)))
 	worker := named[*networkingv1.NetworkPolicy](t, r, "game-lattice-director-worker")
 	require.Len(t, worker.Spec.Ingress, 1)

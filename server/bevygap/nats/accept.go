@@ -47,7 +47,7 @@ func (s *Server) accept(socket net.Conn) {
 		return
 	}
 	c := s.newConn(socket)
-	stop := context.AfterFunc(s.admission, c.close)
+	stop := context.AfterFunc(s.admission, func() { _ = socket.Close() }) // below TLS, which may begin at this moment
 	defer stop()
 	err := s.guard.Do("handshake", c.shakeHands)
 	s.handshakes.Release()

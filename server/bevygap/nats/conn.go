@@ -22,27 +22,27 @@ import (
 
 // conn is one connection. One goroutine reads and answers, another one pings and renews the lease.
 type conn struct {
-	server     *Server
-	id         uint64
-	socket     net.Conn
-	address    netip.Addr
-	reader     operationReader
-	log        *slog.Logger
-	said       connectRequest
-	deployment provision.Joining
-	game       *gameServer
-	receivers  subscriptions // of the reading goroutine
-	heardAt    atomic.Int64  // when the last operation came, in Unix nanoseconds
-	begun      chan struct{} // closed when the process is known
-	ended      chan struct{} // closed by end
-	endOnce    sync.Once
-	writing    sync.Mutex
+	server       *Server
+	id           uint64
+	socket       net.Conn
+	address      netip.Addr
+	reader       operationReader
+	log          *slog.Logger
+	said         connectRequest
+	deployment   provision.Joining
+	game         *gameServer
+	receivers    subscriptions // of the reading goroutine
+	heardAt      atomic.Int64  // when the last operation came, in Unix nanoseconds
+	processKnown chan struct{} // closed when the process is known
+	ended        chan struct{} // closed by end
+	endOnce      sync.Once
+	writing      sync.Mutex
 }
 
 func (s *Server) newConn(socket net.Conn) *conn {
 	return &conn{
 		server: s, id: s.lastID.Add(1), socket: socket, address: addressOf(socket), reader: newOperationReader(socket),
-		log: s.options.Log, receivers: subscriptions{}, begun: make(chan struct{}), ended: make(chan struct{}),
+		log: s.options.Log, receivers: subscriptions{}, processKnown: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
 
@@ -160,7 +160,7 @@ func (c *conn) subscribe(op operation) error {
 	}
 	digest := sha256.Sum256([]byte(op.subject))
 	if c.game.begin("nats-" + hex.EncodeToString(digest[:16])) {
-		close(c.begun)
+		close(c.processKnown)
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (c *conn) publish(ctx context.Context, op operation) error {
 // answers. A half-open connection renews nothing.
 func (c *conn) keepLease(ctx context.Context) {
 	select {
-	case <-c.begun:
+	case <-c.processKnown:
 	case <-ctx.Done():
 		return
 	}

@@ -39,12 +39,12 @@ const (
 // gameServer is the registration behind a connection, and the clients of which the game server has told. Safe for
 // concurrent use.
 type gameServer struct {
-	options Options
-	store   Store
-	of      provision.Joining
-	facts   db.DeployedServer
-	log     *slog.Logger
-	metrics *metrics
+	options    Options
+	store      Store
+	deployment provision.Joining
+	facts      db.DeployedServer
+	log        *slog.Logger
+	metrics    *metrics
 
 	mu          sync.Mutex // held during calls, so that they are decided in order
 	bootID      string     // of the process; "" before it is known
@@ -60,12 +60,12 @@ type gameServer struct {
 type pending struct{ registration, list bool }
 
 func newGameServer(s *Server, of provision.Joining, facts db.DeployedServer, log *slog.Logger) *gameServer {
-	return &gameServer{options: s.options, store: s.options.Store, of: of, facts: facts, log: log, metrics: s.metrics,
+	return &gameServer{options: s.options, store: s.options.Store, deployment: of, facts: facts, log: log, metrics: s.metrics,
 		clients: map[uint64]bool{}}
 }
 
 func (g *gameServer) ref() db.InstanceRef {
-	return db.InstanceRef{InstanceID: g.of.ID.String(), Incarnation: &g.incarnation}
+	return db.InstanceRef{InstanceID: g.deployment.ID.String(), Incarnation: &g.incarnation}
 }
 
 // begin names the process, once, and returns false after that. A process that was connected before has reported its
@@ -202,13 +202,13 @@ func (g *gameServer) storePending(ctx context.Context) error {
 // register is called with mu locked. Whoever knows the credential of a deployment may offer all that its version has.
 func (g *gameServer) register(ctx context.Context) error {
 	out, err := g.store.Register(ctx, db.Registration{
-		InstanceID: g.of.ID.String(), Region: g.of.Region, Modes: g.facts.Modes, Capacity: g.facts.Capacity,
-		BootID: g.bootID, CertDigest: g.digest, ReportsSeats: true, Joining: &g.of,
+		InstanceID: g.deployment.ID.String(), Region: g.deployment.Region, Modes: g.facts.Modes, Capacity: g.facts.Capacity,
+		BootID: g.bootID, CertDigest: g.digest, ReportsSeats: true, Joining: &g.deployment,
 	})
 	g.metrics.call("register", err)
 	if err != nil {
 		if !fault.Is(err, fault.Unavailable) {
-			_ = g.store.NoteRefusedRegistration(ctx, g.of, err.Error()) // it is refused again, and noted then
+			_ = g.store.NoteRefusedRegistration(ctx, g.deployment, err.Error()) // it is refused again, and noted then
 		}
 		return err
 	}
@@ -226,7 +226,7 @@ func (g *gameServer) recall(ctx context.Context) error {
 	if g.isJoined {
 		return nil
 	}
-	clients, err := g.store.ConnectedClients(ctx, g.of.ID.String())
+	clients, err := g.store.ConnectedClients(ctx, g.deployment.ID.String())
 	if err != nil {
 		g.mustStore.registration = true
 		return err
@@ -283,5 +283,5 @@ func (g *gameServer) session(ctx context.Context, client uint64) (string, error)
 func (g *gameServer) readSession(ctx context.Context, client uint64) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return g.store.ClientSession(ctx, g.of, client)
+	return g.store.ClientSession(ctx, g.deployment, client)
 }

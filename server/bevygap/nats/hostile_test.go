@@ -165,7 +165,7 @@ func FuzzConnection(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		g := &gameServer{store: blank{}, metrics: newMetrics(func() float64 { return 0 }), clients: map[uint64]bool{}, bootID: "boot",
-			of: provision.Joining{Region: "eu"}}
+			deployment: provision.Joining{Region: "eu"}}
 		g.options.holdRead, g.options.holdWrite = time.Second, time.Second
 		g.log = quiet()
 		receivers := subscriptions{}

@@ -82,7 +82,7 @@ type Server struct {
 	admission    context.Context //nolint:containedctx // ends when nobody is let in any more
 	endAdmission context.CancelFunc
 	life         context.Context //nolint:containedctx // ends when the remaining connections are cut
-	cut          context.CancelFunc
+	cutAll       context.CancelFunc
 	serving      sync.WaitGroup // counts connections, also those that are refused
 }
 
@@ -100,7 +100,7 @@ func New(options Options) (*Server, error) {
 		handshakes: ws.NewSlots(maxHandshakes), refusals: ws.NewSlots(maxHandshakes), servers: ws.NewSlots(o.MaxServers),
 		conns: ws.NewSet[uint64, *conn](), outages: outage.New(o.Log),
 	}
-	s.life, s.cut = context.WithCancel(context.Background())
+	s.life, s.cutAll = context.WithCancel(context.Background())
 	s.admission, s.endAdmission = context.WithCancel(s.life)
 	s.metrics = newMetrics(func() float64 { return float64(s.servers.Count()) })
 	s.guard = panics.New(o.Log, s.metrics.panics)
@@ -140,7 +140,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	ws.CloseEvenly(ctx, closeSpread, s.conns.Conns(), func(c *conn) { c.end(endDraining) })
 	ended := make(chan struct{})
 	go func() { s.serving.Wait(); close(ended) }()
-	defer s.cut()
+	defer s.cutAll()
 	select {
 	case <-ended:
 		return nil
