@@ -82,10 +82,10 @@ test-long: ## Run the packages whose slow proofs `make test` makes a part of, an
 	@DIRECTOR_TEST_LONG=1 $(MAKE) --no-print-directory test PKGS="$(LONG_PKGS)"
 
 .PHONY: peers
-peers: postgres compiler $(BIN)/schemathesis $(BIN)/gotestsum ## Run programs of others, as far as this machine has these, against real replicas: the packages of engines, Schemathesis; says what it leaves out
+peers: postgres compiler $(BIN)/schemathesis $(BIN)/gotestsum ## Run programs of others, as far as this machine has these, against real replicas: the packages of engines, Schemathesis, and with LONG=1 bevygap's own plugins, ten minutes more; says what it leaves out
 	@ops/install-peers.sh
 	@go build -o $(BIN)/test/director ./cmd/director
-	@PATH="$(abspath $(BIN))/schemathesis/bin:$$PATH" DIRECTOR_TEST_PEERS=1 DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director \
+	@PATH="$(abspath $(BIN))/schemathesis/bin:$$PATH" DIRECTOR_TEST_PEERS=$(if $(LONG),long,1) DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director \
 	  $(GOTESTSUM) --packages=./test/peers -- -vet=off -count=1 -parallel 3 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
 
 .PHONY: contract-fuzz

@@ -34,12 +34,20 @@ var engines = []engine{
 	{"Godot 3", "^TestGodot3", []string{"godot3-server"}, true},
 	{"Godot 4", "^TestGodot4", []string{"godot4"}, false},
 	{"Schemathesis", "^TestContract", []string{"schemathesis"}, true},
+	{"Rust", "^TestRust", []string{"cargo"}, false},
+	{"bevygap's plugins", "^TestBevygap", []string{"cargo"}, false},
 }
+
+// long are those that take long to compile.
+var long = map[string]bool{"^TestBevygap": true}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	for _, e := range engines {
 		err := missing(e.programs)
+		if long[e.tests] {
+			err = errors.Join(err, isLong())
+		}
 		switch {
 		case os.Getenv("DIRECTOR_TEST_PEERS") == "":
 			toolstest.LeaveOutAnywhere(errors.New("make peers runs them"), e.tests, e.name)

@@ -18,6 +18,7 @@ var versions = map[string]string{
 	"../../sdk/csharp/LatticeDirector.csproj":           `<Version>`,
 	"../../sdk/godot/addons/lattice_director/client.gd": `VERSION = "`,
 	"../../sdk/cpp/include/lattice/version.hpp":         `version = "`,
+	"../../sdk/rust/Cargo.toml":                         `(?m)^version = "`,
 }
 
 // Pins a package that is released with another version than the director.
