@@ -25,6 +25,8 @@ type NewMatch struct {
 	Data    json.RawMessage `json:"data,omitempty"` // for the game server; nil for none
 	// values that rules chose, for the game server: an object; nil for none
 	Chosen json.RawMessage `json:"chosen,omitempty"`
+	// the number of players to which bots fill each team, by its name: an object; nil: no bots
+	FillTo json.RawMessage `json:"fill_to,omitempty"`
 	Why    json.RawMessage `json:"why,omitempty"` // explains the decision: an object of at most 4 KiB
 	// Join is the id of the session that the players join; empty for a session of their own. Its players must still be
 	// those of Beside, in any order, but for some who have left; nil is not checked.
@@ -169,7 +171,7 @@ func (t MatchTicket) subs() []string {
 
 // bytes estimates what the match adds to a transaction.
 func (m *NewMatch) bytes() int {
-	n := len(m.Data) + len(m.Chosen) + len(m.Why)
+	n := len(m.Data) + len(m.Chosen) + len(m.FillTo) + len(m.Why)
 	for _, t := range m.Tickets {
 		n += textBytes(t.ID)
 		for _, p := range t.Players {

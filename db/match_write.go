@@ -92,7 +92,7 @@ func addMatchToStart(p *query.StartMatchesParams, s seatedMatch) {
 		int32(s.Version)), append(p.DecidedAt, s.DecidedAt)
 	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(s.Chosen)), append(p.Rosters,
 		string(s.roster)), append(p.Data, string(s.Data))
-	p.Tickets = append(p.Tickets, textArray(s.ticketIDs()))
+	p.Tickets, p.FillTo = append(p.Tickets, textArray(s.ticketIDs())), append(p.FillTo, string(s.FillTo))
 }
 
 func addMatchToJoin(p *query.JoinMatchesParams, s seatedMatch) {

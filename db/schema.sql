@@ -3656,14 +3656,18 @@ CREATE TABLE public.matches (
     tickets text[] NOT NULL,
     decision jsonb,
     decided_at timestamp with time zone DEFAULT now() NOT NULL,
+    fill_to jsonb,
     CONSTRAINT a_match_is_proposed_accepted_or_playing CHECK ((state = ANY (ARRAY['proposed'::text, 'accepted'::text, 'playing'::text]))),
     CONSTRAINT a_playing_match_has_a_session CHECK (((state = 'playing'::text) = (session_id IS NOT NULL))),
     CONSTRAINT a_proposed_match_has_a_deadline CHECK (((state = 'playing'::text) = (deadline IS NULL))),
     CONSTRAINT a_proposed_match_knows_its_decision CHECK (((state = 'playing'::text) = (decision IS NULL))),
-    CONSTRAINT a_roster_fits_in_64_kib CHECK ((octet_length((roster)::text) <= 65536))
+    CONSTRAINT a_roster_fits_in_64_kib CHECK ((octet_length((roster)::text) <= 65536)),
+    CONSTRAINT fill_to_is_an_object CHECK ((jsonb_typeof(fill_to) = 'object'::text))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
 ALTER TABLE ONLY public.matches ALTER COLUMN region SET (n_distinct=1);
+
+COMMENT ON COLUMN public.matches.fill_to IS 'of a match that bots fill: the number of players to which each team is filled; NULL: no bots';
 
 CREATE TABLE public.seat_history (
     region text NOT NULL,

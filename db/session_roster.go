@@ -42,6 +42,10 @@ type SessionRoster struct {
 	Chosen  json.RawMessage // object: the values that "common" rules chose, by attribute
 	Data    json.RawMessage // of the profile, for game servers; nil: none
 
+	// Bots are how many each team needs, by its name, to have as many players as it is filled to; nil: no bots fill the
+	// match. A team of which all have come, or come later, has none.
+	Bots map[string]int
+
 	Players []SessionPlayer // sorted by sub
 }
 
@@ -154,7 +158,28 @@ func sessionRosterOf(r query.SessionRostersRow, region string) (SessionRoster, e
 		players[sub] = p
 	}
 	out.Players = sortedPlayers(players)
+	var fillTo map[string]int
+	if err := json.Unmarshal(r.FillTo, &fillTo); err != nil {
+		return SessionRoster{}, err
+	}
+	out.Bots = botsBeside(out.Players, fillTo)
 	return out, nil
+}
+
+// botsBeside counts the bots that fill teams to a number of players. Who has left is missed, who joins takes the place
+// of a bot.
+func botsBeside(players []SessionPlayer, fillTo map[string]int) map[string]int {
+	if len(fillTo) == 0 {
+		return nil
+	}
+	bots := maps.Clone(fillTo)
+	for _, p := range players {
+		if p.State != "left" && bots[p.Team] > 0 {
+			bots[p.Team]--
+		}
+	}
+	maps.DeleteFunc(bots, func(_ string, n int) bool { return n == 0 })
+	return bots
 }
 
 func sortedPlayers(bySub map[string]SessionPlayer) []SessionPlayer {

@@ -74,6 +74,24 @@ func TestRosters(t *testing.T) {
 	}, got[1], "no match opened this one")
 }
 
+// Pins a game server that does not know how many bots play, or keeps one in the place of a player.
+func TestRostersSayWhereBotsPlay(t *testing.T) {
+	t.Parallel()
+	m := setupMatches(t)
+	d := m.duel("ann", "bob")
+	d.Size, d.FillTo = 8, json.RawMessage(`{"red": 2, "blue": 2, "green": 1}`)
+	p := m.requireCommitted(m.commit(d)[0])
+	bots := func() map[string]int { return m.rosters("a")[0].Bots }
+	require.Equal(t, map[string]int{"red": 1, "blue": 1, "green": 1}, bots())
+	newcomer := matchOf(m.queued("red", "cid"))
+	newcomer.Join = p.SessionID
+	m.requireCommitted(m.commit(newcomer)[0])
+	require.Equal(t, map[string]int{"blue": 1, "green": 1}, bots(), "cid plays for a bot")
+	m.connect("a", p, "ann")
+	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, LeftPlayers: []db.Left{{Sub: "ann"}}})
+	require.Equal(t, map[string]int{"red": 1, "blue": 1, "green": 1}, bots(), "a bot plays for ann")
+}
+
 // The digest is that of the instance's sessions: it changes with them and with nothing else.
 func TestRosterDigests(t *testing.T) {
 	t.Parallel()

@@ -77,12 +77,12 @@ ORDER BY n.sub, n.mode;
 
 -- name: StartMatches :exec
 -- Inserts playing matches, in sessions that this transaction opens.
-INSERT INTO matches (region, id, universe, profile, version, state, session_id, chosen, roster, data, tickets, decided_at)
-SELECT @region, n.id, @universe, n.profile, n.version, 'playing', n.session_id, n.chosen::jsonb, n.roster::jsonb, nullif(n.data, '')::jsonb,
+INSERT INTO matches (region, id, universe, profile, version, state, session_id, chosen, roster, data, fill_to, tickets, decided_at)
+SELECT @region, n.id, @universe, n.profile, n.version, 'playing', n.session_id, n.chosen::jsonb, n.roster::jsonb, nullif(n.data, '')::jsonb, nullif(n.fill_to, '')::jsonb,
        n.tickets::text[], n.decided_at
 FROM (SELECT unnest(@ids::uuid[]) AS id, unnest(@profiles::text[]) AS profile, unnest(@versions::int[]) AS version,
              unnest(@sessions::uuid[]) AS session_id, unnest(@chosen::text[]) AS chosen, unnest(@rosters::text[]) AS roster,
-             unnest(@data::text[]) AS data, unnest(@tickets::text[]) AS tickets,
+             unnest(@data::text[]) AS data, unnest(@fill_to::text[]) AS fill_to, unnest(@tickets::text[]) AS tickets,
              unnest(@decided_at::timestamptz[]) AS decided_at) n
 ORDER BY n.id;
 

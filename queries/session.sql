@@ -93,7 +93,7 @@ WHERE d.instance_id = ANY (@instance_ids::text[]);
 -- Returns the sessions of an instance after @after, in the order of their ids, with their seats and, if a match opened them, its
 -- decision: at most @most sessions, and about @most_bytes except for the first. Each row says whether another session follows.
 WITH page AS MATERIALIZED (
-    SELECT s.id, s.handle, s.mode, s.player_count, s.max_players, s.opened_at, s.match_id, m.profile, m.version, m.chosen, m.data, m.roster,
+    SELECT s.id, s.handle, s.mode, s.player_count, s.max_players, s.opened_at, s.match_id, m.profile, m.version, m.chosen, m.data, m.fill_to, m.roster,
            row_number() OVER w AS n, lead(s.id) OVER w IS NOT NULL AS followed,
            sum(512 + 320 * s.player_count + coalesce(octet_length(m.roster::text) + octet_length(m.chosen::text), 0)
                + coalesce(octet_length(m.data::text), 0)) OVER w AS upto
@@ -101,11 +101,12 @@ WITH page AS MATERIALIZED (
           WHERE o.region = @region AND o.instance_id = @instance_id AND o.incarnation = @incarnation AND o.id > @after
           ORDER BY o.id LIMIT (sqlc.arg(most)::int + 1)) s
     LEFT JOIN LATERAL (
-        SELECT k.profile, k.version, k.chosen, k.data, k.roster FROM matches k WHERE k.region = @region AND k.id = s.match_id LIMIT 1) m ON true
+        SELECT k.profile, k.version, k.chosen, k.data, k.fill_to, k.roster FROM matches k WHERE k.region = @region AND k.id = s.match_id LIMIT 1) m ON true
     WINDOW w AS (ORDER BY s.id)
 )
 SELECT p.id, p.handle, p.mode, p.player_count, p.max_players, p.opened_at, p.match_id, coalesce(p.profile, '')::text AS profile,
        coalesce(p.version, 0)::int AS version, coalesce(p.chosen, 'null')::jsonb AS chosen, coalesce(p.data, 'null')::jsonb AS data,
+       coalesce(p.fill_to, '{}')::jsonb AS fill_to,
        coalesce(p.roster, '[]')::jsonb AS roster, st.subs::text[] AS subs, st.states::text[] AS states, st.teams::text[] AS teams,
        p.followed::bool AS followed
 FROM page p CROSS JOIN LATERAL (

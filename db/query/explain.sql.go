@@ -16,7 +16,7 @@ const currentMatch = `-- name: CurrentMatch :one
 SELECT m.region, m.state, m.profile, m.version, m.session_id, m.deadline, m.tickets, coalesce(m.decision, '{}')::jsonb AS decision, m.decided_at,
        coalesce(s.mode, '')::text AS mode, coalesce(s.instance_id, '')::text AS host
 FROM (SELECT $1::text AS region UNION SELECT DISTINCT i.region FROM instances i) r
-CROSS JOIN LATERAL (SELECT o.region, o.id, o.universe, o.profile, o.version, o.state, o.session_id, o.deadline, o.chosen, o.roster, o.data, o.tickets, o.decision, o.decided_at FROM matches o WHERE o.region = r.region AND o.id = $2 AND o.universe = $1::text OFFSET 0) m
+CROSS JOIN LATERAL (SELECT o.region, o.id, o.universe, o.profile, o.version, o.state, o.session_id, o.deadline, o.chosen, o.roster, o.data, o.tickets, o.decision, o.decided_at, o.fill_to FROM matches o WHERE o.region = r.region AND o.id = $2 AND o.universe = $1::text OFFSET 0) m
 LEFT JOIN LATERAL (SELECT o.mode, o.instance_id FROM sessions o WHERE o.region = m.region AND o.id = m.session_id OFFSET 0) s ON true
 LIMIT 1
 `

@@ -1115,13 +1115,13 @@ func (q *Queries) SettleMatched(ctx context.Context, arg SettleMatchedParams) er
 }
 
 const startMatches = `-- name: StartMatches :exec
-INSERT INTO matches (region, id, universe, profile, version, state, session_id, chosen, roster, data, tickets, decided_at)
-SELECT $1, n.id, $2, n.profile, n.version, 'playing', n.session_id, n.chosen::jsonb, n.roster::jsonb, nullif(n.data, '')::jsonb,
+INSERT INTO matches (region, id, universe, profile, version, state, session_id, chosen, roster, data, fill_to, tickets, decided_at)
+SELECT $1, n.id, $2, n.profile, n.version, 'playing', n.session_id, n.chosen::jsonb, n.roster::jsonb, nullif(n.data, '')::jsonb, nullif(n.fill_to, '')::jsonb,
        n.tickets::text[], n.decided_at
 FROM (SELECT unnest($3::uuid[]) AS id, unnest($4::text[]) AS profile, unnest($5::int[]) AS version,
              unnest($6::uuid[]) AS session_id, unnest($7::text[]) AS chosen, unnest($8::text[]) AS roster,
-             unnest($9::text[]) AS data, unnest($10::text[]) AS tickets,
-             unnest($11::timestamptz[]) AS decided_at) n
+             unnest($9::text[]) AS data, unnest($10::text[]) AS fill_to, unnest($11::text[]) AS tickets,
+             unnest($12::timestamptz[]) AS decided_at) n
 ORDER BY n.id
 `
 
@@ -1135,6 +1135,7 @@ type StartMatchesParams struct {
 	Chosen    []string
 	Rosters   []string
 	Data      []string
+	FillTo    []string
 	Tickets   []string
 	DecidedAt []time.Time
 }
@@ -1151,6 +1152,7 @@ func (q *Queries) StartMatches(ctx context.Context, arg StartMatchesParams) erro
 		arg.Chosen,
 		arg.Rosters,
 		arg.Data,
+		arg.FillTo,
 		arg.Tickets,
 		arg.DecidedAt,
 	)

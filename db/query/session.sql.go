@@ -294,7 +294,7 @@ func (q *Queries) SessionEnded(ctx context.Context, arg SessionEndedParams) (boo
 
 const sessionRosters = `-- name: SessionRosters :many
 WITH page AS MATERIALIZED (
-    SELECT s.id, s.handle, s.mode, s.player_count, s.max_players, s.opened_at, s.match_id, m.profile, m.version, m.chosen, m.data, m.roster,
+    SELECT s.id, s.handle, s.mode, s.player_count, s.max_players, s.opened_at, s.match_id, m.profile, m.version, m.chosen, m.data, m.fill_to, m.roster,
            row_number() OVER w AS n, lead(s.id) OVER w IS NOT NULL AS followed,
            sum(512 + 320 * s.player_count + coalesce(octet_length(m.roster::text) + octet_length(m.chosen::text), 0)
                + coalesce(octet_length(m.data::text), 0)) OVER w AS upto
@@ -302,11 +302,12 @@ WITH page AS MATERIALIZED (
           WHERE o.region = $1 AND o.instance_id = $4 AND o.incarnation = $5 AND o.id > $6
           ORDER BY o.id LIMIT ($2::int + 1)) s
     LEFT JOIN LATERAL (
-        SELECT k.profile, k.version, k.chosen, k.data, k.roster FROM matches k WHERE k.region = $1 AND k.id = s.match_id LIMIT 1) m ON true
+        SELECT k.profile, k.version, k.chosen, k.data, k.fill_to, k.roster FROM matches k WHERE k.region = $1 AND k.id = s.match_id LIMIT 1) m ON true
     WINDOW w AS (ORDER BY s.id)
 )
 SELECT p.id, p.handle, p.mode, p.player_count, p.max_players, p.opened_at, p.match_id, coalesce(p.profile, '')::text AS profile,
        coalesce(p.version, 0)::int AS version, coalesce(p.chosen, 'null')::jsonb AS chosen, coalesce(p.data, 'null')::jsonb AS data,
+       coalesce(p.fill_to, '{}')::jsonb AS fill_to,
        coalesce(p.roster, '[]')::jsonb AS roster, st.subs::text[] AS subs, st.states::text[] AS states, st.teams::text[] AS teams,
        p.followed::bool AS followed
 FROM page p CROSS JOIN LATERAL (
@@ -338,6 +339,7 @@ type SessionRostersRow struct {
 	Version     int32
 	Chosen      []byte
 	Data        []byte
+	FillTo      []byte
 	Roster      []byte
 	Subs        []string
 	States      []string
@@ -375,6 +377,7 @@ func (q *Queries) SessionRosters(ctx context.Context, arg SessionRostersParams) 
 			&i.Version,
 			&i.Chosen,
 			&i.Data,
+			&i.FillTo,
 			&i.Roster,
 			&i.Subs,
 			&i.States,

@@ -106,7 +106,7 @@ func newPlan(p *profile.Profile) *plan {
 		pl.priority = pl.number(column{attribute: p.Priority.Attribute, role: anyRole, optional: true})
 	}
 	pl.rates = rates(p.Rules) || rates(p.Preferred())
-	pl.byMean = byMean(p.Rules) || p.Age == profile.Mean && len(p.Fewer) > 0
+	pl.byMean = byMean(p.Rules) || p.Age == profile.Mean && len(p.LeastSteps()) > 0
 	pl.modes = uint8(1<<len(p.Modes) - 1)
 	pl.addSteps()
 	return pl
@@ -284,7 +284,7 @@ func (pl *plan) alike(a, b *profile.Team) bool {
 		!slices.Equal(a.Roles, b.Roles) {
 		return false
 	}
-	for _, f := range pl.profile.Fewer {
+	for _, f := range pl.profile.LeastSteps() {
 		x, hasX := f.Players[a.Name]
 		y, hasY := f.Players[b.Name]
 		if x != y || hasX != hasY {
@@ -339,7 +339,7 @@ func (pl *plan) addSteps() {
 		base.teams[i] = p.Teams[i].Min
 	}
 	pl.leastSteps = []leastStep{base}
-	for _, f := range p.Fewer {
+	for _, f := range p.LeastSteps() {
 		step := leastStep{minAge: f.AfterWait, teams: slices.Clone(pl.leastSteps[len(pl.leastSteps)-1].teams)}
 		for i := range p.Teams {
 			if n, ok := f.Players[p.Teams[i].Name]; ok {

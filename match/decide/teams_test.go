@@ -99,6 +99,51 @@ func TestFewerPlayersAfterAWhile(t *testing.T) {
 	require.Len(t, found[0].Tickets, 5, "as many as there are")
 }
 
+// Bots are nobody for the rules: the players are as many as there are, and a team may have none.
+func TestBotsFillTeamsAfterAWhile(t *testing.T) {
+	t.Parallel()
+	p := with(game(3, 3), profile.Rule{ID: "balance", Kind: profile.Balance, Attribute: "skill", Teams: profile.FoldMean, Limits: profile.Limits{Within: 10}})
+	p.Teams[0].Roles = []profile.Role{{Name: "tank", Min: 1, Max: 1}}
+	p.BotsAfter = 45 * time.Second
+	at := func(wait time.Duration, tickets ...*match.Ticket) []Proposal {
+		e := New(Version{p, 1}, 1)
+		for _, one := range tickets {
+			e.Add(one)
+		}
+		found, _ := e.Run(now.Add(wait), 1000)
+		return found
+	}
+	tank, other := ticket("a", skill(5), textOf("role", "tank")), ticket("b", skill(900))
+	require.Empty(t, at(45*time.Second-1, tank))
+	alone := at(45*time.Second, tank)
+	require.Len(t, alone, 1)
+	require.Equal(t, map[string]int{"team-1": 3, "team-2": 3}, p.FillTo(map[string]int{"team-1": 1}))
+	require.Empty(t, at(time.Hour, other), "no bot is the tank")
+	together := at(time.Hour, tank, other)
+	require.Len(t, together, 1)
+	require.Equal(t, []int{2, 0}, []int{len(together[0].Teams[0].Seats), len(together[0].Teams[1].Seats)}, "against each other the teams would be unequal")
+	tickets := []*match.Ticket{tank}
+	for i := range 4 {
+		tickets = append(tickets, ticket(fmt.Sprintf("t%d", i), skill(5)))
+	}
+	found := at(time.Minute, tickets...)
+	require.Len(t, found, 1)
+	require.Len(t, found[0].Tickets, 5, "as many as there are")
+}
+
+func TestWhichMatchesBotsFill(t *testing.T) {
+	t.Parallel()
+	p := game(4, 4)
+	require.Nil(t, p.FillTo(map[string]int{"team-1": 1}), "none, unless the profile says so")
+	p.BotsAfter = time.Minute
+	p.Fewer = []profile.Fewer{{AfterWait: time.Second, Players: map[string]int{"team-1": 3, "team-2": 3}}, {AfterWait: 2 * time.Second, Players: map[string]int{"team-1": 2, "team-2": 2}}}
+	require.Nil(t, p.FillTo(map[string]int{"team-1": 2, "team-2": 4}), "fewer allows it")
+	require.Equal(t, map[string]int{"team-1": 4, "team-2": 4}, p.FillTo(map[string]int{"team-1": 1, "team-2": 4}))
+	require.Equal(t, []profile.Fewer{p.Fewer[0], p.Fewer[1], {AfterWait: time.Minute, Players: map[string]int{"team-1": 0, "team-2": 0}}}, p.LeastSteps())
+	p.Teams[0].Min, p.Teams[0].Step, p.Teams[0].Roles = 7, 3, []profile.Role{{Name: "tank", Min: 2, Max: 3}}
+	require.Equal(t, 4, p.LeastSteps()[2].Players["team-1"], "a size of its steps with two tanks")
+}
+
 func TestAgeDecidesSteps(t *testing.T) {
 	t.Parallel()
 	for age, want := range map[profile.Age]int{profile.Oldest: 1, profile.Youngest: 0, profile.Mean: 1, profile.Each: 0} {

@@ -92,6 +92,18 @@ func scenes(t *testing.T) map[string]explain.Ticket {
 	}
 }
 
+// Pins an operator who is not told that the ticket waits for bots.
+func TestATicketThatWaitsForBots(t *testing.T) {
+	t.Parallel()
+	p := parse(t, ranked+"fill: bots after 60s\n")
+	at := func(wait time.Duration) string {
+		return answer(explain.Question{Ticket: solo("me", wait, 1500, "healer"), Now: now, State: "queued", Profiles: asked(p)}).Text()
+	}
+	require.Contains(t, at(34*time.Second), "  step: fewer 10 players, wider in 11s\n  step: fill 10 players, wider in 26s\n")
+	require.Contains(t, at(50*time.Second), "  step: fewer 8 players\n  step: fill 8 players, wider in 10s\n")
+	require.Contains(t, at(time.Minute), "  step: fewer 8 players\n  step: fill 4 players\n", "the tank and the healer of each team are players")
+}
+
 // A match that the rules allow and the trade delays is announced with its time.
 func TestAMatchThatWaitsForItsTrade(t *testing.T) {
 	t.Parallel()

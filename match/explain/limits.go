@@ -70,6 +70,9 @@ func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 	if len(p.Fewer) > 0 {
 		steps = append(steps, fewerOf(p, t, now))
 	}
+	if p.BotsAfter > 0 {
+		steps = append(steps, botsOf(p, t, now))
+	}
 	if p.Autofill > 0 {
 		next := later(t, p.Autofill, now)
 		steps = append(steps, Step{Limits{Rule: autofill, Any: next == nil}, next})
@@ -78,22 +81,33 @@ func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 }
 
 func fewerOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
+	players, next := leastPlayers(p, p.Fewer, t, now)
+	return Step{Limits{Rule: "fewer", Players: &players}, next}
+}
+
+// botsOf says how few players are enough once bots fill the teams, and when that is.
+func botsOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
+	players, _ := leastPlayers(p, p.LeastSteps(), t, now)
+	return Step{Limits{Rule: "fill", Players: &players}, later(t, p.BotsAfter, now)}
+}
+
+// leastPlayers is how many players a match needs by the steps that hold for a ticket, and when the next one does.
+func leastPlayers(p *profile.Profile, steps []profile.Fewer, t *match.Ticket,
+	now time.Time) (players int, next *time.Time) {
 	least := map[string]int{}
 	for _, team := range p.Teams {
 		least[team.Name] = team.Min
 	}
-	var next *time.Time
-	for _, f := range p.Fewer {
+	for _, f := range steps {
 		if next = later(t, f.AfterWait, now); next != nil {
 			break
 		}
 		maps.Copy(least, f.Players)
 	}
-	players := 0
 	for _, n := range least {
 		players += n
 	}
-	return Step{Limits{Rule: "fewer", Players: &players}, next}
+	return max(players, 1), next
 }
 
 // later returns when a step takes effect; nil: it already has.

@@ -47,6 +47,9 @@ func (p *Profile) canonicalDecision(d *members) {
 	d.set("rules", each(p.Rules, canonicalRule))
 	d.set("prefer", each(p.Prefer, canonicalPreference))
 	d.set("fewer", each(p.Fewer, canonicalFewer))
+	if p.BotsAfter > 0 {
+		d.set("fill", botsText(p.BotsAfter))
+	}
 	if p.Autofill > 0 {
 		d.set("autofill", brief(p.Autofill))
 	}

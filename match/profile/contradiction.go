@@ -164,7 +164,7 @@ func (s *satisfier) players(team int, role string) (least, most int) {
 			continue
 		}
 		few, many := t.Min, t.Max
-		for _, f := range s.p.Fewer {
+		for _, f := range s.p.LeastSteps() {
 			if n, ok := f.Players[t.Name]; ok {
 				few = min(few, n)
 			}

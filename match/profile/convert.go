@@ -87,6 +87,7 @@ func (c *converter) profile(n *node) {
 	c.function(n)
 	c.teams(n.good("teams"))
 	c.fewer(n.good("fewer"))
+	c.bots(n.good("fill"))
 	p.Autofill = n.good("autofill").length(0)
 	if c.teamsKnown && p.Autofill > 0 && len(c.roles) == 0 {
 		c.report.add(n.get("autofill"), "autofill has no meaning here: no team has roles")
@@ -119,7 +120,7 @@ func (c *converter) function(n *node) {
 		return
 	}
 	for i, k := range n.keys {
-		if slices.Contains([]string{"teams", "rules", "prefer", "fewer", "autofill", "age", "trade", "batch",
+		if slices.Contains([]string{"teams", "rules", "prefer", "fewer", "fill", "autofill", "age", "trade", "batch",
 			"priority", "order", "join_in_progress"}, k.name) {
 			c.report.addAt(k.line, k.column, n.items[i].path,
 				"a profile with a function has no %s: the function decides", k.name)

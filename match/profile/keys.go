@@ -101,6 +101,12 @@ var documentShape = object{what: "a profile", fields: []field{
 		about: "Smaller teams for tickets that have waited.",
 	},
 	{
+		name: "fill", shape: fillBots, initial: "never",
+		about: "The waiting time from which bots fill the teams, such as `bots after 45s`: then a team may have no player, " +
+			"or those that its roles need, and a match one. The game server reads in the roster how many bots each team " +
+			"needs to have its least number of players; rules do not count bots.",
+	},
+	{
 		name: "autofill", shape: waiting, initial: "never",
 		about: "The waiting time from which the players of a ticket take any role: first those of their attribute " +
 			"`role`, then the others.",

@@ -26,6 +26,7 @@ type Profile struct {
 	Rules      []Rule
 	Prefer     []Preference  // what a match should satisfy, and need not
 	Fewer      []Fewer       // sorted by After
+	BotsAfter  time.Duration // the waiting time from which bots fill teams, so that players may be fewer; 0: never
 	Autofill   time.Duration // the waiting time from which the players of a ticket take any role; 0: they never do
 	Age        Age
 	Batch      Batch

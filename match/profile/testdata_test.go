@@ -42,6 +42,11 @@ rules: [{near: skill, within: 100}, {same: league}, {near: rank, within: 5}, {av
 	"fill": `name: filled
 teams: [{name: all, players: {fill: 16, for: 20s, then: 4}, step: 2}, {name: bots, players: {fill: 3, for: 10s, then: 1}, count: 2}]
 `,
+	"bots": `name: filled
+teams: [{name: red, players: 4..6, step: 2, roles: {tank: 1}}, {name: blue, players: 3}]
+fewer: [{after: 30s, players: {blue: 2}}]
+fill: bots after 45s
+`,
 	"tolerance": "name: own\nteams: [{name: all, players: 2}]\nrules: [{near: skill, within: ticket.reach, up_to: 400, per: team, widen: [{after: 30s, within: any}]}]\n",
 	"prefer": `name: preferred
 teams: [{name: red, players: 2}, {name: blue, players: 2}]
@@ -118,6 +123,10 @@ var refused = map[string][2]string{
 	"claim of a backend":    {duel("") + "attributes: {skill: {type: number, from: backend, claim: skill}}\n", "line 4, column 58: attributes.skill.claim: claim has no meaning here: it names the claim of from: claim, and from is backend"},
 	"claim without a name":  {duel("") + "attributes: {skill: {type: number, from: claim, claim: game..skill}}\n", `line 4, column 56: attributes.skill.claim: "game..skill" is not allowed`},
 	"claim of nothing":      {duel("") + "attributes: {skill: {type: number, from: claim, claim: []}}\n", "line 4, column 56: attributes.skill.claim: a list of 0 is not allowed"},
+	"bots at once":          {"name: duel\nteams: [{name: all, players: 2}]\nfill: bots\n", `line 3, column 7: fill: "bots" is not allowed: it must be bots after a waiting time, such as bots after 45s`},
+	"bots after no time":    {"name: duel\nteams: [{name: all, players: 2}]\nfill: bots after 0s\n", `line 3, column 7: fill: "0s" is not allowed: it must be a duration from 1ms to 24h`},
+	"bots before fewer":     {"name: duel\nteams: [{name: all, players: 2}]\nfewer: [{after: 45s, players: 1}]\nfill: bots after 45s\n", `line 4, column 7: fill: "bots after 45s" is not allowed: bots fill teams after the last step of fewer, which is at 45s`},
+	"bots of a function":    {"name: duel\nfunction: {host: f, port: 1}\nfill: bots after 45s\n", `line 3, column 1: fill: a profile with a function has no fill: the function decides`},
 	"trade of nobody":       {tradeable + "trade: {level: 10 per second}\n", "line 4, column 9: trade.level: no rule compares the attribute level, and attributes does not declare it"},
 	"trade of a text":       {tradeable + "attributes: {map: {type: string}}\ntrade: {map: 1 per second}\n", "line 5, column 9: trade.map: trade needs the type number, and attributes.map says string"},
 	"trade of a list":       {tradeable + "attributes: {maps: {type: list}}\ntrade: {maps: 1 per second}\n", "line 5, column 9: trade.maps: trade needs the type number, and attributes.maps says list"},

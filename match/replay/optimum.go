@@ -43,7 +43,7 @@ func newSingles(p *profile.Profile, from time.Time) *singles {
 			return nil
 		}
 	}
-	if len(p.Trade) == 0 || least != 2 || most != 2 || len(p.Teams) != 2 || len(p.Fewer) > 0 || p.Accept > 0 {
+	if len(p.Trade) == 0 || least != 2 || most != 2 || len(p.Teams) != 2 || len(p.LeastSteps()) > 0 || p.Accept > 0 {
 		return nil
 	}
 	return &singles{profile: p, from: from, byID: map[string]*single{}}

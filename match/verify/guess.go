@@ -81,6 +81,9 @@ func (g *guesser) drawPlaces() {
 		for _, f := range g.p.Fewer {
 			least = min(least, f.Players[t.Name])
 		}
+		if g.p.BotsAfter > 0 {
+			least = besideBots(t)
+		}
 		steps := (t.Max - least) / t.Step
 		g.places = append(g.places, least+t.Step*[]int{0, steps, g.random.IntN(steps + 1)}[like])
 	}

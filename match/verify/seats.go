@@ -49,9 +49,26 @@ func (g *game) leastPlayers(t profile.Team) int {
 				size = n
 			}
 		}
+		if g.p.BotsAfter > 0 && age >= g.p.BotsAfter {
+			size = besideBots(t)
+		}
 		sizes = append(sizes, size)
 	}
 	return slices.Max(append(sizes, 0))
+}
+
+// besideBots returns the least of a team's sizes with which its roles can be filled, down to nobody.
+func besideBots(t profile.Team) int {
+	roles := 0
+	for _, role := range t.Roles {
+		roles += role.Min
+	}
+	for size := range t.Min {
+		if size >= roles && (t.Min-size)%t.Step == 0 {
+			return size
+		}
+	}
+	return t.Min
 }
 
 // parties checks that a ticket is in several teams only where all of them allow it.

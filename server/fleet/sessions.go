@@ -72,7 +72,9 @@ type sessionRoster struct {
 	ProfileVersion int             `json:"profile_version,omitempty"`
 	Chosen         json.RawMessage `json:"chosen,omitempty"`
 	Data           json.RawMessage `json:"data,omitempty"`
-	Players        []player        `json:"players"`
+	// Bots are left out where none fill the match
+	Bots    map[string]int `json:"bots,omitempty"`
+	Players []player       `json:"players"`
 }
 
 type player struct {
@@ -98,7 +100,7 @@ func (f sessionFace) page(ctx context.Context, id string, state db.RosterState, 
 	for i, r := range read {
 		out.Sessions[i] = sessionRoster{
 			r.SessionID, r.SessionHandle, r.Mode, r.PlayerCount, r.MaxPlayers, r.OpenedAt.UTC(), r.MatchID, r.Profile,
-			r.Version, r.Chosen, r.Data,
+			r.Version, r.Chosen, r.Data, r.Bots,
 			make([]player, len(r.Players)),
 		}
 		for n, p := range r.Players {

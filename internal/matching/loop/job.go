@@ -12,7 +12,9 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/explain"
+	"github.com/lattice-director/director/match/profile"
 )
 
 // job is a decided match on its way into the database.
@@ -106,6 +108,19 @@ func nearestRegion(tickets []*match.Ticket) string {
 	return best
 }
 
+// fillTo says to how many players bots fill the teams of a match; nil: no bots do.
+func fillTo(p *profile.Profile, found decide.Proposal) (json.RawMessage, error) {
+	players := map[string]int{}
+	for _, team := range found.Teams {
+		players[team.Name] = len(team.Seats)
+	}
+	to := p.FillTo(players)
+	if to == nil {
+		return nil, nil
+	}
+	return json.Marshal(to)
+}
+
 // newJob turns what was decided into what is committed. Regions that are known to have room come first.
 func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 	found := d.proposal
@@ -128,6 +143,11 @@ func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 	}
 	if len(found.Chosen) > 0 {
 		if j.match.Chosen, err = json.Marshal(found.Chosen); err != nil {
+			return nil, err
+		}
+	}
+	if found.Session == "" {
+		if j.match.FillTo, err = fillTo(p.profile, found); err != nil {
 			return nil, err
 		}
 	}

@@ -262,6 +262,22 @@ func TestNewcomersJoinAnOpenMatch(t *testing.T) {
 	b.requireInvariants()
 }
 
+// A player for whom nobody comes plays with bots, which the game server reads in the roster; a newcomer takes the place of
+// one.
+func TestBotsFillAMatch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.host("host-1", 100, "arena")
+	b.profile("teams", "join_in_progress: allow\nfill: bots after 1ms\n"+teams)
+	b.worker()
+	b.ticket(1000, party("ada"), "teams")
+	b.eventually(1, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	require.Equal(t, 1, b.count(`SELECT count(*) FROM matches WHERE fill_to = '{"red": 2, "blue": 2}'`))
+	b.ticket(1000, party("bo"), "teams")
+	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.requireInvariants()
+}
+
 // Pins a loop that, after an error, owned its profiles and decided for none of them.
 func TestALoopThatBeginsAnewDecides(t *testing.T) {
 	t.Parallel()

@@ -41,6 +41,9 @@ func Profiles() *rapid.Generator[*profile.Profile] {
 		if rapid.Bool().Draw(t, "fewer") {
 			p.Fewer = drawFewer(t, p.Teams)
 		}
+		if rapid.IntRange(0, 3).Draw(t, "bots") == 0 {
+			p.BotsAfter = time.Minute
+		}
 		if rapid.IntRange(0, 2).Draw(t, "autofill") == 0 &&
 			slices.ContainsFunc(p.Teams, func(t profile.Team) bool { return len(t.Roles) > 0 }) {
 			p.Autofill = later.Draw(t, "autofill after")

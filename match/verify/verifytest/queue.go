@@ -28,6 +28,9 @@ func RandomQueue(random *rand.Rand) Queue {
 	if q.one(6) {
 		p.Fewer = q.fewer(p.Teams)
 	}
+	if q.one(8) {
+		p.BotsAfter = time.Minute
+	}
 	for i := range random.IntN(5) {
 		r := q.rule(p, true)
 		r.ID = fmt.Sprintf("rule-%d", i)
