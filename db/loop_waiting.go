@@ -8,6 +8,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/match/estimate"
 )
 
 // HostRegion is a game region with instances of a mode.
@@ -47,8 +48,10 @@ func (s *Store) PutDemand(ctx context.Context, universe string, profiles []strin
 	return frame.Classify(s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error { return q.PutDemand(ctx, p) }))
 }
 
-// PutWaitingTimes replaces the waiting times of these profiles. Errors: Unavailable.
-func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[string][]WaitingTime) error {
+// PutWaitingTimes replaces the waiting times of the profiles in times, and adds how good they were to the present hour.
+// Errors: Unavailable.
+func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[string][]WaitingTime,
+	records map[string]estimate.Record) error {
 	p := query.PutProfileStatsParams{Region: region, All: slices.Sorted(maps.Keys(times))}
 	for _, name := range p.All {
 		for i, t := range times[name] {
@@ -57,8 +60,21 @@ func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[st
 			p.P50, p.P90, p.Samples = append(p.P50, t.P50), append(p.P90, t.P90), append(p.Samples, int32(t.Samples))
 		}
 	}
-	return frame.Classify(s.frame.InBulkTxWithRetries(ctx,
-		func(q *query.Queries) error { return q.PutProfileStats(ctx, p) }))
+	counts := query.CountEstimatesParams{Region: region, Profiles: slices.Sorted(maps.Keys(records))}
+	for _, name := range counts.Profiles {
+		r := records[name]
+		counts.Waits = append(counts.Waits, int32(r.WaitCount))
+		counts.BeforeP50, counts.BeforeP90 = append(counts.BeforeP50, int32(r.BeforeP50)), append(counts.BeforeP90,
+			int32(r.BeforeP90))
+	}
+	return frame.Classify(s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		batch := q.Deferred()
+		query.QueueExec(batch, (*query.Queries).PutProfileStats, p)
+		if len(counts.Profiles) > 0 {
+			query.QueueExec(batch, (*query.Queries).CountEstimates, counts)
+		}
+		return nil
+	}))
 }
 
 // MoveTickets records that tickets entered a state, which their players see. Tickets that left the queue are left out.

@@ -264,7 +264,7 @@ func (s *Store) QueuedFor(ctx context.Context, region, tag string) (created []in
 	return created, err
 }
 
-// WaitingTime is how long tickets of a profile waited of late, for those whose first number is at most UpTo.
+// WaitingTime is how long a ticket of a profile that is queued now will wait, if its first number is at most UpTo.
 type WaitingTime struct {
 	UpTo     float64
 	P50, P90 time.Duration

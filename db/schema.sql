@@ -3377,6 +3377,41 @@ COMMENT ON COLUMN ops.enrolments.created_by IS 'Who made it.';
 
 COMMENT ON COLUMN ops.enrolments.revoked_at IS 'When it was revoked. NULL: it was not.';
 
+CREATE TABLE public.estimate_hours (
+    region text NOT NULL,
+    profile text NOT NULL COLLATE pg_catalog."C",
+    hour timestamp with time zone NOT NULL,
+    waits integer NOT NULL,
+    before_p50 integer NOT NULL,
+    before_p90 integer NOT NULL,
+    CONSTRAINT waits_before_p50_are_before_p90 CHECK ((((before_p50 >= 0) AND (before_p50 <= before_p90)) AND (before_p90 <= waits)))
+)
+WITH (fillfactor='50');
+
+COMMENT ON TABLE public.estimate_hours IS 'How many waits of tickets that were matched ended before the p50 and p90 that were published when they began.';
+
+CREATE VIEW ops.estimates AS
+ SELECT e.region,
+    e.profile,
+    sum(e.waits) AS waits,
+    ((sum(e.before_p50))::double precision / (sum(e.waits))::double precision) AS before_p50,
+    ((sum(e.before_p90))::double precision / (sum(e.waits))::double precision) AS before_p90
+   FROM public.estimate_hours e
+  WHERE (e.hour > (statement_timestamp() - '24:00:00'::interval))
+  GROUP BY e.region, e.profile;
+
+COMMENT ON VIEW ops.estimates IS 'How good the estimates of waiting times were in the last day, by profile: half of the waits should end before p50, and nine of ten before p90.';
+
+COMMENT ON COLUMN ops.estimates.region IS 'The region that is the universe of the tickets.';
+
+COMMENT ON COLUMN ops.estimates.profile IS 'The profile.';
+
+COMMENT ON COLUMN ops.estimates.waits IS 'Tickets that were matched, and had an estimate when they were queued.';
+
+COMMENT ON COLUMN ops.estimates.before_p50 IS 'The share of them that waited for no longer than the p50 of that time: 0.5 where the estimates are right.';
+
+COMMENT ON COLUMN ops.estimates.before_p90 IS 'The share that waited for no longer than its p90: 0.9 where they are right.';
+
 CREATE TABLE public.events (
     region text DEFAULT ''::text NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
@@ -7782,6 +7817,9 @@ ALTER TABLE ONLY public.enrolled_servers
 
 ALTER TABLE ONLY public.enrolments
     ADD CONSTRAINT enrolments_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.estimate_hours
+    ADD CONSTRAINT estimate_hours_pkey PRIMARY KEY (region, profile, hour);
 
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (region, at, id);

@@ -167,6 +167,19 @@ SELECT @region, w.profile, w.decile, w.upto, w.p50, w.p90, w.samples FROM wanted
 ON CONFLICT (region, profile, decile) DO UPDATE SET upto = excluded.upto, p50 = excluded.p50, p90 = excluded.p90, samples = excluded.samples,
     updated_at = now();
 
+-- name: CountEstimates :exec
+-- Adds waits to the present hour, and forgets hours that no view shows.
+WITH forgotten AS (
+    DELETE FROM estimate_hours e WHERE e.region = @region AND e.profile = ANY (@profiles::text[]) AND e.hour < now() - interval '48 hours'
+)
+INSERT INTO estimate_hours AS h (region, profile, hour, waits, before_p50, before_p90)
+SELECT @region, n.profile, date_trunc('hour', now(), 'UTC'), n.waits, n.before_p50, n.before_p90
+FROM (SELECT unnest(@profiles::text[]) AS profile, unnest(@waits::int[]) AS waits, unnest(@before_p50::int[]) AS before_p50,
+             unnest(@before_p90::int[]) AS before_p90) n
+ORDER BY n.profile
+ON CONFLICT (region, profile, hour) DO UPDATE SET waits = h.waits + excluded.waits, before_p50 = h.before_p50 + excluded.before_p50,
+    before_p90 = h.before_p90 + excluded.before_p90;
+
 -- name: MoveTickets :many
 -- Records a state of tickets that stay in the queue: increments their version and inserts an event. It skips tickets that have left.
 WITH held AS MATERIALIZED (

@@ -225,7 +225,7 @@ func TestAnEstimate(t *testing.T) {
 	require.NoError(t, b.store.PutWaitingTimes(t.Context(), "global", map[string][]db.WaitingTime{
 		"ranked": {{UpTo: 1000, P50: time.Second, P90: 2 * time.Second, Samples: 20}, {UpTo: 2000, P50: 18 * time.Second, P90: 55 * time.Second, Samples: 200}},
 		"rare":   {{P50: time.Second, P90: time.Second, Samples: 19}},
-	}))
+	}, nil))
 	estimate := func(sub, profile string, skill float64) any {
 		id := b.queue(sub, fields{"profiles": []string{profile}, "attributes": fields{"skill": skill}})
 		return b.ticketCall(sub, http.MethodGet, "/"+id, nil).ok(http.StatusOK)["estimate"]

@@ -27,7 +27,7 @@ func (p *program) profiles() *cobra.Command {
 		Example: "  director profiles check ranked.yaml\n  director profiles apply -f ranked.yaml --reason 'wider skill window'\n" +
 			"  director profiles list\n  director profiles rollback ranked-5v5",
 	}, p.profilesApply(), p.profilesList(), p.profilesShow(), p.profilesDiff(), p.profilesRollback(),
-		p.profilesRetire(), p.profilesPause(), p.profilesResume(), p.profilesShadow(),
+		p.profilesRetire(), p.profilesPause(), p.profilesResume(), p.profilesShadow(), p.profilesEstimates(),
 		p.profilesCheck(), p.profilesSchema())
 }
 

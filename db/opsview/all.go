@@ -22,7 +22,7 @@ func AllViews() []Definition {
 		define(PastSeats),
 		define(Refusals), define(RecentRefusals), define(PlayerTickets), define(QueuedPlayers), define(TicketStates),
 		define(StoredPlayers),
-		define(Queues), define(Profiles), define(TicketsWaiting), define(WaitingTickets), define(QueueWaits),
+		define(Queues), define(Profiles), define(TicketsWaiting), define(WaitingTickets), define(QueueWaits), define(Estimates),
 		define(ShadowQualities),
 		define(Matches), define(PastMatches), define(MatchMinutes),
 		define(LobbyTotals), define(Lobbies), define(LobbySessionsOfPlayer), define(LobbyMembers), define(ProjectKeys),

@@ -178,6 +178,18 @@ func withWaiting(ctx context.Context, q Querier, universe string, profiles []Pro
 	return all, err
 }
 
+// Estimate is how good the estimates of waiting times of a profile were in the last day.
+type Estimate struct {
+	Region    string  `db:"region" json:"region"` // the universe
+	Profile   string  `db:"profile" json:"profile"`
+	WaitCount int64   `db:"waits" json:"waits"`
+	BeforeP50 float64 `db:"before_p50" json:"before_p50"` // the share of waits, which should be 0.5
+	BeforeP90 float64 `db:"before_p90" json:"before_p90"` // the share of waits, which should be 0.9
+}
+
+// Estimates have a row for each profile that tickets were matched by.
+var Estimates = View[Estimate, MinuteFilter]{name: "estimates", order: Order{"region", "profile"}}
+
 // QueueWait is how long tickets waited that left the queue in a minute.
 type QueueWait struct {
 	Minute  time.Time     `db:"minute" json:"minute"` // its beginning

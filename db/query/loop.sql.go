@@ -309,6 +309,39 @@ func (q *Queries) CandidatesSince(ctx context.Context, arg CandidatesSinceParams
 	return items, nil
 }
 
+const countEstimates = `-- name: CountEstimates :exec
+WITH forgotten AS (
+    DELETE FROM estimate_hours e WHERE e.region = $1 AND e.profile = ANY ($2::text[]) AND e.hour < now() - interval '48 hours'
+)
+INSERT INTO estimate_hours AS h (region, profile, hour, waits, before_p50, before_p90)
+SELECT $1, n.profile, date_trunc('hour', now(), 'UTC'), n.waits, n.before_p50, n.before_p90
+FROM (SELECT unnest($2::text[]) AS profile, unnest($3::int[]) AS waits, unnest($4::int[]) AS before_p50,
+             unnest($5::int[]) AS before_p90) n
+ORDER BY n.profile
+ON CONFLICT (region, profile, hour) DO UPDATE SET waits = h.waits + excluded.waits, before_p50 = h.before_p50 + excluded.before_p50,
+    before_p90 = h.before_p90 + excluded.before_p90
+`
+
+type CountEstimatesParams struct {
+	Region    string
+	Profiles  []string
+	Waits     []int32
+	BeforeP50 []int32
+	BeforeP90 []int32
+}
+
+// Adds waits to the present hour, and forgets hours that no view shows.
+func (q *Queries) CountEstimates(ctx context.Context, arg CountEstimatesParams) error {
+	_, err := q.db.Exec(ctx, countEstimates,
+		arg.Region,
+		arg.Profiles,
+		arg.Waits,
+		arg.BeforeP50,
+		arg.BeforeP90,
+	)
+	return err
+}
+
 const endLoopWorker = `-- name: EndLoopWorker :exec
 DELETE FROM loop_workers WHERE id = $1 OR lease_until < clock_timestamp() - interval '1 minute'
 `

@@ -15,7 +15,7 @@ import (
 // funcs are the functions of templates. Those that return HTML escape what they are given.
 var funcs = template.FuncMap{
 	"ago": ago, "ahead": ahead, "at": at, "span": span, "ms": milliseconds,
-	"num": num, "percent": percent, "bytes": byteSize, "load": load,
+	"num": num, "percent": percent, "share": share, "bytes": byteSize, "load": load,
 	"state": state, "seg": url.PathEscape, "short": short, "person": person,
 	"join": strings.Join, "meter": meter, "plural": plural, "plot": plot, "spark": spark,
 	"detail": detail, "object": object, "ending": ending, "waiting": isWaiting, "subject": subjectPath, "waited": waited,
@@ -191,6 +191,9 @@ func percent(part, whole any) string {
 	}
 	return strconv.FormatInt(int64Of(part)*100/int64Of(whole), 10) + " %"
 }
+
+// share is a part of one, with a decimal: half a percent more is a drift.
+func share(of float64) string { return strconv.FormatFloat(100*of, 'f', 1, 64) + " %" }
 
 // load is what a game server reports: a share, or a count.
 func load(v *float64) string {

@@ -20,7 +20,9 @@ type queueView struct {
 	Waits   plotData
 	Left    plotData
 	Any     bool // whether tickets left in the last hour
-	Tickets waitingList
+	// Estimates are how good the estimates of the last day were, at most 500
+	Estimates []opsview.Estimate
+	Tickets   waitingList
 }
 
 // waitingList is a page of the waiting tickets, oldest first.
@@ -66,6 +68,10 @@ func queuePage(universe string, e Explainer) page[queueView] {
 			waits, _, err := list(ctx, s, opsview.QueueWaits, minutes, opsview.Page{Limit: opsview.MaxMinutes})
 			v.Any = len(waits) > 0
 			v.Waits, v.Left = waitPlots(waits, time.Now())
+			if err != nil {
+				return v, err
+			}
+			v.Estimates, _, err = list(ctx, s, opsview.Estimates, minutes, opsview.Page{Limit: opsview.MaxPage})
 			return v, err
 		}}
 }

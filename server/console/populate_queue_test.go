@@ -84,6 +84,7 @@ func (b *bundle) populateRest(session string) []string {
 	b.t.Helper()
 	b.AddProfile("duel", storetest.Duel)
 	b.AddProfile("raid-with-a-rather-long-name", storetest.Duel)
+	b.Exec(`INSERT INTO estimate_hours (region, profile, hour, waits, before_p50, before_p90) VALUES ('global', 'duel', date_trunc('hour', now(), 'UTC'), 1000, 497, 911)`)
 	first, second := b.QueuePlayer("player-3", 1000, "duel"), b.QueuePlayer("<b>far</b>", 1400, "duel")
 	var match uuid.UUID
 	for m := 55; m > 0; m -= 3 {

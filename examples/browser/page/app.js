@@ -99,7 +99,7 @@ function showNumbers(status) {
   show({ line: status.state === 'queued', partner: status.state === 'queued' });
   if (settings.bots) $('bots').textContent = `${settings.bots} bots play here: one of them queues again within seconds. `;
   $('place').textContent = status.place ?? '…';
-  $('estimate').textContent = status.estimate ? `about ${Math.round(status.estimate.p50)} s` : 'not known yet';
+  $('estimate').textContent = status.estimate ? `${Math.round(status.estimate.p50)} to ${Math.round(status.estimate.p90)} s` : 'not known yet';
   if (status.accept) $('accepted').textContent = `${status.accept.accepted} of ${status.accept.players} have accepted.`;
 }
 

@@ -188,7 +188,8 @@ func TestWaitingTimesAreRecorded(t *testing.T) {
 	b.worker()
 	b.ticket(500, party("ada"), "duel")
 	b.ticket(500, party("bo"), "duel")
-	b.eventually(42, "SELECT coalesce(sum(samples), 0)::int FROM profile_stats")
+	b.eventually(42, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	require.Equal(t, 40, b.count("SELECT coalesce(sum(samples), 0)::int FROM profile_stats"), "two waits are no estimate yet: those of the owner before stay")
 }
 
 // Players of a ready check are seated once all have accepted, and a party that declines leaves the queue without the

@@ -92,7 +92,7 @@ func (l *Loop) committed(j *job) {
 			waited := max(0, now.Sub(b.created))
 			l.metrics.waitingTime.Observe(waited.Seconds())
 			if p != nil && p.waitTimes != nil {
-				p.waitTimes.add(sample{now, waited, b.number})
+				p.waitTimes.estimator.End(now, b.created, b.number)
 			}
 		}
 		l.queue.remove(t.ID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/match/estimate"
 )
 
 // Store is what the loop needs of the database; [db.Store] implements it.
@@ -19,7 +20,8 @@ type Store interface {
 	HostRegions(ctx context.Context, modes []string) ([]db.HostRegion, error)
 	PutDemand(ctx context.Context, universe string, profiles []string, demand []db.Demand) error
 	WaitingTimes(ctx context.Context, universe string) (map[string][]db.WaitingTime, error)
-	PutWaitingTimes(ctx context.Context, universe string, times map[string][]db.WaitingTime) error
+	PutWaitingTimes(ctx context.Context, universe string, times map[string][]db.WaitingTime,
+		records map[string]estimate.Record) error
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
 	Now() time.Time
 }

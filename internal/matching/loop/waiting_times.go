@@ -1,102 +1,41 @@
 package loop
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match/estimate"
 )
 
-// waits holds the waiting times of the tickets that a profile matched recently. Estimates for players are computed from
-// them.
+// waits estimates how long tickets of a profile wait, and counts how many of them waited for no longer than that.
 type waits struct {
-	samples []sample // oldest first
-	changed bool     // since they were last stored
+	estimator   estimate.Estimator
+	storedTimes []db.WaitingTime // as the database has them: by this worker, or by the owner before it
+	formerUntil time.Time        // until when those of the owner before it count, while this worker knows too little
+	record      estimate.Record  // that is not stored yet
 }
 
-// sample is a ticket that was matched.
-type sample struct {
-	matchedAt   time.Time
-	waitingTime time.Duration
-	number      float64 // waiting times are grouped by it; 0 if the profile compares no number
+// formerFor is how long the waiting times of a former owner are left as they are.
+const formerFor = 15 * time.Minute
+
+func newWaits(stored []db.WaitingTime, now time.Time) *waits {
+	return &waits{storedTimes: stored, formerUntil: now.Add(formerFor)}
 }
 
-const (
-	samplesKept = 2000 // of a profile, 80 KiB
-	samplesFor  = 15 * time.Minute
-	// groupLeast is the least number of samples of a group, and of an estimate.
-	groupLeast = 20
-	groupsMost = 10
-)
-
-func (w *waits) add(s sample) {
-	w.samples, w.changed = append(w.samples, s), true
-	if len(w.samples) >= 2*samplesKept {
-		w.samples = slices.Clone(w.samples[samplesKept:])
+// publish returns the waiting times of tickets that come now, while so many wait, and whether the database has others.
+func (w *waits) publish(now time.Time, waiting int) (times []db.WaitingTime, isNew bool) {
+	for _, g := range w.estimator.Publish(now, waiting) {
+		times = append(times, db.WaitingTime{UpTo: g.UpTo, P50: g.P50, P90: g.P90, Samples: g.WaitCount})
 	}
-}
-
-// mustStore drops old samples, and reports whether the stored waiting times are out of date.
-func (w *waits) mustStore(now time.Time) bool {
-	n := max(0, len(w.samples)-samplesKept)
-	for n < len(w.samples) && now.Sub(w.samples[n].matchedAt) > samplesFor {
-		n++
+	r := w.estimator.TakeRecord()
+	w.record = estimate.Record{WaitCount: w.record.WaitCount + r.WaitCount, BeforeP50: w.record.BeforeP50 + r.BeforeP50,
+		BeforeP90: w.record.BeforeP90 + r.BeforeP90}
+	if len(times) == 0 && now.Before(w.formerUntil) {
+		return w.storedTimes, false
 	}
-	if n > 0 {
-		w.samples, w.changed = slices.Delete(w.samples, 0, n), true
-	}
-	return w.changed
-}
-
-// times groups the samples by their number: at most ten groups, each with at least groupLeast samples unless it is the
-// only one.
-func (w *waits) times() (all []db.WaitingTime) {
-	sorted := slices.Clone(w.samples)
-	slices.SortFunc(sorted, func(a, b sample) int {
-		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.waitingTime, b.waitingTime))
-	})
-	size := max(groupLeast, (len(sorted)+groupsMost-1)/groupsMost)
-	for len(sorted) > 0 {
-		n := min(size, len(sorted))
-		for n < len(sorted) && sorted[n].number == sorted[n-1].number {
-			n++
-		}
-		if len(sorted)-n < groupLeast {
-			n = len(sorted)
-		}
-		all = append(all, timesOf(sorted[:n]))
-		sorted = sorted[n:]
-	}
-	return all
-}
-
-func timesOf(group []sample) db.WaitingTime {
-	t := db.WaitingTime{UpTo: group[len(group)-1].number, Samples: len(group)}
-	waited := make([]time.Duration, len(group))
-	for i, s := range group {
-		waited[i] = s.waitingTime
-	}
-	slices.Sort(waited)
-	t.P50, t.P90 = waited[len(waited)/2], waited[len(waited)*9/10]
-	return t
-}
-
-// restored makes samples from the stored waiting times of a former owner, so that estimates survive a change of owner:
-// from these samples times returns about the same.
-func restored(times []db.WaitingTime, now time.Time) *waits {
-	w := &waits{}
-	for _, t := range times {
-		for i := range t.Samples {
-			s := sample{matchedAt: now, waitingTime: t.P50, number: t.UpTo}
-			if i > t.Samples/2 {
-				s.waitingTime = t.P90
-			}
-			w.samples = append(w.samples, s)
-		}
-	}
-	return w
+	return times, !slices.Equal(times, w.storedTimes)
 }
 
 // restoreWaits reads the stored waiting times of the profiles that this worker has just taken, once it has taken all.
@@ -122,35 +61,53 @@ func (l *Loop) restoreWaits(ctx context.Context) error {
 		return err
 	}
 	for _, p := range taken {
-		p.waitTimes = restored(times[p.name], l.options.Store.Now())
+		p.waitTimes = newWaits(times[p.name], l.options.Store.Now())
 	}
 	return nil
 }
 
-// putWaits stores the waiting times that changed, in at most one statement per second for all profiles.
+// putWaits estimates anew, at most once a second, and stores what changed in one statement for all profiles.
 func (l *Loop) putWaits(ctx context.Context) error {
 	if time.Since(l.waitTimesStoredAt) < tick {
 		return nil
 	}
-	now, changed := l.options.Store.Now(), map[string][]db.WaitingTime{}
+	l.waitTimesStoredAt = time.Now()
+	now, waiting := l.options.Store.Now(), l.waitingForServers()
+	changed, records := map[string][]db.WaitingTime{}, map[string]estimate.Record{}
 	for name, p := range l.profiles {
-		if p.waitTimes != nil && p.waitTimes.mustStore(now) {
-			changed[name] = p.waitTimes.times()
+		if p.waitTimes == nil {
+			continue
+		}
+		if times, isNew := p.waitTimes.publish(now, p.candidates()+waiting[name]); isNew {
+			changed[name] = times
+		}
+		if p.waitTimes.record.WaitCount > 0 {
+			records[name] = p.waitTimes.record
 		}
 	}
-	if len(changed) == 0 {
+	if len(changed)+len(records) == 0 {
 		return nil
 	}
-	l.waitTimesStoredAt = time.Now()
-	err := reading(ctx, "storing waiting times",
-		func(ctx context.Context) error {
-			return l.options.Store.PutWaitingTimes(ctx, l.options.Universe, changed)
-		})
+	err := reading(ctx, "storing waiting times", func(ctx context.Context) error {
+		return l.options.Store.PutWaitingTimes(ctx, l.options.Universe, changed, records)
+	})
 	if err != nil {
 		return err
 	}
-	for name := range changed {
-		l.profiles[name].waitTimes.changed = false
+	for name, times := range changed {
+		l.profiles[name].waitTimes.storedTimes = times
+	}
+	for name := range records {
+		l.profiles[name].waitTimes.record = estimate.Record{}
 	}
 	return nil
+}
+
+// waitingForServers counts the tickets of decided matches that wait for a server, by profile.
+func (l *Loop) waitingForServers() map[string]int {
+	tickets := map[string]int{}
+	for _, j := range l.waiting.jobs {
+		tickets[j.match.Profile] += len(j.match.Tickets)
+	}
+	return tickets
 }

@@ -26,6 +26,8 @@ namespace LatticeDirector
         public int Place => Whole("place");
         /// <summary>Seconds within which half of such tickets are matched; null: not known.</summary>
         public double? Estimate => Object("estimate").Value("p50") as double?;
+        /// <summary>Seconds within which nine of ten of such tickets are matched; null: not known.</summary>
+        public double? EstimateMost => Object("estimate").Value("p90") as double?;
         /// <summary>In accepting: give it to AcceptAsync and DeclineAsync.</summary>
         public string MatchId => Text("match_id");
         /// <summary>In accepting: how many players there are, and how many of them have accepted.</summary>

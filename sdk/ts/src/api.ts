@@ -733,7 +733,7 @@ export interface components {
             detail?: string;
         };
         /**
-         * @description How long tickets like this one waited of late, in seconds. `null` while fewer than 20 did, absent in states that do not wait.
+         * @description How long a ticket like this one that is queued now waits in all, in seconds, servers that start included: from the length of the queue, the rate of matches, and the waits of late. The director compares each wait with the estimate of its beginning and corrects itself, so that half of the waits end before p50, and nine of ten before p90. `null` while fewer than 20 tickets were matched of late, absent in states that do not wait.
          * @example {
          *       "p50": 18,
          *       "p90": 55,
@@ -741,10 +741,11 @@ export interface components {
          *     }
          */
         TicketEstimate: {
-            /** @description Half of them waited less. */
+            /** @description Half of the waits end before. */
             p50: number;
-            /** @description Nine of ten waited less. */
+            /** @description Nine of ten waits end before. */
             p90: number;
+            /** @description The matched tickets that it is made from. */
             samples: number;
         } | null;
         /**

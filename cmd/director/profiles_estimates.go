@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func (p *program) profilesEstimates() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "estimates",
+		Short: "Show how good the estimates of waiting times were in the last day",
+		Long: "Shows for each profile how many tickets were matched in the last day that had an estimate when they were queued, and which share\n" +
+			"of them waited for no longer than its p50 and its p90. These should be 50 % and 90 %. Waits that end without a match do not\n" +
+			"count. The same in SQL: view ops.estimates.",
+		Example: "  director profiles estimates\n  director profiles estimates -o json | jq '.[] | select(.before_p90 < 0.88)'",
+		Args:    cli.Exactly(0),
+	}
+	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
+		found, err := opsview.Estimates.Read(ctx, l.Pool(), opsview.MinuteFilter{Universe: l.Server.Universe}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		return cli.Write(l.out, found, []string{"profile", "waits", "before p50", "before p90"}, func(e opsview.Estimate) []any {
+			return []any{e.Profile, e.WaitCount, share(e.BeforeP50), share(e.BeforeP90)}
+		})
+	})
+}
+
+// share is a part of one, for people.
+func share(of float64) string { return fmt.Sprintf("%.1f %%", 100*of) }

@@ -1,0 +1,58 @@
+package estimate
+
+import (
+	"cmp"
+	"slices"
+)
+
+// ratioGroup is how waits of tickets with similar numbers compare with Little's law.
+type ratioGroup struct {
+	upTo      float64
+	halfRatio float64 // that half of the waits do not exceed
+	mostRatio float64 // that nine of ten do not exceed
+	waitCount int
+}
+
+// groupRatios groups waits by their number: at most ten groups, of equal numbers or at least LeastWaits each. Fewer
+// waits than that are no group.
+func groupRatios(waits []wait) (groups []ratioGroup) {
+	sorted := slices.Clone(waits)
+	slices.SortFunc(sorted, func(a, b wait) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.ratio, b.ratio))
+	})
+	size := max(LeastWaits, (len(sorted)+maxGroups-1)/maxGroups)
+	for len(sorted) >= LeastWaits {
+		n := min(size, len(sorted))
+		for n < len(sorted) && sorted[n].number == sorted[n-1].number {
+			n++
+		}
+		if len(sorted)-n < LeastWaits {
+			n = len(sorted)
+		}
+		groups = append(groups, ratiosOf(sorted[:n]))
+		sorted = sorted[n:]
+	}
+	return groups
+}
+
+func ratiosOf(waits []wait) ratioGroup {
+	ratios := make([]float64, len(waits))
+	for i, w := range waits {
+		ratios[i] = w.ratio
+	}
+	slices.Sort(ratios)
+	return ratioGroup{upTo: waits[len(waits)-1].number, halfRatio: ratios[len(ratios)/2], mostRatio: ratios[len(ratios)*9/10],
+		waitCount: len(waits)}
+}
+
+// groupOf returns the group of a number: the last one for a number above all.
+func groupOf(groups []Group, number float64) (g Group, known bool) {
+	if len(groups) == 0 {
+		return g, false
+	}
+	i := slices.IndexFunc(groups, func(g Group) bool { return number <= g.UpTo })
+	if i < 0 {
+		i = len(groups) - 1
+	}
+	return groups[i], true
+}

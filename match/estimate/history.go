@@ -1,0 +1,58 @@
+package estimate
+
+import (
+	"slices"
+	"sort"
+	"time"
+)
+
+// history is what was published, oldest first: each second of the last minutes, then each minute of the last hours.
+type history struct{ points []point }
+
+type point struct {
+	saidAt time.Time
+	little float64 // seconds
+	groups []Group
+}
+
+const (
+	fineFor     = 5 * time.Minute
+	coarseEvery = time.Minute
+	coarseFor   = 3 * time.Hour
+)
+
+// add appends a point, unless it says the same as the last one, and drops what is too old or too fine for its age.
+func (h *history) add(p point) {
+	if n := len(h.points); n > 0 && h.points[n-1].little == p.little && slices.Equal(h.points[n-1].groups, p.groups) {
+		return
+	}
+	h.points = append(h.points, p)
+	if len(h.points)%64 == 0 {
+		h.thin(p.saidAt)
+	}
+}
+
+// thin keeps a point a minute of those that are old, and none of those that are older than coarseFor. Waits that began
+// before the oldest point are compared with that, so that the longest ones count, too.
+func (h *history) thin(now time.Time) {
+	kept := h.points[:0]
+	var last time.Time
+	for _, p := range h.points {
+		age := now.Sub(p.saidAt)
+		if age > coarseFor || age > fineFor && !last.IsZero() && p.saidAt.Sub(last) < coarseEvery {
+			continue
+		}
+		last, kept = p.saidAt, append(kept, p)
+	}
+	clear(h.points[len(kept):])
+	h.points = kept
+}
+
+// pointAt returns what was published last at a time; for an earlier time than all, the oldest that is known.
+func (h *history) pointAt(t time.Time) (p point, known bool) {
+	if len(h.points) == 0 {
+		return p, false
+	}
+	i := sort.Search(len(h.points), func(i int) bool { return h.points[i].saidAt.After(t) })
+	return h.points[max(i-1, 0)], true
+}
