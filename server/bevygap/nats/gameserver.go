@@ -64,8 +64,10 @@ func newGameServer(s *Server, of provision.Joining, facts db.DeployedServer, log
 		clients: map[uint64]bool{}}
 }
 
+// ref has a copy of the incarnation: a batch may still read it after the call that waited for it has given up.
 func (g *gameServer) ref() db.InstanceRef {
-	return db.InstanceRef{InstanceID: g.deployment.ID.String(), Incarnation: &g.incarnation}
+	incarnation := g.incarnation
+	return db.InstanceRef{InstanceID: g.deployment.ID.String(), Incarnation: &incarnation}
 }
 
 // begin names the process, once, and returns false after that. A process that was connected before has reported its
