@@ -8,13 +8,15 @@ import (
 	"github.com/lattice-director/director/bench/orchestrator"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 // Pins a scenario of Rivalis that does not work, or whose agents are not attached.
 func TestBenchOrchestrator(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	for _, scenario := range orchestrator.Protocol.Scenarios() {
+	// Each starts an installation.
+	for _, scenario := range longtest.Pick([]string{"room-life", "agent-join"}, orchestrator.Protocol.Scenarios()) {
 		callers := "2"
 		if scenario == "agent-join" {
 			callers = "1"
