@@ -92,7 +92,8 @@ func (b *Backend) Ticket(ctx context.Context, id string, version int, wait time.
 // declines for them. It may be repeated. Errors: [ErrNotFound], [ErrUnauthorized].
 func (b *Backend) Cancel(ctx context.Context, id string) (QueueStatus, error) {
 	var status QueueStatus
-	err := b.do(ctx, call{method: http.MethodDelete, path: "/backend/tickets/" + url.PathEscape(id), ticket: id}, &status)
+	err := b.do(ctx, call{method: http.MethodDelete, path: "/backend/tickets/" + url.PathEscape(id), ticket: id},
+		&status)
 	return status, err
 }
 

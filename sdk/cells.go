@@ -120,7 +120,7 @@ func isElsewhere(err error) bool {
 // is not reachable or sends the client away; a ticket stays where it is.
 func (c *Client) reach(ctx context.Context, k call, attempt func(base string) error) (cell string, err error) {
 	if known := c.cells.addressFor(k); known != "" {
-		err := attempt(known)
+		err = attempt(known)
 		if k.ticket != "" || ctx.Err() != nil || !replicaUnavailable(err) && !isElsewhere(err) {
 			return known, err
 		}

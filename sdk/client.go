@@ -119,7 +119,8 @@ type call struct {
 	method, path string
 	header       http.Header
 	body         any
-	// region and ticket are what the call names, as far as the client knows: they say which cell to ask. At most one is set.
+	// region and ticket are what the call names, as far as the client knows: they say which cell to ask. At most one is
+	// set.
 	region, ticket string
 	// once makes one attempt on each replica at most. The caller does the retries.
 	once bool

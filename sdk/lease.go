@@ -59,14 +59,16 @@ func (s *GameServer) heartbeat(ctx context.Context) error {
 
 // fenced sends a request with the current incarnation, as fence.
 func (s *GameServer) fenced(ctx context.Context, path string, once bool, body func(instanceRef) any, out any) error {
-	return s.fence(ctx, func(ref instanceRef) (cell string, err error) { return s.callAt(ctx, path, once, body(ref), out) })
+	return s.fence(ctx, func(ref instanceRef) (cell string, err error) {
+		return s.callAt(ctx, path, once, body(ref), out)
+	})
 }
 
 // fence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does not
 // know it, fence registers again and returns ErrUnknownInstance, because the sessions that the call may concern have
-// ended. So it does where another cell serves the region by now, which may know an incarnation that this process had there
-// before. If it is superseded, fence ends the server. If its credential has expired, fence gets another one and repeats
-// the call.
+// ended. So it does where another cell serves the region by now, which may know an incarnation that this process had
+// there before. If it is superseded, fence ends the server. If its credential has expired, fence gets another one and
+// repeats the call.
 func (s *GameServer) fence(ctx context.Context, send func(instanceRef) (cell string, err error)) error {
 	ref, credential, registeredAt := s.ref(), s.ownCredential(), s.registeredAt()
 	cell, err := send(ref)
@@ -181,8 +183,8 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnswer, cell string, err error) {
 	replaces, secret := cmp.Or(s.ref().Incarnation, noIncarnation), s.secret()
 	for range maxReplaceAttempts {
-		cell, err = s.client.doAt(ctx, call{method: http.MethodPost, path: "/fleet/register", header: fleetHeader(secret),
-			body: s.registration(replaces), region: s.opts.Region}, &answer)
+		cell, err = s.client.doAt(ctx, call{method: http.MethodPost, path: "/fleet/register",
+			header: fleetHeader(secret), body: s.registration(replaces), region: s.opts.Region}, &answer)
 		refusal, refused := errors.AsType[*Error](err)
 		switch {
 		case refused && refusal.incarnation != "":

@@ -139,7 +139,8 @@ func (p *Player) Queue(ctx context.Context, req TicketRequest) (*Queued, error) 
 }
 
 // Queued returns the ticket with an id, for a member of the party that did not create it, or a program that was started
-// again. A ticket of another cell is known to the Client that created it; elsewhere, Queue returns it for the same request.
+// again. A ticket of another cell is known to the Client that created it; elsewhere, Queue returns it for the same
+// request.
 func (p *Player) Queued(id string) *Queued { return &Queued{player: p, id: id} }
 
 // ID returns the ticket's id, which the members of a party tell each other.

@@ -38,13 +38,14 @@ func (p *program) cellsList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Write(l.out, found, []string{"cell", "address", "regions", "listeners", "set", "by"}, func(c opsview.Cell) []any {
-			var listeners []string
-			for _, name := range slices.Sorted(maps.Keys(c.Listeners)) {
-				listeners = append(listeners, name+"="+c.Listeners[name])
-			}
-			return []any{c.Cell, c.Address, c.Regions, listeners, c.SetAt, c.SetBy}
-		})
+		return cli.Write(l.out, found, []string{"cell", "address", "regions", "listeners", "set", "by"},
+			func(c opsview.Cell) []any {
+				var listeners []string
+				for _, name := range slices.Sorted(maps.Keys(c.Listeners)) {
+					listeners = append(listeners, name+"="+c.Listeners[name])
+				}
+				return []any{c.Cell, c.Address, c.Regions, listeners, c.SetAt, c.SetBy}
+			})
 	})
 }
 
@@ -102,7 +103,8 @@ func (p *program) cellsRemove() *cobra.Command {
 		if at < 0 {
 			return fmt.Errorf("there is no cell %q", args[0])
 		}
-		if err := p.confirm(*yes, fmt.Sprintf("This cell then serves %s.", strings.Join(found[at].Regions, ", "))); err != nil {
+		if err := p.confirm(*yes, fmt.Sprintf("This cell then serves %s.",
+			strings.Join(found[at].Regions, ", "))); err != nil {
 			return err
 		}
 		return l.changeEach("cell", args, func(name string) (bool, error) {

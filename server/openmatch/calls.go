@@ -149,7 +149,8 @@ func (s *Server) checkHere(ctx context.Context) error {
 	}
 	err := s.options.CheckHere(s.options.Region)
 	if cell := fault.CellOf(err); cell != nil && cell.Addresses[fault.ListenerGRPC] != "" {
-		_ = grpc.SetTrailer(ctx, metadata.Pairs("director-cell", cell.Addresses[fault.ListenerGRPC])) // the text names it, too
+		// An error means that the call has ended.
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("director-cell", cell.Addresses[fault.ListenerGRPC]))
 	}
 	return err
 }

@@ -25,7 +25,8 @@ type Cell struct {
 
 // NewElsewhere returns an error of kind Elsewhere.
 func NewElsewhere(c *Cell) *Error {
-	e := New(Elsewhere, CodeElsewhere, "region %q is served by cell %q, at %s", c.Region, c.Name, c.Addresses[ListenerAPI])
+	e := New(Elsewhere, CodeElsewhere, "region %q is served by cell %q, at %s", c.Region, c.Name,
+		c.Addresses[ListenerAPI])
 	e.Cell = c
 	return e
 }
