@@ -22,7 +22,7 @@ const (
 // visitor is a player who waits in the login queue by asking again and again.
 type visitor struct {
 	name          string
-	asked, placed time.Time // around the first call that got an answer
+	asked, placed time.Time // before the first call, and when one got an answer
 	admitted      bool
 }
 
@@ -38,9 +38,9 @@ type line struct {
 // enter lets players come one after the other, each as soon as the one before has a place.
 func (l *line) enter(ctx context.Context, caller int) {
 	for i := range linePlayers / lineCallers {
-		v := &visitor{name: fmt.Sprintf("p-%d-%d", caller, i)}
+		// Of the first call, whose answer may be lost with the replica that has given the place.
+		v := &visitor{name: fmt.Sprintf("p-%d-%d", caller, i), asked: time.Now()}
 		for v.placed.IsZero() && ctx.Err() == nil {
-			v.asked = time.Now()
 			if l.ask(ctx, v) {
 				v.placed = time.Now()
 			}
