@@ -160,7 +160,7 @@ func TestPrepareARelease(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	versioned := []string{"ops/helm/lattice-director/Chart.yaml", "sdk/ts/package.json", "sdk/ts/package-lock.json", "sdk/csharp/package.json",
-		"sdk/csharp/LatticeDirector.csproj", "sdk/cpp/include/lattice/version.hpp", "sdk/rust/Cargo.toml", "sdk/godot/addons/lattice_director/client.gd"}
+		"sdk/csharp/LatticeDirector.csproj", "sdk/cpp/include/lattice/version.hpp", "sdk/rust/Cargo.toml", "sdk/rust/bevy/Cargo.toml", "sdk/godot/addons/lattice_director/client.gd"}
 	files := append([]string{"CHANGELOG.md", "migrations/contract_test.go"}, versioned...)
 	for _, name := range append(files, "migrations/00001_foundation.sql") {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o750))

@@ -37,7 +37,8 @@ mv sdk/ts/package-lock.json.new sdk/ts/package-lock.json
 sed -i "s/\"version\": \"[^\"]*\"/\"version\": \"$version\"/" sdk/csharp/package.json
 sed -i "s|<Version>[^<]*<|<Version>$version<|" sdk/csharp/LatticeDirector.csproj
 sed -i "s/version = \"[^\"]*\"/version = \"$version\"/" sdk/cpp/include/lattice/version.hpp
-sed -i "s/^version = \"[^\"]*\"/version = \"$version\"/" sdk/rust/Cargo.toml
+sed -i "s/^version = \"[^\"]*\"/version = \"$version\"/" sdk/rust/Cargo.toml sdk/rust/bevy/Cargo.toml
+sed -i "s/^\(lattice-director = .* version = \)\"[^\"]*\"/\1\"$version\"/" sdk/rust/bevy/Cargo.toml
 sed -i "s/VERSION = \"[^\"]*\"/VERSION = \"$version\"/" sdk/godot/addons/lattice_director/client.gd
 newest=$(find migrations -name '[0-9]*_*.sql' -printf '%f\n' | sort | tail -n 1)
 newest=$((10#${newest%%_*}))

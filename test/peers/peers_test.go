@@ -36,10 +36,11 @@ var engines = []engine{
 	{"Schemathesis", "^TestContract", []string{"schemathesis"}, true},
 	{"Rust", "^TestRust", []string{"cargo"}, false},
 	{"bevygap's plugins", "^TestBevygap", []string{"cargo"}, false},
+	{"Lightyear", "^TestLightyear", []string{"cargo"}, false},
 }
 
 // long are those that take long to compile.
-var long = map[string]bool{"^TestBevygap": true}
+var long = map[string]bool{"^TestBevygap": true, "^TestLightyear": true}
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -19,6 +19,7 @@ var versions = map[string]string{
 	"../../sdk/godot/addons/lattice_director/client.gd": `VERSION = "`,
 	"../../sdk/cpp/include/lattice/version.hpp":         `version = "`,
 	"../../sdk/rust/Cargo.toml":                         `(?m)^version = "`,
+	"../../sdk/rust/bevy/Cargo.toml":                    `(?m)^version = "`,
 }
 
 // Pins a package that is released with another version than the director.
