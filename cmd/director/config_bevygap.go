@@ -62,7 +62,8 @@ func natsURL(p *string) value {
 		number, errPort := strconv.ParseUint(port, 10, 16)
 		isURL := strings.HasPrefix(text, serverenv.PlainNATS) || strings.HasPrefix(text, serverenv.SecureNATS)
 		*p = text
-		return v.must(isURL && err == nil && errPort == nil && number > 0 && host != "" && !strings.ContainsAny(host, "/@ ,"))
+		return v.must(isURL && err == nil && errPort == nil && number > 0 && host != "" &&
+			!strings.ContainsAny(host, "/@ ,"))
 	}
 	return v
 }

@@ -60,7 +60,8 @@ type gameServer struct {
 type pending struct{ registration, list bool }
 
 func newGameServer(s *Server, of provision.Joining, facts db.DeployedServer, log *slog.Logger) *gameServer {
-	return &gameServer{options: s.options, store: s.options.Store, deployment: of, facts: facts, log: log, metrics: s.metrics,
+	return &gameServer{options: s.options, store: s.options.Store, deployment: of, facts: facts, log: log,
+		metrics: s.metrics,
 		clients: map[uint64]bool{}}
 }
 
@@ -204,8 +205,9 @@ func (g *gameServer) storePending(ctx context.Context) error {
 // register is called with mu locked. Whoever knows the credential of a deployment may offer all that its version has.
 func (g *gameServer) register(ctx context.Context) error {
 	out, err := g.store.Register(ctx, db.Registration{
-		InstanceID: g.deployment.ID.String(), Region: g.deployment.Region, Modes: g.facts.Modes, Capacity: g.facts.Capacity,
-		BootID: g.bootID, CertDigest: g.digest, ReportsSeats: true, Joining: &g.deployment,
+		InstanceID: g.deployment.ID.String(), Region: g.deployment.Region, Modes: g.facts.Modes,
+		Capacity: g.facts.Capacity,
+		BootID:   g.bootID, CertDigest: g.digest, ReportsSeats: true, Joining: &g.deployment,
 	})
 	g.metrics.call("register", err)
 	if err != nil {

@@ -25,9 +25,11 @@ func (g *gameServer) request(ctx context.Context, op operation, now time.Time) (
 	case op.subject == apiAccount:
 		return describeAccount(), nil
 	case strings.HasPrefix(op.subject, apiCreate):
-		return describeStream(strings.TrimPrefix(op.subject, apiCreate), "io.nats.jetstream.api.v1.stream_create_response", errNotHere, now), nil
+		return describeStream(strings.TrimPrefix(op.subject, apiCreate),
+			"io.nats.jetstream.api.v1.stream_create_response", errNotHere, now), nil
 	case strings.HasPrefix(op.subject, apiInfo):
-		return describeStream(strings.TrimPrefix(op.subject, apiInfo), "io.nats.jetstream.api.v1.stream_info_response", errNoStream, now), nil
+		return describeStream(strings.TrimPrefix(op.subject, apiInfo), "io.nats.jetstream.api.v1.stream_info_response",
+			errNoStream, now), nil
 	case strings.HasPrefix(op.subject, apiDirect):
 		return g.directGet(ctx, strings.TrimPrefix(op.subject, apiDirect)), nil
 	case strings.HasPrefix(op.subject, kvPrefix):

@@ -97,8 +97,9 @@ func New(options Options) (*Server, error) {
 	_, _ = rand.Read(id) // never fails, by its contract
 	s := &Server{
 		options: o, id: hex.EncodeToString(id), listener: o.Listener, failures: rest.NewLimiter(o.FailureRate),
-		handshakes: ws.NewSlots(maxHandshakes), refusals: ws.NewSlots(maxHandshakes), servers: ws.NewSlots(o.MaxServers),
-		conns: ws.NewSet[uint64, *conn](), outages: outage.New(o.Log),
+		handshakes: ws.NewSlots(maxHandshakes), refusals: ws.NewSlots(maxHandshakes),
+		servers: ws.NewSlots(o.MaxServers),
+		conns:   ws.NewSet[uint64, *conn](), outages: outage.New(o.Log),
 	}
 	s.life, s.cutAll = context.WithCancel(context.Background())
 	s.admission, s.endAdmission = context.WithCancel(s.life)

@@ -95,8 +95,9 @@ type accountInfo struct {
 
 func describeAccount() message {
 	return jsonMessage(accountInfo{Type: "io.nats.jetstream.api.v1.account_info_response", Streams: len(streamSubjects),
-		Limits: map[string]int{"max_streams": len(streamSubjects), "max_consumers": 0, "max_memory": 0, "max_storage": 0},
-		API:    map[string]int{"total": 0, "errors": 0}})
+		Limits: map[string]int{"max_streams": len(streamSubjects), "max_consumers": 0, "max_memory": 0,
+			"max_storage": 0},
+		API: map[string]int{"total": 0, "errors": 0}})
 }
 
 // apiError is an error of JetStream, with its numbers.
