@@ -41,8 +41,8 @@ func (l *LoginLine) Pace() float64 {
 // HasMarks reports whether the marks of the line show players who wait.
 func (l *LoginLine) HasMarks() bool { return l.row.MarkedWaiting > 0 }
 
-// AdmitWaiting admits the first of a line, as far as its valve has room. Calls of different workers do not wait for each
-// other. Errors: Unavailable.
+// AdmitWaiting admits the first of a line, as far as its valve has room. Calls of different workers do not wait for
+// each other. Errors: Unavailable.
 func (s *Store) AdmitWaiting(ctx context.Context, valve string) error {
 	return frame.Classify(s.q.TurnLoginQueue(ctx, valve))
 }

@@ -18,8 +18,8 @@ const (
 	admissionBatch = 5000        // rows of a step
 )
 
-// admitter admits the first players of login queues. Calls that give out places do it as well, so without workers a line
-// only moves when somebody joins it. It reports no players in Done: the log would have a line for each turn.
+// admitter admits the first players of login queues. Calls that give out places do it as well, so without workers a
+// line only moves when somebody joins it. It reports no players in Done: the log would have a line for each turn.
 type admitter struct {
 	store  *db.Store
 	looked time.Time // when no valve limited

@@ -43,8 +43,8 @@ func judgeValve(v opsview.Valve, now time.Time) Finding {
 	isFull := v.MaxPlayers != nil && float64(v.Players)+1 > float64(*v.MaxPlayers)*(1-v.StaffShare)
 	switch {
 	case v.Mode != "open" && v.Waiting >= v.MaxWaiting:
-		return failure(fmt.Sprintf("players are refused: raise the rate or the line: director valves set %s --rate … --max-waiting …", v.Name),
-			"%s, as many as the line holds", says)
+		return failure(fmt.Sprintf("players are refused: raise the rate or the line: director valves set %s --rate … "+
+			"--max-waiting …", v.Name), "%s, as many as the line holds", says)
 	case v.Mode == "limited" && isStill && !isFull:
 		return failure("see whether a worker runs: director doctor, director valves list",
 			"%s; the valve has room, and admits nobody", says)

@@ -56,8 +56,8 @@ func defaultTo[T int | time.Duration](v, fallback T) T {
 	return v
 }
 
-// MountLoginQueue adds the routes of the login queue. short is for calls that answer at once, lasting for those that may
-// wait; both belong behind rest.Bearer, and lasting behind rest.Lasting.
+// MountLoginQueue adds the routes of the login queue. short is for calls that answer at once, lasting for those that
+// may wait; both belong behind rest.Bearer, and lasting behind rest.Lasting.
 func MountLoginQueue(short, lasting gin.IRouter, q LoginQueue) {
 	f := newLoginFace(q)
 	short.POST("/login-queue", rest.Handle(http.StatusOK, f.enter))
