@@ -130,7 +130,7 @@ generate: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Gener
 .PHONY: reference
 reference: postgres ## Generate docs/reference/, the tables of docs/configuration.md, and llms.txt (tests check that they are current)
 	@go test ./cmd/director -run '^(TestReference|TestConfigurationPage)' -count=1 -update
-	@go test ./docs -run '^TestLLMs$$' -count=1 -update
+	@go test ./docs -run '^(TestLLMs|TestReferencesOfPackages)$$' -count=1 -update
 
 .PHONY: generate-check
 generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Fail when generated code is not current (a test checks api/docs.html)
