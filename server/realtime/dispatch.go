@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -28,7 +29,7 @@ type rpc func(ctx context.Context, c *conn, e wire.Envelope) (finish func() (sen
 // sendable is what a client gets for a frame that had an effect.
 type sendable struct {
 	P      map[string]any // of the rpc.response, beside ok
-	Room   string         // of the rpc.response; "": as asked
+	Room   string         // of the rpc.response, also of a failure; "": as asked
 	Event  string         // the type of the event with the same P that a client gets that sent no rid; "": none
 	Queued func()         // what follows when the answer is queued; may be nil
 }
@@ -162,16 +163,13 @@ func (c *conn) answerFrame(e wire.Envelope, a sendable, err error) {
 		c.Close(delivery.CloseSuperseded, delivery.ReasonSuperseded)
 		return
 	case err != nil:
+		e.Room = cmp.Or(a.Room, e.Room)
 		c.answerFailure(e, err)
 		return
 	case e.RID != "":
-		room := a.Room
-		if room == "" {
-			room = e.Room
-		}
-		c.send(delivery.PushAnswer, wire.SuccessResponse(e.RID, room, a.P))
+		c.send(delivery.PushAnswer, wire.SuccessResponse(e.RID, cmp.Or(a.Room, e.Room), a.P))
 	case a.Event != "":
-		c.send(delivery.PushAnswer, wire.Outgoing{Type: a.Event, P: a.P})
+		c.send(delivery.PushAnswer, wire.Outgoing{Type: a.Event, P: addField(a.P, "ok", true)})
 	}
 	if a.Queued != nil {
 		a.Queued()

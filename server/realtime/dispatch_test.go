@@ -90,6 +90,21 @@ func TestBrokenFramesAreAnswered(t *testing.T) {
 	}
 }
 
+// Pins answers that lack what Nexis' server sends: ok of a list without rid, and the room that a join was about.
+func TestAnswersSayWhatNexisSays(t *testing.T) {
+	t.Parallel()
+	v := serve(t)
+	r := v.shaken()
+	r.text(`{"v":1,"t":"room.list","p":{"roomType":"echo_room"}}`)
+	e := r.next()
+	require.Equal(t, "room.list", e.Type)
+	require.Equal(t, map[string]any{"ok": true, "rooms": []any{}}, e.P)
+	r.text(`{"v":1,"t":"room.join_or_create","rid":"a","p":{"roomType":"nothing"}}`)
+	e = r.next()
+	require.Equal(t, "unsupported room type", e.P["error"])
+	require.Equal(t, "nothing:default", e.Room)
+}
+
 func TestGarbageIsReportedOnceASecondAndThenClosed(t *testing.T) {
 	t.Parallel()
 	v := serve(t)

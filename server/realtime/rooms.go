@@ -42,7 +42,7 @@ func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string,
 	return func() (sendable, error) {
 		did, err := wait()
 		if err != nil {
-			return sendable{}, err
+			return sendable{Room: room}, err
 		}
 		p, _ := did.Answer.(map[string]any)
 		return sendable{P: p, Room: room, Queued: func() { after(did) }}, nil
