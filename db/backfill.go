@@ -1,8 +1,11 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,9 +42,9 @@ func (b *NewBackfill) row(id string, created time.Time) (match.Row, []byte) {
 	return b.Fields.Row(), b.Encode(id, created)
 }
 
-// backfillTTL is how long after its last acknowledgement a backfill expires. It is four fifths of PendingFor, as in
-// Open Match, so that a backfill expires before the tickets that are matched into it are free again.
-func (t Timing) backfillTTL() time.Duration { return t.PendingFor * 4 / 5 }
+// backfillTTL is how long after its last acknowledgement a backfill expires. By default it is four fifths of PendingFor,
+// as in Open Match, so that a backfill expires before the tickets that are matched into it are free again.
+func (t Timing) backfillTTL() time.Duration { return cmp.Or(t.BackfillFor, t.PendingFor) * 4 / 5 }
 
 // CreateBackfill creates a backfill. Errors: Unavailable.
 func (s *Store) CreateBackfill(ctx context.Context, region string, b NewBackfill) (Backfill, error) {
@@ -83,6 +86,32 @@ func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, e
 	return storedBackfill(row.ID, row.Body, row.Generation, row.Created), frame.Classify(err)
 }
 
+// TicketsOfBackfill returns the tickets that are matched into a backfill, by their ids, and not those that it has
+// assigned. The backfill does not change meanwhile. Errors: NotFound, Unavailable.
+func (s *Store) TicketsOfBackfill(ctx context.Context, region, id string) (tickets []Ticket, err error) {
+	if !IssuedHere(region, BackfillID, id) {
+		return nil, backfillUnknown(id)
+	}
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		tickets = nil
+		locked, err := q.LockBackfills(ctx,
+			query.LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillTTL()})
+		if err != nil {
+			return err
+		}
+		if len(locked) == 0 {
+			return backfillUnknown(id)
+		}
+		ids, err := q.TicketsOfBackfill(ctx, query.TicketsOfBackfillParams{Region: region, BackfillIds: []string{id}})
+		if err == nil && len(ids) > 0 {
+			tickets, err = readTickets(ctx, q, region, ids, s.cfg.Timing)
+		}
+		return err
+	})
+	slices.SortFunc(tickets, func(a, b Ticket) int { return strings.Compare(a.ID, b.ID) })
+	return tickets, frame.Classify(err)
+}
+
 // lockBackfill locks a backfill that has not expired. acknowledged are the tickets that acknowledgements have assigned
 // at its present generation. expired is the text of the error for an expired one, with a verb for its id.
 func lockBackfill(ctx context.Context, q *query.Queries, region, id string, t Timing,
@@ -95,7 +124,7 @@ func lockBackfill(ctx context.Context, q *query.Queries, region, id string, t Ti
 	case len(rows) == 0:
 		return Backfill{}, nil, backfillUnknown(id)
 	case !rows[0].Alive:
-		return Backfill{}, nil, fault.New(fault.Unavailable, "backfill_expired", expired, id)
+		return Backfill{}, nil, fault.New(fault.Conflict, "backfill_expired", expired, id)
 	}
 	r := rows[0]
 	return storedBackfill(r.ID, r.Body, r.Generation, r.Created), r.Acknowledged, nil
@@ -103,7 +132,7 @@ func lockBackfill(ctx context.Context, q *query.Queries, region, id string, t Ti
 
 // UpdateBackfill replaces the contents of a backfill by what change returns, and raises its generation. Tickets that
 // are matched into it return to the queue. An update does not postpone its expiry. change may be called more than once.
-// Errors: NotFound; Unavailable, also for an expired backfill; change's.
+// Errors: NotFound; Conflict for an expired backfill; Unavailable; change's.
 func (s *Store) UpdateBackfill(ctx context.Context, region, id string,
 	change func(old Backfill) (NewBackfill, error)) (Backfill, error) {
 	if !IssuedHere(region, BackfillID, id) {
@@ -150,8 +179,8 @@ func releaseTicketsOfBackfills(ctx context.Context, q *query.Queries, region str
 
 // AcknowledgeBackfill postpones the expiry of a backfill, and assigns the tickets that are matched into it. It returns
 // these, and those that it has assigned before at the same generation: a caller repeats the call when the answer was
-// lost. A match that adds tickets also raises the generation. Errors: NotFound; Unavailable, also for an expired
-// backfill.
+// lost. A match that adds tickets also raises the generation. Errors: NotFound; Conflict for an expired backfill;
+// Unavailable.
 func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string,
 	assignment []byte) (b Backfill, assigned []Ticket, err error) {
 	if !IssuedHere(region, BackfillID, id) {

@@ -171,7 +171,7 @@ func TestBackfillsExpireWithoutAcknowledgements(t *testing.T) {
 	b.ageBackfill(f.ID, time.Second)
 	require.Empty(t, b.backfillsIn(match.Pool{}), "expired after four fifths of PendingFor")
 	_, err = b.UpdateBackfill(ctx, universe, f.ID, func(db.Backfill) (db.NewBackfill, error) { return db.NewBackfill{}, errors.New("not asked") })
-	requireKind(t, fault.Unavailable, "backfill_expired", err)
+	requireKind(t, fault.Conflict, "backfill_expired", err)
 	require.ErrorContains(t, err, "can not update an expired backfill, id: "+f.ID)
 	_, _, err = b.AcknowledgeBackfill(ctx, universe, f.ID, nil)
 	require.ErrorContains(t, err, "can not acknowledge an expired backfill, id: "+f.ID)

@@ -25,6 +25,7 @@ type Timing struct {
 	IdempotencyTTL    time.Duration // for how long an answer is repeated for the same Idempotency-Key
 	// for how long a matched ticket stays out of other matches unless it is assigned or released
 	PendingFor  time.Duration
+	BackfillFor time.Duration // a backfill expires four fifths of it after its last acknowledgement; 0 means PendingFor
 	AssignedFor time.Duration // for how long an assigned ticket is kept, with its assignment
 	// from the resolve until a netcode connect token is no longer accepted; 0 means 45 s
 	NetcodeExpire time.Duration

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,6 +27,31 @@ func (s *Store) deleteBatch(ctx context.Context, region string, calls []*batch.C
 	for _, c := range calls {
 		ids = append(ids, c.Req)
 	}
+	if err := s.deleteTogether(ctx, region, ids); err != nil {
+		return err
+	}
+	for _, c := range calls {
+		c.Answer(struct{}{}, nil)
+	}
+	return nil
+}
+
+// deletedAtOnce bounds the tickets that one transaction of [Store.DeleteTickets] deletes.
+const deletedAtOnce = 1000
+
+// DeleteTickets is [Store.DeleteTicket] for several tickets, in transactions of up to 1,000. After an error some of them
+// may be deleted; a repeated call deletes the others. Errors: Unavailable.
+func (s *Store) DeleteTickets(ctx context.Context, region string, ids []string) error {
+	for part := range slices.Chunk(issuedTickets(region, ids), deletedAtOnce) {
+		if err := s.deleteTogether(ctx, region, part); err != nil {
+			return frame.Classify(err)
+		}
+	}
+	return nil
+}
+
+// deleteTogether deletes tickets in one transaction.
+func (s *Store) deleteTogether(ctx context.Context, region string, ids []string) error {
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		// Two statements: the second has to see tickets that were assigned while the first waited for their rows.
 		_, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: region, Ids: ids})
@@ -33,14 +59,10 @@ func (s *Store) deleteBatch(ctx context.Context, region string, calls []*batch.C
 			query.DeleteAssignedParams{Region: region, Ids: ids})
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		s.Notify(TopicTickets, region)
 	}
-	for _, c := range calls {
-		c.Answer(struct{}{}, nil)
-	}
-	s.Notify(TopicTickets, region)
-	return nil
+	return err
 }
 
 // Cancelled is the result of canceling a ticket.

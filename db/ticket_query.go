@@ -2,6 +2,8 @@ package db
 
 import (
 	"context"
+	"math"
+	"time"
 
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/match"
@@ -16,6 +18,12 @@ type QueriedTicket struct {
 // QueryTickets returns a query of the queued tickets in a pool, which has passed its Check, without those that are in a
 // match. It leaves their bodies out unless bodies is true.
 func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *PoolQuery[QueriedTicket] {
+	return s.QuerySomeTickets(region, p, bodies, math.MaxInt64)
+}
+
+// QuerySomeTickets is [Store.QueryTickets] for up to limit tickets, which it reads in no particular order. limit is at
+// least 1.
+func (s *Store) QuerySomeTickets(region string, p match.Pool, bodies bool, limit int64) *PoolQuery[QueriedTicket] {
 	poolQuery, some := p.Query()
 	params := query.QueryInOrderParams{
 		Region: region, Bodies: bodies, Terms: poolQuery.Terms, Present: poolQuery.Present,
@@ -30,17 +38,19 @@ func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *PoolQuer
 		params.Key2, params.Low2, params.High2 = &poolQuery.Ranges[1].Key, poolQuery.Ranges[1].Low, poolQuery.Ranges[1].High
 	}
 	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges[min(2, len(poolQuery.Ranges)):])
-	r := &ticketReader{params: params, tryIndex: len(poolQuery.Terms) > 0}
+	r := &ticketReader{params: params, tryIndex: len(poolQuery.Terms) > 0, leftToRead: limit}
 	return &PoolQuery[QueriedTicket]{store: s, read: r.read, isOver: !some}
 }
 
 // ticketReader reads the tickets of a pool for a PoolQuery.
 type ticketReader struct {
-	params   query.QueryInOrderParams
-	tryIndex bool // read by the index of terms first: the pool may be small
+	params     query.QueryInOrderParams
+	tryIndex   bool // read by the index of terms first: the pool may be small
+	leftToRead int64
 }
 
 func (r *ticketReader) read(ctx context.Context, q *query.Queries) (part []QueriedTicket, over bool, err error) {
+	r.params.Rows = min(r.params.Rows, r.leftToRead)
 	if r.tryIndex {
 		r.tryIndex = false
 		rows, err := q.QueryByTerms(ctx, r.byTerms())
@@ -50,7 +60,8 @@ func (r *ticketReader) read(ctx context.Context, q *query.Queries) (part []Queri
 	}
 	rows, err := q.QueryInOrder(ctx, r.params)
 	part, bytes := queried(rows)
-	if over = bytes < partBytes; !over {
+	r.leftToRead -= int64(len(part))
+	if over = bytes < partBytes || r.leftToRead == 0; !over {
 		r.params.After = part[len(part)-1].ID
 	}
 	return part, over, err
@@ -75,18 +86,30 @@ func (r *ticketReader) byTerms() query.QueryByTermsParams {
 		CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore,
 		Key1: p.Key1, Low1: p.Low1, High1: p.High1, Key2: p.Key2, Low2: p.Low2, High2: p.High2, RangeKeys: p.RangeKeys,
 		Lows: p.Lows, Highs: p.Highs,
-		Most: QueryBytes, Rows: QueryBytes / QueryRowBytes,
+		Most: QueryBytes, Rows: min(QueryBytes/QueryRowBytes, r.leftToRead),
 	}
 }
 
 // CountTickets returns how many tickets [Store.QueryTickets] would find. Errors: TooMany, Unavailable.
 func (s *Store) CountTickets(ctx context.Context, region string, p match.Pool) (n int64, err error) {
+	return s.countTickets(ctx, region, p, s.cfg.Timing.PendingFor)
+}
+
+// CountQueuedTickets returns how many tickets of a region may be matched, with those that are in a match and not
+// assigned. Errors: TooMany, Unavailable.
+func (s *Store) CountQueuedTickets(ctx context.Context, region string) (n int64, err error) {
+	const evenPending = 0 // a mark of a match is over at once
+	return s.countTickets(ctx, region, match.Pool{}, evenPending)
+}
+
+func (s *Store) countTickets(ctx context.Context, region string, p match.Pool,
+	pendingFor time.Duration) (n int64, err error) {
 	poolQuery, some := p.Query()
 	if !some {
 		return 0, nil
 	}
 	params := query.CountTicketsParams{
-		Region: region, Terms: poolQuery.Terms, Present: poolQuery.Present, PendingFor: s.cfg.Timing.PendingFor,
+		Region: region, Terms: poolQuery.Terms, Present: poolQuery.Present, PendingFor: pendingFor,
 		CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore,
 	}
 	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges)

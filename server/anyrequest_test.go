@@ -169,7 +169,7 @@ func knownBodies(t *testing.T) map[string]*openapi3.Schema {
 }
 
 // openMatchPaths are what the one route of each service of Open Match serves.
-var openMatchPaths = []string{"tickets", "tickets/:id", "tickets/:id/assignments", "backfills", "backfills/:id", "backfills/:id/acknowledge", "tickets:query", "tickets:release", "tickets:assign", "ticketids:query", "backfills:query", "profiles/:id"}
+var openMatchPaths = []string{"tickets", "tickets/:id", "tickets/:id/assignments", "backfills", "backfills/:id", "backfills/:id/acknowledge", "tickets/count", "tickets/batch_get", "backfills/:id/tickets", "tickets:query", "tickets:release", "tickets:assign", "ticketids:query", "backfills:query", "profiles/:id"}
 
 // send sends one request, and returns its status; 0 if it was still waiting when the time was over.
 func (b *bundle) sendAny(client *http.Client, a *anyRequest, l server.Listener, method, pattern string) (status int, sent string) {

@@ -42,8 +42,11 @@ func (c *Config) openMatchSettings() []setting {
 			help:  "How long match functions may run after that"},
 		{flag: "om-pending-for", section: sectionOpenMatch, fleetWide: true, commands: byLoops | byProfiles,
 			value: duration(&c.Database.Timing.PendingFor, 10*time.Millisecond, day),
-			help: "Tickets of a match that is not assigned return to the queue after this time; a backfill that is not " +
-				"acknowledged for four fifths of it expires"},
+			help:  "Tickets of a match that is not assigned return to the queue after this time"},
+		{flag: "om-backfill-for", section: sectionOpenMatch, fleetWide: true, commands: byLoops,
+			value: duration(&c.Database.Timing.BackfillFor, 0, day),
+			help: "A backfill that is not acknowledged for four fifths of this time expires. 0: of the time of " +
+				"om-pending-for"},
 		{flag: "om-assigned-for", section: sectionOpenMatch, fleetWide: true, commands: byLoops,
 			value: duration(&c.Database.Timing.AssignedFor, 10*time.Millisecond, 30*day),
 			help:  "How long an assigned ticket, and the final state of a player's ticket, can still be read"},

@@ -174,9 +174,9 @@ func TestAnExpiredBackfill(t *testing.T) {
 	b.store.Exec("UPDATE backfills SET acked_at = acked_at - interval '3 seconds'") // 48 s are four fifths of a minute
 	require.Empty(t, b.backfills(&pb.Pool{}))
 	_, err = b.UpdateBackfill(t.Context(), &pb.UpdateBackfillRequest{Backfill: &pb.Backfill{Id: id}})
-	refused(t, codes.Unavailable, "can not update an expired backfill, id: "+id, err)
+	refused(t, codes.FailedPrecondition, "can not update an expired backfill, id: "+id, err)
 	_, err = b.acknowledge(id, "host:1")
-	refused(t, codes.Unavailable, "can not acknowledge an expired backfill, id: "+id, err)
+	refused(t, codes.FailedPrecondition, "can not acknowledge an expired backfill, id: "+id, err)
 	_, err = b.backfill(id)
 	require.NoError(t, err)
 

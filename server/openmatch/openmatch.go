@@ -7,7 +7,7 @@
 // (its commit.go and db.Store.AcceptMatches); backend.go assigns the matched tickets; internal/matching/watch pushes
 // the assignments.
 //
-// frontend.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values and status.go
+// frontend.go, several.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values and status.go
 // errors. internal/openmatch/functions calls match functions and the evaluator. listen.go is the gRPC server, calls.go
 // its interceptors, auth.go authenticates callers, sendqueue.go bounds the memory of unread answers, gateway.go is
 // REST.

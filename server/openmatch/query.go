@@ -3,6 +3,7 @@ package openmatch
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"google.golang.org/grpc"
@@ -37,8 +38,12 @@ type query struct {
 // thousand tickets would take longer than finding them.
 func (q query) QueryTickets(r *pb.QueryTicketsRequest,
 	stream grpc.ServerStreamingServer[pb.QueryTicketsResponse]) error {
+	limit := int64(r.GetLimit())
+	if limit <= 0 {
+		limit = math.MaxInt64
+	}
 	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
-		tickets := q.server.options.Store.QueryTickets(q.server.options.Region, pool, true)
+		tickets := q.server.options.Store.QuerySomeTickets(q.server.options.Region, pool, true, limit)
 		return partOf(tickets.Next, func(t db.QueriedTicket) []byte { return t.Body })
 	})
 }
@@ -97,7 +102,7 @@ func (q query) answer(stream grpc.ServerStream, message *pb.Pool, open func(matc
 
 // read reads a part into pages. They hold their share of QueryMemory until the client has taken them.
 func (q query) read(ctx context.Context, next part, conn *queueingConn) ([]*queuedAnswer, error) {
-	if err := q.takeMemory(ctx); err != nil {
+	if err := q.server.takeMemory(ctx); err != nil {
 		return nil, err
 	}
 	p := pages{maxItems: q.server.options.PageSize, maxBytes: maxPage}
@@ -121,10 +126,11 @@ func (q query) read(ctx context.Context, next part, conn *queueingConn) ([]*queu
 	return answers, nil
 }
 
-func (q query) takeMemory(ctx context.Context) error {
+// takeMemory takes the share of QueryMemory that a reading holds.
+func (s *Server) takeMemory(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, memoryWait)
 	defer cancel()
-	if q.server.answers.Acquire(waiting, readingBytes) == nil {
+	if s.answers.Acquire(waiting, readingBytes) == nil {
 		return nil
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {

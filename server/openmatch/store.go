@@ -12,6 +12,7 @@ import (
 // Store is what the server and its engines need of the database; [db.Store] implements it.
 type Store interface {
 	ticketStore
+	severalTicketsStore
 	assignmentStore
 	backfillStore
 	cycle.Store
@@ -25,7 +26,14 @@ type ticketStore interface {
 	CancelTicket(ctx context.Context, region, id string) (db.Cancelled, error)
 	DeleteTicket(ctx context.Context, region, id string) error
 	QueryTickets(region string, p match.Pool, bodies bool) *db.PoolQuery[db.QueriedTicket]
+	QuerySomeTickets(region string, p match.Pool, bodies bool, limit int64) *db.PoolQuery[db.QueriedTicket]
 	CountTickets(ctx context.Context, region string, p match.Pool) (n int64, err error)
+}
+
+type severalTicketsStore interface {
+	GetTickets(ctx context.Context, region string, ids []string) ([]db.Ticket, error)
+	DeleteTickets(ctx context.Context, region string, ids []string) error
+	CountQueuedTickets(ctx context.Context, region string) (n int64, err error)
 }
 
 type assignmentStore interface {
@@ -38,6 +46,7 @@ type assignmentStore interface {
 type backfillStore interface {
 	CreateBackfill(ctx context.Context, region string, b db.NewBackfill) (db.Backfill, error)
 	GetBackfill(ctx context.Context, region, id string) (db.Backfill, error)
+	TicketsOfBackfill(ctx context.Context, region, id string) ([]db.Ticket, error)
 	UpdateBackfill(ctx context.Context, region, id string,
 		change func(old db.Backfill) (db.NewBackfill, error)) (db.Backfill, error)
 	AcknowledgeBackfill(ctx context.Context, region, id string,

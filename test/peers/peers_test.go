@@ -24,19 +24,22 @@ import (
 type engine struct {
 	name, tests string
 	programs    []string
-	isPackaged  bool // by Debian, or installed by make, so that CI must have it
+	isPackaged  bool   // by Debian, or installed by make, so that CI must have it
+	setting     string // the variable that says where something is that nobody packages; "": none
 }
 
 var engines = []engine{
-	{"C++", "^TestCpp", []string{"g++"}, true},
-	{"C#", "^TestCSharp", []string{"mcs", "mono"}, true},
-	{"C# on .NET", "^TestDotnet", []string{"mcs", "dotnet"}, false},
-	{"Godot 3", "^TestGodot3", []string{"godot3-server"}, true},
-	{"Godot 4", "^TestGodot4", []string{"godot4"}, false},
-	{"Schemathesis", "^TestContract", []string{"schemathesis"}, true},
-	{"Rust", "^TestRust", []string{"cargo"}, false},
-	{"bevygap's plugins", "^TestBevygap", []string{"cargo"}, false},
-	{"Lightyear", "^TestLightyear", []string{"cargo"}, false},
+	{name: "C++", tests: "^TestCpp", programs: []string{"g++"}, isPackaged: true},
+	{name: "C#", tests: "^TestCSharp", programs: []string{"mcs", "mono"}, isPackaged: true},
+	{name: "C# on .NET", tests: "^TestDotnet", programs: []string{"mcs", "dotnet"}},
+	{name: "Godot 3", tests: "^TestGodot3", programs: []string{"godot3-server"}, isPackaged: true},
+	{name: "Godot 4", tests: "^TestGodot4", programs: []string{"godot4"}},
+	{name: "Schemathesis", tests: "^TestContract", programs: []string{"schemathesis"}, isPackaged: true},
+	{name: "Rust", tests: "^TestRust", programs: []string{"cargo"}},
+	{name: "bevygap's plugins", tests: "^TestBevygap", programs: []string{"cargo"}},
+	{name: "Lightyear", tests: "^TestLightyear", programs: []string{"cargo"}},
+	{name: "a clone of Open Match", tests: "^TestOpenMatch", setting: openMatchClone},
+	{name: "Nexis' server", tests: "^TestNexis", setting: nexisBinary},
 }
 
 // long are those that take long to compile.
@@ -45,7 +48,7 @@ var long = map[string]bool{"^TestBevygap": true, "^TestLightyear": true}
 func TestMain(m *testing.M) {
 	flag.Parse()
 	for _, e := range engines {
-		err := missing(e.programs)
+		err := e.missing()
 		if long[e.tests] {
 			err = errors.Join(err, isLong())
 		}
@@ -61,8 +64,12 @@ func TestMain(m *testing.M) {
 	dbtest.VerifyNoLeaks(m, clitest.RemoveDirector, removeBuilt)
 }
 
-func missing(programs []string) (err error) {
-	for _, program := range programs {
+// missing says what this machine lacks of it; nil: nothing.
+func (e engine) missing() (err error) {
+	if e.setting != "" && os.Getenv(e.setting) == "" {
+		err = fmt.Errorf("%s is not set; docs/peers.md says what it names", e.setting)
+	}
+	for _, program := range e.programs {
 		_, none := exec.LookPath(program)
 		err = errors.Join(err, none)
 	}

@@ -531,6 +531,221 @@ func (x *UpdateBackfillRequest) GetBackfill() *Backfill {
 	return nil
 }
 
+// The messages below, and their calls, are those of Embark's fork of Open Match.
+type DeleteTicketsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TicketIds     []string               `protobuf:"bytes,1,rep,name=ticket_ids,json=ticketIds,proto3" json:"ticket_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteTicketsRequest) Reset() {
+	*x = DeleteTicketsRequest{}
+	mi := &file_openmatch_frontend_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteTicketsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteTicketsRequest) ProtoMessage() {}
+
+func (x *DeleteTicketsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_openmatch_frontend_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteTicketsRequest.ProtoReflect.Descriptor instead.
+func (*DeleteTicketsRequest) Descriptor() ([]byte, []int) {
+	return file_openmatch_frontend_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *DeleteTicketsRequest) GetTicketIds() []string {
+	if x != nil {
+		return x.TicketIds
+	}
+	return nil
+}
+
+type GetTicketsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TicketIds     []string               `protobuf:"bytes,1,rep,name=ticket_ids,json=ticketIds,proto3" json:"ticket_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTicketsRequest) Reset() {
+	*x = GetTicketsRequest{}
+	mi := &file_openmatch_frontend_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTicketsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTicketsRequest) ProtoMessage() {}
+
+func (x *GetTicketsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_openmatch_frontend_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTicketsRequest.ProtoReflect.Descriptor instead.
+func (*GetTicketsRequest) Descriptor() ([]byte, []int) {
+	return file_openmatch_frontend_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *GetTicketsRequest) GetTicketIds() []string {
+	if x != nil {
+		return x.TicketIds
+	}
+	return nil
+}
+
+type GetTicketsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tickets that exist, in the order of the request, each once.
+	Tickets       []*Ticket `protobuf:"bytes,1,rep,name=tickets,proto3" json:"tickets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTicketsResponse) Reset() {
+	*x = GetTicketsResponse{}
+	mi := &file_openmatch_frontend_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTicketsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTicketsResponse) ProtoMessage() {}
+
+func (x *GetTicketsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_openmatch_frontend_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTicketsResponse.ProtoReflect.Descriptor instead.
+func (*GetTicketsResponse) Descriptor() ([]byte, []int) {
+	return file_openmatch_frontend_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GetTicketsResponse) GetTickets() []*Ticket {
+	if x != nil {
+		return x.Tickets
+	}
+	return nil
+}
+
+type GetIndexedTicketCountRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetIndexedTicketCountRequest) Reset() {
+	*x = GetIndexedTicketCountRequest{}
+	mi := &file_openmatch_frontend_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetIndexedTicketCountRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetIndexedTicketCountRequest) ProtoMessage() {}
+
+func (x *GetIndexedTicketCountRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_openmatch_frontend_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetIndexedTicketCountRequest.ProtoReflect.Descriptor instead.
+func (*GetIndexedTicketCountRequest) Descriptor() ([]byte, []int) {
+	return file_openmatch_frontend_proto_rawDescGZIP(), []int{14}
+}
+
+type GetIndexedTicketCountResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tickets that are queued, with those that are in a match and not assigned.
+	Count         int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetIndexedTicketCountResponse) Reset() {
+	*x = GetIndexedTicketCountResponse{}
+	mi := &file_openmatch_frontend_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetIndexedTicketCountResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetIndexedTicketCountResponse) ProtoMessage() {}
+
+func (x *GetIndexedTicketCountResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_openmatch_frontend_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetIndexedTicketCountResponse.ProtoReflect.Descriptor instead.
+func (*GetIndexedTicketCountResponse) Descriptor() ([]byte, []int) {
+	return file_openmatch_frontend_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetIndexedTicketCountResponse) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 var File_openmatch_frontend_proto protoreflect.FileDescriptor
 
 const file_openmatch_frontend_proto_rawDesc = "" +
@@ -566,7 +781,18 @@ const file_openmatch_frontend_proto_rawDesc = "" +
 	"\vbackfill_id\x18\x01 \x01(\tR\n" +
 	"backfillId\"H\n" +
 	"\x15UpdateBackfillRequest\x12/\n" +
-	"\bbackfill\x18\x01 \x01(\v2\x13.openmatch.BackfillR\bbackfill2\xbf\x05\n" +
+	"\bbackfill\x18\x01 \x01(\v2\x13.openmatch.BackfillR\bbackfill\"5\n" +
+	"\x14DeleteTicketsRequest\x12\x1d\n" +
+	"\n" +
+	"ticket_ids\x18\x01 \x03(\tR\tticketIds\"2\n" +
+	"\x11GetTicketsRequest\x12\x1d\n" +
+	"\n" +
+	"ticket_ids\x18\x01 \x03(\tR\tticketIds\"A\n" +
+	"\x12GetTicketsResponse\x12+\n" +
+	"\atickets\x18\x01 \x03(\v2\x11.openmatch.TicketR\atickets\"\x1e\n" +
+	"\x1cGetIndexedTicketCountRequest\"5\n" +
+	"\x1dGetIndexedTicketCountResponse\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count2\x91\b\n" +
 	"\x0fFrontendService\x12A\n" +
 	"\fCreateTicket\x12\x1e.openmatch.CreateTicketRequest\x1a\x11.openmatch.Ticket\x12F\n" +
 	"\fDeleteTicket\x12\x1e.openmatch.DeleteTicketRequest\x1a\x16.google.protobuf.Empty\x12;\n" +
@@ -576,7 +802,12 @@ const file_openmatch_frontend_proto_rawDesc = "" +
 	"\x0eCreateBackfill\x12 .openmatch.CreateBackfillRequest\x1a\x13.openmatch.Backfill\x12J\n" +
 	"\x0eDeleteBackfill\x12 .openmatch.DeleteBackfillRequest\x1a\x16.google.protobuf.Empty\x12A\n" +
 	"\vGetBackfill\x12\x1d.openmatch.GetBackfillRequest\x1a\x13.openmatch.Backfill\x12G\n" +
-	"\x0eUpdateBackfill\x12 .openmatch.UpdateBackfillRequest\x1a\x13.openmatch.BackfillBCZ5github.com/lattice-director/director/api/openmatch/pb\xaa\x02\tOpenMatchb\x06proto3"
+	"\x0eUpdateBackfill\x12 .openmatch.UpdateBackfillRequest\x1a\x13.openmatch.Backfill\x12O\n" +
+	"\x12GetBackfillTickets\x12\x1d.openmatch.GetBackfillRequest\x1a\x1a.openmatch.BackfillTickets\x12H\n" +
+	"\rDeleteTickets\x12\x1f.openmatch.DeleteTicketsRequest\x1a\x16.google.protobuf.Empty\x12j\n" +
+	"\x15GetIndexedTicketCount\x12'.openmatch.GetIndexedTicketCountRequest\x1a(.openmatch.GetIndexedTicketCountResponse\x12I\n" +
+	"\n" +
+	"GetTickets\x12\x1c.openmatch.GetTicketsRequest\x1a\x1d.openmatch.GetTicketsResponseBCZ5github.com/lattice-director/director/api/openmatch/pb\xaa\x02\tOpenMatchb\x06proto3"
 
 var (
 	file_openmatch_frontend_proto_rawDescOnce sync.Once
@@ -590,55 +821,70 @@ func file_openmatch_frontend_proto_rawDescGZIP() []byte {
 	return file_openmatch_frontend_proto_rawDescData
 }
 
-var file_openmatch_frontend_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_openmatch_frontend_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_openmatch_frontend_proto_goTypes = []any{
-	(*CreateTicketRequest)(nil),         // 0: openmatch.CreateTicketRequest
-	(*DeleteTicketRequest)(nil),         // 1: openmatch.DeleteTicketRequest
-	(*GetTicketRequest)(nil),            // 2: openmatch.GetTicketRequest
-	(*WatchAssignmentsRequest)(nil),     // 3: openmatch.WatchAssignmentsRequest
-	(*WatchAssignmentsResponse)(nil),    // 4: openmatch.WatchAssignmentsResponse
-	(*AcknowledgeBackfillRequest)(nil),  // 5: openmatch.AcknowledgeBackfillRequest
-	(*AcknowledgeBackfillResponse)(nil), // 6: openmatch.AcknowledgeBackfillResponse
-	(*CreateBackfillRequest)(nil),       // 7: openmatch.CreateBackfillRequest
-	(*DeleteBackfillRequest)(nil),       // 8: openmatch.DeleteBackfillRequest
-	(*GetBackfillRequest)(nil),          // 9: openmatch.GetBackfillRequest
-	(*UpdateBackfillRequest)(nil),       // 10: openmatch.UpdateBackfillRequest
-	(*Ticket)(nil),                      // 11: openmatch.Ticket
-	(*Assignment)(nil),                  // 12: openmatch.Assignment
-	(*Backfill)(nil),                    // 13: openmatch.Backfill
-	(*emptypb.Empty)(nil),               // 14: google.protobuf.Empty
+	(*CreateTicketRequest)(nil),           // 0: openmatch.CreateTicketRequest
+	(*DeleteTicketRequest)(nil),           // 1: openmatch.DeleteTicketRequest
+	(*GetTicketRequest)(nil),              // 2: openmatch.GetTicketRequest
+	(*WatchAssignmentsRequest)(nil),       // 3: openmatch.WatchAssignmentsRequest
+	(*WatchAssignmentsResponse)(nil),      // 4: openmatch.WatchAssignmentsResponse
+	(*AcknowledgeBackfillRequest)(nil),    // 5: openmatch.AcknowledgeBackfillRequest
+	(*AcknowledgeBackfillResponse)(nil),   // 6: openmatch.AcknowledgeBackfillResponse
+	(*CreateBackfillRequest)(nil),         // 7: openmatch.CreateBackfillRequest
+	(*DeleteBackfillRequest)(nil),         // 8: openmatch.DeleteBackfillRequest
+	(*GetBackfillRequest)(nil),            // 9: openmatch.GetBackfillRequest
+	(*UpdateBackfillRequest)(nil),         // 10: openmatch.UpdateBackfillRequest
+	(*DeleteTicketsRequest)(nil),          // 11: openmatch.DeleteTicketsRequest
+	(*GetTicketsRequest)(nil),             // 12: openmatch.GetTicketsRequest
+	(*GetTicketsResponse)(nil),            // 13: openmatch.GetTicketsResponse
+	(*GetIndexedTicketCountRequest)(nil),  // 14: openmatch.GetIndexedTicketCountRequest
+	(*GetIndexedTicketCountResponse)(nil), // 15: openmatch.GetIndexedTicketCountResponse
+	(*Ticket)(nil),                        // 16: openmatch.Ticket
+	(*Assignment)(nil),                    // 17: openmatch.Assignment
+	(*Backfill)(nil),                      // 18: openmatch.Backfill
+	(*emptypb.Empty)(nil),                 // 19: google.protobuf.Empty
+	(*BackfillTickets)(nil),               // 20: openmatch.BackfillTickets
 }
 var file_openmatch_frontend_proto_depIdxs = []int32{
-	11, // 0: openmatch.CreateTicketRequest.ticket:type_name -> openmatch.Ticket
-	12, // 1: openmatch.WatchAssignmentsResponse.assignment:type_name -> openmatch.Assignment
-	12, // 2: openmatch.AcknowledgeBackfillRequest.assignment:type_name -> openmatch.Assignment
-	13, // 3: openmatch.AcknowledgeBackfillResponse.backfill:type_name -> openmatch.Backfill
-	11, // 4: openmatch.AcknowledgeBackfillResponse.tickets:type_name -> openmatch.Ticket
-	13, // 5: openmatch.CreateBackfillRequest.backfill:type_name -> openmatch.Backfill
-	13, // 6: openmatch.UpdateBackfillRequest.backfill:type_name -> openmatch.Backfill
-	0,  // 7: openmatch.FrontendService.CreateTicket:input_type -> openmatch.CreateTicketRequest
-	1,  // 8: openmatch.FrontendService.DeleteTicket:input_type -> openmatch.DeleteTicketRequest
-	2,  // 9: openmatch.FrontendService.GetTicket:input_type -> openmatch.GetTicketRequest
-	3,  // 10: openmatch.FrontendService.WatchAssignments:input_type -> openmatch.WatchAssignmentsRequest
-	5,  // 11: openmatch.FrontendService.AcknowledgeBackfill:input_type -> openmatch.AcknowledgeBackfillRequest
-	7,  // 12: openmatch.FrontendService.CreateBackfill:input_type -> openmatch.CreateBackfillRequest
-	8,  // 13: openmatch.FrontendService.DeleteBackfill:input_type -> openmatch.DeleteBackfillRequest
-	9,  // 14: openmatch.FrontendService.GetBackfill:input_type -> openmatch.GetBackfillRequest
-	10, // 15: openmatch.FrontendService.UpdateBackfill:input_type -> openmatch.UpdateBackfillRequest
-	11, // 16: openmatch.FrontendService.CreateTicket:output_type -> openmatch.Ticket
-	14, // 17: openmatch.FrontendService.DeleteTicket:output_type -> google.protobuf.Empty
-	11, // 18: openmatch.FrontendService.GetTicket:output_type -> openmatch.Ticket
-	4,  // 19: openmatch.FrontendService.WatchAssignments:output_type -> openmatch.WatchAssignmentsResponse
-	6,  // 20: openmatch.FrontendService.AcknowledgeBackfill:output_type -> openmatch.AcknowledgeBackfillResponse
-	13, // 21: openmatch.FrontendService.CreateBackfill:output_type -> openmatch.Backfill
-	14, // 22: openmatch.FrontendService.DeleteBackfill:output_type -> google.protobuf.Empty
-	13, // 23: openmatch.FrontendService.GetBackfill:output_type -> openmatch.Backfill
-	13, // 24: openmatch.FrontendService.UpdateBackfill:output_type -> openmatch.Backfill
-	16, // [16:25] is the sub-list for method output_type
-	7,  // [7:16] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	16, // 0: openmatch.CreateTicketRequest.ticket:type_name -> openmatch.Ticket
+	17, // 1: openmatch.WatchAssignmentsResponse.assignment:type_name -> openmatch.Assignment
+	17, // 2: openmatch.AcknowledgeBackfillRequest.assignment:type_name -> openmatch.Assignment
+	18, // 3: openmatch.AcknowledgeBackfillResponse.backfill:type_name -> openmatch.Backfill
+	16, // 4: openmatch.AcknowledgeBackfillResponse.tickets:type_name -> openmatch.Ticket
+	18, // 5: openmatch.CreateBackfillRequest.backfill:type_name -> openmatch.Backfill
+	18, // 6: openmatch.UpdateBackfillRequest.backfill:type_name -> openmatch.Backfill
+	16, // 7: openmatch.GetTicketsResponse.tickets:type_name -> openmatch.Ticket
+	0,  // 8: openmatch.FrontendService.CreateTicket:input_type -> openmatch.CreateTicketRequest
+	1,  // 9: openmatch.FrontendService.DeleteTicket:input_type -> openmatch.DeleteTicketRequest
+	2,  // 10: openmatch.FrontendService.GetTicket:input_type -> openmatch.GetTicketRequest
+	3,  // 11: openmatch.FrontendService.WatchAssignments:input_type -> openmatch.WatchAssignmentsRequest
+	5,  // 12: openmatch.FrontendService.AcknowledgeBackfill:input_type -> openmatch.AcknowledgeBackfillRequest
+	7,  // 13: openmatch.FrontendService.CreateBackfill:input_type -> openmatch.CreateBackfillRequest
+	8,  // 14: openmatch.FrontendService.DeleteBackfill:input_type -> openmatch.DeleteBackfillRequest
+	9,  // 15: openmatch.FrontendService.GetBackfill:input_type -> openmatch.GetBackfillRequest
+	10, // 16: openmatch.FrontendService.UpdateBackfill:input_type -> openmatch.UpdateBackfillRequest
+	9,  // 17: openmatch.FrontendService.GetBackfillTickets:input_type -> openmatch.GetBackfillRequest
+	11, // 18: openmatch.FrontendService.DeleteTickets:input_type -> openmatch.DeleteTicketsRequest
+	14, // 19: openmatch.FrontendService.GetIndexedTicketCount:input_type -> openmatch.GetIndexedTicketCountRequest
+	12, // 20: openmatch.FrontendService.GetTickets:input_type -> openmatch.GetTicketsRequest
+	16, // 21: openmatch.FrontendService.CreateTicket:output_type -> openmatch.Ticket
+	19, // 22: openmatch.FrontendService.DeleteTicket:output_type -> google.protobuf.Empty
+	16, // 23: openmatch.FrontendService.GetTicket:output_type -> openmatch.Ticket
+	4,  // 24: openmatch.FrontendService.WatchAssignments:output_type -> openmatch.WatchAssignmentsResponse
+	6,  // 25: openmatch.FrontendService.AcknowledgeBackfill:output_type -> openmatch.AcknowledgeBackfillResponse
+	18, // 26: openmatch.FrontendService.CreateBackfill:output_type -> openmatch.Backfill
+	19, // 27: openmatch.FrontendService.DeleteBackfill:output_type -> google.protobuf.Empty
+	18, // 28: openmatch.FrontendService.GetBackfill:output_type -> openmatch.Backfill
+	18, // 29: openmatch.FrontendService.UpdateBackfill:output_type -> openmatch.Backfill
+	20, // 30: openmatch.FrontendService.GetBackfillTickets:output_type -> openmatch.BackfillTickets
+	19, // 31: openmatch.FrontendService.DeleteTickets:output_type -> google.protobuf.Empty
+	15, // 32: openmatch.FrontendService.GetIndexedTicketCount:output_type -> openmatch.GetIndexedTicketCountResponse
+	13, // 33: openmatch.FrontendService.GetTickets:output_type -> openmatch.GetTicketsResponse
+	21, // [21:34] is the sub-list for method output_type
+	8,  // [8:21] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_openmatch_frontend_proto_init() }
@@ -653,7 +899,7 @@ func file_openmatch_frontend_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_openmatch_frontend_proto_rawDesc), len(file_openmatch_frontend_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,15 +21,19 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	FrontendService_CreateTicket_FullMethodName        = "/openmatch.FrontendService/CreateTicket"
-	FrontendService_DeleteTicket_FullMethodName        = "/openmatch.FrontendService/DeleteTicket"
-	FrontendService_GetTicket_FullMethodName           = "/openmatch.FrontendService/GetTicket"
-	FrontendService_WatchAssignments_FullMethodName    = "/openmatch.FrontendService/WatchAssignments"
-	FrontendService_AcknowledgeBackfill_FullMethodName = "/openmatch.FrontendService/AcknowledgeBackfill"
-	FrontendService_CreateBackfill_FullMethodName      = "/openmatch.FrontendService/CreateBackfill"
-	FrontendService_DeleteBackfill_FullMethodName      = "/openmatch.FrontendService/DeleteBackfill"
-	FrontendService_GetBackfill_FullMethodName         = "/openmatch.FrontendService/GetBackfill"
-	FrontendService_UpdateBackfill_FullMethodName      = "/openmatch.FrontendService/UpdateBackfill"
+	FrontendService_CreateTicket_FullMethodName          = "/openmatch.FrontendService/CreateTicket"
+	FrontendService_DeleteTicket_FullMethodName          = "/openmatch.FrontendService/DeleteTicket"
+	FrontendService_GetTicket_FullMethodName             = "/openmatch.FrontendService/GetTicket"
+	FrontendService_WatchAssignments_FullMethodName      = "/openmatch.FrontendService/WatchAssignments"
+	FrontendService_AcknowledgeBackfill_FullMethodName   = "/openmatch.FrontendService/AcknowledgeBackfill"
+	FrontendService_CreateBackfill_FullMethodName        = "/openmatch.FrontendService/CreateBackfill"
+	FrontendService_DeleteBackfill_FullMethodName        = "/openmatch.FrontendService/DeleteBackfill"
+	FrontendService_GetBackfill_FullMethodName           = "/openmatch.FrontendService/GetBackfill"
+	FrontendService_UpdateBackfill_FullMethodName        = "/openmatch.FrontendService/UpdateBackfill"
+	FrontendService_GetBackfillTickets_FullMethodName    = "/openmatch.FrontendService/GetBackfillTickets"
+	FrontendService_DeleteTickets_FullMethodName         = "/openmatch.FrontendService/DeleteTickets"
+	FrontendService_GetIndexedTicketCount_FullMethodName = "/openmatch.FrontendService/GetIndexedTicketCount"
+	FrontendService_GetTickets_FullMethodName            = "/openmatch.FrontendService/GetTickets"
 )
 
 // FrontendServiceClient is the client API for FrontendService service.
@@ -54,6 +58,14 @@ type FrontendServiceClient interface {
 	GetBackfill(ctx context.Context, in *GetBackfillRequest, opts ...grpc.CallOption) (*Backfill, error)
 	// Replaces the fields of a backfill and increments its generation. Tickets that were matched into it return to the queue.
 	UpdateBackfill(ctx context.Context, in *UpdateBackfillRequest, opts ...grpc.CallOption) (*Backfill, error)
+	// Returns the tickets that were matched into a backfill and not assigned. The backfill does not change meanwhile.
+	GetBackfillTickets(ctx context.Context, in *GetBackfillRequest, opts ...grpc.CallOption) (*BackfillTickets, error)
+	// Deletes tickets. Unknown ids are ignored. A call that fails may have deleted some: repeat it.
+	DeleteTickets(ctx context.Context, in *DeleteTicketsRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Counts the tickets of the queue.
+	GetIndexedTicketCount(ctx context.Context, in *GetIndexedTicketCountRequest, opts ...grpc.CallOption) (*GetIndexedTicketCountResponse, error)
+	// Returns tickets. Unknown ids are ignored.
+	GetTickets(ctx context.Context, in *GetTicketsRequest, opts ...grpc.CallOption) (*GetTicketsResponse, error)
 }
 
 type frontendServiceClient struct {
@@ -163,6 +175,46 @@ func (c *frontendServiceClient) UpdateBackfill(ctx context.Context, in *UpdateBa
 	return out, nil
 }
 
+func (c *frontendServiceClient) GetBackfillTickets(ctx context.Context, in *GetBackfillRequest, opts ...grpc.CallOption) (*BackfillTickets, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BackfillTickets)
+	err := c.cc.Invoke(ctx, FrontendService_GetBackfillTickets_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *frontendServiceClient) DeleteTickets(ctx context.Context, in *DeleteTicketsRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(emptypb.Empty)
+	err := c.cc.Invoke(ctx, FrontendService_DeleteTickets_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *frontendServiceClient) GetIndexedTicketCount(ctx context.Context, in *GetIndexedTicketCountRequest, opts ...grpc.CallOption) (*GetIndexedTicketCountResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetIndexedTicketCountResponse)
+	err := c.cc.Invoke(ctx, FrontendService_GetIndexedTicketCount_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *frontendServiceClient) GetTickets(ctx context.Context, in *GetTicketsRequest, opts ...grpc.CallOption) (*GetTicketsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetTicketsResponse)
+	err := c.cc.Invoke(ctx, FrontendService_GetTickets_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // FrontendServiceServer is the server API for FrontendService service.
 // All implementations must embed UnimplementedFrontendServiceServer
 // for forward compatibility.
@@ -185,6 +237,14 @@ type FrontendServiceServer interface {
 	GetBackfill(context.Context, *GetBackfillRequest) (*Backfill, error)
 	// Replaces the fields of a backfill and increments its generation. Tickets that were matched into it return to the queue.
 	UpdateBackfill(context.Context, *UpdateBackfillRequest) (*Backfill, error)
+	// Returns the tickets that were matched into a backfill and not assigned. The backfill does not change meanwhile.
+	GetBackfillTickets(context.Context, *GetBackfillRequest) (*BackfillTickets, error)
+	// Deletes tickets. Unknown ids are ignored. A call that fails may have deleted some: repeat it.
+	DeleteTickets(context.Context, *DeleteTicketsRequest) (*emptypb.Empty, error)
+	// Counts the tickets of the queue.
+	GetIndexedTicketCount(context.Context, *GetIndexedTicketCountRequest) (*GetIndexedTicketCountResponse, error)
+	// Returns tickets. Unknown ids are ignored.
+	GetTickets(context.Context, *GetTicketsRequest) (*GetTicketsResponse, error)
 	mustEmbedUnimplementedFrontendServiceServer()
 }
 
@@ -221,6 +281,18 @@ func (UnimplementedFrontendServiceServer) GetBackfill(context.Context, *GetBackf
 }
 func (UnimplementedFrontendServiceServer) UpdateBackfill(context.Context, *UpdateBackfillRequest) (*Backfill, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateBackfill not implemented")
+}
+func (UnimplementedFrontendServiceServer) GetBackfillTickets(context.Context, *GetBackfillRequest) (*BackfillTickets, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetBackfillTickets not implemented")
+}
+func (UnimplementedFrontendServiceServer) DeleteTickets(context.Context, *DeleteTicketsRequest) (*emptypb.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteTickets not implemented")
+}
+func (UnimplementedFrontendServiceServer) GetIndexedTicketCount(context.Context, *GetIndexedTicketCountRequest) (*GetIndexedTicketCountResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetIndexedTicketCount not implemented")
+}
+func (UnimplementedFrontendServiceServer) GetTickets(context.Context, *GetTicketsRequest) (*GetTicketsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetTickets not implemented")
 }
 func (UnimplementedFrontendServiceServer) mustEmbedUnimplementedFrontendServiceServer() {}
 func (UnimplementedFrontendServiceServer) testEmbeddedByValue()                         {}
@@ -398,6 +470,78 @@ func _FrontendService_UpdateBackfill_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _FrontendService_GetBackfillTickets_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetBackfillRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FrontendServiceServer).GetBackfillTickets(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FrontendService_GetBackfillTickets_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FrontendServiceServer).GetBackfillTickets(ctx, req.(*GetBackfillRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FrontendService_DeleteTickets_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteTicketsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FrontendServiceServer).DeleteTickets(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FrontendService_DeleteTickets_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FrontendServiceServer).DeleteTickets(ctx, req.(*DeleteTicketsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FrontendService_GetIndexedTicketCount_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetIndexedTicketCountRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FrontendServiceServer).GetIndexedTicketCount(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FrontendService_GetIndexedTicketCount_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FrontendServiceServer).GetIndexedTicketCount(ctx, req.(*GetIndexedTicketCountRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FrontendService_GetTickets_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetTicketsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FrontendServiceServer).GetTickets(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FrontendService_GetTickets_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FrontendServiceServer).GetTickets(ctx, req.(*GetTicketsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // FrontendService_ServiceDesc is the grpc.ServiceDesc for FrontendService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -436,6 +580,22 @@ var FrontendService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateBackfill",
 			Handler:    _FrontendService_UpdateBackfill_Handler,
+		},
+		{
+			MethodName: "GetBackfillTickets",
+			Handler:    _FrontendService_GetBackfillTickets_Handler,
+		},
+		{
+			MethodName: "DeleteTickets",
+			Handler:    _FrontendService_DeleteTickets_Handler,
+		},
+		{
+			MethodName: "GetIndexedTicketCount",
+			Handler:    _FrontendService_GetIndexedTicketCount_Handler,
+		},
+		{
+			MethodName: "GetTickets",
+			Handler:    _FrontendService_GetTickets_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -25,7 +25,9 @@ const (
 type QueryTicketsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required.
-	Pool          *Pool `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	Pool *Pool `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The most tickets to return, as in Embark's fork of Open Match; 0 means all of the pool.
+	Limit         int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -65,6 +67,13 @@ func (x *QueryTicketsRequest) GetPool() *Pool {
 		return x.Pool
 	}
 	return nil
+}
+
+func (x *QueryTicketsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
 }
 
 type QueryTicketsResponse struct {
@@ -296,9 +305,10 @@ var File_openmatch_query_proto protoreflect.FileDescriptor
 
 const file_openmatch_query_proto_rawDesc = "" +
 	"\n" +
-	"\x15openmatch/query.proto\x12\topenmatch\x1a\x18openmatch/messages.proto\":\n" +
+	"\x15openmatch/query.proto\x12\topenmatch\x1a\x18openmatch/messages.proto\"P\n" +
 	"\x13QueryTicketsRequest\x12#\n" +
-	"\x04pool\x18\x01 \x01(\v2\x0f.openmatch.PoolR\x04pool\"C\n" +
+	"\x04pool\x18\x01 \x01(\v2\x0f.openmatch.PoolR\x04pool\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x05R\x05limit\"C\n" +
 	"\x14QueryTicketsResponse\x12+\n" +
 	"\atickets\x18\x01 \x03(\v2\x11.openmatch.TicketR\atickets\"<\n" +
 	"\x15QueryTicketIdsRequest\x12#\n" +
