@@ -29,6 +29,7 @@ func (p *program) prove() *cobra.Command {
 			"target fails the command only with --strict.",
 		Example: "  director-bench prove --awake\n" +
 			"  director-bench prove reach packing --rounds 5\n" +
+			"  director-bench prove reach callers --plots .   # and pictures: reach-latency.svg, callers-throughput.svg\n" +
 			"  director-bench prove --output json | jq '.experiments[].findings[] | select(.met | not)'\n" +
 			"  director-bench prove --quick                 # tests that everything works; its figures mean nothing",
 		Args:              cobra.ArbitraryArgs,
@@ -82,6 +83,7 @@ type proving struct {
 	rounds        int
 	quick, strict bool
 	awake         bool
+	plots         string // a directory; "": none are drawn
 	director      string // the director's binary; "" is searched for
 	experiments   []proof.Experiment
 }
@@ -95,6 +97,7 @@ func (j *proving) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&j.quick, "quick", false,
 		"Measure for seconds only, to test that everything works; the figures mean nothing")
 	flags.BoolVar(&j.strict, "strict", false, "Fail when a target is missed")
+	flags.StringVar(&j.plots, "plots", "", "Draw latencies and throughput of each experiment as SVG into this directory")
 	addAwakeFlag(flags, &j.awake)
 	j.addDirectorFlag(flags, &j.director)
 }
@@ -172,6 +175,11 @@ func (j *proving) print(found findings) error {
 	}
 	if err := found.write(j.out); err != nil {
 		return err
+	}
+	if j.plots != "" {
+		if err := found.writePlots(j.plots); err != nil {
+			return err
+		}
 	}
 	if missed, asked := found.missed(); j.strict && missed > 0 {
 		return fmt.Errorf("%d of %s missed", missed, plural(asked, "target"))

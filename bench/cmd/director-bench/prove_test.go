@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -52,8 +53,10 @@ func TestBenchProve(t *testing.T) { //nolint:tparallel // One after another: eac
 func TestFindingsPrinted(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	r := directorBench.Run(t, environ, "", "prove", "capacity", "--quick", "--rounds", "1")
+	plots := filepath.Join(t.TempDir(), "plots")
+	r := directorBench.Run(t, environ, "", "prove", "capacity", "--quick", "--rounds", "1", "--plots", plots)
 	require.NoError(t, r.Err, r.Stderr)
+	require.FileExists(t, filepath.Join(plots, "capacity-latency.svg"))
 	for _, word := range []string{"EXPERIMENT", "“no capacity” while there were free seats", "≤ 0.0 %", "of the naive placement: ", "mean nothing", "Postgres"} {
 		require.Contains(t, r.Stdout, word)
 	}
