@@ -13,6 +13,7 @@ var EventKinds = []string{
 	"room.created", "room.destroyed",
 	"command.timed_out", "command.done_late",
 	"drain.kept", "drain.ended",
+	"evacuation.begun", "evacuation.ended",
 	"agent_key.created", "agent_key.revoked",
 	"enrolment.created", "enrolment.revoked", "credential.revoked",
 	"project.created", "project.renamed",

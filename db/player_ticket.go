@@ -28,6 +28,8 @@ type PlayerTicketRequest struct {
 	Lease          time.Duration
 	IdempotencyKey string // "" for none
 	RequestHash    []byte // of the body of the request
+	// Created is since when the party counts as waiting; the zero value: from now on.
+	Created time.Time
 	// Latencies are remembered of the caller, who is alone, if a ticket is created; nil: none are.
 	Latencies map[string]uint16
 }
@@ -95,6 +97,7 @@ type PlayerTicket struct {
 	ReadyCheck *PlayerReadyCheck // in TicketAccepting
 	Seat       *MatchSeat        // in TicketAssigned, by the director
 	Assignment []byte            // in TicketAssigned, by a client of Open Match: an openmatch.Assignment
+	NextTicket string            // with which the player waits since an evacuation of the match; "": none
 	ChangedAt  time.Time         // of the last change that was recorded
 }
 

@@ -98,7 +98,7 @@ func playerTicketOf(r query.PlayerTicketsRow, asked ticketReading, assignedFor t
 	}
 	t, err := toPlayerTicket(r, asked.id)
 	if err == nil && t.State.Final() && t.ChangedAt.Add(assignedFor).Before(r.Now) {
-		err = fault.New(fault.Gone, "ticket_ended", "the ticket has left the queue")
+		err = ofTicket(t.NextTicket, fault.New(fault.Gone, "ticket_ended", "the ticket has left the queue"))
 	}
 	if err != nil {
 		return PlayerTicket{}, err
@@ -117,7 +117,7 @@ func anyPartyOf(r query.PlayerTicketsRow) []string {
 // toPlayerTicket returns the ticket of the row without checking who asks.
 func toPlayerTicket(r query.PlayerTicketsRow, id string) (t PlayerTicket, err error) {
 	t = PlayerTicket{ID: id, Version: int(r.Version), Party: anyPartyOf(r), Profiles: namesOf(r.Profiles),
-		ChangedAt: r.At, Lease: r.KeptAlive}
+		ChangedAt: r.At, Lease: r.KeptAlive, NextTicket: r.NextTicket}
 	if r.Waits {
 		t.Created, t.Body = time.Unix(0, r.Created).UTC(), r.Body
 		describeWaitingTicket(r, &t)

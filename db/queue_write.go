@@ -73,8 +73,9 @@ func (t *queueTurn) wasQueued(ref ticketRef) bool {
 
 // add creates the ticket of a party, in place of rows of its players whose tickets are gone.
 func (t *queueTurn) add(p *party, stale []query.PlayersQueuedRow) PlayerTicketAnswer {
-	at := t.store.Now().UTC()
-	id := t.store.ids.next(t.universe, TicketID, at)
+	now := t.store.Now().UTC()
+	at := cmp.Or(p.request.Created, now)
+	id := t.store.ids.next(t.universe, TicketID, now)
 	t.writes.forget(stale)
 	t.writes.addTicket(p.request, id, at)
 	t.writes.addPlayers(p.request, id)

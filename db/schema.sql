@@ -257,6 +257,55 @@ CREATE FUNCTION ops.drain_label(label text, region text DEFAULT ''::text) RETURN
 
 COMMENT ON FUNCTION ops.drain_label(label text, region text) IS 'Lets no new player onto the instances that have this label, given as key=value, as ops.drain_host does.';
 
+CREATE FUNCTION ops.drain_region(region text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT ops.set_group_draining(drain_region.region, 'region', drain_region.region, true) $$;
+
+COMMENT ON FUNCTION ops.drain_region(region text) IS 'Lets no new player onto the instances of a region until ops.undrain_region: those that run, and those that register later. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.evacuate(target text, kind text DEFAULT ''::text, region text DEFAULT ''::text, requeue boolean DEFAULT false, dead boolean DEFAULT false, seats_in text DEFAULT ''::text, lost_within interval DEFAULT '00:10:00'::interval, reason text DEFAULT ''::text) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    named  record;
+    made   evacuations;
+    before uuid;
+BEGIN
+    IF length(evacuate.reason) > 500 THEN
+        RAISE EXCEPTION 'a reason has at most 500 characters' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF lost_within IS NULL OR lost_within NOT BETWEEN interval '0' AND interval '1 day' THEN
+        RAISE EXCEPTION 'players count who lost their game server within a day at most' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF coalesce(seats_in, '') <> '' AND NOT EXISTS (SELECT FROM fleet_regions() AS r (name) WHERE r.name = seats_in) THEN
+        RAISE EXCEPTION 'there is no region %', quote_literal(seats_in) USING ERRCODE = 'no_data_found';
+    END IF;
+    SELECT t.* INTO named FROM evacuation_target(evacuate.target, evacuate.kind, evacuate.region) t;
+    IF named.target = 'region' AND seats_in = named.value THEN
+        RAISE EXCEPTION 'region % cannot take its own players', quote_literal(seats_in) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT e.id INTO before FROM evacuations e
+    WHERE e.target = named.target AND e.value = named.value AND e.region = named.region AND e.ended_at IS NULL;
+    IF FOUND THEN
+        RAISE EXCEPTION '% % is being evacuated: %', named.target, quote_literal(named.value), before USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    PERFORM ops.set_group_draining(named.region, named.target, named.value, true);
+    INSERT INTO evacuations AS e (target, value, region, requeue, dead, seats_in, lost_since, actor, reason)
+    VALUES (named.target, named.value, named.region, coalesce(evacuate.requeue, false), coalesce(evacuate.dead, false), coalesce(evacuate.seats_in, ''),
+        now() - lost_within, acting_operator(), coalesce(btrim(evacuate.reason), '')) RETURNING e.* INTO made;
+    INSERT INTO evacuated_servers (region, evacuation, instance_id, was_alive)
+    SELECT i.region, made.id, i.id, i.status <> 'gone' AND coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)
+    FROM instances_to_evacuate(named.target, named.value, named.region, made.lost_since) i
+    LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id;
+    INSERT INTO events (region, kind, actor, detail) VALUES (named.region, 'evacuation.begun', made.actor,
+        jsonb_strip_nulls(jsonb_build_object('evacuation', made.id, named.target, named.value, 'requeue', made.requeue, 'dead', made.dead,
+            'seats_in', nullif(made.seats_in, ''), 'reason', nullif(made.reason, ''))));
+    RETURN made.id;
+END
+$$;
+
+COMMENT ON FUNCTION ops.evacuate(target text, kind text, region text, requeue boolean, dead boolean, seats_in text, lost_within interval, reason text) IS 'Drains the game servers of a region, of a host or with a label key=value, and lets workers close their sessions and end those that do not report, or with dead all. With requeue the players wait again, as old in the queue as they were, or get seats elsewhere, also those who lost their game server within the interval; seats_in is the region for players without a ticket. Returns the id for ops.evacuations. The drain stays.';
+
 CREATE FUNCTION ops.free_seat(session text, player text, reason text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -413,6 +462,32 @@ END
 $$;
 
 COMMENT ON FUNCTION ops.pause_webhook(name text, reason text) IS 'Sends a webhook nothing until ops.resume_webhook, which continues where it ended. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.preview_evacuation(target text, kind text DEFAULT ''::text, region text DEFAULT ''::text, lost_within interval DEFAULT '00:10:00'::interval) RETURNS TABLE(kind_of_target text, value text, servers bigint, alive bigint, sessions bigint, players bigint, matched bigint, lost bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    named      record;
+    lost_since timestamptz := statement_timestamp() - coalesce(lost_within, '0');
+BEGIN
+    SELECT t.* INTO named FROM evacuation_target(preview_evacuation.target, preview_evacuation.kind, preview_evacuation.region) t;
+    kind_of_target := named.target;
+    value := named.value;
+    SELECT count(*), count(*) FILTER (WHERE i.status <> 'gone' AND coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)),
+           coalesce(sum(s.sessions), 0), coalesce(sum(s.players), 0), coalesce(sum(s.matched), 0), coalesce(sum(d.lost), 0)
+    INTO servers, alive, sessions, players, matched, lost
+    FROM instances_to_evacuate(named.target, named.value, named.region, lost_since) i
+    LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
+    CROSS JOIN LATERAL (SELECT count(*) AS sessions, sum(o.player_count) AS players, sum(o.player_count) FILTER (WHERE o.match_id IS NOT NULL) AS matched
+                        FROM sessions o WHERE o.region = i.region AND o.instance_id = i.id) s
+    CROSS JOIN LATERAL (SELECT count(*) AS lost FROM lost_sessions(i.id, lost_since) c
+                        JOIN seat_history h ON h.region = c.region AND h.session_id = c.session_id AND h.reason = 'session ' || c.reason AND h.left_at >= lost_since) d;
+    RETURN NEXT;
+END
+$$;
+
+COMMENT ON FUNCTION ops.preview_evacuation(target text, kind text, region text, lost_within interval) IS 'What ops.evacuate with the same arguments would concern: game servers, those of them that report, their sessions and players, those of the players whom a profile matched, and players who lost their game server within the interval.';
 
 CREATE FUNCTION ops.realtime_steady_since(region text) RETURNS timestamp with time zone
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -826,21 +901,23 @@ COMMENT ON FUNCTION ops.set_draining(instance text, drain boolean) IS 'What ops.
 
 CREATE FUNCTION ops.set_group_draining(p_region text, p_target text, p_value text, p_drain boolean) RETURNS boolean
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
 DECLARE
     changed     boolean;
     group_value text := CASE p_target WHEN 'host' THEN lower(btrim(p_value, '[] ')) ELSE p_value END;
-    turned      instances;
+    turned      record;
 BEGIN
     IF coalesce(group_value, '') = '' OR length(group_value) > 500
         OR (CASE p_target WHEN 'host' THEN endpoint_host(CASE WHEN group_value ~ ':.*:' THEN '[' || group_value || ']' ELSE group_value END) <> group_value
+                          WHEN 'region' THEN group_value !~ '^[a-z0-9-]{1,32}$' OR group_value IS DISTINCT FROM p_region
                           ELSE group_value !~ '^[^=]+=' END) THEN
-        RAISE EXCEPTION '% must be %', p_target, CASE p_target WHEN 'host' THEN 'the host of an endpoint, without its port' ELSE 'key=value' END
+        RAISE EXCEPTION '% must be %', p_target,
+            CASE p_target WHEN 'host' THEN 'the host of an endpoint, without its port' WHEN 'region' THEN '1 to 32 characters of a-z 0-9 -' ELSE 'key=value' END
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     PERFORM set_config('idle_in_transaction_session_timeout', '5s', true);
     PERFORM FROM instances i WHERE (coalesce(p_region, '') IN ('', i.region)) AND i.status <> 'gone'
-        AND (p_target, group_value) IN (SELECT k.target, k.value FROM drain_keys(i.id, i.endpoint, i.labels) k) ORDER BY i.region, i.id FOR NO KEY UPDATE;
+        AND (p_target, group_value) IN (SELECT k.target, k.value FROM drain_keys(i.region, i.id, i.endpoint, i.labels) k) ORDER BY i.region, i.id FOR NO KEY UPDATE;
     PERFORM pg_advisory_xact_lock(hashtext('director.instance_drains'));
     IF p_drain THEN
         INSERT INTO instance_drains (region, target, value, actor) VALUES (coalesce(p_region, ''), p_target, group_value, acting_operator()) ON CONFLICT DO NOTHING;
@@ -853,24 +930,28 @@ BEGIN
     END IF;
     INSERT INTO events (region, kind, actor, detail) VALUES (coalesce(p_region, ''), CASE WHEN p_drain THEN 'drain.kept' ELSE 'drain.ended' END, acting_operator(),
         jsonb_build_object(p_target, group_value));
-    FOR turned IN
-        UPDATE instances i SET status = CASE WHEN p_drain THEN 'draining' ELSE 'ready' END, drain_kept = p_drain
-        WHERE coalesce(p_region, '') IN ('', i.region) AND (p_target, group_value) IN (SELECT k.target, k.value FROM drain_keys(i.id, i.endpoint, i.labels) k)
-          AND CASE WHEN p_drain THEN i.status = 'ready' ELSE i.status = 'draining' AND i.drain_kept AND NOT EXISTS (SELECT FROM kept_drains_of(i))
-              AND (i.deployment_id IS NULL OR EXISTS (
-                  SELECT FROM deployments d WHERE d.region = i.region AND d.id = i.deployment_id AND d.phase = 'ready' AND d.desired = 'running')) END
-        RETURNING i.*
+    FOR turned IN -- once for each region, since a region may have thousands
+        WITH moved AS (
+            UPDATE instances i SET status = CASE WHEN p_drain THEN 'draining' ELSE 'ready' END, drain_kept = p_drain
+            WHERE coalesce(p_region, '') IN ('', i.region) AND (p_target, group_value) IN (SELECT k.target, k.value FROM drain_keys(i.region, i.id, i.endpoint, i.labels) k)
+              AND CASE WHEN p_drain THEN i.status = 'ready' ELSE i.status = 'draining' AND i.drain_kept AND NOT EXISTS (SELECT FROM kept_drains_of(i))
+                  AND (i.deployment_id IS NULL OR EXISTS (
+                      SELECT FROM deployments d WHERE d.region = i.region AND d.id = i.deployment_id AND d.phase = 'ready' AND d.desired = 'running')) END
+            RETURNING i.region, i.id
+        ), logged AS (
+            INSERT INTO events (region, kind, actor, instance_id, detail)
+            SELECT m.region, CASE WHEN p_drain THEN 'instance.drained' ELSE 'instance.undrained' END, acting_operator(), m.id, jsonb_build_object(p_target, group_value)
+            FROM moved m ORDER BY m.region, m.id
+        )
+        SELECT m.region, array_agg(m.id ORDER BY m.id) AS ids FROM moved m GROUP BY m.region ORDER BY m.region
     LOOP
-        PERFORM refresh_shares(turned.region, ARRAY[turned.id]);
-        INSERT INTO events (region, kind, actor, instance_id, detail)
-        VALUES (turned.region, CASE WHEN p_drain THEN 'instance.drained' ELSE 'instance.undrained' END, acting_operator(), turned.id,
-            jsonb_build_object(p_target, group_value));
+        PERFORM refresh_shares(turned.region, turned.ids);
     END LOOP;
     RETURN true;
 END
-$$;
+$_$;
 
-COMMENT ON FUNCTION ops.set_group_draining(p_region text, p_target text, p_value text, p_drain boolean) IS 'The common part of the functions that drain hosts and labels.';
+COMMENT ON FUNCTION ops.set_group_draining(p_region text, p_target text, p_value text, p_drain boolean) IS 'The common part of the functions that drain regions, hosts and labels.';
 
 CREATE FUNCTION ops.set_valve(name text, rate double precision DEFAULT NULL::double precision, max_players integer DEFAULT NULL::integer, region text DEFAULT NULL::text, build text DEFAULT NULL::text, staff_share double precision DEFAULT NULL::double precision, max_waiting integer DEFAULT NULL::integer, reason text DEFAULT NULL::text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1063,6 +1144,13 @@ CREATE FUNCTION ops.undrain_label(label text, region text DEFAULT ''::text) RETU
     AS $$ SELECT ops.set_group_draining(undrain_label.region, 'label', label, false) $$;
 
 COMMENT ON FUNCTION ops.undrain_label(label text, region text) IS 'Ends a drain of ops.drain_label with the same label and region, as ops.undrain_host does.';
+
+CREATE FUNCTION ops.undrain_region(region text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT ops.set_group_draining(undrain_region.region, 'region', undrain_region.region, false) $$;
+
+COMMENT ON FUNCTION ops.undrain_region(region text) IS 'Ends a drain of ops.drain_region. Instances that drain for another reason go on draining. Returns whether this changed anything.';
 
 CREATE FUNCTION public.acting_operator() RETURNS text
     LANGUAGE sql STABLE
@@ -1395,6 +1483,14 @@ $$;
 
 COMMENT ON FUNCTION public.drain_keys(id text, endpoint text, labels jsonb) IS 'The target and value of each drain that an instance obeys.';
 
+CREATE FUNCTION public.drain_keys(region text, id text, endpoint text, labels jsonb) RETURNS TABLE(target text, value text)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT k.target, k.value FROM drain_keys(drain_keys.id, drain_keys.endpoint, drain_keys.labels) k UNION ALL SELECT 'region', drain_keys.region
+$$;
+
+COMMENT ON FUNCTION public.drain_keys(region text, id text, endpoint text, labels jsonb) IS 'The target and value of each drain that an instance obeys, with that of its region.';
+
 CREATE FUNCTION public.drop_day_partitions(p_table text, p_before timestamp with time zone) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -1467,6 +1563,38 @@ BEGIN
 END
 $_$;
 
+CREATE FUNCTION public.evacuation_target(p_target text, p_kind text, p_region text) RETURNS TABLE(target text, value text, region text)
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    named     text := btrim(coalesce(p_target, ''));
+    host      text := lower(btrim(named, '[] '));
+    kind      text := coalesce(p_kind, '');
+    is_region boolean := EXISTS (SELECT FROM fleet_regions() AS r (name) WHERE r.name = named);
+    is_host   boolean := EXISTS (SELECT FROM instances i WHERE endpoint_host(i.endpoint) = host);
+BEGIN
+    IF named = '' OR length(named) > 500 OR kind NOT IN ('', 'region', 'host', 'label') THEN
+        RAISE EXCEPTION 'an evacuation is of a region, a host or a label, of 1 to 500 characters' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF kind = '' AND is_region AND is_host THEN
+        RAISE EXCEPTION '% is a region and a host', quote_literal(named) USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which: kind is region or host.';
+    END IF;
+    kind := CASE WHEN kind <> '' THEN kind WHEN strpos(named, '=') > 1 THEN 'label' WHEN is_region THEN 'region' ELSE 'host' END;
+    IF kind = 'region' AND coalesce(p_region, '') NOT IN ('', named) THEN
+        RAISE EXCEPTION 'region % cannot be in region %', quote_literal(named), quote_literal(p_region) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    target := kind;
+    value := CASE kind WHEN 'host' THEN host ELSE named END;
+    region := CASE kind WHEN 'region' THEN named ELSE coalesce(p_region, '') END;
+    IF NOT EXISTS (SELECT FROM instances i CROSS JOIN LATERAL drain_keys(i.region, i.id, i.endpoint, i.labels) k
+                   WHERE evacuation_target.region IN ('', i.region) AND k.target = evacuation_target.target AND k.value = evacuation_target.value) THEN
+        RAISE EXCEPTION 'no game server has the % %', kind, quote_literal(value) USING ERRCODE = 'no_data_found';
+    END IF;
+    RETURN NEXT;
+END
+$$;
+
+COMMENT ON FUNCTION public.evacuation_target(p_target text, p_kind text, p_region text) IS 'What an evacuation of this name is of. Refuses names of no game server, and ambiguous ones.';
+
 CREATE FUNCTION public.event_id() RETURNS uuid
     LANGUAGE sql
     AS $$
@@ -1526,6 +1654,47 @@ CREATE FUNCTION public.hot_tables() RETURNS regclass[]
                  'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'realtime_expired', 'lobby_outcomes',
                  'lobby_invitations', 'lobby_sayings', 'player_inboxes', 'player_messages', 'login_queues', 'admissions']::regclass[]
 $$;
+
+CREATE TABLE public.instances (
+    region text NOT NULL,
+    id text NOT NULL,
+    incarnation uuid NOT NULL,
+    boot_id text,
+    endpoint text NOT NULL,
+    modes text[] NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    version text,
+    cert_digest text,
+    capacity integer NOT NULL,
+    seat_ceiling integer NOT NULL,
+    reserved_seats integer DEFAULT 0 NOT NULL,
+    max_sessions integer,
+    open_sessions integer DEFAULT 0 NOT NULL,
+    status text DEFAULT 'ready'::text NOT NULL,
+    reports_seats boolean DEFAULT false NOT NULL,
+    stranded boolean DEFAULT false NOT NULL,
+    registered_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    creates_rooms boolean DEFAULT false NOT NULL,
+    deployment_id uuid,
+    emptied_at timestamp with time zone,
+    drain_kept boolean DEFAULT false NOT NULL,
+    CONSTRAINT an_instance_has_room_for_somebody CHECK (((capacity >= 1) AND (capacity <= 100000))),
+    CONSTRAINT open_sessions_are_counted CHECK ((open_sessions >= 0)),
+    CONSTRAINT reserved_seats_never_pass_the_ceiling CHECK (((reserved_seats >= 0) AND (reserved_seats <= seat_ceiling)))
+)
+WITH (fillfactor='70');
+ALTER TABLE ONLY public.instances ALTER COLUMN region SET (n_distinct=1);
+
+CREATE FUNCTION public.instances_to_evacuate(p_target text, p_value text, p_region text, p_lost_since timestamp with time zone) RETURNS SETOF public.instances
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT i.* FROM instances i
+    WHERE p_region IN ('', i.region) AND (i.status <> 'gone' OR i.ended_at >= p_lost_since)
+      AND (p_target, p_value) IN (SELECT k.target, k.value FROM drain_keys(i.region, i.id, i.endpoint, i.labels) k)
+$$;
+
+COMMENT ON FUNCTION public.instances_to_evacuate(p_target text, p_value text, p_region text, p_lost_since timestamp with time zone) IS 'The instances of a region, a host or a label that have not ended, and those that ended since.';
 
 CREATE TABLE public.deployments (
     region text NOT NULL,
@@ -1690,45 +1859,13 @@ CREATE TABLE public.instance_drains (
     value text NOT NULL COLLATE pg_catalog."C",
     actor text NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT a_drain_is_of_an_instance_a_host_or_a_label CHECK ((target = ANY (ARRAY['instance'::text, 'host'::text, 'label'::text]))),
     CONSTRAINT a_drain_of_an_instance_is_of_every_region CHECK (((target <> 'instance'::text) OR (region = ''::text)))
 );
-
-CREATE TABLE public.instances (
-    region text NOT NULL,
-    id text NOT NULL,
-    incarnation uuid NOT NULL,
-    boot_id text,
-    endpoint text NOT NULL,
-    modes text[] NOT NULL,
-    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
-    version text,
-    cert_digest text,
-    capacity integer NOT NULL,
-    seat_ceiling integer NOT NULL,
-    reserved_seats integer DEFAULT 0 NOT NULL,
-    max_sessions integer,
-    open_sessions integer DEFAULT 0 NOT NULL,
-    status text DEFAULT 'ready'::text NOT NULL,
-    reports_seats boolean DEFAULT false NOT NULL,
-    stranded boolean DEFAULT false NOT NULL,
-    registered_at timestamp with time zone DEFAULT now() NOT NULL,
-    ended_at timestamp with time zone,
-    creates_rooms boolean DEFAULT false NOT NULL,
-    deployment_id uuid,
-    emptied_at timestamp with time zone,
-    drain_kept boolean DEFAULT false NOT NULL,
-    CONSTRAINT an_instance_has_room_for_somebody CHECK (((capacity >= 1) AND (capacity <= 100000))),
-    CONSTRAINT open_sessions_are_counted CHECK ((open_sessions >= 0)),
-    CONSTRAINT reserved_seats_never_pass_the_ceiling CHECK (((reserved_seats >= 0) AND (reserved_seats <= seat_ceiling)))
-)
-WITH (fillfactor='70');
-ALTER TABLE ONLY public.instances ALTER COLUMN region SET (n_distinct=1);
 
 CREATE FUNCTION public.kept_drains_of(i public.instances) RETURNS SETOF public.instance_drains
     LANGUAGE sql STABLE
     AS $$
-    SELECT d.* FROM instance_drains d WHERE d.region IN ('', i.region) AND (d.target, d.value) IN (SELECT k.target, k.value FROM drain_keys(i.id, i.endpoint, i.labels) k)
+    SELECT d.* FROM instance_drains d WHERE d.region IN ('', i.region) AND (d.target, d.value) IN (SELECT k.target, k.value FROM drain_keys(i.region, i.id, i.endpoint, i.labels) k)
 $$;
 
 COMMENT ON FUNCTION public.kept_drains_of(i public.instances) IS 'The drains that operators keep and that an instance obeys.';
@@ -1798,6 +1935,15 @@ BEGIN
     PERFORM set_config('lock_timeout', '250ms', true), set_config('enable_seqscan', 'on', true);
 END
 $$;
+
+CREATE FUNCTION public.lost_sessions(p_instance text, p_since timestamp with time zone) RETURNS TABLE(region text, session_id uuid, reason text)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT e.region, e.session_id, e.detail ->> 'reason' FROM events e
+    WHERE e.instance_id = p_instance AND e.kind = 'session.closed' AND e.at >= p_since AND e.detail ->> 'reason' IN ('lease expired', 'instance gone')
+$$;
+
+COMMENT ON FUNCTION public.lost_sessions(p_instance text, p_since timestamp with time zone) IS 'The sessions of an instance that closed because it was lost.';
 
 CREATE FUNCTION public.mark_login_queue(of_valve text) RETURNS void
     LANGUAGE sql
@@ -3259,7 +3405,7 @@ CREATE VIEW ops.drains AS
             k.target,
             k.value
            FROM (public.instances i
-             CROSS JOIN LATERAL public.drain_keys(i.id, i.endpoint, i.labels) k(target, value))
+             CROSS JOIN LATERAL public.drain_keys(i.region, i.id, i.endpoint, i.labels) k(target, value))
           WHERE (i.status <> 'gone'::text)
         )
  SELECT d.region,
@@ -3289,9 +3435,9 @@ COMMENT ON VIEW ops.drains IS 'The drains that operators keep: they outlive the 
 
 COMMENT ON COLUMN ops.drains.region IS 'The region in which it holds; empty: in all.';
 
-COMMENT ON COLUMN ops.drains.target IS 'What it is of: instance (ops.undrain ends it), host (ops.undrain_host), label (ops.undrain_label), or rivalis, a Rivalis game server (ops.undrain_agent, or POST /v1/instances/{id}/undrain?keep=true).';
+COMMENT ON COLUMN ops.drains.target IS 'What it is of: instance (ops.undrain ends it), region (ops.undrain_region), host (ops.undrain_host), label (ops.undrain_label), or rivalis, a Rivalis game server (ops.undrain_agent, or POST /v1/instances/{id}/undrain?keep=true).';
 
-COMMENT ON COLUMN ops.drains.value IS 'The id of the instance, the host, the label as key=value, or the name and endpoint of the Rivalis game server.';
+COMMENT ON COLUMN ops.drains.value IS 'The id of the instance, the region, the host, the label as key=value, or the name and endpoint of the Rivalis game server.';
 
 COMMENT ON COLUMN ops.drains.actor IS 'Who gave it.';
 
@@ -3411,6 +3557,198 @@ COMMENT ON COLUMN ops.estimates.waits IS 'Tickets that were matched, and had an 
 COMMENT ON COLUMN ops.estimates.before_p50 IS 'The share of them that waited for no longer than the p50 of that time: 0.5 where the estimates are right.';
 
 COMMENT ON COLUMN ops.estimates.before_p90 IS 'The share that waited for no longer than its p90: 0.9 where they are right.';
+
+CREATE TABLE public.evacuated_players (
+    region text NOT NULL,
+    session_id uuid NOT NULL,
+    sub text NOT NULL COLLATE pg_catalog."C",
+    evacuation uuid NOT NULL,
+    instance_id text NOT NULL,
+    mode text NOT NULL,
+    max_players integer NOT NULL,
+    party uuid NOT NULL,
+    reserved_by text NOT NULL,
+    seated_at timestamp with time zone NOT NULL,
+    universe text NOT NULL,
+    ticket text NOT NULL COLLATE pg_catalog."C",
+    waited interval,
+    state text NOT NULL,
+    why text DEFAULT ''::text NOT NULL,
+    next_ticket text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    next_region text DEFAULT ''::text NOT NULL,
+    next_session uuid,
+    released_at timestamp with time zone DEFAULT now() NOT NULL,
+    decided_at timestamp with time zone,
+    CONSTRAINT a_player_who_is_left_is_so_for_a_reason CHECK (((state <> 'left'::text) OR (why <> ''::text))),
+    CONSTRAINT a_queued_player_has_a_ticket CHECK (((state = 'queued'::text) = (next_ticket <> ''::text))),
+    CONSTRAINT a_released_player_is_not_decided CHECK (((state = 'released'::text) = (decided_at IS NULL))),
+    CONSTRAINT a_seated_player_has_a_session CHECK (((state = 'seated'::text) = (next_session IS NOT NULL))),
+    CONSTRAINT an_evacuated_player_is_released_queued_seated_or_left CHECK ((state = ANY (ARRAY['released'::text, 'queued'::text, 'seated'::text, 'left'::text])))
+)
+WITH (fillfactor='60');
+
+CREATE VIEW ops.evacuated_players AS
+ SELECT p.evacuation,
+    p.region,
+    p.instance_id AS instance,
+    ((p.region || '.'::text) || p.session_id) AS session,
+    p.sub AS player,
+    p.mode,
+        CASE p.state
+            WHEN 'released'::text THEN 'waiting'::text
+            WHEN 'left'::text THEN 'nothing'::text
+            ELSE p.state
+        END AS outcome,
+    p.why,
+    p.waited,
+    NULLIF(p.ticket, ''::text) AS ticket,
+    NULLIF(p.next_ticket, ''::text) AS next_ticket,
+    ((p.next_region || '.'::text) || p.next_session) AS next_session,
+    p.seated_at,
+    p.released_at,
+    p.decided_at
+   FROM public.evacuated_players p;
+
+COMMENT ON VIEW ops.evacuated_players IS 'Who went where in an evacuation: a row for each seat that a player has lost. Rows are kept for a week.';
+
+COMMENT ON COLUMN ops.evacuated_players.evacuation IS 'The evacuation.';
+
+COMMENT ON COLUMN ops.evacuated_players.region IS 'The region of the game server.';
+
+COMMENT ON COLUMN ops.evacuated_players.instance IS 'The game server on which the player was.';
+
+COMMENT ON COLUMN ops.evacuated_players.session IS 'The session in which the player had the seat, as region.uuid.';
+
+COMMENT ON COLUMN ops.evacuated_players.player IS 'The player.';
+
+COMMENT ON COLUMN ops.evacuated_players.mode IS 'The mode of the session.';
+
+COMMENT ON COLUMN ops.evacuated_players.outcome IS 'waiting: not decided yet; queued: the player has a ticket; seated: a seat elsewhere; nothing: neither.';
+
+COMMENT ON COLUMN ops.evacuated_players.why IS 'Why the player has nothing, or queued_already and seated_already where the player was faster. Empty: the evacuation has queued or seated the player.';
+
+COMMENT ON COLUMN ops.evacuated_players.waited IS 'How long the player had waited for the match that ended. NULL: not known, or there was no ticket.';
+
+COMMENT ON COLUMN ops.evacuated_players.ticket IS 'The ticket by which the player had the seat. NULL: POST /matchmake had given it.';
+
+COMMENT ON COLUMN ops.evacuated_players.next_ticket IS 'The ticket with which the player waits now. NULL: none.';
+
+COMMENT ON COLUMN ops.evacuated_players.next_session IS 'The session in which the player has a seat now, as region.uuid. NULL: none.';
+
+COMMENT ON COLUMN ops.evacuated_players.seated_at IS 'When the seat was reserved.';
+
+COMMENT ON COLUMN ops.evacuated_players.released_at IS 'When the evacuation took it up.';
+
+COMMENT ON COLUMN ops.evacuated_players.decided_at IS 'When the outcome was decided. NULL: not yet.';
+
+CREATE TABLE public.evacuated_servers (
+    region text NOT NULL,
+    evacuation uuid NOT NULL,
+    instance_id text NOT NULL,
+    was_alive boolean NOT NULL,
+    ended boolean DEFAULT false NOT NULL,
+    emptied_at timestamp with time zone
+);
+
+CREATE TABLE public.evacuations (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    target text NOT NULL,
+    value text NOT NULL,
+    region text NOT NULL,
+    requeue boolean NOT NULL,
+    dead boolean NOT NULL,
+    seats_in text NOT NULL,
+    lost_since timestamp with time zone NOT NULL,
+    actor text NOT NULL,
+    reason text NOT NULL,
+    begun_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT an_evacuation_is_of_a_region_a_host_or_a_label CHECK ((target = ANY (ARRAY['region'::text, 'host'::text, 'label'::text]))),
+    CONSTRAINT the_reason_of_an_evacuation_is_short CHECK ((length(reason) <= 500))
+);
+
+CREATE VIEW ops.evacuations AS
+ SELECT e.id AS evacuation,
+        CASE
+            WHEN (e.ended_at IS NULL) THEN 'running'::text
+            ELSE 'ended'::text
+        END AS state,
+    e.target,
+    e.value,
+    e.region,
+    e.requeue,
+    e.dead,
+    e.seats_in,
+    s.servers,
+    s.servers_left,
+    s.servers_ended,
+    p.players,
+    p.waiting,
+    p.queued,
+    p.seated,
+    p.nothing,
+    e.actor,
+    e.reason,
+    e.begun_at,
+    e.ended_at,
+    (COALESCE(e.ended_at, statement_timestamp()) - e.begun_at) AS took
+   FROM ((public.evacuations e
+     CROSS JOIN LATERAL ( SELECT count(*) AS servers,
+            count(*) FILTER (WHERE (v.emptied_at IS NULL)) AS servers_left,
+            count(*) FILTER (WHERE v.ended) AS servers_ended
+           FROM public.evacuated_servers v
+          WHERE (v.evacuation = e.id)) s)
+     CROSS JOIN LATERAL ( SELECT count(*) AS players,
+            count(*) FILTER (WHERE (o.state = 'released'::text)) AS waiting,
+            count(*) FILTER (WHERE (o.state = 'queued'::text)) AS queued,
+            count(*) FILTER (WHERE (o.state = 'seated'::text)) AS seated,
+            count(*) FILTER (WHERE (o.state = 'left'::text)) AS nothing
+           FROM public.evacuated_players o
+          WHERE (o.evacuation = e.id)) p);
+
+COMMENT ON VIEW ops.evacuations IS 'The evacuations of regions, hosts and labels, with what became of the players. ops.evacuate begins one.';
+
+COMMENT ON COLUMN ops.evacuations.evacuation IS 'Its id.';
+
+COMMENT ON COLUMN ops.evacuations.state IS 'running: a worker is at it, or none runs; ended.';
+
+COMMENT ON COLUMN ops.evacuations.target IS 'What it is of: region, host or label.';
+
+COMMENT ON COLUMN ops.evacuations.value IS 'The region, the host, or the label as key=value.';
+
+COMMENT ON COLUMN ops.evacuations.region IS 'The region in which it holds; empty: in all.';
+
+COMMENT ON COLUMN ops.evacuations.requeue IS 'Whether players wait again or get seats elsewhere.';
+
+COMMENT ON COLUMN ops.evacuations.dead IS 'Whether game servers that still report end as well.';
+
+COMMENT ON COLUMN ops.evacuations.seats_in IS 'The region in which players without a ticket get seats; empty: in which they had them.';
+
+COMMENT ON COLUMN ops.evacuations.servers IS 'Its game servers, with those that had ended shortly before.';
+
+COMMENT ON COLUMN ops.evacuations.servers_left IS 'Those of them that still have sessions.';
+
+COMMENT ON COLUMN ops.evacuations.servers_ended IS 'Those of them that the evacuation has ended.';
+
+COMMENT ON COLUMN ops.evacuations.players IS 'Players who have lost their seats.';
+
+COMMENT ON COLUMN ops.evacuations.waiting IS 'Those of them about whom nothing is decided yet.';
+
+COMMENT ON COLUMN ops.evacuations.queued IS 'Those of them who have a ticket in the queue.';
+
+COMMENT ON COLUMN ops.evacuations.seated IS 'Those of them who have a seat elsewhere.';
+
+COMMENT ON COLUMN ops.evacuations.nothing IS 'Those of them who have neither; ops.evacuated_players says why.';
+
+COMMENT ON COLUMN ops.evacuations.actor IS 'Who began it.';
+
+COMMENT ON COLUMN ops.evacuations.reason IS 'The reason that was given; empty: none was.';
+
+COMMENT ON COLUMN ops.evacuations.begun_at IS 'When it began.';
+
+COMMENT ON COLUMN ops.evacuations.ended_at IS 'When everything was decided. NULL: it is not yet.';
+
+COMMENT ON COLUMN ops.evacuations.took IS 'How long it has taken.';
 
 CREATE TABLE public.events (
     region text DEFAULT ''::text NOT NULL,
@@ -7746,6 +8084,12 @@ ALTER TABLE ONLY public.ticket_events ATTACH PARTITION public.ticket_events_defa
 
 ALTER TABLE ONLY public.ticket_history ATTACH PARTITION public.ticket_history_default DEFAULT;
 
+ALTER TABLE public.instance_drains
+    ADD CONSTRAINT a_drain_is_of_an_instance_a_region_a_host_or_a_label CHECK ((target = ANY (ARRAY['instance'::text, 'region'::text, 'host'::text, 'label'::text]))) NOT VALID;
+
+ALTER TABLE public.instance_drains
+    ADD CONSTRAINT a_drain_of_a_region_is_of_that_region CHECK (((target <> 'region'::text) OR (region = value))) NOT VALID;
+
 ALTER TABLE public.app_versions
     ADD CONSTRAINT a_fallback_says_what_it_starts CHECK ((((fallback ->> 'provider'::text) <> ''::text) AND ((fallback ->> 'launch'::text) <> ''::text))) NOT VALID;
 
@@ -7820,6 +8164,15 @@ ALTER TABLE ONLY public.enrolments
 
 ALTER TABLE ONLY public.estimate_hours
     ADD CONSTRAINT estimate_hours_pkey PRIMARY KEY (region, profile, hour);
+
+ALTER TABLE ONLY public.evacuated_players
+    ADD CONSTRAINT evacuated_players_pkey PRIMARY KEY (region, session_id, sub);
+
+ALTER TABLE ONLY public.evacuated_servers
+    ADD CONSTRAINT evacuated_servers_pkey PRIMARY KEY (region, evacuation, instance_id);
+
+ALTER TABLE ONLY public.evacuations
+    ADD CONSTRAINT evacuations_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (region, at, id);
@@ -8083,6 +8436,8 @@ CREATE UNIQUE INDEX a_player_waits_for_one_seat_in_a_mode ON public.seats USING 
 
 CREATE UNIQUE INDEX a_session_is_of_one_match ON public.matches USING btree (region, session_id) WHERE (state = 'playing'::text);
 
+CREATE UNIQUE INDEX a_target_is_evacuated_once_at_a_time ON public.evacuations USING btree (target, value, region) WHERE (ended_at IS NULL);
+
 CREATE INDEX admissions_that_expire ON public.admissions USING btree (valve, expires_at);
 
 CREATE INDEX admissions_that_wait ON public.admissions USING btree (valve, is_staff, place) WHERE (admitted_at IS NULL);
@@ -8112,6 +8467,10 @@ CREATE INDEX deployments_due ON public.deployments USING btree (region, provider
 CREATE INDEX deployments_of_pool ON public.deployments USING btree (region, app, version);
 
 CREATE INDEX enrolled_servers_of_an_enrolment ON public.enrolled_servers USING btree (region, enrolment);
+
+CREATE INDEX evacuated_players_by_ticket ON public.evacuated_players USING btree (ticket) WHERE (ticket <> ''::text);
+
+CREATE INDEX evacuations_by_time ON public.evacuations USING btree (begun_at);
 
 CREATE INDEX events_in_commit_order ON ONLY public.events USING btree (tx, id);
 
@@ -8183,6 +8542,8 @@ CREATE INDEX player_refusals_by_time ON ONLY public.player_refusals USING btree 
 
 CREATE INDEX player_refusals_default_last_at_idx ON public.player_refusals_default USING btree (last_at);
 
+CREATE INDEX players_of_an_evacuation ON public.evacuated_players USING btree (evacuation, state);
+
 CREATE INDEX players_of_ticket ON public.ticket_players USING btree (ticket_id);
 
 CREATE INDEX pool_modes_of_pool ON public.pool_modes USING btree (region, app, version);
@@ -8224,6 +8585,8 @@ CREATE INDEX seats_connected ON public.seats USING btree (region, sub) WHERE (st
 CREATE INDEX seats_reserved_for_others ON public.seats USING btree (region, reserved_by) WHERE (reserved_by <> sub);
 
 CREATE INDEX seats_to_look_at ON public.seats USING btree (look_at) WHERE ((state = 'reserved'::text) AND (look_at > '-infinity'::timestamp with time zone));
+
+CREATE INDEX servers_of_an_evacuation ON public.evacuated_servers USING btree (evacuation) WHERE (emptied_at IS NULL);
 
 CREATE INDEX session_history_by_handle ON ONLY public.session_history USING btree (region, handle);
 
@@ -8505,6 +8868,12 @@ ALTER TABLE ONLY public.enrolled_servers
 
 ALTER TABLE ONLY public.enrolled_servers
     ADD CONSTRAINT enrolled_servers_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.evacuated_players
+    ADD CONSTRAINT evacuated_players_evacuation_fkey FOREIGN KEY (evacuation) REFERENCES public.evacuations(id);
+
+ALTER TABLE ONLY public.evacuated_servers
+    ADD CONSTRAINT evacuated_servers_evacuation_fkey FOREIGN KEY (evacuation) REFERENCES public.evacuations(id);
 
 ALTER TABLE ONLY public.instance_leases
     ADD CONSTRAINT instance_leases_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id) ON DELETE CASCADE;

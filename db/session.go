@@ -128,8 +128,15 @@ func (s *Store) explainMissing(ctx context.Context, region string,
 		return err
 	}
 	why := make(map[resolveRequest]error, len(rows))
+	ended := query.WhereEvacuatedParams{Region: region}
 	for _, r := range rows {
 		why[resolveRequest{r.Handle, r.Sub}] = unresolvedReason(r)
+		if r.Ended && !r.Live {
+			ended.Handles, ended.Subs = append(ended.Handles, r.Handle), append(ended.Subs, r.Sub)
+		}
+	}
+	if err := s.addEvacuations(ctx, ended, why); err != nil {
+		return err
 	}
 	for _, c := range calls {
 		if err := why[c.Req]; err != nil {
@@ -137,6 +144,21 @@ func (s *Store) explainMissing(ctx context.Context, region string,
 		}
 	}
 	return nil
+}
+
+// addEvacuations adds to the errors of sessions that have ended where their players went in an evacuation.
+func (s *Store) addEvacuations(ctx context.Context, ended query.WhereEvacuatedParams,
+	why map[resolveRequest]error) error {
+	if len(ended.Handles) == 0 {
+		return nil
+	}
+	rows, err := s.q.WhereEvacuated(ctx, ended)
+	for _, r := range rows {
+		moved := fault.New(fault.Gone, "session_closed", "the session was evacuated: you wait or play elsewhere")
+		moved.TicketID, moved.SessionHandle = r.NextTicket, r.NextHandle
+		why[resolveRequest{r.Handle, r.Sub}] = moved
+	}
+	return err
 }
 
 func unresolvedReason(r query.UnresolvedRow) error {

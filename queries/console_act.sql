@@ -27,6 +27,21 @@ SELECT ops.drain_label(@label::text, @region::text)::bool AS changed;
 -- name: OpsUndrainLabel :one
 SELECT ops.undrain_label(@label::text, @region::text)::bool AS changed;
 
+-- name: OpsDrainRegion :one
+SELECT ops.drain_region(@region::text)::bool AS changed;
+
+-- name: OpsUndrainRegion :one
+SELECT ops.undrain_region(@region::text)::bool AS changed;
+
+-- name: OpsEvacuate :one
+SELECT ops.evacuate(@target::text, @kind::text, @region::text, @requeue::bool, @dead::bool, @seats_in::text, sqlc.arg(lost_within)::interval, @reason::text)::uuid AS id;
+
+-- name: PreviewEvacuation :one
+SELECT p.kind::text AS kind, p.value::text AS value, p.servers::bigint AS servers, p.alive::bigint AS alive, p.sessions::bigint AS sessions,
+       p.players::bigint AS players, p.matched::bigint AS matched, p.lost::bigint AS lost
+FROM ops.preview_evacuation(@target::text, @kind::text, @region::text, sqlc.arg(lost_within)::interval)
+    AS p (kind, value, servers, alive, sessions, players, matched, lost);
+
 -- name: OpsCloseSession :exec
 SELECT ops.close_session(@session::text, @reason::text);
 

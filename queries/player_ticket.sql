@@ -145,7 +145,7 @@ SELECT w.n::int AS n, (t.id IS NOT NULL)::bool AS waits, coalesce(t.created, 0):
        (s.id IS NOT NULL)::bool AS settled, s.assignment, coalesce(s.settled_at, 'epoch')::timestamptz AS settled_at,
        coalesce(m.state, '')::text AS match_state, coalesce(m.deadline, 'epoch')::timestamptz AS deadline, coalesce(m.players, 0)::int AS players,
        coalesce(m.accepted, 0)::int AS accepted, coalesce(m.mine, false)::bool AS mine,
-       coalesce(m.declined, false)::bool AS declined, statement_timestamp()::timestamptz AS now
+       coalesce(m.declined, false)::bool AS declined, coalesce(x.next_ticket, '')::text AS next_ticket, statement_timestamp()::timestamptz AS now
 FROM (SELECT generate_subscripts(@ids::text[], 1) AS n, unnest(@ids::text[]) COLLATE "C" AS id, unnest(@subs::text[]) COLLATE "C" AS sub,
              unnest(@since::timestamptz[]) AS since) w
 LEFT JOIN LATERAL (
@@ -167,6 +167,9 @@ LEFT JOIN LATERAL (
            EXISTS (SELECT FROM match_accepts a WHERE a.region = o.region AND a.match_id = o.id AND a.sub = w.sub AND a.accepted) AS mine,
            EXISTS (SELECT FROM match_accepts a WHERE a.region = o.region AND a.match_id = o.id AND a.sub = ANY (p.party) AND NOT a.accepted) AS declined
     FROM matches o WHERE o.region = @region AND o.id = e.match_id AND t.id IS NOT NULL OFFSET 0) m ON true
+LEFT JOIN LATERAL (
+    SELECT o.next_ticket FROM evacuated_players o
+    WHERE t.id IS NULL AND o.ticket = w.id AND o.ticket <> '' AND o.state = 'queued' AND (w.sub = '' OR o.sub = w.sub) ORDER BY o.sub LIMIT 1) x ON true
 ORDER BY w.n;
 
 -- name: TicketEvents :many

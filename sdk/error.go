@@ -69,9 +69,12 @@ type Error struct {
 	RequestID string
 	// RetryAfter is the pause that the director asks for; 0 if it asks for none.
 	RetryAfter time.Duration
-	// TicketID is the ticket with which the caller waits, with ErrTicketExists and ErrPartyConflict; empty where there
-	// is none.
+	// TicketID is the ticket with which the caller waits, with ErrTicketExists and ErrPartyConflict, and with ErrGone since
+	// the game server was evacuated; empty where there is none.
 	TicketID string
+	// SessionHandle is, with ErrGone of Resolve, that of the session in which the caller has a seat since the game server
+	// was evacuated; empty where there is none. A secret.
+	SessionHandle string
 	// ServersStarting is, with ErrNoCapacity, how many game servers start now that could host the party; nil where the
 	// director starts none.
 	ServersStarting *int
@@ -157,6 +160,7 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 		Errors      []FieldError `json:"errors"`
 		Incarnation string       `json:"incarnation"`
 		TicketID    string       `json:"ticket_id"`
+		Session     string       `json:"session_handle"`
 		Starting    *int         `json:"servers_starting"`
 		Region      string       `json:"region"`
 		Address     string       `json:"address"`
@@ -168,8 +172,8 @@ func decodeError(resp *http.Response, k call, body []byte) error {
 	return &Error{
 		Call: k.name(), Status: resp.StatusCode, Code: problem.Code, Detail: problem.Detail, Fields: problem.Errors,
 		RequestID: resp.Header.Get("X-Request-ID"), RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
-		TicketID: problem.TicketID, ServersStarting: problem.Starting, incarnation: problem.Incarnation,
-		region: problem.Region, address: problem.Address,
+		TicketID: problem.TicketID, SessionHandle: problem.Session, ServersStarting: problem.Starting,
+		incarnation: problem.Incarnation, region: problem.Region, address: problem.Address,
 	}
 }
 

@@ -94,6 +94,42 @@ func (p *Player) resolveIn(ctx context.Context, region, handle string) (Ticket, 
 	return ticket, err
 }
 
+// Reconnect returns where a player who lost the connection to a game server plays now: in the session of the handle, or
+// elsewhere after an evacuation, once the ticket with which the party waits again is assigned. To show that ticket, or
+// to accept a match, call Resolve and follow [Error.TicketID] instead. Errors: those of Resolve; [ErrGone] where there
+// is nothing to follow, or the ticket left the queue without a match: ask for a match again.
+func (p *Player) Reconnect(ctx context.Context, handle string) (Ticket, error) {
+	for {
+		ticket, err := p.Resolve(ctx, handle)
+		var refused *Error
+		if !errors.Is(err, ErrGone) || !errors.As(err, &refused) {
+			return ticket, err
+		}
+		next := refused.SessionHandle
+		if next == "" && refused.TicketID != "" {
+			var failed error
+			if next, failed = p.assignment(ctx, refused.TicketID); failed != nil {
+				return Ticket{}, failed
+			}
+		}
+		if next == "" {
+			return Ticket{}, err
+		}
+		handle = next
+	}
+}
+
+// assignment waits until a ticket has left the queue, and returns the handle of its session; "" where it has none.
+func (p *Player) assignment(ctx context.Context, id string) (handle string, err error) {
+	queued := p.Queued(id)
+	for !queued.Status().State.Final() {
+		if _, err := queued.Next(ctx); err != nil {
+			return "", err
+		}
+	}
+	return queued.Status().Handle, nil
+}
+
 // Session returns a session's current state. Errors: [ErrNotFound], [ErrGone].
 func (p *Player) Session(ctx context.Context, id string) (Match, error) {
 	var match Match

@@ -74,6 +74,9 @@ type QueueStatus struct {
 	Estimate *QueueEstimate `json:"estimate"` // nil: not known
 	Step     *QueueStep     `json:"step"`     // nil: no rule widens
 
+	// NextTicketID is, in QueueAssigned, the ticket with which the player waits since the game server was evacuated.
+	NextTicketID string `json:"next_ticket_id"`
+
 	MatchID string      `json:"match_id"`
 	Accept  *ReadyCheck `json:"accept"` // in QueueAccepting
 

@@ -15,6 +15,9 @@ const pruneBatch = 1000
 // instances ended during the night.
 const endedInstanceRetention = day
 
+// evacuationRetention is how long the report of an evacuation is kept. Players follow it to their next ticket or seat.
+const evacuationRetention = 7 * day
+
 // pruner deletes rows whose retention is over.
 type pruner struct {
 	store     *db.Store
@@ -36,13 +39,18 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 		done.add("player_latencies", n)
 		return n, err
 	})
+	evacuated := drain(pruneBatch, func() (int, error) {
+		n, err := p.store.ForgetEvacuations(ctx, evacuationRetention, pruneBatch)
+		done.add("evacuated_players", n)
+		return n, err
+	})
 	keys, err := p.store.PruneKeys(ctx, p.retention)
 	done.add("keys", keys)
 	processes, forgetting := p.store.ForgetProcesses(ctx)
 	done.add("processes", processes)
 	letters, dropping := p.store.PruneDeadLetters(ctx, p.retention)
 	done.add("dead_letters", letters)
-	failed = errors.Join(failed, forgotten, err, forgetting, dropping,
+	failed = errors.Join(failed, forgotten, evacuated, err, forgetting, dropping,
 		eachRegion(ctx, p.store.Regions, func(region string) error { return p.region(ctx, region, done) }))
 	return done, failed
 }

@@ -6,6 +6,7 @@
 //
 //	reap     Instances whose lease has expired end, their sessions close, and seats whose players never connected become
 //	         free, about an interval after they are due. Only capacity depends on it: every call checks leases itself.
+//	evacuate Players of a region, a host or a label that operators evacuate lose their seats, and wait or play elsewhere.
 //	rotate   There is always a signing key and a next one that verifiers already know, and no key stays sealed by an old
 //	         key-encryption key.
 //	prune    Stored answers, redeemed token ids, ended instances and old keys are deleted when their retention is over.
@@ -175,6 +176,7 @@ func (o Options) loops(watch *watcher, admit *admitter) []*loop {
 	}
 	return []*loop{
 		{name: "reap", interval: reapInterval, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
+		{name: "evacuate", interval: evacuateInterval, timeout: 30 * time.Second, runOnce: evacuator{o.Store}.runOnce},
 		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
 		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
 		{name: "agents", interval: reapInterval, timeout: 30 * time.Second,

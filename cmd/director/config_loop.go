@@ -22,7 +22,7 @@ func (c *Config) loopSettings() []setting {
 		{flag: "match-history-attributes", section: sectionLoop, fleetWide: true, commands: byLoops | byReplay,
 			value: privacy(&c.History),
 			help: "What this history keeps of players. hashed: unkeyed hashes of their ids and attributes, which show " +
-				"only which are equal. none: hashes of their ids. Replays need plain"},
+				"only which are equal. none: hashes of their ids. Replays and evacuations need plain"},
 	}
 }
 

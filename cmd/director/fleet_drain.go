@@ -16,28 +16,30 @@ func (p *program) fleetDrain() *cobra.Command {
 	return p.changeDrains(&cobra.Command{
 		Use:   "drain [INSTANCE…]",
 		Short: "Stop placing new players on game servers, also after they restart; their sessions continue",
-		Long: "Stops placing new players on game servers: those that are named, and those whose endpoint has a host or that have a label.\n" +
+		Long: "Stops placing new players on game servers: those that are named, those whose endpoint has a host, that have a label, or of a whole region.\n" +
 			"Their sessions continue until they end. Only 'director fleet undrain' with the same arguments ends a drain: it holds for a game server\n" +
-			"that restarts, and of a host or a label also for game servers that register later. 'director fleet drains' lists the drains.\n" +
+			"that restarts, and of a host, a label or a region also for game servers that register later. 'director fleet drains' lists the drains.\n" +
 			"With --wait it returns when nobody has a seat on them any more, so that a script can go on to stop them.",
-		Example: "  director fleet drain eu-arena-7\n  director fleet drain --host 10.0.3.7 --wait --timeout 1h\n  director fleet drain --label rack=7 --region eu-west",
-	}, drainChange{db.Act.Drain, db.Act.DrainHost, db.Act.DrainLabel, "ready"})
+		Example: "  director fleet drain eu-arena-7\n  director fleet drain --host 10.0.3.7 --wait --timeout 1h\n  director fleet drain --label rack=7 --region eu-west\n" +
+			"  director fleet drain --region eu-west --wait",
+	}, drainChange{db.Act.Drain, db.Act.DrainHost, db.Act.DrainLabel, db.Act.DrainRegion, "ready"})
 }
 
 func (p *program) fleetUndrain() *cobra.Command {
 	return p.changeDrains(&cobra.Command{
 		Use:   "undrain [INSTANCE…]",
 		Short: "Resume placing players on draining game servers",
-		Long: "Ends drains: the game servers get new players again, unless they drain for another reason. The end of a drain of a host or a label needs\n" +
-			"the arguments that 'director fleet drains' lists.",
+		Long: "Ends drains: the game servers get new players again, unless they drain for another reason. The end of a drain of a host, a label or a\n" +
+			"region needs the arguments that 'director fleet drains' lists.",
 		Example: "  director fleet undrain eu-arena-7\n  director fleet undrain --host 10.0.3.7",
-	}, drainChange{db.Act.Undrain, db.Act.UndrainHost, db.Act.UndrainLabel, "draining"})
+	}, drainChange{db.Act.Undrain, db.Act.UndrainHost, db.Act.UndrainLabel, db.Act.UndrainRegion, "draining"})
 }
 
 // drainChange are the functions of schema ops that begin or end drains.
 type drainChange struct {
 	instance    func(by db.Act, ctx context.Context, id string) (bool, error)
 	host, label func(by db.Act, ctx context.Context, value, region string) (bool, error)
+	region      func(by db.Act, ctx context.Context, region string) (bool, error)
 	status      string // of the instances that a completion offers
 }
 
@@ -53,16 +55,17 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 	if calls.status == "ready" { // an end of a drain waits for nobody
 		wait, timeout = addWaitFlags(cmd)
 	}
-	region := cmd.Flags().String("region", "", "With --host and --label: only in this region; without it, in all")
+	region := cmd.Flags().String("region", "",
+		"All game servers of this region; with --host and --label: only those of them that are in this region")
 	p.completeFlag(cmd, "region", regionWords)
 	checkFirst(cmd, func(ids []string) error {
 		switch {
-		case len(ids)+len(*hosts)+len(*labels) == 0:
-			return cli.Usage(errors.New("name game servers, or give --host or --label"))
+		case len(ids)+len(*hosts)+len(*labels) == 0 && *region == "":
+			return cli.Usage(errors.New("name game servers, or give --host, --label or --region"))
 		case *timeout != 0 && (!*wait || *timeout < 0):
 			return cli.Usage(errors.New("--timeout is a time to wait with --wait"))
-		case *region != "" && len(*hosts)+len(*labels) == 0:
-			return cli.Usage(errors.New("--region is of --host and --label: an instance id is unique over all regions"))
+		case *region != "" && len(ids) > 0:
+			return cli.Usage(errors.New("--region is not of game servers that are named: their ids are unique over all regions"))
 		}
 		return nil
 	})
@@ -87,6 +90,10 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 			add("label "+label, opsview.FleetFilter{Label: label, Region: *region},
 				func() (bool, error) { return calls.label(by, ctx, label, *region) })
 		}
+		if *region != "" && len(*hosts)+len(*labels) == 0 {
+			add("region "+*region, opsview.FleetFilter{Region: *region},
+				func() (bool, error) { return calls.region(by, ctx, *region) })
+		}
 		err := l.changeEach("drain", targets, func(target string) (bool, error) { return change[target]() })
 		if err != nil || !*wait {
 			return err
@@ -99,7 +106,7 @@ func (p *program) fleetDrains() *cobra.Command {
 	return p.onDatabase(&cobra.Command{
 		Use:   "drains",
 		Short: "List the drains that operators keep",
-		Long: "Lists the drains that hold until an operator ends them, the oldest first: of game servers, of hosts and of labels, and those of Rivalis game\n" +
+		Long: "Lists the drains that hold until an operator ends them, the oldest first: of game servers, regions, hosts and labels, and those of Rivalis game\n" +
 			"servers, which 'director agents undrain' ends. SERVERS counts the game servers that run and obey the drain.",
 		Example: "  director fleet drains",
 		Args:    cli.Exactly(0),

@@ -77,7 +77,8 @@ func (p *program) root() *cobra.Command {
 	// The groups of the console, after what runs the director.
 	addGroup(root, "Run", p.dev(), p.serve(), p.work(), p.sidecar(), p.migrate())
 	addGroup(root, "Overview", p.doctor(), p.invariants(), p.mcp())
-	addGroup(root, "Game servers", p.fleet(), p.enrolments(), p.sessions(), p.regions(), p.cells(), p.capacity())
+	addGroup(root, "Game servers", p.fleet(), p.enrolments(), p.sessions(), p.regions(), p.cells(), p.capacity(),
+		p.evacuate(), p.evacuations())
 	addGroup(root, "Players", p.players(), p.profiles(), p.explain(), p.replay(), p.simulate(), p.token(), p.valves())
 	addGroup(root, "Rooms", p.agents(), p.rooms(), p.projects())
 	addGroup(root, "System", p.apply(), p.pools(), p.deployments(), p.providers(), p.events(), p.webhooks(),

@@ -205,7 +205,7 @@ func TestWrongUse(t *testing.T) {
 		{"serve --lease-tll 15s", "unknown flag: --lease-tll, did you mean --lease-ttl?"},
 		{"fleet list --regoin eu", "unknown flag: --regoin, did you mean --region?"},
 		{"keys taint", "an argument is missing: director keys taint"},
-		{"fleet drain", "name game servers, or give --host or --label"},
+		{"fleet drain", "name game servers, or give --host, --label or --region"},
 		{"serve --no-such-flag", "unknown flag: --no-such-flag"},
 		{"version --output xml", "it must be table or json"},
 		{"migrate up --data /nonexistent", "set DATABASE_URL"},

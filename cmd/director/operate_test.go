@@ -178,13 +178,16 @@ func TestFleetDrains(t *testing.T) {
 	require.Equal(t, []changeLine{{"host eu-1", false}}, drain("undrain", "--host", "eu-1"), "another region")
 	require.Equal(t, []changeLine{{"host eu-1", true}}, drain("undrain", "--host", "eu-1", "--region", "eu"))
 	require.Equal(t, "ready", clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list")[0].Status)
+	require.Equal(t, []changeLine{{"region eu", true}}, drain("drain", "--region", "eu"))
+	require.Equal(t, "draining", clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list")[0].Status)
+	require.Equal(t, []changeLine{{"region eu", true}}, drain("undrain", "--region", "eu"))
 
 	for want, args := range map[string][]string{
-		"give --host or --label":          {"drain"},
-		"--region is of --host":           {"drain", "eu-1", "--region", "eu"},
-		"label must be key=value":         {"drain", "--label", "rack"},
-		"host must be the host":           {"undrain", "--host", "eu-1:7777"},
-		"there is no instance 'eu-1:777'": {"undrain", "eu-1:777"},
+		"give --host, --label or --region": {"drain"},
+		"--region is not of game servers":  {"drain", "eu-1", "--region", "eu"},
+		"label must be key=value":          {"drain", "--label", "rack"},
+		"host must be the host":            {"undrain", "--host", "eu-1:7777"},
+		"there is no instance 'eu-1:777'":  {"undrain", "eu-1:777"},
 	} {
 		require.Contains(t, director.Run(t, environ, "", append([]string{"fleet"}, args...)...).Stderr, want)
 	}

@@ -17,7 +17,7 @@ type Definition struct {
 func AllViews() []Definition {
 	return []Definition{
 		define(Agents), define(Rooms), define(Commands),
-		define(Fleet), define(InstanceRegions), define(Regions), define(Drains),
+		define(Fleet), define(InstanceRegions), define(Regions), define(Drains), define(Evacuations), define(EvacuatedPlayers),
 		define(Sessions), define(PastSessions), define(SessionLifetimes), define(Seats), define(SeatsOfPlayer),
 		define(PastSeats),
 		define(Refusals), define(RecentRefusals), define(PlayerTickets), define(QueuedPlayers), define(TicketStates),

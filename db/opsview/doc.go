@@ -6,6 +6,7 @@
 //	filter.go      what filters are made of
 //	agents.go      Rivalis game servers, their rooms, commands to them
 //	fleet.go       game servers, regions, drains
+//	evacuations.go evacuations, and who went where in them
 //	sessions.go    sessions and seats, open and past
 //	players.go     what is known of a player
 //	queue.go       the queue of tickets, and profiles

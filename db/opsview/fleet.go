@@ -128,7 +128,7 @@ var Regions = View[Region, Any]{name: "regions", order: Order{"region"}}
 // Drain is a drain that an operator keeps.
 type Drain struct {
 	Region    string        `db:"region" json:"region"` // empty: all
-	Target    string        `db:"target" json:"target"` // instance, host, label or agent
+	Target    string        `db:"target" json:"target"` // instance, region, host, label or rivalis
 	Value     string        `db:"value" json:"value"`
 	Actor     string        `db:"actor" json:"actor"`
 	Since     time.Time     `db:"since" json:"since"`

@@ -145,6 +145,48 @@ func (q *Queries) OpsDrainLabel(ctx context.Context, arg OpsDrainLabelParams) (b
 	return changed, err
 }
 
+const opsDrainRegion = `-- name: OpsDrainRegion :one
+SELECT ops.drain_region($1::text)::bool AS changed
+`
+
+func (q *Queries) OpsDrainRegion(ctx context.Context, region string) (bool, error) {
+	row := q.db.QueryRow(ctx, opsDrainRegion, region)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsEvacuate = `-- name: OpsEvacuate :one
+SELECT ops.evacuate($1::text, $2::text, $3::text, $4::bool, $5::bool, $6::text, $7::interval, $8::text)::uuid AS id
+`
+
+type OpsEvacuateParams struct {
+	Target     string
+	Kind       string
+	Region     string
+	Requeue    bool
+	Dead       bool
+	SeatsIn    string
+	LostWithin time.Duration
+	Reason     string
+}
+
+func (q *Queries) OpsEvacuate(ctx context.Context, arg OpsEvacuateParams) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, opsEvacuate,
+		arg.Target,
+		arg.Kind,
+		arg.Region,
+		arg.Requeue,
+		arg.Dead,
+		arg.SeatsIn,
+		arg.LostWithin,
+		arg.Reason,
+	)
+	var id uuid.UUID
+	err := row.Scan(&id)
+	return id, err
+}
+
 const opsFreeSeat = `-- name: OpsFreeSeat :one
 SELECT ops.free_seat($1::text, $2::text, $3::text)::bool AS changed
 `
@@ -444,6 +486,63 @@ func (q *Queries) OpsUndrainLabel(ctx context.Context, arg OpsUndrainLabelParams
 	var changed bool
 	err := row.Scan(&changed)
 	return changed, err
+}
+
+const opsUndrainRegion = `-- name: OpsUndrainRegion :one
+SELECT ops.undrain_region($1::text)::bool AS changed
+`
+
+func (q *Queries) OpsUndrainRegion(ctx context.Context, region string) (bool, error) {
+	row := q.db.QueryRow(ctx, opsUndrainRegion, region)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const previewEvacuation = `-- name: PreviewEvacuation :one
+SELECT p.kind::text AS kind, p.value::text AS value, p.servers::bigint AS servers, p.alive::bigint AS alive, p.sessions::bigint AS sessions,
+       p.players::bigint AS players, p.matched::bigint AS matched, p.lost::bigint AS lost
+FROM ops.preview_evacuation($1::text, $2::text, $3::text, $4::interval)
+    AS p (kind, value, servers, alive, sessions, players, matched, lost)
+`
+
+type PreviewEvacuationParams struct {
+	Target     string
+	Kind       string
+	Region     string
+	LostWithin time.Duration
+}
+
+type PreviewEvacuationRow struct {
+	Kind     string
+	Value    string
+	Servers  int64
+	Alive    int64
+	Sessions int64
+	Players  int64
+	Matched  int64
+	Lost     int64
+}
+
+func (q *Queries) PreviewEvacuation(ctx context.Context, arg PreviewEvacuationParams) (PreviewEvacuationRow, error) {
+	row := q.db.QueryRow(ctx, previewEvacuation,
+		arg.Target,
+		arg.Kind,
+		arg.Region,
+		arg.LostWithin,
+	)
+	var i PreviewEvacuationRow
+	err := row.Scan(
+		&i.Kind,
+		&i.Value,
+		&i.Servers,
+		&i.Alive,
+		&i.Sessions,
+		&i.Players,
+		&i.Matched,
+		&i.Lost,
+	)
+	return i, err
 }
 
 const readOnly = `-- name: ReadOnly :exec

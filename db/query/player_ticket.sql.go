@@ -387,7 +387,7 @@ SELECT w.n::int AS n, (t.id IS NOT NULL)::bool AS waits, coalesce(t.created, 0):
        (s.id IS NOT NULL)::bool AS settled, s.assignment, coalesce(s.settled_at, 'epoch')::timestamptz AS settled_at,
        coalesce(m.state, '')::text AS match_state, coalesce(m.deadline, 'epoch')::timestamptz AS deadline, coalesce(m.players, 0)::int AS players,
        coalesce(m.accepted, 0)::int AS accepted, coalesce(m.mine, false)::bool AS mine,
-       coalesce(m.declined, false)::bool AS declined, statement_timestamp()::timestamptz AS now
+       coalesce(m.declined, false)::bool AS declined, coalesce(x.next_ticket, '')::text AS next_ticket, statement_timestamp()::timestamptz AS now
 FROM (SELECT generate_subscripts($2::text[], 1) AS n, unnest($2::text[]) COLLATE "C" AS id, unnest($3::text[]) COLLATE "C" AS sub,
              unnest($4::timestamptz[]) AS since) w
 LEFT JOIN LATERAL (
@@ -409,6 +409,9 @@ LEFT JOIN LATERAL (
            EXISTS (SELECT FROM match_accepts a WHERE a.region = o.region AND a.match_id = o.id AND a.sub = w.sub AND a.accepted) AS mine,
            EXISTS (SELECT FROM match_accepts a WHERE a.region = o.region AND a.match_id = o.id AND a.sub = ANY (p.party) AND NOT a.accepted) AS declined
     FROM matches o WHERE o.region = $5 AND o.id = e.match_id AND t.id IS NOT NULL OFFSET 0) m ON true
+LEFT JOIN LATERAL (
+    SELECT o.next_ticket FROM evacuated_players o
+    WHERE t.id IS NULL AND o.ticket = w.id AND o.ticket <> '' AND o.state = 'queued' AND (w.sub = '' OR o.sub = w.sub) ORDER BY o.sub LIMIT 1) x ON true
 ORDER BY w.n
 `
 
@@ -450,6 +453,7 @@ type PlayerTicketsRow struct {
 	Accepted   int32
 	Mine       bool
 	Declined   bool
+	NextTicket string
 	Now        time.Time
 }
 
@@ -501,6 +505,7 @@ func (q *Queries) PlayerTickets(ctx context.Context, arg PlayerTicketsParams) ([
 			&i.Accepted,
 			&i.Mine,
 			&i.Declined,
+			&i.NextTicket,
 			&i.Now,
 		); err != nil {
 			return nil, err

@@ -248,7 +248,7 @@ var tones = map[string]string{
 	"ok": "good", "valid": "good", "ready": "good", "live": "good", "decided": "good", "playing": "good", "created": "good",
 	"reported": "good", "can match now": "good",
 	"can join now": "good", "connected": "good", "signing": "good", "running": "good", "active": "good",
-	"assigned": "good", "done": "good", "open": "good", "holds": "good", "ahead": "info",
+	"assigned": "good", "done": "good", "open": "good", "holds": "good", "ahead": "info", "seated": "good",
 	"reserved": "info", "next": "info", "deploying": "info", "wanted": "info", "waits": "info", "proposed": "info",
 	"accepted": "info", "pending": "info",
 	"queued": "info", "matched": "info", "accepting": "info",
@@ -260,7 +260,7 @@ var tones = map[string]string{
 	"late": "bad", "no worker": "bad", "no replica": "bad", "fail": "bad", "silent": "bad", "expired": "bad",
 	"tainted": "bad", "failed": "bad", "cut off": "bad",
 	"failing": "bad", "dead": "bad", "retrying": "warn", "behind": "warn",
-	"timed_out": "bad", "lost": "bad", "none yet": "bad",
+	"timed_out": "bad", "lost": "bad", "none yet": "bad", "nothing": "bad",
 }
 
 // state is a state as a badge.

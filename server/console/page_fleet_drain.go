@@ -8,7 +8,7 @@ import (
 	"github.com/lattice-director/director/db/opsview"
 )
 
-// drainGroup is what drains together: the game servers of a host, or those with a label.
+// drainGroup is what drains together: the game servers of a region or a host, or those with a label.
 type drainGroup struct {
 	noun, param string // as in host, and the parameter of the path
 	members     string // what belongs to it; %s is its name
@@ -18,6 +18,14 @@ type drainGroup struct {
 }
 
 var drainGroups = []drainGroup{
+	{
+		noun: "region", param: "region", members: "the game servers of the region %s",
+		filter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Region: name, Running: true} },
+		drain:  func(a db.Act, ctx context.Context, name, _ string) (bool, error) { return a.DrainRegion(ctx, name) },
+		undrain: func(a db.Act, ctx context.Context, name, _ string) (bool, error) {
+			return a.UndrainRegion(ctx, name)
+		},
+	},
 	{
 		noun: "host", param: "host", members: "the game servers whose endpoint has the host %s",
 		filter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Host: name, Running: true} },
@@ -57,7 +65,8 @@ func (d drainGroup) drainAction() action {
 		},
 		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {
 			changed, err := d.drain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.param), "")
-			return outcome(changed, "All game servers of the "+d.noun+" drain.", "They drained already: nothing changed."), err
+			return outcome(changed, "All game servers of the "+d.noun+" drain.",
+				"They drained already: nothing changed."), err
 		},
 	}
 }
@@ -75,7 +84,8 @@ func (d drainGroup) undrainAction() action {
 		},
 		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {
 			changed, err := d.undrain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.param), "")
-			return outcome(changed, "The drain of the "+d.noun+" has ended.", "There was no such drain: nothing changed."), err
+			return outcome(changed, "The drain of the "+d.noun+" has ended.",
+				"There was no such drain: nothing changed."), err
 		},
 	}
 }

@@ -10,6 +10,8 @@ import (
 func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, c.healthPage())
 	add(c, r, gate, fleetPage)
+	add(c, r, gate, evacuationsPage)
+	add(c, r, gate, evacuationPage)
 	add(c, r, gate, instancePage)
 	add(c, r, gate, sessionPage)
 	add(c, r, gate, playerPage(c.Universe))
@@ -42,6 +44,7 @@ func (c *Console) mountActions(r gin.IRoutes, gate *rest.Gate) {
 	for _, group := range drainGroups {
 		c.addAction(r, gate, group.drainAction())
 		c.addAction(r, gate, group.undrainAction())
+		c.addAction(r, gate, group.evacuateAction())
 	}
 	c.addAction(r, gate, closeAction)
 	c.addAction(r, gate, freeSeatAction)

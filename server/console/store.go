@@ -16,6 +16,7 @@ type Store interface {
 	Sums
 
 	EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error)
+	PreviewEvacuation(ctx context.Context, t db.EvacuationTarget) (db.EvacuationPreview, error)
 	LobbyDetails(ctx context.Context, project, room string) (db.LobbyDetails, error)
 
 	// As returns what a person may change, whom events name.

@@ -20,6 +20,9 @@ type ticket struct {
 
 	*outlook // nil in states that do not wait
 
+	// NextTicketID is the ticket with which the player waits since an evacuation of the match
+	NextTicketID string `json:"next_ticket_id,omitempty"`
+
 	MatchID string      `json:"match_id,omitempty"`
 	Accept  *readyCheck `json:"accept,omitempty"`
 
@@ -70,7 +73,7 @@ type readyCheck struct {
 func (f ticketFace) document(ctx context.Context, t db.PlayerTicket, sub string) ticket {
 	d := ticket{
 		TicketID: t.ID, State: t.State, Version: t.Version, Profiles: t.Profiles, Party: t.Party, MatchID: t.MatchID,
-		Reason: t.Reason, Detail: match.EndingInWords(t.Reason),
+		Reason: t.Reason, Detail: match.EndingInWords(t.Reason), NextTicketID: t.NextTicket,
 	}
 	if c := t.ReadyCheck; c != nil {
 		d.Accept = &readyCheck{c.Until.UTC(), c.Players, c.Accepted, c.You, c.Declined}

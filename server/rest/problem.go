@@ -24,8 +24,11 @@ type Problem struct {
 	RequestID   string       `json:"request_id,omitempty"` // Fail fills it in
 	Errors      []FieldError `json:"errors,omitempty"`
 	Incarnation string       `json:"incarnation,omitempty"` // for instance_taken: the registered incarnation
-	// for ticket_exists and party_conflict: the caller's ticket
+	// for ticket_exists and party_conflict: the caller's ticket; for ticket_ended and session_closed: the one since an
+	// evacuation
 	TicketID string `json:"ticket_id,omitempty"`
+	// for session_closed: of the session in which the caller has a seat since an evacuation
+	SessionHandle string `json:"session_handle,omitempty"`
 	// for assigned, matched and too_late: the ticket as it is
 	Ticket any `json:"ticket,omitempty"`
 	// for no_capacity where a pool serves the mode: its servers that start now
@@ -158,7 +161,7 @@ func storeProblem(e *fault.Error) Problem {
 		p.Code = e.Code
 	}
 	p.Detail = e.Detail
-	p.Incarnation, p.TicketID = e.Incarnation, e.TicketID
+	p.Incarnation, p.TicketID, p.SessionHandle = e.Incarnation, e.TicketID, e.SessionHandle
 	if e.Cell != nil {
 		p.Region, p.Address = e.Cell.Region, e.Cell.Addresses[fault.ListenerAPI]
 	}

@@ -41,12 +41,15 @@ type Error struct {
 	Incarnation string // for instance_taken: the one that is registered
 	// for NoCapacity: of the pool of the mode; nil where no pool serves it, or the request waits for none
 	Outlook *Outlook
-	// for ticket_exists and party_conflict: the ticket that is in the way, where the caller is its member
+	// for ticket_exists and party_conflict: the ticket that is in the way, where the caller is its member; for
+	// ticket_ended and session_closed: the one with which the caller waits since an evacuation
 	TicketID string
 	// for Elsewhere: the cell to ask
 	Cell *Cell
 	// for not_admitted: the place of the caller; nil: the caller is admitted, and another player of its party is not
 	Place *LoginPlace
+	// for session_closed: of the session in which the caller has a seat since an evacuation, a secret
+	SessionHandle string
 }
 
 // Error implements error.

@@ -20,6 +20,7 @@ import (
 // colon, no list is called "profile", numbers are finite.
 type Draft struct {
 	Profiles   []string         // that the ticket asks for
+	Tags       []string         // that belong to no attribute, for pools; clients of Open Match make tickets with such
 	Attributes match.Attributes // of the ticket, and so of each player
 	Players    []match.Player   // with their own attributes only, and the sources of all; none twice
 	Latencies  map[string]uint16
@@ -30,7 +31,7 @@ type Draft struct {
 // Fields returns what pools filter by: numbers as doubles, texts as strings, each value of a list as a tag
 // "name:value", each profile as a tag "profile:NAME". Created is not set.
 func Fields(d Draft) match.Fields {
-	f := match.Fields{Doubles: map[string]float64{}, Strings: map[string]string{}}
+	f := match.Fields{Doubles: map[string]float64{}, Strings: map[string]string{}, Tags: slices.Clone(d.Tags)}
 	for _, name := range d.Profiles {
 		f.Tags = append(f.Tags, ProfileTag+name)
 	}

@@ -12,8 +12,9 @@ import (
 )
 
 // Facts returns what history keeps of a ticket, as JSON: the attributes of each player, as {"ada": {"skill": 1500,
-// "maps": ["dust"]}}, and the latencies by region. Both are nil where the ticket has none. Tags that belong to no
-// attribute, which only pools read, are {"": {"tags": ["ranked"]}}: no player has that name.
+// "maps": ["dust"]}}, and the latencies by region. Both are nil where the ticket has none. No player has the name "":
+// {"": {"tags": ["ranked"], "sources": {"ada": {"skill": "claim"}}}} has the tags that belong to no attribute, which
+// only pools read, and who else than the client vouches for attributes.
 func Facts(t *match.Ticket) (attributes, latencies []byte) {
 	players := make(map[string]map[string]any, len(t.Players))
 	for _, p := range t.Players {
@@ -23,8 +24,8 @@ func Facts(t *match.Ticket) (attributes, latencies []byte) {
 		}
 		players[p.Sub] = values
 	}
-	if tags := plainTags(t.Fields.Tags); len(players) > 0 && len(tags) > 0 {
-		players[""] = map[string]any{"tags": tags}
+	if further := furtherFacts(t); len(players) > 0 && len(further) > 0 {
+		players[""] = further
 	}
 	if len(players) > 0 {
 		attributes, _ = json.Marshal(players) // finite numbers and texts always encode
@@ -33,6 +34,18 @@ func Facts(t *match.Ticket) (attributes, latencies []byte) {
 		latencies, _ = json.Marshal(t.Latencies)
 	}
 	return attributes, latencies
+}
+
+// furtherFacts returns what is kept beside the attributes.
+func furtherFacts(t *match.Ticket) map[string]any {
+	further := map[string]any{}
+	if tags := plainTags(t.Fields.Tags); len(tags) > 0 {
+		further["tags"] = tags
+	}
+	if sources := sourceWords(t.Players); len(sources) > 0 {
+		further["sources"] = sources
+	}
+	return further
 }
 
 // plainTags returns the tags that are no value of a list.
@@ -81,6 +94,11 @@ func sharedFields(players []match.Player) match.Fields {
 	if len(players) == 0 {
 		return match.Fields{}
 	}
+	return Fields(Draft{Attributes: sharedAttributes(players)})
+}
+
+// sharedAttributes are those that all players have in common, of which there is one at least.
+func sharedAttributes(players []match.Player) match.Attributes {
 	shared := maps.Clone(players[0].Attributes)
 	for _, p := range players[1:] {
 		maps.DeleteFunc(shared, func(name string,
@@ -88,5 +106,5 @@ func sharedFields(players []match.Player) match.Fields {
 			return !reflect.DeepEqual(p.Attributes[name], v)
 		})
 	}
-	return Fields(Draft{Attributes: shared})
+	return shared
 }

@@ -88,6 +88,7 @@ func TestADraftSurvivesTheQueue(t *testing.T) {
 		all, _ := ticketbody.Facts(got)
 		var read map[string]map[string]any
 		require.NoError(t, json.Unmarshal(all, &read))
+		delete(read, "") // who vouches for the attributes
 		require.Len(t, read, len(d.Players))
 	})
 }

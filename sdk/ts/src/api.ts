@@ -711,6 +711,8 @@ export interface components {
             place?: number;
             estimate?: components["schemas"]["TicketEstimate"];
             step?: components["schemas"]["TicketStep"];
+            /** @description In `assigned`, the ticket with which you wait now, because the match's game server was [evacuated](#evacuations). */
+            next_ticket_id?: string;
             /**
              * Format: uuid
              * @description In `accepting`, and in `assigned` by the director.
@@ -849,8 +851,10 @@ export interface components {
             servers_starting?: number;
             /** @description With `not_admitted`, your place in the login queue; absent where another player of your party is not admitted. */
             login_queue?: components["schemas"]["LoginPlace"];
-            /** @description With `ticket_exists` and `party_conflict`, the ticket with which you wait. */
+            /** @description With `ticket_exists` and `party_conflict`, the ticket with which you wait. With `session_closed` and `ticket_ended`, the one with which you wait since an evacuation. */
             ticket_id?: string;
+            /** @description With `session_closed`, the handle of the session in which you have a seat since an evacuation. A secret. */
+            session_handle?: string;
             /** @description With `assigned`, `matched` and `too_late`, the ticket. */
             ticket?: {
                 [key: string]: unknown;

@@ -19,8 +19,13 @@ export class DirectorError extends Error {
   readonly requestId: string;
   /** Seconds that the director asks to wait; undefined if it asks for none. */
   readonly retryAfter: number | undefined;
-  /** With `ticket_exists` and `party_conflict`, the ticket with which the caller waits, if there is one. */
+  /**
+   * With `ticket_exists` and `party_conflict`, the ticket with which the caller waits, if there is one; with `session_closed` and
+   * `ticket_ended`, the one since the game server was evacuated.
+   */
   readonly ticketId: string | undefined;
+  /** With `session_closed`, the handle of the session in which the caller has a seat since the game server was evacuated. */
+  declare readonly sessionHandle: string | undefined;
   /** With `assigned`, `matched` and `too_late`, the ticket. */
   declare readonly ticket: Ticket | undefined;
   /** With `region_elsewhere`, the region, and the address of its cell. The client follows it where it may. */
@@ -47,6 +52,7 @@ export class DirectorError extends Error {
     this.region = text(problem.region);
     this.address = text(problem.address);
     this.loginQueue = typeof problem.login_queue === 'object' ? problem.login_queue : undefined;
+    Object.defineProperty(this, 'sessionHandle', { value: typeof problem.session_handle === 'string' ? problem.session_handle : undefined });
     this.serversStarting = typeof problem.servers_starting === 'number' ? problem.servers_starting : undefined;
   }
 }

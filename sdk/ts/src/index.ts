@@ -1,6 +1,6 @@
 /** Client of the Lattice Director for players: ask for a match, queue with a ticket, and get what is needed to connect. */
 export type { CallOptions } from './http.js';
-export { Player, type SeatOptions } from './player.js';
+export { Player, type Reconnection, type ReconnectOptions, type SeatOptions } from './player.js';
 export type { EnterOptions, LoginOptions } from './login.js';
 export { QueuedTicket } from './queued.js';
 export type { PlayerOptions, Retry } from './client.js';

@@ -4,13 +4,22 @@ import type { Call, CallOptions } from './http.js';
 import { followLogin, leaveLogin, type EnterOptions, type LoginOptions } from './login.js';
 import { QueuedTicket } from './queued.js';
 import { checkTicket } from './ticket.js';
-import type { Connection, GameRegion, Match, MatchRequest, Seat, TicketRequest } from './types.js';
+import type { Connection, GameRegion, Match, MatchRequest, Seat, Ticket, TicketRequest } from './types.js';
 
 /** Options of `Player.seat`. */
 export interface SeatOptions extends CallOptions {
   /** Also wait for the first game server of a mode, in place of throwing `mode_unknown` or `region_unknown`. */
   awaitServers?: boolean;
 }
+
+/** Options of `Player.reconnect`. */
+export interface ReconnectOptions extends CallOptions {
+  /** Called with each state of a ticket with which the player waits again, such as to show its place, or to accept a match. */
+  onStatus?: (status: Ticket, queued: QueuedTicket) => void;
+}
+
+/** Where a player plays again, ready to connect to. */
+export type Reconnection = Connection & Pick<Match, 'session_handle'>;
 
 /** Makes the calls of one player. Calls may run at the same time. */
 export class Player {
@@ -36,6 +45,31 @@ export class Player {
    */
   resolve(handle: string, options: CallOptions = {}): Promise<Connection> {
     return this.client.call(resolveCall(handle), options.signal);
+  }
+
+  /**
+   * Returns where a player who lost the connection to a game server plays now: in the session of the handle, or after an evacuation
+   * elsewhere, once the ticket with which the party waits again is assigned. Throws DirectorError: `no_seat`, `session_unknown`, and
+   * `session_closed` where the player has nothing to follow, or the ticket left the queue without a match: ask for a match again.
+   */
+  async reconnect(handle: string, options: ReconnectOptions = {}): Promise<Reconnection> {
+    for (;;) {
+      try {
+        return { ...(await this.resolve(handle, options)), session_handle: handle };
+      } catch (err) {
+        if (!(err instanceof DirectorError) || err.code !== 'session_closed') throw err;
+        const next = err.sessionHandle ?? (err.ticketId && (await this.assignment(err.ticketId, options)));
+        if (!next) throw err;
+        handle = next;
+      }
+    }
+  }
+
+  /** Waits until a ticket has left the queue, and returns the handle of its session; undefined where it has none. */
+  private async assignment(id: string, options: ReconnectOptions): Promise<string | undefined> {
+    const queued = this.ticket(id);
+    for await (const status of queued.watch(options)) options.onStatus?.(status, queued);
+    return queued.status?.session_handle;
   }
 
   /** Returns a session's current state. Throws DirectorError: `session_unknown`, `session_closed`. */

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// evacuationFlags are the flags of 'director evacuate'.
+type evacuationFlags struct {
+	evacuation  db.NewEvacuation
+	reason      *string
+	dry         bool
+	waitsForEnd bool
+	timeout     time.Duration
+	description io.Writer // of progress
+}
+
+func (p *program) evacuate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "evacuate REGION|HOST|LABEL",
+		Short: "Take the players off the game servers of a region, of a host or with a label",
+		Long: "Drains the game servers, closes their sessions, and ends those that do not report, or with --dead all of them. Workers do it, in small\n" +
+			"transactions; the command returns at once, or with --wait when everything is decided.\n\n" +
+			"With --requeue the players go on elsewhere. Those whom a profile matched wait again with one ticket a party, as old as it was: they keep\n" +
+			"their order. Those who asked with POST /matchmake get seats by its rules, in the region in which they were, or in that of --seats-in. A game\n" +
+			"that connects again finds its ticket or seat with the old ticket or session. Players count as well who lost their game server shortly\n" +
+			"before, since it stopped reporting.\n\n" +
+			"The drain stays until 'director fleet undrain' ends it. 'director evacuations show' reports who went where.\n" +
+			"The same in SQL: functions ops.preview_evacuation and ops.evacuate.",
+		Example: "  director evacuate eu-west --requeue --dry-run\n" +
+			"  director evacuate eu-west --requeue --dead --seats-in eu-central --wait --reason 'power is out'\n" +
+			"  director evacuate 10.0.3.7 --requeue --wait\n" +
+			"  director evacuate rack=7 --region eu-west -o json | jq -r .evacuation",
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs(firstOnly(regionWords)),
+	}
+	var f evacuationFlags
+	f.addTo(p, cmd)
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		f.evacuation.Target.Name, f.description = args[0], cmd.ErrOrStderr()
+		if f.dry {
+			return l.previewEvacuation(ctx, f.evacuation.Target)
+		}
+		return l.evacuate(ctx, f)
+	})
+}
+
+func (f *evacuationFlags) addTo(p *program, cmd *cobra.Command) {
+	flags, target := cmd.Flags(), &f.evacuation.Target
+	flags.StringVar(&target.Kind, "as", "",
+		"What the argument is: region, host or label; without it, whichever it can be")
+	flags.StringVar(&target.Region, "region", "", "Of a host or a label: only in this region; without it, in all")
+	flags.DurationVar(&target.LostWithin, "lost-within", 10*time.Minute,
+		"With --requeue: also players who lost their game server so long ago at most; 0: none")
+	flags.BoolVar(&f.evacuation.Requeue, "requeue", false, "Let the players wait again, or seat them elsewhere")
+	flags.BoolVar(&f.evacuation.Dead, "dead", false, "Declare the game servers dead: also those that report end")
+	flags.StringVar(&f.evacuation.SeatsIn, "seats-in", "",
+		"With --requeue: the region in which players without a ticket get seats")
+	flags.BoolVar(&f.dry, "dry-run", false, "Only print how many game servers and players it would concern")
+	flags.BoolVar(&f.waitsForEnd, "wait", false, "Return when everything is decided, and print progress on stderr")
+	flags.DurationVar(&f.timeout, "timeout", 0,
+		"With --wait: the most time to wait, after which it fails; 0: without end")
+	f.reason = addReason(cmd, "Why, for the report and the event")
+	p.completeFlag(cmd, "region", regionWords)
+	p.completeFlag(cmd, "seats-in", regionWords)
+	_ = cmd.RegisterFlagCompletionFunc("as",
+		cobra.FixedCompletions([]string{"region", "host", "label"}, cobra.ShellCompDirectiveNoFileComp))
+	checkFirst(cmd, func([]string) error {
+		switch {
+		case f.timeout != 0 && (!f.waitsForEnd || f.timeout < 0):
+			return cli.Usage(errors.New("--timeout is a time to wait with --wait"))
+		case f.evacuation.SeatsIn != "" && !f.evacuation.Requeue:
+			return cli.Usage(errors.New("--seats-in is of --requeue"))
+		case f.dry && f.waitsForEnd:
+			return cli.Usage(errors.New("--dry-run and --wait exclude each other"))
+		}
+		return nil
+	})
+}
+
+func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTarget) error {
+	preview, err := l.PreviewEvacuation(ctx, target)
+	if err != nil {
+		return err
+	}
+	return writeDetails(l.out, preview, func(e db.EvacuationPreview, out cli.Output) error {
+		lines := [][2]any{
+			{e.Kind, e.Value}, {"game servers", e.Servers}, {"that report", e.Alive}, {"sessions", e.Sessions},
+			{"players", e.Players}, {"that a profile matched", e.Matched}, {"players who lost theirs before", e.Lost},
+		}
+		return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+	})
+}
+
+// evacuate begins an evacuation, and waits for its end if it is to.
+func (l operator) evacuate(ctx context.Context, f evacuationFlags) error {
+	id, err := l.As("").Because(*f.reason).Evacuate(ctx, f.evacuation)
+	if err != nil {
+		return err
+	}
+	if f.waitsForEnd {
+		progress := evacuationWait{operator: l, stderr: f.description}
+		if err := progress.untilEnded(ctx, id, f.timeout); err != nil {
+			return err
+		}
+	}
+	e, err := opsview.Evacuations.One(ctx, l.Pool(), opsview.EvacuationFilter{ID: &id})
+	if err != nil {
+		return err
+	}
+	return writeDetails(l.out, e, writeEvacuation)
+}
+
+// evacuationEvery is how often 'evacuate --wait' looks how far the evacuation has come.
+const evacuationEvery = 500 * time.Millisecond
+
+// evacuationWait waits until an evacuation has ended.
+type evacuationWait struct {
+	operator operator
+	stderr   io.Writer
+
+	lastLine string // of progress
+}
+
+// untilEnded retries while the database is unreachable. Errors: the timeout, if it is not 0, or ctx has ended.
+func (w *evacuationWait) untilEnded(ctx context.Context, id uuid.UUID, timeout time.Duration) error {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	for {
+		e, err := opsview.Evacuations.One(ctx, w.operator.Pool(), opsview.EvacuationFilter{ID: &id})
+		switch {
+		case err == nil && e.EndedAt != nil:
+			return nil
+		case err == nil:
+			w.show(fmt.Sprintf("waiting: game servers left: %d of %d; players: %d waiting, %d queued, %d seated, %d with nothing",
+				e.ServersLeft, e.Servers, e.Waiting, e.Queued, e.Seated, e.Nothing))
+		case isUnavailable(err) && ctx.Err() == nil:
+			w.show("waiting: the database is unreachable")
+		case ctx.Err() == nil:
+			return err
+		}
+		if !wait.For(ctx, evacuationEvery) {
+			return fmt.Errorf("%s (%w); workers go on with it: 'director evacuations show %s' says how far it is",
+				w.lastLine,
+				ctx.Err(), id)
+		}
+	}
+}
+
+// show prints a line of progress when it says something new.
+func (w *evacuationWait) show(line string) {
+	if line != w.lastLine {
+		w.lastLine = line
+		fmt.Fprintln(w.stderr, line)
+	}
+}

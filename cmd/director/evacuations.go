@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func (p *program) evacuations() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:     "evacuations",
+		Short:   "List the evacuations, and show who went where",
+		Long:    "Reports of 'director evacuate'. They are kept for a week. The same in SQL: views ops.evacuations and ops.evacuated_players.",
+		Example: "  director evacuations list\n  director evacuations show 7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10",
+	}, p.evacuationsList(), p.evacuationsShow())
+}
+
+func (p *program) evacuationsList() *cobra.Command {
+	return p.onDatabase(&cobra.Command{
+		Use:     "list",
+		Short:   "List the evacuations of the last week",
+		Long:    "Lists the evacuations, the latest first, with what became of the players.",
+		Example: "  director evacuations list\n  director evacuations list -o json | jq -r '.[] | select(.state == \"running\") | .evacuation'",
+		Args:    cli.Exactly(0),
+	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		all, err := opsview.Evacuations.Read(ctx, l.Pool(), opsview.EvacuationFilter{}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		header := []string{"evacuation", "target", "value", "state", "servers", "players", "waiting", "queued",
+			"seated", "nothing",
+			"begun at", "actor", "reason"}
+		return cli.Write(l.out.Sparing("reason", "actor", "servers"), all, header, func(e opsview.Evacuation) []any {
+			return []any{e.ID, e.Target, e.Value, e.State, e.Servers, e.Players, e.Waiting, e.Queued, e.Seated,
+				e.Nothing,
+				readableTime(&e.BegunAt), e.Actor, e.Reason}
+		})
+	})
+}
+
+// evacuationReport is the output of 'evacuations show'.
+type evacuationReport struct {
+	opsview.Evacuation
+
+	Movements []opsview.EvacuatedPlayer `json:"movements"`
+}
+
+func (p *program) evacuationsShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show EVACUATION",
+		Short: "Show an evacuation: who went where",
+		Long: "Shows an evacuation, and for each player from which game server it was taken, and its next ticket or session, or why it has none:\n" +
+			"no_history (nothing is known of the ticket, since the history is off or hashed), refused, no_region (its region goes, and --seats-in names\n" +
+			"no other), no_capacity, party_conflict, not_asked (without --requeue); queued_already and seated_already say that the player was faster.",
+		Example: "  director evacuations show 7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 --outcome nothing\n" +
+			"  director evacuations show 7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 --limit 100000 -o json | jq -r '.movements[] | [.player, .next_ticket] | @tsv'",
+		Args: cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs(firstOnly(wordsOf(opsview.Evacuations, opsview.EvacuationFilter{},
+			"evacuation"))),
+	}
+	outcome := cmd.Flags().String("outcome", "", "Only players with this outcome: waiting, queued, seated or nothing")
+	player := cmd.Flags().String("player", "", "Only this player")
+	limit := addLimit(cmd, "The most players to show")
+	_ = cmd.RegisterFlagCompletionFunc("outcome",
+		cobra.FixedCompletions([]string{"waiting", "queued", "seated", "nothing"},
+			cobra.ShellCompDirectiveNoFileComp))
+	id := parseFirst(cmd, parseEvacuation)
+	checkFirst(cmd, func([]string) error {
+		switch *outcome {
+		case "", "waiting", "queued", "seated", "nothing":
+			return nil
+		}
+		return cli.Usage(fmt.Errorf("--outcome %q is not allowed: it must be waiting, queued, seated or nothing",
+			*outcome))
+	})
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		report, err := l.evacuationReport(ctx,
+			opsview.EvacuatedPlayerFilter{Evacuation: id, Outcome: *outcome, Player: *player}, *limit)
+		if err != nil {
+			return err
+		}
+		return writeDetails(l.out, report, writeEvacuationReport)
+	})
+}
+
+func parseEvacuation(arg string) (uuid.UUID, error) {
+	id, err := uuid.Parse(arg)
+	if err != nil {
+		return id, cli.Usage(fmt.Errorf("%q is no evacuation: 'director evacuations list' lists them", arg))
+	}
+	return id, nil
+}
+
+func (l operator) evacuationReport(ctx context.Context, f opsview.EvacuatedPlayerFilter,
+	limit int) (r evacuationReport, err error) {
+	r.Evacuation, err = opsview.Evacuations.One(ctx, l.Pool(), opsview.EvacuationFilter{ID: f.Evacuation})
+	if errors.Is(err, opsview.ErrNoRow) {
+		return r, fmt.Errorf("there is no evacuation %s; 'director evacuations list' lists them", f.Evacuation)
+	}
+	if err == nil {
+		r.Movements, err = opsview.EvacuatedPlayers.Read(ctx, l.Pool(), f, opsview.Page{Limit: limit})
+	}
+	return r, err
+}
+
+func writeEvacuationReport(r evacuationReport, out cli.Output) error {
+	if err := writeEvacuation(r.Evacuation, out); err != nil || len(r.Movements) == 0 {
+		return err
+	}
+	fmt.Fprintln(out.Writer)
+	header := []string{"player", "from", "session", "outcome", "why", "waited", "next ticket", "next session"}
+	return cli.Write(out.Sparing("session", "waited"), r.Movements, header, func(m opsview.EvacuatedPlayer) []any {
+		return []any{m.Player, m.Instance, m.Session, m.Outcome, m.Why, waitedText(m.Waited), orBlank(m.NextTicket),
+			orBlank(m.NextSession)}
+	})
+}
+
+func waitedText(d *time.Duration) string {
+	if d == nil {
+		return ""
+	}
+	return brief(d.Round(time.Second))
+}
+
+func writeEvacuation(e opsview.Evacuation, out cli.Output) error {
+	lines := [][2]any{
+		{"evacuation", e.ID}, {"state", e.State}, {e.Target, e.Value}, {"region", e.Region}, {"requeue", e.Requeue},
+		{"dead", e.Dead},
+		{"seats in", e.SeatsIn}, {"game servers", e.Servers}, {"with sessions", e.ServersLeft},
+		{"ended", e.ServersEnded},
+		{"players", e.Players}, {"waiting", e.Waiting}, {"queued", e.Queued}, {"seated", e.Seated},
+		{"nothing", e.Nothing},
+		{"begun at", readableTime(&e.BegunAt)}, {"took", e.Took.Round(time.Millisecond)}, {"actor", e.Actor},
+		{"reason", e.Reason},
+	}
+	return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+}

@@ -1,0 +1,169 @@
+package db
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/query"
+)
+
+// EvacuationStep counts what [Store.StepEvacuation] did.
+type EvacuationStep struct {
+	Closed   int // sessions
+	Released int // players who lost their seats, or had lost them before
+	Emptied  int // game servers without sessions
+	Ended    int // those of them that were ended
+	Queued   int // players who got a ticket
+	Seated   int // players who got a seat elsewhere
+	Nothing  int // players who got neither
+}
+
+// IsIdle reports whether a step found nothing to do.
+func (s EvacuationStep) IsIdle() bool { return s == EvacuationStep{} }
+
+// The sizes of the transactions of an evacuation. Calls that wait for one of its rows wait for some 100 ms.
+const (
+	evacuatedSessions = 64
+	evacuatedPlayers  = 1000 // of these sessions
+	evacuatedServers  = 16
+	evacuatedTickets  = 1000
+	evacuatedParties  = 256
+)
+
+// Evacuations returns those that have not ended, the oldest first, at most 100. Errors: Unavailable.
+func (s *Store) Evacuations(ctx context.Context) ([]uuid.UUID, error) {
+	ids, err := s.q.EvacuationsUnderWay(ctx)
+	return ids, frame.Classify(err)
+}
+
+// StepEvacuation does the next part of an evacuation, in bounded transactions: it closes sessions, then empties and
+// ends game servers, then queues and seats players, and at last ends the evacuation. restore makes the ticket of a
+// party that waits again. Any number of workers may call it at the same time, each as often as it finds something to
+// do: what one has begun, another continues. Errors: Unavailable, after which the part may be done or not.
+func (s *Store) StepEvacuation(ctx context.Context, id uuid.UUID, restore RestoreTicket) (EvacuationStep, error) {
+	parts := []func(context.Context, uuid.UUID) (EvacuationStep, error){
+		s.closeEvacuated, s.emptyServers,
+		func(ctx context.Context, id uuid.UUID) (EvacuationStep, error) {
+			return s.requeueEvacuated(ctx, id, restore)
+		},
+		s.seatEvacuated,
+	}
+	for _, part := range parts {
+		if step, err := part(ctx, id); err != nil || !step.IsIdle() {
+			return step, frame.Classify(err)
+		}
+	}
+	return EvacuationStep{}, frame.Classify(s.endEvacuation(ctx, id))
+}
+
+// inEvacuation runs fn in a transaction that holds the evacuation; it runs nothing if another transaction does, or the
+// evacuation has ended.
+func (s *Store) inEvacuation(ctx context.Context, id uuid.UUID,
+	fn func(q *query.Queries, e query.HoldEvacuationRow) error) error {
+	return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		held, err := q.HoldEvacuation(ctx, id)
+		if err != nil || len(held) == 0 {
+			return err
+		}
+		return fn(q, held[0])
+	})
+}
+
+// closeEvacuated closes sessions of the game servers, and writes down who had a seat in them.
+func (s *Store) closeEvacuated(ctx context.Context, id uuid.UUID) (step EvacuationStep, err error) {
+	err = s.inEvacuation(ctx, id, func(q *query.Queries, e query.HoldEvacuationRow) error {
+		step = EvacuationStep{}
+		sessions, err := q.SessionsToEvacuate(ctx,
+			query.SessionsToEvacuateParams{Evacuation: id, Batch: evacuatedSessions, Players: evacuatedPlayers})
+		if err != nil || len(sessions) == 0 {
+			return err
+		}
+		release := query.ReleaseEvacuatedParams{Evacuation: id, Requeue: e.Requeue, Region: sessions[0].Region}
+		for _, r := range sessions {
+			release.Ids = append(release.Ids, r.ID)
+		}
+		released, err := q.ReleaseEvacuated(ctx, release)
+		if err != nil {
+			return err
+		}
+		_, err = q.CloseEvacuated(ctx, query.CloseEvacuatedParams{Region: release.Region, Ids: release.Ids,
+			Actor: e.Actor})
+		step.Closed, step.Released = len(sessions), int(released)
+		return err
+	})
+	if err == nil && step.Closed > 0 {
+		s.Notify(TopicCapacity, "")
+	}
+	return step, err
+}
+
+// emptyServers ends those of the game servers without sessions that do not report, and finds the players who lost them
+// before.
+func (s *Store) emptyServers(ctx context.Context, id uuid.UUID) (step EvacuationStep, err error) {
+	err = s.inEvacuation(ctx, id, func(q *query.Queries, e query.HoldEvacuationRow) error {
+		step = EvacuationStep{}
+		servers, err := q.ServersToEmpty(ctx, query.ServersToEmptyParams{Evacuation: id, Batch: evacuatedServers})
+		if err != nil || len(servers) == 0 {
+			return err
+		}
+		note := query.NoteEmptiedParams{Evacuation: id}
+		for _, server := range servers {
+			ended, err := endEvacuated(ctx, q, e, server)
+			if err != nil {
+				return err
+			}
+			if ended {
+				step.Ended++
+			}
+			note.Regions, note.InstanceIds = append(note.Regions, server.Region), append(note.InstanceIds,
+				server.InstanceID)
+			note.Ended = append(note.Ended, ended)
+		}
+		step.Emptied = len(servers)
+		if e.Requeue {
+			lost, err := q.ReleaseLost(ctx,
+				query.ReleaseLostParams{Evacuation: id, InstanceIds: note.InstanceIds, LostSince: e.LostSince})
+			if err != nil {
+				return err
+			}
+			step.Released = int(lost)
+		}
+		return q.NoteEmptied(ctx, note)
+	})
+	return step, err
+}
+
+// endEvacuated ends an instance that does not report, or if all are declared dead.
+func endEvacuated(ctx context.Context, q *query.Queries, e query.HoldEvacuationRow,
+	server query.ServersToEmptyRow) (ended bool, err error) {
+	dead, err := q.InstanceToEnd(ctx, query.InstanceToEndParams{Region: server.Region, ID: server.InstanceID,
+		Dead: e.Dead})
+	if err != nil || len(dead) == 0 {
+		return false, err
+	}
+	_, err = q.EndInstance(ctx,
+		query.EndInstanceParams{Region: server.Region, ID: server.InstanceID, Reason: "evacuated"})
+	return err == nil, err
+}
+
+func (s *Store) endEvacuation(ctx context.Context, id uuid.UUID) error {
+	return s.inEvacuation(ctx, id, func(q *query.Queries, _ query.HoldEvacuationRow) error {
+		_, err := q.EndEvacuation(ctx, id)
+		return err
+	})
+}
+
+// ForgetEvacuations deletes evacuations that ended longer than keep ago, with at most batch of their players, whose
+// rows it returns. Errors: Unavailable.
+func (s *Store) ForgetEvacuations(ctx context.Context, keep time.Duration, batch int) (int, error) {
+	players, err := s.q.ForgetEvacuatedPlayers(ctx,
+		query.ForgetEvacuatedPlayersParams{Keep: keep, Batch: int32(batch)})
+	if err != nil {
+		return 0, frame.Classify(err)
+	}
+	_, err = s.q.ForgetEvacuations(ctx, query.ForgetEvacuationsParams{Keep: keep, Batch: int32(batch)})
+	return int(players), frame.Classify(err)
+}

@@ -1,0 +1,313 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/lobby"
+)
+
+// PastTicket is what the history keeps of a ticket, for those of its players who wait again.
+type PastTicket struct {
+	Profiles              []string
+	Players               []string // sorted
+	Attributes, Latencies []byte   // JSON, as of [TicketFacts]; empty for nothing
+}
+
+// RestoreTicket makes the ticket of players who wait again. Errors: the history of the ticket cannot be read.
+type RestoreTicket func(PastTicket) (QueueBody, error)
+
+// requeuedHash is the request hash of tickets that an evacuation made: see sameTicket. No SHA-256 is as short.
+var requeuedHash = []byte("evacuated")
+
+const (
+	// requeuedTTL is how long a ticket waits that an evacuation made.
+	requeuedTTL = 10 * time.Minute
+	// requeuedLease is how long it waits for one of its players to come back to it.
+	requeuedLease = 2 * time.Minute
+	// historyPatience is how long the history of a ticket may be missing: the worker that matched it writes it
+	// afterwards.
+	historyPatience = 10 * time.Second
+)
+
+// The reasons why evacuated players have nothing, or something that the evacuation did not give them.
+const (
+	WhyNoHistory     = "no_history"     // it is not known what the player had asked for: the history is off or hashed
+	WhyRefused       = "refused"        // the ticket cannot be made again
+	WhyNoRegion      = "no_region"      // the region goes, and none is named for players without a ticket
+	WhyNoCapacity    = "no_capacity"    // no game server has room
+	WhyPartyConflict = "party_conflict" // members of the party have gone elsewhere
+	WhyNotAsked      = "not_asked"      // the evacuation only releases seats
+	WhyQueuedAlready = "queued_already" // the player was faster and waits with a ticket
+	WhySeatedAlready = "seated_already" // the player was faster and has a seat
+)
+
+// requeueEvacuated queues the players of evacuated tickets again: each party with one ticket that is as old as the
+// first was when it was matched, counted from the beginning of the evacuation, so that all keep their order.
+func (s *Store) requeueEvacuated(ctx context.Context, id uuid.UUID, restore RestoreTicket) (EvacuationStep, error) {
+	for batch := evacuatedTickets; ; batch /= 4 {
+		r := &requeue{store: s, id: id, restore: restore}
+		err := s.inEvacuation(ctx, id, func(q *query.Queries, e query.HoldEvacuationRow) error {
+			return r.run(ctx, q, e, batch)
+		})
+		switch {
+		case err == nil:
+			r.wake()
+			return r.step, nil
+		case !frame.IsDataError(err):
+			return EvacuationStep{}, err
+		case batch <= 1: // it is this ticket that Postgres refuses
+			return s.refuseEvacuated(ctx, id)
+		}
+	}
+}
+
+// refuseEvacuated leaves the next ticket out.
+func (s *Store) refuseEvacuated(ctx context.Context, id uuid.UUID) (step EvacuationStep, err error) {
+	err = s.inEvacuation(ctx, id, func(q *query.Queries, _ query.HoldEvacuationRow) error {
+		r := &requeue{store: s, id: id}
+		rows, err := q.EvacuatedTickets(ctx,
+			query.EvacuatedTicketsParams{Evacuation: id, Batch: 1, Patience: historyPatience})
+		for _, row := range rows {
+			r.decide(row, "", WhyRefused, row.Subs...)
+		}
+		step = r.step
+		return errors.Join(err, r.record(ctx, q))
+	})
+	return step, err
+}
+
+// requeue is a transaction that queues evacuated players.
+type requeue struct {
+	store   *Store
+	id      uuid.UUID
+	restore RestoreTicket
+
+	step      EvacuationStep
+	turns     []*queueTurn
+	decisions query.DecideEvacuatedOfTicketsParams
+	waiting   map[string][]string // sessions that wait from now on, by their region
+}
+
+// run queues the players of at most batch tickets: those without a session of the realtime lobby, and region by region
+// those with one.
+func (r *requeue) run(ctx context.Context, q *query.Queries, e query.HoldEvacuationRow, batch int) error {
+	r.step, r.turns, r.waiting = EvacuationStep{}, nil, map[string][]string{}
+	r.decisions = query.DecideEvacuatedOfTicketsParams{}
+	rows, err := q.EvacuatedTickets(ctx,
+		query.EvacuatedTicketsParams{Evacuation: r.id, Batch: int32(batch), Patience: historyPatience})
+	if err != nil {
+		return err
+	}
+	for len(rows) > 0 {
+		first := rows[0]
+		here := func(row query.EvacuatedTicketsRow) bool {
+			return row.Universe == first.Universe && row.LobbyRegion == first.LobbyRegion
+		}
+		var group []query.EvacuatedTicketsRow
+		for _, row := range rows {
+			if here(row) {
+				group = append(group, row)
+			}
+		}
+		if err := r.queue(ctx, q, e, group); err != nil {
+			return err
+		}
+		rows = slices.DeleteFunc(rows, here)
+	}
+	return r.record(ctx, q)
+}
+
+// queue queues the players of tickets of one universe, whose sessions of the realtime lobby are of one region.
+func (r *requeue) queue(ctx context.Context, q *query.Queries, e query.HoldEvacuationRow,
+	rows []query.EvacuatedTicketsRow) error {
+	t := r.store.newQueueTurn(q, rows[0].Universe, rows[0].LobbyRegion)
+	sessions, err := r.lobbySessions(ctx, q, rows)
+	if err != nil {
+		return err
+	}
+	parties := make([]*party, len(rows))
+	var known []*party
+	var named []string
+	for i, row := range rows {
+		if parties[i] = r.party(row, e, sessions); parties[i] != nil {
+			known = append(known, parties[i])
+			named = append(named, parties[i].sessionIDs()...)
+		}
+	}
+	if len(known) > 0 {
+		if err := t.read(ctx, &tx.Pipeline{}, known, named, nil); err != nil {
+			return err
+		}
+	}
+	for i, row := range rows {
+		if parties[i] == nil {
+			r.decide(row, "", WhyNoHistory, row.Subs...)
+			continue
+		}
+		r.enter(t, row, parties[i])
+	}
+	r.turns = append(r.turns, t)
+	return t.write(ctx)
+}
+
+// lobbySessions returns the sessions of the realtime lobby that still exist, of those which waited with the tickets.
+func (r *requeue) lobbySessions(ctx context.Context, q *query.Queries,
+	rows []query.EvacuatedTicketsRow) ([]string, error) {
+	hold := query.HoldRealtimeSessionsParams{Region: rows[0].LobbyRegion}
+	for _, row := range rows {
+		hold.Ids = append(hold.Ids, row.Participants...)
+	}
+	if len(hold.Ids) == 0 {
+		return nil, nil
+	}
+	return q.HoldRealtimeSessions(ctx, hold)
+}
+
+// party returns the players of a ticket who wait again, with those of their sessions of the realtime lobby that still
+// exist; nil where nobody knows what they had asked for.
+func (r *requeue) party(row query.EvacuatedTicketsRow, e query.HoldEvacuationRow, sessions []string) *party {
+	isKnown := func(sub string) bool { return slices.Contains(row.Party, sub) }
+	if !row.HasHistory || !slices.ContainsFunc(row.Subs, isKnown) {
+		return nil
+	}
+	past := PastTicket{Profiles: row.Profiles, Players: slices.Clone(row.Subs), Attributes: []byte(row.Attributes),
+		Latencies: []byte(row.Latencies)}
+	body, err := r.restore(past)
+	if err != nil {
+		return nil
+	}
+	queue := lobby.Queue{RoomType: row.RoomType, Size: min(max(int(row.Size), minMatchSize), maxMatchSize)}
+	p := &party{origin: fromRequest, project: row.Project, queue: queue}
+	p.request = PlayerTicketRequest{
+		Caller: row.Subs[0], Party: past.Players, Profiles: row.Profiles, Fields: body.Fields, Body: body.Body,
+		Bytes: body.Bytes, TTL: requeuedTTL, Lease: requeuedLease, RequestHash: requeuedHash,
+		Created: e.BegunAt.Add(-row.Waited),
+	}
+	for i, session := range row.Participants {
+		if sub := row.ParticipantSeats[i]; slices.Contains(row.Subs, sub) && slices.Contains(sessions, session) {
+			p.members = append(p.members, lobby.Member{Session: session, Player: row.ParticipantPlayers[i]})
+			p.subs = append(p.subs, sub)
+		}
+	}
+	if len(p.members) > 0 { // the ticket stays while its sessions live, as every one of theirs
+		p.request.TTL, p.request.Lease = r.store.sessionTTL(), 0
+	}
+	return p
+}
+
+// sessionTTL is how long tickets of sessions wait.
+func (s *Store) sessionTTL() time.Duration {
+	if s.cfg.Queueing == nil {
+		return forEver
+	}
+	return s.cfg.Queueing.ttl()
+}
+
+func (p *party) sessionIDs() (ids []string) {
+	for _, m := range p.members {
+		ids = append(ids, m.Session)
+	}
+	return ids
+}
+
+// enter queues a party without those of its members who wait with another ticket by now.
+func (r *requeue) enter(t *queueTurn, row query.EvacuatedTicketsRow, p *party) {
+	rest := []string{}
+	for _, sub := range p.request.Party {
+		if ticket := t.ticketFor(p.request, sub); ticket != "" {
+			r.decide(row, ticket, WhyQueuedAlready, sub)
+		} else {
+			rest = append(rest, sub)
+		}
+	}
+	if len(rest) == 0 {
+		return
+	}
+	if len(rest) < len(p.request.Party) && !r.reduce(row, p, rest) {
+		r.decide(row, "", WhyRefused, rest...)
+		return
+	}
+	answer, err := t.enter(p)
+	switch {
+	case errors.Is(err, errPartyBusy): // a player lost two seats: the next transaction sees the ticket of this one
+	case fault.Is(err, fault.Conflict):
+		r.decide(row, "", WhyPartyConflict, rest...)
+	case err != nil:
+		r.decide(row, "", WhyRefused, rest...)
+	default:
+		r.decide(row, answer.ID, "", rest...)
+		r.waiting[t.region] = append(r.waiting[t.region], p.sessionIDs()...)
+	}
+}
+
+// ticketFor returns the ticket with which a player waits for one of the profiles of a request; "": none.
+func (t *queueTurn) ticketFor(r PlayerTicketRequest, sub string) string {
+	for _, row := range t.queuedPlayers[sub] {
+		if row.Waits && !row.Over && r.asksFor(row.Profile) && !t.hasLeft(ticketRef{t.universe, row.TicketID}) {
+			return row.TicketID
+		}
+	}
+	return ""
+}
+
+// reduce leaves a party with some of its players; false: its ticket cannot be made without the others.
+func (r *requeue) reduce(row query.EvacuatedTicketsRow, p *party, rest []string) bool {
+	body, err := r.restore(PastTicket{Profiles: row.Profiles, Players: rest, Attributes: []byte(row.Attributes),
+		Latencies: []byte(row.Latencies)})
+	if err != nil {
+		return false
+	}
+	p.request.Caller, p.request.Party = rest[0], rest
+	p.request.Fields, p.request.Body, p.request.Bytes = body.Fields, body.Body, body.Bytes
+	for i := len(p.subs) - 1; i >= 0; i-- {
+		if !slices.Contains(rest, p.subs[i]) {
+			p.subs, p.members = slices.Delete(p.subs, i, i+1), slices.Delete(p.members, i, i+1)
+		}
+	}
+	return true
+}
+
+// decide notes what became of players of a ticket: a ticket, or "" for nothing.
+func (r *requeue) decide(row query.EvacuatedTicketsRow, ticket, why string, subs ...string) {
+	state := "queued"
+	if ticket == "" {
+		state = "left"
+		r.step.Nothing += len(subs)
+	} else {
+		r.step.Queued += len(subs)
+	}
+	d := &r.decisions
+	for _, sub := range subs {
+		d.Tickets, d.Subs, d.States = append(d.Tickets, row.Ticket), append(d.Subs, sub), append(d.States, state)
+		d.Why, d.NextTickets = append(d.Why, why), append(d.NextTickets, ticket)
+	}
+}
+
+// record writes the decisions.
+func (r *requeue) record(ctx context.Context, q *query.Queries) error {
+	if len(r.decisions.Subs) == 0 {
+		return nil
+	}
+	r.decisions.Evacuation = r.id
+	_, err := q.DecideEvacuatedOfTickets(ctx, r.decisions)
+	return err
+}
+
+// wake notifies those that follow the queue, and the sessions that wait again. Call it after the commit.
+func (r *requeue) wake() {
+	for _, t := range r.turns {
+		t.wake()
+	}
+	for region, sessions := range r.waiting {
+		r.store.notifyRealtime(region, sessions...)
+	}
+}

@@ -1,0 +1,131 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// evacuationsView is what templates/evacuations.html reads.
+type evacuationsView struct {
+	Evacuations []opsview.Evacuation // the latest first
+}
+
+var evacuationsPage = page[evacuationsView]{path: "/evacuations", template: "evacuations", every: time.Second,
+	load: loadEvacuations}
+
+func loadEvacuations(ctx context.Context, s Store, _ query) (v evacuationsView, err error) {
+	v.Evacuations, _, err = list(ctx, s, opsview.Evacuations, opsview.EvacuationFilter{}, opsview.Page{Limit: pageSize})
+	return v, err
+}
+
+// evacuationView is what templates/evacuation.html reads.
+type evacuationView struct {
+	Evacuation opsview.Evacuation
+	Players    []opsview.EvacuatedPlayer
+	Outcome    string // that the filter selects; "": all
+	Next       string
+}
+
+var evacuationPage = page[evacuationView]{path: "/evacuations/:id", template: "evacuation", every: time.Second,
+	load: loadEvacuation}
+
+func loadEvacuation(ctx context.Context, s Store, q query) (v evacuationView, err error) {
+	id, err := idParam(q, "evacuation")
+	if err != nil {
+		return v, err
+	}
+	v.Evacuation, err = one(ctx, s, opsview.Evacuations, opsview.EvacuationFilter{ID: &id}, "not_found",
+		"There is no evacuation %s: reports are kept for a week.", id)
+	if err != nil {
+		return v, err
+	}
+	v.Outcome = q.Get("outcome")
+	found, more, err := list(ctx, s, opsview.EvacuatedPlayers,
+		opsview.EvacuatedPlayerFilter{Evacuation: &id, Outcome: v.Outcome}, evacuatedAfter(q))
+	if v.Players = found; more {
+		last := found[len(found)-1]
+		v.Next = q.Next(last.Region+" "+last.Instance+" "+last.Session, last.Player)
+	}
+	return v, err
+}
+
+// evacuatedAfter is the page of players that the query asks for. A malformed key is the first page.
+func evacuatedAfter(q query) opsview.Page {
+	p := opsview.Page{Limit: pageSize}
+	place, player := q.After()
+	var region, instance, session string
+	if n, err := fmt.Sscan(place, &region, &instance, &session); err == nil && n == 3 {
+		p.After = []any{region, instance, session, player}
+	}
+	return p
+}
+
+// The fields of the form of an evacuation.
+const (
+	fieldRequeue = "requeue"
+	fieldDead    = "dead"
+	fieldSeatsIn = "seats_in"
+)
+
+// lostWithin is how long before an evacuation from the console players may have lost their game server.
+const lostWithin = 10 * time.Minute
+
+func (d drainGroup) evacuationTarget(q query) db.EvacuationTarget {
+	return db.EvacuationTarget{Name: q.Param(d.param), Kind: d.noun, LostWithin: lostWithin}
+}
+
+// evacuateAction takes the players off all game servers of the group.
+func (d drainGroup) evacuateAction() action {
+	return action{
+		path: "/" + d.noun + "s/:" + d.param + "/evacuate",
+		ask: func(ctx context.Context, s Store, q query) (question, error) {
+			p, err := s.PreviewEvacuation(ctx, d.evacuationTarget(q))
+			return question{
+				Title: "Evacuate " + fmt.Sprintf(d.members, q.Param(d.param)) + "?", Button: "Evacuate", Danger: true,
+				Reason: true,
+				Back:   "/evacuations",
+				Says: []string{
+					"They drain until somebody undrains them. " +
+						plural(p.Sessions, "open session closes", "open sessions close") + ", and " +
+						plural(p.Players, "player loses the seat", "players lose their seats") + ".",
+					fmt.Sprintf("Of %s, %d report. Those that do not report end.",
+						plural(p.Servers, "game server", "game servers"), p.Alive),
+					plural(p.Lost, "player has", "players have") +
+						" lost the game server within the last 10 minutes, and counts as well if it waits again.",
+					"This cannot be undone.",
+				},
+				Fields: []field{
+					{Name: fieldRequeue, Label: "Let the players go on elsewhere", Value: "yes",
+						Help: fmt.Sprintf("Write yes: %s again, as old in the queue as before, and the others get seats elsewhere. Empty: they only lose their seats.",
+							plural(p.Matched, "player whom a profile matched waits",
+								"players whom a profile matched wait"))},
+					{Name: fieldDead, Label: "Declare the game servers dead",
+						Help: "Write yes to end also those that report."},
+					{Name: fieldSeatsIn, Label: "Region for players without a ticket",
+						Help: "In which players of POST /matchmake get seats. Empty: in which they were; nowhere if that region goes."},
+				},
+			}, err
+		},
+		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {
+			_, err := s.As(by.Actor).Because(by.Reason).Evacuate(ctx, db.NewEvacuation{
+				Target: d.evacuationTarget(q), Requeue: by.Values[fieldRequeue] == "yes",
+				Dead:    by.Values[fieldDead] == "yes",
+				SeatsIn: by.Values[fieldSeatsIn]})
+			return "The evacuation has begun.", unknownRegion(err)
+		},
+	}
+}
+
+// unknownRegion shows a region that does not exist as what is wrong with the form, and not as a page that is missing.
+func unknownRegion(err error) error {
+	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind == fault.NotFound {
+		return fault.New(fault.Invalid, "invalid", "%s", refused.Detail)
+	}
+	return err
+}

@@ -1,0 +1,52 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+)
+
+// evacuateInterval is how soon an evacuation begins.
+const evacuateInterval = 500 * time.Millisecond
+
+// evacuator carries on evacuations that operators began. Workers share the work: a transaction at a time works on an
+// evacuation.
+type evacuator struct{ store *db.Store }
+
+func (e evacuator) runOnce(ctx context.Context) (Done, error) {
+	done := Done{}
+	all, err := e.store.Evacuations(ctx)
+	if err != nil {
+		return done, err
+	}
+	var failed []error
+	for _, id := range all {
+		for {
+			step, err := e.store.StepEvacuation(ctx, id, restoreTicket)
+			done.add("sessions", step.Closed)
+			done.add("released", step.Released)
+			done.add("instances", step.Ended)
+			done.add("queued", step.Queued)
+			done.add("seated", step.Seated)
+			done.add("nothing", step.Nothing)
+			if err != nil || step.IsIdle() {
+				failed = append(failed, err)
+				break
+			}
+		}
+	}
+	return done, errors.Join(failed...)
+}
+
+// restoreTicket implements [db.RestoreTicket].
+func restoreTicket(past db.PastTicket) (db.QueueBody, error) {
+	draft, err := ticketbody.DraftOfFacts(past.Profiles, past.Players, past.Attributes, past.Latencies)
+	if err != nil {
+		return db.QueueBody{}, err
+	}
+	body, err := ticketbody.Prepare(draft)
+	return db.QueueBody{Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body)}, err
+}
