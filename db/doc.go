@@ -20,8 +20,10 @@
 //	Rivalis processes          agent*.go, command*.go, room*.go, roster.go, replica.go
 //	keys, projects, secrets    key.go, project*.go, agent_key.go
 //	what operators read        db/opsview, a struct for each view; ops_read.go, ops_sums.go
+//	what was true at a time    as_of.go
 //	what operators change      console_act.go, instance*.go, profile*.go, db/provision
 //	webhooks                   webhook*.go: who delivers for one, and how far it has come; internal/webhooks sends
+//	what is known of players   erase*.go removes it from all tables, player_export.go returns it
 //	requests and refusals      idempotency.go, refusal.go, request.go
 //	the frame                  store*.go, notify.go, clock.go; db/internal has what the parts share
 //	the statements             db/query, which sqlc generates from queries/; schema.sql is the schema after all migrations

@@ -23,7 +23,7 @@ var EventKinds = []string{
 	"key.made", "key.advanced", "key.tainted",
 	"profile.applied", "profile.rolled_back", "profile.shadowed", "profile.shadow_ended", "profile.paused",
 	"profile.resumed", "profile.retired",
-	"players.stored", "players.forgotten",
+	"players.stored", "players.forgotten", "player.erased",
 	"app_version.applied", "app_version.deleted",
 	"pool.applied", "pool.scaled", "pool.paused", "pool.resumed",
 	"region.beacon_set",

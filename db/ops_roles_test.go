@@ -48,12 +48,13 @@ func TestOpsRoleHasNoOtherRights(t *testing.T) {
 			AND relkind IN ('r', 'p', 'v', 'm', 'f') AND has_table_privilege($1, oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')`, role))
 		require.Equal(t, []string{"f|f"}, d.table(`SELECT has_schema_privilege($1, 'ops', 'CREATE'), has_schema_privilege($1, 'public', 'CREATE')`, role))
 	}
-	require.Equal(t, []string{"lease_horizon", "realtime_steady_since", "replica_horizon", "replica_horizon", "snapshot_holders"}, d.table(`SELECT proname FROM pg_proc
+	require.Equal(t, []string{"at", "fleet_at", "keys_at", "lease_horizon", "realtime_steady_since", "replica_horizon", "replica_horizon", "seats_at", "sessions_at", "snapshot_holders"}, d.table(`SELECT proname FROM pg_proc
 		WHERE pronamespace = 'ops'::regnamespace AND has_function_privilege($1, oid, 'EXECUTE') ORDER BY 1`, roles.reader.Config().User))
 	for _, sql := range []string{
 		`SELECT sealed_private FROM signing_keys`,
 		`SELECT ops.drain('arena')`,
 		`SELECT ops.undrain('arena')`,
+		`SELECT ops.erase_player('a', 'x')`,
 		`SELECT ops.set_draining('arena', true)`,
 		`SELECT ops.drain_host('a')`,
 		`SELECT ops.undrain_host('a')`,

@@ -46,8 +46,16 @@ func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, erro
 // invitations and their tickets, and are deleted. It returns their number, 0 if none are left. It skips sessions that
 // another transaction has locked. Errors: Unavailable.
 func (s *Store) EndExpiredRealtime(ctx context.Context, region string) (int, error) {
+	return s.endSessions(ctx, region, func(t *sessionTx) ([]string, error) {
+		return t.q.SessionsToEnd(ctx, query.SessionsToEndParams{Region: region, Most: sweptSessions})
+	})
+}
+
+// endSessions ends sessions that lock locks: they leave their rooms, lose their invitations and their tickets, and are
+// deleted. It returns their number. Errors: those of lock; Unavailable.
+func (s *Store) endSessions(ctx context.Context, region string, lock func(*sessionTx) ([]string, error)) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
-		ids, err := t.q.SessionsToEnd(ctx, query.SessionsToEndParams{Region: region, Most: sweptSessions})
+		ids, err := lock(t)
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}

@@ -40,6 +40,18 @@ $$;
 
 COMMENT ON FUNCTION ops.admit_player(valve text, player text, reason text) IS 'Admits a player at once, past the line and the limits, for the reason. Returns false where the player is admitted already, or the valve is open.';
 
+CREATE FUNCTION ops.at(at timestamp with time zone) RETURNS TABLE(what text, region text, id text, detail jsonb)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $_$
+    SELECT 'fleet', f.region, f.instance, to_jsonb(f) - 'region' - 'instance' FROM ops.fleet_at($1) f
+    UNION ALL SELECT 'sessions', s.region, s.session, to_jsonb(s) - 'region' - 'session' FROM ops.sessions_at($1) s
+    UNION ALL SELECT 'seats', t.region, t.session || ' ' || t.player, to_jsonb(t) - 'region' FROM ops.seats_at($1) t
+    UNION ALL SELECT 'keys', '', k.kid, to_jsonb(k) - 'kid' FROM ops.keys_at($1) k
+$_$;
+
+COMMENT ON FUNCTION ops.at(at timestamp with time zone) IS 'What was true at a time: game servers, sessions, seats and keys, a row each. ops.fleet_at, ops.sessions_at, ops.seats_at and ops.keys_at return one of them, with columns; ops.history_starts says since when each is known. Not known are heartbeats and load, tickets, parties and rooms of the lobby.';
+
 CREATE FUNCTION ops.cancel_ticket(region text, ticket text, reason text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -264,6 +276,33 @@ CREATE FUNCTION ops.drain_region(region text) RETURNS boolean
 
 COMMENT ON FUNCTION ops.drain_region(region text) IS 'Lets no new player onto the instances of a region until ops.undrain_region: those that run, and those that register later. Returns whether this changed anything.';
 
+CREATE FUNCTION ops.erase_player(player text, reason text) RETURNS uuid
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    erasure uuid;
+    named   text := '(?<![[:alnum:]_])' || regexp_replace(erase_player.player, '([^[:alnum:]_[:space:]])', '\\\1', 'g') || '(?![[:alnum:]_])';
+BEGIN
+    IF coalesce(octet_length(erase_player.player), 0) NOT BETWEEN 1 AND 255 OR erase_player.player ~ '[[:cntrl:]]' THEN
+        RAISE EXCEPTION 'the player must have 1 to 255 bytes without control characters' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF coalesce(btrim(erase_player.reason), '') = '' OR length(erase_player.reason) > 500 THEN
+        RAISE EXCEPTION 'reason must be 1 to 500 characters that say why the player is erased' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT e.id INTO erasure FROM erasures e WHERE e.subs[1] = erase_player.player AND e.subs IS NOT NULL;
+    IF erasure IS NOT NULL THEN
+        RETURN erasure;
+    END IF;
+    INSERT INTO erasures AS e (subs, key, salt, actor, reason)
+    VALUES (ARRAY[erase_player.player], 'erased-' || replace(gen_random_uuid()::text, '-', ''), gen_random_uuid(), acting_operator(),
+        regexp_replace(btrim(erase_player.reason), named, 'the player', 'g'))
+    RETURNING e.id INTO erasure;
+    RETURN erasure;
+END
+$$;
+
+COMMENT ON FUNCTION ops.erase_player(player text, reason text) IS 'Erases a player, for the reason: workers do it within a second. Identifiers and attributes go from all tables, seats and tickets end, and in history a random key stands for the player. Returns the id of the erasure: see ops.erasures. An erasure that is in progress is returned again.';
+
 CREATE FUNCTION ops.evacuate(target text, kind text DEFAULT ''::text, region text DEFAULT ''::text, requeue boolean DEFAULT false, dead boolean DEFAULT false, seats_in text DEFAULT ''::text, lost_within interval DEFAULT '00:10:00'::interval, reason text DEFAULT ''::text) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -306,6 +345,33 @@ $$;
 
 COMMENT ON FUNCTION ops.evacuate(target text, kind text, region text, requeue boolean, dead boolean, seats_in text, lost_within interval, reason text) IS 'Drains the game servers of a region, of a host or with a label key=value, and lets workers close their sessions and end those that do not report, or with dead all. With requeue the players wait again, as old in the queue as they were, or get seats elsewhere, also those who lost their game server within the interval; seats_in is the region for players without a ticket. Returns the id for ops.evacuations. The drain stays.';
 
+CREATE FUNCTION ops.fleet_at(at timestamp with time zone) RETURNS TABLE(region text, instance text, endpoint text, status text, modes text[], labels jsonb, version text, capacity integer, max_sessions integer, sessions integer, players integer, reserved_seats integer, incarnation uuid, registered_at timestamp with time zone, since timestamp with time zone)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM check_past('fleet', fleet_at.at);
+    RETURN QUERY
+    SELECT i.region, i.id, i.endpoint, i.status, i.modes, i.labels, i.version, i.capacity, i.max_sessions, coalesce(n.sessions, 0)::integer,
+           coalesce(n.players, 0)::integer, coalesce(n.reserved, 0)::integer, i.incarnation, i.registered_at, i.since
+    FROM (
+        SELECT o.region, o.id, o.incarnation, o.status, o.endpoint, o.modes, o.labels, o.version, o.capacity, o.max_sessions, o.registered_at, o.since
+        FROM instances o WHERE o.since <= fleet_at.at AND o.status <> 'gone'
+        UNION ALL
+        SELECT h.region, h.id, h.incarnation, h.status, h.endpoint, h.modes, h.labels, h.version, h.capacity, h.max_sessions, h.registered_at, h.since
+        FROM instance_history h WHERE h.until > fleet_at.at AND h.since <= fleet_at.at) i
+    LEFT JOIN (
+        SELECT s.region, s.instance_id, count(*) AS sessions, sum(s.max_players) AS reserved, sum(p.players) AS players
+        FROM past_sessions(fleet_at.at) s LEFT JOIN (
+            SELECT t.region, t.session_id, count(*) AS players FROM past_seats(fleet_at.at) t GROUP BY t.region, t.session_id) p
+            ON p.region = s.region AND p.session_id = s.id
+        GROUP BY s.region, s.instance_id) n ON n.region = i.region AND n.instance_id = i.id;
+END
+$$;
+
+COMMENT ON FUNCTION ops.fleet_at(at timestamp with time zone) IS 'The game servers that had not ended at a time, with what they offered and how full they were. Not known: heartbeats, load, and whether a lease had expired that no worker had noticed.';
+
 CREATE FUNCTION ops.free_seat(session text, player text, reason text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -347,6 +413,26 @@ END
 $_$;
 
 COMMENT ON FUNCTION ops.free_seat(session text, player text, reason text) IS 'Frees the seat of a player in a session, given as region.uuid, for the reason. A session without further seats closes. The game server sees it in its list of sessions: whether a player who is connected is disconnected is up to it. Returns false where the player has left before.';
+
+CREATE FUNCTION ops.keys_at(at timestamp with time zone) RETURNS TABLE(kid text, alg text, state text, publish_at timestamp with time zone, sign_from timestamp with time zone, sign_until timestamp with time zone, verify_until timestamp with time zone, tainted_at timestamp with time zone)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM check_past('keys', keys_at.at);
+    RETURN QUERY
+    SELECT k.kid, k.alg, CASE WHEN k.tainted_at IS NOT NULL THEN 'tainted' WHEN keys_at.at < k.sign_from THEN 'next' WHEN keys_at.at < k.sign_until THEN 'signing'
+           WHEN keys_at.at < k.verify_until THEN 'retiring' ELSE 'expired' END, k.publish_at, k.sign_from, k.sign_until, k.verify_until, k.tainted_at
+    FROM (
+        SELECT o.kid, o.alg, o.publish_at, o.sign_from, o.sign_until, o.verify_until, o.tainted_at FROM signing_keys o WHERE o.since <= keys_at.at
+        UNION ALL
+        SELECT h.kid, h.alg, h.publish_at, h.sign_from, h.sign_until, h.verify_until, h.tainted_at FROM key_history h
+        WHERE h.until > keys_at.at AND h.since <= keys_at.at) k;
+END
+$$;
+
+COMMENT ON FUNCTION ops.keys_at(at timestamp with time zone) IS 'The signing keys at a time, as ops.keys would have shown them.';
 
 CREATE FUNCTION ops.lease_horizon() RETURNS timestamp with time zone
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -730,6 +816,40 @@ END
 $$;
 
 COMMENT ON FUNCTION ops.scale_pool(region text, app text, version text, min integer, max integer) IS 'Changes the least and the most servers of a pool; NULL keeps a number. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.seats_at(at timestamp with time zone) RETURNS TABLE(region text, session text, instance text, mode text, player text, state text, party uuid, reserved_by text, reserved_at timestamp with time zone, connected_at timestamp with time zone, left_at timestamp with time zone, session_id uuid, match uuid, team text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM check_past('seats', seats_at.at);
+    RETURN QUERY
+    SELECT t.region, t.region || '.' || t.session_id, s.instance_id, t.mode, t.sub, t.state, t.party, t.reserved_by, t.reserved_at, t.connected_at, t.left_at,
+           t.session_id, t.match_id, t.team
+    FROM past_seats(seats_at.at) t LEFT JOIN past_sessions(seats_at.at) s ON s.region = t.region AND s.id = t.session_id;
+END
+$$;
+
+COMMENT ON FUNCTION ops.seats_at(at timestamp with time zone) IS 'The seats that were taken at a time. Not known: whether their players had fetched a token, and when they would have expired.';
+
+CREATE FUNCTION ops.sessions_at(at timestamp with time zone) RETURNS TABLE(region text, session text, mode text, instance text, players integer, connected integer, max_players integer, opened_at timestamp with time zone, closed_at timestamp with time zone, id uuid, match uuid)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM check_past('sessions', sessions_at.at);
+    RETURN QUERY
+    SELECT s.region, s.region || '.' || s.id, s.mode, s.instance_id, coalesce(n.players, 0)::integer, coalesce(n.connected, 0)::integer, s.max_players, s.opened_at,
+           s.closed_at, s.id, s.match_id
+    FROM past_sessions(sessions_at.at) s LEFT JOIN (
+        SELECT t.region, t.session_id, count(*) AS players, count(*) FILTER (WHERE t.state = 'connected') AS connected
+        FROM past_seats(sessions_at.at) t GROUP BY t.region, t.session_id) n ON n.region = s.region AND n.session_id = s.id;
+END
+$$;
+
+COMMENT ON FUNCTION ops.sessions_at(at timestamp with time zone) IS 'The sessions that were open at a time, with their seats. Exact up to the length of a transaction, some milliseconds.';
 
 CREATE FUNCTION ops.set_agent_draining(agent text, keep boolean) RETURNS boolean
     LANGUAGE plpgsql
@@ -1381,6 +1501,24 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.check_past(p_what text, p_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    begins timestamptz;
+BEGIN
+    SELECT h.since INTO begins FROM ops.history_starts h WHERE h.what = p_what;
+    IF p_at IS NULL OR p_at > clock_timestamp() THEN
+        RAISE EXCEPTION 'the time must not be in the future, and is %', coalesce(to_char(p_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'NULL')
+            USING ERRCODE = 'invalid_parameter_value';
+    ELSIF begins IS NULL OR p_at < begins THEN
+        RAISE EXCEPTION 'what was true of % at % is not known: the oldest time that is, is %', p_what,
+            to_char(p_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(to_char(begins AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'not there yet')
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'View ops.history_starts has the oldest time of each.';
+    END IF;
+END
+$$;
+
 CREATE FUNCTION public.check_valve_reason(reason text) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -1563,6 +1701,12 @@ BEGIN
 END
 $_$;
 
+CREATE FUNCTION public.erased_party(salt uuid, party uuid) RETURNS uuid
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT encode(substring(sha256(uuid_send(salt) || uuid_send(party)) FROM 1 FOR 16), 'hex')::uuid
+$$;
+
 CREATE FUNCTION public.evacuation_target(p_target text, p_kind text, p_region text) RETURNS TABLE(target text, value text, region text)
     LANGUAGE plpgsql STABLE
     AS $$
@@ -1604,6 +1748,17 @@ CREATE FUNCTION public.event_id() RETURNS uuid
 $$;
 
 COMMENT ON FUNCTION public.event_id() IS 'The id of a new event: events of one place in the log are sorted by when they were written.';
+
+CREATE FUNCTION public.event_names(detail jsonb) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT array_remove(ARRAY[detail ->> 'player', detail ->> 'party'], NULL)
+        || ARRAY(SELECT jsonb_array_elements_text(CASE jsonb_typeof(detail -> 'players') WHEN 'array' THEN detail -> 'players' ELSE '[]' END))
+        || ARRAY(SELECT jsonb_array_elements_text(CASE jsonb_typeof(detail -> 'subs') WHEN 'array' THEN detail -> 'subs' ELSE '[]' END))
+        || ARRAY(SELECT m.value FROM jsonb_each_text(CASE jsonb_typeof(detail -> 'metadata') WHEN 'object' THEN detail -> 'metadata' ELSE '{}' END) m WHERE m.value IS NOT NULL)
+$$;
+
+COMMENT ON FUNCTION public.event_names(detail jsonb) IS 'The players and the party that the detail of an event names.';
 
 CREATE FUNCTION public.event_position() RETURNS xid8
     LANGUAGE plpgsql
@@ -1679,6 +1834,7 @@ CREATE TABLE public.instances (
     deployment_id uuid,
     emptied_at timestamp with time zone,
     drain_kept boolean DEFAULT false NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT an_instance_has_room_for_somebody CHECK (((capacity >= 1) AND (capacity <= 100000))),
     CONSTRAINT open_sessions_are_counted CHECK ((open_sessions >= 0)),
     CONSTRAINT reserved_seats_never_pass_the_ceiling CHECK (((reserved_seats >= 0) AND (reserved_seats <= seat_ceiling)))
@@ -1853,6 +2009,46 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.keep_past_instance() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    moment timestamptz := clock_timestamp();
+BEGIN
+    IF (OLD.incarnation, OLD.status, OLD.endpoint, OLD.modes, OLD.labels, OLD.version, OLD.capacity, OLD.max_sessions)
+       IS NOT DISTINCT FROM (NEW.incarnation, NEW.status, NEW.endpoint, NEW.modes, NEW.labels, NEW.version, NEW.capacity, NEW.max_sessions) THEN
+        RETURN NEW;
+    END IF;
+    IF OLD.status <> 'gone' THEN
+        INSERT INTO instance_history (region, id, incarnation, status, endpoint, modes, labels, version, capacity, max_sessions, registered_at, since, until)
+        VALUES (OLD.region, OLD.id, OLD.incarnation, OLD.status, OLD.endpoint, OLD.modes, OLD.labels, OLD.version, OLD.capacity, OLD.max_sessions,
+            OLD.registered_at, OLD.since, moment);
+    END IF;
+    NEW.since := moment;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION public.keep_past_key() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    moment timestamptz := clock_timestamp();
+BEGIN
+    IF TG_OP = 'UPDATE' AND (OLD.publish_at, OLD.sign_from, OLD.sign_until, OLD.verify_until, OLD.tainted_at)
+       IS NOT DISTINCT FROM (NEW.publish_at, NEW.sign_from, NEW.sign_until, NEW.verify_until, NEW.tainted_at) THEN
+        RETURN NEW;
+    END IF;
+    INSERT INTO key_history (kid, alg, publish_at, sign_from, sign_until, verify_until, tainted_at, since, until)
+    VALUES (OLD.kid, OLD.alg, OLD.publish_at, OLD.sign_from, OLD.sign_until, OLD.verify_until, OLD.tainted_at, OLD.since, moment);
+    IF TG_OP = 'DELETE' THEN
+        RETURN OLD;
+    END IF;
+    NEW.since := moment;
+    RETURN NEW;
+END
+$$;
+
 CREATE TABLE public.instance_drains (
     region text NOT NULL,
     target text NOT NULL COLLATE pg_catalog."C",
@@ -1965,6 +2161,27 @@ $$;
 CREATE FUNCTION public.midnight(p_day date) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE
     AS $$ SELECT p_day::timestamp AT TIME ZONE 'UTC' $$;
+
+CREATE FUNCTION public.past_seats(p_at timestamp with time zone) RETURNS TABLE(region text, session_id uuid, sub text, mode text, state text, party uuid, reserved_by text, reserved_at timestamp with time zone, connected_at timestamp with time zone, left_at timestamp with time zone, match_id uuid, team text)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT s.region, s.session_id, s.sub, s.mode, CASE WHEN s.connected_at <= p_at THEN 'connected' ELSE 'reserved' END, s.party, s.reserved_by, s.reserved_at,
+           CASE WHEN s.connected_at <= p_at THEN s.connected_at END, NULL, s.match_id, s.team
+    FROM seats s WHERE s.reserved_at <= p_at
+    UNION ALL
+    SELECT h.region, h.session_id, h.sub, h.mode, CASE WHEN h.connected_at <= p_at THEN 'connected' ELSE 'reserved' END, h.party, h.reserved_by, h.reserved_at,
+           CASE WHEN h.connected_at <= p_at THEN h.connected_at END, h.left_at, h.match_id, h.team
+    FROM seat_history h WHERE h.left_at > p_at AND h.reserved_at <= p_at
+$$;
+
+CREATE FUNCTION public.past_sessions(p_at timestamp with time zone) RETURNS TABLE(region text, id uuid, mode text, instance_id text, incarnation uuid, max_players integer, opened_at timestamp with time zone, closed_at timestamp with time zone, match_id uuid)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT s.region, s.id, s.mode, s.instance_id, s.incarnation, s.max_players, s.opened_at, NULL::timestamptz, s.match_id FROM sessions s WHERE s.opened_at <= p_at
+    UNION ALL
+    SELECT h.region, h.id, h.mode, h.instance_id, h.incarnation, h.max_players, h.opened_at, h.closed_at, h.match_id
+    FROM session_history h WHERE h.closed_at > p_at AND h.opened_at <= p_at
+$$;
 
 CREATE FUNCTION public.players_last_seen(in_region text, subs text[]) RETURNS TABLE(sub text, seen_at timestamp with time zone)
     LANGUAGE sql STABLE
@@ -3523,6 +3740,47 @@ COMMENT ON COLUMN ops.enrolments.created_by IS 'Who made it.';
 
 COMMENT ON COLUMN ops.enrolments.revoked_at IS 'When it was revoked. NULL: it was not.';
 
+CREATE TABLE public.erasures (
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    subs text[] COLLATE pg_catalog."C",
+    key text,
+    salt uuid,
+    actor text NOT NULL,
+    reason text NOT NULL,
+    requested_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    tx xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    rows bigint DEFAULT 0 NOT NULL,
+    erased_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    CONSTRAINT a_finished_erasure_names_nobody CHECK ((((finished_at IS NULL) = (subs IS NOT NULL)) AND ((subs IS NULL) = (key IS NULL)) AND ((key IS NULL) = (salt IS NULL))))
+);
+
+CREATE VIEW ops.erasures AS
+ SELECT erasures.id AS erasure,
+    erasures.requested_at,
+    erasures.actor,
+    erasures.reason,
+    erasures.rows,
+    erasures.erased_at,
+    erasures.finished_at
+   FROM public.erasures;
+
+COMMENT ON VIEW ops.erasures IS 'Players that were erased in the last 30 days, or are being erased. It names none of them.';
+
+COMMENT ON COLUMN ops.erasures.erasure IS 'Its id.';
+
+COMMENT ON COLUMN ops.erasures.requested_at IS 'When an operator asked for it.';
+
+COMMENT ON COLUMN ops.erasures.actor IS 'Who did.';
+
+COMMENT ON COLUMN ops.erasures.reason IS 'Why. Where it names the player, it says: the player.';
+
+COMMENT ON COLUMN ops.erasures.rows IS 'How many rows were changed or deleted so far.';
+
+COMMENT ON COLUMN ops.erasures.erased_at IS 'When the first pass over all tables was over; NULL: it is not.';
+
+COMMENT ON COLUMN ops.erasures.finished_at IS 'When the last pass was over, which begins five seconds after the request and removes what processes still had in memory; NULL: it is not.';
+
 CREATE TABLE public.estimate_hours (
     region text NOT NULL,
     profile text NOT NULL COLLATE pg_catalog."C",
@@ -3931,6 +4189,72 @@ COMMENT ON COLUMN ops.game_regions.address IS 'The base URL of the API of that c
 
 COMMENT ON COLUMN ops.game_regions.beacon IS 'The URL that clients fetch to measure their latency to it; NULL: none.';
 
+CREATE TABLE public.history_starts (
+    history text NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.seat_history (
+    region text NOT NULL,
+    session_id uuid NOT NULL,
+    sub text NOT NULL,
+    mode text NOT NULL,
+    party uuid NOT NULL,
+    reserved_by text NOT NULL,
+    reserved_at timestamp with time zone NOT NULL,
+    resolved_at timestamp with time zone,
+    connected_at timestamp with time zone,
+    jti text,
+    left_at timestamp with time zone DEFAULT now() NOT NULL,
+    reason text NOT NULL,
+    match_id uuid,
+    team text
+)
+PARTITION BY RANGE (left_at);
+
+CREATE TABLE public.session_history (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    handle text NOT NULL,
+    mode text NOT NULL,
+    instance_id text NOT NULL,
+    incarnation uuid NOT NULL,
+    player_count integer NOT NULL,
+    max_players integer NOT NULL,
+    opened_at timestamp with time zone NOT NULL,
+    closed_at timestamp with time zone DEFAULT now() NOT NULL,
+    reason text NOT NULL,
+    match_id uuid
+)
+PARTITION BY RANGE (closed_at);
+
+CREATE VIEW ops.history_starts AS
+ SELECT w.what,
+    w.since
+   FROM ( SELECT 'fleet'::text AS what,
+            ( SELECT h.since
+                   FROM public.history_starts h
+                  WHERE (h.history = 'instance_history'::text)) AS since
+        UNION ALL
+         SELECT 'sessions'::text,
+            ( SELECT public.midnight(min(p.first_day)) AS midnight
+                   FROM public.history_partitions('public.session_history'::regclass) p(name, first_day, last_day)) AS midnight
+        UNION ALL
+         SELECT 'seats'::text,
+            ( SELECT public.midnight(min(p.first_day)) AS midnight
+                   FROM public.history_partitions('public.seat_history'::regclass) p(name, first_day, last_day)) AS midnight
+        UNION ALL
+         SELECT 'keys'::text,
+            ( SELECT h.since
+                   FROM public.history_starts h
+                  WHERE (h.history = 'key_history'::text)) AS since) w;
+
+COMMENT ON VIEW ops.history_starts IS 'The oldest times for which ops.at, ops.fleet_at, ops.sessions_at, ops.seats_at and ops.keys_at know what was true.';
+
+COMMENT ON COLUMN ops.history_starts.what IS 'fleet, sessions, seats or keys.';
+
+COMMENT ON COLUMN ops.history_starts.since IS 'The oldest time.';
+
 CREATE TABLE public.instance_directory (
     instance_id text NOT NULL,
     region text NOT NULL,
@@ -4041,24 +4365,6 @@ WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
 ALTER TABLE ONLY public.matches ALTER COLUMN region SET (n_distinct=1);
 
 COMMENT ON COLUMN public.matches.fill_to IS 'of a match that bots fill: the number of players to which each team is filled; NULL: no bots';
-
-CREATE TABLE public.seat_history (
-    region text NOT NULL,
-    session_id uuid NOT NULL,
-    sub text NOT NULL,
-    mode text NOT NULL,
-    party uuid NOT NULL,
-    reserved_by text NOT NULL,
-    reserved_at timestamp with time zone NOT NULL,
-    resolved_at timestamp with time zone,
-    connected_at timestamp with time zone,
-    jti text,
-    left_at timestamp with time zone DEFAULT now() NOT NULL,
-    reason text NOT NULL,
-    match_id uuid,
-    team text
-)
-PARTITION BY RANGE (left_at);
 
 CREATE TABLE public.seats (
     region text NOT NULL,
@@ -4749,6 +5055,7 @@ CREATE TABLE public.signing_keys (
     overlap interval NOT NULL,
     tainted_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT a_key_is_published_before_it_signs CHECK ((sign_from >= (publish_at + lead))),
     CONSTRAINT a_key_outlives_its_tokens CHECK (((tainted_at IS NOT NULL) OR (verify_until >= (sign_until + overlap)))),
     CONSTRAINT a_key_signs_for_some_time CHECK ((sign_until > sign_from))
@@ -5480,22 +5787,6 @@ CREATE TABLE public.player_refusals (
     CONSTRAINT the_first_refusal_is_not_after_the_last CHECK ((first_at <= last_at))
 )
 PARTITION BY RANGE (hour);
-
-CREATE TABLE public.session_history (
-    region text NOT NULL,
-    id uuid NOT NULL,
-    handle text NOT NULL,
-    mode text NOT NULL,
-    instance_id text NOT NULL,
-    incarnation uuid NOT NULL,
-    player_count integer NOT NULL,
-    max_players integer NOT NULL,
-    opened_at timestamp with time zone NOT NULL,
-    closed_at timestamp with time zone DEFAULT now() NOT NULL,
-    reason text NOT NULL,
-    match_id uuid
-)
-PARTITION BY RANGE (closed_at);
 
 CREATE TABLE public.ticket_events (
     region text NOT NULL,
@@ -7653,6 +7944,11 @@ CREATE TABLE public.deployment_history_default (
     gone_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.erased_parties (
+    erasure uuid NOT NULL,
+    party uuid NOT NULL
+);
+
 CREATE TABLE public.events_default (
     region text DEFAULT ''::text NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
@@ -7723,6 +8019,34 @@ CREATE TABLE public.installation (
     only_row boolean DEFAULT true NOT NULL,
     provision_owner text,
     CONSTRAINT there_is_one_installation CHECK (only_row)
+);
+
+CREATE TABLE public.instance_history (
+    region text NOT NULL,
+    id text NOT NULL,
+    incarnation uuid NOT NULL,
+    status text NOT NULL,
+    endpoint text NOT NULL,
+    modes text[] NOT NULL,
+    labels jsonb NOT NULL,
+    version text,
+    capacity integer NOT NULL,
+    max_sessions integer,
+    registered_at timestamp with time zone NOT NULL,
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.key_history (
+    kid text NOT NULL,
+    alg text NOT NULL,
+    publish_at timestamp with time zone NOT NULL,
+    sign_from timestamp with time zone NOT NULL,
+    sign_until timestamp with time zone NOT NULL,
+    verify_until timestamp with time zone NOT NULL,
+    tainted_at timestamp with time zone,
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.lobby_invitations (
@@ -8162,6 +8486,12 @@ ALTER TABLE ONLY public.enrolled_servers
 ALTER TABLE ONLY public.enrolments
     ADD CONSTRAINT enrolments_pkey PRIMARY KEY (region, id);
 
+ALTER TABLE ONLY public.erased_parties
+    ADD CONSTRAINT erased_parties_pkey PRIMARY KEY (erasure, party);
+
+ALTER TABLE ONLY public.erasures
+    ADD CONSTRAINT erasures_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.estimate_hours
     ADD CONSTRAINT estimate_hours_pkey PRIMARY KEY (region, profile, hour);
 
@@ -8182,6 +8512,9 @@ ALTER TABLE ONLY public.events_default
 
 ALTER TABLE ONLY public.fleet_clock
     ADD CONSTRAINT fleet_clock_pkey PRIMARY KEY (singleton);
+
+ALTER TABLE ONLY public.history_starts
+    ADD CONSTRAINT history_starts_pkey PRIMARY KEY (history);
 
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (caller, key);
@@ -8432,6 +8765,8 @@ CREATE UNIQUE INDEX a_name_is_of_one_enrolment ON public.enrolments USING btree 
 
 CREATE UNIQUE INDEX a_player_has_one_live_ticket ON public.tickets USING btree (region, player) WHERE (player IS NOT NULL);
 
+CREATE UNIQUE INDEX a_player_is_erased_once_at_a_time ON public.erasures USING btree ((subs[1])) WHERE (subs IS NOT NULL);
+
 CREATE UNIQUE INDEX a_player_waits_for_one_seat_in_a_mode ON public.seats USING btree (region, sub, mode) WHERE (state = 'reserved'::text);
 
 CREATE UNIQUE INDEX a_session_is_of_one_match ON public.matches USING btree (region, session_id) WHERE (state = 'playing'::text);
@@ -8468,6 +8803,8 @@ CREATE INDEX deployments_of_pool ON public.deployments USING btree (region, app,
 
 CREATE INDEX enrolled_servers_of_an_enrolment ON public.enrolled_servers USING btree (region, enrolment);
 
+CREATE INDEX erasures_that_are_finished ON public.erasures USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+
 CREATE INDEX evacuated_players_by_ticket ON public.evacuated_players USING btree (ticket) WHERE (ticket <> ''::text);
 
 CREATE INDEX evacuations_by_time ON public.evacuations USING btree (begun_at);
@@ -8480,13 +8817,21 @@ CREATE INDEX events_of_instance ON ONLY public.events USING btree (instance_id, 
 
 CREATE INDEX events_of_instance_default ON public.events_default USING btree (instance_id, tx, id) WHERE (instance_id IS NOT NULL);
 
+CREATE INDEX events_of_players ON ONLY public.events USING gin (public.event_names(detail)) WHERE ((detail ? 'player'::text) OR (detail ? 'subs'::text) OR (detail ? 'metadata'::text) OR (jsonb_typeof((detail -> 'players'::text)) = 'array'::text));
+
+CREATE INDEX events_of_players_default ON public.events_default USING gin (public.event_names(detail)) WHERE ((detail ? 'player'::text) OR (detail ? 'subs'::text) OR (detail ? 'metadata'::text) OR (jsonb_typeof((detail -> 'players'::text)) = 'array'::text));
+
 CREATE INDEX idempotency_keys_by_expiry ON public.idempotency_keys USING btree (expires_at);
+
+CREATE INDEX instance_history_by_end ON public.instance_history USING btree (until);
 
 CREATE INDEX instance_modes_least_loaded ON public.instance_modes USING btree (region, mode, bucket, instance_id);
 
 CREATE INDEX instances_gone ON public.instances USING btree (region, ended_at) WHERE (status = 'gone'::text);
 
 CREATE INDEX instances_stranded ON public.instances USING btree (region, id) WHERE stranded;
+
+CREATE INDEX key_history_by_end ON public.key_history USING btree (until);
 
 CREATE INDEX lobbies_listed ON public.lobbies USING btree (region, project, type, created_at DESC) WHERE (NOT private);
 
@@ -8572,6 +8917,10 @@ CREATE INDEX redeemed_tokens_by_expiry ON public.redeemed_tokens USING btree (ex
 
 CREATE INDEX regions_of_a_cell ON public.cell_regions USING btree (cell);
 
+CREATE INDEX seat_history_by_begin ON ONLY public.seat_history USING brin (reserved_at);
+
+CREATE INDEX seat_history_by_begin_default ON public.seat_history_default USING brin (reserved_at);
+
 CREATE INDEX seat_history_of_session ON ONLY public.seat_history USING btree (region, session_id, sub);
 
 CREATE INDEX seat_history_default_region_session_id_sub_idx ON public.seat_history_default USING btree (region, session_id, sub);
@@ -8588,6 +8937,10 @@ CREATE INDEX seats_to_look_at ON public.seats USING btree (look_at) WHERE ((stat
 
 CREATE INDEX servers_of_an_evacuation ON public.evacuated_servers USING btree (evacuation) WHERE (emptied_at IS NULL);
 
+CREATE INDEX session_history_by_begin ON ONLY public.session_history USING brin (opened_at);
+
+CREATE INDEX session_history_by_begin_default ON public.session_history_default USING brin (opened_at);
+
 CREATE INDEX session_history_by_handle ON ONLY public.session_history USING btree (region, handle);
 
 CREATE INDEX session_history_default_region_handle_idx ON public.session_history_default USING btree (region, handle);
@@ -8602,9 +8955,15 @@ CREATE INDEX settled_tickets_in_commit_order ON public.settled_tickets USING btr
 
 CREATE INDEX stored_players_by_attribute ON public.stored_players USING gin (attributes);
 
+CREATE INDEX stored_players_that_may_party ON public.stored_players USING gin (may_party_with) WHERE (may_party_with <> '{}'::text[]);
+
 CREATE INDEX ticket_events_in_commit_order ON ONLY public.ticket_events USING btree (tx);
 
 CREATE INDEX ticket_events_default_tx_idx ON public.ticket_events_default USING btree (tx);
+
+CREATE INDEX ticket_events_of_players ON ONLY public.ticket_events USING gin (party) WHERE (party IS NOT NULL);
+
+CREATE INDEX ticket_events_of_players_default ON public.ticket_events_default USING gin (party) WHERE (party IS NOT NULL);
 
 CREATE INDEX ticket_history_by_creation ON ONLY public.ticket_history USING btree (region, created);
 
@@ -8613,6 +8972,10 @@ CREATE INDEX ticket_history_by_time ON ONLY public.ticket_history USING brin (le
 CREATE INDEX ticket_history_by_time_default ON public.ticket_history_default USING brin (left_at);
 
 CREATE INDEX ticket_history_default_region_created_idx ON public.ticket_history_default USING btree (region, created);
+
+CREATE INDEX ticket_history_of_players ON ONLY public.ticket_history USING gin (party);
+
+CREATE INDEX ticket_history_of_players_default ON public.ticket_history_default USING gin (party);
 
 CREATE INDEX tickets_by_term ON public.tickets USING gin (terms) WITH (fastupdate='on', gin_pending_list_limit='512');
 
@@ -8636,6 +8999,8 @@ ALTER INDEX public.events_in_commit_order ATTACH PARTITION public.events_default
 
 ALTER INDEX public.events_of_instance ATTACH PARTITION public.events_of_instance_default;
 
+ALTER INDEX public.events_of_players ATTACH PARTITION public.events_of_players_default;
+
 ALTER INDEX public.match_history_by_time ATTACH PARTITION public.match_history_default_committed_at_idx;
 
 ALTER INDEX public.match_history_pkey ATTACH PARTITION public.match_history_default_pkey;
@@ -8648,9 +9013,13 @@ ALTER INDEX public.player_refusals_by_time ATTACH PARTITION public.player_refusa
 
 ALTER INDEX public.player_refusals_pkey ATTACH PARTITION public.player_refusals_default_pkey;
 
+ALTER INDEX public.seat_history_by_begin ATTACH PARTITION public.seat_history_by_begin_default;
+
 ALTER INDEX public.seat_history_of_session ATTACH PARTITION public.seat_history_default_region_session_id_sub_idx;
 
 ALTER INDEX public.seat_history_of_player ATTACH PARTITION public.seat_history_of_player_default;
+
+ALTER INDEX public.session_history_by_begin ATTACH PARTITION public.session_history_by_begin_default;
 
 ALTER INDEX public.session_history_pkey ATTACH PARTITION public.session_history_default_pkey;
 
@@ -8660,11 +9029,15 @@ ALTER INDEX public.ticket_events_pkey ATTACH PARTITION public.ticket_events_defa
 
 ALTER INDEX public.ticket_events_in_commit_order ATTACH PARTITION public.ticket_events_default_tx_idx;
 
+ALTER INDEX public.ticket_events_of_players ATTACH PARTITION public.ticket_events_of_players_default;
+
 ALTER INDEX public.ticket_history_by_time ATTACH PARTITION public.ticket_history_by_time_default;
 
 ALTER INDEX public.ticket_history_pkey ATTACH PARTITION public.ticket_history_default_pkey;
 
 ALTER INDEX public.ticket_history_by_creation ATTACH PARTITION public.ticket_history_default_region_created_idx;
+
+ALTER INDEX public.ticket_history_of_players ATTACH PARTITION public.ticket_history_of_players_default;
 
 CREATE OR REPLACE VIEW ops.invariant_member_count_drift AS
  SELECT l.region,
@@ -8835,6 +9208,10 @@ CREATE TRIGGER ends_of_matches_are_recorded AFTER INSERT ON public.session_histo
 
 ALTER TABLE public.session_history DISABLE TRIGGER ends_of_matches_are_recorded;
 
+CREATE TRIGGER past_instances_are_kept BEFORE UPDATE OF incarnation, status, endpoint, modes, labels, version, capacity, max_sessions ON public.instances FOR EACH ROW EXECUTE FUNCTION public.keep_past_instance();
+
+CREATE TRIGGER past_keys_are_kept BEFORE DELETE OR UPDATE OF publish_at, sign_from, sign_until, verify_until, tainted_at ON public.signing_keys FOR EACH ROW EXECUTE FUNCTION public.keep_past_key();
+
 CREATE TRIGGER seats_left_are_recorded AFTER INSERT ON public.seat_history REFERENCING NEW TABLE AS freed FOR EACH STATEMENT EXECUTE FUNCTION public.record_left_seats();
 
 ALTER TABLE public.seat_history DISABLE TRIGGER seats_left_are_recorded;
@@ -8868,6 +9245,9 @@ ALTER TABLE ONLY public.enrolled_servers
 
 ALTER TABLE ONLY public.enrolled_servers
     ADD CONSTRAINT enrolled_servers_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.erased_parties
+    ADD CONSTRAINT erased_parties_erasure_fkey FOREIGN KEY (erasure) REFERENCES public.erasures(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.evacuated_players
     ADD CONSTRAINT evacuated_players_evacuation_fkey FOREIGN KEY (evacuation) REFERENCES public.evacuations(id);

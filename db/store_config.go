@@ -98,6 +98,9 @@ type Config struct {
 	// Describe returns the facts that the history keeps of a ticket, from its body and players; nil: tickets that leave
 	// without a match have no history.
 	Describe func(body []byte, party []string) TicketFacts
+	// PlayersOf returns the players that the body of a ticket names, whatever client made it; nil: an erasure takes each
+	// ticket of Open Match clients for one of the player that has the player's id as a text.
+	PlayersOf func(body []byte) []string
 	// NoHistory says that nothing is written to match_history and ticket_history.
 	NoHistory bool
 	// RequireFrom refuses profiles that use an attribute without saying from whom it is: from the client, a claim or a

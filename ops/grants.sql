@@ -5,7 +5,7 @@
 --     psql "$DATABASE_URL" -f ops/grants.sql
 --
 --   director_ops       reads the views of schema ops and nothing else: for dashboards
---   director_operator  also may call ops.free_seat, ops.cancel_ticket, ops.drain, ops.undrain, ops.drain_host, ops.undrain_host, ops.drain_label, ops.undrain_label, ops.drain_region, ops.undrain_region,
+--   director_operator  also may call ops.free_seat, ops.cancel_ticket, ops.erase_player, ops.drain, ops.undrain, ops.drain_host, ops.undrain_host, ops.drain_label, ops.undrain_label, ops.drain_region, ops.undrain_region,
 --                     ops.preview_evacuation, ops.evacuate, ops.close_session, ops.taint_key, ops.drain_agent, ops.undrain_agent,
 --                     ops.stop_deployment, ops.scale_pool, ops.limit_pools, ops.set_beacon, ops.set_cell, ops.remove_cell, ops.pause_pool, ops.resume_pool, ops.create_enrolment,
 --                     ops.revoke_enrolment, ops.revoke_server, ops.pause_profile, ops.resume_profile,
@@ -54,7 +54,7 @@ $$;
 
 GRANT USAGE ON SCHEMA ops TO director_ops, director_operator;
 GRANT SELECT ON ALL TABLES IN SCHEMA ops TO director_ops, director_operator;
-GRANT EXECUTE ON FUNCTION ops.free_seat, ops.cancel_ticket, ops.drain, ops.undrain, ops.drain_host, ops.undrain_host, ops.drain_label, ops.undrain_label, ops.drain_region, ops.undrain_region,
+GRANT EXECUTE ON FUNCTION ops.free_seat, ops.cancel_ticket, ops.erase_player, ops.drain, ops.undrain, ops.drain_host, ops.undrain_host, ops.drain_label, ops.undrain_label, ops.drain_region, ops.undrain_region,
     ops.preview_evacuation, ops.evacuate, ops.close_session, ops.taint_key, ops.drain_agent, ops.undrain_agent,
     ops.stop_deployment, ops.scale_pool, ops.limit_pools, ops.set_beacon, ops.set_cell, ops.remove_cell, ops.pause_pool, ops.resume_pool, ops.create_enrolment, ops.revoke_enrolment, ops.revoke_server,
     ops.pause_profile, ops.resume_profile,

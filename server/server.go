@@ -191,6 +191,7 @@ func (s *Server) mount() error {
 		short := s.engine.Group("", o.middlewares(operators, auth)...)
 		ops.Mount(short.Group("", o.here()), o.Store, o.universe())
 		ops.MountLobby(short, o.Store)
+		ops.MountPlayers(short, o.Store)
 		ops.MountEvents(s.engine.Group("", operators.RefuseWhenFull, auth, rest.Lasting), ops.Events{
 			Log: o.Store.Pool(), Kinds: db.EventKinds, CallTimeout: o.CallTimeout, Stopping: s.stopping,
 		})

@@ -44,13 +44,18 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 		done.add("evacuated_players", n)
 		return n, err
 	})
+	past := drain(pruneBatch, func() (int, error) {
+		n, err := p.store.PrunePast(ctx, p.retention, pruneBatch)
+		done.add("past_instances", n)
+		return n, err
+	})
 	keys, err := p.store.PruneKeys(ctx, p.retention)
 	done.add("keys", keys)
 	processes, forgetting := p.store.ForgetProcesses(ctx)
 	done.add("processes", processes)
 	letters, dropping := p.store.PruneDeadLetters(ctx, p.retention)
 	done.add("dead_letters", letters)
-	failed = errors.Join(failed, forgotten, evacuated, err, forgetting, dropping,
+	failed = errors.Join(failed, forgotten, evacuated, past, err, forgetting, dropping,
 		eachRegion(ctx, p.store.Regions, func(region string) error { return p.region(ctx, region, done) }))
 	return done, failed
 }

@@ -14,6 +14,7 @@
 //	         forgotten. Lists and placement leave out such agents by themselves.
 //	realtime Sessions of the realtime lobby whose replica is dead are suspended, and those that are not resumed within their TTL end. Whether a
 //	         client can resume its session does not depend on when the loop runs.
+//	erase    Players are erased that an operator asked for in SQL, and the last pass over the tables of each erasure is made.
 //	lobby    Rooms of the realtime lobby close when they have been empty for their grace, and old rows of their logs are deleted.
 //	queue    Expired tickets and backfills are deleted; queries ignore them from the moment they expire. Ready checks that
 //	         no owner of their profile ends are ended.
@@ -182,6 +183,7 @@ func (o Options) loops(watch *watcher, admit *admitter) []*loop {
 		{name: "agents", interval: reapInterval, timeout: 30 * time.Second,
 			runOnce: (&agentReaper{store: o.Store}).runOnce},
 		{name: "realtime", interval: reapInterval, timeout: 30 * time.Second, runOnce: realtimeReaper{o.Store}.runOnce},
+		{name: "erase", interval: 500 * time.Millisecond, timeout: 5 * time.Minute, runOnce: eraser{o.Store}.runOnce},
 		{name: "lobby", interval: time.Second, timeout: 30 * time.Second,
 			runOnce: (&lobbyCleaner{store: o.Store}).runOnce},
 		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},

@@ -15,11 +15,11 @@ import (
 func (p *program) players() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "players",
-		Short: "Show what a player has, and take it back",
+		Short: "Show, export and erase what is known of a player, and take back what it has",
 		Long: "Commands for players, who are known by the sub of their access token. The same in SQL: views ops.seats, ops.player_tickets,\n" +
-			"ops.lobby_members and ops.refusals, functions ops.free_seat and ops.cancel_ticket.",
+			"ops.lobby_members and ops.refusals, functions ops.free_seat, ops.cancel_ticket and ops.erase_player.",
 		Example: "  director players show alice\n  director players free-seat eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 alice --reason 'stuck, ticket 4711'",
-	}, p.playersShow(), p.playersFreeSeat(), p.playersCancelTicket())
+	}, p.playersShow(), p.playersExport(), p.playersFreeSeat(), p.playersCancelTicket(), p.erase())
 }
 
 // playerDetails is the output of `players show`.

@@ -128,7 +128,8 @@ func (p *process) endReport(ctx context.Context) {
 // store returns the configuration of the database.
 func (c *Config) store() db.Config {
 	cfg := c.Database
-	cfg.Describe, cfg.NoHistory, cfg.Universe = c.describeTicket, c.keepsNoHistory(), c.Server.Universe
+	cfg.Describe, cfg.PlayersOf = c.describeTicket, c.playersOf
+	cfg.NoHistory, cfg.Universe = c.keepsNoHistory(), c.Server.Universe
 	return cfg
 }
 
@@ -142,6 +143,18 @@ func (c *Config) describeTicket(body []byte, party []string) db.TicketFacts {
 		facts.Attributes, facts.Latencies = c.History.Facts(t)
 	}
 	return facts
+}
+
+// playersOf returns the players that the body of a ticket names; none where it cannot be read.
+func (c *Config) playersOf(body []byte) (subs []string) {
+	t, err := ticketbody.Decode("", time.Time{}, body, c.Server.PlayerArg)
+	if err != nil {
+		return nil
+	}
+	for _, player := range t.Players {
+		subs = append(subs, player.Sub)
+	}
+	return subs
 }
 
 // schedule returns the rotation schedule of the signing keys.

@@ -279,15 +279,15 @@ WITH wanted AS (
     ) c
     UNION SELECT unnest($7::text[])
 ), waited AS (
-    SELECT i.region, i.id, i.incarnation, i.boot_id, i.endpoint, i.modes, i.labels, i.version, i.cert_digest, i.capacity, i.seat_ceiling, i.reserved_seats, i.max_sessions, i.open_sessions, i.status, i.reports_seats, i.stranded, i.registered_at, i.ended_at, i.creates_rooms, i.deployment_id, i.emptied_at, i.drain_kept FROM instances i WHERE $8::bool AND i.region = $4 AND i.id IN (SELECT n.id FROM near n)
+    SELECT i.region, i.id, i.incarnation, i.boot_id, i.endpoint, i.modes, i.labels, i.version, i.cert_digest, i.capacity, i.seat_ceiling, i.reserved_seats, i.max_sessions, i.open_sessions, i.status, i.reports_seats, i.stranded, i.registered_at, i.ended_at, i.creates_rooms, i.deployment_id, i.emptied_at, i.drain_kept, i.since FROM instances i WHERE $8::bool AND i.region = $4 AND i.id IN (SELECT n.id FROM near n)
     ORDER BY i.id FOR NO KEY UPDATE
 ), free AS (
-    SELECT i.region, i.id, i.incarnation, i.boot_id, i.endpoint, i.modes, i.labels, i.version, i.cert_digest, i.capacity, i.seat_ceiling, i.reserved_seats, i.max_sessions, i.open_sessions, i.status, i.reports_seats, i.stranded, i.registered_at, i.ended_at, i.creates_rooms, i.deployment_id, i.emptied_at, i.drain_kept FROM instances i WHERE NOT $8::bool AND i.region = $4 AND i.id IN (SELECT n.id FROM near n)
+    SELECT i.region, i.id, i.incarnation, i.boot_id, i.endpoint, i.modes, i.labels, i.version, i.cert_digest, i.capacity, i.seat_ceiling, i.reserved_seats, i.max_sessions, i.open_sessions, i.status, i.reports_seats, i.stranded, i.registered_at, i.ended_at, i.creates_rooms, i.deployment_id, i.emptied_at, i.drain_kept, i.since FROM instances i WHERE NOT $8::bool AND i.region = $4 AND i.id IN (SELECT n.id FROM near n)
     ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED
 )
 SELECT i.id, i.incarnation, i.endpoint, i.modes, i.capacity, i.reserved_seats, i.max_sessions, i.open_sessions, i.creates_rooms, coalesce(l.load, 0)::float8 AS load,
        (i.status = 'ready' AND coalesce(l.heartbeat_at > (SELECT lease_horizon()), false))::bool AS open
-FROM (SELECT region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity, seat_ceiling, reserved_seats, max_sessions, open_sessions, status, reports_seats, stranded, registered_at, ended_at, creates_rooms, deployment_id, emptied_at, drain_kept FROM waited UNION ALL SELECT region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity, seat_ceiling, reserved_seats, max_sessions, open_sessions, status, reports_seats, stranded, registered_at, ended_at, creates_rooms, deployment_id, emptied_at, drain_kept FROM free) i
+FROM (SELECT region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity, seat_ceiling, reserved_seats, max_sessions, open_sessions, status, reports_seats, stranded, registered_at, ended_at, creates_rooms, deployment_id, emptied_at, drain_kept, since FROM waited UNION ALL SELECT region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity, seat_ceiling, reserved_seats, max_sessions, open_sessions, status, reports_seats, stranded, registered_at, ended_at, creates_rooms, deployment_id, emptied_at, drain_kept, since FROM free) i
 LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
 ORDER BY i.id
 `

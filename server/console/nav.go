@@ -17,7 +17,10 @@ type navLink struct {
 
 // nav is the navigation. A page below a link (/fleet/x) or in belongs is shown as part of it.
 var nav = []navGroup{
-	{"Overview", []navLink{{Path: "/health", Label: "Health", Key: "h"}}},
+	{"Overview", []navLink{
+		{Path: "/health", Label: "Health", Key: "h"},
+		{Path: "/at", Label: "As of", Key: "t"},
+	}},
 	{"Game servers", []navLink{
 		{Path: "/fleet", Label: "Fleet", Key: "f"},
 		{Path: "/capacity", Label: "Capacity", Key: "c"},

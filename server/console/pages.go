@@ -30,10 +30,12 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, deploymentPage)
 	add(c, r, gate, poolPage)
 	add(c, r, gate, eventsPage)
+	add(c, r, gate, pastPage)
 	add(c, r, gate, webhooksPage)
 	add(c, r, gate, webhookPage)
 	add(c, r, gate, valvesPage)
 	r.GET("/events/export", gate.Enter, c.exportEvents)
+	r.GET("/players/export", gate.Enter, c.exportPlayer)
 	r.GET("/find", gate.Enter, c.find)
 }
 
@@ -49,6 +51,7 @@ func (c *Console) mountActions(r gin.IRoutes, gate *rest.Gate) {
 	c.addAction(r, gate, closeAction)
 	c.addAction(r, gate, freeSeatAction)
 	c.addAction(r, gate, cancelTicketAction(c.Universe))
+	c.addAction(r, gate, erasePlayerAction)
 	c.addAction(r, gate, taintAction)
 	c.addAction(r, gate, revokeEnrolmentAction)
 	c.addAction(r, gate, revokeServerAction)

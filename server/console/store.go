@@ -14,10 +14,13 @@ type Store interface {
 	ReadOps(ctx context.Context, read func(context.Context, opsview.Querier) error) error
 
 	Sums
+	PastReads
 
 	EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error)
 	PreviewEvacuation(ctx context.Context, t db.EvacuationTarget) (db.EvacuationPreview, error)
 	LobbyDetails(ctx context.Context, project, room string) (db.LobbyDetails, error)
+
+	ExportPlayer(ctx context.Context, player string) (db.PlayerExport, error)
 
 	// As returns what a person may change, whom events name.
 	As(actor string) db.Act

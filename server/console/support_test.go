@@ -71,6 +71,30 @@ func TestSupportActsOnAPlayer(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, w.get("/tickets/none/cancel").Status)
 }
 
+// Pins a player who asks to be erased, or for what is known, and whom support cannot serve in the console.
+func TestSupportErasesAPlayer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.AddServer("eu-1", 8)
+	const hers = "a&b=<c>"
+	b.place("duel", hers, "bob")
+	w := b.as(adaToken)
+	erase := "/players/erase?player=" + url.QueryEscape(hers)
+	w.contains(playerPath(hers), "Erase this player", "Export what is known as JSON")
+	require.Contains(t, w.get("/players/export?player="+url.QueryEscape(hers)).Body, `"seats": [`)
+	w.contains(erase, "Erase a&amp;b=&lt;c&gt;?", "This cannot be undone", "required")
+	require.Equal(t, http.StatusUnprocessableEntity, w.act(erase).Status)
+	done := w.act(erase, "reason", "ticket 4711")
+	require.Equal(t, http.StatusSeeOther, done.Status, done.Body)
+	require.Contains(t, w.get("/players").Body, "The player is erased, in")
+	w.contains(playerPath(hers), "Nothing is known of this player.")
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM seats"), "the seat of the other player")
+	w.act(erase, "reason", "again")
+	require.Contains(t, w.get("/players").Body, "Nothing was known of the player.")
+	require.Equal(t, http.StatusForbidden, b.as(ivyToken).get(erase).Status)
+	require.NotContains(t, b.as(ivyToken).get("/players?q=bob").Body, "Erase this player")
+}
+
 // Pins a player whom support cannot find by a name.
 func TestPlayersAreFoundByName(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// erase is `director erase`, and `director players erase`, which is the same.
+func (p *program) erase() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "erase PLAYER…",
+		Short: "Erase players: from live tables, history and events",
+		Long: "Erases players, who are known by the sub of their access token. What backends have stored, refusals, latencies and messages\n" +
+			"are deleted; seats are freed, also of a player who plays now; tickets leave the queue; sessions of the realtime lobby end. In\n" +
+			"history and events, a random key stands for the player, the same in all rows, and attributes are gone. This cannot be undone.\n\n" +
+			"Let your login refuse the player first: whoever comes back is a new player. Workers pass over all tables once more, five\n" +
+			"seconds later, for what other processes had in memory. Backups, logs and webhooks that were delivered keep what they have: see\n" +
+			"docs/how-to/erase-a-player.md. Keep your own list of whom you erased, as long as you keep backups: after a restore, erase\n" +
+			"them again. With - the players are read from standard input, one a line. In SQL: ops.erase_player, and the view ops.erasures.",
+		Example: "  director erase alice --reason 'asked for it, ticket 4711'\n  director erase - --reason 'again, after a restore' < erased.txt",
+		Args:    cli.AtLeast(1), ValidArgsFunction: p.completeArgs(playerWords),
+	}
+	checkFirst(cmd, func(args []string) error {
+		if len(args) > 1 && slices.Contains(args, "-") {
+			return cli.Usage(errors.New("- reads the players from standard input: name no others beside it"))
+		}
+		return nil
+	})
+	return p.takingBack(cmd, byProfile|byRooms, func(ctx context.Context, l operator, args []string, reason string) error {
+		players, err := p.playersOf(args)
+		if err != nil {
+			return err
+		}
+		return l.changeEach("player", players, func(player string) (bool, error) {
+			erased, err := l.As("").ErasePlayer(ctx, player, reason)
+			return erased.Rows > 0, err
+		})
+	})
+}
+
+// playersOf returns the arguments, or the lines of standard input for -.
+func (p *program) playersOf(args []string) (players []string, err error) {
+	if !slices.Contains(args, "-") {
+		return args, nil
+	}
+	lines := bufio.NewScanner(p.stdin)
+	for lines.Scan() {
+		if line := strings.TrimSuffix(lines.Text(), "\r"); line != "" {
+			players = append(players, line)
+		}
+	}
+	return players, lines.Err()
+}
+
+func (p *program) playersExport() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export PLAYER",
+		Short: "Print what is known of a player, as JSON",
+		Long: "Prints what is known of a player, as JSON and in one snapshot: seats and tickets, past and present, events, refusals, what your\n" +
+			"backend has stored, and what the player has in the realtime lobby. It has no secrets, and of other players only whom the player\n" +
+			"has named. Each section has the 10,000 latest rows; \"truncated\" names those that have more.",
+		Example:           "  director players export alice > alice.json\n  director players export alice | jq '.data.past_seats | length'",
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs(firstOnly(playerWords)),
+	}
+	addFlags(cmd.Flags(), byProfile)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withStore(cmd, byProfile, func(ctx context.Context, l operator) error {
+			export, err := l.ExportPlayer(ctx, args[0])
+			if err == nil && export.IsEmpty() {
+				err = l.unknownPlayer(ctx, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			if len(export.Truncated) > 0 {
+				fmt.Fprintf(p.stderr, "director: only the latest rows of %s\n", strings.Join(export.Truncated, ", "))
+			}
+			return cli.WriteJSON(cmd.OutOrStdout(), export)
+		})
+	}
+	return cmd
+}

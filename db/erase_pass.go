@@ -1,0 +1,312 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
+)
+
+// erasedAtOnce is how many rows of history a transaction of an erasure changes at most, about.
+const erasedAtOnce = 2000
+
+// erasurePass is one pass of an erasure over all tables. What is alive ends first, and leaves rows of history, which are
+// changed then. Each transaction is short and takes locks of one kind, in the order of those who use the tables.
+type erasurePass struct {
+	store   *Store
+	row     query.GetErasureRow
+	regions []string
+	rows    int64 // that were changed or deleted
+}
+
+func (p *erasurePass) run(ctx context.Context) (err error) {
+	if p.regions, err = p.store.q.ErasureRegions(ctx); err != nil {
+		return err
+	}
+	if err := p.endLobbySessions(ctx); err != nil {
+		return err
+	}
+	for _, player := range p.row.Subs { // the sessions of the lobby are players, too
+		one := erasedPlayer{erasurePass: p, player: player, party: partyKey([]string{player})}
+		if err := one.run(ctx); err != nil {
+			return err
+		}
+	}
+	return p.erasePartiesOfEvents(ctx)
+}
+
+// endLobbySessions ends the player's sessions in the realtime lobby. The tickets and seats of a session without a
+// profile have its id as their player.
+func (p *erasurePass) endLobbySessions(ctx context.Context) error {
+	player := p.row.Subs[0]
+	for _, region := range p.regions {
+		for {
+			var ended []string
+			n, err := p.store.endSessions(ctx, region, func(t *sessionTx) (ids []string, err error) {
+				ended, err = t.q.LobbySessionsOfPlayer(ctx, query.LobbySessionsOfPlayerParams{
+					Region: region, Player: player, Most: sweptSessions})
+				return ended, err
+			})
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				break
+			}
+			p.rows += int64(n)
+			if err := p.addSessions(ctx, ended); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addSessions makes sessions that have ended players of the erasure. A process that stops before it does so leaves ids
+// in history that nothing connects with the player.
+func (p *erasurePass) addSessions(ctx context.Context, ended []string) error {
+	for _, id := range ended {
+		if id != p.row.Subs[0] {
+			p.row.Subs = append(p.row.Subs, id)
+		}
+	}
+	return p.store.q.AddErasedSessions(ctx, query.AddErasedSessionsParams{ID: p.row.ID, Sessions: ended})
+}
+
+// erasePartiesOfEvents changes the events of those who were in a party with the player.
+func (p *erasurePass) erasePartiesOfEvents(ctx context.Context) error {
+	for {
+		var left int64
+		err := p.inTx(ctx, func(q *query.Queries) (err error) {
+			left, err = q.ErasePartiesOfEvents(ctx, query.ErasePartiesOfEventsParams{
+				Erasure: p.row.ID, Salt: p.row.Salt, Batch: erasedAtOnce})
+			return err
+		})
+		if err != nil || left == 0 {
+			return err
+		}
+	}
+}
+
+func (p *erasurePass) inTx(ctx context.Context, fn func(q *query.Queries) error) error {
+	return p.store.frame.InBulkTxWithRetries(ctx, fn)
+}
+
+// erasedPlayer is a pass over what names one player.
+type erasedPlayer struct {
+	*erasurePass
+
+	player string
+	party  uuid.UUID // of the player alone
+}
+
+func (p erasedPlayer) run(ctx context.Context) error {
+	for _, region := range p.regions {
+		if err := p.freeSeats(ctx, region); err != nil {
+			return err
+		}
+		if err := p.leaveQueue(ctx, region); err != nil {
+			return err
+		}
+		if err := p.deleteForeignTickets(ctx, region); err != nil {
+			return err
+		}
+		if err := p.forgetInRooms(ctx, region); err != nil {
+			return err
+		}
+	}
+	for _, erase := range p.batches() {
+		for n := int64(1); n > 0; {
+			var err error
+			if n, err = p.count(ctx, erase); err != nil {
+				return err
+			}
+		}
+	}
+	for _, erase := range p.statements() {
+		if _, err := p.count(ctx, erase); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseRows is a statement that erases rows, and returns how many.
+type eraseRows func(q *query.Queries, ctx context.Context) (int64, error)
+
+func (p erasedPlayer) count(ctx context.Context, erase eraseRows) (n int64, err error) {
+	err = p.inTx(ctx, func(q *query.Queries) (err error) {
+		n, err = erase(q, ctx)
+		return err
+	})
+	p.erasurePass.rows += n
+	return n, err
+}
+
+// freeSeats frees the player's seats, also of a player who plays now. The game server sees it in its list of sessions.
+func (p erasedPlayer) freeSeats(ctx context.Context, region string) error {
+	var sessions []uuid.UUID
+	err := p.store.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
+		sessions, err = q.SeatsOfErased(ctx, query.SeatsOfErasedParams{Region: region, Player: p.player})
+		if err != nil || len(sessions) == 0 {
+			return err
+		}
+		_, err = q.LockReportedSessions(ctx, query.LockReportedSessionsParams{Region: region, Ids: sessions})
+		if err != nil {
+			return err
+		}
+		free := query.ReleaseSeatsParams{Region: region, SessionIds: sessions, EvenConnected: true, Reason: "player erased"}
+		for range sessions {
+			free.Subs = append(free.Subs, p.player)
+		}
+		if _, err := q.ReleaseSeats(ctx, free); err != nil {
+			return err
+		}
+		_, err = q.CloseEmptySessions(ctx, query.CloseEmptySessionsParams{Region: region, Ids: sessions})
+		return err
+	})
+	if err == nil && len(sessions) > 0 {
+		p.store.Notify(TopicCapacity, "")
+	}
+	return err
+}
+
+// leaveQueue takes the player's tickets out of the queue, for their whole parties, as if the player had done it. It also
+// does so while the players of a match are asked: the match ends.
+func (p erasedPlayer) leaveQueue(ctx context.Context, universe string) error {
+	left := 0
+	err := p.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
+		tickets, err := q.TicketsOfErased(ctx, query.TicketsOfErasedParams{Region: universe, Player: p.player})
+		if left = len(tickets); err != nil || left == 0 {
+			return err
+		}
+		leave := make([]leaving, left)
+		reasons := make([]string, left)
+		for i, id := range tickets {
+			leave[i], reasons[i] = leaving{id, TicketCancelled, reasonByMember, true}, reasonByMember
+		}
+		query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{TicketRegion: universe,
+			Tickets: tickets, Reasons: reasons, Told: []uuid.UUID{}, Silent: []string{}, Lost: true})
+		_, err = p.store.leaveQueue(ctx, q, universe, leave)
+		return err
+	})
+	p.store.notifyQueue(universe, false, left > 0 && err == nil)
+	return err
+}
+
+// deleteForeignTickets deletes tickets of Open Match clients that name the player in their extension, or as their
+// player, whether they wait or are assigned.
+func (p erasedPlayer) deleteForeignTickets(ctx context.Context, universe string) error {
+	rows, err := p.store.q.TicketsThatName(ctx, query.TicketsThatNameParams{
+		Region: universe, Player: p.player, Encoded: protobufText(p.player)})
+	if err != nil {
+		return err
+	}
+	var ids []string
+	for _, t := range rows {
+		if t.IsPlayer || p.isIn(t.Body) {
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	err = p.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
+		gone, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: universe, Ids: ids})
+		p.erasurePass.rows += int64(len(gone))
+		if err != nil {
+			return err
+		}
+		return q.DeleteAssigned(ctx, query.DeleteAssignedParams{Region: universe, Ids: ids})
+	})
+	p.store.notifyQueue(universe, false, err == nil)
+	return err
+}
+
+// isIn reports whether the body of a ticket names the player.
+func (p erasedPlayer) isIn(body []byte) bool {
+	playersOf := p.store.cfg.PlayersOf
+	return playersOf == nil || slices.Contains(playersOf(body), p.player)
+}
+
+// protobufText returns a text as protobuf encodes it: behind its length.
+func protobufText(text string) []byte {
+	return append(binary.AppendUvarint(nil, uint64(len(text))), text...)
+}
+
+// forgetInRooms lets rooms of the realtime lobby forget the player, whose sessions have left them.
+func (p erasedPlayer) forgetInRooms(ctx context.Context, region string) error {
+	rooms, err := p.store.q.LobbiesThatName(ctx, query.LobbiesThatNameParams{Region: region, Player: p.player})
+	if err != nil || len(rooms) == 0 {
+		return err
+	}
+	steps := make([]lobbyStep, len(rooms))
+	for i, room := range rooms {
+		steps[i] = lobbyStep{Lobby: room, LobbyAction: LobbyAction{Region: region,
+			Act: p.store.cfg.Rooms.Forget(p.player, p.row.Key)}}
+	}
+	var turn *lobbyTurn
+	err = lockingSessions(func(further []string) error {
+		return p.store.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
+			turn, err = p.store.actIn(ctx, q, region, steps, further)
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	p.erasurePass.rows += int64(len(rooms))
+	p.store.announce(turn)
+	return nil
+}
+
+// batches are the statements of history: each is repeated until it finds nothing.
+func (p erasedPlayer) batches() []eraseRows {
+	key, salt := p.row.Key, p.row.Salt
+	return []eraseRows{
+		func(q *query.Queries, ctx context.Context) (int64, error) {
+			return q.EraseSeatHistory(ctx, query.EraseSeatHistoryParams{Player: p.player, Batch: erasedAtOnce,
+				Party: p.party, Erasure: p.row.ID, Salt: salt, Key: key})
+		},
+		func(q *query.Queries, ctx context.Context) (int64, error) {
+			return q.EraseTicketEvents(ctx, query.EraseTicketEventsParams{Player: p.player, Batch: erasedAtOnce, Key: key})
+		},
+		func(q *query.Queries, ctx context.Context) (int64, error) {
+			return q.EraseTicketHistory(ctx, query.EraseTicketHistoryParams{Player: p.player, Batch: erasedAtOnce, Key: key})
+		},
+		func(q *query.Queries, ctx context.Context) (int64, error) {
+			return q.EraseTicketHistory(ctx,
+				query.EraseTicketHistoryParams{Player: historyHash(p.player), Batch: erasedAtOnce, Key: key})
+		},
+		func(q *query.Queries, ctx context.Context) (int64, error) {
+			return q.EraseEvents(ctx, query.EraseEventsParams{Player: p.player, Batch: erasedAtOnce, Key: key, Salt: salt})
+		},
+	}
+}
+
+// historyHash returns what stands for a player in the history of tickets where that keeps hashes: whoever guesses the
+// player can compute it, so that it goes as well, whatever the setting is today. ticketbody.Hashed makes it.
+func historyHash(player string) string {
+	sum := sha256.Sum256([]byte(player))
+	return hex.EncodeToString(sum[:8])
+}
+
+// jsonQuoted returns a text as processes write it into texts of JSON: without the escapes of HTML.
+func jsonQuoted(text string) string {
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(text) // a text always encodes
+	return string(bytes.TrimSuffix(b.Bytes(), []byte{'\n'}))
+}
+
+// goQuoted returns a text as the details of errors have it.
+func goQuoted(text string) string { return strconv.Quote(text) }

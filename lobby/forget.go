@@ -1,0 +1,40 @@
+package lobby
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// Forget returns the action by which a room forgets a player whose sessions have left it: sanctions and invitations end,
+// and in the state and the metadata the key stands where a text or a name is the player's id. What members have written
+// about the player in other words stays.
+func (t *Types) Forget(player, key string) Action {
+	return atomic(func(r *Room) error {
+		isOf := func(m Member) bool { return m.Player == player }
+		r.Invited = slices.DeleteFunc(slices.Clone(r.Invited), isOf)
+		r.Sanctions = slices.DeleteFunc(slices.Clone(r.Sanctions), func(s Sanction) bool { return s.Player == player })
+		for name, value := range r.State {
+			if name == player {
+				delete(r.State, name)
+				name = key
+			}
+			r.State[name] = withKey(value, player, key)
+		}
+		r.Metadata = withKey(r.Metadata, player, key)
+		return nil
+	})
+}
+
+// withKey returns JSON in which texts that are the player's id are the key. It does not decode the value, whose numbers
+// and order of names clients have checksums of.
+func withKey(value json.RawMessage, player, key string) json.RawMessage {
+	escaped, _ := json.Marshal(player) // a text always encodes
+	var plain bytes.Buffer
+	out := json.NewEncoder(&plain)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(player)
+	now, _ := json.Marshal(key)
+	value = bytes.ReplaceAll(value, escaped, now)
+	return bytes.ReplaceAll(value, bytes.TrimSuffix(plain.Bytes(), []byte{'\n'}), now)
+}

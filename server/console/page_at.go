@@ -1,0 +1,88 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/pasttime"
+)
+
+// PastReads are what was true at a time.
+type PastReads interface {
+	FleetAt(ctx context.Context, a db.AsOf) ([]db.InstanceAt, error)
+	SessionsAt(ctx context.Context, a db.AsOf) ([]db.SessionAt, error)
+	SeatsAt(ctx context.Context, a db.AsOf) ([]db.SeatAt, error)
+	KeysAt(ctx context.Context, a db.AsOf) ([]db.KeyAt, error)
+	HistoryStarts(ctx context.Context) (map[string]time.Time, error)
+}
+
+// pastView is what templates/at.html reads.
+type pastView struct {
+	Time     string // as it was entered; empty: nothing is asked for
+	What     string // fleet, sessions, seats or keys
+	At       time.Time
+	Refused  string // why nothing is shown
+	Fleet    []db.InstanceAt
+	Sessions []db.SessionAt
+	Seats    []db.SeatAt
+	Keys     []db.KeyAt
+	More     bool // more than maxPast rows: director at has all
+	Starts   map[string]time.Time
+	Regions  []string
+}
+
+// maxPast bounds the rows that are shown.
+const maxPast = 500
+
+// Kinds are what can be asked for.
+func (pastView) Kinds() []string { return []string{"fleet", "sessions", "seats", "keys"} }
+
+// Rows returns how many rows are shown.
+func (v pastView) Rows() int { return len(v.Fleet) + len(v.Sessions) + len(v.Seats) + len(v.Keys) }
+
+var pastPage = page[pastView]{path: "/at", template: "at", every: time.Minute, load: loadPast}
+
+func loadPast(ctx context.Context, s Store, q query) (v pastView, err error) {
+	v.Time, v.What = q.Get("time"), q.Get("what")
+	if !slices.Contains(v.Kinds(), v.What) {
+		v.What = "fleet"
+	}
+	if v.Starts, err = s.HistoryStarts(ctx); err != nil {
+		return v, err
+	}
+	if v.Regions, err = regionNames(ctx, s); err != nil || v.Time == "" {
+		return v, err
+	}
+	if v.At, err = pasttime.Parse(v.Time, time.Now()); err != nil {
+		v.Refused = err.Error()
+		return v, nil
+	}
+	v.At = v.At.UTC()
+	err = v.read(ctx, s, db.AsOf{At: v.At, Region: q.Get("region"), Limit: maxPast + 1})
+	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind == fault.Invalid {
+		v.Refused = refused.Detail
+		return v, nil
+	}
+	return v, err
+}
+
+func (v *pastView) read(ctx context.Context, s Store, a db.AsOf) (err error) {
+	switch v.What {
+	case "sessions":
+		v.Sessions, err = s.SessionsAt(ctx, a)
+	case "seats":
+		v.Seats, err = s.SeatsAt(ctx, a)
+	case "keys":
+		v.Keys, err = s.KeysAt(ctx, a)
+	default:
+		v.Fleet, err = s.FleetAt(ctx, a)
+	}
+	v.More = v.Rows() > maxPast
+	v.Fleet, v.Sessions = v.Fleet[:min(len(v.Fleet), maxPast)], v.Sessions[:min(len(v.Sessions), maxPast)]
+	v.Seats, v.Keys = v.Seats[:min(len(v.Seats), maxPast)], v.Keys[:min(len(v.Keys), maxPast)]
+	return err
+}

@@ -1,0 +1,59 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+)
+
+// ErasePath is the action that erases the player.
+func (v playerView) ErasePath() string { return ofPlayer("/players/erase", v.Player) }
+
+// ExportPath is the file of what is known of the player.
+func (v playerView) ExportPath() string { return ofPlayer("/players/export", v.Player) }
+
+func ofPlayer(path, player string) string {
+	return query{path: path, values: url.Values{playerParam: {player}}}.URL()
+}
+
+var erasePlayerAction = action{
+	path: "/players/erase",
+	ask: func(_ context.Context, _ Store, q query) (question, error) {
+		player := q.Get(playerParam)
+		return question{Title: "Erase " + player + "?", Button: "Erase the player", Danger: true, Reason: true, Back: "/players",
+			Says: []string{
+				"What backends have stored of the player, refusals, latencies and messages are deleted.",
+				"Seats are freed, also of a player who plays now; tickets leave the queue; sessions of the realtime lobby end.",
+				"In history and events a random key stands for the player, and attributes are gone. This cannot be undone.",
+				"Let your login refuse the player first: whoever comes back is a new player.",
+				"Backups, logs and webhooks that were delivered keep what they have. The event has your name and the reason, not the player.",
+			}}, nil
+	},
+	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+		erased, err := s.As(d.Actor).ErasePlayer(ctx, q.Get(playerParam), d.Reason)
+		return outcome(erased.Rows > 0, fmt.Sprintf("The player is erased, in %s.", plural(int(erased.Rows), "row", "rows")),
+			"Nothing was known of the player."), err
+	},
+}
+
+// exportPlayer answers with what is known of a player, as the JSON that director players export prints.
+func (c *Console) exportPlayer(g *gin.Context) {
+	ctx, cancel := c.bounded(g.Request.Context())
+	defer cancel()
+	export, err := c.Store.ExportPlayer(ctx, queryOf(g).Get(playerParam))
+	if err != nil {
+		c.fail(g, err)
+		return
+	}
+	file, err := json.MarshalIndent(export, "", "  ")
+	if err != nil {
+		c.fail(g, err)
+		return
+	}
+	g.Header("Content-Disposition", `attachment; filename="player.json"`)
+	g.Data(http.StatusOK, "application/json", file)
+}

@@ -1,0 +1,70 @@
+package ops
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// PlayerStore is the part of db.Store that the calls about what is known of players need.
+type PlayerStore interface {
+	As(actor string) db.Act
+	ExportPlayer(ctx context.Context, player string) (db.PlayerExport, error)
+}
+
+// playerFace lets an operator answer players who ask for what is known of them, or that it be erased.
+type playerFace struct{ store PlayerStore }
+
+// MountPlayers adds the routes about players under /ops/players.
+func MountPlayers(r gin.IRouter, store PlayerStore) {
+	f := playerFace{store}
+	r.POST("/ops/players/:sub/erase", rest.Handle(http.StatusOK, f.erase))
+	r.GET("/ops/players/:sub/export", rest.Handle(http.StatusOK, f.export))
+}
+
+// erasureRequest says why a player is erased.
+type erasureRequest struct {
+	Reason string `json:"reason"`
+}
+
+// Validate implements rest.Validator.
+func (r *erasureRequest) Validate(c *rest.Check) {
+	checkReason(c, r.Reason)
+	c.That(strings.TrimSpace(r.Reason) != "", "reason", "must say why the player is erased")
+}
+
+// erasureAnswer is what was done of an erasure.
+type erasureAnswer struct {
+	Erasure  uuid.UUID `json:"erasure"`
+	Rows     int64     `json:"rows"`
+	Finished bool      `json:"finished"`
+}
+
+func (f playerFace) erase(ctx context.Context, in rest.In[erasureRequest]) (erasureAnswer, error) {
+	sub, err := subOf(in.Param("sub"))
+	if err != nil {
+		return erasureAnswer{}, err
+	}
+	e, err := f.store.As(rest.Caller(ctx)).ErasePlayer(ctx, sub, in.Body.Reason)
+	return erasureAnswer{e.ID, e.Rows, e.FinishedAt != nil}, err
+}
+
+func (f playerFace) export(ctx context.Context, in rest.In[rest.None]) (db.PlayerExport, error) {
+	sub, err := subOf(in.Param("sub"))
+	if err != nil {
+		return db.PlayerExport{}, err
+	}
+	return f.store.ExportPlayer(ctx, sub)
+}
+
+func subOf(text string) (string, error) {
+	var c rest.Check
+	c.Match("sub", text, rest.Sub)
+	return text, c.Err()
+}

@@ -1,0 +1,33 @@
+package worker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lattice-director/director/db"
+)
+
+// eraseBatch is how many erasures a run continues.
+const eraseBatch = 16
+
+// eraser continues the erasure of players: those that an operator asked for in SQL, those whose process has stopped, and
+// the last pass of each.
+type eraser struct{ store *db.Store }
+
+func (e eraser) runOnce(ctx context.Context) (Done, error) {
+	done := Done{}
+	open, err := e.store.OpenErasures(ctx, eraseBatch)
+	failed := []error{err}
+	for _, id := range open {
+		erasure, err := e.store.ContinueErasure(ctx, id)
+		if failed = append(failed, err); err == nil && erasure.FinishedAt != nil {
+			done.add("players_erased", 1)
+		}
+	}
+	forgotten, err := e.store.PruneErasures(ctx, erasuresKept)
+	done.add("erasures_forgotten", forgotten)
+	return done, errors.Join(append(failed, err)...)
+}
+
+// erasuresKept is how long operators see that somebody was erased; the event of it has the retention of events.
+const erasuresKept = 30 * day
