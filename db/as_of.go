@@ -14,7 +14,7 @@ import (
 
 // AsOf asks what was true at a time.
 type AsOf struct {
-	At     time.Time
+	Moment time.Time
 	Region string // "": all
 	Limit  int    // of rows, from 1
 }
@@ -84,7 +84,7 @@ type KeyAt struct {
 // FleetAt returns the game servers that had not ended at a time, by region and id. Errors of this and the other three:
 // Invalid, for a time in the future and for one before history begins, which the error names; Unavailable.
 func (s *Store) FleetAt(ctx context.Context, a AsOf) ([]InstanceAt, error) {
-	rows, err := s.past().FleetAt(ctx, query.FleetAtParams{At: a.At, Region: a.Region, Most: int32(a.Limit)})
+	rows, err := s.past().FleetAt(ctx, query.FleetAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
 	all := make([]InstanceAt, len(rows))
 	for i, r := range rows {
 		all[i] = InstanceAt{r.Region, r.Instance, r.Endpoint, r.Status, r.Modes, r.Labels, r.Version, r.Capacity, r.MaxSessions,
@@ -95,7 +95,7 @@ func (s *Store) FleetAt(ctx context.Context, a AsOf) ([]InstanceAt, error) {
 
 // SessionsAt returns the sessions that were open at a time, by region and id.
 func (s *Store) SessionsAt(ctx context.Context, a AsOf) ([]SessionAt, error) {
-	rows, err := s.past().SessionsAt(ctx, query.SessionsAtParams{At: a.At, Region: a.Region, Most: int32(a.Limit)})
+	rows, err := s.past().SessionsAt(ctx, query.SessionsAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
 	all := make([]SessionAt, len(rows))
 	for i, r := range rows {
 		all[i] = SessionAt{r.Region, r.Session, r.Mode, r.Instance, r.Players, r.Connected, r.MaxPlayers, r.OpenedAt.UTC(),
@@ -106,7 +106,7 @@ func (s *Store) SessionsAt(ctx context.Context, a AsOf) ([]SessionAt, error) {
 
 // SeatsAt returns the seats that were taken at a time, by region, session and player.
 func (s *Store) SeatsAt(ctx context.Context, a AsOf) ([]SeatAt, error) {
-	rows, err := s.past().SeatsAt(ctx, query.SeatsAtParams{At: a.At, Region: a.Region, Most: int32(a.Limit)})
+	rows, err := s.past().SeatsAt(ctx, query.SeatsAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
 	all := make([]SeatAt, len(rows))
 	for i, r := range rows {
 		all[i] = SeatAt{r.Region, r.Session, r.Instance, r.Mode, r.Player, r.State, r.Party, r.ReservedBy, r.ReservedAt.UTC(),
@@ -117,7 +117,7 @@ func (s *Store) SeatsAt(ctx context.Context, a AsOf) ([]SeatAt, error) {
 
 // KeysAt returns the signing keys as they were at a time, in the order in which they sign; keys have no region.
 func (s *Store) KeysAt(ctx context.Context, a AsOf) ([]KeyAt, error) {
-	rows, err := s.past().KeysAt(ctx, query.KeysAtParams{At: a.At, Most: int32(a.Limit)})
+	rows, err := s.past().KeysAt(ctx, query.KeysAtParams{At: a.Moment, Most: int32(a.Limit)})
 	all := make([]KeyAt, len(rows))
 	for i, r := range rows {
 		all[i] = KeyAt{r.Kid, r.Alg, r.State, r.PublishAt.UTC(), r.SignFrom.UTC(), r.SignUntil.UTC(), r.VerifyUntil.UTC(),

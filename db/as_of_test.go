@@ -159,7 +159,7 @@ func TestThePastBeginsSomewhere(t *testing.T) {
 	b.connect("a", p, "ann")
 	b.rotate(false)
 	at := one[time.Time](b, "SELECT clock_timestamp()")
-	all := db.AsOf{At: at, Limit: 10}
+	all := db.AsOf{Moment: at, Limit: 10}
 	require.NoError(t, b.As("").CloseSession(t.Context(), p.SessionID, "over"))
 	require.NoError(t, b.Deregister(t.Context(), refOf(registered)))
 
@@ -177,10 +177,10 @@ func TestThePastBeginsSomewhere(t *testing.T) {
 	keys, err := b.KeysAt(t.Context(), all)
 	require.NoError(t, err)
 	require.Equal(t, []string{"signing", "next"}, []string{keys[0].State, keys[1].State})
-	elsewhere, err := b.FleetAt(t.Context(), db.AsOf{At: at, Region: "us", Limit: 10})
+	elsewhere, err := b.FleetAt(t.Context(), db.AsOf{Moment: at, Region: "us", Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, elsewhere)
-	now, err := b.FleetAt(t.Context(), db.AsOf{At: one[time.Time](b, "SELECT clock_timestamp()"), Limit: 10})
+	now, err := b.FleetAt(t.Context(), db.AsOf{Moment: one[time.Time](b, "SELECT clock_timestamp()"), Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, now, "it has ended")
 
@@ -194,11 +194,11 @@ func TestThePastBeginsSomewhere(t *testing.T) {
 			"seats":    func(a db.AsOf) error { _, err := b.SeatsAt(t.Context(), a); return err },
 			"keys":     func(a db.AsOf) error { _, err := b.KeysAt(t.Context(), a); return err },
 		}[what]
-		require.NoError(t, ask(db.AsOf{At: since, Limit: 1}), what)
-		early := ask(db.AsOf{At: since.Add(-time.Microsecond), Limit: 1})
+		require.NoError(t, ask(db.AsOf{Moment: since, Limit: 1}), what)
+		early := ask(db.AsOf{Moment: since.Add(-time.Microsecond), Limit: 1})
 		require.True(t, fault.Is(early, fault.Invalid), "%s: %v", what, early)
 		require.ErrorContains(t, early, "the oldest time that is, is "+since.Format("2006-01-02T15:04:05.000000Z"), what)
-		late := ask(db.AsOf{At: time.Now().Add(time.Hour), Limit: 1})
+		late := ask(db.AsOf{Moment: time.Now().Add(time.Hour), Limit: 1})
 		require.ErrorContains(t, late, "must not be in the future", what)
 	}
 

@@ -2,12 +2,14 @@ package db
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // How old a replica's copy of the valves may be. A call that finds it older than the first has it renewed beside it, so
@@ -22,7 +24,7 @@ const (
 type loginLines struct {
 	latest   atomic.Pointer[linesReading]
 	renewing atomic.Bool
-	mu       sync.Mutex // held while a caller that waits reads them
+	reading  singleflight.Group // of callers that wait, who each wait no longer than they can
 }
 
 type linesReading struct {
@@ -67,28 +69,45 @@ func (s *Store) renewLinesBeside(ctx context.Context) {
 		defer s.lines.renewing.Store(false)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), linesUsable)
 		defer cancel()
-		_, _ = s.renewLines(ctx, time.Now()) // the next caller tries again
+		_ = s.readLines(ctx) // the next caller tries again
 	}()
 }
 
-// renewLines reads the valves, unless somebody else has read them after a moment. Errors: Unavailable.
+// renewLines returns the valves as they were after a moment. Callers share a reading, which none of them ends by leaving.
+// Errors: Unavailable.
 func (s *Store) renewLines(ctx context.Context, after time.Time) (*linesReading, error) {
-	s.lines.mu.Lock()
-	defer s.lines.mu.Unlock()
-	if r := s.lines.latest.Load(); r != nil && r.readAt.After(after) {
-		return r, nil
+	for {
+		if r := s.lines.latest.Load(); r != nil && r.readAt.After(after) {
+			return r, nil
+		}
+		shared := s.lines.reading.DoChan("", func() (any, error) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), linesUsable)
+			defer cancel()
+			return nil, s.readLines(ctx)
+		})
+		select {
+		case read := <-shared:
+			if read.Err != nil {
+				return nil, read.Err
+			}
+		case <-ctx.Done():
+			return nil, fault.NewUnavailable("the login queues were not read in time", ctx.Err())
+		}
 	}
+}
+
+func (s *Store) readLines(ctx context.Context) error {
 	began := time.Now()
 	rows, err := s.q.LoginLines(ctx)
 	if err != nil {
-		return nil, frame.Classify(err)
+		return frame.Classify(err)
 	}
 	r := &linesReading{readAt: began}
 	for _, row := range rows {
 		r.lines = append(r.lines, &LoginLine{row})
 	}
 	s.lines.latest.Store(r)
-	return r, nil
+	return nil
 }
 
 // everybody is the line of nobody.

@@ -119,11 +119,11 @@ func TestOpsTaintKeyHandsTheTurnToTheNextKey(t *testing.T) {
 	d.key("b", "1 day", "2 days")
 	d.exec(`UPDATE signing_keys SET publish_at = now() - interval '2 hours' WHERE kid = 'b'`)
 	d.key("c", "2 days", "3 days")
-	before := d.table(`SELECT to_jsonb(k) - '{tainted_at,verify_until}'::text[] FROM signing_keys k WHERE kid = 'a'`)
+	before := d.table(`SELECT to_jsonb(k) - '{tainted_at,verify_until,since}'::text[] FROM signing_keys k WHERE kid = 'a'`)
 
 	require.Equal(t, []string{"t"}, d.table(`SELECT ops.taint_key('a')`))
 	require.Equal(t, []string{"a|tainted", "b|signing", "c|next"}, d.table(`SELECT kid, state FROM ops.keys ORDER BY kid`))
-	require.Equal(t, before, d.table(`SELECT to_jsonb(k) - '{tainted_at,verify_until}'::text[] FROM signing_keys k WHERE kid = 'a'`))
+	require.Equal(t, before, d.table(`SELECT to_jsonb(k) - '{tainted_at,verify_until,since}'::text[] FROM signing_keys k WHERE kid = 'a'`))
 	require.Equal(t, []string{"t|t"}, d.table(`SELECT a.verify_until = a.tainted_at AND a.tainted_at <= clock_timestamp(), b.sign_from = a.tainted_at
 		FROM ops.keys a, ops.keys b WHERE a.kid = 'a' AND b.kid = 'b'`), "not verified from that moment on, and no sign in the name of the past")
 	require.Equal(t, []string{"|key.tainted|t|a|b|t"}, d.table(`SELECT region, kind, actor = 'sql:' || session_user, detail ->> 'kid', detail ->> 'next',

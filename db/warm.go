@@ -14,8 +14,8 @@ import (
 const warmConns = 4
 
 // WarmUp opens some connections, and runs on each the statements of placements and rooms for no row: connecting,
-// parsing and filling the caches of a new backend would take the first calls up to half a second. Errors: Unavailable;
-// ctx ended.
+// parsing and filling the caches of a new backend would take the first calls up to half a second. It also reads the
+// valves, which the first call would wait for. Errors: Unavailable; ctx ended.
 func (s *Store) WarmUp(ctx context.Context) error {
 	var conns []*pgxpool.Conn
 	defer func() {
@@ -34,7 +34,11 @@ func (s *Store) WarmUp(ctx context.Context) error {
 	for _, conn := range conns {
 		warming.Go(func() error { return warmUp(ctx, query.New(conn)) })
 	}
-	return frame.Classify(warming.Wait())
+	if err := warming.Wait(); err != nil {
+		return frame.Classify(err)
+	}
+	_, err := s.currentLines(ctx)
+	return err
 }
 
 // warmUp runs the statements by which placements and rooms are decided.

@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) at() *cobra.Command {
+func (p *program) atCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "at TIME fleet|sessions|seats|keys",
 		Short: "Show what was true at a time: game servers, sessions, seats, keys",
@@ -46,7 +46,7 @@ func (p *program) at() *cobra.Command {
 		return nil
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		return pastWriters[args[1]](ctx, l, db.AsOf{At: *at, Region: *region, Limit: min(*limit, 1_000_000)})
+		return pastWriters[args[1]](ctx, l, db.AsOf{Moment: *at, Region: *region, Limit: min(*limit, 1_000_000)})
 	})
 }
 

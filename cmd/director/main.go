@@ -76,7 +76,7 @@ func (p *program) root() *cobra.Command {
 	}, p.bench(), p.version())
 	// The groups of the console, after what runs the director.
 	addGroup(root, "Run", p.dev(), p.serve(), p.work(), p.sidecar(), p.migrate())
-	addGroup(root, "Overview", p.doctor(), p.at(), p.invariants(), p.mcp())
+	addGroup(root, "Overview", p.doctor(), p.atCommand(), p.invariants(), p.mcp())
 	addGroup(root, "Game servers", p.fleet(), p.enrolments(), p.sessions(), p.regions(), p.cells(), p.capacity(),
 		p.evacuate(), p.evacuations())
 	addGroup(root, "Players", p.players(), p.erase(), p.profiles(), p.explain(), p.replay(), p.simulate(), p.token(), p.valves())

@@ -191,7 +191,7 @@ func TestHelpBeginsWithWhatAStartNeeds(t *testing.T) {
 	require.NotContains(t, help, "--seat-ttl ")
 	require.Regexp(t, `'director serve --help-all' shows \d+ further settings`, help)
 	require.NotContains(t, director.OK(t, env(), "token", "mint", "--help"), "help-all", "few settings are all shown")
-	require.Regexp(t, `(?s)Run:\n  dev .*Overview:\n  doctor .*Game servers:\n  capacity .*Players:\n  explain .*Rooms:\n  agents .*System:\n  apply .*Commands:\n`,
+	require.Regexp(t, `(?s)Run:\n  dev .*Overview:\n  at .*Game servers:\n  capacity .*Players:\n  erase .*Rooms:\n  agents .*System:\n  apply .*Commands:\n`,
 		director.OK(t, env(), "--help"))
 }
 

@@ -24,13 +24,13 @@ type PastReads interface {
 type pastView struct {
 	Time     string // as it was entered; empty: nothing is asked for
 	What     string // fleet, sessions, seats or keys
-	At       time.Time
+	Moment   time.Time
 	Refused  string // why nothing is shown
 	Fleet    []db.InstanceAt
 	Sessions []db.SessionAt
 	Seats    []db.SeatAt
 	Keys     []db.KeyAt
-	More     bool // more than maxPast rows: director at has all
+	HasMore  bool // more than maxPast rows: director at has all
 	Starts   map[string]time.Time
 	Regions  []string
 }
@@ -57,12 +57,12 @@ func loadPast(ctx context.Context, s Store, q query) (v pastView, err error) {
 	if v.Regions, err = regionNames(ctx, s); err != nil || v.Time == "" {
 		return v, err
 	}
-	if v.At, err = pasttime.Parse(v.Time, time.Now()); err != nil {
+	if v.Moment, err = pasttime.Parse(v.Time, time.Now()); err != nil {
 		v.Refused = err.Error()
 		return v, nil
 	}
-	v.At = v.At.UTC()
-	err = v.read(ctx, s, db.AsOf{At: v.At, Region: q.Get("region"), Limit: maxPast + 1})
+	v.Moment = v.Moment.UTC()
+	err = v.read(ctx, s, db.AsOf{Moment: v.Moment, Region: q.Get("region"), Limit: maxPast + 1})
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind == fault.Invalid {
 		v.Refused = refused.Detail
 		return v, nil
@@ -81,7 +81,7 @@ func (v *pastView) read(ctx context.Context, s Store, a db.AsOf) (err error) {
 	default:
 		v.Fleet, err = s.FleetAt(ctx, a)
 	}
-	v.More = v.Rows() > maxPast
+	v.HasMore = v.Rows() > maxPast
 	v.Fleet, v.Sessions = v.Fleet[:min(len(v.Fleet), maxPast)], v.Sessions[:min(len(v.Sessions), maxPast)]
 	v.Seats, v.Keys = v.Seats[:min(len(v.Seats), maxPast)], v.Keys[:min(len(v.Keys), maxPast)]
 	return err

@@ -24,11 +24,13 @@ Assignment: connection=1 string; extensions=4 map<string,Any>; reserved 2,3
 AssignmentFailure: ticket_id=1 string; cause=2 enum Cause{UNKNOWN=0,TICKET_NOT_FOUND=1}
 AssignmentGroup: ticket_ids=1 rep string; assignment=2 Assignment
 Backfill: id=1 string; search_fields=2 SearchFields; extensions=3 map<string,Any>; persistent_field=4 map<string,Any>; create_time=5 Timestamp; generation=6 int64
+BackfillTickets: backfill_id=1 string; tickets=2 rep Ticket
 CreateBackfillRequest: backfill=1 Backfill
 CreateTicketRequest: ticket=1 Ticket
 DefaultEvaluationCriteria: score=1 double
 DeleteBackfillRequest: backfill_id=1 string
 DeleteTicketRequest: ticket_id=1 string
+DeleteTicketsRequest: ticket_ids=1 rep string
 DoubleRangeFilter: double_arg=1 string; max=2 double; min=3 double; exclude=4 enum Exclude{NONE=0,MIN=1,MAX=2,BOTH=3}
 EvaluateRequest: match=1 Match
 EvaluateResponse: match_id=2 string; reserved 1
@@ -36,7 +38,11 @@ FetchMatchesRequest: config=1 FunctionConfig; profile=2 MatchProfile
 FetchMatchesResponse: match=1 Match
 FunctionConfig: host=1 string; port=2 int32; type=3 enum Type{GRPC=0,REST=1}
 GetBackfillRequest: backfill_id=1 string
+GetIndexedTicketCountRequest:
+GetIndexedTicketCountResponse: count=1 int32
 GetTicketRequest: ticket_id=1 string
+GetTicketsRequest: ticket_ids=1 rep string
+GetTicketsResponse: tickets=1 rep Ticket
 Match: match_id=1 string; match_profile=2 string; match_function=3 string; tickets=4 rep Ticket; extensions=7 map<string,Any>; backfill=8 Backfill; allocate_gameserver=9 bool; reserved 5,6
 MatchProfile: name=1 string; pools=3 rep Pool; extensions=5 map<string,Any>; reserved 2,4
 Pool: name=1 string; double_range_filters=2 rep DoubleRangeFilter; string_equals_filters=4 rep StringEqualsFilter; tag_present_filters=5 rep TagPresentFilter; created_before=6 Timestamp; created_after=7 Timestamp; reserved 3
@@ -44,7 +50,7 @@ QueryBackfillsRequest: pool=1 Pool
 QueryBackfillsResponse: backfills=1 rep Backfill
 QueryTicketIdsRequest: pool=1 Pool
 QueryTicketIdsResponse: ids=1 rep string
-QueryTicketsRequest: pool=1 Pool
+QueryTicketsRequest: pool=1 Pool; limit=2 int32
 QueryTicketsResponse: tickets=1 rep Ticket
 ReleaseAllTicketsRequest:
 ReleaseAllTicketsResponse:
@@ -72,8 +78,12 @@ FrontendService.CreateBackfill: CreateBackfillRequest -> Backfill
 FrontendService.CreateTicket: CreateTicketRequest -> Ticket
 FrontendService.DeleteBackfill: DeleteBackfillRequest -> Empty
 FrontendService.DeleteTicket: DeleteTicketRequest -> Empty
+FrontendService.DeleteTickets: DeleteTicketsRequest -> Empty
 FrontendService.GetBackfill: GetBackfillRequest -> Backfill
+FrontendService.GetBackfillTickets: GetBackfillRequest -> BackfillTickets
+FrontendService.GetIndexedTicketCount: GetIndexedTicketCountRequest -> GetIndexedTicketCountResponse
 FrontendService.GetTicket: GetTicketRequest -> Ticket
+FrontendService.GetTickets: GetTicketsRequest -> GetTicketsResponse
 FrontendService.UpdateBackfill: UpdateBackfillRequest -> Backfill
 FrontendService.WatchAssignments: WatchAssignmentsRequest -> stream WatchAssignmentsResponse
 MatchFunction.Run: RunRequest -> stream RunResponse
