@@ -67,6 +67,7 @@ func newEmigrant(t *testing.T) *emigrant {
 // regionless are the routes that concern no region, or this cell as a whole, and why. Those of the console are pages of this
 // cell, and those of /metrics its numbers.
 var regionless = map[string]string{
+	"api POST /ops/players/:sub/erase": "of all regions of a cell", "api GET /ops/players/:sub/export": "of all regions of a cell",
 	"api GET /regions": "lists the cells", "api GET /ops/events": "the log is a cell's own; a region is a filter",
 	"api GET /.well-known/jwks.json": "keys are a cell's own", "api GET /.well-known/webhook-keys.json": "keys are a cell's own",
 	"api GET /": "documentation", "api GET /docs": "documentation", "api GET /docs/try": "documentation", "api GET /docs/try/reader.css": "documentation",

@@ -56,6 +56,7 @@ func TestChromiumPages(t *testing.T) {
 	b := setup(t)
 	pages := b.populate()
 	b.crowd()
+	b.valves() // when everybody is in
 	axe := nodetest.File(t, "axe-core/axe.min.js")
 	browser := chromiumtest.Start(t)
 	w := b.newTab(browser)

@@ -59,6 +59,10 @@ func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (t cr
 // createFor puts the caller and its party, or the members of a lobby, into the queue.
 func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], members []string) (createdTicket, error) {
 	caller, key := rest.Caller(ctx), in.Header("Idempotency-Key")
+	build, err := buildOf(in.Header(clientBuild))
+	if err != nil {
+		return createdTicket{}, err
+	}
 	draft, err := in.Body.draft(caller, key, members)
 	if err != nil {
 		return createdTicket{}, err
@@ -69,10 +73,6 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 		}
 	}
 	a, err := f.admit(ctx, draft)
-	if err != nil {
-		return createdTicket{}, err
-	}
-	build, err := buildOf(in.Header(clientBuild))
 	if err != nil {
 		return createdTicket{}, err
 	}

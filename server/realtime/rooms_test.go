@@ -63,6 +63,7 @@ func TestAListWithoutARIDIsAnEvent(t *testing.T) {
 	r := v.shaken()
 	r.text(`{"v":1,"t":"room.list"}`)
 	require.Equal(t, seen{Type: "room.list", P: map[string]any{
+		"ok":    true,
 		"rooms": []any{map[string]any{"id": "chat:default", "room_type": "chat", "members": float64(1), "max_members": float64(200), "locked": false}},
 	}}, r.next())
 }

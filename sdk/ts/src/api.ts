@@ -431,7 +431,7 @@ export interface components {
          *     }
          */
         LoginQueueRequest: {
-            /** @description The game region that the player enters, or the universe of its tickets; absent, only valves of all regions count. */
+            /** @description The game region that the player enters, or the universe of its tickets; absent or empty, only valves of all regions count. */
             region?: string | null;
         };
         /**
@@ -1684,7 +1684,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The game region that the player enters, or the universe of its tickets; absent, only valves of all regions count.
+                 * @description The game region that the player enters, or the universe of its tickets; absent or empty, only valves of all regions count.
                  * @example eu-west
                  */
                 region?: components["schemas"]["Region"];
@@ -1769,7 +1769,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The game region that the player enters, or the universe of its tickets; absent, only valves of all regions count.
+                 * @description The game region that the player enters, or the universe of its tickets; absent or empty, only valves of all regions count.
                  * @example eu-west
                  */
                 region?: components["schemas"]["Region"];
@@ -1808,7 +1808,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The game region that the player enters, or the universe of its tickets; absent, only valves of all regions count.
+                 * @description The game region that the player enters, or the universe of its tickets; absent or empty, only valves of all regions count.
                  * @example eu-west
                  */
                 region?: components["schemas"]["Region"];
