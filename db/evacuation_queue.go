@@ -268,8 +268,8 @@ func (r *requeue) reduce(row query.EvacuatedTicketsRow, p *party, rest []string)
 	}
 	p.request.Caller, p.request.Party = rest[0], rest
 	p.request.Fields, p.request.Body, p.request.Bytes = body.Fields, body.Body, body.Bytes
-	for i := len(p.subs) - 1; i >= 0; i-- {
-		if !slices.Contains(rest, p.subs[i]) {
+	for i, sub := range slices.Backward(p.subs) {
+		if !slices.Contains(rest, sub) {
 			p.subs, p.members = slices.Delete(p.subs, i, i+1), slices.Delete(p.members, i, i+1)
 		}
 	}

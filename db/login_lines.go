@@ -42,7 +42,7 @@ func (s *Store) LoginLine(ctx context.Context, region, build string) (*LoginLine
 	if line := r.deciding(region, build); line.row.Mode != ValveOpen {
 		return line, nil
 	}
-	return nil, nil
+	return nil, nil //nolint:nilnil // nobody is held up: the usual case, and no error
 }
 
 // currentLines returns the copy, and has it renewed where it is time.

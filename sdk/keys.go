@@ -40,7 +40,7 @@ type keysTransport struct {
 // RoundTrip implements http.RoundTripper.
 func (t keysTransport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	_, err = t.client.reach(req.Context(), call{region: t.region}, func(base string) error {
-		resp, err = t.attempt(req, base)
+		resp, err = t.attempt(req, base) //nolint:bodyclose // the caller of RoundTrip closes it
 		switch {
 		case err != nil:
 			return &unreachableError{err}

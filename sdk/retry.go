@@ -24,13 +24,8 @@ func (e *unreachableError) Unwrap() error { return e.err }
 // Is makes "no replica answered" and "a replica answered 503" one case for callers: [ErrUnavailable].
 func (e *unreachableError) Is(target error) bool { return target == ErrUnavailable }
 
-// do repeats the call until it gets an answer that is not worth a retry, or ctx ends. out may be nil.
-func (c *Client) do(ctx context.Context, k call, out any) error {
-	_, err := c.doAt(ctx, k, out)
-	return err
-}
-
-// doAt is do, and returns the address of the cell that answered, "" for that of the configured replicas.
+// doAt repeats the call until it gets an answer that is not worth a retry, or ctx ends. out may be nil. It returns the
+// address of the cell that answered, "" for that of the configured replicas.
 func (c *Client) doAt(ctx context.Context, k call, out any) (cell string, err error) {
 	attempt := func(base string) error { return c.attempt(ctx, base, k, out) }
 	if k.once {

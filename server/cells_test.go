@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,9 +92,7 @@ func (e *emigrant) body(route string) any {
 		return room
 	}
 	me := func(more fields) fields {
-		for k, v := range e.server {
-			more[k] = v
-		}
+		maps.Copy(more, e.server)
 		return more
 	}
 	return map[string]any{
@@ -239,25 +239,22 @@ func TestTheLobbyNamesTheOtherCell(t *testing.T) {
 	t.Parallel()
 	e := newEmigrant(t)
 	secret := token.MintProject(token.ProjectSecret(masterSecret, "game"), token.ProjectClaims{ProjectID: "game", Subject: "ada", Expires: e.store.Now().Add(wait)})
-	for _, l := range e.bundle.server.Listeners() {
-		if l.Name != "realtime" {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), wait)
-		defer cancel()
-		conn, _, err := websocket.Dial(ctx, "ws://"+l.Addr.String()+"/", nil) //nolint:bodyclose // it is the connection's
-		require.NoError(t, err)
-		require.NoError(t, conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"v":1,"codecs":["json"],"token":%q}`, secret)))
-		_, frame, err := conn.Read(ctx)
-		require.NoError(t, err)
-		var refused struct {
-			P struct{ Code, Region, Address, Hint string }
-		}
-		require.NoError(t, json.Unmarshal(frame, &refused), "%s", frame)
-		require.Equal(t, [3]string{"region_elsewhere", "eu", cellOfTests["realtime"]}, [3]string{refused.P.Code, refused.P.Region, refused.P.Address}, "%s", frame)
-		require.NotEmpty(t, refused.P.Hint)
-		_ = conn.CloseNow()
+	listeners := e.bundle.server.Listeners()
+	lobby := listeners[slices.IndexFunc(listeners, func(l server.Listener) bool { return l.Name == "realtime" })]
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws://"+lobby.Addr.String()+"/", nil) //nolint:bodyclose // it is the connection's
+	require.NoError(t, err)
+	require.NoError(t, conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"v":1,"codecs":["json"],"token":%q}`, secret)))
+	_, frame, err := conn.Read(ctx)
+	require.NoError(t, err)
+	var refused struct {
+		P struct{ Code, Region, Address, Hint string }
 	}
+	require.NoError(t, json.Unmarshal(frame, &refused), "%s", frame)
+	require.Equal(t, [3]string{"region_elsewhere", "eu", cellOfTests["realtime"]}, [3]string{refused.P.Code, refused.P.Region, refused.P.Address}, "%s", frame)
+	require.NotEmpty(t, refused.P.Hint)
+	_ = conn.CloseNow()
 }
 
 // A game server of another cell comes with a credential of that cell, which this one cannot verify.

@@ -40,7 +40,7 @@ func traces() map[string]string {
 	return map[string]string{
 		"the player": erasable, "the player in JSON": strings.Trim(quoted(erasable), `"`), "the player in a text": strings.Trim(fmt.Sprintf("%q", erasable), `"`),
 		"the player in JSON of Postgres": strings.ReplaceAll(erasable, `"`, `\"`),
-		"an attribute": secretClan, "a session": lobbySeat, "its party": party(erasable), "a party": party(erasable, "mate"), "another party": party(erasable, "cy"),
+		"an attribute":                   secretClan, "a session": lobbySeat, "its party": party(erasable), "a party": party(erasable, "mate"), "another party": party(erasable, "cy"),
 		"the party of a session": party(lobbySeat), "a hash": hex.EncodeToString(sum[:16]), "a hash in history": ticketbody.Hashed.Party([]string{erasable})[0],
 	}
 }

@@ -59,15 +59,10 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		"All game servers of this region; with --host and --label: only those of them that are in this region")
 	p.completeFlag(cmd, "region", regionWords)
 	checkFirst(cmd, func(ids []string) error {
-		switch {
-		case len(ids)+len(*hosts)+len(*labels) == 0 && *region == "":
-			return cli.Usage(errors.New("name game servers, or give --host, --label or --region"))
-		case *timeout != 0 && (!*wait || *timeout < 0):
+		if *timeout != 0 && (!*wait || *timeout < 0) {
 			return cli.Usage(errors.New("--timeout is a time to wait with --wait"))
-		case *region != "" && len(ids) > 0:
-			return cli.Usage(errors.New("--region is not of game servers that are named: their ids are unique over all regions"))
 		}
-		return nil
+		return checkDrainTargets(len(ids), len(*hosts)+len(*labels), *region)
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
 		change := map[string]func() (bool, error){}
@@ -100,6 +95,17 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		}
 		return empty.untilEmpty(ctx, *timeout)
 	})
+}
+
+// checkDrainTargets checks that something is named, and that a region is not of servers that are named themselves.
+func checkDrainTargets(ids, others int, region string) error {
+	switch {
+	case ids+others == 0 && region == "":
+		return cli.Usage(errors.New("name game servers, or give --host, --label or --region"))
+	case region != "" && ids > 0:
+		return cli.Usage(errors.New("--region is not of game servers that are named: their ids are unique over all regions"))
+	}
+	return nil
 }
 
 func (p *program) fleetDrains() *cobra.Command {

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,7 +41,7 @@ func (p *Profile) LeastSteps() []Fewer {
 	for _, t := range p.Teams {
 		least[t.Name] = t.leastBesideBots()
 	}
-	return append(p.Fewer[:len(p.Fewer):len(p.Fewer)], Fewer{AfterWait: p.BotsAfter, Players: least})
+	return append(slices.Clip(p.Fewer), Fewer{AfterWait: p.BotsAfter, Players: least})
 }
 
 // leastBesideBots is how many players a team has at least where bots fill it: none, or those that its roles need, since

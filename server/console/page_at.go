@@ -57,12 +57,13 @@ func loadPast(ctx context.Context, s Store, q query) (v pastView, err error) {
 	if v.Regions, err = regionNames(ctx, s); err != nil || v.Time == "" {
 		return v, err
 	}
-	if v.Moment, err = pasttime.Parse(v.Time, time.Now()); err != nil {
-		v.Refused = err.Error()
+	moment, mistake := pasttime.Parse(v.Time, time.Now())
+	if mistake != nil {
+		v.Refused = mistake.Error()
 		return v, nil
 	}
-	v.Moment = v.Moment.UTC()
-	err = v.read(ctx, s, db.AsOf{Moment: v.Moment, Region: q.Get("region"), Limit: maxPast + 1})
+	v.Moment = moment.UTC()
+	v, err = v.read(ctx, s, db.AsOf{Moment: v.Moment, Region: q.Get("region"), Limit: maxPast + 1})
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind == fault.Invalid {
 		v.Refused = refused.Detail
 		return v, nil
@@ -70,7 +71,8 @@ func loadPast(ctx context.Context, s Store, q query) (v pastView, err error) {
 	return v, err
 }
 
-func (v *pastView) read(ctx context.Context, s Store, a db.AsOf) (err error) {
+// read returns the view with the rows that it asks for.
+func (v pastView) read(ctx context.Context, s Store, a db.AsOf) (_ pastView, err error) {
 	switch v.What {
 	case "sessions":
 		v.Sessions, err = s.SessionsAt(ctx, a)
@@ -84,5 +86,5 @@ func (v *pastView) read(ctx context.Context, s Store, a db.AsOf) (err error) {
 	v.HasMore = v.Rows() > maxPast
 	v.Fleet, v.Sessions = v.Fleet[:min(len(v.Fleet), maxPast)], v.Sessions[:min(len(v.Sessions), maxPast)]
 	v.Seats, v.Keys = v.Seats[:min(len(v.Seats), maxPast)], v.Keys[:min(len(v.Keys), maxPast)]
-	return err
+	return v, err
 }

@@ -86,12 +86,7 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 		hashes[i] = sha256.Sum256([]byte(secret))
 	}
 	open := f.IsOpen && len(f.Secrets) == 0
-	if f.Now == nil {
-		f.Now = time.Now
-	}
-	if f.CheckHere == nil {
-		f.CheckHere = func(string) error { return nil }
-	}
+	f.setDefaults()
 	return func(c *gin.Context) {
 		got := c.GetHeader(headerFleetToken)
 		if err := f.CheckHere(token.NamedRegion(got)); err != nil {
@@ -113,6 +108,15 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 		case indexOf(hashes, got) < 0:
 			f.refuse(c, "wrong")
 		}
+	}
+}
+
+func (f *FleetTokens) setDefaults() {
+	if f.Now == nil {
+		f.Now = time.Now
+	}
+	if f.CheckHere == nil {
+		f.CheckHere = func(string) error { return nil }
 	}
 }
 

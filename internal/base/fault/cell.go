@@ -33,8 +33,7 @@ func NewElsewhere(c *Cell) *Error {
 
 // CellOf returns the cell to ask in place of this one, nil if err is of another kind.
 func CellOf(err error) *Cell {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Cell
 	}
 	return nil

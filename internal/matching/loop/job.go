@@ -151,12 +151,7 @@ func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 			return nil, err
 		}
 	}
-	seats := map[string][]db.MatchPlayer{}
-	for _, team := range found.Teams {
-		for _, s := range team.Seats {
-			seats[s.Ticket] = append(seats[s.Ticket], db.MatchPlayer{Sub: s.Sub, Team: team.Name, Role: s.Role})
-		}
-	}
+	seats := playersByTicket(found)
 	var tickets []*match.Ticket
 	for _, id := range slices.Sorted(slices.Values(found.Tickets)) {
 		e := l.queue.entries[id]
@@ -181,6 +176,17 @@ func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 	}
 	j.nearest = nearestRegion(tickets)
 	return j, nil
+}
+
+// playersByTicket returns the players of a match with their teams and roles, by ticket.
+func playersByTicket(found decide.Proposal) map[string][]db.MatchPlayer {
+	players := map[string][]db.MatchPlayer{}
+	for _, team := range found.Teams {
+		for _, s := range team.Seats {
+			players[s.Ticket] = append(players[s.Ticket], db.MatchPlayer{Sub: s.Sub, Team: team.Name, Role: s.Role})
+		}
+	}
+	return players
 }
 
 // tellBytes bounds what game servers are told of a player.

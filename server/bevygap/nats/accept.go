@@ -36,7 +36,7 @@ func isTemporary(err error) bool {
 		error
 		Temporary() bool
 	}](err)
-	return ok && temporary.Temporary() //nolint:staticcheck // as net/http judges errors of Accept
+	return ok && temporary.Temporary()
 }
 
 // accept serves one connection until it ends.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math/rand/v2"
+	"math/rand/v2" //nolint:depguard // spreads beats, and guards nothing
 	"net"
 	"net/netip"
 	"os"

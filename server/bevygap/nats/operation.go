@@ -18,10 +18,10 @@ const (
 
 // What is wrong with an operation. The texts are NATS's, because clients compare them.
 var (
-	errLine      = errors.New("Maximum Control Line Exceeded") //nolint:staticcheck,revive // NATS's text
-	errPayload   = errors.New("Maximum Payload Violation")     //nolint:staticcheck,revive // NATS's text
-	errOperation = errors.New("Unknown Protocol Operation")    //nolint:staticcheck,revive // NATS's text
-	errParser    = errors.New("Parser Error")                  //nolint:staticcheck,revive // NATS's text
+	errLine      = errors.New("Maximum Control Line Exceeded")
+	errPayload   = errors.New("Maximum Payload Violation")
+	errOperation = errors.New("Unknown Protocol Operation")
+	errParser    = errors.New("Parser Error")
 )
 
 // The operations of a client.

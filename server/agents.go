@@ -1,0 +1,48 @@
+package server
+
+import (
+	"context"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/server/orchestrator"
+)
+
+// Replica returns the id of this replica in the database; uuid.Nil before it has one.
+func (a *agents) Replica() uuid.UUID {
+	if a.Server == nil {
+		return uuid.Nil
+	}
+	return a.Server.Replica()
+}
+
+// waitForRoster waits until this replica's lists show a transaction.
+func (a *agents) waitForRoster(ctx context.Context, tx uint64) {
+	_ = a.roster.WaitFor(ctx, tx) // its only error is ctx's: lists then follow later
+}
+
+func (a *agents) follow(ctx context.Context, lastEventID string) (orchestrator.Follower, error) {
+	stream, err := a.events.Stream(ctx, lastEventID)
+	if err != nil {
+		return nil, err // not a Follower that is a nil *Stream
+	}
+	return stream, nil
+}
+
+// run runs everything but the listener until ctx ends.
+func (a *agents) run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { a.Run(ctx) })
+	running.Go(func() { a.hosts.Run(ctx) })
+	for _, run := range []func(context.Context) error{a.roster.Run, a.events.Run, a.caller.Run} {
+		running.Go(func() { _ = run(ctx) }) // the only error is a second Run
+	}
+}
+
+// stop stops the orchestrator.
+func (a *agents) stop(ctx context.Context) error {
+	a.endStreams() // Stop waits for the calls that it ends
+	return a.Stop(ctx)
+}
