@@ -167,7 +167,7 @@ func TestSchedulesOnNightsOnWhichClocksChange(t *testing.T) {
 	b := setup(t)
 	windows := func(start, end, from string) string {
 		return one[string](b, `SELECT coalesce(string_agg(to_char(w.starts_at AT TIME ZONE 'UTC', 'DD HH24:MI') || ' to ' || to_char(w.ends_at AT TIME ZONE 'UTC', 'DD HH24:MI'), ', ' ORDER BY w.starts_at), 'none')
-			FROM schedule_windows(ROW('eu', 'arena', 'v1', 0, '', 'Europe/Berlin', '{7}'::int[], NULL::date, NULL::date, $1::text::time, $2::text::time, 1)::pool_schedules,
+			FROM schedule_windows(ROW('eu', 'arena', 'v1', 0, '', 'Europe/Berlin', '{7}'::int[], NULL::date, NULL, $1::text::time, $2::text::time, 1)::pool_schedules,
 				$3::text::timestamptz, $3::text::timestamptz + interval '26 hours') w`, start, end, from)
 	}
 	const forward, back = "2026-03-28 23:00Z", "2026-10-24 22:00Z" // midnight of the Sunday

@@ -22,7 +22,7 @@ func TestARoomForgetsAPlayer(t *testing.T) {
 	h.must(h.Forget("b&o", "erased-1"))
 	require.Equal(t, []Member{{Player: "cy"}}, h.room.Invited)
 	require.Equal(t, []Sanction{{Player: "cy", IsBan: true}}, h.room.Sanctions)
-	require.Equal(t, `{"host":"erased-1"}`, string(h.room.Metadata)) //nolint:testifylint // the very bytes
+	require.Equal(t, `{"host":"erased-1"}`, string(h.room.Metadata))                                  //nolint:testifylint // the very bytes
 	require.Equal(t, `{"erased-1":["erased-1","b&o's","cy"],"z":1e3}`, string(h.room.State["votes"])) //nolint:testifylint // the very bytes
 	require.Equal(t, `1.50`, string(h.room.State["erased-1"]))
 	require.NotContains(t, h.room.State, "b&o")

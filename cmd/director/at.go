@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/pasttime"
+	"github.com/lattice-director/director/internal/base/instant"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -33,7 +33,7 @@ func (p *program) atCommand() *cobra.Command {
 	region := cmd.Flags().String("region", "", "Only this region")
 	limit := addLimit(cmd, "The most rows to show, up to 1000000")
 	at := parseFirst(cmd, func(text string) (time.Time, error) {
-		at, err := pasttime.Parse(text, time.Now())
+		at, err := instant.Parse(text, time.Now())
 		if err != nil {
 			err = cli.Usage(err)
 		}

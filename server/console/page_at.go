@@ -8,7 +8,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/base/pasttime"
+	"github.com/lattice-director/director/internal/base/instant"
 )
 
 // PastReads are what was true at a time.
@@ -57,18 +57,24 @@ func loadPast(ctx context.Context, s Store, q query) (v pastView, err error) {
 	if v.Regions, err = regionNames(ctx, s); err != nil || v.Time == "" {
 		return v, err
 	}
-	moment, mistake := pasttime.Parse(v.Time, time.Now())
-	if mistake != nil {
-		v.Refused = mistake.Error()
+	if v.Moment, v.Refused = parsePast(v.Time); v.Refused != "" {
 		return v, nil
 	}
-	v.Moment = moment.UTC()
 	v, err = v.read(ctx, s, db.AsOf{Moment: v.Moment, Region: q.Get("region"), Limit: maxPast + 1})
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind == fault.Invalid {
 		v.Refused = refused.Detail
 		return v, nil
 	}
 	return v, err
+}
+
+// parsePast returns a time in UTC, or why a text is none.
+func parsePast(text string) (moment time.Time, refused string) {
+	moment, err := instant.Parse(text, time.Now())
+	if err != nil {
+		return moment, err.Error()
+	}
+	return moment.UTC(), ""
 }
 
 // read returns the view with the rows that it asks for.

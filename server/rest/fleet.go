@@ -86,7 +86,7 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 		hashes[i] = sha256.Sum256([]byte(secret))
 	}
 	open := f.IsOpen && len(f.Secrets) == 0
-	f.setDefaults()
+	f = f.withDefaults()
 	return func(c *gin.Context) {
 		got := c.GetHeader(headerFleetToken)
 		if err := f.CheckHere(token.NamedRegion(got)); err != nil {
@@ -111,13 +111,14 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 	}
 }
 
-func (f *FleetTokens) setDefaults() {
+func (f FleetTokens) withDefaults() FleetTokens {
 	if f.Now == nil {
 		f.Now = time.Now
 	}
 	if f.CheckHere == nil {
 		f.CheckHere = func(string) error { return nil }
 	}
+	return f
 }
 
 func (f FleetTokens) refuse(c *gin.Context, why string) {

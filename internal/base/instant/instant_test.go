@@ -1,4 +1,4 @@
-package pasttime_test
+package instant_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/base/pasttime"
+	"github.com/lattice-director/director/internal/base/instant"
 )
 
 func TestParse(t *testing.T) {
@@ -18,12 +18,12 @@ func TestParse(t *testing.T) {
 		"20:03:07": "2026-11-27T20:03:07Z", "20:03:08": "2026-11-26T20:03:08Z", "00:00": "2026-11-27T00:00:00Z", "23:59": "2026-11-26T23:59:00Z",
 		"10m": "2026-11-27T19:53:07Z", "0s": "2026-11-27T20:03:07Z",
 	} {
-		got, err := pasttime.Parse(text, now)
+		got, err := instant.Parse(text, now)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got.UTC().Format(time.RFC3339Nano), text)
 	}
 	for _, text := range []string{"", "now", "25:00", "-10m", "2026-13-01 00:00", "21:03:07Z"} {
-		_, err := pasttime.Parse(text, now)
+		_, err := instant.Parse(text, now)
 		require.ErrorContains(t, err, "is no time", text)
 	}
 }

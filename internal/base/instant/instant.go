@@ -1,5 +1,5 @@
-// Package pasttime reads times of the past as people write them.
-package pasttime
+// Package instant reads times of the past as people write them.
+package instant
 
 import (
 	"fmt"
