@@ -79,7 +79,7 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	if s.isClosing() {
 		return nil, ErrClosed
 	}
-	claims, err := s.verifier.Verify(ctx, sessionToken, time.Now())
+	claims, err := s.verifierOfCell().Verify(ctx, sessionToken, time.Now())
 	if errors.Is(err, token.ErrKeysUnavailable) {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

@@ -63,8 +63,6 @@ type GameServer struct {
 	client      *Client
 	log         *slog.Logger
 	bootID      string
-	keys        *token.KeySource
-	verifier    *token.SessionVerifier
 	seats       *seatReporter
 	spentTokens *spentTokens
 
@@ -79,8 +77,10 @@ type GameServer struct {
 
 	mu               sync.Mutex
 	incarnation      string
-	cell             string // the address of the cell that gave the incarnation; "": that of the configured replicas
-	credential       string // that it got by an enrolment; "": it uses the FleetToken
+	keys             *token.KeySource
+	verifier         *token.SessionVerifier // with keys
+	cell             string                 // the address of the cell that gave the incarnation; "": that of the configured replicas
+	credential       string                 // that it got by an enrolment; "": it uses the FleetToken
 	endpoint         string
 	isUnwantedClosed bool // unwanted is closed
 	draining         bool
@@ -106,7 +106,7 @@ func Start(ctx context.Context, client *Client, opts ServerOptions) (*GameServer
 		return nil, err
 	}
 	s.loops.Go(s.heartbeats)
-	_, _ = s.keys.Keys(ctx) // Read now, so that the first player need not wait; on failure, the first Admit reads them.
+	_, _ = s.keysOfCell().Keys(ctx) // Read now, so that the first player need not wait; on failure, the first Admit reads them.
 	return s, nil
 }
 
@@ -117,11 +117,9 @@ func newGameServer(client *Client, opts ServerOptions) (*GameServer, error) {
 		log:         client.opts.Logger.With(slog.String("instance_id", opts.InstanceID)),
 		registering: make(chan struct{}, 1), endpoint: opts.Endpoint, unwanted: make(chan struct{}),
 	}
-	keys, err := newKeySource(client, opts.Region)
-	if err != nil {
+	if err := s.renewKeySource(); err != nil {
 		return nil, err
 	}
-	s.keys, s.verifier = keys, token.NewSessionVerifier(keys, 0)
 	s.life, s.end = context.WithCancelCause(context.Background())
 	s.seats = newSeatReporter(s.life, client.opts, s.report)
 	return s, nil

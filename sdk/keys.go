@@ -31,6 +31,31 @@ func newKeySource(c *Client, region string) (*token.KeySource, error) {
 	})
 }
 
+// renewKeySource makes a new source of keys, for a server whose region has moved: keys are a cell's own, and the former
+// source would not ask for others until its interval is over.
+func (s *GameServer) renewKeySource() error {
+	keys, err := newKeySource(s.client, s.opts.Region)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys, s.verifier = keys, token.NewSessionVerifier(keys, 0)
+	return nil
+}
+
+func (s *GameServer) keysOfCell() *token.KeySource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys
+}
+
+func (s *GameServer) verifierOfCell() *token.SessionVerifier {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.verifier
+}
+
 // keysTransport sends a request for the key set to each replica in turn until one answers.
 type keysTransport struct {
 	client *Client

@@ -166,8 +166,14 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 	s.hear(answer.statusAnswer)
 	s.mu.Lock()
 	renewed := s.incarnation != answer.Incarnation || answer.Incarnation == ""
+	hasMoved := s.cell != cell
 	s.incarnation, s.cell = answer.Incarnation, cell
 	s.mu.Unlock()
+	if hasMoved {
+		if err := s.renewKeySource(); err != nil {
+			return err
+		}
+	}
 	lost := 0
 	if renewed {
 		lost = s.seats.forget()
