@@ -67,6 +67,8 @@ func (b *bundle) valves() {
 	}
 	_, err := b.As("console:ada").Because("we look into the <login>").CloseValve(b.t.Context(), "frankfurt")
 	require.NoError(b.t, err)
+	_, err = b.LoginLines(b.t.Context()) // which has this store heed them
+	require.NoError(b.t, err)
 	for i := range 12 {
 		_, err := b.EnterLoginQueue(b.t.Context(), db.LoginRequest{Player: fmt.Sprint("waiting-", i)})
 		require.NoError(b.t, err)
