@@ -96,8 +96,8 @@ func (d drainGroup) evacuateAction() action {
 						plural(p.Players, "player loses the seat", "players lose their seats") + ".",
 					fmt.Sprintf("Of %s, %d report. Those that do not report end.",
 						plural(p.Servers, "game server", "game servers"), p.Alive),
-					plural(p.Lost, "player has", "players have") +
-						" lost the game server within the last 10 minutes, and counts as well if it waits again.",
+					"Within the last 10 minutes " + plural(p.Lost, "player", "players") +
+						" lost such a game server. They count as well, unless they wait or play elsewhere.",
 					"This cannot be undone.",
 				},
 				Fields: []field{
