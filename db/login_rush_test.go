@@ -16,7 +16,7 @@ import (
 // The part of it that runs with all tests has a fiftieth of the players.
 func TestALaunchInSimulatedTime(t *testing.T) {
 	t.Parallel()
-	scale := longtest.Pick[int32](50, 1)
+	scale := longtest.Pick[int32](50, 10)
 	const rate, most, step = 2000, 100_000, 0.1
 	b := setup(t)
 	b.valve("launch", float64(rate/scale), noStaff,
