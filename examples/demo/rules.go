@@ -134,6 +134,7 @@ func ticketsIn(raw []byte) (tickets []match.Ticket, err error) {
 	}
 	for _, r := range rows {
 		t := match.Ticket{ID: r.ID, Created: r.Created, Profiles: r.Profiles, Latencies: r.Latencies}
+		delete(r.Attributes, "") // what is no player's
 		for sub, own := range r.Attributes {
 			skill := match.Value{Kind: match.Number, Number: own.Skill}
 			t.Players = append(t.Players, match.Player{Sub: sub, Source: match.FromBackend,
