@@ -185,7 +185,7 @@ func TestEachCheckSeesWhatItIsFor(t *testing.T) {
 	t.Parallel()
 	i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s")}
 	order := []string{
-		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "enrolments", "pool limits", "valves", "webhooks", "partitions", "bloat", "pools",
+		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "enrolments", "pool limits", "cells", "valves", "webhooks", "partitions", "bloat", "pools",
 		"seats",
 	}
 	require.Len(t, order, len(breakages))
