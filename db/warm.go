@@ -17,6 +17,9 @@ const warmConns = 4
 // parsing and filling the caches of a new backend would take the first calls up to half a second. It also reads the
 // valves, which the first call would wait for. Errors: Unavailable; ctx ended.
 func (s *Store) WarmUp(ctx context.Context) error {
+	if _, err := s.currentLines(ctx); err != nil { // before all connections are held: it would open a further one
+		return err
+	}
 	var conns []*pgxpool.Conn
 	defer func() {
 		for _, conn := range conns {
@@ -34,11 +37,7 @@ func (s *Store) WarmUp(ctx context.Context) error {
 	for _, conn := range conns {
 		warming.Go(func() error { return warmUp(ctx, query.New(conn)) })
 	}
-	if err := warming.Wait(); err != nil {
-		return frame.Classify(err)
-	}
-	_, err := s.currentLines(ctx)
-	return err
+	return frame.Classify(warming.Wait())
 }
 
 // warmUp runs the statements by which placements and rooms are decided.
