@@ -100,6 +100,7 @@ func (d *fakeDirector) defaults() map[string]http.HandlerFunc {
 			w.WriteHeader(http.StatusCreated)
 			fmt.Fprintf(w, `{"ticket_id":%q,"state":"queued","version":1}`, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		},
+		"/login-queue":      func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"state":"admitted"}`) },
 		"GET /tickets/{id}": d.moveTicket(),
 		"/resolve":          func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"session_token":%q}`, jwt) },
 	}
@@ -140,7 +141,7 @@ func TestScenarios(t *testing.T) {
 	t.Parallel()
 	steps := map[string][]string{matchLife: {"create", "and assigned"}, sessionLife: {matchmake, resolve, "joined", "left"}}
 	paths := map[string]string{
-		matchmake: "/matchmake", resolve: "/resolve", heartbeat: "/fleet/heartbeat", sessionLife: "/matchmake", noop: "/noop", fleetNoop: "/fleet/noop",
+		matchmake: "/matchmake", resolve: "/resolve", heartbeat: "/fleet/heartbeat", sessionLife: "/matchmake", noop: "/noop", fleetNoop: "/fleet/noop", loginQueue: "/login-queue",
 	}
 	for _, scenario := range Scenarios() {
 		t.Run(scenario, func(t *testing.T) {
