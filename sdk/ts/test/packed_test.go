@@ -125,7 +125,7 @@ func TestNodeThePackageIsForPlayers(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../src/api.ts")
 	require.NoError(t, err)
-	require.Equal(t, []string{"/matchmake", "/resolve", "/sessions/{id}", "/regions", "/tickets", "/tickets/{id}", "/tickets/{id}/events", "/tickets/{id}/accept", "/tickets/{id}/decline"},
+	require.Equal(t, []string{"/matchmake", "/resolve", "/sessions/{id}", "/regions", "/tickets", "/tickets/{id}", "/tickets/{id}/events", "/tickets/{id}/accept", "/tickets/{id}/decline", "/login-queue", "/login-queue/events"},
 		submatches(regexp.MustCompile(`(?m)^    "(/[^"]*)": \{$`), string(text)))
 	for _, word := range []string{"FleetToken", "Registration", "Heartbeat", "OpsToken", "Deployment", "Backend"} {
 		require.NotContains(t, string(text), "        "+word+": {", word)
