@@ -88,6 +88,13 @@ peers: postgres compiler $(BIN)/schemathesis $(BIN)/gotestsum ## Run programs of
 	@PATH="$(abspath $(BIN))/schemathesis/bin:$$PATH" DIRECTOR_TEST_PEERS=$(if $(LONG),long,1) DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director \
 	  $(GOTESTSUM) --packages=./test/peers -- -vet=off -count=1 -parallel 3 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
 
+.PHONY: engines
+engines: postgres compiler $(BIN)/gotestsum ## The part of `make peers` that runs the packages of engines in C++, C# and Godot
+	@ops/install-peers.sh
+	@go build -o $(BIN)/test/director ./cmd/director
+	@DIRECTOR_TEST_PEERS=1 DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director \
+	  $(GOTESTSUM) --packages=./test/peers -- -vet=off -count=1 -parallel 3 -timeout $(TEST_TIMEOUT) -skip 'Contract|Rust|Bevy|Lightyear|Nexis|OpenMatch' $(TESTFLAGS)
+
 .PHONY: contract-fuzz
 contract-fuzz: ## Fuzz the HTTP API of two replicas by the contract, with every kind of credential, with Schemathesis (SEED=7: another seed)
 	@DIRECTOR_TEST_SEED='$(SEED)' $(MAKE) --no-print-directory peers TESTFLAGS='-run ^TestContract'
