@@ -81,19 +81,21 @@ test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test 
 test-long: ## Run the packages whose slow proofs `make test` makes a part of, and make the whole of each (LONG_PKGS: some of them)
 	@DIRECTOR_TEST_LONG=1 $(MAKE) --no-print-directory test PKGS="$(LONG_PKGS)"
 
+# Flags of `go test` may follow.
+define RUN_PEERS
+@ops/install-peers.sh
+@go build -o $(BIN)/test/director ./cmd/director
+@PATH="$(abspath $(BIN))/schemathesis/bin:$$PATH" DIRECTOR_TEST_PEERS=$(if $(LONG),long,1) DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director \
+  $(GOTESTSUM) --packages=./test/peers -- -vet=off -count=1 -parallel 3 -timeout $(TEST_TIMEOUT)
+endef
+
 .PHONY: peers
 peers: postgres compiler $(BIN)/schemathesis $(BIN)/gotestsum ## Run programs of others, as far as this machine has these, against real replicas: the packages of engines, Schemathesis, and with LONG=1 bevygap's own plugins, ten minutes more; says what it leaves out
-	@ops/install-peers.sh
-	@go build -o $(BIN)/test/director ./cmd/director
-	@PATH="$(abspath $(BIN))/schemathesis/bin:$$PATH" DIRECTOR_TEST_PEERS=$(if $(LONG),long,1) DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director \
-	  $(GOTESTSUM) --packages=./test/peers -- -vet=off -count=1 -parallel 3 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
+	$(RUN_PEERS) $(TESTFLAGS)
 
 .PHONY: engines
 engines: postgres compiler $(BIN)/gotestsum ## The part of `make peers` that runs the packages of engines in C++, C# and Godot
-	@ops/install-peers.sh
-	@go build -o $(BIN)/test/director ./cmd/director
-	@DIRECTOR_TEST_PEERS=1 DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director \
-	  $(GOTESTSUM) --packages=./test/peers -- -vet=off -count=1 -parallel 3 -timeout $(TEST_TIMEOUT) -skip 'Contract|Rust|Bevy|Lightyear|Nexis|OpenMatch' $(TESTFLAGS)
+	$(RUN_PEERS) -skip 'Contract|Rust|Bevy|Lightyear|Nexis|OpenMatch' $(TESTFLAGS)
 
 .PHONY: contract-fuzz
 contract-fuzz: ## Fuzz the HTTP API of two replicas by the contract, with every kind of credential, with Schemathesis (SEED=7: another seed)

@@ -74,7 +74,7 @@ type playerAnswer struct {
 }
 
 func (f face) put(ctx context.Context, in rest.In[playerRequest]) (playerAnswer, error) {
-	sub, err := subOf(in.Param("sub"))
+	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
 		return playerAnswer{}, err
 	}
@@ -119,7 +119,7 @@ func (f face) putAll(ctx context.Context, in rest.In[batchRequest]) (batchAnswer
 }
 
 func (f face) get(ctx context.Context, in rest.In[rest.None]) (playerAnswer, error) {
-	sub, err := subOf(in.Param("sub"))
+	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
 		return playerAnswer{}, err
 	}
@@ -144,16 +144,10 @@ type forgetAnswer struct {
 }
 
 func (f face) forget(ctx context.Context, in rest.In[rest.None]) (forgetAnswer, error) {
-	sub, err := subOf(in.Param("sub"))
+	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
 		return forgetAnswer{}, err
 	}
 	known, err := f.store.ForgetPlayer(ctx, f.region, rest.Caller(ctx), sub)
 	return forgetAnswer{sub, known}, err
-}
-
-func subOf(text string) (string, error) {
-	var c rest.Check
-	c.Match("sub", text, rest.Sub)
-	return text, c.Err()
 }

@@ -47,7 +47,7 @@ type erasureAnswer struct {
 }
 
 func (f playerFace) erase(ctx context.Context, in rest.In[erasureRequest]) (erasureAnswer, error) {
-	sub, err := subOf(in.Param("sub"))
+	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
 		return erasureAnswer{}, err
 	}
@@ -56,15 +56,9 @@ func (f playerFace) erase(ctx context.Context, in rest.In[erasureRequest]) (eras
 }
 
 func (f playerFace) export(ctx context.Context, in rest.In[rest.None]) (db.PlayerExport, error) {
-	sub, err := subOf(in.Param("sub"))
+	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
 		return db.PlayerExport{}, err
 	}
 	return f.store.ExportPlayer(ctx, sub)
-}
-
-func subOf(text string) (string, error) {
-	var c rest.Check
-	c.Match("sub", text, rest.Sub)
-	return text, c.Err()
 }

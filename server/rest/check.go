@@ -119,3 +119,10 @@ func (c *Check) add(field, detail string) {
 }
 
 func element(list string, index int) string { return list + "[" + strconv.Itoa(index) + "]" }
+
+// CheckSub returns the player that a path names as sub. Errors: a problem that names the field.
+func CheckSub(text string) (string, error) {
+	var c Check
+	c.Match("sub", text, Sub)
+	return text, c.Err()
+}
