@@ -15,7 +15,7 @@ import (
 )
 
 // How is a player erased? ops.erase_player stores the request, with a random key that will stand for the player in
-// history. Then whoever is there makes a pass over all tables (erase_pass.go): the process of an operator that asked for
+// history. Then a process makes a pass over all tables (erase_pass.go): the process of an operator that asked for
 // it, or a worker, as many as like at a time, since each statement leaves nothing for a second one to do. A second pass
 // begins five seconds later, for what other processes had in memory: refusals that a replica records, tickets whose
 // history a worker keeps. It forgets the player, with the key's secret, and writes the event.

@@ -292,7 +292,7 @@ func (p erasedPlayer) batches() []eraseRows {
 	}
 }
 
-// historyHash returns what stands for a player in the history of tickets where that keeps hashes: whoever guesses the
+// historyHash returns what stands for a player in the history of tickets where that keeps hashes: a stranger who guesses the
 // player can compute it, so that it goes as well, whatever the setting is today. ticketbody.Hashed makes it.
 func historyHash(player string) string {
 	sum := sha256.Sum256([]byte(player))

@@ -11,7 +11,7 @@ import (
 type LoginRequest struct {
 	Region, Build string // "": not known
 	Player        string
-	IsStaff       bool // whoever asks vouches for it; it counts when the player gets a place
+	IsStaff       bool // the caller vouches for it; it counts when the player gets a place
 }
 
 // Login is whether a player may enter.

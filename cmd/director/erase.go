@@ -21,7 +21,7 @@ func (p *program) erase() *cobra.Command {
 		Long: "Erases players, who are known by the sub of their access token. What backends have stored, refusals, latencies and messages\n" +
 			"are deleted; seats are freed, also of a player who plays now; tickets leave the queue; sessions of the realtime lobby end. In\n" +
 			"history and events, a random key stands for the player, the same in all rows, and attributes are gone. This cannot be undone.\n\n" +
-			"Let your login refuse the player first: whoever comes back is a new player. Workers pass over all tables once more, five\n" +
+			"Let your login refuse the player first: a player who comes back is a new one. Workers pass over all tables once more, five\n" +
 			"seconds later, for what other processes had in memory. Backups, logs and webhooks that were delivered keep what they have: see\n" +
 			"docs/how-to/erase-a-player.md. Keep your own list of whom you erased, as long as you keep backups: after a restore, erase\n" +
 			"them again. With - the players are read from standard input, one a line. In SQL: ops.erase_player, and the view ops.erasures.",

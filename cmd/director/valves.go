@@ -151,7 +151,7 @@ func (p *program) valvesDelete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Remove a valve with its line",
-		Long: "Removes a valve, after a confirmation. Its line is lost, and whoever waits may enter if no other valve is for them. The same in SQL: function\n" +
+		Long: "Removes a valve, after a confirmation. Its line is lost, and players who wait may enter if no other valve is for them. The same in SQL: function\n" +
 			"ops.delete_valve.",
 		Example: "  director valves delete launch\n  director valves delete launch --yes",
 	}

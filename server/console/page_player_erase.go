@@ -29,7 +29,7 @@ var erasePlayerAction = action{
 				"What backends have stored of the player, refusals, latencies and messages are deleted.",
 				"Seats are freed, also of a player who plays now; tickets leave the queue; sessions of the realtime lobby end.",
 				"In history and events a random key stands for the player, and attributes are gone. This cannot be undone.",
-				"Let your login refuse the player first: whoever comes back is a new player.",
+				"Let your login refuse the player first: a player who comes back is a new one.",
 				"Backups, logs and webhooks that were delivered keep what they have. The event has your name and the reason, not the player.",
 			}}, nil
 	},
