@@ -53,6 +53,8 @@ func (s *Store) admit(ctx context.Context, a arrival) error {
 		return err
 	}
 	for i, sub := range subs {
+		// join_login_queue adds no row when the line is full, or when the valve was opened since this replica read it:
+		// refuseFull tells the two apart.
 		if i < joining && !got[i].isKnown {
 			return s.refuseFull(ctx, a.region, a.build, line)
 		}
@@ -186,12 +188,14 @@ func (t *admissionTurn) leave(ctx context.Context, calls []*admissionCall) error
 	if len(leaving) == 0 {
 		return nil
 	}
+	// Read before they are deleted: the answer to a call that leaves says whether there was a row.
 	if err := t.read(ctx, leaving); err != nil {
 		return err
 	}
 	for sub := range t.rows {
 		t.departed[sub] = true
 	}
+	// Another call of this batch may name the same players: it must not find rows that are about to go.
 	clear(t.rows)
 	_, err := t.q.LeaveLoginQueue(ctx, query.LeaveLoginQueueParams{Valve: t.valve, Subs: leaving})
 	return err
@@ -231,6 +235,7 @@ func (t *admissionTurn) join(ctx context.Context, calls []*admissionCall) error 
 			p.Nameless++
 		}
 		for _, sub := range c.Req.subs[:c.Req.joining] {
+			// Two calls of the batch may name the same player, and join_login_queue inserts each name that it gets.
 			if _, known := t.rows[sub]; !known && !added[sub] {
 				added[sub] = true
 				p.Subs, p.AreStaff = append(p.Subs, sub), append(p.AreStaff, c.Req.isStaff)
@@ -245,11 +250,13 @@ func (t *admissionTurn) join(ctx context.Context, calls []*admissionCall) error 
 		return err
 	}
 	t.nameless = int(admitted)
+	// Read again: the same call has admitted as many as the valve has room for, perhaps some of the new rows.
 	return t.read(ctx, p.Subs)
 }
 
 func (t *admissionTurn) answer(r admissionRequest) []admission {
 	if len(r.subs) == 0 {
+		// The first calls of the batch get the admissions that there are.
 		t.nameless--
 		return []admission{{isAdmitted: t.nameless >= 0}}
 	}

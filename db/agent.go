@@ -61,7 +61,7 @@ type AgentJoin struct {
 }
 
 // AgentSnapshot is a later state reply. A reply that only confirms the last content has no Content, Changed and
-// Removed; it is needed only while Owes of the agent's [AgentState] is true.
+// Removed; it is needed only while OwesSnapshot of the agent's [AgentState] is true.
 type AgentSnapshot struct {
 	Ref     AgentRef
 	Content *AgentContent  // nil: unchanged

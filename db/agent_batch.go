@@ -65,6 +65,7 @@ func (s *Store) onAgents(ctx context.Context, region string, heavy bool, fn func
 	for range frame.MaxConflictRetries {
 		var t *agentTx
 		err := run(ctx, func(q *query.Queries) error {
+			// Made for each attempt, so that no attempt writes what a rolled-back one has decided.
 			t = newAgentTx(s, q, region, further)
 			if err := fn(t); err != nil {
 				return err
@@ -163,7 +164,9 @@ func (t *agentTx) apply(c agentChange) {
 	case c.join != nil && a == nil && !t.ended[ref.Replica]:
 		t.join(t.newAgent(*c.join), *c.join)
 	case a == nil || a.hasLeft || a.ref.Replica != ref.Replica:
+	// The agent has left, or another replica has it by now. answer returns Superseded, and nothing is written.
 	case c.join != nil:
+		// It has joined before: the call is a repetition, or the agent was doubted and proves that it lives.
 		t.join(a, *c.join)
 	case c.snapshot != nil:
 		t.applySnapshot(a, *c.snapshot)
@@ -180,6 +183,7 @@ func (t *agentTx) answer(c agentChange) (AgentState, error) {
 	a := t.agents[ref.ID]
 	switch {
 	case c.leave != nil:
+		// Also for an agent that has left already: to leave twice is no error.
 		return AgentState{}, nil
 	case a == nil || a.hasLeft || a.ref.Replica != ref.Replica:
 		return AgentState{}, fault.New(fault.Superseded, "agent_left", "the agent has left: close its connection")

@@ -26,7 +26,7 @@ func (s *Store) JoinAgent(ctx context.Context, j AgentJoin) (AgentState, error) 
 
 // ApplySnapshot stores the changes of a later state reply. The calls of ApplySnapshot and AcknowledgeCommand for one
 // agent must be made one after the other, in the order in which its messages were received. For a doubted agent it
-// changes nothing and returns Doubted. Errors: Superseded (close the connection), Unavailable.
+// changes nothing and returns JoinedElsewhere. Errors: Superseded (close the connection), Unavailable.
 func (s *Store) ApplySnapshot(ctx context.Context, a AgentSnapshot) (AgentState, error) {
 	return s.groups.agents.Do(ctx, a.Ref.Region, agentChange{snapshot: &a})
 }

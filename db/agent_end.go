@@ -18,6 +18,8 @@ const (
 // has locked. Errors: Unavailable.
 func (s *Store) EndAgents(ctx context.Context, region string) (ended int, err error) {
 	err = s.onAgents(ctx, region, true, func(t *agentTx) error {
+		// Locks the agents that it returns, and leaves out those that others have locked: a worker must not wait for an
+		// agent that is joining elsewhere.
 		rows, err := t.q.AgentsToEnd(ctx, query.AgentsToEndParams{Region: region, Most: endedAgents})
 		ids := withinRooms(rows)
 		if ended = len(ids); err != nil || ended == 0 {

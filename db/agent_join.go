@@ -4,6 +4,8 @@ import "github.com/lattice-director/director/db/query"
 
 // join lists an agent. A doubted agent is listed again; the join of a listed agent is a repetition.
 func (t *agentTx) join(a *agentRow, j AgentJoin) {
+	// An agent that appears in lists by this join brings its rooms in the event agent.joined, so none of them gets an
+	// event of its own.
 	returns := a.isNew || a.joinedElsewhere
 	if a.isNew {
 		for _, p := range t.predecessors[a.ref.ID] {
@@ -61,6 +63,7 @@ func (t *agentTx) removeUnshown(a *agentRow, shown map[string]bool, announce boo
 // replica may still hold its connection.
 func (t *agentTx) inherit(a *agentRow, p predecessor, j AgentJoin) {
 	old := t.agents[p.id]
+	// FindPredecessors ran before the locks, so all that it said of the other agent is judged again here.
 	if old == nil || !old.listed() || old.ref.Replica == a.ref.Replica ||
 		old.content.ProcessUID != j.Content.ProcessUID {
 		return
@@ -69,6 +72,7 @@ func (t *agentTx) inherit(a *agentRow, p predecessor, j AgentJoin) {
 	shown := basesOf(j.Rooms)
 	for _, r := range t.ofID[old.ref.ID] {
 		_, taken := t.rooms[roomKey{a.ref.ID, r.base}]
+		// Several earlier agents may have shown the same room. The first of them passes it on, the others lose theirs.
 		if r.deleted || taken || !shown[r.base] {
 			r.deleted = true
 			continue
@@ -80,6 +84,7 @@ func (t *agentTx) inherit(a *agentRow, p predecessor, j AgentJoin) {
 	}
 	old.clear()
 	old.hasLeft, old.joinedElsewhere = p.isGone, !p.isGone
+	// The replica of the earlier agent must close the connection, or poll at once to find out whether it still lives.
 	t.wake[old.ref.Replica] = true
 }
 

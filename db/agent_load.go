@@ -24,6 +24,8 @@ func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
 			addRoomsToRead(&rooms, id, *c.Req.snapshot)
 			continue
 		}
+		// A first miss changes a counter only. A second one, and the first reply after it, write an event that shows
+		// all rooms.
 		if c.Req.miss == nil || c.Req.miss.Misses != 1 {
 			whole = append(whole, id)
 		}
@@ -67,6 +69,8 @@ func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
 	var drains []query.ReadKeptDrainsRow
 	var ended []uuid.UUID
 	find.Region, kept.Region = t.region, t.region
+	// Held until the commit. KeepDrain takes this lock alone: either it sees the agents of this transaction, or they
+	// see its row.
 	query.QueueExec(&p, (*query.Queries).ShareKeptDrains, t.region)
 	query.Queue(&p, &drains, (*query.Queries).ReadKeptDrains, kept)
 	if len(replicas) > 0 {
@@ -180,6 +184,8 @@ func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.Re
 // addRoom adds a row, unless the transaction has already read it.
 func (t *agentTx) addRoom(r roomRow) {
 	key := roomKey{r.agent, r.base}
+	// Rooms that a snapshot names are read one by one, and perhaps with all others of their agent, too. The first row
+	// may be changed already.
 	if t.rooms[key] != nil {
 		return
 	}

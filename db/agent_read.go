@@ -64,6 +64,7 @@ func (s *Store) findAgents(ctx context.Context, region string, calls []*batch.Ca
 	known := make(map[string]bool, len(rows))
 	for _, r := range rows {
 		known[r.ID] = true
+		// At least one agent, however many rooms it has.
 		if rooms += r.Rooms; len(ids) == 0 || rooms <= maxRoomsRead {
 			agents[r.ID], ids = r, append(ids, r.ID)
 		}
@@ -77,6 +78,8 @@ func (s *Store) findAgents(ctx context.Context, region string, calls []*batch.Ca
 		switch {
 		case ok:
 			c.Answer(instanceInfoOf(r, of[r.ID]), nil)
+		// An agent that is known but exceeds maxRoomsRead gets no answer now, which leaves its call in the queue of the
+		// group.
 		case !known[c.Req]:
 			c.Answer(InstanceInfo{}, agentNotFound(c.Req))
 		}

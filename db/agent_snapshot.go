@@ -10,6 +10,7 @@ func (t *agentTx) applySnapshot(a *agentRow, s AgentSnapshot) {
 	if a.joinedElsewhere {
 		return // it must join again, with its whole content
 	}
+	// Before replied, which resets the misses that recovers looks at.
 	t.recovers(a)
 	t.replied(a, s.Age, s.Hash, s.Seq)
 	if s.Content != nil {
@@ -83,7 +84,9 @@ func (t *agentTx) showAgain(a *agentRow, r *roomRow, shown ReportedRoom, announc
 	if r.state == roomReported && r.kind == shown.Type && r.connections == shown.Connections && r.local == shown.Local {
 		return
 	}
+	// Callers learn of a commanded room when its agent shows it, or by the ack of its command, whichever comes first.
 	t.announce(announce && r.state == roomReserved, r)
+	// Counted out under its old state and connections, and in under the new ones.
 	a.count(r, -1)
 	r.kind, r.connections, r.local, r.state, r.changed = shown.Type, shown.Connections, shown.Local, roomReported, true
 	a.count(r, 1)
@@ -106,6 +109,8 @@ func (t *agentTx) judgeRooms(a *agentRow, age time.Duration) {
 	for _, r := range t.ofID[a.ref.ID] {
 		switch {
 		case r.deleted:
+		// settledFor and age are both seconds before now: the command timed out first, so the agent had to know that it
+		// had failed or succeeded.
 		case r.state == roomCreated, r.state == roomReserved && r.settledFor > age.Seconds():
 			t.removeRoom(a, r, r.state == roomCreated)
 		case r.state == roomReserved && r.settledFor >= 0:

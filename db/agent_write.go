@@ -31,6 +31,7 @@ func (t *agentTx) writeAgents() error {
 				return err
 			}
 		}
+		// PutAgents inserts the row of a new agent, which needs a state as well.
 		if a.wide || a.changed {
 			addAgentStateToPut(&states, a)
 		}

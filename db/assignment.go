@@ -35,12 +35,14 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 			p.Ids, p.Assignments = append(p.Ids, id), append(p.Assignments, g.Assignment)
 		}
 	}
+	// Nothing can be assigned, or allOrNone already fails without a look at the database.
 	if len(p.Ids) == 0 || allOrNone && len(unissued) > 0 {
 		return unissued, nil
 	}
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
 		missing, err = settleTickets(ctx, q, p, s.cfg.Timing.AssignedFor)
 		if err == nil && allOrNone && len(missing) > 0 {
+			// Rolls back the assignments of the tickets that do exist.
 			return errSomeMissing
 		}
 		return err
@@ -59,6 +61,8 @@ func settleTickets(ctx context.Context, q *query.Queries, p query.SettleTicketsP
 	if err != nil || len(settled) == len(p.Ids) {
 		return nil, err
 	}
+	// The others are assigned already, or do not exist. Some may have been assigned while SettleTickets waited for
+	// their rows: only a statement with a newer snapshot finds these.
 	again := query.ReassignTicketsParams{Region: p.Region, AssignedFor: assignedFor}
 	done := setOf(settled)
 	for i, id := range p.Ids {
@@ -87,6 +91,8 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 		return nil
 	}
 	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		// Locked by a statement of its own, so that ReleaseTickets reads the backfill to which each ticket belongs
+		// after all waiting.
 		if err := q.LockMatchedTickets(ctx, query.LockMatchedTicketsParams{Region: region, Ids: ids}); err != nil {
 			return err
 		}

@@ -63,6 +63,8 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	if since.read != "" {
+		// Rows of transactions that began after the snapshot was taken. If the last page ended among them, this one
+		// continues behind it.
 		from := max(snapshotEnd(since.read), since.afterTx+1)
 		query.Queue(&p, &late, (*query.Queries).SettledLate,
 			query.SettledLateParams{Region: region, Before: since.read, After: since.afterTx, Page: settledPage})
@@ -72,6 +74,7 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 	if err := s.q.Send(ctx, &p); err != nil {
 		return SettledPage{Next: since}, frame.Classify(err)
 	}
+	// The numbers of another server, or of one that lost transactions, cannot be compared with the point.
 	if since.read != "" && !since.isOf(now) {
 		return SettledPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
 	}

@@ -93,6 +93,7 @@ func (s *Store) TicketsOfBackfill(ctx context.Context, region, id string) (ticke
 		return nil, backfillUnknown(id)
 	}
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		// A retried transaction begins anew.
 		tickets = nil
 		locked, err := q.LockBackfills(ctx,
 			query.LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillTTL()})
@@ -102,6 +103,7 @@ func (s *Store) TicketsOfBackfill(ctx context.Context, region, id string) (ticke
 		if len(locked) == 0 {
 			return backfillUnknown(id)
 		}
+		// While the backfill is locked, no acceptance can match further tickets into it.
 		ids, err := q.TicketsOfBackfill(ctx, query.TicketsOfBackfillParams{Region: region, BackfillIds: []string{id}})
 		if err == nil && len(ids) > 0 {
 			tickets, err = readTickets(ctx, q, region, ids, s.cfg.Timing)
@@ -148,6 +150,8 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string,
 		if err != nil {
 			return err
 		}
+		// Released before the generation rises: a match function that reads the new generation may use these tickets
+		// for it again.
 		if err := releaseTicketsOfBackfills(ctx, q, region, id); err != nil {
 			return err
 		}

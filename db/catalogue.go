@@ -44,6 +44,7 @@ func newCatalogue(q *query.Queries, log *slog.Logger) *catalogue {
 // offers the mode or the region. The latter is said by a reading that is at most a second old: an instance that has
 // registered since, and has no place either, is known a second later.
 func (k *catalogue) explain(ctx context.Context, r PlaceRequest, refusal error) error {
+	// A channel instead of a mutex: a caller whose time is over must not wait for somebody else's reading.
 	select {
 	case k.lock <- struct{}{}:
 		defer func() { <-k.lock }()
@@ -71,9 +72,11 @@ func (k *catalogue) renew(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catalogueTimeout)
 	defer cancel()
+	// The age counts from before the reading, since an instance that registers meanwhile may be missing in it.
 	k.readAt = time.Now()
 	rows, err := k.read(ctx)
 	if err != nil {
+		// A reading that failed counts for nothing: the next refused request tries again at once.
 		k.readAt = time.Time{}
 		return false
 	}

@@ -35,6 +35,8 @@ func (r ClockReading) uncertainty(at time.Time) time.Duration {
 // the time. A measurement that contradicts the reading replaces it, since a clock was set.
 func (r ClockReading) with(next ClockReading) ClockReading {
 	kept, measured := r.uncertainty(next.MeasuredAt), next.uncertainty(next.MeasuredAt)
+	// Two right measurements differ by the sum of their errors at most. If they differ by more, somebody has set a
+	// clock.
 	if measured <= kept || (next.Offset-r.Offset).Abs() > kept+measured {
 		return next
 	}
@@ -73,6 +75,8 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	if trip > 2*time.Second {
 		return fault.NewUnavailable("the database answers too slowly to read its clock", nil)
 	}
+	// The database has read its clock between sending and receiving. Assumed in the middle, the error is at most half
+	// of the way.
 	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, Measured: after, MeasuredAt: after}
 	if last := s.clock.reading.Load(); last != nil {
 		reading = last.with(reading)

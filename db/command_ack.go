@@ -32,6 +32,7 @@ func (s *Store) acknowledge(ctx context.Context, region string, calls []*ackCall
 	var further []string
 	for range frame.MaxConflictRetries {
 		err := s.frame.InTx(ctx, func(q *query.Queries) error {
+			// Made for each attempt, as in onAgents.
 			t = &ackTx{q: q, region: region, further: further, agents: map[string]query.LockAgentStatesRow{},
 				commands: map[uuid.UUID]query.AcknowledgedCommandsRow{}}
 			return t.run(ctx, calls)
@@ -100,6 +101,8 @@ func (t *ackTx) run(ctx context.Context, calls []*ackCall) error {
 	}
 	for _, c := range calls {
 		cmd, known := t.commands[c.Req.CommandID]
+		// An ack counts if the agent still belongs to the replica that sends it, and if the command was one of this
+		// agent's. Any other ack changes nothing and is answered all the same.
 		if a, ok := t.agents[c.Req.Ref.ID]; ok && known && isStateOf(a, c.Req.Ref) && cmd.AgentID == a.AgentID {
 			t.apply(c.Req, cmd)
 		}
@@ -138,7 +141,7 @@ func isStateOf(r query.LockAgentStatesRow, ref AgentRef) bool {
 	return !r.HasLeft && r.Replica == ref.Replica
 }
 
-// change holds the changes that an ack makes to the counters and the status of its agent.
+// ackChange holds the changes that an ack makes to the counters and the status of its agent.
 type ackChange struct {
 	rooms, reserved int32
 	connections     int64
@@ -192,9 +195,12 @@ func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) (
 	switch {
 	case ack.OK && reserved:
 		t.confirmed = append(t.confirmed, cmd.RoomID)
+		// rooms are listed from now on. That the room exists is the agent's word; its next reply must show it.
 		t.event(EventRoomCreated, cmd, roomInfoOfCommand(cmd))
 		return ackChange{rooms: 1, reserved: -1, owing: true}
 	case ack.OK && cmd.RoomState == "" && !t.agents[cmd.AgentID].Doubted:
+		// The reservation has ended, and the room exists nevertheless. A doubted agent is left out, since it joins
+		// again with all its rooms.
 		t.lateArrivals = append(t.lateArrivals, lateRoom{command: cmd})
 		return ackChange{rooms: 1, owing: true}
 	case !ack.OK && reserved && cmd.RoomIsIts:
@@ -233,6 +239,8 @@ const maxFailure = 512
 
 func (t *ackTx) count(cmd query.AcknowledgedCommandsRow, state, was CommandState, failure string, c ackChange) {
 	p, settled := &t.settle, int32(0)
+	// SettleAcknowledged subtracts it from the commands in flight. A command that had timed out was subtracted by
+	// ExpireCommands.
 	if was == CommandPending {
 		settled = 1
 	}
@@ -242,6 +250,7 @@ func (t *ackTx) count(cmd query.AcknowledgedCommandsRow, state, was CommandState
 	p.Rooms, p.Reserved, p.Connections = append(p.Rooms, c.rooms), append(p.Reserved, c.reserved), append(p.Connections,
 		c.connections)
 	p.Overrides, p.Owing = append(p.Overrides, c.override), append(p.Owing, c.owing)
+	// A copy for answer, which returns the state after the commit without another read.
 	a := t.agents[cmd.AgentID]
 	if a.OwesReply = a.OwesReply || c.owing; c.override != "" {
 		a.Override = &c.override
@@ -257,6 +266,7 @@ func (t *ackTx) write() error {
 	out := t.q.Deferred()
 	t.settle.Region, t.log.Region = t.region, t.region
 	query.QueueExec(out, (*query.Queries).SettleAcknowledged, t.settle)
+	// Before the rooms that get new ids, one of which may be the id of a deleted room.
 	if ids := t.deleted; len(ids) > 0 {
 		slices.Sort(ids)
 		query.QueueExec(out, (*query.Queries).DeleteRooms, query.DeleteRoomsParams{Region: t.region, Ids: ids})

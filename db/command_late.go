@@ -52,6 +52,7 @@ func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A room that loses its id takes one of its own names, which a third room may hold.
 	ids = nil
 	for _, h := range holders {
 		ids = append(ids, namedRoomOf(h).ids(h.Base)...)
@@ -91,6 +92,8 @@ func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow) error {
 		if h == nil || h.ID == ids[i] {
 			continue
 		}
+		// The rooms of an agent may be written under its lock only, and locks are taken in the order of the ids: begin
+		// again with this agent locked.
 		if _, locked := t.agents[h.AgentID]; !locked {
 			return &lockMore{[]string{h.AgentID}}
 		}

@@ -119,6 +119,8 @@ func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
 	}
 	t.commands, t.errs = make([]Command, len(calls)), make([]error, len(calls))
 	for i, c := range calls {
+		// A conflict rolls back the whole batch, which the group then decides again. Other errors are the answers of
+		// their calls.
 		if t.commands[i], t.errs[i] = t.decide(c.Req); frame.IsConflict(t.errs[i]) {
 			return t.errs[i]
 		}
@@ -148,6 +150,8 @@ func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 			return err
 		}
 		for _, r := range found {
+			// Without a lock: the agent of a room is not known before. The statement below reads the rooms again, under
+			// the locks.
 			lock.Ids = append(lock.Ids, r.AgentID)
 		}
 	}
@@ -197,6 +201,7 @@ func (t *sendTx) decide(o commandOrder) (Command, error) {
 	case a.InFlight >= maxInFlight:
 		return Command{}, agentBusy()
 	}
+	// Counts the commands of this batch as well as those that were in flight.
 	a.InFlight++
 	t.agents[a.AgentID], cmd.Replica = a, a.Replica
 	addCommandToSend(&t.send, o, cmd, base)

@@ -101,6 +101,8 @@ func (s *Store) timeOut(ctx context.Context, region string, ids []uuid.UUID) (n 
 	}
 	var locked []query.LockAgentStatesRow
 	var due []query.ExpireCommandsRow
+	// Judged again under the locks of the agents, which protect their commands: an ack may have settled some since they
+	// were read.
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		var p tx.Pipeline
 		query.Queue(&p, &locked, (*query.Queries).LockAgentStates,

@@ -64,6 +64,7 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 	var first, second []query.JoinCycleRow
 	var opened []query.OpenCycleRow
 	join := query.JoinCycleParams{Region: region, Replica: replica, Callers: callers}
+	// A cycle that nobody runs and nobody can take over would keep OpenCycle from opening another.
 	query.QueueExec(&p, (*query.Queries).EndDesertedCycle, query.EndDesertedCycleParams{Region: region, Lease: n.Lease})
 	query.Queue(&p, &first, (*query.Queries).JoinCycle, join)
 	query.Queue(&p, &opened, (*query.Queries).OpenCycle, query.OpenCycleParams{
@@ -75,6 +76,7 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 	if err := s.q.Send(ctx, &p); err != nil {
 		return Cycle{}, false, frame.Classify(err)
 	}
+	// At most one of the three has a row. A caller that is in a cycle already gets no second row.
 	for _, row := range append(first, second...) {
 		return Cycle(row), true, nil
 	}

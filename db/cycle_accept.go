@@ -46,11 +46,14 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 	for range frame.MaxConflictRetries {
 		a := s.newAcceptance(ref, matches, fill)
 		if err = s.frame.InTxWithin(ctx, s.cfg.hold().Acceptance(),
+			// The connection broke at COMMIT, so that the tickets may be pending by this very decision. A second
+			// decision would find them taken, and would drop the matches.
 			func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.isDecided && outcomeUnknown(err) {
 			var done bool
 			if done, err = a.wasCommitted(ctx); done {
 				err = nil
 			} else if err == nil {
+				// It was not committed, and never will be: it is safe to decide again.
 				continue
 			}
 		}
@@ -58,6 +61,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 		case err == nil:
 			a.notifyCallers()
 			return a.final, nil
+		// LockCycle found no row: another replica has taken the cycle over, or it has ended.
 		case errors.Is(err, pgx.ErrNoRows):
 			return nil, cycleLost()
 		case !frame.IsConflict(err):
@@ -117,6 +121,7 @@ func (a *acceptance) run(ctx context.Context, q *query.Queries) error {
 			continue
 		}
 		id := a.fillBackfill(out, i)
+		// fillBackfill drops a match whose backfill cannot be decoded. Its tickets stay free.
 		if a.final[i].Verdict != match.Kept {
 			continue
 		}
@@ -188,6 +193,7 @@ func (a *acceptance) wantedBackfills() (ids []string) {
 func (a *acceptance) claims() (claims []match.Claim, of []int) {
 	for i, m := range a.matches {
 		if m.Seq > 0 && !a.present[m.Caller] {
+			// A caller that left gets no answer, so its match would keep tickets for nobody.
 			a.final[i].Verdict = match.CallerGone
 			continue
 		}
@@ -257,6 +263,7 @@ func (a *acceptance) write(out *tx.Pipeline, associate query.AssociateTicketsPar
 	if len(verdicts.Seqs) > 0 {
 		query.QueueExec(out, (*query.Queries).StoreVerdicts, verdicts)
 	}
+	// The number of rows does not matter: the lock of LockCycle has kept every other replica from taking over.
 	var renewed int64
 	query.Queue(out, &renewed, (*query.Queries).RenewCycle,
 		query.RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})

@@ -54,6 +54,7 @@ func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProp
 	p := query.ProposeParams{Region: ref.Region, Cycle: ref.ID, Finished: finished}
 	for _, c := range proposals {
 		p.Callers, p.Seqs = append(p.Callers, c.Caller), append(p.Seqs, c.Seq)
+		// The id of a match is stored as bytes, since match functions may send bytes that Postgres's text rejects.
 		p.MatchIds, p.Scores = append(p.MatchIds, []byte(c.MatchID)), append(p.Scores, c.Score)
 		p.Tickets, p.Backfills = append(p.Tickets, packTexts(c.Tickets)), append(p.Backfills, c.Backfill.pack())
 		p.Matches = append(p.Matches, c.Match)
@@ -77,6 +78,8 @@ func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string,
 	seen map[uuid.UUID]int32) (CycleChanges, error) {
 	var p tx.Pipeline
 	var advanced int64
+	// First in the pipeline: it waits for transactions that join or propose, so that the reads behind it see what these
+	// wrote.
 	query.Queue(&p, &advanced, (*query.Queries).AdvanceCycle,
 		query.AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, State: state, Lease: ref.Lease})
 	changes, err := s.cycleChanges(ctx, ref, seen, &p)

@@ -75,6 +75,7 @@ func (s *Store) Declare(ctx context.Context, d Declaration) (done DeclarationOut
 	}
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
 		if done, err = s.declare(ctx, q, d, texts); err == nil && d.DryRun {
+			// Rolls back all that was written. The outcome says what a declaration without DryRun would do.
 			err = errDryRun
 		}
 		return err
@@ -134,6 +135,7 @@ func (s *Store) checkDeclaration(d *Declaration) (texts []*profileText, err erro
 // atIndex prefixes the field of a refusal with the place of its value in the declaration.
 func atIndex(list string, i int, err error) error {
 	var refused *fault.Error
+	// A database that does not answer has nothing to do with the value.
 	if !errors.As(err, &refused) || refused.Kind == fault.Unavailable {
 		return err
 	}

@@ -31,6 +31,7 @@ func (d *Declaration) declareProfiles(ctx context.Context, q *query.Queries,
 
 func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, declared DeclaredProfile,
 	text *profileText) (done ProfileOutcome, err error) {
+	// Parsed for its name. checkDeclaration has checked the document, before the transaction.
 	p, err := profile.Parse(declared.Document)
 	if err != nil {
 		return done, err
@@ -59,6 +60,7 @@ func readLive(ctx context.Context, q *query.Queries, edit ProfileEdit) (before P
 		return before, err
 	}
 	live, err := q.GetProfileVersion(ctx, query.GetProfileVersionParams{Region: edit.Region, Name: edit.Name})
+	// A retired profile decides nothing, so that a declaration creates it anew.
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && live.RetiredAt != nil {
 		return before, nil
 	}

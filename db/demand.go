@@ -77,6 +77,7 @@ func (s *Store) outlook(region string, r query.PutWaitingRow) fault.Outlook {
 	o := fault.Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), IsFull: r.IsFull,
 		PausedByOperator: r.PausedByOperator}
 	if now := s.Now(); r.PausedUntil.After(now) {
+		// time.Since(now) is by how much this pod's clock is ahead of the database's: the outlook is in the pod's time.
 		o.PausedUntil = r.PausedUntil.Add(time.Since(now)).Round(time.Second)
 	}
 	return o

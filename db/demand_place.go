@@ -45,6 +45,7 @@ func (s *Store) awaitServers(ctx context.Context, region string, requests []*req
 func (p placing) endWaiting(seated []*request) {
 	arg := query.EndWaitingParams{Region: p.region}
 	for _, r := range seated {
+		// Only modes that pools serve have rows of demand.
 		if !p.pooled[regionMode{p.region, r.req.Mode}] {
 			continue
 		}
@@ -104,6 +105,7 @@ func (p *pooledModes) learn(region, mode string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if key := (regionMode{region, mode}); !p.byRegionMode[key] {
+		// Cloned, since placements that are under way read the map without the lock.
 		p.byRegionMode = maps.Clone(p.byRegionMode)
 		if p.byRegionMode == nil {
 			p.byRegionMode = map[regionMode]bool{}

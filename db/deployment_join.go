@@ -128,6 +128,8 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 		return nil, err
 	}
 	switch d.Phase {
+	// The transaction commits nevertheless: the failure of the deployment must stay. Registered.refused then turns the
+	// answer into an error.
 	case "failed":
 		return &Deployed{failed: true}, endInstance(ctx, q, region, r.InstanceID, provision.ReasonTooManyBoots)
 	case "draining":

@@ -130,6 +130,7 @@ func judgeHolder(holder query.HolderOfInstanceRow, r Registration) error {
 	e := r.Enrolling
 	isOwn := holder.Enrolment != nil && *holder.Enrolment == e.Enrolment
 	switch {
+	// The id belongs to another instance by now, or an operator has revoked the credential.
 	case e.isInstance() && (!isOwn || *holder.Credential != e.Credential || holder.Revoked):
 		return credentialRevoked(r)
 	case !isOwn && (holder.Runs || holder.Deployed):
@@ -162,6 +163,7 @@ func takePlace(ctx context.Context, q *query.Queries, r Registration, incarnatio
 	if err != nil {
 		return nil, err
 	}
+	// Counted behind the insert, so that this instance is among them.
 	taken, err := q.CountEnrolled(ctx, query.CountEnrolledParams{Region: r.Region, Enrolment: e.Enrolment})
 	if err != nil {
 		return nil, err

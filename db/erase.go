@@ -37,6 +37,7 @@ type Erasure struct {
 func (a Act) ErasePlayer(ctx context.Context, player, reason string) (Erasure, error) {
 	var id uuid.UUID
 	err := a.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
+		// Without a reason, since the function takes it as an argument.
 		_, err := act.CallAs(ctx, q, a.actor, "", func(q *query.Queries) (bool, error) {
 			var err error
 			id, err = q.RequestErasure(ctx, query.RequestErasureParams{Player: player, Reason: reason})

@@ -74,6 +74,7 @@ func (p *erasurePass) endLobbySessions(ctx context.Context) error {
 // in history that nothing connects with the player.
 func (p *erasurePass) addSessions(ctx context.Context, ended []string) error {
 	for _, id := range ended {
+		// The erased player may itself be the id of a session, which is the player of those without a profile.
 		if id != p.row.Subs[0] {
 			p.row.Subs = append(p.row.Subs, id)
 		}
@@ -124,6 +125,7 @@ func (p erasedPlayer) run(ctx context.Context) error {
 		}
 	}
 	for _, erase := range p.batches() {
+		// Each call is a transaction of its own, so that locks of history are held for a moment only.
 		for n := int64(1); n > 0; {
 			var err error
 			if n, err = p.count(ctx, erase); err != nil {
@@ -159,6 +161,7 @@ func (p erasedPlayer) freeSeats(ctx context.Context, region string) error {
 		if err != nil || len(sessions) == 0 {
 			return err
 		}
+		// Sessions are locked before seats, in the order of their ids, as reports of game servers do.
 		_, err = q.LockReportedSessions(ctx, query.LockReportedSessionsParams{Region: region, Ids: sessions})
 		if err != nil {
 			return err
@@ -191,6 +194,7 @@ func (p erasedPlayer) leaveQueue(ctx context.Context, universe string) error {
 		leave := make([]leaving, left)
 		reasons := make([]string, left)
 		for i, id := range tickets {
+			// forced: also out of a match whose players are asked whether they accept it.
 			leave[i], reasons[i] = leaving{id, TicketCancelled, reasonByMember, true}, reasonByMember
 		}
 		query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{TicketRegion: universe,
@@ -212,6 +216,7 @@ func (p erasedPlayer) deleteForeignTickets(ctx context.Context, universe string)
 	}
 	var ids []string
 	for _, t := range rows {
+		// The statement compares bytes, which may be the player's by chance. Only the decoded body tells.
 		if t.IsPlayer || p.isIn(t.Body) {
 			ids = append(ids, t.ID)
 		}

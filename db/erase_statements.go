@@ -93,6 +93,7 @@ func (p erasedPlayer) lobbyStatements() []eraseRows {
 			return q.EraseFromPlaces(ctx, query.EraseFromPlacesParams{Player: player, Key: key})
 		},
 		func(q queries, ctx context.Context) (int64, error) {
+			// Sessions stay in the logs: members that have not yet read that one has left would keep it for ever.
 			if player != p.row.Subs[0] {
 				return 0, nil
 			}

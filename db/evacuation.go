@@ -52,6 +52,8 @@ func (s *Store) StepEvacuation(ctx context.Context, id uuid.UUID, restore Restor
 		s.seatEvacuated,
 	}
 	for _, part := range parts {
+		// The first part that finds something to do ends the step. The next step begins with sessions again, since
+		// those that were locked by others are found later.
 		if step, err := part(ctx, id); err != nil || !step.IsIdle() {
 			return step, frame.Classify(err)
 		}
@@ -81,6 +83,7 @@ func (s *Store) closeEvacuated(ctx context.Context, id uuid.UUID) (step Evacuati
 		if err != nil || len(sessions) == 0 {
 			return err
 		}
+		// The statement returns sessions of one region at a time.
 		release := query.ReleaseEvacuatedParams{Evacuation: id, Requeue: e.Requeue, Region: sessions[0].Region}
 		for _, r := range sessions {
 			release.Ids = append(release.Ids, r.ID)
@@ -141,6 +144,7 @@ func endEvacuated(ctx context.Context, q *query.Queries, e query.HoldEvacuationR
 	server query.ServersToEmptyRow) (ended bool, err error) {
 	dead, err := q.InstanceToEnd(ctx, query.InstanceToEndParams{Region: server.Region, ID: server.InstanceID,
 		Dead: e.Dead})
+	// No row: it still reports, or another transaction has ended it.
 	if err != nil || len(dead) == 0 {
 		return false, err
 	}

@@ -100,6 +100,7 @@ type requeue struct {
 // run queues the players of at most batch tickets: those without a session of the realtime lobby, and region by region
 // those with one.
 func (r *requeue) run(ctx context.Context, q *query.Queries, e query.HoldEvacuationRow, batch int) error {
+	// Begun anew by each attempt of the transaction.
 	r.step, r.turns, r.waiting = EvacuationStep{}, nil, map[string][]string{}
 	r.decisions = query.DecideEvacuatedOfTicketsParams{}
 	rows, err := q.EvacuatedTickets(ctx,
@@ -176,6 +177,7 @@ func (r *requeue) lobbySessions(ctx context.Context, q *query.Queries,
 // exist; nil where nobody knows what they had asked for.
 func (r *requeue) party(row query.EvacuatedTicketsRow, e query.HoldEvacuationRow, sessions []string) *party {
 	isKnown := func(sub string) bool { return slices.Contains(row.Party, sub) }
+	// A party in which no player is found is one of hashes: the history was kept without names.
 	if !row.HasHistory || !slices.ContainsFunc(row.Subs, isKnown) {
 		return nil
 	}
@@ -232,6 +234,7 @@ func (r *requeue) enter(t *queueTurn, row query.EvacuatedTicketsRow, p *party) {
 	if len(rest) == 0 {
 		return
 	}
+	// The ticket of those that remain has other attributes and latencies, if it can be made without the others at all.
 	if len(rest) < len(p.request.Party) && !r.reduce(row, p, rest) {
 		r.decide(row, "", WhyRefused, rest...)
 		return

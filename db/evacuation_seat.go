@@ -36,6 +36,8 @@ func (s *Store) seatEvacuated(ctx context.Context, id uuid.UUID) (step Evacuatio
 		return step, err
 	}
 	seating := seating{store: s, seatsIn: evacuation.SeatsIn}
+	// The evacuation is not held meanwhile, since Place waits for locks of its own. If another worker places the same
+	// party, the second one finds the seats that the first one has given.
 	if err := seating.place(ctx, parties); err != nil {
 		return step, err
 	}
@@ -100,6 +102,7 @@ func (p *seating) placeOne(ctx context.Context, party query.EvacuatedPartiesRow)
 	if len(subs) == 0 {
 		return
 	}
+	// The player who had asked for the seats of all, unless that one is seated already.
 	caller := party.ReservedBy
 	if !slices.Contains(subs, caller) {
 		caller = subs[0]
@@ -111,6 +114,7 @@ func (p *seating) placeOne(ctx context.Context, party query.EvacuatedPartiesRow)
 		_, session, _ := parseSessionID(placement.SessionID)
 		p.decide(party, region, session, "", subs...)
 	case fault.Is(err, fault.Unavailable):
+		// The outcome is not known, so nothing is decided: the party comes up again in the next step.
 		p.fail(err)
 	case fault.Is(err, fault.Conflict):
 		p.decide(party, "", uuid.Nil, WhyPartyConflict, subs...)

@@ -47,6 +47,8 @@ const outcomeSlack = time.Minute
 // ExplainMatch returns a match from its row or its history. Errors: NotFound, "match_unknown"; Unavailable.
 func (s *Store) ExplainMatch(ctx context.Context, universe string, id uuid.UUID) (KnownMatch, error) {
 	m, err := s.rememberedMatch(ctx, universe, id)
+	// Most matches are looked for after they were committed. A proposed match, or one of a director that keeps no
+	// history, has a row only.
 	if errors.Is(err, pgx.ErrNoRows) {
 		m, err = s.currentMatch(ctx, universe, id)
 	}

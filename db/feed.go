@@ -33,6 +33,7 @@ func (p SettledPoint) Includes(tx uint64) bool {
 // of this reading.
 func advance[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newer []R, size int,
 	tx func(R) uint64) (rows []R, next SettledPoint, more bool) {
+	// A reading that is under way keeps its target, whatever has happened since it began.
 	target := since.target
 	if target == "" {
 		target = now.Snapshot

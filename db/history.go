@@ -60,6 +60,7 @@ func (s *Store) TurnHistory(ctx context.Context, ahead int, keep Retention) (His
 }
 
 func (s *Store) turnTable(ctx context.Context, table string, ahead int, keep time.Duration, turn *HistoryTurn) error {
+	// First, because Postgres makes no partition for days of which the default partition has rows.
 	if err := s.repairDefault(ctx, table, keep, turn); err != nil {
 		return err
 	}
@@ -87,6 +88,7 @@ func (s *Store) repairDefault(ctx context.Context, table string, keep time.Durat
 	if err != nil || !bounded {
 		return err
 	}
+	// In a transaction of its own: it validates the CHECK that the one before has added, and inserts go on meanwhile.
 	replaced, err := s.q.ReplaceDefaultPartition(ctx, table)
 	if replaced {
 		turn.Replaced++

@@ -84,6 +84,7 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Qu
 		if err != nil {
 			return err
 		}
+		// What was read before was not locked: all of it is judged again.
 		locked, err := q.LockInstance(ctx, query.LockInstanceParams{Region: region, ID: ref.InstanceID})
 		switch {
 		case errors.Is(err, pgx.ErrNoRows) || (err == nil && locked.Status == "gone"):
@@ -101,6 +102,7 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Qu
 // Unavailable.
 func (s *Store) Deregister(ctx context.Context, ref InstanceRef) error {
 	return s.onLive(ctx, ref, func(q *query.Queries, region string) error {
+		// Its deployment then counts as ended in order, not as crashed.
 		if err := q.NoteDeregistered(ctx,
 			query.NoteDeregisteredParams{Region: region, ID: ref.InstanceID}); err != nil {
 			return err

@@ -56,6 +56,8 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeat
 	if err != nil {
 		return err
 	}
+	// The lease of an instance is renewed although another cell serves its region: its players stay until it has
+	// registered there.
 	alive, sentAway := make(map[string]Alive, len(rows)), map[string]error{}
 	for _, r := range rows {
 		alive[r.ID] = aliveOf(r)

@@ -28,6 +28,7 @@ func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (en
 	if err != nil {
 		return 0, 0, frame.Classify(err)
 	}
+	// In a transaction of its own: a lease that expires does not wait for sessions of instances that ended before.
 	n, err := s.reapStranded(ctx, region, batch)
 	return ended, sessions + n, frame.Classify(err)
 }

@@ -70,6 +70,7 @@ func (s *Store) Register(ctx context.Context, r Registration) (out Registered, e
 		return err
 	})
 	if err == nil {
+		// The capacity of the fleet has changed, whatever the answer is.
 		s.Notify(TopicCapacity, "")
 		err = out.refused(r)
 	}
@@ -92,6 +93,7 @@ func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Re
 		return Registered{}, err
 	}
 	out := Registered{InstanceID: r.InstanceID, Incarnation: incarnation}
+	// After the rows of the instance, which are locked before those of deployments in the order of all locks.
 	if r.Joining != nil {
 		if out.Deployed, err = joinDeployment(ctx, q, r, incarnation); err != nil {
 			return Registered{}, err
@@ -141,6 +143,7 @@ func chooseIncarnation(ctx context.Context, q *query.Queries,
 	if err != nil || known.IsNew {
 		return fresh, nil, err
 	}
+	// In the region in which it was registered last, which may be another than the one of this registration.
 	old, err := q.LockInstance(ctx, query.LockInstanceParams{Region: known.Region, ID: r.InstanceID})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -156,6 +159,8 @@ func chooseIncarnation(ctx context.Context, q *query.Queries,
 	case same:
 		return old.Incarnation, &old, nil
 	case old.Status != "gone":
+		// The process of the former incarnation may still run: its sessions close, and its calls are refused from now
+		// on.
 		if err := endInstance(ctx, q, known.Region, r.InstanceID, "superseded"); err != nil {
 			return fresh, nil, err
 		}

@@ -56,6 +56,7 @@ func (s *Store) Keys(ctx context.Context) ([]SigningKey, time.Time, error) {
 	now := s.Now()
 	keys := make([]SigningKey, len(rows))
 	for i, r := range rows {
+		// The time of the statement is more exact than this replica's clock.
 		now = r.Now
 		keys[i] = signingKeyOf(r)
 	}
@@ -94,6 +95,7 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 	if err := s.q.RaiseOverlap(ctx, r.policy.Overlap); err != nil {
 		return nil, frame.Classify(err)
 	}
+	// Several keys may be due: one that signs now, and the next one.
 	for {
 		keys, now, err := s.Keys(ctx)
 		if err != nil {
@@ -111,6 +113,7 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 			return made, frame.Classify(err)
 		}
 		force = false
+		// nil: another caller has stored the key meanwhile. The keys are read again, and are likely all there.
 		if key != nil {
 			made = append(made, *key)
 		}
@@ -133,6 +136,7 @@ func (s *Store) takeTurn(ctx context.Context, by rotation, force bool,
 			keys[i], now = signingKeyOf(r), r.Now
 		}
 		if len(rows) == 0 {
+			// No row has brought the database's time.
 			if now, err = q.ClockReading(ctx); err != nil {
 				return err
 			}
@@ -202,6 +206,7 @@ func later(a, b time.Time) time.Time {
 
 // insertTurn inserts a key. If the turn of the key before would end earlier, it is extended until the new key signs.
 func insertTurn(ctx context.Context, q *query.Queries, keys []SigningKey, turn SigningKey, actor string) error {
+	// A key without a lead is made because none signs. One with a lead follows another, which signs until then.
 	if last := lastTurn(keys); last != nil && turn.Lead > 0 && last.SignUntil.Before(turn.SignFrom) {
 		if err := setTurn(ctx, q, *last, last.SignFrom, turn.SignFrom, turn.Overlap); err != nil {
 			return err
@@ -222,6 +227,7 @@ func insertTurn(ctx context.Context, q *query.Queries, keys []SigningKey, turn S
 func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, now time.Time,
 	by rotation) ([]SigningKey, error) {
 	signing, next := signingTurn(keys, now), lastTurn(keys)
+	// The last key is the signing one: there is no next key.
 	if signing == nil || !now.Before(next.SignFrom) {
 		return keys, nil
 	}
@@ -235,6 +241,7 @@ func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, no
 	if err := setTurn(ctx, q, *next, from, from.Add(by.policy.Period), by.policy.Overlap); err != nil {
 		return nil, err
 	}
+	// As the rows are now: dueTurn decides on these keys next.
 	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, from.Add(by.policy.Period)
 	return keys, logKey(ctx, q, "key.advanced", next.KID, by.actor)
 }

@@ -56,6 +56,8 @@ func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCal
 	t.answerCancels()
 	for i, r := range t.results {
 		s.reportLobbyPanic(ctx, r.Err)
+		// An action behind the one that ended its room stays in the queue of the group. With the next batch, it finds
+		// no room or makes one.
 		if !errors.Is(r.Err, errRoomEnds) {
 			calls[i].Answer(r.LobbyAnswer, r.Err)
 		}

@@ -25,6 +25,7 @@ func (t *queueTurn) refuseUnadmitted(ctx context.Context, changes []lobbyQueueCh
 		}
 	}
 	if err := turn.decide(ctx, calls); err != nil {
+		// Like a room that may not queue for another reason: a worker tells it why.
 		return err
 	}
 	for i, p := range parties {

@@ -60,6 +60,7 @@ func lobbyPage(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page Lob
 	switch {
 	case len(page.Rooms) == int(p.Page):
 		page.Next = page.Rooms[len(page.Rooms)-1].ID
+	// It has looked at as many rooms as it may: the rooms behind the last one are not known.
 	case len(rows) > 0 && rows[0].Seen == p.MostSeen:
 		page.Next = rows[0].Last
 	}

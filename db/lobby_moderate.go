@@ -100,6 +100,7 @@ func (r RoomAct) moderate(ctx context.Context, kind string, act lobby.Action, fa
 			if turn, err = s.actIn(ctx, q, region, []lobbyStep{step}, further); err != nil {
 				return err
 			}
+			// An error of the action rolls back, too: a refused change leaves no event.
 			if err := turn.results[0].Err; err != nil {
 				return err
 			}

@@ -44,6 +44,7 @@ func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outco
 		all = append(all, o.Lobby)
 		forget.Lobbies, forget.Tickets = append(forget.Lobbies, o.Lobby), append(forget.Tickets, o.Ticket)
 	}
+	// Without the locks of the rooms. Rooms that queue again have other news by now than that of their former ticket.
 	before, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all})
 	if err != nil {
 		return nil, err
@@ -66,10 +67,12 @@ func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outco
 		if err != nil {
 			return nil, err
 		}
+		// A room has queued between the two looks, and its action is in this transaction: decide again without it.
 		if len(after) > len(before) {
 			return nil, frame.ErrRolledBack
 		}
 	}
+	// Also the outcomes of rooms that are not told.
 	query.QueueExec(q.Deferred(), (*query.Queries).ForgetOutcomes, forget)
 	return turn, nil
 }

@@ -51,6 +51,7 @@ func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
 			return nil, err
 		}
 	}
+	// A worker tells these rooms, as it tells them what becomes of tickets.
 	deferRows(q.Deferred(), len(refused.Lobbies), (*query.Queries).RefuseLobby, refused)
 	if err := t.write(ctx); err != nil {
 		return nil, err
@@ -95,6 +96,7 @@ func (t *queueTurn) changeRoom(c lobbyQueueChange, p *party, refused *query.Refu
 		t.leaveOwn(c)
 		return nil
 	case p == nil:
+		// It leaves the queue. So does a room that is refused: its action has ended what it waited for before.
 		return t.leaveRoom(c)
 	}
 	answer, err := t.enter(p)
@@ -125,6 +127,7 @@ func (t *queueTurn) leaveRoom(c lobbyQueueChange) error {
 		if !isOfRoom(r, c.Lobby) || waitsElsewhere(r) {
 			continue
 		}
+		// ErrRolledBack: decide again, by when the ticket has left the queue or is in a match.
 		if c.Ticket != "" && (c.Ticket != r.Ticket || r.Pending) {
 			return frame.ErrRolledBack
 		}
@@ -157,6 +160,7 @@ func (t *queueTurn) succeed(changes []lobbyQueueChange) {
 	}
 	query.QueueExec(t.q.Deferred(), (*query.Queries).HoldTicketsOfSessions,
 		query.HoldTicketsOfSessionsParams{Region: t.region, Sessions: old})
+	// Behind the lock: what other transactions did to the same ticket is seen by this statement.
 	query.QueueExec(t.q.Deferred(), (*query.Queries).SucceedWaiting, p)
 	t.store.pauseSessions(t.q, t.region, p.Sessions, false)
 }

@@ -86,6 +86,7 @@ func (r *lobbyRoom) act(action lobby.Action) (answer any, effects []lobby.Effect
 		return nil, nil, err
 	}
 	effects, answer = next.Effects[len(r.now.Effects):], next.Answer
+	// The members of a new room get its first state whole, in their snapshot. Only what changes afterwards is a patch.
 	if r.now.New {
 		next.New, r.roomBefore.State = false, next.State.Clone()
 	}
@@ -102,6 +103,7 @@ func (r *lobbyRoom) invite(e lobby.Effect) {
 
 // finish decides what the transaction tells the members.
 func (r *lobbyRoom) finish(at time.Time) {
+	// A room without grace ends with its last member.
 	r.ends = r.now.Closed || r.empty() && r.now.Grace == 0
 	if r.now.Closed {
 		r.dismiss()
@@ -113,6 +115,7 @@ func (r *lobbyRoom) finish(at time.Time) {
 	r.row = &LobbyRow{Lobby: r.uid, Pos: r.pos + 1, WrittenAt: at, Patch: patch, Entries: r.now.Entries,
 		Members: r.now.Members}
 	if len(patch) > 0 {
+		// Seq numbers the states, Pos the rows of the log: a row with entries alone leaves the state as it is.
 		r.now.Seq++
 		r.row.Seq = r.now.Seq
 	}

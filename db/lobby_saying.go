@@ -36,6 +36,7 @@ func (s *Store) LobbySayings(ctx context.Context, region, project, room, session
 	}
 	said := make([]LobbySaying, 0, len(rows))
 	for _, r := range rows {
+		// The number 0 stands for a member of a room that remembers nothing new.
 		if r.Number > 0 {
 			said = append(said, LobbySaying{r.Number, r.At, r.Session, r.Player, json.RawMessage(r.Data)})
 		}

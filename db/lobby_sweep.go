@@ -42,6 +42,7 @@ func closeLobbies(ctx context.Context, q *query.Queries, region string, due []uu
 	}
 	deferRows(q.Deferred(), len(closed), (*query.Queries).DeleteMembersOfLobbies,
 		query.DeleteMembersOfLobbiesParams{Region: region, Uids: closed})
+	// Those that are deleted by now match no row.
 	deferRows(q.Deferred(), len(due)-len(closed), (*query.Queries).KeepLobbies,
 		query.KeepLobbiesParams{Region: region, Uids: due})
 	return len(closed), nil

@@ -54,6 +54,7 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
 		return s.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
+			// Begun anew by each attempt of the transaction.
 			asked, turn = &roomTicketRequest{universe: universe, ticket: r.Ticket}, nil
 			if asked.answer, err = replayTicket(ctx, q, r.Ticket); err != nil || asked.answer.ID != "" {
 				return err
@@ -124,6 +125,7 @@ func (s *Store) matchSize(ctx context.Context, q *query.Queries, universe, name 
 	if err != nil || len(live) == 0 {
 		return 0, err
 	}
+	// For the profiles that it keeps decoded; nothing is queued here.
 	t := s.newQueueTurn(q, universe, "")
 	if err := t.readProfiles(ctx, live); err != nil || t.profiles[name] == nil {
 		return 0, err

@@ -101,12 +101,15 @@ func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, step
 	for i, step := range steps {
 		taken[i], t.results[i] = t.take(step)
 	}
+	// Only the actions tell which rooms queue. Nothing was written yet, so the transaction begins again with these
+	// sessions locked.
 	if ids := t.unlocked(); len(ids) > 0 {
 		return nil, &lockSessions{ids}
 	}
 	if err := s.writeLobbies(ctx, q, t); err != nil {
 		return nil, err
 	}
+	// Behind writeLobbies, which has decided about the position and the row of each room.
 	for i, r := range taken {
 		if r != nil {
 			r.complete(&t.results[i].LobbyAnswer)
@@ -123,6 +126,7 @@ func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbySte
 	var members []query.LobbyMembersRow
 	ids := sessionsOf(steps, locked)
 	if len(ids) > 0 {
+		// In the order of all locks: sessions first, then rooms, whose locks protect their members.
 		query.Queue(&p, &sessions, (*query.Queries).LockLobbySessions,
 			query.LockLobbySessionsParams{Region: t.region, Ids: ids})
 	}
@@ -216,6 +220,7 @@ func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
 	switch {
 	case r == nil:
 		return nil, lobbyResult{Err: lobby.ErrNotFound}
+	// A later step may make a room with the same id, which another transaction has to do.
 	case r.now.Closed:
 		return nil, lobbyResult{Err: errRoomEnds}
 	}
@@ -256,6 +261,7 @@ func (t *lobbyTurn) use(r *lobbyRoom) {
 	}
 	r.hasChanged = true
 	t.changedRooms = append(t.changedRooms, r)
+	// Later steps of this transaction find a new room by both keys.
 	t.byUID[r.uid], t.byID[lobbyID{r.now.Project, r.now.ID}] = r, r
 }
 

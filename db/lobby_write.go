@@ -18,6 +18,7 @@ func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn
 	at := s.Now()
 	for _, r := range t.changedRooms {
 		r.finish(at)
+		// It was made and has ended in this transaction, so nobody has seen it.
 		if r.isNew && r.ends {
 			continue
 		}
@@ -114,6 +115,7 @@ func (w *lobbyWrites) addNew(r *lobbyRoom) {
 
 func (w *lobbyWrites) addChanged(r *lobbyRoom) {
 	p, now, state := &w.put, &r.now, ""
+	// The text of a state may have 64 KiB: it is sent only if the state has another number.
 	if now.Seq != r.roomBefore.Seq {
 		state = string(now.State.JSON())
 	}
@@ -170,12 +172,14 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 			p.Orders, p.Away = append(p.Orders, m.Order), append(p.Away, m.Away)
 		}
 	}
+	// Invitations of sessions are rows of the same table.
 	for _, m := range r.now.Invited {
 		after[m.Session] = true
 	}
 	for _, all := range [][]lobby.Member{r.roomBefore.Members, r.roomBefore.Invited} {
 		for _, m := range all {
 			switch {
+			// An invitation of a player of whom no session was known: it has a row of its own, which ends.
 			case m.Session == "" && !slices.Contains(r.now.Invited, m):
 				r.answered = append(r.answered, m.Player)
 			case !after[m.Session]:

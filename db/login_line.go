@@ -39,6 +39,7 @@ func (l *LoginLine) place(number int64, isStaff bool) *fault.LoginPlace {
 		Valve: l.row.Name, Number: number, Position: l.position(number, isStaff), Waiting: int(l.row.Waiting),
 		IsStaff: isStaff, IsClosed: l.row.Mode == ValveClosed,
 	}
+	// The copy of the line may be older than the place.
 	p.Waiting = max(p.Waiting, p.Position)
 	p.Estimate = l.estimate(p.Position)
 	p.AskAfter = askAfter(p.Estimate)
@@ -51,7 +52,9 @@ func (l *LoginLine) position(number int64, isStaff bool) int {
 	if isStaff {
 		return max(1, int(min(number-l.row.StaffHead, int64(l.row.WaitingStaff))))
 	}
+	// Whoever was admitted since the marks were made was ahead of this place.
 	ahead := l.aheadWhenMarked(number) - (l.row.Admitted - l.row.MarkedAdmitted)
+	// No more can be ahead than there are places between the head of the line and this one.
 	return max(1, int(min(ahead, number-l.row.Head-1))+1)
 }
 
@@ -78,6 +81,7 @@ func (l *LoginLine) estimate(position int) *fault.WaitEstimate {
 		return nil
 	}
 	counted, window := l.counted()
+	// The number of admissions is about Poisson distributed: its standard deviation is the root of its mean.
 	pace, deviation := counted/window, 2*math.Sqrt(counted)/window
 	if counted < 1 {
 		pace = l.row.Rate // nobody was admitted yet, or there was no room for long
@@ -92,6 +96,7 @@ func (l *LoginLine) estimate(position int) *fault.WaitEstimate {
 
 // counted returns how many admissions of late count, the older the less, and in which time, in seconds.
 func (l *LoginLine) counted() (admissions, window float64) {
+	// Admissions fade with time, and the time in which they count is the sum of the same weights.
 	return l.row.Recent * math.Exp(-l.row.RecentAge/recentFor), recentFor * (1 - math.Exp(-max(l.row.RecentFor,
 		1)/recentFor))
 }

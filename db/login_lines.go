@@ -77,6 +77,7 @@ func (s *Store) renewLinesBeside(ctx context.Context) {
 // Errors: Unavailable.
 func (s *Store) renewLines(ctx context.Context, after time.Time) (*linesReading, error) {
 	for {
+		// Another caller may have read the valves meanwhile.
 		if r := s.lines.latest.Load(); r != nil && r.readAt.After(after) {
 			return r, nil
 		}
@@ -97,6 +98,7 @@ func (s *Store) renewLines(ctx context.Context, after time.Time) (*linesReading,
 }
 
 func (s *Store) readLines(ctx context.Context) error {
+	// Taken before the statement: the copy is at least as new as it says.
 	began := time.Now()
 	rows, err := s.q.LoginLines(ctx)
 	if err != nil {

@@ -56,6 +56,7 @@ func (s *Store) login(ctx context.Context, r LoginRequest, asked admissionReques
 	case got[0].isKnown:
 		l.Place = line.place(got[0].number, got[0].isStaff)
 		return l, nil
+	// It has asked for a place and got none.
 	case asked.joining > 0:
 		return Login{}, s.refuseFull(ctx, r.Region, r.Build, line)
 	default:

@@ -47,6 +47,7 @@ func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []str
 			return nil, frame.Classify(err)
 		}
 		seated := setOf(r.Seated)
+		// Players of the roster who have left the session are no longer in the match.
 		for _, p := range roster {
 			if seated[p.Sub] {
 				m.Players = append(m.Players, MatchPlayer{Sub: p.Sub, Team: p.Team, Role: p.Role, Told: p.Attributes,

@@ -52,6 +52,7 @@ func (s *Store) PutDemand(ctx context.Context, universe string, profiles []strin
 // Errors: Unavailable.
 func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[string][]WaitingTime,
 	records map[string]estimate.Record) error {
+	// In the order of the keys, in which all workers lock these rows.
 	p := query.PutProfileStatsParams{Region: region, All: slices.Sorted(maps.Keys(times))}
 	for _, name := range p.All {
 		for i, t := range times[name] {

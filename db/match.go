@@ -85,7 +85,7 @@ type MatchOutcomeKind int
 
 // The kinds of outcomes.
 const (
-	// MatchPlayersBusy: other transactions decide about the players in Busy or, where there are none, about all hosts
+	// MatchPlayersBusy: other transactions decide about the players in BusyPlayers or, where there are none, about all hosts
 	// that have room. Nothing was decided: try again.
 	MatchPlayersBusy MatchOutcomeKind = iota
 	// MatchCommitted: its tickets are assigned, and its players have seats.
@@ -94,7 +94,7 @@ const (
 	MatchProposed
 	// MatchNoHost: no host of this region has room in any of its modes, by a snapshot that was taken afterwards.
 	MatchNoHost
-	// MatchTicketsGone: tickets in Gone are deleted, assigned, paused, in another match, or not as they were decided
+	// MatchTicketsGone: tickets in GoneTickets are deleted, assigned, paused, in another match, or not as they were decided
 	// about.
 	MatchTicketsGone
 	// MatchRefused: it cannot be committed as it is, for the Reason.
@@ -110,7 +110,7 @@ func (k MatchOutcomeKind) String() string {
 
 // Reasons of MatchRefused.
 const (
-	// RefusedSeated: players in Busy resolved another seat of this mode, or sit in the session to join
+	// RefusedSeated: players in BusyPlayers resolved another seat of this mode, or sit in the session to join
 	RefusedSeated      = "seated"
 	RefusedSessionGone = "session_gone"     // the session to join is closed, takes no players, or is of no match
 	RefusedSessionFull = "session_full"     // the session to join, or its roster, has no room for them

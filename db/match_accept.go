@@ -44,6 +44,7 @@ func (s *Store) AnswerReadyCheck(ctx context.Context, universe string, r ReadyCh
 	if err != nil {
 		return check, err
 	}
+	// What was read before was not locked. The answer is judged again under the lock of the match.
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		a := answering{Queries: q, hold: acceptedHold, universe: universe, match: match, ticket: r.Ticket, sub: r.Sub}
 		check, err = a.run(ctx, r.Accept)
@@ -120,6 +121,7 @@ func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 	}
 	before, answered := p.answers[a.sub]
 	switch {
+	// A repeated answer changes nothing, also after the last player has accepted.
 	case p.row.State == "accepted" && accept, answered && before == accept:
 		return p.check(a), nil
 	case p.row.State != "proposed" || !p.row.Open:
@@ -167,6 +169,7 @@ func (p proposal) check(a answering) ReadyCheck {
 			c.Accepted++
 		}
 	}
+	// Fewer accepted than answered: somebody has declined.
 	c.IsDone = c.Accepted < len(p.answers) || c.Accepted == c.Players && c.Players > 0
 	if you, ok := p.answers[a.sub]; ok {
 		c.You = &you

@@ -136,8 +136,10 @@ const waitsForHosts = 3
 // waits for all. Matches whose players must give seats up have a transaction each, so that they keep the seats when
 // there is no host.
 func (c *committer) commitBatch(ctx context.Context, calls []*matchCall) error {
+	// takes where each match is likely to be committed: if one is not, the whole work is done again.
 	alone, err := c.attempt(ctx, calls, matchTx{takes: !slices.ContainsFunc(calls, (*matchCall).mayStay)})
 	for n := 0; err == nil && n < waitsForHosts && contended(calls, alone); n++ {
+		// Those that must be alone hold nobody up here: each gets a transaction of its own below.
 		_, err = c.attempt(ctx, slices.DeleteFunc(undecided(calls),
 			func(m *matchCall) bool { return slices.Contains(alone, m) }), matchTx{wait: true})
 	}
@@ -164,6 +166,7 @@ const matchTries = 3
 // match is alone. It returns the matches that must be alone.
 func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx) (alone []*matchCall, err error) {
 	for range matchTries {
+		// A copy, since a transaction that is tried again must not see rows of the one before.
 		t := how
 		t.committer, t.calls, t.sessions = c, calls, newOpening(c.region)
 		err = t.try(ctx)
@@ -176,9 +179,12 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 	}
 	switch {
 	case errors.Is(err, errSomeStay):
+		// One match must leave its tickets in the queue: now the tickets are locked first, and deleted for the matches
+		// that are committed.
 		how.takes = false
 		return c.attempt(ctx, calls, how)
 	case frame.IsLockTimeout(err):
+		// Other transactions hold the hosts for too long. The matches stay undecided, and their owner tries them again.
 		return nil, nil
 	case !frame.IsDataError(err):
 		return nil, frame.Classify(err)
@@ -187,6 +193,7 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 		return nil, nil
 	}
 	half := len(calls) / 2
+	// The capacity is bounded, so that nothing that is appended to the first half overwrites the second.
 	first, err := c.attempt(ctx, calls[:half:half], how)
 	if err != nil {
 		return nil, err
@@ -247,6 +254,7 @@ func (t *matchTx) try(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errKeepSeats) {
 		return err
 	}
+	// Behind the commit, so that whoever wakes up finds the rows.
 	t.notifySenders(t.region, t.senders)
 	t.rooms.announce(t.Store)
 	t.answer(verdicts)
@@ -269,6 +277,7 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 	if t.takes && len(t.seated) < len(t.calls) {
 		return errSomeStay
 	}
+	// Rolled back: the players keep the seats that they would have given up for a session that does not exist.
 	if t.mayGiveUpSeats && len(t.unplaced) > 0 {
 		if t.placeable, err = t.q.StillPlaceable(ctx, t.stillPlaceable()); err == nil {
 			err = errKeepSeats

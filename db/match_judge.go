@@ -37,6 +37,7 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 		return done, frame.Classify(err)
 	}
 	for range matchTries {
+		// Without a lock; lock judges all of them again.
 		j := judgement{committer: &committer{Store: s, universe: universe, owners: owners}, overdue: overdue,
 			dueMatches: due}
 		if err = s.frame.InBulkTx(ctx, func(q *query.Queries) error { return j.run(ctx, q) }); !frame.IsConflict(err) {
@@ -109,6 +110,7 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 			arg.Ids = append(arg.Ids, k)
 		}
 	}
+	// Tickets are locked in the order of their ids, by everybody.
 	slices.Sort(arg.Ids)
 	for _, k := range arg.Ids {
 		arg.Marks = append(arg.Marks, loopMark(of[k]))
@@ -131,6 +133,7 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 	if err := q.Send(ctx, &out); err != nil {
 		return err
 	}
+	// A profile is missing that another worker decides for by now.
 	if len(profiles) < len(j.owners) {
 		return profileLost()
 	}
@@ -150,6 +153,7 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 // stays reports whether a party returns to the queue. A decline ends the ready check before its deadline, so players
 // that had not answered by then do not count as silent.
 func (j *judgement) stays(m query.LockDueMatchesRow, k MatchTicket) bool {
+	// A player has declined.
 	ended := slices.Contains(slices.Collect(maps.Values(j.answers[m.ID])), false)
 	return !slices.ContainsFunc(k.Players, func(p MatchPlayer) bool {
 		accepted, answered := j.answers[m.ID][p.Sub]

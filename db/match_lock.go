@@ -31,6 +31,7 @@ type matchLocks struct {
 func (t *matchTx) lock(ctx context.Context) error {
 	var out tx.Pipeline
 	l := &t.locks
+	// Only a transaction that waits for hosts needs a limit: all others skip what is locked.
 	if t.wait {
 		query.QueueExec(&out, (*query.Queries).LimitLockWait, max(1, int32(t.cfg.LockWait.Milliseconds())))
 	}
@@ -45,6 +46,8 @@ func (t *matchTx) lock(ctx context.Context) error {
 		query.Queue(&out, &l.nearbySeats, (*query.Queries).SeatsAround,
 			query.SeatsAroundParams{Region: t.region, Subs: t.players()})
 	}
+	// Sessions in which seats are given up are known only after the seats were read; they are locked together with the
+	// others, later.
 	if t.region != "" && !t.mayGiveUpSeats {
 		t.queueSessions(&out, t.joins())
 		query.Queue(&out, &l.hosts, (*query.Queries).LockHosts, t.hostsFor(t.calls))
@@ -81,6 +84,7 @@ func addProfileToHold(p *query.HoldProfilesParams, o MatchOwner) {
 func (t *matchTx) queueTickets(out *tx.Pipeline) {
 	arg := t.ticketsOf(t.calls)
 	if t.takes {
+		// The statements that follow in the pipeline see the tickets as deleted, and the history of events has them.
 		query.Queue(out, &t.locks.tickets,
 			func(q *query.Queries, ctx context.Context,
 				arg query.LockMatchTicketsParams) ([]query.LockMatchTicketsRow, error) {
@@ -216,6 +220,7 @@ func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall
 	taken := map[string]bool{}
 	for _, m := range t.calls {
 		gone := t.goneTickets(m, free)
+		// taken: an older match of this batch has the player.
 		held := slices.DeleteFunc(slices.Clone(m.subs), func(sub string) bool { return !busy[sub] && !taken[sub] })
 		seated := seatedElsewhere(m, seats, free)
 		switch {
@@ -223,6 +228,8 @@ func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall
 			verdicts[m] = MatchOutcome{Kind: MatchRefused, Reason: RefusedUnaccepted}
 		case len(gone) > 0:
 			verdicts[m] = MatchOutcome{Kind: MatchTicketsGone, GoneTickets: gone}
+			// The players of the other tickets have accepted, and must not wait for the deadline: these tickets return
+			// to the queue.
 			if m.Accepted {
 				t.ended = append(t.ended, m)
 			}

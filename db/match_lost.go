@@ -11,6 +11,7 @@ import (
 func (t *matchTx) happened(ctx context.Context) (done bool, err error) {
 	switch {
 	case len(t.seated) > 0:
+		// All matches of the transaction share its fate, so one ticket tells.
 		first := t.seated[0]
 		return t.foundOut(ctx, first.Tickets[0].ID, func(ctx context.Context) (bool, error) {
 			return t.Store.q.TicketAssigned(ctx,

@@ -50,6 +50,7 @@ func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 	}
 	var out tx.Pipeline
 	var freed []query.ReleaseSeatsRow
+	// Sessions before seats, in the order of all locks.
 	t.queueSessions(&out, slices.Concat(t.joins(), release.SessionIds))
 	query.Queue(&out, &freed, (*query.Queries).ReleaseSeats, release)
 	if err := t.q.Send(ctx, &out); err != nil {
@@ -78,6 +79,7 @@ func (t *matchTx) emptied(freed []query.ReleaseSeatsRow) (empty []vacatedSession
 		seats[f.SessionID]++
 	}
 	for _, s := range t.locks.sessions {
+		// All of its seats are given up.
 		if n := seats[s.ID]; n > 0 && n == int(s.PlayerCount) {
 			empty = append(empty, vacatedSession{s.ID, s.InstanceID, true})
 		}
@@ -93,10 +95,12 @@ func (t *matchTx) judgeJoins(open []*matchCall, verdicts map[*matchCall]MatchOut
 			left = append(left, m)
 			continue
 		}
+		// nil, if nothing plays in the session: cannotJoin refuses that first.
 		j := t.joinable[m.Join]
 		switch reason := m.cannotJoin(j); {
 		case reason != "":
 			verdicts[m] = MatchOutcome{Kind: MatchRefused, Reason: reason}
+		// The roster and the counters were read once: a second match joins by the next transaction.
 		case j.isTaken:
 			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, BusyPlayers: m.subs}
 		default:
@@ -174,6 +178,7 @@ func (t *matchTx) opening(c *candidates, m *matchCall) (s seatedMatch, ok bool) 
 			continue
 		}
 		c.hosts[h].Reserved += m.Size
+		// Counted in memory, so that the next match of this transaction sees it.
 		c.hosts[h].FreeSlots--
 		id := value.NewID()
 		c.packed = append(c.packed, pack.Session{Shape: pack.Shape{Mode: mode, MaxPlayers: m.Size}, ID: id,

@@ -33,6 +33,7 @@ func (s *Store) ProposeMatches(ctx context.Context, universe string, owners []Ma
 // dropWithoutHost decides the matches for which no region shows room. It asks each region once.
 func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) error {
 	var regions []string
+	// A match without modes needs no host, and one that joins a session has its host already.
 	unplaced := slices.DeleteFunc(undecided(calls),
 		func(m *matchCall) bool { return len(m.Modes) == 0 || m.Join != "" })
 	for _, m := range unplaced {
@@ -45,6 +46,7 @@ func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) err
 	placeable := map[*matchCall]bool{}
 	for _, region := range regions {
 		t := matchTx{committer: &committer{Store: c.Store, region: region}}
+		// Matches for which another region has room are not asked for again.
 		t.unplaced = slices.DeleteFunc(slices.Clone(unplaced),
 			func(m *matchCall) bool { return placeable[m] || !slices.Contains(m.Regions, region) })
 		rows, err := c.q.StillPlaceable(ctx, t.stillPlaceable())

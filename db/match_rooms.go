@@ -100,6 +100,7 @@ func (r *matchRooms) add(s *Store, m matchedRoom, sessions []query.WaitingOfTick
 		here := func(w query.WaitingOfTicketsRow) bool { return w.Region == first.Region && w.Project == first.Project }
 		m.Project, m.Type, m.ID = first.Project, first.RoomType, matchRoomID(first.RoomType, m.id)
 		m.Participants, m.Seats = nil, nil
+		// The realtime lobby asks for rooms of a size, whatever number of players has come together.
 		if IsRealtimeProfile(m.Profile) {
 			m.Size = int(first.Size)
 		}

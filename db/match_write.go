@@ -11,6 +11,8 @@ import (
 // write defers what is to be written to the commit, in the lock order. It ends with the question which of the unplaced
 // matches a fresh snapshot shows room for.
 func (t *matchTx) write() error {
+	// All statements are sent with COMMIT, in this order, which is that of all locks: sessions and seats before matches
+	// and tickets.
 	out := t.q.Deferred()
 	t.writeSessions()
 	if ended := t.endedProposals(); len(ended) > 0 {
@@ -22,6 +24,7 @@ func (t *matchTx) write() error {
 		if err != nil {
 			return err
 		}
+		// With takes, the first statements of the transaction have deleted both.
 		if !t.takes {
 			query.QueueExec(out, (*query.Queries).ForgetTicketPlayers,
 				query.ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
@@ -143,6 +146,7 @@ func (t *matchTx) settlement() (query.SettleMatchedParams, error) {
 				string(detail))
 			arg.Parties = append(arg.Parties, textArray(k.subs()))
 			row := free[k.ID]
+			// LockMatchTickets returns no body for tickets of players.
 			if row.Body == nil {
 				row.Body = bareTicket(k.ID)
 			}
@@ -174,6 +178,7 @@ func assignedTo(p Placement, k MatchTicket) assignment {
 func (t *matchTx) records() query.RecordMatchesParams {
 	p := query.RecordMatchesParams{Universe: t.universe, Region: t.region, Keep: !t.cfg.NoHistory}
 	for _, s := range t.seated {
+		// The fence has found the owners of all profiles.
 		o, _ := t.ownerOf(s.matchCall)
 		p.Ids, p.Profiles, p.Versions = append(p.Ids, s.ID), append(p.Profiles, s.Profile), append(p.Versions,
 			int32(s.Version))

@@ -98,6 +98,7 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 		lists[r.InstanceID].server = r
 	}
 	for _, l := range lists {
+		// Also answers a list of an instance that ClientServers does not know.
 		l.judge(s.liveRegion)
 	}
 	for _, r := range seats {
@@ -127,6 +128,7 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 		if err != nil {
 			return err
 		}
+		// No report is of a foreign instance: the rows were read for this one.
 		reports, _ = known.decide(calls)
 		if started, err = rt.write(ctx, reports); err != nil {
 			return err
@@ -156,6 +158,7 @@ func advanceClients(ctx context.Context, q *query.Queries, region string, lists 
 		p.Before, p.Seqs = append(p.Before, l.server.Seq), append(p.Seqs, l.call.Req.Seq)
 	}
 	advanced, err := q.AdvanceClients(ctx, p)
+	// Another list has changed something meanwhile, or the server has registered again: the batch is decided again.
 	if err == nil && len(advanced) < len(lists) {
 		return errTokenRace
 	}

@@ -48,6 +48,7 @@ func (l *clientList) judge(liveRegion func(directory, InstanceRef) (string, erro
 		l.call.Answer(ClientListResult{}, fault.New(fault.Conflict, "no_connect_tokens",
 			"players get no connect tokens for instance %q, so it has no clients to list: report its players as seats",
 			ref.InstanceID))
+	// A later list was applied first: this one is out of date and says nothing.
 	case l.call.Req.Seq < l.server.Seq:
 		l.call.Answer(ClientListResult{}, nil)
 	}

@@ -56,6 +56,7 @@ func (s *Store) DrainDeployments(ctx context.Context, region, reason string, ids
 		names[i] = id.String()
 	}
 	slices.Sort(names)
+	// Instances before deployments, in the order of all locks.
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		if err := q.LockInstances(ctx, query.LockInstancesParams{Region: region, Ids: names}); err != nil {
 			return err

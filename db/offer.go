@@ -34,6 +34,7 @@ func (s *Store) Offers(ctx context.Context) ([]Offer, error) {
 	}
 	var offers []Offer
 	for _, r := range rows {
+		// The rows are sorted, so that those of a version follow each other.
 		if n := len(offers); n == 0 || offers[n-1].App != r.App || offers[n-1].Version != r.Version {
 			offers = append(offers, Offer{App: r.App, Version: r.Version, MaxPlayers: int(r.MaxPlayers),
 				Dialect: netcode.Dialect(r.Dialect)})

@@ -57,6 +57,7 @@ func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 	switch {
 	case err == nil:
 		s.bus.Notify(topicSessions, p.Region, p.Endpoint)
+	// A mode that a pool serves is no misspelt one, whether a server of it runs by now or not.
 	case fault.Is(err, fault.NoCapacity) && !s.servedByPool(ctx, r.Region, r.Mode):
 		err = s.catalogue.explain(ctx, r, err)
 	}

@@ -54,6 +54,7 @@ func (a *avoidance) separate(requests []*request) []*request {
 			continue
 		}
 		for _, sub := range r.req.Party {
+			// Players of a decided request have their seats already, and the rows were read with these.
 			taken[sub] = taken[sub] || !decided
 		}
 		kept = append(kept, r)

@@ -80,6 +80,7 @@ func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
 		query.TakeSeatsParams{Region: c.region, SeatTtl: seatTTL}}
 	for i, r := range c.packed {
 		switch {
+		// The packed sessions begin with the locked ones, in their order; new ones follow.
 		case r.Host != pack.AlreadyOpen:
 			c.openSession(&d.opening, r, uuid.Nil)
 		case r.Players > c.sessions[i].Players:

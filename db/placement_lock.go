@@ -72,6 +72,7 @@ func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) 
 	slices.Sort(l.grantedRequests)
 	var requests []*request
 	for _, n := range l.grantedRequests {
+		// The numbers behind those of the calls are rights to open sessions: see mayOpen.
 		if int(n) < len(calls) {
 			requests = append(requests, &request{call: calls[n], req: calls[n].Req, session: -1})
 		}
@@ -111,6 +112,7 @@ func (s seatsByPlayer) seatsAround(r PlaceRequest) []query.SeatsAroundRow {
 	for _, sub := range r.Party {
 		mine = append(mine, s.ownSeats[sub]...)
 	}
+	// Seats that the caller has reserved for others are given up, too.
 	for _, st := range s.reservedBy[r.Caller] {
 		if !slices.Contains(r.Party, st.Sub) {
 			mine = append(mine, st)

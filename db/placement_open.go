@@ -42,6 +42,8 @@ func (s *Store) openBatch(ctx context.Context, region string, calls []*placeCall
 			return err
 		}
 		if _, err = s.placeWaiting(ctx, region, []*placeCall{c}, lockWait); frame.IsLockTimeout(err) {
+			// The call keeps its seat and stays unanswered. The calls behind it wait for a moment only, since the lock
+			// may be held for long.
 			lockWait, err = shortLockWait, nil
 		}
 	}
@@ -66,6 +68,8 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	lockWait time.Duration) (alone []*placeCall, err error) {
 	var decided, open []*request
 	var senders []uuid.UUID
+	// Read before the transaction begins: one that waits for a second connection could wait for ever when all are in
+	// transactions.
 	pooled := s.pooledModes(ctx)
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, wait: true,
@@ -83,6 +87,7 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 			return err
 		}
 		decided, open, alone = partition(requests)
+		// A call that is alone in its transaction may give its seats up.
 		if len(calls) == 1 && len(alone) == 1 {
 			open, alone = requests, nil
 		}
@@ -90,6 +95,8 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 		decided = append(decided, open...)
 		return err
 	})
+	// Rolled back with errKeepSeats, the only request keeps its seats, and is refused all the same if a fresh snapshot
+	// has shown no others.
 	if err != nil && !errors.Is(err, errKeepSeats) {
 		return nil, err
 	}
@@ -115,6 +122,7 @@ func (p placing) openSessions(ctx context.Context, requests, decided []*request)
 	if err != nil {
 		return err
 	}
+	// Others may have been seated while this transaction waited for the locks of sessions.
 	if err := p.avoided.readAgain(ctx, p.q); err != nil {
 		return err
 	}
@@ -154,6 +162,7 @@ func (p placing) lockSessions(ctx context.Context, requests []*request) (*candid
 	c := newCandidates(p.region)
 	var vacated []vacatedSession
 	for _, r := range rows {
+		// Seats that were given up a moment ago are free for the same requests.
 		players := int(r.PlayerCount) - freed[r.ID]
 		if r.Fillable {
 			c.addSession(pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)}, ID: r.ID,

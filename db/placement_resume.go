@@ -46,6 +46,7 @@ func resume(r PlaceRequest, seats []query.SeatsAroundRow, maxReserved int) verdi
 	}
 	v := verdict{excluded: h.playedIn(r.Party)}
 	v.giveUp, v.err = h.supersede(r)
+	// The seats that the request gives up do not count; those in other modes stay.
 	if v.err == nil && h.elsewhere+len(r.Party) > maxReserved {
 		v.err = &fault.Error{Kind: fault.TooMany, Code: "too_many_reserved", RetryAfter: fault.RetryAfter,
 			Detail: "the caller holds too many reserved seats: have them resolved, or let them expire"}

@@ -148,6 +148,7 @@ func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*r
 		if err := p.lockHosts(ctx, c, left, vacated); err != nil {
 			return err
 		}
+		// Chosen anew, since parties that found no session may share one that is opened.
 		seated = c.pack(requests)
 	}
 	if err := p.write(c, seated, decided); err != nil {
@@ -157,6 +158,7 @@ func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*r
 	if len(vacated)+len(left) == 0 {
 		return nil
 	}
+	// Sent now, so that the statements below see the seats that this transaction has given out.
 	if err := p.q.Flush(ctx); err != nil {
 		return err
 	}
@@ -259,6 +261,7 @@ func (p placing) write(c *candidates, seated, decided []*request) error {
 	for _, r := range seated {
 		r.verdict.answer = c.placement(r.session)
 	}
+	// Clipped: the caller appends to decided as well.
 	return p.storeAnswers(p.q.Deferred(), append(slices.Clip(decided), seated...))
 }
 

@@ -60,6 +60,7 @@ func (s *Store) SendToPlayer(ctx context.Context, m NewPlayerMessage) (reached i
 // send stores the message, and returns the sessions to wake.
 func (m NewPlayerMessage) send(ctx context.Context, q *query.Queries) (sessions []string, err error) {
 	players := []string{m.Recipient}
+	// In the order of all who lock inboxes, so that two players who write to each other do not deadlock.
 	if m.FromPlayer != "" && m.FromPlayer != m.Recipient {
 		players = append(players, m.FromPlayer)
 		slices.Sort(players)
@@ -97,6 +98,7 @@ func (m NewPlayerMessage) put(ctx context.Context, q *query.Queries, inboxes []q
 		switch {
 		case i.Player != m.Recipient:
 			continue
+		// Nothing is stored, but the message counts as sent.
 		case i.HasBlocked:
 			return nil, nil
 		}

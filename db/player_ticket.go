@@ -37,7 +37,7 @@ type PlayerTicketRequest struct {
 // PlayerTicketAnswer is the ticket of a [PlayerTicketRequest].
 type PlayerTicketAnswer struct {
 	ID        string
-	CreatedAt time.Time // of its creation; zero unless Created
+	CreatedAt time.Time // of its creation; zero unless New
 	New       bool      // it was created by this call; else it was there before
 }
 

@@ -32,9 +32,12 @@ func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) 
 	}
 	c := cancelling{universe: region, ticket: id, sub: sub}
 	for range frame.MaxConflictRetries {
+		// Without a room, the ticket has left by now. With one, nothing was changed yet.
 		if err = s.cancelTicket(ctx, &c); err != nil || c.lobby == nil {
 			break
 		}
+		// In a conflict the room has changed since the ticket was read. With beside, the room knew nothing of the
+		// ticket: the next round takes it out alone.
 		if err = s.cancelInLobby(ctx, &c); !frame.IsConflict(err) && !c.beside {
 			break
 		}
@@ -106,6 +109,7 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	if err != nil {
 		return err
 	}
+	// The action has dequeued nothing.
 	c.beside = len(turn.queue) == 0
 	s.announce(turn)
 	return nil
@@ -176,6 +180,7 @@ func (s *Store) recordHistory(q *query.Queries, region string, rows []query.Leav
 	}
 	p := query.RecordHistoryParams{Region: region}
 	for _, r := range rows {
+		// A ticket of an Open Match client, of which no players are known.
 		if len(r.Party) == 0 {
 			continue
 		}

@@ -41,10 +41,12 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string,
 	if err != nil {
 		return err
 	}
+	// Before the answers: whoever has one has kept the ticket alive.
 	if err := s.noteReads(ctx, region, calls, rows); err != nil {
 		return err
 	}
 	for _, r := range rows {
+		// N counts the pairs of ids and players from 1.
 		c := calls[r.N-1]
 		c.Answer(playerTicketOf(r, c.Req, s.cfg.Timing.AssignedFor))
 	}
@@ -133,12 +135,14 @@ func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket,
 		return PlayerTicket{}, ticketUnknown(id)
 	}
 	rows, err := s.q.PlayerTickets(ctx, query.PlayerTicketsParams{
+		// Nobody has the empty name, so nobody counts as having read the ticket.
 		Region: region, PendingFor: s.cfg.Timing.PendingFor, Ids: []string{id}, Subs: []string{""},
 		Since: []time.Time{issuedAfter(id)},
 	})
 	if err != nil {
 		return PlayerTicket{}, frame.Classify(err)
 	}
+	// There is a row for each id that is asked for.
 	if r := rows[0]; !r.Waits && !r.Settled && r.Event == 0 {
 		return PlayerTicket{}, ticketUnknown(id)
 	}
@@ -189,6 +193,7 @@ func describeSettledTicket(r query.PlayerTicketsRow, t *PlayerTicket) error {
 		t.State, t.Reason = state, r.Reason
 		return describeSeat(r, t)
 	}
+	// No event was written when it left, so its last state has the number behind that of the last event.
 	t.Version++
 	if r.Settled {
 		t.ChangedAt = r.SettledAt
@@ -209,6 +214,7 @@ func describeSeat(r query.PlayerTicketsRow, t *PlayerTicket) error {
 	if err := json.Unmarshal([]byte(r.Detail), &seat); err != nil {
 		return fmt.Errorf("what is stored of the assignment of ticket %s: %w", t.ID, err)
 	}
+	// Both are empty for a match without seats.
 	if seat.SessionHandle != "" || seat.Endpoint != "" {
 		t.Seat = &seat
 	}

@@ -45,6 +45,7 @@ func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int)
 		}
 		left := make([]query.LeaveQueueRow, 0, len(rows))
 		for _, r := range rows {
+			// The id of a ticket has the second of its creation, which is all that is left of it.
 			left = append(left, query.LeaveQueueRow{ID: r.ID, Created: issuedAfter(r.ID).Add(clockSkew).UnixNano(),
 				Body: r.Body, State: r.State, Party: r.Party, Profiles: r.Profiles})
 		}

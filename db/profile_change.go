@@ -336,6 +336,7 @@ func insertProfileVersion(ctx context.Context, q *query.Queries, edit ProfileEdi
 		return fault.New(fault.TooMany, "too_many_profiles",
 			"profile %q has %d versions, which is the most: use another name", edit.Name, maxProfileVersions)
 	}
+	// The first version of a name makes a further profile.
 	if version == 1 {
 		n, err := q.CountProfiles(ctx, edit.Region)
 		if err != nil {

@@ -107,6 +107,7 @@ func (s *Store) inQueueTurn(ctx context.Context, universe, region string, decide
 // read sends a pipeline, whose first statements may lock, and reads what parties, sessions and rooms wait for.
 func (t *queueTurn) read(ctx context.Context, p *tx.Pipeline, parties []*party, sessions []string,
 	rooms []uuid.UUID) error {
+	// An empty list and not nil, which would be NULL.
 	asked := query.PlayersQueuedParams{Region: t.universe, PendingFor: t.store.cfg.Timing.PendingFor, Subs: []string{}}
 	judges := query.LiveVersionsParams{Region: t.universe}
 	for _, party := range parties {

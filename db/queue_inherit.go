@@ -55,6 +55,7 @@ func (t *queueTurn) inherit(row *query.WaitingSessionsRow, session string) {
 		return
 	}
 	t.inherited = append(t.inherited, inheritance{row.Session, session, row.Ticket})
+	// Later parties of this turn see whose ticket it is now.
 	row.Session = session
 }
 
@@ -71,6 +72,7 @@ func (t *queueTurn) moveWaits(ctx context.Context) error {
 	}
 	var p tx.Pipeline
 	var moved []string
+	// Locked by a statement of its own, so that the next one sees what became of the tickets.
 	query.QueueExec(&p, (*query.Queries).HoldTicketsOfSessions,
 		query.HoldTicketsOfSessionsParams{Region: t.region, Sessions: move.Predecessors})
 	query.Queue(&p, &moved, (*query.Queries).InheritWaiting, move)

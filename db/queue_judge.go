@@ -31,6 +31,7 @@ func (t *queueTurn) enter(p *party) (PlayerTicketAnswer, error) {
 			return PlayerTicketAnswer{}, err
 		}
 	}
+	// Also for a party that keeps its ticket: a younger request must not replace it in this turn.
 	for _, sub := range p.request.Party {
 		t.decidedPlayers[sub] = true
 	}

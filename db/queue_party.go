@@ -101,6 +101,7 @@ func (p *party) encode(q *Queueing, draft QueueDraft) error {
 	if err != nil {
 		return err
 	}
+	// A built-in profile takes every ticket of its bucket: there is nothing to judge.
 	if draft.Bucket == "" {
 		p.ticket = body.Ticket
 	}
@@ -122,6 +123,7 @@ func (s *Store) draftOf(region string, p *party) (QueueDraft, error) {
 	}
 	for _, m := range p.members {
 		sub := m.Player
+		// Tickets of built-in profiles have sessions as their players.
 		if draft.Bucket != "" || sub == "" {
 			sub = m.Session
 		}

@@ -25,6 +25,7 @@ func (t *queueTurn) write(ctx context.Context) error {
 	for ref, l := range t.leaves {
 		byUniverse[ref.universe] = append(byUniverse[ref.universe], l)
 	}
+	// In one order, so that two turns that take tickets out of two universes do not deadlock.
 	for _, universe := range slices.Sorted(maps.Keys(byUniverse)) {
 		if err := t.takeOut(ctx, universe, byUniverse[universe]); err != nil {
 			return err
@@ -44,6 +45,7 @@ func (t *queueTurn) write(ctx context.Context) error {
 // takeOut takes tickets out of the queue of a universe, with the rows of their sessions. Where another transaction
 // matched one of them meanwhile, it fails as a conflict, so that the transaction is decided again.
 func (t *queueTurn) takeOut(ctx context.Context, universe string, leaves []leaving) error {
+	// Locked in the order of their ids, by everybody.
 	slices.SortFunc(leaves, func(a, b leaving) int { return cmp.Compare(a.id, b.id) })
 	rows, err := t.store.leaveQueue(ctx, t.q, universe, leaves)
 	if err != nil || t.region == "" { // a worker finds sessions whose tickets have left for a request
@@ -75,6 +77,7 @@ func (t *queueTurn) wasQueued(ref ticketRef) bool {
 func (t *queueTurn) add(p *party, stale []query.PlayersQueuedRow) PlayerTicketAnswer {
 	now := t.store.Now().UTC()
 	at := cmp.Or(p.request.Created, now)
+	// Made of the present time, whatever time the party counts from: an id of the past could be in use.
 	id := t.store.ids.next(t.universe, TicketID, now)
 	t.writes.forget(stale)
 	t.writes.addTicket(p.request, id, at)

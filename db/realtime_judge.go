@@ -89,12 +89,15 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 // judge decides which session a client gets.
 func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 	row, resumed := f.resumable(o)
+	// A client cannot change its token while it is connected: with the very token of the session, it resumes that also
+	// after the token has expired.
 	if err := f.judgeToken(o, resumed && bytes.Equal(row.TokenDigest, o.TokenDigest)); err != nil {
 		return OpenedRealtime{}, err
 	}
 	if err := f.judgeKey(o); err != nil {
 		return OpenedRealtime{}, err
 	}
+	// A session with an owner that has ended would be suspended at once. The replica begins anew with another id.
 	if slices.Contains(f.ended, o.Replica) {
 		return OpenedRealtime{}, fault.NewUnavailable("the lease of this replica has expired", nil)
 	}
@@ -132,6 +135,7 @@ func (f openFacts) judgeNumber(o OpenRealtime) error {
 	case int(f.keys[key].Sessions)+f.opened[key] >= f.mostOfKey:
 		return tooManySessions("the key has %d sessions", f.mostOfKey)
 	}
+	// Counted for the calls of this batch that follow.
 	if at >= 0 {
 		f.players[at].Sessions++
 	}

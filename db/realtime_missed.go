@@ -36,6 +36,7 @@ func (t *realtimeOpening) missedRows() map[missedIn][]LobbyRow {
 	missed := map[missedIn][]LobbyRow{}
 	for _, r := range t.missed {
 		row, err := decodeLobbyLog(query.LobbyLogRow{Lobby: r.Lobby, Pos: r.Pos, At: r.At, Body: r.Body})
+		// Later rows are of this transaction, whose effects are in the answer already.
 		if in := (missedIn{r.Session, r.Lobby}); err == nil && r.Pos <= last[r.Lobby] {
 			missed[in] = append(missed[in], row)
 		}

@@ -143,6 +143,7 @@ func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back 
 		return err
 	}
 	t.readMissed(sessions)
+	// Resumed: the tickets are candidates again.
 	t.pauseSessions(t.q, t.region, sessions, false)
 	query.Queue(t.q.Deferred(), &t.tickets, (*query.Queries).TicketsOfSessions,
 		query.TicketsOfSessionsParams{Region: t.region, Sessions: sessions})
@@ -173,6 +174,7 @@ func (t *realtimeOpening) addAnswers(calls []*openCall) {
 	}
 	missed := t.missedRows()
 	for _, r := range t.rooms {
+		// An action that failed leaves its room out of the answer; the others are resumed.
 		if o := of[r.session]; o != nil && r.result.Err == nil {
 			o.Rooms = append(o.Rooms, r.result.LobbyAnswer)
 			o.Rooms[len(o.Rooms)-1].Missed = missed[missedIn{r.session, r.result.Lobby}]

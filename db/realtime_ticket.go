@@ -147,9 +147,11 @@ func (s *Store) changeSessionTickets(ctx context.Context, region string, calls [
 				parties = append(parties, c.Req.party)
 			}
 		}
+		// The answers of their calls tell these sessions why their tickets leave.
 		t.awareSessions, t.heirSessions = hold.Ids, hold.Ids
 		var p tx.Pipeline
 		var owned []string
+		// First, so that no other connection takes one of the sessions over until the commit.
 		query.Queue(&p, &owned, (*query.Queries).HoldSessionEpochs, hold)
 		if err := t.read(ctx, &p, parties, hold.Ids, nil); err != nil {
 			return err
@@ -217,6 +219,7 @@ func (t *queueTurn) enqueue(p *party) (QueuedRealtime, error) {
 	}
 	t.countedPlaces = append(t.countedPlaces, p.members[0].Session)
 	queued := QueuedRealtime{Ticket: answer.ID, Sub: p.subs[0], Size: p.queue.Size}
+	// enter has kept the ticket of the same row.
 	if !answer.New {
 		queued.Sub = row.Sub
 		t.inherit(row, p.members[0].Session)

@@ -68,6 +68,7 @@ func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connec
 	all *matchRooms) {
 	first := lost[0]
 	endpoint, err := connection(first.Assignment)
+	// Without an assignment, or with one that nobody can read, there is no server to invite the sessions to.
 	if len(first.Assignment) == 0 || err != nil {
 		query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{
 			TicketRegion: first.TicketRegion, Tickets: []string{first.Ticket}, Reasons: []string{reasonOf(first)},
@@ -79,6 +80,7 @@ func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connec
 		}
 		return
 	}
+	// Rooms of its own for each ticket; all only collects whom to wake.
 	made := newMatchRooms(first.TicketRegion)
 	m := matchedRoom{id: uuid.NewSHA1(assignedRooms, []byte(first.TicketRegion+" "+first.Ticket))}
 	m.Matched = lobby.Matched{MatchID: m.id.String(), Size: int(first.Size)}

@@ -72,6 +72,7 @@ func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool
 	steps := make([]lobbyStep, len(rows))
 	for i, r := range rows {
 		steps[i] = lobbyStep{Lobby: r.Lobby, LobbyAction: LobbyAction{
+			// Epoch 0, since this transaction has locked the session and knows its owner.
 			Region: t.region, Project: r.Project, Room: r.Room, Session: SessionEpoch{ID: r.Session},
 			Act: act(r.Session),
 		}}

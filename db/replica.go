@@ -53,6 +53,7 @@ func (s *Store) EndReplica(ctx context.Context, region string, id uuid.UUID, kee
 		return frame.Classify(err)
 	}
 	s.Notify(TopicFleet, region)
+	// Nobody is left to take the agents over, and a worker would find them a second later.
 	for alone {
 		ended, err := s.EndAgents(ctx, region)
 		if err != nil || ended == 0 {

@@ -62,6 +62,8 @@ func newOrders(calls []*newRoomCall) []*roomOrder {
 	ids, groups := map[string]bool{}, map[string]bool{}
 	for i, c := range calls {
 		o := newRoomOrder(c.Req)
+		// One kind of rooms more than a transaction may have waits for the next one, with all further rooms of that
+		// kind.
 		groups[o.group] = groups[o.group] || len(groups) < maxRoomGroups
 		o.later = ids[o.room.RoomID] || !groups[o.group]
 		ids[o.room.RoomID] = true
@@ -83,7 +85,7 @@ func (r NewRoom) bytes() int {
 	return n
 }
 
-// pending returns the orders that the transaction must decide.
+// pendingOrders returns the orders that the transaction must decide.
 func pendingOrders(orders []*roomOrder) []*roomOrder {
 	return slices.DeleteFunc(slices.Clone(orders), func(o *roomOrder) bool { return o.later || o.err != nil })
 }

@@ -74,6 +74,7 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	if near.choose(l.pinned, l.candidates) {
 		return l, nil
 	}
+	// They do not suffice, and may be the wrong ones to compare: all are read.
 	clear(l.candidates)
 	return l, h.lookEverywhere(ctx, new(tx.Pipeline), l.candidates, orders)
 }
@@ -123,6 +124,7 @@ func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
 	}
 	for _, o := range orders {
 		if host := hosts[o.agent]; host != nil && host.takes(o) {
+			// Counted, so that the orders behind this one find the agent as it will be.
 			host.load.rooms++
 			host.load.inFlight++
 			o.host = host
@@ -179,6 +181,7 @@ func (h *roomHosting) outcome(o *roomOrder) (Command, error) {
 			}, nil
 		}
 	}
+	// ReserveRooms left it out: another transaction has taken the id since the snapshot was read.
 	return Command{}, roomExists(o.room.RoomID)
 }
 

@@ -137,6 +137,7 @@ func (d *roomDeal) newGroup(strategy string, candidates []query.RoomCandidatesRo
 			d.index[c.ID], d.ids, d.agents = i, append(d.ids, c.ID), append(d.agents, candidateLoad(c))
 		}
 		g.agents = append(g.agents, i)
+		// spread counts the ones among the rows itself.
 		if c.MaxConnections == nil {
 			g.undeclared--
 		}

@@ -90,6 +90,7 @@ func (t *agentTx) roomsByStoredID() map[string]*roomRow {
 func (t *agentTx) addOwnNames(ctx context.Context, byBase map[string][]*roomRow, held map[string][]heldRoom) error {
 	var ids []string
 	for base, fresh := range byBase {
+		// One new room, and nobody has its base: it gets the base.
 		if len(held[base]) == 0 && len(fresh) == 1 {
 			continue
 		}
@@ -130,6 +131,7 @@ func (t *agentTx) nameBase(base string, held []heldRoom, fresh []*roomRow, more 
 		if ids[i] == h.name.publicID {
 			continue
 		}
+		// Its rooms may be written under its lock only: the transaction begins again with it.
 		a := t.agents[h.row.agent]
 		if a == nil {
 			more.agents = append(more.agents, h.row.agent)

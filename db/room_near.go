@@ -8,9 +8,9 @@ import (
 
 // The candidates of a room are all agents of the fleet that may host it, of which the best one gets it. To read them
 // costs as much as the fleet is large. So a replica names the agents that look best in its copy of the fleet, in
-// [NewRoom.Near], and this file decides by their rows alone if these have places enough. A copy is milliseconds old:
-// the rows are read anew and checked again under their locks, so it decides only which agents are compared. Nothing is
-// refused because of it: where the named agents do not suffice, the whole fleet is read.
+// [NewRoom.NearestAgents], and this file decides by their rows alone if these have places enough. A copy is
+// milliseconds old: the rows are read anew and checked again under their locks, so it decides only which agents are
+// compared. Nothing is refused because of it: where the named agents do not suffice, the whole fleet is read.
 
 // spareNear is how many agents more than rooms are compared, so that the best ones are among them although the copies
 // of other replicas name the same ones.

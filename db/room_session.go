@@ -167,6 +167,7 @@ type roomWork struct {
 func settleRooms(rows []query.UnsettledRoomsRow) (w roomWork) {
 	for _, r := range rows {
 		switch {
+		// The agent has not answered yet, or the command is about to time out.
 		case r.Room == "reserved": // its command decides
 		case r.Room != "":
 			w.created = append(w.created, r.ID)

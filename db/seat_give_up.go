@@ -30,6 +30,7 @@ func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 func giveUpSeat(ctx context.Context, q *query.Queries, region string, session uuid.UUID,
 	sub string) (closed []uuid.UUID, err error) {
 	ids := []uuid.UUID{session}
+	// Sessions before seats, in the order of all locks.
 	if _, err := q.LockReportedSessions(ctx, query.LockReportedSessionsParams{Region: region, Ids: ids}); err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done R
 		if done.Freed, err = releaseExpiredSeats(ctx, q, region, sessions); err != nil {
 			return err
 		}
+		// Seats that were resolved meanwhile have a later expiry, at which they are looked at again.
 		postponed, err := q.PostponeLookAt(ctx, query.PostponeLookAtParams{Region: region, SessionIds: sessions})
 		if err != nil {
 			return err

@@ -144,6 +144,8 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 	if err := rt.q.Send(ctx, &out); err != nil {
 		return nil, err
 	}
+	// RedeemTokens returns the token ids that are new: another transaction has redeemed one of these, in another
+	// session.
 	if len(fresh) < len(redeem.Jtis) {
 		return nil, errTokenRace
 	}
@@ -173,6 +175,7 @@ func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]strin
 	if len(silent)+len(touched) == 0 {
 		return
 	}
+	// All at once, in the order of their ids, before the statements that change them one kind after the other.
 	query.QueueExec(out, (*query.Queries).LockInstances,
 		query.LockInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
 	var closed []uuid.UUID
@@ -201,6 +204,7 @@ func (rt reporting) connects(reports []*report) (query.RedeemTokensParams, query
 			last[j.Sub] = j
 		}
 		for _, j := range r.connect {
+			// Of several tokens of a player in one report, the last one holds the seat. All are used up.
 			if last[j.Sub] == j {
 				addSeatToConnect(&seats, r.session.row, j)
 			}

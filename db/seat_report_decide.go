@@ -69,6 +69,7 @@ func (k reported) decide(calls []*reportCall) (reports []*report, foreign []*rep
 		switch {
 		case s == nil || !speaksFor(c.Req.Ref, s.row):
 			foreign = append(foreign, c)
+		// A report that must wait gets no answer now, so it is in the next batch.
 		case !s.awaits(c.Req):
 			reports = append(reports, k.decideReport(c, s))
 		}
@@ -99,6 +100,7 @@ func (k reported) decideReport(c *reportCall, s *reportedSession) *report {
 	for _, o := range r.result.Outcomes {
 		s.decidedPlayers[o.Sub] = true
 	}
+	// Only a report that frees a seat closes an empty session: one that was never filled waits for its players.
 	if c.Req.Ended || len(r.release) > 0 && s.players == 0 {
 		r.result.Closed, s.closed, s.players = true, true, 0
 	}
@@ -125,6 +127,7 @@ func (r *report) join(j Joined, k reported) {
 			r.session.players++
 		}
 		r.connect = append(r.connect, j)
+		// The reports behind this one are decided by what it has changed.
 		k.seats[at], k.redeemed[j.JTI] = seatState{"connected", j.Connection, true}, at
 	}
 	if result == SeatOK {

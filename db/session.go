@@ -131,6 +131,7 @@ func (s *Store) explainMissing(ctx context.Context, region string,
 	ended := query.WhereEvacuatedParams{Region: region}
 	for _, r := range rows {
 		why[resolveRequest{r.Handle, r.Sub}] = unresolvedReason(r)
+		// An evacuation may have moved the player: then the answer says where to.
 		if r.Ended && !r.Live {
 			ended.Handles, ended.Subs = append(ended.Handles, r.Handle), append(ended.Subs, r.Sub)
 		}

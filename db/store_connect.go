@@ -24,6 +24,8 @@ func (s *Store) openPools(ctx context.Context) error {
 	pc.ConnConfig.OnPgError = s.pooler.watch(pc.ConnConfig.OnPgError)
 	rc := pc.Copy()
 	rc.AfterConnect = s.cfg.prepareReader
+	// Large reads are few and long. A quarter of the connections is enough, and leaves Postgres to the short
+	// transactions.
 	rc.MaxConns = max(2, s.cfg.MaxConns/4)
 	if s.pool, err = pgxpool.NewWithConfig(ctx, pc); err != nil {
 		return fmt.Errorf("database pool: %w", err)

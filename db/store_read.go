@@ -37,6 +37,8 @@ func (s *Store) reader(ctx context.Context) (*pgxpool.Conn, error) {
 	waiting, cancel := context.WithTimeout(ctx, readerWait)
 	defer cancel()
 	conn, err := s.readers.Acquire(waiting)
+	// Asked behind the wait: only if all readers are in use is it their number, and not the database, that keeps the
+	// caller waiting.
 	taken := s.readers.Stat().AcquiredConns() == s.readers.Config().MaxConns
 	if err != nil && taken && waiting.Err() != nil {
 		return nil, busyReaders(ctx, err,

@@ -84,6 +84,7 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 			TermsTo:    p.TermsTo,
 			DoubleKeys: p.DoubleKeys, Doubles: p.Doubles, DoublesFrom: p.DoublesFrom, DoublesTo: p.DoublesTo,
 		})
+		// In a conflict, one of the ids is in use and nothing was inserted: the statement below leaves that ticket out.
 		if !frame.IsConflict(err) {
 			return p.Ids, err
 		}
@@ -92,6 +93,7 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 		return s.q.CreateTickets(ctx, p)
 	}
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
+		// The unique index of players counts expired tickets until they are deleted.
 		expired, err := q.ExpiredOfPlayers(ctx, query.ExpiredOfPlayersParams{Region: region, Players: players})
 		if err != nil {
 			return err

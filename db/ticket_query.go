@@ -54,6 +54,8 @@ func (r *ticketReader) read(ctx context.Context, q *query.Queries) (part []Queri
 	if r.tryIndex {
 		r.tryIndex = false
 		rows, err := q.QueryByTerms(ctx, r.byTerms())
+		// Less than a page: this was the whole pool. Otherwise what was read has no order, and is read again in the
+		// order of ids.
 		if part, bytes := queried(rows); err != nil || bytes < QueryBytes {
 			return part, err == nil, err
 		}

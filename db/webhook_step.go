@@ -70,6 +70,7 @@ func (step WebhookStep) store(ctx context.Context, q *query.Queries, webhook uui
 		u.addTo(&put)
 		promote.Subjects = append(promote.Subjects, u.Letter.Subject)
 	}
+	// In this order: a subject goes on with its next letter once the ones before it are gone or stored.
 	if err := q.ForgetDeliveries(ctx, forget); err != nil {
 		return err
 	}

@@ -63,6 +63,7 @@ func (g *Group[Req, Res]) enqueue(key string, c *Call[Req, Res]) error {
 	g.waiting, g.bytes = g.waiting+1, g.bytes+c.bytes
 	queue, running := g.queues[key]
 	g.queues[key] = append(queue, c)
+	// The goroutine lives as long as its queue: a key that nobody uses costs nothing.
 	if !running {
 		g.runners.Add(1)
 		go g.runQueue(key)
@@ -94,6 +95,7 @@ func (g *Group[Req, Res]) dequeue(key string) []*Call[Req, Res] {
 		return nil
 	}
 	n, weight := 0, 0
+	// At least one call, however heavy.
 	for n < len(queue) && (n == 0 || weight+g.limits.Weight(queue[n].Req) <= g.limits.MaxWeight) {
 		weight += g.limits.Weight(queue[n].Req)
 		g.bytes -= queue[n].bytes
@@ -101,6 +103,7 @@ func (g *Group[Req, Res]) dequeue(key string) []*Call[Req, Res] {
 	}
 	g.queues[key] = queue[n:]
 	g.waiting -= n
+	// Its capacity is bounded, so that appending to it cannot write into the queue.
 	return queue[:n:n]
 }
 
@@ -122,6 +125,7 @@ func (g *Group[Req, Res]) dropCanceled(calls []*Call[Req, Res]) []*Call[Req, Res
 func (g *Group[Req, Res]) requeue(key string, calls []*Call[Req, Res]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	// Before those that came meanwhile. The bounds of waiting calls do not apply: these were let in before.
 	g.queues[key] = append(calls, g.queues[key]...)
 	g.waiting += len(calls)
 	for _, c := range calls {
