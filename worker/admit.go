@@ -52,6 +52,7 @@ func newAdmitter(store *db.Store, to prometheus.Registerer) (*admitter, error) {
 
 func (a *admitter) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
+	// The loop runs five times a second for valves that limit. Without one, the lines are read once a second.
 	if time.Since(a.looked) < admitIdle {
 		return done, nil
 	}
@@ -60,6 +61,7 @@ func (a *admitter) runOnce(ctx context.Context) (Done, error) {
 		return done, err
 	}
 	a.measure(lines)
+	// A mark reads the whole line, so it is made in every tenth run only.
 	isIdle, marks := true, time.Since(a.marked) >= markEvery
 	for _, l := range lines {
 		if l.Mode() != db.ValveOpen {
@@ -77,9 +79,11 @@ func (a *admitter) runOnce(ctx context.Context) (Done, error) {
 }
 
 func (a *admitter) turn(ctx context.Context, l *db.LoginLine, marks bool) (err error) {
+	// A closed valve lets nobody in, but its line has marks: players see their place.
 	if l.Mode() == db.ValveLimited && l.Waiting() > 0 {
 		err = a.store.AdmitWaiting(ctx, l.Valve())
 	}
+	// Without players, the marks that are left are removed.
 	if marks && (l.Waiting() > 0 || l.HasMarks()) {
 		err = errors.Join(err, a.store.MarkLine(ctx, l.Valve()))
 	}
@@ -88,6 +92,7 @@ func (a *admitter) turn(ctx context.Context, l *db.LoginLine, marks bool) (err e
 
 // measure sets the gauges, without those of valves that are open or gone.
 func (a *admitter) measure(lines []*db.LoginLine) {
+	// A valve that has gone or has opened would keep its last value otherwise.
 	for _, g := range []*prometheus.GaugeVec{a.waiting, a.players, a.rate} {
 		g.Reset()
 	}
@@ -115,10 +120,12 @@ func (s *admissionSweeper) runOnce(ctx context.Context) (Done, error) {
 	adopts := time.Since(s.adopted) >= adoptEvery
 	for _, l := range lines {
 		err = errors.Join(err, s.steps(ctx, l.Valve(), "admissions_ended", s.store.PruneLine, done))
+		// Always while the valve is young: replicas whose copy of it is older may let players in who have no admission.
 		if l.Mode() != db.ValveOpen && (adopts || l.IsYoung()) {
 			err = errors.Join(err, s.steps(ctx, l.Valve(), "players_adopted", s.store.AdoptPlayers, done))
 		}
 	}
+	// Only after a success of all lines: otherwise the next run adopts again.
 	if adopts && err == nil {
 		s.adopted = time.Now()
 	}

@@ -27,6 +27,7 @@ func (r *agentReaper) runOnce(ctx context.Context) (Done, error) {
 	err := eachRegion(ctx, r.store.AgentRegions, func(region string) error {
 		return errors.Join(r.end(ctx, region, done), r.settle(ctx, region, remind, done), r.forget(ctx, region, done))
 	})
+	// After an error, the next run sends to all regions again. A command that was sent twice drains once.
 	if remind && err == nil {
 		r.reminded = time.Now()
 	}
@@ -40,6 +41,7 @@ func (r *agentReaper) end(ctx context.Context, region string, done Done) error {
 	if err != nil {
 		return err
 	}
+	// By one, not by a batch: EndAgents returns 0 when nothing is left, and fewer than its bound also in between.
 	return drain(1, func() (int, error) {
 		n, err := r.store.EndAgents(ctx, region)
 		done.add("agents", n)

@@ -17,6 +17,7 @@ type eraser struct{ store *db.Store }
 func (e eraser) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	open, err := e.store.OpenErasures(ctx, eraseBatch)
+	// The open ones are continued and old ones pruned, whatever fails before.
 	failed := []error{err}
 	for _, id := range open {
 		erasure, err := e.store.ContinueErasure(ctx, id)

@@ -24,6 +24,8 @@ func (e evacuator) runOnce(ctx context.Context) (Done, error) {
 	}
 	var failed []error
 	for _, id := range all {
+		// One step is a few transactions. Another worker may make the next step of the same evacuation at the same
+		// time.
 		for {
 			step, err := e.store.StepEvacuation(ctx, id, restoreTicket)
 			done.add("sessions", step.Closed)
@@ -32,6 +34,7 @@ func (e evacuator) runOnce(ctx context.Context) (Done, error) {
 			done.add("queued", step.Queued)
 			done.add("seated", step.Seated)
 			done.add("nothing", step.Nothing)
+			// Idle: there is nothing to do, or other workers hold all of it. The next run looks again.
 			if err != nil || step.IsIdle() {
 				failed = append(failed, err)
 				break

@@ -28,6 +28,7 @@ type lobbyCleaner struct {
 
 func (c *lobbyCleaner) runOnce(ctx context.Context) (Done, error) {
 	if time.Since(c.reset) >= wholeLog {
+		// The marks of all regions at a time, which makes the dearer runs rare.
 		c.marks, c.reset = map[string]time.Time{}, time.Now()
 	}
 	done := Done{}
@@ -53,7 +54,9 @@ func (c *lobbyCleaner) close(ctx context.Context, region string, done Done) erro
 		done.add("inboxes_dropped", n)
 		return n, err
 	})
+	// Last, since the steps before it may have made a room empty.
 	return errors.Join(invitations, ofPlayers, inboxes, drain(lobbyBatch, func() (int, error) {
+		// The rows that were looked at decide whether there are more, since some of them may not be empty any more.
 		seen, closed, err := c.store.CloseEmptyLobbies(ctx, region, lobbyBatch)
 		done.add("rooms_closed", closed)
 		return seen, err

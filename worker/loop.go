@@ -83,11 +83,13 @@ func (l *loop) retries() *backoff.ExponentialBackOff {
 // attempt runs the loop once. A panic becomes an error of that run, so that it stops neither the loop's next runs nor
 // other loops.
 func (l *loop) attempt(ctx context.Context) (r result) {
+	// The timeout is of one run. The pause after it has the context of the worker.
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	start := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
+			// The stack is in the log once: an equal error is not logged again.
 			r.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 		r.loop, r.took = l.name, time.Since(start)
@@ -98,6 +100,7 @@ func (l *loop) attempt(ctx context.Context) (r result) {
 
 func (l *loop) report(ctx context.Context, r result) {
 	l.metrics.observe(r)
+	// Runs without work are in the metrics only: most runs of most loops are such.
 	if len(r.done) > 0 {
 		attrs := []slog.Attr{slog.Duration("took", r.took)}
 		for _, what := range slices.Sorted(maps.Keys(r.done)) {
@@ -114,6 +117,7 @@ func (l *loop) report(ctx context.Context, r result) {
 // logFailure logs the first of equal failures, and the success that follows: an outage of any length gives two lines.
 // Metrics count every run.
 func (l *loop) logFailure(ctx context.Context, err error) {
+	// Compared by text: an error whose text changes each time is logged each time.
 	last := l.lastError
 	switch {
 	case err == nil && last != "":

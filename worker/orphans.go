@@ -36,6 +36,7 @@ func (p *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
 		if !by.Capabilities().List {
 			continue
 		}
+		// Claimed in the database, so that one worker sweeps a provider; now is the database's time.
 		now, due, err := p.provisioner.store.ClaimSweep(ctx, name, p.provisioner.opt.SweepEvery)
 		if err == nil && due {
 			err = p.sweep(ctx, name, by, now, done)
@@ -56,6 +57,7 @@ func (p *orphanSweeper) sweep(ctx context.Context, name string, by provider.Prov
 		stored != p.provisioner.opt.Owner {
 		return err // a restored copy of the database lacks the servers that were started since the backup
 	}
+	// Before the deployments are read: a server that starts in between is not in this list.
 	listed, err := p.list(ctx, name, by)
 	if err != nil {
 		return err
@@ -64,15 +66,18 @@ func (p *orphanSweeper) sweep(ctx context.Context, name string, by provider.Prov
 	for _, o := range listed {
 		tags, refs = append(tags, string(o.Tag)), append(refs, string(o.Ref))
 	}
+	// Of all regions, since the list of a provider knows none.
 	known, err := p.provisioner.store.RefsOfTags(ctx, tags)
 	if err != nil {
 		return err
 	}
+	// An error here ends the sweep before the regions are compared; the next sweep does both again.
 	if err := p.stopOrphans(ctx, name, by, p.orphans(listed, known, now), done); err != nil {
 		return err
 	}
 	return eachRegion(ctx, p.provisioner.store.ProvisionRegions, func(region string) error {
 		due, err := p.provisioner.store.NoteList(ctx, region, name, refs, now)
+		// Two lists in a row have to lack a deployment before anybody looks at it: see NoteList.
 		done.add("unlisted", due)
 		return err
 	})
@@ -83,6 +88,7 @@ func (p *orphanSweeper) list(ctx context.Context, name string, by provider.Provi
 	can := by.Capabilities()
 	return provider.Collect(func(cursor string) (page provider.Page, err error) {
 		for {
+			// One call at a time, as steps take theirs: a long list must not use up what the steps need.
 			granted, err := p.provisioner.budget(ctx, name, can, []operation{opFind})
 			if err != nil {
 				return page, err
@@ -113,11 +119,13 @@ func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provide
 	seen := map[provider.Ref]time.Time{}
 	for _, o := range listed {
 		own, ok := known[o.Tag]
+		// Without a ref in the deployment, a step is in progress whose Deploy may have made this server.
 		if ok && (own == "" || own == o.Ref) || o.Ref == "" || !o.Exists() || o.Phase == provider.PhaseStopping {
 			continue
 		}
 		since := o.Started
 		if since.IsZero() {
+			// The age of a server without a start time counts from the first list of this process that had it.
 			if since = now; !p.firstSeen[o.Ref].IsZero() {
 				since = p.firstSeen[o.Ref]
 			}
@@ -127,6 +135,7 @@ func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provide
 			orphans = append(orphans, o)
 		}
 	}
+	// A new map, not an addition: servers that are gone are forgotten.
 	p.firstSeen = seen
 	return orphans
 }
@@ -141,6 +150,7 @@ func (p *orphanSweeper) stopOrphans(ctx context.Context, name string, by provide
 	for _, o := range orphans {
 		call, cancel := context.WithTimeout(ctx, p.provisioner.opt.Timeout)
 		start := time.Now()
+		// Without grace: placement knows no such server, so that nobody is sent there.
 		err := by.Stop(call, o.Ref, 0)
 		cancel()
 		p.provisioner.metrics.call(name, opStop, err, time.Since(start))
@@ -151,6 +161,7 @@ func (p *orphanSweeper) stopOrphans(ctx context.Context, name string, by provide
 			slog.String("provider", name), slog.String("ref", string(o.Ref)))
 		p.provisioner.metrics.orphans.WithLabelValues(name).Inc()
 		done.add("orphans", 1)
+		// Logged in the database after the server was stopped: an event without its stop would be wrong.
 		if err := p.provisioner.store.LogOrphan(ctx, name, o); err != nil {
 			return err
 		}

@@ -90,10 +90,12 @@ func newProvisioner(o Options, m *provisionMetrics) (*provisioner, error) {
 
 // begin sets the life of the provisioner.
 func (p *provisioner) begin(ctx context.Context) {
+	// Set in New and again in Run: without the cancel, the first context would never end.
 	if p.cancel != nil {
 		p.cancel()
 	}
 	p.life = ctx
+	// Calls in progress go on when the worker ends, until finish cancels them.
 	p.calls, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 }
 
@@ -109,10 +111,12 @@ func (p *provisioner) finish() {
 
 func (p *provisioner) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
+	// Before anything is claimed: a copy of a database must start and stop nothing.
 	if ok, err := p.owned(ctx); err != nil || !ok {
 		return done, err
 	}
 	err := eachRegion(ctx, p.store.ProvisionRegions, func(region string) error {
+		// A new region is followed in the run in which it is first listed.
 		p.wake.follow(region)
 		for name := range p.providers {
 			if err := p.claim(ctx, region, name, done); err != nil {
@@ -146,12 +150,14 @@ func (p *provisioner) owned(ctx context.Context) (bool, error) {
 // claim starts steps of due deployments, until there are no more or enough are in progress.
 func (p *provisioner) claim(ctx context.Context, region, name string, done Done) error {
 	for ctx.Err() == nil {
+		// Claims no more than can begin at once: a claim that waited here would run out.
 		batch := min(provisionBatch, maxCalls-int(p.running[name].Load()))
 		if batch <= 0 {
 			return nil // a step that ends wakes the loop
 		}
 		start := time.Now()
 		claimed, err := p.store.ClaimDeployments(ctx, provision.ClaimDeployments{
+			// A claim outlives all calls of its step, which end after two timeouts: see step.run.
 			Region: region, Provider: name, Owner: p.opt.Owner, Hold: leaseOfTimeouts * p.opt.Timeout, Batch: batch,
 		})
 		if err != nil {
@@ -161,6 +167,7 @@ func (p *provisioner) claim(ctx context.Context, region, name string, done Done)
 			return err
 		}
 		done.add("steps", len(claimed))
+		// Less than was asked for: nothing else is due.
 		if len(claimed) < batch {
 			return nil
 		}
@@ -180,6 +187,7 @@ func (p *provisioner) start(ctx context.Context, name string, claimed []provisio
 		granted, err = p.budget(ctx, name, p.providers[name].Capabilities(), ops)
 	}
 	if err != nil {
+		// At the time of the claim, which is in the past: due at once.
 		return errors.Join(err, p.putBack(ctx, claimed, claimed[0].Now)) // else they wait for the end of the claim
 	}
 	var back []provision.ClaimedDeployment
@@ -196,6 +204,7 @@ func (p *provisioner) start(ctx context.Context, name string, claimed []provisio
 
 // putBack makes deployments due again, at once or at a time, even if ctx has ended.
 func (p *provisioner) putBack(ctx context.Context, claimed []provision.ClaimedDeployment, next time.Time) error {
+	// Most often ctx has ended since the worker stops: just then others should get the deployments.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	return p.store.PutBackDeployments(ctx, claimed, slices.Repeat([]time.Time{next}, len(claimed)))
@@ -207,6 +216,7 @@ func (p *provisioner) prepare(ctx context.Context, name string, claimed []provis
 	started time.Time) (steps []*step, ops []operation, err error) {
 	can, versions := p.providers[name].Capabilities(), versionCache{}
 	for i := range claimed {
+		// A copy: the rows as they were claimed may have to be put back.
 		d := claimed[i]
 		v, err := versions.get(ctx, p.store, d.App, d.Version)
 		if fault.Is(err, fault.NotFound) {
@@ -236,10 +246,13 @@ func (p *provisioner) launch(s *step, op operation) {
 	running.Add(1)
 	p.steps.Go(func() {
 		defer func() {
+			// Only the step that frees the first place wakes: with free places, the loop has not stopped for the lack
+			// of one.
 			if running.Add(-1) == maxCalls-1 {
 				p.wake.now()
 			}
 		}()
+		// Errors after the end of the worker are most often that end. Without a decision, the claim ends by itself.
 		if err := guard(func() error { return s.run(p.calls, op) }); err != nil && p.life.Err() == nil {
 			p.log.LogAttrs(p.calls, slog.LevelWarn, "step failed", slog.String("deployment", s.d.ID.String()),
 				slog.String("region", s.d.Region),
@@ -284,6 +297,7 @@ func (p *provisioner) resolve(ctx context.Context, host string) netip.Addr {
 			slog.String("host", host), slog.Any("error", err))
 		return netip.Addr{}
 	}
+	// Unmapped, since resolvers give IPv4 addresses also in IPv6 form.
 	if i := slices.IndexFunc(found, func(a netip.Addr) bool { return a.Unmap().Is4() }); i >= 0 {
 		return found[i].Unmap()
 	}

@@ -26,8 +26,10 @@ func (p *provisioner) budget(ctx context.Context, name string, can provider.Capa
 	}
 	wants := map[provision.CallClass]provision.CallBudget{}
 	for _, op := range ops {
+		// An operation that calls nothing has no class, and no rate.
 		if class := op.class(); rates[class] > 0 {
 			w := wants[class]
+			// Less than the provider's limit: people and other tools use the same account.
 			wants[class] = provision.CallBudget{Want: w.Want + 1, Rate: rates[class] * budgetShare}
 		}
 	}
@@ -57,6 +59,7 @@ func (g grants) take(op operation) *time.Time {
 		b.callsLeft--
 		return nil
 	}
+	// From the end of the last one that waits: n waiting deployments are due in n intervals, one after another.
 	b.nextFreeAt = b.nextFreeAt.Add(time.Duration(float64(time.Second) / b.rate))
 	free := b.nextFreeAt
 	return &free

@@ -16,12 +16,14 @@ func (s *step) confirm(ctx context.Context) error {
 		o, err = s.provider.Get(ctx, s.d.ClaimedRef)
 		return err
 	})
+	// An answer that the ref is wrong is an answer. Any other error says nothing, and the step is repeated.
 	if err != nil && provider.KindOf(err) != provider.Permanent && provider.KindOf(err) != provider.Gone {
 		return s.retry(ctx, err)
 	}
 	if err == nil && o.Phase == provider.PhaseAbsent {
 		return s.unknown(ctx)
 	}
+	// A server may say any ref. Only the tag, which the provider keeps, proves that it is of this deployment.
 	if err != nil || !o.Exists() || o.Ref != s.d.ClaimedRef || o.Tag != s.d.Tag {
 		return s.unconfirmed(ctx)
 	}
@@ -31,6 +33,7 @@ func (s *step) confirm(ctx context.Context) error {
 // unknown asks about a ref once more that the provider does not know: the server may be as young as its name.
 func (s *step) unknown(ctx context.Context) error {
 	s.d.MissingSince = orTime(s.d.MissingSince, s.now())
+	// Due exactly when the time for turning up is over.
 	if mayTurnUp(&s.d, s.now()) {
 		return s.conclude(ctx, verdict{next: pausedUntil(*s.d.MissingSince, absentFor)})
 	}
@@ -42,9 +45,11 @@ func (s *step) confirmed(ctx context.Context, o provider.Observation) error {
 	if err != nil {
 		return err
 	}
+	// Another server was adopted meanwhile, or the deployment is to end: due at once, and planned anew.
 	if !adopted || isOver(&s.d) {
 		return s.conclude(ctx, verdict{next: pausedUntil(s.now(), 0)})
 	}
+	// From here as after Deploy, with the observation that was just made.
 	s.d.Phase, s.d.Polls = provision.DeploymentStarting, 0
 	return s.observed(ctx, o)
 }

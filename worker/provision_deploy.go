@@ -16,6 +16,7 @@ const pausedPoll = 15 * time.Second
 // deploy commits the intent, and starts a server.
 func (s *step) deploy(ctx context.Context) error {
 	now := s.now()
+	// The version is paused after failures. The deployment keeps its place among those of the pool, and waits.
 	if until := s.d.PausedUntil; until.After(now) {
 		return s.conclude(ctx, verdict{next: earliest(&until, pausedUntil(now, pausedPoll))})
 	}
@@ -26,11 +27,13 @@ func (s *step) deploy(ctx context.Context) error {
 	}
 	lifetime, drainAhead := s.lifetime()
 	before := s.d.IntentAt
+	// Committed before the call: whoever finds this deployment later knows that a server may exist under its tag.
 	if intended, err := s.provisioner.store.PutIntent(ctx, &s.d, lifetime, drainAhead); err != nil || !intended {
 		return err // the claim ends by itself; the decision that came before has made it due
 	}
 	spec, err := s.spec(lifetime)
 	if err != nil {
+		// Nothing was called since PutIntent, so that nothing has to be looked for.
 		s.d.IntentAt = before
 		return s.conclude(ctx, failBlaming(&s.d, s.now(), "its environment could not be made", err.Error()))
 	}
@@ -80,6 +83,7 @@ func (s *step) deployed(ctx context.Context, o provider.Observation) error {
 	if err != nil {
 		return err
 	}
+	// The ref that is stored is not the one of this server: it is nobody's.
 	if own != o.Ref {
 		return s.stopExtra(ctx, o.Ref)
 	}
@@ -92,11 +96,13 @@ func (s *step) deployed(ctx context.Context, o provider.Observation) error {
 			return err
 		}
 	}
+	// The provider has room again: its next refusal pauses the pool only shortly.
 	if err := s.provisioner.store.ForgiveRefusals(ctx, &s.d.Deployment); err != nil {
 		return err
 	}
 	s.d.Phase, s.d.Polls = provision.DeploymentStarting, 0
 	if o.Phase != provider.PhaseReady {
+		// FindAt is set where an earlier Deploy may have started a second server.
 		return s.conclude(ctx, verdict{next: earliest(pausedUntil(s.now(), pollPause(0)), s.d.FindAt)})
 	}
 	now := s.now()
@@ -106,15 +112,18 @@ func (s *step) deployed(ctx context.Context, o provider.Observation) error {
 // deployFailed decides after an error of Deploy. before is the intent before this one: nil means that no earlier call
 // may have started a server.
 func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time) error {
+	// The call was cut off by the end of this worker: whether it started a server is unknown.
 	if s.provisioner.life.Err() != nil {
 		return s.handBack(ctx) // the next worker looks for the server
 	}
 	s.d.LastError = cause.Error()
 	switch provider.KindOf(cause) {
 	case provider.Ambiguous, provider.Gone: // Deploy never answers Gone
+		// As ambiguous, IntentAt stays and the phase is deploying: the next step searches by the tag.
 		_, err := s.provisioner.store.DecideDeployment(ctx, &s.d, pausedUntil(s.now(), pollPause(0)))
 		return err
 	case provider.Permanent:
+		// Refused: this call has started nothing, so that only an earlier one counts.
 		s.d.IntentAt = before
 		if err := s.conclude(ctx, fail(&s.d, s.now(), "the provider refused it", s.d.LastError)); err != nil {
 			return err
@@ -131,12 +140,15 @@ func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time)
 
 // withoutCapacity lets the pool wait. A server that exists in error is stopped.
 func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Time) error {
+	// Only if nothing of the deployment can be at the first provider.
 	if s.fallsBack(cause, before) {
 		return s.fallBack(ctx)
 	}
+	// The pool starts no further servers for a while, whatever becomes of this one.
 	if err := s.provisioner.store.PauseWithoutCapacity(ctx, &s.d.Deployment, s.d.LastError); err != nil {
 		return err
 	}
+	// Some providers refuse and leave a server in an error state, which has to be stopped like one that runs.
 	if refused, ok := errors.AsType[*provider.Error](cause); ok && refused.Ref != "" {
 		own, err := s.provisioner.store.NoteRef(ctx, &s.d, refused.Ref)
 		if err != nil {
@@ -158,6 +170,7 @@ func (s *step) blame(ctx context.Context, reason string) error {
 	if s.d.ReadyAt == nil {
 		return s.failVersion(ctx, reason, 0)
 	}
+	// More young servers than crashed ones: the version works, and few of its servers crash.
 	of, err := s.provisioner.store.CrashesOf(ctx, &s.d.Deployment, survives)
 	if err != nil || of.Young > of.Crashed {
 		return err

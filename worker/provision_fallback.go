@@ -25,6 +25,7 @@ func (s *step) fallBack(ctx context.Context) error {
 // fallsBack reports whether a deployment for which its provider has no room starts at another one.
 func (s *step) fallsBack(cause error, before *time.Time) bool {
 	refused, ok := errors.AsType[*provider.Error](cause)
+	// Not back to the first provider, nor to the one that it is at: a deployment moves once.
 	return s.v.Fallback != nil && s.d.Provider == s.v.Provider && s.v.Fallback.Provider != s.d.Provider &&
 		before == nil && ok && refused.Ref == ""
 }

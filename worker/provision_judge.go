@@ -25,6 +25,7 @@ func judge(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.O
 	switch {
 	case o.Phase == provider.PhaseAbsent && mayTurnUp(d, now):
 		return verdict{next: earliest(pausedUntil(*d.MissingSince, absentFor), d.FindAt)}
+	// A server that is gone needs no further step, whatever was decided about it.
 	case !o.Exists():
 		return judgeGone(d, o, now)
 	case isOver(d):
@@ -70,6 +71,7 @@ func judgeGone(d *provision.ClaimedDeployment, o provider.Observation, now time.
 	if !isOver(d) {
 		r.reason, r.blames = crashed(d, now, reason), blames(d, now)
 	}
+	// The end waits for the last look for a second server, which would be left without a deployment.
 	if d.FindAt != nil {
 		d.Stop, d.Phase, d.Reason = true, provision.DeploymentStopping, orReason(d.Reason, r.reason)
 		r.isGone, r.next = false, latest(d.FindAt, now.Add(pollPause(0)))
@@ -89,6 +91,7 @@ func blames(d *provision.ClaimedDeployment, now time.Time) bool {
 // hasCrashed reports whether a server that has ended by itself had been ready for a short time. One that deregistered
 // has ended in order.
 func hasCrashed(d *provision.ClaimedDeployment, now time.Time) bool {
+	// Its life ended with its lease, not when the provider was asked.
 	if d.LostAt != nil {
 		now = *d.LostAt
 	}
@@ -106,12 +109,14 @@ func crashed(d *provision.ClaimedDeployment, now time.Time, reason string) strin
 func judgeEnding(d *provision.ClaimedDeployment, now time.Time) verdict {
 	d.Polls++
 	if d.Polls%callsToStop == 0 {
+		// With this phase, plan chooses Stop instead of Get.
 		d.Phase = provision.DeploymentFailed // Stop is called again: an accepted one may be lost
 	}
 	return verdict{next: earliest(pausedUntil(now, pollPause(d.Polls)), d.FindAt)}
 }
 
 func judgeStart(d *provision.ClaimedDeployment, v *provision.AppVersion, now time.Time) verdict {
+	// From the last intent, so that a repeated Deploy has its time anew.
 	if d.IntentAt != nil && now.After(d.IntentAt.Add(v.StartWithin)) {
 		return failBlaming(d, now, "not ready within "+v.StartWithin.String(), "")
 	}
@@ -163,6 +168,7 @@ func fail(d *provision.ClaimedDeployment, now time.Time, reason, detail string) 
 
 // failBlaming is fail for a server that does not work, which its version may be to blame for.
 func failBlaming(d *provision.ClaimedDeployment, now time.Time, reason, detail string) verdict {
+	// Before fail, which sets the reason that blames reads.
 	blamed := blames(d, now)
 	r := fail(d, now, crashed(d, now, reason), detail)
 	r.blames = blamed

@@ -91,7 +91,9 @@ func (m *provisionMetrics) read(ctx context.Context, store *db.Store) error {
 	if time.Since(m.last) < metricsInterval {
 		return nil
 	}
+	// Before the read, so that a database that fails is not asked in every run.
 	m.last = time.Now()
+	// The times in since move with each read, so that a server is observed once by each worker.
 	counts, ready, err := store.DeploymentStatistics(ctx, m.since)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ const (
 
 // class returns the budget that an operation takes from.
 func (o operation) class() provision.CallClass {
+	// A decision has no class, and so no rate: it needs no budget.
 	return map[operation]provision.CallClass{opDeploy: provision.CallDeploy, opFind: provision.CallList,
 		opGet: provision.CallGet, opConfirm: provision.CallGet, opStop: provision.CallStop}[o]
 }
@@ -45,6 +46,7 @@ func isOver(d *provision.ClaimedDeployment) bool {
 // plan returns the operation of the next step of a deployment. It reads nothing but its arguments.
 func plan(d *provision.ClaimedDeployment, can provider.Capabilities, grace time.Duration) operation {
 	switch {
+	// Before the end of the deployment: only with its ref can the server be stopped.
 	case claims(d):
 		return opConfirm
 	case isOver(d):
@@ -53,10 +55,12 @@ func plan(d *provision.ClaimedDeployment, can provider.Capabilities, grace time.
 		return opDeploy
 	case d.Phase == provision.DeploymentDeploying:
 		return planSearch(can, opDeploy)
+	// Its end begins a grace earlier, so that the server has ended at EndsAt.
 	case isDue(d.EndsAt, d.Now.Add(grace)):
 		return opDecide
 	case isDue(d.FindAt, d.Now):
 		return planSearch(can, opGet)
+	// Whether it drains, or has drained, is decided without a call. A server whose lease was lost is asked about first.
 	case d.Phase == provision.DeploymentReady && d.LostAt == nil &&
 		isDue(d.DrainAt, d.Now), d.Phase == provision.DeploymentDraining && d.LostAt == nil:
 		return opDecide
@@ -72,6 +76,7 @@ func claims(d *provision.ClaimedDeployment) bool {
 
 func planEnd(d *provision.ClaimedDeployment, can provider.Capabilities) operation {
 	switch {
+	// Nothing was started, so nothing has to be looked for.
 	case d.Ref == "" && d.IntentAt == nil:
 		return opDecide
 	case d.Ref == "" || isDue(d.FindAt, d.Now):
@@ -102,12 +107,14 @@ var pollPauses = []time.Duration{time.Second, 1500 * time.Millisecond, 2 * time.
 
 // pollPause returns the pause before the next look, with a jitter of a fifth.
 func pollPause(polls int) time.Duration {
+	// After the last entry the pause stays the same.
 	d := pollPauses[min(max(polls, 0), len(pollPauses)-1)]
 	return d - d/5 + rand.N(2*d/5)
 }
 
 // retryPause returns the pause after an error: full jitter, up to a minute.
 func retryPause(failures int) time.Duration {
+	// Two to the power of six seconds is the first one above longestPause.
 	return 250*time.Millisecond + rand.N(min(time.Second<<min(max(failures, 0), 6), longestPause))
 }
 
@@ -129,6 +136,7 @@ func schedule(d *provision.ClaimedDeployment, grace time.Duration) *time.Time {
 		t := d.EndsAt.Add(-grace)
 		end = &t
 	}
+	// A draining server is looked at in between, since its last session may end at any time.
 	drain := d.DrainAt
 	if d.Phase == provision.DeploymentDraining {
 		t := d.Now.Add(drainPoll)

@@ -28,6 +28,7 @@ func (s *step) now() time.Time { return s.d.Now.Add(time.Since(s.started)) }
 // run makes the step. Its calls end before the claim does, so that a process that was frozen makes no call after
 // another worker has claimed the deployment.
 func (s *step) run(ctx context.Context, op operation) error {
+	// Two of the three timeouts of the claim, counted from before the claim was made.
 	ctx, cancel := context.WithDeadline(ctx, s.started.Add(2*s.provisioner.opt.Timeout))
 	defer cancel()
 	switch op {
@@ -53,6 +54,7 @@ func (s *step) call(ctx context.Context, op operation, fn func(context.Context) 
 	start := time.Now()
 	err := fn(ctx)
 	s.provisioner.metrics.call(s.d.Provider, op, err, time.Since(start))
+	// The pause is stored for all workers: otherwise each of them would ask and be refused.
 	if limited, ok := errors.AsType[*provider.Error](err); ok && limited.Kind == provider.RateLimited {
 		if blocked := s.provisioner.store.BlockBudget(ctx, s.d.Provider, op.class(),
 			limited.RetryAfter); blocked != nil {
@@ -77,6 +79,7 @@ func (s *step) get(ctx context.Context) error {
 
 // observed stores the facts of an observation, and then decides.
 func (s *step) observed(ctx context.Context, o provider.Observation) error {
+	// Resolved before the facts are stored: these have an address, and no name.
 	if o.Phase == provider.PhaseReady && !o.IP.IsValid() && o.FQDN != "" {
 		o.IP = s.provisioner.resolve(ctx, o.FQDN)
 	}
@@ -91,6 +94,7 @@ func (s *step) observed(ctx context.Context, o provider.Observation) error {
 		if err != nil {
 			return err
 		}
+		// The deployment has a new generation, so that no decision of this claim would be written.
 		if ready {
 			return s.release(ctx)
 		}
@@ -114,7 +118,10 @@ func (s *step) conclude(ctx context.Context, r verdict) error {
 	if r.isGone {
 		return s.end(ctx, r)
 	}
+	// False: another decision was made since the claim. Then neither the log nor the version's count may tell of this
+	// one.
 	decided, err := s.provisioner.store.DecideDeployment(ctx, &s.d, r.next)
+	// In decisions that only repeat Stop, Polls is above 0.
 	if decided && s.d.Phase == provision.DeploymentFailed && s.d.Polls == 0 {
 		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "deployment failed", slog.String("deployment", s.d.ID.String()),
 			slog.String("region", s.d.Region),
@@ -142,11 +149,13 @@ func (s *step) end(ctx context.Context, r verdict) error {
 
 // retry makes the deployment due again after an error that has changed nothing.
 func (s *step) retry(ctx context.Context, cause error) error {
+	// The context was cancelled, and with it the call.
 	if s.provisioner.life.Err() != nil {
 		return s.handBack(ctx) // the error says nothing about the provider
 	}
 	s.d.LastError = cause.Error()
 	pause := retryPause(s.d.Polls)
+	// Added, so that deployments that were refused together do not all come back when the provider's pause ends.
 	if limited, ok := errors.AsType[*provider.Error](cause); ok && limited.Kind == provider.RateLimited {
 		pause += limited.RetryAfter
 	}
@@ -164,6 +173,8 @@ func (s *step) stop(ctx context.Context) error {
 		return s.retry(ctx, err)
 	}
 	r := verdict{next: pausedUntil(s.now(), pollPause(0)),
+		// The first Stop of a server that failed without a verdict: its endpoint was unknown, or it restarted too
+		// often.
 		blames: s.d.StopAt == nil && (s.d.Reason == provision.ReasonNoEndpoint ||
 			s.d.Reason == provision.ReasonTooManyBoots)}
 	s.d.Stop, s.d.Phase, s.d.Polls = true, provision.DeploymentStopping, 0
@@ -174,17 +185,21 @@ func (s *step) stop(ctx context.Context) error {
 func (s *step) decide(ctx context.Context) error {
 	now := s.now()
 	switch {
+	// Nothing was started, or its provider ends it and can be told nothing: the row may go.
 	case isOver(&s.d) && (s.d.Ref != "" || s.d.IntentAt == nil || s.intentIsOld(now)):
 		return s.end(ctx, verdict{reason: "no server was started"})
+	// Until the intent is old, the server of the last Deploy may still appear.
 	case isOver(&s.d):
 		return s.conclude(ctx, verdict{next: pausedUntil(now, pollPause(s.d.Polls))})
 	case isDue(s.d.EndsAt, now.Add(s.v.Grace)):
+		// The decision first. The next step, which is due at once, calls the provider.
 		s.d.Stop, s.d.Reason = true, orReason(s.d.Reason, "its lifetime is over")
 		return s.conclude(ctx, verdict{next: &now})
 	case s.d.Phase == provision.DeploymentReady:
 		s.d.Phase = provision.DeploymentDraining
 		return s.conclude(ctx, verdict{next: &now})
 	case s.d.OpenSessions == 0:
+		// It need not live until its end: nobody is on it, and it gets no more players.
 		s.d.Stop, s.d.Reason = true, orReason(s.d.Reason, "drained before the end of its lifetime")
 		return s.conclude(ctx, verdict{next: &now})
 	default:
@@ -208,6 +223,7 @@ func (s *step) find(ctx context.Context) error {
 	if err != nil {
 		return s.retry(ctx, err)
 	}
+	// Those that have ended are listed by some providers for a while.
 	found = slices.DeleteFunc(found, func(o provider.Observation) bool { return o.Ref == "" || !o.Exists() })
 	if isDue(s.d.FindAt, s.d.Now) {
 		s.d.FindAt = s.nextFind()
@@ -247,6 +263,7 @@ func (s *step) foundNothing(ctx context.Context) error {
 		s.d.MissingSince = orTime(s.d.MissingSince, now)
 		s.d.Polls++
 		return s.conclude(ctx, verdict{next: pausedUntil(now, pollPause(s.d.Polls))})
+	// A second server may still appear: the end comes behind the last search.
 	case isOver(&s.d) && s.d.FindAt != nil:
 		return s.conclude(ctx, verdict{next: s.d.FindAt})
 	case isOver(&s.d):
@@ -261,6 +278,7 @@ func (s *step) foundNothing(ctx context.Context) error {
 // adopt gives the deployment one of the servers found: one that runs, and the oldest of several.
 func (s *step) adopt(ctx context.Context, found []provider.Observation) error {
 	slices.SortFunc(found, func(a, b provider.Observation) int {
+		// Better phases first; then the oldest; then by ref, so that two workers would choose the same one.
 		if a, b := rank(a), rank(b); a != b {
 			return a - b
 		}
@@ -273,6 +291,7 @@ func (s *step) adopt(ctx context.Context, found []provider.Observation) error {
 	if err != nil {
 		return err
 	}
+	// A deployment that is to end keeps its phase: only the ref was missing.
 	if own == found[0].Ref && s.d.Phase == provision.DeploymentDeploying {
 		s.d.Phase, s.d.Polls = provision.DeploymentStarting, 0
 	}

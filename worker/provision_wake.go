@@ -23,6 +23,7 @@ type waker struct {
 }
 
 func newWaker(store *db.Store) *waker {
+	// Room for one wake-up: more of them, before the loop looks, are the same.
 	return &waker{store: store, channel: make(chan struct{}, 1), done: make(chan struct{}), regions: map[string]bool{}}
 }
 
@@ -32,6 +33,7 @@ func (w *waker) now() { wait.Wake(w.channel) }
 func (w *waker) follow(region string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// After stop has begun, follows must not grow: it is waited for.
 	if w.regions[region] || w.stopping {
 		return
 	}
@@ -52,6 +54,7 @@ func (w *waker) follow(region string) {
 
 func (w *waker) stop() {
 	w.mu.Lock()
+	// Closed once, although stop may be called more often.
 	stopping := w.stopping
 	w.stopping = true
 	w.mu.Unlock()

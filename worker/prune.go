@@ -31,6 +31,7 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 		done.add("idempotency_keys", n)
 		return n, err
 	})
+	// The other statements would fail, too.
 	if fault.Is(failed, fault.Unavailable) {
 		return done, failed
 	}
@@ -73,6 +74,8 @@ func (p pruner) region(ctx context.Context, region string, done Done) error {
 	err = drain(pruneBatch, func() (int, error) {
 		n, err := p.store.PruneNetcodeTokens(ctx, region, pruneBatch)
 		done.add("netcode_tokens", n.Deleted)
+		// Examined, not deleted: rows of connected players are put off by ten minutes, and do not come again in this
+		// run.
 		return n.Examined, err
 	})
 	if err != nil {

@@ -35,6 +35,7 @@ func (s *sweeper) runOnce(ctx context.Context) (Done, error) {
 		"tickets_of_retired_profiles": s.store.CancelNewlyRetired,
 	}
 	if time.Since(s.compared) >= lostEvery {
+		// Before the sweep: after a failure it is not repeated at once, since it reads all players.
 		s.compared = time.Now()
 		sweeps["tickets_lost"], sweeps["tickets_of_retired_profiles"] = s.store.RecordLostTickets, s.store.CancelRetired
 	}
@@ -54,6 +55,7 @@ func (s *sweeper) demand(ctx context.Context, region string, done Done) error {
 
 func (s *sweeper) region(ctx context.Context, region string,
 	sweeps map[string]func(context.Context, string, int) (int, error), done Done) (failed error) {
+	// A map, in no order: each sweep looks at rows of its own kind.
 	for name, sweep := range sweeps {
 		failed = errors.Join(failed, drain(queueBatch, func() (int, error) {
 			n, err := sweep(ctx, region, queueBatch)
@@ -61,6 +63,7 @@ func (s *sweeper) region(ctx context.Context, region string,
 			return n, err
 		}))
 	}
+	// nil owners: those of all profiles, also of such that no loop owns at the moment.
 	failed = errors.Join(failed, drain(judgeBatch, func() (int, error) {
 		judged, err := s.store.JudgeReadyChecks(ctx, region, nil, judgeAfter, judgeBatch)
 		done.add("ready_checks_ended", len(judged.Matches))

@@ -19,6 +19,7 @@ type reaper struct{ store *db.Store }
 func (r reaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	return done, eachRegion(ctx, r.store.Regions, func(region string) error {
+		// Instances first: their sessions close with them, and need no look at their seats.
 		if err := r.instances(ctx, region, done); err != nil {
 			return err
 		}
@@ -40,6 +41,7 @@ func (r reaper) seats(ctx context.Context, region string, done Done) error {
 		reaped, err := r.store.ReapSeats(ctx, region, reapSeats)
 		done.add("seats", reaped.Freed)
 		done.add("sessions", reaped.Closed)
+		// Sessions that were looked at, also those in which no seat was freed: there may be more of them.
 		return reaped.Looked, err
 	})
 }

@@ -16,9 +16,11 @@ const (
 // recordSuccess records that a run has just succeeded, at most once in recordInterval. When that fails, the run still
 // counts as a success: its work is done.
 func (l *loop) recordSuccess(ctx context.Context) {
+	// From the last success of record, so that one that failed is tried again by the next run.
 	if l.record == nil || time.Since(l.recorded) < recordInterval {
 		return
 	}
+	// The run's own context has ended. A database that hangs must not keep the loop for longer.
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	if err := l.record(ctx, l.name, l.interval); err != nil {

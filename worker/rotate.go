@@ -41,6 +41,7 @@ func (r rotator) reseal(ctx context.Context, done Done) error {
 	for _, key := range keys {
 		resealed, changed, err := keymint.Reseal(r.sealer, key.KeyMaterial)
 		if err == nil && changed {
+			// False: another worker has resealed it since it was read.
 			changed, err = r.store.ResealKey(ctx, key.KID, key.Sealed, resealed.Sealed, resealed.SealedBy)
 		}
 		if err != nil {

@@ -30,11 +30,13 @@ type resealer struct {
 func (r *resealer) runOnce(ctx context.Context, done Done) error {
 	own := r.sealer.First()
 	except, began := own, time.Now()
+	// Now and then without an exception, to open also those that need no new seal.
 	if began.Sub(r.checked) >= checkEvery {
 		except = ""
 	}
 	err := eachRegion(ctx, r.store.ProvisionRegions,
 		func(region string) error { return r.region(ctx, region, except, own, done) })
+	// Only if all opened. Otherwise the next run opens them again, and reports again those that do not.
 	if err == nil && except == "" {
 		r.checked = began
 	}
@@ -49,6 +51,7 @@ func (r *resealer) region(ctx context.Context, region, except, own string, done 
 		if err != nil || len(keys) == 0 {
 			return 0, err
 		}
+		// In the order of ids, so that a key that cannot be resealed is passed over, and not read for ever.
 		after = keys[len(keys)-1].ID
 		wrong, err := r.batch(ctx, region, own, keys, done)
 		failed = append(failed, wrong)
@@ -68,14 +71,17 @@ func (r *resealer) batch(ctx context.Context, region, own string, keys []db.Depl
 		switch {
 		case failed != nil:
 			wrong = fmt.Errorf("netcode key of deployment %s: %w", k.ID, failed)
+			// Drained, their servers are replaced by such with new keys.
 			if k.Drains && r.drains(k) {
 				lost = append(lost, k.ID)
 			}
+		// A key that the first key-encryption key seals already is unchanged.
 		case changed:
 			old, sealed = append(old, k), append(sealed, again)
 		}
 	}
 	if len(old) > 0 {
+		// Compared with the old seal in the statement: a key that another worker has resealed stays.
 		n, err := r.store.ResealDeployments(ctx, region, old, sealed, own)
 		done.add("netcode_resealed", n)
 		if err != nil {

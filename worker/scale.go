@@ -30,11 +30,14 @@ type scaler struct {
 }
 
 func (s *scaler) runOnce(ctx context.Context) (Done, error) {
+	// Whichever worker comes first plans a pool; the others then leave it alone for that long.
 	every := scaleEvery * 9 / 10 // the loop's jitter must not skip a pool
 	if s.woken {
+		// Shorter, since pools were planned a moment ago, and players have come since.
 		every, s.woken = scaleGather, false
 	}
 	done := Done{}
+	// Of another installation's database: nobody would start what is planned here.
 	if ok, err := s.owned(ctx); err != nil || !ok {
 		return done, err
 	}
@@ -56,6 +59,7 @@ func (s *scaler) seal(region string, id uuid.UUID) (sealed []byte, by string, er
 // pause waits until the next run is due, or players wait for a server.
 func (s *scaler) pause(ctx context.Context, d time.Duration) bool {
 	if s.wake == nil {
+		// Here, not in the constructor: this context ends with the loop, and the subscription with it.
 		wake, stop := s.store.Subscribe(db.TopicDemand, "")
 		s.wake = wake
 		context.AfterFunc(ctx, stop)
@@ -65,5 +69,6 @@ func (s *scaler) pause(ctx context.Context, d time.Duration) bool {
 		return alive
 	}
 	s.woken = true
+	// Wake-ups within this time lead to one run.
 	return wait.For(ctx, scaleGather)
 }

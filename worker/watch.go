@@ -34,9 +34,11 @@ func newWatcher(d doctor.Doctor, to prometheus.Registerer) (*watcher, error) {
 
 func (w *watcher) runOnce(ctx context.Context) (Done, error) {
 	found := w.doctor.Watch(ctx)
+	// Checks that were cut off would be reported as failed.
 	if ctx.Err() != nil {
 		return Done{}, ctx.Err()
 	}
+	// What remains in missing had a value in the last run, and has none now.
 	missing := w.seenChecks
 	w.seenChecks = map[string]bool{}
 	for _, f := range found.Checks {

@@ -150,6 +150,7 @@ func New(o Options) (*Worker, error) {
 	}
 	for _, l := range w.loops {
 		l.log, l.metrics = o.Log.With(slog.String("loop", l.name)), m
+		// Loops that are woken have a pause of their own.
 		if l.pause == nil {
 			l.pause = wait.For
 		}
@@ -232,6 +233,7 @@ func (w *Worker) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	if w.provision != nil {
 		w.provision.begin(ctx)
+		// Deferred behind the loops' end: from then on no loop launches a step.
 		defer w.provision.finish()
 	}
 	for _, l := range w.loops {

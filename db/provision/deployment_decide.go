@@ -22,6 +22,7 @@ func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, d
 		Generation: d.Generation,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
+		// Another decision was made since the claim: an intent now could start a server for a deployment that is over.
 		return false, s.ReleaseDeployment(ctx, d)
 	}
 	if err != nil {
@@ -38,6 +39,8 @@ func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, d
 // writes nothing, if another decision was made since d was claimed. Errors: Unavailable.
 func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next *time.Time) (bool, error) {
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
+		// In the same transaction, so that no player is seated on a server that ends; and first, because instances are
+		// locked before deployments.
 		if d.takesNoPlayers() {
 			if err := q.DrainInstance(ctx, query.DrainInstanceParams{Region: d.Region, ID: d.ID.String()}); err != nil {
 				return err
@@ -49,6 +52,7 @@ func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next
 			MissingSince: d.MissingSince, Stop: d.Stop, Now: s.virtualNow(), Reason: d.Reason, LastError: d.LastError,
 			WokenAt: d.wokenAt, NextAt: next,
 		})
+		// Other decisions have their events elsewhere, or none.
 		if err != nil || d.Phase != DeploymentFailed {
 			return err
 		}

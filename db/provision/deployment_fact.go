@@ -22,11 +22,13 @@ func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.
 	own, err := s.frame.Queries.NoteRef(ctx,
 		query.NoteRefParams{Region: d.Region, ID: d.ID, Ref: string(ref), Now: s.virtualNow()})
 	if errors.Is(err, pgx.ErrNoRows) {
+		// The deployment is gone: its server is one that nobody knows, and the caller stops it.
 		return "", nil
 	}
 	if err != nil {
 		return "", frame.Classify(err)
 	}
+	// Perhaps another ref than the argument: then this server is a second one.
 	d.Ref, d.MissingSince = provider.Ref(own), nil
 	return d.Ref, nil
 }
@@ -59,6 +61,7 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 		Now:    s.virtualNow(),
 		Region: d.Region, ID: d.ID, Ref: string(o.Ref),
 	}
+	// What the observation does not say stays as it is stored.
 	if !o.Ends.IsZero() {
 		p.EndsAt = &o.Ends
 	}
@@ -96,6 +99,7 @@ func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to str
 func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason string) (ended bool, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		id := d.ID.String()
+		// Before the deployment, in the order of all locks.
 		if err := q.LockInstances(ctx, query.LockInstancesParams{Region: d.Region, Ids: []string{id}}); err != nil {
 			return err
 		}
@@ -103,6 +107,8 @@ func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason 
 		if err != nil {
 			return err
 		}
+		// Judged under the lock. A server that was found since, or another decision about one that was not, must not be
+		// lost.
 		if row.Ref != string(d.Ref) || d.Ref == "" && row.Generation != d.Generation {
 			return pgx.ErrNoRows
 		}

@@ -37,14 +37,17 @@ func (s *Store) MakeReady(ctx context.Context, region string, id uuid.UUID) (rea
 // deployments. A deployment without a known endpoint fails.
 func MakeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUID) (bool, error) {
 	instance, err := q.LockStarting(ctx, query.LockStartingParams{Region: region, ID: id})
+	// The deployment does not wait to become ready, or its server has not registered.
 	if err != nil {
 		return false, ignoreNoRows(err)
 	}
 	d, err := q.LockReady(ctx, query.LockReadyParams{Region: region, ID: id, Incarnation: &instance.Incarnation})
+	// Something is still missing. Whoever writes the last of the facts calls MakeReady again.
 	if err != nil {
 		return false, ignoreNoRows(err)
 	}
 	dialled, err := endpointOr(d, instance.Endpoint)
+	// Nobody could reach the server, and no later fact would change that: the deployment fails with the reason.
 	if err != nil {
 		return false, failDeployment(ctx, q, region, id, ReasonNoEndpoint, err)
 	}

@@ -39,6 +39,7 @@ func (s *Store) DeploymentStatistics(ctx context.Context,
 	}
 	for _, region := range regions {
 		from, ok := since[region]
+		// Servers that were ready before are not counted, since this process, or another one, may have counted them.
 		if !ok {
 			since[region] = s.now()
 			continue

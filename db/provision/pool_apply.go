@@ -81,12 +81,14 @@ func (d Declaration) Check() error {
 // value in Field, TooMany, those of the database.
 func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit, dry bool) (PoolChanges, error) {
 	now := declared{apps: each(d.Apps, withAppDefaults), pools: each(d.Pools, withPoolDefaults)}
+	// All that follows is decided under these locks: no server of the pools and versions starts meanwhile.
 	if err := now.lock(ctx, q, d.PrunePools); err != nil {
 		return PoolChanges{}, err
 	}
 	if err := now.read(ctx, q); err != nil {
 		return PoolChanges{}, err
 	}
+	// Before prunable and plan, which change what is declared.
 	before := now.byName()
 	pruned, err := d.prunable(ctx, q, &now)
 	if err != nil {
@@ -209,6 +211,7 @@ func (d *declared) read(ctx context.Context, q *query.Queries) error {
 func (d *declared) plan() (PoolChanges, error) {
 	done := PoolChanges{Apps: []PoolChange{}, Pools: []PoolChange{}}
 	for i, v := range d.apps {
+		// Compared with what the database holds, or with an earlier entry of the same document.
 		was, known := d.versions[v.Name()]
 		change := PoolChange{App: v.App, Version: v.Version, Change: "created"}
 		if known {
@@ -221,6 +224,8 @@ func (d *declared) plan() (PoolChanges, error) {
 		d.versions[v.Name()] = v
 		done.Apps = append(done.Apps, change)
 	}
+	// Between both lists: pools of the document first give up the modes that they lose, so that others of it may take
+	// them.
 	if err := d.resolveModes(); err != nil {
 		return done, err
 	}
@@ -314,6 +319,7 @@ func (d *declared) refusePool(i int, p, was Pool) error {
 			at.addf("modes", "mode %q of region %s belongs to pool %s: 'director pools roll' moves it to another version", m, p.Region, owner.name())
 		}
 	}
+	// Servers that run keep the modes with which they have registered.
 	for _, m := range was.Modes {
 		if !slices.Contains(p.Modes, m) && was.Servers > 0 {
 			at.addf("modes", "%d servers of the pool offer mode %q: 'director pools roll' moves it to another version, and drains them", was.Servers, m)

@@ -55,6 +55,7 @@ func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Poo
 		was := p.fields()
 		p = to.applyTo(p)
 		var wrong []PoolProblem
+		// Also a pool that was right when it was declared: min may be above the new max.
 		if p.check(problems{list: &wrong}); len(wrong) > 0 {
 			return p, problemError(fault.Invalid, "invalid", wrong[0])
 		}
@@ -75,6 +76,7 @@ func (to PoolScale) applyTo(p Pool) Pool {
 	if to.Buffer != nil {
 		p.BufferPercent = to.BufferPercent
 	}
+	// A field stays where the change names no number for it.
 	for number, wanted := range map[*int]*int{&p.Min: to.Min, &p.Max: to.Max, &p.Buffer: to.Buffer,
 		&p.MaxStarting: to.MaxStarting} {
 		if wanted != nil {
@@ -116,6 +118,7 @@ func (s *Store) changePause(ctx context.Context, edit PoolEdit,
 		if !changed || err != nil {
 			return p, err
 		}
+		// The function in schema ops has changed the row.
 		return readPool(ctx, q, edit.key())
 	})
 }

@@ -38,6 +38,7 @@ func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 	all := []PoolProblem{}
 	p := problems{list: &all}
 	versions := map[string]AppVersion{}
+	// A document of any size must not make this run for long.
 	if len(apps)+len(pools) > maxPoolCount {
 		p.addf("", "has %d app versions and pools, at most %d are allowed", len(apps)+len(pools), maxPoolCount)
 		return all
@@ -62,6 +63,7 @@ func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 		}
 		if v, ok := versions[pool.Name()]; ok {
 			pool.checkOffer(p.under("pools[%d].", i), v.Modes)
+			// For the modes below: without a list, the pool has all of its app version.
 			pool.Modes = pool.modesOf(v)
 		}
 		for _, m := range pool.Modes {

@@ -24,6 +24,7 @@ func countAllowedStarts(ctx context.Context, q *query.Queries) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// Counted behind the lock: two plans that run at a time would both see the same place as free.
 	now, err := q.PoolTotals(ctx)
 	if err != nil {
 		return 0, err
@@ -44,6 +45,7 @@ func (p *poolPlan) cutStarts(allowed int) {
 		return
 	}
 	p.Text += fmt.Sprintf("; the limits over all pools let %d of these start", allowed)
+	// The plan had counted them as coming.
 	p.Coming -= p.Start - allowed
 	p.Start, p.nearPlayers = allowed, p.nearPlayers[:allowed]
 }

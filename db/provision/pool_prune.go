@@ -26,6 +26,7 @@ func (d Declaration) prunable(ctx context.Context, q *query.Queries, now *declar
 		}
 		left := map[string]int{}
 		for _, n := range servers {
+			// By the name APP/VERSION, as d.versions is.
 			left[poolKey{app: n.App, version: n.Version}.name()] = int(n.Servers)
 		}
 		pruned.apps = now.pruneApps(left)

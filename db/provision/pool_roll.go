@@ -49,6 +49,7 @@ func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey
 	if done.Pool, err = readNextPool(ctx, q, from, next); err != nil {
 		return done, err
 	}
+	// The modes name the pool to which they belong, so it must be there before they move.
 	if err := saveNextPool(ctx, q, from, done.Pool); err != nil {
 		return done, err
 	}
@@ -59,6 +60,7 @@ func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey
 	}
 	slices.Sort(done.Modes)
 	done.Pool.Modes = slices.Sorted(slices.Values(append(done.Pool.Modes, done.Modes...)))
+	// Behind the move: from then on no mode belongs to these servers, and placement finds them no more.
 	if done.DrainedServers, err = drainPool(ctx, q, edit, "rolled"); err != nil {
 		return done, err
 	}
@@ -97,6 +99,7 @@ func readNextPool(ctx context.Context, q *query.Queries, from Pool, next poolKey
 	pool, err := readPool(ctx, q, next)
 	if fault.Is(err, fault.NotFound) {
 		pool, err = from, nil
+		// The same numbers, as a pool that has had no servers yet.
 		pool.Version, pool.Modes, pool.PausedUntil, pool.PauseReason, pool.Servers = next.version, nil, nil, "", 0
 	}
 	return pool, err
@@ -119,6 +122,8 @@ func drainPool(ctx context.Context, q *query.Queries, edit PoolEdit, reason stri
 	}
 	undrained, err := q.PoolHasUndrained(ctx,
 		query.PoolHasUndrainedParams{Region: edit.Region, App: edit.App, Version: edit.Version})
+	// A server has registered since the instances were listed. It cannot be locked now, in the order of all locks, so
+	// the whole roll begins again.
 	if err == nil && undrained {
 		err = frame.ErrRolledBack
 	}

@@ -50,6 +50,7 @@ func (s *Store) TakeBudgets(ctx context.Context, provider string,
 				Rates: p.Rates}); err != nil {
 				return err
 			}
+			// The classes with a row have got their calls already.
 			p.Classes, p.Wants, p.Rates = missingClasses(p, rows)
 			var more []query.TakeBudgetsRow
 			more, err = q.TakeBudgets(ctx, p)

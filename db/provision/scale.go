@@ -74,6 +74,7 @@ func planPool(s poolState) poolPlan {
 	p := poolPlan{Live: s.readyServers, Busy: s.busyServers, Coming: s.coming, Draining: s.draining, Ending: s.ending,
 		Lost: s.lostServers, Waiting: len(s.waiting), Max: s.max}
 	have := s.readyServers + s.coming
+	// Two bounds: how many may start at a time, and how many places the pool has left.
 	room := max(0, min(s.maxStarting-s.coming, s.places()))
 	left, used := s.packRunning()
 	filled, near, left := s.packNew(left, s.coming, room)
@@ -83,6 +84,7 @@ func planPool(s poolState) poolPlan {
 	if !s.paused {
 		p.Start = max(0, min(p.Target-have, room))
 	}
+	// With as many servers as it needs, the pool can do without the lost ones if they turn up after all.
 	if have >= p.Target {
 		p.Replaced = s.lostServers
 	}
@@ -91,6 +93,7 @@ func planPool(s poolState) poolPlan {
 	}
 	p.Coming += p.Start
 	p.nearPlayers = make([]netip.Addr, p.Start)
+	// Servers of the buffer, and those for min, start for nobody in particular: their address is the zero Addr.
 	copy(p.nearPlayers, near)
 	p.Text = s.text(p)
 	return p
@@ -110,6 +113,7 @@ func (s *poolState) packRunning() (left []waitingParty, used int) {
 	}
 	got := make([]bool, len(s.hosts))
 	for _, r := range sessions[len(s.sessions):] {
+		// A server that got two sessions is one used server.
 		if s.unused[r.Host] && !got[r.Host] {
 			got[r.Host] = true
 			used++
@@ -134,10 +138,12 @@ func (s *poolState) packNew(waiting []waitingParty,
 				address = w.address
 			}
 		}
+		// No party that is left fits into an empty server, so more servers would not help.
 		if len(left) == len(waiting) {
 			break
 		}
 		waiting = left
+		// A server that starts already has its place. Only for a new one is it of use where the player is.
 		if filled++; filled > coming {
 			near = append(near, address)
 		}
@@ -158,6 +164,7 @@ func (s *poolState) spare(used int) int {
 	if !s.bufferPercent {
 		return s.buffer
 	}
+	// Rounded up: used servers are at most so many percent of all.
 	rest := 100 - s.buffer
 	return (used*100+rest-1)/rest - used
 }
@@ -212,6 +219,7 @@ func (s *poolState) verdict(p poolPlan) string {
 
 // limit names the setting that keeps the pool from starting more servers.
 func (s *poolState) limit() string {
+	// The smaller of the two bounds of planPool.
 	if s.maxStarting-s.coming <= s.places() {
 		return fmt.Sprintf("at most %d start at a time", s.maxStarting)
 	}

@@ -95,6 +95,7 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 		return err
 	}
 	plan := planPool(state)
+	// Servers of the provider manual are started by people, whom no limit concerns.
 	if plan.Start > 0 && t.version.Provider != providerManual {
 		allowed, err := countAllowedStarts(ctx, t.q)
 		if err != nil {
@@ -106,6 +107,7 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	if err != nil {
 		return err
 	}
+	// Recorded before anything is done: operators see the plan even where a limit keeps it from being carried out.
 	settled, err := t.q.RecordPlan(ctx, query.RecordPlanParams{
 		Region: t.region, App: t.pool.App, Version: t.pool.Version, Plan: text, Surplus: plan.End > 0,
 		Settle: surplusSettles, Used: int32(plan.Used), StartTime: state.startTime, KeepStartTime: plan.Coming > 0 || state.isPreparing,
@@ -113,9 +115,11 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	if err != nil {
 		return err
 	}
+	// Whatever the plan is: they take places of the pool, and perhaps room of the provider.
 	if done.Ended, err = t.endDrained(ctx, plan); err != nil {
 		return err
 	}
+	// A pool that starts servers has no surplus.
 	if done.Started = plan.Start; plan.Start > 0 {
 		return t.start(ctx, plan.nearPlayers, seal)
 	}
@@ -168,6 +172,7 @@ func (t *scaling) state(ctx context.Context) (poolState, error) {
 	s.draining, s.ending, s.lostServers = int(supply.Draining), int(supply.Ending), int(supply.Lost)
 	demand, err := t.q.DemandOfPool(ctx,
 		query.DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})
+	// Without parties, only the numbers of servers matter, and no room is read.
 	if err != nil || len(demand) == 0 {
 		return s, err
 	}
@@ -194,11 +199,13 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 	seen := map[same]bool{}
 	for _, d := range demand {
 		w := waitingParty{party: pack.Party{Shape: pack.Shape{Mode: d.Mode, MaxPlayers: int(d.MaxPlayers)},
+			// A match takes a whole session, unless the row is of a party.
 			Size: int(d.MaxPlayers)}}
 		if d.Party != nil {
 			w.party.Size = int(*d.Party)
 		}
 		w.address, _ = netip.ParseAddr(d.Address)
+		// Each player of a party may have asked for it, but the party needs one place.
 		if k := (same{d.Mode, d.PartyKey}); d.PartyKey != uuid.Nil {
 			if seen[k] {
 				continue
@@ -228,6 +235,8 @@ func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 	arg := query.HostsForDemandParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, Modes: k.Modes,
 		MaxPlayers: k.MaxPlayers, Sessions: k.Sessions()}
 	for i, n := range arg.Sessions {
+		// Some more than sessions are needed, as placement reads them: parties of other sizes may take the first of
+		// them.
 		arg.Sessions[i] = min(n+pack.ExtraCandidates, maxPlanHosts)
 	}
 	hosts, err := t.q.HostsForDemand(ctx, arg)

@@ -62,6 +62,7 @@ func DaysText(days []int) string {
 	var runs []string
 	for i := 0; i < len(days); {
 		last := i
+		// Two days in a row are a run already: "sat-sun". One that goes over Sunday becomes two runs.
 		for last+1 < len(days) && days[last+1] == days[last]+1 {
 			last++
 		}
@@ -90,6 +91,7 @@ func ParseDays(text string) ([]int, error) {
 			return nil, fmt.Errorf("%.40q must be weekdays such as fri-sun, mon,wed or daily: mon, tue, wed, thu, fri, sat, sun",
 				text)
 		}
+		// Modulo, so that a range may go over Sunday. It ends at the day to, also if that is the first one.
 		for day := from; ; day = (day + 1) % len(dayNames) {
 			if chosen[day] = true; day == to {
 				break
@@ -126,6 +128,7 @@ func (s Schedule) check(at problems, most int) {
 			at.addf("days", "%d must be a weekday of 1, Monday, to 7, Sunday", day)
 		}
 	}
+	// Not nil, so it is no event; and empty, so it would never hold.
 	if s.Days != nil && len(s.Days) == 0 {
 		at.addf("days", "must have a weekday")
 	}
@@ -154,6 +157,7 @@ func (s Schedule) checkEvent(at problems, startAt, endAt time.Time) {
 		at.addf("until", "%.40q must be a date such as 2026-12-25", s.EndOn)
 		return
 	}
+	// Times of clocks, not of the world: an hour that is skipped or shown twice between them does not count.
 	lasts := endOn.Sub(startOn) + endAt.Sub(startAt)
 	if lasts <= 0 || lasts > maxEventLength {
 		at.addf("until", "must be after the start, and at most 31 days after it")
@@ -195,9 +199,11 @@ func (d *declared) checkZones(ctx context.Context, q *query.Queries) error {
 	}
 	for _, zone := range named {
 		if slices.Contains(known, zone.name) {
+			// One problem is enough: whoever misspells a zone does so in all schedules.
 			continue
 		}
 		hint := ""
+		// At a distance of three edits at most, whatever the case.
 		if similar := nearest.NameFold(zone.name, known, 3); similar != "" {
 			hint = fmt.Sprintf(": did you mean %q?", similar)
 		}
