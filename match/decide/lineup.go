@@ -138,6 +138,9 @@ func (l *lineup) setTeam(pick, team int) {
 	}
 }
 
+// areTeammates reports whether two players are in one team. Players who are in none yet are no teammates.
+func (l *lineup) areTeammates(a, b int) bool { return l.team[a] != noTeam && l.team[a] == l.team[b] }
+
 // size returns the players of a team.
 func (l *lineup) size(team int) int {
 	n := 0

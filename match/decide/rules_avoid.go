@@ -102,7 +102,7 @@ func (a *avoid) met(l *lineup, subs []string, i, p int, binds func(c, other *can
 			continue
 		}
 		for q := range c.size {
-			if i == j && p == q || a.perTeam && l.team[l.first[i]+p] != l.team[l.first[j]+q] {
+			if i == j && p == q || a.perTeam && !l.areTeammates(l.first[i]+p, l.first[j]+q) {
 				continue
 			}
 			if slices.Contains(subs, c.ticket.Players[q].Sub) {

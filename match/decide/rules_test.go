@@ -88,6 +88,8 @@ func ruleCases() []ruleCase {
 		{"avoid", duel(on(profile.Avoid, "blocked", profile.Limits{})), two(list("blocked", "b"), list("blocked")), 0},
 		{"avoid, somebody else", duel(on(profile.Avoid, "blocked", profile.Limits{})), two(list("blocked", "c"), skill(0)), 1},
 		{"avoid per team: as opponents", duel(perTeam(on(profile.Avoid, "blocked", profile.Limits{}))), two(list("blocked", "b"), list("blocked")), 1},
+		{"avoid per team: of players who are placed last", pairs(perTeam(on(profile.Avoid, "blocked", profile.Limits{}))), []*match.Ticket{
+			ticket("a"), ticket("b"), ticket("c", list("blocked", "d")), ticket("d")}, 1},
 		{"or", duel(orRule(nearSkill(1), compareRule(profile.Measure{Take: profile.FoldMin, Attribute: "skill"}, profile.Greater, 5))), two(skill(6), skill(9)), 1},
 		{"neither", duel(orRule(nearSkill(1), compareRule(profile.Measure{Take: profile.FoldMin, Attribute: "skill"}, profile.Greater, 5))), two(skill(4), skill(9)), 0},
 		{"not", duel(profile.Rule{Kind: profile.Not, Rules: []profile.Rule{nearSkill(1)}}), two(skill(4), skill(9)), 1},
