@@ -131,7 +131,7 @@ var (
 		isByFile: true,
 	}
 	typescript = language{
-		comment: regexp.MustCompile(`^\s*/?\*\*? ?(.*?)(?: ?\*/)?$`),
+		comment: regexp.MustCompile(`^\s*(?:\*/|/?\*\*? ?(.*?)(?: ?\*/)?)$`),
 		class:   regexp.MustCompile(`^export (?:abstract )?(?:class|interface) (\w+)`),
 		member:  regexp.MustCompile(`^(?:export (?:async )?(?:function|type|const) |  (?:declare |readonly |async |get |static )*)([a-zA-Z][^{=;]*?)\s*(?:\{.*|=.*|;.*|,)$`),
 	}
