@@ -31,7 +31,7 @@ func (s *Server) parts() []part {
 		all = append(all, s.openMatch)
 	}
 	if s.agents != nil {
-		all = append(all, s.agents)
+		all = append(all, s.agents.Server)
 	}
 	if s.nats != nil {
 		all = append(all, s.nats)
