@@ -91,12 +91,12 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 	if err != nil {
 		return err
 	}
-	in, err := replayer.Past(ctx, l, past, rules, replayer.Recording{PlayerArg: l.Server.PlayerArg, Privacy: l.History})
+	in, err := replayer.Past(ctx, l.Store, past, rules, replayer.Recording{PlayerArg: l.Server.PlayerArg, Privacy: l.History})
 	if err != nil {
 		return err
 	}
 	if f.capacity == "recorded" {
-		if in.Capacity, err = replayer.Capacity(ctx, l, past, rules.Profile); err != nil {
+		if in.Capacity, err = replayer.Capacity(ctx, l.Store, past, rules.Profile); err != nil {
 			return err
 		}
 	}

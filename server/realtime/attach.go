@@ -19,11 +19,14 @@ func (h *handshake) attach(ctx context.Context, who identity, chosen wire.Codec,
 	if refused != nil {
 		return nil, refused
 	}
+	// It cannot name a session, so the client gets a new one, as with an id that has expired.
 	if len(resume) > maxSessionID {
 		resume = ""
 	}
 	opened, err := h.server.store.OpenRealtime(ctx, h.opening(who, r, resume))
 	if err != nil {
+		// The call may have opened the session although its answer was lost: then this replica owns a session that has
+		// no connection.
 		r.unattended.suspect(err)
 		return nil, h.refusalOf(ctx, who, err)
 	}
@@ -32,6 +35,8 @@ func (h *handshake) attach(ctx context.Context, who identity, chosen wire.Codec,
 	}
 	c := newConn(r, h, who, chosen, opened)
 	if !r.conns.Add(c, c) { // others have ended this id, or the server stops
+		// The store has recorded this replica as the owner of the session. Nobody else would notice that its client is
+		// gone, so it is suspended here.
 		h.server.rates.leave(c.playerName())
 		r.suspend(c.session, 0)
 		return nil, refuseUnavailable
@@ -45,6 +50,7 @@ func (h *handshake) attach(ctx context.Context, who identity, chosen wire.Codec,
 func (h *handshake) replicaOf(ctx context.Context, who identity) (*replica, *refusal) {
 	name, err := h.server.store.ProjectRegion(ctx, who.project)
 	if fault.Is(err, fault.NotFound) {
+		// Such a project has no region of its own.
 		name, err = h.server.options.Region, nil
 	}
 	if err != nil {
@@ -68,6 +74,8 @@ func (h *handshake) greet(c *conn, who identity, opened db.OpenedRealtime) {
 		"auth_mode": string(h.server.options.Auth), "authenticated": who.authenticated, "project_id": who.project,
 	}})
 	h.server.metrics.sent.Inc()
+	// Written here and not through the outbox, which holds what the hub pushes until the client has sent a frame, or
+	// until the timer below.
 	if c.ws.Write(c.messageKind(), ok) != nil {
 		c.cutOff()
 		return
@@ -85,11 +93,15 @@ func (c *conn) run() {
 	stopPings := c.ws.KeepAlive(c.pings(), c.onSilence)
 	c.endReading(c.server.guard.Do("realtime reader", c.read))
 	stopPings()
+	// Actions that were begun are completed, and their news reaches the members of the rooms, before the hub forgets
+	// this connection.
 	c.running.Wait()
 	c.hub.Detach(c)
 	c.server.lists.forget(c)
 	c.server.presences.forget(c)
 	if !c.isDisowned() {
+		// Before the connection leaves the set: a replica that stops renews its lease until the set is empty. Without
+		// the lease, workers would suspend the session, and later.
 		c.replica.suspend(c.session, c.silence())
 	}
 	c.server.rates.leave(c.playerName())

@@ -44,6 +44,8 @@ func (h *handshake) authenticate(ctx context.Context, a requestedSession) (ident
 	}
 	now := h.server.store.Now()
 	if a.SessionID != "" {
+		// The statement that opens the session judges by the real time: a token that has expired resumes the session
+		// that it once opened, and opens no other.
 		now = now.Add(-resumableFor)
 	}
 	claims, err := token.VerifyProject(a.Token, h.server.secrets.forRequest(ctx), now)

@@ -16,7 +16,7 @@ import (
 const maxActions = 64
 
 // conn is the connection of a client with a session. One goroutine reads, one writes while there is something to write,
-// and each action under way has one. It implements receiver.
+// and each action under way has one. It implements delivery.Receiver.
 type conn struct {
 	server  *Server
 	replica *replica
@@ -77,6 +77,7 @@ func (c *conn) Push(class delivery.PushClass, room string, frames ...*wire.Share
 		p.decidedAt = frames[0].DecidedAt
 	}
 	for _, f := range frames {
+		// Outside mu: the first connection that needs a codec encodes for all the others, which may take a while.
 		encoded := f.Encoded(c.codec)
 		p.frames, p.bytes = append(p.frames, encoded), p.bytes+len(encoded)
 	}
@@ -98,6 +99,7 @@ func (c *conn) queueParcel(p parcel) {
 	dropped, ok := c.out.put(p)
 	c.server.metrics.dropped.Add(float64(dropped))
 	if !ok {
+		// What is queued is of no use to a client that has to reconnect, and the close frame would wait behind it.
 		c.out = outbox{}
 		c.closeLocked(closeTryLater, reasonOverflow)
 		return
@@ -112,6 +114,7 @@ func (c *conn) WhenFree(fn func()) {
 	if !free {
 		c.onFree = fn
 	}
+	// fn pushes to this connection, which locks mu again.
 	c.mu.Unlock()
 	if free {
 		fn()
@@ -139,7 +142,7 @@ func (c *conn) closeLocked(code websocket.StatusCode, reason string) {
 		return
 	}
 	if c.holdsPushes {
-		c.out = outbox{} // the client may not read it: see release
+		c.out = outbox{} // the client may not read it yet: see holdsPushes
 	}
 	c.isClosing, c.holdsPushes, c.closeCode, c.closeReason = true, false, code, reason
 	c.sessionTaken = c.sessionTaken || code == delivery.CloseSuperseded

@@ -45,6 +45,8 @@ func (s *Server) allRPCs() map[string]rpc {
 
 // receive handles a frame. It blocks while too many actions are under way, or too many answers wait to be written.
 func (c *conn) receive(frame []byte) {
+	// Before the frame is decoded: while the client does not read, TCP stops it here, and no more than this
+	// frame is held in memory.
 	c.waitForSpace()
 	e, err := c.codec.Decode(frame)
 	if c.isSpam(e, err) {
@@ -85,6 +87,7 @@ func (c *conn) isSpam(e wire.Envelope, err error) bool {
 
 func (c *conn) answerGarbage(err error) {
 	var broken *wire.FrameError
+	// A frame that was understood, but is too large or of another version, is an error of the program and no garbage.
 	if !errors.As(err, &broken) || broken.Code == wire.CodeBadFrame {
 		c.garbage++
 	}
@@ -101,8 +104,12 @@ func (c *conn) answerGarbage(err error) {
 // beginAction begins an action, and answers it when it ends.
 func (c *conn) beginAction(e wire.Envelope, begin rpc) {
 	c.takeSlot()
+	// Not bound to the connection: an action that has begun is completed although the client has gone, as it would be
+	// if its answer were lost on the way.
 	ctx, cancel := context.WithTimeout(context.Background(), c.server.options.timing.call)
 	var finish func() (sendable, error)
+	// begin runs in the goroutine that reads, which keeps the order of frames; only the wait for its end has a
+	// goroutine.
 	err := c.server.guard.Do("realtime action", func() (err error) {
 		finish, err = begin(ctx, c, e)
 		return err
@@ -132,6 +139,7 @@ func (c *conn) takeSlot() {
 		return
 	default:
 	}
+	// Not heard of while the reader waits here, the client must not be taken for silent.
 	c.pause(true)
 	c.slots <- struct{}{}
 	c.pause(false)
@@ -159,6 +167,7 @@ func (c *conn) waitForSpace() {
 func (c *conn) answerFrame(e wire.Envelope, a sendable, err error) {
 	switch {
 	case fault.Is(err, fault.Superseded):
+		// Another connection has the session. The answer is queued before the close frame, which ends the outbox.
 		c.answerFailure(e, wire.FailUnavailable)
 		c.Close(delivery.CloseSuperseded, delivery.ReasonSuperseded)
 		return
@@ -228,6 +237,8 @@ func (c *conn) mayReport(why *wire.Failure) bool {
 // serial returns an RPC whose calls run one after the other within a connection, in the order of frames.
 func serial(call func(ctx context.Context, c *conn, e wire.Envelope) (sendable, error)) rpc {
 	return func(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+		// A chain: each call waits for the one before, so no queue and no goroutine of a queue is needed. begin alone
+		// touches lastSerial, and runs in the goroutine that reads.
 		before, ended := c.lastSerial, make(chan struct{})
 		c.lastSerial = ended
 		return func() (sendable, error) {
@@ -235,6 +246,7 @@ func serial(call func(ctx context.Context, c *conn, e wire.Envelope) (sendable, 
 			if before != nil {
 				select {
 				case <-before:
+				// It has had no effect. ended is closed all the same: the next call does not wait for one that gave up.
 				case <-ctx.Done():
 					return sendable{}, wire.FailUnavailable
 				}

@@ -14,7 +14,7 @@ import (
 // close, so they arrive at the other replicas as evenly as they are closed here.
 const maxSpread = 10 * time.Second
 
-// Close codes of this file and others; push.go has those that the hub chooses.
+// Close codes of this file and others; delivery/push.go has those that the hub chooses.
 const (
 	closeRestart    = websocket.StatusServiceRestart // 1012
 	closeTryLater   = websocket.StatusTryAgainLater  // 1013
@@ -50,10 +50,14 @@ func (s *Server) Ready() bool {
 // not announce for five seconds. When ctx ends, the remaining connections are cut. Errors: a connection was cut.
 func (s *Server) Stop(ctx context.Context) error {
 	s.Drain()
+	// Before the first connection closes: from here on, sessions are suspended without telling their rooms at once.
 	s.restarting.Store(true)
 	s.closeEvenly(ctx)
+	// After the connections have begun to close: the replica ends when its set of connections is empty, and the set is
+	// closed to new ones by this.
 	s.stopOnce.Do(func() { close(s.stopping) })
 	s.endWelcome()
+	// They were not in the list that closeEvenly took.
 	for _, c := range s.conns() { // whose handshake was under way
 		c.Close(websocket.StatusGoingAway, reasonStopping)
 	}
@@ -87,6 +91,7 @@ func (s *Server) waitForRun(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		// Without Run nobody closes ran, and a server that was only listening must be able to stop.
 		if s.hasRun() {
 			<-s.ran
 		}

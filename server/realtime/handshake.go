@@ -85,6 +85,8 @@ func (h *handshake) refuse(r *refusal) {
 	}
 	h.server.options.Log.LogAttrs(context.Background(), slog.LevelDebug, "realtime client refused",
 		slog.String("address", h.address), slog.String("reason", r.reason))
+	// Before anything is written: a client that does not read would otherwise hold its slot for the time limit of a
+	// write.
 	h.ws.EndWithin(refusalClose)
 	p := map[string]any{"reason": r.reason, "code": r.code}
 	wire.AddText(p, "hint", cmp.Or(r.hint, handshakeHints[r.code]))
@@ -92,6 +94,7 @@ func (h *handshake) refuse(r *refusal) {
 		p["region"] = r.cell.Region
 		wire.AddText(p, "address", r.cell.Addresses[fault.ListenerRealtime])
 	}
+	// JSON whatever the client asked for: no codec was agreed on yet.
 	frame := wire.JSONCodec{}.Encode(wire.Outgoing{Type: "error", P: p})
 	_ = h.ws.Write(websocket.MessageText, frame) // nothing else is to be done for a client that is gone
 	h.ws.Close(r.close, r.code, refusalClose)    // a reason may be longer than a close frame
@@ -116,6 +119,8 @@ func (h *handshake) judgeClient() (*conn, *refusal) {
 	}
 	chosen := wire.NegotiateCodec(asked.Codecs)
 	if chosen == nil {
+		// The key comes before the codec in the order of refusals, and the statement that would judge it is not going
+		// to run.
 		if refused := h.judgeKey(ctx, who); refused != nil {
 			return nil, refused
 		}
@@ -126,6 +131,7 @@ func (h *handshake) judgeClient() (*conn, *refusal) {
 
 // readFirst reads the first frame. An error means that the client is gone.
 func (h *handshake) readFirst() ([]byte, *refusal, error) {
+	// A server that stops does not wait ten seconds for clients that have said nothing yet.
 	defer context.AfterFunc(h.server.welcoming, h.ws.StopReading)()
 	_, frame, err := h.ws.ReadFirst(time.Now().Add(h.server.options.timing.handshake), maxHandshake)
 	switch {

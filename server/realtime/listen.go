@@ -32,6 +32,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, outcome := s.admit(r)
 	if status != 0 {
 		s.metrics.handshakes.WithLabelValues(outcome).Inc()
+		// Another replica may have space: the load balancer picks one for the next try.
 		if status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", "1")
 		}
@@ -51,6 +52,7 @@ func (s *Server) admit(r *http.Request) (status int, outcome string) {
 	if !s.Ready() {
 		return http.StatusServiceUnavailable, "not_ready"
 	}
+	// Last, because a slot that was taken has to be given back.
 	if !s.slots.Take() {
 		return http.StatusServiceUnavailable, "full"
 	}

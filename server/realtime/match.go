@@ -45,6 +45,7 @@ func enqueue(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 			return sendable{}, failed
 		}
 	}
+	// Before and after: what the hub began to read before either is about the ticket before, and is ignored.
 	c.hub.CountEnqueue(c)
 	defer c.hub.CountEnqueue(c)
 	queued, err := c.server.store.EnqueueRealtime(ctx, db.EnqueueRealtime{

@@ -34,6 +34,7 @@ func resolve(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	server, _ := did.Answer.(map[string]any)
 	handle, _ := server["session_handle"].(string)
 	sub, _ := server["seat"].(string)
+	// The name under which the ticket counts this player, which is not always the player of this connection.
 	if sub != "" {
 		return c.resolveSeat(ctx, handle, sub)
 	}

@@ -36,6 +36,7 @@ func messagePlayer(ctx context.Context, c *conn, e wire.Envelope) (sendable, err
 	if failed != nil {
 		return sendable{}, failed
 	}
+	// The type is stored as text, and PostgreSQL refuses U+0000 in text.
 	if strings.ContainsRune(kind, 0) {
 		return sendable{}, wire.InvalidField("type", "has to be without U+0000")
 	}
@@ -43,6 +44,7 @@ func messagePlayer(ctx context.Context, c *conn, e wire.Envelope) (sendable, err
 	if len(data) > maxDirectData {
 		return sendable{}, lobby.ErrTooLarge
 	}
+	// Only what people read is checked; other types carry data of the game.
 	if kind == lobby.MessageSay && c.server.texts != nil {
 		checked, err := c.checkText(ctx, texts.Message{To: to, Data: data})
 		if err != nil {

@@ -19,7 +19,7 @@ type parcel struct {
 	class  delivery.PushClass
 	room   string
 
-	decidedAt time.Time // see shared; of the first frame
+	decidedAt time.Time // see wire.SharedFrame; of the first frame
 }
 
 // droppable reports whether a later snapshot of the room replaces the parcel.
@@ -42,6 +42,7 @@ func (o *outbox) put(p parcel) (dropped int, ok bool) {
 	_, starves := o.starving[p.room]
 	switch {
 	case p.class == delivery.PushPatch && starves:
+		// A patch needs the state before it, which this client did not get: it is of no use before the next snapshot.
 		return 1, true
 	case p.class == delivery.PushSnapshot:
 		o.drop(p.room) // what the snapshot replaces
@@ -49,6 +50,7 @@ func (o *outbox) put(p parcel) (dropped int, ok bool) {
 	}
 	for !o.fits(p) {
 		room, found := o.largest()
+		// The new patch itself does not fit: its own room starves, and other rooms keep what they have.
 		if p.droppable() {
 			room, found = p.room, true
 		}
@@ -89,6 +91,7 @@ func (o *outbox) drop(room string) (dropped int) {
 		}
 		kept = append(kept, p)
 	}
+	// The array behind the queue would keep the frames that were dropped from being freed.
 	clear(o.queue[len(kept):])
 	o.queue = kept
 	return dropped

@@ -56,6 +56,7 @@ func (p *playerRates) leave(name playerName) {
 func (p *playerRates) forget(name playerName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// The player may have come and gone again since the timer was set: then a later timer forgets it.
 	if shared := p.byPlayer[name]; shared != nil && shared.connections == 0 && time.Since(shared.leftAt) >= ratesKept {
 		delete(p.byPlayer, name)
 	}

@@ -115,6 +115,7 @@ func (l *presences) watch(c *conn, players []string, told map[string]db.PlayerPr
 	if w == nil {
 		w = &watchedPlayers{name: name, watchers: map[string]map[*conn]bool{}}
 	}
+	// Not yet in byProject if it is new: a list that is refused leaves nothing behind.
 	if len(w.watchers)+len(players) > maxWatched {
 		return false
 	}
@@ -158,6 +159,7 @@ func (l *presences) follow(ctx context.Context, w *watchedPlayers) {
 		Name: "presence", Every: l.server.options.timing.presence, Timeout: listTimeout, Guard: l.server.guard,
 		Report: l.server.outages.Call("presence").Report,
 		Do: func(ctx context.Context, _ bool) error {
+			// A copy of the names: the lock is not held while the database is asked.
 			for page := range slices.Chunk(l.playersOf(w), db.MaxPresence) {
 				found, err := l.server.store.PlayerPresence(ctx, w.name.region, w.name.project, page)
 				if err != nil {
@@ -181,6 +183,7 @@ func (l *presences) send(w *watchedPlayers, found []db.PlayerPresence) {
 	defer l.mu.Unlock()
 	changed := map[*conn][]any{}
 	for _, p := range found {
+		// Only those that watch it still; whoever has left since the names were copied is no longer among them.
 		for c := range w.watchers[p.Player] {
 			seen, told := p.SeenBy(c.player), l.friends[c].toldPresence
 			if !told[p.Player].Equal(seen) {

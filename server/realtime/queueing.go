@@ -36,6 +36,7 @@ func (s *Server) ensureProfiles(ctx context.Context) {
 		Do: func(ctx context.Context, _ bool) error {
 			err := s.store.EnsureRealtimeProfiles(ctx, s.options.Universe)
 			s.outages.Report(ctx, "make the built-in profiles", err)
+			// One success is enough: the profiles stay in the database.
 			if err == nil {
 				done()
 			}

@@ -61,6 +61,7 @@ func (r *rates) judge(now time.Time, ack bool) verdict {
 	if allowed {
 		return frameAllowed
 	}
+	// A client is closed for what it sends in one series: one that bursts now and then only loses frames.
 	if r.refused == 0 || now.Sub(r.refusal) > refusedPause {
 		r.refused, r.since = 0, now
 	}

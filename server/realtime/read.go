@@ -18,6 +18,7 @@ func (c *conn) read() error {
 	for {
 		err := c.server.messages.Read(context.Background(), c.ws, func(_ websocket.MessageType, message []byte) {
 			c.server.metrics.received.Inc()
+			// A client that sends its first frame has read handshake.ok, so it does not lose what follows.
 			c.releasePushes()
 			c.receive(message)
 		})

@@ -231,14 +231,18 @@ func (s *Server) Run(ctx context.Context) {
 	s.running = ctx
 	s.mu.Unlock()
 	s.loops.Go(func() { s.ensureProfiles(ctx) })
+	// The region of the cell is begun at once, since Ready waits for it; others begin with their first client.
 	s.regionOf(s.options.Region)
 	select {
 	case <-s.stopping:
 	case <-ctx.Done():
 	}
+	// The list is complete: no region begins any more, after Stop because the server drains, otherwise because ctx is
+	// over.
 	for _, r := range s.allRegions() {
 		<-r.hasEnded
 	}
+	// The loops that watch lists and players, which nobody stops if their connections were cut.
 	cancel()
 	s.loops.Wait()
 }

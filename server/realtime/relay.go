@@ -24,6 +24,7 @@ func echoFrame(_ context.Context, c *conn, e wire.Envelope) (func() (sendable, e
 		return nil, failed
 	}
 	frame := wire.NewSharedFrame(wire.Outgoing{Type: e.Type, Room: room, P: e.P})
+	// RelayFrame reaches the sender, too, if it is a member here.
 	if room == "" || !c.server.options.Conformance || !c.hub.RelayFrame(c, room, frame) {
 		c.Push(delivery.PushEvent, room, frame)
 	}

@@ -74,6 +74,7 @@ func (r *replica) awaitEmpty() {
 func (r *replica) renew(ctx context.Context) error {
 	s := r.region.server
 	err := r.renewOnce(ctx)
+	// Others have ended the id: its sessions are theirs to suspend.
 	if fault.Is(err, fault.Superseded) {
 		return err
 	}
@@ -114,6 +115,7 @@ func (r *replica) suspendLate(ctx context.Context) error {
 			return nil
 		}
 		bounded, cancel := context.WithTimeout(ctx, leaseTimeout)
+		// Late by a time that is not recorded: the longest that a client may have been silent is assumed.
 		err := r.suspendAll(bounded, batch, r.region.server.options.timing.silence())
 		cancel()
 		if err != nil {
@@ -153,6 +155,7 @@ func (r *replica) fence() {
 	r.conns.Close()
 	close(r.hasEnded)
 	for _, c := range r.conns.Conns() {
+		// First, because the end of a connection suspends its session, and workers do that for an id that has ended.
 		c.disown()
 		c.Close(closeRestart, reasonFenced)
 	}
@@ -172,6 +175,7 @@ func (r *replica) end(ctx context.Context) {
 		r.abandon()
 	}
 	close(r.hasEnded)
+	// ctx may have ended. Sessions are suspended all the same: workers would do it only after the lease has expired.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()
 	if err := r.suspendLate(ctx); err != nil {

@@ -38,6 +38,8 @@ func (s *Server) roomRPCs() map[string]rpc {
 func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string,
 	after func(db.LobbyAnswer)) func() (sendable, error) {
 	a.Region, a.Project, a.Session, a.Room = c.region, c.project, c.session, room
+	// Called in the order of frames, so the actions of a connection in a room take effect in that order, although
+	// nobody waits for one before the next begins.
 	wait := c.server.store.BeginInLobby(ctx, a)
 	return func() (sendable, error) {
 		did, err := wait()
@@ -65,6 +67,7 @@ func joinRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, 
 		func(did db.LobbyAnswer) { c.hub.Join(c, did) })
 	return func() (sendable, error) {
 		a, err := finish()
+		// A client may join without an id: the answer says which room it is in.
 		a.P = addField(a.P, "room", room)
 		return a, err
 	}, nil
@@ -118,6 +121,7 @@ func messageType(e wire.Envelope) (string, *wire.Failure) {
 	kind := e.PayloadFields()["type"]
 	text, is := kind.(string)
 	if _, number := kind.(float64); number {
+		// 7 is the same type as "7".
 		text, is = string(wire.RawJSON(kind)), true
 	}
 	if !is || text == "" || len(text) > maxMessageType {
@@ -174,6 +178,7 @@ func (c *conn) ack(e wire.Envelope) {
 	}
 	checksum, _ := e.PayloadFields()["checksum"].(string)
 	c.hub.TakeAck(c, room, seq, checksum)
+	// SDKs send acks without a rid; whoever asks for an answer gets one.
 	if e.RID != "" {
 		c.answerFrame(e, sendable{}, nil)
 	}

@@ -28,6 +28,7 @@ func joinByCode(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable
 	}
 	options, size := rawFields(e.PayloadOptions())
 	return func() (sendable, error) {
+		// Before the look-up, and for codes that exist, too: otherwise a client could try all of them.
 		if wait := c.server.codes.Take(c.address); wait > 0 {
 			return sendable{}, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many codes", RetryAfter: wait}
 		}
@@ -59,6 +60,8 @@ func shareCode(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 	}
 	return func() (a sendable, err error) {
 		for range maxCodeTries {
+			// A number is drawn for each try, also if the action only reads: what is drawn is used if the room has no
+			// code.
 			act := c.server.options.Rooms.ShareCode(c.session.ID, lobby.CodeOf(randomNumber()), wish)
 			a, err = c.inRoom(ctx, db.LobbyAction{Act: act}, room, c.hub.Deliver)()
 			if !errors.Is(err, lobby.ErrCodeTaken) {

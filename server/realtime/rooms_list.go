@@ -64,6 +64,7 @@ func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any
 			if err := c.server.lists.mayWatch(list, search); err != nil {
 				return sendable{}, err
 			}
+			// After the answer is queued, so that no change of the list arrives before the list.
 			a.Queued = func() { c.server.lists.add(c, list, search, found) }
 		}
 		return a, nil

@@ -74,6 +74,7 @@ func (l *roomLists) list(name listName) *roomList {
 	if found == nil {
 		l.dropUnused(now)
 		found = &roomList{name: name, reader: make(chan struct{}, 1), searches: map[string]*watchedSearch{}}
+		// Beyond the bound a list is read for this caller alone, and nobody can watch it.
 		if len(l.byName) < maxLists {
 			l.byName[name] = found
 		}
@@ -93,11 +94,13 @@ func (l *roomLists) dropUnused(now time.Time) {
 // readNewerThan returns the rooms, and reads them if the last reading is too old.
 func (l *roomList) readNewerThan(ctx context.Context, s *Server, age time.Duration) ([]lobby.Listed, error) {
 	select {
+	// A lock that can be given up: callers wait here for one statement, at most until their own time is over.
 	case l.reader <- struct{}{}:
 	case <-ctx.Done():
 		return nil, wire.FailUnavailable
 	}
 	defer func() { <-l.reader }()
+	// Whoever waited finds what the caller before it has read.
 	if time.Since(l.readAt) < age {
 		return l.rooms, nil
 	}
@@ -114,6 +117,7 @@ func (l *roomLists) mayWatch(name listName, search lobby.Search) error {
 	list := l.list(name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// The second is a list beyond maxLists.
 	if list.searches[search.Key] == nil && len(list.searches) >= maxSearches || l.byName[name] != list {
 		return &wire.Failure{Code: wire.CodeRateLimited, Text: "too many searches are watched", RetryAfter: listKept}
 	}

@@ -38,6 +38,8 @@ func (s *secrets) sealed(ctx context.Context, project, key string) ([]byte, erro
 		return nil, nil
 	}
 	sealed, err := s.store.ProjectKeySecret(ctx, project, key)
+	// Not refused here: the token may be signed with the secret of its project, and the store refuses a key that is not
+	// known when it opens the session.
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}

@@ -24,6 +24,7 @@ type unattended struct {
 // suspect takes the error of a call that opens a session.
 func (u *unattended) suspect(err error) {
 	var e *fault.Error
+	// The database has answered: it opened no session.
 	if errors.As(err, &e) && e.Kind != fault.Unavailable {
 		return
 	}
@@ -58,6 +59,7 @@ func (r *replica) findUnattended(ctx context.Context, now time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, session := range found {
+		// With the same epoch: one that was opened again since the last look is a handshake that is under way.
 		if u.candidates[id] == session {
 			r.unsuspended[id] = session
 		}
@@ -84,6 +86,7 @@ func (r *replica) withoutConnection(ctx context.Context) (map[string]db.SessionE
 		}
 		after = page[len(page)-1].ID
 	}
+	// After the sessions were read, so that a connection that was made in between counts.
 	for _, c := range r.conns.Conns() {
 		if found[c.session.ID] == c.session {
 			delete(found, c.session.ID)

@@ -8,6 +8,7 @@ import (
 
 // startWriter is called with mu locked.
 func (c *conn) startWriter() {
+	// There is nothing to do for a writer if nothing is queued and no close frame is due.
 	if c.isWriting || c.holdsPushes || len(c.out.queue) == 0 && (!c.isClosing || c.closeCode == 0) {
 		return
 	}
@@ -39,6 +40,7 @@ func (c *conn) write() {
 // writeBurst writes what is queued, in few system calls.
 func (c *conn) writeBurst() error {
 	return c.ws.WriteBurst(func(b *ws.Burst) error {
+		// Parcels that are queued meanwhile go out in the same burst.
 		for p, ok := c.takeParcel(); ok; p, ok = c.takeParcel() {
 			for _, frame := range p.frames {
 				c.server.metrics.sent.Inc()
@@ -83,7 +85,9 @@ func (c *conn) endWriting() (code websocket.StatusCode, done bool) {
 	if len(c.out.queue) > 0 {
 		return 0, false
 	}
+	// Under the lock under which parcels are queued: one that comes now starts another writer, and none is left behind.
 	c.isWriting, code = false, c.closeCode
+	// Taken once: a writer that starts later sends no second close frame.
 	c.closeCode = 0
 	return code, true
 }

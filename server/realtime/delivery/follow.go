@@ -56,6 +56,7 @@ func (f *logReader) requestRead(r *hubRoom) {
 // requestGap asks to read the log of a room up to a position, unless the room reaches it within gapPause.
 func (f *logReader) requestGap(r *hubRoom, target int64) {
 	time.AfterFunc(gapPause, func() {
+		// The rows before it have arrived: another answer of this process had overtaken them.
 		if r.position() >= target {
 			return
 		}
@@ -99,10 +100,12 @@ func (f *logReader) run(ctx context.Context) {
 func (f *logReader) takeNotices() (all bool) {
 	keys, all := f.hub.options.Feed.Take()
 	if all {
+		// A lost notice may have been about a session as well as about a room.
 		f.hub.newsReader.askAll()
 	}
 	for _, key := range keys {
 		uid, err := uuid.Parse(key)
+		// The keys of rooms are UUIDs, and those of sessions are not.
 		if err != nil {
 			f.hub.newsReader.askFor(key)
 			continue
@@ -133,10 +136,12 @@ func (f *logReader) readOnce(ctx context.Context, compare bool) error {
 	notices, gaps, lost, joins := f.noticedRooms, f.gapTargets, f.unreadableRooms, f.overtakenJoins
 	f.noticedRooms, f.gapTargets, f.unreadableRooms, f.overtakenJoins = map[*hubRoom]bool{}, map[*hubRoom]int64{}, map[*hubRoom]bool{}, nil
 	f.mu.Unlock()
+	// Joins first: their sessions wait to be sent the room.
 	for page := range slices.Chunk(joins, logPage) {
 		f.readJoins(ctx, page)
 	}
 	for r := range notices {
+		// A notice names no position, so a room that has no rows is not taken for lost.
 		gaps[r] = max(gaps[r], 0)
 	}
 	for page := range slices.Chunk(slices.Collect(maps.Keys(gaps)), logPage) {
@@ -170,6 +175,7 @@ func (f *logReader) readJoins(ctx context.Context, joins []*joining) {
 		after = append(after, db.LobbyPos{Lobby: uid, Pos: pos})
 	}
 	rows, _, err := f.rows(ctx, after)
+	// After a failure the sessions enter without these rows: they miss messages, but not the room.
 	f.hub.outages.Report(ctx, "log behind joins", err)
 	byRoom := map[uuid.UUID][]db.LobbyRow{}
 	for _, row := range rows {
@@ -271,6 +277,7 @@ func (f *logReader) readRows(ctx context.Context, page []*hubRoom, reached map[u
 	}
 	advanced := false
 	for _, row := range rows {
+		// A row may be missing because it was deleted; what lies behind it cannot be applied.
 		if row.Pos == reached[row.Lobby]+1 {
 			reached[row.Lobby] = row.Pos
 			advanced = true
@@ -279,6 +286,7 @@ func (f *logReader) readRows(ctx context.Context, page []*hubRoom, reached map[u
 			r.offerRow(row, nil)
 		}
 	}
+	// Without progress the next page would be the same one.
 	return more && advanced, nil
 }
 

@@ -50,7 +50,7 @@ type HubOptions struct {
 // change that was made through this process arrives with the answer to its caller, any other from the log, after a
 // notification; all are applied in the order of their positions. Each room does its work in a goroutine of its own, one
 // batch after the other, and none of it waits: not for sockets, whose outboxes are bounded, and not for the database,
-// which only [hub.run] reads.
+// which only [Hub.Run] reads.
 //
 // The methods do not block and are safe for concurrent use.
 type Hub struct {
@@ -100,6 +100,7 @@ func (h *Hub) Run(ctx context.Context) {
 func (h *Hub) Attach(c Receiver, opened db.OpenedRealtime) {
 	s := &session{Receiver: c, members: map[string]*member{}, sentInvitations: map[uuid.UUID]bool{}}
 	old, current := h.register(s)
+	// Two handshakes of one session raced, and the later epoch was attached first.
 	if !current {
 		c.Close(CloseSuperseded, ReasonSuperseded)
 		return
@@ -113,6 +114,7 @@ func (h *Hub) Attach(c Receiver, opened db.OpenedRealtime) {
 		s.addInvitations(opened.Invitations)
 		return
 	}
+	// Invitations come behind all rooms that the session already has.
 	invite := onceAfter(len(opened.Rooms), func() { s.addInvitations(opened.Invitations) })
 	rooms := make([]*joining, len(opened.Rooms))
 	for i, a := range opened.Rooms {
@@ -129,6 +131,7 @@ func (h *Hub) enterAll(rooms []*joining) {
 	}
 	j := rooms[0]
 	j.session.WhenFree(func() {
+		// The next room is begun when this one was sent, or was found to have ended: never two at once.
 		entered := j.countDown
 		j.countDown = func() {
 			entered()
@@ -152,7 +155,7 @@ func (h *Hub) register(s *session) (old *session, current bool) {
 	return old, true
 }
 
-// onceAfter returns a function that calls do with its call number n, or do itself was called if n is 0.
+// onceAfter returns a function whose n-th call calls do. If n is 0, do is called here.
 func onceAfter(n int, do func()) (one func()) {
 	if n == 0 {
 		do()
@@ -175,6 +178,7 @@ func (h *Hub) Detach(c Receiver) {
 		return
 	}
 	h.mu.Lock()
+	// A newer connection of the session may be attached by now, which goes on watching.
 	if h.sessions[c.Ref().ID] == s {
 		delete(h.sessions, c.Ref().ID)
 		h.options.Feed.Unwatch(c.Ref().ID)
@@ -204,7 +208,7 @@ func (h *Hub) session(c Receiver) *session {
 	return nil
 }
 
-// member returns the member that a connection is in a room, or nil.
+// memberIn returns the member that a connection is in a room, or nil.
 func (h *Hub) memberIn(c Receiver, room string) *member {
 	s := h.session(c)
 	if s == nil {
@@ -248,11 +252,14 @@ func (h *Hub) enter(j *joining) {
 		h.rooms[a.Lobby] = r
 		h.options.Feed.Watch(r.key)
 	}
+	// Queued under the lock of the hub: a room that retires takes that lock and looks for jobs, so it cannot miss this
+	// one.
 	r.run(func(b *batch) { r.receiveJoin(b, j) })
 	h.mu.Unlock()
 	if !known {
 		h.logReader.requestRead(r) // for what happened before Watch
 	}
+	// Behind the job above: the session has entered when the row of its join comes, and is not sent it again.
 	h.Deliver(a)
 }
 
@@ -265,6 +272,7 @@ func (h *Hub) Deliver(a db.LobbyAnswer) {
 	if r == nil {
 		return
 	}
+	// Without a row the action changed nothing that others see.
 	if a.Row != nil {
 		r.offerRow(*a.Row, a.Room)
 	}

@@ -29,7 +29,7 @@ func (r *hubRoom) members() *wire.SharedFrame {
 	return r.list.frame
 }
 
-// membersOf is members for a snapshot of the room, which may be behind the last row that was applied.
+// membersOf returns the frame of the members of a snapshot, which may be behind the last row that was applied.
 func (r *hubRoom) membersOf(s *lobby.Snapshot) *wire.SharedFrame {
 	if r.list.frame == nil || r.list.pos != s.Pos {
 		ids := make([]string, len(s.Members))

@@ -33,7 +33,7 @@ type member struct {
 	}
 
 	heldFrames  []heldFrame // a patch that waits at the gate, and all that follows it
-	heldPatches int         // among held
+	heldPatches int         // among heldFrames
 	lacksPatch  bool        // a patch is missing: no patch may go out before a snapshot
 	snapshotDue bool        // a snapshot is to go out
 
@@ -79,6 +79,7 @@ func (s *session) dropMember(room string, m *member) {
 
 // deliverRow sends the frames of a row.
 func (m *member) deliverRow(b *batch, row *rowFrames) {
+	// Of the row with which it leaves, the session is sent only why it left, and nothing that was for the members.
 	if left, reason := row.leaves(m.id); left {
 		if reason != nil {
 			m.queueFrames(b, reason)
@@ -94,6 +95,7 @@ func (m *member) deliverRow(b *batch, row *rowFrames) {
 
 // queueFrames sends frames, behind those that are held.
 func (m *member) queueFrames(b *batch, frames ...*wire.SharedFrame) {
+	// Nothing waits, so the frames of a row go out as one entry of the outbox.
 	if len(m.heldFrames) == 0 && len(frames) > 0 {
 		m.session.Push(PushEvent, m.room.id, frames...)
 		return
@@ -106,6 +108,7 @@ func (m *member) queueFrames(b *batch, frames ...*wire.SharedFrame) {
 
 // flushHeld sends what is held, as far as the gate lets it pass, or a snapshot that is due.
 func (m *member) flushHeld(b *batch) {
+	// A busy room can have so many while the gate is closed: one snapshot replaces them.
 	if m.heldPatches > maxHeld {
 		m.dropPatches()
 		m.lacksPatch, m.snapshotDue = true, true
@@ -130,6 +133,7 @@ func (m *member) flushHeld(b *batch) {
 // sendSnapshotAt sends a snapshot from a time on, as soon as the room knows all that the member has seen. What is held
 // needs no snapshot first, but for patches.
 func (m *member) sendSnapshotAt(b *batch, opens time.Time) {
+	// The join was answered from a later state than the room has reached here: a snapshot now would go back in time.
 	if m.room.pos < m.joinPos && opens.Before(b.now.Add(behindPause)) {
 		opens = b.now.Add(behindPause)
 	}
@@ -224,12 +228,14 @@ func (m *member) requestSnapshot(resync bool) {
 	} else {
 		m.patchesDropped.Store(true)
 	}
+	// One job at a time: a client that asks without end queues no more of them.
 	if m.answerQueued.CompareAndSwap(false, true) {
 		m.room.run(m.answerRequests)
 	}
 }
 
 func (m *member) answerRequests(b *batch) {
+	// First: what is asked for from now on queues another job, so that no request is lost between the two.
 	m.answerQueued.Store(false)
 	if m.patchesDropped.Swap(false) {
 		m.lacksPatch = true
@@ -256,6 +262,7 @@ func (m *member) addAck(seq float64, checksum string) {
 		m.acks = slices.Delete(m.acks, 0, 1)
 	}
 	m.acks = append(m.acks, clientAck{seq, checksum})
+	// The acks before this one have queued a job that takes all of them.
 	if len(m.acks) == 1 {
 		m.room.run(m.takeAcks)
 	}

@@ -117,6 +117,7 @@ func (r *hubRoom) offerRow(row db.LobbyRow, after *lobby.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
+	// Each row comes twice, by the answer and from the log, and of each log page again after a comparison.
 	case row.Pos <= r.appliedPos || r.queued[row.Pos]:
 	case len(r.queued) >= maxQueuedRows:
 		r.droppedPos = max(r.droppedPos, row.Pos)
@@ -145,8 +146,9 @@ func (r *hubRoom) work() {
 	}
 }
 
-// takeJobs returns the queued jobs. Without any, the goroutine must end; a room without members ends, too.
+// takeJobs returns the queued jobs; nil: there are none, and the goroutine must end. A room without members ends, too.
 func (r *hubRoom) takeJobs() []func(*batch) {
+	// Only this goroutine changes localMembers, and it runs no job now.
 	if len(r.localMembers) == 0 && r.retire() {
 		return nil
 	}
@@ -163,6 +165,7 @@ func (r *hubRoom) retire() bool {
 	defer r.hub.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// Somebody may have entered since: enter queues its job under the lock of the hub, which is held here.
 	if len(r.jobs) > 0 {
 		return false
 	}
@@ -183,6 +186,7 @@ func (r *hubRoom) runBatch(jobs []func(*batch)) {
 	r.wakeMembers(b)
 	r.sendList(b)
 	r.setTimer(b)
+	// Rows that were dropped or that wait behind a gap exist in the log, and are read from there.
 	if target := r.publish(); target > r.pos {
 		r.hub.logReader.requestGap(r, target)
 	}
@@ -205,6 +209,7 @@ func (r *hubRoom) applyInOrder(b *batch, o rowOffer) {
 	case o.row.Pos <= r.pos:
 		return
 	case o.row.Pos > r.pos+1:
+		// Others come from the log, which is read for the gap anyway.
 		if len(r.pending) < maxAhead {
 			r.pending[o.row.Pos] = o
 		}
@@ -233,6 +238,7 @@ func (r *hubRoom) apply(b *batch, o rowOffer) {
 		r.state = r.state.next(o)
 	}
 	frames := newRowFrames(r.id, o.row)
+	// Members first, the count of members afterwards: who leaves with the row is still told so.
 	for _, m := range r.localMembers {
 		if m.joinPos < r.pos {
 			m.deliverRow(b, frames)
@@ -256,6 +262,7 @@ func (r *hubRoom) countMember(b *batch, e lobby.Entry) {
 	case lobby.EntryLeft:
 		delete(r.memberIDs, e.Session)
 		b.presence = true
+		// A session that has joined again since is a member by a later row.
 		if m := r.localMembers[e.Session]; m != nil && m.joinPos < r.pos {
 			r.forgetMember(m)
 		}
@@ -295,6 +302,7 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 	r.adoptSnapshot(s)
 	for _, m := range r.localMembers {
 		switch {
+		// Its join was answered from a later state than the one that was read.
 		case m.joinPos > r.pos:
 		case !r.memberIDs[m.id]:
 			m.session.Push(PushEvent, r.id,
@@ -321,6 +329,7 @@ func (r *hubRoom) setTimer(b *batch) {
 	if due := r.listSentAt.Add(r.listInterval()); r.listDue && (first.IsZero() || due.Before(first)) {
 		first = due
 	}
+	// A timer that is set for the same time is left alone: Reset would be called for each batch.
 	if !first.IsZero() && (!first.Equal(r.timerDue) || !r.timerDue.After(b.now)) {
 		r.timerDue = first
 		r.timer.Reset(max(first.Sub(b.now), time.Millisecond))

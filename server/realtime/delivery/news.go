@@ -129,6 +129,7 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 	asked := make(map[string]int, len(page))
 	for _, ref := range page {
 		if s := n.hub.current(ref); s != nil {
+			// Counted before the statement: if the client enqueues meanwhile, what was read is about its former ticket.
 			asked[ref.ID] = s.enqueued()
 		}
 	}
@@ -142,6 +143,7 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 	}
 	for _, ref := range page {
 		if s := n.hub.current(ref); s != nil {
+			// Looked up again: the connection may have been replaced while the database was asked.
 			s.takeNews(told[ref.ID], asked[ref.ID])
 			if err := n.sendMessages(ctx, s, told[ref.ID]); err != nil {
 				return err

@@ -39,6 +39,7 @@ func (s *session) takeQueueNews(news db.RealtimeNews, enqueued int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := &s.queue
+	// What was read is about the ticket before the call. The call's own news is read with the next look.
 	if q.enqueueCalls != enqueued {
 		return
 	}

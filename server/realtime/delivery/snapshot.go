@@ -159,6 +159,8 @@ func (r *hubRoom) enterMember(b *batch, s *session, a db.LobbyAnswer, kind strin
 	}
 	presence, messages := row.welcome(r.id, m.id, kind)
 	state, list := r.stateOf(a.Room), r.membersOf(a.Room)
+	// Rows behind the join were applied before the job ran: the session enters at the position of the room instead, and
+	// is sent the messages in between.
 	if m.joinPos < r.pos {
 		if !r.memberIDs[m.id] {
 			return // it has left since
@@ -207,6 +209,7 @@ func (r *hubRoom) extendTail(rows []db.LobbyRow) {
 // addMember makes m the member for its session. It returns false if the connection is gone.
 func (r *hubRoom) addMember(m *member) bool {
 	if old := r.localMembers[m.id]; old != nil {
+		// The same connection joins once more: how often it has forced snapshots still counts.
 		if old.session == m.session {
 			m.policy = old.policy
 		}

@@ -24,7 +24,7 @@ const (
 // snapshot after each gap in the sequence of patches and after each checksum that differs from theirs, at once and
 // without end; and may apply a snapshot and the patch right behind it in the wrong order.
 //
-// The caller sends nothing but what the follower allows: patches while open, a snapshot first of all, and again once
+// The caller sends nothing but what the policy allows: patches while open, a snapshot first of all, and again once
 // one is due. It drops the patches that a snapshot covers. Until the first snapshot, the zero value is closed. Times
 // come from the caller and never go back. Not safe for concurrent use.
 type snapshotPolicy struct {
@@ -56,7 +56,7 @@ func (f *snapshotPolicy) snapshot(now time.Time, seq int64, kind lobby.ChecksumK
 	return checksum
 }
 
-// mayOpen reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see due. It is
+// mayOpen reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see dueIn. It is
 // zero before the first snapshot.
 func (f *snapshotPolicy) mayOpen(now time.Time) (open bool, opens time.Time) {
 	if f.owed {
@@ -70,9 +70,11 @@ func (f *snapshotPolicy) mayOpen(now time.Time) (open bool, opens time.Time) {
 func (f *snapshotPolicy) ack(now time.Time, seq float64, checksum string, at int64,
 	sum func() (string, lobby.ChecksumKind)) (again bool) {
 	if seq >= float64(f.seq) {
+		// The ack opens the gate before its time.
 		f.opens = earlier(f.opens, now)
 		f.unsure = false
 	}
+	// A seq that was never sent, one that goes back, or another state: the client is not where it believes to be.
 	again = seq > float64(at) || seq < f.acked ||
 		(seq == float64(at) && checksum != "" && f.differs(now, checksum, sum))
 	f.acked = seq

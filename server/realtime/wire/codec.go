@@ -5,7 +5,7 @@ type Codec interface {
 	Name() string // as handshake.ok names it
 	Binary() bool // whether frames out are binary messages
 
-	// Decode reads a frame of a client. An error is a *frameError.
+	// Decode reads a frame of a client. An error is a *FrameError.
 	Decode(frame []byte) (Envelope, error)
 
 	// Encode writes a frame.

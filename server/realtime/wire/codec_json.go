@@ -23,6 +23,8 @@ func (JSONCodec) Decode(frame []byte) (Envelope, error) {
 		return Envelope{}, badFrame(ridBefore(frame), err)
 	}
 	limit := newBudget()
+	// The parser accepts more than the protocol does. What it can make of a frame is bounded by the length of the
+	// frame.
 	if err := limit.takeValue(root); err != nil {
 		return Envelope{}, badFrame(ridOf(root), err)
 	}

@@ -24,6 +24,7 @@ func (msgpackCodec) Binary() bool { return true }
 func (msgpackCodec) Decode(frame []byte) (Envelope, error) {
 	in := newUnpacker(frame)
 	root, err := in.value()
+	// The decoder reads from rest without a buffer of its own, so what it left is there.
 	if err == nil && in.rest.Len() > 0 {
 		err = errors.New("bytes after the message")
 	}
@@ -106,6 +107,7 @@ func (u *unpacker) number() (value, error) {
 
 func (u *unpacker) text() (value, error) {
 	size, err := u.DecodeBytesLen()
+	// Before the memory is made: a header of five bytes may claim 4 GiB.
 	if err != nil || size > u.rest.Len() {
 		return nil, errTruncated
 	}
@@ -153,6 +155,7 @@ func (u *unpacker) object() (value, error) {
 	for range n {
 		key, v, err := u.entry()
 		if err != nil {
+			// With what was decoded before the error: its rid, if it was among that, is in the answer.
 			return object, err
 		}
 		if v != (undefined{}) {

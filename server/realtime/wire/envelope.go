@@ -34,6 +34,7 @@ func newEnvelope(root value, frame int) (Envelope, error) {
 		return Envelope{}, badFrame("", errors.New("not an object"))
 	}
 	e := Envelope{RID: ridOf(root), P: object["p"]}
+	// First of all checks, so that the answers to the others have a rid that the client sent.
 	if rid, is := optionalText(object["rid"]); !is || rid != e.RID {
 		return Envelope{}, badFrame(e.RID, fmt.Errorf("rid is not a string of up to %d bytes", maxRID))
 	}
@@ -148,7 +149,7 @@ func (e Envelope) RoomID() (string, *Failure) {
 	return checkRoom(v)
 }
 
-// NeededRoom is roomID for the messages that need one.
+// NeededRoom is RoomID for the messages that need one.
 func (e Envelope) NeededRoom() (string, *Failure) {
 	room, fail := e.RoomID()
 	if fail == nil && room == "" {
@@ -157,7 +158,7 @@ func (e Envelope) NeededRoom() (string, *Failure) {
 	return room, fail
 }
 
-// JoinedRoom is roomID for room.join_or_create: an options.room without a colon is a suffix to the type, and each type
+// JoinedRoom is RoomID for room.join_or_create: an options.room without a colon is a suffix to the type, and each type
 // has a default.
 func (e Envelope) JoinedRoom(roomType string) (string, *Failure) {
 	room, fail := e.RoomID()

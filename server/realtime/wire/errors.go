@@ -36,7 +36,7 @@ var (
 type Failure struct {
 	Code       string
 	Text       string
-	Field      string        // of p, for codeInvalid
+	Field      string        // of p, for CodeInvalid
 	RetryAfter time.Duration // 0: another try makes no sense
 }
 

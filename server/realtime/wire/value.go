@@ -29,7 +29,7 @@ const MaxPayload = 65_536
 // of either codec.
 const mostBytesOfJSON = 6
 
-// fitsPayload reports whether p of a frame of that many bytes is within maxPayload. Most frames are too short to need a
+// fitsPayload reports whether p of a frame of that many bytes is within MaxPayload. Most frames are too short to need a
 // look.
 func fitsPayload(p value, frame int) bool {
 	return frame <= MaxPayload/mostBytesOfJSON || len(RawJSON(p)) <= MaxPayload
@@ -45,7 +45,7 @@ type budget struct{ depth, elements int }
 
 func newBudget() budget { return budget{maxDepth, maxElements} }
 
-// enter takes the elements of an object or array; close follows them.
+// enter takes the elements of an object or array; leave follows them.
 func (b *budget) enter(elements int) error {
 	b.depth--
 	b.elements -= elements
@@ -72,6 +72,7 @@ func (b *budget) takeValue(v value) error {
 				return err
 			}
 		}
+		// Elements are not given back: they are counted over the whole frame, depth along one path.
 		b.leave()
 	case []any:
 		if err := b.enter(len(v)); err != nil {
