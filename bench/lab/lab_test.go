@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -38,10 +39,13 @@ func serve(args []string) {
 		fmt.Println("there is no such thing as", os.Getenv("DATABASE_URL"))
 		os.Exit(1)
 	}
+	metrics, err := net.Listen("tcp", os.Getenv("DIRECTOR_METRICS_ADDR")) // before the process is ready
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	go func() {
-		_ = http.ListenAndServe(os.Getenv("DIRECTOR_METRICS_ADDR"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprint(w, someMetrics)
-		}))
+		_ = http.Serve(metrics, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, someMetrics) }))
 	}()
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
