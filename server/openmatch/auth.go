@@ -28,8 +28,8 @@ var services = []string{"frontend", "backend", "query"}
 // shortestSecret is the least length of a token, in bytes: a shorter one can be guessed.
 const shortestSecret = 16
 
-// Exposed returns the first address at which clients of other machines need no credentials though Open is not set; ""
-// where there is none.
+// Exposed returns the first address at which clients of other machines need no credentials though OpenToAll is not set;
+// "" where there is none.
 func (o Options) Exposed() string {
 	if o.OpenToAll || len(o.Tokens) > 0 || o.ClientCA != "" {
 		return ""
@@ -51,6 +51,7 @@ func (o Options) offLoopback() string {
 		addrs = append(addrs, o.HTTPAddr)
 	}
 	for _, addr := range addrs {
+		// Without a host, as in ":50504", an address is one of all interfaces, and no name but localhost is looked up.
 		if host, _, err := net.SplitHostPort(addr); err != nil ||
 			host != "localhost" && !net.ParseIP(host).IsLoopback() {
 			return addr
@@ -147,6 +148,7 @@ func (a *access) authenticate(service string, c caller) error {
 	switch {
 	case opens:
 		return nil
+	// Only callers that are refused are counted: valid credentials work from any address.
 	case a.failures.Take(network(c.addr)) > 0:
 		return errTooMany
 	case known:
@@ -164,6 +166,7 @@ func (a *access) byToken(service, authorization string) (opens, known bool) {
 	}
 	hash := sha256.Sum256([]byte(token))
 	for i := range a.tokens {
+		// All tokens are compared, also after a match: the time tells nothing of them.
 		same := subtle.ConstantTimeCompare(a.tokens[i].hash[:], hash[:]) == 1
 		known = known || same
 		opens = opens || same && a.tokens[i].opens(service)

@@ -40,6 +40,7 @@ func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) 
 		answer.Failures = append(answer.Failures,
 			&pb.AssignmentFailure{TicketId: id, Cause: pb.AssignmentFailure_TICKET_NOT_FOUND})
 	}
+	// An error and not an answer: a client that does not read the failures must not take the tickets for assigned.
 	if allOrNone && len(missing) > 0 {
 		return nil, noneAssigned(answer)
 	}
@@ -69,11 +70,12 @@ func (o Options) assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, erro
 	for _, g := range asked {
 		judged = append(judged, match.AssignmentGroup{Tickets: g.GetTicketIds(),
 			HasAssignment: g.GetAssignment() != nil})
-		// encode never returns nil, which the store takes for no assignment; an empty assignment is one.
+		// EncodeWithin never returns nil, which the store takes for no assignment; an empty assignment is one.
 		encoded, err := ticketbody.EncodeWithin(o.MaxTicket, "the assignment", g.GetAssignment())
 		if err != nil {
 			return nil, err
 		}
+		// Counted here, since a small call with one large assignment for many tickets writes it that often.
 		if written += len(encoded) * len(g.GetTicketIds()); written > maxAssigned {
 			return nil, invalid(fmt.Sprintf("the assignments of all tickets together have more than %d bytes: assign fewer at a time", maxAssigned))
 		}

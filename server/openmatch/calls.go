@@ -60,6 +60,7 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 		if _, ours := s.methods[info.FullMethodName]; ours {
 			method = info.FullMethodName
 		}
+		// No interceptor runs for a call that is refused here, so it is counted here.
 		return ctx, s.count(ctx, method, time.Now(), err)
 	}
 	if !s.lasts(info.FullMethodName) {
@@ -74,6 +75,7 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 
 // takeProbe counts a health stream until it ends.
 func (s *Server) takeProbe(ctx context.Context) error {
+	// Added first and compared then: two streams that begin at once cannot both take the last place.
 	if s.probes.Add(1) > maxProbes {
 		s.probes.Add(-1)
 		return status.Errorf(codes.ResourceExhausted, "%d clients already watch the health of this replica", maxProbes)
@@ -108,6 +110,7 @@ func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo,
 		return nil, err
 	}
 	conn := connOf(ctx)
+	// The interceptor of a call with one answer runs when the request has arrived.
 	conn.beginCall()
 	defer conn.endCall()
 	if answer, err = next(ctx, r); err != nil {
@@ -128,6 +131,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 		return err
 	}
 	conn := connOf(ctx)
+	// A stream without its request is no call of the connection yet: a server that stops does not wait for one.
 	begun := false
 	receiving := newReceivingStream(stream, func() { begun = true; conn.beginCall() })
 	defer func() {
@@ -136,6 +140,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 		}
 	}()
 	err = next(srv, queueingStream{receiving, s.queues})
+	// The caller has not left: this replica cut the stream, and the code has the client try another one.
 	if err != nil && ctx.Err() != nil && s.stopping.Err() != nil {
 		return status.Error(codes.Unavailable, "this replica is stopping: retry, another one answers")
 	}

@@ -45,6 +45,7 @@ func (t tickets) CancelTicket(ctx context.Context, r *pb.CancelTicketRequest) (*
 		return nil, err
 	case result.Cancelled:
 		return &pb.CancelTicketResponse{Cancelled: true}, nil
+	// Too late: the answer has the assignment, so that the player can still be sent to its server.
 	case result.Assigned != nil:
 		const assignment = 3
 		return ticketbody.Raw(&pb.CancelTicketResponse{},

@@ -41,6 +41,7 @@ func (f *fetch) Run(ctx context.Context, propose func(cycle.Proposal) error) err
 // Deliver implements [cycle.Caller].
 func (f *fetch) Deliver(a cycle.Accepted) error {
 	const field protowire.Number = 1
+	// Most matches are passed on as the match function wrote them.
 	if a.CreatedBackfill == nil {
 		return f.deliver(ticketbody.Raw(&pb.FetchMatchesResponse{}, ticketbody.AppendMessage(nil, field, a.Match)))
 	}

@@ -94,6 +94,7 @@ func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest,
 		}
 		return nil
 	})
+	// Before the error of the hub, which would say no more than that.
 	if ended := stream.Context().Err(); ended != nil {
 		return watchEnded(ended)
 	}

@@ -106,6 +106,7 @@ func (s *Server) overHTTP(service string) gin.HandlerFunc {
 			}
 		}
 		if err == nil {
+			// After the credentials: strangers have no bodies read.
 			err = takeBody(c)
 		}
 		if err != nil {
@@ -114,6 +115,7 @@ func (s *Server) overHTTP(service string) gin.HandlerFunc {
 		}
 		c.Request.Header.Del("Authorization") // not for user code
 		w := streamWriter{c.Writer, http.NewResponseController(c.Writer)}
+		// What the HTTP server writes after the handler, such as the last chunk, has a deadline as well.
 		defer w.setSendDeadline()
 		w.clearSendDeadline()
 		s.gateway.mux.ServeHTTP(w, c.Request)

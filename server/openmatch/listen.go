@@ -50,6 +50,7 @@ func (s *Server) makeGRPC() error {
 		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))),
 	)...)
 	s.Register(s.grpc)
+	// Before the services below are registered: clients ask for the health of Open Match's, and of no others.
 	for name := range s.grpc.GetServiceInfo() {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
@@ -95,6 +96,7 @@ func (s *Server) Addrs() []net.Addr {
 
 // Serve answers calls until [Server.Stop], or until a listener fails. Errors: the listener's.
 func (s *Server) Serve() error {
+	// With room for each of them, so that no goroutine stays behind when the first error is returned.
 	failed := make(chan error, len(s.listeners)+1)
 	for _, l := range append([]net.Listener{s.gateway.listener}, s.listeners...) {
 		go func() { failed <- s.grpc.Serve(l) }()
@@ -151,6 +153,7 @@ func (s *Server) Stop(ctx context.Context) (err error) {
 		defer close(done)
 		s.grpc.GracefulStop()
 	}()
+	// GracefulStop alone would wait for clients that keep their connections open.
 	if err = s.closeConns(ctx, done); err != nil {
 		s.queues.closeIdle(0)
 		s.grpc.Stop()

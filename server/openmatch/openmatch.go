@@ -37,7 +37,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Options configure a [Server]. Store is required, and one of Tokens, ClientCA and Open unless every address is on
+// Options configure a [Server]. Store is required, and one of Tokens, ClientCA and OpenToAll unless every address is on
 // loopback; every other zero value is usable.
 type Options struct {
 	Store Store // the caller closes it
@@ -128,6 +128,7 @@ func (o Options) withDefaults() Options {
 	o.MaxTicket = cmp.Or(o.MaxTicket, 64<<10)
 	o.MaxWatchers = cmp.Or(o.MaxWatchers, d.MaxWatchers)
 	o.PageSize = cmp.Or(o.PageSize, 10_000)
+	// With less than one share, no query would ever get one.
 	o.QueryMemory = max(cmp.Or(o.QueryMemory, 128<<20), readingBytes)
 	o.QueueMemory = cmp.Or(o.QueueMemory, 64<<20)
 	o.CallTimeout = cmp.Or(o.CallTimeout, 15*time.Second)
@@ -170,7 +171,7 @@ type Server struct {
 }
 
 // New makes a Server that does nothing yet. It needs no database. Errors: an option is missing or invalid; callers need
-// no credentials though Open is not set; the metrics are already registered.
+// no credentials though OpenToAll is not set; the metrics are already registered.
 func New(options Options) (*Server, error) {
 	o := options.withDefaults()
 	if err := o.check(); err != nil {

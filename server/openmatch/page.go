@@ -17,6 +17,7 @@ type pages struct {
 func (p *pages) add(item []byte) {
 	const tag = 1
 	need := protowire.SizeTag(tag) + protowire.SizeBytes(len(item))
+	// An item that is larger than a page has a page for itself.
 	if p.items == p.maxItems || p.items > 0 && len(p.page)+need > p.maxBytes {
 		p.flush()
 	}

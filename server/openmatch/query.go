@@ -102,6 +102,7 @@ func (q query) answer(stream grpc.ServerStream, message *pb.Pool, open func(matc
 
 // read reads a part into pages. They hold their share of QueryMemory until the client has taken them.
 func (q query) read(ctx context.Context, next part, conn *queueingConn) ([]*queuedAnswer, error) {
+	// Before reading, by the most that a part may need: how large it is shows only when it is there.
 	if err := q.server.takeMemory(ctx); err != nil {
 		return nil, err
 	}
@@ -118,6 +119,7 @@ func (q query) read(ctx context.Context, next part, conn *queueingConn) ([]*queu
 		held += a.size
 		answers = append(answers, a)
 	}
+	// The pages keep what they need until the client has taken them; the rest is free for other queries.
 	q.server.answers.Release(readingBytes - held)
 	if err != nil {
 		releaseAll(answers)
@@ -133,6 +135,7 @@ func (s *Server) takeMemory(ctx context.Context) error {
 	if s.answers.Acquire(waiting, readingBytes) == nil {
 		return nil
 	}
+	// The caller has left. Where the call's own deadline is over, the memory was the reason.
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
@@ -141,8 +144,10 @@ func (s *Server) takeMemory(ctx context.Context) error {
 
 func sendPages(stream grpc.ServerStream, pages []*queuedAnswer) error {
 	for i, page := range pages {
+		// From here on the connection counts as slow if the client does not take it in time.
 		page.queues.push(page)
 		if err := stream.SendMsg(page); err != nil {
+			// The page itself was released, or gRPC releases it.
 			releaseAll(pages[i+1:])
 			return err
 		}

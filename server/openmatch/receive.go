@@ -43,6 +43,7 @@ func (s *receivingStream) RecvMsg(m any) error {
 	if s.deadline != nil {
 		s.deadline.Stop()
 	}
+	// The error of the cut stream would say that the caller had canceled it.
 	if s.expired.Load() {
 		return errReceive
 	}

@@ -63,6 +63,7 @@ func (q *sendQueues) take(ctx context.Context, bytes int64) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
+		// All answers in the queues are young: the clients read, and there is simply too much at once.
 		case !q.closeSlowest(queueWait):
 			return errQueuesFull
 		}
@@ -117,6 +118,7 @@ func (q *sendQueues) closeSlowest(age time.Duration) bool {
 		q.mu.Unlock()
 		return false
 	}
+	// Closed after the lock is free: Close takes it to find the answers of the connection.
 	slowest := first.Value.(*queuedAnswer).conn
 	q.mu.Unlock()
 	_ = slowest.Close() // an error means that it is closed already
@@ -166,6 +168,7 @@ func (c *queueingConn) endCall() {
 func (q *sendQueues) closeIdle(age time.Duration) {
 	before := time.Now().Add(-age).UnixNano()
 	for _, c := range q.openConns() {
+		// A connection whose last answer is still on its way has ended its call a moment ago: the age gives it time.
 		if c.calls.Load() == 0 && c.ended.Load() < before {
 			_ = c.Close() // an error means that it is closed already
 		}
@@ -180,6 +183,7 @@ func (q *sendQueues) openConns() []*queueingConn {
 
 // Close implements net.Conn. gRPC calls it too, and does not release all answers that it holds.
 func (c *queueingConn) Close() error {
+	// Each at most once, whoever comes first: this, or gRPC.
 	for _, a := range c.close() {
 		a.release()
 	}
@@ -252,7 +256,7 @@ func (c queueingCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(&a.encoded, a)}, nil
 }
 
-// encodedOf encodes a message of size bytes. A message made by raw is already encoded.
+// encodedOf encodes a message of size bytes. A message made by ticketbody.Raw is already encoded.
 func encodedOf(m proto.Message, size int) ([]byte, error) {
 	if encoded := m.ProtoReflect().GetUnknown(); len(encoded) == size {
 		return encoded, nil
@@ -287,6 +291,7 @@ func (q *sendQueues) queued(ctx context.Context, answer any) (any, error) {
 	if size <= smallAnswer {
 		return answer, nil
 	}
+	// Before it is encoded: a client that waits for room has the message in memory, not the message and its bytes.
 	if err := q.take(ctx, size); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ func (f frontend) GetTickets(ctx context.Context, r *pb.GetTicketsRequest) (*pb.
 	if err := f.server.takeMemory(ctx); err != nil {
 		return nil, err
 	}
+	// Until the answer is built; what gRPC holds of it afterwards is counted as any other answer.
 	defer f.server.answers.Release(readingBytes)
 	var answer []byte
 	for ids := range slices.Chunk(withoutRepeats(r.GetTicketIds()), readAtOnce) {
@@ -102,6 +103,7 @@ func inOrder(tickets []db.Ticket, ids []string) []db.Ticket {
 // appendTickets appends tickets to a message as a repeated field, up to maxAnswer.
 func appendTickets(message []byte, field protowire.Number, tickets []db.Ticket) ([]byte, error) {
 	for _, t := range tickets {
+		// Checked with each ticket, before the next one is added.
 		if message = ticketbody.AppendMessage(message, field, t.Encoded()); len(message) > maxAnswer {
 			return nil, errManyTickets
 		}

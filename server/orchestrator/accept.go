@@ -46,16 +46,20 @@ func (h *handshake) judgeRequest() *socket {
 	here := s.options.CheckHere(s.options.Region)
 	key, known := s.keys.find(h.offer.secret)
 	switch {
+	// First, since nothing can be said of the key yet: 503 asks the agent to come back, and 4001 says that its key is
+	// wrong.
 	case current == nil || current.sockets.IsClosed(), !known && !s.keys.complete():
 		h.rejectRequest("not_ready", errNotReady)
 		return nil
 	case !known:
 		h.refuseKey()
 		return nil
+	// After the key: where a region is served is told to agents only.
 	case here != nil:
 		rest.SetCell(h.w.Header(), here, fault.ListenerOrchestrator)
 		h.rejectRequest("elsewhere", errElsewhere)
 		return nil
+	// Last, because a slot that was taken has to be given back.
 	case !s.agents.Take():
 		h.rejectRequest("full", errNotReady)
 		return nil
@@ -84,6 +88,7 @@ func (h *handshake) refuseKey() {
 	s, client := h.server, h.server.proxies.Client(h.r)
 	log := []slog.Attr{slog.String("client", client.String()), slog.Bool("has_key", h.offer.secret != "")}
 	s.options.Log.LogAttrs(h.r.Context(), slog.LevelWarn, "agent refused: its key is not known", log...)
+	// The attempts before it cost an upgrade and a close frame, which is how an agent learns that its key is wrong.
 	if s.failures.Take(rest.AddressKey(client)) > 0 {
 		h.rejectRequest("throttled", errThrottled)
 		return
@@ -93,6 +98,7 @@ func (h *handshake) refuseKey() {
 	if conn == nil {
 		return
 	}
+	// Closing waits for the agent, and strangers must not hold as many sockets as they like.
 	if !s.refusals.Take() {
 		conn.Cut()
 		return

@@ -120,6 +120,8 @@ func (c *conversation) sendPoll(e *effects) {
 	if c.record.isDraining {
 		p.status = statusDraining
 	}
+	// Without a hash the agent sends its whole state. One that is doubted has to, because it is listed again by
+	// joining.
 	if c.polls%fullEvery != 1 && !c.record.isDoubted {
 		p.knownHash = c.knownHash
 	}
@@ -130,6 +132,7 @@ func (c *conversation) countMiss(e *effects) {
 	c.misses++
 	e.notes = append(e.notes, note{outcome: outcomeMissed})
 	switch {
+	// Without a job: the end of the connection queues the leave.
 	case c.misses >= evictedMisses:
 		c.closeWith(e, closeInvalid, "", "evicted: three polls in a row were not answered")
 	case c.hasState:
@@ -167,16 +170,19 @@ func (c *conversation) receive(message any, err error) (e effects) {
 // takeReply consumes the outstanding poll before it judges what the reply contains.
 func (c *conversation) takeReply(e *effects, s state) {
 	if c.unansweredPoll == "" || s.reqID != c.unansweredPoll {
+		// A reply has to be one to the last poll, or the time until it would be that of an older state.
 		c.closeWith(e, closeInvalid, "", "state that answers no outstanding poll")
 		return
 	}
 	c.unansweredPoll, c.heardAt = "", c.now()
+	// Takes back the misses that the database was told of, and those that still wait in the queue.
 	if c.misses > 0 && c.hasState {
 		e.jobs = append(e.jobs, missJob{0, c.heardAt})
 	}
 	c.misses = 0
 	e.notes = append(e.notes, note{outcome: outcomeReplied, took: c.heardAt.Sub(c.polledAt)})
 	switch {
+	// Even an equal state is a job: only the lane knows what the database has.
 	case s.isFull && c.accepts(e, s):
 		c.hasState, c.seq = true, s.seq
 		e.jobs = append(e.jobs, snapshotJob{&s.snapshot, s.hash, s.seq, c.heardAt})
@@ -223,9 +229,13 @@ func (c *conversation) command(cmd command) (e effects, ok bool) {
 	if c.hasEnded || !c.hasState {
 		return e, false
 	}
+	// The list of pending commands was read before the ack, or is read again while the agent works: it was sent, and
+	// must not be sent twice.
 	if _, waits := c.unacked[cmd.id]; waits || slices.Contains(c.acked, cmd.id) {
 		return e, true
 	}
+	// An agent that never acks must not hold memory without end. A late ack of what was forgotten closes the
+	// connection.
 	if len(c.unacked) >= maxUnacked {
 		c.forgetOldest()
 	}
@@ -283,6 +293,7 @@ func (c *conversation) joinedBefore(at moment) bool { return c.knownHash != nil 
 func (c *conversation) keepRecord(e *effects, r agentRecord) {
 	newlyDoubted := r.isDoubted && !c.record.isDoubted
 	c.record = r
+	// At once, and not with the next tick: it is not listed until it answers.
 	if newlyDoubted && c.unansweredPoll == "" && !c.hasEnded {
 		c.sendPoll(e)
 	}

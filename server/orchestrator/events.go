@@ -32,6 +32,7 @@ func (s *REST) events(c *gin.Context) {
 	format := eventsFormat
 	format.Timeout = s.streamTimeout
 	out := rest.NewEvents(c, format)
+	// Without a follower: it would hold a place among the streams for an answer that has no events.
 	if c.Request.Method == http.MethodHead {
 		out.Begin()
 		return
@@ -66,6 +67,7 @@ func sendEvents(ctx context.Context, out *rest.Events, follower Follower) error 
 				return err
 			}
 		}
+		// After the events: a caller that gets some at every moment still gets its pings.
 		if !time.Now().Before(ping) {
 			if err := out.Comment("ping"); err != nil {
 				return err
@@ -80,6 +82,7 @@ func nextBefore(ctx context.Context, ping time.Time, follower Follower) ([]roste
 	waiting, cancel := context.WithDeadline(ctx, ping)
 	defer cancel()
 	events, err := follower.Next(waiting)
+	// The deadline was that of the ping, and the follower can be used again.
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil, nil
 	}

@@ -28,6 +28,7 @@ func (f *fields) next() bool {
 		f.err = errors.New("malformed tag")
 		return false
 	}
+	// The whole value is checked here, so that the getters cannot fail for what it contains.
 	size := protowire.ConsumeFieldValue(number, kind, f.rest[tag:])
 	if size < 0 {
 		f.err = fmt.Errorf("field %d is cut off or malformed", number)

@@ -108,6 +108,7 @@ func (r *keyring) find(secret string) (found key, ok bool) {
 	for _, keys := range all {
 		for i := range keys {
 			if subtle.ConstantTimeCompare(keys[i].digest[:], digest[:]) == 1 {
+				// No break: the time must not tell where a key stands.
 				found, ok = keys[i], true
 			}
 		}
@@ -119,6 +120,7 @@ func (r *keyring) find(secret string) (found key, ok bool) {
 // revoked reports whether a key is no longer among the rows.
 func (r *keyring) revoked(k key) bool {
 	rows := r.rows.Load()
+	// A key of the configuration is revoked by a restart.
 	if k.id == nil || rows == nil {
 		return false
 	}

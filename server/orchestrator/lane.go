@@ -71,12 +71,15 @@ func (l *lane) retryJob(ctx context.Context, j job) bool {
 		switch {
 		case err == nil:
 			return true
+		// Before the kind of the error: a call that was cut off may fail with any.
 		case ctx.Err() != nil:
 			return false
 		case fault.Is(err, fault.Superseded):
 			l.host.fenced()
 			return false
 		case !isTemporary(err):
+			// Another attempt would fail as well. The job is left out, and the next full state says what it would have
+			// said.
 			l.log.LogAttrs(ctx, slog.LevelWarn, "an agent's report was not recorded", slog.String("agent", l.ref.ID),
 				slog.Any("error", err))
 			return true
@@ -114,10 +117,13 @@ func (l *lane) runJob(ctx context.Context, j job) error {
 // applied one.
 func (l *lane) applySnapshot(ctx context.Context, c *content, received time.Time) error {
 	was := l.host.record()
+	// An agent that was doubted has answered, and is listed again.
 	if l.appliedContent == nil || was.isDoubted {
 		return l.joinAgent(ctx, c, received)
 	}
+	// Most replies differ in a few rooms, and an agent may have 50,000.
 	agent, changed, removed := c.differencesFrom(l.appliedContent)
+	// The database is not called for a state that it has, unless a command waits for what the next reply shows.
 	if agent == nil && len(changed)+len(removed) == 0 && !was.needsReply && !l.drainAcked {
 		l.appliedContent = c
 		l.host.unchanged(c.hash)
@@ -179,6 +185,7 @@ func (l *lane) recordAck(ctx context.Context, j ackJob) error {
 	if err != nil {
 		return err // cannot fail: the id was sent to the agent
 	}
+	// Cut by bytes, which may split a character; what is left of it is dropped.
 	failure := strings.ToValidUTF8(j.ack.failure[:min(len(j.ack.failure), maxFailureBytes)], "")
 	a := db.CommandAck{
 		Ref: l.ref, CommandID: id, OK: j.ack.ok, AlreadyGone: j.ack.alreadyGone, Exists: j.ack.exists && !j.ack.ok,

@@ -29,6 +29,7 @@ func (q *jobQueue) pushJob(j job) bool {
 			return false
 		}
 		q.acks++
+	// A newer full state has all that those before it said.
 	case snapshotJob:
 		q.dropJobs(isA[snapshotJob], isA[confirmJob])
 	case confirmJob:

@@ -91,12 +91,14 @@ func (r *replica) run(ctx context.Context) (superseded bool) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
+	// Not the result of a goroutine: the loops below must end before this returns, and they end by cancel.
 	ended := make(chan struct{})
 	running.Go(func() {
 		if fault.Is(r.lease().Hold(ctx), fault.Superseded) {
 			close(ended)
 		}
 	})
+	// Two loops, so that a command does not wait for a long list of agents.
 	running.Go(func() { r.follow(ctx, "commands", r.sendPending) })
 	running.Go(func() { r.follow(ctx, "agents", r.readAgents) })
 	select {
@@ -136,6 +138,7 @@ func (r *replica) census() (silence time.Duration) {
 		default:
 			listed++
 			if c.misses == 0 {
+				// Of those that have missed one, the lanes record how long they have been silent.
 				silence = max(silence, now.Sub(c.heardAt))
 			}
 		}
@@ -159,6 +162,7 @@ func (r *replica) follow(ctx context.Context, name string, read func(context.Con
 // readAgents reads the changes that other replicas and workers have made to this replica's agents. If a row may have
 // been read before the agent's last own write, it is read again.
 func (r *replica) readAgents(ctx context.Context) error {
+	// Before the statement: what the lanes record from here on may be newer than what it reads.
 	at := r.moment()
 	own, err := r.server.options.Store.OwnAgents(ctx, r.server.options.Region, r.id, r.readFrom)
 	if err != nil {
@@ -173,6 +177,7 @@ func (r *replica) readAgents(ctx context.Context) error {
 		case s == nil:
 		case a.HasLeft:
 			s.fenced()
+		// The position stays, so that the row is read again, after the lane's own write.
 		case !s.rowRead(at, recordOf(a.State)):
 			own.Next = r.readFrom
 		}
@@ -233,6 +238,8 @@ func (r *replica) fence() {
 // stop leaves the rows to other replicas, and then closes the sockets, so that the agents reconnect to them.
 func (r *replica) stop(ctx context.Context) {
 	r.sockets.Close()
+	// Before the sockets are closed: an agent that joins another replica takes the place of its row here only if this
+	// one has ended.
 	r.endReplica(ctx)
 	ws.CloseEvenly(r.lanes, closeSpread, r.sockets.Conns(), func(s *socket) {
 		s.handle(func(c *conversation) effects { return c.finish(closeInvalid, reasonStopped, "the replica stops") })

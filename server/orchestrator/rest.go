@@ -143,6 +143,7 @@ var apiRoutes = []string{
 func (s *REST) mountAPI(engine *gin.Engine) {
 	failures := rest.NewLimiter(authFailures)
 	gate := rest.NewGate(maxCalls, s.options.Metrics, s.options.Log)
+	// One limiter for all groups: a wrong key counts once, whatever it was tried on.
 	key, here := rest.Keys(s.options.AdminKeys, "", failures), rest.Here(s.options.Region, s.options.CheckHere)
 
 	reads := engine.Group("/v1", gate.RefuseWhenFull, key, here, gate.Enter, rest.Deadline(s.options.ReadTimeout))
@@ -153,8 +154,11 @@ func (s *REST) mountAPI(engine *gin.Engine) {
 	get(reads, "/rooms", rest.Handle(http.StatusOK, s.rooms))
 	get(reads, "/rooms/:id", rest.Handle(http.StatusOK, s.room))
 
+	// Behind the key, because the line names the caller; before the region, because a refusal is an outcome as well.
 	changes := engine.Group("/v1", gate.RefuseWhenFull, key, s.audit, here)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)
+	// The body is read before the call counts as one under way: a slow sender holds a place among bodies, not among
+	// calls.
 	changes.POST("/rooms", bodies.Read, gate.Enter, rest.Handle(http.StatusCreated, s.createRoom))
 	changes.DELETE("/rooms/:id", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.destroyRoom))
 	changes.POST("/instances/:id/drain", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.drain))
@@ -164,6 +168,7 @@ func (s *REST) mountAPI(engine *gin.Engine) {
 	if s.options.QueryKey {
 		query = "key"
 	}
+	// Without the gate: streams last, and have a limit of their own.
 	get(engine.Group("/v1", rest.Keys(s.options.AdminKeys, query, failures), here), "/events", s.events)
 }
 

@@ -156,6 +156,7 @@ func (s *Server) Run(ctx context.Context) {
 	defer close(s.ran)
 	var running sync.WaitGroup
 	defer running.Wait()
+	// Until the last replica has ended: an agent whose key is revoked while the server stops is still closed.
 	keys, stop := context.WithCancel(ctx)
 	defer stop()
 	running.Go(func() { s.refreshKeys(keys) })
@@ -211,6 +212,7 @@ func (s *Server) refreshKeysOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Before the connections are looked at: one that is accepted from here on is judged by the new rows.
 	s.keys.set(rows)
 	r := s.current.Load()
 	if r == nil {

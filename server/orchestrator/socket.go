@@ -75,6 +75,7 @@ func randomFloat() float64 {
 func (s *socket) serve() {
 	r := s.replica
 	defer r.server.agents.Release()
+	// The replica stopped between the handshake and here.
 	if !r.sockets.Add(s.id, s) {
 		s.conn.Close(closeInvalid, reasonStopped, closeTimeout)
 		return

@@ -89,6 +89,7 @@ func (s *socket) queueLeave() {
 	if s.tickTimer != nil {
 		s.tickTimer.Stop()
 	}
+	// An agent without a full state has no row that could leave.
 	if s.conversation.closed() && !s.replica.sockets.IsClosed() {
 		s.jobs.pushJob(leaveJob{})
 	}

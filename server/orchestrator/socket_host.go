@@ -6,6 +6,7 @@ func (s *socket) next() job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := s.jobs.popJob()
+	// Under the lock under which jobs are queued: one that comes now starts the lane again.
 	s.laneIsRunning = j != nil
 	return j
 }

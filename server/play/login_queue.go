@@ -128,6 +128,7 @@ func (f loginFace) request(ctx context.Context, region, build, sub string) (db.L
 	if region != "" {
 		c.Match("region", region, rest.Region)
 	}
+	// Whatever the path names, a player asks for itself only.
 	if f.isBackend {
 		c.Match("sub", sub, rest.Sub)
 		r.Player = sub
@@ -150,6 +151,7 @@ func (f loginFace) enter(ctx context.Context, in rest.In[loginRequest]) (loginAn
 	if err != nil {
 		return loginAnswer{}, err
 	}
+	// A player that sends the field is no staff for it.
 	r.IsStaff = f.isBackend && in.Body.Staff
 	l, err := f.queue.Store.EnterLoginQueue(ctx, r)
 	return answerOf(l), err

@@ -11,6 +11,7 @@ import (
 
 // join counts a call that waits. Call done when it no longer does. Errors: Unavailable when too many wait.
 func (f loginFace) join() (done func(), err error) {
+	// Added first and compared then: two calls that look at the last free place at once cannot both take it.
 	if f.waiters.Add(1) > int64(f.queue.MaxWaiters) {
 		f.waiters.Add(-1)
 		return nil, fault.NewUnavailable("too many calls wait in the login queue at this replica", nil)
@@ -29,6 +30,8 @@ func (f loginFace) get(ctx context.Context, in rest.In[rest.None]) (loginAnswer,
 	if err := c.Err(); err != nil {
 		return loginAnswer{}, err
 	}
+	// Read before the call counts as one that waits: most callers are answered from here, and need no place among
+	// those.
 	l, err := f.read(ctx, r, nil)
 	if err != nil || l.Place == nil || wait == 0 {
 		return answerOf(l), err
@@ -54,6 +57,7 @@ func (f loginFace) await(ctx context.Context, r db.LoginRequest, l db.Login, wai
 			l, err = f.read(ctx, r, &l)
 		case <-over.C:
 			return l, nil
+		// With the place as the answer: the client asks again, and another replica answers.
 		case <-f.queue.Stopping:
 			return l, nil
 		case <-ctx.Done():
@@ -94,6 +98,7 @@ func (f loginFace) watch(ctx context.Context, in rest.In[rest.None], out *rest.E
 			return err
 		}
 		select {
+		// During an outage this is the last place that is known, and the stream goes on.
 		case <-step.C:
 			if l, err = f.read(ctx, r, &l); err != nil {
 				return err

@@ -87,6 +87,7 @@ func (r *matchmakeRequest) placeRequest(caller, key string, modes Modes) (db.Pla
 	req := db.PlaceRequest{Caller: caller, Region: r.Region, Mode: r.Mode, Party: party, MaxPlayers: size,
 		IdempotencyKey: key}
 	if key != "" {
+		// With the party, since leaving it out means the same as naming the caller alone.
 		req.RequestHash = r.hash(party)
 	}
 	return req, c.Err()
@@ -117,6 +118,8 @@ type placement struct {
 // publicAddr returns the address of a player if it says where they are.
 func publicAddr(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap()
+	// The client is in the network of the director, or a proxy is not configured as one: the address would place all
+	// players at the same spot.
 	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
 		return netip.Addr{}
 	}
@@ -129,6 +132,7 @@ func (f face) matchmake(ctx context.Context, in rest.In[matchmakeRequest]) (plac
 	if err != nil {
 		return placement{}, err
 	}
+	// Before the store seats anybody: those who are named would be seated with the caller.
 	if err := f.parties.check(ctx, req.Caller, req.Party); err != nil {
 		return placement{}, err
 	}

@@ -29,6 +29,7 @@ type Parties struct {
 
 // check refuses a party that a player names. Errors: 403, "party_not_permitted"; Unavailable.
 func (p Parties) check(ctx context.Context, caller string, party []string) error {
+	// A player alone needs no reading of the database.
 	if p.AreOpen || len(party) < 2 {
 		return nil
 	}
@@ -38,6 +39,7 @@ func (p Parties) check(ctx context.Context, caller string, party []string) error
 	}
 	var refused []string
 	for _, sub := range party {
+		// Either list is enough, because backends write both of them: no player can put itself into one.
 		if sub != caller && !slices.Contains(known[caller].MayPartyWith, sub) &&
 			!slices.Contains(known[sub].MayPartyWith, caller) {
 			refused = append(refused, sub)

@@ -100,6 +100,7 @@ func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveA
 	if err != nil {
 		return resolveAnswer{}, err
 	}
+	// nil without an error where the server of the seat takes no connect tokens.
 	ticket, err := f.connects.Ticket(r)
 	return resolveAnswer{r.Endpoint, signed, r.SessionID, netcodeOf(ticket)}, err
 }

@@ -48,7 +48,7 @@ type Profiles interface {
 	// must not wait for the database as a rule. Errors: NotFound, "profile_unknown", with the most similar name;
 	// Unavailable.
 	LiveProfile(ctx context.Context, name string) (*profile.Profile, error)
-	// AllLive returns all live versions, in any order. It waits for the database as rarely as Live. Errors:
+	// AllLive returns all live versions, in any order. It waits for the database as rarely as LiveProfile. Errors:
 	// Unavailable.
 	AllLive(ctx context.Context) ([]*profile.Profile, error)
 	// Refresh waits for a reading that began after a moment, so that nobody is refused because of a version that was

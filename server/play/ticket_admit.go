@@ -32,8 +32,11 @@ func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft) (admitted, er
 		body, err := ticketbody.Prepare(d)
 		return admitted{draft: d, body: body, ttl: defaultTTL}, err
 	}
+	// Taken before the profiles are judged: a reading that begins later has every version that was live when the caller
+	// asked.
 	now := time.Now()
 	a, err := f.judge(ctx, d)
+	// An outage is no judgement: reading again would only wait once more.
 	if err == nil || fault.Is(err, fault.Unavailable) {
 		return a, err
 	}
@@ -49,6 +52,7 @@ func (f ticketFace) judge(ctx context.Context, d ticketbody.Draft) (a admitted, 
 	if err != nil {
 		return a, err
 	}
+	// Before the checks: a profile may demand what only a backend or the access token says.
 	if a.draft, err = f.vouch(ctx, d, profiles); err != nil {
 		return a, err
 	}
@@ -59,6 +63,7 @@ func (f ticketFace) judge(ctx context.Context, d ticketbody.Draft) (a admitted, 
 		return a, err
 	}
 	now := f.tickets.Store.Now()
+	// Judged as it will be read: what the queue stores and what the loop sees of it are the same.
 	t, err := ticketbody.Decode("", now, a.body.Body("", now), "")
 	if err != nil {
 		return a, err
@@ -85,6 +90,7 @@ func (f ticketFace) profilesOf(ctx context.Context, d ticketbody.Draft) (all []*
 	if err != nil || len(live) == 0 {
 		return nil, err
 	}
+	// Without a pool a profile takes only tickets that name it.
 	takers := slices.DeleteFunc(live, func(p *profile.Profile) bool { return p.Pool == nil })
 	var c rest.Check
 	c.That(len(takers) > 0, "profiles", "is required, because no profile has a pool: none takes tickets that name no profile")
@@ -113,6 +119,7 @@ func (f ticketFace) checkProfiles(caller string, profiles []*profile.Profile, d 
 
 // checkTakers refuses a ticket that names no profile if none of those that take such tickets can match it.
 func (f ticketFace) checkTakers(takers []*profile.Profile, t *match.Ticket) error {
+	// Others than the profiles may match it, by fields that are not known here.
 	if len(takers) == 0 || f.tickets.ForOthers {
 		return nil
 	}

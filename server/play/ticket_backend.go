@@ -70,6 +70,7 @@ func (f ticketFace) cancelByBackend(ctx context.Context, in rest.In[rest.None]) 
 	id := in.Param("id")
 	t, err := f.read(ctx, id)
 	if err == nil && len(t.Party) > 0 {
+		// The store cancels as a player of the ticket; the first one can do so as well as any other.
 		err = f.cancelAs(ctx, t.Party[0], id)
 	}
 	return f.answer(ctx, id, err, db.TicketAssigned)

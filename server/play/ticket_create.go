@@ -49,6 +49,8 @@ func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (t cr
 		if err != nil {
 			return t, err
 		}
+		// The room is locked only when the ticket is stored. Who has joined or left since the members were read is
+		// found there.
 		if t, err = f.createFor(ctx, in, members); !hasCode(err, "party_changed") {
 			return t, err
 		}
@@ -105,10 +107,12 @@ func (f ticketFace) enter(ctx context.Context, a admitted, lobby *ticketLobby,
 		return createdTicket{}, err
 	}
 	logTicket(ctx, answer.ID)
+	// What the store has just written: it need not be read again.
 	t := db.PlayerTicket{
 		ID: answer.ID, State: db.TicketQueued, Version: 1, Party: r.Party, Profiles: r.Profiles,
 		Created: answer.CreatedAt, Body: a.body,
 	}
+	// A ticket that was there before may have any state.
 	if !answer.New {
 		if t, err = f.read(ctx, answer.ID); err != nil {
 			return createdTicket{}, err

@@ -84,6 +84,8 @@ func (f ticketFace) document(ctx context.Context, t db.PlayerTicket, sub string)
 	case t.Assignment != nil:
 		d.Endpoint, _ = ticketbody.Connection(t.Assignment) // a client of Open Match may have stored anything
 	}
+	// Only here does it say anything: a ticket that is being asked or is assigned waits for nothing that can be
+	// estimated.
 	if t.State == db.TicketQueued || t.State == db.TicketWaitingForServer {
 		d.outlook = f.outlookOf(ctx, t)
 	}

@@ -36,6 +36,7 @@ func (f ticketFace) watch(ctx context.Context, in rest.In[rest.None], out *rest.
 	} else {
 		s.sent = -1 // the states so far are no news
 	}
+	// Before the first reading: a change between the two would be missed otherwise.
 	follower, err := f.tickets.Hub.Follow(s.id)
 	if err != nil {
 		return err
@@ -61,6 +62,7 @@ func (s *stream) idle(ctx context.Context, changed, stopped <-chan struct{},
 	beat <-chan time.Time) (more bool, err error) {
 	var widens <-chan time.Time
 	if !s.step.IsZero() {
+		// A millisecond later, so that the step is over when the times are compared again.
 		timer := time.NewTimer(max(s.step.Sub(s.face.tickets.Store.Now()), 0) + time.Millisecond)
 		defer timer.Stop()
 		widens = timer.C
@@ -94,6 +96,7 @@ func (s *stream) update(ctx context.Context) (lease time.Duration, final bool, e
 	if err != nil {
 		return 0, false, err
 	}
+	// Versions were skipped: this stream, or the one before it, read more slowly than the ticket changed.
 	if s.sent >= 0 && t.Version > s.sent+1 {
 		if err := s.replay(ctx, t); err != nil {
 			return 0, false, err
@@ -102,6 +105,7 @@ func (s *stream) update(ctx context.Context) (lease time.Duration, final bool, e
 	d := s.face.show(ctx, t)
 	widened := s.widened(d.outlook)
 	switch {
+	// The version alone is not enough: with Last-Event-ID the first event is due although the version is known.
 	case t.Version != s.sent || t.State != s.last:
 		err = s.out.Send(string(t.State), t.Version, d)
 	case widened:
@@ -133,6 +137,7 @@ func (s *stream) replay(ctx context.Context, t db.PlayerTicket) error {
 		return err
 	}
 	for _, e := range events {
+		// The current state is sent from the ticket itself, with all of its fields.
 		if e.N >= t.Version {
 			break
 		}

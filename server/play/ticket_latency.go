@@ -21,6 +21,7 @@ func (f ticketFace) steady(ctx context.Context, d ticketbody.Draft,
 	if err != nil {
 		return d, nil, err
 	}
+	// What the client said is kept beside it: explanations show both.
 	d.Latencies, d.ClaimedLatencies = match.SteadyLatencies(d.Latencies, known.List(), jump)
 	if len(party) == 1 { // those of a party are of the player who is farthest away
 		remember = match.RememberedLatencies(known[party[0]], d.Latencies)

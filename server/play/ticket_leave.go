@@ -86,6 +86,7 @@ func (f ticketFace) declined(ctx context.Context, id string, tooLate error) (tic
 // answer returns the ticket after a call that changed it, or was refused because of its state. A ticket in the state
 // refused is a conflict as well.
 func (f ticketFace) answer(ctx context.Context, id string, err error, refused db.TicketState) (ticket, error) {
+	// A refusal for the state of the ticket carries the ticket, so it is read in either case.
 	conflict, isConflict := errors.AsType[*fault.Error](err)
 	isConflict = isConflict && conflict.Kind == fault.Conflict
 	if err != nil && !isConflict {

@@ -51,6 +51,7 @@ func (p *places) placeIn(ctx context.Context, name string, created time.Time) in
 		}
 		entry.created, entry.readAt = read, time.Now()
 	}
+	// The list may be two seconds old and lack this ticket: its place is where it would be.
 	before, _ := slices.BinarySearch(entry.created, created.UnixNano())
 	return before + 1
 }
@@ -70,6 +71,7 @@ func (p *places) entry(name string) *placesOf {
 // forget drops the readings that nobody renewed.
 func (p *places) forget() {
 	for name, entry := range p.byProfile {
+		// One that is locked is being read, so it is in use.
 		if entry.mu.TryLock() {
 			if time.Since(entry.readAt) > placesKept {
 				delete(p.byProfile, name)
@@ -96,6 +98,7 @@ func (e *estimates) estimateFor(ctx context.Context, p *profile.Profile, body []
 	if len(times) == 0 {
 		return nil
 	}
+	// The last one is without a limit; a profile without a pivot has no other.
 	t := times[len(times)-1]
 	if pivot := p.Pivot(); pivot != "" {
 		n := numberOf(body, pivot)
@@ -115,6 +118,7 @@ func (e *estimates) read(ctx context.Context) map[string][]db.WaitingTime {
 	if time.Since(e.readAt) <= estimatesFor {
 		return e.byProfile
 	}
+	// After a failure the times of the last reading are better than none, and the next caller tries again.
 	if all, err := e.tickets.Store.WaitingTimes(ctx, e.tickets.Region); err == nil {
 		e.byProfile, e.readAt = all, time.Now()
 	}

@@ -69,7 +69,7 @@ func (l *LiveProfiles) LiveProfile(ctx context.Context, name string) (*profile.P
 	return nil, &fault.Error{Kind: fault.NotFound, Code: "profile_unknown", Detail: detail}
 }
 
-// AllLive implements [Profiles], as Live does.
+// AllLive implements [Profiles]. An outage changes nothing for it either.
 func (l *LiveProfiles) AllLive(ctx context.Context) (all []*profile.Profile, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,6 +98,7 @@ func (l *LiveProfiles) refresh(ctx context.Context) error {
 func (l *LiveProfiles) Refresh(ctx context.Context, after time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// Another caller's reading, which began late enough.
 	if l.began.After(after) {
 		return nil
 	}
@@ -105,6 +106,7 @@ func (l *LiveProfiles) Refresh(ctx context.Context, after time.Time) error {
 }
 
 func (l *LiveProfiles) readNow(ctx context.Context) error {
+	// Before the statement: a version that goes live while it runs may be missing from it.
 	began := time.Now()
 	if err := l.read(ctx); err != nil {
 		return err
@@ -126,6 +128,7 @@ func (l *LiveProfiles) read(ctx context.Context) error {
 			continue
 		}
 		p, ok := l.byName[o.Profile]
+		// Versions never change, so a document is read and parsed once.
 		if !ok || p.version != o.LiveVersion {
 			switch fresh, err := l.parse(ctx, o); {
 			case fault.Is(err, fault.Unavailable):

@@ -32,6 +32,7 @@ type voucher struct {
 func (f ticketFace) vouch(ctx context.Context, d ticketbody.Draft,
 	profiles []*profile.Profile) (ticketbody.Draft, error) {
 	asked, err := vouchedAttributes(profiles)
+	// Most profiles take everything from the client: then nothing is read.
 	if err != nil || len(asked) == 0 {
 		return d, err
 	}
@@ -92,6 +93,7 @@ func vouchedAttributes(profiles []*profile.Profile) (map[string]askedAttribute, 
 // before what is stored, since the profile asks for it.
 func (v *voucher) value(ctx context.Context, sub, name string,
 	asked askedAttribute) (value match.Value, source match.Source, err error) {
+	// The claims of others than the caller are not known here; a backend may have stored them.
 	if asked.declared.From == match.FromClaim && sub == v.caller {
 		if v.claims == nil {
 			claims, err := token.ReadClaims(rest.AccessToken(ctx))
@@ -104,6 +106,7 @@ func (v *voucher) value(ctx context.Context, sub, name string,
 			return value, match.FromClaim, nil
 		}
 	}
+	// One statement for the party, when the first of its attributes needs it.
 	if v.storedPlayers == nil {
 		tickets := v.face.tickets
 		if v.storedPlayers, err = tickets.Store.StoredPlayers(ctx, tickets.Region, v.party); err != nil {

@@ -46,6 +46,7 @@ func (f ticketFace) get(ctx context.Context, in rest.In[rest.None]) (ticket, err
 }
 
 func (f ticketFace) getNext(ctx context.Context, id string, w waiting) (ticket, error) {
+	// Before the first reading: a change between the two would be missed otherwise.
 	follower, err := f.tickets.Hub.Follow(id)
 	if err != nil {
 		return ticket{}, err
@@ -62,9 +63,11 @@ func (f ticketFace) getNext(ctx context.Context, id string, w waiting) (ticket, 
 		if err != nil {
 			return ticket{}, err
 		}
+		// The state is compared as well, because a client may name a version that the ticket has not reached.
 		if t.Version > known || t.State != first.State || t.State.Final() {
 			return f.show(ctx, t), nil
 		}
+		// Only a call that waits counts as somebody who waits for the ticket; one that is answered at once does not.
 		follower.KeepAlive(t.Lease)
 		if !f.await(ctx, follower, over.C) {
 			return f.last(ctx, id, t)
@@ -74,6 +77,7 @@ func (f ticketFace) getNext(ctx context.Context, id string, w waiting) (ticket, 
 
 // last answers a long poll whose time is over.
 func (f ticketFace) last(ctx context.Context, id string, known db.PlayerTicket) (ticket, error) {
+	// The caller has left: nobody reads an answer.
 	if err := ctx.Err(); err != nil {
 		return ticket{}, err
 	}
