@@ -56,10 +56,12 @@ func passAsPooler(_ context.Context, client, server net.Conn) {
 	}
 }
 
-func setting(t *testing.T, q interface {
+// oneRow reads one row: a pool or a transaction.
+type oneRow interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}, name string,
-) (value string) {
+}
+
+func setting(t *testing.T, q oneRow, name string) (value string) {
 	t.Helper()
 	require.NoError(t, q.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&value))
 	return value
@@ -127,7 +129,7 @@ func TestAHotStatementDoesNotWaitForLong(t *testing.T) {
 }
 
 // timeouts returns those of a transaction: idle, of a statement, and of the whole, which Postgres has from 17 on.
-func timeouts(t *testing.T, tx pgx.Tx) []string {
+func timeouts(t *testing.T, tx oneRow) []string {
 	t.Helper()
 	values := make([]string, 3)
 	require.NoError(t, tx.QueryRow(t.Context(), `SELECT current_setting('idle_in_transaction_session_timeout'),
