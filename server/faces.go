@@ -332,6 +332,8 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	if a.events, err = roster.NewEvents(store, a.roster, o.MaxStreams, copied); err != nil {
 		return nil, err
 	}
+	// The functions below are called when the replica runs. Until its connections are made at the end, they see no
+	// replica.
 	a.caller = command.New(store, o.Region, command.Options{
 		Replica: a.Replica, Timeout: o.CommandTimeout, WaitFor: a.waitForRoster, NearestAgents: a.roster.NearestAgents,
 		Log: log, Guard: guard,

@@ -93,6 +93,7 @@ func (m keySetMetrics) Describe(to chan<- *prometheus.Desc) { to <- m.keys }
 // Collect implements prometheus.Collector.
 func (m keySetMetrics) Collect(to chan<- prometheus.Metric) {
 	for _, k := range m.sets {
+		// A set that was never read has no value, rather than 0, which would mean that all tokens are refused.
 		if st := k.status(); st.Read {
 			to <- prometheus.MustNewConstMetric(m.keys, prometheus.GaugeValue, float64(st.Usable), k.name, "usable")
 			to <- prometheus.MustNewConstMetric(m.keys, prometheus.GaugeValue, float64(len(st.Ignored)), k.name,

@@ -23,6 +23,7 @@ func (s *Server) countRequests(ctx context.Context) error {
 	}
 	err := s.options.Store.CountRequests(ctx, counts)
 	if err != nil {
+		// They are counted with those of the next call.
 		s.options.Metrics.HTTP.ReturnCounts(taken)
 	}
 	return err

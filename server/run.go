@@ -118,6 +118,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return err
 	}
+	// Not ended by ctx: keys, clock and pulse are needed until the last call is answered.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup
@@ -125,6 +126,7 @@ func (s *Server) Run(ctx context.Context) error {
 		running.Go(func() { run(background) })
 	}
 	parts := s.parts()
+	// With room for each of them: nobody reads a second error, and no goroutine may stay behind with it.
 	failed := make(chan error, len(parts))
 	for _, p := range parts {
 		running.Go(func() { failed <- p.Serve() })
@@ -141,12 +143,14 @@ func (s *Server) Run(ctx context.Context) error {
 	var err error
 	select {
 	case err = <-failed:
+	// No delay after a failure: a part of the replica serves nobody any more.
 	case <-ctx.Done():
 		s.drain(background)
 	}
 	err = errors.Join(err, s.shutdown(background))
 	stop()
 	running.Wait()
+	// After the loops have ended, which would store the same.
 	s.recordRest(ctx)
 	return err
 }
@@ -183,11 +187,14 @@ func (s *Server) shutdown(ctx context.Context) error {
 	if s.openMatch != nil {
 		s.openMatch.End() // It also ends the streams over HTTP, which Shutdown waits for.
 	}
+	// All at once, since each of them may need the whole time.
 	err := joinAll(ctx, s.stops())
 	if s.openMatch != nil {
+		// After the HTTP servers: calls of the REST mapping run over its connection.
 		err = errors.Join(err, s.openMatch.Stop(ctx))
 	}
 	if err == nil {
+		// Only if every call has ended: what was cut off may still add to batches.
 		err = s.options.Store.Drain(ctx)
 	}
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package server is a replica. It mounts the faces behind their middlewares (authentication, limits, deadlines), opens
 // the listeners, runs the loops that refresh signing keys and clock, and stops without losing a call. The calls
-// themselves are in fleet, play, openmatch, orchestrator and infra, and the HTTP toolkit is in rest. A replica holds no
-// state; db does.
+// themselves are in the faces: fleet and hook for game servers and providers, play, bevygap and realtime for players,
+// backend and openmatch for services, ops, console, projects and orchestrator for operators, and infra. The HTTP
+// toolkit is in rest. A replica holds no state; db does.
 //
 // Game servers and players each have [Options.MaxInFlight] slots. A call passes these steps, the cheapest first:
 //
@@ -156,10 +157,12 @@ func (s *Server) mount() error {
 	if err != nil {
 		return err
 	}
+	// One for all audiences: whoever guesses tokens counts wherever that is tried.
 	failures := rest.NewLimiter(o.FailureRate)
 	// Two gates, so that a rush of players cannot keep heartbeats out.
 	servers, players := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log), rest.NewGate(o.MaxInFlight, o.Metrics.HTTP,
 		o.Log)
+	// Before routing: a refusal during a rush costs as little as it can.
 	s.guarded = players.Guard(s.engine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
 	if o.servesFleet() {
 		s.mountFleet(servers, o.fleetTokens(failures).Handler())
@@ -302,6 +305,7 @@ func (o Options) apiAddr() string {
 // verifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read makes
 // it return fault.Unavailable, since the token may be valid.
 func (o Options) verifier() (func(ctx context.Context, raw string) (string, error), error) {
+	// By the database's clock, so that all replicas judge alike.
 	o.Access.Now = o.Store.Now
 	access, err := token.NewAccessVerifier(o.Access)
 	if err != nil {

@@ -56,6 +56,7 @@ func (r *playerRequest) player(sub string) db.StoredPlayer {
 	p := db.StoredPlayer{Sub: sub, Attributes: map[string]any{}, Avoid: slices.Sorted(slices.Values(r.Avoid)),
 		MayPartyWith: slices.Sorted(slices.Values(r.MayPartyWith))}
 	for name, raw := range r.Attributes {
+		// Validate has refused those that are no values.
 		if v, _ := match.ParseValue(raw); v.Kind != 0 {
 			p.Attributes[name] = v.Plain()
 		}

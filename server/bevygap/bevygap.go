@@ -174,6 +174,7 @@ func (f *Face) Stop(ctx context.Context) error {
 func (f *Face) enter(c *gin.Context) (who caller, crowded *failure, leave func(), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// Under the lock under which Stop sets it: no request is counted after Stop has begun to wait.
 	if f.stopped {
 		rest.Fail(c, busyProblem(http.StatusServiceUnavailable, "draining", "This replica is shutting down."))
 		return caller{}, nil, nil, false
@@ -186,6 +187,7 @@ func (f *Face) enter(c *gin.Context) (who caller, crowded *failure, leave func()
 		return caller{}, nil, nil, false
 	}
 	if many {
+		// Not refused here: the client understands only an error frame, which needs an open request.
 		crowded = fail(http.StatusTooManyRequests, "too many requests wait from this address")
 	}
 	f.openRequests.Add(1)

@@ -78,9 +78,11 @@ func (f *Face) converse(ctx context.Context, c *conversation) {
 	defer c.leave(ctx)
 	e := c.decide(ctx)
 	if e.ready == nil && e.failed == nil || c.out.end(e) != nil {
+		// The client is gone, and with it the server that it was to get: the seat is given back.
 		e = ending{}
 	}
 	if e.ready != nil {
+		// After the last frame was sent: until then the seat is given back if something fails.
 		c.player.Use()
 		c.player = nil
 		f.metrics.seconds.Observe(time.Since(c.began).Seconds())
@@ -109,6 +111,7 @@ func (f *Face) count(ctx context.Context, e ending) {
 func (f *Face) limit(ctx context.Context) (limited context.Context, stop func()) {
 	ctx, overdue := context.WithTimeoutCause(ctx, f.options.Wait, errOverdue)
 	ctx, cancel := context.WithCancelCause(ctx)
+	// A context of its own for each cause, which the last frame tells.
 	release := context.AfterFunc(f.life, func() { cancel(errStopping) })
 	return ctx, func() { release(); cancel(nil); overdue() }
 }
@@ -131,6 +134,7 @@ func (c *conversation) decide(ctx context.Context) ending {
 			c.record(sub, failed)
 			return ending{connection, failed}
 		}
+		// The seat is lost, and the player joins the queue again for another one.
 		c.leave(ctx)
 	}
 }
@@ -150,6 +154,7 @@ func (c *conversation) record(sub string, failed *failure) {
 // play gets a seat and its connection. It is to be called again if the seat was lost in between, because its server
 // ended.
 func (c *conversation) play(ctx context.Context, sub string) (_ *Connection, _ *failure, again bool) {
+	// Each time: the region may have moved to another cell while the request waited.
 	if check := c.face.options.CheckHere; check != nil {
 		if err := check(c.choice.region); err != nil {
 			return nil, failureOf(err), false
@@ -190,6 +195,7 @@ func (c *conversation) offer(ctx context.Context) (*db.Offer, *failure) {
 			return &offer, nil
 		case !fault.Is(err, fault.Unavailable):
 			return nil, c.internal(ctx, err)
+		// During an outage the client waits on: it would never ask again.
 		case !wait.For(ctx, retryEvery):
 			return nil, interrupted(ctx, databaseAway)
 		}
@@ -226,12 +232,14 @@ func (c *conversation) await(ctx context.Context) (*db.Placement, *failure) {
 		case state.Seat != nil:
 			c.accept(state.Seat.SessionID)
 			return state.Seat, nil
+		// Only once the wish is stored: before that the pool has not been asked.
 		case state.Recorded && startsNone(ctx, state.Outlook):
 			return nil, fail(http.StatusServiceUnavailable, "no servers of this version are started now")
 		}
 		if c.report(ctx, state) != nil {
 			return nil, nil
 		}
+		// Changes may come faster than reports are allowed: the timer sends what is left out now.
 		next.Reset(c.untilReport(state))
 		select {
 		case <-c.player.Changed():

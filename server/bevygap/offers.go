@@ -81,6 +81,7 @@ func choose(offer db.Offer, w choice) (region, mode string, f *failure) {
 	if len(regions) == 0 {
 		return "", "", fail(http.StatusNotFound, "%s has no servers for that region or mode", name)
 	}
+	// The first of those that are equally good: the order of the store decides.
 	best := slices.MaxFunc(regions, func(a, b db.OfferRegion) int { return longest(a, w.from) - longest(b, w.from) })
 	if w.mode != "" {
 		return best.Region, w.mode, nil

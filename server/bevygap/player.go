@@ -23,6 +23,7 @@ func callerOf(r *http.Request, address string) caller {
 	raw := r.URL.Query().Get("access_token")
 	if scheme, credentials, found := strings.Cut(r.Header.Get("Authorization"), " "); found &&
 		strings.EqualFold(scheme, "Bearer") {
+		// The header counts more: a query may be in a link that somebody else made.
 		raw = strings.Trim(credentials, " ")
 	}
 	return caller{raw, address}

@@ -40,6 +40,7 @@ func (f *Face) serveSocket(c *gin.Context) {
 	}
 	ctx, left := context.WithCancelCause(c.Request.Context())
 	defer left(nil)
+	// Reading goes on beside the conversation: it answers pings, and notices that the client has closed.
 	reading := make(chan struct{})
 	go func() {
 		defer close(reading)
@@ -50,6 +51,7 @@ func (f *Face) serveSocket(c *gin.Context) {
 		return false
 	})
 	defer func() {
+		// First, so that reading ends; the close frame was sent by whoever ended the request.
 		s.conn.Cut()
 		stopPings()
 		<-reading
@@ -170,6 +172,7 @@ type socket struct {
 func (s *socket) read() error {
 	kind, text, err := s.conn.ReadFirst(time.Time{}, maxFrame)
 	if err == nil {
+		// There is room for one, so a conversation that never reads it holds nothing up.
 		s.first <- message{kind, text}
 		err = s.conn.Discard()
 	}

@@ -146,6 +146,8 @@ func (f contextFace) next(ctx context.Context, d *provision.Joining) (provision.
 			return provision.DeploymentPlace{}, ctx.Err()
 		}
 		place, err := f.place(ctx, d)
+		// Read by time and not by notifications: the address comes once, seconds after the start, and few servers wait
+		// for it.
 		if err != nil && !fault.Is(err, fault.Unavailable) || err == nil && place.IP != "" {
 			return place, err
 		}

@@ -44,10 +44,12 @@ func (f face) makeCredential(region, instanceID string, e db.Enrolled) *credenti
 // heartbeat gets it.
 func (f face) renewed(ctx context.Context, instanceID string) *credential {
 	e := enrolledCaller(ctx)
+	// After half of its life, so that an outage of the other half costs no game server its credential.
 	if e == nil || e.TokenBy == f.tokens.MadeBy() && e.ExpiresAt.Sub(f.store.Now()) > db.CredentialLife/2 {
 		return nil
 	}
 	expiresAt, ok, err := f.store.RenewCredential(ctx, e.Region, instanceID, e.Credential, f.tokens.MadeBy())
+	// The heartbeat itself was accepted, and must not fail for this.
 	if err != nil || !ok {
 		return nil
 	}

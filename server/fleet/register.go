@@ -112,6 +112,7 @@ func (f face) register(ctx context.Context, in rest.In[registerRequest]) (regist
 		c.Match("endpoint", r.Endpoint, rest.Endpoint)
 		return registered{}, c.Err()
 	}
+	// Only the servers of a deployment may say which one of the provider's they are.
 	if r.Joining == nil && r.ProviderRef != "" {
 		var c rest.Check
 		c.That(false, "provider_ref", "is allowed only with the token of a deployment, in FLEET_TOKEN of its server")

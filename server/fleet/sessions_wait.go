@@ -50,6 +50,7 @@ func (f sessionFace) sessions(ctx context.Context, in rest.In[rest.None]) (roste
 		return rosters{}, err
 	}
 	state, err := f.state(ctx, l.ref)
+	// A caller that does not know the current state is answered at once, and takes no place among those that wait.
 	if err == nil && l.wait > 0 && state.Digest == l.cursor {
 		state, err = f.next(ctx, l, state)
 	}
@@ -84,6 +85,7 @@ func (f sessionFace) next(ctx context.Context, l listing, known db.RosterState) 
 		switch {
 		case ctx.Err() != nil:
 			return known, ctx.Err()
+		// It waits on: there is nothing else to tell it.
 		case fault.Is(err, fault.Unavailable):
 		case err != nil || state.Digest != l.cursor:
 			return state, err
@@ -93,6 +95,7 @@ func (f sessionFace) next(ctx context.Context, l listing, known db.RosterState) 
 		case <-poll.C:
 		case <-over.C:
 			return known, nil
+		// With what it knows, and not with an error: its caller asks again if it is still there.
 		case <-w.displaced:
 			return known, nil
 		case <-f.engine.Stopping:

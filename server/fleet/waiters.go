@@ -44,6 +44,7 @@ func (ws *waiters) join(instance string, now time.Time) (*waiter, error) {
 		if now.Sub(own[0].since) < waitsAtLeast {
 			return nil, tooManyWait("too many calls of this instance wait for its sessions: use one call at a time")
 		}
+		// Before the bound of the replica is checked: the call that is ended makes room for this one.
 		close(own[0].displaced)
 		ws.remove(own[0])
 	}

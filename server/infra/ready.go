@@ -96,6 +96,7 @@ func (p *probe) ready(ctx context.Context) error {
 }
 
 func (p *probe) checks(ctx context.Context) ([]check, error) {
+	// Before all checks, which need the database: a replica that stops is not ready whatever they say.
 	if p.readiness.Draining() {
 		return nil, errDraining
 	}
@@ -111,6 +112,7 @@ func (p *probe) shared(ctx context.Context) []check {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.latest == nil || time.Since(p.checkedAt) >= shareFor {
+		// Other probes wait for the result, also when this caller has gone.
 		p.latest = p.examine(context.WithoutCancel(ctx))
 		p.checkedAt = time.Now()
 	}
@@ -122,6 +124,7 @@ func (p *probe) examine(ctx context.Context) []check {
 	ctx, cancel := context.WithTimeout(ctx, p.readiness.Timeout)
 	defer cancel()
 	checks := p.readiness.database(ctx)
+	// A write would fail for the same reason, or hang.
 	if slices.ContainsFunc(checks, func(c check) bool { return c.failed }) {
 		return checks
 	}

@@ -80,6 +80,7 @@ func (f *eventsFace) read(query func(string) string, lastEventID string) (a aske
 	}
 	name, text := "after", query("after")
 	if lastEventID != "" {
+		// Browsers send it with a stream that continues, whose URL still has the first cursor.
 		name, text = "Last-Event-ID", lastEventID
 	}
 	if text != "" {

@@ -17,6 +17,7 @@ func (f *eventsFace) follow(ctx context.Context, in rest.In[rest.None], out *res
 		return err
 	}
 	select {
+	// Taken before the database is asked: streams that are refused cost nothing.
 	case f.streams <- struct{}{}:
 		defer func() { <-f.streams }()
 	default:
@@ -61,6 +62,7 @@ func (s *eventStream) run(ctx context.Context) error {
 		if err != nil && !fault.Is(err, fault.Unavailable) { // an outage is silent: the stream goes on after it
 			return err
 		}
+		// A stream that is far behind reads page after page, without waiting for the next second.
 		if more {
 			select {
 			case <-s.face.options.Stopping:
@@ -99,6 +101,7 @@ func (s *eventStream) send(ctx context.Context) (more bool, err error) {
 		}
 		s.reached = e.Cursor()
 	}
+	// Also over what was not selected, which need not be read again.
 	s.request.cursor = page.Next
 	return page.IsFull, nil
 }

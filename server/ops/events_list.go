@@ -23,6 +23,7 @@ func (f *eventsFace) list(c *gin.Context) {
 	if err == nil {
 		err = f.begin(c.Request.Context(), a)
 	}
+	// The whole page is in memory before the status: an error in the middle is still an answer.
 	var lines bytes.Buffer
 	if err == nil {
 		err = f.writeLines(c.Request.Context(), a, &lines)
@@ -49,6 +50,7 @@ func (f *eventsFace) writeLines(ctx context.Context, a asked, to *bytes.Buffer) 
 		a.cursor, more = page.Next, page.IsFull
 		for _, e := range page.Events {
 			if to.Len() >= maxPageBytes {
+				// The rest of the page that was read is read again by the next call, from the last event that is here.
 				more = true
 				break
 			}
@@ -59,6 +61,7 @@ func (f *eventsFace) writeLines(ctx context.Context, a asked, to *bytes.Buffer) 
 			found++
 		}
 		if to.Len() < maxPageBytes {
+			// Behind events that were not selected, too.
 			a.cursor = page.Next
 		}
 	}

@@ -35,6 +35,7 @@ type reached struct {
 func (f lobbyFace) tell(ctx context.Context, in rest.In[playerMessage]) (reached, error) {
 	region, err := f.store.ProjectRegion(ctx, in.Body.Project)
 	if fault.Is(err, fault.NotFound) {
+		// As for a room that is not there: the project has no lobby.
 		err = fault.New(fault.NotFound, "lobby_unknown", "there is no such project")
 	}
 	if err != nil {

@@ -194,6 +194,7 @@ func problemOf(err error) error {
 	case errors.As(err, &stored) && stored.Code == "profile_changed": // RFC 9110 section 13.1.1
 		return &rest.Problem{Status: http.StatusPreconditionFailed, Code: stored.Code, Title: "Precondition failed",
 			Detail: stored.Detail}
+	// The store compares what the document alone does not show, such as the name of its profile.
 	case errors.As(err, &stored) && stored.Kind == fault.Invalid:
 		return &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "profile_invalid", Title: "Invalid profile",
 			Detail: stored.Detail}

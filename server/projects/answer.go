@@ -60,6 +60,7 @@ var texts = map[string]struct {
 // writeError is the rest.ErrorWriter of this API.
 func writeError(w http.ResponseWriter, err error) string {
 	p := rest.ProblemOf(err)
+	// Scripts for Nexis compare these bodies.
 	if text, ok := texts[p.Code]; ok {
 		write(w, text.status, "text/plain;charset=utf-8", []byte(text.body))
 		return p.Code

@@ -44,6 +44,7 @@ func (f *face) minted(ctx context.Context, n newToken) (tokenJSON, error) {
 	if err := f.options.Store.CheckProjectHere(ctx, c.ProjectID); err != nil {
 		return tokenJSON{}, err
 	}
+	// Counted before the token is made: the count may be too high, but no token goes out uncounted.
 	key, err := f.options.Store.CountMinted(ctx, c.ProjectID, c.KeyID)
 	if err != nil {
 		return tokenJSON{}, err
@@ -52,6 +53,7 @@ func (f *face) minted(ctx context.Context, n newToken) (tokenJSON, error) {
 	if err != nil {
 		return tokenJSON{}, err
 	}
+	// By the database's clock, by which lobbies judge tokens.
 	c.IssuedAt = f.options.Store.Now()
 	c.Expires = c.IssuedAt.Add(time.Duration(ttlOf(n.TTL)) * time.Second)
 	return tokenJSON{token.MintProject(secret, c), c.JSON()}, nil

@@ -122,6 +122,7 @@ type SnapshotStore interface {
 func (m *Metrics) SampleSnapshot(ctx context.Context, store SnapshotStore) error {
 	age, err := store.OldestSnapshotAge(ctx)
 	if err != nil {
+		// The last age would look like a healthy one.
 		m.snapshot.set(math.NaN())
 		return err
 	}

@@ -81,6 +81,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if h.wrap != nil {
 		network = h.wrap(network)
 	}
+	// Outside of what wraps the connection: that counts what goes over the network, in the writes that do.
 	h.network = &cork{Conn: network}
 	early, _ := buffers.Reader.Peek(buffers.Reader.Buffered()) // never fails: it is buffered
 	in := bufio.NewReaderSize(bytes.NewReader(bytes.Clone(early)), max(bufferBytes, len(early)))

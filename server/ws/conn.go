@@ -40,6 +40,7 @@ func (c *Conn) Write(kind websocket.MessageType, message []byte) error {
 
 // WriteBurst lets a function write many messages, each within the write timeout, in few system calls.
 func (c *Conn) WriteBurst(writeAll func(b *Burst) error) error {
+	// One timer for the burst, set again after each message: a context for each would cost more than the write.
 	b := &Burst{conn: c, cutTimer: time.AfterFunc(c.writeTimeout, c.Cut)}
 	defer b.cutTimer.Stop()
 	c.network.hold()

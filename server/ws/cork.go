@@ -38,6 +38,7 @@ func (k *cork) Write(p []byte) (int, error) {
 	if k.buffer == nil {
 		return k.Conn.Write(p)
 	}
+	// Written at the bound, so that a long burst takes no more memory than a short one.
 	if k.buffer.Len()+len(p) > corkBytes {
 		if err := k.write(); err != nil {
 			return 0, err

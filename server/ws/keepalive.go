@@ -18,9 +18,9 @@ type Pings struct {
 }
 
 // KeepAlive pings a client. onSilence is called when a ping was not answered in time, with whether a message was read
-// meanwhile; it returns whether to ping again. An answer is noticed only while a goroutine reads the connection. There is no goroutine
-// between two pings. stop waits for a ping that is under way: call it when the connection has ended, and not in
-// onSilence.
+// meanwhile; it returns whether to ping again. An answer is noticed only while a goroutine reads the connection. There
+// is no goroutine between two pings. stop waits for a ping that is under way: call it when the connection has ended,
+// and not in onSilence.
 func (c *Conn) KeepAlive(p Pings, onSilence func(heard bool) (goOn bool)) (stop func()) {
 	k := &keepAlive{conn: c, pings: p, onSilence: onSilence}
 	k.mu.Lock()
@@ -69,6 +69,7 @@ func (k *keepAlive) begin() bool {
 }
 
 func (k *keepAlive) pingOnce() (goOn bool) {
+	// Before the ping, to tell whether the client was heard while it was not answered.
 	read := k.conn.messages.Load()
 	ctx, cancel := context.WithTimeout(context.Background(), k.pings.Within)
 	defer cancel()

@@ -37,6 +37,7 @@ func NewReader(l Limits) *Reader {
 // Read waits for a message and passes it to handle, which must not keep it. A large message is part of LargeAtOnce
 // until handle returns. ctx bounds how long it waits for that. Errors: the connection has ended, [ErrEnding], ctx's.
 func (r *Reader) Read(ctx context.Context, c *Conn, handle func(kind websocket.MessageType, message []byte)) error {
+	// Without a deadline and without a buffer: most connections wait here, for any time.
 	kind, rest, err := c.socket.Reader(context.Background())
 	if err != nil {
 		return err
@@ -53,6 +54,8 @@ func (r *Reader) Read(ctx context.Context, c *Conn, handle func(kind websocket.M
 		return err
 	}
 	if !whole {
+		// Meanwhile the rest stays with the client: TCP holds it back. Its time for the message goes on, unless a large
+		// one has a time of its own.
 		if err := r.large.Acquire(ctx, int64(r.limits.Large)); err != nil {
 			return err
 		}

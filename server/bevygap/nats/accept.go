@@ -55,6 +55,7 @@ func (s *Server) accept(socket net.Conn) {
 		s.refuse(c, err)
 		return
 	}
+	// After the credential, so that strangers take no place; before the database is asked.
 	if !s.servers.Take() {
 		s.refuse(c, errFull)
 		return
@@ -64,6 +65,7 @@ func (s *Server) accept(socket net.Conn) {
 		s.refuse(c, err)
 		return
 	}
+	// False: admission has ended and the socket is closed.
 	if stop() {
 		s.serve(c)
 	}
@@ -103,6 +105,7 @@ func (s *Server) refuse(c *conn, err error) {
 		return
 	}
 	cause := why.cause
+	// Only wrong credentials count: a game server whose deployment is over has a right one.
 	if why == errCredential && s.failures.Take(addressKey(c.address)) > 0 {
 		cause = "throttled"
 	}

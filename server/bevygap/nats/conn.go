@@ -70,6 +70,7 @@ func (c *conn) serve(life context.Context) {
 	defer cancel()
 	stop := context.AfterFunc(life, c.close)
 	defer stop()
+	// That of the handshake.
 	_ = c.socket.SetDeadline(time.Time{})
 	c.heardAt.Store(time.Now().UnixNano())
 	c.log.LogAttrs(ctx, slog.LevelDebug, "game server connected over NATS")
@@ -79,6 +80,7 @@ func (c *conn) serve(life context.Context) {
 			c.end(endInternal)
 		}
 	})
+	// If the other goroutine has ended the connection, its cause counts, and this one is ignored.
 	c.end(c.listen(ctx))
 	cancel()
 	renewing.Wait()
@@ -128,6 +130,7 @@ func endOf(err error) ending {
 
 // handle answers one operation.
 func (c *conn) handle(ctx context.Context, op operation) error {
+	// As NATS does: a verbose client waits for +OK after each operation but these.
 	if c.said.Verbose && op.name != opPing && op.name != opPong {
 		if err := c.write(okLine); err != nil {
 			return err
@@ -203,6 +206,7 @@ func (c *conn) keepLease(ctx context.Context) {
 			return
 		}
 		pause = c.beat()
+		// Anything that was sent since the ping counts as an answer.
 		if c.heardAt.Load() >= pinged.UnixNano() {
 			isRegistered = c.renew(ctx)
 		}

@@ -170,6 +170,7 @@ func (g *gameServer) heartbeat(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mustStore.list = true
+	// The registration that follows is the heartbeat.
 	if g.incarnation == uuid.Nil || g.mustStore.registration {
 		return nil
 	}
@@ -191,6 +192,7 @@ func (g *gameServer) storePending(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	// Before the list, which names the incarnation.
 	if g.mustStore.registration {
 		if err := g.register(ctx); err != nil {
 			return err
@@ -236,6 +238,7 @@ func (g *gameServer) recall(ctx context.Context) error {
 		return err
 	}
 	for _, id := range clients {
+		// What this connection has told counts more: the rows may be from before it.
 		if _, told := g.clients[id]; !told && len(g.clients) < maxClients {
 			g.clients[id] = true
 		}
@@ -247,7 +250,10 @@ func (g *gameServer) recall(ctx context.Context) error {
 // reportList is called with mu locked. Clients that have no seat any more are dropped from the list: the plugin cannot
 // be asked to disconnect them.
 func (g *gameServer) reportList(ctx context.Context) error {
+	// Those that have left were kept until here, so that the rows of earlier connections did not bring them back.
 	maps.DeleteFunc(g.clients, func(_ uint64, isHere bool) bool { return !isHere })
+	// The moment of this connection's beginning comes first in the number: a list of an earlier connection never counts
+	// as newer.
 	list := db.ClientList{Ref: g.ref(), Seq: g.facts.ReadAt + g.changes, Clients: slices.Sorted(maps.Keys(g.clients))}
 	res, err := g.store.ReportClients(ctx, list)
 	g.metrics.call("clients", err)

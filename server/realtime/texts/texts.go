@@ -79,6 +79,7 @@ func (h *Hook) Check(ctx context.Context, m Message) (json.RawMessage, error) {
 	v, err := h.ask(call, m)
 	h.report(ctx, err)
 	switch {
+	// The operator prefers that players can talk while the hook is away.
 	case err != nil && h.isFailOpen:
 		return m.Data, nil
 	case err != nil:
@@ -108,6 +109,7 @@ func (h *Hook) ask(ctx context.Context, m Message) (v verdict, err error) {
 		return v, withoutURL(err)
 	}
 	defer func() { _ = response.Body.Close() }()
+	// One byte more than is allowed, to notice that it is longer.
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:
