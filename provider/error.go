@@ -11,7 +11,7 @@ type Kind string
 
 // The kinds. Their values are words for metrics.
 const (
-	// RateLimited: nothing has happened. Make no call of this class for Error.After.
+	// RateLimited: nothing has happened. Make no call of this class for Error.RetryAfter.
 	RateLimited Kind = "rate_limited"
 	// Capacity: the provider has no room. With Error.Ref a deployment exists and must be stopped, else nothing has
 	// happened.

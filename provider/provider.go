@@ -28,7 +28,7 @@ type Provider interface {
 	// Transient, RateLimited, Permanent.
 	Stop(ctx context.Context, ref Ref, grace time.Duration) error
 	// List returns a page of all deployments of an owner; the first page has cursor "". Those that are gone may be
-	// absent. An absent deployment proves something only in a complete list, see [All]. Errors: Transient, RateLimited,
+	// absent. An absent deployment proves something only in a complete list, see [ListAll]. Errors: Transient, RateLimited,
 	// Permanent.
 	List(ctx context.Context, owner Owner, cursor string) (Page, error)
 	// Capabilities returns what this provider can do. It makes no call.
@@ -91,7 +91,7 @@ type Page struct {
 	Total       int    // deployments in all pages, as the provider counts them; negative if it does not
 }
 
-// maxPages bounds All: providers return 10 or more deployments in a page.
+// maxPages bounds ListAll: providers return 10 or more deployments in a page.
 const maxPages = 1000
 
 // ListAll returns the complete list of an owner's deployments, each once, or an error. The list changes while its pages
@@ -101,7 +101,7 @@ func ListAll(ctx context.Context, p Provider, owner Owner) ([]Observation, error
 	return Collect(func(cursor string) (Page, error) { return p.List(ctx, owner, cursor) })
 }
 
-// Collect reads all pages, as [All] does.
+// Collect reads all pages, as [ListAll] does.
 func Collect(list func(cursor string) (Page, error)) ([]Observation, error) {
 	var all []Observation
 	seen := map[Ref]bool{}

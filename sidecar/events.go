@@ -46,6 +46,7 @@ func (e *events) listen() (first []event, next <-chan event, stop func(), err er
 		e.mu.Unlock()
 		return nil, nil, nil, errTooManyListeners
 	}
+	// Before what is true now is read: an event in between arrives twice rather than not at all.
 	e.listeners[c] = struct{}{}
 	e.mu.Unlock()
 	// What is published from here on may be in first, too; each event says all there is to know, so twice is no harm.
@@ -72,6 +73,7 @@ func (e *events) publish(name string, data any) {
 		select {
 		case c <- event{name, data}:
 		default:
+			// It has missed nothing that it cannot learn: when it listens again, it is told all there is to know.
 			e.endStream(c)
 		}
 	}

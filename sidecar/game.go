@@ -124,6 +124,7 @@ func (g *game) statusLocked() Status {
 func (g *game) enter(state State, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	// Final states win over what comes late, such as a drain that was under way.
 	if g.state == StateEnded || g.state == StateSuperseded || g.state == state {
 		return
 	}
@@ -161,6 +162,7 @@ func (g *game) admit(ctx context.Context, sessionToken string) (Player, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	// Without the lock: it may ask the director.
 	seat, err := server.Admit(ctx, strings.TrimSpace(sessionToken))
 	if err != nil {
 		return Player{}, err
@@ -207,6 +209,7 @@ func (g *game) leave(id string) error {
 	if !here {
 		return errUnknownPlayer
 	}
+	// After the player is forgotten: the end of the seat is then no news for the game server, which said it.
 	p.seat.Leave()
 	return nil
 }
@@ -272,6 +275,7 @@ func (g *game) shutdown(grace time.Duration) {
 	g.mu.Lock()
 	server := g.server
 	g.mu.Unlock()
+	// Nobody plays on a server that is not registered.
 	if server == nil {
 		g.enter(StateEnded, nil)
 		return

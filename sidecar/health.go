@@ -31,9 +31,11 @@ func (g *game) judgeHealth() {
 	g.mu.Lock()
 	server, state := g.server, g.state
 	g.mu.Unlock()
+	// A server that stops has no need to say anything: its grace bounds it.
 	if server == nil || silent < g.options.HealthWithin || state != StateReady && state != StateDraining {
 		return
 	}
+	// Before the registration ends, so that its end is not taken for that of the game server.
 	g.enter(StateUnhealthy, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()

@@ -30,6 +30,7 @@ func (g *game) routes(log *slog.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A page in a browser is refused before it counts as a sign of life.
 	api := engine.Group("/", noBrowsers, g.heed, emptyBody, rest.NewBodies(maxBodies, bodyTimeout).Read)
 	api.GET("/status", rest.Handle(http.StatusOK,
 		func(context.Context, rest.In[rest.None]) (Status, error) { return g.status(), nil }))
@@ -175,6 +176,7 @@ func (g *game) getEvents(ctx context.Context, _ rest.In[rest.None], out *rest.Ev
 	for {
 		select {
 		case e, open := <-next:
+			// Too slow: it listens again.
 			if !open {
 				return nil
 			}

@@ -122,6 +122,7 @@ func (c *lineConn) run() {
 			Detail: "A line has at most 16 KiB."})
 	}
 	if c.watch != nil {
+		// Ends the events, whose goroutine run waits for.
 		c.watch()
 	}
 }
@@ -217,6 +218,8 @@ func (c *lineConn) startWatch() error {
 	}
 	c.watch = stop
 	c.events.Go(func() {
+		// Events that have ended mean that the client was too slow: the connection ends too, so that it connects again
+		// and watches.
 		defer c.conn.SetReadDeadline(time.Now()) //nolint:errcheck // the connection ends, as it may have done already
 		for _, e := range first {
 			if c.event(e) != nil {

@@ -64,6 +64,7 @@ func (g *game) ready(ctx context.Context, a *announcement) (Status, error) {
 	case <-ctx.Done():
 		return Status{}, ctx.Err()
 	}
+	// Under the lock of registering, so that two announcements at once do not each judge by what was before both.
 	before := g.announced()
 	o := a.applyTo(before.ServerOptions)
 	if err := g.check(a, o); err != nil {
@@ -73,6 +74,7 @@ func (g *game) ready(ctx context.Context, a *announcement) (Status, error) {
 	switch state := g.status().State; {
 	case state == StateStarting, state == StateUnhealthy:
 		err = g.start(ctx, o, a.BootID)
+	// It stops, or has ended.
 	case state != StateReady && state != StateDraining:
 		err = errOver(state)
 	case before.isOtherProcess(a, o):
@@ -206,6 +208,7 @@ func (g *game) follow(server *sdk.GameServer) {
 		select {
 		case list, open := <-sessions:
 			if !open {
+				// A closed channel would be ready at once, again and again.
 				sessions = nil
 				continue
 			}

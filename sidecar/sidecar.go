@@ -81,6 +81,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	defer stop()
 	s.game.watchHealth()
 	<-s.game.finalStateReached
+	// After the final state: listeners to events learn of it before their connections end.
 	s.close()
 	serving.Wait()
 	return s.game.failure()

@@ -140,6 +140,7 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	a, sent, err := p.allocator.call(ctx, p.timeout, http.MethodPost, "/gameserverallocation", nil, body)
 	if err != nil {
 		kind := provider.Transient
+		// The request left this machine, so that a server may be allocated although no answer came.
 		if sent {
 			kind = provider.Ambiguous
 		}
@@ -191,6 +192,7 @@ func (p *Provider) allocated(a httpcall.Answer, s provider.Spec) (provider.Obser
 		Address string       `json:"address"`
 		Ports   []statusPort `json:"ports"`
 	}
+	// A server was allocated, and which one is not known: it has to be found by its tag.
 	if err := json.Unmarshal(a.Body, &v); err != nil || !validName(v.Name) {
 		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy",
 			errors.New("the answer names no game server"))

@@ -86,6 +86,7 @@ func (g gameServer) observe() (provider.Observation, error) {
 }
 
 func (g gameServer) phase() provider.Phase {
+	// Before the state, which stays as it was while Kubernetes waits for the grace.
 	if g.Metadata.Deleted != nil {
 		return provider.PhaseStopping
 	}

@@ -37,6 +37,7 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 		return provider.Observation{}, err
 	case !ok:
 		return absent, nil
+	// The same server, allocated again for another deployment.
 	case g.tag() != tag:
 		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
 	}
@@ -93,6 +94,7 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 	case !ok || g.tag() != tag || g.returned():
 		return provider.Fail(provider.Gone, "stop",
 			fmt.Errorf("game server %s is not this deployment's any more", name))
+	// Asked before: the grace goes on.
 	case g.Metadata.Deleted != nil:
 		return nil
 	}

@@ -33,6 +33,7 @@ func newClient(address, ca, cert, key string) (client, error) {
 			pair, err := tls.LoadX509KeyPair(cert, key)
 			return &pair, err
 		}
+		// Once at the start, for an error that operators see; each connection loads it again.
 		if _, err := load(); err != nil {
 			return client{}, err
 		}

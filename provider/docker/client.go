@@ -60,6 +60,7 @@ var apiVersion = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
 // reach asks the engine for its version of the API, once. An engine that is upgraded keeps the older versions.
 func (p *Provider) reach(ctx context.Context, op string) (engine, error) {
 	p.mu.Lock()
+	// Two callers may ask at once at the beginning, and get the same answer.
 	known := p.engine
 	p.mu.Unlock()
 	if known != nil {

@@ -202,6 +202,8 @@ func (p *Provider) observe(c container) provider.Observation {
 		}),
 	}
 	o.Phase = phaseOf(c.State.Status)
+	// An image without a health check is ready when it runs. One that is unhealthy stays ready here: its heartbeats
+	// decide.
 	if o.Phase == provider.PhaseReady && c.State.Health != nil && c.State.Health.Status == "starting" {
 		o.Phase = provider.PhaseStarting
 	}

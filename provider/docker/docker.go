@@ -128,8 +128,11 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 		return provider.Observation{}, err
 	case a.Status == http.StatusCreated:
 		return p.start(ctx, s.Tag, secrets)
+	// The name is taken: by an earlier call whose answer was lost, or by a stranger.
 	case a.Status == http.StatusConflict:
 		return p.adopt(ctx, s, secrets)
+	// The engine refuses it, and would refuse it again. A status of 500 and more may come after the container was
+	// created.
 	case a.Status >= 400 && a.Status < 500:
 		return provider.Observation{}, fail(provider.Permanent, "deploy", a, secrets)
 	default:
@@ -163,6 +166,8 @@ func (p *Provider) start(ctx context.Context, tag provider.Tag, secrets []string
 		return provider.Observation{Ref: provider.Ref(tag), Tag: tag, Phase: provider.PhaseStarting,
 			Raw: "started"}, nil
 	case a.Status >= 400 && a.Status < 500 && a.Status != http.StatusNotFound:
+		// An error is left alone: the next Deploy of the tag finds the container and starts it, or fails in the same
+		// way.
 		_ = p.remove(ctx, nameOf(tag))
 		return provider.Observation{}, fail(provider.Permanent, "deploy", a, secrets)
 	default:

@@ -54,6 +54,7 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 	if len(entries) == pageSize {
 		page.Next = entries[pageSize-1].ID
 	} else {
+		// Only with the last page: removals would move the pages that follow.
 		p.tidy(ctx, owner)
 	}
 	return page, nil

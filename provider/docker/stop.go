@@ -52,6 +52,7 @@ const accepted = 100 * time.Millisecond
 // as the engine reports the SIGTERM. The engine continues then, whether the call is still there or not.
 func (p *Provider) terminate(ctx context.Context, tag provider.Tag, grace time.Duration) error {
 	answered := make(chan error, 1)
+	// Not bound to the caller, whose context may be shorter than the grace.
 	p.stops.Go(func() { answered <- p.stopAndWait(tag, grace) })
 	tick := time.NewTicker(accepted)
 	defer tick.Stop()

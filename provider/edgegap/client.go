@@ -51,6 +51,7 @@ func newClient(cfg Config, key string, base *url.URL) client {
 // call makes a call as soon as the rate limit allows it. Errors: RateLimited; Ambiguous if a Deploy may have been
 // executed; Transient otherwise, because all other calls may be repeated.
 func (c *client) call(ctx context.Context, k call) (answer, error) {
+	// Before the timeout of the exchange begins: waiting for the rate limit is not the API's delay.
 	if err := k.class.wait(ctx, k.op); err != nil {
 		return answer{}, err
 	}

@@ -138,6 +138,7 @@ func decodePage(body []byte, number int, tags []string) (provider.Page, error) {
 		page.Deployments = append(page.Deployments, o)
 	}
 	if v.Pages.HasNext {
+		// A list that skips or repeats pages would make deployments look gone.
 		if v.Pages.Next != number+1 {
 			return provider.Page{}, fmt.Errorf("page %d is followed by page %d", number, v.Pages.Next)
 		}

@@ -31,6 +31,8 @@ func (d deployment) holders() (pids []int, err error) {
 	}
 	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, link := range links {
+		// By name first, which costs no look at the file; an error means that the process has ended, or is another
+		// user's.
 		if target, err := os.Readlink(link); err != nil || filepath.Base(target) != "lock" {
 			continue
 		}

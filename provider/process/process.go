@@ -136,6 +136,7 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	switch {
 	case err != nil:
 		return provider.Observation{}, provider.Fail(provider.Transient, "deploy", err)
+	// A repeated call: the server was started by an earlier one, whose answer may have been lost.
 	case ok && d.ran():
 		return p.observe(d), nil
 	default:

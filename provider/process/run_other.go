@@ -17,7 +17,7 @@ func (*Provider) run(deployment, provider.Env, []string) error { return supporte
 
 func lockFile(context.Context, string) (*os.File, error) { return nil, supported }
 
-func (deployment) alive() bool { return false }
+func (deployment) isAlive() bool { return false }
 
 func terminate(int) error { return supported }
 

@@ -57,6 +57,7 @@ func (p *Provider) run(d deployment, env provider.Env, argv []string) error {
 	for name, value := range environ {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
+	// The deferred calls close our descriptors; the server holds the lock by its own.
 	return start(cmd, d, p.cfg.EndWithParent)
 }
 

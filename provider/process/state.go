@@ -179,6 +179,7 @@ func (d deployment) stop(now time.Time, grace time.Duration) error {
 		}
 		s.Signalled = true
 	}
+	// Also if the process has not written its id yet: the tidier then signals it.
 	return writeJSON(d.path("stop.json"), s)
 }
 

@@ -72,6 +72,7 @@ func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) err
 	}
 	defer unlock()
 	switch {
+	// Looked at again under the lock: another director may have started or ended it meanwhile.
 	case !d.isAlive():
 		if now.Sub(d.state.Started) > keepGone && !d.hasRecentLog(now) {
 			return os.RemoveAll(d.dir)
@@ -145,5 +146,6 @@ func (d deployment) trim(limit int64) error {
 	}
 	defer func() { _ = old.Close() }()
 	_, err = io.Copy(old, io.NewSectionReader(log, info.Size()-limit/2, limit/2))
+	// What the server prints between the copy and this is lost; it appends, so that it goes on at the beginning.
 	return errors.Join(err, log.Truncate(0))
 }

@@ -88,6 +88,8 @@ func (c *Console) act(g *gin.Context, a action) {
 	}
 	ctx, cancel := c.bounded(g.Request.Context())
 	defer cancel()
+	// Asked again, and not taken from the form: which fields there are and whether a reason is required is not the
+	// browser's to say.
 	asked, err := a.ask(ctx, c.Store, q)
 	if err != nil {
 		c.fail(g, err)
@@ -106,6 +108,7 @@ func (c *Console) act(g *gin.Context, a action) {
 	}
 	switch {
 	case problem != "":
+		// With what was typed, so that nobody has to write the reason again.
 		c.write(g, http.StatusUnprocessableEntity, c.templates.pages["confirm"],
 			c.view(g, q, actionView{asked, q.URL(), problem, d.Reason}))
 	case err != nil:

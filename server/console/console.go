@@ -143,8 +143,10 @@ func (c *Console) mount() (err error) {
 	})
 	gate := rest.NewGate(maxRequests, c.Metrics, c.Log)
 	strangers := rest.NewGate(maxLogins, c.Metrics, c.Log)
+	// Before anybody is known: with slots of its own, so that strangers cannot keep operators out.
 	c.mountLogin(c.engine.Group("", rest.NewBodies(maxForms, formTimeout).ReadForm, strangers.Enter,
 		rest.Deadline(callTimeout)))
+	// Forms are read after the login is known. The gate comes with each route, because streams do not pass it.
 	pages := c.engine.Group("", c.authenticate, rest.NewBodies(maxForms, formTimeout).ReadForm)
 	pages.GET("/", func(g *gin.Context) { g.Redirect(http.StatusSeeOther, "/health") })
 	pages.POST("/logout", c.logout)

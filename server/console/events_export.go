@@ -28,6 +28,7 @@ func (c *Console) exportEvents(g *gin.Context) {
 		c.fail(g, err)
 		return
 	}
+	// In memory until all is read: an error in the middle must not look like the end of the file.
 	found, err := eventsPageOf(ctx, c.Store, q, f, opsview.MaxPage)
 	var lines bytes.Buffer
 	out := json.NewEncoder(&lines)

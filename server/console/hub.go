@@ -74,6 +74,7 @@ func (h *hub) leave(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.streams--
+	// The topic goes with its next reading, if nobody has come back by then: a browser that reloads finds it.
 	t.watchers--
 }
 
@@ -83,6 +84,7 @@ func (h *hub) run(key string, t *topic, every time.Duration, load func(context.C
 	defer end()
 	follow.Loop{Every: every, Do: func(context.Context, bool) error {
 		if !h.isWanted(key, t) {
+			// The loop ends after this turn; whoever watches next starts another one.
 			end()
 			return nil
 		}
@@ -98,12 +100,14 @@ func (h *hub) isWanted(key string, t *topic) bool {
 	if t.watchers > 0 && h.ctx.Err() == nil {
 		return true
 	}
+	// Under the lock under which watchers join: nobody joins a topic whose loop ends.
 	delete(h.topics, key)
 	return false
 }
 
 func (h *hub) read(load func(context.Context) (any, error)) reading {
 	select {
+	// A page that takes long delays others, and does not add to the load.
 	case h.reading <- struct{}{}:
 		defer func() { <-h.reading }()
 	case <-h.ctx.Done():
@@ -121,6 +125,7 @@ func (h *hub) publish(t *topic, r reading) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t.latest = r
+	// Wakes all watchers, each of which takes the latest reading when it gets to it: a slow browser skips some.
 	close(t.changed)
 	t.changed = make(chan struct{})
 }

@@ -50,6 +50,7 @@ func (c *Console) writeLogin(g *gin.Context, status int, next, problem string) {
 // loginByToken answers forms of the login. Failures are counted by address, as those of the API.
 func (c *Console) loginByToken(g *gin.Context) {
 	next := localPath(g.PostForm("next"))
+	// Counted only if it fails: the right token works from an address where others have failed.
 	who, ok := c.tokens.Find(g.PostForm("token"))
 	if !ok {
 		c.loginFailed(g, next, "This is not the token of an operator. Tokens are in DIRECTOR_OPS_TOKENS of the replicas.", "wrong token")
@@ -79,6 +80,7 @@ func (c *Console) logout(g *gin.Context) {
 	}
 	ctx, cancel := c.bounded(g.Request.Context())
 	defer cancel()
+	// Before the cookie is cleared: if this fails, the browser can log out again.
 	if err := c.Store.EndLogin(ctx, s.digest(), s.Until); err != nil {
 		rest.Fail(g, err)
 		return

@@ -98,6 +98,7 @@ func (l *oidcLogin) read(ctx context.Context) (*oidc.Provider, error) {
 	if err == nil {
 		err = l.useKeys(p)
 	}
+	// Kept for the report of this replica, which says why nobody can log in.
 	if l.failed = err; err != nil {
 		return nil, fmt.Errorf("the issuer %s: %w", l.Issuer, err)
 	}
@@ -162,6 +163,7 @@ func (c *Console) beginOIDC(g *gin.Context) {
 	}
 	a := attempt{randomText(), randomText(), oauth2.GenerateVerifier(), localPath(g.Query("next")),
 		c.now().Add(loginTimeout)}
+	// In the browser and not here, because another replica may get the return from the issuer.
 	c.setCookie(g, purposeLogin, a, loginTimeout)
 	config := c.login.config(p)
 	g.Redirect(http.StatusSeeOther, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce),
@@ -178,6 +180,7 @@ func randomText() string {
 func (c *Console) finishOIDC(g *gin.Context) {
 	var a attempt
 	known := c.openCookie(g.Request, purposeLogin, &a) && c.now().Before(a.Until)
+	// Whatever comes of it: a state is good for one return.
 	c.clearCookie(g, purposeLogin)
 	if !known || subtle.ConstantTimeCompare([]byte(a.State), []byte(g.Query("state"))) != 1 {
 		c.loginFailed(g, "/", "This login was begun in another browser, or too long ago. Log in again.",
@@ -229,6 +232,7 @@ func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session
 	}
 	config := l.config(p)
 	answer, err := config.Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
+	// The code was used before, as by a reload, or has expired: the person can mend that, and the issuer is well.
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.ErrorCode == "invalid_grant" {
 		return session{}, &refusedLogin{"The issuer did not accept the login. Log in again.", "invalid_grant"}
 	} else if err != nil {
@@ -262,6 +266,7 @@ func (l *oidcLogin) person(id *oidc.IDToken) (session, error) {
 	name = actorPrefix + cleaned(name)
 	roles := textsAt(claims, l.RoleClaim)
 	switch {
+	// First: whoever is in both groups is an operator.
 	case admits(l.Operators, roles):
 		return session{Name: name}, nil
 	case admits(l.Viewers, roles):

@@ -105,6 +105,7 @@ func queryOf(g *gin.Context) query {
 	for _, p := range g.Params {
 		q.params[p.Key] = p.Value
 	}
+	// The version that a browser has is no part of what it asks for: all that watch an address share one topic.
 	q.values.Del(sinceParam)
 	for name, all := range q.values {
 		if len(all) == 0 || all[0] == "" { // an empty field of a filter
@@ -133,6 +134,7 @@ func add[T any](c *Console, r gin.IRoutes, gate *rest.Gate, p page[T]) {
 			c.stream(g, untyped)
 			return
 		}
+		// Not for streams, which would hold a slot for minutes.
 		gate.Enter(g)
 		if !g.IsAborted() {
 			c.show(g, untyped)

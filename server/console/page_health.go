@@ -41,6 +41,8 @@ func (c *Console) healthPage() page[healthView] {
 	return page[healthView]{path: "/health", template: "health", every: 3 * time.Second,
 		load: func(ctx context.Context, s Store, q query) (v healthView, err error) {
 			v.Diagnosis, v.ExaminedAt = checks.latest(ctx)
+			// The database does not answer: each reading below would wait for its timeout, and the page has to say so
+			// now.
 			if v.Diagnosis.Unreadable() {
 				return v, nil
 			}

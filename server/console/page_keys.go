@@ -100,6 +100,7 @@ func (c *Console) rotateAction() action {
 			if err != nil {
 				return "", err
 			}
+			// Somebody else, or the same form, has rotated since the page was read.
 			if k := v.Of("next"); k != nil && k.KID != d.Values[fieldNext] {
 				return "The next key is another one by now: nothing changed.", nil
 			}

@@ -121,6 +121,7 @@ func (r roomDeed) action() action {
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 			in := s.As(d.Actor).Because(d.Reason).InRoom(q.Get("project"), q.Get("room"))
 			err := r.do(ctx, in, q.Get("player"), d)
+			// Not the room, which the question has found: the player has left it meanwhile.
 			if fault.Is(err, fault.NotFound) && r.ofPlayer {
 				return r.subject(q) + " is not in the room: nothing changed.", nil
 			}

@@ -61,6 +61,7 @@ func queuePage(universe string, e Explainer) page[queueView] {
 				return v, err
 			}
 			v.countCandidates()
+			// Further pages have no plots, whose readings cost the most.
 			if q.Paged() {
 				return v, nil
 			}
@@ -84,6 +85,7 @@ func (v queueView) countCandidates() {
 	}
 	for i, t := range v.Tickets.Rows {
 		for _, name := range t.Profiles {
+			// Without the ticket itself.
 			v.Tickets.Rows[i].Candidates = max(v.Tickets.Rows[i].Candidates, waiting[name]-1)
 		}
 	}

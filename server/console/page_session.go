@@ -72,6 +72,7 @@ var closeAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		err := s.As(d.Actor).CloseSession(ctx, q.Param("id"), d.Reason)
+		// Sent twice, a form closes once.
 		if fault.Is(err, fault.Conflict) {
 			return "The session was closed before: nothing changed.", nil
 		}

@@ -199,6 +199,7 @@ func (l series) paths(highest float64) (all []string) {
 			continue
 		}
 		x := plotWidth * float64(i) / float64(max(len(l.Values)-1, 1))
+		// SVG counts from the top. Lines of zeros alone lie on the ground, and divide by nothing.
 		y := plotHeight - 1 - (plotHeight-1-plotTop)*v/max(highest, 1e-9)
 		points = append(points, fmt.Sprintf("%.1f,%.1f", x, y))
 	}

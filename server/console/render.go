@@ -77,6 +77,7 @@ func (t templates) renderLive(name string, v view) (fragment, error) {
 		return fragment{}, err
 	}
 	hash := fnv.New32a()
+	// Without the texts of ages: otherwise every reading would differ, and browsers would replace the page each time.
 	_, _ = hash.Write(relative.ReplaceAll(out.Bytes(), []byte("$1")))
 	html := template.HTML(out.String()) //nolint:gosec // G203: a template has escaped it
 	return fragment{html, int(hash.Sum32())}, nil

@@ -40,6 +40,8 @@ func (s samples) instances(state string) []float64 {
 	values := s.line(measure, state).gaps()
 	for key, other := range s.lines {
 		for i, known := range other.isKnown {
+			// A worker writes only the states that some game server is in, so a minute with another state means none in
+			// this one.
 			if key[0] == measure && known && values[i] < 0 {
 				values[i] = 0
 			}

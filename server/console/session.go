@@ -85,10 +85,12 @@ func (c *Console) readSession(r *http.Request) (s session, ok bool) {
 	if !c.openCookie(r, purposeSession, &s) || !c.now().Before(s.Until) {
 		return session{}, false
 	}
+	// A login by an issuer ends with the issuer's settings: without them nobody vouches for it.
 	if s.Token == "" {
 		return s, c.login != nil
 	}
 	who, ok := c.tokens.Current(s.Token)
+	// From the settings of now, not from the cookie: a token may have got another name or role.
 	s.Name, s.Viewer = actorOf(who), who.Viewer
 	return s, ok
 }

@@ -94,6 +94,7 @@ func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
 		return err
 	}
 	for {
+		// The channel is taken with the reading, so a newer reading is not missed while this one is sent.
 		latest, changed := w.console.hub.next(t)
 		if err := w.send(latest, out.Send); err != nil {
 			return err
@@ -118,6 +119,7 @@ func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
 // send sends a reading, if it differs from what the browser has.
 func (w *watcher) send(r reading, send func(name string, id int, data any) error) error {
 	switch {
+	// The first reading of the topic is not there yet.
 	case r.readAt.IsZero():
 		return nil
 	case r.err != nil:
@@ -129,6 +131,7 @@ func (w *watcher) send(r reading, send func(name string, id int, data any) error
 	if err != nil {
 		return err
 	}
+	// After trouble the same content is sent again: it replaces the sentence that says why nothing new comes.
 	if live.version == w.versionSeen && !w.troubled {
 		return nil
 	}

@@ -56,6 +56,8 @@ func (u *usage) lastReading(now time.Time) (capabilities map[string]bool, isOld 
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if isOld = now.Sub(u.readAt) >= usageAge; isOld {
+		// Before it is read, so that others do not read it as well; after a failure it is tried again when that time is
+		// over.
 		u.readAt = now
 	}
 	if u.capabilities == nil {
