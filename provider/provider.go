@@ -28,8 +28,8 @@ type Provider interface {
 	// Transient, RateLimited, Permanent.
 	Stop(ctx context.Context, ref Ref, grace time.Duration) error
 	// List returns a page of all deployments of an owner; the first page has cursor "". Those that are gone may be
-	// absent. An absent deployment proves something only in a complete list, see [ListAll]. Errors: Transient, RateLimited,
-	// Permanent.
+	// absent. An absent deployment proves something only in a complete list, see [ListAll]. Errors: Transient,
+	// RateLimited, Permanent.
 	List(ctx context.Context, owner Owner, cursor string) (Page, error)
 	// Capabilities returns what this provider can do. It makes no call.
 	Capabilities() Capabilities

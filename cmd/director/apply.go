@@ -90,6 +90,7 @@ func (p *program) declare(ctx context.Context, l operator, set *declaration.Set,
 	if err := p.warnProviders(ctx, l, d.Apps); err != nil || !d.DryRun {
 		return err
 	}
+	// An exit code of its own, by which a pipeline tells a change from a failure.
 	if changes := countChanges(lines); changes > 0 {
 		return cli.Differs(fmt.Errorf("dry run: nothing was applied; %d of %d would change", changes, len(lines)))
 	}

@@ -27,6 +27,7 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 	for i, p := range done.Profiles {
 		line := declaredLine{Kind: "profile", Name: p.Name, Change: p.Change, Version: p.Version, Reason: p.Reason}
 		to, text := "nothing", ""
+		// What follows those of the files was removed by --prune, or kept.
 		if i < len(set.Profiles) {
 			line.File, to, text = set.Profiles[i].File, set.Profiles[i].File, string(set.Profiles[i].Text)
 		}

@@ -34,6 +34,7 @@ func (p *program) onDatabase(cmd *cobra.Command, settings commandSet, run databa
 func checkFirst(cmd *cobra.Command, check func(args []string) error) {
 	earlier := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		// In the order in which they were added: a later check may rely on what an earlier one has filled in.
 		if earlier != nil {
 			if err := earlier(cmd, args); err != nil {
 				return err
@@ -75,6 +76,7 @@ func requireReason(cmd *cobra.Command, standard, help string) *string {
 		switch {
 		case *reason != "":
 			return nil
+		// --reason "" and a missing flag are two mistakes.
 		case flag.Changed:
 			return cli.Usage(errors.New("--reason is not allowed to be empty: say why, the event has it beside your name"))
 		}
@@ -119,6 +121,7 @@ func (p *program) confirm(yes bool, consequence string) error {
 		return nil
 	}
 	fmt.Fprintf(p.stderr, "%s\nType yes to continue: ", consequence)
+	// Without input, as in a pipeline, the answer is empty: nothing is changed.
 	answer, _ := bufio.NewReader(p.stdin).ReadString('\n')
 	if strings.TrimSpace(answer) != "yes" {
 		return errNotConfirmed

@@ -124,6 +124,7 @@ func (p *program) completeArgs(w words) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
+		// Not those of the command: its own settings may be incomplete while somebody types.
 		conf, err := load(cmd.Flags(), p.environ, byOperator|byAgents)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp

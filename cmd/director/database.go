@@ -72,6 +72,7 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 		return nil, err
 	}
 	cfg := conf.store()
+	// An operator's command needs no more, and must not take those of replicas.
 	cfg.MaxConns, cfg.Rooms = 2, types
 	return db.Open(ctx, cfg)
 }
@@ -104,6 +105,7 @@ func explainDatabaseError(err error) error {
 // isRefusal reports whether a function of schema ops refused its arguments.
 func isRefusal(err error) bool {
 	var pg *pgconn.PgError
+	// no_data_found, invalid_parameter_value and object_not_in_prerequisite_state: what those functions raise.
 	return errors.As(err, &pg) && (pg.Code == "P0002" || pg.Code == "22023" || pg.Code == "55000")
 }
 

@@ -107,6 +107,7 @@ func (d dataDir) createOnce(name string, content []byte) error {
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return err
 	}
+	// A link and not a rename, which would replace the file of the call that was first.
 	if err := os.Link(draft.Name(), d.path(name)); !errors.Is(err, fs.ErrExist) {
 		return err
 	}

@@ -103,6 +103,7 @@ func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRu
 	}
 	d := &devRun{stdout: p.stdout, conf: conf, log: p.newLog(conf)}
 	if conf.Pools != "" {
+		// Before Postgres starts, which takes seconds: a mistake in the file is told at once.
 		if d.pools, err = p.readPools(conf.Pools); err != nil {
 			return err
 		}
@@ -154,6 +155,7 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 	}
 	running, end := context.WithCancelCause(ctx)
 	died := d.private.Done()
+	// Without its database everything else would only log errors.
 	go func() { <-died; end(d.private.Err()) }()
 	return running, func() error {
 		retract()
@@ -172,6 +174,7 @@ func (d *devRun) serve(ctx context.Context, started func(*devRun, *server.Server
 	if err := proc.makeDemoProject(ctx); err != nil {
 		return err
 	}
+	// Published when the server listens, and removed when it has stopped; nothing is, if it never listened.
 	retract := func() {}
 	defer func() { retract() }()
 	return proc.serve(ctx, true, func(s *server.Server) {

@@ -117,6 +117,7 @@ func freeOr(ctx context.Context, addr string) string {
 	if err != nil {
 		return "127.0.0.1:0"
 	}
+	// Another program may take it before we listen again: then the start fails, and says which flag to set.
 	_ = listener.Close()
 	return addr
 }
@@ -185,6 +186,7 @@ func (c *Config) useNexisSecrets() {
 	if c.Realtime.Master == "" {
 		c.Realtime.Master = nexisMasterSecret
 	}
+	// Over those of Nexis, so that a setting wins.
 	own := c.Realtime.ProjectSecrets
 	c.Realtime.ProjectSecrets = map[string]string{nexisDemoProject: nexisDemoSecret}
 	maps.Copy(c.Realtime.ProjectSecrets, own)

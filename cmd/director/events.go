@@ -115,6 +115,7 @@ func (r *eventReader) begin(ctx context.Context, bySince bool, since time.Durati
 		}
 		return err
 	}
+	// This machine's clock may be wrong, and --since is about times of events.
 	if err := r.ReadClock(ctx); err != nil {
 		return err
 	}
@@ -152,6 +153,7 @@ func (r *eventReader) follow(ctx context.Context, cmd *cobra.Command) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
+		// Once, when it begins.
 		case isUnavailable(err) && !waiting:
 			fmt.Fprintln(cmd.ErrOrStderr(), "(the database is unreachable: waiting)")
 		case err != nil && !isUnavailable(err):

@@ -70,6 +70,7 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 		empty := emptyWait{operator: l, stderr: cmd.ErrOrStderr()}
 		add := func(target string, servers opsview.FleetFilter, do func() (bool, error)) {
 			targets, change[target] = append(targets, target), do
+			// Those that have ended have no players, and there may be thousands.
 			servers.Running = true
 			empty.targets = append(empty.targets, servers)
 		}

@@ -56,6 +56,8 @@ func (w *emptyWait) untilEmpty(ctx context.Context, timeout time.Duration) error
 				left.servers))
 		case isUnavailable(err) && ctx.Err() == nil:
 			w.show("waiting: the database is unreachable")
+		// Otherwise the time is over or the command was interrupted, and the error of the reading is only its
+		// consequence.
 		case ctx.Err() == nil:
 			return err
 		}

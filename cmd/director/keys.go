@@ -133,6 +133,7 @@ func (l operator) changeEach(what string, ids []string, change func(id string) (
 			continue
 		}
 		refused = append(refused, explainDatabaseError(err))
+		// The others would fail for the same reason.
 		if !concernsOne(err) {
 			break
 		}

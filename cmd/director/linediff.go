@@ -62,6 +62,7 @@ func hunkEnd(lines []diffLine, begin int) int {
 		switch {
 		case lines[i].mark != ' ':
 			last = i
+		// Two changes share a hunk if the equal lines between them would be the context of both.
 		case last < 0 && i-begin >= contextLines, last >= 0 && i-last > 2*contextLines:
 			if last < 0 {
 				return begin
@@ -139,6 +140,7 @@ func changedLines(a, b []string) (lines []diffLine) {
 		case i < len(a) && j < len(b) && a[i] == b[j]:
 			lines = append(lines, diffLine{' ', a[i]})
 			i, j = i+1, j+1
+		// Of equally long ways the one that removes first, as people read diffs.
 		case i < len(a) && (j == len(b) || longest[(i+1)*width+j] >= longest[i*width+j+1]):
 			lines = append(lines, diffLine{'-', a[i]})
 			i++

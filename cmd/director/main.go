@@ -40,6 +40,7 @@ func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		err = errInterrupted // the error of an interrupted start is of no use
 	}
 	if err != nil {
+		// Each line of it, so that a search of a log for the program finds all.
 		fmt.Fprintf(stderr, "director: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ndirector: "))
 		if cli.IsUsage(err) {
 			fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())

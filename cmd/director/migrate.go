@@ -53,6 +53,7 @@ func (p *program) migration(cmd *cobra.Command,
 			return err
 		}
 		err = run(cmd, conf, url, out)
+		// That the URL is one of a pooler may show only now.
 		if db.PoolerHint(err) != "" {
 			return fmt.Errorf("%w: %w", errPooled, err)
 		}
@@ -172,6 +173,7 @@ func writeMigrations(out cli.Output, all []migrations.Migration, version int64) 
 		}
 		lines = append(lines, line)
 	}
+	// This build does not know their names.
 	if version > migrations.Latest() {
 		lines = append(lines, migrationLine{Version: version, Name: "of a newer release", Applied: true})
 	}

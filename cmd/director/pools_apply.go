@@ -114,6 +114,7 @@ func (p *program) warnProviders(ctx context.Context, l operator, apps []provisio
 	}
 	served := map[string]bool{}
 	for _, p := range found {
+		// Known, but with no worker at the moment, is as bad as unknown.
 		served[p.Provider] = p.Workers > 0
 	}
 	var names []string

@@ -216,6 +216,7 @@ func (p *program) profilesApply() *cobra.Command {
 		for _, f := range read {
 			one := db.DeclaredProfile{Document: f.Text, AsShadow: *shadow}
 			one.Expected = flags.edit(l.Server.Universe, f.Profile.Name).Expected
+			// One declaration, so that all files are applied or none.
 			d.Profiles = append(d.Profiles, one)
 		}
 		return l.applyProfiles(ctx, read, d, *shadow)

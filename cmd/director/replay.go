@@ -133,6 +133,7 @@ func (p *program) toReplay(ctx context.Context, l operator,
 		return rules, past, err
 	}
 	if f.profile != "" && f.name != "" {
+		// A copy, since its tickets are those of another profile, and its rules those of the file.
 		renamed := *rules.Profile
 		renamed.Name = f.name
 		rules.Profile = &renamed

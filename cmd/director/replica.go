@@ -61,6 +61,7 @@ func newProcess(ctx context.Context, command string, conf *loaded, log *slog.Log
 
 // openProcess makes all parts that do not need a reachable database.
 func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Logger) (*process, error) {
+	// Before the options of the parts, which size their buffers by the limit.
 	limitMemory(conf.environ)
 	p := &process{command: command, conf: conf, log: log, registry: prometheus.NewRegistry()}
 	var err error
@@ -76,6 +77,7 @@ func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Lo
 	cfg := conf.store()
 	cfg.Name = connectionName(command)
 	cfg.KeyEncryptionKeys = p.sealer.Fingerprints()
+	// A replica without a worker calls no provider, and must not count as one that has them.
 	if command != "serve" || conf.Work {
 		cfg.Providers = conf.Providers
 	}
@@ -104,6 +106,7 @@ func connectionName(command string) string {
 	id := "/" + strconv.Itoa(os.Getpid())
 	const most = 63 // bytes, of which Postgres keeps no more
 	name := "director " + command + " " + host
+	// The host is cut, not the process id: two processes of one host would look the same.
 	return name[:min(len(name), most-len(id))] + id
 }
 
@@ -184,6 +187,7 @@ func (p *process) checkSchema(ctx context.Context) error {
 	case version < latest:
 		return fmt.Errorf("the schema of this database is at version %d and this build needs %d: run 'director "+
 			"migrate up' first", version, latest)
+	// An upgrade migrates first: the old processes serve until they are replaced.
 	case version > latest:
 		p.log.LogAttrs(ctx, slog.LevelWarn, "the schema is newer than this build, which is supported for one release",
 			slog.Int64("schema", version), slog.Int64("build", latest))
@@ -216,6 +220,7 @@ func (p *process) replica(ctx context.Context, withWorker bool) (s *server.Serve
 			return nil, nil, err
 		}
 		if options.OpenMatch != nil {
+			// One matchmaker, so that cycles of clients and of the loop share its connections and its memory.
 			options.OpenMatch.Matchmaker = p.functions
 		}
 	}
@@ -232,7 +237,7 @@ func runWithWorker(ctx context.Context, w *worker.Worker, run func(context.Conte
 	var loops sync.WaitGroup
 	loops.Go(func() { w.Run(working) })
 	err := run(ctx)
-	stop()
+	stop() // if ctx has ended, so has the worker; if the server has failed, it ends here
 	loops.Wait()
 	return err
 }
@@ -281,6 +286,7 @@ func (p *process) accessKeys(ctx context.Context) (*token.KeySource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
 	}
+	// A login that is away for a moment must not keep a replica from starting.
 	if strings.Contains(c.JWKS, "://") {
 		go func() { _, _ = keys.Keys(ctx) }()
 	} else if _, err := keys.Keys(ctx); err != nil {

@@ -122,6 +122,7 @@ func load(flags *pflag.FlagSet, environ environment, commands commandSet) (*load
 		}
 		l.settings, l.sources = append(l.settings, s), append(l.sources, from)
 	}
+	// All at once, so that nobody mends one after the other.
 	if len(bad) > 0 {
 		return nil, cli.Usage(errors.Join(bad...))
 	}
@@ -145,6 +146,7 @@ func (s setting) givenValue(flags *pflag.FlagSet, environ environment) (string, 
 			return text, fromEnv(name)
 		}
 	}
+	// Last: our own names win over those of another system.
 	if s.upstream.read != nil {
 		if text, name := s.upstream.read(environ); name != "" {
 			return text, fromEnv(name)

@@ -55,6 +55,7 @@ func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
 	if o.HTTP, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.SidecarAddr); err != nil {
 		return err
 	}
+	// For the errors below; Run closes it otherwise.
 	defer o.HTTP.Close()
 	attrs := []slog.Attr{slog.String("addr", o.HTTP.Addr().String()), slog.String("instance_id", server.InstanceID)}
 	if conf.SidecarLinesAddr != "" {

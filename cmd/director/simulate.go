@@ -110,6 +110,7 @@ func (p *program) replayed(ctx context.Context, what string, out cli.Output, in 
 	bar := newProgress(p.stderr, what, in.Begin, in.End)
 	in.Progress = bar.show
 	report, err := replay.Run(ctx, in)
+	// Before the error, which would stand in the line of the bar.
 	bar.end()
 	if err != nil {
 		return err

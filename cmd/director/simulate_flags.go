@@ -38,6 +38,7 @@ func (f *simulateFlags) fill(p *program, o *simulate.Options) (err error) {
 		return cli.Usage(err)
 	}
 	if f.players > 0 {
+		// Tickets and not players arrive at a rate: a party is one ticket.
 		o.Rate = float64(f.players) / o.PartyMean() / (o.Hours * time.Hour.Seconds())
 	}
 	return nil
@@ -96,6 +97,7 @@ func parseDistribution(text string) (simulate.Distribution, error) {
 	switch {
 	case shape == "constant" && len(numbers) == 1:
 		return simulate.Distribution{Shape: simulate.Constant, A: numbers[0]}, nil
+	// All others take two; the error says so.
 	case len(numbers) != 2:
 	case shape == "normal":
 		return simulate.Distribution{Shape: simulate.Normal, A: numbers[0], B: numbers[1]}, nil

@@ -67,6 +67,8 @@ func integer[T ~int | ~int32](p *T, least, most T) value {
 		show: func() string { return fmt.Sprint(*p) }}
 	v.set = func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 32)
+		// Set before it is judged: the pointer is of the type that the limits have. A command ends if any setting is
+		// refused.
 		*p = T(n)
 		return v.must(err == nil && least <= *p && *p <= most)
 	}
@@ -77,6 +79,7 @@ func integer[T ~int | ~int32](p *T, least, most T) value {
 // no limit.
 func perSecond(p *rest.Rate) value {
 	var n int
+	// Of the default, which is in the option when the table is made.
 	burst := p.Burst / int(p.PerSecond)
 	v := integer(&n, 0, 1_000_000)
 	v.show = func() string { return strconv.Itoa(max(0, int(p.PerSecond))) }
@@ -319,6 +322,7 @@ func sizes(p *play.Modes) value {
 				return fmt.Errorf("%s: %w", item, v.must(false))
 			}
 			(*p)[variable] = n
+			// A flag names the mode itself.
 			if fromEnv {
 				addSpellings(*p, variable, n)
 			}

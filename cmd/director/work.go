@@ -43,6 +43,7 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	defer proc.close()
+	// Before the store is closed, since deferred calls run last to first.
 	defer proc.endReport(ctx)
 	w, err := proc.worker()
 	if err != nil {
@@ -62,6 +63,7 @@ func (p *process) serveMetrics(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return listenError(err, "--metrics-addr")
 	}
+	// At once: nobody waits for a scrape.
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	p.log.LogAttrs(ctx, slog.LevelInfo, "working", slog.String("metrics", s.ListenAddr().String()))
