@@ -65,6 +65,7 @@ func (r *Room) add(session, player string) Member {
 	r.Joins++
 	m := Member{Session: session, Player: player, Order: r.Joins}
 	r.answer(session, player)
+	// Clipped, so that append copies: the room of before an action that fails must keep its members.
 	r.Members = append(slices.Clip(r.Members), m)
 	r.Entries = append(r.Entries, Entry{Kind: EntryJoined, Session: session})
 	return m

@@ -60,6 +60,7 @@ func (group) succeed(r *Room, old, m Member, o Options) error {
 	if r.text("owner") == old.Session {
 		r.Set("owner", m.Session)
 	}
+	// The ticket in the queue names the session that is left: the transaction gives it to the new one.
 	if r.text("phase") == phaseQueued {
 		r.Effects = append(r.Effects,
 			Effect{Kind: EffectSucceed, Player: m.Player, From: old.Session, Session: m.Session})
@@ -83,6 +84,7 @@ func (group) join(r *Room, m Member, o Options, c card) error {
 	}
 	r.setCard(m.Session, c)
 	ensureOwner(r)
+	// The ticket is for the members of before: without the newcomer it must not be matched.
 	takeBack(r)
 	return nil
 }
@@ -239,6 +241,7 @@ func (g group) kick(r *Room, m Member, f fields) error {
 	if err != nil {
 		return err
 	}
+	// It is there: otherMember has found it.
 	kicked, _ := r.Remove(session, "kicked")
 	if ban {
 		if err := r.sanction(Sanction{Player: kicked.Player, IsBan: true}, time.Time{}); err != nil {

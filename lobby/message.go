@@ -10,6 +10,7 @@ const maxMessageType = 128 // bytes
 
 // Message returns the action of a message from a member.
 func (t *Types) Message(m Message) Action {
+	// Once, and outside of the action, which may run again after a conflict.
 	checked, invalid := m.checked()
 	return bounded(func(r *Room) error {
 		if r.Type == "" {

@@ -47,6 +47,7 @@ func (t *Types) expel(r *Room, player, reason string) (found bool, err error) {
 		return false, ErrWrongType // what its members are to each other, only another process knows
 	}
 	for {
+		// A logic may change the members when one leaves: each is looked for anew.
 		at := slices.IndexFunc(r.Members, func(m Member) bool { return m.Player == player })
 		if at < 0 {
 			return found, nil

@@ -5,6 +5,7 @@ import "slices"
 // takePlace gives a session the place in the match that another session of its player has. It returns that session, ""
 // if there is none, or if the session has a place of its own.
 func (r *Room) takePlace(session, player string) (old string) {
+	// A client without a name has the id of its session as its player, and so no other session.
 	if slices.Contains(r.Participants, session) || player == session {
 		return ""
 	}

@@ -4,6 +4,7 @@ package lobby
 // to other sessions.
 func (t *Types) Leave(session, player string) Action {
 	return atomic(func(r *Room) error {
+		// Only a player with a name can come back with another session, which is then not sent the match.
 		if r.Participants != nil && player != session {
 			r.Effects = append(r.Effects, Effect{Kind: EffectWithdraw, Player: player})
 		}

@@ -42,6 +42,7 @@ func (r *Room) sanction(added Sanction, now time.Time) error {
 		return Invalid("player", "cannot be banned or muted while %d others are", maxSanctions)
 	}
 	if len(added.Reason) > maxSanctionReason {
+		// The cut may be within a character.
 		added.Reason = strings.ToValidUTF8(added.Reason[:maxSanctionReason], "")
 	}
 	r.Sanctions = append(r.Sanctions, added)

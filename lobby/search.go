@@ -83,6 +83,7 @@ func ParseSearch(request map[string]json.RawMessage) (s Search, err error) {
 	if s.order = cmp.Or(s.order, OrderNewest); orders[s.order] == nil {
 		return s, Invalid("order", "must be newest, members, free or id")
 	}
+	// Encoded anew, so that the order in which clients write the keys of a filter makes no other search.
 	s.Key = string(esjson.Encode(map[string]any{"filter": encode(f.rawOrEmpty("filter")), "joinable": s.isJoinable,
 		"order": s.order, "limit": s.limit}))
 	return s, nil

@@ -88,6 +88,7 @@ func (t *Types) ofMatch(name string) Type {
 	}
 	typ, _ := t.Lookup("match")
 	if _, ok := typ.logic.(match); !ok {
+		// The configuration has given this name to a type with another logic.
 		typ = t.base("match")
 	}
 	typ.Name = name

@@ -31,6 +31,7 @@ func Evaluate(proposals []Proposal) []string {
 		for _, id := range p.Tickets {
 			tickets[id] = true
 		}
+		// "" is no backfill, of which many proposals may have none.
 		backfills[p.Backfill] = p.Backfill != ""
 		accepted = append(accepted, p.ID)
 	}

@@ -81,6 +81,7 @@ func (p Pool) Query() (q Query, possible bool) {
 			continue
 		}
 		low, high := r.ends()
+		// Written so that NaN, which compares with nothing, makes the range empty.
 		if !(low <= high) {
 			return q, false
 		}

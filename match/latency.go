@@ -16,6 +16,7 @@ func SteadyLatencies(said map[string]uint16, known []map[string]uint16,
 		if !isKnown {
 			continue
 		}
+		// least-min(least, jump) is least-jump, but not below 0: the type has no sign.
 		bounded := min(max(ms, least-min(least, jump)), min(greatest+jump, MaxLatency))
 		if bounded == ms {
 			continue

@@ -41,6 +41,7 @@ func kindOf(c *candidate) kind {
 func (pl *plan) bucketOf(c *candidate) bucketKey {
 	var key bucketKey
 	for i, column := range pl.buckets {
+		// A party whose values differ breaks the rule by itself and is in no match, whichever bucket it is in.
 		key[i] = c.atomsOf(column)[0]
 	}
 	return key
@@ -104,6 +105,8 @@ func (t *tree) offers(c *candidate, reach, width float64, d *demand, sum *counts
 	if math.IsInf(reach, 1) || width >= high-low {
 		return true
 	}
+	// The keys are rounded, so the range is a little wider than the rule allows: this count may cause a search in
+	// vain, but must not prevent one that would find a match.
 	return t.offersWithin(low, high, width+(high-low)*1e-12, d, sum)
 }
 
@@ -156,6 +159,8 @@ func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bo
 	steps := 0
 	for at := first; !t.ended(at) && t.entry(at).key <= high; at = t.next(at) {
 		e := t.entry(at)
+		// A sliding range: its lower end follows at the distance of the width, so that sum has what lies between both
+		// ends.
 		for ; t.entry(first).key < e.key-width; first = t.next(first) {
 			sum.add(t.entry(first).c, -1)
 		}
@@ -206,6 +211,7 @@ func (t *tree) offersAround(trait int, low, high, width float64, d *demand, sum 
 // having appends the candidates with keys from low to high that have a trait, up to the capacity.
 func (t *tree) having(trait int, low, high float64, to []*candidate) []*candidate {
 	for at := t.seek(low); !t.ended(at) && len(to) < cap(to); {
+		// The leaf's count says that nobody in it has the trait: no entry has to be read.
 		if at.pos == 0 && t.leaves[at.leaf].counts.countOf(trait) == 0 {
 			at = cursor{at.leaf + 1, 0}
 			continue

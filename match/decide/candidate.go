@@ -99,6 +99,7 @@ func (c *candidate) span(column int, f profile.Fold) (low, high float64) {
 		}
 		return math.Inf(1), math.Inf(-1)
 	}
+	// Most parties are smaller than this, and need no allocation.
 	var buffer [8]float64
 	kept := buffer[:0]
 	for _, x := range values {
@@ -115,6 +116,9 @@ func (c *candidate) middle(column int) float64 {
 	if low > high {
 		return math.Inf(1)
 	}
+	// Halves are added, because the sum of two large numbers may overflow. The conversions keep the compiler from
+	// fusing the operations, which would round differently on some processors: a replay must compute the same bits
+	// anywhere.
 	return float64(low/2) + float64(high/2)
 }
 
@@ -137,6 +141,7 @@ func (pl *plan) normalise(t *match.Ticket, regions *regionSet) *candidate {
 	c.values = pl.valuesOf(c)
 	regions.measure(c)
 	c.turn = c.created - int64(pl.headStart(c))
+	// Last: without a pivot, candidates are sorted by the turn.
 	pl.place(c)
 	return c
 }
@@ -230,6 +235,7 @@ func (pl *plan) atomOf(c *column, p *match.Player) atom {
 func joinList(list []string) string {
 	var b strings.Builder
 	for _, s := range list {
+		// Zero bytes are escaped, so that the mark at the end of a text cannot be part of one.
 		b.WriteString(strings.ReplaceAll(s, "\x00", "\x00\x01"))
 		b.WriteString("\x00\x02")
 	}

@@ -59,6 +59,8 @@ func (s *search) choiceAt(i int) *candidate {
 			return nil
 		}
 		s.pull()
+		// The profile's order has to see all choices before it can name the first. The order of the walk does not,
+		// and most searches need only a few.
 		if len(k.plan.order) > 0 || len(k.plan.trades) > 0 {
 			s.pullAll()
 		}
@@ -144,6 +146,8 @@ func (s *search) pull() {
 		}
 		rare := k.variety.isRare(c)
 		if !rare && !k.wantsKind(c.kind) {
+			// Its kind has all its places for now. It may get one that no other kind needs, once all kinds have
+			// theirs.
 			if len(k.reserve) < k.limit {
 				k.reserve = append(k.reserve, c)
 			}
@@ -154,6 +158,7 @@ func (s *search) pull() {
 			continue
 		}
 		if rare && !k.wantsKind(c.kind) {
+			// A rare value gets a place beyond the limit, so that it takes none from the seed's nearest.
 			k.variety.places--
 			k.limit++
 		}
@@ -213,6 +218,7 @@ func (k *choices) narrow() {
 		if waiting <= k.takenByKind[of] || !k.wantsKind(of) {
 			continue
 		}
+		// A wanted kind without traits may be in any leaf, so that no leaf can be left out.
 		if of.traits == 0 {
 			k.walk.traits = nil
 			return
@@ -328,6 +334,7 @@ func (w *walk) peekLeft() (entry, bool) {
 
 // nextGroup moves left to the group of the next lower key.
 func (w *walk) nextGroup() bool {
+	// Without a pivot the walk begins below all keys, and only goes up.
 	if math.IsInf(w.middle, -1) {
 		return false
 	}

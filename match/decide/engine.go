@@ -70,6 +70,8 @@ func (e *Engine) wait(c *candidate) {
 	c.proposed = false
 	c.tries, c.moment, c.searchAt = 0, 0, 0
 	e.enter(c)
+	// Where counts exclude every match with the newcomer, the seeds around it need not search again. Its own search
+	// finds the same soon.
 	if e.mayMeet(c) {
 		e.dirtyAround(c)
 		e.sweep.begin()
@@ -138,6 +140,7 @@ func (e *Engine) SetRegions(regions []Region) {
 		e.regions.measure(c)
 		e.wait(c)
 	}
+	// A proposal may be dropped, and its tickets return: their latencies must be by the numbers of the new regions.
 	for _, c := range e.tickets {
 		if c.proposed {
 			e.regions.measure(c)

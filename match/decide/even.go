@@ -62,6 +62,8 @@ func (s *search) even() {
 		if try > 0 {
 			s.mix()
 		}
+		// The first try begins with teams that hold, and keeps them so at each exchange. Mixed teams need not hold on
+		// the way: only where they end is judged, since judging costs more than an exchange.
 		if value := s.descendEven(try == 0); value < least && s.violation() == 0 {
 			least = value
 			e.best.keep(&s.final)

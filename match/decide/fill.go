@@ -150,6 +150,7 @@ func (s *search) mend(times int) bool {
 				continue
 			}
 		}
+		// Takes the change back: the copy of before is the line-up again.
 		s.final, s.trial = s.trial, s.final
 	}
 	return distance == 0 && s.confirm()

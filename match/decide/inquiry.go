@@ -197,6 +197,7 @@ func (q *Inquiry) shortlist(c *candidate, fails []failure) {
 		if r.everAdmits(&q.pair, c) {
 			continue
 		}
+		// It breaks two rules for good: to relax one of them would not help.
 		if broken >= 0 {
 			return
 		}

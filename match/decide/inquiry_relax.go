@@ -70,6 +70,8 @@ func (t *trial) findLeast() (Relaxation, bool) {
 			continue
 		}
 		enough = t.narrow(scale, scale.now, enough)
+		// The change is relative to the limit, so that rules in points, in players and in milliseconds can be
+		// compared.
 		return Relaxation{
 			ID: t.rule.id, Kind: scale.kind, Limits: scale.limits(enough),
 			change: (enough - scale.now) / (1 + math.Abs(scale.now)),

@@ -18,6 +18,8 @@ func (q *Inquiry) Findings(effort int) Findings {
 	fit := q.fit.candidates()
 	f.Complete = !q.fit.partial
 	f.Best.Needed = e.plan.leastAt(e.ageOf(q.seed)).sum
+	// Of the effort, a quarter is for a match, an eighth for the largest set, and half for relaxations, since these
+	// search once for each rule and limit that they try.
 	if q.among(fit, effort/4) {
 		f.Match, f.Complete, f.MatchDueAt = ticketIDs(s.newcomers()), true, e.dueAt()
 	}

@@ -29,6 +29,7 @@ func (e *Engine) PutRoster(r Roster) {
 	added := newRoster(r, e.plan, &e.regions)
 	at, _ := slices.BinarySearchFunc(e.rosters, added, (*roster).compare)
 	e.rosters = slices.Insert(e.rosters, at, added)
+	// The oldest take the seats first, so few others would find one. The sweep reaches those that might.
 	for at, n := (cursor{}), 0; !e.ages.ended(at) && n < seedsPerRoster; n++ {
 		e.markDirty(e.ages.entry(at).c)
 		at = e.ages.next(at)
@@ -88,6 +89,8 @@ func (e *Engine) joinable(r *roster, c *candidate) bool {
 
 // join reports whether the seed may join; teams and roles are then in s.final. Its party stays together.
 func (s *search) join(pl *plan, r *roster, c *candidate, now int64, allowed uint64) bool {
+	// A proposal names the choices that its search passed over: a join has none, and must not name those of the last
+	// search.
 	s.plan, s.seed, s.choices = pl, c, choices{list: s.choices.list[:0], players: s.choices.players}
 	s.line.reset(now, allowed, len(pl.teams))
 	for _, seated := range r.parties {
@@ -243,6 +246,7 @@ func (pl *plan) roleOrNone(name string) int {
 // seated makes a candidate of a party that plays already.
 func (pl *plan) seated(t *match.Ticket, seats map[string]seat, regions *regionSet) *candidate {
 	c := pl.normalise(t, regions)
+	// The match has its mode already: players who are in it exclude none.
 	c.seated, c.modes = true, ^uint8(0)
 	for i := range t.Players {
 		c.seats = append(c.seats, seats[t.Players[i].Sub])

@@ -175,6 +175,7 @@ func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
 		if s.byRole != nil {
 			x = l.picks[pick].rating(&s, p, l.role[first+p])
 		}
+		// NaN, a player who is left out, is the only number that is not equal to itself.
 		if l.isInScope(first+p, member) && x == x {
 			to = append(to, x)
 			present = present || l.isInScope(first+p, s)
@@ -212,6 +213,7 @@ func (l *lineup) meanAge() time.Duration {
 			n++
 		}
 	}
+	// n is not 0: age has returned before where no ticket waits.
 	return total / time.Duration(n)
 }
 

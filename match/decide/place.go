@@ -46,6 +46,7 @@ func (s *search) place(least *leastStep) bool {
 func (s *search) distribute(least *leastStep, split bool) bool {
 	p := &s.placing
 	s.beginPlacing(least, split)
+	// Enough to seat each unit once even if the search has hardly a step left: a line-up that is complete is judged.
 	p.nodes = len(p.units) + min(maxPlacing, max(s.nodes, 32))
 	spent := p.nodes
 	found := s.placeUnit(0)

@@ -81,6 +81,8 @@ type column struct {
 
 func newPlan(p *profile.Profile) *plan {
 	pl := &plan{profile: p, batch: -1, priority: noColumn, pivot: pivot{column: -1}}
+	// The order matters: teams number the roles that rules name; the pivot is chosen among compiled rules and trades,
+	// and what teams are made even by from the pivot; steps come after the batch, whose end is one of their moments.
 	pl.addTeams()
 	for i := range p.Rules {
 		pl.rules = append(pl.rules, pl.compile(&p.Rules[i]))

@@ -152,6 +152,7 @@ func (s *regionSet) choice(region int, l *lineup) RegionChoice {
 			continue
 		}
 		if c.measured&(1<<region) == 0 {
+			// Somebody did not measure it, so that no latency can be given for the whole match.
 			return RegionChoice{Name: r.Name, Room: r.Room}
 		}
 		ms := int(c.millis[region])

@@ -119,6 +119,7 @@ func (n *not) judge(l *lineup, _ *profile.Limits) verdict {
 	v.regions = ^v.regions
 	v.excess = 0
 	if v.regions&l.allowedRegions == 0 && (v.regions == 0 || l.allowedRegions != 0) {
+		// How far a negation is from holding has no measure: any constant that is not 0 says that it does not hold.
 		v.excess = 1
 	}
 	return v

@@ -23,6 +23,8 @@ func (k *latency) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
 	}
 	limit := lim.Latency
 	if k.mean {
+		// Further tickets may bring a mean below the limit again. Only regions that somebody did not measure, and the
+		// spread, exclude for good.
 		limit = math.MaxInt64
 	}
 	set := l.allowedRegions & k.within(c, limit)

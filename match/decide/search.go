@@ -87,6 +87,7 @@ func (s *search) choose() bool {
 	if !s.rolesReachable() {
 		return false
 	}
+	// The first attempt ends after four steps for each player of a match, and leaves the rest to the other ways.
 	budget := 4 * s.plan.maxPlayers
 	if s.extend(0, s.nodes-budget) {
 		return true
@@ -126,6 +127,7 @@ func (s *search) extend(i, stop int) bool {
 			}
 			s.line.pop()
 		}
+		// take has counted the empty places of the line-up with c.
 		s.empty = empty
 	}
 	return empty == 0 && s.complete()

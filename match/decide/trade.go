@@ -138,6 +138,7 @@ func (s *search) matchDueAt(regions *regionSet) int64 {
 	for _, c := range s.final.picks {
 		if !c.seated {
 			waited += time.Duration(c.size) * s.final.ageOf(c)
+			// A tenth of its time is left to commit the match before the ticket expires.
 			last = min(last, c.created+int64(s.plan.profile.TTL/10*9))
 		}
 	}

@@ -142,6 +142,7 @@ func (t *tree) split(i int) {
 	right.recount()
 	t.leaves = slices.Insert(t.leaves, i+1, right)
 	t.tops = slices.Insert(t.tops, i+1, right.entries[len(right.entries)-1])
+	// The right half has the former top.
 	t.tops[i] = l.entries[half-1]
 }
 
@@ -151,6 +152,7 @@ func (t *tree) join(i int) {
 		t.drop(i)
 		return
 	}
+	// A merged leaf is at most half full, so that the next insertions do not split it at once.
 	if i+1 == len(t.leaves) || len(t.leaves[i].entries)+len(t.leaves[i+1].entries) > leafSize/2 {
 		return
 	}

@@ -56,6 +56,7 @@ func (l Loop) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		if inFull {
+			// Counted from the last run in full: wake-ups do not put the next one off.
 			due = began.Add(l.Every)
 		}
 		err := l.runOnce(ctx, inFull)

@@ -74,6 +74,7 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 			waited := now.Sub(c.Created)
 			s.Tickets++
 			s.Oldest = max(s.Oldest, waited)
+			// A body that cannot be decoded is no candidate of any worker, and not what a survey looks for.
 			if t, err := ticketbody.Decode(c.ID, c.Created, c.Body, r.PlayerArg); err == nil {
 				if why := profiles.count(t, waited, groups); why != "" {
 					s.Reasons[c.ID] = why

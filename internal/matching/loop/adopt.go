@@ -40,6 +40,8 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	}
 	mine := l.shareOf(free, workers)
 	for _, o := range free {
+		// After some looks the worker whose share it is may have died, or may not be able to read it: whoever comes
+		// first takes it. The database lets only one worker do so.
 		if mine[o.Profile] || l.looksWithoutOwner[o.Profile] > patience {
 			l.profilesToTake = append(l.profilesToTake, o)
 		}
@@ -55,6 +57,7 @@ func (l *Loop) shareOf(free []db.ProfileOwner, workers []db.LoopWorker) map[stri
 	for _, w := range workers {
 		weights[w.ID] = w.Weight
 	}
+	// Its own weight is known better than what it last wrote with its lease.
 	weights[l.lease.id] = l.weight()
 	heaviest := slices.SortedFunc(slices.Values(free), func(a, b db.ProfileOwner) int {
 		return cmp.Or(cmp.Compare(l.freeWeight(b.Profile), l.freeWeight(a.Profile)), cmp.Compare(a.Profile, b.Profile))
@@ -90,6 +93,8 @@ func (l *Loop) adoptSome(ctx context.Context) error {
 		_, mine := epochs[o.Profile]
 		return !mine
 	})
+	// Read after the profiles were taken: an error leaves them owned without a decider, and the next look resumes
+	// them.
 	documents, err := l.documents(ctx, batch)
 	if err != nil {
 		return err
@@ -161,6 +166,8 @@ func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, docume
 		l.cannotRead(ctx, o.Profile, o.LiveVersion, err)
 		return false
 	}
+	// A profile that is decided here already follows another version: it keeps its epoch, its shadow and its waiting
+	// times.
 	p := l.profiles[o.Profile]
 	if p == nil {
 		now := time.Now()

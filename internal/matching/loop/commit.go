@@ -72,6 +72,8 @@ func (c *commits) add(j *job) {
 	}
 	to := line{j.gameRegion(), j.asks}
 	if j.asks {
+		// Asking players takes no server of a region: one line is enough, and no region holds the ready checks of
+		// another up.
 		to.region = ""
 		c.asking[j.match.Profile]++
 	}
@@ -120,6 +122,7 @@ func (s *lineState) chooseLanes(to line) {
 func (c *commits) report(ctx context.Context, to line, share db.HostShare, jobs []*job) {
 	select {
 	case c.outcomes <- c.transact(ctx, to, share, jobs):
+	// The loop began anew and takes no outcomes: what was committed is found in the queue that it reads next.
 	case <-c.ended:
 	}
 }

@@ -60,6 +60,7 @@ func (d *decider) begin(t *turn) *turn {
 
 // end takes the result of a turn.
 func (d *decider) end(t *turn) {
+	// What the turn has not applied comes before what came during the turn.
 	d.running, d.changes = false, append(t.changes, d.changes...)
 	d.hot, d.unfinished, d.candidates = t.usedUp, t.unfinished, t.candidates
 	d.next, d.hasNext = t.next, t.hasNext
@@ -105,6 +106,8 @@ func (t *turn) run() {
 	s := t.decider.search
 	for t.step(s) {
 		if t.took = time.Since(began); t.took >= t.lasts || len(t.matches) >= t.maxMatches {
+			// A turn that ends at its number of matches alone is not hot: its profile does not compete with those
+			// that search.
 			t.usedUp = t.took >= t.lasts
 			break
 		}
@@ -168,6 +171,7 @@ func (t *turn) nextDecision(s *searching) (at time.Time, ok bool) {
 		by = t.changes[0].moment
 	}
 	at, ok = s.engine.Next()
+	// A decision that is too late is made at the later moment: else its players would be judged by ages of long ago.
 	if by.Sub(at) > t.maxLate {
 		at = by
 	}

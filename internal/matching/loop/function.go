@@ -136,6 +136,7 @@ func (l *Loop) takeCall(ctx context.Context, c *functionCall) error {
 	l.reportCall(ctx, c)
 	p := l.profiles[c.profileName]
 	if p == nil || p.function != c.function {
+		// Another worker or version decides now, and its function may propose the tickets again at once.
 		for _, m := range c.marked() {
 			l.freeTickets(m, 0)
 		}

@@ -55,6 +55,7 @@ func (h *historian) start(ctx context.Context) (end func()) {
 	running.Go(func() { h.run(gathering, writing) })
 	return func() {
 		defer cancel()
+		// The timer starts here: what only replays read delays the end of a worker by a second at most.
 		defer time.AfterFunc(lastWrite, cancel).Stop()
 		stop()
 		running.Wait()
@@ -119,6 +120,7 @@ func (h *historian) write(ctx context.Context) bool {
 		slog.Int("matched", len(taken.matched)),
 		slog.Int("sightings", len(taken.sightings)), slog.Any("error", err))
 	h.mu.Lock()
+	// In front of what came meanwhile, so that the oldest are dropped first if there is too much.
 	h.setUnwritten(taken.with(h.unwritten))
 	h.mu.Unlock()
 	return false

@@ -208,12 +208,14 @@ func (l *Loop) run(ctx context.Context) error {
 // profiles decide. Each of its parts is short, whatever waits: long work is divided between steps, and searches run
 // beside them.
 func (l *Loop) step(ctx context.Context, t *timers) error {
+	// Brings lastMoment up to date, which the parts use where they need no moment of their own.
 	l.moment()
 	for _, part := range []func(context.Context, *timers) error{l.lookAfterOwners, l.followQueue, l.periodic} {
 		if err := part(ctx, t); err != nil {
 			return err
 		}
 	}
+	// Before turns begin: the tickets of matches that failed are candidates again in the turns of this step.
 	l.takeOutcomes(ctx)
 	if err := l.takeCalls(ctx); err != nil {
 		return err
@@ -329,6 +331,7 @@ func (l *Loop) second(ctx context.Context) error {
 
 // sleep waits until something may be due.
 func (l *Loop) sleep(ctx context.Context, w *wakes, t *timers) {
+	// There is more to read at once: a step follows, but notifications are noted on the way.
 	if l.readsOn() {
 		w.poll(l)
 		return

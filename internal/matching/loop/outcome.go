@@ -120,6 +120,7 @@ func (l *Loop) nextRegion(_ context.Context, j *job) {
 		l.giveBack(j, 0, "") // the first game region appeared meanwhile
 		return
 	}
+	// No region has a server with room now. It begins at its best one again when there may be one.
 	j.region = 0
 	l.waiting.add(j)
 }
@@ -164,6 +165,7 @@ func (l *Loop) giveBack(j *job, after time.Duration, why string) {
 		l.freeTickets(*m, after)
 		return
 	}
+	// Another worker may own the profile by now: it has the tickets in its own engine.
 	p := l.profiles[j.match.Profile]
 	if p == nil || j.match.Accepted {
 		return // tickets of an accepted match leave it when its time is over, which the database judges

@@ -36,6 +36,7 @@ func (l *Loop) emptyQueue() { l.queue = newQueue(l.options, l) }
 // decides who owns a profile; a former owner's commits fail.
 func (l *Loop) own(ctx context.Context, all []db.ProfileOwner) error {
 	l.dropOthers(ctx, all)
+	// Found anew at each look, since other workers take profiles meanwhile.
 	l.profilesToTake = nil
 	if err := l.resume(ctx, all); err != nil {
 		return err
@@ -169,6 +170,7 @@ func (l *Loop) share(ctx context.Context) error {
 		if err := l.giveUp(ctx, surplus.name); err != nil {
 			return err
 		}
+		// The other worker counts as if it had the profile already, though it first has to take it.
 		least += surplus.weight()
 		l.drop(surplus.name)
 	}

@@ -77,6 +77,7 @@ func (q *queue) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Both points are read before any ticket: what changes from here on is read as a change, and is not missed.
 	settled, err := q.settledSince(ctx, db.SettledPoint{})
 	if err != nil {
 		return err
@@ -159,12 +160,15 @@ func (q *queue) putPage(page []db.Candidate) {
 // put adds a ticket that was read at a moment.
 func (q *queue) put(c db.Candidate, at time.Time) {
 	old := q.entries[c.ID]
+	// The oldest stay: a ticket for which there is no place is found by a later comparison.
 	if old == nil && q.isFull(0) {
 		return
 	}
 	e := newEntry(c, at, q.playerArg)
 	if old != nil {
 		e.seenAt = old.seenAt
+		// The same version as before, and as free: pages and changes overlap, and each ticket must come to the
+		// engines once.
 		if old.tx == e.tx && old.isFree(at) == e.isFree(at) {
 			return // it was read before
 		}
@@ -204,6 +208,7 @@ func (q *queue) bar(id string) {
 		return
 	}
 	q.remove(id)
+	// Without a body no profile takes it. The version stays, so that reading the same one again changes nothing.
 	barred := &entry{id: e.id, created: e.created, tx: e.tx, seenAt: e.seenAt}
 	q.entries[id] = barred
 	q.heldBytes += barred.bytes()
@@ -219,6 +224,7 @@ func (q *queue) freeOverdue() {
 	if q.nextOverdueAt.After(now) {
 		return
 	}
+	// Computed anew from those that are still in a match.
 	q.nextOverdueAt = time.Time{}
 	for id, e := range q.inMatches {
 		if e.isFree(now) {

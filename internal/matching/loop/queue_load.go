@@ -39,6 +39,7 @@ func (q *queue) readAhead(ctx context.Context) *pageAhead {
 			p.tickets, p.hasNext, err = q.store.CandidatesAfter(ctx, q.universe, after)
 			return err
 		})
+		// It has room for the page, so that the goroutine ends even if the loop has begun anew and nobody takes it.
 		a.done <- p
 	}()
 	return a
@@ -78,6 +79,7 @@ func (q *queue) load(ctx context.Context) error {
 		q.nextPage = q.readAhead(ctx)
 	}
 	q.putPage(slices.DeleteFunc(page.tickets, func(c db.Candidate) bool {
+		// The page was read before a change that the loop has applied already: the older version must not replace it.
 		_, old := overtaken[c.ID]
 		return old
 	}))

@@ -51,6 +51,8 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 		}
 		p.checks, p.asks = len(checks), p.profile.Accept > 0 || len(checks)+l.commits.asking[p.name] > 0
 		for _, c := range checks {
+			// The matches under way are here already; another worker may have begun the check before it lost the
+			// profile.
 			if c.Match.Accepted && !under[c.Match.ID] {
 				l.commits.add(l.acceptedJob(p, c))
 			}

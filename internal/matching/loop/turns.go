@@ -67,6 +67,8 @@ func (q *turns) next(last *turn) *turn {
 		wait.Wake(q.wake)
 	}
 	switch {
+	// One hot turn may always run. Further ones run while no light one waits, and leave one goroutine free for the
+	// next.
 	case len(q.hot) > 0 && (q.hotRunning == 0 || len(q.light) == 0 && q.hotRunning < q.slots-1):
 		q.hotRunning++
 		return shift(&q.hot)

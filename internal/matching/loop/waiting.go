@@ -131,6 +131,7 @@ func (l *Loop) show(ctx context.Context) error {
 	if err := l.move(ctx, db.TicketWaitingForServer, begin); err != nil {
 		return err
 	}
+	// A ticket whose match is being committed is shown as it was: it is either assigned in a moment, or waits again.
 	committing := ticketsOf(l.commits.jobs())
 	end = slices.DeleteFunc(end, func(id string) bool { return committing[id] })
 	back := slices.DeleteFunc(slices.Clone(end), func(id string) bool { return l.queue.entries[id] == nil })

@@ -32,6 +32,7 @@ func (w *waits) publish(now time.Time, waiting int) (times []db.WaitingTime, isN
 	r := w.estimator.TakeRecord()
 	w.record = estimate.Record{WaitCount: w.record.WaitCount + r.WaitCount, BeforeP50: w.record.BeforeP50 + r.BeforeP50,
 		BeforeP90: w.record.BeforeP90 + r.BeforeP90}
+	// This worker has seen too few matches for an estimate: that of the owner before it is better than none.
 	if len(times) == 0 && now.Before(w.formerUntil) {
 		return w.storedTimes, false
 	}

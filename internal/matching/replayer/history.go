@@ -211,6 +211,8 @@ func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 			heap.Push(&late, waiting[0])
 			waiting = waiting[1:]
 		}
+		// Later rows were created, and so seen, no earlier than this one: what was seen before can be yielded in
+		// order.
 		if !release(row.Created) {
 			return errEnough
 		}

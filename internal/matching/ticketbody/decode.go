@@ -176,6 +176,7 @@ func attributesOf(s *openmatch.SearchFields) match.Attributes {
 		if !isList || unstorable(tag) || strings.HasPrefix(tag, ProfileTag) {
 			continue
 		}
+		// Texts and numbers of the same name come after, and replace the list.
 		all[name] = match.Value{Kind: match.List, List: append(all[name].List, value)}
 	}
 	for name, text := range s.GetStringArgs() {

@@ -17,6 +17,8 @@ func (r *Room) recordDemand(ctx context.Context) {
 		Do: func(ctx context.Context, _ bool) error { return r.writeOnce(ctx) }, Guard: r.guard,
 		Report: r.outage.Report,
 	}.Run(ctx)
+	// The replica stops: the demand of players who have left is deleted now, so that pools start no server for them
+	// until it lapses.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	r.outage.Report(ctx, r.deleteEnded(ctx))
@@ -57,6 +59,7 @@ func (r *Room) putDemand(ctx context.Context) error {
 func (r *Room) unserved(now time.Time) (players []*Player, demand []db.Waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// One more than the part, so that a room of few players renews each of them in time.
 	renewals := r.count/renewParts + 1
 	for _, q := range r.queues {
 		for _, p := range q.players {

@@ -145,6 +145,7 @@ func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
 func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
+	// A zero point asks for the end of the feed alone: while nobody watches, what happened meanwhile is not read.
 	since, first, idle := h.since, h.since.IsZero(), h.Watching()+h.Following() == 0
 	if idle {
 		since = db.SettledPoint{}
@@ -230,6 +231,7 @@ func (h *Hub) awaitFeed(ctx context.Context) error {
 	case <-h.stopped:
 	case <-ctx.Done():
 		return ctx.Err()
+	// The first reading did not succeed in the time of one call: a caller that retries may reach a replica that can.
 	case <-time.After(readTimeout):
 		return unavailable("the database cannot be reached")
 	}

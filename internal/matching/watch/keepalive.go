@@ -72,6 +72,7 @@ func (k *keepAlive) extended(ids []string, now time.Time) {
 	defer k.mu.Unlock()
 	for _, id := range ids {
 		if t := k.tickets[id]; t != nil {
+			// A third, so that an extension that fails can be repeated before the ticket expires.
 			t.dueAt = now.Add(t.ttl / 3)
 		}
 	}

@@ -54,6 +54,8 @@ type watcher struct {
 // sender.
 func (w *watcher) notify(s db.Settled) {
 	select {
+	// Only the latest change counts. The watcher may take the old one at the same time: then the channel is empty,
+	// too.
 	case <-w.settled:
 	default:
 	}

@@ -150,6 +150,7 @@ func (c *call) accept(m Accepted) {
 // deliver delivers matches until the call has ended.
 func (c *call) deliver() error {
 	for {
+		// Under one lock, so that no match can be queued between the last delivery and the end.
 		matches, ended, result := c.takeMatches()
 		for _, m := range matches {
 			if err := c.caller.Deliver(m); err != nil {
@@ -181,6 +182,7 @@ func (c *call) leave() {
 	c.advance(left)
 	c.mu.Unlock()
 	c.function.Wait()
+	// After the function has ended: until then it may propose, which takes memory.
 	c.engine.Release(c.bytes)
 	c.engine.remove()
 }

@@ -36,6 +36,7 @@ func (o *owner) readRemote(ctx context.Context) error {
 	switch {
 	case err == nil:
 		o.addChanges(changes)
+	// Before the first reading the owner does not know whether other replicas have callers: then the error counts.
 	case fault.Is(err, fault.Unavailable) && o.remote != nil:
 		return nil
 	}
@@ -47,6 +48,7 @@ func (o *owner) readRemote(ctx context.Context) error {
 func (o *owner) addChanges(changes db.CycleChanges) {
 	o.remote = map[uuid.UUID]db.CycleCaller{}
 	for _, c := range changes.Callers {
+		// The calls of this replica are known from memory.
 		if c.Replica != o.round.engine.options.Replica {
 			o.remote[c.ID] = c
 		}

@@ -52,6 +52,7 @@ func (f *follower) step(ctx context.Context) (over bool, err error) {
 	if len(f.round.local()) > 0 || time.Now().Before(f.round.registersUntil) {
 		return false, nil
 	}
+	// A call that has joined may be on its way into the round, which must not end without it.
 	f.round.engine.awaitJoining()
 	return len(f.round.local()) == 0, nil
 }
@@ -118,6 +119,7 @@ func (f *follower) takeVerdicts(verdicts []db.DecidedProposal) {
 	}
 	for _, v := range verdicts {
 		proposals, _ := calls[v.Caller].proposalsAfter(v.Seq - 1)
+		// There is one: a verdict is only on proposals that this replica has written.
 		if p := proposals[0]; !p.isDecided {
 			p.decide(v.IsCommitted, f.createdBackfill(p.Proposal, v))
 		}

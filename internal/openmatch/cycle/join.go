@@ -87,6 +87,7 @@ func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	// In front of the calls that came meanwhile.
 	e.waiting = append(calls, e.waiting...)
 	return false
 }

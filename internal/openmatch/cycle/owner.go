@@ -30,6 +30,7 @@ type owner struct {
 // newOwner returns the owner of a cycle that this replica has opened.
 func newOwner(r *round, c db.Cycle) *owner {
 	o := takenOver(r, c)
+	// Without registration a cycle begins in collecting, and no other replica can join it.
 	o.remote, o.hasNoRemote = map[uuid.UUID]db.CycleCaller{}, c.State == db.CycleCollecting
 	o.round.readAt = time.Now().Add(o.round.engine.options.Registration) // or when a follower notifies
 	return o
@@ -111,6 +112,7 @@ func (o *owner) closePhase(ctx context.Context) error {
 			return nil
 		}
 		err := o.advance(ctx, db.CycleCollecting)
+		// A call that joined before the row changed may not be in the round yet.
 		o.round.engine.awaitJoining()
 		return err
 	case db.CycleCollecting:

@@ -108,6 +108,8 @@ func (r *round) wait(ctx context.Context, most time.Duration) {
 		select {
 		case <-r.proposed:
 			if r.batchDelay > 0 {
+				// The delay counts from the first proposal, so that a steady flow of them does not put the statement
+				// off.
 				if batch == nil {
 					batch = time.After(r.batchDelay)
 				}

@@ -109,6 +109,7 @@ func (c *connections) call(ctx context.Context, at address, try func(*connection
 	first := !conn.tried.Swap(true)
 	some, err := try(conn)
 	lost := !some && status.Code(err) == codes.Unavailable && !conn.refused.Load()
+	// A first call that no TCP connection answered found nobody there: nothing restarts, so it is not made again.
 	if !lost || first && !conn.reached.Load() || ctx.Err() != nil {
 		return conn.explain(err)
 	}

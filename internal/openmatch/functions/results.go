@@ -60,6 +60,7 @@ func (c *restClient) results(request *http.Request, each func(result []byte) err
 		if err := each(object.Result); err != nil {
 			return true, err
 		}
+		// What was decoded is a proposal by now, and counts as one.
 		body.release(objects.InputOffset())
 	}
 }

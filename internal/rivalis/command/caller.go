@@ -141,6 +141,7 @@ func (c *Caller) do(ctx context.Context, insert func() (db.Command, error)) (db.
 	}
 	select {
 	case <-w.done:
+	// The waiter stays, and keeps its slot: the command has to be settled at its deadline all the same.
 	case <-ctx.Done():
 		return db.CommandAnswer{}, unavailable("the command goes on: its outcome is not known yet", ctx.Err())
 	case <-c.stopped:

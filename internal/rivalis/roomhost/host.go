@@ -139,6 +139,7 @@ func (h *Host) register(ctx context.Context, processes []db.HostProcess, beat bo
 
 func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registration) error {
 	done, err := h.options.Store.Register(ctx, r)
+	// A registration makes an instance ready: it drains again as its agent does.
 	if err == nil && p.Draining {
 		_, err = h.options.Store.SetDrain(ctx, db.InstanceRef{InstanceID: p.ID, Incarnation: &done.Incarnation}, true)
 	}
@@ -164,6 +165,7 @@ func (h *Host) beat(ctx context.Context, p db.HostProcess, r db.Registration) er
 // text.
 func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
 	if len(h.refusedProcesses) > 1000 {
+		// Agents choose the ids: forgetting them bounds the memory, and costs some more lines of the log.
 		clear(h.refusedProcesses)
 	}
 	if !h.refusedProcesses[p.ID] {
@@ -178,6 +180,7 @@ func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
 func (h *Host) settle(ctx context.Context, replica uuid.UUID, processes []string) error {
 	for {
 		done, err := h.options.Store.SettleRooms(ctx, h.options.Region, replica, processes)
+		// Where nothing could be done though there is more, the next run tries again.
 		if err != nil || !done.HasMore || done.Created+done.Closed == 0 {
 			return err
 		}

@@ -53,6 +53,7 @@ func newFleet() *fleet {
 // apply applies the changes of a page, in order. It encodes only the instances of the page.
 func (f *fleet) apply(page *db.RosterPage) {
 	var d diff
+	// An agent is listed only while its replica is live, and the rows of agents do not change when a replica ends.
 	if flipped := f.setReplicas(page.Replicas); len(flipped) > 0 {
 		for _, a := range f.agents {
 			if flipped[a.instance.replica] {

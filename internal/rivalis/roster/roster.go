@@ -217,6 +217,7 @@ func (r *Roster) readAll(ctx context.Context, begun time.Time) error {
 func (r *Roster) publish(s *reading) {
 	s.next = make(chan struct{})
 	r.readSeconds.Observe(time.Since(s.beganAt).Seconds())
+	// Closed after the exchange, so that a caller that wakes up finds the new reading.
 	close(r.state.Swap(s).next)
 }
 

@@ -46,6 +46,7 @@ func (t *totals) count(i *Instance, sign int) {
 	t.stats.Instances += sign
 	t.stats.Rooms += sign * len(i.Rooms)
 	t.stats.Connections += int64(sign) * i.connections
+	// XOR depends on no order, and removing an instance undoes adding it.
 	t.stats.Hash ^= i.hash
 	changed := false
 	for _, name := range i.RoomTypes {
