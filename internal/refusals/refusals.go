@@ -82,6 +82,7 @@ func (b *Book) Record(r fault.Refusal) {
 // truncate returns a text that Postgres stores, of at most that many bytes.
 func truncate(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	// The cut may be within a character.
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 

@@ -38,6 +38,7 @@ func (c *courier) run(ctx context.Context) {
 	defer lose()
 	go func() {
 		defer lose()
+		// Once the lease is lost another worker may deliver: what is under way here ends with it.
 		_ = tenure.Lease{
 			Every: c.engine.leaseLasts / 4, Timeout: c.engine.leaseLasts / 2, Lasts: c.engine.leaseLasts,
 			Renew: func(ctx context.Context) error {
@@ -49,6 +50,7 @@ func (c *courier) run(ctx context.Context) {
 	for held.Err() == nil {
 		var pause time.Duration
 		err := c.engine.guard.Do("webhook", func() (err error) { pause, err = c.step(held); return err })
+		// The lease is another worker's by now, so that there is none to end.
 		if isTaken(err) {
 			return
 		}
@@ -73,6 +75,7 @@ func (c *courier) step(ctx context.Context) (pause time.Duration, err error) {
 		return 0, err
 	}
 	if state.Failing && state.DueIn > 0 {
+		// At least each second the state is read again, which has what an operator changed.
 		return min(state.DueIn, idle), nil
 	}
 	more := false
@@ -111,6 +114,7 @@ func (c *courier) sendDue(ctx context.Context, state db.WebhookState) (more bool
 		Cursor: state.Cursor, Error: total.text(), Sent: total.sent,
 		Settled: settled(batches), Undelivered: undelivered(batches, rand.Float64),
 	})
+	// While nothing can be delivered, the pauses of the letters say when to try again.
 	return total.sent > 0, err
 }
 
@@ -186,6 +190,7 @@ func (c *courier) read(ctx context.Context, state db.WebhookState) (p page, err 
 		kept = probe(kept)
 	}
 	if len(kept) < len(p.letters) {
+		// The place is right behind the last letter that is sent: what follows it is read again.
 		p.letters, p.next, p.isFull = kept, kept[len(kept)-1].Cursor, true
 	}
 	return p, nil

@@ -67,6 +67,7 @@ func (e *Estimator) End(now, created time.Time, number float64) {
 	e.endedWaits = append(e.endedWaits, wait{endedAt: now, ratio: waited.Seconds() / said.little, number: number})
 	e.isStale = true
 	if len(e.endedWaits) >= 2*keptWaits {
+		// Copied once in a while, so that neither the array grows nor each wait moves all others.
 		e.endedWaits = append([]wait(nil), e.endedWaits[keptWaits:]...)
 	}
 }
@@ -84,6 +85,8 @@ func (e *Estimator) learn(waited time.Duration, said Group) {
 			miss = 0
 			*q.hits++
 		}
+		// A wait beyond the estimate raises the factor by the quantile's share of a lesson, one within lowers it by
+		// the rest: both are in balance when exactly that share of the waits is within.
 		e.shift[i] = min(max(e.shift[i]+lesson*(miss-(1-q.share)), -maxShift), maxShift)
 	}
 }
@@ -100,6 +103,7 @@ func (e *Estimator) Publish(now time.Time, waiting int) []Group {
 	for _, r := range e.ratios {
 		p50 := seconds(little * r.halfRatio * math.Exp(e.shift[0]))
 		p90 := seconds(little * r.mostRatio * math.Exp(e.shift[1]))
+		// Each factor moves by itself, so that the p90 could fall below the p50.
 		groups = append(groups, Group{UpTo: r.upTo, P50: p50, P90: max(p50, p90), WaitCount: r.waitCount})
 	}
 	e.history.add(point{saidAt: now, little: little, groups: groups})

@@ -23,9 +23,11 @@ func groupRatios(waits []wait) (groups []ratioGroup) {
 	size := max(LeastWaits, (len(sorted)+maxGroups-1)/maxGroups)
 	for len(sorted) >= LeastWaits {
 		n := min(size, len(sorted))
+		// Equal numbers stay together: a ticket is in one group.
 		for n < len(sorted) && sorted[n].number == sorted[n-1].number {
 			n++
 		}
+		// A rest that is too small for a group joins the last one.
 		if len(sorted)-n < LeastWaits {
 			n = len(sorted)
 		}

@@ -27,6 +27,7 @@ func (h *history) add(p point) {
 		return
 	}
 	h.points = append(h.points, p)
+	// Thinning looks at all points, which is too much for each.
 	if len(h.points)%64 == 0 {
 		h.thin(p.saidAt)
 	}

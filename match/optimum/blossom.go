@@ -11,6 +11,7 @@ func (g *graph) marry(node, mate int) {
 	}
 	member := g.holder[node][e.source]
 	at := g.evenPath(node, member)
+	// The members before the new one are matched in pairs along the cycle: 0 with 1, 2 with 3 and so on.
 	for k := range at {
 		g.marry(g.members[node][k], g.members[node][k^1])
 	}
@@ -106,6 +107,7 @@ func (g *graph) expand(b int) {
 	entry := g.holder[b][g.edges[b][g.parent[b]].source]
 	at := g.evenPath(b, entry)
 	cycle := g.members[b]
+	// The way between the mate and the entry alternates between inner and outer nodes, as a tree does.
 	for k := 0; k < at; k += 2 {
 		in, out := cycle[k], cycle[k+1]
 		g.parent[in] = g.edges[out][in].source

@@ -38,6 +38,8 @@ type graph struct {
 }
 
 func newGraph(size int) *graph {
+	// Blossoms are odd cycles of three or more nodes, one within the other or apart: half as many as vertices
+	// suffice.
 	nodes := size + size/2 + 1
 	g := &graph{
 		size: size, edges: make([][]edge, nodes), dual: make([]int64, nodes), mate: make([]int, nodes),
@@ -73,6 +75,7 @@ func (g *graph) match() []int {
 		}
 	}
 	for i := range g.size {
+		// No edge has a negative slack at the beginning, as the algorithm wants it.
 		g.dual[i] = highest
 	}
 	for g.phase() {
@@ -209,6 +212,8 @@ func (g *graph) step() int64 {
 			case free:
 				by = min(by, slack)
 			case outer:
+				// Both ends come nearer, so half of the slack is enough. It is even: the dual variables of all outer
+				// vertices are either even or odd.
 				by = min(by, slack/2)
 			case inner:
 			}
@@ -273,6 +278,7 @@ func (g *graph) meet(a, b int) int {
 			g.visits[a] = g.visit
 			a = g.above(a)
 		}
+		// In turn on both paths, so that the search ends soon after they meet.
 		a, b = b, a
 	}
 	return none

@@ -24,6 +24,7 @@ func Pairs(n int, pair func(i, j int) float64, alone func(i int) float64) float6
 	g := newGraph(n)
 	for i := range n {
 		for j := i + 1; j < n; j++ {
+			// A pair is worth what it saves: the greatest sum of savings leaves the least cost.
 			if saved := alone(i) + alone(j) - pair(i, j); saved > unit {
 				g.connect(i, j, int64(math.Round(saved/unit)))
 			}

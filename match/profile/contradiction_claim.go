@@ -91,6 +91,7 @@ func eachWith(a, b []way) (all []way) {
 // claimed returns the ways of a rule that consists of no others, whose bounds say from whom they are.
 func (s *satisfier) claimed(c claim) (all []way) {
 	for _, c.limits = range c.rule.atSomeStep() {
+		// A claim for each step, so that a report names the limits with which its bounds contradict others.
 		from := c
 		ways := s.kindWays(&from, c.limits)
 		for _, w := range ways {
@@ -137,6 +138,7 @@ func (s *satisfier) kindWays(c *claim, l Limits) []way {
 // upTo returns the way of a quantity that is at most a limit or, negated, exceeds it.
 func upTo(c *claim, q quantity, most float64) []way {
 	if c.negated {
+		// The quantity without a name is 0: 0 - q < -most says that q exceeds the limit.
 		return []way{{bounds: []bound{{right: q, limit: -most, strict: true}}, present: []group{q.group}}}
 	}
 	return []way{{bounds: []bound{{lower: q, limit: most}}}}

@@ -87,6 +87,7 @@ func cycle(bounds []bound, effort *int) []bound {
 		if !changed {
 			return nil
 		}
+		// A chain of more bounds than there are quantities passes one of them twice.
 		if round == len(paths) {
 			return cycleAround(bounds, paths, end)
 		}

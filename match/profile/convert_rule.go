@@ -69,6 +69,7 @@ func (c *converter) rule(n *node, in within) Rule {
 	c.nodes[r.ID] = n
 	c.missing(&r, n, in)
 	c.checkSetting(n, kind, &r)
+	// After the name: rules within get theirs from it.
 	c.inner(&r, main, within{id: r.ID, age: r.Age, not: in.not || r.Kind == Not, preferred: in.preferred})
 	c.widen(&r, n.get("widen"), kind, in)
 	return r

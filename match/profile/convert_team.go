@@ -23,6 +23,7 @@ func (c *converter) teams(n *node) {
 			n.bad = true
 			continue
 		}
+		// A team that is to be filled first. Its steps are made when all teams are known: see shrink.
 		if size := item.get("players"); size.kind == isObject {
 			c.fills = append(c.fills, fill{size, t.Name})
 		}
@@ -192,6 +193,7 @@ func (c *converter) shrink() {
 				return
 			}
 		}
+		// Two teams that wait equally long share a step, since the steps of a profile ascend.
 		if last := len(c.p.Fewer) - 1; last >= 0 && c.p.Fewer[last].AfterWait == after {
 			c.p.Fewer[last].Players = maps.Clone(least)
 			continue

@@ -69,6 +69,7 @@ func (s *servers) next() (at time.Time) {
 // advance begins and ends shortages, and returns the matches that find a server by now.
 func (s *servers) advance(now time.Time) (seated []decided) {
 	for len(s.begins) > 0 && !s.begins[0].Begin.After(now) {
+		// Before those that end: one that begins and ends at the same moment must not bring the count below zero.
 		s.openByRegion[s.begins[0].Region]++
 		s.begins = s.begins[1:]
 	}

@@ -63,6 +63,8 @@ func (r *run) recordedAlike(p *proposal) bool {
 		if w.arrival.Recorded == nil || w.arrival.Recorded.Match != first.Match {
 			return false
 		}
+		// Interchangeable teams are drawn by the seed: with another one, the same match may have them the other way
+		// round.
 		if first.Seed == r.input.Seed && w.arrival.Recorded.Team != "" &&
 			w.arrival.Recorded.Team != teamOf(&p.decision, w.arrival.Ticket.ID) {
 			return false

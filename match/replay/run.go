@@ -157,6 +157,7 @@ func (r *run) arrive(a Arrival) {
 		if a.Recorded == nil && len(a.Ticket.Profiles) == 0 {
 			return // the profile's pool does not admit it
 		}
+		// It is counted all the same: it waits in vain until it leaves. The engine leaves it out.
 		r.lacking.add(why)
 	}
 	r.remember(&a)
@@ -165,6 +166,7 @@ func (r *run) arrive(a Arrival) {
 	w := &waiting{arrival: a}
 	r.queue[a.Ticket.ID] = w
 	r.engine.Add(a.Ticket)
+	// A ticket that declined in the history leaves in a ready check of the replay, unless the answers are drawn.
 	if a.Why != Stayed && (a.Why != Declined || r.input.Accept.Drawn) {
 		r.events.put(event{happensAt: later(a.LeftAt, a.LeftSeen), ticket: a.Ticket.ID, leaves: true})
 	}
@@ -177,6 +179,7 @@ func (r *run) event(e event) bool {
 		return true
 	}
 	if w := r.queue[e.ticket]; w != nil {
+		// Nothing to decide afterwards: a ticket that leaves makes no match possible.
 		r.leave(w, w.arrival.Why, e.happensAt)
 	}
 	return false

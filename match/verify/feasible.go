@@ -58,6 +58,7 @@ func (f *finder) from(i int) bool {
 		return true
 	}
 	f.match.Tickets = f.match.Tickets[:len(f.match.Tickets)-1]
+	// Without the ticket, unless it is the one that has to be in the match.
 	return f.tickets[i].ID != f.with && f.from(i+1)
 }
 
@@ -144,6 +145,7 @@ func (f *finder) fill(slots []slot) bool {
 			seat.Role = ""
 		}
 	}
+	// Optional places of a role are alike: if one stays empty, those after it need not be tried.
 	return !s.must && f.fill(withoutRole(slots[1:], s))
 }
 

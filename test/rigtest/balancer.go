@@ -68,6 +68,7 @@ func (b *Balancer) forward(client net.Conn) {
 	}
 	defer func() { _ = replica.Close() }()
 	go func() {
+		// Whichever side ends first closes both, so that the other copy ends as well.
 		_, _ = io.Copy(replica, client)
 		_ = replica.Close()
 		_ = client.Close()
@@ -80,6 +81,7 @@ func (b *Balancer) dial() net.Conn {
 	b.mu.Lock()
 	addrs := slices.Clone(b.addrs)
 	b.mu.Unlock()
+	// Each connection begins at the next replica, whichever one the last connection reached.
 	first := int(b.next.Add(1))
 	for n := range addrs {
 		if replica, err := net.DialTimeout("tcp", addrs[(first+n)%len(addrs)], time.Second); err == nil {

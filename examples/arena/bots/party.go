@@ -66,6 +66,7 @@ func (p *party) gather(ctx context.Context) (sdk.Match, error) {
 	for _, b := range p.members[1:] {
 		req.Party = append(req.Party, b.name)
 	}
+	// A party lists the caller as well; a player alone is no party.
 	if len(req.Party) > 0 {
 		req.Party = append(req.Party, leader.name)
 	}

@@ -136,7 +136,8 @@ func (s *Server) serve(ws *websocket.Conn, admission *sdk.Admission) {
 	c := &conn{
 		ws: ws, player: admission.Sub, session: admission.SessionID, mode: admission.Mode,
 		maxPlayers: admission.MaxPlayers,
-		frames:     make(chan []byte, 2),
+		// One for the welcome, and one for the first state after it.
+		frames: make(chan []byte, 2),
 	}
 	welcome, err := json.Marshal(game.ServerMessage{
 		Type: game.TypeWelcome, You: c.player, SessionID: c.session, Mode: c.mode, MaxPlayers: c.maxPlayers,

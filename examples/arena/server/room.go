@@ -40,6 +40,7 @@ func (r *rooms) enter(c *conn) *room {
 			slog.String("mode", c.mode), slog.Int("max_players", c.maxPlayers))
 		r.work.Go(func() { r.run(place) })
 	}
+	// Still under the lock, so that run cannot retire the room before the player is in it.
 	place.enter(c)
 	return place
 }

@@ -73,6 +73,7 @@ func (c *Cluster) spawn(ctx context.Context, as account, b Binaries) (*process, 
 	if err != nil {
 		return nil, err
 	}
+	// The server has a descriptor of its own.
 	defer func() { _ = output.Close() }()
 	cmd := exec.Command(b.path("postgres"), c.options.arguments(c.files, c.port)...)
 	cmd.Stdout, cmd.Stderr = output, output
@@ -149,6 +150,7 @@ func (c *Cluster) awaitReady(ctx context.Context, server *process) error {
 		case <-server.done:
 			return fmt.Errorf("Postgres did not start (%v): %s", server.cmd.ProcessState, tail(c.files.log))
 		case <-ctx.Done():
+			// The caller gets no server that it could stop, so none may be left running.
 			_ = server.end(context.Background(), syscall.SIGQUIT)
 			return fmt.Errorf("Postgres did not start in time: %w: %s", ctx.Err(), tail(c.files.log))
 		case <-tick.C:
