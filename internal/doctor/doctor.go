@@ -172,10 +172,12 @@ func (d Doctor) examine(ctx context.Context, wanted func(checkup) bool) (found D
 		}
 		f := c.examine(ctx, d)
 		found.Checks = append(found.Checks, f)
+		// All that follow would fail for the same reason.
 		if c.vital && f.State == Fail {
 			break
 		}
 	}
+	// Stable: among findings of one state, the first of checkups stays the first to fix.
 	slices.SortStableFunc(found.Checks, func(a, b Finding) int { return badness(b.State) - badness(a.State) })
 	worst := found.Checks[0]
 	if found.State = worst.State; worst.State != OK {

@@ -43,6 +43,7 @@ func rollOf(all []processLine, kinds ...string) (r roll) {
 			r.running = append(r.running, p)
 		case p.Connections > 0:
 			r.frozen = append(r.frozen, p)
+		// Without a connection, it is known from its report alone, so that Silent is there.
 		case *p.Silent <= vanishedFor:
 			r.vanished = append(r.vanished, p)
 		}
@@ -214,6 +215,7 @@ func judgeKeySets(found []reportedTrouble) Finding {
 			says += fmt.Sprintf(" (%d replicas report it)", t.Processes)
 		}
 		f := Finding{State: t.State, Says: says, Do: t.Remedy, Section: t.Section}
+		// The rows begin with what most replicas report: among equals the first one stays.
 		if badness(f.State) > badness(worst.State) {
 			worst = f
 		}

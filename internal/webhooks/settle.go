@@ -79,6 +79,7 @@ func undelivered(batches []*batch, jitter func() float64) (all []db.Undelivered)
 			continue
 		}
 		all = append(all, b.first(rest[0], jitter()))
+		// Behind one that failed or was not tried: letters of one subject keep their order.
 		for _, l := range rest[1:] {
 			all = append(all, db.Undelivered{Letter: l, IsBehind: true})
 		}

@@ -131,6 +131,7 @@ func (e *Explanation) Answer(partial bool) Ticket {
 	e.answer.Partial = partial
 	for i, q := range e.inquiries {
 		if q != nil {
+			// Shared, so that the answer takes no longer for a ticket of many profiles.
 			e.answer.Profiles[i].take(q.Findings(effort / len(e.inquiries)))
 		}
 	}

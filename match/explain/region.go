@@ -76,6 +76,7 @@ func regionOf(name string, p *profile.Profile, t *match.Ticket, modes map[string
 
 // tooFar returns in words how the ticket alone breaks a latency rule in a region; empty if it does not.
 func tooFar(r profile.Rule, t *match.Ticket, ms *int, now time.Time) string {
+	// Whether the ticket fills a role is not known before it has a match.
 	if r.Kind != profile.Latency || r.Role != "" || len(t.Latencies) == 0 {
 		return ""
 	}

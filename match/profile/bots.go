@@ -20,6 +20,7 @@ func (c *converter) bots(n *node) {
 	if n == nil {
 		return
 	}
+	// Without the prefix, and at the same place of the document, which a problem names.
 	wait := *n
 	wait.text = strings.TrimPrefix(n.text, botsPrefix)
 	if !waiting.check(c.report, &wait) {

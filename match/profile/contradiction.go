@@ -136,6 +136,7 @@ func (s *satisfier) columnOf(r *Rule, attribute string, byRole []RoleAttribute, 
 	has := s.kinds[attribute]
 	missing := fmt.Sprint(canonicalMissing(r.Missing))
 	if len(byRole) == 0 && (numbers && has.number || !numbers && has.value) {
+		// Nobody lacks the value, so that two rules compare the same values whatever they say about those who do.
 		missing = "fail"
 	} else if r.Missing.Pass && r.Missing.Value != nil { // a preference leaves out those with a value of another type
 		missing += "\x01pass"
@@ -193,6 +194,7 @@ func (s *satisfier) satisfiable(rules []Rule, chosen way) bool {
 		if s.effort <= 0 || found == nil && s.satisfiable(rules[1:], next) {
 			return true
 		}
+		// The report names the first conflict that is found. Another one may take fewer rules.
 		if s.conflict == nil {
 			s.conflict = found
 		}
@@ -206,6 +208,7 @@ func (s *satisfier) implied(w way) (all []bound) {
 		return s.certain(q.group) || slices.ContainsFunc(w.present, func(g group) bool { return g.within(q.group) })
 	}
 	for _, b := range slices.Concat(w.bounds, w.facts) {
+		// Where nobody has a value, there is nothing to bound.
 		if present(b.lower) && present(b.right) {
 			all = append(all, b)
 		}

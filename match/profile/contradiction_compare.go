@@ -10,6 +10,7 @@ func (s *satisfier) compareWays(c *claim, l Limits) (ways []way) {
 		right, offset = s.measured(c.rule, *to), 0
 	}
 	if c.negated {
+		// The rule holds where a side has no numbers, so that its opposite needs both sides.
 		is = is.inverse()
 		present = []group{s.measured(c.rule, left).group, right.group}
 	}
@@ -84,6 +85,7 @@ func compared(left quantity, is Operator, right quantity, offset float64) []way 
 func eachCompared(g group, is Operator, right quantity, offset float64, some bool) []way {
 	first, last := g.highest(), g.lowest()
 	if some {
+		// One value is enough: the lowest is less than the number if any is.
 		first, last = last, first
 	}
 	switch is {
@@ -92,6 +94,7 @@ func eachCompared(g group, is Operator, right quantity, offset float64, some boo
 	case Greater, GreaterOrEqual:
 		return compared(last, is, right, offset)
 	case Equal:
+		// If only some value has to be equal, this is necessary and not sufficient: no contradiction is invented.
 		return eachWith(compared(first, LessOrEqual, right, offset), compared(last, GreaterOrEqual, right, offset))
 	case NotEqual:
 		if some {

@@ -83,6 +83,7 @@ func (c *converter) profile(n *node) {
 	}
 	p.Pool = pool(c, n.good("pool"))
 	c.usePool(n.good("pool"))
+	// Rules name attributes, teams and roles: those are read before.
 	p.Attributes = c.declared(n.good("attributes"))
 	c.function(n)
 	c.teams(n.good("teams"))

@@ -66,6 +66,7 @@ func stepNames(kind ruleShape) []string { return object{fields: kind.steps}.name
 func (c *converter) step(r *Rule, n *node, l Limits) Limits {
 	for i, value := range n.items {
 		name := n.keys[i].name
+		// Of count and latency, these two are one of two bounds: the rule goes on with the other.
 		if anyLimit.takes(value) && name != "spread" && name != "max" {
 			l.Ended = true
 			continue

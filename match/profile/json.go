@@ -33,6 +33,7 @@ func readJSON(r *report, document string) *node {
 // next returns the next token and moves to where it begins.
 func (j *jsonReader) next() json.Token {
 	begin := int(j.tokens.InputOffset())
+	// The decoder is right behind the last token, and skips what separates the two when it reads the next one.
 	begin += len(j.document[begin:]) - len(strings.TrimLeft(j.document[begin:], " \t\r\n,:"))
 	j.position.move(j.document, begin)
 	t, _ := j.tokens.Token() // the document is valid

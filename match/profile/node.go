@@ -115,6 +115,7 @@ func (n *node) setPlain(text string) {
 	case "true", "false":
 		n.kind, n.flag = isFlag, strings.EqualFold(text, "true")
 	case ".inf", "+.inf", "-.inf", ".nan":
+		// Numbers to YAML. Each check of a number refuses NaN.
 		n.kind, n.number = isNumber, math.NaN()
 	default:
 		n.kind = isText

@@ -47,7 +47,7 @@ type Preference struct {
 type Limits struct {
 	Ended   bool          // the rule always holds
 	Within  float64       // near, balance, sizes, party_sizes: the highest difference
-	Number  float64       // compare: the number that the measure is compared with, if Compare.To is nil
+	Number  float64       // compare: the number that the measure is compared with, if Compare.Against is nil
 	AtLeast int           // common: the number of common values
 	Min     int           // count
 	Max     int           // count; NoMax: any number
@@ -115,7 +115,7 @@ const (
 type Compare struct {
 	Measure  Measure
 	Operator Operator
-	Against  *Measure // nil: Limits.To
+	Against  *Measure // nil: Limits.Number
 }
 
 // Measure is a number computed from the players of a match or a team.
@@ -124,7 +124,7 @@ type Measure struct {
 	Take      Fold
 	Attribute string // an attribute
 	Team      string // the name of a team; "": the whole match
-	// ByRole are the attributes that count in place of Of for players who fill a role, sorted by role.
+	// ByRole are the attributes that count in place of Attribute for players who fill a role, sorted by role.
 	ByRole []RoleAttribute
 }
 

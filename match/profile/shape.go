@@ -47,6 +47,7 @@ func (s number) check(r *report, n *node) bool {
 		s.whole && x != math.Trunc(x) {
 		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
 	}
+	// The digits do not fit into a float64: a number that the author did not write would count.
 	if n.rounded() && !r.isStored {
 		_, problem := match.ParseNumber(n.text)
 		return r.add(n, "%s is not allowed: it %s", n.textShown(), problem)
@@ -217,6 +218,8 @@ func (s either) takes(n *node) bool {
 
 func (s either) check(r *report, n *node) bool {
 	i := slices.IndexFunc(s, func(one shape) bool { return one.takes(n) })
+	// Problems within lists and mappings are reported where they are. A single value is tried on a report of its own
+	// first: the message of one alternative would hide the others.
 	if i >= 0 && (n.kind == isList || n.kind == isObject || s[i].check(&report{isStored: r.isStored}, n)) {
 		return s[i].check(r, n)
 	}

@@ -154,6 +154,7 @@ func (s object) check(r *report, n *node) bool {
 		}
 	}
 	for _, f := range s.fields {
+		// A mistyped key is reported once, and not as a missing one as well.
 		if f.required && !n.has(f.name) && !meant[f.name] {
 			ok = r.add(n, "%s needs the key %s: %s", s.what, f.name, f.shape.description())
 		}

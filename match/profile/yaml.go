@@ -64,6 +64,7 @@ func (y *yamlReader) read(a ast.Node, depth int) *node {
 	case *ast.LiteralNode:
 		return y.scalar(a, a.Value.Value, false)
 	case *ast.StringNode:
+		// Without quotes, setPlain decides what it is; within quotes it stays text.
 		return y.scalar(a, a.Value, a.Token.Type == token.StringType)
 	case *ast.NullNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		return y.scalar(a, a.GetToken().Value, true)

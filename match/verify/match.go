@@ -59,6 +59,7 @@ func Check(p *profile.Profile, m Match, now time.Time) []Violation {
 	g := newGame(p, m, now)
 	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(),
 		g.joining(), g.absent(p.Rules), g.chosen(), g.checkDue())
+	// The rules presume that players are seated as the profile says.
 	if len(found) > 0 {
 		return found
 	}
@@ -100,12 +101,14 @@ func newGame(p *profile.Profile, m Match, now time.Time) *game {
 	if m.Joins != nil {
 		for _, s := range m.Joins.Roster {
 			if s.Ticket == "" {
+				// Alone: a party that is named after its player.
 				s.Ticket = s.Sub
 			}
 			g.members = append(g.members,
 				member{Seat: s.Seat, attributes: s.Attributes, latencies: s.Latencies, roster: true})
 		}
 	}
+	// A sum of floating-point numbers depends on their order, which must not be that of the seats.
 	slices.SortStableFunc(g.members, func(a, b member) int {
 		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Sub, b.Sub))
 	})

@@ -49,6 +49,7 @@ func (g *game) leastPlayers(t profile.Team) int {
 				size = n
 			}
 		}
+		// Later than every step of fewer, which the profile's check demands.
 		if g.p.BotsAfter > 0 && age >= g.p.BotsAfter {
 			size = besideBots(t)
 		}
@@ -79,6 +80,7 @@ func (g *game) parties() (found []Violation) {
 	}
 	for _, a := range g.members {
 		for _, b := range g.members {
+			// Each pair once. Who is in the roster already has been placed by somebody else.
 			apart := a.Ticket == b.Ticket && a.Sub < b.Sub && a.Team != b.Team && !(a.roster && b.roster)
 			if apart && !(split[a.Team] && split[b.Team]) {
 				found = append(found, violation("parties", "ticket %s is in %s and %s", a.Ticket, a.Team, b.Team))
@@ -104,6 +106,7 @@ func (g *game) roles() (found []Violation) {
 		}
 		for _, role := range t.Roles {
 			n := len(slices.DeleteFunc(g.membersIn(t.Name), func(m member) bool { return m.Role != role.Name }))
+			// What the role lacks may come with later newcomers. Each free place serves one role only.
 			filled := min(role.Min-n, vacant)
 			if n > role.Max || n+max(filled, 0) < role.Min {
 				found = append(found, measured("roles", float64(n), float64(role.Min),

@@ -94,6 +94,7 @@ func (s *Server) admit(ws *websocket.Conn) (*sdk.Admission, error) {
 	if hello.Type != game.TypeHello {
 		return nil, errNoHello
 	}
+	// A time of its own, from which a slow player's hello takes nothing.
 	ctx, cancel = context.WithTimeout(s.life, admitTimeout)
 	defer cancel()
 	return s.fleet.Admit(ctx, hello.Token)
@@ -154,6 +155,7 @@ func (s *Server) serve(ws *websocket.Conn, admission *sdk.Admission) {
 		c.listen(place)
 	})
 	c.talk(gone, admission)
+	// This ends the read in listen. The place in the room is left after it, so that no move follows.
 	_ = ws.CloseNow()
 	<-gone
 }

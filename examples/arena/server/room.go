@@ -58,6 +58,7 @@ func (r *rooms) run(place *room) {
 			if place.tick() > 0 {
 				last = now
 			}
+			// A player may have entered since the tick: retire looks again, under the lock under which players enter.
 			if now.Sub(last) >= r.emptyFor && r.retire(place) {
 				r.ended(place.session)
 				return

@@ -98,6 +98,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, joins: make(chan struct{}, cfg.Capacity+64)}
 	s.life, s.end = context.WithCancel(context.Background())
+	// The function is not called before a player was admitted, when there is a fleet.
 	s.rooms = newRooms(cfg, func(session string) { s.fleet.End(session) }, s.life.Done())
 	s.fleet, err = sdk.Start(ctx, cfg.Director, s.registration())
 	if err != nil {

@@ -25,6 +25,7 @@ func (c *converter) schedule(path string, s schedule) provision.Schedule {
 	out := provision.Schedule{Min: int(s.Min)}
 	var rest string
 	var ok bool
+	// Only the zone is behind the time, and no name of a zone has a space.
 	if out.StartOn, out.StartAt, rest, ok = cutTime(string(s.At)); !ok || strings.Contains(rest, " ") {
 		c.addf(path+"at", "%.60q %s", s.At, atWords)
 		return out
@@ -69,6 +70,7 @@ func defaultText(t, otherwise text) text {
 // eventEnd returns the date on which an event ends whose end is only a time: that of its start, or the next one.
 func eventEnd(s provision.Schedule) string {
 	startOn, err := time.Parse(provision.DateFormat, s.StartOn)
+	// Times of day have two digits for the hour, so that they compare as texts.
 	if err == nil && s.EndAt <= s.StartAt {
 		return startOn.AddDate(0, 0, 1).Format(provision.DateFormat)
 	}
