@@ -15,13 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/api/contracttest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func document(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := contracttest.Document()
-	require.NoError(t, err)
-	return doc
+	return must.Get(contracttest.Document())(t)
 }
 
 // operations calls f in a subtest for each operation of the contract.

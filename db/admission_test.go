@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // valve makes a valve that admits so many players a second.
@@ -19,16 +20,14 @@ func (b *bundle) valve(name string, rate float64, set ...func(*db.ValveSettings)
 	for _, f := range set {
 		f(&settings)
 	}
-	_, err := b.As("console:ada").SetValve(b.t.Context(), name, settings)
-	require.NoError(b.t, err)
+	must.Get(b.As("console:ada").SetValve(b.t.Context(), name, settings))(b.t)
 	b.heedValves()
 }
 
 // heedValves makes the store read the valves, as it does by itself within two seconds.
 func (b *bundle) heedValves() {
 	b.t.Helper()
-	_, err := b.LoginLines(b.t.Context())
-	require.NoError(b.t, err)
+	must.Get(b.LoginLines(b.t.Context()))(b.t)
 }
 
 func maxPlayers(n int32) func(*db.ValveSettings) {
@@ -45,9 +44,7 @@ func (b *bundle) tokens(valve string, players, staff float64) {
 
 func (b *bundle) enter(player string) db.Login {
 	b.t.Helper()
-	l, err := b.EnterLoginQueue(b.t.Context(), db.LoginRequest{Player: player})
-	require.NoError(b.t, err)
-	return l
+	return must.Get(b.EnterLoginQueue(b.t.Context(), db.LoginRequest{Player: player}))(b.t)
 }
 
 func (b *bundle) enterAll(players ...string) {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // fleetModel is a fleet of game servers that connect to three replicas, with the rooms that they report, and a client
@@ -80,8 +81,7 @@ func (m *fleetModel) joins(t *rapid.T) {
 
 func (m *fleetModel) send(t *rapid.T, a *modelAgent) {
 	a.join.Rooms = slices.Collect(maps.Values(a.rooms))
-	_, err := m.JoinAgent(m.rivalis.t.Context(), a.join)
-	require.NoError(t, err)
+	must.Get(m.JoinAgent(m.rivalis.t.Context(), a.join))(t)
 	a.doubted = false
 }
 
@@ -117,8 +117,7 @@ func (m *fleetModel) snapshot(t *rapid.T) {
 		}
 	}
 	a.rooms = rooms
-	_, err := m.ApplySnapshot(m.rivalis.t.Context(), s)
-	require.NoError(t, err)
+	must.Get(m.ApplySnapshot(m.rivalis.t.Context(), s))(t)
 }
 
 func (m *fleetModel) leaves(t *rapid.T) {
@@ -182,8 +181,8 @@ func (m *fleetModel) live() map[string]bool {
 }
 
 func (m *fleetModel) tableRooms(t *rapid.T) (rooms []modelRoom) {
-	rows, err := m.Pool().Query(m.rivalis.t.Context(), "SELECT id, agent_id, base FROM rooms WHERE region = $1", m.region)
-	require.NoError(t, err)
+	rows := must.Get(m.Pool().Query(m.rivalis.t.Context(), "SELECT id, agent_id, base FROM rooms WHERE region = $1",
+		m.region))(t)
 	defer rows.Close()
 	for rows.Next() {
 		var r modelRoom
@@ -197,8 +196,8 @@ func (m *fleetModel) tableRooms(t *rapid.T) (rooms []modelRoom) {
 // follow applies the new events to the client's copy.
 func (m *fleetModel) follow(t *rapid.T) {
 	ctx := m.rivalis.t.Context()
-	rows, err := m.Pool().Query(ctx, "SELECT kind, detail::text FROM events WHERE region = $1 ORDER BY tx, id", m.region)
-	require.NoError(t, err)
+	rows := must.Get(m.Pool().Query(ctx, "SELECT kind, detail::text FROM events WHERE region = $1 ORDER BY tx, id",
+		m.region))(t)
 	defer rows.Close()
 	for rows.Next() {
 		var kind, detail string
@@ -206,8 +205,7 @@ func (m *fleetModel) follow(t *rapid.T) {
 		m.hear(t, kind, []byte(detail))
 	}
 	require.NoError(t, rows.Err())
-	_, err = m.Pool().Exec(ctx, "DELETE FROM events WHERE region = $1", m.region)
-	require.NoError(t, err)
+	must.Get(m.Pool().Exec(ctx, "DELETE FROM events WHERE region = $1", m.region))(t)
 }
 
 func (m *fleetModel) hear(t *rapid.T, kind string, detail []byte) {

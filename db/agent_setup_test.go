@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // rivalis is a database with replicas that hold connections of agents.
@@ -30,9 +31,7 @@ func setupAgents(t *testing.T) *rivalis {
 
 func (r *rivalis) beginReplica() uuid.UUID {
 	r.t.Helper()
-	id, err := r.BeginReplica(r.t.Context(), fleetRegion)
-	require.NoError(r.t, err)
-	return id
+	return must.Get(r.BeginReplica(r.t.Context(), fleetRegion))(r.t)
 }
 
 // steady changes a replica's row as if it had renewed its lease for an hour.
@@ -65,9 +64,7 @@ func (r *rivalis) process(replica uuid.UUID, name string, rooms ...db.ReportedRo
 
 func (r *rivalis) join(j db.AgentJoin) db.AgentState {
 	r.t.Helper()
-	state, err := r.JoinAgent(r.t.Context(), j)
-	require.NoError(r.t, err)
-	return state
+	return must.Get(r.JoinAgent(r.t.Context(), j))(r.t)
 }
 
 // joined calls process and joins the agent.
@@ -80,9 +77,7 @@ func (r *rivalis) joined(replica uuid.UUID, name string, rooms ...db.ReportedRoo
 
 func (r *rivalis) apply(s db.AgentSnapshot) db.AgentState {
 	r.t.Helper()
-	state, err := r.ApplySnapshot(r.t.Context(), s)
-	require.NoError(r.t, err)
-	return state
+	return must.Get(r.ApplySnapshot(r.t.Context(), s))(r.t)
 }
 
 func (r *rivalis) miss(ref db.AgentRef, misses int) {
@@ -144,8 +139,7 @@ type loggedEvent struct {
 // events returns the events in order, and deletes them.
 func (r *rivalis) events() (out []loggedEvent) {
 	r.t.Helper()
-	rows, err := r.Pool().Query(r.t.Context(), "SELECT kind, actor, instance_id, detail::text FROM events ORDER BY tx, id")
-	require.NoError(r.t, err)
+	rows := must.Get(r.Pool().Query(r.t.Context(), "SELECT kind, actor, instance_id, detail::text FROM events ORDER BY tx, id"))(r.t)
 	defer rows.Close()
 	for rows.Next() {
 		var e loggedEvent

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
@@ -32,8 +33,7 @@ func (b *bundle) feed(region string) *feed {
 }
 
 func (f *feed) page() db.SettledPage {
-	page, err := f.b.SettledSince(f.b.t.Context(), f.region, f.at)
-	require.NoError(f.b.t, err)
+	page := must.Get(f.b.SettledSince(f.b.t.Context(), f.region, f.at))(f.b.t)
 	f.at = page.Next
 	f.rows += len(page.Settled)
 	for _, s := range page.Settled {

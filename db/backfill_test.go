@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/matchtest"
 )
@@ -27,17 +28,14 @@ func backfillOf(f match.Fields, text string) db.NewBackfill {
 
 func (b *bundle) backfill(f match.Fields) db.Backfill {
 	b.t.Helper()
-	out, err := b.CreateBackfill(b.t.Context(), universe, backfillOf(f, "first"))
-	require.NoError(b.t, err)
-	return out
+	return must.Get(b.CreateBackfill(b.t.Context(), universe, backfillOf(f, "first")))(b.t)
 }
 
 func (b *bundle) backfillsIn(p match.Pool) (ids []string) {
 	b.t.Helper()
 	query := b.QueryBackfills(universe, p)
 	for {
-		part, err := query.Next(b.t.Context())
-		require.NoError(b.t, err)
+		part := must.Get(query.Next(b.t.Context()))(b.t)
 		if len(part) == 0 {
 			return ids
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // commandModel is a fleet of three agents on one replica, with the expected states of its commands.
@@ -52,11 +53,10 @@ func TestCommandsKeepToTheirModel(t *testing.T) {
 func (m *commandModel) join() {
 	m.joined++
 	ref := db.AgentRef{Region: "eu", ID: agentID(m.joined), Replica: m.holder}
-	_, err := m.JoinAgent(m.t.Context(), db.AgentJoin{Ref: ref, Key: "key#00000000", Hash: "h", Seq: 1, Content: db.AgentContent{
+	must.Get(m.JoinAgent(m.t.Context(), db.AgentJoin{Ref: ref, Key: "key#00000000", Hash: "h", Seq: 1, Content: db.AgentContent{
 		Name: "eu0", ProcessUID: fmt.Sprint("p_", m.joined), EndpointURL: "wss://eu0", RoomTypes: []string{"duel"}, AutoCreate: true, Status: db.AgentActive,
 		MaxRooms: new(int32(4)),
-	}})
-	require.NoError(m.t, err)
+	}}))(m.t)
 	m.agents[ref.ID] = ref
 }
 
@@ -151,8 +151,7 @@ func (m *commandModel) expire(rt *rapid.T) {
 func (m *commandModel) reply(rt *rapid.T) {
 	ref := m.agents[rapid.SampledFrom(m.connected()).Draw(rt, "agent")]
 	m.exec("UPDATE commands SET settled_at = settled_at - interval '1 minute' WHERE settled_at IS NOT NULL")
-	_, err := m.ApplySnapshot(m.t.Context(), db.AgentSnapshot{Ref: ref, Hash: "h", Seq: 2})
-	require.NoError(rt, err)
+	must.Get(m.ApplySnapshot(m.t.Context(), db.AgentSnapshot{Ref: ref, Hash: "h", Seq: 2}))(rt)
 	for id, agent := range m.taken {
 		if agent != ref.ID {
 			continue
@@ -190,8 +189,7 @@ func (m *commandModel) check(rt *rapid.T) {
 	for _, c := range m.sent {
 		ids = append(ids, c.ID)
 	}
-	answers, err := m.CommandAnswers(m.t.Context(), "eu", ids)
-	require.NoError(rt, err)
+	answers := must.Get(m.CommandAnswers(m.t.Context(), "eu", ids))(rt)
 	require.Len(rt, answers, len(ids))
 	for _, a := range answers {
 		require.Equal(rt, m.states[a.ID], a.State, "%s", a.RoomID)

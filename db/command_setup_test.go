@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // fleet is a region with a replica to which agents are connected.
@@ -48,8 +49,7 @@ func (f *fleet) agent(n int, change ...func(*agentRow)) string {
 	for _, c := range change {
 		c(&a)
 	}
-	labels, err := json.Marshal(a.labels)
-	require.NoError(f.t, err)
+	labels := must.Get(json.Marshal(a.labels))(f.t)
 	f.exec(`INSERT INTO agents (region, id, replica, process_uid, name, endpoint, labels, room_types, max_connections, max_rooms, auto_create, agent_version, protocol_version, key)
 		VALUES ('eu', $1, $2, $3, 'eu0', 'wss://eu0', $4::text::jsonb, $5, $6, $7, $8, '8.0.0', 3, 'key#00000000')`,
 		id, a.replica, a.process, string(labels), a.types, a.maxConnections, a.maxRooms, !a.manual)
@@ -88,9 +88,7 @@ func forced(r *db.NewRoom)                    { r.Force = true }
 
 func (f *fleet) create(id string, change ...func(*db.NewRoom)) db.Command {
 	f.t.Helper()
-	c, err := f.CreateRoom(f.t.Context(), f.newRoom(id, change...))
-	require.NoError(f.t, err)
-	return c
+	return must.Get(f.CreateRoom(f.t.Context(), f.newRoom(id, change...)))(f.t)
 }
 
 // requireRefused requires that a request for a room is refused without any write.
@@ -125,9 +123,7 @@ func (f *fleet) rows(sql string, args ...any) []string {
 // ack acks a command as its agent would: successfully, unless the test changes the ack.
 func (f *fleet) ack(c db.Command, change ...func(*db.CommandAck)) db.AgentState {
 	f.t.Helper()
-	state, err := f.AcknowledgeCommand(f.t.Context(), f.ackOf(c, change...))
-	require.NoError(f.t, err)
-	return state
+	return must.Get(f.AcknowledgeCommand(f.t.Context(), f.ackOf(c, change...)))(f.t)
 }
 
 func (f *fleet) ackOf(c db.Command, change ...func(*db.CommandAck)) db.CommandAck {
@@ -144,22 +140,17 @@ func goneAlready(a *db.CommandAck) { a.AlreadyGone = true }
 
 func (f *fleet) destroy(id string) db.Command {
 	f.t.Helper()
-	c, err := f.DestroyRoom(f.t.Context(), "eu", id, f.caller, "key#11111111", time.Minute)
-	require.NoError(f.t, err)
-	return c
+	return must.Get(f.DestroyRoom(f.t.Context(), "eu", id, f.caller, "key#11111111", time.Minute))(f.t)
 }
 
 func (f *fleet) command(agent string, op db.CommandOp) db.Command {
 	f.t.Helper()
-	c, err := f.CommandAgent(f.t.Context(), "eu", agent, op, false, f.caller, "key#11111111", time.Minute)
-	require.NoError(f.t, err)
-	return c
+	return must.Get(f.CommandAgent(f.t.Context(), "eu", agent, op, false, f.caller, "key#11111111", time.Minute))(f.t)
 }
 
 func (f *fleet) answer(c db.Command) db.CommandAnswer {
 	f.t.Helper()
-	answers, err := f.CommandAnswers(f.t.Context(), "eu", []uuid.UUID{c.ID})
-	require.NoError(f.t, err)
+	answers := must.Get(f.CommandAnswers(f.t.Context(), "eu", []uuid.UUID{c.ID}))(f.t)
 	require.Len(f.t, answers, 1)
 	return answers[0]
 }
@@ -172,9 +163,7 @@ func (f *fleet) overdue(c db.Command) {
 
 func (f *fleet) expire(c db.Command) db.CommandAnswer {
 	f.t.Helper()
-	a, err := f.ExpireCommand(f.t.Context(), "eu", c.ID)
-	require.NoError(f.t, err)
-	return a
+	return must.Get(f.ExpireCommand(f.t.Context(), "eu", c.ID))(f.t)
 }
 
 func (f *fleet) requireNoRoom(id string) {

@@ -3,6 +3,7 @@ package db_test
 import (
 	"testing"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/stretchr/testify/require"
 )
 
@@ -15,10 +16,10 @@ func TestConsoleActsForAReason(t *testing.T) {
 	s := c.session("eu", "arena", "duel", "ann")
 	ctx := t.Context()
 	c.exec(`SELECT ops.drain('arena')`)
-	require.True(t, must(c.As("console:ada").Because("kernel update").Undrain(ctx, "arena"))(t))
-	require.False(t, must(c.As("console:ada").Because("again").Undrain(ctx, "arena"))(t))
+	require.True(t, must.Get(c.As("console:ada").Because("kernel update").Undrain(ctx, "arena"))(t))
+	require.False(t, must.Get(c.As("console:ada").Because("again").Undrain(ctx, "arena"))(t))
 	require.NoError(t, c.As("console:ada").Because("not this one").CloseSession(ctx, s, "cheating"))
-	require.True(t, must(c.As("console:ada").Because("it leaked").TaintKey(ctx, "a"))(t))
+	require.True(t, must.Get(c.As("console:ada").Because("it leaked").TaintKey(ctx, "a"))(t))
 	require.Equal(t, []string{"instance.drained -", "instance.undrained kernel update", "key.tainted it leaked", "session.closed cheating"},
 		c.table(`SELECT kind || ' ' || coalesce(detail ->> 'reason', '-') FROM ops.events WHERE kind IN ('instance.drained', 'instance.undrained', 'key.tainted', 'session.closed') ORDER BY kind`))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // supported are the events of an operator, as kind, actor and detail.
@@ -25,11 +26,11 @@ func TestAnOperatorFreesASeat(t *testing.T) {
 	p := b.place(request("ann", 8, "bob"))
 	b.connect("a", p, "ann")
 	act := b.As("console:ada")
-	require.True(t, must(act.FreeSeat(t.Context(), p.SessionID, "ann", " cheats "))(t))
+	require.True(t, must.Get(act.FreeSeat(t.Context(), p.SessionID, "ann", " cheats "))(t))
 	require.Equal(t, "freed by an operator", one[string](b, "SELECT reason FROM seat_history WHERE sub = 'ann'"))
 	require.Equal(t, 1, one[int](b, "SELECT player_count FROM sessions"))
-	require.False(t, must(act.FreeSeat(t.Context(), p.SessionID, "ann", "again"))(t))
-	require.True(t, must(act.FreeSeat(t.Context(), p.SessionID, "bob", "stuck"))(t))
+	require.False(t, must.Get(act.FreeSeat(t.Context(), p.SessionID, "ann", "again"))(t))
+	require.True(t, must.Get(act.FreeSeat(t.Context(), p.SessionID, "bob", "stuck"))(t))
 	require.Equal(t, "empty", one[string](b, "SELECT reason FROM session_history"), "a session without seats closes")
 	require.Equal(t, []string{`seat.freed console:ada {"was": "connected", "player": "ann", "reason": "cheats"}`,
 		`seat.freed console:ada {"was": "reserved", "player": "bob", "reason": "stuck"}`}, b.supported())
@@ -50,12 +51,12 @@ func TestAnOperatorCancelsATicket(t *testing.T) {
 	b := setup(t)
 	id := b.queues(asks("ada", []string{"ada", "bo"}, "duel", "race"))
 	act := b.As("console:ada")
-	require.True(t, must(act.CancelTicket(t.Context(), universe, id, "asked for it"))(t))
+	require.True(t, must.Get(act.CancelTicket(t.Context(), universe, id, "asked for it"))(t))
 	left := b.sees("bo", id)
 	require.Equal(t, db.TicketCancelled, left.State)
 	require.Equal(t, "cancelled_by_operator", left.Reason)
 	require.Equal(t, []string{"ada", "bo"}, left.Party)
-	require.False(t, must(act.CancelTicket(t.Context(), universe, id, "again"))(t))
+	require.False(t, must.Get(act.CancelTicket(t.Context(), universe, id, "again"))(t))
 	require.Equal(t, []string{`ticket.cancelled console:ada {"reason": "asked for it", "players": ["ada", "bo"]}`}, b.supported())
 	b.queues(asks("ada", []string{"ada"}, "duel"))
 
@@ -78,7 +79,7 @@ func TestATicketOfAReadyCheckIsNotCancelled(t *testing.T) {
 	requireKind(t, fault.Conflict, "conflict", err)
 	require.ErrorContains(t, err, match.String())
 	b.exec("UPDATE matches SET state = 'accepted'")
-	require.True(t, must(b.As("console:ada").CancelTicket(t.Context(), universe, id, "x"))(t))
+	require.True(t, must.Get(b.As("console:ada").CancelTicket(t.Context(), universe, id, "x"))(t))
 }
 
 // Pins a player whom support cannot find by the name that others see, and a text that is read as a part of a path.
@@ -89,14 +90,14 @@ func TestPlayersAreFoundByAnAttribute(t *testing.T) {
 		($1, 'p1', '{"name": "Ada \"the\" <b>", "skill": 7}', '{p2}', '{}', 'backend:game'), ($1, 'p2', '{"tags": ["x", "Zoë"]}', '{}', '{}', 'backend:game'),
 		('other', 'p3', '{"name": "Zoë"}', '{}', '{}', 'backend:game')`, universe)
 	called := func(text string) []string {
-		return must(opsview.PlayersCalled(t.Context(), b.Pool(), text, universe))(t)
+		return must.Get(opsview.PlayersCalled(t.Context(), b.Pool(), text, universe))(t)
 	}
 	require.Equal(t, []string{"p1"}, called(`Ada "the" <b>`))
 	require.Equal(t, []string{"p2"}, called("Zoë"))
 	for _, none := range []string{"", "7", "ada", `" || true`, `x" || @ == "Zoë`, "name"} {
 		require.Empty(t, called(none), none)
 	}
-	known := must(opsview.ReadPlayer(t.Context(), b.Pool(), "p1", universe, opsview.Page{Limit: 1}))(t)
+	known := must.Get(opsview.ReadPlayer(t.Context(), b.Pool(), "p1", universe, opsview.Page{Limit: 1}))(t)
 	require.Equal(t, []string{"p2"}, known.StoredFacts.Avoid)
 }
 
@@ -107,10 +108,10 @@ func TestRequestsOfReplicasAddUp(t *testing.T) {
 	for range 2 {
 		require.NoError(t, b.CountRequests(t.Context(), []db.RouteCount{{"POST /tickets", 5, 2, 1}, {"POST /matchmake", 7, 0, 0}}))
 	}
-	byRoute := must(b.RequestsByRoute(t.Context(), 60))(t)
+	byRoute := must.Get(b.RequestsByRoute(t.Context(), 60))(t)
 	require.Equal(t, []db.RouteCount{{"POST /tickets", 10, 4, 2}, {"POST /matchmake", 14, 0, 0}}, byRoute)
 	all := db.RequestMinute{}
-	for _, m := range must(b.RequestsByMinute(t.Context(), 60))(t) {
+	for _, m := range must.Get(b.RequestsByMinute(t.Context(), 60))(t) {
 		all.Requests, all.Refused, all.Failed = all.Requests+m.Requests, all.Refused+m.Refused, all.Failed+m.Failed
 	}
 	require.Equal(t, db.RequestMinute{Requests: 24, Refused: 4, Failed: 2}, all)

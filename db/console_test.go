@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // console is a Store over the database of an opsDB, as the console uses it.
@@ -24,8 +25,7 @@ type console struct {
 func newConsole(t *testing.T) console {
 	t.Helper()
 	d := newOpsDB(t)
-	s, err := db.Open(t.Context(), db.Config{URL: d.pool.Config().ConnString(), MaxConns: 8})
-	require.NoError(t, err)
+	s := must.Get(db.Open(t.Context(), db.Config{URL: d.pool.Config().ConnString(), MaxConns: 8}))(t)
 	t.Cleanup(s.Close)
 	return console{d, s}
 }
@@ -72,15 +72,6 @@ func (c console) playerOf(player string, p opsview.Page) (opsview.Player, error)
 	return read(c, func(ctx context.Context, q opsview.Querier) (opsview.Player, error) {
 		return opsview.ReadPlayer(ctx, q, player, "global", p)
 	})
-}
-
-// must returns v, and fails the test with err.
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
 }
 
 func TestConsoleFleetPagesAndFilters(t *testing.T) {
@@ -291,15 +282,15 @@ func TestConsoleActsInTheNameOfAPerson(t *testing.T) {
 	busy := uuid.MustParse(c.provisioned())
 	c.agentsAtWork()
 	ada, ctx := c.As("console:ada"), t.Context()
-	require.True(t, must(ada.Drain(ctx, "arena"))(t))
-	require.False(t, must(ada.Drain(ctx, "arena"))(t))
-	require.True(t, must(ada.Undrain(ctx, "arena"))(t))
+	require.True(t, must.Get(ada.Drain(ctx, "arena"))(t))
+	require.False(t, must.Get(ada.Drain(ctx, "arena"))(t))
+	require.True(t, must.Get(ada.Undrain(ctx, "arena"))(t))
 	require.NoError(t, ada.CloseSession(ctx, s, "cheating"))
-	require.True(t, must(ada.TaintKey(ctx, "a"))(t))
-	require.True(t, must(ada.DrainAgent(ctx, "0000000000000001"))(t))
-	require.True(t, must(ada.UndrainAgent(ctx, "0000000000000001"))(t))
-	require.True(t, must(ada.StopDeployment(ctx, busy, "cheaters"))(t))
-	require.True(t, must(ada.ScalePool(ctx, "eu", "arena", "v1", 1, 7))(t))
+	require.True(t, must.Get(ada.TaintKey(ctx, "a"))(t))
+	require.True(t, must.Get(ada.DrainAgent(ctx, "0000000000000001"))(t))
+	require.True(t, must.Get(ada.UndrainAgent(ctx, "0000000000000001"))(t))
+	require.True(t, must.Get(ada.StopDeployment(ctx, busy, "cheaters"))(t))
+	require.True(t, must.Get(ada.ScalePool(ctx, "eu", "arena", "v1", 1, 7))(t))
 	policy := db.KeyPolicy{Period: 24 * time.Hour, Lead: time.Minute, Overlap: time.Minute}
 	made, err := ada.RotateKeys(ctx, policy, true, func([]db.SigningKey) (db.KeyMaterial, error) {
 		return db.KeyMaterial{KID: uuid.NewString(), Alg: "EdDSA", PublicJWK: []byte(`{}`), Sealed: []byte{1}, SealedBy: "kek-1"}, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
@@ -30,8 +31,7 @@ func (b *bundle) cycle() db.CycleRef {
 
 func (b *bundle) accept(ref db.CycleRef, matches ...db.AcceptedMatch) (verdicts []string, final []db.FinalMatch) {
 	b.t.Helper()
-	final, err := b.AcceptMatches(b.t.Context(), ref, matches, readBackfill)
-	require.NoError(b.t, err)
+	final = must.Get(b.AcceptMatches(b.t.Context(), ref, matches, readBackfill))(b.t)
 	for _, f := range final {
 		verdicts = append(verdicts, f.Verdict.String())
 	}
@@ -64,8 +64,7 @@ func acceptedOf(id string, tickets ...string) db.AcceptedMatch {
 // associated returns the tickets that are associated with a backfill.
 func (b *bundle) associated(backfill string) (ids []string) {
 	b.t.Helper()
-	rows, err := b.Pool().Query(b.t.Context(), "SELECT ticket_id FROM backfill_tickets WHERE backfill_id = $1 ORDER BY ticket_id", backfill)
-	require.NoError(b.t, err)
+	rows := must.Get(b.Pool().Query(b.t.Context(), "SELECT ticket_id FROM backfill_tickets WHERE backfill_id = $1 ORDER BY ticket_id", backfill))(b.t)
 	defer rows.Close()
 	for rows.Next() {
 		var id string

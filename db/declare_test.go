@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // everyKind declares a profile, an app version with a pool, and a project.
@@ -48,8 +49,7 @@ func words(done db.DeclarationOutcome) string {
 
 func (b *bundle) declareAll(d db.Declaration) string {
 	b.t.Helper()
-	done, err := b.Declare(b.t.Context(), d)
-	require.NoError(b.t, err)
+	done := must.Get(b.Declare(b.t.Context(), d))(b.t)
 	return words(done)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // deploy inserts an app version and a deployment of it in a phase, with an intent and a ref.
@@ -46,9 +47,7 @@ func (b *bundle) joinAs(id uuid.UUID, boot string, change ...func(*db.Registrati
 
 func (b *bundle) requireJoined(id uuid.UUID, boot string, change ...func(*db.Registration)) db.Registered {
 	b.t.Helper()
-	in, err := b.joinAs(id, boot, change...)
-	require.NoError(b.t, err)
-	return in
+	return must.Get(b.joinAs(id, boot, change...))(b.t)
 }
 
 func (b *bundle) phaseOf(id uuid.UUID) string {
@@ -93,8 +92,7 @@ func TestReadyIsBoth(t *testing.T) {
 // requireHosts checks that placement uses the server of a deployment, and what the rows say then.
 func (b *bundle) requireHosts(id uuid.UUID) {
 	b.t.Helper()
-	alive, err := b.Heartbeat(b.t.Context(), ref(id.String()), nil)
-	require.NoError(b.t, err)
+	alive := must.Get(b.Heartbeat(b.t.Context(), ref(id.String()), nil))(b.t)
 	require.True(b.t, alive.Deployed.Ready)
 	require.Equal(b.t, "ws://192.0.2.7:31504/play", alive.Deployed.Endpoint)
 	require.False(b.t, alive.Deployed.Ending)

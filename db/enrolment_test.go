@@ -14,17 +14,16 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // enrol makes an enrolment and returns it, as a registration by it.
 func (b *bundle) enrol(name string, servers int32, modes ...string) *db.Enrolling {
 	b.t.Helper()
-	secret, err := b.As("ops:ada").CreateEnrolment(b.t.Context(), db.NewEnrolment{Region: "eu", Name: name, Modes: modes, MaxServers: servers, ValidFor: time.Hour})
-	require.NoError(b.t, err)
+	secret := must.Get(b.As("ops:ada").CreateEnrolment(b.t.Context(), db.NewEnrolment{Region: "eu", Name: name, Modes: modes, MaxServers: servers, ValidFor: time.Hour}))(b.t)
 	parts := strings.Split(secret, ".")
 	require.Equal(b.t, []string{"le1", "eu"}, parts[:2])
-	digest, err := b.EnrolmentDigest(b.t.Context(), db.EnrolmentID{Region: "eu", ID: uuid.MustParse(parts[2])})
-	require.NoError(b.t, err)
+	digest := must.Get(b.EnrolmentDigest(b.t.Context(), db.EnrolmentID{Region: "eu", ID: uuid.MustParse(parts[2])}))(b.t)
 	require.Equal(b.t, sha256.Sum256([]byte(parts[3])), *digest)
 	return &db.Enrolling{Region: "eu", Enrolment: uuid.MustParse(parts[2]), TokensBy: "aa"}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
@@ -46,8 +47,7 @@ func (b *bundle) evacuate(args string) uuid.UUID {
 func (b *bundle) finish(id uuid.UUID) (sum db.EvacuationStep) {
 	b.t.Helper()
 	for began := time.Now(); ; require.Less(b.t, time.Since(began), 30*time.Second) {
-		step, err := b.StepEvacuation(b.t.Context(), id, restoreNothing)
-		require.NoError(b.t, err)
+		step := must.Get(b.StepEvacuation(b.t.Context(), id, restoreNothing))(b.t)
 		if step.IsIdle() && one[bool](b, "SELECT ended_at IS NOT NULL FROM evacuations WHERE id = $1", id) {
 			break
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 var policy = db.KeyPolicy{Period: 24 * time.Hour, Lead: 5 * time.Minute, Overlap: 10 * time.Minute}
@@ -26,9 +27,7 @@ func minter() db.MintFunc {
 
 func (b *bundle) rotate(force bool) []db.SigningKey {
 	b.t.Helper()
-	made, err := b.RotateKeys(b.t.Context(), policy, force, minter())
-	require.NoError(b.t, err)
-	return made
+	return must.Get(b.RotateKeys(b.t.Context(), policy, force, minter()))(b.t)
 }
 
 // turns returns the key that signs now, and the next one.

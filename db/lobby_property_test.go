@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -120,8 +121,7 @@ func (m *lobbyModel) check(t *rapid.T) {
 				continue
 			}
 			require.Len(t, m.rows[uid], f.rows, "each row is in the answers of its transaction")
-			snapshots, err := m.LobbySnapshots(ctx, "eu", []uuid.UUID{uid})
-			require.NoError(t, err)
+			snapshots := must.Get(m.LobbySnapshots(ctx, "eu", []uuid.UUID{uid}))(t)
 			if len(snapshots) == 0 {
 				require.Empty(t, f.copied.members, "a room ends with its last member")
 				continue

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -22,8 +23,7 @@ type lobbies struct {
 
 func setupLobbies(t *testing.T, change ...func(*db.Config)) *lobbies {
 	t.Helper()
-	types, err := lobby.NewTypes(true, nil)
-	require.NoError(t, err)
+	types := must.Get(lobby.NewTypes(true, nil))(t)
 	return &lobbies{bundle: setup(t, change...), types: types, owner: uuid.New()}
 }
 
@@ -56,9 +56,7 @@ func (l *lobbies) saying(session, room, kind string) db.LobbyAction {
 
 func (l *lobbies) act(s *db.Store, a db.LobbyAction) db.LobbyAnswer {
 	l.t.Helper()
-	answer, err := s.ActInLobby(l.t.Context(), a)
-	require.NoError(l.t, err)
-	return answer
+	return must.Get(s.ActInLobby(l.t.Context(), a))(l.t)
 }
 
 // setting is an action that sets a key of the state of a room that it makes.
@@ -89,8 +87,7 @@ func (l *lobbies) log(room uuid.UUID, after int64) []db.LobbyRow {
 
 func (l *lobbies) snapshot(room uuid.UUID) db.LobbySnapshot {
 	l.t.Helper()
-	all, err := l.LobbySnapshots(l.t.Context(), "eu", []uuid.UUID{room})
-	require.NoError(l.t, err)
+	all := must.Get(l.LobbySnapshots(l.t.Context(), "eu", []uuid.UUID{room}))(l.t)
 	require.Len(l.t, all, 1)
 	return all[0]
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -146,10 +147,8 @@ func TestABadActionFailsAlone(t *testing.T) {
 // holdRoom locks a room until the returned function is called.
 func (l *lobbies) holdRoom(uid uuid.UUID) (release func()) {
 	l.t.Helper()
-	tx, err := l.Pool().Begin(l.t.Context())
-	require.NoError(l.t, err)
-	_, err = tx.Exec(l.t.Context(), "SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", uid)
-	require.NoError(l.t, err)
+	tx := must.Get(l.Pool().Begin(l.t.Context()))(l.t)
+	must.Get(tx.Exec(l.t.Context(), "SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", uid))(l.t)
 	return func() { require.NoError(l.t, tx.Rollback(l.t.Context())) }
 }
 

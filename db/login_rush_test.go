@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // A launch in simulated time, on the statements that replicas and workers use: arrivals grow from none to 50,000 a
@@ -69,8 +70,7 @@ func (b *bundle) requirePositions() {
 	for _, row := range rows {
 		var player string
 		var position, waiting int
-		_, err := fmt.Sscanf(strings.ReplaceAll(row, "|", " "), "%s %d %d", &player, &position, &waiting)
-		require.NoError(b.t, err)
+		must.Get(fmt.Sscanf(strings.ReplaceAll(row, "|", " "), "%s %d %d", &player, &position, &waiting))(b.t)
 		seen := b.enter(player).Place
 		require.GreaterOrEqual(b.t, seen.Position, position)
 		require.LessOrEqual(b.t, seen.Position, position+waiting/512)

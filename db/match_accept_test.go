@@ -10,31 +10,29 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
 // propose asks the players of a match, for a minute.
 func (m *matches) propose(d db.NewMatch) {
 	m.t.Helper()
-	out, err := m.ProposeMatches(m.t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{d}, time.Minute)
-	require.NoError(m.t, err)
+	out := must.Get(m.ProposeMatches(m.t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{d},
+		time.Minute))(m.t)
 	require.Equal(m.t, db.MatchProposed.String(), out[0].Kind.String(), "%+v", out[0])
 }
 
 func (m *matches) answer(k db.MatchTicket, sub string, accept bool) db.ReadyCheck {
 	m.t.Helper()
-	check, err := m.AnswerReadyCheck(m.t.Context(), universe, db.ReadyCheckAnswer{Ticket: k.ID, Sub: sub, Accept: accept})
-	require.NoError(m.t, err)
-	return check
+	return must.Get(m.AnswerReadyCheck(m.t.Context(), universe, db.ReadyCheckAnswer{Ticket: k.ID, Sub: sub,
+		Accept: accept}))(m.t)
 }
 
 // judge ends the ready checks at their deadline.
 func (m *matches) judge(owners ...db.MatchOwner) db.JudgedReadyChecks {
 	m.t.Helper()
 	m.exec("UPDATE matches SET deadline = now() WHERE state <> 'playing'")
-	done, err := m.JudgeReadyChecks(m.t.Context(), universe, owners, 0, 100)
-	require.NoError(m.t, err)
-	return done
+	return must.Get(m.JudgeReadyChecks(m.t.Context(), universe, owners, 0, 100))(m.t)
 }
 
 // All accept: the match is committed by the tickets' own marks, and nobody else gets them before.

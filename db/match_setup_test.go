@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
@@ -31,8 +32,7 @@ func (b *bundle) takeProfile(profile string) db.MatchOwner {
 	b.t.Helper()
 	id := uuid.New()
 	require.NoError(b.t, b.RenewLoopWorker(b.t.Context(), db.LoopWorker{ID: id}, time.Hour))
-	epochs, err := b.TakeProfiles(b.t.Context(), universe, id, []string{profile})
-	require.NoError(b.t, err)
+	epochs := must.Get(b.TakeProfiles(b.t.Context(), universe, id, []string{profile}))(b.t)
 	require.Contains(b.t, epochs, profile)
 	return db.MatchOwner{Universe: universe, Worker: id, Profile: profile, Epoch: epochs[profile]}
 }
@@ -79,8 +79,8 @@ func (m *matches) commit(all ...db.NewMatch) []db.MatchOutcome {
 
 func (m *matches) commitBy(s *db.Store, owner db.MatchOwner, all ...db.NewMatch) []db.MatchOutcome {
 	m.t.Helper()
-	out, err := s.CommitMatches(m.t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{owner}, all, assignmentOf)
-	require.NoError(m.t, err)
+	out := must.Get(s.CommitMatches(m.t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{owner}, all,
+		assignmentOf))(m.t)
 	require.Len(m.t, out, len(all))
 	m.keep(out...)
 	return out
@@ -90,8 +90,7 @@ func (m *matches) commitBy(s *db.Store, owner db.MatchOwner, all ...db.NewMatch)
 func (m *matches) keep(outcomes ...db.MatchOutcome) {
 	m.t.Helper()
 	for _, out := range outcomes {
-		refused, err := m.KeepTickets(m.t.Context(), universe, out.LeftTickets)
-		require.NoError(m.t, err)
+		refused := must.Get(m.KeepTickets(m.t.Context(), universe, out.LeftTickets))(m.t)
 		require.Zero(m.t, refused)
 	}
 }

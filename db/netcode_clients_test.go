@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // netcodeGame is a netcode server with its lists of clients.
@@ -36,8 +37,8 @@ func (g *netcodeGame) client(p db.Placement, sub string) uint64 {
 func (g *netcodeGame) list(clients ...uint64) []db.RefusedClient {
 	g.t.Helper()
 	g.seq++
-	res, err := g.ReportClients(g.t.Context(), db.ClientList{Ref: refOf(g.Registered), Seq: g.seq, Clients: clients})
-	require.NoError(g.t, err)
+	res := must.Get(g.ReportClients(g.t.Context(), db.ClientList{Ref: refOf(g.Registered), Seq: g.seq,
+		Clients: clients}))(g.t)
 	require.True(g.t, res.Applied)
 	return res.Refused
 }

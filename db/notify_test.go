@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db/internal/notify/notifytest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // listener is a store that listens for notifications, and its log.
@@ -28,9 +29,7 @@ func newListener(t *testing.T, url string, change ...func(*Config)) listener {
 	for _, c := range change {
 		c(&cfg)
 	}
-	var err error
-	l.Store, err = Open(t.Context(), cfg)
-	require.NoError(t, err)
+	l.Store = must.Get(Open(t.Context(), cfg))(t)
 	t.Cleanup(l.Close)
 	return l
 }
@@ -198,8 +197,7 @@ func kill(t *testing.T, url string) (n int) {
 
 func queryDirectly(t *testing.T, url, sql string, into any) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
+	conn := must.Get(pgx.Connect(t.Context(), url))(t)
 	defer func() { _ = conn.Close(context.Background()) }()
 	require.NoError(t, conn.QueryRow(t.Context(), sql).Scan(into))
 }

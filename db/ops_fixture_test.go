@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // opsDB is a database whose rows the test writes in SQL. Its leases last an hour, so that none expires on a slow
@@ -40,8 +41,7 @@ func (d *opsDB) exec(sql string, args ...any) {
 // table returns the result of a query, a string for each row: its values as psql writes them, with | between them.
 func (d *opsDB) table(sql string, args ...string) []string {
 	d.t.Helper()
-	conn, err := d.pool.Acquire(context.Background())
-	require.NoError(d.t, err)
+	conn := must.Get(d.pool.Acquire(context.Background()))(d.t)
 	defer conn.Release()
 	rows, err := tableOf(conn.Conn(), sql, args...)
 	require.NoError(d.t, err, sql)
@@ -126,8 +126,7 @@ type opsRoles struct{ reader, operator *pgx.Conn }
 // roles runs the script with role names of the test's own, because roles belong to the whole server.
 func (d *opsDB) roles() opsRoles {
 	d.t.Helper()
-	script, err := os.ReadFile("../ops/grants.sql")
-	require.NoError(d.t, err)
+	script := must.Get(os.ReadFile("../ops/grants.sql"))(d.t)
 	mark := "_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	reader, operator := "director_ops"+mark, "director_operator"+mark
 	renamed := strings.NewReplacer("director_ops", reader, "director_operator", operator).Replace(string(script))
@@ -144,8 +143,7 @@ func (d *opsDB) login(role string) *pgx.Conn {
 	config := d.pool.Config().ConnConfig.Copy()
 	config.User, config.Password = role, uuid.NewString()
 	d.exec("ALTER ROLE " + role + " LOGIN PASSWORD '" + config.Password + "'")
-	conn, err := pgx.ConnectConfig(context.Background(), config)
-	require.NoError(d.t, err)
+	conn := must.Get(pgx.ConnectConfig(context.Background(), config))(d.t)
 	d.t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
 }
@@ -153,9 +151,7 @@ func (d *opsDB) login(role string) *pgx.Conn {
 // script runs several statements, as psql -f does.
 func (d *opsDB) script(sql string) {
 	d.t.Helper()
-	conn, err := d.pool.Acquire(context.Background())
-	require.NoError(d.t, err)
+	conn := must.Get(d.pool.Acquire(context.Background()))(d.t)
 	defer conn.Release()
-	_, err = conn.Conn().PgConn().Exec(context.Background(), sql).ReadAll()
-	require.NoError(d.t, err)
+	must.Get(conn.Conn().PgConn().Exec(context.Background(), sql).ReadAll())(d.t)
 }

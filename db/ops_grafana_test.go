@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 type grafanaQuery struct {
@@ -38,8 +40,7 @@ type grafanaDashboard struct {
 
 func readDashboard(t *testing.T, name string) (d grafanaDashboard, text string) {
 	t.Helper()
-	file, err := os.ReadFile("../ops/grafana/" + name)
-	require.NoError(t, err)
+	file := must.Get(os.ReadFile("../ops/grafana/" + name))(t)
 	require.NoError(t, json.Unmarshal(file, &d))
 	return d, string(file)
 }
@@ -131,8 +132,7 @@ func expandMacros(t *testing.T, sql string, regions ...string) string {
 	sql = timeFilter.ReplaceAllString(sql, "$1 BETWEEN '2020-01-01T00:00:00Z' AND '2120-01-01T00:00:00Z'")
 	sql = timeGroup.ReplaceAllStringFunc(sql, func(macro string) string {
 		arg := timeGroup.FindStringSubmatch(macro)
-		interval, err := time.ParseDuration(arg[2])
-		require.NoError(t, err)
+		interval := must.Get(time.ParseDuration(arg[2]))(t)
 		return fmt.Sprintf(`floor(extract(epoch from %s)/%v)*%[2]v AS "time"`, arg[1], interval.Seconds())
 	})
 	require.NotContains(t, sql, "$")

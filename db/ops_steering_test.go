@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 const (
@@ -197,11 +199,9 @@ func TestOpsTaintKeyWaitsForRotation(t *testing.T) {
 // hold runs a statement in a transaction that stays open until the test ends.
 func (d *opsDB) hold(sql string) {
 	d.t.Helper()
-	tx, err := d.pool.Begin(context.Background())
-	require.NoError(d.t, err)
+	tx := must.Get(d.pool.Begin(context.Background()))(d.t)
 	d.t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
-	_, err = tx.Exec(context.Background(), sql)
-	require.NoError(d.t, err)
+	must.Get(tx.Exec(context.Background(), sql))(d.t)
 }
 
 // fail runs a statement that should be refused.
@@ -221,8 +221,7 @@ func (d *opsDB) notices() listener {
 	var said []string
 	config := d.pool.Config().ConnConfig.Copy()
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { said = append(said, n.Severity+": "+n.Message) }
-	conn, err := pgx.ConnectConfig(context.Background(), config)
-	require.NoError(d.t, err)
+	conn := must.Get(pgx.ConnectConfig(context.Background(), config))(d.t)
 	d.t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return listener{conn, &said}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func TestOpsFleetShowsLiveAndEndedInstances(t *testing.T) {
@@ -251,17 +252,14 @@ func TestOpsOldestSnapshotIgnoresClientsThatLogIn(t *testing.T) {
 // beginLogin connects and leaves the server waiting for the password.
 func beginLogin(t *testing.T, url string) {
 	t.Helper()
-	config, err := pgconn.ParseConfig(url)
-	require.NoError(t, err)
+	config := must.Get(pgconn.ParseConfig(url))(t)
 	network, address := pgconn.NetworkAddress(config.Host, config.Port)
-	conn, err := net.Dial(network, address)
-	require.NoError(t, err)
+	conn := must.Get(net.Dial(network, address))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	frontend := pgproto3.NewFrontend(conn, conn)
 	frontend.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersionNumber, Parameters: map[string]string{"user": config.User, "database": config.Database}})
 	require.NoError(t, frontend.Flush())
-	asked, err := frontend.Receive()
-	require.NoError(t, err)
+	asked := must.Get(frontend.Receive())(t)
 	require.IsType(t, &pgproto3.AuthenticationSASL{}, asked)
 }
 

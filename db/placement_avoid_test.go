@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // avoids stores whom players avoid.
@@ -16,8 +17,7 @@ func (b *bundle) avoids(lists map[string][]string) {
 	for sub, avoid := range lists {
 		all = append(all, db.StoredPlayer{Sub: sub, Avoid: avoid})
 	}
-	_, err := b.StorePlayers(b.t.Context(), "global", "backend:test", all)
-	require.NoError(b.t, err)
+	must.Get(b.StorePlayers(b.t.Context(), "global", "backend:test", all))(b.t)
 }
 
 // A newcomer joins no session with somebody whom it avoids, or who avoids it, while others fill it; a party that names

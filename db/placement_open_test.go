@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // smallFleet opens a store on a database of its own, in which instances of a capacity offer the mode duel.
@@ -23,12 +24,10 @@ func smallFleet(t *testing.T, capacity int, instances ...string) *Store {
 
 func observedFleet(t *testing.T, observer GroupObserver, capacity int, instances ...string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), Config{URL: dbtest.New(t), BatchTimeout: time.Minute, HoldTimeout: 2 * time.Minute, Observer: observer})
-	require.NoError(t, err)
+	s := must.Get(Open(t.Context(), Config{URL: dbtest.New(t), BatchTimeout: time.Minute, HoldTimeout: 2 * time.Minute, Observer: observer}))(t)
 	t.Cleanup(s.Close)
 	for _, id := range instances {
-		_, err := s.Register(t.Context(), Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity})
-		require.NoError(t, err)
+		must.Get(s.Register(t.Context(), Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity}))(t)
 	}
 	return s
 }
@@ -39,21 +38,16 @@ func duelFor(maxPlayers int, party ...string) PlaceRequest {
 
 func (s *Store) mustPlace(t *testing.T, r PlaceRequest) Placement {
 	t.Helper()
-	p, err := s.Place(t.Context(), r)
-	require.NoError(t, err)
-	return p
+	return must.Get(s.Place(t.Context(), r))(t)
 }
 
 // begin begins a transaction on a connection of its own, and runs a statement in it.
 func begin(t *testing.T, s *Store, sql string, args ...any) pgx.Tx {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), s.cfg.URL)
-	require.NoError(t, err)
+	conn := must.Get(pgx.Connect(t.Context(), s.cfg.URL))(t)
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
-	tx, err := conn.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), sql, args...)
-	require.NoError(t, err)
+	tx := must.Get(conn.Begin(t.Context()))(t)
+	must.Get(tx.Exec(t.Context(), sql, args...))(t)
 	return tx
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // The tests of plans require that hot statements read the rows they use, never a whole table or region, whatever the
@@ -72,11 +73,9 @@ func (e *explainer) Scan(...any) error { return errExplained }
 // storeWith opens a store on a database of its own, whose rows the statements of state insert.
 func storeWith(t *testing.T, state string) *Store {
 	t.Helper()
-	store, err := Open(t.Context(), Config{URL: dbtest.New(t)})
-	require.NoError(t, err)
+	store := must.Get(Open(t.Context(), Config{URL: dbtest.New(t)}))(t)
 	t.Cleanup(store.Close)
-	_, err = store.pool.Exec(t.Context(), state, pgx.QueryExecModeSimpleProtocol)
-	require.NoError(t, err)
+	must.Get(store.pool.Exec(t.Context(), state, pgx.QueryExecModeSimpleProtocol))(t)
 	return store
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
@@ -29,8 +30,7 @@ func asks(caller string, party []string, profiles ...string) db.PlayerTicketRequ
 // queues creates a ticket.
 func (b *bundle) queues(r db.PlayerTicketRequest) string {
 	b.t.Helper()
-	a, err := b.CreatePlayerTicket(b.t.Context(), universe, r)
-	require.NoError(b.t, err)
+	a := must.Get(b.CreatePlayerTicket(b.t.Context(), universe, r))(b.t)
 	require.True(b.t, a.New)
 	return a.ID
 }
@@ -38,9 +38,7 @@ func (b *bundle) queues(r db.PlayerTicketRequest) string {
 // sees reads a ticket as a player.
 func (b *bundle) sees(sub, id string) db.PlayerTicket {
 	b.t.Helper()
-	t, err := b.PlayerTicket(b.t.Context(), universe, id, sub)
-	require.NoError(b.t, err)
-	return t
+	return must.Get(b.PlayerTicket(b.t.Context(), universe, id, sub))(b.t)
 }
 
 func refusedTicket(t *testing.T, err error, kind fault.Kind, code, ticket string) {
@@ -102,8 +100,7 @@ func TestAMemberQueuesElsewhere(t *testing.T) {
 
 func many[T any](b *bundle, sql string, args ...any) (all []T) {
 	b.t.Helper()
-	rows, err := b.Pool().Query(b.t.Context(), sql, args...)
-	require.NoError(b.t, err)
+	rows := must.Get(b.Pool().Query(b.t.Context(), sql, args...))(b.t)
 	defer rows.Close()
 	for rows.Next() {
 		var v T

@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -29,8 +30,7 @@ func euPool(version string, modes ...string) provision.Pool {
 
 func (b *bundle) declare(apps []provision.AppVersion, pools ...provision.Pool) provision.PoolChanges {
 	b.t.Helper()
-	done, err := b.Declare(b.t.Context(), db.Declaration{Author: "ci", Apps: apps, Pools: pools})
-	require.NoError(b.t, err)
+	done := must.Get(b.Declare(b.t.Context(), db.Declaration{Author: "ci", Apps: apps, Pools: pools}))(b.t)
 	return done.Provisioned
 }
 

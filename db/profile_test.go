@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -22,9 +23,7 @@ var duelEdit = db.ProfileEdit{Region: "global", Name: "duel", Author: "ada", Rea
 
 func (b *bundle) apply(document []byte) db.ProfileChange {
 	b.t.Helper()
-	done, err := b.ApplyProfile(b.t.Context(), duelEdit, document, false)
-	require.NoError(b.t, err)
-	return done
+	return must.Get(b.ApplyProfile(b.t.Context(), duelEdit, document, false))(b.t)
 }
 
 // profileEvents returns the kinds of the events of profiles, in order.

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/token"
 )
 
@@ -24,11 +25,8 @@ type lobbyProject struct {
 func setupProject(t *testing.T) *lobbyProject {
 	t.Helper()
 	p := &lobbyProject{bundle: setup(t)}
-	var err error
-	p.sealer, err = token.NewSealer(make([]byte, token.KEKBytes))
-	require.NoError(t, err)
-	_, err = p.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "eu", Actor: "test"})
-	require.NoError(t, err)
+	p.sealer = must.Get(token.NewSealer(make([]byte, token.KEKBytes)))(t)
+	must.Get(p.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "eu", Actor: "test"}))(t)
 	return p
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func (n *nexis) news(sessions ...db.OpenedRealtime) []db.RealtimeNews {
@@ -16,9 +17,7 @@ func (n *nexis) news(sessions ...db.OpenedRealtime) []db.RealtimeNews {
 	for _, o := range sessions {
 		all = append(all, epochOf(o))
 	}
-	news, err := n.RealtimeNews(n.t.Context(), lobbyRegion, n.replica, all)
-	require.NoError(n.t, err)
-	return news
+	return must.Get(n.RealtimeNews(n.t.Context(), lobbyRegion, n.replica, all))(n.t)
 }
 
 // Pins a connection that stays open after its session was taken over, ended, or lost its key, since the notice was

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func TestANewSessionHasItsOwnID(t *testing.T) {
@@ -244,9 +245,7 @@ func TestAfterAnOutageASessionHasItsWholeTTL(t *testing.T) {
 
 func (n *nexis) endExpired() int {
 	n.t.Helper()
-	ended, err := n.EndExpiredRealtime(n.t.Context(), lobbyRegion)
-	require.NoError(n.t, err)
-	return ended
+	return must.Get(n.EndExpiredRealtime(n.t.Context(), lobbyRegion))(n.t)
 }
 
 func TestAnEndedReplicaOpensNoSessions(t *testing.T) {

@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func (n *nexis) endExpiredReplicas() int {
 	n.t.Helper()
-	ended, err := n.EndExpiredRealtimeReplicas(n.t.Context(), lobbyRegion)
-	require.NoError(n.t, err)
-	return ended
+	return must.Get(n.EndExpiredRealtimeReplicas(n.t.Context(), lobbyRegion))(n.t)
 }
 
 func TestRealtimeReplicasExpireOnlyBesideSteadyOnes(t *testing.T) {
@@ -36,9 +36,7 @@ func TestRealtimeReplicasExpireOnlyBesideSteadyOnes(t *testing.T) {
 
 func (n *nexis) forgetReplicas() int {
 	n.t.Helper()
-	forgotten, err := n.ForgetRealtimeReplicas(n.t.Context(), lobbyRegion)
-	require.NoError(n.t, err)
-	return forgotten
+	return must.Get(n.ForgetRealtimeReplicas(n.t.Context(), lobbyRegion))(n.t)
 }
 
 // Pins replicas of one face that count for the other in a region that has both: agents left a silent replica of the

@@ -14,15 +14,14 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 )
 
 // chats are the types of rooms in these tests.
 func chats(t *testing.T) *lobby.Types {
 	t.Helper()
-	types, err := lobby.NewTypes(true, nil)
-	require.NoError(t, err)
-	return types
+	return must.Get(lobby.NewTypes(true, nil))(t)
 }
 
 func (n *nexis) actAs(o db.OpenedRealtime, room string, act lobby.Action) (db.LobbyAnswer, error) {
@@ -31,18 +30,15 @@ func (n *nexis) actAs(o db.OpenedRealtime, room string, act lobby.Action) (db.Lo
 
 func (n *nexis) join(o db.OpenedRealtime, kind, room string) db.LobbyAnswer {
 	n.t.Helper()
-	answer, err := n.actAs(o, room, chats(n.t).Join(lobby.Join{Type: kind, Session: o.ID, Player: o.Player}))
-	require.NoError(n.t, err)
-	return answer
+	return must.Get(n.actAs(o, room, chats(n.t).Join(lobby.Join{Type: kind, Session: o.ID, Player: o.Player})))(n.t)
 }
 
 // entries returns what the members of a room were sent, in the order of positions: the kind of each entry and the
 // session that it is about.
 func (n *nexis) entries(room string) (all []string) {
 	n.t.Helper()
-	rows, err := n.Pool().Query(context.WithoutCancel(n.t.Context()), `SELECT e ->> 'k' || coalesce(' ' || (e ->> 's'), '') FROM lobbies l
-		JOIN lobby_log g ON g.region = l.region AND g.lobby = l.uid, json_array_elements(g.body::json -> 'e') WITH ORDINALITY AS x(e, n) WHERE l.id = $1 ORDER BY g.pos, n`, room)
-	require.NoError(n.t, err)
+	rows := must.Get(n.Pool().Query(context.WithoutCancel(n.t.Context()), `SELECT e ->> 'k' || coalesce(' ' || (e ->> 's'), '') FROM lobbies l
+		JOIN lobby_log g ON g.region = l.region AND g.lobby = l.uid, json_array_elements(g.body::json -> 'e') WITH ORDINALITY AS x(e, n) WHERE l.id = $1 ORDER BY g.pos, n`, room))(n.t)
 	defer rows.Close()
 	for rows.Next() {
 		var entry string
@@ -194,8 +190,7 @@ func (n *nexis) wander(ctx context.Context, types *lobby.Types, stores []*db.Sto
 		default:
 			require.NoError(n.t, store.SuspendRealtime(ctx, lobbyRegion, []db.SessionEpoch{epochOf(o)}, types.Away, step%2 == 0, 0))
 			if step > 95 {
-				_, err := n.Pool().Exec(ctx, "UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 hour', expires_at = expires_at - interval '1 hour' WHERE id = $1 AND owner IS NULL", o.ID)
-				require.NoError(n.t, err)
+				must.Get(n.Pool().Exec(ctx, "UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 hour', expires_at = expires_at - interval '1 hour' WHERE id = $1 AND owner IS NULL", o.ID))(n.t)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -39,9 +40,7 @@ func (n *nexis) key(project, id string, scopes ...string) {
 
 func (n *nexis) beginReplica(s *db.Store) uuid.UUID {
 	n.t.Helper()
-	id, err := s.BeginRealtimeReplica(n.t.Context(), lobbyRegion)
-	require.NoError(n.t, err)
-	return id
+	return must.Get(s.BeginRealtimeReplica(n.t.Context(), lobbyRegion))(n.t)
 }
 
 // steady changes a replica's row as if it had renewed its lease for an hour.
@@ -75,9 +74,7 @@ func digest(token string) []byte {
 
 func (n *nexis) open(o db.OpenRealtime) db.OpenedRealtime {
 	n.t.Helper()
-	opened, err := n.OpenRealtime(n.t.Context(), o)
-	require.NoError(n.t, err)
-	return opened
+	return must.Get(n.OpenRealtime(n.t.Context(), o))(n.t)
 }
 
 func resuming(o db.OpenedRealtime) func(*db.OpenRealtime) {

@@ -9,13 +9,13 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 )
 
 func (n *nexis) say(o db.OpenedRealtime, room, kind, data string) {
 	n.t.Helper()
-	_, err := n.actAs(o, room, chats(n.t).Message(lobby.Message{Session: o.ID, Player: o.Player, Type: kind, Data: json.RawMessage(data)}))
-	require.NoError(n.t, err)
+	must.Get(n.actAs(o, room, chats(n.t).Message(lobby.Message{Session: o.ID, Player: o.Player, Type: kind, Data: json.RawMessage(data)})))(n.t)
 }
 
 // queuedParty is a party of sessions whose room waits for a match, and its ticket.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
 )
@@ -38,9 +39,7 @@ func wants(o db.OpenedRealtime, roomType string, size int) db.EnqueueRealtime {
 
 func (n *nexis) enqueue(e db.EnqueueRealtime) db.QueuedRealtime {
 	n.t.Helper()
-	q, err := n.EnqueueRealtime(n.t.Context(), e)
-	require.NoError(n.t, err)
-	return q
+	return must.Get(n.EnqueueRealtime(n.t.Context(), e))(n.t)
 }
 
 // decided is a match of sessions that wait for two players, and its owner.

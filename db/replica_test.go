@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func (r *rivalis) renew(id uuid.UUID) error {
@@ -16,16 +17,12 @@ func (r *rivalis) renew(id uuid.UUID) error {
 
 func (r *rivalis) endExpired() int {
 	r.t.Helper()
-	n, err := r.EndExpiredReplicas(r.t.Context(), fleetRegion)
-	require.NoError(r.t, err)
-	return n
+	return must.Get(r.EndExpiredReplicas(r.t.Context(), fleetRegion))(r.t)
 }
 
 func (r *rivalis) endAgents() int {
 	r.t.Helper()
-	n, err := r.EndAgents(r.t.Context(), fleetRegion)
-	require.NoError(r.t, err)
-	return n
+	return must.Get(r.EndAgents(r.t.Context(), fleetRegion))(r.t)
 }
 
 func (r *rivalis) horizon() *time.Time {

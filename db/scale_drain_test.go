@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // waitingClock makes now() of a session with the search path public, pg_catalog wait for an advisory lock: its
@@ -64,21 +65,18 @@ func newSnapshotRace(t *testing.T) *snapshotRace {
 		UPDATE deployments SET app = 'lone', ready_at = now() - interval '1 hour', drain_at = NULL, lost_at = NULL WHERE id = (SELECT id FROM deployments LIMIT 1);`+waitingClock)
 	r := &snapshotRace{t: t}
 	for _, c := range []**pgx.Conn{&r.slow, &r.other} {
-		connection, err := pgx.Connect(t.Context(), store.cfg.URL)
-		require.NoError(t, err)
+		connection := must.Get(pgx.Connect(t.Context(), store.cfg.URL))(t)
 		t.Cleanup(func() { require.NoError(t, connection.Close(context.Background())) })
 		*c = connection
 	}
-	_, err := r.slow.Exec(t.Context(), "SET search_path = public, pg_catalog")
-	require.NoError(t, err)
+	must.Get(r.slow.Exec(t.Context(), "SET search_path = public, pg_catalog"))(t)
 	r.exec("SELECT pg_advisory_lock(7)")
 	return r
 }
 
 func (r *snapshotRace) exec(query string) {
 	r.t.Helper()
-	_, err := r.other.Exec(r.t.Context(), query)
-	require.NoError(r.t, err)
+	must.Get(r.other.Exec(r.t.Context(), query))(r.t)
 }
 
 // set changes the instance.

@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func sealTest(region string, id uuid.UUID) ([]byte, string, error) {
@@ -24,9 +25,7 @@ func sealTest(region string, id uuid.UUID) ([]byte, string, error) {
 func (b *bundle) scale() provision.Scaled {
 	b.t.Helper()
 	b.exec("UPDATE pools SET planned_at = '-infinity'")
-	done, err := b.ScalePools(b.t.Context(), "eu", time.Minute, sealTest)
-	require.NoError(b.t, err)
-	return done
+	return must.Get(b.ScalePools(b.t.Context(), "eu", time.Minute, sealTest))(b.t)
 }
 
 func (b *bundle) plan() (p struct {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // Reports about one session in one batch are decided one after the other. A report that needs rows which the batch has
@@ -108,6 +109,5 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 
 func (s *Store) mustRelease(t *testing.T, p Placement, sub string) {
 	t.Helper()
-	_, err := s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: p.SessionID, LeftPlayers: []Left{{Sub: sub}}})
-	require.NoError(t, err)
+	must.Get(s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: p.SessionID, LeftPlayers: []Left{{Sub: sub}}}))(t)
 }

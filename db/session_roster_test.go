@@ -9,13 +9,12 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/internal/notify/notifytest"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func (b *bundle) rosterState(r db.InstanceRef) db.RosterState {
 	b.t.Helper()
-	state, err := b.RosterState(b.t.Context(), r)
-	require.NoError(b.t, err)
-	return state
+	return must.Get(b.RosterState(b.t.Context(), r))(b.t)
 }
 
 // rosters returns all sessions of an instance.
@@ -130,8 +129,7 @@ func TestRosterDigests(t *testing.T) {
 
 func (b *bundle) drain(instance string) {
 	b.t.Helper()
-	_, err := b.SetDrain(b.t.Context(), ref(instance), true)
-	require.NoError(b.t, err)
+	must.Get(b.SetDrain(b.t.Context(), ref(instance), true))(b.t)
 }
 
 func TestRostersOfOtherIncarnations(t *testing.T) {

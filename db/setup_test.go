@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -36,8 +37,7 @@ func (b *bundle) replica(change ...func(*db.Config)) *db.Store {
 
 func (b *bundle) exec(sql string, args ...any) {
 	b.t.Helper()
-	_, err := b.Pool().Exec(b.t.Context(), sql, args...)
-	require.NoError(b.t, err)
+	must.Get(b.Pool().Exec(b.t.Context(), sql, args...))(b.t)
 }
 
 func one[T any](b *bundle, sql string, args ...any) (v T) {
@@ -79,9 +79,7 @@ func (b *bundle) register(id string, capacity int, change ...func(*db.Registrati
 	for _, c := range change {
 		c(&r)
 	}
-	out, err := b.Register(b.t.Context(), r)
-	require.NoError(b.t, err)
-	return out
+	return must.Get(b.Register(b.t.Context(), r))(b.t)
 }
 
 func request(caller string, maxPlayers int, friends ...string) db.PlaceRequest {
@@ -90,23 +88,17 @@ func request(caller string, maxPlayers int, friends ...string) db.PlaceRequest {
 
 func (b *bundle) place(r db.PlaceRequest) db.Placement {
 	b.t.Helper()
-	p, err := b.Place(b.t.Context(), r)
-	require.NoError(b.t, err)
-	return p
+	return must.Get(b.Place(b.t.Context(), r))(b.t)
 }
 
 func (b *bundle) resolve(p db.Placement, sub string) db.Resolved {
 	b.t.Helper()
-	r, err := b.Resolve(b.t.Context(), p.SessionHandle, sub)
-	require.NoError(b.t, err)
-	return r
+	return must.Get(b.Resolve(b.t.Context(), p.SessionHandle, sub))(b.t)
 }
 
 func (b *bundle) report(r db.SeatReport) db.SeatReportResult {
 	b.t.Helper()
-	res, err := b.ReportSeats(b.t.Context(), r)
-	require.NoError(b.t, err)
-	return res
+	return must.Get(b.ReportSeats(b.t.Context(), r))(b.t)
 }
 
 // connect resolves and reports players, as they and their game server do.
@@ -136,8 +128,7 @@ func requireKind(t *testing.T, want fault.Kind, code string, err error) {
 // requireInvariants requires that no invariant view has rows.
 func (b *bundle) requireInvariants() {
 	b.t.Helper()
-	rows, err := b.Pool().Query(context.WithoutCancel(b.t.Context()), "SELECT name, violations FROM ops.invariants WHERE violations > 0")
-	require.NoError(b.t, err)
+	rows := must.Get(b.Pool().Query(context.WithoutCancel(b.t.Context()), "SELECT name, violations FROM ops.invariants WHERE violations > 0"))(b.t)
 	defer rows.Close()
 	for rows.Next() {
 		var name string

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // Pins callers that leave while their query runs, and whose connection is closed: each costs Postgres a new backend, so
@@ -63,11 +64,9 @@ func TestNoTransactionBeginsForCallersThatHaveLeft(t *testing.T) {
 // leave makes a call, cancels it while one of its queries waits for a lock, and waits until it has returned.
 func (b *bundle) leave(call func(ctx context.Context)) {
 	b.t.Helper()
-	tx, err := b.Pool().Begin(b.t.Context())
-	require.NoError(b.t, err)
+	tx := must.Get(b.Pool().Begin(b.t.Context()))(b.t)
 	defer func() { _ = tx.Rollback(context.Background()) }()
-	_, err = tx.Exec(b.t.Context(), "LOCK TABLE instance_directory, instances, sessions, tickets, backfills IN ACCESS EXCLUSIVE MODE")
-	require.NoError(b.t, err)
+	must.Get(tx.Exec(b.t.Context(), "LOCK TABLE instance_directory, instances, sessions, tickets, backfills IN ACCESS EXCLUSIVE MODE"))(b.t)
 	ctx, leave := context.WithCancel(b.t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); call(ctx) }()

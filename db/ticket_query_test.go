@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
@@ -14,8 +15,7 @@ import (
 func (b *bundle) found(q *db.PoolQuery[db.QueriedTicket]) (all []db.QueriedTicket) {
 	b.t.Helper()
 	for {
-		part, err := q.Next(b.t.Context())
-		require.NoError(b.t, err)
+		part := must.Get(q.Next(b.t.Context()))(b.t)
 		if len(part) == 0 {
 			return all
 		}

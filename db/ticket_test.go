@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/matchtest"
 )
@@ -31,9 +32,7 @@ func ticketOf(f match.Fields, text string) db.NewTicket {
 
 func (b *bundle) ticket(t db.NewTicket) db.Ticket {
 	b.t.Helper()
-	out, err := b.CreateTicket(b.t.Context(), universe, t)
-	require.NoError(b.t, err)
-	return out
+	return must.Get(b.CreateTicket(b.t.Context(), universe, t))(b.t)
 }
 
 // waiting returns the ids of the tickets that a replica finds in a pool.
@@ -55,9 +54,7 @@ func (b *bundle) mark(id string, ago time.Duration) {
 
 func (b *bundle) assign(allOrNone bool, ids ...string) (missing []string) {
 	b.t.Helper()
-	missing, err := b.AssignTickets(b.t.Context(), universe, []db.Assignment{{Tickets: ids, Assignment: []byte("there")}}, allOrNone)
-	require.NoError(b.t, err)
-	return missing
+	return must.Get(b.AssignTickets(b.t.Context(), universe, []db.Assignment{{Tickets: ids, Assignment: []byte("there")}}, allOrNone))(b.t)
 }
 
 // Pins pools that SQL and Go filter differently: NaN, infinities, excluded ends, empty texts, texts that Postgres

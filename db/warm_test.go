@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 var statementName = regexp.MustCompile(`^-- name: (\w+)`)
@@ -20,10 +21,9 @@ func prepared(t *testing.T, s *db.Store) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
 	for _, conn := range s.Pool().AcquireAllIdle(t.Context()) {
-		rows, err := conn.Query(t.Context(), "SELECT statement FROM pg_prepared_statements", pgx.QueryExecModeSimpleProtocol)
-		require.NoError(t, err)
-		statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(t, err)
+		rows := must.Get(conn.Query(t.Context(), "SELECT statement FROM pg_prepared_statements",
+			pgx.QueryExecModeSimpleProtocol))(t)
+		statements := must.Get(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 		for _, statement := range statements {
 			if name := statementName.FindStringSubmatch(statement); name != nil {
 				all[fmt.Sprint(conn.Conn().PgConn().PID(), " ", name[1])] = true

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // claimed are the pages whose claims are compared with the code. CHANGELOG.md is about the past.
@@ -22,12 +24,10 @@ func claimed(t *testing.T) map[string]string {
 // named returns what an expression finds in the code, its first group.
 func named(t *testing.T, expression, pattern string) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, pattern))
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(root, pattern)))(t)
 	found := map[string]bool{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		for _, match := range regexp.MustCompile(expression).FindAllSubmatch(text, -1) {
 			found[string(match[1])] = true
 		}

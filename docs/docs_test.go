@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -35,13 +36,10 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
-		names, err := filepath.Glob(filepath.Join(root, pattern))
-		require.NoError(t, err)
+		names := must.Get(filepath.Glob(filepath.Join(root, pattern)))(t)
 		for _, name := range names {
-			text, err := os.ReadFile(name)
-			require.NoError(t, err)
-			relative, err := filepath.Rel(root, name)
-			require.NoError(t, err)
+			text := must.Get(os.ReadFile(name))(t)
+			relative := must.Get(filepath.Rel(root, name))(t)
 			found[relative] = string(text)
 		}
 	}

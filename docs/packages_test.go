@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // sdkPackage is a package of an engine, whose reference is made of the comments in its sources.
@@ -54,8 +56,7 @@ func (p sdkPackage) reference(t *testing.T) string {
 		"This page is generated, and a test checks that it is current.\n", p.title, p.introduction)
 	found := 0
 	for _, file := range p.files(t) {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))(t)
 		for _, s := range p.language.sections(filepath.Base(file), string(text)) {
 			found += len(s.members)
 			page.WriteString(s.markdown())
@@ -71,9 +72,7 @@ func (p sdkPackage) files(t *testing.T) (files []string) {
 	before, rest, hasNames := strings.Cut(p.sources, "{")
 	names, after, _ := strings.Cut(rest, "}")
 	if !hasNames {
-		files, err := filepath.Glob(filepath.Join(root, p.sources))
-		require.NoError(t, err)
-		return files
+		return must.Get(filepath.Glob(filepath.Join(root, p.sources)))(t)
 	}
 	for name := range strings.SplitSeq(names, ",") {
 		files = append(files, filepath.Join(root, before+name+after))

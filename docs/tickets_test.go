@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/explain"
@@ -59,11 +60,8 @@ func (s shownTicket) ticket(t *testing.T, id, role string) *match.Ticket {
 		d.Players = append(d.Players, match.Player{Sub: id + sub, Attributes: own})
 	}
 	at := time.Now().Add(-time.Minute)
-	body, err := ticketbody.Prepare(d)
-	require.NoError(t, err)
-	ticket, err := ticketbody.Decode(id, at, body.Body(id, at), "")
-	require.NoError(t, err)
-	return ticket
+	body := must.Get(ticketbody.Prepare(d))(t)
+	return must.Get(ticketbody.Decode(id, at, body.Body(id, at), ""))(t)
 }
 
 // Pins a profile of the documentation that matches no ticket of the HTTP API, because its pool asks for what none can

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby/esjson"
 )
 
@@ -104,8 +105,7 @@ func (w *walk) hold() {
 		require.Equal(w.t, r.Code, r.text("code"))
 		require.Equal(w.t, string(r.Metadata), string(r.State["metadata"]))
 	}
-	parsed, err := ParseState(r.State.JSON())
-	require.NoError(w.t, err)
+	parsed := must.Get(ParseState(r.State.JSON()))(w.t)
 	require.Empty(w.t, Diff(r.State, parsed), "values are as a transaction reads them again")
 	for i := 1; i <= 8; i++ {
 		_, has := r.State[memberKey(session(i))]

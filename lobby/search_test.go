@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func searchOf(t require.TestingT, request string) Search {
 	var values map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(request), &values))
-	s, err := ParseSearch(values)
-	require.NoError(t, err)
-	return s
+	return must.Get(ParseSearch(values))(t)
 }
 
 func listed(id string, members, most int, metadata string) Listed {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // everyType has a type of each logic. Those of "rooms" and "ranked" are configured.
@@ -19,9 +21,7 @@ const config = `{
 }`
 
 func newTypes(t require.TestingT) *Types {
-	types, err := NewTypes(true, []byte(config))
-	require.NoError(t, err)
-	return types
+	return must.Get(NewTypes(true, []byte(config)))(t)
 }
 
 // house is a room with what a transaction does after an action.

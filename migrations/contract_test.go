@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/migrations"
 )
 
@@ -39,13 +40,11 @@ func TestTheOperatorsSchemaOfTheLastReleaseStays(t *testing.T) {
 func filesUpTo(t *testing.T, last int) fs.FS {
 	t.Helper()
 	all := os.DirFS(".")
-	names, err := fs.Glob(all, "*.sql")
-	require.NoError(t, err)
+	names := must.Get(fs.Glob(all, "*.sql"))(t)
 	kept := fstest.MapFS{}
 	for _, name := range names {
 		if number, _, _ := strings.Cut(name, "_"); number <= fmt.Sprintf("%05d", last) {
-			text, err := fs.ReadFile(all, name)
-			require.NoError(t, err)
+			text := must.Get(fs.ReadFile(all, name))(t)
 			kept[name] = &fstest.MapFile{Data: text}
 		}
 	}
@@ -56,19 +55,15 @@ func filesUpTo(t *testing.T, last int) fs.FS {
 // operatorsSchema lists the columns of the views of schema ops with their types, and its functions with theirs.
 func operatorsSchema(t *testing.T, url string) []string {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
+	conn := must.Get(pgx.Connect(t.Context(), url))(t)
 	defer func() { _ = conn.Close(context.Background()) }()
-	rows, err := conn.Query(t.Context(), `
+	rows := must.Get(conn.Query(t.Context(), `
 		SELECT 'ops.' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
 		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 		WHERE c.relnamespace = 'ops'::regnamespace AND c.relkind IN ('v', 'm') AND a.attnum > 0 AND NOT a.attisdropped
 		UNION ALL
 		SELECT 'ops.' || proname || '(' || pg_get_function_identity_arguments(oid) || ') ' || pg_get_function_result(oid)
 		FROM pg_proc WHERE pronamespace = 'ops'::regnamespace AND prorettype <> 'trigger'::regtype
-		ORDER BY 1`)
-	require.NoError(t, err)
-	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return found
+		ORDER BY 1`))(t)
+	return must.Get(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 }

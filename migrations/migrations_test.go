@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/migrations"
 )
 
@@ -88,10 +89,9 @@ func TestRedoRepeatsTheNewest(t *testing.T) {
 // inventory lists everything in the database that a migration can make, but goose's own table.
 func inventory(t *testing.T, url string) []string {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
+	conn := must.Get(pgx.Connect(t.Context(), url))(t)
 	defer func() { _ = conn.Close(context.Background()) }()
-	rows, err := conn.Query(t.Context(), `
+	rows := must.Get(conn.Query(t.Context(), `
 		select 'relation ' || c.oid::regclass || ' ' || c.relkind::text from pg_class c join pg_namespace n on n.oid = relnamespace
 		where nspname !~ '^pg_' and nspname <> 'information_schema' and relname !~ '^goose_db_version'
 		union all select 'function ' || p.oid::regprocedure from pg_proc p join pg_namespace n on n.oid = pronamespace
@@ -100,11 +100,8 @@ func inventory(t *testing.T, url string) []string {
 		where nspname !~ '^pg_' and nspname <> 'information_schema' and typname !~ '^_?goose_db_version'
 		union all select 'schema ' || nspname from pg_namespace where nspname !~ '^pg_(toast_)?temp'
 		union all select 'extension ' || extname from pg_extension
-		order by 1`)
-	require.NoError(t, err)
-	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return found
+		order by 1`))(t)
+	return must.Get(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 }
 
 // two is a small history whose second step can be made to fail.

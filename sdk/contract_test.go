@@ -14,6 +14,8 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 var contract = sync.OnceValues(func() (routers.Router, error) {
@@ -29,8 +31,7 @@ var contract = sync.OnceValues(func() (routers.Router, error) {
 // checkContract validates the SDK's requests and sdktest's answers against the OpenAPI document that the real director
 // is tested against. Without it, client and test director could agree with each other and with no real director.
 func checkContract(t *testing.T, req *http.Request, body string, resp *http.Response, answer []byte) {
-	router, err := contract()
-	require.NoError(t, err)
+	router := must.Get(contract())(t)
 	ctx := context.WithoutCancel(req.Context())
 	checked := req.Clone(ctx)
 	checked.Body = io.NopCloser(strings.NewReader(body))

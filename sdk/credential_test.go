@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 )
@@ -14,9 +15,7 @@ const enrolmentToken = "le1.eu.0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33.secret"
 
 func (w *wire) enrol() *sdk.GameServer {
 	w.t.Helper()
-	var err error
-	w.director, err = sdktest.New(sdktest.Options{Enrolment: enrolmentToken})
-	require.NoError(w.t, err)
+	w.director = must.Get(sdktest.New(sdktest.Options{Enrolment: enrolmentToken}))(w.t)
 	return w.serve(func(o *sdk.ServerOptions) { o.FleetToken = enrolmentToken })
 }
 

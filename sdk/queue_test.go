@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 )
@@ -25,19 +26,17 @@ type queueing struct {
 
 func queued(t *testing.T) *queueing {
 	w := newWire(t, sdktest.Options{})
-	client, err := sdk.New(sdk.Options{
+	client := must.Get(sdk.New(sdk.Options{
 		URLs: []string{"http://a.example", "http://b.example"}, HTTPClient: &http.Client{Transport: w}, FirstBackoff: time.Millisecond, MaxBackoff: time.Millisecond,
-	})
-	require.NoError(t, err)
-	server, err := sdk.Start(t.Context(), client, sdk.ServerOptions{InstanceID: "i", Endpoint: "203.0.113.7:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8})
-	require.NoError(t, err)
+	}))(t)
+	server := must.Get(sdk.Start(t.Context(), client, sdk.ServerOptions{InstanceID: "i", Endpoint: "203.0.113.7:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8}))(t)
 	t.Cleanup(func() { _ = server.Close(context.Background()) })
 	login := func(sub string) *sdk.Player {
 		return sdk.NewPlayer(client, func(context.Context) (string, error) { return sub, nil })
 	}
 	q := &queueing{wire: w, client: client, alice: login("alice"), bob: login("bob")}
-	q.ticket, err = q.alice.Queue(t.Context(), sdk.TicketRequest{Profiles: []string{"duel"}, Party: []string{"alice", "bob"}, Attributes: map[string]any{"skill": 5}})
-	require.NoError(t, err)
+	q.ticket = must.Get(q.alice.Queue(t.Context(), sdk.TicketRequest{Profiles: []string{"duel"}, Party: []string{"alice",
+		"bob"}, Attributes: map[string]any{"skill": 5}}))(t)
 	return q
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 )
 
@@ -56,11 +57,10 @@ func (s *scripted) requests(suffix string, ends bool) (found []string) {
 func watching(t *testing.T, urls ...string) *sdk.Queued {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	client, err := sdk.New(sdk.Options{
+	client := must.Get(sdk.New(sdk.Options{
 		URLs: urls, HTTPClient: &http.Client{Transport: transport}, AttemptTimeout: 500 * time.Millisecond,
 		FirstBackoff: time.Millisecond, MaxBackoff: time.Millisecond,
-	})
-	require.NoError(t, err)
+	}))(t)
 	return sdk.NewPlayer(client, func(context.Context) (string, error) { return "alice", nil }).Queued("t1")
 }
 

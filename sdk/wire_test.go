@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 )
@@ -47,8 +48,7 @@ type wire struct {
 }
 
 func newWire(t *testing.T, opts sdktest.Options) *wire {
-	d, err := sdktest.New(opts)
-	require.NoError(t, err)
+	d := must.Get(sdktest.New(opts))(t)
 	return &wire{t: t, director: d}
 }
 
@@ -90,8 +90,7 @@ func (w *wire) forward(req *http.Request, body string) *http.Response {
 		return nil
 	}
 	require.NoError(w.t, err)
-	answer, err := io.ReadAll(resp.Body)
-	require.NoError(w.t, err)
+	answer := must.Get(io.ReadAll(resp.Body))(w.t)
 	resp.Body = io.NopCloser(bytes.NewReader(answer))
 	checkContract(w.t, req, body, resp, answer)
 	return resp
@@ -123,9 +122,7 @@ func (w *wire) client(urls ...string) *sdk.Client {
 	if len(urls) == 0 {
 		urls = []string{"http://director.example"}
 	}
-	c, err := sdk.New(sdk.Options{URLs: urls, HTTPClient: &http.Client{Transport: w}})
-	require.NoError(w.t, err)
-	return c
+	return must.Get(sdk.New(sdk.Options{URLs: urls, HTTPClient: &http.Client{Transport: w}}))(w.t)
 }
 
 func (w *wire) player(sub string) *sdk.Player {
@@ -140,8 +137,7 @@ func (w *wire) serve(edit ...func(*sdk.ServerOptions)) *sdk.GameServer {
 	for _, e := range edit {
 		e(&opts)
 	}
-	s, err := sdk.Start(w.t.Context(), w.client(), opts)
-	require.NoError(w.t, err)
+	s := must.Get(sdk.Start(w.t.Context(), w.client(), opts))(w.t)
 	w.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -152,9 +148,7 @@ func (w *wire) serve(edit ...func(*sdk.ServerOptions)) *sdk.GameServer {
 
 // token takes a seat for sub and returns its session token.
 func (w *wire) token(sub string) sdk.Seat {
-	seat, err := w.player(sub).Seat(w.t.Context(), duel)
-	require.NoError(w.t, err)
-	return seat
+	return must.Get(w.player(sub).Seat(w.t.Context(), duel))(w.t)
 }
 
 var duel = sdk.MatchRequest{Region: "eu", Mode: "duel"}

@@ -12,9 +12,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
-	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/api/contracttest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // contract is api/openapi.yaml, with a router that finds the operation of a request.
@@ -37,9 +37,7 @@ var loadContract = sync.OnceValues(func() (contract, error) {
 
 func document(t *testing.T) contract {
 	t.Helper()
-	c, err := loadContract()
-	require.NoError(t, err)
-	return c
+	return must.Get(loadContract())(t)
 }
 
 // newClient makes a client that fails the test when an answer violates the contract.

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/api/contracttest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server"
 )
 
@@ -145,8 +146,7 @@ const (
 // knownBodies returns the schemas of the bodies of all routes.
 func knownBodies(t *testing.T) map[string]*openapi3.Schema {
 	t.Helper()
-	nexis, err := contracttest.Nexis()
-	require.NoError(t, err)
+	nexis := must.Get(contracttest.Nexis())(t)
 	bodies := map[string]*openapi3.Schema{}
 	for _, doc := range []*openapi3.T{document(t).T, nexis} {
 		for path, item := range doc.Paths.Map() {
@@ -182,8 +182,7 @@ func (b *bundle) sendAny(client *http.Client, a *anyRequest, l server.Listener, 
 	if method == http.MethodGet || method == http.MethodHead {
 		body = nil
 	}
-	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
-	require.NoError(b.t, err)
+	r := must.Get(http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body)))(b.t)
 	r.Header = b.credentials(l, path)
 	r.Header.Set("Content-Type", media)
 	for range a.IntN(3) {
@@ -207,11 +206,9 @@ func (b *bundle) csrf() string {
 		if l.Name != "console" {
 			continue
 		}
-		r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, "http://"+l.Addr.String()+"/keys/rotate", http.NoBody)
-		require.NoError(b.t, err)
+		r := must.Get(http.NewRequestWithContext(b.t.Context(), http.MethodGet, "http://"+l.Addr.String()+"/keys/rotate", http.NoBody))(b.t)
 		r.Header = b.credentials(l, "/keys/rotate")
-		res, err := (&http.Client{Transport: b.plainTransport()}).Do(r)
-		require.NoError(b.t, err)
+		res := must.Get((&http.Client{Transport: b.plainTransport()}).Do(r))(b.t)
 		page, err := io.ReadAll(res.Body)
 		require.NoError(b.t, errors.Join(err, res.Body.Close()))
 		return csrfField.FindStringSubmatch(string(page))[1]

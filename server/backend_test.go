@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/api/contracttest"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/rest"
@@ -231,11 +232,8 @@ func (b *bundle) requireVouched(id, body string) {
 // storedTicket reads a ticket as the worker does.
 func (b *bundle) storedTicket(id string) *match.Ticket {
 	b.t.Helper()
-	known, err := b.store.AnyTicket(b.t.Context(), "global", id)
-	require.NoError(b.t, err)
-	t, err := ticketbody.Decode(id, known.Created, known.Body, "")
-	require.NoError(b.t, err)
-	return t
+	known := must.Get(b.store.AnyTicket(b.t.Context(), "global", id))(b.t)
+	return must.Get(ticketbody.Decode(id, known.Created, known.Body, ""))(b.t)
 }
 
 // withPayload replaces the payload of a token and keeps its signature.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/sdk"
 )
@@ -35,9 +36,8 @@ func (b *bundle) sdkServer(id, region, token string) *sdk.GameServer {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), wait)
 	defer cancel()
-	s, err := sdk.Start(ctx, b.sdkClient(), sdk.ServerOptions{InstanceID: id, Endpoint: id + ".example:7777", Region: region, Modes: []string{"duel"},
-		Capacity: 8, FleetToken: token, HeartbeatEvery: 50 * time.Millisecond})
-	require.NoError(b.t, err)
+	s := must.Get(sdk.Start(ctx, b.sdkClient(), sdk.ServerOptions{InstanceID: id, Endpoint: id + ".example:7777", Region: region, Modes: []string{"duel"},
+		Capacity: 8, FleetToken: token, HeartbeatEvery: 50 * time.Millisecond}))(b.t)
 	b.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()
@@ -48,9 +48,8 @@ func (b *bundle) sdkServer(id, region, token string) *sdk.GameServer {
 
 func (b *bundle) sdkClient() *sdk.Client {
 	b.t.Helper()
-	client, err := sdk.New(sdk.Options{URLs: []string{b.url()}, HTTPClient: &http.Client{Transport: b.plainTransport()}})
-	require.NoError(b.t, err)
-	return client
+	return must.Get(sdk.New(sdk.Options{URLs: []string{b.url()},
+		HTTPClient: &http.Client{Transport: b.plainTransport()}}))(b.t)
 }
 
 // Two cells with one login. Game servers and players know the address of either, and meet where the region is; and again where

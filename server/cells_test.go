@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/token"
 )
@@ -38,8 +39,7 @@ func (b *bundle) moveAway(regions ...string) {
 			listeners[name] = address
 		}
 	}
-	_, err := b.store.As("").Because("test").SetCell(b.t.Context(), db.OtherCell{Name: "us", Address: cellOfTests["api"], Regions: regions, Listeners: listeners}, true)
-	require.NoError(b.t, err)
+	must.Get(b.store.As("").Because("test").SetCell(b.t.Context(), db.OtherCell{Name: "us", Address: cellOfTests["api"], Regions: regions, Listeners: listeners}, true))(b.t)
 	require.NoError(b.t, b.store.ReadCells(b.t.Context()))
 }
 
@@ -60,8 +60,7 @@ func newEmigrant(t *testing.T) *emigrant {
 	session, _ := e.seat("alice")
 	e.session, e.handle = session["session_id"].(string), session["session_handle"].(string)
 	e.deployment = e.deploy(true)
-	_, err := e.store.CreateProject(t.Context(), db.NewProject{ID: "game", Name: "game", Region: "eu", Actor: "test"})
-	require.NoError(t, err)
+	must.Get(e.store.CreateProject(t.Context(), db.NewProject{ID: "game", Name: "game", Region: "eu", Actor: "test"}))(t)
 	e.moveAway("eu", "global")
 	return e
 }
@@ -121,8 +120,7 @@ func (e *emigrant) callRoute(l server.Listener, method, pattern string) answer {
 	} else if method == http.MethodPost || method == http.MethodPut {
 		body = []byte("{}")
 	}
-	r, err := http.NewRequestWithContext(e.t.Context(), method, "http://"+l.Addr.String()+path, strings.NewReader(string(body)))
-	require.NoError(e.t, err)
+	r := must.Get(http.NewRequestWithContext(e.t.Context(), method, "http://"+l.Addr.String()+path, strings.NewReader(string(body))))(e.t)
 	r.Header = e.credentials(l, path)
 	switch {
 	case strings.HasPrefix(path, "/backend/players"):

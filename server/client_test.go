@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
@@ -117,8 +118,7 @@ func (b *bundle) session(sub, id string) answer {
 // claimsOf reads a token without verifying it.
 func claimsOf(t *testing.T, raw string) (claims fields) {
 	t.Helper()
-	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(raw, ".")[1])
-	require.NoError(t, err)
+	payload := must.Get(base64.RawURLEncoding.DecodeString(strings.Split(raw, ".")[1]))(t)
 	require.NoError(t, json.Unmarshal(payload, &claims))
 	return claims
 }

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/realtime"
@@ -104,8 +105,8 @@ func (a *authorities) to(l server.Listener, method, path, form string, change ..
 	if l.Name == "console" {
 		body = form
 	}
-	r, err := http.NewRequestWithContext(a.t.Context(), method, "http://"+l.Addr.String()+path, strings.NewReader(body))
-	require.NoError(a.t, err)
+	r := must.Get(http.NewRequestWithContext(a.t.Context(), method, "http://"+l.Addr.String()+path,
+		strings.NewReader(body)))(a.t)
 	r.Header.Set("Content-Type", map[bool]string{true: "application/x-www-form-urlencoded", false: "application/json"}[l.Name == "console"])
 	for _, c := range change {
 		c(r)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/token"
 )
 
@@ -25,9 +26,7 @@ func (b *bundle) enrolment(change ...func(*db.NewEnrolment)) (secret string) {
 	for _, c := range change {
 		c(&n)
 	}
-	secret, err := b.store.As("ops:ada").CreateEnrolment(b.t.Context(), n)
-	require.NoError(b.t, err)
-	return secret
+	return must.Get(b.store.As("ops:ada").CreateEnrolment(b.t.Context(), n))(b.t)
 }
 
 func with(secret string) func(*http.Request) { return header("X-Fleet-Token", secret) }

@@ -12,6 +12,7 @@ import (
 	ticketpb "github.com/lattice-director/director/api/ticket/pb"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/realtime"
 )
@@ -111,8 +112,7 @@ func (p planted) isInALobby() {
 	}
 	act := func(session, room string, a lobby.Action) {
 		p.t.Helper()
-		_, err := p.store.ActInLobby(p.t.Context(), db.LobbyAction{Region: "eu", Project: "p", Room: room, Make: true, Session: db.SessionEpoch{ID: session, Epoch: 1}, Act: a})
-		require.NoError(p.t, err)
+		must.Get(p.store.ActInLobby(p.t.Context(), db.LobbyAction{Region: "eu", Project: "p", Room: room, Make: true, Session: db.SessionEpoch{ID: session, Epoch: 1}, Act: a}))(p.t)
 	}
 	say := func(session, player, room, kind, data string) {
 		act(session, room, p.rooms.Message(lobby.Message{Session: session, Player: player, Type: kind, Data: json.RawMessage(data)}))
@@ -136,20 +136,17 @@ func (p planted) isInALobby() {
 	require.NoError(p.t, p.store.BlockPlayer(p.t.Context(), db.PlayerBlock{Region: "eu", Project: "p", Player: erasable, Blocked: "rude"}))
 	require.NoError(p.t, p.store.BlockPlayer(p.t.Context(), db.PlayerBlock{Region: "eu", Project: "p", Player: "bo", Blocked: erasable}))
 	for from, to := range map[string]string{erasable: "mate", "mate": erasable} {
-		_, err := p.store.SendToPlayer(p.t.Context(), db.NewPlayerMessage{Region: "eu", Project: "p", Recipient: to, FromSession: "s-mate", FromPlayer: from, Type: "hi", Data: json.RawMessage(quoted(secretClan))})
-		require.NoError(p.t, err)
+		must.Get(p.store.SendToPlayer(p.t.Context(), db.NewPlayerMessage{Region: "eu", Project: "p", Recipient: to, FromSession: "s-mate", FromPlayer: from, Type: "hi", Data: json.RawMessage(quoted(secretClan))}))(p.t)
 	}
-	_, err := p.store.EnqueueRealtime(p.t.Context(), db.EnqueueRealtime{Region: "eu", Project: "p", Session: db.SessionEpoch{ID: lobbySeat, Epoch: 1}, Player: erasable,
-		Queue: lobby.Queue{RoomType: "duel", Size: 2, Attributes: json.RawMessage(`{"clan": ` + quoted(secretClan) + `}`)}})
-	require.NoError(p.t, err)
+	must.Get(p.store.EnqueueRealtime(p.t.Context(), db.EnqueueRealtime{Region: "eu", Project: "p", Session: db.SessionEpoch{ID: lobbySeat, Epoch: 1}, Player: erasable,
+		Queue: lobby.Queue{RoomType: "duel", Size: 2, Attributes: json.RawMessage(`{"clan": ` + quoted(secretClan) + `}`)}}))(p.t)
 	// a seat of a match of the lobby's own profiles, whose player is the session
 	p.matchmake(lobbySeat, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
 }
 
 // isAnOpenMatchPlayer is in tickets of clients of Open Match, one of which is assigned.
 func (p planted) isAnOpenMatchPlayer() {
-	details, err := anypb.New(&ticketpb.TicketDetails{Players: []*ticketpb.Player{{Sub: erasable, Attributes: map[string]*ticketpb.Value{"clan": {Kind: &ticketpb.Value_Text{Text: secretClan}}}}, {Sub: "cy"}}})
-	require.NoError(p.t, err)
+	details := must.Get(anypb.New(&ticketpb.TicketDetails{Players: []*ticketpb.Player{{Sub: erasable, Attributes: map[string]*ticketpb.Value{"clan": {Kind: &ticketpb.Value_Text{Text: secretClan}}}}, {Sub: "cy"}}}))(p.t)
 	hers := &openmatch.Ticket{Extensions: map[string]*anypb.Any{ticketbody.TicketExtension: details}}
 	p.foreignTicket(hers)
 	p.assign(p.foreignTicket(hers), assignmentTo("203.0.113.7:7777"))
@@ -158,17 +155,14 @@ func (p planted) isAnOpenMatchPlayer() {
 // foreignTicket creates a ticket as a client of Open Match, and returns its id.
 func (b *bundle) foreignTicket(ticket *openmatch.Ticket) string {
 	b.t.Helper()
-	made, err := openmatch.NewFrontendServiceClient(b.grpcConn()).CreateTicket(b.t.Context(), &openmatch.CreateTicketRequest{Ticket: ticket})
-	require.NoError(b.t, err)
+	made := must.Get(openmatch.NewFrontendServiceClient(b.grpcConn()).CreateTicket(b.t.Context(), &openmatch.CreateTicketRequest{Ticket: ticket}))(b.t)
 	return made.GetId()
 }
 
 func (p planted) operatorsAct() {
-	_, err := p.store.As("console:ada").FreeSeat(p.t.Context(), p.sessionIn("solo"), lobbySeat, "stuck")
-	require.NoError(p.t, err)
+	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), p.sessionIn("solo"), lobbySeat, "stuck"))(p.t)
 	again := p.matchmake(erasable, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
-	_, err = p.store.As("console:ada").FreeSeat(p.t.Context(), again["session_id"].(string), erasable, erasable+" asked for it")
-	require.NoError(p.t, err)
+	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), again["session_id"].(string), erasable, erasable+" asked for it"))(p.t)
 	p.matchmake(lobbySeat, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
 }
 
@@ -183,8 +177,7 @@ func (p planted) othersAreInProgress() {
 	p.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players) VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{race}', 8, 8)`)
 	p.store.Exec(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 1)`)
 	p.store.Exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'race', 'arena', '1')`)
-	_, err := p.store.PutWaiting(p.t.Context(), "request", time.Minute, []db.Waiting{{Region: "eu", Mode: "race", Player: erasable, Party: []string{erasable, "mate"}, MaxPlayers: 2}})
-	require.NoError(p.t, err)
+	must.Get(p.store.PutWaiting(p.t.Context(), "request", time.Minute, []db.Waiting{{Region: "eu", Mode: "race", Player: erasable, Party: []string{erasable, "mate"}, MaxPlayers: 2}}))(p.t)
 	p.store.Exec(`INSERT INTO valves (name, region, mode, rate, staff_share, max_waiting, set_by) VALUES ('launch', 'nowhere', 'limited', 1, 0, 10, 'ada')`)
 	p.store.Exec(`INSERT INTO login_queues (valve, players) VALUES ('launch', 1) ON CONFLICT (valve) DO UPDATE SET players = 1`)
 	p.store.Exec(`INSERT INTO admissions (valve, sub, place, admitted_at, expires_at) VALUES ('launch', $1, 1, now(), now() + interval '1 hour')`, erasable)
@@ -197,20 +190,17 @@ func (p planted) othersAreInProgress() {
 }
 
 func erasableRooms(c *config) *lobby.Types {
-	types, err := lobby.NewTypes(false, nil)
-	require.NoError(c.t, err)
+	types := must.Get(lobby.NewTypes(false, nil))(c.t)
 	c.db.Rooms, c.db.Queueing = types, realtime.Queueing("global", time.Minute)
 	c.db.PlayersOf = func(body []byte) (subs []string) {
-		ticket, err := ticketbody.Decode("", time.Time{}, body, "")
-		require.NoError(c.t, err)
+		ticket := must.Get(ticketbody.Decode("", time.Time{}, body, ""))(c.t)
 		for _, player := range ticket.Players {
 			subs = append(subs, player.Sub)
 		}
 		return subs
 	}
 	c.db.Describe = func(body []byte, party []string) db.TicketFacts {
-		ticket, err := ticketbody.Decode("", time.Time{}, body, "")
-		require.NoError(c.t, err)
+		ticket := must.Get(ticketbody.Decode("", time.Time{}, body, ""))(c.t)
 		facts := db.TicketFacts{Party: party}
 		facts.Attributes, facts.Latencies = ticketbody.Facts(ticket)
 		return facts

@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/bevygap"
 	"github.com/lattice-director/director/server/bevygap/nats"
@@ -84,14 +85,11 @@ func (b *bundle) cookie(l server.Listener) string {
 // login logs in at the console, and returns the cookie.
 func (b *bundle) login(l server.Listener) string {
 	b.t.Helper()
-	jar, err := cookiejar.New(nil)
-	require.NoError(b.t, err)
+	jar := must.Get(cookiejar.New(nil))(b.t)
 	client := &http.Client{Jar: jar, Transport: b.plainTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	to := &url.URL{Scheme: "http", Host: l.Addr.String(), Path: "/login"}
-	res, err := client.PostForm(to.String(), url.Values{"token": {opsToken}})
-	require.NoError(b.t, err)
-	text, err := io.ReadAll(res.Body)
-	require.NoError(b.t, err)
+	res := must.Get(client.PostForm(to.String(), url.Values{"token": {opsToken}}))(b.t)
+	text := must.Get(io.ReadAll(res.Body))(b.t)
 	require.NoError(b.t, res.Body.Close())
 	require.Equal(b.t, http.StatusSeeOther, res.StatusCode, "%s", text)
 	cookie := jar.Cookies(to)[0]

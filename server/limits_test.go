@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // posts holds the routes that take a body, each with a valid body.
@@ -122,8 +124,7 @@ func (b *bundle) refused(path, field string, good fields, value string) {
 	const placeholder = "@@value@@"
 	text := bytes.NewBuffer(nil)
 	body := b.request(http.MethodPost, path, good.with(field, placeholder)).Body
-	_, err := text.ReadFrom(body)
-	require.NoError(b.t, err)
+	must.Get(text.ReadFrom(body))(b.t)
 	invalid := strings.Replace(text.String(), `"`+placeholder+`"`, value, 1)
 	a := b.post(path, invalid)
 	if path == "/resolve" && a.status == http.StatusNotFound {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -60,8 +61,7 @@ func (b *bundle) roomState(t *testing.T) (state fields) {
 // inParty runs an action of a player in the party.
 func (b *bundle) inParty(sub string, act lobby.Action) {
 	b.t.Helper()
-	_, err := b.store.ActInLobby(b.t.Context(), db.LobbyAction{
+	must.Get(b.store.ActInLobby(b.t.Context(), db.LobbyAction{
 		Region: "eu", Project: "game", Session: db.SessionEpoch{ID: "s-" + sub, Epoch: 1}, Room: "party:1", Make: true, Act: act,
-	})
-	require.NoError(b.t, err)
+	}))(b.t)
 }

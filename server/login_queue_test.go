@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
@@ -24,8 +25,7 @@ func (b *bundle) valve(name string, set db.ValveSettings) {
 	if set.StaffShare == nil {
 		set.StaffShare = &noStaff
 	}
-	_, err := b.store.As("console:ada").SetValve(b.t.Context(), name, set)
-	require.NoError(b.t, err)
+	must.Get(b.store.As("console:ada").SetValve(b.t.Context(), name, set))(b.t)
 	b.tokens(0)
 }
 
@@ -33,14 +33,12 @@ func (b *bundle) valve(name string, set db.ValveSettings) {
 func (b *bundle) tokens(n int) {
 	b.t.Helper()
 	b.store.Exec("UPDATE login_queues SET tokens = $1, staff_tokens = 0, refilled_at = clock_timestamp() + interval '1 hour'", n)
-	lines, err := b.store.LoginLines(b.t.Context())
-	require.NoError(b.t, err)
+	lines := must.Get(b.store.LoginLines(b.t.Context()))(b.t)
 	for _, l := range lines {
 		require.NoError(b.t, b.store.AdmitWaiting(b.t.Context(), l.Valve()))
 		require.NoError(b.t, b.store.MarkLine(b.t.Context(), l.Valve()))
 	}
-	_, err = b.store.LoginLines(b.t.Context())
-	require.NoError(b.t, err)
+	must.Get(b.store.LoginLines(b.t.Context()))(b.t)
 }
 
 func TestTheLoginQueue(t *testing.T) {

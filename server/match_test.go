@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/testkit/background"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 )
@@ -19,8 +20,7 @@ import (
 // worker runs the director's loop with a store of its own, as in another pod.
 func (b *bundle) worker() (stop func()) {
 	b.t.Helper()
-	l, err := loop.New(loop.Options{Store: storetest.Open(b.t, b.config.db.URL), Universe: "global", Log: slog.New(slog.NewTextHandler(b.t.Output(), nil))})
-	require.NoError(b.t, err)
+	l := must.Get(loop.New(loop.Options{Store: storetest.Open(b.t, b.config.db.URL), Universe: "global", Log: slog.New(slog.NewTextHandler(b.t.Output(), nil))}))(b.t)
 	return background.Loop(b.t, l.Run)
 }
 

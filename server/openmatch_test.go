@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/token"
@@ -23,8 +24,8 @@ func openMatch(c *config) { c.OpenMatch = &openmatch.Options{Addrs: []string{"12
 // grpcConn makes a client connection to the gRPC listener of the replica.
 func (b *bundle) grpcConn() *grpc.ClientConn {
 	b.t.Helper()
-	conn, err := grpc.NewClient(b.server.GRPCAddrs()[0].String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(b.t, err)
+	conn := must.Get(grpc.NewClient(b.server.GRPCAddrs()[0].String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials())))(b.t)
 	b.t.Cleanup(func() { require.NoError(b.t, conn.Close()) })
 	return conn
 }

@@ -9,21 +9,20 @@ import (
 
 	"github.com/lattice-director/director/api/contracttest"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 )
 
 // withLobby has a lobby of ada and bo in the project p.
 func withLobby(t *testing.T) *bundle {
 	t.Helper()
-	types, err := lobby.NewTypes(false, nil)
-	require.NoError(t, err)
+	types := must.Get(lobby.NewTypes(false, nil))(t)
 	b := setup(t, func(c *config) { c.db.Rooms = types })
 	b.store.Exec(`INSERT INTO projects (id, name, region) VALUES ('p', 'p', 'eu')`)
 	for _, player := range []string{"ada", "bo"} {
 		b.store.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 's-' || $1::text, 'p', $1, true, '30 s', gen_random_uuid())`, player)
-		_, err := b.store.ActInLobby(t.Context(), db.LobbyAction{Region: "eu", Project: "p", Room: "lobby:1", Make: true,
-			Session: db.SessionEpoch{ID: "s-" + player, Epoch: 1}, Act: types.Join(lobby.Join{Type: "lobby", Session: "s-" + player, Player: player})})
-		require.NoError(t, err)
+		must.Get(b.store.ActInLobby(t.Context(), db.LobbyAction{Region: "eu", Project: "p", Room: "lobby:1", Make: true,
+			Session: db.SessionEpoch{ID: "s-" + player, Epoch: 1}, Act: types.Join(lobby.Join{Type: "lobby", Session: "s-" + player, Player: player})}))(t)
 	}
 	return b
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/orchestrator"
 )
@@ -161,8 +161,7 @@ func (g *gameServer) listed() (info db.InstanceInfo) {
 func (f *fleet) create(r db.NewRoom) db.CommandAnswer {
 	f.t.Helper()
 	r.Region, r.Caller, r.Type, r.Timeout = "global", uuid.New(), "match", wait
-	c, err := f.store.CreateRoom(f.t.Context(), r)
-	require.NoError(f.t, err)
+	c := must.Get(f.store.CreateRoom(f.t.Context(), r))(f.t)
 	return f.settled(c)
 }
 
@@ -172,8 +171,7 @@ func (f *fleet) settled(c db.Command) (answer db.CommandAnswer) {
 	f.t.Helper()
 	f.store.Notify(db.TopicReplica(c.Replica), "global")
 	f.eventually(func() bool {
-		answers, err := f.store.CommandAnswers(f.t.Context(), "global", []uuid.UUID{c.ID})
-		require.NoError(f.t, err)
+		answers := must.Get(f.store.CommandAnswers(f.t.Context(), "global", []uuid.UUID{c.ID}))(f.t)
 		answer = answers[0]
 		return answer.State != db.CommandPending
 	})
@@ -182,15 +180,13 @@ func (f *fleet) settled(c db.Command) (answer db.CommandAnswer) {
 
 func (f *fleet) command(agent string, op db.CommandOp) db.CommandAnswer {
 	f.t.Helper()
-	c, err := f.store.CommandAgent(f.t.Context(), "global", agent, op, false, uuid.New(), "test", wait)
-	require.NoError(f.t, err)
+	c := must.Get(f.store.CommandAgent(f.t.Context(), "global", agent, op, false, uuid.New(), "test", wait))(f.t)
 	return f.settled(c)
 }
 
 func (f *fleet) destroy(room string) db.CommandAnswer {
 	f.t.Helper()
-	c, err := f.store.DestroyRoom(f.t.Context(), "global", room, uuid.New(), "test", wait)
-	require.NoError(f.t, err)
+	c := must.Get(f.store.DestroyRoom(f.t.Context(), "global", room, uuid.New(), "test", wait))(f.t)
 	return f.settled(c)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -227,8 +228,7 @@ func TestRivalisDatabaseOutage(t *testing.T) {
 
 // polls returns how many polls were answered, by the metrics.
 func (f *fleet) polls() (n int) {
-	families, err := f.registry.Gather()
-	require.NoError(f.t, err)
+	families := must.Get(f.registry.Gather())(f.t)
 	for _, family := range families {
 		if family.GetName() == "director_agent_poll_seconds" {
 			return int(family.GetMetric()[0].GetHistogram().GetSampleCount())

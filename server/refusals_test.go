@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -16,8 +17,7 @@ func (b *bundle) refusals(player string, n int) map[string]opsview.Refusal {
 	b.t.Helper()
 	all := map[string]opsview.Refusal{}
 	require.Eventually(b.t, func() bool {
-		found, err := opsview.Refusals.Read(b.t.Context(), b.store.Pool(), opsview.RefusalFilter{Player: player}, opsview.Page{})
-		require.NoError(b.t, err)
+		found := must.Get(opsview.Refusals.Read(b.t.Context(), b.store.Pool(), opsview.RefusalFilter{Player: player}, opsview.Page{}))(b.t)
 		for _, r := range found {
 			r.FirstAt, r.LastAt, r.Hour = time.Time{}, time.Time{}, time.Time{}
 			all[r.Call+" "+r.Code] = r

@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server"
@@ -93,7 +94,6 @@ func (b *bundle) open() {
 	b.t.Helper()
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.config.db.Log, b.config.Log = log, log
-	var err error
 	b.store = storetest.On(b.t, b.config.db.URL, func(c *db.Config) { *c = b.config.db })
 	b.sealer = keytest.Sealer(b.t, 7)
 	if b.config.keks != nil {
@@ -111,8 +111,7 @@ func (b *bundle) open() {
 	if o.Access.Keys == nil && !b.config.nobody {
 		o.Access.Keys = b.issuer.Source
 	}
-	b.server, err = server.New(o)
-	require.NoError(b.t, err)
+	b.server = must.Get(server.New(o))(b.t)
 }
 
 // duel is a matchmake request for the region and mode of registration.

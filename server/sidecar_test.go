@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/background"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sidecar"
@@ -27,13 +28,11 @@ func newSidecar(t *testing.T, b *bundle) *beside {
 
 func newSidecarWith(t *testing.T, b *bundle, secret string) *beside {
 	t.Helper()
-	client, err := sdk.New(sdk.Options{URLs: []string{"http://" + b.server.Addr().String()}})
-	require.NoError(t, err)
+	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://" + b.server.Addr().String()}}))(t)
 	o := sidecar.Options{Client: client, HTTP: webtest.Listen(t), Server: sdk.ServerOptions{
 		InstanceID: "game", Endpoint: "game.example:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: secret, HeartbeatEvery: 200 * time.Millisecond,
 	}}
-	s, err := sidecar.New(o)
-	require.NoError(t, err)
+	s := must.Get(sidecar.New(o))(t)
 	t.Cleanup(func() {
 		client.Close()
 		http.DefaultClient.CloseIdleConnections()

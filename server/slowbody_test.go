@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // upload is a request whose headers were sent and whose body the test sends slowly.
@@ -23,26 +25,21 @@ type upload struct {
 // begin sends the headers with "Expect: 100-continue", which the server answers when it starts to read the body.
 func (b *bundle) begin(r *http.Request, body fields) *upload {
 	b.t.Helper()
-	text, err := json.Marshal(body)
-	require.NoError(b.t, err)
-	conn, err := net.Dial("tcp", r.URL.Host)
-	require.NoError(b.t, err)
+	text := must.Get(json.Marshal(body))(b.t)
+	conn := must.Get(net.Dial("tcp", r.URL.Host))(b.t)
 	b.t.Cleanup(func() { _ = conn.Close() })
 	require.NoError(b.t, conn.SetDeadline(time.Now().Add(wait)))
 	u := &upload{b.t, conn, bufio.NewReader(conn), text}
-	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: director\r\nExpect: 100-continue\r\nContent-Length: %d\r\n", r.URL.Path, len(text))
-	require.NoError(b.t, err)
+	must.Get(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: director\r\nExpect: 100-continue\r\nContent-Length: %d\r\n", r.URL.Path, len(text)))(b.t)
 	require.NoError(b.t, r.Header.Write(conn))
-	_, err = conn.Write([]byte("\r\n"))
-	require.NoError(b.t, err)
+	must.Get(conn.Write([]byte("\r\n")))(b.t)
 	return u
 }
 
 // status waits for an answer.
 func (u *upload) status() int {
 	u.t.Helper()
-	res, err := http.ReadResponse(u.answer, nil)
-	require.NoError(u.t, err)
+	res := must.Get(http.ReadResponse(u.answer, nil))(u.t)
 	require.NoError(u.t, res.Body.Close())
 	return res.StatusCode
 }
@@ -66,8 +63,7 @@ func (u *upload) finish() { u.t.Helper(); u.send(len(u.body)) }
 
 func (u *upload) send(n int) {
 	u.t.Helper()
-	_, err := u.conn.Write(u.body[:n])
-	require.NoError(u.t, err)
+	must.Get(u.conn.Write(u.body[:n]))(u.t)
 	u.body = u.body[n:]
 }
 

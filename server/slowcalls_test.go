@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // slowCall is a call over gRPC whose request never arrives whole.
@@ -36,8 +38,7 @@ var slowCalls = map[string]struct {
 func (b *bundle) openCall(method string, message, drip []byte) *slowCall {
 	b.t.Helper()
 	conn := b.dialGRPC()
-	_, err := io.WriteString(conn, http2.ClientPreface)
-	require.NoError(b.t, err)
+	must.Get(io.WriteString(conn, http2.ClientPreface))(b.t)
 	c := &slowCall{conn: conn, frame: http2.NewFramer(conn, conn), drip: drip}
 	require.NoError(b.t, c.frame.WriteSettings())
 	var fields bytes.Buffer
@@ -56,8 +57,7 @@ func (b *bundle) openCall(method string, message, drip []byte) *slowCall {
 
 func (b *bundle) dialGRPC() net.Conn {
 	b.t.Helper()
-	conn, err := net.Dial("tcp", b.server.GRPCAddrs()[0].String())
-	require.NoError(b.t, err)
+	conn := must.Get(net.Dial("tcp", b.server.GRPCAddrs()[0].String()))(b.t)
 	b.t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -95,8 +95,7 @@ func (b *bundle) forEachSlowCall(do func(what string, c *slowCall)) {
 	b.t.Helper()
 	for _, begun := range []string{"", http2.ClientPreface[:5], http2.ClientPreface} {
 		conn := b.dialGRPC()
-		_, err := io.WriteString(conn, begun)
-		require.NoError(b.t, err)
+		must.Get(io.WriteString(conn, begun))(b.t)
 		do(fmt.Sprintf("a connection that has sent %q", begun), &slowCall{conn: conn, frame: http2.NewFramer(conn, conn)})
 	}
 	methods := b.server.GRPCMethods()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server"
 )
 
@@ -50,11 +51,9 @@ func (b *bundle) slowRequests(l server.Listener, method, path string, h http.Hea
 // open sends the beginning of a slow request.
 func (r slowRequest) open(t *testing.T, l server.Listener) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", l.Addr.String())
-	require.NoError(t, err)
+	conn := must.Get(net.Dial("tcp", l.Addr.String()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
-	_, err = io.WriteString(conn, r.text)
-	require.NoError(t, err)
+	must.Get(io.WriteString(conn, r.text))(t)
 	return conn
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
@@ -27,8 +28,7 @@ func (b *bundle) queue(sub string, body fields) string {
 
 func (b *bundle) assign(id, assignment string) {
 	b.t.Helper()
-	missing, err := b.store.AssignTickets(b.t.Context(), "global", []db.Assignment{{Tickets: []string{id}, Assignment: []byte(assignment)}}, true)
-	require.NoError(b.t, err)
+	missing := must.Get(b.store.AssignTickets(b.t.Context(), "global", []db.Assignment{{Tickets: []string{id}, Assignment: []byte(assignment)}}, true))(b.t)
 	require.Empty(b.t, missing)
 }
 

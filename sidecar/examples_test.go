@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sidecar"
 )
@@ -48,8 +49,7 @@ func playOnExample(t *testing.T, program ...string) {
 	server := exec.CommandContext(ctx, program[0], program[1:]...)
 	server.Env = append(os.Environ(), "SIDECAR="+r.url)
 	server.Stderr = t.Output()
-	stdout, err := server.StdoutPipe()
-	require.NoError(t, err)
+	stdout := must.Get(server.StdoutPipe())(t)
 	require.NoError(t, server.Start())
 	said := bufio.NewReader(stdout)
 	require.Equal(t, "registered: example-1\n", readLine(t, said))
@@ -65,7 +65,7 @@ func playOnExample(t *testing.T, program ...string) {
 	require.Equal(t, "refused: replay\n", readLine(t, again))
 
 	r.director.Expire("example-1")
-	_, err = answers.ReadString('\n')
+	_, err := answers.ReadString('\n')
 	require.Error(t, err, "the game server has disconnected the player of the lost session")
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 
@@ -85,15 +85,12 @@ func playOnExample(t *testing.T, program ...string) {
 
 func readLine(t *testing.T, r *bufio.Reader) string {
 	t.Helper()
-	line, err := r.ReadString('\n')
-	require.NoError(t, err)
-	return line
+	return must.Get(r.ReadString('\n'))(t)
 }
 
 func dial(t *testing.T, addr string) (*bufio.Reader, net.Conn) {
 	t.Helper()
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
-	require.NoError(t, err)
+	conn := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", addr))(t)
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
 	t.Cleanup(func() { _ = conn.Close() })
 	return bufio.NewReader(conn), conn

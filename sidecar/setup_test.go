@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/toolstest"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/sdk"
@@ -45,10 +46,8 @@ type rig struct {
 
 func setup(t *testing.T, change ...func(*sidecar.Options)) *rig {
 	t.Helper()
-	director, err := sdktest.New(sdktest.Options{MaxPlayers: 2})
-	require.NoError(t, err)
-	client, err := sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: director.Transport()}})
-	require.NoError(t, err)
+	director := must.Get(sdktest.New(sdktest.Options{MaxPlayers: 2}))(t)
+	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: director.Transport()}}))(t)
 	o := sidecar.Options{
 		Client: client, HTTP: webtest.Listen(t), Lines: webtest.Listen(t),
 		Server: sdk.ServerOptions{InstanceID: "engine-1", Endpoint: "game.test:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 4, HeartbeatEvery: 50 * time.Millisecond},
@@ -56,8 +55,7 @@ func setup(t *testing.T, change ...func(*sidecar.Options)) *rig {
 	for _, c := range change {
 		c(&o)
 	}
-	s, err := sidecar.New(o)
-	require.NoError(t, err)
+	s := must.Get(sidecar.New(o))(t)
 	ctx, stop := context.WithCancel(context.Background())
 	r := &rig{t: t, director: director, url: "http://" + o.HTTP.Addr().String(), lines: o.Lines.Addr().String(), ended: make(chan struct{}), stop: stop}
 	go func() {
@@ -96,14 +94,11 @@ func (r *rig) seat(player string) sdk.Seat {
 
 func (r *rig) seatIn(region, player string) sdk.Seat {
 	r.t.Helper()
-	client, err := sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: r.director.Transport()}})
-	require.NoError(r.t, err)
+	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: r.director.Transport()}}))(r.t)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	seat, err := sdk.NewPlayer(client, func(context.Context) (string, error) { return player, nil }).Seat(ctx, sdk.MatchRequest{Region: region, Mode: "duel", AwaitServers: true})
-	require.NoError(r.t, err)
-	return seat
+	return must.Get(sdk.NewPlayer(client, func(context.Context) (string, error) { return player, nil }).Seat(ctx, sdk.MatchRequest{Region: region, Mode: "duel", AwaitServers: true}))(r.t)
 }
 
 // state waits for a state.

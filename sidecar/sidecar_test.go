@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sidecar"
 )
@@ -152,15 +153,12 @@ func TestTheRosterAndTheEndOfASession(t *testing.T) {
 // talk opens a connection of lines, and returns a function that sends a line and returns its answer.
 func (r *rig) talk() (say func(line string) string) {
 	r.t.Helper()
-	conn, err := new(net.Dialer).DialContext(r.t.Context(), "tcp", r.lines)
-	require.NoError(r.t, err)
+	conn := must.Get(new(net.Dialer).DialContext(r.t.Context(), "tcp", r.lines))(r.t)
 	r.t.Cleanup(func() { _ = conn.Close() })
 	in := bufio.NewReader(conn)
 	return func(line string) string {
-		_, err := conn.Write([]byte(line + "\n"))
-		require.NoError(r.t, err)
-		answer, err := in.ReadString('\n')
-		require.NoError(r.t, err)
+		must.Get(conn.Write([]byte(line + "\n")))(r.t)
+		answer := must.Get(in.ReadString('\n'))(r.t)
 		return strings.TrimSuffix(answer, "\n")
 	}
 }

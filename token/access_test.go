@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func TestAccessTakesTheAllowedAlgorithms(t *testing.T) {
@@ -129,8 +131,7 @@ func TestAccessWithoutKid(t *testing.T) {
 func mintPublic(t *testing.T) any {
 	t.Helper()
 	sealer := newSealer(t)
-	private, err := sealer.Open(mint(t, sealer, AlgEdDSA).Material)
-	require.NoError(t, err)
+	private := must.Get(sealer.Open(mint(t, sealer, AlgEdDSA).Material))(t)
 	return private.Public()
 }
 

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // target is a verifier under attack, with the key that it trusts and a payload that it accepts under this key.
@@ -28,11 +30,9 @@ type target struct {
 func targets(t *testing.T) []target {
 	t.Helper()
 	s := setup(t, AlgEdDSA)
-	claims, err := someClaims().encode()
-	require.NoError(t, err)
+	claims := must.Get(someClaims().encode())(t)
 	accessVerifier := access(t, AccessConfig{})
-	player, err := json.Marshal(claimsOf("alice"))
-	require.NoError(t, err)
+	player := must.Get(json.Marshal(claimsOf("alice")))(t)
 	return []target{
 		{"session", s.kid, s.private, string(claims), func(raw string) error {
 			_, err := s.Verify(context.Background(), raw, start)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func sealerOf(t *testing.T, keks ...byte) *Sealer {
@@ -14,9 +16,7 @@ func sealerOf(t *testing.T, keks ...byte) *Sealer {
 	for _, k := range keks {
 		all = append(all, bytes.Repeat([]byte{k}, KEKBytes))
 	}
-	s, err := NewSealer(all...)
-	require.NoError(t, err)
-	return s
+	return must.Get(NewSealer(all...))(t)
 }
 
 // Pins cookies that only the replica that made them can open, also while the key-encryption key is rotated.

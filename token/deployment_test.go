@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 const deploymentID = "0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33"
@@ -16,8 +18,7 @@ func newServerTokens(t require.TestingT, keks ...byte) *ServerTokens {
 	for i, b := range keks {
 		secrets[i] = secretOf(b)
 	}
-	sealer, err := NewSealer(secrets...)
-	require.NoError(t, err)
+	sealer := must.Get(NewSealer(secrets...))(t)
 	return sealer.ServerTokens()
 }
 

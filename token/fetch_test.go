@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func TestNewKeySourceDistinguishesTextFileAndURL(t *testing.T) {
@@ -95,8 +97,7 @@ func identityProvider(t *testing.T, handler http.HandlerFunc) (*KeySource, *cloc
 	srv := httptest.NewTLSServer(handler)
 	t.Cleanup(srv.Close)
 	now := newClock()
-	s, err := NewKeySource(srv.URL+"/jwks?key=s3cret", SourceOptions{Now: now.Now, Client: srv.Client()})
-	require.NoError(t, err)
+	s := must.Get(NewKeySource(srv.URL+"/jwks?key=s3cret", SourceOptions{Now: now.Now, Client: srv.Client()}))(t)
 	return s, now
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // anyMember accepts any value once.
@@ -52,8 +54,7 @@ func drawObject(t *rapid.T) string {
 	names := rapid.SliceOfNDistinct(rapid.String(), 0, 5, rapid.ID).Draw(t, "names")
 	text := space.Draw(t, "s") + "{" + space.Draw(t, "s")
 	for i, name := range names {
-		quoted, err := json.Marshal(name)
-		require.NoError(t, err)
+		quoted := must.Get(json.Marshal(name))(t)
 		if i > 0 {
 			text += "," + space.Draw(t, "s")
 		}

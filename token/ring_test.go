@@ -9,19 +9,19 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jwk"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func kidOf(t *testing.T, raw string) string {
 	t.Helper()
-	c, err := split(raw)
-	require.NoError(t, err)
+	c := must.Get(split(raw))(t)
 	return c.header.kid.value
 }
 
 func kidsOf(t *testing.T, document []byte) []string {
 	t.Helper()
-	set, err := jwk.Parse(document)
-	require.NoError(t, err)
+	set := must.Get(jwk.Parse(document))(t)
 	var kids []string
 	for i := range set.Len() {
 		key, _ := set.Key(i)

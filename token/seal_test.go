@@ -9,17 +9,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func secretOf(b byte) []byte { return bytes.Repeat([]byte{b}, KEKBytes) }
 
 // sealedThen returns fuzzKey as sealed by the first version of the format, and a sealer with its key-encryption key.
 func sealedThen(t require.TestingT) (*Sealer, Material) {
-	sealer, err := NewSealer(secretOf(2), secretOf(1))
-	require.NoError(t, err)
-	sealed, err := hex.DecodeString("0138180470e3d09efbadce47fabdab12e20ad4ddcaa1ea39d4e95466e2298d1ec57972bbf0adbde28eec5e0496" +
-		"99f0dddfaeeb76361e9c67aec1b5e1fc974a24360d13186b")
-	require.NoError(t, err)
+	sealer := must.Get(NewSealer(secretOf(2), secretOf(1)))(t)
+	sealed := must.Get(hex.DecodeString("0138180470e3d09efbadce47fabdab12e20ad4ddcaa1ea39d4e95466e2298d1ec57972bbf0adbde28eec5e0496" +
+		"99f0dddfaeeb76361e9c67aec1b5e1fc974a24360d13186b"))(t)
 	return sealer, Material{KID: "RdsIdO3CsMDzCjNZvzh9oqMmTgMASg3jgoAi8dXZLIQ", Alg: AlgEdDSA, Sealed: sealed}
 }
 

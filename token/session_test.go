@@ -15,6 +15,8 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jwt"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func drawClaims(t *rapid.T) SessionClaims {
@@ -48,8 +50,7 @@ func setup(t *testing.T, alg string) signing {
 	t.Helper()
 	sealer := newSealer(t)
 	key := mint(t, sealer, alg)
-	private, err := sealer.Open(key.Material)
-	require.NoError(t, err)
+	private := must.Get(sealer.Open(key.Material))(t)
 	ring := newRing(t, sealer, key)
 	return signing{ring, NewSessionVerifier(published(ring), 0), key.KID, private}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // origin is what a source reads from: a document that tests change, with a count of the readings.
@@ -72,8 +74,7 @@ func settle(s *KeySource) {
 
 func has(t *testing.T, s *KeySource, kid string) bool {
 	t.Helper()
-	set, err := s.Keys(context.Background())
-	require.NoError(t, err)
+	set := must.Get(s.Keys(context.Background()))(t)
 	return len(set.byKID[kid]) == 1
 }
 

@@ -15,6 +15,8 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jwk"
 	"github.com/lestrrat-go/jwx/v2/jws"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // start is the initial time of virtual clocks. It is in the past, so that every token is expired for code that uses the
@@ -50,23 +52,18 @@ func (c *clock) Set(t time.Time) {
 func newSealer(t require.TestingT) *Sealer {
 	secret := make([]byte, KEKBytes)
 	_, _ = rand.Read(secret)
-	sealer, err := NewSealer(secret)
-	require.NoError(t, err)
-	return sealer
+	return must.Get(NewSealer(secret))(t)
 }
 
 // mint makes a key that signs and is published from a day before start to a day after it.
 func mint(t require.TestingT, sealer *Sealer, alg string) Key {
-	m, err := sealer.Mint(alg)
-	require.NoError(t, err)
+	m := must.Get(sealer.Mint(alg))(t)
 	from, until := start.Add(-24*time.Hour), start.Add(24*time.Hour)
 	return Key{Material: m, PublishAt: from, SignFrom: from, SignUntil: until, VerifyUntil: until}
 }
 
 func newRing(t require.TestingT, sealer *Sealer, keys ...Key) *Ring {
-	ring, err := NewRing(keys, sealer, start, time.Minute)
-	require.NoError(t, err)
-	return ring
+	return must.Get(NewRing(keys, sealer, start, time.Minute))(t)
 }
 
 func someClaims() SessionClaims {
@@ -105,8 +102,7 @@ var theIssuer = sync.OnceValue(func() issuer {
 
 // jwkOf returns the JWK of a key, with fields such as kid and alg.
 func jwkOf(t require.TestingT, key any, fields map[string]any) jwk.Key {
-	k, err := jwk.FromRaw(key)
-	require.NoError(t, err)
+	k := must.Get(jwk.FromRaw(key))(t)
 	for name, value := range fields {
 		require.NoError(t, k.Set(name, value))
 	}
@@ -116,13 +112,10 @@ func jwkOf(t require.TestingT, key any, fields map[string]any) jwk.Key {
 func jwksOf(t require.TestingT, keys ...jwk.Key) []byte {
 	list := make([]json.RawMessage, 0, len(keys))
 	for _, k := range keys {
-		raw, err := json.Marshal(k)
-		require.NoError(t, err)
+		raw := must.Get(json.Marshal(k))(t)
 		list = append(list, raw)
 	}
-	document, err := json.Marshal(map[string]any{"keys": list})
-	require.NoError(t, err)
-	return document
+	return must.Get(json.Marshal(map[string]any{"keys": list}))(t)
 }
 
 // jwks publishes the three keys as "ed", "ec" and "rsa".
@@ -147,12 +140,11 @@ func (i issuer) key(alg string) (any, string) {
 // sign makes a token with jwx, as an identity provider does.
 func (i issuer) sign(t require.TestingT, alg string, claims map[string]any) string {
 	key, kid := i.key(alg)
-	payload, err := json.Marshal(claims)
-	require.NoError(t, err)
+	payload := must.Get(json.Marshal(claims))(t)
 	headers := jws.NewHeaders()
 	require.NoError(t, headers.Set("kid", kid))
-	signed, err := jws.Sign(payload, jws.WithKey(jwa.SignatureAlgorithm(alg), key, jws.WithProtectedHeaders(headers)))
-	require.NoError(t, err)
+	signed := must.Get(jws.Sign(payload, jws.WithKey(jwa.SignatureAlgorithm(alg), key,
+		jws.WithProtectedHeaders(headers))))(t)
 	return string(signed)
 }
 
@@ -169,9 +161,7 @@ func access(t require.TestingT, cfg AccessConfig) *AccessVerifier {
 	if cfg.Now == nil {
 		cfg.Now = newClock().Now
 	}
-	v, err := NewAccessVerifier(cfg)
-	require.NoError(t, err)
-	return v
+	return must.Get(NewAccessVerifier(cfg))(t)
 }
 
 func claimsOf(sub string) map[string]any {

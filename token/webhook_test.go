@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // verifyWebhook verifies as a receiver does, by the Standard Webhooks specification: one signature of a key it knows is
@@ -18,15 +20,13 @@ func verifyWebhook(t *testing.T, key, id string, at int64, header, body string) 
 	t.Helper()
 	encoded, ok := strings.CutPrefix(key, "whpk_")
 	require.True(t, ok)
-	public, err := base64.StdEncoding.DecodeString(encoded)
-	require.NoError(t, err)
+	public := must.Get(base64.StdEncoding.DecodeString(encoded))(t)
 	require.Len(t, public, ed25519.PublicKeySize)
 	for signature := range strings.SplitSeq(header, " ") {
 		version, text, found := strings.Cut(signature, ",")
 		require.True(t, found)
 		require.Equal(t, "v1a", version)
-		bytes, err := base64.StdEncoding.DecodeString(text)
-		require.NoError(t, err)
+		bytes := must.Get(base64.StdEncoding.DecodeString(text))(t)
 		if ed25519.Verify(public, fmt.Appendf(nil, "%s.%d.%s", id, at, body), bytes) {
 			return true
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -65,6 +66,5 @@ func TestLoginQueuesAreTurned(t *testing.T) {
 func run(t *testing.T, admit *admitter) {
 	t.Helper()
 	admit.looked, admit.marked = admit.looked.Add(-admitIdle), admit.marked.Add(-markEvery)
-	_, err := admit.runOnce(context.WithoutCancel(t.Context()))
-	require.NoError(t, err)
+	must.Get(admit.runOnce(context.WithoutCancel(t.Context())))(t)
 }

@@ -9,21 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // replicaWith begins a replica of the fleet "global" with agents, each with a room.
 func (b *bundle) replicaWith(agents int) uuid.UUID {
 	b.t.Helper()
-	replica, err := b.BeginReplica(b.t.Context(), "global")
-	require.NoError(b.t, err)
+	replica := must.Get(b.BeginReplica(b.t.Context(), "global"))(b.t)
 	for i := range agents {
-		_, err := b.JoinAgent(b.t.Context(), db.AgentJoin{
+		must.Get(b.JoinAgent(b.t.Context(), db.AgentJoin{
 			Ref:     db.AgentRef{Region: "global", ID: fmt.Sprintf("%08x%08x", replica.ID(), i), Replica: replica},
 			Content: db.AgentContent{Name: fmt.Sprintf("eu%d", i), ProcessUID: replica.String(), EndpointURL: "wss://eu", Status: db.AgentActive},
 			Rooms:   []db.ReportedRoom{{RawID: "lobby", Type: "duel", Local: true}},
-		})
-		require.NoError(b.t, err)
+		}))(b.t)
 	}
 	return replica
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -145,11 +146,9 @@ func (b *bundle) insertMeanwhile() (stop func() int) {
 	var callers sync.WaitGroup
 	written := make([]int, 4)
 	for i := range written {
-		conn, err := pgx.Connect(b.t.Context(), b.URL)
-		require.NoError(b.t, err)
+		conn := must.Get(pgx.Connect(b.t.Context(), b.URL))(b.t)
 		b.t.Cleanup(func() { _ = conn.Close(context.Background()) })
-		_, err = conn.Exec(ctx, "SET lock_timeout = '900ms'")
-		require.NoError(b.t, err)
+		must.Get(conn.Exec(ctx, "SET lock_timeout = '900ms'"))(b.t)
 		callers.Go(func() {
 			for ctx.Err() == nil {
 				if _, err := conn.Exec(context.WithoutCancel(ctx), "INSERT INTO events (kind) VALUES ('new')"); err != nil {

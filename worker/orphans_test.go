@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
@@ -15,8 +16,7 @@ func (w *works) sweeps(o *orphanSweeper, d time.Duration) Done {
 	w.bundle.t.Helper()
 	total := Done{}
 	for range int(d / (30 * time.Second)) {
-		done, err := o.runOnce(w.bundle.t.Context())
-		require.NoError(w.bundle.t, err)
+		done := must.Get(o.runOnce(w.bundle.t.Context()))(w.bundle.t)
 		for what, n := range done {
 			total.add(what, n)
 		}

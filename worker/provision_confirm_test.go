@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones/agonestest"
@@ -31,8 +32,7 @@ func allocate(t *testing.T, kubernetes bool) *allocator {
 	a.cluster = cluster
 	o := a.works.options()
 	o.Providers, o.Provision = map[string]provider.Provider{"shop": p}, &a.works.opt
-	m, err := New(o)
-	require.NoError(t, err)
+	m := must.Get(New(o))(t)
 	t.Cleanup(m.provision.finish)
 	a.provisioner = m.provision
 	a.cluster.Next("allocate", agonestest.LoseAnswer)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
@@ -32,8 +33,7 @@ func (w *works) withBranch() (*branch, *provisioner) {
 	by := &branch{shop: w.shop}
 	o := w.options()
 	o.Providers, o.Provision = map[string]provider.Provider{"branch": by}, &w.opt
-	m, err := New(o)
-	require.NoError(w.bundle.t, err)
+	m := must.Get(New(o))(w.bundle.t)
 	w.bundle.t.Cleanup(m.provision.finish)
 	return by, m.provision
 }

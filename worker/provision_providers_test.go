@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones"
@@ -82,10 +83,9 @@ func dockerFake(t *testing.T) (provider.Provider, string, string, func() int) {
 	f := dockertest.New(dockertest.Options{})
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
-	p, err := docker.New(docker.Config{
+	p := must.Get(docker.New(docker.Config{
 		Host: "tcp://" + strings.TrimPrefix(s.URL, "http://"), Images: []string{"arena"}, Advertise: netip.MustParseAddr("192.0.2.7"),
-	})
-	require.NoError(t, err)
+	}))(t)
 	t.Cleanup(p.Close)
 	return p, "arena", "1.0", f.AliveCount
 }
@@ -97,8 +97,7 @@ func edgegapFake(t *testing.T) (provider.Provider, string, string, func() int) {
 		s.Close()
 		f.Close()
 	})
-	p, err := edgegap.New(edgegap.Config{Token: "edgegap-test-key", URL: s.URL})
-	require.NoError(t, err)
+	p := must.Get(edgegap.New(edgegap.Config{Token: "edgegap-test-key", URL: s.URL}))(t)
 	return p, "arena", "1.0", f.AliveCount
 }
 
@@ -113,8 +112,7 @@ func agonesFake(t *testing.T, kubernetes bool) (provider.Provider, string, strin
 
 func agonesCluster(t *testing.T, kubernetes bool) (*agonestest.Fake, *agones.Provider) {
 	t.Helper()
-	authority, err := agonestest.NewAuthority(t.TempDir())
-	require.NoError(t, err)
+	authority := must.Get(agonestest.NewAuthority(t.TempDir()))(t)
 	for _, name := range []string{"server", "client"} {
 		require.NoError(t, authority.Issue(name))
 	}
@@ -122,8 +120,7 @@ func agonesCluster(t *testing.T, kubernetes bool) (*agonestest.Fake, *agones.Pro
 	cfg := agones.Config{Namespace: "games", Cert: authority.File("client.pem"), Key: authority.File("client.key"), CA: authority.File("ca.pem")}
 	allocator, kube := httptest.NewUnstartedServer(f.Allocator()), httptest.NewUnstartedServer(f.Kubernetes())
 	for s, clients := range map[*httptest.Server]bool{allocator: true, kube: false} {
-		s.TLS, err = authority.Server("server", clients)
-		require.NoError(t, err)
+		s.TLS = must.Get(authority.Server("server", clients))(t)
 		s.StartTLS()
 		t.Cleanup(s.Close)
 	}
@@ -133,8 +130,7 @@ func agonesCluster(t *testing.T, kubernetes bool) (*agonestest.Fake, *agones.Pro
 		require.NoError(t, os.WriteFile(token, []byte("kubernetes-test-token"), 0o600))
 		cfg.Kube = agones.Kube{URL: kube.URL, Token: token, CA: cfg.CA}
 	}
-	p, err := agones.New(cfg)
-	require.NoError(t, err)
+	p := must.Get(agones.New(cfg))(t)
 	t.Cleanup(p.Close)
 	return f, p
 }

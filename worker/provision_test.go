@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
@@ -43,8 +44,7 @@ func (w *works) worker() *provisioner {
 	w.bundle.t.Helper()
 	o := w.options()
 	o.Providers, o.Provision = map[string]provider.Provider{"shop": w.shop}, &w.opt
-	m, err := New(o)
-	require.NoError(w.bundle.t, err)
+	m := must.Get(New(o))(w.bundle.t)
 	w.bundle.t.Cleanup(m.provision.finish)
 	return m.provision
 }
@@ -52,8 +52,7 @@ func (w *works) worker() *provisioner {
 // step makes one run of the loop, and waits for its steps.
 func (w *works) step(p *provisioner) {
 	w.bundle.t.Helper()
-	_, err := p.runOnce(w.bundle.t.Context())
-	require.NoError(w.bundle.t, err)
+	must.Get(p.runOnce(w.bundle.t.Context()))(w.bundle.t)
 	p.steps.Wait()
 }
 
@@ -84,10 +83,9 @@ func (w *works) wantIn(region string) uuid.UUID {
 // join registers the server of a deployment.
 func (w *works) join(id uuid.UUID) {
 	w.bundle.t.Helper()
-	_, err := w.Register(w.bundle.t.Context(), db.Registration{
+	must.Get(w.Register(w.bundle.t.Context(), db.Registration{
 		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
-	})
-	require.NoError(w.bundle.t, err)
+	}))(w.bundle.t)
 }
 
 // phase returns the phase of a deployment, or why it has ended.
@@ -202,12 +200,10 @@ func TestASleepersServerIsStopped(t *testing.T) {
 func (w *works) claimed(p *provisioner) *step {
 	w.bundle.t.Helper()
 	ctx := w.bundle.t.Context()
-	_, err := p.owned(ctx)
-	require.NoError(w.bundle.t, err)
-	claimed, err := p.store.ClaimDeployments(ctx, provision.ClaimDeployments{
+	must.Get(p.owned(ctx))(w.bundle.t)
+	claimed := must.Get(p.store.ClaimDeployments(ctx, provision.ClaimDeployments{
 		Region: "eu", Provider: "shop", Owner: p.opt.Owner, Hold: leaseOfTimeouts * p.opt.Timeout, Batch: 1,
-	})
-	require.NoError(w.bundle.t, err)
+	}))(w.bundle.t)
 	require.Len(w.bundle.t, claimed, 1)
 	steps, ops, err := p.prepare(ctx, "shop", claimed, time.Now())
 	require.NoError(w.bundle.t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 )
@@ -24,16 +25,13 @@ func tokenClient(types *lobby.Types, replica uuid.UUID, token, resume string) db
 
 func (b *bundle) openRealtime(o db.OpenRealtime) db.OpenedRealtime {
 	b.t.Helper()
-	opened, err := b.OpenRealtime(b.t.Context(), o)
-	require.NoError(b.t, err)
-	return opened
+	return must.Get(b.OpenRealtime(b.t.Context(), o))(b.t)
 }
 
 // steadyReplica begins a replica of the realtime lobby that has renewed its lease for an hour.
 func (b *bundle) steadyReplica() uuid.UUID {
 	b.t.Helper()
-	id, err := b.BeginRealtimeReplica(b.t.Context(), "eu")
-	require.NoError(b.t, err)
+	id := must.Get(b.BeginRealtimeReplica(b.t.Context(), "eu"))(b.t)
 	b.Exec("UPDATE replicas SET seen_at = now(), steady_since = now() - interval '1 hour' WHERE id = $1", id)
 	return id
 }

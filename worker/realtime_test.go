@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 )
@@ -16,17 +17,14 @@ import (
 func (b *bundle) lobbyReplica(types *lobby.Types, sessions int) (uuid.UUID, []db.SessionEpoch) {
 	b.t.Helper()
 	ctx := b.t.Context()
-	replica, err := b.BeginRealtimeReplica(ctx, "eu")
-	require.NoError(b.t, err)
+	replica := must.Get(b.BeginRealtimeReplica(ctx, "eu"))(b.t)
 	owned := make([]db.SessionEpoch, sessions)
 	for i := range owned {
-		o, err := b.OpenRealtime(ctx, db.OpenRealtime{Region: "eu", Project: "p1", TTL: 30 * time.Second, Replica: replica, Back: types.Back})
-		require.NoError(b.t, err)
+		o := must.Get(b.OpenRealtime(ctx, db.OpenRealtime{Region: "eu", Project: "p1", TTL: 30 * time.Second, Replica: replica, Back: types.Back}))(b.t)
 		owned[i] = db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}
-		_, err = b.ActInLobby(ctx, db.LobbyAction{
+		must.Get(b.ActInLobby(ctx, db.LobbyAction{
 			Region: "eu", Project: "p1", Session: owned[i], Room: "chat:default", Make: true, Act: types.Join(lobby.Join{Type: "chat", Session: o.ID, Player: o.Player}),
-		})
-		require.NoError(b.t, err)
+		}))(b.t)
 	}
 	return replica, owned
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -36,8 +37,7 @@ func (b *bundle) options(keks ...byte) Options {
 // loopOf returns one loop of a worker with the options.
 func loopOf(t *testing.T, o Options, name string) *loop {
 	t.Helper()
-	w, err := New(o)
-	require.NoError(t, err)
+	w := must.Get(New(o))(t)
 	for _, l := range w.loops {
 		if l.name == name {
 			return l
@@ -50,18 +50,14 @@ func loopOf(t *testing.T, o Options, name string) *loop {
 // once runs a loop once and requires that it succeeds.
 func once(t *testing.T, l *loop) Done {
 	t.Helper()
-	done, err := l.runOnce(t.Context())
-	require.NoError(t, err)
-	return done
+	return must.Get(l.runOnce(t.Context()))(t)
 }
 
 func (b *bundle) place(region string, players ...string) db.Placement {
 	b.t.Helper()
-	p, err := b.Place(b.t.Context(), db.PlaceRequest{
+	return must.Get(b.Place(b.t.Context(), db.PlaceRequest{
 		Caller: players[0], Region: region, Mode: "duel", Party: players, MaxPlayers: len(players),
-	})
-	require.NoError(b.t, err)
-	return p
+	}))(b.t)
 }
 
 // expireLeases makes the last heartbeats of all instances of a region older than any lease.

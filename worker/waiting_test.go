@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 )
@@ -14,14 +15,12 @@ import (
 // queuedParty is a party whose room waits for a match, without a ticket.
 func queuedParty(b *bundle, types *lobby.Types) (uid uuid.UUID) {
 	b.t.Helper()
-	_, err := b.ActInLobby(b.t.Context(), db.LobbyAction{
+	must.Get(b.ActInLobby(b.t.Context(), db.LobbyAction{
 		Region: "eu", Project: "p1", Room: "party:1", Make: true, Act: types.Join(lobby.Join{Type: "party", Session: "s-1", Player: "ada"}),
-	})
-	require.NoError(b.t, err)
-	a, err := b.ActInLobby(b.t.Context(), db.LobbyAction{
+	}))(b.t)
+	a := must.Get(b.ActInLobby(b.t.Context(), db.LobbyAction{
 		Region: "eu", Project: "p1", Room: "party:1", Act: types.Queued(lobby.Queue{RoomType: "duel", Size: 2}),
-	})
-	require.NoError(b.t, err)
+	}))(b.t)
 	return a.Lobby
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/api"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func page(t *testing.T) string {
 	t.Helper()
-	page, err := render(api.OpenAPI())
-	require.NoError(t, err)
+	page := must.Get(render(api.OpenAPI()))(t)
 	return string(page)
 }
 

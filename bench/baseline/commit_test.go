@@ -12,12 +12,12 @@ import (
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func tablesLeft(t *testing.T, url string) (n int) {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
+	pool := must.Get(pgxpool.New(t.Context(), url))(t)
 	defer pool.Close()
 	require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_tables WHERE tablename LIKE 'bench\_commit\_%'`).Scan(&n))
 	return n

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -30,10 +31,9 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) register(id string, capacity int, load float64) {
 	b.t.Helper()
-	_, err := b.Register(b.t.Context(), db.Registration{
+	must.Get(b.Register(b.t.Context(), db.Registration{
 		InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel", "race"}, Capacity: capacity, Load: &load,
-	})
-	require.NoError(b.t, err)
+	}))(b.t)
 }
 
 func request(caller string, friends ...string) db.PlaceRequest {
@@ -42,9 +42,7 @@ func request(caller string, friends ...string) db.PlaceRequest {
 
 func (b *bundle) place(r db.PlaceRequest) db.Placement {
 	b.t.Helper()
-	p, err := b.Place(b.t.Context(), r)
-	require.NoError(b.t, err)
-	return p
+	return must.Get(b.Place(b.t.Context(), r))(b.t)
 }
 
 // placeAll makes all requests at the same time.
@@ -75,10 +73,8 @@ func one[T any](b *bundle, sql string, args ...any) (v T) {
 // requireInvariants asserts all invariants of placement.
 func (b *bundle) requireInvariants() {
 	b.t.Helper()
-	rows, err := b.Pool().Query(b.t.Context(), "SELECT name FROM ops.invariants WHERE violations > 0")
-	require.NoError(b.t, err)
-	broken, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(b.t, err)
+	rows := must.Get(b.Pool().Query(b.t.Context(), "SELECT name FROM ops.invariants WHERE violations > 0"))(b.t)
+	broken := must.Get(pgx.CollectRows(rows, pgx.RowTo[string]))(b.t)
 	require.Empty(b.t, broken)
 	require.Zero(b.t, one[int](b, `SELECT count(*) FROM instance_modes m JOIN instances i ON i.region = m.region AND i.id = m.instance_id
 		WHERE m.share_bucket <> share_bucket(i)`), "instances in the wrong bucket")

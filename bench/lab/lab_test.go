@@ -17,6 +17,8 @@ import (
 
 	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // asProgram makes this test binary a process of a lab, or a program that has a lab.
@@ -67,8 +69,7 @@ director_other 1
 
 func shm(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(fast(), "lab-")
-	require.NoError(t, err)
+	dir := must.Get(os.MkdirTemp(fast(), "lab-"))(t)
 	require.NoError(t, os.Chmod(dir, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.Remove(dir), "the lab left something behind") })
 	return dir
@@ -76,8 +77,8 @@ func shm(t *testing.T) string {
 
 func startLab(t *testing.T, env ...string) *Lab {
 	t.Helper()
-	l, err := Start(t.Context(), Options{JWKS: "{}", Replicas: 2, Dir: shm(t), Env: append(env, asProgram+"=director")})
-	require.NoError(t, err)
+	l := must.Get(Start(t.Context(), Options{JWKS: "{}", Replicas: 2, Dir: shm(t), Env: append(env,
+		asProgram+"=director")}))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -131,8 +132,7 @@ func TestLab(t *testing.T) {
 
 func ask(t *testing.T, url string) string {
 	t.Helper()
-	resp, err := http.Get(url)
-	require.NoError(t, err)
+	resp := must.Get(http.Get(url))(t)
 	defer resp.Body.Close()
 	said, err := bufio.NewReader(resp.Body).ReadString(0)
 	require.ErrorContains(t, err, "EOF")

@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -96,13 +97,12 @@ func TestAgents(t *testing.T) {
 
 func joinAgent(t *testing.T, store *db.Store, replica uuid.UUID, id, name string) {
 	t.Helper()
-	_, err := store.JoinAgent(t.Context(), db.AgentJoin{
+	must.Get(store.JoinAgent(t.Context(), db.AgentJoin{
 		Ref: db.AgentRef{Region: "global", ID: id, Replica: replica}, Key: "key#00000000",
 		Content: db.AgentContent{
 			Name: name, ProcessUID: "p_" + id, AgentVersion: "8.0.0", ProtocolVersion: 3, EndpointURL: "wss://" + name + ".example", RoomTypes: []string{"match"},
 			Labels: map[string]string{"region": "eu"}, AutoCreate: true, Status: "active",
 		},
 		Rooms: []db.ReportedRoom{{RawID: "lobby", Type: "match", Connections: 2, Local: true}}, Hash: "h", Seq: 1,
-	})
-	require.NoError(t, err)
+	}))(t)
 }

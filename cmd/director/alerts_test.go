@@ -13,6 +13,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // alertRule has the fields of a rule in ops/prometheus/alerts.yaml that the tests check.
@@ -25,8 +27,7 @@ type alertRule struct {
 
 func alertRules(t *testing.T) (rules []alertRule) {
 	t.Helper()
-	text, err := os.ReadFile("../../ops/prometheus/alerts.yaml")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../ops/prometheus/alerts.yaml"))(t)
 	var file struct {
 		Groups []struct {
 			Rules []alertRule `yaml:"rules"`
@@ -50,12 +51,10 @@ func servedRegistry(t *testing.T) *prometheus.Registry {
 		"DIRECTOR_PROVIDERS=manual", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:1",
 		"DIRECTOR_REALTIME_ADDR=127.0.0.1:0", "DIRECTOR_REALTIME_MASTER_SECRET="+lobbyMaster))
 	p := &program{environ: environ, stderr: newLines()}
-	conf, err := load(p.serve().Flags(), environ, byServe)
-	require.NoError(t, err)
-	proc, err := openProcess(t.Context(), "serve", conf, p.newLog(conf))
-	require.NoError(t, err)
+	conf := must.Get(load(p.serve().Flags(), environ, byServe))(t)
+	proc := must.Get(openProcess(t.Context(), "serve", conf, p.newLog(conf)))(t)
 	t.Cleanup(proc.close)
-	_, _, err = proc.replica(t.Context(), true)
+	_, _, err := proc.replica(t.Context(), true)
 	require.NoError(t, err)
 	return proc.registry
 }
@@ -126,8 +125,7 @@ type promPanel struct {
 // requirePanels requires that the panels of a dashboard that read Prometheus name metrics that are served.
 func requirePanels(t *testing.T, file string) (panels []promPanel, shown string) {
 	t.Helper()
-	text, err := os.ReadFile("../../ops/grafana/" + file)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../ops/grafana/" + file))(t)
 	var dashboard struct{ Panels []promPanel }
 	require.NoError(t, json.Unmarshal(text, &dashboard))
 	served := metricLabels(t, servedRegistry(t))

@@ -21,6 +21,7 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
@@ -35,8 +36,7 @@ const (
 // scratch returns a data directory that Postgres can use whichever user runs the test.
 func scratch(t *testing.T) string {
 	t.Helper()
-	base, err := os.MkdirTemp(fast(), "director-dev-")
-	require.NoError(t, err)
+	base := must.Get(os.MkdirTemp(fast(), "director-dev-"))(t)
 	require.NoError(t, os.Chmod(base, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
 	return filepath.Join(base, "data")
@@ -223,11 +223,9 @@ func (p *devProcess) isQuiet() {
 // allowedOrigin asks as a browser does whether a page may call matchmake, and returns the origin that may.
 func allowedOrigin(t *testing.T, api, page string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, api+"/matchmake", nil)
-	require.NoError(t, err)
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodOptions, api+"/matchmake", nil))(t)
 	req.Header = http.Header{"Origin": {page}, "Access-Control-Request-Method": {http.MethodPost}}
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	require.NoError(t, resp.Body.Close())
 	return resp.Header.Get("Access-Control-Allow-Origin")
 }
@@ -237,15 +235,12 @@ func (p *devProcess) servesTheConsole() {
 	p.t.Helper()
 	link, secret, found := strings.Cut(strings.Fields(p.stdout.wait(p.t, "  Console "))[1], "/login#token=")
 	require.True(p.t, found)
-	jar, err := cookiejar.New(nil)
-	require.NoError(p.t, err)
+	jar := must.Get(cookiejar.New(nil))(p.t)
 	browser := &http.Client{Jar: jar}
 	// follows the redirect to the fleet
-	response, err := browser.PostForm(link+"/login", url.Values{"token": {secret}, "next": {"/fleet"}})
-	require.NoError(p.t, err)
+	response := must.Get(browser.PostForm(link+"/login", url.Values{"token": {secret}, "next": {"/fleet"}}))(p.t)
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(p.t, err)
+	body := must.Get(io.ReadAll(response.Body))(p.t)
 	require.Contains(p.t, string(body), "dev, operator")
 	require.Contains(p.t, string(body), "my-server")
 }
@@ -266,8 +261,7 @@ func (p *devProcess) servesRivalis(data string) {
 	p.t.Helper()
 	address := strings.Fields(lineWith(p.t, p.hints(data), "  Rivalis "))[1]
 	key := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(data, name))
-		require.NoError(p.t, err)
+		text := must.Get(os.ReadFile(filepath.Join(data, name)))(p.t)
 		return strings.TrimSpace(string(text))
 	}
 	admin := key("admin-key")
@@ -286,10 +280,8 @@ func (p *devProcess) servesRivalis(data string) {
 // verifies checks a session token as a game server does: with the published keys only.
 func verifies(t *testing.T, api, raw, session string) {
 	t.Helper()
-	keys, err := token.NewKeySource(api+"/.well-known/jwks.json", token.SourceOptions{PlainHTTP: true})
-	require.NoError(t, err)
-	claims, err := token.NewSessionVerifier(keys, 0).Verify(t.Context(), raw, time.Now())
-	require.NoError(t, err)
+	keys := must.Get(token.NewKeySource(api+"/.well-known/jwks.json", token.SourceOptions{PlainHTTP: true}))(t)
+	claims := must.Get(token.NewSessionVerifier(keys, 0).Verify(t.Context(), raw, time.Now()))(t)
 	require.Equal(t, session, claims.SessionID)
 	require.Equal(t, "alice", claims.Subject)
 }

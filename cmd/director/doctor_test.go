@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -29,11 +30,9 @@ func examined(t *testing.T, environ []string) (d diagnosis, found map[string]doc
 // outsider is a connection of a program that is not the director.
 func outsider(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
-	config, err := pgx.ParseConfig(url)
-	require.NoError(t, err)
+	config := must.Get(pgx.ParseConfig(url))(t)
 	config.RuntimeParams["application_name"] = "forgotten"
-	conn, err := pgx.ConnectConfig(t.Context(), config)
-	require.NoError(t, err)
+	conn := must.Get(pgx.ConnectConfig(t.Context(), config))(t)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // Pins a secret of the program that the Helm chart would take as a value, and so write into a ConfigMap.
@@ -39,8 +41,7 @@ func TestTheHelmChartOwnsTheAddressesOfListeners(t *testing.T) {
 // refusedByTheChart returns the variables that values.settings of the Helm chart must not have.
 func refusedByTheChart(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../ops/helm/lattice-director/values.schema.json")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../ops/helm/lattice-director/values.schema.json"))(t)
 	var schema struct {
 		Defs struct {
 			Settings struct {
@@ -64,8 +65,7 @@ func refusedInExtraEnv(t *testing.T) []string {
 			} `json:"notSecret"`
 		} `json:"$defs"`
 	}
-	text, err := os.ReadFile("../../ops/helm/lattice-director/values.schema.json")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../ops/helm/lattice-director/values.schema.json"))(t)
 	require.NoError(t, json.Unmarshal(text, &schema))
 	return schema.Defs.NotSecret.Not.Enum
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
 )
@@ -141,12 +142,10 @@ func TestProvidersCheck(t *testing.T) {
 // declare adds app versions with a pool each.
 func declare(t *testing.T, url string, versions ...[]string) {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
+	pool := must.Get(pgxpool.New(t.Context(), url))(t)
 	defer pool.Close()
 	for _, v := range versions {
-		_, err := pool.Exec(t.Context(), insertPool, v[0], v[1], v[2], v[3], v[4])
-		require.NoError(t, err)
+		must.Get(pool.Exec(t.Context(), insertPool, v[0], v[1], v[2], v[3], v[4]))(t)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -30,8 +31,7 @@ func checkPage(t *testing.T, name, want string) {
 		require.NoError(t, os.WriteFile(page, []byte(want), 0o644))
 		return
 	}
-	got, err := os.ReadFile(page)
-	require.NoError(t, err)
+	got := must.Get(os.ReadFile(page))(t)
 	require.Equal(t, want, string(got), "docs/reference/%s is out of date: go test ./cmd/director -run TestReference -update", name)
 }
 
@@ -177,8 +177,7 @@ func metricKinds(t *testing.T, registry *prometheus.Registry, names []string) ma
 	for _, name := range names {
 		kinds[name] = kindByName(name)
 	}
-	families, err := registry.Gather()
-	require.NoError(t, err)
+	families := must.Get(registry.Gather())(t)
 	for _, family := range families {
 		kind := strings.ToLower(family.GetType().String())
 		if name := family.GetName(); strings.HasPrefix(name, "director_") && strings.HasSuffix(name, "_total") {

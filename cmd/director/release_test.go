@@ -11,6 +11,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // releaseConfig has the fields of .goreleaser.yaml that the tests check.
@@ -51,8 +53,7 @@ func readRelease(t *testing.T) (c releaseConfig) {
 
 func readRoot(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../..", name))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join("../..", name)))(t)
 	return string(text)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/dev/devlogin"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/migrations"
 )
@@ -25,9 +26,7 @@ import (
 // login is an issuer of access tokens, and the settings with which a replica trusts it.
 func login(t *testing.T) devlogin.Issuer {
 	t.Helper()
-	i, err := devlogin.New()
-	require.NoError(t, err)
-	return i
+	return must.Get(devlogin.New())(t)
 }
 
 func bearer(t *testing.T, i devlogin.Issuer, sub string) string {

@@ -12,16 +12,14 @@ import (
 
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/token"
 )
 
 func verifierOf(t *testing.T, i devlogin.Issuer, name, audience string) *token.AccessVerifier {
 	t.Helper()
-	keys, err := token.NewKeySource(i.JWKS(), token.SourceOptions{})
-	require.NoError(t, err)
-	v, err := token.NewAccessVerifier(token.AccessConfig{Keys: keys, Issuer: name, Audience: audience})
-	require.NoError(t, err)
-	return v
+	keys := must.Get(token.NewKeySource(i.JWKS(), token.SourceOptions{}))(t)
+	return must.Get(token.NewAccessVerifier(token.AccessConfig{Keys: keys, Issuer: name, Audience: audience}))(t)
 }
 
 // Pins tokens that our own verifier refuses, or with other claims than requested.

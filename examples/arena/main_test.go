@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lattice-director/director/examples/arena/bots"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 	"github.com/lattice-director/director/token"
@@ -36,12 +37,9 @@ func login(t *testing.T) (*bots.Issuer, *token.AccessVerifier) {
 	require.NoError(t, err)
 	b64 := base64.RawURLEncoding.EncodeToString
 	jwk := fmt.Sprintf(`"kty":"OKP","crv":"Ed25519","alg":"EdDSA","kid":"dev","x":%q`, b64(public))
-	issuer, err := bots.LoadIssuer(fmt.Sprintf(`{%s,"d":%q}`, jwk, b64(private.Seed())))
-	require.NoError(t, err)
-	keys, err := token.NewKeySource(`{"keys":[{`+jwk+`}]}`, token.SourceOptions{})
-	require.NoError(t, err)
-	verifier, err := token.NewAccessVerifier(token.AccessConfig{Keys: keys})
-	require.NoError(t, err)
+	issuer := must.Get(bots.LoadIssuer(fmt.Sprintf(`{%s,"d":%q}`, jwk, b64(private.Seed()))))(t)
+	keys := must.Get(token.NewKeySource(`{"keys":[{`+jwk+`}]}`, token.SourceOptions{}))(t)
+	verifier := must.Get(token.NewAccessVerifier(token.AccessConfig{Keys: keys}))(t)
 	return issuer, verifier
 }
 
@@ -76,11 +74,10 @@ type match struct {
 
 func setup(t *testing.T) *match {
 	issuer, verifier := login(t)
-	director, err := sdktest.New(sdktest.Options{FleetToken: "fleet-secret", Access: func(raw string) (string, error) {
+	director := must.Get(sdktest.New(sdktest.Options{FleetToken: "fleet-secret", Access: func(raw string) (string, error) {
 		claims, err := verifier.Verify(context.Background(), raw)
 		return claims.Subject, err
-	}})
-	require.NoError(t, err)
+	}}))(t)
 	web := httptest.NewServer(director)
 	t.Cleanup(web.Close)
 	m := &match{t: t, director: director, servers: map[string]*process{}, stopped: make(chan struct{})}
@@ -88,15 +85,13 @@ func setup(t *testing.T) *match {
 		m.servers[id] = startServer(t, web.URL, id)
 	}
 	m.eventually("both servers register", func() bool { return len(director.Instances()) == 2 })
-	client, err := sdk.New(sdk.Options{URLs: []string{web.URL}})
-	require.NoError(t, err)
+	client := must.Get(sdk.New(sdk.Options{URLs: []string{web.URL}}))(t)
 	t.Cleanup(client.Close)
-	m.swarm, err = bots.New(bots.Config{
+	m.swarm = must.Get(bots.New(bots.Config{
 		Director: client, AccessToken: issuer.AccessToken, Count: 8, Region: "eu", Modes: []string{"ffa"}, MaxParty: 3, MaxPlayers: 4,
 		PlayFor: bots.Span{Min: 300 * time.Millisecond, Max: 900 * time.Millisecond}, Seed: 3,
 		Rest: bots.Span{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond},
-	})
-	require.NoError(t, err)
+	}))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	m.stop = stop
 	go func() {

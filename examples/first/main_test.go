@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 )
@@ -21,12 +22,10 @@ import (
 // startDirector starts a director in memory and returns its address and the token source of a player.
 func startDirector(t *testing.T) (url string, alice *sdk.Player) {
 	t.Helper()
-	director, err := sdktest.New(sdktest.Options{})
-	require.NoError(t, err)
+	director := must.Get(sdktest.New(sdktest.Options{}))(t)
 	web := httptest.NewServer(director)
 	t.Cleanup(web.Close)
-	client, err := sdk.New(sdk.Options{URLs: []string{web.URL}})
-	require.NoError(t, err)
+	client := must.Get(sdk.New(sdk.Options{URLs: []string{web.URL}}))(t)
 	t.Cleanup(client.Close)
 	return web.URL, sdk.NewPlayer(client, func(context.Context) (string, error) { return "alice", nil })
 }
@@ -34,19 +33,16 @@ func startDirector(t *testing.T) (url string, alice *sdk.Player) {
 // join connects to the game server, shows the token, and returns the first line of the answer.
 func join(t *testing.T, endpoint, token string) (first string, conn net.Conn) {
 	t.Helper()
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", endpoint)
-	require.NoError(t, err)
+	conn = must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", endpoint))(t)
 	fmt.Fprintln(conn, token)
-	first, err = bufio.NewReader(conn).ReadString('\n')
-	require.NoError(t, err)
+	first = must.Get(bufio.NewReader(conn).ReadString('\n'))(t)
 	return first, conn
 }
 
 // checkServer makes the calls of the tutorial's player: join once, fail to join with a used or an invalid token.
 func checkServer(t *testing.T, alice *sdk.Player) {
 	t.Helper()
-	seat, err := alice.Seat(t.Context(), sdk.MatchRequest{Region: "local", Mode: "duel", AwaitServers: true})
-	require.NoError(t, err)
+	seat := must.Get(alice.Seat(t.Context(), sdk.MatchRequest{Region: "local", Mode: "duel", AwaitServers: true}))(t)
 	first, conn := join(t, seat.Endpoint, seat.SessionToken)
 	require.Equal(t, "welcome alice to a duel for 8\n", first)
 	for _, token := range []string{seat.SessionToken, "nonsense"} {

@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/projects"
 	"github.com/lattice-director/director/server/realtime"
@@ -28,8 +29,7 @@ const master = "a master secret of tests"
 // replica starts a replica of the realtime lobby on a database, which replicas can share, and returns its address.
 func replica(t *testing.T, url string) string {
 	store := storetest.Open(t, url, func(c *db.Config) { c.Queueing = realtime.Queueing("global", 0) })
-	server, err := realtime.New(store, realtime.Options{Addr: "127.0.0.1:0", Auth: realtime.AuthRequired, Master: master, RequireKey: true})
-	require.NoError(t, err)
+	server := must.Get(realtime.New(store, realtime.Options{Addr: "127.0.0.1:0", Auth: realtime.AuthRequired, Master: master, RequireKey: true}))(t)
 	require.NoError(t, server.Listen(t.Context()))
 	ctx, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -51,12 +51,11 @@ func replica(t *testing.T, url string) string {
 func control(t *testing.T, url string) string {
 	store := storetest.Open(t, url)
 	sealer := keytest.Sealer(t, 0)
-	_, err := store.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "global"})
+	must.Get(store.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "global"}))(t)
+	_, _, err := store.CreateProjectKey(t.Context(), db.NewProjectKey{Project: "p1", ID: "k1", Name: "one", Scopes: []string{db.ScopeMint}, Seal: sealer.NewProjectSecret})
 	require.NoError(t, err)
-	_, _, err = store.CreateProjectKey(t.Context(), db.NewProjectKey{Project: "p1", ID: "k1", Name: "one", Scopes: []string{db.ScopeMint}, Seal: sealer.NewProjectSecret})
-	require.NoError(t, err)
-	handler, err := projects.New(projects.Options{Store: store, Tokens: []string{"internal"}, Secrets: token.ProjectSecrets{Master: master, Sealer: sealer}})
-	require.NoError(t, err)
+	handler := must.Get(projects.New(projects.Options{Store: store, Tokens: []string{"internal"},
+		Secrets: token.ProjectSecrets{Master: master, Sealer: sealer}}))(t)
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
 	return web.URL
@@ -64,8 +63,7 @@ func control(t *testing.T, url string) string {
 
 // makeMatches runs the director loop until the test ends.
 func makeMatches(t *testing.T, url string) {
-	l, err := loop.New(loop.Options{Store: storetest.Open(t, url), Universe: "global"})
-	require.NoError(t, err)
+	l := must.Get(loop.New(loop.Options{Store: storetest.Open(t, url), Universe: "global"}))(t)
 	background.Loop(t, l.Run)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/openmatch"
 )
@@ -24,10 +25,9 @@ func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 func replica(t *testing.T, url string) string {
 	store := storetest.Open(t, url)
 	require.NoError(t, store.ReadClock(t.Context()))
-	server, err := openmatch.New(openmatch.Options{
+	server := must.Get(openmatch.New(openmatch.Options{
 		Store: store, Registration: 50 * time.Millisecond, Addrs: []string{"127.0.0.1:0"}, CallTimeout: time.Minute,
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.NoError(t, server.Listen(t.Context()))
 	ctx, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup

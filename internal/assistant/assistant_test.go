@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/matching/explainer"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -45,10 +46,8 @@ func setup(t *testing.T) *bundle {
 		ErrorText: func(err error) error { return fmt.Errorf("explained: %w", err) },
 	}
 	go func() { b.ended <- assistant.Serve(ctx, o, requests, answers) }()
-	var err error
-	b.session, err = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "v1"}, nil).
-		Connect(t.Context(), &mcp.IOTransport{Reader: read, Writer: ask}, nil)
-	require.NoError(t, err)
+	b.session = must.Get(mcp.NewClient(&mcp.Implementation{Name: "test", Version: "v1"}, nil).
+		Connect(t.Context(), &mcp.IOTransport{Reader: read, Writer: ask}, nil))(t)
 	t.Cleanup(func() { stop(); _ = b.session.Close(); _ = ask.Close(); _ = read.Close() })
 	return b
 }
@@ -56,8 +55,7 @@ func setup(t *testing.T) *bundle {
 // call returns the text of a tool's answer.
 func (b *bundle) call(tool string, arguments map[string]any) (text string, isError bool) {
 	b.t.Helper()
-	answer, err := b.session.CallTool(b.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
-	require.NoError(b.t, err)
+	answer := must.Get(b.session.CallTool(b.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments}))(b.t)
 	require.Len(b.t, answer.Content, 1)
 	content, ok := answer.Content[0].(*mcp.TextContent)
 	require.True(b.t, ok)

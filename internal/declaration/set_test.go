@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/declaration"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 const (
@@ -37,8 +38,7 @@ func write(t *testing.T, files map[string]string) string {
 func parse(t *testing.T, files map[string]string) (set *declaration.Set, problems []string) {
 	t.Helper()
 	dir := write(t, files)
-	sources, err := declaration.Sources([]string{dir}, nil)
-	require.NoError(t, err)
+	sources := must.Get(declaration.Sources([]string{dir}, nil))(t)
 	set = declaration.Parse(sources, declaration.Options{ProjectRegion: "us"})
 	for _, p := range set.Problems() {
 		problems = append(problems, strings.TrimPrefix(p, dir+"/"))

@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // table is what a store has recorded.
@@ -43,9 +44,7 @@ func (s *table) RecordRefusals(_ context.Context, all []db.Refusals) error {
 
 func newBook(t *testing.T, s *table) *Book {
 	t.Helper()
-	b, err := New(s, prometheus.NewRegistry())
-	require.NoError(t, err)
-	return b
+	return must.Get(New(s, prometheus.NewRegistry()))(t)
 }
 
 func of(player, code string) fault.Refusal {

@@ -23,6 +23,7 @@ import (
 	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/internal/webhooks"
 	"github.com/lattice-director/director/token"
@@ -38,9 +39,8 @@ type bundle struct {
 func setup(t *testing.T) *bundle {
 	t.Helper()
 	b := &bundle{storetest.New(t), keytest.Sealer(t, 1)}
-	_, err := b.RotateKeys(t.Context(), db.KeyPolicy{Period: time.Hour, Lead: time.Minute, Overlap: time.Minute}, false,
-		keymint.With(b.sealer, token.AlgEdDSA))
-	require.NoError(t, err)
+	must.Get(b.RotateKeys(t.Context(), db.KeyPolicy{Period: time.Hour, Lead: time.Minute, Overlap: time.Minute}, false,
+		keymint.With(b.sealer, token.AlgEdDSA)))(t)
 	return b
 }
 
@@ -51,16 +51,14 @@ func (b *bundle) deliver(change ...func(*webhooks.Options)) (stop func()) {
 	for _, c := range change {
 		c(&o)
 	}
-	engine, err := webhooks.New(o)
-	require.NoError(b.T, err)
+	engine := must.Get(webhooks.New(o))(b.T)
 	return background.Loop(b.T, engine.Run)
 }
 
 // subscribe makes a webhook at a receiver.
 func (b *bundle) subscribe(name string, r *receiver, kinds ...string) {
 	b.T.Helper()
-	_, err := b.As("").CreateWebhook(b.T.Context(), name, r.server.URL+"/hook", kinds)
-	require.NoError(b.T, err)
+	must.Get(b.As("").CreateWebhook(b.T.Context(), name, r.server.URL+"/hook", kinds))(b.T)
 }
 
 // happen writes events of sessions, numbered from first to last: event n is about session n modulo 3.
@@ -77,9 +75,7 @@ func sessionOf(n int) uuid.UUID { return uuid.UUID{15: byte(n % 3)} }
 // webhook reads the state of a webhook.
 func (b *bundle) webhook(name string) opsview.Webhook {
 	b.T.Helper()
-	w, err := opsview.Webhooks.One(b.T.Context(), b.Pool(), opsview.WebhookFilter{Name: name})
-	require.NoError(b.T, err)
-	return w
+	return must.Get(opsview.Webhooks.One(b.T.Context(), b.Pool(), opsview.WebhookFilter{Name: name}))(b.T)
 }
 
 // received is a request of a webhook, verified.

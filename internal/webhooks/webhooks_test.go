@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/webhooks"
 	"github.com/lattice-director/director/migrations"
 )
@@ -145,8 +146,8 @@ func TestABadLetterHoldsUpItsSubjectOnly(t *testing.T) {
 
 func storedStates(b *bundle) (states []string) {
 	b.T.Helper()
-	all, err := opsview.WebhookDeliveries.Read(b.T.Context(), b.Pool(), opsview.WebhookDeliveryFilter{}, opsview.Page{})
-	require.NoError(b.T, err)
+	all := must.Get(opsview.WebhookDeliveries.Read(b.T.Context(), b.Pool(), opsview.WebhookDeliveryFilter{},
+		opsview.Page{}))(b.T)
 	for _, d := range all {
 		states = append(states, d.State)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -28,8 +29,7 @@ func skilled(id string, created, skill float64) *match.Ticket {
 
 func traded(t *testing.T, document string) *Engine {
 	t.Helper()
-	p, err := profile.Parse([]byte(document))
-	require.NoError(t, err)
+	p := must.Get(profile.Parse([]byte(document)))(t)
 	return New(Version{p, 1}, 1)
 }
 

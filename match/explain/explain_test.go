@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/explain"
@@ -39,9 +40,7 @@ fewer: [{after: 45s, players: 4}]
 
 func parse(t *testing.T, document string) *profile.Profile {
 	t.Helper()
-	p, err := profile.Parse([]byte(document))
-	require.NoError(t, err)
-	return p
+	return must.Get(profile.Parse([]byte(document)))(t)
 }
 
 // solo returns a ticket of one player that asks for ranked-5v5.
@@ -135,8 +134,7 @@ func TestGolden(t *testing.T) {
 
 func document(t *testing.T, v any) string {
 	t.Helper()
-	text, err := json.MarshalIndent(v, "", "  ")
-	require.NoError(t, err)
+	text := must.Get(json.MarshalIndent(v, "", "  "))(t)
 	return string(text) + "\n"
 }
 
@@ -146,8 +144,7 @@ func golden(t *testing.T, name, got string) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
+	want := must.Get(os.ReadFile(file))(t)
 	require.Equal(t, string(want), got)
 }
 
@@ -171,8 +168,7 @@ func TestWhatIsSaid(t *testing.T) {
 
 func decided(t *testing.T) explain.Match {
 	t.Helper()
-	stored, err := explain.EncodeWhy(proposal(2))
-	require.NoError(t, err)
+	stored := must.Get(explain.EncodeWhy(proposal(2)))(t)
 	committed, waited := now.Add(4*time.Millisecond), int64(34_500)
 	m := explain.Match{
 		Schema: explain.Schema, MatchID: "0c3a5c0e-6f5e-4f59-9c57-1d8c7b1c9a10", AsOf: now.Add(time.Minute), State: "playing", Profile: "ranked-5v5", Version: 4, Seed: "81985529216486895",

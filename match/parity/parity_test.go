@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
@@ -60,8 +61,7 @@ func TestPageNamesTheExamples(t *testing.T) {
 }
 
 func read(t *testing.T, name string) *profile.Profile {
-	document, err := os.ReadFile(name)
-	require.NoError(t, err)
+	document := must.Get(os.ReadFile(name))(t)
 	p, err := profile.Parse(document)
 	require.NoError(t, err, name)
 	require.Equal(t, strings.TrimSuffix(filepath.Base(name), ".yaml"), p.Name)

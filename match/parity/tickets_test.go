@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 )
@@ -45,8 +46,7 @@ type row struct {
 }
 
 func casesOf(t *testing.T, name, profileName string) []pool {
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(name))(t)
 	var cases []pool
 	require.NoError(t, yaml.UnmarshalWithOptions(text, &cases, yaml.Strict()), name)
 	matching := 0
@@ -76,9 +76,7 @@ func (c *pool) makeTickets(t *testing.T, profileName string) {
 func (r row) ticket(t *testing.T, id, profileName string) *match.Ticket {
 	waited := time.Duration(0)
 	if r.Waited != "" {
-		var err error
-		waited, err = time.ParseDuration(r.Waited)
-		require.NoError(t, err)
+		waited = must.Get(time.ParseDuration(r.Waited))(t)
 	}
 	ticket := &match.Ticket{ID: id, Created: now.Add(-waited), Profiles: []string{profileName}, Latencies: r.Latencies}
 	if r.Unnamed {

@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -38,12 +39,10 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(profile.Schema()))
-	require.NoError(t, err)
+	document := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(profile.Schema())))(t)
 	c := jsonschema.NewCompiler()
 	require.NoError(t, c.AddResource("profile.json", document))
-	schema, err := c.Compile("profile.json")
-	require.NoError(t, err)
+	schema := must.Get(c.Compile("profile.json"))(t)
 	require.Equal(t, 2020, schema.DraftVersion)
 	return schema
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/replay"
@@ -56,9 +57,7 @@ func run(t *testing.T, document string, change func(*replay.Input), arrivals ...
 	if change != nil {
 		change(&in)
 	}
-	report, err := replay.Run(t.Context(), in)
-	require.NoError(t, err)
-	return report
+	return must.Get(replay.Run(t.Context(), in))(t)
 }
 
 // A match is decided at the moment at which the rules first allow it: when the second ticket comes, or when a rule

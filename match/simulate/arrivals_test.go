@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/simulate"
@@ -21,9 +22,7 @@ rules: [{near: skill, within: 100}, {common: maps}, {latency: 60ms}, {avoid: blo
 func options(t *testing.T) simulate.Options {
 	t.Helper()
 	o := simulate.Defaults()
-	var err error
-	o.Profile, err = profile.Parse([]byte(ranked))
-	require.NoError(t, err)
+	o.Profile = must.Get(profile.Parse([]byte(ranked)))(t)
 	return o
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
@@ -17,15 +18,12 @@ import (
 func drawn(t *testing.T, document, attribute string, change func(*simulate.Options)) (values []match.Value) {
 	t.Helper()
 	o := simulate.Defaults()
-	var err error
-	o.Profile, err = profile.Parse([]byte(document))
-	require.NoError(t, err)
+	o.Profile = must.Get(profile.Parse([]byte(document)))(t)
 	o.Hours = 0.1
 	if change != nil {
 		change(&o)
 	}
-	arrivals, err := simulate.Arrivals(o)
-	require.NoError(t, err)
+	arrivals := must.Get(simulate.Arrivals(o))(t)
 	engine := decide.New(decide.Version{Profile: o.Profile}, 1)
 	for a, err := range arrivals {
 		require.NoError(t, err)

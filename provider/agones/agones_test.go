@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones"
 	"github.com/lattice-director/director/provider/agones/agonestest"
@@ -26,8 +27,7 @@ type engine struct {
 
 func start(t *testing.T, opt agonestest.Options) engine {
 	t.Helper()
-	authority, err := agonestest.NewAuthority(t.TempDir())
-	require.NoError(t, err)
+	authority := must.Get(agonestest.NewAuthority(t.TempDir()))(t)
 	require.NoError(t, authority.Issue("server"))
 	require.NoError(t, authority.Issue("client"))
 	f := agonestest.New(opt)
@@ -42,8 +42,7 @@ func start(t *testing.T, opt agonestest.Options) engine {
 
 func serve(t *testing.T, authority *agonestest.Authority, h http.Handler, clients bool) string {
 	t.Helper()
-	config, err := authority.Server("server", clients)
-	require.NoError(t, err)
+	config := must.Get(authority.Server("server", clients))(t)
 	s := httptest.NewUnstartedServer(h)
 	s.TLS = config
 	s.Config.ErrorLog = nil
@@ -57,8 +56,7 @@ func serve(t *testing.T, authority *agonestest.Authority, h http.Handler, client
 
 func open(t *testing.T, cfg agones.Config) *agones.Provider {
 	t.Helper()
-	p, err := agones.New(cfg)
-	require.NoError(t, err)
+	p := must.Get(agones.New(cfg))(t)
 	t.Cleanup(p.Close)
 	return p
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/docker"
 	"github.com/lattice-director/director/provider/docker/dockertest"
@@ -36,8 +35,7 @@ func open(t *testing.T, cfg docker.Config) *docker.Provider {
 	if cfg.Images == nil {
 		cfg.Images = []string{"arena"}
 	}
-	p, err := docker.New(cfg)
-	require.NoError(t, err)
+	p := must.Get(docker.New(cfg))(t)
 	t.Cleanup(p.Close)
 	return p
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/docker"
 	"github.com/lattice-director/director/provider/providertest"
@@ -159,8 +160,7 @@ func containers(t *testing.T, owner provider.Owner, running bool) []string {
 	if running {
 		filter["status"] = []string{"running"}
 	}
-	text, err := json.Marshal(filter)
-	require.NoError(t, err)
+	text := must.Get(json.Marshal(filter))(t)
 	_, answer, err := ask(context.Background(), http.MethodGet, "/containers/json?all=1&filters="+url.QueryEscape(string(text)), nil)
 	require.NoError(t, err)
 	var all []struct {
@@ -178,8 +178,7 @@ func containers(t *testing.T, owner provider.Owner, running bool) []string {
 func newOwner(t *testing.T) provider.Owner {
 	t.Helper()
 	require.NoError(t, importGame())
-	owner, err := provider.OwnerOf(string(provider.NewTag())[:17])
-	require.NoError(t, err)
+	owner := must.Get(provider.OwnerOf(string(provider.NewTag())[:17]))(t)
 	t.Cleanup(func() {
 		for _, id := range containers(t, owner, false) {
 			_, _, err := ask(context.Background(), http.MethodDelete, "/containers/"+id+"?force=1", nil)
@@ -236,8 +235,7 @@ func TestARealServer(t *testing.T) {
 
 func echoes(t *testing.T, at string) bool {
 	t.Helper()
-	c, err := new(net.Dialer).DialContext(t.Context(), "udp", at)
-	require.NoError(t, err)
+	c := must.Get(new(net.Dialer).DialContext(t.Context(), "udp", at))(t)
 	defer func() { _ = c.Close() }()
 	require.NoError(t, c.SetDeadline(time.Now().Add(100*time.Millisecond)))
 	answer := make([]byte, 10)

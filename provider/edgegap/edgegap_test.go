@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/edgegap"
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
@@ -41,9 +42,7 @@ func (e engine) client(t *testing.T, rates provider.Rates) *edgegap.Provider {
 	t.Helper()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	t.Cleanup(transport.CloseIdleConnections)
-	p, err := edgegap.New(edgegap.Config{Token: "token " + key, URL: e.url, Rates: rates, Transport: transport})
-	require.NoError(t, err)
-	return p
+	return must.Get(edgegap.New(edgegap.Config{Token: "token " + key, URL: e.url, Rates: rates, Transport: transport}))(t)
 }
 
 func spec() provider.Spec {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/process"
 )
@@ -43,8 +44,7 @@ func deploy(t *testing.T, p *process.Provider, env ...string) provider.Ref {
 		name, value, _ := strings.Cut(variable, "=")
 		s.Env[name] = cmp.Or(value, "1")
 	}
-	o, err := p.Deploy(t.Context(), s)
-	require.NoError(t, err)
+	o := must.Get(p.Deploy(t.Context(), s))(t)
 	return o.Ref
 }
 

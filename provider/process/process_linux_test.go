@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/process"
 	"github.com/lattice-director/director/provider/providertest"
@@ -116,8 +117,7 @@ func spec() provider.Spec {
 
 func open(t *testing.T, cfg process.Config) *process.Provider {
 	t.Helper()
-	p, err := process.New(cfg)
-	require.NoError(t, err)
+	p := must.Get(process.New(cfg))(t)
 	t.Cleanup(p.Close)
 	return p
 }

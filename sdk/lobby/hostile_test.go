@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk/lobby"
 )
 
@@ -56,11 +57,9 @@ func accepted(int32) string { return welcome }
 func dial(t *testing.T, url string) *guest {
 	t.Helper()
 	g := &guest{t: t, name: "guest"}
-	var err error
-	g.Client, err = lobby.Connect(within(t),
+	g.Client = must.Get(lobby.Connect(within(t),
 		lobby.Options{URLs: []string{url}, Token: lobby.StaticToken(""), OnEvent: g.note,
-			FirstBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond})
-	require.NoError(t, err)
+			FirstBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond}))(t)
 	t.Cleanup(g.Close)
 	return g
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk/lobby"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -46,9 +47,7 @@ func connectWith(t *testing.T, name string, o lobby.Options, at ...*rigtest.Lobb
 	}
 	g := &guest{t: t, name: name}
 	o.Token, o.OnEvent = lobby.StaticToken(rigtest.LobbyToken(name)), g.note
-	var err error
-	g.Client, err = lobby.Connect(within(t), o)
-	require.NoError(t, err)
+	g.Client = must.Get(lobby.Connect(within(t), o))(t)
 	t.Cleanup(g.Close)
 	return g
 }
@@ -90,9 +89,7 @@ func hears[E lobby.Event](g *guest, n int) E {
 // join joins a room.
 func (g *guest) join(roomType, id string, o lobby.JoinOptions) *lobby.Room {
 	g.t.Helper()
-	room, err := g.Join(within(g.t), roomType, id, o)
-	require.NoError(g.t, err)
-	return room
+	return must.Get(g.Join(within(g.t), roomType, id, o))(g.t)
 }
 
 // eventually waits until a state of a room holds.

@@ -20,6 +20,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -164,11 +165,8 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	for _, c := range change {
 		c(&o)
 	}
-	var err error
-	b.face, err = New(o)
-	require.NoError(t, err)
-	engine, err := rest.New(rest.Options{Log: log})
-	require.NoError(t, err)
+	b.face = must.Get(New(o))(t)
+	engine := must.Get(rest.New(rest.Options{Log: log}))(t)
 	b.face.Mount(engine)
 	server := httptest.NewUnstartedServer(engine)
 	// requests must outlive both
@@ -264,15 +262,12 @@ type answerOf struct {
 
 func (b *bundle) do(ctx context.Context, method, path, body string, header http.Header) answerOf {
 	b.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+b.url+path, strings.NewReader(body))
-	require.NoError(b.t, err)
+	r := must.Get(http.NewRequestWithContext(ctx, method, "http://"+b.url+path, strings.NewReader(body)))(b.t)
 	if header != nil {
 		r.Header = header
 	}
-	response, err := http.DefaultClient.Do(r)
-	require.NoError(b.t, err)
+	response := must.Get(http.DefaultClient.Do(r))(b.t)
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(b.t, err)
+	text := must.Get(io.ReadAll(response.Body))(b.t)
 	return answerOf{response, string(text)}
 }

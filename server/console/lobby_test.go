@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 )
@@ -17,14 +18,12 @@ import (
 func (b *bundle) room(id string, players ...string) {
 	b.t.Helper()
 	b.Exec(`INSERT INTO projects (id, name, region) VALUES ('p1', 'arena', 'eu')`)
-	types, err := lobby.NewTypes(false, nil)
-	require.NoError(b.t, err)
+	types := must.Get(lobby.NewTypes(false, nil))(b.t)
 	for i, player := range players {
 		session := "s-" + strings.Repeat("0", 15) + string(rune('0'+i))
 		b.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', $1, 'p1', $2, true, '30 s', gen_random_uuid())`, session, player)
-		_, err := b.Store.ActInLobby(b.t.Context(), db.LobbyAction{Region: "eu", Project: "p1", Room: id, Make: true,
-			Session: db.SessionEpoch{ID: session, Epoch: 1}, Act: types.Join(lobby.Join{Type: "lobby", Session: session, Player: player})})
-		require.NoError(b.t, err)
+		must.Get(b.Store.ActInLobby(b.t.Context(), db.LobbyAction{Region: "eu", Project: "p1", Room: id, Make: true,
+			Session: db.SessionEpoch{ID: session, Epoch: 1}, Act: types.Join(lobby.Join{Type: "lobby", Session: session, Player: player})}))(b.t)
 	}
 }
 

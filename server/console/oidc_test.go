@@ -20,6 +20,7 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jwt"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
@@ -45,10 +46,8 @@ const (
 
 func newKey(t *testing.T) jwk.Key {
 	t.Helper()
-	raw, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	key, err := jwk.FromRaw(raw)
-	require.NoError(t, err)
+	raw := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	key := must.Get(jwk.FromRaw(raw))(t)
 	require.NoError(t, key.Set(jwk.KeyIDKey, "k"))
 	require.NoError(t, key.Set(jwk.AlgorithmKey, jwa.ES256))
 	return key
@@ -79,8 +78,7 @@ func newIssuer(t *testing.T) *issuer {
 // state.
 func (i *issuer) authorize(location string) (state string) {
 	i.t.Helper()
-	u, err := url.Parse(location)
-	require.NoError(i.t, err)
+	u := must.Get(url.Parse(location))(i.t)
 	q := u.Query()
 	require.Equal(i.t, i.server.URL+"/authorize", u.Scheme+"://"+u.Host+u.Path)
 	require.Equal(i.t, []string{clientID, "code", "S256", "openid email profile"},

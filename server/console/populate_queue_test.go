@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -95,10 +95,8 @@ func (b *bundle) populateRest(session string) []string {
 	ids := b.deployments(3, "permanent: no capacity")
 	deployment := deploymentPath(ids[0].String())
 	b.Exec("UPDATE deployments SET ref = NULL, claimed_ref = 'edgegap-7f3a' WHERE id = $1", ids[0])
-	_, err := b.As("console:ada").Because("the season ends").PauseProfile(b.t.Context(), universe, "raid-with-a-rather-long-name")
-	require.NoError(b.t, err)
-	_, err = b.As("console:ada").Because("an outage at the provider").PausePool(b.t.Context(), "eu", "arena", "v1.2", time.Time{})
-	require.NoError(b.t, err)
+	must.Get(b.As("console:ada").Because("the season ends").PauseProfile(b.t.Context(), universe, "raid-with-a-rather-long-name"))(b.t)
+	must.Get(b.As("console:ada").Because("an outage at the provider").PausePool(b.t.Context(), "eu", "arena", "v1.2", time.Time{}))(b.t)
 	b.Exec(`INSERT INTO events (region, kind, instance_id, detail) VALUES ('eu-frankfurt', 'deployment.failed', $1::text, jsonb_build_object('said', repeat('the provider has no capacity in this location; ', 20)))`, ids[0].String())
 	return []string{
 		"/queue", "/queue?profile=duel", "/find?q=pl", ticketPath(first), ticketPath(first) + "/cancel", "/matches", "/matches?profile=raid-with-a-rather-long-name", matchPath(match.String()), "/agents", "/agents/0000000000000001",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // populate makes a fleet with sessions and players, hostile names among them, and returns the paths of all pages.
@@ -23,10 +24,8 @@ func (b *bundle) populate() []string {
 	for i := range 6 {
 		last = b.place("duel", fmt.Sprintf("player-%d", i), fmt.Sprintf("<b>player</b>-%d", i))
 	}
-	_, err := b.As("console:ada").Drain(b.t.Context(), "eu-frankfurt-3")
-	require.NoError(b.t, err)
-	_, err = b.rotate(b.t.Context(), b.As("console:ada"))
-	require.NoError(b.t, err)
+	must.Get(b.As("console:ada").Drain(b.t.Context(), "eu-frankfurt-3"))(b.t)
+	must.Get(b.rotate(b.t.Context(), b.As("console:ada")))(b.t)
 	require.NoError(b.t, b.RecordRefusals(b.t.Context(), []db.Refusals{
 		{Times: 1234, FirstAge: time.Hour, Refusal: fault.Refusal{
 			Player: "player-3", Call: "POST /matchmake", Code: "no_capacity", Region: "eu-frankfurt-with-a-long-name", Mode: "free-for-all",
@@ -47,8 +46,7 @@ func (b *bundle) populate() []string {
 func (b *bundle) webhooks() {
 	b.t.Helper()
 	for _, name := range []string{"studio", "moderation"} {
-		_, err := b.As("").CreateWebhook(b.t.Context(), name, "https://hooks.studio.example/"+name, []string{"session.*", "lobby.*"})
-		require.NoError(b.t, err)
+		must.Get(b.As("").CreateWebhook(b.t.Context(), name, "https://hooks.studio.example/"+name, []string{"session.*", "lobby.*"}))(b.t)
 	}
 	b.Exec(`UPDATE webhook_progress p SET delivered = 123456, delivered_at = now(), failing_since = now() - interval '1 hour', failed_at = now(),
 		last_error = 'it answered 502 <b>', next_at = now() + interval '40 s' FROM webhooks w WHERE w.id = p.webhook AND w.name = 'studio'`)
@@ -62,16 +60,12 @@ func (b *bundle) valves() {
 	b.t.Helper()
 	rate, most, region := 0.001, int32(20000), "eu-frankfurt-with-a-long-name"
 	for name, set := range map[string]db.ValveSettings{"launch": {Rate: &rate, MaxPlayers: &most}, "frankfurt": {Rate: &rate, Region: &region}} {
-		_, err := b.As("console:ada").Because("the launch").SetValve(b.t.Context(), name, set)
-		require.NoError(b.t, err)
+		must.Get(b.As("console:ada").Because("the launch").SetValve(b.t.Context(), name, set))(b.t)
 	}
-	_, err := b.As("console:ada").Because("we look into the <login>").CloseValve(b.t.Context(), "frankfurt")
-	require.NoError(b.t, err)
-	_, err = b.LoginLines(b.t.Context()) // which has this store heed them
-	require.NoError(b.t, err)
+	must.Get(b.As("console:ada").Because("we look into the <login>").CloseValve(b.t.Context(), "frankfurt"))(b.t)
+	must.Get(b.LoginLines(b.t.Context()))(b.t) // which has this store heed them
 	for i := range 12 {
-		_, err := b.EnterLoginQueue(b.t.Context(), db.LoginRequest{Player: fmt.Sprint("waiting-", i)})
-		require.NoError(b.t, err)
+		must.Get(b.EnterLoginQueue(b.t.Context(), db.LoginRequest{Player: fmt.Sprint("waiting-", i)}))(b.t)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/internal/matching/explainer"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/token"
@@ -55,9 +56,7 @@ func setupOn(t *testing.T, d *storetest.DB, change ...func(*Options)) *bundle {
 	for _, c := range change {
 		c(&o)
 	}
-	var err error
-	b.console, err = New(o)
-	require.NoError(t, err)
+	b.console = must.Get(New(o))(t)
 	b.server = httptest.NewServer(b.console)
 	t.Cleanup(b.server.Close)
 	t.Cleanup(b.console.Stop)
@@ -72,8 +71,7 @@ type browser struct {
 }
 
 func (b *bundle) browser() *browser {
-	jar, err := cookiejar.New(nil)
-	require.NoError(b.t, err)
+	jar := must.Get(cookiejar.New(nil))(b.t)
 	return &browser{b.t, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, b.server.URL}
 }
 
@@ -117,7 +115,5 @@ func (w *browser) act(path string, pairs ...string) webtest.Answer {
 // place seats players in a session of a mode.
 func (b *bundle) place(mode string, players ...string) db.Placement {
 	b.t.Helper()
-	p, err := b.Place(b.t.Context(), db.PlaceRequest{Caller: players[0], Region: "eu", Mode: mode, Party: players, MaxPlayers: 4})
-	require.NoError(b.t, err)
-	return p
+	return must.Get(b.Place(b.t.Context(), db.PlaceRequest{Caller: players[0], Region: "eu", Mode: mode, Party: players, MaxPlayers: 4}))(b.t)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/infra"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -59,8 +60,7 @@ func (e environment) ClockReading() (db.ClockReading, bool) {
 
 func (e environment) mount(t *testing.T) http.Handler {
 	t.Helper()
-	engine, err := rest.New(rest.Options{})
-	require.NoError(t, err)
+	engine := must.Get(rest.New(rest.Options{}))(t)
 	infra.Mount(engine, e, infra.Readiness{Database: e, Write: e.tryWrite, Keys: e, Schema: 3, Timeout: time.Second, Draining: func() bool { return e.draining }})
 	return engine
 }

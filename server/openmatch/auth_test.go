@@ -30,6 +30,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/rest"
@@ -138,25 +139,20 @@ type authority struct {
 }
 
 func newAuthority(t *testing.T) authority {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	cert := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
-	require.NoError(t, err)
-	cert, err = x509.ParseCertificate(der)
-	require.NoError(t, err)
+	der := must.Get(x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key))(t)
+	cert = must.Get(x509.ParseCertificate(der))(t)
 	return authority{t, cert, key}
 }
 
 func (a authority) issue(name string) tls.Certificate {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(a.t, err)
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.t)
+	der := must.Get(x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}, a.cert, key.Public(), a.key)
-	require.NoError(a.t, err)
+	}, a.cert, key.Public(), a.key))(a.t)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
@@ -225,8 +221,8 @@ func calledOverREST(t *testing.T, url string, config *tls.Config, scheme, token 
 	for i, request := range []struct{ method, path, body string }{
 		{http.MethodGet, frontendPath + "/tickets/x", ""}, {http.MethodPost, backendPath + "/tickets:release", "{}"}, {http.MethodPost, queryPath + "/tickets:query", "{}"},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), request.method, url+request.path, strings.NewReader(request.body))
-		require.NoError(t, err)
+		r := must.Get(http.NewRequestWithContext(t.Context(), request.method, url+request.path,
+			strings.NewReader(request.body)))(t)
 		if token != "" {
 			r.Header.Set("Authorization", scheme+" "+token)
 		}

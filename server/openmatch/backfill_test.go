@@ -11,12 +11,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func (b *bundle) createBackfill(f *pb.Backfill) *pb.Backfill {
-	created, err := b.CreateBackfill(b.t.Context(), &pb.CreateBackfillRequest{Backfill: f})
-	require.NoError(b.t, err)
-	return created
+	return must.Get(b.CreateBackfill(b.t.Context(), &pb.CreateBackfillRequest{Backfill: f}))(b.t)
 }
 
 func (b *bundle) backfill(id string) (*pb.Backfill, error) {

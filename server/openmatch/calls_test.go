@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/openmatch"
 )
 
@@ -27,8 +28,7 @@ func beginOnly(t *testing.T, conn *grpc.ClientConn, method string) codes.Code {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, method)
-	require.NoError(t, err)
+	stream := must.Get(conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, method))(t)
 	code := status.Code(stream.RecvMsg(&pb.Ticket{}))
 	require.NoError(t, ctx.Err(), "the call is ended by the server")
 	return code
@@ -127,8 +127,7 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 
 // opened returns the number of running calls.
 func opened(t *testing.T, metrics *prometheus.Registry) (n float64) {
-	families, err := metrics.Gather()
-	require.NoError(t, err)
+	families := must.Get(metrics.Gather())(t)
 	for _, f := range families {
 		if f.GetName() == "director_openmatch_calls_open" {
 			for _, m := range f.GetMetric() {

@@ -14,11 +14,11 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func scored(t *testing.T, m *pb.Match, score float64) *pb.Match {
-	criteria, err := anypb.New(&pb.DefaultEvaluationCriteria{Score: score})
-	require.NoError(t, err)
+	criteria := must.Get(anypb.New(&pb.DefaultEvaluationCriteria{Score: score}))(t)
 	m.Extensions = map[string]*anypb.Any{"evaluation_input": criteria}
 	return m
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // Pins a failure of a match function that only its caller sees.
@@ -46,8 +47,7 @@ func window(registration, collection time.Duration) func(*config) {
 
 // fetch calls FetchMatches as a director does, and returns the matches and the error.
 func (b *bundle) fetch(at *pb.FunctionConfig, pools ...*pb.Pool) (matches []*pb.Match, err error) {
-	stream, err := b.FetchMatches(b.t.Context(), &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{Name: "p", Pools: pools}})
-	require.NoError(b.t, err)
+	stream := must.Get(b.FetchMatches(b.t.Context(), &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{Name: "p", Pools: pools}}))(b.t)
 	for {
 		answer, err := stream.Recv()
 		if errors.Is(err, io.EOF) {

@@ -12,25 +12,23 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/openmatch"
 )
 
 // pinged returns the fate of a client that has no stream and pings at an interval.
 func pinged(t *testing.T, addr string, every time.Duration, times int) (told *http2.GoAwayFrame) {
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
-	require.NoError(t, err)
+	conn := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", addr))(t)
 	defer func() { _ = conn.Close() }()
-	_, err = conn.Write([]byte(http2.ClientPreface))
-	require.NoError(t, err)
+	must.Get(conn.Write([]byte(http2.ClientPreface)))(t)
 	framer := http2.NewFramer(conn, conn)
 	require.NoError(t, framer.WriteSettings())
 	beat := time.NewTicker(every)
 	defer beat.Stop()
 	for answered := 0; answered < times; {
 		require.NoError(t, conn.SetReadDeadline(time.Now().Add(wait)))
-		frame, err := framer.ReadFrame()
-		require.NoError(t, err)
+		frame := must.Get(framer.ReadFrame())(t)
 		switch f := frame.(type) {
 		case *http2.GoAwayFrame:
 			return f

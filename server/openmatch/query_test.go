@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func TestPoolsThatAreRefused(t *testing.T) {
@@ -102,8 +103,7 @@ func TestFiltersReachTheStore(t *testing.T) {
 
 // backfills returns the names, which are in the extensions, of the backfills in a pool.
 func (b *bundle) backfills(pool *pb.Pool) (names []string) {
-	stream, err := b.QueryBackfills(b.t.Context(), &pb.QueryBackfillsRequest{Pool: pool})
-	require.NoError(b.t, err)
+	stream := must.Get(b.QueryBackfills(b.t.Context(), &pb.QueryBackfillsRequest{Pool: pool}))(b.t)
 	for _, page := range all(b.t, stream) {
 		for _, f := range page.GetBackfills() {
 			names = append(names, slices.Collect(maps.Keys(f.GetExtensions()))...)

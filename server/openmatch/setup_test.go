@@ -23,6 +23,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/openmatch"
@@ -68,9 +69,7 @@ func replica(t *testing.T, url string, change ...func(*config)) *bundle {
 	b.store = storetest.On(t, url, func(d *db.Config) { d.Timing, d.Log = c.Timing, slog.New(slog.DiscardHandler) })
 	require.NoError(t, b.store.ReadClock(t.Context()))
 	c.Store = b.store.Store
-	var err error
-	b.server, err = openmatch.New(c.Options)
-	require.NoError(t, err)
+	b.server = must.Get(openmatch.New(c.Options))(t)
 	b.run()
 	b.connect(c.token)
 	return b
@@ -79,8 +78,7 @@ func replica(t *testing.T, url string, change ...func(*config)) *bundle {
 // run runs the server until the end of the test.
 func (b *bundle) run() {
 	require.NoError(b.t, b.server.Listen(b.t.Context()))
-	engine, err := rest.New(rest.Options{})
-	require.NoError(b.t, err)
+	engine := must.Get(rest.New(rest.Options{}))(b.t)
 	b.server.Mount(engine)
 	b.web = httptest.NewUnstartedServer(engine)
 	// for short calls, as in a replica
@@ -119,8 +117,7 @@ func (b *bundle) connect(token string) {
 func (b *bundle) addr() string { return b.server.Addrs()[0].String() }
 
 func (b *bundle) dial(options ...grpc.DialOption) *grpc.ClientConn {
-	conn, err := grpc.NewClient(b.addr(), options...)
-	require.NoError(b.t, err)
+	conn := must.Get(grpc.NewClient(b.addr(), options...))(b.t)
 	b.t.Cleanup(func() { require.NoError(b.t, conn.Close()) })
 	return conn
 }
@@ -141,9 +138,7 @@ func (bearer) RequireTransportSecurity() bool { return false }
 
 // create creates a ticket.
 func (b *bundle) create(t *pb.Ticket) *pb.Ticket {
-	created, err := b.CreateTicket(b.t.Context(), &pb.CreateTicketRequest{Ticket: t})
-	require.NoError(b.t, err)
-	return created
+	return must.Get(b.CreateTicket(b.t.Context(), &pb.CreateTicketRequest{Ticket: t}))(b.t)
 }
 
 func (b *bundle) ticket(id string) (*pb.Ticket, error) {
@@ -152,8 +147,7 @@ func (b *bundle) ticket(id string) (*pb.Ticket, error) {
 
 // queried returns the tickets of a pool by id.
 func (b *bundle) queried(pool *pb.Pool) map[string]*pb.Ticket {
-	stream, err := b.QueryTickets(b.t.Context(), &pb.QueryTicketsRequest{Pool: pool})
-	require.NoError(b.t, err)
+	stream := must.Get(b.QueryTickets(b.t.Context(), &pb.QueryTicketsRequest{Pool: pool}))(b.t)
 	found := map[string]*pb.Ticket{}
 	for _, page := range all(b.t, stream) {
 		for _, t := range page.GetTickets() {
@@ -177,11 +171,9 @@ func all[M any](t *testing.T, stream grpc.ServerStreamingClient[M]) (messages []
 }
 
 func (b *bundle) assign(connection string, ids ...string) *pb.AssignTicketsResponse {
-	answer, err := b.AssignTickets(b.t.Context(), &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{{
+	return must.Get(b.AssignTickets(b.t.Context(), &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{{
 		TicketIds: ids, Assignment: &pb.Assignment{Connection: connection},
-	}}})
-	require.NoError(b.t, err)
-	return answer
+	}}}))(b.t)
 }
 
 // match puts a ticket into a match, as FetchMatches does.

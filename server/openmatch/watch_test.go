@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // watching is a running call of WatchAssignments.
@@ -18,8 +19,7 @@ type watching struct {
 }
 
 func (b *bundle) watch(id string) watching {
-	stream, err := b.WatchAssignments(b.t.Context(), &pb.WatchAssignmentsRequest{TicketId: id})
-	require.NoError(b.t, err)
+	stream := must.Get(b.WatchAssignments(b.t.Context(), &pb.WatchAssignmentsRequest{TicketId: id}))(b.t)
 	w := watching{b.t, make(chan string, 100), make(chan error, 1)}
 	go func() {
 		for {

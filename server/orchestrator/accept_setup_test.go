@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -153,9 +154,7 @@ func serve(t *testing.T, change ...func(*Options)) *served {
 	for _, c := range change {
 		c(&o)
 	}
-	var err error
-	v.Server, err = New(o)
-	require.NoError(t, err)
+	v.Server = must.Get(New(o))(t)
 	require.NoError(t, v.Listen(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())
 	running := make(chan error, 1)
@@ -195,8 +194,7 @@ func (v *served) dial(subprotocols ...string) (*websocket.Conn, handshakeAnswer)
 		Subprotocols: subprotocols, CompressionMode: websocket.CompressionContextTakeover, HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}},
 	})
 	if err != nil {
-		body, err := io.ReadAll(res.Body)
-		require.NoError(v.t, err)
+		body := must.Get(io.ReadAll(res.Body))(v.t)
 		require.NoError(v.t, res.Body.Close())
 		return nil, handshakeAnswer{res.StatusCode, res.Header, string(body)}
 	}
@@ -239,8 +237,7 @@ func next[T any](t *testing.T, ws *websocket.Conn) T {
 	kind, message, err := ws.Read(ctx)
 	require.NoError(t, err)
 	require.Equal(t, websocket.MessageBinary, kind)
-	got, err := wire.Decode(message)
-	require.NoError(t, err)
+	got := must.Get(wire.Decode(message))(t)
 	require.IsType(t, *new(T), got)
 	return got.(T)
 }

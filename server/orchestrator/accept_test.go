@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -40,8 +41,7 @@ func bytesOfAgents(t *testing.T, m *metrics, direction string) float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	require.NoError(t, registry.Register(m.bytes))
-	all, err := registry.Gather()
-	require.NoError(t, err)
+	all := must.Get(registry.Gather())(t)
 	for _, c := range all[0].GetMetric() {
 		if c.GetLabel()[0].GetValue() == direction {
 			return c.GetCounter().GetValue()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // These tests drive a conversation with a fake clock, without a socket and without a database.
@@ -39,8 +40,7 @@ func newTalk(t require.TestingT) *talk {
 	k.conversation = newConversation("562cfc2cbeef8cf4", heartbeat, func(*snapshot) error { return nil }, func() time.Time { return k.now })
 	e := k.begin()
 	require.Len(t, e.frames, 2)
-	greeting, err := wire.Decode(e.frames[0])
-	require.NoError(t, err)
+	greeting := must.Get(wire.Decode(e.frames[0]))(t)
 	require.Equal(t, wire.Hello{InstanceID: "562cfc2cbeef8cf4", ProtocolVersion: 3, HeartbeatMS: 5000}, greeting)
 	e.frames = e.frames[1:]
 	k.take(e)
@@ -50,8 +50,7 @@ func newTalk(t require.TestingT) *talk {
 
 func (k *talk) take(e effects) {
 	for _, frame := range e.frames {
-		got, err := wire.Decode(frame)
-		require.NoError(k.t, err)
+		got := must.Get(wire.Decode(frame))(k.t)
 		switch m := got.(type) {
 		case wire.Poll:
 			k.polls = append(k.polls, m)

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // Both halves of the protocol are independent implementations; these tests exchange every kind of message between them.
@@ -40,8 +41,7 @@ func TestAgentsUnderstandEverythingTheDirectorSends(t *testing.T) {
 var named = rapid.StringN(1, 40, -1)
 
 func decodes(t *rapid.T, frame []byte, want any) {
-	got, err := wire.Decode(frame)
-	require.NoError(t, err)
+	got := must.Get(wire.Decode(frame))(t)
 	require.Equal(t, want, got)
 }
 

@@ -16,6 +16,7 @@ import (
 	commands "github.com/lattice-director/director/internal/rivalis/command"
 	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 )
@@ -32,18 +33,14 @@ func newReplica(t testing.TB, url string, maxStreams int) *apiReplica {
 	t.Helper()
 	store := storetest.Open(t, url)
 	r := &apiReplica{store: store}
-	var err error
-	r.id, err = store.BeginReplica(t.Context(), "global")
-	require.NoError(t, err)
-	copied, err := roster.New(store, "global", roster.Config{})
-	require.NoError(t, err)
-	events, err := roster.NewEvents(store, copied, maxStreams, roster.Config{})
-	require.NoError(t, err)
+	r.id = must.Get(store.BeginReplica(t.Context(), "global"))(t)
+	copied := must.Get(roster.New(store, "global", roster.Config{}))(t)
+	events := must.Get(roster.NewEvents(store, copied, maxStreams, roster.Config{}))(t)
 	caller := commands.New(store, "global", commands.Options{
 		Replica: func() uuid.UUID { return r.id }, Timeout: patience, WaitFor: func(ctx context.Context, tx uint64) { _ = copied.WaitFor(ctx, tx) },
 	})
 	ctx, stop := context.WithCancel(context.Background())
-	face, err := NewREST(RESTOptions{
+	face := must.Get(NewREST(RESTOptions{
 		Region: "global", Roster: copied, Lookup: store, Commander: caller, AdminKeys: []string{adminKey}, Ready: func(context.Context) error { return nil }, Stopping: ctx,
 		Follow: func(ctx context.Context, lastEventID string) (Follower, error) {
 			stream, err := events.Stream(ctx, lastEventID)
@@ -52,8 +49,7 @@ func newReplica(t testing.TB, url string, maxStreams int) *apiReplica {
 			}
 			return stream, nil
 		},
-	})
-	require.NoError(t, err)
+	}))(t)
 	r.Server = httptest.NewServer(face)
 	var running sync.WaitGroup
 	for _, run := range []func(context.Context) error{copied.Run, events.Run, caller.Run} {
@@ -72,13 +68,12 @@ func newReplica(t testing.TB, url string, maxStreams int) *apiReplica {
 func (r *apiReplica) host(t *testing.T, id, name string) {
 	t.Helper()
 	ref := db.AgentRef{Region: "global", ID: id, Replica: r.id}
-	_, err := r.store.JoinAgent(t.Context(), db.AgentJoin{
+	must.Get(r.store.JoinAgent(t.Context(), db.AgentJoin{
 		Ref: ref, Key: "key#00000000", Hash: "h", Seq: 1, Content: db.AgentContent{
 			Name: name, ProcessUID: "p_" + id, AgentVersion: "8.0.0", ProtocolVersion: 3, EndpointURL: "wss://" + name + ".example", RoomTypes: []string{"match"},
 			Labels: map[string]string{"region": "eu"}, AutoCreate: true, Status: statusActive,
 		},
-	})
-	require.NoError(t, err)
+	}))(t)
 	wake, stop := r.store.Subscribe(db.TopicReplica(r.id), "global")
 	t.Cleanup(stop)
 	go func() {

@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/internal/testkit/background"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 const (
@@ -141,8 +142,7 @@ func (f *fleet) RosterSince(_ context.Context, _ string, since db.SettledPoint) 
 
 // roster returns a copy of the fleet.
 func (f *fleet) roster(t testing.TB) *roster.Roster {
-	r, err := roster.New(f, "global", roster.Config{})
-	require.NoError(t, err)
+	r := must.Get(roster.New(f, "global", roster.Config{}))(t)
 	background.Run(t, r.Run)
 	require.Eventually(t, r.Ready, patience, time.Millisecond)
 	return r
@@ -173,9 +173,7 @@ func newRig(t testing.TB, f *fleet, change ...func(*RESTOptions)) rig {
 	for _, c := range change {
 		c(&o)
 	}
-	var err error
-	b.REST, err = NewREST(o)
-	require.NoError(t, err)
+	b.REST = must.Get(NewREST(o))(t)
 	return b
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func TestBadMessages(t *testing.T) {
@@ -88,12 +89,10 @@ func TestTheLargestMessageIsDropped(t *testing.T) {
 // rawSocket is a client that may break the rules of WebSockets. The frames arrive with its handshake.
 func (v *served) rawSocket(frames ...byte) (net.Conn, *bufio.Reader) {
 	v.t.Helper()
-	conn, err := net.Dial("tcp", v.Addr().String())
-	require.NoError(v.t, err)
+	conn := must.Get(net.Dial("tcp", v.Addr().String()))(v.t)
 	v.t.Cleanup(func() { _ = conn.Close() })
-	_, err = fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: %s , %s\r\n\r\n%s", settingsKey, subprotocol, frames)
-	require.NoError(v.t, err)
+	must.Get(fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: %s , %s\r\n\r\n%s", settingsKey, subprotocol, frames))(v.t)
 	in := bufio.NewReader(conn)
 	res, err := http.ReadResponse(in, nil) //nolint:bodyclose // after an upgrade there is no body
 	require.NoError(v.t, err)

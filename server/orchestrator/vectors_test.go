@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // The messages that agents of @rivalis/fleet 8.0.0 exchange with upstream's orchestrator, as WebSocket payloads.
@@ -32,15 +33,11 @@ const (
 )
 
 func bytesOf(t *testing.T, digits string) []byte {
-	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
-	require.NoError(t, err)
-	return b
+	return must.Get(hex.DecodeString(strings.Join(strings.Fields(digits), "")))(t)
 }
 
 func received(t *testing.T, message []byte) any {
-	got, err := receive(websocket.MessageBinary, message)
-	require.NoError(t, err)
-	return got
+	return must.Get(receive(websocket.MessageBinary, message))(t)
 }
 
 func TestFramesOfTheDirectorAreThoseOfUpstream(t *testing.T) {

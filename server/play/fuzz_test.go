@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/connect"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/play"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
@@ -45,8 +46,7 @@ func (s sink) Session(context.Context, string) (db.Placement, error) { return db
 func (s sink) Sign(token.SessionClaims) (string, error) { return "signed", nil }
 
 func engine(t *testing.T, caller string) *gin.Engine {
-	e, err := rest.New(rest.Options{})
-	require.NoError(t, err)
+	e := must.Get(rest.New(rest.Options{}))(t)
 	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return caller, nil }, nil))
 	play.Mount(e, sink{t}, sink{t}, (*connect.Minter)(nil), play.Modes{"race": 2}, play.Parties{AreOpen: true})
 	return e

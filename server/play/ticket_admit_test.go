@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/server/play"
 )
@@ -18,8 +19,7 @@ import (
 func parsed(t *testing.T, documents ...string) known {
 	all := known{}
 	for _, document := range documents {
-		p, err := profile.Parse([]byte(document))
-		require.NoError(t, err)
+		p := must.Get(profile.Parse([]byte(document)))(t)
 		all[p.Name] = p
 	}
 	return all

@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/watch"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/play"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
@@ -81,19 +82,14 @@ func cpuTime(b *testing.B) time.Duration {
 // benchEngine serves tickets of a profile from a database of its own, in which each player has a stored skill.
 func benchEngine(b *testing.B, login keytest.Login, document string) *gin.Engine {
 	b.Helper()
-	store, err := db.Open(b.Context(), db.Config{URL: dbtest.New(b), Timing: db.DefaultTiming()})
-	require.NoError(b, err)
+	store := must.Get(db.Open(b.Context(), db.Config{URL: dbtest.New(b), Timing: db.DefaultTiming()}))(b)
 	b.Cleanup(store.Close)
 	require.NoError(b, store.ReadClock(b.Context()))
-	_, err = store.ApplyProfile(b.Context(), db.ProfileEdit{Region: "global"}, []byte(document), false)
-	require.NoError(b, err)
-	_, err = store.Pool().Exec(b.Context(), `INSERT INTO stored_players (region, sub, attributes, avoid, may_party_with, updated_by)
-		SELECT 'global', 'p' || lpad(n::text, 7, '0'), '{"skill": 1500}', '{}', '{}', 'bench' FROM generate_series(1, 200000) n`)
-	require.NoError(b, err)
-	e, err := rest.New(rest.Options{})
-	require.NoError(b, err)
-	verifier, err := token.NewAccessVerifier(token.AccessConfig{Keys: login.Source})
-	require.NoError(b, err)
+	must.Get(store.ApplyProfile(b.Context(), db.ProfileEdit{Region: "global"}, []byte(document), false))(b)
+	must.Get(store.Pool().Exec(b.Context(), `INSERT INTO stored_players (region, sub, attributes, avoid, may_party_with, updated_by)
+		SELECT 'global', 'p' || lpad(n::text, 7, '0'), '{"skill": 1500}', '{}', '{}', 'bench' FROM generate_series(1, 200000) n`))(b)
+	e := must.Get(rest.New(rest.Options{}))(b)
+	verifier := must.Get(token.NewAccessVerifier(token.AccessConfig{Keys: login.Source}))(b)
 	e.Use(rest.Bearer(func(ctx context.Context, raw string) (string, error) {
 		claims, err := verifier.Verify(ctx, raw)
 		return claims.Subject, err

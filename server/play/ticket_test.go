@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/matching/watch"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/server/play"
@@ -84,8 +85,7 @@ func (k known) AllLive(context.Context) ([]*profile.Profile, error) {
 func (k known) Refresh(context.Context, time.Time) error { return nil }
 
 func ticketEngine(t *testing.T, profiles play.Profiles) (*gin.Engine, *ticketSink) {
-	e, err := rest.New(rest.Options{})
-	require.NoError(t, err)
+	e := must.Get(rest.New(rest.Options{}))(t)
 	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
 	s := &ticketSink{t: t}
 	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global", Profiles: profiles, Parties: play.Parties{AreOpen: true}, Lease: time.Second})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/matching/watch"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/server/play"
@@ -39,8 +40,7 @@ func vouched(t require.TestingT) known {
 
 // postWith posts a ticket as alice, with an access token of these claims.
 func postWith(t *testing.T, profiles play.Profiles, claims, body string) (*httptest.ResponseRecorder, *ticketSink) {
-	e, err := rest.New(rest.Options{})
-	require.NoError(t, err)
+	e := must.Get(rest.New(rest.Options{}))(t)
 	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
 	s := &ticketSink{t: t}
 	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global", Profiles: profiles, Parties: play.Parties{AreOpen: true}, Lease: time.Second})
@@ -53,9 +53,7 @@ func postWith(t *testing.T, profiles play.Profiles, claims, body string) (*httpt
 
 func stored(t require.TestingT, s *ticketSink) *match.Ticket {
 	at := time.Unix(0, 0)
-	ticket, err := ticketbody.Decode("id", at, s.last.Body("id", at), "")
-	require.NoError(t, err)
-	return ticket
+	return must.Get(ticketbody.Decode("id", at, s.last.Body("id", at), ""))(t)
 }
 
 const game1500 = `{"game":{"skill":1500}}`

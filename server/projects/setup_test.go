@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
@@ -41,17 +42,14 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	b := &bundle{Store: storetest.Open(t, dbtest.New(t)), t: t}
 	var err error
 	b.sealer = keytest.Sealer(t, 0)
-	b.doc, err = contracttest.Nexis()
-	require.NoError(t, err)
+	b.doc = must.Get(contracttest.Nexis())(t)
 	o := Options{Store: b.Store, Region: "eu", Tokens: []string{"another-internal-token", internal}, Secrets: token.ProjectSecrets{Master: master, Sealer: b.sealer}}
 	for _, c := range change {
 		c(&o)
 	}
-	handler, err := New(o)
-	require.NoError(t, err)
+	handler := must.Get(New(o))(t)
 	b.engine = handler.(*gin.Engine)
-	made, err := b.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "eu"})
-	require.NoError(t, err)
+	made := must.Get(b.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "eu"}))(t)
 	_, key, err := b.CreateProjectKey(t.Context(), db.NewProjectKey{Project: "p1", ID: "k1", Name: "default", Scopes: []string{db.ScopeMint}, Seal: b.sealer.NewProjectSecret})
 	require.NoError(t, err)
 	b.project, b.key = made.ID, key.ID

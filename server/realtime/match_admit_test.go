@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 )
 
@@ -17,8 +18,8 @@ rules: [{near: skill, within: 100}, {latency: 60ms}]
 
 func (v *served) apply(t *testing.T, document string) {
 	t.Helper()
-	_, err := v.store.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global", Author: "test"}, []byte(document), false)
-	require.NoError(t, err)
+	must.Get(v.store.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global", Author: "test"}, []byte(document),
+		false))(t)
 }
 
 // Pins sessions that wait for ever with a ticket that can be in no match of the profile of their room type, or whose

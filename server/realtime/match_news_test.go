@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
 )
@@ -17,17 +18,16 @@ import (
 // readyCheck makes the profile of the type duel ask its players.
 func (v *served) readyCheck() {
 	v.t.Helper()
-	_, err := v.store.ApplyProfile(v.t.Context(), db.ProfileEdit{Region: "global", Author: "test"},
-		[]byte("name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 40s}\n"), false)
-	require.NoError(v.t, err)
+	must.Get(v.store.ApplyProfile(v.t.Context(), db.ProfileEdit{Region: "global", Author: "test"},
+		[]byte("name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 40s}\n"),
+		false))(v.t)
 }
 
 // settle tells sessions what became of tickets that left the queue, as workers do, until n sessions are told.
 func (v *served) settle(n int) {
 	v.t.Helper()
 	require.Eventually(v.t, func() bool {
-		done, err := v.store.SettleLostTickets(v.t.Context(), "global", 100, ticketbody.Connection)
-		require.NoError(v.t, err)
+		done := must.Get(v.store.SettleLostTickets(v.t.Context(), "global", 100, ticketbody.Connection))(v.t)
 		n -= done
 		return n <= 0
 	}, patience, 5*time.Millisecond)

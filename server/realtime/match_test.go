@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
@@ -28,15 +29,13 @@ func (signed) Sign(c token.SessionClaims) (string, error) { return c.Subject + "
 func matchmaking(t *testing.T) (a, b *served) {
 	t.Helper()
 	url := dbtest.New(t)
-	types, err := lobby.NewTypes(true, []byte(`{"duel": {"logic": "match", "profile": "duel"}}`))
-	require.NoError(t, err)
+	types := must.Get(lobby.NewTypes(true, []byte(`{"duel": {"logic": "match", "profile": "duel"}}`)))(t)
 	open := func() *db.Store {
 		return storetest.Open(t, url, func(c *db.Config) { c.Rooms, c.Queueing = types, Queueing("global", 0) })
 	}
 	with := func(o *Options) { o.Rooms, o.Signer = types, signed{} }
 	a, b = serveStore(t, url, open(), with), serveStore(t, url, open(), with)
-	l, err := loop.New(loop.Options{Store: open(), Universe: "global"})
-	require.NoError(t, err)
+	l := must.Get(loop.New(loop.Options{Store: open(), Universe: "global"}))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup
 	over.Go(func() { l.Run(ctx) })

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
 )
@@ -24,8 +25,7 @@ func arena(t *testing.T) (a, b *served) {
 	a, b = matchmaking(t)
 	a.key("p1", "k1")
 	a.apply(t, "name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
-	_, err := a.store.Register(t.Context(), db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"}, Capacity: 10})
-	require.NoError(t, err)
+	must.Get(a.store.Register(t.Context(), db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"}, Capacity: 10}))(t)
 	return a, b
 }
 
@@ -248,13 +248,11 @@ func TestARestartedGameKeepsThePlaceOfItsOtherRoom(t *testing.T) {
 
 func (v *served) ticketOf(t *testing.T, c *realtimetest.Client) string {
 	t.Helper()
-	waiting, err := v.store.RealtimeTicket(t.Context(), "global", c.Session())
-	require.NoError(t, err)
+	waiting := must.Get(v.store.RealtimeTicket(t.Context(), "global", c.Session()))(t)
 	return waiting.Ticket
 }
 
 func (v *served) exec(statement string) {
 	v.t.Helper()
-	_, err := v.store.Pool().Exec(v.t.Context(), statement)
-	require.NoError(v.t, err)
+	must.Get(v.store.Pool().Exec(v.t.Context(), statement))(v.t)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
@@ -62,9 +63,7 @@ func TestRandomQueueingOnThreeReplicas(t *testing.T) {
 func newQueueTown(t *testing.T, random *rand.Rand) *queueTown {
 	t.Helper()
 	w := &queueTown{T: t, random: random, url: dbtest.New(t)}
-	var err error
-	w.types, err = lobby.NewTypes(true, nil)
-	require.NoError(t, err)
+	w.types = must.Get(lobby.NewTypes(true, nil))(t)
 	w.replicas = []*served{w.replica(), w.replica(), w.replica(mute)}
 	w.workers = []func(){w.worker(), w.worker()}
 	t.Cleanup(func() {
@@ -95,8 +94,7 @@ func (w *queueTown) replica(change ...func(*db.Config)) *served {
 // worker starts a loop that makes matches. end may be called more than once.
 func (w *queueTown) worker() (end func()) {
 	w.Helper()
-	l, err := loop.New(loop.Options{Store: w.store(), Universe: "global"})
-	require.NoError(w, err)
+	l := must.Get(loop.New(loop.Options{Store: w.store(), Universe: "global"}))(w)
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup
 	over.Go(func() { l.Run(ctx) })
@@ -187,8 +185,7 @@ func (w *queueTown) settle() {
 		sessions[p.Session()] = p
 	}
 	matches := map[*queuer]int{}
-	rows, err := w.replicas[0].store.Pool().Query(w.Context(), "SELECT id, size, participants FROM lobbies WHERE match_id IS NOT NULL")
-	require.NoError(w, err)
+	rows := must.Get(w.replicas[0].store.Pool().Query(w.Context(), "SELECT id, size, participants FROM lobbies WHERE match_id IS NOT NULL"))(w)
 	defer rows.Close()
 	for rows.Next() {
 		var room string
@@ -213,6 +210,5 @@ func (w *queueTown) settle() {
 
 func (w *queueTown) exec(query string) {
 	w.Helper()
-	_, err := w.replicas[0].store.Pool().Exec(w.Context(), query)
-	require.NoError(w, err)
+	must.Get(w.replicas[0].store.Pool().Exec(w.Context(), query))(w)
 }

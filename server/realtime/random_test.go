@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/server/realtime/wire"
@@ -78,17 +79,14 @@ func cityRoom(n int) string { return fmt.Sprint("counter_plugin_room:", n) }
 func newCity(t *testing.T, random *rand.Rand) *city {
 	t.Helper()
 	w := &city{T: t, random: random, url: dbtest.New(t)}
-	var err error
-	w.pool, err = pgxpool.New(t.Context(), w.url)
-	require.NoError(t, err)
+	w.pool = must.Get(pgxpool.New(t.Context(), w.url))(t)
 	t.Cleanup(w.pool.Close)
 	w.proxy = dbtest.NewProxy(t, w.url, nil)
 	w.replicas = []*served{
 		serveOn(t, w.url), serveStore(t, w.url, storetest.Open(t, w.proxy.URL)), serveStore(t, w.url, storetest.Open(t, w.url, mute)),
 	}
 	// as in production
-	_, err = w.pool.Exec(t.Context(), "UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'")
-	require.NoError(t, err)
+	must.Get(w.pool.Exec(t.Context(), "UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'"))(t)
 	for n := range cityRooms {
 		anchor := w.replicas[0].client()
 		anchor.Join(t, "counter_plugin_room", cityRoom(n), nil)

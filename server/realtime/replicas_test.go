@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
@@ -251,11 +252,9 @@ func TestWithAnEmptyLogMembersAreSentSnapshots(t *testing.T) {
 
 func truncateLog(t *testing.T, url string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
+	conn := must.Get(pgx.Connect(t.Context(), url))(t)
 	defer func() { require.NoError(t, conn.Close(t.Context())) }()
-	_, err = conn.Exec(t.Context(), "TRUNCATE lobby_log")
-	require.NoError(t, err)
+	must.Get(conn.Exec(t.Context(), "TRUNCATE lobby_log"))(t)
 }
 
 // crowd connects clients to the replicas in turn.
@@ -325,7 +324,6 @@ func (v *served) delivered(t *testing.T) int {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(v.metrics.hub.Delivery)
-	all, err := registry.Gather()
-	require.NoError(t, err)
+	all := must.Get(registry.Gather())(t)
 	return int(all[0].GetMetric()[0].GetHistogram().GetSampleCount())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
@@ -50,8 +51,7 @@ func serveOn(t testing.TB, database string, change ...func(*Options)) *served {
 func serveStore(t testing.TB, database string, store *db.Store, change ...func(*Options)) *served {
 	t.Helper()
 	v := &served{t: t, url: database, log: new(logtest.Buffer)}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	o := Options{
 		Listener: listener, Auth: AuthOptional, Master: testMaster, RequireKey: true, Conformance: true,
 		Log: slog.New(slog.NewTextHandler(v.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -60,8 +60,7 @@ func serveStore(t testing.TB, database string, store *db.Store, change ...func(*
 	for _, c := range change {
 		c(&o)
 	}
-	v.Server, err = New(store, o)
-	require.NoError(t, err)
+	v.Server = must.Get(New(store, o))(t)
 	require.NoError(t, v.Listen(t.Context()))
 	ctx, cut := context.WithCancel(context.Background())
 	v.cut = cut
@@ -100,12 +99,11 @@ func (v *served) client(change ...func(*realtimetest.Options)) *realtimetest.Cli
 // key makes a project and a key, and returns a token of it.
 func (v *served) key(project, id string, change ...func(*token.ProjectClaims)) string {
 	v.t.Helper()
-	_, err := v.store.CreateProject(v.t.Context(), db.NewProject{ID: project, Name: project, Region: "global", Actor: "test"})
-	require.NoError(v.t, err)
+	must.Get(v.store.CreateProject(v.t.Context(), db.NewProject{ID: project, Name: project, Region: "global", Actor: "test"}))(v.t)
 	seal := func(string, string) (secret string, sealed []byte, by string) {
 		return "", []byte("not sealed"), "none"
 	}
-	_, _, err = v.store.CreateProjectKey(v.t.Context(), db.NewProjectKey{Project: project, ID: id, Name: id, Scopes: []string{db.ScopeMint}, Actor: "test", Seal: seal})
+	_, _, err := v.store.CreateProjectKey(v.t.Context(), db.NewProjectKey{Project: project, ID: id, Name: id, Scopes: []string{db.ScopeMint}, Actor: "test", Seal: seal})
 	require.NoError(v.t, err)
 	return mint(project, id, change...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -49,8 +50,7 @@ func TestMetrics(t *testing.T) {
 // value sums the series of a counter or gauge.
 func value(t *testing.T, reg *prometheus.Registry, name string) float64 {
 	t.Helper()
-	families, err := reg.Gather()
-	require.NoError(t, err)
+	families := must.Get(reg.Gather())(t)
 	sum := 0.0
 	for _, f := range families {
 		if f.GetName() != name {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -69,8 +70,7 @@ func setup(t testing.TB, o rest.Options, before ...gin.HandlerFunc) bundle {
 	t.Helper()
 	b := bundle{log: new(bytes.Buffer)}
 	o.Log = slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	engine, err := rest.New(o)
-	require.NoError(t, err)
+	engine := must.Get(rest.New(o))(t)
 	engine.POST("/join", append(before, rest.Handle(http.StatusOK, join))...)
 	b.Engine = engine
 	return b

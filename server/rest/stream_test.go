@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // streaming is a server with one route of events. Its deadlines are as short as those that a stream must not have.
 func streaming(t *testing.T, timeout time.Duration, fn func(ctx context.Context, in In[None], out *Events) error) *httptest.Server {
 	t.Helper()
-	engine, err := New(Options{})
-	require.NoError(t, err)
+	engine := must.Get(New(Options{}))(t)
 	engine.GET("/events", Lasting, handleEvents(timeout, fn))
 	s := httptest.NewUnstartedServer(engine)
 	s.Config.ReadTimeout, s.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond

@@ -12,14 +12,14 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
 // asRole is the database of an installation for another role.
 func (i *installation) asRole(role string) string {
 	i.T.Helper()
-	u, err := url.Parse(i.Cluster.URL("postgres"))
-	require.NoError(i.T, err)
+	u := must.Get(url.Parse(i.Cluster.URL("postgres")))(i.T)
 	q := u.Query()
 	q.Set("user", role)
 	u.RawQuery = q.Encode()

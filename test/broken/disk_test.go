@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -38,15 +39,13 @@ func TestAFullDisk(t *testing.T) {
 // smallDisk mounts a small file system that Postgres may write to.
 func smallDisk(t *testing.T, data string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "director-small-disk-")
-	require.NoError(t, err)
+	dir := must.Get(os.MkdirTemp("/var/tmp", "director-small-disk-"))(t)
 	t.Cleanup(func() { _ = os.Remove(dir) })
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
 		t.Skipf("NOT TESTED: a full disk (a file system cannot be mounted: %v)", err) //nolint:forbidigo // mounting needs root
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
-	info, err := os.Stat(data)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(data))(t)
 	owner := info.Sys().(*syscall.Stat_t)
 	require.NoError(t, os.Chown(dir, int(owner.Uid), int(owner.Gid)))
 	return dir
@@ -55,10 +54,11 @@ func smallDisk(t *testing.T, data string) string {
 // fill writes a file until the disk is full.
 func fill(t *testing.T, dir string) {
 	t.Helper()
-	file, err := os.Create(filepath.Join(dir, "filler"))
-	require.NoError(t, err)
+	file := must.Get(os.Create(filepath.Join(dir, "filler")))(t)
 	t.Cleanup(func() { _ = os.Remove(file.Name()) })
-	for block := make([]byte, 1<<12); err == nil; {
+	block := make([]byte, 1<<12)
+	_, err := file.Write(block)
+	for err == nil {
 		_, err = file.Write(block)
 	}
 	require.ErrorIs(t, err, syscall.ENOSPC)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -78,8 +79,7 @@ func (i *installation) diagnose(want func(doctor.Diagnosis) bool) (d doctor.Diag
 // ready returns what /readyz of the replica answers.
 func (i *installation) ready() (status int, detail string) {
 	i.T.Helper()
-	res, err := i.Client.Get(i.replica.URL + "/readyz")
-	require.NoError(i.T, err)
+	res := must.Get(i.Client.Get(i.replica.URL + "/readyz"))(i.T)
 	defer func() { _ = res.Body.Close() }()
 	var p struct{ Detail string }
 	require.NoError(i.T, json.NewDecoder(res.Body).Decode(&p))
@@ -89,11 +89,9 @@ func (i *installation) ready() (status int, detail string) {
 // health returns the console's page of health, as an operator sees it.
 func (i *installation) health() string {
 	i.T.Helper()
-	jar, err := cookiejar.New(nil)
-	require.NoError(i.T, err)
+	jar := must.Get(cookiejar.New(nil))(i.T)
 	client := &http.Client{Jar: jar, Timeout: 30 * time.Second}
-	res, err := client.PostForm("http://"+i.console+"/login", url.Values{"token": {opsToken}})
-	require.NoError(i.T, err)
+	res := must.Get(client.PostForm("http://"+i.console+"/login", url.Values{"token": {opsToken}}))(i.T)
 	_ = res.Body.Close()
 	return html.UnescapeString(get(i.T, client, "http://"+i.console+"/health"))
 }
@@ -111,11 +109,9 @@ func firstOf(page string) (check, says string) {
 
 func get(t *testing.T, client *http.Client, at string) string {
 	t.Helper()
-	res, err := client.Get(at)
-	require.NoError(t, err)
+	res := must.Get(client.Get(at))(t)
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
+	text := must.Get(io.ReadAll(res.Body))(t)
 	return string(text)
 }
 
@@ -130,8 +126,7 @@ func (i *installation) requireAlert(name string) {
 		fmt.Fprintln(os.Stderr, "NOT TESTED: that the alerts fire (promtool is not installed)")
 		return
 	}
-	rules, err := filepath.Abs("../../ops/prometheus/alerts.yaml")
-	require.NoError(i.T, err)
+	rules := must.Get(filepath.Abs("../../ops/prometheus/alerts.yaml"))(i.T)
 	var out []byte
 	require.Eventually(i.T, func() bool {
 		var series strings.Builder
@@ -157,8 +152,7 @@ func unanchored(expr string) string { return strings.TrimSuffix(strings.TrimPref
 // withPassword replaces the password of a connection string.
 func withPassword(t *testing.T, at, password string) string {
 	t.Helper()
-	u, err := url.Parse(at)
-	require.NoError(t, err)
+	u := must.Get(url.Parse(at))(t)
 	u.User = url.UserPassword(u.User.Username(), password)
 	return u.String()
 }

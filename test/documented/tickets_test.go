@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -36,11 +37,9 @@ var (
 func shown(t *testing.T, part *regexp.Regexp) (found []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
-		names, err := filepath.Glob(filepath.Join("../..", pattern))
-		require.NoError(t, err)
+		names := must.Get(filepath.Glob(filepath.Join("../..", pattern)))(t)
 		for _, name := range names {
-			text, err := os.ReadFile(name)
-			require.NoError(t, err)
+			text := must.Get(os.ReadFile(name))(t)
 			for _, match := range part.FindAllSubmatch(text, -1) {
 				found = append(found, string(match[1]))
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/toolstest"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -31,8 +32,7 @@ var runBlock = regexp.MustCompile("(?s)<!-- run: (\\w+) -->\n(?:```sh\n(.*?)```\
 
 func tutorialBlocks(t *testing.T) (all []block) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/tutorial.md")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("../../docs/tutorial.md"))(t)
 	for _, m := range runBlock.FindAllSubmatch(text, -1) {
 		all = append(all, block{string(m[1]), string(m[2]), string(m[3])})
 	}
@@ -58,13 +58,11 @@ type tutorial struct {
 
 func newTutorial(t *testing.T) *tutorial {
 	t.Helper()
-	base, err := os.MkdirTemp("", "director-tutorial-")
-	require.NoError(t, err)
+	base := must.Get(os.MkdirTemp("", "director-tutorial-"))(t)
 	require.NoError(t, os.Chmod(base, 0o711)) // Postgres may run as another user
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
 	r := &tutorial{t: t, director: clitest.BuildDirector(t), first: filepath.Join(base, "first"), addr: map[string]string{}}
-	build, err := toolstest.GoCommand(t.Context(), "build", "-o", r.first, "./examples/first")
-	require.NoError(t, err)
+	build := must.Get(toolstest.GoCommand(t.Context(), "build", "-o", r.first, "./examples/first"))(t)
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
@@ -127,10 +125,8 @@ func (r *tutorial) newShell() *shell {
 	r.t.Helper()
 	cmd := exec.Command("bash")
 	cmd.Env, cmd.Stderr, cmd.Dir = r.env, r.t.Output(), "../.."
-	in, err := cmd.StdinPipe()
-	require.NoError(r.t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(r.t, err)
+	in := must.Get(cmd.StdinPipe())(r.t)
+	out := must.Get(cmd.StdoutPipe())(r.t)
 	require.NoError(r.t, cmd.Start())
 	r.t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
 	return &shell{in: in, lines: bufio.NewScanner(out)}
@@ -141,8 +137,7 @@ func (s *shell) run(t *testing.T, command string) string {
 	t.Helper()
 	s.count++
 	end := fmt.Sprintf("end of command %d", s.count)
-	_, err := fmt.Fprintf(s.in, "%s\nprintf '\\n%%s\\n' '%s'\n", command, end)
-	require.NoError(t, err)
+	must.Get(fmt.Fprintf(s.in, "%s\nprintf '\\n%%s\\n' '%s'\n", command, end))(t)
 	var text strings.Builder
 	for s.lines.Scan() {
 		if s.lines.Text() == end {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -90,18 +91,14 @@ func (r *bevygapRig) play(frame string) (clientID string) {
 	to := ready.SessionReady
 	raw, err := base64.StdEncoding.DecodeString(to.Token)
 	require.NoError(r.T, err, "%.200s", frame)
-	public, err := netcode.Parse(raw, netcode.LightyearLE)
-	require.NoError(r.T, err)
+	public := must.Get(netcode.Parse(raw, netcode.LightyearLE))(r.T)
 	require.Equal(r.T, fmt.Sprintf("[%s:%d]", to.IP, to.Port), fmt.Sprint(public.Addrs), "the token and the frame name one server")
-	conn, err := (&net.Dialer{}).DialContext(r.T.Context(), "udp", fmt.Sprintf("%s:%d", to.IP, to.Port))
-	require.NoError(r.T, err)
+	conn := must.Get((&net.Dialer{}).DialContext(r.T.Context(), "udp", fmt.Sprintf("%s:%d", to.IP, to.Port)))(r.T)
 	defer func() { require.NoError(r.T, conn.Close()) }()
-	_, err = conn.Write(raw)
-	require.NoError(r.T, err)
+	must.Get(conn.Write(raw))(r.T)
 	require.NoError(r.T, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
 	answer := make([]byte, 1024)
-	n, err := conn.Read(answer)
-	require.NoError(r.T, err)
+	n := must.Get(conn.Read(answer))(r.T)
 	require.Equal(r.T, to.ClientID, string(answer[:n]))
 	return to.ClientID
 }

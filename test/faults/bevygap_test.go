@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -139,11 +140,9 @@ func (r *bevygapRig) requireReady(minter *netcode.Minter, c *bevygapClient) (cli
 	var closed websocket.CloseError
 	require.ErrorAs(r.T, c.err, &closed)
 	require.Equal(r.T, websocket.CloseError{Code: websocket.StatusNormalClosure, Reason: "Goodbye"}, closed)
-	raw, err := base64.StdEncoding.DecodeString(parts[1])
-	require.NoError(r.T, err)
+	raw := must.Get(base64.StdEncoding.DecodeString(parts[1]))(r.T)
 	require.Len(r.T, parts[1], 2732)
-	claims, err := minter.Open(raw, 7, time.Now())
-	require.NoError(r.T, err)
+	claims := must.Get(minter.Open(raw, 7, time.Now()))(r.T)
 	require.Equal(r.T, parts[2], fmt.Sprint(claims.ClientID))
 	return parts[2]
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
@@ -40,14 +41,11 @@ func embed(t *testing.T) *embedded {
 	t.Helper()
 	r := &embedded{url: dbtest.New(t), trap: &trap{}, log: &logtest.Buffer{}}
 	r.rig = &rig{rigtest.Embedded(t, time.Minute)}
-	var err error
-	r.metrics, err = telemetry.New(prometheus.NewRegistry(), "test")
-	require.NoError(t, err)
+	r.metrics = must.Get(telemetry.New(prometheus.NewRegistry(), "test"))(t)
 	log := slog.New(listenerTrap{slog.NewJSONHandler(r.log, nil), new(atomic.Bool)})
 	store := storetest.Open(t, r.url, func(c *db.Config) { c.Tracer, c.Observer, c.Log = r.trap, r.metrics, log })
 	r.Pool = store.Pool()
-	s, err := server.New(r.options(store, log))
-	require.NoError(t, err)
+	s := must.Get(server.New(r.options(store, log)))(t)
 	r.runServer(s)
 	return r
 }
@@ -71,8 +69,8 @@ func (r *embedded) runServer(s *server.Server) {
 	require.NoError(r.T, s.Listen(r.T.Context()))
 	background.Run(r.T, s.Run)
 	r.SetURLs("http://" + s.Addr().String())
-	conn, err := grpc.NewClient(s.GRPCAddrs()[0].String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(r.T, err)
+	conn := must.Get(grpc.NewClient(s.GRPCAddrs()[0].String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials())))(r.T)
 	r.T.Cleanup(func() { require.NoError(r.T, conn.Close()) })
 	r.conn = conn
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // lostRegion is an installation of two regions, of which one dies while everybody plays there.
@@ -158,10 +159,9 @@ func (l *lostRegion) requireEverybodyOnce(players int) {
 // comeBack lets players whose connection broke find where they play now.
 func (l *lostRegion) comeBack(players int) {
 	l.T.Helper()
-	rows, err := l.Pool.Query(l.T.Context(), `SELECT p.sub, h.handle FROM evacuated_players p
+	rows := must.Get(l.Pool.Query(l.T.Context(), `SELECT p.sub, h.handle FROM evacuated_players p
 		JOIN session_history h ON h.region = p.region AND h.id = p.session_id
-		WHERE EXISTS (SELECT FROM seats s WHERE s.sub = p.sub AND s.region = 'us') ORDER BY md5(p.sub) LIMIT $1`, players)
-	require.NoError(l.T, err)
+		WHERE EXISTS (SELECT FROM seats s WHERE s.sub = p.sub AND s.region = 'us') ORDER BY md5(p.sub) LIMIT $1`, players))(l.T)
 	was := map[string]string{}
 	for rows.Next() {
 		var sub, handle string

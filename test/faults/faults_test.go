@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // load is callers that call /matchmake for a new player each time, and remember the answers.
@@ -134,8 +136,7 @@ func TestLostAnswersSeatNoPlayerTwice(t *testing.T) {
 // losingProxy is a proxy that drops every tenth answer, after the director has done the work.
 func losingProxy(t *testing.T, to string) string {
 	t.Helper()
-	target, err := url.Parse(to)
-	require.NoError(t, err)
+	target := must.Get(url.Parse(to))(t)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	var n atomic.Int64
 	proxy.ModifyResponse = func(*http.Response) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // maxGap is the longest time without a placement in a region while one of three replicas is frozen: the hold timeout,
@@ -309,10 +310,8 @@ func freezesWhileAccepting(t *testing.T) bool {
 // unlocks them. It returns whether the replica's transaction stands still then.
 func (l *omRig) freezeWhileAccepting(p *process) bool {
 	l.T.Helper()
-	tx, err := l.Pool.Begin(l.T.Context())
-	require.NoError(l.T, err)
-	held, err := tx.Exec(l.T.Context(), "SELECT FROM tickets FOR UPDATE")
-	require.NoError(l.T, err)
+	tx := must.Get(l.Pool.Begin(l.T.Context()))(l.T)
+	held := must.Get(tx.Exec(l.T.Context(), "SELECT FROM tickets FOR UPDATE"))(l.T)
 	require.Positive(l.T, held.RowsAffected())
 	require.Eventually(l.T, func() bool {
 		return one[bool](l.rig, `SELECT EXISTS (SELECT FROM pg_stat_activity

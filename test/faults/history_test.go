@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // simulateDaysWithoutWorker puts the history tables into the state days after the last worker ended: no partition of
@@ -55,11 +57,9 @@ func TestDaysWithoutAWorker(t *testing.T) {
 // INSERT waits longer for a lock than a call may take.
 func (r *rig) insertUntil(fn func()) (n int) {
 	r.T.Helper()
-	conn, err := pgx.Connect(r.T.Context(), r.Cluster.URL("postgres"))
-	require.NoError(r.T, err)
+	conn := must.Get(pgx.Connect(r.T.Context(), r.Cluster.URL("postgres")))(r.T)
 	defer func() { _ = conn.Close(context.Background()) }()
-	_, err = conn.Exec(r.T.Context(), "SET lock_timeout = '900ms'")
-	require.NoError(r.T, err)
+	must.Get(conn.Exec(r.T.Context(), "SET lock_timeout = '900ms'"))(r.T)
 	ctx, stop := context.WithCancel(r.T.Context())
 	var writer sync.WaitGroup
 	writer.Go(func() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -133,8 +134,7 @@ func TestALoginQueueKeepsItsOrder(t *testing.T) {
 // requireOrder compares what the callers saw with the places: who had an answer before another one asked is before it.
 func (l *line) requireOrder() {
 	places := map[string]int64{}
-	rows, err := l.rig.Pool.Query(l.rig.T.Context(), "SELECT sub, place FROM admissions")
-	require.NoError(l.rig.T, err)
+	rows := must.Get(l.rig.Pool.Query(l.rig.T.Context(), "SELECT sub, place FROM admissions"))(l.rig.T)
 	defer rows.Close()
 	for rows.Next() {
 		var sub string

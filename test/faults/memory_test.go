@@ -26,6 +26,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -114,22 +115,18 @@ func (b *overloaded) measure(ctx context.Context, p *process) {
 
 // dial makes a connection whose client buffers at most 64 KiB of unread answers.
 func (b *overloaded) dial() *grpc.ClientConn {
-	conn, err := grpc.NewClient(b.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10))
-	require.NoError(b.T, err)
+	conn := must.Get(grpc.NewClient(b.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10)))(b.T)
 	b.T.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
 
 // fill queues the tickets that the unread queries match, of 300 bytes each.
 func (b *overloaded) fill() {
-	extensions, err := proto.Marshal(&pb.Ticket{Extensions: map[string]*anypb.Any{"x": {TypeUrl: strings.Repeat("x", 260)}}})
-	require.NoError(b.T, err)
-	_, err = b.Pool.Exec(b.T.Context(), `INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+	extensions := must.Get(proto.Marshal(&pb.Ticket{Extensions: map[string]*anypb.Any{"x": {TypeUrl: strings.Repeat("x", 260)}}}))(b.T)
+	must.Get(b.Pool.Exec(b.T.Context(), `INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
 		SELECT 'global', id, 1, '{}', '{}', '{}', '\x0a14'::bytea || convert_to(id, 'UTF8') || $2
-		FROM (SELECT lpad(n::text, 20, '0') AS id FROM generate_series(1, $1::int) n) AS made`, b.tickets, extensions)
-	require.NoError(b.T, err)
-	_, err = b.Pool.Exec(b.T.Context(), "ANALYZE tickets")
-	require.NoError(b.T, err)
+		FROM (SELECT lpad(n::text, 20, '0') AS id FROM generate_series(1, $1::int) n) AS made`, b.tickets, extensions))(b.T)
+	must.Get(b.Pool.Exec(b.T.Context(), "ANALYZE tickets"))(b.T)
 }
 
 // queryUnread queries all tickets every few seconds, and reads only the first page.
@@ -222,8 +219,7 @@ func (endlessMatches) Run(_ *pb.RunRequest, stream grpc.ServerStreamingServer[pb
 }
 
 func (b *overloaded) endlessGRPC() *pb.FunctionConfig {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b.T, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(b.T)
 	server := grpc.NewServer()
 	pb.RegisterMatchFunctionServer(server, endlessMatches{})
 	go func() { _ = server.Serve(listener) }()

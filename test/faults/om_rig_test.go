@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -87,8 +87,7 @@ func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer
 
 func (l *omRig) serveFunction() {
 	l.T.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(l.T, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(l.T)
 	server := grpc.NewServer()
 	pb.RegisterMatchFunctionServer(server, &functionServer{omRig: l})
 	go func() { _ = server.Serve(listener) }()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -95,8 +96,7 @@ func (r *embedded) panicked(group string) (n int) {
 	r.metrics.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for line := range strings.Lines(page.Body.String()) {
 		if count, ok := strings.CutPrefix(line, fmt.Sprintf("director_group_panics_total{group=%q} ", group)); ok {
-			_, err := fmt.Sscan(count, &n)
-			require.NoError(r.T, err)
+			must.Get(fmt.Sscan(count, &n))(r.T)
 		}
 	}
 	return n
@@ -181,10 +181,8 @@ func await(t *testing.T, wake <-chan struct{}) {
 // assignOne assigns a new ticket, of which a replica notifies the others.
 func (r *embedded) assignOne() {
 	r.T.Helper()
-	made, err := pb.NewFrontendServiceClient(r.conn).CreateTicket(r.T.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
-	require.NoError(r.T, err)
-	_, err = pb.NewBackendServiceClient(r.conn).AssignTickets(r.T.Context(), &pb.AssignTicketsRequest{
+	made := must.Get(pb.NewFrontendServiceClient(r.conn).CreateTicket(r.T.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}}))(r.T)
+	must.Get(pb.NewBackendServiceClient(r.conn).AssignTickets(r.T.Context(), &pb.AssignTicketsRequest{
 		Assignments: []*pb.AssignmentGroup{{TicketIds: []string{made.GetId()}, Assignment: &pb.Assignment{Connection: "eu-1:7777"}}},
-	})
-	require.NoError(r.T, err)
+	}))(r.T)
 }

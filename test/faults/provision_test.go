@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
@@ -74,10 +75,9 @@ func (r *edgegapRig) joinAll() {
 	r.T.Helper()
 	for _, text := range one[[]string](r.rig, "SELECT coalesce(array_agg(id::text), '{}') FROM deployments WHERE phase = 'starting' AND registered_at IS NULL") {
 		id := uuid.MustParse(text)
-		_, err := r.store.Register(r.T.Context(), db.Registration{
+		must.Get(r.store.Register(r.T.Context(), db.Registration{
 			InstanceID: text, Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
-		})
-		require.NoError(r.T, err)
+		}))(r.T)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // A registration waits in the socket of a frozen replica while another process registers under the same id. When the
@@ -57,20 +59,16 @@ func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 // waits for the status of the answer.
 func (r *rig) send(p *process, path string, body fields) (answer func() int) {
 	r.T.Helper()
-	text, err := json.Marshal(body)
-	require.NoError(r.T, err)
-	req, err := http.NewRequestWithContext(r.T.Context(), http.MethodPost, p.URL+path, bytes.NewReader(text))
-	require.NoError(r.T, err)
+	text := must.Get(json.Marshal(body))(r.T)
+	req := must.Get(http.NewRequestWithContext(r.T.Context(), http.MethodPost, p.URL+path, bytes.NewReader(text)))(r.T)
 	req.Header = http.Header{"X-Fleet-Token": {fleetToken}, "Content-Type": {"application/json"}}
-	conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
-	require.NoError(r.T, err)
+	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(p.URL, "http://")))(r.T)
 	r.T.Cleanup(func() { _ = conn.Close() })
 	require.NoError(r.T, req.Write(conn))
 	return func() int {
 		r.T.Helper()
 		require.NoError(r.T, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
-		res, err := http.ReadResponse(bufio.NewReader(conn), req)
-		require.NoError(r.T, err)
+		res := must.Get(http.ReadResponse(bufio.NewReader(conn), req))(r.T)
 		_ = res.Body.Close()
 		return res.StatusCode
 	}

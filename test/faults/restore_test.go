@@ -17,6 +17,7 @@ import (
 
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -85,8 +86,7 @@ func (r *rig) get(url string) string {
 // useCluster makes everything that starts from now on use another cluster.
 func (r *rig) useCluster(cluster *pglocal.Cluster) {
 	r.T.Helper()
-	pool, err := pgxpool.New(r.T.Context(), cluster.URL("postgres"))
-	require.NoError(r.T, err)
+	pool := must.Get(pgxpool.New(r.T.Context(), cluster.URL("postgres")))(r.T)
 	r.T.Cleanup(pool.Close)
 	r.Cluster, r.Pool = cluster, pool
 	r.Env = append(r.Env, "DATABASE_URL="+cluster.URL("postgres")) // the last one is used
@@ -97,8 +97,7 @@ func (r *rig) useCluster(cluster *pglocal.Cluster) {
 func (r *rig) restored() *pglocal.Cluster {
 	r.T.Helper()
 	to := dbtest.NewCluster(r.T, pglocal.Options{Durable: true})
-	binaries, err := pglocal.Find()
-	require.NoError(r.T, err)
+	binaries := must.Get(pglocal.Find())(r.T)
 	dump := exec.Command(filepath.Join(binaries.Dir, "pg_dump"), "--format=custom", "--dbname="+r.Cluster.URL("postgres"))
 	data, err := dump.Output()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,17 +118,13 @@ func (r *rig) copyTo(to *pglocal.Cluster) {
 	r.Env = append(r.Env, "DATABASE_URL="+to.URL("postgres"))
 	r.Run("migrate", "up")
 	r.Env = env
-	from, err := pgx.Connect(r.T.Context(), r.Cluster.URL("postgres"))
-	require.NoError(r.T, err)
+	from := must.Get(pgx.Connect(r.T.Context(), r.Cluster.URL("postgres")))(r.T)
 	defer func() { _ = from.Close(r.T.Context()) }()
-	into, err := pgx.Connect(r.T.Context(), to.URL("postgres"))
-	require.NoError(r.T, err)
+	into := must.Get(pgx.Connect(r.T.Context(), to.URL("postgres")))(r.T)
 	defer func() { _ = into.Close(r.T.Context()) }()
 	for _, table := range []string{"events", "settled_tickets", "replicas", "realtime_sessions", "lobbies", "lobby_members", "lobby_log"} {
 		var rows bytes.Buffer
-		_, err := from.PgConn().CopyTo(r.T.Context(), &rows, "COPY (SELECT * FROM "+table+") TO STDOUT")
-		require.NoError(r.T, err)
-		_, err = into.PgConn().CopyFrom(r.T.Context(), &rows, "COPY "+table+" FROM STDIN")
-		require.NoError(r.T, err)
+		must.Get(from.PgConn().CopyTo(r.T.Context(), &rows, "COPY (SELECT * FROM "+table+") TO STDOUT"))(r.T)
+		must.Get(into.PgConn().CopyFrom(r.T.Context(), &rows, "COPY "+table+" FROM STDIN"))(r.T)
 	}
 }

@@ -13,18 +13,17 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // leaveTransactionOpen opens a transaction in a database of the cluster, writes in it, and leaves it open until the
 // test ends.
 func (r *rig) leaveTransactionOpen(database string) {
 	r.T.Helper()
-	conn, err := pgx.Connect(r.T.Context(), r.Cluster.URL(database))
-	require.NoError(r.T, err)
+	conn := must.Get(pgx.Connect(r.T.Context(), r.Cluster.URL(database)))(r.T)
 	r.T.Cleanup(func() { _ = conn.Close(context.Background()) })
 	for _, sql := range []string{"BEGIN", "CREATE TEMPORARY TABLE forgotten (n int)"} {
-		_, err = conn.Exec(r.T.Context(), sql)
-		require.NoError(r.T, err)
+		must.Get(conn.Exec(r.T.Context(), sql))(r.T)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/match"
 )
@@ -67,13 +68,12 @@ func (c *crowdedQueue) fill(profileOf func(i int) int) {
 	c.KeepAlive(time.Second, "host")
 	c.store = storetest.Open(c.T, c.Cluster.URL("postgres"))
 	for i := range c.profiles {
-		_, err := c.store.ApplyProfile(c.T.Context(), db.ProfileEdit{Region: "global", Author: "test"}, fmt.Appendf(nil, `name: duel-%d
+		must.Get(c.store.ApplyProfile(c.T.Context(), db.ProfileEdit{Region: "global", Author: "test"}, fmt.Appendf(nil, `name: duel-%d
 mode: duel
 attributes: {skill: {type: number}}
 teams: [{name: red, players: 1}, {name: blue, players: 1}]
 rules: [{near: skill, within: 100}]
-`, i), false)
-		require.NoError(c.T, err)
+`, i), false))(c.T)
 	}
 	c.queue(c.tickets, func(i int) (int, float64) { return profileOf(i), float64(10_000 + 1000*i) })
 	c.Exec("VACUUM ANALYZE tickets")
@@ -87,15 +87,13 @@ func (c *crowdedQueue) queue(n int, player func(i int) (profile int, skill float
 	for i := range rows {
 		profile, skill := player(i)
 		created, id := now.Add(time.Duration(i)*time.Microsecond), c.store.NewTicketID("global")
-		body, err := ticketbody.Encode(id, created, ticketbody.Draft{
+		body := must.Get(ticketbody.Encode(id, created, ticketbody.Draft{
 			Profiles:   []string{fmt.Sprint("duel-", profile)},
 			Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}, Players: []match.Player{{Sub: "player-" + id}},
-		})
-		require.NoError(c.T, err)
+		}))(c.T)
 		rows[i] = []any{"global", id, created.UnixNano(), []uuid.UUID{}, []uuid.UUID{}, []float64{}, body}
 	}
-	_, err := c.Pool.CopyFrom(c.T.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows))
-	require.NoError(c.T, err)
+	must.Get(c.Pool.CopyFrom(c.T.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows)))(c.T)
 }
 
 // startWorker starts a worker and waits until it decides for all profiles.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -64,10 +65,8 @@ func startClient(t *testing.T, environ []string, program string, args ...string)
 	command := exec.Command(program, args...)
 	command.Env = append(os.Environ(), environ...)
 	command.Stderr = t.Output()
-	in, err := command.StdinPipe()
-	require.NoError(t, err)
-	out, err := command.StdoutPipe()
-	require.NoError(t, err)
+	in := must.Get(command.StdinPipe())(t)
+	out := must.Get(command.StdoutPipe())(t)
 	require.NoError(t, command.Start())
 	c := &bevyClient{t: t, lines: make(chan string, 1000), leave: in}
 	go func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk/lobby"
 	"github.com/lattice-director/director/test/rigtest"
 	"github.com/lattice-director/director/token"
@@ -94,12 +95,10 @@ func (r *contractRig) befriend(players ...string) {
 	r.Exec("INSERT INTO projects (id, name, region) VALUES ($1, $1, 'global')", project)
 	for _, player := range players {
 		claims := token.ProjectClaims{ProjectID: project, Subject: player, IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour)}
-		client, err := lobby.Connect(r.T.Context(), lobby.Options{URLs: []string{r.lobby},
-			Token: lobby.StaticToken(token.MintProject(token.ProjectSecret(rigtest.LobbyMaster, project), claims))})
-		require.NoError(r.T, err)
+		client := must.Get(lobby.Connect(r.T.Context(), lobby.Options{URLs: []string{r.lobby},
+			Token: lobby.StaticToken(token.MintProject(token.ProjectSecret(rigtest.LobbyMaster, project), claims))}))(r.T)
 		r.T.Cleanup(client.Close)
-		_, err = client.Join(r.T.Context(), "lobby", room, lobby.JoinOptions{})
-		require.NoError(r.T, err)
+		must.Get(client.Join(r.T.Context(), "lobby", room, lobby.JoinOptions{}))(r.T)
 		r.stay(client, room)
 	}
 }

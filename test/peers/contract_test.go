@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/api/contracttest"
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/token"
 )
 
@@ -93,8 +94,7 @@ func (r *contractRig) run(c contractRun) {
 	dir := r.T.TempDir()
 	config := filepath.Join(dir, "schemathesis.toml")
 	require.NoError(r.T, os.WriteFile(config, []byte(c.config(r)), 0o600))
-	file, err := filepath.Abs(contract)
-	require.NoError(r.T, err)
+	file := must.Get(filepath.Abs(contract))(r.T)
 	args := []string{"--config-file", config, "run", file, "--url", r.address, "--seed", seed, "--phases", c.phases,
 		"--max-examples", strconv.Itoa(c.examples), "--generation-database", "none", "--no-color", "--continue-on-failure", "--generation-codec", cmp.Or(c.codec, "utf-8"),
 		"--generation-allow-x00", strconv.FormatBool(c.codec == ""), "--output-sanitize", "false"}
@@ -129,8 +129,7 @@ func (r *contractRig) requireSuccesses() {
 			carriedOut[found[1]+" "+parameter.ReplaceAllString(found[2], "{$1}")] = true
 		}
 	}
-	document, err := contracttest.Document()
-	require.NoError(r.T, err)
+	document := must.Get(contracttest.Document())(r.T)
 	var refused []string
 	for path, item := range document.Paths.Map() {
 		for method := range item.Operations() {

@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -49,10 +50,8 @@ func TestNexisBesideOurs(t *testing.T) { //nolint:paralleltest // it measures
 // memory returns the resident bytes of the server's process.
 func (s nexisServer) memory(t *testing.T) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
-	require.NoError(t, err)
-	kib, err := strconv.Atoi(regexp.MustCompile(`VmRSS:\s+([0-9]+) kB`).FindStringSubmatch(string(text))[1])
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid)))(t)
+	kib := must.Get(strconv.Atoi(regexp.MustCompile(`VmRSS:\s+([0-9]+) kB`).FindStringSubmatch(string(text))[1]))(t)
 	return kib << 10
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -58,13 +59,10 @@ func TestOpenMatchsOwnTests(t *testing.T) {
 // overlay returns a file for go test that puts our start in the place of theirs.
 func overlay(t *testing.T, clone string) string {
 	t.Helper()
-	ours, err := filepath.Abs("testdata/openmatch_start.go.txt")
-	require.NoError(t, err)
-	theirs, err := filepath.Abs(filepath.Join(clone, "testing/e2e/in_memory.go"))
-	require.NoError(t, err)
+	ours := must.Get(filepath.Abs("testdata/openmatch_start.go.txt"))(t)
+	theirs := must.Get(filepath.Abs(filepath.Join(clone, "testing/e2e/in_memory.go")))(t)
 	require.FileExists(t, theirs)
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {theirs: ours}})
-	require.NoError(t, err)
+	text := must.Get(json.Marshal(map[string]map[string]string{"Replace": {theirs: ours}}))(t)
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	return file

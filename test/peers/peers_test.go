@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/toolstest"
 	"github.com/lattice-director/director/test/peertest"
 )
@@ -101,8 +102,7 @@ func (p process) Step(t testing.TB, request, answer any) {
 // start starts a peer, which ends with the test, and has to end well.
 func start(t *testing.T, name string, args ...string) peertest.Peer {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()
 	command := exec.Command(name, args...)
 	command.Env = append(os.Environ(), "DIRECTOR_STEPS="+listener.Addr().String(), "HOME="+t.TempDir())

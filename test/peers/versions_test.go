@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // released is where the version of the last release is written.
@@ -33,8 +35,7 @@ func TestPackagesHaveTheVersionOfTheDirector(t *testing.T) {
 
 func versionIn(t *testing.T, file, before string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(file))(t)
 	found := regexp.MustCompile(before + `v?([0-9]+\.[0-9]+\.[0-9]+)`).FindSubmatch(text)
 	require.NotNil(t, found, file)
 	return string(found[1])

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -51,9 +52,7 @@ func newLoad(r *rigtest.Rig) *load {
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.T.Context()))
 	l := &load{Rig: r, judge: newJudge(), fleet: map[string]*sdk.GameServer{}, ctx: ctx, stop: stop}
 	r.T.Cleanup(l.end)
-	var err error
-	l.client, err = sdk.New(sdk.Options{URLs: r.URLs(), HTTPClient: &http.Client{Transport: l.judge}})
-	require.NoError(r.T, err)
+	l.client = must.Get(sdk.New(sdk.Options{URLs: r.URLs(), HTTPClient: &http.Client{Transport: l.judge}}))(r.T)
 	for n := range servers {
 		l.startServer(n)
 	}
@@ -66,8 +65,7 @@ func (l *load) startServer(n int) {
 		InstanceID: fmt.Sprint("game-", n), Endpoint: fmt.Sprintf("127.0.0.1:%d", 7000+n), Region: "eu", Modes: []string{"duel"}, Capacity: 10_000,
 		FleetToken: rigtest.FleetToken, HeartbeatEvery: time.Second,
 	}
-	server, err := sdk.Start(l.T.Context(), l.client, o)
-	require.NoError(l.T, err)
+	server := must.Get(sdk.Start(l.T.Context(), l.client, o))(l.T)
 	l.fleet[o.Endpoint] = server
 	l.T.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // history is a repository whose first commit has no release, and whose others each release one version.
@@ -25,9 +27,7 @@ func history(t *testing.T, versions ...string) (r repository, commits []string) 
 
 func (r repository) must(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := r.git(t.Context(), args...)
-	require.NoError(t, err)
-	return out
+	return must.Get(r.git(t.Context(), args...))(t)
 }
 
 func (r repository) commit(t *testing.T, changelog string) string {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // release is a version of the director in a repository's history.
@@ -149,7 +149,5 @@ var built = sync.OnceValues(func() (bin string, err error) {
 // buildRelease builds the last release, once in a test process, and returns the path of its binary.
 func buildRelease(t *testing.T) string {
 	t.Helper()
-	bin, err := built()
-	require.NoError(t, err)
-	return bin
+	return must.Get(built())(t)
 }

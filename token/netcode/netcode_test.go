@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func addrs(words ...string) (list []netip.AddrPort) {
@@ -36,9 +38,7 @@ const vectorProtocol = 80085
 var vectorCreated = time.Unix(1_700_000_000, 0)
 
 func vectorKey(t require.TestingT) Key {
-	k, err := KeyOf(bytesFrom(0, KeyBytes))
-	require.NoError(t, err)
-	return k
+	return must.Get(KeyOf(bytesFrom(0, KeyBytes)))(t)
 }
 
 func vectorClaims(public, private []netip.AddrPort) Claims {
@@ -52,17 +52,14 @@ func vectorClaims(public, private []netip.AddrPort) Claims {
 }
 
 func minter(t require.TestingT, d Dialect, k Key) *Minter {
-	m, err := NewMinter(d, k)
-	require.NoError(t, err)
-	return m
+	return must.Get(NewMinter(d, k))(t)
 }
 
 func vector(t require.TestingT, d Dialect, public, private []netip.AddrPort) []byte {
 	var s salt
 	copy(s[:], bytesFrom(100, len(s.nonce())))
 	copy(s.keys(), strings.Repeat("\xaa", KeyBytes)+strings.Repeat("\xbb", KeyBytes))
-	token, err := minter(t, d, vectorKey(t)).mint(vectorClaims(public, private), &s)
-	require.NoError(t, err)
+	token := must.Get(minter(t, d, vectorKey(t)).mint(vectorClaims(public, private), &s))(t)
 	return token.Bytes()
 }
 

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // Each HTTP request must arrive as the message given as JSON. Routers easily mishandle paths with a colon or with a
@@ -109,9 +110,8 @@ func gateway(t *testing.T, s *recorder) http.Handler {
 	pipe := bufconn.Listen(1 << 16)
 	go func() { _ = server.Serve(pipe) }()
 	t.Cleanup(server.Stop)
-	conn, err := grpc.NewClient("passthrough:pipe", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }))
-	require.NoError(t, err)
+	conn := must.Get(grpc.NewClient("passthrough:pipe", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) })))(t)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
 
 	mux := runtime.NewServeMux()

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // Pins a no-op that costs less than the calls it stands for because it checks less or answers less, and a naive
@@ -80,8 +81,7 @@ func requireAlike(t *testing.T, one, other string) {
 
 func count(t *testing.T, l *lab.Lab, sql string) (n int) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), l.URL())
-	require.NoError(t, err)
+	conn := must.Get(pgx.Connect(t.Context(), l.URL()))(t)
 	defer func() { _ = conn.Close(t.Context()) }()
 	require.NoError(t, conn.QueryRow(t.Context(), sql).Scan(&n))
 	return n

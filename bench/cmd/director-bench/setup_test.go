@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // asProgram makes this test binary the program itself: a laboratory runs it for its baselines.
@@ -41,8 +42,7 @@ func scratch(t *testing.T) string {
 	if _, err := os.Stat("/dev/shm"); err == nil {
 		base = "/dev/shm"
 	}
-	dir, err := os.MkdirTemp(base, "bench-")
-	require.NoError(t, err)
+	dir := must.Get(os.MkdirTemp(base, "bench-"))(t)
 	require.NoError(t, os.Chmod(dir, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.Remove(dir), "something was left behind") })
 	return dir
@@ -59,12 +59,10 @@ func inLab(t *testing.T) []string {
 // outside is a running director, and the login service that it trusts.
 func outside(t *testing.T, settings ...string) (*lab.Lab, devlogin.Issuer) {
 	t.Helper()
-	i, err := devlogin.New()
-	require.NoError(t, err)
-	l, err := lab.Start(t.Context(), lab.Options{
+	i := must.Get(devlogin.New())(t)
+	l := must.Get(lab.Start(t.Context(), lab.Options{
 		JWKS: i.JWKS(), Dir: scratch(t), Program: clitest.BuildDirector(t), Env: append(env(asProgram+"=1"), settings...),
-	})
-	require.NoError(t, err)
+	}))(t)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l, i
 }

@@ -13,17 +13,16 @@ import (
 	"github.com/lattice-director/director/db/internal/notify/notifytest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // newBus sends to one database and listens on another, or on the same.
 func newBus(t *testing.T, sendTo, listenTo string, change func(*listener)) (*Bus, *logtest.Buffer) {
 	t.Helper()
 	log := &logtest.Buffer{}
-	pool, err := pgxpool.New(t.Context(), sendTo)
-	require.NoError(t, err)
+	pool := must.Get(pgxpool.New(t.Context(), sendTo))(t)
 	t.Cleanup(pool.Close)
-	listen, err := pgx.ParseConfig(listenTo)
-	require.NoError(t, err)
+	listen := must.Get(pgx.ParseConfig(listenTo))(t)
 	b := New(Config{
 		Send: func(ctx context.Context, payload string) error {
 			_, err := pool.Exec(ctx, "SELECT pg_notify($1, $2)", Channel, payload)

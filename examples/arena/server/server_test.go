@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/examples/arena/game"
 	"github.com/lattice-director/director/examples/arena/server"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 )
@@ -28,12 +29,10 @@ type bundle struct {
 }
 
 func setup(t *testing.T, edit ...func(*server.Config)) *bundle {
-	director, err := sdktest.New(sdktest.Options{FleetToken: "fleet"})
-	require.NoError(t, err)
+	director := must.Get(sdktest.New(sdktest.Options{FleetToken: "fleet"}))(t)
 	web := httptest.NewServer(director)
 	t.Cleanup(web.Close)
-	client, err := sdk.New(sdk.Options{URLs: []string{web.URL}})
-	require.NoError(t, err)
+	client := must.Get(sdk.New(sdk.Options{URLs: []string{web.URL}}))(t)
 	t.Cleanup(client.Close)
 	cfg := server.Config{
 		Director: client, FleetToken: "fleet", InstanceID: "arena-1", Region: "eu", Modes: []string{"ffa"}, Capacity: 16,
@@ -42,8 +41,7 @@ func setup(t *testing.T, edit ...func(*server.Config)) *bundle {
 	for _, e := range edit {
 		e(&cfg)
 	}
-	s, err := server.Start(t.Context(), cfg)
-	require.NoError(t, err)
+	s := must.Get(server.Start(t.Context(), cfg))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -54,9 +52,7 @@ func setup(t *testing.T, edit ...func(*server.Config)) *bundle {
 
 func (b *bundle) seat(sub string) sdk.Seat {
 	p := sdk.NewPlayer(b.client, func(context.Context) (string, error) { return sub, nil })
-	seat, err := p.Seat(b.t.Context(), sdk.MatchRequest{Region: "eu", Mode: "ffa"})
-	require.NoError(b.t, err)
-	return seat
+	return must.Get(p.Seat(b.t.Context(), sdk.MatchRequest{Region: "eu", Mode: "ffa"}))(b.t)
 }
 
 // dial connects and sends what, unless that is empty.

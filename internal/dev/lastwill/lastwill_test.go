@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/dev/lastwill"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // parentEnv makes this test binary a process that calls Leave and waits.
@@ -81,8 +82,7 @@ func TestLineRunsAfterTheProcess(t *testing.T) {
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
-	found, err := filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
+	found := must.Get(filepath.Glob(filepath.Join(dir, "*")))(t)
 	for _, path := range found {
 		names = append(names, filepath.Base(path))
 	}

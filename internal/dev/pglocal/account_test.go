@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // account is another user that runs a test's program; nil means the user of the test.
@@ -21,12 +21,9 @@ func nobody(t *testing.T) *account {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	found, err := user.Lookup("nobody")
-	require.NoError(t, err)
-	uid, err := strconv.Atoi(found.Uid)
-	require.NoError(t, err)
-	gid, err := strconv.Atoi(found.Gid)
-	require.NoError(t, err)
+	found := must.Get(user.Lookup("nobody"))(t)
+	uid := must.Get(strconv.Atoi(found.Uid))(t)
+	gid := must.Get(strconv.Atoi(found.Gid))(t)
 	return &account{uid, gid}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // parentEnv makes this test binary a program that starts the cluster in the directory that the variable names, prints
@@ -57,10 +58,8 @@ func parent(t *testing.T, program, dir string, as *account) (*exec.Cmd, string) 
 	cmd.Env = append(os.Environ(), parentEnv+"="+dir)
 	cmd.Dir, cmd.Stderr = "/", os.Stderr
 	cmd.SysProcAttr = as.attributes()
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	stdin := must.Get(cmd.StdinPipe())(t)
+	stdout := must.Get(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = stdin.Close()
@@ -76,8 +75,7 @@ func parent(t *testing.T, program, dir string, as *account) (*exec.Cmd, string) 
 // end.
 func scratch(t *testing.T) string {
 	t.Helper()
-	base, err := os.MkdirTemp(fastDir(), "pglocal-test-")
-	require.NoError(t, err)
+	base := must.Get(os.MkdirTemp(fastDir(), "pglocal-test-"))(t)
 	require.NoError(t, os.Chmod(base, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
 	dir := filepath.Join(base, "c")
@@ -122,8 +120,7 @@ func fastDir() string {
 func start(t *testing.T, o pglocal.Options) *pglocal.Cluster {
 	t.Helper()
 	o.Log = slog.New(slog.NewTextHandler(testWriter{t}, nil))
-	c, err := pglocal.Start(t.Context(), o)
-	require.NoError(t, err)
+	c := must.Get(pglocal.Start(t.Context(), o))(t)
 	t.Cleanup(func() { require.NoError(t, c.StopImmediate()) })
 	return c
 }
@@ -146,16 +143,13 @@ func connect(t *testing.T, url string) (*pgx.Conn, error) {
 
 func execute(t *testing.T, url, sql string) {
 	t.Helper()
-	conn, err := connect(t, url)
-	require.NoError(t, err)
-	_, err = conn.Exec(t.Context(), sql)
-	require.NoError(t, err)
+	conn := must.Get(connect(t, url))(t)
+	must.Get(conn.Exec(t.Context(), sql))(t)
 }
 
 func ask[T any](t *testing.T, url, sql string) T {
 	t.Helper()
-	conn, err := connect(t, url)
-	require.NoError(t, err)
+	conn := must.Get(connect(t, url))(t)
 	var answer T
 	require.NoError(t, conn.QueryRow(t.Context(), sql).Scan(&answer))
 	return answer

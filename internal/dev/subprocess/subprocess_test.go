@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/dev/subprocess"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // asProgram is the variable that makes this test binary one of the programs that the tests start.
@@ -46,11 +47,9 @@ func command(t *testing.T, as string, env ...string) subprocess.Command {
 
 func start(t *testing.T, as string) *subprocess.Process {
 	t.Helper()
-	addrs, err := subprocess.FreeAddrs(t.Context(), 2)
-	require.NoError(t, err)
+	addrs := must.Get(subprocess.FreeAddrs(t.Context(), 2))(t)
 	require.NotEqual(t, addrs[0], addrs[1])
-	p, err := command(t, as, "ADDR="+addrs[0]).Start()
-	require.NoError(t, err)
+	p := must.Get(command(t, as, "ADDR="+addrs[0]).Start())(t)
 	t.Cleanup(p.Kill)
 	require.NoError(t, p.AwaitReady(t.Context(), "http://"+addrs[0]))
 	return p

@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/match/explain"
 )
@@ -40,9 +41,7 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) explained(id string) explain.Ticket {
 	b.t.Helper()
-	t, err := b.Reader.Ticket(b.t.Context(), id)
-	require.NoError(b.t, err)
-	return t
+	return must.Get(b.Reader.Ticket(b.t.Context(), id))(b.t)
 }
 
 // Pins an explanation that does not see what the database says of the ticket, the others, the profile or the hosts.
@@ -172,8 +171,7 @@ func TestAMatchThatWasMade(t *testing.T) {
 // work runs a worker until the test ends.
 func (b *bundle) work() {
 	b.t.Helper()
-	l, err := loop.New(loop.Options{Store: b.Store, Universe: universe, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(b.t, err)
+	l := must.Get(loop.New(loop.Options{Store: b.Store, Universe: universe, Log: slog.New(slog.DiscardHandler)}))(b.t)
 	background.Loop(b.t, l.Run)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
@@ -26,18 +27,16 @@ rules: [{near: skill, within: 50, widen: [{after: 300ms, within: 100}, {after: 2
 `
 
 func newPairs(t require.TestingT) *decider {
-	p, err := profile.Parse([]byte(pairs))
-	require.NoError(t, err)
+	p := must.Get(profile.Parse([]byte(pairs)))(t)
 	return newDecider(decide.Version{Profile: p, Number: 1}, 7)
 }
 
 // waitsSince is the ticket of a player who has waited since a moment.
 func waitsSince(t require.TestingT, n int, skill float64, since time.Time) *entry {
-	body, err := ticketbody.Encode("", since, ticketbody.Draft{
+	body := must.Get(ticketbody.Encode("", since, ticketbody.Draft{
 		Profiles: []string{"pairs"}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}},
 		Players: []match.Player{{Sub: fmt.Sprint("player-", n)}},
-	})
-	require.NoError(t, err)
+	}))(t)
 	return newEntry(db.Candidate{ID: fmt.Sprintf("t%05d", n), Created: since, Body: body}, since, "")
 }
 

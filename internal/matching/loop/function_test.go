@@ -22,6 +22,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/openmatch/functions"
 	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/openmatch"
 )
 
@@ -35,12 +36,12 @@ func setupFunctions(t *testing.T, change ...func(*db.Config)) *matchFunctions {
 	t.Helper()
 	b := setup(t)
 	b.change = change
-	server, err := openmatch.New(openmatch.Options{Store: b.store(), Region: universe, Addrs: []string{"127.0.0.1:0"}})
-	require.NoError(t, err)
+	server := must.Get(openmatch.New(openmatch.Options{Store: b.store(), Region: universe,
+		Addrs: []string{"127.0.0.1:0"}}))(t)
 	require.NoError(t, server.Listen(t.Context()))
 	go func() { _ = server.Serve() }()
-	conn, err := grpc.NewClient(server.Addrs()[0].String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(t, err)
+	conn := must.Get(grpc.NewClient(server.Addrs()[0].String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() {
 		require.NoError(t, conn.Close())
 		require.NoError(t, server.Stop(context.WithoutCancel(t.Context())))
@@ -114,16 +115,14 @@ func (f *matchFunctions) calls(change ...func(*functions.Options)) func(*loop.Op
 		for _, c := range change {
 			c(&options)
 		}
-		m, err := functions.New(options)
-		require.NoError(f.t, err)
+		m := must.Get(functions.New(options))(f.t)
 		o.Matchmaker = m
 	}
 }
 
 // series counts the values of a metric.
 func series(t *testing.T, metrics *prometheus.Registry, name string) int {
-	all, err := metrics.Gather()
-	require.NoError(t, err)
+	all := must.Get(metrics.Gather())(t)
 	for _, m := range all {
 		if m.GetName() == name {
 			return len(m.GetMetric())

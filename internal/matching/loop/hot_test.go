@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // hot is a profile that always searches: hardly any ten players have teams with means so equal.
@@ -90,8 +91,7 @@ func (b *bundle) duelsWait(name string, n int) (median, took time.Duration) {
 // decideSeconds is how long profiles have decided, of all goroutines together.
 func decideSeconds(b *testing.B, metrics *prometheus.Registry) (sum float64) {
 	b.Helper()
-	families, err := metrics.Gather()
-	require.NoError(b, err)
+	families := must.Get(metrics.Gather())(b)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == "director_loop_decide_seconds" {

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
 )
@@ -175,8 +176,7 @@ func (r *partyRace) pause(t *testing.T, questions int) {
 // settle does what workers do.
 func (r *partyRace) settle(t *testing.T) {
 	t.Helper()
-	_, err := r.SettleLostTickets(t.Context(), region, 100, func([]byte) (string, error) { return "", nil })
-	require.NoError(t, err)
+	must.Get(r.SettleLostTickets(t.Context(), region, 100, func([]byte) (string, error) { return "", nil }))(t)
 	r.tell()
 }
 
@@ -184,8 +184,7 @@ func (r *partyRace) settle(t *testing.T) {
 func (r *partyRace) clear(t *testing.T) {
 	t.Helper()
 	r.eventually(0, "SELECT count(*) FROM realtime_tickets r WHERE NOT EXISTS (SELECT FROM tickets t WHERE t.id = r.ticket)")
-	rows, err := r.sql.Query(t.Context(), "SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1")
-	require.NoError(t, err)
+	rows := must.Get(r.sql.Query(t.Context(), "SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1"))(t)
 	waiting := map[string]string{}
 	for rows.Next() {
 		var id, sub string
@@ -194,11 +193,9 @@ func (r *partyRace) clear(t *testing.T) {
 	}
 	require.NoError(t, rows.Err())
 	for id, sub := range waiting {
-		_, err := r.CancelPlayerTicket(t.Context(), universe, id, sub)
-		require.NoError(t, err)
+		must.Get(r.CancelPlayerTicket(t.Context(), universe, id, sub))(t)
 	}
 	for _, statement := range []string{"DELETE FROM lobby_members", "DELETE FROM lobbies", "DELETE FROM realtime_sessions", "DELETE FROM realtime_expired", "DELETE FROM lobby_outcomes"} {
-		_, err := r.sql.Exec(t.Context(), statement)
-		require.NoError(t, err)
+		must.Get(r.sql.Exec(t.Context(), statement))(t)
 	}
 }

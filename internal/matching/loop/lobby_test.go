@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
 )
@@ -27,8 +28,7 @@ type lobbies struct {
 
 func setupLobbies(t *testing.T) *lobbies {
 	t.Helper()
-	types, err := lobby.NewTypes(false, []byte(`{"ranked": {"logic": "match", "profile": "duel"}}`))
-	require.NoError(t, err)
+	types := must.Get(lobby.NewTypes(false, []byte(`{"ranked": {"logic": "match", "profile": "duel"}}`)))(t)
 	l := &lobbies{bundle: &bundle{t: t, url: dbtest.New(t)}, types: types, opened: map[string]db.OpenedRealtime{}}
 	l.change = []func(*db.Config){func(c *db.Config) {
 		c.Rooms, c.Queueing = types, &db.Queueing{Universe: universe, Lease: time.Hour, Encode: encodeQueued}
@@ -36,8 +36,7 @@ func setupLobbies(t *testing.T) *lobbies {
 	l.Store = l.store()
 	l.sql = l.Pool()
 	require.NoError(t, l.EnsureRealtimeProfiles(t.Context(), universe))
-	l.replica, err = l.BeginRealtimeReplica(t.Context(), region)
-	require.NoError(t, err)
+	l.replica = must.Get(l.BeginRealtimeReplica(t.Context(), region))(t)
 	return l
 }
 
@@ -56,10 +55,9 @@ func encodeQueued(d db.QueueDraft) (db.QueueBody, error) {
 // open connects a client of a player.
 func (l *lobbies) open(player string) string {
 	l.t.Helper()
-	o, err := l.OpenRealtime(l.t.Context(), db.OpenRealtime{
+	o := must.Get(l.OpenRealtime(l.t.Context(), db.OpenRealtime{
 		Region: region, Project: "p1", Player: player, Authenticated: true, TokenDigest: []byte(player), TTL: time.Minute, Replica: l.replica, Back: l.types.Back,
-	})
-	require.NoError(l.t, err)
+	}))(l.t)
 	l.opened[player] = o
 	return o.ID
 }
@@ -119,8 +117,7 @@ func (l *lobbies) phase(room string) (phase string) {
 // tell lets rooms know what became of their tickets, as workers do.
 func (l *lobbies) tell() {
 	l.t.Helper()
-	_, err := l.TellLobbies(l.t.Context(), region, 100)
-	require.NoError(l.t, err)
+	must.Get(l.TellLobbies(l.t.Context(), region, 100))(l.t)
 }
 
 const matchRooms = "SELECT count(*) FROM lobbies WHERE match_id IS NOT NULL"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
 )
@@ -25,8 +26,7 @@ teams: [{name: players, players: 3}]
 func setupParties(t *testing.T) *lobbies {
 	t.Helper()
 	l := setupLobbies(t)
-	_, err := l.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "p1", Region: region, Actor: "test"})
-	require.NoError(t, err)
+	must.Get(l.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "p1", Region: region, Actor: "test"}))(t)
 	l.profile("trio", trio)
 	return l
 }
@@ -39,8 +39,7 @@ func (l *lobbies) ask(s *db.Store, owner, room, profile string, skill float64, k
 	for _, p := range players {
 		draft.Players = append(draft.Players, match.Player{Sub: p})
 	}
-	body, err := ticketbody.Prepare(draft)
-	require.NoError(l.t, err)
+	body := must.Get(ticketbody.Prepare(draft))(l.t)
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %s %g %q", room, profile, skill, players))
 	return s.CreateLobbyTicket(l.t.Context(), universe, db.LobbyTicketRequest{Project: "p1", Room: room, Ticket: db.PlayerTicketRequest{
 		Caller: owner, Party: players, Profiles: draft.Profiles, Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body),
@@ -50,16 +49,14 @@ func (l *lobbies) ask(s *db.Store, owner, room, profile string, skill float64, k
 
 func (l *lobbies) asked(owner, room string, players ...string) string {
 	l.t.Helper()
-	a, err := l.ask(l.Store, owner, room, "trio", 1, "", players...)
-	require.NoError(l.t, err)
+	a := must.Get(l.ask(l.Store, owner, room, "trio", 1, "", players...))(l.t)
 	require.True(l.t, a.New)
 	return a.ID
 }
 
 func (l *lobbies) state(ticket string) string {
 	l.t.Helper()
-	k, err := l.AnyTicket(l.t.Context(), universe, ticket)
-	require.NoError(l.t, err)
+	k := must.Get(l.AnyTicket(l.t.Context(), universe, ticket))(l.t)
 	return string(k.State)
 }
 

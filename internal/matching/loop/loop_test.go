@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 const duel = `
@@ -303,8 +304,7 @@ func TestALoopThatBeginsAnewDecides(t *testing.T) {
 // gathered returns the sum of a metric over its labels.
 func gathered(t *testing.T, r *prometheus.Registry, name string) (sum float64) {
 	t.Helper()
-	families, err := r.Gather()
-	require.NoError(t, err)
+	families := must.Get(r.Gather())(t)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name {

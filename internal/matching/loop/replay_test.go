@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/matching/replayer"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/replay"
@@ -80,33 +81,25 @@ func (b *bundle) untilNothingMatches(more int) (matches int) {
 // cancelSome cancels every third of the tickets that wait.
 func (b *bundle) cancelSome() {
 	b.t.Helper()
-	rows, err := b.sql.Query(b.t.Context(), "SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1 ORDER BY 1")
-	require.NoError(b.t, err)
+	rows := must.Get(b.sql.Query(b.t.Context(), "SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1 ORDER BY 1"))(b.t)
 	type member struct{ Ticket, Sub string }
-	members, err := pgx.CollectRows(rows, pgx.RowToStructByPos[member])
-	require.NoError(b.t, err)
+	members := must.Get(pgx.CollectRows(rows, pgx.RowToStructByPos[member]))(b.t)
 	for i := 0; i < len(members); i += 3 {
-		_, err := b.CancelPlayerTicket(b.t.Context(), universe, members[i].Ticket, members[i].Sub)
-		require.NoError(b.t, err)
+		must.Get(b.CancelPlayerTicket(b.t.Context(), universe, members[i].Ticket, members[i].Sub))(b.t)
 	}
 }
 
 // replay replays the live version of a profile from then on.
 func (b *bundle) replay(name string, from time.Time) *replay.Report {
 	b.t.Helper()
-	in, err := replayer.Past(b.t.Context(), b.Store, db.Past{Region: universe, Profile: name, From: from, Until: b.Now()}, b.rules(name), replayer.Recording{})
-	require.NoError(b.t, err)
-	report, err := replay.Run(b.t.Context(), in)
-	require.NoError(b.t, err)
-	return report
+	in := must.Get(replayer.Past(b.t.Context(), b.Store, db.Past{Region: universe, Profile: name, From: from, Until: b.Now()}, b.rules(name), replayer.Recording{}))(b.t)
+	return must.Get(replay.Run(b.t.Context(), in))(b.t)
 }
 
 func (b *bundle) rules(name string) decide.Version {
 	b.t.Helper()
-	stored, err := b.Profile(b.t.Context(), universe, name, 0)
-	require.NoError(b.t, err)
-	p, err := profile.Parse([]byte(stored.Document))
-	require.NoError(b.t, err)
+	stored := must.Get(b.Profile(b.t.Context(), universe, name, 0))(b.t)
+	p := must.Get(profile.Parse([]byte(stored.Document)))(b.t)
 	return decide.Version{Profile: p, Number: stored.Version}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
@@ -45,9 +46,7 @@ func newBundle(t testing.TB) *bundle {
 	t.Helper()
 	b := &bundle{t: t, url: dbtest.New(t)}
 	b.Store = b.store()
-	var err error
-	b.sql, err = pgxpool.New(t.Context(), b.url)
-	require.NoError(t, err)
+	b.sql = must.Get(pgxpool.New(t.Context(), b.url))(t)
 	t.Cleanup(b.sql.Close)
 	return b
 }
@@ -58,8 +57,7 @@ func (b *bundle) store() *db.Store {
 	for _, change := range b.change {
 		change(&c)
 	}
-	s, err := db.Open(b.t.Context(), c)
-	require.NoError(b.t, err)
+	s := must.Get(db.Open(b.t.Context(), c))(b.t)
 	b.t.Cleanup(s.Close)
 	return s
 }
@@ -76,17 +74,15 @@ func describeTicket(body []byte, party []string) db.TicketFacts {
 // profile makes a document the live version of a profile.
 func (b *bundle) profile(name, document string) {
 	b.t.Helper()
-	_, err := b.ApplyProfile(b.t.Context(), db.ProfileEdit{Region: universe, Author: "test"}, []byte("name: "+name+"\n"+document), false)
-	require.NoError(b.t, err)
+	must.Get(b.ApplyProfile(b.t.Context(), db.ProfileEdit{Region: universe, Author: "test"}, []byte("name: "+name+"\n"+document), false))(b.t)
 }
 
 // host registers a game server with room for so many players.
 func (b *bundle) host(id string, capacity int, modes ...string) {
 	b.t.Helper()
-	_, err := b.Register(b.t.Context(), db.Registration{
+	must.Get(b.Register(b.t.Context(), db.Registration{
 		InstanceID: id, Region: region, Endpoint: id + ":7000", Modes: modes, Capacity: capacity,
-	})
-	require.NoError(b.t, err)
+	}))(b.t)
 }
 
 // ticket queues a party for profiles, with the same skill.
@@ -107,16 +103,13 @@ func (b *bundle) draft(d ticketbody.Draft, party ...string) string {
 	for _, sub := range party {
 		d.Players = append(d.Players, match.Player{Sub: sub})
 	}
-	prepared, err := ticketbody.Prepare(d)
-	require.NoError(b.t, err)
-	created, err := b.CreateTicket(b.t.Context(), universe, db.NewTicket{
+	prepared := must.Get(ticketbody.Prepare(d))(b.t)
+	created := must.Get(b.CreateTicket(b.t.Context(), universe, db.NewTicket{
 		Fields: ticketbody.Fields(d),
 		Encode: prepared.Body,
-	})
-	require.NoError(b.t, err)
-	_, err = b.sql.Exec(b.t.Context(), `INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash)
-		SELECT $1, s, p, $2, '' FROM unnest($3::text[]) s, unnest($4::text[]) p`, universe, created.ID, party, d.Profiles)
-	require.NoError(b.t, err)
+	}))(b.t)
+	must.Get(b.sql.Exec(b.t.Context(), `INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash)
+		SELECT $1, s, p, $2, '' FROM unnest($3::text[]) s, unnest($4::text[]) p`, universe, created.ID, party, d.Profiles))(b.t)
 	return created.ID
 }
 
@@ -132,9 +125,7 @@ func (b *bundle) loop(change ...func(*loop.Options)) *loop.Loop {
 	for _, c := range change {
 		c(&o)
 	}
-	l, err := loop.New(o)
-	require.NoError(b.t, err)
-	return l
+	return must.Get(loop.New(o))(b.t)
 }
 
 // run runs a loop until the test ends or stop is called.
@@ -166,8 +157,7 @@ func (b *bundle) eventually(n int, query string, args ...any) {
 // requireInvariants fails the test where an invariant does not hold.
 func (b *bundle) requireInvariants() {
 	b.t.Helper()
-	rows, err := b.sql.Query(b.t.Context(), "SELECT name, violations FROM ops.invariants WHERE violations > 0")
-	require.NoError(b.t, err)
+	rows := must.Get(b.sql.Query(b.t.Context(), "SELECT name, violations FROM ops.invariants WHERE violations > 0"))(b.t)
 	defer rows.Close()
 	var broken []string
 	for rows.Next() {

@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
@@ -33,12 +34,10 @@ func (b *bundle) strangers(n int, profile func(i int) string) {
 			Attributes: match.Attributes{"skill": {Kind: match.Number, Number: float64(20_000 + 1000*i)}}, Players: []match.Player{{Sub: fmt.Sprint("stranger-", i)}},
 		}
 		id, created := fmt.Sprintf("%020d", i), since.Add(time.Duration(i)*time.Microsecond)
-		body, err := ticketbody.Encode(id, created, d)
-		require.NoError(b.t, err)
+		body := must.Get(ticketbody.Encode(id, created, d))(b.t)
 		rows[i] = []any{universe, id, created.UnixNano(), []uuid.UUID{}, []uuid.UUID{}, []float64{}, body}
 	}
-	_, err := b.sql.CopyFrom(b.t.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows))
-	require.NoError(b.t, err)
+	must.Get(b.sql.CopyFrom(b.t.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows)))(b.t)
 }
 
 // manyProfiles applies n profiles of duels.

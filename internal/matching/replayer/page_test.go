@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/matching/replayer"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/replay"
@@ -19,15 +20,10 @@ import (
 func report(t *testing.T) *replay.Report {
 	t.Helper()
 	o := simulate.Defaults()
-	var err error
-	o.Profile, err = profile.Parse([]byte("name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\nrules: [{near: skill, within: 100}]\n"))
-	require.NoError(t, err)
+	o.Profile = must.Get(profile.Parse([]byte("name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\nrules: [{near: skill, within: 100}]\n")))(t)
 	o.Hours = 0.02
-	arrivals, err := simulate.Arrivals(o)
-	require.NoError(t, err)
-	r, err := replay.Run(t.Context(), replay.Input{Version: decide.Version{Profile: o.Profile}, Begin: o.From, End: o.End(), Arrivals: arrivals})
-	require.NoError(t, err)
-	return r
+	arrivals := must.Get(simulate.Arrivals(o))(t)
+	return must.Get(replay.Run(t.Context(), replay.Input{Version: decide.Version{Profile: o.Profile}, Begin: o.From, End: o.End(), Arrivals: arrivals}))(t)
 }
 
 // The page is well-formed, says what is not reproduced, and loads nothing.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
@@ -44,9 +45,6 @@ func TestATicketIsMadeAgainFromItsFacts(t *testing.T) {
 
 func decoded(t *testing.T, d ticketbody.Draft) *match.Ticket {
 	t.Helper()
-	body, err := ticketbody.Encode("id", at, d)
-	require.NoError(t, err)
-	ticket, err := ticketbody.Decode("id", at, body, "")
-	require.NoError(t, err)
-	return ticket
+	body := must.Get(ticketbody.Encode("id", at, d))(t)
+	return must.Get(ticketbody.Decode("id", at, body, ""))(t)
 }

@@ -9,22 +9,21 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // queues creates a ticket of a player.
 func (b *bundle) queues(sub string) string {
 	b.t.Helper()
-	a, err := b.there.CreatePlayerTicket(b.t.Context(), region, db.PlayerTicketRequest{
+	a := must.Get(b.there.CreatePlayerTicket(b.t.Context(), region, db.PlayerTicketRequest{
 		Caller: sub, Party: []string{sub}, TTL: time.Hour, Body: func(string, time.Time) []byte { return []byte{} }, RequestHash: []byte(sub),
-	})
-	require.NoError(b.t, err)
+	}))(b.t)
 	return a.ID
 }
 
 func (b *bundle) follow(id string) *Follower {
 	b.t.Helper()
-	f, err := b.hub.Follow(id)
-	require.NoError(b.t, err)
+	f := must.Get(b.hub.Follow(id))(b.t)
 	b.t.Cleanup(f.Stop)
 	return f
 }

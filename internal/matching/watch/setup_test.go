@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -123,15 +124,13 @@ func (b *bundle) create(change ...func(*db.NewTicket)) (id string) {
 	for _, c := range change {
 		c(&n)
 	}
-	t, err := b.there.CreateTicket(b.t.Context(), region, n)
-	require.NoError(b.t, err)
+	t := must.Get(b.there.CreateTicket(b.t.Context(), region, n))(b.t)
 	return t.ID
 }
 
 func (b *bundle) assign(assignment string, ids ...string) {
 	b.t.Helper()
-	missing, err := b.there.AssignTickets(b.t.Context(), region, []db.Assignment{{Tickets: ids, Assignment: []byte(assignment)}}, false)
-	require.NoError(b.t, err)
+	missing := must.Get(b.there.AssignTickets(b.t.Context(), region, []db.Assignment{{Tickets: ids, Assignment: []byte(assignment)}}, false))(b.t)
 	require.Empty(b.t, missing)
 }
 

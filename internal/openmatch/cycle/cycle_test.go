@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -110,8 +111,7 @@ func TestMatchesThatMissATicketAreDropped(t *testing.T) {
 
 func metricOf(t *testing.T, from prometheus.Gatherer, name, label string) float64 {
 	t.Helper()
-	families, err := from.Gather()
-	require.NoError(t, err)
+	families := must.Get(from.Gather())(t)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name && m.GetLabel()[0].GetValue() == label {

@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/match"
 )
@@ -65,8 +66,7 @@ func (b *bundle) replica(change ...func(*cycle.Options)) *replica {
 	for _, c := range change {
 		c(&o)
 	}
-	e, err := cycle.New(o)
-	require.NoError(b.t, err)
+	e := must.Get(cycle.New(o))(b.t)
 	r := &replica{Engine: e, b: b, id: o.Replica, store: o.Store.(*db.Store)}
 	r.stop = background.Run(b.t, e.Run)
 	return r
@@ -96,8 +96,7 @@ func backfill(text string) db.NewBackfill {
 func (b *bundle) tickets(n int) (ids []string) {
 	b.t.Helper()
 	for range n {
-		t, err := b.CreateTicket(b.t.Context(), universe, db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }})
-		require.NoError(b.t, err)
+		t := must.Get(b.CreateTicket(b.t.Context(), universe, db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }}))(b.t)
 		ids = append(ids, t.ID)
 	}
 	return ids
@@ -107,8 +106,7 @@ func (b *bundle) tickets(n int) (ids []string) {
 func (b *bundle) waiting() []string {
 	b.t.Helper()
 	ids := []string{}
-	part, err := b.QueryTickets(universe, match.Pool{}, false).Next(context.WithoutCancel(b.t.Context()))
-	require.NoError(b.t, err)
+	part := must.Get(b.QueryTickets(universe, match.Pool{}, false).Next(context.WithoutCancel(b.t.Context())))(b.t)
 	for _, t := range part {
 		ids = append(ids, t.ID)
 	}

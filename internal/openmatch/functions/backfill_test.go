@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func backfillOf(t *testing.T, n db.NewBackfill, created time.Time) *pb.Backfill {
@@ -20,9 +21,7 @@ func backfillOf(t *testing.T, n db.NewBackfill, created time.Time) *pb.Backfill 
 }
 
 func encoded(t *testing.T, m proto.Message) []byte {
-	b, err := proto.Marshal(m)
-	require.NoError(t, err)
-	return b
+	return must.Get(proto.Marshal(m))(t)
 }
 
 // The director sets the creation time and the generation; those of the match function are ignored.

@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
 
@@ -30,16 +31,14 @@ func (j Judge) overBoth(t *testing.T, test func(t *testing.T, e cycle.Evaluator)
 	for name, target := range map[string]string{"grpc": j.OverGRPC(t), "http": j.OverHTTP(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, err := makeFunctions(t).evaluator(target)
-			require.NoError(t, err)
+			e := must.Get(makeFunctions(t).evaluator(target))(t)
 			test(t, e)
 		})
 	}
 }
 
 func sent(t *testing.T, m *pb.Match) cycle.Proposal {
-	encoded, err := proto.Marshal(m)
-	require.NoError(t, err)
+	encoded := must.Get(proto.Marshal(m))(t)
 	return cycle.Proposal{Proposal: match.Proposal{ID: m.GetMatchId()}, Match: encoded}
 }
 

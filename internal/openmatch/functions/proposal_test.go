@@ -11,12 +11,11 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func packed(t *testing.T, m proto.Message) *anypb.Any {
-	a, err := anypb.New(m)
-	require.NoError(t, err)
-	return a
+	return must.Get(anypb.New(m))(t)
 }
 
 func TestScoreOf(t *testing.T) {

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func makeFunctions(t *testing.T, allowed ...string) *functions {
@@ -16,8 +15,7 @@ func makeFunctions(t *testing.T, allowed ...string) *functions {
 
 func functionsOf(t *testing.T, o Options) *functions {
 	o.Registration = time.Second
-	f, err := newFunctions(o.withDefaults())
-	require.NoError(t, err)
+	f := must.Get(newFunctions(o.withDefaults()))(t)
 	t.Cleanup(f.close)
 	return f
 }

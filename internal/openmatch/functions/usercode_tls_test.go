@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // secured serves user code over HTTP with a certificate for 127.0.0.1, and returns a file with its authority.
@@ -74,8 +75,7 @@ func TestUserCodeOverTLS(t *testing.T) {
 
 // evaluates calls an evaluator without proposals.
 func evaluates(t *testing.T, f *functions, target string) error {
-	e, err := f.evaluator(target)
-	require.NoError(t, err)
+	e := must.Get(f.evaluator(target))(t)
 	in := make(chan cycle.Proposal)
 	close(in)
 	return e.Evaluate(t.Context(), in, func(string) error { return nil })

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -55,18 +56,15 @@ func prepare(t *testing.T) *bundle {
 	b := &bundle{t: t, here: storetest.Open(t, url), there: storetest.Open(t, url)}
 	b.hereID, b.thereID = b.begin(b.here), b.begin(b.there)
 	b.ref = db.AgentRef{Region: region, ID: agent, Replica: b.thereID}
-	_, err := b.there.JoinAgent(t.Context(), db.AgentJoin{Ref: b.ref, Key: "key#00000000", Hash: "h", Seq: 1, Content: db.AgentContent{
+	must.Get(b.there.JoinAgent(t.Context(), db.AgentJoin{Ref: b.ref, Key: "key#00000000", Hash: "h", Seq: 1, Content: db.AgentContent{
 		Name: "eu0", ProcessUID: "p_1", EndpointURL: "wss://eu0", RoomTypes: []string{"duel"}, AutoCreate: true, Status: db.AgentActive,
-	}})
-	require.NoError(t, err)
+	}}))(t)
 	return b
 }
 
 func (b *bundle) begin(s *db.Store) uuid.UUID {
 	b.t.Helper()
-	id, err := s.BeginReplica(b.t.Context(), region)
-	require.NoError(b.t, err)
-	return id
+	return must.Get(s.BeginReplica(b.t.Context(), region))(b.t)
 }
 
 // run starts the caller on a store.

@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/rivalis/roomhost"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -44,9 +45,7 @@ func setup(t *testing.T, change ...func(*db.Config)) *bundle {
 
 func (b *bundle) begin() uuid.UUID {
 	b.t.Helper()
-	id, err := b.BeginReplica(b.t.Context(), region)
-	require.NoError(b.t, err)
-	return id
+	return must.Get(b.BeginReplica(b.t.Context(), region))(b.t)
 }
 
 // run runs the host of a replica until the test ends or stop is called.
@@ -84,8 +83,7 @@ func (b *bundle) agent(replica uuid.UUID, n int, change ...func(*db.AgentContent
 
 func (b *bundle) join(j db.AgentJoin) db.AgentJoin {
 	b.t.Helper()
-	_, err := b.JoinAgent(b.t.Context(), j)
-	require.NoError(b.t, err)
+	must.Get(b.JoinAgent(b.t.Context(), j))(b.t)
 	b.Notify(db.TopicFleet, region)
 	return j
 }

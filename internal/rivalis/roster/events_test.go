@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // reader is a stream of a test.
@@ -25,8 +26,7 @@ type streamReader struct {
 
 func (f *follower) stream(lastEventID string) *streamReader {
 	f.t.Helper()
-	s, err := f.events.Stream(f.t.Context(), lastEventID)
-	require.NoError(f.t, err)
+	s := must.Get(f.events.Stream(f.t.Context(), lastEventID))(f.t)
 	f.t.Cleanup(s.Close)
 	return &streamReader{Stream: s, t: f.t}
 }
@@ -36,9 +36,7 @@ func (s *streamReader) next() Event {
 	if len(s.pending) == 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
-		var err error
-		s.pending, err = s.Next(ctx)
-		require.NoError(s.t, err)
+		s.pending = must.Get(s.Next(ctx))(s.t)
 	}
 	e := s.pending[0]
 	s.pending = s.pending[1:]

@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func TestMetrics(t *testing.T) {
@@ -30,8 +32,7 @@ func TestMetrics(t *testing.T) {
 // value returns the value of a gauge.
 func value(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()
-	all, err := registry.Gather()
-	require.NoError(t, err)
+	all := must.Get(registry.Gather())(t)
 	for _, m := range all {
 		if m.GetName() == name {
 			return m.GetMetric()[0].GetGauge().GetValue()

@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -59,8 +60,7 @@ func (b *bundle) begins() uuid.UUID {
 }
 
 func (b *bundle) exec(sql string, args ...any) {
-	_, err := b.pool.Exec(context.Background(), sql, args...)
-	require.NoError(b.t, err)
+	must.Get(b.pool.Exec(context.Background(), sql, args...))(b.t)
 }
 
 // change is a transaction that changes the fleet. The ids of its events are ascending.
@@ -79,8 +79,7 @@ func (b *bundle) writes(do func(c *change)) {
 }
 
 func (b *bundle) begin() *change {
-	tx, err := b.pool.Begin(context.Background())
-	require.NoError(b.t, err)
+	tx := must.Get(b.pool.Begin(context.Background()))(b.t)
 	if t, ok := b.t.(interface{ Cleanup(f func()) }); ok {
 		t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 	}
@@ -93,8 +92,7 @@ func (c *change) commit() {
 }
 
 func (c *change) do(sql string, args ...any) {
-	_, err := c.Exec(context.Background(), sql, args...)
-	require.NoError(c.t, err)
+	must.Get(c.Exec(context.Background(), sql, args...))(c.t)
 }
 
 func (c *change) tx() (tx uint64) {
@@ -109,8 +107,7 @@ func (c *change) logs(kind, agent string, detail any) {
 	random := uuid.New()
 	copy(id[4:], random[4:])
 	c.events++
-	text, err := json.Marshal(detail)
-	require.NoError(c.t, err)
+	text := must.Get(json.Marshal(detail))(c.t)
 	c.do("INSERT INTO events (region, id, kind, instance_id, detail) VALUES ($1, $2, $3, $4, $5)", region, id, kind, agent, string(text))
 }
 
@@ -217,10 +214,8 @@ type follower struct {
 func (b *bundle) follow(t *testing.T) *follower {
 	t.Helper()
 	store := storetest.Open(t, b.url)
-	r, err := New(store, region, Config{})
-	require.NoError(t, err)
-	e, err := NewEvents(store, r, 100, Config{})
-	require.NoError(t, err)
+	r := must.Get(New(store, region, Config{}))(t)
+	e := must.Get(NewEvents(store, r, 100, Config{}))(t)
 	return &follower{Roster: r, t: t, store: store, events: e}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // processes are game servers with connections to two replicas. The test writes their rows through the store, as the
@@ -158,8 +159,7 @@ func (p *processes) agrees(t require.TestingT, f *follower, m *mirror) {
 	rooms := map[string]string{}
 	for _, i := range listed {
 		require.True(t, m.instances[i.ID])
-		found, err := p.FindAgent(p.t.Context(), region, i.ID)
-		require.NoError(t, err)
+		found := must.Get(p.FindAgent(p.t.Context(), region, i.ID))(t)
 		i.LastSyncAt, found.LastSyncAt = 0, 0
 		require.Equal(t, found, i)
 		for _, r := range i.Rooms {

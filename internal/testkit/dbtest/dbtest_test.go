@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/migrations"
 )
 
@@ -58,11 +59,8 @@ func TestNewClusterCanBeKilled(t *testing.T) {
 
 func one[T any](t *testing.T, pool *pgxpool.Pool, sql string) T {
 	t.Helper()
-	rows, err := pool.Query(t.Context(), sql)
-	require.NoError(t, err)
-	value, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
-	require.NoError(t, err)
-	return value
+	rows := must.Get(pool.Query(t.Context(), sql))(t)
+	return must.Get(pgx.CollectExactlyOneRow(rows, pgx.RowTo[T]))(t)
 }
 
 // What was asked for by name must not be replaced silently by something else.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // holdEnv makes this test binary a process that starts its cluster, says its address and waits.
@@ -43,13 +44,10 @@ func hold(t *testing.T) (cmd *exec.Cmd, url string, letGo func()) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0])
 	cmd.Env, cmd.Stderr = append(os.Environ(), holdEnv+"=1"), os.Stderr
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	stdin := must.Get(cmd.StdinPipe())(t)
+	stdout := must.Get(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
-	url, err = bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err)
+	url = must.Get(bufio.NewReader(stdout).ReadString('\n'))(t)
 	require.NotContains(t, url, "error")
 	return cmd, strings.TrimSpace(url), func() { _ = stdin.Close() }
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 func poolThrough(t *testing.T, p *dbtest.Proxy) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), p.URL)
-	require.NoError(t, err)
+	pool := must.Get(pgxpool.New(t.Context(), p.URL))(t)
 	t.Cleanup(pool.Close)
 	return pool
 }

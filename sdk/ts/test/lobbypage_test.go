@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/examples/lobby/backend"
 	"github.com/lattice-director/director/internal/dev/subprocess"
 	"github.com/lattice-director/director/internal/testkit/chromiumtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/nodetest"
 	"github.com/lattice-director/director/test/peertest"
 )
@@ -28,16 +29,13 @@ type lobbyExample struct {
 
 func startLobbyExample(t *testing.T) *lobbyExample {
 	t.Helper()
-	addrs, err := subprocess.FreeAddrs(t.Context(), 2)
-	require.NoError(t, err)
+	addrs := must.Get(subprocess.FreeAddrs(t.Context(), 2))(t)
 	r := rig{peertest.NewRig(t, "http://"+addrs[0], nil)}
-	rooms, err := os.ReadFile("../../../examples/browser/rooms.json")
-	require.NoError(t, err)
+	rooms := must.Get(os.ReadFile("../../../examples/browser/rooms.json"))(t)
 	r.Env = append(r.Env, "DIRECTOR_REALTIME_ROOMS="+string(rooms), "DIRECTOR_REALTIME_INTERNAL_TOKEN="+internalToken)
 	a := r.ServeLobby("--work", "--realtime-control-addr", addrs[1])
 	b := r.ServeLobby("--work")
-	profile, err := os.ReadFile("../../../examples/browser/profile.yaml")
-	require.NoError(t, err)
+	profile := must.Get(os.ReadFile("../../../examples/browser/profile.yaml"))(t)
 	r.ApplyProfile(string(profile))
 	control := "http://" + addrs[1]
 	project, key, err := backend.Backend{URL: control, InternalToken: internalToken}.Project(t.Context(), "demo")

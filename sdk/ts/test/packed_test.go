@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // installPacked packs the package as `npm publish` does, and installs the tarball in an empty project. It returns the project's directory and the names of the package's files.
@@ -27,8 +29,7 @@ func installPacked(t *testing.T) (project string, files []string) {
 	require.NoError(t, os.CopyFS(filepath.Join(source, "src"), os.DirFS("../src")))
 	run(t, source, "node", module("typescript/bin/tsc"), "-p", ".") // into dist/, as prepack does: source maps are relative to it
 	run(t, source, "npm", "pack", "--ignore-scripts", "--pack-destination", project)
-	tarball, err := filepath.Glob(filepath.Join(project, "*.tgz"))
-	require.NoError(t, err)
+	tarball := must.Get(filepath.Glob(filepath.Join(project, "*.tgz")))(t)
 	require.Len(t, tarball, 1)
 	require.NoError(t, os.WriteFile(filepath.Join(project, "package.json"), []byte(`{"type": "module", "private": true}`), 0o600))
 	run(t, project, "npm", "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", "./"+filepath.Base(tarball[0]))
@@ -45,19 +46,16 @@ func run(t *testing.T, dir, name string, args ...string) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	text, err := os.ReadFile(from)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(from))(t)
 	require.NoError(t, os.WriteFile(to, text, 0o600))
 }
 
 // namesIn returns the names of a tarball's files, below its folder "package".
 func namesIn(t *testing.T, tarball string) (names []string) {
 	t.Helper()
-	file, err := os.Open(tarball)
-	require.NoError(t, err)
+	file := must.Get(os.Open(tarball))(t)
 	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
-	require.NoError(t, err)
+	unzipped := must.Get(gzip.NewReader(file))(t)
 	for archive := tar.NewReader(unzipped); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -106,15 +104,13 @@ func requireSourceMaps(t *testing.T, root string, files []string) {
 			continue
 		}
 		maps++
-		text, err := os.ReadFile(filepath.Join(root, name))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(root, name)))(t)
 		var mapped struct{ Sources []string }
 		require.NoError(t, json.Unmarshal(text, &mapped))
 		for _, source := range mapped.Sources {
 			require.Contains(t, files, path.Join(path.Dir(name), source), name)
 		}
-		code, err := os.ReadFile(filepath.Join(root, strings.TrimSuffix(name, ".map")))
-		require.NoError(t, err)
+		code := must.Get(os.ReadFile(filepath.Join(root, strings.TrimSuffix(name, ".map"))))(t)
 		require.Contains(t, string(code), "//# sourceMappingURL="+path.Base(name))
 	}
 	require.Greater(t, maps, 20)

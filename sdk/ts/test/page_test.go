@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/internal/dev/subprocess"
 	"github.com/lattice-director/director/internal/testkit/chromiumtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/peertest"
 	"github.com/lattice-director/director/test/rigtest"
 )
@@ -68,11 +69,10 @@ func (r rig) startExample(addr, director string, more ...string) string {
 	require.NoError(r, err, "%s", out)
 	key := filepath.Join(r.TempDir(), "issuer.jwk")
 	require.NoError(r, os.WriteFile(key, r.Login.JWK(), 0o600))
-	p, err := subprocess.Command{
+	p := must.Get(subprocess.Command{
 		Name: "browser", Path: program, Logs: r.TempDir(), Env: append(os.Environ(), "FLEET_TOKEN="+rigtest.FleetToken),
 		Args: append([]string{"--listen", addr, "--director", director, "--issuer-key", key, "--bots", "0", "--sdk", filepath.Join(built(r), "sdk")}, more...),
-	}.Start()
-	require.NoError(r, err)
+	}.Start())(r)
 	r.Cleanup(p.Kill)
 	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	defer cancel()

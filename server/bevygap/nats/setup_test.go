@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
@@ -75,8 +76,7 @@ func (r *rig) replica(change ...func(*Options)) *Server {
 	for _, c := range change {
 		c(&o)
 	}
-	s, err := New(o)
-	require.NoError(r.t, err)
+	s := must.Get(New(o))(r.t)
 	require.NoError(r.t, s.Listen(r.t.Context()))
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
@@ -110,8 +110,7 @@ func urlOf(servers ...*Server) string {
 // connect connects a game server of a deployment, as the plugin does.
 func (r *rig) connect(of provision.Joining, servers ...*Server) *plugin {
 	r.t.Helper()
-	p, err := r.dial(of.ID.String(), r.password(of), servers...)
-	require.NoError(r.t, err)
+	p := must.Get(r.dial(of.ID.String(), r.password(of), servers...))(r.t)
 	p.makeStreams()
 	return p
 }
@@ -138,29 +137,24 @@ func (r *rig) dial(user, password string, servers ...*Server) (*plugin, error) {
 func (p *plugin) makeStreams() {
 	p.t.Helper()
 	bucket := func(name string) client.KeyValue {
-		kv, err := p.js.CreateKeyValue(&client.KeyValueConfig{Bucket: name, MaxValueSize: 1024})
-		require.NoError(p.t, err)
-		return kv
+		return must.Get(p.js.CreateKeyValue(&client.KeyValueConfig{Bucket: name, MaxValueSize: 1024}))(p.t)
 	}
 	bucket("sessions_eg2ly")
 	bucket("unclaimed_sessions")
 	p.sessions, p.connections, p.digests = bucket("sessions_ly2eg"), bucket("active_connections"), bucket("cert_digests")
-	_, err := p.js.AddStream(&client.StreamConfig{Name: "DELETE_SESSION_STREAM", Retention: client.WorkQueuePolicy, Subjects: []string{"edgegap_delete_session_q.*"}})
-	require.NoError(p.t, err)
+	must.Get(p.js.AddStream(&client.StreamConfig{Name: "DELETE_SESSION_STREAM", Retention: client.WorkQueuePolicy, Subjects: []string{"edgegap_delete_session_q.*"}}))(p.t)
 }
 
 func (p *plugin) reportDigest() {
 	p.t.Helper()
-	_, err := p.digests.PutString("192.0.2.7", digestOfTests)
-	require.NoError(p.t, err)
+	must.Get(p.digests.PutString("192.0.2.7", digestOfTests))(p.t)
 	require.NoError(p.t, p.conn.Publish("gameserver.contexts", []byte("{}")))
 }
 
 // session is what the plugin reads when a client connects.
 func (p *plugin) session(id uint64) string {
 	p.t.Helper()
-	entry, err := p.sessions.Get(strconv.FormatUint(id, 10))
-	require.NoError(p.t, err)
+	entry := must.Get(p.sessions.Get(strconv.FormatUint(id, 10)))(p.t)
 	require.Equal(p.t, client.KeyValuePut, entry.Operation())
 	return string(entry.Value())
 }
@@ -169,18 +163,15 @@ func (p *plugin) session(id uint64) string {
 func (p *plugin) join(id uint64) (key string) {
 	p.t.Helper()
 	key = p.session(id)
-	_, err := p.connections.PutString(key, strconv.FormatUint(id, 10))
-	require.NoError(p.t, err)
+	must.Get(p.connections.PutString(key, strconv.FormatUint(id, 10)))(p.t)
 	return key
 }
 
 // player seats a player on the game servers of a region, and returns the client id of its token.
 func (r *rig) player(sub string) uint64 {
 	r.t.Helper()
-	placed, err := r.Place(r.t.Context(), db.PlaceRequest{Caller: sub, Region: "eu", Mode: "duel", MaxPlayers: 8, Party: []string{sub}})
-	require.NoError(r.t, err)
-	seat, err := r.Resolve(r.t.Context(), placed.SessionHandle, sub)
-	require.NoError(r.t, err)
+	placed := must.Get(r.Place(r.t.Context(), db.PlaceRequest{Caller: sub, Region: "eu", Mode: "duel", MaxPlayers: 8, Party: []string{sub}}))(r.t)
+	seat := must.Get(r.Resolve(r.t.Context(), placed.SessionHandle, sub))(r.t)
 	return seat.Netcode.ClientID
 }
 
@@ -248,8 +239,7 @@ type wire struct {
 // open connects and sends a text after INFO has come.
 func (r *rig) open(s *Server, text string) *wire {
 	r.t.Helper()
-	conn, err := net.Dial("tcp", s.Addr().String())
-	require.NoError(r.t, err)
+	conn := must.Get(net.Dial("tcp", s.Addr().String()))(r.t)
 	r.t.Cleanup(func() { _ = conn.Close() })
 	require.NoError(r.t, conn.SetDeadline(time.Now().Add(patience)))
 	w := &wire{conn, r.t}
@@ -260,8 +250,7 @@ func (r *rig) open(s *Server, text string) *wire {
 
 func (w *wire) send(text string) {
 	w.t.Helper()
-	_, err := w.Write([]byte(text))
-	require.NoError(w.t, err)
+	must.Get(w.Write([]byte(text)))(w.t)
 }
 
 // line reads a line, byte by byte.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/lobby/esjson"
 )
@@ -206,8 +207,7 @@ func (w *world) sent(r *resident) []string {
 
 func (w *world) checkState(rt *rapid.T, r *resident) {
 	require.InDelta(rt, w.log.room.Seq, r.seq, 0, r.Session.ID)
-	state, err := esjson.Parse(w.log.room.State.JSON())
-	require.NoError(rt, err)
+	state := must.Get(esjson.Parse(w.log.room.State.JSON()))(rt)
 	require.Equal(rt, state, any(r.state))
 	var ids []any
 	for _, m := range w.log.room.Members {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 )
 
@@ -95,8 +96,7 @@ func TestTheClientFindsWhatWouldBreakTheSDK(t *testing.T) {
 
 func connect(t *testing.T, url string) *realtimetest.Client {
 	t.Helper()
-	c, err := realtimetest.Connect(t.Context(), realtimetest.Options{URL: url})
-	require.NoError(t, err)
+	c := must.Get(realtimetest.Connect(t.Context(), realtimetest.Options{URL: url}))(t)
 	t.Cleanup(c.Drop)
 	return c
 }

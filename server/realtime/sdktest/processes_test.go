@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/dev/subprocess"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/nodetest"
 )
 
@@ -33,10 +34,9 @@ type director struct {
 // start starts a replica on a database, with the settings of Nexis' quick start.
 func start(t *testing.T, database string) *director {
 	t.Helper()
-	addrs, err := subprocess.FreeAddrs(t.Context(), 3)
-	require.NoError(t, err)
+	addrs := must.Get(subprocess.FreeAddrs(t.Context(), 3))(t)
 	logs := t.TempDir()
-	p, err := subprocess.Command{
+	p := must.Get(subprocess.Command{
 		Name: "director", Path: clitest.BuildDirector(t), Args: []string{"serve", "--work"}, Logs: logs,
 		Env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATABASE_URL=" + database, "DIRECTOR_ADDR=" + addrs[0],
@@ -44,8 +44,7 @@ func start(t *testing.T, database string) *director {
 			"DIRECTOR_REALTIME_ADDR=" + addrs[1], "DIRECTOR_REALTIME_CONTROL_ADDR=" + addrs[2], "DIRECTOR_REALTIME_CONFORMANCE=true",
 			"NEXIS_MASTER_SECRET=a-master-secret-of-tests", "NEXIS_INTERNAL_TOKEN=" + internalToken, "NEXIS_SESSION_TTL_SECONDS=5", "NEXIS_AUTH_MODE=optional",
 		},
-	}.Start()
-	require.NoError(t, err)
+	}.Start())(t)
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
@@ -68,8 +67,7 @@ type forwarder struct {
 
 func newForwarder(t *testing.T, to string) *forwarder {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	f := &forwarder{Listener: l}
 	f.to.Store(&to)
 	served := make(chan struct{})

@@ -13,6 +13,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 	"pgregory.net/rapid"
 
+	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby/esjson"
 )
 
@@ -23,9 +24,7 @@ const sdkJoin = "de0004a17601a174b3726f6f6d2e6a6f696e5f6f725f637265617465a372696
 	"a6726f6f6d4964d40000a76f7074696f6e73d40000"
 
 func unhex(t testing.TB, text string) []byte {
-	frame, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
-	require.NoError(t, err)
-	return frame
+	return must.Get(hex.DecodeString(strings.ReplaceAll(text, " ", "")))(t)
 }
 
 func TestAJoinOfTheSDK(t *testing.T) {
@@ -68,13 +67,10 @@ func numbers() *rapid.Generator[float64] {
 // decodeOut reads a frame of the director: it has the form of those of clients.
 func decodeOut(t require.TestingT, c Codec, frame []byte) any {
 	if !c.Binary() {
-		root, err := esjson.Parse(frame)
-		require.NoError(t, err)
-		return root
+		return must.Get(esjson.Parse(frame))(t)
 	}
 	in := newUnpacker(frame)
-	root, err := in.value()
-	require.NoError(t, err)
+	root := must.Get(in.value())(t)
 	require.Zero(t, in.rest.Len())
 	return root
 }
