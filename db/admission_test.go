@@ -39,7 +39,7 @@ func noStaff(s *db.ValveSettings) { share := 0.0; s.StaffShare = &share }
 // tokens fills the bucket of a valve, and stops its clock.
 func (b *bundle) tokens(valve string, players, staff float64) {
 	b.t.Helper()
-	b.exec("UPDATE login_queues SET tokens = $2, staff_tokens = $3, refilled_at = clock_timestamp() + interval '1 hour' WHERE valve = $1", valve, players, staff)
+	b.Exec("UPDATE login_queues SET tokens = $2, staff_tokens = $3, refilled_at = clock_timestamp() + interval '1 hour' WHERE valve = $1", valve, players, staff)
 }
 
 func (b *bundle) enter(player string) db.Login {
@@ -56,13 +56,13 @@ func (b *bundle) enterAll(players ...string) {
 
 func (b *bundle) admitted() []string {
 	b.t.Helper()
-	return b.rows("SELECT player FROM ops.admissions WHERE state = 'admitted' ORDER BY place, player")
+	return b.Rows("SELECT player FROM ops.admissions WHERE state = 'admitted' ORDER BY place, player")
 }
 
 // requireCounters compares the counters of all lines with their rows.
 func (b *bundle) requireCounters() {
 	b.t.Helper()
-	require.Empty(b.t, b.rows(`SELECT q.valve, q.waiting, q.waiting_staff, q.players FROM login_queues q WHERE (q.waiting, q.waiting_staff, q.players) <> (
+	require.Empty(b.t, b.Rows(`SELECT q.valve, q.waiting, q.waiting_staff, q.players FROM login_queues q WHERE (q.waiting, q.waiting_staff, q.players) <> (
 		SELECT count(*) FILTER (WHERE admitted_at IS NULL), count(*) FILTER (WHERE admitted_at IS NULL AND is_staff), count(*) FILTER (WHERE admitted_at IS NOT NULL)
 		FROM admissions a WHERE a.valve = q.valve)`))
 }
@@ -97,7 +97,7 @@ func TestABucketIsRefilledByTheDatabase(t *testing.T) {
 		b.enter(fmt.Sprint("p", i))
 	}
 	require.Empty(t, b.admitted(), "its clock stands still")
-	b.exec("UPDATE login_queues SET refilled_at = clock_timestamp() - interval '1 day'")
+	b.Exec("UPDATE login_queues SET refilled_at = clock_timestamp() - interval '1 day'")
 	require.NoError(t, b.AdmitWaiting(t.Context(), "launch"))
 	require.Len(t, b.admitted(), 4)
 	b.requireCounters()
@@ -165,7 +165,7 @@ func TestManyReplicasGiveOutPlaces(t *testing.T) {
 	b := setup(t)
 	b.valve("launch", 50, noStaff)
 	b.tokens("launch", 0, 0)
-	replicas := []*db.Store{b.Store, b.replica(), b.replica()}
+	replicas := []*db.Store{b.Store, b.Replica(), b.Replica()}
 	var entering sync.WaitGroup
 	for i := range 300 {
 		entering.Go(func() {
@@ -178,13 +178,13 @@ func TestManyReplicasGiveOutPlaces(t *testing.T) {
 	}
 	entering.Wait()
 	require.Equal(t, []string{"100|100|1|100"},
-		b.rows("SELECT count(*), count(DISTINCT place), min(place), max(place) FROM admissions"))
+		b.Rows("SELECT count(*), count(DISTINCT place), min(place), max(place) FROM admissions"))
 	b.tokens("launch", 50, 0)
 	for _, r := range replicas {
 		entering.Go(func() { require.NoError(t, r.AdmitWaiting(t.Context(), "launch")) })
 	}
 	entering.Wait()
-	require.Equal(t, []string{"50|50"}, b.rows("SELECT count(*), max(place) FROM admissions WHERE admitted_at IS NOT NULL"))
+	require.Equal(t, []string{"50|50"}, b.Rows("SELECT count(*), max(place) FROM admissions WHERE admitted_at IS NOT NULL"))
 	b.requireCounters()
 }
 
@@ -194,18 +194,18 @@ func TestPlayersWhoAreAwayLoseTheirPlaces(t *testing.T) {
 	b.valve("launch", 10, noStaff)
 	b.tokens("launch", 2, 0)
 	b.enterAll("in", "seated", "away", "back")
-	require.Equal(t, "t", b.rows("SELECT min(expires_at) > clock_timestamp() + interval '7 minutes' FROM admissions")[0])
-	b.exec("UPDATE admissions SET expires_at = clock_timestamp() + interval '290 seconds' WHERE sub = 'back'")
+	require.Equal(t, "t", b.Rows("SELECT min(expires_at) > clock_timestamp() + interval '7 minutes' FROM admissions")[0])
+	b.Exec("UPDATE admissions SET expires_at = clock_timestamp() + interval '290 seconds' WHERE sub = 'back'")
 	b.enter("back")
-	require.Equal(t, "t", b.rows("SELECT expires_at > clock_timestamp() + interval '7 minutes' FROM admissions WHERE sub = 'back'")[0])
-	b.exec("UPDATE admissions SET expires_at = clock_timestamp() - interval '1 second' WHERE sub <> 'back'")
-	b.exec("INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'seated', '', 't', '')")
-	b.exec("INSERT INTO settled_tickets (region, id) VALUES ('global', 't')")
+	require.Equal(t, "t", b.Rows("SELECT expires_at > clock_timestamp() + interval '7 minutes' FROM admissions WHERE sub = 'back'")[0])
+	b.Exec("UPDATE admissions SET expires_at = clock_timestamp() - interval '1 second' WHERE sub <> 'back'")
+	b.Exec("INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'seated', '', 't', '')")
+	b.Exec("INSERT INTO settled_tickets (region, id) VALUES ('global', 't')")
 	n, err := b.PruneLine(t.Context(), "launch", 100)
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	require.Equal(t, []string{"back", "seated"}, b.rows("SELECT sub FROM admissions ORDER BY 1"))
-	require.Equal(t, "t", b.rows("SELECT expires_at > clock_timestamp() + interval '4 minutes' FROM admissions WHERE sub = 'seated'")[0])
+	require.Equal(t, []string{"back", "seated"}, b.Rows("SELECT sub FROM admissions ORDER BY 1"))
+	require.Equal(t, "t", b.Rows("SELECT expires_at > clock_timestamp() + interval '4 minutes' FROM admissions WHERE sub = 'seated'")[0])
 	_, err = b.ReadLogin(t.Context(), db.LoginRequest{Player: "away"})
 	requireKind(t, fault.NotFound, "not_in_login_queue", err)
 	b.requireCounters()
@@ -218,15 +218,15 @@ func TestAReturningPlayerIsIn(t *testing.T) {
 	b.valve("launch", 10, noStaff)
 	b.tokens("launch", 2, 0)
 	b.enterAll("soon", "late")
-	b.exec("UPDATE admissions SET expires_at = clock_timestamp() - interval '1 second'")
+	b.Exec("UPDATE admissions SET expires_at = clock_timestamp() - interval '1 second'")
 	for sub, ago := range map[string]string{"soon": "4 minutes", "late": "6 minutes"} {
-		b.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason)
+		b.Exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason)
 			VALUES ('eu', gen_random_uuid(), $1, 'm', gen_random_uuid(), $1, now(), clock_timestamp() - $2::interval, 'left')`, sub, ago)
 	}
 	_, err := b.PruneLine(t.Context(), "launch", 100)
 	require.NoError(t, err)
 	require.Equal(t, []string{"soon"}, b.admitted())
-	require.Equal(t, "t", b.rows("SELECT expires_at BETWEEN clock_timestamp() + interval '50 seconds' AND clock_timestamp() + interval '61 seconds' FROM admissions")[0])
+	require.Equal(t, "t", b.Rows("SELECT expires_at BETWEEN clock_timestamp() + interval '50 seconds' AND clock_timestamp() + interval '61 seconds' FROM admissions")[0])
 	b.requireCounters()
 }
 
@@ -234,7 +234,7 @@ func TestAValveCountsThoseWhoAreIn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for sub, ago := range map[string]string{"playing": "0 minutes", "gone": "10 minutes"} {
-		b.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason)
+		b.Exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason)
 			VALUES ('eu', gen_random_uuid(), $1, 'm', gen_random_uuid(), $1, now(), clock_timestamp() - $2::interval, 'left')`, sub, ago)
 	}
 	b.valve("launch", 10, maxPlayers(1), noStaff)
@@ -252,8 +252,8 @@ func TestAPlayerOfABuildComesBack(t *testing.T) {
 	build := "1.0"
 	b.valve("old", 10, noStaff, func(s *db.ValveSettings) { s.Build = &build })
 	b.tokens("old", 0, 0)
-	b.exec("INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'in', '', 't', '')")
-	b.exec("INSERT INTO settled_tickets (region, id) VALUES ('global', 't')")
+	b.Exec("INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'in', '', 't', '')")
+	b.Exec("INSERT INTO settled_tickets (region, id) VALUES ('global', 't')")
 	for player, isIn := range map[string]bool{"in": true, "new": false} {
 		l, err := b.EnterLoginQueue(t.Context(), db.LoginRequest{Player: player, Build: build})
 		require.NoError(t, err)
@@ -332,8 +332,8 @@ func TestOperatorsSetValves(t *testing.T) {
 	_, err = ada.OpenValve(ctx, "none")
 	requireKind(t, fault.NotFound, "not_found", err)
 	change(true)(ada.DeleteValve(ctx, "launch"))
-	require.Empty(t, b.rows("SELECT sub FROM admissions"))
+	require.Empty(t, b.Rows("SELECT sub FROM admissions"))
 	require.Equal(t, []string{"valve.set", "valve.closed", "valve.opened", "valve.set", "valve.player_admitted",
 		"valve.deleted"},
-		b.rows("SELECT kind FROM events WHERE actor = 'console:ada' AND detail ->> 'reason' = 'launch day' AND detail ->> 'valve' = 'launch' ORDER BY tx, id"))
+		b.Rows("SELECT kind FROM events WHERE actor = 'console:ada' AND detail ->> 'reason' = 'launch day' AND detail ->> 'valve' = 'launch' ORDER BY tx, id"))
 }

@@ -66,9 +66,9 @@ func TestAPartyIsAdmittedWhole(t *testing.T) {
 		return err
 	}
 	requireKind(t, fault.TooMany, "not_admitted", post(false))
-	require.Equal(t, []string{"a"}, b.rows("SELECT sub FROM admissions"))
+	require.Equal(t, []string{"a"}, b.Rows("SELECT sub FROM admissions"))
 	requireKind(t, fault.TooMany, "not_admitted", post(true))
-	require.Equal(t, []string{"a", "b"}, b.rows("SELECT sub FROM admissions ORDER BY 1"),
+	require.Equal(t, []string{"a", "b"}, b.Rows("SELECT sub FROM admissions ORDER BY 1"),
 		"a backend's word gives each a place")
 }
 
@@ -87,10 +87,10 @@ func TestSessionsOfTheLobbyAskTheValve(t *testing.T) {
 	n.say(ann, "party:1", "invite", `{"player":"bob"}`)
 	n.join(bob, "party", "party:1")
 	n.say(ann, "party:1", "queue", `{"room_type":"duel","size":4}`)
-	require.Equal(t, []string{"not_admitted"}, n.rows("SELECT reason FROM lobby_outcomes"))
-	require.Equal(t, []string{"ann", "bob", "cy"}, n.rows("SELECT sub FROM admissions ORDER BY 1"), "each has a place")
+	require.Equal(t, []string{"not_admitted"}, n.Rows("SELECT reason FROM lobby_outcomes"))
+	require.Equal(t, []string{"ann", "bob", "cy"}, n.Rows("SELECT sub FROM admissions ORDER BY 1"), "each has a place")
 	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM tickets"))
-	n.exec("DELETE FROM lobby_outcomes")
+	n.Exec("DELETE FROM lobby_outcomes")
 	n.tokens("launch", 3, 0)
 	require.NoError(t, n.AdmitWaiting(t.Context(), "launch"))
 	n.enqueue(wants(cy, "duel", 2))

@@ -45,13 +45,13 @@ func TestAKeptDrainOutlivesTheProcess(t *testing.T) {
 	sent, err := r.RemindKeptDrains(t.Context(), fleetRegion, 10)
 	require.NoError(t, err)
 	require.Zero(t, sent, "a drain command is pending")
-	r.exec("UPDATE commands SET state = 'timed_out', settled_at = now() WHERE state = 'pending'")
-	r.exec("UPDATE agent_states SET in_flight = 0")
+	r.Exec("UPDATE commands SET state = 'timed_out', settled_at = now() WHERE state = 'pending'")
+	r.Exec("UPDATE agent_states SET in_flight = 0")
 	sent, err = r.RemindKeptDrains(t.Context(), fleetRegion, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, sent)
-	r.exec("UPDATE commands SET state = 'done', settled_at = now() WHERE state = 'pending'")
-	r.exec("UPDATE agent_states SET in_flight = 0")
+	r.Exec("UPDATE commands SET state = 'done', settled_at = now() WHERE state = 'pending'")
+	r.Exec("UPDATE agent_states SET in_flight = 0")
 	content := again.Content
 	content.Status = db.AgentDraining
 	r.apply(db.AgentSnapshot{Ref: again.Ref, Content: &content})
@@ -83,7 +83,7 @@ func TestAJoinDoesNotMissAKeptDrain(t *testing.T) {
 	states := make(chan db.AgentState)
 	j := r.process(replica, "eu0")
 	go func() { states <- r.join(j) }()
-	r.waitBlocked(1)
+	r.AwaitBlocked(1)
 	require.NoError(t, keeping.Commit(t.Context()))
 	require.Equal(t, db.AgentDraining, (<-states).Status)
 }

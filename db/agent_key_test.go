@@ -51,7 +51,7 @@ func TestAgentKeys(t *testing.T) {
 func TestAgentKeysAreBounded(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)
-	r.exec("INSERT INTO agent_keys (region, name, digest) SELECT $1, 'k' || n, sha256(n::text::bytea) FROM generate_series(1, 1000) n", fleetRegion)
+	r.Exec("INSERT INTO agent_keys (region, name, digest) SELECT $1, 'k' || n, sha256(n::text::bytea) FROM generate_series(1, 1000) n", fleetRegion)
 	_, _, err := r.CreateAgentKey(t.Context(), db.NewAgentKey{Region: fleetRegion, Name: "more"})
 	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 }

@@ -122,9 +122,9 @@ func TestCommandsAreSettledByEvidence(t *testing.T) {
 	shown, missing := r.reserve(old, "shown", caller), r.reserve(old, "missing", caller)
 	command := func(op string, room *string) uuid.UUID {
 		id := uuid.New()
-		r.exec(`INSERT INTO commands (region, id, agent_id, replica, caller, op, room, base, deadline) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, now())`,
+		r.Exec(`INSERT INTO commands (region, id, agent_id, replica, caller, op, room, base, deadline) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, now())`,
 			fleetRegion, id, old.ID, first, caller, op, room)
-		r.exec("UPDATE agent_states SET in_flight = in_flight + 1 WHERE agent_id = $1", old.ID)
+		r.Exec("UPDATE agent_states SET in_flight = in_flight + 1 WHERE agent_id = $1", old.ID)
 		return id
 	}
 	keep, gone := "kept", "destroyed"
@@ -147,7 +147,7 @@ func TestCommandsAreSettledByEvidence(t *testing.T) {
 func TestReplicasNameRoomsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)
-	stores := []*db.Store{r.Store, r.replica(), r.replica()}
+	stores := []*db.Store{r.Store, r.Replica(), r.Replica()}
 	var wait sync.WaitGroup
 	for _, s := range stores {
 		replica := r.beginReplica()

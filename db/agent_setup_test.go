@@ -35,15 +35,15 @@ func (r *rivalis) beginReplica() uuid.UUID {
 }
 
 // steady changes a replica's row as if it had renewed its lease for an hour.
-func (r *rivalis) steady(replica uuid.UUID) {
-	r.t.Helper()
-	r.exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour', seen_at = clock_timestamp() WHERE id = $1", replica)
+func (b *bundle) steady(replica uuid.UUID) {
+	b.t.Helper()
+	b.Exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour', seen_at = clock_timestamp() WHERE id = $1", replica)
 }
 
 // silent changes a replica's row as if it had stopped renewing its lease an hour ago.
-func (r *rivalis) silent(replica uuid.UUID) {
-	r.t.Helper()
-	r.exec("UPDATE replicas SET seen_at = clock_timestamp() - interval '1 hour' WHERE id = $1", replica)
+func (b *bundle) silent(replica uuid.UUID) {
+	b.t.Helper()
+	b.Exec("UPDATE replicas SET seen_at = clock_timestamp() - interval '1 hour' WHERE id = $1", replica)
 }
 
 func (r *rivalis) ref(replica uuid.UUID) db.AgentRef {
@@ -102,26 +102,26 @@ func (r *rivalis) rooms(ref db.AgentRef) []string {
 func (r *rivalis) reserve(ref db.AgentRef, room string, caller uuid.UUID) uuid.UUID {
 	r.t.Helper()
 	id := uuid.New()
-	r.exec(`INSERT INTO commands (region, id, agent_id, replica, caller, op, room, base, type, deadline)
+	r.Exec(`INSERT INTO commands (region, id, agent_id, replica, caller, op, room, base, type, deadline)
 		VALUES ($1, $2, $3, $4, $5, 'create', $6, $6, 'duel', now() + interval '10 seconds')`, ref.Region, id, ref.ID, ref.Replica, caller, room)
-	r.exec("INSERT INTO rooms (region, id, agent_id, base, type, state, command) VALUES ($1, $2, $3, $2, 'duel', 'reserved', $4)", ref.Region, room, ref.ID, id)
-	r.exec("UPDATE agent_states SET reserved = reserved + 1, in_flight = in_flight + 1 WHERE agent_id = $1", ref.ID)
+	r.Exec("INSERT INTO rooms (region, id, agent_id, base, type, state, command) VALUES ($1, $2, $3, $2, 'duel', 'reserved', $4)", ref.Region, room, ref.ID, id)
+	r.Exec("UPDATE agent_states SET reserved = reserved + 1, in_flight = in_flight + 1 WHERE agent_id = $1", ref.ID)
 	return id
 }
 
 // acknowledge changes the rows as a successful ack of a create command does.
 func (r *rivalis) acknowledge(ref db.AgentRef, command uuid.UUID) {
 	r.t.Helper()
-	r.exec("UPDATE commands SET state = 'done', settled_at = clock_timestamp() WHERE id = $1", command)
-	r.exec("UPDATE rooms SET state = 'created' WHERE command = $1", command)
-	r.exec("UPDATE agent_states SET reserved = reserved - 1, rooms = rooms + 1, in_flight = in_flight - 1, owes_reply = true WHERE agent_id = $1", ref.ID)
+	r.Exec("UPDATE commands SET state = 'done', settled_at = clock_timestamp() WHERE id = $1", command)
+	r.Exec("UPDATE rooms SET state = 'created' WHERE command = $1", command)
+	r.Exec("UPDATE agent_states SET reserved = reserved - 1, rooms = rooms + 1, in_flight = in_flight - 1, owes_reply = true WHERE agent_id = $1", ref.ID)
 }
 
 // timeOut changes the rows as if a create command had timed out some time ago.
 func (r *rivalis) timeOut(ref db.AgentRef, command uuid.UUID, ago time.Duration) {
 	r.t.Helper()
-	r.exec("UPDATE commands SET state = 'timed_out', settled_at = clock_timestamp() - $2::interval WHERE id = $1", command, ago)
-	r.exec("UPDATE agent_states SET in_flight = in_flight - 1, owes_reply = true WHERE agent_id = $1", ref.ID)
+	r.Exec("UPDATE commands SET state = 'timed_out', settled_at = clock_timestamp() - $2::interval WHERE id = $1", command, ago)
+	r.Exec("UPDATE agent_states SET in_flight = in_flight - 1, owes_reply = true WHERE agent_id = $1", ref.ID)
 }
 
 func (r *rivalis) commandState(id uuid.UUID) string {
@@ -153,7 +153,7 @@ func (r *rivalis) events() (out []loggedEvent) {
 		out = append(out, e)
 	}
 	require.NoError(r.t, rows.Err())
-	r.exec("DELETE FROM events")
+	r.Exec("DELETE FROM events")
 	return out
 }
 

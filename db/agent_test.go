@@ -62,7 +62,7 @@ func TestAReplicaWritesOnlyForItsOwnAgents(t *testing.T) {
 	requireSuperseded(t, err)
 	_, err = r.JoinAgent(t.Context(), db.AgentJoin{Ref: ref})
 	requireSuperseded(t, err)
-	r.exec("UPDATE replicas SET ended_at = now(), rows_until = now()")
+	r.Exec("UPDATE replicas SET ended_at = now(), rows_until = now()")
 	_, err = r.JoinAgent(t.Context(), r.process(first, "eu1"))
 	requireSuperseded(t, err)
 }
@@ -173,7 +173,7 @@ func TestAnOverrideLastsUntilAReply(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)
 	ref := r.joined(r.beginReplica(), "eu0")
-	r.exec("UPDATE agent_states SET override = 'draining'")
+	r.Exec("UPDATE agent_states SET override = 'draining'")
 	own, err := r.OwnAgents(t.Context(), fleetRegion, ref.Replica, 0)
 	require.NoError(t, err)
 	require.Equal(t, []db.OwnAgent{{ID: ref.ID, State: db.AgentState{Status: db.AgentDraining}}}, own.Changed)

@@ -15,7 +15,7 @@ import (
 func TestAppVersionReadsEveryColumn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, env, dialect, protocol_id)
+	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, env, dialect, protocol_id)
 	        VALUES ('arena', 'v1', 'process', 'arena', '[{"name": "game", "internal": 7777, "protocol": "udp"}]', 'game', '{duel}', 8, 2,
 	                '{"A": "b"}', 'lightyear-be', '18446744073709551615')`)
 	v, err := b.AppVersion(t.Context(), "arena", "v1")
@@ -36,7 +36,7 @@ func TestAppVersionReadsEveryColumn(t *testing.T) {
 func TestAppVersionThatWasUsed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, used_at)
+	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, used_at)
 	        VALUES ('arena', 'v1', 'process', 'arena', '[]', 'game', '{duel}', 8, 2, now())`)
 	v, err := b.AppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)

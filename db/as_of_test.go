@@ -45,12 +45,12 @@ $$`
 func TestThePastIsAsItWasSeen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.endAmnesty()
-	b.exec(pastForms)
+	b.EndAmnesty()
+	b.Exec(pastForms)
 	var changes sync.RWMutex // a snapshot excludes changes
 	ctx, stop := context.WithCancel(t.Context())
 	var replicas sync.WaitGroup
-	for i, s := range []*db.Store{b.Store, b.replica(), b.replica()} {
+	for i, s := range []*db.Store{b.Store, b.Replica(), b.Replica()} {
 		c := changer{store: s, random: rand.New(rand.NewPCG(uint64(i), 7)), mint: minter()}
 		replicas.Go(func() {
 			for ctx.Err() == nil && !t.Failed() {
@@ -66,7 +66,7 @@ func TestThePastIsAsItWasSeen(t *testing.T) {
 	}
 	for n := range snapshots {
 		changes.Lock()
-		b.exec(`WITH m AS (INSERT INTO moments VALUES ($1, clock_timestamp()) RETURNING at)
+		b.Exec(`WITH m AS (INSERT INTO moments VALUES ($1, clock_timestamp()) RETURNING at)
 			INSERT INTO seen SELECT $1, x.what, x.id, x.detail FROM m CROSS JOIN LATERAL true_now(m.at) x`, n)
 		changes.Unlock()
 	}
@@ -84,7 +84,7 @@ func TestThePastIsAsItWasSeen(t *testing.T) {
 		) d(side, what, id, detail) WHERE m.n = $1`, n)
 		require.Empty(t, different, "snapshot %d", n)
 	}
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // changer makes random changes on a replica.
@@ -161,7 +161,7 @@ func (c *changer) anySeat(ctx context.Context) (session, sub, host string) {
 func TestThePastBeginsSomewhere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	registered := b.register("a", 8)
+	registered := b.AddServer("a", 8)
 	p := b.place(request("ann", 4))
 	b.connect("a", p, "ann")
 	b.rotate(false)

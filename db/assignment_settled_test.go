@@ -104,7 +104,7 @@ func TestPagesOfTheFeed(t *testing.T) {
 	require.NoError(t, err)
 	f.read()
 	for i := range 5 {
-		b.exec(settle, universe, fmt.Sprint("new", i, "-"), 600)
+		b.Exec(settle, universe, fmt.Sprint("new", i, "-"), 600)
 	}
 	require.NoError(t, late.Commit(t.Context()))
 	var sizes []int
@@ -112,7 +112,7 @@ func TestPagesOfTheFeed(t *testing.T) {
 		page := f.page()
 		sizes, more = append(sizes, len(page.Settled)), page.HasMore
 		if len(sizes) == 2 { // the next reading returns these
-			b.exec(settle, universe, "newer", 600)
+			b.Exec(settle, universe, "newer", 600)
 		}
 	}
 	require.Equal(t, []int{1500, 1200, 1200, 1200}, sizes)
@@ -205,8 +205,8 @@ func TestSweeping(t *testing.T) {
 	brief.TTL = time.Hour
 	expired, waits, assigned, fresh := b.ticket(brief).ID, b.ticket(brief).ID, b.ticket(brief).ID, b.ticket(brief).ID
 	b.assign(false, assigned, fresh)
-	b.exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", expired)
-	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '1 minute' WHERE id = $1", assigned)
+	b.Exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", expired)
+	b.Exec("UPDATE settled_tickets SET settled_at = settled_at - interval '1 minute' WHERE id = $1", assigned)
 	regions, err := b.TicketRegions(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []string{universe}, regions)

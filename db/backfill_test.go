@@ -50,14 +50,14 @@ func (b *bundle) matchInto(backfill string, tickets ...string) {
 	b.t.Helper()
 	for _, id := range tickets {
 		b.mark(id, 0)
-		b.exec("INSERT INTO backfill_tickets (region, ticket_id, backfill_id) VALUES ($1, $2, $3)", universe, id, backfill)
+		b.Exec("INSERT INTO backfill_tickets (region, ticket_id, backfill_id) VALUES ($1, $2, $3)", universe, id, backfill)
 	}
 }
 
 // ageBackfill moves the last acknowledgement of a backfill back by d.
 func (b *bundle) ageBackfill(id string, d time.Duration) {
 	b.t.Helper()
-	b.exec("UPDATE backfills SET acked_at = acked_at - $2::interval WHERE id = $1", id, d)
+	b.Exec("UPDATE backfills SET acked_at = acked_at - $2::interval WHERE id = $1", id, d)
 }
 
 func TestBackfillLifecycle(t *testing.T) {
@@ -189,9 +189,9 @@ func TestPoolsOfBackfills(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := matchtest.Fields().Draw(rt, "fields")
 		p := rapid.OneOf(matchtest.Pools(), matchtest.Fitting(f)).Draw(rt, "pool")
-		b.exec("DELETE FROM backfills")
+		b.Exec("DELETE FROM backfills")
 		b.backfill(f)
-		b.exec("UPDATE backfills SET created = $1", f.Created.UnixNano())
+		b.Exec("UPDATE backfills SET created = $1", f.Created.UnixNano())
 		require.Equal(rt, p.Holds(f), len(b.backfillsIn(p)) == 1)
 	})
 }
@@ -265,7 +265,7 @@ func TestABackfillEndsWhileItsTicketIsMatchedAgain(t *testing.T) {
 			var ending errgroup.Group
 			final, err := b.AcceptMatches(t.Context(), b.cycle(), []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
 				ending.Go(func() error { return end(b, old) })
-				b.waitBlocked(1)
+				b.AwaitBlocked(1)
 				return readBackfill(sent, of)
 			})
 			require.NoError(t, err)
@@ -299,9 +299,9 @@ func TestASweepLocksTicketsInTheirOrder(t *testing.T) {
 		_, err := s.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: ids, Assignment: []byte("there")}}, false)
 		return err
 	})
-	b.waitBlocked(1) // it has locked the first ticket
+	b.AwaitBlocked(1) // it has locked the first ticket
 	both.Go(func() error { _, err := s.SweepBackfills(t.Context(), universe, 10); return err })
-	b.waitBlocked(2)
+	b.AwaitBlocked(2)
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.NoError(t, both.Wait())
 }

@@ -35,8 +35,8 @@ func TestBeacons(t *testing.T) {
 	require.True(t, set("us", ""))
 	require.False(t, set("us", ""))
 	require.Equal(t, []string{"console:ada|eu|http://192.0.2.1:8080", "console:ada|eu|https://eu.example", "console:ada|us|", "console:ada|us|https://us.example/ping"},
-		b.rows("SELECT actor, region, coalesce(detail ->> 'url', '') FROM events WHERE kind = 'region.beacon_set' ORDER BY 2, 3"))
-	b.exec(fmt.Sprintf("INSERT INTO region_beacons SELECT 'r' || n, 'https://a', now(), 'test' FROM generate_series(1, %d) n", 255))
+		b.Rows("SELECT actor, region, coalesce(detail ->> 'url', '') FROM events WHERE kind = 'region.beacon_set' ORDER BY 2, 3"))
+	b.Exec(fmt.Sprintf("INSERT INTO region_beacons SELECT 'r' || n, 'https://a', now(), 'test' FROM generate_series(1, %d) n", 255))
 	_, err = ada.SetBeacon(t.Context(), "one-more", "https://a")
 	requireKind(t, fault.Invalid, "invalid", err)
 	require.True(t, set("r1", "https://b"), "those that are there can change")

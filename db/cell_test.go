@@ -38,7 +38,7 @@ func TestCells(t *testing.T) {
 
 	require.True(t, set(db.OtherCell{Name: "west", Address: "http://west.example:8080/director/", Regions: []string{"us-west"}}), "taken from the other cell")
 	require.Equal(t, "http://west.example:8080/director", fault.CellOf(b.CheckHere("us-west")).Addresses["api"])
-	require.Equal(t, []string{"us|{us-east}", "west|{us-west}"}, b.rows("SELECT cell, regions::text FROM ops.cells ORDER BY 1"))
+	require.Equal(t, []string{"us|{us-east}", "west|{us-west}"}, b.Rows("SELECT cell, regions::text FROM ops.cells ORDER BY 1"))
 	require.True(t, set(usCell("us-central")))
 	require.NoError(t, b.CheckHere("us-east"), "no longer of any other cell")
 
@@ -55,7 +55,7 @@ func TestCells(t *testing.T) {
 	require.Equal(t, []string{
 		"cell.set|console:ada|us|a cell of its own", "cell.set|console:ada|west|a cell of its own", "cell.set|console:ada|us|a cell of its own",
 		"cell.removed|console:ada|us|a cell of its own", "cell.removed|console:ada|west|a cell of its own",
-	}, b.rows("SELECT kind, actor, detail ->> 'cell', detail ->> 'reason' FROM events WHERE kind LIKE 'cell.%' ORDER BY tx, id"))
+	}, b.Rows("SELECT kind, actor, detail ->> 'cell', detail ->> 'reason' FROM events WHERE kind LIKE 'cell.%' ORDER BY tx, id"))
 }
 
 func TestWrongCellsAreRefused(t *testing.T) {
@@ -87,7 +87,7 @@ func TestWrongCellsAreRefused(t *testing.T) {
 		wrong(&c)
 		_, err := ada.SetCell(t.Context(), c, false)
 		requireKind(t, fault.Invalid, "invalid", err)
-		require.Empty(t, b.rows("SELECT cell FROM cells"), name)
+		require.Empty(t, b.Rows("SELECT cell FROM cells"), name)
 	}
 	_, err := b.As("").SetCell(t.Context(), usCell("us-east"), false)
 	requireKind(t, fault.Invalid, "invalid", err)
@@ -99,7 +99,7 @@ func TestWrongCellsAreRefused(t *testing.T) {
 func TestARegionWithGameServersStays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 8)
+	b.AddServer("a", 8)
 	ada := b.As("").Because("test")
 	_, err := ada.SetCell(t.Context(), usCell("us-east", "eu"), false)
 	requireKind(t, fault.Conflict, "conflict", err)

@@ -35,7 +35,7 @@ func TestAnAcknowledgedRoomIsThere(t *testing.T) {
 	require.Equal(t, []string{"room.created|key#11111111|" + a + "|r"}, f.events())
 	require.JSONEq(t, `{"id": "r", "type": "duel", "connections": 0, "instanceId": "`+a+`", "endpointUrl": "wss://eu0", "local": false}`,
 		one[string](f.bundle, "SELECT detail::text FROM events WHERE kind = 'room.created'"))
-	require.Equal(t, []string{"1|0|0"}, f.rows("SELECT rooms, reserved, in_flight FROM agent_states"))
+	require.Equal(t, []string{"1|0|0"}, f.Rows("SELECT rooms, reserved, in_flight FROM agent_states"))
 
 	f.ack(c) // a repeated ack
 	require.Len(t, f.events(), 1)
@@ -52,7 +52,7 @@ func TestARefusedRoomIsFree(t *testing.T) {
 		require.Equal(t, db.AgentState{Status: db.AgentActive}, f.ack(c, change))
 		require.Equal(t, name, f.answer(c).State)
 		require.Empty(t, f.events())
-		require.Equal(t, []string{"0|0|0"}, f.rows("SELECT rooms, reserved, in_flight FROM agent_states"))
+		require.Equal(t, []string{"0|0|0"}, f.Rows("SELECT rooms, reserved, in_flight FROM agent_states"))
 		f.ack(f.create("r"))
 		f.requireCounted()
 	}
@@ -64,8 +64,8 @@ func TestDestroyedRoomsAreGone(t *testing.T) {
 	a := f.agent(1)
 	f.ack(f.create("r"))
 	f.ack(f.create("s"))
-	f.exec("UPDATE rooms SET state = 'reported', connections = 7 WHERE id = 's'")
-	f.exec("UPDATE agent_states SET connections = 7")
+	f.Exec("UPDATE rooms SET state = 'reported', connections = 7 WHERE id = 's'")
+	f.Exec("UPDATE agent_states SET connections = 7")
 	reserved := f.create("reserved")
 
 	c := f.destroy("r")
@@ -83,8 +83,8 @@ func TestDestroyedRoomsAreGone(t *testing.T) {
 	require.Equal(t, db.CommandDone, f.answer(second).State)
 	f.ack(again) // the second destroy does not concern the new room
 	f.ack(f.destroy("s"))
-	require.Equal(t, []string{"0"}, f.rows("SELECT connections FROM agent_states"))
-	require.Equal(t, []string{"r", "s", "r", "r", "s"}, f.rows("SELECT detail->>'id' FROM events ORDER BY tx, id"))
+	require.Equal(t, []string{"0"}, f.Rows("SELECT connections FROM agent_states"))
+	require.Equal(t, []string{"r", "s", "r", "r", "s"}, f.Rows("SELECT detail->>'id' FROM events ORDER BY tx, id"))
 
 	for _, id := range []string{"s", "reserved", "%00", "r\x00", "\xff"} {
 		_, err := f.DestroyRoom(t.Context(), "eu", id, f.caller, "x", time.Minute)
@@ -99,8 +99,8 @@ func TestTheRawIDOfARoom(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
 	a := f.agent(1)
-	f.exec("INSERT INTO rooms (region, id, agent_id, base, type, state) VALUES ('eu', 'p_1~lobby%20%231%2F%C3%BC', $1, 'lobby%20%231%2F%C3%BC', 'duel', 'reported')", a)
-	f.exec("UPDATE agent_states SET rooms = 1")
+	f.Exec("INSERT INTO rooms (region, id, agent_id, base, type, state) VALUES ('eu', 'p_1~lobby%20%231%2F%C3%BC', $1, 'lobby%20%231%2F%C3%BC', 'duel', 'reported')", a)
+	f.Exec("UPDATE agent_states SET rooms = 1")
 	c := f.destroy("p_1~lobby%20%231%2F%C3%BC")
 	require.Equal(t, "lobby #1/ü", c.RawID)
 	pending, err := f.PendingCommands(t.Context(), "eu", f.holder, uuid.Nil)
@@ -129,7 +129,7 @@ func TestDrains(t *testing.T) {
 	f.requireRefused(db.CodeNoCandidate, f.newRoom("x"))
 	require.Equal(t, db.AgentState{Status: db.AgentActive}, f.ack(f.command(a, db.CommandUndrain)))
 	f.create("x")
-	require.Equal(t, []string{"agent.drained", "agent.undrained"}, f.rows("SELECT kind FROM events ORDER BY tx"))
+	require.Equal(t, []string{"agent.drained", "agent.undrained"}, f.Rows("SELECT kind FROM events ORDER BY tx"))
 	for _, id := range []string{"nobody", "", "\x00"} {
 		_, err := f.CommandAgent(t.Context(), "eu", id, db.CommandDrain, false, f.caller, "x", time.Minute)
 		requireKind(t, fault.NotFound, db.CodeInstanceNotFound, err)
@@ -147,9 +147,9 @@ func TestKeptDrains(t *testing.T) {
 	f.requireRefused(db.CodeInstanceDraining, f.newRoom("x", pinnedTo(a)))
 	f.ack(c, refusing)
 	f.requireRefused(db.CodeNoCandidate, f.newRoom("x"))
-	require.Equal(t, []string{"eu0|wss://eu0|key#11111111"}, f.rows("SELECT name, endpoint, actor FROM kept_drains"))
+	require.Equal(t, []string{"eu0|wss://eu0|key#11111111"}, f.Rows("SELECT name, endpoint, actor FROM kept_drains"))
 	f.ack(f.command(a, db.CommandUndrain))
-	require.Empty(t, f.rows("SELECT name FROM kept_drains"))
+	require.Empty(t, f.Rows("SELECT name FROM kept_drains"))
 	f.create("x")
 	_, err = f.CommandAgent(t.Context(), "eu", "nobody", db.CommandDrain, true, f.caller, "x", time.Minute)
 	requireKind(t, fault.NotFound, db.CodeInstanceNotFound, err)
@@ -187,7 +187,7 @@ func TestAcknowledgementsAreFenced(t *testing.T) {
 	f.ack(c, func(a *db.CommandAck) { a.Ref.ID = b })             // of another agent
 	f.ack(c, func(a *db.CommandAck) { a.CommandID = uuid.New() }) // never sent, or already deleted
 	require.Equal(t, db.CommandPending, f.answer(c).State)
-	f.exec("UPDATE agent_states SET left_at = now(), reserved = 0, in_flight = 0 WHERE agent_id = $1", a)
+	f.Exec("UPDATE agent_states SET left_at = now(), reserved = 0, in_flight = 0 WHERE agent_id = $1", a)
 	wrong(func(*db.CommandAck) {})
 	f.requireNoRoom("r")
 }
@@ -204,7 +204,7 @@ func TestCommandsTimeOut(t *testing.T) {
 	answer := f.expire(c)
 	require.Equal(t, db.CommandTimedOut, answer.State)
 	<-wake
-	require.Equal(t, []string{"0|1|0|t"}, f.rows("SELECT rooms, reserved, in_flight, owes_reply FROM agent_states"))
+	require.Equal(t, []string{"0|1|0|t"}, f.Rows("SELECT rooms, reserved, in_flight, owes_reply FROM agent_states"))
 	f.requireRefused(db.CodeRoomExists, f.newRoom("r"))
 	require.Equal(t, []string{"command.timed_out|key#11111111|" + a + "|r"}, f.events())
 	require.Equal(t, db.CommandTimedOut, f.expire(c).State)
@@ -232,9 +232,9 @@ func TestWorkersSweepCommands(t *testing.T) {
 		require.Equal(t, want, n)
 	}
 	forget(0)
-	f.exec("UPDATE commands SET settled_at = settled_at - interval '61 seconds'")
+	f.Exec("UPDATE commands SET settled_at = settled_at - interval '61 seconds'")
 	forget(1)
-	f.exec("UPDATE commands SET settled_at = settled_at - interval '10 minutes'")
+	f.Exec("UPDATE commands SET settled_at = settled_at - interval '10 minutes'")
 	forget(1)
 	f.ack(c) // the command is deleted: the next reply decides
 	f.requireCounted()
@@ -244,7 +244,7 @@ func TestPendingCommandsComeInPages(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
 	f.agent(1)
-	f.exec(`INSERT INTO commands (region, id, agent_id, replica, op, deadline)
+	f.Exec(`INSERT INTO commands (region, id, agent_id, replica, op, deadline)
 		SELECT 'eu', gen_random_uuid(), $1, $2, 'drain', now() + interval '1 minute' FROM generate_series(1, 5000)`, agentID(1), f.holder)
 	c, late := f.create("r"), f.create("late")
 	f.overdue(late)
@@ -271,9 +271,9 @@ func TestFindAgent(t *testing.T) {
 	f.ack(f.create("b"))
 	f.ack(f.create("a"))
 	f.create("reserved")
-	f.exec("UPDATE rooms SET connections = 3, state = 'reported', local = true WHERE id = 'a'")
-	f.exec("UPDATE agent_states SET connections = 3, synced_at = '2030-01-01Z', misses = 1")
-	f.exec("UPDATE replicas SET heard_since = '2030-01-02Z'")
+	f.Exec("UPDATE rooms SET connections = 3, state = 'reported', local = true WHERE id = 'a'")
+	f.Exec("UPDATE agent_states SET connections = 3, synced_at = '2030-01-01Z', misses = 1")
+	f.Exec("UPDATE replicas SET heard_since = '2030-01-02Z'")
 	got, err := f.FindAgent(t.Context(), "eu", a)
 	require.NoError(t, err)
 	want := db.InstanceInfo{
@@ -285,7 +285,7 @@ func TestFindAgent(t *testing.T) {
 		LastSyncAt: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), AgentVersion: "8.0.0", ProtocolVersion: 3,
 	}
 	require.Equal(t, want, got)
-	f.exec("UPDATE agent_states SET misses = 0, override = 'draining'")
+	f.Exec("UPDATE agent_states SET misses = 0, override = 'draining'")
 	got, err = f.FindAgent(t.Context(), "eu", a)
 	require.NoError(t, err)
 	want.Status, want.LastSyncAt = "draining", time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC).UnixMilli()
@@ -293,7 +293,7 @@ func TestFindAgent(t *testing.T) {
 	empty, err := f.FindAgent(t.Context(), "eu", f.agent(2))
 	require.NoError(t, err)
 	require.NotNil(t, empty.Rooms)
-	f.exec("UPDATE agent_states SET left_at = now(), rooms = 0, reserved = 0, in_flight = 0, connections = 0")
+	f.Exec("UPDATE agent_states SET left_at = now(), rooms = 0, reserved = 0, in_flight = 0, connections = 0")
 	for _, id := range []string{a, "x", "", "\x00", "\xff"} {
 		_, err = f.FindAgent(t.Context(), "eu", id)
 		requireKind(t, fault.NotFound, db.CodeInstanceNotFound, err)

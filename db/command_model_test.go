@@ -31,7 +31,7 @@ func TestCommandsKeepToTheirModel(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		f.exec("TRUNCATE agents, agent_states, rooms, commands")
+		f.Exec("TRUNCATE agents, agent_states, rooms, commands")
 		m := &commandModel{
 			fleet: f, agents: map[string]db.AgentRef{}, states: map[uuid.UUID]db.CommandState{}, taken: map[string]string{}, exists: map[string]bool{},
 		}
@@ -150,7 +150,7 @@ func (m *commandModel) expire(rt *rapid.T) {
 // reply is a state reply without rooms: existing rooms and the rooms of timed-out commands are gone.
 func (m *commandModel) reply(rt *rapid.T) {
 	ref := m.agents[rapid.SampledFrom(m.connected()).Draw(rt, "agent")]
-	m.exec("UPDATE commands SET settled_at = settled_at - interval '1 minute' WHERE settled_at IS NOT NULL")
+	m.Exec("UPDATE commands SET settled_at = settled_at - interval '1 minute' WHERE settled_at IS NOT NULL")
 	must.Get(m.ApplySnapshot(m.t.Context(), db.AgentSnapshot{Ref: ref, Hash: "h", Seq: 2}))(rt)
 	for id, agent := range m.taken {
 		if agent != ref.ID {

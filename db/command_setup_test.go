@@ -24,7 +24,7 @@ type fleet struct {
 func setupFleet(t *testing.T, change ...func(*db.Config)) *fleet {
 	t.Helper()
 	f := &fleet{bundle: setup(t, change...), holder: uuid.New(), caller: uuid.New()}
-	f.exec("INSERT INTO replicas (region, id) VALUES ('eu', $1), ('eu', $2)", f.holder, f.caller)
+	f.Exec("INSERT INTO replicas (region, id) VALUES ('eu', $1), ('eu', $2)", f.holder, f.caller)
 	return f
 }
 
@@ -50,15 +50,15 @@ func (f *fleet) agent(n int, change ...func(*agentRow)) string {
 		c(&a)
 	}
 	labels := must.Get(json.Marshal(a.labels))(f.t)
-	f.exec(`INSERT INTO agents (region, id, replica, process_uid, name, endpoint, labels, room_types, max_connections, max_rooms, auto_create, agent_version, protocol_version, key)
+	f.Exec(`INSERT INTO agents (region, id, replica, process_uid, name, endpoint, labels, room_types, max_connections, max_rooms, auto_create, agent_version, protocol_version, key)
 		VALUES ('eu', $1, $2, $3, 'eu0', 'wss://eu0', $4::text::jsonb, $5, $6, $7, $8, '8.0.0', 3, 'key#00000000')`,
 		id, a.replica, a.process, string(labels), a.types, a.maxConnections, a.maxRooms, !a.manual)
-	f.exec("INSERT INTO agent_states (region, agent_id, replica, status, connections, misses, in_flight) VALUES ('eu', $1, $2, $3, $4, $5, 0)",
+	f.Exec("INSERT INTO agent_states (region, agent_id, replica, status, connections, misses, in_flight) VALUES ('eu', $1, $2, $3, $4, $5, 0)",
 		id, a.replica, a.status, a.connections, a.misses)
 	for range a.flying {
-		f.exec(`INSERT INTO commands (region, id, agent_id, replica, op, deadline) VALUES ('eu', gen_random_uuid(), $1, $2, 'drain', now() + interval '1 minute')`, id, a.replica)
+		f.Exec(`INSERT INTO commands (region, id, agent_id, replica, op, deadline) VALUES ('eu', gen_random_uuid(), $1, $2, 'drain', now() + interval '1 minute')`, id, a.replica)
 	}
-	f.exec("UPDATE agent_states SET in_flight = $2 WHERE agent_id = $1", id, a.flying)
+	f.Exec("UPDATE agent_states SET in_flight = $2 WHERE agent_id = $1", id, a.flying)
 	return id
 }
 
@@ -106,18 +106,13 @@ func (f *fleet) requireRefused(code string, r db.NewRoom) {
 // requireCounted requires that the counters of agents equal their rows and are within their limits.
 func (f *fleet) requireCounted() {
 	f.t.Helper()
-	require.Empty(f.t, f.rows(`SELECT s.agent_id, s.rooms, s.reserved, s.connections, s.in_flight, n.*
+	require.Empty(f.t, f.Rows(`SELECT s.agent_id, s.rooms, s.reserved, s.connections, s.in_flight, n.*
 		FROM agent_states s JOIN agents a ON a.id = s.agent_id CROSS JOIN LATERAL (
 			SELECT count(*) FILTER (WHERE r.state <> 'reserved') AS has_rooms, count(*) FILTER (WHERE r.state = 'reserved') AS has_reserved,
 				(SELECT count(*) FROM commands c WHERE c.agent_id = s.agent_id AND c.state = 'pending') AS has_in_flight
 			FROM rooms r WHERE r.agent_id = s.agent_id) n
 		WHERE (s.rooms, s.reserved, s.in_flight) <> (n.has_rooms, n.has_reserved, n.has_in_flight) OR s.rooms + s.reserved > a.max_rooms`))
-	require.Empty(f.t, f.rows("SELECT r.id FROM rooms r LEFT JOIN agent_states s ON s.agent_id = r.agent_id AND s.left_at IS NULL WHERE s.agent_id IS NULL"))
-}
-
-func (f *fleet) rows(sql string, args ...any) []string {
-	f.t.Helper()
-	return (&matches{bundle: f.bundle}).rows(sql, args...)
+	require.Empty(f.t, f.Rows("SELECT r.id FROM rooms r LEFT JOIN agent_states s ON s.agent_id = r.agent_id AND s.left_at IS NULL WHERE s.agent_id IS NULL"))
 }
 
 // ack acks a command as its agent would: successfully, unless the test changes the ack.
@@ -158,7 +153,7 @@ func (f *fleet) answer(c db.Command) db.CommandAnswer {
 // overdue moves the deadline of a command into the past.
 func (f *fleet) overdue(c db.Command) {
 	f.t.Helper()
-	f.exec("UPDATE commands SET deadline = clock_timestamp() - interval '5 seconds' WHERE id = $1", c.ID)
+	f.Exec("UPDATE commands SET deadline = clock_timestamp() - interval '5 seconds' WHERE id = $1", c.ID)
 }
 
 func (f *fleet) expire(c db.Command) db.CommandAnswer {
@@ -174,12 +169,12 @@ func (f *fleet) requireNoRoom(id string) {
 
 func (f *fleet) events() []string {
 	f.t.Helper()
-	return f.rows("SELECT kind, actor, instance_id, coalesce(detail->>'id', detail->>'room') FROM events WHERE region = 'eu' ORDER BY tx, id")
+	return f.Rows("SELECT kind, actor, instance_id, coalesce(detail->>'id', detail->>'room') FROM events WHERE region = 'eu' ORDER BY tx, id")
 }
 
 // dropsReservations changes the rows as a state reply does that does not contain the rooms of timed-out commands.
 func (f *fleet) dropsReservations(agent string) {
 	f.t.Helper()
-	f.exec("DELETE FROM rooms WHERE agent_id = $1 AND state = 'reserved' AND command IN (SELECT id FROM commands WHERE state = 'timed_out')", agent)
-	f.exec("UPDATE agent_states s SET reserved = (SELECT count(*) FROM rooms r WHERE r.agent_id = s.agent_id AND r.state = 'reserved'), owes_reply = false WHERE agent_id = $1", agent)
+	f.Exec("DELETE FROM rooms WHERE agent_id = $1 AND state = 'reserved' AND command IN (SELECT id FROM commands WHERE state = 'timed_out')", agent)
+	f.Exec("UPDATE agent_states s SET reserved = (SELECT count(*) FROM rooms r WHERE r.agent_id = s.agent_id AND r.state = 'reserved'), owes_reply = false WHERE agent_id = $1", agent)
 }

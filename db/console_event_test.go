@@ -14,7 +14,7 @@ func TestConsoleEventsPageBackAndFollow(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t)
 	for i := range 5 {
-		c.exec(`INSERT INTO events (region, kind, instance_id, detail) VALUES ('eu', $1, $2, '{"n": 1}')`, []string{"session.opened", "session.closed"}[i%2], []string{"a1", "b1"}[i%2])
+		c.Exec(`INSERT INTO events (region, kind, instance_id, detail) VALUES ('eu', $1, $2, '{"n": 1}')`, []string{"session.opened", "session.closed"}[i%2], []string{"a1", "b1"}[i%2])
 	}
 	kinds := func(events []opsview.Event) (all []string) {
 		for _, e := range events {
@@ -43,7 +43,7 @@ func TestConsoleEventsPageBackAndFollow(t *testing.T) {
 
 	from, err := read(c, opsview.FeedEnd)
 	require.NoError(t, err)
-	c.exec(`INSERT INTO events (region, kind) VALUES ('us', 'key.made')`)
+	c.Exec(`INSERT INTO events (region, kind) VALUES ('us', 'key.made')`)
 	var tail []opsview.Event
 	require.Eventually(t, func() bool { // the feed waits for the transactions of other tests, for earlier events as well
 		tail, _, err = list(c, opsview.EventFeed, opsview.FeedFilter{}, opsview.Page{After: from.Key()})
@@ -59,8 +59,8 @@ func TestConsoleEventsPageBackAndFollow(t *testing.T) {
 func TestConsoleEventsEndAfterSoManyRows(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t)
-	c.exec(`INSERT INTO events (kind) SELECT CASE n WHEN 1 THEN 'rare.event' ELSE 'common.event' END FROM generate_series(1, 6000) n`)
-	c.exec(`UPDATE events SET id = '00000000-0000-0000-0000-000000000000' WHERE kind = 'rare.event'`)
+	c.Exec(`INSERT INTO events (kind) SELECT CASE n WHEN 1 THEN 'rare.event' ELSE 'common.event' END FROM generate_series(1, 6000) n`)
+	c.Exec(`UPDATE events SET id = '00000000-0000-0000-0000-000000000000' WHERE kind = 'rare.event'`)
 	p, err := c.events(opsview.LatestEvent(), opsview.EventFilter{Kinds: "rare."}, 50)
 	require.NoError(t, err)
 	require.Empty(t, p.Events)
@@ -89,8 +89,8 @@ func TestConsoleEventsUntilATime(t *testing.T) {
 	}
 	require.Empty(t, until(night))
 	for i, kind := range []string{"a.a", "b.b", "c.c", "d.d"} {
-		c.exec(`INSERT INTO events (kind, at) VALUES ($1, $2), ($1, $2)`, kind, night.Add(time.Duration(i)*time.Minute))
-		c.exec(`SELECT pg_current_xact_id() FROM generate_series(1, 3)`) // transactions without events, as others are
+		c.Exec(`INSERT INTO events (kind, at) VALUES ($1, $2), ($1, $2)`, kind, night.Add(time.Duration(i)*time.Minute))
+		c.Exec(`SELECT pg_current_xact_id() FROM generate_series(1, 3)`) // transactions without events, as others are
 	}
 	require.Empty(t, until(night))
 	require.Equal(t, []string{"a.a", "a.a"}, until(night.Add(time.Second)))

@@ -16,9 +16,9 @@ import (
 func (d *opsDB) matched(profile, ago, why string) uuid.UUID {
 	d.t.Helper()
 	id := uuid.New()
-	d.exec(`INSERT INTO match_history (region, id, profile, version, epoch, seed, tickets, players, why, decided_at, committed_at, game_region, mode, session_id)
+	d.Exec(`INSERT INTO match_history (region, id, profile, version, epoch, seed, tickets, players, why, decided_at, committed_at, game_region, mode, session_id)
 		VALUES ('global', $1, $2, 1, 1, 1, '{a,b}', 2, $3::text::jsonb, now(), now() - $4::text::interval, 'eu', 'duel', gen_random_uuid())`, id, profile, why, ago)
-	d.exec(`INSERT INTO ticket_history (region, id, created, left_at, profiles, party, outcome, profile, match_id)
+	d.Exec(`INSERT INTO ticket_history (region, id, created, left_at, profiles, party, outcome, profile, match_id)
 		SELECT 'global', gen_random_uuid(), now() - $2::text::interval - interval '30 seconds', now() - $2::text::interval, '{x}', '{}', 'assigned', $3, $1 FROM generate_series(1, 2)`, id, ago, profile)
 	return id
 }
@@ -28,14 +28,14 @@ func TestConsoleQueueAndItsLastHour(t *testing.T) {
 	c := newConsole(t)
 	c.profileAt("duel", `{"teams": []}`)
 	c.profileAt("old", `{"teams": []}`)
-	c.exec(`UPDATE profiles SET retired_at = now() WHERE name = 'old'`)
-	c.exec(`INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+	c.Exec(`UPDATE profiles SET retired_at = now() WHERE name = 'old'`)
+	c.Exec(`INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
 		VALUES ('global', 'a', (extract(epoch FROM now() - interval '30 hours') * 1e9)::bigint, '{}', '{}', '{}', '')`)
-	c.exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'ann', 'duel', 'a', ''), ('global', 'bob', 'duel', 'a', '')`)
+	c.Exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'ann', 'duel', 'a', ''), ('global', 'bob', 'duel', 'a', '')`)
 	c.matched("duel", "0", `{}`)
 	c.matched("duel", "2 minutes", `{}`)
 	c.matched("duel", "2 hours", `{}`)
-	c.exec(`INSERT INTO ticket_history (region, id, created, profiles, party, outcome) VALUES ('global', 'gone', now() + interval '1 hour', '{first,second}', '{}', 'expired')`)
+	c.Exec(`INSERT INTO ticket_history (region, id, created, profiles, party, outcome) VALUES ('global', 'gone', now() + interval '1 hour', '{first,second}', '{}', 'expired')`)
 
 	v, err := read(c, func(ctx context.Context, q opsview.Querier) (opsview.QueueState, error) {
 		return opsview.ReadQueue(ctx, q, "global")
@@ -71,7 +71,7 @@ func TestConsoleMatchesAndTheirQuality(t *testing.T) {
 	c.instance("eu", "a1", "1 minute", "duel")
 	session := c.session("eu", "a1", "duel", "ann")
 	playing := uuid.New()
-	c.exec(`INSERT INTO matches (region, id, universe, profile, version, state, session_id, roster, tickets)
+	c.Exec(`INSERT INTO matches (region, id, universe, profile, version, state, session_id, roster, tickets)
 		SELECT 'eu', $1, 'global', 'duel', 1, 'playing', id, '[{"sub": "ann"}]', '{a}' FROM sessions`, playing)
 	why := `{"rules": [{"rule": "near-skill", "value": 50}], "regions": [{"region": "eu", "ms": 40}, {"region": "us", "ms": 90}, {"region": "ap"}]}`
 	for range 3 {
@@ -170,8 +170,8 @@ func TestConsolePoolsAndDeployments(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t)
 	busy := uuid.MustParse(c.provisioned())
-	c.exec(`INSERT INTO provider_budgets (provider, class, tokens, blocked_until) VALUES ('edgegap', 'deploy', 3, now() + interval '1 minute')`)
-	c.exec(`UPDATE pools SET paused_until = '9999-01-01', pause_reason = 'launch day' WHERE version = 'v2'`)
+	c.Exec(`INSERT INTO provider_budgets (provider, class, tokens, blocked_until) VALUES ('edgegap', 'deploy', 3, now() + interval '1 minute')`)
+	c.Exec(`UPDATE pools SET paused_until = '9999-01-01', pause_reason = 'launch day' WHERE version = 'v2'`)
 	pools, _, err := list(c, opsview.Pools, opsview.PoolFilter{}, opsview.Page{})
 	require.NoError(t, err)
 	require.Equal(t, "1 used + 1 buffer = 2", *pools[0].Plan)

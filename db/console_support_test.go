@@ -10,19 +10,20 @@ import (
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // supported are the events of an operator, as kind, actor and detail.
 func (b *bundle) supported() []string {
 	b.t.Helper()
-	return many[string](b, `SELECT kind || ' ' || actor || ' ' || (detail - 'ticket') FROM ops.events WHERE kind IN ('seat.freed', 'ticket.cancelled') ORDER BY at`)
+	return storetest.Values[string](b.DB, `SELECT kind || ' ' || actor || ' ' || (detail - 'ticket') FROM ops.events WHERE kind IN ('seat.freed', 'ticket.cancelled') ORDER BY at`)
 }
 
 // Pins a seat that an operator frees and that is still counted, has no history, or names nobody.
 func TestAnOperatorFreesASeat(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 8)
+	b.AddServer("a", 8)
 	p := b.place(request("ann", 8, "bob"))
 	b.connect("a", p, "ann")
 	act := b.As("console:ada")
@@ -41,7 +42,7 @@ func TestAnOperatorFreesASeat(t *testing.T) {
 	requireKind(t, fault.Invalid, "invalid", err)
 	_, err = act.FreeSeat(t.Context(), p.SessionID, "ann", "  ")
 	requireKind(t, fault.Invalid, "invalid", err)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // Pins a ticket that an operator cancels and that a member still waits with, or cannot be told apart from one that the
@@ -64,7 +65,7 @@ func TestAnOperatorCancelsATicket(t *testing.T) {
 	requireKind(t, fault.NotFound, "not_found", err)
 	_, err = act.CancelTicket(t.Context(), universe, id, "")
 	requireKind(t, fault.Invalid, "invalid", err)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A ready check ends by its players or its deadline: they would be asked about a match without one of its tickets.
@@ -72,13 +73,13 @@ func TestATicketOfAReadyCheckIsNotCancelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id, match := b.queues(asks("ada", []string{"ada"}, "duel")), uuid.New()
-	b.exec(`UPDATE tickets SET pending_at = clock_timestamp(), matched_in = 'loop'::bytea || decode(replace($1::text, '-', ''), 'hex')`, match.String())
-	b.exec(`INSERT INTO matches (region, id, universe, profile, version, state, tickets, roster, deadline, decision)
+	b.Exec(`UPDATE tickets SET pending_at = clock_timestamp(), matched_in = 'loop'::bytea || decode(replace($1::text, '-', ''), 'hex')`, match.String())
+	b.Exec(`INSERT INTO matches (region, id, universe, profile, version, state, tickets, roster, deadline, decision)
 		VALUES ($1, $2, $1, 'duel', 1, 'proposed', ARRAY[$3::text], '[]', now() + interval '1 minute', '{}')`, universe, match, id)
 	_, err := b.As("console:ada").CancelTicket(t.Context(), universe, id, "x")
 	requireKind(t, fault.Conflict, "conflict", err)
 	require.ErrorContains(t, err, match.String())
-	b.exec("UPDATE matches SET state = 'accepted'")
+	b.Exec("UPDATE matches SET state = 'accepted'")
 	require.True(t, must.Get(b.As("console:ada").CancelTicket(t.Context(), universe, id, "x"))(t))
 }
 
@@ -86,7 +87,7 @@ func TestATicketOfAReadyCheckIsNotCancelled(t *testing.T) {
 func TestPlayersAreFoundByAnAttribute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(`INSERT INTO stored_players (region, sub, attributes, avoid, may_party_with, updated_by) VALUES
+	b.Exec(`INSERT INTO stored_players (region, sub, attributes, avoid, may_party_with, updated_by) VALUES
 		($1, 'p1', '{"name": "Ada \"the\" <b>", "skill": 7}', '{p2}', '{}', 'backend:game'), ($1, 'p2', '{"tags": ["x", "Zoë"]}', '{}', '{}', 'backend:game'),
 		('other', 'p3', '{"name": "Zoë"}', '{}', '{}', 'backend:game')`, universe)
 	called := func(text string) []string {
@@ -115,7 +116,7 @@ func TestRequestsOfReplicasAddUp(t *testing.T) {
 		all.Requests, all.Refused, all.Failed = all.Requests+m.Requests, all.Refused+m.Refused, all.Failed+m.Failed
 	}
 	require.Equal(t, db.RequestMinute{Requests: 24, Refused: 4, Failed: 2}, all)
-	b.exec("UPDATE request_minutes SET minute = minute - interval '7 hours'")
+	b.Exec("UPDATE request_minutes SET minute = minute - interval '7 hours'")
 	_, dropped, err := b.TakeSamples(t.Context())
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, dropped, 2)

@@ -17,17 +17,11 @@ import (
 )
 
 // console is a Store over the database of an opsDB, as the console uses it.
-type console struct {
-	*opsDB
-	*db.Store
-}
+type console struct{ *opsDB }
 
 func newConsole(t *testing.T) console {
 	t.Helper()
-	d := newOpsDB(t)
-	s := must.Get(db.Open(t.Context(), db.Config{URL: d.pool.Config().ConnString(), MaxConns: 8}))(t)
-	t.Cleanup(s.Close)
-	return console{d, s}
+	return console{newOpsDB(t)}
 }
 
 // list reads a page of a view as the console does.
@@ -81,7 +75,7 @@ func TestConsoleFleetPagesAndFilters(t *testing.T) {
 	c.instance("eu", "a2", "2 hours", "duel", "raid")
 	c.instance("us", "b1", "1 minute", "raid")
 	c.instance("us", "b2", "1 minute", "raid")
-	c.exec(`SELECT end_instance('us', 'b2', 'deregistered')`)
+	c.Exec(`SELECT end_instance('us', 'b2', 'deregistered')`)
 	c.session("eu", "a1", "duel", "ann")
 
 	names := func(f opsview.FleetFilter, p opsview.Page) (ids []string, more bool) {
@@ -181,8 +175,8 @@ func TestConsolePlayerHasTheirHistory(t *testing.T) {
 		c.leave("ann", now.Add(-time.Hour), now.Add(-time.Duration(i)*time.Minute))
 	}
 	c.leave("bob", now.Add(-time.Hour), now)
-	c.exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'ann', 'duel', 't1', ''), ('global', 'bob', 'duel', 't2', '')`)
-	c.exec(`INSERT INTO ticket_events (region, ticket_id, n, state, reason, party) VALUES ('global', 't1', 1, 'queued', NULL, NULL), ('global', 't1', 2, 'expired', 'no match', '{ann}')`)
+	c.Exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'ann', 'duel', 't1', ''), ('global', 'bob', 'duel', 't2', '')`)
+	c.Exec(`INSERT INTO ticket_events (region, ticket_id, n, state, reason, party) VALUES ('global', 't1', 1, 'queued', NULL, NULL), ('global', 't1', 2, 'expired', 'no match', '{ann}')`)
 
 	v, err := c.playerOf("ann", opsview.Page{Limit: 2})
 	require.NoError(t, err)
@@ -211,11 +205,11 @@ func TestConsoleCapacitySaysWhyRequestsAreRefused(t *testing.T) {
 	for _, mode := range []string{"places", "full", "slots", "draining", "silent", "starting", "ended", "joins"} {
 		c.instance("eu", mode, map[bool]string{true: "2 hours", false: "1 minute"}[mode == "silent"], mode)
 	}
-	c.exec(`UPDATE instances SET reserved_seats = 16 WHERE id IN ('full', 'joins')`)
-	c.exec(`UPDATE instances SET max_sessions = 0 WHERE id = 'slots'`)
-	c.exec(`UPDATE instances SET status = id WHERE id IN ('draining', 'starting')`)
-	c.exec(`SELECT end_instance('eu', 'ended', 'deregistered')`)
-	c.exec(`UPDATE instances SET seat_ceiling = 99 WHERE id = 'joins'`)
+	c.Exec(`UPDATE instances SET reserved_seats = 16 WHERE id IN ('full', 'joins')`)
+	c.Exec(`UPDATE instances SET max_sessions = 0 WHERE id = 'slots'`)
+	c.Exec(`UPDATE instances SET status = id WHERE id IN ('draining', 'starting')`)
+	c.Exec(`SELECT end_instance('eu', 'ended', 'deregistered')`)
+	c.Exec(`UPDATE instances SET seat_ceiling = 99 WHERE id = 'joins'`)
 	c.session("eu", "joins", "joins", "ann", "bob")
 	c.provisioned()
 
@@ -251,7 +245,7 @@ func TestConsoleHealthAndKeys(t *testing.T) {
 	c.agentsAtWork()
 	c.key("old", "-3 days", "-2 days")
 	c.key("signing", "-1 minute", "1 day")
-	c.exec(`INSERT INTO worker_loops (loop, succeeded_at, every) VALUES ('reap', now() - interval '1 hour', '1 second')`)
+	c.Exec(`INSERT INTO worker_loops (loop, succeeded_at, every) VALUES ('reap', now() - interval '1 hour', '1 second')`)
 	v, err := read(c, opsview.ReadHealth)
 	require.NoError(t, err)
 	require.Len(t, v.Replicas, 2)
@@ -299,16 +293,16 @@ func TestConsoleActsInTheNameOfAPerson(t *testing.T) {
 	require.NotEmpty(t, made)
 	require.Equal(t, []string{
 		"deployment.stopped", "drain.ended", "drain.kept", "instance.drained", "instance.undrained", "key.made", "key.tainted", "pool.scaled", "session.closed",
-	}, c.table(`SELECT DISTINCT kind FROM ops.events WHERE actor = 'console:ada' ORDER BY 1`))
-	require.Empty(t, c.table(`SELECT kind FROM ops.events WHERE actor LIKE 'sql:%'`))
+	}, c.Rows(`SELECT DISTINCT kind FROM ops.events WHERE actor = 'console:ada' ORDER BY 1`))
+	require.Empty(t, c.Rows(`SELECT kind FROM ops.events WHERE actor LIKE 'sql:%'`))
 
 	_, err = ada.Drain(ctx, "zz")
 	requireKind(t, fault.NotFound, "not_found", err)
 	requireKind(t, fault.Conflict, "conflict", ada.CloseSession(ctx, s, "again"))
 	requireKind(t, fault.Invalid, "invalid", ada.CloseSession(ctx, s, " "))
 
-	c.exec(`SELECT ops.drain('arena')`)
-	require.Equal(t, []string{"t"}, c.table(`SELECT actor = 'sql:' || session_user FROM ops.events WHERE kind = 'instance.drained' AND actor <> 'console:ada'`),
+	c.Exec(`SELECT ops.drain('arena')`)
+	require.Equal(t, []string{"t"}, c.Rows(`SELECT actor = 'sql:' || session_user FROM ops.events WHERE kind = 'instance.drained' AND actor <> 'console:ada'`),
 		"the name lasts for one transaction")
 }
 
@@ -322,14 +316,14 @@ func TestOperatorsCannotActAsSomebodyElse(t *testing.T) {
 	require.NoError(t, err)
 	_, err = operator.Exec(context.Background(), `SELECT ops.drain('arena')`)
 	require.NoError(t, err)
-	require.Equal(t, []string{"sql:" + operator.Config().User}, d.table(`SELECT actor FROM ops.events`))
+	require.Equal(t, []string{"sql:" + operator.Config().User}, d.Rows(`SELECT actor FROM ops.events`))
 }
 
 // Pins a page that can write, and one that reads on while nobody may have a snapshot for so long.
 func TestConsoleReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t)
-	c.hold(`LOCK TABLE instances`)
+	c.Hold(`LOCK TABLE instances`)
 	began := time.Now()
 	_, _, err := list(c, opsview.Fleet, opsview.FleetFilter{}, opsview.Page{})
 	require.True(t, fault.Is(err, fault.Unavailable), "%v", err)

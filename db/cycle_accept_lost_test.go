@@ -39,7 +39,7 @@ func newCutter(t *testing.T, target string, arrives bool) *cutter {
 // replica opens a replica that connects through the cutter. In this mode COMMIT is sent as plain text, once the types
 // of the statements are known.
 func (c *cutter) replica(b *bundle) *db.Store {
-	return b.replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.proxy.URL, "pgbouncer", 1 })
+	return b.Replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.proxy.URL, "pgbouncer", 1 })
 }
 
 func (c *cutter) pass(ctx context.Context, client, server net.Conn) {
@@ -80,12 +80,12 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 			t.Run(name+" with "+kind, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
-				c := newCutter(t, b.url, arrives)
+				c := newCutter(t, b.URL, arrives)
 				far := c.replica(b)
 				ref := b.cycle()
 				_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.tickets(1), Backfill: &db.MatchBackfill{}}}, readBackfill)
 				require.NoError(t, err)
-				b.exec("DELETE FROM backfills")
+				b.Exec("DELETE FROM backfills")
 				ids := b.tickets(tickets)
 				m := acceptedOf("1", ids...)
 				m.Backfill = &db.MatchBackfill{Body: []byte("new")}
@@ -97,7 +97,7 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 					return err
 				})
 				if arrives { // late: the replica is looking for the commit already
-					b.waitBlocked(1)
+					b.AwaitBlocked(1)
 					close(c.arrive)
 				}
 				require.NoError(t, accepting.Wait())
@@ -114,7 +114,7 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 func TestAnotherChangeIsNotMistakenForALostCommit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := newCutter(t, b.url, false)
+	c := newCutter(t, b.URL, false)
 	far := c.replica(b)
 	ref, ids, there := b.cycle(), b.tickets(2), b.backfill(match.Fields{})
 	_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.tickets(1), Backfill: &db.MatchBackfill{ID: b.backfill(match.Fields{}).ID, Generation: 1}}}, readBackfill)
@@ -132,7 +132,7 @@ func TestAnotherChangeIsNotMistakenForALostCommit(t *testing.T) {
 				})
 				return err
 			})
-			b.waitBlocked(1)
+			b.AwaitBlocked(1)
 		})
 		return readBackfill(sent, of)
 	})

@@ -95,7 +95,7 @@ func TestDeclareIsAllOrNothing(t *testing.T) {
 		},
 		"profiles[0]":      func(d *db.Declaration) { d.Profiles[0].Expected = new(7) },
 		"apps[0].launch":   func(d *db.Declaration) { d.Apps[0].Launch = "" },
-		"apps[0].capacity": func(*db.Declaration) { b.exec("UPDATE app_versions SET used_at = now()") }, // after all else was written
+		"apps[0].capacity": func(*db.Declaration) { b.Exec("UPDATE app_versions SET used_at = now()") }, // after all else was written
 		"pools[1].modes": func(d *db.Declaration) {
 			d.Apps, d.Pools = append(d.Apps, arenaVersion("v2")), append(d.Pools, euPool("v2", "duel"))
 		},
@@ -108,7 +108,7 @@ func TestDeclareIsAllOrNothing(t *testing.T) {
 	} {
 		d := everyKind(func(d *db.Declaration) { d.Apps[0].Capacity = 16; d.Profiles[0].Document = duelProfile(175) }, wrong)
 		_, err := b.Declare(t.Context(), d)
-		b.exec("UPDATE app_versions SET used_at = NULL")
+		b.Exec("UPDATE app_versions SET used_at = NULL")
 		var refused *fault.Error
 		require.ErrorAs(t, err, &refused, field)
 		require.Equal(t, field, refused.Field, "%v", err)
@@ -130,7 +130,7 @@ func TestPruneRemovesWhatNobodyUses(t *testing.T) {
 		d.Projects = append(d.Projects, db.NewProject{ID: "old", Name: "old", Region: "us"})
 	}))
 	b.deployed("v2", "ready")
-	b.exec("INSERT INTO ticket_players (region, sub, ticket_id, profile, request_hash) VALUES ('global', 'ada', 't1', 'event', '')")
+	b.Exec("INSERT INTO ticket_players (region, sub, ticket_id, profile, request_hash) VALUES ('global', 'ada', 't1', 'event', '')")
 
 	everything := func(d *db.Declaration) { d.Prune = db.Prune{Profiles: true, Apps: true, Pools: true, Projects: true} }
 	dry := everyKind(everything, func(d *db.Declaration) { d.DryRun = true })
@@ -154,7 +154,7 @@ func TestPruneRemovesWhatNobodyUses(t *testing.T) {
 	require.Equal(t, strings.NewReplacer("gone retired, ", "", "v3 deleted, v4 deleted, ", "", "us/v3 deleted, ", "").Replace(pruned),
 		b.declareAll(everyKind(everything)), "again changes nothing")
 
-	b.exec("UPDATE deployments SET phase = 'draining'") // it ends, and is still a server of the app version
+	b.Exec("UPDATE deployments SET phase = 'draining'") // it ends, and is still a server of the app version
 	require.Contains(t, b.declareAll(everyKind(everything)), "v2 kept, eu/v1 unchanged, eu/v2 deleted")
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM deployments"))
 }

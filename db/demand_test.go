@@ -16,10 +16,10 @@ import (
 // withPool makes a pool that serves mode duel in region eu.
 func (b *bundle) withPool() *bundle {
 	b.t.Helper()
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
+	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
 	        VALUES ('arena', '1', 'process', 'arena', '[{"name": "game", "internal": 7777, "protocol": "udp"}]', 'game', '{duel}', 8, 8)`)
-	b.exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 10)")
-	b.exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
+	b.Exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 10)")
+	b.Exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
 	return b
 }
 
@@ -47,7 +47,7 @@ func (b *bundle) demand() int { return one[int](b, "SELECT count(*) FROM demand"
 func TestARefusedPartyIsDemand(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec(`UPDATE pools SET last_plan = '{"live": 2, "coming": 3}'`)
+	b.Exec(`UPDATE pools SET last_plan = '{"live": 2, "coming": 3}'`)
 	r := waits(request("ann", 4, "bob"))
 	r.Address = netip.MustParseAddr("::ffff:192.0.2.7")
 	refused := b.refusal(r)
@@ -67,7 +67,7 @@ func TestSeatingRemovesDemand(t *testing.T) {
 	b.isRefused(waits(request("bob", 4)))
 	b.isRefused(waits(request("eve", 4)))
 	require.Equal(t, 3, b.demand())
-	b.register("i1", 4)
+	b.AddServer("i1", 4)
 	b.place(request("ann", 4, "bob"))
 	require.Equal(t, 1, b.demand(), "bob has a seat, too")
 	b.place(request("eve", 4))
@@ -104,7 +104,7 @@ func TestOutlooksOfPoolsThatStartNothing(t *testing.T) {
 		{"UPDATE start_pauses SET cause = 'capacity', until = now() + interval '5 seconds'", fault.Outlook{PausedUntil: time.Now().Add(5 * time.Second)}, 5 * time.Second},
 		{"UPDATE start_pauses SET until = now() - interval '1 second'", fault.Outlook{}, 2 * time.Second},
 	} {
-		b.exec(c.change)
+		b.Exec(c.change)
 		c.want.Region, c.want.Mode = "eu", "duel"
 		refused := b.refusal(waits(request("ann", 4)))
 		require.WithinDuration(t, c.want.PausedUntil, refused.Outlook.PausedUntil, time.Minute, c.change)
@@ -132,12 +132,12 @@ func TestDemandIsRenewedWhenHalfItsTimeIsOver(t *testing.T) {
 	first := version()
 	put(bevygap("ann", 4), bevygap("bob", 4))
 	require.Equal(t, first, version(), "nothing is written while most of the time is left")
-	b.exec("UPDATE demand SET since = since - interval '1 minute', expires_at = now() + interval '7 seconds'")
+	b.Exec("UPDATE demand SET since = since - interval '1 minute', expires_at = now() + interval '7 seconds'")
 	put(bevygap("ann", 4), bevygap("bob", 4))
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM demand WHERE expires_at > now() + interval '14 seconds' AND since < now() - interval '59 seconds'"))
 	put(bevygap("ann", 2))
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM demand WHERE max_players = 2"), "another size is written at once")
-	b.exec("UPDATE demand SET expires_at = now() - interval '1 second'")
+	b.Exec("UPDATE demand SET expires_at = now() - interval '1 second'")
 	put(bevygap("ann", 2))
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM demand WHERE since > now() - interval '10 seconds'"), "a lapsed row begins anew")
 
@@ -155,8 +155,8 @@ func TestDemandOfAModeIsBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
 	b.isRefused(waits(request("ann", 4)))
-	b.exec("INSERT INTO demand (region, mode, key, matches, players, expires_at) SELECT 'eu', 'duel', 'k' || n, 1, 1, now() + interval '1 minute' FROM generate_series(1, 9999) n")
-	b.exec("UPDATE demand SET expires_at = now() + interval '1 second'")
+	b.Exec("INSERT INTO demand (region, mode, key, matches, players, expires_at) SELECT 'eu', 'duel', 'k' || n, 1, 1, now() + interval '1 minute' FROM generate_series(1, 9999) n")
+	b.Exec("UPDATE demand SET expires_at = now() + interval '1 second'")
 	require.NotNil(t, b.refusal(waits(request("bob", 4))).Outlook)
 	require.NotNil(t, b.refusal(waits(request("ann", 4))).Outlook)
 	require.Equal(t, 10_000, b.demand())
@@ -170,7 +170,7 @@ func TestLoopsLeaveOtherDemandAlone(t *testing.T) {
 	b.isRefused(waits(request("ann", 4)))
 	require.NoError(t, b.PutDemand(t.Context(), "eu", []string{"duel", ""}, nil))
 	require.Equal(t, 1, b.demand())
-	b.exec(`DELETE FROM demand o WHERE NOT EXISTS (SELECT FROM profiles p WHERE p.name = split_part(o.key, '/', 1)) AND split_part(o.key, '/', 3) IN ('', 'eu')`)
+	b.Exec(`DELETE FROM demand o WHERE NOT EXISTS (SELECT FROM profiles p WHERE p.name = split_part(o.key, '/', 1)) AND split_part(o.key, '/', 3) IN ('', 'eu')`)
 	require.Equal(t, 1, b.demand())
 }
 

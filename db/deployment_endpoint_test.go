@@ -30,7 +30,7 @@ func TestNetcodeNeedsAnAddress(t *testing.T) {
 		return []string{"provider = '" + provider + "'", "provider_ready_at = now()", "ip = NULL"}
 	}
 	id := b.deploy("starting", withNetcode("manual")...)
-	b.exec("UPDATE app_versions SET provider = 'manual', dialect = 'netcode102', protocol_id = '1'")
+	b.Exec("UPDATE app_versions SET provider = 'manual', dialect = 'netcode102', protocol_id = '1'")
 	at := func(endpoint string) func(*db.Registration) {
 		return func(r *db.Registration) { r.Endpoint = endpoint }
 	}

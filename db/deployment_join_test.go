@@ -19,14 +19,14 @@ import (
 // deploy inserts an app version and a deployment of it in a phase, with an intent and a ref.
 func (b *bundle) deploy(phase string, change ...string) uuid.UUID {
 	b.t.Helper()
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, endpoint, modes, capacity, max_players)
+	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, endpoint, modes, capacity, max_players)
 		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', 'ws://{ip}:{port}/play', '{duel,ffa}', 16, 8) ON CONFLICT DO NOTHING`)
-	b.exec(`INSERT INTO start_pauses (region, app, version, cause, count, reason) SELECT r, 'arena', '1', 'failures', 2, 'x' FROM unnest('{eu,us}'::text[]) r ON CONFLICT DO NOTHING`)
+	b.Exec(`INSERT INTO start_pauses (region, app, version, cause, count, reason) SELECT r, 'arena', '1', 'failures', 2, 'x' FROM unnest('{eu,us}'::text[]) r ON CONFLICT DO NOTHING`)
 	id := uuid.New()
-	b.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, next_at)
+	b.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, next_at)
 		VALUES ('eu', $1, 'arena', '1', 'process', $2, $3, now(), $2, NULL)`, id, id.String()[:20], phase)
 	for _, set := range change {
-		b.exec("UPDATE deployments SET "+set+" WHERE id = $1", id)
+		b.Exec("UPDATE deployments SET "+set+" WHERE id = $1", id)
 	}
 	return id
 }
@@ -70,7 +70,7 @@ func TestReadyIsBoth(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, ready, "its provider has not said so")
 
-		b.exec("UPDATE deployments SET "+providerReady+" WHERE id = $1", id)
+		b.Exec("UPDATE deployments SET "+providerReady+" WHERE id = $1", id)
 		ready, err = b.MakeReady(t.Context(), "eu", id)
 		require.NoError(t, err)
 		require.True(t, ready)
@@ -103,7 +103,7 @@ func (b *bundle) requireHosts(id uuid.UUID) {
 	require.Equal(b.t, "eu 0, us 2", one[string](b, "SELECT string_agg(region || ' ' || count, ', ' ORDER BY region) FROM start_pauses"),
 		"a server that became ready ends a row of failures in its region")
 	require.Equal(b.t, 23*time.Hour, one[time.Duration](b, "SELECT date_trunc('hour', next_at - now() + '1 minute') FROM deployments WHERE id = $1", id))
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A game that asks for a certificate's digest is not ready without one, and players get it in one form.
@@ -111,7 +111,7 @@ func TestReadyNeedsTheDigest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.deploy("starting", providerReady)
-	b.exec("UPDATE app_versions SET digest_required = true")
+	b.Exec("UPDATE app_versions SET digest_required = true")
 	in := b.requireJoined(id, "boot-1")
 	require.False(t, in.Deployed.Ready)
 	_, err := b.joinAs(id, "boot-1", func(r *db.Registration) { r.CertDigest = "AB" })
@@ -202,7 +202,7 @@ func TestRejoiningIsNoBoot(t *testing.T) {
 	b := setup(t)
 	id := b.deploy("starting", providerReady)
 	b.requireJoined(id, "boot-1")
-	b.endAmnesty()
+	b.EndAmnesty()
 	for range 7 {
 		b.ageHeartbeat(id.String(), time.Minute)
 		_, _, err := b.ReapInstances(t.Context(), "eu", 10)
@@ -224,7 +224,7 @@ func TestTooManyBoots(t *testing.T) {
 		require.True(t, b.requireJoined(id, fmt.Sprint("boot-", n)).Deployed.Ready)
 	}
 	require.Equal(t, 5, one[int](b, "SELECT boots FROM deployments"))
-	b.exec("UPDATE deployments SET boots_since = now() - interval '11 minutes'")
+	b.Exec("UPDATE deployments SET boots_since = now() - interval '11 minutes'")
 	b.requireJoined(id, "boot-5")
 	require.Equal(t, 1, one[int](b, "SELECT boots FROM deployments"), "they were spread over more than ten minutes")
 	for n := range 4 {
@@ -237,7 +237,7 @@ func TestTooManyBoots(t *testing.T) {
 	require.True(t, one[bool](b, "SELECT next_at <= now() AND reason = 'too_many_boots' FROM deployments"))
 	_, err = b.joinAs(id, "boot-11")
 	requireKind(t, fault.Gone, "deployment_over", err)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A server that drains keeps draining when it comes back, and its answer says that it ends.
@@ -246,8 +246,8 @@ func TestDrainingDeployments(t *testing.T) {
 	b := setup(t)
 	id := b.deploy("starting", providerReady)
 	b.requireJoined(id, "boot-1")
-	b.exec("UPDATE deployments SET phase = 'draining', desired = 'stopped'")
-	b.exec("UPDATE instances SET status = 'draining'")
+	b.Exec("UPDATE deployments SET phase = 'draining', desired = 'stopped'")
+	b.Exec("UPDATE instances SET status = 'draining'")
 	alive, err := b.Heartbeat(t.Context(), ref(id.String()), nil)
 	require.NoError(t, err)
 	require.True(t, alive.Deployed.Ending)
@@ -288,5 +288,5 @@ func TestReadyAtTheSameTime(t *testing.T) {
 	}
 	wg.Wait()
 	require.Equal(t, len(ids), one[int](b, "SELECT count(*) FROM deployments d JOIN instances i ON i.deployment_id = d.id WHERE d.phase = 'ready' AND i.status = 'ready'"))
-	b.requireInvariants()
+	b.RequireInvariants()
 }

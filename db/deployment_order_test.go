@@ -29,9 +29,9 @@ func TestDeploymentsAreLockedInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t).withPool()
-			b.exec("ALTER TABLE deployments DROP CONSTRAINT deployments_pkey") // its order is the right one by chance
+			b.Exec("ALTER TABLE deployments DROP CONSTRAINT deployments_pkey") // its order is the right one by chance
 			for tag, id := range []uuid.UUID{last, first} {                    // each index meets them in this order
-				b.exec("INSERT INTO deployments (region, id, app, version, provider, tag) VALUES ('eu', $1, 'arena', '1', 'process', $2)", id, strconv.Itoa(tag))
+				b.Exec("INSERT INTO deployments (region, id, app, version, provider, tag) VALUES ('eu', $1, 'arena', '1', 'process', $2)", id, strconv.Itoa(tag))
 			}
 			tx, err := b.Pool().Begin(t.Context())
 			require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestDeploymentsAreLockedInOrder(t *testing.T) {
 			require.NoError(t, lock(first))
 			done := make(chan error, 1)
 			go func() { done <- change(b) }()
-			b.waitBlocked(1)
+			b.AwaitBlocked(1)
 			require.NoError(t, lock(last))
 			require.NoError(t, tx.Commit(t.Context()))
 			require.NoError(t, <-done)
@@ -74,9 +74,9 @@ func TestReadyDoesNotWaitForItsVersion(t *testing.T) {
 // requireJoinedLater lets the server of a deployment register before its provider is ready.
 func (b *bundle) requireJoinedLater(id uuid.UUID) {
 	b.t.Helper()
-	b.exec("UPDATE deployments SET provider_ready_at = NULL")
+	b.Exec("UPDATE deployments SET provider_ready_at = NULL")
 	b.requireJoined(id, "boot-1")
-	b.exec("UPDATE deployments SET " + providerReady)
+	b.Exec("UPDATE deployments SET " + providerReady)
 }
 
 // A server that is to end, or has not started, cannot take players by ending a drain.
@@ -96,21 +96,21 @@ func TestUndrainOfDeployments(t *testing.T) {
 	drain(false, "ready")
 	undrain := "SELECT ops.undrain('" + in.InstanceID + "')"
 	for _, ends := range []string{"desired = 'stopped'", "phase = 'draining'"} {
-		b.exec("UPDATE instances SET status = 'draining'")
-		b.exec("UPDATE deployments SET " + ends)
+		b.Exec("UPDATE instances SET status = 'draining'")
+		b.Exec("UPDATE deployments SET " + ends)
 		drain(false, "draining")
 		_, err := b.Pool().Exec(t.Context(), undrain)
 		require.ErrorContains(t, err, "ends")
-		b.exec("UPDATE deployments SET phase = 'ready', desired = 'running'")
+		b.Exec("UPDATE deployments SET phase = 'ready', desired = 'running'")
 	}
-	b.exec(undrain)
+	b.Exec(undrain)
 	require.Equal(t, "ready", status())
-	b.exec("UPDATE instances SET status = 'starting'")
+	b.Exec("UPDATE instances SET status = 'starting'")
 	drain(false, "starting")
 	_, err := b.Pool().Exec(t.Context(), undrain)
 	require.ErrorContains(t, err, "is starting")
-	b.exec(strings.Replace(undrain, "undrain", "drain", 1))
+	b.Exec(strings.Replace(undrain, "undrain", "drain", 1))
 	require.Equal(t, "starting", status())
-	b.exec("UPDATE instances SET status = 'ready'") // as when its deployment is ready
+	b.Exec("UPDATE instances SET status = 'ready'") // as when its deployment is ready
 	require.Equal(t, "draining", status())
 }

@@ -16,7 +16,7 @@ import (
 // arena stores an app version of provider fake.
 func (b *bundle) arena() {
 	b.t.Helper()
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
+	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
 	        VALUES ('arena', '1.0', 'fake', 'arena', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8)`)
 }
 
@@ -38,7 +38,7 @@ func TestStartAndStopDeployment(t *testing.T) {
 	require.True(t, one[bool](b, "SELECT used_at IS NOT NULL FROM app_versions"))
 	require.Equal(t, "arena", one[string](b, "SELECT detail->>'app' FROM events WHERE kind = 'deployment.wanted' AND instance_id = $1", n.ID.String()))
 
-	b.exec("UPDATE deployments SET next_at = NULL")
+	b.Exec("UPDATE deployments SET next_at = NULL")
 	require.NoError(t, b.StopDeployment(t.Context(), "eu", n.ID, "too expensive"))
 	require.NoError(t, b.StopDeployment(t.Context(), "eu", n.ID, "again"))
 	require.Equal(t, "stopped too expensive 1", one[string](b, "SELECT desired || ' ' || reason || ' ' || generation FROM deployments WHERE next_at IS NOT NULL"))
@@ -64,7 +64,7 @@ func TestAStoppedDeploymentGetsNoPlayers(t *testing.T) {
 	b.arena()
 	n := newArena()
 	require.NoError(t, b.StartDeployment(t.Context(), "eu", n))
-	b.register(n.ID.String(), 8)
+	b.AddServer(n.ID.String(), 8)
 	b.place(request("anna", 2))
 	require.NoError(t, b.StopDeployment(t.Context(), "eu", n.ID, "done"))
 	_, err := b.Place(t.Context(), request("ben", 2))

@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // enrol makes an enrolment and returns it, as a registration by it.
@@ -52,7 +53,7 @@ func TestTheNumberOfAnEnrolmentIsExact(t *testing.T) {
 	b := setup(t)
 	const places, servers, rounds = 7, 40, 3
 	e := b.enrol("rack-7", places)
-	replicas := []*db.Store{b.Store, b.replica(), b.replica(), b.replica()}
+	replicas := []*db.Store{b.Store, b.Replica(), b.Replica(), b.Replica()}
 	for round := range rounds {
 		var mu sync.Mutex
 		var registered []db.Registered
@@ -83,9 +84,9 @@ func TestTheNumberOfAnEnrolmentIsExact(t *testing.T) {
 		}
 		racing.Wait()
 		require.LessOrEqual(t, one[int](b, "SELECT count(*) FROM instances WHERE status <> 'gone'"), places)
-		b.exec("SELECT end_instance('eu', id, 'deregistered') FROM instances WHERE status <> 'gone'")
+		b.Exec("SELECT end_instance('eu', id, 'deregistered') FROM instances WHERE status <> 'gone'")
 	}
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A registration whose answer was lost is repeated with the token of the enrolment, and gets the same credential; a
@@ -94,14 +95,14 @@ func TestALostAnswerCostsNoCredential(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e := b.enrol("rack-7", 1)
-	first := b.register("a", 8, byEnrolment(e))
-	again := b.register("a", 8, byEnrolment(e))
+	first := b.AddServer("a", 8, byEnrolment(e))
+	again := b.AddServer("a", 8, byEnrolment(e))
 	require.Equal(t, first.Incarnation, again.Incarnation)
 	require.Equal(t, first.Enrolled.Credential, again.Enrolled.Credential)
-	again = b.register("a", 8, byEnrolment(instanceOf(first)))
+	again = b.AddServer("a", 8, byEnrolment(instanceOf(first)))
 	require.Equal(t, first.Enrolled.Credential, again.Enrolled.Credential)
 
-	restarted := b.register("a", 8, byEnrolment(e), func(r *db.Registration) { r.BootID = "boot-2" })
+	restarted := b.AddServer("a", 8, byEnrolment(e), func(r *db.Registration) { r.BootID = "boot-2" })
 	require.NotEqual(t, first.Enrolled.Credential, restarted.Enrolled.Credential)
 	_, err := b.tryRegister(b.Store, "a", instanceOf(first))
 	requireKind(t, fault.Forbidden, "credential_revoked", err)
@@ -119,14 +120,14 @@ func TestAServerComesBackWithItsCredential(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e := b.enrol("rack-7", 1)
-	first := b.register("a", 8, byEnrolment(e))
-	b.endAmnesty()
+	first := b.AddServer("a", 8, byEnrolment(e))
+	b.EndAmnesty()
 	b.ageHeartbeat("a", 16*time.Second)
-	back := b.register("a", 8, byEnrolment(instanceOf(first)))
+	back := b.AddServer("a", 8, byEnrolment(instanceOf(first)))
 	require.NotEqual(t, first.Incarnation, back.Incarnation)
 	require.Equal(t, first.Enrolled.Credential, back.Enrolled.Credential)
 	require.NoError(t, b.Deregister(t.Context(), refOf(back)))
-	b.register("b", 8, byEnrolment(e))
+	b.AddServer("b", 8, byEnrolment(e))
 	_, err := b.tryRegister(b.Store, "a", instanceOf(back))
 	requireKind(t, fault.Conflict, "enrolment_full", err)
 }
@@ -137,14 +138,14 @@ func TestAnotherCredentialVoidsTheEnrolment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e := b.enrol("rack-7", 1)
-	first := b.register("a", 8, byEnrolment(e))
-	b.register("a", 8, func(r *db.Registration) { r.BootID = "boot-2" })
+	first := b.AddServer("a", 8, byEnrolment(e))
+	b.AddServer("a", 8, func(r *db.Registration) { r.BootID = "boot-2" })
 	_, err := b.tryRegister(b.Store, "a", instanceOf(first))
 	requireKind(t, fault.Forbidden, "credential_revoked", err)
 	_, err = b.tryRegister(b.Store, "a", e)
 	requireKind(t, fault.Forbidden, "outside_enrolment", err)
-	require.Equal(t, []string{"a|fleet token"}, texts(b, "SELECT instance || '|' || credential FROM ops.server_credentials"))
-	b.register("b", 8, byEnrolment(e))
+	require.Equal(t, []string{"a|fleet token"}, storetest.Values[string](b.DB, "SELECT instance || '|' || credential FROM ops.server_credentials"))
+	b.AddServer("b", 8, byEnrolment(e))
 }
 
 // The end of an enrolment is judged by the database's clock, when the server registers.
@@ -152,13 +153,13 @@ func TestTheDatabaseJudgesTheEndOfAnEnrolment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e := b.enrol("rack-7", 9)
-	b.exec("UPDATE enrolments SET expires_at = clock_timestamp() + interval '1 hour'")
-	first := b.register("a", 8, byEnrolment(e))
-	b.exec("UPDATE enrolments SET expires_at = clock_timestamp()")
+	b.Exec("UPDATE enrolments SET expires_at = clock_timestamp() + interval '1 hour'")
+	first := b.AddServer("a", 8, byEnrolment(e))
+	b.Exec("UPDATE enrolments SET expires_at = clock_timestamp()")
 	_, err := b.tryRegister(b.Store, "b", e)
 	requireKind(t, fault.Forbidden, "enrolment_over", err)
-	b.register("a", 8, byEnrolment(instanceOf(first)))
-	require.Equal(t, []string{"expired|1"}, texts(b, "SELECT state || '|' || servers FROM ops.enrolments"))
+	b.AddServer("a", 8, byEnrolment(instanceOf(first)))
+	require.Equal(t, []string{"expired|1"}, storetest.Values[string](b.DB, "SELECT state || '|' || servers FROM ops.enrolments"))
 }
 
 // A registration that runs while its enrolment is revoked with its servers does not slip through.
@@ -166,7 +167,7 @@ func TestARegistrationBesideTheEndOfItsEnrolment(t *testing.T) {
 	t.Parallel()
 	b, ctx := setup(t), context.Background()
 	e := b.enrol("rack-7", 9)
-	first := b.register("a", 8, byEnrolment(e))
+	first := b.AddServer("a", 8, byEnrolment(e))
 	registering, err := b.Pool().Begin(ctx)
 	require.NoError(t, err)
 	defer func() { _ = registering.Rollback(ctx) }()
@@ -185,13 +186,13 @@ func TestARegistrationBesideTheEndOfItsEnrolment(t *testing.T) {
 		_, err := b.As("ops:ada").RevokeEnrolment(ctx, "eu", "rack-7", true)
 		revoked <- err
 	}()
-	b.waitBlocked(1)
+	b.AwaitBlocked(1)
 	require.NoError(t, registering.Commit(ctx))
 	require.NoError(t, <-revoked)
-	require.Equal(t, []string{"a|gone", "b|gone"}, texts(b, "SELECT id || '|' || status FROM instances ORDER BY id"))
+	require.Equal(t, []string{"a|gone", "b|gone"}, storetest.Values[string](b.DB, "SELECT id || '|' || status FROM instances ORDER BY id"))
 	_, err = b.tryRegister(b.Store, "a", instanceOf(first))
 	requireKind(t, fault.Forbidden, "credential_revoked", err)
-	require.Equal(t, []string{"credential.revoked|a|ops:ada", "credential.revoked|b|ops:ada", "enrolment.created||ops:ada", "enrolment.revoked||ops:ada"}, texts(b,
+	require.Equal(t, []string{"credential.revoked|a|ops:ada", "credential.revoked|b|ops:ada", "enrolment.created||ops:ada", "enrolment.revoked||ops:ada"}, storetest.Values[string](b.DB,
 		"SELECT kind || '|' || coalesce(instance, '') || '|' || actor FROM ops.events WHERE kind ~ 'enrolment|credential' ORDER BY 1"))
 	changed, err := b.As("ops:ada").RevokeEnrolment(ctx, "eu", "rack-7", true)
 	require.NoError(t, err)
@@ -206,7 +207,7 @@ func TestRevocationsRaceWithRegistrations(t *testing.T) {
 	e := b.enrol("rack-7", 2)
 	other := b.withoutDeadlockCheck()
 	for range 20 {
-		in := b.register("a", 8, byEnrolment(e))
+		in := b.AddServer("a", 8, byEnrolment(e))
 		var racing sync.WaitGroup
 		racing.Go(func() { _, _ = b.tryRegister(b.Store, "a", instanceOf(in)) })
 		racing.Go(func() { _, _ = other.As("ops:ada").RevokeServer(context.Background(), "a") })
@@ -220,7 +221,7 @@ func TestRevocationsRaceWithRegistrations(t *testing.T) {
 func TestEnrolmentsRefuseWhatIsNone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec("SELECT ops.create_enrolment('eu', 'taken', '{}', 1)")
+	b.Exec("SELECT ops.create_enrolment('eu', 'taken', '{}', 1)")
 	for call, want := range map[string]string{
 		"create_enrolment('EU', 'a', '{}', 1)": "1 to 32 characters of a-z", "create_enrolment(NULL, 'a', '{}', 1)": "1 to 32 characters of a-z", "create_enrolment('eu', 'a b', '{}', 1)": "1 to 64 letters",
 		"create_enrolment('eu', 'a', '{}', 0)": "1 to 100,000 servers", "create_enrolment('eu', 'a', '{}', NULL)": "1 to 100,000 servers", "create_enrolment('eu', 'a', '{\"\"}', 1)": "up to 32 modes",
@@ -230,14 +231,14 @@ func TestEnrolmentsRefuseWhatIsNone(t *testing.T) {
 		_, err := b.Pool().Exec(t.Context(), "SELECT ops."+call)
 		require.ErrorContains(t, err, want, call)
 	}
-	b.register("a", 8)
+	b.AddServer("a", 8)
 	_, err := b.As("").RevokeServer(t.Context(), "a")
 	requireKind(t, fault.NotFound, "not_found", err)
 	require.True(t, one[bool](b, "SELECT ops.revoke_enrolment('eu', 'taken')"))
-	b.exec("SELECT ops.create_enrolment('eu', 'taken', '{}', 1)")
-	b.exec("UPDATE enrolments SET revoked_at = now() - interval '91 days' WHERE revoked_at IS NOT NULL")
-	b.exec("SELECT ops.create_enrolment('eu', 'new', '{}', 1)")
-	require.Equal(t, []string{"new", "taken"}, texts(b, "SELECT name FROM ops.enrolments ORDER BY 1"))
+	b.Exec("SELECT ops.create_enrolment('eu', 'taken', '{}', 1)")
+	b.Exec("UPDATE enrolments SET revoked_at = now() - interval '91 days' WHERE revoked_at IS NOT NULL")
+	b.Exec("SELECT ops.create_enrolment('eu', 'new', '{}', 1)")
+	require.Equal(t, []string{"new", "taken"}, storetest.Values[string](b.DB, "SELECT name FROM ops.enrolments ORDER BY 1"))
 	require.NotContains(t, one[string](b, "SELECT string_agg(detail::text, ' ') FROM ops.events"), one[string](b, "SELECT encode(digest, 'hex') FROM enrolments LIMIT 1"))
 }
 
@@ -245,9 +246,9 @@ func TestEnrolmentsRefuseWhatIsNone(t *testing.T) {
 func TestForgottenServersLeaveNoCredential(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.register("a", 8, byEnrolment(b.enrol("rack-7", 1)))
+	in := b.AddServer("a", 8, byEnrolment(b.enrol("rack-7", 1)))
 	require.NoError(t, b.Deregister(t.Context(), refOf(in)))
-	b.exec("UPDATE instances SET ended_at = now() - interval '2 days'")
+	b.Exec("UPDATE instances SET ended_at = now() - interval '2 days'")
 	n, err := b.ForgetInstances(t.Context(), "eu", 24*time.Hour, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)

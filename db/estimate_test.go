@@ -21,9 +21,9 @@ func TestTheRecordOfEstimates(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, times, stored, "a record alone changes no times")
 	require.Equal(t, "duel 20 0.5 0.95, rare 1 0 0", one[string](b, "SELECT string_agg(concat_ws(' ', profile, waits, before_p50, before_p90), ', ' ORDER BY profile) FROM ops.estimates"))
-	b.exec("UPDATE estimate_hours SET hour = hour - interval '30 hours' WHERE profile = 'duel'")
+	b.Exec("UPDATE estimate_hours SET hour = hour - interval '30 hours' WHERE profile = 'duel'")
 	require.Equal(t, "rare", one[string](b, "SELECT string_agg(profile, ' ') FROM ops.estimates"), "a day is shown")
-	b.exec("UPDATE estimate_hours SET hour = hour - interval '30 hours' WHERE profile = 'duel'")
+	b.Exec("UPDATE estimate_hours SET hour = hour - interval '30 hours' WHERE profile = 'duel'")
 	require.NoError(t, b.PutWaitingTimes(t.Context(), "global", nil, map[string]estimate.Record{"duel": {WaitCount: 1}}))
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM estimate_hours"), "older hours are forgotten")
 }

@@ -15,10 +15,10 @@ import (
 func TestSessionsOfTheLobbyWaitAgain(t *testing.T) {
 	t.Parallel()
 	n := setupQueue(t)
-	n.register("a", 64)
+	n.AddServer("a", 64)
 	ada, bo := n.open(n.client("ada")), n.open(n.client("bo"))
 	queued := []db.QueuedRealtime{n.enqueue(wants(ada, "duel", 2)), n.enqueue(wants(bo, "duel", 2))}
-	n.exec("UPDATE tickets SET created = created - 60000000000")
+	n.Exec("UPDATE tickets SET created = created - 60000000000")
 	owner, d := n.decided(queued...)
 	d.Modes, d.Regions = []string{"duel"}, []string{"eu"}
 	for i := range d.Tickets {
@@ -35,11 +35,11 @@ func TestSessionsOfTheLobbyWaitAgain(t *testing.T) {
 	}
 	commit(d)
 	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
-	n.exec("DELETE FROM realtime_sessions WHERE id = $1", bo.ID)
+	n.Exec("DELETE FROM realtime_sessions WHERE id = $1", bo.ID)
 
 	id := n.evacuate("'eu', requeue => true")
 	require.Equal(t, db.EvacuationStep{Closed: 1, Released: 2, Emptied: 1, Queued: 2}, n.finish(id))
-	require.Equal(t, []string{ada.ID + "|duel|2"}, n.rows("SELECT session, room_type, size FROM realtime_tickets"))
+	require.Equal(t, []string{ada.ID + "|duel|2"}, n.Rows("SELECT session, room_type, size FROM realtime_tickets"))
 	require.Equal(t, 2, one[int](n.bundle,
 		"SELECT count(*) FROM tickets WHERE created < (extract(epoch FROM now()) * 1e9)::bigint - 59000000000"))
 	ended, err := n.EndMatchRooms(t.Context(), lobbyRegion, 10)
@@ -55,9 +55,9 @@ func TestSessionsOfTheLobbyWaitAgain(t *testing.T) {
 		next.Tickets = append(next.Tickets,
 			db.MatchTicket{ID: ticket, Players: []db.MatchPlayer{{Sub: q.Sub, Team: "players"}}})
 	}
-	n.exec("SELECT ops.undrain_region('eu')")
+	n.Exec("SELECT ops.undrain_region('eu')")
 	commit(next)
 	require.Equal(t, 2, one[int](n.bundle,
 		"SELECT count(*) FROM lobby_members WHERE session = $1 AND state = 'invited'", ada.ID))
-	n.requireInvariants()
+	n.RequireInvariants()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/match"
 )
 
@@ -31,7 +32,7 @@ func (m *matches) played(waited time.Duration, parties ...[]string) db.Placement
 	var tickets []db.MatchTicket
 	for i, party := range parties {
 		k := m.queued(fmt.Sprintf("team-%d", i), party...)
-		m.exec("UPDATE tickets SET created = created - $2 WHERE id = $1", k.ID, waited.Nanoseconds())
+		m.Exec("UPDATE tickets SET created = created - $2 WHERE id = $1", k.ID, waited.Nanoseconds())
 		tickets = append(tickets, k)
 	}
 	return m.requireCommitted(m.commit(matchOf(tickets...))[0])
@@ -56,20 +57,20 @@ func (b *bundle) finish(id uuid.UUID) (sum db.EvacuationStep) {
 		sum.Ended, sum.Queued = sum.Ended+step.Ended, sum.Queued+step.Queued
 		sum.Seated, sum.Nothing = sum.Seated+step.Seated, sum.Nothing+step.Nothing
 	}
-	b.requireInvariants()
+	b.RequireInvariants()
 	return sum
 }
 
 // outcomes are the rows of a report: player, outcome and why.
 func (b *bundle) outcomes(id uuid.UUID) []string {
 	b.t.Helper()
-	return texts(b, "SELECT concat_ws(' ', player, outcome, nullif(why, '')) FROM ops.evacuated_players WHERE evacuation = $1 ORDER BY player", id)
+	return storetest.Values[string](b.DB, "SELECT concat_ws(' ', player, outcome, nullif(why, '')) FROM ops.evacuated_players WHERE evacuation = $1 ORDER BY player", id)
 }
 
 // waitingParties are the parties in the queue, in its order.
 func (b *bundle) waitingParties() []string {
 	b.t.Helper()
-	return texts(b, `SELECT string_agg(p.sub, '+' ORDER BY p.sub) FROM tickets t JOIN ticket_players p ON p.region = t.region AND p.ticket_id = t.id
+	return storetest.Values[string](b.DB, `SELECT string_agg(p.sub, '+' ORDER BY p.sub) FROM tickets t JOIN ticket_players p ON p.region = t.region AND p.ticket_id = t.id
 		GROUP BY t.id, t.created ORDER BY t.created, t.id`)
 }
 
@@ -77,7 +78,7 @@ func (b *bundle) waitingParties() []string {
 func TestEvacuatedPlayersWaitAgainInTheirOldOrder(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	m.register("b", 64)
+	m.AddServer("b", 64)
 	m.played(10*time.Second, []string{"ann"}, []string{"bob", "bea"})
 	m.played(30*time.Second, []string{"cay", "cem"}, []string{"dan"})
 	m.played(20*time.Second, []string{"eve"}, []string{"fay"})
@@ -92,14 +93,14 @@ func TestEvacuatedPlayersWaitAgainInTheirOldOrder(t *testing.T) {
 	require.ElementsMatch(t, []string{"ann", "bea+bob"}, waiting[4:])
 	begun := one[time.Time](m.bundle, "SELECT begun_at FROM ops.evacuations")
 	require.False(t, begun.Before(before))
-	for _, waited := range m.rows("SELECT round(extract(epoch FROM $1::timestamptz - to_timestamp(created / 1e9)))::text FROM tickets ORDER BY created", begun.Format(time.RFC3339Nano)) {
+	for _, waited := range m.Rows("SELECT round(extract(epoch FROM $1::timestamptz - to_timestamp(created / 1e9)))::text FROM tickets ORDER BY created", begun.Format(time.RFC3339Nano)) {
 		require.Contains(t, []string{"30", "20", "10"}, waited)
 	}
-	require.Equal(t, []string{"region|eu|eu|t|t|2|2|8|0|8|0|0|power"}, texts(m.bundle,
+	require.Equal(t, []string{"region|eu|eu|t|t|2|2|8|0|8|0|0|power"}, storetest.Values[string](m.DB,
 		`SELECT concat_ws('|', target, value, region, requeue, dead, servers, servers_ended, players, waiting, queued, seated, nothing, reason) FROM ops.evacuations`))
 	require.Equal(t, []string{"evacuation.begun", "evacuation.ended"},
-		texts(m.bundle, "SELECT kind FROM ops.events WHERE kind LIKE 'evacuation.%' ORDER BY at"))
-	require.Equal(t, []string{"session evacuated"}, texts(m.bundle, "SELECT DISTINCT reason FROM seat_history"))
+		storetest.Values[string](m.DB, "SELECT kind FROM ops.events WHERE kind LIKE 'evacuation.%' ORDER BY at"))
+	require.Equal(t, []string{"session evacuated"}, storetest.Values[string](m.DB, "SELECT DISTINCT reason FROM seat_history"))
 }
 
 // A player whose game reconnects asks with what it has: the session's handle, the old ticket, or its request once more.
@@ -132,7 +133,7 @@ func TestAnEvacuatedPlayerFindsTheNextTicket(t *testing.T) {
 	_, err := m.Resolve(t.Context(), where.SessionHandle, "zoe")
 	requireKind(t, fault.Gone, "session_closed", err)
 
-	forgetful := m.replica(func(c *db.Config) { c.Timing = db.DefaultTiming(); c.Timing.AssignedFor = time.Microsecond })
+	forgetful := m.Replica(func(c *db.Config) { c.Timing = db.DefaultTiming(); c.Timing.AssignedFor = time.Microsecond })
 	_, err = forgetful.PlayerTicket(t.Context(), universe, old, "ann")
 	requireKind(t, fault.Gone, "ticket_ended", err)
 	ended, _ := errors.AsType[*fault.Error](err)
@@ -143,17 +144,17 @@ func TestAnEvacuatedPlayerFindsTheNextTicket(t *testing.T) {
 func TestEvacuatedPlayersWithoutATicketAreSeatedElsewhere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	trio := request("ann", 8)
 	trio.Party = []string{"ann", "bob", "cay"}
 	was := b.place(trio)
 	b.place(request("dan", 8))
-	b.register("b", 16)
+	b.AddServer("b", 16)
 	id := b.evacuate("'A', requeue => true, dead => true")
 	require.Equal(t, db.EvacuationStep{Closed: 1, Released: 4, Emptied: 1, Ended: 1, Seated: 4}, b.finish(id))
-	require.Equal(t, []string{"b|4"}, texts(b,
+	require.Equal(t, []string{"b|4"}, storetest.Values[string](b.DB,
 		"SELECT instance || '|' || players FROM ops.fleet WHERE status <> 'gone'"))
-	require.Equal(t, []string{"1"}, texts(b,
+	require.Equal(t, []string{"1"}, storetest.Values[string](b.DB,
 		"SELECT count(DISTINCT party)::text FROM seats WHERE sub IN ('ann', 'bob', 'cay')"))
 	require.Equal(t, []string{"ann seated", "bob seated", "cay seated", "dan seated"}, b.outcomes(id))
 
@@ -180,8 +181,8 @@ func TestWhatPlayersWithoutATicketGetWhenTheirRegionGoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.register("a", 16)
-			b.register("u", 16, inUS)
+			b.AddServer("a", 16)
+			b.AddServer("u", 16, inUS)
 			b.place(request("ann", 8))
 			id := b.evacuate("'eu', " + c.args)
 			b.finish(id)
@@ -195,7 +196,7 @@ func TestWhatPlayersWithoutATicketGetWhenTheirRegionGoes(t *testing.T) {
 func TestEvacuatedPlayersFindNoCapacity(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	b.place(request("ann", 8))
 	id := b.evacuate("'a', requeue => true")
 	b.finish(id)
@@ -206,12 +207,12 @@ func TestEvacuatedPlayersFindNoCapacity(t *testing.T) {
 func TestPlayersWhoLostTheirServerBeforeTheEvacuation(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	m.register("b", 64, func(r *db.Registration) { r.Region = "us" })
-	m.exec("UPDATE instances SET reports_seats = true")
+	m.AddServer("b", 64, func(r *db.Registration) { r.Region = "us" })
+	m.Exec("UPDATE instances SET reports_seats = true")
 	m.played(40*time.Second, []string{"ann", "bob"}, []string{"cay"})
 	m.place(request("dan", 8))
 	m.place(request("eve", 8))
-	m.endAmnesty()
+	m.EndAmnesty()
 	m.ageHeartbeat("a", time.Minute)
 	ended, sessions, err := m.ReapInstances(t.Context(), "eu", 10)
 	require.NoError(t, err)
@@ -220,14 +221,14 @@ func TestPlayersWhoLostTheirServerBeforeTheEvacuation(t *testing.T) {
 	again.Region = "us"
 	m.place(again)
 
-	require.Equal(t, []string{"region|eu|1|0|0|0|0|5"}, m.rows("SELECT * FROM ops.preview_evacuation('eu')"))
+	require.Equal(t, []string{"region|eu|1|0|0|0|0|5"}, m.Rows("SELECT * FROM ops.preview_evacuation('eu')"))
 	require.Equal(t, []string{"region|eu|0|0|0|0|0|0"},
-		m.rows("SELECT * FROM ops.preview_evacuation('eu', lost_within => '0')"))
+		m.Rows("SELECT * FROM ops.preview_evacuation('eu', lost_within => '0')"))
 	id := m.evacuate("'eu', requeue => true, seats_in => 'us'")
 	m.finish(id)
 	require.Equal(t, []string{"ann queued", "bob queued", "cay queued", "dan seated"}, m.outcomes(id))
 	require.ElementsMatch(t, []string{"ann+bob", "cay"}, m.waitingParties())
-	require.Equal(t, []string{"40"}, texts(m.bundle,
+	require.Equal(t, []string{"40"}, storetest.Values[string](m.DB,
 		"SELECT DISTINCT round(extract(epoch FROM waited))::text FROM ops.evacuated_players WHERE waited IS NOT NULL"))
 }
 
@@ -254,14 +255,14 @@ func TestAnEvacuationWithoutHistory(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	m.played(time.Minute, []string{"ann"}, []string{"bob"})
-	m.exec("DELETE FROM ticket_history WHERE party = '{ann}'")
+	m.Exec("DELETE FROM ticket_history WHERE party = '{ann}'")
 	id := m.evacuate("'eu', requeue => true")
 	for range 4 { // the history of ann's ticket may still be on its way
 		_, err := m.StepEvacuation(t.Context(), id, restoreNothing)
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"ann waiting", "bob queued"}, m.outcomes(id))
-	m.exec("UPDATE evacuated_players SET released_at = released_at - interval '11 seconds'")
+	m.Exec("UPDATE evacuated_players SET released_at = released_at - interval '11 seconds'")
 	m.finish(id)
 	require.Equal(t, []string{"ann nothing no_history", "bob queued"}, m.outcomes(id))
 }
@@ -293,8 +294,8 @@ func TestATicketThatCannotBeMadeAgain(t *testing.T) {
 func TestWhatOfAnEvacuationIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16, inRack7)
-	b.register("eu", 16, func(r *db.Registration) { r.Endpoint = "eu:1" })
+	b.AddServer("a", 16, inRack7)
+	b.AddServer("eu", 16, func(r *db.Registration) { r.Endpoint = "eu:1" })
 	for args, want := range map[string]string{
 		"''":                               "of a region, a host or a label",
 		"'nowhere'":                        "no game server has the host 'nowhere'",
@@ -312,12 +313,12 @@ func TestWhatOfAnEvacuationIsRefused(t *testing.T) {
 		_, err := b.Pool().Exec(t.Context(), "SELECT ops.evacuate("+args+")")
 		require.ErrorContains(t, err, want, args)
 	}
-	require.Empty(t, texts(b, "SELECT target FROM ops.drains"))
+	require.Empty(t, storetest.Values[string](b.DB, "SELECT target FROM ops.drains"))
 	b.evacuate("'rack=7'")
 	_, err := b.Pool().Exec(t.Context(), "SELECT ops.evacuate('rack=7')")
 	require.ErrorContains(t, err, "is being evacuated")
 	require.Equal(t, []string{"label|rack=7|1"},
-		texts(b, "SELECT target || '|' || value || '|' || instances FROM ops.drains"))
+		storetest.Values[string](b.DB, "SELECT target || '|' || value || '|' || instances FROM ops.drains"))
 }
 
 // Whatever runs at the same time and whatever dies, each player has one place, parties are whole, and all keep their
@@ -326,7 +327,7 @@ func TestEvacuationsKeepTheRules(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		m := setupMatches(t)
-		m.register("b", 64)
+		m.AddServer("b", 64)
 		type evacuee struct {
 			party  []string
 			waited time.Duration

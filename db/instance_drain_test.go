@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // drains are the ways in which an operator drains the game server a, each with its end.
@@ -33,90 +34,85 @@ func TestAnOperatorsDrainOutlivesTheProcess(t *testing.T) {
 	for how, drain := range drains {
 		for name, restart := range map[string]func(b *bundle, r *db.Registration){
 			"another boot":  func(_ *bundle, r *db.Registration) { r.BootID = "boot-2" },
-			"lease expired": func(b *bundle, _ *db.Registration) { b.endAmnesty(); b.ageHeartbeat("a", 16*time.Second) },
+			"lease expired": func(b *bundle, _ *db.Registration) { b.EndAmnesty(); b.ageHeartbeat("a", 16*time.Second) },
 			"deregistered":  func(b *bundle, _ *db.Registration) { require.NoError(b.t, b.Deregister(b.t.Context(), ref("a"))) },
 			"same process":  func(*bundle, *db.Registration) {},
 		} {
 			t.Run(how+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
-				b.register("a", 16, inRack7)
+				b.AddServer("a", 16, inRack7)
 				require.True(t, one[bool](b, drain.begin))
 				require.False(t, one[bool](b, drain.begin))
-				b.register("a", 16, inRack7, func(r *db.Registration) { restart(b, r) })
+				b.AddServer("a", 16, inRack7, func(r *db.Registration) { restart(b, r) })
 				b.requireStatus("a", "draining")
 				_, err := b.Place(t.Context(), request("ann", 8))
 				requireKind(t, fault.NoCapacity, "no_capacity", err)
-				require.Equal(t, []string{"true"}, texts(b, "SELECT DISTINCT (actor = 'sql:' || session_user)::text FROM ops.events WHERE kind = 'instance.drained'"))
+				require.Equal(t, []string{"true"}, storetest.Values[string](b.DB, "SELECT DISTINCT (actor = 'sql:' || session_user)::text FROM ops.events WHERE kind = 'instance.drained'"))
 
 				require.True(t, one[bool](b, drain.end))
 				require.False(t, one[bool](b, drain.end))
 				b.requireStatus("a", "ready")
 				b.place(request("ann", 8))
-				b.requireInvariants()
+				b.RequireInvariants()
 			})
 		}
 	}
 }
 
-func texts(b *bundle, sql string, args ...any) []string {
-	b.t.Helper()
-	return one[[]string](b, "SELECT coalesce(array_agg(x.v), '{}') FROM ("+sql+") AS x (v)", args...)
-}
-
 func TestADrainOfAGroupHoldsForWhoRegistersLater(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec("SELECT ops.drain_host('10.0.0.7'), ops.drain_label('rack=7', 'us')")
+	b.Exec("SELECT ops.drain_host('10.0.0.7'), ops.drain_label('rack=7', 'us')")
 	at := func(endpoint, region string) func(*db.Registration) {
 		return func(r *db.Registration) { r.Endpoint, r.Region = endpoint, region }
 	}
-	b.register("a", 16, at("10.0.0.7:7777", "eu"))
-	b.register("b", 16, at("10.0.0.77:7777", "eu"))
-	b.register("c", 16, inRack7, at("c:1", "eu"))
-	b.register("d", 16, inRack7, at("d:1", "us"))
-	require.Equal(t, []string{"a|draining", "b|ready", "c|ready", "d|draining"}, texts(b, "SELECT instance || '|' || status FROM ops.fleet ORDER BY instance"))
-	require.Equal(t, []string{"host|10.0.0.7||1", "label|rack=7|us|1"}, texts(b, "SELECT target || '|' || value || '|' || region || '|' || instances FROM ops.drains ORDER BY since, target"))
-	require.Equal(t, []string{`{"host": "10.0.0.7"}`, `{"label": "rack=7"}`}, texts(b, "SELECT detail::text FROM ops.events WHERE kind = 'drain.kept' ORDER BY 1"))
+	b.AddServer("a", 16, at("10.0.0.7:7777", "eu"))
+	b.AddServer("b", 16, at("10.0.0.77:7777", "eu"))
+	b.AddServer("c", 16, inRack7, at("c:1", "eu"))
+	b.AddServer("d", 16, inRack7, at("d:1", "us"))
+	require.Equal(t, []string{"a|draining", "b|ready", "c|ready", "d|draining"}, storetest.Values[string](b.DB, "SELECT instance || '|' || status FROM ops.fleet ORDER BY instance"))
+	require.Equal(t, []string{"host|10.0.0.7||1", "label|rack=7|us|1"}, storetest.Values[string](b.DB, "SELECT target || '|' || value || '|' || region || '|' || instances FROM ops.drains ORDER BY since, target"))
+	require.Equal(t, []string{`{"host": "10.0.0.7"}`, `{"label": "rack=7"}`}, storetest.Values[string](b.DB, "SELECT detail::text FROM ops.events WHERE kind = 'drain.kept' ORDER BY 1"))
 }
 
 // A game server's own drain and an operator's do not end each other.
 func TestDrainsOfTheGameServerAndTheOperatorAreApart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.register("a", 16)
+	in := b.AddServer("a", 16)
 	set := func(drain, want bool) {
 		t.Helper()
 		status, err := b.SetDrain(t.Context(), refOf(in), drain)
 		require.NoError(t, err)
 		require.Equal(t, want, status.Draining)
 	}
-	b.exec("SELECT ops.drain_host('a')")
+	b.Exec("SELECT ops.drain_host('a')")
 	set(false, true)
-	require.Empty(t, texts(b, "SELECT kind FROM ops.events WHERE kind = 'instance.undrained'"))
+	require.Empty(t, storetest.Values[string](b.DB, "SELECT kind FROM ops.events WHERE kind = 'instance.undrained'"))
 	set(true, true)
-	b.exec("SELECT ops.undrain_host('a')")
+	b.Exec("SELECT ops.undrain_host('a')")
 	b.requireStatus("a", "draining")
 	set(false, false)
 	set(true, true)
-	b.exec("SELECT ops.drain_host('a')")
+	b.Exec("SELECT ops.drain_host('a')")
 	set(false, true)
-	b.exec("SELECT ops.undrain_host('a')")
+	b.Exec("SELECT ops.undrain_host('a')")
 	b.requireStatus("a", "ready")
 }
 
 func TestTwoDrainsOfOneGameServer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16, inRack7)
-	b.exec("SELECT ops.drain('a')")
-	b.exec("SELECT ops.drain_label('rack=7')")
+	b.AddServer("a", 16, inRack7)
+	b.Exec("SELECT ops.drain('a')")
+	b.Exec("SELECT ops.drain_label('rack=7')")
 	_, err := b.Pool().Exec(t.Context(), "SELECT ops.undrain('a')")
 	require.ErrorContains(t, err, "instance 'a' stays draining: sql:")
 	require.ErrorContains(t, err, "keeps the label 'rack=7' drained")
-	b.exec("SELECT ops.undrain_label('rack=7')")
+	b.Exec("SELECT ops.undrain_label('rack=7')")
 	b.requireStatus("a", "draining")
-	b.exec("SELECT ops.undrain('a')")
+	b.Exec("SELECT ops.undrain('a')")
 	b.requireStatus("a", "ready")
 }
 
@@ -135,7 +131,7 @@ func TestARegistrationBesideADrain(t *testing.T) {
 		_, err := b.Pool().Exec(ctx, "SELECT ops.drain_host('10.0.0.7')")
 		drained <- err
 	}()
-	b.waitBlocked(1)
+	b.AwaitBlocked(1)
 	require.NoError(t, registering.Commit(ctx))
 	require.NoError(t, <-drained)
 	b.requireStatus("a", "draining")
@@ -145,17 +141,17 @@ func TestARegistrationBesideADrain(t *testing.T) {
 func TestADrainOfAGameServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	require.NoError(t, b.Deregister(t.Context(), ref("a")))
 	require.True(t, one[bool](b, "SELECT ops.drain('a')"))
-	b.exec("UPDATE instances SET ended_at = now() - interval '2 days'")
+	b.Exec("UPDATE instances SET ended_at = now() - interval '2 days'")
 	n, err := b.ForgetInstances(t.Context(), "eu", 24*time.Hour, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	b.register("a", 16, func(r *db.Registration) { r.Region = "us" })
+	b.AddServer("a", 16, func(r *db.Registration) { r.Region = "us" })
 	b.requireStatus("a", "draining")
 
-	b.exec("UPDATE instances SET status = 'gone', ended_at = now() - interval '2 days'")
+	b.Exec("UPDATE instances SET status = 'gone', ended_at = now() - interval '2 days'")
 	_, err = b.ForgetInstances(t.Context(), "us", 24*time.Hour, 10)
 	require.NoError(t, err)
 	require.True(t, one[bool](b, "SELECT ops.undrain('a')"))
@@ -166,12 +162,12 @@ func TestADrainOfAGameServerThatIsAway(t *testing.T) {
 func TestTheDrainOfADeployedGameServerGoesWithIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
-	b.exec("SELECT ops.drain('a')")
-	b.exec("UPDATE instances SET status = 'gone', ended_at = now() - interval '2 days', deployment_id = gen_random_uuid()")
+	b.AddServer("a", 16)
+	b.Exec("SELECT ops.drain('a')")
+	b.Exec("UPDATE instances SET status = 'gone', ended_at = now() - interval '2 days', deployment_id = gen_random_uuid()")
 	_, err := b.ForgetInstances(t.Context(), "eu", 24*time.Hour, 10)
 	require.NoError(t, err)
-	require.Empty(t, texts(b, "SELECT value FROM ops.drains"))
+	require.Empty(t, storetest.Values[string](b.DB, "SELECT value FROM ops.drains"))
 }
 
 func TestDrainsOfGroupsRefuseWhatIsNone(t *testing.T) {

@@ -9,21 +9,22 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func TestSameBootKeepsItsSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	first := b.register("a", 16)
+	first := b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
-	again := b.register("a", 32, func(r *db.Registration) { r.Modes = []string{"race"}; r.Labels = map[string]string{"zone": "b"} })
+	again := b.AddServer("a", 32, func(r *db.Registration) { r.Modes = []string{"race"}; r.Labels = map[string]string{"zone": "b"} })
 	require.Equal(t, first.Incarnation, again.Incarnation)
 	require.Equal(t, 24, again.Available)
 	_, err := b.Session(t.Context(), p.SessionID)
 	require.NoError(t, err)
 	_, err = b.Place(t.Context(), request("bob", 4))
 	requireKind(t, fault.NoCapacity, "mode_unknown", err)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // Pins an event for each repetition of a registration, where the reference says that only a new incarnation writes one;
@@ -31,16 +32,18 @@ func TestSameBootKeepsItsSessions(t *testing.T) {
 func TestARepeatedRegistrationWritesNoEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	events := func() []string { return texts(b, "SELECT kind FROM events WHERE instance_id = 'a' ORDER BY tx, id") }
+	events := func() []string {
+		return storetest.Values[string](b.DB, "SELECT kind FROM events WHERE instance_id = 'a' ORDER BY tx, id")
+	}
 	rack := func(r *db.Registration) { r.Labels = map[string]string{"rack": "7"} }
-	b.register("a", 16)
-	b.register("a", 32)
+	b.AddServer("a", 16)
+	b.AddServer("a", 32)
 	require.Equal(t, []string{"instance.registered"}, events())
-	b.exec("SELECT ops.drain_label('rack=7')")
-	b.register("a", 32, rack)
-	b.register("a", 32, rack)
+	b.Exec("SELECT ops.drain_label('rack=7')")
+	b.AddServer("a", 32, rack)
+	b.AddServer("a", 32, rack)
 	require.Equal(t, []string{"instance.registered", "instance.drained"}, events())
-	b.register("a", 32, rack, func(r *db.Registration) { r.BootID = "boot-2" })
+	b.AddServer("a", 32, rack, func(r *db.Registration) { r.BootID = "boot-2" })
 	require.Equal(t, []string{"instance.registered", "instance.drained", "instance.ended", "instance.registered", "instance.drained"}, events())
 }
 
@@ -51,14 +54,14 @@ func TestNewIncarnations(t *testing.T) {
 		"another boot":     func(_ *bundle, r *db.Registration) { r.BootID = "boot-2" },
 		"another endpoint": func(_ *bundle, r *db.Registration) { r.Endpoint = "elsewhere:1" },
 		"another region":   func(_ *bundle, r *db.Registration) { r.Region = "us" },
-		"lease expired":    func(b *bundle, _ *db.Registration) { b.endAmnesty(); b.ageHeartbeat("a", 16*time.Second) },
+		"lease expired":    func(b *bundle, _ *db.Registration) { b.EndAmnesty(); b.ageHeartbeat("a", 16*time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			old := b.register("a", 16)
+			old := b.AddServer("a", 16)
 			p := b.place(request("ann", 8))
-			fresh := b.register("a", 16, func(r *db.Registration) { change(b, r) })
+			fresh := b.AddServer("a", 16, func(r *db.Registration) { change(b, r) })
 			require.NotEqual(t, old.Incarnation, fresh.Incarnation)
 			require.Equal(t, 16, fresh.Available)
 			_, err := b.Session(t.Context(), p.SessionID)
@@ -77,7 +80,7 @@ func TestNewIncarnations(t *testing.T) {
 			require.NoError(t, err)
 			_, err = b.Heartbeat(t.Context(), ref("a"), nil)
 			require.NoError(t, err, "a legacy server is identified by its id alone")
-			b.requireInvariants()
+			b.RequireInvariants()
 		})
 	}
 }
@@ -87,8 +90,8 @@ func TestLegacyServerKeepsItsIncarnation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	legacy := func(r *db.Registration) { r.BootID = "" }
-	first := b.register("a", 16, legacy)
-	require.Equal(t, first.Incarnation, b.register("a", 16, legacy).Incarnation)
+	first := b.AddServer("a", 16, legacy)
+	require.Equal(t, first.Incarnation, b.AddServer("a", 16, legacy).Incarnation)
 }
 
 // registerReplacing registers a process that wants to replace an incarnation; uuid.Nil: none.
@@ -132,7 +135,7 @@ func TestLateRegistrations(t *testing.T) {
 	again, err = b.registerReplacing("boot-2", first.Incarnation)
 	require.NoError(t, err, "the retry of a registration whose answer was lost")
 	require.Equal(t, second.Incarnation, again.Incarnation)
-	b.endAmnesty()
+	b.EndAmnesty()
 	b.ageHeartbeat("a", time.Minute)
 	_, err = b.registerReplacing("boot-2", first.Incarnation)
 	requireKind(t, fault.Conflict, "instance_taken", err)
@@ -145,7 +148,7 @@ func TestLateRegistrations(t *testing.T) {
 	requireKind(t, fault.Conflict, "instance_taken", err)
 	_, err = b.registerReplacing("boot-3", third.Incarnation)
 	require.NoError(t, err)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // Of two registrations that replace one incarnation, the second is refused, in whichever order they get the lock.
@@ -164,7 +167,7 @@ func TestTwoRegistrationsReplaceOneIncarnation(t *testing.T) {
 			_, err := b.registerReplacing(boot, first.Incarnation)
 			errs <- err
 		}()
-		b.waitBlocked(i + 1)
+		b.AwaitBlocked(i + 1)
 	}
 	require.NoError(t, tx.Rollback(t.Context()))
 	one, other := <-errs, <-errs
@@ -173,7 +176,7 @@ func TestTwoRegistrationsReplaceOneIncarnation(t *testing.T) {
 	}
 	require.NoError(t, other)
 	requireKind(t, fault.Superseded, "superseded", one)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 func TestRefusedHeartbeats(t *testing.T) {
@@ -182,7 +185,7 @@ func TestRefusedHeartbeats(t *testing.T) {
 	_, err := b.Heartbeat(t.Context(), ref("unknown"), nil)
 	requireKind(t, fault.NotFound, "instance_unknown", err)
 	stranger := uuid.New()
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	_, err = b.Heartbeat(t.Context(), db.InstanceRef{InstanceID: "a", Incarnation: &stranger}, nil)
 	requireKind(t, fault.Superseded, "superseded", err)
 	_, err = b.Heartbeat(t.Context(), db.InstanceRef{InstanceID: "a", Incarnation: &uuid.Nil}, nil)
@@ -197,9 +200,9 @@ func TestRefusedHeartbeats(t *testing.T) {
 func TestAnExpiredLeaseCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.register("a", 16)
+	in := b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
-	b.endAmnesty()
+	b.EndAmnesty()
 	b.ageHeartbeat("a", 16*time.Second)
 
 	_, err := b.Place(t.Context(), request("bob", 8))
@@ -220,17 +223,17 @@ func TestAnExpiredLeaseCountsAtOnce(t *testing.T) {
 	require.Equal(t, "session lease expired", one[string](b, "SELECT reason FROM seat_history WHERE sub = 'ann'"))
 	_, err = b.Resolve(t.Context(), p.SessionHandle, "ann")
 	requireKind(t, fault.Gone, "session_closed", err)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A closed session is answered as closed for a day, then as unknown.
 func TestClosedSessionsBecomeUnknown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
 	require.NoError(t, b.Deregister(t.Context(), ref("a")))
-	b.exec("UPDATE session_history SET closed_at = closed_at - interval '25 hours'")
+	b.Exec("UPDATE session_history SET closed_at = closed_at - interval '25 hours'")
 	_, err := b.Resolve(t.Context(), p.SessionHandle, "ann")
 	requireKind(t, fault.NotFound, "session_unknown", err)
 	_, err = b.Session(t.Context(), p.SessionID)
@@ -242,7 +245,7 @@ func TestClosedSessionsBecomeUnknown(t *testing.T) {
 func TestAmnesty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
 	live := func() bool {
 		_, err := b.Session(t.Context(), p.SessionID)
@@ -253,13 +256,13 @@ func TestAmnesty(t *testing.T) {
 	b.ageHeartbeat("a", time.Minute)
 	require.True(t, live(), "in a new database, heartbeats could not be received for a whole lease yet")
 
-	b.exec("UPDATE fleet_clock SET pulse_at = now() - interval '60 seconds', steady_since = now() - interval '1 hour'")
+	b.Exec("UPDATE fleet_clock SET pulse_at = now() - interval '60 seconds', steady_since = now() - interval '1 hour'")
 	require.True(t, live(), "heartbeats cannot be received: the last pulse is a minute old")
 
 	require.NoError(t, b.Pulse(t.Context()))
 	require.True(t, live(), "the outage has just ended: the fleet has a lease to send heartbeats")
 
-	b.exec("UPDATE fleet_clock SET steady_since = steady_since - interval '16 seconds'")
+	b.Exec("UPDATE fleet_clock SET steady_since = steady_since - interval '16 seconds'")
 	require.False(t, live(), "its heartbeats could be received for a whole lease, and none was")
 }
 
@@ -271,10 +274,10 @@ func TestASilentFleetDoesNotExpire(t *testing.T) {
 	b := setup(t, func(c *db.Config) { c.Timing.LeaseTTL = lease })
 	require.NoError(t, b.Pulse(t.Context())) // stores the duration of a lease
 	for i, id := range []string{"a", "b", "c"} {
-		b.register(id, 16)
+		b.AddServer(id, 16)
 		b.ageHeartbeat(id, time.Duration(i)*lease/10)
 	}
-	b.endAmnesty()
+	b.EndAmnesty()
 	require.True(t, one[bool](b, "SELECT lease_horizon() > '-infinity'"), "there is no amnesty at first")
 	tick := time.NewTicker(lease / 20)
 	defer tick.Stop()
@@ -296,10 +299,10 @@ func TestASilentFleetGetsNoPulse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, id := range []string{"a", "b", "c"} {
-		b.register(id, 16)
+		b.AddServer(id, 16)
 		b.ageHeartbeat(id, 12*time.Second)
 	}
-	b.exec("UPDATE fleet_clock SET pulse_at = now() - interval '5 seconds', steady_since = now() - interval '1 hour'")
+	b.Exec("UPDATE fleet_clock SET pulse_at = now() - interval '5 seconds', steady_since = now() - interval '1 hour'")
 	before := one[time.Time](b, "SELECT pulse_at FROM fleet_clock")
 	require.NoError(t, b.Pulse(t.Context()))
 	require.Equal(t, before, one[time.Time](b, "SELECT pulse_at FROM fleet_clock"))
@@ -314,8 +317,8 @@ func TestASilentFleetGetsNoPulse(t *testing.T) {
 func TestPodClockFiveMinutesOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *db.Config) { c.PodClock = func() time.Time { return time.Now().Add(5 * time.Minute) } })
-	b.register("a", 16)
-	b.endAmnesty()
+	b.AddServer("a", 16)
+	b.EndAmnesty()
 	p := b.place(request("ann", 8))
 	r := b.resolve(p, "ann")
 	require.WithinDuration(t, time.Now(), r.IssuedAt, 5*time.Second)
@@ -330,7 +333,7 @@ func TestPodClockFiveMinutesOff(t *testing.T) {
 func TestStrandedSessionsAreClosed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
@@ -339,12 +342,12 @@ func TestStrandedSessionsAreClosed(t *testing.T) {
 	require.NoError(t, b.Deregister(t.Context(), ref("a")), "it does not wait for the session")
 	_, err = b.Session(t.Context(), p.SessionID)
 	requireKind(t, fault.Gone, "session_closed", err)
-	again := b.register("a", 16)
+	again := b.AddServer("a", 16)
 	require.Equal(t, 8, again.Available, "the seats of the old session are not free yet")
 	require.NoError(t, tx.Rollback(t.Context()))
 	_, closed, err := b.ReapInstances(t.Context(), "eu", 100)
 	require.NoError(t, err)
 	require.Equal(t, 1, closed)
-	b.requireInvariants()
+	b.RequireInvariants()
 	require.NotEmpty(t, b.place(request("ann", 16)).SessionID)
 }

@@ -57,7 +57,7 @@ func TestTheFirstKeySignsAtOnceAndTheNextIsPublished(t *testing.T) {
 	require.GreaterOrEqual(t, next.SignFrom.Sub(next.PublishAt), policy.Lead)
 	require.Equal(t, policy.Overlap, next.VerifyUntil.Sub(next.SignUntil))
 	require.Empty(t, b.rotate(false), "nothing is due")
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 func TestTenConcurrentRotationsMakeOneKey(t *testing.T) {
@@ -67,7 +67,7 @@ func TestTenConcurrentRotationsMakeOneKey(t *testing.T) {
 		var n atomic.Int64
 		var wg sync.WaitGroup
 		for range 10 {
-			s := b.replica(func(c *db.Config) { c.MaxConns = 2 })
+			s := b.Replica(func(c *db.Config) { c.MaxConns = 2 })
 			wg.Go(func() {
 				keys, err := s.RotateKeys(t.Context(), policy, false, minter())
 				if err == nil {
@@ -79,10 +79,10 @@ func TestTenConcurrentRotationsMakeOneKey(t *testing.T) {
 		return n.Load()
 	}
 	require.Equal(t, int64(2), race())
-	b.exec(`UPDATE signing_keys SET publish_at = publish_at - interval '24 hours 1 second', sign_from = sign_from - interval '24 hours 1 second',
+	b.Exec(`UPDATE signing_keys SET publish_at = publish_at - interval '24 hours 1 second', sign_from = sign_from - interval '24 hours 1 second',
 		sign_until = sign_until - interval '24 hours 1 second', verify_until = verify_until - interval '24 hours 1 second'`)
 	require.Equal(t, int64(1), race())
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 func TestForcedRotationWaitsForVerifiers(t *testing.T) {
@@ -95,19 +95,19 @@ func TestForcedRotationWaitsForVerifiers(t *testing.T) {
 	require.Equal(t, next.KID, moved.KID)
 	require.WithinDuration(t, next.PublishAt.Add(policy.Lead), moved.SignFrom, time.Millisecond)
 	require.Equal(t, signing.SignUntil, moved.SignFrom)
-	b.exec("UPDATE signing_keys SET publish_at = publish_at - interval '1 hour'")
+	b.Exec("UPDATE signing_keys SET publish_at = publish_at - interval '1 hour'")
 	b.rotate(true)
 	signing, _ = b.turns()
 	require.Equal(t, next.KID, signing.KID, "verifiers know it, so it signs at once")
 	require.Empty(t, b.rotate(false))
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 func TestTaintedKeyIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.rotate(false)
-	b.exec("UPDATE signing_keys SET publish_at = publish_at - interval '1 hour'")
+	b.Exec("UPDATE signing_keys SET publish_at = publish_at - interval '1 hour'")
 	bad, next := b.turns()
 	require.NoError(t, b.TaintKey(t.Context(), bad.KID))
 	signing, none := b.turns()
@@ -117,7 +117,7 @@ func TestTaintedKeyIsReplacedAtOnce(t *testing.T) {
 	_, next = b.turns()
 	require.NoError(t, b.TaintKey(t.Context(), next.KID))
 	require.Len(t, b.rotate(false), 1)
-	b.requireInvariants()
+	b.RequireInvariants()
 	requireKind(t, fault.NotFound, "key_unknown", b.TaintKey(t.Context(), "no-such-key"))
 }
 
@@ -133,7 +133,7 @@ func TestTaintDuringTheLeadOfTheNextKey(t *testing.T) {
 	signing, still := b.turns()
 	require.Equal(t, next.KID, still.KID)
 	require.Equal(t, still.SignFrom, signing.SignUntil)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // After a week without workers a key signs again at once, and no constraint prevents it.
@@ -141,10 +141,10 @@ func TestRotationAfterAWeekWithoutWorkers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.rotate(false)
-	b.exec(`UPDATE signing_keys SET publish_at = publish_at - interval '7 days', sign_from = sign_from - interval '7 days',
+	b.Exec(`UPDATE signing_keys SET publish_at = publish_at - interval '7 days', sign_from = sign_from - interval '7 days',
 		sign_until = sign_until - interval '7 days', verify_until = verify_until - interval '7 days'`)
 	require.Len(t, b.rotate(false), 2)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // When the lifetime of tokens is raised, published keys stay for longer.

@@ -29,7 +29,7 @@ func TestTheDetailsOfARoomAreRows(t *testing.T) {
 	l.session("a", "b")
 	l.act(l.Store, l.joiningWith("a", "lobby:1", "lobby", `{"metadata":{"map":"dust","n":1}}`))
 	l.act(l.Store, l.joining("b", "lobby:2", "lobby"))
-	rooms, err := l.replica().NewestLobbies(t.Context(), "eu", "p", "lobby")
+	rooms, err := l.Replica().NewestLobbies(t.Context(), "eu", "p", "lobby")
 	require.NoError(t, err)
 	require.Len(t, rooms, 2)
 	require.Equal(t, "lobby:2", rooms[0].ID)
@@ -37,7 +37,7 @@ func TestTheDetailsOfARoomAreRows(t *testing.T) {
 	require.Equal(t, [3]any{1, 16, false}, [3]any{rooms[1].Members, rooms[1].MaxMembers, rooms[1].IsLocked})
 
 	private, most := true, 3
-	l.act(l.replica(), actionOf("a", "lobby:1", l.types.Update("a", lobby.Change{IsPrivate: &private, MaxMembers: &most, Metadata: json.RawMessage(`{}`)})))
+	l.act(l.Replica(), actionOf("a", "lobby:1", l.types.Update("a", lobby.Change{IsPrivate: &private, MaxMembers: &most, Metadata: json.RawMessage(`{}`)})))
 	rooms, err = l.NewestLobbies(t.Context(), "eu", "p", "lobby")
 	require.NoError(t, err)
 	require.Len(t, rooms, 1, "the other is private")
@@ -69,7 +69,7 @@ func TestACodeNamesOneLivingRoom(t *testing.T) {
 
 	join := lobby.Join{Type: "party", Session: "c", Player: "c", Code: "KX7-4ZM"}
 	require.Len(t, l.act(l.Store, actionOf("c", "party:1", l.types.Join(join))).Room.Members, 2, "the code is the invitation")
-	l.exec("UPDATE lobbies SET grace = '0'")
+	l.Exec("UPDATE lobbies SET grace = '0'")
 	l.act(l.Store, l.leaving("a", "party:1"))
 	require.True(t, l.act(l.Store, l.leaving("c", "party:1")).Closed)
 	_, _, err = l.LobbyOfCode(t.Context(), "eu", "p", "KX7-4ZM")
@@ -79,7 +79,7 @@ func TestACodeNamesOneLivingRoom(t *testing.T) {
 
 func (l *lobbies) project() {
 	l.t.Helper()
-	l.exec("INSERT INTO projects (id, name, region) VALUES ('p', 'arena', 'eu')")
+	l.Exec("INSERT INTO projects (id, name, region) VALUES ('p', 'arena', 'eu')")
 }
 
 func (l *lobbies) asIvy() db.RoomAct {
@@ -99,7 +99,7 @@ func TestARoomIsModeratedFromOutside(t *testing.T) {
 		FROM events WHERE kind = 'lobby.player_banned'`))
 	rows := l.log(made.Lobby, 2)
 	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryLeft, Session: "b", Reason: "banned"}}, rows[0].Entries)
-	_, err := l.replica().ActInLobby(t.Context(), l.joining("b", "lobby:1", "lobby"))
+	_, err := l.Replica().ActInLobby(t.Context(), l.joining("b", "lobby:1", "lobby"))
 	require.ErrorIs(t, err, lobby.ErrBanned)
 	d, err := l.LobbyDetails(t.Context(), "p", "lobby:1")
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestModerationRacesWithMembers(t *testing.T) {
 	l.session("a", "b")
 	l.act(l.Store, l.joining("a", "lobby:1", "lobby"))
 	joins := make(chan error, 1)
-	other := l.replica()
+	other := l.Replica()
 	go func() {
 		var err error
 		for range 20 {

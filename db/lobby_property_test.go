@@ -48,7 +48,7 @@ func TestAllMembersOfARoomSeeOneOrder(t *testing.T) {
 	t.Parallel()
 	l := setupLobbies(t)
 	l.session(lobbySessions...)
-	replicas := []*db.Store{l.Store, l.replica(), l.replica()}
+	replicas := []*db.Store{l.Store, l.Replica(), l.Replica()}
 	runs := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		runs++

@@ -18,7 +18,7 @@ import (
 func TestTwoReplicasMakeOneRoom(t *testing.T) {
 	t.Parallel()
 	l := setupLobbies(t)
-	stores := []*db.Store{l.Store, l.replica(), l.replica()}
+	stores := []*db.Store{l.Store, l.Replica(), l.Replica()}
 	for i := range 30 {
 		l.session(fmt.Sprint("s", i))
 	}
@@ -60,7 +60,7 @@ func TestARoomThatIsMadeMeanwhile(t *testing.T) {
 		}
 		answer <- a
 	}()
-	l.waitBlocked(1)
+	l.AwaitBlocked(1)
 	require.NoError(t, tx.Commit(t.Context()))
 	a := <-answer
 	require.Equal(t, uid, a.Lobby)
@@ -74,9 +74,9 @@ func TestARoomThatEndsInABatch(t *testing.T) {
 	l := setupLobbies(t)
 	l.session("a", "b", "c")
 	old := l.act(l.Store, l.joining("a", "r", "counter_plugin_room")).Lobby
-	release := l.holdRoom(old)
+	release := l.Hold("SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", old)
 	running := l.begin(l.saying("a", "r", "inc"))
-	l.waitBlocked(1)
+	l.AwaitBlocked(1)
 	closing := l.begin(actionOf("a", "r", func(r *lobby.Room) error { r.Closed = true; return nil }))
 	joining := l.begin(l.joining("b", "r", "counter_plugin_room"))
 	release()
@@ -113,7 +113,7 @@ func TestAFrozenReplicaHoldsNoRoom(t *testing.T) {
 	l := setupLobbies(t)
 	l.session("a", "b")
 	room := l.act(l.Store, l.joining("a", "r", "counter_plugin_room")).Lobby
-	frozen := l.replica(func(c *db.Config) { c.HoldTimeout = 200 * time.Millisecond })
+	frozen := l.Replica(func(c *db.Config) { c.HoldTimeout = 200 * time.Millisecond })
 	goOn := make(chan struct{})
 	stopped := actionOf("a", "r", func(r *lobby.Room) error { <-goOn; return adding(r) })
 	outcome := make(chan error, 1)

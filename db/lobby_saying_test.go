@@ -29,7 +29,7 @@ func TestARoomRemembersTheLastMessages(t *testing.T) {
 	_, err := l.LobbySayings(t.Context(), "eu", "p", "chat:1", "b", 0)
 	require.ErrorIs(t, err, lobby.ErrNotMember, "a stranger reads nothing")
 	l.act(l.Store, l.joining("b", "chat:1", "chat"))
-	said, err := l.replica().LobbySayings(t.Context(), "eu", "p", "chat:1", "b", 0)
+	said, err := l.Replica().LobbySayings(t.Context(), "eu", "p", "chat:1", "b", 0)
 	require.NoError(t, err)
 	require.Len(t, said, lobby.MaxSayings)
 	for i, one := range said {
@@ -40,7 +40,7 @@ func TestARoomRemembersTheLastMessages(t *testing.T) {
 	said, err = l.LobbySayings(t.Context(), "eu", "p", "chat:1", "b", int64(lobby.MaxSayings+7))
 	require.NoError(t, err)
 	require.Empty(t, said)
-	l.exec("UPDATE lobbies SET grace = '0'")
+	l.Exec("UPDATE lobbies SET grace = '0'")
 	l.act(l.Store, l.leaving("a", "chat:1"))
 	require.True(t, l.act(l.Store, l.leaving("b", "chat:1")).Closed)
 	require.Zero(t, one[int](l.bundle, "SELECT count(*) FROM lobby_sayings"))

@@ -31,7 +31,7 @@ func setupLobbies(t *testing.T, change ...func(*db.Config)) *lobbies {
 func (l *lobbies) session(ids ...string) {
 	l.t.Helper()
 	for _, id := range ids {
-		l.exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', $1, 'p', $1, true, '30 s', $2)`, id, l.owner)
+		l.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', $1, 'p', $1, true, '30 s', $2)`, id, l.owner)
 	}
 }
 

@@ -21,7 +21,7 @@ func (l *lobbies) due(session, room string) db.LobbyAnswer {
 	l.t.Helper()
 	made := l.act(l.Store, l.joining(session, room, "chat"))
 	l.act(l.Store, l.leaving(session, room))
-	l.exec("UPDATE lobbies SET closes_at = closes_at - interval '1 hour' WHERE uid = $1", made.Lobby)
+	l.Exec("UPDATE lobbies SET closes_at = closes_at - interval '1 hour' WHERE uid = $1", made.Lobby)
 	return made
 }
 
@@ -31,9 +31,9 @@ func TestARoomStaysOpenForAMemberThatJoinsMeanwhile(t *testing.T) {
 	l := setupLobbies(t)
 	l.session("a", "b")
 	room := l.due("a", "chat:1")
-	release := l.holdRoom(room.Lobby)
+	release := l.Hold("SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", room.Lobby)
 	joined := l.begin(l.joining("b", "chat:1", "chat"))
-	l.waitBlocked(1)
+	l.AwaitBlocked(1)
 	require.Equal(t, [2]int{}, l.sweep(), "the room is locked")
 	release()
 	b := <-joined
@@ -41,7 +41,7 @@ func TestARoomStaysOpenForAMemberThatJoinsMeanwhile(t *testing.T) {
 	require.Equal(t, room.Lobby, b.Lobby)
 	require.Equal(t, [2]int{}, l.sweep())
 	require.Len(t, l.snapshot(room.Lobby).Members, 1)
-	l.requireInvariants()
+	l.RequireInvariants()
 }
 
 // Pins a member of a room that was deleted while the join waited for its lock.
@@ -55,13 +55,13 @@ func TestASessionThatJoinsARoomWhileItClosesMakesItAnew(t *testing.T) {
 	_, err = closing.Exec(t.Context(), "DELETE FROM lobbies WHERE uid = $1", room.Lobby)
 	require.NoError(t, err)
 	joined := l.begin(l.joining("b", "chat:1", "chat"))
-	l.waitBlocked(1)
+	l.AwaitBlocked(1)
 	require.NoError(t, closing.Commit(t.Context()))
 	b := <-joined
 	require.NoError(t, b.err)
 	require.NotEqual(t, room.Lobby, b.Lobby)
 	require.Len(t, l.snapshot(b.Lobby).Members, 1)
-	l.requireInvariants()
+	l.RequireInvariants()
 }
 
 // Pins an invitation to a room that has closed: the member that invited left in the same transaction.
@@ -70,16 +70,16 @@ func TestARoomStaysOpenForAnInvitation(t *testing.T) {
 	l := setupLobbies(t)
 	l.session("a", "b")
 	room := l.due("a", "chat:1")
-	l.exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at) VALUES ('eu', $1, 'b', 'b', 'invited', now() + interval '5 minutes')`, room.Lobby)
+	l.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at) VALUES ('eu', $1, 'b', 'b', 'invited', now() + interval '5 minutes')`, room.Lobby)
 	require.Equal(t, [2]int{1, 0}, l.sweep())
 	require.Equal(t, [2]int{}, l.sweep(), "it no longer has a time to close")
-	l.exec("UPDATE lobby_members SET expires_at = now() - interval '1 second'")
+	l.Exec("UPDATE lobby_members SET expires_at = now() - interval '1 second'")
 	n, err := l.DropExpiredInvitations(t.Context(), "eu", 100)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, [2]int{}, l.sweep(), "it has its grace again")
-	l.exec("UPDATE lobbies SET closes_at = closes_at - interval '1 hour'")
+	l.Exec("UPDATE lobbies SET closes_at = closes_at - interval '1 hour'")
 	require.Equal(t, [2]int{1, 1}, l.sweep())
-	require.Empty(t, l.rows("SELECT 1 FROM lobby_members"))
-	l.requireInvariants()
+	require.Empty(t, l.Rows("SELECT 1 FROM lobby_members"))
+	l.RequireInvariants()
 }

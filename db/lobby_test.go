@@ -11,7 +11,6 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/logtest"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -25,7 +24,7 @@ func TestARoomLivesFromItsFirstMemberToItsLast(t *testing.T) {
 	require.Equal(t, int64(0), made.Previous)
 	require.Empty(t, made.Row.Patch, "the first state is no change")
 	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryJoined, Session: "a"}}, made.Row.Entries)
-	joined := l.act(l.replica(), l.joining("b", "counter:1", "counter_plugin_room"))
+	joined := l.act(l.Replica(), l.joining("b", "counter:1", "counter_plugin_room"))
 	require.Equal(t, made.Lobby, joined.Lobby)
 	require.Len(t, joined.Row.Members, 2)
 	said := l.act(l.Store, l.saying("b", "counter:1", "inc"))
@@ -62,8 +61,8 @@ func TestOnlyTheOwnerOfASessionActs(t *testing.T) {
 	l := setupLobbies(t)
 	l.session("a", "b")
 	l.act(l.Store, l.joining("a", "r", "counter_plugin_room"))
-	l.exec("UPDATE realtime_sessions SET epoch = 2 WHERE id = 'a'")
-	l.exec("UPDATE realtime_sessions SET owner = NULL, suspended_at = now(), expires_at = now() WHERE id = 'b'")
+	l.Exec("UPDATE realtime_sessions SET epoch = 2 WHERE id = 'a'")
+	l.Exec("UPDATE realtime_sessions SET owner = NULL, suspended_at = now(), expires_at = now() WHERE id = 'b'")
 	late := map[string]db.LobbyAction{
 		"old epoch": l.saying("a", "r", "inc"), "suspended": l.joining("b", "r", "counter_plugin_room"), "no session": l.joining("c", "r", "counter_plugin_room"),
 	}
@@ -110,11 +109,11 @@ func TestABadActionFailsAlone(t *testing.T) {
 			return l.types.Join(lobby.Join{Type: "test", Session: "x"})(r)
 		},
 	}
-	hold := l.holdRoom(uid)
+	hold := l.Hold("SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", uid)
 	answers := map[string]chan error{}
 	begun := make(chan error, 1)
 	go func() { _, err := l.ActInLobby(t.Context(), actionOf("a", "r", adding)); begun <- err }()
-	l.waitBlocked(1)
+	l.AwaitBlocked(1)
 	for name, act := range bad { // they wait for the first, and are one batch
 		answers[name] = make(chan error, 1)
 		go func() { _, err := l.ActInLobby(t.Context(), actionOf("a", "r", act)); answers[name] <- err }()
@@ -142,14 +141,6 @@ func TestABadActionFailsAlone(t *testing.T) {
 		require.Empty(t, row.Entries)
 	}
 	f.requireEqual(t, s.Snapshot)
-}
-
-// holdRoom locks a room until the returned function is called.
-func (l *lobbies) holdRoom(uid uuid.UUID) (release func()) {
-	l.t.Helper()
-	tx := must.Get(l.Pool().Begin(l.t.Context()))(l.t)
-	must.Get(tx.Exec(l.t.Context(), "SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", uid))(l.t)
-	return func() { require.NoError(l.t, tx.Rollback(l.t.Context())) }
 }
 
 // Pins jsonb, which refuses U+0000 and changes numbers, and a log that loses them.

@@ -28,8 +28,8 @@ func TestALaunchInSimulatedTime(t *testing.T) {
 	turn := func(arrivals int) {
 		began := time.Now()
 		defer func() { turns += time.Since(began) }()
-		b.exec("UPDATE login_queues SET refilled_at = clock_timestamp() - make_interval(secs => $1)", step)
-		b.exec(`SELECT join_login_queue('launch', coalesce(array_agg('p' || n), '{}'), coalesce(array_agg(false), '{}'), 0)
+		b.Exec("UPDATE login_queues SET refilled_at = clock_timestamp() - make_interval(secs => $1)", step)
+		b.Exec(`SELECT join_login_queue('launch', coalesce(array_agg('p' || n), '{}'), coalesce(array_agg(false), '{}'), 0)
 			FROM generate_series($1::int, $2::int) n`, arrived+1, arrived+arrivals)
 		arrived, steps = arrived+arrivals, steps+1
 	}
@@ -65,7 +65,7 @@ func (b *bundle) requirePositions() {
 	b.t.Helper()
 	require.NoError(b.t, b.MarkLine(b.t.Context(), "launch"))
 	b.heedValves()
-	rows := b.rows(`SELECT sub, n, waiting FROM (SELECT sub, row_number() OVER (ORDER BY place) AS n, count(*) OVER () AS waiting FROM admissions WHERE admitted_at IS NULL) w
+	rows := b.Rows(`SELECT sub, n, waiting FROM (SELECT sub, row_number() OVER (ORDER BY place) AS n, count(*) OVER () AS waiting FROM admissions WHERE admitted_at IS NULL) w
 		WHERE n IN (1, 2, waiting / 2, waiting) ORDER BY n`)
 	for _, row := range rows {
 		var player string

@@ -31,7 +31,7 @@ func (m *matches) answer(k db.MatchTicket, sub string, accept bool) db.ReadyChec
 // judge ends the ready checks at their deadline.
 func (m *matches) judge(owners ...db.MatchOwner) db.JudgedReadyChecks {
 	m.t.Helper()
-	m.exec("UPDATE matches SET deadline = now() WHERE state <> 'playing'")
+	m.Exec("UPDATE matches SET deadline = now() WHERE state <> 'playing'")
 	return must.Get(m.JudgeReadyChecks(m.t.Context(), universe, owners, 0, 100))(m.t)
 }
 
@@ -74,7 +74,7 @@ func TestAReadyCheckThatAllAccept(t *testing.T) {
 	require.Empty(t, ended)
 	p := m.requireCommitted(m.commit(again)[0])
 	require.Equal(t, p, m.place(request("dan", 4, "cid")))
-	require.Equal(t, []string{"playing"}, m.rows("SELECT state FROM matches"))
+	require.Equal(t, []string{"playing"}, m.Rows("SELECT state FROM matches"))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM match_accepts"))
 	require.Equal(t, "assigned", m.state(d.Tickets[0].ID))
 	_, err = m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
@@ -82,7 +82,7 @@ func TestAReadyCheckThatAllAccept(t *testing.T) {
 	ended, err = m.RenewAccepted(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{again})
 	require.NoError(t, err)
 	require.Len(t, ended, 1)
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 func (m *matches) commitAccepted(d db.NewMatch) db.MatchOutcome {
@@ -102,7 +102,7 @@ func TestADeclineEndsAReadyCheck(t *testing.T) {
 	m.answer(accepted, "ann", true)
 	m.answer(declined, "bob", true)
 	m.answer(silent, "dan", true)
-	require.Empty(t, m.rows("SELECT FROM matches WHERE deadline <= now()"))
+	require.Empty(t, m.Rows("SELECT FROM matches WHERE deadline <= now()"))
 	none, err := m.JudgeReadyChecks(t.Context(), universe, nil, 0, 100)
 	require.NoError(t, err)
 	require.Empty(t, none)
@@ -122,7 +122,7 @@ func TestADeclineEndsAReadyCheck(t *testing.T) {
 	require.Equal(t, "queued others_declined", m.state(silent.ID))
 	require.Equal(t, "declined not_accepted", m.state(declined.ID))
 	require.Equal(t, created, one[int64](m.bundle, "SELECT created FROM tickets WHERE id = $1", accepted.ID))
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // At the deadline a party with a silent player leaves the queue; a party that accepted returns to its place.
@@ -142,13 +142,13 @@ func TestAReadyCheckThatFails(t *testing.T) {
 	require.Equal(t, "declined not_accepted", m.state(silent.ID))
 	require.Equal(t, []string{accepted.ID}, m.waiting(m.Store, match.Pool{}))
 	require.Equal(t, created, one[int64](m.bundle, "SELECT created FROM tickets"))
-	require.Equal(t, []string{"0|0|1|2|2"}, m.rows(`SELECT (SELECT count(*) FROM matches), (SELECT count(*) FROM match_accepts), (SELECT count(*) FROM ticket_players),
+	require.Equal(t, []string{"0|0|1|2|2"}, m.Rows(`SELECT (SELECT count(*) FROM matches), (SELECT count(*) FROM match_accepts), (SELECT count(*) FROM ticket_players),
 		(SELECT count(*) FROM settled_tickets WHERE body IS NULL), (SELECT count(*) FROM ticket_history WHERE outcome = 'declined')`))
 	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: silent.ID, Sub: "bob", Accept: true})
 	requireKind(t, fault.Conflict, "too_late", err)
 	accepted.Tx = one[uint64](m.bundle, "SELECT tx FROM tickets")
 	m.requireCommitted(m.commit(matchOf(accepted, m.queued("blue", "fay")))[0])
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // A player that accepted may still decline, and the decline is final.
@@ -173,7 +173,7 @@ func TestWhoJudgesAReadyCheck(t *testing.T) {
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
 	m.propose(d)
-	m.exec("UPDATE matches SET deadline = now() - interval '1 second'")
+	m.Exec("UPDATE matches SET deadline = now() - interval '1 second'")
 	lost := m.owner
 	lost.Epoch--
 	_, err := m.JudgeReadyChecks(t.Context(), universe, []db.MatchOwner{lost}, 0, 100)
@@ -181,7 +181,7 @@ func TestWhoJudgesAReadyCheck(t *testing.T) {
 	early, err := m.JudgeReadyChecks(t.Context(), universe, nil, 5*time.Second, 100)
 	require.NoError(t, err)
 	require.Empty(t, early, "the owner has a while to do it")
-	m.exec("UPDATE matches SET deadline = now() - interval '6 seconds'")
+	m.Exec("UPDATE matches SET deadline = now() - interval '6 seconds'")
 	done, err := m.JudgeReadyChecks(t.Context(), universe, nil, 5*time.Second, 100)
 	require.NoError(t, err)
 	require.Len(t, done.Declined, 2)
@@ -224,7 +224,7 @@ func TestAnAnswerAfterTheDeadline(t *testing.T) {
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
 	m.propose(d)
-	m.exec("UPDATE matches SET deadline = now()")
+	m.Exec("UPDATE matches SET deadline = now()")
 	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
 	requireKind(t, fault.Conflict, "too_late", err)
 }
@@ -243,7 +243,7 @@ func TestAnAcceptedMatchThatLostATicket(t *testing.T) {
 	require.Equal(t, []string{d.Tickets[0].ID}, out.GoneTickets)
 	require.Equal(t, []string{d.Tickets[1].ID}, m.waiting(m.Store, match.Pool{}))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM matches"))
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // Accepted matches that nobody commits or renews give their tickets back.
@@ -278,7 +278,7 @@ func TestAReadyCheckIsDecidedOnce(t *testing.T) {
 		d := m.duel("ann", "bob")
 		m.propose(d)
 		m.answer(d.Tickets[0], "ann", true)
-		m.exec("UPDATE matches SET deadline = clock_timestamp() + interval '3 milliseconds' WHERE state = 'proposed'")
+		m.Exec("UPDATE matches SET deadline = clock_timestamp() + interval '3 milliseconds' WHERE state = 'proposed'")
 		var wait sync.WaitGroup
 		var out db.MatchOutcome
 		wait.Go(func() {
@@ -298,8 +298,8 @@ func TestAReadyCheckIsDecidedOnce(t *testing.T) {
 		} else {
 			m.judge()
 		}
-		m.requireInvariants()
-		m.exec("DELETE FROM tickets")
-		m.exec("DELETE FROM ticket_players")
+		m.RequireInvariants()
+		m.Exec("DELETE FROM tickets")
+		m.Exec("DELETE FROM ticket_players")
 	}
 }

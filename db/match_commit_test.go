@@ -21,43 +21,43 @@ func TestACommittedMatchIsWhole(t *testing.T) {
 	d.Tickets[0].Players[0].Role = "tank"
 	d.Tickets[0].Players[0].Told = json.RawMessage(`{"skill": 7}`)
 	d.Data = json.RawMessage(`{"ranked": true}`)
-	m.exec("INSERT INTO demand (region, mode, key, matches, players) VALUES ('eu', 'duel', 'duels/2', 2, 4), ('eu', 'duel', 'other/2', 1, 2)")
+	m.Exec("INSERT INTO demand (region, mode, key, matches, players) VALUES ('eu', 'duel', 'duels/2', 2, 4), ('eu', 'duel', 'other/2', 1, 2)")
 	d.Demand = db.DemandKey{Mode: "duel", Key: "duels/2"}
 	out := m.commit(d)[0]
 	p := m.requireCommitted(out)
 	require.Equal(t, d.ID, out.MatchID)
 	require.Equal(t, db.Placement{SessionID: p.SessionID, SessionHandle: p.SessionHandle, Endpoint: "a:7777", Region: "eu", Mode: "duel", PlayerCount: 2, MaxPlayers: 2}, p)
 
-	require.Equal(t, []string{"ann|ann|red", "bob|bob|blue"}, m.rows(`SELECT sub, reserved_by, team FROM seats WHERE match_id = $1 ORDER BY sub`, d.ID))
+	require.Equal(t, []string{"ann|ann|red", "bob|bob|blue"}, m.Rows(`SELECT sub, reserved_by, team FROM seats WHERE match_id = $1 ORDER BY sub`, d.ID))
 	require.Equal(t, []string{fmt.Sprintf("eu|global|duels|3|playing|{\"map\": \"dust\"}|{\"ranked\": true}|%s|2", p.SessionID)},
-		m.rows(`SELECT m.region, m.universe, m.profile, m.version, m.state, m.chosen, m.data, m.region || '.' || m.session_id, cardinality(m.tickets)
+		m.Rows(`SELECT m.region, m.universe, m.profile, m.version, m.state, m.chosen, m.data, m.region || '.' || m.session_id, cardinality(m.tickets)
 			FROM matches m JOIN sessions s ON s.id = m.session_id AND s.match_id = m.id`))
-	require.Equal(t, []string{"ann|red|tank|7", "bob|blue||"}, m.rows(
+	require.Equal(t, []string{"ann|red|tank|7", "bob|blue||"}, m.Rows(
 		`SELECT r->>'sub', r->>'team', r->>'role', r->'attributes'->>'skill' FROM matches, jsonb_array_elements(roster) r ORDER BY 1`))
 	for i, k := range d.Tickets {
 		got, err := m.GetTicket(t.Context(), universe, k.ID)
 		require.NoError(t, err)
 		require.Equal(t, d.ID.String()+" at a:7777", string(got.Assignment))
-		require.Equal(t, []string{fmt.Sprintf("2|assigned|%s|{%s}|%s|a:7777|eu|%s", d.ID, k.Players[0].Sub, p.SessionHandle, k.Players[0].Team)}, m.rows(
+		require.Equal(t, []string{fmt.Sprintf("2|assigned|%s|{%s}|%s|a:7777|eu|%s", d.ID, k.Players[0].Sub, p.SessionHandle, k.Players[0].Team)}, m.Rows(
 			`SELECT n, state, match_id, party, detail->>'session_handle', detail->>'endpoint', detail->>'region', detail->'teams'->>$2
 			FROM ticket_events WHERE ticket_id = $1`, k.ID, k.Players[0].Sub), "ticket %d", i)
-		require.Equal(t, []string{fmt.Sprintf("{duels}|{%s}|{\"skill\": 1000}|assigned|duels|%s|t", k.Players[0].Sub, d.ID)}, m.rows(
+		require.Equal(t, []string{fmt.Sprintf("{duels}|{%s}|{\"skill\": 1000}|assigned|duels|%s|t", k.Players[0].Sub, d.ID)}, m.Rows(
 			`SELECT profiles, party, attributes, outcome, profile, match_id, seen_at IS NULL AND created BETWEEN now() - interval '1 hour' AND now()
 			FROM ticket_history WHERE id = $1`, k.ID))
 	}
 	m.keep(out) // as after an unknown outcome
 	require.Equal(t, 2, one[int](m.bundle, "SELECT count(*) FROM ticket_history h JOIN match_history m ON m.id = h.match_id AND m.committed_at = h.left_at"))
-	require.Equal(t, []string{fmt.Sprintf("%s|duels|3|1|%d|eu|duel|f|2|2|{\"rules\": []}", d.ID, -1<<63+7)}, m.rows(
+	require.Equal(t, []string{fmt.Sprintf("%s|duels|3|1|%d|eu|duel|f|2|2|{\"rules\": []}", d.ID, -1<<63+7)}, m.Rows(
 		`SELECT id, profile, version, epoch, seed, game_region, mode, joined, cardinality(tickets), players, why FROM match_history`))
 	require.Equal(t, []string{"eu|{\"mode\": \"duel\", \"match\": \"" + d.ID.String() + "\", \"players\": 2, \"profile\": \"duels\", \"tickets\": 2, \"version\": 3}"},
-		m.rows(`SELECT region, detail FROM events WHERE kind = 'match.committed' AND session_id IS NOT NULL`))
+		m.Rows(`SELECT region, detail FROM events WHERE kind = 'match.committed' AND session_id IS NOT NULL`))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM ticket_players"))
-	require.Equal(t, []string{"duels/2|1|2", "other/2|1|2"}, m.rows("SELECT key, matches, players FROM demand ORDER BY key"))
+	require.Equal(t, []string{"duels/2|1|2", "other/2|1|2"}, m.Rows("SELECT key, matches, players FROM demand ORDER BY key"))
 	last := m.duel("cid", "dan")
 	last.Demand = d.Demand
 	m.requireCommitted(m.commit(last)[0])
-	require.Equal(t, []string{"other/2"}, m.rows("SELECT key FROM demand"))
-	m.requireInvariants()
+	require.Equal(t, []string{"other/2"}, m.Rows("SELECT key FROM demand"))
+	m.RequireInvariants()
 }
 
 // A match without modes is a lobby's: assignments and history, and nothing else.
@@ -69,9 +69,9 @@ func TestAMatchWithoutModesHasNoSeats(t *testing.T) {
 	out, err := m.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{m.owner}, []db.NewMatch{d}, assignmentOf)
 	require.NoError(t, err)
 	require.Zero(t, m.requireCommitted(out[0]))
-	require.Equal(t, []string{"0|0|2|1|1"}, m.rows(`SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM matches), (SELECT count(*) FROM settled_tickets),
+	require.Equal(t, []string{"0|0|2|1|1"}, m.Rows(`SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM matches), (SELECT count(*) FROM settled_tickets),
 		(SELECT count(*) FROM match_history WHERE mode IS NULL AND session_id IS NULL), (SELECT count(*) FROM events WHERE kind = 'match.committed' AND region = 'global')`))
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // With a history of zero, nothing that leaves the queue is remembered, and all else is as before.
@@ -89,9 +89,9 @@ func TestNoHistory(t *testing.T) {
 	id := m.queues(asks("eve", []string{"eve"}, "duels"))
 	_, err := m.CancelPlayerTicket(t.Context(), universe, id, "eve")
 	require.NoError(t, err)
-	require.Equal(t, []string{"0|0|1|4"}, m.rows(`SELECT (SELECT count(*) FROM match_history), (SELECT count(*) FROM ticket_history),
+	require.Equal(t, []string{"0|0|1|4"}, m.Rows(`SELECT (SELECT count(*) FROM match_history), (SELECT count(*) FROM ticket_history),
 		(SELECT count(*) FROM events WHERE kind = 'match.committed'), (SELECT count(*) FROM ticket_events WHERE party IS NOT NULL)`))
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // The seats are as those of /matchmake: asked again with the same party and size, the answer is the match's seat,
@@ -110,7 +110,7 @@ func TestMatchmakeAndResolveFindTheSeatOfAMatch(t *testing.T) {
 	m.connect("a", p, "bob")
 	require.Equal(t, p.SessionHandle, m.place(request("bob", 4, "ann")).SessionHandle, "a player that is connected comes back")
 	require.Equal(t, uuid.Nil, m.resolve(m.place(request("eve", 4)), "eve").MatchID)
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // A player that gives up the seat of a match is not put back into the match's session as a stranger.
@@ -121,8 +121,8 @@ func TestNobodyFillsASeatThatWasGivenUp(t *testing.T) {
 	p := m.requireCommitted(m.commit(d)[0])
 	other := m.place(request("ann", 2, "cid"))
 	require.NotEqual(t, p.SessionID, other.SessionID)
-	require.Equal(t, []string{d.ID.String() + "|red|given up"}, m.rows("SELECT match_id, team, reason FROM seat_history"))
-	m.requireInvariants()
+	require.Equal(t, []string{d.ID.String() + "|red|given up"}, m.Rows("SELECT match_id, team, reason FROM seat_history"))
+	m.RequireInvariants()
 }
 
 // The rows of a match end with its session, and their history says which match it was.
@@ -136,9 +136,9 @@ func TestAMatchEndsWithItsSession(t *testing.T) {
 	m.joinAgain(p, "ann")
 	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, Ended: true})
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM matches"))
-	require.Equal(t, []string{"ann|red", "ann|red", "bob|blue"}, m.rows("SELECT sub, team FROM seat_history WHERE match_id = $1 ORDER BY sub", d.ID))
+	require.Equal(t, []string{"ann|red", "ann|red", "bob|blue"}, m.Rows("SELECT sub, team FROM seat_history WHERE match_id = $1 ORDER BY sub", d.ID))
 	require.Equal(t, d.ID, one[uuid.UUID](m.bundle, "SELECT match_id FROM session_history"))
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 func TestNoHost(t *testing.T) {
@@ -153,7 +153,7 @@ func TestNoHost(t *testing.T) {
 	big.Modes = []string{"raid", "duel"}
 	big.Size = 2
 	require.Equal(t, "duel", m.requireCommitted(m.commit(big)[0]).Mode, "the first mode that has a host")
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // Hosts that another transaction holds are no reason to say that there is none.
@@ -167,7 +167,7 @@ func TestAHostThatIsHeldIsWaitedFor(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan []db.MatchOutcome, 1)
 	go func() { done <- m.commit(d) }()
-	m.waitBlocked(1)
+	m.AwaitBlocked(1)
 	require.NoError(t, tx.Commit(t.Context()))
 	m.requireCommitted((<-done)[0])
 }
@@ -187,7 +187,7 @@ func TestTicketsThatChangedAreGone(t *testing.T) {
 			t.Parallel()
 			m := setupMatches(t)
 			d, other := m.duel("ann", "bob"), m.duel("cid", "dan")
-			m.exec(change, d.Tickets[1].ID)
+			m.Exec(change, d.Tickets[1].ID)
 			out := m.commit(d, other)
 			require.Equal(t, db.MatchTicketsGone, out[0].Kind)
 			require.Equal(t, []string{d.Tickets[1].ID}, out[0].GoneTickets)
@@ -202,7 +202,7 @@ func TestAVoidMarkIsFree(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
-	m.exec("UPDATE tickets SET pending_at = now() - interval '61 seconds', matched_in = 'another' WHERE id = $1", d.Tickets[0].ID)
+	m.Exec("UPDATE tickets SET pending_at = now() - interval '61 seconds', matched_in = 'another' WHERE id = $1", d.Tickets[0].ID)
 	m.requireCommitted(m.commit(d)[0])
 }
 
@@ -218,7 +218,7 @@ func TestTheFenceStopsASupersededOwner(t *testing.T) {
 			t.Parallel()
 			m := setupMatches(t)
 			d := m.duel("ann", "bob")
-			m.exec(lose)
+			m.Exec(lose)
 			_, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{m.owner}, []db.NewMatch{d}, assignmentOf)
 			requireKind(t, fault.Superseded, "profile_lost", err)
 			_, err = m.ProposeMatches(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{d}, time.Second)
@@ -250,14 +250,14 @@ func TestABadMatchIsAlone(t *testing.T) {
 		}
 		m.requireCommitted(out)
 	}
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // A batch is cut where it grows beyond what one transaction may hold.
 func TestManyMatchesAreCommittedInBatches(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	m.register("b", 10000)
+	m.AddServer("b", 10000)
 	var all []db.NewMatch
 	for i := range 300 {
 		all = append(all, m.duel(fmt.Sprint("a", i), fmt.Sprint("b", i)))
@@ -266,20 +266,20 @@ func TestManyMatchesAreCommittedInBatches(t *testing.T) {
 		m.requireCommitted(out)
 	}
 	require.Equal(t, 2, one[int](m.bundle, "SELECT count(DISTINCT xmin::text) FROM match_history"))
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // Replicas of the version before write none of the new columns.
 func TestRowsOfTheVersionBeforeAreTaken(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	m.exec(`INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
+	m.Exec(`INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
 		SELECT region, gen_random_uuid(), 'eu.old', 'duel', id, incarnation, 1, 8 FROM instances`)
-	m.exec(`INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
+	m.Exec(`INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
 		SELECT region, id, 'old', 'duel', gen_random_uuid(), 'old', now() + interval '1 minute', now() FROM sessions`)
-	m.exec(`UPDATE instances SET reserved_seats = 8, open_sessions = 1`)
-	m.exec(`INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body) VALUES ('global', 'old', 1, '{}', '{}', '{}', '')`)
+	m.Exec(`UPDATE instances SET reserved_seats = 8, open_sessions = 1`)
+	m.Exec(`INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body) VALUES ('global', 'old', 1, '{}', '{}', '{}', '')`)
 	require.Equal(t, 1, one[int](m.bundle, "SELECT count(*) FROM open_sessions WHERE takes_players"))
 	require.True(t, one[bool](m.bundle, "SELECT tx = xmin::text::xid8 AND version = 1 FROM tickets"))
-	m.requireInvariants()
+	m.RequireInvariants()
 }

@@ -37,10 +37,10 @@ func TestJoinInProgress(t *testing.T) {
 	require.Equal(t, p.SessionHandle, joined.SessionHandle)
 	require.Equal(t, 3, joined.PlayerCount)
 	require.Equal(t, d.ID, m.resolve(joined, "cid").MatchID)
-	require.Equal(t, []string{"3|3"}, m.rows("SELECT jsonb_array_length(roster), cardinality(tickets) FROM matches"))
-	require.Equal(t, []string{d.ID.String()}, m.rows("SELECT match_id FROM ticket_events WHERE ticket_id = $1", n.Tickets[0].ID))
-	require.Equal(t, []string{n.ID.String() + "|t"}, m.rows("SELECT id, joined FROM match_history WHERE joined"))
-	m.requireInvariants()
+	require.Equal(t, []string{"3|3"}, m.Rows("SELECT jsonb_array_length(roster), cardinality(tickets) FROM matches"))
+	require.Equal(t, []string{d.ID.String()}, m.Rows("SELECT match_id FROM ticket_events WHERE ticket_id = $1", n.Tickets[0].ID))
+	require.Equal(t, []string{n.ID.String() + "|t"}, m.Rows("SELECT id, joined FROM match_history WHERE joined"))
+	m.RequireInvariants()
 }
 
 // What the loop saw of a session may be old: it is judged again under the session's lock.
@@ -68,7 +68,7 @@ func TestJoinsAreJudgedAgain(t *testing.T) {
 			return m.newcomers(m.place(request("zoe", 4)), nil, "eve")
 		},
 		"roster": func(m *matches, p db.Placement) db.NewMatch {
-			m.exec(`UPDATE matches SET roster = roster || jsonb_build_array(jsonb_build_object('sub', 'ann', 'attributes', $1::text))`, strings.Repeat("x", 65536-300))
+			m.Exec(`UPDATE matches SET roster = roster || jsonb_build_array(jsonb_build_object('sub', 'ann', 'attributes', $1::text))`, strings.Repeat("x", 65536-300))
 			return m.newcomers(p, nil, strings.Repeat("e", 255))
 		},
 		db.RefusedSeated: func(m *matches, p db.Placement) db.NewMatch {
@@ -87,7 +87,7 @@ func TestJoinsAreJudgedAgain(t *testing.T) {
 				want = reason
 			}
 			require.Equal(t, want, out.Reason)
-			m.requireInvariants()
+			m.RequireInvariants()
 		})
 	}
 }
@@ -102,7 +102,7 @@ func TestOneJoinATransaction(t *testing.T) {
 	m.requireCommitted(out[0])
 	require.Equal(t, db.MatchPlayersBusy.String(), out[1].Kind.String())
 	require.Equal(t, db.RefusedRoster, m.commit(m.newcomers(p, beside, "eve"))[0].Reason)
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // Pins a bug: the open matches of a profile were not read because another profile, earlier by name, had a thousand.
@@ -110,7 +110,7 @@ func TestEachProfileHasItsShareOfOpenMatches(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	d, _ := m.playing(4, "ann", "bob")
-	m.exec(`WITH copies AS (
+	m.Exec(`WITH copies AS (
 			INSERT INTO sessions SELECT (jsonb_populate_record(s, jsonb_build_object('id', i.id, 'handle', i.id, 'match_id', i.id, 'opened_at', now()))).*
 			FROM sessions s, (SELECT gen_random_uuid() AS id FROM generate_series(1, 1100)) i RETURNING id)
 		INSERT INTO matches SELECT (jsonb_populate_record(m, jsonb_build_object('id', c.id, 'session_id', c.id, 'profile', 'crowd'))).* FROM matches m, copies c`)

@@ -22,7 +22,7 @@ func (m *matches) markedAs(matchID string, d *db.NewMatch) db.MarkedTickets {
 	for _, t := range d.Tickets {
 		k.IDs = append(k.IDs, t.ID)
 	}
-	m.exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = $1 WHERE id = ANY ($2)", k.Mark, k.IDs)
+	m.Exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = $1 WHERE id = ANY ($2)", k.Mark, k.IDs)
 	return k
 }
 
@@ -38,7 +38,7 @@ func TestAMatchOfACycleIsCommitted(t *testing.T) {
 	m.requireCommitted(out[0])
 	require.Equal(t, db.MatchTicketsGone.String(), out[1].Kind.String())
 	require.ElementsMatch(t, []string{e.Tickets[0].ID, e.Tickets[1].ID}, out[1].GoneTickets)
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // Only tickets that are still in their match are freed.
@@ -47,12 +47,12 @@ func TestMarkedTicketsAreFreed(t *testing.T) {
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
 	k := m.marked(&d)
-	m.exec("UPDATE tickets SET matched_in = 'another' WHERE id = $1", k.IDs[1])
+	m.Exec("UPDATE tickets SET matched_in = 'another' WHERE id = $1", k.IDs[1])
 	require.NoError(t, m.FreeMarkedTickets(t.Context(), universe, []db.MarkedTickets{k}))
-	require.Equal(t, []string{"t", "f"}, m.rows("SELECT pending_at IS NULL AND matched_in IS NULL AND tx::text::bigint > $1::bigint FROM tickets ORDER BY matched_in IS NOT NULL", d.Tickets[0].Tx))
+	require.Equal(t, []string{"t", "f"}, m.Rows("SELECT pending_at IS NULL AND matched_in IS NULL AND tx::text::bigint > $1::bigint FROM tickets ORDER BY matched_in IS NOT NULL", d.Tickets[0].Tx))
 	d.Tickets[0].Tx, d.Mark = 0, k.Mark
 	require.Equal(t, []string{k.IDs[1]}, m.commit(d)[0].GoneTickets)
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // Only the tickets of matches that functions proposed to former owners are freed: not the tickets of the current owner,
@@ -70,7 +70,7 @@ func TestTicketsOfFormerOwnersAreFreed(t *testing.T) {
 	freed, err := m.FreeAbandonedTickets(t.Context(), universe, map[string]int64{"duels": 7})
 	require.NoError(t, err)
 	require.Equal(t, 1, freed)
-	require.Equal(t, []string{former.Tickets[0].ID}, m.rows("SELECT id FROM tickets WHERE pending_at IS NULL"))
+	require.Equal(t, []string{former.Tickets[0].ID}, m.Rows("SELECT id FROM tickets WHERE pending_at IS NULL"))
 	freed, err = m.FreeAbandonedTickets(t.Context(), universe, map[string]int64{"duels": 7})
 	require.NoError(t, err)
 	require.Zero(t, freed)

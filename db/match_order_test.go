@@ -20,9 +20,9 @@ func TestACommitLocksInOrder(t *testing.T) {
 	unused := m.place(request("ann", 8))
 	d := m.newcomers(p, nil, "ann")
 	d.Accepted = true
-	m.exec(`INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
+	m.Exec(`INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
 		VALUES ('global', $1, 'global', 'duels', 3, 'accepted', now() + interval '1 minute', '[]', '{}', '{}')`, d.ID)
-	m.exec("INSERT INTO demand (region, mode, key, matches, players) VALUES ('eu', 'duel', 'duels/4', 1, 1)")
+	m.Exec("INSERT INTO demand (region, mode, key, matches, players) VALUES ('eu', 'duel', 'duels/4', 1, 1)")
 	d.Demand = db.DemandKey{Mode: "duel", Key: "duels/4"}
 	order := []struct{ table, row string }{
 		{"profile_owners", "profile = 'duels'"},
@@ -45,10 +45,10 @@ func TestACommitLocksInOrder(t *testing.T) {
 	}
 	done := make(chan db.MatchOutcome, 1)
 	go func() {
-		done <- m.commitBy(m.replica(func(c *db.Config) { c.LockWait = 25 * time.Second }), m.owner, d)[0]
+		done <- m.commitBy(m.Replica(func(c *db.Config) { c.LockWait = 25 * time.Second }), m.owner, d)[0]
 	}()
 	for i, o := range order {
-		m.waitBlocked(1)
+		m.AwaitBlocked(1)
 		by := one[uint32](m.bundle, "SELECT (pg_blocking_pids(pid))[1] FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'")
 		require.Equal(t, o.table, holders[by])
 		require.NoError(t, held[i].Rollback(t.Context()))
@@ -57,5 +57,5 @@ func TestACommitLocksInOrder(t *testing.T) {
 		}, 30*time.Second, 5*time.Millisecond)
 	}
 	m.requireCommitted(<-done)
-	m.requireInvariants()
+	m.RequireInvariants()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // Workers of overlapping profiles, players who cancel or ask for a seat themselves, and a full fleet: each ticket ends
@@ -18,7 +19,7 @@ import (
 func TestManyOwnersCommitBesideCancels(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t, func(c *db.Config) { c.MaxConns = 16 })
-	m.register("b", 40)
+	m.AddServer("b", 40)
 	var tickets []db.MatchTicket
 	for i := range 120 {
 		tickets = append(tickets, m.queued("red", fmt.Sprint("p", i)))
@@ -28,7 +29,7 @@ func TestManyOwnersCommitBesideCancels(t *testing.T) {
 	committed, cancelled := map[string]int{}, map[string]bool{}
 	var race errgroup.Group
 	for n, owner := range owners {
-		s := m.replica()
+		s := m.Replica()
 		race.Go(func() error {
 			r := rand.New(rand.NewPCG(1, uint64(n)))
 			for range 12 {
@@ -85,8 +86,8 @@ func TestManyOwnersCommitBesideCancels(t *testing.T) {
 		require.Equal(t, n, assigned, k.ID)
 		require.Equal(t, n, one[int](m.bundle, "SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state = 'assigned'", k.ID))
 	}
-	require.Empty(t, m.rows("SELECT k FROM match_history, unnest(tickets) k GROUP BY k HAVING count(*) > 1"))
-	m.requireInvariants()
+	require.Empty(t, m.Rows("SELECT k FROM match_history, unnest(tickets) k GROUP BY k HAVING count(*) > 1"))
+	m.RequireInvariants()
 }
 
 // A cancel and a commit meet at the ticket's row: one of them.
@@ -111,7 +112,7 @@ func TestACancelAgainstACommit(t *testing.T) {
 			m.report(db.SeatReport{Ref: ref("a"), SessionID: m.requireCommitted(out).SessionID, Ended: true})
 		}
 	}
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // Pins matches that are told although they were rolled back, and matches that are lost although they were committed.
@@ -122,8 +123,8 @@ func TestAMatchWhoseCommitIsLost(t *testing.T) {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()
 				m := setupMatches(t)
-				c := newCutter(t, m.url, arrives)
-				far := &matches{&bundle{c.replica(m.bundle), t, m.url}, m.owner}
+				c := newCutter(t, m.URL, arrives)
+				far := &matches{&bundle{&storetest.DB{Store: c.replica(m.bundle), T: t, URL: m.URL}, t}, m.owner}
 				do := func(d db.NewMatch) {
 					if propose {
 						far.propose(d)
@@ -137,13 +138,13 @@ func TestAMatchWhoseCommitIsLost(t *testing.T) {
 				var lost errgroup.Group
 				lost.Go(func() error { do(d); return nil })
 				if arrives { // late: it is asked already what became of it
-					m.waitBlocked(1)
+					m.AwaitBlocked(1)
 					close(c.arrive)
 				}
 				require.NoError(t, lost.Wait())
 				require.Equal(t, int32(1), c.cuts.Load())
 				require.Equal(t, 2, one[int](m.bundle, "SELECT count(*) FROM ticket_events WHERE match_id = $1", d.ID))
-				m.requireInvariants()
+				m.RequireInvariants()
 			})
 		}
 	}

@@ -14,14 +14,14 @@ import (
 func TestAMatchTakesItsPlayersFromUnusedSeats(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	m.exec("UPDATE instances SET capacity = 8")
+	m.Exec("UPDATE instances SET capacity = 8")
 	m.place(request("ann", 8))
 	d := m.duel("ann", "bob")
 	d.Size = 8
 	p := m.requireCommitted(m.commit(d)[0])
-	require.Equal(t, []string{"ann|" + p.SessionID, "bob|" + p.SessionID}, m.rows("SELECT sub, region || '.' || session_id FROM seats ORDER BY sub"))
-	require.Equal(t, []string{"given up"}, m.rows("SELECT reason FROM seat_history"))
-	m.requireInvariants()
+	require.Equal(t, []string{"ann|" + p.SessionID, "bob|" + p.SessionID}, m.Rows("SELECT sub, region || '.' || session_id FROM seats ORDER BY sub"))
+	require.Equal(t, []string{"given up"}, m.Rows("SELECT reason FROM seat_history"))
+	m.RequireInvariants()
 }
 
 // A seat is not given up for nothing.
@@ -33,7 +33,7 @@ func TestUnusedSeatsAreKeptWithoutAHost(t *testing.T) {
 	d.Size = 65
 	require.Equal(t, db.MatchNoHost.String(), m.commit(d)[0].Kind.String())
 	require.Equal(t, held.SessionHandle, m.place(request("ann", 8, "zoe")).SessionHandle)
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // A player that has resolved its seat is on its way there. One that plays already may be matched again.
@@ -49,7 +49,7 @@ func TestAResolvedSeatRefusesTheMatch(t *testing.T) {
 	require.Equal(t, []string{"ann"}, out.BusyPlayers)
 	m.connect("a", p, "ann")
 	m.requireCommitted(m.commit(d)[0])
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // A seat that a stranger's party reserved does not keep a player out of its match.
@@ -59,7 +59,7 @@ func TestAStrangersReservationYields(t *testing.T) {
 	m.place(request("eve", 8, "ann"))
 	m.requireCommitted(m.commit(m.duel("ann", "bob"))[0])
 	require.Equal(t, 1, one[int](m.bundle, "SELECT player_count FROM sessions WHERE match_id IS NULL"))
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // Nor may a stranger's party take a player out of its match.
@@ -85,7 +85,7 @@ func TestASecondMatchDoesNotTakeTheSeatOfTheFirst(t *testing.T) {
 	require.Equal(t, db.RefusedSeated, again.Reason, "%+v", again)
 	later := matchOf(m.queued("red", "ann"), second.Tickets[1])
 	m.requireCommitted(m.commit(later)[0])
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // Placement decides about a player under the same lock.

@@ -23,7 +23,7 @@ type matches struct {
 func setupMatches(t *testing.T, change ...func(*db.Config)) *matches {
 	t.Helper()
 	b := setup(t, change...)
-	b.register("a", 64)
+	b.AddServer("a", 64)
 	return &matches{b, b.takeProfile("duels")}
 }
 
@@ -44,7 +44,7 @@ func (b *bundle) queued(team string, party ...string) db.MatchTicket {
 	k := db.MatchTicket{ID: id, Tx: one[uint64](b, "SELECT tx FROM tickets WHERE id = $1", id)}
 	for _, sub := range party {
 		k.Players = append(k.Players, db.MatchPlayer{Sub: sub, Team: team})
-		b.exec("INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ($1, $2, $3, $4, '')", universe, sub, "duels-"+id, id)
+		b.Exec("INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ($1, $2, $3, $4, '')", universe, sub, "duels-"+id, id)
 	}
 	k.History = &db.TicketHistory{Profiles: []string{"duels"}, Party: party, Attributes: json.RawMessage(`{"skill": 1000}`)}
 	return k
@@ -105,17 +105,6 @@ func (m *matches) requireCommitted(out db.MatchOutcome) db.Placement {
 func (b *bundle) state(ticket string) string {
 	b.t.Helper()
 	return one[string](b, `SELECT coalesce((SELECT state || coalesce(' ' || reason, '') FROM ticket_events WHERE ticket_id = $1 ORDER BY n DESC LIMIT 1), 'none')`, ticket)
-}
-
-// rows is what a query answers: a text for each row, its values with | between them.
-func (b *bundle) rows(sql string, args ...any) []string {
-	b.t.Helper()
-	d := opsDB{b.t, b.Pool()}
-	texts := make([]string, len(args))
-	for i, a := range args {
-		texts[i] = fmt.Sprint(a)
-	}
-	return d.table(sql, texts...)
 }
 
 // joinAgain lets a player, whose seat was freed, join again with the token that it got before.

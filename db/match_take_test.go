@@ -23,10 +23,10 @@ func TestMatchesBesideOneThatLostATicket(t *testing.T) {
 	m.requireCommitted(out[2])
 	require.Equal(t, db.MatchTicketsGone, out[1].Kind)
 	require.Equal(t, []string{gone}, out[1].GoneTickets)
-	require.Equal(t, []string{second.Tickets[1].ID}, m.rows("SELECT id FROM tickets"), "the other ticket stays in the queue")
-	require.Equal(t, []string{"4|4|1"}, m.rows(`SELECT (SELECT count(*) FROM seats), (SELECT count(*) FROM ticket_events WHERE state = 'assigned'),
+	require.Equal(t, []string{second.Tickets[1].ID}, m.Rows("SELECT id FROM tickets"), "the other ticket stays in the queue")
+	require.Equal(t, []string{"4|4|1"}, m.Rows(`SELECT (SELECT count(*) FROM seats), (SELECT count(*) FROM ticket_events WHERE state = 'assigned'),
 		(SELECT count(*) FROM ticket_players WHERE ticket_id = $1)`, second.Tickets[1].ID))
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // What a client of Open Match reads of an assigned ticket: all of one that it created, and of a player's its id and its
@@ -36,7 +36,7 @@ func TestBodiesOfAssignedTickets(t *testing.T) {
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
 	theirs, players := d.Tickets[0].ID, d.Tickets[1].ID
-	m.exec("UPDATE tickets SET ends_at = now() + interval '1 hour' WHERE id = $1", players)
+	m.Exec("UPDATE tickets SET ends_at = now() + interval '1 hour' WHERE id = $1", players)
 	body := one[string](m.bundle, "SELECT encode(body, 'escape') FROM tickets WHERE id = $1", theirs)
 	m.requireCommitted(m.commit(d)[0])
 	for id, want := range map[string]string{theirs: body, players: "\n" + string(rune(len(players))) + players} {
@@ -52,7 +52,7 @@ func TestTransactionsWithSharesOfTheGameServers(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	for _, id := range []string{"b", "c", "d"} {
-		m.register(id, 64)
+		m.AddServer(id, 64)
 	}
 	holder, err := m.Pool().Begin(t.Context())
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestTransactionsWithSharesOfTheGameServers(t *testing.T) {
 	for _, o := range out {
 		m.requireCommitted(o)
 	}
-	require.Equal(t, []string{"a|2", "c|2"}, m.rows("SELECT instance_id, count(*) FROM sessions GROUP BY 1 ORDER BY 1"))
+	require.Equal(t, []string{"a|2", "c|2"}, m.Rows("SELECT instance_id, count(*) FROM sessions GROUP BY 1 ORDER BY 1"))
 	require.NoError(t, holder.Rollback(t.Context()))
 }
 
@@ -86,7 +86,7 @@ func TestAFullShareOfTheGameServers(t *testing.T) {
 func TestLanesCommitAllMatches(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	m.register("b", 64)
+	m.AddServer("b", 64)
 	const lanes, each = 3, 6
 	batches := make([][]db.NewMatch, lanes)
 	for lane := range batches {
@@ -109,7 +109,7 @@ func TestLanesCommitAllMatches(t *testing.T) {
 			m.requireCommitted(o)
 		}
 	}
-	m.requireInvariants()
+	m.RequireInvariants()
 }
 
 // History that Postgres refuses is left out, and keeps nothing else from being written.
@@ -125,5 +125,5 @@ func TestRefusedHistory(t *testing.T) {
 	refused, err := m.KeepTickets(t.Context(), universe, kept)
 	require.NoError(t, err)
 	require.Equal(t, 1, refused)
-	require.Equal(t, []string{d.Tickets[1].ID}, m.rows("SELECT id FROM ticket_history"))
+	require.Equal(t, []string{d.Tickets[1].ID}, m.Rows("SELECT id FROM ticket_history"))
 }

@@ -68,7 +68,7 @@ func TestListsOfClientsSeatAndFree(t *testing.T) {
 	require.Empty(t, g.list())
 	require.Equal(t, []db.RefusedClient{{ClientID: bob, Result: db.SeatGone}}, g.list(bob), "the session closed with its last player")
 	require.Equal(t, "empty", one[string](g.bundle, `SELECT reason FROM session_history`))
-	g.requireInvariants()
+	g.RequireInvariants()
 }
 
 // bevygap's server panics on an unknown client id, with everybody on it.
@@ -144,7 +144,7 @@ func TestListsLeaveReportedSeatsAlone(t *testing.T) {
 func TestTheFirstListStartsReporting(t *testing.T) {
 	t.Parallel()
 	g := netcodeSetup(t)
-	g.exec(`UPDATE instances SET reports_seats = false`)
+	g.Exec(`UPDATE instances SET reports_seats = false`)
 	p := g.place(request("ann", 2))
 	g.resolve(p, "ann")
 	require.True(t, one[bool](g.bundle, `SELECT expires_at > now() + '1 hour' FROM seats`))
@@ -156,7 +156,7 @@ func TestTheFirstListStartsReporting(t *testing.T) {
 func TestListsOfOtherServersAreRefused(t *testing.T) {
 	t.Parallel()
 	g := netcodeSetup(t)
-	plain := g.register("plain", 8)
+	plain := g.AddServer("plain", 8)
 	for code, l := range map[string]db.ClientList{
 		"no_connect_tokens": {Ref: refOf(plain)},
 		"instance_unknown":  {Ref: ref("nobody")},
@@ -173,7 +173,7 @@ func TestListsOfOtherServersAreRefused(t *testing.T) {
 func TestConcurrentListsConverge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	replicas := []*db.Store{b.Store, b.replica()}
+	replicas := []*db.Store{b.Store, b.Replica()}
 	var all sync.WaitGroup
 	for range 3 {
 		_, registered := b.netcodeServer(4)
@@ -201,7 +201,7 @@ func TestConcurrentListsConverge(t *testing.T) {
 		}
 		require.Len(t, g.connected(), one[int](b, `SELECT sum(player_count)::int FROM sessions`))
 	}
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A client id is forgotten when its token cannot be used any more, and not while its player is connected.
@@ -214,7 +214,7 @@ func TestPruneNetcodeTokens(t *testing.T) {
 	n, err := g.PruneNetcodeTokens(t.Context(), "eu", 10)
 	require.NoError(t, err)
 	require.Equal(t, db.Pruned{}, n)
-	g.exec(`UPDATE netcode_tokens SET expires_at = now()`)
+	g.Exec(`UPDATE netcode_tokens SET expires_at = now()`)
 	n, err = g.PruneNetcodeTokens(t.Context(), "eu", 10)
 	require.NoError(t, err)
 	require.Equal(t, db.Pruned{Examined: 2, Deleted: 1}, n)
@@ -222,7 +222,7 @@ func TestPruneNetcodeTokens(t *testing.T) {
 	require.True(t, one[bool](g.bundle, `SELECT expires_at BETWEEN now() + '9 minutes' AND now() + '11 minutes' FROM netcode_tokens`))
 	require.Empty(t, g.list(ann))
 	require.Empty(t, g.list())
-	g.exec(`UPDATE netcode_tokens SET expires_at = now()`)
+	g.Exec(`UPDATE netcode_tokens SET expires_at = now()`)
 	n, err = g.PruneNetcodeTokens(t.Context(), "eu", 10)
 	require.NoError(t, err)
 	require.Equal(t, db.Pruned{Examined: 1, Deleted: 1}, n)
@@ -233,7 +233,7 @@ func TestPruneNetcodeTokens(t *testing.T) {
 func TestListsThatRaceAreDecidedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	g := netcodeSetup(t)
-	other := g.replica()
+	other := g.Replica()
 	p := g.place(request("ann", 2, "bob"))
 	ann, bob := g.client(p, "ann"), g.client(p, "bob")
 	require.Empty(t, g.list(ann))
@@ -253,7 +253,7 @@ func TestListsThatRaceAreDecidedOneAfterTheOther(t *testing.T) {
 	}
 	report(g.Store, &older, db.ClientList{Seq: 5, Clients: []uint64{bob}})
 	report(other, &newer, db.ClientList{Seq: 6, Clients: []uint64{ann, bob}})
-	g.waitBlocked(2)
+	g.AwaitBlocked(2)
 	require.NoError(t, block.Rollback(t.Context()))
 	all.Wait()
 	want := []string{"ann", "bob"}

@@ -18,13 +18,13 @@ import (
 func (b *bundle) netcodeServer(capacity int) (id uuid.UUID, registered db.Registered) {
 	b.t.Helper()
 	id = uuid.New()
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
 		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 100, 2, 'lightyear-be', '18446744073709551615') ON CONFLICT DO NOTHING`)
-	registered = b.register(id.String(), capacity, func(r *db.Registration) { r.ReportsSeats = true })
-	b.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, ip, ports, endpoint, netcode_key, sealed_by, cert_digest, incarnation)
+	registered = b.AddServer(id.String(), capacity, func(r *db.Registration) { r.ReportsSeats = true })
+	b.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, ip, ports, endpoint, netcode_key, sealed_by, cert_digest, incarnation)
 		VALUES ('eu', $1, 'arena', '1', 'process', left($1::uuid::text, 20), 'ready', '192.0.2.7', '{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}',
 			'192.0.2.7:31504', 'sealed', 'kek', 'aa:bb', $2)`, id, registered.Incarnation)
-	b.exec(`UPDATE instances SET deployment_id = $1 WHERE id = $1::uuid::text`, id)
+	b.Exec(`UPDATE instances SET deployment_id = $1 WHERE id = $1::uuid::text`, id)
 	return id, registered
 }
 
@@ -51,7 +51,7 @@ func TestResolvingOnANetcodeServerInsertsAClientID(t *testing.T) {
 			AND session_id = $3 FROM netcode_tokens WHERE client_id = $1`, int64(seat.ClientID), deployment, seat.Session))
 	}
 	require.True(t, one[bool](b, `SELECT expires_at BETWEEN now() + '80 s' AND now() + '91 s' FROM seats`), "the seat is held for as long as its token can be used")
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // Pins two calls of one player in one batch that get the same client id: the server would refuse the second client.
@@ -81,11 +81,11 @@ func TestConcurrentResolvesOfOnePlayerGetDifferentClientIDs(t *testing.T) {
 func TestOtherServersTakeNoConnectTokens(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("i", 8)
+	b.AddServer("i", 8)
 	require.Nil(t, b.resolve(b.place(request("ann", 2)), "ann").Netcode)
-	b.exec(`UPDATE instances SET status = 'draining'`)
+	b.Exec(`UPDATE instances SET status = 'draining'`)
 	b.netcodeServer(8)
-	b.exec(`UPDATE app_versions SET dialect = NULL, protocol_id = NULL`)
+	b.Exec(`UPDATE app_versions SET dialect = NULL, protocol_id = NULL`)
 	require.Nil(t, b.resolve(b.place(request("bob", 2)), "bob").Netcode)
 	require.Zero(t, one[int](b, `SELECT count(*) FROM netcode_tokens`))
 }
@@ -95,11 +95,11 @@ func TestANetcodeServerWithoutAProvidersAddress(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.netcodeServer(8)
-	b.exec(`UPDATE deployments SET ip = NULL, ports = NULL`)
+	b.Exec(`UPDATE deployments SET ip = NULL, ports = NULL`)
 	p := b.place(request("ann", 2))
 	_, err := b.Resolve(t.Context(), p.SessionHandle, "ann")
 	requireKind(t, fault.Unavailable, "unavailable", err)
-	b.exec(`UPDATE instances SET endpoint = '[2001:db8::7]:5000'`)
+	b.Exec(`UPDATE instances SET endpoint = '[2001:db8::7]:5000'`)
 	seat := b.resolve(p, "ann").Netcode
 	require.Equal(t, netip.MustParseAddrPort("[2001:db8::7]:5000"), seat.Addr)
 	require.Zero(t, seat.InternalPort)

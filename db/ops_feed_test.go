@@ -28,7 +28,7 @@ func (d *opsDB) follow() *follower {
 // read reads the feed to its end, a few events at a time, and returns the kinds of all events read so far.
 func (f *follower) read() []string {
 	for {
-		page := f.d.table(`SELECT tx, id, kind FROM ops.event_feed WHERE (tx, id) > ($1::xid8, $2::uuid) ORDER BY tx, id LIMIT 3`, f.tx, f.id)
+		page := f.d.Rows(`SELECT tx, id, kind FROM ops.event_feed WHERE (tx, id) > ($1::xid8, $2::uuid) ORDER BY tx, id LIMIT 3`, f.tx, f.id)
 		for _, row := range page {
 			column := strings.Split(row, "|")
 			f.tx, f.id = column[0], column[1]
@@ -53,23 +53,23 @@ func (f *follower) until(n int) {
 func TestEventFeedWaitsForTheOlderTransaction(t *testing.T) {
 	t.Parallel()
 	d, ctx := newOpsDB(t), context.Background()
-	older, err := d.pool.Begin(ctx)
+	older, err := d.Pool().Begin(ctx)
 	require.NoError(t, err)
 	defer func() { _ = older.Rollback(ctx) }()
 	_, err = older.Exec(ctx, `INSERT INTO events (region, kind, instance_id, session_id, detail)
 		VALUES ('eu', 'older', 'arena', '7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10', '{"n": 1}')`)
 	require.NoError(t, err)
-	d.exec(`INSERT INTO events (kind, actor) VALUES ('younger', 'sql:alice')`)
+	d.Exec(`INSERT INTO events (kind, actor) VALUES ('younger', 'sql:alice')`)
 
 	f := d.follow()
-	require.Equal(t, []string{"younger"}, d.table(`SELECT kind FROM ops.events`))
+	require.Equal(t, []string{"younger"}, d.Rows(`SELECT kind FROM ops.events`))
 	require.Empty(t, f.read())
 	require.NoError(t, older.Commit(ctx))
 	f.until(2)
 	require.Equal(t, []string{"older", "younger"}, f.seen)
 	require.Equal(t, []string{
 		"eu|older|director|arena|eu.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10|{\"n\": 1}|t", "|younger|sql:alice|||{}|t",
-	}, d.table(`SELECT region, kind, actor, instance, session, detail, at <= now() FROM ops.event_feed`))
+	}, d.Rows(`SELECT region, kind, actor, instance, session, detail, at <= now() FROM ops.event_feed`))
 }
 
 func TestEventFeedHasNoGapsNorRepeatsUnderConcurrentCommits(t *testing.T) {
@@ -118,7 +118,7 @@ func (d *opsDB) write(writer, rounds int) error {
 
 func (d *opsDB) inOneTransaction(end func(pgx.Tx, context.Context) error, kinds ...string) error {
 	ctx := context.Background()
-	tx, err := d.pool.Begin(ctx)
+	tx, err := d.Pool().Begin(ctx)
 	if err != nil {
 		return err
 	}

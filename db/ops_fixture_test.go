@@ -1,7 +1,6 @@
 package db_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"strings"
@@ -11,54 +10,24 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // opsDB is a database whose rows the test writes in SQL. Its leases last an hour, so that none expires on a slow
 // machine, and there is no amnesty.
 type opsDB struct {
-	t    *testing.T
-	pool *pgxpool.Pool
+	*storetest.DB
+	t *testing.T
 }
 
 func newOpsDB(t *testing.T) *opsDB {
 	t.Helper()
-	d := &opsDB{t, dbtest.Connect(t)}
-	d.exec(`UPDATE fleet_clock SET lease_ttl = '1 hour', pulse_at = now(), steady_since = now() - interval '1 day'`)
+	d := &opsDB{storetest.New(t), t}
+	d.Exec(`UPDATE fleet_clock SET lease_ttl = '1 hour', pulse_at = now(), steady_since = now() - interval '1 day'`)
 	return d
-}
-
-func (d *opsDB) exec(sql string, args ...any) {
-	d.t.Helper()
-	_, err := d.pool.Exec(context.Background(), sql, args...)
-	require.NoError(d.t, err, sql)
-}
-
-// table returns the result of a query, a string for each row: its values as psql writes them, with | between them.
-func (d *opsDB) table(sql string, args ...string) []string {
-	d.t.Helper()
-	conn := must.Get(d.pool.Acquire(context.Background()))(d.t)
-	defer conn.Release()
-	rows, err := tableOf(conn.Conn(), sql, args...)
-	require.NoError(d.t, err, sql)
-	return rows
-}
-
-func tableOf(conn *pgx.Conn, sql string, args ...string) ([]string, error) {
-	values := make([][]byte, len(args))
-	for i, a := range args {
-		values[i] = []byte(a)
-	}
-	result := conn.PgConn().ExecParams(context.Background(), sql, values, nil, nil, nil).Read()
-	rows := make([]string, len(result.Rows))
-	for i, r := range result.Rows {
-		rows[i] = string(bytes.Join(r, []byte("|")))
-	}
-	return rows, result.Err
 }
 
 // refused requires that err has the SQLSTATE, and returns its message.
@@ -75,12 +44,12 @@ func refused(t *testing.T, state string, err error) string {
 func (d *opsDB) instance(region, id, heard string, modes ...string) {
 	d.t.Helper()
 	incarnation := uuid.New()
-	d.exec(`INSERT INTO instance_directory (instance_id, region, incarnation) VALUES ($1, $2, $3)`, id, region, incarnation)
-	d.exec(`INSERT INTO instances (region, id, incarnation, endpoint, modes, labels, version, capacity, seat_ceiling, registered_at)
+	d.Exec(`INSERT INTO instance_directory (instance_id, region, incarnation) VALUES ($1, $2, $3)`, id, region, incarnation)
+	d.Exec(`INSERT INTO instances (region, id, incarnation, endpoint, modes, labels, version, capacity, seat_ceiling, registered_at)
 		VALUES ($1, $2, $3, $2 || '.example:7777', $4, '{"rack": "7"}', '1.2.3', 16, 16, now() - interval '1 day')`, region, id, incarnation, modes)
-	d.exec(`INSERT INTO instance_leases (region, instance_id, incarnation, heartbeat_at, load)
+	d.Exec(`INSERT INTO instance_leases (region, instance_id, incarnation, heartbeat_at, load)
 		VALUES ($1, $2, $3, now() - $4::text::interval, 0.25)`, region, id, incarnation, heard)
-	d.exec(`INSERT INTO instance_modes (region, instance_id, mode) SELECT $1, $2, unnest($3::text[])`, region, id, modes)
+	d.Exec(`INSERT INTO instance_modes (region, instance_id, mode) SELECT $1, $2, unnest($3::text[])`, region, id, modes)
 }
 
 // session opens a session for 4 players on the instance, as of ten minutes ago, with reserved seats, and returns its
@@ -88,11 +57,11 @@ func (d *opsDB) instance(region, id, heard string, modes ...string) {
 func (d *opsDB) session(region, instance, mode string, players ...string) string {
 	d.t.Helper()
 	id := uuid.New()
-	d.exec(`INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at)
+	d.Exec(`INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at)
 		SELECT region, $3, 'handle-' || gen_random_uuid(), $4, id, incarnation, $5, 4, now() - interval '10 minutes' FROM instances WHERE region = $1 AND id = $2`,
 		region, instance, id, mode, len(players))
-	d.exec(`UPDATE instances SET reserved_seats = reserved_seats + 4, open_sessions = open_sessions + 1 WHERE region = $1 AND id = $2`, region, instance)
-	d.exec(`INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at)
+	d.Exec(`UPDATE instances SET reserved_seats = reserved_seats + 4, open_sessions = open_sessions + 1 WHERE region = $1 AND id = $2`, region, instance)
+	d.Exec(`INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at)
 		SELECT $1, $2, p, $3, gen_random_uuid(), p, now() + interval '1 minute' FROM unnest($4::text[]) p`, region, id, mode, players)
 	return region + "." + id.String()
 }
@@ -100,14 +69,14 @@ func (d *opsDB) session(region, instance, mode string, players ...string) string
 // connect connects a player to the session, with the token of that id.
 func (d *opsDB) connect(session, player, jti string) {
 	d.t.Helper()
-	d.exec(`UPDATE seats SET state = 'connected', connected_at = now(), expires_at = NULL, jti = $3
+	d.Exec(`UPDATE seats SET state = 'connected', connected_at = now(), expires_at = NULL, jti = $3
 		WHERE region || '.' || session_id = $1 AND sub = $2`, session, player, jti)
 }
 
 // leave writes the history of a seat in a session of its own, with the times at which the player took it and left it.
 func (d *opsDB) leave(player string, taken, left time.Time) {
 	d.t.Helper()
-	d.exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason)
+	d.Exec(`INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason)
 		VALUES ('eu', gen_random_uuid(), $1, 'duel', gen_random_uuid(), $1, $2, $3, 'left')`, player, taken, left)
 }
 
@@ -115,7 +84,7 @@ func (d *opsDB) leave(player string, taken, left time.Time) {
 // an overlap of an hour.
 func (d *opsDB) key(kid, from, until string) {
 	d.t.Helper()
-	d.exec(`INSERT INTO signing_keys (kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap)
+	d.Exec(`INSERT INTO signing_keys (kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap)
 		VALUES ($1, 'EdDSA', '{}', '\xdead', 'kek-1', now() + $2::text::interval - interval '1 hour', now() + $2::text::interval,
 			now() + $3::text::interval, now() + $3::text::interval + interval '1 hour', '1 hour', '1 hour')`, kid, from, until)
 }
@@ -140,9 +109,9 @@ func (d *opsDB) roles() opsRoles {
 
 func (d *opsDB) login(role string) *pgx.Conn {
 	d.t.Helper()
-	config := d.pool.Config().ConnConfig.Copy()
+	config := d.Pool().Config().ConnConfig.Copy()
 	config.User, config.Password = role, uuid.NewString()
-	d.exec("ALTER ROLE " + role + " LOGIN PASSWORD '" + config.Password + "'")
+	d.Exec("ALTER ROLE " + role + " LOGIN PASSWORD '" + config.Password + "'")
 	conn := must.Get(pgx.ConnectConfig(context.Background(), config))(d.t)
 	d.t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
@@ -151,7 +120,7 @@ func (d *opsDB) login(role string) *pgx.Conn {
 // script runs several statements, as psql -f does.
 func (d *opsDB) script(sql string) {
 	d.t.Helper()
-	conn := must.Get(d.pool.Acquire(context.Background()))(d.t)
+	conn := must.Get(d.Pool().Acquire(context.Background()))(d.t)
 	defer conn.Release()
 	must.Get(conn.Conn().PgConn().Exec(context.Background(), sql).ReadAll())(d.t)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 type grafanaQuery struct {
@@ -50,11 +51,11 @@ func readDashboard(t *testing.T, name string) (d grafanaDashboard, text string) 
 func TestGrafanaDashboardQueriesRun(t *testing.T) {
 	t.Parallel()
 	d := newFleetAtWork(t)
-	d.exec(`SELECT ops.drain('arena')`)
-	d.exec(`SELECT ops.close_session($1, 'cheating')`, d.session("eu", "arena", "duel", "fay"))
+	d.Exec(`SELECT ops.drain('arena')`)
+	d.Exec(`SELECT ops.close_session($1, 'cheating')`, d.session("eu", "arena", "duel", "fay"))
 	reader := d.roles().reader
 	run := func(title, sql string, regions ...string) []string {
-		rows, err := tableOf(reader, expandMacros(t, sql, regions...))
+		rows, err := storetest.RowsOf(reader, expandMacros(t, sql, regions...))
 		require.NoError(t, err, "%s: %s", title, sql)
 		return rows
 	}

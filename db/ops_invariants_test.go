@@ -19,27 +19,27 @@ func newFleetAtWork(t *testing.T) *opsDB {
 
 	d.instance("eu", "shrunk", "1 minute", "duel") // its capacity was lowered beneath its sessions
 	d.session("eu", "shrunk", "duel", "eve")
-	d.exec(`UPDATE instances SET capacity = 2 WHERE id = 'shrunk'`)
+	d.Exec(`UPDATE instances SET capacity = 2 WHERE id = 'shrunk'`)
 
 	for _, id := range []string{"silent", "reborn", "gone"} { // the reaper has not come to their sessions yet
 		d.instance("eu", id, "1 minute", "duel")
 		d.session("eu", id, "duel")
 	}
-	d.exec(`UPDATE instance_leases SET heartbeat_at = now() - interval '110 minutes' WHERE instance_id = 'silent'`)
-	d.exec(`UPDATE instances SET incarnation = gen_random_uuid(), registered_at = now() - interval '50 minutes' WHERE id = 'reborn'`)
-	d.exec(`UPDATE instances SET status = 'gone', ended_at = now() - interval '50 minutes' WHERE id = 'gone'`)
-	d.exec(`DELETE FROM instance_leases WHERE instance_id = 'gone'`)
+	d.Exec(`UPDATE instance_leases SET heartbeat_at = now() - interval '110 minutes' WHERE instance_id = 'silent'`)
+	d.Exec(`UPDATE instances SET incarnation = gen_random_uuid(), registered_at = now() - interval '50 minutes' WHERE id = 'reborn'`)
+	d.Exec(`UPDATE instances SET status = 'gone', ended_at = now() - interval '50 minutes' WHERE id = 'gone'`)
+	d.Exec(`DELETE FROM instance_leases WHERE instance_id = 'gone'`)
 
 	d.matches()
 	d.agentsAtWork()
 	d.provisioned()
 	d.lobbyAtWork()
-	d.exec(`INSERT INTO player_refusals (sub, hour, call, code, region, mode, detail, request_id, times, first_at, last_at)
+	d.Exec(`INSERT INTO player_refusals (sub, hour, call, code, region, mode, detail, request_id, times, first_at, last_at)
 		VALUES ('fay', date_trunc('hour', now(), 'UTC'), 'POST /matchmake', 'no_capacity', 'eu', 'duel', 'full', '', 3, now(), now())`)
 
 	d.key("retiring", "-2 days", "-1 minute")
 	d.key("tainted", "-1 minute", "1 day")
-	d.exec(`UPDATE signing_keys SET tainted_at = now(), verify_until = now() WHERE kid = 'tainted'`)
+	d.Exec(`UPDATE signing_keys SET tainted_at = now(), verify_until = now() WHERE kid = 'tainted'`)
 	d.key("signing", "-1 minute", "1 day")
 	d.key("next", "1 day", "2 days")
 	return d
@@ -51,7 +51,7 @@ func (d *opsDB) matches() {
 	d.instance("eu", "league", "1 minute", "league")
 	d.session("eu", "league", "league", "fay", "gus")
 	d.profileAt("duels", `{"teams": [{"players": 2}]}`)
-	d.exec(`INSERT INTO demand (region, mode, key, matches, players, since) VALUES ('eu', 'arena', 'ranked-5v5/10/global', 3, 29, now() - interval '1 minute')`)
+	d.Exec(`INSERT INTO demand (region, mode, key, matches, players, since) VALUES ('eu', 'arena', 'ranked-5v5/10/global', 3, 29, now() - interval '1 minute')`)
 	d.script(`
 		UPDATE sessions SET match_id = '00000000-0000-0000-0000-00000000cafe' WHERE mode = 'league';
 		UPDATE seats SET match_id = '00000000-0000-0000-0000-00000000cafe', team = 'red' WHERE mode = 'league';
@@ -79,9 +79,9 @@ var invariants = []string{
 func TestInvariantsOfAWorkingFleetAreEmpty(t *testing.T) {
 	t.Parallel()
 	d := newFleetAtWork(t)
-	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
-	d.exec(`DELETE FROM signing_keys`) // before the first start there is none
-	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
+	require.Equal(t, invariants, d.Rows(`SELECT name, violations FROM ops.invariants ORDER BY name`))
+	d.Exec(`DELETE FROM signing_keys`) // before the first start there is none
+	require.Equal(t, invariants, d.Rows(`SELECT name, violations FROM ops.invariants ORDER BY name`))
 }
 
 // Each row is a bug that the view must show, with the rows that it returns; ops.invariants counts only that violation.
@@ -208,8 +208,8 @@ func TestInvariantsShowViolations(t *testing.T) {
 			t.Parallel()
 			d := newFleetAtWork(t)
 			d.script(c.plant)
-			require.Equal(t, []string{c.want}, d.table(`SELECT `+c.show))
-			require.Equal(t, []string{c.invariant + "|1"}, d.table(`SELECT name, violations FROM ops.invariants WHERE violations > 0`))
+			require.Equal(t, []string{c.want}, d.Rows(`SELECT `+c.show))
+			require.Equal(t, []string{c.invariant + "|1"}, d.Rows(`SELECT name, violations FROM ops.invariants WHERE violations > 0`))
 		})
 	}
 }
@@ -218,17 +218,17 @@ func TestInvariantsShowViolations(t *testing.T) {
 func TestInvariantsAreEmptyDuringAnAmnestyAndUntilTheReaperHasRun(t *testing.T) {
 	t.Parallel()
 	d := newFleetAtWork(t)
-	d.exec(`UPDATE instance_leases SET heartbeat_at = now() - interval '5 hours' WHERE instance_id = 'silent'`)
-	d.exec(`UPDATE instances SET registered_at = now() - interval '5 hours', ended_at = now() - interval '5 hours' WHERE id IN ('gone', 'reborn')`)
+	d.Exec(`UPDATE instance_leases SET heartbeat_at = now() - interval '5 hours' WHERE instance_id = 'silent'`)
+	d.Exec(`UPDATE instances SET registered_at = now() - interval '5 hours', ended_at = now() - interval '5 hours' WHERE id IN ('gone', 'reborn')`)
 	violations := `SELECT count(*) FROM ops.invariant_session_without_live_instance`
-	require.Equal(t, []string{"3"}, d.table(violations))
+	require.Equal(t, []string{"3"}, d.Rows(violations))
 
-	d.exec(`UPDATE fleet_clock SET pulse_at = now() - interval '50 minutes'`)
-	require.Equal(t, []string{"0"}, d.table(violations), "nobody hears heartbeats")
-	d.exec(`UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '50 minutes'`)
-	require.Equal(t, []string{"0"}, d.table(violations), "not heard for a lease yet")
-	d.exec(`UPDATE fleet_clock SET steady_since = now() - interval '110 minutes'`)
-	require.Equal(t, []string{"0"}, d.table(violations), "the amnesty ended less than a lease ago")
-	d.exec(`UPDATE fleet_clock SET steady_since = now() - interval '130 minutes'`)
-	require.Equal(t, []string{"3"}, d.table(violations))
+	d.Exec(`UPDATE fleet_clock SET pulse_at = now() - interval '50 minutes'`)
+	require.Equal(t, []string{"0"}, d.Rows(violations), "nobody hears heartbeats")
+	d.Exec(`UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '50 minutes'`)
+	require.Equal(t, []string{"0"}, d.Rows(violations), "not heard for a lease yet")
+	d.Exec(`UPDATE fleet_clock SET steady_since = now() - interval '110 minutes'`)
+	require.Equal(t, []string{"0"}, d.Rows(violations), "the amnesty ended less than a lease ago")
+	d.Exec(`UPDATE fleet_clock SET steady_since = now() - interval '130 minutes'`)
+	require.Equal(t, []string{"3"}, d.Rows(violations))
 }

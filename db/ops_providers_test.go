@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // Pins a pool that looks healthy although no worker has its provider.
@@ -13,24 +14,24 @@ func TestOpsProvidersCountWorkersAndWhatWaitsForThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
 	providers := func() []string {
-		return texts(b, "SELECT provider || '|' || workers || '|' || pools || '|' || deployments || '|' || overdue FROM ops.providers ORDER BY provider")
+		return storetest.Values[string](b.DB, "SELECT provider || '|' || workers || '|' || pools || '|' || deployments || '|' || overdue FROM ops.providers ORDER BY provider")
 	}
-	b.exec("UPDATE pools SET min_servers = 2")
+	b.Exec("UPDATE pools SET min_servers = 2")
 	b.scale()
 	require.Equal(t, []string{"process|0|1|2|0"}, providers())
-	b.exec("UPDATE deployments SET next_at = now() - interval '31 seconds'")
+	b.Exec("UPDATE deployments SET next_at = now() - interval '31 seconds'")
 	require.Equal(t, []string{"process|0|1|2|2"}, providers())
 
-	replica := b.replica(func(c *db.Config) { c.Name, c.KeyEncryptionKeys = "director serve a/1", []string{"new", "old"} })
+	replica := b.Replica(func(c *db.Config) { c.Name, c.KeyEncryptionKeys = "director serve a/1", []string{"new", "old"} })
 	require.NoError(t, replica.Report(t.Context(), nil))
 	require.Equal(t, []string{"process|0|1|2|2"}, providers(), "it has no worker")
-	worker := b.replica(func(c *db.Config) { c.Name, c.Providers = "director work a/2", []string{"docker", "process"} })
+	worker := b.Replica(func(c *db.Config) { c.Name, c.Providers = "director work a/2", []string{"docker", "process"} })
 	require.NoError(t, worker.Report(t.Context(), nil))
 	require.Equal(t, []string{"docker|1|0|0|0", "process|1|1|2|2"}, providers())
-	b.exec("UPDATE deployments SET lease = gen_random_uuid(), leased_until = now()")
+	b.Exec("UPDATE deployments SET lease = gen_random_uuid(), leased_until = now()")
 	require.Equal(t, []string{"docker|1|0|0|0", "process|1|1|2|0"}, providers())
 	require.Equal(t, []string{"director serve a/1|{}|{new,old}", "director work a/2|{docker,process}|{}"},
-		texts(b, "SELECT process || '|' || providers::text || '|' || key_encryption_keys::text FROM ops.process_reports ORDER BY process"))
-	b.exec("UPDATE process_reports SET reported_at = now() - interval '61 seconds'")
+		storetest.Values[string](b.DB, "SELECT process || '|' || providers::text || '|' || key_encryption_keys::text FROM ops.process_reports ORDER BY process"))
+	b.Exec("UPDATE process_reports SET reported_at = now() - interval '61 seconds'")
 	require.Equal(t, []string{"docker|0|0|0|0", "process|0|1|2|0"}, providers())
 }

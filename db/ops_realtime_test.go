@@ -50,19 +50,19 @@ func TestOpsRealtime(t *testing.T) {
 	d := newOpsDB(t)
 	d.lobbyAtWork()
 	require.Equal(t, []string{"eu|1|t|2|2|3|2|1|1", "us|0||0|0|0|0|0|0"},
-		d.table(`SELECT region, replicas, lease_age < '1 hour', connected, suspended, rooms, members, invitations, waiting FROM ops.realtime ORDER BY region`))
+		d.Rows(`SELECT region, replicas, lease_age < '1 hour', connected, suspended, rooms, members, invitations, waiting FROM ops.realtime ORDER BY region`))
 	require.Equal(t, []string{"1a|live|1|t", "1b|ended|1|t"},
-		d.table(`SELECT right(replica::text, 2), state, sessions, lease_age < '1 hour' FROM ops.realtime_replicas ORDER BY 1`))
-	require.Empty(t, d.table(`SELECT * FROM ops.replicas`), "it shows the replicas of agents")
+		d.Rows(`SELECT right(replica::text, 2), state, sessions, lease_age < '1 hour' FROM ops.realtime_replicas ORDER BY 1`))
+	require.Empty(t, d.Rows(`SELECT * FROM ops.replicas`), "it shows the replicas of agents")
 	require.Equal(t, []string{
 		"s-1|p1|ann|connected|3|t|k1|1|1|t1|duel|", "s-2|p1|s-2|cut off|1|f||0|0|||", "s-3|p1|cid|suspended|1|t||1|0|||t", "s-4|p1|dan|expired|1|t||0|0|||f",
-	}, d.table(`SELECT session, project, player, state, epoch, authenticated, key, rooms, invitations, ticket, waits_for, expires_at > now() FROM ops.realtime_sessions ORDER BY session`))
+	}, d.Rows(`SELECT session, project, player, state, epoch, authenticated, key, rooms, invitations, ticket, waits_for, expires_at > now() FROM ops.realtime_sessions ORDER BY session`))
 	require.Equal(t, []string{
 		"duel:match:7|duel|0|0|1|2|t|t|1|0|2|cafe|us.00000000-0000-0000-0000-00000000beef|f", "lobby:default|lobby|2|1|0|16|f|f|4|9|7|||f", "lobby:empty|lobby|0|0|0|16|f|f|1|0|2|||t",
-	}, d.table(`SELECT room, type, members, away, invited, max_members, private, locked, seq, rows_sent, state_bytes, right(match::text, 4), session, closes_at IS NOT NULL
+	}, d.Rows(`SELECT room, type, members, away, invited, max_members, private, locked, seq, rows_sent, state_bytes, right(match::text, 4), session, closes_at IS NOT NULL
 		FROM ops.lobbies ORDER BY room`))
 	require.Equal(t, []string{"eu|p1|arena|k1|default|{token:mint}|active|7|", "eu|p1|arena|k2|default-rotated|{token:mint}|retiring|0|k0", "eu|p1|arena|k3|old|{}|revoked|0|"},
-		d.table(`SELECT region, project, project_name, key, name, scopes, state, tokens_minted, rotated_from FROM ops.project_keys ORDER BY key`))
+		d.Rows(`SELECT region, project, project_name, key, name, scopes, state, tokens_minted, rotated_from FROM ops.project_keys ORDER BY key`))
 }
 
 // Pins sessions that operators see as expired during an outage, in which nobody could resume them.
@@ -70,8 +70,8 @@ func TestOpsSessionsDoNotExpireWhileNoReplicaIsLive(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.lobbyAtWork()
-	d.exec(`UPDATE replicas SET seen_at = now() - interval '1 hour'`)
-	require.Equal(t, []string{"suspended|f"}, d.table(`SELECT state, expires_at > now() FROM ops.realtime_sessions WHERE session = 's-4'`))
-	d.exec(`UPDATE replicas SET seen_at = now(), steady_since = now() - interval '1 second' WHERE id = '` + liveLobbyReplica + `'`)
-	require.Equal(t, []string{"suspended|t"}, d.table(`SELECT state, expires_at > now() FROM ops.realtime_sessions WHERE session = 's-4'`))
+	d.Exec(`UPDATE replicas SET seen_at = now() - interval '1 hour'`)
+	require.Equal(t, []string{"suspended|f"}, d.Rows(`SELECT state, expires_at > now() FROM ops.realtime_sessions WHERE session = 's-4'`))
+	d.Exec(`UPDATE replicas SET seen_at = now(), steady_since = now() - interval '1 second' WHERE id = '` + liveLobbyReplica + `'`)
+	require.Equal(t, []string{"suspended|t"}, d.Rows(`SELECT state, expires_at > now() FROM ops.realtime_sessions WHERE session = 's-4'`))
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 const (
@@ -16,13 +18,13 @@ func TestOpsRoleReadsEveryView(t *testing.T) {
 	t.Parallel()
 	d := newFleetAtWork(t)
 	reader := d.roles().reader
-	views := d.table(`SELECT relname FROM pg_class WHERE relnamespace = 'ops'::regnamespace AND relkind = 'v'`)
+	views := d.Rows(`SELECT relname FROM pg_class WHERE relnamespace = 'ops'::regnamespace AND relkind = 'v'`)
 	require.Greater(t, len(views), 15)
 	for _, view := range views {
-		mine, err := tableOf(reader, `SELECT count(*) FROM ops.`+view)
+		mine, err := storetest.RowsOf(reader, `SELECT count(*) FROM ops.`+view)
 		require.NoError(t, err, view)
 		if view != "oldest_snapshot" && view != "event_feed" { // what these show depends on the moment
-			require.Equal(t, d.table(`SELECT count(*) FROM ops.`+view), mine, view)
+			require.Equal(t, d.Rows(`SELECT count(*) FROM ops.`+view), mine, view)
 		}
 	}
 }
@@ -33,8 +35,8 @@ func TestOpsRoleSeesTheSnapshotsOfOthers(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	reader := d.roles().reader
-	d.hold(`INSERT INTO events (kind) VALUES ('forgotten')`)
-	rows, err := tableOf(reader, `SELECT holders, age > '0' FROM ops.oldest_snapshot WHERE kind = 'transaction'`)
+	d.Hold(`INSERT INTO events (kind) VALUES ('forgotten')`)
+	rows, err := storetest.RowsOf(reader, `SELECT holders, age > '0' FROM ops.oldest_snapshot WHERE kind = 'transaction'`)
 	require.NoError(t, err)
 	require.Equal(t, []string{"1|t"}, rows)
 }
@@ -44,11 +46,11 @@ func TestOpsRoleHasNoOtherRights(t *testing.T) {
 	d := newOpsDB(t)
 	roles := d.roles()
 	for _, role := range []string{roles.reader.Config().User, roles.operator.Config().User} {
-		require.Empty(t, d.table(`SELECT relname FROM pg_class WHERE relnamespace NOT IN ('ops'::regnamespace, 'pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+		require.Empty(t, d.Rows(`SELECT relname FROM pg_class WHERE relnamespace NOT IN ('ops'::regnamespace, 'pg_catalog'::regnamespace, 'information_schema'::regnamespace)
 			AND relkind IN ('r', 'p', 'v', 'm', 'f') AND has_table_privilege($1, oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE')`, role))
-		require.Equal(t, []string{"f|f"}, d.table(`SELECT has_schema_privilege($1, 'ops', 'CREATE'), has_schema_privilege($1, 'public', 'CREATE')`, role))
+		require.Equal(t, []string{"f|f"}, d.Rows(`SELECT has_schema_privilege($1, 'ops', 'CREATE'), has_schema_privilege($1, 'public', 'CREATE')`, role))
 	}
-	require.Equal(t, []string{"at", "fleet_at", "keys_at", "lease_horizon", "realtime_steady_since", "replica_horizon", "replica_horizon", "seats_at", "sessions_at", "snapshot_holders"}, d.table(`SELECT proname FROM pg_proc
+	require.Equal(t, []string{"at", "fleet_at", "keys_at", "lease_horizon", "realtime_steady_since", "replica_horizon", "replica_horizon", "seats_at", "sessions_at", "snapshot_holders"}, d.Rows(`SELECT proname FROM pg_proc
 		WHERE pronamespace = 'ops'::regnamespace AND has_function_privilege($1, oid, 'EXECUTE') ORDER BY 1`, roles.reader.Config().User))
 	for _, sql := range []string{
 		`SELECT sealed_private FROM signing_keys`,
@@ -123,10 +125,10 @@ func TestTransactionsOfOpsRolesEndSoon(t *testing.T) {
 	d := newOpsDB(t)
 	roles := d.roles()
 	limits := `SELECT current_setting('statement_timeout'), current_setting('lock_timeout'), current_setting('idle_in_transaction_session_timeout'), current_setting('default_transaction_read_only')`
-	mine, err := tableOf(roles.reader, limits)
+	mine, err := storetest.RowsOf(roles.reader, limits)
 	require.NoError(t, err)
 	require.Equal(t, []string{"5s|1s|10s|on"}, mine)
-	mine, err = tableOf(roles.operator, limits)
+	mine, err = storetest.RowsOf(roles.operator, limits)
 	require.NoError(t, err)
 	require.Equal(t, []string{"5s|1s|10s|off"}, mine)
 }
@@ -144,7 +146,7 @@ func TestEventsNameTheOperator(t *testing.T) {
 	}
 	me := "sql:" + operator.Config().User
 	require.Equal(t, []string{"instance.drained|" + me, "instance.undrained|" + me, "session.closed|" + me, "key.tainted|" + me},
-		d.table(`SELECT kind, actor FROM ops.events ORDER BY at`))
+		d.Rows(`SELECT kind, actor FROM ops.events ORDER BY at`))
 
 	for _, sql := range []string{`UPDATE instances SET status = 'ready'`, `DELETE FROM sessions`, `SELECT sealed_private FROM signing_keys`, `SELECT ops.set_draining('arena', true)`} {
 		_, err := operator.Exec(context.Background(), sql)
@@ -164,10 +166,10 @@ func TestOpsFunctionsIgnoreTheCallersTemporarySchema(t *testing.T) {
 	_, err := operator.Exec(context.Background(), `CREATE TEMP TABLE instance_directory (instance_id text, region text);
 		CREATE TEMP TABLE instances (region text, id text, status text); CREATE TEMP TABLE fleet_clock (x int); SET search_path = pg_temp, ops, public`)
 	require.NoError(t, err)
-	rows, err := tableOf(operator, `SELECT ops.drain('arena'), ops.lease_horizon() > '2020-01-01'`)
+	rows, err := storetest.RowsOf(operator, `SELECT ops.drain('arena'), ops.lease_horizon() > '2020-01-01'`)
 	require.NoError(t, err)
 	require.Equal(t, []string{"t|t"}, rows)
-	require.Equal(t, []string{"draining"}, d.table(`SELECT status FROM ops.fleet`))
-	require.Empty(t, d.table(`SELECT proname FROM pg_proc WHERE pronamespace = 'ops'::regnamespace AND prosecdef
+	require.Equal(t, []string{"draining"}, d.Rows(`SELECT status FROM ops.fleet`))
+	require.Empty(t, d.Rows(`SELECT proname FROM pg_proc WHERE pronamespace = 'ops'::regnamespace AND prosecdef
 		AND proconfig IS DISTINCT FROM ARRAY['search_path=' || current_schema() || ', pg_temp']`))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 const (
@@ -25,27 +26,27 @@ func TestOpsDrainStopsPlacementAndNamesTheOperator(t *testing.T) {
 	d.instance("eu", "arena", "1 minute", "duel", "raid")
 	state := `SELECT i.status, m.mode, m.bucket FROM instances i JOIN instance_modes m ON m.instance_id = i.id ORDER BY m.mode`
 
-	require.Equal(t, []string{"t"}, d.table(`SELECT ops.drain('arena')`))
-	require.Equal(t, []string{"f"}, d.table(`SELECT ops.drain('arena')`))
-	require.Equal(t, []string{"draining|duel|99", "draining|raid|99"}, d.table(state))
-	require.Equal(t, []string{"t"}, d.table(`SELECT ops.undrain('arena')`))
-	require.Equal(t, []string{"f"}, d.table(`SELECT ops.undrain('arena')`))
-	require.Equal(t, []string{"ready|duel|0", "ready|raid|0"}, d.table(state))
+	require.Equal(t, []string{"t"}, d.Rows(`SELECT ops.drain('arena')`))
+	require.Equal(t, []string{"f"}, d.Rows(`SELECT ops.drain('arena')`))
+	require.Equal(t, []string{"draining|duel|99", "draining|raid|99"}, d.Rows(state))
+	require.Equal(t, []string{"t"}, d.Rows(`SELECT ops.undrain('arena')`))
+	require.Equal(t, []string{"f"}, d.Rows(`SELECT ops.undrain('arena')`))
+	require.Equal(t, []string{"ready|duel|0", "ready|raid|0"}, d.Rows(state))
 	require.Equal(t, []string{"eu|instance.drained|t|arena", "eu|instance.undrained|t|arena"},
-		d.table(`SELECT region, kind, actor = 'sql:' || session_user, instance FROM ops.events ORDER BY at`))
+		d.Rows(`SELECT region, kind, actor = 'sql:' || session_user, instance FROM ops.events ORDER BY at`))
 }
 
 func TestOpsDrainRefusesUnknownAndEndedInstances(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.instance("eu", "arena", "1 minute", "duel")
-	d.exec(`SELECT end_instance('eu', 'arena', 'deregistered')`)
+	d.Exec(`SELECT end_instance('eu', 'arena', 'deregistered')`)
 	require.Equal(t, "instance 'arena' is gone", refused(t, wrongState, d.fail(`SELECT ops.undrain('arena')`)))
 	for _, f := range []string{"drain", "undrain"} {
 		require.Equal(t, "there is no instance 'nobody'", refused(t, noDataFound, d.fail(`SELECT ops.`+f+`('nobody')`)))
 		require.Equal(t, "there is no instance NULL", refused(t, noDataFound, d.fail(`SELECT ops.`+f+`(NULL)`)))
 	}
-	require.Empty(t, d.table(`SELECT kind FROM ops.events WHERE kind ~ 'drain'`))
+	require.Empty(t, d.Rows(`SELECT kind FROM ops.events WHERE kind ~ 'drain'`))
 }
 
 // The status must be read under the lock: an instance that ended meanwhile must not become a draining one.
@@ -53,7 +54,7 @@ func TestOpsDrainChecksUnderTheLock(t *testing.T) {
 	t.Parallel()
 	d, ctx := newOpsDB(t), context.Background()
 	d.instance("eu", "arena", "1 minute", "duel")
-	ending, err := d.pool.Begin(ctx)
+	ending, err := d.Pool().Begin(ctx)
 	require.NoError(t, err)
 	defer func() { _ = ending.Rollback(ctx) }()
 	_, err = ending.Exec(ctx, `SELECT end_instance('eu', 'arena', 'deregistered')`)
@@ -61,20 +62,20 @@ func TestOpsDrainChecksUnderTheLock(t *testing.T) {
 
 	drained := make(chan error, 1)
 	go func() {
-		_, err := d.pool.Exec(ctx, `SELECT ops.drain('arena')`)
+		_, err := d.Pool().Exec(ctx, `SELECT ops.drain('arena')`)
 		drained <- err
 	}()
 	d.untilBlocked(`SELECT ops.drain('arena')`)
 	require.NoError(t, ending.Commit(ctx))
 	require.NoError(t, <-drained)
-	require.Equal(t, []string{"gone"}, d.table(`SELECT status FROM ops.fleet`))
+	require.Equal(t, []string{"gone"}, d.Rows(`SELECT status FROM ops.fleet`))
 }
 
 // untilBlocked waits until the statement waits for a lock of another connection.
 func (d *opsDB) untilBlocked(sql string) {
 	d.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
-		if len(d.table(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query = $1 AND pg_blocking_pids(pid) <> '{}'`, sql)) > 0 {
+		if len(d.Rows(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query = $1 AND pg_blocking_pids(pid) <> '{}'`, sql)) > 0 {
 			return
 		}
 		require.True(d.t, time.Now().Before(deadline), "never blocked: %s", sql)
@@ -87,13 +88,13 @@ func TestOpsCloseSessionFreesTheReservation(t *testing.T) {
 	d.instance("eu", "arena", "1 minute", "duel")
 	closed, open := d.session("eu", "arena", "duel", "ann", "bob"), d.session("eu", "arena", "duel", "cid")
 
-	d.exec(`SELECT ops.close_session($1, 'cheating')`, closed)
-	require.Equal(t, []string{open + "|1"}, d.table(`SELECT session, players FROM ops.sessions`))
-	require.Equal(t, []string{closed + "|2|cheating"}, d.table(`SELECT session, players, reason FROM ops.session_lifetimes`))
-	require.Equal(t, []string{"session cheating|2"}, d.table(`SELECT reason, seats FROM ops.seat_outcomes`))
+	d.Exec(`SELECT ops.close_session($1, 'cheating')`, closed)
+	require.Equal(t, []string{open + "|1"}, d.Rows(`SELECT session, players FROM ops.sessions`))
+	require.Equal(t, []string{closed + "|2|cheating"}, d.Rows(`SELECT session, players, reason FROM ops.session_lifetimes`))
+	require.Equal(t, []string{"session cheating|2"}, d.Rows(`SELECT reason, seats FROM ops.seat_outcomes`))
 	require.Equal(t, []string{"session.closed|t|arena|" + closed + `|{"reason": "cheating", "players": 2}`},
-		d.table(`SELECT kind, actor = 'sql:' || session_user, instance, session, detail FROM ops.events`))
-	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
+		d.Rows(`SELECT kind, actor = 'sql:' || session_user, instance, session, detail FROM ops.events`))
+	require.Equal(t, invariants, d.Rows(`SELECT name, violations FROM ops.invariants ORDER BY name`))
 }
 
 func TestOpsCloseSessionRefusesSessionsThatAreNotOpen(t *testing.T) {
@@ -109,9 +110,9 @@ func TestOpsCloseSessionRefusesSessionsThatAreNotOpen(t *testing.T) {
 		require.Equal(t, "say why the session is closed", refused(t, invalidValue, d.fail(`SELECT ops.close_session($1, `+reason+`)`, s)))
 	}
 	require.Contains(t, refused(t, noDataFound, d.fail(`SELECT ops.close_session($1, 'x')`, "us"+s[2:])), "there is no session us.")
-	d.exec(`SELECT ops.close_session($1, 'cheating')`, s)
+	d.Exec(`SELECT ops.close_session($1, 'cheating')`, s)
 	require.Regexp(t, "^session "+s+" was closed at .* \\(cheating\\)$", refused(t, wrongState, d.fail(`SELECT ops.close_session($1, 'x')`, s)))
-	require.Equal(t, []string{"1"}, d.table(`SELECT count(*) FROM ops.events`))
+	require.Equal(t, []string{"1"}, d.Rows(`SELECT count(*) FROM ops.events`))
 }
 
 func TestOpsTaintKeyHandsTheTurnToTheNextKey(t *testing.T) {
@@ -119,18 +120,18 @@ func TestOpsTaintKeyHandsTheTurnToTheNextKey(t *testing.T) {
 	d := newOpsDB(t)
 	d.key("a", "-1 day", "1 day")
 	d.key("b", "1 day", "2 days")
-	d.exec(`UPDATE signing_keys SET publish_at = now() - interval '2 hours' WHERE kid = 'b'`)
+	d.Exec(`UPDATE signing_keys SET publish_at = now() - interval '2 hours' WHERE kid = 'b'`)
 	d.key("c", "2 days", "3 days")
-	before := d.table(`SELECT to_jsonb(k) - '{tainted_at,verify_until,since}'::text[] FROM signing_keys k WHERE kid = 'a'`)
+	before := d.Rows(`SELECT to_jsonb(k) - '{tainted_at,verify_until,since}'::text[] FROM signing_keys k WHERE kid = 'a'`)
 
-	require.Equal(t, []string{"t"}, d.table(`SELECT ops.taint_key('a')`))
-	require.Equal(t, []string{"a|tainted", "b|signing", "c|next"}, d.table(`SELECT kid, state FROM ops.keys ORDER BY kid`))
-	require.Equal(t, before, d.table(`SELECT to_jsonb(k) - '{tainted_at,verify_until,since}'::text[] FROM signing_keys k WHERE kid = 'a'`))
-	require.Equal(t, []string{"t|t"}, d.table(`SELECT a.verify_until = a.tainted_at AND a.tainted_at <= clock_timestamp(), b.sign_from = a.tainted_at
+	require.Equal(t, []string{"t"}, d.Rows(`SELECT ops.taint_key('a')`))
+	require.Equal(t, []string{"a|tainted", "b|signing", "c|next"}, d.Rows(`SELECT kid, state FROM ops.keys ORDER BY kid`))
+	require.Equal(t, before, d.Rows(`SELECT to_jsonb(k) - '{tainted_at,verify_until,since}'::text[] FROM signing_keys k WHERE kid = 'a'`))
+	require.Equal(t, []string{"t|t"}, d.Rows(`SELECT a.verify_until = a.tainted_at AND a.tainted_at <= clock_timestamp(), b.sign_from = a.tainted_at
 		FROM ops.keys a, ops.keys b WHERE a.kid = 'a' AND b.kid = 'b'`), "not verified from that moment on, and no sign in the name of the past")
-	require.Equal(t, []string{"|key.tainted|t|a|b|t"}, d.table(`SELECT region, kind, actor = 'sql:' || session_user, detail ->> 'kid', detail ->> 'next',
+	require.Equal(t, []string{"|key.tainted|t|a|b|t"}, d.Rows(`SELECT region, kind, actor = 'sql:' || session_user, detail ->> 'kid', detail ->> 'next',
 		(detail ->> 'next_signs_from')::timestamptz = (SELECT sign_from FROM ops.keys WHERE kid = 'b') FROM ops.events`))
-	require.Equal(t, invariants, d.table(`SELECT name, violations FROM ops.invariants ORDER BY name`))
+	require.Equal(t, invariants, d.Rows(`SELECT name, violations FROM ops.invariants ORDER BY name`))
 }
 
 // Pins a key that signs before every verifier can have fetched it: game servers would refuse its tokens.
@@ -139,15 +140,15 @@ func TestOpsTaintKeyLetsNoKeySignBeforeVerifiersKnowIt(t *testing.T) {
 	d := newOpsDB(t)
 	d.key("a", "-1 day", "1 day")
 	d.key("b", "1 day", "2 days")
-	d.exec(`UPDATE signing_keys SET publish_at = now() - interval '20 minutes' WHERE kid = 'b'`)
+	d.Exec(`UPDATE signing_keys SET publish_at = now() - interval '20 minutes' WHERE kid = 'b'`)
 	d.key("c", "2 days", "3 days")
-	d.exec(`UPDATE signing_keys SET publish_at = now() - interval '10 minutes' WHERE kid = 'c'`)
+	d.Exec(`UPDATE signing_keys SET publish_at = now() - interval '10 minutes' WHERE kid = 'c'`)
 
 	heirs := `SELECT kid, state, sign_from = publish_at + interval '1 hour' FROM ops.keys WHERE kid <> 'a' ORDER BY kid`
-	d.exec(`SELECT ops.taint_key('a')`)
-	require.Equal(t, []string{"b|next|t", "c|next|f"}, d.table(heirs))
-	d.exec(`SELECT ops.taint_key('b')`) // the heir as well, before its turn
-	require.Equal(t, []string{"b|tainted|t", "c|next|t"}, d.table(heirs))
+	d.Exec(`SELECT ops.taint_key('a')`)
+	require.Equal(t, []string{"b|next|t", "c|next|f"}, d.Rows(heirs))
+	d.Exec(`SELECT ops.taint_key('b')`) // the heir as well, before its turn
+	require.Equal(t, []string{"b|tainted|t", "c|next|t"}, d.Rows(heirs))
 }
 
 func TestOpsTaintKeyLeavesTheTurnAloneWhenAnotherKeySigns(t *testing.T) {
@@ -159,12 +160,12 @@ func TestOpsTaintKeyLeavesTheTurnAloneWhenAnotherKeySigns(t *testing.T) {
 	d.key("unpublished", "1 day", "2 days")
 	d.key("later", "2 days", "3 days")
 	others := `SELECT to_jsonb(k) FROM signing_keys k WHERE kid IN ('signing', 'later') ORDER BY kid`
-	before := d.table(others)
+	before := d.Rows(others)
 	for _, kid := range []string{"expired", "retiring", "unpublished"} {
-		d.exec(`SELECT ops.taint_key($1)`, kid)
+		d.Exec(`SELECT ops.taint_key($1)`, kid)
 	}
-	require.Equal(t, before, d.table(others))
-	require.Equal(t, []string{"expired|t|f", "retiring|t|f", "unpublished|f|t"}, d.table(`SELECT kid, verify_until <= tainted_at, verify_until = publish_at
+	require.Equal(t, before, d.Rows(others))
+	require.Equal(t, []string{"expired|t|f", "retiring|t|f", "unpublished|f|t"}, d.Rows(`SELECT kid, verify_until <= tainted_at, verify_until = publish_at
 		FROM ops.keys WHERE state = 'tainted' ORDER BY kid`), "verified not a moment longer, and no row that contradicts itself")
 }
 
@@ -178,13 +179,13 @@ func TestErrorsAndNoticesOfOpsTaintKey(t *testing.T) {
 
 	_, err := said.conn.Exec(context.Background(), `SELECT ops.taint_key('only')`)
 	require.NoError(t, err)
-	rows, err := tableOf(said.conn, `SELECT ops.taint_key('only')`)
+	rows, err := storetest.RowsOf(said.conn, `SELECT ops.taint_key('only')`)
 	require.NoError(t, err)
 	require.Equal(t, []string{"f"}, rows)
 	require.Len(t, *said.notices, 2)
 	require.Equal(t, `WARNING: no key is left to sign with: make one with "director keys rotate"`, (*said.notices)[0])
 	require.Contains(t, (*said.notices)[1], "NOTICE: key only has been tainted since")
-	require.Equal(t, []string{"key.tainted"}, d.table(`SELECT kind FROM ops.events`))
+	require.Equal(t, []string{"key.tainted"}, d.Rows(`SELECT kind FROM ops.events`))
 }
 
 // Rotation holds this lock; a taint at the same time could leave two signing keys, or none.
@@ -192,21 +193,13 @@ func TestOpsTaintKeyWaitsForRotation(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
 	d.key("a", "-1 day", "1 day")
-	d.hold(`SELECT pg_advisory_xact_lock(hashtext('director.signing_keys'))`)
+	d.Hold(`SELECT pg_advisory_xact_lock(hashtext('director.signing_keys'))`)
 	refused(t, lockTimeout, d.fail(`SELECT set_config('lock_timeout', '1ms', true), ops.taint_key('a')`))
-}
-
-// hold runs a statement in a transaction that stays open until the test ends.
-func (d *opsDB) hold(sql string) {
-	d.t.Helper()
-	tx := must.Get(d.pool.Begin(context.Background()))(d.t)
-	d.t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
-	must.Get(tx.Exec(context.Background(), sql))(d.t)
 }
 
 // fail runs a statement that should be refused.
 func (d *opsDB) fail(sql string, args ...any) error {
-	_, err := d.pool.Exec(context.Background(), sql, args...)
+	_, err := d.Pool().Exec(context.Background(), sql, args...)
 	return err
 }
 
@@ -219,7 +212,7 @@ type listener struct {
 func (d *opsDB) notices() listener {
 	d.t.Helper()
 	var said []string
-	config := d.pool.Config().ConnConfig.Copy()
+	config := d.Pool().Config().ConnConfig.Copy()
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { said = append(said, n.Severity+": "+n.Message) }
 	conn := must.Get(pgx.ConnectConfig(context.Background(), config))(d.t)
 	d.t.Cleanup(func() { _ = conn.Close(context.Background()) })

@@ -25,7 +25,7 @@ func (b *bundle) avoids(lists map[string][]string) {
 func TestPlacementKeepsApartWhoAvoid(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 64)
+	b.AddServer("a", 64)
 	b.avoids(map[string][]string{"bob": {"ann"}, "ann": {"eve"}})
 	first := b.place(request("ann", 8))
 	for _, other := range []string{"bob", "eve"} {
@@ -34,7 +34,7 @@ func TestPlacementKeepsApartWhoAvoid(t *testing.T) {
 	require.Equal(t, first.SessionID, b.place(request("ann", 8)).SessionID, "ann has her seat already")
 	_, err := b.ForgetPlayer(t.Context(), "global", "backend:test", "bob")
 	require.NoError(t, err)
-	b.exec("DELETE FROM seats WHERE sub = 'bob'")
+	b.Exec("DELETE FROM seats WHERE sub = 'bob'")
 	b.place(request("gus", 8, "hal"))
 	together := b.place(request("ida", 8, "ivy"))
 	b.avoids(map[string][]string{"kim": {"lou"}})
@@ -48,7 +48,7 @@ func TestReplicasKeepApartWhoAvoid(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, id := range []string{"a", "b", "c", "d"} {
-		b.register(id, 64)
+		b.AddServer(id, 64)
 	}
 	const pairs = 24
 	lists, requests := map[string][]string{}, []db.PlaceRequest{}
@@ -58,12 +58,12 @@ func TestReplicasKeepApartWhoAvoid(t *testing.T) {
 		requests = append(requests, request(left, 8), request(right, 8), request(fmt.Sprint("free-", i), 8))
 	}
 	b.avoids(lists)
-	_, errs := placeAll(t, []*db.Store{b.Store, b.replica(), b.replica()}, requests)
+	_, errs := placeAll(t, []*db.Store{b.Store, b.Replica(), b.Replica()}, requests)
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
 	require.Zero(t, one[int](b, `SELECT count(*)::int FROM seats x JOIN player_avoids l ON l.sub = x.sub
 		JOIN seats y ON y.sub = l.avoided AND y.session_id = x.session_id`))
 	require.Equal(t, 3*pairs, one[int](b, "SELECT count(*)::int FROM seats"))
-	b.requireInvariants()
+	b.RequireInvariants()
 }

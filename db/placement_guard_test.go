@@ -34,14 +34,14 @@ func (b *bundle) refusesPlacement(r db.PlaceRequest) {
 func TestAChangedPartyIsNotSeatedInItsSessionOnADrainingHost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 8)
+	b.AddServer("a", 8)
 	old := b.place(request("ann", 8))
 	require.Equal(t, old.SessionID, b.place(request("eve", 8)).SessionID)
 	b.drain("a")
 	b.refusesPlacement(request("ann", 8, "cid"))
 	require.Equal(t, old.SessionID, b.place(request("ann", 8)).SessionID, "a refused player keeps the seat")
 	require.Equal(t, int64(2), one[int64](b, "SELECT count(*) FROM seats"))
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // Pins `status = 'ready'` of LockHosts: the host of the session that the request empties opens no other one while it
@@ -49,22 +49,22 @@ func TestAChangedPartyIsNotSeatedInItsSessionOnADrainingHost(t *testing.T) {
 func TestADrainingHostOpensNoSessionForASeatGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 8)
+	b.AddServer("a", 8)
 	old := b.place(request("ann", 8))
 	b.drain("a")
 	b.refusesPlacement(request("ann", 4))
 	require.Equal(t, old.SessionID, b.place(request("ann", 8)).SessionID, "a refused player keeps the seat")
 	require.Equal(t, int64(1), one[int64](b, "SELECT count(*) FROM sessions"))
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // Pins the lease check of LockHosts: neither does a host whose lease has expired.
 func TestAnExpiredHostOpensNoSessionForASeatGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 8)
+	b.AddServer("a", 8)
 	b.place(request("ann", 8))
-	b.endAmnesty()
+	b.EndAmnesty()
 	b.ageHeartbeat("a", 16*time.Second)
 	b.refusesPlacement(request("ann", 8))
 	require.Equal(t, int64(1), one[int64](b, "SELECT count(*) FROM sessions"), "no other session was opened")
@@ -74,10 +74,10 @@ func TestAnExpiredHostOpensNoSessionForASeatGivenUp(t *testing.T) {
 func TestAMatchIsNotFilledByWayOfASeatInIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 8)
+	b.AddServer("a", 8)
 	old := b.place(request("ann", 8))
 	b.place(request("eve", 8))
-	b.exec("UPDATE sessions SET match_id = gen_random_uuid()")
+	b.Exec("UPDATE sessions SET match_id = gen_random_uuid()")
 	b.refusesPlacement(request("ann", 8, "cid"))
 	require.Equal(t, int64(0), one[int64](b, "SELECT count(*) FROM seats WHERE sub = 'cid'"))
 	require.Equal(t, old.SessionID, b.place(request("ann", 8)).SessionID)
@@ -87,7 +87,7 @@ func TestAMatchIsNotFilledByWayOfASeatInIt(t *testing.T) {
 func TestAPartyLargerThanTheFreeSeatsIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 4)
+	b.AddServer("a", 4)
 	b.place(request("p1", 4, "p2", "p3"))
 	b.refusesPlacement(request("ann", 4, "bob", "cid"))
 	require.Equal(t, 4, b.place(request("dan", 4)).PlayerCount, "the seat is free for a party of one")
@@ -97,7 +97,7 @@ func TestAPartyLargerThanTheFreeSeatsIsRefused(t *testing.T) {
 func TestAPartyIsRefusedBesideTheSessionOfAMember(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 8)
+	b.AddServer("a", 8)
 	p := b.place(request("ann", 8))
 	b.connect("a", p, "ann")
 	b.refusesPlacement(request("ann", 8, "bob"))

@@ -31,9 +31,9 @@ func TestReplicasPlaceExactlyAndPack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, id := range []string{"a", "b", "c", "d"} {
-		b.register(id, 32)
+		b.AddServer(id, 32)
 	}
-	stores := []*db.Store{b.Store, b.replica(), b.replica()}
+	stores := []*db.Store{b.Store, b.Replica(), b.Replica()}
 	var requests []db.PlaceRequest
 	for _, sub := range subs(128) {
 		requests = append(requests, request(sub, 8))
@@ -49,7 +49,7 @@ func TestReplicasPlaceExactlyAndPack(t *testing.T) {
 	for _, err := range errs {
 		requireKind(t, fault.NoCapacity, "no_capacity", err)
 	}
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // Only the fullest session is a candidate for one player. When it becomes full while the player waits for it, a second
@@ -57,7 +57,7 @@ func TestReplicasPlaceExactlyAndPack(t *testing.T) {
 func TestSessionsBeyondTheCandidatesAreFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	full := b.place(request("ann", 8, "bob", "cid", "dan", "eve", "fay", "gus"))
 	roomy := b.place(request("hal", 8, "ida"))
 	require.NotEqual(t, full.SessionID, roomy.SessionID)
@@ -73,7 +73,7 @@ func TestSessionsBeyondTheCandidatesAreFound(t *testing.T) {
 		got, err = b.Place(context.WithoutCancel(t.Context()), request("jon", 8))
 		placed <- err
 	}()
-	b.waitBlocked(1)
+	b.AwaitBlocked(1)
 	_, err = tx.Exec(t.Context(), "UPDATE sessions SET player_count = max_players WHERE id::text = right($1, 36)", full.SessionID)
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
@@ -85,30 +85,30 @@ func TestSessionsBeyondTheCandidatesAreFound(t *testing.T) {
 func TestPartiesAreSeatedTogether(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 64)
-	b.register("b", 64)
+	b.AddServer("a", 64)
+	b.AddServer("b", 64)
 	var requests []db.PlaceRequest
 	players := subs(96)
 	for i := 0; i < len(players); i += 3 {
 		requests = append(requests, request(players[i], 8, players[i+1], players[i+2]))
 	}
-	got, errs := placeAll(t, []*db.Store{b.Store, b.replica()}, requests)
+	got, errs := placeAll(t, []*db.Store{b.Store, b.Replica()}, requests)
 	for i := range requests {
 		require.NoError(t, errs[i])
 		n := one[int64](b, "SELECT count(*) FROM seats WHERE session_id::text = right($1, 36) AND sub = ANY ($2)", got[i].SessionID, requests[i].Party)
 		require.Equal(t, int64(3), n)
 	}
 	require.Equal(t, int64(16), one[int64](b, "SELECT count(*) FROM sessions"), "two parties of three in each session of eight")
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 func TestPlacementChoosesTheLeastLoaded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	load := func(l float64) func(*db.Registration) { return func(r *db.Registration) { r.Load = &l } }
-	b.register("busy", 100, load(0.9))
-	b.register("calm", 100, load(0.30))
-	b.register("calmer", 100, load(0.29))
+	b.AddServer("busy", 100, load(0.9))
+	b.AddServer("calm", 100, load(0.30))
+	b.AddServer("calmer", 100, load(0.29))
 	require.Equal(t, "calmer:7777", b.place(request("ann", 8)).Endpoint)
 	now := 0.95
 	_, err := b.Heartbeat(t.Context(), ref("calmer"), &now)
@@ -119,26 +119,26 @@ func TestPlacementChoosesTheLeastLoaded(t *testing.T) {
 func TestPlacementSkipsInstancesThatCannotHost(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(b *bundle){
-		"another region": func(b *bundle) { b.register("a", 8, func(r *db.Registration) { r.Region = "us" }) },
-		"another mode":   func(b *bundle) { b.register("a", 8, func(r *db.Registration) { r.Modes = []string{"race"} }) },
-		"too small":      func(b *bundle) { b.register("a", 7) },
+		"another region": func(b *bundle) { b.AddServer("a", 8, func(r *db.Registration) { r.Region = "us" }) },
+		"another mode":   func(b *bundle) { b.AddServer("a", 8, func(r *db.Registration) { r.Modes = []string{"race"} }) },
+		"too small":      func(b *bundle) { b.AddServer("a", 7) },
 		"draining": func(b *bundle) {
-			b.register("a", 8)
+			b.AddServer("a", 8)
 			_, err := b.SetDrain(b.t.Context(), ref("a"), true)
 			require.NoError(b.t, err)
 		},
 		"lease expired": func(b *bundle) {
-			b.register("a", 8)
-			b.endAmnesty()
+			b.AddServer("a", 8)
+			b.EndAmnesty()
 			b.ageHeartbeat("a", 16*time.Second)
 		},
 		"deregistered": func(b *bundle) {
-			b.register("a", 8)
+			b.AddServer("a", 8)
 			require.NoError(b.t, b.Deregister(b.t.Context(), ref("a")))
 		},
 		"no session slot": func(b *bundle) {
 			one := 1
-			b.register("a", 100, func(r *db.Registration) { r.MaxSessions = &one })
+			b.AddServer("a", 100, func(r *db.Registration) { r.MaxSessions = &one })
 			b.place(request("first", 4))
 		},
 	} {
@@ -157,7 +157,7 @@ func TestPlacementSkipsInstancesThatCannotHost(t *testing.T) {
 func TestDrainedSessionsAreNotFilled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 8)
+	b.AddServer("a", 8)
 	p := b.place(request("ann", 8))
 	_, err := b.SetDrain(t.Context(), ref("a"), true)
 	require.NoError(t, err)
@@ -174,38 +174,38 @@ func TestDrainedSessionsAreNotFilled(t *testing.T) {
 func TestAnInstanceWithLoweredCapacityOpensNoSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
-	got := b.register("a", 4)
+	got := b.AddServer("a", 4)
 	require.Zero(t, got.Available)
 	require.Equal(t, p.SessionID, b.place(request("bob", 8)).SessionID, "the open session is still filled")
 	_, err := b.Place(t.Context(), request("cid", 4))
 	requireKind(t, fault.NoCapacity, "no_capacity", err)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A retry storm: the same player sends 40 requests at once to three replicas, and gets one seat.
 func TestRetryStormsGetOneSeat(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 64)
+	b.AddServer("a", 64)
 	var requests []db.PlaceRequest
 	for range 40 {
 		requests = append(requests, request("ann", 8, "bob"))
 	}
-	got, errs := placeAll(t, []*db.Store{b.Store, b.replica(), b.replica()}, requests)
+	got, errs := placeAll(t, []*db.Store{b.Store, b.Replica(), b.Replica()}, requests)
 	for i := range got {
 		require.NoError(t, errs[i])
 		require.Equal(t, got[0].SessionHandle, got[i].SessionHandle)
 	}
 	require.Equal(t, int64(2), one[int64](b, "SELECT count(*) FROM seats"))
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 64)
+	b.AddServer("a", 64)
 	r := request("ann", 8)
 	r.IdempotencyKey, r.RequestHash = "k1", []byte("body one")
 	first := b.place(r)
@@ -224,7 +224,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	none.IdempotencyKey, none.RequestHash = "k2", []byte("x")
 	_, err = b.Place(t.Context(), none)
 	requireKind(t, fault.NoCapacity, "no_capacity", err)
-	b.register("big", 99)
+	b.AddServer("big", 99)
 	require.NotEmpty(t, b.place(none).SessionID, "a refusal is not stored")
 }
 
@@ -233,7 +233,7 @@ func TestIdempotencyKeys(t *testing.T) {
 func TestAChangedRequestGivesTheSeatUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 8)
+	b.AddServer("a", 8)
 	old := b.place(request("ann", 8))
 	fresh := b.place(request("ann", 4))
 	require.NotEqual(t, old.SessionID, fresh.SessionID)
@@ -242,27 +242,27 @@ func TestAChangedRequestGivesTheSeatUp(t *testing.T) {
 	_, err = b.Place(t.Context(), request("ann", 16))
 	requireKind(t, fault.NoCapacity, "no_capacity", err)
 	require.Equal(t, fresh.SessionID, b.place(request("ann", 4)).SessionID, "the seat is kept when there is no other")
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A session that is empty after a seat was given up must close, even when the new seat is in an open session.
 func TestGivenUpSessionClosesWhenEmpty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 64)
+	b.AddServer("a", 64)
 	b.place(request("bob", 4))
 	old := b.place(request("ann", 8))
 	fresh := b.place(request("ann", 4))
 	require.Equal(t, 2, fresh.PlayerCount)
 	_, err := b.Session(t.Context(), old.SessionID)
 	requireKind(t, fault.Gone, "session_closed", err)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 func TestSeatsReservedByOtherCallers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 64)
+	b.AddServer("a", 64)
 	eve := b.place(request("eve", 8, "ann"))
 	mine := b.place(request("ann", 4))
 	require.NotEqual(t, eve.SessionID, mine.SessionID, "a reservation by another caller does not bind ann")
@@ -271,13 +271,13 @@ func TestSeatsReservedByOtherCallers(t *testing.T) {
 	_, err = b.Place(t.Context(), request("eve", 8, "ann"))
 	requireKind(t, fault.Conflict, "party_conflict", err)
 	b.resolve(mine, "ann")
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 func TestReservedSeatsOfACallerAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *db.Config) { c.MaxReserved = 4 })
-	b.register("a", 64, func(r *db.Registration) { r.Modes = []string{"duel", "race"} })
+	b.AddServer("a", 64, func(r *db.Registration) { r.Modes = []string{"duel", "race"} })
 	b.place(request("eve", 8, "p1", "p2"))
 	more := request("eve", 8, "p3")
 	more.Mode = "race"
@@ -288,21 +288,21 @@ func TestReservedSeatsOfACallerAreBounded(t *testing.T) {
 func TestRejoin(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 64)
+	b.AddServer("a", 64)
 	p := b.place(request("ann", 8))
 	b.connect("a", p, "ann")
 	again := b.place(request("ann", 8))
 	require.Equal(t, p.SessionHandle, again.SessionHandle)
 	pair := b.place(request("ann", 8, "bob"))
 	require.NotEqual(t, p.SessionID, pair.SessionID, "a party gets a session in which no member plays")
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A caller that leaves, or a request that Postgres rejects, must not fail the others of its batch.
 func TestOneBadCallDoesNotFailItsBatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 1024)
+	b.AddServer("a", 1024)
 	var requests []db.PlaceRequest
 	for i, sub := range subs(40) {
 		w := request(sub, 8)
@@ -326,5 +326,5 @@ func TestOneBadCallDoesNotFailItsBatch(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	b.requireInvariants()
+	b.RequireInvariants()
 }

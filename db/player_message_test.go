@@ -28,7 +28,7 @@ func TestAnInboxIsBounded(t *testing.T) {
 	}
 	_, err := l.SendToPlayer(t.Context(), l.message("a", "c", "x"))
 	requireKind(t, fault.TooMany, "too_many_messages", err)
-	l.exec("UPDATE player_inboxes SET sent_since = now() - interval '2 minutes' WHERE player = 'a'")
+	l.Exec("UPDATE player_inboxes SET sent_since = now() - interval '2 minutes' WHERE player = 'a'")
 	_, err = l.SendToPlayer(t.Context(), l.message("a", "c", "x"))
 	require.NoError(t, err)
 	messages, err := l.PlayerMessages(t.Context(), "eu", "b", 0, true)
@@ -46,7 +46,7 @@ func TestAnInboxIsBounded(t *testing.T) {
 	n, err := l.DropUnusedInboxes(t.Context(), "eu", 10)
 	require.NoError(t, err)
 	require.Zero(t, n)
-	l.exec("UPDATE player_inboxes SET used_at = now() - interval '8 days'")
+	l.Exec("UPDATE player_inboxes SET used_at = now() - interval '8 days'")
 	n, err = l.DropUnusedInboxes(t.Context(), "eu", 10)
 	require.NoError(t, err)
 	require.Equal(t, 3, n)

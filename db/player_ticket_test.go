@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/match"
 )
 
@@ -95,27 +96,14 @@ func TestAMemberQueuesElsewhere(t *testing.T) {
 	_, err := b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy"}, "duel"))
 	refusedTicket(t, err, fault.Conflict, "party_conflict", second)
 	require.Equal(t, db.TicketQueued, b.sees("bo", own).State)
-	require.Equal(t, []string{"cancelled", "queued", "queued"}, many[string](b, "SELECT state FROM ticket_events WHERE state <> 'queued' OR ticket_id <> $1 ORDER BY 1", first))
-}
-
-func many[T any](b *bundle, sql string, args ...any) (all []T) {
-	b.t.Helper()
-	rows := must.Get(b.Pool().Query(b.t.Context(), sql, args...))(b.t)
-	defer rows.Close()
-	for rows.Next() {
-		var v T
-		require.NoError(b.t, rows.Scan(&v))
-		all = append(all, v)
-	}
-	require.NoError(b.t, rows.Err())
-	return all
+	require.Equal(t, []string{"cancelled", "queued", "queued"}, storetest.Values[string](b.DB, "SELECT state FROM ticket_events WHERE state <> 'queued' OR ticket_id <> $1 ORDER BY 1", first))
 }
 
 // Pins two tickets of one party, made at two replicas at the same moment.
 func TestTwoMembersPostAtTwoReplicas(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	stores := []*db.Store{b.Store, b.replica()}
+	stores := []*db.Store{b.Store, b.Replica()}
 	for i := range 30 {
 		party := []string{fmt.Sprint("ada", i), fmt.Sprint("bo", i)}
 		var ids [2]string
@@ -140,7 +128,7 @@ func TestTwoMembersPostAtTwoReplicas(t *testing.T) {
 func TestCancelOrAssign(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other := b.replica()
+	other := b.Replica()
 	for i := range 30 {
 		sub := fmt.Sprint("ada", i)
 		id := b.queues(asks(sub, []string{sub}, "duel"))
@@ -177,7 +165,7 @@ func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 		}
 	})
 	assigned, deleted := b.queues(asks("ada", []string{"ada"}, "duel")), b.queues(asks("bo", []string{"bo", "cy"}, "duel"))
-	b.exec("UPDATE tickets SET pending_at = now(), matched_in = '0123456789abcdefmatch' WHERE id = $1", assigned)
+	b.Exec("UPDATE tickets SET pending_at = now(), matched_in = '0123456789abcdefmatch' WHERE id = $1", assigned)
 	require.Equal(t, db.TicketMatched, b.sees("ada", assigned).State)
 	_, err := b.CancelPlayerTicket(t.Context(), universe, assigned, "ada")
 	refusedTicket(t, err, fault.Conflict, "matched", "")
@@ -202,9 +190,9 @@ func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM ticket_players"))
-	require.Equal(t, []string{`assigned {"1 players"}`, `cancelled {"2 players"}`}, many[string](b, "SELECT outcome || ' ' || party::text FROM ticket_history ORDER BY 1"))
+	require.Equal(t, []string{`assigned {"1 players"}`, `cancelled {"2 players"}`}, storetest.Values[string](b.DB, "SELECT outcome || ' ' || party::text FROM ticket_history ORDER BY 1"))
 	b.queues(asks("bo", []string{"bo"}, "duel"))
-	b.exec("UPDATE ticket_events SET at = at - interval '20 minutes'")
+	b.Exec("UPDATE ticket_events SET at = at - interval '20 minutes'")
 	_, err = b.PlayerTicket(t.Context(), universe, assigned, "ada")
 	require.True(t, fault.Is(err, fault.NotFound) || fault.Is(err, fault.Gone), "%v", err)
 }
@@ -216,7 +204,7 @@ func TestAStaleRowIsReplaced(t *testing.T) {
 	old := b.queues(asks("ada", []string{"ada", "bo"}, "duel"))
 	require.NoError(t, b.DeleteTicket(t.Context(), universe, old))
 	id := b.queues(asks("bo", []string{"ada", "bo"}, "duel"))
-	require.Equal(t, []string{id, id}, many[string](b, "SELECT ticket_id FROM ticket_players"))
+	require.Equal(t, []string{id, id}, storetest.Values[string](b.DB, "SELECT ticket_id FROM ticket_players"))
 }
 
 // Pins players who lose their place because the director was down, and tickets that stay after their players have left.
@@ -225,7 +213,7 @@ func TestLeases(t *testing.T) {
 	b := setup(t)
 	id := b.queues(asks("ada", []string{"ada"}, "duel"))
 	over := b.queues(asks("bo", []string{"bo"}, "duel"))
-	b.exec("UPDATE tickets SET expires_at = now() - interval '1 second', ends_at = CASE WHEN id = $1 THEN now() - interval '1 second' ELSE ends_at END", over)
+	b.Exec("UPDATE tickets SET expires_at = now() - interval '1 second', ends_at = CASE WHEN id = $1 THEN now() - interval '1 second' ELSE ends_at END", over)
 	n, err := b.SweepTickets(t.Context(), universe, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "no replica has served for a whole lease: only the time in the queue counts")
@@ -236,12 +224,12 @@ func TestLeases(t *testing.T) {
 	require.True(t, one[bool](b, "SELECT expires_at > now() + interval '30 seconds' FROM tickets"))
 	require.NotEqual(t, before, one[string](b, "SELECT tx::text FROM tickets"), "it is a candidate again")
 	require.Equal(t, db.TicketQueued, b.sees("ada", id).State)
-	b.exec("UPDATE tickets SET ends_at = now() + interval '5 seconds'")
+	b.Exec("UPDATE tickets SET ends_at = now() + interval '5 seconds'")
 	require.NoError(t, b.KeepAlive(t.Context(), universe, []string{id}))
 	require.True(t, one[bool](b, "SELECT expires_at = ends_at FROM tickets"), "no lease outlasts the time in the queue")
 
-	b.exec("UPDATE tickets SET expires_at = now() - interval '1 second'")
-	b.endAmnesty()
+	b.Exec("UPDATE tickets SET expires_at = now() - interval '1 second'")
+	b.EndAmnesty()
 	n, err = b.SweepTickets(t.Context(), universe, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
@@ -260,18 +248,18 @@ func TestReadingKeepsATicketAlive(t *testing.T) {
 	b.sees("ada", id)
 	require.Equal(t, row, one[string](b, "SELECT ctid::text FROM tickets"), "its lease is new")
 	for _, sub := range []string{"ada", "bo"} {
-		b.exec("UPDATE tickets SET expires_at = now() + interval '35 seconds'")
+		b.Exec("UPDATE tickets SET expires_at = now() + interval '35 seconds'")
 		b.sees(sub, id)
 		require.Greater(t, left(), 50*time.Second)
 	}
-	b.exec("UPDATE tickets SET expires_at = now() + interval '35 seconds'")
+	b.Exec("UPDATE tickets SET expires_at = now() + interval '35 seconds'")
 	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
 	refusedTicket(t, err, fault.NotFound, "ticket_unknown", "")
 	require.Less(t, left(), 36*time.Second)
 	_, err = b.AnyTicket(t.Context(), universe, id)
 	require.NoError(t, err)
 	require.Less(t, left(), 36*time.Second, "an operator looks at it")
-	b.exec("UPDATE tickets SET ends_at = now() + interval '10 seconds', expires_at = now() + interval '10 seconds'")
+	b.Exec("UPDATE tickets SET ends_at = now() + interval '10 seconds', expires_at = now() + interval '10 seconds'")
 	row = one[string](b, "SELECT ctid::text FROM tickets")
 	b.sees("ada", id)
 	require.Equal(t, row, one[string](b, "SELECT ctid::text FROM tickets"), "no lease outlasts the time in the queue")
@@ -330,7 +318,7 @@ func TestAnIdempotencyKeyOutlivesTheTicket(t *testing.T) {
 func TestRetiredProfiles(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec("INSERT INTO profiles (region, name, live, retired_at) VALUES ('global', 'old', 1, now()), ('global', 'duel', 1, NULL)")
+	b.Exec("INSERT INTO profiles (region, name, live, retired_at) VALUES ('global', 'old', 1, now()), ('global', 'duel', 1, NULL)")
 	only, both := b.queues(asks("ada", []string{"ada"}, "old")), b.queues(asks("bo", []string{"bo"}, "duel", "old"))
 	n, err := b.CancelRetired(t.Context(), universe, 10)
 	require.NoError(t, err)
@@ -344,11 +332,11 @@ func TestAReadyCheckAsItsPlayersSeeIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id, m := b.queues(asks("ada", []string{"ada", "bo"}, "duel")), uuid.New()
-	b.exec("UPDATE tickets SET pending_at = now(), matched_in = 'loop'::bytea || $2, version = 2 WHERE id = $1", id, m[:])
-	b.exec("INSERT INTO ticket_events (region, ticket_id, n, state, match_id) VALUES ('global', $1, 2, 'accepting', $2)", id, m)
-	b.exec(`INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
+	b.Exec("UPDATE tickets SET pending_at = now(), matched_in = 'loop'::bytea || $2, version = 2 WHERE id = $1", id, m[:])
+	b.Exec("INSERT INTO ticket_events (region, ticket_id, n, state, match_id) VALUES ('global', $1, 2, 'accepting', $2)", id, m)
+	b.Exec(`INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
 		VALUES ('global', $1, 'global', 'duel', 1, 'proposed', now() + interval '20 seconds', '[{"sub":"ada"},{"sub":"bo"},{"sub":"cy"}]', ARRAY[$2], '{}')`, m, id)
-	b.exec("INSERT INTO match_accepts (region, match_id, sub, accepted) VALUES ('global', $1, 'bo', true)", m)
+	b.Exec("INSERT INTO match_accepts (region, match_id, sub, accepted) VALUES ('global', $1, 'bo', true)", m)
 	seen := b.sees("bo", id)
 	require.Equal(t, db.TicketAccepting, seen.State)
 	require.Equal(t, m.String(), seen.MatchID)
@@ -357,7 +345,7 @@ func TestAReadyCheckAsItsPlayersSeeIt(t *testing.T) {
 	declines, err := b.CancelPlayerTicket(t.Context(), universe, id, "ada")
 	require.NoError(t, err)
 	require.Equal(t, m, declines)
-	b.exec("UPDATE matches SET state = 'accepted'")
+	b.Exec("UPDATE matches SET state = 'accepted'")
 	declines, err = b.CancelPlayerTicket(t.Context(), universe, id, "ada")
 	require.NoError(t, err)
 	require.Zero(t, declines)

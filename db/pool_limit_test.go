@@ -11,13 +11,14 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // Pins pools that together start more servers than somebody can pay.
 func TestLimitsOverAllPools(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("UPDATE pools SET min_servers = 7")
+	b.Exec("UPDATE pools SET min_servers = 7")
 	require.True(t, one[bool](b, "SELECT ops.limit_pools(3, NULL)"))
 	require.False(t, one[bool](b, "SELECT ops.limit_pools(3, NULL)"))
 	require.Equal(t, provision.Scaled{Planned: 1, Started: 3}, b.scale())
@@ -27,31 +28,31 @@ func TestLimitsOverAllPools(t *testing.T) {
 	extra := provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1", Provider: "process", Tag: "t"}
 	requireKind(t, fault.Conflict, "pool_limit", b.StartDeployment(t.Context(), "eu", extra))
 
-	b.exec("UPDATE deployments SET phase = 'stopping', desired = 'stopped'")
+	b.Exec("UPDATE deployments SET phase = 'stopping', desired = 'stopped'")
 	require.Equal(t, 0, b.scale().Started, "a server that ends counts until it is gone")
-	b.exec("DELETE FROM deployments")
+	b.Exec("DELETE FROM deployments")
 	require.Equal(t, 3, b.scale().Started)
 
-	b.exec("SELECT ops.limit_pools(NULL, 5)")
+	b.Exec("SELECT ops.limit_pools(NULL, 5)")
 	require.Equal(t, 2, b.scale().Started)
-	b.exec("UPDATE deployments SET created_at = now() - interval '61 minutes'")
+	b.Exec("UPDATE deployments SET created_at = now() - interval '61 minutes'")
 	require.Equal(t, 2, b.scale().Started, "of 7")
-	b.exec("SELECT ops.limit_pools(NULL, NULL)")
+	b.Exec("SELECT ops.limit_pools(NULL, NULL)")
 	require.NoError(t, b.StartDeployment(t.Context(), "eu", extra))
 	require.Equal(t, []string{`{"starts": null, "servers": 3}`, `{"starts": 5, "servers": null}`, `{"starts": null, "servers": null}`},
-		texts(b, "SELECT detail::text FROM ops.events WHERE kind = 'pools.limited' ORDER BY at"))
+		storetest.Values[string](b.DB, "SELECT detail::text FROM ops.events WHERE kind = 'pools.limited' ORDER BY at"))
 }
 
 // Pins workers that plan pools at the same time and each take the last server.
 func TestWorkersObeyTheLimitsTogether(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("INSERT INTO app_versions SELECT (jsonb_populate_record(v, jsonb_build_object('version', n))).* FROM app_versions v, generate_series(2, 6) n")
-	b.exec("UPDATE pools SET min_servers = 10, max_servers = 10")
-	b.exec("INSERT INTO pools SELECT (jsonb_populate_record(p, jsonb_build_object('version', n))).* FROM pools p, generate_series(2, 6) n")
-	b.exec("SELECT ops.limit_pools(25, NULL)")
+	b.Exec("INSERT INTO app_versions SELECT (jsonb_populate_record(v, jsonb_build_object('version', n))).* FROM app_versions v, generate_series(2, 6) n")
+	b.Exec("UPDATE pools SET min_servers = 10, max_servers = 10")
+	b.Exec("INSERT INTO pools SELECT (jsonb_populate_record(p, jsonb_build_object('version', n))).* FROM pools p, generate_series(2, 6) n")
+	b.Exec("SELECT ops.limit_pools(25, NULL)")
 	var workers sync.WaitGroup
-	for _, s := range []*db.Store{b.Store, b.replica(), b.replica()} {
+	for _, s := range []*db.Store{b.Store, b.Replica(), b.Replica()} {
 		workers.Go(func() {
 			for range 20 {
 				_, _ = s.ScalePools(t.Context(), "eu", time.Microsecond, sealTest)

@@ -18,7 +18,7 @@ func TestAServerThatBecomesReadyDuringARollTakesNoPlayers(t *testing.T) {
 	b.declare([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel", "solo"))
 	held := b.deployed("v1", "ready")
 	id := uuid.MustParse(b.deployed("v1", "starting"))
-	b.exec("UPDATE deployments SET incarnation = NULL, endpoint = NULL, "+providerReady+" WHERE id = $1", id)
+	b.Exec("UPDATE deployments SET incarnation = NULL, endpoint = NULL, "+providerReady+" WHERE id = $1", id)
 
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestAServerThatBecomesReadyDuringARollTakesNoPlayers(t *testing.T) {
 		_, err := b.RollPool(b.t.Context(), provision.PoolEdit{Region: "eu", App: "arena", Version: "v1"}, "v2")
 		rolled <- err
 	}()
-	b.waitBlocked(1)
+	b.AwaitBlocked(1)
 	b.requireJoined(id, "boot", func(r *db.Registration) { r.Capacity = 8 })
 	require.Equal(t, "ready", b.phaseOf(id))
 	require.NoError(t, tx.Commit(t.Context()))

@@ -50,8 +50,8 @@ func (b *bundle) deployed(version, phase string) (id string) {
 	id = one[string](b, `INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, endpoint, incarnation)
 		VALUES ('eu', gen_random_uuid(), 'arena', $1, 'process', 'ld-' || gen_random_uuid(), $2, now(), gen_random_uuid(), 'x:1', gen_random_uuid()) RETURNING id::text`, version, phase)
 	if phase == "ready" {
-		b.register(id, 8)
-		b.exec("UPDATE instances SET deployment_id = id::uuid WHERE id = $1", id)
+		b.AddServer(id, 8)
+		b.Exec("UPDATE instances SET deployment_id = id::uuid WHERE id = $1", id)
 	}
 	return id
 }
@@ -109,8 +109,8 @@ func TestDeclarePoolsKeepsWhatServersDependOn(t *testing.T) {
 	// no server was started
 	require.Equal(t, []string{"capacity"}, b.declare([]provision.AppVersion{larger}).Apps[0].Fields)
 
-	b.exec("UPDATE app_versions SET used_at = now()")
-	b.exec(failing)
+	b.Exec("UPDATE app_versions SET used_at = now()")
+	b.Exec(failing)
 	e := b.refused(fault.Conflict, []provision.AppVersion{arenaVersion("v1")})
 	require.Equal(t, "apps[0].capacity", e.Field)
 	larger.Grace = time.Minute
@@ -165,7 +165,7 @@ func TestDeclarePoolsRefusesToTakeAModeFromServers(t *testing.T) {
 	id := b.deployed("v1", "starting")
 	e := b.refused(fault.Conflict, nil, euPool("v1", "solo"))
 	require.Equal(t, "pools[0].modes", e.Field)
-	b.exec("UPDATE deployments SET desired = 'stopped', phase = 'stopping' WHERE id = $1::uuid", id)
+	b.Exec("UPDATE deployments SET desired = 'stopped', phase = 'stopping' WHERE id = $1::uuid", id)
 	b.declare(nil, euPool("v1", "solo"))
 }
 
@@ -245,8 +245,8 @@ func TestScalePauseAndResumePool(t *testing.T) {
 	require.Equal(t, provision.Forever(), pools[0].PausedUntil.UTC())
 	require.Equal(t, "launch day", pools[0].PauseReason)
 
-	b.exec("UPDATE app_versions SET failures = 3, paused_until = now() + interval '1 hour', pause_reason = 'by a worker of the release before'")
-	b.exec(failing)
+	b.Exec("UPDATE app_versions SET failures = 3, paused_until = now() + interval '1 hour', pause_reason = 'by a worker of the release before'")
+	b.Exec(failing)
 	_, err = b.ResumePool(t.Context(), edit)
 	require.NoError(t, err)
 	require.Equal(t, 0, one[int](b, "SELECT count(*) FROM pools p, app_versions v WHERE p.paused_until IS NOT NULL OR v.paused_until IS NOT NULL OR v.failures > 0"))

@@ -175,7 +175,7 @@ func TestShadowProfile(t *testing.T) {
 func TestProfilesOfManyAuthors(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	replicas := []*db.Store{b.Store, b.replica()}
+	replicas := []*db.Store{b.Store, b.Replica()}
 	var authors sync.WaitGroup
 	versions := make([]int, 8)
 	for i := range versions {
@@ -194,12 +194,12 @@ func TestProfilesAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.apply(duelProfile(0))
-	b.exec(`INSERT INTO profile_versions (region, name, version, document, canonical, author)
+	b.Exec(`INSERT INTO profile_versions (region, name, version, document, canonical, author)
 		SELECT 'global', 'duel', n, '', '', 'x' FROM generate_series(2, 1000) n`)
 	_, err := b.ApplyProfile(t.Context(), duelEdit, duelProfile(1), false)
 	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 
-	b.exec(`WITH p AS (INSERT INTO profiles (region, name, live) SELECT 'global', 'p' || n, 1 FROM generate_series(2, 1000) n RETURNING name)
+	b.Exec(`WITH p AS (INSERT INTO profiles (region, name, live) SELECT 'global', 'p' || n, 1 FROM generate_series(2, 1000) n RETURNING name)
 		INSERT INTO profile_versions (region, name, version, document, canonical, author) SELECT 'global', name, 1, '', '', 'x' FROM p`)
 	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global"}, []byte("name: more\nteams: [{name: a, players: 2}]\n"), false)
 	require.True(t, fault.Is(err, fault.TooMany), "%v", err)

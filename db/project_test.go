@@ -92,7 +92,7 @@ func TestTheRegionOfAProjectIsCached(t *testing.T) {
 		_, err = p.ProjectRegion(t.Context(), "p2")
 		requireCode(t, err, fault.NotFound, "project_unknown")
 	}
-	p.exec("UPDATE projects SET region = 'us'") // which nothing does
+	p.Exec("UPDATE projects SET region = 'us'") // which nothing does
 	region, err := p.ProjectRegion(t.Context(), "p1")
 	require.NoError(t, err)
 	require.Equal(t, "eu", region)
@@ -154,7 +154,7 @@ func TestKeysOfAProjectAreRefused(t *testing.T) {
 	requireCode(t, create(db.NewProjectKey{Project: "p2", Name: "a"}), fault.NotFound, "project_unknown")
 	p.key("k1")
 	requireCode(t, create(db.NewProjectKey{Project: "p1", ID: "k1", Name: "a"}), fault.Conflict, "key_exists")
-	p.exec("INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by) SELECT 'p1', n::text, 'a', '{}', '', '' FROM generate_series(1, 999) n")
+	p.Exec("INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by) SELECT 'p1', n::text, 'a', '{}', '', '' FROM generate_series(1, 999) n")
 	requireCode(t, create(db.NewProjectKey{Project: "p1", Name: "a"}), fault.TooMany, "too_many_keys")
 }
 
@@ -164,7 +164,7 @@ func TestRevokedKeysMintNothing(t *testing.T) {
 	p := setupProject(t)
 	p.key("k1", db.ScopeMint)
 	p.key("k2", db.ScopeMint)
-	wake, stop := p.replica().Subscribe(db.TopicRealtime, "eu")
+	wake, stop := p.Replica().Subscribe(db.TopicRealtime, "eu")
 	defer stop()
 	<-wake // the listening connection was made
 
@@ -236,7 +236,7 @@ func TestTenRacersRotateAKeyOnce(t *testing.T) {
 	p := setupProject(t)
 	p.key("k1", db.ScopeMint)
 	const racers = 10
-	stores := []*db.Store{p.Store, p.replica()}
+	stores := []*db.Store{p.Store, p.Replica()}
 	errs := make([]error, racers)
 	var racing sync.WaitGroup
 	for i := range errs {
@@ -298,11 +298,11 @@ func TestACounterThatIsBusyRefusesNoToken(t *testing.T) {
 	t.Parallel()
 	p := setupProject(t)
 	p.key("k1", db.ScopeMint)
-	p.exec(`CREATE SEQUENCE attempts`)
-	p.exec(`CREATE FUNCTION refuse_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	p.Exec(`CREATE SEQUENCE attempts`)
+	p.Exec(`CREATE FUNCTION refuse_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF nextval('attempts') = 1 THEN RAISE EXCEPTION 'busy' USING ERRCODE = 'lock_not_available'; END IF;
 		RETURN NEW; END $$`)
-	p.exec(`CREATE TRIGGER refuse_first BEFORE UPDATE ON project_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_first()`)
+	p.Exec(`CREATE TRIGGER refuse_first BEFORE UPDATE ON project_keys FOR EACH STATEMENT EXECUTE FUNCTION refuse_first()`)
 	var minting sync.WaitGroup
 	for range 50 {
 		minting.Go(func() {
@@ -321,8 +321,8 @@ func TestKeysKeepTheirPromises(t *testing.T) {
 	p := setupProject(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		ids, secrets, revoked := []string{}, map[string]bool{}, map[string]time.Time{}
-		p.exec("TRUNCATE project_keys")
-		project := p.replica() // with caches of its own
+		p.Exec("TRUNCATE project_keys")
+		project := p.Replica() // with caches of its own
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			step := rapid.IntRange(0, 3).Draw(rt, "step")
 			if len(ids) == 0 || step == 0 {

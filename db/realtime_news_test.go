@@ -29,10 +29,10 @@ func TestAReplicaLearnsWhatItMissed(t *testing.T) {
 	kept, taken, ended, revoked := n.open(n.client("a")), n.open(n.client("b")), n.open(n.client("c")), n.open(n.client("d", func(o *db.OpenRealtime) { o.Key = "k2" }))
 	require.Empty(t, n.news(kept, taken, ended, revoked))
 	n.open(n.client("b", resuming(taken), at(n.beginReplica(n.Store))))
-	n.exec("DELETE FROM realtime_sessions WHERE id = $1", ended.ID)
-	n.exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() + interval '1 hour' WHERE id = 'k2'")
+	n.Exec("DELETE FROM realtime_sessions WHERE id = $1", ended.ID)
+	n.Exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() + interval '1 hour' WHERE id = 'k2'")
 	require.ElementsMatch(t, []db.RealtimeNews{{ID: taken.ID, Superseded: true}, {ID: ended.ID, Superseded: true}}, n.news(kept, taken, ended, revoked))
-	n.exec("UPDATE project_keys SET retires_at = now() WHERE id = 'k2'")
+	n.Exec("UPDATE project_keys SET retires_at = now() WHERE id = 'k2'")
 	require.Equal(t, []db.RealtimeNews{{ID: revoked.ID, Revoked: true}}, n.news(kept, revoked))
 	n.suspend(true, kept)
 	require.Equal(t, []db.RealtimeNews{{ID: kept.ID, Superseded: true}}, n.news(kept), "a worker suspended it while this process was frozen")
@@ -43,15 +43,15 @@ func TestOpenInvitationsAreNewsUntilTheyExpire(t *testing.T) {
 	n := setupRealtime(t)
 	ann, bob := n.open(n.client("ann")), n.open(n.client("bob"))
 	lobby := uuid.New()
-	n.exec(`INSERT INTO lobbies (region, uid, project, id, type, state, max_members, grace, match_id, participants, size)
+	n.Exec(`INSERT INTO lobbies (region, uid, project, id, type, state, max_members, grace, match_id, participants, size)
 		VALUES ('eu', $1, 'p1', 'duel:match:7', 'duel', '{}', 2, '1 minute', gen_random_uuid(), $2, 2)`, lobby, []string{bob.ID, ann.ID})
-	n.exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at) VALUES ('eu', $1, $2, 'ann', 'invited', now() + interval '5 minutes')`, lobby, ann.ID)
+	n.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at) VALUES ('eu', $1, $2, 'ann', 'invited', now() + interval '5 minutes')`, lobby, ann.ID)
 	want := []db.RealtimeInvitation{{Lobby: lobby, Room: "duel:match:7", Type: "duel", Size: 2, Participants: []string{bob.ID, ann.ID}}}
 	require.Equal(t, []db.RealtimeNews{{ID: ann.ID, Invitations: want}}, n.news(ann, bob))
 	taken := n.open(n.client("ann", resuming(ann)))
 	require.Equal(t, want, taken.Invitations, "until the session joins the room, each connection is told")
 	require.Equal(t, []db.RealtimeNews{{ID: ann.ID, Superseded: true}}, n.news(ann), "its former owner delivers nothing")
-	n.exec("UPDATE lobby_members SET expires_at = now()")
+	n.Exec("UPDATE lobby_members SET expires_at = now()")
 	require.Empty(t, n.news(taken))
 	require.Empty(t, n.open(n.client("ann", resuming(taken))).Invitations)
 }
@@ -62,13 +62,13 @@ func TestAnInvitationNamesTheInviter(t *testing.T) {
 	n := setupRealtime(t)
 	ann, bob := n.open(n.client("ann")), n.open(n.client("bob"))
 	lobby := uuid.New()
-	n.exec("INSERT INTO lobbies (region, uid, project, id, type, state, members, max_members, grace) VALUES ('eu', $1, 'p1', 'party:1', 'party', '{}', 1, 16, '1 minute')", lobby)
-	n.exec("INSERT INTO lobby_members (region, lobby, session, player, state, join_order) VALUES ('eu', $1, $2, 'ann', 'joined', 1)", lobby, ann.ID)
-	n.exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at, invited_by)
+	n.Exec("INSERT INTO lobbies (region, uid, project, id, type, state, members, max_members, grace) VALUES ('eu', $1, 'p1', 'party:1', 'party', '{}', 1, 16, '1 minute')", lobby)
+	n.Exec("INSERT INTO lobby_members (region, lobby, session, player, state, join_order) VALUES ('eu', $1, $2, 'ann', 'joined', 1)", lobby, ann.ID)
+	n.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at, invited_by)
 		VALUES ('eu', $1, $2, 'bob', 'invited', now() + interval '5 minutes', $3)`, lobby, bob.ID, ann.ID)
 	want := db.RealtimeInvitation{Lobby: lobby, Room: "party:1", Type: "party", From: ann.ID, FromPlayer: "ann"}
 	require.Equal(t, []db.RealtimeInvitation{want}, n.news(bob)[0].Invitations)
-	n.exec("UPDATE lobby_members SET player = $1 WHERE session = $1", ann.ID)
+	n.Exec("UPDATE lobby_members SET player = $1 WHERE session = $1", ann.ID)
 	want.FromPlayer = ""
 	require.Equal(t, []db.RealtimeInvitation{want}, n.news(bob)[0].Invitations, "the inviter has no name")
 }
@@ -77,13 +77,13 @@ func TestAnInvitationNamesTheInviter(t *testing.T) {
 func TestNewsComeInPages(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
-	n.exec("INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) SELECT 'eu', 's-' || n, 'p1', 'p', false, '30 seconds', $1 FROM generate_series(1, 2500) n", n.replica)
+	n.Exec("INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) SELECT 'eu', 's-' || n, 'p1', 'p', false, '30 seconds', $1 FROM generate_series(1, 2500) n", n.replica)
 	var all []db.OpenedRealtime
 	for i := range 2501 {
 		all = append(all, db.OpenedRealtime{ID: fmt.Sprintf("s-%d", i), Epoch: 1})
 	}
 	require.Equal(t, []db.RealtimeNews{{ID: "s-0", Superseded: true}}, n.news(all...))
-	n.exec("UPDATE realtime_sessions SET epoch = 2")
+	n.Exec("UPDATE realtime_sessions SET epoch = 2")
 	require.Len(t, n.news(all...), 2501)
 }
 
@@ -92,7 +92,7 @@ func TestNewsComeInPages(t *testing.T) {
 func TestAReplicaFindsTheSessionsThatItOwns(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
-	n.exec("INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner, epoch) SELECT 'eu', 's-' || lpad(n::text, 4, '0'), 'p1', 'p', false, '30 seconds', $1, n FROM generate_series(1, 1001) n", n.replica)
+	n.Exec("INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner, epoch) SELECT 'eu', 's-' || lpad(n::text, 4, '0'), 'p1', 'p', false, '30 seconds', $1, n FROM generate_series(1, 1001) n", n.replica)
 	n.open(n.client("ann", at(n.beginReplica(n.Store))))
 	first, err := n.OwnedRealtime(t.Context(), lobbyRegion, n.replica, "")
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func TestASessionIsResumedThroughAnotherStore(t *testing.T) {
 	first := n.open(n.client("ann"))
 	n.suspend(true, first)
 	require.Equal(t, "1 suspended", n.row(first.ID))
-	other := n.bundle.replica()
+	other := n.Replica()
 	second, err := other.OpenRealtime(t.Context(), n.client("ann", resuming(first), at(n.beginReplica(other))))
 	require.NoError(t, err)
 	require.Equal(t, db.OpenedRealtime{ID: first.ID, Epoch: 2, Player: first.ID, Resumed: true}, second)
@@ -112,8 +112,8 @@ func TestAKeyOpensSessionsUntilItRetires(t *testing.T) {
 	n.key("p1", "graceful", "token:mint")
 	n.key("p1", "revoked", "token:mint")
 	first := n.open(n.client("ann", func(o *db.OpenRealtime) { o.Key = "revoked" }))
-	n.exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() WHERE id = 'revoked'")
-	n.exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() + interval '1 minute' WHERE id = 'graceful'")
+	n.Exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() WHERE id = 'revoked'")
+	n.Exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() + interval '1 minute' WHERE id = 'graceful'")
 	for key, code := range map[string]string{"": "key_required", "narrow": "key_scope", "nobody": "key_unknown", "revoked": "key_revoked", "graceful": "", "k1": ""} {
 		_, err := n.OpenRealtime(t.Context(), n.client("bob", func(o *db.OpenRealtime) { o.Key = key }))
 		if code == "" {
@@ -174,7 +174,7 @@ func TestTakeoversOfALiveSessionAreBounded(t *testing.T) {
 	n.suspend(true, last)
 	last = n.open(n.client("ann", resuming(last)))
 	require.False(t, last.TookOver, "nobody held it")
-	n.exec("UPDATE realtime_sessions SET takeovers_since = takeovers_since - interval '10 seconds'")
+	n.Exec("UPDATE realtime_sessions SET takeovers_since = takeovers_since - interval '10 seconds'")
 	require.True(t, n.open(n.client("ann", resuming(last))).TookOver)
 	require.Equal(t, 1, one[int](n.bundle, "SELECT takeovers FROM realtime_sessions"))
 }
@@ -230,15 +230,15 @@ func TestAfterAnOutageASessionHasItsWholeTTL(t *testing.T) {
 	resumable("no replica has renewed its lease yet")
 	require.NoError(t, n.RenewRealtimeReplica(t.Context(), lobbyRegion, n.replica))
 	resumable("the late renewal has just made the replica live again")
-	n.exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '29 seconds'")
+	n.Exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '29 seconds'")
 	resumable("clients could come back for 29 seconds")
 
 	dead := n.beginReplica(n.Store)
-	n.exec("UPDATE replicas SET steady_since = '-infinity', seen_at = clock_timestamp() - interval '10 seconds' WHERE id = $1", dead)
+	n.Exec("UPDATE replicas SET steady_since = '-infinity', seen_at = clock_timestamp() - interval '10 seconds' WHERE id = $1", dead)
 	resumable("a replica that died in the outage is no evidence that clients could come back")
-	n.exec("UPDATE replicas SET steady_since = '-infinity', seen_at = pg_postmaster_start_time() WHERE id = $1", dead)
+	n.Exec("UPDATE replicas SET steady_since = '-infinity', seen_at = pg_postmaster_start_time() WHERE id = $1", dead)
 	resumable("nor is a renewal before Postgres started")
-	n.exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '31 seconds' WHERE id = $1", n.replica)
+	n.Exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '31 seconds' WHERE id = $1", n.replica)
 	require.False(t, n.open(n.client("ann", resuming(first))).Resumed)
 	require.Equal(t, 1, n.endExpired())
 }

@@ -26,9 +26,9 @@ func TestRealtimeReplicasExpireOnlyBesideSteadyOnes(t *testing.T) {
 	require.Zero(t, n.endExpiredReplicas())
 	requireSuperseded(t, n.RenewRealtimeReplica(t.Context(), lobbyRegion, n.replica))
 	require.NoError(t, n.RenewRealtimeReplica(t.Context(), lobbyRegion, second))
-	n.exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes' WHERE ended_at IS NOT NULL")
+	n.Exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes' WHERE ended_at IS NOT NULL")
 	owned := n.open(n.client("ann", at(second)))
-	n.exec("UPDATE realtime_sessions SET owner = $1 WHERE id = $2", n.replica, owned.ID)
+	n.Exec("UPDATE realtime_sessions SET owner = $1 WHERE id = $2", n.replica, owned.ID)
 	require.Zero(t, n.forgetReplicas(), "a worker must still find its sessions")
 	n.suspend(true, owned)
 	require.Equal(t, 1, n.forgetReplicas())
@@ -102,6 +102,6 @@ func TestAgentsDoNotWaitForAReplicaOfTheLobby(t *testing.T) {
 
 	third := r.beginReplica()
 	r.joined(third, "eu1")
-	r.exec("UPDATE replicas SET ended_at = now(), rows_until = now() - interval '1 second' WHERE id = $1", third)
+	r.Exec("UPDATE replicas SET ended_at = now(), rows_until = now() - interval '1 second' WHERE id = $1", third)
 	require.Equal(t, 1, r.endAgents(), "compared with the clock, not with the horizon of the lobby")
 }

@@ -68,7 +68,7 @@ func TestRoomsHearWhenASessionIsSuspendedAndResumed(t *testing.T) {
 	require.ElementsMatch(t, []string{"chat:1", "chat:2"}, ids)
 	require.Equal(t, []string{"joined " + ann.ID, "joined " + bob.ID, "dropped " + ann.ID, "reconnected " + ann.ID}, n.entries("chat:1"))
 	require.Equal(t, []string{"joined " + ann.ID, "dropped " + ann.ID, "reconnected " + ann.ID}, n.entries("chat:2"))
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // Pins writes of a connection that still runs after its session was resumed elsewhere.
@@ -90,7 +90,7 @@ func TestAFormerOwnerChangesNothing(t *testing.T) {
 	requireKind(t, fault.Superseded, "session_superseded", err)
 	n.suspend(true, first)
 	require.Len(t, n.entries("chat:1"), said)
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // Pins an action that its connection began before it closed, and that committed behind the suspension.
@@ -123,7 +123,7 @@ func TestAnEndedSessionLeavesItsRoomsAndLosesItsInvitations(t *testing.T) {
 	require.Equal(t, []string{"joined " + ann.ID, "joined " + bob.ID, "dropped " + ann.ID, "left " + ann.ID}, n.entries("chat:1"))
 	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM lobby_members WHERE session = $1", ann.ID))
 	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM lobbies WHERE id = 'echo_room:1'"))
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // Pins deadlocks and lost updates between connections that act, close, come back elsewhere and are swept, in rooms that
@@ -132,7 +132,7 @@ func TestSessionsAndRoomsAgreeUnderRandomRaces(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
 	types := chats(t)
-	stores := []*db.Store{n.Store, n.withoutDeadlockCheck(), n.bundle.replica()}
+	stores := []*db.Store{n.Store, n.withoutDeadlockCheck(), n.Replica()}
 	ctx := context.WithoutCancel(t.Context())
 	rapid.Check(t, func(rt *rapid.T) {
 		var wg sync.WaitGroup
@@ -153,7 +153,7 @@ func TestSessionsAndRoomsAgreeUnderRandomRaces(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		n.requireInvariants()
+		n.RequireInvariants()
 		require.Zero(t, one[int](n.bundle, `SELECT count(*) FROM lobby_members m JOIN realtime_sessions s ON s.region = m.region AND s.id = m.session
 			WHERE m.state = 'joined' AND s.owner IS NOT NULL AND m.away`), "who is connected is not away")
 		require.Zero(t, one[int](n.bundle, `SELECT count(*) FROM (SELECT g.lobby FROM lobby_log g JOIN lobbies l ON l.region = g.region AND l.uid = g.lobby

@@ -27,7 +27,7 @@ func setupRealtime(t *testing.T, change ...func(*db.Config)) *nexis {
 	t.Helper()
 	n := &nexis{bundle: setup(t, change...)}
 	n.replica = n.beginReplica(n.Store)
-	n.exec("INSERT INTO projects (id, name, region) VALUES ('p1', 'arena', 'eu'), ('p2', 'arena', 'eu')")
+	n.Exec("INSERT INTO projects (id, name, region) VALUES ('p1', 'arena', 'eu'), ('p2', 'arena', 'eu')")
 	n.key("p1", "k1", "token:mint")
 	n.key("p2", "k1", "token:mint")
 	return n
@@ -35,24 +35,12 @@ func setupRealtime(t *testing.T, change ...func(*db.Config)) *nexis {
 
 func (n *nexis) key(project, id string, scopes ...string) {
 	n.t.Helper()
-	n.exec("INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by) VALUES ($1, $2, 'default', $3, '', '')", project, id, scopes)
+	n.Exec("INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by) VALUES ($1, $2, 'default', $3, '', '')", project, id, scopes)
 }
 
 func (n *nexis) beginReplica(s *db.Store) uuid.UUID {
 	n.t.Helper()
 	return must.Get(s.BeginRealtimeReplica(n.t.Context(), lobbyRegion))(n.t)
-}
-
-// steady changes a replica's row as if it had renewed its lease for an hour.
-func (n *nexis) steady(replica uuid.UUID) {
-	n.t.Helper()
-	n.exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour', seen_at = clock_timestamp() WHERE id = $1", replica)
-}
-
-// silent changes a replica's row as if it had stopped renewing its lease an hour ago.
-func (n *nexis) silent(replica uuid.UUID) {
-	n.t.Helper()
-	n.exec("UPDATE replicas SET seen_at = clock_timestamp() - interval '1 hour' WHERE id = $1", replica)
 }
 
 // client is a client with a token of its own, which connects to the replica.
@@ -99,7 +87,7 @@ func (n *nexis) suspend(announce bool, sessions ...db.OpenedRealtime) {
 // age moves the suspension of a session back by a time.
 func (n *nexis) age(o db.OpenedRealtime, by time.Duration) {
 	n.t.Helper()
-	n.exec("UPDATE realtime_sessions SET suspended_at = suspended_at - $2::interval, expires_at = expires_at - $2::interval WHERE id = $1", o.ID, by)
+	n.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - $2::interval, expires_at = expires_at - $2::interval WHERE id = $1", o.ID, by)
 }
 
 // row shows a session: its epoch, and whether it has an owner.

@@ -30,7 +30,7 @@ func TestALateSuspendOfAFormerOwnerChangesNothing(t *testing.T) {
 func TestManySessionsAreSuspendedAtOnce(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
-	n.exec("INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) SELECT 'eu', 's-' || n, 'p1', 'p', false, '30 seconds', $1 FROM generate_series(1, 1000) n", n.replica)
+	n.Exec("INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) SELECT 'eu', 's-' || n, 'p1', 'p', false, '30 seconds', $1 FROM generate_series(1, 1000) n", n.replica)
 	var all []db.SessionEpoch
 	for _, id := range one[[]string](n.bundle, "SELECT array_agg(id) FROM realtime_sessions") {
 		all = append(all, db.SessionEpoch{ID: id, Epoch: 1}, db.SessionEpoch{ID: id, Epoch: 1})
@@ -48,7 +48,7 @@ func TestRacersThatResumeASessionLeaveOneOwner(t *testing.T) {
 	const racers = 5
 	epochs, wg := make([]int64, racers), sync.WaitGroup{}
 	for i := range racers {
-		store := n.bundle.replica()
+		store := n.Replica()
 		o := n.client("ann", resuming(first), at(n.beginReplica(store)))
 		wg.Go(func() {
 			for range 2 {

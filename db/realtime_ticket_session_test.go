@@ -49,7 +49,7 @@ func TestTheTicketsOfADeadReplicaArePaused(t *testing.T) {
 	back := n.open(n.client("ada", resuming(ada), at(heir)))
 	require.Equal(t, k.Ticket, back.Ticket)
 	require.Equal(t, "queued", n.state(k.Ticket))
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // A drain does not let rooms know at once, but no match takes a client that is away.
@@ -68,7 +68,7 @@ func TestADrainPausesTicketsAtOnce(t *testing.T) {
 	require.Equal(t, "paused", n.state(k.Ticket))
 	n.open(n.client("ada", resuming(ada)))
 	require.Equal(t, "queued", n.state(k.Ticket))
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 func TestATakeoverKeepsTheTicketInTheQueue(t *testing.T) {
@@ -98,7 +98,7 @@ func TestASuspendedSessionDoesNotQueue(t *testing.T) {
 	requireKind(t, fault.Superseded, "session_superseded", err)
 	require.Equal(t, "paused", n.state(k.Ticket))
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // Pins a party that is matched while one of its members is away, since another one came back.
@@ -114,7 +114,7 @@ func TestATicketOfAPartyWaitsForAllItsMembers(t *testing.T) {
 	require.Equal(t, "paused", n.state(ticket), "bo is away")
 	n.open(n.client("bo", resuming(bo), withBack(t)))
 	require.Equal(t, "queued", n.state(ticket))
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 func withBack(t *testing.T) func(*db.OpenRealtime) {
@@ -133,9 +133,9 @@ func TestAPartyLeavesTheQueueWithAMemberThatEnds(t *testing.T) {
 	n.age(bo, time.Hour)
 	require.Equal(t, 1, n.endExpired())
 	require.Contains(t, n.state(ticket), "cancelled")
-	require.Equal(t, []string{"open|1"}, n.rows("SELECT state ->> 'phase', members FROM lobbies"))
+	require.Equal(t, []string{"open|1"}, n.Rows("SELECT state ->> 'phase', members FROM lobbies"))
 	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // A ticket in a ready check is not paused with its session: the check decides first. If the ticket is in the queue
@@ -145,7 +145,7 @@ func TestATicketThatComesBackFromAReadyCheckIsPaused(t *testing.T) {
 	n := setupQueue(t)
 	ada := n.open(n.client("ada"))
 	k := n.enqueue(wants(ada, "duel", 2))
-	n.exec("UPDATE tickets SET pending_at = now()")
+	n.Exec("UPDATE tickets SET pending_at = now()")
 	n.suspend(true, ada)
 	require.Equal(t, "queued", n.state(k.Ticket))
 	pause := func() int {
@@ -155,7 +155,7 @@ func TestATicketThatComesBackFromAReadyCheckIsPaused(t *testing.T) {
 		return paused
 	}
 	require.Zero(t, pause(), "it is in the check")
-	n.exec("UPDATE tickets SET pending_at = NULL")
+	n.Exec("UPDATE tickets SET pending_at = NULL")
 	require.Equal(t, 1, pause())
 	require.Equal(t, "paused", n.state(k.Ticket))
 	require.Zero(t, pause())
@@ -171,7 +171,7 @@ func TestASessionQueuesAgainAfterItsTicketWasDeleted(t *testing.T) {
 	require.NoError(t, n.DeleteTicket(t.Context(), universe, lost.Ticket))
 	again := n.enqueue(wants(ada, "duel", 2))
 	require.NotEqual(t, lost.Ticket, again.Ticket)
-	require.Equal(t, []string{again.Ticket}, n.rows("SELECT ticket FROM realtime_tickets"))
-	require.Equal(t, []string{again.Ticket}, n.rows("SELECT ticket_id FROM ticket_players"))
-	n.requireInvariants()
+	require.Equal(t, []string{again.Ticket}, n.Rows("SELECT ticket FROM realtime_tickets"))
+	require.Equal(t, []string{again.Ticket}, n.Rows("SELECT ticket_id FROM ticket_players"))
+	n.RequireInvariants()
 }

@@ -65,8 +65,8 @@ func TestAMatchOfSessionsMakesOneRoom(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, db.MatchCommitted, out[0].Kind, "%+v", out[0])
 	room := fmt.Sprintf("duel:match:%x", d.ID[:])
-	require.Equal(t, []string{room + "|duel|2|t"}, n.rows("SELECT id, type, size, private FROM lobbies WHERE match_id = $1", d.ID))
-	require.Equal(t, []string{"0|0|2"}, n.rows(`SELECT (SELECT count(*) FROM realtime_tickets), (SELECT count(*) FROM tickets),
+	require.Equal(t, []string{room + "|duel|2|t"}, n.Rows("SELECT id, type, size, private FROM lobbies WHERE match_id = $1", d.ID))
+	require.Equal(t, []string{"0|0|2"}, n.Rows(`SELECT (SELECT count(*) FROM realtime_tickets), (SELECT count(*) FROM tickets),
 		(SELECT count(*) FROM lobby_members WHERE state = 'invited')`))
 	back := n.open(n.client("bo", resuming(bo)))
 	require.Len(t, back.Invitations, 1)
@@ -78,7 +78,7 @@ func TestAMatchOfSessionsMakesOneRoom(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, db.MatchTicketsGone, again[0].Kind)
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM lobbies"))
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // The same room type and size again keeps the place; another one replaces the ticket.
@@ -102,7 +102,7 @@ func TestASessionWaitsOnce(t *testing.T) {
 	removed, err = n.DequeueRealtime(t.Context(), unqueues(ada))
 	require.NoError(t, err)
 	require.False(t, removed)
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // A session that queues on two replicas at a time, both of which believe to own it, has one ticket: the older epoch
@@ -123,13 +123,13 @@ func TestOneTicketOnTwoReplicas(t *testing.T) {
 	require.True(t, fault.Is(late, fault.Superseded), "%v", late)
 	_, err := other.DequeueRealtime(t.Context(), unqueues(was))
 	require.True(t, fault.Is(err, fault.Superseded), "%v", err)
-	require.Equal(t, []string{"2"}, n.rows("SELECT size FROM realtime_tickets"))
+	require.Equal(t, []string{"2"}, n.Rows("SELECT size FROM realtime_tickets"))
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM tickets"))
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // replica2 is a store of another replica that lets sessions queue.
-func (n *nexis) replica2() *db.Store { return n.bundle.replica(queues) }
+func (n *nexis) replica2() *db.Store { return n.Replica(queues) }
 
 // A suspended session is in no match, and has its old place when it is back.
 func TestATicketIsPausedWithItsSession(t *testing.T) {
@@ -151,7 +151,7 @@ func TestATicketIsPausedWithItsSession(t *testing.T) {
 	out, err = n.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{owner}, []db.NewMatch{d}, assignmentOf)
 	require.NoError(t, err)
 	require.Equal(t, db.MatchCommitted, out[0].Kind, "%+v", out[0])
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // A session that ends takes its ticket along.
@@ -167,8 +167,8 @@ func TestATicketLeavesWithItsSession(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, ended)
 	require.Equal(t, "cancelled client_gone", n.state(k.Ticket))
-	require.Equal(t, []string{"0|0"}, n.rows("SELECT (SELECT count(*) FROM tickets), (SELECT count(*) FROM realtime_tickets)"))
-	n.requireInvariants()
+	require.Equal(t, []string{"0|0"}, n.Rows("SELECT (SELECT count(*) FROM tickets), (SELECT count(*) FROM realtime_tickets)"))
+	n.RequireInvariants()
 }
 
 // A director of Open Match may take the ticket, as any: then a worker makes the room, once, with the server of the
@@ -187,10 +187,10 @@ func TestATicketAssignedByADirectorMakesARoom(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	require.Equal(t, []string{"10.0.0.1:7000|1"}, n.rows(`SELECT state->'server'->>'endpoint', (SELECT count(*) FROM lobby_members WHERE session = $1 AND state = 'invited')
+	require.Equal(t, []string{"10.0.0.1:7000|1"}, n.Rows(`SELECT state->'server'->>'endpoint', (SELECT count(*) FROM lobby_members WHERE session = $1 AND state = 'invited')
 		FROM lobbies`, ada.ID))
 	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
-	n.requireInvariants()
+	n.RequireInvariants()
 }
 
 // Operators see the built-in profiles and may change them; what they changed stays.

@@ -73,7 +73,7 @@ func TestReplicasRecordTheSamePlayers(t *testing.T) {
 	}
 	running.Wait()
 	var rows, times int
-	require.NoError(t, c.pool.QueryRow(t.Context(), "SELECT count(*), sum(times) FROM ops.refusals").Scan(&rows, &times))
+	require.NoError(t, c.Pool().QueryRow(t.Context(), "SELECT count(*), sum(times) FROM ops.refusals").Scan(&rows, &times))
 	require.Equal(t, replicas*rounds*players, times)
 	require.Equal(t, players, rows)
 }

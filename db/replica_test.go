@@ -60,12 +60,12 @@ func TestAnOutageExpiresNobody(t *testing.T) {
 	for _, replica := range []uuid.UUID{first, second} {
 		r.steady(replica)
 	}
-	r.exec("UPDATE replicas SET seen_at = clock_timestamp() - interval '1 minute'") // no lease is renewed for a minute
+	r.Exec("UPDATE replicas SET seen_at = clock_timestamp() - interval '1 minute'") // no lease is renewed for a minute
 	require.NoError(t, r.renew(first))
 	require.Zero(t, r.endExpired(), "the other replica has not had time to renew its lease")
 	require.NoError(t, r.renew(second))
 	require.Nil(t, r.horizon(), "a late renewal resets steady_since")
-	r.exec("UPDATE replicas SET steady_since = steady_since - interval '16 seconds' WHERE id = $1", first)
+	r.Exec("UPDATE replicas SET steady_since = steady_since - interval '16 seconds' WHERE id = $1", first)
 	require.NotNil(t, r.horizon())
 	require.Zero(t, r.endExpired())
 }
@@ -79,11 +79,11 @@ func TestARenewalOnTimeKeepsAReplicaSteady(t *testing.T) {
 	since := one[time.Time](r.bundle, "SELECT steady_since FROM replicas")
 	require.NoError(t, r.renew(replica))
 	require.Equal(t, since, one[time.Time](r.bundle, "SELECT steady_since FROM replicas"))
-	r.exec("UPDATE replicas SET seen_at = seen_at - interval '5 seconds'")
+	r.Exec("UPDATE replicas SET seen_at = seen_at - interval '5 seconds'")
 	require.NoError(t, r.renew(replica))
 	require.NotEqual(t, since, one[time.Time](r.bundle, "SELECT steady_since FROM replicas"), "a third of a lease late")
 	require.InDelta(t, 1, one[float64](r.bundle, "SELECT extract(epoch FROM clock_timestamp() - heard_since)::float8 FROM replicas"), 0.9)
-	r.exec("UPDATE replicas SET seen_at = pg_postmaster_start_time(), steady_since = '-infinity'")
+	r.Exec("UPDATE replicas SET seen_at = pg_postmaster_start_time(), steady_since = '-infinity'")
 	require.Nil(t, r.horizon(), "before the restart")
 }
 
@@ -98,7 +98,7 @@ func TestAReplicaLeavesItsAgentsToOthers(t *testing.T) {
 	require.Zero(t, r.endAgents())
 	require.Empty(t, r.told(), "listed")
 	requireSuperseded(t, r.renew(first))
-	r.exec("UPDATE replicas SET rows_until = now() - interval '1 second' WHERE id = $1", first)
+	r.Exec("UPDATE replicas SET rows_until = now() - interval '1 second' WHERE id = $1", first)
 	require.Zero(t, r.endAgents(), "the other replica is not steady: agents may have been unable to join it")
 	r.steady(second)
 	require.Equal(t, 1, r.endAgents())
@@ -141,8 +141,8 @@ func TestAgentsAreForgotten(t *testing.T) {
 	}
 	agents, replicas := forget()
 	require.Zero(t, agents+replicas)
-	r.exec("UPDATE agent_states SET left_at = left_at - interval '10 minutes'")
-	r.exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes'")
+	r.Exec("UPDATE agent_states SET left_at = left_at - interval '10 minutes'")
+	r.Exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes'")
 	agents, replicas = forget()
 	require.Equal(t, 2, agents+replicas)
 	require.Zero(t, one[int](r.bundle, "SELECT (SELECT count(*) FROM agents) + (SELECT count(*) FROM agent_states) + (SELECT count(*) FROM replicas)"))

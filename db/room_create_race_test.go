@@ -23,7 +23,7 @@ func TestManyReplicasCreateTheSameRooms(t *testing.T) {
 	for n := range 6 {
 		f.agent(n+1, withMaxRooms(20))
 	}
-	stores := []*db.Store{f.Store, f.replica(), f.replica()}
+	stores := []*db.Store{f.Store, f.Replica(), f.Replica()}
 	var mu sync.Mutex
 	created, codes := map[string]int{}, map[string]int{}
 	var race errgroup.Group
@@ -72,7 +72,7 @@ func TestLimitsHoldUnderRaces(t *testing.T) {
 	for n := range 3 {
 		f.agent(n+1, withMaxRooms(int32(10+20*n)))
 	}
-	stores := []*db.Store{f.Store, f.replica(), f.replica()}
+	stores := []*db.Store{f.Store, f.Replica(), f.Replica()}
 	var race errgroup.Group
 	for i := range 48 {
 		race.Go(func() error {
@@ -105,7 +105,7 @@ func TestLimitsHoldUnderRaces(t *testing.T) {
 		})
 	}
 	require.NoError(t, race.Wait())
-	require.NotEmpty(t, f.rows("SELECT id FROM rooms"))
+	require.NotEmpty(t, f.Rows("SELECT id FROM rooms"))
 	f.requireCounted()
 }
 
@@ -123,11 +123,11 @@ func TestOneIDAtOnce(t *testing.T) {
 			require.NoError(t, err)
 			answer := make(chan error, 1)
 			go func() { _, err := f.CreateRoom(t.Context(), f.newRoom("r")); answer <- err }()
-			f.waitBlocked(1)
+			f.AwaitBlocked(1)
 			if commit {
 				require.NoError(t, tx.Commit(t.Context()))
 				requireKind(t, fault.Conflict, db.CodeRoomExists, <-answer)
-				require.Equal(t, []string{"0|0"}, f.rows("SELECT reserved, in_flight FROM agent_states"))
+				require.Equal(t, []string{"0|0"}, f.Rows("SELECT reserved, in_flight FROM agent_states"))
 				return
 			}
 			require.NoError(t, tx.Rollback(t.Context()))
@@ -158,7 +158,7 @@ func TestAnAgentThatIsTakenMeanwhile(t *testing.T) {
 				c, err = f.CreateRoom(t.Context(), f.newRoom("r"))
 				answer <- err
 			}()
-			f.waitBlocked(1)
+			f.AwaitBlocked(1)
 			require.NoError(t, tx.Commit(t.Context()))
 			if !other {
 				requireKind(t, fault.NoCapacity, db.CodeNoCandidate, <-answer)

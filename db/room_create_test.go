@@ -23,10 +23,10 @@ func TestCreateRoomReservesIt(t *testing.T) {
 		ID: c.ID, Region: "eu", AgentID: a, Replica: f.holder, Op: db.CommandCreate, RoomID: "arena-1", RawID: "arena-1", RoomType: "duel", Deadline: c.Deadline,
 	}, c)
 	require.WithinDuration(t, time.Now().Add(time.Minute), c.Deadline, 30*time.Second)
-	require.Equal(t, []string{fmt.Sprintf("arena-1|%s|arena-1|duel|reserved|%s", a, c.ID)}, f.rows("SELECT id, agent_id, base, type, state, command FROM rooms"))
+	require.Equal(t, []string{fmt.Sprintf("arena-1|%s|arena-1|duel|reserved|%s", a, c.ID)}, f.Rows("SELECT id, agent_id, base, type, state, command FROM rooms"))
 	require.Equal(t, []string{fmt.Sprintf("%s|%s|%s|create|arena-1|key#11111111|pending", a, f.holder, f.caller)},
-		f.rows("SELECT agent_id, replica, caller, op, room, actor, state FROM commands"))
-	require.Equal(t, []string{"0|1|1"}, f.rows("SELECT rooms, reserved, in_flight FROM agent_states"))
+		f.Rows("SELECT agent_id, replica, caller, op, room, actor, state FROM commands"))
+	require.Equal(t, []string{"0|1|1"}, f.Rows("SELECT rooms, reserved, in_flight FROM agent_states"))
 	require.Regexp(t, `^r_[A-Za-z0-9_-]{21}$`, f.create("").RoomID)
 	f.requireRefused(db.CodeRoomExists, f.newRoom("arena-1"))
 	f.requireCounted()
@@ -42,18 +42,18 @@ func TestTheOrderOfRefusals(t *testing.T) {
 	passive := f.agent(4, manual, withCommandsInFlight(32))
 	busy := f.agent(5, withCommandsInFlight(32))
 	gone := f.agent(6)
-	f.exec("UPDATE agent_states SET left_at = now() WHERE agent_id = $1", gone)
+	f.Exec("UPDATE agent_states SET left_at = now() WHERE agent_id = $1", gone)
 	doubted := f.agent(7)
-	f.exec("UPDATE agent_states SET doubted = true WHERE agent_id = $1", doubted)
+	f.Exec("UPDATE agent_states SET doubted = true WHERE agent_id = $1", doubted)
 	kept := f.agent(8)
-	f.exec("UPDATE agent_states SET kept = true WHERE agent_id = $1", kept)
+	f.Exec("UPDATE agent_states SET kept = true WHERE agent_id = $1", kept)
 	drained := f.agent(9)
-	f.exec("UPDATE agent_states SET override = 'draining' WHERE agent_id = $1", drained)
+	f.Exec("UPDATE agent_states SET override = 'draining' WHERE agent_id = $1", drained)
 	undrained := f.agent(10, withStatus(db.AgentDraining))
-	f.exec("UPDATE agent_states SET override = 'active' WHERE agent_id = $1", undrained)
+	f.Exec("UPDATE agent_states SET override = 'active' WHERE agent_id = $1", undrained)
 	odd := f.agent(11, withStatus("lunch"))
 	stopping := uuid.New()
-	f.exec("INSERT INTO replicas (region, id, ended_at, rows_until) VALUES ('eu', $1, now(), now() + interval '1 minute')", stopping)
+	f.Exec("INSERT INTO replicas (region, id, ended_at, rows_until) VALUES ('eu', $1, now(), now() + interval '1 minute')", stopping)
 	handedOver := f.agent(12, withReplica(stopping))
 	f.create("taken", pinnedTo(free))
 
@@ -90,11 +90,11 @@ func TestTheOrderOfRefusals(t *testing.T) {
 	}
 	require.Equal(t, undrained, f.create("r1", pinnedTo(undrained)).AgentID)
 	require.Equal(t, odd, f.create("r2", pinnedTo(odd)).AgentID, "neither active nor draining")
-	f.exec("UPDATE agents SET auto_create = true")
+	f.Exec("UPDATE agents SET auto_create = true")
 	require.Equal(t, draining, f.create("r3", pinnedTo(draining), forced).AgentID)
 	require.Equal(t, silent, f.create("r4", pinnedTo(silent), forced).AgentID)
 	require.Equal(t, free, f.create("r5", pinnedTo(free), func(r *db.NewRoom) { r.Type, r.Labels = "race", map[string]string{"zone": "b"} }).AgentID)
-	f.exec("UPDATE agents SET max_rooms = 0")
+	f.Exec("UPDATE agents SET max_rooms = 0")
 	require.Equal(t, free, f.create("r6", pinnedTo(free)).AgentID, "a pin ignores the capacity")
 	f.requireRefused(db.CodeNoCandidate, f.newRoom("r"))
 }
@@ -106,10 +106,10 @@ func TestAPinToAProcess(t *testing.T) {
 	same := func(a *agentRow) { a.process = "p_same" }
 	f.agent(3, same)
 	last := f.agent(2, same)
-	f.exec("UPDATE agents SET joined_at = joined_at + interval '1 minute' WHERE id = $1", last)
+	f.Exec("UPDATE agents SET joined_at = joined_at + interval '1 minute' WHERE id = $1", last)
 	gone := f.agent(1, same)
-	f.exec("UPDATE agents SET joined_at = joined_at + interval '2 minutes' WHERE id = $1", gone)
-	f.exec("UPDATE agent_states SET left_at = now() WHERE agent_id = $1", gone)
+	f.Exec("UPDATE agents SET joined_at = joined_at + interval '2 minutes' WHERE id = $1", gone)
+	f.Exec("UPDATE agent_states SET left_at = now() WHERE agent_id = $1", gone)
 	require.Equal(t, last, f.create("r", func(r *db.NewRoom) { r.ProcessUID = new("p_same") }).AgentID)
 }
 
@@ -155,13 +155,13 @@ func TestPlacementOfRooms(t *testing.T) {
 func TestRoomsGoToLiveReplicasOnly(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
-	f.exec("UPDATE replicas SET steady_since = now() - interval '1 hour', seen_at = now()")
+	f.Exec("UPDATE replicas SET steady_since = now() - interval '1 hour', seen_at = now()")
 	dead := uuid.New()
-	f.exec("INSERT INTO replicas (region, id, steady_since, seen_at) VALUES ('eu', $1, now() - interval '1 hour', now() - interval '1 minute')", dead)
+	f.Exec("INSERT INTO replicas (region, id, steady_since, seen_at) VALUES ('eu', $1, now() - interval '1 hour', now() - interval '1 minute')", dead)
 	of := f.agent(1, withReplica(dead))
 	f.requireRefused(db.CodeNoCandidate, f.newRoom("r"))
 	f.requireRefused(db.CodeInstanceDisconnected, f.newRoom("r", pinnedTo(of)))
-	f.exec("UPDATE replicas SET steady_since = now()")
+	f.Exec("UPDATE replicas SET steady_since = now()")
 	f.create("r") // after an outage no replica counts as expired
 }
 

@@ -16,7 +16,7 @@ func TestNamedAgentsAreComparedAlone(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
 	idle, low, high := f.agent(1), f.agent(2), f.agent(3)
-	f.exec("UPDATE agent_states SET connections = CASE agent_id WHEN $1 THEN 5 WHEN $2 THEN 9 ELSE 0 END", low, high)
+	f.Exec("UPDATE agent_states SET connections = CASE agent_id WHEN $1 THEN 5 WHEN $2 THEN 9 ELSE 0 END", low, high)
 	names := func(agents ...string) func(*db.NewRoom) { return func(r *db.NewRoom) { r.NearestAgents = agents } }
 	require.Equal(t, low, f.create("r1", names(high, low)).AgentID, "the best of those that are named, by their rows")
 	require.Equal(t, idle, f.create("r2").AgentID)
@@ -31,7 +31,7 @@ func TestNamedAgentsAreComparedAlone(t *testing.T) {
 		"UPDATE agent_states SET doubted = true, rooms = 0, reserved = 0, connections = 0, in_flight = 0 WHERE agent_id <> $1",
 	} {
 		t.Log(old)
-		f.exec(old, idle)
+		f.Exec(old, idle)
 		require.Equal(t, idle, f.create(fmt.Sprint("old-", i), names(low, high)).AgentID)
 	}
 	f.requireRefused(db.CodeNoCandidate, f.newRoom("race", func(r *db.NewRoom) { r.Type, r.NearestAgents = "none", []string{idle} }))
@@ -43,7 +43,7 @@ func TestNamedAgentsOfAFrozenReplicaAreNotEnough(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
 	frozen := uuid.New()
-	f.exec("INSERT INTO replicas (region, id, seen_at) VALUES ('eu', $1, clock_timestamp() - interval '3 seconds')", frozen)
+	f.Exec("INSERT INTO replicas (region, id, seen_at) VALUES ('eu', $1, clock_timestamp() - interval '3 seconds')", frozen)
 	alive, asleep := f.agent(1), f.agent(2, withReplica(frozen))
 	require.Equal(t, alive, f.create("r", func(r *db.NewRoom) { r.NearestAgents = []string{asleep} }).AgentID)
 }
@@ -53,7 +53,7 @@ func TestNamedAgentsThatAreComparedByDifferentRules(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
 	few, many := f.agent(1), f.agent(2)
-	f.exec("UPDATE agent_states SET connections = CASE agent_id WHEN $1 THEN 5 ELSE 9 END", few)
-	f.exec("UPDATE agents SET max_connections = 1000 WHERE id = $1", many)
+	f.Exec("UPDATE agent_states SET connections = CASE agent_id WHEN $1 THEN 5 ELSE 9 END", few)
+	f.Exec("UPDATE agents SET max_connections = 1000 WHERE id = $1", many)
 	require.Equal(t, few, f.create("r", func(r *db.NewRoom) { r.NearestAgents = []string{many, few} }).AgentID)
 }

@@ -14,17 +14,17 @@ import (
 func TestAPauseIsOfOneRegion(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("INSERT INTO pools (region, app, version, max_servers) SELECT 'us', app, version, 10 FROM pools")
-	b.exec("UPDATE pools SET min_servers = 1")
+	b.Exec("INSERT INTO pools (region, app, version, max_servers) SELECT 'us', app, version, 10 FROM pools")
+	b.Exec("UPDATE pools SET min_servers = 1")
 	started := func() (n int) {
 		t.Helper()
-		b.exec("UPDATE pools SET planned_at = '-infinity'")
+		b.Exec("UPDATE pools SET planned_at = '-infinity'")
 		for _, region := range []string{"eu", "us"} {
 			done, err := b.ScalePools(t.Context(), region, time.Minute, sealTest)
 			require.NoError(t, err)
 			n += done.Started
 		}
-		b.exec("DELETE FROM deployments")
+		b.Exec("DELETE FROM deployments")
 		return n
 	}
 	eu := &provision.Deployment{Region: "eu", App: "arena", Version: "1"}
@@ -37,10 +37,10 @@ func TestAPauseIsOfOneRegion(t *testing.T) {
 	require.Equal(t, 1, started())
 	require.NoError(t, b.PauseWithoutCapacity(t.Context(), &provision.Deployment{Region: "us", App: "arena", Version: "1"}, "full"))
 	require.Zero(t, started())
-	b.exec("UPDATE start_pauses SET until = now()")
+	b.Exec("UPDATE start_pauses SET until = now()")
 	require.Equal(t, 2, started())
 	for n, want := range []string{"00:02:00", "00:04:00"} {
-		b.exec("UPDATE start_pauses SET until = now()")
+		b.Exec("UPDATE start_pauses SET until = now()")
 		paused, err := b.FailVersion(t.Context(), eu, "broken", 0)
 		require.NoError(t, err)
 		require.True(t, paused, n)
@@ -51,7 +51,7 @@ func TestAPauseIsOfOneRegion(t *testing.T) {
 // drainServer makes a server take no new players, as an operator does.
 func (b *bundle) drainServer(id string) {
 	b.t.Helper()
-	b.exec("SELECT ops.drain($1)", id)
+	b.Exec("SELECT ops.drain($1)", id)
 }
 
 // partners are the seven others of a party.
@@ -66,7 +66,7 @@ func partners(party int) (all []string) {
 func TestServersThatDrainTakePlacesOfThePool(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("UPDATE pools SET max_servers = 2")
+	b.Exec("UPDATE pools SET max_servers = 2")
 	ids := b.ready(2)
 	for i := range 2 {
 		b.place(request(fmt.Sprint("p", i, "-0"), 8, partners(i)...)) // a server each
@@ -75,7 +75,7 @@ func TestServersThatDrainTakePlacesOfThePool(t *testing.T) {
 	b.isRefused(waits(request("p2-0", 8, partners(2)...)))
 	require.Zero(t, b.scale().Started)
 	require.Equal(t, "1 live server, 1 of them with players; 0 starting; 1 draining; 1 party waiting. Used 1 + buffer 0 = 1: nothing to do", b.plan().Text)
-	b.exec("UPDATE pools SET max_servers = 3")
+	b.Exec("UPDATE pools SET max_servers = 3")
 	require.Equal(t, 1, b.scale().Started)
 }
 
@@ -83,7 +83,7 @@ func TestServersThatDrainTakePlacesOfThePool(t *testing.T) {
 func TestAnEmptyServerThatDrainsEnds(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("UPDATE pools SET max_servers = 3, min_servers = 3")
+	b.Exec("UPDATE pools SET max_servers = 3, min_servers = 3")
 	ids := b.ready(3)
 	p := b.place(request("ann", 8))
 	busy := one[string](b, "SELECT instance_id FROM sessions")
@@ -94,18 +94,18 @@ func TestAnEmptyServerThatDrainsEnds(t *testing.T) {
 	if operators == busy {
 		operators = ids[1]
 	}
-	b.exec("UPDATE deployments SET origin = 'operator' WHERE id = $1", operators)
+	b.Exec("UPDATE deployments SET origin = 'operator' WHERE id = $1", operators)
 	require.Equal(t, provision.Scaled{Planned: 1}, b.scale(), "they have not been empty for empty_ttl, and take all places")
-	b.exec("UPDATE deployments SET ready_at = ready_at - interval '6 minutes'")
+	b.Exec("UPDATE deployments SET ready_at = ready_at - interval '6 minutes'")
 	require.Equal(t, provision.Scaled{Planned: 1, Ended: 1}, b.scale())
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM deployments WHERE desired = 'stopped' AND reason = 'drained' AND next_at <= now() AND id::text NOT IN ($1, $2)", busy, operators))
 	require.Equal(t, provision.Scaled{Planned: 1}, b.scale(), "the one that ends takes its place until it is gone")
 
-	b.exec("SELECT ops.close_session($1, 'test')", p.SessionID)
+	b.Exec("SELECT ops.close_session($1, 'test')", p.SessionID)
 	require.Zero(t, b.scale().Ended, "it became empty just now")
-	b.exec("UPDATE instances SET emptied_at = emptied_at - interval '6 minutes'")
+	b.Exec("UPDATE instances SET emptied_at = emptied_at - interval '6 minutes'")
 	require.Equal(t, 1, b.scale().Ended)
-	b.exec("DELETE FROM deployments WHERE desired = 'stopped'")
+	b.Exec("DELETE FROM deployments WHERE desired = 'stopped'")
 	require.Equal(t, 2, b.scale().Started)
 }
 
@@ -114,23 +114,23 @@ func TestAnEmptyServerThatDrainsEnds(t *testing.T) {
 func TestALostServerIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("UPDATE pools SET max_servers = 1")
+	b.Exec("UPDATE pools SET max_servers = 1")
 	b.isRefused(waits(request("ann", 8)))
 	require.Equal(t, 1, b.scale().Started)
-	b.exec("UPDATE deployments SET phase = 'deploying', intent_at = now(), missing_since = now() - interval '4 seconds'")
+	b.Exec("UPDATE deployments SET phase = 'deploying', intent_at = now(), missing_since = now() - interval '4 seconds'")
 	require.Zero(t, b.scale().Started, "it may be listed soon")
-	b.exec("UPDATE deployments SET missing_since = now() - interval '6 seconds'")
+	b.Exec("UPDATE deployments SET missing_since = now() - interval '6 seconds'")
 	require.Zero(t, b.scale().Started, "it counts, since it may run")
 	require.Equal(t, "0 live servers, 0 of them with players; 0 starting; 1 ending, 1 of them perhaps never started; 1 party waiting. Used 0 + buffer 0 = 0: nothing to do", b.plan().Text)
 	require.True(t, b.refusal(waits(request("ann", 8))).Outlook.IsFull)
-	b.exec("UPDATE pools SET max_servers = 3")
+	b.Exec("UPDATE pools SET max_servers = 3")
 	require.Equal(t, provision.Scaled{Planned: 1, Started: 1}, b.scale())
 	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())
 
-	b.exec("UPDATE deployments SET created_at = now() - interval '31 seconds' WHERE phase = 'deploying'")
+	b.Exec("UPDATE deployments SET created_at = now() - interval '31 seconds' WHERE phase = 'deploying'")
 	require.Equal(t, provision.Scaled{Planned: 1, Ended: 1}, b.scale(), "else it would be started again")
 	require.Equal(t, "deploying", one[string](b, "SELECT phase FROM deployments WHERE desired = 'stopped' AND reason = 'surplus' AND next_at <= now()"))
-	b.exec("UPDATE deployments SET desired = 'running', ref = 'r', phase = 'starting' WHERE phase = 'deploying'")
+	b.Exec("UPDATE deployments SET desired = 'running', ref = 'r', phase = 'starting' WHERE phase = 'deploying'")
 	b.scale()
 	require.Equal(t, 2, b.plan().Coming, "it has turned up")
 }

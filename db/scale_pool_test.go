@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func sealTest(region string, id uuid.UUID) ([]byte, string, error) {
@@ -24,7 +25,7 @@ func sealTest(region string, id uuid.UUID) ([]byte, string, error) {
 // scale plans the pools of region eu, whenever they were planned last.
 func (b *bundle) scale() provision.Scaled {
 	b.t.Helper()
-	b.exec("UPDATE pools SET planned_at = '-infinity'")
+	b.Exec("UPDATE pools SET planned_at = '-infinity'")
 	return must.Get(b.ScalePools(b.t.Context(), "eu", time.Minute, sealTest))(b.t)
 }
 
@@ -42,7 +43,7 @@ func (b *bundle) ready(n int) (ids []string) {
 	b.t.Helper()
 	for range n {
 		id := uuid.New().String()
-		b.exec(`INSERT INTO deployments (region, id, app, version, provider, tag) VALUES ('eu', $1, 'arena', '1', 'process', $2)`, id, id[:20])
+		b.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag) VALUES ('eu', $1, 'arena', '1', 'process', $2)`, id, id[:20])
 		ids = append(ids, id)
 	}
 	b.join()
@@ -52,17 +53,11 @@ func (b *bundle) ready(n int) (ids []string) {
 // join makes all deployments ready that are not.
 func (b *bundle) join() {
 	b.t.Helper()
-	for _, id := range b.ids("SELECT id::text FROM deployments WHERE phase <> 'ready' ORDER BY id") {
-		b.register(id, 8)
-		b.exec(`UPDATE deployments SET phase = 'ready', endpoint = 'x', incarnation = gen_random_uuid(), ready_at = now(), next_at = NULL WHERE id = $1`, id)
-		b.exec("UPDATE instances SET deployment_id = $1::uuid WHERE id = $1::text", id)
+	for _, id := range storetest.Values[string](b.DB, "SELECT id::text FROM deployments WHERE phase <> 'ready' ORDER BY id") {
+		b.AddServer(id, 8)
+		b.Exec(`UPDATE deployments SET phase = 'ready', endpoint = 'x', incarnation = gen_random_uuid(), ready_at = now(), next_at = NULL WHERE id = $1`, id)
+		b.Exec("UPDATE instances SET deployment_id = $1::uuid WHERE id = $1::text", id)
 	}
-}
-
-func (b *bundle) ids(sql string) (ids []string) {
-	b.t.Helper()
-	require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), "SELECT array_agg(x) FROM ("+sql+") q(x)").Scan(&ids))
-	return ids
 }
 
 func TestPlayersWhoWaitGetServers(t *testing.T) {
@@ -102,8 +97,8 @@ func TestMatchesOfTheLoopGetServers(t *testing.T) {
 func TestKeysAreSealedForTheirDeployment(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("UPDATE app_versions SET dialect = 'netcode102', protocol_id = '80085'")
-	b.exec("UPDATE pools SET min_servers = 2")
+	b.Exec("UPDATE app_versions SET dialect = 'netcode102', protocol_id = '80085'")
+	b.Exec("UPDATE pools SET min_servers = 2")
 	require.Equal(t, 2, b.scale().Started)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM deployments WHERE netcode_key = convert_to('eu' || id, 'UTF8') AND sealed_by = 'kek'"))
 }
@@ -112,8 +107,8 @@ func TestKeysAreSealedForTheirDeployment(t *testing.T) {
 func TestWorkersDoNotStartServersTwice(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("UPDATE pools SET min_servers = 7, buffer = 2")
-	stores := []*db.Store{b.Store, b.replica(), b.replica()}
+	b.Exec("UPDATE pools SET min_servers = 7, buffer = 2")
+	stores := []*db.Store{b.Store, b.Replica(), b.Replica()}
 	var workers sync.WaitGroup
 	for _, s := range stores {
 		workers.Go(func() {
@@ -139,7 +134,7 @@ func TestAPoolPlansOnceInAWhile(t *testing.T) {
 func TestServersThatDoNotCount(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("UPDATE pools SET min_servers = 1, max_servers = 5") // with room beside the one that does not count
+	b.Exec("UPDATE pools SET min_servers = 1, max_servers = 5") // with room beside the one that does not count
 	for _, change := range []string{
 		"UPDATE deployments SET lost_at = now()",
 		"UPDATE deployments SET lost_at = NULL, drain_at = now()",
@@ -151,8 +146,8 @@ func TestServersThatDoNotCount(t *testing.T) {
 		_, err := b.Pool().Exec(t.Context(), change, pgx.QueryExecModeSimpleProtocol)
 		require.NoError(t, err)
 		require.Equal(t, 1, b.scale().Started, change)
-		b.exec("DELETE FROM instances")
-		b.exec("DELETE FROM deployments")
+		b.Exec("DELETE FROM instances")
+		b.Exec("DELETE FROM deployments")
 	}
 }
 
@@ -160,36 +155,36 @@ func TestServersThatDoNotCount(t *testing.T) {
 func (b *bundle) surplusSettles() {
 	b.t.Helper()
 	b.scale()
-	b.exec("UPDATE pools SET surplus_since = surplus_since - interval '31 seconds'")
-	b.exec("UPDATE deployments SET ready_at = ready_at - interval '6 minutes'")
-	b.exec("UPDATE instances SET emptied_at = emptied_at - interval '6 minutes'")
+	b.Exec("UPDATE pools SET surplus_since = surplus_since - interval '31 seconds'")
+	b.Exec("UPDATE deployments SET ready_at = ready_at - interval '6 minutes'")
+	b.Exec("UPDATE instances SET emptied_at = emptied_at - interval '6 minutes'")
 }
 
 func TestServersThatNobodyNeedsEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("UPDATE pools SET buffer = 1")
+	b.Exec("UPDATE pools SET buffer = 1")
 	b.ready(4)
 	p := b.place(request("ann", 8)) // the placement chooses one of four equal servers
 	ids := one[[]uuid.UUID](b, `SELECT array_agg(d.id) FROM deployments d JOIN instances i ON i.deployment_id = d.id WHERE i.open_sessions = 0`)
 	require.Len(t, ids, 3)
-	b.exec("UPDATE deployments SET ends_at = now() + interval '1 hour', origin = 'operator' WHERE id = $1", ids[0])
-	b.exec("UPDATE deployments SET ends_at = now() + interval '2 hours' WHERE id = $1", ids[1])
-	b.exec("UPDATE deployments SET ends_at = now() + interval '3 hours' WHERE id <> ALL ($1::uuid[])", ids[:2])
+	b.Exec("UPDATE deployments SET ends_at = now() + interval '1 hour', origin = 'operator' WHERE id = $1", ids[0])
+	b.Exec("UPDATE deployments SET ends_at = now() + interval '2 hours' WHERE id = $1", ids[1])
+	b.Exec("UPDATE deployments SET ends_at = now() + interval '3 hours' WHERE id <> ALL ($1::uuid[])", ids[:2])
 	require.Zero(t, b.scale().Ended, "the surplus is new")
 	b.surplusSettles()
-	b.exec("UPDATE pools SET empty_ttl = '7 minutes'")
+	b.Exec("UPDATE pools SET empty_ttl = '7 minutes'")
 	require.Zero(t, b.scale().Ended, "the servers have not been empty for long enough")
-	b.exec("UPDATE pools SET empty_ttl = '5 minutes'")
+	b.Exec("UPDATE pools SET empty_ttl = '5 minutes'")
 	require.Equal(t, 2, b.scale().Ended)
 	require.Zero(t, b.scale().Ended)
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM deployments WHERE desired = 'running' AND id = $1", ids[0]), "operators end what they started")
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM deployments WHERE desired = 'stopped' AND reason = 'surplus' AND next_at <= now()"))
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM instances WHERE status = 'draining' AND open_sessions = 0"))
 
-	b.exec("SELECT ops.close_session($1, 'test')", p.SessionID)
+	b.Exec("SELECT ops.close_session($1, 'test')", p.SessionID)
 	require.True(t, one[bool](b, "SELECT emptied_at > now() - interval '1 minute' FROM instances WHERE emptied_at IS NOT NULL"))
-	b.exec("UPDATE pools SET buffer = 0, surplus_since = now() - interval '1 minute'")
+	b.Exec("UPDATE pools SET buffer = 0, surplus_since = now() - interval '1 minute'")
 	require.Zero(t, b.scale().Ended, "it became empty just now")
 }
 
@@ -197,10 +192,10 @@ func TestServersThatNobodyNeedsEnd(t *testing.T) {
 func TestSurplusAgainstReservations(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.exec("UPDATE pools SET max_servers = 100")
+	b.Exec("UPDATE pools SET max_servers = 100")
 	b.ready(40)
 	b.surplusSettles()
-	replicas := []*db.Store{b.replica(), b.replica()}
+	replicas := []*db.Store{b.Replica(), b.Replica()}
 	var callers sync.WaitGroup
 	for i := range 100 {
 		callers.Go(func() {
@@ -232,10 +227,10 @@ func TestRegionsOfPoolsAreGameRegions(t *testing.T) {
 		return all
 	}
 	require.Equal(t, []db.HostRegion{{Region: "eu", Mode: "duel"}}, regions())
-	b.register("i1", 8)
+	b.AddServer("i1", 8)
 	require.Equal(t, []db.HostRegion{{Region: "eu", Mode: "duel", FreeSeats: 8, AllFreeSeats: 8}}, regions())
-	b.exec("DELETE FROM instance_modes")
-	b.exec("UPDATE pools SET max_servers = 0")
+	b.Exec("DELETE FROM instance_modes")
+	b.Exec("UPDATE pools SET max_servers = 0")
 	require.Empty(t, regions())
 }
 
@@ -243,8 +238,8 @@ func TestRegionsOfPoolsAreGameRegions(t *testing.T) {
 func TestNobodyIsSeatedOnAStartingInstance(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	b.register("i1", 8)
-	b.exec("UPDATE instances SET status = 'starting'")
+	b.AddServer("i1", 8)
+	b.Exec("UPDATE instances SET status = 'starting'")
 	b.isRefused(request("ann", 8))
 	b.isRefused(waits(request("ann", 8)))
 	regions, err := b.HostRegions(t.Context(), []string{"duel"})
@@ -255,7 +250,7 @@ func TestNobodyIsSeatedOnAStartingInstance(t *testing.T) {
 	_, err = b.Heartbeat(t.Context(), ref("i1"), nil)
 	require.NoError(t, err)
 	require.Equal(t, "starting", one[string](b, "SELECT status FROM instances"))
-	b.endAmnesty()
+	b.EndAmnesty()
 	b.ageHeartbeat("i1", time.Minute)
 	_, _, err = b.ReapInstances(t.Context(), "eu", 10)
 	require.NoError(t, err)
@@ -268,16 +263,16 @@ func TestRefusedServersDoNotKeepTheSurplus(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
 	b.ready(2)
-	b.exec("UPDATE pools SET min_servers = 5")
+	b.Exec("UPDATE pools SET min_servers = 5")
 	require.Equal(t, 3, b.scale().Started)
-	b.exec("UPDATE deployments SET phase = 'deploying', intent_at = now() WHERE id = (SELECT id FROM deployments WHERE phase = 'wanted' LIMIT 1)")
-	b.exec("UPDATE pools SET min_servers = 0")
+	b.Exec("UPDATE deployments SET phase = 'deploying', intent_at = now() WHERE id = (SELECT id FROM deployments WHERE phase = 'wanted' LIMIT 1)")
+	b.Exec("UPDATE pools SET min_servers = 0")
 	require.Zero(t, b.scale().Ended, "they have only just been asked for")
-	b.exec("UPDATE deployments SET created_at = now() - interval '31 seconds'")
+	b.Exec("UPDATE deployments SET created_at = now() - interval '31 seconds'")
 	require.Equal(t, 2, b.scale().Ended)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM deployments WHERE desired = 'stopped' AND phase = 'wanted' AND reason = 'surplus' AND next_at <= now()"))
 	require.Zero(t, b.scale().Ended, "the one that may have been started counts until that is known")
-	b.exec("DELETE FROM deployments WHERE phase = 'deploying'")
+	b.Exec("DELETE FROM deployments WHERE phase = 'deploying'")
 	b.surplusSettles()
 	require.Equal(t, 2, b.scale().Ended)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // instants returns the first and the last time at which clocks of a zone show a time, in UTC.
@@ -60,7 +61,7 @@ var zonesOfProperty = []string{"Europe/Berlin", "America/New_York", "Asia/Beirut
 func TestClocksShowWhatAScheduleSays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	conn, err := pgx.Connect(t.Context(), b.url)
+	conn, err := pgx.Connect(t.Context(), b.URL)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(t.Context()) })
 	rapid.Check(t, func(r *rapid.T) {
@@ -135,7 +136,7 @@ func TestSchedulesRaiseTheMinimum(t *testing.T) {
 	night := provision.Schedule{Zone: "Europe/Berlin", Days: []int{6}, StartAt: "23:00", EndAt: "02:30", Min: 250}
 	event := provision.Schedule{Zone: "America/New_York", StartOn: "2026-12-24", StartAt: "10:00", EndOn: "2026-12-25", EndAt: "01:00", Min: 100}
 	b.planned(evenings, night, event)
-	b.exec("UPDATE pools SET start_time = '1 second'") // four rounds of 50, and five
+	b.Exec("UPDATE pools SET start_time = '1 second'") // four rounds of 50, and five
 	const friday, saturday = "fri-sun 18:00 to 23:30 Europe/Berlin", "sat 23:00 to 02:30 Europe/Berlin"
 	for at, want := range map[string]string{
 		"2026-11-26 17:30Z":    "2 min", // a Thursday
@@ -155,9 +156,9 @@ func TestSchedulesRaiseTheMinimum(t *testing.T) {
 	} {
 		require.Equal(t, want, b.minAt(at), at)
 	}
-	b.exec("UPDATE pools SET max_servers = 150")
+	b.Exec("UPDATE pools SET max_servers = 150")
 	require.Equal(t, "150 "+friday, b.minAt("2026-11-27 18:00Z"), "max bounds it")
-	b.exec("UPDATE pools SET min_servers = 150")
+	b.Exec("UPDATE pools SET min_servers = 150")
 	require.Equal(t, "150 min", b.minAt("2026-11-27 18:00Z"))
 }
 
@@ -186,7 +187,7 @@ func TestTheNextChangeOfTheMinimum(t *testing.T) {
 	b := setup(t)
 	event := provision.Schedule{Zone: "UTC", StartOn: "2027-06-01", StartAt: "10:00", EndOn: "2027-06-01", EndAt: "12:00", Min: 50}
 	b.planned(evenings, provision.Schedule{Zone: "Europe/Berlin", Days: []int{5}, StartAt: "20:00", EndAt: "22:00", Min: 300}, event)
-	b.exec("UPDATE pools SET start_time = '1 minute'")
+	b.Exec("UPDATE pools SET start_time = '1 minute'")
 	next := func(at string) string {
 		return one[string](b, `SELECT coalesce((SELECT servers || ' at ' || to_char(at AT TIME ZONE 'UTC', 'MM-DD HH24:MI') || coalesce(' ready at ' || to_char(ready_at AT TIME ZONE 'UTC', 'HH24:MI'), '') || ' by ' || cause
 			FROM pool_next_min('eu', 'arena', 'v1', $1::text::timestamptz)), 'none')`, at)
@@ -199,7 +200,7 @@ func TestTheNextChangeOfTheMinimum(t *testing.T) {
 	b.planned(event)
 	require.Equal(t, "50 at 06-01 09:59 ready at 10:00 by 2027-06-01 10:00 to 2027-06-01 12:00 UTC", next("2026-11-25 00:00Z"), "however far it is")
 	require.Equal(t, "none", next("2027-06-01 12:00Z"))
-	require.Equal(t, []string{"over"}, b.ids("SELECT 'over' FROM ops.pool_schedules WHERE state = 'ahead'"))
+	require.Equal(t, []string{"over"}, storetest.Values[string](b.DB, "SELECT 'over' FROM ops.pool_schedules WHERE state = 'ahead'"))
 }
 
 // fromNow returns a schedule of today that begins and ends at times from the database's now.
@@ -218,9 +219,9 @@ func TestServersAreStartedAheadOfASchedule(t *testing.T) {
 	p := euPool("v1", "duel")
 	p.Max, p.MaxStarting, p.Schedule = 20, 5, []provision.Schedule{b.fromNow("30 minutes", "2 hours", 10)}
 	b.declare([]provision.AppVersion{arenaVersion("v1")}, p)
-	b.exec("UPDATE pools SET start_time = '10 minutes'")
+	b.Exec("UPDATE pools SET start_time = '10 minutes'")
 	require.Zero(t, b.scale().Started, "two rounds of ten minutes begin in ten")
-	b.exec("UPDATE pools SET start_time = '20 minutes'")
+	b.Exec("UPDATE pools SET start_time = '20 minutes'")
 	require.Equal(t, 5, b.scale().Started, "five at a time")
 	require.Contains(t, b.plan().Text, "limited to 10 by min 10 ("+p.Schedule[0].Title()+") and max 20: start 5 of 10 that are missing")
 	b.join()
@@ -247,18 +248,18 @@ func TestTheTimeOfAStartIsMeasured(t *testing.T) {
 	b.scale()
 	require.Equal(t, "not", measured())
 	b.ready(10)
-	b.exec("UPDATE deployments SET created_at = ready_at - (SELECT count(*) FROM deployments o WHERE o.id <= deployments.id) * interval '1 minute'")
+	b.Exec("UPDATE deployments SET created_at = ready_at - (SELECT count(*) FROM deployments o WHERE o.id <= deployments.id) * interval '1 minute'")
 	b.scale()
 	require.Equal(t, "00:09:00", measured(), "nine of ten were faster, or as fast")
-	b.exec("UPDATE deployments SET created_at = ready_at - interval '1 second'")
-	b.exec("UPDATE pools SET min_servers = 11, max_servers = 11")
+	b.Exec("UPDATE deployments SET created_at = ready_at - interval '1 second'")
+	b.Exec("UPDATE pools SET min_servers = 11, max_servers = 11")
 	b.scale()
 	require.Equal(t, "00:09:00", measured(), "one starts")
-	b.exec("DELETE FROM deployments WHERE phase <> 'ready'")
-	b.exec("UPDATE pools SET min_servers = 0")
+	b.Exec("DELETE FROM deployments WHERE phase <> 'ready'")
+	b.Exec("UPDATE pools SET min_servers = 0")
 	b.scale()
 	require.Equal(t, "00:00:01", measured())
-	b.exec("DELETE FROM deployments")
+	b.Exec("DELETE FROM deployments")
 	b.scale()
 	require.Equal(t, "00:00:01", measured(), "without servers the last measure counts")
 }
@@ -283,8 +284,8 @@ func TestDeclaredSchedules(t *testing.T) {
 	scaled, err := b.ScalePool(t.Context(), edit, provision.PoolScale{Max: &four})
 	require.NoError(t, err, "an operator may always have fewer servers")
 	require.Equal(t, p.Schedule, scaled.Schedule)
-	b.exec("UPDATE pools SET start_time = '7 minutes'")
-	b.exec("INSERT INTO pool_hours VALUES ('eu', 'arena', 'v1', '2026-11-20 18:00Z', 3)")
+	b.Exec("UPDATE pools SET start_time = '7 minutes'")
+	b.Exec("INSERT INTO pool_hours VALUES ('eu', 'arena', 'v1', '2026-11-20 18:00Z', 3)")
 	done, err := b.RollPool(t.Context(), edit, "v2")
 	require.NoError(t, err)
 	require.Equal(t, p.Schedule, done.Pool.Schedule)

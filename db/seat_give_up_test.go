@@ -12,7 +12,7 @@ import (
 func TestAGivenUpSeatIsFree(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 2)
+	b.AddServer("a", 2)
 	p := b.place(request("ann", 2))
 	require.NoError(t, b.GiveUpSeat(t.Context(), p.SessionID, "bob"), "who holds no seat has none to give up")
 	b.resolve(p, "ann")
@@ -23,17 +23,17 @@ func TestAGivenUpSeatIsFree(t *testing.T) {
 	b.place(request("bob", 2, "cid"))
 	require.NoError(t, b.GiveUpSeat(t.Context(), p.SessionID, "ann"), "again")
 	require.NoError(t, b.GiveUpSeat(t.Context(), "no session", "ann"))
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // The client connected although its answer seemed lost: it keeps its seat.
 func TestAConnectedSeatIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 2)
+	b.AddServer("a", 2)
 	p := b.place(request("ann", 2))
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j1"))
 	require.NoError(t, b.GiveUpSeat(t.Context(), p.SessionID, "ann"))
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM seats WHERE state = 'connected'"))
-	b.requireInvariants()
+	b.RequireInvariants()
 }

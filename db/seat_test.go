@@ -31,7 +31,7 @@ func gone(subs ...string) (left []db.Left) {
 func TestSeatLifecycle(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	p := b.place(request("ann", 8, "bob"))
 	b.resolve(p, "ann")
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j1"))
@@ -44,14 +44,14 @@ func TestSeatLifecycle(t *testing.T) {
 	_, err := b.Session(t.Context(), p.SessionID)
 	requireKind(t, fault.Gone, "session_closed", err)
 	require.Equal(t, db.SeatUnknown, b.joined("a", p.SessionID, "ann", "j1"), "the session is closed")
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A token can be used once: after the player has left, or for another player or session, it is a replay.
 func TestReplays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	p := b.place(request("ann", 2, "bob"))
 	q := b.place(request("cid", 2))
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j1"))
@@ -59,7 +59,7 @@ func TestReplays(t *testing.T) {
 	require.Equal(t, db.SeatReplay, b.joined("a", q.SessionID, "cid", "j1"))
 	b.left("a", p.SessionID, "ann")
 	require.Equal(t, db.SeatReplay, b.joined("a", p.SessionID, "ann", "j1"))
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // reportConnection reports a connection of a player: with a token that it was made, without one that it ended.
@@ -79,7 +79,7 @@ func (b *bundle) reportConnection(instance, session, sub, jti, connection string
 func TestConnectionsHoldSeats(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	session := b.place(request("ann", 8, "bob")).SessionID
 	for _, step := range []struct {
 		jti, connection string
@@ -104,14 +104,14 @@ func TestConnectionsHoldSeats(t *testing.T) {
 	} {
 		require.Equal(t, step.want, b.reportConnection("a", session, "ann", step.jti, step.connection), "%+v", step)
 	}
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A late retry of a report that a connection ended must not free the seat that the player has reserved since.
 func TestALateRetryDoesNotFreeANewSeat(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	p := b.place(request("bob", 8))
 	require.Equal(t, p.SessionID, b.place(request("ann", 8)).SessionID)
 	require.Equal(t, db.SeatOK, b.reportConnection("a", p.SessionID, "ann", "j1", "c1"))
@@ -126,7 +126,7 @@ func TestALateRetryDoesNotFreeANewSeat(t *testing.T) {
 func TestConnectionsInOneReport(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	session := b.place(request("ann", 8, "bob")).SessionID
 	res := b.report(db.SeatReport{
 		Ref: ref("a"), SessionID: session,
@@ -140,7 +140,7 @@ func TestConnectionsInOneReport(t *testing.T) {
 	require.Equal(t, []db.SeatResult{db.SeatOK, db.SeatOK, db.SeatOK, db.SeatNotHolder, db.SeatOK}, got)
 	require.Equal(t, "c2", one[string](b, "SELECT connection FROM seats WHERE jti = 'j2' AND connection_jti = 'j2'"))
 	require.Equal(t, db.SeatOK, b.reportConnection("a", session, "ann", "", "c2"))
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A game server may name no connections: then a second connection with the same token counts as a retry, and the end of
@@ -151,14 +151,14 @@ func TestUnnamedConnections(t *testing.T) {
 	for name, connect := range map[string]func(b *bundle, session string){
 		"unnamed": func(b *bundle, session string) { b.reportConnection("a", session, "ann", "j2", "") },
 		"previous release": func(b *bundle, _ string) {
-			b.exec("UPDATE seats SET jti = 'j2' WHERE sub = 'ann'")
-			b.exec("INSERT INTO redeemed_tokens SELECT region, 'j2', session_id, sub, now() + interval '1 minute' FROM seats WHERE sub = 'ann'")
+			b.Exec("UPDATE seats SET jti = 'j2' WHERE sub = 'ann'")
+			b.Exec("INSERT INTO redeemed_tokens SELECT region, 'j2', session_id, sub, now() + interval '1 minute' FROM seats WHERE sub = 'ann'")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.register("a", 16)
+			b.AddServer("a", 16)
 			session := b.place(request("ann", 8, "bob")).SessionID
 			require.Equal(t, db.SeatOK, b.reportConnection("a", session, "ann", "j1", "c1"))
 			connect(b, session)
@@ -166,7 +166,7 @@ func TestUnnamedConnections(t *testing.T) {
 			require.Equal(t, db.SeatOK, b.reportConnection("a", session, "ann", "j2", "c2"))
 			require.Equal(t, db.SeatOK, b.reportConnection("a", session, "ann", "", "c3"))
 			require.Zero(t, one[int](b, "SELECT count(*) FROM seats WHERE sub = 'ann'"))
-			b.requireInvariants()
+			b.RequireInvariants()
 		})
 	}
 }
@@ -175,10 +175,10 @@ func TestUnnamedConnections(t *testing.T) {
 func TestAReapedSeatIsConnectedWhileAnotherIsFree(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 2)
+	b.AddServer("a", 2)
 	p := b.place(request("ann", 2, "bob"))
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "bob", "jb"))
-	b.exec("UPDATE seats SET expires_at = now() - interval '1 second', look_at = now() WHERE state = 'reserved'")
+	b.Exec("UPDATE seats SET expires_at = now() - interval '1 second', look_at = now() WHERE state = 'reserved'")
 	reaped, err := b.ReapSeats(t.Context(), "eu", 100)
 	require.NoError(t, err)
 	require.Equal(t, db.ReapedSeats{Looked: 1, Freed: 1}, reaped)
@@ -186,13 +186,13 @@ func TestAReapedSeatIsConnectedWhileAnotherIsFree(t *testing.T) {
 	b.left("a", p.SessionID, "ann")
 	b.place(request("cid", 2))
 	require.Equal(t, db.SeatGone, b.joined("a", p.SessionID, "ann", "ja2"))
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 func TestUnusedSeatsAreFreed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16, func(r *db.Registration) { r.ReportsSeats = true })
+	b.AddServer("a", 16, func(r *db.Registration) { r.ReportsSeats = true })
 	p := b.place(request("ann", 8, "bob"))
 	expiry := func(sub string) time.Duration {
 		return one[time.Duration](b, "SELECT expires_at - reserved_at FROM seats WHERE sub = $1", sub)
@@ -200,21 +200,21 @@ func TestUnusedSeatsAreFreed(t *testing.T) {
 	require.Equal(t, time.Minute, expiry("ann"))
 	b.resolve(p, "ann")
 	require.InDelta(t, (2*time.Minute + 30*time.Second).Seconds(), expiry("ann").Seconds(), 5, "until its token has expired, plus a grace period")
-	b.exec("UPDATE seats SET reserved_at = reserved_at - interval '9 minutes'")
+	b.Exec("UPDATE seats SET reserved_at = reserved_at - interval '9 minutes'")
 	b.resolve(p, "ann")
 	require.Equal(t, 10*time.Minute, expiry("ann"), "ten minutes after the reservation at the latest")
-	b.exec("UPDATE seats SET expires_at = now(), look_at = now()")
+	b.Exec("UPDATE seats SET expires_at = now(), look_at = now()")
 	reaped, err := b.ReapSeats(t.Context(), "eu", 100)
 	require.NoError(t, err)
 	require.Equal(t, db.ReapedSeats{Looked: 2, Freed: 2, Closed: 1}, reaped, "the empty session closes")
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A legacy server never reports players: resolved seats are held for hours, until the server's first report.
 func TestUnreportedSeatsAreHeldForHours(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	p := b.place(request("ann", 8, "bob"))
 	b.resolve(p, "ann")
 	hold := func() float64 {
@@ -228,7 +228,7 @@ func TestUnreportedSeatsAreHeldForHours(t *testing.T) {
 func TestEndedSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.register("a", 16)
+	in := b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
 	res := b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true})
 	require.True(t, res.Closed)
@@ -237,16 +237,16 @@ func TestEndedSessions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, db.Alive{Available: 16}, alive)
 	require.True(t, b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true}).Closed, "a repeated report")
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A report about another instance's session changes nothing.
 func TestReportsOfAnotherInstance(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
-	b.register("b", 16)
+	b.AddServer("b", 16)
 	require.Equal(t, db.SeatUnknown, b.joined("b", p.SessionID, "ann", "j1"))
 	res := b.report(db.SeatReport{Ref: ref("b"), SessionID: p.SessionID, LeftPlayers: gone("ann"), Ended: true})
 	require.Equal(t, db.SeatUnknown, res.Outcomes[0].Result)
@@ -258,7 +258,7 @@ func TestReportsOfAnotherInstance(t *testing.T) {
 func TestRefusedResolves(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 16)
+	b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
 	for _, handle := range []string{"", "eu", "eu.short", "EU." + p.SessionHandle[3:], "us." + p.SessionHandle[3:], p.SessionHandle[:len(p.SessionHandle)-1] + "!"} {
 		_, err := b.Resolve(t.Context(), handle, "ann")

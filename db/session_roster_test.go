@@ -95,7 +95,7 @@ func TestRostersSayWhereBotsPlay(t *testing.T) {
 func TestRosterDigests(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	m.register("b", 64)
+	m.AddServer("b", 64)
 	m.drain("b")
 	known := m.rosterState(ref("a")).Digest
 	changed := func(why string) {
@@ -137,9 +137,9 @@ func TestRostersOfOtherIncarnations(t *testing.T) {
 	b := setup(t)
 	_, err := b.RosterState(t.Context(), ref("a"))
 	requireKind(t, fault.NotFound, "instance_unknown", err)
-	old := b.register("a", 8)
+	old := b.AddServer("a", 8)
 	b.place(request("ann", 8))
-	b.register("a", 8, func(r *db.Registration) { r.BootID = "boot-2" })
+	b.AddServer("a", 8, func(r *db.Registration) { r.BootID = "boot-2" })
 	_, err = b.RosterState(t.Context(), refOf(old))
 	requireKind(t, fault.Superseded, "superseded", err)
 	require.Empty(t, b.rosters("a"), "its sessions ended with the incarnation before")
@@ -151,12 +151,12 @@ func TestRostersOfOtherIncarnations(t *testing.T) {
 func TestPagesOfRosters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("a", 100_000)
+	b.AddServer("a", 100_000)
 	for _, c := range []struct{ sessions, seats, pages int }{{600, 1, 3}, {10, 200, 3}} {
-		b.exec("DELETE FROM sessions")
-		b.exec(`INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
+		b.Exec("DELETE FROM sessions")
+		b.Exec(`INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
 			SELECT 'eu', gen_random_uuid(), 'eu.' || n, 'duel', 'a', i.incarnation, $2, $2 FROM generate_series(1, $1::int) n, instances i`, c.sessions, c.seats)
-		b.exec(`INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, state)
+		b.Exec(`INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, state)
 			SELECT 'eu', s.id, s.handle || '-' || n, 'duel', s.id, '', 'connected' FROM sessions s, generate_series(1, s.max_players) n`)
 		all := b.rosters("a")
 		require.Len(t, all, c.sessions)
@@ -177,9 +177,9 @@ func TestPagesOfRosters(t *testing.T) {
 func TestSeatedPlayersWakeTheirServer(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	m.register("b", 64)
+	m.AddServer("b", 64)
 	m.drain("b")
-	other := m.replica()
+	other := m.Replica()
 	state, err := other.RosterState(t.Context(), ref("a"))
 	require.NoError(t, err)
 	woken, stop := other.SubscribeSessions(state)

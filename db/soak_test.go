@@ -29,9 +29,9 @@ func TestSoak(t *testing.T) {
 		length = d
 	}
 	b := setup(t, func(c *db.Config) { c.Timing.SeatTTL = 300 * time.Millisecond })
-	s := &soak{bundle: b, stores: []*db.Store{b.Store, b.replica(), b.replica()}}
+	s := &soak{bundle: b, stores: []*db.Store{b.Store, b.Replica(), b.Replica()}}
 	for i := range soakInstances {
-		b.register(soakInstance(i), 24, func(r *db.Registration) { r.Modes = []string{"duel", "race"} })
+		b.AddServer(soakInstance(i), 24, func(r *db.Registration) { r.Modes = []string{"duel", "race"} })
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
@@ -48,7 +48,7 @@ func TestSoak(t *testing.T) {
 	for range 3 { // rows that the reaper skipped because they were locked
 		s.reap(t.Context(), b.Store)
 	}
-	b.requireInvariants()
+	b.RequireInvariants()
 	t.Logf("%d placements, %d refused, %d reports", s.placed.Load(), s.refused.Load(), s.reported.Load())
 	require.Positive(t, s.placed.Load())
 	require.Positive(t, s.reported.Load())

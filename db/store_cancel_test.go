@@ -36,16 +36,16 @@ func TestCallersThatLeaveCostNoConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.register("a", 16)
-			s := b.replica()
+			b.AddServer("a", 16)
+			s := b.Replica()
 			_ = call(t.Context(), s)
 			before := s.Pool().Stat().NewConnsCount()
 			for range 20 {
 				b.leave(func(ctx context.Context) { _ = call(ctx, s) })
 			}
 			require.LessOrEqual(t, s.Pool().Stat().NewConnsCount()-before, int64(3), "a machine that pauses for a second may cost one")
-			b.register("a", 16)
-			b.requireInvariants()
+			b.AddServer("a", 16)
+			b.RequireInvariants()
 		})
 	}
 }
@@ -70,7 +70,7 @@ func (b *bundle) leave(call func(ctx context.Context)) {
 	ctx, leave := context.WithCancel(b.t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); call(ctx) }()
-	b.waitBlocked(1)
+	b.AwaitBlocked(1)
 	leave()
 	require.NoError(b.t, tx.Rollback(b.t.Context()))
 	<-done

@@ -31,7 +31,7 @@ func (b *bundle) fill(n, bytes int) {
 		row := match.Fields{Tags: tags}.Row()
 		return row.Terms
 	}
-	b.exec(`INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+	b.Exec(`INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
 		SELECT $1, 't' || lpad(n::text, 5, '0'), n, CASE n % 100 WHEN 0 THEN $4::uuid[] ELSE $3::uuid[] END, '{}', '{}', decode(repeat('ab', $5), 'hex')
 		FROM generate_series(1, $2::int) n`, universe, n, tagged("all"), tagged("all", "some"), bytes)
 }
@@ -95,7 +95,7 @@ func TestTicketsThatMoveAreFoundOnce(t *testing.T) {
 			break
 		}
 		all = append(all, part...)
-		b.exec("UPDATE tickets SET expires_at = now() + interval '1 hour'")
+		b.Exec("UPDATE tickets SET expires_at = now() + interval '1 hour'")
 	}
 	requireEach(t, n, all)
 }

@@ -49,7 +49,7 @@ func (b *bundle) waiting(s *db.Store, p match.Pool) (ids []string) {
 // mark puts a ticket into a match that was made some time ago.
 func (b *bundle) mark(id string, ago time.Duration) {
 	b.t.Helper()
-	b.exec("UPDATE tickets SET pending_at = clock_timestamp() - $2::interval, matched_in = 'm' WHERE id = $1", id, ago)
+	b.Exec("UPDATE tickets SET pending_at = clock_timestamp() - $2::interval, matched_in = 'm' WHERE id = $1", id, ago)
 }
 
 func (b *bundle) assign(allOrNone bool, ids ...string) (missing []string) {
@@ -63,9 +63,9 @@ func TestPoolsInSQL(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ask := func(t require.TestingT, name string, p match.Pool, f match.Fields) {
-		b.exec("DELETE FROM tickets")
+		b.Exec("DELETE FROM tickets")
 		ticket := b.ticket(ticketOf(f, ""))
-		b.exec("UPDATE tickets SET created = $1", f.Created.UnixNano())
+		b.Exec("UPDATE tickets SET created = $1", f.Created.UnixNano())
 		want := []string(nil)
 		n := int64(0)
 		if p.Holds(f) {
@@ -91,7 +91,7 @@ func TestPoolsInSQL(t *testing.T) {
 func TestAllReplicasSeeTicketsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other, ctx := b.replica(), t.Context()
+	other, ctx := b.Replica(), t.Context()
 	var ids []string
 	for range 20 {
 		ids = append(ids, b.ticket(ticketOf(match.Fields{Tags: []string{"a"}}, "")).ID)
@@ -139,14 +139,14 @@ func TestTimesCountWithoutWorkers(t *testing.T) {
 	require.Equal(t, []string{id}, b.waiting(b.Store, match.Pool{}))
 
 	b.assign(false, id)
-	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '59 seconds'")
+	b.Exec("UPDATE settled_tickets SET settled_at = settled_at - interval '59 seconds'")
 	_, err := b.GetTicket(ctx, universe, id)
 	require.NoError(t, err)
 	require.Empty(t, b.assign(false, id), "its time restarts")
-	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '59 seconds'")
+	b.Exec("UPDATE settled_tickets SET settled_at = settled_at - interval '59 seconds'")
 	_, err = b.GetTicket(ctx, universe, id)
 	require.NoError(t, err)
-	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '1 second'")
+	b.Exec("UPDATE settled_tickets SET settled_at = settled_at - interval '1 second'")
 	_, err = b.GetTicket(ctx, universe, id)
 	requireKind(t, fault.NotFound, "ticket_unknown", err)
 	require.Equal(t, []string{id}, b.assign(false, id))
@@ -154,9 +154,9 @@ func TestTimesCountWithoutWorkers(t *testing.T) {
 	brief := ticketOf(match.Fields{}, "")
 	brief.TTL, brief.KeepAlive = time.Hour, true
 	kept, left := b.ticket(brief).ID, b.ticket(brief).ID
-	b.exec("UPDATE tickets SET expires_at = clock_timestamp() + interval '1 second'")
+	b.Exec("UPDATE tickets SET expires_at = clock_timestamp() + interval '1 second'")
 	require.NoError(t, b.KeepAlive(ctx, universe, []string{kept}))
-	b.exec("UPDATE tickets SET expires_at = expires_at - interval '1 second'")
+	b.Exec("UPDATE tickets SET expires_at = expires_at - interval '1 second'")
 	require.Equal(t, []string{kept}, b.waiting(b.Store, match.Pool{}))
 	require.Equal(t, []string{left}, b.assign(false, left))
 }
@@ -173,7 +173,7 @@ func TestReleasingATicketThatIsBeingMatched(t *testing.T) {
 	var releasing errgroup.Group
 	final, err := b.AcceptMatches(t.Context(), b.cycle(), []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
 		releasing.Go(func() error { return b.ReleaseTickets(t.Context(), universe, []string{id}) })
-		b.waitBlocked(1)
+		b.AwaitBlocked(1)
 		return readBackfill(sent, of)
 	})
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestReleasingMoreThanAPage(t *testing.T) {
 	ids := b.waiting(b.Store, match.Pool{})
 	backfill := b.backfill(match.Fields{})
 	b.matchInto(backfill.ID, ids[len(ids)-1])
-	b.exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = 'm'")
+	b.Exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = 'm'")
 	require.Empty(t, b.waiting(b.Store, match.Pool{}))
 	require.NoError(t, b.ReleaseAllTickets(t.Context(), universe))
 	require.Len(t, b.waiting(b.Store, match.Pool{}), many)
@@ -234,7 +234,7 @@ func TestOneLiveTicketOfAPlayer(t *testing.T) {
 	second := b.ticket(mine)
 	require.NoError(t, b.DeleteTicket(t.Context(), universe, second.ID))
 	b.ticket(mine)
-	b.exec("UPDATE tickets SET expires_at = clock_timestamp()")
+	b.Exec("UPDATE tickets SET expires_at = clock_timestamp()")
 	last := b.ticket(mine)
 	require.Equal(t, []string{last.ID}, b.waiting(b.Store, match.Pool{}))
 
@@ -318,7 +318,7 @@ func TestCancelAndUpdate(t *testing.T) {
 func TestConcurrentCallsOfTickets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	stores := []*db.Store{b.Store, b.replica(), b.replica()}
+	stores := []*db.Store{b.Store, b.Replica(), b.Replica()}
 	var ids []string
 	for range 200 {
 		ids = append(ids, b.ticket(ticketOf(match.Fields{}, "")).ID)

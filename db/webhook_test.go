@@ -26,11 +26,11 @@ func kindsOfLog(d *storetest.DB, nouns ...string) []string {
 func TestTheLogHasTheOrderOfCommitsOfASession(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
-	d.exec("CREATE TABLE held (only_row int PRIMARY KEY)")
-	d.exec("INSERT INTO held VALUES (1)")
+	d.Exec("CREATE TABLE held (only_row int PRIMARY KEY)")
+	d.Exec("INSERT INTO held VALUES (1)")
 	ctx := context.Background()
 	begin := func() pgx.Tx {
-		tx, err := d.pool.Begin(ctx)
+		tx, err := d.Pool().Begin(ctx)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = tx.Rollback(ctx) })
 		return tx
@@ -50,7 +50,7 @@ func TestTheLogHasTheOrderOfCommitsOfASession(t *testing.T) {
 		waiting <- err
 	}()
 	require.Eventually(t, func() bool {
-		return d.table("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'")[0] == "1"
+		return d.Rows("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'")[0] == "1"
 	}, time.Minute, 5*time.Millisecond)
 	require.NoError(t, later.Commit(ctx))
 	require.NoError(t, <-waiting)

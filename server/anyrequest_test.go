@@ -208,7 +208,8 @@ func (b *bundle) csrf() string {
 		}
 		r := must.Get(http.NewRequestWithContext(b.t.Context(), http.MethodGet, "http://"+l.Addr.String()+"/keys/rotate", http.NoBody))(b.t)
 		r.Header = b.credentials(l, "/keys/rotate")
-		res := must.Get((&http.Client{Transport: b.plainTransport()}).Do(r))(b.t)
+		res, err := (&http.Client{Transport: b.plainTransport()}).Do(r)
+		require.NoError(b.t, err)
 		page, err := io.ReadAll(res.Body)
 		require.NoError(b.t, errors.Join(err, res.Body.Close()))
 		return csrfField.FindStringSubmatch(string(page))[1]

@@ -88,7 +88,8 @@ func (b *bundle) login(l server.Listener) string {
 	jar := must.Get(cookiejar.New(nil))(b.t)
 	client := &http.Client{Jar: jar, Transport: b.plainTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	to := &url.URL{Scheme: "http", Host: l.Addr.String(), Path: "/login"}
-	res := must.Get(client.PostForm(to.String(), url.Values{"token": {opsToken}}))(b.t)
+	res, err := client.PostForm(to.String(), url.Values{"token": {opsToken}})
+	require.NoError(b.t, err)
 	text := must.Get(io.ReadAll(res.Body))(b.t)
 	require.NoError(b.t, res.Body.Close())
 	require.Equal(b.t, http.StatusSeeOther, res.StatusCode, "%s", text)

@@ -39,7 +39,8 @@ func (b *bundle) begin(r *http.Request, body fields) *upload {
 // status waits for an answer.
 func (u *upload) status() int {
 	u.t.Helper()
-	res := must.Get(http.ReadResponse(u.answer, nil))(u.t)
+	res, err := http.ReadResponse(u.answer, nil)
+	require.NoError(u.t, err)
 	require.NoError(u.t, res.Body.Close())
 	return res.StatusCode
 }

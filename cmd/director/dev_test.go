@@ -225,7 +225,8 @@ func allowedOrigin(t *testing.T, api, page string) string {
 	t.Helper()
 	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodOptions, api+"/matchmake", nil))(t)
 	req.Header = http.Header{"Origin": {page}, "Access-Control-Request-Method": {http.MethodPost}}
-	resp := must.Get(http.DefaultClient.Do(req))(t)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	return resp.Header.Get("Access-Control-Allow-Origin")
 }
@@ -238,7 +239,8 @@ func (p *devProcess) servesTheConsole() {
 	jar := must.Get(cookiejar.New(nil))(p.t)
 	browser := &http.Client{Jar: jar}
 	// follows the redirect to the fleet
-	response := must.Get(browser.PostForm(link+"/login", url.Values{"token": {secret}, "next": {"/fleet"}}))(p.t)
+	response, err := browser.PostForm(link+"/login", url.Values{"token": {secret}, "next": {"/fleet"}})
+	require.NoError(p.t, err)
 	defer response.Body.Close()
 	body := must.Get(io.ReadAll(response.Body))(p.t)
 	require.Contains(p.t, string(body), "dev, operator")

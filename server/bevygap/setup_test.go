@@ -266,7 +266,8 @@ func (b *bundle) do(ctx context.Context, method, path, body string, header http.
 	if header != nil {
 		r.Header = header
 	}
-	response := must.Get(http.DefaultClient.Do(r))(b.t)
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(b.t, err)
 	defer func() { _ = response.Body.Close() }()
 	text := must.Get(io.ReadAll(response.Body))(b.t)
 	return answerOf{response, string(text)}

@@ -79,7 +79,8 @@ func (i *installation) diagnose(want func(doctor.Diagnosis) bool) (d doctor.Diag
 // ready returns what /readyz of the replica answers.
 func (i *installation) ready() (status int, detail string) {
 	i.T.Helper()
-	res := must.Get(i.Client.Get(i.replica.URL + "/readyz"))(i.T)
+	res, err := i.Client.Get(i.replica.URL + "/readyz")
+	require.NoError(i.T, err)
 	defer func() { _ = res.Body.Close() }()
 	var p struct{ Detail string }
 	require.NoError(i.T, json.NewDecoder(res.Body).Decode(&p))
@@ -91,7 +92,8 @@ func (i *installation) health() string {
 	i.T.Helper()
 	jar := must.Get(cookiejar.New(nil))(i.T)
 	client := &http.Client{Jar: jar, Timeout: 30 * time.Second}
-	res := must.Get(client.PostForm("http://"+i.console+"/login", url.Values{"token": {opsToken}}))(i.T)
+	res, err := client.PostForm("http://"+i.console+"/login", url.Values{"token": {opsToken}})
+	require.NoError(i.T, err)
 	_ = res.Body.Close()
 	return html.UnescapeString(get(i.T, client, "http://"+i.console+"/health"))
 }
@@ -109,7 +111,8 @@ func firstOf(page string) (check, says string) {
 
 func get(t *testing.T, client *http.Client, at string) string {
 	t.Helper()
-	res := must.Get(client.Get(at))(t)
+	res, err := client.Get(at)
+	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
 	text := must.Get(io.ReadAll(res.Body))(t)
 	return string(text)

@@ -68,7 +68,8 @@ func (r *rig) send(p *process, path string, body fields) (answer func() int) {
 	return func() int {
 		r.T.Helper()
 		require.NoError(r.T, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
-		res := must.Get(http.ReadResponse(bufio.NewReader(conn), req))(r.T)
+		res, err := http.ReadResponse(bufio.NewReader(conn), req)
+		require.NoError(r.T, err)
 		_ = res.Body.Close()
 		return res.StatusCode
 	}

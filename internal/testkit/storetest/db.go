@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // DB is a database of a test's own and a store on it, with what tests do to both in SQL. It is the one vocabulary of
@@ -124,4 +127,28 @@ func (d *DB) RequireInvariants() {
 func (d *DB) EndAmnesty() {
 	d.T.Helper()
 	d.Exec("UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour'")
+}
+
+// Rows returns the rows of a query, a text for each: its values as psql writes them, with | between them.
+func (d *DB) Rows(sql string, args ...any) []string {
+	d.T.Helper()
+	conn := must.Get(d.Pool().Acquire(d.T.Context()))(d.T)
+	defer conn.Release()
+	rows, err := RowsOf(conn.Conn(), sql, args...)
+	require.NoError(d.T, err, sql)
+	return rows
+}
+
+// RowsOf is [DB.Rows] of a connection that the test has made.
+func RowsOf(conn *pgx.Conn, sql string, args ...any) ([]string, error) {
+	values := make([][]byte, len(args))
+	for i, a := range args {
+		values[i] = fmt.Append(nil, a)
+	}
+	result := conn.PgConn().ExecParams(context.Background(), sql, values, nil, nil, nil).Read()
+	rows := make([]string, len(result.Rows))
+	for i, r := range result.Rows {
+		rows[i] = string(bytes.Join(r, []byte("|")))
+	}
+	return rows, result.Err
 }

@@ -18,7 +18,7 @@ const Universe = "global"
 func (d *DB) AddServer(id string, capacity int, change ...func(*db.Registration)) db.Registered {
 	d.T.Helper()
 	r := db.Registration{
-		InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity, BootID: "boot",
+		InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity, BootID: "boot-1",
 	}
 	for _, c := range change {
 		c(&r)
