@@ -11,15 +11,13 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 // valve makes a valve that admits so many players a second.
 func (b *bundle) valve(name string, rate float64, set ...func(*db.ValveSettings)) {
 	b.t.Helper()
-	settings := db.ValveSettings{Rate: &rate}
-	for _, f := range set {
-		f(&settings)
-	}
+	settings := variant.Of(db.ValveSettings{Rate: &rate}, set...)
 	must.Get(b.As("console:ada").SetValve(b.t.Context(), name, settings))(b.t)
 	b.heedValves()
 }

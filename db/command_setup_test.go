@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 // fleet is a region with a replica to which agents are connected.
@@ -45,10 +46,7 @@ func agentID(n int) string { return fmt.Sprintf("%016x", n) }
 func (f *fleet) agent(n int, change ...func(*agentRow)) string {
 	f.t.Helper()
 	id := agentID(n)
-	a := agentRow{process: fmt.Sprint("p_", n), status: db.AgentActive, labels: map[string]string{}, types: []string{"duel"}, replica: f.holder}
-	for _, c := range change {
-		c(&a)
-	}
+	a := variant.Of(agentRow{process: fmt.Sprint("p_", n), status: db.AgentActive, labels: map[string]string{}, types: []string{"duel"}, replica: f.holder}, change...)
 	labels := must.Get(json.Marshal(a.labels))(f.t)
 	f.Exec(`INSERT INTO agents (region, id, replica, process_uid, name, endpoint, labels, room_types, max_connections, max_rooms, auto_create, agent_version, protocol_version, key)
 		VALUES ('eu', $1, $2, $3, 'eu0', 'wss://eu0', $4::text::jsonb, $5, $6, $7, $8, '8.0.0', 3, 'key#00000000')`,
@@ -76,11 +74,7 @@ func withConnectionsOf(n int, most int32) func(*agentRow) {
 }
 
 func (f *fleet) newRoom(id string, change ...func(*db.NewRoom)) db.NewRoom {
-	r := db.NewRoom{Region: "eu", Caller: f.caller, Actor: "key#11111111", Type: "duel", RoomID: id, Timeout: time.Minute}
-	for _, c := range change {
-		c(&r)
-	}
-	return r
+	return variant.Of(db.NewRoom{Region: "eu", Caller: f.caller, Actor: "key#11111111", Type: "duel", RoomID: id, Timeout: time.Minute}, change...)
 }
 
 func pinnedTo(agent string) func(*db.NewRoom) { return func(r *db.NewRoom) { r.InstanceID = &agent } }
@@ -122,11 +116,7 @@ func (f *fleet) ack(c db.Command, change ...func(*db.CommandAck)) db.AgentState 
 }
 
 func (f *fleet) ackOf(c db.Command, change ...func(*db.CommandAck)) db.CommandAck {
-	a := db.CommandAck{Ref: db.AgentRef{Region: "eu", ID: c.AgentID, Replica: c.Replica}, CommandID: c.ID, OK: true, RawID: c.RawID, RoomType: c.RoomType}
-	for _, change := range change {
-		change(&a)
-	}
-	return a
+	return variant.Of(db.CommandAck{Ref: db.AgentRef{Region: "eu", ID: c.AgentID, Replica: c.Replica}, CommandID: c.ID, OK: true, RawID: c.RawID, RoomType: c.RoomType}, change...)
 }
 
 func refusing(a *db.CommandAck)    { a.OK, a.Failure = false, "no \x00" }

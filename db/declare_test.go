@@ -12,21 +12,18 @@ import (
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 // everyKind declares a profile, an app version with a pool, and a project.
 func everyKind(change ...func(*db.Declaration)) db.Declaration {
-	d := db.Declaration{
+	return variant.Of(db.Declaration{
 		Region: "global", Author: "ci", Reason: "commit 1",
 		Profiles: []db.DeclaredProfile{{Document: duelProfile(100)}},
 		Apps:     []provision.AppVersion{arenaVersion("v1")},
 		Pools:    []provision.Pool{euPool("v1", "duel")},
 		Projects: []db.NewProject{{ID: "lobby", Name: "Lobby", Region: "eu"}},
-	}
-	for _, c := range change {
-		c(&d)
-	}
-	return d
+	}, change...)
 }
 
 // words returns what became of each thing, in the order of the outcome.

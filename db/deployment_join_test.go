@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 // deploy inserts an app version and a deployment of it in a phase, with an intent and a ref.
@@ -36,12 +37,9 @@ const providerReady = `provider_ready_at = now(), ip = '192.0.2.7', ports = '{"g
 // joinAs registers the server of a deployment.
 func (b *bundle) joinAs(id uuid.UUID, boot string, change ...func(*db.Registration)) (db.Registered, error) {
 	b.t.Helper()
-	r := db.Registration{
+	r := variant.Of(db.Registration{
 		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 16, BootID: boot, Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
-	}
-	for _, c := range change {
-		c(&r)
-	}
+	}, change...)
 	return b.Register(b.t.Context(), r)
 }
 

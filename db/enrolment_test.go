@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 // enrol makes an enrolment and returns it, as a registration by it.
@@ -39,10 +40,7 @@ func instanceOf(r db.Registered) *db.Enrolling {
 }
 
 func (b *bundle) tryRegister(store *db.Store, id string, e *db.Enrolling, change ...func(*db.Registration)) (db.Registered, error) {
-	r := db.Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot-1", Enrolling: e}
-	for _, c := range change {
-		c(&r)
-	}
+	r := variant.Of(db.Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot-1", Enrolling: e}, change...)
 	return store.Register(context.Background(), r)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 // listener is a store that listens for notifications, and its log.
@@ -25,10 +26,7 @@ type listener struct {
 func newListener(t *testing.T, url string, change ...func(*Config)) listener {
 	t.Helper()
 	l := listener{logged: &logtest.Buffer{}}
-	cfg := Config{URL: url, MaxConns: 4, Log: slog.New(slog.NewTextHandler(l.logged, nil))}
-	for _, c := range change {
-		c(&cfg)
-	}
+	cfg := variant.Of(Config{URL: url, MaxConns: 4, Log: slog.New(slog.NewTextHandler(l.logged, nil))}, change...)
 	l.Store = must.Get(Open(t.Context(), cfg))(t)
 	t.Cleanup(l.Close)
 	return l

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -45,14 +46,10 @@ func (n *nexis) beginReplica(s *db.Store) uuid.UUID {
 
 // client is a client with a token of its own, which connects to the replica.
 func (n *nexis) client(token string, change ...func(*db.OpenRealtime)) db.OpenRealtime {
-	o := db.OpenRealtime{
+	return variant.Of(db.OpenRealtime{
 		Region: lobbyRegion, Project: "p1", Authenticated: true, Key: "k1", KeyRequired: true, Scope: "token:mint", TokenDigest: digest(token),
 		TTL: 30 * time.Second, Replica: n.replica, Back: back,
-	}
-	for _, c := range change {
-		c(&o)
-	}
-	return o
+	}, change...)
 }
 
 func digest(token string) []byte {

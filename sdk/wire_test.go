@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 )
@@ -133,10 +134,7 @@ const endpoint = "ws://game.example:7777/play"
 
 // serve starts a game server with capacity 32 for mode "duel" in region "eu".
 func (w *wire) serve(edit ...func(*sdk.ServerOptions)) *sdk.GameServer {
-	opts := sdk.ServerOptions{InstanceID: "arena-1", Endpoint: endpoint, Region: "eu", Modes: []string{"duel"}, Capacity: 32}
-	for _, e := range edit {
-		e(&opts)
-	}
+	opts := variant.Of(sdk.ServerOptions{InstanceID: "arena-1", Endpoint: endpoint, Region: "eu", Modes: []string{"duel"}, Capacity: 32}, edit...)
 	s := must.Get(sdk.Start(w.t.Context(), w.client(), opts))(w.t)
 	w.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

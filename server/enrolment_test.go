@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/token"
 )
 
@@ -22,10 +23,7 @@ func onlyEnrolled(c *config) { c.FleetTokens, c.OpenFleet = nil, false }
 
 func (b *bundle) enrolment(change ...func(*db.NewEnrolment)) (secret string) {
 	b.t.Helper()
-	n := db.NewEnrolment{Region: "eu", Name: "rack-7", Modes: []string{"duel"}, MaxServers: 2, ValidFor: time.Hour}
-	for _, c := range change {
-		c(&n)
-	}
+	n := variant.Of(db.NewEnrolment{Region: "eu", Name: "rack-7", Modes: []string{"duel"}, MaxServers: 2, ValidFor: time.Hour}, change...)
 	return must.Get(b.store.As("ops:ada").CreateEnrolment(b.t.Context(), n))(b.t)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/orchestrator"
 )
@@ -128,13 +129,10 @@ func (f *fleet) gameServer(name string, change ...func(*agents.Config)) *gameSer
 	f.t.Helper()
 	g := &gameServer{f: f, name: name, closed: make(chan error, 1000)}
 	transport := &http.Transport{DialContext: f.dial}
-	cfg := agents.Config{
+	cfg := variant.Of(agents.Config{
 		URL: "ws://orchestrator.test/agents?x=y", Key: rivalisKey, Name: name, EndpointURL: "wss://" + name + ".example", Labels: map[string]string{"name": name},
 		RoomTypes: []string{"match"}, HTTPClient: &http.Client{Transport: transport}, Closed: func(err error) { g.closed <- err },
-	}
-	for _, c := range change {
-		c(&cfg)
-	}
+	}, change...)
 	g.Agent = agents.New(cfg)
 	f.t.Cleanup(transport.CloseIdleConnections)
 	g.kill = background.RunUntilCanceled(f.t, g.Run)

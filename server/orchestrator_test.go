@@ -20,7 +20,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -215,8 +215,9 @@ func TestRivalisDatabaseOutage(t *testing.T) {
 	before := g.listed()
 	end := stop(f.bundle, c)
 	require.NoError(t, g.OpenRoom("during", "match"))
-	polled := f.polls()
-	f.eventually(func() bool { return f.polls() > polled+10 })
+	polls := func() float64 { return metrictest.Sum(t, f.registry, "director_agent_poll_seconds") }
+	polled := polls()
+	f.eventually(func() bool { return polls() > polled+10 })
 	require.True(t, g.CloseRoom("during"))
 	require.NoError(t, g.OpenRoom("after", "match"))
 	end()
@@ -224,17 +225,6 @@ func TestRivalisDatabaseOutage(t *testing.T) {
 	require.False(t, f.hasRoom("during"))
 	require.Equal(t, before.ID, g.InstanceID())
 	require.Empty(t, g.closed)
-}
-
-// polls returns how many polls were answered, by the metrics.
-func (f *fleet) polls() (n int) {
-	families := must.Get(f.registry.Gather())(f.t)
-	for _, family := range families {
-		if family.GetName() == "director_agent_poll_seconds" {
-			return int(family.GetMetric()[0].GetHistogram().GetSampleCount())
-		}
-	}
-	return 0
 }
 
 // Many calls, polls and changes at once, on two replicas: agents understand every frame, and rows and game servers

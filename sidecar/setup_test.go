@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/toolstest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
@@ -48,13 +49,10 @@ func setup(t *testing.T, change ...func(*sidecar.Options)) *rig {
 	t.Helper()
 	director := must.Get(sdktest.New(sdktest.Options{MaxPlayers: 2}))(t)
 	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: director.Transport()}}))(t)
-	o := sidecar.Options{
+	o := variant.Of(sidecar.Options{
 		Client: client, HTTP: webtest.Listen(t), Lines: webtest.Listen(t),
 		Server: sdk.ServerOptions{InstanceID: "engine-1", Endpoint: "game.test:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 4, HeartbeatEvery: 50 * time.Millisecond},
-	}
-	for _, c := range change {
-		c(&o)
-	}
+	}, change...)
 	s := must.Get(sidecar.New(o))(t)
 	ctx, stop := context.WithCancel(context.Background())
 	r := &rig{t: t, director: director, url: "http://" + o.HTTP.Addr().String(), lines: o.Lines.Addr().String(), ended: make(chan struct{}), stop: stop}

@@ -25,6 +25,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/internal/webhooks"
 	"github.com/lattice-director/director/token"
 )
@@ -47,10 +48,7 @@ func setup(t *testing.T) *bundle {
 // deliver runs a worker's engine on a store until stop is called, or the test ends.
 func (b *bundle) deliver(change ...func(*webhooks.Options)) (stop func()) {
 	b.T.Helper()
-	o := webhooks.Options{Store: b.Store, Sealer: b.sealer, Hosts: []string{"127.0.0.1"}}
-	for _, c := range change {
-		c(&o)
-	}
+	o := variant.Of(webhooks.Options{Store: b.Store, Sealer: b.sealer, Hosts: []string{"127.0.0.1"}}, change...)
 	engine := must.Get(webhooks.New(o))(b.T)
 	return background.Loop(b.T, engine.Run)
 }

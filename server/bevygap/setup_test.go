@@ -21,6 +21,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -158,13 +159,10 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	t.Helper()
 	b := &bundle{t: t, world: newWorld(), log: new(logtest.Buffer)}
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	o := Options{
+	o := variant.Of(Options{
 		Store: b.world, Connect: b.connect, Guests: true, AllowsOrigin: func(origin string) bool { return origin == "https://play.example" },
 		Wait: 20 * time.Second, Log: log, PerAddress: 1000,
-	}
-	for _, c := range change {
-		c(&o)
-	}
+	}, change...)
 	b.face = must.Get(New(o))(t)
 	engine := must.Get(rest.New(rest.Options{Log: log}))(t)
 	b.face.Mount(engine)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/keytest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -126,10 +127,7 @@ func TestLoginCountsOnEveryReplica(t *testing.T) {
 	b := setup(t)
 	w := b.as(adaToken)
 	other := func(change ...func(*Options)) *httptest.Server {
-		o := b.console.Options
-		for _, c := range change {
-			c(&o)
-		}
+		o := variant.Of(b.console.Options, change...)
 		c, err := New(o)
 		require.NoError(t, err)
 		t.Cleanup(c.Stop)

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/server/openmatch"
 )
@@ -78,8 +79,8 @@ func TestUnreadAnswersEndTheirCalls(t *testing.T) {
 				b.create(&pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{strings.Repeat("x", 60<<10)}}})
 			}
 			require.NoError(t, call(b))
-			require.Eventually(t, func() bool { return opened(t, metrics) == 1 }, wait, tick)
-			require.Eventually(t, func() bool { return opened(t, metrics) == 0 }, wait, tick)
+			require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_openmatch_calls_open") == 1 }, wait, tick)
+			require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_openmatch_calls_open") == 0 }, wait, tick)
 		})
 	}
 }
@@ -123,19 +124,6 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	most, said := frame.(*http2.SettingsFrame).Value(http2.SettingMaxConcurrentStreams)
 	require.True(t, said)
 	require.EqualValues(t, 16_384, most)
-}
-
-// opened returns the number of running calls.
-func opened(t *testing.T, metrics *prometheus.Registry) (n float64) {
-	families := must.Get(metrics.Gather())(t)
-	for _, f := range families {
-		if f.GetName() == "director_openmatch_calls_open" {
-			for _, m := range f.GetMetric() {
-				n += m.GetGauge().GetValue()
-			}
-		}
-	}
-	return n
 }
 
 // Pins an unbounded number of health streams, which need no credentials.

@@ -25,6 +25,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/rest"
@@ -61,10 +62,7 @@ func setup(t *testing.T, change ...func(*config)) *bundle {
 
 // replica starts a server on a database that other servers may use.
 func replica(t *testing.T, url string, change ...func(*config)) *bundle {
-	c := config{Timing: db.DefaultTiming(), Options: openmatch.Options{CallTimeout: time.Minute, Addrs: []string{"127.0.0.1:0"}}}
-	for _, f := range change {
-		f(&c)
-	}
+	c := variant.Of(config{Timing: db.DefaultTiming(), Options: openmatch.Options{CallTimeout: time.Minute, Addrs: []string{"127.0.0.1:0"}}}, change...)
 	b := &bundle{t: t}
 	b.store = storetest.On(t, url, func(d *db.Config) { d.Timing, d.Log = c.Timing, slog.New(slog.DiscardHandler) })
 	require.NoError(t, b.store.ReadClock(t.Context()))

@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -147,13 +148,10 @@ type served struct {
 func serve(t *testing.T, change ...func(*Options)) *served {
 	t.Helper()
 	v := &served{t: t, store: newAccepting(), log: new(logtest.Buffer)}
-	o := Options{
+	o := variant.Of(Options{
 		Store: v.store, AgentKeys: []string{settingsKey}, Addr: "127.0.0.1:0", FailureRate: rest.Rate{PerSecond: -1},
 		Log: slog.New(slog.NewTextHandler(v.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	}
-	for _, c := range change {
-		c(&o)
-	}
+	}, change...)
 	v.Server = must.Get(New(o))(t)
 	require.NoError(t, v.Listen(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())

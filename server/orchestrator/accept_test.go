@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -33,21 +32,7 @@ func TestHandshake(t *testing.T) {
 	next[wire.Hello](t, ws)
 	require.Contains(t, v.log.String(), "does not offer the subprotocol")
 	require.NotContains(t, v.log.String(), settingsKey)
-	require.Positive(t, bytesOfAgents(t, v.metrics, "sent"))
-}
-
-// bytesOfAgents returns how many bytes were counted in a direction.
-func bytesOfAgents(t *testing.T, m *metrics, direction string) float64 {
-	t.Helper()
-	registry := prometheus.NewRegistry()
-	require.NoError(t, registry.Register(m.bytes))
-	all := must.Get(registry.Gather())(t)
-	for _, c := range all[0].GetMetric() {
-		if c.GetLabel()[0].GetValue() == direction {
-			return c.GetCounter().GetValue()
-		}
-	}
-	return 0
+	require.Positive(t, metrictest.Sum(t, metrictest.Registry(v.metrics.bytes), "director_agent_bytes_total", "direction", "sent"))
 }
 
 func TestWrongKeysAreClosedWith4001(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 const (
@@ -159,7 +160,7 @@ type rig struct {
 func newRig(t testing.TB, f *fleet, change ...func(*RESTOptions)) rig {
 	t.Helper()
 	b := rig{fleet: f, log: new(bytes.Buffer)}
-	o := RESTOptions{
+	o := variant.Of(RESTOptions{
 		Region: "global", Roster: f.roster(t), Lookup: f, Commander: f, AdminKeys: []string{adminKey, "a-second-admin-key-of-32-chars-0"},
 		Ready: func(context.Context) error {
 			if f.unready {
@@ -169,10 +170,7 @@ func newRig(t testing.TB, f *fleet, change ...func(*RESTOptions)) rig {
 		},
 		Follow: func(context.Context, string) (Follower, error) { return nil, errAway },
 		Log:    slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo})),
-	}
-	for _, c := range change {
-		c(&o)
-	}
+	}, change...)
 	b.REST = must.Get(NewREST(o))(t)
 	return b
 }

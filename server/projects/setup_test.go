@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/token"
 )
 
@@ -43,10 +44,7 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	var err error
 	b.sealer = keytest.Sealer(t, 0)
 	b.doc = must.Get(contracttest.Nexis())(t)
-	o := Options{Store: b.Store, Region: "eu", Tokens: []string{"another-internal-token", internal}, Secrets: token.ProjectSecrets{Master: master, Sealer: b.sealer}}
-	for _, c := range change {
-		c(&o)
-	}
+	o := variant.Of(Options{Store: b.Store, Region: "eu", Tokens: []string{"another-internal-token", internal}, Secrets: token.ProjectSecrets{Master: master, Sealer: b.sealer}}, change...)
 	handler := must.Get(New(o))(t)
 	b.engine = handler.(*gin.Engine)
 	made := must.Get(b.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "eu"}))(t)

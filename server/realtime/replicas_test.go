@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/realtime/delivery"
@@ -322,8 +322,5 @@ func TestDeliveryIsMeasured(t *testing.T) {
 // delivered returns how many deliveries a replica has measured.
 func (v *served) delivered(t *testing.T) int {
 	t.Helper()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(v.metrics.hub.Delivery)
-	all := must.Get(registry.Gather())(t)
-	return int(all[0].GetMetric()[0].GetHistogram().GetSampleCount())
+	return int(metrictest.Sum(t, metrictest.Registry(v.metrics.hub.Delivery), "director_realtime_delivery_seconds"))
 }

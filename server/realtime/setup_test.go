@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
 )
@@ -89,10 +90,7 @@ func (v *served) address() string { return "ws://" + v.Addr().String() + "/any/p
 // client connects a strict client.
 func (v *served) client(change ...func(*realtimetest.Options)) *realtimetest.Client {
 	v.t.Helper()
-	o := realtimetest.Options{URL: v.address(), Project: "p1"}
-	for _, c := range change {
-		c(&o)
-	}
+	o := variant.Of(realtimetest.Options{URL: v.address(), Project: "p1"}, change...)
 	return realtimetest.Dial(v.t, o)
 }
 
@@ -109,10 +107,7 @@ func (v *served) key(project, id string, change ...func(*token.ProjectClaims)) s
 }
 
 func mint(project, key string, change ...func(*token.ProjectClaims)) string {
-	claims := token.ProjectClaims{ProjectID: project, KeyID: key, IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour)}
-	for _, c := range change {
-		c(&claims)
-	}
+	claims := variant.Of(token.ProjectClaims{ProjectID: project, KeyID: key, IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour)}, change...)
 	return token.MintProject(token.ProjectSecret(testMaster, project), claims)
 }
 

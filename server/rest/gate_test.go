@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -88,7 +89,7 @@ func TestGuard(t *testing.T) {
 	require.Equal(t, []string{"mine"}, serve(func(r *http.Request) { r.Header.Set("X-Request-Id", "mine") }).Header()["X-Request-Id"])
 	require.Equal(t, http.StatusServiceUnavailable, serve(func(r *http.Request) { r.Header.Set("Origin", "https://play.example") }).Code)
 	require.Equal(t, http.StatusNotFound, serve(func(r *http.Request) { r.URL.Path = "/elsewhere" }).Code)
-	require.Equal(t, 2.0, value(t, reg, "director_http_requests_total"))
+	require.Equal(t, 2.0, metrictest.Sum(t, reg, "director_http_requests_total"))
 	require.Equal(t, 1, strings.Count(lines.String(), "limit=1"), "one line a second")
 
 	close(leave)

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -22,7 +22,7 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, err)
 	b := setup(t, rest.Options{Metrics: m}).fails(context.Canceled)
 	b.GET("/sessions/:id", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (rest.None, error) {
-		require.Equal(t, 1.0, value(t, reg, "director_http_requests_in_flight"))
+		require.Equal(t, 1.0, metrictest.Sum(t, reg, "director_http_requests_in_flight"))
 		panic("boom")
 	}))
 	for i := range 10 {
@@ -31,8 +31,8 @@ func TestMetrics(t *testing.T) {
 		b.serve(request("M"+strconv.Itoa(i), "/join", ""))
 	}
 	b.get("/fail")
-	require.Equal(t, 0.0, value(t, reg, "director_http_requests_in_flight"))
-	require.Equal(t, 31.0, value(t, reg, "director_http_requests_total"))
+	require.Equal(t, 0.0, metrictest.Sum(t, reg, "director_http_requests_in_flight"))
+	require.Equal(t, 31.0, metrictest.Sum(t, reg, "director_http_requests_total"))
 	families, err := reg.Gather()
 	require.NoError(t, err)
 	require.Len(t, families, 4)
@@ -45,22 +45,6 @@ func TestMetrics(t *testing.T) {
 
 	_, err = rest.NewMetrics(reg)
 	require.Error(t, err, "registered twice")
-}
-
-// value sums the series of a counter or gauge.
-func value(t *testing.T, reg *prometheus.Registry, name string) float64 {
-	t.Helper()
-	families := must.Get(reg.Gather())(t)
-	sum := 0.0
-	for _, f := range families {
-		if f.GetName() != name {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
-	return sum
 }
 
 // Pins counts for operators that leave out what a full gate refuses, or that have probes, strangers and operators among

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/agents"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 const (
@@ -27,14 +28,11 @@ func OrchestratorSettings() []string {
 
 // NewAgent returns a simulated Rivalis game server that connects to an address, host:port, and connects again soon.
 func NewAgent(addr, name string, change ...func(*agents.Config)) *agents.Agent {
-	c := agents.Config{
+	c := variant.Of(agents.Config{
 		URL: "ws://" + addr, Key: AgentKey, Name: name, EndpointURL: "wss://" + name + ".example.com",
 		RoomTypes: []string{"duel"},
 		Random:    func() float64 { return 0.1 },
-	}
-	for _, f := range change {
-		f(&c)
-	}
+	}, change...)
 	return agents.New(c)
 }
 

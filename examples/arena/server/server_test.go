@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/examples/arena/game"
 	"github.com/lattice-director/director/examples/arena/server"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 )
@@ -34,13 +35,10 @@ func setup(t *testing.T, edit ...func(*server.Config)) *bundle {
 	t.Cleanup(web.Close)
 	client := must.Get(sdk.New(sdk.Options{URLs: []string{web.URL}}))(t)
 	t.Cleanup(client.Close)
-	cfg := server.Config{
+	cfg := variant.Of(server.Config{
 		Director: client, FleetToken: "fleet", InstanceID: "arena-1", Region: "eu", Modes: []string{"ffa"}, Capacity: 16,
 		HeartbeatEvery: 50 * time.Millisecond,
-	}
-	for _, e := range edit {
-		e(&cfg)
-	}
+	}, edit...)
 	s := must.Get(server.Start(t.Context(), cfg))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -11,23 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 )
 
 func TestAPanicIsAnErrorWithItsStackInTheLog(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	recovered := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "panics_total", Help: "Panics."}, []string{"goroutine"})
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(recovered)
+	registry := metrictest.Registry(recovered)
 	g := panics.New(slog.New(slog.NewTextHandler(&log, nil)), recovered)
 	require.Equal(t, panics.ErrInternal, g.Do("evaluator", func() error { panic("a secret of one caller") }))
 	require.Contains(t, log.String(), "a secret of one caller")
 	require.Contains(t, log.String(), "panics_test.go", "the stack of what panicked")
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	counted := families[0].GetMetric()[0]
-	require.Equal(t, "evaluator", counted.GetLabel()[0].GetValue())
-	require.InDelta(t, 1, counted.GetCounter().GetValue(), 0)
+	require.InDelta(t, 1, metrictest.Sum(t, registry, "panics_total", "goroutine", "evaluator"), 0)
 }
 
 func TestWithoutAPanicTheErrorPasses(t *testing.T) {

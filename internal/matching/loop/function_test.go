@@ -22,7 +22,9 @@ import (
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/openmatch/functions"
 	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/server/openmatch"
 )
 
@@ -111,24 +113,10 @@ func (f *matchFunctions) functionProfile(name string, at *pb.FunctionConfig, mor
 // calls lets a worker call functions.
 func (f *matchFunctions) calls(change ...func(*functions.Options)) func(*loop.Options) {
 	return func(o *loop.Options) {
-		options := functions.Options{Store: o.Store.(*db.Store), Region: universe, Loopback: true, Collection: time.Second, Log: o.Log}
-		for _, c := range change {
-			c(&options)
-		}
+		options := variant.Of(functions.Options{Store: o.Store.(*db.Store), Region: universe, Loopback: true, Collection: time.Second, Log: o.Log}, change...)
 		m := must.Get(functions.New(options))(f.t)
 		o.Matchmaker = m
 	}
-}
-
-// series counts the values of a metric.
-func series(t *testing.T, metrics *prometheus.Registry, name string) int {
-	all := must.Get(metrics.Gather())(t)
-	for _, m := range all {
-		if m.GetName() == name {
-			return len(m.GetMetric())
-		}
-	}
-	return 0
 }
 
 const assigned = "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL"
@@ -206,7 +194,7 @@ func TestAFunctionFailsAndWorksAgain(t *testing.T) {
 			f.ticket(1000, party("ada"), "duel")
 			f.ticket(1000, party("bo"), "duel")
 			require.Eventually(t, func() bool {
-				return series(t, metrics, "director_loop_function_calls_total") == 1
+				return metrictest.Series(t, metrics, "director_loop_function_calls_total") == 1
 			}, 20*time.Second, 10*time.Millisecond, "the call failed")
 			f.ticket(1000, party("cy"), "other")
 			f.ticket(1000, party("di"), "other")
@@ -245,7 +233,7 @@ func TestAFunctionProposesGarbage(t *testing.T) {
 	metrics := prometheus.NewRegistry()
 	f.worker(f.calls(), func(o *loop.Options) { o.Metrics = metrics })
 	f.eventually(2, assigned)
-	require.Equal(t, 6, series(t, metrics, "director_loop_function_refused_total"), "reasons")
+	require.Equal(t, 6, metrictest.Series(t, metrics, "director_loop_function_refused_total"), "reasons")
 	require.Zero(t, f.count("SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL"))
 	f.requireInvariants()
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/loop"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 )
 
 const duel = `
@@ -218,9 +218,9 @@ func TestPlayersAreAskedFirst(t *testing.T) {
 	}
 	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	b.requireInvariants()
-	require.Eventually(t, func() bool { return gathered(t, metrics, "director_loop_accept_total") == 2 }, 20*time.Second, 20*time.Millisecond, "one accepted, one failed")
-	require.Less(t, gathered(t, metrics, "director_loop_feed_lag_seconds"), 20.0)
-	require.Zero(t, gathered(t, metrics, "director_loop_unowned_profiles"))
+	require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_loop_accept_total") == 2 }, 20*time.Second, 20*time.Millisecond, "one accepted, one failed")
+	require.Less(t, metrictest.Sum(t, metrics, "director_loop_feed_lag_seconds"), 20.0)
+	require.Zero(t, metrictest.Sum(t, metrics, "director_loop_unowned_profiles"))
 }
 
 // Pins thousands of ready checks that begin within one second.
@@ -299,18 +299,4 @@ func TestALoopThatBeginsAnewDecides(t *testing.T) {
 	b.ticket(1000, party("bo"), "duel")
 	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	b.requireInvariants()
-}
-
-// gathered returns the sum of a metric over its labels.
-func gathered(t *testing.T, r *prometheus.Registry, name string) (sum float64) {
-	t.Helper()
-	families := must.Get(r.Gather())(t)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == name {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return sum
 }

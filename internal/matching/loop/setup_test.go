@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/match"
 )
 
@@ -121,10 +122,7 @@ func (b *bundle) worker(change ...func(*loop.Options)) (stop func()) {
 
 func (b *bundle) loop(change ...func(*loop.Options)) *loop.Loop {
 	b.t.Helper()
-	o := loop.Options{Store: b.store(), Universe: universe, Log: slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))}
-	for _, c := range change {
-		c(&o)
-	}
+	o := variant.Of(loop.Options{Store: b.store(), Universe: universe, Log: slog.New(slog.NewTextHandler(b.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))}, change...)
 	return must.Get(loop.New(o))(b.t)
 }
 

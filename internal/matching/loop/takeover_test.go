@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
 )
@@ -63,8 +64,8 @@ func TestATakeoverDecidesForEveryProfile(t *testing.T) {
 		b.ticket(1000, party(fmt.Sprint("player-", i)), fmt.Sprint("duel-", i%profiles))
 	}
 	b.eventually(profiles, "SELECT count(DISTINCT profile) FROM match_history")
-	require.Zero(t, gathered(t, metrics, "director_loop_restarts_total"))
-	require.InDelta(t, profiles, gathered(t, metrics, "director_loop_takeovers_total"), 0)
+	require.Zero(t, metrictest.Sum(t, metrics, "director_loop_restarts_total"))
+	require.InDelta(t, profiles, metrictest.Sum(t, metrics, "director_loop_takeovers_total"), 0)
 	b.requireInvariants()
 }
 
@@ -127,13 +128,13 @@ func TestAFailedReadingForgetsNothing(t *testing.T) {
 	b.eventually(1, "SELECT count(*) FROM profile_owners")
 	require.Eventually(t, func() bool { return s.loads.Load() == 1 }, 20*time.Second, 10*time.Millisecond)
 	s.armed.Store(true)
-	require.Eventually(t, func() bool { return gathered(t, metrics, "director_loop_restarts_total") == 1 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_loop_restarts_total") == 1 }, 20*time.Second, 10*time.Millisecond)
 	b.ticket(1000, party("bo"), "duel")
 	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	require.Contains(t, log.String(), "reading the owners of profiles failed after")
 	require.Contains(t, log.String(), "why=database")
 	require.Equal(t, int64(1), s.loads.Load(), "the queue is not read again")
-	require.InDelta(t, 1, gathered(t, metrics, "director_loop_takeovers_total"), 0)
+	require.InDelta(t, 1, metrictest.Sum(t, metrics, "director_loop_takeovers_total"), 0)
 }
 
 // lockedText is a log that may be read while it is written.

@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -120,10 +121,7 @@ func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 
 func (b *bundle) create(change ...func(*db.NewTicket)) (id string) {
 	b.t.Helper()
-	n := db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }}
-	for _, c := range change {
-		c(&n)
-	}
+	n := variant.Of(db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }}, change...)
 	t := must.Get(b.there.CreateTicket(b.t.Context(), region, n))(b.t)
 	return t.ID
 }

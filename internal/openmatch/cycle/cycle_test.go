@@ -14,7 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -104,22 +104,11 @@ func TestMatchesThatMissATicketAreDropped(t *testing.T) {
 	require.NoError(t, b.replica(func(o *cycle.Options) { o.Metrics = metrics }).fetch(d))
 	require.Equal(t, []string{"pending too long", "strangers", "none"}, d.ids())
 	require.Equal(t, []string{ids[5]}, b.waiting(), "the tickets of a dropped match stay free")
-	count := func(verdict string) float64 { return metricOf(t, metrics, "director_match_verdicts_total", verdict) }
+	count := func(verdict string) float64 {
+		return metrictest.Sum(t, metrics, "director_match_verdicts_total", "verdict", verdict)
+	}
 	require.InDelta(t, 4, count("ticket_gone"), 0)
 	require.InDelta(t, 3, count("kept"), 0)
-}
-
-func metricOf(t *testing.T, from prometheus.Gatherer, name, label string) float64 {
-	t.Helper()
-	families := must.Get(from.Gather())(t)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == name && m.GetLabel()[0].GetValue() == label {
-				return m.GetCounter().GetValue()
-			}
-		}
-	}
-	return -1
 }
 
 // stream accepts each proposal at once.

@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 )
 
 // recorder records what a guard has recovered.
@@ -44,7 +45,7 @@ func guarded(r *recorder) func(*cycle.Options) {
 // requireOne does not wait: the calls have ended, so the panic has been reported.
 func (r *recorder) requireOne(t *testing.T, goroutine, stack string) {
 	t.Helper()
-	require.InDelta(t, 1, metricOf(t, r.registry, "panics_total", goroutine), 0)
+	require.InDelta(t, 1, metrictest.Sum(t, r.registry, "panics_total", "goroutine", goroutine), 0)
 	require.Contains(t, r.log.String(), stack)
 	require.Equal(t, 1, strings.Count(r.log.String(), "level=ERROR"))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/match"
 )
 
@@ -60,12 +61,9 @@ type replica struct {
 
 func (b *bundle) replica(change ...func(*cycle.Options)) *replica {
 	b.t.Helper()
-	o := cycle.Options{
+	o := variant.Of(cycle.Options{
 		Store: b.store(), Region: universe, Replica: uuid.New(), Registration: 50 * time.Millisecond, Collection: 20 * time.Second, Backfill: readBackfill,
-	}
-	for _, c := range change {
-		c(&o)
-	}
+	}, change...)
 	e := must.Get(cycle.New(o))(b.t)
 	r := &replica{Engine: e, b: b, id: o.Replica, store: o.Store.(*db.Store)}
 	r.stop = background.Run(b.t, e.Run)

@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -70,14 +71,11 @@ func (b *bundle) begin(s *db.Store) uuid.UUID {
 // run starts the caller on a store.
 func (b *bundle) run(here Store, change ...func(*Options)) {
 	b.t.Helper()
-	o := Options{Replica: func() uuid.UUID { return b.hereID }, Timeout: testTimeout, WaitFor: func(_ context.Context, tx uint64) {
+	o := variant.Of(Options{Replica: func() uuid.UUID { return b.hereID }, Timeout: testTimeout, WaitFor: func(_ context.Context, tx uint64) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.shownTxs = append(b.shownTxs, tx)
-	}}
-	for _, c := range change {
-		c(&o)
-	}
+	}}, change...)
 	b.caller = New(here, region, o)
 	background.Run(b.t, b.caller.Run)
 }

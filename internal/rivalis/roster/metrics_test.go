@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/metrictest"
 )
 
 func TestMetrics(t *testing.T) {
@@ -18,26 +18,14 @@ func TestMetrics(t *testing.T) {
 	_, err := f.events.register(registry)
 	require.NoError(t, err)
 	require.Error(t, f.register(registry))
-	require.Zero(t, value(t, registry, "director_roster_age_seconds"))
-	require.Zero(t, value(t, registry, "director_roster_instances"))
+	require.Zero(t, metrictest.Sum(t, registry, "director_roster_age_seconds"))
+	require.Zero(t, metrictest.Sum(t, registry, "director_roster_instances"))
 	b.writes(func(c *change) { c.joins(agentID(1), "r1", "r2"); c.plays(agentID(1), "r1", 3) })
 	f.reads()
-	require.Positive(t, value(t, registry, "director_roster_age_seconds"))
-	require.InEpsilon(t, 1, value(t, registry, "director_roster_instances"), 0)
-	require.InEpsilon(t, 2, value(t, registry, "director_roster_rooms"), 0)
-	require.InEpsilon(t, 3, value(t, registry, "director_roster_connections"), 0)
-	require.Zero(t, value(t, registry, "director_fleet_event_streams"))
-}
-
-// value returns the value of a gauge.
-func value(t *testing.T, registry *prometheus.Registry, name string) float64 {
-	t.Helper()
-	all := must.Get(registry.Gather())(t)
-	for _, m := range all {
-		if m.GetName() == name {
-			return m.GetMetric()[0].GetGauge().GetValue()
-		}
-	}
-	require.Fail(t, name)
-	return 0
+	require.Positive(t, metrictest.Sum(t, registry, "director_roster_age_seconds"))
+	require.InEpsilon(t, 1, metrictest.Sum(t, registry, "director_roster_instances"), 0)
+	require.InEpsilon(t, 2, metrictest.Sum(t, registry, "director_roster_rooms"), 0)
+	require.InEpsilon(t, 3, metrictest.Sum(t, registry, "director_roster_connections"), 0)
+	require.Equal(t, 1, metrictest.Series(t, registry, "director_fleet_event_streams"))
+	require.Zero(t, metrictest.Sum(t, registry, "director_fleet_event_streams"))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/variant"
 	"github.com/lattice-director/director/match"
 )
 
@@ -17,12 +18,9 @@ const Universe = "global"
 // registration.
 func (d *DB) AddServer(id string, capacity int, change ...func(*db.Registration)) db.Registered {
 	d.T.Helper()
-	r := db.Registration{
+	r := variant.Of(db.Registration{
 		InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity, BootID: "boot-1",
-	}
-	for _, c := range change {
-		c(&r)
-	}
+	}, change...)
 	registered, err := d.Register(d.T.Context(), r)
 	require.NoError(d.T, err)
 	return registered

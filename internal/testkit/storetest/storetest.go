@@ -6,16 +6,14 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/variant"
 )
 
 // Open opens a store on a database, as a replica does, and closes it when the test ends. Its timeouts are a minute,
 // because a machine that runs all tests at once is slow; change may set other values.
 func Open(t testing.TB, url string, change ...func(*db.Config)) *db.Store {
 	t.Helper()
-	cfg := db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute}
-	for _, c := range change {
-		c(&cfg)
-	}
+	cfg := variant.Of(db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute}, change...)
 	store, err := db.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("storetest: %v", err)
