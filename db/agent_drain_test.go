@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/await"
 )
 
 func (r *rivalis) commands() []string {
@@ -20,7 +21,7 @@ func TestAKeptDrainOutlivesTheProcess(t *testing.T) {
 	replica := r.beginReplica()
 	wake, stop := r.Subscribe(db.TopicReplica(replica), fleetRegion)
 	defer stop()
-	wakes(t.Context(), t, wake) // connected
+	await.Value(t, wake, "a notification") // connected
 	ref := r.joined(replica, "eu0")
 	other := r.joined(replica, "eu1")
 	keep := func(f func() (bool, error), want bool) {
@@ -32,7 +33,7 @@ func TestAKeptDrainOutlivesTheProcess(t *testing.T) {
 	undrain := func() (bool, error) { return r.UnkeepDrain(t.Context(), fleetRegion, "eu0", "wss://eu0", "key#2") }
 	keep(drain, true)
 	keep(drain, false)
-	wakes(t.Context(), t, wake)
+	await.Value(t, wake, "a notification")
 	require.Equal(t, []string{"drain " + ref.ID + " key#1"}, r.commands())
 	require.Equal(t, db.AgentDraining, r.apply(db.AgentSnapshot{Ref: ref}).Status)
 	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: other}).Status)

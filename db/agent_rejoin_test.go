@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/await"
 )
 
 // Pins a bug: rooms changed their ids when the connection of their process moved to another replica.
@@ -51,14 +52,14 @@ func TestAnAgentIsDoubtedUntilItAnswers(t *testing.T) {
 	first, second := r.beginReplica(), r.beginReplica()
 	wake, stop := r.Subscribe(db.TopicReplica(first), fleetRegion)
 	defer stop()
-	wakes(t.Context(), t, wake) // connected
+	await.Value(t, wake, "a notification") // connected
 	j := r.process(first, "eu0", local("lobby"))
 	r.join(j)
 	own, err := r.OwnAgents(t.Context(), fleetRegion, first, 0)
 	require.NoError(t, err)
 	require.True(t, own.IsComplete)
 	other := r.joined(second, "eu0", local("lobby"))
-	wakes(t.Context(), t, wake)
+	await.Value(t, wake, "a notification")
 	own, err = r.OwnAgents(t.Context(), fleetRegion, first, own.Next)
 	require.NoError(t, err)
 	require.Equal(t, []db.OwnAgent{{ID: j.Ref.ID, State: db.AgentState{Status: db.AgentActive, JoinedElsewhere: true}}}, own.Changed)
@@ -117,7 +118,7 @@ func TestCommandsAreSettledByEvidence(t *testing.T) {
 	first, second, caller := r.beginReplica(), r.beginReplica(), uuid.New()
 	wake, stop := r.Subscribe(db.TopicReplica(caller), fleetRegion)
 	defer stop()
-	wakes(t.Context(), t, wake) // connected
+	await.Value(t, wake, "a notification") // connected
 	old := r.joined(first, "eu0", made("kept", 0), made("destroyed", 0))
 	shown, missing := r.reserve(old, "shown", caller), r.reserve(old, "missing", caller)
 	command := func(op string, room *string) uuid.UUID {
@@ -132,7 +133,7 @@ func TestCommandsAreSettledByEvidence(t *testing.T) {
 	j := r.process(second, "eu0", made("kept", 0), made("shown", 0))
 	j.Content.Status = db.AgentDraining
 	require.Equal(t, db.AgentDraining, r.join(j).Status)
-	wakes(t.Context(), t, wake)
+	await.Value(t, wake, "a notification")
 	states := map[uuid.UUID]string{shown: "done", missing: "disconnected", undone: "disconnected", destroyed: "done", drain: "done", undrain: "disconnected"}
 	for id, state := range states {
 		require.Equal(t, state, r.commandState(id))

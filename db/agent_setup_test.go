@@ -1,7 +1,6 @@
 package db_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -185,16 +184,4 @@ func (r *rivalis) requireCounted() {
 func requireSuperseded(t *testing.T, err error) {
 	t.Helper()
 	require.True(t, fault.Is(err, fault.Superseded), "%v", err)
-}
-
-// wakes waits for a notification of a topic.
-func wakes(ctx context.Context, t *testing.T, wake <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-wake:
-	case <-time.After(10 * time.Second):
-		require.Fail(t, "no notice")
-	case <-ctx.Done():
-		require.NoError(t, ctx.Err())
-	}
 }

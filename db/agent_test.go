@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/await"
 )
 
 // Pins a bug: a join stored or logged values that differed from the agent's report.
@@ -130,14 +131,14 @@ func TestCommandsOfALeavingAgentAreDisconnected(t *testing.T) {
 	caller := uuid.New()
 	wake, stop := r.Subscribe(db.TopicReplica(caller), fleetRegion)
 	defer stop()
-	wakes(t.Context(), t, wake) // connected
+	await.Value(t, wake, "a notification") // connected
 	ref := r.joined(r.beginReplica(), "eu0")
 	command := r.reserve(ref, "m", caller)
 	require.NoError(t, r.LeaveAgent(t.Context(), ref))
 	require.Equal(t, "disconnected", r.commandState(command))
 	require.Empty(t, r.rooms(ref))
 	r.requireCounted()
-	wakes(t.Context(), t, wake)
+	await.Value(t, wake, "a notification")
 }
 
 // Pins two bugs: rooms stayed although the game server did not have them, and rooms were deleted although it could

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -212,9 +213,5 @@ func TestProfilesNotify(t *testing.T) {
 	wake, stop := b.Subscribe(db.TopicProfiles, "global")
 	defer stop()
 	b.apply(duelProfile(1))
-	select {
-	case <-wake:
-	case <-time.After(30 * time.Second):
-		t.Fatal("no notification")
-	}
+	await.Value(t, wake, "a notification")
 }

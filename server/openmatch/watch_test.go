@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -48,12 +49,7 @@ func (w watching) hears(connection string) {
 
 func (w watching) ends(code codes.Code, text string) {
 	w.t.Helper()
-	select {
-	case err := <-w.end:
-		refused(w.t, code, text, err)
-	case <-time.After(wait):
-		require.Fail(w.t, "still watching")
-	}
+	refused(w.t, code, text, await.Value(w.t, w.end, "the end of the watch"))
 	require.Empty(w.t, w.news)
 }
 

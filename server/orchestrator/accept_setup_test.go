@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/variant"
@@ -224,7 +225,7 @@ func (v *served) greeted(key string) (ws *websocket.Conn, id string) {
 	hello := next[wire.Hello](v.t, ws)
 	poll := next[wire.Poll](v.t, ws)
 	send(v.t, ws, wire.State{ReqID: poll.ReqID, IsFull: true, Seq: 1, Hash: "h", Snapshot: wire.Snapshot{EndpointURL: "ws://x"}}.Frame())
-	require.Equal(v.t, hello.InstanceID, within(v.t, v.store.joined, "join").Ref.ID)
+	require.Equal(v.t, hello.InstanceID, await.Value(v.t, v.store.joined, "join").Ref.ID)
 	return ws, hello.InstanceID
 }
 

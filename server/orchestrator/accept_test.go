@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -72,7 +73,7 @@ func TestHandshakesBeyondTheLimits(t *testing.T) {
 	ws, _ := v.greeted(settingsKey)
 	v.rejects(http.StatusServiceUnavailable, "NOT_READY", settingsKey, subprotocol)
 	require.NoError(t, ws.CloseNow())
-	within(t, v.store.left, "leave")
+	await.Value(t, v.store.left, "leave")
 	require.Eventually(t, func() bool { ws, _ := v.dial(settingsKey, subprotocol); return ws != nil }, patience, time.Millisecond)
 
 	for range maxHandshakes { // the previous handshake may still hold its slot
@@ -141,7 +142,7 @@ func TestASilentAgentIsEvicted(t *testing.T) {
 	v := serve(t, func(o *Options) { o.Heartbeat = 50 * time.Millisecond }).ready()
 	ws, id := v.greeted(settingsKey)
 	closedWith(t, ws, 4003, "")
-	require.Equal(t, id, within(t, v.store.left, "leave").ID)
+	require.Equal(t, id, await.Value(t, v.store.left, "leave").ID)
 	require.Equal(t, 1, <-v.store.misses)
 }
 
@@ -187,7 +188,7 @@ func TestAReplicaThatStopsSendsItsAgentsAway(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- v.stop() }()
 	closedWith(t, ws, 4003, "room_destroyed")
-	require.NoError(t, within(t, stopped, "end"))
+	require.NoError(t, await.Value(t, stopped, "end"))
 	require.Equal(t, id, <-v.store.ended)
 	require.Empty(t, v.store.left)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/await"
 )
 
 // These tests hold the simulated agents against the original's behaviour, over real WebSockets: tests of the
@@ -115,13 +116,13 @@ func TestDrainWaitsForAPollThatSaysSo(t *testing.T) {
 	require.Equal(t, statusDraining, l.poll(nil, statusActive).snapshot.status)
 	require.Empty(t, drained, "the orchestrator has not recorded it yet")
 	l.poll(nil, statusDraining)
-	require.NoError(t, within(t, drained, "end of Drain"))
+	require.NoError(t, await.Value(t, drained, "end of Drain"))
 
 	undrained := make(chan error, 1)
 	go func() { undrained <- a.Undrain(t.Context()) }()
 	require.Eventually(t, func() bool { return a.Snapshot().Status == wire.Active }, patience, time.Millisecond)
 	require.NoError(t, l.ws.CloseNow())
-	require.ErrorIs(t, within(t, undrained, "end of Undrain"), agents.ErrDisconnected)
+	require.ErrorIs(t, await.Value(t, undrained, "end of Undrain"), agents.ErrDisconnected)
 }
 
 // A reconnect is a new instance with a new sequence, and the same process with its rooms, their origins and its status.
@@ -140,7 +141,7 @@ func TestAgentConnectsAgainAfterEveryClose(t *testing.T) {
 
 	for i, code := range []websocket.StatusCode{closeKey, closeText, closeInvalid, websocket.StatusProtocolError, websocket.StatusMessageTooBig} {
 		_ = l.ws.Close(code, "")
-		require.Equal(t, code, websocket.CloseStatus(within(t, closed, "close")))
+		require.Equal(t, code, websocket.CloseStatus(await.Value(t, closed, "close")))
 		var after state
 		l, after = d.greeted(t, "562cfc2cbeef8cf"+string(rune('0'+i)))
 		require.Equal(t, uint32(1), after.seq)
@@ -162,7 +163,7 @@ func TestAgentRefusesAnOrchestratorThatSelectsNoSubprotocol(t *testing.T) {
 	cfg.Closed = func(err error) { closed <- err }
 	d.start(t, cfg)
 	d.next(t)
-	require.ErrorContains(t, within(t, closed, "close"), "selected no subprotocol")
+	require.ErrorContains(t, await.Value(t, closed, "close"), "selected no subprotocol")
 	d.next(t)
 }
 
@@ -178,7 +179,7 @@ func TestAgentGivesUpOnAnotherMajorVersion(t *testing.T) {
 			d := newFake(t, options)
 			_, ended := d.start(t, duelServer())
 			d.next(t).send(greeting)
-			require.ErrorIs(t, within(t, ended, "end of Run"), agents.ErrIncompatible)
+			require.ErrorIs(t, await.Value(t, ended, "end of Run"), agents.ErrIncompatible)
 		})
 	}
 }
@@ -201,7 +202,7 @@ func TestAGarbledFrameEndsTheAgent(t *testing.T) {
 			d := newFake(t, options)
 			_, ended := d.start(t, duelServer())
 			d.next(t).send(message)
-			require.ErrorIs(t, within(t, ended, "end of Run"), agents.ErrGarbled)
+			require.ErrorIs(t, await.Value(t, ended, "end of Run"), agents.ErrGarbled)
 		})
 	}
 	t.Run("text", func(t *testing.T) {
@@ -209,7 +210,7 @@ func TestAGarbledFrameEndsTheAgent(t *testing.T) {
 		d := newFake(t, options)
 		_, ended := d.start(t, duelServer())
 		require.NoError(t, d.next(t).ws.Write(t.Context(), websocket.MessageText, whole))
-		require.ErrorIs(t, within(t, ended, "end of Run"), agents.ErrGarbled)
+		require.ErrorIs(t, await.Value(t, ended, "end of Run"), agents.ErrGarbled)
 	})
 }
 
@@ -229,11 +230,11 @@ func TestSendMayBeLateOrTwice(t *testing.T) {
 	}
 	d.start(t, cfg)
 	l, s := d.greeted(t, "562cfc2cbeef8cf4")
-	require.Equal(t, s, within(t, l.received, "state again"))
+	require.Equal(t, s, await.Value(t, l.received, "state again"))
 	l.send(command{"c1", opCreate, "m1", "match"}.frame())
-	sendAck := within(t, late, "ack that is held back")
+	sendAck := await.Value(t, late, "ack that is held back")
 	require.Len(t, l.poll(nil, statusActive).snapshot.rooms, 1, "polls are answered meanwhile")
-	within(t, l.received, "state again")
+	await.Value(t, l.received, "state again")
 	sendAck()
-	require.Equal(t, "c1", within(t, l.received, "ack").(ack).commandID)
+	require.Equal(t, "c1", await.Value(t, l.received, "ack").(ack).commandID)
 }

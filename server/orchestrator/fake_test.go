@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/agents"
+	"github.com/lattice-director/director/internal/testkit/await"
 )
 
 // fake is an orchestrator that a test controls, over a real WebSocket.
@@ -74,16 +75,6 @@ func (l *line) read(ctx context.Context) {
 
 const patience = 20 * time.Second
 
-func within[T any](t *testing.T, c <-chan T, what string) T {
-	select {
-	case got := <-c:
-		return got
-	case <-time.After(patience):
-		require.FailNow(t, "nothing came", what)
-		panic("unreachable")
-	}
-}
-
 // start runs an agent until the test ends; the channel gets the error of Run.
 func (d *fake) start(t *testing.T, cfg agents.Config) (*agents.Agent, <-chan error) {
 	cfg.URL, cfg.Key = d.url, "an-agent-key"
@@ -94,7 +85,7 @@ func (d *fake) start(t *testing.T, cfg agents.Config) (*agents.Agent, <-chan err
 	return a, ended
 }
 
-func (d *fake) next(t *testing.T) *line { return within(t, d.lines, "connection") }
+func (d *fake) next(t *testing.T) *line { return await.Value(t, d.lines, "connection") }
 
 // greeted returns the next connection, greeted and with the first reply.
 func (d *fake) greeted(t *testing.T, instanceID string) (*line, state) {
@@ -111,12 +102,12 @@ func (l *line) poll(knownHash *string, status string) state {
 	l.heartbeat++
 	reqID := "poll_" + strings.Repeat("i", l.heartbeat)
 	l.send(poll{reqID, knownHash, status}.frame())
-	s := within(l.t, l.received, "state").(state)
+	s := await.Value(l.t, l.received, "state").(state)
 	require.Equal(l.t, reqID, s.reqID)
 	return s
 }
 
 func (l *line) command(c command) ack {
 	l.send(c.frame())
-	return within(l.t, l.received, "ack").(ack)
+	return await.Value(l.t, l.received, "ack").(ack)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rivalis/roster"
+	"github.com/lattice-director/director/internal/testkit/await"
 )
 
 // holding is a fleet whose commands block until the test releases them.
@@ -184,8 +185,8 @@ func TestStoppingEndsStreams(t *testing.T) {
 	}()
 	<-f.after
 	stop()
-	within(t, ended, "end of the stream")
-	within(t, f.closed, "close of the follower")
+	await.Value(t, ended, "end of the stream")
+	await.Value(t, f.closed, "close of the follower")
 }
 
 // stalled serves b over connections with small buffers, so that a caller that does not read blocks the server after few
@@ -217,7 +218,7 @@ func TestAStreamThatTakesNothingIsCut(t *testing.T) {
 	large := []roster.Event{{Type: "instance:join", Data: []byte(`"` + strings.Repeat("x", 32<<20) + `"`)}}
 	begun := time.Now()
 	f.events <- large
-	within(t, f.closed, "end of the stream")
+	await.Value(t, f.closed, "end of the stream")
 	require.GreaterOrEqual(t, time.Since(begun), b.streamTimeout)
 }
 
@@ -247,5 +248,5 @@ func TestEventsOverAConnection(t *testing.T) {
 		require.Empty(t, line())
 	}
 	require.NoError(t, res.Body.Close())
-	within(t, f.closed, "end of the stream")
+	await.Value(t, f.closed, "end of the stream")
 }

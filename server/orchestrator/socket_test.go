@@ -21,6 +21,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -68,7 +69,7 @@ func TestAPanicOfTheWriterEndsTheConnection(t *testing.T) {
 	require.NoError(t, ws.Write(t.Context(), websocket.MessageText, nil))
 	_, _, err := ws.Read(t.Context())
 	require.Error(t, err)
-	require.Equal(t, id, within(t, v.store.left, "leave").ID)
+	require.Equal(t, id, await.Value(t, v.store.left, "leave").ID)
 	require.Eventually(t, func() bool { return v.current.Load().sockets.Get(id) == nil }, patience, time.Millisecond)
 	require.Contains(t, v.log.String(), "goroutine=\"agent writer\"")
 }
@@ -158,7 +159,7 @@ func TestTextsOfAgentsAreNotLogged(t *testing.T) {
 	v := serve(t).ready()
 	ws, id := v.greeted(settingsKey)
 	require.NoError(t, ws.Close(4321, "agent-chosen"))
-	require.Equal(t, id, within(t, v.store.left, "leave").ID)
+	require.Equal(t, id, await.Value(t, v.store.left, "leave").ID)
 
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+v.Addr().String(), nil)
 	require.NoError(t, err)
@@ -195,7 +196,7 @@ func TestCommandsAndPollsAtOnce(t *testing.T) {
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { ended <- a.Run(ctx) }()
-	id := within(t, v.store.joined, "join").Ref.ID
+	id := await.Value(t, v.store.joined, "join").Ref.ID
 	var sending sync.WaitGroup
 	for range 8 {
 		sending.Go(func() {
@@ -211,7 +212,7 @@ func TestCommandsAndPollsAtOnce(t *testing.T) {
 	}
 	sending.Wait()
 	for range 800 {
-		within(t, acked, "ack")
+		await.Value(t, acked, "ack")
 	}
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
@@ -223,7 +224,7 @@ func TestUnansweredPingsCutTheConnection(t *testing.T) {
 	v := serve(t).ready()
 	ws, id := v.greeted(settingsKey)
 	require.False(t, v.current.Load().sockets.Get(id).onSilence(true))
-	require.Equal(t, id, within(t, v.store.left, "leave").ID)
+	require.Equal(t, id, await.Value(t, v.store.left, "leave").ID)
 	_, _, err := ws.Read(t.Context())
 	require.Error(t, err)
 	require.Equal(t, websocket.StatusCode(-1), websocket.CloseStatus(err))

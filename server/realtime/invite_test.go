@@ -33,35 +33,26 @@ func TestAnInvitationWaitsForItsPlayer(t *testing.T) {
 	require.Equal(t, float64(0), invitePlayer(t, ada, party, "nobody")["reached"])
 
 	bo := b.client(as("bo"))
-	require.Equal(t, "ada", event(t, bo, "room.invited")["from_player"])
+	require.Equal(t, "ada", bo.Hear(t, "room.invited").P["from_player"])
 	other := a.client(as("bo"))
-	require.Equal(t, party, event(t, other, "room.invited")["room"])
+	require.Equal(t, party, other.Hear(t, "room.invited").P["room"])
 	require.Equal(t, float64(2), invitePlayer(t, ada, party, "bo")["reached"])
 	bo.Join(t, "party", party, nil)
 	third := b.client(as("bo"))
 	third.Must(t, "room.list", "", nil)
-	require.Zero(t, countEvents(third, "room.invited"), "it was accepted")
+	require.Zero(t, len(third.Heard("room.invited", "")), "it was accepted")
 
 	cy := a.client(as("cy"))
 	require.Equal(t, float64(1), invitePlayer(t, ada, party, "cy")["reached"])
-	event(t, cy, "room.invited")
+	cy.Hear(t, "room.invited")
 	again := b.client(as("cy"))
-	event(t, again, "room.invited")
+	again.Hear(t, "room.invited")
 	again.Leave(t, party)
 	last := a.client(as("cy"))
 	last.Must(t, "room.list", "", nil)
-	require.Zero(t, countEvents(last, "room.invited"), "it was declined")
+	require.Zero(t, len(last.Heard("room.invited", "")), "it was declined")
 	require.Equal(t, "not_invited", last.Ask(t, "room.join_or_create", party, map[string]any{"roomType": "party"}).Code())
 	require.Zero(t, a.count("SELECT coalesce(sum(violations), 0) FROM ops.invariants"))
-}
-
-func countEvents(c *realtimetest.Client, kind string) (n int) {
-	for _, e := range c.Events() {
-		if e.Type == kind {
-			n++
-		}
-	}
-	return n
 }
 
 // A player who makes rooms without end invites no more than so many others.
@@ -93,14 +84,14 @@ func TestAPlayerBlocksAnother(t *testing.T) {
 	ada, bo, cy := a.client(as("ada")), a.client(as("bo")), a.client(as("cy"))
 	party := partyOf(t, ada)
 	require.Equal(t, float64(1), invitePlayer(t, ada, party, "bo")["reached"])
-	event(t, bo, "room.invited")
+	bo.Hear(t, "room.invited")
 	bo.Must(t, "player.block", "", map[string]any{"player": "ada"})
 	require.Equal(t, []any{"ada"}, bo.Must(t, "player.blocked", "", nil)["players"])
 	require.Equal(t, realtimetest.Response{"ok": true, "reached": float64(0)}, invitePlayer(t, ada, party, "bo"), "who is blocked is not told")
 	require.Equal(t, float64(1), invitePlayer(t, cy, partyOf(t, cy), "bo")["reached"])
 	opened := a.client(as("bo"))
-	require.Equal(t, "cy", event(t, opened, "room.invited")["from_player"])
-	require.Equal(t, 1, countEvents(opened, "room.invited"))
+	require.Equal(t, "cy", opened.Hear(t, "room.invited").P["from_player"])
+	require.Equal(t, 1, len(opened.Heard("room.invited", "")))
 	bo.Must(t, "player.unblock", "", map[string]any{"player": "ada"})
 	require.Equal(t, []any{}, bo.Must(t, "player.blocked", "", nil)["players"])
 	require.Equal(t, float64(2), invitePlayer(t, ada, party, "bo")["reached"])

@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -33,19 +32,6 @@ func (v *served) settle(n int) {
 	}, patience, 5*time.Millisecond)
 }
 
-// event waits for the first event of a kind.
-func event(t *testing.T, c *realtimetest.Client, kind string) (p map[string]any) {
-	t.Helper()
-	c.Wait(t, kind, func(v *realtimetest.View) bool {
-		i := slices.IndexFunc(v.Events(), func(e realtimetest.Event) bool { return e.Type == kind })
-		if i >= 0 {
-			p = v.Events()[i].P
-		}
-		return i >= 0
-	})
-	return p
-}
-
 // reappears waits until a client was sent an event n times.
 func reappears(t *testing.T, c *realtimetest.Client, kind string, n int) {
 	t.Helper()
@@ -63,7 +49,7 @@ func TestPlayersAreAskedWhetherTheyAccept(t *testing.T) {
 	}
 	var asked any
 	for _, c := range []*realtimetest.Client{first, second} {
-		p := event(t, c, "match.pending")
+		p := c.Hear(t, "match.pending").P
 		asked = p["match_id"]
 		require.Equal(t, "duel", p["room_type"])
 		require.Equal(t, float64(2), p["size"])
@@ -93,15 +79,15 @@ func TestAPlayerThatDeclinesLeavesTheQueue(t *testing.T) {
 	for _, c := range []*realtimetest.Client{first, second} {
 		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
 	}
-	event(t, first, "match.pending")
+	first.Hear(t, "match.pending")
 	first.Must(t, "match.accept", "", nil)
 	require.Equal(t, true, second.Must(t, "match.decline", "", nil)["done"])
 	a.settle(1)
-	gone := event(t, second, "matchmaking.expired")
+	gone := second.Hear(t, "matchmaking.expired").P
 	require.Equal(t, map[string]any{"room_type": "duel", "size": float64(2), "reason": "not_accepted"}, gone)
 	require.Equal(t, "not_queued", second.Ask(t, "match.decline", "", nil).Code())
 	require.Equal(t, true, first.Must(t, "matchmaking.dequeue", "", nil)["removed"], "the other one waits on")
-	require.Zero(t, countOf(first, "matchmaking.expired"))
+	require.Zero(t, len(first.Heard("matchmaking.expired", "")))
 }
 
 // A ticket expires while its session is away: the session learns it where it is resumed, again wherever it is resumed,
@@ -120,7 +106,7 @@ func TestASessionLearnsElsewhereThatItsTicketHasExpired(t *testing.T) {
 	a.settle(1)
 	require.NoError(t, c.Reconnect(t.Context(), b.address()))
 	require.True(t, c.Resumed())
-	require.Equal(t, map[string]any{"room_type": "x", "size": float64(3), "reason": "ttl"}, event(t, c, "matchmaking.expired"))
+	require.Equal(t, map[string]any{"room_type": "x", "size": float64(3), "reason": "ttl"}, c.Hear(t, "matchmaking.expired").P)
 	c.Drop()
 	require.NoError(t, c.Reconnect(t.Context(), a.address()))
 	reappears(t, c, "matchmaking.expired", 2)
@@ -149,21 +135,12 @@ func TestAMatchIsFoundUntilItsRoomIsJoined(t *testing.T) {
 	require.NoError(t, first.Reconnect(t.Context(), a.address()))
 	first.Wait(t, "the room", func(v *realtimetest.View) bool { return v.Count("room.reconnected", room) == 1 })
 	first.Must(t, "echo", "", nil)
-	require.Equal(t, 4, countOf(first, "match.found"))
+	require.Equal(t, 4, len(first.Heard("match.found", "")))
 	second.Must(t, "room.leave", room, nil) // declines
 	second.Drop()
 	require.NoError(t, second.Reconnect(t.Context(), a.address()))
 	second.Must(t, "echo", "", nil)
-	require.Equal(t, 1, countOf(second, "match.found"))
-}
-
-func countOf(c *realtimetest.Client, kind string) (n int) {
-	for _, e := range c.Events() {
-		if e.Type == kind {
-			n++
-		}
-	}
-	return n
+	require.Equal(t, 1, len(second.Heard("match.found", "")))
 }
 
 // Two sessions of a player cannot wait for one profile: the first one learns that it does not.
@@ -176,6 +153,6 @@ func TestASessionLearnsThatItsPlayerQueuesElsewhere(t *testing.T) {
 	first, second := a.client(named), b.client(named)
 	first.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
 	second.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
-	require.Equal(t, "member_queued_elsewhere", event(t, first, "matchmaking.expired")["reason"])
-	require.Zero(t, countOf(second, "matchmaking.expired"))
+	require.Equal(t, "member_queued_elsewhere", first.Hear(t, "matchmaking.expired").P["reason"])
+	require.Zero(t, len(second.Heard("matchmaking.expired", "")))
 }

@@ -3,7 +3,6 @@ package realtime
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 
@@ -43,17 +42,10 @@ func matchmaking(t *testing.T) (a, b *served) {
 	return a, b
 }
 
-// found waits for the match of a client, and returns its room.
 func found(t *testing.T, c *realtimetest.Client) (room string, p map[string]any) {
 	t.Helper()
-	c.Wait(t, "match.found", func(v *realtimetest.View) bool {
-		i := slices.IndexFunc(v.Events(), func(e realtimetest.Event) bool { return e.Type == "match.found" })
-		if i >= 0 {
-			room, p = v.Events()[i].Room, v.Events()[i].P
-		}
-		return i >= 0
-	})
-	return room, p
+	e := c.Hear(t, "match.found")
+	return e.Room, e.P
 }
 
 func TestSessionsOnTwoReplicasAreMatched(t *testing.T) {

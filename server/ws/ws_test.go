@@ -14,6 +14,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/await"
 )
 
 const patience = 30 * time.Second
@@ -43,19 +45,9 @@ func pair(t *testing.T, o Options) (*Conn, *websocket.Conn) {
 		_ = response.Body.Close()
 	}
 	client.SetReadLimit(-1)
-	c := within(t, accepted)
+	c := await.Value(t, accepted, "what happens")
 	t.Cleanup(func() { c.Cut(); _ = client.CloseNow() })
 	return c, client
-}
-
-func within[T any](t *testing.T, from <-chan T) (got T) {
-	t.Helper()
-	select {
-	case got = <-from:
-	case <-time.After(patience):
-		require.Fail(t, "nothing happens")
-	}
-	return got
 }
 
 var small = Limits{Small: 600, Large: 4_000, LargeAtOnce: 4_000, Within: patience}
@@ -103,7 +95,7 @@ func TestLargeMessagesWaitForTheirTurn(t *testing.T) {
 	require.Equal(t, "quick", text)
 	require.Empty(t, got)
 	r.large.Release(small.LargeAtOnce)
-	require.Equal(t, 700, within(t, got))
+	require.Equal(t, 700, await.Value(t, got, "what happens"))
 }
 
 // Pins a buffer that grew beyond what a large message is counted as.
@@ -153,7 +145,7 @@ func TestAFirstMessage(t *testing.T) {
 	go func() { discarded <- c.Discard() }()
 	require.NoError(t, client.Write(t.Context(), websocket.MessageText, []byte("another")))
 	require.NoError(t, client.Close(4_321, ""))
-	require.Equal(t, websocket.StatusCode(4_321), websocket.CloseStatus(within(t, discarded)))
+	require.Equal(t, websocket.StatusCode(4_321), websocket.CloseStatus(await.Value(t, discarded, "what happens")))
 
 	c, _ = pair(t, Options{MaxMessage: -1})
 	stop := time.AfterFunc(time.Millisecond, c.StopReading)
@@ -236,15 +228,15 @@ func TestPings(t *testing.T) {
 		count++
 		return count == 1
 	})
-	require.False(t, within(t, silences), "its client answers only while it reads")
-	require.False(t, within(t, silences), "it was pinged again")
+	require.False(t, await.Value(t, silences, "what happens"), "its client answers only while it reads")
+	require.False(t, await.Value(t, silences, "what happens"), "it was pinged again")
 	stop()
 	require.Empty(t, silences, "it was given up")
 
 	client.CloseRead(t.Context())
 	stop = c.KeepAlive(Pings{Every: time.Millisecond, Within: patience}, func(bool) bool { silences <- true; return true })
 	time.AfterFunc(50*time.Millisecond, func() { _ = client.CloseNow() })
-	within(t, silences)
+	await.Value(t, silences, "what happens")
 	stop()
 	stop()
 }
@@ -268,7 +260,7 @@ func TestASet(t *testing.T) {
 	default:
 	}
 	s.Remove("b")
-	within(t, empty)
+	await.Value(t, empty, "what happens")
 }
 
 func TestConnectionsAreClosedEvenly(t *testing.T) {

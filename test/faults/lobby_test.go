@@ -138,10 +138,8 @@ func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 }
 
 func found(c *realtimetest.Client) (rooms []string) {
-	for _, e := range c.Events() {
-		if e.Type == "match.found" {
-			rooms = append(rooms, e.Room)
-		}
+	for _, e := range c.Heard("match.found", "") {
+		rooms = append(rooms, e.Room)
 	}
 	return rooms
 }

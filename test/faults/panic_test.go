@@ -18,6 +18,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
@@ -161,21 +162,12 @@ func TestNoticesSurvivePanics(t *testing.T) {
 
 	heard, stop := storetest.Open(t, r.url).Subscribe(db.TopicTickets, "global")
 	defer stop()
-	await(t, heard) // It listens.
+	await.Value(t, heard, "a wake-up") // It listens.
 	r.trap.arm("SendNotification")
 	r.assignOne()
 	require.Eventually(t, func() bool { return r.log.Count("sending a notice panicked") == 1 }, time.Minute, 10*time.Millisecond)
 	r.assignOne()
-	await(t, heard)
-}
-
-func await(t *testing.T, wake <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-wake:
-	case <-time.After(time.Minute):
-		require.Fail(t, "was not woken")
-	}
+	await.Value(t, heard, "a wake-up")
 }
 
 // assignOne assigns a new ticket, of which a replica notifies the others.

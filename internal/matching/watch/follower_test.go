@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
@@ -26,16 +27,6 @@ func (b *bundle) follow(id string) *Follower {
 	f := must.Get(b.hub.Follow(id))(b.t)
 	b.t.Cleanup(f.Stop)
 	return f
-}
-
-// changes waits for a signal.
-func (b *bundle) changes(f *Follower) {
-	b.t.Helper()
-	select {
-	case <-f.Changed():
-	case <-time.After(testTimeout):
-		require.Fail(b.t, "no signal")
-	}
 }
 
 // settle waits until nothing is read any more, and takes the signals so far.
@@ -58,14 +49,14 @@ func TestFollowersAreWoken(t *testing.T) {
 	first, second, other := b.follow(one), b.follow(one), b.follow(two)
 	b.settle(first, second, other)
 	require.NoError(t, b.there.PauseTickets(t.Context(), region, []string{one}))
-	b.changes(first)
-	b.changes(second)
+	await.Value(b.t, first.Changed(), "a change")
+	await.Value(b.t, second.Changed(), "a change")
 	b.settle(first, second)
 	b.assign("a", one)
-	b.changes(first)
+	await.Value(b.t, first.Changed(), "a change")
 	second.Stop()
 	b.delete(two)
-	b.changes(other)
+	await.Value(b.t, other.Changed(), "a change")
 	require.Equal(t, 2, b.hub.Following())
 }
 
@@ -77,11 +68,11 @@ func TestAChangeBeforeTheFirstReading(t *testing.T) {
 	f := b.follow(id)
 	require.NoError(t, b.there.PauseTickets(t.Context(), region, []string{id}))
 	b.read()
-	b.changes(f)
+	await.Value(b.t, f.Changed(), "a change")
 	b.read()
 	require.NoError(t, b.there.ResumeTickets(t.Context(), region, []string{id}))
 	b.read()
-	b.changes(f)
+	await.Value(b.t, f.Changed(), "a change")
 }
 
 // Thousands of idle followers must send no statements, whatever happens to other tickets costs one reading.
@@ -99,7 +90,7 @@ func TestIdleFollowersSendNoStatements(t *testing.T) {
 	require.Equal(t, before, b.statements.n.Load())
 	require.NoError(t, b.there.PauseTickets(t.Context(), region, []string{id}))
 	f := b.follow(id)
-	b.changes(f)
+	await.Value(b.t, f.Changed(), "a change")
 	require.LessOrEqual(t, b.statements.n.Load()-before, int64(12), "two feeds, read after each of two notifications")
 }
 
@@ -116,11 +107,11 @@ func TestALateEventIsNotSkipped(t *testing.T) {
 	_, err = tx.Exec(t.Context(), "INSERT INTO ticket_events (region, ticket_id, n, state) VALUES ($1, $2, 2, 'paused')", region, slow)
 	require.NoError(t, err)
 	require.NoError(t, b.there.PauseTickets(t.Context(), region, []string{quick}))
-	b.changes(q)
+	await.Value(b.t, q.Changed(), "a change")
 	b.settle(f, q)
 	require.NoError(t, tx.Commit(t.Context()))
 	b.there.Notify(db.TopicTicketEvents, region)
-	b.changes(f)
+	await.Value(b.t, f.Changed(), "a change")
 	require.Empty(t, q.Changed())
 }
 

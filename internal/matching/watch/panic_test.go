@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
@@ -24,11 +23,7 @@ func TestAHubRetriesAfterAPanic(t *testing.T) {
 			background.Run(b.t, b.hub.Run)
 			id := b.create(func(n *db.NewTicket) { n.TTL, n.KeepAlive = time.Hour, true })
 			w := b.watch(id)
-			select {
-			case <-panicked:
-			case <-time.After(testTimeout):
-				require.Fail(t, "the hub never called it")
-			}
+			await.Value(t, panicked, "a call of the hub")
 			b.assign("a", id)
 			w.gets("a")
 		})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
@@ -185,14 +186,9 @@ func (w *watching) gets(want string) {
 
 func (w *watching) ends() error {
 	w.t.Helper()
-	select {
-	case err := <-w.ended:
-		require.Empty(w.t, w.sent)
-		return err
-	case <-time.After(testTimeout):
-		require.Fail(w.t, "did not end")
-		return nil
-	}
+	err := await.Value(w.t, w.ended, "the end")
+	require.Empty(w.t, w.sent)
+	return err
 }
 
 func (w *watching) endsWithout(id string) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
@@ -193,13 +194,7 @@ func (r *replica) start(d *director) *fetching {
 
 func (f *fetching) wait(t *testing.T) error {
 	t.Helper()
-	select {
-	case err := <-f.done:
-		return err
-	case <-time.After(15 * time.Second):
-		require.FailNow(t, "the call does not end")
-		return nil
-	}
+	return await.Value(t, f.done, "the end of the call")
 }
 
 func (r *replica) fetch(d *director) error {

@@ -13,6 +13,7 @@ import (
 	client "github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/await"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -113,7 +114,7 @@ func TestAGameServerGoesOnAtAnotherReplica(t *testing.T) {
 	killed, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = first.Stop(killed) // it cuts the connections
-	await(t, reconnected, "a connection to the other replica")
+	await.Value(t, reconnected, "a connection to the other replica")
 	require.Equal(t, second.Addr().String(), p.conn.ConnectedAddr())
 	p.join(bob)
 	require.Equal(t, []string{"ann", "bob"}, r.connected())
@@ -159,7 +160,7 @@ func TestTheConnectionIsTheLease(t *testing.T) {
 		}
 	}()
 	r.Await("SELECT heartbeat_at > $1 FROM instance_leases", first)
-	await(t, answered, "the pings")
+	await.Value(t, answered, "the pings")
 	require.Contains(t, w.rest(), "Stale Connection", "it does not answer any more")
 	require.True(t, storetest.One[bool](r.DB, "SELECT heartbeat_at < now() - interval '1 second' FROM instance_leases"))
 }
@@ -180,7 +181,7 @@ func TestCredentials(t *testing.T) {
 	p := r.connect(of, s)
 	r.Exec("UPDATE deployments SET desired = 'stopped', phase = 'stopping' WHERE id = $1", of.ID)
 	r.Exec("DELETE FROM instance_leases WHERE instance_id = $1", of.ID.String())
-	await(t, p.closed, "the end of the connection")
+	await.Value(t, p.closed, "the end of the connection")
 	require.ErrorIs(t, p.conn.LastError(), client.ErrAuthorization)
 	_, err := r.dial(of.ID.String(), password, s)
 	require.ErrorIs(t, err, client.ErrAuthorization)
@@ -217,13 +218,4 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, conn.Flush())
 	// What comes in plain text is no handshake, and is never taken for what comes after it.
 	require.NotContains(t, r.open(s, r.hello(of)).rest(), "PONG")
-}
-
-func await(t *testing.T, done <-chan struct{}, what string) {
-	t.Helper()
-	select {
-	case <-done:
-	case <-time.After(patience):
-		require.Fail(t, "waited for "+what)
-	}
 }

@@ -106,6 +106,11 @@ func (c *Client) Events() []Event {
 	return slices.Clone(c.events)
 }
 
+// Heard returns the events of a kind in a room, or in any room if it is empty.
+func (c *Client) Heard(kind, room string) []Event {
+	return slices.DeleteFunc(c.Events(), func(e Event) bool { return e.Type != kind || room != "" && e.Room != room })
+}
+
 // Room returns what the client knows of a room; the zero value if that is nothing.
 func (c *Client) Room(id string) Room {
 	c.mu.Lock()

@@ -65,3 +65,10 @@ func (c *Client) Wait(t testing.TB, what string, done func(*View) bool) {
 	defer cancel()
 	require.NoError(t, c.Await(ctx, what, done), "%v", c.Events())
 }
+
+// Hear waits for the first event of a kind.
+func (c *Client) Hear(t testing.TB, kind string) Event {
+	t.Helper()
+	c.Wait(t, kind, func(v *View) bool { return v.Count(kind, "") > 0 })
+	return c.Heard(kind, "")[0]
+}
