@@ -100,11 +100,11 @@ func TestGreetingsWaitForTheOutbox(t *testing.T) {
 		c.Join(t, "counter_room", fmt.Sprint("counter_room:", i), nil)
 	}
 	c.Drop()
-	v.exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, suspended_at, expires_at)
+	v.database.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, suspended_at, expires_at)
 		SELECT 'global', 's-' || lpad(n::text, 16, '0'), 'p1', 'p' || n, false, '1 hour', now(), now() + interval '1 hour' FROM generate_series(1, 1900) n`)
-	v.exec(`INSERT INTO lobby_members (region, lobby, session, player, state, join_order, away)
+	v.database.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, join_order, away)
 		SELECT 'global', l.uid, 's-' || lpad(n::text, 16, '0'), 'p' || n, 'joined', n + 1, true FROM lobbies l, generate_series(1, 1900) n`)
-	v.exec("UPDATE lobbies SET members = 1901, joins = 1901")
+	v.database.Exec("UPDATE lobbies SET members = 1901, joins = 1901")
 	require.NoError(t, c.Reconnect(t.Context(), v.address()))
 	c.Wait(t, "all rooms", func(r *realtimetest.View) bool {
 		return r.Count("room.reconnected", "") == 64 && len(r.Room("counter_room:63").Members) == 1901
@@ -116,7 +116,7 @@ func TestGreetingsWaitForTheOutbox(t *testing.T) {
 func TestMessagesAreRepeatedToAMemberThatIsBack(t *testing.T) {
 	t.Parallel()
 	a := serve(t)
-	b := serveOn(t, a.url)
+	b := serveOn(t, a.database.URL)
 	ada, bo := a.client(), b.client()
 	for _, c := range []*realtimetest.Client{ada, bo} {
 		c.Join(t, "chat", "chat:1", nil)
@@ -152,7 +152,7 @@ func TestMessagesAreRepeatedToAMemberThatIsBack(t *testing.T) {
 func TestMessagesAreRepeatedAfterATakeover(t *testing.T) {
 	t.Parallel()
 	a := serve(t)
-	b := serveOn(t, a.url)
+	b := serveOn(t, a.database.URL)
 	ada, bo := a.client(), b.client()
 	for _, c := range []*realtimetest.Client{ada, bo} {
 		c.Join(t, "chat", "chat:1", nil)

@@ -26,7 +26,7 @@ func TestAnInvitationWaitsForItsPlayer(t *testing.T) {
 	t.Parallel()
 	a := serve(t)
 	a.key("p1", "k1")
-	b := serveOn(t, a.url)
+	b := serveOn(t, a.database.URL)
 	ada := a.client(as("ada"))
 	party := partyOf(t, ada)
 	require.Equal(t, realtimetest.Response{"ok": true, "reached": float64(0)}, invitePlayer(t, ada, party, "bo"))
@@ -52,7 +52,7 @@ func TestAnInvitationWaitsForItsPlayer(t *testing.T) {
 	last.Must(t, "room.list", "", nil)
 	require.Zero(t, len(last.Heard("room.invited", "")), "it was declined")
 	require.Equal(t, "not_invited", last.Ask(t, "room.join_or_create", party, map[string]any{"roomType": "party"}).Code())
-	require.Zero(t, a.count("SELECT coalesce(sum(violations), 0) FROM ops.invariants"))
+	require.Zero(t, a.database.Count("SELECT coalesce(sum(violations), 0) FROM ops.invariants"))
 }
 
 // A player who makes rooms without end invites no more than so many others.
@@ -73,7 +73,7 @@ func TestAPlayerInvitesAtARate(t *testing.T) {
 	require.True(t, invitePlayer(t, other, second, "p3").OK(), "the same again is no other one")
 	bo := a.client(as("bo"))
 	require.True(t, invitePlayer(t, bo, partyOf(t, bo), "p30").OK())
-	a.exec("UPDATE lobby_invitations SET expires_at = clock_timestamp()")
+	a.database.Exec("UPDATE lobby_invitations SET expires_at = clock_timestamp()")
 	require.True(t, invitePlayer(t, other, second, "p30").OK())
 }
 
@@ -100,6 +100,6 @@ func TestAPlayerBlocksAnother(t *testing.T) {
 	require.Equal(t, "invalid", bo.Ask(t, "player.block", "", map[string]any{}).Code())
 	nameless := a.client()
 	require.Equal(t, "refused", nameless.Ask(t, "player.block", "", map[string]any{"player": "ada"}).Code())
-	a.exec("INSERT INTO player_blocks (region, project, player, blocked) SELECT 'global', 'p1', 'bo', 'x' || n FROM generate_series(1, 500) n")
+	a.database.Exec("INSERT INTO player_blocks (region, project, player, blocked) SELECT 'global', 'p1', 'bo', 'x' || n FROM generate_series(1, 500) n")
 	require.Equal(t, "too_many_blocks", bo.Ask(t, "player.block", "", map[string]any{"player": "ada"}).Code())
 }

@@ -44,7 +44,7 @@ func TestSessionsDoNotQueueForNothing(t *testing.T) {
 		require.Equal(t, "cannot_match", refused.Code(), "%v", refused)
 		require.Contains(t, refused["error"], want)
 	}
-	require.Zero(t, a.count("SELECT count(*) FROM tickets"))
+	require.Zero(t, a.database.Count("SELECT count(*) FROM tickets"))
 	require.True(t, enqueue(first, map[string]any{"latencies": near, "attributes": map[string]any{"skill": float64(1)}}).OK())
 
 	a.apply(t, "name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
@@ -80,5 +80,5 @@ func TestPartiesDoNotQueueForNothing(t *testing.T) {
 	require.Equal(t, "cannot_match", p["reason"])
 	require.Regexp(t, `^profile "duel" can never match this ticket: the ticket measured no latency, .*attribute skill`, p["detail"])
 	require.Equal(t, "open", ada.Room("party:1").State["phase"])
-	require.Zero(t, a.count("SELECT count(*) FROM tickets"))
+	require.Zero(t, a.database.Count("SELECT count(*) FROM tickets"))
 }

@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -113,15 +112,9 @@ func (v *served) requireCrowd(t *testing.T, all []*friends) {
 			require.Len(t, c.Heard("match.found", ""), len(c.Heard("match.found", room)), "other matches")
 		}
 	}
-	require.Equal(t, players, v.count("SELECT count(*) FROM lobby_members m JOIN lobbies l ON l.uid = m.lobby WHERE l.match_id IS NOT NULL AND m.state = 'joined'"))
-	require.Zero(t, v.count(`SELECT count(*) FROM (SELECT FROM lobby_members m JOIN lobbies l ON l.uid = m.lobby WHERE l.match_id IS NOT NULL
+	require.Equal(t, players, v.database.Count("SELECT count(*) FROM lobby_members m JOIN lobbies l ON l.uid = m.lobby WHERE l.match_id IS NOT NULL AND m.state = 'joined'"))
+	require.Zero(t, v.database.Count(`SELECT count(*) FROM (SELECT FROM lobby_members m JOIN lobbies l ON l.uid = m.lobby WHERE l.match_id IS NOT NULL
 		GROUP BY m.session HAVING count(*) > 1) twice`))
-	require.Zero(t, v.count("SELECT count(*) FROM realtime_tickets"))
-	require.Zero(t, v.count("SELECT coalesce(sum(violations), 0) FROM ops.invariants"))
-}
-
-func (v *served) count(query string) (n int) {
-	v.t.Helper()
-	require.NoError(v.t, v.store.Pool().QueryRow(context.WithoutCancel(v.t.Context()), query).Scan(&n))
-	return n
+	require.Zero(t, v.database.Count("SELECT count(*) FROM realtime_tickets"))
+	require.Zero(t, v.database.Count("SELECT coalesce(sum(violations), 0) FROM ops.invariants"))
 }

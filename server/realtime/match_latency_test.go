@@ -41,5 +41,5 @@ func TestLatenciesOverTheSocketAreBounded(t *testing.T) {
 	ada.Must(t, "room.message", "party:1", map[string]any{"type": "queue", "data": map[string]any{"room_type": "duel", "latencies": map[string]any{"eu": float64(500)}}})
 	counted, claimed = latencies(bo)
 	require.Equal(t, [2]map[string]uint16{{"eu": 140}, {"eu": 500}}, [2]map[string]uint16{counted, claimed})
-	require.Equal(t, 2, a.count("SELECT count(*) FROM player_latencies WHERE latencies IN ('{\"eu\": 100}', '{\"eu\": 30}')"), "a party changes nothing that is known")
+	require.Equal(t, 2, a.database.Count("SELECT count(*) FROM player_latencies WHERE latencies IN ('{\"eu\": 100}', '{\"eu\": 30}')"), "a party changes nothing that is known")
 }

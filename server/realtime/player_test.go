@@ -149,8 +149,8 @@ func TestAPartyKeepsItsPlaceWhenItsOwnerReloads(t *testing.T) {
 			state := bo.Room("party:1").State
 			require.Equal(t, reloaded.Session(), state["owner"])
 			require.Equal(t, "queued", state["phase"])
-			require.Equal(t, 1, a.count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
-			require.Equal(t, 1, a.count("SELECT count(*) FROM tickets"), "what it waited for alone is over")
+			require.Equal(t, 1, a.database.Count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
+			require.Equal(t, 1, a.database.Count("SELECT count(*) FROM tickets"), "what it waited for alone is over")
 			cy := a.client(as("cy"))
 			cy.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "crowd", "size": float64(3)})
 			room, p := found(t, reloaded)
@@ -181,12 +181,12 @@ func TestARestartedGameKeepsItsPlaceInTheQueue(t *testing.T) {
 			bo.Must(t, "matchmaking.enqueue", "", ask)
 			if c.drop {
 				ada.Drop()
-				require.Eventually(t, func() bool { return a.count("SELECT count(*) FROM tickets WHERE paused_at IS NOT NULL") == 1 }, 30*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return a.database.Count("SELECT count(*) FROM tickets WHERE paused_at IS NOT NULL") == 1 }, 30*time.Second, time.Millisecond)
 			}
 			restarted := b.client(as("ada"))
 			require.Equal(t, float64(1), restarted.Must(t, "matchmaking.enqueue", "", ask)["position"])
 			require.Equal(t, ticket, a.ticketOf(t, restarted))
-			require.Equal(t, 2, a.count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
+			require.Equal(t, 2, a.database.Count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
 			require.Equal(t, float64(1), restarted.Must(t, "matchmaking.enqueue", "", ask)["position"])
 			if !c.drop {
 				ada.Wait(t, "the end of its waiting", func(v *realtimetest.View) bool { return v.Count("matchmaking.expired", "") == 1 })
@@ -214,12 +214,12 @@ func TestARestartedGameCancelsForItsPlayer(t *testing.T) {
 		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "sparring", "size": float64(16)})
 		c.Drop()
 	}
-	require.Eventually(t, func() bool { return a.count("SELECT count(*) FROM tickets WHERE paused_at IS NOT NULL") == 3 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return a.database.Count("SELECT count(*) FROM tickets WHERE paused_at IS NOT NULL") == 3 }, 30*time.Second, time.Millisecond)
 	require.Equal(t, false, b.client().Must(t, "matchmaking.dequeue", "", nil)["removed"])
 	restarted := b.client(as("ada"))
 	require.Equal(t, true, restarted.Must(t, "matchmaking.dequeue", "", nil)["removed"])
 	require.Equal(t, false, restarted.Must(t, "matchmaking.dequeue", "", nil)["removed"])
-	require.Equal(t, 2, a.count("SELECT count(*) FROM tickets"))
+	require.Equal(t, 2, a.database.Count("SELECT count(*) FROM tickets"))
 }
 
 // Pins a restarted game that took a lobby out of the queue, since it also joined a party again that did not know yet that
@@ -243,16 +243,11 @@ func TestARestartedGameKeepsThePlaceOfItsOtherRoom(t *testing.T) {
 	restarted.Join(t, "party", "party:2", nil)
 	restarted.Join(t, "party", "party:1", nil)
 	require.Equal(t, [2]string{ticket, ticket}, [2]string{a.ticketOf(t, restarted), a.ticketOf(t, bo)})
-	require.Equal(t, 1, a.count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
+	require.Equal(t, 1, a.database.Count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
 }
 
 func (v *served) ticketOf(t *testing.T, c *realtimetest.Client) string {
 	t.Helper()
 	waiting := must.Get(v.store.RealtimeTicket(t.Context(), "global", c.Session()))(t)
 	return waiting.Ticket
-}
-
-func (v *served) exec(statement string) {
-	v.t.Helper()
-	must.Get(v.store.Pool().Exec(v.t.Context(), statement))(v.t)
 }

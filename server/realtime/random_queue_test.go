@@ -74,7 +74,7 @@ func newQueueTown(t *testing.T, random *rand.Rand) *queueTown {
 			t.Log(strings.Join(w.log, "\n"))
 		}
 	})
-	w.exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'")
+	w.replicas[0].database.Exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'")
 	for n := range 7 {
 		w.players = append(w.players, &queuer{name: fmt.Sprint("p", n), Client: w.replicas[n%3].client(withCodec([]string{"json", "msgpack"}[n%2]))})
 	}
@@ -185,14 +185,10 @@ func (w *queueTown) settle() {
 		sessions[p.Session()] = p
 	}
 	matches := map[*queuer]int{}
-	rows := must.Get(w.replicas[0].store.Pool().Query(w.Context(), "SELECT id, size, participants FROM lobbies WHERE match_id IS NOT NULL"))(w)
-	defer rows.Close()
-	for rows.Next() {
-		var room string
-		var size int
-		var participants []string
-		require.NoError(w, rows.Scan(&room, &size, &participants))
-		require.Len(w, participants, size)
+	database := w.replicas[0].database
+	for _, room := range storetest.Values[string](database, "SELECT id FROM lobbies WHERE match_id IS NOT NULL") {
+		participants := storetest.One[[]string](database, "SELECT participants FROM lobbies WHERE id = $1", room)
+		require.Len(w, participants, database.Count("SELECT size FROM lobbies WHERE id = $1", room))
 		for _, id := range participants {
 			p := sessions[id]
 			require.NotNil(w, p, "only live sessions are matched")
@@ -200,15 +196,9 @@ func (w *queueTown) settle() {
 			p.Wait(w, room, func(v *realtimetest.View) bool { return v.Count("match.found", room) > 0 })
 		}
 	}
-	require.NoError(w, rows.Err())
 	require.NotEmpty(w, matches)
 	for p, n := range matches {
 		require.LessOrEqual(w, n, p.wishes, "%s", p.name)
 	}
-	require.Zero(w, w.replicas[0].count("SELECT coalesce(sum(violations), 0) FROM ops.invariants"))
-}
-
-func (w *queueTown) exec(query string) {
-	w.Helper()
-	must.Get(w.replicas[0].store.Pool().Exec(w.Context(), query))(w)
+	require.Zero(w, database.Count("SELECT coalesce(sum(violations), 0) FROM ops.invariants"))
 }

@@ -10,11 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/server/realtime/wire"
@@ -52,8 +50,7 @@ type city struct {
 	*testing.T
 
 	random   *rand.Rand
-	url      string
-	pool     *pgxpool.Pool
+	database *storetest.DB
 	proxy    *dbtest.Proxy // of the second replica
 	paused   bool
 	replicas []*served // the first is never killed, and the anchors are there
@@ -78,15 +75,13 @@ func cityRoom(n int) string { return fmt.Sprint("counter_plugin_room:", n) }
 
 func newCity(t *testing.T, random *rand.Rand) *city {
 	t.Helper()
-	w := &city{T: t, random: random, url: dbtest.New(t)}
-	w.pool = must.Get(pgxpool.New(t.Context(), w.url))(t)
-	t.Cleanup(w.pool.Close)
-	w.proxy = dbtest.NewProxy(t, w.url, nil)
+	w := &city{T: t, random: random, database: storetest.New(t)}
+	w.proxy = dbtest.NewProxy(t, w.database.URL, nil)
 	w.replicas = []*served{
-		serveOn(t, w.url), serveStore(t, w.url, storetest.Open(t, w.proxy.URL)), serveStore(t, w.url, storetest.Open(t, w.url, mute)),
+		serveOn(t, w.database.URL), serveStore(t, w.database.URL, storetest.Open(t, w.proxy.URL)), serveStore(t, w.database.URL, storetest.Open(t, w.database.URL, mute)),
 	}
 	// as in production
-	must.Get(w.pool.Exec(t.Context(), "UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'"))(t)
+	w.database.Exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'")
 	for n := range cityRooms {
 		anchor := w.replicas[0].client()
 		anchor.Join(t, "counter_plugin_room", cityRoom(n), nil)
@@ -216,7 +211,7 @@ func (w *city) kill() {
 		c.disown()
 	}
 	dead.cut()
-	w.replicas[2] = serveStore(w, w.url, storetest.Open(w, w.url, mute))
+	w.replicas[2] = serveStore(w, w.database.URL, storetest.Open(w, w.database.URL, mute))
 }
 
 // settle lets everybody come back, and compares what they have seen with the rows.
@@ -230,12 +225,12 @@ func (w *city) settle() {
 	for n, anchor := range w.anchors {
 		w.settleRoom(cityRoom(n), anchor)
 	}
-	require.Zero(w, w.ask("SELECT count(*) FROM realtime_sessions WHERE owner IS NULL"), "everybody is connected")
+	require.Zero(w, w.database.Count("SELECT count(*) FROM realtime_sessions WHERE owner IS NULL"), "everybody is connected")
 }
 
 func (w *city) settleRoom(room string, anchor *realtimetest.Client) {
 	w.Helper()
-	total := w.ask("SELECT (state->>'counter')::int FROM lobbies WHERE id = $1", room)
+	total := w.database.Count("SELECT (state->>'counter')::int FROM lobbies WHERE id = $1", room)
 	acked, unknown := 0, 0
 	clients := []*realtimetest.Client{anchor}
 	for _, c := range w.citizens {
@@ -341,15 +336,8 @@ func (w *city) lastOf(room string, c *citizen) (last int, fresh bool) {
 	return last, fresh
 }
 
-func (w *city) members(room string) (ids []string) {
+func (w *city) members(room string) []string {
 	w.Helper()
-	require.NoError(w, w.pool.QueryRow(w.Context(), `SELECT array_agg(m.session ORDER BY m.session) FROM lobby_members m
-		JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby WHERE l.id = $1 AND m.state = 'joined'`, room).Scan(&ids))
-	return ids
-}
-
-func (w *city) ask(sql string, args ...any) (n int) {
-	w.Helper()
-	require.NoError(w, w.pool.QueryRow(w.Context(), sql, args...).Scan(&n))
-	return n
+	return storetest.Values[string](w.database, `SELECT m.session FROM lobby_members m
+		JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby WHERE l.id = $1 AND m.state = 'joined' ORDER BY 1`, room)
 }

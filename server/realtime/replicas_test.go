@@ -22,7 +22,7 @@ import (
 func pair(t *testing.T, change ...func(*Options)) (a, b *served) {
 	t.Helper()
 	a = serve(t, change...)
-	return a, serveOn(t, a.url, change...)
+	return a, serveOn(t, a.database.URL, change...)
 }
 
 func withCodec(name string) func(*realtimetest.Options) {

@@ -31,11 +31,11 @@ const (
 type served struct {
 	*Server
 
-	t    testing.TB
-	url  string // of the database
-	log  *logtest.Buffer
-	cut  context.CancelFunc
-	over sync.WaitGroup
+	t        testing.TB
+	database *storetest.DB
+	log      *logtest.Buffer
+	cut      context.CancelFunc
+	over     sync.WaitGroup
 }
 
 // serve starts a replica with the rooms of the conformance suite, whose clients need no token.
@@ -51,7 +51,7 @@ func serveOn(t testing.TB, database string, change ...func(*Options)) *served {
 
 func serveStore(t testing.TB, database string, store *db.Store, change ...func(*Options)) *served {
 	t.Helper()
-	v := &served{t: t, url: database, log: new(logtest.Buffer)}
+	v := &served{t: t, database: &storetest.DB{Store: store, T: t, URL: database}, log: new(logtest.Buffer)}
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	o := Options{
 		Listener: listener, Auth: AuthOptional, Master: testMaster, RequireKey: true, Conformance: true,

@@ -63,7 +63,7 @@ func TestAnActionWhoseCommitIsUnknownMayBeRepeated(t *testing.T) {
 	t.Parallel()
 	v, commits := serveWithCutter(t)
 	const room = "counter_plugin_room:default"
-	c, other := v.client(), serveOn(t, v.url).client()
+	c, other := v.client(), serveOn(t, v.database.URL).client()
 	other.Join(t, "counter_plugin_room", room, nil)
 
 	unknown := func(kind string, p map[string]any) {

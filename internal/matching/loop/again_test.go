@@ -30,7 +30,7 @@ func (b *bundle) decides(name string, version int) {
 			b.ticket(float64(10_000+1000*pairs), party(fmt.Sprint("pair-", pairs, "-", i)), name)
 		}
 		pairs++
-		return b.count("SELECT count(*) FROM match_history WHERE profile = $1 AND version = $2", name, version) > 0
+		return b.Count("SELECT count(*) FROM match_history WHERE profile = $1 AND version = $2", name, version) > 0
 	}, 20*time.Second, 50*time.Millisecond)
 }
 
@@ -41,12 +41,12 @@ func waitsForServer(t *testing.T, profiles ...string) *bundle {
 	b := setup(t)
 	b.host("small", 1, "arena")
 	b.host("field", 100, "field")
-	b.profile("duel", duel)
+	b.AddProfile("duel", duel)
 	b.worker()
 	for _, sub := range []string{"ada", "bo"} {
 		b.ticket(1000, party(sub), profiles...)
 	}
-	b.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
+	b.Eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
 	return b
 }
 
@@ -55,18 +55,18 @@ func waitsForServer(t *testing.T, profiles ...string) *bundle {
 func TestTicketsOfADroppedMatchAreCandidatesOfANewVersion(t *testing.T) {
 	t.Parallel()
 	b := waitsForServer(t, "duel")
-	b.profile("duel", elsewhere)
-	b.eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
-	b.requireInvariants()
+	b.AddProfile("duel", elsewhere)
+	b.Eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
+	b.RequireInvariants()
 }
 
 // Pins tickets that a profile never saw: matches of another profile held them when it began to decide.
 func TestTicketsOfAnotherProfilesMatchesAreCandidates(t *testing.T) {
 	t.Parallel()
 	b := waitsForServer(t, "duel", "later")
-	b.profile("later", elsewhere)
-	b.eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
-	b.requireInvariants()
+	b.AddProfile("later", elsewhere)
+	b.Eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
+	b.RequireInvariants()
 }
 
 // Pins ready checks that a version began and that nobody committed once the next version asked no players.
@@ -74,18 +74,18 @@ func TestReadyChecksOutlastTheirVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 100, "arena")
-	b.profile("duel", "accept: {within: 45s}\n"+duel)
+	b.AddProfile("duel", "accept: {within: 45s}\n"+duel)
 	b.worker()
 	ada, bo := b.ticket(1000, party("ada"), "duel"), b.ticket(1000, party("bo"), "duel")
-	b.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
-	b.profile("duel", duel)
+	b.Eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
+	b.AddProfile("duel", duel)
 	b.decides("duel", 2)
 	for sub, id := range map[string]string{"ada": ada, "bo": bo} {
 		_, err := b.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: id, Sub: sub, Accept: true})
 		require.NoError(t, err)
 	}
-	b.eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
-	b.requireInvariants()
+	b.Eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
+	b.RequireInvariants()
 }
 
 // Pins players who saw for ever that they wait for a server: one came, and their match was refused nevertheless.
@@ -97,8 +97,8 @@ func TestPlayersOfARefusedMatchAreQueued(t *testing.T) {
 	_, err = b.Resolve(t.Context(), seat.SessionHandle, "ada")
 	require.NoError(t, err)
 	b.host("host-1", 100, "arena")
-	b.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'queued' AND n > 1")
-	require.Equal(t, 2, b.count("SELECT count(*) FROM tickets"))
+	b.Eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'queued' AND n > 1")
+	require.Equal(t, 2, b.Count("SELECT count(*) FROM tickets"))
 }
 
 // watched counts how often the changes of the queue are read, and notes whether two readings share their time.
@@ -129,12 +129,12 @@ func TestEachReadingHasItsOwnTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 100, "arena")
-	b.profile("duel", duel)
+	b.AddProfile("duel", duel)
 	s := &watched{Store: b.store()}
 	b.worker(func(o *loop.Options) { o.Store = s })
 	b.ticket(1000, party("ada"), "duel")
 	b.ticket(1000, party("bo"), "duel")
-	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	require.False(t, s.shared.Load())
 }
 
@@ -143,16 +143,16 @@ func TestALoopThatMayNotDecideSleeps(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 2000, "arena")
-	b.profile("duel", "accept: {within: 45s}\n"+duel[:len(duel)-3]+", widen: [{after: 1s, within: 200}]}]\n")
+	b.AddProfile("duel", "accept: {within: 45s}\n"+duel[:len(duel)-3]+", widen: [{after: 1s, within: 200}]}]\n")
 	for i := range 600 {
 		b.ticket(1000, party(fmt.Sprint("player-", i)), "duel")
 	}
 	s := &watched{Store: b.store()}
 	b.worker(func(o *loop.Options) { o.Store = s })
-	b.eventually(256, "SELECT count(DISTINCT match_id) FROM ticket_events WHERE state = 'accepting'")
+	b.Eventually(256, "SELECT count(DISTINCT match_id) FROM ticket_events WHERE state = 'accepting'")
 	var lease time.Time
-	require.NoError(t, b.sql.QueryRow(t.Context(), "SELECT lease_until FROM loop_workers").Scan(&lease))
+	require.NoError(t, b.Pool().QueryRow(t.Context(), "SELECT lease_until FROM loop_workers").Scan(&lease))
 	before := s.reads.Load()
-	b.eventually(1, "SELECT count(*) FROM loop_workers WHERE lease_until > $1", lease.Add(2*time.Second))
+	b.Eventually(1, "SELECT count(*) FROM loop_workers WHERE lease_until > $1", lease.Add(2*time.Second))
 	require.Less(t, s.reads.Load()-before, int64(100), "it looks at the owners four times a second")
 }

@@ -19,13 +19,13 @@ func BenchmarkSeatTheQueue(b *testing.B) {
 		for i := range 20 {
 			d.host(fmt.Sprint("host-", i), 1000, "arena")
 		}
-		d.profile("five", "mode: arena\nattributes: {skill: {type: number}}\n"+
+		d.AddProfile("five", "mode: arena\nattributes: {skill: {type: number}}\n"+
 			"teams: [{name: red, players: 5}, {name: blue, players: 5}]\nrules: [{near: skill, within: 100}]\n")
 		d.queue(players)
 		b.StartTimer()
 		started := time.Now()
 		stop := d.worker()
-		require.Eventually(b, func() bool { return d.count("SELECT count(*) FROM tickets") <= left }, time.Minute, 20*time.Millisecond)
+		require.Eventually(b, func() bool { return d.Count("SELECT count(*) FROM tickets") <= left }, time.Minute, 20*time.Millisecond)
 		b.ReportMetric(time.Since(started).Seconds(), "s/10000players")
 		b.StopTimer()
 		stop()

@@ -29,7 +29,7 @@ func TestTicketsSurviveKilledWorkers(t *testing.T) {
 	b := setup(t)
 	b.host("host-1", 4000, "arena")
 	for i := range 3 {
-		b.profile(fmt.Sprint("teams-", i), teams)
+		b.AddProfile(fmt.Sprint("teams-", i), teams)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var killing sync.WaitGroup
@@ -59,17 +59,17 @@ func TestTicketsSurviveKilledWorkers(t *testing.T) {
 	b.eventuallyAtMost(3, "SELECT count(*) FROM tickets")
 	cancel()
 	killing.Wait()
-	assigned := b.count("SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	assigned := b.Count("SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	require.GreaterOrEqual(t, assigned, len(ids)-3)
-	require.Equal(t, b.count("SELECT count(DISTINCT sub) FROM seats"), b.count("SELECT count(*) FROM seats"), "a player has two seats")
-	require.Equal(t, b.count("SELECT coalesce(sum(players), 0)::int FROM match_history"), b.count("SELECT count(*) FROM seats"))
-	require.Zero(t, b.count("SELECT count(*) FROM sessions WHERE player_count > max_players OR player_count <> 4"))
-	b.requireInvariants()
+	require.Equal(t, b.Count("SELECT count(DISTINCT sub) FROM seats"), b.Count("SELECT count(*) FROM seats"), "a player has two seats")
+	require.Equal(t, b.Count("SELECT coalesce(sum(players), 0)::int FROM match_history"), b.Count("SELECT count(*) FROM seats"))
+	require.Zero(t, b.Count("SELECT count(*) FROM sessions WHERE player_count > max_players OR player_count <> 4"))
+	b.RequireInvariants()
 }
 
 // killedAfter runs a worker whose connections are closed after a while, as those of a process that is killed.
 func (b *bundle) killedAfter(ctx context.Context, d time.Duration) {
-	s, err := db.Open(context.WithoutCancel(ctx), db.Config{URL: b.url, MaxConns: 4})
+	s, err := db.Open(context.WithoutCancel(ctx), db.Config{URL: b.URL, MaxConns: 4})
 	if err != nil {
 		b.t.Error(err)
 		return
@@ -94,5 +94,5 @@ func (b *bundle) killedAfter(ctx context.Context, d time.Duration) {
 // eventuallyAtMost waits until a query counts n or less.
 func (b *bundle) eventuallyAtMost(n int, query string) {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool { return b.count(query) <= n }, time.Minute, 50*time.Millisecond, query)
+	require.Eventually(b.t, func() bool { return b.Count(query) <= n }, time.Minute, 50*time.Millisecond, query)
 }

@@ -107,7 +107,7 @@ func (f *matchFunctions) functionProfile(name string, at *pb.FunctionConfig, mor
 	if at.GetType() == pb.FunctionConfig_REST {
 		kind = "rest"
 	}
-	f.profile(name, fmt.Sprintf("mode: arena\nfunction: {host: %s, port: %d, type: %s, every: 100ms}\n%s", at.GetHost(), at.GetPort(), kind, more))
+	f.AddProfile(name, fmt.Sprintf("mode: arena\nfunction: {host: %s, port: %d, type: %s, every: 100ms}\n%s", at.GetHost(), at.GetPort(), kind, more))
 }
 
 // calls lets a worker call functions.
@@ -140,14 +140,14 @@ func TestAFunctionMakesMatches(t *testing.T) {
 	f.worker(f.calls())
 	f.ticket(1000, party("ada", "al"), "duel")
 	f.ticket(1000, party("bo"), "duel")
-	f.eventually(2, assigned)
-	require.Equal(t, 1, f.count("SELECT count(*) FROM sessions WHERE mode = 'arena' AND max_players = 3 AND player_count = 3"))
-	require.Equal(t, 2, f.count("SELECT count(*) FROM seats WHERE team = 'red' AND sub IN ('ada', 'al')"))
-	require.Equal(t, 1, f.count("SELECT count(*) FROM seats WHERE team = 'blue' AND sub = 'bo'"))
-	require.Equal(t, 1, f.count("SELECT count(*) FROM match_history WHERE profile = 'duel' AND players = 3 AND (why->'teams') IS NOT NULL"))
-	require.Equal(t, 1, f.count("SELECT count(DISTINCT xmin::text) FROM (SELECT xmin FROM sessions UNION ALL SELECT xmin FROM seats UNION ALL SELECT xmin FROM settled_tickets) x"),
+	f.Eventually(2, assigned)
+	require.Equal(t, 1, f.Count("SELECT count(*) FROM sessions WHERE mode = 'arena' AND max_players = 3 AND player_count = 3"))
+	require.Equal(t, 2, f.Count("SELECT count(*) FROM seats WHERE team = 'red' AND sub IN ('ada', 'al')"))
+	require.Equal(t, 1, f.Count("SELECT count(*) FROM seats WHERE team = 'blue' AND sub = 'bo'"))
+	require.Equal(t, 1, f.Count("SELECT count(*) FROM match_history WHERE profile = 'duel' AND players = 3 AND (why->'teams') IS NOT NULL"))
+	require.Equal(t, 1, f.Count("SELECT count(DISTINCT xmin::text) FROM (SELECT xmin FROM sessions UNION ALL SELECT xmin FROM seats UNION ALL SELECT xmin FROM settled_tickets) x"),
 		"one transaction")
-	f.requireInvariants()
+	f.RequireInvariants()
 }
 
 // Hundreds of matches of one call share cycles and transactions.
@@ -160,9 +160,9 @@ func TestAFunctionMakesManyMatches(t *testing.T) {
 	}
 	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(pairs)), "")
 	f.worker(f.calls())
-	f.eventually(200, assigned)
-	require.Equal(t, 100, f.count("SELECT count(*) FROM sessions"))
-	f.requireInvariants()
+	f.Eventually(200, assigned)
+	require.Equal(t, 100, f.Count("SELECT count(*) FROM sessions"))
+	f.RequireInvariants()
 }
 
 // A function that fails, hangs or floods hurts its own profile only, and is called again when it works.
@@ -188,7 +188,7 @@ func TestAFunctionFailsAndWorksAgain(t *testing.T) {
 				}
 				return broken(r, stream)
 			}), "")
-			f.profile("other", duel)
+			f.AddProfile("other", duel)
 			metrics := prometheus.NewRegistry()
 			f.worker(f.calls(), func(o *loop.Options) { o.Metrics = metrics })
 			f.ticket(1000, party("ada"), "duel")
@@ -198,10 +198,10 @@ func TestAFunctionFailsAndWorksAgain(t *testing.T) {
 			}, 20*time.Second, 10*time.Millisecond, "the call failed")
 			f.ticket(1000, party("cy"), "other")
 			f.ticket(1000, party("di"), "other")
-			f.eventually(2, assigned)
+			f.Eventually(2, assigned)
 			works.Store(true)
-			f.eventually(4, assigned)
-			f.requireInvariants()
+			f.Eventually(4, assigned)
+			f.RequireInvariants()
 		})
 	}
 }
@@ -212,7 +212,7 @@ func TestAFunctionProposesGarbage(t *testing.T) {
 	t.Parallel()
 	f := setupFunctions(t)
 	f.host("host-1", 100, "arena")
-	f.profile("other", duel)
+	f.AddProfile("other", duel)
 	strange := f.ticket(1000, party("eve"), "other")
 	f.ticket(1000, party("ada"), "duel")
 	f.ticket(1000, party("bo"), "duel")
@@ -232,10 +232,10 @@ func TestAFunctionProposesGarbage(t *testing.T) {
 	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(mixed)), "")
 	metrics := prometheus.NewRegistry()
 	f.worker(f.calls(), func(o *loop.Options) { o.Metrics = metrics })
-	f.eventually(2, assigned)
+	f.Eventually(2, assigned)
 	require.Equal(t, 6, metrictest.Series(t, metrics, "director_loop_function_refused_total"), "reasons")
-	require.Zero(t, f.count("SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL"))
-	f.requireInvariants()
+	require.Zero(t, f.Count("SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL"))
+	f.RequireInvariants()
 }
 
 // A match without a server keeps its tickets for a while, and is seated when there is one.
@@ -247,12 +247,12 @@ func TestAMatchOfAFunctionWaitsForAServer(t *testing.T) {
 	f.host("host-1", 1, "arena")
 	f.ticket(1000, party("ada"), "duel")
 	f.ticket(1000, party("bo"), "duel")
-	f.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
-	f.eventually(1, "SELECT count(*) FROM demand WHERE matches = 1 AND players = 2 AND key = 'duel/2/global'")
+	f.Eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
+	f.Eventually(1, "SELECT count(*) FROM demand WHERE matches = 1 AND players = 2 AND key = 'duel/2/global'")
 	f.host("host-2", 2, "arena")
-	f.eventually(2, assigned)
-	f.eventually(0, "SELECT count(*) FROM demand")
-	f.requireInvariants()
+	f.Eventually(2, assigned)
+	f.Eventually(0, "SELECT count(*) FROM demand")
+	f.RequireInvariants()
 }
 
 // A match that waits for long is given up, so that the function may propose its tickets anew.
@@ -264,10 +264,10 @@ func TestAMatchOfAFunctionIsGivenUp(t *testing.T) {
 	f.host("host-1", 1, "arena")
 	f.ticket(1000, party("ada"), "duel")
 	f.ticket(1000, party("bo"), "duel")
-	f.eventually(4, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
+	f.Eventually(4, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
 	f.host("host-2", 2, "arena")
-	f.eventually(2, assigned)
-	f.requireInvariants()
+	f.Eventually(2, assigned)
+	f.RequireInvariants()
 }
 
 // Players of a function's match are asked first where the profile says so.
@@ -278,13 +278,13 @@ func TestAMatchOfAFunctionIsAccepted(t *testing.T) {
 	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(pairs)), "accept: {within: 40s}")
 	f.worker(f.calls())
 	tickets := map[string]string{"ada": f.ticket(1000, party("ada"), "duel"), "bo": f.ticket(1000, party("bo"), "duel")}
-	f.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
+	f.Eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
 	for sub, id := range tickets {
 		_, err := f.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: id, Sub: sub, Accept: true})
 		require.NoError(t, err)
 	}
-	f.eventually(2, assigned)
-	f.requireInvariants()
+	f.Eventually(2, assigned)
+	f.RequireInvariants()
 }
 
 // Tickets of a worker that stopped, or died between the cycle and the commit, are matched by the next one.
@@ -296,15 +296,15 @@ func TestAFunctionIsTakenOver(t *testing.T) {
 	stop := f.worker(f.calls())
 	f.ticket(1000, party("ada"), "duel")
 	f.ticket(1000, party("bo"), "duel")
-	f.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
+	f.Eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
 	stop()
-	require.Zero(t, f.count("SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL"), "a worker that stops gives its tickets back")
-	_, err := f.sql.Exec(t.Context(), "UPDATE tickets SET pending_at = now(), matched_in = 'a cycle of the past'")
+	require.Zero(t, f.Count("SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL"), "a worker that stops gives its tickets back")
+	_, err := f.Pool().Exec(t.Context(), "UPDATE tickets SET pending_at = now(), matched_in = 'a cycle of the past'")
 	require.NoError(t, err)
 	f.host("host-2", 2, "arena")
 	f.worker(f.calls())
-	f.eventually(2, assigned)
-	f.requireInvariants()
+	f.Eventually(2, assigned)
+	f.RequireInvariants()
 }
 
 // The matches of functions, of rules and of a director outside share the queue, and no ticket is in two of them.
@@ -315,13 +315,13 @@ func TestFunctionsOfTwoWorkersShareTheQueue(t *testing.T) {
 	at := functionstest.ServeMMF(t, f.propose(pairs))
 	f.functionProfile("one", at, "")
 	f.functionProfile("two", at, "")
-	f.profile("three", duel)
+	f.AddProfile("three", duel)
 	f.worker(f.calls())
 	f.worker(f.calls())
 	for i := range 60 {
 		f.ticket(1000, party(fmt.Sprint("player-", i)), "one", "two", "three")
 	}
-	f.eventually(60, assigned)
-	require.Equal(t, 60, f.count("SELECT count(DISTINCT sub) FROM seats"))
-	f.requireInvariants()
+	f.Eventually(60, assigned)
+	require.Equal(t, 60, f.Count("SELECT count(DISTINCT sub) FROM seats"))
+	f.RequireInvariants()
 }

@@ -31,19 +31,19 @@ func TestHistoryFollowsTheCommit(t *testing.T) {
 	const kept = "SELECT count(*) FROM ticket_history h JOIN match_history m ON m.id = h.match_id AND m.committed_at = h.left_at"
 	b := setup(t)
 	b.host("a", 64, "arena")
-	b.profile("duel", "mode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
+	b.AddProfile("duel", "mode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
 	s := &forgetful{Store: b.store()}
 	s.refusals.Store(2)
 	stop := b.worker(func(o *loop.Options) { o.Store = s })
 	b.ticket(1, party("ann"), "duel")
 	b.ticket(1, party("bob"), "duel")
-	b.eventually(2, kept)
+	b.Eventually(2, kept)
 
 	s.refusals.Store(1)
 	b.ticket(1, party("cid"), "duel")
 	b.ticket(1, party("dan"), "duel")
-	b.eventually(4, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.Eventually(4, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	stop()
-	require.Equal(t, 4, b.count(kept))
-	b.requireInvariants()
+	require.Equal(t, 4, b.Count(kept))
+	b.RequireInvariants()
 }

@@ -31,7 +31,7 @@ func BenchmarkHotNeighbour(b *testing.B) {
 	for b.Loop() {
 		d := newBundle(b)
 		d.host("host-1", 10_000, "arena")
-		d.profile("duel", duel)
+		d.AddProfile("duel", duel)
 		metrics := prometheus.NewRegistry()
 		d.worker(func(o *loop.Options) { o.Metrics = metrics })
 		d.duelsWait("first", 10) // the worker has begun
@@ -63,7 +63,7 @@ func middle(values []float64) float64 {
 // heat queues players for a profile that never finishes searching.
 func (b *bundle) heat(name string) {
 	b.t.Helper()
-	b.profile(name, hot)
+	b.AddProfile(name, hot)
 	for i := range 300 {
 		b.ticket(10_000*rand.Float64(), party(fmt.Sprint(name, "-", i)), name)
 	}
@@ -81,9 +81,9 @@ func (b *bundle) duelsWait(name string, n int) (median, took time.Duration) {
 		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // pairs do not wait for each other
 	}
 	const matched = `SELECT count(*) FROM ticket_history WHERE party[1] LIKE 'duel-' || $1 || '-%' AND match_id IS NOT NULL`
-	b.eventually(2*n, matched, name)
+	b.Eventually(2*n, matched, name)
 	var seconds float64
-	require.NoError(b.t, b.sql.QueryRow(b.t.Context(), `SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM at - last)) FROM (
+	require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), `SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM at - last)) FROM (
 		SELECT max(created) AS last, min(left_at) AS at FROM ticket_history WHERE party[1] LIKE 'duel-' || $1 || '-%' GROUP BY match_id) m`, name).Scan(&seconds))
 	return time.Duration(seconds * float64(time.Second)), time.Since(began)
 }

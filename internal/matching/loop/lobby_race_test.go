@@ -65,7 +65,7 @@ var changes = map[string]func(*partyRace) error{
 		if err := r.other.SuspendRealtime(r.t.Context(), region, ended, r.types.Away, true, 0); err != nil {
 			return err
 		}
-		_, err := r.sql.Exec(r.t.Context(), `WITH live AS (UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour', seen_at = clock_timestamp())
+		_, err := r.Pool().Exec(r.t.Context(), `WITH live AS (UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour', seen_at = clock_timestamp())
 			UPDATE realtime_sessions SET expires_at = clock_timestamp() - interval '1 hour', ttl = '0 s' WHERE id = $1`, o.ID)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func TestAPartyThatChangesBesideItsMatch(t *testing.T) {
 		}
 	}
 	t.Log(seen)
-	l.requireInvariants()
+	l.RequireInvariants()
 }
 
 // run lets a party of two and a player alone queue for a match of three, and the party change at some time. It returns
@@ -115,7 +115,7 @@ func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*p
 		r.ticket = r.asked("ada", r.room, "ada", "bo")
 	} else {
 		r.send("ada", r.room, "queue", `{"room_type":"three","size":3}`)
-		require.NoError(t, r.sql.QueryRow(t.Context(), "SELECT min(ticket) FROM realtime_tickets WHERE lobby IS NOT NULL").Scan(&r.ticket))
+		require.NoError(t, r.Pool().QueryRow(t.Context(), "SELECT min(ticket) FROM realtime_tickets WHERE lobby IS NOT NULL").Scan(&r.ticket))
 	}
 	var race errgroup.Group
 	race.Go(func() error {
@@ -131,18 +131,18 @@ func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*p
 		return change(r)
 	})
 	require.NoError(t, race.Wait(), name)
-	r.eventually(1, "SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state IN ('assigned', 'cancelled')", r.ticket)
+	r.Eventually(1, "SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state IN ('assigned', 'cancelled')", r.ticket)
 	state := r.state(r.ticket)
 	matches := 0
 	if state == "assigned" {
 		matches = 1
 	}
-	require.Equal(t, matches, r.count(matchRooms+" AND $1 = ANY (participants)", r.opened["ada"].ID), name)
-	require.Equal(t, matches, r.count(matchRooms+" AND $1 = ANY (participants)", r.opened["bo"].ID), name)
-	require.Zero(t, r.count("SELECT count(*) FROM realtime_tickets WHERE session = $1", r.opened["ada"].ID), name)
+	require.Equal(t, matches, r.Count(matchRooms+" AND $1 = ANY (participants)", r.opened["ada"].ID), name)
+	require.Equal(t, matches, r.Count(matchRooms+" AND $1 = ANY (participants)", r.opened["bo"].ID), name)
+	require.Zero(t, r.Count("SELECT count(*) FROM realtime_tickets WHERE session = $1", r.opened["ada"].ID), name)
 	r.settle(t)
 	phase := map[string]string{"assigned": "matched", "cancelled": "open"}[state]
-	if r.count("SELECT count(*) FROM lobbies WHERE id = $1", r.room) > 0 && name != "leave" && name != "end" {
+	if r.Count("SELECT count(*) FROM lobbies WHERE id = $1", r.room) > 0 && name != "leave" && name != "end" {
 		require.Equal(t, phase, r.phase(r.room), name)
 	}
 	r.clear(t)
@@ -169,7 +169,7 @@ func (l *lobbies) joinQueue(player, profile string) error {
 func (r *partyRace) pause(t *testing.T, questions int) {
 	t.Helper()
 	for range questions {
-		_, _ = r.sql.Exec(t.Context(), "SELECT 1")
+		_, _ = r.Pool().Exec(t.Context(), "SELECT 1")
 	}
 }
 
@@ -183,8 +183,8 @@ func (r *partyRace) settle(t *testing.T) {
 // clear empties the queue and the rooms for the next race.
 func (r *partyRace) clear(t *testing.T) {
 	t.Helper()
-	r.eventually(0, "SELECT count(*) FROM realtime_tickets r WHERE NOT EXISTS (SELECT FROM tickets t WHERE t.id = r.ticket)")
-	rows := must.Get(r.sql.Query(t.Context(), "SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1"))(t)
+	r.Eventually(0, "SELECT count(*) FROM realtime_tickets r WHERE NOT EXISTS (SELECT FROM tickets t WHERE t.id = r.ticket)")
+	rows := must.Get(r.Pool().Query(t.Context(), "SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1"))(t)
 	waiting := map[string]string{}
 	for rows.Next() {
 		var id, sub string
@@ -196,6 +196,6 @@ func (r *partyRace) clear(t *testing.T) {
 		must.Get(r.CancelPlayerTicket(t.Context(), universe, id, sub))(t)
 	}
 	for _, statement := range []string{"DELETE FROM lobby_members", "DELETE FROM lobbies", "DELETE FROM realtime_sessions", "DELETE FROM realtime_expired", "DELETE FROM lobby_outcomes"} {
-		must.Get(r.sql.Exec(t.Context(), statement))(t)
+		r.Exec(statement)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
-	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
 )
@@ -29,12 +29,10 @@ type lobbies struct {
 func setupLobbies(t *testing.T) *lobbies {
 	t.Helper()
 	types := must.Get(lobby.NewTypes(false, []byte(`{"ranked": {"logic": "match", "profile": "duel"}}`)))(t)
-	l := &lobbies{bundle: &bundle{t: t, url: dbtest.New(t)}, types: types, opened: map[string]db.OpenedRealtime{}}
-	l.change = []func(*db.Config){func(c *db.Config) {
+	l := &lobbies{types: types, opened: map[string]db.OpenedRealtime{}}
+	l.bundle = newBundle(t, func(c *db.Config) {
 		c.Rooms, c.Queueing = types, &db.Queueing{Universe: universe, Lease: time.Hour, Encode: encodeQueued}
-	}}
-	l.Store = l.store()
-	l.sql = l.Pool()
+	})
 	require.NoError(t, l.EnsureRealtimeProfiles(t.Context(), universe))
 	l.replica = must.Get(l.BeginRealtimeReplica(t.Context(), region))(t)
 	return l
@@ -110,8 +108,7 @@ func (l *lobbies) lobby(room string, players ...string) {
 
 func (l *lobbies) phase(room string) (phase string) {
 	l.t.Helper()
-	require.NoError(l.t, l.sql.QueryRow(l.t.Context(), "SELECT state->>'phase' FROM lobbies WHERE id = $1", room).Scan(&phase))
-	return phase
+	return storetest.One[string](l.DB, "SELECT state->>'phase' FROM lobbies WHERE id = $1", room)
 }
 
 // tell lets rooms know what became of their tickets, as workers do.
@@ -131,30 +128,30 @@ func TestAPartyAndALobbyMeetInAMatch(t *testing.T) {
 	l.send("ada", "party:1", "queue", `{"room_type":"arena","size":4}`)
 	l.send("cy", "lobby:1", "start", `{"room_type":"arena","size":4}`)
 	l.worker()
-	l.eventually(1, matchRooms)
+	l.Eventually(1, matchRooms)
 	l.tell()
 	require.Equal(t, "matched", l.phase("party:1"))
 	require.Equal(t, "matched", l.phase("lobby:1"))
 
 	var room string
-	require.NoError(t, l.sql.QueryRow(t.Context(), "SELECT id FROM lobbies WHERE match_id IS NOT NULL").Scan(&room))
-	require.Equal(t, 1, l.count("SELECT count(*) FROM lobbies WHERE id = 'party:1' AND state->'match'->>'room' = $1", room))
+	require.NoError(t, l.Pool().QueryRow(t.Context(), "SELECT id FROM lobbies WHERE match_id IS NOT NULL").Scan(&room))
+	require.Equal(t, 1, l.Count("SELECT count(*) FROM lobbies WHERE id = 'party:1' AND state->'match'->>'room' = $1", room))
 	l.open("eve")
 	_, err := l.act("eve", room, l.types.Join(lobby.Join{Type: "arena", Session: l.opened["eve"].ID, Player: "eve"}))
 	require.ErrorIs(t, err, lobby.ErrNotInvited)
 	l.join("arena", room, "ada", "bo", "cy", "di")
-	require.Equal(t, 4, l.count("SELECT members FROM lobbies WHERE id = $1", room))
-	require.Zero(t, l.count("SELECT count(*) FROM realtime_tickets"))
+	require.Equal(t, 4, l.Count("SELECT members FROM lobbies WHERE id = $1", room))
+	require.Zero(t, l.Count("SELECT count(*) FROM realtime_tickets"))
 	l.tell()
-	require.Equal(t, 2, l.count("SELECT count(*) FROM lobbies WHERE state->>'phase' = 'matched'"))
-	l.requireInvariants()
+	require.Equal(t, 2, l.Count("SELECT count(*) FROM lobbies WHERE state->>'phase' = 'matched'"))
+	l.RequireInvariants()
 }
 
 // A type with a profile seats its players on a game server, in the transaction of the match.
 func TestAPartyIsSeatedByAProfile(t *testing.T) {
 	t.Parallel()
 	l := setupLobbies(t)
-	l.profile("duel", duel)
+	l.AddProfile("duel", duel)
 	l.host("host-1", 100, "arena")
 	l.party("party:1", "ada")
 	l.party("party:2", "bo")
@@ -162,11 +159,11 @@ func TestAPartyIsSeatedByAProfile(t *testing.T) {
 		l.send(owner, fmt.Sprint("party:", i+1), "queue", `{"room_type":"ranked"}`)
 	}
 	l.worker()
-	l.eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
-	require.Equal(t, 1, l.count(matchRooms+" AND type = 'ranked' AND state->'server'->>'endpoint' = 'host-1:7000' AND session_id IS NOT NULL"))
+	l.Eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
+	require.Equal(t, 1, l.Count(matchRooms+" AND type = 'ranked' AND state->'server'->>'endpoint' = 'host-1:7000' AND session_id IS NOT NULL"))
 	l.tell()
 	require.Equal(t, "matched", l.phase("party:1"))
-	l.requireInvariants()
+	l.RequireInvariants()
 }
 
 // Each of these takes the members out of the queue in the transaction of the change, so that no match is made of them.
@@ -177,18 +174,18 @@ func TestAPartyThatChangesIsInNoMatch(t *testing.T) {
 	queue := func() { l.send("ada", "party:1", "queue", `{"room_type":"arena","size":2}`) }
 	waiting := "SELECT count(*) FROM realtime_tickets"
 	queue()
-	require.Equal(t, 2, l.count(waiting))
+	require.Equal(t, 2, l.Count(waiting))
 	l.send("bo", "party:1", "cancel", `{}`)
-	require.Zero(t, l.count(waiting))
+	require.Zero(t, l.Count(waiting))
 	queue()
 	_, err := l.act("bo", "party:1", l.types.Leave(l.opened["bo"].ID, "bo"))
 	require.NoError(t, err)
-	require.Zero(t, l.count(waiting))
-	require.Zero(t, l.count("SELECT count(*) FROM tickets"))
+	require.Zero(t, l.Count(waiting))
+	require.Zero(t, l.Count("SELECT count(*) FROM tickets"))
 	require.Equal(t, "open", l.phase("party:1"))
 	l.tell()
 	require.Equal(t, "open", l.phase("party:1"))
-	l.requireInvariants()
+	l.RequireInvariants()
 }
 
 // The tickets of the house end in many ways; the room hears of each.
@@ -197,7 +194,7 @@ func TestAPartyWhoseTicketLeavesTheQueueIsOpenAgain(t *testing.T) {
 	l := setupLobbies(t)
 	l.party("party:1", "ada", "bo")
 	l.send("ada", "party:1", "queue", `{"room_type":"arena","size":4}`)
-	_, err := l.sql.Exec(t.Context(), "UPDATE tickets SET expires_at = clock_timestamp(), ends_at = clock_timestamp()")
+	_, err := l.Pool().Exec(t.Context(), "UPDATE tickets SET expires_at = clock_timestamp(), ends_at = clock_timestamp()")
 	require.NoError(t, err)
 	n, err := l.SweepTickets(t.Context(), universe, 100)
 	require.NoError(t, err)
@@ -207,9 +204,9 @@ func TestAPartyWhoseTicketLeavesTheQueueIsOpenAgain(t *testing.T) {
 	require.Equal(t, 2, n, "sessions")
 	l.tell()
 	require.Equal(t, "open", l.phase("party:1"))
-	require.Equal(t, 1, l.count("SELECT count(*) FROM lobby_log WHERE body LIKE '%unqueued%'"))
-	require.Zero(t, l.count("SELECT count(*) FROM realtime_tickets"))
-	l.requireInvariants()
+	require.Equal(t, 1, l.Count("SELECT count(*) FROM lobby_log WHERE body LIKE '%unqueued%'"))
+	require.Zero(t, l.Count("SELECT count(*) FROM realtime_tickets"))
+	l.RequireInvariants()
 }
 
 // A member that queues alone cannot be in two matches: its party leaves the queue.
@@ -225,7 +222,7 @@ func TestAMemberThatQueuesAloneTakesItsPartyOutOfTheQueue(t *testing.T) {
 	require.NoError(t, err)
 	l.tell()
 	require.Equal(t, "open", l.phase("party:1"))
-	require.Equal(t, 1, l.count("SELECT count(*) FROM realtime_tickets"))
-	require.Equal(t, 1, l.count("SELECT count(*) FROM tickets"))
-	l.requireInvariants()
+	require.Equal(t, 1, l.Count("SELECT count(*) FROM realtime_tickets"))
+	require.Equal(t, 1, l.Count("SELECT count(*) FROM tickets"))
+	l.RequireInvariants()
 }

@@ -27,7 +27,7 @@ func setupParties(t *testing.T) *lobbies {
 	t.Helper()
 	l := setupLobbies(t)
 	must.Get(l.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "p1", Region: region, Actor: "test"}))(t)
-	l.profile("trio", trio)
+	l.AddProfile("trio", trio)
 	return l
 }
 
@@ -71,16 +71,16 @@ func TestAPartyQueuesWithATicketOfTheAPI(t *testing.T) {
 	require.Equal(t, party("ada", "bo"), players)
 	id := l.asked("ada", "party:1", players...)
 	require.Equal(t, "queued", l.phase("party:1"))
-	require.Equal(t, 1, l.count("SELECT count(*) FROM tickets WHERE id = $1 AND kept_alive IS NULL", id), "it stays while the members are connected")
-	require.Equal(t, 2, l.count("SELECT count(*) FROM realtime_tickets WHERE ticket = $1 AND lobby IS NOT NULL", id))
+	require.Equal(t, 1, l.Count("SELECT count(*) FROM tickets WHERE id = $1 AND kept_alive IS NULL", id), "it stays while the members are connected")
+	require.Equal(t, 2, l.Count("SELECT count(*) FROM realtime_tickets WHERE ticket = $1 AND lobby IS NOT NULL", id))
 	require.NoError(t, l.joinQueue("cy", "trio"))
 	l.worker()
-	l.eventually(1, matchRooms+" AND type = 'match' AND cardinality(participants) = 2")
+	l.Eventually(1, matchRooms+" AND type = 'match' AND cardinality(participants) = 2")
 	l.tell()
 	require.Equal(t, "matched", l.phase("party:1"))
 	require.Equal(t, "assigned", l.state(id))
-	require.Equal(t, 2, l.count("SELECT count(*) FROM ticket_events WHERE state = 'assigned'"))
-	l.requireInvariants()
+	require.Equal(t, 2, l.Count("SELECT count(*) FROM ticket_events WHERE state = 'assigned'"))
+	l.RequireInvariants()
 }
 
 // The same request again is the same ticket, also with the key of the first one after it has left; another one is a
@@ -105,8 +105,8 @@ func TestARequestForAPartyIsRepeatable(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, db.PlayerTicketAnswer{ID: first.ID}, again)
 	require.Equal(t, "open", l.phase("party:1"))
-	require.Equal(t, 1, l.count("SELECT count(*) FROM ticket_events WHERE state = 'queued'"))
-	l.requireInvariants()
+	require.Equal(t, 1, l.Count("SELECT count(*) FROM ticket_events WHERE state = 'queued'"))
+	l.RequireInvariants()
 }
 
 func TestWhoMayQueueAParty(t *testing.T) {
@@ -138,13 +138,13 @@ func TestWhoMayQueueAParty(t *testing.T) {
 	}
 	_, err := l.LobbyPlayers(t.Context(), "p9", "party:1", "ada")
 	require.Equal(t, "lobby_unknown", codeOf(err))
-	require.Zero(t, l.count("SELECT count(*) FROM tickets"))
+	require.Zero(t, l.Count("SELECT count(*) FROM tickets"))
 	require.Equal(t, "open", l.phase("party:1"))
 	l.ticket(1, party("bo"), "trio")
 	_, err = l.ask(l.Store, "ada", "party:1", "trio", 1, "", "ada", "bo")
 	require.Equal(t, "party_conflict", codeOf(err), "bo waits elsewhere")
 	require.Equal(t, "open", l.phase("party:1"), "the room has not changed")
-	l.requireInvariants()
+	l.RequireInvariants()
 }
 
 // Each change by which the party leaves the queue takes its ticket along, and the ticket takes the party: in one
@@ -163,7 +163,7 @@ func TestAPartyAndItsTicketChangeTogether(t *testing.T) {
 			case <-watching:
 				return
 			default:
-				if n := l.count(torn); n != 0 {
+				if n := l.Count(torn); n != 0 {
 					t.Error("the room and its ticket disagree")
 				}
 			}
@@ -196,11 +196,11 @@ func TestAPartyAndItsTicketChangeTogether(t *testing.T) {
 		change(id)
 		require.Equal(t, "cancelled", l.state(id), name)
 		require.Equal(t, "open", l.phase("party:1"), name)
-		require.Zero(t, l.count("SELECT count(*) FROM realtime_tickets"), name)
+		require.Zero(t, l.Count("SELECT count(*) FROM realtime_tickets"), name)
 	}
 	close(watching)
 	watcher.Wait()
-	l.requireInvariants()
+	l.RequireInvariants()
 }
 
 // A ticket that is cancelled over HTTP takes the place of the session that queued alone along.
@@ -215,7 +215,7 @@ func TestASessionLosesThePlaceThatItsPlayerCancels(t *testing.T) {
 	require.NoError(t, err)
 	_, err = l.CancelPlayerTicket(t.Context(), universe, q.Ticket, "ada")
 	require.NoError(t, err)
-	require.Zero(t, l.count("SELECT count(*) FROM realtime_tickets"))
-	require.Equal(t, 1, l.count("SELECT count(*) FROM realtime_expired WHERE reason = 'cancelled_by_member' AND session = $1", o.ID))
-	l.requireInvariants()
+	require.Zero(t, l.Count("SELECT count(*) FROM realtime_tickets"))
+	require.Equal(t, 1, l.Count("SELECT count(*) FROM realtime_expired WHERE reason = 'cancelled_by_member' AND session = $1", o.ID))
+	l.RequireInvariants()
 }

@@ -41,7 +41,7 @@ func TestAMatchThatIsRefusedWithoutAReasonPauses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 100, "arena")
-	b.profile("duel", duel)
+	b.AddProfile("duel", duel)
 	s := &refusing{Store: b.store(), refusals: 2, commits: make(chan []string, 100)}
 	b.ticket(1000, party("ada"), "duel")
 	b.ticket(1000, party("bo"), "duel")
@@ -51,7 +51,7 @@ func TestAMatchThatIsRefusedWithoutAReasonPauses(t *testing.T) {
 	<-s.commits
 	<-s.commits
 	require.Greater(t, time.Since(refused), 2*time.Second, "a second, then two")
-	b.eventually(2, "SELECT count(*) FROM seats")
+	b.Eventually(2, "SELECT count(*) FROM seats")
 }
 
 // Pins a ticket that nobody can match, whose matches were refused one after another: its id was issued for another
@@ -60,18 +60,18 @@ func TestATicketThatWasNotIssuedIsNoCandidate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 100, "arena")
-	b.profile("duel", duel)
+	b.AddProfile("duel", duel)
 	id := b.ticket(1000, party("ada"), "duel")
-	_, err := b.sql.Exec(t.Context(), "UPDATE tickets SET id = reverse(id) WHERE id = $1", id)
+	_, err := b.Pool().Exec(t.Context(), "UPDATE tickets SET id = reverse(id) WHERE id = $1", id)
 	require.NoError(t, err)
-	_, err = b.sql.Exec(t.Context(), "UPDATE ticket_players SET ticket_id = reverse(ticket_id) WHERE ticket_id = $1", id)
+	_, err = b.Pool().Exec(t.Context(), "UPDATE ticket_players SET ticket_id = reverse(ticket_id) WHERE ticket_id = $1", id)
 	require.NoError(t, err)
 	b.ticket(1000, party("bo"), "duel")
 	s := &refusing{Store: b.store(), commits: make(chan []string, 100)}
 	b.worker(func(o *loop.Options) { o.Store = s })
 	require.Len(t, <-s.commits, 2)
 	b.ticket(1000, party("cy"), "duel")
-	b.eventually(2, "SELECT count(*) FROM seats")
+	b.Eventually(2, "SELECT count(*) FROM seats")
 	require.Len(t, s.commits, 1, "ada's ticket is in one match only")
-	require.Equal(t, 1, b.count("SELECT count(*) FROM tickets"))
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM tickets"))
 }

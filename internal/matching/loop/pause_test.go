@@ -17,8 +17,8 @@ func TestAPausedProfileMakesNoMatches(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 100, "arena")
-	b.profile("duel", duel)
-	b.profile("other", duel)
+	b.AddProfile("duel", duel)
+	b.AddProfile("other", duel)
 	edit := db.ProfileEdit{Region: universe, Name: "duel", Reason: "the season ends"}
 	change, err := b.PauseProfile(t.Context(), edit)
 	require.NoError(t, err)
@@ -30,15 +30,15 @@ func TestAPausedProfileMakesNoMatches(t *testing.T) {
 	for _, sub := range []string{"cy", "di"} { // they come later, and are matched
 		b.ticket(1000, party(sub), "other")
 	}
-	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
-	require.Equal(t, 1, b.count("SELECT count(*) FROM match_history WHERE profile = 'other'"))
-	require.Equal(t, 2, b.count("SELECT count(*) FROM tickets"))
-	require.Equal(t, 1, b.count("SELECT count(*) FROM ops.profiles WHERE profile = 'duel' AND state = 'paused' AND pause_reason = 'the season ends' AND worker IS NOT NULL"))
+	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM match_history WHERE profile = 'other'"))
+	require.Equal(t, 2, b.Count("SELECT count(*) FROM tickets"))
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM ops.profiles WHERE profile = 'duel' AND state = 'paused' AND pause_reason = 'the season ends' AND worker IS NOT NULL"))
 	change, err = b.ResumeProfile(t.Context(), edit)
 	require.NoError(t, err)
 	require.True(t, change.Changed)
-	b.eventually(4, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
-	b.requireInvariants()
+	b.Eventually(4, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.RequireInvariants()
 }
 
 // Pins a worker that owns a profile and does not follow its pause, or the end of it.
@@ -46,7 +46,7 @@ func TestAnOwnerFollowsThePause(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 100, "arena")
-	b.profile("duel", duel)
+	b.AddProfile("duel", duel)
 	followed := make(notices, 1)
 	b.worker(func(o *loop.Options) { o.Log = slog.New(slog.NewTextHandler(followed, nil)) })
 	pair := func(first, second string) {
@@ -54,18 +54,18 @@ func TestAnOwnerFollowsThePause(t *testing.T) {
 		b.ticket(1000, party(second), "duel")
 	}
 	pair("ada", "bo")
-	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
-	require.Equal(t, 1, b.count("SELECT ops.pause_profile($1, 'duel')::int", universe))
-	require.Zero(t, b.count("SELECT ops.pause_profile($1, 'duel')::int", universe))
+	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	require.Equal(t, 1, b.Count("SELECT ops.pause_profile($1, 'duel')::int", universe))
+	require.Zero(t, b.Count("SELECT ops.pause_profile($1, 'duel')::int", universe))
 	<-followed
 	pair("cy", "di")
-	b.profile("after", duel) // decided by the same worker, after it has read the tickets before
+	b.AddProfile("after", duel) // decided by the same worker, after it has read the tickets before
 	b.ticket(1000, party("eva"), "after")
 	b.ticket(1000, party("fay"), "after")
-	b.eventually(4, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
-	require.Equal(t, 1, b.count("SELECT count(*) FROM match_history WHERE profile = 'after'"))
-	require.Equal(t, 1, b.count("SELECT ops.resume_profile($1, 'duel')::int", universe))
-	b.eventually(6, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.Eventually(4, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM match_history WHERE profile = 'after'"))
+	require.Equal(t, 1, b.Count("SELECT ops.resume_profile($1, 'duel')::int", universe))
+	b.Eventually(6, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 }
 
 // notices is a log that reports that a pause was followed.

@@ -3,16 +3,17 @@ package loop_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/matching/replayer"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
@@ -34,15 +35,15 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 5000, "arena")
-	b.profile("trios", trios)
+	b.AddProfile("trios", trios)
 	// a worker that loses its lease begins anew, with another seed
 	l := b.loop(func(o *loop.Options) { o.Lease = time.Minute })
 	l.Unhurried()
-	b.run(l)
+	background.Loop(b.t, l.Run)
 	for n := range 6 { // the worker knows the game regions once a match is committed
 		b.ticket(5000, party(fmt.Sprint("early-", n)), "trios")
 	}
-	b.eventually(6, "SELECT count(*) FROM ticket_history")
+	b.Eventually(6, "SELECT count(*) FROM ticket_history")
 	from, random, matches := b.Now(), rand.New(rand.NewPCG(1, 2)), 0
 	for n := range 400 {
 		members := party(fmt.Sprint("player-", n, "-a"), fmt.Sprint("player-", n, "-b"), fmt.Sprint("player-", n, "-c"))[:1+n%3]
@@ -54,10 +55,10 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 			b.cancelSome()
 		}
 	}
-	require.Positive(t, b.count("SELECT count(*) FROM tickets"), "some wait")
-	b.eventually(0, "SELECT count(*) FROM tickets WHERE seen_at IS NULL")
-	b.eventually(0, "SELECT count(*) FROM ticket_history WHERE outcome = 'cancelled' AND (seen_at IS NULL OR left_seen_at IS NULL)")
-	b.eventually(0, `SELECT count(*) FROM match_history m
+	require.Positive(t, b.Count("SELECT count(*) FROM tickets"), "some wait")
+	b.Eventually(0, "SELECT count(*) FROM tickets WHERE seen_at IS NULL")
+	b.Eventually(0, "SELECT count(*) FROM ticket_history WHERE outcome = 'cancelled' AND (seen_at IS NULL OR left_seen_at IS NULL)")
+	b.Eventually(0, `SELECT count(*) FROM match_history m
 		WHERE cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history h WHERE h.match_id = m.id)`)
 	report := b.replay("trios", from)
 	t.Log(replayer.Verdict(report), replayer.FirstDifference(report))
@@ -72,7 +73,7 @@ func (b *bundle) untilNothingMatches(more int) (matches int) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
 		before := matches
-		matches = b.count("SELECT count(*) FROM match_history")
+		matches = b.Count("SELECT count(*) FROM match_history")
 		return matches == before && matches > more
 	}, 20*time.Second, 1500*time.Millisecond)
 	return matches
@@ -81,11 +82,10 @@ func (b *bundle) untilNothingMatches(more int) (matches int) {
 // cancelSome cancels every third of the tickets that wait.
 func (b *bundle) cancelSome() {
 	b.t.Helper()
-	rows := must.Get(b.sql.Query(b.t.Context(), "SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1 ORDER BY 1"))(b.t)
-	type member struct{ Ticket, Sub string }
-	members := must.Get(pgx.CollectRows(rows, pgx.RowToStructByPos[member]))(b.t)
-	for i := 0; i < len(members); i += 3 {
-		must.Get(b.CancelPlayerTicket(b.t.Context(), universe, members[i].Ticket, members[i].Sub))(b.t)
+	for i, row := range b.Rows("SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1 ORDER BY 1") {
+		if id, sub, _ := strings.Cut(row, "|"); i%3 == 0 {
+			must.Get(b.CancelPlayerTicket(b.t.Context(), universe, id, sub))(b.t)
+		}
 	}
 }
 
@@ -115,11 +115,11 @@ func TestWhatAHistoryCannotReplay(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.host("host-1", 100, "arena")
-			b.profile("duel", duel)
+			b.AddProfile("duel", duel)
 			stop := b.worker(change)
 			b.ticket(1000, party("ada"), "duel")
 			b.ticket(1000, party("bo"), "duel")
-			b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+			b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 			stop() // it has written the history then
 			in, err := replayer.Past(t.Context(), b.Store, db.Past{Region: universe, Profile: "duel", From: time.Now().Add(-time.Hour), Until: b.Now()}, b.rules("duel"), replayer.Recording{})
 			if err == nil {

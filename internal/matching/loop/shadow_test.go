@@ -14,7 +14,7 @@ func TestAShadowDecidesBesideTheLiveVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 1000, "arena")
-	b.profile("duel", duel)
+	b.AddProfile("duel", duel)
 	strict := []byte("name: duel\nmode: arena\nattributes: {skill: {type: number}}\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\nrules: [{near: skill, within: 20}]\n")
 	edit := db.ProfileEdit{Region: universe, Name: "duel", Author: "test"}
 	_, err := b.ApplyProfile(t.Context(), edit, strict, true)
@@ -28,29 +28,29 @@ func TestAShadowDecidesBesideTheLiveVersion(t *testing.T) {
 	}
 	queue() // before the worker begins, so that both find all four
 	b.worker()
-	b.eventually(4, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
-	b.eventually(2, "SELECT matches::int FROM ops.shadow_quality WHERE side = 'live' AND version = 1 AND measure = 'near-skill' AND p50 = 50 AND mean = 50")
-	require.Equal(t, 2, b.count("SELECT count(*) FROM match_history"))
+	b.Eventually(4, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.Eventually(2, "SELECT matches::int FROM ops.shadow_quality WHERE side = 'live' AND version = 1 AND measure = 'near-skill' AND p50 = 50 AND mean = 50")
+	require.Equal(t, 2, b.Count("SELECT count(*) FROM match_history"))
 	for range 5 {
 		queue()
 	}
-	b.eventually(24, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
-	require.Equal(t, 12, b.count("SELECT count(*) FROM match_history"))
-	require.Equal(t, 12, b.count("SELECT count(*) FROM sessions"))
-	require.Zero(t, b.count("SELECT count(*) FROM match_history WHERE version <> 1"))
-	require.Zero(t, b.count("SELECT count(*) FROM shadow_matches WHERE side = 'shadow' AND (measures->>'near-skill')::float8 > 20"))
-	b.requireInvariants()
+	b.Eventually(24, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	require.Equal(t, 12, b.Count("SELECT count(*) FROM match_history"))
+	require.Equal(t, 12, b.Count("SELECT count(*) FROM sessions"))
+	require.Zero(t, b.Count("SELECT count(*) FROM match_history WHERE version <> 1"))
+	require.Zero(t, b.Count("SELECT count(*) FROM shadow_matches WHERE side = 'shadow' AND (measures->>'near-skill')::float8 > 20"))
+	b.RequireInvariants()
 
 	_, err = b.ShadowProfile(t.Context(), edit, -1)
 	require.NoError(t, err)
-	b.eventually(0, "SELECT count(*) FROM ops.shadow_quality")
+	b.Eventually(0, "SELECT count(*) FROM ops.shadow_quality")
 }
 
 // A shadow records at most a number of matches, the latest, and none once the profile has other versions.
 func TestAComparisonIsBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel", duel)
+	b.AddProfile("duel", duel)
 	_, err := b.ShadowProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "duel"}, 1)
 	require.NoError(t, err)
 	m := db.ShadowMatches{Profile: "duel", LiveMatches: 1, Shadow: 1}
@@ -61,9 +61,9 @@ func TestAComparisonIsBounded(t *testing.T) {
 	for range 4 {
 		require.NoError(t, b.RecordShadow(t.Context(), universe, m))
 	}
-	require.LessOrEqual(t, b.count("SELECT count(*) FROM shadow_matches"), 14_000)
-	require.Equal(t, 16_000, b.count("SELECT max(n)::int FROM shadow_matches"))
+	require.LessOrEqual(t, b.Count("SELECT count(*) FROM shadow_matches"), 14_000)
+	require.Equal(t, 16_000, b.Count("SELECT max(n)::int FROM shadow_matches"))
 	m.LiveMatches = 2
 	require.NoError(t, b.RecordShadow(t.Context(), universe, m))
-	require.Equal(t, 16_000, b.count("SELECT max(n)::int FROM shadow_matches"))
+	require.Equal(t, 16_000, b.Count("SELECT max(n)::int FROM shadow_matches"))
 }

@@ -38,14 +38,14 @@ func (b *bundle) strangers(n int, profile func(i int) string) {
 		body := must.Get(ticketbody.Encode(id, created, d))(b.t)
 		rows[i] = []any{universe, id, created.UnixNano(), []uuid.UUID{}, []uuid.UUID{}, []float64{}, body}
 	}
-	must.Get(b.sql.CopyFrom(b.t.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows)))(b.t)
+	must.Get(b.Pool().CopyFrom(b.t.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows)))(b.t)
 }
 
 // manyProfiles applies n profiles of duels.
 func (b *bundle) manyProfiles(n int) {
 	b.t.Helper()
 	for i := range n { // one at a time: they would wait for each other
-		b.profile(fmt.Sprint("duel-", i), duel)
+		b.AddProfile(fmt.Sprint("duel-", i), duel)
 	}
 }
 
@@ -63,10 +63,10 @@ func TestATakeoverDecidesForEveryProfile(t *testing.T) {
 	for i := range 2 * profiles {
 		b.ticket(1000, party(fmt.Sprint("player-", i)), fmt.Sprint("duel-", i%profiles))
 	}
-	b.eventually(profiles, "SELECT count(DISTINCT profile) FROM match_history")
+	b.Eventually(profiles, "SELECT count(DISTINCT profile) FROM match_history")
 	require.Zero(t, metrictest.Sum(t, metrics, "director_loop_restarts_total"))
 	require.InDelta(t, profiles, metrictest.Sum(t, metrics, "director_loop_takeovers_total"), 0)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // A second worker takes over what the first had, and of what nobody owns each takes a share at once.
@@ -78,20 +78,20 @@ func TestWorkersTakeTheirSharesAtOnce(t *testing.T) {
 	b.strangers(4000, func(i int) string { return fmt.Sprint("duel-", i%40) })
 	slow := func(o *loop.Options) { o.Lease = 5 * time.Second }
 	first := b.worker(slow)
-	b.eventually(40, "SELECT count(*) FROM profile_owners o JOIN loop_workers w ON w.id = o.worker")
+	b.Eventually(40, "SELECT count(*) FROM profile_owners o JOIN loop_workers w ON w.id = o.worker")
 	b.worker(slow)
 	b.worker(slow)
-	b.eventually(3, "SELECT count(*) FROM loop_workers")
+	b.Eventually(3, "SELECT count(*) FROM loop_workers")
 	first()
 	const least = `SELECT coalesce(min(n), 0)::int FROM (SELECT count(o.profile) AS n FROM loop_workers w
 		LEFT JOIN profile_owners o ON o.worker = w.id WHERE w.lease_until > now() GROUP BY w.id HAVING (SELECT count(*) FROM profile_owners p JOIN loop_workers v ON v.id = p.worker) = 40) x`
 	var got int
 	require.Eventually(t, func() bool {
-		return b.sql.QueryRow(t.Context(), least).Scan(&got) == nil && got >= 15
+		return b.Pool().QueryRow(t.Context(), least).Scan(&got) == nil && got >= 15
 	}, 20*time.Second, 20*time.Millisecond, "the smaller share")
 	b.ticket(1000, party("ada"), "duel-7")
 	b.ticket(1000, party("bo"), "duel-7")
-	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 }
 
 // flaky is a store of which the next reading of the owners fails when it is armed.
@@ -121,16 +121,16 @@ func TestAFailedReadingForgetsNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 100, "arena")
-	b.profile("duel", duel)
+	b.AddProfile("duel", duel)
 	s, metrics, log := &flaky{Store: b.store()}, prometheus.NewRegistry(), &lockedText{}
 	b.worker(func(o *loop.Options) { o.Store, o.Metrics, o.Log = s, metrics, log.logger() })
 	b.ticket(1000, party("ada"), "duel")
-	b.eventually(1, "SELECT count(*) FROM profile_owners")
+	b.Eventually(1, "SELECT count(*) FROM profile_owners")
 	require.Eventually(t, func() bool { return s.loads.Load() == 1 }, 20*time.Second, 10*time.Millisecond)
 	s.armed.Store(true)
 	require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_loop_restarts_total") == 1 }, 20*time.Second, 10*time.Millisecond)
 	b.ticket(1000, party("bo"), "duel")
-	b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	require.Contains(t, log.String(), "reading the owners of profiles failed after")
 	require.Contains(t, log.String(), "why=database")
 	require.Equal(t, int64(1), s.loads.Load(), "the queue is not read again")

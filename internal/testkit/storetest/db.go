@@ -81,7 +81,7 @@ func (d *DB) Eventually(want int, sql string, args ...any) {
 	var got int
 	require.Eventually(d.T, func() bool {
 		return d.Pool().QueryRow(d.T.Context(), sql, args...).Scan(&got) == nil && got == want
-	}, 30*time.Second, 5*time.Millisecond, "%s: want %d", sql, want)
+	}, time.Minute, 5*time.Millisecond, "%s: want %d", sql, want)
 }
 
 // Await waits until a query reads true.
