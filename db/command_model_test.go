@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -91,13 +92,7 @@ func (m *commandModel) record(c db.Command) {
 	m.states[c.ID] = db.CommandPending
 }
 
-func (m *commandModel) connected() (ids []string) {
-	for id := range m.agents {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
+func (m *commandModel) connected() []string { return slices.Sorted(maps.Keys(m.agents)) }
 
 // draw returns a random command that is pending or has timed out.
 func (m *commandModel) draw(rt *rapid.T) db.Command {

@@ -3,7 +3,6 @@ package db_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -65,21 +64,10 @@ func TestOpsDrainChecksUnderTheLock(t *testing.T) {
 		_, err := d.Pool().Exec(ctx, `SELECT ops.drain('arena')`)
 		drained <- err
 	}()
-	d.untilBlocked(`SELECT ops.drain('arena')`)
+	d.AwaitBlocked(1)
 	require.NoError(t, ending.Commit(ctx))
 	require.NoError(t, <-drained)
 	require.Equal(t, []string{"gone"}, d.Rows(`SELECT status FROM ops.fleet`))
-}
-
-// untilBlocked waits until the statement waits for a lock of another connection.
-func (d *opsDB) untilBlocked(sql string) {
-	d.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
-		if len(d.Rows(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query = $1 AND pg_blocking_pids(pid) <> '{}'`, sql)) > 0 {
-			return
-		}
-		require.True(d.t, time.Now().Before(deadline), "never blocked: %s", sql)
-	}
 }
 
 func TestOpsCloseSessionFreesTheReservation(t *testing.T) {

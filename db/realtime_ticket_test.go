@@ -110,7 +110,7 @@ func TestASessionWaitsOnce(t *testing.T) {
 func TestOneTicketOnTwoReplicas(t *testing.T) {
 	t.Parallel()
 	n := setupQueue(t)
-	other := n.replica2()
+	other := n.Replica(queues)
 	was := n.open(n.client("ada"))
 	now := n.open(n.client("ada", resuming(was)))
 	require.Equal(t, was.ID, now.ID)
@@ -127,9 +127,6 @@ func TestOneTicketOnTwoReplicas(t *testing.T) {
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM tickets"))
 	n.RequireInvariants()
 }
-
-// replica2 is a store of another replica that lets sessions queue.
-func (n *nexis) replica2() *db.Store { return n.Replica(queues) }
 
 // A suspended session is in no match, and has its old place when it is back.
 func TestATicketIsPausedWithItsSession(t *testing.T) {

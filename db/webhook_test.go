@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +119,7 @@ func TestWebhooksOfOperators(t *testing.T) {
 		"a long name":       {strings.Repeat("a", 64), []string{"*"}},
 		"capitals":          {"Studio", []string{"*"}},
 		"no kinds":          {"studio", nil},
-		"too many kinds":    {"studio", slicesOf("a.b", 65)},
+		"too many kinds":    {"studio", slices.Repeat([]string{"a.b"}, 65)},
 		"an odd kind":       {"studio", []string{"seat"}},
 		"a pattern, inside": {"studio", []string{"se*.left"}},
 	} {
@@ -152,14 +153,6 @@ func TestWebhooksOfOperators(t *testing.T) {
 	}
 	_, err = act.CreateWebhook(t.Context(), "one-more", "https://studio.example", []string{"*"})
 	require.True(t, fault.Is(err, fault.Conflict), err)
-}
-
-func slicesOf(text string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = text
-	}
-	return all
 }
 
 // The log says when a cursor is no place in it.

@@ -10,8 +10,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
-func sealerOf(t *testing.T, keks ...byte) *Sealer {
-	t.Helper()
+func sealerOf(t require.TestingT, keks ...byte) *Sealer {
 	var all [][]byte
 	for _, k := range keks {
 		all = append(all, bytes.Repeat([]byte{k}, KEKBytes))

@@ -7,19 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 const deploymentID = "0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33"
 
 func newServerTokens(t require.TestingT, keks ...byte) *ServerTokens {
-	secrets := make([][]byte, len(keks))
-	for i, b := range keks {
-		secrets[i] = secretOf(b)
-	}
-	sealer := must.Get(NewSealer(secrets...))(t)
-	return sealer.ServerTokens()
+	return sealerOf(t, keks...).ServerTokens()
 }
 
 // Servers live for a day: a later build must accept what this one made.

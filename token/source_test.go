@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -51,17 +52,7 @@ func keysNamed(kids ...string) Document {
 	for _, kid := range kids {
 		list = append(list, fmt.Sprintf(`{%s,"kid":%q}`, edX, kid))
 	}
-	return Document{JSON: fmt.Appendf(nil, `{"keys":[%s]}`, join(list)), MaxAge: time.Minute, ETag: fmt.Sprint(kids)}
-}
-
-func join(list []string) (joined string) {
-	for i, s := range list {
-		if i > 0 {
-			joined += ","
-		}
-		joined += s
-	}
-	return joined
+	return Document{JSON: fmt.Appendf(nil, `{"keys":[%s]}`, strings.Join(list, ",")), MaxAge: time.Minute, ETag: fmt.Sprint(kids)}
 }
 
 // settle waits for the end of a reading in the background.

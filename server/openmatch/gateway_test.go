@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +41,7 @@ func TestOverREST(t *testing.T) {
 	require.NoError(t, err)
 	same(t, got, &created)
 	fields := object(t, a.Body)
-	require.ElementsMatch(t, []string{"id", "search_fields", "extensions", "create_time"}, keys(fields))
+	require.ElementsMatch(t, []string{"id", "search_fields", "extensions", "create_time"}, slices.Collect(maps.Keys(fields)))
 	require.Equal(t, map[string]any{"mmr": 1.0, "top": "Infinity"}, fields["search_fields"].(map[string]any)["double_args"])
 
 	for _, c := range []struct {
@@ -83,13 +85,6 @@ func TestOverREST(t *testing.T) {
 func object(t *testing.T, text string) (o map[string]any) {
 	require.NoError(t, json.Unmarshal([]byte(text), &o), text)
 	return o
-}
-
-func keys(o map[string]any) (names []string) {
-	for name := range o {
-		names = append(names, name)
-	}
-	return names
 }
 
 // Pins 64-bit numbers in a backfill's JSON, which are strings, and the verbs of its paths.

@@ -56,7 +56,7 @@ func TestTicketsSurviveKilledWorkers(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
-	b.eventuallyAtMost(3, "SELECT count(*) FROM tickets")
+	b.Await("SELECT count(*) <= 3 FROM tickets")
 	cancel()
 	killing.Wait()
 	assigned := b.Count("SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
@@ -89,10 +89,4 @@ func (b *bundle) killedAfter(ctx context.Context, d time.Duration) {
 	s.Close()
 	stop()
 	<-done
-}
-
-// eventuallyAtMost waits until a query counts n or less.
-func (b *bundle) eventuallyAtMost(n int, query string) {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool { return b.Count(query) <= n }, time.Minute, 50*time.Millisecond, query)
 }

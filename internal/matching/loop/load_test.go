@@ -3,6 +3,8 @@ package loop
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,9 +65,4 @@ func TestAPageReadAheadIsOlderThanChanges(t *testing.T) {
 	require.Contains(t, q.inMatches, "4")
 }
 
-func (q *queue) ids() (ids []string) {
-	for id := range q.entries {
-		ids = append(ids, id)
-	}
-	return ids
-}
+func (q *queue) ids() []string { return slices.Collect(maps.Keys(q.entries)) }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/metrictest"
 	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/match"
@@ -122,8 +121,8 @@ func TestAFailedReadingForgetsNothing(t *testing.T) {
 	b := setup(t)
 	b.host("host-1", 100, "arena")
 	b.AddProfile("duel", duel)
-	s, metrics, log := &flaky{Store: b.store()}, prometheus.NewRegistry(), &lockedText{}
-	b.worker(func(o *loop.Options) { o.Store, o.Metrics, o.Log = s, metrics, log.logger() })
+	s, metrics, log := &flaky{Store: b.store()}, prometheus.NewRegistry(), new(logtest.Buffer)
+	b.worker(func(o *loop.Options) { o.Store, o.Metrics, o.Log = s, metrics, slog.New(slog.NewTextHandler(log, nil)) })
 	b.ticket(1000, party("ada"), "duel")
 	b.Eventually(1, "SELECT count(*) FROM profile_owners")
 	require.Eventually(t, func() bool { return s.loads.Load() == 1 }, 20*time.Second, 10*time.Millisecond)
@@ -136,23 +135,3 @@ func TestAFailedReadingForgetsNothing(t *testing.T) {
 	require.Equal(t, int64(1), s.loads.Load(), "the queue is not read again")
 	require.InDelta(t, 1, metrictest.Sum(t, metrics, "director_loop_takeovers_total"), 0)
 }
-
-// lockedText is a log that may be read while it is written.
-type lockedText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func (l *lockedText) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,7 +70,7 @@ func TestADraftSurvivesTheQueue(t *testing.T) {
 		require.ElementsMatch(t, d.Profiles, got.Profiles)
 		require.Equal(t, d.Latencies, got.Latencies)
 		require.Len(t, got.Players, len(d.Players))
-		require.True(t, slices.IsSortedFunc(got.Players, func(a, b match.Player) int { return compare(a.Sub, b.Sub) }))
+		require.True(t, slices.IsSortedFunc(got.Players, func(a, b match.Player) int { return strings.Compare(a.Sub, b.Sub) }))
 		for _, p := range d.Players {
 			i := slices.IndexFunc(got.Players, func(g match.Player) bool { return g.Sub == p.Sub })
 			want := maps.Clone(d.Attributes)
@@ -91,16 +92,6 @@ func TestADraftSurvivesTheQueue(t *testing.T) {
 		delete(read, "") // who vouches for the attributes
 		require.Len(t, read, len(d.Players))
 	})
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // requireSame compares attributes; an empty list may be nil.

@@ -161,8 +161,6 @@ func names(n int) []string {
 	return all
 }
 
-func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
-
 // panicking is a store whose Place panics.
 type panicking struct{ *servers }
 

@@ -3,6 +3,7 @@ package waitingroom
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -55,7 +56,7 @@ func TestTheOldestGetTheSeats(t *testing.T) {
 		settled()
 		s.add("duel", 63) // 1 + 2 + 4 + 8 + 16 + 32
 		settled()
-		require.Equal(t, all[:63], sorted(s.now().seated))
+		require.Equal(t, all[:63], slices.Sorted(slices.Values(s.now().seated)))
 		for i, p := range players {
 			require.Equal(t, i < 63, p.State().Seat != nil, i)
 		}

@@ -3,6 +3,7 @@ package roster
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -206,14 +207,7 @@ func (b *bundle) mutate(rt *rapid.T, c *change, n *int) {
 	}
 }
 
-func (b *bundle) ids() []string {
-	ids := make([]string, 0, len(b.agents))
-	for id := range b.agents {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
+func (b *bundle) ids() []string { return slices.Sorted(maps.Keys(b.agents)) }
 
 // A running roster follows notifications, and a caller that waits for a transaction sees it even without a
 // notification.
