@@ -119,7 +119,8 @@ func (r *rivalis) acknowledge(ref db.AgentRef, command uuid.UUID) {
 // timeOut changes the rows as if a create command had timed out some time ago.
 func (r *rivalis) timeOut(ref db.AgentRef, command uuid.UUID, ago time.Duration) {
 	r.t.Helper()
-	r.Exec("UPDATE commands SET state = 'timed_out', settled_at = clock_timestamp() - $2::interval WHERE id = $1", command, ago)
+	r.Exec("UPDATE commands SET state = 'timed_out', settled_at = clock_timestamp() - $2::interval WHERE id = $1",
+		command, ago)
 	r.Exec("UPDATE agent_states SET in_flight = in_flight - 1, owes_reply = true WHERE agent_id = $1", ref.ID)
 }
 

@@ -46,7 +46,8 @@ func agentID(n int) string { return fmt.Sprintf("%016x", n) }
 func (f *fleet) agent(n int, change ...func(*agentRow)) string {
 	f.t.Helper()
 	id := agentID(n)
-	a := variant.Of(agentRow{process: fmt.Sprint("p_", n), status: db.AgentActive, labels: map[string]string{}, types: []string{"duel"}, replica: f.holder}, change...)
+	a := variant.Of(agentRow{process: fmt.Sprint("p_", n), status: db.AgentActive, labels: map[string]string{},
+		types: []string{"duel"}, replica: f.holder}, change...)
 	labels := must.Get(json.Marshal(a.labels))(f.t)
 	f.Exec(`INSERT INTO agents (region, id, replica, process_uid, name, endpoint, labels, room_types, max_connections, max_rooms, auto_create, agent_version, protocol_version, key)
 		VALUES ('eu', $1, $2, $3, 'eu0', 'wss://eu0', $4::text::jsonb, $5, $6, $7, $8, '8.0.0', 3, 'key#00000000')`,
@@ -74,7 +75,8 @@ func withConnectionsOf(n int, most int32) func(*agentRow) {
 }
 
 func (f *fleet) newRoom(id string, change ...func(*db.NewRoom)) db.NewRoom {
-	return variant.Of(db.NewRoom{Region: "eu", Caller: f.caller, Actor: "key#11111111", Type: "duel", RoomID: id, Timeout: time.Minute}, change...)
+	return variant.Of(db.NewRoom{Region: "eu", Caller: f.caller, Actor: "key#11111111", Type: "duel", RoomID: id,
+		Timeout: time.Minute}, change...)
 }
 
 func pinnedTo(agent string) func(*db.NewRoom) { return func(r *db.NewRoom) { r.InstanceID = &agent } }
@@ -116,7 +118,8 @@ func (f *fleet) ack(c db.Command, change ...func(*db.CommandAck)) db.AgentState 
 }
 
 func (f *fleet) ackOf(c db.Command, change ...func(*db.CommandAck)) db.CommandAck {
-	return variant.Of(db.CommandAck{Ref: db.AgentRef{Region: "eu", ID: c.AgentID, Replica: c.Replica}, CommandID: c.ID, OK: true, RawID: c.RawID, RoomType: c.RoomType}, change...)
+	return variant.Of(db.CommandAck{Ref: db.AgentRef{Region: "eu", ID: c.AgentID, Replica: c.Replica}, CommandID: c.ID,
+		OK: true, RawID: c.RawID, RoomType: c.RoomType}, change...)
 }
 
 func refusing(a *db.CommandAck)    { a.OK, a.Failure = false, "no \x00" }

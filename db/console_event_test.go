@@ -14,7 +14,8 @@ func TestConsoleEventsPageBackAndFollow(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t)
 	for i := range 5 {
-		c.Exec(`INSERT INTO events (region, kind, instance_id, detail) VALUES ('eu', $1, $2, '{"n": 1}')`, []string{"session.opened", "session.closed"}[i%2], []string{"a1", "b1"}[i%2])
+		c.Exec(`INSERT INTO events (region, kind, instance_id, detail) VALUES ('eu', $1, $2, '{"n": 1}')`,
+			[]string{"session.opened", "session.closed"}[i%2], []string{"a1", "b1"}[i%2])
 	}
 	kinds := func(events []opsview.Event) (all []string) {
 		for _, e := range events {

@@ -148,7 +148,8 @@ func TestOtherReplicasReadVerdicts(t *testing.T) {
 	ref := b.cycle()
 	other := db.CycleRef{Region: universe, ID: ref.ID, Replica: uuid.New(), Lease: time.Minute}
 	caller := uuid.New()
-	b.Exec("INSERT INTO match_callers (region, cycle, id, replica) VALUES ($1, $2, $3, $4)", universe, ref.ID, caller, other.Replica)
+	b.Exec("INSERT INTO match_callers (region, cycle, id, replica) VALUES ($1, $2, $3, $4)", universe, ref.ID, caller,
+		other.Replica)
 	sent := []db.CycleProposal{
 		{Caller: caller, Seq: 1, MatchID: "1\x00", Score: 2.5, Tickets: []string{ids[0], "\x00", ""}, Backfill: &db.MatchBackfill{Generation: -3, Body: []byte("new")}, Match: []byte("m")},
 		{Caller: caller, Seq: 2, MatchID: "2", Tickets: []string{ids[0], ids[1]}},

@@ -40,7 +40,8 @@ func instanceOf(r db.Registered) *db.Enrolling {
 }
 
 func (b *bundle) tryRegister(store *db.Store, id string, e *db.Enrolling, change ...func(*db.Registration)) (db.Registered, error) {
-	r := variant.Of(db.Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot-1", Enrolling: e}, change...)
+	r := variant.Of(db.Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"},
+		Capacity: 8, BootID: "boot-1", Enrolling: e}, change...)
 	return store.Register(context.Background(), r)
 }
 
@@ -157,7 +158,8 @@ func TestTheDatabaseJudgesTheEndOfAnEnrolment(t *testing.T) {
 	_, err := b.tryRegister(b.Store, "b", e)
 	requireKind(t, fault.Forbidden, "enrolment_over", err)
 	b.AddServer("a", 8, byEnrolment(instanceOf(first)))
-	require.Equal(t, []string{"expired|1"}, storetest.Values[string](b.DB, "SELECT state || '|' || servers FROM ops.enrolments"))
+	require.Equal(t, []string{"expired|1"}, storetest.Values[string](b.DB,
+		"SELECT state || '|' || servers FROM ops.enrolments"))
 }
 
 // A registration that runs while its enrolment is revoked with its servers does not slip through.
@@ -187,7 +189,8 @@ func TestARegistrationBesideTheEndOfItsEnrolment(t *testing.T) {
 	b.AwaitBlocked(1)
 	require.NoError(t, registering.Commit(ctx))
 	require.NoError(t, <-revoked)
-	require.Equal(t, []string{"a|gone", "b|gone"}, storetest.Values[string](b.DB, "SELECT id || '|' || status FROM instances ORDER BY id"))
+	require.Equal(t, []string{"a|gone", "b|gone"}, storetest.Values[string](b.DB,
+		"SELECT id || '|' || status FROM instances ORDER BY id"))
 	_, err = b.tryRegister(b.Store, "a", instanceOf(first))
 	requireKind(t, fault.Forbidden, "credential_revoked", err)
 	require.Equal(t, []string{"credential.revoked|a|ops:ada", "credential.revoked|b|ops:ada", "enrolment.created||ops:ada", "enrolment.revoked||ops:ada"}, storetest.Values[string](b.DB,
@@ -236,7 +239,8 @@ func TestEnrolmentsRefuseWhatIsNone(t *testing.T) {
 	b.Exec("SELECT ops.create_enrolment('eu', 'taken', '{}', 1)")
 	b.Exec("UPDATE enrolments SET revoked_at = now() - interval '91 days' WHERE revoked_at IS NOT NULL")
 	b.Exec("SELECT ops.create_enrolment('eu', 'new', '{}', 1)")
-	require.Equal(t, []string{"new", "taken"}, storetest.Values[string](b.DB, "SELECT name FROM ops.enrolments ORDER BY 1"))
+	require.Equal(t, []string{"new", "taken"}, storetest.Values[string](b.DB,
+		"SELECT name FROM ops.enrolments ORDER BY 1"))
 	require.NotContains(t, one[string](b, "SELECT string_agg(detail::text, ' ') FROM ops.events"), one[string](b, "SELECT encode(digest, 'hex') FROM enrolments LIMIT 1"))
 }
 

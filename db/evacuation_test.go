@@ -100,7 +100,8 @@ func TestEvacuatedPlayersWaitAgainInTheirOldOrder(t *testing.T) {
 		`SELECT concat_ws('|', target, value, region, requeue, dead, servers, servers_ended, players, waiting, queued, seated, nothing, reason) FROM ops.evacuations`))
 	require.Equal(t, []string{"evacuation.begun", "evacuation.ended"},
 		storetest.Values[string](m.DB, "SELECT kind FROM ops.events WHERE kind LIKE 'evacuation.%' ORDER BY at"))
-	require.Equal(t, []string{"session evacuated"}, storetest.Values[string](m.DB, "SELECT DISTINCT reason FROM seat_history"))
+	require.Equal(t, []string{"session evacuated"}, storetest.Values[string](m.DB,
+		"SELECT DISTINCT reason FROM seat_history"))
 }
 
 // A player whose game reconnects asks with what it has: the session's handle, the old ticket, or its request once more.

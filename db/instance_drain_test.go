@@ -48,7 +48,8 @@ func TestAnOperatorsDrainOutlivesTheProcess(t *testing.T) {
 				b.requireStatus("a", "draining")
 				_, err := b.Place(t.Context(), request("ann", 8))
 				requireKind(t, fault.NoCapacity, "no_capacity", err)
-				require.Equal(t, []string{"true"}, storetest.Values[string](b.DB, "SELECT DISTINCT (actor = 'sql:' || session_user)::text FROM ops.events WHERE kind = 'instance.drained'"))
+				require.Equal(t, []string{"true"}, storetest.Values[string](b.DB,
+					"SELECT DISTINCT (actor = 'sql:' || session_user)::text FROM ops.events WHERE kind = 'instance.drained'"))
 
 				require.True(t, one[bool](b, drain.end))
 				require.False(t, one[bool](b, drain.end))

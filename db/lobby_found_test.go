@@ -37,7 +37,8 @@ func TestTheDetailsOfARoomAreRows(t *testing.T) {
 	require.Equal(t, [3]any{1, 16, false}, [3]any{rooms[1].Members, rooms[1].MaxMembers, rooms[1].IsLocked})
 
 	private, most := true, 3
-	l.act(l.Replica(), actionOf("a", "lobby:1", l.types.Update("a", lobby.Change{IsPrivate: &private, MaxMembers: &most, Metadata: json.RawMessage(`{}`)})))
+	l.act(l.Replica(), actionOf("a", "lobby:1", l.types.Update("a", lobby.Change{IsPrivate: &private, MaxMembers: &most,
+		Metadata: json.RawMessage(`{}`)})))
 	rooms, err = l.NewestLobbies(t.Context(), "eu", "p", "lobby")
 	require.NoError(t, err)
 	require.Len(t, rooms, 1, "the other is private")

@@ -202,7 +202,8 @@ func TestAVoidMarkIsFree(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
-	m.Exec("UPDATE tickets SET pending_at = now() - interval '61 seconds', matched_in = 'another' WHERE id = $1", d.Tickets[0].ID)
+	m.Exec("UPDATE tickets SET pending_at = now() - interval '61 seconds', matched_in = 'another' WHERE id = $1",
+		d.Tickets[0].ID)
 	m.requireCommitted(m.commit(d)[0])
 }
 

@@ -44,7 +44,8 @@ func (b *bundle) queued(team string, party ...string) db.MatchTicket {
 	k := db.MatchTicket{ID: id, Tx: one[uint64](b, "SELECT tx FROM tickets WHERE id = $1", id)}
 	for _, sub := range party {
 		k.Players = append(k.Players, db.MatchPlayer{Sub: sub, Team: team})
-		b.Exec("INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ($1, $2, $3, $4, '')", universe, sub, "duels-"+id, id)
+		b.Exec("INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ($1, $2, $3, $4, '')",
+			universe, sub, "duels-"+id, id)
 	}
 	k.History = &db.TicketHistory{Profiles: []string{"duels"}, Party: party, Attributes: json.RawMessage(`{"skill": 1000}`)}
 	return k

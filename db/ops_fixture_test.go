@@ -44,7 +44,8 @@ func refused(t *testing.T, state string, err error) string {
 func (d *opsDB) instance(region, id, heard string, modes ...string) {
 	d.t.Helper()
 	incarnation := uuid.New()
-	d.Exec(`INSERT INTO instance_directory (instance_id, region, incarnation) VALUES ($1, $2, $3)`, id, region, incarnation)
+	d.Exec(`INSERT INTO instance_directory (instance_id, region, incarnation) VALUES ($1, $2, $3)`, id, region,
+		incarnation)
 	d.Exec(`INSERT INTO instances (region, id, incarnation, endpoint, modes, labels, version, capacity, seat_ceiling, registered_at)
 		VALUES ($1, $2, $3, $2 || '.example:7777', $4, '{"rack": "7"}', '1.2.3', 16, 16, now() - interval '1 day')`, region, id, incarnation, modes)
 	d.Exec(`INSERT INTO instance_leases (region, instance_id, incarnation, heartbeat_at, load)

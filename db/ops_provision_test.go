@@ -44,7 +44,8 @@ func TestOpsPoolsAndDeployments(t *testing.T) {
 		"arena|v2|edgegap|{}|off|0|0|0|0|0|0|0|0|0||t|",
 	}, d.Rows(pools))
 	d.Exec(`UPDATE pools SET max_servers = 3 WHERE version = 'v1'`)
-	require.Equal(t, []string{"full"}, d.Rows(`SELECT state FROM ops.pools WHERE version = 'v1'`), "the server that ends takes the last place")
+	require.Equal(t, []string{"full"}, d.Rows(`SELECT state FROM ops.pools WHERE version = 'v1'`),
+		"the server that ends takes the last place")
 	d.Exec(`INSERT INTO start_pauses (region, app, version, cause, count, until, reason) VALUES ('us', 'arena', 'v1', 'failures', 3, now() + interval '1 hour', 'in the us'),
 		('eu', 'arena', 'v1', 'capacity', 1, now(), 'over'), ('eu', 'arena', 'v2', 'failures', 1, NULL, 'once')`)
 	require.Equal(t, []string{"full|", "off|"}, d.Rows(`SELECT state, pause_reason FROM ops.pools ORDER BY version`))

@@ -333,7 +333,8 @@ func TestAReadyCheckAsItsPlayersSeeIt(t *testing.T) {
 	b := setup(t)
 	id, m := b.queues(asks("ada", []string{"ada", "bo"}, "duel")), uuid.New()
 	b.Exec("UPDATE tickets SET pending_at = now(), matched_in = 'loop'::bytea || $2, version = 2 WHERE id = $1", id, m[:])
-	b.Exec("INSERT INTO ticket_events (region, ticket_id, n, state, match_id) VALUES ('global', $1, 2, 'accepting', $2)", id, m)
+	b.Exec("INSERT INTO ticket_events (region, ticket_id, n, state, match_id) VALUES ('global', $1, 2, 'accepting', $2)",
+		id, m)
 	b.Exec(`INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
 		VALUES ('global', $1, 'global', 'duel', 1, 'proposed', now() + interval '20 seconds', '[{"sub":"ada"},{"sub":"bo"},{"sub":"cy"}]', ARRAY[$2], '{}')`, m, id)
 	b.Exec("INSERT INTO match_accepts (region, match_id, sub, accepted) VALUES ('global', $1, 'bo', true)", m)

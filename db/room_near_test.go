@@ -43,7 +43,8 @@ func TestNamedAgentsOfAFrozenReplicaAreNotEnough(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
 	frozen := uuid.New()
-	f.Exec("INSERT INTO replicas (region, id, seen_at) VALUES ('eu', $1, clock_timestamp() - interval '3 seconds')", frozen)
+	f.Exec("INSERT INTO replicas (region, id, seen_at) VALUES ('eu', $1, clock_timestamp() - interval '3 seconds')",
+		frozen)
 	alive, asleep := f.agent(1), f.agent(2, withReplica(frozen))
 	require.Equal(t, alive, f.create("r", func(r *db.NewRoom) { r.NearestAgents = []string{asleep} }).AgentID)
 }

@@ -200,7 +200,8 @@ func TestTheNextChangeOfTheMinimum(t *testing.T) {
 	b.planned(event)
 	require.Equal(t, "50 at 06-01 09:59 ready at 10:00 by 2027-06-01 10:00 to 2027-06-01 12:00 UTC", next("2026-11-25 00:00Z"), "however far it is")
 	require.Equal(t, "none", next("2027-06-01 12:00Z"))
-	require.Equal(t, []string{"over"}, storetest.Values[string](b.DB, "SELECT 'over' FROM ops.pool_schedules WHERE state = 'ahead'"))
+	require.Equal(t, []string{"over"}, storetest.Values[string](b.DB,
+		"SELECT 'over' FROM ops.pool_schedules WHERE state = 'ahead'"))
 }
 
 // fromNow returns a schedule of today that begins and ends at times from the database's now.

@@ -52,7 +52,8 @@ func keysNamed(kids ...string) Document {
 	for _, kid := range kids {
 		list = append(list, fmt.Sprintf(`{%s,"kid":%q}`, edX, kid))
 	}
-	return Document{JSON: fmt.Appendf(nil, `{"keys":[%s]}`, strings.Join(list, ",")), MaxAge: time.Minute, ETag: fmt.Sprint(kids)}
+	return Document{JSON: fmt.Appendf(nil, `{"keys":[%s]}`, strings.Join(list, ",")), MaxAge: time.Minute,
+		ETag: fmt.Sprint(kids)}
 }
 
 // settle waits for the end of a reading in the background.

@@ -79,8 +79,10 @@ func TestUnreadAnswersEndTheirCalls(t *testing.T) {
 				b.create(&pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{strings.Repeat("x", 60<<10)}}})
 			}
 			require.NoError(t, call(b))
-			require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_openmatch_calls_open") == 1 }, wait, tick)
-			require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_openmatch_calls_open") == 0 }, wait, tick)
+			require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_openmatch_calls_open") == 1 },
+				wait, tick)
+			require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_openmatch_calls_open") == 0 },
+				wait, tick)
 		})
 	}
 }

@@ -41,7 +41,8 @@ func TestOverREST(t *testing.T) {
 	require.NoError(t, err)
 	same(t, got, &created)
 	fields := object(t, a.Body)
-	require.ElementsMatch(t, []string{"id", "search_fields", "extensions", "create_time"}, slices.Collect(maps.Keys(fields)))
+	require.ElementsMatch(t, []string{"id", "search_fields", "extensions", "create_time"},
+		slices.Collect(maps.Keys(fields)))
 	require.Equal(t, map[string]any{"mmr": 1.0, "top": "Infinity"}, fields["search_fields"].(map[string]any)["double_args"])
 
 	for _, c := range []struct {

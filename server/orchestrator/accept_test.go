@@ -33,7 +33,8 @@ func TestHandshake(t *testing.T) {
 	next[wire.Hello](t, ws)
 	require.Contains(t, v.log.String(), "does not offer the subprotocol")
 	require.NotContains(t, v.log.String(), settingsKey)
-	require.Positive(t, metrictest.Sum(t, metrictest.Registry(v.metrics.bytes), "director_agent_bytes_total", "direction", "sent"))
+	require.Positive(t, metrictest.Sum(t, metrictest.Registry(v.metrics.bytes), "director_agent_bytes_total",
+		"direction", "sent"))
 }
 
 func TestWrongKeysAreClosedWith4001(t *testing.T) {

@@ -144,7 +144,8 @@ func TestMessagesAreRepeatedToAMemberThatIsBack(t *testing.T) {
 	}
 	require.Len(t, ids, 6)
 	for i, e := range ada.Heard("room.message", "chat:1") {
-		require.Equal(t, bo.Heard("room.message", "chat:1")[i].P["id"], e.P["id"], "all members know a message by the same id")
+		require.Equal(t, bo.Heard("room.message", "chat:1")[i].P["id"], e.P["id"],
+			"all members know a message by the same id")
 	}
 }
 

@@ -78,7 +78,8 @@ func newCity(t *testing.T, random *rand.Rand) *city {
 	w := &city{T: t, random: random, database: storetest.New(t)}
 	w.proxy = dbtest.NewProxy(t, w.database.URL, nil)
 	w.replicas = []*served{
-		serveOn(t, w.database.URL), serveStore(t, w.database.URL, storetest.Open(t, w.proxy.URL)), serveStore(t, w.database.URL, storetest.Open(t, w.database.URL, mute)),
+		serveOn(t, w.database.URL), serveStore(t, w.database.URL, storetest.Open(t, w.proxy.URL)), serveStore(t,
+			w.database.URL, storetest.Open(t, w.database.URL, mute)),
 	}
 	// as in production
 	w.database.Exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'")
@@ -225,7 +226,8 @@ func (w *city) settle() {
 	for n, anchor := range w.anchors {
 		w.settleRoom(cityRoom(n), anchor)
 	}
-	require.Zero(w, w.database.Count("SELECT count(*) FROM realtime_sessions WHERE owner IS NULL"), "everybody is connected")
+	require.Zero(w, w.database.Count("SELECT count(*) FROM realtime_sessions WHERE owner IS NULL"),
+		"everybody is connected")
 }
 
 func (w *city) settleRoom(room string, anchor *realtimetest.Client) {

@@ -107,7 +107,8 @@ func (v *served) key(project, id string, change ...func(*token.ProjectClaims)) s
 }
 
 func mint(project, key string, change ...func(*token.ProjectClaims)) string {
-	claims := variant.Of(token.ProjectClaims{ProjectID: project, KeyID: key, IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour)}, change...)
+	claims := variant.Of(token.ProjectClaims{ProjectID: project, KeyID: key, IssuedAt: time.Now(),
+		Expires: time.Now().Add(time.Hour)}, change...)
 	return token.MintProject(token.ProjectSecret(testMaster, project), claims)
 }
 

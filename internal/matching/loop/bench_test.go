@@ -25,7 +25,8 @@ func BenchmarkSeatTheQueue(b *testing.B) {
 		b.StartTimer()
 		started := time.Now()
 		stop := d.worker()
-		require.Eventually(b, func() bool { return d.Count("SELECT count(*) FROM tickets") <= left }, time.Minute, 20*time.Millisecond)
+		require.Eventually(b, func() bool { return d.Count("SELECT count(*) FROM tickets") <= left }, time.Minute,
+			20*time.Millisecond)
 		b.ReportMetric(time.Since(started).Seconds(), "s/10000players")
 		b.StopTimer()
 		stop()

@@ -61,8 +61,10 @@ func TestTicketsSurviveKilledWorkers(t *testing.T) {
 	killing.Wait()
 	assigned := b.Count("SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	require.GreaterOrEqual(t, assigned, len(ids)-3)
-	require.Equal(t, b.Count("SELECT count(DISTINCT sub) FROM seats"), b.Count("SELECT count(*) FROM seats"), "a player has two seats")
-	require.Equal(t, b.Count("SELECT coalesce(sum(players), 0)::int FROM match_history"), b.Count("SELECT count(*) FROM seats"))
+	require.Equal(t, b.Count("SELECT count(DISTINCT sub) FROM seats"), b.Count("SELECT count(*) FROM seats"),
+		"a player has two seats")
+	require.Equal(t, b.Count("SELECT coalesce(sum(players), 0)::int FROM match_history"),
+		b.Count("SELECT count(*) FROM seats"))
 	require.Zero(t, b.Count("SELECT count(*) FROM sessions WHERE player_count > max_players OR player_count <> 4"))
 	b.RequireInvariants()
 }

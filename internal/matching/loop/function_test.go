@@ -107,13 +107,15 @@ func (f *matchFunctions) functionProfile(name string, at *pb.FunctionConfig, mor
 	if at.GetType() == pb.FunctionConfig_REST {
 		kind = "rest"
 	}
-	f.AddProfile(name, fmt.Sprintf("mode: arena\nfunction: {host: %s, port: %d, type: %s, every: 100ms}\n%s", at.GetHost(), at.GetPort(), kind, more))
+	f.AddProfile(name, fmt.Sprintf("mode: arena\nfunction: {host: %s, port: %d, type: %s, every: 100ms}\n%s",
+		at.GetHost(), at.GetPort(), kind, more))
 }
 
 // calls lets a worker call functions.
 func (f *matchFunctions) calls(change ...func(*functions.Options)) func(*loop.Options) {
 	return func(o *loop.Options) {
-		options := variant.Of(functions.Options{Store: o.Store.(*db.Store), Region: universe, Loopback: true, Collection: time.Second, Log: o.Log}, change...)
+		options := variant.Of(functions.Options{Store: o.Store.(*db.Store), Region: universe, Loopback: true,
+			Collection: time.Second, Log: o.Log}, change...)
 		m := must.Get(functions.New(options))(f.t)
 		o.Matchmaker = m
 	}
@@ -298,7 +300,8 @@ func TestAFunctionIsTakenOver(t *testing.T) {
 	f.ticket(1000, party("bo"), "duel")
 	f.Eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
 	stop()
-	require.Zero(t, f.Count("SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL"), "a worker that stops gives its tickets back")
+	require.Zero(t, f.Count("SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL"),
+		"a worker that stops gives its tickets back")
 	_, err := f.Pool().Exec(t.Context(), "UPDATE tickets SET pending_at = now(), matched_in = 'a cycle of the past'")
 	require.NoError(t, err)
 	f.host("host-2", 2, "arena")

@@ -115,7 +115,8 @@ func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*p
 		r.ticket = r.asked("ada", r.room, "ada", "bo")
 	} else {
 		r.send("ada", r.room, "queue", `{"room_type":"three","size":3}`)
-		require.NoError(t, r.Pool().QueryRow(t.Context(), "SELECT min(ticket) FROM realtime_tickets WHERE lobby IS NOT NULL").Scan(&r.ticket))
+		require.NoError(t, r.Pool().QueryRow(t.Context(),
+			"SELECT min(ticket) FROM realtime_tickets WHERE lobby IS NOT NULL").Scan(&r.ticket))
 	}
 	var race errgroup.Group
 	race.Go(func() error {
@@ -131,7 +132,8 @@ func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*p
 		return change(r)
 	})
 	require.NoError(t, race.Wait(), name)
-	r.Eventually(1, "SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state IN ('assigned', 'cancelled')", r.ticket)
+	r.Eventually(1, "SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state IN ('assigned', 'cancelled')",
+		r.ticket)
 	state := r.state(r.ticket)
 	matches := 0
 	if state == "assigned" {

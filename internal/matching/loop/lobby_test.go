@@ -135,7 +135,8 @@ func TestAPartyAndALobbyMeetInAMatch(t *testing.T) {
 
 	var room string
 	require.NoError(t, l.Pool().QueryRow(t.Context(), "SELECT id FROM lobbies WHERE match_id IS NOT NULL").Scan(&room))
-	require.Equal(t, 1, l.Count("SELECT count(*) FROM lobbies WHERE id = 'party:1' AND state->'match'->>'room' = $1", room))
+	require.Equal(t, 1, l.Count("SELECT count(*) FROM lobbies WHERE id = 'party:1' AND state->'match'->>'room' = $1",
+		room))
 	l.open("eve")
 	_, err := l.act("eve", room, l.types.Join(lobby.Join{Type: "arena", Session: l.opened["eve"].ID, Player: "eve"}))
 	require.ErrorIs(t, err, lobby.ErrNotInvited)

@@ -71,7 +71,8 @@ func TestAPartyQueuesWithATicketOfTheAPI(t *testing.T) {
 	require.Equal(t, party("ada", "bo"), players)
 	id := l.asked("ada", "party:1", players...)
 	require.Equal(t, "queued", l.phase("party:1"))
-	require.Equal(t, 1, l.Count("SELECT count(*) FROM tickets WHERE id = $1 AND kept_alive IS NULL", id), "it stays while the members are connected")
+	require.Equal(t, 1, l.Count("SELECT count(*) FROM tickets WHERE id = $1 AND kept_alive IS NULL", id),
+		"it stays while the members are connected")
 	require.Equal(t, 2, l.Count("SELECT count(*) FROM realtime_tickets WHERE ticket = $1 AND lobby IS NOT NULL", id))
 	require.NoError(t, l.joinQueue("cy", "trio"))
 	l.worker()

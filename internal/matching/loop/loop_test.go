@@ -112,7 +112,8 @@ func TestDemandBeforeTheFirstServer(t *testing.T) {
 	}
 	b.Eventually(3, "SELECT count(*) FROM demand WHERE matches = 1 AND key LIKE '%/2/global'")
 	require.Equal(t, 1, b.Count("SELECT count(*) FROM ops.demand WHERE profile = 'near' AND region = 'us'"))
-	require.Equal(t, 1, b.Count("SELECT count(*) FROM ops.demand WHERE profile = 'listed' AND region = 'eu'"), "nobody measured ap")
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM ops.demand WHERE profile = 'listed' AND region = 'eu'"),
+		"nobody measured ap")
 	require.Equal(t, 1, b.Count("SELECT count(*) FROM ops.demand WHERE profile = 'limited' AND region = 'us'"))
 	b.host("host-1", 100, "arena")
 	b.Eventually(4, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
@@ -190,7 +191,8 @@ func TestWaitingTimesAreRecorded(t *testing.T) {
 	b.ticket(500, party("ada"), "duel")
 	b.ticket(500, party("bo"), "duel")
 	b.Eventually(42, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
-	require.Equal(t, 40, b.Count("SELECT coalesce(sum(samples), 0)::int FROM profile_stats"), "two waits are no estimate yet: those of the owner before stay")
+	require.Equal(t, 40, b.Count("SELECT coalesce(sum(samples), 0)::int FROM profile_stats"),
+		"two waits are no estimate yet: those of the owner before stay")
 }
 
 // Players of a ready check are seated once all have accepted, and a party that declines leaves the queue without the
@@ -218,7 +220,8 @@ func TestPlayersAreAskedFirst(t *testing.T) {
 	}
 	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	b.RequireInvariants()
-	require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_loop_accept_total") == 2 }, 20*time.Second, 20*time.Millisecond, "one accepted, one failed")
+	require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_loop_accept_total") == 2 },
+		20*time.Second, 20*time.Millisecond, "one accepted, one failed")
 	require.Less(t, metrictest.Sum(t, metrics, "director_loop_feed_lag_seconds"), 20.0)
 	require.Zero(t, metrictest.Sum(t, metrics, "director_loop_unowned_profiles"))
 }

@@ -37,7 +37,8 @@ func (b *bundle) strangers(n int, profile func(i int) string) {
 		body := must.Get(ticketbody.Encode(id, created, d))(b.t)
 		rows[i] = []any{universe, id, created.UnixNano(), []uuid.UUID{}, []uuid.UUID{}, []float64{}, body}
 	}
-	must.Get(b.Pool().CopyFrom(b.t.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows)))(b.t)
+	must.Get(b.Pool().CopyFrom(b.t.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms",
+		"double_keys", "doubles", "body"}, pgx.CopyFromRows(rows)))(b.t)
 }
 
 // manyProfiles applies n profiles of duels.
@@ -127,7 +128,8 @@ func TestAFailedReadingForgetsNothing(t *testing.T) {
 	b.Eventually(1, "SELECT count(*) FROM profile_owners")
 	require.Eventually(t, func() bool { return s.loads.Load() == 1 }, 20*time.Second, 10*time.Millisecond)
 	s.armed.Store(true)
-	require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_loop_restarts_total") == 1 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return metrictest.Sum(t, metrics, "director_loop_restarts_total") == 1 },
+		20*time.Second, 10*time.Millisecond)
 	b.ticket(1000, party("bo"), "duel")
 	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 	require.Contains(t, log.String(), "reading the owners of profiles failed after")

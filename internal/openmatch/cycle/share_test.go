@@ -63,7 +63,8 @@ func TestACallerWithVeryManyMatchesDoesNotDelayOthers(t *testing.T) {
 			got := len(greedy.ids())
 			require.Positive(t, got)
 			require.LessOrEqual(t, got, 4*batch, "batches committed while the evaluator accepted, and one more")
-			require.InDelta(t, many-got, metrictest.Sum(t, metrics, "director_match_verdicts_total", "verdict", "out_of_time"), 0)
+			require.InDelta(t, many-got, metrictest.Sum(t, metrics, "director_match_verdicts_total", "verdict", "out_of_time"),
+				0)
 		})
 	}
 }
