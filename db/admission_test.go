@@ -17,7 +17,7 @@ import (
 // valve makes a valve that admits so many players a second.
 func (b *bundle) valve(name string, rate float64, set ...func(*db.ValveSettings)) {
 	b.t.Helper()
-	settings := variant.Of(db.ValveSettings{Rate: &rate}, set...)
+	settings := variant.Apply(db.ValveSettings{Rate: &rate}, set...)
 	must.Get(b.As("console:ada").SetValve(b.t.Context(), name, settings))(b.t)
 	b.heedValves()
 }

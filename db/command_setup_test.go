@@ -46,7 +46,7 @@ func agentID(n int) string { return fmt.Sprintf("%016x", n) }
 func (f *fleet) agent(n int, change ...func(*agentRow)) string {
 	f.t.Helper()
 	id := agentID(n)
-	a := variant.Of(agentRow{process: fmt.Sprint("p_", n), status: db.AgentActive, labels: map[string]string{},
+	a := variant.Apply(agentRow{process: fmt.Sprint("p_", n), status: db.AgentActive, labels: map[string]string{},
 		types: []string{"duel"}, replica: f.holder}, change...)
 	labels := must.Get(json.Marshal(a.labels))(f.t)
 	f.Exec(`INSERT INTO agents (region, id, replica, process_uid, name, endpoint, labels, room_types, max_connections, max_rooms, auto_create, agent_version, protocol_version, key)
@@ -75,7 +75,7 @@ func withConnectionsOf(n int, most int32) func(*agentRow) {
 }
 
 func (f *fleet) newRoom(id string, change ...func(*db.NewRoom)) db.NewRoom {
-	return variant.Of(db.NewRoom{Region: "eu", Caller: f.caller, Actor: "key#11111111", Type: "duel", RoomID: id,
+	return variant.Apply(db.NewRoom{Region: "eu", Caller: f.caller, Actor: "key#11111111", Type: "duel", RoomID: id,
 		Timeout: time.Minute}, change...)
 }
 
@@ -118,7 +118,7 @@ func (f *fleet) ack(c db.Command, change ...func(*db.CommandAck)) db.AgentState 
 }
 
 func (f *fleet) ackOf(c db.Command, change ...func(*db.CommandAck)) db.CommandAck {
-	return variant.Of(db.CommandAck{Ref: db.AgentRef{Region: "eu", ID: c.AgentID, Replica: c.Replica}, CommandID: c.ID,
+	return variant.Apply(db.CommandAck{Ref: db.AgentRef{Region: "eu", ID: c.AgentID, Replica: c.Replica}, CommandID: c.ID,
 		OK: true, RawID: c.RawID, RoomType: c.RoomType}, change...)
 }
 

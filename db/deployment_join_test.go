@@ -37,7 +37,7 @@ const providerReady = `provider_ready_at = now(), ip = '192.0.2.7', ports = '{"g
 // joinAs registers the server of a deployment.
 func (b *bundle) joinAs(id uuid.UUID, boot string, change ...func(*db.Registration)) (db.Registered, error) {
 	b.t.Helper()
-	r := variant.Of(db.Registration{
+	r := variant.Apply(db.Registration{
 		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 16, BootID: boot, Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 	}, change...)
 	return b.Register(b.t.Context(), r)

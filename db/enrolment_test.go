@@ -40,7 +40,7 @@ func instanceOf(r db.Registered) *db.Enrolling {
 }
 
 func (b *bundle) tryRegister(store *db.Store, id string, e *db.Enrolling, change ...func(*db.Registration)) (db.Registered, error) {
-	r := variant.Of(db.Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"},
+	r := variant.Apply(db.Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"},
 		Capacity: 8, BootID: "boot-1", Enrolling: e}, change...)
 	return store.Register(context.Background(), r)
 }

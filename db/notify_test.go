@@ -26,7 +26,7 @@ type listener struct {
 func newListener(t *testing.T, url string, change ...func(*Config)) listener {
 	t.Helper()
 	l := listener{logged: &logtest.Buffer{}}
-	cfg := variant.Of(Config{URL: url, MaxConns: 4, Log: slog.New(slog.NewTextHandler(l.logged, nil))}, change...)
+	cfg := variant.Apply(Config{URL: url, MaxConns: 4, Log: slog.New(slog.NewTextHandler(l.logged, nil))}, change...)
 	l.Store = must.Get(Open(t.Context(), cfg))(t)
 	t.Cleanup(l.Close)
 	return l

@@ -46,7 +46,7 @@ func (n *nexis) beginReplica(s *db.Store) uuid.UUID {
 
 // client is a client with a token of its own, which connects to the replica.
 func (n *nexis) client(token string, change ...func(*db.OpenRealtime)) db.OpenRealtime {
-	return variant.Of(db.OpenRealtime{
+	return variant.Apply(db.OpenRealtime{
 		Region: lobbyRegion, Project: "p1", Authenticated: true, Key: "k1", KeyRequired: true, Scope: "token:mint", TokenDigest: digest(token),
 		TTL: 30 * time.Second, Replica: n.replica, Back: back,
 	}, change...)

@@ -134,7 +134,7 @@ const endpoint = "ws://game.example:7777/play"
 
 // serve starts a game server with capacity 32 for mode "duel" in region "eu".
 func (w *wire) serve(edit ...func(*sdk.ServerOptions)) *sdk.GameServer {
-	opts := variant.Of(sdk.ServerOptions{InstanceID: "arena-1", Endpoint: endpoint, Region: "eu",
+	opts := variant.Apply(sdk.ServerOptions{InstanceID: "arena-1", Endpoint: endpoint, Region: "eu",
 		Modes: []string{"duel"}, Capacity: 32}, edit...)
 	s := must.Get(sdk.Start(w.t.Context(), w.client(), opts))(w.t)
 	w.t.Cleanup(func() {

@@ -23,7 +23,7 @@ func onlyEnrolled(c *config) { c.FleetTokens, c.OpenFleet = nil, false }
 
 func (b *bundle) enrolment(change ...func(*db.NewEnrolment)) (secret string) {
 	b.t.Helper()
-	n := variant.Of(db.NewEnrolment{Region: "eu", Name: "rack-7", Modes: []string{"duel"}, MaxServers: 2,
+	n := variant.Apply(db.NewEnrolment{Region: "eu", Name: "rack-7", Modes: []string{"duel"}, MaxServers: 2,
 		ValidFor: time.Hour}, change...)
 	return must.Get(b.store.As("ops:ada").CreateEnrolment(b.t.Context(), n))(b.t)
 }

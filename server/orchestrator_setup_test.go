@@ -129,7 +129,7 @@ func (f *fleet) gameServer(name string, change ...func(*agents.Config)) *gameSer
 	f.t.Helper()
 	g := &gameServer{f: f, name: name, closed: make(chan error, 1000)}
 	transport := &http.Transport{DialContext: f.dial}
-	cfg := variant.Of(agents.Config{
+	cfg := variant.Apply(agents.Config{
 		URL: "ws://orchestrator.test/agents?x=y", Key: rivalisKey, Name: name, EndpointURL: "wss://" + name + ".example", Labels: map[string]string{"name": name},
 		RoomTypes: []string{"match"}, HTTPClient: &http.Client{Transport: transport}, Closed: func(err error) { g.closed <- err },
 	}, change...)

@@ -49,7 +49,7 @@ func setup(t *testing.T, change ...func(*sidecar.Options)) *rig {
 	t.Helper()
 	director := must.Get(sdktest.New(sdktest.Options{MaxPlayers: 2}))(t)
 	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: director.Transport()}}))(t)
-	o := variant.Of(sidecar.Options{
+	o := variant.Apply(sidecar.Options{
 		Client: client, HTTP: webtest.Listen(t), Lines: webtest.Listen(t),
 		Server: sdk.ServerOptions{InstanceID: "engine-1", Endpoint: "game.test:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 4, HeartbeatEvery: 50 * time.Millisecond},
 	}, change...)

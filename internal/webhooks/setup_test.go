@@ -48,7 +48,7 @@ func setup(t *testing.T) *bundle {
 // deliver runs a worker's engine on a store until stop is called, or the test ends.
 func (b *bundle) deliver(change ...func(*webhooks.Options)) (stop func()) {
 	b.T.Helper()
-	o := variant.Of(webhooks.Options{Store: b.Store, Sealer: b.sealer, Hosts: []string{"127.0.0.1"}}, change...)
+	o := variant.Apply(webhooks.Options{Store: b.Store, Sealer: b.sealer, Hosts: []string{"127.0.0.1"}}, change...)
 	engine := must.Get(webhooks.New(o))(b.T)
 	return background.Loop(b.T, engine.Run)
 }

@@ -159,7 +159,7 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	t.Helper()
 	b := &bundle{t: t, world: newWorld(), log: new(logtest.Buffer)}
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	o := variant.Of(Options{
+	o := variant.Apply(Options{
 		Store: b.world, Connect: b.connect, Guests: true, AllowsOrigin: func(origin string) bool { return origin == "https://play.example" },
 		Wait: 20 * time.Second, Log: log, PerAddress: 1000,
 	}, change...)

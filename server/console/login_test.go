@@ -127,7 +127,7 @@ func TestLoginCountsOnEveryReplica(t *testing.T) {
 	b := setup(t)
 	w := b.as(adaToken)
 	other := func(change ...func(*Options)) *httptest.Server {
-		o := variant.Of(b.console.Options, change...)
+		o := variant.Apply(b.console.Options, change...)
 		c, err := New(o)
 		require.NoError(t, err)
 		t.Cleanup(c.Stop)

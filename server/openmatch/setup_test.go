@@ -62,7 +62,7 @@ func setup(t *testing.T, change ...func(*config)) *bundle {
 
 // replica starts a server on a database that other servers may use.
 func replica(t *testing.T, url string, change ...func(*config)) *bundle {
-	c := variant.Of(config{Timing: db.DefaultTiming(), Options: openmatch.Options{CallTimeout: time.Minute,
+	c := variant.Apply(config{Timing: db.DefaultTiming(), Options: openmatch.Options{CallTimeout: time.Minute,
 		Addrs: []string{"127.0.0.1:0"}}}, change...)
 	b := &bundle{t: t}
 	b.store = storetest.On(t, url, func(d *db.Config) { d.Timing, d.Log = c.Timing, slog.New(slog.DiscardHandler) })

@@ -149,7 +149,7 @@ type served struct {
 func serve(t *testing.T, change ...func(*Options)) *served {
 	t.Helper()
 	v := &served{t: t, store: newAccepting(), log: new(logtest.Buffer)}
-	o := variant.Of(Options{
+	o := variant.Apply(Options{
 		Store: v.store, AgentKeys: []string{settingsKey}, Addr: "127.0.0.1:0", FailureRate: rest.Rate{PerSecond: -1},
 		Log: slog.New(slog.NewTextHandler(v.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}, change...)

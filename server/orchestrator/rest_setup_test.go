@@ -160,7 +160,7 @@ type rig struct {
 func newRig(t testing.TB, f *fleet, change ...func(*RESTOptions)) rig {
 	t.Helper()
 	b := rig{fleet: f, log: new(bytes.Buffer)}
-	o := variant.Of(RESTOptions{
+	o := variant.Apply(RESTOptions{
 		Region: "global", Roster: f.roster(t), Lookup: f, Commander: f, AdminKeys: []string{adminKey, "a-second-admin-key-of-32-chars-0"},
 		Ready: func(context.Context) error {
 			if f.unready {

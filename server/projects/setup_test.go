@@ -44,7 +44,7 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	var err error
 	b.sealer = keytest.Sealer(t, 0)
 	b.doc = must.Get(contracttest.Nexis())(t)
-	o := variant.Of(Options{Store: b.Store, Region: "eu", Tokens: []string{"another-internal-token", internal},
+	o := variant.Apply(Options{Store: b.Store, Region: "eu", Tokens: []string{"another-internal-token", internal},
 		Secrets: token.ProjectSecrets{Master: master, Sealer: b.sealer}}, change...)
 	handler := must.Get(New(o))(t)
 	b.engine = handler.(*gin.Engine)

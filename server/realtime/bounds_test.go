@@ -135,7 +135,7 @@ func TestMessagesAreRepeatedToAMemberThatIsBack(t *testing.T) {
 	say(ada, 6)
 	bo.Wait(t, "the last", func(v *realtimetest.View) bool { return v.Count("room.message", "chat:1") == 6 })
 	ids := map[any]bool{}
-	for i, e := range bo.Heard("room.message", "chat:1") {
+	for i, e := range bo.EventsOf("room.message", "chat:1") {
 		require.Equal(t, float64(i+1), e.P["data"])
 		repeated, marked := e.P["repeated"]
 		require.Equal(t, i >= 1 && i <= 4, marked)
@@ -143,8 +143,8 @@ func TestMessagesAreRepeatedToAMemberThatIsBack(t *testing.T) {
 		ids[e.P["id"]] = true
 	}
 	require.Len(t, ids, 6)
-	for i, e := range ada.Heard("room.message", "chat:1") {
-		require.Equal(t, bo.Heard("room.message", "chat:1")[i].P["id"], e.P["id"],
+	for i, e := range ada.EventsOf("room.message", "chat:1") {
+		require.Equal(t, bo.EventsOf("room.message", "chat:1")[i].P["id"], e.P["id"],
 			"all members know a message by the same id")
 	}
 }
@@ -162,7 +162,7 @@ func TestMessagesAreRepeatedAfterATakeover(t *testing.T) {
 	bo.Wait(t, "the message", func(v *realtimetest.View) bool { return v.Count("room.message", "chat:1") == 1 })
 	require.NoError(t, bo.Reconnect(t.Context(), a.address()))
 	bo.Wait(t, "it again", func(v *realtimetest.View) bool { return v.Count("room.message", "chat:1") == 2 })
-	all := bo.Heard("room.message", "chat:1")
+	all := bo.EventsOf("room.message", "chat:1")
 	require.Equal(t, all[0].P["id"], all[1].P["id"])
 	require.Equal(t, true, all[1].P["repeated"])
 }

@@ -109,7 +109,7 @@ func (v *served) requireCrowd(t *testing.T, all []*friends) {
 			room, _ := found(t, c)
 			require.Equal(t, first, room, "a party stays together")
 			c.Wait(t, "all members", func(view *realtimetest.View) bool { return len(view.Room(room).Members) == k.size })
-			require.Len(t, c.Heard("match.found", ""), len(c.Heard("match.found", room)), "other matches")
+			require.Len(t, c.EventsOf("match.found", ""), len(c.EventsOf("match.found", room)), "other matches")
 		}
 	}
 	require.Equal(t, players, v.database.Count("SELECT count(*) FROM lobby_members m JOIN lobbies l ON l.uid = m.lobby WHERE l.match_id IS NOT NULL AND m.state = 'joined'"))

@@ -265,7 +265,7 @@ func (w *city) settleRoom(room string, anchor *realtimetest.Client) {
 
 // values returns the values of a room's counter that a client was told of.
 func values(c *realtimetest.Client, room string) (list []int) {
-	for _, e := range c.Heard("room.message", room) {
+	for _, e := range c.EventsOf("room.message", room) {
 		list = append(list, valueOf(e))
 	}
 	return list

@@ -65,7 +65,7 @@ func TestABurstOfChangesIsOneSequenceOnBothReplicas(t *testing.T) {
 		})
 		require.Zero(t, c.Resyncs())
 		require.Equal(t, 1, c.Room(room).Snapshots)
-		sequences = append(sequences, c.Heard("room.message", room))
+		sequences = append(sequences, c.EventsOf("room.message", room))
 	}
 	require.Equal(t, sequences[0], sequences[1])
 	require.Equal(t, sequences[0], sequences[2], "members on the other replica see the same sequence")
@@ -100,7 +100,7 @@ func TestMessagesOfASessionKeepTheirOrder(t *testing.T) {
 	}
 	for _, c := range []*realtimetest.Client{sender, far} {
 		c.Wait(t, "the messages", func(v *realtimetest.View) bool { return v.Count("room.message", room) == n })
-		for i, e := range c.Heard("room.message", room) {
+		for i, e := range c.EventsOf("room.message", room) {
 			require.InDelta(t, i, e.P["data"], 0)
 		}
 	}
@@ -213,7 +213,7 @@ func TestWithoutNotificationsMembersConverge(t *testing.T) {
 	far.Wait(t, "the changes", func(v *realtimetest.View) bool {
 		return counter(v.Room(room)) == 5 && v.Count("room.message", room) == 5
 	})
-	require.Equal(t, near.Heard("room.message", room), far.Heard("room.message", room))
+	require.Equal(t, near.EventsOf("room.message", room), far.EventsOf("room.message", room))
 	require.Zero(t, far.Resyncs())
 	require.Equal(t, 1, far.Room(room).Snapshots, "the log was enough")
 	near.Wait(t, "the join of the other", func(v *realtimetest.View) bool { return len(v.Room(room).Members) == 2 })

@@ -28,7 +28,7 @@ func TestAJoinerReadsWhatWasSaid(t *testing.T) {
 	first.Wait(t, "its messages", func(v *realtimetest.View) bool { return v.Count("room.message", "lobby:1") == 2 })
 	history := second.Must(t, "room.history", "lobby:1", nil)["messages"].([]any)
 	require.Len(t, history, 2)
-	for i, heard := range first.Heard("room.message", "lobby:1") {
+	for i, heard := range first.EventsOf("room.message", "lobby:1") {
 		delete(heard.P, "id") // of the delivery
 		require.Equal(t, heard.P, history[i], "as it was heard")
 		require.Equal(t, float64(i+1), heard.P["number"])
@@ -68,7 +68,7 @@ func TestTextsAreChecked(t *testing.T) {
 	require.Equal(t, "unavailable", say("broken").Code(), "without an answer nothing is said")
 	c.Must(t, "room.message", "lobby:1", map[string]any{"type": "x.emote", "data": map[string]any{"a": "damn"}})
 	c.Wait(t, "the messages", func(v *realtimetest.View) bool { return v.Count("room.message", "lobby:1") == 3 })
-	require.Equal(t, map[string]any{"text": "****"}, c.Heard("room.message", "lobby:1")[1].P["data"])
+	require.Equal(t, map[string]any{"text": "****"}, c.EventsOf("room.message", "lobby:1")[1].P["data"])
 	require.Contains(t, v.log.String(), "check texts")
 
 	open := serve(t, func(o *Options) { o.TextHook, o.TextHookFailOpen = hook.URL, true })

@@ -80,7 +80,7 @@ func TestARoomBelongsToItsProject(t *testing.T) {
 	other.Must(t, "room.message", "chat:one", map[string]any{"type": "y"})
 	other.Wait(t, "its message", func(e *realtimetest.View) bool { return e.Count("room.message", "chat:one") == 1 })
 	require.Equal(t, []string{other.Session()}, other.Room("chat:one").Members)
-	require.Equal(t, "y", other.Heard("room.message", "chat:one")[0].Text("type"))
+	require.Equal(t, "y", other.EventsOf("room.message", "chat:one")[0].Text("type"))
 }
 
 // With the conformance switch, positions and echoes reach the members on the same replica, and nobody else.
@@ -102,7 +102,7 @@ func TestPositionsReachTheMembersOnTheSameReplica(t *testing.T) {
 		}
 		sender.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
 		far.Wait(t, "a later change", func(e *realtimetest.View) bool { return counter(e.Room(room)) == float64(i+1) })
-		require.Zero(t, len(far.Heard(kind, "")))
+		require.Zero(t, len(far.EventsOf(kind, "")))
 	}
 }
 
@@ -129,7 +129,7 @@ func TestWithoutNotificationsConnectionsHearWhoOwnsThem(t *testing.T) {
 }
 
 func last(c *realtimetest.Client, kind string) (found realtimetest.Event) {
-	if all := c.Heard(kind, ""); len(all) > 0 {
+	if all := c.EventsOf(kind, ""); len(all) > 0 {
 		found = all[len(all)-1]
 	}
 	return found

@@ -90,7 +90,7 @@ func (v *served) address() string { return "ws://" + v.Addr().String() + "/any/p
 // client connects a strict client.
 func (v *served) client(change ...func(*realtimetest.Options)) *realtimetest.Client {
 	v.t.Helper()
-	o := variant.Of(realtimetest.Options{URL: v.address(), Project: "p1"}, change...)
+	o := variant.Apply(realtimetest.Options{URL: v.address(), Project: "p1"}, change...)
 	return realtimetest.Dial(v.t, o)
 }
 
@@ -107,7 +107,7 @@ func (v *served) key(project, id string, change ...func(*token.ProjectClaims)) s
 }
 
 func mint(project, key string, change ...func(*token.ProjectClaims)) string {
-	claims := variant.Of(token.ProjectClaims{ProjectID: project, KeyID: key, IssuedAt: time.Now(),
+	claims := variant.Apply(token.ProjectClaims{ProjectID: project, KeyID: key, IssuedAt: time.Now(),
 		Expires: time.Now().Add(time.Hour)}, change...)
 	return token.MintProject(token.ProjectSecret(testMaster, project), claims)
 }

@@ -80,7 +80,7 @@ func TestASlowReaderIsSentASnapshot(t *testing.T) {
 		return settings["map"] == "last"
 	})
 	slow.Wait(t, "the messages", func(e *realtimetest.View) bool { return e.Count("room.message", room) == said })
-	for i, e := range slow.Heard("room.message", room) {
+	for i, e := range slow.EventsOf("room.message", room) {
 		data, _ := e.P["data"].(map[string]any)
 		require.Equal(t, string(rune('A'+i)), data["text"])
 	}

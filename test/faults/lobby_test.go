@@ -138,7 +138,7 @@ func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 }
 
 func found(c *realtimetest.Client) (rooms []string) {
-	for _, e := range c.Heard("match.found", "") {
+	for _, e := range c.EventsOf("match.found", "") {
 		rooms = append(rooms, e.Room)
 	}
 	return rooms

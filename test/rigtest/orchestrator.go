@@ -28,7 +28,7 @@ func OrchestratorSettings() []string {
 
 // NewAgent returns a simulated Rivalis game server that connects to an address, host:port, and connects again soon.
 func NewAgent(addr, name string, change ...func(*agents.Config)) *agents.Agent {
-	c := variant.Of(agents.Config{
+	c := variant.Apply(agents.Config{
 		URL: "ws://" + addr, Key: AgentKey, Name: name, EndpointURL: "wss://" + name + ".example.com",
 		RoomTypes: []string{"duel"},
 		Random:    func() float64 { return 0.1 },

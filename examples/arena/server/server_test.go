@@ -35,7 +35,7 @@ func setup(t *testing.T, edit ...func(*server.Config)) *bundle {
 	t.Cleanup(web.Close)
 	client := must.Get(sdk.New(sdk.Options{URLs: []string{web.URL}}))(t)
 	t.Cleanup(client.Close)
-	cfg := variant.Of(server.Config{
+	cfg := variant.Apply(server.Config{
 		Director: client, FleetToken: "fleet", InstanceID: "arena-1", Region: "eu", Modes: []string{"ffa"}, Capacity: 16,
 		HeartbeatEvery: 50 * time.Millisecond,
 	}, edit...)

@@ -114,7 +114,7 @@ func (f *matchFunctions) functionProfile(name string, at *pb.FunctionConfig, mor
 // calls lets a worker call functions.
 func (f *matchFunctions) calls(change ...func(*functions.Options)) func(*loop.Options) {
 	return func(o *loop.Options) {
-		options := variant.Of(functions.Options{Store: o.Store.(*db.Store), Region: universe, Loopback: true,
+		options := variant.Apply(functions.Options{Store: o.Store.(*db.Store), Region: universe, Loopback: true,
 			Collection: time.Second, Log: o.Log}, change...)
 		m := must.Get(functions.New(options))(f.t)
 		o.Matchmaker = m

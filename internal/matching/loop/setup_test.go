@@ -104,7 +104,7 @@ func (b *bundle) worker(change ...func(*loop.Options)) (stop func()) {
 
 func (b *bundle) loop(change ...func(*loop.Options)) *loop.Loop {
 	b.t.Helper()
-	o := variant.Of(loop.Options{Store: b.store(), Universe: universe, Log: slog.New(slog.NewTextHandler(b.t.Output(),
+	o := variant.Apply(loop.Options{Store: b.store(), Universe: universe, Log: slog.New(slog.NewTextHandler(b.t.Output(),
 		&slog.HandlerOptions{Level: slog.LevelDebug}))}, change...)
 	return must.Get(loop.New(o))(b.t)
 }

@@ -122,7 +122,7 @@ func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 
 func (b *bundle) create(change ...func(*db.NewTicket)) (id string) {
 	b.t.Helper()
-	n := variant.Of(db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }}, change...)
+	n := variant.Apply(db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }}, change...)
 	t := must.Get(b.there.CreateTicket(b.t.Context(), region, n))(b.t)
 	return t.ID
 }

@@ -71,7 +71,7 @@ func (b *bundle) begin(s *db.Store) uuid.UUID {
 // run starts the caller on a store.
 func (b *bundle) run(here Store, change ...func(*Options)) {
 	b.t.Helper()
-	o := variant.Of(Options{Replica: func() uuid.UUID { return b.hereID }, Timeout: testTimeout,
+	o := variant.Apply(Options{Replica: func() uuid.UUID { return b.hereID }, Timeout: testTimeout,
 		WaitFor: func(_ context.Context, tx uint64) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -18,7 +18,7 @@ const Universe = "global"
 // registration.
 func (d *DB) AddServer(id string, capacity int, change ...func(*db.Registration)) db.Registered {
 	d.T.Helper()
-	r := variant.Of(db.Registration{
+	r := variant.Apply(db.Registration{
 		InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity, BootID: "boot-1",
 	}, change...)
 	registered, err := d.Register(d.T.Context(), r)

@@ -13,7 +13,7 @@ import (
 // because a machine that runs all tests at once is slow; change may set other values.
 func Open(t testing.TB, url string, change ...func(*db.Config)) *db.Store {
 	t.Helper()
-	cfg := variant.Of(db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute}, change...)
+	cfg := variant.Apply(db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute}, change...)
 	store, err := db.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("storetest: %v", err)

@@ -1,8 +1,8 @@
 // Package variant makes the values of a test that differ from a usual one in what the test is about.
 package variant
 
-// Of returns a value after these changes, which are made in order.
-func Of[T any](usual T, changes ...func(*T)) T {
+// Apply returns a value after these changes, which are made in order.
+func Apply[T any](usual T, changes ...func(*T)) T {
 	for _, change := range changes {
 		change(&usual)
 	}

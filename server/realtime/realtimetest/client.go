@@ -106,8 +106,8 @@ func (c *Client) Events() []Event {
 	return slices.Clone(c.events)
 }
 
-// Heard returns the events of a kind in a room, or in any room if it is empty.
-func (c *Client) Heard(kind, room string) []Event {
+// EventsOf returns the events of a kind in a room, or in any room if it is empty.
+func (c *Client) EventsOf(kind, room string) []Event {
 	return slices.DeleteFunc(c.Events(), func(e Event) bool { return e.Type != kind || room != "" && e.Room != room })
 }
 

@@ -70,5 +70,5 @@ func (c *Client) Wait(t testing.TB, what string, done func(*View) bool) {
 func (c *Client) Hear(t testing.TB, kind string) Event {
 	t.Helper()
 	c.Wait(t, kind, func(v *View) bool { return v.Count(kind, "") > 0 })
-	return c.Heard(kind, "")[0]
+	return c.EventsOf(kind, "")[0]
 }

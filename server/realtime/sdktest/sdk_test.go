@@ -45,7 +45,7 @@ func replicas(t *testing.T, change ...func(*realtime.Options)) (urls []string) {
 func replica(t *testing.T, database string, change ...func(*realtime.Options)) (url string) {
 	t.Helper()
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	o := variant.Of(realtime.Options{Listener: listener, Auth: realtime.AuthOptional, Master: "a master secret of tests",
+	o := variant.Apply(realtime.Options{Listener: listener, Auth: realtime.AuthOptional, Master: "a master secret of tests",
 		RequireKey: true, Conformance: true}, change...)
 	s := must.Get(realtime.New(storetest.Open(t, database), o))(t)
 	require.NoError(t, s.Listen(t.Context()))
