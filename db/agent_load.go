@@ -155,6 +155,7 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 
 func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.ReadAgentsRow) {
 	for _, s := range states {
+		// The silence is below 0 until replied sets it: no reply is applied yet.
 		a := &agentRow{
 			ref: AgentRef{t.region, s.AgentID, s.Replica}, isKept: s.Kept, misses: s.Misses, connections: s.Connections,
 			rooms:    s.Rooms,
@@ -175,6 +176,7 @@ func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.Re
 				ProtocolVersion: r.ProtocolVersion, EndpointURL: r.Endpoint,
 				Labels: r.Labels, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms,
 				AutoCreate: r.AutoCreate,
+				// A part of the state, which comes from the other statement.
 				Status:     a.content.Status,
 			}
 		}

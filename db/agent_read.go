@@ -30,6 +30,7 @@ func (s *Store) findRooms(ctx context.Context, region string, calls []*batch.Cal
 			EndpointURL: r.Endpoint, Local: r.Local}
 	}
 	for _, c := range calls {
+		// Also of an id that was not asked for, since storableIDs left it out: the answer is the same.
 		room, ok := found[c.Req]
 		if !ok {
 			c.Answer(RoomInfo{}, roomNotFound(c.Req))

@@ -84,6 +84,7 @@ func (a *agentRow) info(rooms []*roomRow) InstanceInfo {
 		AutoCreate: c.AutoCreate, Status: a.status(), LastSyncAt: a.lastSync.UnixMilli(), AgentVersion: c.AgentVersion,
 		ProtocolVersion: c.ProtocolVersion,
 	}
+	// Never null in the JSON of events.
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
 	}

@@ -61,6 +61,7 @@ func addAgentToPut(p *query.PutAgentsParams, a *agentRow) error {
 	if err != nil {
 		return err
 	}
+	// JSON's null is no object of labels.
 	if c.Labels == nil {
 		labels = []byte("{}")
 	}

@@ -199,6 +199,8 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string,
 			return err
 		}
 		if matched, err = assignBackfill(ctx, q, region, id, assignment, s.cfg.Timing); err != nil {
+			// Those of before, and those that are matched by now: the caller may have lost the answer of an earlier
+			// call.
 			return err
 		}
 		assigned, err = acknowledgeBackfill(ctx, q, region, id, append(earlier, matched...), s.cfg.Timing)
@@ -207,6 +209,7 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string,
 	if err != nil {
 		return Backfill{}, nil, frame.Classify(err)
 	}
+	// Assigned tickets are news for those who watch them. A call that matched none has changed no ticket.
 	if len(matched) > 0 {
 		s.Notify(TopicTickets, region)
 	}

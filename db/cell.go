@@ -20,6 +20,7 @@ func (s *Store) ReadCells(ctx context.Context) error {
 	if err != nil {
 		return frame.Classify(err)
 	}
+	// Usually there is one cell, and each call pays only for reading a nil pointer.
 	if len(rows) == 0 {
 		s.elsewhere.Store(nil)
 		return nil
@@ -33,6 +34,7 @@ func (s *Store) ReadCells(ctx context.Context) error {
 		cell.Addresses[fault.ListenerAPI] = r.Address
 		read[r.Region] = cell
 	}
+	// Replaced as a whole: readers hold no lock, and what they have read stays as it was.
 	s.elsewhere.Store(&read)
 	return nil
 }

@@ -152,6 +152,7 @@ type ackChange struct {
 // apply settles a command that is pending or has timed out.
 func (t *ackTx) apply(ack CommandAck, cmd query.AcknowledgedCommandsRow) {
 	was := CommandState(cmd.State)
+	// Settled already: this ack is a repetition, whose answer was lost.
 	if was != CommandPending && was != CommandTimedOut {
 		return
 	}
@@ -168,9 +169,11 @@ func (t *ackTx) apply(ack CommandAck, cmd query.AcknowledgedCommandsRow) {
 		c = t.applyStatus(ack, cmd, AgentActive, EventAgentUndrained)
 	}
 	t.count(cmd, state, was, ack.Failure, c)
+	// The caller was told that the command timed out. The event corrects that.
 	if state == CommandDoneLate {
 		t.event(EventCommandDoneLate, cmd, commandDetail{cmd.ID, cmd.Op, cmd.Room})
 	}
+	// Drains that an operator keeps have no caller.
 	if cmd.Caller != nil {
 		t.callers = append(t.callers, *cmd.Caller)
 	}

@@ -32,6 +32,7 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 		if err := r.name(t, holders); err != nil {
 			return err
 		}
+		// The next late room must not choose the same id.
 		holders = append(holders, query.RoomHoldersRow{ID: r.publicID, AgentID: r.command.AgentID, Base: r.command.Base,
 			ProcessUid: r.command.ProcessUid, JoinedAt: r.command.JoinedAt})
 		info := roomInfoOfCommand(r.command)

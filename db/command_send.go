@@ -80,6 +80,7 @@ type commandCall = batch.Call[commandOrder, Command]
 func (s *Store) sendCommands(ctx context.Context, region string, calls []*commandCall) error {
 	var t *sendTx
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
+		// Made for each attempt, as in onAgents.
 		t = &sendTx{q: q, region: region, agents: map[string]query.LockAgentStatesRow{},
 			rooms: map[string]query.RoomsToDestroyRow{}}
 		return t.run(ctx, calls)
@@ -88,6 +89,7 @@ func (s *Store) sendCommands(ctx context.Context, region string, calls []*comman
 		return err
 	}
 	s.notifyReplicas(region, t.send.Replicas)
+	// Of the statement, which counts the timeout from the time of the database.
 	deadlines := map[uuid.UUID]time.Time{}
 	for _, r := range t.sent {
 		deadlines[r.ID] = r.Deadline

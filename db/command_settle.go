@@ -30,6 +30,7 @@ func (s *Store) PendingCommands(ctx context.Context, region string, replica, aft
 	for i, r := range rows {
 		c := Command{ID: r.ID, Region: region, AgentID: r.AgentID, Replica: replica, Op: CommandOp(r.Op),
 			Deadline: r.Deadline}
+		// Drain and undrain concern no room.
 		if r.Room != nil && r.Base != nil {
 			c.RoomID = *r.Room
 			if c.RawID, err = rawRoomID(*r.Base); err != nil {
@@ -75,6 +76,7 @@ func (s *Store) expireCommands(ctx context.Context, region string,
 	for i, c := range calls {
 		ids[i] = c.Req
 	}
+	// Those that are due only. Others keep their state, and are answered with it.
 	if _, err := s.timeOut(ctx, region, ids); err != nil {
 		return err
 	}

@@ -214,6 +214,7 @@ func (a *acceptance) fillBackfill(out *tx.Pipeline, i int) (id string) {
 		return ""
 	}
 	var old *Backfill
+	// An existing one. That it is live, and as the match function saw it, was judged before.
 	if b.ID != "" {
 		stored := a.backfills[b.ID]
 		old = &stored
@@ -226,6 +227,7 @@ func (a *acceptance) fillBackfill(out *tx.Pipeline, i int) (id string) {
 	if old == nil {
 		created, p := a.store.draftBackfill(a.ref.Region, contents)
 		query.QueueExec(out, (*query.Queries).CreateBackfills, p)
+		// Kept for the case that the answer to COMMIT is lost: see findCommit.
 		a.final[i].Created, a.changed[created.ID] = &created, created
 		return created.ID
 	}

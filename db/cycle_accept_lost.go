@@ -43,6 +43,7 @@ func (a *acceptance) wasCommitted(ctx context.Context) (done bool, err error) {
 
 // findCommit looks for rows that only the lost transaction can have written.
 func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
+	// Waits until the transaction of the lost answer has ended: its rows are there then, or never will be.
 	if err := a.store.q.AwaitAcceptance(ctx,
 		query.AwaitAcceptanceParams{Region: a.ref.Region, ID: a.ref.ID}); err != nil {
 		return false, err
@@ -58,11 +59,13 @@ func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
 			marked[r.ID] = string(r.MatchedIn)
 		}
 		for i, id := range a.marks.Ids {
+			// A mark has the cycle and the match: nobody else writes the same one.
 			if marked[id] == string(a.marks.MatchedIn[i]) {
 				return true, nil
 			}
 		}
 	}
+	// A transaction that marked no ticket is recognized by a backfill that it has created or changed.
 	ids := make([]string, 0, len(a.changed))
 	for id := range a.changed {
 		ids = append(ids, id)

@@ -123,6 +123,7 @@ func (s *Store) checkDeclaration(d *Declaration) (texts []*profileText, err erro
 		}
 	}
 	for i, p := range d.Profiles {
+		// An edit without a name: the document says it.
 		text, err := s.checkProfile(&ProfileEdit{}, p.Document)
 		if err != nil {
 			return nil, atIndex("profiles", i, err)

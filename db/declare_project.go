@@ -51,6 +51,7 @@ func (n NewProject) declare(ctx context.Context, q *query.Queries) (done Project
 	case errors.Is(err, pgx.ErrNoRows):
 		done.Change = "created"
 		_, err = n.create(ctx, q)
+	// An error of the read, which the end returns.
 	case err != nil:
 	case was.Region != n.Region:
 		e := fault.New(fault.Conflict, "project_region", "project %q is in region %q, which does not change: "+

@@ -87,6 +87,7 @@ func (s *Store) outlook(region string, r query.PutWaitingRow) fault.Outlook {
 func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) query.PutWaitingParams {
 	p := query.PutWaitingParams{Region: region, Source: source, Ttl: ttl, AtMost: maxDemand}
 	last := map[DemandKey]Waiting{}
+	// The last one of each: a statement must not write a row twice.
 	for _, w := range waiting {
 		last[DemandKey{w.Mode, demandKey(w.Player)}] = w
 	}
@@ -97,6 +98,7 @@ func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) qu
 		}
 		address := ""
 		if w.Address.IsValid() {
+			// The type inet takes no zone, and IPv4 is written as such.
 			address = w.Address.Unmap().WithZone("").String()
 		}
 		p.Modes, p.Keys, p.PartyKeys = append(p.Modes, key.Mode), append(p.Keys, key.Key), append(p.PartyKeys,

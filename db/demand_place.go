@@ -24,8 +24,10 @@ func (s *Store) awaitServers(ctx context.Context, region string, requests []*req
 	for _, r := range requests {
 		waiting = append(waiting, Waiting{region, r.req.Mode, r.req.Caller, r.req.Party, r.req.MaxPlayers,
 			r.req.Address})
+		// One statement has one lifetime of rows: the longest, so that no request is forgotten too early.
 		longest = max(longest, r.req.WaitFor)
 	}
+	// The request was refused anyhow, so that a failure here is not its failure.
 	outlooks, err := s.putWaiting(ctx, region, DemandMatchmake, longest, waiting)
 	if err != nil {
 		s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "demand for servers was not recorded", slog.String("region", region),
@@ -81,6 +83,7 @@ func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
 		return known
 	}
 	rows, err := s.q.ModesOfPools(ctx)
+	// Old knowledge is better than none: a mode without a pool is only refused at once.
 	if err != nil {
 		return known
 	}
@@ -88,6 +91,7 @@ func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
 	for _, r := range rows {
 		now[regionMode{r.Region, r.Mode}] = true
 	}
+	// Not held while the rows are read: others go on with what is known.
 	s.pooled.mu.Lock()
 	defer s.pooled.mu.Unlock()
 	s.pooled.byRegionMode, s.pooled.read = now, time.Now()

@@ -50,9 +50,11 @@ func completeRegistration(ctx context.Context, q *query.Queries, r Registration)
 			return r, err
 		}
 	}
+	// The limit of the app version, unless the server wants fewer sessions.
 	if d.MaxSessions != nil && (r.MaxSessions == nil || *r.MaxSessions > int(*d.MaxSessions)) {
 		r.MaxSessions = value.IntOrNil(d.MaxSessions)
 	}
+	// The endpoint that the deployment has got already: a server that registers again keeps it.
 	if d.Endpoint != nil {
 		r.Endpoint = *d.Endpoint
 	}
@@ -70,6 +72,7 @@ func allowRegistration(d query.DeploymentOfRow, r Registration) error {
 		return outside("capacity", "its app version has a capacity of %d", d.Capacity)
 	case r.ProviderRef != "" && d.RefTaken:
 		return outside("provider_ref", "another deployment has this server")
+	// Another server was started for it: this one is a second, and must not play.
 	case r.ProviderRef != "" && d.Ref != "" && d.Ref != r.ProviderRef:
 		return fault.New(fault.Gone, "deployment_over",
 			"deployment %s has another server than provider_ref: stop, do not register again", r.Joining.ID)

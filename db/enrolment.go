@@ -69,6 +69,7 @@ func (s *Store) readEnrolments(ctx context.Context, _ string, calls []*batch.Cal
 		digest := [sha256.Size]byte(r.Digest)
 		known[EnrolmentID{r.Region, r.ID}] = &digest
 	}
+	// nil for one that does not exist: the caller refuses it.
 	for _, c := range calls {
 		c.Answer(known[c.Req], nil)
 	}
@@ -105,6 +106,7 @@ func lockEnrolment(ctx context.Context, q *query.Queries, r Registration) (query
 		return e, outsideEnrolment("region", "it is of region %s", r.Enrolling.Region)
 	}
 	for _, mode := range r.Modes {
+		// An enrolment without a list allows all modes.
 		if len(e.Modes) > 0 && !slices.Contains(e.Modes, mode) {
 			return e, outsideEnrolment("modes", "it has no mode %q", mode)
 		}

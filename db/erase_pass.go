@@ -48,6 +48,7 @@ func (p *erasurePass) run(ctx context.Context) (err error) {
 func (p *erasurePass) endLobbySessions(ctx context.Context) error {
 	player := p.row.Subs[0]
 	for _, region := range p.regions {
+		// In parts, as workers end sessions: each transaction locks the rooms of its sessions.
 		for {
 			var ended []string
 			n, err := p.store.endSessions(ctx, region, func(t *sessionTx) (ids []string, err error) {
@@ -62,6 +63,7 @@ func (p *erasurePass) endLobbySessions(ctx context.Context) error {
 				break
 			}
 			p.rows += int64(n)
+			// Their ids count as names of the player from now on.
 			if err := p.addSessions(ctx, ended); err != nil {
 				return err
 			}
@@ -254,6 +256,7 @@ func (p erasedPlayer) forgetInRooms(ctx context.Context, region string) error {
 		return err
 	}
 	steps := make([]lobbyStep, len(rooms))
+	// Actions like those of members, so that replicas get the changed states as they get all others.
 	for i, room := range rooms {
 		steps[i] = lobbyStep{Lobby: room, LobbyAction: LobbyAction{Region: region,
 			Act: p.store.cfg.Rooms.Forget(p.player, p.row.Key)}}
@@ -287,6 +290,7 @@ func (p erasedPlayer) batches() []eraseRows {
 		func(q *query.Queries, ctx context.Context) (int64, error) {
 			return q.EraseTicketHistory(ctx, query.EraseTicketHistoryParams{Player: p.player, Batch: erasedAtOnce, Key: key})
 		},
+		// Where the history keeps hashes instead of names, whatever the setting is today.
 		func(q *query.Queries, ctx context.Context) (int64, error) {
 			return q.EraseTicketHistory(ctx,
 				query.EraseTicketHistoryParams{Player: historyHash(p.player), Batch: erasedAtOnce, Key: key})

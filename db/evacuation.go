@@ -107,6 +107,7 @@ func (s *Store) closeEvacuated(ctx context.Context, id uuid.UUID) (step Evacuati
 // before.
 func (s *Store) emptyServers(ctx context.Context, id uuid.UUID) (step EvacuationStep, err error) {
 	err = s.inEvacuation(ctx, id, func(q *query.Queries, e query.HoldEvacuationRow) error {
+		// Made for each attempt of the transaction.
 		step = EvacuationStep{}
 		servers, err := q.ServersToEmpty(ctx, query.ServersToEmptyParams{Evacuation: id, Batch: evacuatedServers})
 		if err != nil || len(servers) == 0 {
@@ -126,6 +127,7 @@ func (s *Store) emptyServers(ctx context.Context, id uuid.UUID) (step Evacuation
 			note.Ended = append(note.Ended, ended)
 		}
 		step.Emptied = len(servers)
+		// Without it, players get nothing new, and nobody needs to know who they were.
 		if e.Requeue {
 			lost, err := q.ReleaseLost(ctx,
 				query.ReleaseLostParams{Evacuation: id, InstanceIds: note.InstanceIds, LostSince: e.LostSince})

@@ -145,11 +145,13 @@ func (r *requeue) queue(ctx context.Context, q *query.Queries, e query.HoldEvacu
 		}
 	}
 	if len(known) > 0 {
+		// What all of them wait for, before anything is decided: each party is judged by these rows.
 		if err := t.read(ctx, &tx.Pipeline{}, known, named, nil); err != nil {
 			return err
 		}
 	}
 	for i, row := range rows {
+		// Of a ticket without history, the profiles and attributes are not known.
 		if parties[i] == nil {
 			r.decide(row, "", WhyNoHistory, row.Subs...)
 			continue

@@ -77,6 +77,7 @@ func (p *seating) place(ctx context.Context, parties []query.EvacuatedPartiesRow
 func (p *seating) readSeats(ctx context.Context, parties []query.EvacuatedPartiesRow) error {
 	subs := map[string][]string{}
 	for _, party := range parties {
+		// Where they get a seat, which may be another region than that of the session they had.
 		region := p.regionOf(party)
 		subs[region] = append(subs[region], party.Subs...)
 	}
@@ -147,6 +148,7 @@ func (p *seating) fail(err error) {
 // decide notes the next session of players, uuid.Nil for none.
 func (p *seating) decide(party query.EvacuatedPartiesRow, region string, session uuid.UUID, why string,
 	subs ...string) {
+	// Parties are placed at the same time.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	state := "seated"

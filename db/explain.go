@@ -94,6 +94,7 @@ func (s *Store) currentMatch(ctx context.Context, universe string, id uuid.UUID)
 		Deadline: r.Deadline, Mode: r.Mode, Host: r.Host,
 		Tickets: unknownOutcomes(r.Tickets),
 	}
+	// nil: it is not committed, or needs no session.
 	if r.SessionID != nil {
 		m.Region, m.Session = r.Region, sessionID(r.Region, *r.SessionID)
 	}

@@ -56,6 +56,7 @@ func storedAnswer(stored []query.StoredAnswersRow, caller, key string, requestHa
 func (p placing) storeAnswers(out *tx.Pipeline, decided []*request) error {
 	arg := query.StoreAnswersParams{Keep: p.store.cfg.Timing.IdempotencyTTL}
 	for _, r := range decided {
+		// Refusals are not stored: a repetition may find a seat.
 		if r.req.IdempotencyKey == "" || r.verdict.answer == nil {
 			continue
 		}

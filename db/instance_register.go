@@ -208,6 +208,7 @@ func putRegistration(ctx context.Context, q *query.Queries, r Registration, inca
 		r.Labels = map[string]string{}
 	}
 	status, deployment := "ready", (*uuid.UUID)(nil)
+	// Placement ignores it until the deployment is ready: see MakeReady.
 	if r.Joining != nil {
 		status, deployment = "starting", &r.Joining.ID
 	}

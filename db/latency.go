@@ -42,6 +42,7 @@ func (s *Store) readLatencies(ctx context.Context, universe string, calls []*lat
 		return err
 	}
 	for _, c := range calls {
+		// Each call gets its own map. Players of whom nothing is known have no entry.
 		found := PlayerLatencies{}
 		for _, sub := range c.Req.subs {
 			if latencies, is := known[sub]; is {

@@ -97,6 +97,7 @@ func (d *LobbyDetails) addSanctions(document string, now time.Time) error {
 			one.Until = &s.EndsAt
 		}
 		switch {
+		// Over by now, and still in the document.
 		case s.IsOver(now):
 		case s.IsBan:
 			d.Banned = append(d.Banned, one)

@@ -31,6 +31,7 @@ const (
 
 // ListLobbies returns a page of the rooms of a project that are not private. Errors: TooMany, Unavailable.
 func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, err error) {
+	// Texts that no row can have: Postgres would refuse the statement.
 	if !isStorable(q.Project) || !isStorable(q.Type) || !isStorable(q.AfterRoom) {
 		return LobbyPage{}, nil
 	}
@@ -40,6 +41,7 @@ func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, 
 	}
 	p := query.ListLobbiesParams{
 		Region: q.Region, Project: q.Project, After: q.AfterRoom, OfType: q.Type, Page: int32(limit),
+		// Bounds the work of a statement whose filter passes few rooms: the page then ends early, with a Next.
 		MostSeen: int32(limit * lobbiesSeen),
 	}
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {

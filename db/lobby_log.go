@@ -75,6 +75,7 @@ func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (
 			left -= len(r.Body)
 			page = append(page, row)
 			ofRoom[r.Lobby]++
+			// A room with as many rows may have more of them.
 			more = more || ofRoom[r.Lobby] == maxLogRows
 		}
 	}

@@ -144,6 +144,7 @@ func moderationError(err error) error {
 // log records the event of a change. Without an actor, it names the login of the database.
 func (r RoomAct) log(ctx context.Context, q *query.Queries, region, kind string, facts map[string]any) error {
 	actor := r.operator.actor
+	// As functions of schema ops do: events name the database's login where there is nobody else.
 	if actor == "" {
 		login, err := q.Login(ctx)
 		if err != nil {

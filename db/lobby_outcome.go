@@ -17,6 +17,7 @@ func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
 		return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+			// Of this attempt: an earlier one was rolled back.
 			turn = nil
 			outcomes, err := q.LobbyOutcomes(ctx, query.LobbyOutcomesParams{Region: region, Batch: int32(batch)})
 			if told = len(outcomes); err != nil || told == 0 {
@@ -106,6 +107,7 @@ func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n 
 			if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {
 				return err
 			}
+			// Sent with the rows of the actions: each room is told once.
 			query.QueueExec(q.Deferred(), (*query.Queries).ForgetSessionOfRooms, forget)
 			return nil
 		})

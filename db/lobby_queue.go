@@ -68,15 +68,18 @@ func (t *queueTurn) readLobbies(ctx context.Context, changes []lobbyQueueChange,
 	parties := make([]*party, len(changes))
 	var entering []*party
 	for i, c := range changes {
+		// A session that takes over from another needs no party: it only learns of the ticket.
 		if c.Session != "" {
 			t.awareSessions = append(t.awareSessions, c.Session)
 			continue
 		}
+		// The room's own action tells it, so that nobody else has to.
 		t.awareRooms = append(t.awareRooms, c.Lobby)
 		if c.Queue == nil {
 			continue
 		}
 		p, err := t.store.roomParty(t.region, c)
+		// The profile cannot be asked for, or the body cannot be made: the room learns why.
 		if err != nil {
 			addLobbyToRefuse(refused, c.Lobby, err)
 			continue

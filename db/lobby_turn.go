@@ -272,10 +272,12 @@ func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
 		case lobby.EffectInvite:
 			r.invite(e)
 		case lobby.EffectRemove:
+			// The removed session is no member any more, so that the notice of the room does not reach it.
 			t.keys = append(t.keys, e.Session)
 		case lobby.EffectEnqueue:
 			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members,
 				Queue: &e.Queue, Request: step.request})
+			// All members learn of the ticket, not only the one who asked for it.
 			for _, m := range r.now.Members {
 				t.keys = append(t.keys, m.Session)
 			}

@@ -71,6 +71,7 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 	switch {
 	case r.ends:
 		w.end.Uids = append(w.end.Uids, r.uid)
+		// Its last row of the log tells the members.
 		return w.addLog(r)
 	case r.isNew:
 		w.addNew(r)
@@ -83,6 +84,7 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 		}
 	}
 	w.addMembers(r)
+	// Only rooms that a match made have participants.
 	if !slices.Equal(r.roomBefore.Participants, r.now.Participants) {
 		w.places.Uids = append(w.places.Uids, r.uid)
 		w.places.Participants = append(w.places.Participants, textArray(r.now.Participants))

@@ -95,6 +95,7 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 	var now query.CurrentSnapshotRow
 	var late []query.CandidatesLateRow
 	var young []query.CandidatesSinceRow
+	// Behind the snapshot, and behind what this reading has read: as in SettledSince.
 	from, pending := max(snapshotEnd(since.read), since.afterTx+1), s.cfg.Timing.PendingFor
 	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.CurrentSnapshotRow, error) {
 		return q.CurrentSnapshot(ctx)
@@ -107,6 +108,7 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 	if err := s.q.Send(ctx, &p); err != nil {
 		return CandidatePage{Next: since}, frame.Classify(err)
 	}
+	// The numbers of another server say nothing: the caller reads the whole queue.
 	if !since.isOf(now) {
 		return CandidatePage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
 	}

@@ -30,6 +30,7 @@ func (s *Store) RecordSightings(ctx context.Context, universe string, sightings 
 func (s *Store) recordSightings(ctx context.Context, universe string, sightings []Sighting) error {
 	waiting, left := query.RecordSeenParams{Universe: universe}, query.RecordLeavingSeenParams{Universe: universe}
 	for _, k := range sightings {
+		// Two statements: of tickets that wait and of those that have left, different columns are set.
 		if k.LeftSeenAt.IsZero() {
 			waiting.Ids, waiting.SeenAt = append(waiting.Ids, k.Ticket), append(waiting.SeenAt, k.SeenAt)
 			continue

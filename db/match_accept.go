@@ -65,8 +65,10 @@ func (s *Store) askedIn(ctx context.Context, universe string, r ReadyCheckAnswer
 	if err != nil {
 		return uuid.Nil, frame.Classify(err)
 	}
+	// A mark of a cycle of Open Match is none: such matches ask nobody.
 	id, marked := readyCheckOf(row.Mark)
 	switch {
+	// Told as if the ticket did not exist: whose it is, is no concern of others.
 	case !row.Member:
 		return uuid.Nil, ticketUnknown(r.Ticket)
 	case !marked:

@@ -41,6 +41,7 @@ func (s *Store) CommitMatches(ctx context.Context, universe, region string, shar
 			break
 		}
 	}
+	// Also after an error: batches before it are committed.
 	outcomes := outcomesOf(calls)
 	if slices.ContainsFunc(outcomes, func(o MatchOutcome) bool { return o.Kind == MatchCommitted }) {
 		s.Notify(TopicTickets, universe)
@@ -294,6 +295,7 @@ func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 			m.isDecided = true
 		}
 	}
+	// As locked: the history has the times and bodies of the rows.
 	free := t.freeTickets()
 	for _, s := range t.seated {
 		s.decide(MatchOutcome{Kind: MatchCommitted, Session: s.placement, MatchID: s.playing(),
@@ -303,6 +305,7 @@ func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 		m.decide(MatchOutcome{Kind: MatchProposed, MatchID: m.ID})
 	}
 	for i, m := range t.unplaced {
+		// Decided only if even a snapshot from after all writes shows no room.
 		m.out = MatchOutcome{}
 		if !slices.Contains(t.placeable, int32(i)) {
 			m.decide(MatchOutcome{Kind: MatchNoHost})

@@ -55,12 +55,14 @@ func (s *Store) keep(ctx context.Context, universe string, tickets []LeftTicket)
 		addTicketToKeep(&arg, k)
 	}
 	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error { return q.KeepTickets(ctx, arg) })
+	// Without an error, or with one that says nothing about the rows.
 	switch {
 	case !frame.IsDataError(err):
 		return 0, err
 	case len(tickets) == 1:
 		return 1, nil
 	}
+	// Halves find one bad row of n in about 2·log(n) further transactions.
 	half := len(tickets) / 2
 	for _, part := range [][]LeftTicket{tickets[:half], tickets[half:]} {
 		n, err := s.keep(ctx, universe, part)

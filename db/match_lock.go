@@ -127,6 +127,7 @@ func (t *matchTx) ticketsOf(calls []*matchCall) query.LockMatchTicketsParams {
 	marks := map[string][]byte{}
 	for _, m := range calls {
 		for _, k := range m.Tickets {
+			// A ticket that two matches name is locked for the first of them.
 			if IssuedHere(t.universe, TicketID, k.ID) && marks[k.ID] == nil {
 				marks[k.ID] = m.mark()
 			}
@@ -195,12 +196,15 @@ func (t *matchTx) queueSessions(out *tx.Pipeline, ids []uuid.UUID) {
 // hostsFor asks for as many hosts of each mode and size as there are matches that want a session of their own.
 func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
 	arg := query.LockHostsParams{Region: t.region, Wait: t.wait}
+	// A transaction that waits gets all hosts. One that skips has a lane of its own, so that workers which run at a
+	// time look at different hosts first.
 	if !t.wait {
 		arg.Lane, arg.Lanes = int32(t.share.Lane), int32(t.share.Lanes)
 	}
 	wanted := map[pack.Shape]int32{}
 	for _, m := range calls {
 		for _, mode := range m.Modes {
+			// A match that joins another needs no host.
 			if m.Join == "" {
 				wanted[pack.Shape{Mode: mode, MaxPlayers: m.Size}]++
 			}

@@ -30,6 +30,7 @@ func (s *Store) FreeMarkedTickets(ctx context.Context, universe string, all []Ma
 			marks[id] = m.Mark
 		}
 	}
+	// In parts, each of them committed, and sorted, as everybody locks tickets.
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(marks)), releasePage) {
 		arg := query.LockMarkedTicketsParams{Universe: universe, Ids: ids}
 		for _, id := range ids {
@@ -71,6 +72,7 @@ func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string,
 	}
 	var all []MarkedTickets
 	for _, r := range rows {
+		// Marks of this epoch or a later one are of matches that are under way.
 		if profile, epoch, ok := functionOf(r.MatchedIn); ok && epoch < epochs[profile] {
 			all = append(all, MarkedTickets{IDs: []string{r.ID}, Mark: r.MatchedIn})
 		}

@@ -81,6 +81,7 @@ func (t *matchTx) proposeAll(open []*matchCall) error {
 	if t.proposed = open; len(open) > 0 {
 		query.QueueExec(t.q.Deferred(), (*query.Queries).ProposeMatches, put)
 		query.QueueExec(t.q.Deferred(), (*query.Queries).MarkProposed, mark)
+		// Sessions of the realtime lobby are asked in the same transaction.
 		t.askSessions(mark.Ids)
 	}
 	t.written = true
@@ -125,6 +126,7 @@ func (s *Store) OpenReadyChecks(ctx context.Context, universe, profile string) (
 			check.Match.Accepted = r.State == "accepted"
 			all = append(all, check)
 		}
+		// A short page is the last one.
 		if len(rows) < page {
 			return all, nil
 		}
@@ -177,10 +179,12 @@ func (t *matchTx) renew(ctx context.Context) (ended []uuid.UUID, err error) {
 	if err := t.q.Send(ctx, &out); err != nil {
 		return nil, err
 	}
+	// Another worker owns one of the profiles: nothing is renewed for it.
 	if len(profiles) < len(fence.Profiles) {
 		return nil, profileLost()
 	}
 	marks := query.RenewMarksParams{Universe: t.universe}
+	// Tickets that have left since are not held, and need no mark.
 	for _, k := range held {
 		marks.Ids = append(marks.Ids, k.ID)
 	}

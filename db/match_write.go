@@ -53,6 +53,7 @@ func (t *matchTx) writeSessions() {
 	start, join := query.StartMatchesParams{Region: t.region,
 		Universe: t.universe}, query.JoinMatchesParams{Region: t.region}
 	for _, s := range t.seated {
+		// A match without a mode plays elsewhere, and has no seats.
 		if s.mode == "" {
 			continue
 		}

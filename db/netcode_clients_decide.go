@@ -81,6 +81,7 @@ func (l *clientList) reports(ctx context.Context) (calls []*reportCall) {
 		return &l.reportBySession[id].Req
 	}
 	for _, id := range l.call.Req.Clients {
+		// Connected already: an earlier list said so.
 		if r, known := l.seats[id]; known && !r.Connected {
 			name := strconv.FormatUint(id, 10)
 			report := of(r.SessionID)

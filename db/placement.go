@@ -126,6 +126,7 @@ func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done
 		MaxPlayers: int32(r.MaxPlayers),
 		Size:       int32(len(r.Party)), Party: partyKey(r.Party), SeatTtl: s.cfg.Timing.SeatTTL,
 	})
+	// No row: a lock is held, a seat is in the way, or no session has room. The transaction finds out.
 	if err != nil || len(rows) == 0 {
 		return false, err
 	}

@@ -41,6 +41,7 @@ func locksOf(region string, calls []*placeCall, opening []pack.Shape) query.TryL
 	taken := map[int64]bool{}
 	for i, c := range calls {
 		locks := playerLocks(c.Req)
+		// The older call decides first. This one is decided by the next batch, with what the older one has changed.
 		if slices.ContainsFunc(locks, func(l int64) bool { return taken[l] }) {
 			continue
 		}

@@ -49,6 +49,7 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 		}
 		decided, open, alone = partition(requests)
 		c, contested := p.lockedSessions(l.sessions)
+		// Without the opener lock, another transaction opens sessions of the shape now.
 		restrict(open, l.mayOpen(calls, shapes), contested, lastResort)
 		err = p.seat(ctx, c, open, decided, nil)
 		decided = append(decided, open...)
@@ -59,6 +60,7 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 	}
 	s.notifySenders(region, senders)
 	s.answerAll(ctx, region, decided)
+	// Those that may neither open a session nor be refused here have to wait.
 	for _, r := range open {
 		if !r.call.Answered() {
 			left = append(left, r.call)
@@ -189,6 +191,7 @@ func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*reque
 	arg := query.LockHostsParams{Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers,
 		Sessions: p.withExtra(k.Sessions()), Wait: p.wait}
 	var empty []uuid.UUID
+	// Only sessions without players are closed. The instances of the others lose nothing.
 	for _, g := range vacated {
 		if g.empty {
 			empty = append(empty, g.id)
@@ -200,6 +203,7 @@ func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*reque
 		if _, err = p.q.CloseSessions(ctx,
 			query.CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
 			c.dropSessions(empty)
+			// By their ids, so that no other instance is locked.
 			rows, err = p.q.LockHosts(ctx, query.LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.wait})
 		}
 	}
@@ -224,6 +228,7 @@ func hostIDs(rows []query.LockHostsRow) []string {
 
 // refuse answers NoCapacity to requests for which a fresh snapshot shows no free seats, locked or not.
 func (p placing) refuse(ctx context.Context, requests []*request) error {
+	// A statement has its own snapshot, which has what others committed while this transaction ran.
 	arg := query.StillPlaceableParams{Region: p.region}
 	for i, r := range requests {
 		arg.Requests = append(arg.Requests, int32(i))

@@ -46,6 +46,7 @@ func (s *Store) ExportPlayer(ctx context.Context, player string) (PlayerExport, 
 	if err != nil {
 		return e, frame.Classify(err)
 	}
+	// One more than is returned, which tells that there are more.
 	rows, err := s.q.ExportPlayer(ctx, query.ExportPlayerParams{Player: player, Regions: regions, Most: maxExported + 1})
 	for _, r := range rows {
 		switch n := len(e.Data[r.Section]); {

@@ -28,6 +28,7 @@ func (s *Store) createPlayerTickets(ctx context.Context, universe string, calls 
 			return err
 		}
 		for i, c := range calls {
+			// Otherwise another transaction answers the same key: with the next batch, its answer is stored.
 			if keys.isLocked(i, c.Req) {
 				t.createPlayerTicket(c, parties[i], &keys)
 			}

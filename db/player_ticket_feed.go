@@ -26,6 +26,7 @@ func (s *Store) TicketEventsSince(ctx context.Context, region string, since Sett
 	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.CurrentSnapshotRow, error) {
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
+	// The first reading has no past, and needs a point only.
 	if since.read != "" {
 		from := max(snapshotEnd(since.read), since.afterTx+1)
 		query.Queue(&p, &late, (*query.Queries).EventsLate,

@@ -157,6 +157,7 @@ func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string,
 	tickets []leaving) ([]query.LeaveQueueRow, error) {
 	p := query.LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, t := range tickets {
+		// Once each: a player may leave, and the ticket be replaced, in one turn. The first reason counts.
 		if !slices.Contains(p.Ids, t.id) {
 			p.Ids, p.States = append(p.Ids, t.id), append(p.States, string(t.state))
 			p.Reasons, p.Forced = append(p.Reasons, t.reason), append(p.Forced, t.forced)

@@ -63,6 +63,7 @@ func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Cal
 		if !r.Waits || !slices.Contains(r.Party, c.Req.sub) {
 			continue
 		}
+		// Written once: a ticket that a player has seen is not replaced silently.
 		if !r.Seen {
 			seen.Tickets, seen.Subs = append(seen.Tickets, c.Req.id), append(seen.Subs, c.Req.sub)
 		}
@@ -77,6 +78,7 @@ func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Cal
 	if len(alive.Ids) > 0 {
 		query.QueueExec(&p, (*query.Queries).KeepAlive, alive)
 	}
+	// Most reads find nothing to note, and write nothing.
 	if p.Empty() {
 		return nil
 	}

@@ -19,6 +19,7 @@ func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids
 	for _, r := range rows {
 		leave = append(leave, leaving{r.ID, TicketExpired, r.Reason, true})
 	}
+	// Tickets of Open Match clients have no states, and are deleted.
 	others := slices.DeleteFunc(ids, func(id string) bool {
 		return slices.ContainsFunc(leave, func(l leaving) bool { return l.id == id })
 	})

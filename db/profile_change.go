@@ -85,6 +85,7 @@ func (s *Store) checkProfile(edit *ProfileEdit, document []byte) (*profileText, 
 	if err := s.checkAccept(p); err != nil {
 		return nil, err
 	}
+	// The operator wants documents that say whom they trust for each attribute.
 	if s.cfg.RequireFrom {
 		if unsaid := profile.ClientsWord(document); len(unsaid) > 0 {
 			return nil, &profile.Error{Problems: unsaid}
@@ -151,6 +152,7 @@ func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version i
 				"the live version of profile %q is its first: there is none before it", edit.Name)
 		case now.liveVersion > was.latest:
 			return was, "", noProfile(edit.Name, now.liveVersion)
+		// It is live already: nothing to do, and no event.
 		case now.liveVersion == was.liveVersion:
 			return was, "", nil
 		}
@@ -212,6 +214,7 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 	var done ProfileChange
 	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 		if done, err = edit.change(ctx, q, next, decide); err == nil && edit.DryRun {
+			// Rolls back all that was written. The outcome stays.
 			err = errDryRun
 		}
 		return err
@@ -268,6 +271,7 @@ var errDryRun = errors.New("dry run")
 
 // lockProfile reads a profile for a change, and refuses the change if its author has seen another version.
 func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was profileState, err error) {
+	// Changes of the profiles of a region come one after the other.
 	if err := q.LockProfiles(ctx, edit.Region); err != nil {
 		return was, err
 	}
@@ -280,6 +284,7 @@ func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was p
 		liveText: r.LiveCanonical, shadowText: r.ShadowCanonical,
 	}
 	current := was.liveVersion
+	// A retired profile has no live version for an author, who may create it anew.
 	if was.retired {
 		current = 0
 	}
@@ -307,6 +312,7 @@ func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, 
 	if err := q.SaveProfile(ctx, save); err != nil {
 		return err
 	}
+	// What the shadow has reported so far was compared with another version.
 	if now.shadow != was.shadow || now.liveVersion != was.liveVersion {
 		if err := q.ForgetShadow(ctx, query.ForgetShadowParams{Region: edit.Region, Profile: edit.Name}); err != nil {
 			return err

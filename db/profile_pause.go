@@ -30,6 +30,7 @@ func (s *Store) changePause(
 	ctx context.Context, edit ProfileEdit, change func(*query.Queries) (bool, error),
 ) (done ProfileChange, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
+		// Under the lock, so that the version that the author has seen is still the live one.
 		was, err := lockProfile(ctx, q, edit)
 		if err != nil {
 			return err

@@ -54,13 +54,16 @@ func (s *Store) CreateProjectKey(ctx context.Context,
 	if err != nil {
 		return "", query.ProjectKey{}, err
 	}
+	// The scopes are never nil: the column takes no null, and the answer has a list.
 	made = query.ProjectKey{Project: n.Project, ID: n.ID, Name: n.Name, Scopes: append([]string{}, n.Scopes...)}
+	// Sealed before the transaction, which should be short.
 	secret, made.SealedSecret, made.SealedBy = n.Seal(n.Project, n.ID)
 	err = s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 		made.CreatedAt, err = q.CreateProjectKey(ctx, query.CreateProjectKeyParams{
 			Project: n.Project, ID: n.ID, Name: n.Name, Scopes: made.Scopes, SealedSecret: made.SealedSecret,
 			SealedBy: made.SealedBy, Most: maxProjectKeys,
 		})
+		// The statement inserts nothing when the project has its number of keys.
 		if errors.Is(err, pgx.ErrNoRows) {
 			return fault.New(fault.TooMany, "too_many_keys", "the project has %d keys: revoke some", maxProjectKeys)
 		}

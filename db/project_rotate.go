@@ -28,6 +28,7 @@ func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return projectKeyUnknown()
 		}
+		// A key that was revoked already gets no second event.
 		if err != nil || !r.Changed {
 			return err
 		}
@@ -37,6 +38,7 @@ func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string)
 	if err != nil {
 		return query.ProjectKey{}, frame.Classify(err)
 	}
+	// Replicas close the connections of the key.
 	if r.Changed {
 		s.Notify(TopicRealtime, region)
 	}
@@ -69,6 +71,7 @@ func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret strin
 		r, err := q.RotateProjectKey(ctx, query.RotateProjectKeyParams{
 			Project: k.Project, Old: &k.ID, ID: id, SealedSecret: sealed, SealedBy: by, GraceSeconds: k.Grace.Seconds(),
 		})
+		// Another rotation, or a revocation, came first.
 		if errors.Is(err, pgx.ErrNoRows) {
 			return fault.New(fault.Conflict, "key_revoked", "key already revoked")
 		}
@@ -82,6 +85,7 @@ func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret strin
 	if err != nil {
 		return "", query.ProjectKey{}, frame.Classify(err)
 	}
+	// With a grace, its connections stay until that is over.
 	if k.Grace == 0 {
 		s.Notify(TopicRealtime, region)
 	}

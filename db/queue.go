@@ -88,6 +88,7 @@ func (s *Store) sessionUniverse() string {
 func (s *Store) inQueueTurn(ctx context.Context, universe, region string, decide func(*queueTurn) error) error {
 	var t *queueTurn
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
+		// Made for each attempt, with nothing in it of an earlier one.
 		t = s.newQueueTurn(q, universe, region)
 		if err := decide(t); err != nil {
 			return err
@@ -98,6 +99,7 @@ func (s *Store) inQueueTurn(ctx context.Context, universe, region string, decide
 		return err
 	}
 	t.wake()
+	// Only now: an answer that was given before the commit could be wrong.
 	for _, answer := range t.answers {
 		answer()
 	}
@@ -163,6 +165,7 @@ func (t *queueTurn) readProfiles(ctx context.Context, live []query.LiveVersionsR
 				return fmt.Errorf("version %d of profile %s: %w", row.Live, row.Name, err)
 			}
 			judge.version = row.Live
+			// A document that this release cannot read judges nothing: see profileJudge.
 			judge.profile, _ = profile.ParseStored([]byte(stored.Document))
 			t.store.judges.Store(row.Name, judge)
 		}

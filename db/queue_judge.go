@@ -58,6 +58,7 @@ func (t *queueTurn) judge(p *party) (partyVerdict, error) {
 			return v, err
 		}
 	}
+	// Sessions wait in rows of their own. What their players wait for as callers is judged below.
 	if len(p.members) > 0 {
 		if err := t.replaceSessions(p, &v); err != nil {
 			return v, err
@@ -82,6 +83,7 @@ func (t *queueTurn) sameTicket(p *party) string {
 	switch p.origin {
 	case fromRequest:
 		for _, row := range t.queuedPlayers[p.request.Caller] {
+			// Also of a ticket that an evacuation made, which has no request.
 			isSame := bytes.Equal(row.RequestHash, p.request.RequestHash) || bytes.Equal(row.RequestHash, requeuedHash)
 			if row.Waits && !row.Over && isSame && p.request.asksFor(row.Profile) &&
 				!t.hasLeft(ticketRef{t.universe, row.TicketID}) {
@@ -92,6 +94,7 @@ func (t *queueTurn) sameTicket(p *party) string {
 		if row := t.keptWait(p); row != nil {
 			return row.Ticket
 		}
+	// Whatever it waits for is replaced.
 	case fromRoom:
 	}
 	return ""
@@ -105,6 +108,7 @@ func (t *queueTurn) checkProfile(p *party) error {
 	if !known {
 		return fault.New(fault.NotFound, "profile_unknown", "there is no profile %q, or it is retired", name)
 	}
+	// This release cannot read it: a newer director loop decides.
 	if judge == nil {
 		return nil
 	}
@@ -134,6 +138,7 @@ func (t *queueTurn) replaceSessions(p *party, v *partyVerdict) error {
 			return ofTicket(r.Ticket, fault.New(fault.Conflict, "matched",
 				"the session is in a match that an Open Match director assigns soon"))
 		}
+		// Also out of a match of the loop. One of Open Match was refused above.
 		v.leaves[ref] = leaving{r.Ticket, TicketCancelled, reasonElsewhere, r.Pending}
 	}
 	return nil
@@ -163,6 +168,8 @@ func (t *queueTurn) clearCaller(r PlayerTicketRequest, v *partyVerdict) error {
 			continue
 		}
 		switch {
+		// Its own ticket, which it has to cancel itself. Somebody else's ends silently, unless the player knows of it
+		// or it is in a match.
 		case row.Posted:
 			return ofTicket(row.TicketID,
 				fault.New(fault.Conflict, "ticket_exists",

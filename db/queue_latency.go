@@ -14,9 +14,11 @@ func (t *queueTurn) boundLatencies(ctx context.Context, parties []*party) error 
 	jumps := map[*party]uint16{}
 	var subs []string
 	for _, p := range parties {
+		// A profile that this release cannot read bounds nothing.
 		if p.ticket == nil || len(p.queue.Latencies) == 0 || t.profiles[p.request.Profiles[0]] == nil {
 			continue
 		}
+		// 0: no profile bounds by how much latencies jump.
 		if jump := profile.LeastLatencyJump([]*profile.Profile{t.profiles[p.request.Profiles[0]]}); jump > 0 {
 			jumps[p], subs = jump, append(subs, p.request.Party...)
 		}
@@ -52,6 +54,7 @@ func (p *party) bound(q *Queueing, all PlayerLatencies, jump uint16) error {
 	for region, ms := range counted {
 		draft.Queue.Latencies[region] = float64(ms)
 	}
+	// What is remembered is of one player.
 	if len(p.request.Party) == 1 {
 		p.request.Latencies = match.RememberedLatencies(known[0], counted)
 	}

@@ -100,6 +100,7 @@ func (t *queueTurn) add(p *party, stale []query.PlayersQueuedRow) PlayerTicketAn
 func (t *queueTurn) wake() {
 	t.store.notifyQueue(t.universe, len(t.writes.tickets.Ids) > 0, false)
 	universes := map[string]bool{}
+	// Tickets of other universes may have left, too.
 	for ref := range t.leaves {
 		universes[ref.universe] = true
 	}

@@ -36,6 +36,7 @@ type openFacts struct {
 
 // loadOpenings locks the sessions to resume, and reads the rest, in one round trip.
 func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFacts, error) {
+	// Sessions of rooms to which the resumed ones return: see lockSessions.
 	ids := slices.Clone(t.further)
 	var replicas []uuid.UUID
 	keys := query.JudgeRealtimeKeysParams{Region: t.region, Most: int32(t.cfg.MaxSessionsOfKey)}

@@ -44,6 +44,7 @@ ttl: 24h
 // EnsureRealtimeProfiles makes those of the built-in profiles, realtime-2 to realtime-16, that do not exist. It leaves
 // the others as operators made them, also retired ones. Errors: TooMany, Unavailable.
 func (s *Store) EnsureRealtimeProfiles(ctx context.Context, universe string) error {
+	// Also retired ones: an operator has decided about those.
 	known, err := s.Profiles(ctx, universe, true)
 	if err != nil {
 		return err

@@ -74,6 +74,7 @@ func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) erro
 	for _, c := range calls {
 		for _, e := range c.Req.sessions {
 			row, ok := rows[e.ID]
+			// Another connection owns it, it is suspended already, or two calls name it: the first one decides.
 			if _, again := away[e.ID]; again || !ok || row.Epoch != e.Epoch || row.Owner == nil {
 				continue
 			}
@@ -96,6 +97,7 @@ func (t *sessionTx) suspend(ctx context.Context, p query.SuspendRealtimeSessions
 	query.QueueExec(t.q.Deferred(), (*query.Queries).SuspendRealtimeSessions, p)
 	var announced []string
 	for i, id := range p.Ids {
+		// The others are announced by a worker, if they have not been resumed by then.
 		if p.Announced[i] {
 			announced = append(announced, id)
 		}
@@ -105,6 +107,7 @@ func (t *sessionTx) suspend(ctx context.Context, p query.SuspendRealtimeSessions
 			return err
 		}
 	}
+	// Their tickets stay in the queue and are no candidates.
 	t.pauseSessions(t.q, t.region, p.Ids, true)
 	return nil
 }

@@ -188,10 +188,12 @@ func (t *queueTurn) changeSessionTicket(c *sessionTicketCall, isOwned bool) {
 	default:
 		a.queued, err = t.enqueue(c.Req.party)
 	}
+	// No answer: the call stays for the next batch.
 	if errors.Is(err, errPartyBusy) {
 		return
 	}
 	t.answers = append(t.answers, func() {
+		// Counted by a statement that is sent with COMMIT, and so known only now.
 		a.queued.Position = t.position(c.Req.session.ID)
 		c.Answer(a, err)
 	})

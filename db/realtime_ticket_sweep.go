@@ -27,6 +27,7 @@ func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int,
 	var made *matchRooms
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		rows, err := q.LostWaiting(ctx, query.LostWaitingParams{Region: region, Batch: int32(batch)})
+		// Of this attempt only.
 		n, made = 0, newMatchRooms("")
 		if err != nil {
 			return err

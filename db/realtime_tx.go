@@ -34,6 +34,7 @@ func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionT
 	if t.turn != nil {
 		s.announce(t.turn)
 	}
+	// After the commit: whoever is woken finds the rows.
 	s.notifyRealtime(region, t.changed...)
 	s.notifyTickets()
 	return nil

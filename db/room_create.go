@@ -42,9 +42,11 @@ func (s *Store) createRooms(ctx context.Context, region string, calls []*newRoom
 	if err != nil {
 		return err
 	}
+	// After the commit. The agents' replicas send the commands.
 	s.notifyReplicas(region, h.replicas(orders))
 	for i, o := range orders {
 		cmd, err := h.outcome(o)
+		// Neither a command nor an error: the call stays for the next batch.
 		if cmd.ID != uuid.Nil || err != nil {
 			calls[i].Answer(cmd, err)
 		}

@@ -30,6 +30,7 @@ func (l hostLook) refuse(orders []*roomOrder) {
 		case len(l.candidates[o.group]) == 0:
 			o.err = fault.New(fault.NoCapacity, CodeNoCandidate,
 				"no instance takes a room of type %q with these labels now", o.room.Type)
+		// There are candidates, and each of them has as many commands in flight as an agent may.
 		case !slices.ContainsFunc(l.candidates[o.group],
 			func(c query.RoomCandidatesRow) bool { return c.InFlight < maxInFlight }):
 			o.err = agentBusy()

@@ -34,10 +34,12 @@ func nameRooms(base string, rooms []namedRoom) []string {
 	}
 	unnamed := newRooms(rooms)
 	holder := slices.IndexFunc(rooms, func(r namedRoom) bool { return !r.isNew && r.publicID == base })
+	// The first of the new rooms has the best claim: see newRooms.
 	if len(unnamed) > 0 && (holder < 0 || rooms[holder].local && !rooms[unnamed[0]].local) {
 		ids[unnamed[0]] = base
 		unnamed = unnamed[1:]
 		if holder >= 0 {
+			// A local room that has lost the base is the first to get a name of its own.
 			unnamed = slices.Insert(unnamed, 0, holder)
 		}
 	}

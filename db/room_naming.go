@@ -31,6 +31,7 @@ func (t *agentTx) nameRooms(ctx context.Context) error {
 	for _, base := range bases {
 		t.nameBase(base, held[base], byBase[base], &more)
 	}
+	// The rooms that have to give their ids up belong to agents that are not locked. Nothing was written yet.
 	if len(more.agents) > 0 {
 		return &more
 	}
@@ -58,12 +59,15 @@ func (t *agentTx) holders(ctx context.Context, ids []string) (map[string][]heldR
 		n := namedRoom{agentID: h.AgentID, processUID: h.ProcessUid, joined: h.JoinedAt, local: h.Local, publicID: h.ID}
 		r := known[h.ID]
 		switch {
+		// A room that the transaction has not read.
 		case r == nil:
 			r = &roomRow{id: h.ID, agent: h.AgentID, base: h.Base, kind: h.Type, connections: h.Connections,
 				local: h.Local, state: h.State, command: h.Command,
 				settledFor: -1, storedID: h.ID}
+		// Its id is free.
 		case r.deleted:
 			continue
+		// As the transaction has changed it, not as it is stored.
 		default:
 			n = t.namedRoomOf(r)
 			n.publicID = r.id

@@ -41,7 +41,7 @@ func (r reaper) seats(ctx context.Context, region string, done Done) error {
 		reaped, err := r.store.ReapSeats(ctx, region, reapSeats)
 		done.add("seats", reaped.Freed)
 		done.add("sessions", reaped.Closed)
-		// Sessions that were looked at, also those in which no seat was freed: there may be more of them.
+		// Seats that were looked at, also those that were kept: there may be more of them.
 		return reaped.Looked, err
 	})
 }

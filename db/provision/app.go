@@ -121,11 +121,13 @@ func appVersionOf(r query.GetAppVersionRow) (AppVersion, error) {
 		Dialect:    netcode.Dialect(r.Dialect), DigestRequired: r.DigestRequired, Compat: r.Compat,
 		WasStarted: r.Used, AppliedAt: r.AppliedAt,
 	}
+	// Ports, variables and the fallback are JSON in the row: nothing is searched by them.
 	err := errors.Join(json.Unmarshal(r.Ports, &v.Ports), json.Unmarshal(r.Env, &v.Env))
 	if r.Fallback != nil {
 		err = errors.Join(err, json.Unmarshal(r.Fallback, &v.Fallback))
 	}
 	if r.ProtocolID != "" {
+		// A text in the row: an unsigned number of 64 bits is too large for bigint.
 		var wrong error
 		v.ProtocolID, wrong = strconv.ParseUint(r.ProtocolID, 10, 64)
 		err = errors.Join(err, wrong)

@@ -91,12 +91,15 @@ func withAppDefaults(v AppVersion) AppVersion {
 	if v.Endpoint == "" {
 		v.Endpoint = "{ip}:{port}"
 	}
+	// With one port, there is no doubt about which of them players dial.
 	if v.GamePort == "" && len(v.Ports) == 1 {
 		v.GamePort = v.Ports[0].Name
 	}
+	// An absent map and an empty one are the same, also when changes are looked for.
 	if v.Env == nil {
 		v.Env = map[string]string{}
 	}
+	// Clients of bevygap check the certificate of the server by its digest.
 	v.DigestRequired = v.DigestRequired || v.Compat == CompatBevygap
 	for field, usual := range map[*time.Duration]time.Duration{
 		&v.StartWithin: 3 * time.Minute, &v.RegisterWithin: time.Minute, &v.Grace: 30 * time.Second,
@@ -106,6 +109,7 @@ func withAppDefaults(v AppVersion) AppVersion {
 			*field = usual
 		}
 	}
+	// A quarter of the life at most: a server must not drain as soon as it is ready.
 	if v.DrainAhead == 0 {
 		v.DrainAhead = min(time.Hour, v.MaxLifetime/4)
 	}
@@ -125,6 +129,7 @@ func (v *AppVersion) check(p problems) {
 	v.checkPorts(p)
 	v.checkModes(p)
 	p.number("max_players", v.MaxPlayers, 1, maxCapacity)
+	// Every server must have room for one full session.
 	p.number("capacity", v.Capacity, max(v.MaxPlayers, 1), maxCapacity)
 	if v.MaxSessions != nil {
 		p.number("max_sessions", *v.MaxSessions, 1, maxCapacity)
@@ -148,6 +153,7 @@ func (v *AppVersion) checkFallback(p problems) {
 		return
 	}
 	_, known := providerLifetimes[f.Provider]
+	// The provider manual starts nothing, so that nothing could fall back to it, nor from it.
 	if !known || f.Provider == v.Provider || f.Provider == "manual" || v.Provider == "manual" {
 		p.addf("fallback.provider", "%.40q must be a provider that starts servers, and another one than %q", f.Provider,
 			v.Provider)
@@ -166,6 +172,7 @@ func (v *AppVersion) needsPortNumbers() bool {
 }
 
 func (v *AppVersion) checkPorts(p problems) {
+	// Servers of the provider manual register with the address that players dial.
 	if len(v.Ports) > provider.MaxPorts || len(v.Ports) == 0 && v.Provider != "manual" {
 		p.addf("ports", "must be 1 to %d, not %d", provider.MaxPorts, len(v.Ports))
 	}
@@ -231,6 +238,7 @@ func (v *AppVersion) checkEnv(p problems) {
 	if len(v.Env) > maxAppEnv {
 		p.addf("env", "has %d variables, at most %d are allowed", len(v.Env), maxAppEnv)
 	}
+	// Sorted, so that the same document gets the same problems in the same order.
 	for _, name := range slices.Sorted(maps.Keys(v.Env)) {
 		switch value := v.Env[name]; {
 		case !variable.MatchString(name):
@@ -253,10 +261,12 @@ func (v *AppVersion) checkTimes(p problems) {
 	if !known {
 		p.addf("provider", "%.40q must be one of %s", v.Provider,
 			strings.Join(slices.Sorted(maps.Keys(providerLifetimes)), ", "))
+		// An unknown provider is one problem. Its lifetime is judged by the bound of all.
 		longest = maxLifetime
 	}
 	p.duration("max_lifetime", v.MaxLifetime, minLifetime, longest)
 	p.duration("drain_ahead", v.DrainAhead, time.Second, maxDrainAhead)
+	// Else a server would drain, or end, before it could take a player.
 	if v.DrainAhead+v.Grace >= v.MaxLifetime {
 		p.addf("drain_ahead", "%s and grace %s must be shorter together than max_lifetime %s", v.DrainAhead, v.Grace,
 			v.MaxLifetime)

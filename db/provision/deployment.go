@@ -115,6 +115,7 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 			e.Field = "provider"
 			return e
 		}
+		// The limits are of servers that the director starts.
 		if allowed, err := countAllowedStarts(ctx, q); err != nil {
 			return err
 		} else if allowed == 0 && v.Provider != providerManual {
@@ -123,6 +124,7 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 		}
 		return insertDeployments(ctx, q, region, []NewDeployment{n})
 	})
+	// After the commit: whoever wakes up finds the row.
 	if err == nil {
 		s.notify(notify.TopicDeployments, region)
 	}
@@ -141,6 +143,7 @@ func insertDeployments(ctx context.Context, q *query.Queries, region string, all
 		p.NetcodeKeys, p.SealedBys = append(p.NetcodeKeys, n.SealedKey), append(p.SealedBys, n.SealedBy)
 		p.Addresses = append(p.Addresses, addressText(n.Address))
 	}
+	// From now on what running servers depend on in these app versions stays as it is.
 	if err := q.MarkVersionsUsed(ctx, query.MarkVersionsUsedParams{Apps: p.Apps, Versions: p.Versions}); err != nil {
 		return err
 	}
@@ -168,6 +171,7 @@ func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID,
 		if err != nil || stopped {
 			return err
 		}
+		// This call has stopped nothing: the deployment ends already, or there is none.
 		if _, err = q.DeploymentPhase(ctx, query.DeploymentPhaseParams{Region: region, ID: id}); errors.Is(err,
 			pgx.ErrNoRows) {
 			return fault.New(fault.NotFound, "deployment_unknown", "there is no deployment %s in region %q", id, region)

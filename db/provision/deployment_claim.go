@@ -38,6 +38,7 @@ type ClaimDeployments struct {
 // ClaimDeployments claims due deployments, the longest due first. It skips those that others have claimed or locked.
 // Errors: Unavailable.
 func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]ClaimedDeployment, error) {
+	// A lease of its own for each batch: who claims later cannot be taken for this worker.
 	lease := uuid.New()
 	rows, err := s.frame.Queries.ClaimDeployments(ctx, query.ClaimDeploymentsParams{
 		Region: c.Region, Provider: c.Provider, Now: s.virtualNow(), Owner: ownerText(c.Owner), Batch: int32(c.Batch),
@@ -75,6 +76,7 @@ func claimedDeployment(r *query.ClaimDeploymentsRow, c ClaimDeployments, lease u
 		OpenSessions: int(r.OpenSessions), Refused: r.Refused, PausedUntil: r.PausedUntil, Now: r.ClaimedAt,
 		wokenAt: r.WokenAt, lease: lease,
 	}
+	// Both or none: a check of the table.
 	if r.Latitude != nil && r.Longitude != nil {
 		d.Coords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}
 	}

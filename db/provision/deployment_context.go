@@ -40,6 +40,7 @@ func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID
 	}
 	p := DeploymentPlace{App: r.App, Version: r.Version, Tag: provider.Tag(r.Tag), IP: r.Ip, Location: r.Location,
 		Ready: r.Ready}
+	// Without ports, the provider has not said any yet.
 	if len(r.Ports) > 0 {
 		if err := json.Unmarshal(r.Ports, &p.Ports); err != nil {
 			return DeploymentPlace{}, fmt.Errorf("ports of deployment %s: %w", id, err)

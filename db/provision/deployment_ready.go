@@ -91,6 +91,7 @@ func endpointOr(r query.LockReadyRow, registered string) (string, error) {
 		switch {
 		case registered == "":
 			return "", errors.New("neither the provider nor the server has reported an address")
+		// A connect token holds addresses only, and the host name of a registration is none.
 		case r.Netcode && !endpoint.IsDialableAddress(registered):
 			return "", fmt.Errorf("the provider has reported no IP address, and netcode connect tokens cannot hold %q, which the server has reported", registered)
 		}

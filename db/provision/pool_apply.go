@@ -171,6 +171,7 @@ func (d *declared) lock(ctx context.Context, q *query.Queries, all bool) error {
 // lockDeclarations locks pools and then their app versions, so that no server of them is started or deployed meanwhile.
 // The order is that of the loops.
 func lockDeclarations(ctx context.Context, q *query.Queries, keys ...poolKey) error {
+	// Changes come one after the other, also those of other pools, whose modes and numbers are checked as well.
 	if err := q.LockDeclarations(ctx); err != nil {
 		return err
 	}
@@ -190,6 +191,7 @@ func (d *declared) read(ctx context.Context, q *query.Queries) error {
 	if err != nil {
 		return err
 	}
+	// All regions: a declaration names any of them.
 	pools, err := readPools(ctx, q, "")
 	if err != nil {
 		return err
@@ -277,6 +279,7 @@ var mutable = map[string]bool{"start_within": true, "register_within": true, "gr
 
 func refuseChange(i int, was AppVersion, fields []string) error {
 	for _, field := range fields {
+		// Only once a server was started: until then, nothing depends on it.
 		if was.WasStarted && !mutable[field] {
 			return problemError(fault.Conflict, "app_version_used", PoolProblem{
 				Path: "apps[" + strconv.Itoa(i) + "]." + field,
@@ -301,6 +304,7 @@ func (d *declared) resolveModes() error {
 		}
 		d.pools[i].Modes = p.modesOf(v)
 		for _, m := range d.current[p.key()].Modes {
+			// Another pool of the document may take it, whatever their order.
 			if !slices.Contains(d.pools[i].Modes, m) {
 				delete(d.owners, poolMode{p.Region, m})
 			}

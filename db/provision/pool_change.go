@@ -131,6 +131,7 @@ func (s *Store) changePool(ctx context.Context, edit PoolEdit,
 	}
 	var p Pool
 	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		// Of pools and app versions, in the order of the loops: a change waits for a plan that is under way.
 		if err := lockDeclarations(ctx, q, edit.key()); err != nil {
 			return err
 		}
@@ -182,6 +183,7 @@ func (s *Store) NotifyApplied(done PoolChanges) {
 func (s *Store) notifyPools(keys ...poolKey) {
 	regions := map[string]bool{}
 	for _, k := range keys {
+		// App versions have no region, and no servers of their own.
 		if k.region != "" {
 			regions[k.region] = true
 		}

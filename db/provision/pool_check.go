@@ -17,6 +17,7 @@ const defaultZone = "UTC"
 func withPoolDefaults(p Pool) Pool {
 	p.MaxStarting = cmp.Or(p.MaxStarting, 50)
 	p.EmptyTTL = cmp.Or(p.EmptyTTL, 5*time.Minute)
+	// A copy, sorted: the caller keeps its own order, and equal lists compare as equal.
 	if p.Modes != nil {
 		p.Modes = append([]string{}, p.Modes...)
 		slices.Sort(p.Modes)
@@ -27,6 +28,7 @@ func withPoolDefaults(p Pool) Pool {
 	p.Zone = cmp.Or(p.Zone, defaultZone)
 	p.Schedule = slices.Clone(p.Schedule)
 	for i := range p.Schedule {
+		// From here on every schedule has a zone of its own.
 		p.Schedule[i].Zone = cmp.Or(p.Schedule[i].Zone, p.Zone)
 	}
 	return p
@@ -89,6 +91,7 @@ func (p *Pool) check(at problems) {
 	at.text("version", p.Version, appName, nameWords)
 	at.number("max", p.Max, 0, maxPoolSize)
 	at.number("min", p.Min, 0, max(p.Max, 0))
+	// A share of all servers: 100 percent would ask for more and more of them.
 	if p.BufferPercent {
 		at.number("buffer", p.Buffer, 0, 99)
 	} else {
@@ -100,6 +103,7 @@ func (p *Pool) check(at problems) {
 	if p.EmptyTTL != 0 {
 		at.duration("empty_ttl", p.EmptyTTL, time.Second, maxEmptyTTL)
 	}
+	// Written so that NaN fails, too.
 	if c := p.Coords; c != nil && !(math.Abs(c.Latitude) <= 90 && math.Abs(c.Longitude) <= 180) {
 		at.addf("coordinates", "must be a latitude of -90 to 90 and a longitude of -180 to 180 degrees")
 	}

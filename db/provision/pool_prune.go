@@ -39,6 +39,7 @@ func (d *declared) prunePools() (changes []PoolChange) {
 	for i := range d.pools {
 		named[d.pools[i].key()] = true
 	}
+	// In one order: maps have none, and people compare these lists.
 	for _, key := range slices.SortedFunc(maps.Keys(d.current), poolKey.compare) {
 		if named[key] {
 			continue
@@ -50,6 +51,7 @@ func (d *declared) prunePools() (changes []PoolChange) {
 			c.Reason = fmt.Sprintf("it has servers (%d): 'director pools delete %s' drains them", p.Servers,
 				key.withRegion())
 		} else {
+			// Its modes are free for pools of the document.
 			d.forget(p)
 		}
 		changes = append(changes, c)
@@ -98,6 +100,7 @@ func (d *declared) pruneApps(servers map[string]int) (changes []PoolChange) {
 
 // delete deletes what is pruned.
 func (p pruning) delete(ctx context.Context, q *query.Queries, edit PoolEdit) error {
+	// Pools before app versions, which are kept as long as a pool uses them.
 	for _, c := range p.pools {
 		if c.Change != "deleted" {
 			continue
@@ -111,6 +114,7 @@ func (p pruning) delete(ctx context.Context, q *query.Queries, edit PoolEdit) er
 		if c.Change != "deleted" {
 			continue
 		}
+		// It deletes nothing if a server or a pool has come to use it.
 		if err := q.DeleteUnusedAppVersion(ctx, query.DeleteUnusedAppVersionParams{App: c.App,
 			Version: c.Version}); err != nil {
 			return err

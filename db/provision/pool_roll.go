@@ -28,6 +28,7 @@ func (s *Store) RollPool(ctx context.Context, edit PoolEdit, to string) (PoolRol
 	next := poolKey{edit.Region, edit.App, to}
 	var done PoolRoll
 	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
+		// Both pools at once: their rows are locked in one order, before all others.
 		if err := lockDeclarations(ctx, q, edit.key(), next); err != nil {
 			return err
 		}
@@ -139,6 +140,7 @@ func (s *Store) DeletePool(ctx context.Context, edit PoolEdit) (drained int, err
 		if drained, err = deletePool(ctx, q, edit); err != nil {
 			return p, err
 		}
+		// Kept if another pool or a running server needs it: the statement decides that.
 		return p, q.DeleteUnusedAppVersion(ctx,
 			query.DeleteUnusedAppVersionParams{App: p.App, Version: p.Version})
 	})

@@ -17,6 +17,7 @@ func (v *AppVersion) fields() map[string]any {
 	return map[string]any{
 		"provider": v.Provider, "launch": v.Launch, "launch_version": v.LaunchVersion, "ports": v.Ports,
 		"game_port": v.GamePort, "endpoint": v.Endpoint,
+		// Sorted: another order of the same modes is no change.
 		"modes": slices.Sorted(slices.Values(v.Modes)), "capacity": v.Capacity, "max_sessions": v.MaxSessions,
 		"max_players": v.MaxPlayers, "env": v.Env,
 		"resources": [2]int{v.CPUUnits, v.MemoryMiB}, "start_within": v.StartWithin,
@@ -63,6 +64,7 @@ func (v *AppVersion) row() (query.SaveAppVersionParams, error) {
 		n := int32(*v.MaxSessions)
 		p.MaxSessions = &n
 	}
+	// An app version without tokens has NULL, not a zero that would look like an id.
 	if v.Dialect != "" {
 		p.ProtocolID = strconv.FormatUint(v.ProtocolID, 10)
 	}
@@ -85,6 +87,7 @@ func (p *Pool) row() query.SavePoolParams {
 // save writes a pool with its schedules.
 func (p *Pool) save(batch *tx.Pipeline) {
 	query.QueueExec(batch, (*query.Queries).SavePool, p.row())
+	// Replaced as a whole: entries have numbers instead of names.
 	query.QueueExec(batch, (*query.Queries).DeletePoolSchedules,
 		query.DeletePoolSchedulesParams{Region: p.Region, App: p.App, Version: p.Version})
 	for i, s := range p.Schedule {
@@ -121,6 +124,7 @@ func readPools(ctx context.Context, q *query.Queries, region string) ([]Pool, er
 		if r.Latitude != nil && r.Longitude != nil {
 			all[i].Coords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}
 		}
+		// The epoch stands for never.
 		if r.PlannedAt.After(time.Unix(0, 0)) {
 			all[i].PlannedAt = &rows[i].PlannedAt
 		}
@@ -135,6 +139,7 @@ func readAppVersions(ctx context.Context, q *query.Queries) ([]AppVersion, error
 	}
 	all := make([]AppVersion, len(rows))
 	for i, r := range rows {
+		// Both queries return the same columns, as the compiler checks.
 		if all[i], err = appVersionOf(query.GetAppVersionRow(r)); err != nil {
 			return nil, err
 		}

@@ -184,6 +184,7 @@ func (s *poolState) text(p poolPlan) string {
 	}
 	fmt.Fprintf(&b, "; %s waiting. Used %d + buffer %d = %d", countParties(p.Waiting), p.Used, p.Buffer,
 		p.Used+p.Buffer)
+	// Said only where min or max decide, and not the need.
 	if p.Target != p.Used+p.Buffer {
 		fmt.Fprintf(&b, ", limited to %d by min %d%s and max %d", p.Target, s.min, s.minSource(), s.max)
 	}
@@ -201,6 +202,7 @@ func (s *poolState) minSource() string {
 }
 
 func (s *poolState) verdict(p poolPlan) string {
+	// Negative with a surplus.
 	missing := p.Target - p.Live - s.coming
 	switch {
 	case missing > 0 && s.paused:

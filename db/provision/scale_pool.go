@@ -59,8 +59,10 @@ func (s *Store) ScalePools(ctx context.Context, region string, every time.Durati
 func (s *Store) scalePool(ctx context.Context, region string, every time.Duration,
 	seal SealKey) (done Scaled, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		// Begun anew: a retried transaction has done nothing.
 		done = Scaled{}
 		pool, err := q.ClaimPool(ctx, query.ClaimPoolParams{Region: region, Every: every})
+		// Another worker plans it, or has a moment ago.
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -75,6 +77,7 @@ func (s *Store) scalePool(ctx context.Context, region string, every time.Duratio
 		t := scaling{q: q, region: region, pool: pool, version: version}
 		return t.run(ctx, seal, &done)
 	})
+	// Wakes the loop that calls the providers, of any worker.
 	if err == nil && done.Started+done.Ended > 0 {
 		s.notify(notify.TopicDeployments, region)
 	}
@@ -134,6 +137,7 @@ func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
 		return 0, nil
 	}
 	drained, err := t.q.LockDrained(ctx, query.LockDrainedParams{
+		// Empty for as long as the pool says: a player may be on the way to a server that has just become empty.
 		Region: t.region, App: t.pool.App, Version: t.pool.Version, EmptyTtl: t.pool.EmptyTtl, AtMost: maxDrained,
 	})
 	if err != nil {
@@ -267,6 +271,7 @@ func (t *scaling) start(ctx context.Context, near []netip.Addr, seal SealKey) er
 			ID: value.NewID(), App: t.pool.App, Version: t.pool.Version, Provider: t.version.Provider,
 			Tag: provider.NewTag(), Address: address, Origin: OriginPool,
 		}
+		// The key of its connect tokens, of which only the sealed form is stored.
 		if t.version.Dialect != "" {
 			var err error
 			if n.SealedKey, n.SealedBy, err = seal(t.region, n.ID); err != nil {

@@ -182,6 +182,7 @@ func schedulesOf(stored []byte) ([]Schedule, error) {
 	}
 	var all []Schedule
 	for _, r := range rows {
+		// The same fields in the same order, as the compiler checks; only the tags differ.
 		all = append(all, Schedule(r))
 	}
 	return all, nil
@@ -223,6 +224,7 @@ func (d *declared) zonePaths() (all []namedZone) {
 			all = append(all, namedZone{p.Zone, fmt.Sprintf("pools[%d].zone", i)})
 		}
 		for j, s := range p.Schedule {
+			// A schedule that names none has that of its pool by now.
 			if s.Zone != p.Zone {
 				all = append(all, namedZone{s.Zone, fmt.Sprintf("pools[%d].schedule[%d].at", i, j)})
 			}
