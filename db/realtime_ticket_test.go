@@ -28,11 +28,12 @@ func queues(c *db.Config) {
 
 func setupQueue(t *testing.T) *nexis { return setupRealtime(t, queues) }
 
-// wants is a call by which a session enters the queue for matches of a size.
+// unqueues is a call by which a session leaves the queue.
 func unqueues(o db.OpenedRealtime) db.DequeueRealtime {
 	return db.DequeueRealtime{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Player: o.Player}
 }
 
+// wants is a call by which a session enters the queue for matches of a size.
 func wants(o db.OpenedRealtime, roomType string, size int) db.EnqueueRealtime {
 	return db.EnqueueRealtime{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Player: o.Player, Queue: lobby.Queue{RoomType: roomType, Size: size}}
 }

@@ -151,7 +151,7 @@ func TestServersThatDoNotCount(t *testing.T) {
 	}
 }
 
-// surplus makes the surplus last long enough, and the servers empty for long enough.
+// surplusSettles makes the surplus last long enough, and the servers empty for long enough.
 func (b *bundle) surplusSettles() {
 	b.t.Helper()
 	b.scale()

@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// lobby is a running replica that serves the realtime lobby and its control API.
+// runningLobby is a running replica that serves the realtime lobby and its control API.
 type runningLobby struct{ *running }
 
 func startLobby(t *testing.T, url string, environ ...string) runningLobby {

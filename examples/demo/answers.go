@@ -32,7 +32,7 @@ type answer struct {
 	ticket sdk.Ticket // without a token in an answer of /matchmake
 
 	player, replica string // replica as its base URL
-	// asked is that of the first attempt: a retry returns what the first attempt decided
+	// firstCalledAt is that of the first attempt: a retry returns what the first attempt decided
 	firstCalledAt, answeredAt time.Time
 }
 

@@ -141,6 +141,7 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	if err := c.command("director", "migrate", c.env, "migrate", "up").Run(ctx); err != nil {
 		return "", err
 	}
+	// Two for the API of the replicas and two for their lobbies, then the control API of the lobby and the console.
 	addrs, err := subprocess.FreeAddrs(ctx, 6)
 	if err != nil {
 		return "", err

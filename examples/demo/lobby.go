@@ -200,6 +200,7 @@ func (l *lobby) losesReplica(ctx context.Context) error {
 		l.together.moved = append(l.together.moved, f.Name)
 	}
 	for _, f := range victims {
+		// A client may be back before this looks, so that nobody ever sees it disconnected.
 		if err := f.Await(ctx, func() bool { s := f.Status(); return !s.Connected || s.Resumed > 0 }); err != nil {
 			return err
 		}

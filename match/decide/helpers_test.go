@@ -12,7 +12,7 @@ import (
 // begin is when the tests' first tickets are created.
 var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// age is a ticket option: so long before now, which is begin plus an hour.
+// now is when the tests decide, unless they say otherwise.
 var now = begin.Add(time.Hour)
 
 type option func(*match.Ticket)

@@ -124,6 +124,8 @@ func (s *regionSet) choose(set uint64, l *lineup, pl *plan) []RegionChoice {
 		if pl.latency {
 			worst = cmp.Compare(a.Worst, b.Worst)
 		}
+		// Room comes before all preferences, since the players wait for a host without it. The name makes the order
+		// certain.
 		return cmp.Or(first(a.Room, b.Room), cmp.Compare(b.Weight, a.Weight), first(a.Measured, b.Measured), worst,
 			cmp.Compare(a.Mean, b.Mean),
 			cmp.Compare(preferred(a.Name), preferred(b.Name)), strings.Compare(a.Name, b.Name))

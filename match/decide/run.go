@@ -139,6 +139,7 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 		e.sweep.end(e.now)
 		return true
 	}
+	// Where the effort ran out, the seeds that are left stay due: the next Run goes on behind the last one tried.
 	if effort > 0 {
 		e.sweep.last = e.now
 	}

@@ -79,6 +79,7 @@ func (e *Engine) markDirty(c *candidate) {
 // A search that ran out of steps is repeated soon, with more of them, until the seed is stuck.
 func (e *Engine) rest(c *candidate, searched bool) {
 	age := e.ageOf(c)
+	// Time alone has changed what a search may find: earlier failures say nothing any more.
 	if next := int16(e.plan.momentAfter(age)); next != c.moment {
 		c.moment, c.tries = next, 0
 	}
@@ -132,6 +133,7 @@ func (e *Engine) turn(c *candidate) int64 {
 	if time.Duration(e.now-c.turn) >= e.plan.profile.Batch.For {
 		return math.MinInt64/2 + c.turn/2 // before all numbers; ties go by age
 	}
+	// Positive and negative numbers are shrunk so far that all of them are above the turns of those who waited long.
 	return max(0, sortable(c.middle(e.plan.batch)))/2 + min(0, sortable(c.middle(e.plan.batch)))/4
 }
 
@@ -153,6 +155,7 @@ func (e *Engine) setTimer(c *candidate) {
 	if c.searchAt > 0 {
 		at = min(at, c.searchAt)
 	}
+	// From then on the seed comes before those in the order of the batch.
 	if first := c.turn + int64(e.plan.profile.Batch.For); e.plan.batch >= 0 && first > e.now {
 		at = min(at, first)
 	}

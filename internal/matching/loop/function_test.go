@@ -28,7 +28,7 @@ import (
 	"github.com/lattice-director/director/server/openmatch"
 )
 
-// functions is a database with a server for queries of match functions.
+// matchFunctions is a database with a server for queries of match functions.
 type matchFunctions struct {
 	*bundle
 	query pb.QueryServiceClient

@@ -16,7 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
-// reader is a stream of a test.
+// streamReader is a stream of a test.
 type streamReader struct {
 	*Stream
 
