@@ -54,6 +54,7 @@ func Parse(sources []Source, options Options) *Set {
 				Text: "this is neither a profile, which has a name and teams, nor does it have apps, pools or projects"})
 		}
 	}
+	// What a file with problems declares is not known: others that refer to it are not at fault.
 	if len(s.problems) == 0 {
 		s.checkTogether()
 	}

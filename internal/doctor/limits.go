@@ -41,6 +41,7 @@ func shareOf(n int64, limit *int32) float64 {
 	switch {
 	case limit == nil:
 		return 0
+	// No server may start: the limit is used up with none.
 	case *limit == 0:
 		return 1
 	}

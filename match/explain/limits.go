@@ -107,6 +107,7 @@ func leastPlayers(p *profile.Profile, steps []profile.Fewer, t *match.Ticket,
 	for _, n := range least {
 		players += n
 	}
+	// Bots may fill every place but that of the ticket.
 	return max(players, 1), next
 }
 

@@ -16,6 +16,7 @@ func (p *Profile) Canonical() []byte {
 	d.set("name", p.Name)
 	d.set("mode", anys(p.Modes))
 	if p.Pool != nil {
+		// An empty one, too: without a pool, tickets that name no profile are no candidates.
 		d = append(d, member{"pool", canonicalPool(*p.Pool)})
 	}
 	d.set("attributes", canonicalAttributes(p.Attributes))
@@ -32,6 +33,7 @@ func (p *Profile) Canonical() []byte {
 	if p.Data != nil {
 		d.set("data", p.Data)
 	}
+	// An empty list, too: without the key, game servers read the attributes of the rules.
 	d = append(d, member{"tell", anys(p.Tell)})
 	d.set("regions", anys(p.Regions))
 	if f := p.Function; f != nil {
@@ -114,6 +116,7 @@ func canonicalAttributes(all map[string]Attribute) members {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		a := members{{"type", types.word(all[name].Kind)}}
 		if initial := all[name].Default; initial != nil {
+			// Not by set, which would leave out an empty list.
 			a = append(a, member{"default", canonicalValue(*initial)})
 		}
 		if from := all[name].From; from != match.FromClient { // left out: earlier releases refuse the key

@@ -148,6 +148,7 @@ func (c *converter) messages() []string {
 	add(c.p.Rules)
 	slices.Sort(all)
 	all = slices.Compact(all)
+	// As many as the key tell may have: Parse has to take the canonical form.
 	return all[:min(len(all), maxAttributes)]
 }
 

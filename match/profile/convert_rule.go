@@ -212,6 +212,7 @@ func (c *converter) measureOf(n *node) Measure {
 		c.report.add(n.get("in"), "there is no team %q: there are match, %s", m.Team, oneOf(c.teamNames()))
 	}
 	if m.Take == FoldCount {
+		// Players are counted who have a value of any type.
 		c.use(n.get("of"), every, "compare")
 		if m.ByRole != nil {
 			c.report.add(n.get("by_role"), "by_role has no meaning here: players are counted, not their numbers")
@@ -299,6 +300,7 @@ func (c *converter) missing(r *Rule, n *node, in within) {
 	default:
 		r.Missing.Value = c.useValue(m, measured[0], every)
 	}
+	// With a value in its place as well: whoever has a value of another type is left out.
 	r.Missing.Pass = r.Missing.Pass || in.preferred
 }
 

@@ -33,6 +33,7 @@ func (c *converter) teams(n *node) {
 			if count > 1 {
 				one.Name = fmt.Sprintf("%s-%d", t.Name, i+1)
 			}
+			// A measure takes match for all teams.
 			if names[one.Name] || len(one.Name) > 64 || one.Name == "match" {
 				c.report.add(item.get("name"),
 					"a team %q is not allowed: names are unique, of 1 to 64 characters, and not match", one.Name)

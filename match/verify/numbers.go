@@ -41,6 +41,7 @@ func (g *game) tolerances(r profile.Rule, tickets ...string) (found []profile.Li
 		if r.Tolerance == "" || !ok || v.Kind != match.Number || !slices.Contains(tickets, m.Ticket) {
 			continue
 		}
+		// A roster has no ages by which its limits could have ended.
 		if m.roster || !limitsAt(r, m.age).Ended {
 			found = append(found, profile.Limits{Within: max(0, v.Number)})
 		}

@@ -61,6 +61,7 @@ func (g *game) value(r profile.Rule, attribute string, m member, kinds []match.K
 func (g *game) own(attribute string, m member) (match.Value, bool) {
 	v, ok := m.attributes[attribute]
 	declared, isDeclared := g.p.Attributes[attribute]
+	// A value of another type counts as none.
 	if isDeclared && v.Kind != declared.Kind {
 		if declared.Default == nil {
 			return match.Value{}, false
@@ -148,6 +149,7 @@ func fold(by profile.Fold, entries []entry) (folded []entry) {
 		parties[e.ticket] = append(parties[e.ticket], e)
 	}
 	for i, e := range folded {
+		// The place of a party, all of whose values are known by now: no player's value has the kind 0.
 		if party := parties[e.ticket]; e.value.Kind == 0 {
 			folded[i].value, folded[i].teams = foldParty(by, party), teamsOf(party)
 		}
