@@ -42,6 +42,8 @@ func weightOf(calls []*agentCall) (n int) {
 	return n
 }
 
+// onePerAgent returns the first call of each agent: a call is decided by what the ones before it have changed, so that
+// the others stay for the next batch.
 func onePerAgent(calls []*agentCall) []*agentCall {
 	seen := make(map[string]bool, len(calls))
 	var out []*agentCall

@@ -153,6 +153,8 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 	return nil
 }
 
+// addAgents keeps the locked states, with the content of those agents of which it was read. Of the others only the
+// state may change.
 func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.ReadAgentsRow) {
 	for _, s := range states {
 		// The silence is below 0 until replied sets it: no reply is applied yet.
@@ -177,7 +179,7 @@ func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.Re
 				Labels: r.Labels, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms,
 				AutoCreate: r.AutoCreate,
 				// A part of the state, which comes from the other statement.
-				Status:     a.content.Status,
+				Status: a.content.Status,
 			}
 		}
 	}

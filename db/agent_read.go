@@ -19,6 +19,7 @@ func (s *Store) FindRoom(ctx context.Context, region, publicID string) (RoomInfo
 	return s.groups.roomReads.Do(ctx, region, publicID)
 }
 
+// findRooms decides a batch of reads by public ids, in one statement.
 func (s *Store) findRooms(ctx context.Context, region string, calls []*batch.Call[string, RoomInfo]) error {
 	rows, err := s.q.FindRooms(ctx, query.FindRoomsParams{Region: region, Ids: storableIDs(calls)})
 	if err != nil {
@@ -105,6 +106,7 @@ func (s *Store) roomsOf(ctx context.Context, region string, agents []string) (ma
 	return of, err
 }
 
+// instanceInfoOf returns an agent with its rooms as the API shows it. The connections are those of the rooms.
 func instanceInfoOf(r query.FindAgentsRow, rooms []RoomInfo) InstanceInfo {
 	if rooms == nil {
 		rooms = []RoomInfo{}

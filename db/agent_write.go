@@ -55,6 +55,7 @@ func limitOf(n *int32) int64 {
 	return int64(*n)
 }
 
+// addAgentToPut adds the row of the content, which changes rarely and is wide.
 func addAgentToPut(p *query.PutAgentsParams, a *agentRow) error {
 	c := a.content
 	labels, err := json.Marshal(c.Labels)
@@ -78,6 +79,7 @@ func addAgentToPut(p *query.PutAgentsParams, a *agentRow) error {
 	return nil
 }
 
+// addAgentStateToPut adds the row of the state, which changes with most replies and is narrow.
 func addAgentStateToPut(p *query.PutAgentStatesParams, a *agentRow) {
 	p.Ids, p.Replicas = append(p.Ids, a.ref.ID), append(p.Replicas, a.ref.Replica)
 	p.Statuses, p.Overrides, p.Kept = append(p.Statuses, a.content.Status), append(p.Overrides,
@@ -133,6 +135,7 @@ func addRoomToInsert(p *query.InsertRoomsParams, r *roomRow) {
 	p.Connections, p.Locals = append(p.Connections, r.connections), append(p.Locals, r.local)
 }
 
+// writeCommands defers the ends of commands, and the drains that operators keep, which are commands as well.
 func (t *agentTx) writeCommands() {
 	if len(t.settled) > 0 {
 		p := query.SettleCommandsOfAgentsParams{Region: t.region}

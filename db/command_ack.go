@@ -62,6 +62,7 @@ func (s *Store) acknowledged(t *ackTx, calls []*ackCall, err error) error {
 	return nil
 }
 
+// oneAckPerAgent returns the first ack of each agent, as onePerAgent does with replies.
 func oneAckPerAgent(calls []*ackCall) (first []*ackCall) {
 	seen := map[string]bool{}
 	for _, c := range calls {

@@ -70,6 +70,7 @@ func (s *Store) ExpireCommand(ctx context.Context, region string, id uuid.UUID) 
 	return s.groups.expiries.Do(ctx, region, id)
 }
 
+// expireCommands decides a batch of callers whose time is over: each gets the state that its command has now.
 func (s *Store) expireCommands(ctx context.Context, region string,
 	calls []*batch.Call[uuid.UUID, CommandAnswer]) error {
 	ids := make([]uuid.UUID, len(calls))

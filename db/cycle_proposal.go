@@ -144,6 +144,7 @@ func packTexts(texts []string) []byte {
 	return b
 }
 
+// unpackTexts reads what pack has written.
 func unpackTexts(b []byte) (texts []string, err error) {
 	for len(b) > 0 {
 		var t string

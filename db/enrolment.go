@@ -55,6 +55,7 @@ func (s *Store) EnrolmentDigest(ctx context.Context, id EnrolmentID) (*[sha256.S
 	return s.groups.enrolments.Do(ctx, "", id)
 }
 
+// readEnrolments decides a batch of reads of several regions.
 func (s *Store) readEnrolments(ctx context.Context, _ string, calls []*batch.Call[EnrolmentID, enrolmentDigest]) error {
 	var p query.EnrolmentDigestsParams
 	for _, c := range calls {

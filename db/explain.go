@@ -67,6 +67,7 @@ func (s *Store) ExplainMatch(ctx context.Context, universe string, id uuid.UUID)
 	return m, err
 }
 
+// rememberedMatch returns a match by its history, which is written with its commit.
 func (s *Store) rememberedMatch(ctx context.Context, universe string, id uuid.UUID) (KnownMatch, error) {
 	r, err := s.q.RememberedMatch(ctx, query.RememberedMatchParams{Universe: universe, ID: id})
 	m := KnownMatch{
@@ -84,6 +85,7 @@ func (s *Store) rememberedMatch(ctx context.Context, universe string, id uuid.UU
 	return m, err
 }
 
+// currentMatch returns a match by its row, which has the decision.
 func (s *Store) currentMatch(ctx context.Context, universe string, id uuid.UUID) (KnownMatch, error) {
 	r, err := s.q.CurrentMatch(ctx, query.CurrentMatchParams{Universe: universe, ID: id})
 	if err != nil {

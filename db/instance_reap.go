@@ -33,6 +33,8 @@ func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (en
 	return ended, sessions + n, frame.Classify(err)
 }
 
+// reapStranded closes open sessions of instances that have ended: a session may have been opened while its instance
+// ended.
 func (s *Store) reapStranded(ctx context.Context, region string, batch int) (sessions int, err error) {
 	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error {
 		stranded, err := q.StrandedInstances(ctx, query.StrandedInstancesParams{Region: region, Batch: int32(batch)})

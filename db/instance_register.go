@@ -199,6 +199,7 @@ func fence(r Registration, current uuid.UUID, own, same bool) error {
 	return superseded(InstanceRef{InstanceID: r.InstanceID})
 }
 
+// putRegistration writes the rows of an instance: what it is, its lease, and the modes by which placement finds it.
 func putRegistration(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) error {
 	load := 0.0
 	if r.Load != nil {

@@ -32,6 +32,7 @@ func (s *Store) KnownLatencies(ctx context.Context, universe string, subs []stri
 	return s.groups.latencies.Do(ctx, universe, playersLookup{subs})
 }
 
+// readLatencies decides a batch of reads in one statement.
 func (s *Store) readLatencies(ctx context.Context, universe string, calls []*latenciesCall) error {
 	var subs []string
 	for _, c := range calls {

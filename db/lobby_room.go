@@ -35,6 +35,7 @@ func newLobby(project, id string) *lobbyRoom {
 	return &lobbyRoom{uid: value.NewID(), isNew: true, roomBefore: room, now: room}
 }
 
+// readLobby returns a room as it is stored. Its members are rows of their own: see addMember.
 func readLobby(row query.LockLobbiesRow) (*lobbyRoom, error) {
 	state, err := lobby.ParseState(row.State)
 	room := lobby.Room{

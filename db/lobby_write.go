@@ -67,6 +67,7 @@ func newLobbyWrites(region string) (w lobbyWrites) {
 	return w
 }
 
+// add adds the rows that a room changes. A room that ends has no others: they are deleted with it.
 func (w *lobbyWrites) add(r *lobbyRoom) error {
 	switch {
 	case r.ends:

@@ -97,6 +97,7 @@ func (s *Store) renewLines(ctx context.Context, after time.Time) (*linesReading,
 	}
 }
 
+// readLines replaces this replica's copy of all lines.
 func (s *Store) readLines(ctx context.Context) error {
 	// Taken before the statement: the copy is at least as new as it says.
 	began := time.Now()

@@ -27,6 +27,7 @@ func (s *Store) RecordSightings(ctx context.Context, universe string, sightings 
 	return nil
 }
 
+// recordSightings writes a part of the sightings in a transaction of its own.
 func (s *Store) recordSightings(ctx context.Context, universe string, sightings []Sighting) error {
 	waiting, left := query.RecordSeenParams{Universe: universe}, query.RecordLeavingSeenParams{Universe: universe}
 	for _, k := range sightings {

@@ -84,6 +84,7 @@ type matchCall struct {
 
 func (c *matchCall) decide(o MatchOutcome) { c.out, c.isDecided = o, true }
 
+// calls makes the calls of matches. One whose roster cannot be encoded is decided at once.
 func (c *committer) calls(matches []NewMatch) []*matchCall {
 	calls := make([]*matchCall, len(matches))
 	for i := range matches {

@@ -166,6 +166,7 @@ func addTicketToDecline(p *query.DeclineTicketsParams, match uuid.UUID, k MatchT
 	p.Parties = append(p.Parties, textArray(k.subs()))
 }
 
+// write defers what the judgement changes.
 func (j *judgement) write(out *tx.Pipeline, back query.RequeueTicketsParams, leave query.DeclineTicketsParams,
 	kept query.KeepTicketsParams) {
 	if len(leave.Ids) > 0 {

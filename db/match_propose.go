@@ -88,6 +88,7 @@ func (t *matchTx) proposeAll(open []*matchCall) error {
 	return nil
 }
 
+// addMatchToPropose adds a match with its decision, by which any worker can commit it later.
 func addMatchToPropose(p *query.ProposeMatchesParams, m *matchCall) error {
 	decision, err := json.Marshal(m.NewMatch)
 	if err != nil {

@@ -123,6 +123,7 @@ func newMadeRooms(region string) *madeRooms {
 	return &madeRooms{query.InsertMatchLobbiesParams{Region: region}, query.InviteParticipantsParams{Region: region}}
 }
 
+// add adds the room that the sessions of a match get, and their invitations.
 func (p *madeRooms) add(m matchedRoom, room *lobby.Room) {
 	r, uid := &p.rooms, value.NewID()
 	r.Uids, r.Projects, r.Ids, r.Types = append(r.Uids, uid), append(r.Projects, room.Project), append(r.Ids,

@@ -78,6 +78,7 @@ func (t *matchTx) writeSessions() {
 	}
 }
 
+// addSeatsToTake adds a seat for each player of a match.
 func addSeatsToTake(p *query.TakeMatchSeatsParams, s seatedMatch) {
 	for _, k := range s.Tickets {
 		key := partyKey(k.subs())

@@ -97,6 +97,7 @@ type seatsByPlayer struct {
 	ownSeats, reservedBy map[string][]query.SeatsAroundRow
 }
 
+// byPlayer returns the seats by their players, and by the callers that have reserved them.
 func byPlayer(rows []query.SeatsAroundRow) seatsByPlayer {
 	s := seatsByPlayer{map[string][]query.SeatsAroundRow{}, map[string][]query.SeatsAroundRow{}}
 	for _, st := range rows {

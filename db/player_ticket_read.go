@@ -30,6 +30,7 @@ func (s *Store) PlayerTicket(ctx context.Context, region, id, sub string) (Playe
 	return s.groups.playerTicketReads.Do(ctx, region, ticketReading{id, sub})
 }
 
+// readPlayerTickets decides a batch of reads in one statement.
 func (s *Store) readPlayerTickets(ctx context.Context, region string,
 	calls []*batch.Call[ticketReading, PlayerTicket]) error {
 	p := query.PlayerTicketsParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}

@@ -107,6 +107,7 @@ func (t *profileText) decision(shadow bool) profileDecision {
 	}
 }
 
+// apply decides about a document that is to be live: unchanged if it says the same as the live version.
 func (s profileState) apply(canonical []byte) (profileState, string, error) {
 	if s.liveVersion > 0 && bytes.Equal(s.liveText, canonical) {
 		if !s.retired {
@@ -120,6 +121,7 @@ func (s profileState) apply(canonical []byte) (profileState, string, error) {
 	return s, "profile.applied", nil
 }
 
+// applyShadow is apply for the shadow.
 func (s profileState) applyShadow(canonical []byte) (profileState, string, error) {
 	if !s.decides() {
 		return s, "", fault.New(fault.Conflict, "profile_retired",

@@ -21,6 +21,7 @@ func (s *Store) CountMinted(ctx context.Context, project, id string) (query.Proj
 	return s.groups.minted.Do(ctx, "", name)
 }
 
+// countMinted decides a batch of mints: it counts them in the rows of their keys, and returns the keys.
 func (s *Store) countMinted(ctx context.Context, _ string,
 	calls []*batch.Call[projectKeyName, query.ProjectKey]) error {
 	tokens := map[projectKeyName]int64{}

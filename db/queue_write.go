@@ -165,6 +165,7 @@ func (w *queueWrites) forget(stale []query.PlayersQueuedRow) {
 	}
 }
 
+// addTicket adds the row of a new ticket.
 func (w *queueWrites) addTicket(r PlayerTicketRequest, id string, at time.Time) {
 	r.Fields.Created = match.MomentOf(at)
 	row, t := r.Fields.Row(), &w.tickets

@@ -173,6 +173,7 @@ func (f openFacts) judgeToken(o OpenRealtime, identical bool) error {
 	return nil
 }
 
+// judgeKey refuses a client whose key may open no session.
 func (f openFacts) judgeKey(o OpenRealtime) error {
 	if !o.Authenticated {
 		return nil

@@ -59,6 +59,7 @@ func (s *Store) openSessions(ctx context.Context, region string, calls []*openCa
 	return nil
 }
 
+// onePerSession returns the first call that resumes each session. A second one is decided by the next batch.
 func onePerSession(calls []*openCall) (out []*openCall) {
 	seen := make(map[string]bool, len(calls))
 	for _, c := range calls {

@@ -24,6 +24,7 @@ type roomOrder struct {
 	err     error
 }
 
+// newRoomOrder makes an order with its group: equal requests have the same candidates, which are read once.
 func newRoomOrder(r NewRoom) *roomOrder {
 	o := &roomOrder{room: r, command: value.NewID()}
 	if r.InstanceID != nil || r.ProcessUID != nil {

@@ -13,6 +13,7 @@ import (
 // it. It does nothing where the player has no such seat. Errors: Unavailable.
 func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 	region, id, ok := parseSessionID(sessionID)
+	// An id that names no session is none of ours: nothing to give up.
 	if !ok {
 		return nil
 	}
@@ -22,6 +23,7 @@ func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 		return err
 	})
 	if err == nil && len(closed) > 0 {
+		// An instance has room again for a session of any size.
 		s.Notify(TopicCapacity, "")
 	}
 	return frame.Classify(err)

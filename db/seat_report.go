@@ -26,6 +26,7 @@ func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportC
 	var started []string
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		rt := reporting{store: s, q: q, region: region}
+		// Made for each attempt, with nothing in it of an earlier one.
 		known, err := rt.load(ctx, calls)
 		if err != nil {
 			return err
@@ -37,6 +38,7 @@ func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportC
 	if err != nil {
 		return err
 	}
+	// After the commit, each on its own: a failure here changes nothing about the reports.
 	s.expireWithTokens(ctx, region, started)
 	s.answerReports(reports)
 	return s.answerForeign(ctx, foreign)

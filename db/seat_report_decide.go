@@ -108,6 +108,7 @@ func (k reported) decideReport(c *reportCall, s *reportedSession) *report {
 	return r
 }
 
+// join seats a player by its token, if the seat is there and neither the token nor the seat is another one's.
 func (r *report) join(j Joined, k reported) {
 	at := seatRef{r.session.row.ID, j.Sub}
 	st := k.seats[at]
@@ -141,18 +142,22 @@ func (r *report) connects(sub string) bool {
 	return slices.ContainsFunc(r.connect, func(j Joined) bool { return j.Sub == sub })
 }
 
+// leave frees the seat of a player, unless another connection holds it.
 func (r *report) leave(l Left, k reported) {
 	at := seatRef{r.session.row.ID, l.Sub}
 	st := k.seats[at]
 	result := SeatOK
 	switch {
+	// A connection that was replaced by a later one of the same player reports its end: the seat stays.
 	case st.state != "" && l.Connection != "" && !st.heldBy(l.Connection):
 		result = SeatNotHolder
 	case st.state != "":
 		r.session.players--
+		// It came in the same report: its seat is free only once the batch is written.
 		r.session.visited = r.session.visited || r.connects(l.Sub)
 		r.release = append(r.release, l.Sub)
 		k.seats[at] = seatState{hadOne: true}
+	// A player who has left already gets the same answer again. One who never had a seat is an error of the server.
 	case !st.hadOne:
 		result = SeatUnknown
 	}

@@ -59,6 +59,7 @@ func sessionClosed() error {
 	return fault.New(fault.Gone, "session_closed", "the session has ended: request a match again")
 }
 
+// resolveBatch decides a batch of resolves in one statement. What cannot be resolved is read once more, for the reason.
 func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
 	t := s.cfg.Timing
 	p := query.ResolveSeatsParams{
@@ -96,7 +97,9 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 	return s.explainMissing(ctx, region, missing)
 }
 
+// resolvedSeat returns what the token of a seat says, and what the player needs to connect.
 func resolvedSeat(r query.ResolveSeatsRow, region string, t Timing) (resolved Resolved, err error) {
+	// Tokens have times in seconds, so that both sides compute with the same ones.
 	issued := r.IssuedAt.Truncate(time.Second)
 	resolved = Resolved{
 		SessionID: sessionID(region, r.SessionID), SessionHandle: r.Handle, Endpoint: r.Endpoint, Region: region,
@@ -187,6 +190,7 @@ func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 		return Placement{}, err
 	}
 	row, err := s.q.GetSession(ctx, query.GetSessionParams{Region: region, ID: uid})
+	// It has ended, or there was none. Only for a while are the two told apart.
 	if errors.Is(err, pgx.ErrNoRows) {
 		ended, err := s.q.SessionEnded(ctx,
 			query.SessionEndedParams{Region: region, ID: uid, Memory: s.cfg.Timing.ClosedMemory})

@@ -76,11 +76,13 @@ func (s *Store) RosterState(ctx context.Context, ref InstanceRef) (RosterState, 
 	return s.groups.rosterStates.Do(ctx, "", ref)
 }
 
+// rosterStateBatch decides a batch of polls: the digest alone, so that most polls read no roster.
 func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterCall) error {
 	ids := make([]string, len(calls))
 	for i, c := range calls {
 		ids[i] = c.Req.InstanceID
 	}
+	// In one order and each once: the same instance may ask several times.
 	slices.Sort(ids)
 	rows, err := s.q.RosterStates(ctx, slices.Compact(ids))
 	if err != nil {
@@ -94,6 +96,7 @@ func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterC
 			r.Incarnation}
 	}
 	for _, c := range calls {
+		// The instance may have been replaced since the caller registered.
 		_, err := s.liveRegion(known, c.Req)
 		c.Answer(states[c.Req.InstanceID], err)
 	}
@@ -116,6 +119,7 @@ func (s *Store) SessionRosters(ctx context.Context, state RosterState,
 		MostBytes: rostersPageBytes,
 	}
 	if after != "" {
+		// By the id alone: the session may have ended since the page before.
 		region, id, ok := parseSessionID(after)
 		if !ok || region != state.region {
 			return nil, false, fault.New(fault.Invalid, "invalid_request",

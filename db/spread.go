@@ -72,6 +72,7 @@ type agentHeap struct {
 
 type heapAgent struct{ agent, tie int }
 
+// newAgentHeap makes the heap of the agents of a group that have a place, in which the best is first.
 func newAgentHeap(g roomGroup, agents []agentLoad, random func(n int) int) *agentHeap {
 	h := &agentHeap{agents: agents, strategy: g.strategy, order: make([]heapAgent, 0, len(g.agents)),
 		undeclared: g.undeclared}
@@ -80,6 +81,7 @@ func newAgentHeap(g roomGroup, agents []agentLoad, random func(n int) int) *agen
 		if !a.hasPlace() {
 			continue
 		}
+		// Busy ones count as well: see undeclared.
 		if a.maxConnections == nil {
 			h.undeclared++
 		}
@@ -93,14 +95,17 @@ func newAgentHeap(g roomGroup, agents []agentLoad, random func(n int) int) *agen
 	return h
 }
 
+// deal takes the agent for the next room, counts the room, and returns the agent's index, or why there is none.
 func (h *agentHeap) deal(random func(n int) int) int {
 	switch {
+	// The two are different errors: a busy agent may take the room in a moment.
 	case len(h.order) == 0 && h.hasBusyAgent:
 		return allBusy
 	case len(h.order) == 0:
 		return noCandidate
 	}
 	position := 0
+	// Any position of the heap: its order does not matter then.
 	if h.strategy == strategyRandom {
 		position = random(len(h.order))
 	}

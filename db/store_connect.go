@@ -38,6 +38,7 @@ func (s *Store) openPools(ctx context.Context) error {
 	return nil
 }
 
+// poolConfig returns what the pool of the short transactions has.
 func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
@@ -46,6 +47,8 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	switch cfg.Pooler {
 	case "":
 	case "pgbouncer":
+		// Statements are described and never prepared: with pgbouncer, the next transaction may run on another
+		// connection.
 		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	default:
 		return nil, fmt.Errorf("pooler %q: allowed are \"\" and \"pgbouncer\"", cfg.Pooler)

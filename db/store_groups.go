@@ -64,6 +64,7 @@ func (s *Store) newGroups() (g groups) {
 	g.enrolments = addGroup(s, &g, "enrolment",
 		batch.Limits[EnrolmentID]{MaxWeight: 1024, Weight: batch.One[EnrolmentID], Bytes: EnrolmentID.bytes},
 		s.readEnrolments)
+	// Calls move from placements to openings, so they are drained in this order.
 	g.placements = addGroup(s, &g, "placement", placements, s.placeBatch)
 	g.openings = addGroup(s, &g, "opening", placements, s.openBatch)
 	g.resolves = addGroup(s, &g, "resolve",

@@ -33,6 +33,7 @@ func (s *Store) read(ctx context.Context, do func(context.Context, *query.Querie
 	return frame.Classify(do(ctx, query.New(conn)))
 }
 
+// reader takes a connection for a large read, and refuses it while all of them are in use for long.
 func (s *Store) reader(ctx context.Context) (*pgxpool.Conn, error) {
 	waiting, cancel := context.WithTimeout(ctx, readerWait)
 	defer cancel()

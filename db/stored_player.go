@@ -33,9 +33,11 @@ func (s *Store) StorePlayers(ctx context.Context, region, author string, players
 	}
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		subs, err := q.StorePlayers(ctx, arg)
+		// Nothing is new: no event, and no rows of avoided players to replace.
 		if changed = len(subs); err != nil || changed == 0 {
 			return err
 		}
+		// Replaced as a whole, from the stored lists of these players.
 		if err := q.ClearAvoided(ctx, query.ClearAvoidedParams{Region: region, Subs: subs}); err != nil {
 			return err
 		}
@@ -96,11 +98,13 @@ func (s *Store) StoredPlayers(ctx context.Context, region string, subs []string)
 	return s.groups.storedPlayers.Do(ctx, region, playersLookup{subs})
 }
 
+// readStoredPlayers decides a batch of reads in one statement.
 func (s *Store) readStoredPlayers(ctx context.Context, region string, calls []*playersCall) error {
 	var subs []string
 	for _, c := range calls {
 		subs = append(subs, c.Req.subs...)
 	}
+	// In one order and each once: calls of one batch often name the same players.
 	slices.Sort(subs)
 	rows, err := s.q.StoredPlayers(ctx, query.StoredPlayersParams{Region: region, Subs: slices.Compact(subs)})
 	if err != nil {

@@ -55,6 +55,7 @@ func (s *Store) GetTicket(ctx context.Context, region, id string) (Ticket, error
 	return s.groups.ticketReads.Do(ctx, region, id)
 }
 
+// getBatch decides a batch of reads in one statement.
 func (s *Store) getBatch(ctx context.Context, region string, calls []*batch.Call[string, Ticket]) error {
 	var ids []string
 	for _, c := range calls {
@@ -73,6 +74,7 @@ func (s *Store) getBatch(ctx context.Context, region string, calls []*batch.Call
 			c.Answer(t, nil)
 			continue
 		}
+		// Also for one that was deleted since: no ticket is remembered for its readers.
 		c.Answer(Ticket{}, ticketUnknown(c.Req))
 	}
 	return nil

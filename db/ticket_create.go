@@ -55,11 +55,13 @@ func (s *Store) draftTicket(region string, t NewTicket) *ticketDraft {
 	return d
 }
 
+// createBatch decides a batch of new tickets: it answers those that it could insert.
 func (s *Store) createBatch(ctx context.Context, region string, calls []*createCall) error {
 	ids, err := s.insertTickets(ctx, region, calls)
 	if err != nil {
 		return err
 	}
+	// Queues are followed by topic: one notice for the batch.
 	if len(ids) > 0 {
 		s.Notify(TopicQueue, region)
 	}
@@ -116,6 +118,7 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 	plain = true
 	for _, c := range calls {
 		terms, doubles = terms+len(c.Req.row.Terms), doubles+len(c.Req.row.Doubles)
+		// Whether the columns of these two are needed at all.
 		plain = plain && c.Req.ticket.TTL == 0 && c.Req.ticket.Player == ""
 	}
 	p = query.CreateTicketsParams{
@@ -128,6 +131,7 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 	for _, c := range calls {
 		t := c.Req
 		p.Ids, p.Created, p.Bodies = append(p.Ids, t.id), append(p.Created, t.row.Created), append(p.Bodies, t.body)
+		// Arrays in SQL count from 1. From and To say which part of the flat arrays is of the ticket.
 		p.TermsFrom, p.DoublesFrom = append(p.TermsFrom, int32(len(p.Terms)+1)), append(p.DoublesFrom,
 			int32(len(p.Doubles)+1))
 		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.row.Terms...), append(p.DoubleKeys,
@@ -166,6 +170,7 @@ func (s *Store) answerConflicts(ctx context.Context, region string, left []*crea
 				"this player has a ticket already: delete or cancel it first"))
 			continue
 		}
+		// Unanswered, with the new id.
 		c.Req = s.draftTicket(region, c.Req.ticket)
 	}
 	return nil

@@ -80,6 +80,7 @@ func (s *Store) CancelTicket(ctx context.Context, region, id string) (Cancelled,
 	}
 	row, err := s.q.CancelTicket(ctx, query.CancelTicketParams{Region: region, ID: id,
 		PendingFor: s.cfg.Timing.PendingFor})
+	// Not queued: it was assigned, or there is none.
 	if errors.Is(err, pgx.ErrNoRows) {
 		t, err := s.GetTicket(ctx, region, id)
 		return Cancelled{Assigned: &t}, err

@@ -42,6 +42,7 @@ func (s *Store) WarmUp(ctx context.Context) error {
 
 // warmUp runs the statements by which placements and rooms are decided.
 func warmUp(ctx context.Context, q *query.Queries) error {
+	// With empty parameters they touch no row. What is cached is the plan, and the functions that they call.
 	for _, run := range []func() error{
 		func() error { _, err := q.ModesOfPools(ctx); return err },
 		func() error { _, err := q.TryLocks(ctx, query.TryLocksParams{}); return err },

@@ -47,6 +47,7 @@ func (s *Store) RecordWebhookStep(ctx context.Context, l WebhookLease, step Webh
 		switch {
 		case err != nil:
 			return err
+		// Rolled back: the other worker decides about these letters.
 		case n == 0:
 			return webhookTaken
 		case len(step.Settled)+len(step.Undelivered) == 0:

@@ -96,6 +96,7 @@ func (s *Store) AppVersion(ctx context.Context, app, version string) (AppVersion
 	return v, frame.Classify(err)
 }
 
+// readAppVersion returns a version, or the error NotFound.
 func readAppVersion(ctx context.Context, q *query.Queries, app, version string) (AppVersion, error) {
 	r, err := q.GetAppVersion(ctx, query.GetAppVersionParams{App: app, Version: version})
 	if errors.Is(err, pgx.ErrNoRows) {

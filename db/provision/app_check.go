@@ -147,6 +147,7 @@ func (v *AppVersion) check(p problems) {
 	}
 }
 
+// checkFallback checks how servers start where the provider of the version has no room.
 func (v *AppVersion) checkFallback(p problems) {
 	f := v.Fallback
 	if f == nil {
@@ -217,6 +218,7 @@ func checkModes(p problems, modes []string) {
 	for i, m := range modes {
 		at := p.under("modes[%d]", i)
 		at.text("", m, modeName, modeWords)
+		// Only the modes before it: the first of two equal ones is right.
 		if slices.Contains(modes[:i], m) {
 			at.addf("", "%q occurs twice", m)
 		}
@@ -253,6 +255,7 @@ func (v *AppVersion) checkEnv(p problems) {
 	}
 }
 
+// checkTimes checks the times of a server's life against each other and against what its provider allows.
 func (v *AppVersion) checkTimes(p problems) {
 	p.duration("start_within", v.StartWithin, time.Second, maxAppTime)
 	p.duration("register_within", v.RegisterWithin, time.Second, maxAppTime)
@@ -273,11 +276,9 @@ func (v *AppVersion) checkTimes(p problems) {
 	}
 }
 
+// checkNetcode checks what connect tokens need.
 func (v *AppVersion) checkNetcode(p problems) {
 	if v.Dialect == "" {
-		if v.DigestRequired && v.ProtocolID == 0 {
-			return
-		}
 		if v.ProtocolID != 0 {
 			p.addf("netcode.dialect", "must be one of %s", dialectWords())
 		}

@@ -56,6 +56,7 @@ func (s *Store) WakeDeployment(ctx context.Context, region string, id uuid.UUID)
 		return err
 	}
 	woken, err := s.frame.Queries.WakeDeployment(ctx, query.WakeDeploymentParams{Region: region, ID: id})
+	// A provider may report many changes in a second. Only the first wakes the loops.
 	if err == nil && woken {
 		s.notify(notify.TopicDeployments, region)
 	}

@@ -85,6 +85,7 @@ func logDeployment(ctx context.Context, q *query.Queries, d *ClaimedDeployment, 
 	if err != nil {
 		return fmt.Errorf("detail of %s: %w", kind, err)
 	}
+	// The instance of a deployment has its id, so that the event is found by either.
 	id := d.ID.String()
 	return q.LogDeployment(ctx, query.LogDeploymentParams{Region: d.Region, Kind: kind, ID: &id, Detail: text})
 }

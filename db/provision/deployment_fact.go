@@ -38,6 +38,7 @@ func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.
 func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool, error) {
 	n, err := s.frame.Queries.AdoptClaimedRef(ctx,
 		query.AdoptClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)})
+	// Either the deployment has a ref by now, or another server has registered since.
 	if err != nil || n == 0 {
 		return false, frame.Classify(err)
 	}
@@ -86,6 +87,7 @@ func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to str
 	n, err := s.frame.Queries.MoveToFallback(ctx,
 		query.MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to,
 			LastError: d.LastError, Now: s.virtualNow()})
+	// Due at once, and perhaps of a provider that this worker does not have.
 	if err == nil && n > 0 {
 		s.notify(notify.TopicDeployments, d.Region)
 	}

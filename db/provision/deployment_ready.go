@@ -27,6 +27,7 @@ func (s *Store) MakeReady(ctx context.Context, region string, id uuid.UUID) (rea
 		ready, err = MakeReady(ctx, q, region, id)
 		return err
 	})
+	// Requests that found no capacity may try again: now there is some.
 	if err == nil && ready {
 		s.notify(notify.TopicCapacity, "")
 	}
@@ -63,6 +64,7 @@ func MakeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUI
 
 // showReady makes an instance a candidate of placement.
 func showReady(ctx context.Context, q *query.Queries, region, id, endpoint string) error {
+	// Placement looks for instances that are ready, in the same transaction as the deployment.
 	if err := q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: id, Status: "ready",
 		Endpoint: endpoint}); err != nil {
 		return err

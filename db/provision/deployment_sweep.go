@@ -20,6 +20,7 @@ import (
 func (s *Store) ClaimSweep(ctx context.Context, provider string, every time.Duration) (time.Time, bool, error) {
 	now, err := s.frame.Queries.ClaimSweep(ctx,
 		query.ClaimSweepParams{Provider: provider, Now: s.virtualNow(), Every: every})
+	// Another worker sweeps the provider now, or has within the interval.
 	if errors.Is(err, pgx.ErrNoRows) {
 		return time.Time{}, false, nil
 	}
@@ -35,6 +36,7 @@ func (s *Store) DelaySweep(ctx context.Context, provider string, pause time.Dura
 // RefsOfTags returns the refs of the deployments, of all regions, that have one of these tags: "" where the ref is not
 // known. A tag without a deployment has no entry. Errors: Unavailable.
 func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag]provider.Ref, error) {
+	// A tag says nothing about the region of its deployment.
 	refs := map[provider.Tag]provider.Ref{}
 	regions, err := s.frame.Queries.ProvisionRegions(ctx)
 	if err != nil {
@@ -57,6 +59,7 @@ func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag
 func (s *Store) NoteList(ctx context.Context, region, name string, refs []string, began time.Time) (int, error) {
 	due, err := s.frame.Queries.NoteList(ctx,
 		query.NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
+	// Those that are due are looked at by the loop provision, which asks about each of them.
 	if err == nil && due > 0 {
 		s.notify(notify.TopicDeployments, region)
 	}
@@ -70,6 +73,7 @@ func (s *Store) LogOrphan(ctx context.Context, name string, o provider.Observati
 	if err != nil {
 		return fmt.Errorf("detail of an orphan: %w", err)
 	}
+	// Without a region: the deployment that would name one is not there.
 	return frame.Classify(s.frame.Queries.LogDeployment(ctx,
 		query.LogDeploymentParams{Kind: "deployment.orphan_stopped", Detail: detail}))
 }

@@ -144,6 +144,7 @@ func (d *declared) keys() []poolKey {
 		keys = append(keys, d.pools[i].key())
 	}
 	for _, v := range d.apps {
+		// A key without a region stands for the app version alone.
 		keys = append(keys, poolKey{app: v.App, version: v.Version})
 	}
 	return keys
@@ -266,6 +267,7 @@ func changeWord(fields []string) string {
 func changedFields(was, now map[string]any) []string {
 	var changed []string
 	for _, field := range slices.Sorted(maps.Keys(now)) {
+		// Deep, since values may be lists, maps and pointers.
 		if !reflect.DeepEqual(was[field], now[field]) {
 			changed = append(changed, field)
 		}
@@ -277,6 +279,7 @@ func changedFields(was, now map[string]any) []string {
 var mutable = map[string]bool{"start_within": true, "register_within": true, "grace": true, "max_lifetime": true,
 	"drain_ahead": true, "fallback": true}
 
+// refuseChange refuses a change of a version that would concern servers that run.
 func refuseChange(i int, was AppVersion, fields []string) error {
 	for _, field := range fields {
 		// Only once a server was started: until then, nothing depends on it.

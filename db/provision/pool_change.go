@@ -157,11 +157,13 @@ func checkReason(reason string) error {
 	return nil
 }
 
+// readPool returns a pool, or the error NotFound. The caller has locked it.
 func readPool(ctx context.Context, q *query.Queries, key poolKey) (Pool, error) {
 	pools, err := readPools(ctx, q, key.region)
 	if err != nil {
 		return Pool{}, err
 	}
+	// A region has few pools, and the statement that reads them is the same for one and all.
 	for _, p := range pools {
 		if p.key() == key {
 			return p, nil

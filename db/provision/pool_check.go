@@ -131,6 +131,7 @@ func (p *Pool) checkSchedule(at problems) {
 		at.addf("schedule", "has %d entries, at most %d are allowed", len(p.Schedule), maxSchedules)
 	}
 	for i, s := range p.Schedule {
+		// Against the max of the same declaration.
 		s.check(at.under("schedule[%d].", i), p.Max)
 	}
 }

@@ -34,6 +34,7 @@ func (d Declaration) prunable(ctx context.Context, q *query.Queries, now *declar
 	return pruned, nil
 }
 
+// prunePools returns a change for each pool that the document does not name.
 func (d *declared) prunePools() (changes []PoolChange) {
 	named := map[poolKey]bool{}
 	for i := range d.pools {

@@ -152,6 +152,7 @@ func deletePool(ctx context.Context, q *query.Queries, edit PoolEdit) (drained i
 	if drained, err = drainPool(ctx, q, edit, "pool_deleted"); err != nil {
 		return 0, err
 	}
+	// Nothing is kept: the modes are free for other pools at once.
 	if err := q.DeletePoolModes(ctx, query.DeletePoolModesParams{Region: edit.Region, App: edit.App,
 		Version: edit.Version, Keep: []string{}}); err != nil {
 		return 0, err
@@ -160,6 +161,7 @@ func deletePool(ctx context.Context, q *query.Queries, edit PoolEdit) (drained i
 		Version: edit.Version}); err != nil {
 		return 0, err
 	}
+	// The row is gone, and the event is what is left of the pool.
 	edit.log(q.Deferred(), "pool.deleted", PoolChange{Region: edit.Region, App: edit.App, Version: edit.Version},
 		map[string]any{"drained": drained})
 	return drained, nil

@@ -67,6 +67,7 @@ func (s *Store) TakeBudgets(ctx context.Context, provider string,
 // missingClasses returns the part of p that has no row.
 func missingClasses(p query.TakeBudgetsParams,
 	rows []query.TakeBudgetsRow) (classes []string, wants []int32, rates []float64) {
+	// A class gets its row with its first call.
 	for i, class := range p.Classes {
 		if !slices.ContainsFunc(rows, func(r query.TakeBudgetsRow) bool { return r.Class == class }) {
 			classes, wants, rates = append(classes, class), append(wants, p.Wants[i]), append(rates, p.Rates[i])

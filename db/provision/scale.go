@@ -201,6 +201,7 @@ func (s *poolState) minSource() string {
 	return " (" + s.minCause + ")"
 }
 
+// verdict says what the plan does, and why it does no more.
 func (s *poolState) verdict(p poolPlan) string {
 	// Negative with a surplus.
 	missing := p.Target - p.Live - s.coming

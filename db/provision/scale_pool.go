@@ -149,8 +149,10 @@ func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
 // endSurplus ends servers that nobody needs, and returns how many.
 func (t *scaling) endSurplus(ctx context.Context, plan poolPlan, settled bool) (int, error) {
 	switch {
+	// Those of which nothing was started go first: they cost nothing.
 	case plan.Replaced > 0, plan.Surplus > 0 && plan.Coming > 0:
 		return t.cancel(ctx, min(plan.Surplus+plan.Replaced, maxDrained))
+	// Only when the plan has asked for the same for a while: players come and go.
 	case settled && plan.End > 0:
 		return t.end(ctx, min(plan.End, maxDrained))
 	default:
@@ -296,6 +298,7 @@ func (t *scaling) cancel(ctx context.Context, n int) (int, error) {
 
 // end drains and ends servers that are empty, at most n, and returns how many.
 func (t *scaling) end(ctx context.Context, n int) (int, error) {
+	// Drained before they end, in this transaction: from here on, no placement chooses them.
 	drained, err := t.q.DrainEmpty(ctx, query.DrainEmptyParams{
 		Region: t.region, App: t.pool.App, Version: t.pool.Version, EmptyTtl: t.pool.EmptyTtl, AtMost: int32(n),
 	})

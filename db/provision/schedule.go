@@ -175,6 +175,7 @@ type storedSchedule struct {
 	Min     int    `json:"min"`
 }
 
+// schedulesOf decodes the schedules of a pool, which ListPools returns as JSON.
 func schedulesOf(stored []byte) ([]Schedule, error) {
 	var rows []storedSchedule
 	if err := json.Unmarshal(stored, &rows); err != nil {
