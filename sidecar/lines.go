@@ -51,6 +51,7 @@ func (s *linesServer) serve() {
 			}
 			return
 		}
+		// Closed without a word: a game server needs one connection, or two with its events.
 		if !s.add(conn) {
 			_ = conn.Close()
 			continue

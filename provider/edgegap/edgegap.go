@@ -73,6 +73,7 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	}
 	ref := a.ref()
 	switch {
+	// Without a ref it is ambiguous, by the default below: a server may run that has to be found by its tag.
 	case a.status == http.StatusAccepted && ref != "":
 		return provider.Observation{Ref: ref, Tag: s.Tag, Phase: provider.PhasePending}, nil
 	case a.status == http.StatusUnprocessableEntity && ref != "":

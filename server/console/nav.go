@@ -60,6 +60,7 @@ func navFor(path string, used map[string]bool) (groups []navGroup) {
 		shown := navGroup{Name: group.Name}
 		for _, l := range group.Links {
 			l.Here = path == l.Path || strings.HasPrefix(path, l.Path+"/")
+			// A page that is open has its link, also where the installation does not use it.
 			if l.Here || l.Capability == "" || used[l.Capability] {
 				shown.Links = append(shown.Links, l)
 			}

@@ -60,6 +60,7 @@ func loadPast(ctx context.Context, s Store, q query) (v pastView, err error) {
 	if v.Moment, v.Refused = parsePast(v.Time); v.Refused != "" {
 		return v, nil
 	}
+	// One row more than is shown, to say whether there are more.
 	v, err = v.read(ctx, s, db.AsOf{Moment: v.Moment, Region: q.Get("region"), Limit: maxPast + 1})
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind == fault.Invalid {
 		v.Refused = refused.Detail

@@ -44,6 +44,7 @@ type face struct {
 func Mount(r gin.IRouter, store Store, tokens *token.ServerTokens) {
 	f := face{store, tokens}
 	r.POST("/fleet/register", rest.Refused(f.noteRefusal), rest.Handle(http.StatusOK, f.register))
+	// The token of an enrolment registers game servers, and opens nothing else.
 	r = r.Group("", rest.RefuseEnrolments)
 	r.POST("/fleet/heartbeat", rest.Handle(http.StatusOK, f.heartbeat))
 	r.POST("/fleet/deregister", rest.Handle(http.StatusNoContent, f.deregister))

@@ -16,6 +16,7 @@ const noteTimeout = time.Second
 // error: the server registers again, and is refused again. An instance_taken is part of a restart.
 func (f face) noteRefusal(ctx context.Context, p rest.Problem) {
 	of := deploymentOf(ctx)
+	// What passes by itself is no reason to show to an operator.
 	if of == nil || p.Code == "instance_taken" || p.Status >= http.StatusInternalServerError ||
 		p.Status == http.StatusTooManyRequests || p.Status == http.StatusRequestTimeout {
 		return

@@ -44,6 +44,7 @@ func MountEvents(r gin.IRouter, o Events) {
 	f := &eventsFace{options: o, streams: make(chan struct{}, maxStreams)}
 	follow, list := rest.HandleEvents(f.follow), f.list
 	r.GET("/ops/events", func(c *gin.Context) {
+		// Browsers send it with an EventSource; everybody else gets a page.
 		if strings.Contains(c.GetHeader("Accept"), "text/event-stream") {
 			follow(c)
 			return

@@ -133,6 +133,7 @@ func (r *roomChange) Validate(c *rest.Check) {
 	if r.MaxMembers != nil {
 		c.Range("max_members", *r.MaxMembers, 1, 2000)
 	}
+	// Absent and null leave it as it is.
 	if len(r.Metadata) == 0 || string(r.Metadata) == "null" {
 		return
 	}

@@ -257,6 +257,7 @@ func (c *conversation) forgetOldest() {
 
 // applied handles the database's answer to a full state.
 func (c *conversation) applied(at moment, hash string, r agentRecord) effects {
+	// The first state that was applied: from here on the agent has a row.
 	if c.knownHash == nil {
 		c.joinedAt = at
 	}

@@ -20,6 +20,7 @@ type leaveJob struct{}
 
 // pushJob returns false if an ack is dropped because too many wait.
 func (q *jobQueue) pushJob(j job) bool {
+	// Nothing is lost by it: the rows of the agent go with the leave.
 	if q.isClosed {
 		return true
 	}

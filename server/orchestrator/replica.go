@@ -229,6 +229,7 @@ func (r *replica) fence() {
 	r.server.options.Log.LogAttrs(context.Background(), slog.LevelWarn,
 		"replica was ended by others: its connections are closed", slog.String("replica", r.id.String()))
 	r.sockets.Close()
+	// The database would refuse what they still have to write.
 	r.stopLanes()
 	for _, s := range r.sockets.Conns() {
 		s.fenced()

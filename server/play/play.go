@@ -66,6 +66,7 @@ func logSession(ctx context.Context, sessionID string) {
 
 // Serves reports whether a path belongs to this face.
 func Serves(path string) bool {
+	// The gate of players asks before routing: a route that is missing here is refused later, and costs more.
 	return path == "/matchmake" || path == "/resolve" || path == "/tickets" || path == "/regions" ||
 		path == "/login-queue" || strings.HasPrefix(path, "/login-queue/") || strings.HasPrefix(path, "/sessions/") ||
 		strings.HasPrefix(path, "/tickets/")

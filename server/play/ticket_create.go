@@ -201,6 +201,7 @@ func checkAttribute(c *rest.Check, p *profile.Profile, name string, d ticketbody
 	}
 	var problem string
 	switch isVouched := want.Trusts(player.SourceOf(name)); {
+	// The default counts, whoever would have to vouch for a value.
 	case !ok && want.Default != nil:
 	case !ok && !isVouched:
 		problem = fmt.Sprintf("is required and must be %s: %s", kindNames[want.Kind], needed(p, name, isCaller))

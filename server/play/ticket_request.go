@@ -87,6 +87,7 @@ func (r *ticketRequest) draft(caller, key string, members []string) (d ticketbod
 	if key != "" {
 		c.Match("Idempotency-Key", key, idempotencyKey)
 	}
+	// Sorted, so that requests of all members of a party mean the same.
 	party := slices.Sorted(slices.Values(r.Party))
 	switch {
 	case r.Lobby != nil:

@@ -76,6 +76,7 @@ func vouchedAttributes(profiles []*profile.Profile) (map[string]askedAttribute, 
 	for _, p := range profiles {
 		for name, declared := range p.Attributes {
 			was, known := asked[name]
+			// A ticket has one value for all its profiles, so the most demanding of them decides where it comes from.
 			if declared.From == match.FromClient || known && was.declared.From > declared.From {
 				continue
 			}

@@ -104,6 +104,7 @@ func (f *face) keyStatus(ctx context.Context, in rest.In[rest.None]) (reply, err
 	}
 	key, retired, err := f.options.Store.ProjectKey(ctx, s.Project, s.Key)
 	switch {
+	// An answer and no error: its field exists says it.
 	case fault.Is(err, fault.NotFound):
 		return reply{200, s}, nil
 	case err != nil:

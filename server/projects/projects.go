@@ -80,6 +80,7 @@ func (f *face) mount(engine *gin.Engine) {
 	engine.GET("/health", rest.Handle(http.StatusOK, f.health))
 	gate := rest.NewGate(maxCalls, f.options.Metrics, f.options.Log)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)
+	// The token comes before the body: nobody without one has a body read.
 	calls := engine.Group("", gate.RefuseWhenFull,
 		rest.Secret(headerToken, f.options.Tokens, rest.NewLimiter(f.options.FailureRate)),
 		bodies.Read, absentIsEmpty, gate.Enter, rest.Deadline(f.options.CallTimeout))

@@ -80,6 +80,7 @@ func (h *handshake) greet(c *conn, who identity, opened db.OpenedRealtime) {
 		c.cutOff()
 		return
 	}
+	// The session that the client had is over: it must not go on with what it knows of its rooms.
 	if !opened.Resumed && opened.Previous != "" {
 		c.send(delivery.PushEvent, wire.Outgoing{Type: "session.replaced",
 			P: map[string]any{"session_id": opened.ID, "previous": opened.Previous}})

@@ -145,8 +145,10 @@ func (c *conn) closeLocked(code websocket.StatusCode, reason string) {
 		c.out = outbox{} // the client may not read it yet: see holdsPushes
 	}
 	c.isClosing, c.holdsPushes, c.closeCode, c.closeReason = true, false, code, reason
+	// The session is another connection's, so the end of this one must not suspend it.
 	c.sessionTaken = c.sessionTaken || code == delivery.CloseSuperseded
 	c.space.Broadcast()
+	// From here on nothing extends the time that is left, whatever the client sends.
 	c.ws.EndWithin(c.server.options.timing.close)
 	c.startWriter()
 }

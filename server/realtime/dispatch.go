@@ -57,6 +57,7 @@ func (c *conn) receive(frame []byte) {
 		return
 	}
 	c.garbage = 0
+	// No action: one comes for each patch, and there is nothing to wait for.
 	if e.Type == "state.ack" {
 		c.ack(e)
 		return
@@ -72,6 +73,7 @@ func (c *conn) receive(frame []byte) {
 // isSpam reports whether the client sends too much.
 func (c *conn) isSpam(e wire.Envelope, err error) bool {
 	if broken, is := errors.AsType[*wire.FrameError](err); is {
+		// A frame that cannot be decoded has its answer, too, if its rid can be read.
 		e.RID = broken.RID
 	}
 	switch c.rates.judge(time.Now(), err == nil && e.Type == "state.ack") {
@@ -207,6 +209,7 @@ func (c *conn) answerFailure(e wire.Envelope, err error) {
 // recordRefusal tells why a message of a named player had no effect. Types that are not known would be as many as a
 // client likes.
 func (c *conn) recordRefusal(e wire.Envelope, why *wire.Failure) {
+	// Nobody looks for a player without a name.
 	if c.player == c.session.ID {
 		return
 	}

@@ -56,6 +56,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	// After the connections have begun to close: the replica ends when its set of connections is empty, and the set is
 	// closed to new ones by this.
 	s.stopOnce.Do(func() { close(s.stopping) })
+	// Clients that have no session yet are refused now, and ask another replica.
 	s.endWelcome()
 	// They were not in the list that closeEvenly took.
 	for _, c := range s.conns() { // whose handshake was under way

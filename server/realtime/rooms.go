@@ -111,6 +111,7 @@ func message(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, e
 	}
 	m := lobby.Message{Type: kind, Data: wire.RawJSON(e.PayloadFields()["data"])}
 	if kind == lobby.MessageSay && c.server.texts != nil {
+		// One after the other: the hook may answer a later text first.
 		return sayChecked(room, m)(ctx, c, e)
 	}
 	return c.sayInRoom(ctx, room, m), nil

@@ -72,6 +72,7 @@ func (l *roomLists) list(name listName) *roomList {
 	now := time.Now()
 	found := l.byName[name]
 	if found == nil {
+		// Only when a list is added, so that nothing has to run for lists that nobody asks for.
 		l.dropUnused(now)
 		found = &roomList{name: name, reader: make(chan struct{}, 1), searches: map[string]*watchedSearch{}}
 		// Beyond the bound a list is read for this caller alone, and nobody can watch it.

@@ -161,6 +161,7 @@ func (c *conn) subscribe(op operation) error {
 	if !strings.HasPrefix(op.subject, inboxPrefix) {
 		return nil
 	}
+	// Hashed, since a boot id has a bound, and an inbox is as long as the client likes.
 	digest := sha256.Sum256([]byte(op.subject))
 	if c.game.begin("nats-" + hex.EncodeToString(digest[:16])) {
 		close(c.processKnown)

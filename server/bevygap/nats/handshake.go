@@ -76,6 +76,7 @@ func (c *conn) beginTLS() error {
 // verify returns the deployment whose credential came: the user is its id, the password its token.
 func (s *Server) verify(said connectRequest) (of provision.Joining, ok bool) {
 	d, by, ok := s.options.Tokens.Verify(token.ForFleet, said.Password)
+	// The credential of another deployment is a wrong one.
 	if !ok || d.ID != said.User {
 		return of, false
 	}

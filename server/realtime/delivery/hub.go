@@ -287,6 +287,7 @@ func (h *Hub) Leave(c Receiver, a db.LobbyAnswer) {
 		s.forgetInvitation(a.Lobby)
 	}
 	if a.Room != nil {
+		// Another room may have the id by now, and the session may be in that one.
 		if m := h.memberIn(c, a.Room.ID); m != nil && m.room.uid == a.Lobby {
 			m.room.run(func(*batch) {
 				if m.joinPos < a.Room.Pos { // otherwise it has joined again since

@@ -296,6 +296,7 @@ func (r *hubRoom) endRoom() {
 
 // resetTo sends every member the room as it was read, since rows that the room has not applied cannot be read any more.
 func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
+	// Rows have been applied since it was read.
 	if s.Pos < r.pos {
 		return
 	}
