@@ -76,6 +76,7 @@ type Options struct {
 	Background time.Duration
 	Turn       TurnFunc // what callers do instead of one of Scenarios; the run has no game servers then
 	Progress   func(Progress)
+	Measuring  func() // is called when the measurement begins, after the warm-up; nil: nothing
 
 	// Protocol is whose scenario it is; nil: one of Scenarios of this package. The options below are those of
 	// protocols.

@@ -34,6 +34,7 @@ func (c *caller) loop(ctx context.Context, at period) {
 		c.record.answered.Add(1)
 		if c.counts {
 			c.record.whole.add(c.spent, err)
+			c.record.endTurn(time.Since(at.from))
 		}
 		if err != nil && c.schedule == nil && c.Turns == 0 {
 			pause(ctx, failurePause)
@@ -93,8 +94,24 @@ type kinded interface {
 	Kind() string
 }
 
-// kindOf returns the kind that a failure is counted under.
-func kindOf(err error) string {
+// WithKind is an error that is counted under a kind.
+func WithKind(kind string, err error) error { return countedError{kind, err} }
+
+type countedError struct {
+	kind string
+	err  error
+}
+
+func (e countedError) Error() string { return e.kind + ": " + e.err.Error() }
+
+// Kind is what failures are counted under.
+func (e countedError) Kind() string { return e.kind }
+
+// Unwrap supports errors.Is.
+func (e countedError) Unwrap() error { return e.err }
+
+// KindOf returns the kind that a failure is counted under.
+func KindOf(err error) string {
 	if f, ok := errors.AsType[kinded](err); ok {
 		return f.Kind()
 	}

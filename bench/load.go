@@ -108,7 +108,12 @@ func (r *run) load(ctx context.Context, now time.Time, at period) time.Duration 
 	}
 	r.period.Store(&at)
 	r.enter("warming up")
-	defer time.AfterFunc(r.WarmUp, func() { r.enter("measuring") }).Stop()
+	defer time.AfterFunc(r.WarmUp, func() {
+		r.enter("measuring")
+		if r.Measuring != nil {
+			r.Measuring()
+		}
+	}).Stop()
 	var callers sync.WaitGroup
 	for _, c := range r.callers {
 		callers.Go(func() { c.loop(ctx, at) })

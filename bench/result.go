@@ -25,7 +25,11 @@ type Result struct {
 	Agents      int `json:"agents,omitempty"`      // game servers that are connected to an orchestrator
 	Sessions    int `json:"sessions,omitempty"`    // of the realtime lobby, beside those of callers
 
-	Frames float64 `json:"frames,omitempty"` // that all clients together received in a turn of rooms-join
+	// turns that ended in each [TimelineSlot] of the measurement
+	Timeline []int64 `json:"timeline,omitempty"`
+	// what scenarios and experiments measure besides calls: frames is how many all clients together received in a turn of
+	// rooms-join
+	Values map[string]float64 `json:"values,omitempty"`
 
 	Figures // of whole turns: the one call, or all calls of a session-life together
 
@@ -71,7 +75,7 @@ func (r *run) result(at period, took time.Duration, costs *Costs) Result {
 		Regions: r.Regions, Modes: r.Modes, HotShare: r.HotShare, WarmUp: r.WarmUp.Seconds(), Seconds: took.Seconds(),
 		Connections: r.Connections, Watchers: r.Watchers, Agents: r.Agents, Sessions: r.Sessions,
 		Tickets: r.scenario.waiting(r.Options), Figures: r.record.whole.figures(took), Steps: r.record.figures(took),
-		Costs: costs,
+		Timeline: r.record.timeline, Costs: costs,
 	}
 	if r.schedule != nil {
 		res.Open = r.schedule.figures(at)
@@ -84,9 +88,32 @@ type record struct {
 	whole    *series
 	answered atomic.Int64 // turns that ended, in the warm-up too
 
-	mu    sync.Mutex
-	names []string // in the order of their first call
-	steps map[string]*series
+	mu       sync.Mutex
+	timeline []int64
+	names    []string // in the order of their first call
+	steps    map[string]*series
+}
+
+// TimelineSlot is the resolution of a timeline.
+const TimelineSlot = 200 * time.Millisecond
+
+// endTurn counts a turn that ended so long after the begin of the measurement.
+func (r *record) endTurn(since time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for int(since/TimelineSlot) >= len(r.timeline) {
+		r.timeline = append(r.timeline, 0)
+	}
+	r.timeline[since/TimelineSlot]++
+}
+
+// ResultOf is the result of so many calls that together took a while, which is also its latency.
+func ResultOf(scenario string, calls int, took time.Duration) Result {
+	ms := float64(took) / float64(time.Millisecond)
+	return Result{Scenario: scenario, Callers: 1, Seconds: took.Seconds(), Figures: Figures{
+		Calls: int64(calls), Errors: map[string]int64{}, PerSecond: float64(calls) / took.Seconds(),
+		Latency: Latency{P50: ms, P90: ms, P99: ms, P999: ms, Max: ms},
+	}}
 }
 
 func newRecord() *record { return &record{whole: newSeries(), steps: map[string]*series{}} }

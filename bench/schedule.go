@@ -67,10 +67,10 @@ func (s *schedule) note(due, begun time.Time, waited bool, at period) {
 	}
 }
 
-// Pause waits for d. Errors: that of ctx when it ends first.
+// Pause waits for d. Its error is the cause of the end of ctx, when that comes first.
 func Pause(ctx context.Context, d time.Duration) error {
 	if !pause(ctx, d) {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (s *series) add(took time.Duration, err error) {
 	into := s.succeeded
 	if err != nil {
 		into = s.failed
-		s.errors[kindOf(err)]++
+		s.errors[KindOf(err)]++
 	}
 	_ = into.RecordValue(min(took, slowest).Microseconds()) // fails only beyond slowest
 }

@@ -61,5 +61,5 @@ func (d *Database) Read(ctx context.Context) (bench.Reading, error) {
 		return bench.Reading{}, err
 	}
 	count, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct{ WALBytes, Transactions int64 }])
-	return bench.Reading{GeneratorCPU: ownCPU(), WALBytes: count.WALBytes, Transactions: count.Transactions}, err
+	return bench.Reading{GeneratorCPU: OwnCPU(), WALBytes: count.WALBytes, Transactions: count.Transactions}, err
 }

@@ -4,5 +4,5 @@ package lab
 
 import "time"
 
-// ownCPU cannot be measured on this system.
-func ownCPU() time.Duration { return 0 }
+// OwnCPU cannot be measured on this system.
+func OwnCPU() time.Duration { return 0 }

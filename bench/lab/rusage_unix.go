@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ownCPU is the CPU that this process has used, user and system.
-func ownCPU() time.Duration {
+// OwnCPU is the CPU that this process has used, user and system.
+func OwnCPU() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		return 0

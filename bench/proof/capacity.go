@@ -15,39 +15,38 @@ import (
 // defect of allocators that use SKIP LOCKED.
 var capacity = Experiment{
 	Name: "capacity", Title: "No false “no capacity”", Takes: "20 s",
-	Run:   inOneLab(lab.Options{Replicas: replicas}, (*testbed).rushes, rounds.capacitySection),
 	About: "Whether calls are refused while there are free seats",
+	parts: inOneLab(lab.Options{Replicas: replicas}, capacityArms), claims: capacityClaims,
 }
 
-const (
-	hosts   = 4
-	rushers = 32
-	noRoom  = "409 no_capacity"
-)
+// replicas is the number of replicas that place into the same sessions, where concurrency matters.
+const replicas = 3
 
-func (b *testbed) rushes(ctx context.Context) ([]trial, error) {
-	naive, err := b.naive(ctx)
-	sessions := of(b.options, 1024, 64)
+func capacityArms(ctx context.Context, b *testbed) ([]arm, error) {
+	const hosts, rushers = 4, 32
+	naive, err := b.baselines(ctx, lab.Web)
+	sessions := choose(b.options, 1024, 64)
 	load := bench.Options{
 		Scenario: matchmake, Callers: rushers, Instances: hosts, Capacity: sessions / hosts, Players: 1,
 		Turns: sessions, Duration: time.Minute,
 	}
-	return []trial{b.trial(matchmake, b.director(), load), b.trial(naiveMatchmake, naive, load)}, err
+	return []arm{b.arm(matchmake, b.director(lab.Web), load), b.arm(naiveMatchmake, naive, load)}, err
 }
 
-func (all rounds) capacitySection(Options) Section {
-	return Section{Findings: all.refusals(), Runs: all.typical(matchmake, naiveMatchmake)}
-}
+// refused is calls that were answered "no capacity".
+var refused = figure{func(r bench.Result) float64 { return float64(r.Errors["409 no_capacity"]) }, inFull}
 
-// refusals is the sum over all rounds: a single refusal would already be one too many.
-func (all rounds) refusals() []Finding {
-	refused := func(r bench.Result) int64 { return r.Errors[noRoom] }
-	share := func(name string) float64 { return float64(all.sum(refused, name)) / float64(all.sum(calls, name)) }
-	asked, other := all.sum(calls, matchmake), all.sum(failed, matchmake)-all.sum(refused, matchmake)
-	return []Finding{
-		noted(atMost("calls answered “no capacity” while there were free seats", share(matchmake), 0, percent),
-			"of the naive placement: %s", percent(share(naiveMatchmake))),
-		noted(atMost("calls that failed for another reason", float64(other), 0, inFull), "of %s",
-			inFull(float64(asked))),
+func capacityClaims(Options) []claim {
+	share := func(arm string) measure {
+		return measure{func(all rounds) float64 {
+			return total(refused, arm).take(all) / total(calls, arm).take(all)
+		}, percent}
+	}
+	others := figure{func(r bench.Result) float64 { return failed.read(r) - refused.read(r) }, inFull}
+	return []claim{
+		{"calls answered “no capacity” while there were free seats", share(matchmake), atMost(0),
+			"of the naive placement: %s", args{share(naiveMatchmake)}},
+		{"calls that failed for another reason", total(others, matchmake), atMost(0), "of %s",
+			args{total(calls, matchmake)}},
 	}
 }

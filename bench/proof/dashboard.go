@@ -3,12 +3,10 @@ package proof
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,8 +21,9 @@ import (
 //
 // The rows of each run are deleted before the next, except for its history, which the views continue to show.
 var dashboard = Experiment{
-	Name: "dashboard", Title: "A dashboard", Takes: "2 min", Run: runDashboard,
+	Name: "dashboard", Title: "A dashboard", Takes: "2 min",
 	About: "Whether a dashboard that reads all views of schema ops each second slows down placement",
+	parts: inOneLab(lab.Options{}, dashboardArms), claims: dashboardClaims,
 }
 
 const (
@@ -32,49 +31,46 @@ const (
 	watched   = "matchmake, watched"
 )
 
-func runDashboard(ctx context.Context, o Options) (Section, error) {
-	var all rounds
-	looks := looks{took: map[string][]float64{}}
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
-		if err := b.prefill(ctx, of(o, installation{sessions: 10_000, past: 1_000_000},
-			installation{sessions: 34, past: 800})); err != nil {
-			return err
-		}
-		load := o.load(matchmake)
-		alone, beside := b.trial(unwatched, b.director(), load), b.trial(watched, b.director(), load)
-		beside.run = b.beside(&looks, beside.run)
-		all, err = o.measure(ctx, b.cleaned(alone), b.cleaned(beside))
-		return err
-	})
-	if err != nil {
-		return Section{}, err
+func dashboardArms(ctx context.Context, b *testbed) ([]arm, error) {
+	size := choose(b.options, installation{sessions: 10_000, pastSeats: 1_000_000},
+		installation{sessions: 34, pastSeats: 800})
+	if err := b.prefill(ctx, size); err != nil {
+		return nil, err
 	}
-	return Section{Findings: all.dashboard(&looks),
-		Runs: all.typical(unwatched, watched)}, nil
+	var looks stopwatch
+	load := b.options.loadPrefilled(matchmake)
+	beside := b.arm(watched, b.director(lab.Web), load).
+		beside(func(ctx context.Context) error { return b.readViews(ctx, &looks) }).
+		finish(func(_ context.Context, r *bench.Result) error {
+			for view, took := range looks.millis {
+				r.Values[viewPrefix+view] = middle(took)
+			}
+			r.Values["unread"] = float64(looks.failed)
+			return nil
+		})
+	return []arm{b.arm(unwatched, b.director(lab.Web), load).finish(b.deleteRun), beside.finish(b.deleteRun)}, nil
 }
 
-func (all rounds) dashboard(looks *looks) []Finding {
-	return []Finding{
-		noted(atLeast("throughput while a dashboard reads all views each second",
-			all.compared(watched, unwatched, throughput), 0.9, percent),
-			"%s watched, %s unwatched. Milliseconds that views took, in the median: %s", all.rate(watched),
-			all.rate(unwatched), looks),
-		atMost("views that could not be read", float64(looks.failed), 0, inFull),
-		all.failures(watched, unwatched),
+func dashboardClaims(Options) []claim {
+	return []claim{
+		{"throughput while a dashboard reads all views each second", ratio(watched, unwatched, throughput).inUnit(percent),
+			atLeast(0.9), "%s watched, %s unwatched. Milliseconds that views took, in the median: %s",
+			args{median(watched, throughput), median(unwatched, throughput), text(slowViews)}},
+		{"views that could not be read", total(valueOf("unread", inFull), watched), atMost(0), "", nil},
+		noFailures(watched, unwatched),
 	}
 }
 
-// looks are the times that it took to read each view, and the number of failures.
-type looks struct {
-	took   map[string][]float64 // milliseconds
-	failed int
-}
+// viewPrefix begins the names of values that are the milliseconds that a view took.
+const viewPrefix = "view "
 
-// String lists the medians, longest first.
-func (l *looks) String() string {
+// slowViews lists how long views took, longest first.
+func slowViews(all rounds) string {
 	medians := map[string]float64{}
-	for view, took := range l.took {
-		medians[view] = median(took)
+	for name := range all[0][watched].Values {
+		if view, ok := strings.CutPrefix(name, viewPrefix); ok {
+			medians[view] = median(watched, valueOf(name, millis)).take(all)
+		}
 	}
 	views := slices.SortedFunc(maps.Keys(medians), func(a, b string) int { return cmp.Compare(medians[b], medians[a]) })
 	for i, view := range views {
@@ -83,35 +79,19 @@ func (l *looks) String() string {
 	return strings.Join(views, ", ")
 }
 
-// beside wraps a run during which a dashboard reads all views once a second.
-func (b *testbed) beside(looks *looks, run func(context.Context) (bench.Result, error)) func(context.Context) (bench.Result, error) {
-	return func(ctx context.Context) (result bench.Result, err error) {
-		looking, stop := context.WithCancel(ctx)
-		var failed error
-		var reader sync.WaitGroup
-		reader.Go(func() { failed = b.look(looking, looks) })
-		result, err = run(ctx)
-		stop()
-		reader.Wait()
-		return result, cmp.Or(err, failed)
-	}
-}
-
-// look reads all views once a second until ctx ends.
-func (b *testbed) look(ctx context.Context, looks *looks) error {
-	conn, err := b.asDashboard(ctx)
+// readViews reads all views once a second until ctx ends.
+func (b *testbed) readViews(ctx context.Context, looks *stopwatch) error {
+	conn, err := b.connectDashboard(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	views, err := viewsOf(ctx, conn)
-	for ticks := time.NewTicker(time.Second); err == nil && ctx.Err() == nil; {
-		looks.at(ctx, conn, views)
-		select {
-		case <-ctx.Done():
-			ticks.Stop()
-		case <-ticks.C:
-		}
+	if err == nil {
+		looks.repeat(ctx, time.Second, slices.Sorted(maps.Keys(views)), func(ctx context.Context, view string) error {
+			_, err := conn.Exec(ctx, views[view])
+			return err
+		})
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -119,9 +99,9 @@ func (b *testbed) look(ctx context.Context, looks *looks) error {
 	return err
 }
 
-// asDashboard connects with the limits of ops/grants.sql.
-func (b *testbed) asDashboard(ctx context.Context) (*pgx.Conn, error) {
-	config, err := pgx.ParseConfig(b.URL())
+// connectDashboard connects with the limits of ops/grants.sql.
+func (b *testbed) connectDashboard(ctx context.Context) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig(b.lab.URL())
 	if err != nil {
 		return nil, err
 	}
@@ -132,36 +112,12 @@ func (b *testbed) asDashboard(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, config)
 }
 
-// view is a view of schema ops.
-type view struct{ View, Statement string }
-
-//go:embed dashboard.sql
-var allViews string
-
-func viewsOf(ctx context.Context, conn *pgx.Conn) ([]view, error) {
-	rows, err := conn.Query(ctx, allViews)
-	if err != nil {
-		return nil, err
+// viewsOf are the statements that read the views of schema ops, by the name of the view.
+func viewsOf(ctx context.Context, conn *pgx.Conn) (map[string]string, error) {
+	rows, err := rowsOf[struct{ View, Statement string }](ctx, conn, "dashboard.sql")
+	views := map[string]string{}
+	for _, row := range rows {
+		views[row.View] = row.Statement
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[view])
-}
-
-// at reads each view once.
-func (l *looks) at(ctx context.Context, conn *pgx.Conn, views []view) {
-	for _, v := range views {
-		begun := time.Now()
-		rows, err := conn.Query(ctx, v.Statement)
-		if err == nil {
-			rows.Close() // which reads them all
-			err = rows.Err()
-		}
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			l.failed++
-		default:
-			l.took[v.View] = append(l.took[v.View], float64(time.Since(begun))/float64(time.Millisecond))
-		}
-	}
+	return views, err
 }

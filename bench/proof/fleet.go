@@ -2,14 +2,17 @@ package proof
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // A hundred thousand game servers, created by SQL, send a heartbeat every five seconds for two minutes: 20,000
@@ -22,149 +25,191 @@ import (
 // and the same groups. The throughput of one replica over HTTP on this machine, with the load on the same machine, is
 // measured before, in a closed loop of 256 callers.
 var fleet = Experiment{
-	Name: "fleet", Title: "A large fleet", Takes: "3 min", Run: runFleet,
+	Name: "fleet", Title: "A large fleet", Takes: "3 min", isOnce: true,
 	About: "Whether 100,000 game servers can send heartbeats every five seconds, and how the database copes; one round",
+	parts: inOneLab(lab.Options{}, fleetArms), claims: fleetClaims,
 }
+
+const (
+	overHTTP = "heartbeat over HTTP"
+	onStore  = "heartbeat on the store"
+)
 
 // heartbeatPlan is the rate and duration of a fleet's heartbeats.
 type heartbeatPlan struct {
-	members int
-	every   time.Duration // interval of each game server's heartbeats
-	settled time.Duration // after which sizes are first compared
-	over    time.Duration
+	members  int
+	interval time.Duration // of each game server's heartbeats
+	settling time.Duration // after which sizes are first compared
+	duration time.Duration
 }
 
 func (o Options) heartbeatPlan() heartbeatPlan {
-	if o.Quick {
-		return heartbeatPlan{1_000, time.Second, time.Second, 2 * time.Second}
-	}
-	return heartbeatPlan{100_000, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
+	return choose(o, heartbeatPlan{100_000, 5 * time.Second, 30 * time.Second, 2 * time.Minute},
+		heartbeatPlan{1_000, time.Second, time.Second, 2 * time.Second})
 }
 
-func (d heartbeatPlan) rate() float64 { return float64(d.members) / d.every.Seconds() }
+func (p heartbeatPlan) rate() float64 { return float64(p.members) / p.interval.Seconds() }
 
-func runFleet(ctx context.Context, o Options) (Section, error) {
-	var http bench.Result
-	var found *fleetRun
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
-		load := o.load(heartbeat)
-		load.Callers, load.Instances, load.Duration = of(o, manyCallers, 8), of(o, 1000, 8), 2*load.Duration
-		o.say("heartbeats over HTTP")
-		if http, err = b.run(ctx, b.director(), load); err != nil {
-			return err
-		}
-		found, err = b.sendHeartbeats(ctx, o.heartbeatPlan())
-		return err
-	})
-	if err != nil {
-		return Section{}, err
-	}
-	return Section{
-		Findings: found.findings(http),
-		Runs: []Run{{Name: "heartbeat over HTTP", Result: http},
-			{Name: "heartbeat on the store", Result: found.result()}},
-	}, nil
+func fleetArms(_ context.Context, b *testbed) ([]arm, error) {
+	load := b.options.loadPrefilled(heartbeat)
+	load.Callers, load.Instances = choose(b.options, manyCallers, 8), choose(b.options, 1000, 8)
+	load.Duration *= 2
+	return []arm{b.arm(overHTTP, b.director(lab.Web), load), {name: onStore, run: b.sendHeartbeats}}, nil
 }
 
-// fleetRun is the result of a fleet's heartbeats.
-type fleetRun struct {
-	heartbeatPlan
-	heartbeats
-	tables []tableSizes
-	used   bench.Reading // by all processes of the laboratory and by this one
-	took   time.Duration
-}
-
-// sendHeartbeats prefills a fleet and sends its heartbeats.
-func (b *testbed) sendHeartbeats(ctx context.Context, d heartbeatPlan) (*fleetRun, error) {
-	b.options.say("inserting %s game servers", whole(d.members))
-	if err := b.sql(ctx, "fleet_instances.sql", "fleet", d.members); err != nil {
-		return nil, err
+// sendHeartbeats inserts a fleet and sends its heartbeats to a store.
+func (b *testbed) sendHeartbeats(ctx context.Context) (bench.Result, error) {
+	plan := b.options.heartbeatPlan()
+	b.options.say("inserting %s game servers", whole(plan.members))
+	if err := b.sql(ctx, "fleet_instances.sql", "fleet", plan.members); err != nil {
+		return bench.Result{}, err
 	}
-	if err := b.sql(ctx, "settle.sql"); err != nil {
-		return nil, err
+	if err := b.settle(ctx); err != nil {
+		return bench.Result{}, err
 	}
-	members, err := rowsOf[member](ctx, b.pool, "fleet_members.sql")
+	var batches batchCounter
+	store, err := db.Open(ctx, db.Config{URL: b.lab.URL(), Observer: &batches})
 	if err != nil {
-		return nil, err
-	}
-	found := &fleetRun{heartbeatPlan: d}
-	store, err := db.Open(ctx, db.Config{URL: b.URL(), Observer: &found.heartbeats})
-	if err != nil {
-		return nil, err
+		return bench.Result{}, err
 	}
 	defer store.Close()
-	b.options.say("%s heartbeats a second for %s", inFull(d.rate()), d.over)
-	return found, found.measure(ctx, b, sender{store, members, d})
-}
-
-// measure samples the tables during the heartbeats, and reads the meter before and after them.
-func (f *fleetRun) measure(ctx context.Context, b *testbed, by sender) error {
-	before, err := b.Read(ctx)
+	members, err := rowsOf[member](ctx, b.pool, "fleet_members.sql")
 	if err != nil {
-		return err
+		return bench.Result{}, err
 	}
-	begun := time.Now()
-	beating, done := context.WithCancel(ctx)
-	running, alive := errgroup.WithContext(ctx)
-	running.Go(func() error {
-		defer done()
-		return by.send(alive, &f.heartbeats)
+	b.options.say("%s heartbeats a second for %s", inFull(plan.rate()), plan.duration)
+	load := bench.Options{
+		Scenario: onStore, Callers: bench.MaxInFlight, Rate: plan.rate(), Duration: plan.duration,
+		Turn: (&sender{store: store, members: members}).send,
+	}
+	var sizes tableSamples
+	a := b.arm(onStore, b.director(lab.Web), load).prepare(sizes.sample(b)).
+		beside(func(ctx context.Context) error { return sizes.sampleAfter(ctx, b, plan.settling) }).
+		finish(func(ctx context.Context, r *bench.Result) error {
+			r.Values["batch size"] = batches.meanSize()
+			r.Values["answered"] = float64(r.Calls-r.Failed) / (plan.rate() * plan.duration.Seconds())
+			if err := sizes.sample(b)(ctx); err != nil {
+				return err
+			}
+			sizes.addValues(r.Values)
+			return nil
+		})
+	return a.run(ctx)
+}
+
+// member is a game server of a fleet.
+type member struct {
+	InstanceID  string
+	Incarnation uuid.UUID
+}
+
+// sender sends a fleet's heartbeats, each member in its turn.
+type sender struct {
+	store   *db.Store
+	members []member
+	turns   atomic.Int64
+}
+
+// send is a turn of the load.
+func (s *sender) send(ctx context.Context, t bench.Turn) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout*time.Millisecond)
+	defer cancel()
+	turn := int(s.turns.Add(1) - 1)
+	at := turn % len(s.members)
+	m, load := s.members[at], loadOf(at, turn/len(s.members))
+	return t.Timed(heartbeat, func() error {
+		_, err := s.store.Heartbeat(ctx, db.InstanceRef{InstanceID: m.InstanceID, Incarnation: &m.Incarnation}, &load)
+		if known, ok := errors.AsType[*fault.Error](err); ok {
+			return bench.WithKind(known.Code, err)
+		}
+		return err
 	})
-	running.Go(func() error { return f.sampleTables(alive, b, begun, beating.Done()) })
-	if err := running.Wait(); err != nil {
+}
+
+// loadOf is the load of a server that rises and falls within 240 heartbeats, each server at another time.
+func loadOf(member, beat int) float64 {
+	const period, highest = 240, 0.9
+	at := (member*7 + beat) % period
+	return highest * float64(min(at, period-at)) / (period / 2)
+}
+
+// batchCounter counts the batches of a store. Safe for concurrent use.
+type batchCounter struct{ batches, calls atomic.Int64 }
+
+var _ db.GroupObserver = (*batchCounter)(nil)
+
+// Batch implements [db.GroupObserver].
+func (c *batchCounter) Batch(_ string, calls int, _, _ time.Duration) {
+	c.batches.Add(1)
+	c.calls.Add(int64(calls))
+}
+
+// Panic implements [db.GroupObserver]. The calls of the batch count as failed.
+func (*batchCounter) Panic(string) {}
+
+func (c *batchCounter) meanSize() float64 { return float64(c.calls.Load()) / float64(c.batches.Load()) }
+
+// The tables that heartbeats write to.
+const (
+	leases = "instance_leases"
+	modes  = "instance_modes"
+)
+
+// table is the updates of a table so far, and its size with indexes.
+type table struct {
+	Name                string
+	Updates, Hot, Bytes int64
+}
+
+// tableSamples are the tables before the first heartbeat, after they have settled, and after the last heartbeat.
+type tableSamples [][]table
+
+func (s *tableSamples) sample(b *testbed) step {
+	return func(ctx context.Context) error {
+		tables, err := rowsOf[table](ctx, b.pool, "fleet_tables.sql")
+		*s = append(*s, tables)
 		return err
 	}
-	f.took = time.Since(begun)
-	after, err := b.Read(ctx)
-	f.used = after.Sub(before)
-	return err
 }
 
-func (f *fleetRun) findings(http bench.Result) []Finding {
-	of := f.result()
-	succeeded := float64(of.Calls-of.Failed) / f.rate() / f.over.Seconds()
-	cores := func(used time.Duration) float64 { return used.Seconds() / f.took.Seconds() }
-	return []Finding{
-		noted(atLeast(fmt.Sprintf("heartbeats answered of the %s that are due each second for %s",
-			inFull(f.rate()), f.over), succeeded, 0.999, percent),
-			"p50 %s, p99 %s; %.0f in a transaction; failures: %s. Over HTTP one replica took %s, at %s of CPU each",
-			millis(of.Latency.P50), millis(of.Latency.P99), float64(f.batched)/float64(f.batches),
-			rounds{{heartbeat: of}}.kinds(heartbeat),
-			perSecond(http.PerSecond), measured(cpu(http), micros)),
-		noted(atMost("CPUs that Postgres used", cores(f.used.PostgresCPU), 1, two),
-			"the store and the load %.2f, the idle replica %.2f",
-			cores(f.used.GeneratorCPU), cores(f.used.ServerCPU)),
-		noted(atLeast("HOT updates of "+leases, f.hot(leases), 0.99, percent),
-			"of %s, where buckets of load change: %s", modes, percent(f.hot(modes))),
-		f.stable(leases), f.stable(modes),
+func (s *tableSamples) sampleAfter(ctx context.Context, b *testbed, d time.Duration) error {
+	if err := bench.Pause(ctx, d); err != nil {
+		return err
+	}
+	return s.sample(b)(ctx)
+}
+
+// addValues adds, for each table, its sizes and the share of HOT updates, which stay on their page and write no index.
+func (s *tableSamples) addValues(values map[string]float64) {
+	for i, first := range (*s)[0] {
+		settled, last := (*s)[1][i], (*s)[2][i]
+		values[first.Name+" hot"] = float64(last.Hot-first.Hot) / float64(last.Updates-first.Updates)
+		values[first.Name+" first"], values[first.Name+" settled"] = float64(first.Bytes), float64(settled.Bytes)
+		values[first.Name+" last"] = float64(last.Bytes)
 	}
 }
 
-func two(v float64) string { return fmt.Sprintf("%.2f", v) }
-
-// stable makes the finding that a table does not grow after it has settled.
-func (f *fleetRun) stable(name string) Finding {
-	finding := atMost(fmt.Sprintf("%s with its index at the end, compared with after %s", name, f.settled),
-		f.grown(name), 1.05, times)
-	bytes := func(t table) string { return mebibytes(float64(t.Bytes)) }
-	return noted(finding, "%s at the begin, %s after %s, %s at the end", bytes(f.at(0, name)),
-		bytes(f.at(f.settled, name)), f.settled, bytes(f.last(name)))
-}
-
-// result has the form of a run over HTTP. The CPU of the load generator includes that of the store: they are one
-// process.
-func (f *fleetRun) result() bench.Result {
-	figures := f.figures(f.over)
-	per := func(v float64) float64 { return v / float64(max(figures.Calls, 1)) }
-	micros := func(d time.Duration) float64 { return per(float64(d) / float64(time.Microsecond)) }
-	return bench.Result{
-		Scenario: heartbeat, Instances: f.members, Regions: 1, Modes: 2, Seconds: f.over.Seconds(), Figures: figures,
-		Costs: &bench.Costs{
-			ServerMicros: micros(f.used.ServerCPU), PostgresMicros: micros(f.used.PostgresCPU),
-			GeneratorMicros: micros(f.used.GeneratorCPU),
-			WALBytes:        per(float64(f.used.WALBytes)), Transactions: per(float64(f.used.Transactions)),
-			ServerRSS: f.used.ServerRSS,
-		},
+func fleetClaims(o Options) []claim {
+	plan := o.heartbeatPlan()
+	stays := func(name string) claim {
+		settled, last := valueOf(name+" settled", mebibytes), valueOf(name+" last", mebibytes)
+		return claim{fmt.Sprintf("%s with its index at the end, compared with after %s", name, plan.settling),
+			medianOver(times, func(r round) float64 { return last.read(r[onStore]) / settled.read(r[onStore]) }, onStore),
+			atMost(1.05), "%s at the begin, %s after " + plan.settling.String() + ", %s at the end",
+			args{median(onStore, valueOf(name+" first", mebibytes)), median(onStore, settled), median(onStore, last)}}
+	}
+	hot := func(name string) measure { return median(onStore, valueOf(name+" hot", percent)) }
+	return []claim{
+		{fmt.Sprintf("heartbeats answered of the %s that are due each second for %s", inFull(plan.rate()), plan.duration),
+			median(onStore, valueOf("answered", percent)), atLeast(0.999),
+			"p50 %s, p99 %s; %s in a transaction; failures: %s. Over HTTP one replica took %s, at %s of CPU each",
+			args{median(onStore, p50), median(onStore, p99), median(onStore, valueOf("batch size", inFull)),
+				kindsOf(onStore), median(overHTTP, throughput), median(overHTTP, cpu)}},
+		{"CPUs that Postgres used", median(onStore, coresOf(postgresCPU)), atMost(1),
+			"the store and the load %s, the idle replica %s",
+			args{median(onStore, coresOf(loadCPU)), median(onStore, coresOf(serverCPU))}},
+		{"HOT updates of " + leases, hot(leases), atLeast(0.99), "of %s, where buckets of load change: %s",
+			args{modes, hot(modes)}},
+		stays(leases), stays(modes),
 	}
 }

@@ -3,7 +3,6 @@ package proof
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"time"
 
@@ -19,126 +18,75 @@ import (
 //
 // The load runs on the same machine and takes its part of the CPU.
 var launch = Experiment{
-	Name: "launch", Title: "Launch day", Takes: "3 min", Run: runLaunch,
+	Name: "launch", Title: "Launch day", Takes: "3 min",
 	About: "What a valve costs while it is open, and how many players a second get a place in the login queue",
+	parts: inOneLab(lab.Options{Worker: true}, launchArms), claims: launchClaims,
 }
 
-// The trials of a round, by their names in the report.
+// The arms, by their names in the report.
 const (
 	withoutValve = "matchmake, no valve"
 	withOpen     = "matchmake, open valve"
 	withRoom     = "matchmake, valve with room"
-	rushed       = "login queue, rush"
+	inRush       = "login queue, rush"
+	inSQL        = "places of a crowd"
 )
 
 const (
-	loginQueue    = "login-queue"
-	rushCallers   = 1024
-	crowdSize     = 50_000 // arrivals of a second
-	crowdBatch    = 4096
-	postgresShare = 0.7 // most of the CPUs that Postgres may use
+	loginQueue  = "login-queue"
+	rushCallers = 1024
+	crowdSize   = 50_000 // arrivals of a second
+	crowdBatch  = 4096
 )
 
-func runLaunch(ctx context.Context, o Options) (Section, error) {
-	var all rounds
-	var crowds []float64 // seconds
-	err := o.in(ctx, lab.Options{Worker: true}, func(ctx context.Context, b *testbed) (err error) {
-		all, err = o.measure(ctx, b.settled(b.launchTrials()...)...)
-		for range max(o.Rounds, 1) {
-			if err == nil {
-				var took time.Duration
-				took, err = b.crowd(ctx, of(o, crowdSize, 100))
-				crowds = append(crowds, took.Seconds())
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return Section{}, err
+func launchArms(_ context.Context, b *testbed) ([]arm, error) {
+	load, rush := b.options.loadPrefilled(matchmake), b.options.loadPrefilled(loginQueue)
+	rush.Callers = choose(b.options, rushCallers, 8)
+	director := b.director(lab.Web)
+	valved := func(name, valve string, load bench.Options) arm {
+		return b.arm(name, director, load).finish(b.deleteRun).prepare(b.settle, b.script(valve), heedValve)
 	}
-	runs := all.typical(withoutValve, withOpen, withRoom, rushed)
-	return Section{Findings: all.launch(median(crowds)), Runs: runs}, nil
+	return []arm{
+		valved(withoutValve, "launch_none.sql", load), valved(withOpen, "launch_open.sql", load),
+		valved(withRoom, "launch_room.sql", load), valved(inRush, "launch_rush.sql", rush),
+		arm{name: inSQL, run: b.placeCrowd}.prepare(b.script("launch_rush.sql"), b.settle),
+	}, nil
 }
 
-func (b *testbed) launchTrials() []trial {
-	load, rush := b.options.load(matchmake), b.options.load(loginQueue)
-	rush.Callers = of(b.options, rushCallers, 8)
-	return []trial{
-		b.valved(withoutValve, "launch_none.sql", load), b.valved(withOpen, "launch_open.sql", load),
-		b.valved(withRoom, "launch_room.sql", load), b.valved(rushed, "launch_rush.sql", rush),
-	}
-}
+// heedValve waits for longer than replicas take to heed a valve that was changed.
+func heedValve(ctx context.Context) error { return bench.Pause(ctx, 3*time.Second) }
 
-// valved makes a trial that begins when the replicas heed a valve.
-func (b *testbed) valved(name, valve string, load bench.Options) trial {
-	run := b.cleaned(b.trial(name, b.director(), load)).run
-	return trial{name, func(ctx context.Context) (bench.Result, error) {
-		if err := b.sql(ctx, valve); err != nil {
-			return bench.Result{}, err
-		}
-		if err := wait(ctx, heedTime); err != nil {
-			return bench.Result{}, err
-		}
-		return run(ctx)
-	}}
-}
-
-// heedTime is more than replicas take to heed a valve that was changed.
-const heedTime = 3 * time.Second
-
-// crowd returns how long Postgres takes to give places to so many new players.
-func (b *testbed) crowd(ctx context.Context, players int) (time.Duration, error) {
-	if err := b.sql(ctx, "launch_rush.sql"); err != nil {
-		return 0, err
-	}
-	if err := b.sql(ctx, "settle.sql"); err != nil {
-		return 0, err
-	}
-	began := time.Now()
+// placeCrowd lets Postgres give places to the players of a second. Its latency is the time that this takes.
+func (b *testbed) placeCrowd(ctx context.Context) (bench.Result, error) {
+	players, start := choose(b.options, crowdSize, 100), time.Now()
 	for first := 0; first < players; first += crowdBatch {
 		if err := b.sql(ctx, "launch_crowd.sql", first, min(first+crowdBatch, players)-1); err != nil {
-			return 0, err
+			return bench.Result{}, err
 		}
 	}
-	return time.Since(began), nil
+	return bench.ResultOf(inSQL, players, time.Since(start)), nil
 }
 
-// launch makes the findings of the rounds.
-func (all rounds) launch(crowd float64) []Finding {
-	share := func(r bench.Result) float64 {
-		if r.Costs == nil {
-			return math.NaN()
-		}
-		return r.Costs.PostgresMicros * r.PerSecond / 1e6 / float64(runtime.NumCPU())
+func launchClaims(Options) []claim {
+	compared := func(arm string, f figure) measure { return ratio(arm, withoutValve, f) }
+	share := figure{func(r bench.Result) float64 {
+		return postgresCPU.read(r) * r.PerSecond / 1e6 / float64(runtime.NumCPU())
+	}, percent}
+	return []claim{
+		{"CPU of a matchmake with an open valve, compared with none", compared(withOpen, cpu), atMost(1.05),
+			"%s, with none %s", args{median(withOpen, cpu), median(withoutValve, cpu)}},
+		{"transactions of a matchmake with an open valve, compared with none", compared(withOpen, transactions),
+			atMost(1.05), "a call with none %s", args{median(withoutValve, transactions)}},
+		{"CPU of a matchmake that takes an admission first, compared with none", compared(withRoom, cpu), atMost(2),
+			"%s", args{median(withRoom, cpu)}},
+		noFailures(inRush),
+		{"players a second who get a place during the rush", median(inRush, throughput), atLeast(1000),
+			"p99 %s; director %s and Postgres %s of CPU a player",
+			args{median(inRush, p99), median(inRush, serverCPU), median(inRush, postgresCPU)}},
+		{"Postgres's part of all CPUs during the rush", median(inRush, share), atMost(0.7), "%d CPUs",
+			args{runtime.NumCPU()}},
+		{fmt.Sprintf("seconds in which Postgres gives places to the %s players of a second", whole(crowdSize)),
+			median(inSQL, figure{func(r bench.Result) float64 { return r.Seconds }, inSeconds}), atMost(1),
+			"in batches of %s", args{whole(crowdBatch)}},
 	}
-	return []Finding{
-		noted(atMost("CPU of a matchmake with an open valve, compared with none",
-			all.compared(withOpen, withoutValve, cpu), 1.05, times),
-			"%s, with none %s", all.show(withOpen, cpu, micros), all.show(withoutValve, cpu, micros)),
-		noted(atMost("transactions of a matchmake with an open valve, compared with none",
-			all.compared(withOpen, withoutValve, transactions), 1.05, times),
-			"a call with none %.4f", all.of(withoutValve, transactions)),
-		noted(atMost("CPU of a matchmake that takes an admission first, compared with none",
-			all.compared(withRoom, withoutValve, cpu), 2, times),
-			"%s", all.show(withRoom, cpu, micros)),
-		all.failures(rushed),
-		noted(atLeast("players a second who get a place during the rush", all.of(rushed, throughput), 1000, perSecond),
-			"%s players a second got a place, p99 %s; director %s and Postgres %s of CPU a player", all.rate(rushed),
-			all.show(rushed, p99, millis),
-			all.show(rushed, func(r bench.Result) float64 { return cpu(r) - postgresCPU(r) }, micros),
-			all.show(rushed, postgresCPU, micros)),
-		noted(atMost("Postgres's part of all CPUs during the rush", all.of(rushed, share), postgresShare, percent),
-			"%d CPUs", runtime.NumCPU()),
-		noted(atMost(fmt.Sprintf("seconds in which Postgres gives places to the %s players of a second",
-			inFull(crowdSize)), crowd, 1,
-			func(v float64) string { return fmt.Sprintf("%.2f s", v) }), "in batches of %s", inFull(crowdBatch)),
-	}
-}
-
-// postgresCPU is the CPU of Postgres a call, in µs; NaN where it cannot be measured.
-func postgresCPU(r bench.Result) float64 {
-	if r.Costs == nil {
-		return math.NaN()
-	}
-	return r.Costs.PostgresMicros
 }

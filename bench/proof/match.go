@@ -2,11 +2,10 @@ package proof
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/bench/lab"
 )
 
@@ -27,118 +26,84 @@ import (
 // tickets that no rule matches, and two players of each profile are queued who match. The time runs from the kill: its
 // lease of a second has to expire.
 var directorLoop = Experiment{
-	Name: "match", Title: "The director loop", Takes: "10 min", Run: runMatch,
+	Name: "match", Title: "The director loop", Takes: "10 min",
 	About: "Players queued, matched by a profile and seated, compared with an Open Match director, single-row commits and notifications",
+	parts: func(Options) []part {
+		worker := lab.Options{Worker: true, Env: []string{lab.KeepTickets}}
+		return []part{{lab: worker, arms: loopArms}, {lab: worker, arms: takeoverArms}}
+	},
+	claims: func(o Options) []claim {
+		return append(append(loopClaims(o), decisionClaims...), append(takeoverClaims(),
+			noFailures(queueAll, seatAll, fetchAll, duelLife, steadyLoad))...)
+	},
 }
 
-// The trials of a round, by their names in the report.
+// The arms, by their names in the report.
 const (
 	queueAll   = "queued, then matched and seated"
 	seatAll    = "matched, then seated"
 	duelLife   = "ticket life"
 	steadyLoad = "steady load"
 	idleQueue  = "idle"
-	notices    = "notification"
 	pacedNoOp  = "no-op at the rate of ticket life"
 )
 
-func runMatch(ctx context.Context, o Options) (Section, error) {
-	var all rounds
-	setup := lab.Options{Worker: true, Env: []string{lab.KeepTickets}}
-	err := o.in(ctx, setup, func(ctx context.Context, b *testbed) error {
-		trials, err := b.matchTrials(ctx)
-		if err != nil {
-			return err
-		}
-		all, err = o.measure(ctx, append(b.withEmptyQueue(trials...), b.decisions()...)...)
-		return err
-	})
-	if err != nil {
-		return Section{}, err
+func loopArms(ctx context.Context, b *testbed) ([]arm, error) {
+	naive, err := b.baselines(ctx, lab.Web)
+	director := b.director(lab.Web)
+	load := func(scenario string) bench.Options {
+		return b.options.loadUsual(scenario, bench.Usual(scenario), 8*time.Second)
 	}
-	takeovers, err := o.takeovers(ctx)
-	if err != nil {
-		return Section{}, err
-	}
-	lives := all.typical(duelLife, pacedNoOp, notices, commit)
-	others := all.typical(append([]string{queueAll, seatAll, fetchAll, steadyLoad, idleQueue}, decisionNames()...)...)
-	others = append(others, takeovers.typical(takeoverSpread, takeoverInOne)...)
-	return Section{
-		Findings: append(all.match(of(o, matchSizes{10_000, 50_000}, matchSizes{100, 100})),
-			takeovers.takeoverFindings()...),
-		Runs: append(lives, others...),
-	}, nil
-}
-
-// matchSizes are the numbers of tickets of the queue and of an idle worker.
-type matchSizes struct{ queued, idle int }
-
-func (b *testbed) matchTrials(ctx context.Context) ([]trial, error) {
-	naive, err := b.naive(ctx)
-	if err != nil {
-		return nil, err
-	}
-	director, worker := b.director(), side{b.director().urls, b.Meter(b.Worker())}
-	load := func(scenario string, seconds int, quick bench.Load) bench.Options {
-		usual := of(b.options, bench.Usual(scenario), quick)
-		return bench.Options{
-			Scenario: scenario, Callers: usual.Callers, Rate: usual.Rate, Tickets: usual.Tickets,
-			Instances: of(b.options, 16, 2),
-			WarmUp:    of(b.options, time.Second, 0),
-			Duration:  of(b.options, time.Duration(seconds)*time.Second, 300*time.Millisecond),
-		}
-	}
-	idle := load("match-idle", 8, bench.Load{Callers: 1, Tickets: 100})
+	noOpLoad, idle := load("match-life"), load("match-idle")
+	noOpLoad.Scenario = "noop"
 	// until the worker has searched for all seeds, and no profile was retired lately
-	idle.WarmUp = of(b.options, 15*time.Second, 0)
-	noOp := load("match-life", 5, bench.Load{Callers: 4, Rate: 20})
-	noOp.Scenario = "noop"
-	return []trial{
-		b.trial(queueAll, director, load("match-queue", 8, bench.Load{Callers: 1, Tickets: 100})),
-		b.trial(seatAll, director, load("match-servers", 8, bench.Load{Callers: 1, Tickets: 100})),
-		b.openMatch(fetchAll, side{[]string{b.Replicas()[0].GRPC}, b.Lab}, "fetch"),
-		b.trial(duelLife, director, load("match-life", 8, bench.Load{Callers: 4, Rate: 20})),
-		b.trial(pacedNoOp, naive, noOp),
-		{notices, func(ctx context.Context) (bench.Result, error) {
-			return baseline.Notices(ctx, b.URL(), 0, of(b.options, 5*time.Second, 100*time.Millisecond))
-		}},
-		b.openMatchCommits(),
-		b.trial(steadyLoad, director, load("match-steady", 8, bench.Load{Callers: 4, Rate: 20, Tickets: 100})),
-		b.trial(idleQueue, worker, idle),
-	}, nil
-}
-
-// emptyTimeout bounds how long the worker takes to cancel the tickets of a profile that a trial has retired.
-const emptyTimeout = 2 * time.Minute
-
-// withEmptyQueue waits before each trial until the tickets of the one before have left, and vacuums.
-func (b *testbed) withEmptyQueue(trials ...trial) (after []trial) {
-	for _, t := range b.settled(trials...) {
-		after = append(after, trial{t.name, func(ctx context.Context) (bench.Result, error) {
-			if err := b.emptyQueue(ctx); err != nil {
-				return bench.Result{}, err
-			}
-			return t.run(ctx)
-		}})
+	idle.WarmUp = choose(b.options, 15*time.Second, 0)
+	arms := []arm{
+		b.arm(queueAll, director, load("match-queue")),
+		b.arm(seatAll, director, load("match-servers")),
+		b.arm(fetchAll, b.director(lab.GRPC), b.options.loadOpenMatch("fetch", 10*time.Second)),
+		b.arm(duelLife, director, load("match-life")),
+		b.arm(pacedNoOp, naive, noOpLoad),
+		b.notifications(),
+		b.commits(b.options.loadOpenMatch("tickets", 5*time.Second)),
+		b.arm(steadyLoad, director, load("match-steady")),
+		b.arm(idleQueue, side{director.urls, b.lab.Meter(b.lab.Worker())}, idle),
 	}
-	return after
+	return append(prepareEach(arms, b.settle, b.awaitEmptyQueue), b.decisionArms()...), err
 }
 
-var errQueueStays = errors.New("tickets of retired profiles stay in the queue")
+// awaitEmptyQueue waits until the worker has cancelled the tickets of a profile that an arm has retired.
+func (b *testbed) awaitEmptyQueue(ctx context.Context) error {
+	type queue struct{ Waiting int }
+	_, err := awaitRow(ctx, b.pool, 2*time.Minute, func(q queue) bool { return q.Waiting == 0 }, "match_waiting.sql")
+	return err
+}
 
-func (b *testbed) emptyQueue(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, emptyTimeout, errQueueStays)
-	defer cancel()
-	for {
-		rows, err := rowsOf[struct{ Waiting int }](ctx, b.pool, "match_waiting.sql")
-		if err != nil {
-			return err
-		}
-		if rows[0].Waiting == 0 {
-			return nil
-		}
-		if err := wait(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
+func loopClaims(o Options) []claim {
+	queued, idle := float64(choose(o, 10_000, 100)), choose(o, 50_000, 100)
+	many := inFull(queued)
+	shareOf := func(f figure) figure {
+		return figure{func(r bench.Result) float64 { return f.read(r) / 1e6 }, percent} // a call lasts a second
+	}
+	return []claim{
+		{many + " queued: until all are matched and seated, compared with an Open Match director",
+			ratio(queueAll, fetchAll, p50), atMost(1.2),
+			"%s; an Open Match director takes %s to fetch and assign as many in pairs, without seats; as many single-row commits take %s",
+			args{median(queueAll, p50), median(fetchAll, p50), commitsFor(queued)}},
+		{many + " matched without a game server: until all are seated, p50", median(seatAll, p50), atMost(2000),
+			"from the registration of game servers on", nil},
+		{"created until the assignment is seen: p50", median(duelLife, p50), atMost(10),
+			"of pairs of players, of which the later one counts; creating %s, of a no-op %s, a notification %s, a single-row commit under load %s",
+			args{median(duelLife, stepOf("create", p50)), median(pacedNoOp, p50), median(notices, p50),
+				median(commit, p50)}},
+		{"created until the assignment is seen: p99", median(duelLife, p99), atMost(60), "", nil},
+		// with which one core takes 2,000 tickets a second
+		{"steady load: CPU a ticket, of replica, worker and Postgres", median(steadyLoad, cpu), atMost(500),
+			"Postgres %s; %s of the %s requested, beside %s that wait; create's p99 %s. A no-op %s; single-row commits %s",
+			args{median(steadyLoad, postgresCPU), median(steadyLoad, throughput), median(steadyLoad, requested),
+				median(steadyLoad, tickets), median(steadyLoad, p99), median(pacedNoOp, cpu), median(commit, throughput)}},
+		{fmt.Sprintf("%s waiting whom no rule matches: CPU of the worker", whole(idle)),
+			median(idleQueue, shareOf(serverCPU)), atMost(0.02), "of one CPU; Postgres %s",
+			args{median(idleQueue, shareOf(postgresCPU))}},
 	}
 }

@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 )
 
-// decision is a trial that decides about a queue without a database.
+// decision is an arm that decides about a queue without a database.
 type decision struct {
-	team  int // players of each of two teams
-	queue int // tickets
+	teamSize int // players of each of two teams
+	queued   int // tickets
 }
 
 var (
@@ -28,23 +29,16 @@ var (
 )
 
 func (d decision) name() string {
-	return fmt.Sprintf("decide about %s, %d against %d", inFull(float64(d.queue)), d.team, d.team)
+	return fmt.Sprintf("decide about %s, %d against %d", whole(d.queued), d.teamSize, d.teamSize)
 }
 
-func decisionNames() (names []string) {
+// decisionArms are the arms of the decision alone.
+func (b *testbed) decisionArms() (arms []arm) {
 	for _, d := range []decision{duels, teams, fewTeams, manyTeams} {
-		names = append(names, d.name())
+		arms = append(arms, arm{name: d.name(),
+			run: func(ctx context.Context) (bench.Result, error) { return b.decide(ctx, d) }})
 	}
-	return names
-}
-
-// decisions are the trials of the decision alone.
-func (b *testbed) decisions() (trials []trial) {
-	for _, d := range []decision{duels, teams, fewTeams, manyTeams} {
-		trials = append(trials, trial{d.name(),
-			func(ctx context.Context) (bench.Result, error) { return b.decide(ctx, d) }})
-	}
-	return trials
+	return arms
 }
 
 const decidedProfile = `name: decided
@@ -53,81 +47,58 @@ teams: [{name: red, players: %d}, {name: blue, players: %d}]
 rules: [{near: skill, within: 100, widen: [{after: 10s, within: 200}]}]
 `
 
-// decide decides about the whole queue, a small one several times, and reports the CPU a ticket as that of the load.
+// decide decides about the whole queue, a small one several times. Its value is the CPU a ticket, in µs.
 func (b *testbed) decide(ctx context.Context, d decision) (bench.Result, error) {
-	p, err := profile.Parse(fmt.Appendf(nil, decidedProfile, d.team, d.team))
+	p, err := profile.Parse(fmt.Appendf(nil, decidedProfile, d.teamSize, d.teamSize))
 	if err != nil {
 		return bench.Result{}, err
 	}
-	queue := of(b.options, d.queue, 100)
-	tickets, times := crowdOf(queue), max(1, duels.queue/queue/2)
+	queued := choose(b.options, d.queued, 100)
+	queue, repeats := normalCrowd(queued), max(1, duels.queued/queued/2)
 	var cpu, took time.Duration
-	for range times {
-		one, used, err := b.decideOnce(ctx, p, tickets)
-		if err != nil {
-			return bench.Result{}, err
+	for range repeats {
+		engine := decide.New(decide.Version{Profile: p, Number: 1}, 1)
+		for _, t := range queue {
+			engine.Add(t)
 		}
-		took, cpu = took+one, cpu+used
+		runtime.GC() // so that the garbage of loading does not count
+		used, start := lab.OwnCPU(), time.Now()
+		engine.Run(crowdBegins.Add(time.Minute), math.MaxInt)
+		took, cpu = took+time.Since(start), cpu+lab.OwnCPU()-used
 	}
-	return bench.Result{
-		Scenario: "decide", Callers: 1, Tickets: queue, Seconds: took.Seconds(),
-		Costs: &bench.Costs{GeneratorMicros: float64(cpu.Microseconds()) / float64(times*queue)},
-		Figures: bench.Figures{
-			Calls: int64(times), Errors: map[string]int64{}, PerSecond: float64(times) / took.Seconds(),
-			Latency: bench.Latency{P50: took.Seconds() * 1000 / float64(times)}, // all runs are alike
-		},
-	}, nil
+	r := bench.ResultOf("decide", queued, took/time.Duration(repeats)) // all runs are alike
+	r.Values = map[string]float64{"cpu": float64(cpu.Microseconds()) / float64(repeats*queued)}
+	return r, ctx.Err()
 }
 
-// decideOnce decides about a queue that was loaded before.
-func (b *testbed) decideOnce(ctx context.Context, p *profile.Profile,
-	tickets []*match.Ticket) (took, cpu time.Duration, err error) {
-	e := decide.New(decide.Version{Profile: p, Number: 1}, 1)
-	for _, t := range tickets {
-		e.Add(t)
-	}
-	runtime.GC() // so that the garbage of loading does not count
-	before, err := b.Database.Read(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	begun := time.Now()
-	e.Run(begin.Add(time.Minute), math.MaxInt)
-	took = time.Since(begun)
-	after, err := b.Database.Read(ctx)
-	return took, after.GeneratorCPU - before.GeneratorCPU, err
-}
+var crowdBegins = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// crowdOf makes tickets of single players with normally distributed skill.
-func crowdOf(n int) []*match.Ticket {
+// normalCrowd makes tickets of single players with normally distributed skill.
+func normalCrowd(n int) []*match.Ticket {
 	random := rand.New(rand.NewPCG(1, 0))
-	tickets := make([]*match.Ticket, n)
-	for i := range tickets {
+	queue := make([]*match.Ticket, n)
+	for i := range queue {
 		skill := match.Value{Kind: match.Number, Number: 1500 + 300*random.NormFloat64()}
-		tickets[i] = &match.Ticket{
-			ID: fmt.Sprintf("t%08d", i), Created: begin.Add(time.Duration(i) * time.Millisecond),
+		queue[i] = &match.Ticket{
+			ID: fmt.Sprintf("t%08d", i), Created: crowdBegins.Add(time.Duration(i) * time.Millisecond),
 			Profiles: []string{"decided"},
 			Players:  []match.Player{{Sub: fmt.Sprint("player-", i), Attributes: match.Attributes{"skill": skill}}},
 		}
 	}
-	return tickets
+	return queue
 }
 
-// decided makes the findings about the decision alone. They are CPU time, since other programs may run beside it.
-func (all rounds) decided() []Finding {
-	perTicket := func(d decision) float64 {
-		return all.of(d.name(), loadMicros)
-	}
-	whole := func(d decision) Finding {
-		f := atMost(d.name()+": CPU", perTicket(d)*float64(d.queue)/1000, 250, millis)
-		return noted(f, "without a database; by the clock %s", all.show(d.name(), p50, millis))
-	}
-	return []Finding{
-		whole(duels), whole(teams),
-		noted(atMost("CPU a ticket of 100,000, compared with 1,000",
-			all.compared(manyTeams.name(), fewTeams.name(), loadMicros), 1.5, times),
-			"%s and %s, 5 against 5", micros(perTicket(manyTeams)), micros(perTicket(fewTeams))),
-	}
+// decisionClaims are about CPU time, since other programs may run beside the decision.
+var decisionClaims = []claim{
+	quickDecision(duels), quickDecision(teams),
+	{"CPU a ticket of 100,000, compared with 1,000", ratio(manyTeams.name(), fewTeams.name(), decisionCPU), atMost(1.5),
+		"%s and %s, 5 against 5", args{median(manyTeams.name(), decisionCPU), median(fewTeams.name(), decisionCPU)}},
+}
+
+var decisionCPU = valueOf("cpu", micros)
+
+func quickDecision(d decision) claim {
+	inAll := figure{func(r bench.Result) float64 { return decisionCPU.read(r) * float64(d.queued) / 1000 }, millis}
+	return claim{d.name() + ": CPU", median(d.name(), inAll), atMost(250), "without a database; by the clock %s",
+		args{median(d.name(), p50)}}
 }

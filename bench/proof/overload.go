@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
@@ -20,152 +22,139 @@ import (
 // has costs: the call must be read and answered. During the load the health check and the JWKS are requested twenty
 // times a second.
 var overload = Experiment{
-	Name: "overload", Title: "Overload", Takes: "2 min", Run: runOverload,
+	Name: "overload", Title: "Overload", Takes: "2 min",
 	About: "Goodput, memory and health checks when twice as many calls arrive as a replica can answer",
+	parts: func(o Options) []part {
+		return []part{{lab: lab.Options{Env: []string{"DIRECTOR_MAX_IN_FLIGHT=512"}}, // a replica's default
+			prepare: o.separateCPUs, arms: overloadArms}}
+	},
+	claims: overloadClaims,
 }
 
 const (
-	greatest    = "matchmake, at capacity"
-	callTimeout = 900                          // milliseconds, a replica's default timeout of a call
-	admitted    = "DIRECTOR_MAX_IN_FLIGHT=512" // a replica's default; the laboratory's is higher
-	// unanswered is the limit of calls in flight, each on a connection: more than a replica admits, so that the replica
+	atCapacity  = "matchmake, at capacity"
+	callTimeout = 900 // milliseconds, a replica's default timeout of a call
+	// connections is the limit of calls in flight, each on a connection: more than a replica admits, so that the replica
 	// refuses calls.
-	unanswered = 8192
-	// mostGrown is by how much a replica's memory may grow: 64 KiB for each connection.
-	mostGrown = unanswered * 64 << 10
+	connections = 8192
 )
 
 // multiples are the offered loads, as multiples of a replica's capacity. The findings are about the last one.
 var multiples = []float64{1.25, 1.5, 2}
 
-func multiple(of float64) string { return fmt.Sprintf("matchmake, %g × as many", of) }
+func armTimes(multiple float64) string { return fmt.Sprintf("matchmake, %g × as many", multiple) }
 
-var overloaded = multiple(multiples[len(multiples)-1])
+var overloaded = armTimes(slices.Max(multiples))
 
-func runOverload(ctx context.Context, o Options) (Section, error) {
-	var all rounds
-	var probes probes
-	var before bench.Reading
-	apart, err := o.setApart()
-	if err != nil {
-		return Section{}, err
+// separateCPUs lets processes that are started by the laboratory run on one half of the CPUs. The load gets the other
+// half, with [Options.takeOtherCPUs].
+func (o Options) separateCPUs(*lab.Options) (end func() error, err error) {
+	if !o.hasOwnCPUs() {
+		return func() error { return nil }, nil
 	}
-	err = o.in(ctx, lab.Options{Env: []string{admitted}}, func(ctx context.Context, b *testbed) (err error) {
-		defer apart.end()
-		if err := apart.begin(); err != nil {
-			return err
-		}
-		if before, err = b.Read(ctx); err != nil {
-			return err
-		}
-		all, err = o.measure(ctx, b.overload(&probes)...)
-		return err
-	})
-	if err != nil {
-		return Section{}, err
-	}
-	names := []string{greatest}
-	for _, of := range multiples {
-		names = append(names, multiple(of))
-	}
-	runs := all.typical(names...)
-	return Section{
-		Findings: append(all.overload(before.ServerRSS), probes.findings()...), Runs: runs,
-	}, nil
+	return func() error { return keepTo(0, runtime.NumCPU()) }, keepTo(0, runtime.NumCPU()/2)
 }
 
-// setApart runs processes that are started until begin on one half of the CPUs, and this process from begin until end
-// on the other half.
-func (o Options) setApart() (*apart, error) {
-	if o.Quick || !separable {
-		return &apart{}, nil
-	}
-	a := &apart{cpus: runtime.NumCPU()}
-	return a, keepTo(0, a.cpus/2)
-}
-
-type apart struct{ cpus int } // 0: processes share all CPUs
-
-func (a *apart) begin() error {
-	if a.cpus == 0 {
+func (o Options) takeOtherCPUs() error {
+	if !o.hasOwnCPUs() {
 		return nil
 	}
-	return keepTo(a.cpus/2, a.cpus)
+	return keepTo(runtime.NumCPU()/2, runtime.NumCPU())
 }
 
-func (a *apart) end() {
-	if a.cpus > 0 {
-		_ = keepTo(0, a.cpus) // succeeded before
+func (o Options) hasOwnCPUs() bool { return !o.Quick && separable }
+
+// overloadArms measure the capacity, and each multiple of it.
+func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
+	if err := b.options.takeOtherCPUs(); err != nil {
+		return nil, err
+	}
+	atRest, err := b.lab.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	load, limit := b.options.loadPrefilled(matchmake), 0.0
+	load.Callers = choose(b.options, manyCallers, 8)
+	arms := []arm{b.arm(atCapacity, b.director(lab.Web), load).finish(b.deleteRun).
+		finish(func(_ context.Context, r *bench.Result) error { limit = r.PerSecond; return nil })}
+	for _, multiple := range multiples {
+		var probes stopwatch
+		run := func(ctx context.Context) (bench.Result, error) {
+			load := load
+			load.Rate, load.Callers = max(multiple*limit, 1), connections
+			return b.generate(ctx, b.director(lab.Web), load)
+		}
+		arms = append(arms, arm{name: armTimes(multiple), run: run}.beside(probe(b.lab.Replicas()[0].URL, &probes)).finish(b.deleteRun).
+			finish(func(_ context.Context, r *bench.Result) error {
+				probes.addValues(r.Values)
+				r.Values["at rest"] = float64(atRest.ServerRSS)
+				return nil
+			}))
+	}
+	return arms, nil
+}
+
+var probedPaths = []string{"/healthz", "/.well-known/jwks.json"}
+
+// probe requests the paths of a replica twenty times a second.
+func probe(replica string, probes *stopwatch) func(context.Context) error {
+	return func(ctx context.Context) error {
+		client := bench.NewClient(ctx, "", 1)
+		defer client.Close()
+		probes.repeat(ctx, 50*time.Millisecond, probedPaths, func(_ context.Context, path string) error {
+			return client.Do(bench.Request{Method: "GET", URL: replica + path})
+		})
+		return nil
 	}
 }
 
-// overload makes a trial that measures the capacity, and one for each multiple of it.
-func (b *testbed) overload(probes *probes) []trial {
-	load := b.options.load(matchmake)
-	load.Callers = of(b.options, manyCallers, 8)
-	most := 0.0
-	trials := []trial{b.cleaned(trial{greatest, func(ctx context.Context) (bench.Result, error) {
-		result, err := b.run(ctx, b.director(), load)
-		most = result.PerSecond
-		return result, err
-	}})}
-	for _, of := range multiples {
-		trials = append(trials, b.cleaned(trial{multiple(of),
-			func(ctx context.Context) (result bench.Result, err error) {
-				load := load
-				load.Rate, load.Callers = max(of*most, 1), unanswered
-				err = probes.beside(ctx, b.Replicas()[0].URL, func() error {
-					result, err = b.run(ctx, b.director(), load)
-					return err
-				})
-				return result, err
-			}}))
+// addValues adds the distribution of the times of each call.
+func (s *stopwatch) addValues(values map[string]float64) {
+	for name, took := range s.millis {
+		values[name+" p50"], values[name+" p99"] = middle(took), quantile(took, 0.99)
+		values[name+" times"] = float64(len(took))
 	}
-	return trials
+	values["unanswered"] = float64(s.failed)
 }
 
-func (all rounds) overload(rss int64) []Finding {
-	of := func(what figure) float64 { return all.of(overloaded, what) }
-	grown := 0.0
-	for _, r := range all {
-		grown = max(grown, float64(r[overloaded].Costs.ServerRSS-rss))
+func overloadClaims(Options) []claim {
+	arm := overloaded
+	goodput := figure{goodputOf, perSecond}
+	successP99 := figure{func(r bench.Result) float64 {
+		if r.Calls == r.Failed {
+			return math.NaN()
+		}
+		return r.Latency.P99
+	}, millis}
+	grown := figure{func(r bench.Result) float64 { return memory.read(r) - r.Values["at rest"] }, mebibytes}
+	refusedP50 := figure{func(r bench.Result) float64 { return r.FailedLatency.P50 }, millis}
+	refusedP99 := figure{func(r bench.Result) float64 { return r.FailedLatency.P99 }, millis}
+	claims := []claim{
+		{"goodput at twice the capacity, as a share of it", medianOver(percent, func(r round) float64 {
+			return goodputOf(r[arm]) / r[atCapacity].PerSecond
+		}, arm, atCapacity), atLeast(0.75),
+			"%s of %s, at an offered load of %s. The load took %s, the director %s, Postgres %s; a call, refused or not, cost the director %s, without the overload %s",
+			args{median(arm, goodput), median(atCapacity, throughput), median(arm, requested),
+				median(arm, coresOf(loadCPU)), median(arm, coresOf(serverCPU)), median(arm, coresOf(postgresCPU)),
+				median(arm, serverCPU), median(atCapacity, serverCPU)}},
+		{"failures other than 503 or 429 with Retry-After", total(figure{rudeFailures, inFull}, arm), atMost(0),
+			"failures: %s; refused within %s at p50, %s at p99",
+			args{kindsOf(arm), median(arm, refusedP50), median(arm, refusedP99)}},
+		{"p99 of successful calls", median(arm, successP99), atMost(callTimeout), "p50 %s", args{median(arm, p50)}},
+		{fmt.Sprintf("memory that %s connections take of the replica", whole(connections)), highest(arm, grown),
+			atMost(connections * 64 << 10), "%s at rest", args{median(arm, valueOf("at rest", mebibytes))}},
 	}
-	return []Finding{
-		noted(atLeast("goodput at twice the capacity, as a share of it", all.goodput(overloaded), 0.75, percent),
-			"%s of %s, at an offered load of %s. The load took %.2f CPUs, the director %.2f, Postgres %.2f; a call, refused or not, cost the director %s, without the overload %s",
-			perSecond(of(goodput)), all.rate(greatest), perSecond(of(requested)), of(cores(loadMicros)),
-			of(cores(serverMicros)), of(cores(postgresMicros)),
-			micros(of(serverMicros)), all.show(greatest, serverMicros, micros)),
-		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0,
-			inFull),
-			"failures: %s; refused within %s at p50, %s at p99", all.kinds(overloaded), millis(of(refusedP50)),
-			millis(of(refusedP99))),
-		noted(atMost("p99 of successful calls", of(p99OfSuccess), callTimeout, millis), "p50 %s", millis(of(p50))),
-		noted(atMost(fmt.Sprintf("memory that %s connections take of the replica", whole(unanswered)), grown, mostGrown,
-			mebibytes), "%s at rest", mebibytes(float64(rss))),
+	for _, path := range probedPaths {
+		// a quarter of the usual timeout of an orchestrator's health check, one second
+		claims = append(claims, claim{"p99 of GET " + path + " during the overload",
+			median(arm, valueOf(path+" p99", millis)), atMost(250), "p50 %s, %s times",
+			args{median(arm, valueOf(path+" p50", millis)), median(arm, valueOf(path+" times", inFull))}})
 	}
+	return append(claims, claim{"probes without an answer", total(valueOf("unanswered", inFull), arm), atMost(0), "", nil})
 }
 
-// goodput of a trial, as a share of the capacity.
-func (all rounds) goodput(name string) float64 {
-	return all.median(func(r round) float64 { return goodput(r[name]) / r[greatest].PerSecond })
-}
-
-func refusedP50(r bench.Result) float64 { return r.FailedLatency.P50 }
-func refusedP99(r bench.Result) float64 { return r.FailedLatency.P99 }
-
-// p99OfSuccess is NaN without successful calls.
-func p99OfSuccess(r bench.Result) float64 {
-	if r.Calls == r.Failed {
-		return math.NaN()
-	}
-	return r.Latency.P99
-}
-
-func mebibytes(v float64) string { return fmt.Sprintf("%.0f MiB", v/(1<<20)) }
-
-// goodput is the number of answers a second that arrived within the timeout.
-func goodput(r bench.Result) float64 {
+// goodputOf is the number of answers a second that arrived within the timeout.
+func goodputOf(r bench.Result) float64 {
 	within := 0.0
 	for _, p := range r.Latency.Curve {
 		if p.MS <= callTimeout {
@@ -175,18 +164,13 @@ func goodput(r bench.Result) float64 {
 	return r.PerSecond * within
 }
 
-// rude counts failures other than a 503 or 429 with Retry-After.
-func rude(r bench.Result) (n int64) {
+// rudeFailures counts failures other than a 503 or 429 with Retry-After.
+func rudeFailures(r bench.Result) (n float64) {
 	for kind, times := range r.Errors {
-		polite := strings.HasPrefix(kind, "503 ") || strings.HasPrefix(kind, "429 ")
-		if !polite || strings.Contains(kind, "without Retry-After") {
-			n += times
+		isPolite := strings.HasPrefix(kind, "503 ") || strings.HasPrefix(kind, "429 ")
+		if !isPolite || strings.Contains(kind, "without Retry-After") {
+			n += float64(times)
 		}
 	}
 	return n
-}
-
-// cores is the mean number of busy CPUs.
-func cores(of figure) figure {
-	return func(r bench.Result) float64 { return of(r) * float64(r.Calls) / r.Seconds / 1e6 }
 }

@@ -6,11 +6,11 @@ WITH rooms AS (
     SELECT region, mode, max_players, player_count FROM session_history WHERE starts_with(region, $1)
 ), shapes AS (
     SELECT count(*) AS opened, count(*) FILTER (WHERE player_count = max_players) AS filled,
-           ceil(sum(player_count)::numeric / max_players) AS least
+           ceil(sum(player_count)::numeric / max_players) AS fewest
     FROM rooms GROUP BY region, mode, max_players
 )
 SELECT coalesce(sum(opened), 0)::bigint                                     AS opened,
        coalesce(sum(filled), 0)::bigint                                     AS filled,
        coalesce(sum(opened - (opened > filled)::int), 0)::bigint            AS counted,
-       coalesce(sum(least), 0)::bigint                                      AS least
+       coalesce(sum(fewest), 0)::bigint                                      AS fewest
 FROM shapes;

@@ -1,16 +1,18 @@
 // Package proof holds the experiments that test a director's promises: how fast its hot path is, how it scales, and how
-// it behaves under overload. Each experiment runs in a laboratory of its own (package lab), compares with baselines
-// where there are some (package baseline), and ends in findings: a claim, a measured value and a target.
+// it behaves under overload. An experiment is two tables. Its arms are what is measured: a load on a director or on a
+// baseline (package baseline), in a laboratory of its own (package lab). Its claims are what must hold: a measure of the
+// arms, and a target.
 //
-// Findings are ratios and differences measured in one run on one machine, as medians over rounds in which all trials
-// take turns. A missed target is a finding, not an error.
+// Measures are ratios and differences of one run on one machine, as medians over rounds in which all arms take turns. A
+// missed target is a finding, not an error.
 //
-// Each experiment is in the file of its name; they share the testbed, the rounds and the findings. Package bench
-// generates the loads; `director-bench prove` runs the experiments and prints their findings.
+// Each experiment is in the file of its name; arm.go, measure.go, claim.go and testbed.go are what they share. Package
+// bench generates the loads; `director-bench prove` runs the experiments and prints their findings.
 package proof
 
 import (
 	"context"
+	"errors"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
@@ -31,20 +33,81 @@ type StartFunc func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFun
 // SayFunc receives a line without its end, with arguments as of fmt.Sprintf.
 type SayFunc func(format string, args ...any)
 
-// Experiment is an experiment. Run returns a section without a title, after its laboratory is closed. After an error
-// its findings are lost.
+// Experiment is an experiment.
 type Experiment struct {
 	Name  string // for the command line
 	Title string
 	About string // the question, in one line
 	Takes string // duration with three rounds, such as "2 min"
-	Run   func(ctx context.Context, o Options) (Section, error)
+
+	isOnce bool // a single round, whatever is asked for
+	parts  func(o Options) []part
+	claims func(o Options) []claim
+}
+
+// part is arms that share a laboratory.
+type part struct {
+	lab lab.Options
+	// is called before the laboratory starts, and may change its options; end is called after it has ended. nil: nothing
+	prepare func(l *lab.Options) (end func() error, err error)
+	arms    armsFunc
+}
+
+// armsFunc makes the arms of a part, in the order in which they take turns.
+type armsFunc func(ctx context.Context, b *testbed) ([]arm, error)
+
+// inOneLab is the parts of an experiment with a single laboratory.
+func inOneLab(l lab.Options, arms armsFunc) func(Options) []part {
+	return func(Options) []part { return []part{{lab: l, arms: arms}} }
 }
 
 // Experiments are all experiments, in the order of the report.
 func Experiments() []Experiment {
 	return []Experiment{reach, callers, capacity, packing, fleet, growth, snapshot, writer, dashboard, overload,
 		regions, openMatch, directorLoop, provision, waiting, rooms, launch}
+}
+
+// Run measures all arms and judges all claims. Its laboratories are closed when it returns. After an error the findings
+// are lost.
+func (e Experiment) Run(ctx context.Context, o Options) (Section, error) {
+	if o.Rounds = max(o.Rounds, 1); e.isOnce {
+		o.Rounds = 1
+	}
+	all, section := make(rounds, o.Rounds), Section{Name: e.Name, Title: e.Title}
+	for i := range all {
+		all[i] = round{}
+	}
+	for _, p := range e.parts(o) {
+		arms, err := p.measure(ctx, o, all)
+		if err != nil {
+			return Section{}, err
+		}
+		section.Runs = append(section.Runs, all.typical(arms)...)
+	}
+	section.Findings = all.judge(e.claims(o))
+	return section, nil
+}
+
+// measure adds the results of the part's arms to the rounds.
+func (p part) measure(ctx context.Context, o Options, all rounds) (arms []arm, err error) {
+	if p.prepare != nil {
+		end, failed := p.prepare(&p.lab)
+		if failed != nil {
+			return nil, failed
+		}
+		defer func() { err = errors.Join(err, end()) }()
+	}
+	b, err := o.open(ctx, p.lab)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	ctx, end := b.lab.Living(ctx)
+	defer end()
+	if arms, err = p.arms(ctx, b); err != nil {
+		return nil, err
+	}
+	return arms, all.measure(ctx, o, arms)
 }
 
 // say reports progress.
@@ -54,8 +117,8 @@ func (o Options) say(line string, args ...any) {
 	}
 }
 
-// of returns the first value, or the second for a quick run.
-func of[T any](o Options, usual, quick T) T {
+// choose returns the first value, or the second for a quick run.
+func choose[T any](o Options, usual, quick T) T {
 	if o.Quick {
 		return quick
 	}

@@ -2,15 +2,21 @@ package proof
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
@@ -20,100 +26,79 @@ import (
 // after it was asked for, registers and sends heartbeats. First, 200 players come at once to a pool without servers,
 // and ask again every quarter of a second; waiting times are those of the database's clock, from the moment a server is
 // ready until the player has a seat on it. Then the pool has thousands of servers, whose leases last a day: the CPU is
-// that of the replica, the worker and Postgres, without heartbeats. One of the servers dies.
+// that of the replica, the worker and Postgres, without heartbeats. One of the servers dies. One round.
 var provision = Experiment{
-	Name: "provision", Title: "Servers on demand", Takes: "2 min", Run: runProvision,
+	Name: "provision", Title: "Servers on demand", Takes: "2 min", isOnce: true,
 	About: "How soon players on an empty pool play, and what a large pool costs that nobody enters or leaves",
+	parts: func(Options) []part {
+		c := &cloud{}
+		return []part{{lab: lab.Options{Worker: true}, prepare: c.open, arms: c.arms}}
+	},
+	claims: provisionClaims,
 }
+
+// The arms, by their names in the report.
+const (
+	emptyPool = "players on an empty pool"
+	quietPool = "a large pool, in which nothing happens"
+)
 
 // The limits of Edgegap's API, in calls a second.
 var edgegapRates = provider.Rates{Deploy: 40, Get: 20, List: 10, Stop: 10}
 
 const (
-	edgegapKey      = "bench-edgegap-key"
-	edgegapStarting = 2 * time.Second
-	serverCapacity  = 8
-	poolBuffer      = 2
+	edgegapKey     = "bench-edgegap-key"
+	serverCapacity = 8
+	poolBuffer     = 2
 )
-
-func runProvision(ctx context.Context, o Options) (section Section, err error) {
-	c, err := newCloud()
-	if err != nil {
-		return section, err
-	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	var findings []Finding
-	err = o.in(ctx, lab.Options{Worker: true, Env: c.settings()}, func(ctx context.Context, b *testbed) error {
-		if err := c.serve(b.Replicas()[0].URL); err != nil {
-			return err
-		}
-		if err := b.sql(ctx, "provision_pool.sql", serverCapacity, poolBuffer); err != nil {
-			return err
-		}
-		r := rush{testbed: b, cloud: c, players: of(o, 200, 20)}
-		if err := r.run(ctx); err != nil {
-			return err
-		}
-		q := quiet{testbed: b, cloud: c, servers: of(o, 10_000, 100), over: of(o, 30*time.Second, 2*time.Second)}
-		if err := q.run(ctx); err != nil {
-			return err
-		}
-		findings = append(r.findings(), q.findings()...)
-		return nil
-	})
-	return Section{Findings: findings}, err
-}
 
 // cloud is the fake of Edgegap's API, and the address at which its servers and webhooks reach the replica.
 type cloud struct {
 	fake    *edgegaptest.Fake
-	api     *http.Server
-	public  *http.Server
-	apiURL  string
-	pubURL  string
-	replica atomic.Pointer[httputil.ReverseProxy] // nil before serve
+	servers []*http.Server
+	client  *bench.Client
+	replica atomic.Pointer[httputil.ReverseProxy] // nil before the replica runs, whose port is known only then
 }
 
-func newCloud() (*cloud, error) {
-	c := &cloud{fake: edgegaptest.New(edgegaptest.Options{
-		Token: edgegapKey, StartAfter: edgegapStarting, Rates: edgegapRates, PageSize: 100, Run: simulateServer,
-	})}
-	c.api = &http.Server{Handler: c.fake, ReadHeaderTimeout: 10 * time.Second}
-	c.public = &http.Server{Handler: http.HandlerFunc(c.forward), ReadHeaderTimeout: 10 * time.Second}
-	for server, at := range map[*http.Server]*string{c.api: &c.apiURL, c.public: &c.pubURL} {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
-		if err != nil {
-			return nil, errors.Join(err, c.close())
+// open starts the cloud, and sets the settings of a director that uses it.
+func (c *cloud) open(l *lab.Options) (end func() error, err error) {
+	ctx, stop := context.WithCancel(context.Background())
+	c.client = bench.NewClient(ctx, "", 512)
+	c.fake = edgegaptest.New(edgegaptest.Options{
+		Token: edgegapKey, StartAfter: 2 * time.Second, Rates: edgegapRates, PageSize: 100, Run: c.simulateServer,
+	})
+	end = func() error {
+		defer stop()
+		c.fake.Close()
+		c.client.Close()
+		for _, s := range c.servers {
+			err = errors.Join(err, s.Close())
 		}
-		*at = "http://" + l.Addr().String()
-		go func() { _ = server.Serve(l) }()
-	}
-	return c, nil
-}
-
-func (c *cloud) close() error {
-	c.fake.Close()
-	return errors.Join(c.api.Close(), c.public.Close())
-}
-
-// settings are those of a director that uses this cloud.
-func (c *cloud) settings() []string {
-	return []string{
-		"DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=bench", "DIRECTOR_PUBLIC_URL=" + c.pubURL,
-		"DIRECTOR_EDGEGAP_URL=" + c.apiURL, "DIRECTOR_EDGEGAP_TOKEN=" + edgegapKey,
-	}
-}
-
-// serve forwards what comes to the public address to a replica. Its port is known only once it runs.
-func (c *cloud) serve(replica string) error {
-	to, err := url.Parse(replica)
-	if err != nil {
 		return err
 	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
-	c.replica.Store(proxy)
-	return nil
+	apiURL, err := c.serve(c.fake)
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	publicURL, err := c.serve(http.HandlerFunc(c.forward))
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	l.Env = append(l.Env, "DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=bench", "DIRECTOR_PUBLIC_URL="+publicURL,
+		"DIRECTOR_EDGEGAP_URL="+apiURL, "DIRECTOR_EDGEGAP_TOKEN="+edgegapKey)
+	return end, nil
+}
+
+// serve serves a handler until the end, and returns its URL.
+func (c *cloud) serve(handler http.Handler) (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
+	if err != nil {
+		return "", err
+	}
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	c.servers = append(c.servers, s)
+	go func() { _ = s.Serve(listener) }()
+	return "http://" + listener.Addr().String(), nil
 }
 
 func (c *cloud) forward(w http.ResponseWriter, r *http.Request) {
@@ -124,34 +109,194 @@ func (c *cloud) forward(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusBadGateway)
 }
 
-// most watches the calls of an operation until stop is called, which returns the most of them in a second.
-func (c *cloud) most(op string) (stop func() int) {
-	done, result := make(chan struct{}), make(chan int)
-	go func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		last, most := c.fake.Calls(op), 0
-		for {
-			select {
-			case <-tick.C:
-				now := c.fake.Calls(op)
-				last, most = now, max(most, now-last)
-			case <-done:
-				result <- most
-				return
-			}
+// simulateServer is a game server that runs until ctx ends: it registers as its environment says, and sends heartbeats.
+func (c *cloud) simulateServer(ctx context.Context, env map[string]string) {
+	capacity, _ := strconv.Atoi(env["LATTICE_CAPACITY"])
+	id, incarnation := env["LATTICE_DEPLOYMENT_ID"], ""
+	call := func(path string, body map[string]any, answer any) {
+		_ = c.client.Do(bench.Request{Method: http.MethodPost, URL: env["DIRECTOR_URL"] + path, Header: "X-Fleet-Token",
+			Value: env["FLEET_TOKEN"], Body: toJSON(body), Take: func(a []byte) error { return json.Unmarshal(a, answer) }})
+	}
+	for {
+		if incarnation == "" {
+			var registered struct{ Incarnation string }
+			call("/fleet/register", map[string]any{"instance_id": id, "region": env["LATTICE_REGION"],
+				"modes": strings.Split(env["LATTICE_MODES"], ","), "capacity": capacity, "boot_id": id}, &registered)
+			incarnation = registered.Incarnation
+		} else {
+			call("/fleet/heartbeat", map[string]any{"instance_id": id, "incarnation": incarnation}, &struct{}{})
 		}
-	}()
-	return func() int { close(done); return <-result }
+		pause := 200 * time.Millisecond
+		if incarnation != "" {
+			pause = 5 * time.Second
+		}
+		if bench.Pause(ctx, pause) != nil {
+			return
+		}
+	}
 }
 
-// withinLimits is the finding that no call exceeded the limits of the API.
-func (c *cloud) withinLimits() Finding {
-	return noted(atMost("calls beyond the limits of the API", float64(c.fake.Violations()), 0, inFull), "%s",
-		c.calls())
+func toJSON(v any) []byte {
+	encoded, _ := json.Marshal(v) // maps of strings and numbers
+	return encoded
 }
 
-func (c *cloud) calls() string {
-	return fmt.Sprintf("%d deploy, %d status, %d list, %d stop", c.fake.Calls("deploy"), c.fake.Calls("get"),
-		c.fake.Calls("list"), c.fake.Calls("stop"))
+func (c *cloud) arms(ctx context.Context, b *testbed) ([]arm, error) {
+	to, err := url.Parse(b.lab.Replicas()[0].URL)
+	if err != nil {
+		return nil, err
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+	c.replica.Store(proxy)
+	p := pool{bed: b, cloud: c, rushed: b.options.rushed(), servers: choose(b.options, 10_000, 100),
+		quietFor: choose(b.options, 30*time.Second, 2*time.Second)}
+	return []arm{
+		{name: emptyPool, run: p.seatRush},
+		arm{name: quietPool, run: p.stayQuiet}.prepare(b.script("provision_servers.sql", p.servers, serverCapacity), b.settle),
+	}, b.sql(ctx, "provision_pool.sql", serverCapacity, poolBuffer)
+}
+
+// rushed is how many players come to an empty pool.
+func (o Options) rushed() int { return choose(o, 200, 20) }
+
+// calls returns the calls of the provider's API so far, by operation, and their sum.
+func (c *cloud) calls() (byOperation string, sum int) {
+	var parts []string
+	for _, operation := range []string{"deploy", "get", "list", "stop"} {
+		n := c.fake.Calls(operation)
+		parts, sum = append(parts, fmt.Sprint(n, " ", operation)), sum+n
+	}
+	return strings.Join(parts, ", "), sum
+}
+
+// mostCalls watches the calls of an operation until ctx ends, and keeps the most of them in a second.
+func (c *cloud) mostCalls(operation string, most *int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for last := c.fake.Calls(operation); bench.Pause(ctx, time.Second) == nil; {
+			now := c.fake.Calls(operation)
+			last, *most = now, max(*most, now-last)
+		}
+		return nil
+	}
+}
+
+// pool is the pool of servers that is measured.
+type pool struct {
+	bed      *testbed
+	cloud    *cloud
+	rushed   int
+	servers  int
+	quietFor time.Duration
+}
+
+// seatedPlayers is what the database knows of the players.
+type seatedPlayers struct {
+	Players  int     // with a seat
+	Servers  int     // that were started
+	WaitP99  float64 // milliseconds from the moment when the server was ready
+	Deployed float64 // milliseconds from the first demand until the first server was ready
+}
+
+// seatRush lets players come at once to an empty pool. The latency is the time until all have seats.
+func (p pool) seatRush(ctx context.Context) (bench.Result, error) {
+	most, start := 0, time.Now()
+	a := arm{run: func(ctx context.Context) (bench.Result, error) {
+		err := p.askForSeats(ctx)
+		return bench.ResultOf(emptyPool, p.rushed, time.Since(start)), err
+	}}
+	r, err := a.beside(p.cloud.mostCalls("get", &most)).run(ctx)
+	if err != nil {
+		return r, err
+	}
+	rows, err := rowsOf[seatedPlayers](ctx, p.bed.pool, "provision_seated.sql")
+	if err != nil {
+		return r, err
+	}
+	n := rows[0]
+	r.Values = map[string]float64{"players": float64(n.Players), "servers": float64(n.Servers), "wait p99": n.WaitP99,
+		"first server": n.Deployed, "most status calls": float64(most)}
+	return r, nil
+}
+
+// askForSeats lets each player ask until they have a seat.
+func (p pool) askForSeats(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	client := bench.NewClient(ctx, "", p.rushed)
+	defer client.Close()
+	body := toJSON(map[string]any{"region": "bench", "mode": "bench", "max_players": serverCapacity})
+	all, ctx := errgroup.WithContext(ctx)
+	for n := range p.rushed {
+		all.Go(func() error {
+			token, err := p.bed.mint(fmt.Sprint("player-", n))
+			for err == nil {
+				err = client.Do(bench.Request{Method: http.MethodPost, URL: p.bed.lab.Replicas()[0].URL + "/matchmake",
+					Header: "Authorization", Value: "Bearer " + token, Body: body})
+				if !strings.HasPrefix(bench.KindOf(err), "409 ") {
+					return err
+				}
+				err = bench.Pause(ctx, 250*time.Millisecond)
+			}
+			return err
+		})
+	}
+	return all.Wait()
+}
+
+// lostServer is the server that died.
+type lostServer struct{ Delay float64 } // seconds from the end of its lease until it was found
+
+// stayQuiet measures while nothing happens, until one of the servers dies. Its latency is the time from the end of the
+// server's lease until it was found.
+func (p pool) stayQuiet(ctx context.Context) (bench.Result, error) {
+	before, err := p.bed.lab.Read(ctx)
+	if err != nil {
+		return bench.Result{}, err
+	}
+	_, callsBefore := p.cloud.calls()
+	if err := bench.Pause(ctx, p.quietFor); err != nil {
+		return bench.Result{}, err
+	}
+	after, err := p.bed.lab.Read(ctx)
+	if err != nil {
+		return bench.Result{}, err
+	}
+	operations, callsAfter := p.cloud.calls()
+	p.bed.options.say("calls of the API: %s", operations)
+	// the last heartbeat of a server becomes one of now
+	if err := p.bed.sql(ctx, "provision_dies.sql"); err != nil {
+		return bench.Result{}, err
+	}
+	lost, err := awaitRow(ctx, p.bed.pool, 2*time.Minute, func(lostServer) bool { return true }, "provision_found.sql")
+	used := after.Sub(before)
+	r := bench.ResultOf(quietPool, p.servers, time.Duration(lost.Delay*float64(time.Second)))
+	r.Values = map[string]float64{
+		"director": used.ServerCPU.Seconds() / p.quietFor.Seconds(),
+		"postgres": used.PostgresCPU.Seconds() / p.quietFor.Seconds(),
+		"calls":    float64(callsAfter - callsBefore), "violations": float64(p.cloud.fake.Violations()),
+	}
+	return r, err
+}
+
+func provisionClaims(o Options) []claim {
+	needed := (o.rushed() + serverCapacity - 1) / serverCapacity
+	director, postgres := valueOf("director", inCores), valueOf("postgres", inCores)
+	busy := figure{func(r bench.Result) float64 { return director.read(r) + postgres.read(r) }, inCores}
+	return []claim{
+		{"players with a seat", median(emptyPool, valueOf("players", inFull)), atLeast(float64(o.rushed())),
+			"all after %s; the first server was ready after %s",
+			args{median(emptyPool, p50), median(emptyPool, valueOf("first server", millis))}},
+		{"servers started", median(emptyPool, valueOf("servers", inFull)), atMost(float64(needed + poolBuffer)),
+			"%d hold all players, and the buffer is %d", args{needed, poolBuffer}},
+		{"wait for a seat after the server is ready, p99", median(emptyPool, valueOf("wait p99", millis)), atMost(500),
+			"", nil},
+		{"status calls, in the second with most", median(emptyPool, valueOf("most status calls", perSecond)),
+			atMost(edgegapRates.Get), "", nil},
+		{"CPU while nothing happens", median(quietPool, busy), atMost(0.2),
+			"%s servers; director %s, Postgres %s, %s calls of the API", args{median(quietPool, calls), median(quietPool, director),
+				median(quietPool, postgres), median(quietPool, valueOf("calls", inFull))}},
+		{"a dead server is found after the end of its lease within", median(quietPool, p50), atMost(2000), "", nil},
+		{"calls beyond the limits of the API", median(quietPool, valueOf("violations", inFull)), atMost(0), "", nil},
+	}
 }

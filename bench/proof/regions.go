@@ -3,7 +3,6 @@ package proof
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
@@ -17,73 +16,50 @@ import (
 // get equal shares.
 var regions = Experiment{
 	Name: "regions", Title: "Many regions and modes", Takes: "2 min",
-	Run:   inOneLab(lab.Options{}, (*testbed).spreads, rounds.regionsSection),
 	About: "Whether transactions grow with regions and not with modes in them, and whether a hot mode starves the others",
+	parts: inOneLab(lab.Options{}, regionsArms), claims: regionsClaims,
 }
 
-// wide is the number of regions, or of modes, where an experiment compares many with one.
-const wide = 16
+// manyPlaces is the number of regions, or of modes, where an experiment compares many with one.
+const manyPlaces = 16
 
-// spread names a trial after its number of regions and modes.
-func spread(regions, modes int) string { return fmt.Sprintf("%d × %d", regions, modes) }
+// armOf names an arm after its number of regions and modes.
+func armOf(regions, modes int) string { return fmt.Sprintf("%d × %d", regions, modes) }
 
-const hot = "a hot mode"
+const hotMode = "a hot mode"
 
-// noise is by how much equal figures may differ.
-const noise = 1.2
-
-func (all rounds) regionsSection(Options) Section {
-	runs := all.typical(spread(1, 1), spread(1, wide), spread(wide, 1), spread(wide, wide), hot)
-	return Section{
-		Findings: all.regions(),
-		Runs:     runs,
-	}
-}
-
-func (b *testbed) spreads(context.Context) (trials []trial, err error) {
-	load := bench.Options{
-		Scenario: matchmake, Callers: of(b.options, manyCallers, 16), Instances: wide,
-		WarmUp:   of(b.options, time.Second, 50*time.Millisecond),
-		Duration: of(b.options, 4*time.Second, 200*time.Millisecond),
-	}
-	for _, load.Regions = range []int{1, wide} {
-		for _, load.Modes = range []int{1, wide} {
-			trials = append(trials, b.trial(spread(load.Regions, load.Modes), b.director(), load))
+func regionsArms(_ context.Context, b *testbed) (arms []arm, err error) {
+	load := b.options.load(matchmake, choose(b.options, manyCallers, 16))
+	load.Instances = manyPlaces
+	for _, load.Regions = range []int{1, manyPlaces} {
+		for _, load.Modes = range []int{1, manyPlaces} {
+			arms = append(arms, b.arm(armOf(load.Regions, load.Modes), b.director(lab.Web), load))
 		}
 	}
-	load.Regions, load.Modes, load.HotShare = 1, wide, 0.9
-	return b.settled(append(trials, b.trial(hot, b.director(), load))...), nil
+	load.Regions, load.Modes, load.HotShare = 1, manyPlaces, 0.9
+	return prepareEach(append(arms, b.arm(hotMode, b.director(lab.Web), load)), b.settle), nil
 }
 
-func (all rounds) regions() []Finding {
-	return []Finding{
-		all.transactions("16 modes in a region", spread(1, wide), spread(1, 1), noise),
-		all.transactions("16 modes in each of 16 regions", spread(wide, wide), spread(wide, 1), noise),
-		all.transactions("16 regions with 16 modes", spread(wide, wide), spread(1, 1), wide*noise),
-		all.starving(),
+func regionsClaims(Options) []claim {
+	const noise = 1.2 // by how much equal figures may differ
+	one, modes := armOf(1, 1), armOf(1, manyPlaces)
+	others, hottest := stepOf("matchmake, others", p99), stepOf("matchmake, hot mode", p99)
+	return []claim{
+		fewTransactions("16 modes in a region", modes, one, noise),
+		fewTransactions("16 modes in each of 16 regions", armOf(manyPlaces, manyPlaces), armOf(manyPlaces, 1), noise),
+		fewTransactions("16 regions with 16 modes", armOf(manyPlaces, manyPlaces), one, manyPlaces*noise),
+		{"p99 of the other modes while one mode is hot, compared with equal modes",
+			medianOver(times, func(r round) float64 { return others.read(r[hotMode]) / p99.read(r[modes]) }, hotMode, modes),
+			atMost(1.5), "other modes %s, the hot mode %s, equal modes %s",
+			args{median(hotMode, others), median(hotMode, hottest), median(modes, p99)}},
 	}
 }
 
-// transactions makes the finding about transactions per call.
-func (all rounds) transactions(claim, many, few string, limit float64) Finding {
-	every := func(r bench.Result) float64 { return transactions(r) * r.PerSecond }
-	f := atMost(claim+": transactions a call, compared with "+few, all.compared(many, few, transactions), limit, times)
-	return noted(f, "%s: %.4f a call, %s at %s calls; %s: %.4f a call, %s at %s calls",
-		many, all.of(many, transactions), all.show(many, every, perSecond), all.rate(many), few,
-		all.of(few, transactions), all.show(few, every, perSecond), all.rate(few))
+// fewTransactions is the claim about transactions a call.
+func fewTransactions(words, many, few string, limit float64) claim {
+	everySecond := figure{func(r bench.Result) float64 { return transactions.read(r) * r.PerSecond }, perSecond}
+	return claim{words + ": transactions a call, compared with " + few, ratio(many, few, transactions), atMost(limit),
+		many + ": %s a call, %s at %s calls; " + few + ": %s a call, %s at %s calls",
+		args{median(many, transactions), median(many, everySecond), median(many, throughput),
+			median(few, transactions), median(few, everySecond), median(few, throughput)}}
 }
-
-// starving makes the finding about how long players of the other modes wait.
-func (all rounds) starving() Finding {
-	slow := all.median(func(r round) float64 { return stepOf(others, p99)(r[hot]) / p99(r[spread(1, wide)]) })
-	f := atMost("p99 of the other modes while one mode is hot, compared with equal modes", slow, 1.5, times)
-	return noted(f, "other modes %s, the hot mode %s, equal modes %s",
-		all.show(hot, stepOf(others, p99), millis), all.show(hot, stepOf(hottest, p99), millis),
-		all.show(spread(1, wide), p99, millis))
-}
-
-// The steps of a run with a hot mode, as package bench names them.
-const (
-	hottest = "matchmake, hot mode"
-	others  = "matchmake, others"
-)

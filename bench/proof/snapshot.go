@@ -2,12 +2,12 @@ package proof
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
+	"math"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
@@ -19,104 +19,106 @@ import (
 //
 // Throughput is measured before the transaction, while it is open, and from ten seconds after its end.
 var snapshot = Experiment{
-	Name: "snapshot", Title: "A forgotten snapshot", Takes: "2 min", Run: runSnapshot,
+	Name: "snapshot", Title: "A forgotten snapshot", Takes: "2 min", isOnce: true,
 	About: "Whether a forgotten open transaction slows down placement, and for how long; one round",
+	parts: inOneLab(lab.Options{}, snapshotArms),
+	claims: func(o Options) []claim {
+		return append(forgottenClaims("throughput", sessionLife, o.forgottenTimes()), noFailures(sessionLife))
+	},
 }
 
 const sessionLife = "session-life"
 
-// forgetting is the timing of the experiment, from the end of the warm-up on.
-type forgetting struct {
-	begin, end, over time.Duration
-	window, step     time.Duration // of a mean throughput
-	recovery         time.Duration // longest, after the snapshot is closed
+// forgottenTimes is when a snapshot is held, from the end of the warm-up on.
+type forgottenTimes struct {
+	begin, end, whole time.Duration
+	window            time.Duration // of a mean throughput
+	recovery          time.Duration // longest, after the snapshot is closed
+	tail              time.Duration // of the run, which is not counted
 }
 
-func (o Options) forgetting() forgetting {
-	if o.Quick {
-		const tick = 200 * time.Millisecond
-		return forgetting{begin: 3 * tick, end: 8 * tick, over: 13 * tick, window: 2 * tick, step: tick,
-			recovery: 2 * tick}
-	}
-	return forgetting{begin: 15 * time.Second, end: 75 * time.Second, over: 95 * time.Second, window: 10 * time.Second,
-		step: time.Second, recovery: 10 * time.Second}
+func (o Options) forgottenTimes() forgottenTimes {
+	tick := choose(o, 5*time.Second, bench.TimelineSlot)
+	return forgottenTimes{begin: 3 * tick, end: choose[time.Duration](o, 15, 8) * tick, whole: choose[time.Duration](o, 19, 13) * tick,
+		window: 2 * tick, recovery: 2 * tick, tail: choose(o, time.Second, tick)}
 }
 
-func runSnapshot(ctx context.Context, o Options) (Section, error) {
-	times := o.forgetting()
-	var course course
-	var result bench.Result
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) error {
-		running, ctx := errgroup.WithContext(ctx)
-		begun := make(chan struct{})
-		running.Go(func() (err error) {
-			load := o.load(sessionLife)
-			load.Duration, load.Instances = times.over, of(o, 1000, 2)
-			load.Progress = course.follow(load.WarmUp, begun)
-			result, err = b.run(ctx, b.director(), load)
-			return err
-		})
-		running.Go(func() error { return b.forget(ctx, begun, times) })
-		return running.Wait()
+func snapshotArms(_ context.Context, b *testbed) ([]arm, error) {
+	load := b.options.loadPrefilled(sessionLife)
+	load.Instances = choose(b.options, 1000, 2)
+	return []arm{b.besideSnapshot(sessionLife, b.director(lab.Web), load)}, nil
+}
+
+// besideSnapshot is an arm of a load during which a snapshot is held. It is run once.
+func (b *testbed) besideSnapshot(name string, on side, load bench.Options) arm {
+	times, isMeasuring := b.options.forgottenTimes(), make(chan struct{})
+	load.Duration, load.Measuring = times.whole, sync.OnceFunc(func() { close(isMeasuring) })
+	a := b.arm(name, on, load).beside(func(ctx context.Context) error {
+		select {
+		case <-isMeasuring:
+		case <-ctx.Done():
+			return nil
+		}
+		return b.holdSnapshot(ctx, times)
 	})
-	if err != nil {
-		return Section{}, err
-	}
-	return Section{
-		Findings: course.forgotten("throughput", times, result),
-		Runs:     []Run{{Name: sessionLife, Result: result}},
-	}, nil
+	a.isLast = true
+	return a
 }
 
-// forgotten makes the findings that compare the throughput with an open snapshot, and after it, with that before. what
-// names the throughput.
-func (c *course) forgotten(what string, t forgetting, result bench.Result) []Finding {
-	before := c.rate(0, t.begin)
-	during, after := c.lowest(t.begin, t.end, t.window), c.rate(t.end+t.recovery, t.over-t.step)
-	return []Finding{
-		noted(atLeast(fmt.Sprintf("%s while a snapshot is held open for %s, the lowest over %s", what, t.end-t.begin,
-			t.window), during/before, 0.6, percent),
-			"%s before, %s at the lowest, %s in the mean", perSecond(before), perSecond(during),
-			perSecond(c.rate(t.begin, t.end))),
-		noted(atLeast(fmt.Sprintf("%s from %s after its end on", what, t.recovery), after/before, 0.9, percent),
-			"%s in these seconds, %s thereafter", perSecond(c.rate(t.end, t.end+t.recovery)), perSecond(after)),
-		rounds{{what: result}}.failures(what),
+// holdSnapshot keeps a snapshot open for a while. It is taken by the first statement of a transaction, not by its BEGIN.
+func (b *testbed) holdSnapshot(ctx context.Context, t forgottenTimes) error {
+	if bench.Pause(ctx, t.begin) != nil {
+		return nil //nolint:nilerr // the run is over, and has an error of its own
+	}
+	b.options.say("a snapshot is held open for %s", t.end-t.begin)
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return pgx.BeginTxFunc(ctx, b.pool, options, func(tx pgx.Tx) error {
+		if _, err := rowsOf[struct{ Count int }](ctx, tx, "hold.sql"); err != nil {
+			return err
+		}
+		return bench.Pause(ctx, t.end-t.begin)
+	})
+}
+
+// forgottenClaims compare the throughput of an arm with an open snapshot, and after it, with that before.
+func forgottenClaims(words, arm string, t forgottenTimes) []claim {
+	rate := func(from, to time.Duration) figure {
+		return figure{func(r bench.Result) float64 { return rateBetween(r.Timeline, from, to) }, perSecond}
+	}
+	lowest := figure{func(r bench.Result) float64 { return lowestRate(r.Timeline, t.begin, t.end, t.window) }, perSecond}
+	earlier, later := rate(0, t.begin), rate(t.end+t.recovery, t.whole-t.tail)
+	compared := func(f figure) measure {
+		return medianOver(percent, func(r round) float64 { return f.read(r[arm]) / earlier.read(r[arm]) }, arm)
+	}
+	return []claim{
+		{fmt.Sprintf("%s while a snapshot is held open for %s, the lowest over %s", words, t.end-t.begin, t.window),
+			compared(lowest), atLeast(0.6), "%s before, %s at the lowest, %s in the mean",
+			args{median(arm, earlier), median(arm, lowest), median(arm, rate(t.begin, t.end))}},
+		{fmt.Sprintf("%s from %s after its end on", words, t.recovery), compared(later), atLeast(0.9),
+			"%s in these seconds, %s thereafter", args{median(arm, rate(t.end, t.end+t.recovery)), median(arm, later)}},
 	}
 }
 
-// hold is a query whose snapshot the transaction keeps.
-//
-//go:embed hold.sql
-var hold string
-
-// forget keeps a snapshot open for a while, from some time after begun is closed.
-func (b *testbed) forget(ctx context.Context, begun <-chan struct{}, times forgetting) error {
-	select {
-	case <-begun:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// rateBetween is the turns a second between two times of a run; NaN beyond its end. The times are multiples of a slot.
+func rateBetween(timeline []int64, from, to time.Duration) float64 {
+	first, end := int(from/bench.TimelineSlot), int(to/bench.TimelineSlot)
+	if end > len(timeline) {
+		return math.NaN()
 	}
-	if err := wait(ctx, times.begin); err != nil {
-		return err
+	sum := int64(0)
+	for _, n := range timeline[first:end] {
+		sum += n
 	}
-	b.options.say("a snapshot is held open for %s", times.end-times.begin)
-	return pgx.BeginTxFunc(ctx, b.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
-		func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, hold); err != nil {
-				return err
-			}
-			return wait(ctx, times.end-times.begin)
-		})
+	return float64(sum) / (to - from).Seconds()
 }
 
-// wait waits for d. Its error is the cause of the end of ctx.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
+// lowestRate is the lowest rate of a window between two times.
+func lowestRate(timeline []int64, from, to, window time.Duration) float64 {
+	lowest := math.NaN()
+	for at := from; at+window <= to; at += bench.TimelineSlot {
+		if rate := rateBetween(timeline, at, at+window); !(rate >= lowest) {
+			lowest = rate
+		}
 	}
+	return lowest
 }

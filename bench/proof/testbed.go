@@ -2,61 +2,57 @@ package proof
 
 import (
 	"context"
+	"embed"
 	"errors"
+	"fmt"
+	"strings"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/bench/lab"
 )
 
 // testbed is the laboratory of an experiment.
 type testbed struct {
-	*lab.Lab
-
+	lab     *lab.Lab
 	options Options
 	pool    *pgxpool.Pool // to read and to fill the database
 	mint    bench.MintFunc
+	closers []func() error // of what ends with the laboratory
 }
 
-// in runs an experiment in a laboratory of its own. Its ctx also ends when a process of the laboratory fails.
-func (o Options) in(ctx context.Context, l lab.Options, do func(ctx context.Context, b *testbed) error) (err error) {
+func (o Options) open(ctx context.Context, l lab.Options) (*testbed, error) {
 	o.say("starting Postgres and %d of the director", max(l.Replicas, 1))
-	in, mint, err := o.Start(ctx, l)
+	started, mint, err := o.Start(ctx, l)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	ctx, end := in.Living(ctx)
-	defer end()
-	pool, err := pgxpool.New(ctx, in.URL())
+	pool, err := pgxpool.New(ctx, started.URL())
 	if err != nil {
-		return err
+		return nil, errors.Join(err, started.Close())
 	}
-	defer pool.Close()
-	return do(ctx, &testbed{Lab: in, options: o, pool: pool, mint: mint})
+	return &testbed{lab: started, options: o, pool: pool, mint: mint}, nil
 }
 
-// inOneLab is the Run of an experiment that makes all its trials in one laboratory. section says what is found.
-func inOneLab(
-	l lab.Options, trials func(b *testbed, ctx context.Context) ([]trial, error),
-	section func(all rounds, o Options) Section,
-) func(context.Context, Options) (Section, error) {
-	return func(ctx context.Context, o Options) (Section, error) {
-		var all rounds
-		err := o.in(ctx, l, func(ctx context.Context, b *testbed) error {
-			made, err := trials(b, ctx)
-			if err != nil {
-				return err
-			}
-			all, err = o.measure(ctx, made...)
-			return err
-		})
-		if err != nil {
-			return Section{}, err
-		}
-		return section(all, o), nil
+// openOther starts a laboratory beside this one.
+func (b *testbed) openOther(ctx context.Context, l lab.Options) (*testbed, error) {
+	other, err := b.options.open(ctx, l)
+	if err == nil {
+		b.closers = append(b.closers, other.close)
 	}
+	return other, err
+}
+
+func (b *testbed) close() (err error) {
+	for _, end := range b.closers {
+		err = errors.Join(err, end())
+	}
+	b.pool.Close()
+	return errors.Join(err, b.lab.Close())
 }
 
 // side is the target of a load: the director, or a baseline.
@@ -65,42 +61,152 @@ type side struct {
 	meter bench.Meter
 }
 
-// director returns all replicas.
-func (b *testbed) director() side { return side{lab.URLs(b.Replicas()), b.Lab} }
-
-// naive returns the processes of the baselines (naive placement and no-ops), as many as there are replicas. The first
-// call starts them.
-func (b *testbed) naive(ctx context.Context) (side, error) {
-	baselines, err := b.Baselines(ctx)
-	if err != nil {
-		return side{}, err
-	}
-	return side{lab.URLs(baselines), b.Meter(baselines...)}, nil
+// director returns all replicas, as they are called over a protocol.
+func (b *testbed) director(over lab.Face) side {
+	return side{lab.Addresses(b.lab.Replicas(), over), b.lab}
 }
 
-// run runs a load on one side. It sets the URLs, the tokens and, unless there is one, the meter.
-func (b *testbed) run(ctx context.Context, on side, load bench.Options) (bench.Result, error) {
-	load.URLs, load.FleetToken, load.OpsToken, load.AccessToken = on.urls, b.FleetToken(), b.OpsToken(), b.mint
-	if load.Meter == nil {
-		load.Meter = on.meter
+// baselines returns the processes of the baselines (naive placement, no-ops and echoes), as many as there are replicas.
+// The first call starts them.
+func (b *testbed) baselines(ctx context.Context, over lab.Face) (side, error) {
+	processes, err := b.lab.Baselines(ctx)
+	return side{lab.Addresses(processes, over), b.lab.Meter(processes...)}, err
+}
+
+// load is a closed loop on a few game servers.
+func (o Options) load(scenario string, callers int) bench.Options {
+	return bench.Options{
+		Scenario: scenario, Callers: callers, Instances: choose(o, 16, 2),
+		WarmUp:   choose(o, time.Second, 50*time.Millisecond),
+		Duration: choose(o, 4*time.Second, 300*time.Millisecond),
 	}
+}
+
+// manyCallers is the number of concurrent callers where the experiment is about load, and fewCallers where it is about
+// stored data.
+const (
+	manyCallers = 256
+	fewCallers  = 64
+)
+
+// loadPrefilled is a load on the prefilled region.
+func (o Options) loadPrefilled(scenario string) bench.Options {
+	load := o.load(scenario, choose(o, fewCallers, 4))
+	load.Run, load.Duration = prefilled, choose(o, 5*time.Second, time.Second)
+	return load
+}
+
+// loadUsual is a load of the scenario's usual size.
+func (o Options) loadUsual(scenario string, usual bench.Load, over time.Duration) bench.Options {
+	load := o.load(scenario, usual.Callers)
+	load.Rate, load.Tickets, load.Watchers, load.Duration = usual.Rate, usual.Tickets, usual.Watchers, over
+	if o.Quick {
+		load.Callers, load.Rate, load.WarmUp, load.Duration = min(load.Callers, 4), min(load.Rate, 20), 0,
+			300*time.Millisecond
+		load.Tickets, load.Watchers = min(load.Tickets, 100), min(load.Watchers, 20)
+	}
+	return load
+}
+
+// arm makes an arm of a load on one side.
+func (b *testbed) arm(name string, on side, load bench.Options) arm {
+	return arm{name: name, run: func(ctx context.Context) (bench.Result, error) { return b.generate(ctx, on, load) }}
+}
+
+// generate runs a load on one side. It sets the URLs, the tokens and the meter.
+func (b *testbed) generate(ctx context.Context, on side, load bench.Options) (bench.Result, error) {
+	load.URLs, load.Meter, load.AccessToken = on.urls, on.meter, b.mint
+	load.FleetToken, load.OpsToken = b.lab.FleetToken(), b.lab.OpsToken()
 	return bench.Run(ctx, load)
 }
 
-// trial makes a trial of a load on one side.
-func (b *testbed) trial(name string, on side, load bench.Options) trial {
-	return trial{name, func(ctx context.Context) (bench.Result, error) { return b.run(ctx, on, load) }}
+// The arms of Postgres itself, by their names in the report.
+const (
+	commit  = "single-row commit"
+	oneRow  = "commits of one row"
+	notices = "notification"
+)
+
+// commits is single-row commits of as many callers as the load has.
+func (b *testbed) commits(load bench.Options) arm {
+	return arm{name: commit, run: func(ctx context.Context) (bench.Result, error) {
+		return baseline.Commits(ctx, b.lab.URL(), load.Callers, load.WarmUp, load.Duration)
+	}}
 }
 
-// settled vacuums the database before each trial, so that no trial pays for the rows of an earlier one.
-func (b *testbed) settled(trials ...trial) (after []trial) {
-	for _, t := range trials {
-		after = append(after, trial{t.name, func(ctx context.Context) (bench.Result, error) {
-			if err := b.sql(ctx, "settle.sql"); err != nil {
-				return bench.Result{}, err
-			}
-			return t.run(ctx)
-		}})
+// commitsOfOneRow is commits that all update the same row.
+func (b *testbed) commitsOfOneRow(load bench.Options) arm {
+	return arm{name: oneRow, run: func(ctx context.Context) (bench.Result, error) {
+		return baseline.CommitsOfOneRow(ctx, b.lab.URL(), load.Callers, load.WarmUp, load.Duration)
+	}}
+}
+
+// notifications is notifications from one connection to another.
+func (b *testbed) notifications() arm {
+	return arm{name: notices, run: func(ctx context.Context) (bench.Result, error) {
+		return baseline.Notices(ctx, b.lab.URL(), 0, choose(b.options, 5*time.Second, 100*time.Millisecond))
+	}}
+}
+
+//go:embed *.sql
+var statements embed.FS
+
+// sql runs a file of statements. An empty line ends a transaction; each one gets all args.
+func (b *testbed) sql(ctx context.Context, file string, args ...any) error {
+	script, err := statements.ReadFile(file)
+	if err != nil {
+		return err
 	}
-	return after
+	for part := range strings.SplitSeq(string(script), "\n\n") {
+		if _, err := b.pool.Exec(ctx, part, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// script is a step that runs a file of statements.
+func (b *testbed) script(file string, args ...any) step {
+	return func(ctx context.Context) error { return b.sql(ctx, file, args...) }
+}
+
+// settle is a step that vacuums the database, so that no arm pays for the rows of an earlier one.
+func (b *testbed) settle(ctx context.Context) error { return b.sql(ctx, "settle.sql") }
+
+// querier is a pool or a connection.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// rowsOf runs a query from a file.
+func rowsOf[T any](ctx context.Context, on querier, file string, args ...any) ([]T, error) {
+	query, err := statements.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := on.Query(ctx, string(query), args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+}
+
+// awaitRow repeats a query from a file until its first row is the one that is awaited, and returns that row. Errors:
+// those of the query, the end of ctx, and a limit that has passed.
+func awaitRow[T any](ctx context.Context, on querier, limit time.Duration, isAwaited func(T) bool, file string,
+	args ...any) (row T, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s shows no end within %s", file, limit))
+	defer cancel()
+	for {
+		rows, err := rowsOf[T](ctx, on, file, args...)
+		switch {
+		case err != nil:
+			return row, errors.Join(err, context.Cause(ctx))
+		case len(rows) > 0 && isAwaited(rows[0]):
+			return rows[0], nil
+		}
+		if err := bench.Pause(ctx, 50*time.Millisecond); err != nil {
+			return row, err
+		}
+	}
 }

@@ -2,7 +2,7 @@ package proof
 
 import (
 	"context"
-	_ "embed"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,52 +15,38 @@ import (
 // meanwhile are newer than it, so that a reader that starts at the oldest open transaction reads all of them each time.
 var writer = Experiment{
 	Name: "writer", Title: "A forgotten writer", Takes: "1 min",
-	Run:   inOneLab(lab.Options{}, (*testbed).livesBesideWriter, rounds.writerSection),
 	About: "Whether a forgotten open transaction that has written delays assignments",
+	parts: inOneLab(lab.Options{}, writerArms), claims: writerClaims,
 }
 
-// The trials of a round, by their names in the report.
+// The arms, by their names in the report.
 const (
 	lifeAlone  = "ticket life"
 	lifeBeside = "ticket life, with a forgotten writer"
 )
 
-func (b *testbed) livesBesideWriter(context.Context) ([]trial, error) {
-	director := side{[]string{b.Replicas()[0].GRPC}, b.Lab}
-	alone, beside := b.openMatch(lifeAlone, director, "ticket-life"), b.openMatch(lifeBeside, director, "ticket-life")
-	return b.withoutTickets(alone, trial{beside.name, b.besideWriter(beside.run)}), nil
-}
-
-func (all rounds) writerSection(Options) Section {
-	lives := all.typical(lifeAlone, lifeBeside)
-	return Section{Findings: all.besideWriter(),
-		Runs: lives}
-}
-
-// write is a statement that makes a transaction one that has written.
-//
-//go:embed write.sql
-var write string
-
-// besideWriter keeps a transaction that has written open during a run.
-func (b *testbed) besideWriter(run func(context.Context) (bench.Result, error)) func(context.Context) (bench.Result, error) {
-	return func(ctx context.Context) (result bench.Result, err error) {
-		err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, write); err != nil {
-				return err
+func writerArms(_ context.Context, b *testbed) ([]arm, error) {
+	load := b.options.loadOpenMatch("ticket-life", 5*time.Second)
+	beside := b.arm(lifeBeside, b.director(lab.GRPC), load)
+	run := beside.run
+	beside.run = func(ctx context.Context) (result bench.Result, err error) {
+		err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) (err error) {
+			if _, err = rowsOf[struct{ ID string }](ctx, tx, "write.sql"); err == nil {
+				result, err = run(ctx)
 			}
-			result, err = run(ctx)
 			return err
 		})
 		return result, err
 	}
+	return prepareEach([]arm{b.arm(lifeAlone, b.director(lab.GRPC), load), beside}, b.script("openmatch_clean.sql"),
+		b.settle), nil
 }
 
-func (all rounds) besideWriter() []Finding {
-	slower := atMost("created until the assignment is seen, p50 with a forgotten writer, compared with none",
-		all.compared(lifeBeside, lifeAlone, p50), 1.2, times)
-	return []Finding{
-		noted(slower, "%s, without it %s", all.show(lifeBeside, p50, millis), all.show(lifeAlone, p50, millis)),
-		all.failures(lifeAlone, lifeBeside),
+func writerClaims(Options) []claim {
+	return []claim{
+		{"created until the assignment is seen, p50 with a forgotten writer, compared with none",
+			ratio(lifeBeside, lifeAlone, p50), atMost(1.2), "%s, without it %s",
+			args{median(lifeBeside, p50), median(lifeAlone, p50)}},
+		noFailures(lifeAlone, lifeBeside),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -70,10 +69,10 @@ func (c *Crowd) Cut() {
 }
 
 // Resume resumes the sessions of all clients at a replica, after their connections have ended. It returns when each
-// client has the state of its room of Join, with the times that passed until then, ascending. A session that is not
-// resumed is an error.
-func (c *Crowd) Resume(ctx context.Context, url string) ([]time.Duration, error) {
-	began, took := time.Now(), make([]time.Duration, len(c.clients))
+// client has the state of its room of Join, with the time that passed until then. A session that is not resumed is an
+// error.
+func (c *Crowd) Resume(ctx context.Context, url string) (time.Duration, error) {
+	start := time.Now()
 	c.Cut() // clients of a killed replica would try it again and again
 	err := c.each(ctx, Dialers, func(ctx context.Context, i int) error {
 		client, err := Dial(ctx, url, c.token, c.clients[i].id())
@@ -84,12 +83,9 @@ func (c *Crowd) Resume(ctx context.Context, url string) ([]time.Duration, error)
 		if client.Status().Resumed == 0 {
 			return errNotResumed
 		}
-		err = client.awaitSeq(ctx, c.room(i), 0)
-		took[i] = time.Since(began)
-		return err
+		return client.awaitSeq(ctx, c.room(i), 0)
 	})
-	slices.Sort(took)
-	return took, err
+	return time.Since(start), err
 }
 
 // errNotResumed is the failure of a client that got a new session.

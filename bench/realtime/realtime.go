@@ -147,7 +147,7 @@ func (l *load) Finish(ctx context.Context, result *bench.Result) error {
 	}
 	l.crowd.Cut()
 	if l.turns > 0 {
-		result.Frames = float64(l.frames) / float64(l.turns)
+		result.Values = map[string]float64{"frames": float64(l.frames) / float64(l.turns)}
 	}
 	return nil
 }

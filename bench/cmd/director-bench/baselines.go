@@ -22,7 +22,7 @@ const (
 
 // subjects returns the director of a laboratory and, if requested, its baselines.
 func (b *benchmark) subjects(ctx context.Context, l *lab.Lab) ([]subject, error) {
-	director := subject{scenario: b.Scenario, urls: b.family.addresses(l.Replicas()), meter: l}
+	director := subject{scenario: b.Scenario, urls: lab.Addresses(l.Replicas(), b.family.address), meter: l}
 	nothing := b.Scenario == noOpOf(b.Scenario)
 	if b.family.baselines == nil || !b.baselines && !nothing {
 		return []subject{director}, nil
@@ -63,7 +63,7 @@ func (b *benchmark) besideCommits(ctx context.Context, l *lab.Lab, director subj
 
 func (b *benchmark) noOp(ctx context.Context, l *lab.Lab) (subject, error) {
 	baselines, err := l.Baselines(ctx)
-	return subject{name: noOp, scenario: noOpOf(b.Scenario), urls: lab.URLs(baselines),
+	return subject{name: noOp, scenario: noOpOf(b.Scenario), urls: lab.Addresses(baselines, lab.Web),
 		meter: l.Meter(baselines...)}, err
 }
 
@@ -119,7 +119,7 @@ func (b *benchmark) echoes(ctx context.Context, l *lab.Lab, scenario string,
 	change func(bench.Options) bench.Options) (subject, error) {
 	baselines, err := l.Baselines(ctx)
 	return subject{
-		name: echo, scenario: scenario, urls: b.family.addresses(baselines), meter: l.Meter(baselines...),
+		name: echo, scenario: scenario, urls: lab.Addresses(baselines, b.family.address), meter: l.Meter(baselines...),
 		run: func(ctx context.Context, o bench.Options) (bench.Result, error) { return bench.Run(ctx, change(o)) },
 	}, err
 }

@@ -21,34 +21,33 @@ type family struct {
 	protocol  *bench.Protocol                // nil: package bench's own
 	overGRPC  bool                           // else over HTTP
 	lab       func(b *benchmark) lab.Options // what the laboratory's director serves
-	address   func(p *lab.Process) string    // at which a process is called
+	address   lab.Face                       // at which a process is called
 	connect   func(b *benchmark) error       // sets the credentials of callers of a director that runs elsewhere
 	baselines func(b *benchmark, ctx context.Context, l *lab.Lab, director subject) ([]subject, error)
 }
 
 func families() []family {
-	web := func(p *lab.Process) string { return p.URL }
 	placed := slices.DeleteFunc(bench.Scenarios(), ofLoop)
 	looped := slices.DeleteFunc(bench.Scenarios(), func(s string) bool { return !ofLoop(s) })
 	return []family{
-		{scenarios: placed, lab: plainLab, address: web, connect: (*benchmark).becomePlayers,
+		{scenarios: placed, lab: plainLab, address: lab.Web, connect: (*benchmark).becomePlayers,
 			baselines: (*benchmark).besideNaive},
-		{scenarios: looped, lab: loopLab, address: web, connect: (*benchmark).becomePlayers,
+		{scenarios: looped, lab: loopLab, address: lab.Web, connect: (*benchmark).becomePlayers,
 			baselines: (*benchmark).besideCommits},
 		{
 			scenarios: openmatch.Protocol.Scenarios(), protocol: openmatch.Protocol, overGRPC: true,
 			lab:     (*benchmark).openMatchLab,
-			address: func(p *lab.Process) string { return p.GRPC }, connect: (*benchmark).becomeFrontend,
+			address: lab.GRPC, connect: (*benchmark).becomeFrontend,
 			baselines: (*benchmark).besideEcho,
 		},
 		{
 			scenarios: orchestrator.Protocol.Scenarios(), protocol: orchestrator.Protocol,
 			lab:     (*benchmark).orchestratorLab,
-			address: func(p *lab.Process) string { return "http://" + p.Orchestrator }, connect: keysAreKnown,
+			address: lab.Orchestrator, connect: keysAreKnown,
 		},
 		{
 			scenarios: realtime.Protocol.Scenarios(), protocol: realtime.Protocol, lab: lobbyLab,
-			address: func(p *lab.Process) string { return "http://" + p.Realtime }, connect: (*benchmark).joinProject,
+			address: lab.Realtime, connect: (*benchmark).joinProject,
 			baselines: (*benchmark).besideLobbyEcho,
 		},
 	}
@@ -100,13 +99,6 @@ func (f family) checkURL(url, scenario string) error {
 		return fmt.Errorf("--url %s: %s is called over HTTP, at http://host:port or https://host:port", url, scenario)
 	}
 	return nil
-}
-
-func (f family) addresses(processes []*lab.Process) (all []string) {
-	for _, p := range processes {
-		all = append(all, f.address(p))
-	}
-	return all
 }
 
 // familyOf returns the family of a scenario, nil if there is no such scenario.

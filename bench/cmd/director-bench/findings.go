@@ -3,118 +3,67 @@ package main
 import (
 	"fmt"
 
-	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/proof"
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// findings are the results of experiments on one machine.
+// findings are the results of experiments on one machine. Scripts may read their JSON.
 type findings struct {
-	quick   bool
-	rounds  int
-	machine machine
-	all     []experiment
+	Quick       bool            `json:"quick"`
+	Rounds      int             `json:"rounds"`
+	Machine     machine         `json:"machine"`
+	Experiments []proof.Section `json:"experiments"`
 }
 
-type experiment struct {
-	name string
-	proof.Section
-}
-
-// finding is the JSON of a finding. Scripts may read it.
-type finding struct {
-	Claim    string `json:"claim"`
-	Measured string `json:"measured"` // with its unit
-	Asked    string `json:"asked"`    // with its unit
-	Met      bool   `json:"met"`
-	Note     string `json:"note,omitempty"`
-
+// row is a finding in a table.
+type row struct {
 	experiment string
+	proof.Finding
 }
 
-func (e experiment) findings() (all []finding) {
-	for _, f := range e.Findings {
-		all = append(all, finding{f.Name, f.Value, f.Target, f.Met, f.Note, e.name})
+func (f findings) rows() (all []row) {
+	for _, e := range f.Experiments {
+		for _, one := range e.Findings {
+			all = append(all, row{e.Name, one})
+		}
 	}
 	return all
 }
 
-func (f findings) list() (all []finding) {
-	for _, e := range f.all {
-		all = append(all, e.findings()...)
-	}
-	return all
-}
-
-func (f findings) missed() (missed, asked int) {
-	for _, one := range f.list() {
-		if !one.Met {
+func (f findings) countMissed() (missed int) {
+	for _, r := range f.rows() {
+		if !r.Met {
 			missed++
 		}
 	}
-	return missed, len(f.list())
-}
-
-// provenRun is the JSON of a run of an experiment.
-type provenRun struct {
-	Name string `json:"name"`
-	bench.Result
-}
-
-// proven is the JSON of an experiment.
-type proven struct {
-	Name     string      `json:"name"`
-	Title    string      `json:"title"`
-	Findings []finding   `json:"findings"`
-	Runs     []provenRun `json:"runs"`
-}
-
-func (e experiment) proven() proven {
-	p := proven{e.name, e.Title, append([]finding{}, e.findings()...), []provenRun{}}
-	for _, r := range e.Runs {
-		p.Runs = append(p.Runs, provenRun{r.Name, r.Result})
-	}
-	return p
+	return missed
 }
 
 func (f findings) write(out cli.Output) error {
 	if out.JSON {
-		return f.writeJSON(out)
+		return cli.WriteJSON(out.Writer, f)
 	}
 	header := []string{"experiment", "claim", "measured", "target", "met"}
-	err := cli.Write(out, f.list(), header,
-		func(f finding) []any { return []any{f.experiment, f.Claim, f.Measured, f.Asked, f.Met} })
+	err := cli.Write(out, f.rows(), header,
+		func(r row) []any { return []any{r.experiment, r.Claim, r.Measured, r.Asked, r.Met} })
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(out.Writer)
-	for _, one := range f.list() {
-		if one.Note != "" {
-			fmt.Fprintf(out.Writer, "%s, %s: %s\n", one.experiment, one.Claim, one.Note)
+	for _, r := range f.rows() {
+		if r.Note != "" {
+			fmt.Fprintf(out.Writer, "%s, %s: %s\n", r.experiment, r.Claim, r.Note)
 		}
 	}
 	fmt.Fprintln(out.Writer, f.method())
-	_, err = fmt.Fprintln(out.Writer, f.machine)
+	_, err = fmt.Fprintln(out.Writer, f.Machine)
 	return err
-}
-
-func (f findings) writeJSON(out cli.Output) error {
-	all := []proven{}
-	for _, e := range f.all {
-		all = append(all, e.proven())
-	}
-	return cli.WriteJSON(out.Writer, struct {
-		Quick       bool     `json:"quick"`
-		Rounds      int      `json:"rounds"`
-		Machine     machine  `json:"machine"`
-		Experiments []proven `json:"experiments"`
-	}{f.quick, f.rounds, f.machine, all})
 }
 
 // method describes the measurement.
 func (f findings) method() string {
-	if f.quick {
+	if f.Quick {
 		return "A quick run: these figures mean nothing."
 	}
-	return fmt.Sprintf("Medians of %s.", plural(f.rounds, "round"))
+	return fmt.Sprintf("Medians of %s.", plural(f.Rounds, "round"))
 }

@@ -23,13 +23,13 @@ func (f findings) writePlots(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	for _, e := range f.all {
+	for _, e := range f.Experiments {
 		for name, c := range map[string]chart{"latency": drawLatencies(e.Runs), "throughput": drawThroughput(e.Runs)} {
 			if c.lines == 0 {
 				continue
 			}
 			c.plot.Title.Text = e.Title
-			if err := c.plot.Save(24*vg.Centimeter, 12*vg.Centimeter, filepath.Join(dir, e.name+"-"+name+".svg")); err != nil {
+			if err := c.plot.Save(24*vg.Centimeter, 12*vg.Centimeter, filepath.Join(dir, e.Name+"-"+name+".svg")); err != nil {
 				return err
 			}
 		}

@@ -21,11 +21,11 @@ func runOf(name string, callers int, perSecond float64, curve ...bench.Point) pr
 func TestPlots(t *testing.T) {
 	t.Parallel()
 	flat := []bench.Point{{Percentile: 50, MS: 3}, {Percentile: 90, MS: 3}, {Percentile: 100, MS: 9}}
-	some := findings{all: []experiment{
-		{name: "sweep", Section: proof.Section{Runs: []proof.Run{runOf("call", 16, 900, flat...), runOf("call", 1, 100, flat...)}}},
-		{name: "one", Section: proof.Section{Runs: []proof.Run{runOf("call", 1, 100, bench.Point{Percentile: 0}, flat[0], flat[1])}}},
-		{name: "none", Section: proof.Section{Runs: []proof.Run{runOf("failed", 1, 0)}}},
-		{name: "events"},
+	some := findings{Experiments: []proof.Section{
+		{Name: "sweep", Runs: []proof.Run{runOf("call", 16, 900, flat...), runOf("call", 1, 100, flat...)}},
+		{Name: "one", Runs: []proof.Run{runOf("call", 1, 100, bench.Point{Percentile: 0}, flat[0], flat[1])}},
+		{Name: "none", Runs: []proof.Run{runOf("failed", 1, 0)}},
+		{Name: "events"},
 	}}
 	dir := filepath.Join(t.TempDir(), "made")
 	require.NoError(t, some.writePlots(dir))
@@ -36,7 +36,7 @@ func TestPlots(t *testing.T) {
 		names[i] = f.Name()
 	}
 	require.Equal(t, []string{"one-latency.svg", "sweep-latency.svg", "sweep-throughput.svg"}, names)
-	require.Equal(t, []float64{1, 16}, []float64{drawThroughput(some.all[0].Runs).plot.X.Min, drawThroughput(some.all[0].Runs).plot.X.Max})
+	require.Equal(t, []float64{1, 16}, []float64{drawThroughput(some.Experiments[0].Runs).plot.X.Min, drawThroughput(some.Experiments[0].Runs).plot.X.Max})
 	file := filepath.Join(dir, names[0])
 	require.ErrorContains(t, some.writePlots(file), file)
 }

@@ -128,8 +128,8 @@ func (j *proving) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := findings{quick: j.quick, rounds: j.rounds, machine: machineHere(d.version, "", j.awake)}
-	o := proof.Options{Rounds: j.rounds, Quick: j.quick, Start: j.starter(i, d, &found.machine)}
+	found := findings{Quick: j.quick, Rounds: j.rounds, Machine: machineHere(d.version, "", j.awake)}
+	o := proof.Options{Rounds: j.rounds, Quick: j.quick, Start: j.starter(i, d, &found.Machine)}
 	var failed []error
 	for _, e := range j.experiments {
 		o.Say = j.progressPrinter(e.Name)
@@ -141,10 +141,9 @@ func (j *proving) run(ctx context.Context) error {
 			failed = append(failed, fmt.Errorf("%s: %w", e.Name, err))
 			continue
 		}
-		section.Title = e.Title
-		found.all = append(found.all, experiment{e.Name, section})
+		found.Experiments = append(found.Experiments, section)
 	}
-	found.machine = found.machine.measured()
+	found.Machine = found.Machine.measured()
 	return errors.Join(append(failed, j.print(found))...)
 }
 
@@ -170,7 +169,7 @@ func (j *proving) progressPrinter(name string) proof.SayFunc {
 
 // print prints the findings.
 func (j *proving) print(found findings) error {
-	if len(found.all) == 0 {
+	if len(found.Experiments) == 0 {
 		return nil
 	}
 	if err := found.write(j.out); err != nil {
@@ -181,8 +180,8 @@ func (j *proving) print(found findings) error {
 			return err
 		}
 	}
-	if missed, asked := found.missed(); j.strict && missed > 0 {
-		return fmt.Errorf("%d of %s missed", missed, plural(asked, "target"))
+	if missed := found.countMissed(); j.strict && missed > 0 {
+		return fmt.Errorf("%d of %s missed", missed, plural(len(found.rows()), "target"))
 	}
 	return nil
 }

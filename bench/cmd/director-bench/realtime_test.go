@@ -22,7 +22,7 @@ func TestBenchRooms(t *testing.T) {
 		m := clitest.Read[measured](t, directorBench, environ, args...)
 		requireGood(t, m)
 		require.Equal(t, 4, m.Sessions, scenario)
-		require.Equal(t, scenario == "rooms-join", m.Frames > 4*4, m.Frames)
+		require.Equal(t, scenario == "rooms-join", m.Values["frames"] > 4*4, m.Values)
 	}
 	runs := clitest.Read[[]measured](t, directorBench, environ, "rooms-hot", "--callers", "2", "--duration", "500ms", "--warm-up", "0s", "--baselines")
 	var names []string

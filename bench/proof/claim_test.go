@@ -1,0 +1,144 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/bench"
+)
+
+// result is a run with that much CPU per call, half of it in Postgres.
+func result(perSecond, cpu, took float64) bench.Result {
+	return bench.Result{
+		Seconds: 10, Figures: bench.Figures{Calls: 100, PerSecond: perSecond,
+			Latency: bench.Latency{P50: took, P99: took, Max: took}},
+		Costs: &bench.Costs{ServerMicros: cpu / 2, PostgresMicros: cpu / 2},
+	}
+}
+
+// withStep adds a step that took so long.
+func withStep(r bench.Result, name string, took float64) bench.Result {
+	r.Steps = append(slices.Clone(r.Steps),
+		bench.Step{Name: name, Figures: bench.Figures{Latency: bench.Latency{P50: took, P99: took}}})
+	return r
+}
+
+// judge returns what claims measure, and the indexes of the missed ones.
+func judge(claims []claim, all ...round) (values []string, missed []int, notes []string) {
+	for i, f := range rounds(all).judge(claims) {
+		values, notes = append(values, f.Measured), append(notes, f.Note)
+		if !f.Met {
+			missed = append(missed, i)
+		}
+	}
+	return values, missed, notes
+}
+
+// Pins a median that is not in the middle, or that reorders its input.
+func TestMiddle(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), 1, 20).Draw(t, "values")
+		given := slices.Clone(values)
+		m := middle(values)
+		require.Equal(t, given, values)
+		below, above := 0, 0
+		for _, v := range values {
+			if v < m {
+				below++
+			}
+			if v > m {
+				above++
+			}
+		}
+		require.LessOrEqual(t, below, len(values)/2)
+		require.LessOrEqual(t, above, len(values)/2)
+	})
+	require.Equal(t, 2.5, middle([]float64{4, 1, 2, 3}))
+	require.True(t, math.IsNaN(middle(nil)))
+	values := []float64{5, 1, 4, 2, 3}
+	require.Equal(t, []float64{1, 3, 4, 5}, []float64{quantile(values, 0), quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)})
+	require.Equal(t, []float64{5, 1, 4, 2, 3}, values)
+	require.True(t, math.IsNaN(quantile(nil, 0.5)))
+}
+
+// Pins a target that is met by NaN, or missed by a value equal to it.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	for value, met := range map[float64][2]bool{
+		2.9: {true, false}, 3: {true, true}, 3.1: {false, true},
+		math.NaN(): {false, false}, math.Inf(1): {false, false},
+	} {
+		require.Equal(t, met, [2]bool{atMost(3).isMet(value), atLeast(3).isMet(value)}, value)
+	}
+	constant := func(v float64, in unit) measure { return measure{func(rounds) float64 { return v }, in} }
+	all := rounds{}.judge([]claim{
+		{"a call", constant(12.34, micros), atMost(60), "of %d, %s", args{5, constant(0.99, percent)}},
+		{"x", constant(math.NaN(), percent), atLeast(3), "", nil},
+	})
+	require.Equal(t, Finding{"a call", "12.3 µs", "≤ 60.0 µs", true, "of 5, 99.0 %"}, all[0])
+	require.Equal(t, "not measured", all[1].Measured)
+	require.Equal(t, "-1,234,567", inFull(-1234567))
+}
+
+// Pins a comparison of figures of different rounds, rounds in which one arm always comes first, and an arm of the last
+// round that is made in each or counts as 0 in the others.
+func TestRounds(t *testing.T) {
+	t.Parallel()
+	var order []string
+	speeds := map[string][]float64{"a": {10, 40, 90}, "b": {5, 10, 30}, "last": {7}}
+	next := func(name string) arm {
+		n := 0
+		return arm{name: name, isLast: name == "last", run: func(context.Context) (bench.Result, error) {
+			n++
+			order = append(order, name)
+			return bench.Result{Figures: bench.Figures{PerSecond: speeds[name][n-1], Calls: 10, Failed: 1,
+				Errors: map[string]int64{"503 busy": 1}}}, nil
+		}}
+	}
+	all, arms := rounds{{}, {}, {}}, []arm{next("a"), next("b"), next("last")}
+	require.NoError(t, all.measure(t.Context(), Options{}, arms))
+	require.Equal(t, []string{"a", "b", "a", "b", "a", "b", "last"}, order)
+	require.Equal(t, 3.0, ratio("a", "b", throughput).take(all))
+	require.Equal(t, 30.0, difference("a", "b", throughput).take(all))
+	require.Equal(t, 7.0, median("last", throughput).take(all))
+	require.Equal(t, 90.0, highest("a", throughput).take(all))
+	require.Equal(t, 6.0, total(failed, "a", "b").take(all))
+	require.Equal(t, "7 × 503 busy", kindsOf("a", "b", "last")(all))
+	require.True(t, math.IsNaN(median("none", throughput).take(all)))
+	arms[1].series = "call"
+	runs := all.typical(arms)
+	require.Equal(t, []float64{40, 10, 7}, []float64{runs[0].PerSecond, runs[1].PerSecond, runs[2].PerSecond})
+	require.Equal(t, "call", runs[1].Name)
+
+	broken := arm{name: "c", run: func(context.Context) (bench.Result, error) { return bench.Result{}, errors.New("broken") }}
+	require.EqualError(t, all.measure(t.Context(), Options{}, []arm{broken}), "c: broken")
+}
+
+// Pins steps that are made after the run, a result that is completed without one, and something beside a run that
+// outlasts it or whose error is lost.
+func TestArm(t *testing.T) {
+	t.Parallel()
+	var order []string
+	note := func(word string) step { return func(context.Context) error { order = append(order, word); return nil } }
+	a := arm{run: func(ctx context.Context) (bench.Result, error) { return bench.Result{}, note("run")(ctx) }}
+	a = a.beside(func(ctx context.Context) error { <-ctx.Done(); return note("beside")(context.Background()) }).
+		finish(func(_ context.Context, r *bench.Result) error { r.Values["x"] = 1; return nil }).
+		prepare(note("first"), note("second"))
+	r, err := a.run(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "second", "run", "beside"}, order)
+	require.Equal(t, 1.0, valueOf("x", times).read(r))
+	require.True(t, math.IsNaN(valueOf("y", times).read(r)))
+	failing := errors.New("failing")
+	_, err = a.beside(func(context.Context) error { return failing }).run(t.Context())
+	require.ErrorIs(t, err, failing)
+	_, err = a.prepare(func(context.Context) error { return failing }).run(t.Context())
+	require.ErrorIs(t, err, failing)
+}

@@ -1,0 +1,249 @@
+package proof
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lattice-director/director/bench"
+)
+
+// figure is a number of a result. Where it was not measured it is NaN.
+type figure struct {
+	read func(bench.Result) float64
+	unit unit
+}
+
+var (
+	throughput = figure{func(r bench.Result) float64 { return r.PerSecond }, perSecond}
+	p50        = figure{func(r bench.Result) float64 { return r.Latency.P50 }, millis}
+	p99        = figure{func(r bench.Result) float64 { return r.Latency.P99 }, millis}
+	slowest    = figure{func(r bench.Result) float64 { return r.Latency.Max }, millis}
+	calls      = figure{func(r bench.Result) float64 { return float64(r.Calls) }, inFull}
+	failed     = figure{func(r bench.Result) float64 { return float64(r.Failed) }, inFull}
+	tickets    = figure{func(r bench.Result) float64 { return float64(r.Tickets) }, inFull}
+	// the rate that was asked for, of an open loop
+	requested = figure{func(r bench.Result) float64 {
+		if r.Open == nil {
+			return math.NaN()
+		}
+		return r.Open.Rate
+	}, perSecond}
+
+	// CPU of director and Postgres a call
+	cpu = cost(micros, func(c *bench.Costs) float64 {
+		if c.ServerMicros == 0 { // the system does not show the CPU of processes
+			return math.NaN()
+		}
+		return c.ServerMicros + c.PostgresMicros
+	})
+	serverCPU    = cost(micros, func(c *bench.Costs) float64 { return c.ServerMicros })
+	postgresCPU  = cost(micros, func(c *bench.Costs) float64 { return c.PostgresMicros })
+	loadCPU      = cost(micros, func(c *bench.Costs) float64 { return c.GeneratorMicros })
+	transactions = cost(fourDigits, func(c *bench.Costs) float64 { return c.Transactions })
+	memory       = cost(mebibytes, func(c *bench.Costs) float64 { return float64(c.ServerRSS) })
+	batchSize    = cost(twoDigits, func(c *bench.Costs) float64 { return c.Groups["placement"].MeanCalls })
+)
+
+func cost(in unit, read func(*bench.Costs) float64) figure {
+	return figure{func(r bench.Result) float64 {
+		if r.Costs == nil {
+			return math.NaN()
+		}
+		return read(r.Costs)
+	}, in}
+}
+
+// coresOf is how many CPUs a CPU a call keeps busy, in the mean.
+func coresOf(f figure) figure {
+	return figure{func(r bench.Result) float64 { return f.read(r) * float64(r.Calls) / r.Seconds / 1e6 }, inCores}
+}
+
+// valueOf is a value that the experiment itself has measured.
+func valueOf(name string, in unit) figure {
+	return figure{func(r bench.Result) float64 {
+		if v, ok := r.Values[name]; ok {
+			return v
+		}
+		return math.NaN()
+	}, in}
+}
+
+// stepOf is a figure of a step instead of the whole turn.
+func stepOf(name string, f figure) figure {
+	return figure{func(r bench.Result) float64 {
+		for _, s := range r.Steps {
+			if s.Name == name {
+				return f.read(bench.Result{Figures: s.Figures})
+			}
+		}
+		return 0
+	}, f.unit}
+}
+
+// measure is a number of all rounds.
+type measure struct {
+	take func(rounds) float64
+	unit unit
+}
+
+// show writes the measure.
+func (m measure) show(all rounds) string { return writeIn(m.unit, m.take(all)) }
+
+// inUnit is the measure in another unit.
+func (m measure) inUnit(u unit) measure { return measure{m.take, u} }
+
+// medianOver is the median over the rounds that have these arms.
+func medianOver(in unit, compute func(round) float64, arms ...string) measure {
+	return measure{func(all rounds) float64 {
+		var values []float64
+		for _, r := range all.having(arms...) {
+			values = append(values, compute(r))
+		}
+		return middle(values)
+	}, in}
+}
+
+// median of a figure of an arm.
+func median(arm string, f figure) measure {
+	return medianOver(f.unit, func(r round) float64 { return f.read(r[arm]) }, arm)
+}
+
+// ratio of a figure of two arms, which are compared within a round.
+func ratio(one, other string, f figure) measure {
+	return medianOver(times, func(r round) float64 { return f.read(r[one]) / f.read(r[other]) }, one, other)
+}
+
+// difference of a figure of two arms, which are compared within a round.
+func difference(one, other string, f figure) measure {
+	return medianOver(f.unit, func(r round) float64 { return f.read(r[one]) - f.read(r[other]) }, one, other)
+}
+
+// highest figure of an arm in any round.
+func highest(arm string, f figure) measure {
+	return measure{func(all rounds) float64 {
+		most := math.NaN()
+		for _, r := range all.having(arm) {
+			if v := f.read(r[arm]); !(v <= most) {
+				most = v
+			}
+		}
+		return most
+	}, f.unit}
+}
+
+// inFirstRound computes a number of the first round: memory is not given back before the next.
+func inFirstRound(in unit, compute func(round) float64) measure {
+	return measure{func(all rounds) float64 { return compute(all[0]) }, in}
+}
+
+// total of a figure over these arms in all rounds: a single failure would already be one too many.
+func total(f figure, arms ...string) measure {
+	return measure{func(all rounds) (sum float64) {
+		for _, arm := range arms {
+			for _, r := range all.having(arm) {
+				sum += f.read(r[arm])
+			}
+		}
+		return sum
+	}, f.unit}
+}
+
+// text is words of all rounds.
+type text func(rounds) string
+
+func (t text) show(all rounds) string { return t(all) }
+
+// kindsOf lists the kinds of failures and their counts, over all rounds.
+func kindsOf(arms ...string) text {
+	return func(all rounds) string {
+		counts := map[string]int64{}
+		for _, r := range all {
+			for _, arm := range arms {
+				for kind, n := range r[arm].Errors {
+					counts[kind] += n
+				}
+			}
+		}
+		var parts []string
+		for _, kind := range slices.Sorted(maps.Keys(counts)) {
+			parts = append(parts, fmt.Sprintf("%s × %s", inFull(float64(counts[kind])), kind))
+		}
+		return strings.Join(parts, ", ")
+	}
+}
+
+// middle is the middle value, or the mean of the two middle values; NaN without values.
+func middle(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	half := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[half]
+	}
+	return (sorted[half-1] + sorted[half]) / 2
+}
+
+// quantile returns the value that this share of the values does not exceed; NaN without values.
+func quantile(values []float64, share float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	return slices.Sorted(slices.Values(values))[int(share*float64(len(values)-1))]
+}
+
+// unit writes a number with its unit.
+type unit func(float64) string
+
+func format(layout string, divisor float64) unit {
+	return func(v float64) string { return fmt.Sprintf(layout, v/divisor) }
+}
+
+var (
+	micros     = format("%.1f µs", 1)
+	millis     = format("%.2f ms", 1)
+	inSeconds  = format("%.1f s", 1)
+	times      = format("%.2f ×", 1)
+	percent    = format("%.1f %%", 0.01) // of a share of 1
+	inCores    = format("%.2f cores", 1)
+	kibibytes  = format("%.0f KiB", 1<<10)
+	mebibytes  = format("%.0f MiB", 1<<20)
+	twoDigits  = format("%.2f", 1)
+	fourDigits = format("%.4f", 1)
+)
+
+func perSecond(v float64) string { return inFull(v) + "/s" }
+
+// writeIn formats a number, or says that it was not measured.
+func writeIn(u unit, v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "not measured"
+	}
+	return u(v)
+}
+
+// inFull formats a number without a fraction: 12,345; a dash if there is none.
+func inFull(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "–"
+	}
+	digits := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
+	var out strings.Builder
+	if v < 0 && digits != "0" {
+		out.WriteByte('-')
+	}
+	for i, digit := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			out.WriteByte(',')
+		}
+		out.WriteRune(digit)
+	}
+	return out.String()
+}
+
+func whole(n int) string { return inFull(float64(n)) }
