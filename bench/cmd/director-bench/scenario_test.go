@@ -100,7 +100,7 @@ func TestBenchRunning(t *testing.T) {
 			continue
 		}
 		requireGood(t, m)
-		require.Positive(t, m.Costs.WALBytes)
+		require.True(t, m.Costs.WALBytes > 0 || scenario == "login-queue", "%s: only without a valve nothing is written", scenario)
 		require.Zero(t, m.Costs.ServerMicros)
 	}
 	table := directorBench.OK(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken()), quick("session-life")...)
