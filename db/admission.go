@@ -100,7 +100,8 @@ func refuseWaiting(line *LoginLine, sub string, isCaller bool, got admission) er
 	}
 	p := line.place(got.number, got.isStaff)
 	e := fault.New(fault.TooMany, CodeNotAdmitted, "you are number %d in the login queue %s", p.Position, p.Valve)
-	if e.Place = p; !isCaller {
+	e.Place = p
+	if !isCaller {
 		e = fault.New(fault.TooMany, CodeNotAdmitted, "player %q of the party is number %d in the login queue %s", sub,
 			p.Position, p.Valve)
 	}

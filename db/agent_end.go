@@ -40,7 +40,8 @@ func (s *Store) EndAgents(ctx context.Context, region string) (ended int, err er
 func withinRooms(rows []query.AgentsToEndRow) (ids []string) {
 	var rooms int32
 	for _, r := range rows {
-		if rooms += r.Rooms; rooms > endedRooms && len(ids) > 0 {
+		rooms += r.Rooms
+		if rooms > endedRooms && len(ids) > 0 {
 			break
 		}
 		ids = append(ids, r.AgentID)

@@ -66,8 +66,9 @@ func (s *Store) findAgents(ctx context.Context, region string, calls []*batch.Ca
 	known := make(map[string]bool, len(rows))
 	for _, r := range rows {
 		known[r.ID] = true
+		rooms += r.Rooms
 		// At least one agent, however many rooms it has.
-		if rooms += r.Rooms; len(ids) == 0 || rooms <= maxRoomsRead {
+		if len(ids) == 0 || rooms <= maxRoomsRead {
 			agents[r.ID], ids = r, append(ids, r.ID)
 		}
 	}

@@ -256,7 +256,8 @@ func (t *ackTx) count(cmd query.AcknowledgedCommandsRow, state, was CommandState
 	p.Overrides, p.Owing = append(p.Overrides, c.override), append(p.Owing, c.owing)
 	// A copy for answer, which returns the state after the commit without another read.
 	a := t.agents[cmd.AgentID]
-	if a.OwesReply = a.OwesReply || c.owing; c.override != "" {
+	a.OwesReply = a.OwesReply || c.owing
+	if c.override != "" {
 		a.Override = &c.override
 	}
 	t.agents[cmd.AgentID] = a

@@ -139,7 +139,8 @@ func (r *requeue) queue(ctx context.Context, q *query.Queries, e query.HoldEvacu
 	var known []*party
 	var named []string
 	for i, row := range rows {
-		if parties[i] = r.party(row, e, sessions); parties[i] != nil {
+		parties[i] = r.party(row, e, sessions)
+		if parties[i] != nil {
 			known = append(known, parties[i])
 			named = append(named, parties[i].sessionIDs()...)
 		}

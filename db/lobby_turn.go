@@ -142,7 +142,8 @@ func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbySte
 		return err
 	}
 	for _, r := range sessions {
-		if t.lockedSessions[r.ID] = true; r.Live {
+		t.lockedSessions[r.ID] = true
+		if r.Live {
 			t.ownerEpochs[r.ID] = r.Epoch
 		}
 	}

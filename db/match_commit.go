@@ -292,7 +292,8 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 // answer gives the matches their outcomes. Those that must be alone, and those that may find a host, stay undecided.
 func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 	for m, o := range verdicts {
-		if m.out = o; o.Kind != MatchPlayersBusy {
+		m.out = o
+		if o.Kind != MatchPlayersBusy {
 			m.isDecided = true
 		}
 	}

@@ -78,7 +78,8 @@ func (t *matchTx) proposeAll(open []*matchCall) error {
 				loopMark(m.ID))
 		}
 	}
-	if t.proposed = open; len(open) > 0 {
+	t.proposed = open
+	if len(open) > 0 {
 		query.QueueExec(t.q.Deferred(), (*query.Queries).ProposeMatches, put)
 		query.QueueExec(t.q.Deferred(), (*query.Queries).MarkProposed, mark)
 		// Sessions of the realtime lobby are asked in the same transaction.

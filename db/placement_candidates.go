@@ -61,7 +61,8 @@ func (c *candidates) pack(requests []*request) (seated []*request) {
 	at, sessions := pack.Seat(parties, c.sessions, c.hosts)
 	c.packed = sessions
 	for i, r := range requests {
-		if r.session = at[i]; r.session >= 0 {
+		r.session = at[i]
+		if r.session >= 0 {
 			seated = append(seated, r)
 		}
 	}

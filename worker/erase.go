@@ -21,7 +21,8 @@ func (e eraser) runOnce(ctx context.Context) (Done, error) {
 	failed := []error{err}
 	for _, id := range open {
 		erasure, err := e.store.ContinueErasure(ctx, id)
-		if failed = append(failed, err); err == nil && erasure.FinishedAt != nil {
+		failed = append(failed, err)
+		if err == nil && erasure.FinishedAt != nil {
 			done.add("players_erased", 1)
 		}
 	}

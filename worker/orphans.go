@@ -126,7 +126,8 @@ func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provide
 		since := o.Started
 		if since.IsZero() {
 			// The age of a server without a start time counts from the first list of this process that had it.
-			if since = now; !p.firstSeen[o.Ref].IsZero() {
+			since = now
+			if !p.firstSeen[o.Ref].IsZero() {
 				since = p.firstSeen[o.Ref]
 			}
 			seen[o.Ref] = since

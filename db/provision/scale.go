@@ -88,7 +88,8 @@ func planPool(s poolState) poolPlan {
 	if have >= p.Target {
 		p.Replaced = s.lostServers
 	}
-	if p.Surplus = max(0, have-p.Target); s.coming == 0 {
+	p.Surplus = max(0, have-p.Target)
+	if s.coming == 0 {
 		p.End = p.Surplus // while servers start, it is not known on which servers the players will be placed
 	}
 	p.Coming += p.Start
@@ -143,8 +144,9 @@ func (s *poolState) packNew(waiting []waitingParty,
 			break
 		}
 		waiting = left
+		filled++
 		// A server that starts already has its place. Only for a new one is it of use where the player is.
-		if filled++; filled > coming {
+		if filled > coming {
 			near = append(near, address)
 		}
 	}

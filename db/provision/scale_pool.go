@@ -122,8 +122,9 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	if done.Ended, err = t.endDrained(ctx, plan); err != nil {
 		return err
 	}
+	done.Started = plan.Start
 	// A pool that starts servers has no surplus.
-	if done.Started = plan.Start; plan.Start > 0 {
+	if plan.Start > 0 {
 		return t.start(ctx, plan.nearPlayers, seal)
 	}
 	ended, err := t.endSurplus(ctx, plan, settled)

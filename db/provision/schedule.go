@@ -93,7 +93,8 @@ func ParseDays(text string) ([]int, error) {
 		}
 		// Modulo, so that a range may go over Sunday. It ends at the day to, also if that is the first one.
 		for day := from; ; day = (day + 1) % len(dayNames) {
-			if chosen[day] = true; day == to {
+			chosen[day] = true
+			if day == to {
 				break
 			}
 		}
