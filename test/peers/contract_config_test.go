@@ -12,7 +12,7 @@ func (c contractRun) config(r *contractRig) string {
 		unsaid = "400,"
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, contractChecks, r.incarnation(), r.ticket("alice", "ranked-5v5"), unsaid)
+	fmt.Fprintf(&text, contractChecks, r.incarnation(), r.ticket("alice", "ranked-5v5"), r.session(), unsaid)
 	if c.isComplete {
 		text.WriteString(r.knownParameters())
 	}
@@ -39,6 +39,10 @@ profiles = {values = ["ranked-5v5"]}
 instances = {values = ["eu-arena-1"]}
 incarnations = {values = [%q]}
 tickets = {values = [%q]}
+sessions = {values = [%q]}
+calm = {values = ["` + calmInstance + `"]}
+modes = {values = ["duel"]}
+regions = {values = ["eu-west", "` + crowdedRegion + `", "` + otherRegion + `"]}
 
 # A wait of a minute finds nothing that one of a moment does not find. Some names are of things that there are.
 [parameters]
@@ -46,13 +50,29 @@ wait = "10ms"
 "path.name" = {dictionary = "profiles", probability = 0.5}
 "body.instance_id" = {dictionary = "instances", probability = 0.5}
 "body.incarnation" = {dictionary = "incarnations", probability = 0.5}
+"body.region" = {dictionary = "regions", probability = 0.5}
+"body.mode" = {dictionary = "modes", probability = 0.5}
+"query.region" = {dictionary = "regions", probability = 0.5}
 
 [[operations]]
 include-operation-id = ["getTicket", "cancelTicket", "watchTicket"]
 parameters = {"path.id" = {dictionary = "tickets", probability = 0.5}}
 
+[[operations]]
+include-operation-id = "listSessions"
+parameters = {"query.instance_id" = {dictionary = "calm", probability = 0.5}}
+
+[[operations]]
+include-operation-id = "getSession"
+parameters = {"path.id" = {dictionary = "sessions", probability = 0.5}}
+
+# Erasing alice would take all tickets of the other operations out of the queue.
+[[operations]]
+include-operation-id = "erasePlayer"
+parameters = {"path.sub" = "mallory"}
+
 [checks.positive_data_acceptance]
-expected-statuses = ["2xx", "3xx", %s 401, 403, 404, 409, 410, 412, 413, 422, 426]
+expected-statuses = ["2xx", "3xx", %s 401, 403, 404, 409, 410, 412, 413, 421, 422, 426]
 
 [checks.negative_data_rejection]
 expected-statuses = [400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 422]
@@ -64,11 +84,12 @@ enabled = false
 # A lobby takes the place of the party; the party has the caller in it; each that left has a connection or none has; only a
 # deployment's server names its provider; a client's id has 63 bits; names of attributes, and metadata, have rules for
 # names of properties; a kind of events has to be one that there is; a page of sessions begins after one of the instance.
+# Who is not admitted to a region gets 429.
 [[operations]]
 include-operation-id = ["createTicket", "createBackendTicket", "matchmake", "reportSeats", "registerInstance", "reportClients",
   "putBackendPlayers", "putBackendPlayer", "changeLobbyRoom", "followEvents", "listSessions"]
 [operations.checks.positive_data_acceptance]
-expected-statuses = ["2xx", "3xx", 400, 401, 403, 404, 409, 410, 412, 413, 422]
+expected-statuses = ["2xx", "3xx", 400, 401, 403, 404, 409, 410, 412, 413, 421, 422, 429]
 
 # GET of this path is the schema of profiles. Its other methods are those of a profile of this name, which PUT refuses.
 [[operations]]
@@ -86,7 +107,7 @@ negative_data_rejection.enabled = false
 
 # The contract says what the data of an event is, and Schemathesis reads the whole event by it.
 [[operations]]
-include-operation-id = ["watchTicket", "followEvents"]
+include-operation-id = ["watchTicket", "watchLoginQueue", "followEvents"]
 [operations.checks.response_schema_conformance]
 enabled = false
 

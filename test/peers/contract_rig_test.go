@@ -29,6 +29,13 @@ const (
 	contractTickets  = "a-token-for-tickets-of-tests"
 )
 
+const (
+	crowdedRegion = "crowded"   // where nobody is admitted, so that players wait in the login queue
+	otherRegion   = "elsewhere" // which another cell serves
+	calmRegion    = "calm"      // which no request names, so that what is there stays
+	calmInstance  = "calm-1"
+)
+
 // contractRig is two replicas behind one address, and something of each kind for callers to find.
 type contractRig struct {
 	*rigtest.Rig
@@ -68,6 +75,7 @@ func newContractRig(t *testing.T) *contractRig {
 	}
 	r.address = "http://" + balancer.Addr()
 	r.KeepAliveIn("eu-west", 200*time.Millisecond, "eu-arena-1")
+	r.KeepAliveIn(calmRegion, 200*time.Millisecond, calmInstance)
 	for change := range 3 { // as many as the contract's examples know
 		r.apply("ranked-5v5", fmt.Sprintf("%sttl: %dh\n", contractProfile, change+1))
 	}
@@ -75,6 +83,8 @@ func newContractRig(t *testing.T) *contractRig {
 	r.enrol()
 	r.deploy()
 	r.befriend("ann", "bo")
+	r.Exec("SELECT ops.set_valve('crowded', 1, region => $1), ops.close_valve('crowded')", crowdedRegion)
+	r.Exec("SELECT ops.set_cell('other', 'https://other.example', ARRAY[$1], 'test')", otherRegion)
 	return r
 }
 
@@ -151,6 +161,19 @@ func (r *contractRig) ticket(player, profile string) string {
 	require.Equal(r.T, http.StatusCreated, status, "%v", answer)
 	id, _ := answer["ticket_id"].(string)
 	return id
+}
+
+// session seats a player for as long as the test runs, and returns the id of its session.
+func (r *contractRig) session() any {
+	r.T.Helper()
+	status, seat, err := r.Play("una", "/matchmake", rigtest.Fields{"region": calmRegion, "mode": "duel"})
+	require.NoError(r.T, err)
+	require.Equal(r.T, http.StatusOK, status, "%v", seat)
+	status, answer, err := r.Fleet("/fleet/seats", rigtest.Fields{"instance_id": calmInstance, "session_id": seat["session_id"],
+		"joined": []rigtest.Fields{{"sub": "una", "jti": "j"}}})
+	require.NoError(r.T, err)
+	require.Equal(r.T, http.StatusOK, status, "%v", answer)
+	return seat["session_id"]
 }
 
 // match returns the id of a match.

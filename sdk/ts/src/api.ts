@@ -1028,10 +1028,20 @@ export interface components {
          */
         IdempotencyKey: string;
         /**
-         * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+         * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen; absent or empty, none is.
          * @example 1.4.2
          */
         ClientBuild: string;
+        /**
+         * @description The game region that the player enters, or the universe of its tickets; absent or empty, only valves of all regions count.
+         * @example eu-west
+         */
+        LoginQueueRegion: string;
+        /**
+         * @description How long the call may wait for the admission, 60 seconds at most; absent, it answers at once.
+         * @example 30s
+         */
+        LoginQueueWait: string;
     };
     requestBodies: never;
     headers: {
@@ -1071,7 +1081,7 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen; absent or empty, none is.
                  * @example 1.4.2
                  */
                 "Client-Build"?: components["parameters"]["ClientBuild"];
@@ -1258,7 +1268,7 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
-                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen; absent or empty, none is.
                  * @example 1.4.2
                  */
                 "Client-Build"?: components["parameters"]["ClientBuild"];
@@ -1687,16 +1697,16 @@ export interface operations {
                  * @description The game region that the player enters, or the universe of its tickets; absent or empty, only valves of all regions count.
                  * @example eu-west
                  */
-                region?: components["schemas"]["Region"];
+                region?: components["parameters"]["LoginQueueRegion"];
                 /**
                  * @description How long the call may wait for the admission, 60 seconds at most; absent, it answers at once.
                  * @example 30s
                  */
-                wait?: string;
+                wait?: components["parameters"]["LoginQueueWait"];
             };
             header?: {
                 /**
-                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen; absent or empty, none is.
                  * @example 1.4.2
                  */
                 "Client-Build"?: components["parameters"]["ClientBuild"];
@@ -1730,7 +1740,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen; absent or empty, none is.
                  * @example 1.4.2
                  */
                 "Client-Build"?: components["parameters"]["ClientBuild"];
@@ -1772,11 +1782,11 @@ export interface operations {
                  * @description The game region that the player enters, or the universe of its tickets; absent or empty, only valves of all regions count.
                  * @example eu-west
                  */
-                region?: components["schemas"]["Region"];
+                region?: components["parameters"]["LoginQueueRegion"];
             };
             header?: {
                 /**
-                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen; absent or empty, none is.
                  * @example 1.4.2
                  */
                 "Client-Build"?: components["parameters"]["ClientBuild"];
@@ -1811,11 +1821,11 @@ export interface operations {
                  * @description The game region that the player enters, or the universe of its tickets; absent or empty, only valves of all regions count.
                  * @example eu-west
                  */
-                region?: components["schemas"]["Region"];
+                region?: components["parameters"]["LoginQueueRegion"];
             };
             header?: {
                 /**
-                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen.
+                 * @description The build of the player's client, by which a valve of the [login queue](#login-queue) may be chosen; absent or empty, none is.
                  * @example 1.4.2
                  */
                 "Client-Build"?: components["parameters"]["ClientBuild"];
