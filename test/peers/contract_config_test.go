@@ -84,7 +84,7 @@ enabled = false
 # A lobby takes the place of the party; the party has the caller in it; each that left has a connection or none has; only a
 # deployment's server names its provider; a client's id has 63 bits; names of attributes, and metadata, have rules for
 # names of properties; a kind of events has to be one that there is; a page of sessions begins after one of the instance.
-# Who is not admitted to a region gets 429.
+# Players whom a region does not admit get 429.
 [[operations]]
 include-operation-id = ["createTicket", "createBackendTicket", "matchmake", "reportSeats", "registerInstance", "reportClients",
   "putBackendPlayers", "putBackendPlayer", "changeLobbyRoom", "followEvents", "listSessions"]

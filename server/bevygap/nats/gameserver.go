@@ -6,14 +6,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
-	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/base/wait"
 )
 
 // Store is the part of db.Store that this face calls.
@@ -31,11 +28,6 @@ type Store interface {
 // maxClients of a game server, as in a list over HTTP.
 const maxClients = 1024
 
-const (
-	callTimeout = 3 * time.Second
-	retryPause  = 250 * time.Millisecond
-)
-
 // gameServer is the registration behind a connection, and the clients of which the game server has told. Safe for
 // concurrent use.
 type gameServer struct {
@@ -45,30 +37,24 @@ type gameServer struct {
 	facts      db.DeployedServer
 	log        *slog.Logger
 	metrics    *metrics
+	turn       chan struct{} // holds one: the call that stores something now, so that they are decided in order
 
-	mu          sync.Mutex // held during calls, so that they are decided in order
-	bootID      string     // of the process; "" before it is known
-	digest      string     // of its certificate; "": not reported
-	incarnation uuid.UUID
-	mustStore   pending
-	clients     map[uint64]bool // false: it has left, and its row is not read yet
-	changes     int64           // of clients, which numbers the lists
-	isJoined    bool            // clients has those of earlier connections
+	mu                sync.Mutex // guards what follows, and is never locked during a call
+	bootID            string     // of the process; "" before it is known
+	digest            string     // of its certificate; "": not reported
+	incarnation       uuid.UUID
+	mustStore         pending
+	clients           map[uint64]bool // false: it has left, and its row is not read yet
+	changes           int64           // of clients, which numbers the lists
+	hasEarlierClients bool            // clients has those of earlier connections
 }
 
 // pending is what a game server has said and no row has yet.
 type pending struct{ registration, list bool }
 
-func newGameServer(s *Server, of provision.Joining, facts db.DeployedServer, log *slog.Logger) *gameServer {
-	return &gameServer{options: s.options, store: s.options.Store, deployment: of, facts: facts, log: log,
-		metrics: s.metrics,
-		clients: map[uint64]bool{}}
-}
-
-// ref has a copy of the incarnation: a batch may still read it after the call that waited for it has given up.
-func (g *gameServer) ref() db.InstanceRef {
-	incarnation := g.incarnation
-	return db.InstanceRef{InstanceID: g.deployment.ID.String(), Incarnation: &incarnation}
+func newGameServer(o Options, m *metrics, of provision.Joining, facts db.DeployedServer, log *slog.Logger) *gameServer {
+	return &gameServer{options: o, store: o.Store, deployment: of, facts: facts, log: log, metrics: m,
+		turn: make(chan struct{}, 1), clients: map[uint64]bool{}}
 }
 
 // begin names the process, once, and returns false after that. A process that was connected before has reported its
@@ -134,164 +120,101 @@ func (g *gameServer) isHere(client uint64) bool {
 	return g.clients[client]
 }
 
-// endsRegistration reports whether an error says that this process speaks for the deployment no more: it is over, another
-// process took its place, or it may not register.
-func endsRegistration(err error) bool {
-	return slices.ContainsFunc([]fault.Kind{fault.Gone, fault.Superseded, fault.Forbidden, fault.Invalid},
-		func(kind fault.Kind) bool { return fault.Is(err, kind) })
-}
-
-// settle stores what is pending, and tries again while the database is unavailable, within holdWrite. Errors: those of
-// a registration and of a list.
-func (g *gameServer) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, g.options.holdWrite)
-	defer cancel()
-	for {
-		err := g.storePending(ctx)
-		if !fault.Is(err, fault.Unavailable) {
-			return err
-		}
-		if !wait.For(ctx, retryPause) {
-			return nil // the next renewal stores it
-		}
-	}
-}
-
-// renew renews the lease, and stores what is pending. The list is compared with the rows each time, since those change
-// by themselves: a seat may have been freed.
-func (g *gameServer) renew(ctx context.Context) error {
-	if err := g.heartbeat(ctx); err != nil {
-		return err
-	}
-	return g.storePending(ctx)
-}
-
-func (g *gameServer) heartbeat(ctx context.Context) error {
+// lastSequence numbers what the game server has written. It grows, also from one connection to the next.
+func (g *gameServer) lastSequence() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mustStore.list = true
-	// The registration that follows is the heartbeat.
-	if g.incarnation == uuid.Nil || g.mustStore.registration {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	_, err := g.store.Heartbeat(ctx, g.ref(), nil)
-	if fault.Is(err, fault.NotFound) { // its lease had expired
-		g.mustStore.registration = true
-		return nil
-	}
-	return err
+	return g.facts.ReadAt + g.changes
 }
 
-func (g *gameServer) storePending(ctx context.Context) error {
+func (g *gameServer) unstored() pending {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.bootID == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	// Before the list, which names the incarnation.
-	if g.mustStore.registration {
-		if err := g.register(ctx); err != nil {
-			return err
-		}
-	}
-	if g.mustStore.list {
-		return g.reportList(ctx)
-	}
-	return nil
+	return g.mustStore
 }
 
-// register is called with mu locked. Whoever knows the credential of a deployment may offer all that its version has.
-func (g *gameServer) register(ctx context.Context) error {
-	out, err := g.store.Register(ctx, db.Registration{
+func (g *gameServer) mustRegister() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mustStore.registration = true
+}
+
+// registration returns what the game server registers with. Whoever knows the credential of a deployment may offer all
+// that its version has.
+func (g *gameServer) registration() db.Registration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return db.Registration{
 		InstanceID: g.deployment.ID.String(), Region: g.deployment.Region, Modes: g.facts.Modes,
-		Capacity: g.facts.Capacity,
-		BootID:   g.bootID, CertDigest: g.digest, ReportsSeats: true, Joining: &g.deployment,
-	})
-	g.metrics.call("register", err)
-	if err != nil {
-		if !fault.Is(err, fault.Unavailable) {
-			_ = g.store.NoteRefusedRegistration(ctx, g.deployment, err.Error()) // it is refused again, and noted then
-		}
-		return err
+		Capacity: g.facts.Capacity, BootID: g.bootID, CertDigest: g.digest, ReportsSeats: true, Joining: &g.deployment,
 	}
-	if g.incarnation != out.Incarnation {
-		g.log.LogAttrs(ctx, slog.LevelInfo, "game server registered", slog.String("incarnation",
-			out.Incarnation.String()))
-	}
-	g.incarnation, g.mustStore.registration = out.Incarnation, false
-	return g.recall(ctx)
 }
 
-// recall reads the clients of the process's earlier connections, once, after its registration: they were acknowledged
-// by another replica, and it does not tell them again.
-func (g *gameServer) recall(ctx context.Context) error {
-	if g.isJoined {
-		return nil
-	}
-	clients, err := g.store.ConnectedClients(ctx, g.deployment.ID.String())
-	if err != nil {
-		g.mustStore.registration = true
-		return err
-	}
+// noteRegistered takes the answer to a registration, unless the digest has changed meanwhile: it is then stored again.
+func (g *gameServer) noteRegistered(digest string, incarnation uuid.UUID) (isNew bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	isNew = g.incarnation != incarnation
+	g.incarnation, g.mustStore.registration = incarnation, g.digest != digest
+	return isNew
+}
+
+// addEarlier adds clients of the process's earlier connections, unless it has told of them in this one.
+func (g *gameServer) addEarlier(clients []uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for _, id := range clients {
 		// What this connection has told counts more: the rows may be from before it.
-		if _, told := g.clients[id]; !told && len(g.clients) < maxClients {
+		if _, known := g.clients[id]; !known && len(g.clients) < maxClients {
 			g.clients[id] = true
 		}
 	}
-	g.isJoined = true
-	return nil
+	g.hasEarlierClients = true
 }
 
-// reportList is called with mu locked. Clients that have no seat any more are dropped from the list: the plugin cannot
-// be asked to disconnect them.
-func (g *gameServer) reportList(ctx context.Context) error {
+func (g *gameServer) lacksEarlierClients() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.hasEarlierClients
+}
+
+// leaseToRenew returns the incarnation whose lease is renewed, and false while none is registered. A renewal also
+// compares the list of clients with the rows, since those change by themselves: a seat may have been freed.
+func (g *gameServer) leaseToRenew() (ref db.InstanceRef, isRegistered bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mustStore.list = true
+	return g.ref(), g.incarnation != uuid.Nil && !g.mustStore.registration
+}
+
+// ref has a copy of the incarnation: a batch may still read it after the call that waited for it has given up.
+func (g *gameServer) ref() db.InstanceRef {
+	incarnation := g.incarnation
+	return db.InstanceRef{InstanceID: g.deployment.ID.String(), Incarnation: &incarnation}
+}
+
+// list returns the clients that are connected. Those that have left are forgotten.
+func (g *gameServer) list() db.ClientList {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	// Those that have left were kept until here, so that the rows of earlier connections did not bring them back.
 	maps.DeleteFunc(g.clients, func(_ uint64, isHere bool) bool { return !isHere })
 	// The moment of this connection's beginning comes first in the number: a list of an earlier connection never counts
 	// as newer.
-	list := db.ClientList{Ref: g.ref(), Seq: g.facts.ReadAt + g.changes, Clients: slices.Sorted(maps.Keys(g.clients))}
-	res, err := g.store.ReportClients(ctx, list)
-	g.metrics.call("clients", err)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		g.mustStore.registration = true
-		return nil
-	case fault.Is(err, fault.Conflict): // its version has no connect tokens
-		g.log.LogAttrs(ctx, slog.LevelWarn, "the clients of a game server cannot be stored", slog.Any("error", err))
-	case err != nil:
-		return err
+	return db.ClientList{Ref: g.ref(), Seq: g.facts.ReadAt + g.changes, Clients: slices.Sorted(maps.Keys(g.clients))}
+}
+
+// noteStored takes the answer to a list, and returns false if the clients have changed meanwhile: a newer list is due,
+// whose answer counts. Refused clients are dropped from the list: the plugin cannot be asked to disconnect them.
+func (g *gameServer) noteStored(list db.ClientList, refused []db.RefusedClient) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if list.Seq != g.facts.ReadAt+g.changes {
+		return false
 	}
 	g.mustStore.list = false
-	for _, r := range res.Refused {
+	for _, r := range refused {
 		delete(g.clients, r.ClientID)
-		g.metrics.clients.WithLabelValues(string(r.Result)).Inc()
-		g.log.LogAttrs(ctx, slog.LevelWarn, "a client without a seat is connected to the game server",
-			slog.Uint64("client_id", r.ClientID), slog.String("result", string(r.Result)))
 	}
-	return nil
-}
-
-// session returns the session of a client, "" if it has none, and waits while the database is unavailable, within
-// holdRead. Errors: it is still unavailable.
-func (g *gameServer) session(ctx context.Context, client uint64) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, g.options.holdRead)
-	defer cancel()
-	for {
-		session, err := g.readSession(ctx, client)
-		g.metrics.call("session", err)
-		if err == nil || !wait.For(ctx, retryPause) {
-			return session, err
-		}
-	}
-}
-
-func (g *gameServer) readSession(ctx context.Context, client uint64) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return g.store.ClientSession(ctx, g.deployment, client)
+	return true
 }

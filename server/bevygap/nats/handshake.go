@@ -93,7 +93,7 @@ func (c *conn) judge() error {
 		facts, err := c.readFacts(ctx)
 		switch {
 		case err == nil:
-			c.game = newGameServer(c.server, c.deployment, facts, c.log)
+			c.game = newGameServer(c.server.options, c.server.metrics, c.deployment, facts, c.log)
 			return nil
 		case fault.Is(err, fault.Gone):
 			return errOver

@@ -1,14 +1,18 @@
 package nats
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
@@ -102,6 +106,7 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	s := r.replica(func(o *Options) { o.Store, o.holdWrite = store, 200*time.Millisecond })
 	p := r.connect(of, s)
 	p.reportDigest()
+	r.Await("SELECT EXISTS (SELECT FROM deployments WHERE phase = 'ready')") // a write may be acknowledged before it is stored
 	ann := r.player("ann")
 
 	back := func() { // once a call has been refused
@@ -136,12 +141,48 @@ func TestTheDatabaseStaysAway(t *testing.T) {
 	s := r.replica(func(o *Options) { o.Store, o.holdRead, o.holdWrite = store, 300*time.Millisecond, 100*time.Millisecond })
 	p := r.connect(r.deploy(), s)
 	p.reportDigest()
+	r.Await("SELECT EXISTS (SELECT FROM deployments WHERE phase = 'ready')") // a write may be acknowledged before it is stored
 	ann := r.player("ann")
 	store.away.Store(true)
 	require.Equal(t, connectionKey(unverifiedSession, ann), p.join(ann))
 	require.Empty(t, r.open(s, r.hello(r.deploy())).rest(), "it connects again, elsewhere")
 	store.away.Store(false)
 	r.Eventually(1, "SELECT count(*) FROM seats WHERE state = 'connected' AND sub = 'ann'")
+}
+
+// Pins an answer that came after the plugin had given up, and panicked: a call that hangs held up the one behind it, which
+// then began to count its own time. While the database hangs, each look-up is answered within holdRead, each write within
+// holdWrite, whatever else is under way for the same game server.
+func TestADatabaseThatHangsDelaysNoAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o, err := Options{Store: hanging{}, Tokens: keytest.Sealer(t, 7).ServerTokens()}.withDefaults()
+		require.NoError(t, err)
+		g := newGameServer(o, newMetrics(func() float64 { return 0 }), provision.Joining{Region: "eu"}, db.DeployedServer{}, quiet())
+		g.begin("boot")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { // as a connection does
+			for ctx.Err() == nil {
+				_ = g.renew(ctx)
+			}
+		}()
+		for _, c := range []struct {
+			subject string
+			within  time.Duration
+		}{
+			{"$KV.active_connections.eu.s.7", o.holdWrite}, {"$KV.cert_digests.192.0.2.7", o.holdWrite}, {"edgegap_delete_session_q.7", o.holdWrite},
+			{"$JS.API.DIRECT.GET.KV_sessions_ly2eg.$KV.sessions_ly2eg.7", o.holdRead},
+		} {
+			for range 3 {
+				began := time.Now()
+				require.True(t, g.hasBegun())
+				_, err := g.request(ctx, operation{name: opPub, subject: c.subject, reply: "a", payload: []byte(digestOfTests)}, began)
+				require.NoError(t, err)
+				require.LessOrEqual(t, time.Since(began), c.within, c.subject)
+			}
+		}
+	})
 }
 
 // A game server has at most as many clients as a list over HTTP.
@@ -164,10 +205,9 @@ func FuzzConnection(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		g := &gameServer{store: blank{}, metrics: newMetrics(func() float64 { return 0 }), clients: map[uint64]bool{}, bootID: "boot",
-			deployment: provision.Joining{Region: "eu"}}
-		g.options.holdRead, g.options.holdWrite = time.Second, time.Second
-		g.log = quiet()
+		o := Options{Store: blank{}, holdRead: time.Second, holdWrite: time.Second}
+		g := newGameServer(o, newMetrics(func() float64 { return 0 }), provision.Joining{Region: "eu"}, db.DeployedServer{}, quiet())
+		g.begin("boot")
 		receivers := subscriptions{}
 		ops, _ := readAll(text)
 		for _, op := range ops {

@@ -297,4 +297,22 @@ func (blank) ReportClients(context.Context, db.ClientList) (db.ClientListResult,
 	return db.ClientListResult{Applied: true}, nil
 }
 
+// hanging is a store whose calls do not return until their time is over.
+type hanging struct{ Store }
+
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return fault.NewUnavailable("the database hangs", ctx.Err())
+}
+
+func (hanging) Register(ctx context.Context, _ db.Registration) (db.Registered, error) {
+	return db.Registered{}, hang(ctx)
+}
+func (hanging) ClientSession(ctx context.Context, _ provision.Joining, _ uint64) (string, error) {
+	return "", hang(ctx)
+}
+func (hanging) ReportClients(ctx context.Context, _ db.ClientList) (db.ClientListResult, error) {
+	return db.ClientListResult{}, hang(ctx)
+}
+
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -1,0 +1,168 @@
+package nats
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+// The calls of the database for one game server. Each is bounded, and so is the wait for the one before it: an answer
+// that comes too late is a panic of the plugin.
+
+const (
+	callTimeout = 3 * time.Second
+	retryPause  = 250 * time.Millisecond
+)
+
+// endsRegistration reports whether an error says that this process speaks for the deployment no more: it is over, another
+// process took its place, or it may not register.
+func endsRegistration(err error) bool {
+	return slices.ContainsFunc([]fault.Kind{fault.Gone, fault.Superseded, fault.Forbidden, fault.Invalid},
+		func(kind fault.Kind) bool { return fault.Is(err, kind) })
+}
+
+// inTurn makes a call when the one before it has ended. Errors: the call's; Unavailable if ctx ends before it begins.
+func (g *gameServer) inTurn(ctx context.Context, call func(context.Context) error) error {
+	select {
+	case g.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fault.NewUnavailable("an earlier call for this game server has not ended", ctx.Err())
+	}
+	defer func() { <-g.turn }()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return call(ctx)
+}
+
+// settle stores what is pending, and tries again while the database is unavailable, within holdWrite. Errors: those of
+// a registration and of a list.
+func (g *gameServer) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, g.options.holdWrite)
+	defer cancel()
+	for {
+		err := g.inTurn(ctx, g.storePending)
+		if !fault.Is(err, fault.Unavailable) {
+			return err
+		}
+		if !wait.For(ctx, retryPause) {
+			return nil // the next renewal stores it
+		}
+	}
+}
+
+// renew renews the lease, and stores what is pending.
+func (g *gameServer) renew(ctx context.Context) error {
+	if err := g.inTurn(ctx, g.heartbeat); err != nil {
+		return err
+	}
+	return g.inTurn(ctx, g.storePending)
+}
+
+func (g *gameServer) heartbeat(ctx context.Context) error {
+	ref, isRegistered := g.leaseToRenew()
+	if !isRegistered { // the registration that follows is the heartbeat
+		return nil
+	}
+	_, err := g.store.Heartbeat(ctx, ref, nil)
+	if fault.Is(err, fault.NotFound) { // its lease had expired
+		g.mustRegister()
+		return nil
+	}
+	return err
+}
+
+func (g *gameServer) storePending(ctx context.Context) error {
+	if !g.hasBegun() {
+		return nil
+	}
+	// Before the list, which names the incarnation.
+	if g.unstored().registration {
+		if err := g.register(ctx); err != nil {
+			return err
+		}
+	}
+	if g.unstored().list {
+		return g.reportList(ctx)
+	}
+	return nil
+}
+
+func (g *gameServer) register(ctx context.Context) error {
+	r := g.registration()
+	out, err := g.store.Register(ctx, r)
+	g.metrics.call("register", err)
+	if err != nil {
+		if !fault.Is(err, fault.Unavailable) {
+			_ = g.store.NoteRefusedRegistration(ctx, g.deployment, err.Error()) // it is refused again, and noted then
+		}
+		return err
+	}
+	if g.noteRegistered(r.CertDigest, out.Incarnation) {
+		g.log.LogAttrs(ctx, slog.LevelInfo, "game server registered",
+			slog.String("incarnation", out.Incarnation.String()))
+	}
+	return g.recall(ctx)
+}
+
+// recall reads the clients of the process's earlier connections, once, after its registration: they were acknowledged
+// by another replica, and it does not tell them again.
+func (g *gameServer) recall(ctx context.Context) error {
+	if !g.lacksEarlierClients() {
+		return nil
+	}
+	clients, err := g.store.ConnectedClients(ctx, g.deployment.ID.String())
+	if err != nil {
+		g.mustRegister()
+		return err
+	}
+	g.addEarlier(clients)
+	return nil
+}
+
+func (g *gameServer) reportList(ctx context.Context) error {
+	list := g.list()
+	res, err := g.store.ReportClients(ctx, list)
+	g.metrics.call("clients", err)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		g.mustRegister()
+		return nil
+	case fault.Is(err, fault.Conflict): // its version has no connect tokens
+		g.log.LogAttrs(ctx, slog.LevelWarn, "the clients of a game server cannot be stored", slog.Any("error", err))
+	case err != nil:
+		return err
+	}
+	if !g.noteStored(list, res.Refused) {
+		return nil
+	}
+	for _, r := range res.Refused {
+		g.metrics.clients.WithLabelValues(string(r.Result)).Inc()
+		g.log.LogAttrs(ctx, slog.LevelWarn, "a client without a seat is connected to the game server",
+			slog.Uint64("client_id", r.ClientID), slog.String("result", string(r.Result)))
+	}
+	return nil
+}
+
+// session returns the session of a client, "" if it has none, and waits while the database is unavailable, within
+// holdRead. Errors: it is still unavailable.
+func (g *gameServer) session(ctx context.Context, client uint64) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.options.holdRead)
+	defer cancel()
+	for {
+		session, err := g.readSession(ctx, client)
+		g.metrics.call("session", err)
+		if err == nil || !wait.For(ctx, retryPause) {
+			return session, err
+		}
+	}
+}
+
+func (g *gameServer) readSession(ctx context.Context, client uint64) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return g.store.ClientSession(ctx, g.deployment, client)
+}
