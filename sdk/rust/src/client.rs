@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, CONTENT_TYPE};
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{redirect, Method, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
+use crate::cells::Cells;
 use crate::events::{Event, EventParser};
 use crate::retry::{Pacer, Replicas, RetryPolicy};
 use crate::{Error, Options, Retry, Token};
@@ -28,6 +29,7 @@ pub(crate) struct Client {
     http: reqwest::Client,
     options: Options,
     replicas: Replicas,
+    cells: Cells,
     /// Counts the tokens that were replaced: calls that are refused together get one new token.
     renewals: Mutex<u64>,
 }
@@ -45,6 +47,11 @@ pub(crate) struct Call {
     pub(crate) may_repeat: bool,
     /// Of a stream, in bytes.
     pub(crate) longest_event: usize,
+    /// The region, or the ticket, that the call names, as far as the client knows: it says which cell to ask.
+    pub(crate) region: String,
+    pub(crate) ticket: String,
+    /// The cell that answers has the ticket of the answer.
+    pub(crate) creates_ticket: bool,
 }
 
 impl Call {
@@ -57,6 +64,9 @@ impl Call {
             wait: Duration::ZERO,
             may_repeat: true,
             longest_event: MAX_EVENT,
+            region: String::new(),
+            ticket: String::new(),
+            creates_ticket: false,
         }
     }
 
@@ -72,6 +82,16 @@ impl Call {
 
     pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
+        self
+    }
+
+    pub(crate) fn region(mut self, region: impl Into<String>) -> Self {
+        self.region = region.into();
+        self
+    }
+
+    pub(crate) fn ticket(mut self, id: impl Into<String>) -> Self {
+        self.ticket = id.into();
         self
     }
 
@@ -110,7 +130,7 @@ impl Client {
             .user_agent(concat!("lattice-director-rust/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|_| Error::invalid("", "the HTTP client cannot be made: TLS is not available"))?;
-        Ok(Arc::new(Self { http, options, replicas, renewals: Mutex::new(0) }))
+        Ok(Arc::new(Self { http, options, replicas, cells: Cells::default(), renewals: Mutex::new(0) }))
     }
 
     pub(crate) fn pacer(&self) -> Pacer {
@@ -151,64 +171,120 @@ impl Client {
 
     async fn exchange(&self, call: &Call, is_renewed: &mut bool) -> Result<Value, Error> {
         let bound = self.options.attempt_timeout + call.wait;
-        self.on_replicas(call, is_renewed, |response, name| async move {
-            let body = timeout(bound, read_body(response, &name)).await;
-            let body = body.map_err(|_| Error::unreachable(&name, "the director did not answer in time"))??;
-            if body.is_empty() {
-                return Ok(Value::Null);
-            }
-            match serde_json::from_slice::<Value>(&body) {
-                Ok(document) if document.is_object() => Ok(document),
-                _ => Err(Error::unreadable(&name, "the answer is not a JSON object")),
-            }
-        })
-        .await
+        let (document, cell) = self
+            .with_token(call, is_renewed, |response, name| async move {
+                let body = timeout(bound, read_body(response, &name)).await;
+                let body = body.map_err(|_| Error::unreachable(&name, "the director did not answer in time"))??;
+                if body.is_empty() {
+                    return Ok(Value::Null);
+                }
+                match serde_json::from_slice::<Value>(&body) {
+                    Ok(document) if document.is_object() => Ok(document),
+                    _ => Err(Error::unreadable(&name, "the answer is not a JSON object")),
+                }
+            })
+            .await?;
+        if let (true, Some(cell), Some(id)) = (call.creates_ticket, cell, document["ticket_id"].as_str()) {
+            self.cells.remember_ticket(id, &cell);
+        }
+        Ok(document)
     }
 
     /// Opens a stream of events at a replica.
     pub(crate) async fn stream(&self, call: &Call) -> Result<Stream, Error> {
-        let longest = call.longest_event;
-        self.on_replicas(call, &mut false, |response, name| async move {
+        let (longest, mut is_renewed) = (call.longest_event, false);
+        let opened = self.with_token(call, &mut is_renewed, |response, name| async move {
             let kind = response.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
             if response.status() != 200 || !kind.starts_with("text/event-stream") {
                 return Err(Error::unreachable(&name, "the answer is no stream of events"));
             }
             Ok(Stream { response, parser: EventParser::new(longest), name })
-        })
-        .await
+        });
+        opened.await.map(|(stream, _)| stream)
     }
 
-    /// Asks each replica in turn, without a pause: one that is unreachable or shutting down says nothing about the others.
+    /// Makes a call until it is answered, and returns the cell that has answered, `None` for that of the configured replicas.
     /// A token that is refused is replaced, once for a call.
-    async fn on_replicas<T, R>(&self, call: &Call, is_renewed: &mut bool, read: impl Fn(Response, String) -> R) -> Result<T, Error>
+    async fn with_token<T, R>(
+        &self, call: &Call, is_renewed: &mut bool, read: impl Fn(Response, String) -> R,
+    ) -> Result<(T, Option<String>), Error>
     where
         R: std::future::Future<Output = Result<T, Error>>,
     {
         let mut token = self.token(call).await?;
-        let mut left = self.replicas.len();
         loop {
-            let base = self.replicas.pick().to_owned();
-            let error = match self.attempt(&base, call, token.as_ref()).await {
-                Ok(response) => match read(response, call.name()).await {
-                    Ok(value) => return Ok(value),
-                    Err(error) => error,
-                },
+            let error = match self.reach(call, token.as_ref(), &read).await {
+                Ok(found) => return Ok(found),
                 Err(error) => error,
             };
-            if error.is_of_replica() {
-                self.replicas.note_failure(&base);
-                left -= 1;
-                if call.may_repeat && left > 0 {
-                    continue;
-                }
-            }
             if error.status != 401 || *is_renewed || !matches!(self.options.token, Some(Token::Source(_))) {
                 return Err(error);
             }
             *is_renewed = true;
             token = self.renewed_token(call, token).await?;
-            left = self.replicas.len();
         }
+    }
+
+    /// Asks the cell that has what the call names, where that is known; else the configured replicas, and follows one answer
+    /// that another cell has it. A region is asked for again when its cell does not answer or sends the client away; a ticket
+    /// stays where it is.
+    async fn reach<T, R>(
+        &self, call: &Call, token: Option<&KnownToken>, read: &impl Fn(Response, String) -> R,
+    ) -> Result<(T, Option<String>), Error>
+    where
+        R: std::future::Future<Output = Result<T, Error>>,
+    {
+        if let Some(cell) = self.cells.address_for(call) {
+            match self.ask_at(&cell, call, token, read).await {
+                Err(error) if call.ticket.is_empty() && (error.is_of_replica() || error.is_elsewhere()) => {
+                    self.cells.forget_region(&call.region);
+                }
+                answer => return answer.map(|found| (found, Some(cell))),
+            }
+        }
+        let (asked, error) = match self.try_replicas(call, token, read).await {
+            Ok(found) => return Ok((found, None)),
+            Err(refused) => refused,
+        };
+        let cell = self.cells.follow(&asked, &error).ok_or(error)?;
+        let found = self.ask_at(&cell, call, token, read).await?;
+        Ok((found, Some(cell)))
+    }
+
+    /// Asks each configured replica in turn, without a pause: one that is unreachable or shutting down says nothing about the
+    /// others. Errors: with the replica that was asked last.
+    async fn try_replicas<T, R>(
+        &self, call: &Call, token: Option<&KnownToken>, read: &impl Fn(Response, String) -> R,
+    ) -> Result<T, (String, Error)>
+    where
+        R: std::future::Future<Output = Result<T, Error>>,
+    {
+        let mut left = self.replicas.len();
+        loop {
+            let base = self.replicas.pick().to_owned();
+            let error = match self.ask_at(&base, call, token, read).await {
+                Ok(found) => return Ok(found),
+                Err(error) => error,
+            };
+            if !error.is_of_replica() {
+                return Err((base, error));
+            }
+            self.replicas.note_failure(&base);
+            left -= 1;
+            if !call.may_repeat || left == 0 {
+                return Err((base, error));
+            }
+        }
+    }
+
+    async fn ask_at<T, R>(
+        &self, base: &str, call: &Call, token: Option<&KnownToken>, read: &impl Fn(Response, String) -> R,
+    ) -> Result<T, Error>
+    where
+        R: std::future::Future<Output = Result<T, Error>>,
+    {
+        let response = self.attempt(base, call, token).await?;
+        read(response, call.name()).await
     }
 
     /// Sends a request to one replica. Errors: Unreachable, Refused.
@@ -238,7 +314,7 @@ impl Client {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = timeout(bound, read_body(response, &name)).await;
         let body = body.map_err(|_| Error::unreachable(&name, "the director did not answer in time"))??;
-        Err(refusal(&name, status, &headers, &body))
+        Err(Error::refused(&name, status, &headers, &body))
     }
 
     async fn token(&self, call: &Call) -> Result<Option<KnownToken>, Error> {
@@ -274,10 +350,6 @@ struct KnownToken {
     number: u64,
 }
 
-fn refusal(name: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> Error {
-    Error::refused(name, status, headers, body)
-}
-
 async fn read_body(mut response: Response, name: &str) -> Result<Vec<u8>, Error> {
     let mut body = Vec::new();
     loop {
@@ -304,5 +376,48 @@ impl Stream {
                 return Ok(events);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Answers every request with the same status and document, and returns the address.
+    async fn answering(status: &str, document: Value) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let text = document.to_string();
+        let head = format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}", text.len());
+        let answer = format!("{head}\r\nConnection: close\r\n\r\n{text}");
+        tokio::spawn(async move {
+            loop {
+                let (mut conn, _) = listener.accept().await.unwrap();
+                let _ = conn.read(&mut [0; 4096]).await;
+                let _ = conn.write_all(answer.as_bytes()).await;
+            }
+        });
+        address
+    }
+
+    /// A region of another cell is asked for there, and a ticket that it has created as well.
+    #[tokio::test]
+    async fn an_answer_that_another_cell_has_it_is_followed_once() {
+        let other = answering("200 OK", serde_json::json!({"ticket_id": "t"})).await;
+        let problem = |address: &str| serde_json::json!({"code": "region_elsewhere", "region": "us", "address": address});
+        let first = answering("421 Misdirected Request", problem(&other)).await;
+        let client = Client::new(Options::new([first.clone()])).unwrap();
+        let mut call = Call::get("/").region("us");
+        call.creates_ticket = true;
+        assert_eq!(client.call(call.clone()).await.unwrap()["ticket_id"], "t");
+        assert_eq!(client.cells.address_for(&call), Some(other.clone()));
+        assert_eq!(client.cells.address_for(&Call::get("/").ticket("t")), Some(other));
+
+        let circle = answering("421 Misdirected Request", problem(&first)).await;
+        let client = Client::new(Options::new([circle])).unwrap();
+        let error = client.call(Call::get("/").region("us")).await.unwrap_err();
+        assert_eq!((error.status, error.region.as_str()), (421, "us"), "two cells that name each other");
     }
 }

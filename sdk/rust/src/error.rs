@@ -52,6 +52,10 @@ pub struct Error {
     pub servers_starting: Option<u64>,
     /// With "ticket_exists" and "party_conflict", the ticket with which the caller waits.
     pub ticket_id: String,
+    /// With "region_elsewhere", the region that another cell serves.
+    pub region: String,
+    /// The base URL of that cell. Calls follow it; a caller sees it only where they may not.
+    pub address: String,
 }
 
 /// A longer text of an answer is cut: what a stranger sends must not fill a log.
@@ -74,6 +78,8 @@ impl Error {
             retry_after: None,
             servers_starting: None,
             ticket_id: String::new(),
+            region: String::new(),
+            address: String::new(),
         }
     }
 
@@ -99,6 +105,8 @@ impl Error {
         error.status = status;
         error.code = text("code").unwrap_or_default();
         error.ticket_id = text("ticket_id").unwrap_or_default();
+        error.region = text("region").unwrap_or_default();
+        error.address = text("address").unwrap_or_default();
         error.request_id = header("X-Request-Id").map(shortened).unwrap_or_default();
         // The director sends no dates.
         error.retry_after = header("Retry-After").and_then(|v| v.parse::<u32>().ok()).map(|s| Duration::from_secs(s.into()));
@@ -122,6 +130,11 @@ impl Error {
     /// Whether the error concerns one replica only: it gave no answer, or is shutting down.
     pub(crate) fn is_of_replica(&self) -> bool {
         self.kind == ErrorKind::Unreachable || self.code == "draining"
+    }
+
+    /// Whether another cell serves the region that the call names.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.status == 421 && self.has_code(&["region_elsewhere"])
     }
 
     pub(crate) fn has_code(&self, codes: &[&str]) -> bool {

@@ -19,6 +19,7 @@
 
 #[cfg(feature = "blocking")]
 pub mod blocking;
+mod cells;
 mod client;
 mod deployed;
 mod error;

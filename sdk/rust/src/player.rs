@@ -156,13 +156,17 @@ impl Player {
     /// who lost the connection gets the running session back. Errors: no_capacity, mode_unknown, region_unknown,
     /// party_conflict, invalid_request, unauthorized.
     pub async fn matchmake(&self, request: &MatchRequest) -> Result<Match, Error> {
-        self.client.ask(Call::post("/matchmake", request).idempotent()).await
+        self.client.ask(Call::post("/matchmake", request).idempotent().region(&request.region)).await
     }
 
     /// Exchanges a session handle for what the caller needs to connect. Each member of a party calls it with the handle that
     /// `matchmake` returned to one of them. Errors: no_seat, session_unknown, session_closed.
     pub async fn resolve(&self, handle: &str) -> Result<Connection, Error> {
-        self.client.ask(Call::post("/resolve", &json!({ "session_handle": handle }))).await
+        self.resolve_in("", handle).await
+    }
+
+    async fn resolve_in(&self, region: &str, handle: &str) -> Result<Connection, Error> {
+        self.client.ask(Call::post("/resolve", &json!({ "session_handle": handle })).region(region)).await
     }
 
     /// Returns a session's current state. Errors: session_unknown, session_closed.
@@ -193,7 +197,7 @@ impl Player {
 
     async fn try_seat(&self, request: &MatchRequest) -> Result<Seat, Error> {
         let session = self.matchmake(request).await?;
-        let connection = self.resolve(&session.session_handle).await?;
+        let connection = self.resolve_in(&session.region, &session.session_handle).await?;
         Ok(Seat { endpoint: connection.endpoint.clone(), session, connection })
     }
 
@@ -201,7 +205,9 @@ impl Player {
     /// ticket. Errors: profile_unknown, ticket_exists, party_conflict, party_too_large, cannot_match, invalid_request,
     /// unauthorized.
     pub async fn queue(&self, request: &TicketRequest) -> Result<Ticket, Error> {
-        let status: TicketStatus = self.client.ask(Call::post("/tickets", request).idempotent()).await?;
+        let mut call = Call::post("/tickets", request).idempotent();
+        call.creates_ticket = true;
+        let status: TicketStatus = self.client.ask(call).await?;
         Ok(Ticket::new(self.client.clone(), status.ticket_id.clone(), Some(status)))
     }
 

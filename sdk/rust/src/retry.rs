@@ -53,8 +53,8 @@ impl Replicas {
     }
 }
 
-/// Returns a URL without a slash at its end.
-fn base_of(url: &str) -> Option<String> {
+/// Returns a URL without a slash at its end; `None` for one that is not called.
+pub(crate) fn base_of(url: &str) -> Option<String> {
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
     let is_plain = !host.is_empty() && !host.contains(['@', '?', '#', ' ', '\r', '\n', '\t']);
     is_plain.then(|| url.trim_end_matches('/').to_owned())

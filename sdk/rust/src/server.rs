@@ -149,13 +149,36 @@ struct State {
     seq: u64,
 }
 
+/// The clients at one time. A later list has a higher number.
+#[derive(Serialize)]
+struct ClientList {
+    seq: u64,
+    clients: Vec<String>,
+}
+
+impl State {
+    fn next_list(&mut self, clients: Vec<u64>) -> ClientList {
+        self.seq += 1;
+        let list = ClientList { seq: self.seq, clients: clients.iter().map(u64::to_string).collect() };
+        self.clients = Some(clients);
+        list
+    }
+
+    /// The last list with a new number. Both are read together: a heartbeat that numbered a list which has been replaced
+    /// meanwhile would free the seats of players who have joined since.
+    fn repeated_list(&mut self) -> Option<ClientList> {
+        self.clients.take().map(|clients| self.next_list(clients))
+    }
+}
+
 impl Server {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     fn call(&self, path: &str, body: &Value) -> Call {
-        Call::post(path, body).header("X-Fleet-Token", self.options.fleet_token.clone())
+        let call = Call::post(path, body).region(&self.options.region);
+        call.header("X-Fleet-Token", self.options.fleet_token.clone())
     }
 
     /// The fields that name the instance, and more.
@@ -195,24 +218,16 @@ impl Server {
             Err(error) if error.status == 404 => self.register().await?, // the lease had expired
             Err(error) => return Err(error),
         }
-        let clients = self.state().clients.clone();
-        let Some(clients) = clients else { return Ok(()) };
-        let report = self.report(clients).await?;
+        let Some(list) = self.state().repeated_list() else { return Ok(()) };
+        let report = self.report(list).await?;
         if let Some(tell) = &self.options.on_refused {
             report.refused.iter().for_each(|client| tell(client));
         }
         Ok(())
     }
 
-    async fn report(&self, clients: Vec<u64>) -> Result<ClientReport, Error> {
-        let (seq, texts) = {
-            let mut state = self.state();
-            state.seq += 1;
-            let texts: Vec<String> = clients.iter().map(u64::to_string).collect();
-            state.clients = Some(clients);
-            (state.seq, texts)
-        };
-        self.client.ask(self.call("/fleet/clients", &self.named(json!({ "seq": seq, "clients": texts })))).await
+    async fn report(&self, list: ClientList) -> Result<ClientReport, Error> {
+        self.client.ask(self.call("/fleet/clients", &self.named(json!(list)))).await
     }
 
     async fn keep_alive(self: Arc<Self>) {
@@ -263,7 +278,8 @@ impl GameServer {
     /// of new ones are seated, seats of missing ones become free, and the answer names those to disconnect. Heartbeats repeat
     /// the last list.
     pub async fn report_clients(&self, clients: impl IntoIterator<Item = u64>) -> Result<ClientReport, Error> {
-        self.server.report(clients.into_iter().collect()).await
+        let list = self.server.state().next_list(clients.into_iter().collect());
+        self.server.report(list).await
     }
 
     /// No more players, or players again.
@@ -290,5 +306,21 @@ impl GameServer {
 impl Drop for GameServer {
     fn drop(&mut self) {
         self.heartbeats.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_repeats_the_last_list() {
+        let mut state = State::default();
+        assert!(state.repeated_list().is_none(), "nothing was reported: the list of no clients would free all seats");
+        state.next_list(vec![7]);
+        state.next_list(vec![7, 8]);
+        let list = state.repeated_list().unwrap();
+        assert_eq!((list.seq, list.clients), (3, vec!["7".to_owned(), "8".to_owned()]));
+        assert_eq!(state.repeated_list().unwrap().seq, 4);
     }
 }

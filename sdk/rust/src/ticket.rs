@@ -111,7 +111,7 @@ impl Ticket {
 
     async fn ask(&self, call: Call) -> Result<TicketStatus, Error> {
         let name = call.name();
-        let status: TicketStatus = self.client.ask(call).await?;
+        let status: TicketStatus = self.client.ask(call.ticket(&self.id)).await?;
         if status.ticket_id != self.id {
             return Err(Error::unreadable(&name, "the answer is another ticket"));
         }
@@ -289,7 +289,7 @@ impl Watch {
     }
 
     fn call(&self) -> Call {
-        let call = Call::get(format!("{}/events", self.ticket.path()));
+        let call = Call::get(format!("{}/events", self.ticket.path())).ticket(&self.ticket.id);
         match self.ticket.status() {
             Some(status) => call.header("Last-Event-ID", status.version.to_string()),
             None => call,
