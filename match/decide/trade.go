@@ -142,7 +142,8 @@ func (s *search) matchDueAt(regions *regionSet) int64 {
 			last = min(last, c.created+int64(s.plan.profile.TTL/10*9))
 		}
 	}
-	missing := min(s.costs(regions)*float64(time.Second)-float64(waited), float64(24*time.Hour)*1e6)
+	// A thousand days, which int64 still holds in nanoseconds: the sum of now and infinity would lie in the past.
+	missing := min(s.costs(regions)*float64(time.Second)-float64(waited), 1000*float64(24*time.Hour))
 	return min(last, s.final.now+int64(math.Ceil(missing/float64(s.final.waitingPlayers()))))
 }
 

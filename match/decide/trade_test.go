@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,15 @@ func TestAPairIsMadeWhenItHasWaitedForItsDifference(t *testing.T) {
 
 // A newcomer is preferred by how near it is and how long it has waited, and the ticket that it leaves waits for the
 // next best.
+// Pins a cost beyond what a number of nanoseconds holds, which made a match due in the past.
+func TestAPairThatCostsTooMuchIsNotDue(t *testing.T) {
+	t.Parallel()
+	e := traded(t, strings.ReplaceAll(tradedDuel, "10 per second", "0.001 per second"))
+	e.Add(skilled("ada", 0, 0))
+	e.Add(skilled("bo", 0, 1e8))
+	require.Empty(t, runAt(e, 1))
+}
+
 func TestATicketLeavesItsPartnerForABetterOne(t *testing.T) {
 	t.Parallel()
 	e := traded(t, tradedDuel)

@@ -9,8 +9,8 @@ import (
 )
 
 // checkDue: the players of a new match have waited, in sum, for as long as it costs them, unless a ticket nears its
-// end. Of latency it counts what the match costs in its best region at least: the region that was preferred when it was
-// decided may have had no room.
+// end. Latency counts as nothing: the match may prefer a region that none of its players has measured, and the checker
+// does not know which regions have room.
 func (g *game) checkDue() []Violation {
 	if len(g.p.Trade) == 0 || g.match.Joins != nil || g.sorted[len(g.sorted)-1] >= g.p.TTL/10*9 {
 		return nil
@@ -36,7 +36,7 @@ const rounding = 1e-9
 func (g *game) paid(t profile.Trade) float64 {
 	switch t.Quality {
 	case profile.OfLatency:
-		return g.paidForLatency()
+		return 0
 	case profile.OfBalance:
 		return g.paidForBalance(t)
 	case profile.OfAttribute:
@@ -73,28 +73,4 @@ func (g *game) paidForBalance(t profile.Trade) float64 {
 		}
 	}
 	return fromMean(values, players)
-}
-
-func (g *game) paidForLatency() float64 {
-	anywhere := *g
-	anywhere.match.Region = ""
-	least := math.Inf(1)
-	for _, region := range anywhere.regions() {
-		total := 0.0
-		for _, m := range g.members {
-			if ms, ok := m.latencies[region]; ok {
-				total += float64(ms - best(m.latencies))
-			}
-		}
-		least = min(least, total)
-	}
-	return least
-}
-
-func best(latencies map[string]uint16) uint16 {
-	least := uint16(math.MaxUint16)
-	for _, ms := range latencies {
-		least = min(least, ms)
-	}
-	return least
 }

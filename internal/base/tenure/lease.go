@@ -32,13 +32,14 @@ func (l Lease) Hold(ctx context.Context) (lost error) {
 	renewed := time.Now()
 	due := renewed.Add(l.Every)
 	for wait.For(ctx, time.Until(due)) {
-		due = time.Now().Add(l.Every)
+		began := time.Now()
+		due = began.Add(l.Every)
 		err := l.renewOnce(ctx)
 		if ctx.Err() != nil {
 			break
 		}
 		if err == nil {
-			renewed = time.Now()
+			renewed = began // the database has counted from some moment after it
 			continue
 		}
 		overdue := l.Lasts > 0 && time.Since(renewed) >= l.Lasts

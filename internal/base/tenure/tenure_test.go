@@ -75,6 +75,24 @@ func TestALeaseIsLostWhenItCannotBeRenewedInTime(t *testing.T) {
 	})
 }
 
+// Pins a keeper that counts from the answer of a slow renewal, so that others have the lease while it believes in it.
+func TestALeaseCountsFromTheCallThatRenewedIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, renewals := time.Now(), 0
+		l := tenure.Lease{Every: time.Second, Lasts: 4 * time.Second}
+		l.Renew = func(context.Context) error {
+			if renewals++; renewals > 1 {
+				return errAway
+			}
+			time.Sleep(1500 * time.Millisecond)
+			return nil
+		}
+		require.ErrorIs(t, l.Hold(t.Context()), errAway)
+		require.Equal(t, 5500*time.Millisecond, time.Since(began), "the first try at least four seconds after the call began")
+	})
+}
+
 func TestARenewalTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
