@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/base/tenure"
+	"github.com/lattice-director/director/internal/base/wait"
 )
 
 var (
@@ -85,7 +86,7 @@ func TestALeaseCountsFromTheCallThatRenewedIt(t *testing.T) {
 			if renewals++; renewals > 1 {
 				return errAway
 			}
-			time.Sleep(1500 * time.Millisecond)
+			wait.For(t.Context(), 1500*time.Millisecond)
 			return nil
 		}
 		require.ErrorIs(t, l.Hold(t.Context()), errAway)
