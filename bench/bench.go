@@ -1,24 +1,21 @@
-// Package bench puts a load on a director and measures how it answers, over HTTP as game servers and players call it.
+// Package bench puts a load on a director and measures how it answers, as game servers and players call it.
 //
 // The load is a closed loop or an open one. In a closed loop each caller waits for an answer before its next call: a
 // slow director gets fewer calls, and latencies belong to the throughput that was reached. In an open loop calls are
 // due at a fixed rate, and their latency counts from when they were due: a stall shows in the latencies of all calls
 // that were due during it.
 //
-// A run registers its own game servers in its own regions, so that no real player is ever sent to them. The package
-// knows the director's HTTP API only; its caller starts a director (package lab) and issues access tokens.
+// A [Scenario] is what callers do. [Scenarios] are those of the HTTP API of players and game servers: a run registers
+// its own game servers in its own regions, so that no real player is ever sent to them. Packages bench/openmatch,
+// bench/orchestrator and bench/realtime have scenarios of other protocols, and bench/baseline those of what a director
+// is compared with. All of them are generated, measured and counted here. The packages know protocols only; their caller
+// starts a director (package lab) and issues access tokens.
 package bench
 
 import (
-	"cmp"
-	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -32,6 +29,7 @@ const (
 	MaxCapacity  = 100_000 // of a game server, by the API
 	MaxPlayers   = 1024    // of a session, by the API
 	MaxTickets   = 1_000_000
+	MaxTurns     = 1 << 30
 
 	MaxConnections = 256 // of gRPC
 	MaxWatchers    = 100_000
@@ -40,246 +38,144 @@ const (
 	MaxSessions    = 20_000
 )
 
-// Options of a run. FleetToken, and all fields from Rate on except Duration, have usable zero values.
-type Options struct {
-	Scenario    string   // one of Scenarios, or the name of Turn
-	URLs        []string // base URLs of replicas; callers are spread over them
-	FleetToken  string   // sent as X-Fleet-Token; "" sends none
-	OpsToken    string   // an operator's, sent where scenarios apply profiles; "" sends none
-	AccessToken MintFunc
-	Callers     int // concurrent callers, 1 to MaxCallers; in an open loop the most calls in flight, up to MaxInFlight
-	// game servers to register, 1 to MaxInstances; raised to one a region, and for heartbeat to one a caller
-	Instances int
-
+// Load is the size of a load. A number that is 0 is the scenario's usual one, except for callers, turns, rooms and
+// sessions; what a scenario does not have is ignored.
+type Load struct {
+	// concurrent callers, 1 to MaxCallers; in an open loop the most calls in flight, up to MaxInFlight
+	Callers int `json:"callers"`
 	// Rate makes the load an open loop of that many turns a second: turn i is due at the start + i/Rate. 0 is a closed
 	// loop.
-	Rate    float64
-	Regions int // of players and game servers, up to MaxRegions; 0 is 1
-	Modes   int // of players and of each game server, up to MaxModes; 0 is 1
-	// share of the calls for the first of several modes; the other modes share the rest equally. 0: all modes are equal
-	HotShare float64
-	// seats of each game server, up to MaxCapacity; 0 is MaxCapacity: game servers do not become full
-	Capacity int
-	// most players of a session, up to MaxPlayers; 0 is the mode's default. Ignored by resolve, which seats parties
-	Players int
-	// queued before each turn, in scenarios that queue tickets, up to MaxTickets; 0: the scenario's default
-	Tickets int
+	Rate float64 `json:"-"`
 	// of a closed loop, the warm-up included, without pauses after failures; 0: as many as Duration permits
-	Turns int
+	Turns int `json:"-"`
+
+	Instances int `json:"instances"` // game servers to register; raised to one a region, and for heartbeat to one a caller
+	Regions   int `json:"regions"`   // of players and game servers
+	Modes     int `json:"modes"`     // of players and of each game server
+	// share of the calls for the first of several modes; the other modes share the rest equally. 0: all modes are equal
+	HotShare float64 `json:"hot_share,omitempty"`
+	Capacity int     `json:"-"`                 // seats of each game server; usually they do not become full
+	Players  int     `json:"-"`                 // most players of a session; 0 is the mode's default
+	Tickets  int     `json:"tickets,omitempty"` // queued before each turn
+
+	Connections int `json:"connections,omitempty"` // of gRPC, that callers share
+	Watchers    int `json:"watchers,omitempty"`    // streams that are idle
+	Agents      int `json:"agents,omitempty"`      // simulated Rivalis game servers, spread over the replicas
+	Rooms       int `json:"rooms,omitempty"`       // that each agent has made itself
+	Sessions    int `json:"sessions,omitempty"`    // of the realtime lobby beside those of callers, spread over the replicas
+}
+
+// Size is a number of a load, with what it may be.
+type Size struct {
+	Name     string // of its flag
+	Value    *int
+	Usual    int
+	Min, Max int
+	About    string // "": it has no flag
+}
+
+// Sizes are the numbers of the load except for its callers.
+func (l *Load) Sizes(usual Load) []Size {
+	return []Size{
+		{"instances", &l.Instances, usual.Instances, 1, MaxInstances, "Game servers to register; at least one for each region"},
+		{"regions", &l.Regions, usual.Regions, 1, MaxRegions, "Regions of players and game servers"},
+		{"modes", &l.Modes, usual.Modes, 1, MaxModes, "Modes of players and game servers"},
+		{"capacity", &l.Capacity, usual.Capacity, 1, MaxCapacity, ""},
+		{"players", &l.Players, usual.Players, 0, MaxPlayers, ""},
+		{"turns", &l.Turns, usual.Turns, 0, MaxTurns, ""},
+		{"tickets", &l.Tickets, usual.Tickets, 1, MaxTickets, "Tickets that wait at the start of a turn"},
+		{"connections", &l.Connections, usual.Connections, 1, MaxConnections,
+			"Connections that callers of the Open Match API share"},
+		{"watchers", &l.Watchers, usual.Watchers, 1, MaxWatchers, "Idle streams of watch"},
+		{"agents", &l.Agents, usual.Agents, 1, MaxAgents, "Simulated Rivalis game servers"},
+		{"rooms", &l.Rooms, usual.Rooms, 0, MaxRooms, "Rooms that each of them has made itself"},
+		{"sessions", &l.Sessions, usual.Sessions, 0, MaxSessions,
+			"Sessions of the realtime lobby beside those of callers"},
+	}
+}
+
+// check validates the size. One that must not be 0 gets its usual value, and is 0 where the scenario has none.
+func (s Size) check() error {
+	if s.Min > 0 && s.Usual == 0 {
+		*s.Value = 0
+		return nil
+	}
+	if s.Min > 0 && *s.Value == 0 {
+		*s.Value = s.Usual
+	}
+	if *s.Value < s.Min || *s.Value > s.Max {
+		return fmt.Errorf("%d %s: there must be %d to %d", *s.Value, s.Name, s.Min, s.Max)
+	}
+	return nil
+}
+
+// Options of a run. Scenario, URLs, Callers and Duration are required.
+type Options struct {
+	Load
+
+	Scenario Scenario
+	URLs     []string // base URLs of replicas, or host:port of their gRPC listeners; callers are spread over them
+
+	AccessToken        MintFunc
+	FleetToken         string // sent as X-Fleet-Token; "" sends none
+	OpsToken           string // an operator's, sent where scenarios apply profiles; "" sends none
+	Token              string // sent by callers, of Open Match or of a project; "" sends none
+	AgentKey, AdminKey string // of the orchestrator of Rivalis
+
 	// part of the names of its regions (bench-<Run>-0): up to 20 lower-case letters and digits. "" is random
-	Run      string
-	WarmUp   time.Duration // of load before the measurement
-	Duration time.Duration // of the measurement: how long new calls begin
-	Meter    Meter         // nil: costs are not measured
+	Run        string
+	WarmUp     time.Duration // of load before the measurement
+	Duration   time.Duration // of the measurement: how long new calls begin
+	Meter      Meter         // nil: costs are not measured
+	KeepsQueue bool          // tickets are not deleted: the database is discarded
 	// Background is how long the meter is read before the load, while nothing is called. What is used then is taken off
 	// the costs. 0: not measured.
 	Background time.Duration
-	Turn       TurnFunc // what callers do instead of one of Scenarios; the run has no game servers then
-	Progress   func(Progress)
-	Measuring  func() // is called when the measurement begins, after the warm-up; nil: nothing
-
-	// Protocol is whose scenario it is; nil: one of Scenarios of this package. The options below are those of
-	// protocols.
-	Protocol           *Protocol
-	Token              string // sent by callers, of Open Match or of a project; "" sends none
-	AgentKey, AdminKey string // of the orchestrator of Rivalis
-	// of gRPC that callers share, up to MaxConnections; 0: the scenario's usual number, as of the next two
-	Connections int
-	Watchers    int  // streams that are idle, up to MaxWatchers
-	Agents      int  // simulated Rivalis game servers, up to MaxAgents, spread over URLs
-	Rooms       int  // that each agent has made itself, up to MaxRooms
-	Sessions    int  // of the realtime lobby beside those of callers, up to MaxSessions, spread over URLs
-	Leave       bool // tickets are not deleted: the database is discarded
+	Say        func(phase string) // is called when a phase begins, such as "measuring"; nil: nothing
+	Measuring  func()             // is called when the measurement begins, after the warm-up; nil: nothing
 }
 
 // MintFunc makes a player's access token. It is called concurrently, and for most players before the load starts.
 // Players have the same names in every run, so that a caller can keep their tokens between runs.
 type MintFunc func(sub string) (string, error)
 
-// Progress is the progress of a run. Options.Progress is called a few times a second, never concurrently.
-type Progress struct {
-	Phase          string        // for people
-	Elapsed, Total time.Duration // of the load, the warm-up included; 0 before the load
-	Calls, Failed  int64         // measured so far
-}
+// runNames are short enough for the name of a region.
+var runNames = regexp.MustCompile(`^[a-z0-9]{0,20}$`)
 
 // Check validates the options as Run does, and sets defaults.
 func (o *Options) Check() error {
-	if o.Protocol == nil {
-		o.Connections, o.Watchers, o.Agents, o.Rooms, o.Sessions = 0, 0, 0, 0, 0
-	} else if err := o.Protocol.checkOptions(o); err != nil {
-		return err
+	for _, size := range o.Sizes(o.Scenario.Usual) {
+		if err := size.check(); err != nil {
+			return err
+		}
+	}
+	maxCallers := MaxCallers
+	if o.Rate > 0 {
+		maxCallers = MaxInFlight
 	}
 	switch {
-	case o.scenario().turn == nil:
-		return fmt.Errorf("there is no scenario %q: there are %s", o.Scenario, strings.Join(Scenarios(), ", "))
+	case o.Scenario.Begin == nil:
+		return errors.New("there is no scenario to run")
 	case len(o.URLs) == 0:
 		return errors.New("there is no URL to call")
-	case o.Callers < 1 || o.Callers > o.maxCallers():
-		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, o.maxCallers())
-	case !o.scenario().fleetless && o.Instances < 1 || o.Instances > MaxInstances:
-		return fmt.Errorf("%d instances: there must be 1 to %d", o.Instances, MaxInstances)
+	case o.Callers < 1 || o.Callers > maxCallers:
+		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, maxCallers)
 	case o.Duration <= 0 || o.WarmUp < 0 || o.Background < 0:
 		return errors.New("a run must last, and its warm-up and background may not be negative")
-	}
-	return o.checkLoad()
-}
-
-func (o *Options) maxCallers() int {
-	if o.Rate > 0 {
-		return MaxInFlight
-	}
-	return MaxCallers
-}
-
-// checkLoad validates the shape of the load, and sets defaults.
-func (o *Options) checkLoad() error {
-	o.Regions, o.Modes = max(o.Regions, 1), max(o.Modes, 1)
-	o.Tickets = cmp.Or(o.Tickets, o.scenario().usual.Tickets)
-	switch {
 	case !(o.Rate >= 0 && o.Rate <= 1_000_000): // nor NaN
 		return fmt.Errorf("a rate of %g: there must be up to 1,000,000 a second", o.Rate)
-	case o.Regions > MaxRegions:
-		return fmt.Errorf("%d regions: there must be 1 to %d", o.Regions, MaxRegions)
-	case o.Modes > MaxModes:
-		return fmt.Errorf("%d modes: there must be 1 to %d", o.Modes, MaxModes)
 	case !(o.HotShare >= 0 && o.HotShare <= 1):
 		return fmt.Errorf("a hot share of %g: it must be 0 to 1", o.HotShare)
 	case o.HotShare > 0 && o.Modes == 1:
 		return errors.New("a hot mode needs others beside it: ask for several modes")
-	}
-	if err := o.checkTickets(); err != nil {
-		return err
-	}
-	return o.checkSizes()
-}
-
-// runNames are short enough for the name of a region.
-var runNames = regexp.MustCompile(`^[a-z0-9]{0,20}$`)
-
-// checkSizes validates capacities, the number of turns and the name of the run, and sets defaults.
-func (o *Options) checkSizes() error {
-	if o.Capacity == 0 {
-		o.Capacity = MaxCapacity
-	}
-	switch {
-	case o.Capacity < 1 || o.Capacity > MaxCapacity:
-		return fmt.Errorf("a capacity of %d: there must be 1 to %d", o.Capacity, MaxCapacity)
-	case o.Players < 0 || o.Players > MaxPlayers:
-		return fmt.Errorf("sessions of %d players: there must be up to %d", o.Players, MaxPlayers)
-	case o.Turns < 0 || o.Turns > 0 && o.Rate > 0:
-		return errors.New("turns may not be negative, and at a rate they are as many as are due")
+	case o.Turns > 0 && o.Rate > 0:
+		return errors.New("at a rate there are as many turns as are due")
 	case !runNames.MatchString(o.Run):
 		return fmt.Errorf("a run named %q: a name is up to 20 lower-case letters and digits", o.Run)
+	case o.Scenario.IsAlone && (o.Callers != 1 || o.Rate > 0):
+		return fmt.Errorf("%s has one caller, and no rate", o.Scenario.Name)
+	case o.Scenario.Check == nil:
+		return nil
 	}
-	return nil
-}
-
-// run is a run in progress.
-type run struct {
-	Options
-
-	scenario scenario
-	id       string // part of the names of its game servers and regions
-	client   *Client
-	fleet    *fleet
-	players  *players
-	places   places
-	record   *record
-	callers  []*caller
-	phase    atomic.Pointer[string]
-	period   atomic.Pointer[period] // nil before the load
-	schedule *schedule              // nil in a closed loop
-	turns    atomic.Int64           // that began, when Turns limits them
-	matches  matches
-	crowds   atomic.Int64 // of match-queue and match-servers
-}
-
-// period is the time of the measurement.
-type period struct {
-	from  time.Time // turns that begin from here on are measured
-	until time.Time // no turn begins from here on
-}
-
-// Run registers game servers, generates the load, and deregisters them. It returns when all calls have been answered.
-// Calls that fail are part of the result. Errors: an invalid option, a fleet that cannot be registered, a meter that
-// cannot be read, or the end of ctx, which ends all calls at once.
-func Run(ctx context.Context, o Options) (Result, error) {
-	if err := o.Check(); err != nil {
-		return Result{}, err
-	}
-	if o.Protocol != nil {
-		return o.Protocol.run(ctx, o)
-	}
-	return generate(ctx, o)
-}
-
-// generate generates the load of valid options.
-func generate(ctx context.Context, o Options) (Result, error) {
-	o.Instances = max(o.Instances, o.Regions)
-	if o.Scenario == heartbeat {
-		o.Instances = max(o.Instances, o.Callers) // two callers never send a heartbeat of the same game server at once
-	}
-	r := newRun(ctx, o)
-	defer r.client.Close()
-	background, stop := context.WithCancel(ctx)
-	var helpers sync.WaitGroup
-	defer helpers.Wait()
-	defer stop()
-	helpers.Go(func() { r.reportProgress(background) })
-	defer r.fleet.deregister(ctx)
-	defer r.matches.retire(ctx)
-	if err := r.prepare(ctx); err != nil {
-		return Result{}, err
-	}
-	helpers.Go(func() { r.fleet.keepAlive(background) })
-	if err := r.prepareMatches(ctx); err != nil {
-		return Result{}, err
-	}
-	return r.measure(ctx)
-}
-
-func newRun(ctx context.Context, o Options) *run {
-	id := cmp.Or(o.Run, strings.ToLower(rand.Text()[:10]))
-	r := &run{
-		Options: o, scenario: o.scenario(), id: id, record: newRecord(), players: newPlayers(o.AccessToken),
-		client: NewClient(ctx, o.FleetToken, 2*o.Callers+2*maxConcurrent),
-	}
-	r.enter("preparing")
-	r.places = newPlaces(id, o)
-	r.fleet = newFleet(r.client, o.URLs, r.places, o.Capacity)
-	r.matches.run = r
-	for n := range o.Callers {
-		r.callers = append(r.callers, r.caller(n))
-	}
-	return r
-}
-
-func (r *run) enter(phase string) { r.phase.Store(&phase) }
-
-const progressInterval = 200 * time.Millisecond
-
-func (r *run) reportProgress(ctx context.Context) {
-	if r.Progress == nil {
-		return
-	}
-	for ticks := time.NewTicker(progressInterval); ; {
-		select {
-		case <-ctx.Done():
-			ticks.Stop()
-			return
-		case <-ticks.C:
-			r.Progress(r.progress())
-		}
-	}
-}
-
-func (r *run) progress() Progress {
-	p := Progress{Phase: *r.phase.Load()}
-	if at := r.period.Load(); at != nil {
-		p.Total = r.WarmUp + r.Duration
-		p.Elapsed = min(p.Total, p.Total-time.Until(at.until))
-		p.Calls, p.Failed = r.record.whole.counts()
-	}
-	return p
+	return o.Scenario.Check(o)
 }

@@ -125,12 +125,9 @@ func (d *fakeDirector) saw(what, region string, modes ...string) {
 }
 
 func options(d *fakeDirector, scenario string) Options {
-	tickets := 0
-	if Usual(scenario).Tickets > 0 {
-		tickets = 200
-	}
 	return Options{
-		Scenario: scenario, URLs: []string{d.URL}, Callers: 4, Instances: 2, Tickets: tickets, WarmUp: 20 * time.Millisecond, Duration: 100 * time.Millisecond,
+		Scenario: Find(Scenarios, scenario), URLs: []string{d.URL}, Load: Load{Callers: 4, Instances: 2, Tickets: 200},
+		WarmUp: 20 * time.Millisecond, Duration: 100 * time.Millisecond,
 		AccessToken: func(sub string) (string, error) { return sub, nil },
 	}
 }
@@ -139,11 +136,12 @@ func options(d *fakeDirector, scenario string) Options {
 // not deregistered.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	steps := map[string][]string{matchLife: {"create", "and assigned"}, sessionLife: {matchmake, resolve, "joined", "left"}}
+	steps := map[string][]string{"match-life": {"create", "and assigned"}, "session-life": {"matchmake", "resolve", "joined", "left"}}
 	paths := map[string]string{
-		matchmake: "/matchmake", resolve: "/resolve", heartbeat: "/fleet/heartbeat", sessionLife: "/matchmake", noop: "/noop", fleetNoop: "/fleet/noop", loginQueue: "/login-queue",
+		"matchmake": "/matchmake", "resolve": "/resolve", "heartbeat": "/fleet/heartbeat", "session-life": "/matchmake", "noop": "/noop",
+		"fleet-noop": "/fleet/noop", "login-queue": "/login-queue",
 	}
-	for _, scenario := range Scenarios() {
+	for _, scenario := range Names(Scenarios) {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
 			d := startFakeDirector(t, nil)
@@ -162,15 +160,15 @@ func TestScenarios(t *testing.T) {
 			}
 			require.ElementsMatch(t, steps[scenario], names)
 			switch scenario {
-			case register:
+			case "register":
 				require.EqualValues(t, d.calls["/fleet/register"], res.Calls+2)
-			case matchQueue, matchServers, matchLife, matchSteady, matchIdle:
+			case "match-queue", "match-servers", "match-life", "match-steady", "match-idle":
 				d.requireMatches(t, res)
 			default:
 				require.EqualValues(t, d.calls[paths[scenario]], res.Calls)
 				require.Equal(t, res.Instances, d.calls["/fleet/register"])
 			}
-			if scenario != resolve && !strings.HasPrefix(scenario, "match-") { // which have operators and polls; whose party has a leader that also asked for the seats
+			if scenario != "resolve" && !strings.HasPrefix(scenario, "match-") { // which have operators and polls; whose party has a leader that also asked for the seats
 				for who, n := range d.subs {
 					require.Equal(t, 1, n, who)
 				}
@@ -184,13 +182,13 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for hotShare, want := range map[float64]float64{0: 0.25, 0.9: 0.9, 1: 1} {
-		p := newPlaces("x", Options{Regions: 3, Modes: 4, HotShare: hotShare})
+		p := newPlaces("x", Load{Regions: 3, Modes: 4, HotShare: hotShare})
 		drawn := map[string]float64{}
 		for range 10_000 {
-			at := p.any(rng)
+			at := p.draw(rng)
 			drawn[at.region] += 0.0001
 			drawn[at.mode] += 0.0001
-			require.Equal(t, hotShare > 0 && at.mode == "bench-0", at.hot)
+			require.Equal(t, hotShare > 0 && at.mode == "bench-0", at.isHot)
 			require.JSONEq(t, fmt.Sprintf(`{"region":%q,"mode":%q}`, at.region, at.mode), string(at.body))
 		}
 		require.InDelta(t, want, drawn["bench-0"], 0.02)
@@ -203,7 +201,7 @@ func TestPlaces(t *testing.T) {
 func TestFleetIsEverywhere(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
-	o := options(d, matchmake)
+	o := options(d, "matchmake")
 	o.Instances, o.Regions, o.Modes, o.HotShare, o.Duration = 1, 3, 2, 0.5, time.Second
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
@@ -215,32 +213,32 @@ func TestFleetIsEverywhere(t *testing.T) {
 	require.Equal(t, res.Calls, res.Steps[0].Calls+res.Steps[1].Calls)
 }
 
-// preparedRun is a run before its first call.
-func preparedRun(t *testing.T, o Options) *run {
+// worldOf is the world of a run before its first call.
+func worldOf(t *testing.T, o Options) *world {
 	t.Helper()
 	require.NoError(t, o.Check())
-	r := newRun(t.Context(), o)
-	t.Cleanup(r.client.Close)
-	return r
+	job := &Job{Options: o, ID: "test"}
+	t.Cleanup(func() { require.NoError(t, job.end()) })
+	return newWorld(t.Context(), job, 1)
 }
 
 // Pins seats that are used after they expired, or twice, and tokens that are not made before the run.
 func TestReservedSeatsAreUsedOnce(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
-	r := preparedRun(t, options(d, resolve))
-	require.NoError(t, r.fleet.register(t.Context(), 1))
-	require.NoError(t, r.players.prepare(t.Context(), 3*partySize))
-	c := r.callers[0]
-	require.NoError(t, c.reserve())
-	c.reserved[0].at = time.Now().Add(-reservationTTL - time.Second)
-	seen := map[string]bool{c.reserved[0].sub: true}
+	w := worldOf(t, options(d, "resolve"))
+	require.NoError(t, w.fleet.register(t.Context(), 1))
+	require.NoError(t, w.players.prepare(t.Context(), 3*partySize))
+	require.NoError(t, w.reserve(0, w.places.list[0]))
+	w.reserved[0][0].reservedAt = time.Now().Add(-reservationTTL - time.Second)
+	seen := map[string]bool{w.reserved[0][0].player.sub: true}
+	c := (&run{job: w.job}).newCaller(0)
 	for range 2 * partySize {
-		s, err := c.reservedSeat()
+		s, err := w.reservedSeat(c)
 		require.NoError(t, err)
-		require.False(t, seen[s.sub])
-		require.Equal(t, s.sub, s.token)
-		seen[s.sub] = true
+		require.False(t, seen[s.player.sub])
+		require.Equal(t, s.player.sub, s.player.token)
+		seen[s.player.sub] = true
 	}
 	require.Equal(t, 3, d.calls["/matchmake"])
 }
@@ -252,7 +250,7 @@ func TestPercentiles(t *testing.T) {
 	for ms := 1; ms <= 1000; ms++ {
 		s.add(time.Duration(ms)*time.Millisecond, nil)
 	}
-	s.add(time.Hour, &failure{status: 503, code: "unavailable"})
+	s.add(time.Hour, &Failure{"503 unavailable", nil})
 	f := s.figures(2 * time.Second)
 	require.EqualValues(t, 1001, f.Calls)
 	require.EqualValues(t, 1, f.Failed)
@@ -262,15 +260,15 @@ func TestPercentiles(t *testing.T) {
 	}
 	s.add(time.Hour, nil) // beyond the histogram's range
 	f = s.figures(time.Second)
-	require.InEpsilon(t, float64(slowest.Milliseconds()), f.Latency.Max, 0.002)
-	require.InEpsilon(t, float64(slowest.Milliseconds()), f.FailedLatency.P50, 0.002)
+	require.InEpsilon(t, float64(maxLatency.Milliseconds()), f.Latency.Max, 0.002)
+	require.InEpsilon(t, float64(maxLatency.Milliseconds()), f.FailedLatency.P50, 0.002)
 }
 
 // Pins a warm-up that is measured.
 func TestWarmUpIsNotMeasured(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
-	o := options(d, matchmake)
+	o := options(d, "matchmake")
 	o.WarmUp, o.Duration = 200*time.Millisecond, time.Nanosecond
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
@@ -306,7 +304,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 		t.Run(c.kind, func(t *testing.T) {
 			t.Parallel()
 			d := startFakeDirector(t, map[string]http.HandlerFunc{c.path: c.handler})
-			o := options(d, sessionLife)
+			o := options(d, "session-life")
 			o.WarmUp = 0
 			res, err := Run(t.Context(), o)
 			require.NoError(t, err)
@@ -331,7 +329,7 @@ func TestCancelEndsIt(t *testing.T) {
 		<-r.Context().Done()
 	}
 	d := startFakeDirector(t, map[string]http.HandlerFunc{"/matchmake": hang})
-	o := options(d, matchmake)
+	o := options(d, "matchmake")
 	o.Duration = time.Hour
 	_, err := Run(ctx, o)
 	require.ErrorIs(t, err, context.Canceled)
@@ -345,36 +343,40 @@ func TestFleetThatIsRefused(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprint(w, `{"code":"unauthorized","detail":"the fleet token is wrong"}`)
 	}})
-	_, err := Run(t.Context(), options(d, matchmake))
+	_, err := Run(t.Context(), options(d, "matchmake"))
 	require.ErrorContains(t, err, "cannot register at "+d.URL+": 401 unauthorized: the fleet token is wrong")
 }
 
-func TestProgress(t *testing.T) {
+// Pins a timeline with turns of the warm-up, and phases that nobody learns of.
+func TestPhases(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
-	o := options(d, heartbeat)
-	o.Duration = 3 * progressInterval
-	var seen []Progress
-	o.Progress = func(p Progress) { seen = append(seen, p) }
+	o := options(d, "resolve")
+	o.Duration = 3 * TimelineSlot
+	var phases []string
+	o.Say = func(phase string) { phases = append(phases, phase) }
+	o.Measuring = func() { phases = append(phases, "called") }
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
-	require.NotEmpty(t, seen)
-	last := seen[len(seen)-1]
-	require.Positive(t, last.Calls)
-	require.LessOrEqual(t, last.Calls, res.Calls)
-	require.LessOrEqual(t, last.Elapsed, last.Total)
-	require.Equal(t, o.WarmUp+o.Duration, last.Total)
+	require.Equal(t, []string{"registering game servers", "making access tokens", "reserving seats", "warming up", "measuring", "called"}, phases)
+	sum := int64(0)
+	for _, n := range res.Timeline {
+		sum += n
+	}
+	require.Equal(t, res.Calls, sum)
+	require.GreaterOrEqual(t, len(res.Timeline), 3)
 }
 
 func TestImpossibleOptions(t *testing.T) {
 	t.Parallel()
-	good := Options{Scenario: matchmake, URLs: []string{"http://127.0.0.1:1"}, Callers: 1, Instances: 1, Duration: time.Second}
+	good := Options{Scenario: Find(Scenarios, "matchmake"), URLs: []string{"http://127.0.0.1:1"}, Load: Load{Callers: 1}, Duration: time.Second}
 	for says, spoil := range map[string]func(*Options){
-		"there are fleet-noop, heartbeat, login-queue, match-idle, match-life, match-queue, match-servers, match-steady, matchmake, noop, register, resolve, session-life": func(o *Options) { o.Scenario = "dance" },
+		"no scenario":     func(o *Options) { o.Scenario = Find(Scenarios, "dance") },
 		"no URL":          func(o *Options) { o.URLs = nil },
 		"0 callers":       func(o *Options) { o.Callers = 0 },
 		"2049 callers":    func(o *Options) { o.Callers = MaxCallers + 1 },
-		"0 instances":     func(o *Options) { o.Instances = 0 },
+		"-1 instances":    func(o *Options) { o.Instances = -1 },
+		"-1 turns":        func(o *Options) { o.Turns = -1 },
 		"must last":       func(o *Options) { o.Duration = 0 },
 		"not be negative": func(o *Options) { o.WarmUp = -1 },
 		"a rate of":       func(o *Options) { o.Rate = math.NaN() },
@@ -382,11 +384,11 @@ func TestImpossibleOptions(t *testing.T) {
 		"33 modes":        func(o *Options) { o.Modes = 33 },
 		"hot share of 2":  func(o *Options) { o.HotShare = 2 },
 		"needs others":    func(o *Options) { o.HotShare = 0.5 },
-		"capacity of -1":  func(o *Options) { o.Capacity = -1 },
-		"of 1025 players": func(o *Options) { o.Players = MaxPlayers + 1 },
-		"1000001 tickets": func(o *Options) { o.Tickets = MaxTickets + 1 },
-		"multiple of 100": func(o *Options) { o.Scenario, o.Tickets = matchQueue, 150 },
-		"at a rate they":  func(o *Options) { o.Turns, o.Rate = 1, 1 },
+		"-1 capacity":     func(o *Options) { o.Capacity = -1 },
+		"1025 players":    func(o *Options) { o.Players = MaxPlayers + 1 },
+		"1000001 tickets": func(o *Options) { o.Scenario, o.Tickets = Find(Scenarios, "match-idle"), MaxTickets+1 },
+		"multiple of 100": func(o *Options) { o.Scenario, o.Tickets = Find(Scenarios, "match-queue"), 150 },
+		"at a rate there": func(o *Options) { o.Turns, o.Rate = 1, 1 },
 	} {
 		o := good
 		spoil(&o)

@@ -7,37 +7,38 @@ import (
 	"time"
 )
 
-// caller takes one turn after the other, and waits for each answer.
-type caller struct {
-	*run
+// Caller takes one turn after the other, and waits for each answer.
+type Caller struct {
+	Number int        // from 0 on
+	URL    string     // of its replica
+	Random *rand.Rand // the same in each run
 
-	n        int
-	url      string
-	rng      *rand.Rand    // draws regions and modes
-	counts   bool          // the current turn is measured
-	due      time.Time     // of the next call of this turn; zero in a closed loop and after the turn's first call
-	spent    time.Duration // in the calls of this turn
-	reserved []seat        // oldest first
+	run        *run
+	ctx        context.Context //nolint:containedctx // of the run
+	isMeasured bool            // the current turn counts
+	dueTime    time.Time       // of the next call of this turn; zero in a closed loop and after the turn's first call
+	spentTime  time.Duration   // in the calls of this turn
 }
 
-func (r *run) caller(n int) *caller {
-	return &caller{run: r, n: n, url: r.URLs[n%len(r.URLs)], rng: rand.New(rand.NewPCG(uint64(n), 0))}
+func (r *run) newCaller(n int) *Caller {
+	urls := r.job.URLs
+	return &Caller{run: r, Number: n, URL: urls[n%len(urls)], Random: rand.New(rand.NewPCG(uint64(n), 0))}
 }
 
 // loop takes turns until the period is over. It finishes the turn that it has begun, so that slow answers are measured.
-func (c *caller) loop(ctx context.Context, at period) {
-	for c.begin(ctx, at) {
-		err := c.scenario.turn(c)
+func (c *Caller) loop(ctx context.Context, during period) {
+	c.ctx = ctx
+	for c.begin(during) {
+		err := c.run.turn(ctx, c)
 		if ctx.Err() != nil {
 			return // the error may come from the cancelled context
 		}
-		c.record.answered.Add(1)
-		if c.counts {
-			c.record.whole.add(c.spent, err)
-			c.record.endTurn(time.Since(at.from))
+		c.run.record.answered.Add(1)
+		if c.isMeasured {
+			c.run.record.endTurn(c.spentTime, err, time.Since(during.from))
 		}
-		if err != nil && c.schedule == nil && c.Turns == 0 {
-			pause(ctx, failurePause)
+		if err != nil && c.run.schedule == nil && c.run.job.Turns == 0 {
+			_ = Pause(ctx, failurePause)
 		}
 	}
 }
@@ -46,74 +47,84 @@ func (c *caller) loop(ctx context.Context, at period) {
 const failurePause = 10 * time.Millisecond
 
 // begin waits for the next turn, and returns false when there is none.
-func (c *caller) begin(ctx context.Context, at period) bool {
-	c.spent, c.due = 0, time.Time{}
-	if c.schedule != nil {
-		var ok bool
-		c.due, ok = c.schedule.take(ctx, at)
-		c.counts = !c.due.Before(at.from)
-		return ok
+func (c *Caller) begin(during period) bool {
+	c.spentTime, c.dueTime = 0, time.Time{}
+	if c.run.schedule != nil {
+		var isThere bool
+		c.dueTime, isThere = c.run.schedule.take(c.ctx, during)
+		c.isMeasured = !c.dueTime.Before(during.from)
+		return isThere
 	}
-	if c.Turns > 0 && c.turns.Add(1) > int64(c.Turns) {
+	if most := c.run.job.Turns; most > 0 && c.run.turns.Add(1) > int64(most) {
 		return false
 	}
 	now := time.Now()
-	c.counts = !now.Before(at.from)
-	return now.Before(at.until) && ctx.Err() == nil
+	c.isMeasured = !now.Before(during.from)
+	return now.Before(during.until) && c.ctx.Err() == nil
 }
 
-// timed measures a call as a step of the scenario. The latency of a turn's first call counts from when the turn was
-// due.
-func (c *caller) timed(step string, call func() error) error {
+// Timed measures a call as a step. The first call of a turn counts from when the turn was due. The latency of a turn is
+// the sum of its calls.
+func (c *Caller) Timed(step string, call func() error) error {
 	start := time.Now()
-	if !c.due.IsZero() {
-		start, c.due = c.due, time.Time{}
+	if !c.dueTime.IsZero() {
+		start, c.dueTime = c.dueTime, time.Time{}
 	}
 	err := call()
 	took := time.Since(start)
-	c.spent += took
-	if c.counts && c.client.ctx.Err() == nil {
-		c.record.step(step).add(took, err)
+	c.spentTime += took
+	if c.isMeasured && c.ctx.Err() == nil {
+		c.run.record.step(step).add(took, err)
 	}
 	return err
 }
 
-// unmeasured does work between calls, whose time is not measured.
-func (c *caller) unmeasured(do func() error) error {
+// Unmeasured does work between calls, whose time is not measured.
+func (c *Caller) Unmeasured(work func() error) error {
 	start := time.Now()
-	err := do()
-	if !c.due.IsZero() {
-		c.due = c.due.Add(time.Since(start))
+	err := work()
+	if !c.dueTime.IsZero() {
+		c.dueTime = c.dueTime.Add(time.Since(start))
 	}
 	return err
 }
 
-// kinded is a failure that names its kind.
-type kinded interface {
-	error
-	Kind() string
+// LastForSecond is a turn of a second, so that the costs of a call are those of a second. In it a call is made now and
+// then.
+func (c *Caller) LastForSecond(step string, calls int, call func() error) error {
+	for range calls {
+		err := c.Unmeasured(func() error { return Pause(c.ctx, time.Second/time.Duration(calls)) })
+		if err == nil {
+			err = c.Timed(step, call)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// WithKind is an error that is counted under a kind.
-func WithKind(kind string, err error) error { return countedError{kind, err} }
-
-type countedError struct {
-	kind string
-	err  error
+// Failure is a call without a successful answer, which is counted under its kind.
+type Failure struct {
+	Kind string // for HTTP the status and the code of the problem, as in "503 unavailable"
+	Err  error  // for people; may be nil
 }
 
-func (e countedError) Error() string { return e.kind + ": " + e.err.Error() }
-
-// Kind is what failures are counted under.
-func (e countedError) Kind() string { return e.kind }
+// Error implements error.
+func (f *Failure) Error() string {
+	if f.Err == nil {
+		return f.Kind
+	}
+	return f.Kind + ": " + f.Err.Error()
+}
 
 // Unwrap supports errors.Is.
-func (e countedError) Unwrap() error { return e.err }
+func (f *Failure) Unwrap() error { return f.Err }
 
-// KindOf returns the kind that a failure is counted under.
+// KindOf returns the kind that an error is counted under.
 func KindOf(err error) string {
-	if f, ok := errors.AsType[kinded](err); ok {
-		return f.Kind()
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f.Kind
 	}
 	return "not sent"
 }

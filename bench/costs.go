@@ -4,9 +4,50 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 )
+
+// Meter measures the resources that a director has used so far. Package bench/lab has one for a director that it
+// starts.
+type Meter interface {
+	// Read is called at the end of the warm-up and after the last answer. An error ends the run.
+	Read(ctx context.Context) (Reading, error)
+}
+
+// Reading is a set of counters. Counters that a meter cannot measure are always 0.
+type Reading struct {
+	ServerCPU    time.Duration // of all replicas together, user and system
+	PostgresCPU  time.Duration // of all processes of Postgres, including ended ones
+	GeneratorCPU time.Duration // of this process
+	WALBytes     float64
+	Transactions float64 // committed or rolled back
+	// by group, as in the metrics (placement, resolve, heartbeat, seats and others), of all replicas together
+	Batches   map[string]Batches
+	ServerRSS int64 // bytes of memory of the largest replica now; not a counter
+}
+
+// Batches of a group of calls. A director decides calls that arrive together in one batch.
+type Batches struct {
+	Count float64 // of batches
+	Calls float64 // in all batches
+}
+
+// Plus adds a multiple of another reading, except for its memory.
+func (r Reading) Plus(other Reading, factor float64) Reading {
+	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) * factor) }
+	r.ServerCPU += scaled(other.ServerCPU)
+	r.PostgresCPU += scaled(other.PostgresCPU)
+	r.GeneratorCPU += scaled(other.GeneratorCPU)
+	r.WALBytes += factor * other.WALBytes
+	r.Transactions += factor * other.Transactions
+	sum := map[string]Batches{}
+	maps.Copy(sum, r.Batches)
+	for group, b := range other.Batches {
+		sum[group] = Batches{sum[group].Count + factor*b.Count, sum[group].Calls + factor*b.Calls}
+	}
+	r.Batches = sum
+	return r
+}
 
 // Costs are the resources that a run used, per call. Calls are whole turns, as in the Figures of a Result, and include
 // those that failed.
@@ -33,45 +74,22 @@ type Background struct {
 type Group struct {
 	Batches   int64   `json:"batches"`
 	MeanCalls float64 `json:"mean_calls"` // per batch
-	Sizes     []Size  `json:"sizes"`      // ascending; the last has no bound
-}
-
-// Size is a bucket of the histogram of calls per batch.
-type Size struct {
-	UpTo    float64 `json:"up_to"`   // calls; more than the bucket before. 0 in the last: no bound
-	Batches int64   `json:"batches"` // in this bucket alone
 }
 
 // costs divides the reading by the number of calls.
 func (r Reading) costs(calls int64) *Costs {
-	if calls == 0 {
-		calls = 1 // without any answer the costs are those of the whole run
-	}
-	per := func(v float64) float64 { return v / float64(calls) }
-	micros := func(d time.Duration) float64 { return per(float64(d) / float64(time.Microsecond)) }
+	n := float64(max(calls, 1)) // without any answer the costs are those of the whole run
+	micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) / n }
 	c := &Costs{
-		ServerMicros: micros(r.ServerCPU), PostgresMicros: micros(r.PostgresCPU),
-		GeneratorMicros: micros(r.GeneratorCPU),
-		WALBytes:        per(float64(r.WALBytes)), Transactions: per(float64(r.Transactions)),
-		Groups: map[string]Group{}, ServerRSS: r.ServerRSS,
+		ServerMicros: micros(r.ServerCPU), PostgresMicros: micros(r.PostgresCPU), GeneratorMicros: micros(r.GeneratorCPU),
+		WALBytes: r.WALBytes / n, Transactions: r.Transactions / n, Groups: map[string]Group{}, ServerRSS: r.ServerRSS,
 	}
-	for name, f := range r.Batches {
-		if f.Count > 0 {
-			c.Groups[name] = f.group()
+	for name, b := range r.Batches {
+		if b.Count > 0 {
+			c.Groups[name] = Group{int64(b.Count), b.Calls / b.Count}
 		}
 	}
 	return c
-}
-
-func (f Batches) group() Group {
-	g := Group{Batches: f.Count, MeanCalls: float64(f.Calls) / float64(f.Count)}
-	var below int64
-	for _, bound := range slices.Sorted(maps.Keys(f.Buckets)) {
-		g.Sizes = append(g.Sizes, Size{bound, f.Buckets[bound] - below})
-		below = f.Buckets[bound]
-	}
-	g.Sizes = append(g.Sizes, Size{0, f.Count - below})
-	return g
 }
 
 // costMeter measures what a run uses.
@@ -79,92 +97,78 @@ type costMeter struct {
 	run  *run
 	fail context.CancelCauseFunc // ends the run
 
-	begun    chan struct{} // closed when answered and before are set
+	isBegun  chan struct{} // closed when the next three are set
 	answered int64
-	before   Reading
-	start    time.Time // when before was read
+	first    Reading
+	start    time.Time // when first was read
 
 	background Reading       // used before the load
-	rested     time.Duration // in which it was used; 0: it was not measured
+	restTime   time.Duration // in which it was used; 0: it was not measured
 }
 
 func newCostMeter(r *run, fail context.CancelCauseFunc) *costMeter {
-	return &costMeter{run: r, fail: fail, begun: make(chan struct{})}
+	return &costMeter{run: r, fail: fail, isBegun: make(chan struct{})}
 }
 
 // rest measures what is used while nothing is called. Without Options.Background it returns at once.
-func (s *costMeter) rest(ctx context.Context) error {
-	if s.run.Meter == nil || s.run.Background == 0 {
+func (m *costMeter) rest(ctx context.Context) error {
+	if m.run.job.Meter == nil || m.run.job.Background == 0 {
 		return nil
 	}
-	s.run.enter("measuring without calls")
-	before, err := s.read(ctx)
+	m.run.job.Enter("measuring without calls")
+	first, err := m.read(ctx)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	if !pause(ctx, s.run.Background) {
-		return context.Cause(ctx)
+	if err := Pause(ctx, m.run.job.Background); err != nil {
+		return err
 	}
-	s.rested = time.Since(start)
-	after, err := s.read(ctx)
-	s.background = after.Sub(before)
+	m.restTime = time.Since(start)
+	last, err := m.read(ctx)
+	m.background = last.Plus(first, -1)
 	return err
 }
 
 // begin reads the meter for the first time during the load.
-func (s *costMeter) begin(ctx context.Context) {
-	defer close(s.begun)
-	if s.run.Meter == nil {
+func (m *costMeter) begin(ctx context.Context) {
+	defer close(m.isBegun)
+	if m.run.job.Meter == nil {
 		return
 	}
-	s.answered = s.run.record.answered.Load()
+	m.answered = m.run.record.answered.Load()
 	var err error
-	if s.before, err = s.read(ctx); err != nil {
-		s.fail(err)
+	if m.first, err = m.read(ctx); err != nil {
+		m.fail(err)
 	}
-	s.start = time.Now()
+	m.start = time.Now()
 }
 
 // end reads the meter again and returns what was used in between; nil without a meter.
-func (s *costMeter) end(ctx context.Context) (*Costs, error) {
-	<-s.begun
-	if s.run.Meter == nil {
+func (m *costMeter) end(ctx context.Context) (*Costs, error) {
+	<-m.isBegun
+	if m.run.job.Meter == nil {
 		return nil, nil //nolint:nilnil // costs are not measured
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	after, err := s.read(ctx)
+	last, err := m.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	used, answered := after.Sub(s.before), s.run.record.answered.Load()-s.answered
-	if s.rested == 0 {
+	used, answered := last.Plus(m.first, -1), m.run.record.answered.Load()-m.answered
+	if m.restTime == 0 {
 		return used.costs(answered), nil
 	}
-	costs := used.without(s.background, float64(time.Since(s.start))/float64(s.rested)).costs(answered)
-	costs.Background = s.background.asBackground(s.rested)
+	costs := used.Plus(m.background, -float64(time.Since(m.start))/float64(m.restTime)).costs(answered)
+	costs.Background = &Background{m.restTime.Seconds(), float64(m.background.ServerCPU) / float64(m.restTime),
+		float64(m.background.PostgresCPU) / float64(m.restTime)}
 	return costs, nil
 }
 
-// without returns the reading less a share of another one.
-func (r Reading) without(other Reading, share float64) Reading {
-	part := func(n int64) int64 { return int64(float64(n) * share) }
-	r.ServerCPU -= time.Duration(part(int64(other.ServerCPU)))
-	r.PostgresCPU -= time.Duration(part(int64(other.PostgresCPU)))
-	r.GeneratorCPU -= time.Duration(part(int64(other.GeneratorCPU)))
-	r.WALBytes -= part(other.WALBytes)
-	r.Transactions -= part(other.Transactions)
-	return r
-}
-
-func (r Reading) asBackground(over time.Duration) *Background {
-	return &Background{over.Seconds(), float64(r.ServerCPU) / float64(over), float64(r.PostgresCPU) / float64(over)}
-}
-
-func (s *costMeter) read(ctx context.Context) (Reading, error) {
-	r, err := s.run.Meter.Read(ctx)
+func (m *costMeter) read(ctx context.Context) (Reading, error) {
+	r, err := m.run.job.Meter.Read(ctx)
 	if err != nil {
 		return r, fmt.Errorf("the meter of costs cannot be read: %w", err)
 	}

@@ -30,28 +30,20 @@ func TestCosts(t *testing.T) {
 	t.Parallel()
 	before := Reading{
 		ServerCPU: time.Second, PostgresCPU: time.Minute, GeneratorCPU: time.Hour, WALBytes: 1000, Transactions: 7, ServerRSS: 5,
-		Batches: map[string]Batches{"place": {Count: 1, Calls: 1, Buckets: map[float64]int64{1: 1, 2: 1, 4: 1}}},
+		Batches: map[string]Batches{"place": {Count: 1, Calls: 1}},
 	}
 	after := Reading{
 		ServerCPU: 2 * time.Second, PostgresCPU: time.Minute + 500*time.Millisecond, GeneratorCPU: time.Hour + 100*time.Millisecond,
 		WALBytes: 3000, Transactions: 17, ServerRSS: 6,
 		Batches: map[string]Batches{
-			"place":     {Count: 5, Calls: 13, Buckets: map[float64]int64{1: 2, 2: 3, 4: 4}},
+			"place":     {Count: 5, Calls: 13},
 			"heartbeat": {},
 		},
 	}
 	require.Equal(t, &Costs{
 		ServerMicros: 1000, PostgresMicros: 500, GeneratorMicros: 100, WALBytes: 2, Transactions: 0.01, ServerRSS: 6,
-		Groups: map[string]Group{"place": {Batches: 4, MeanCalls: 3, Sizes: []Size{{1, 1}, {2, 1}, {4, 1}, {0, 1}}}},
-	}, after.Sub(before).costs(1000))
-}
-
-func TestBatchesOfReplicasAddUp(t *testing.T) {
-	t.Parallel()
-	one := Batches{Count: 1, Calls: 2, Buckets: map[float64]int64{2: 1}}
-	require.Equal(t, Batches{2, 4, map[float64]int64{2: 2}}, one.Add(one))
-	require.Equal(t, one, Batches{}.Add(one))
-	require.Equal(t, map[float64]int64{2: 1}, one.Buckets)
+		Groups: map[string]Group{"place": {Batches: 4, MeanCalls: 3}},
+	}, after.Plus(before, -1).costs(1000))
 }
 
 // Pins a meter that is read during the warm-up or not at all, and a run that continues although its meter cannot be
@@ -60,7 +52,7 @@ func TestMeterIsReadAroundTheMeasurement(t *testing.T) {
 	t.Parallel()
 	for _, warmUp := range []time.Duration{0, 50 * time.Millisecond} {
 		m := &clock{d: startFakeDirector(t, nil)}
-		o := options(m.d, noop)
+		o := options(m.d, "noop")
 		o.WarmUp, o.Meter = warmUp, m
 		res, err := Run(t.Context(), o)
 		require.NoError(t, err)
@@ -91,10 +83,10 @@ func (m *idler) Read(context.Context) (Reading, error) {
 func TestBackgroundIsNoCostOfCalls(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, map[string]http.HandlerFunc{"/noop": func(w http.ResponseWriter, r *http.Request) {
-		pause(r.Context(), 20*time.Millisecond) // few calls, so that half of a CPU is 10 ms for each
+		_ = Pause(r.Context(), 20*time.Millisecond) // few calls, so that half of a CPU is 10 ms for each
 		fmt.Fprint(w, `{}`)
 	}})
-	o := options(d, noop)
+	o := options(d, "noop")
 	o.Callers, o.Meter = 1, &idler{d, time.Now()}
 	o.Background, o.Duration = 200*time.Millisecond, 400*time.Millisecond
 	res, err := Run(t.Context(), o)

@@ -10,13 +10,13 @@ import (
 // Pins a curve without the slow end of the distribution, or with thousands of points.
 func TestCurve(t *testing.T) {
 	t.Parallel()
-	took := hdrhistogram.New(1, slowest.Microseconds(), 3)
-	require.Empty(t, curve(took))
+	took := hdrhistogram.New(1, maxLatency.Microseconds(), 3)
+	require.Empty(t, curveOf(took))
 	for i := range int64(100_000) {
 		require.NoError(t, took.RecordValue(1000+i))
 	}
 
-	points := curve(took)
+	points := curveOf(took)
 	require.InDelta(t, 50, len(points), 20)
 	for i, p := range points[1:] {
 		require.Greater(t, p.Percentile, points[i].Percentile)

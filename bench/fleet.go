@@ -2,10 +2,10 @@ package bench
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +16,13 @@ import (
 const (
 	// deregisterTimeout bounds deregistering. The leases of the other game servers expire.
 	deregisterTimeout = 10 * time.Second
-	// maxConcurrent is how many instances register, send heartbeats or deregister at a time: enough for large batches.
+	// maxConcurrent is how many calls prepare or end a run at a time: enough for large batches.
 	maxConcurrent = 256
+	// maxHeartbeatAge is less than half of the default lease, and more than the five seconds at which real servers send
+	// heartbeats: a load at that rate needs no further ones.
+	maxHeartbeatAge = 6 * time.Second
+	// keepAliveInterval is short, so that heartbeats stay as spread over time as the registrations were.
+	keepAliveInterval = 100 * time.Millisecond
 )
 
 // instance is a game server that consists of its calls only.
@@ -50,39 +55,56 @@ type registration struct {
 // fleet is the game servers of a run.
 type fleet struct {
 	client *Client
+	token  Credential
 	kind   string // part of the names of its game servers, beside other fleets of the run; "" is the usual one
 	urls   []string
 	places places
 	seats  int          // of each game server
-	turn   atomic.Int64 // of the next heartbeat
+	turns  atomic.Int64 // heartbeats and registrations of the load
 
-	all        []*instance // set by register, then constant
+	members    []*instance // set by register, then constant
 	byEndpoint map[string]*instance
 
 	mu    sync.Mutex
-	fresh []*instance // registered by the scenario register; they get no heartbeats
+	added []*instance // registered by the scenario register; they get no heartbeats
 }
 
-func newFleet(c *Client, urls []string, p places, seats int) *fleet {
-	return &fleet{client: c, urls: urls, places: p, seats: seats, byEndpoint: map[string]*instance{}}
+func newFleet(c *Client, o Options, kind string, p places, seats int) *fleet {
+	return &fleet{client: c, token: FleetToken(o.FleetToken), kind: kind, urls: o.URLs, places: p, seats: seats,
+		byEndpoint: map[string]*instance{}}
 }
 
-// instance makes the nth game server of a kind, not registered yet.
-func (f *fleet) instance(kind string, n int) *instance {
+// newInstance makes the nth game server of a kind, not registered yet.
+func (f *fleet) newInstance(kind string, n int) *instance {
 	name := fmt.Sprintf("bench-%s-%s%d", f.places.id, kind, n)
 	return &instance{id: name, endpoint: name + ".invalid:7777", region: f.places.regions[n%len(f.places.regions)],
 		url: f.urls[n%len(f.urls)]}
 }
 
+// forEach calls do for game servers concurrently, until the first error.
+func forEach(ctx context.Context, members []*instance, do func(one *instance) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrent)
+	for _, one := range members {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return do(one)
+		})
+	}
+	return group.Wait()
+}
+
 // register registers n game servers. Between chunks it sends the heartbeats of those that have waited long.
 func (f *fleet) register(ctx context.Context, n int) error {
 	for i := range n {
-		one := f.instance(f.kind, i)
-		f.all = append(f.all, one)
+		one := f.newInstance(f.kind, i)
+		f.members = append(f.members, one)
 		f.byEndpoint[one.endpoint] = one
 	}
-	for some := range slices.Chunk(f.all, 4*maxConcurrent) {
-		if err := f.registerSome(ctx, some); err != nil {
+	for some := range slices.Chunk(f.members, 4*maxConcurrent) {
+		if err := forEach(ctx, some, f.registerOne); err != nil {
 			return err
 		}
 		f.heartbeatOlder(ctx, maxHeartbeatAge)
@@ -90,22 +112,8 @@ func (f *fleet) register(ctx context.Context, n int) error {
 	return ctx.Err()
 }
 
-func (f *fleet) registerSome(ctx context.Context, some []*instance) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxConcurrent)
-	for _, one := range some {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return f.registerOne(one)
-		})
-	}
-	return group.Wait()
-}
-
 func (f *fleet) registerOne(one *instance) error {
-	if err := f.client.asFleet(one.url+"/fleet/register", f.registration(one), one.registered); err != nil {
+	if err := f.client.Post(one.url+"/fleet/register", f.token, f.registration(one), one.readIncarnation); err != nil {
 		return fmt.Errorf("a game server cannot register at %s: %w", one.url, err)
 	}
 	return nil
@@ -115,10 +123,10 @@ func (f *fleet) registration(one *instance) []byte {
 	return encode(registration{one.id, one.endpoint, one.region, f.places.modes, f.seats, one.id, true})
 }
 
-// registered reads the answer of register.
-func (one *instance) registered(a answer) error {
+// readIncarnation reads the answer of register.
+func (one *instance) readIncarnation(a []byte) error {
 	is := &identity{ID: one.id}
-	if err := a.read(member{"incarnation", &is.Incarnation}); err != nil {
+	if err := readStrings(a, member{"incarnation", &is.Incarnation}); err != nil {
 		return err
 	}
 	is.body = encode(is)
@@ -128,46 +136,78 @@ func (one *instance) registered(a answer) error {
 }
 
 // next returns the instance whose turn it is.
-func (f *fleet) next() *instance { return f.all[int(f.turn.Add(1)-1)%len(f.all)] }
+func (f *fleet) next() *instance { return f.members[int(f.turns.Add(1)-1)%len(f.members)] }
 
 // heartbeat sends a heartbeat. A failed one counts as sent, too: keepAlive does not repeat it at once.
-func (f *fleet) heartbeat(url string, one *instance) error {
-	err := f.client.asFleet(url+"/fleet/heartbeat", one.identity.Load().body, ignoreAnswer)
+func (f *fleet) heartbeat(url string, one *instance, take func(answer []byte) error) error {
+	err := f.client.Post(url+"/fleet/heartbeat", f.token, one.identity.Load().body, take)
 	one.lastHeartbeat.Store(time.Now().UnixNano())
 	return err
 }
 
 // registerAgain registers a game server whose lease has expired, as a real one does.
 func (f *fleet) registerAgain(one *instance, err error) {
-	if said, ok := errors.AsType[*failure](err); ok && said.status == http.StatusNotFound {
+	if strings.HasPrefix(KindOf(err), "404 ") {
 		_ = f.registerOne(one) // when this fails, the next heartbeat fails too
 	}
+}
+
+// keepAlive sends the heartbeats that the load itself does not send, until ctx ends.
+func (f *fleet) keepAlive(ctx context.Context) {
+	for Pause(ctx, keepAliveInterval) == nil {
+		f.heartbeatOlder(ctx, maxHeartbeatAge)
+	}
+}
+
+// heartbeatOlder sends one heartbeat of each instance whose last one is older.
+func (f *fleet) heartbeatOlder(ctx context.Context, than time.Duration) {
+	isOlder := func(one *instance) bool {
+		last := one.lastHeartbeat.Load()
+		return last != 0 && time.Since(time.Unix(0, last)) >= than
+	}
+	_ = forEach(ctx, f.members, func(one *instance) error {
+		if isOlder(one) {
+			f.registerAgain(one, f.heartbeat(one.url, one, nil))
+		}
+		return nil
+	})
+}
+
+// countTaken returns the number of taken seats, which game servers read from the answer to a heartbeat.
+func (f *fleet) countTaken(ctx context.Context) (int, error) {
+	var total atomic.Int64
+	err := forEach(ctx, f.members, func(one *instance) error {
+		return f.heartbeat(one.url, one, func(a []byte) error {
+			var alive struct {
+				Available int `json:"available"`
+			}
+			err := json.Unmarshal(a, &alive)
+			total.Add(int64(f.seats - alive.Available))
+			return err
+		})
+	})
+	return int(total.Load()), err
 }
 
 // add remembers an instance that the scenario register has registered, so that the end of the run deregisters it.
 func (f *fleet) add(one *instance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.fresh) < MaxInstances {
-		f.fresh = append(f.fresh, one)
+	if len(f.added) < MaxInstances {
+		f.added = append(f.added, one)
 	}
 }
 
-// deregister also works after ctx has ended.
+// deregister also works after ctx has ended. What takes too long is left to the leases.
 func (f *fleet) deregister(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deregisterTimeout)
 	defer cancel()
-	client := NewClient(ctx, f.client.fleetToken, maxConcurrent)
+	client := NewClient(ctx, maxConcurrent)
 	defer client.Close()
-	var group errgroup.Group
-	group.SetLimit(maxConcurrent)
-	for _, one := range append(f.all, f.fresh...) {
-		if one.lastHeartbeat.Swap(0) == 0 || ctx.Err() != nil {
-			continue
+	_ = forEach(ctx, slices.Concat(f.members, f.added), func(one *instance) error {
+		if one.lastHeartbeat.Swap(0) != 0 {
+			_ = client.Post(one.url+"/fleet/deregister", f.token, one.identity.Load().body, nil)
 		}
-		group.Go(func() error {
-			return client.asFleet(one.url+"/fleet/deregister", one.identity.Load().body, ignoreAnswer)
-		})
-	}
-	_ = group.Wait() // see deregisterTimeout
+		return nil
+	})
 }

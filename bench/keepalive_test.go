@@ -12,16 +12,16 @@ import (
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
-	r := preparedRun(t, options(d, matchmake))
-	require.NoError(t, r.fleet.register(t.Context(), 2))
+	w := worldOf(t, options(d, "matchmake"))
+	require.NoError(t, w.fleet.register(t.Context(), 2))
 	old := time.Now().Add(-maxHeartbeatAge - time.Second).UnixNano()
-	r.fleet.all[0].lastHeartbeat.Store(old)
-	r.fleet.all[1].lastHeartbeat.Store(0)
+	w.fleet.members[0].lastHeartbeat.Store(old)
+	w.fleet.members[1].lastHeartbeat.Store(0)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	go func() { r.fleet.keepAlive(ctx); close(ended) }()
-	require.Eventually(t, func() bool { return r.fleet.all[0].lastHeartbeat.Load() > old }, 10*time.Second, time.Millisecond)
+	go func() { w.fleet.keepAlive(ctx); close(ended) }()
+	require.Eventually(t, func() bool { return w.fleet.members[0].lastHeartbeat.Load() > old }, 10*time.Second, time.Millisecond)
 	cancel()
 	<-ended
 	require.Equal(t, 1, d.calls["/fleet/heartbeat"])

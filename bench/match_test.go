@@ -28,17 +28,17 @@ func (d *fakeDirector) requireMatches(t *testing.T, r Result) {
 	// one call a profile asks whether it is known
 	queued, crowds := int64(d.calls["/tickets"]-len(applied)), int64(len(applied))
 	switch r.Scenario {
-	case matchQueue:
+	case "match-queue":
 		require.Equal(t, 200*crowds, queued)
 		require.EqualValues(t, 3*crowds, d.profileCalls(), "a version without matches, one with matches, and none")
-	case matchServers:
+	case "match-servers":
 		require.Equal(t, 200*crowds, queued)
 		require.EqualValues(t, 2*crowds, d.profileCalls())
-	case matchLife:
+	case "match-life":
 		require.Equal(t, 2*r.Calls, queued)
-	case matchSteady:
+	case "match-steady":
 		require.Equal(t, 200+r.Calls, queued)
-	case matchIdle:
+	case "match-idle":
 		require.EqualValues(t, 200, queued)
 		require.GreaterOrEqual(t, r.Latency.P50, 999.0)
 	}
@@ -62,10 +62,10 @@ func TestProfilesAreAwaited(t *testing.T) {
 		w.WriteHeader(map[bool]int{true: http.StatusNotFound, false: http.StatusBadRequest}[asked < 3])
 		fmt.Fprintf(w, `{"code":%q}`, map[bool]string{true: "profile_unknown", false: "invalid_request"}[asked < 3])
 	}})
-	r := preparedRun(t, options(d, matchLife))
-	name, err := r.matches.apply(t.Context(), "duel", 1, near)
+	w := worldOf(t, options(d, "match-life"))
+	name, err := w.matches.apply(t.Context(), "duel", 1, matchDistance)
 	require.NoError(t, err)
-	require.Equal(t, name, r.matches.current())
+	require.Equal(t, name, w.matches.lastProfile())
 	require.Equal(t, 3, asked)
 }
 
@@ -77,9 +77,9 @@ func TestTicketsThatEnd(t *testing.T) {
 		`{"state":"queued","version":1}`:  "ticket stays queued",
 	} {
 		d := startFakeDirector(t, map[string]http.HandlerFunc{"GET /tickets/{id}": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }})
-		r := preparedRun(t, options(d, matchLife))
-		err := r.matches.await(ticket{d.URL, "one", "token"}, "assigned")
-		require.True(t, isKind(err, kind), "%v", err)
+		w := worldOf(t, options(d, "match-life"))
+		err := w.matches.await(ticket{d.URL, "one", "token"}, "assigned")
+		require.Equal(t, kind, KindOf(err))
 	}
 }
 
@@ -87,13 +87,13 @@ func TestTicketsThatEnd(t *testing.T) {
 func TestSkills(t *testing.T) {
 	t.Parallel()
 	for range 100 {
-		for i := range 2 * groupsOfCrowd {
-			require.LessOrEqual(t, ofGroup(i)-ofGroup(i+groupsOfCrowd), float64(near))
-			require.Greater(t, stranger(i+1)-stranger(i), float64(near))
-			if i%groupsOfCrowd > 0 {
-				require.Greater(t, ofGroup(i)-ofGroup(i-1), 0.0)
+		for i := range 2 * crowdGroups {
+			require.LessOrEqual(t, skillInGroup(i)-skillInGroup(i+crowdGroups), float64(matchDistance))
+			require.Greater(t, strangeSkill(i+1)-strangeSkill(i), float64(matchDistance))
+			if i%crowdGroups > 0 {
+				require.Greater(t, skillInGroup(i)-skillInGroup(i-1), 0.0)
 			}
 		}
-		require.Greater(t, stranger(0)-similar(), float64(near))
+		require.Greater(t, strangeSkill(0)-similarSkill(), float64(matchDistance))
 	}
 }

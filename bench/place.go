@@ -1,15 +1,21 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // place is where a player wants to play.
 type place struct {
 	region, mode string
 	body         []byte // of matchmake for one player
-	hot          bool   // the mode is the one with HotShare
+	isHot        bool   // the mode is the one with HotShare
 }
 
 // places are the regions and modes of a run.
@@ -17,40 +23,8 @@ type places struct {
 	id       string
 	regions  []string
 	modes    []string
-	all      []place // by region, then by mode
+	list     []place // by region, then by mode
 	hotShare float64
-}
-
-func newPlaces(id string, o Options) places {
-	p := places{id: id, hotShare: o.HotShare}
-	for i := range o.Regions {
-		p.regions = append(p.regions, fmt.Sprintf("bench-%s-%d", id, i))
-	}
-	for i := range o.Modes {
-		p.modes = append(p.modes, fmt.Sprintf("bench-%d", i))
-	}
-	for _, region := range p.regions {
-		for i, mode := range p.modes {
-			p.all = append(p.all, place{region, mode,
-				encode(placeRequest{Region: region, Mode: mode, MaxPlayers: o.Players}), o.HotShare > 0 && i == 0})
-		}
-	}
-	return p
-}
-
-// any draws a region, all with equal probability, and a mode.
-func (p places) any(rng *rand.Rand) place {
-	if len(p.all) == 1 {
-		return p.all[0]
-	}
-	region, mode := rng.IntN(len(p.regions)), rng.IntN(len(p.modes))
-	if p.hotShare > 0 {
-		mode = 0
-		if rng.Float64() >= p.hotShare {
-			mode = 1 + rng.IntN(len(p.modes)-1)
-		}
-	}
-	return p.all[region*len(p.modes)+mode]
 }
 
 // placeRequest is the body of matchmake.
@@ -60,3 +34,74 @@ type placeRequest struct {
 	Party      []string `json:"party,omitempty"`
 	MaxPlayers int      `json:"max_players,omitempty"`
 }
+
+func newPlaces(id string, l Load) places {
+	p := places{id: id, hotShare: l.HotShare}
+	for i := range l.Regions {
+		p.regions = append(p.regions, fmt.Sprintf("bench-%s-%d", id, i))
+	}
+	for i := range l.Modes {
+		p.modes = append(p.modes, fmt.Sprintf("bench-%d", i))
+	}
+	for _, region := range p.regions {
+		for i, mode := range p.modes {
+			body := encode(placeRequest{Region: region, Mode: mode, MaxPlayers: l.Players})
+			p.list = append(p.list, place{region, mode, body, l.HotShare > 0 && i == 0})
+		}
+	}
+	return p
+}
+
+// draw draws a region, all with equal probability, and a mode.
+func (p places) draw(random *rand.Rand) place {
+	if len(p.list) == 1 {
+		return p.list[0]
+	}
+	region, mode := random.IntN(len(p.regions)), random.IntN(len(p.modes))
+	if p.hotShare > 0 {
+		mode = 0
+		if random.Float64() >= p.hotShare {
+			mode = 1 + random.IntN(len(p.modes)-1)
+		}
+	}
+	return p.list[region*len(p.modes)+mode]
+}
+
+// player is one who has not called before in this run, so that no rate limit per player is reached.
+type player struct{ sub, token string }
+
+// players are handed out one after another. Their tokens are made before the load, because signing one takes as long as
+// some of the measured calls. In production the login service makes them.
+type players struct {
+	mint   MintFunc
+	tokens []string // of the first players
+	count  atomic.Int64
+}
+
+// prepare makes the tokens of the first n players, on all CPUs.
+func (p *players) prepare(ctx context.Context, n int) error {
+	p.tokens = make([]string, n)
+	workers := runtime.GOMAXPROCS(0)
+	group, ctx := errgroup.WithContext(ctx)
+	for w := range workers {
+		group.Go(func() (err error) {
+			for i := w; i < n && ctx.Err() == nil && err == nil; i += workers {
+				p.tokens[i], err = p.mint(subOf(int64(i)))
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// next returns the next player.
+func (p *players) next() (player, error) {
+	i := p.count.Add(1) - 1
+	if i < int64(len(p.tokens)) {
+		return player{subOf(i), p.tokens[i]}, nil
+	}
+	token, err := p.mint(subOf(i))
+	return player{subOf(i), token}, err
+}
+
+func subOf(i int64) string { return "bench-" + strconv.FormatInt(i, 10) }

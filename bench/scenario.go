@@ -2,161 +2,70 @@ package bench
 
 import (
 	"context"
-	"maps"
+	"errors"
 	"slices"
 )
 
-// The scenarios: what a caller does in each turn.
-const (
-	matchmake   = "matchmake"    // a new player asks for a seat
-	resolve     = "resolve"      // a new player exchanges the handle of a seat, reserved before, for a token
-	heartbeat   = "heartbeat"    // the next game server sends a heartbeat
-	register    = "register"     // a new game server registers
-	sessionLife = "session-life" // a new player gets a seat, resolves it, joins and leaves
-	loginQueue  = "login-queue"  // a new player asks for a place in the login queue
-	// calls an endpoint of the baselines that authenticates like matchmake and does nothing else
-	noop = "noop"
-	// calls an endpoint of the baselines that authenticates like heartbeat and does nothing else
-	fleetNoop = "fleet-noop"
-)
-
-// scenario describes the turns of a scenario.
-type scenario struct {
-	turn      func(*caller) error               // calls made with [caller.timed] are measured
-	calls     int                               // per turn
-	players   float64                           // per turn
-	fleetless bool                              // it needs no game servers
-	usual     Load                              // zero: any
-	prepare   func(*run, context.Context) error // after its game servers have registered; nil: nothing
+// Scenario is what callers do.
+type Scenario struct {
+	Name    string
+	About   string                 // what a turn is, for people
+	Usual   Load                   // where options have none
+	IsAlone bool                   // it has one caller, and no rate
+	Check   func(o *Options) error // what only this scenario needs; nil: nothing
+	// Begin makes what a run needs, and returns its turns. What it has begun ends with [Job.OnEnd], also after an error.
+	Begin func(ctx context.Context, job *Job) (TurnFunc, error)
 }
 
-// Load is the size of a load.
-type Load struct {
-	Callers int
-	Rate    float64 // 0 is a closed loop
-	Tickets int     // tickets in the queue at the start of a turn; 0: the scenario queues none in advance
+// TurnFunc is a turn of a caller. Calls that it makes with [Caller.Timed] are measured. Its ctx ends with the run's.
+type TurnFunc func(ctx context.Context, c *Caller) error
 
-	// Of protocols.
-	Connections, Watchers, Agents, Rooms, Sessions int
-
-	Alone bool // one caller, without a rate
+// Turns is a Begin that needs nothing but its turns.
+func Turns(turn TurnFunc) func(context.Context, *Job) (TurnFunc, error) {
+	return func(context.Context, *Job) (TurnFunc, error) { return turn, nil }
 }
 
-// Usual returns the default load of a scenario; the zero value if it has none of its own.
-func Usual(scenario string) Load { return scenarios[scenario].usual }
-
-// waiting returns the number of tickets in the queue at the start of a turn.
-func (s scenario) waiting(o Options) int {
-	if s.usual.Tickets == 0 {
-		return 0
+// Find returns the scenario of a name. Without one it returns the zero value.
+func Find(scenarios []Scenario, name string) Scenario {
+	if i := slices.IndexFunc(scenarios, func(s Scenario) bool { return s.Name == name }); i >= 0 {
+		return scenarios[i]
 	}
-	return o.Tickets
+	return Scenario{}
 }
 
-var scenarios = map[string]scenario{
-	matchmake:   {turn: (*caller).matchmake, calls: 1, players: 1},
-	resolve:     {turn: (*caller).resolve, calls: 1, players: 1},
-	heartbeat:   {turn: (*caller).heartbeat, calls: 1},
-	register:    {turn: (*caller).register, calls: 1},
-	sessionLife: {turn: (*caller).sessionLife, calls: 4, players: 1},
-	loginQueue:  {turn: (*caller).loginQueue, calls: 1, players: 1, fleetless: true},
-	noop:        {turn: (*caller).noop, calls: 1, players: 1, fleetless: true},
-	fleetNoop:   {turn: (*caller).fleetNoop, calls: 1, fleetless: true},
-
-	matchQueue:   {turn: (*caller).matchQueue, calls: 1, fleetless: true, usual: Load{Callers: 1, Tickets: 10_000}},
-	matchServers: {turn: (*caller).matchServers, calls: 1, fleetless: true, usual: Load{Callers: 1, Tickets: 10_000}},
-	matchLife: {turn: (*caller).matchLife, calls: 4, players: 2, usual: Load{Callers: 64, Rate: 100},
-		prepare: (*run).applyDuels},
-	matchSteady: {turn: (*caller).matchSteady, calls: 1, players: 1,
-		usual: Load{Callers: 256, Rate: 2000, Tickets: 20_000}, prepare: (*run).queueStrangers},
-	matchIdle: {turn: (*caller).matchIdle, calls: 1, usual: Load{Callers: 1, Tickets: 50_000},
-		prepare: (*run).queueStrangers},
-}
-
-// Scenarios returns the names of all scenarios, sorted.
-func Scenarios() []string { return slices.Sorted(maps.Keys(scenarios)) }
-
-func (c *caller) matchmake() error {
-	p, err := c.players.another()
-	if err != nil {
-		return err
+// Names of scenarios.
+func Names(scenarios []Scenario) (names []string) {
+	for _, s := range scenarios {
+		names = append(names, s.Name)
 	}
-	_, err = c.seat(p)
-	return err
+	return names
 }
 
-func (c *caller) loginQueue() error {
-	p, err := c.players.another()
-	if err != nil {
-		return err
+// Job is a run in progress, as its scenario sees it.
+type Job struct {
+	Options
+
+	ID     string // part of the names of what it makes: Options.Run, or random
+	values map[string]float64
+	ends   []func() error // in the order of their beginning
+}
+
+// OnEnd ends what was begun, in reverse order. An error is one of the run. The ctx of the run may have ended before.
+func (j *Job) OnEnd(end func() error) { j.ends = append(j.ends, end) }
+
+// SetValue adds a value to the result. It is for OnEnd.
+func (j *Job) SetValue(name string, value float64) { j.values[name] = value }
+
+// Enter tells that a phase begins.
+func (j *Job) Enter(phase string) {
+	if j.Say != nil {
+		j.Say(phase)
 	}
-	return c.timed(loginQueue, func() error { return c.client.asPlayer(c.url+"/login-queue", p.token, []byte("{}"), ignoreAnswer) })
 }
 
-func (c *caller) resolve() error {
-	s, err := c.reservedSeat()
-	if err != nil {
-		return err
-	}
-	_, err = c.exchange(s)
-	return err
-}
-
-func (c *caller) heartbeat() error {
-	one := c.fleet.next()
-	err := c.timed(heartbeat, func() error { return c.fleet.heartbeat(c.url, one) })
-	c.fleet.registerAgain(one, err)
-	return err
-}
-
-func (c *caller) register() error {
-	one := c.fleet.instance("new-", int(c.fleet.turn.Add(1)))
-	body := c.fleet.registration(one)
-	err := c.timed(register, func() error { return c.client.asFleet(c.url+"/fleet/register", body, one.registered) })
-	if err == nil {
-		c.fleet.add(one)
+func (j *Job) end() (err error) {
+	for _, end := range slices.Backward(j.ends) {
+		err = errors.Join(err, end())
 	}
 	return err
-}
-
-func (c *caller) sessionLife() error {
-	p, err := c.players.another()
-	if err != nil {
-		return err
-	}
-	s, err := c.seat(p)
-	if err != nil {
-		return err
-	}
-	raw, err := c.exchange(s)
-	if err != nil {
-		return err
-	}
-	jti, err := tokenID(raw)
-	if err != nil {
-		return err
-	}
-	if err := c.report("joined", s, report{Joined: []joined{{s.sub, jti}}}); err != nil {
-		return err
-	}
-	return c.report("left", s, report{Left: []string{s.sub}})
-}
-
-func (c *caller) noop() error {
-	p, err := c.players.another()
-	if err != nil {
-		return err
-	}
-	body := c.places.any(c.rng).body
-	return c.timed(noop, func() error { return c.client.asPlayer(c.url+"/noop", p.token, body, ignoreAnswer) })
-}
-
-// unknownInstance is a body as large as that of a real heartbeat.
-var unknownInstance = encode(&identity{ID: "bench-nobody-000", Incarnation: "00000000-0000-4000-8000-000000000000"})
-
-func (c *caller) fleetNoop() error {
-	return c.timed(fleetNoop, func() error {
-		return c.client.asFleet(c.url+"/fleet/noop", unknownInstance,
-			ignoreAnswer)
-	})
 }

@@ -17,16 +17,16 @@ func TestDueTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSchedule(time.Unix(1_700_000_000, 0), rapid.Float64Range(1, 1_000_000).Draw(t, "rate"))
 		turn := rapid.Int64Range(0, 10_000_000).Draw(t, "turn")
-		due := s.due(turn)
-		require.Equal(t, turn, s.before(due))
-		require.Equal(t, turn+1, s.before(due.Add(1)))
-		require.InDelta(t, s.interval, float64(s.due(turn+1).Sub(due)), 10)
+		due := s.dueTime(turn)
+		require.Equal(t, turn, s.countBefore(due))
+		require.Equal(t, turn+1, s.countBefore(due.Add(1)))
+		require.InDelta(t, s.interval, float64(s.dueTime(turn+1).Sub(due)), 10)
 	})
 	s := newSchedule(time.Unix(0, 0), 1000)
-	require.Zero(t, s.before(time.Unix(0, 0)))
-	require.Zero(t, s.before(time.Unix(-1, 0)))
-	require.EqualValues(t, 1000, s.before(time.Unix(1, 0)))
-	require.Equal(t, time.Second, s.due(1000).Sub(s.start))
+	require.Zero(t, s.countBefore(time.Unix(0, 0)))
+	require.Zero(t, s.countBefore(time.Unix(-1, 0)))
+	require.EqualValues(t, 1000, s.countBefore(time.Unix(1, 0)))
+	require.Equal(t, time.Second, s.dueTime(1000).Sub(s.start))
 }
 
 // Pins a stall that shows only in the calls in progress, as in a closed loop: all calls that were due during it waited.
@@ -44,7 +44,7 @@ func TestOpenLoopSeesAStall(t *testing.T) {
 		}
 		fmt.Fprint(w, `{}`)
 	}})
-	o := options(d, noop)
+	o := options(d, "noop")
 	o.Callers, o.Rate, o.WarmUp, o.Duration = 2, 500, 0, time.Second
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
@@ -56,17 +56,17 @@ func TestOpenLoopSeesAStall(t *testing.T) {
 	require.GreaterOrEqual(t, res.Open.Blocked, int64(stall.Seconds()*o.Rate/2))
 	require.GreaterOrEqual(t, res.Latency.Max, float64(stall.Milliseconds()))
 	require.GreaterOrEqual(t, res.Latency.P90, float64(stall.Milliseconds())/4, "a fifth of all calls was due during the stall")
-	require.Less(t, res.Open.Late.P50, float64(stall.Milliseconds())/2, "the generator itself was free")
+	require.Less(t, res.Open.Delay.P50, float64(stall.Milliseconds())/2, "the generator itself was free")
 }
 
 // Pins a run that never ends because the director cannot keep up, and turns that are dropped silently.
 func TestOpenLoopEnds(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, map[string]http.HandlerFunc{"/noop": func(w http.ResponseWriter, r *http.Request) {
-		pause(r.Context(), 20*time.Millisecond)
+		_ = Pause(r.Context(), 20*time.Millisecond)
 		fmt.Fprint(w, `{}`)
 	}})
-	o := options(d, noop)
+	o := options(d, "noop")
 	o.Callers, o.Rate, o.WarmUp, o.Duration = 2, 1000, 100*time.Millisecond, 300*time.Millisecond
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)

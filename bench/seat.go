@@ -1,37 +1,42 @@
 package bench
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
-	"net/http"
+	"fmt"
+	"math"
+	"runtime"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // seat is a player's seat.
 type seat struct {
-	player
+	player player
 
 	sessionID, handle, endpoint string
-	at                          time.Time // of the reservation
+	reservedAt                  time.Time
 }
 
-func (s *seat) take(a answer) error {
-	return a.read(member{"session_id", &s.sessionID}, member{"session_handle", &s.handle},
+func (s *seat) read(a []byte) error {
+	return readStrings(a, member{"session_id", &s.sessionID}, member{"session_handle", &s.handle},
 		member{"endpoint", &s.endpoint})
 }
 
-// seat asks for a seat in a region and mode that it draws.
-func (c *caller) seat(p player) (seat, error) {
-	s, at := seat{player: p}, c.places.any(c.rng)
-	step := matchmake
+// takeSeat asks for a seat in a region and mode that it draws.
+func (w *world) takeSeat(c *Caller, p player) (seat, error) {
+	s, at := seat{player: p}, w.places.draw(c.Random)
+	step := "matchmake"
 	switch {
-	case at.hot:
+	case at.isHot:
 		step = "matchmake, hot mode"
-	case c.places.hotShare > 0:
+	case w.places.hotShare > 0:
 		step = "matchmake, others"
 	}
-	err := c.timed(step, func() error { return c.client.asPlayer(c.url+"/matchmake", p.token, at.body, s.take) })
+	err := c.Timed(step, func() error { return w.client.Post(c.URL+"/matchmake", Bearer(p.token), at.body, s.read) })
 	return s, err
 }
 
@@ -41,67 +46,108 @@ const (
 	// reservationTTL is how long a reserved seat is used: less than the minute for which a director keeps it by
 	// default.
 	reservationTTL = 45 * time.Second
+	// reserveTimeout is a quarter of that minute; the rest is left to the run.
+	reserveTimeout = 15 * time.Second
 )
 
-// reservedSeat returns a seat that is not resolved yet. When there is none left, it reserves more, which is not
+// reservedSeat returns a caller's seat that is not resolved yet. When there is none left, it reserves more, which is not
 // measured.
-func (c *caller) reservedSeat() (s seat, err error) {
-	for len(c.reserved) > 0 && time.Since(c.reserved[0].at) > reservationTTL {
-		c.reserved = c.reserved[1:]
+func (w *world) reservedSeat(c *Caller) (s seat, err error) {
+	own := &w.reserved[c.Number]
+	for len(*own) > 0 && time.Since((*own)[0].reservedAt) > reservationTTL {
+		*own = (*own)[1:]
 	}
-	if len(c.reserved) == 0 {
-		if err := c.unmeasured(c.reserve); err != nil {
+	if len(*own) == 0 {
+		if err := c.Unmeasured(func() error { return w.reserve(c.Number, w.places.draw(c.Random)) }); err != nil {
 			return s, err
 		}
 	}
-	s, c.reserved = c.reserved[0], c.reserved[1:]
+	s, *own = (*own)[0], (*own)[1:]
 	return s, nil
 }
 
-// reserve gets seats for a party with one call.
-func (c *caller) reserve() (err error) {
-	at := c.places.any(c.rng)
+// reserve gets seats for a party of a caller with one call.
+func (w *world) reserve(caller int, at place) (err error) {
 	request := placeRequest{Region: at.region, Mode: at.mode, Party: make([]string, partySize), MaxPlayers: partySize}
 	party := make([]player, partySize)
 	for i := range party {
-		if party[i], err = c.players.another(); err != nil {
+		if party[i], err = w.players.next(); err != nil {
 			return err
 		}
 		request.Party[i] = party[i].sub
 	}
-	s := seat{at: time.Now()}
-	if err := c.client.asPlayer(c.url+"/matchmake", party[0].token, encode(request), s.take); err != nil {
+	s := seat{reservedAt: time.Now()}
+	url := w.job.URLs[caller%len(w.job.URLs)] + "/matchmake"
+	if err := w.client.Post(url, Bearer(party[0].token), encode(request), s.read); err != nil {
 		return err
 	}
 	for _, s.player = range party {
-		c.reserved = append(c.reserved, s)
+		w.reserved[caller] = append(w.reserved[caller], s)
 	}
 	return nil
 }
 
+// reserveAhead reserves seats for the callers. It ignores errors: they occur again in the run.
+func (w *world) reserveAhead(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
+	defer cancel()
+	perCaller := w.turnsAhead() / w.job.Callers
+	var group errgroup.Group
+	group.SetLimit(8) // a party is 64 seats
+	for caller := range w.job.Callers {
+		group.Go(func() (err error) {
+			for i := 0; err == nil && ctx.Err() == nil && len(w.reserved[caller]) < perCaller; i++ {
+				err = w.reserve(caller, w.places.list[(caller+i)%len(w.places.list)])
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// Preparation is bounded; further tokens and seats are made when they are needed.
+const (
+	maxPrepared = 250_000
+	// perCaller and perCore are calls a second that a closed loop hardly exceeds.
+	perCaller, perCore = 2_000, 8_000
+)
+
+// turnsAhead is the number of turns to prepare for.
+func (w *world) turnsAhead() int {
+	rate := w.job.Rate
+	if rate == 0 {
+		rate = float64(min(w.job.Callers*perCaller, runtime.GOMAXPROCS(0)*perCore)) / float64(w.callsPerTurn)
+	}
+	turns := math.Ceil(rate*(w.job.WarmUp+w.job.Duration).Seconds()) + float64(w.job.Callers)
+	if w.job.Turns > 0 {
+		turns = min(turns, float64(w.job.Turns))
+	}
+	return int(min(turns, maxPrepared))
+}
+
 // exchange exchanges a seat's handle for a session token.
-func (c *caller) exchange(s seat) (raw string, err error) {
+func (w *world) exchange(c *Caller, s seat) (raw string, err error) {
 	body := encode(struct {
 		Handle string `json:"session_handle"`
 	}{s.handle})
-	err = c.timed(resolve, func() error {
-		return c.client.asPlayer(c.url+"/resolve", s.token, body,
-			func(a answer) error { return a.read(member{"session_token", &raw}) })
+	err = c.Timed("resolve", func() error {
+		return w.client.Post(c.URL+"/resolve", Bearer(s.player.token), body,
+			func(a []byte) error { return readStrings(a, member{"session_token", &raw}) })
 	})
-	if err == nil && !isToken(raw) {
+	if err == nil && strings.Count(raw, ".") != 2 {
 		err = errNoToken
 	}
 	return raw, err
 }
 
-var errNoToken = &failure{code: "no token"}
+var errNoToken = &Failure{"no token", nil}
 
 // tokenID reads the jti of a token. Unlike a real game server it does not verify the token.
 func tokenID(raw string) (jti string, err error) {
 	_, after, _ := strings.Cut(raw, ".")
 	payload, _, _ := strings.Cut(after, ".")
 	claims, err := base64.RawURLEncoding.DecodeString(payload)
-	if err != nil || answer(claims).read(member{"jti", &jti}) != nil {
+	if err != nil || readStrings(claims, member{"jti", &jti}) != nil {
 		return "", errNoToken
 	}
 	return jti, nil
@@ -109,43 +155,43 @@ func tokenID(raw string) (jti string, err error) {
 
 // report is the body of seats.
 type report struct {
-	ID          string   `json:"instance_id"`
-	Incarnation string   `json:"incarnation,omitempty"`
-	SessionID   string   `json:"session_id"`
-	Joined      []joined `json:"joined,omitempty"`
-	Left        []string `json:"left,omitempty"`
+	ID          string         `json:"instance_id"`
+	Incarnation string         `json:"incarnation,omitempty"`
+	SessionID   string         `json:"session_id"`
+	Joined      []joinedPlayer `json:"joined,omitempty"`
+	Left        []string       `json:"left,omitempty"`
 }
 
-type joined struct {
+type joinedPlayer struct {
 	Sub string `json:"sub"`
 	JTI string `json:"jti"`
 }
 
-// report reports, as the seat's game server, which players joined or left.
-func (c *caller) report(step string, s seat, body report) error {
-	host := c.fleet.byEndpoint[s.endpoint]
+// reportSeat reports, as the seat's game server, which players joined or left.
+func (w *world) reportSeat(c *Caller, step string, s seat, body report) error {
+	host := w.fleet.byEndpoint[s.endpoint]
 	if host == nil {
-		return &failure{code: "placed on an unknown game server"}
+		return &Failure{"placed on an unknown game server", nil}
 	}
 	is := host.identity.Load()
 	body.ID, body.Incarnation, body.SessionID = is.ID, is.Incarnation, s.sessionID
-	text := encode(body)
-	return c.timed(step, func() error { return c.client.asFleet(c.url+"/fleet/seats", text, accepted) })
+	encoded := encode(body)
+	return c.Timed(step, func() error { return w.client.Post(c.URL+"/fleet/seats", w.fleet.token, encoded, readAccepted) })
 }
 
-// accepted reads the result of a report about one player.
-func accepted(a answer) error {
+// readAccepted reads the result of a report about one player.
+func readAccepted(a []byte) error {
 	result := ""
-	if err := a.read(member{"result", &result}); err != nil || result == "ok" {
+	if err := readStrings(a, member{"result", &result}); err != nil || result == "ok" {
 		return err
 	}
-	var all struct {
+	var answer struct {
 		Results []struct {
 			Status int `json:"status"`
 		} `json:"results"`
 	}
-	if err := json.Unmarshal(a, &all); err != nil || len(all.Results) != 1 {
-		return &failure{http.StatusOK, "unreadable", string(a)}
+	if err := json.Unmarshal(a, &answer); err != nil || len(answer.Results) != 1 {
+		return &Failure{"200 unreadable", fmt.Errorf("%s", a)}
 	}
-	return &failure{status: all.Results[0].Status, code: result}
+	return &Failure{fmt.Sprintf("%d %s", answer.Results[0].Status, result), nil}
 }

@@ -32,7 +32,7 @@ func TestSizes(t *testing.T) {
 		_, _ = w.Write([]byte(`{"incarnation":"one"}`))
 	}
 	d := startFakeDirector(t, map[string]http.HandlerFunc{"/matchmake": saw, "/fleet/register": saw})
-	o := options(d, matchmake)
+	o := options(d, "matchmake")
 	o.WarmUp, o.Duration, o.Capacity, o.Players, o.Turns = 0, time.Hour, 40, 5, 1234
 	start := time.Now()
 	res, err := Run(t.Context(), o)

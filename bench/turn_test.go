@@ -10,36 +10,46 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type named string
-
-func (n named) Error() string { return string(n) }
-func (n named) Kind() string  { return "kind of " + string(n) }
-
 // Pins turns of another package that are not counted, are counted with their unmeasured work, or run twice at once for
 // one caller; and failures that lose their kind.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	var taken [3]atomic.Int64
-	o := Options{Scenario: "mine", URLs: []string{"nowhere"}, Callers: len(taken), Turns: 30, Duration: time.Hour}
-	o.Turn = func(ctx context.Context, turn Turn) error {
+	o := Options{URLs: []string{"nowhere"}, Load: Load{Callers: len(taken), Turns: 30, Instances: 7}, Duration: time.Hour}
+	turn := func(ctx context.Context, turn *Caller) error {
 		require.NoError(t, ctx.Err())
-		require.EqualValues(t, 1, taken[turn.Caller()].Add(1))
-		defer taken[turn.Caller()].Add(-1)
+		require.EqualValues(t, 1, taken[turn.Number].Add(1))
+		defer taken[turn.Number].Add(-1)
 		before := time.Now()
 		require.NoError(t, turn.Unmeasured(func() error { return nil }))
 		require.NoError(t, turn.Timed("one", func() error { return nil }))
-		if turn.Caller() == 0 {
-			return turn.Timed("two", func() error { return named("trouble") })
+		if turn.Number == 0 {
+			return turn.Timed("two", func() error { return &Failure{"trouble", nil} })
 		}
 		require.Less(t, time.Since(before), time.Minute)
 		return turn.Timed("two", func() error { return errors.New("nameless") })
 	}
+	ends := []string{}
+	o.Scenario = Scenario{Name: "mine", Begin: func(_ context.Context, job *Job) (TurnFunc, error) {
+		job.OnEnd(func() error { ends = append(ends, "first"); job.SetValue("x", 5); return nil })
+		job.OnEnd(func() error { ends = append(ends, "second"); return nil })
+		return turn, nil
+	}}
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, "mine", res.Scenario)
 	require.EqualValues(t, o.Turns, res.Calls)
 	require.Equal(t, res.Calls, res.Failed)
-	require.Equal(t, res.Calls, res.Errors["kind of trouble"]+res.Errors["not sent"])
+	require.Equal(t, res.Calls, res.Errors["trouble"]+res.Errors["not sent"])
 	require.Equal(t, []string{"one", "two"}, []string{res.Steps[0].Name, res.Steps[1].Name})
-	require.Zero(t, res.Instances)
+	require.Zero(t, res.Instances, "the scenario has none")
+	require.Equal(t, []string{"second", "first"}, ends)
+	require.Equal(t, map[string]float64{"x": 5}, res.Values)
+
+	o.Scenario.Begin = func(_ context.Context, job *Job) (TurnFunc, error) {
+		job.OnEnd(func() error { return errors.New("not ended") })
+		return nil, errors.New("not begun")
+	}
+	_, err = Run(t.Context(), o)
+	require.EqualError(t, err, "not begun\nnot ended")
 }

@@ -1,5 +1,5 @@
 // Package baseline holds what `director-bench` compares a director with: the placement that most people write first
-// ([Naive]), a store that answers without the database ([Still]), and the cost of one durable commit ([Commits]).
+// ([Naive]), a store that answers without the database ([Still]), and loads on Postgres alone ([Scenarios]).
 //
 // The hidden command `director-bench baseline` serves Naive and Still behind the product's own HTTP handlers: HTTP,
 // JSON and authentication cost the same, and only the store differs. None of it is for production, so its SQL is here

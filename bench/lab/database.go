@@ -60,6 +60,6 @@ func (d *Database) Read(ctx context.Context) (bench.Reading, error) {
 	if err != nil {
 		return bench.Reading{}, err
 	}
-	count, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct{ WALBytes, Transactions int64 }])
+	count, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[struct{ WALBytes, Transactions float64 }])
 	return bench.Reading{GeneratorCPU: OwnCPU(), WALBytes: count.WALBytes, Transactions: count.Transactions}, err
 }

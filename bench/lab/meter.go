@@ -2,8 +2,13 @@ package lab
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
 	"slices"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/bench"
@@ -11,13 +16,12 @@ import (
 
 // Read implements [bench.Meter] with the costs of the replicas and the worker. Without /proc the CPU of director and
 // Postgres, and memory, are 0.
-func (l *Lab) Read(ctx context.Context) (bench.Reading, error) { return l.read(ctx, l.director()) }
-
-func (l *Lab) director() []*Process {
-	if l.worker == nil {
-		return l.replicas
+func (l *Lab) Read(ctx context.Context) (bench.Reading, error) {
+	director := l.replicas
+	if l.worker != nil {
+		director = append(slices.Clone(l.replicas), l.worker)
 	}
-	return append(slices.Clone(l.replicas), l.worker)
+	return meter{l, director}.Read(ctx)
 }
 
 // Meter returns a meter of other processes of the lab.
@@ -28,43 +32,67 @@ type meter struct {
 	processes []*Process
 }
 
-func (m meter) Read(ctx context.Context) (bench.Reading, error) { return m.lab.read(ctx, m.processes) }
-
-func (l *Lab) read(ctx context.Context, processes []*Process) (bench.Reading, error) {
-	total, err := l.Database.Read(ctx)
+// Read implements [bench.Meter].
+func (m meter) Read(ctx context.Context) (bench.Reading, error) {
+	total, err := m.lab.Database.Read(ctx)
 	if err != nil {
 		return total, err
 	}
-	if total.PostgresCPU, err = familyCPU(l.cluster.PID()); err != nil {
+	if total.PostgresCPU, err = familyCPU(m.lab.cluster.PID()); err != nil {
 		return total, err
 	}
-	for _, p := range processes {
-		cpu, rss, err := usage(p.PID())
-		if err != nil {
-			return total, err
-		}
-		total.ServerCPU += cpu
-		total.ServerRSS = max(total.ServerRSS, rss)
-	}
-	total.Batches, err = allBatches(ctx, processes)
-	return total, err
-}
-
-func allBatches(ctx context.Context, processes []*Process) (map[string]bench.Batches, error) {
-	each := make([]map[string]bench.Batches, len(processes))
+	each := make([]bench.Reading, len(m.processes))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, p := range processes {
+	for i, p := range m.processes {
 		group.Go(func() (err error) {
-			each[i], err = batches(ctx, p.metrics)
+			if each[i].ServerCPU, each[i].ServerRSS, err = usage(p.PID()); err == nil {
+				each[i].Batches, err = batchesOf(ctx, p.metrics)
+			}
 			return err
 		})
 	}
-	err := group.Wait()
-	all := map[string]bench.Batches{}
-	for _, replica := range each {
-		for name, f := range replica {
-			all[name] = all[name].Add(f)
+	err = group.Wait()
+	for _, r := range each {
+		total = total.Plus(r, 1)
+		total.ServerRSS = max(total.ServerRSS, r.ServerRSS)
+	}
+	return total, err
+}
+
+// metricOfGroups is the histogram of calls per batch (package server/telemetry).
+const metricOfGroups = "director_group_calls"
+
+// batchesOf reads a process's metrics. A process without the metric has no groups.
+func batchesOf(ctx context.Context, url string) (map[string]bench.Batches, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", url, resp.Status)
+	}
+	return parseBatches(resp.Body)
+}
+
+// parseBatches reads the text format of Prometheus.
+func parseBatches(text io.Reader) (map[string]bench.Batches, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(text)
+	if err != nil {
+		return nil, err
+	}
+	groups := map[string]bench.Batches{}
+	for _, metric := range families[metricOfGroups].GetMetric() {
+		for _, label := range metric.GetLabel() {
+			if h := metric.GetHistogram(); label.GetName() == "group" {
+				groups[label.GetValue()] = bench.Batches{Count: float64(h.GetSampleCount()), Calls: h.GetSampleSum()}
+			}
 		}
 	}
-	return all, err
+	return groups, nil
 }

@@ -21,9 +21,9 @@ type function struct {
 	query pb.QueryServiceClient
 }
 
-// serveFunction serves the match function on this machine until the run is over, and returns its address.
+// serveFunction serves the match function on this machine until the run is over.
 func (l *load) serveFunction(ctx context.Context) error {
-	conn, err := l.connect(l.URLs[0])
+	conn, err := l.connect(l.job.URLs[0])
 	if err != nil {
 		return err
 	}
@@ -33,11 +33,11 @@ func (l *load) serveFunction(ctx context.Context) error {
 	}
 	server := grpc.NewServer()
 	pb.RegisterMatchFunctionServer(server, &function{query: conn.query})
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	l.onClose(func() error {
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	l.job.OnEnd(func() error {
 		server.Stop()
-		return <-served
+		return <-ended
 	})
 	l.config = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port),
 		Type: pb.FunctionConfig_GRPC}
@@ -47,14 +47,14 @@ func (l *load) serveFunction(ctx context.Context) error {
 // Run implements openmatch.MatchFunction.
 func (f *function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) error {
 	profile := req.GetProfile()
-	waiting, err := f.waiting(stream.Context(), profile.GetPools()[0])
+	waiting, err := f.waitingTickets(stream.Context(), profile.GetPools()[0])
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(waiting, 2) {
+	for pair := range slices.Chunk(waiting, 2) {
 		proposal := &pb.Match{
-			MatchId: fmt.Sprintf("%s-%s", profile.GetName(), some[0].GetId()), MatchProfile: profile.GetName(),
-			MatchFunction: "bench", Tickets: some,
+			MatchId: fmt.Sprintf("%s-%s", profile.GetName(), pair[0].GetId()), MatchProfile: profile.GetName(),
+			MatchFunction: "bench", Tickets: pair,
 		}
 		if err := stream.Send(&pb.RunResponse{Proposal: proposal}); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (f *function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) er
 	return nil
 }
 
-func (f *function) waiting(ctx context.Context, pool *pb.Pool) (all []*pb.Ticket, err error) {
+func (f *function) waitingTickets(ctx context.Context, pool *pb.Pool) (all []*pb.Ticket, err error) {
 	stream, err := f.query.QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
 	if err != nil {
 		return nil, err

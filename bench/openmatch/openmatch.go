@@ -1,6 +1,6 @@
 // Package openmatch puts a load on the Open Match API of a director and measures its answers, over gRPC as frontends
-// and directors call it, with a match function of its own that pairs players. The turns are here; package bench runs
-// the callers and measures. [ServeEcho] answers without a director, to measure the costs of the protocol itself.
+// and directors call it, with a match function of its own that pairs players. [ServeEcho] answers without a director, to
+// measure the costs of the protocol itself.
 //
 // The package knows only the protocol. Its tickets have a tag of the run, and its pools filter by that tag. The pools
 // of another director without filters would match its tickets, too, so a run needs a universe of its own.
@@ -8,86 +8,199 @@ package openmatch
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
-	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/bench"
 )
 
-// The scenarios: what a caller does in each turn.
-const (
-	tickets = "tickets" // a new player is queued
-	fetch   = "fetch"   // many tickets wait; all of them are fetched in matches and assigned
-	watch   = "watch"   // the same as tickets, while streams of watchers are idle
-	query   = "query"   // many tickets wait, and all of them are queried
-	// a new player is queued and waits for an assignment, while a director fetches without a pause
-	ticketLife = "ticket-life"
-)
-
-// Protocol is the scenarios of this package. URLs are the addresses (host:port) of gRPC listeners, Tickets wait at the
-// start of a turn of fetch and query (fetch pairs them: use an even number), and options about players, game servers,
-// regions and modes are ignored. The life of a ticket is an open loop: in a closed one every ticket would arrive just
-// after a cycle began.
+// Scenarios of this package. URLs are the addresses (host:port) of gRPC listeners, Tickets wait at the start of a turn of
+// fetch and query (fetch pairs them: use an even number). The life of a ticket is an open loop: in a closed one every
+// ticket would arrive just after a cycle began.
 //
 // A run deletes the tickets that it queued. Its errors are also a failed preparation, and idle streams that ended.
-var Protocol = bench.NewProtocol(map[string]bench.ProtocolScenario[*load]{
-	tickets: {Turn: (*load).create, Usual: bench.Load{Callers: 32, Connections: 8}},
-	fetch: {Turn: (*load).fetchAll, Prepare: (*load).serveFunction,
-		Usual: bench.Load{Callers: 1, Connections: 8, Tickets: 10_000}},
-	watch: {Turn: (*load).create, Prepare: (*load).watchIdly,
-		Usual: bench.Load{Callers: 32, Connections: 8, Watchers: 5_000}},
-	query: {Turn: (*load).queryAll, Prepare: (*load).queueForQuery,
-		Usual: bench.Load{Callers: 1, Connections: 8, Tickets: 10_000}},
+var Scenarios = []bench.Scenario{
+	scenario("tickets", "a new player is queued", bench.Load{Callers: 32}, (*load).create),
+	scenario("watch", "the same, while streams of watchers are open and idle", bench.Load{Callers: 32, Watchers: 5_000},
+		(*load).create, (*load).watchIdly),
+	scenario("query", "queries all of the --tickets that wait", bench.Load{Callers: 1, Tickets: 10_000}, (*load).queryAll,
+		(*load).queueForQuery),
+	scenario("fetch", "--tickets wait, are fetched in pairs, and each pair is assigned",
+		bench.Load{Callers: 1, Tickets: 10_000}, (*load).fetchAll, (*load).serveFunction),
+	scenario("ticket-life", "a new player is queued and waits for the assignment", bench.Load{Callers: 256, Rate: 100},
+		(*load).liveOnce, (*load).serveFunction, (*load).direct),
+}
 
-	ticketLife: {Turn: (*load).live, Prepare: (*load).direct,
-		Usual: bench.Load{Callers: 256, Rate: 100, Connections: 8}},
-}, nil, newLoad)
+func scenario(name, about string, usual bench.Load, turn func(*load, context.Context, *bench.Caller) error,
+	steps ...func(*load, context.Context) error) bench.Scenario {
+	usual.Connections = 8
+	return bench.Scenario{Name: name, About: about, Usual: usual,
+		Begin: func(ctx context.Context, job *bench.Job) (bench.TurnFunc, error) {
+			job.Enter("queueing players")
+			l := &load{job: job, tag: "bench-" + job.ID, queued: make([][]string, job.Callers)}
+			for _, prepare := range append([]func(*load, context.Context) error{(*load).connectAll}, steps...) {
+				if err := prepare(l, ctx); err != nil {
+					return nil, err
+				}
+			}
+			return func(ctx context.Context, c *bench.Caller) error { return turn(l, ctx, c) }, nil
+		}}
+}
 
 // load is a run in progress.
 type load struct {
-	bench.Options
-
-	tag     string // tag of all its tickets
+	job     *bench.Job
+	tag     string // of all its tickets
 	conns   []*connection
 	players [][]byte           // openmatch.CreateTicketRequest of each player
 	queued  [][]string         // ids of tickets that callers have left in the queue, by caller
-	pool    *pb.Pool           // pool of query
+	pool    *pb.Pool           // of query
 	config  *pb.FunctionConfig // address of its match function
-	closers []func() error     // closed in reverse order
 }
 
-func newLoad(o bench.Options) *load {
-	return &load{Options: o, tag: "bench-" + strings.ToLower(rand.Text()[:10]), queued: make([][]string, o.Callers)}
+const (
+	// window is the flow-control window of a call and of a connection, in bytes, the same as a director's.
+	window = 1 << 20
+	// variety is the number of different players, who are queued again and again.
+	variety = 1024
+	// maxConcurrent is the number of concurrent calls that prepare a run or delete its tickets.
+	maxConcurrent = 256
+	// deleteTimeout bounds deleting the tickets. The others stay in the queue until they expire.
+	deleteTimeout = 30 * time.Second
+)
+
+// connection is a connection to a replica, which several callers share.
+type connection struct {
+	grpc     *grpc.ClientConn
+	frontend pb.FrontendServiceClient
+	backend  pb.BackendServiceClient
+	query    pb.QueryServiceClient
 }
 
-// Connect makes the connections, spread over the replicas. It also encodes the players.
-func (l *load) Connect(context.Context) error {
-	if err := l.encodePlayers(); err != nil {
-		return err
-	}
-	for n := range l.Connections {
-		conn, err := l.connect(l.URLs[n%len(l.URLs)])
+// connectAll makes the connections, spread over the replicas, and encodes the players, so that encoding is not measured.
+func (l *load) connectAll(ctx context.Context) error {
+	for n := range l.job.Connections {
+		conn, err := l.connect(l.job.URLs[n%len(l.job.URLs)])
 		if err != nil {
 			return err
 		}
 		l.conns = append(l.conns, conn)
 	}
+	for range variety {
+		encoded, err := proto.Marshal(newTicket(l.tag))
+		if err != nil {
+			return err
+		}
+		l.players = append(l.players, encoded)
+	}
+	l.job.OnEnd(func() error {
+		if !l.job.KeepsQueue {
+			l.deleteTickets(ctx, slices.Concat(l.queued...))
+		}
+		return nil
+	})
 	return nil
 }
 
-// Finish deletes the tickets and closes everything, in reverse order.
-func (l *load) Finish(ctx context.Context, _ *bench.Result) error {
-	if !l.Leave {
-		l.takeBack(ctx, slices.Concat(l.queued...))
+// connect makes a connection that lasts until the end of the run.
+func (l *load) connect(addr string) (*connection, error) {
+	// grpc-go's defaults except for the windows: dynamic windows cost a ping in both directions for nearly every call
+	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window)}
+	if l.job.Token != "" {
+		options = append(options, grpc.WithPerRPCCredentials(bearer(l.job.Token)))
 	}
-	var errs []error
-	for _, end := range slices.Backward(l.closers) {
-		errs = append(errs, end())
+	conn, err := grpc.NewClient(addr, options...)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no address to connect to: %w", addr, err)
 	}
-	return errors.Join(errs...)
+	l.job.OnEnd(conn.Close)
+	return &connection{conn, pb.NewFrontendServiceClient(conn), pb.NewBackendServiceClient(conn),
+		pb.NewQueryServiceClient(conn)}, nil
 }
 
-func (l *load) onClose(end func() error) { l.closers = append(l.closers, end) }
+// connectionOf returns a caller's connection.
+func (l *load) connectionOf(caller int) *connection { return l.conns[caller%len(l.conns)] }
+
+// bearer sends the token with each call.
+type bearer string
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials. Loads run in trusted networks.
+func (bearer) RequireTransportSecurity() bool { return false }
+
+// withCode adds the code to an error of a call, which is counted under it.
+func withCode(err error) error {
+	if _, isCounted := errors.AsType[*bench.Failure](err); isCounted || err == nil {
+		return err
+	}
+	return &bench.Failure{Kind: status.Code(err).String(), Err: err}
+}
+
+// wrongAnswer is the failure of a call with an unexpected answer.
+func wrongAnswer(kind, format string, args ...any) error {
+	return &bench.Failure{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// newTicket is a ticket of about 150 bytes, with two terms and two doubles as search fields, as a small game has.
+func newTicket(tag string) *pb.CreateTicketRequest {
+	return &pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: &pb.SearchFields{
+		Tags:       []string{tag},
+		StringArgs: map[string]string{"mode": "duel"},
+		DoubleArgs: map[string]float64{"skill": rand.Float64() * 3000, "latency": rand.Float64() * 200},
+	}}}
+}
+
+// poolOf is the pool of all tickets with the tag. An echo answers as many tickets as its name says.
+func poolOf(tag string, n int) *pb.Pool {
+	return &pb.Pool{Name: fmt.Sprint(n), TagPresentFilters: []*pb.TagPresentFilter{{Tag: tag}}}
+}
+
+// queue creates n tickets. When it fails, it deletes those that it has created.
+func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err error) {
+	ids = make([]string, n)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrent)
+	for i := range ids {
+		group.Go(func() error {
+			created, err := l.connectionOf(i).frontend.CreateTicket(ctx, newTicket(tag))
+			ids[i] = created.GetId()
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		l.deleteTickets(ctx, ids)
+		return nil, fmt.Errorf("tickets cannot be queued: %w", withCode(err))
+	}
+	return ids, nil
+}
+
+// deleteTickets deletes the tickets that still wait, also after ctx has ended. Ids without a ticket, such as "", are
+// allowed.
+func (l *load) deleteTickets(ctx context.Context, ids []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(maxConcurrent)
+	for i, id := range ids {
+		group.Go(func() error {
+			_, err := l.connectionOf(i).frontend.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: id})
+			return err
+		})
+	}
+	_ = group.Wait() // see deleteTimeout
+}

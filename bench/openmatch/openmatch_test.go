@@ -31,7 +31,8 @@ func startEcho(t *testing.T) string {
 
 func options(addr, scenario string) bench.Options {
 	return bench.Options{
-		Protocol: Protocol, Scenario: scenario, URLs: []string{addr}, Callers: 4, Turns: 20, Duration: time.Hour, Tickets: 500, Connections: 2, Token: "shown",
+		Scenario: bench.Find(Scenarios, scenario), URLs: []string{addr}, Duration: time.Hour, Token: "shown",
+		Load: bench.Load{Callers: 4, Turns: 20, Tickets: 500, Connections: 2},
 	}
 }
 
@@ -40,26 +41,27 @@ func options(addr, scenario string) bench.Options {
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	addr := startEcho(t)
-	for _, scenario := range []string{tickets, query} {
+	for _, scenario := range []string{"tickets", "query"} {
 		res, err := bench.Run(t.Context(), options(addr, scenario))
 		require.NoError(t, err)
 		require.EqualValues(t, 20, res.Calls)
 		require.Zero(t, res.Failed, res.Errors)
 		require.Equal(t, 2, res.Connections)
 	}
-	l := newLoad(options(addr, query))
-	require.NoError(t, l.Connect(t.Context()))
-	defer func() { require.NoError(t, l.Finish(t.Context(), nil)) }()
-	n, err := l.of(0).count(t.Context(), poolOf("many", 2*echoPage+1))
+	l := &load{job: &bench.Job{}}
+	conn, err := l.connect(addr)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.grpc.Close()) }()
+	n, err := conn.count(t.Context(), poolOf("many", 2*echoPage+1))
 	require.NoError(t, err)
 	require.Equal(t, 2*echoPage+1, n)
 
-	o := options(addr, fetch)
+	o := options(addr, "fetch")
 	o.Tickets = 100
 	res, err := bench.Run(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, res.Calls, res.Errors["Unimplemented"])
-	o = options(addr, watch)
+	o = options(addr, "watch")
 	o.Watchers = 100
 	_, err = bench.Run(t.Context(), o)
 	require.ErrorContains(t, err, "watchers cannot be assigned", "nobody was watched")
@@ -75,9 +77,11 @@ func TestCounting(t *testing.T) {
 	whole, err := proto.Marshal(page)
 	require.NoError(t, err)
 	for cut, says := range map[int]error{0: nil, 1: errPage, 3: errPage} {
-		var n int
+		var got []byte
 		pieces := mem.BufferSlice{mem.SliceBuffer(whole[:100]), mem.SliceBuffer(whole[100 : len(whole)-cut])}
-		require.ErrorIs(t, counting{}.Unmarshal(pieces, &n), says)
+		require.NoError(t, raw{}.Unmarshal(pieces, &got))
+		n, err := countFields(got)
+		require.ErrorIs(t, err, says)
 		require.Equal(t, says == nil, n == 300)
 	}
 	var back pb.QueryTicketsResponse
@@ -95,8 +99,7 @@ func FuzzCounting(f *testing.F) {
 	f.Add([]byte{0x0a, 0x01, 0x00})
 	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Fuzz(func(t *testing.T, page []byte) {
-		var n int
-		err := counting{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(page)}, &n)
+		n, err := countFields(page)
 		require.True(t, err != nil || n <= len(page)/2)
 	})
 }
@@ -127,14 +130,13 @@ func TestIDOfAnEncodedTicket(t *testing.T) {
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
 	for says, change := range map[string]func(*bench.Options){
-		`there is no scenario "dance"`: func(o *bench.Options) { o.Scenario = "dance" },
-		"257 connections":              func(o *bench.Options) { o.Connections = 257 },
-		"-1 tickets":                   func(o *bench.Options) { o.Scenario, o.Tickets = query, -1 },
-		"-1 watchers":                  func(o *bench.Options) { o.Scenario, o.Watchers = watch, -1 },
-		"0 callers":                    func(o *bench.Options) { o.Callers = 0 },
-		"no URL":                       func(o *bench.Options) { o.URLs = nil },
+		"257 connections": func(o *bench.Options) { o.Connections = 257 },
+		"-1 tickets":      func(o *bench.Options) { o.Scenario, o.Tickets = bench.Find(Scenarios, "query"), -1 },
+		"-1 watchers":     func(o *bench.Options) { o.Scenario, o.Watchers = bench.Find(Scenarios, "watch"), -1 },
+		"0 callers":       func(o *bench.Options) { o.Callers = 0 },
+		"no URL":          func(o *bench.Options) { o.URLs = nil },
 	} {
-		o := options("127.0.0.1:1", tickets)
+		o := options("127.0.0.1:1", "tickets")
 		change(&o)
 		_, err := bench.Run(t.Context(), o)
 		require.ErrorContains(t, err, says)

@@ -20,21 +20,21 @@ type fleet struct {
 	servers []*agents.Agent
 	changes atomic.Uint32 // how often change was called
 
-	mu   sync.Mutex
-	lost error // the first error that ended a game server
+	mu      sync.Mutex
+	failure error // the first error that ended a game server
 }
 
 // startFleet starts the game servers, each with its own rooms.
-func startFleet(o bench.Options) *fleet {
+func startFleet(job *bench.Job) *fleet {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &fleet{cancel: cancel}
-	for n := range o.Agents {
-		a := agents.New(config(o, n))
+	for n := range job.Agents {
+		a := agents.New(configOf(job, n))
 		f.servers = append(f.servers, a)
-		for room := range o.Rooms {
+		for room := range job.Rooms {
 			_ = a.OpenRoom(roomID(n, room), roomType) // ids are distinct, and the type is known
 		}
-		f.running.Go(func() { f.report(ctx, a.Run(ctx)) })
+		f.running.Go(func() { f.note(ctx, a.Run(ctx)) })
 	}
 	return f
 }
@@ -50,29 +50,20 @@ func (f *fleet) change() {
 	}
 }
 
-func (f *fleet) report(ctx context.Context, err error) {
+func (f *fleet) note(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.lost == nil {
-		f.lost = err
+	if f.failure == nil {
+		f.failure = errors.Join(errors.New("a simulated game server ended"), err)
 	}
 }
 
-// failure returns why a game server ended by itself; nil if none did.
-func (f *fleet) failure() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.lost == nil {
-		return nil
-	}
-	return errors.Join(errors.New("a simulated game server ended"), f.lost)
-}
-
-// stop cuts all connections.
-func (f *fleet) stop() {
+// stop cuts all connections. It returns why a game server ended by itself; nil if none did.
+func (f *fleet) stop() error {
 	f.cancel()
 	f.running.Wait()
+	return f.failure
 }

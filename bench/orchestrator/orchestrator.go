@@ -1,14 +1,14 @@
 // Package orchestrator puts a load on the orchestrator of a director and measures its answers, as matchmakers and
-// dashboards of @rivalis/fleet call it, with simulated game servers ([agents]) attached. The turns are here; package
-// bench runs the callers and measures.
-//
-// The package knows only the protocol.
+// dashboards of @rivalis/fleet call it, with simulated game servers ([agents]) attached. The package knows only the
+// protocol.
 package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -17,34 +17,50 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents"
 )
 
-// The scenarios: what a caller does in each turn.
-const (
-	roomCreate = "room-create" // a room is created, on the agent that the orchestrator chooses
-	roomLife   = "room-life"   // a room is created, found and destroyed
-	agentList  = "agent-list"  // all agents and their rooms are read
-	unchanged  = "agent-304"   // the same, when nothing has changed since
-	agentStats = "agent-stats" // the counts of the fleet are read
-	agentJoin  = "agent-join"  // all agents connect at once; until the orchestrator lists the last
-	agentBusy  = "agent-busy"  // the same as agent-idle, but each agent's state changes each second
-	agentIdle  = "agent-idle"  // agents only answer polls, and the counts are read ten times: a call is a second
-)
+// Scenarios of this package. URLs are the base URLs of orchestrators' listeners, whose keys the options need. Errors of a
+// run are also agents that cannot attach, or that end by themselves.
+var Scenarios = []bench.Scenario{
+	scenario("room-create", "a room is created, on the game server that the director chooses\n"+
+		"(with --background, what a call costs in fleets of different --agents compares)",
+		bench.Load{Callers: 32, Agents: 200}, (*load).createRoom),
+	scenario("room-life", "a room is created, found on the next replica and destroyed", bench.Load{Callers: 32, Agents: 200},
+		(*load).liveRoom),
+	scenario("agent-list", "all game servers and their rooms are listed", bench.Load{Callers: 1, Agents: 1000, Rooms: 4},
+		(*load).listAgents),
+	scenario("agent-304", "the same, while nothing changes: 304", bench.Load{Callers: 8, Agents: 1000, Rooms: 4},
+		(*load).revalidate),
+	scenario("agent-stats", "the counts of the fleet are read", bench.Load{Callers: 8, Agents: 1000, Rooms: 4},
+		(*load).readStats),
+	joining(scenario("agent-join", "all game servers connect at once: until the last is listed",
+		bench.Load{Callers: 1, Agents: 1000, Rooms: 4}, (*load).joinAll)),
+	scenario("agent-idle", "game servers only answer polls, and the counts are read ten times: a call is a second, and\n"+
+		"costs what the director uses in it", bench.Load{Callers: 1, Agents: 1000, Rooms: 4}, (*load).idle),
+	scenario("agent-busy", "the same, while the state of each game server changes each second",
+		bench.Load{Callers: 1, Agents: 1000, Rooms: 4}, (*load).changeAndIdle),
+}
 
-// Protocol is the scenarios of this package. URLs are the base URLs of orchestrators' listeners, whose keys the options
-// need, and options about players, tickets and game servers of package bench are ignored. Its errors are also agents
-// that cannot attach, or that end by themselves.
-var Protocol = bench.NewProtocol(map[string]bench.ProtocolScenario[*load]{
-	roomCreate: {Turn: (*load).create, Usual: bench.Load{Callers: 32, Agents: 200}},
-	roomLife:   {Turn: (*load).live, Usual: bench.Load{Callers: 32, Agents: 200}},
-	agentList:  {Turn: (*load).list, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
-	unchanged:  {Turn: (*load).revalidate, Usual: bench.Load{Callers: 8, Agents: 1000, Rooms: 4}},
-	agentStats: {Turn: (*load).stats, Usual: bench.Load{Callers: 8, Agents: 1000, Rooms: 4}},
-	// agents connect in the turn
-	agentJoin: {Turn: (*load).join, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4, Alone: true}},
-	agentBusy: {Turn: (*load).busy, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
-	agentIdle: {Turn: (*load).idle, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
-}, check, newLoad)
+func scenario(name, about string, usual bench.Load,
+	turn func(*load, context.Context, *bench.Caller) error) bench.Scenario {
+	return bench.Scenario{Name: name, About: about, Usual: usual, Check: checkKeys,
+		Begin: func(ctx context.Context, job *bench.Job) (bench.TurnFunc, error) {
+			job.Enter("connecting game servers")
+			l := &load{job: job, client: bench.NewClient(ctx, job.Callers+1)}
+			job.OnEnd(func() error { l.client.Close(); return nil })
+			err := checkOpenFiles(job.Agents)
+			if err == nil && !job.Scenario.IsAlone { // else agents connect in the turn
+				err = l.attach(ctx)
+			}
+			return func(ctx context.Context, c *bench.Caller) error { return turn(l, ctx, c) }, err
+		}}
+}
 
-func check(o *bench.Options) error {
+// joining is a scenario whose turns connect the agents.
+func joining(s bench.Scenario) bench.Scenario {
+	s.IsAlone = true
+	return s
+}
+
+func checkKeys(o *bench.Options) error {
 	if o.AgentKey == "" || o.AdminKey == "" {
 		return errors.New("agents and calls need keys of the orchestrator: DIRECTOR_ORCHESTRATOR_AGENT_KEYS and DIRECTOR_ORCHESTRATOR_ADMIN_KEYS")
 	}
@@ -53,8 +69,7 @@ func check(o *bench.Options) error {
 
 // load is a run in progress.
 type load struct {
-	bench.Options
-
+	job    *bench.Job
 	client *bench.Client
 	fleet  *fleet // nil while no agents are attached
 
@@ -63,52 +78,132 @@ type load struct {
 	etagErr  error
 }
 
-func newLoad(o bench.Options) *load { return &load{Options: o} }
-
-// Connect connects the agents, unless that is what is measured.
-func (l *load) Connect(ctx context.Context) error {
-	l.client = bench.NewClient(ctx, "", l.Callers+1)
-	if err := checkOpenFiles(l.Agents); err != nil || l.Scenario == agentJoin {
-		return err
-	}
-	return l.attach(ctx)
-}
-
-// Finish disconnects the agents. Errors: why a game server ended by itself.
-func (l *load) Finish(context.Context, *bench.Result) (err error) {
-	defer l.client.Close()
-	if l.fleet != nil {
-		err = l.fleet.failure()
-		l.detach()
-	}
-	return err
-}
-
-// joinTimeout is how long the agents of a run may take to be listed.
-const joinTimeout = 2 * time.Minute
-
-// attach connects the agents and waits until each replica lists them.
+// attach connects the agents until the end of the run, and waits until each replica lists them.
 func (l *load) attach(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	l.fleet = startFleet(l.Options)
-	for i := range l.URLs {
-		if err := l.awaitAgents(ctx, i, l.Agents); err != nil {
+	l.fleet = startFleet(l.job)
+	l.job.OnEnd(l.fleet.stop)
+	for replica := range l.job.URLs {
+		if err := l.awaitAgents(ctx, replica, l.job.Agents); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *load) detach() {
-	l.fleet.stop()
-	l.fleet = nil
+// awaitAgents waits until a replica lists that many agents. A replica that has just started answers 503 at first.
+func (l *load) awaitAgents(ctx context.Context, replica, n int) error {
+	for {
+		var stats struct{ Instances int }
+		err := l.call(replica, get("/v1/stats"), &stats)
+		if err == nil && stats.Instances == n {
+			return nil
+		}
+		if ended := bench.Pause(ctx, 10*time.Millisecond); ended != nil {
+			return errors.Join(ended, err)
+		}
+	}
 }
 
-// config is the game server of a number.
-func config(o bench.Options, n int) agents.Config {
+// call makes a call of the REST API to the nth replica. into gets what the answer has under "data"; nil: it is ignored.
+func (l *load) call(replica int, r bench.Request, into any) error {
+	r.URL, r.As = l.job.URLs[replica%len(l.job.URLs)]+r.URL, bench.Bearer(l.job.AdminKey)
+	r.Wait = 10 * time.Second // how long an orchestrator waits for an agent
+	if into != nil {
+		r.Take = func(answer []byte) error {
+			return json.Unmarshal(answer, &struct {
+				Data any `json:"data"`
+			}{into})
+		}
+	}
+	return l.client.Do(r)
+}
+
+// time measures a call of a caller to its replica, or to one of the next.
+func (l *load) time(c *bench.Caller, step string, further int, r bench.Request, into any) error {
+	return c.Timed(step, func() error { return l.call(c.Number+further, r, into) })
+}
+
+func get(path string) bench.Request {
+	return bench.Request{Method: http.MethodGet, URL: path, Status: http.StatusOK}
+}
+
+var newRoom = bench.Request{Method: http.MethodPost, URL: "/v1/rooms", Body: []byte(`{"type":"` + roomType + `"}`),
+	Status: http.StatusCreated}
+
+// createRoom creates a room that stays.
+func (l *load) createRoom(_ context.Context, c *bench.Caller) error {
+	return l.time(c, "create", 0, newRoom, nil)
+}
+
+// liveRoom creates a room, finds it on another replica and destroys it.
+func (l *load) liveRoom(_ context.Context, c *bench.Caller) error {
+	var room struct{ ID string }
+	if err := l.time(c, "create", 0, newRoom, &room); err != nil {
+		return err
+	}
+	path := "/v1/rooms/" + room.ID
+	if err := l.time(c, "find", 1, get(path), nil); err != nil {
+		return err
+	}
+	return l.time(c, "destroy", 0, bench.Request{Method: http.MethodDelete, URL: path, Status: http.StatusOK}, nil)
+}
+
+func (l *load) listAgents(_ context.Context, c *bench.Caller) error {
+	return l.time(c, "list", 0, get("/v1/instances"), nil)
+}
+
+func (l *load) readStats(_ context.Context, c *bench.Caller) error {
+	return l.time(c, "stats", 0, get("/v1/stats"), nil)
+}
+
+// revalidate asks for the list with the ETag of the fleet, which does not change while agents only answer polls.
+func (l *load) revalidate(_ context.Context, c *bench.Caller) error {
+	err := c.Unmeasured(func() error {
+		l.etagOnce.Do(func() {
+			r := get("/v1/stats")
+			r.ETag = &l.etag
+			l.etagErr = l.call(0, r, nil)
+		})
+		return l.etagErr
+	})
+	if err != nil {
+		return err
+	}
+	r := get("/v1/instances")
+	r.IfNoneMatch, r.Status = l.etag, http.StatusNotModified
+	return l.time(c, "not modified", 0, r, nil)
+}
+
+// joinAll connects all agents and waits until the orchestrator lists the last. Disconnecting them is not measured.
+func (l *load) joinAll(ctx context.Context, c *bench.Caller) error {
+	var agents *fleet
+	err := c.Timed("join", func() error {
+		agents = startFleet(l.job)
+		return l.awaitAgents(ctx, 0, l.job.Agents)
+	})
+	return errors.Join(err, c.Unmeasured(func() error {
+		return errors.Join(agents.stop(), l.awaitAgents(ctx, 0, 0))
+	}))
+}
+
+// idle lasts a second, in which it reads the counts now and then: a call costs what the director uses for its agents in
+// that time.
+func (l *load) idle(_ context.Context, c *bench.Caller) error {
+	return c.LastForSecond("stats", 10, func() error { return l.call(c.Number, get("/v1/stats"), nil) })
+}
+
+// changeAndIdle is idle, and each game server changes in each second.
+func (l *load) changeAndIdle(ctx context.Context, c *bench.Caller) error {
+	_ = c.Unmeasured(func() error { l.fleet.change(); return nil })
+	return l.idle(ctx, c)
+}
+
+// configOf is the game server of a number.
+func configOf(job *bench.Job, n int) agents.Config {
 	return agents.Config{
-		URL: "ws" + strings.TrimPrefix(o.URLs[n%len(o.URLs)], "http"), Key: o.AgentKey, Name: fmt.Sprint("bench-", n),
+		URL: "ws" + strings.TrimPrefix(job.URLs[n%len(job.URLs)], "http"), Key: job.AgentKey, Name: fmt.Sprint("bench-", n),
 		EndpointURL: fmt.Sprintf("wss://bench-%d.example.com", n), RoomTypes: []string{roomType},
 		Labels: map[string]string{"region": "bench"},
 	}

@@ -27,8 +27,8 @@ func capacityArms(ctx context.Context, b *testbed) ([]arm, error) {
 	naive, err := b.baselines(ctx, lab.Web)
 	sessions := choose(b.options, 1024, 64)
 	load := bench.Options{
-		Scenario: matchmake, Callers: rushers, Instances: hosts, Capacity: sessions / hosts, Players: 1,
-		Turns: sessions, Duration: time.Minute,
+		Scenario: scenarioOf(matchmake), Duration: time.Minute,
+		Load: bench.Load{Callers: rushers, Instances: hosts, Capacity: sessions / hosts, Players: 1, Turns: sessions},
 	}
 	return []arm{b.arm(matchmake, b.director(lab.Web), load), b.arm(naiveMatchmake, naive, load)}, err
 }

@@ -79,8 +79,8 @@ func (b *testbed) sendHeartbeats(ctx context.Context) (bench.Result, error) {
 	}
 	b.options.say("%s heartbeats a second for %s", inFull(plan.rate()), plan.duration)
 	load := bench.Options{
-		Scenario: onStore, Callers: bench.MaxInFlight, Rate: plan.rate(), Duration: plan.duration,
-		Turn: (&sender{store: store, members: members}).send,
+		Scenario: bench.Scenario{Name: onStore, Begin: bench.Turns((&sender{store: store, members: members}).send)},
+		Load:     bench.Load{Callers: bench.MaxInFlight, Rate: plan.rate()}, Duration: plan.duration,
 	}
 	var sizes tableSamples
 	a := b.arm(onStore, b.director(lab.Web), load).prepare(sizes.sample(b)).
@@ -111,16 +111,16 @@ type sender struct {
 }
 
 // send is a turn of the load.
-func (s *sender) send(ctx context.Context, t bench.Turn) error {
+func (s *sender) send(ctx context.Context, c *bench.Caller) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout*time.Millisecond)
 	defer cancel()
 	turn := int(s.turns.Add(1) - 1)
 	at := turn % len(s.members)
 	m, load := s.members[at], loadOf(at, turn/len(s.members))
-	return t.Timed(heartbeat, func() error {
+	return c.Timed(heartbeat, func() error {
 		_, err := s.store.Heartbeat(ctx, db.InstanceRef{InstanceID: m.InstanceID, Incarnation: &m.Incarnation}, &load)
 		if known, ok := errors.AsType[*fault.Error](err); ok {
-			return bench.WithKind(known.Code, err)
+			return &bench.Failure{Kind: known.Code, Err: err}
 		}
 		return err
 	})

@@ -52,20 +52,20 @@ func loopArms(ctx context.Context, b *testbed) ([]arm, error) {
 	naive, err := b.baselines(ctx, lab.Web)
 	director := b.director(lab.Web)
 	load := func(scenario string) bench.Options {
-		return b.options.loadUsual(scenario, bench.Usual(scenario), 8*time.Second)
+		return b.options.loadUsual(scenario, 8*time.Second)
 	}
 	noOpLoad, idle := load("match-life"), load("match-idle")
-	noOpLoad.Scenario = "noop"
+	noOpLoad.Scenario = scenarioOf("noop")
 	// until the worker has searched for all seeds, and no profile was retired lately
 	idle.WarmUp = choose(b.options, 15*time.Second, 0)
 	arms := []arm{
 		b.arm(queueAll, director, load("match-queue")),
 		b.arm(seatAll, director, load("match-servers")),
-		b.arm(fetchAll, b.director(lab.GRPC), b.options.loadOpenMatch("fetch", 10*time.Second)),
+		b.arm(fetchAll, b.director(lab.GRPC), b.options.loadUsual("fetch", 10*time.Second)),
 		b.arm(duelLife, director, load("match-life")),
 		b.arm(pacedNoOp, naive, noOpLoad),
 		b.notifications(),
-		b.commits(b.options.loadOpenMatch("tickets", 5*time.Second)),
+		b.commits(b.options.loadUsual("tickets", 5*time.Second)),
 		b.arm(steadyLoad, director, load("match-steady")),
 		b.arm(idleQueue, side{director.urls, b.lab.Meter(b.lab.Worker())}, idle),
 	}

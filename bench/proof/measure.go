@@ -207,7 +207,7 @@ func format(layout string, divisor float64) unit {
 var (
 	micros     = format("%.1f µs", 1)
 	millis     = format("%.2f ms", 1)
-	inSeconds  = format("%.1f s", 1)
+	inSeconds  = format("%.2f s", 1)
 	times      = format("%.2f ×", 1)
 	percent    = format("%.1f %%", 0.01) // of a share of 1
 	inCores    = format("%.2f cores", 1)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/openmatch"
 )
 
 // One replica, durable Postgres, and the load with its match function and its Open Match director, all on one machine.
@@ -34,13 +33,6 @@ const (
 	lifeNow     = "ticket life, no window"
 )
 
-// loadOpenMatch is the usual load of a scenario of Open Match.
-func (o Options) loadOpenMatch(scenario string, over time.Duration) bench.Options {
-	load := o.loadUsual(scenario, openmatch.Protocol.Usual(scenario), over)
-	load.Protocol, load.Leave = openmatch.Protocol, true
-	return load
-}
-
 // openMatchArms starts two more processes: the echo, and a replica without a collection window in a universe of its
 // own.
 func openMatchArms(ctx context.Context, b *testbed) ([]arm, error) {
@@ -54,13 +46,13 @@ func openMatchArms(ctx context.Context, b *testbed) ([]arm, error) {
 		return nil, err
 	}
 	director, withoutWindow := b.director(lab.GRPC), side{[]string{other.GRPC}, b.lab.Meter(other)}
-	load := func(scenario string) bench.Options { return b.options.loadOpenMatch(scenario, 5*time.Second) }
+	load := func(scenario string) bench.Options { return b.options.loadUsual(scenario, 5*time.Second) }
 	return prepareEach([]arm{
 		b.arm(echoCreate, echo, load("tickets")),
 		b.commits(load("tickets")),
 		b.arm(createAlone, director, load("tickets")),
 		b.arm(createWatch, director, load("watch")),
-		b.arm(fetchAll, director, b.options.loadOpenMatch("fetch", 10*time.Second)), // most of it is spent on queuing
+		b.arm(fetchAll, director, b.options.loadUsual("fetch", 10*time.Second)), // most of it is spent on queuing
 		b.arm(queryAll, director, load("query")),
 		b.arm(echoQuery, echo, load("query")),
 		b.arm(lifeWindow, director, load("ticket-life")),

@@ -99,7 +99,7 @@ var probedPaths = []string{"/healthz", "/.well-known/jwks.json"}
 // probe requests the paths of a replica twenty times a second.
 func probe(replica string, probes *stopwatch) func(context.Context) error {
 	return func(ctx context.Context) error {
-		client := bench.NewClient(ctx, "", 1)
+		client := bench.NewClient(ctx, 1)
 		defer client.Close()
 		probes.repeat(ctx, 50*time.Millisecond, probedPaths, func(_ context.Context, path string) error {
 			return client.Do(bench.Request{Method: "GET", URL: replica + path})

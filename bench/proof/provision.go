@@ -63,7 +63,7 @@ type cloud struct {
 // open starts the cloud, and sets the settings of a director that uses it.
 func (c *cloud) open(l *lab.Options) (end func() error, err error) {
 	ctx, stop := context.WithCancel(context.Background())
-	c.client = bench.NewClient(ctx, "", 512)
+	c.client = bench.NewClient(ctx, 512)
 	c.fake = edgegaptest.New(edgegaptest.Options{
 		Token: edgegapKey, StartAfter: 2 * time.Second, Rates: edgegapRates, PageSize: 100, Run: c.simulateServer,
 	})
@@ -114,8 +114,8 @@ func (c *cloud) simulateServer(ctx context.Context, env map[string]string) {
 	capacity, _ := strconv.Atoi(env["LATTICE_CAPACITY"])
 	id, incarnation := env["LATTICE_DEPLOYMENT_ID"], ""
 	call := func(path string, body map[string]any, answer any) {
-		_ = c.client.Do(bench.Request{Method: http.MethodPost, URL: env["DIRECTOR_URL"] + path, Header: "X-Fleet-Token",
-			Value: env["FLEET_TOKEN"], Body: toJSON(body), Take: func(a []byte) error { return json.Unmarshal(a, answer) }})
+		_ = c.client.Post(env["DIRECTOR_URL"]+path, bench.FleetToken(env["FLEET_TOKEN"]), toJSON(body),
+			func(a []byte) error { return json.Unmarshal(a, answer) })
 	}
 	for {
 		if incarnation == "" {
@@ -223,7 +223,7 @@ func (p pool) seatRush(ctx context.Context) (bench.Result, error) {
 func (p pool) askForSeats(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	client := bench.NewClient(ctx, "", p.rushed)
+	client := bench.NewClient(ctx, p.rushed)
 	defer client.Close()
 	body := toJSON(map[string]any{"region": "bench", "mode": "bench", "max_players": serverCapacity})
 	all, ctx := errgroup.WithContext(ctx)
@@ -231,8 +231,7 @@ func (p pool) askForSeats(ctx context.Context) error {
 		all.Go(func() error {
 			token, err := p.bed.mint(fmt.Sprint("player-", n))
 			for err == nil {
-				err = client.Do(bench.Request{Method: http.MethodPost, URL: p.bed.lab.Replicas()[0].URL + "/matchmake",
-					Header: "Authorization", Value: "Bearer " + token, Body: body})
+				err = client.Post(p.bed.lab.Replicas()[0].URL+"/matchmake", bench.Bearer(token), body, nil)
 				if !strings.HasPrefix(bench.KindOf(err), "409 ") {
 					return err
 				}
@@ -269,7 +268,7 @@ func (p pool) stayQuiet(ctx context.Context) (bench.Result, error) {
 		return bench.Result{}, err
 	}
 	lost, err := awaitRow(ctx, p.bed.pool, 2*time.Minute, func(lostServer) bool { return true }, "provision_found.sql")
-	used := after.Sub(before)
+	used := after.Plus(before, -1)
 	r := bench.ResultOf(quietPool, p.servers, time.Duration(lost.Delay*float64(time.Second)))
 	r.Values = map[string]float64{
 		"director": used.ServerCPU.Seconds() / p.quietFor.Seconds(),

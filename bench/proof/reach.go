@@ -43,7 +43,7 @@ func reachArms(ctx context.Context, b *testbed) ([]arm, error) {
 		b.arm(resolve, director, load(resolve)),
 		b.arm(fleetNoOp, naive, load("fleet-noop")),
 		b.arm(heartbeat, director, heartbeats),
-		b.commits(load("")),
+		b.commits(load(matchmake)),
 		b.arm(loneMatchmake, director, b.options.load(matchmake, 1)),
 		b.arm(naiveLoneMatchmake, naive, b.options.load(matchmake, 1)),
 	}, b.settle), err

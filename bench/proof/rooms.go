@@ -54,8 +54,8 @@ func (o Options) lobbySizes() lobbySizes {
 
 // loadLobby is the usual load of a scenario, with sessions beside those of callers.
 func (o Options) loadLobby(scenario string, sessions int) bench.Options {
-	load := o.loadUsual(scenario, realtime.Protocol.Usual(scenario), 5*time.Second)
-	load.Protocol, load.Sessions = realtime.Protocol, sessions
+	load := o.loadUsual(scenario, 5*time.Second)
+	load.Sessions = sessions
 	return load
 }
 
@@ -76,7 +76,7 @@ func roomsArms(ctx context.Context, b *testbed) ([]arm, error) {
 		b.notifications(),
 		b.commits(o.loadLobby("rooms-hot", 0)),
 		b.arm(lobbyOneRoom, director, o.loadLobby("rooms-hot", 0)),
-		b.commitsOfOneRow(o.loadLobby("rooms-hot", 0)),
+		b.inPostgres(oneRow, "commit-one-row", o.loadLobby("rooms-hot", 0)),
 		b.arm(lobbyFewJoin, director, o.loadLobby("rooms-join", sizes.fewJoin)),
 		b.arm(lobbyJoin, director, o.loadLobby("rooms-join", sizes.join)),
 	}

@@ -194,7 +194,10 @@ func TestSender(t *testing.T) {
 	require.Len(t, members, 50)
 	members[7].Incarnation = uuid.New() // as of an instance that was replaced
 	s := &sender{store: store, members: members}
-	r, err := bench.Run(t.Context(), bench.Options{Scenario: onStore, URLs: []string{"none"}, Callers: 100, Turns: 100, Duration: time.Hour, Turn: s.send})
+	r, err := bench.Run(t.Context(), bench.Options{
+		Scenario: bench.Scenario{Name: onStore, Begin: bench.Turns(s.send)}, URLs: []string{"none"}, Duration: time.Hour,
+		Load: bench.Load{Callers: 100, Turns: 100},
+	})
 	require.NoError(t, err)
 	require.EqualValues(t, 100, r.Calls)
 	require.Equal(t, map[string]int64{"superseded": 2}, r.Errors)

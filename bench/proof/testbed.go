@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/openmatch"
+	"github.com/lattice-director/director/bench/realtime"
 )
 
 // testbed is the laboratory of an experiment.
@@ -73,10 +76,20 @@ func (b *testbed) baselines(ctx context.Context, over lab.Face) (side, error) {
 	return side{lab.Addresses(processes, over), b.lab.Meter(processes...)}, err
 }
 
+// scenarioOf is the scenario of a name, of any package. It panics without one.
+func scenarioOf(name string) bench.Scenario {
+	all := slices.Concat(bench.Scenarios, openmatch.Scenarios, realtime.Scenarios, baseline.Scenarios)
+	s := bench.Find(all, name)
+	if s.Begin == nil {
+		panic("there is no scenario " + name)
+	}
+	return s
+}
+
 // load is a closed loop on a few game servers.
 func (o Options) load(scenario string, callers int) bench.Options {
 	return bench.Options{
-		Scenario: scenario, Callers: callers, Instances: choose(o, 16, 2),
+		Scenario: scenarioOf(scenario), Load: bench.Load{Callers: callers, Instances: choose(o, 16, 2)}, KeepsQueue: true,
 		WarmUp:   choose(o, time.Second, 50*time.Millisecond),
 		Duration: choose(o, 4*time.Second, 300*time.Millisecond),
 	}
@@ -97,9 +110,10 @@ func (o Options) loadPrefilled(scenario string) bench.Options {
 }
 
 // loadUsual is a load of the scenario's usual size.
-func (o Options) loadUsual(scenario string, usual bench.Load, over time.Duration) bench.Options {
+func (o Options) loadUsual(scenario string, duration time.Duration) bench.Options {
+	usual := scenarioOf(scenario).Usual
 	load := o.load(scenario, usual.Callers)
-	load.Rate, load.Tickets, load.Watchers, load.Duration = usual.Rate, usual.Tickets, usual.Watchers, over
+	load.Rate, load.Tickets, load.Watchers, load.Duration = usual.Rate, usual.Tickets, usual.Watchers, duration
 	if o.Quick {
 		load.Callers, load.Rate, load.WarmUp, load.Duration = min(load.Callers, 4), min(load.Rate, 20), 0,
 			300*time.Millisecond
@@ -127,25 +141,18 @@ const (
 	notices = "notification"
 )
 
-// commits is single-row commits of as many callers as the load has.
-func (b *testbed) commits(load bench.Options) arm {
-	return arm{name: commit, run: func(ctx context.Context) (bench.Result, error) {
-		return baseline.Commits(ctx, b.lab.URL(), load.Callers, load.WarmUp, load.Duration)
-	}}
+// inPostgres is an arm of a scenario of Postgres itself, with as many callers as another load has.
+func (b *testbed) inPostgres(name, scenario string, load bench.Options) arm {
+	load.Scenario, load.Rate = scenarioOf(scenario), 0
+	return b.arm(name, side{urls: []string{b.lab.URL()}}, load)
 }
 
-// commitsOfOneRow is commits that all update the same row.
-func (b *testbed) commitsOfOneRow(load bench.Options) arm {
-	return arm{name: oneRow, run: func(ctx context.Context) (bench.Result, error) {
-		return baseline.CommitsOfOneRow(ctx, b.lab.URL(), load.Callers, load.WarmUp, load.Duration)
-	}}
-}
+// commits is single-row commits.
+func (b *testbed) commits(load bench.Options) arm { return b.inPostgres(commit, "commit", load) }
 
 // notifications is notifications from one connection to another.
 func (b *testbed) notifications() arm {
-	return arm{name: notices, run: func(ctx context.Context) (bench.Result, error) {
-		return baseline.Notices(ctx, b.lab.URL(), 0, choose(b.options, 5*time.Second, 100*time.Millisecond))
-	}}
+	return b.inPostgres(notices, "notice", b.options.load("notice", 1))
 }
 
 //go:embed *.sql

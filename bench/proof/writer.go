@@ -26,7 +26,7 @@ const (
 )
 
 func writerArms(_ context.Context, b *testbed) ([]arm, error) {
-	load := b.options.loadOpenMatch("ticket-life", 5*time.Second)
+	load := b.options.loadUsual("ticket-life", 5*time.Second)
 	beside := b.arm(lifeBeside, b.director(lab.GRPC), load)
 	run := beside.run
 	beside.run = func(ctx context.Context) (result bench.Result, err error) {

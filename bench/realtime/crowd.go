@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/bench"
 )
 
 // crowdRoom is the number of clients of a crowd in one room of Join.
@@ -17,11 +19,11 @@ const crowdRoom = 20
 type Crowd struct {
 	name    string // part of the names of its rooms
 	token   string
-	clients []*Client // nil: never connected
+	clients []*client // nil: never connected
 }
 
 // NewCrowd returns a crowd of n clients that are not connected, with the token of a project or "".
-func NewCrowd(token string, n int) *Crowd { return &Crowd{rand.Text()[:10], token, make([]*Client, n)} }
+func NewCrowd(token string, n int) *Crowd { return &Crowd{rand.Text()[:10], token, make([]*client, n)} }
 
 // each does something with all clients, at most so many at a time. 0 is all.
 func (c *Crowd) each(ctx context.Context, most int, do func(ctx context.Context, i int) error) error {
@@ -38,7 +40,7 @@ func (c *Crowd) each(ctx context.Context, most int, do func(ctx context.Context,
 // Connect opens a session for each client, spread over replicas.
 func (c *Crowd) Connect(ctx context.Context, urls []string) error {
 	return c.each(ctx, Dialers, func(ctx context.Context, i int) (err error) {
-		c.clients[i], err = Dial(ctx, urls[i%len(urls)], c.token, "")
+		c.clients[i], err = dial(ctx, urls[i%len(urls)], c.token, "")
 		return err
 	})
 }
@@ -47,10 +49,10 @@ func (c *Crowd) Connect(ctx context.Context, urls []string) error {
 // has the state of its room.
 func (c *Crowd) Join(ctx context.Context, urls []string) error {
 	return c.each(ctx, Dialers, func(ctx context.Context, i int) (err error) {
-		if c.clients[i], err = Dial(ctx, urls[i%len(urls)], c.token, ""); err != nil {
-			return err
+		if c.clients[i], err = dial(ctx, urls[i%len(urls)], c.token, ""); err == nil {
+			err = c.clients[i].enter(ctx, c.room(i))
 		}
-		return c.clients[i].enter(ctx, roomType, c.room(i))
+		return err
 	})
 }
 
@@ -62,7 +64,7 @@ func (c *Crowd) Cut() {
 	var closing sync.WaitGroup
 	for _, client := range c.clients {
 		if client != nil {
-			closing.Go(client.Close)
+			closing.Go(client.lobby.Close)
 		}
 	}
 	closing.Wait()
@@ -75,12 +77,12 @@ func (c *Crowd) Resume(ctx context.Context, url string) (time.Duration, error) {
 	start := time.Now()
 	c.Cut() // clients of a killed replica would try it again and again
 	err := c.each(ctx, Dialers, func(ctx context.Context, i int) error {
-		client, err := Dial(ctx, url, c.token, c.clients[i].id())
+		client, err := dial(ctx, url, c.token, c.clients[i].lobby.Status().Session)
 		if err != nil {
 			return err
 		}
 		c.clients[i] = client
-		if client.Status().Resumed == 0 {
+		if client.lobby.Status().Resumed == 0 {
 			return errNotResumed
 		}
 		return client.awaitSeq(ctx, c.room(i), 0)
@@ -89,7 +91,7 @@ func (c *Crowd) Resume(ctx context.Context, url string) (time.Duration, error) {
 }
 
 // errNotResumed is the failure of a client that got a new session.
-var errNotResumed = refused{"the session was not resumed", "not resumed"}
+var errNotResumed = &bench.Failure{Kind: "not resumed"}
 
 // Meet lets all clients join one room at once. It returns when each knows all members, with the number of frames that
 // the clients have received.
@@ -97,7 +99,7 @@ func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error)
 	before := c.frames()
 	err = c.each(ctx, 0, func(ctx context.Context, i int) error {
 		client := c.clients[i]
-		if err := client.enter(ctx, roomType, room); err != nil {
+		if err := client.enter(ctx, room); err != nil {
 			return err
 		}
 		return client.awaitMembers(ctx, room, len(c.clients))
@@ -115,7 +117,7 @@ func (c *Crowd) Part(ctx context.Context, room string) error {
 func (c *Crowd) frames() (total int64) {
 	for _, client := range c.clients {
 		if client != nil {
-			total += client.Status().Frames
+			total += client.lobby.Status().Frames
 		}
 	}
 	return total

@@ -1,35 +1,21 @@
 // Package realtime puts a load on the realtime lobby of a director and measures its answers, over the WebSocket
-// protocol of Nexis. The turns are here; package bench runs the callers and measures.
-//
-// The package knows only the protocol.
+// protocol of Nexis. [ServeEcho] answers without a director, to measure the costs of the protocol itself. The package
+// knows only the protocol.
 package realtime
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/bench"
-)
-
-// The scenarios: what a caller does in each turn.
-const (
-	roomsPatch = "rooms-patch" // a member changes the state of a room; until a member on the next replica has the patch
-	// a member changes the state of the one room in which all callers are; until that is durable
-	roomsHot   = "rooms-hot"
-	roomsMatch = "rooms-match" // two clients on two replicas enqueue; until both know their match
-	roomsJoin  = "rooms-join"  // sessions join one new room at once; until each knows all members
-	// all connections end at once and resume at the next replica; until each session has the state of its room
-	roomsStorm = "rooms-storm"
-	roomsIdle  = "rooms-idle" // sessions are connected and idle, and one calls ten times: a call is a second
+	"github.com/lattice-director/director/sdk/lobby"
 )
 
 // Echoed is the scenario that ServeEcho answers.
-const Echoed = roomsIdle
+const Echoed = "rooms-idle"
 
 // Dialers is how many handshakes clients make at a time.
 const Dialers = 64
@@ -41,60 +27,68 @@ const (
 	dialTimeout = 2 * time.Minute // until all clients are connected
 )
 
-// Protocol is the scenarios of this package. URLs are the base URLs of listeners of the realtime lobby, Token is that
-// of a project, and options about players, tickets and game servers are ignored, as is WarmUp where all sessions act at
-// once. The director must serve its conformance rooms.
-var Protocol = bench.NewProtocol(map[string]bench.ProtocolScenario[*load]{
-	roomsPatch: {Turn: (*load).patch, Usual: bench.Load{Callers: 200, Rate: 500}},
+// Scenarios of this package. URLs are the base URLs of listeners of the realtime lobby, Token is that of a project, and
+// WarmUp is ignored where all sessions act at once. The director must serve its conformance rooms.
+var Scenarios = []bench.Scenario{
+	scenario("rooms-patch", "a member changes the state of a room: until a member on the next replica has the patch",
+		bench.Load{Callers: 200, Rate: 500}, 2, (*load).patch),
 	// each change is an event for each, and a session may send 100 frames a second
-	roomsHot:   {Turn: (*load).change, Usual: bench.Load{Callers: 32}},
-	roomsMatch: {Turn: (*load).match, Usual: bench.Load{Callers: 64, Rate: 50}},
-	roomsJoin:  {Turn: (*load).join, Usual: bench.Load{Callers: 1, Sessions: 1000, Alone: true}},
-	roomsStorm: {Turn: (*load).storm, Usual: bench.Load{Callers: 1, Sessions: 5000, Alone: true}},
-	roomsIdle:  {Turn: (*load).idle, Usual: bench.Load{Callers: 1, Sessions: 10_000}},
-}, check, newLoad)
+	scenario("rooms-hot", "all callers change the state of one room: until the change is durable",
+		bench.Load{Callers: 32}, 1, (*load).change),
+	scenario("rooms-match", "two clients on two replicas queue: from the second one until both know their match",
+		bench.Load{Callers: 64, Rate: 50}, 2, (*load).match),
+	scenario("rooms-join", "--sessions join one new room at once: until each knows all members",
+		bench.Load{Callers: 1, Sessions: 1000}, 0, (*load).join),
+	scenario("rooms-storm", "the connections of --sessions end, and all resume at the next replica at once: until each\n"+
+		"has its room's state", bench.Load{Callers: 1, Sessions: 5000}, 0, (*load).storm),
+	scenario("rooms-idle", "--sessions are connected and idle, and one calls ten times: a call is a second, and costs what\n"+
+		"the director uses in it", bench.Load{Callers: 1, Sessions: 10_000}, 1, (*load).idle),
+}
 
-// clients are how many a caller has.
-var clients = map[string]int{roomsPatch: 2, roomsMatch: 2, roomsHot: 1, roomsIdle: 1}
-
-func check(o *bench.Options) error {
-	if clients[o.Scenario] > 0 {
-		return nil
+// scenario is one whose callers have so many clients. Without any, all sessions act at once.
+func scenario(name, about string, usual bench.Load, clients int,
+	turn func(*load, context.Context, *bench.Caller) error) bench.Scenario {
+	s := bench.Scenario{Name: name, About: about, Usual: usual, IsAlone: clients == 0,
+		Begin: func(ctx context.Context, job *bench.Job) (bench.TurnFunc, error) {
+			job.Enter("connecting clients")
+			l := &load{job: job, crowd: NewCrowd(job.Token, job.Sessions), callers: make([][]*client, job.Callers)}
+			job.OnEnd(func() error { l.end(ctx); return nil })
+			return func(ctx context.Context, c *bench.Caller) error { return turn(l, ctx, c) }, l.connect(ctx, clients)
+		}}
+	if s.IsAlone {
+		s.Check = checkSessions
 	}
+	return s
+}
+
+func checkSessions(o *bench.Options) error {
 	o.WarmUp = 0 // a turn takes seconds: it would be the only one
 	if o.Sessions == 0 {
-		return fmt.Errorf("%s has one caller, which lets all sessions act at once: there must be some", o.Scenario)
+		return fmt.Errorf("%s has one caller, which lets all sessions act at once: there must be some", o.Scenario.Name)
 	}
 	return nil
 }
 
 // load is a run in progress.
 type load struct {
-	bench.Options
-
-	name    string      // part of the names of its rooms and queues
-	callers [][]*Client // by caller
+	job     *bench.Job
+	callers [][]*client // by caller
 	crowd   *Crowd      // of the sessions
 	turns   int         // that a caller of a scenario with one caller has taken
 	frames  int64       // that clients received in the turns of join
 }
 
-func newLoad(o bench.Options) *load {
-	return &load{Options: o, name: strings.ToLower(rand.Text()[:10]), crowd: NewCrowd(o.Token, o.Sessions)}
-}
-
-// Connect opens all sessions and lets callers join their rooms.
-func (l *load) Connect(ctx context.Context) error {
+// connect opens all sessions and lets callers join their rooms.
+func (l *load) connect(ctx context.Context, clients int) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	l.callers = make([][]*Client, l.Callers)
 	all, dialing := errgroup.WithContext(ctx)
 	all.SetLimit(Dialers)
 	for n := range l.callers {
-		l.callers[n] = make([]*Client, clients[l.Scenario])
+		l.callers[n] = make([]*client, clients)
 		for i := range l.callers[n] {
 			all.Go(func() (err error) {
-				l.callers[n][i], err = l.enter(dialing, l.URLs[(n+i)%len(l.URLs)], l.room(n))
+				l.callers[n][i], err = l.dial(dialing, l.job.URLs[(n+i)%len(l.job.URLs)], l.room(n))
 				return err
 			})
 		}
@@ -102,38 +96,38 @@ func (l *load) Connect(ctx context.Context) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	if l.Scenario == roomsStorm {
-		return l.crowd.Join(ctx, l.URLs)
+	if l.job.Scenario.Name == "rooms-storm" {
+		return l.crowd.Join(ctx, l.job.URLs)
 	}
-	return l.crowd.Connect(ctx, l.URLs)
+	return l.crowd.Connect(ctx, l.job.URLs)
 }
 
-// enter connects a client, which joins a room unless that is "".
-func (l *load) enter(ctx context.Context, url, room string) (*Client, error) {
-	if l.Scenario == roomsMatch {
-		return dialForMatches(ctx, url, l.Token)
+// dial connects a client, which joins a room unless that is "".
+func (l *load) dial(ctx context.Context, url, room string) (*client, error) {
+	if l.job.Scenario.Name == "rooms-match" {
+		return dialForMatches(ctx, url, l.job.Token)
 	}
-	c, err := Dial(ctx, url, l.Token, "")
+	c, err := dial(ctx, url, l.job.Token, "")
 	if err != nil || room == "" {
 		return c, err
 	}
-	return c, c.enter(ctx, roomType, room)
+	return c, c.enter(ctx, room)
 }
 
 // room is the room of a caller, "" for none.
 func (l *load) room(caller int) string {
-	switch l.Scenario {
-	case roomsPatch:
-		return fmt.Sprintf("%s:%s-%d", roomType, l.name, caller)
-	case roomsHot:
-		return roomType + ":" + l.name
+	switch l.job.Scenario.Name {
+	case "rooms-patch":
+		return fmt.Sprintf("%s:%s-%d", roomType, l.job.ID, caller)
+	case "rooms-hot":
+		return roomType + ":" + l.job.ID
 	default:
 		return ""
 	}
 }
 
-// Finish lets callers leave their rooms, so that no later run pays for members who are away, and ends all connections.
-func (l *load) Finish(ctx context.Context, result *bench.Result) error {
+// end lets callers leave their rooms, so that no later run pays for members who are away, and ends all connections.
+func (l *load) end(ctx context.Context) {
 	for n, own := range l.callers {
 		for _, c := range own {
 			if c == nil {
@@ -142,12 +136,190 @@ func (l *load) Finish(ctx context.Context, result *bench.Result) error {
 			if room := l.room(n); room != "" {
 				_ = c.leave(ctx, room)
 			}
-			c.Close()
+			c.lobby.Close()
 		}
 	}
 	l.crowd.Cut()
-	if l.turns > 0 {
-		result.Values = map[string]float64{"frames": float64(l.frames) / float64(l.turns)}
+	if l.frames > 0 {
+		l.job.SetValue("frames", float64(l.frames)/float64(l.turns))
 	}
-	return nil
+}
+
+// increment is a message that adds one to the counter of a room.
+var increment = map[string]any{"type": "inc", "data": map[string]any{"by": 1}}
+
+// patch changes a room and waits until the member on the next replica has the patch.
+func (l *load) patch(ctx context.Context, c *bench.Caller) error {
+	here, there, room := l.callers[c.Number][0], l.callers[c.Number][1], l.room(c.Number)
+	return c.Timed("patch", func() error {
+		seq := there.lobby.Room(room).State().Seq
+		if err := here.call(ctx, "room.message", room, increment); err != nil {
+			return err
+		}
+		return there.awaitSeq(ctx, room, seq)
+	})
+}
+
+// change changes the room of all callers.
+func (l *load) change(ctx context.Context, c *bench.Caller) error {
+	return c.Timed("change", func() error {
+		return l.callers[c.Number][0].call(ctx, "room.message", l.room(c.Number), increment)
+	})
+}
+
+// match lets two clients meet, in a queue of their own. The first one waits before the second enqueues, which is
+// measured. Then both take back their invitations, so that runs do not collect them.
+func (l *load) match(ctx context.Context, c *bench.Caller) error {
+	first, second := l.callers[c.Number][0], l.callers[c.Number][1]
+	queue := map[string]any{"roomType": fmt.Sprintf("bench-%s-%d", l.job.ID, c.Number), "size": 2}
+	enqueue := func(one *client) error { return one.call(ctx, "matchmaking.enqueue", "", queue) }
+	if err := c.Unmeasured(func() error { return enqueue(first) }); err != nil {
+		return err
+	}
+	var room, other string
+	if err := c.Timed("match", func() (err error) {
+		if err = enqueue(second); err == nil {
+			room, err = first.awaitMatch(ctx)
+		}
+		if err == nil {
+			other, err = second.awaitMatch(ctx)
+		}
+		if err == nil && room != other {
+			err = fmt.Errorf("one client was matched into room %s, another one into %s", room, other)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return c.Unmeasured(func() error {
+		if err := first.leave(ctx, room); err != nil {
+			return err
+		}
+		return second.leave(ctx, room)
+	})
+}
+
+// join lets all sessions join a new room at once, and leave it.
+func (l *load) join(ctx context.Context, c *bench.Caller) error {
+	l.turns++
+	room := fmt.Sprintf("%s:%s-join-%d", roomType, l.job.ID, l.turns)
+	if err := c.Timed("join", func() error {
+		frames, err := l.crowd.Meet(ctx, room)
+		l.frames += frames
+		return err
+	}); err != nil {
+		return err
+	}
+	return c.Unmeasured(func() error { return l.crowd.Part(ctx, room) })
+}
+
+// stormPause is the time between two storms: a session may be taken over ten times in ten seconds.
+const stormPause = 2 * time.Second
+
+// storm ends all connections and resumes all sessions at the next replica.
+func (l *load) storm(ctx context.Context, c *bench.Caller) error {
+	l.turns++
+	url := l.job.URLs[l.turns%len(l.job.URLs)]
+	if err := c.Unmeasured(func() error {
+		defer l.crowd.Cut()
+		return bench.Pause(ctx, stormPause)
+	}); err != nil {
+		return err
+	}
+	return c.Timed("resume", func() error {
+		_, err := l.crowd.Resume(ctx, url)
+		return err
+	})
+}
+
+// idle lasts a second, in which one client calls now and then: a call costs what the director uses for idle sessions in
+// that time.
+func (l *load) idle(ctx context.Context, c *bench.Caller) error {
+	return c.LastForSecond("echo", 10, func() error {
+		return l.callers[c.Number][0].call(ctx, "echo", "", map[string]any{"n": 1})
+	})
+}
+
+// client is a client of the realtime lobby that knows the last match that it was not asked for yet. Safe for concurrent
+// use.
+type client struct {
+	lobby   *lobby.Client
+	matches chan string // the room; nil: of a client that waits for none
+}
+
+// withCode gives a refusal of the director its kind.
+func withCode(err error) error {
+	if code := lobby.CodeOf(err); code != "" {
+		return &bench.Failure{Kind: code, Err: err}
+	}
+	return err
+}
+
+// dial connects to a replica and opens a session. With the id of a session it resumes that session. ctx bounds the
+// handshake.
+func dial(ctx context.Context, url, token, session string) (*client, error) {
+	c, err := lobby.Connect(ctx, lobby.Options{URLs: []string{url}, Token: lobby.StaticToken(token), Session: session,
+		Project: project})
+	if err != nil {
+		return nil, withCode(err)
+	}
+	return &client{lobby: c}, nil
+}
+
+// dialForMatches connects a client that waits for matches. Others decode no events, which would cost the load more than
+// everything else that it does.
+func dialForMatches(ctx context.Context, url, token string) (*client, error) {
+	matches := make(chan string, 1)
+	c, err := lobby.Connect(ctx, lobby.Options{URLs: []string{url}, Token: lobby.StaticToken(token), Project: project,
+		OnEvent: func(event lobby.Event) {
+			match, isMatch := event.(lobby.MatchFound)
+			if !isMatch {
+				return
+			}
+			select { // keeps the last one
+			case <-matches:
+			default:
+			}
+			matches <- match.Room
+		}})
+	if err != nil {
+		return nil, withCode(err)
+	}
+	return &client{c, matches}, nil
+}
+
+// call makes a call and waits for its answer.
+func (c *client) call(ctx context.Context, kind, room string, p any) error {
+	return withCode(c.lobby.Call(ctx, kind, room, p, nil))
+}
+
+// enter joins a room, made if there is none, and waits for its state.
+func (c *client) enter(ctx context.Context, room string) error {
+	_, err := c.lobby.Join(ctx, roomType, room, lobby.JoinOptions{})
+	return withCode(err)
+}
+
+// leave leaves a room, or takes back an invitation to it.
+func (c *client) leave(ctx context.Context, room string) error {
+	return withCode(c.lobby.Room(room).Leave(ctx))
+}
+
+// awaitSeq waits for a state of a room behind a change.
+func (c *client) awaitSeq(ctx context.Context, room string, seq int64) error {
+	return c.lobby.Await(ctx, func() bool { return c.lobby.Room(room).State().Seq > seq })
+}
+
+// awaitMembers waits until the client knows so many members of a room.
+func (c *client) awaitMembers(ctx context.Context, room string, n int) error {
+	return c.lobby.Await(ctx, func() bool { return len(c.lobby.Room(room).State().Sessions) == n })
+}
+
+// awaitMatch waits until the client knows its match, and returns the room.
+func (c *client) awaitMatch(ctx context.Context) (string, error) {
+	select {
+	case room := <-c.matches:
+		return room, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }

@@ -31,8 +31,8 @@ func startEcho(t *testing.T) string {
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	res, err := bench.Run(t.Context(), bench.Options{
-		Protocol: Protocol, Scenario: Echoed, URLs: []string{startEcho(t)}, Callers: 2, Turns: 2, Duration: time.Hour,
-		Sessions: 100,
+		Scenario: bench.Find(Scenarios, Echoed), URLs: []string{startEcho(t)}, Duration: time.Hour,
+		Load: bench.Load{Callers: 2, Turns: 2, Sessions: 100},
 	})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, res.Calls)
@@ -43,37 +43,34 @@ func TestEcho(t *testing.T) {
 // Pins a run that waits for ever for a client that was closed.
 func TestDisconnected(t *testing.T) {
 	t.Parallel()
-	c, err := Dial(t.Context(), startEcho(t), "", "")
+	c, err := dial(t.Context(), startEcho(t), "", "")
 	require.NoError(t, err)
-	require.NotEmpty(t, c.id())
-	require.Zero(t, c.Status().Resumed)
+	require.NotEmpty(t, c.lobby.Status().Session)
+	require.Zero(t, c.lobby.Status().Resumed)
 	require.NoError(t, c.leave(t.Context(), "room"))
-	c.Close()
+	c.lobby.Close()
 	require.ErrorIs(t, c.leave(t.Context(), "room"), lobby.ErrClosed)
 	require.ErrorIs(t, c.awaitSeq(t.Context(), "room", 0), lobby.ErrClosed)
 }
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
+	optionsOf := func(scenario string, load bench.Load) bench.Options {
+		return bench.Options{Scenario: bench.Find(Scenarios, scenario), URLs: []string{"http://127.0.0.1:1"}, Duration: 1,
+			WarmUp: 1, Load: load}
+	}
 	for says, o := range map[string]bench.Options{
-		"no scenario \"dance\"": {Scenario: "dance"},
-		"-1 sessions":           {Scenario: roomsIdle, Sessions: -1},
-		"20001 sessions":        {Scenario: roomsIdle, Sessions: bench.MaxSessions + 1},
-		"has one caller":        {Scenario: roomsStorm, Callers: 2, Sessions: 1},
-		"sessions act at once":  {Scenario: roomsStorm, Callers: 1},
-		"no URL":                {Scenario: roomsPatch},
+		"there is no scenario": optionsOf("dance", bench.Load{}),
+		"-1 sessions":          optionsOf("rooms-idle", bench.Load{Sessions: -1}),
+		"20001 sessions":       optionsOf("rooms-idle", bench.Load{Sessions: bench.MaxSessions + 1}),
+		"rooms-storm has one":  optionsOf("rooms-storm", bench.Load{Callers: 2, Sessions: 1}),
+		"sessions act at once": optionsOf("rooms-storm", bench.Load{Callers: 1}),
 	} {
-		o.Protocol = Protocol
 		require.ErrorContains(t, o.Check(), says)
 	}
-	for _, scenario := range Protocol.Scenarios() {
-		usual := Protocol.Usual(scenario)
-		o := bench.Options{
-			Protocol: Protocol, Scenario: scenario, URLs: []string{"http://127.0.0.1:1"}, Callers: usual.Callers,
-			Rate: usual.Rate, Duration: 1, Sessions: usual.Sessions, WarmUp: 1,
-		}
-		require.NoError(t, o.Check(), scenario)
-		require.Equal(t, scenario == roomsJoin || scenario == roomsStorm, o.WarmUp == 0,
-			"a warm-up that is longer than the run")
+	for _, s := range Scenarios {
+		o := optionsOf(s.Name, s.Usual)
+		require.NoError(t, o.Check(), s.Name)
+		require.Equal(t, s.IsAlone, o.WarmUp == 0, "a warm-up that is longer than the run")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/openmatch"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
@@ -24,7 +25,7 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 			"--callers", "2", "--connections", "2", "--tickets", "40", "--watchers", "10", "--rate", "0",
 		}
 	}
-	for _, scenario := range openmatch.Protocol.Scenarios() {
+	for _, scenario := range bench.Names(openmatch.Scenarios) {
 		m := clitest.Read[measured](t, directorBench, env("DATABASE_URL="+l.URL(), "DIRECTOR_OM_TOKENS="+token), quick(scenario)...)
 		requireGood(t, m)
 		if scenario == "tickets" {

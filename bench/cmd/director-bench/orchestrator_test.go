@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/orchestrator"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
@@ -16,7 +17,7 @@ func TestBenchOrchestrator(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
 	// Each starts an installation.
-	for _, scenario := range longtest.Pick([]string{"room-life", "agent-join"}, orchestrator.Protocol.Scenarios()) {
+	for _, scenario := range longtest.Pick([]string{"room-life", "agent-join"}, bench.Names(orchestrator.Scenarios)) {
 		callers := "2"
 		if scenario == "agent-join" {
 			callers = "1"

@@ -17,14 +17,13 @@ type measured struct {
 
 	Machine machine `json:"machine"`
 
-	name string // for people
+	label string // for people
 }
 
 // measurements are all runs of a benchmark on one machine.
 type measurements struct {
-	scenario string
-	machine  machine
-	runs     []measured
+	machine machine
+	runs    []measured
 }
 
 // write prints the runs: as JSON an object, or a list of several.
@@ -81,7 +80,7 @@ func (m measurements) lines() (all []line) {
 		for _, s := range r.Steps {
 			all = append(all, line{s.Name, r.Callers, s.Figures})
 		}
-		all = append(all, line{r.name, r.Callers, r.Figures})
+		all = append(all, line{r.label, r.Callers, r.Figures})
 	}
 	return all
 }
@@ -116,7 +115,7 @@ func costCells(m measured) []any {
 		director, postgres = "-", "-"
 	}
 	return []any{
-		m.name, m.Callers, director, postgres, cpu(c.GeneratorMicros),
+		m.label, m.Callers, director, postgres, cpu(c.GeneratorMicros),
 		fmt.Sprintf("%.0f B", c.WALBytes), fmt.Sprintf("%.4f", c.Transactions), groupsText(c.Groups),
 	}
 }
@@ -133,7 +132,7 @@ func groupsText(groups map[string]bench.Group) string {
 // writeRemarks prints how runs differed from what was requested.
 func (m measurements) writeRemarks(out cli.Output) {
 	for _, r := range m.runs {
-		who := fmt.Sprintf("%s, %s", r.name, plural(r.Callers, "caller"))
+		who := fmt.Sprintf("%s, %s", r.label, plural(r.Callers, "caller"))
 		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
 			fmt.Fprintf(out.Writer, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
 		}
@@ -144,7 +143,7 @@ func (m measurements) writeRemarks(out cli.Output) {
 		if o := r.Open; o != nil {
 			fmt.Fprintf(out.Writer, "%.0f turns a second were requested, %.0f began: %d never began, %d waited for a free caller; "+
 				"the load generator was late by %.2f ms at p50, %.2f at p99 (%s)\n",
-				o.Rate, o.Reached, o.Missed, o.Blocked, o.Late.P50, o.Late.P99, who)
+				o.Rate, o.Reached, o.Missed, o.Blocked, o.Delay.P50, o.Delay.P99, who)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (p *program) prove() *cobra.Command {
 		if err := job.check(args); err != nil {
 			return cli.Usage(err)
 		}
-		return whileAwake(job.awake, wakeUpTime, func() error { return job.run(cmd.Context()) })
+		return whileAwake(job.isAwake, wakeUpTime, func() error { return job.run(cmd.Context()) })
 	}
 	return cmd
 }
@@ -79,13 +79,14 @@ func completeExperiments(_ *cobra.Command, given []string,
 type proving struct {
 	*program
 
-	out           cli.Output
-	rounds        int
-	quick, strict bool
-	awake         bool
-	plots         string // a directory; "": none are drawn
-	director      string // the director's binary; "" is searched for
-	experiments   []proof.Experiment
+	out         cli.Output
+	rounds      int
+	isQuick     bool
+	isStrict    bool
+	isAwake     bool
+	plots       string // a directory; "": none are drawn
+	director    string // the director's binary; "" is searched for
+	experiments []proof.Experiment
 }
 
 // mostRounds is far more than a median needs.
@@ -94,11 +95,11 @@ const mostRounds = 100
 func (j *proving) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&j.rounds, "rounds", 3,
 		fmt.Sprintf("Rounds of measurements, 1 to %d; findings are medians over them", mostRounds))
-	flags.BoolVar(&j.quick, "quick", false,
+	flags.BoolVar(&j.isQuick, "quick", false,
 		"Measure for seconds only, to test that everything works; the figures mean nothing")
-	flags.BoolVar(&j.strict, "strict", false, "Fail when a target is missed")
+	flags.BoolVar(&j.isStrict, "strict", false, "Fail when a target is missed")
 	flags.StringVar(&j.plots, "plots", "", "Draw latencies and throughput of each experiment as SVG into this directory")
-	addAwakeFlag(flags, &j.awake)
+	addAwakeFlag(flags, &j.isAwake)
 	j.addDirectorFlag(flags, &j.director)
 }
 
@@ -128,8 +129,8 @@ func (j *proving) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := findings{Quick: j.quick, Rounds: j.rounds, Machine: machineHere(d.version, "", j.awake)}
-	o := proof.Options{Rounds: j.rounds, Quick: j.quick, Start: j.starter(i, d, &found.Machine)}
+	found := findings{Quick: j.isQuick, Rounds: j.rounds, Machine: machineHere(d.version, "", j.isAwake)}
+	o := proof.Options{Rounds: j.rounds, Quick: j.isQuick, Start: j.starter(i, d, &found.Machine)}
 	var failed []error
 	for _, e := range j.experiments {
 		o.Say = j.progressPrinter(e.Name)
@@ -180,7 +181,7 @@ func (j *proving) print(found findings) error {
 			return err
 		}
 	}
-	if missed := found.countMissed(); j.strict && missed > 0 {
+	if missed := found.countMissed(); j.isStrict && missed > 0 {
 		return fmt.Errorf("%d of %s missed", missed, plural(len(found.rows()), "target"))
 	}
 	return nil

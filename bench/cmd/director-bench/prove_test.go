@@ -69,7 +69,7 @@ func TestFindingsPrinted(t *testing.T) {
 	some.Experiments[0].Findings = []proof.Finding{{Claim: "one", Met: true}, {Claim: "two"}}
 	require.NoError(t, j.print(some))
 	require.Contains(t, told.String(), "Medians of 3 rounds.")
-	j.strict = true
+	j.isStrict = true
 	require.EqualError(t, j.print(some), "1 of 2 targets missed")
 }
 

@@ -27,8 +27,8 @@ type runningDirector struct {
 
 func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
 	r.databaseURL, r.pooler = p.variable("DATABASE_URL"), p.variable("DIRECTOR_POOLER")
-	r.fleetToken, r.lobbyToken = first(p.variable("DIRECTOR_FLEET_TOKEN")), first(p.variable("DIRECTOR_OM_TOKENS"))
-	r.opsToken = first(p.variable("DIRECTOR_OPS_TOKENS"))
+	r.fleetToken, r.lobbyToken = firstSecret(p.variable("DIRECTOR_FLEET_TOKEN")), firstSecret(p.variable("DIRECTOR_OM_TOKENS"))
+	r.opsToken = firstSecret(p.variable("DIRECTOR_OPS_TOKENS"))
 	flags.StringVar(&r.authIssuer, "auth-issuer", p.variable("DIRECTOR_AUTH_ISSUER"),
 		"With --url: the iss of players' access tokens [DIRECTOR_AUTH_ISSUER]")
 	flags.StringVar(&r.audience, "auth-audience", p.variable("DIRECTOR_AUTH_AUDIENCE"),
@@ -40,8 +40,8 @@ func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
 			"Not set: issuer.jwk in the data directory [DIRECTOR_ISSUER_KEY]")
 }
 
-// first returns the first of several secrets: NAME=SECRET or SECRET, comma-separated.
-func first(secrets string) string {
+// firstSecret returns the first of several secrets: NAME=SECRET or SECRET, comma-separated.
+func firstSecret(secrets string) string {
 	one, _, _ := strings.Cut(secrets, ",")
 	if _, secret, named := strings.Cut(one, "="); named {
 		return secret
@@ -69,12 +69,20 @@ func (r *runningDirector) issuer() (devlogin.Issuer, error) {
 	return i, err
 }
 
+// becomePlayers makes callers players, game servers and operators of a director that runs elsewhere.
+func (b *benchmark) becomePlayers() error {
+	issuer, err := b.running.issuer()
+	b.options.AccessToken = minter(issuer, devlogin.Claims{Issuer: b.running.authIssuer, Audience: b.running.audience})
+	b.options.FleetToken, b.options.OpsToken = b.running.fleetToken, b.running.opsToken
+	return err
+}
+
 // onRunning measures a director that runs elsewhere.
 func (b *benchmark) onRunning(ctx context.Context) error {
 	if err := b.family.connect(b); err != nil {
 		return err
 	}
-	one := subject{scenario: b.Scenario, urls: b.URLs}
+	one := subject{scenario: b.options.Scenario, urls: b.options.URLs}
 	postgres := ""
 	if b.running.databaseURL != "" {
 		database, err := lab.OpenDatabase(ctx, b.running.databaseURL, b.running.pooler == "pgbouncer")

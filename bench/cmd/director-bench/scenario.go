@@ -1,59 +1,27 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/orchestrator"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
-const scenariosText = "Puts a load on a director and prints throughput, latency, and what a call costs: CPU, WAL, transactions.\n\n" +
-	"  matchmake     a new player asks for a seat\n" +
-	"  resolve       a new player exchanges a session handle for a session token\n" +
-	"  heartbeat     the next game server sends a heartbeat\n" +
-	"  register      a new game server registers\n" +
-	"  session-life  a new player: matchmake, resolve, joined, left\n" +
-	"  noop          the cost of matchmake without the database: the same stack, on the baselines\n" +
-	"  fleet-noop    the same for heartbeat\n\n" +
-	"Scenarios of the director loop, which matches the tickets of profiles. They apply profiles of their own:\n\n" +
-	"  match-queue   --tickets wait; a version of their profile goes live that matches all: until game servers have the last\n" +
-	"  match-servers --tickets are matched and wait for a game server: from its registration until game servers have the last\n" +
-	"  match-life    two new players are queued for a duel and wait for the assignment\n" +
-	"  match-steady  a new player is queued and matched, while --tickets wait whom no rule matches\n" +
-	"  match-idle    --tickets wait whom no rule matches: a call is a second, and costs what the director uses in it\n\n" +
-	"Scenarios of the Open Match API, over gRPC, with a match function and an Open Match director:\n\n" +
-	"  tickets       a new player is queued\n" +
-	"  watch         the same, while streams of watchers are open and idle\n" +
-	"  query         queries all of the --tickets that wait\n" +
-	"  fetch         --tickets wait, are fetched in pairs, and each pair is assigned\n" +
-	"  ticket-life   a new player is queued and waits for the assignment\n\n" +
-	"Scenarios of Rivalis, with simulated game servers attached (--agents):\n\n" +
-	"  room-create   a room is created, on the game server that the director chooses\n" +
-	"                (with --background, what a call costs in fleets of different --agents compares)\n" +
-	"  room-life     a room is created, found on the next replica and destroyed\n" +
-	"  agent-list    all game servers and their rooms are listed\n" +
-	"  agent-304     the same, while nothing changes: 304\n" +
-	"  agent-stats   the counts of the fleet are read\n" +
-	"  agent-join    all game servers connect at once: until the last is listed\n" +
-	"  agent-idle    game servers only answer polls, and the counts are read ten times: a call is a second, and costs what the\n" +
-	"                director uses in it\n" +
-	"  agent-busy    the same, while the state of each game server changes each second\n\n" +
-	"Scenarios of the realtime lobby, over WebSocket:\n\n" +
-	"  rooms-patch   a member changes the state of a room: until a member on the next replica has the patch\n" +
-	"  rooms-hot     all callers change the state of one room: until the change is durable\n" +
-	"  rooms-match   two clients on two replicas queue: from the second one until both know their match\n" +
-	"  rooms-join    --sessions join one new room at once: until each knows all members\n" +
-	"  rooms-storm   the connections of --sessions end, and all resume at the next replica at once: until each has its room's state\n" +
-	"  rooms-idle    --sessions are connected and idle, and one calls ten times: a call is a second, and costs what the director\n" +
-	"                uses in it\n\n" +
-	"Each caller makes its next call as soon as it has its answer. With --rate calls are due at a fixed rate instead, and\n" +
+const methodText = "Each caller makes its next call as soon as it has its answer. With --rate calls are due at a fixed rate instead, and\n" +
 	"their latency counts from when they were due, so that a stall shows in all calls that it delays.\n\n" +
 	"Without --url it starts and measures a director: replicas as processes with default settings, except for no rate limit per\n" +
 	"player and 4,096 calls in flight, and a durable Postgres in a temporary directory (TMPDIR: choose the disk to measure). They\n" +
@@ -71,7 +39,8 @@ func (p *program) root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "director-bench SCENARIO",
 		Short: "Measure how fast a director answers, and what its answers cost",
-		Long:  scenariosText,
+		Long: "Puts a load on a director and prints throughput, latency, and what a call costs: CPU, WAL, transactions.\n\n" +
+			scenariosText() + methodText,
 		Example: "  director-bench matchmake\n" +
 			"  director-bench matchmake --callers 1,16,64,256 --baselines\n" +
 			"  director-bench heartbeat --rate 2000 --instances 10000 --callers 256 --duration 1m\n" +
@@ -88,160 +57,259 @@ func (p *program) root() *cobra.Command {
 	b := &benchmark{program: p}
 	b.addFlags(cmd.Flags())
 	cli.AddOutput(cmd)
-	cmd.ValidArgsFunction = b.completeScenario
-	cmd.AddCommand(p.prove(), p.rooms(), p.baseline(), p.version())
+	cmd.ValidArgsFunction = func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(given) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return scenarioNames(), cobra.ShellCompDirectiveNoFileComp
+	}
+	cmd.AddCommand(p.prove(), p.baseline(), p.version())
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		b.Scenario = args[0]
 		if b.out, err = cli.OutputOf(cmd); err != nil {
 			return err
 		}
-		if err := b.check(cmd.Flags()); err != nil {
+		if err := b.check(args[0], cmd.Flags()); err != nil {
 			return cli.Usage(err)
 		}
-		return whileAwake(b.awake, wakeUpTime, func() error { return b.run(cmd.Context()) })
+		return whileAwake(b.isAwake, wakeUpTime, func() error { return b.run(cmd.Context()) })
 	}
 	return cmd
-}
-
-func (b *benchmark) completeScenario(_ *cobra.Command, given []string,
-	_ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(given) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return allScenarios(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // benchmark holds the flags.
 type benchmark struct {
 	*program
-	bench.Options
 
-	family *family // of the scenario
+	options  bench.Options
+	family   *family // of the scenario
+	running  runningDirector
+	director string // the director's binary; "" is searched for
+	out      cli.Output
 
-	running   runningDirector
-	director  string // the director's binary; "" is searched for
-	out       cli.Output
-	embedded  bool
-	replicas  int
-	sweep     []int // numbers of callers, one run each
-	baselines bool
-	awake     bool
-	window    time.Duration // of Open Match
+	isEmbedded bool
+	isAwake    bool
+	baselines  bool
+	replicas   int
+	sweep      []int         // numbers of callers, one run each
+	window     time.Duration // of Open Match
 }
 
 func (b *benchmark) addFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&b.embedded, "embedded", false, "Start and measure a director; the default without --url")
+	o := &b.options
+	flags.BoolVar(&b.isEmbedded, "embedded", false, "Start and measure a director; the default without --url")
 	flags.IntVar(&b.replicas, "replicas", 1,
-		fmt.Sprintf("Replicas of the director that it starts, 1 to %d", mostReplicas))
-	flags.StringSliceVar(&b.URLs, "url", nil,
+		fmt.Sprintf("Replicas of the director that it starts, 1 to %d", maxReplicas))
+	flags.StringSliceVar(&o.URLs, "url", nil,
 		"Base URL of a replica, for the scenarios of Open Match host:port; callers are spread over several")
-	flags.IntSliceVar(&b.sweep, "callers", []int{64},
+	flags.IntSliceVar(&b.sweep, "callers", nil,
 		fmt.Sprintf("Concurrent callers, 1 to %d; several numbers, comma-separated, are measured one after another. "+
-			"The scenarios of the director loop, Open Match, Rivalis and the realtime lobby have other defaults",
-			bench.MaxCallers))
-	flags.Float64Var(&b.Rate, "rate", 0,
+			"Not set: as many as usual in the scenario, of most 64", bench.MaxCallers))
+	flags.Float64Var(&o.Rate, "rate", 0,
 		"Calls a second, independent of answers; --callers is then the most calls in flight. 0: each caller waits for its answer")
-	flags.IntVar(&b.Instances, "instances", 16,
-		fmt.Sprintf("Game servers to register, 1 to %d; at least one for each region", bench.MaxInstances))
-	flags.IntVar(&b.Regions, "regions", 1,
-		fmt.Sprintf("Regions of players and game servers, 1 to %d", bench.MaxRegions))
-	flags.IntVar(&b.Modes, "modes", 1, fmt.Sprintf("Modes of players and game servers, 1 to %d", bench.MaxModes))
-	flags.Float64Var(&b.HotShare, "hot-share", 0,
+	for _, size := range o.Sizes(bench.Load{}) {
+		if size.About != "" {
+			flags.IntVar(size.Value, size.Name, 0,
+				fmt.Sprintf("%s, %d to %d. Not set: as many as usual in the scenario", size.About, size.Min, size.Max))
+		}
+	}
+	flags.Float64Var(&o.HotShare, "hot-share", 0,
 		"Share of the calls for the first mode, 0 to 1. 0: all modes get equal shares")
-	flags.IntVar(&b.Tickets, "tickets", 0, fmt.Sprintf("Tickets that wait at the start of a turn, 1 to %d. "+
-		"0: as many as usual, 10,000, of match-steady 20,000, of match-idle 50,000", bench.MaxTickets))
-	flags.DurationVar(&b.Duration, "duration", 10*time.Second, "Duration of the measurement")
-	flags.DurationVar(&b.WarmUp, "warm-up", 2*time.Second, "Duration of the load before the measurement")
-	flags.DurationVar(&b.Background, "background", 0,
+	flags.DurationVar(&o.Duration, "duration", 10*time.Second, "Duration of the measurement")
+	flags.DurationVar(&o.WarmUp, "warm-up", 2*time.Second, "Duration of the load before the measurement")
+	flags.DurationVar(&o.Background, "background", 0,
 		"Duration of a measurement before the load, while nothing is called: "+
 			"what the director uses for its game servers alone is then not in the costs of a call")
+	flags.DurationVar(&b.window, "window", 250*time.Millisecond,
+		"How long calls can join a cycle of matching, for the director that it starts")
 	flags.BoolVar(&b.baselines, "baselines", false,
 		"Also measure, on the same database, the naive placement and the no-op; "+
 			"for the director loop the no-op, notifications and single-row commits; for Open Match an echo and single-row commits; "+
 			"for the realtime lobby all three")
-	addAwakeFlag(flags, &b.awake)
+	addAwakeFlag(flags, &b.isAwake)
 	b.addDirectorFlag(flags, &b.director)
-	b.addProtocolFlags(flags)
 	b.running.addFlags(flags, b.program)
 }
 
-// addProtocolFlags adds the flags of the families.
-func (b *benchmark) addProtocolFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&b.Connections, "connections", 8,
-		fmt.Sprintf("Connections that callers of the Open Match API share, 1 to %d", bench.MaxConnections))
-	flags.IntVar(&b.Watchers, "watchers", 5_000, fmt.Sprintf("Idle streams of watch, 1 to %d", bench.MaxWatchers))
-	flags.DurationVar(&b.window, "window", 250*time.Millisecond,
-		"How long calls can join a cycle of matching, for the director that it starts")
-	flags.IntVar(&b.Agents, "agents", 0, fmt.Sprintf(
-		"Simulated Rivalis game servers, 1 to %d. 0: as many as usual, 1,000, of room-create and room-life 200",
-		bench.MaxAgents))
-	flags.IntVar(&b.Rooms, "rooms", -1, fmt.Sprintf(
-		"Rooms that each of them has made itself, 0 to %d. -1: as many as usual, 4, where rooms are created none",
-		bench.MaxRooms))
-	flags.IntVar(&b.Sessions, "sessions", -1,
-		fmt.Sprintf("Sessions of the realtime lobby beside those of callers, 0 to %d. "+
-			"-1: as many as usual, of rooms-idle 10,000, of rooms-storm 5,000, of rooms-join 1,000, else none",
-			bench.MaxSessions))
-}
-
-// mostReplicas is how many replicas the Postgres of a laboratory has connections for, with default settings.
-const mostReplicas = 8
+// maxReplicas is how many replicas the Postgres of a laboratory has connections for, with default settings.
+const maxReplicas = 8
 
 // check sets the defaults of the scenario and validates the flags.
-//
-//nolint:gocyclo // a list of checks
-func (b *benchmark) check(flags *pflag.FlagSet) error {
-	for i, url := range b.URLs {
-		b.URLs[i] = strings.TrimRight(url, "/")
-	}
-	running := len(b.URLs) > 0
-	b.family = familyOf(b.Scenario)
+func (b *benchmark) check(scenario string, flags *pflag.FlagSet) error {
+	o := &b.options
+	isRunning := len(o.URLs) > 0
+	b.family, o.Scenario = findScenario(scenario)
 	switch {
-	case b.embedded && running:
+	case b.isEmbedded && isRunning:
 		return errors.New("--embedded and --url exclude each other")
-	case running && (b.replicas > 1 || b.baselines):
+	case isRunning && (b.replicas > 1 || b.baselines):
 		return errors.New("--replicas and --baselines are for a director of its own, without --url")
-	case b.replicas < 1 || b.replicas > mostReplicas:
-		return fmt.Errorf("%d replicas: there must be 1 to %d", b.replicas, mostReplicas)
+	case b.replicas < 1 || b.replicas > maxReplicas:
+		return fmt.Errorf("%d replicas: there must be 1 to %d", b.replicas, maxReplicas)
 	case b.family == nil:
-		return fmt.Errorf("unknown scenario %q: there are %s", b.Scenario, strings.Join(allScenarios(), ", "))
+		return fmt.Errorf("unknown scenario %q: there are %s", scenario, strings.Join(scenarioNames(), ", "))
 	}
-	for _, url := range b.URLs {
-		if err := b.family.checkURL(url, b.Scenario); err != nil {
+	for i, url := range o.URLs {
+		o.URLs[i] = strings.TrimRight(url, "/")
+		if err := b.family.checkURL(o.URLs[i], scenario); err != nil {
 			return err
 		}
 	}
 	b.setUsualLoad(flags)
-	if b.family.protocol == orchestrator.Protocol {
-		b.takeOrchestratorKeys(running)
+	if bench.Find(orchestrator.Scenarios, scenario).Begin != nil {
+		b.takeOrchestratorKeys(isRunning)
 	}
-	o := b.Options
-	if !running {
-		o.URLs = []string{"http://127.0.0.1"} // known once it runs
+	checked := *o
+	if !isRunning {
+		checked.URLs = []string{"http://127.0.0.1"} // known once it runs
 	}
-	for _, o.Callers = range b.sweep {
-		if err := o.Check(); err != nil {
+	for _, checked.Callers = range b.sweep {
+		if err := checked.Check(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// setUsualLoad sets the usual load of a scenario that has one where flags do not set it.
+// setUsualLoad sets the usual load of the scenario where flags do not set it.
 func (b *benchmark) setUsualLoad(flags *pflag.FlagSet) {
-	b.Protocol = b.family.protocol
-	usual := b.family.usual(b.Scenario)
-	if usual.Callers != 0 && !flags.Changed("callers") {
+	usual := b.options.Scenario.Usual
+	if !flags.Changed("callers") {
 		b.sweep = []int{usual.Callers}
 	}
-	if usual.Callers != 0 && !flags.Changed("rate") {
-		b.Rate = usual.Rate
+	if !flags.Changed("rate") {
+		b.options.Rate = usual.Rate
 	}
-	if b.Rooms == -1 {
-		b.Rooms = usual.Rooms
+	for _, size := range b.options.Sizes(usual) {
+		if size.About != "" && !flags.Changed(size.Name) {
+			*size.Value = size.Usual
+		}
 	}
-	if b.Sessions == -1 {
-		b.Sessions = usual.Sessions
+}
+
+// takeOrchestratorKeys takes the keys of the environment, or makes some for a director of its own.
+func (b *benchmark) takeOrchestratorKeys(isRunning bool) {
+	b.options.AgentKey, b.options.AdminKey = rand.Text(), rand.Text()
+	if isRunning {
+		b.options.AgentKey = firstSecret(b.variable("DIRECTOR_ORCHESTRATOR_AGENT_KEYS"))
+		b.options.AdminKey = firstSecret(b.variable("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"))
+	}
+}
+
+// subject is the target of a run.
+type subject struct {
+	name     baselineKind // "" is the director to be measured
+	scenario bench.Scenario
+	urls     []string
+	meter    bench.Meter          // nil: costs are not measured
+	adapt    func(*bench.Options) // changes the load; nil: nothing
+}
+
+// label distinguishes runs with the same number of callers.
+func (s subject) label() string {
+	if s.name == naive {
+		return string(naive) + " " + s.scenario.Name
+	}
+	return cmp.Or(string(s.name), s.scenario.Name)
+}
+
+// run makes all measurements and prints them.
+func (b *benchmark) run(ctx context.Context) error {
+	if len(b.options.URLs) > 0 {
+		return b.onRunning(ctx)
+	}
+	return b.inLab(ctx)
+}
+
+// inLab measures a director of its own, and its baselines, with default settings whatever the environment contains, so
+// that the figures of two machines compare.
+func (b *benchmark) inLab(ctx context.Context) (err error) {
+	issuer, err := devlogin.New()
+	if err != nil {
+		return err
+	}
+	d, err := findDirector(ctx, b.director)
+	if err != nil {
+		return err
+	}
+	o := b.family.lab(b)
+	o.Replicas = b.replicas
+	l, err := b.startLab(ctx, issuer, d, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	b.options.AccessToken = minter(issuer, devlogin.Claims{})
+	b.options.FleetToken, b.options.OpsToken = l.FleetToken(), l.OpsToken()
+	ctx, end := l.Living(ctx)
+	defer end()
+	subjects, err := b.subjects(ctx, l)
+	if err != nil {
+		return err
+	}
+	return b.measure(ctx, d.version, l.Version(), subjects...)
+}
+
+// startLab starts a laboratory whose director trusts the issuer. Env of the options is added to the environment.
+func (p *program) startLab(ctx context.Context, i devlogin.Issuer, d director, o lab.Options) (*lab.Lab, error) {
+	o.Program, o.Dir = d.path, p.variable("TMPDIR")
+	o.JWKS, o.Env = i.JWKS(), append(p.withoutSettings(), o.Env...)
+	return lab.Start(ctx, o)
+}
+
+// settingPrefixes are the prefixes of variables that a director or its Postgres reads.
+var settingPrefixes = []string{"DIRECTOR_", "OTEL_", "PG", "DATABASE_URL", "Auth__", "Auth:", "Fleet__", "Fleet:"}
+
+// withoutSettings is the environment without settings, so that a process has the defaults.
+func (p *program) withoutSettings() []string {
+	return slices.DeleteFunc(slices.Clone(p.environ), func(pair string) bool {
+		return slices.ContainsFunc(settingPrefixes, func(prefix string) bool { return strings.HasPrefix(pair, prefix) })
+	})
+}
+
+// measure makes one run after another, on every subject with every number of callers.
+func (b *benchmark) measure(ctx context.Context, director, postgres string, subjects ...subject) error {
+	all := measurements{machine: machineHere(director, postgres, b.isAwake)}
+	for _, callers := range b.sweep {
+		for _, s := range subjects {
+			o := b.options
+			o.Scenario, o.URLs, o.Meter, o.Callers = s.scenario, s.urls, s.meter, callers
+			if s.adapt != nil {
+				s.adapt(&o)
+			}
+			if cli.IsTerminal(b.stderr) {
+				o.Say = func(phase string) {
+					fmt.Fprintf(b.stderr, "%s, %s: %s\n", s.label(), plural(o.Callers, "caller"), phase)
+				}
+			}
+			result, err := bench.Run(ctx, o)
+			if err != nil {
+				return err
+			}
+			all.runs = append(all.runs, measured{Subject: string(s.name), Result: result, label: s.label()})
+		}
+	}
+	all.machine = all.machine.measured()
+	for i := range all.runs {
+		all.runs[i].Machine = all.machine
+	}
+	return all.write(b.out)
+}
+
+// tokenTTL is longer than the longest run.
+const tokenTTL = 24 * time.Hour
+
+// minter makes access tokens, once for each player: runs have the same players.
+func minter(i devlogin.Issuer, claims devlogin.Claims) bench.MintFunc {
+	var made sync.Map
+	return func(sub string) (string, error) {
+		if token, ok := made.Load(sub); ok {
+			return token.(string), nil
+		}
+		claims := claims
+		claims.Subject = sub
+		token, _, err := i.Mint(claims, tokenTTL)
+		made.Store(sub, token)
+		return token, err
 	}
 }

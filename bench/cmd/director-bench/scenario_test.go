@@ -88,9 +88,9 @@ func TestBenchRunning(t *testing.T) {
 		return []string{scenario, "--url", api + "/", "--issuer-key", key, "--callers", "2", "--duration", "200ms", "--warm-up", "0s"}
 	}
 	mine := env("DIRECTOR_FLEET_TOKEN="+l.FleetToken(), "DIRECTOR_OPS_TOKENS="+l.OpsToken(), "DATABASE_URL="+l.URL())
-	for _, scenario := range bench.Scenarios() {
+	for _, scenario := range bench.Names(bench.Scenarios) {
 		args := quick(scenario)
-		if bench.Usual(scenario).Tickets > 0 {
+		if bench.Find(bench.Scenarios, scenario).Usual.Tickets > 0 {
 			args = append(args, "--tickets", "100")
 		}
 		m := clitest.Read[measured](t, directorBench, mine, args...)

@@ -1,0 +1,295 @@
+package openmatch
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/bench"
+)
+
+const (
+	// assignTimeout is far longer than a player waits in a run.
+	assignTimeout = 30 * time.Second
+	// maxGroups is the most matches that a call assigns, and maxAssigns the most concurrent calls of a director.
+	maxGroups, maxAssigns = 512, 2
+)
+
+// create creates a ticket that stays in the queue.
+func (l *load) create(ctx context.Context, c *bench.Caller) error {
+	own := &l.queued[c.Number]
+	return c.Timed("create", func() error {
+		var answer []byte
+		player := l.players[(c.Number+len(*own))%variety]
+		err := l.connectionOf(c.Number).grpc.Invoke(ctx, pb.FrontendService_CreateTicket_FullMethodName, player, &answer,
+			grpc.ForceCodecV2(raw{}))
+		if err != nil {
+			return withCode(err)
+		}
+		id := idOf(answer)
+		if id == "" {
+			return wrongAnswer("no ticket", "the answer to a ticket that was created has no id")
+		}
+		*own = append(*own, id)
+		return nil
+	})
+}
+
+// queueForQuery queues the tickets that are queried.
+func (l *load) queueForQuery(ctx context.Context) (err error) {
+	l.pool = poolOf(l.tag, l.job.Tickets)
+	l.queued[0], err = l.queue(ctx, l.job.Tickets, l.tag)
+	return err
+}
+
+// queryAll queries all waiting tickets, and counts them without decoding: decoding is the caller's work, and would be
+// measured as the director's.
+func (l *load) queryAll(ctx context.Context, c *bench.Caller) error {
+	return c.Timed("query", func() error {
+		n, err := l.connectionOf(c.Number).count(ctx, l.pool)
+		if err == nil && n != l.job.Tickets {
+			err = wrongAnswer("other tickets", "%d tickets came where %d wait", n, l.job.Tickets)
+		}
+		return withCode(err)
+	})
+}
+
+// count reads all pages of QueryTickets.
+func (c *connection) count(ctx context.Context, pool *pb.Pool) (total int, err error) {
+	stream, err := c.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, pb.QueryService_QueryTickets_FullMethodName,
+		grpc.ForceCodecV2(raw{}))
+	if err == nil {
+		err = stream.SendMsg(&pb.QueryTicketsRequest{Pool: pool})
+	}
+	if err == nil {
+		err = stream.CloseSend()
+	}
+	for err == nil {
+		var page []byte
+		if err = stream.RecvMsg(&page); err != nil {
+			break
+		}
+		var n int
+		n, err = countFields(page)
+		total += n
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return total, err
+}
+
+// fetchAll queues tickets, which is not measured, then fetches and assigns all of them: a turn lasts until the last one
+// is assigned. Matches are assigned while others still arrive.
+func (l *load) fetchAll(ctx context.Context, c *bench.Caller) error {
+	tag := l.tag + "-" + rand.Text() // turns share cycles but no tickets, not even with a turn that failed
+	var ids []string
+	err := c.Unmeasured(func() (err error) {
+		ids, err = l.queue(ctx, l.job.Tickets, tag)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a := newAssigner(ctx, l.connectionOf(c.Number))
+	err = c.Timed("matched", func() error { return withCode(a.fetch(ctx, l.config, tag)) })
+	err = errors.Join(err, c.Timed("and assigned", func() error { return withCode(a.calls.Wait()) }))
+	if n := a.assigned.Load(); err == nil && n != int64(l.job.Tickets) {
+		err = wrongAnswer("not all assigned", "%d tickets of %d", n, l.job.Tickets)
+	}
+	if err != nil {
+		l.queued[c.Number] = append(l.queued[c.Number], ids...)
+	}
+	return err
+}
+
+// assigner assigns matches while others still arrive.
+type assigner struct {
+	conn     *connection
+	calls    *errgroup.Group
+	ctx      context.Context //nolint:containedctx // of its calls
+	assigned atomic.Int64    // tickets
+}
+
+func newAssigner(ctx context.Context, conn *connection) *assigner {
+	a := &assigner{conn: conn}
+	a.calls, a.ctx = errgroup.WithContext(ctx)
+	a.calls.SetLimit(maxAssigns)
+	return a
+}
+
+// fetch begins to assign the matches of a cycle, in groups of maxGroups. It returns when the last has arrived.
+func (a *assigner) fetch(ctx context.Context, config *pb.FunctionConfig, tag string) error {
+	profile := &pb.MatchProfile{Name: tag, Pools: []*pb.Pool{poolOf(tag, 0)}}
+	stream, err := a.conn.backend.FetchMatches(ctx, &pb.FetchMatchesRequest{Config: config, Profile: profile})
+	if err != nil {
+		return err
+	}
+	var groups []*pb.AssignmentGroup
+	for {
+		answer, err := stream.Recv()
+		if err == nil {
+			groups = append(groups, groupOf(answer.GetMatch()))
+		}
+		if len(groups) == maxGroups || err != nil && len(groups) > 0 {
+			some := groups
+			a.calls.Go(func() error { return a.assign(some) })
+			groups = nil
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// groupOf assigns the players of a match to an address of their own.
+func groupOf(m *pb.Match) *pb.AssignmentGroup {
+	group := &pb.AssignmentGroup{Assignment: &pb.Assignment{Connection: m.GetMatchId() + ".invalid:7777"}}
+	for _, t := range m.GetTickets() {
+		group.TicketIds = append(group.TicketIds, t.GetId())
+	}
+	return group
+}
+
+func (a *assigner) assign(groups []*pb.AssignmentGroup) error {
+	answer, err := a.conn.backend.AssignTickets(a.ctx, &pb.AssignTicketsRequest{Assignments: groups})
+	if err != nil {
+		return err
+	}
+	if n := len(answer.GetFailures()); n > 0 {
+		return wrongAnswer("not assigned", "%d tickets of a match were not there", n)
+	}
+	for _, g := range groups {
+		a.assigned.Add(int64(len(g.GetTicketIds())))
+	}
+	return nil
+}
+
+// direct fetches and assigns without a pause until the run is over. A failed fetch is an error of the run.
+func (l *load) direct(ctx context.Context) error {
+	conn, err := l.connect(l.job.URLs[0])
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	a, stopped := newAssigner(ctx, conn), make(chan error, 1)
+	go func() {
+		var err error
+		for err == nil && ctx.Err() == nil {
+			err = a.fetch(ctx, l.config, l.tag)
+		}
+		if ctx.Err() != nil {
+			err = nil // the end of the run cancelled it
+		}
+		stopped <- err
+	}()
+	l.job.OnEnd(func() error {
+		stop()
+		err := <-stopped
+		_ = a.calls.Wait() // its calls were cancelled
+		return err
+	})
+	return nil
+}
+
+// liveOnce queues a player and waits for the assignment.
+func (l *load) liveOnce(ctx context.Context, c *bench.Caller) error {
+	conn, id := l.connectionOf(c.Number), ""
+	err := c.Timed("create", func() error {
+		created, err := conn.frontend.CreateTicket(ctx, newTicket(l.tag))
+		id = created.GetId()
+		return withCode(err)
+	})
+	if err != nil {
+		return err
+	}
+	err = c.Timed("and assigned", func() error { return withCode(awaitAssignment(ctx, conn, id)) })
+	if err != nil {
+		l.queued[c.Number] = append(l.queued[c.Number], id)
+	}
+	return err
+}
+
+func awaitAssignment(ctx context.Context, conn *connection, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, assignTimeout)
+	defer cancel()
+	stream, err := conn.frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	return err
+}
+
+// watchIdly opens streams of WatchAssignments without messages until the run is over, on as many additional connections
+// as callers have. At the end all their tickets are assigned, which checks that the streams were open all the time.
+func (l *load) watchIdly(ctx context.Context) error {
+	ids, err := l.queue(ctx, l.job.Watchers, l.tag+"-idle")
+	if err != nil {
+		return err
+	}
+	var conns []*connection
+	for n := range l.job.Connections {
+		conn, err := l.connect(l.job.URLs[n%len(l.job.URLs)])
+		if err != nil {
+			return err
+		}
+		conns = append(conns, conn)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var notified atomic.Int64
+	var dialing, listening errgroup.Group
+	dialing.SetLimit(maxConcurrent)
+	for i, id := range ids {
+		dialing.Go(func() error {
+			stream, err := conns[i%len(conns)].frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
+			if err != nil {
+				return err
+			}
+			listening.Go(func() error {
+				if _, err := stream.Recv(); err == nil {
+					notified.Add(1)
+				}
+				return nil
+			})
+			return nil
+		})
+	}
+	l.job.OnEnd(func() error {
+		defer stop()
+		if err := assignAll(conns[0], ids, stop); err != nil {
+			return err
+		}
+		_ = listening.Wait() // its functions return no errors
+		if n := notified.Load(); n < int64(len(ids)) {
+			return fmt.Errorf("%d of %d watchers got their assignment", n, len(ids))
+		}
+		return nil
+	})
+	return dialing.Wait()
+}
+
+// assignAll assigns tickets, and stops the streams if they do not learn of it in time.
+func assignAll(conn *connection, ids []string, stop func()) error {
+	ctx, cancel := context.WithTimeout(context.Background(), assignTimeout)
+	defer cancel()
+	_, err := conn.backend.AssignTickets(ctx, &pb.AssignTicketsRequest{Assignments: []*pb.AssignmentGroup{
+		{TicketIds: ids, Assignment: &pb.Assignment{Connection: "idle.invalid:7777"}},
+	}})
+	if err != nil {
+		stop()
+		return fmt.Errorf("watchers cannot be assigned: %w", err)
+	}
+	time.AfterFunc(assignTimeout, stop)
+	return nil
+}

@@ -1,0 +1,214 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// Scenarios are those of the HTTP API of players and game servers, and those of the director loop, which matches the
+// tickets of profiles and applies profiles of its own.
+var Scenarios = []Scenario{
+	play("matchmake", "a new player asks for a seat", (*world).matchmake, shape{calls: 1, players: 1}),
+	play("resolve", "a new player exchanges a session handle for a session token", (*world).resolve,
+		shape{calls: 1, players: 1, prepareData: (*world).reserveAhead}),
+	play("heartbeat", "the next game server sends a heartbeat", (*world).heartbeat, shape{calls: 1}),
+	play("register", "a new game server registers", (*world).register, shape{calls: 1}),
+	play("session-life", "a new player: matchmake, resolve, joined, left", (*world).sessionLife, shape{calls: 4, players: 1}),
+	play("login-queue", "a new player asks for a place in the login queue", (*world).loginQueue,
+		shape{calls: 1, players: 1, hasNoFleet: true}),
+	play("noop", "the cost of matchmake without the database: the same stack, on the baselines", (*world).noop,
+		shape{calls: 1, players: 1, hasNoFleet: true}),
+	play("fleet-noop", "the same for heartbeat", (*world).fleetNoop, shape{calls: 1, hasNoFleet: true}),
+
+	play("match-queue",
+		"--tickets wait; a version of their profile goes live that matches all: until game servers have the last",
+		(*world).matchQueue, shape{calls: 1, hasOwnFleets: true, usual: Load{Callers: 1, Tickets: 10_000}}),
+	play("match-servers",
+		"--tickets are matched and wait for a game server: from its registration until game servers have the last",
+		(*world).matchServers, shape{calls: 1, hasOwnFleets: true, usual: Load{Callers: 1, Tickets: 10_000}}),
+	play("match-life", "two new players are queued for a duel and wait for the assignment", (*world).matchLife,
+		shape{calls: 4, players: 2, prepare: (*world).applyDuels, usual: Load{Callers: 64, Rate: 100}}),
+	play("match-steady", "a new player is queued and matched, while --tickets wait whom no rule matches",
+		(*world).matchSteady, shape{calls: 1, players: 1, prepare: (*world).queueStrangers,
+			usual: Load{Callers: 256, Rate: 2000, Tickets: 20_000}}),
+	play("match-idle", "--tickets wait whom no rule matches: a call is a second, and costs what the director uses in it",
+		(*world).matchIdle, shape{calls: 1, prepare: (*world).queueStrangers, usual: Load{Callers: 1, Tickets: 50_000}}),
+}
+
+// shape is what a turn of a scenario needs.
+type shape struct {
+	calls        int     // per turn
+	players      float64 // per turn
+	hasNoFleet   bool    // it needs no game servers
+	hasOwnFleets bool    // its turns register game servers
+	usual        Load
+	prepare      func(*world, context.Context) error // after its game servers have registered; nil: nothing
+	prepareData  func(*world, context.Context) error // after access tokens were made; nil: nothing
+}
+
+// defaultCallers is the usual number of callers where a scenario has no other.
+const defaultCallers = 64
+
+func play(name, about string, turn func(*world, *Caller) error, s shape) Scenario {
+	if s.usual.Callers == 0 {
+		s.usual.Callers = defaultCallers
+	}
+	s.usual.Regions, s.usual.Modes, s.usual.Capacity = 1, 1, MaxCapacity
+	if !s.hasNoFleet {
+		s.usual.Instances = 16
+	}
+	return Scenario{Name: name, About: about, Usual: s.usual, Check: checkCrowd,
+		Begin: func(ctx context.Context, job *Job) (TurnFunc, error) {
+			w, err := s.begin(ctx, job)
+			return func(_ context.Context, c *Caller) error { return turn(w, c) }, err
+		}}
+}
+
+// world is the players, game servers and profiles of a run.
+type world struct {
+	job          *Job
+	ctx          context.Context //nolint:containedctx // of the run
+	client       *Client
+	fleet        *fleet
+	players      *players
+	places       places
+	reserved     [][]seat // by caller, oldest first
+	matches      matches
+	crowds       atomic.Int64 // of match-queue and match-servers
+	callsPerTurn int
+}
+
+// newWorld makes a world without game servers.
+func newWorld(ctx context.Context, job *Job, callsPerTurn int) *world {
+	if job.Scenario.Name == "heartbeat" {
+		job.Instances = max(job.Instances, job.Callers) // two callers never send a heartbeat of the same game server at once
+	}
+	if job.Instances > 0 {
+		job.Instances = max(job.Instances, job.Regions)
+	}
+	w := &world{job: job, ctx: ctx, client: NewClient(ctx, 2*job.Callers+2*maxConcurrent), callsPerTurn: callsPerTurn,
+		players: &players{mint: job.AccessToken}, places: newPlaces(job.ID, job.Load), reserved: make([][]seat, job.Callers)}
+	w.fleet = newFleet(w.client, job.Options, "", w.places, job.Capacity)
+	w.matches.world = w
+	job.OnEnd(func() error { w.client.Close(); return nil })
+	return w
+}
+
+// begin registers the game servers, queues tickets and makes access tokens.
+func (s shape) begin(ctx context.Context, job *Job) (*world, error) {
+	job.Enter("registering game servers")
+	w := newWorld(ctx, job, s.calls)
+	if !s.hasNoFleet && !s.hasOwnFleets {
+		job.OnEnd(func() error { w.fleet.deregister(ctx); return nil })
+		if err := w.fleet.register(ctx, job.Instances); err != nil {
+			return w, err
+		}
+	}
+	alive, stop := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() { w.fleet.keepAlive(alive); close(kept) }()
+	job.OnEnd(func() error { stop(); <-kept; return nil })
+	job.OnEnd(func() error { w.matches.retire(ctx); return nil })
+	if s.prepare != nil {
+		job.Enter("queueing players")
+		if err := s.prepare(w, ctx); err != nil {
+			return w, err
+		}
+	}
+	job.Enter("making access tokens")
+	tokens := int(w.players.count.Load()) + int(float64(w.turnsAhead())*s.players)
+	if err := w.players.prepare(ctx, tokens); err != nil || s.prepareData == nil {
+		return w, errors.Join(err, ctx.Err())
+	}
+	job.Enter("reserving seats")
+	return w, errors.Join(s.prepareData(w, ctx), ctx.Err())
+}
+
+func (w *world) matchmake(c *Caller) error {
+	p, err := w.players.next()
+	if err == nil {
+		_, err = w.takeSeat(c, p)
+	}
+	return err
+}
+
+func (w *world) resolve(c *Caller) error {
+	s, err := w.reservedSeat(c)
+	if err == nil {
+		_, err = w.exchange(c, s)
+	}
+	return err
+}
+
+func (w *world) heartbeat(c *Caller) error {
+	one := w.fleet.next()
+	err := c.Timed("heartbeat", func() error { return w.fleet.heartbeat(c.URL, one, nil) })
+	w.fleet.registerAgain(one, err)
+	return err
+}
+
+func (w *world) register(c *Caller) error {
+	one := w.fleet.newInstance("new-", int(w.fleet.turns.Add(1)))
+	body := w.fleet.registration(one)
+	err := c.Timed("register", func() error {
+		return w.client.Post(c.URL+"/fleet/register", w.fleet.token, body, one.readIncarnation)
+	})
+	if err == nil {
+		w.fleet.add(one)
+	}
+	return err
+}
+
+func (w *world) sessionLife(c *Caller) error {
+	p, err := w.players.next()
+	if err != nil {
+		return err
+	}
+	s, err := w.takeSeat(c, p)
+	if err != nil {
+		return err
+	}
+	raw, err := w.exchange(c, s)
+	if err != nil {
+		return err
+	}
+	jti, err := tokenID(raw)
+	if err != nil {
+		return err
+	}
+	if err := w.reportSeat(c, "joined", s, report{Joined: []joinedPlayer{{p.sub, jti}}}); err != nil {
+		return err
+	}
+	return w.reportSeat(c, "left", s, report{Left: []string{p.sub}})
+}
+
+func (w *world) loginQueue(c *Caller) error { return w.callAsPlayer(c, "/login-queue", []byte("{}")) }
+
+func (w *world) noop(c *Caller) error {
+	return w.callAsPlayer(c, "/noop", w.places.draw(c.Random).body)
+}
+
+// callAsPlayer makes a call of a new player.
+func (w *world) callAsPlayer(c *Caller, path string, body []byte) error {
+	p, err := w.players.next()
+	if err != nil {
+		return err
+	}
+	return c.Timed(path[1:], func() error { return w.client.Post(c.URL+path, Bearer(p.token), body, nil) })
+}
+
+// unknownInstance is a body as large as that of a real heartbeat.
+var unknownInstance = encode(&identity{ID: "bench-nobody-000", Incarnation: "00000000-0000-4000-8000-000000000000"})
+
+func (w *world) fleetNoop(c *Caller) error {
+	return c.Timed("fleet-noop", func() error {
+		return w.client.Post(c.URL+"/fleet/noop", w.fleet.token, unknownInstance, nil)
+	})
+}
+
+// matchIdle lasts one second, so that the costs of a call are the costs of a second.
+func (w *world) matchIdle(c *Caller) error {
+	return c.Timed("second", func() error { return Pause(w.ctx, time.Second) })
+}
