@@ -161,14 +161,14 @@ func (f *fleet) keepAlive(ctx context.Context) {
 
 // heartbeatOlder sends one heartbeat of each instance whose last one is older.
 func (f *fleet) heartbeatOlder(ctx context.Context, than time.Duration) {
-	isOlder := func(one *instance) bool {
-		last := one.lastHeartbeat.Load()
-		return last != 0 && time.Since(time.Unix(0, last)) >= than
-	}
-	_ = forEach(ctx, f.members, func(one *instance) error {
-		if isOlder(one) {
-			f.registerAgain(one, f.heartbeat(one.url, one, nil))
+	var older []*instance
+	for _, one := range f.members {
+		if last := one.lastHeartbeat.Load(); last != 0 && time.Since(time.Unix(0, last)) >= than {
+			older = append(older, one)
 		}
+	}
+	_ = forEach(ctx, older, func(one *instance) error {
+		f.registerAgain(one, f.heartbeat(one.url, one, nil))
 		return nil
 	})
 }

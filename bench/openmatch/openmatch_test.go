@@ -126,19 +126,3 @@ func TestIDOfAnEncodedTicket(t *testing.T) {
 		}
 	})
 }
-
-func TestWrongUse(t *testing.T) {
-	t.Parallel()
-	for says, change := range map[string]func(*bench.Options){
-		"257 connections": func(o *bench.Options) { o.Connections = 257 },
-		"-1 tickets":      func(o *bench.Options) { o.Scenario, o.Tickets = bench.Find(Scenarios, "query"), -1 },
-		"-1 watchers":     func(o *bench.Options) { o.Scenario, o.Watchers = bench.Find(Scenarios, "watch"), -1 },
-		"0 callers":       func(o *bench.Options) { o.Callers = 0 },
-		"no URL":          func(o *bench.Options) { o.URLs = nil },
-	} {
-		o := options("127.0.0.1:1", "tickets")
-		change(&o)
-		_, err := bench.Run(t.Context(), o)
-		require.ErrorContains(t, err, says)
-	}
-}

@@ -46,11 +46,11 @@ func scenario(name, about string, usual bench.Load,
 			job.Enter("connecting game servers")
 			l := &load{job: job, client: bench.NewClient(ctx, job.Callers+1)}
 			job.OnEnd(func() error { l.client.Close(); return nil })
-			err := checkOpenFiles(job.Agents)
-			if err == nil && !job.Scenario.IsAlone { // else agents connect in the turn
-				err = l.attach(ctx)
+			next := func(ctx context.Context, c *bench.Caller) error { return turn(l, ctx, c) }
+			if job.Scenario.IsAlone { // agents connect in the turn
+				return next, nil
 			}
-			return func(ctx context.Context, c *bench.Caller) error { return turn(l, ctx, c) }, err
+			return next, l.attach(ctx)
 		}}
 }
 

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
-	"os"
 	"runtime"
-	"strings"
 
 	"github.com/prometheus/procfs"
 )
@@ -69,17 +66,15 @@ func allOf(c procfs.CPUStat) float64 {
 
 // cpuModel is the kernel's name of the processor, or the architecture when it has none.
 func cpuModel() string {
-	file, err := os.Open("/proc/cpuinfo")
+	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return runtime.GOARCH
 	}
-	defer func() { _ = file.Close() }()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		if name, model, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "model name" {
-			return cmp.Or(strings.TrimSpace(model), runtime.GOARCH)
-		}
+	cpus, err := fs.CPUInfo()
+	if err != nil || len(cpus) == 0 {
+		return runtime.GOARCH
 	}
-	return runtime.GOARCH
+	return cmp.Or(cpus[0].ModelName, runtime.GOARCH)
 }
 
 const keptAwake = "CPUs kept awake"

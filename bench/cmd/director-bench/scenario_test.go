@@ -125,6 +125,18 @@ func TestBenchWrongUse(t *testing.T) {
 		"0 callers":                       {"matchmake", "--callers", "1,0"},
 		"a hot mode needs others":         {"matchmake", "--hot-share", "0.5"},
 		"--output \"xml\" is not allowed": {"matchmake", "--output", "xml"},
+		"-1 tickets: there must be":       {"match-idle", "--tickets", "-1"},
+		"150 tickets: they must be":       {"match-servers", "--tickets", "150"},
+		"257 connections":                 {"tickets", "--connections", "257"},
+		"-1 watchers":                     {"watch", "--watchers", "-1"},
+		"20001 agents":                    {"room-create", "--agents", "20001"},
+		"101 rooms":                       {"agent-list", "--rooms", "101"},
+		"agent-join has one caller":       {"agent-join", "--callers", "2"},
+		"need keys of the orchestrator":   {"agent-list", "--url", "http://127.0.0.1:1"},
+		"20001 sessions":                  {"rooms-idle", "--sessions", "20001"},
+		"-1 sessions":                     {"rooms-idle", "--sessions", "-1"},
+		"sessions act at once":            {"rooms-storm", "--sessions", "0"},
+		"rooms-join has one caller":       {"rooms-join", "--rate", "5"},
 	} {
 		r := directorBench.Run(t, env(), "", args...)
 		require.Equal(t, 2, cli.ExitCode(r.Err), r.Stderr)
