@@ -28,6 +28,7 @@ var EventKinds = []string{
 	"pool.applied", "pool.scaled", "pool.paused", "pool.resumed",
 	"region.beacon_set",
 	"cell.set", "cell.removed",
+	"region.moving", "region.left", "region.arrived", "region.move_undone",
 	"valve.set", "valve.opened", "valve.closed", "valve.deleted", "valve.player_admitted",
 	"pools.limited",
 	"pool.rolled", "pool.deleted",

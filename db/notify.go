@@ -37,6 +37,8 @@ const (
 
 	TopicDeployments = notify.TopicDeployments // deployments of a region became due: see [Store.ClaimDeployments]
 
+	TopicCells = "cells" // another cell serves a region, or this one does; its region is empty. SQL notifies.
+
 	// TopicRealtime: rooms or sessions of the realtime lobby changed; the keys say which, without keys: a project's key was revoked
 	TopicRealtime = "realtime"
 

@@ -8,15 +8,18 @@
 SELECT ops.erase_player(@player::text, @reason::text)::uuid AS id;
 
 -- name: OpenErasures :many
--- Erasures that no pass has finished, the oldest first, without those whose last pass is not due yet.
+-- Erasures that no pass has finished, the oldest first, without those whose last pass is not due yet. While a region leaves, it is not: the player
+-- is also erased where the region has arrived.
 SELECT e.id FROM erasures e
-WHERE e.subs IS NOT NULL AND (e.erased_at IS NULL OR e.requested_at <= clock_timestamp() - interval '5 seconds')
+WHERE e.subs IS NOT NULL AND (e.erased_at IS NULL OR e.requested_at <= clock_timestamp() - interval '5 seconds'
+    AND NOT EXISTS (SELECT FROM region_moves m WHERE m.direction = 'leaves' AND m.ended_at IS NULL))
 ORDER BY e.requested_at LIMIT @batch;
 
 -- name: GetErasure :one
 -- final: replicas and workers have written what they had in memory when the player was erased, and transactions that ran then have ended.
 SELECT e.id, e.subs, coalesce(e.key, '')::text AS key, coalesce(e.salt, '00000000-0000-0000-0000-000000000000')::uuid AS salt, e.erased_at,
-       e.finished_at, (e.requested_at <= clock_timestamp() - interval '5 seconds' AND e.tx < pg_snapshot_xmin(pg_current_snapshot()))::bool AS final
+       e.finished_at, (e.requested_at <= clock_timestamp() - interval '5 seconds' AND e.tx < pg_snapshot_xmin(pg_current_snapshot())
+           AND NOT EXISTS (SELECT FROM region_moves m WHERE m.direction = 'leaves' AND m.ended_at IS NULL))::bool AS final
 FROM erasures e WHERE e.id = @id;
 
 -- name: AddErasedSessions :exec

@@ -21,7 +21,7 @@ SELECT p.name, p.live, p.shadow, (p.paused_at IS NOT NULL)::bool AS paused, coal
 FROM profiles p
 LEFT JOIN profile_owners o ON o.region = p.region AND o.profile = p.name
 LEFT JOIN loop_workers w ON w.id = o.worker AND w.lease_until > clock_timestamp()
-WHERE p.region = @region AND p.retired_at IS NULL
+WHERE p.region = @region AND p.retired_at IS NULL AND NOT region_refuses_writes(p.region)
 ORDER BY p.name;
 
 -- name: AnyOwner :one

@@ -79,7 +79,7 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	if s.isClosing() {
 		return nil, ErrClosed
 	}
-	claims, err := s.verifierOfCell().Verify(ctx, sessionToken, time.Now())
+	claims, err := s.verify(ctx, sessionToken)
 	if errors.Is(err, token.ErrKeysUnavailable) {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -101,6 +101,34 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	}
 	return s.seat(ctx, seat)
 }
+
+// verify verifies a token. One with an unknown key may be of the cell in which the region was before, or of that to which
+// it has moved since the last heartbeat.
+func (s *GameServer) verify(ctx context.Context, sessionToken string) (token.SessionClaims, error) {
+	claims, err := s.verifierOfCell().Verify(ctx, sessionToken, time.Now())
+	if !errors.Is(err, token.UnknownKey) {
+		return claims, err
+	}
+	s.mu.Lock()
+	former, cell := s.formerVerifier, s.cell
+	seeks := time.Since(s.soughtAt) >= seekEvery
+	if seeks {
+		s.soughtAt = time.Now()
+	}
+	s.mu.Unlock()
+	if former != nil {
+		if earlier, formerErr := former.Verify(ctx, sessionToken, time.Now()); formerErr == nil {
+			return earlier, nil
+		}
+	}
+	if !seeks || s.heartbeat(ctx) != nil || s.registeredAt() == cell {
+		return claims, err
+	}
+	return s.verifierOfCell().Verify(ctx, sessionToken, time.Now())
+}
+
+// seekEvery bounds the heartbeats that tokens with unknown keys can cause.
+const seekEvery = time.Second
 
 func (s *GameServer) seat(ctx context.Context, seat *Admission) (*Admission, error) {
 	seat.ctx, seat.end = context.WithCancelCause(s.life)

@@ -79,6 +79,8 @@ type GameServer struct {
 	incarnation      string
 	keys             *token.KeySource
 	verifier         *token.SessionVerifier // with keys
+	formerVerifier   *token.SessionVerifier // of the cell in which the region was before; nil: it has not moved
+	soughtAt         time.Time              // when a token with an unknown key last caused a heartbeat
 	cell             string                 // the address of the cell that gave the incarnation; "": that of the configured replicas
 	credential       string                 // that it got by an enrolment; "": it uses the FleetToken
 	endpoint         string

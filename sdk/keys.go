@@ -18,11 +18,11 @@ const (
 	keysRetry = 5 * time.Second
 )
 
-// newKeySource returns a source that reads the key set of the cell that serves a region, from the first replica that
-// answers, and caches it according to the answer's Cache-Control.
-func newKeySource(c *Client, region string) (*token.KeySource, error) {
+// newKeySource returns a source that reads the key set of a cell, from the first replica that answers, and caches it
+// according to the answer's Cache-Control. The cell "" is that of the configured replicas.
+func newKeySource(c *Client, cell string) (*token.KeySource, error) {
 	return token.NewKeySource(c.replicas.pick(time.Now()).base+keysPath, token.SourceOptions{
-		Client:     &http.Client{Transport: keysTransport{c, region}},
+		Client:     &http.Client{Transport: keysTransport{c, cell}},
 		Timeout:    time.Duration(c.replicas.count())*c.opts.AttemptTimeout + time.Second,
 		RetryEvery: keysRetry,
 		// A director URL with plain HTTP already trusts that network with the fleet token.
@@ -34,7 +34,7 @@ func newKeySource(c *Client, region string) (*token.KeySource, error) {
 // renewKeySource makes a new source of keys, for a server whose region has moved: keys are a cell's own, and the former
 // source would not ask for others until its interval is over.
 func (s *GameServer) renewKeySource() error {
-	keys, err := newKeySource(s.client, s.opts.Region)
+	keys, err := newKeySource(s.client, s.registeredAt())
 	if err != nil {
 		return err
 	}
@@ -59,12 +59,12 @@ func (s *GameServer) verifierOfCell() *token.SessionVerifier {
 // keysTransport sends a request for the key set to each replica in turn until one answers.
 type keysTransport struct {
 	client *Client
-	region string
+	cell   string
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t keysTransport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	_, err = t.client.reach(req.Context(), call{region: t.region}, func(base string) error {
+	ask := func(base string) error {
 		resp, err = t.attempt(req, base) //nolint:bodyclose // the caller of RoundTrip closes it
 		switch {
 		case err != nil:
@@ -73,7 +73,12 @@ func (t keysTransport) RoundTrip(req *http.Request) (resp *http.Response, err er
 			return &unreachableError{errors.New(resp.Status)}
 		}
 		return nil
-	})
+	}
+	if t.cell != "" {
+		err = ask(t.cell)
+	} else {
+		_, err = t.client.tryReplicas(req.Context(), ask)
+	}
 	if resp != nil {
 		return resp, nil // also one that says why it has no keys
 	}

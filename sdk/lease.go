@@ -92,8 +92,26 @@ func (s *GameServer) fence(ctx context.Context, send func(instanceRef) (cell str
 		}
 	case errors.Is(err, ErrSuperseded):
 		return s.superseded(ctx, ref.Incarnation, err)
+	case err == nil && hasMoved:
+		return s.followRegion(registeredAt, cell)
 	}
 	return err
+}
+
+// followRegion is for a region that has moved with its sessions: the cell to which it moved knows the incarnation. Its
+// keys are others; those of the former cell verify the tokens that players have of it.
+func (s *GameServer) followRegion(from, to string) error {
+	s.mu.Lock()
+	moved := s.cell == from
+	if moved {
+		s.cell, s.formerVerifier = to, s.verifier
+	}
+	s.mu.Unlock()
+	if !moved {
+		return nil // another call has noticed it
+	}
+	s.log.LogAttrs(s.life, slog.LevelInfo, "the region has moved to another cell", slog.String("cell", to))
+	return s.renewKeySource()
 }
 
 // superseded ends the server, unless this process registered again while the request was in flight: then the refusal

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
@@ -294,6 +295,7 @@ func (s *Server) loops() []follow.Loop {
 	o := s.options
 	pulse := min(time.Second, o.Store.Timing().LeaseTTL/10)
 	outages, guard := outage.New(o.Log), panics.New(o.Log, nil)
+	cells, _ := o.Store.Subscribe(db.TopicCells, "") // ends with the store
 	// loop runs again after each interval, or when wake says so, but not before retry is over: this bounds the load on
 	// the database, however often the loop is woken.
 	loop := func(name string, every, retry time.Duration, do func(context.Context) error,
@@ -305,11 +307,14 @@ func (s *Server) loops() []follow.Loop {
 			Do:     func(ctx context.Context, _ bool) error { return do(ctx) },
 		}
 	}
+	// Cells are read again at once when a region has moved: its callers wait for that.
+	readCells := loop("cells", 2*time.Second, 2*time.Second, o.Store.ReadCells, cells)
+	readCells.Pause = func(time.Duration) time.Duration { return 20 * time.Millisecond }
 	return []follow.Loop{
 		loop("keys", o.Keys.Every(), 500*time.Millisecond, o.Keys.Refresh, o.Keys.RefreshRequests()),
 		loop("pulse", pulse, pulse, o.Store.Pulse, nil),
 		loop("clock", 10*time.Second, 250*time.Millisecond, o.Store.ReadClock, nil),
-		loop("cells", 2*time.Second, 2*time.Second, o.Store.ReadCells, nil),
+		readCells,
 		loop("report", reportEvery, time.Second, s.report, nil),
 		loop("refusals", time.Second, time.Second, s.refusals.Flush, nil),
 		loop("requests", countEvery, time.Second, s.countRequests, nil),

@@ -15,9 +15,10 @@ func (p *program) regions() *cobra.Command {
 		Use:   "regions",
 		Short: "List regions, and set where clients measure their latencies",
 		Long: "Commands for what `GET /regions` lists: the beacons of game regions, which are URLs that clients fetch several times to measure their\n" +
-			"latency, and the cells that serve them ('director cells'). The same in SQL: views ops.game_regions and ops.beacons, function ops.set_beacon.",
+			"latency, and the cells that serve them ('director cells'); and moves of a region to another cell. The same in SQL: views ops.game_regions,\n" +
+			"ops.beacons and ops.region_moves, function ops.set_beacon.",
 		Example: "  director regions list\n  director regions beacon eu https://eu.ping.example/healthz\n  director regions beacon eu none",
-	}, p.regionsList(), p.regionsBeacon())
+	}, p.regionsList(), p.regionsBeacon(), p.regionsMove(), p.regionsMoves())
 }
 
 func (p *program) regionsList() *cobra.Command {

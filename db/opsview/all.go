@@ -27,7 +27,7 @@ func AllViews() []Definition {
 		define(Matches), define(PastMatches), define(MatchMinutes),
 		define(LobbyTotals), define(Lobbies), define(LobbySessionsOfPlayer), define(LobbyMembers), define(ProjectKeys),
 		define(Deployments), define(Pools), define(PoolLimits), define(PoolSchedules), define(Forecasts), define(ForecastErrors),
-		define(Beacons), define(Cells), define(GameRegions), define(Providers), define(Budgets),
+		define(Beacons), define(Cells), define(GameRegions), define(RegionMoves), define(Providers), define(Budgets),
 		define(Outlooks), define(Capacities), define(Demands),
 		define(Events), define(EventFeed), define(Webhooks), define(WebhookDeliveries), define(RecordedEvents),
 		define(Amnesties), define(AgentReplicas), define(LobbyReplicas), define(Processes), define(WorkerLoops),

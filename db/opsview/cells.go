@@ -1,6 +1,10 @@
 package opsview
 
-import "time"
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // Cell is another installation of the same title, with the regions that it serves.
 type Cell struct {
@@ -25,3 +29,24 @@ type GameRegion struct {
 
 // GameRegions are sorted by region.
 var GameRegions = View[GameRegion, Any]{name: "game_regions", order: Order{"region"}}
+
+// RegionMove is a region that moves to another cell or from one, or has moved.
+type RegionMove struct {
+	Move          uuid.UUID  `db:"move" json:"move"`
+	Region        string     `db:"region" json:"region"`
+	Direction     string     `db:"direction" json:"direction"` // "leaves" or "arrives"
+	Step          string     `db:"step" json:"step"`
+	Cell          string     `db:"cell" json:"cell"` // the other one
+	Address       string     `db:"address" json:"address"`
+	RefusesWrites bool       `db:"refuses_writes" json:"refuses_writes"`
+	BegunAt       time.Time  `db:"begun_at" json:"begun_at"`
+	DrivenAt      time.Time  `db:"driven_at" json:"driven_at"` // when a command last worked on it
+	FencedAt      *time.Time `db:"fenced_at" json:"fenced_at"`
+	FlippedAt     *time.Time `db:"flipped_at" json:"flipped_at"`
+	EndedAt       *time.Time `db:"ended_at" json:"ended_at"` // nil: it runs
+	Actor         string     `db:"actor" json:"actor"`
+	Reason        string     `db:"reason" json:"reason"`
+}
+
+// RegionMoves are sorted by when they began, the newest first.
+var RegionMoves = View[RegionMove, Any]{name: "region_moves", order: Order{"-begun_at", "move"}}

@@ -706,7 +706,8 @@ func (q *Queries) ErasureRegions(ctx context.Context) ([]string, error) {
 
 const getErasure = `-- name: GetErasure :one
 SELECT e.id, e.subs, coalesce(e.key, '')::text AS key, coalesce(e.salt, '00000000-0000-0000-0000-000000000000')::uuid AS salt, e.erased_at,
-       e.finished_at, (e.requested_at <= clock_timestamp() - interval '5 seconds' AND e.tx < pg_snapshot_xmin(pg_current_snapshot()))::bool AS final
+       e.finished_at, (e.requested_at <= clock_timestamp() - interval '5 seconds' AND e.tx < pg_snapshot_xmin(pg_current_snapshot())
+           AND NOT EXISTS (SELECT FROM region_moves m WHERE m.direction = 'leaves' AND m.ended_at IS NULL))::bool AS final
 FROM erasures e WHERE e.id = $1
 `
 
@@ -803,11 +804,13 @@ func (q *Queries) LobbySessionsOfPlayer(ctx context.Context, arg LobbySessionsOf
 
 const openErasures = `-- name: OpenErasures :many
 SELECT e.id FROM erasures e
-WHERE e.subs IS NOT NULL AND (e.erased_at IS NULL OR e.requested_at <= clock_timestamp() - interval '5 seconds')
+WHERE e.subs IS NOT NULL AND (e.erased_at IS NULL OR e.requested_at <= clock_timestamp() - interval '5 seconds'
+    AND NOT EXISTS (SELECT FROM region_moves m WHERE m.direction = 'leaves' AND m.ended_at IS NULL))
 ORDER BY e.requested_at LIMIT $1
 `
 
-// Erasures that no pass has finished, the oldest first, without those whose last pass is not due yet.
+// Erasures that no pass has finished, the oldest first, without those whose last pass is not due yet. While a region leaves, it is not: the player
+// is also erased where the region has arrived.
 func (q *Queries) OpenErasures(ctx context.Context, batch int32) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, openErasures, batch)
 	if err != nil {

@@ -8,6 +8,14 @@ import (
 	"time"
 )
 
+type IdempotencyKey struct {
+	Caller      string
+	Key         string
+	RequestHash []byte
+	Answer      []byte
+	ExpiresAt   time.Time
+}
+
 type PoolMode struct {
 	Region  string
 	Mode    string

@@ -14,6 +14,7 @@
 //	valves.go    who limits how fast players enter
 //	webhooks.go  subscriptions to the event log
 //	cells.go     regions that other cells serve
+//	moves.go     regions that move to another cell
 //	kek.go       key-encryption keys
 //	director.go  keys, invariants, history
 package doctor
@@ -132,6 +133,7 @@ var checkups = []checkup{
 	{"valves", "Players wait in the login queue", Doctor.checkValves, false, true},
 	{"webhooks", "A webhook fails", Doctor.checkWebhooks, false, true},
 	{"cells", "A region is served elsewhere", Doctor.checkCells, false, true},
+	{"moves", "A region's move stands still", Doctor.checkMoves, false, true},
 	{"invariants", "An invariant has violations", Doctor.checkViolations, false, false},
 	{"partitions", "History falls into the default partition", Doctor.checkPartitions, false, false},
 	{"bloat", "Everything got slow within minutes", Doctor.checkBloat, false, false},

@@ -123,6 +123,14 @@ var breakages = map[string]breakage{
 		},
 		doctor.Warn, "^1 game servers of region us are registered here, and cell america serves it",
 	},
+	"moves": {
+		func(i *installation) func() {
+			i.Exec(`INSERT INTO region_moves (id, region, direction, step, cell, address, actor, reason, fenced_at)
+				VALUES (gen_random_uuid(), 'asia', 'leaves', 'fenced', 'tokyo', 'https://jp.example', 'ada', 'x', now() - interval '20 seconds')`)
+			return func() { i.Exec("DELETE FROM region_moves") }
+		},
+		doctor.Fail, "^region asia has been refused for 2[0-9]s: its move to cell tokyo stopped after the fence",
+	},
 	"pool limits": {
 		func(i *installation) func() {
 			i.Exec("UPDATE pool_limits SET max_servers = 0")
@@ -185,7 +193,7 @@ func TestEachCheckSeesWhatItIsFor(t *testing.T) {
 	t.Parallel()
 	i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s")}
 	order := []string{
-		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "enrolments", "pool limits", "cells", "valves", "webhooks", "partitions", "bloat", "pools",
+		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "enrolments", "pool limits", "cells", "moves", "valves", "webhooks", "partitions", "bloat", "pools",
 		"seats",
 	}
 	require.Len(t, order, len(breakages))

@@ -32,6 +32,10 @@ var unstorableText = map[string]bool{
 	"22P05": true, // untranslatable_character: U+0000 in JSON
 }
 
+// movingRegion is the SQLSTATE of a write of a region that is between two cells (refuse_moving_region in schema.sql). It
+// counts as an error of the data: only the calls of a batch that are about that region are refused.
+const movingRegion = "DR421"
+
 // IsLockTimeout reports that a transaction waited for a lock for longer than its lock_timeout.
 func IsLockTimeout(err error) bool {
 	var pg *pgconn.PgError
@@ -70,6 +74,8 @@ func Classify(err error) error {
 		switch {
 		case retryableState(pg.Code):
 			return fault.NewUnavailable("the database refused for now", hinted(err))
+		case pg.Code == movingRegion:
+			return fault.NewUnavailable("the region moves to another cell", err)
 		case unstorableText[pg.Code]:
 			return &fault.Error{Kind: fault.Invalid, Code: "invalid_request",
 				Detail: "text must be UTF-8 without the character U+0000", Err: err}

@@ -76,7 +76,7 @@ func keepSeed(ctx context.Context, dir, seed string) error {
 		return err
 	}
 	sweepSeeds(filepath.Dir(seed))
-	draft := fmt.Sprintf("%s.%d", seed, os.Getpid())
+	draft := seed + "." + filepath.Base(dir) // two clusters of one process may both make a seed
 	defer func() { _ = os.RemoveAll(draft) }()
 	if err := copyTree(ctx, dir, draft); err != nil {
 		return err

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// moveFlags are the flags of 'director regions move'.
+type moveFlags struct {
+	terms     db.MoveTerms
+	targetURL string
+	sourceURL string
+	otherURLs []string
+	reason    *string
+	dry, undo bool
+	yes       *bool
+}
+
+func (p *program) regionsMove() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "move REGION",
+		Short: "Move a region to another cell, while players play",
+		Long: "Moves a region to another cell by Postgres's logical replication: its game servers, sessions, seats, tickets, profiles, stored players and\n" +
+			"history. Sessions go on where they are. While the rows are copied, this cell serves the region. Then it refuses the region for a fraction of\n" +
+			"a second with 503, until the other cell has everything; from then on callers are sent there with 421, which SDKs and the sidecar follow.\n\n" +
+			"Run it first with --dry-run: it prints what would move and what stands in the way. The database settings are those of this cell, --to is the\n" +
+			"database of the other one. A command that was killed is started again with the same arguments, and goes on. Until the other cell serves\n" +
+			"the region, --undo ends the move; afterwards it can be moved back. docs/how-to/move-a-region.md says what each step does, and what to do\n" +
+			"when one does not end. The same in SQL, to look at: view ops.region_moves.",
+		Example: "  director regions move eu-west --to postgres://director@db.us.example/director --cell us --address https://us.director.example \\\n" +
+			"    --here eu --here-address https://eu.director.example --dry-run\n" +
+			"  director regions move eu-west --to postgres://director@db.us.example/director --reason 'the region leaves'\n" +
+			"  director regions move eu-west --to postgres://director@db.us.example/director --undo --yes",
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs(firstOnly(regionWords)),
+	}
+	var f moveFlags
+	f.addTo(cmd)
+	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
+		f.terms.Region, f.terms.Reason = args[0], *f.reason
+		return p.moveRegion(ctx, l, f)
+	})
+}
+
+func (f *moveFlags) addTo(cmd *cobra.Command) {
+	flags, t := cmd.Flags(), &f.terms
+	flags.StringVar(&f.targetURL, "to", "",
+		"The database of the other cell, postgres://user@host/name; passwords are best in PGPASSFILE")
+	flags.StringVar(&f.sourceURL, "from", "",
+		"The database of this cell as the Postgres of the other one reaches it, with a password if it needs one; without it, as this command does")
+	flags.StringSliceVar(&f.otherURLs, "also", nil,
+		"The databases of further cells, which from the flip on send callers of the region to the other cell")
+	flags.StringVar(&t.Cell, "cell", "", "The name of the other cell; without it, as it was before")
+	flags.StringVar(&t.Address, "address", "", "The base URL of its API; without it, as this cell lists it")
+	flags.StringVar(&t.Here, "here", "",
+		"The name of this cell in the other one; without it, that of the cell which serves the region there")
+	flags.StringVar(&t.HereAddress, "here-address", "",
+		"The base URL of the API of this cell; without it, as the other one lists it")
+	flags.BoolVar(&f.dry, "dry-run", false, "Only print what would move, and what stands in the way")
+	flags.BoolVar(&f.undo, "undo", false,
+		"End a move that runs: this cell goes on serving the region, and what was copied is deleted")
+	f.reason, f.yes = addReason(cmd, "Why, for the events"), addYes(cmd)
+	checkFirst(cmd, func([]string) error {
+		switch {
+		case f.targetURL == "":
+			return cli.Usage(errors.New("--to is missing: name the database of the other cell"))
+		case f.dry && f.undo:
+			return cli.Usage(errors.New("--dry-run and --undo exclude each other"))
+		}
+		return nil
+	})
+}
+
+func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error {
+	var err error
+	if f.terms.Connection, err = libpqURL(cmp.Or(f.sourceURL, l.Database.DirectURL, l.Database.URL)); err != nil {
+		return err
+	}
+	cells, closeAll, err := p.openCells(ctx, l, append([]string{f.targetURL}, f.otherURLs...))
+	defer closeAll()
+	if err != nil {
+		return err
+	}
+	f.terms.OtherCells = cells[1:]
+	progress := moveProgress{out: p.stderr}
+	move := db.NewRegionMove(l.Store, cells[0], "", f.terms, progress.show)
+	switch {
+	case f.dry:
+		return l.planMove(ctx, move)
+	case f.undo:
+		return p.finishMove(l, f, "What was copied to the other cell is deleted.",
+			func() (db.MoveReport, error) { return move.Undo(ctx) })
+	}
+	if f.terms.Reason == "" {
+		return cli.Usage(errors.New("--reason is missing: say why, the events have it beside your name"))
+	}
+	return p.finishMove(l, f, fmt.Sprintf("Region %s then belongs to the other cell.", f.terms.Region),
+		func() (db.MoveReport, error) { return move.Run(ctx) })
+}
+
+// openCells opens the databases of other cells, with the settings of this one.
+func (p *program) openCells(ctx context.Context, l operator, addresses []string) (cells []*db.Store, closeAll func(),
+	err error) {
+	closeAll = func() {
+		for _, cell := range cells {
+			cell.Close()
+		}
+	}
+	for _, address := range addresses {
+		other := *l.loaded
+		other.Database.URL, other.Database.DirectURL, other.Database.Pooler = address, "", ""
+		cell, err := p.openStore(ctx, &other)
+		if err != nil {
+			return cells, closeAll, fmt.Errorf("another cell: %w", explainDatabaseError(err))
+		}
+		cells = append(cells, cell)
+	}
+	return cells, closeAll, nil
+}
+
+func (p *program) finishMove(l operator, f moveFlags, consequence string, run func() (db.MoveReport, error)) error {
+	if err := p.confirm(*f.yes, consequence); err != nil {
+		return err
+	}
+	report, err := run()
+	if err != nil {
+		return err
+	}
+	if report.Untold > 0 {
+		fmt.Fprintf(p.stderr, "%d of the further cells did not answer: run 'director cells set %s' there\n",
+			report.Untold, report.Cell)
+	}
+	return writeDetails(l.out, report, writeMoveReport)
+}
+
+func writeMoveReport(r db.MoveReport, out cli.Output) error {
+	lines := [][2]any{
+		{"region", r.Region}, {"cell", r.Cell}, {"address", r.Address}, {"step", r.Step}, {"begun", r.Begun},
+		{"refused for ms", r.RefusedMS}, {"move", r.Move},
+	}
+	for _, t := range r.Deleted {
+		lines = append(lines, [2]any{"deleted from " + t.Table, t.Rows})
+	}
+	return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+}
+
+func (l operator) planMove(ctx context.Context, move *db.RegionMove) error {
+	plan, err := move.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	return writeDetails(l.out, plan, func(plan db.MovePlan, out cli.Output) error {
+		lines := [][2]any{{"region", plan.Region}, {"cell", plan.Cell}, {"address", plan.Address}}
+		for _, t := range plan.Rows {
+			lines = append(lines, [2]any{"rows of " + t.Table, t.Rows})
+		}
+		for _, o := range plan.Obstacles {
+			lines = append(lines, [2]any{"in the way", o})
+		}
+		return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+	})
+}
+
+// moveProgress prints a line when it says something new.
+type moveProgress struct {
+	out      io.Writer
+	lastLine string
+}
+
+func (m *moveProgress) show(p db.MoveProgress) {
+	line := p.Step
+	if p.Tables > 0 {
+		line = fmt.Sprintf("%s: %d of %d tables, %d kB of the log behind", p.Step, p.Copied, p.Tables, p.Behind>>10)
+	}
+	if p.Failures > 0 {
+		line += fmt.Sprintf("; the other Postgres failed %d times to apply a change, its log says why", p.Failures)
+	}
+	if line != m.lastLine {
+		m.lastLine = line
+		fmt.Fprintln(m.out, line)
+	}
+}
+
+func (p *program) regionsMoves() *cobra.Command {
+	return p.onDatabase(&cobra.Command{
+		Use:     "moves",
+		Short:   "List the moves of regions from and to other cells",
+		Long:    "Lists the moves of regions, running and ended, the newest first. The same in SQL: view ops.region_moves.",
+		Example: "  director regions moves\n  director regions moves -o json | jq -r '.[] | select(.ended_at == null) | .step'",
+		Args:    cli.Exactly(0),
+	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
+		found, err := opsview.RegionMoves.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		if err != nil {
+			return err
+		}
+		return cli.Write(l.out, found, []string{"region", "direction", "step", "cell", "begun", "driven", "fenced",
+			"flipped", "ended", "by", "reason"},
+			func(m opsview.RegionMove) []any {
+				return []any{m.Region, m.Direction, m.Step, m.Cell, m.BegunAt, m.DrivenAt, m.FencedAt, m.FlippedAt,
+					m.EndedAt, m.Actor, m.Reason}
+			})
+	})
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+)
+
+// The Postgres of tests does not replicate, which the dry run says; test/faults moves a region.
+func TestMovesOfRegions(t *testing.T) {
+	t.Parallel()
+	here, there := dbtest.New(t), dbtest.New(t)
+	environ := env("DATABASE_URL=" + here)
+	move := []string{"regions", "move", "eu", "--to", there}
+	cells := []string{"--cell", "us", "--address", "https://us.example", "--here", "europe", "--here-address",
+		"https://eu.example"}
+	run := func(args ...string) clitest.Result {
+		return director.Run(t, environ, "", append(move, args...)...)
+	}
+	plan := clitest.Read[db.MovePlan](t, director, environ, append(append(move, cells...), "--dry-run")...)
+	require.Equal(t, "https://us.example", plan.Address)
+	require.Empty(t, plan.Rows)
+	require.Len(t, plan.Obstacles, 1)
+	require.Contains(t, plan.Obstacles[0], "set it to logical")
+
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "regions", "move", "eu").Err), "without --to")
+	require.Equal(t, 2, cli.ExitCode(run("--dry-run", "--undo").Err))
+	require.Equal(t, 2, cli.ExitCode(run(cells...).Err), "without a reason")
+	require.ErrorContains(t, run("--dry-run").Err, "name the cell to which the region moves")
+	require.ErrorIs(t, director.Run(t, environ, "no\n", append(append(move, cells...), "--reason", "x")...).Err,
+		errNotConfirmed)
+	require.ErrorContains(t, run(append(cells, "--reason", "x", "--yes")...).Err, "set it to logical")
+	require.ErrorContains(t, run("--undo", "--yes").Err, `no move of region "eu" runs`)
+	require.Empty(t, clitest.Read[[]opsview.RegionMove](t, director, environ, "regions", "moves"))
+}

@@ -1,0 +1,147 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+const (
+	moveEvery = time.Second // between two looks at the progress, which is reported
+
+	// A fence waits for the rest of the log. So much is applied within a fraction of a second.
+	caughtUpBytes = 256 << 10
+)
+
+// prepare sets up the copy: what must refuse rows first, then what sends and receives them.
+func (m *RegionMove) prepare(ctx context.Context) error {
+	if err := m.completeTerms(ctx); err != nil {
+		return err
+	}
+	if err := m.announce(ctx); err != nil {
+		return err
+	}
+	for _, cell := range []*Store{m.target, m.source} {
+		if err := m.eachFencedTable(ctx, cell, (*query.Queries).AddMoveFence); err != nil {
+			return err
+		}
+	}
+	if err := m.publish(ctx); err != nil {
+		return err
+	}
+	err := m.target.moveTx(ctx, m.actor, func(q *query.Queries) error {
+		if err := q.HideStatements(ctx); err != nil {
+			return err
+		}
+		return q.SubscribeRegion(ctx, query.SubscribeRegionParams{ID: m.id, Connection: m.terms.Connection})
+	})
+	if err != nil {
+		return err
+	}
+	for _, cell := range []*Store{m.target, m.source} {
+		if err := m.setStep(ctx, cell, stepCopying, stepPreparing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// announce begins the move in the other cell, which from then on refuses the region, and sends its callers here.
+func (m *RegionMove) announce(ctx context.Context) error {
+	row, err := m.target.q.RunningMove(ctx, m.terms.Region)
+	if err == nil && row.ID != m.id {
+		return fault.New(fault.Conflict, "conflict", "another move of region %q runs in the other cell", m.terms.Region)
+	}
+	if err == nil || !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	return m.target.moveTx(ctx, m.actor, func(q *query.Queries) error {
+		if err := q.BeginMove(ctx, query.BeginMoveParams{ID: m.id, Region: m.terms.Region, Direction: "arrives",
+			Cell: m.terms.Here, Address: m.terms.HereAddress, Reason: m.terms.Reason}); err != nil {
+			return err
+		}
+		return q.NameCellOf(ctx, query.NameCellOfParams{Region: m.terms.Region, Cell: m.terms.Here,
+			Address: m.terms.HereAddress})
+	})
+}
+
+// publish publishes the tables, and then keeps the log: a slot that is older than a publication cannot decode for it.
+func (m *RegionMove) publish(ctx context.Context) error {
+	if err := m.source.moveTx(ctx, m.actor, func(q *query.Queries) error {
+		return q.PublishRegion(ctx, query.PublishRegionParams{ID: m.id, Region: m.terms.Region})
+	}); err != nil {
+		return err
+	}
+	return m.source.q.CreateMoveSlot(ctx, m.id)
+}
+
+// eachFencedTable changes the triggers of one table after the other. Writers queue behind such a change while it waits
+// for its lock, so it waits for a moment only, and tries again.
+func (m *RegionMove) eachFencedTable(ctx context.Context, cell *Store,
+	change func(*query.Queries, context.Context, query.AddMoveFenceParams) error) error {
+	for _, table := range m.tables {
+		if !table.Fenced {
+			continue
+		}
+		for {
+			err := cell.moveTx(ctx, m.actor, func(q *query.Queries) error {
+				return change(q, ctx, query.AddMoveFenceParams{TableName: table.Name, Region: m.terms.Region})
+			})
+			if err == nil {
+				break
+			}
+			if !frame.IsLockTimeout(err) && !frame.IsConflict(err) || !wait.For(ctx, moveEvery) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setStep advances the move in a cell. It is no error where it was advanced before.
+func (m *RegionMove) setStep(ctx context.Context, cell *Store, step string, was ...string) error {
+	_, err := cell.q.SetMoveStep(ctx, query.SetMoveStepParams{ID: m.id, Step: step, Was: was,
+		Ends: step == stepDone})
+	return err
+}
+
+// catchUp waits until all tables are copied and little of the log is left, and fences the region.
+func (m *RegionMove) catchUp(ctx context.Context) error {
+	for {
+		p, err := m.progress(ctx)
+		if err != nil {
+			return err
+		}
+		m.report(p)
+		if p.Copied == p.Tables && p.Tables > 0 && p.Behind <= caughtUpBytes {
+			break
+		}
+		if !wait.For(ctx, moveEvery) {
+			return ctx.Err()
+		}
+		if err := m.source.q.DriveMove(ctx, m.id); err != nil {
+			return err
+		}
+	}
+	if err := m.copyAnswers(ctx); err != nil { // most of them, before callers have to wait
+		return err
+	}
+	return m.fence(ctx)
+}
+
+func (m *RegionMove) progress(ctx context.Context) (p MoveProgress, err error) {
+	copied, err := m.target.q.CopiedTables(ctx, m.id)
+	if err != nil {
+		return p, err
+	}
+	behind, err := m.source.q.MoveLag(ctx, m.id)
+	return MoveProgress{Step: stepCopying, Tables: int(copied.Tables), Copied: int(copied.Copied), Behind: behind,
+		Failures: copied.Failures}, err
+}

@@ -1,0 +1,181 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/internal/act"
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+const (
+	// After the flip, processes here write what they have in memory, such as the history of tickets, which still moves.
+	lateWrites = 3 * time.Second
+	moveBatch  = 2000 // rows that are deleted in one transaction
+)
+
+// finish ends the move after the flip: what copies, and the rows here.
+func (m *RegionMove) finish(ctx context.Context) error {
+	if err := m.eraseThere(ctx); err != nil {
+		return err
+	}
+	if !wait.For(ctx, lateWrites) {
+		return ctx.Err()
+	}
+	// The subscription goes first: it would delete there what is deleted here.
+	if err := m.unsubscribe(ctx); err != nil {
+		return err
+	}
+	if err := m.deleteRows(ctx, m.source); err != nil {
+		return err
+	}
+	return m.close(ctx, stepDone, stepFlipped)
+}
+
+// eraseThere erases in the other cell whom somebody erased here since the move began, since history is copied and not
+// followed.
+func (m *RegionMove) eraseThere(ctx context.Context) error {
+	row, err := m.source.q.LastMove(ctx, m.id)
+	if err != nil {
+		return err
+	}
+	erasures, err := m.source.q.OpenErasuresSince(ctx, row.BegunAt)
+	for _, e := range erasures {
+		if err == nil {
+			_, err = m.target.As(m.actor).ErasePlayer(ctx, e.Player, e.Reason)
+		}
+	}
+	return err
+}
+
+// unsubscribe ends the copy on both sides. A slot that is left would keep the log until the disk is full.
+func (m *RegionMove) unsubscribe(ctx context.Context) error {
+	err := m.target.moveTx(ctx, m.actor, func(q *query.Queries) error { return q.UnsubscribeRegion(ctx, m.id) })
+	if err != nil {
+		return err
+	}
+	for {
+		dropped, err := m.source.q.DropMoveSlot(ctx, m.id)
+		if err != nil {
+			return err
+		}
+		if dropped {
+			break
+		}
+		if !wait.For(ctx, moveEvery/4) {
+			return ctx.Err()
+		}
+	}
+	return m.source.moveTx(ctx, m.actor, func(q *query.Queries) error { return q.UnpublishRegion(ctx, m.id) })
+}
+
+// deleteRows deletes the rows of the region in the cell that does not serve it.
+func (m *RegionMove) deleteRows(ctx context.Context, cell *Store) error {
+	for _, table := range m.tables {
+		for {
+			var deleted int32
+			err := cell.moveTx(ctx, m.actor, func(q *query.Queries) (err error) {
+				deleted, err = q.DeleteRegionRows(ctx, query.DeleteRegionRowsParams{TableName: table.Name,
+					Region: m.terms.Region, Batch: moveBatch})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if deleted == 0 {
+				break
+			}
+			m.deleted = addRows(m.deleted, table.Name, int64(deleted))
+			if err := m.source.q.DriveMove(ctx, m.id); err != nil {
+				return err
+			}
+		}
+	}
+	return cell.q.DeleteRestOfRegion(ctx, m.terms.Region)
+}
+
+func addRows(counts []RowsOfTable, table string, rows int64) []RowsOfTable {
+	if n := len(counts); n > 0 && counts[n-1].Table == table {
+		counts[n-1].Rows += rows
+		return counts
+	}
+	return append(counts, RowsOfTable{Table: table, Rows: rows})
+}
+
+// close removes the triggers and the marks, and ends the move in both cells, in the other one first: it is found by
+// that of this one.
+func (m *RegionMove) close(ctx context.Context, step, was string) error {
+	for _, cell := range []*Store{m.target, m.source} {
+		if err := m.eachFencedTable(ctx, cell, dropFence); err != nil {
+			return err
+		}
+		if err := cell.q.DropMarks(ctx, m.id); err != nil {
+			return err
+		}
+		_, err := cell.q.SetMoveStep(ctx, query.SetMoveStepParams{ID: m.id, Step: step, Was: []string{was}, Ends: true})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dropFence(q *query.Queries, ctx context.Context, arg query.AddMoveFenceParams) error {
+	return q.DropMoveFence(ctx, query.DropMoveFenceParams(arg))
+}
+
+// Undo ends a move whose region was not flipped: this cell serves it as before, and what was copied is deleted. It can
+// be repeated. Errors: NotFound, where no move of the region runs; Conflict, where the other cell serves it; Unavailable.
+func (m *RegionMove) Undo(ctx context.Context) (MoveReport, error) {
+	running, err := m.findRunning(ctx)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return MoveReport{}, fault.New(fault.NotFound, "not_found", "no move of region %q runs", m.terms.Region)
+	}
+	if err == nil {
+		err = m.undo(ctx)
+	}
+	if err == nil {
+		running, err = m.source.q.LastMove(ctx, m.id)
+	}
+	if err != nil {
+		return MoveReport{}, act.Refusal(err)
+	}
+	return m.reportOf(running), nil
+}
+
+func (m *RegionMove) undo(ctx context.Context) error {
+	if err := m.setStep(ctx, m.target, stepUndone, stepPreparing, stepCopying); err != nil {
+		return err
+	}
+	there, err := m.target.q.LastMove(ctx, m.id)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows): // the move has not come so far
+	case err != nil:
+		return err
+	case there.Step != stepUndone:
+		return fault.New(fault.Conflict, "conflict",
+			"the other cell serves the region since %s: finish the move, and move it back", there.FlippedAt)
+	}
+	// From here on the other cell cannot flip it, so this one may go on.
+	if err := m.setStep(ctx, m.source, stepUndone, stepPreparing, stepCopying, stepFenced); err != nil {
+		return err
+	}
+	m.report(MoveProgress{Step: stepUndone})
+	if err := m.unsubscribe(ctx); err != nil {
+		return err
+	}
+	if err := m.deleteRows(ctx, m.target); err != nil {
+		return err
+	}
+	if err := m.source.moveTx(ctx, m.actor, func(q *query.Queries) error {
+		return q.LogMove(ctx, query.LogMoveParams{ID: m.id, Kind: "region.move_undone"})
+	}); err != nil {
+		return err
+	}
+	return m.close(ctx, stepUndone, stepUndone)
+}
