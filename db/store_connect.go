@@ -27,10 +27,10 @@ func (s *Store) openPools(ctx context.Context) error {
 	// Large reads are few and long. A quarter of the connections is enough, and leaves Postgres to the short
 	// transactions.
 	rc.MaxConns = max(2, s.cfg.MaxConns/4)
-	if s.pool, err = pgxpool.NewWithConfig(ctx, pc); err != nil {
+	if s.pool, err = conn.OpenPool(ctx, pc); err != nil {
 		return fmt.Errorf("database pool: %w", err)
 	}
-	if s.readers, err = pgxpool.NewWithConfig(ctx, rc); err != nil {
+	if s.readers, err = conn.OpenPool(ctx, rc); err != nil {
 		return fmt.Errorf("database pool: %w", err)
 	}
 	s.q = query.New(s.pool)

@@ -192,7 +192,12 @@ func viewOf(m Member, room string) (counter float64, members []string) {
 // RequireConverged asserts that clients in a room see its counter and its members, within seconds.
 func (c *Crowd) RequireConverged(room string, clients ...Member) {
 	c.T.Helper()
-	n := c.Counted(room)
+	c.RequireSeen(room, c.Counted(room), clients...)
+}
+
+// RequireSeen asserts that clients in a room see this counter and the room's members, within seconds.
+func (c *Crowd) RequireSeen(room string, n int, clients ...Member) {
+	c.T.Helper()
 	members := One[[]string](c.Rig, `SELECT array_agg(m.session ORDER BY m.session) FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
 		WHERE l.id = $1 AND m.state = 'joined'`, room)
 	for _, client := range clients {

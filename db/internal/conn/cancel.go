@@ -1,5 +1,5 @@
-// Package conn prepares connections to Postgres: how they encode arrays, and what happens to a statement whose caller
-// leaves.
+// Package conn prepares connections to Postgres: how they encode arrays, what happens to a statement whose caller
+// leaves, and how a pool finds out that its server does not answer any more.
 package conn
 
 import (
