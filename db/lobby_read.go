@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -15,17 +16,24 @@ import (
 // maxLobbyPositions bounds the rooms of one statement of LobbyPositions.
 const maxLobbyPositions = 10_000
 
-// LobbyPositions returns the positions of the last rows of rooms' logs. A room that has ended is missing. Errors:
-// Unavailable.
-func (s *Store) LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (map[uuid.UUID]int64, error) {
-	positions := make(map[uuid.UUID]int64, len(lobbies))
+// LobbyPositions are the positions of the last rows of rooms' logs. A room that has ended is missing.
+type LobbyPositions struct {
+	// Server is when Postgres started; zero without rooms. A server that started at another time may lack rows that
+	// were read before: it is a promoted standby.
+	Server time.Time
+	Of     map[uuid.UUID]int64
+}
+
+// LobbyPositions reads the positions of rooms. Errors: Unavailable.
+func (s *Store) LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (LobbyPositions, error) {
+	positions := LobbyPositions{Of: make(map[uuid.UUID]int64, len(lobbies))}
 	for part := range slices.Chunk(lobbies, maxLobbyPositions) {
 		rows, err := s.q.LobbyPositions(ctx, query.LobbyPositionsParams{Region: region, Uids: part})
 		if err != nil {
-			return nil, frame.Classify(err)
+			return LobbyPositions{}, frame.Classify(err)
 		}
 		for _, r := range rows {
-			positions[r.Uid] = r.Pos
+			positions.Of[r.Uid], positions.Server = r.Pos, r.Server
 		}
 	}
 	return positions, nil

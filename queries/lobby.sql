@@ -213,7 +213,8 @@ WHERE r.bytes_before < sqlc.arg(most_bytes)::bigint
 ORDER BY r.lobby, r.pos;
 
 -- name: LobbyPositions :many
-SELECT l.uid, l.pos FROM lobbies l WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]);
+-- After a failover another server answers, which may lack the last rows of the lost one: its start time distinguishes it.
+SELECT l.uid, l.pos, pg_postmaster_start_time()::timestamptz AS server FROM lobbies l WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]);
 
 -- name: LobbySnapshots :many
 -- Returns rooms with the members that joined, in their order.

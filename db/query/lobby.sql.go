@@ -731,7 +731,7 @@ func (q *Queries) LobbyOfCode(ctx context.Context, arg LobbyOfCodeParams) (Lobby
 }
 
 const lobbyPositions = `-- name: LobbyPositions :many
-SELECT l.uid, l.pos FROM lobbies l WHERE l.region = $1 AND l.uid = ANY ($2::uuid[])
+SELECT l.uid, l.pos, pg_postmaster_start_time()::timestamptz AS server FROM lobbies l WHERE l.region = $1 AND l.uid = ANY ($2::uuid[])
 `
 
 type LobbyPositionsParams struct {
@@ -740,10 +740,12 @@ type LobbyPositionsParams struct {
 }
 
 type LobbyPositionsRow struct {
-	Uid uuid.UUID
-	Pos int64
+	Uid    uuid.UUID
+	Pos    int64
+	Server time.Time
 }
 
+// After a failover another server answers, which may lack the last rows of the lost one: its start time distinguishes it.
 func (q *Queries) LobbyPositions(ctx context.Context, arg LobbyPositionsParams) ([]LobbyPositionsRow, error) {
 	rows, err := q.db.Query(ctx, lobbyPositions, arg.Region, arg.Uids)
 	if err != nil {
@@ -753,7 +755,7 @@ func (q *Queries) LobbyPositions(ctx context.Context, arg LobbyPositionsParams) 
 	items := []LobbyPositionsRow{}
 	for rows.Next() {
 		var i LobbyPositionsRow
-		if err := rows.Scan(&i.Uid, &i.Pos); err != nil {
+		if err := rows.Scan(&i.Uid, &i.Pos, &i.Server); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

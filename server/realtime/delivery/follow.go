@@ -30,8 +30,9 @@ const (
 
 // logReader reads from the log what other processes have done in the rooms of a hub.
 type logReader struct {
-	hub  *Hub
-	wake chan struct{}
+	hub    *Hub
+	wake   chan struct{}
+	server time.Time // when the Postgres started whose positions were compared last; zero: none were
 
 	mu              sync.Mutex
 	noticedRooms    map[*hubRoom]bool  // something may have happened
@@ -203,30 +204,37 @@ func (f *logReader) requestAgain(gaps map[*hubRoom]int64, lost map[*hubRoom]bool
 	maps.Copy(f.unreadableRooms, lost)
 }
 
-// comparePositions asks to read the log of each room that is behind, and ends the rooms that have ended.
+// comparePositions asks to read the log of each room that is behind, and ends the rooms that have ended. After a
+// failover it asks to read all rooms: some may have been ahead of what the new server has.
 func (f *logReader) comparePositions(ctx context.Context) error {
 	f.hub.mu.RLock()
 	uids := slices.Collect(maps.Keys(f.hub.rooms))
 	f.hub.mu.RUnlock()
+	server := f.server
 	for page := range slices.Chunk(uids, positionsPage) {
 		positions, err := f.positions(ctx, page)
 		if err != nil {
 			return err
 		}
+		if !positions.Server.IsZero() {
+			server = positions.Server
+		}
+		isReplaced := !f.server.IsZero() && !server.Equal(f.server)
 		for _, uid := range page {
-			f.judgePosition(uid, positions)
+			f.judgePosition(uid, positions.Of, isReplaced)
 		}
 	}
+	f.server = server
 	return nil
 }
 
-func (f *logReader) positions(ctx context.Context, page []uuid.UUID) (map[uuid.UUID]int64, error) {
+func (f *logReader) positions(ctx context.Context, page []uuid.UUID) (db.LobbyPositions, error) {
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
 	return f.hub.options.Store.LobbyPositions(ctx, f.hub.options.Region, page)
 }
 
-func (f *logReader) judgePosition(uid uuid.UUID, positions map[uuid.UUID]int64) {
+func (f *logReader) judgePosition(uid uuid.UUID, positions map[uuid.UUID]int64, isServerReplaced bool) {
 	r := f.hub.room(uid)
 	if r == nil {
 		return
@@ -236,6 +244,11 @@ func (f *logReader) judgePosition(uid uuid.UUID, positions map[uuid.UUID]int64) 
 	case !exists:
 		f.mu.Lock()
 		f.noticedRooms[r], f.unreadableRooms[r] = true, true // its last rows may still be there
+		f.mu.Unlock()
+	case isServerReplaced:
+		r.run(func(*batch) { r.mayHaveLostRows = true })
+		f.mu.Lock()
+		f.noticedRooms[r], f.unreadableRooms[r] = true, true // messages of rows that follow are sent, too
 		f.mu.Unlock()
 	case pos > r.position():
 		f.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // delivered is the part of db.Store from which a hub learns what its members are sent.
 type delivered interface {
 	LobbyLog(ctx context.Context, region string, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error)
-	LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (map[uuid.UUID]int64, error)
+	LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (db.LobbyPositions, error)
 	LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]db.LobbySnapshot, error)
 	RealtimeNews(ctx context.Context, region string, replica uuid.UUID,
 		sessions []db.SessionEpoch) ([]db.RealtimeNews, error)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
@@ -29,10 +30,11 @@ const logRows = 5
 type memoryLog struct {
 	uid uuid.UUID
 
-	mu   sync.Mutex
-	room lobby.Snapshot
-	rows []db.LobbyRow
-	all  []db.LobbyRow // without what was pruned from the log
+	mu     sync.Mutex
+	server time.Time // when it started
+	room   lobby.Snapshot
+	rows   []db.LobbyRow
+	all    []db.LobbyRow // without what was pruned from the log
 }
 
 func (l *memoryLog) LobbyLog(_ context.Context, _ string, after []db.LobbyPos) (rows []db.LobbyRow, more bool, _ error) {
@@ -49,10 +51,17 @@ func (l *memoryLog) LobbyLog(_ context.Context, _ string, after []db.LobbyPos) (
 	return rows, false, nil
 }
 
-func (l *memoryLog) LobbyPositions(context.Context, string, []uuid.UUID) (map[uuid.UUID]int64, error) {
+func (l *memoryLog) LobbyPositions(context.Context, string, []uuid.UUID) (db.LobbyPositions, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return map[uuid.UUID]int64{l.uid: l.room.Pos}, nil
+	return db.LobbyPositions{Server: l.server, Of: map[uuid.UUID]int64{l.uid: l.room.Pos}}, nil
+}
+
+// failOver makes another server answer, which has the room as it was, and an empty log.
+func (l *memoryLog) failOver(was lobby.Snapshot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.server, l.room, l.rows = l.server.Add(time.Second), was, nil
 }
 
 func (l *memoryLog) LobbySnapshots(context.Context, string, []uuid.UUID) ([]db.LobbySnapshot, error) {
@@ -200,7 +209,7 @@ func newTestHub(t *testing.T, l *memoryLog) (h *Hub, stop func()) {
 }
 
 func newMemoryLog() *memoryLog {
-	return &memoryLog{uid: uuid.New(), room: lobby.Snapshot{ID: testRoom, Seq: 1, State: lobby.State{}}}
+	return &memoryLog{uid: uuid.New(), server: time.Unix(1, 0), room: lobby.Snapshot{ID: testRoom, Seq: 1, State: lobby.State{}}}
 }
 
 func (h *Hub) listen(session string, acks bool) *listener {

@@ -50,6 +50,9 @@ type hubRoom struct {
 	lookAgain    map[*member]time.Time
 	timer        *time.Timer
 	timerDue     time.Time
+	// Another server answers since a failover. It may lack rows that were applied, and have others at their positions:
+	// the next snapshot replaces them, whatever its position is.
+	mayHaveLostRows bool
 }
 
 // batch is what a room does at once.
@@ -296,8 +299,10 @@ func (r *hubRoom) endRoom() {
 
 // resetTo sends every member the room as it was read, since rows that the room has not applied cannot be read any more.
 func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
-	// Rows have been applied since it was read.
-	if s.Pos < r.pos {
+	switch {
+	case r.mayHaveLostRows:
+		r.forgetLostRows(s.Pos)
+	case s.Pos < r.pos: // rows have been applied since it was read
 		return
 	}
 	r.adoptSnapshot(s)
@@ -317,6 +322,15 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 		}
 	}
 	r.applyPending(b)
+}
+
+// forgetLostRows forgets what depends on rows behind a position.
+func (r *hubRoom) forgetLostRows(pos int64) {
+	r.mayHaveLostRows, r.ahead, r.list = false, nil, listFrame{}
+	clear(r.pending)
+	for _, m := range r.localMembers {
+		m.joinPos, m.listPos = min(m.joinPos, pos), min(m.listPos, pos)
+	}
 }
 
 // setTimer has the room work again when the first of its waiting members may go on.

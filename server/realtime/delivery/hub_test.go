@@ -37,6 +37,46 @@ func TestEveryMemberIsSentOneSequence(t *testing.T) {
 	})
 }
 
+// An asynchronous standby is promoted, which lacks three rows that members were sent. Whether it has fewer rows than
+// they by the time it is looked at, or more, all of them see what it has. Pins rows at known positions that were
+// dropped, and a state that was wrong for as long as the room lived.
+func TestMembersSeeWhatAPromotedStandbyHas(t *testing.T) {
+	t.Parallel()
+	for _, since := range []int{0, 1, 3, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			defer w.stop()
+			members := w.here[:2]
+			for _, r := range members {
+				w.join(r, "x")
+			}
+			w.settle()
+			had := w.log.room
+			for range 3 {
+				w.log.act("lost", w.message("s-elsewhere"))
+			}
+			w.settle()
+			require.Contains(t, members[0].state, "lost")
+
+			w.log.failOver(had)
+			for range since {
+				a := w.log.act("y")
+				w.answers = append(w.answers, func() { w.hub.Deliver(a) })
+			}
+			w.settle()
+			for _, r := range members {
+				w.checkState(t, r)
+			}
+			w.log.act("z", w.message("s-elsewhere"))
+			w.settle()
+			for _, r := range members {
+				w.checkState(t, r)
+				require.Equal(t, strconv.Itoa(w.said), r.messages[len(r.messages)-1])
+			}
+		})
+	}
+}
+
 // step is something that happens to a world.
 type step struct {
 	what, key      string
@@ -205,7 +245,7 @@ func (w *world) sent(r *resident) []string {
 	return said
 }
 
-func (w *world) checkState(rt *rapid.T, r *resident) {
+func (w *world) checkState(rt require.TestingT, r *resident) {
 	require.InDelta(rt, w.log.room.Seq, r.seq, 0, r.Session.ID)
 	state := must.Get(esjson.Parse(w.log.room.State.JSON()))(rt)
 	require.Equal(rt, state, any(r.state))
