@@ -61,6 +61,11 @@ func (s *Server) accept(socket net.Conn) {
 		return
 	}
 	defer s.servers.Release()
+	if !s.crowd.enter(c.deployment.ID) {
+		s.refuse(c, errCrowded)
+		return
+	}
+	defer s.crowd.leave(c.deployment.ID)
 	if err := s.guard.Do("handshake", c.judge); err != nil {
 		s.refuse(c, err)
 		return
@@ -90,6 +95,7 @@ func (r *refusal) Error() string { return r.cause }
 
 var (
 	errFull        = &refusal{"full", "maximum connections exceeded"}
+	errCrowded     = &refusal{"crowded", "maximum connections exceeded"}
 	errCredential  = &refusal{"credential", "Authorization Violation"}
 	errOver        = &refusal{"over", "Authorization Violation"}
 	errUnavailable = &refusal{"unavailable", ""}

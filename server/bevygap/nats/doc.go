@@ -9,12 +9,13 @@
 //
 // A connection is a game server's registration and its lease. User is the id of a deployment, password its credential.
 //
-//   - server.go, accept.go: the listener, and how many connections there are
+//   - server.go, accept.go, crowd.go: the listener, and how many connections there are
 //   - handshake.go: INFO, TLS, CONNECT, and who it is
 //   - conn.go: one connection: reads operations, pings, writes
 //   - subscriptions.go: to whom a reply goes
 //   - request.go, bucket.go: the calls of JetStream, and what they mean
 //   - gameserver.go: the registration and the list of clients behind a connection
+//   - registration.go: the calls that store both
 //
 // The wire format, which is pure: operation.go is what clients send, message.go what they get, stream.go the answers of
 // JetStream.

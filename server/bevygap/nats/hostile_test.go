@@ -97,6 +97,24 @@ func TestAReplicaIsFull(t *testing.T) {
 	r.connect(r.deploy(), s)
 }
 
+// One credential does not take the places of all others.
+func TestConnectionsOfADeploymentAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s, of := r.replica(), r.deploy()
+	var open []*wire
+	for range maxPerDeployment {
+		w := r.open(s, r.hello(of))
+		require.Equal(t, "PONG\r\n", w.line())
+		open = append(open, w)
+	}
+	require.Equal(t, "-ERR 'maximum connections exceeded'\r\n", r.open(s, r.hello(of)).rest())
+	require.Equal(t, "PONG\r\n", r.open(s, r.hello(r.deploy())).line(), "another deployment")
+	require.NoError(t, open[0].Close())
+	require.Eventually(t, func() bool { return s.servers.Count() == maxPerDeployment }, patience, 5*time.Millisecond)
+	require.Equal(t, "PONG\r\n", r.open(s, r.hello(of)).line())
+}
+
 // While the database is away the plugin must not see an error: it would panic, with everybody on it.
 func TestTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()

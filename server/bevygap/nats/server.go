@@ -76,6 +76,7 @@ type Server struct {
 	outages  *outage.Log
 
 	handshakes, refusals, servers *ws.Slots
+	crowd                         *crowd
 	conns                         *ws.Set[uint64, *conn]
 	lastID                        atomic.Uint64
 
@@ -98,8 +99,8 @@ func New(options Options) (*Server, error) {
 	s := &Server{
 		options: o, id: hex.EncodeToString(id), listener: o.Listener, failures: rest.NewLimiter(o.FailureRate),
 		handshakes: ws.NewSlots(maxHandshakes), refusals: ws.NewSlots(maxHandshakes),
-		servers: ws.NewSlots(o.MaxServers),
-		conns:   ws.NewSet[uint64, *conn](), outages: outage.New(o.Log),
+		servers: ws.NewSlots(o.MaxServers), crowd: newCrowd(),
+		conns: ws.NewSet[uint64, *conn](), outages: outage.New(o.Log),
 	}
 	s.life, s.cutAll = context.WithCancel(context.Background())
 	s.admission, s.endAdmission = context.WithCancel(s.life)
