@@ -28,7 +28,8 @@ func (s *step) deploy(ctx context.Context) error {
 	lifetime, drainAhead := s.lifetime()
 	before := s.d.IntentAt
 	// Committed before the call: whoever finds this deployment later knows that a server may exist under its tag.
-	if intended, err := s.provisioner.store.PutIntent(ctx, &s.d, lifetime, drainAhead); err != nil || !intended {
+	intended, err := s.provisioner.store.PutIntent(ctx, &s.d, lifetime, drainAhead)
+	if err != nil || !intended {
 		return err // the claim ends by itself; the decision that came before has made it due
 	}
 	spec, err := s.spec(lifetime)
