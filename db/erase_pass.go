@@ -18,8 +18,10 @@ import (
 // erasedAtOnce is how many rows of history a transaction of an erasure changes at most, about.
 const erasedAtOnce = 2000
 
-// erasurePass is one pass of an erasure over all tables. What is alive ends first, and leaves rows of history, which are
-// changed then. Each transaction is short and takes locks of one kind, in the order of those who use the tables.
+// erasurePass is one pass of an erasure over all tables. What is alive ends first, and leaves rows of history. Then
+// everything goes that says something of the player today, which takes a fraction of a second. History comes last: of a
+// player with very much of it, that takes longer. Each transaction is short and takes locks of one kind, in the order of
+// those who use the tables.
 type erasurePass struct {
 	store   *Store
 	row     query.GetErasureRow
@@ -126,6 +128,9 @@ func (p erasedPlayer) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := p.eraseOnce(ctx, p.statements()); err != nil {
+		return err
+	}
 	for _, erase := range p.batches() {
 		// Each call is a transaction of its own, so that locks of history are held for a moment only.
 		for n := int64(1); n > 0; {
@@ -135,7 +140,11 @@ func (p erasedPlayer) run(ctx context.Context) error {
 			}
 		}
 	}
-	for _, erase := range p.statements() {
+	return p.eraseOnce(ctx, p.lastStatements())
+}
+
+func (p erasedPlayer) eraseOnce(ctx context.Context, statements []eraseRows) error {
+	for _, erase := range statements {
 		if _, err := p.count(ctx, erase); err != nil {
 			return err
 		}

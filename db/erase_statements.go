@@ -37,12 +37,6 @@ func (p erasedPlayer) playerStatements() []eraseRows {
 			return q.EraseFromRefusals(ctx, query.EraseFromRefusalsParams{Quoted: goQuoted(player), Player: player, Key: key})
 		},
 		func(q queries, ctx context.Context) (int64, error) { return q.EraseAnswers(ctx, player) },
-		func(q queries, ctx context.Context) (int64, error) {
-			return q.EraseFromLetters(ctx, query.EraseFromLettersParams{Quoted: jsonQuoted(player), Key: key})
-		},
-		func(q queries, ctx context.Context) (int64, error) {
-			return q.ErasePartiesOfLetters(ctx, query.ErasePartiesOfLettersParams{Erasure: p.row.ID, Salt: p.row.Salt, Party: p.party})
-		},
 	}
 }
 
@@ -53,9 +47,6 @@ func (p erasedPlayer) matchStatements() []eraseRows {
 	return []eraseRows{
 		func(q queries, ctx context.Context) (int64, error) {
 			return q.EraseReservations(ctx, query.EraseReservationsParams{Player: player, Key: key, Salt: p.row.Salt, Regions: p.regions})
-		},
-		func(q queries, ctx context.Context) (int64, error) {
-			return q.EraseDemand(ctx, query.EraseDemandParams{DemandKey: demandKey(player), Party: p.party, Erasure: p.row.ID})
 		},
 		func(q queries, ctx context.Context) (int64, error) {
 			return q.EraseRedeemedTokens(ctx, query.EraseRedeemedTokensParams{Player: player, Key: key})
@@ -100,5 +91,24 @@ func (p erasedPlayer) lobbyStatements() []eraseRows {
 			return q.EraseFromLobbyLog(ctx, query.EraseFromLobbyLogParams{Quoted: jsonQuoted(player), Key: key})
 		},
 		func(q queries, ctx context.Context) (int64, error) { return q.EraseWaiting(ctx, player) },
+	}
+}
+
+// lastStatements follow those of history: letters are made of events, and history names the parties.
+func (p erasedPlayer) lastStatements() []eraseRows {
+	type queries = *query.Queries
+	return []eraseRows{
+		func(q queries, ctx context.Context) (int64, error) {
+			return q.EraseFromLetters(ctx,
+				query.EraseFromLettersParams{Quoted: jsonQuoted(p.player), Key: p.row.Key})
+		},
+		func(q queries, ctx context.Context) (int64, error) {
+			return q.ErasePartiesOfLetters(ctx,
+				query.ErasePartiesOfLettersParams{Erasure: p.row.ID, Salt: p.row.Salt, Party: p.party})
+		},
+		func(q queries, ctx context.Context) (int64, error) {
+			return q.EraseDemand(ctx,
+				query.EraseDemandParams{DemandKey: demandKey(p.player), Party: p.party, Erasure: p.row.ID})
+		},
 	}
 }

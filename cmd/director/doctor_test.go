@@ -49,7 +49,7 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, "no worker has run on this database", found["workers"].Says)
 	require.Contains(t, found["signing keys"].Says, "no key signs")
 	require.Equal(t, doctor.OK, found["fleet"].State, "an installation that never had game servers is new")
-	require.Len(t, d.Checks, 34)
+	require.Len(t, d.Checks, 35)
 
 	start(t, serving(url, login(t).JWKS(), "DIRECTOR_WORK=true"), "serve").api()
 	s.AddServer("eu-1", 8)

@@ -34,7 +34,7 @@ func AllViews() []Definition {
 		define(Snapshots), define(Partitions),
 		define(Invariants), define(Keys), define(KeyEncryptionKeys),
 		define(Enrolments), define(ServerCredentials),
-		define(Valves), define(Admissions),
+		define(Valves), define(Admissions), define(Erasures),
 	}
 }
 

@@ -15,6 +15,7 @@
 //	deployments.go deployments, pools, providers
 //	capacity.go    what regions can take, and the requests that wait for servers
 //	events.go      the log of events
+//	erasures.go    players that are being erased
 //	health.go      replicas, workers, Postgres, invariants
 //	keys.go        signing keys, key-encryption keys
 //

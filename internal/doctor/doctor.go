@@ -134,6 +134,7 @@ var checkups = []checkup{
 	{"webhooks", "A webhook fails", Doctor.checkWebhooks, false, true},
 	{"cells", "A region is served elsewhere", Doctor.checkCells, false, true},
 	{"moves", "A region's move stands still", Doctor.checkMoves, false, true},
+	{"erasures", "An erasure does not end", Doctor.checkErasures, false, true},
 	{"invariants", "An invariant has violations", Doctor.checkViolations, false, false},
 	{"partitions", "History falls into the default partition", Doctor.checkPartitions, false, false},
 	{"bloat", "Everything got slow within minutes", Doctor.checkBloat, false, false},

@@ -101,6 +101,14 @@ var breakages = map[string]breakage{
 		},
 		doctor.Warn, "^1 drains are kept; the oldest is of host gone, by ada, 192h ago, and 0 game servers obey it$",
 	},
+	"erasures": {
+		func(i *installation) func() { // a transaction that has not ended, so that no worker makes the last pass
+			i.Exec(`INSERT INTO erasures (subs, key, salt, actor, reason, requested_at, tx)
+				VALUES ('{zoe}', 'k', gen_random_uuid(), 'ada', 'asked', now() - interval '1 hour', '9223372036854775807')`)
+			return func() { i.Exec("DELETE FROM erasures") }
+		},
+		doctor.Warn, "^1 players are being erased; the oldest erasure, .* by ada, was requested 1h0m0s ago, ",
+	},
 	"enrolments": {
 		func(i *installation) func() {
 			i.Exec(`INSERT INTO enrolments (region, name, digest, modes, max_servers, expires_at, created_by)
@@ -193,7 +201,8 @@ func TestEachCheckSeesWhatItIsFor(t *testing.T) {
 	t.Parallel()
 	i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s")}
 	order := []string{
-		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "enrolments", "pool limits", "cells", "moves", "valves", "webhooks", "partitions", "bloat", "pools",
+		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "enrolments", "pool limits", "cells", "moves", "valves", "webhooks", "erasures", "partitions", "bloat",
+		"pools",
 		"seats",
 	}
 	require.Len(t, order, len(breakages))
