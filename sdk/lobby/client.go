@@ -25,7 +25,8 @@ func StaticToken(token string) Token {
 // Options says how a [Client] reaches the lobby. URLs and Token are required.
 type Options struct {
 	// URLs are those of the replicas' listeners for the lobby, such as "wss://lobby.example:4000". The client connects
-	// to the first that accepts it, and after a lost connection to the next.
+	// to the first that accepts it, and after a lost connection to the next. Where another cell serves the project, one
+	// of them names its lobby, and the client connects to that.
 	URLs  []string
 	Token Token
 	// Project is the project of a client without a token, where the director allows that. A token names its own.
@@ -51,7 +52,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	for _, raw := range o.URLs {
 		u, err := url.Parse(raw)
-		if err != nil || !slices.Contains([]string{"ws", "wss", "http", "https"}, u.Scheme) || u.Host == "" {
+		if err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" {
 			return o, errors.New("lobby: URL of a replica: want ws(s)://host:port")
 		}
 	}
@@ -74,6 +75,7 @@ type Client struct {
 	life    context.Context //nolint:containedctx // of the connections; end cancels it
 	end     context.CancelFunc
 	running sync.WaitGroup
+	cell    string // the address of the cell that accepted the client; "": a configured replica did. Only run and Connect use it
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed by the next change; nil: nobody waits for one
@@ -177,11 +179,16 @@ func (c *Client) signal() {
 	}
 }
 
-// urlsInTurn returns the URLs, beginning behind the last one that was used.
+// urlsInTurn returns the cell that accepted the client last, and the configured URLs, beginning behind the last one that
+// was used.
 func (c *Client) urlsInTurn() []string {
 	urls := c.options.URLs
 	next := slices.Index(urls, c.Status().URL) + 1
-	return slices.Concat(urls[next:], urls[:next])
+	turn := slices.Concat(urls[next:], urls[:next])
+	if c.cell != "" {
+		return slices.Insert(turn, 0, c.cell)
+	}
+	return turn
 }
 
 // publish calls OnEvent.

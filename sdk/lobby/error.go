@@ -30,6 +30,9 @@ type Error struct {
 	Field string
 	// RetryAfter is the pause that the director asks for; 0: none.
 	RetryAfter time.Duration
+	// Address is that of the lobby of the cell that serves the project, with the code "region_elsewhere". The client
+	// follows it.
+	Address string
 }
 
 // Error implements error.
@@ -58,6 +61,8 @@ type refusal struct {
 	Hint   string `json:"hint"`
 	Field  string `json:"field"`
 	Millis int64  `json:"retry_after_ms"`
+
+	Address string `json:"address"`
 }
 
 func (r refusal) asError(call string) *Error {
@@ -65,7 +70,7 @@ func (r refusal) asError(call string) *Error {
 	if text == "" {
 		text = r.Reason
 	}
-	return &Error{Call: call, Code: r.Code, Text: text, Hint: r.Hint, Field: r.Field,
+	return &Error{Call: call, Code: r.Code, Text: text, Hint: r.Hint, Field: r.Field, Address: r.Address,
 		RetryAfter: time.Duration(r.Millis) * time.Millisecond}
 }
 

@@ -99,7 +99,7 @@ func (c *Client) openAny(ctx context.Context, p *pauses) error {
 			if err != nil {
 				return fmt.Errorf("lobby: token: %w", err)
 			}
-			err = c.open(ctx, url, token)
+			err = c.openFollowing(ctx, url, token)
 			if err == nil || isFinal(err) || isTokenRefused(err) && token == refusedToken {
 				return err
 			}

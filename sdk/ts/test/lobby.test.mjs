@@ -207,3 +207,36 @@ test('the lobby has at most 7 KiB, minified and compressed, with what it shares'
   const size = await compressed([...files, 'pacer.js', 'replicas.js', 'wait.js', 'errors.js']);
   assert.ok(size > 1000 && size <= 7 << 10, `${size} bytes`);
 });
+
+const elsewhere = (address) => ({ t: 'error', p: { reason: 'another cell serves the region', code: 'region_elsewhere', region: 'us', address } });
+
+test('a client follows its project to another cell, remembers it, and comes back', async (t) => {
+  let back = false;
+  const { Standin, made } = sockets((frame, answer, socket) => {
+    if (frame.t) return socket.drop();
+    const home = socket.url.includes('home');
+    answer(home === back ? welcome : elsewhere(home ? 'ws://away' : 'ws://home'));
+  });
+  const lobby = await Lobby.connect(options(Standin, { urls: ['ws://home'] }));
+  t.after(() => lobby.close());
+  const places = () => made.map((socket) => new URL(socket.url).host);
+  assert.deepEqual(places(), ['home', 'away']);
+  await assert.rejects(lobby.sendTo('bob', 'hi', {}, after(2000)), UncertainError);
+  await new Promise((resolve) => lobby.on('connected', resolve));
+  assert.deepEqual(places(), ['home', 'away', 'away']);
+  back = true;
+  await assert.rejects(lobby.sendTo('bob', 'hi', {}, after(2000)), UncertainError);
+  await new Promise((resolve) => lobby.on('connected', resolve));
+  assert.deepEqual(places(), ['home', 'away', 'away', 'away', 'home']);
+});
+
+test('a client follows nobody but its replicas, and not from TLS to plain text', async (t) => {
+  const refusals = { 'wss://home': ['ws://cell', '', 'ftp://cell', 'wss://cell'], 'wss://cell': ['wss://thief'] };
+  const { Standin, made } = sockets((frame, answer, socket) => {
+    const address = refusals[new URL(socket.url).origin]?.shift();
+    answer(address === undefined ? welcome : elsewhere(address));
+  });
+  const lobby = await Lobby.connect(options(Standin, { urls: ['wss://home'] }));
+  t.after(() => lobby.close());
+  assert.deepEqual(made.map((socket) => new URL(socket.url).host), ['home', 'home', 'home', 'home', 'cell', 'home']);
+});

@@ -1,5 +1,5 @@
 import { Pacer } from '../pacer.js';
-import { Replicas } from '../replicas.js';
+import { baseURL, Replicas } from '../replicas.js';
 import type { TokenSource } from '../token.js';
 import { abortable, sleep } from '../wait.js';
 import { DisconnectedError, EndedError, isCode, LobbyError } from './errors.js';
@@ -37,6 +37,8 @@ export class Dialer {
   private readonly make: WebSocketClass;
   readonly #token: string | TokenSource; // hidden from console.log
   private takeovers = 0;
+  /** The cell that accepted the client last: it needs no other one while it plays. */
+  private cell: string | undefined;
 
   constructor(
     private readonly options: LobbyOptions,
@@ -52,21 +54,56 @@ export class Dialer {
 
   /** Connects with a session. Throws LobbyError for what a retry cannot change, and the signal's reason. */
   async connect(session: string | undefined, signal: AbortSignal | undefined): Promise<Socket> {
-    for (let refresh = false; ; ) {
-      for (let left = this.replicas.count; left > 0; left--) {
-        const replica = this.replicas.pick(Date.now());
-        try {
-          const hello = { token: await this.token(refresh, signal), project_id: this.options.project, session_id: session };
-          return await Socket.open(this.make, replica.base, hello, this.options.attemptTimeout ?? 5000, this.onFrame, signal);
-        } catch (err) {
-          signal?.throwIfAborted();
-          const refused = isCode(err, 'token_refused', 'key_refused');
-          if (isFinal(err) || (refused && (refresh || typeof this.#token === 'string'))) throw err;
-          refresh ||= refused;
-          if (!refused) this.replicas.failed(replica, Date.now());
-        }
-      }
+    const attempt: Attempt = { session, signal, refresh: false };
+    for (;;) {
+      const socket = (await this.openCell(attempt)) ?? (await this.openReplica(attempt));
+      if (socket) return socket;
       await this.pause(signal);
+    }
+  }
+
+  private async openCell(attempt: Attempt): Promise<Socket | undefined> {
+    const { cell } = this;
+    this.cell = undefined;
+    if (cell === undefined) return undefined;
+    const outcome = await this.open(cell, attempt);
+    if (!(outcome instanceof Socket)) return undefined;
+    this.cell = cell;
+    return outcome;
+  }
+
+  /**
+   * Connects to a configured replica, or to the cell that it names. What another cell names is not followed: nobody else can name an
+   * address to which the token is sent, and two cells that name each other make no loop.
+   */
+  private async openReplica(attempt: Attempt): Promise<Socket | undefined> {
+    for (let left = this.replicas.count; left > 0; left--) {
+      const replica = this.replicas.pick(Date.now());
+      const outcome = await this.open(replica.base, attempt);
+      if (outcome instanceof Socket) return outcome;
+      const cell = cellAddress(outcome, replica.base);
+      const there = cell === undefined ? undefined : await this.open(cell, attempt);
+      if (there instanceof Socket) {
+        this.cell = cell;
+        return there;
+      }
+      if (!isTokenRefused(outcome)) this.replicas.failed(replica, Date.now());
+    }
+    return undefined;
+  }
+
+  /** Connects to an address. Returns the error after which another attempt may succeed, and throws the others. */
+  private async open(base: string, attempt: Attempt): Promise<unknown> {
+    const { session, signal, refresh } = attempt;
+    try {
+      const hello = { token: await this.token(refresh, signal), project_id: this.options.project, session_id: session };
+      return await Socket.open(this.make, base, hello, this.options.attemptTimeout ?? 5000, this.onFrame, signal);
+    } catch (err) {
+      signal?.throwIfAborted();
+      const refused = isTokenRefused(err);
+      if (isFinal(err) || (refused && (refresh || typeof this.#token === 'string'))) throw err;
+      attempt.refresh ||= refused;
+      return err;
     }
   }
 
@@ -87,6 +124,28 @@ export class Dialer {
   private async token(refresh: boolean, signal: AbortSignal | undefined): Promise<string> {
     const source = this.#token;
     return typeof source === 'string' ? source : abortable(Promise.resolve(source({ refresh })), signal);
+  }
+}
+
+/** What attempts to connect share; refresh: the token was refused. */
+interface Attempt {
+  readonly session: string | undefined;
+  readonly signal: AbortSignal | undefined;
+  refresh: boolean;
+}
+
+function isTokenRefused(err: unknown): boolean {
+  return isCode(err, 'token_refused', 'key_refused');
+}
+
+/** Returns the address that a refused handshake names. A token that was sent by TLS is not sent in plain text. */
+function cellAddress(err: unknown, asked: string): string | undefined {
+  if (!(err instanceof LobbyError) || err.code !== 'region_elsewhere') return undefined;
+  try {
+    const address = baseURL(err.address, 'ws');
+    return address.startsWith('wss:') || asked.startsWith('ws:') ? address : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -6,6 +6,7 @@ export interface Refusal {
   readonly hint?: unknown;
   readonly field?: unknown;
   readonly retry_after_ms?: unknown;
+  readonly address?: unknown;
 }
 
 /** A longer text is cut: what a stranger sends must not fill a log. */
@@ -26,6 +27,8 @@ export class LobbyError extends Error {
   readonly field: string;
   /** Milliseconds that the director asks to wait; 0 if it asks for none. */
   readonly retryAfter: number;
+  /** With the code `region_elsewhere`, the address of the lobby that has the project. The client follows it. */
+  readonly address: string;
 
   constructor(call: string, refusal: Refusal) {
     const detail = text(refusal.error) || text(refusal.reason);
@@ -37,6 +40,7 @@ export class LobbyError extends Error {
     this.hint = hint;
     this.field = text(refusal.field);
     this.retryAfter = typeof refusal.retry_after_ms === 'number' ? Math.max(0, refusal.retry_after_ms) : 0;
+    this.address = text(refusal.address);
   }
 }
 

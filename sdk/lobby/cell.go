@@ -1,0 +1,54 @@
+package lobby
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+)
+
+// codeElsewhere is the code of a handshake that another cell would accept.
+const codeElsewhere = "region_elsewhere"
+
+// openFollowing is open, and connects to the cell that the replica names if another one serves the project. It follows
+// configured replicas alone, and one answer for each attempt: nobody else can name an address to which the token is
+// sent, and two cells that name each other make no loop. The cell is remembered until a configured replica accepts the
+// client, so that the client needs no other cell while it plays.
+func (c *Client) openFollowing(ctx context.Context, replica, token string) error {
+	err := c.open(ctx, replica, token)
+	if !slices.Contains(c.options.URLs, replica) {
+		return err
+	}
+	cell := cellAddress(err, replica)
+	if cell != "" {
+		err = c.open(ctx, cell, token)
+	}
+	if err == nil {
+		c.cell = cell
+	}
+	return err
+}
+
+// cellAddress returns the address that a refused handshake names; "" if there is none, or if the token would be sent in
+// plain text where it was sent by TLS.
+func cellAddress(err error, asked string) string {
+	refused, is := errors.AsType[*Error](err)
+	if !is || refused.Code != codeElsewhere {
+		return ""
+	}
+	to, err := url.Parse(refused.Address)
+	if err != nil || to.Host == "" || !slices.Contains(schemes, to.Scheme) || isPlain(to) && !isPlainText(asked) {
+		return ""
+	}
+	return refused.Address
+}
+
+// schemes are those of the URLs of a lobby.
+var schemes = []string{"ws", "wss", "http", "https"}
+
+func isPlain(u *url.URL) bool { return u.Scheme == "ws" || u.Scheme == "http" }
+
+func isPlainText(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && isPlain(u)
+}
