@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
@@ -44,7 +47,8 @@ func (p *program) poolsScale() *cobra.Command {
 		Use:   "scale REGION/APP/VERSION",
 		Short: "Change how many servers a pool has",
 		Long: "Changes the numbers of a pool that are given; the others stay. The next 'pools apply' of a file with this pool sets them again.\n" +
-			"With --max 0 the pool starts no servers, and those that have been empty for its empty_ttl end.",
+			"With --max 0 the pool starts no servers, and those that have been empty for its empty_ttl end. Schedules that want more servers\n" +
+			"than --max are named: max bounds them.",
 		Example: "  director pools scale eu/arena/v7 --max 40\n  director pools scale eu/arena/v7 --min 2 --buffer 20% --reason 'launch day'",
 	}
 	least := cmd.Flags().Int("min", 0, "The number of servers that run whether players need them or not")
@@ -80,8 +84,20 @@ func (p *program) poolsScale() *cobra.Command {
 		if err != nil {
 			return fieldText(err)
 		}
-		return writePool(l.out, scaled)
+		return errors.Join(writePool(l.out, scaled), warnOfSchedules(ctx, cmd.ErrOrStderr(), l, scaled))
 	})
+}
+
+// warnOfSchedules names the schedules that want more servers than the pool may have now. 'pools apply' refuses them.
+func warnOfSchedules(ctx context.Context, stderr io.Writer, l operator, p provision.Pool) error {
+	schedules, err := opsview.PoolSchedules.Read(ctx, l.Pool(),
+		opsview.PoolFilter{Region: p.Region, App: p.App, Version: p.Version}, opsview.Page{})
+	for _, s := range schedules {
+		if int(s.Min) > p.Max {
+			fmt.Fprintf(stderr, "The schedule %s wants %d servers: the pool has at most %d then.\n", s.Schedule, s.Min, p.Max)
+		}
+	}
+	return err
 }
 
 func (p *program) poolsPause() *cobra.Command {

@@ -106,6 +106,10 @@ func TestPoolsThatPlanAhead(t *testing.T) {
 	require.Contains(t, shown, "forecast   off\n")
 	require.Contains(t, shown, "schedule   7 servers, daily 00:00 to 00:00 Asia/Tokyo: holds, ")
 
+	require.Empty(t, director.Run(t, environ, "", "pools", "scale", "eu/arena/v1", "--max", "7").Stderr)
+	require.Contains(t, director.Run(t, environ, "", "pools", "scale", "eu/arena/v1", "--max", "6").Stderr,
+		"The schedule daily 00:00 to 00:00 Asia/Tokyo wants 7 servers: the pool has at most 6 then.\n")
+
 	require.Contains(t, director.OK(t, environ, "pools", "forecast", "eu/arena/v1"), "no hour is known yet")
 	_, err := s.Pool().Exec(t.Context(), `INSERT INTO pool_hours SELECT 'eu', 'arena', 'v1', h, 3 FROM generate_series(date_trunc('hour', now(), 'UTC') - interval '20 days', now(), '1 hour') h`)
 	require.NoError(t, err)
