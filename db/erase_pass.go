@@ -101,8 +101,12 @@ func (p *erasurePass) erasePartiesOfEvents(ctx context.Context) error {
 	}
 }
 
+// inTx runs statements on a connection of large reads, whose planner uses the GIN indexes by which history finds a
+// player. On connections of short transactions bitmap scans are off, so that it would read all of history.
 func (p *erasurePass) inTx(ctx context.Context, fn func(q *query.Queries) error) error {
-	return p.store.frame.InBulkTxWithRetries(ctx, fn)
+	wide := p.store.frame
+	wide.Pool = p.store.readers
+	return wide.InBulkTxWithRetries(ctx, fn)
 }
 
 // erasedPlayer is a pass over what names one player.

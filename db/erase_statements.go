@@ -33,9 +33,6 @@ func (p erasedPlayer) playerStatements() []eraseRows {
 			return q.EraseAdmissions(ctx, query.EraseAdmissionsParams{Player: player, Key: key})
 		},
 		func(q queries, ctx context.Context) (int64, error) { return q.EraseRefusals(ctx, player) },
-		func(q queries, ctx context.Context) (int64, error) {
-			return q.EraseFromRefusals(ctx, query.EraseFromRefusalsParams{Quoted: goQuoted(player), Player: player, Key: key})
-		},
 		func(q queries, ctx context.Context) (int64, error) { return q.EraseAnswers(ctx, player) },
 	}
 }
@@ -94,10 +91,15 @@ func (p erasedPlayer) lobbyStatements() []eraseRows {
 	}
 }
 
-// lastStatements follow those of history: letters are made of events, and history names the parties.
+// lastStatements follow those of history: letters are made of events, history names the parties, and the texts of
+// others' refusals are read one by one.
 func (p erasedPlayer) lastStatements() []eraseRows {
 	type queries = *query.Queries
 	return []eraseRows{
+		func(q queries, ctx context.Context) (int64, error) {
+			return q.EraseFromRefusals(ctx, query.EraseFromRefusalsParams{
+				Quoted: goQuoted(p.player), Player: p.player, Key: p.row.Key})
+		},
 		func(q queries, ctx context.Context) (int64, error) {
 			return q.EraseFromLetters(ctx,
 				query.EraseFromLettersParams{Quoted: jsonQuoted(p.player), Key: p.row.Key})
