@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/longtest"
-	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // lostRegion is an installation of two regions, of which one dies while everybody plays there.
@@ -64,12 +63,12 @@ func (l *lostRegion) fill() (die func()) {
 	l.ApplyProfile("name: duel\nmode: duel\nregions: [eu, us]\nteams: [{name: all, players: 4}]\n")
 	ctx, die := context.WithCancel(l.T.Context())
 	l.dyingServers(ctx, "eu-1", "eu-2", "eu-3")
-	l.each(l.queued*2/3, func(turn int) {
+	rigtest.Each(l.queued*2/3, 64, func(turn int) {
 		party := partyOf(turn)
 		l.call(party[0], "/tickets", http.StatusCreated,
 			fields{"profiles": []string{"duel"}, "party": party, "latencies": fields{"eu": 20, "us": 90}})
 	})
-	l.each(l.seated, func(turn int) {
+	rigtest.Each(l.seated, 64, func(turn int) {
 		l.call(fmt.Sprintf("m-%d", turn), "/matchmake", http.StatusOK, fields{"region": "eu", "mode": "duel"})
 	})
 	l.Await("SELECT count(*) = $1 FROM seats WHERE region = 'eu'", l.queued+l.seated)
@@ -83,25 +82,6 @@ func partyOf(turn int) []string {
 		return []string{fmt.Sprintf("q-%d-a", turn), fmt.Sprintf("q-%d-b", turn)}
 	}
 	return []string{fmt.Sprintf("q-%d-a", turn)}
-}
-
-// each calls fn for each turn, 64 at a time.
-func (l *lostRegion) each(turns int, fn func(turn int)) {
-	l.T.Helper()
-	waiting := make(chan int)
-	var callers sync.WaitGroup
-	for range 64 {
-		callers.Go(func() {
-			for turn := range waiting {
-				fn(turn)
-			}
-		})
-	}
-	for turn := range turns {
-		waiting <- turn
-	}
-	close(waiting)
-	callers.Wait()
 }
 
 // call repeats a call of a player until it answers as it should.
@@ -159,16 +139,9 @@ func (l *lostRegion) requireEverybodyOnce(players int) {
 // comeBack lets players whose connection broke find where they play now.
 func (l *lostRegion) comeBack(players int) {
 	l.T.Helper()
-	rows := must.Get(l.Pool.Query(l.T.Context(), `SELECT p.sub, h.handle FROM evacuated_players p
+	was := one[map[string]string](l.rig, `SELECT json_object_agg(x.sub, x.handle) FROM (SELECT p.sub, h.handle FROM evacuated_players p
 		JOIN session_history h ON h.region = p.region AND h.id = p.session_id
-		WHERE EXISTS (SELECT FROM seats s WHERE s.sub = p.sub AND s.region = 'us') ORDER BY md5(p.sub) LIMIT $1`, players))(l.T)
-	was := map[string]string{}
-	for rows.Next() {
-		var sub, handle string
-		require.NoError(l.T, rows.Scan(&sub, &handle))
-		was[sub] = handle
-	}
-	require.NoError(l.T, rows.Err())
+		WHERE EXISTS (SELECT FROM seats s WHERE s.sub = p.sub AND s.region = 'us') ORDER BY md5(p.sub) LIMIT $1) x`, players)
 	require.NotEmpty(l.T, was)
 	for sub, handle := range was {
 		l.follow(sub, handle)

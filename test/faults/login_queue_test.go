@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -133,15 +132,7 @@ func TestALoginQueueKeepsItsOrder(t *testing.T) {
 
 // requireOrder compares what the callers saw with the places: who had an answer before another one asked is before it.
 func (l *line) requireOrder() {
-	places := map[string]int64{}
-	rows := must.Get(l.rig.Pool.Query(l.rig.T.Context(), "SELECT sub, place FROM admissions"))(l.rig.T)
-	defer rows.Close()
-	for rows.Next() {
-		var sub string
-		var place int64
-		require.NoError(l.rig.T, rows.Scan(&sub, &place))
-		places[sub] = place
-	}
+	places := one[map[string]int64](l.rig, "SELECT json_object_agg(sub, place) FROM admissions")
 	compared := 0
 	for _, a := range l.visitors {
 		for _, b := range l.visitors {

@@ -33,24 +33,6 @@ var loopProfiles = map[string]string{
 	"open":  "pool: {tags: [red]}\nteams: [{name: all, players: 2}]\n",
 }
 
-// queueParties queues n parties from 128 callers, and follows each until its ticket has left the queue.
-func (l *loopRig) queueParties(ctx context.Context, n int) {
-	turns := make(chan int)
-	var callers sync.WaitGroup
-	for range 128 {
-		callers.Go(func() {
-			for turn := range turns {
-				l.party(ctx, turn)
-			}
-		})
-	}
-	for turn := range n {
-		turns <- turn
-	}
-	close(turns)
-	callers.Wait()
-}
-
 func (l *loopRig) party(ctx context.Context, turn int) {
 	w := &waiter{}
 	for m := range 1 + rand.IntN(2) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // Three replicas and three workers match parties by overlapping profiles, some after a ready check, while an Open Match
@@ -37,7 +38,7 @@ func TestTheLoopSurvivesAllFaults(t *testing.T) {
 	others.Go(func() { l.queueOfFrontends(ctx) })
 	making, spare := context.WithCancel(ctx)
 	faults.Go(func() { l.makeFaults(making) })
-	l.players.queueParties(t.Context(), parties)
+	rigtest.Each(parties, 128, func(turn int) { l.players.party(t.Context(), turn) })
 	spare()
 	faults.Wait()
 	stop()

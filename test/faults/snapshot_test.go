@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // leaveTransactionOpen opens a transaction in a database of the cluster, writes in it, and leaves it open until the
@@ -25,32 +25,6 @@ func (r *rig) leaveTransactionOpen(database string) {
 	for _, sql := range []string{"BEGIN", "CREATE TEMPORARY TABLE forgotten (n int)"} {
 		must.Get(conn.Exec(r.T.Context(), sql))(r.T)
 	}
-}
-
-// createTickets creates n tickets from 50 callers, and returns their ids.
-func (l *omRig) createTickets(ctx context.Context, n int) (ids []string) {
-	var mu sync.Mutex
-	var creating sync.WaitGroup
-	for range 50 {
-		creating.Go(func() {
-			for range n / 50 {
-				err := l.conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
-					made, err := pb.NewFrontendServiceClient(conn).CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
-					if err == nil {
-						mu.Lock()
-						ids = append(ids, made.GetId())
-						mu.Unlock()
-					}
-					return err
-				})
-				if err != nil {
-					l.T.Error(err)
-				}
-			}
-		})
-	}
-	creating.Wait()
-	return ids
 }
 
 // watch opens a stream of WatchAssignments. The function that it returns waits for an assignment.
@@ -78,7 +52,8 @@ func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	_, err := l.Pool.Exec(ctx, "CREATE DATABASE another")
 	require.NoError(t, err)
 	l.leaveTransactionOpen("another")
-	ids := l.createTickets(ctx, tickets)
+	rigtest.Each(tickets, 50, func(int) { _, _ = l.create(ctx, nil) })
+	ids := slices.Clone(l.created)
 	var watchers []func() error
 	for i, id := range ids {
 		if i%(tickets/watched) == 0 {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // delivered is a match that a director got.
@@ -41,16 +41,11 @@ const (
 
 // queue creates n tickets, and cancels a tenth of them.
 func (l *omRig) queue(ctx context.Context, n int) {
-	var next atomic.Int64
-	var players sync.WaitGroup
-	for range 64 {
-		players.Go(func() {
-			for next.Add(1) <= int64(n) && ctx.Err() == nil {
-				l.player(ctx)
-			}
-		})
-	}
-	players.Wait()
+	rigtest.Each(n, 64, func(int) {
+		if ctx.Err() == nil {
+			l.player(ctx)
+		}
+	})
 }
 
 func (l *omRig) player(ctx context.Context) {

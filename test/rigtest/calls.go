@@ -103,6 +103,24 @@ func (r *Rig) PlayUntilOK(ctx context.Context, sub, path string, body Fields) (F
 	return nil, ctx.Err()
 }
 
+// Each takes n turns, numbered from 0, as so many callers that take the next one when they have done one.
+func Each(n, callers int, take func(turn int)) {
+	turns := make(chan int)
+	var running sync.WaitGroup
+	for range callers {
+		running.Go(func() {
+			for turn := range turns {
+				take(turn)
+			}
+		})
+	}
+	for turn := range n {
+		turns <- turn
+	}
+	close(turns)
+	running.Wait()
+}
+
 // Pause waits for d, or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) {
 	select {
