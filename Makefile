@@ -9,7 +9,6 @@ SHELL       := bash
 .DELETE_ON_ERROR:
 
 BIN          := .bin
-MODULE       := github.com/lattice-director/director
 SDK_TS       := sdk/ts
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS      := -s -w -X main.version=$(VERSION)
@@ -29,12 +28,9 @@ ALONE        := /(test/(broken|faults|upgrade)|examples/demo|sdk/ts/test)$$
 # Of at most five tests that failed, each is repeated once, alone; both results are printed. A data race is never repeated.
 GOTESTSUM     = $(abspath $(BIN))/gotestsum --format standard-quiet --format-hide-empty-pkg \
                 --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race
-# `make lint` vets.
-GOTEST        = -vet=off -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
-# Code that computes is five times as slow with the race detector, which finds nothing where nothing runs concurrently. So `make test`
-# leaves it out for packages whose files have nothing of this; RACE=all, as in .ci/run, has it everywhere.
-CONCURRENT   := ^\s*go [a-zA-Z(]|\.Go\(|<-|\bchan\b|"sync|errgroup|"net/http|pgx|testkit/(dbtest|storetest|webtest|background)|os/exec|synctest
+# With RACE=1, as in .ci/run, tests run with the race detector, which multiplies the CPU time of Go code. `make lint` vets.
 RACE         ?=
+GOTEST        = -vet=off -count=1 -timeout $(TEST_TIMEOUT) $(if $(RACE),-race) $(TESTFLAGS)
 FUZZTIME     ?= 20s
 BENCHTIME    ?= 1s
 # Postgres does not run as root, so root's copy must be in a directory that another user can read. A home directory or a
@@ -65,17 +61,14 @@ demo: postgres ## Run game servers and players, start servers where players come
 	@exec $(BIN)/demo
 
 .PHONY: test
-test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector where anything runs concurrently (RACE=all: everywhere)
+test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test on a real Postgres (RACE=1: with the race detector)
 	@echo "building and running every test: some minutes, and two more the first time"
 	@all=$$($(if $(ROOT_PKGS),go list $(ROOT_PKGS))); \
 	alone=$$(grep -E '$(ALONE)' <<<"$$all" || true); others=$$(grep -vE '$(ALONE)' <<<"$$all" || true); \
 	$(if $(filter ./...,$(PKGS)),go build -o $(BIN)/test/director ./cmd/director; export DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director;) \
-	calm=$$(for package in $$others; do [ '$(RACE)' = all ] || grep -qsE '$(CONCURRENT)' .$${package#$(MODULE)}/*.go || echo $$package; done); \
-	others=$$(grep -vxF "$$calm" <<<"$$others" || true); \
-	if [ -n "$$calm" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$calm")" -- $(GOTEST); fi; \
-	if [ -n "$$others" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$others")" -- -race $(GOTEST); fi; \
-	$(if $(BENCH_PKGS),(cd bench && $(GOTESTSUM) --packages="$(BENCH_PKGS)" -- -race $(GOTEST));) \
-	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- -race -p 1 -parallel 3 $(GOTEST); fi
+	if [ -n "$$others" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$others")" -- $(GOTEST); fi; \
+	$(if $(BENCH_PKGS),(cd bench && $(GOTESTSUM) --packages="$(BENCH_PKGS)" -- $(GOTEST));) \
+	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- -p 1 -parallel 3 $(GOTEST); fi
 
 .PHONY: test-long
 test-long: ## Run the packages whose slow proofs `make test` makes a part of, and make the whole of each (LONG_PKGS: some of them)
