@@ -6,14 +6,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/lattice-director/director/internal/testkit/chromiumtest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/nodetest"
 	"github.com/lattice-director/director/test/peertest"
 )
 
-// scenarios run in Node.js and in Chromium.
+// scenarios run in Node.js, and in Chromium.
 var scenarios = func() map[string]peertest.Scenario {
 	all := map[string]peertest.Scenario{}
 	for _, group := range []map[string]peertest.Scenario{peertest.Players, peertest.Lobbies, peertest.LobbyLists} {
@@ -40,10 +44,19 @@ func (p page) Step(t testing.TB, request, answer any) {
 	p.Call(t, "async (request) => (await import('/test/scenarios.mjs')).call(request)", request, answer)
 }
 
+// inBrowsers are the scenarios in which a browser's network differs from that of Node.js. A long run has all in Chromium.
+var inBrowsers = []string{
+	"a player and a party are seated", "a watch survives its replica", "an aborted call and an aborted watch end", "redirects and strangers get no token",
+	"a lobby client survives its replica",
+}
+
 func TestChromiumScenarios(t *testing.T) {
 	t.Parallel()
+	some := maps.Clone(scenarios)
+	maps.DeleteFunc(some, func(name string, _ peertest.Scenario) bool { return !slices.Contains(inBrowsers, name) })
+	require.Len(t, some, len(inBrowsers))
 	browser, web := chromiumtest.Start(t), serveSite(t)
-	peertest.Run(t, web.URL, func(t *testing.T) peertest.Peer { return page{browser.Page(t, web.URL+"/page")} }, scenarios)
+	peertest.Run(t, web.URL, func(t *testing.T) peertest.Peer { return page{browser.Page(t, web.URL+"/page")} }, longtest.Pick(some, scenarios))
 }
 
 // serveSite serves what build made, as the server of a page does.
