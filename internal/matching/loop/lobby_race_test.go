@@ -3,6 +3,7 @@ package loop_test
 import (
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -186,15 +187,8 @@ func (r *partyRace) settle(t *testing.T) {
 func (r *partyRace) clear(t *testing.T) {
 	t.Helper()
 	r.Eventually(0, "SELECT count(*) FROM realtime_tickets r WHERE NOT EXISTS (SELECT FROM tickets t WHERE t.id = r.ticket)")
-	rows := must.Get(r.Pool().Query(t.Context(), "SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1"))(t)
-	waiting := map[string]string{}
-	for rows.Next() {
-		var id, sub string
-		require.NoError(t, rows.Scan(&id, &sub))
-		waiting[id] = sub
-	}
-	require.NoError(t, rows.Err())
-	for id, sub := range waiting {
+	for _, row := range r.Rows("SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1") {
+		id, sub, _ := strings.Cut(row, "|")
 		must.Get(r.CancelPlayerTicket(t.Context(), universe, id, sub))(t)
 	}
 	for _, statement := range []string{"DELETE FROM lobby_members", "DELETE FROM lobbies", "DELETE FROM realtime_sessions", "DELETE FROM realtime_expired", "DELETE FROM lobby_outcomes"} {

@@ -64,16 +64,15 @@ func TestDemandOfFormerOwnersEnds(t *testing.T) {
 	b := setup(t)
 	b.host("small", 1, "arena")
 	b.AddProfile("duel", duel)
-	_, err := b.Pool().Exec(t.Context(), `INSERT INTO demand (region, mode, key, matches, players)
+	b.Exec(`INSERT INTO demand (region, mode, key, matches, players)
 		VALUES ('eu', 'arena', 'duel/2', 7, 14), ('eu', 'arena', 'gone/2', 1, 2)`)
-	require.NoError(t, err)
 	b.worker()
 	b.Eventually(0, "SELECT count(*) FROM demand")
 	for i := range 2 {
 		b.ticket(1000, party(fmt.Sprint("player-", i)), "duel")
 	}
 	b.Eventually(1, "SELECT coalesce(sum(matches), 0)::int FROM demand")
-	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "duel"})
+	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "duel"})
 	require.NoError(t, err)
 	b.Eventually(0, "SELECT count(*) FROM demand")
 }
@@ -291,8 +290,7 @@ func TestALoopThatBeginsAnewDecides(t *testing.T) {
 	b.AddProfile("duel", duel)
 	b.worker()
 	b.Eventually(1, "SELECT count(*) FROM profile_owners")
-	_, err := b.Pool().Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
-	require.NoError(t, err)
+	b.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 	require.Eventually(t, func() bool {
 		_, err := b.Pool().Exec(t.Context(), "SELECT 1")
 		return err == nil

@@ -62,11 +62,9 @@ func TestATicketThatWasNotIssuedIsNoCandidate(t *testing.T) {
 	b.host("host-1", 100, "arena")
 	b.AddProfile("duel", duel)
 	id := b.ticket(1000, party("ada"), "duel")
-	_, err := b.Pool().Exec(t.Context(), "UPDATE tickets SET id = reverse(id) WHERE id = $1", id)
-	require.NoError(t, err)
-	_, err = b.Pool().Exec(t.Context(), "UPDATE ticket_players SET ticket_id = reverse(ticket_id) WHERE ticket_id = $1",
+	b.Exec("UPDATE tickets SET id = reverse(id) WHERE id = $1", id)
+	b.Exec("UPDATE ticket_players SET ticket_id = reverse(ticket_id) WHERE ticket_id = $1",
 		id)
-	require.NoError(t, err)
 	b.ticket(1000, party("bo"), "duel")
 	s := &refusing{Store: b.store(), commits: make(chan []string, 100)}
 	b.worker(func(o *loop.Options) { o.Store = s })

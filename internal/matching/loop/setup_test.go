@@ -91,8 +91,8 @@ func (b *bundle) draft(d ticketbody.Draft, party ...string) string {
 		Fields: ticketbody.Fields(d),
 		Encode: prepared.Body,
 	}))(b.t)
-	must.Get(b.Pool().Exec(b.t.Context(), `INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash)
-		SELECT $1, s, p, $2, '' FROM unnest($3::text[]) s, unnest($4::text[]) p`, universe, created.ID, party, d.Profiles))(b.t)
+	b.Exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash)
+		SELECT $1, s, p, $2, '' FROM unnest($3::text[]) s, unnest($4::text[]) p`, universe, created.ID, party, d.Profiles)
 	return created.ID
 }
 

@@ -70,10 +70,7 @@ func TestADraftSurvivesTheQueue(t *testing.T) {
 		require.ElementsMatch(t, d.Profiles, got.Profiles)
 		require.Equal(t, d.Latencies, got.Latencies)
 		require.Len(t, got.Players, len(d.Players))
-		require.True(t, slices.IsSortedFunc(got.Players, func(a, b match.Player) int {
-			return strings.Compare(a.Sub,
-				b.Sub)
-		}))
+		require.True(t, slices.IsSortedFunc(got.Players, func(a, b match.Player) int { return strings.Compare(a.Sub, b.Sub) }))
 		for _, p := range d.Players {
 			i := slices.IndexFunc(got.Players, func(g match.Player) bool { return g.Sub == p.Sub })
 			want := maps.Clone(d.Attributes)
