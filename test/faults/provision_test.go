@@ -85,10 +85,10 @@ func (r *edgegapRig) joinAll() {
 // one server, what runs at the provider is what the rows say, and the calls stay within the provider's limits.
 func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	t.Parallel()
-	servers, kills := longtest.Pick(50, 200), longtest.Pick(6, 15)
+	servers, kills := longtest.Pick(25, 200), longtest.Pick(4, 15)
 	r := newEdgegapRig(t)
 	// a Deploy without an answer is looked for in lists for half a minute: a second one in a row is for long runs
-	r.lose(longtest.Pick(50, 2000))
+	r.lose(longtest.Pick(25, 2000))
 	r.want(servers)
 	workers := []*process{r.Start("work"), r.Start("work")}
 	for i := range kills {
@@ -116,7 +116,7 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	}, time.Minute, time.Second)
 	require.Equal(t, servers/2, r.fake.AliveCount())
 	calls := r.fake.Calls("deploy") + r.fake.Calls("get") + r.fake.Calls("list") + r.fake.Calls("stop")
-	require.LessOrEqual(t, r.fake.Violations(), calls/100, "calls over the provider's limits: a busy machine may delay some that were granted before")
+	require.LessOrEqual(t, r.fake.Violations(), max(calls, 300)/100, "calls over the provider's limits: a busy machine may delay some that were granted before")
 	require.Less(t, r.fake.Calls("deploy"), 2*servers)
 	r.RequireInvariants()
 	t.Logf("calls: deploy %d, get %d, list %d, stop %d", r.fake.Calls("deploy"), r.fake.Calls("get"), r.fake.Calls("list"), r.fake.Calls("stop"))
