@@ -83,7 +83,7 @@ func TestNaiveSeatsAPlayerOnce(t *testing.T) {
 	require.Equal(t, seat, b.place(request("ann", "bob")))
 	_, err := b.Place(t.Context(), request("ann"))
 	requireKind(t, fault.Conflict, err)
-	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM seats"))
+	require.Equal(t, 2, b.db.Count("SELECT count(*) FROM seats"))
 	b.requireInvariants()
 }
 
@@ -107,7 +107,7 @@ func TestNaiveNeverExceedsCapacity(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, placed, 48)
-	require.Equal(t, placed, one[int](b, "SELECT count(*) FROM seats"))
+	require.Equal(t, placed, b.db.Count("SELECT count(*) FROM seats"))
 	b.requireInvariants()
 }
 
@@ -141,7 +141,7 @@ func TestNaiveSaysNoCapacityWhereThereIsSome(t *testing.T) {
 			product := make(chan error, 1)
 			go func() { _, err := b.Store.Place(t.Context(), request("patient")); product <- err }()
 			require.Eventually(t, func() bool {
-				return one[int](b, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+				return b.db.Count("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
 			}, time.Minute, 5*time.Millisecond)
 			require.NoError(t, busy.Rollback(t.Context()))
 			require.NoError(t, <-product)

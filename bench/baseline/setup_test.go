@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench/baseline"
@@ -21,19 +20,19 @@ func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 // bundle is a test's own database, with the naive placement and the product's on it.
 type bundle struct {
 	baseline.Naive
-	t *testing.T
+	db *storetest.DB
+	t  *testing.T
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	return &bundle{baseline.Naive{Store: storetest.Open(t, dbtest.New(t))}, t}
+	d := storetest.New(t)
+	return &bundle{baseline.Naive{Store: d.Store}, d, t}
 }
 
 func (b *bundle) register(id string, capacity int, load float64) {
 	b.t.Helper()
-	must.Get(b.Register(b.t.Context(), db.Registration{
-		InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel", "race"}, Capacity: capacity, Load: &load,
-	}))(b.t)
+	b.db.AddServer(id, capacity, func(r *db.Registration) { r.Modes, r.Load = []string{"duel", "race"}, &load })
 }
 
 func request(caller string, friends ...string) db.PlaceRequest {
@@ -64,21 +63,13 @@ func strangers(n int) []db.PlaceRequest {
 	return requests
 }
 
-func one[T any](b *bundle, sql string, args ...any) (v T) {
-	b.t.Helper()
-	require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), sql, args...).Scan(&v))
-	return v
-}
-
 // requireInvariants asserts all invariants of placement.
 func (b *bundle) requireInvariants() {
 	b.t.Helper()
-	rows := must.Get(b.Pool().Query(b.t.Context(), "SELECT name FROM ops.invariants WHERE violations > 0"))(b.t)
-	broken := must.Get(pgx.CollectRows(rows, pgx.RowTo[string]))(b.t)
-	require.Empty(b.t, broken)
-	require.Zero(b.t, one[int](b, `SELECT count(*) FROM instance_modes m JOIN instances i ON i.region = m.region AND i.id = m.instance_id
+	b.db.RequireInvariants()
+	require.Zero(b.t, b.db.Count(`SELECT count(*) FROM instance_modes m JOIN instances i ON i.region = m.region AND i.id = m.instance_id
 		WHERE m.share_bucket <> share_bucket(i)`), "instances in the wrong bucket")
-	require.Zero(b.t, one[int](b, `SELECT count(*) FROM sessions s FULL JOIN events e ON e.session_id = s.id AND e.kind = 'session.opened'
+	require.Zero(b.t, b.db.Count(`SELECT count(*) FROM sessions s FULL JOIN events e ON e.session_id = s.id AND e.kind = 'session.opened'
 		WHERE e.kind IS NULL OR s.id IS NULL AND e.kind = 'session.opened'`), "sessions without their event")
 }
 

@@ -114,14 +114,13 @@ func (l *load) fetchAll(ctx context.Context, c *bench.Caller) error {
 // assigner assigns matches while others still arrive.
 type assigner struct {
 	conn     *connection
-	calls    *errgroup.Group
+	calls    errgroup.Group  // one that fails does not end the others
 	ctx      context.Context //nolint:containedctx // of its calls
 	assigned atomic.Int64    // tickets
 }
 
 func newAssigner(ctx context.Context, conn *connection) *assigner {
-	a := &assigner{conn: conn}
-	a.calls, a.ctx = errgroup.WithContext(ctx)
+	a := &assigner{conn: conn, ctx: ctx}
 	a.calls.SetLimit(maxAssigns)
 	return a
 }

@@ -24,45 +24,39 @@ import (
 
 // The tests of this file run what experiments do besides loads.
 
-func count(t *testing.T, b *testbed, statement string) (n int) {
+// setup is a database and a testbed on it.
+func setup(t *testing.T) (*storetest.DB, *testbed) {
 	t.Helper()
-	require.NoError(t, b.pool.QueryRow(t.Context(), statement).Scan(&n))
-	return n
-}
-
-func (b *testbed) exec(t *testing.T, statement string) {
-	t.Helper()
-	_, err := b.pool.Exec(t.Context(), statement)
-	require.NoError(t, err)
+	d := storetest.New(t)
+	return d, &testbed{pool: d.Pool()}
 }
 
 // Pins an installation that the director could never create, calls that fill prefilled sessions instead of opening new
 // ones, and a run that meets the rows of another.
 func TestPrefilled(t *testing.T) {
 	t.Parallel()
-	store := storetest.Open(t, dbtest.New(t))
-	b := &testbed{pool: store.Pool()}
+	d, b := setup(t)
 	require.NoError(t, b.prefill(t.Context(), installation{sessions: 204, pastSeats: 480, hosts: 3}))
 	sizes := func() []int {
-		return []int{count(t, b, "SELECT count(*) FROM sessions"), count(t, b, "SELECT sum(player_count) FROM sessions"), count(t, b, "SELECT count(*) FROM seats")}
+		return []int{d.Count("SELECT count(*) FROM sessions"), d.Count("SELECT sum(player_count) FROM sessions"), d.Count("SELECT count(*) FROM seats")}
 	}
 	before := sizes()
 	require.Equal(t, 204, before[0])
 	require.Equal(t, before[1], before[2])
-	require.Equal(t, 480, count(t, b, "SELECT count(*) FROM seat_history"))
-	require.Equal(t, 60, count(t, b, "SELECT count(*) FROM session_history"))
-	require.Zero(t, count(t, b, "SELECT count(*) FROM seat_history_default"))
-	require.Positive(t, count(t, b, "SELECT count(*) FROM sessions WHERE player_count < max_players"))
-	require.Zero(t, count(t, b, "SELECT sum(violations) FROM ops.invariants"))
+	require.Equal(t, 480, d.Count("SELECT count(*) FROM seat_history"))
+	require.Equal(t, 60, d.Count("SELECT count(*) FROM session_history"))
+	require.Zero(t, d.Count("SELECT count(*) FROM seat_history_default"))
+	require.Positive(t, d.Count("SELECT count(*) FROM sessions WHERE player_count < max_players"))
+	require.Zero(t, d.Count("SELECT sum(violations) FROM ops.invariants"))
 
 	for _, sub := range []string{"ann", "bob"} {
-		_, err := store.Place(t.Context(), db.PlaceRequest{Caller: sub, Party: []string{sub}, Region: prefilledRegion, Mode: "bench-0", MaxPlayers: 8})
+		_, err := d.Place(t.Context(), db.PlaceRequest{Caller: sub, Party: []string{sub}, Region: prefilledRegion, Mode: "bench-0", MaxPlayers: 8})
 		require.NoError(t, err)
 	}
-	require.Equal(t, 1, count(t, b, "SELECT count(*) FROM sessions WHERE instance_id LIKE 'planted-%' AND player_count = 2"))
+	require.Equal(t, 1, d.Count("SELECT count(*) FROM sessions WHERE instance_id LIKE 'planted-%' AND player_count = 2"))
 	require.NoError(t, b.deleteRun(t.Context(), nil))
 	require.Equal(t, before, sizes())
-	require.Zero(t, count(t, b, "SELECT sum(violations) FROM ops.invariants"))
+	require.Zero(t, d.Count("SELECT sum(violations) FROM ops.invariants"))
 }
 
 // Pins a view that is not read, or that fails and looks fast.
@@ -112,14 +106,14 @@ func TestProbes(t *testing.T) {
 // filled.
 func TestSessionCounts(t *testing.T) {
 	t.Parallel()
-	b := &testbed{pool: dbtest.Connect(t)}
-	b.exec(t, `INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling)
+	d, b := setup(t)
+	d.Exec(`INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling)
 	      VALUES ('bench-one-0', 'i', gen_random_uuid(), 'x:1', '{duel}', 100, 100), ('bench-one-10', 'i', gen_random_uuid(), 'x:1', '{duel}', 100, 100)`)
 	// One shape has two sessions that are not full, one of them still open; the other shape has two full ones; the
 	// third session belongs to another run.
-	b.exec(t, `INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
+	d.Exec(`INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
 	      VALUES ('bench-one-0', gen_random_uuid(), 'a', 'duel', 'i', gen_random_uuid(), 3, 8)`)
-	b.exec(t, `INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, reason)
+	d.Exec(`INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, reason)
 	      SELECT r.region, gen_random_uuid(), 'h', 'duel', 'i', gen_random_uuid(), r.players, r.size, now(), 'test'
 	      FROM (VALUES ('bench-one-0', 8, 8), ('bench-one-0', 8, 8), ('bench-one-0', 1, 8), ('bench-one-10', 4, 4), ('bench-one-10', 4, 4),
 	                   ('bench-onetwo-0', 1, 8)) r(region, players, size)`)
@@ -140,13 +134,13 @@ func TestSessionCounts(t *testing.T) {
 // Pins players or servers that are counted twice or not at all, and a dead server that is found before it is.
 func TestProvisionStatements(t *testing.T) {
 	t.Parallel()
-	b := &testbed{pool: dbtest.Connect(t)}
+	d, b := setup(t)
 	require.NoError(t, b.sql(t.Context(), "provision_pool.sql", serverCapacity, poolBuffer))
 	require.NoError(t, b.sql(t.Context(), "provision_servers.sql", 3, serverCapacity))
-	b.exec(t, `UPDATE deployments SET created_at = now() - interval '2 seconds'`)
-	b.exec(t, `INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
+	d.Exec(`UPDATE deployments SET created_at = now() - interval '2 seconds'`)
+	d.Exec(`INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
 	      SELECT region, gen_random_uuid(), 'h' || tag, 'bench', id::text, incarnation, 1, 8 FROM deployments`)
-	b.exec(t, `INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, reserved_at)
+	d.Exec(`INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, reserved_at)
 	      SELECT s.region, s.id, s.handle, 'bench', s.id, s.handle, now(), d.ready_at + interval '0.1 seconds' FROM sessions s JOIN deployments d ON d.id::text = s.instance_id`)
 	seated, err := rowsOf[seatedPlayers](t.Context(), b.pool, "provision_seated.sql")
 	require.NoError(t, err)
@@ -158,7 +152,7 @@ func TestProvisionStatements(t *testing.T) {
 	lost, err := rowsOf[lostServer](t.Context(), b.pool, "provision_found.sql")
 	require.NoError(t, err)
 	require.Empty(t, lost)
-	b.exec(t, `INSERT INTO events (region, kind, instance_id, at) SELECT region, 'instance.ended', instance_id, at + interval '16 seconds' FROM bench_died`)
+	d.Exec(`INSERT INTO events (region, kind, instance_id, at) SELECT region, 'instance.ended', instance_id, at + interval '16 seconds' FROM bench_died`)
 	lost, err = rowsOf[lostServer](t.Context(), b.pool, "provision_found.sql")
 	require.NoError(t, err)
 	require.InDelta(t, 1, lost[0].Delay, 0.01)
@@ -167,12 +161,12 @@ func TestProvisionStatements(t *testing.T) {
 // Pins statements that no longer fit the schema, and a wait for rows that never ends.
 func TestAwaitedRows(t *testing.T) {
 	t.Parallel()
-	b := &testbed{pool: dbtest.Connect(t)}
+	d, b := setup(t)
 	require.NoError(t, b.sql(t.Context(), "waiting_pool.sql", prefilledRegion))
 	require.NoError(t, b.awaitNoDemand(t.Context()))
 	require.NoError(t, b.awaitEmptyQueue(t.Context()))
 	require.NoError(t, b.awaitFewSessions(t.Context()))
-	b.exec(t, `INSERT INTO demand (region, mode, key, matches, players) VALUES ('r', 'bench-waits', 'ann', 1, 1)`)
+	d.Exec(`INSERT INTO demand (region, mode, key, matches, players) VALUES ('r', 'bench-waits', 'ann', 1, 1)`)
 	_, err := awaitRow(t.Context(), b.pool, time.Millisecond, func(d struct{ Count int }) bool { return d.Count != 1 },
 		"waiting_demand.sql")
 	require.ErrorContains(t, err, "waiting_demand.sql shows no end within 1ms")
@@ -180,20 +174,19 @@ func TestAwaitedRows(t *testing.T) {
 		require.NoError(t, b.sql(t.Context(), file), file)
 	}
 	require.NoError(t, b.sql(t.Context(), "launch_crowd.sql", 0, 9))
-	require.Positive(t, count(t, b, "SELECT waiting FROM login_queues"), "fewer than 10: a valve of 100 a second admits some")
+	require.Positive(t, d.Count("SELECT waiting FROM login_queues"), "fewer than 10: a valve of 100 a second admits some")
 }
 
 // Pins heartbeats twice for one server and never for another, or with wrong incarnations.
 func TestSender(t *testing.T) {
 	t.Parallel()
-	store := storetest.Open(t, dbtest.New(t))
-	b := &testbed{pool: store.Pool()}
+	d, b := setup(t)
 	require.NoError(t, b.sql(t.Context(), "fleet_instances.sql", "eu", 50))
-	members, err := rowsOf[member](t.Context(), store.Pool(), "fleet_members.sql")
+	members, err := rowsOf[member](t.Context(), b.pool, "fleet_members.sql")
 	require.NoError(t, err)
 	require.Len(t, members, 50)
 	members[7].Incarnation = uuid.New() // as of an instance that was replaced
-	s := &sender{store: store, members: members}
+	s := &sender{store: d.Store, members: members}
 	r, err := bench.Run(t.Context(), bench.Options{
 		Scenario: bench.Scenario{Name: onStore, Begin: bench.Turns(s.send)}, URLs: []string{"none"}, Duration: time.Hour,
 		Load: bench.Load{Callers: 100, Turns: 100},
