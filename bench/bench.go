@@ -77,7 +77,8 @@ type Size struct {
 // Sizes are the numbers of the load except for its callers.
 func (l *Load) Sizes(usual Load) []Size {
 	return []Size{
-		{"instances", &l.Instances, usual.Instances, 1, MaxInstances, "Game servers to register; at least one for each region"},
+		{"instances", &l.Instances, usual.Instances, 1, MaxInstances,
+			"Game servers to register; at least one for each region"},
 		{"regions", &l.Regions, usual.Regions, 1, MaxRegions, "Regions of players and game servers"},
 		{"modes", &l.Modes, usual.Modes, 1, MaxModes, "Modes of players and game servers"},
 		{"capacity", &l.Capacity, usual.Capacity, 1, MaxCapacity, ""},
@@ -162,6 +163,18 @@ func (o *Options) Check() error {
 		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, maxCallers)
 	case o.Duration <= 0 || o.WarmUp < 0 || o.Background < 0:
 		return errors.New("a run must last, and its warm-up and background may not be negative")
+	case o.Scenario.IsAlone && (o.Callers != 1 || o.Rate > 0):
+		return fmt.Errorf("%s has one caller, and no rate", o.Scenario.Name)
+	}
+	if err := o.checkShape(); err != nil || o.Scenario.Check == nil {
+		return err
+	}
+	return o.Scenario.Check(o)
+}
+
+// checkShape validates how the load is spread, over time too.
+func (o *Options) checkShape() error {
+	switch {
 	case !(o.Rate >= 0 && o.Rate <= 1_000_000): // nor NaN
 		return fmt.Errorf("a rate of %g: there must be up to 1,000,000 a second", o.Rate)
 	case !(o.HotShare >= 0 && o.HotShare <= 1):
@@ -172,10 +185,6 @@ func (o *Options) Check() error {
 		return errors.New("at a rate there are as many turns as are due")
 	case !runNames.MatchString(o.Run):
 		return fmt.Errorf("a run named %q: a name is up to 20 lower-case letters and digits", o.Run)
-	case o.Scenario.IsAlone && (o.Callers != 1 || o.Rate > 0):
-		return fmt.Errorf("%s has one caller, and no rate", o.Scenario.Name)
-	case o.Scenario.Check == nil:
-		return nil
 	}
-	return o.Scenario.Check(o)
+	return nil
 }

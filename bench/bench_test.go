@@ -136,9 +136,11 @@ func options(d *fakeDirector, scenario string) Options {
 // not deregistered.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	steps := map[string][]string{"match-life": {"create", "and assigned"}, "session-life": {"matchmake", "resolve", "joined", "left"}}
+	steps := map[string][]string{"match-life": {"create", "and assigned"},
+		"session-life": {"matchmake", "resolve", "joined", "left"}}
 	paths := map[string]string{
-		"matchmake": "/matchmake", "resolve": "/resolve", "heartbeat": "/fleet/heartbeat", "session-life": "/matchmake", "noop": "/noop",
+		"matchmake": "/matchmake", "resolve": "/resolve", "heartbeat": "/fleet/heartbeat", "session-life": "/matchmake",
+		"noop":       "/noop",
 		"fleet-noop": "/fleet/noop", "login-queue": "/login-queue",
 	}
 	for _, scenario := range Names(Scenarios) {
@@ -168,7 +170,8 @@ func TestScenarios(t *testing.T) {
 				require.EqualValues(t, d.calls[paths[scenario]], res.Calls)
 				require.Equal(t, res.Instances, d.calls["/fleet/register"])
 			}
-			if scenario != "resolve" && !strings.HasPrefix(scenario, "match-") { // which have operators and polls; whose party has a leader that also asked for the seats
+			if scenario != "resolve" && !strings.HasPrefix(scenario,
+				"match-") { // which have operators and polls; whose party has a leader that also asked for the seats
 				for who, n := range d.subs {
 					require.Equal(t, 1, n, who)
 				}
@@ -206,7 +209,8 @@ func TestFleetIsEverywhere(t *testing.T) {
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, 3, res.Instances)
-	for _, what := range []string{"register 0 bench-0,bench-1", "register 1 bench-0,bench-1", "register 2 bench-0,bench-1", "matchmake 2 bench-1"} {
+	for _, what := range []string{"register 0 bench-0,bench-1", "register 1 bench-0,bench-1",
+		"register 2 bench-0,bench-1", "matchmake 2 bench-1"} {
 		require.Positive(t, d.seen[what], what)
 	}
 	require.Len(t, res.Steps, 2)
@@ -255,7 +259,8 @@ func TestPercentiles(t *testing.T) {
 	require.EqualValues(t, 1001, f.Calls)
 	require.EqualValues(t, 1, f.Failed)
 	require.InDelta(t, 500, f.PerSecond, 0)
-	for want, got := range map[float64]float64{500: f.Latency.P50, 900: f.Latency.P90, 990: f.Latency.P99, 999: f.Latency.P999, 1000: f.Latency.Max} {
+	for want, got := range map[float64]float64{500: f.Latency.P50, 900: f.Latency.P90, 990: f.Latency.P99,
+		999: f.Latency.P999, 1000: f.Latency.Max} {
 		require.InEpsilon(t, want, got, 0.002)
 	}
 	s.add(time.Hour, nil) // beyond the histogram's range
@@ -339,7 +344,8 @@ func TestCancelEndsIt(t *testing.T) {
 // Pins a long run in which every call fails because no game server could register.
 func TestFleetThatIsRefused(t *testing.T) {
 	t.Parallel()
-	d := startFakeDirector(t, map[string]http.HandlerFunc{"/fleet/register": func(w http.ResponseWriter, _ *http.Request) {
+	d := startFakeDirector(t, map[string]http.HandlerFunc{"/fleet/register": func(w http.ResponseWriter,
+		_ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprint(w, `{"code":"unauthorized","detail":"the fleet token is wrong"}`)
 	}})
@@ -358,7 +364,8 @@ func TestPhases(t *testing.T) {
 	o.Measuring = func() { phases = append(phases, "called") }
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
-	require.Equal(t, []string{"registering game servers", "making access tokens", "reserving seats", "warming up", "measuring", "called"}, phases)
+	require.Equal(t, []string{"registering game servers", "making access tokens", "reserving seats", "warming up",
+		"measuring", "called"}, phases)
 	sum := int64(0)
 	for _, n := range res.Timeline {
 		sum += n
@@ -369,7 +376,8 @@ func TestPhases(t *testing.T) {
 
 func TestImpossibleOptions(t *testing.T) {
 	t.Parallel()
-	good := Options{Scenario: Find(Scenarios, "matchmake"), URLs: []string{"http://127.0.0.1:1"}, Load: Load{Callers: 1}, Duration: time.Second}
+	good := Options{Scenario: Find(Scenarios, "matchmake"), URLs: []string{"http://127.0.0.1:1"},
+		Load: Load{Callers: 1}, Duration: time.Second}
 	for says, spoil := range map[string]func(*Options){
 		"no scenario":     func(o *Options) { o.Scenario = Find(Scenarios, "dance") },
 		"no URL":          func(o *Options) { o.URLs = nil },

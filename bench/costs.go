@@ -81,8 +81,10 @@ func (r Reading) costs(calls int64) *Costs {
 	n := float64(max(calls, 1)) // without any answer the costs are those of the whole run
 	micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) / n }
 	c := &Costs{
-		ServerMicros: micros(r.ServerCPU), PostgresMicros: micros(r.PostgresCPU), GeneratorMicros: micros(r.GeneratorCPU),
-		WALBytes: r.WALBytes / n, Transactions: r.Transactions / n, Groups: map[string]Group{}, ServerRSS: r.ServerRSS,
+		ServerMicros: micros(r.ServerCPU), PostgresMicros: micros(r.PostgresCPU),
+		GeneratorMicros: micros(r.GeneratorCPU),
+		WALBytes:        r.WALBytes / n, Transactions: r.Transactions / n, Groups: map[string]Group{},
+		ServerRSS: r.ServerRSS,
 	}
 	for name, b := range r.Batches {
 		if b.Count > 0 {

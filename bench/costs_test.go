@@ -29,12 +29,14 @@ func (m *clock) Read(context.Context) (Reading, error) {
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	before := Reading{
-		ServerCPU: time.Second, PostgresCPU: time.Minute, GeneratorCPU: time.Hour, WALBytes: 1000, Transactions: 7, ServerRSS: 5,
-		Batches: map[string]Batches{"place": {Count: 1, Calls: 1}},
+		ServerCPU: time.Second, PostgresCPU: time.Minute, GeneratorCPU: time.Hour, WALBytes: 1000, Transactions: 7,
+		ServerRSS: 5,
+		Batches:   map[string]Batches{"place": {Count: 1, Calls: 1}},
 	}
 	after := Reading{
-		ServerCPU: 2 * time.Second, PostgresCPU: time.Minute + 500*time.Millisecond, GeneratorCPU: time.Hour + 100*time.Millisecond,
-		WALBytes: 3000, Transactions: 17, ServerRSS: 6,
+		ServerCPU: 2 * time.Second, PostgresCPU: time.Minute + 500*time.Millisecond,
+		GeneratorCPU: time.Hour + 100*time.Millisecond,
+		WALBytes:     3000, Transactions: 17, ServerRSS: 6,
 		Batches: map[string]Batches{
 			"place":     {Count: 5, Calls: 13},
 			"heartbeat": {},

@@ -21,7 +21,8 @@ func TestKeepAlive(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { w.fleet.keepAlive(ctx); close(ended) }()
-	require.Eventually(t, func() bool { return w.fleet.members[0].lastHeartbeat.Load() > old }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.fleet.members[0].lastHeartbeat.Load() > old }, 10*time.Second,
+		time.Millisecond)
 	cancel()
 	<-ended
 	require.Equal(t, 1, d.calls["/fleet/heartbeat"])

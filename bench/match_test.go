@@ -76,7 +76,10 @@ func TestTicketsThatEnd(t *testing.T) {
 		`{"state":"expired","version":2}`: "200 ticket is expired",
 		`{"state":"queued","version":1}`:  "ticket stays queued",
 	} {
-		d := startFakeDirector(t, map[string]http.HandlerFunc{"GET /tickets/{id}": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }})
+		d := startFakeDirector(t, map[string]http.HandlerFunc{"GET /tickets/{id}": func(w http.ResponseWriter,
+			_ *http.Request) {
+			fmt.Fprint(w, answer)
+		}})
 		w := worldOf(t, options(d, "match-life"))
 		err := w.matches.await(ticket{d.URL, "one", "token"}, "assigned")
 		require.Equal(t, kind, KindOf(err))

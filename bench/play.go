@@ -15,7 +15,8 @@ var Scenarios = []Scenario{
 		shape{calls: 1, players: 1, prepareData: (*world).reserveAhead}),
 	play("heartbeat", "the next game server sends a heartbeat", (*world).heartbeat, shape{calls: 1}),
 	play("register", "a new game server registers", (*world).register, shape{calls: 1}),
-	play("session-life", "a new player: matchmake, resolve, joined, left", (*world).sessionLife, shape{calls: 4, players: 1}),
+	play("session-life", "a new player: matchmake, resolve, joined, left", (*world).sessionLife,
+		shape{calls: 4, players: 1}),
 	play("login-queue", "a new player asks for a place in the login queue", (*world).loginQueue,
 		shape{calls: 1, players: 1, hasNoFleet: true}),
 	play("noop", "the cost of matchmake without the database: the same stack, on the baselines", (*world).noop,
@@ -34,7 +35,8 @@ var Scenarios = []Scenario{
 		(*world).matchSteady, shape{calls: 1, players: 1, prepare: (*world).queueStrangers,
 			usual: Load{Callers: 256, Rate: 2000, Tickets: 20_000}}),
 	play("match-idle", "--tickets wait whom no rule matches: a call is a second, and costs what the director uses in it",
-		(*world).matchIdle, shape{calls: 1, prepare: (*world).queueStrangers, usual: Load{Callers: 1, Tickets: 50_000}}),
+		(*world).matchIdle, shape{calls: 1, prepare: (*world).queueStrangers,
+			usual: Load{Callers: 1, Tickets: 50_000}}),
 }
 
 // shape is what a turn of a scenario needs.
@@ -83,13 +85,15 @@ type world struct {
 // newWorld makes a world without game servers.
 func newWorld(ctx context.Context, job *Job, callsPerTurn int) *world {
 	if job.Scenario.Name == "heartbeat" {
-		job.Instances = max(job.Instances, job.Callers) // two callers never send a heartbeat of the same game server at once
+		job.Instances = max(job.Instances,
+			job.Callers) // two callers never send a heartbeat of the same game server at once
 	}
 	if job.Instances > 0 {
 		job.Instances = max(job.Instances, job.Regions)
 	}
 	w := &world{job: job, ctx: ctx, client: NewClient(ctx, 2*job.Callers+2*maxConcurrent), callsPerTurn: callsPerTurn,
-		players: &players{mint: job.AccessToken}, places: newPlaces(job.ID, job.Load), reserved: make([][]seat, job.Callers)}
+		players: &players{mint: job.AccessToken}, places: newPlaces(job.ID, job.Load),
+		reserved: make([][]seat, job.Callers)}
 	w.fleet = newFleet(w.client, job.Options, "", w.places, job.Capacity)
 	w.matches.world = w
 	job.OnEnd(func() error { w.client.Close(); return nil })

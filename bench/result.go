@@ -168,7 +168,8 @@ func (s *series) figures(over time.Duration) Figures {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	succeeded, failed := s.succeeded.TotalCount(), s.failed.TotalCount()
-	f := Figures{Calls: succeeded + failed, Failed: failed, Errors: maps.Clone(s.errors), Latency: latencyOf(s.succeeded),
+	f := Figures{Calls: succeeded + failed, Failed: failed, Errors: maps.Clone(s.errors),
+		Latency:       latencyOf(s.succeeded),
 		FailedLatency: latencyOf(s.failed)}
 	if over > 0 {
 		f.PerSecond = float64(succeeded) / over.Seconds()

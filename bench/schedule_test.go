@@ -55,7 +55,8 @@ func TestOpenLoopSeesAStall(t *testing.T) {
 	require.EqualValues(t, 500, res.Calls+res.Open.Missed)
 	require.GreaterOrEqual(t, res.Open.Blocked, int64(stall.Seconds()*o.Rate/2))
 	require.GreaterOrEqual(t, res.Latency.Max, float64(stall.Milliseconds()))
-	require.GreaterOrEqual(t, res.Latency.P90, float64(stall.Milliseconds())/4, "a fifth of all calls was due during the stall")
+	require.GreaterOrEqual(t, res.Latency.P90, float64(stall.Milliseconds())/4,
+		"a fifth of all calls was due during the stall")
 	require.Less(t, res.Open.Delay.P50, float64(stall.Milliseconds())/2, "the generator itself was free")
 }
 

@@ -176,7 +176,10 @@ func (w *world) reportSeat(c *Caller, step string, s seat, body report) error {
 	is := host.identity.Load()
 	body.ID, body.Incarnation, body.SessionID = is.ID, is.Incarnation, s.sessionID
 	encoded := encode(body)
-	return c.Timed(step, func() error { return w.client.Post(c.URL+"/fleet/seats", w.fleet.token, encoded, readAccepted) })
+	return c.Timed(step, func() error {
+		return w.client.Post(c.URL+"/fleet/seats", w.fleet.token, encoded,
+			readAccepted)
+	})
 }
 
 // readAccepted reads the result of a report about one player.

@@ -24,7 +24,8 @@ func TestSizes(t *testing.T) {
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		mu.Lock()
 		defer mu.Unlock()
-		sizes["capacity"], sizes["players"] = max(sizes["capacity"], body.Capacity), max(sizes["players"], body.MaxPlayers)
+		sizes["capacity"], sizes["players"] = max(sizes["capacity"], body.Capacity), max(sizes["players"],
+			body.MaxPlayers)
 		if r.URL.Path == "/matchmake" {
 			w.WriteHeader(http.StatusConflict)
 			return

@@ -15,7 +15,8 @@ import (
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	var taken [3]atomic.Int64
-	o := Options{URLs: []string{"nowhere"}, Load: Load{Callers: len(taken), Turns: 30, Instances: 7}, Duration: time.Hour}
+	o := Options{URLs: []string{"nowhere"}, Load: Load{Callers: len(taken), Turns: 30, Instances: 7},
+		Duration: time.Hour}
 	turn := func(ctx context.Context, turn *Caller) error {
 		require.NoError(t, ctx.Err())
 		require.EqualValues(t, 1, taken[turn.Number].Add(1))

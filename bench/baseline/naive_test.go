@@ -19,7 +19,8 @@ func TestNaiveSeatsAreSeats(t *testing.T) {
 	b.register("a", 64, 0)
 	p := b.place(request("ann", "bob"))
 	require.Equal(t, db.Placement{
-		SessionID: p.SessionID, SessionHandle: p.SessionHandle, Endpoint: "a:7777", Region: "eu", Mode: "duel", PlayerCount: 2, MaxPlayers: 8,
+		SessionID: p.SessionID, SessionHandle: p.SessionHandle, Endpoint: "a:7777", Region: "eu", Mode: "duel",
+		PlayerCount: 2, MaxPlayers: 8,
 	}, p)
 	seen, err := b.Session(t.Context(), p.SessionID)
 	require.NoError(t, err)

@@ -79,7 +79,8 @@ func newCommitters(ctx context.Context, job *bench.Job) (*committers, error) {
 	// The table is dropped over a connection of its own: after the end of ctx the others are closed.
 	job.OnEnd(func() error { return execApart(ctx, job, "DROP TABLE IF EXISTS "+table) })
 	// Pages have free space, so that updates stay on them, and few rows, so that callers seldom need the same page.
-	err = execApart(ctx, job, "CREATE TABLE "+table+" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10);"+
+	err = execApart(ctx, job, "CREATE TABLE "+table+
+		" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10);"+
 		fmt.Sprintf("INSERT INTO %s SELECT caller, 0 FROM generate_series(0, %d) AS caller", table, job.Callers-1))
 	return c, err
 }

@@ -36,7 +36,8 @@ func (b *bundle) register(id string, capacity int, load float64) {
 }
 
 func request(caller string, friends ...string) db.PlaceRequest {
-	return db.PlaceRequest{Caller: caller, Region: "eu", Mode: "duel", Party: append([]string{caller}, friends...), MaxPlayers: 8}
+	return db.PlaceRequest{Caller: caller, Region: "eu", Mode: "duel", Party: append([]string{caller}, friends...),
+		MaxPlayers: 8}
 }
 
 func (b *bundle) place(r db.PlaceRequest) db.Placement {

@@ -48,7 +48,10 @@ func serve(args []string) {
 		os.Exit(1)
 	}
 	go func() {
-		_ = http.Serve(metrics, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, someMetrics) }))
+		_ = http.Serve(metrics, http.HandlerFunc(func(w http.ResponseWriter,
+			_ *http.Request) {
+			fmt.Fprint(w, someMetrics)
+		}))
 	}()
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
@@ -97,7 +100,8 @@ func TestLab(t *testing.T) {
 	l := startLab(t, "DIRECTOR_LOG_LEVEL=info")
 	one, err := l.Start(t.Context(), Command{Name: "one", Args: []string{"one", "more"}, Env: []string{"MORE=, more"}})
 	require.NoError(t, err)
-	for url, says := range map[string]string{l.Replicas()[0].URL: "serve --workinfo", l.Replicas()[1].URL: "serveinfo", one.URL: "one moreinfo, more"} {
+	for url, says := range map[string]string{l.Replicas()[0].URL: "serve --workinfo", l.Replicas()[1].URL: "serveinfo",
+		one.URL: "one moreinfo, more"} {
 		require.Equal(t, says, ask(t, url))
 	}
 	require.Regexp(t, `^\d\d\.`, l.Version())
@@ -132,7 +136,7 @@ func TestLab(t *testing.T) {
 
 func ask(t *testing.T, url string) string {
 	t.Helper()
-	resp := must.Get(http.Get(url))(t)
+	resp := must.Get(http.Get(url))(t) //nolint:bodyclose // the next line closes it
 	defer resp.Body.Close()
 	said, err := bufio.NewReader(resp.Body).ReadString(0)
 	require.ErrorContains(t, err, "EOF")
@@ -159,7 +163,8 @@ func TestProgramThatDoesNotStart(t *testing.T) {
 	l := startLab(t)
 	living, end := l.Living(t.Context())
 	defer end()
-	_, err := l.Start(t.Context(), Command{Name: "broken", Args: []string{"fail"}, Env: []string{"DATABASE_URL=nothing"}})
+	_, err := l.Start(t.Context(), Command{Name: "broken", Args: []string{"fail"},
+		Env: []string{"DATABASE_URL=nothing"}})
 	require.ErrorContains(t, err, "broken ended before it was ready: there is no such thing as nothing")
 	<-living.Done()
 	require.Error(t, l.Close())
@@ -193,7 +198,8 @@ func TestFamilyCPU(t *testing.T) {
 
 // haveLab runs a lab and prints the ids of its processes, until it is killed.
 func haveLab() {
-	l, err := Start(context.Background(), Options{JWKS: "{}", Dir: os.Getenv("LAB_DIR"), Env: []string{asProgram + "=director"}})
+	l, err := Start(context.Background(),
+		Options{JWKS: "{}", Dir: os.Getenv("LAB_DIR"), Env: []string{asProgram + "=director"}})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

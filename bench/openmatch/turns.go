@@ -29,7 +29,8 @@ func (l *load) create(ctx context.Context, c *bench.Caller) error {
 	return c.Timed("create", func() error {
 		var answer []byte
 		player := l.players[(c.Number+len(*own))%variety]
-		err := l.connectionOf(c.Number).grpc.Invoke(ctx, pb.FrontendService_CreateTicket_FullMethodName, player, &answer,
+		err := l.connectionOf(c.Number).grpc.Invoke(ctx, pb.FrontendService_CreateTicket_FullMethodName, player,
+			&answer,
 			grpc.ForceCodecV2(raw{}))
 		if err != nil {
 			return withCode(err)
@@ -64,7 +65,8 @@ func (l *load) queryAll(ctx context.Context, c *bench.Caller) error {
 
 // count reads all pages of QueryTickets.
 func (c *connection) count(ctx context.Context, pool *pb.Pool) (total int, err error) {
-	stream, err := c.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, pb.QueryService_QueryTickets_FullMethodName,
+	stream, err := c.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
+		pb.QueryService_QueryTickets_FullMethodName,
 		grpc.ForceCodecV2(raw{}))
 	if err == nil {
 		err = stream.SendMsg(&pb.QueryTicketsRequest{Pool: pool})

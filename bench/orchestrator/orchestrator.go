@@ -23,9 +23,11 @@ var Scenarios = []bench.Scenario{
 	scenario("room-create", "a room is created, on the game server that the director chooses\n"+
 		"(with --background, what a call costs in fleets of different --agents compares)",
 		bench.Load{Callers: 32, Agents: 200}, (*load).createRoom),
-	scenario("room-life", "a room is created, found on the next replica and destroyed", bench.Load{Callers: 32, Agents: 200},
+	scenario("room-life", "a room is created, found on the next replica and destroyed",
+		bench.Load{Callers: 32, Agents: 200},
 		(*load).liveRoom),
-	scenario("agent-list", "all game servers and their rooms are listed", bench.Load{Callers: 1, Agents: 1000, Rooms: 4},
+	scenario("agent-list", "all game servers and their rooms are listed",
+		bench.Load{Callers: 1, Agents: 1000, Rooms: 4},
 		(*load).listAgents),
 	scenario("agent-304", "the same, while nothing changes: 304", bench.Load{Callers: 8, Agents: 1000, Rooms: 4},
 		(*load).revalidate),
@@ -120,8 +122,8 @@ func (l *load) call(replica int, r bench.Request, into any) error {
 	return l.client.Do(r)
 }
 
-// time measures a call of a caller to its replica, or to one of the next.
-func (l *load) time(c *bench.Caller, step string, further int, r bench.Request, into any) error {
+// timeCall measures a call of a caller to its replica, or to one of the next.
+func (l *load) timeCall(c *bench.Caller, step string, further int, r bench.Request, into any) error {
 	return c.Timed(step, func() error { return l.call(c.Number+further, r, into) })
 }
 
@@ -134,28 +136,28 @@ var newRoom = bench.Request{Method: http.MethodPost, URL: "/v1/rooms", Body: []b
 
 // createRoom creates a room that stays.
 func (l *load) createRoom(_ context.Context, c *bench.Caller) error {
-	return l.time(c, "create", 0, newRoom, nil)
+	return l.timeCall(c, "create", 0, newRoom, nil)
 }
 
 // liveRoom creates a room, finds it on another replica and destroys it.
 func (l *load) liveRoom(_ context.Context, c *bench.Caller) error {
 	var room struct{ ID string }
-	if err := l.time(c, "create", 0, newRoom, &room); err != nil {
+	if err := l.timeCall(c, "create", 0, newRoom, &room); err != nil {
 		return err
 	}
 	path := "/v1/rooms/" + room.ID
-	if err := l.time(c, "find", 1, get(path), nil); err != nil {
+	if err := l.timeCall(c, "find", 1, get(path), nil); err != nil {
 		return err
 	}
-	return l.time(c, "destroy", 0, bench.Request{Method: http.MethodDelete, URL: path, Status: http.StatusOK}, nil)
+	return l.timeCall(c, "destroy", 0, bench.Request{Method: http.MethodDelete, URL: path, Status: http.StatusOK}, nil)
 }
 
 func (l *load) listAgents(_ context.Context, c *bench.Caller) error {
-	return l.time(c, "list", 0, get("/v1/instances"), nil)
+	return l.timeCall(c, "list", 0, get("/v1/instances"), nil)
 }
 
 func (l *load) readStats(_ context.Context, c *bench.Caller) error {
-	return l.time(c, "stats", 0, get("/v1/stats"), nil)
+	return l.timeCall(c, "stats", 0, get("/v1/stats"), nil)
 }
 
 // revalidate asks for the list with the ETag of the fleet, which does not change while agents only answer polls.
@@ -173,7 +175,7 @@ func (l *load) revalidate(_ context.Context, c *bench.Caller) error {
 	}
 	r := get("/v1/instances")
 	r.IfNoneMatch, r.Status = l.etag, http.StatusNotModified
-	return l.time(c, "not modified", 0, r, nil)
+	return l.timeCall(c, "not modified", 0, r, nil)
 }
 
 // joinAll connects all agents and waits until the orchestrator lists the last. Disconnecting them is not measured.
@@ -203,7 +205,8 @@ func (l *load) changeAndIdle(ctx context.Context, c *bench.Caller) error {
 // configOf is the game server of a number.
 func configOf(job *bench.Job, n int) agents.Config {
 	return agents.Config{
-		URL: "ws" + strings.TrimPrefix(job.URLs[n%len(job.URLs)], "http"), Key: job.AgentKey, Name: fmt.Sprint("bench-", n),
+		URL: "ws" + strings.TrimPrefix(job.URLs[n%len(job.URLs)], "http"), Key: job.AgentKey,
+		Name:        fmt.Sprint("bench-", n),
 		EndpointURL: fmt.Sprintf("wss://bench-%d.example.com", n), RoomTypes: []string{roomType},
 		Labels: map[string]string{"region": "bench"},
 	}

@@ -63,7 +63,8 @@ func TestMiddle(t *testing.T) {
 	require.Equal(t, 2.5, middle([]float64{4, 1, 2, 3}))
 	require.True(t, math.IsNaN(middle(nil)))
 	values := []float64{5, 1, 4, 2, 3}
-	require.Equal(t, []float64{1, 3, 4, 5}, []float64{quantile(values, 0), quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)})
+	require.Equal(t, []float64{1, 3, 4, 5},
+		[]float64{quantile(values, 0), quantile(values, 0.5), quantile(values, 0.99), quantile(values, 1)})
 	require.Equal(t, []float64{5, 1, 4, 2, 3}, values)
 	require.True(t, math.IsNaN(quantile(nil, 0.5)))
 }
@@ -71,11 +72,11 @@ func TestMiddle(t *testing.T) {
 // Pins a target that is met by NaN, or missed by a value equal to it.
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	for value, met := range map[float64][2]bool{
+	for value, expected := range map[float64][2]bool{
 		2.9: {true, false}, 3: {true, true}, 3.1: {false, true},
 		math.NaN(): {false, false}, math.Inf(1): {false, false},
 	} {
-		require.Equal(t, met, [2]bool{atMost(3).isMet(value), atLeast(3).isMet(value)}, value)
+		require.Equal(t, expected, [2]bool{atMost(3).isMet(value), atLeast(3).isMet(value)}, value)
 	}
 	constant := func(v float64, in unit) measure { return measure{func(rounds) float64 { return v }, in} }
 	all := rounds{}.judge([]claim{

@@ -53,7 +53,8 @@ func dashboardArms(ctx context.Context, b *testbed) ([]arm, error) {
 
 func dashboardClaims(Options) []claim {
 	return []claim{
-		{"throughput while a dashboard reads all views each second", ratio(watched, unwatched, throughput).inUnit(percent),
+		{"throughput while a dashboard reads all views each second",
+			ratio(watched, unwatched, throughput).inUnit(percent),
 			atLeast(0.9), "%s watched, %s unwatched. Milliseconds that views took, in the median: %s",
 			args{median(watched, throughput), median(unwatched, throughput), text(slowViews)}},
 		{"views that could not be read", total(valueOf("unread", inFull), watched), atMost(0), "", nil},

@@ -48,11 +48,13 @@ func TestCapacityFindings(t *testing.T) {
 		Calls: 1000, Failed: 3, Errors: map[string]int64{"409 no_capacity": 2, "503 unavailable": 1},
 	}}
 	claims := capacityClaims(Options{})
-	got, missed, notes := judge(claims, round{matchmake: good, naiveMatchmake: bad}, round{matchmake: good, naiveMatchmake: bad})
+	got, missed, notes := judge(claims, round{matchmake: good, naiveMatchmake: bad},
+		round{matchmake: good, naiveMatchmake: bad})
 	require.Equal(t, []string{"0.0 %", "0"}, got)
 	require.Empty(t, missed)
 	require.Contains(t, notes[0], "0.2 %")
-	got, missed, _ = judge(claims, round{matchmake: good, naiveMatchmake: bad}, round{matchmake: bad, naiveMatchmake: bad})
+	got, missed, _ = judge(claims, round{matchmake: good, naiveMatchmake: bad},
+		round{matchmake: bad, naiveMatchmake: bad})
 	require.Equal(t, []string{"0.1 %", "1"}, got)
 	require.Equal(t, []int{0, 1}, missed)
 }
@@ -79,8 +81,9 @@ func TestRegionsFindings(t *testing.T) {
 		return r
 	}
 	got, missed, _ := judge(regionsClaims(Options{}), round{
-		armOf(1, 1): took(0.02, 5), armOf(1, 16): took(0.022, 10), armOf(16, 1): took(0.2, 5), armOf(16, 16): took(0.4, 5),
-		hotMode: withStep(withStep(took(0.02, 30), "matchmake, hot mode", 40), "matchmake, others", 12),
+		armOf(1, 1): took(0.02, 5), armOf(1, 16): took(0.022, 10), armOf(16, 1): took(0.2, 5),
+		armOf(16, 16): took(0.4, 5),
+		hotMode:       withStep(withStep(took(0.02, 30), "matchmake, hot mode", 40), "matchmake, others", 12),
 	})
 	require.Equal(t, []string{"1.10 ×", "2.00 ×", "20.00 ×", "1.20 ×"}, got)
 	require.Equal(t, []int{1, 2}, missed)
@@ -94,7 +97,8 @@ func TestOpenMatchFindings(t *testing.T) {
 		queryAll: result(30, 30_000, 45), echoQuery: result(200, 2_000, 5),
 		lifeWindow: result(100, 1_000, 390), lifeNow: result(100, 1_000, 20),
 	})
-	require.Equal(t, []string{"11,000/s", "10.00 ms", "700.00 ms", "45.00 ms", "390.00 ms", "20.00 ms", "1.70 ×", "0"}, got)
+	require.Equal(t, []string{"11,000/s", "10.00 ms", "700.00 ms", "45.00 ms", "390.00 ms", "20.00 ms", "1.70 ×", "0"},
+		got)
 	require.Equal(t, []int{3, 6}, missed)
 	require.Equal(t, "with a window of 250 ms; matched 600.00 ms; 10,000 single-row commits take 2000.00 ms", notes[2])
 }
@@ -132,11 +136,15 @@ func TestMatchFindings(t *testing.T) {
 func TestOverloadFindings(t *testing.T) {
 	t.Parallel()
 	r := bench.Result{Figures: bench.Figures{PerSecond: 1600, Calls: 1000, Failed: 15, Errors: map[string]int64{
-		"503 unavailable": 5, "503 unavailable without Retry-After": 2, "429 rate_limited": 1, "timeout": 3, "409 no_capacity": 4,
+		"503 unavailable": 5, "503 unavailable without Retry-After": 2, "429 rate_limited": 1, "timeout": 3,
+		"409 no_capacity": 4,
 	}}, Seconds: 1, Open: &bench.Open{Rate: 2000}}
-	r.Latency = bench.Latency{P50: 900, P99: 1500, Curve: []bench.Point{{Percentile: 25, MS: 300}, {Percentile: 50, MS: 900}, {Percentile: 75, MS: 901}, {Percentile: 100, MS: 1600}}}
+	r.Latency = bench.Latency{P50: 900, P99: 1500,
+		Curve: []bench.Point{{Percentile: 25, MS: 300}, {Percentile: 50, MS: 900}, {Percentile: 75, MS: 901},
+			{Percentile: 100, MS: 1600}}}
 	r.Costs = &bench.Costs{GeneratorMicros: 500, ServerRSS: 300 << 20}
-	r.Values = map[string]float64{"at rest": 50 << 20, "/healthz p99": 251, "/.well-known/jwks.json p99": 250, "unanswered": 1}
+	r.Values = map[string]float64{"at rest": 50 << 20, "/healthz p99": 251, "/.well-known/jwks.json p99": 250,
+		"unanswered": 1}
 	got, missed, notes := judge(overloadClaims(Options{}),
 		round{atCapacity: bench.Result{Figures: bench.Figures{PerSecond: 1000}, Costs: &bench.Costs{}}, overloaded: r})
 	require.Equal(t, []string{"80.0 %", "9", "1500.00 ms", "250 MiB", "251.00 ms", "250.00 ms", "1"}, got)
@@ -166,18 +174,24 @@ func TestRoomsFindings(t *testing.T) {
 		return r
 	}
 	good := round{
-		lobbyQuiet: run(10, 1, 1, 50<<20), lobbyFull: run(10, 1, 1, 50<<20+5000*40<<10), echoQuiet: run(10, 1, 1, 1), echoFull: run(10, 1, 1, 1),
-		lobbyPatches: run(500, 15, 60, 0), lobbyMatches: run(50, 30, 90, 0), lobbyOneRoom: run(2000, 1, 1, 0), oneRow: run(2000, 1, 1, 0),
+		lobbyQuiet: run(10, 1, 1, 50<<20), lobbyFull: run(10, 1, 1, 50<<20+5000*40<<10), echoQuiet: run(10, 1, 1, 1),
+		echoFull:     run(10, 1, 1, 1),
+		lobbyPatches: run(500, 15, 60, 0), lobbyMatches: run(50, 30, 90, 0), lobbyOneRoom: run(2000, 1, 1, 0),
+		oneRow:       run(2000, 1, 1, 0),
 		lobbyFewJoin: joined(250, 62_500, 40), lobbyJoin: joined(1000, 1.1*1e6, 1.25*1.1*640),
 		notices: run(200, 1, 1, 0), commit: run(9000, 1, 1, 0),
 	}
 	got, missed, _ := judge(roomsClaims(Options{}), good)
-	require.Equal(t, []string{"40 KiB", "15.00 ms", "60.00 ms", "30.00 ms", "2,000/s", "1.00 ×", "1.10 ×", "1.25 ×", "0"}, got)
+	require.Equal(t, []string{"40 KiB", "15.00 ms", "60.00 ms", "30.00 ms", "2,000/s", "1.00 ×", "1.10 ×", "1.25 ×",
+		"0"}, got)
 	require.Empty(t, missed)
 	bad := round{
-		lobbyQuiet: good[lobbyQuiet], lobbyFull: run(10, 1, 1, 50<<20+5000*41<<10), echoQuiet: good[echoQuiet], echoFull: good[echoFull],
-		lobbyPatches: run(500, 15.1, 60.1, 0), lobbyMatches: run(50, 30.1, 1, 0), lobbyOneRoom: run(1999, 1, 1, 0), oneRow: good[oneRow],
-		lobbyFewJoin: joined(250, 62_500, 1), lobbyJoin: joined(1000, 4*1e6, 100), notices: good[notices], commit: good[commit],
+		lobbyQuiet: good[lobbyQuiet], lobbyFull: run(10, 1, 1, 50<<20+5000*41<<10), echoQuiet: good[echoQuiet],
+		echoFull:     good[echoFull],
+		lobbyPatches: run(500, 15.1, 60.1, 0), lobbyMatches: run(50, 30.1, 1, 0), lobbyOneRoom: run(1999, 1, 1, 0),
+		oneRow:       good[oneRow],
+		lobbyFewJoin: joined(250, 62_500, 1), lobbyJoin: joined(1000, 4*1e6, 100), notices: good[notices],
+		commit: good[commit],
 	}
 	_, missed, _ = judge(roomsClaims(Options{}), bad)
 	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, missed)
@@ -199,7 +213,8 @@ func TestWaitingFindings(t *testing.T) {
 		return r
 	}
 	claims := waitingClaims(Options{})
-	got, missed, notes := judge(claims, round{placedAlone: run(5, 1000, 50<<20, 0), placedBeside: run(6, 2000, 50<<20+5000*64<<10, 0)})
+	got, missed, notes := judge(claims, round{placedAlone: run(5, 1000, 50<<20, 0),
+		placedBeside: run(6, 2000, 50<<20+5000*64<<10, 0)})
 	require.Equal(t, []string{"1.20 ×", "64 KiB", "0", "0", "0"}, got)
 	require.Empty(t, missed)
 	require.Contains(t, notes[0], "CPU of the replica 0.60 cores, without them 0.30 cores")
@@ -209,7 +224,8 @@ func TestWaitingFindings(t *testing.T) {
 
 func TestProvisionFindings(t *testing.T) {
 	t.Parallel()
-	rush := bench.Result{Values: map[string]float64{"players": 199, "servers": 28, "wait p99": 501, "most status calls": 21}}
+	rush := bench.Result{Values: map[string]float64{"players": 199, "servers": 28, "wait p99": 501,
+		"most status calls": 21}}
 	quiet := bench.Result{Values: map[string]float64{"director": 0.1, "postgres": 0.11, "violations": 1}}
 	quiet.Latency.P50 = 2001
 	claims := provisionClaims(Options{})
@@ -226,7 +242,8 @@ func TestProvisionFindings(t *testing.T) {
 func TestFleetFindings(t *testing.T) {
 	t.Parallel()
 	samples := tableSamples{
-		{{leases, 100, 100, 10 << 20}, {modes, 100, 100, 10 << 20}}, {{leases, 1000, 900, 20 << 20}, {modes, 1000, 900, 20 << 20}},
+		{{leases, 100, 100, 10 << 20}, {modes, 100, 100, 10 << 20}},
+		{{leases, 1000, 900, 20 << 20}, {modes, 1000, 900, 20 << 20}},
 		{{leases, 2100, 2080, 30 << 20}, {modes, 2100, 2080, 30 << 20}},
 	}
 	r := result(19_900, 0, 1)

@@ -194,13 +194,15 @@ func fleetClaims(o Options) []claim {
 	stays := func(name string) claim {
 		settled, last := valueOf(name+" settled", mebibytes), valueOf(name+" last", mebibytes)
 		return claim{fmt.Sprintf("%s with its index at the end, compared with after %s", name, plan.settling),
-			medianOver(times, func(r round) float64 { return last.read(r[onStore]) / settled.read(r[onStore]) }, onStore),
+			medianOver(times, func(r round) float64 { return last.read(r[onStore]) / settled.read(r[onStore]) },
+				onStore),
 			atMost(1.05), "%s at the begin, %s after " + plan.settling.String() + ", %s at the end",
 			args{median(onStore, valueOf(name+" first", mebibytes)), median(onStore, settled), median(onStore, last)}}
 	}
 	hot := func(name string) measure { return median(onStore, valueOf(name+" hot", percent)) }
 	return []claim{
-		{fmt.Sprintf("heartbeats answered of the %s that are due each second for %s", inFull(plan.rate()), plan.duration),
+		{fmt.Sprintf("heartbeats answered of the %s that are due each second for %s", inFull(plan.rate()),
+			plan.duration),
 			median(onStore, valueOf("answered", percent)), atLeast(0.999),
 			"p50 %s, p99 %s; %s in a transaction; failures: %s. Over HTTP one replica took %s, at %s of CPU each",
 			args{median(onStore, p50), median(onStore, p99), median(onStore, valueOf("batch size", inFull)),

@@ -80,8 +80,10 @@ func growthClaims(o Options) []claim {
 
 // alikeThroughput is the claim that one throughput is at most a fifth below another.
 func alikeThroughput(one, other installation, words string) claim {
-	return claim{words, ratio(one.name, other.name, throughput), atLeast(0.8), "%s and %s a call, compared with %s and %s",
-		args{median(one.name, throughput), median(one.name, cpu), median(other.name, throughput), median(other.name, cpu)}}
+	return claim{words, ratio(one.name, other.name, throughput), atLeast(0.8),
+		"%s and %s a call, compared with %s and %s",
+		args{median(one.name, throughput), median(one.name, cpu), median(other.name, throughput),
+			median(other.name, cpu)}}
 }
 
 // Rows that exist before a load are written by SQL: creating them through calls would take days. They are in the region

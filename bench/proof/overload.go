@@ -84,7 +84,8 @@ func overloadArms(ctx context.Context, b *testbed) ([]arm, error) {
 			load.Rate, load.Callers = max(multiple*limit, 1), connections
 			return b.generate(ctx, b.director(lab.Web), load)
 		}
-		arms = append(arms, arm{name: armTimes(multiple), run: run}.beside(probe(b.lab.Replicas()[0].URL, &probes)).finish(b.deleteRun).
+		arms = append(arms, arm{name: armTimes(multiple), run: run}.beside(probe(b.lab.Replicas()[0].URL,
+			&probes)).finish(b.deleteRun).
 			finish(func(_ context.Context, r *bench.Result) error {
 				probes.addValues(r.Values)
 				r.Values["at rest"] = float64(atRest.ServerRSS)
@@ -150,7 +151,8 @@ func overloadClaims(Options) []claim {
 			median(arm, valueOf(path+" p99", millis)), atMost(250), "p50 %s, %s times",
 			args{median(arm, valueOf(path+" p50", millis)), median(arm, valueOf(path+" times", inFull))}})
 	}
-	return append(claims, claim{"probes without an answer", total(valueOf("unanswered", inFull), arm), atMost(0), "", nil})
+	return append(claims, claim{"probes without an answer", total(valueOf("unanswered", inFull), arm), atMost(0), "",
+		nil})
 }
 
 // goodputOf is the number of answers a second that arrived within the timeout.

@@ -84,7 +84,8 @@ func (c *cloud) open(l *lab.Options) (end func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, end())
 	}
-	l.Env = append(l.Env, "DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=bench", "DIRECTOR_PUBLIC_URL="+publicURL,
+	l.Env = append(l.Env, "DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=bench",
+		"DIRECTOR_PUBLIC_URL="+publicURL,
 		"DIRECTOR_EDGEGAP_URL="+apiURL, "DIRECTOR_EDGEGAP_TOKEN="+edgegapKey)
 	return end, nil
 }
@@ -153,7 +154,8 @@ func (c *cloud) arms(ctx context.Context, b *testbed) ([]arm, error) {
 		quietFor: choose(b.options, 30*time.Second, 2*time.Second)}
 	return []arm{
 		{name: emptyPool, run: p.seatRush},
-		arm{name: quietPool, run: p.stayQuiet}.prepare(b.script("provision_servers.sql", p.servers, serverCapacity), b.settle),
+		arm{name: quietPool, run: p.stayQuiet}.prepare(b.script("provision_servers.sql", p.servers, serverCapacity),
+			b.settle),
 	}, b.sql(ctx, "provision_pool.sql", serverCapacity, poolBuffer)
 }
 
@@ -293,7 +295,8 @@ func provisionClaims(o Options) []claim {
 		{"status calls, in the second with most", median(emptyPool, valueOf("most status calls", perSecond)),
 			atMost(edgegapRates.Get), "", nil},
 		{"CPU while nothing happens", median(quietPool, busy), atMost(0.2),
-			"%s servers; director %s, Postgres %s, %s calls of the API", args{median(quietPool, calls), median(quietPool, director),
+			"%s servers; director %s, Postgres %s, %s calls of the API",
+			args{median(quietPool, calls), median(quietPool, director),
 				median(quietPool, postgres), median(quietPool, valueOf("calls", inFull))}},
 		{"a dead server is found after the end of its lease within", median(quietPool, p50), atMost(2000), "", nil},
 		{"calls beyond the limits of the API", median(quietPool, valueOf("violations", inFull)), atMost(0), "", nil},

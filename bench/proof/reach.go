@@ -53,7 +53,8 @@ func reachClaims(Options) []claim {
 	return []claim{
 		beyondNoOp(matchmake, noOp, 60), beyondNoOp(resolve, noOp, 80), beyondNoOp(heartbeat, fleetNoOp, 30),
 		{"matchmake: calls a second, compared with the naive placement",
-			ratio(matchmake, naiveMatchmake, throughput), atLeast(3), "matchmake %s, naive %s; no-op %s, single-row commits %s",
+			ratio(matchmake, naiveMatchmake, throughput), atLeast(3),
+			"matchmake %s, naive %s; no-op %s, single-row commits %s",
 			args{median(matchmake, throughput), median(naiveMatchmake, throughput), median(noOp, throughput),
 				median(commit, throughput)}},
 		// whole calls, the stack included, determine how long players wait and how many machines a title needs

@@ -49,7 +49,8 @@ func regionsClaims(Options) []claim {
 		fewTransactions("16 modes in each of 16 regions", armOf(manyPlaces, manyPlaces), armOf(manyPlaces, 1), noise),
 		fewTransactions("16 regions with 16 modes", armOf(manyPlaces, manyPlaces), one, manyPlaces*noise),
 		{"p99 of the other modes while one mode is hot, compared with equal modes",
-			medianOver(times, func(r round) float64 { return others.read(r[hotMode]) / p99.read(r[modes]) }, hotMode, modes),
+			medianOver(times, func(r round) float64 { return others.read(r[hotMode]) / p99.read(r[modes]) }, hotMode,
+				modes),
 			atMost(1.5), "other modes %s, the hot mode %s, equal modes %s",
 			args{median(hotMode, others), median(hotMode, hottest), median(modes, p99)}},
 	}

@@ -132,7 +132,8 @@ func roomsClaims(o Options) []claim {
 	return []claim{
 		{"memory of a replica for an idle session", perSession(lobbyFull, lobbyQuiet), atMost(40 << 10),
 			"%s sessions on two replicas; a connection of an echo %s. CPU of both replicas %s, without sessions %s",
-			args{whole(sizes.idle), perSession(echoFull, echoQuiet), median(lobbyFull, idleCPU), median(lobbyQuiet, idleCPU)}},
+			args{whole(sizes.idle), perSession(echoFull, echoQuiet), median(lobbyFull, idleCPU),
+				median(lobbyQuiet, idleCPU)}},
 		{"a change seen by a member on the other replica, p50", median(patches, p50), atMost(15),
 			"%s of the %s requested; an echo %s, a notification %s, a single-row commit under load %s; a change costs %s of CPU, of which Postgres %s",
 			args{median(patches, throughput), median(patches, requested), median(echoQuiet, p50), median(notices, p50),
@@ -150,7 +151,8 @@ func roomsClaims(o Options) []claim {
 		// they grow with the clients that join, and not with their square
 		{whole(sizes.join) + " clients join one room: frames of a client for each of them, compared with a quarter of the clients",
 			ratio(lobbyJoin, lobbyFewJoin, frames), atMost(1.1), "%s frames", args{median(lobbyJoin, frames)}},
-		{"time for each of these frames, compared with a quarter of the clients", ratio(lobbyJoin, lobbyFewJoin, perFrame),
+		{"time for each of these frames, compared with a quarter of the clients",
+			ratio(lobbyJoin, lobbyFewJoin, perFrame),
 			atMost(1.25), "until each client knows all others: p50 %s; a quarter of the clients %s",
 			args{median(lobbyJoin, p50), median(lobbyFewJoin, p50)}},
 		noFailures(lobbyQuiet, lobbyFull, echoFull, patches, lobbyMatches, oneRoom, lobbyFewJoin, lobbyJoin),
@@ -162,7 +164,8 @@ func stormClaims(o Options) []claim {
 	joined := valueOf("joined", inSeconds)
 	return []claim{
 		{whole(o.lobbySizes().storm) + " clients of a killed replica resume: until the last has the state of its room again",
-			median(lobbyStorm, resumed), atMost(10), "%d handshakes at a time; no session was lost", args{realtime.Dialers}},
+			median(lobbyStorm, resumed), atMost(10), "%d handshakes at a time; no session was lost",
+			args{realtime.Dialers}},
 		{"the same, compared with connecting and joining for the first time", medianOver(times, func(r round) float64 {
 			return resumed.read(r[lobbyStorm]) / joined.read(r[lobbyStorm])
 		}, lobbyStorm), atMost(1), "%s", args{median(lobbyStorm, joined)}},

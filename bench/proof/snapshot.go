@@ -38,9 +38,12 @@ type forgottenTimes struct {
 }
 
 func (o Options) forgottenTimes() forgottenTimes {
-	tick := choose(o, 5*time.Second, bench.TimelineSlot)
-	return forgottenTimes{begin: 3 * tick, end: choose[time.Duration](o, 15, 8) * tick, whole: choose[time.Duration](o, 19, 13) * tick,
-		window: 2 * tick, recovery: 2 * tick, tail: choose(o, time.Second, tick)}
+	if o.Quick {
+		const tick = bench.TimelineSlot
+		return forgottenTimes{begin: 3 * tick, end: 8 * tick, whole: 13 * tick, window: 2 * tick, recovery: 2 * tick, tail: tick}
+	}
+	return forgottenTimes{begin: 15 * time.Second, end: 75 * time.Second, whole: 95 * time.Second, window: 10 * time.Second,
+		recovery: 10 * time.Second, tail: time.Second}
 }
 
 func snapshotArms(_ context.Context, b *testbed) ([]arm, error) {
@@ -85,7 +88,8 @@ func forgottenClaims(words, arm string, t forgottenTimes) []claim {
 	rate := func(from, to time.Duration) figure {
 		return figure{func(r bench.Result) float64 { return rateBetween(r.Timeline, from, to) }, perSecond}
 	}
-	lowest := figure{func(r bench.Result) float64 { return lowestRate(r.Timeline, t.begin, t.end, t.window) }, perSecond}
+	lowest := figure{func(r bench.Result) float64 { return lowestRate(r.Timeline, t.begin, t.end, t.window) },
+		perSecond}
 	earlier, later := rate(0, t.begin), rate(t.end+t.recovery, t.whole-t.tail)
 	compared := func(f figure) measure {
 		return medianOver(percent, func(r round) float64 { return f.read(r[arm]) / earlier.read(r[arm]) }, arm)

@@ -38,7 +38,8 @@ func TestPrefilled(t *testing.T) {
 	d, b := setup(t)
 	require.NoError(t, b.prefill(t.Context(), installation{sessions: 204, pastSeats: 480, hosts: 3}))
 	sizes := func() []int {
-		return []int{d.Count("SELECT count(*) FROM sessions"), d.Count("SELECT sum(player_count) FROM sessions"), d.Count("SELECT count(*) FROM seats")}
+		return []int{d.Count("SELECT count(*) FROM sessions"), d.Count("SELECT sum(player_count) FROM sessions"),
+			d.Count("SELECT count(*) FROM seats")}
 	}
 	before := sizes()
 	require.Equal(t, 204, before[0])
@@ -50,7 +51,8 @@ func TestPrefilled(t *testing.T) {
 	require.Zero(t, d.Count("SELECT sum(violations) FROM ops.invariants"))
 
 	for _, sub := range []string{"ann", "bob"} {
-		_, err := d.Place(t.Context(), db.PlaceRequest{Caller: sub, Party: []string{sub}, Region: prefilledRegion, Mode: "bench-0", MaxPlayers: 8})
+		_, err := d.Place(t.Context(), db.PlaceRequest{Caller: sub, Party: []string{sub}, Region: prefilledRegion,
+			Mode: "bench-0", MaxPlayers: 8})
 		require.NoError(t, err)
 	}
 	require.Equal(t, 1, d.Count("SELECT count(*) FROM sessions WHERE instance_id LIKE 'planted-%' AND player_count = 2"))
@@ -72,7 +74,8 @@ func TestStopwatchOfViews(t *testing.T) {
 		_, err := conn.Exec(t.Context(), statement)
 		require.NoError(t, err, view)
 	}
-	require.Equal(t, "b 5, a 2", slowViews(rounds{{watched: {Values: map[string]float64{"view a": 2, "view b": 5, "unread": 1}}}}))
+	require.Equal(t, "b 5, a 2", slowViews(rounds{{watched: {Values: map[string]float64{"view a": 2, "view b": 5,
+		"unread": 1}}}}))
 }
 
 // Pins a replica that answers no probe under overload, which no finding reports.
@@ -170,11 +173,13 @@ func TestAwaitedRows(t *testing.T) {
 	_, err := awaitRow(t.Context(), b.pool, time.Millisecond, func(d struct{ Count int }) bool { return d.Count != 1 },
 		"waiting_demand.sql")
 	require.ErrorContains(t, err, "waiting_demand.sql shows no end within 1ms")
-	for _, file := range []string{"match_takeover_clean.sql", "openmatch_clean.sql", "launch_none.sql", "launch_open.sql", "launch_room.sql", "launch_rush.sql"} {
+	for _, file := range []string{"match_takeover_clean.sql", "openmatch_clean.sql", "launch_none.sql",
+		"launch_open.sql", "launch_room.sql", "launch_rush.sql"} {
 		require.NoError(t, b.sql(t.Context(), file), file)
 	}
 	require.NoError(t, b.sql(t.Context(), "launch_crowd.sql", 0, 9))
-	require.Positive(t, d.Count("SELECT waiting FROM login_queues"), "fewer than 10: a valve of 100 a second admits some")
+	require.Positive(t, d.Count("SELECT waiting FROM login_queues"),
+		"fewer than 10: a valve of 100 a second admits some")
 }
 
 // Pins heartbeats twice for one server and never for another, or with wrong incarnations.
@@ -188,8 +193,9 @@ func TestSender(t *testing.T) {
 	members[7].Incarnation = uuid.New() // as of an instance that was replaced
 	s := &sender{store: d.Store, members: members}
 	r, err := bench.Run(t.Context(), bench.Options{
-		Scenario: bench.Scenario{Name: onStore, Begin: bench.Turns(s.send)}, URLs: []string{"none"}, Duration: time.Hour,
-		Load: bench.Load{Callers: 100, Turns: 100},
+		Scenario: bench.Scenario{Name: onStore, Begin: bench.Turns(s.send)}, URLs: []string{"none"},
+		Duration: time.Hour,
+		Load:     bench.Load{Callers: 100, Turns: 100},
 	})
 	require.NoError(t, err)
 	require.EqualValues(t, 100, r.Calls)

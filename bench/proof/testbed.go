@@ -89,9 +89,10 @@ func scenarioOf(name string) bench.Scenario {
 // load is a closed loop on a few game servers.
 func (o Options) load(scenario string, callers int) bench.Options {
 	return bench.Options{
-		Scenario: scenarioOf(scenario), Load: bench.Load{Callers: callers, Instances: choose(o, 16, 2)}, KeepsQueue: true,
-		WarmUp:   choose(o, time.Second, 50*time.Millisecond),
-		Duration: choose(o, 4*time.Second, 300*time.Millisecond),
+		Scenario: scenarioOf(scenario), Load: bench.Load{Callers: callers, Instances: choose(o, 16, 2)},
+		KeepsQueue: true,
+		WarmUp:     choose(o, time.Second, 50*time.Millisecond),
+		Duration:   choose(o, 4*time.Second, 300*time.Millisecond),
 	}
 }
 

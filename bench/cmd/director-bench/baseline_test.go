@@ -33,7 +33,8 @@ func TestBenchBaseline(t *testing.T) {
 	require.Equal(t, http.StatusConflict, status, body)
 	require.Equal(t, "no_capacity", clitest.Field(t, body, "code"))
 	status, body = clitest.Post(t, api+"/fleet/register", fleet, object{
-		"instance_id": "eu-1", "endpoint": "eu-1.example:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 64,
+		"instance_id": "eu-1", "endpoint": "eu-1.example:7777", "region": "eu", "modes": []string{"duel"},
+		"capacity": 64,
 	})
 	require.Equal(t, http.StatusOK, status, body)
 	status, naive := clitest.Post(t, api+"/matchmake", anna, duel)
@@ -58,7 +59,8 @@ func TestBenchBaseline(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, status, path)
 	}
 	require.Eventually(t, func() bool {
-		status, body = clitest.Post(t, api+"/resolve", anna, object{"session_handle": clitest.Field(t, naive, "session_handle")})
+		status, body = clitest.Post(t, api+"/resolve", anna,
+			object{"session_handle": clitest.Field(t, naive, "session_handle")})
 		return status == http.StatusOK // 200 after the first key is made
 	}, deadline, tick)
 	before, err := l.Meter(processes...).Read(t.Context())

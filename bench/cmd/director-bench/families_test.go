@@ -18,14 +18,16 @@ import (
 func TestBenchMatchInLab(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	runs := clitest.Read[[]measured](t, directorBench, environ, "match-queue", "--tickets", "200", "--duration", "500ms", "--warm-up", "0s", "--baselines")
+	runs := clitest.Read[[]measured](t, directorBench, environ, "match-queue", "--tickets", "200", "--duration",
+		"500ms", "--warm-up", "0s", "--baselines")
 	var names []string
 	for _, m := range runs {
 		names = append(names, m.Subject+": "+m.Scenario)
 		requireGood(t, m)
 	}
 	require.Equal(t, []string{": match-queue", "no-op: noop", "notice: notice", "commit: commit"}, names)
-	table := directorBench.OK(t, environ, "match-steady", "--tickets", "20", "--rate", "100", "--callers", "8", "--duration", "500ms", "--warm-up", "0s")
+	table := directorBench.OK(t, environ, "match-steady", "--tickets", "20", "--rate", "100", "--callers", "8",
+		"--duration", "500ms", "--warm-up", "0s")
 	for _, word := range []string{"A CALL COSTS", "player ticket ", "16 game servers, 20 tickets"} {
 		require.Contains(t, table, word)
 	}
@@ -45,7 +47,8 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 		}
 	}
 	for _, scenario := range bench.Names(openmatch.Scenarios) {
-		m := clitest.Read[measured](t, directorBench, env("DATABASE_URL="+l.URL(), "DIRECTOR_OM_TOKENS="+token), quick(scenario)...)
+		m := clitest.Read[measured](t, directorBench, env("DATABASE_URL="+l.URL(), "DIRECTOR_OM_TOKENS="+token),
+			quick(scenario)...)
 		requireGood(t, m)
 		if scenario == "tickets" {
 			require.Positive(t, m.Costs.WALBytes)
@@ -54,7 +57,8 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 		require.Equal(t, slices.Contains([]string{"fetch", "query"}, scenario), m.Tickets == 40)
 		require.Equal(t, scenario == "watch", m.Watchers == 10)
 	}
-	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("query")...).Err, "tickets cannot be queued: Unauthenticated")
+	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("query")...).Err,
+		"tickets cannot be queued: Unauthenticated")
 }
 
 // Pins baselines that are not called, or are called with another load, and a collection window that differs from the
@@ -62,7 +66,8 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 func TestBenchOpenMatchInLab(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	runs := clitest.Read[[]measured](t, directorBench, environ, "fetch", "--tickets", "40", "--window", "600ms", "--replicas", "2", "--baselines",
+	runs := clitest.Read[[]measured](t, directorBench, environ, "fetch", "--tickets", "40", "--window", "600ms",
+		"--replicas", "2", "--baselines",
 		"--duration", "500ms", "--warm-up", "0s")
 	var names []string
 	for _, m := range runs {
@@ -71,7 +76,8 @@ func TestBenchOpenMatchInLab(t *testing.T) {
 	}
 	require.Equal(t, []string{": fetch", "echo: tickets", "commit: commit"}, names)
 	require.GreaterOrEqual(t, runs[0].Steps[0].Latency.P50, 600.0)
-	table := directorBench.OK(t, environ, "watch", "--watchers", "20", "--callers", "2", "--duration", "200ms", "--warm-up", "0s")
+	table := directorBench.OK(t, environ, "watch", "--watchers", "20", "--callers", "2", "--duration", "200ms",
+		"--warm-up", "0s")
 	for _, word := range []string{"A CALL COSTS", "ticket 1.", "8 connections, 20 watchers"} {
 		require.Contains(t, table, word)
 	}
@@ -87,7 +93,8 @@ func TestBenchOrchestrator(t *testing.T) {
 		if scenario == "agent-join" {
 			callers = "1"
 		}
-		args := []string{scenario, "--agents", "6", "--rooms", "2", "--callers", callers, "--replicas", "2", "--duration", "500ms", "--warm-up", "0s"}
+		args := []string{scenario, "--agents", "6", "--rooms", "2", "--callers", callers, "--replicas", "2",
+			"--duration", "500ms", "--warm-up", "0s"}
 		m := clitest.Read[measured](t, directorBench, environ, args...)
 		requireGood(t, m)
 		require.Equal(t, 6, m.Agents, scenario)
@@ -101,13 +108,15 @@ func TestBenchRooms(t *testing.T) {
 	environ := inLab(t)
 	// TestBenchProve measures others. Each starts an installation.
 	for _, scenario := range longtest.Pick([]string{"rooms-join"}, bench.Names(realtime.Scenarios)) {
-		args := []string{scenario, "--sessions", "4", "--callers", "1", "--replicas", "2", "--duration", "500ms", "--warm-up", "0s", "--rate", "0"}
+		args := []string{scenario, "--sessions", "4", "--callers", "1", "--replicas", "2", "--duration", "500ms",
+			"--warm-up", "0s", "--rate", "0"}
 		m := clitest.Read[measured](t, directorBench, environ, args...)
 		requireGood(t, m)
 		require.Equal(t, 4, m.Sessions, scenario)
 		require.Equal(t, scenario == "rooms-join", m.Values["frames"] > 4*4, m.Values)
 	}
-	runs := clitest.Read[[]measured](t, directorBench, environ, "rooms-hot", "--callers", "2", "--duration", "500ms", "--warm-up", "0s", "--baselines")
+	runs := clitest.Read[[]measured](t, directorBench, environ, "rooms-hot", "--callers", "2", "--duration", "500ms",
+		"--warm-up", "0s", "--baselines")
 	var names []string
 	for _, m := range runs {
 		names = append(names, m.Subject+": "+m.Scenario)

@@ -35,9 +35,10 @@ var families = []family{
 		baselines: []baselineKind{naive, noOp},
 	},
 	{
-		title:     "Scenarios of the director loop, which matches the tickets of profiles. They apply profiles of their own:",
-		scenarios: slices.DeleteFunc(slices.Clone(bench.Scenarios), func(s bench.Scenario) bool { return !isOfLoop(s) }),
-		face:      lab.Web, connect: (*benchmark).becomePlayers,
+		title: "Scenarios of the director loop, which matches the tickets of profiles. They apply profiles of their own:",
+		scenarios: slices.DeleteFunc(slices.Clone(bench.Scenarios),
+			func(s bench.Scenario) bool { return !isOfLoop(s) }),
+		face: lab.Web, connect: (*benchmark).becomePlayers,
 		lab: func(*benchmark) lab.Options {
 			return lab.Options{Worker: true, Env: []string{lab.KeepTickets}}
 		},
@@ -56,8 +57,9 @@ var families = []family{
 		title:     "Scenarios of Rivalis, with simulated game servers attached (--agents):",
 		scenarios: orchestrator.Scenarios, face: lab.Orchestrator, connect: func(*benchmark) error { return nil },
 		lab: func(b *benchmark) lab.Options {
-			return lab.Options{Orchestrator: true, Env: []string{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + b.options.AgentKey,
-				"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + b.options.AdminKey}}
+			return lab.Options{Orchestrator: true,
+				Env: []string{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + b.options.AgentKey,
+					"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + b.options.AdminKey}}
 		},
 	},
 	{

@@ -29,7 +29,8 @@ func (f findings) writePlots(dir string) error {
 				continue
 			}
 			c.plot.Title.Text = e.Title
-			if err := c.plot.Save(24*vg.Centimeter, 12*vg.Centimeter, filepath.Join(dir, e.Name+"-"+name+".svg")); err != nil {
+			if err := c.plot.Save(24*vg.Centimeter, 12*vg.Centimeter,
+				filepath.Join(dir, e.Name+"-"+name+".svg")); err != nil {
 				return err
 			}
 		}

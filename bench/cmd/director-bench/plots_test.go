@@ -36,7 +36,8 @@ func TestPlots(t *testing.T) {
 		names[i] = f.Name()
 	}
 	require.Equal(t, []string{"one-latency.svg", "sweep-latency.svg", "sweep-throughput.svg"}, names)
-	require.Equal(t, []float64{1, 16}, []float64{drawThroughput(some.Experiments[0].Runs).plot.X.Min, drawThroughput(some.Experiments[0].Runs).plot.X.Max})
+	require.Equal(t, []float64{1, 16}, []float64{drawThroughput(some.Experiments[0].Runs).plot.X.Min,
+		drawThroughput(some.Experiments[0].Runs).plot.X.Max})
 	file := filepath.Join(dir, names[0])
 	require.ErrorContains(t, some.writePlots(file), file)
 }

@@ -98,7 +98,8 @@ func (j *proving) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&j.isQuick, "quick", false,
 		"Measure for seconds only, to test that everything works; the figures mean nothing")
 	flags.BoolVar(&j.isStrict, "strict", false, "Fail when a target is missed")
-	flags.StringVar(&j.plots, "plots", "", "Draw latencies and throughput of each experiment as SVG into this directory")
+	flags.StringVar(&j.plots, "plots", "",
+		"Draw latencies and throughput of each experiment as SVG into this directory")
 	addAwakeFlag(flags, &j.isAwake)
 	j.addDirectorFlag(flags, &j.director)
 }

@@ -57,7 +57,8 @@ func TestFindingsPrinted(t *testing.T) {
 	r := directorBench.Run(t, environ, "", "prove", "capacity", "--quick", "--rounds", "1", "--plots", plots)
 	require.NoError(t, r.Err, r.Stderr)
 	require.FileExists(t, filepath.Join(plots, "capacity-latency.svg"))
-	for _, word := range []string{"EXPERIMENT", "“no capacity” while there were free seats", "≤ 0.0 %", "of the naive placement: ", "mean nothing", "Postgres"} {
+	for _, word := range []string{"EXPERIMENT", "“no capacity” while there were free seats", "≤ 0.0 %",
+		"of the naive placement: ", "mean nothing", "Postgres"} {
 		require.Contains(t, r.Stdout, word)
 	}
 	require.Contains(t, r.Stderr, "capacity")

@@ -57,7 +57,8 @@ func (p *program) root() *cobra.Command {
 	b := &benchmark{program: p}
 	b.addFlags(cmd.Flags())
 	cli.AddOutput(cmd)
-	cmd.ValidArgsFunction = func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(_ *cobra.Command, given []string,
+		_ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(given) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

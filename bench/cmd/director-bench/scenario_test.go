@@ -31,7 +31,8 @@ func requireGood(t *testing.T, m measured) {
 func TestBenchInLab(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	runs := clitest.Read[[]measured](t, directorBench, environ, "session-life", "--callers", "2,8", "--replicas", "2", "--instances", "2",
+	runs := clitest.Read[[]measured](t, directorBench, environ, "session-life", "--callers", "2,8", "--replicas", "2",
+		"--instances", "2",
 		// long enough for a placement on a busy machine
 		"--duration", "1s", "--warm-up", "100ms", "--baselines")
 	var names []string
@@ -59,9 +60,11 @@ func TestBenchInLab(t *testing.T) {
 func TestBenchAtARate(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	args := []string{"heartbeat", "--rate", "100", "--callers", "8", "--instances", "20", "--regions", "3", "--duration", "1s", "--warm-up", "200ms"}
+	args := []string{"heartbeat", "--rate", "100", "--callers", "8", "--instances", "20", "--regions", "3",
+		"--duration", "1s", "--warm-up", "200ms"}
 	table := directorBench.OK(t, environ, args...)
-	for _, word := range []string{"PER SECOND", "A CALL COSTS", "DIRECTOR CPU", "WAL", "heartbeat 1.", "100 turns a second were requested, ", "1 replica, 20 game servers"} {
+	for _, word := range []string{"PER SECOND", "A CALL COSTS", "DIRECTOR CPU", "WAL", "heartbeat 1.",
+		"100 turns a second were requested, ", "1 replica, 20 game servers"} {
 		require.Contains(t, table, word)
 	}
 	require.NotContains(t, table, "failed:")
@@ -71,7 +74,8 @@ func TestBenchAtARate(t *testing.T) {
 func TestBenchResolve(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	m := clitest.Read[measured](t, directorBench, environ, "resolve", "--callers", "4", "--instances", "2", "--duration", "500ms", "--warm-up", "0s")
+	m := clitest.Read[measured](t, directorBench, environ, "resolve", "--callers", "4", "--instances", "2",
+		"--duration", "500ms", "--warm-up", "0s")
 	requireGood(t, m)
 	require.Nil(t, m.Open)
 }
@@ -85,7 +89,8 @@ func TestBenchRunning(t *testing.T) {
 	require.NoError(t, os.WriteFile(key, i.JWK(), 0o600))
 
 	quick := func(scenario string) []string {
-		return []string{scenario, "--url", api + "/", "--issuer-key", key, "--callers", "2", "--duration", "200ms", "--warm-up", "0s"}
+		return []string{scenario, "--url", api + "/", "--issuer-key", key, "--callers", "2", "--duration", "200ms",
+			"--warm-up", "0s"}
 	}
 	mine := env("DIRECTOR_FLEET_TOKEN="+l.FleetToken(), "DIRECTOR_OPS_TOKENS="+l.OpsToken(), "DATABASE_URL="+l.URL())
 	for _, scenario := range bench.Names(bench.Scenarios) {
@@ -100,7 +105,8 @@ func TestBenchRunning(t *testing.T) {
 			continue
 		}
 		requireGood(t, m)
-		require.True(t, m.Costs.WALBytes > 0 || scenario == "login-queue", "%s: only without a valve nothing is written", scenario)
+		require.True(t, m.Costs.WALBytes > 0 || scenario == "login-queue",
+			"%s: only without a valve nothing is written", scenario)
 		require.Zero(t, m.Costs.ServerMicros)
 	}
 	table := directorBench.OK(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken()), quick("session-life")...)
@@ -108,8 +114,10 @@ func TestBenchRunning(t *testing.T) {
 		require.Contains(t, table, word)
 	}
 	require.NotContains(t, table, "COSTS")
-	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("matchmake")...).Err, "cannot register at "+api+": 401")
-	require.ErrorContains(t, directorBench.Run(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken()), "", quick("match-life")...).Err, "cannot be applied at "+api+": 401")
+	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("matchmake")...).Err,
+		"cannot register at "+api+": 401")
+	require.ErrorContains(t, directorBench.Run(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken()), "",
+		quick("match-life")...).Err, "cannot be applied at "+api+": 401")
 }
 
 func TestBenchWrongUse(t *testing.T) {
@@ -142,9 +150,12 @@ func TestBenchWrongUse(t *testing.T) {
 		require.Equal(t, 2, cli.ExitCode(r.Err), r.Stderr)
 		require.Contains(t, r.Stderr, says)
 	}
-	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").Err, "--issuer-key")
-	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--director", "/nonexistent").Err, "--director")
-	require.Contains(t, directorBench.OK(t, env(), "__complete", ""), "matchmake\nnoop\nquery\nregister\nresolve\nroom-create\nroom-life\nrooms-hot\nrooms-idle\nrooms-join\nrooms-match\nrooms-patch\nrooms-storm\nsession-life\nticket-life")
+	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key",
+		"/nonexistent").Err, "--issuer-key")
+	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--director", "/nonexistent").Err,
+		"--director")
+	require.Contains(t, directorBench.OK(t, env(), "__complete", ""),
+		"matchmake\nnoop\nquery\nregister\nresolve\nroom-create\nroom-life\nrooms-hot\nrooms-idle\nrooms-join\nrooms-match\nrooms-patch\nrooms-storm\nsession-life\nticket-life")
 }
 
 // Pins figures measured while the host's other machines used the CPU, without a remark.

@@ -52,7 +52,8 @@ func scratch(t *testing.T) string {
 func inLab(t *testing.T) []string {
 	t.Helper()
 	// A laboratory must ignore these settings.
-	return env(asProgram+"=1", "DIRECTOR_PROGRAM="+clitest.BuildDirector(t), "TMPDIR="+scratch(t), "DATABASE_URL=postgres://127.0.0.1:1/x",
+	return env(asProgram+"=1", "DIRECTOR_PROGRAM="+clitest.BuildDirector(t), "TMPDIR="+scratch(t),
+		"DATABASE_URL=postgres://127.0.0.1:1/x",
 		"DIRECTOR_CALL_TIMEOUT=50ms", "PGHOST=127.0.0.1")
 }
 
@@ -61,7 +62,8 @@ func outside(t *testing.T, settings ...string) (*lab.Lab, devlogin.Issuer) {
 	t.Helper()
 	i := must.Get(devlogin.New())(t)
 	l := must.Get(lab.Start(t.Context(), lab.Options{
-		JWKS: i.JWKS(), Dir: scratch(t), Program: clitest.BuildDirector(t), Env: append(env(asProgram+"=1"), settings...),
+		JWKS: i.JWKS(), Dir: scratch(t), Program: clitest.BuildDirector(t),
+		Env: append(env(asProgram+"=1"), settings...),
 	}))(t)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	return l, i
@@ -70,6 +72,7 @@ func outside(t *testing.T, settings ...string) (*lab.Lab, devlogin.Issuer) {
 type object map[string]any
 
 // directorBench is the program under test. It asks nothing.
-var directorBench clitest.Program = func(ctx context.Context, args, environ []string, _ io.Reader, stdout, stderr io.Writer) error {
+var directorBench clitest.Program = func(ctx context.Context, args, environ []string, _ io.Reader,
+	stdout, stderr io.Writer) error {
 	return Run(ctx, args, environ, stdout, stderr)
 }
