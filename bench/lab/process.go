@@ -36,7 +36,7 @@ type Command struct {
 // Start starts a process in the lab and waits until it is ready: until GET /readyz at DIRECTOR_ADDR answers 200, or GET
 // /metrics at DIRECTOR_METRICS_ADDR where the process is mute. Its environment has the lab's settings and its addresses
 // (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR, where they are served DIRECTOR_ORCHESTRATOR_ADDR and
-// DIRECTOR_REALTIME_ADDR). Use [Lab.Meter] to measure its costs. Close stops it.
+// DIRECTOR_REALTIME_ADDR), and that of the first replica as DIRECTOR_PUBLIC_URL. Use [Lab.Meter] to measure its costs. Close stops it.
 func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	addrs, err := subprocess.FreeAddrs(ctx, 5)
 	if err != nil {
@@ -50,6 +50,11 @@ func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	if l.options.Realtime {
 		env = append(env, "DIRECTOR_REALTIME_ADDR="+realtime)
 	}
+	public := "http://" + api // where game servers that a provider starts reach the director: the first replica
+	if len(l.replicas) > 0 {
+		public = l.replicas[0].URL
+	}
+	env = append(env, "DIRECTOR_PUBLIC_URL="+public)
 	started, err := subprocess.Command{
 		Name: c.Name, Path: cmp.Or(c.Program, l.options.Program), Args: c.Args, Logs: l.dir,
 		Env: append(env, "DIRECTOR_ADDR="+api, "DIRECTOR_METRICS_ADDR="+metrics, "DIRECTOR_GRPC_ADDR="+grpc),

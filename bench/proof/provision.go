@@ -3,15 +3,10 @@ package proof
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
+	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -52,12 +47,10 @@ const (
 	poolBuffer     = 2
 )
 
-// cloud is the fake of Edgegap's API, and the address at which its servers and webhooks reach the replica.
+// cloud is the fake of Edgegap's API, and its game servers.
 type cloud struct {
-	fake    *edgegaptest.Fake
-	servers []*http.Server
-	client  *bench.Client
-	replica atomic.Pointer[httputil.ReverseProxy] // nil before the replica runs, whose port is known only then
+	fake   *edgegaptest.Fake
+	client *bench.Client // of its game servers
 }
 
 // open starts the cloud, and sets the settings of a director that uses it.
@@ -67,73 +60,36 @@ func (c *cloud) open(l *lab.Options) (end func() error, err error) {
 	c.fake = edgegaptest.New(edgegaptest.Options{
 		Token: edgegapKey, StartAfter: 2 * time.Second, Rates: edgegapRates, PageSize: 100, Run: c.simulateServer,
 	})
-	end = func() error {
-		defer stop()
-		c.fake.Close()
-		c.client.Close()
-		for _, s := range c.servers {
-			err = errors.Join(err, s.Close())
-		}
-		return err
-	}
-	apiURL, err := c.serve(c.fake)
-	if err != nil {
-		return nil, errors.Join(err, end())
-	}
-	publicURL, err := c.serve(http.HandlerFunc(c.forward))
-	if err != nil {
-		return nil, errors.Join(err, end())
-	}
+	api := httptest.NewServer(c.fake)
 	l.Env = append(l.Env, "DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=bench",
-		"DIRECTOR_PUBLIC_URL="+publicURL,
-		"DIRECTOR_EDGEGAP_URL="+apiURL, "DIRECTOR_EDGEGAP_TOKEN="+edgegapKey)
-	return end, nil
-}
-
-// serve serves a handler until the end, and returns its URL.
-func (c *cloud) serve(handler http.Handler) (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
-	if err != nil {
-		return "", err
-	}
-	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	c.servers = append(c.servers, s)
-	go func() { _ = s.Serve(listener) }()
-	return "http://" + listener.Addr().String(), nil
-}
-
-func (c *cloud) forward(w http.ResponseWriter, r *http.Request) {
-	if proxy := c.replica.Load(); proxy != nil {
-		proxy.ServeHTTP(w, r)
-		return
-	}
-	w.WriteHeader(http.StatusBadGateway)
+		"DIRECTOR_EDGEGAP_URL="+api.URL, "DIRECTOR_EDGEGAP_TOKEN="+edgegapKey)
+	return func() error {
+		c.fake.Close()
+		stop()
+		c.client.Close()
+		api.Close()
+		return nil
+	}, nil
 }
 
 // simulateServer is a game server that runs until ctx ends: it registers as its environment says, and sends heartbeats.
 func (c *cloud) simulateServer(ctx context.Context, env map[string]string) {
 	capacity, _ := strconv.Atoi(env["LATTICE_CAPACITY"])
-	id, incarnation := env["LATTICE_DEPLOYMENT_ID"], ""
+	id := env["LATTICE_DEPLOYMENT_ID"]
 	call := func(path string, body map[string]any, answer any) {
 		_ = c.client.Post(env["DIRECTOR_URL"]+path, bench.FleetToken(env["FLEET_TOKEN"]), toJSON(body),
 			func(a []byte) error { return json.Unmarshal(a, answer) })
 	}
-	for {
-		if incarnation == "" {
-			var registered struct{ Incarnation string }
-			call("/fleet/register", map[string]any{"instance_id": id, "region": env["LATTICE_REGION"],
-				"modes": strings.Split(env["LATTICE_MODES"], ","), "capacity": capacity, "boot_id": id}, &registered)
-			incarnation = registered.Incarnation
-		} else {
-			call("/fleet/heartbeat", map[string]any{"instance_id": id, "incarnation": incarnation}, &struct{}{})
-		}
-		pause := 200 * time.Millisecond
-		if incarnation != "" {
-			pause = 5 * time.Second
-		}
-		if bench.Pause(ctx, pause) != nil {
+	var registered struct{ Incarnation string }
+	for registered.Incarnation == "" {
+		call("/fleet/register", map[string]any{"instance_id": id, "region": env["LATTICE_REGION"],
+			"modes": strings.Split(env["LATTICE_MODES"], ","), "capacity": capacity, "boot_id": id}, &registered)
+		if bench.Pause(ctx, 200*time.Millisecond) != nil {
 			return
 		}
+	}
+	for bench.Pause(ctx, 5*time.Second) == nil {
+		call("/fleet/heartbeat", map[string]any{"instance_id": id, "incarnation": registered.Incarnation}, &struct{}{})
 	}
 }
 
@@ -143,19 +99,11 @@ func toJSON(v any) []byte {
 }
 
 func (c *cloud) arms(ctx context.Context, b *testbed) ([]arm, error) {
-	to, err := url.Parse(b.lab.Replicas()[0].URL)
-	if err != nil {
-		return nil, err
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
-	c.replica.Store(proxy)
 	p := pool{bed: b, cloud: c, rushed: b.options.rushed(), servers: choose(b.options, 10_000, 100),
 		quietFor: choose(b.options, 30*time.Second, 2*time.Second)}
 	return []arm{
 		{name: emptyPool, run: p.seatRush},
-		arm{name: quietPool, run: p.stayQuiet}.prepare(b.script("provision_servers.sql", p.servers, serverCapacity),
-			b.settle),
+		arm{name: quietPool, run: p.stayQuiet}.prepare(b.script("provision_servers.sql", p.servers, serverCapacity), b.settle),
 	}, b.sql(ctx, "provision_pool.sql", serverCapacity, poolBuffer)
 }
 
