@@ -14,7 +14,7 @@ type Caller struct {
 	Random *rand.Rand // the same in each run
 
 	run        *run
-	ctx        context.Context //nolint:containedctx // of the run
+	ctx        context.Context // of the run
 	isMeasured bool            // the current turn counts
 	dueTime    time.Time       // of the next call of this turn; zero in a closed loop and after the turn's first call
 	spentTime  time.Duration   // in the calls of this turn

@@ -43,38 +43,31 @@ type crowd struct {
 // matchQueue queues many players under a version of their profile that allows no match, then applies a version that
 // matches all of them. The time until the game servers have the last of them includes deciding.
 func (w *world) matchQueue(c *Caller) error {
-	var all *crowd
-	err := c.Unmeasured(func() (err error) {
-		if all, err = w.gatherCrowd(0); err == nil {
-			err = all.openServers()
-		}
-		return err
-	})
-	defer all.leave()
-	if err != nil {
-		return err
-	}
-	return c.Timed("seated", func() error {
-		if err := w.matches.change(all.profile, all.mode, crowdTeam, matchDistance); err != nil {
-			return err
-		}
-		return all.awaitSeats()
+	return w.seatCrowd(c, 0, (*crowd).openServers, func(all *crowd) error {
+		return w.matches.change(all.profile, all.mode, crowdTeam, matchDistance)
 	})
 }
 
 // matchServers queues many players, whose matches are decided and wait for a game server, then registers game servers.
 func (w *world) matchServers(c *Caller) error {
+	return w.seatCrowd(c, matchDistance, func(*crowd) error { return nil }, (*crowd).openServers)
+}
+
+// seatCrowd gathers and prepares a crowd, and measures from what lets it be seated until it is.
+func (w *world) seatCrowd(c *Caller, within int, prepare, seat func(all *crowd) error) error {
 	var all *crowd
 	err := c.Unmeasured(func() (err error) {
-		all, err = w.gatherCrowd(matchDistance)
+		if all, err = w.gatherCrowd(within); err == nil {
+			err = prepare(all)
+		}
 		return err
 	})
-	defer all.leave()
+	defer all.servers.deregister(w.ctx) // which ends all sessions
 	if err != nil {
 		return err
 	}
 	return c.Timed("seated", func() error {
-		if err := all.openServers(); err != nil {
+		if err := seat(all); err != nil {
 			return err
 		}
 		return all.awaitSeats()
@@ -107,9 +100,6 @@ func (w *world) gatherCrowd(within int) (all *crowd, err error) {
 func (all *crowd) openServers() error {
 	return all.servers.register(all.world.ctx, all.world.job.Instances)
 }
-
-// leave deregisters the game servers, and so ends all sessions. The next turn is due when it returns.
-func (all *crowd) leave() { all.servers.deregister(all.world.ctx) }
 
 // awaitSeats waits until all players have seats.
 func (all *crowd) awaitSeats() error {

@@ -71,7 +71,7 @@ func play(name, about string, turn func(*world, *Caller) error, s shape) Scenari
 // world is the players, game servers and profiles of a run.
 type world struct {
 	job          *Job
-	ctx          context.Context //nolint:containedctx // of the run
+	ctx          context.Context // of the run
 	client       *Client
 	fleet        *fleet
 	players      *players

@@ -16,7 +16,7 @@ func (l *Lab) Baselines(ctx context.Context) ([]*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	for n := len(l.baselines); n < len(l.replicas); n++ {
+	for n := len(l.baselines); n < len(l.Replicas); n++ {
 		p, err := l.Start(ctx, Command{Name: fmt.Sprintf("baseline-%d", n), Program: self,
 			Args: []string{BaselineCommand}})
 		if err != nil {

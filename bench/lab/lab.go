@@ -42,23 +42,24 @@ type Options struct {
 	Log      *slog.Logger      // of migrations and Postgres; nil logs nothing
 }
 
-// Lab is a running laboratory. Safe for concurrent use.
+// Lab is a running laboratory. Its methods are safe for concurrent use; its fields are read-only.
 type Lab struct {
 	*Database
 
-	options    Options
-	dir        string
-	fleetToken string
-	opsToken   string
-	env        []string
-	cluster    *pglocal.Cluster
-	replicas   []*Process
-	worker     *Process // nil: the first replica is the worker
+	FleetToken string           // of its processes
+	OpsToken   string           // of operators
+	Replicas   []*Process       // that Start started
+	Worker     *Process         // may be the first replica
+	Postgres   *pglocal.Cluster // nil before it has started
+
+	options Options
+	dir     string
+	env     []string
 
 	baselines []*Process // nil before the first call of Baselines
 
-	alive context.Context // ends when a process of the lab ends by itself
-	fail  context.CancelCauseFunc
+	living context.Context // ends when a process of the lab ends by itself
+	fail   context.CancelCauseFunc
 
 	mu        sync.Mutex
 	processes []*Process
@@ -87,21 +88,21 @@ func furnish(o Options) (l *Lab, err error) {
 			return nil, err
 		}
 	}
-	l = &Lab{options: o, fleetToken: rand.Text(), opsToken: rand.Text()}
+	l = &Lab{options: o, FleetToken: rand.Text(), OpsToken: rand.Text()}
 	if l.dir, err = os.MkdirTemp(o.Dir, "director-bench-"); err != nil {
 		return nil, err
 	}
-	l.alive, l.fail = context.WithCancelCause(context.Background())
+	l.living, l.fail = context.WithCancelCause(context.Background())
 	return l, os.Chmod(l.dir, 0o711) // Postgres may run as another user, who needs to pass through it
 }
 
 func (l *Lab) start(ctx context.Context) (err error) {
 	postgres := pglocal.Options{Dir: filepath.Join(l.dir, "postgres"), Durable: true, Settings: l.options.Postgres,
 		Log: l.options.Log}
-	if l.cluster, err = pglocal.Start(ctx, postgres); err != nil {
+	if l.Postgres, err = pglocal.Start(ctx, postgres); err != nil {
 		return err
 	}
-	go l.watch(l.cluster.Done(), l.cluster.Err)
+	go l.watch(l.Postgres.Done(), l.Postgres.Err)
 	if _, err := migrations.Up(ctx, l.URL(), l.options.Log); err != nil {
 		return err
 	}
@@ -118,10 +119,10 @@ func (l *Lab) start(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		l.replicas = append(l.replicas, replica)
+		l.Replicas = append(l.Replicas, replica)
 	}
-	if l.options.Worker {
-		l.worker, err = l.Start(ctx, Command{Name: "worker", Args: []string{"work"}, Mute: true})
+	if l.Worker = l.Replicas[0]; l.options.Worker {
+		l.Worker, err = l.Start(ctx, Command{Name: "worker", Args: []string{"work"}, Mute: true})
 	}
 	return err
 }
@@ -133,8 +134,8 @@ func (l *Lab) defaults() []string {
 	return []string{
 		"DATABASE_URL=" + l.URL(),
 		"DIRECTOR_AUTH_JWKS=" + l.options.JWKS,
-		"DIRECTOR_FLEET_TOKEN=" + l.fleetToken, "DIRECTOR_OPEN_PARTIES=true",
-		"DIRECTOR_OPS_TOKENS=" + l.opsToken,
+		"DIRECTOR_FLEET_TOKEN=" + l.FleetToken, "DIRECTOR_OPEN_PARTIES=true",
+		"DIRECTOR_OPS_TOKENS=" + l.OpsToken,
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
 		"DIRECTOR_PLAYER_RATE=0",
 		"DIRECTOR_MAX_IN_FLIGHT=4096", // callers of a closed loop must wait, not be refused
@@ -142,17 +143,9 @@ func (l *Lab) defaults() []string {
 	}
 }
 
-// Worker returns the process of the worker.
-func (l *Lab) Worker() *Process {
-	if l.worker == nil {
-		return l.replicas[0]
-	}
-	return l.worker
-}
-
 // KillWorker kills the worker, which has a process of its own, calls meanwhile, and starts another.
 func (l *Lab) KillWorker(ctx context.Context, meanwhile func() error) error {
-	l.worker.Kill()
+	l.Worker.Kill()
 	if err := meanwhile(); err != nil {
 		return err
 	}
@@ -161,7 +154,7 @@ func (l *Lab) KillWorker(ctx context.Context, meanwhile func() error) error {
 	l.mu.Unlock()
 	next, err := l.Start(ctx, Command{Name: name, Args: []string{"work"}, Mute: true})
 	if err == nil {
-		l.worker = next
+		l.Worker = next
 	}
 	return err
 }
@@ -175,26 +168,14 @@ func OpenLobby() []string {
 		"DIRECTOR_REALTIME_MASTER_SECRET=" + rand.Text()}
 }
 
-// Replicas returns the replicas that Start started.
-func (l *Lab) Replicas() []*Process { return l.replicas }
-
 // URL is the URL of the lab's database, as its superuser.
-func (l *Lab) URL() string { return l.cluster.URL("postgres") }
-
-// FleetToken is the fleet token of the lab's processes.
-func (l *Lab) FleetToken() string { return l.fleetToken }
-
-// OpsToken is the token of operators of the lab's processes.
-func (l *Lab) OpsToken() string { return l.opsToken }
-
-// Postgres is the cluster.
-func (l *Lab) Postgres() *pglocal.Cluster { return l.cluster }
+func (l *Lab) URL() string { return l.Postgres.URL("postgres") }
 
 // Living returns a context that ends with ctx, or when a process of the lab ends by itself: the cause then says which.
 // The caller cancels it.
 func (l *Lab) Living(ctx context.Context) (context.Context, context.CancelFunc) {
 	living, end := context.WithCancelCause(ctx)
-	unbind := context.AfterFunc(l.alive, func() { end(context.Cause(l.alive)) })
+	unbind := context.AfterFunc(l.living, func() { end(context.Cause(l.living)) })
 	return living, func() { unbind(); end(nil) }
 }
 
@@ -225,8 +206,8 @@ func (l *Lab) Close() error {
 	if l.Database != nil {
 		l.Database.Close()
 	}
-	if l.cluster != nil {
-		errs = append(errs, l.cluster.Err(), l.cluster.StopImmediate()) // without a checkpoint: the data is deleted
+	if l.Postgres != nil {
+		errs = append(errs, l.Postgres.Err(), l.Postgres.StopImmediate()) // without a checkpoint: the data is deleted
 	}
 	l.fail(nil)
 	return errors.Join(append(errs, os.RemoveAll(l.dir))...)

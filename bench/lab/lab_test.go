@@ -100,7 +100,7 @@ func TestLab(t *testing.T) {
 	l := startLab(t, "DIRECTOR_LOG_LEVEL=info")
 	one, err := l.Start(t.Context(), Command{Name: "one", Args: []string{"one", "more"}, Env: []string{"MORE=, more"}})
 	require.NoError(t, err)
-	for url, says := range map[string]string{l.Replicas()[0].URL: "serve --workinfo", l.Replicas()[1].URL: "serveinfo",
+	for url, says := range map[string]string{l.Replicas[0].URL: "serve --workinfo", l.Replicas[1].URL: "serveinfo",
 		one.URL: "one moreinfo, more"} {
 		require.Equal(t, says, ask(t, url))
 	}
@@ -126,7 +126,7 @@ func TestLab(t *testing.T) {
 	defer end()
 	require.NoError(t, one.Stop(t.Context()))
 	require.NoError(t, living.Err())
-	victim, err := os.FindProcess(l.Replicas()[1].PID())
+	victim, err := os.FindProcess(l.Replicas[1].PID())
 	require.NoError(t, err)
 	require.NoError(t, victim.Kill())
 	<-living.Done()
@@ -149,12 +149,12 @@ func TestWorkerOfItsOwn(t *testing.T) {
 	l, err := Start(t.Context(), Options{JWKS: "{}", Worker: true, Dir: shm(t), Env: []string{asProgram + "=director"}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
-	require.Equal(t, "serveerror", ask(t, l.Replicas()[0].URL))
-	require.Equal(t, "workerror", ask(t, l.Worker().URL))
+	require.Equal(t, "serveerror", ask(t, l.Replicas[0].URL))
+	require.Equal(t, "workerror", ask(t, l.Worker.URL))
 	all, err := l.Read(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 60, all.Batches["heartbeat"].Calls, "of both")
-	require.NotEmpty(t, l.OpsToken())
+	require.NotEmpty(t, l.OpsToken)
 }
 
 // Pins a program that does not start, without its log in the error.
@@ -204,7 +204,7 @@ func haveLab() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(l.Replicas()[0].PID(), l.Postgres().PID())
+	fmt.Println(l.Replicas[0].PID(), l.Postgres.PID())
 	select {}
 }
 

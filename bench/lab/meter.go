@@ -17,9 +17,9 @@ import (
 // Read implements [bench.Meter] with the costs of the replicas and the worker. Without /proc the CPU of director and
 // Postgres, and memory, are 0.
 func (l *Lab) Read(ctx context.Context) (bench.Reading, error) {
-	director := l.replicas
-	if l.worker != nil {
-		director = append(slices.Clone(l.replicas), l.worker)
+	director := l.Replicas
+	if l.options.Worker {
+		director = append(slices.Clone(l.Replicas), l.Worker)
 	}
 	return meter{l, director}.Read(ctx)
 }
@@ -38,7 +38,7 @@ func (m meter) Read(ctx context.Context) (bench.Reading, error) {
 	if err != nil {
 		return total, err
 	}
-	if total.PostgresCPU, err = familyCPU(m.lab.cluster.PID()); err != nil {
+	if total.PostgresCPU, err = familyCPU(m.lab.Postgres.PID()); err != nil {
 		return total, err
 	}
 	each := make([]bench.Reading, len(m.processes))

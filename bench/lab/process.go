@@ -51,8 +51,8 @@ func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 		env = append(env, "DIRECTOR_REALTIME_ADDR="+realtime)
 	}
 	public := "http://" + api // where game servers that a provider starts reach the director: the first replica
-	if len(l.replicas) > 0 {
-		public = l.replicas[0].URL
+	if len(l.Replicas) > 0 {
+		public = l.Replicas[0].URL
 	}
 	env = append(env, "DIRECTOR_PUBLIC_URL="+public)
 	started, err := subprocess.Command{

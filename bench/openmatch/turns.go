@@ -117,7 +117,7 @@ func (l *load) fetchAll(ctx context.Context, c *bench.Caller) error {
 type assigner struct {
 	conn     *connection
 	calls    errgroup.Group  // one that fails does not end the others
-	ctx      context.Context //nolint:containedctx // of its calls
+	ctx      context.Context // of its calls
 	assigned atomic.Int64    // tickets
 }
 

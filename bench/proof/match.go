@@ -67,7 +67,7 @@ func loopArms(ctx context.Context, b *testbed) ([]arm, error) {
 		b.notifications(),
 		b.commits(b.options.loadUsual("tickets", 5*time.Second)),
 		b.arm(steadyLoad, director, load("match-steady")),
-		b.arm(idleQueue, side{director.urls, b.lab.Meter(b.lab.Worker())}, idle),
+		b.arm(idleQueue, side{director.urls, b.lab.Meter(b.lab.Worker)}, idle),
 	}
 	return append(prepareEach(arms, b.settle, b.awaitEmptyQueue), b.decisionArms()...), err
 }

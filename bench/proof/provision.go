@@ -181,7 +181,7 @@ func (p pool) askForSeats(ctx context.Context) error {
 		all.Go(func() error {
 			token, err := p.bed.mint(fmt.Sprint("player-", n))
 			for err == nil {
-				err = client.Post(p.bed.lab.Replicas()[0].URL+"/matchmake", bench.Bearer(token), body, nil)
+				err = client.Post(p.bed.lab.Replicas[0].URL+"/matchmake", bench.Bearer(token), body, nil)
 				if !strings.HasPrefix(bench.KindOf(err), "409 ") {
 					return err
 				}

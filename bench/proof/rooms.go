@@ -65,7 +65,7 @@ func roomsArms(ctx context.Context, b *testbed) ([]arm, error) {
 		return nil, err
 	}
 	o, sizes, director := b.options, b.options.lobbySizes(), b.director(lab.Realtime)
-	replicas := side{director.urls, b.lab.Meter(b.lab.Replicas()...)}
+	replicas := side{director.urls, b.lab.Meter(b.lab.Replicas...)}
 	arms := []arm{
 		b.arm(lobbyQuiet, replicas, o.loadLobby("rooms-idle", 0)),
 		b.arm(lobbyFull, replicas, o.loadLobby("rooms-idle", sizes.idle)),
@@ -108,7 +108,7 @@ func (b *testbed) killUnderClients(ctx context.Context) (bench.Result, error) {
 	}
 	joined := time.Since(start)
 	b.options.say("a replica with %d clients is killed", clients)
-	b.lab.Replicas()[0].Kill()
+	b.lab.Replicas[0].Kill()
 	took, err := crowd.Resume(ctx, urls[1])
 	r := bench.ResultOf("rooms-storm", clients, took)
 	r.Values = map[string]float64{"joined": joined.Seconds()}

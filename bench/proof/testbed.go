@@ -66,7 +66,7 @@ type side struct {
 
 // director returns all replicas, as they are called over a protocol.
 func (b *testbed) director(over lab.Face) side {
-	return side{lab.Addresses(b.lab.Replicas(), over), b.lab}
+	return side{lab.Addresses(b.lab.Replicas, over), b.lab}
 }
 
 // baselines returns the processes of the baselines (naive placement, no-ops and echoes), as many as there are replicas.
@@ -131,7 +131,7 @@ func (b *testbed) arm(name string, on side, load bench.Options) arm {
 // generate runs a load on one side. It sets the URLs, the tokens and the meter.
 func (b *testbed) generate(ctx context.Context, on side, load bench.Options) (bench.Result, error) {
 	load.URLs, load.Meter, load.AccessToken = on.urls, on.meter, b.mint
-	load.FleetToken, load.OpsToken = b.lab.FleetToken(), b.lab.OpsToken()
+	load.FleetToken, load.OpsToken = b.lab.FleetToken, b.lab.OpsToken
 	return bench.Run(ctx, load)
 }
 

@@ -49,7 +49,7 @@ func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 	// four times the interval of reports
 	load.WarmUp, load.Duration = choose(b.options, 5*time.Second, 50*time.Millisecond),
 		choose(b.options, 20*time.Second, 200*time.Millisecond)
-	replica := side{b.director(lab.Web).urls, b.lab.Meter(b.lab.Replicas()...)}
+	replica := side{b.director(lab.Web).urls, b.lab.Meter(b.lab.Replicas...)}
 	alone, beside := b.arm(placedAlone, replica, load), b.arm(placedBeside, replica, load)
 	beside.run = b.besideWaiting(beside.run)
 	return prepareEach([]arm{alone.finish(b.deleteRun), beside.finish(b.deleteRun)}, b.settle), nil
@@ -58,7 +58,7 @@ func waitingArms(ctx context.Context, b *testbed) ([]arm, error) {
 // besideWaiting wraps a run during which clients wait. Its value is how many of them had ended before the run had.
 func (b *testbed) besideWaiting(run runFunc) runFunc {
 	return func(ctx context.Context) (result bench.Result, err error) {
-		c := &socketCrowd{url: "ws" + strings.TrimPrefix(b.lab.Replicas()[0].URL, "http") + "/matchmaker/ws"}
+		c := &socketCrowd{url: "ws" + strings.TrimPrefix(b.lab.Replicas[0].URL, "http") + "/matchmaker/ws"}
 		err = c.gather(ctx, b.options.sockets())
 		if err == nil {
 			b.options.say("%d sockets wait", b.options.sockets())

@@ -26,7 +26,7 @@ func TestBenchBaseline(t *testing.T) {
 	api := processes[0].URL
 	raw, _, err := i.Mint(devlogin.Claims{Subject: "anna"}, time.Minute)
 	require.NoError(t, err)
-	anna, fleet := "Authorization: Bearer "+raw, "X-Fleet-Token: "+l.FleetToken()
+	anna, fleet := "Authorization: Bearer "+raw, "X-Fleet-Token: "+l.FleetToken
 	duel := object{"region": "eu", "mode": "duel"}
 
 	status, body := clitest.Post(t, api+"/matchmake", anna, duel)

@@ -38,7 +38,7 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 	t.Parallel()
 	const token = "shown-by-programs-of-open-match"
 	l, _ := outside(t, "DIRECTOR_OM_TOKENS="+token, "DIRECTOR_OM_REGISTRATION=20ms")
-	addr := l.Replicas()[0].GRPC
+	addr := l.Replicas[0].GRPC
 
 	quick := func(scenario string) []string {
 		return []string{

@@ -139,7 +139,7 @@ const fewestCommitters = 32
 // subjects returns the director of a laboratory and, if requested, its baselines.
 func (b *benchmark) subjects(ctx context.Context, l *lab.Lab) ([]subject, error) {
 	scenario, kinds := b.options.Scenario, b.family.baselines
-	director := subject{scenario: scenario, urls: lab.Addresses(l.Replicas(), b.family.face), meter: l}
+	director := subject{scenario: scenario, urls: lab.Addresses(l.Replicas, b.family.face), meter: l}
 	isNoOp := strings.HasSuffix(scenario.Name, "noop") // the baselines serve it, and no director
 	if isNoOp {
 		kinds = []baselineKind{noOp}

@@ -50,6 +50,7 @@ func (p *program) prove() *cobra.Command {
 	return cmd
 }
 
+// experimentsText lists all experiments for the help.
 func experimentsText() string {
 	var text strings.Builder
 	for _, e := range proof.Experiments() {
@@ -58,15 +59,8 @@ func experimentsText() string {
 	return text.String()
 }
 
-func experimentNames() (names []string) {
-	for _, e := range proof.Experiments() {
-		names = append(names, e.Name)
-	}
-	return names
-}
-
-func completeExperiments(_ *cobra.Command, given []string,
-	_ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+func completeExperiments(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var names []cobra.Completion
 	for _, e := range proof.Experiments() {
 		if !slices.Contains(given, e.Name) {
 			names = append(names, cobra.CompletionWithDesc(e.Name, e.About))
@@ -109,14 +103,16 @@ func (j *proving) check(names []string) error {
 	if j.rounds < 1 || j.rounds > mostRounds {
 		return fmt.Errorf("%d rounds: there must be 1 to %d", j.rounds, mostRounds)
 	}
-	for _, name := range names {
-		if !slices.Contains(experimentNames(), name) {
-			return fmt.Errorf("unknown experiment %q: there are %s", name, strings.Join(experimentNames(), ", "))
+	unknown, all := slices.Clone(names), []string{}
+	for _, e := range proof.Experiments() {
+		if all = append(all, e.Name); len(names) == 0 || slices.Contains(names, e.Name) {
+			j.experiments = append(j.experiments, e)
 		}
+		unknown = slices.DeleteFunc(unknown, func(name string) bool { return name == e.Name })
 	}
-	j.experiments = slices.DeleteFunc(proof.Experiments(), func(e proof.Experiment) bool {
-		return len(names) > 0 && !slices.Contains(names, e.Name)
-	})
+	if len(unknown) > 0 {
+		return fmt.Errorf("unknown experiment %q: there are %s", unknown[0], strings.Join(all, ", "))
+	}
 	return nil
 }
 

@@ -241,7 +241,7 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	b.options.AccessToken = minter(issuer, devlogin.Claims{})
-	b.options.FleetToken, b.options.OpsToken = l.FleetToken(), l.OpsToken()
+	b.options.FleetToken, b.options.OpsToken = l.FleetToken, l.OpsToken
 	ctx, end := l.Living(ctx)
 	defer end()
 	subjects, err := b.subjects(ctx, l)

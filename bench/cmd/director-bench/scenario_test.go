@@ -84,7 +84,7 @@ func TestBenchResolve(t *testing.T) {
 func TestBenchRunning(t *testing.T) {
 	t.Parallel()
 	l, i := outside(t)
-	api := l.Replicas()[0].URL
+	api := l.Replicas[0].URL
 	key := filepath.Join(t.TempDir(), "issuer.jwk")
 	require.NoError(t, os.WriteFile(key, i.JWK(), 0o600))
 
@@ -92,7 +92,7 @@ func TestBenchRunning(t *testing.T) {
 		return []string{scenario, "--url", api + "/", "--issuer-key", key, "--callers", "2", "--duration", "200ms",
 			"--warm-up", "0s"}
 	}
-	mine := env("DIRECTOR_FLEET_TOKEN="+l.FleetToken(), "DIRECTOR_OPS_TOKENS="+l.OpsToken(), "DATABASE_URL="+l.URL())
+	mine := env("DIRECTOR_FLEET_TOKEN="+l.FleetToken, "DIRECTOR_OPS_TOKENS="+l.OpsToken, "DATABASE_URL="+l.URL())
 	for _, scenario := range bench.Names(bench.Scenarios) {
 		args := quick(scenario)
 		if bench.Find(bench.Scenarios, scenario).Usual.Tickets > 0 {
@@ -109,14 +109,14 @@ func TestBenchRunning(t *testing.T) {
 			"%s: only without a valve nothing is written", scenario)
 		require.Zero(t, m.Costs.ServerMicros)
 	}
-	table := directorBench.OK(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken()), quick("session-life")...)
+	table := directorBench.OK(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken), quick("session-life")...)
 	for _, word := range []string{"matchmake", "resolve", "joined", "left", "session-life", "16 game servers"} {
 		require.Contains(t, table, word)
 	}
 	require.NotContains(t, table, "COSTS")
 	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("matchmake")...).Err,
 		"cannot register at "+api+": 401")
-	require.ErrorContains(t, directorBench.Run(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken()), "",
+	require.ErrorContains(t, directorBench.Run(t, env("DIRECTOR_FLEET_TOKEN="+l.FleetToken), "",
 		quick("match-life")...).Err, "cannot be applied at "+api+": 401")
 }
 
