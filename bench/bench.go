@@ -163,8 +163,6 @@ func (o *Options) Check() error {
 		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, maxCallers)
 	case o.Duration <= 0 || o.WarmUp < 0 || o.Background < 0:
 		return errors.New("a run must last, and its warm-up and background may not be negative")
-	case o.Scenario.IsAlone && (o.Callers != 1 || o.Rate > 0):
-		return fmt.Errorf("%s has one caller, and no rate", o.Scenario.Name)
 	}
 	if err := o.checkShape(); err != nil || o.Scenario.Check == nil {
 		return err
@@ -181,6 +179,8 @@ func (o *Options) checkShape() error {
 		return fmt.Errorf("a hot share of %g: it must be 0 to 1", o.HotShare)
 	case o.HotShare > 0 && o.Modes == 1:
 		return errors.New("a hot mode needs others beside it: ask for several modes")
+	case o.Scenario.IsAlone && (o.Callers != 1 || o.Rate > 0):
+		return fmt.Errorf("%s has one caller, and no rate", o.Scenario.Name)
 	case o.Turns > 0 && o.Rate > 0:
 		return errors.New("at a rate there are as many turns as are due")
 	case !runNames.MatchString(o.Run):
