@@ -64,7 +64,7 @@ func inOneLab(l lab.Options, arms armsFunc) func(Options) []part {
 // Experiments are all experiments, in the order of the report.
 func Experiments() []Experiment {
 	return []Experiment{reach, callers, capacity, packing, fleet, growth, snapshot, writer, dashboard, overload,
-		regions, openMatch, directorLoop, provision, waiting, rooms, launch}
+		regions, openMatch, directorLoop, provision, waiting, rooms, launch, evacuation}
 }
 
 // Run measures all arms and judges all claims. Its laboratories are closed when it returns. After an error the findings

@@ -1,0 +1,1 @@
+SELECT ops.evacuate('lost', requeue => true, dead => true)::text AS id;
