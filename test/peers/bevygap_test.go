@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,23 +98,48 @@ func (c *bevyClient) awaits(beginning string) string {
 	}
 }
 
-// Clients with bevygap's own plugin reach a game server with bevygap's own plugin, which a worker has started as a
-// process, and which asks one of two replicas as if it were NATS. That replica is killed while they play.
+// natsListener is how replicas serve game servers with bevygap's plugin.
+type natsListener struct {
+	scheme string
+	flags  []string // of the replicas
+	env    string   // of the game servers, as a field of their app version
+	ports  string   // for the game servers
+}
+
+func securely(t *testing.T) natsListener {
+	t.Helper()
+	c := newCertificates(t)
+	return natsListener{"tls://", []string{"--tls-cert", c.cert, "--tls-key", c.key}, fmt.Sprintf("    env: {NATS_CA_CONTENTS: %q}\n", c.authority), "31700-31749"}
+}
+
+// The plugin demands TLS unless it is told otherwise.
 func TestBevygapPlays(t *testing.T) {
 	t.Parallel()
 	programs, err := buildBevygap()
 	require.NoError(t, err)
+	for name, listener := range map[string]natsListener{"TLS": securely(t), "plain text": {scheme: "nats://", ports: "31750-31799"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playBevygap(t, programs, listener)
+		})
+	}
+}
+
+// Clients with bevygap's own plugin reach a game server with bevygap's own plugin, which a worker has started as a
+// process, and which asks one of two replicas as if it were NATS. That replica is killed while they play.
+func playBevygap(t *testing.T, programs string, listener natsListener) {
+	t.Helper()
 	gate, natsA, natsB, addr := rigtest.NewBalancer(t), rigtest.FreeAddr(t), rigtest.FreeAddr(t), rigtest.FreeAddr(t)
 	gate.Add(natsA)
 	r := rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t), "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=2m", "DIRECTOR_PROVIDERS=process",
-		"DIRECTOR_PUBLIC_URL=http://"+addr, "DIRECTOR_BEVYGAP_NATS_URL=nats://"+gate.Addr(), "DIRECTOR_PROCESS_COMMANDS=ships="+filepath.Join(programs, "server"),
-		"DIRECTOR_PROCESS_DIR="+t.TempDir(), "DIRECTOR_PROCESS_PORTS=31700-31799")
+		"DIRECTOR_PUBLIC_URL=http://"+addr, "DIRECTOR_BEVYGAP_NATS_URL="+listener.scheme+gate.Addr(), "DIRECTOR_PROCESS_COMMANDS=ships="+filepath.Join(programs, "server"),
+		"DIRECTOR_PROCESS_DIR="+t.TempDir(), "DIRECTOR_PROCESS_PORTS="+listener.ports, "DIRECTOR_PROCESS_VARIABLES=NATS_CA_CONTENTS")
 	file := filepath.Join(t.TempDir(), "pool.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(bevygapPool), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(bevygapPool, "    compat: bevygap\n", "    compat: bevygap\n"+listener.env, 1)), 0o600))
 	r.Run("pools", "apply", "-f", file, "--reason", "test")
-	b := r.StartReplica(addr, "--work", "--bevygap-nats-addr", natsB)
-	r.AwaitReady(b)
-	a := r.Serve("--bevygap-nats-addr", natsA)
+	r.AwaitReady(r.StartReplica(addr, "--work"))
+	a := startNATS(r, natsA, listener)
+	startNATS(r, natsB, listener)
 
 	matchmaker := "ws://" + addr + "/matchmaker/ws"
 	connected := func() []string {
@@ -136,7 +162,20 @@ func TestBevygapPlays(t *testing.T) {
 	require.NoError(t, ann.leave.Close())
 	require.Eventually(t, func() bool { return slices.Equal(connected(), []string{bobsID}) }, time.Minute, 50*time.Millisecond)
 	require.Equal(t, 1, rigtest.One[int](r, "SELECT count(*) FROM deployments WHERE phase = 'ready'"), "the plugin has not panicked")
-	r.Exec("SELECT ops.stop_deployment(id, 'over') FROM deployments")
-	require.Eventually(t, func() bool { return rigtest.One[int](r, "SELECT count(*) FROM deployments") == 0 }, 2*time.Minute, 100*time.Millisecond)
 	r.RequireInvariants()
+	endServers(r)
+}
+
+// startNATS starts a replica that serves game servers with the plugin at an address.
+func startNATS(r *rigtest.Rig, addr string, listener natsListener) *rigtest.Process {
+	r.T.Helper()
+	p := r.StartReplica(rigtest.FreeAddr(r.T), slices.Concat(listener.flags, []string{"--bevygap-nats-addr", addr})...)
+	require.Eventually(r.T, func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}, time.Minute, 50*time.Millisecond)
+	return p
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,21 +14,38 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// buildLightyear compiles the examples of the plugins for Bevy, and returns their directory.
-var buildLightyear = sync.OnceValues(func() (string, error) {
-	dir, err := cargo("../../sdk/rust/bevy/Cargo.toml", "build", "--examples")
-	return filepath.Join(dir, "examples"), err
-})
+// lightyear is a release of Lightyear with which the plugins for Bevy are compiled.
+type lightyear struct {
+	manifest, suffix string // of the names of the examples
+	ports            string // for game servers
+}
 
-// Players and a game server with the plugins for Bevy: today's Lightyear accepts the connect tokens, and the director
-// knows who is connected, while its only replica is killed and comes back.
+// The sources are the same for both.
+var lightyears = map[string]lightyear{
+	"0.25": {"lightyear-0.25/Cargo.toml", "-0-25", "31900-31949"},
+	"0.29": {"../../sdk/rust/bevy/Cargo.toml", "", "31950-31999"},
+}
+
+// Players and a game server with the plugins for Bevy: Lightyear accepts the connect tokens, and the director knows who is
+// connected, while its only replica is killed and comes back.
 func TestLightyearPlays(t *testing.T) {
 	t.Parallel()
-	programs, err := buildLightyear()
+	for version, l := range lightyears {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			l.play(t)
+		})
+	}
+}
+
+func (l lightyear) play(t *testing.T) {
+	t.Helper()
+	dir, err := cargo(l.manifest, "build", "--lib", "--examples")
 	require.NoError(t, err)
+	program := func(name string) string { return filepath.Join(dir, "examples", name+l.suffix) }
 	addr := rigtest.FreeAddr(t)
 	r := rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=http://"+addr, "DIRECTOR_PROCESS_DIR="+t.TempDir(),
-		"DIRECTOR_PROCESS_COMMANDS=ships="+filepath.Join(programs, "game-server"), "DIRECTOR_PROCESS_PORTS=31900-31999")
+		"DIRECTOR_PROCESS_COMMANDS=ships="+program("game-server"), "DIRECTOR_PROCESS_PORTS="+l.ports)
 	file := filepath.Join(t.TempDir(), "pool.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(rustPool, "    digest_required: true\n", "", 1)), 0o600))
 	r.Run("pools", "apply", "-f", file, "--reason", "test")
@@ -41,7 +57,7 @@ func TestLightyearPlays(t *testing.T) {
 	}
 	play := func(sub string) (*bevyClient, string) {
 		environ := []string{"DIRECTOR_URL=http://" + addr, "ACCESS_TOKEN=" + strings.TrimPrefix(r.As(sub).Get("Authorization"), "Bearer ")}
-		c := startClient(t, environ, filepath.Join(programs, "player"), "eu", "duel")
+		c := startClient(t, environ, program("player"), "eu", "duel")
 		id := c.awaits("seated ")
 		c.awaits("connected")
 		require.Eventually(t, func() bool { return slices.Contains(connected(), id) }, time.Minute, 50*time.Millisecond)
@@ -58,4 +74,5 @@ func TestLightyearPlays(t *testing.T) {
 	r.Run("players", "free-seat", session, "bob", "--reason", "test")
 	bob.awaits("disconnected") // the answer to the next list of clients names him
 	r.RequireInvariants()
+	endServers(r)
 }

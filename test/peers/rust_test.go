@@ -133,4 +133,14 @@ func TestRustGameServer(t *testing.T) {
 	require.Empty(t, say("-"+ann))
 	r.Await("SELECT array_agg(sub) = '{bob}' FROM seats WHERE state = 'connected'")
 	r.RequireInvariants()
+	endServers(r)
+}
+
+// endServers ends the game servers of the pool, with everybody on them: a process outlives its director.
+func endServers(r *rigtest.Rig) {
+	r.T.Helper()
+	r.Run("pools", "scale", "eu/ships/1", "--min", "0", "--max", "0", "--reason", "over")
+	r.Exec("SELECT ops.close_session(region || '.' || id, 'over') FROM sessions")
+	r.Exec("SELECT ops.stop_deployment(id, 'over') FROM deployments")
+	require.Eventually(r.T, func() bool { return rigtest.One[int](r, "SELECT count(*) FROM deployments") == 0 }, 2*time.Minute, 100*time.Millisecond)
 }
