@@ -16,8 +16,8 @@ import (
 // arrival is who wants to enter.
 type arrival struct {
 	region, build string   // that decide about the valve
-	caller        string   // "": a ticket without a player
-	party         []string // with the caller; nil: it is alone
+	callerSub     string   // "": a ticket without a player
+	partySubs     []string // with the caller; nil: it is alone
 	// isVouched lets every player of the party have a place in the line, since more than the caller's word says that
 	// they are there. The others need one of their own: else a caller would fill the line with names.
 	isVouched bool
@@ -25,12 +25,12 @@ type arrival struct {
 
 // players returns the players of an arrival, the caller first, and how many of them get a place.
 func (a arrival) players() (subs []string, joining int) {
-	if a.caller == "" {
+	if a.callerSub == "" {
 		return nil, 0
 	}
-	subs = []string{a.caller}
-	for _, sub := range a.party {
-		if sub != a.caller {
+	subs = []string{a.callerSub}
+	for _, sub := range a.partySubs {
+		if sub != a.callerSub {
 			subs = append(subs, sub)
 		}
 	}
@@ -48,7 +48,8 @@ func (s *Store) admit(ctx context.Context, a arrival) error {
 		return err
 	}
 	subs, joining := a.players()
-	got, err := s.groups.admissions.Do(ctx, line.row.Name, admissionRequest{subs: subs, joining: joining})
+	got, err := s.batchGroups.admissions.Do(ctx, line.row.Name,
+		admissionRequest{playerSubs: subs, joiningCount: joining})
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func refuseWaiting(line *LoginLine, sub string, isCaller bool, got admission) er
 		e.RetryAfter = askAfter(nil)
 		return e
 	}
-	p := line.place(got.number, got.isStaff)
+	p := line.place(got.placeNumber, got.isStaff)
 	e := fault.New(fault.TooMany, CodeNotAdmitted, "you are number %d in the login queue %s", p.Position, p.Valve)
 	e.Place = p
 	if !isCaller {
@@ -111,23 +112,23 @@ func refuseWaiting(line *LoginLine, sub string, isCaller bool, got admission) er
 
 // admission is the row of a player.
 type admission struct {
-	isKnown    bool // there is one
-	isAdmitted bool
-	isStaff    bool
-	number     int64
+	isKnown     bool // there is one
+	isAdmitted  bool
+	isStaff     bool
+	placeNumber int64
 }
 
 // admissionRequest asks for the rows of players in the line of a valve.
 type admissionRequest struct {
-	subs    []string // none: an admission without a player
-	joining int      // the first so many get a row if they have none
-	isStaff bool     // those that get one are staff
-	leaves  bool     // the rows are deleted instead
+	playerSubs   []string // none: an admission without a player
+	joiningCount int      // the first so many get a row if they have none
+	isStaff      bool     // those that get one are staff
+	isLeaving    bool     // the rows are deleted instead
 }
 
-func (r admissionRequest) players() int { return max(1, len(r.subs)) }
+func (r admissionRequest) players() int { return max(1, len(r.playerSubs)) }
 
-func (r admissionRequest) bytes() int { return textBytes(r.subs...) }
+func (r admissionRequest) bytes() int { return textBytes(r.playerSubs...) }
 
 type admissionCall = batch.Call[admissionRequest, []admission]
 
@@ -135,7 +136,7 @@ type admissionCall = batch.Call[admissionRequest, []admission]
 // a lock; those without one share one lock of the line. Each statement is a transaction, so that no client that freezes
 // holds the line.
 func (s *Store) decideAdmissions(ctx context.Context, valve string, calls []*admissionCall) error {
-	turn := admissionTurn{valve: valve, q: s.q, rows: map[string]query.ReadAdmissionsRow{}}
+	turn := admissionTurn{valveName: valve, q: s.q, rows: map[string]query.ReadAdmissionsRow{}}
 	if err := turn.decide(ctx, calls); err != nil {
 		return err
 	}
@@ -147,8 +148,8 @@ func (s *Store) decideAdmissions(ctx context.Context, valve string, calls []*adm
 
 func subsOf(calls []*admissionCall) (subs []string) {
 	for _, c := range calls {
-		if !c.Req.leaves {
-			subs = append(subs, c.Req.subs...)
+		if !c.Req.isLeaving {
+			subs = append(subs, c.Req.playerSubs...)
 		}
 	}
 	return subs
@@ -156,11 +157,11 @@ func subsOf(calls []*admissionCall) (subs []string) {
 
 // admissionTurn is a batch of calls about the line of a valve.
 type admissionTurn struct {
-	valve    string
-	q        *query.Queries
-	rows     map[string]query.ReadAdmissionsRow
-	nameless int             // admissions without a player that are left to give
-	departed map[string]bool // players whose rows this batch deleted
+	valveName          string
+	q                  *query.Queries
+	rows               map[string]query.ReadAdmissionsRow
+	namelessAdmissions int             // admissions without a player that are left to give
+	departedSubs       map[string]bool // players whose rows this batch deleted
 }
 
 // decide reads and changes the rows of the players of all calls.
@@ -179,11 +180,11 @@ func (t *admissionTurn) decide(ctx context.Context, calls []*admissionCall) erro
 
 // leave deletes the rows of the players that leave.
 func (t *admissionTurn) leave(ctx context.Context, calls []*admissionCall) error {
-	t.departed = map[string]bool{}
+	t.departedSubs = map[string]bool{}
 	var leaving []string
 	for _, c := range calls {
-		if c.Req.leaves {
-			leaving = append(leaving, c.Req.subs...)
+		if c.Req.isLeaving {
+			leaving = append(leaving, c.Req.playerSubs...)
 		}
 	}
 	if len(leaving) == 0 {
@@ -194,11 +195,11 @@ func (t *admissionTurn) leave(ctx context.Context, calls []*admissionCall) error
 		return err
 	}
 	for sub := range t.rows {
-		t.departed[sub] = true
+		t.departedSubs[sub] = true
 	}
 	// Another call of this batch may name the same players: it must not find rows that are about to go.
 	clear(t.rows)
-	_, err := t.q.LeaveLoginQueue(ctx, query.LeaveLoginQueueParams{Valve: t.valve, Subs: leaving})
+	_, err := t.q.LeaveLoginQueue(ctx, query.LeaveLoginQueueParams{Valve: t.valveName, Subs: leaving})
 	return err
 }
 
@@ -206,7 +207,7 @@ func (t *admissionTurn) read(ctx context.Context, subs []string) error {
 	if len(subs) == 0 {
 		return nil
 	}
-	found, err := t.q.ReadAdmissions(ctx, query.ReadAdmissionsParams{Valve: t.valve, Subs: subs})
+	found, err := t.q.ReadAdmissions(ctx, query.ReadAdmissionsParams{Valve: t.valveName, Subs: subs})
 	for _, r := range found {
 		t.rows[r.Sub] = r
 	}
@@ -224,18 +225,18 @@ func (t *admissionTurn) extend(ctx context.Context) error {
 	if len(fading) == 0 {
 		return nil
 	}
-	return t.q.ExtendAdmissions(ctx, query.ExtendAdmissionsParams{Valve: t.valve, Subs: fading})
+	return t.q.ExtendAdmissions(ctx, query.ExtendAdmissionsParams{Valve: t.valveName, Subs: fading})
 }
 
 // join gives places to players without one, in the order of their calls.
 func (t *admissionTurn) join(ctx context.Context, calls []*admissionCall) error {
-	p := query.JoinLoginQueueParams{Valve: t.valve, Subs: []string{}, AreStaff: []bool{}}
+	p := query.JoinLoginQueueParams{Valve: t.valveName, Subs: []string{}, AreStaff: []bool{}}
 	added := map[string]bool{}
 	for _, c := range calls {
-		if len(c.Req.subs) == 0 {
+		if len(c.Req.playerSubs) == 0 {
 			p.Nameless++
 		}
-		for _, sub := range c.Req.subs[:c.Req.joining] {
+		for _, sub := range c.Req.playerSubs[:c.Req.joiningCount] {
 			// Two calls of the batch may name the same player, and join_login_queue inserts each name that it gets.
 			if _, known := t.rows[sub]; !known && !added[sub] {
 				added[sub] = true
@@ -250,21 +251,21 @@ func (t *admissionTurn) join(ctx context.Context, calls []*admissionCall) error 
 	if err != nil {
 		return err
 	}
-	t.nameless = int(admitted)
+	t.namelessAdmissions = int(admitted)
 	// Read again: the same call has admitted as many as the valve has room for, perhaps some of the new rows.
 	return t.read(ctx, p.Subs)
 }
 
 func (t *admissionTurn) answer(r admissionRequest) []admission {
-	if len(r.subs) == 0 {
+	if len(r.playerSubs) == 0 {
 		// The first calls of the batch get the admissions that there are.
-		t.nameless--
-		return []admission{{isAdmitted: t.nameless >= 0}}
+		t.namelessAdmissions--
+		return []admission{{isAdmitted: t.namelessAdmissions >= 0}}
 	}
-	got := make([]admission, len(r.subs))
-	for i, sub := range r.subs {
+	got := make([]admission, len(r.playerSubs))
+	for i, sub := range r.playerSubs {
 		row, known := t.rows[sub]
-		got[i] = admission{known || r.leaves && t.departed[sub], row.Admitted, row.IsStaff, row.Place}
+		got[i] = admission{known || r.isLeaving && t.departedSubs[sub], row.Admitted, row.IsStaff, row.Place}
 	}
 	return got
 }

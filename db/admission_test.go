@@ -73,15 +73,15 @@ func TestALineIsAdmittedInItsOrder(t *testing.T) {
 	b.enterAll("e", "d", "c", "b", "a")
 	require.NoError(t, b.MarkLine(t.Context(), "launch"))
 	b.heedValves()
-	require.Equal(t, 3, b.enter("c").Place.Position)
+	require.Equal(t, 3, b.enter("c").WaitingPlace.Position)
 	b.tokens("launch", 2.9, 0)
 	require.NoError(t, b.AdmitWaiting(t.Context(), "launch"))
 	require.Equal(t, []string{"e", "d"}, b.admitted())
 	b.heedValves()
-	require.Nil(t, b.enter("e").Place)
-	require.Equal(t, 1, b.enter("c").Place.Position)
-	require.Equal(t, 3, b.enter("a").Place.Position)
-	require.Equal(t, 3, b.enter("a").Place.Waiting)
+	require.Nil(t, b.enter("e").WaitingPlace)
+	require.Equal(t, 1, b.enter("c").WaitingPlace.Position)
+	require.Equal(t, 3, b.enter("a").WaitingPlace.Position)
+	require.Equal(t, 3, b.enter("a").WaitingPlace.Waiting)
 	b.requireCounters()
 }
 
@@ -149,11 +149,11 @@ func TestALineIsFull(t *testing.T) {
 	b.enterAll("a", "b")
 	_, err := b.EnterLoginQueue(t.Context(), db.LoginRequest{Player: "c"})
 	requireKind(t, fault.TooMany, "login_queue_full", err)
-	require.Equal(t, 2, b.enter("b").Place.Waiting, "a place is kept")
+	require.Equal(t, 2, b.enter("b").WaitingPlace.Waiting, "a place is kept")
 	changed, err := b.As("").OpenValve(t.Context(), "launch")
 	require.NoError(t, err)
 	require.True(t, changed)
-	require.Nil(t, b.enter("c").Place, "the copy of the replica is old: it looks again before it refuses")
+	require.Nil(t, b.enter("c").WaitingPlace, "the copy of the replica is old: it looks again before it refuses")
 	b.requireCounters()
 }
 
@@ -238,8 +238,8 @@ func TestAValveCountsThoseWhoAreIn(t *testing.T) {
 	b.valve("launch", 10, maxPlayers(1), noStaff)
 	require.Equal(t, []string{"playing"}, b.admitted())
 	b.tokens("launch", 10, 0)
-	require.Nil(t, b.enter("playing").Place)
-	require.NotNil(t, b.enter("new").Place)
+	require.Nil(t, b.enter("playing").WaitingPlace)
+	require.NotNil(t, b.enter("new").WaitingPlace)
 	b.requireCounters()
 }
 
@@ -255,7 +255,7 @@ func TestAPlayerOfABuildComesBack(t *testing.T) {
 	for player, isIn := range map[string]bool{"in": true, "new": false} {
 		l, err := b.EnterLoginQueue(t.Context(), db.LoginRequest{Player: player, Build: build})
 		require.NoError(t, err)
-		require.Equal(t, isIn, l.Place == nil, player)
+		require.Equal(t, isIn, l.WaitingPlace == nil, player)
 	}
 	b.requireCounters()
 }
@@ -320,10 +320,10 @@ func TestOperatorsSetValves(t *testing.T) {
 	change(true)(ada.SetValve(ctx, "launch", db.ValveSettings{}))
 	b.tokens("launch", 0, 0)
 	b.heedValves()
-	require.NotNil(t, b.enter("vip").Place)
+	require.NotNil(t, b.enter("vip").WaitingPlace)
 	change(true)(ada.AdmitPlayer(ctx, "launch", "vip"))
 	change(false)(ada.AdmitPlayer(ctx, "launch", "vip"))
-	require.Nil(t, b.enter("vip").Place)
+	require.Nil(t, b.enter("vip").WaitingPlace)
 	b.requireCounters()
 	_, err = b.As("").AdmitPlayer(ctx, "launch", "x")
 	requireKind(t, fault.Invalid, "invalid", err)

@@ -32,7 +32,7 @@ func TestEveryWayInAsksTheValve(t *testing.T) {
 			return err
 		},
 		"open match": func(ctx context.Context, player string) error {
-			_, err := b.CreateTicket(ctx, "global", db.NewTicket{Player: player, Encode: noBody})
+			_, err := b.CreateTicket(ctx, "global", db.NewTicket{Player: player, EncodeBody: noBody})
 			return err
 		},
 	}
@@ -42,14 +42,14 @@ func TestEveryWayInAsksTheValve(t *testing.T) {
 		refused, _ := errors.AsType[*fault.Error](err)
 		require.Equal(t, "launch", refused.Place.Valve, name)
 	}
-	_, err := b.CreateTicket(t.Context(), "global", db.NewTicket{Encode: noBody})
+	_, err := b.CreateTicket(t.Context(), "global", db.NewTicket{EncodeBody: noBody})
 	requireKind(t, fault.TooMany, "not_admitted", err)
 	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM admissions"))
 	b.tokens("launch", 100, 0)
 	require.NoError(t, b.AdmitWaiting(t.Context(), "launch"))
 	requireKind(t, fault.NoCapacity, "region_unknown", ways["seat"](t.Context(), "seat"))
 	require.NoError(t, ways["open match"](t.Context(), "open match"))
-	_, err = b.CreateTicket(t.Context(), "global", db.NewTicket{Encode: noBody})
+	_, err = b.CreateTicket(t.Context(), "global", db.NewTicket{EncodeBody: noBody})
 	require.NoError(t, err, "nobody waits")
 }
 
@@ -78,7 +78,7 @@ func TestSessionsOfTheLobbyAskTheValve(t *testing.T) {
 	n := setupQueue(t)
 	n.valve("launch", 100, noStaff)
 	n.tokens("launch", 0, 0)
-	named := func(name string) func(*db.OpenRealtime) { return func(o *db.OpenRealtime) { o.Player = name } }
+	named := func(name string) func(*db.OpenRealtime) { return func(o *db.OpenRealtime) { o.PlayerSub = name } }
 	ann, bob, cy := n.open(n.client("ann", named("ann"))), n.open(n.client("bob", named("bob"))), n.open(n.client("cy",
 		named("cy")))
 	_, err := n.EnqueueRealtime(t.Context(), wants(cy, "duel", 2))

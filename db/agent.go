@@ -12,9 +12,9 @@ import (
 
 // AgentRef names an agent and the replica that holds its connection.
 type AgentRef struct {
-	Region  string
-	ID      string // 16 hexadecimal digits, new for each connection
-	Replica uuid.UUID
+	Region    string
+	ID        string // 16 hexadecimal digits, new for each connection
+	ReplicaID uuid.UUID
 }
 
 // The statuses that the director knows. An agent may report any other text; it then gets no rooms and does not count as
@@ -42,39 +42,39 @@ type AgentContent struct {
 
 // ReportedRoom is a room as an agent reports it.
 type ReportedRoom struct {
-	RawID       string // any text, may be empty; unique in a snapshot
-	Type        string
-	Connections int32 // at most a million
-	Local       bool  // created by the game's own code
+	RawID           string // any text, may be empty; unique in a snapshot
+	Type            string
+	ConnectionCount int32 // at most a million
+	IsLocal         bool  // created by the game's own code
 }
 
 // AgentJoin is the first full state of a connection, or the first full state since the agent was doubted.
 type AgentJoin struct {
-	Ref     AgentRef
-	Key     string     // fingerprint of its key, which is the actor of its events
-	KeyID   *uuid.UUID // nil: the key comes from the configuration
-	Content AgentContent
-	Rooms   []ReportedRoom
-	Hash    string // as the agent computed it
-	Seq     int64
-	Age     time.Duration // since the reply was received
+	Ref            AgentRef
+	KeyFingerprint string     // fingerprint of its key, which is the actor of its events
+	KeyID          *uuid.UUID // nil: the key comes from the configuration
+	Content        AgentContent
+	ReportedRooms  []ReportedRoom
+	StateHash      string // as the agent computed it
+	ReplySeq       int64
+	ReplyAge       time.Duration // since the reply was received
 }
 
 // AgentSnapshot is a later state reply. A reply that only confirms the last content has no Content, Changed and
 // Removed; it is needed only while OwesSnapshot of the agent's [AgentState] is true.
 type AgentSnapshot struct {
-	Ref     AgentRef
-	Content *AgentContent  // nil: unchanged
-	Changed []ReportedRoom // new rooms, and rooms that differ from the last applied reply
-	Removed []string       // raw ids
-	Hash    string
-	Seq     int64
-	Age     time.Duration // since the reply was received
+	Ref           AgentRef
+	Content       *AgentContent  // nil: unchanged
+	ChangedRooms  []ReportedRoom // new rooms, and rooms that differ from the last applied reply
+	RemovedRawIDs []string       // raw ids
+	StateHash     string
+	ReplySeq      int64
+	ReplyAge      time.Duration // since the reply was received
 }
 
 // AgentState is the recorded state of an agent on which its connection depends.
 type AgentState struct {
-	Status string // for the next poll: AgentDraining or AgentActive, as last recorded
+	RecordedStatus string // for the next poll: AgentDraining or AgentActive, as last recorded
 	// the next state reply, even one with only a hash, must be passed to ApplySnapshot: it shows which commanded rooms
 	// exist
 	OwesSnapshot bool
@@ -91,7 +91,7 @@ type OwnAgent struct {
 
 // AgentMiss reports that an agent did not answer polls, or that it answers again.
 type AgentMiss struct {
-	Ref    AgentRef
-	Misses int           // polls in a row without a reply, up to 3; 0: it answers again
-	Age    time.Duration // since its last reply was received
+	Ref         AgentRef
+	MissedPolls int           // polls in a row without a reply, up to 3; 0: it answers again
+	ReplyAge    time.Duration // since its last reply was received
 }

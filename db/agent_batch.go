@@ -81,13 +81,13 @@ func (s *Store) onAgents(ctx context.Context, region string, heavy bool, fn func
 			}
 			return err
 		}
-		further = append(further, more.agents...)
+		further = append(further, more.agentIDs...)
 	}
 	return errAgentRace
 }
 
 // lockMore is the error of a transaction that must lock further agents.
-type lockMore struct{ agents []string }
+type lockMore struct{ agentIDs []string }
 
 func (*lockMore) Error() string { return "further agents must be locked" }
 
@@ -100,36 +100,36 @@ type agentTx struct {
 	q      *query.Queries
 	region string
 
-	agents          map[string]*agentRow
-	rooms           map[roomKey]*roomRow
+	agentsByID      map[string]*agentRow
+	roomsByKey      map[roomKey]*roomRow
 	ofID            map[string][]*roomRow // rooms by agent
-	drains          []keptDrain
+	keptDrains      []keptDrain
 	pendingCommands map[string][]query.PendingOfAgentsRow // pending commands by agent
 	keptActors      map[keptKey]string                    // actors
-	ended           map[uuid.UUID]bool                    // replicas that accept no agents
-	predecessors    map[string][]predecessor              // by joining agent
+	endedReplicas   map[uuid.UUID]bool                    // replicas that accept no agents
+	predecessorsOf  map[string][]predecessor              // by joining agent
 
-	now     time.Time // of the database; each joining agent gets a later time than the one before
-	further []string  // further agents to lock
-	fresh   []*roomRow
-	log     eventLog
-	settled []settledCommand
-	wake    map[uuid.UUID]bool // replicas
+	latestJoin      time.Time // of the database; each joining agent gets a later time than the one before
+	furtherAgents   []string  // further agents to lock
+	newRooms        []*roomRow
+	agentEvents     eventLog
+	settledCommands []settledCommand
+	wokenReplicas   map[uuid.UUID]bool // replicas
 }
 
-type roomKey struct{ agent, base string }
+type roomKey struct{ agentID, baseID string }
 
-type keptKey struct{ name, endpoint string }
+type keptKey struct{ agentName, endpoint string }
 
 type predecessor struct {
-	id     string
-	isGone bool
+	agentID string
+	isGone  bool
 }
 
 type settledCommand struct {
-	id    uuid.UUID
-	state CommandState
-	agent string
+	id         uuid.UUID
+	finalState CommandState
+	agentID    string
 }
 
 type keptDrain struct {
@@ -139,11 +139,11 @@ type keptDrain struct {
 
 func newAgentTx(s *Store, q *query.Queries, region string, further []string) *agentTx {
 	return &agentTx{
-		store: s, q: q, region: region, agents: map[string]*agentRow{}, rooms: map[roomKey]*roomRow{},
+		store: s, q: q, region: region, agentsByID: map[string]*agentRow{}, roomsByKey: map[roomKey]*roomRow{},
 		ofID:            map[string][]*roomRow{},
 		pendingCommands: map[string][]query.PendingOfAgentsRow{}, keptActors: map[keptKey]string{},
-		ended: map[uuid.UUID]bool{}, predecessors: map[string][]predecessor{},
-		further: further, wake: map[uuid.UUID]bool{},
+		endedReplicas: map[uuid.UUID]bool{}, predecessorsOf: map[string][]predecessor{},
+		furtherAgents: further, wokenReplicas: map[uuid.UUID]bool{},
 	}
 }
 
@@ -161,11 +161,11 @@ func (t *agentTx) change(ctx context.Context, calls []*agentCall) error {
 // apply applies a change to the agent, unless the agent no longer belongs to the caller's replica.
 func (t *agentTx) apply(c agentChange) {
 	ref := c.ref()
-	a := t.agents[ref.ID]
+	a := t.agentsByID[ref.ID]
 	switch {
-	case c.join != nil && a == nil && !t.ended[ref.Replica]:
+	case c.join != nil && a == nil && !t.endedReplicas[ref.ReplicaID]:
 		t.join(t.newAgent(*c.join), *c.join)
-	case a == nil || a.hasLeft || a.ref.Replica != ref.Replica:
+	case a == nil || a.hasLeft || a.ref.ReplicaID != ref.ReplicaID:
 	// The agent has left, or another replica has it by now. answer returns Superseded, and nothing is written.
 	case c.join != nil:
 		// It has joined before: the call is a repetition, or the agent was doubted and proves that it lives.
@@ -182,12 +182,12 @@ func (t *agentTx) apply(c agentChange) {
 // answer returns the result of a change after the commit.
 func (t *agentTx) answer(c agentChange) (AgentState, error) {
 	ref := c.ref()
-	a := t.agents[ref.ID]
+	a := t.agentsByID[ref.ID]
 	switch {
 	case c.leave != nil:
 		// Also for an agent that has left already: to leave twice is no error.
 		return AgentState{}, nil
-	case a == nil || a.hasLeft || a.ref.Replica != ref.Replica:
+	case a == nil || a.hasLeft || a.ref.ReplicaID != ref.ReplicaID:
 		return AgentState{}, fault.New(fault.Superseded, "agent_left", "the agent has left: close its connection")
 	}
 	return a.state(), nil
@@ -195,17 +195,17 @@ func (t *agentTx) answer(c agentChange) (AgentState, error) {
 
 // notify sends the notification for rosters that agents changed, and wakes the replicas with commands or answers.
 func (t *agentTx) notify() {
-	if t.changed() {
+	if t.hasChanges() {
 		t.store.Notify(TopicFleet, t.region)
 	}
-	for replica := range t.wake {
+	for replica := range t.wokenReplicas {
 		t.store.Notify(TopicReplica(replica), t.region)
 	}
 }
 
-func (t *agentTx) changed() bool {
-	for _, a := range t.agents {
-		if a.changed || a.wide {
+func (t *agentTx) hasChanges() bool {
+	for _, a := range t.agentsByID {
+		if a.hasNewState || a.hasNewContent {
 			return true
 		}
 	}
@@ -214,13 +214,13 @@ func (t *agentTx) changed() bool {
 
 // lockedIDs returns the agents that the calls change and the further agents, in lock order.
 func (t *agentTx) lockedIDs(calls []*agentCall) []string {
-	ids := slices.Clone(t.further)
+	ids := slices.Clone(t.furtherAgents)
 	for _, c := range calls {
 		ids = append(ids, c.Req.ref().ID)
 	}
-	for _, all := range t.predecessors {
+	for _, all := range t.predecessorsOf {
 		for _, p := range all {
-			ids = append(ids, p.id)
+			ids = append(ids, p.agentID)
 		}
 	}
 	slices.Sort(ids)

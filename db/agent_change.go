@@ -21,27 +21,27 @@ type agentCall = batch.Call[agentChange, AgentState]
 // that both agents report keep their ids. A repeated call with the same arguments changes nothing. Errors: Superseded
 // (the agent or the replica has ended: close the connection), Unavailable.
 func (s *Store) JoinAgent(ctx context.Context, j AgentJoin) (AgentState, error) {
-	return s.groups.agents.Do(ctx, j.Ref.Region, agentChange{join: &j})
+	return s.batchGroups.agentChanges.Do(ctx, j.Ref.Region, agentChange{join: &j})
 }
 
 // ApplySnapshot stores the changes of a later state reply. The calls of ApplySnapshot and AcknowledgeCommand for one
 // agent must be made one after the other, in the order in which its messages were received. For a doubted agent it
 // changes nothing and returns JoinedElsewhere. Errors: Superseded (close the connection), Unavailable.
 func (s *Store) ApplySnapshot(ctx context.Context, a AgentSnapshot) (AgentState, error) {
-	return s.groups.agents.Do(ctx, a.Ref.Region, agentChange{snapshot: &a})
+	return s.batchGroups.agentChanges.Do(ctx, a.Ref.Region, agentChange{snapshot: &a})
 }
 
 // MarkMissed records that an agent did not answer its last polls, or that it answers again. From two misses on it is
 // stale and gets no rooms. Errors: Superseded (close the connection), Unavailable.
 func (s *Store) MarkMissed(ctx context.Context, m AgentMiss) error {
-	_, err := s.groups.agents.Do(ctx, m.Ref.Region, agentChange{miss: &m})
+	_, err := s.batchGroups.agentChanges.Do(ctx, m.Ref.Region, agentChange{miss: &m})
 	return err
 }
 
 // LeaveAgent records that an agent's connection has ended: its rooms are deleted, and its pending commands become
 // disconnected. It changes nothing for an agent that has already left. Errors: Unavailable.
 func (s *Store) LeaveAgent(ctx context.Context, ref AgentRef) error {
-	_, err := s.groups.agents.Do(ctx, ref.Region, agentChange{leave: &ref})
+	_, err := s.batchGroups.agentChanges.Do(ctx, ref.Region, agentChange{leave: &ref})
 	return err
 }
 
@@ -60,9 +60,9 @@ func (c agentChange) ref() AgentRef {
 func (c agentChange) rooms() ([]ReportedRoom, []string) {
 	switch {
 	case c.join != nil:
-		return c.join.Rooms, nil
+		return c.join.ReportedRooms, nil
 	case c.snapshot != nil:
-		return c.snapshot.Changed, c.snapshot.Removed
+		return c.snapshot.ChangedRooms, c.snapshot.RemovedRawIDs
 	}
 	return nil, nil
 }

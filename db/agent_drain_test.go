@@ -35,12 +35,12 @@ func TestAKeptDrainOutlivesTheProcess(t *testing.T) {
 	keep(drain, false)
 	await.Value(t, wake, "a notification")
 	require.Equal(t, []string{"drain " + ref.ID + " key#1"}, r.commands())
-	require.Equal(t, db.AgentDraining, r.apply(db.AgentSnapshot{Ref: ref}).Status)
-	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: other}).Status)
+	require.Equal(t, db.AgentDraining, r.apply(db.AgentSnapshot{Ref: ref}).RecordedStatus)
+	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: other}).RecordedStatus)
 	require.NoError(t, r.LeaveAgent(t.Context(), ref))
 
 	again := r.process(replica, "eu0")
-	require.Equal(t, db.AgentDraining, r.join(again).Status)
+	require.Equal(t, db.AgentDraining, r.join(again).RecordedStatus)
 	require.Equal(t, []string{"drain " + again.Ref.ID + " key#1"}, r.commands())
 	r.requireCounted()
 	sent, err := r.RemindKeptDrains(t.Context(), fleetRegion, 10)
@@ -62,13 +62,15 @@ func TestAKeptDrainOutlivesTheProcess(t *testing.T) {
 	keep(undrain, false)
 	require.Equal(t, []string{"undrain " + again.Ref.ID + " key#2"}, r.commands())
 	content.Status = db.AgentActive
-	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: again.Ref, Content: &content}).Status)
+	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: again.Ref, Content: &content}).RecordedStatus)
 	r.requireCounted()
 
 	keep(drain, true)
 	content.Name = "eu9"
-	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: again.Ref, Content: &content}).Status, "another name")
-	require.Equal(t, []string{"drain.kept", "drain.ended", "drain.kept"}, one[[]string](r.bundle, "SELECT array_agg(kind ORDER BY tx, id) FROM events WHERE kind LIKE 'drain.%'"))
+	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: again.Ref, Content: &content}).RecordedStatus,
+		"another name")
+	require.Equal(t, []string{"drain.kept", "drain.ended", "drain.kept"},
+		one[[]string](r.bundle, "SELECT array_agg(kind ORDER BY tx, id) FROM events WHERE kind LIKE 'drain.%'"))
 }
 
 // Pins a bug: a game server that joined while its drain was being kept still got rooms.
@@ -86,5 +88,5 @@ func TestAJoinDoesNotMissAKeptDrain(t *testing.T) {
 	go func() { states <- r.join(j) }()
 	r.AwaitBlocked(1)
 	require.NoError(t, keeping.Commit(t.Context()))
-	require.Equal(t, db.AgentDraining, (<-states).Status)
+	require.Equal(t, db.AgentDraining, (<-states).RecordedStatus)
 }

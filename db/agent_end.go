@@ -29,7 +29,7 @@ func (s *Store) EndAgents(ctx context.Context, region string) (ended int, err er
 			return err
 		}
 		for _, id := range ids {
-			t.leave(t.agents[id])
+			t.leave(t.agentsByID[id])
 		}
 		return nil
 	})

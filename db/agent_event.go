@@ -29,13 +29,13 @@ type AgentEventPoint struct {
 
 // AgentEventPage is a part of the log.
 type AgentEventPage struct {
-	Events  []AgentEvent
-	Next    AgentEventPoint // where the next page begins
-	HasMore bool            // the next page has events now
+	Events    []AgentEvent
+	NextPoint AgentEventPoint // where the next page begins
+	HasMore   bool            // the next page has events now
 	// committed events cannot be returned yet, because an older transaction of the server is open. No notification will
 	// report them
-	IsHeldBack bool
-	Server     time.Time // when the server started; points of another server are not comparable
+	IsHeldBack      bool
+	ServerStartedAt time.Time // when the server started; points of another server are not comparable
 }
 
 const (
@@ -54,7 +54,7 @@ var agentEventKinds = []string{EventAgentJoined, EventAgentLeft, EventAgentStale
 // AgentEventsEnd returns a page without events, whose Next is the end of the log. Errors: Unavailable.
 func (s *Store) AgentEventsEnd(ctx context.Context) (AgentEventPage, error) {
 	now, err := s.q.EventHorizon(ctx)
-	return AgentEventPage{Next: AgentEventPoint{Tx: now.Horizon}, Server: now.Server}, frame.Classify(err)
+	return AgentEventPage{NextPoint: AgentEventPoint{Tx: now.Horizon}, ServerStartedAt: now.Server}, frame.Classify(err)
 }
 
 // AgentEventsAfter returns the events of a region after a point, in the same order for all readers. It returns a
@@ -95,16 +95,17 @@ func readAgentEvents(ctx context.Context, q *query.Queries, region string,
 		Bytes: agentEventBytes,
 	})
 	if err := q.Send(ctx, &p); err != nil {
-		return AgentEventPage{Next: after}, err
+		return AgentEventPage{NextPoint: after}, err
 	}
-	page := AgentEventPage{Next: after, IsHeldBack: held, Server: now.Server, Events: make([]AgentEvent, 0, len(rows))}
+	page := AgentEventPage{NextPoint: after, IsHeldBack: held, ServerStartedAt: now.Server,
+		Events: make([]AgentEvent, 0, len(rows))}
 	for _, r := range rows {
 		page.Events = append(page.Events, AgentEvent{Tx: r.Tx, ID: r.ID, Kind: r.Kind, Detail: r.Detail})
-		page.Next = AgentEventPoint{Tx: r.Tx, ID: r.ID}
+		page.NextPoint = AgentEventPoint{Tx: r.Tx, ID: r.ID}
 		page.HasMore = len(rows) == agentEventPage || r.Found > int64(len(rows))
 	}
-	if !page.HasMore && now.Horizon > page.Next.Tx {
-		page.Next = AgentEventPoint{Tx: now.Horizon} // the statement of the page has seen all transactions below it
+	if !page.HasMore && now.Horizon > page.NextPoint.Tx {
+		page.NextPoint = AgentEventPoint{Tx: now.Horizon} // the statement of the page has seen all transactions below it
 	}
 	return page, nil
 }

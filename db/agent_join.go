@@ -8,20 +8,20 @@ func (t *agentTx) join(a *agentRow, j AgentJoin) {
 	// event of its own.
 	returns := a.isNew || a.joinedElsewhere
 	if a.isNew {
-		for _, p := range t.predecessors[a.ref.ID] {
+		for _, p := range t.predecessorsOf[a.ref.ID] {
 			t.inherit(a, p, j)
 		}
 	}
 	if a.joinedElsewhere {
-		a.joinedElsewhere, a.changed = false, true
+		a.joinedElsewhere, a.hasNewState = false, true
 	}
-	t.replied(a, j.Age, j.Hash, j.Seq)
+	t.replied(a, j.ReplyAge, j.StateHash, j.ReplySeq)
 	t.setContent(a, j.Content)
-	t.removeUnshown(a, basesOf(j.Rooms), !returns)
-	t.showRooms(a, j.Rooms, !returns)
-	t.judgeRooms(a, j.Age)
+	t.removeUnshown(a, basesOf(j.ReportedRooms), !returns)
+	t.showRooms(a, j.ReportedRooms, !returns)
+	t.judgeRooms(a, j.ReplyAge)
 	if returns {
-		t.log.joined(EventAgentJoined, a)
+		t.agentEvents.joined(EventAgentJoined, a)
 	}
 }
 
@@ -39,12 +39,12 @@ func (t *agentTx) setContent(a *agentRow, c AgentContent) {
 	a.setContent(c)
 	actor, kept := t.keptActors[keptKey{c.Name, c.EndpointURL}]
 	if kept != a.isKept {
-		a.isKept, a.changed = kept, true
+		a.isKept, a.hasNewState = kept, true
 	}
 	if kept && c.Status != AgentDraining && a.inFlight == 0 {
-		a.inFlight, a.changed = 1, true
-		t.drains = append(t.drains, keptDrain{a, actor})
-		t.wake[a.ref.Replica] = true
+		a.inFlight, a.hasNewState = 1, true
+		t.keptDrains = append(t.keptDrains, keptDrain{a, actor})
+		t.wokenReplicas[a.ref.ReplicaID] = true
 	}
 }
 
@@ -52,7 +52,7 @@ func (t *agentTx) setContent(a *agentRow, c AgentContent) {
 // reported.
 func (t *agentTx) removeUnshown(a *agentRow, shown map[string]bool, announce bool) {
 	for _, r := range t.ofID[a.ref.ID] {
-		if r.state == roomReported && !shown[r.base] {
+		if r.state == roomReported && !shown[r.baseID] {
 			t.removeRoom(a, r, announce)
 		}
 	}
@@ -62,43 +62,43 @@ func (t *agentTx) removeUnshown(a *agentRow, shown map[string]bool, announce boo
 // public ids, and the commands that its report shows to be carried out. The earlier agent leaves, or is doubted if its
 // replica may still hold its connection.
 func (t *agentTx) inherit(a *agentRow, p predecessor, j AgentJoin) {
-	old := t.agents[p.id]
+	old := t.agentsByID[p.agentID]
 	// FindPredecessors ran before the locks, so all that it said of the other agent is judged again here.
-	if old == nil || !old.listed() || old.ref.Replica == a.ref.Replica ||
+	if old == nil || !old.isListed() || old.ref.ReplicaID == a.ref.ReplicaID ||
 		old.content.ProcessUID != j.Content.ProcessUID {
 		return
 	}
-	t.log.noteLeaving(old, t)
-	shown := basesOf(j.Rooms)
+	t.agentEvents.noteLeaving(old, t)
+	shown := basesOf(j.ReportedRooms)
 	for _, r := range t.ofID[old.ref.ID] {
-		_, taken := t.rooms[roomKey{a.ref.ID, r.base}]
+		_, taken := t.roomsByKey[roomKey{a.ref.ID, r.baseID}]
 		// Several earlier agents may have shown the same room. The first of them passes it on, the others lose theirs.
-		if r.deleted || taken || !shown[r.base] {
-			r.deleted = true
+		if r.isDeleted || taken || !shown[r.baseID] {
+			r.isDeleted = true
 			continue
 		}
 		t.moveRoom(old, a, r)
 	}
 	for _, c := range t.pendingCommands[old.ref.ID] {
-		t.settle(c, evidence(c, shown, j.Content.Status), a.ref.ID)
+		t.settle(c, commandEvidence(c, shown, j.Content.Status), a.ref.ID)
 	}
 	old.clear()
 	old.hasLeft, old.joinedElsewhere = p.isGone, !p.isGone
 	// The replica of the earlier agent must close the connection, or poll at once to find out whether it still lives.
-	t.wake[old.ref.Replica] = true
+	t.wokenReplicas[old.ref.ReplicaID] = true
 }
 
 func (t *agentTx) moveRoom(from, to *agentRow, r *roomRow) {
-	delete(t.rooms, roomKey{from.ref.ID, r.base})
-	r.agent, r.changed = to.ref.ID, true
-	t.rooms[roomKey{to.ref.ID, r.base}] = r
+	delete(t.roomsByKey, roomKey{from.ref.ID, r.baseID})
+	r.agentID, r.hasChanged = to.ref.ID, true
+	t.roomsByKey[roomKey{to.ref.ID, r.baseID}] = r
 	t.ofID[to.ref.ID] = append(t.ofID[to.ref.ID], r)
 	to.count(r, 1)
 }
 
-// evidence returns the outcome of a command whose ack is lost, judged by the rooms and the status that the process
+// commandEvidence returns the outcome of a command whose ack is lost, judged by the rooms and the status that the process
 // reports.
-func evidence(c query.PendingOfAgentsRow, shown map[string]bool, status string) CommandState {
+func commandEvidence(c query.PendingOfAgentsRow, shown map[string]bool, status string) CommandState {
 	var done bool
 	switch CommandOp(c.Op) {
 	case CommandCreate:
@@ -118,11 +118,11 @@ func evidence(c query.PendingOfAgentsRow, shown map[string]bool, status string) 
 
 // leave ends an agent: its rooms are deleted, and its pending commands become disconnected.
 func (t *agentTx) leave(a *agentRow) {
-	if a.listed() {
-		t.log.noteLeaving(a, t)
+	if a.isListed() {
+		t.agentEvents.noteLeaving(a, t)
 	}
 	for _, r := range t.ofID[a.ref.ID] {
-		r.deleted = true
+		r.isDeleted = true
 	}
 	for _, c := range t.pendingCommands[a.ref.ID] {
 		t.settle(c, CommandDisconnected, a.ref.ID)
@@ -132,13 +132,13 @@ func (t *agentTx) leave(a *agentRow) {
 }
 
 func (t *agentTx) settle(c query.PendingOfAgentsRow, state CommandState, agent string) {
-	t.settled = append(t.settled, settledCommand{c.ID, state, agent})
+	t.settledCommands = append(t.settledCommands, settledCommand{c.ID, state, agent})
 	if c.Caller != nil {
-		t.wake[*c.Caller] = true
+		t.wokenReplicas[*c.Caller] = true
 	}
 }
 
 // clear deletes the rooms of an agent that is no longer listed, and settles its commands.
 func (a *agentRow) clear() {
-	a.connections, a.rooms, a.reserved, a.inFlight, a.owesSnapshot, a.changed = 0, 0, 0, 0, false, true
+	a.connectionCount, a.roomCount, a.reservedCount, a.inFlight, a.owesSnapshot, a.hasNewState = 0, 0, 0, 0, false, true
 }

@@ -36,12 +36,12 @@ func TestASnapshotOfTheMostRooms(t *testing.T) {
 	replica := r.beginReplica()
 	j := r.process(replica, "eu0")
 	for n := range 50_000 {
-		j.Rooms = append(j.Rooms, local(fmt.Sprintf("räume/%d", n)))
+		j.ReportedRooms = append(j.ReportedRooms, local(fmt.Sprintf("räume/%d", n)))
 	}
 	start := time.Now()
 	r.join(j)
 	t.Log("joined in", time.Since(start))
-	j.Rooms = j.Rooms[:25_000]
+	j.ReportedRooms = j.ReportedRooms[:25_000]
 	start = time.Now()
 	r.join(j)
 	t.Log("joined again in", time.Since(start))

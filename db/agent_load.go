@@ -26,23 +26,23 @@ func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
 		}
 		// A first miss changes a counter only. A second one, and the first reply after it, write an event that shows
 		// all rooms.
-		if c.Req.miss == nil || c.Req.miss.Misses != 1 {
+		if c.Req.miss == nil || c.Req.miss.MissedPolls != 1 {
 			whole = append(whole, id)
 		}
 	}
-	for _, all := range t.predecessors {
+	for _, all := range t.predecessorsOf {
 		for _, p := range all {
-			whole = append(whole, p.id)
+			whole = append(whole, p.agentID)
 		}
 	}
 	return t.read(ctx, t.lockedIDs(calls), whole, judged, rooms)
 }
 
 func addRoomsToRead(p *query.ReadRoomsParams, agent string, s AgentSnapshot) {
-	for _, r := range s.Changed {
+	for _, r := range s.ChangedRooms {
 		p.Agents, p.Bases = append(p.Agents, agent), append(p.Bases, roomBase(r.RawID))
 	}
-	for _, raw := range s.Removed {
+	for _, raw := range s.RemovedRawIDs {
 		p.Agents, p.Bases = append(p.Agents, agent), append(p.Bases, roomBase(raw))
 	}
 }
@@ -56,7 +56,7 @@ func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
 		if r := c.Req; r.join != nil {
 			addPredecessorToFind(&find, *r.join)
 			addDrainToRead(&kept, r.join.Content)
-			replicas = append(replicas, r.join.Ref.Replica)
+			replicas = append(replicas, r.join.Ref.ReplicaID)
 		} else if r.snapshot != nil && r.snapshot.Content != nil {
 			addDrainToRead(&kept, *r.snapshot.Content)
 		}
@@ -85,10 +85,10 @@ func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
 		t.keptActors[keptKey{k.Name, k.Endpoint}] = k.Actor
 	}
 	for _, f := range found {
-		t.predecessors[f.Joining] = append(t.predecessors[f.Joining], predecessor{f.ID, f.Gone})
+		t.predecessorsOf[f.Joining] = append(t.predecessorsOf[f.Joining], predecessor{f.ID, f.Gone})
 	}
 	for _, id := range ended {
-		t.ended[id] = true
+		t.endedReplicas[id] = true
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func addPredecessorToFind(p *query.FindPredecessorsParams, j AgentJoin) {
 	p.Processes = append(p.Processes, j.Content.ProcessUID)
 	p.Names = append(p.Names, j.Content.Name)
 	p.Endpoints = append(p.Endpoints, j.Content.EndpointURL)
-	p.Replicas = append(p.Replicas, j.Ref.Replica)
+	p.Replicas = append(p.Replicas, j.Ref.ReplicaID)
 }
 
 func addDrainToRead(p *query.ReadKeptDrainsParams, c AgentContent) {
@@ -116,7 +116,7 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 	var pending []query.PendingOfAgentsRow
 	// first: later statements then see the last holders' writes
 	query.Queue(&p, &states, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: t.region, Ids: ids})
-	query.Queue(&p, &t.now, func(q *query.Queries, ctx context.Context,
+	query.Queue(&p, &t.latestJoin, func(q *query.Queries, ctx context.Context,
 		_ struct{}) (time.Time, error) {
 		return q.ClockReading(ctx)
 	}, struct{}{})
@@ -138,13 +138,15 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 	}
 	t.addAgents(states, agents)
 	for _, r := range rooms {
-		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, connections: r.Connections,
-			local: r.Local, state: r.State, command: r.Command,
+		t.addRoom(roomRow{id: r.ID, agentID: r.AgentID, baseID: r.Base, roomType: r.Type,
+			connectionCount: r.Connections,
+			isLocal:         r.Local, state: r.State, commandID: r.Command,
 			settledFor: r.SettledFor})
 	}
 	for _, r := range single {
-		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, connections: r.Connections,
-			local: r.Local, state: r.State, command: r.Command,
+		t.addRoom(roomRow{id: r.ID, agentID: r.AgentID, baseID: r.Base, roomType: r.Type,
+			connectionCount: r.Connections,
+			isLocal:         r.Local, state: r.State, commandID: r.Command,
 			settledFor: -1})
 	}
 	for _, c := range pending {
@@ -159,20 +161,22 @@ func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.Re
 	for _, s := range states {
 		// The silence is below 0 until replied sets it: no reply is applied yet.
 		a := &agentRow{
-			ref: AgentRef{t.region, s.AgentID, s.Replica}, isKept: s.Kept, misses: s.Misses, connections: s.Connections,
-			rooms:    s.Rooms,
-			reserved: s.Reserved, inFlight: s.InFlight, owesSnapshot: s.OwesReply, hash: s.Hash, seq: s.Seq,
-			joinedElsewhere: s.Doubted, hasLeft: s.HasLeft, silence: -1,
+			ref: AgentRef{t.region, s.AgentID, s.Replica}, isKept: s.Kept, missedPolls: s.Misses,
+			connectionCount: s.Connections,
+			roomCount:       s.Rooms,
+			reservedCount:   s.Reserved, inFlight: s.InFlight, owesSnapshot: s.OwesReply, stateHash: s.Hash,
+			replySeq:        s.Seq,
+			joinedElsewhere: s.Doubted, hasLeft: s.HasLeft, silentSeconds: -1,
 		}
 		if s.Override != nil {
-			a.override = *s.Override
+			a.statusOverride = *s.Override
 		}
 		a.content.Status = s.Status
-		t.agents[s.AgentID] = a
+		t.agentsByID[s.AgentID] = a
 	}
 	for _, r := range agents {
-		if a := t.agents[r.ID]; a != nil {
-			a.key, a.joined, a.lastSync = r.Key, r.JoinedAt, r.LastSync
+		if a := t.agentsByID[r.ID]; a != nil {
+			a.keyFingerprint, a.joinedAt, a.lastSync = r.Key, r.JoinedAt, r.LastSync
 			a.content = AgentContent{
 				Name: r.Name, ProcessUID: r.ProcessUid, AgentVersion: r.AgentVersion,
 				ProtocolVersion: r.ProtocolVersion, EndpointURL: r.Endpoint,
@@ -187,27 +191,28 @@ func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.Re
 
 // addRoom adds a row, unless the transaction has already read it.
 func (t *agentTx) addRoom(r roomRow) {
-	key := roomKey{r.agent, r.base}
+	key := roomKey{r.agentID, r.baseID}
 	// Rooms that a snapshot names are read one by one, and perhaps with all others of their agent, too. The first row
 	// may be changed already.
-	if t.rooms[key] != nil {
+	if t.roomsByKey[key] != nil {
 		return
 	}
 	r.storedID = r.id
-	t.rooms[key] = &r
-	t.ofID[r.agent] = append(t.ofID[r.agent], &r)
+	t.roomsByKey[key] = &r
+	t.ofID[r.agentID] = append(t.ofID[r.agentID], &r)
 }
 
 // newAgent returns the row of an agent that joins for the first time.
 func (t *agentTx) newAgent(j AgentJoin) *agentRow {
-	a := &agentRow{ref: j.Ref, key: j.Key, keyID: j.KeyID, content: j.Content, joined: t.joinTime(), isNew: true,
-		changed: true, wide: true}
-	t.agents[j.Ref.ID] = a
+	a := &agentRow{ref: j.Ref, keyFingerprint: j.KeyFingerprint, keyID: j.KeyID, content: j.Content,
+		joinedAt: t.joinTime(), isNew: true,
+		hasNewState: true, hasNewContent: true}
+	t.agentsByID[j.Ref.ID] = a
 	return a
 }
 
 // joinTime returns the database's time. It returns a later time for each agent of the transaction.
 func (t *agentTx) joinTime() time.Time {
-	t.now = t.now.Add(time.Microsecond)
-	return t.now
+	t.latestJoin = t.latestJoin.Add(time.Microsecond)
+	return t.latestJoin
 }

@@ -17,59 +17,61 @@ const actorDirector = "director"
 // eventLog collects the events of a transaction on agents. Events about deleted agents and rooms come first, so that an
 // id that moves to another room is destroyed before it is created again.
 type eventLog struct {
-	goneAgents, renamed, come []loggedEvent
+	goneAgents, renamedRooms, come []loggedEvent
 }
 
 // loggedEvent is an event. Its detail is computed when it is written, unless it is set before.
 type loggedEvent struct {
-	kind, actor, agent string
-	detail             any // InstanceInfo, RoomInfo, or nil
-	room               *roomRow
+	kind, actor, agentID string
+	detail               any // InstanceInfo, RoomInfo, or nil
+	roomRow              *roomRow
 }
 
 // noteLeaving logs that an agent has left, with its current rooms.
 func (l *eventLog) noteLeaving(a *agentRow, t *agentTx) {
-	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventAgentLeft, actor: actorDirector, agent: a.ref.ID,
+	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventAgentLeft, actor: actorDirector, agentID: a.ref.ID,
 		detail: a.info(t.sortedRooms(a.ref.ID))})
 }
 
 // joined logs an event about an agent, with the agent's state after the transaction.
 func (l *eventLog) joined(kind string, a *agentRow) {
-	actor := a.key
+	actor := a.keyFingerprint
 	if kind == EventAgentStale {
 		actor = actorDirector
 	}
-	l.come = append(l.come, loggedEvent{kind: kind, actor: actor, agent: a.ref.ID})
+	l.come = append(l.come, loggedEvent{kind: kind, actor: actor, agentID: a.ref.ID})
 }
 
 func (l *eventLog) created(r *roomRow) {
-	l.come = append(l.come, loggedEvent{kind: EventRoomCreated, agent: r.agent, room: r})
+	l.come = append(l.come, loggedEvent{kind: EventRoomCreated, agentID: r.agentID, roomRow: r})
 }
 
 func (l *eventLog) destroyed(a *agentRow, r *roomRow) {
-	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventRoomDestroyed, actor: a.key, agent: a.ref.ID,
-		detail: r.info(a.content.EndpointURL)})
+	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventRoomDestroyed, actor: a.keyFingerprint,
+		agentID: a.ref.ID,
+		detail:  r.info(a.content.EndpointURL)})
 }
 
 // rename logs that a room gets another public id. It must be called while the room still has its former id.
 func (l *eventLog) rename(a *agentRow, r *roomRow, id string) {
 	before, after := r.info(a.content.EndpointURL), r.info(a.content.EndpointURL)
 	after.ID = id
-	l.renamed = append(l.renamed, loggedEvent{kind: EventRoomDestroyed, actor: actorDirector, agent: a.ref.ID,
-		detail: before},
-		loggedEvent{kind: EventRoomCreated, actor: actorDirector, agent: a.ref.ID, detail: after})
+	l.renamedRooms = append(l.renamedRooms,
+		loggedEvent{kind: EventRoomDestroyed, actor: actorDirector, agentID: a.ref.ID,
+			detail: before},
+		loggedEvent{kind: EventRoomCreated, actor: actorDirector, agentID: a.ref.ID, detail: after})
 }
 
 func (t *agentTx) writeEvents() error {
 	p := query.LogAgentEventsParams{Region: t.region}
-	for i, e := range slices.Concat(t.log.goneAgents, t.log.renamed, t.log.come) {
+	for i, e := range slices.Concat(t.agentEvents.goneAgents, t.agentEvents.renamedRooms, t.agentEvents.come) {
 		detail, err := json.Marshal(t.detail(e))
 		if err != nil {
 			return err
 		}
 		p.Ids, p.Kinds, p.Actors = append(p.Ids, eventID(i)), append(p.Kinds, e.kind), append(p.Actors,
-			cmp.Or(e.actor, t.agents[e.agent].key))
-		p.Agents, p.Details = append(p.Agents, e.agent), append(p.Details, string(detail))
+			cmp.Or(e.actor, t.agentsByID[e.agentID].keyFingerprint))
+		p.Agents, p.Details = append(p.Agents, e.agentID), append(p.Details, string(detail))
 	}
 	if len(p.Ids) > 0 {
 		query.QueueExec(t.q.Deferred(), (*query.Queries).LogAgentEvents, p)
@@ -81,15 +83,15 @@ func (t *agentTx) detail(e loggedEvent) any {
 	switch {
 	case e.detail != nil:
 		return e.detail
-	case e.room != nil:
-		return e.room.info(t.agents[e.agent].content.EndpointURL)
+	case e.roomRow != nil:
+		return e.roomRow.info(t.agentsByID[e.agentID].content.EndpointURL)
 	}
-	return t.agents[e.agent].info(t.sortedRooms(e.agent))
+	return t.agentsByID[e.agentID].info(t.sortedRooms(e.agentID))
 }
 
 func (t *agentTx) sortedRooms(agent string) []*roomRow {
 	rooms := slices.Clone(t.ofID[agent])
-	rooms = slices.DeleteFunc(rooms, func(r *roomRow) bool { return r.agent != agent })
+	rooms = slices.DeleteFunc(rooms, func(r *roomRow) bool { return r.agentID != agent })
 	slices.SortFunc(rooms, func(a, b *roomRow) int { return cmp.Compare(a.id, b.id) })
 	return rooms
 }

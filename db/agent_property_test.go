@@ -44,7 +44,8 @@ func TestAFleetIsWhatItsGameServersShow(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		runs++
 		m := &fleetModel{
-			rivalis: r, t: rt, region: fmt.Sprintf("r%d", runs), agents: map[string]*modelAgent{}, seen: map[string]string{}, listed: map[string]bool{},
+			rivalis: r, t: rt, region: fmt.Sprintf("r%d", runs), agents: map[string]*modelAgent{},
+			seen: map[string]string{}, listed: map[string]bool{},
 			names: map[string]string{},
 		}
 		for range 3 {
@@ -52,14 +53,17 @@ func TestAFleetIsWhatItsGameServersShow(t *testing.T) {
 			require.NoError(rt, err)
 			m.replicas = append(m.replicas, id)
 		}
-		rt.Repeat(map[string]func(*rapid.T){"join": m.joins, "snapshot": m.snapshot, "leave": m.leaves, "miss": m.misses, "comeback": m.comeback, "": m.check})
+		rt.Repeat(map[string]func(*rapid.T){"join": m.joins, "snapshot": m.snapshot, "leave": m.leaves,
+			"miss": m.misses, "comeback": m.comeback, "": m.check})
 	})
 }
 
 func (m *fleetModel) drawRooms(t *rapid.T) map[string]db.ReportedRoom {
 	rooms := map[string]db.ReportedRoom{}
-	for _, raw := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b ", "", "c"}), 0, 4, rapid.ID[string]).Draw(t, "rooms") {
-		rooms[raw] = db.ReportedRoom{RawID: raw, Type: "duel", Connections: rapid.Int32Range(0, 2).Draw(t, "connections"), Local: rapid.Bool().Draw(t, "local")}
+	for _, raw := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b ", "", "c"}), 0, 4,
+		rapid.ID[string]).Draw(t, "rooms") {
+		rooms[raw] = db.ReportedRoom{RawID: raw, Type: "duel",
+			ConnectionCount: rapid.Int32Range(0, 2).Draw(t, "connections"), IsLocal: rapid.Bool().Draw(t, "local")}
 	}
 	return rooms
 }
@@ -67,11 +71,13 @@ func (m *fleetModel) drawRooms(t *rapid.T) map[string]db.ReportedRoom {
 func (m *fleetModel) joins(t *rapid.T) {
 	process := rapid.SampledFrom([]string{"", "p1", "p2"}).Draw(t, "process")
 	a := &modelAgent{rooms: m.drawRooms(t), join: db.AgentJoin{
-		Ref: db.AgentRef{Region: m.region, ID: fmt.Sprintf("%016x", len(m.listed)+1), Replica: rapid.SampledFrom(m.replicas).Draw(t, "replica")}, Key: "key",
+		Ref: db.AgentRef{Region: m.region, ID: fmt.Sprintf("%016x", len(m.listed)+1),
+			ReplicaID: rapid.SampledFrom(m.replicas).Draw(t, "replica")}, KeyFingerprint: "key",
 		Content: db.AgentContent{ProcessUID: process, Status: db.AgentActive},
 	}}
 	for _, other := range m.agents {
-		if process != "" && other.join.Content.ProcessUID == process && other.join.Ref.Replica != a.join.Ref.Replica {
+		if process != "" && other.join.Content.ProcessUID == process &&
+			other.join.Ref.ReplicaID != a.join.Ref.ReplicaID {
 			other.doubted = true
 		}
 	}
@@ -80,7 +86,7 @@ func (m *fleetModel) joins(t *rapid.T) {
 }
 
 func (m *fleetModel) send(t *rapid.T, a *modelAgent) {
-	a.join.Rooms = slices.Collect(maps.Values(a.rooms))
+	a.join.ReportedRooms = slices.Collect(maps.Values(a.rooms))
 	must.Get(m.JoinAgent(m.rivalis.t.Context(), a.join))(t)
 	a.doubted = false
 }
@@ -108,12 +114,12 @@ func (m *fleetModel) snapshot(t *rapid.T) {
 	rooms := m.drawRooms(t)
 	for raw, r := range rooms {
 		if a.rooms[raw] != r {
-			s.Changed = append(s.Changed, r)
+			s.ChangedRooms = append(s.ChangedRooms, r)
 		}
 	}
 	for raw := range a.rooms {
 		if _, shown := rooms[raw]; !shown {
-			s.Removed = append(s.Removed, raw)
+			s.RemovedRawIDs = append(s.RemovedRawIDs, raw)
 		}
 	}
 	a.rooms = rooms
@@ -128,7 +134,8 @@ func (m *fleetModel) leaves(t *rapid.T) {
 
 func (m *fleetModel) misses(t *rapid.T) {
 	a := m.agent(t, rapid.Bool().Draw(t, "doubted"))
-	require.NoError(t, m.MarkMissed(m.rivalis.t.Context(), db.AgentMiss{Ref: a.join.Ref, Misses: rapid.IntRange(0, 3).Draw(t, "misses")}))
+	require.NoError(t, m.MarkMissed(m.rivalis.t.Context(),
+		db.AgentMiss{Ref: a.join.Ref, MissedPolls: rapid.IntRange(0, 3).Draw(t, "misses")}))
 }
 
 type modelRoom struct{ id, agent, base string }
@@ -160,7 +167,8 @@ func (m *fleetModel) check(t *rapid.T) {
 		m.names[r.agent+"/"+r.base] = r.id
 	}
 	var drift int
-	require.NoError(t, m.Pool().QueryRow(m.rivalis.t.Context(), "SELECT count(*) FROM ops.invariant_agent_count_drift WHERE region = $1", m.region).Scan(&drift))
+	require.NoError(t, m.Pool().QueryRow(m.rivalis.t.Context(),
+		"SELECT count(*) FROM ops.invariant_agent_count_drift WHERE region = $1", m.region).Scan(&drift))
 	require.Zero(t, drift)
 }
 

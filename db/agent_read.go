@@ -10,13 +10,13 @@ import (
 // FindAgent reads an agent with its rooms from the database. The id is compared unchanged. Errors, with the code:
 // NotFound, INSTANCE_NOT_FOUND; Unavailable.
 func (s *Store) FindAgent(ctx context.Context, region, id string) (InstanceInfo, error) {
-	return s.groups.agentReads.Do(ctx, region, id)
+	return s.batchGroups.agentReads.Do(ctx, region, id)
 }
 
 // FindRoom reads a room from the database. A room that is only reserved is not found. The public id is compared
 // unchanged. Errors, with the code: NotFound, ROOM_NOT_FOUND; Unavailable.
 func (s *Store) FindRoom(ctx context.Context, region, publicID string) (RoomInfo, error) {
-	return s.groups.roomReads.Do(ctx, region, publicID)
+	return s.batchGroups.roomReads.Do(ctx, region, publicID)
 }
 
 // findRooms decides a batch of reads by public ids, in one statement.

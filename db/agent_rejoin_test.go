@@ -60,17 +60,19 @@ func TestAnAgentIsDoubtedUntilItAnswers(t *testing.T) {
 	require.True(t, own.IsComplete)
 	other := r.joined(second, "eu0", local("lobby"))
 	await.Value(t, wake, "a notification")
-	own, err = r.OwnAgents(t.Context(), fleetRegion, first, own.Next)
+	own, err = r.OwnAgents(t.Context(), fleetRegion, first, own.NextTx)
 	require.NoError(t, err)
-	require.Equal(t, []db.OwnAgent{{ID: j.Ref.ID, State: db.AgentState{Status: db.AgentActive, JoinedElsewhere: true}}}, own.Changed)
+	require.Equal(t, []db.OwnAgent{{ID: j.Ref.ID,
+		State: db.AgentState{RecordedStatus: db.AgentActive, JoinedElsewhere: true}}}, own.Changed)
 	require.Equal(t, []string{"lobby"}, r.rooms(other))
 	require.Equal(t, []string{"agent.joined eu0", "agent.left eu0", "agent.joined eu0"}, r.told())
-	require.True(t, r.apply(db.AgentSnapshot{Ref: j.Ref, Changed: []db.ReportedRoom{local("x")}}).JoinedElsewhere, "a partial content does not list the agent again")
+	require.True(t, r.apply(db.AgentSnapshot{Ref: j.Ref, ChangedRooms: []db.ReportedRoom{local("x")}}).JoinedElsewhere,
+		"a partial content does not list the agent again")
 	require.Empty(t, r.rooms(j.Ref))
 	r.miss(j.Ref, 2)
 	require.Empty(t, r.told(), "a doubted agent has no events")
 
-	require.Equal(t, db.AgentState{Status: db.AgentActive}, r.join(j), "it answers")
+	require.Equal(t, db.AgentState{RecordedStatus: db.AgentActive}, r.join(j), "it answers")
 	require.Equal(t, []string{"p_eu0~lobby"}, r.rooms(j.Ref))
 	require.Equal(t, []string{"lobby"}, r.rooms(other), "the other agent is not doubted in return")
 	require.Equal(t, []string{"agent.joined eu0"}, r.told())
@@ -129,12 +131,14 @@ func TestCommandsAreSettledByEvidence(t *testing.T) {
 		return id
 	}
 	keep, gone := "kept", "destroyed"
-	undone, destroyed, drain, undrain := command("destroy", &keep), command("destroy", &gone), command("drain", nil), command("undrain", nil)
+	undone, destroyed, drain, undrain := command("destroy", &keep), command("destroy", &gone), command("drain",
+		nil), command("undrain", nil)
 	j := r.process(second, "eu0", made("kept", 0), made("shown", 0))
 	j.Content.Status = db.AgentDraining
-	require.Equal(t, db.AgentDraining, r.join(j).Status)
+	require.Equal(t, db.AgentDraining, r.join(j).RecordedStatus)
 	await.Value(t, wake, "a notification")
-	states := map[uuid.UUID]string{shown: "done", missing: "disconnected", undone: "disconnected", destroyed: "done", drain: "done", undrain: "disconnected"}
+	states := map[uuid.UUID]string{shown: "done", missing: "disconnected", undone: "disconnected", destroyed: "done",
+		drain: "done", undrain: "disconnected"}
 	for id, state := range states {
 		require.Equal(t, state, r.commandState(id))
 	}
@@ -155,7 +159,8 @@ func TestReplicasNameRoomsAtOnce(t *testing.T) {
 		for i := range 20 {
 			j := r.process(replica, "eu"+uuid.NewString())
 			for k := range 5 {
-				j.Rooms = append(j.Rooms, db.ReportedRoom{RawID: string(rune('a' + (i+k)%10)), Type: "duel", Local: k%2 == 0})
+				j.ReportedRooms = append(j.ReportedRooms,
+					db.ReportedRoom{RawID: string(rune('a' + (i+k)%10)), Type: "duel", IsLocal: k%2 == 0})
 			}
 			wait.Go(func() {
 				if _, err := s.JoinAgent(t.Context(), j); err != nil {
@@ -167,7 +172,8 @@ func TestReplicasNameRoomsAtOnce(t *testing.T) {
 	wait.Wait()
 	r.requireCounted()
 	require.Equal(t, 300, one[int](r.bundle, "SELECT count(*) FROM rooms"))
-	require.Equal(t, 10, one[int](r.bundle, "SELECT count(*) FROM rooms WHERE id = base AND NOT local"), "each base is the public id of one room of the fleet")
+	require.Equal(t, 10, one[int](r.bundle, "SELECT count(*) FROM rooms WHERE id = base AND NOT local"),
+		"each base is the public id of one room of the fleet")
 	require.Equal(t, 290, one[int](r.bundle, "SELECT count(*) FROM rooms WHERE id <> base"))
 }
 
@@ -188,9 +194,10 @@ func TestARoomOfTheFleetTakesItsIDFromALocalOne(t *testing.T) {
 	}
 	require.Equal(t, []string{db.EventRoomDestroyed, db.EventRoomCreated, db.EventAgentJoined}, kinds)
 	require.Equal(t, []string{"lobby", "p_eu0~lobby", ""}, ids)
-	r.apply(db.AgentSnapshot{Ref: taker, Removed: []string{"lobby"}})
+	r.apply(db.AgentSnapshot{Ref: taker, RemovedRawIDs: []string{"lobby"}})
 	require.Equal(t, []string{"p_eu0~lobby"}, r.rooms(holder), "no other room takes the freed base")
-	r.apply(db.AgentSnapshot{Ref: holder, Changed: []db.ReportedRoom{{RawID: "lobby", Type: "duel", Connections: 1, Local: true}}})
+	r.apply(db.AgentSnapshot{Ref: holder,
+		ChangedRooms: []db.ReportedRoom{{RawID: "lobby", Type: "duel", ConnectionCount: 1, IsLocal: true}}})
 	require.Equal(t, []string{"p_eu0~lobby"}, r.rooms(holder))
 	third := r.joined(replica, "eu0", local("lobby"))
 	fourth := r.joined(replica, "eu0", local("lobby"))
@@ -207,7 +214,8 @@ func TestIDsChangeHandsInOneBatch(t *testing.T) {
 	a, b := r.joined(replica, "eu0", made("x", 0)), r.joined(replica, "eu1")
 	for range 20 {
 		var wait sync.WaitGroup
-		for _, s := range []db.AgentSnapshot{{Ref: a, Removed: []string{"x"}}, {Ref: b, Changed: []db.ReportedRoom{made("x", 0)}}} {
+		for _, s := range []db.AgentSnapshot{{Ref: a, RemovedRawIDs: []string{"x"}},
+			{Ref: b, ChangedRooms: []db.ReportedRoom{made("x", 0)}}} {
 			wait.Go(func() {
 				if _, err := r.ApplySnapshot(t.Context(), s); err != nil {
 					t.Error(err)
@@ -217,8 +225,8 @@ func TestIDsChangeHandsInOneBatch(t *testing.T) {
 		wait.Wait()
 		require.Empty(t, r.rooms(a))
 		require.True(t, slices.Contains([]string{"x", "p_eu1~x"}, r.rooms(b)[0]), "%v", r.rooms(b))
-		r.apply(db.AgentSnapshot{Ref: b, Removed: []string{"x"}})
-		r.apply(db.AgentSnapshot{Ref: a, Changed: []db.ReportedRoom{made("x", 0)}})
+		r.apply(db.AgentSnapshot{Ref: b, RemovedRawIDs: []string{"x"}})
+		r.apply(db.AgentSnapshot{Ref: a, ChangedRooms: []db.ReportedRoom{made("x", 0)}})
 		require.Equal(t, []string{"x"}, r.rooms(a))
 	}
 	r.requireCounted()

@@ -10,30 +10,30 @@ import (
 
 // agentRow is an agent that a transaction has locked, with the transaction's changes.
 type agentRow struct {
-	ref     AgentRef
-	content AgentContent // Status is the reported status
-	key     string
-	keyID   *uuid.UUID
-	joined  time.Time
+	ref            AgentRef
+	content        AgentContent // Status is the reported status
+	keyFingerprint string
+	keyID          *uuid.UUID
+	joinedAt       time.Time
 
-	override        string // empty: none
+	statusOverride  string // empty: none
 	isKept          bool
-	misses          int16
-	connections     int64
-	rooms           int32
-	reserved        int32
+	missedPolls     int16
+	connectionCount int64
+	roomCount       int32
+	reservedCount   int32
 	inFlight        int32
 	owesSnapshot    bool
-	hash            string
-	seq             int64
+	stateHash       string
+	replySeq        int64
 	joinedElsewhere bool
 	hasLeft         bool
 	lastSync        time.Time
-	silence         float64 // seconds since the receipt of the reply that the transaction applies; below 0: no reply
+	silentSeconds   float64 // seconds since the receipt of the reply that the transaction applies; below 0: no reply
 
-	isNew   bool
-	changed bool // agent_states
-	wide    bool // agents
+	isNew         bool
+	hasNewState   bool // agent_states
+	hasNewContent bool // agents
 }
 
 // status returns the effective status; it must agree with agent_status in SQL.
@@ -41,25 +41,26 @@ func (a *agentRow) status() string {
 	switch {
 	case a.isKept:
 		return AgentDraining
-	case a.override != "":
-		return a.override
+	case a.statusOverride != "":
+		return a.statusOverride
 	}
 	return a.content.Status
 }
 
 func (a *agentRow) state() AgentState {
-	return AgentState{Status: echoed(a.status()), OwesSnapshot: a.owesSnapshot, JoinedElsewhere: a.joinedElsewhere}
+	return AgentState{RecordedStatus: echoedStatus(a.status()), OwesSnapshot: a.owesSnapshot,
+		JoinedElsewhere: a.joinedElsewhere}
 }
 
-// listed reports whether the agent appears in lists and events.
-func (a *agentRow) listed() bool { return !a.hasLeft && !a.joinedElsewhere }
+// isListed reports whether the agent appears in lists and events.
+func (a *agentRow) isListed() bool { return !a.hasLeft && !a.joinedElsewhere }
 
 // setContent replaces the agent's content.
 func (a *agentRow) setContent(c AgentContent) {
 	wide := a.content
 	wide.Status = c.Status
-	a.changed = a.changed || a.content.Status != c.Status
-	a.wide = a.wide || !wide.equal(c)
+	a.hasNewState = a.hasNewState || a.content.Status != c.Status
+	a.hasNewContent = a.hasNewContent || !wide.equal(c)
 	a.content = c
 }
 
@@ -79,7 +80,7 @@ func (a *agentRow) info(rooms []*roomRow) InstanceInfo {
 	out := InstanceInfo{
 		ID: a.ref.ID, Name: c.Name, ProcessUID: c.ProcessUID, EndpointURL: c.EndpointURL, Labels: c.Labels,
 		RoomTypes: c.RoomTypes,
-		Rooms:     make([]RoomInfo, 0, len(rooms)), Connections: a.connections,
+		Rooms:     make([]RoomInfo, 0, len(rooms)), Connections: a.connectionCount,
 		Capacity:   AgentCapacity{c.MaxConnections, c.MaxRooms},
 		AutoCreate: c.AutoCreate, Status: a.status(), LastSyncAt: a.lastSync.UnixMilli(), AgentVersion: c.AgentVersion,
 		ProtocolVersion: c.ProtocolVersion,
@@ -92,7 +93,7 @@ func (a *agentRow) info(rooms []*roomRow) InstanceInfo {
 		out.RoomTypes = []string{}
 	}
 	for _, r := range rooms {
-		if r.listed() {
+		if r.isListed() {
 			out.Rooms = append(out.Rooms, r.info(c.EndpointURL))
 		}
 	}
@@ -101,20 +102,20 @@ func (a *agentRow) info(rooms []*roomRow) InstanceInfo {
 
 // roomRow is a room of a locked agent.
 type roomRow struct {
-	id          string
-	agent       string
-	base        string
-	kind        string
-	connections int32 // connections
-	local       bool
-	state       string
-	command     *uuid.UUID
-	settledFor  float64 // seconds since the command of a reserved room timed out; below 0: it is pending
+	id              string
+	agentID         string
+	baseID          string
+	roomType        string
+	connectionCount int32 // connections
+	isLocal         bool
+	state           string
+	commandID       *uuid.UUID
+	settledFor      float64 // seconds since the command of a reserved room timed out; below 0: it is pending
 
-	storedID string // the id in the table
-	isNew    bool
-	changed  bool
-	deleted  bool
+	storedID   string // the id in the table
+	isNew      bool
+	hasChanged bool
+	isDeleted  bool
 }
 
 const (
@@ -123,9 +124,10 @@ const (
 	roomReported = "reported"
 )
 
-func (r *roomRow) listed() bool { return !r.deleted && r.state != roomReserved }
+func (r *roomRow) isListed() bool { return !r.isDeleted && r.state != roomReserved }
 
 func (r *roomRow) info(endpoint string) RoomInfo {
-	return RoomInfo{ID: r.id, Type: r.kind, Connections: r.connections, InstanceID: r.agent, EndpointURL: endpoint,
-		Local: r.local}
+	return RoomInfo{ID: r.id, Type: r.roomType, Connections: r.connectionCount, InstanceID: r.agentID,
+		EndpointURL: endpoint,
+		Local:       r.isLocal}
 }

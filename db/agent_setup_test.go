@@ -47,15 +47,16 @@ func (b *bundle) silent(replica uuid.UUID) {
 
 func (r *rivalis) ref(replica uuid.UUID) db.AgentRef {
 	r.agents++
-	return db.AgentRef{Region: fleetRegion, ID: fmt.Sprintf("%016x", r.agents), Replica: replica}
+	return db.AgentRef{Region: fleetRegion, ID: fmt.Sprintf("%016x", r.agents), ReplicaID: replica}
 }
 
 // process returns the join of an agent of a game server with that name.
 func (r *rivalis) process(replica uuid.UUID, name string, rooms ...db.ReportedRoom) db.AgentJoin {
 	return db.AgentJoin{
-		Ref: r.ref(replica), Key: "key#01234567", Hash: "h1", Seq: 1, Rooms: rooms,
+		Ref: r.ref(replica), KeyFingerprint: "key#01234567", StateHash: "h1", ReplySeq: 1, ReportedRooms: rooms,
 		Content: db.AgentContent{
-			Name: name, ProcessUID: "p_" + name, AgentVersion: "8.0.0", ProtocolVersion: 3, EndpointURL: "wss://" + name, Labels: map[string]string{"region": "eu"},
+			Name: name, ProcessUID: "p_" + name, AgentVersion: "8.0.0", ProtocolVersion: 3,
+			EndpointURL: "wss://" + name, Labels: map[string]string{"region": "eu"},
 			RoomTypes: []string{"duel", `a "b"`}, AutoCreate: true, Status: db.AgentActive,
 		},
 	}
@@ -81,13 +82,16 @@ func (r *rivalis) apply(s db.AgentSnapshot) db.AgentState {
 
 func (r *rivalis) miss(ref db.AgentRef, misses int) {
 	r.t.Helper()
-	require.NoError(r.t, r.MarkMissed(r.t.Context(), db.AgentMiss{Ref: ref, Misses: misses, Age: time.Second}))
+	require.NoError(r.t, r.MarkMissed(r.t.Context(),
+		db.AgentMiss{Ref: ref, MissedPolls: misses, ReplyAge: time.Second}))
 }
 
-func local(raw string) db.ReportedRoom { return db.ReportedRoom{RawID: raw, Type: "duel", Local: true} }
+func local(raw string) db.ReportedRoom {
+	return db.ReportedRoom{RawID: raw, Type: "duel", IsLocal: true}
+}
 
 func made(raw string, connections int32) db.ReportedRoom {
-	return db.ReportedRoom{RawID: raw, Type: "duel", Connections: connections}
+	return db.ReportedRoom{RawID: raw, Type: "duel", ConnectionCount: connections}
 }
 
 // rooms returns the public ids of an agent's rooms. The state follows the id unless it is reported.
@@ -102,7 +106,7 @@ func (r *rivalis) reserve(ref db.AgentRef, room string, caller uuid.UUID) uuid.U
 	r.t.Helper()
 	id := uuid.New()
 	r.Exec(`INSERT INTO commands (region, id, agent_id, replica, caller, op, room, base, type, deadline)
-		VALUES ($1, $2, $3, $4, $5, 'create', $6, $6, 'duel', now() + interval '10 seconds')`, ref.Region, id, ref.ID, ref.Replica, caller, room)
+		VALUES ($1, $2, $3, $4, $5, 'create', $6, $6, 'duel', now() + interval '10 seconds')`, ref.Region, id, ref.ID, ref.ReplicaID, caller, room)
 	r.Exec("INSERT INTO rooms (region, id, agent_id, base, type, state, command) VALUES ($1, $2, $3, $2, 'duel', 'reserved', $4)", ref.Region, room, ref.ID, id)
 	r.Exec("UPDATE agent_states SET reserved = reserved + 1, in_flight = in_flight + 1 WHERE agent_id = $1", ref.ID)
 	return id
@@ -139,7 +143,8 @@ type loggedEvent struct {
 // events returns the events in order, and deletes them.
 func (r *rivalis) events() (out []loggedEvent) {
 	r.t.Helper()
-	rows := must.Get(r.Pool().Query(r.t.Context(), "SELECT kind, actor, instance_id, detail::text FROM events ORDER BY tx, id"))(r.t)
+	rows := must.Get(r.Pool().Query(r.t.Context(),
+		"SELECT kind, actor, instance_id, detail::text FROM events ORDER BY tx, id"))(r.t)
 	defer rows.Close()
 	for rows.Next() {
 		var e loggedEvent
@@ -179,7 +184,8 @@ func (r *rivalis) requireCounted() {
 			(SELECT count(*) FROM rooms r WHERE r.region = s.region AND r.agent_id = s.agent_id AND r.state = 'reserved'),
 			(SELECT coalesce(sum(r.connections), 0) FROM rooms r WHERE r.region = s.region AND r.agent_id = s.agent_id),
 			(SELECT count(*) FROM commands c WHERE c.region = s.region AND c.agent_id = s.agent_id AND c.state = 'pending'))`))
-	require.Zero(r.t, one[int](r.bundle, "SELECT count(*) FROM rooms r WHERE NOT EXISTS (SELECT FROM agent_states s WHERE s.agent_id = r.agent_id AND s.left_at IS NULL)"))
+	require.Zero(r.t, one[int](r.bundle,
+		"SELECT count(*) FROM rooms r WHERE NOT EXISTS (SELECT FROM agent_states s WHERE s.agent_id = r.agent_id AND s.left_at IS NULL)"))
 }
 
 func requireSuperseded(t *testing.T, err error) {

@@ -12,66 +12,67 @@ func (t *agentTx) applySnapshot(a *agentRow, s AgentSnapshot) {
 	}
 	// Before replied, which resets the misses that recovers looks at.
 	t.recovers(a)
-	t.replied(a, s.Age, s.Hash, s.Seq)
+	t.replied(a, s.ReplyAge, s.StateHash, s.ReplySeq)
 	if s.Content != nil {
 		t.setContent(a, *s.Content)
 	}
-	for _, raw := range s.Removed {
-		if r := t.rooms[roomKey{a.ref.ID, roomBase(raw)}]; r != nil && r.state == roomReported {
+	for _, raw := range s.RemovedRawIDs {
+		if r := t.roomsByKey[roomKey{a.ref.ID, roomBase(raw)}]; r != nil && r.state == roomReported {
 			t.removeRoom(a, r, true)
 		}
 	}
-	t.showRooms(a, s.Changed, true)
-	t.judgeRooms(a, s.Age)
+	t.showRooms(a, s.ChangedRooms, true)
+	t.judgeRooms(a, s.ReplyAge)
 }
 
 // replied records that the agent answered a poll. The hash and the sequence number are written only together with other
 // changes, so a reply with equal content writes nothing.
 func (t *agentTx) replied(a *agentRow, age time.Duration, hash string, seq int64) {
 	t.noteReport(a, age)
-	a.changed = a.changed || a.misses != 0 || a.override != ""
-	a.misses, a.override, a.hash, a.seq = 0, "", hash, seq
+	a.hasNewState = a.hasNewState || a.missedPolls != 0 || a.statusOverride != ""
+	a.missedPolls, a.statusOverride, a.stateHash, a.replySeq = 0, "", hash, seq
 }
 
 // noteReport records that the agent's last reply was received the given age ago.
 func (t *agentTx) noteReport(a *agentRow, age time.Duration) {
-	a.silence = max(0, age.Seconds())
-	a.lastSync = t.now.Add(-age)
+	a.silentSeconds = max(0, age.Seconds())
+	a.lastSync = t.latestJoin.Add(-age)
 }
 
 func (t *agentTx) recovers(a *agentRow) {
-	if a.misses >= staleMisses && a.listed() {
-		t.log.joined(EventAgentRecovered, a)
+	if a.missedPolls >= staleMisses && a.isListed() {
+		t.agentEvents.joined(EventAgentRecovered, a)
 	}
 }
 
 // miss records unanswered polls, or that the agent answers again.
 func (t *agentTx) miss(a *agentRow, m AgentMiss) {
-	misses := int16(max(0, min(m.Misses, 3)))
-	if misses == a.misses {
+	misses := int16(max(0, min(m.MissedPolls, 3)))
+	if misses == a.missedPolls {
 		return
 	}
 	if misses == 0 {
 		t.recovers(a)
 	}
-	if misses >= staleMisses && a.misses < staleMisses && a.listed() {
-		t.log.joined(EventAgentStale, a)
+	if misses >= staleMisses && a.missedPolls < staleMisses && a.isListed() {
+		t.agentEvents.joined(EventAgentStale, a)
 	}
-	a.misses, a.changed = misses, true
-	t.noteReport(a, m.Age)
+	a.missedPolls, a.hasNewState = misses, true
+	t.noteReport(a, m.ReplyAge)
 }
 
 // showRooms stores rooms that an agent reports.
 func (t *agentTx) showRooms(a *agentRow, rooms []ReportedRoom, announce bool) {
 	for _, shown := range rooms {
 		key := roomKey{a.ref.ID, roomBase(shown.RawID)}
-		r := t.rooms[key]
-		if r == nil || r.deleted {
-			r = &roomRow{agent: a.ref.ID, base: key.base, kind: shown.Type, connections: shown.Connections,
-				local: shown.Local, state: roomReported, isNew: true}
-			t.rooms[key] = r
+		r := t.roomsByKey[key]
+		if r == nil || r.isDeleted {
+			r = &roomRow{agentID: a.ref.ID, baseID: key.baseID, roomType: shown.Type,
+				connectionCount: shown.ConnectionCount,
+				isLocal:         shown.IsLocal, state: roomReported, isNew: true}
+			t.roomsByKey[key] = r
 			t.ofID[a.ref.ID] = append(t.ofID[a.ref.ID], r)
-			t.fresh = append(t.fresh, r)
+			t.newRooms = append(t.newRooms, r)
 			a.count(r, 1)
 			t.announce(announce, r)
 			continue
@@ -81,20 +82,21 @@ func (t *agentTx) showRooms(a *agentRow, rooms []ReportedRoom, announce bool) {
 }
 
 func (t *agentTx) showAgain(a *agentRow, r *roomRow, shown ReportedRoom, announce bool) {
-	if r.state == roomReported && r.kind == shown.Type && r.connections == shown.Connections && r.local == shown.Local {
+	if r.state == roomReported && r.roomType == shown.Type && r.connectionCount == shown.ConnectionCount &&
+		r.isLocal == shown.IsLocal {
 		return
 	}
 	// Callers learn of a commanded room when its agent shows it, or by the ack of its command, whichever comes first.
 	t.announce(announce && r.state == roomReserved, r)
 	// Counted out under its old state and connections, and in under the new ones.
 	a.count(r, -1)
-	r.kind, r.connections, r.local, r.state, r.changed = shown.Type, shown.Connections, shown.Local, roomReported, true
+	r.roomType, r.connectionCount, r.isLocal, r.state, r.hasChanged = shown.Type, shown.ConnectionCount, shown.IsLocal, roomReported, true
 	a.count(r, 1)
 }
 
 func (t *agentTx) announce(announce bool, r *roomRow) {
 	if announce {
-		t.log.created(r)
+		t.agentEvents.created(r)
 	}
 }
 
@@ -108,7 +110,7 @@ func (t *agentTx) judgeRooms(a *agentRow, age time.Duration) {
 	owes := false
 	for _, r := range t.ofID[a.ref.ID] {
 		switch {
-		case r.deleted:
+		case r.isDeleted:
 		// settledFor and age are both seconds before now: the command timed out first, so the agent had to know that it
 		// had failed or succeeded.
 		case r.state == roomCreated, r.state == roomReserved && r.settledFor > age.Seconds():
@@ -118,28 +120,28 @@ func (t *agentTx) judgeRooms(a *agentRow, age time.Duration) {
 		}
 	}
 	if !owes {
-		a.owesSnapshot, a.changed = false, true
+		a.owesSnapshot, a.hasNewState = false, true
 	}
 }
 
 func (t *agentTx) removeRoom(a *agentRow, r *roomRow, announce bool) {
-	if r.deleted {
+	if r.isDeleted {
 		return
 	}
 	if announce {
-		t.log.destroyed(a, r)
+		t.agentEvents.destroyed(a, r)
 	}
-	r.deleted = true
+	r.isDeleted = true
 	a.count(r, -1)
 }
 
 // count adds a room to the counters of its agent, n times.
 func (a *agentRow) count(r *roomRow, n int32) {
-	a.changed = true
+	a.hasNewState = true
 	if r.state == roomReserved {
-		a.reserved += n
+		a.reservedCount += n
 		return
 	}
-	a.rooms += n
-	a.connections += int64(n) * int64(r.connections)
+	a.roomCount += n
+	a.connectionCount += int64(n) * int64(r.connectionCount)
 }

@@ -16,13 +16,14 @@ func TestAnAgentJoins(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)
 	j := r.process(r.beginReplica(), "eu0", made("match-1", 3), local("lobby #1/ü"), local(""))
-	j.Content.MaxRooms, j.Age = new(int32), time.Minute
-	require.Equal(t, db.AgentState{Status: db.AgentActive}, r.join(j))
+	j.Content.MaxRooms, j.ReplyAge = new(int32), time.Minute
+	require.Equal(t, db.AgentState{RecordedStatus: db.AgentActive}, r.join(j))
 	require.Equal(t, []string{"", "lobby%20%231%2F%C3%BC", "match-1"}, r.rooms(j.Ref))
 	r.requireCounted()
 	e := r.events()
 	require.Len(t, e, 1)
-	require.Equal(t, [3]string{db.EventAgentJoined, "key#01234567", j.Ref.ID}, [3]string{e[0].kind, e[0].actor, e[0].agent})
+	require.Equal(t, [3]string{db.EventAgentJoined, "key#01234567", j.Ref.ID},
+		[3]string{e[0].kind, e[0].actor, e[0].agent})
 	info := e[0].instance
 	require.InDelta(t, time.Now().Add(-time.Minute).UnixMilli(), info.LastSyncAt, 30_000)
 	info.LastSyncAt = 0
@@ -33,9 +34,11 @@ func TestAnAgentJoins(t *testing.T) {
 			{ID: "lobby%20%231%2F%C3%BC", Type: "duel", InstanceID: j.Ref.ID, EndpointURL: "wss://eu0", Local: true},
 			{ID: "match-1", Type: "duel", Connections: 3, InstanceID: j.Ref.ID, EndpointURL: "wss://eu0"},
 		},
-		Connections: 3, Capacity: db.AgentCapacity{MaxRooms: new(int32)}, AutoCreate: true, Status: "active", AgentVersion: "8.0.0", ProtocolVersion: 3,
+		Connections: 3, Capacity: db.AgentCapacity{MaxRooms: new(int32)}, AutoCreate: true, Status: "active",
+		AgentVersion: "8.0.0", ProtocolVersion: 3,
 	}, info)
-	require.InDelta(t, 60, one[float64](r.bundle, "SELECT extract(epoch FROM clock_timestamp() - synced_at)::float8 FROM agent_states"), 30)
+	require.InDelta(t, 60, one[float64](r.bundle,
+		"SELECT extract(epoch FROM clock_timestamp() - synced_at)::float8 FROM agent_states"), 30)
 
 	tx := one[int64](r.bundle, "SELECT tx::text::bigint FROM agent_states")
 	r.join(j)
@@ -50,11 +53,11 @@ func TestAReplicaWritesOnlyForItsOwnAgents(t *testing.T) {
 	first, other := r.beginReplica(), r.beginReplica()
 	ref := r.joined(first, "eu0")
 	stolen := ref
-	stolen.Replica = other
-	for _, ref := range []db.AgentRef{stolen, {Region: fleetRegion, ID: "00000000000000aa", Replica: first}} {
-		_, err := r.ApplySnapshot(t.Context(), db.AgentSnapshot{Ref: ref, Changed: []db.ReportedRoom{local("x")}})
+	stolen.ReplicaID = other
+	for _, ref := range []db.AgentRef{stolen, {Region: fleetRegion, ID: "00000000000000aa", ReplicaID: first}} {
+		_, err := r.ApplySnapshot(t.Context(), db.AgentSnapshot{Ref: ref, ChangedRooms: []db.ReportedRoom{local("x")}})
 		requireSuperseded(t, err)
-		requireSuperseded(t, r.MarkMissed(t.Context(), db.AgentMiss{Ref: ref, Misses: 2}))
+		requireSuperseded(t, r.MarkMissed(t.Context(), db.AgentMiss{Ref: ref, MissedPolls: 2}))
 		require.NoError(t, r.LeaveAgent(t.Context(), ref))
 	}
 	require.Equal(t, 1, one[int](r.bundle, "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND misses = 0"))
@@ -74,24 +77,27 @@ func TestSnapshotsChangeRooms(t *testing.T) {
 	r := setupAgents(t)
 	ref := r.joined(r.beginReplica(), "eu0", made("a", 1), made("b", 2))
 	r.events()
-	r.apply(db.AgentSnapshot{Ref: ref, Changed: []db.ReportedRoom{made("b", 5), local("c")}, Removed: []string{"a", "unknown"}, Hash: "h2", Seq: 2})
+	r.apply(db.AgentSnapshot{Ref: ref, ChangedRooms: []db.ReportedRoom{made("b", 5), local("c")},
+		RemovedRawIDs: []string{"a", "unknown"}, StateHash: "h2", ReplySeq: 2})
 	require.Equal(t, []string{"b", "c"}, r.rooms(ref))
 	require.Equal(t, []string{"room.destroyed a", "room.created c"}, r.told())
 	r.requireCounted()
 	require.Equal(t, "h2", one[string](r.bundle, "SELECT hash FROM agent_states"))
 
 	before := one[string](r.bundle, "SELECT pg_current_xact_id()::text")
-	r.apply(db.AgentSnapshot{Ref: ref, Changed: []db.ReportedRoom{made("b", 5)}, Hash: "h3", Seq: 3})
-	require.Zero(t, one[int](r.bundle, "SELECT count(*) FROM agent_states WHERE tx >= $1::text::xid8", before), "equal content writes nothing")
+	r.apply(db.AgentSnapshot{Ref: ref, ChangedRooms: []db.ReportedRoom{made("b", 5)}, StateHash: "h3", ReplySeq: 3})
+	require.Zero(t, one[int](r.bundle, "SELECT count(*) FROM agent_states WHERE tx >= $1::text::xid8", before),
+		"equal content writes nothing")
 
-	content := r.process(ref.Replica, "eu0").Content
+	content := r.process(ref.ReplicaID, "eu0").Content
 	content.Labels, content.Status, content.MaxConnections = nil, db.AgentDraining, new(int32)
-	require.Equal(t, db.AgentDraining, r.apply(db.AgentSnapshot{Ref: ref, Content: &content}).Status)
+	require.Equal(t, db.AgentDraining, r.apply(db.AgentSnapshot{Ref: ref, Content: &content}).RecordedStatus)
 	require.Equal(t, "{}", one[string](r.bundle, "SELECT labels::text FROM agents"))
 	require.Zero(t, one[int](r.bundle, "SELECT max_connections FROM agents"))
 	require.Empty(t, r.told(), "the changed fields are not part of events")
 	content.Status = "rebooting"
-	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: ref, Content: &content}).Status, "polls carry only active or draining")
+	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: ref, Content: &content}).RecordedStatus,
+		"polls carry only active or draining")
 }
 
 // Pins two bugs: an agent stayed stale after it had answered, and events about it were missing or repeated.
@@ -112,7 +118,7 @@ func TestAgentsBecomeStaleAndRecover(t *testing.T) {
 	r.miss(ref, 0)
 	require.Equal(t, []string{"agent.recovered eu0"}, r.told())
 	r.miss(ref, 2)
-	r.apply(db.AgentSnapshot{Ref: ref, Changed: []db.ReportedRoom{made("b", 1)}})
+	r.apply(db.AgentSnapshot{Ref: ref, ChangedRooms: []db.ReportedRoom{made("b", 1)}})
 	require.Equal(t, []string{"agent.stale eu0"}, r.told()[:1])
 	require.Zero(t, one[int](r.bundle, "SELECT misses FROM agent_states"))
 	require.NoError(t, r.LeaveAgent(t.Context(), ref))
@@ -148,11 +154,13 @@ func TestTheNextReplyDecidesAboutRoomsOfCommands(t *testing.T) {
 	r := setupAgents(t)
 	ref := r.joined(r.beginReplica(), "eu0")
 	r.events()
-	kept, gone, late, pending := r.reserve(ref, "kept", uuid.New()), r.reserve(ref, "gone", uuid.New()), r.reserve(ref, "late", uuid.New()), r.reserve(ref, "pending", uuid.New())
+	kept, gone, late, pending := r.reserve(ref, "kept", uuid.New()), r.reserve(ref, "gone", uuid.New()), r.reserve(ref,
+		"late", uuid.New()), r.reserve(ref, "pending", uuid.New())
 	r.acknowledge(ref, kept)
 	r.acknowledge(ref, gone)
 	r.timeOut(ref, late, time.Second)
-	state := r.apply(db.AgentSnapshot{Ref: ref, Changed: []db.ReportedRoom{made("kept", 1)}, Age: time.Minute})
+	state := r.apply(db.AgentSnapshot{Ref: ref, ChangedRooms: []db.ReportedRoom{made("kept", 1)},
+		ReplyAge: time.Minute})
 	require.True(t, state.OwesSnapshot, "the reply is older than the timeout")
 	require.Equal(t, []string{"kept", "late reserved", "pending reserved"}, r.rooms(ref))
 	require.Equal(t, []string{"room.destroyed gone"}, r.told())
@@ -161,7 +169,7 @@ func TestTheNextReplyDecidesAboutRoomsOfCommands(t *testing.T) {
 	require.False(t, state.OwesSnapshot)
 	require.Equal(t, []string{"kept", "pending reserved"}, r.rooms(ref))
 	require.Empty(t, r.told(), "the room was never listed")
-	r.apply(db.AgentSnapshot{Ref: ref, Changed: []db.ReportedRoom{made("pending", 0)}})
+	r.apply(db.AgentSnapshot{Ref: ref, ChangedRooms: []db.ReportedRoom{made("pending", 0)}})
 	require.Equal(t, []string{"kept", "pending"}, r.rooms(ref), "the ack follows the reply")
 	require.Equal(t, []string{"room.created pending"}, r.told())
 	require.Equal(t, "pending", r.commandState(pending))
@@ -175,8 +183,9 @@ func TestAnOverrideLastsUntilAReply(t *testing.T) {
 	r := setupAgents(t)
 	ref := r.joined(r.beginReplica(), "eu0")
 	r.Exec("UPDATE agent_states SET override = 'draining'")
-	own, err := r.OwnAgents(t.Context(), fleetRegion, ref.Replica, 0)
+	own, err := r.OwnAgents(t.Context(), fleetRegion, ref.ReplicaID, 0)
 	require.NoError(t, err)
-	require.Equal(t, []db.OwnAgent{{ID: ref.ID, State: db.AgentState{Status: db.AgentDraining}}}, own.Changed)
-	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: ref, Changed: []db.ReportedRoom{local("a")}}).Status)
+	require.Equal(t, []db.OwnAgent{{ID: ref.ID, State: db.AgentState{RecordedStatus: db.AgentDraining}}}, own.Changed)
+	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: ref,
+		ChangedRooms: []db.ReportedRoom{local("a")}}).RecordedStatus)
 }

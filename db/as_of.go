@@ -84,10 +84,11 @@ type KeyAt struct {
 // FleetAt returns the game servers that had not ended at a time, by region and id. Errors of this and the other three:
 // Invalid, for a time in the future and for one before history begins, which the error names; Unavailable.
 func (s *Store) FleetAt(ctx context.Context, a AsOf) ([]InstanceAt, error) {
-	rows, err := s.past().FleetAt(ctx, query.FleetAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
+	rows, err := s.pastQueries().FleetAt(ctx, query.FleetAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
 	all := make([]InstanceAt, len(rows))
 	for i, r := range rows {
-		all[i] = InstanceAt{r.Region, r.Instance, r.Endpoint, r.Status, r.Modes, r.Labels, r.Version, r.Capacity, r.MaxSessions,
+		all[i] = InstanceAt{r.Region, r.Instance, r.Endpoint, r.Status, r.Modes, r.Labels, r.Version, r.Capacity,
+			r.MaxSessions,
 			r.Sessions, r.Players, r.ReservedSeats, r.Incarnation, r.RegisteredAt.UTC(), r.Since.UTC()}
 	}
 	return all, act.Refusal(err)
@@ -95,10 +96,12 @@ func (s *Store) FleetAt(ctx context.Context, a AsOf) ([]InstanceAt, error) {
 
 // SessionsAt returns the sessions that were open at a time, by region and id.
 func (s *Store) SessionsAt(ctx context.Context, a AsOf) ([]SessionAt, error) {
-	rows, err := s.past().SessionsAt(ctx, query.SessionsAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
+	rows, err := s.pastQueries().SessionsAt(ctx,
+		query.SessionsAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
 	all := make([]SessionAt, len(rows))
 	for i, r := range rows {
-		all[i] = SessionAt{r.Region, r.Session, r.Mode, r.Instance, r.Players, r.Connected, r.MaxPlayers, r.OpenedAt.UTC(),
+		all[i] = SessionAt{r.Region, r.Session, r.Mode, r.Instance, r.Players, r.Connected, r.MaxPlayers,
+			r.OpenedAt.UTC(),
 			unlessEpoch(r.ClosedAt), unlessZero(r.Match)}
 	}
 	return all, act.Refusal(err)
@@ -106,10 +109,11 @@ func (s *Store) SessionsAt(ctx context.Context, a AsOf) ([]SessionAt, error) {
 
 // SeatsAt returns the seats that were taken at a time, by region, session and player.
 func (s *Store) SeatsAt(ctx context.Context, a AsOf) ([]SeatAt, error) {
-	rows, err := s.past().SeatsAt(ctx, query.SeatsAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
+	rows, err := s.pastQueries().SeatsAt(ctx, query.SeatsAtParams{At: a.Moment, Region: a.Region, Most: int32(a.Limit)})
 	all := make([]SeatAt, len(rows))
 	for i, r := range rows {
-		all[i] = SeatAt{r.Region, r.Session, r.Instance, r.Mode, r.Player, r.State, r.Party, r.ReservedBy, r.ReservedAt.UTC(),
+		all[i] = SeatAt{r.Region, r.Session, r.Instance, r.Mode, r.Player, r.State, r.Party, r.ReservedBy,
+			r.ReservedAt.UTC(),
 			unlessEpoch(r.ConnectedAt), unlessEpoch(r.LeftAt), unlessZero(r.Match), r.Team}
 	}
 	return all, act.Refusal(err)
@@ -117,17 +121,18 @@ func (s *Store) SeatsAt(ctx context.Context, a AsOf) ([]SeatAt, error) {
 
 // KeysAt returns the signing keys as they were at a time, in the order in which they sign; keys have no region.
 func (s *Store) KeysAt(ctx context.Context, a AsOf) ([]KeyAt, error) {
-	rows, err := s.past().KeysAt(ctx, query.KeysAtParams{At: a.Moment, Most: int32(a.Limit)})
+	rows, err := s.pastQueries().KeysAt(ctx, query.KeysAtParams{At: a.Moment, Most: int32(a.Limit)})
 	all := make([]KeyAt, len(rows))
 	for i, r := range rows {
-		all[i] = KeyAt{r.Kid, r.Alg, r.State, r.PublishAt.UTC(), r.SignFrom.UTC(), r.SignUntil.UTC(), r.VerifyUntil.UTC(),
+		all[i] = KeyAt{r.Kid, r.Alg, r.State, r.PublishAt.UTC(), r.SignFrom.UTC(), r.SignUntil.UTC(),
+			r.VerifyUntil.UTC(),
 			unlessEpoch(r.TaintedAt)}
 	}
 	return all, act.Refusal(err)
 }
 
-// past reads on connections of the readers, since what was true long ago is searched for in much history.
-func (s *Store) past() *query.Queries { return query.New(s.readers) }
+// pastQueries reads on connections of the readers, since what was true long ago is searched for in much history.
+func (s *Store) pastQueries() *query.Queries { return query.New(s.readerPool) }
 
 func unlessEpoch(at time.Time) *time.Time {
 	if at.Unix() == 0 {

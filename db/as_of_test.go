@@ -101,8 +101,10 @@ func (c *changer) change(t *testing.T) {
 	var err error
 	switch session, sub, host := c.anySeat(ctx); c.random.IntN(16) {
 	case 0, 1:
-		_, err = c.store.Register(ctx, db.Registration{InstanceID: server, Endpoint: server + ":1", Region: "eu", Modes: []string{"duel", "race"}[:1+c.random.IntN(2)],
-			Capacity: 8 + 8*c.random.IntN(3), BootID: fmt.Sprint(c.random.IntN(3)), Labels: map[string]string{"rack": fmt.Sprint(c.random.IntN(2))}})
+		_, err = c.store.Register(ctx, db.Registration{InstanceID: server, Endpoint: server + ":1", Region: "eu",
+			Modes:    []string{"duel", "race"}[:1+c.random.IntN(2)],
+			Capacity: 8 + 8*c.random.IntN(3), BootID: fmt.Sprint(c.random.IntN(3)),
+			Labels: map[string]string{"rack": fmt.Sprint(c.random.IntN(2))}})
 	case 2:
 		err = c.store.Deregister(ctx, ref(server))
 	case 3:
@@ -114,11 +116,15 @@ func (c *changer) change(t *testing.T) {
 	case 6:
 		_, err = act.UndrainLabel(ctx, "rack=0", "")
 	case 7, 8, 9:
-		_, err = c.store.Place(ctx, db.PlaceRequest{Caller: player, Region: "eu", Mode: "duel", Party: []string{player, player + "friend"}[:1+c.random.IntN(2)], MaxPlayers: 4})
+		_, err = c.store.Place(ctx, db.PlaceRequest{Caller: player, Region: "eu", Mode: "duel",
+			Party: []string{player, player + "friend"}[:1+c.random.IntN(2)], MaxPlayers: 4})
 	case 10, 11:
-		_, err = c.store.ReportSeats(ctx, db.SeatReport{Ref: ref(host), SessionID: session, Joined: []db.Joined{{Sub: sub, JTI: fmt.Sprint(c.random.Uint64())}}})
+		_, err = c.store.ReportSeats(ctx,
+			db.SeatReport{InstanceRef: ref(host), SessionID: session,
+				JoinedPlayers: []db.Joined{{PlayerSub: sub, JTI: fmt.Sprint(c.random.Uint64())}}})
 	case 12:
-		_, err = c.store.ReportSeats(ctx, db.SeatReport{Ref: ref(host), SessionID: session, LeftPlayers: []db.Left{{Sub: sub}}})
+		_, err = c.store.ReportSeats(ctx,
+			db.SeatReport{InstanceRef: ref(host), SessionID: session, LeftPlayers: []db.Left{{PlayerSub: sub}}})
 	case 13:
 		err = act.CloseSession(ctx, session, "over")
 	case 14:
@@ -126,7 +132,8 @@ func (c *changer) change(t *testing.T) {
 	case 15:
 		err = c.changeKeys(ctx)
 	}
-	for _, kind := range []fault.Kind{fault.NotFound, fault.Conflict, fault.Invalid, fault.NoCapacity, fault.Gone, fault.Superseded, fault.Unavailable} {
+	for _, kind := range []fault.Kind{fault.NotFound, fault.Conflict, fault.Invalid, fault.NoCapacity, fault.Gone,
+		fault.Superseded, fault.Unavailable} {
 		if fault.Is(err, kind) {
 			return
 		}
@@ -172,7 +179,9 @@ func TestThePastBeginsSomewhere(t *testing.T) {
 
 	fleet, err := b.FleetAt(t.Context(), all)
 	require.NoError(t, err)
-	require.Equal(t, []any{"a", "ready", int32(1), int32(1), int32(4), int32(8)}, []any{fleet[0].Instance, fleet[0].Status, fleet[0].Sessions, fleet[0].Players, fleet[0].ReservedSeats, fleet[0].Capacity})
+	require.Equal(t, []any{"a", "ready", int32(1), int32(1), int32(4), int32(8)},
+		[]any{fleet[0].Instance, fleet[0].Status, fleet[0].Sessions, fleet[0].Players, fleet[0].ReservedSeats,
+			fleet[0].Capacity})
 	sessions, err := b.SessionsAt(t.Context(), all)
 	require.NoError(t, err)
 	require.Equal(t, []any{p.SessionID, int32(1)}, []any{sessions[0].Session, sessions[0].Connected})
@@ -204,7 +213,8 @@ func TestThePastBeginsSomewhere(t *testing.T) {
 		require.NoError(t, ask(db.AsOf{Moment: since, Limit: 1}), what)
 		early := ask(db.AsOf{Moment: since.Add(-time.Microsecond), Limit: 1})
 		require.True(t, fault.Is(early, fault.Invalid), "%s: %v", what, early)
-		require.ErrorContains(t, early, "the oldest time that is, is "+since.Format("2006-01-02T15:04:05.000000Z"), what)
+		require.ErrorContains(t, early, "the oldest time that is, is "+since.Format("2006-01-02T15:04:05.000000Z"),
+			what)
 		late := ask(db.AsOf{Moment: time.Now().Add(time.Hour), Limit: 1})
 		require.ErrorContains(t, late, "must not be in the future", what)
 	}

@@ -12,8 +12,8 @@ import (
 
 // Assignment is the assignment of a group of tickets.
 type Assignment struct {
-	Tickets    []string
-	Assignment []byte // an openmatch.Assignment
+	TicketIDs         []string
+	EncodedAssignment []byte // an openmatch.Assignment
 }
 
 var errSomeMissing = errors.New("some tickets do not exist")
@@ -27,12 +27,12 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 	p.Region = region
 	var unissued []string
 	for _, g := range groups {
-		for _, id := range g.Tickets {
+		for _, id := range g.TicketIDs {
 			if !IssuedHere(region, TicketID, id) {
 				unissued = append(unissued, id)
 				continue
 			}
-			p.Ids, p.Assignments = append(p.Ids, id), append(p.Assignments, g.Assignment)
+			p.Ids, p.Assignments = append(p.Ids, id), append(p.Assignments, g.EncodedAssignment)
 		}
 	}
 	// Nothing can be assigned, or allOrNone already fails without a look at the database.

@@ -13,10 +13,10 @@ import (
 
 // Settled is a ticket that was assigned or deleted.
 type Settled struct {
-	ID         string
-	Assigned   bool // false: deleted
-	Assignment []byte
-	SettledAt  time.Time
+	TicketID          string
+	IsAssigned        bool // false: deleted
+	EncodedAssignment []byte
+	SettledAt         time.Time
 }
 
 // SettledPoint is a position in the feed of settled tickets. The zero value is before the first reading. A point is
@@ -26,11 +26,11 @@ type Settled struct {
 // is visible in it has been read. New rows come from transactions that the snapshot lists as in progress, and from
 // later ones. A transaction that stays open stays in that list, and does not delay the feed.
 type SettledPoint struct {
-	server time.Time // when the server started that numbers the transactions
-	read   string    // the snapshot; "" before the first reading
+	serverStartedAt time.Time // when the server started that numbers the transactions
+	readSnapshot    string    // the snapshot; "" before the first reading
 
-	target  string // the snapshot up to which an unfinished reading reads; "" between readings
-	afterTx uint64 // the last transaction that this reading has read
+	targetSnapshot string // the snapshot up to which an unfinished reading reads; "" between readings
+	afterTx        uint64 // the last transaction that this reading has read
 }
 
 // IsZero reports whether nothing was read yet.
@@ -38,9 +38,9 @@ func (p SettledPoint) IsZero() bool { return p == SettledPoint{} }
 
 // SettledPage is a part of the feed.
 type SettledPage struct {
-	Settled []Settled    // in the order in which their transactions began to write
-	Next    SettledPoint // where the next page begins
-	HasMore bool         // another page has rows from before the beginning of this reading
+	SettledTickets []Settled    // in the order in which their transactions began to write
+	NextPoint      SettledPoint // where the next page begins
+	HasMore        bool         // another page has rows from before the beginning of this reading
 	// ServerChanged means that Postgres was restarted or replaced, so the feed may leave out tickets that were settled
 	// before Next. A caller that now reads its tickets, and then the feed from Next, misses nothing.
 	ServerChanged bool
@@ -62,40 +62,43 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.CurrentSnapshotRow, error) {
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
-	if since.read != "" {
+	if since.readSnapshot != "" {
 		// Rows of transactions that began after the snapshot was taken. If the last page ended among them, this one
 		// continues behind it.
-		from := max(snapshotEnd(since.read), since.afterTx+1)
+		from := max(snapshotEnd(since.readSnapshot), since.afterTx+1)
 		query.Queue(&p, &late, (*query.Queries).SettledLate,
-			query.SettledLateParams{Region: region, Before: since.read, After: since.afterTx, Page: settledPage})
+			query.SettledLateParams{Region: region, Before: since.readSnapshot, After: since.afterTx,
+				Page: settledPage})
 		query.Queue(&p, &newer, (*query.Queries).SettledSince,
 			query.SettledSinceParams{Region: region, Since: from, Page: settledPage})
 	}
 	if err := s.q.Send(ctx, &p); err != nil {
-		return SettledPage{Next: since}, frame.Classify(err)
+		return SettledPage{NextPoint: since}, frame.Classify(err)
 	}
 	// The numbers of another server, or of one that lost transactions, cannot be compared with the point.
-	if since.read != "" && !since.isOf(now) {
-		return SettledPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
+	if since.readSnapshot != "" && !since.isOf(now) {
+		return SettledPage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
+			ServerChanged: true}, nil
 	}
 	rows := make([]query.SettledSinceRow, 0, len(late)+len(newer))
 	for _, r := range late {
 		rows = append(rows, query.SettledSinceRow(r))
 	}
-	rows, next, more := advance(since, now, rows, newer, settledPage,
+	rows, next, more := advanceFeed(since, now, rows, newer, settledPage,
 		func(r query.SettledSinceRow) uint64 { return r.Tx })
-	return SettledPage{Settled: settledOf(rows), Next: next, HasMore: more}, nil
+	return SettledPage{SettledTickets: settledOf(rows), NextPoint: next, HasMore: more}, nil
 }
 
 // isOf reports whether the point is from the server that answered, which has not lost transactions since.
 func (p SettledPoint) isOf(now query.CurrentSnapshotRow) bool {
-	return p.server.Equal(now.Server) && snapshotEnd(now.Snapshot) >= snapshotEnd(p.read)
+	return p.serverStartedAt.Equal(now.Server) && snapshotEnd(now.Snapshot) >= snapshotEnd(p.readSnapshot)
 }
 
 func settledOf(rows []query.SettledSinceRow) []Settled {
 	all := make([]Settled, 0, len(rows))
 	for _, r := range rows {
-		all = append(all, Settled{ID: r.ID, Assigned: r.Assigned, Assignment: r.Assignment, SettledAt: r.SettledAt})
+		all = append(all, Settled{TicketID: r.ID, IsAssigned: r.Assigned, EncodedAssignment: r.Assignment,
+			SettledAt: r.SettledAt})
 	}
 	return all
 }

@@ -34,10 +34,10 @@ func (b *bundle) feed(region string) *feed {
 
 func (f *feed) page() db.SettledPage {
 	page := must.Get(f.b.SettledSince(f.b.t.Context(), f.region, f.at))(f.b.t)
-	f.at = page.Next
-	f.rows += len(page.Settled)
-	for _, s := range page.Settled {
-		f.seen[s.ID] = append(f.seen[s.ID], fmt.Sprint(s.Assigned, string(s.Assignment)))
+	f.at = page.NextPoint
+	f.rows += len(page.SettledTickets)
+	for _, s := range page.SettledTickets {
+		f.seen[s.TicketID] = append(f.seen[s.TicketID], fmt.Sprint(s.IsAssigned, string(s.EncodedAssignment)))
 	}
 	return page
 }
@@ -54,7 +54,8 @@ func TestSettledFeed(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
 	f := b.feed(universe)
-	slow, quick, gone := b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID
+	slow, quick, gone := b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{},
+		"")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID
 	tx, err := b.Pool().Begin(ctx)
 	require.NoError(t, err)
 	_, err = tx.Exec(ctx, "INSERT INTO settled_tickets (region, id, body, assignment) SELECT region, id, body, 'slow' FROM tickets WHERE id = $1", slow)
@@ -110,7 +111,7 @@ func TestPagesOfTheFeed(t *testing.T) {
 	var sizes []int
 	for more := true; more; {
 		page := f.page()
-		sizes, more = append(sizes, len(page.Settled)), page.HasMore
+		sizes, more = append(sizes, len(page.SettledTickets)), page.HasMore
 		if len(sizes) == 2 { // the next reading returns these
 			b.Exec(settle, universe, "newer", 600)
 		}
@@ -168,12 +169,14 @@ func TestTheFeedIsComplete(t *testing.T) {
 				if len(open) == 0 {
 					rt.Skip("none is open")
 				}
-				i, n := rapid.IntRange(0, len(open)-1).Draw(rt, "which"), rapid.SampledFrom([]int{1, 600}).Draw(rt, "tickets")
+				i, n := rapid.IntRange(0, len(open)-1).Draw(rt, "which"), rapid.SampledFrom([]int{1, 600}).Draw(rt,
+					"tickets")
 				for range n {
 					rows++
 					wrote[i] = append(wrote[i], fmt.Sprint(rows))
 				}
-				_, err := open[i].Exec(ctx, "INSERT INTO settled_tickets (region, id) SELECT $1, unnest($2::text[])", f.region, wrote[i][len(wrote[i])-n:])
+				_, err := open[i].Exec(ctx, "INSERT INTO settled_tickets (region, id) SELECT $1, unnest($2::text[])",
+					f.region, wrote[i][len(wrote[i])-n:])
 				require.NoError(rt, err)
 			},
 			"end": func(rt *rapid.T) {
@@ -252,7 +255,8 @@ func TestPlansFromAnEmptyQueueServeALongOne(t *testing.T) {
 	defer cancel()
 	require.NoError(t, b.ReleaseTickets(ctx, universe, ids))
 	for range 2 {
-		missing, err := b.AssignTickets(ctx, universe, []db.Assignment{{Tickets: ids, Assignment: []byte("there")}}, false)
+		missing, err := b.AssignTickets(ctx, universe,
+			[]db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte("there")}}, false)
 		require.NoError(t, err)
 		require.Empty(t, missing)
 	}

@@ -22,24 +22,24 @@ type Backfill struct {
 	ID         string
 	Body       []byte // an openmatch.Backfill with its id and time and without its generation
 	Generation int64  // 1 when it is created, and one more after each change
-	Created    time.Time
+	CreatedAt  time.Time
 }
 
 // storedBackfill returns the backfill of a row. created is in nanoseconds since 1970.
 func storedBackfill(id string, body []byte, generation, created int64) Backfill {
-	return Backfill{ID: id, Body: body, Generation: generation, Created: time.Unix(0, created).UTC()}
+	return Backfill{ID: id, Body: body, Generation: generation, CreatedAt: time.Unix(0, created).UTC()}
 }
 
 // NewBackfill is the contents of a backfill to create or change.
 type NewBackfill struct {
-	Fields match.Fields // that pools filter by; the store fills in Created
-	// Encode returns the body. It is called again, with another id, when the first id is in use.
-	Encode func(id string, created time.Time) []byte
+	SearchFields match.Fields // that pools filter by; the store fills in Created
+	// EncodeBody returns the body. It is called again, with another id, when the first id is in use.
+	EncodeBody func(id string, created time.Time) []byte
 }
 
 func (b *NewBackfill) row(id string, created time.Time) (match.Row, []byte) {
-	b.Fields.Created = match.MomentOf(created)
-	return b.Fields.Row(), b.Encode(id, created)
+	b.SearchFields.Created = match.MomentOf(created)
+	return b.SearchFields.Row(), b.EncodeBody(id, created)
 }
 
 // backfillTTL is how long after its last acknowledgement a backfill expires. By default it is four fifths of PendingFor,
@@ -59,9 +59,9 @@ func (s *Store) CreateBackfill(ctx context.Context, region string, b NewBackfill
 
 // draftBackfill returns a new backfill, and the parameters that store it.
 func (s *Store) draftBackfill(region string, b NewBackfill) (Backfill, query.CreateBackfillsParams) {
-	out := Backfill{Generation: 1, Created: s.Now().UTC()}
-	out.ID = s.ids.next(region, BackfillID, out.Created)
-	row, body := b.row(out.ID, out.Created)
+	out := Backfill{Generation: 1, CreatedAt: s.Now().UTC()}
+	out.ID = s.idMint.next(region, BackfillID, out.CreatedAt)
+	row, body := b.row(out.ID, out.CreatedAt)
 	out.Body = body
 	return out, query.CreateBackfillsParams{
 		Region: region, Ids: []string{out.ID}, Created: []int64{row.Created}, Bodies: [][]byte{body},
@@ -155,8 +155,8 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string,
 		if err := releaseTicketsOfBackfills(ctx, q, region, id); err != nil {
 			return err
 		}
-		row, body := b.row(id, old.Created)
-		out = Backfill{ID: id, Body: body, Generation: old.Generation + 1, Created: old.Created}
+		row, body := b.row(id, old.CreatedAt)
+		out = Backfill{ID: id, Body: body, Generation: old.Generation + 1, CreatedAt: old.CreatedAt}
 		query.QueueExec(q.Deferred(), (*query.Queries).PutBackfill, query.PutBackfillParams{
 			Region: region, ID: id, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
 		})

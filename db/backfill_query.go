@@ -17,21 +17,21 @@ func (s *Store) QueryBackfills(region string, p match.Pool) *PoolQuery[Backfill]
 	}
 	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges)
 	r := &backfillReader{params}
-	return &PoolQuery[Backfill]{store: s, read: r.read, isOver: !some}
+	return &PoolQuery[Backfill]{store: s, readPage: r.read, isOver: !some}
 }
 
 // backfillReader reads the backfills of a pool for a PoolQuery.
-type backfillReader struct{ params query.QueryBackfillsParams }
+type backfillReader struct{ queryParams query.QueryBackfillsParams }
 
 func (r *backfillReader) read(ctx context.Context, q *query.Queries) (part []Backfill, over bool, err error) {
-	rows, err := q.QueryBackfills(ctx, r.params)
+	rows, err := q.QueryBackfills(ctx, r.queryParams)
 	bytes := 0
 	for _, row := range rows {
 		part = append(part, storedBackfill(row.ID, row.Body, row.Generation, row.Created))
 		bytes += QueryRowBytes + len(row.Body)
 	}
 	if over = bytes < partBytes; !over {
-		r.params.After = part[len(part)-1].ID
+		r.queryParams.After = part[len(part)-1].ID
 	}
 	return part, over, err
 }

@@ -21,7 +21,7 @@ import (
 )
 
 func backfillOf(f match.Fields, text string) db.NewBackfill {
-	return db.NewBackfill{Fields: f, Encode: func(id string, created time.Time) []byte {
+	return db.NewBackfill{SearchFields: f, EncodeBody: func(id string, created time.Time) []byte {
 		return fmt.Appendf(nil, "%s %d %s", id, created.UnixNano(), text)
 	}}
 }
@@ -50,7 +50,8 @@ func (b *bundle) matchInto(backfill string, tickets ...string) {
 	b.t.Helper()
 	for _, id := range tickets {
 		b.mark(id, 0)
-		b.Exec("INSERT INTO backfill_tickets (region, ticket_id, backfill_id) VALUES ($1, $2, $3)", universe, id, backfill)
+		b.Exec("INSERT INTO backfill_tickets (region, ticket_id, backfill_id) VALUES ($1, $2, $3)", universe, id,
+			backfill)
 	}
 }
 
@@ -80,7 +81,7 @@ func TestBackfillLifecycle(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, int64(2), changed.Generation)
-	require.Equal(t, f.Created, changed.Created)
+	require.Equal(t, f.CreatedAt, changed.CreatedAt)
 	require.Contains(t, string(changed.Body), "second")
 	require.ElementsMatch(t, []string{one, two}, b.waiting(b.Store, match.Pool{}), "released")
 	require.Empty(t, b.backfillsIn(match.Pool{Tags: []string{"a"}}))
@@ -92,7 +93,7 @@ func TestBackfillLifecycle(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, changed, acked)
 	require.Len(t, assigned, 1)
-	require.Equal(t, []string{one, "here"}, []string{assigned[0].ID, string(assigned[0].Assignment)})
+	require.Equal(t, []string{one, "here"}, []string{assigned[0].ID, string(assigned[0].EncodedAssignment)})
 	three := b.ticket(ticketOf(match.Fields{}, "")).ID
 	b.matchInto(f.ID, three)
 	require.NoError(t, b.DeleteBackfill(ctx, universe, f.ID))
@@ -116,12 +117,13 @@ func TestARepeatedAcknowledgementReturnsTheSameTickets(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
 	f := b.backfill(match.Fields{})
-	first, second, third := b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID
+	first, second, third := b.ticket(ticketOf(match.Fields{}, "")).ID, b.ticket(ticketOf(match.Fields{},
+		"")).ID, b.ticket(ticketOf(match.Fields{}, "")).ID
 	acknowledge := func(assignment string) (got []string) {
 		_, assigned, err := b.AcknowledgeBackfill(ctx, universe, f.ID, []byte(assignment))
 		require.NoError(t, err)
 		for _, ticket := range assigned {
-			got = append(got, ticket.ID+" "+string(ticket.Assignment))
+			got = append(got, ticket.ID+" "+string(ticket.EncodedAssignment))
 		}
 		slices.Sort(got)
 		return got
@@ -141,7 +143,8 @@ func TestARepeatedAcknowledgementReturnsTheSameTickets(t *testing.T) {
 
 	require.NoError(t, b.DeleteTicket(ctx, universe, second))
 	require.Equal(t, []string{first + " here"}, acknowledge("here"), "a deleted ticket is not returned")
-	_, err := b.UpdateBackfill(ctx, universe, f.ID, func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, "more"), nil })
+	_, err := b.UpdateBackfill(ctx, universe, f.ID,
+		func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, "more"), nil })
 	require.NoError(t, err)
 	require.Empty(t, acknowledge("here"), "at the next generation")
 	b.matchInto(f.ID, third)
@@ -159,7 +162,8 @@ func TestBackfillsExpireWithoutAcknowledgements(t *testing.T) {
 	b.matchInto(f.ID, one)
 	b.ageBackfill(f.ID, 79*time.Second)
 	require.Equal(t, []string{f.ID}, b.backfillsIn(match.Pool{}))
-	_, err := b.UpdateBackfill(ctx, universe, f.ID, func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, ""), nil })
+	_, err := b.UpdateBackfill(ctx, universe, f.ID,
+		func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, ""), nil })
 	require.NoError(t, err)
 	b.matchInto(f.ID, one)
 	n, err := b.SweepBackfills(ctx, universe, 10)
@@ -168,7 +172,8 @@ func TestBackfillsExpireWithoutAcknowledgements(t *testing.T) {
 
 	b.ageBackfill(f.ID, time.Second)
 	require.Empty(t, b.backfillsIn(match.Pool{}), "expired after four fifths of PendingFor")
-	_, err = b.UpdateBackfill(ctx, universe, f.ID, func(db.Backfill) (db.NewBackfill, error) { return db.NewBackfill{}, errors.New("not asked") })
+	_, err = b.UpdateBackfill(ctx, universe, f.ID,
+		func(db.Backfill) (db.NewBackfill, error) { return db.NewBackfill{}, errors.New("not asked") })
 	requireKind(t, fault.Conflict, "backfill_expired", err)
 	require.ErrorContains(t, err, "can not update an expired backfill, id: "+f.ID)
 	_, _, err = b.AcknowledgeBackfill(ctx, universe, f.ID, nil)
@@ -223,10 +228,11 @@ func TestConcurrentCallsOfBackfills(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, a := range assigned {
-					assignments[a.ID] = append(assignments[a.ID], string(a.Assignment))
+					assignments[a.ID] = append(assignments[a.ID], string(a.EncodedAssignment))
 				}
 			case n < 6:
-				_, err := b.UpdateBackfill(ctx, universe, id, func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, ""), nil })
+				_, err := b.UpdateBackfill(ctx, universe, id,
+					func(db.Backfill) (db.NewBackfill, error) { return backfillOf(match.Fields{}, ""), nil })
 				if err != nil {
 					t.Error(err)
 				}
@@ -251,7 +257,11 @@ func TestABackfillEndsWhileItsTicketIsMatchedAgain(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*bundle, string) error{
 		"deleted": func(b *bundle, id string) error { return b.DeleteBackfill(t.Context(), universe, id) },
-		"swept":   func(b *bundle, _ string) error { _, err := b.SweepBackfills(t.Context(), universe, 10); return err },
+		"swept": func(b *bundle, _ string) error {
+			_, err := b.SweepBackfills(t.Context(), universe,
+				10)
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -263,16 +273,17 @@ func TestABackfillEndsWhileItsTicketIsMatchedAgain(t *testing.T) {
 			m := acceptedOf("1", id)
 			m.Backfill = &db.MatchBackfill{Body: []byte("new")}
 			var ending errgroup.Group
-			final, err := b.AcceptMatches(t.Context(), b.cycle(), []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
-				ending.Go(func() error { return end(b, old) })
-				b.AwaitBlocked(1)
-				return readBackfill(sent, of)
-			})
+			final, err := b.AcceptMatches(t.Context(), b.cycle(), []db.AcceptedMatch{m},
+				func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
+					ending.Go(func() error { return end(b, old) })
+					b.AwaitBlocked(1)
+					return readBackfill(sent, of)
+				})
 			require.NoError(t, err)
 			require.NoError(t, ending.Wait())
 			require.Equal(t, match.Kept, final[0].Verdict)
 			require.Empty(t, b.waiting(b.Store, match.Pool{}))
-			require.Equal(t, []string{id}, b.associated(final[0].Created.ID))
+			require.Equal(t, []string{id}, b.associated(final[0].CreatedBackfill.ID))
 		})
 	}
 }
@@ -296,7 +307,8 @@ func TestASweepLocksTicketsInTheirOrder(t *testing.T) {
 	require.NoError(t, err)
 	var both errgroup.Group
 	both.Go(func() error {
-		_, err := s.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: ids, Assignment: []byte("there")}}, false)
+		_, err := s.AssignTickets(t.Context(), universe,
+			[]db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte("there")}}, false)
 		return err
 	})
 	b.AwaitBlocked(1) // it has locked the first ticket

@@ -16,21 +16,25 @@ func TestASupersededProcessReportsNoSeats(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 8)
 	boot := func(id string) InstanceRef {
-		r, err := s.Register(t.Context(), Registration{InstanceID: "a", Endpoint: "a:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: id})
+		r, err := s.Register(t.Context(),
+			Registration{InstanceID: "a", Endpoint: "a:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8,
+				BootID: id})
 		require.NoError(t, err)
 		return InstanceRef{InstanceID: "a", Incarnation: &r.Incarnation}
 	}
 	superseded, current := boot("boot-1"), boot("boot-2")
 	p := s.mustPlace(t, duelFor(8, "ann", "bob"))
 	for _, r := range []SeatReport{
-		{Ref: superseded, SessionID: p.SessionID, LeftPlayers: []Left{{Sub: "ann"}}},
-		{Ref: superseded, SessionID: p.SessionID, Joined: []Joined{{Sub: "bob", JTI: "t1"}}},
-		{Ref: superseded, SessionID: p.SessionID, Ended: true},
+		{InstanceRef: superseded, SessionID: p.SessionID, LeftPlayers: []Left{{PlayerSub: "ann"}}},
+		{InstanceRef: superseded, SessionID: p.SessionID, JoinedPlayers: []Joined{{PlayerSub: "bob", JTI: "t1"}}},
+		{InstanceRef: superseded, SessionID: p.SessionID, HasEnded: true},
 	} {
 		_, err := s.ReportSeats(t.Context(), r)
 		require.True(t, fault.Is(err, fault.Superseded), "%v", err)
 	}
-	res, err := s.ReportSeats(t.Context(), SeatReport{Ref: current, SessionID: p.SessionID, Joined: []Joined{{Sub: "ann", JTI: "t2"}, {Sub: "bob", JTI: "t3"}}})
+	res, err := s.ReportSeats(t.Context(),
+		SeatReport{InstanceRef: current, SessionID: p.SessionID,
+			JoinedPlayers: []Joined{{PlayerSub: "ann", JTI: "t2"}, {PlayerSub: "bob", JTI: "t3"}}})
 	require.NoError(t, err)
 	require.Equal(t, 2, res.PlayerCount)
 }
@@ -64,7 +68,9 @@ func TestATokenIsRedeemedOnceByTwoReplicas(t *testing.T) {
 	require.NotEqual(t, ann.SessionID, bob.SessionID)
 	other := begin(t, s, `INSERT INTO redeemed_tokens (region, jti, session_id, sub, expires_at)
 		SELECT 'eu', 'stolen', s.id, 'ann', now() + interval '1 hour' FROM sessions s WHERE s.id::text = right($1, 36)`, ann.SessionID)
-	calls := callsOf[SeatReport, SeatReportResult](t, SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: bob.SessionID, Joined: []Joined{{Sub: "bob", JTI: "stolen"}}})
+	calls := callsOf[SeatReport, SeatReportResult](t,
+		SeatReport{InstanceRef: InstanceRef{InstanceID: "a"}, SessionID: bob.SessionID,
+			JoinedPlayers: []Joined{{PlayerSub: "bob", JTI: "stolen"}}})
 	done := make(chan error, 1)
 	go func() { done <- s.reportBatch(t.Context(), "eu", calls) }()
 	waitBlocked(t, s, 1)
@@ -74,6 +80,7 @@ func TestATokenIsRedeemedOnceByTwoReplicas(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, SeatReplay, res.Outcomes[0].Result)
 	var connected int
-	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT count(*) FROM seats WHERE state = 'connected'").Scan(&connected))
+	require.NoError(t, s.pool.QueryRow(t.Context(),
+		"SELECT count(*) FROM seats WHERE state = 'connected'").Scan(&connected))
 	require.Zero(t, connected)
 }

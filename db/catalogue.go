@@ -16,14 +16,14 @@ import (
 // catalogue caches the regions and modes that instances offer, or offered in the last day. With it a refused placement
 // can distinguish a misspelt name from a lack of capacity. Nothing else uses it.
 type catalogue struct {
-	lock    chan struct{} // full while a goroutine uses the catalogue
-	read    func(context.Context) ([]query.KnownModesRow, error)
-	log     *slog.Logger
-	readAt  time.Time // when the last reading began; zero: never
-	regions map[string][]string
+	useLock   chan struct{} // full while a goroutine uses the catalogue
+	readModes func(context.Context) ([]query.KnownModesRow, error)
+	log       *slog.Logger
+	readAt    time.Time // when the last reading began; zero: never
+	regions   map[string][]string
 
-	warnedSince time.Time
-	warned      map[string]bool
+	warnedSince   time.Time
+	warnedDetails map[string]bool
 }
 
 const (
@@ -37,7 +37,8 @@ const (
 )
 
 func newCatalogue(q *query.Queries, log *slog.Logger) *catalogue {
-	return &catalogue{lock: make(chan struct{}, 1), read: q.KnownModes, log: log, warned: map[string]bool{}}
+	return &catalogue{useLock: make(chan struct{}, 1), readModes: q.KnownModes, log: log,
+		warnedDetails: map[string]bool{}}
 }
 
 // explain returns the error for a request that was refused for lack of capacity: the refusal, or that no instance
@@ -46,8 +47,8 @@ func newCatalogue(q *query.Queries, log *slog.Logger) *catalogue {
 func (k *catalogue) explain(ctx context.Context, r PlaceRequest, refusal error) error {
 	// A channel instead of a mutex: a caller whose time is over must not wait for somebody else's reading.
 	select {
-	case k.lock <- struct{}{}:
-		defer func() { <-k.lock }()
+	case k.useLock <- struct{}{}:
+		defer func() { <-k.useLock }()
 	case <-ctx.Done():
 		return refusal
 	}
@@ -74,7 +75,7 @@ func (k *catalogue) renew(ctx context.Context) bool {
 	defer cancel()
 	// The age counts from before the reading, since an instance that registers meanwhile may be missing in it.
 	k.readAt = time.Now()
-	rows, err := k.read(ctx)
+	rows, err := k.readModes(ctx)
 	if err != nil {
 		// A reading that failed counts for nothing: the next refused request tries again at once.
 		k.readAt = time.Time{}
@@ -92,10 +93,10 @@ func (k *catalogue) unknown(r PlaceRequest) *fault.Error {
 	if !ok {
 		return fault.New(fault.NoCapacity, "region_unknown", "no instance runs, or ran lately, in region %q%s",
 			r.Region,
-			suggestion(r.Region, slices.Sorted(maps.Keys(k.regions))))
+			suggestName(r.Region, slices.Sorted(maps.Keys(k.regions))))
 	}
 	return fault.New(fault.NoCapacity, "mode_unknown", "no instance in region %q offers, or offered lately, mode %q%s",
-		r.Region, r.Mode, suggestion(r.Mode, modes))
+		r.Region, r.Mode, suggestName(r.Mode, modes))
 }
 
 // warn logs that players request a mode or region that no instance offers: for each name once a minute, and for a
@@ -103,19 +104,19 @@ func (k *catalogue) unknown(r PlaceRequest) *fault.Error {
 func (k *catalogue) warn(ctx context.Context, r PlaceRequest, unknown *fault.Error) {
 	if time.Since(k.warnedSince) > warnEvery {
 		k.warnedSince = time.Now()
-		clear(k.warned)
+		clear(k.warnedDetails)
 	}
-	if k.warned[unknown.Detail] || len(k.warned) >= maxWarnings {
+	if k.warnedDetails[unknown.Detail] || len(k.warnedDetails) >= maxWarnings {
 		return
 	}
-	k.warned[unknown.Detail] = true
+	k.warnedDetails[unknown.Detail] = true
 	k.log.LogAttrs(ctx, slog.LevelWarn, "players request a mode or region that no game server offers",
 		slog.String("code", unknown.Code), slog.String("region", r.Region), slog.String("mode", r.Mode),
 		slog.String("detail", unknown.Detail))
 }
 
-// suggestion returns a text that names the known name nearest to a misspelt one; "" when none is near.
-func suggestion(misspelt string, known []string) string {
+// suggestName returns a text that names the known name nearest to a misspelt one; "" when none is near.
+func suggestName(misspelt string, known []string) string {
 	best := nearest.NameFold(misspelt, known[:min(len(known), maxSuggestions)], max(2, len(misspelt)/3))
 	if best == "" {
 		return ""

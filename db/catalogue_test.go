@@ -54,7 +54,7 @@ func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
 	t.Parallel()
 	reads, known := 0, []query.KnownModesRow{{Region: "eu", Mode: "duel"}}
 	k := newCatalogue(nil, slog.New(slog.DiscardHandler))
-	k.read = func(context.Context) ([]query.KnownModesRow, error) { reads++; return known, nil }
+	k.readModes = func(context.Context) ([]query.KnownModesRow, error) { reads++; return known, nil }
 	refusal := fault.New(fault.NoCapacity, "no_capacity", "full")
 	ask := func(mode string) error {
 		return k.explain(t.Context(), PlaceRequest{Region: "eu", Mode: mode}, refusal)
@@ -63,7 +63,8 @@ func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
 	start := time.Now()
 	for i := range 1000 {
 		require.ErrorContains(t, ask(fmt.Sprint("dule-", i)), "mode_unknown")
-		require.ErrorContains(t, k.explain(t.Context(), PlaceRequest{Region: fmt.Sprint("ue-", i), Mode: "duel"}, refusal), "region_unknown")
+		require.ErrorContains(t, k.explain(t.Context(), PlaceRequest{Region: fmt.Sprint("ue-", i), Mode: "duel"},
+			refusal), "region_unknown")
 		require.Equal(t, refusal, ask("duel"))
 	}
 	require.LessOrEqual(t, reads, 2+int(time.Since(start)/catalogueFresh))
@@ -72,7 +73,7 @@ func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
 	require.Equal(t, refusal, ask("race"))
 
 	k.readAt = time.Time{}
-	k.read = func(context.Context) ([]query.KnownModesRow, error) { return nil, errors.New("the database is away") }
+	k.readModes = func(context.Context) ([]query.KnownModesRow, error) { return nil, errors.New("the database is away") }
 	require.Equal(t, refusal, ask("dule"), "without a reading no name is unknown")
 }
 
@@ -80,7 +81,7 @@ func TestUnknownNamesAreLoggedWithinBounds(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
 	k := newCatalogue(nil, slog.New(slog.NewTextHandler(&text, nil)))
-	k.read = func(context.Context) ([]query.KnownModesRow, error) {
+	k.readModes = func(context.Context) ([]query.KnownModesRow, error) {
 		return []query.KnownModesRow{{Region: "eu", Mode: "duel"}}, nil
 	}
 	for i := range 100 {

@@ -22,7 +22,7 @@ func (s *Store) ReadCells(ctx context.Context) error {
 	}
 	// Usually there is one cell, and each call pays only for reading a nil pointer.
 	if len(rows) == 0 {
-		s.elsewhere.Store(nil)
+		s.otherCells.Store(nil)
 		return nil
 	}
 	read := make(elsewhere, len(rows))
@@ -35,14 +35,14 @@ func (s *Store) ReadCells(ctx context.Context) error {
 		read[r.Region] = cell
 	}
 	// Replaced as a whole: readers hold no lock, and what they have read stays as it was.
-	s.elsewhere.Store(&read)
+	s.otherCells.Store(&read)
 	return nil
 }
 
 // CheckHere refuses a region that another cell serves, as of the last [Store.ReadCells]. It sends no query. Where no
 // cells are set, and in processes that never read them, every region is here. Errors: Elsewhere.
 func (s *Store) CheckHere(region string) error {
-	read := s.elsewhere.Load()
+	read := s.otherCells.Load()
 	if read == nil {
 		return nil
 	}
@@ -71,10 +71,10 @@ func (s *Store) GameRegions(ctx context.Context) ([]GameRegion, error) {
 
 // OtherCell is another cell, to be set by [Act.SetCell].
 type OtherCell struct {
-	Name      string
-	Address   string            // of its API, a base URL of http or https
-	Regions   []string          // that it serves
-	Listeners map[string]string // addresses of its other listeners, by name
+	Name          string
+	APIAddress    string            // of its API, a base URL of http or https
+	ServedRegions []string          // that it serves
+	Listeners     map[string]string // addresses of its other listeners, by name
 }
 
 // SetCell says which regions another cell serves. evenIfUsed also gives away a region that has game servers, tickets
@@ -87,12 +87,12 @@ func (a Act) SetCell(ctx context.Context, c OtherCell, evenIfUsed bool) (changed
 	if c.Listeners == nil {
 		listeners = []byte("{}")
 	}
-	return acts(ctx, a, (*query.Queries).OpsSetCell, query.OpsSetCellParams{Cell: c.Name, Address: c.Address,
-		Regions: c.Regions, Reason: a.reason, Listeners: listeners, EvenIfUsed: evenIfUsed})
+	return callAct(ctx, a, (*query.Queries).OpsSetCell, query.OpsSetCellParams{Cell: c.Name, Address: c.APIAddress,
+		Regions: c.ServedRegions, Reason: a.reason, Listeners: listeners, EvenIfUsed: evenIfUsed})
 }
 
 // RemoveCell forgets another cell: its regions are served here from then on. changed is false where there was none.
 // Errors: Invalid, Unavailable.
 func (a Act) RemoveCell(ctx context.Context, name string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsRemoveCell, query.OpsRemoveCellParams{Cell: name, Reason: a.reason})
+	return callAct(ctx, a, (*query.Queries).OpsRemoveCell, query.OpsRemoveCellParams{Cell: name, Reason: a.reason})
 }

@@ -13,7 +13,8 @@ import (
 )
 
 func usCell(regions ...string) db.OtherCell {
-	return db.OtherCell{Name: "us", Address: "https://us.example", Regions: regions, Listeners: map[string]string{"realtime": "wss://lobby.us.example"}}
+	return db.OtherCell{Name: "us", APIAddress: "https://us.example", ServedRegions: regions,
+		Listeners: map[string]string{"realtime": "wss://lobby.us.example"}}
 }
 
 // Pins a region of two cells, and one that is still served here after it was given away.
@@ -33,12 +34,15 @@ func TestCells(t *testing.T) {
 	err := b.CheckHere("us-east")
 	requireKind(t, fault.Elsewhere, "region_elsewhere", err)
 	cell := fault.CellOf(err)
-	require.Equal(t, fault.Cell{Name: "us", Region: "us-east", Addresses: map[string]string{"api": "https://us.example", "realtime": "wss://lobby.us.example"}}, *cell)
+	require.Equal(t, fault.Cell{Name: "us", Region: "us-east",
+		Addresses: map[string]string{"api": "https://us.example", "realtime": "wss://lobby.us.example"}}, *cell)
 	require.NoError(t, b.CheckHere("eu"))
 
-	require.True(t, set(db.OtherCell{Name: "west", Address: "http://west.example:8080/director/", Regions: []string{"us-west"}}), "taken from the other cell")
+	require.True(t, set(db.OtherCell{Name: "west", APIAddress: "http://west.example:8080/director/",
+		ServedRegions: []string{"us-west"}}), "taken from the other cell")
 	require.Equal(t, "http://west.example:8080/director", fault.CellOf(b.CheckHere("us-west")).Addresses["api"])
-	require.Equal(t, []string{"us|{us-east}", "west|{us-west}"}, b.Rows("SELECT cell, regions::text FROM ops.cells ORDER BY 1"))
+	require.Equal(t, []string{"us|{us-east}", "west|{us-west}"},
+		b.Rows("SELECT cell, regions::text FROM ops.cells ORDER BY 1"))
 	require.True(t, set(usCell("us-central")))
 	require.NoError(t, b.CheckHere("us-east"), "no longer of any other cell")
 
@@ -53,7 +57,8 @@ func TestCells(t *testing.T) {
 	require.NoError(t, b.ReadCells(t.Context()))
 	require.NoError(t, b.CheckHere("us-west"))
 	require.Equal(t, []string{
-		"cell.set|console:ada|us|a cell of its own", "cell.set|console:ada|west|a cell of its own", "cell.set|console:ada|us|a cell of its own",
+		"cell.set|console:ada|us|a cell of its own", "cell.set|console:ada|west|a cell of its own",
+		"cell.set|console:ada|us|a cell of its own",
 		"cell.removed|console:ada|us|a cell of its own", "cell.removed|console:ada|west|a cell of its own",
 	}, b.Rows("SELECT kind, actor, detail ->> 'cell', detail ->> 'reason' FROM events WHERE kind LIKE 'cell.%' ORDER BY tx, id"))
 }
@@ -63,15 +68,18 @@ func TestWrongCellsAreRefused(t *testing.T) {
 	b := setup(t)
 	ada := b.As("").Because("test")
 	for name, wrong := range map[string]func(*db.OtherCell){
-		"a name":               func(c *db.OtherCell) { c.Name = "US" },
-		"no address":           func(c *db.OtherCell) { c.Address = "" },
-		"another scheme":       func(c *db.OtherCell) { c.Address = "ftp://us.example" },
-		"a user":               func(c *db.OtherCell) { c.Address = "https://ada:secret@us.example" },
-		"a query":              func(c *db.OtherCell) { c.Address = "https://us.example?x" },
-		"a space":              func(c *db.OtherCell) { c.Address = "https://us.example/a b" },
-		"a long address":       func(c *db.OtherCell) { c.Address = "https://us.example/" + strings.Repeat("a", 512) },
-		"no region":            func(c *db.OtherCell) { c.Regions = nil },
-		"a wrong region":       func(c *db.OtherCell) { c.Regions = []string{"eu", "US"} },
+		"a name":         func(c *db.OtherCell) { c.Name = "US" },
+		"no address":     func(c *db.OtherCell) { c.APIAddress = "" },
+		"another scheme": func(c *db.OtherCell) { c.APIAddress = "ftp://us.example" },
+		"a user":         func(c *db.OtherCell) { c.APIAddress = "https://ada:secret@us.example" },
+		"a query":        func(c *db.OtherCell) { c.APIAddress = "https://us.example?x" },
+		"a space":        func(c *db.OtherCell) { c.APIAddress = "https://us.example/a b" },
+		"a long address": func(c *db.OtherCell) {
+			c.APIAddress = "https://us.example/" +
+				strings.Repeat("a", 512)
+		},
+		"no region":            func(c *db.OtherCell) { c.ServedRegions = nil },
+		"a wrong region":       func(c *db.OtherCell) { c.ServedRegions = []string{"eu", "US"} },
 		"an unknown listener":  func(c *db.OtherCell) { c.Listeners = map[string]string{"metrics": "https://us.example"} },
 		"a lobby that is http": func(c *db.OtherCell) { c.Listeners = map[string]string{"realtime": "https://us.example"} },
 		"a console with a user": func(c *db.OtherCell) {
@@ -79,7 +87,7 @@ func TestWrongCellsAreRefused(t *testing.T) {
 		},
 		"too many regions": func(c *db.OtherCell) {
 			for i := range 257 {
-				c.Regions = append(c.Regions, "r"+strconv.Itoa(i))
+				c.ServedRegions = append(c.ServedRegions, "r"+strconv.Itoa(i))
 			}
 		},
 	} {

@@ -11,16 +11,16 @@ import (
 
 // clock is this pod's clock, and its measured offset to the database's.
 type clock struct {
-	pod     func() time.Time
-	reading atomic.Pointer[ClockReading]
+	pod           func() time.Time
+	latestReading atomic.Pointer[ClockReading]
 }
 
 // ClockReading is what is known of the pod's clock against the database's.
 type ClockReading struct {
-	Offset     time.Duration // what to add to the pod's clock
-	Roundtrip  time.Duration // of the measurement of Offset, whose uncertainty was half of it
-	Measured   time.Time     // when Offset was measured, by the pod's clock
-	MeasuredAt time.Time     // of the last measurement, which Offset agrees with, by the pod's clock
+	Offset           time.Duration // what to add to the pod's clock
+	Roundtrip        time.Duration // of the measurement of Offset, whose uncertainty was half of it
+	OffsetMeasuredAt time.Time     // when Offset was measured, by the pod's clock
+	MeasuredAt       time.Time     // of the last measurement, which Offset agrees with, by the pod's clock
 }
 
 // clockDrift is by how much two clocks part in a second at most, while nobody sets them: quartz has up to 50 µs each.
@@ -28,7 +28,7 @@ const clockDrift = 100 * time.Microsecond
 
 // uncertainty bounds the error of Offset at a moment.
 func (r ClockReading) uncertainty(at time.Time) time.Duration {
-	return r.Roundtrip/2 + time.Duration(at.Sub(r.Measured).Seconds()*float64(clockDrift))
+	return r.Roundtrip/2 + time.Duration(at.Sub(r.OffsetMeasuredAt).Seconds()*float64(clockDrift))
 }
 
 // with returns the reading after another measurement: the more exact of the two, so that a slow answer does not shift
@@ -48,7 +48,7 @@ func (r ClockReading) with(next ClockReading) ClockReading {
 // last minutes.
 func (s *Store) Now() time.Time {
 	now := s.clock.pod()
-	if r := s.clock.reading.Load(); r != nil {
+	if r := s.clock.latestReading.Load(); r != nil {
 		now = now.Add(r.Offset)
 	}
 	return now
@@ -56,7 +56,7 @@ func (s *Store) Now() time.Time {
 
 // ClockReading returns the offset that [Store.Now] uses; ok is false before the first measurement.
 func (s *Store) ClockReading() (r ClockReading, ok bool) {
-	if p := s.clock.reading.Load(); p != nil {
+	if p := s.clock.latestReading.Load(); p != nil {
 		return *p, true
 	}
 	return ClockReading{}, false
@@ -77,11 +77,12 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	}
 	// The database has read its clock between sending and receiving. Assumed in the middle, the error is at most half
 	// of the way.
-	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, Measured: after, MeasuredAt: after}
-	if last := s.clock.reading.Load(); last != nil {
+	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, OffsetMeasuredAt: after,
+		MeasuredAt: after}
+	if last := s.clock.latestReading.Load(); last != nil {
 		reading = last.with(reading)
 	}
-	s.clock.reading.Store(&reading)
+	s.clock.latestReading.Store(&reading)
 	return nil
 }
 

@@ -12,20 +12,23 @@ import (
 func TestTheMostExactClockReadingCounts(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_000_000, 0)
-	kept := ClockReading{Offset: time.Second, Roundtrip: 2 * time.Millisecond, Measured: start, MeasuredAt: start}
+	kept := ClockReading{Offset: time.Second, Roundtrip: 2 * time.Millisecond, OffsetMeasuredAt: start,
+		MeasuredAt: start}
 	for name, c := range map[string]struct {
 		age, offset, trip time.Duration
 		replaced          bool
 	}{
-		"faster":                       {time.Second, time.Second, time.Millisecond, true},
-		"slower":                       {time.Second, time.Second + 14*time.Millisecond, 30 * time.Millisecond, false},
-		"slower, two minutes later":    {2 * time.Minute, time.Second + 14*time.Millisecond, 30 * time.Millisecond, false},
-		"slower, three minutes later":  {3 * time.Minute, time.Second + 14*time.Millisecond, 30 * time.Millisecond, true},
+		"faster": {time.Second, time.Second, time.Millisecond, true},
+		"slower": {time.Second, time.Second + 14*time.Millisecond, 30 * time.Millisecond, false},
+		"slower, two minutes later": {2 * time.Minute, time.Second + 14*time.Millisecond, 30 * time.Millisecond,
+			false},
+		"slower, three minutes later": {3 * time.Minute, time.Second + 14*time.Millisecond, 30 * time.Millisecond,
+			true},
 		"slower, a clock was set":      {time.Second, time.Minute, 30 * time.Millisecond, true},
 		"slower, a clock was set back": {time.Second, 0, 30 * time.Millisecond, true},
 	} {
 		at := start.Add(c.age)
-		next := ClockReading{Offset: c.offset, Roundtrip: c.trip, Measured: at, MeasuredAt: at}
+		next := ClockReading{Offset: c.offset, Roundtrip: c.trip, OffsetMeasuredAt: at, MeasuredAt: at}
 		want := next
 		if !c.replaced {
 			want = kept

@@ -35,56 +35,56 @@ const (
 
 // Command is a command to an agent. The replica that holds the agent's connection sends it once.
 type Command struct {
-	ID       uuid.UUID
-	Region   string
-	AgentID  string
-	Replica  uuid.UUID // holds the connection
-	Op       CommandOp
-	RoomID   string // public id; create and destroy
-	RawID    string // the game's own id of the room; create and destroy
-	RoomType string // create
-	Deadline time.Time
+	ID        uuid.UUID
+	Region    string
+	AgentID   string
+	ReplicaID uuid.UUID // holds the connection
+	Op        CommandOp
+	RoomID    string // public id; create and destroy
+	RawID     string // the game's own id of the room; create and destroy
+	RoomType  string // create
+	Deadline  time.Time
 }
 
 // NewRoom is a request for a room. If InstanceID and ProcessUID are nil, the strategy chooses the agent.
 type NewRoom struct {
-	Region     string
-	Caller     uuid.UUID // the replica that waits for the answer
-	Actor      string    // fingerprint of the caller's key
-	Type       string
-	RoomID     string  // empty: an id is generated
-	InstanceID *string // pin
-	ProcessUID *string // pin to the most recently joined connection of this process
-	Strategy   string
-	Labels     map[string]string // that the agent must have; ignored with a pin
+	Region         string
+	CallerReplica  uuid.UUID // the replica that waits for the answer
+	Actor          string    // fingerprint of the caller's key
+	Type           string
+	RoomID         string  // empty: an id is generated
+	InstanceID     *string // pin
+	ProcessUID     *string // pin to the most recently joined connection of this process
+	SpreadStrategy string
+	RequiredLabels map[string]string // that the agent must have; ignored with a pin
 	// agents that look best for the room in a copy of the fleet that may be old; see room_near.go
 	NearestAgents []string
 	NoMatch       bool // the caller requires a label value that no agent can have, such as a number
-	Force         bool // with a pin: also on a draining or stale agent
+	IsForced      bool // with a pin: also on a draining or stale agent
 	Timeout       time.Duration
 }
 
 // CommandAck is an agent's ack of a command that was sent on its connection.
 type CommandAck struct {
-	Ref         AgentRef
+	AgentRef    AgentRef
 	CommandID   uuid.UUID
-	OK          bool
+	IsOK        bool
 	AlreadyGone bool   // destroy: there was no such room
-	Exists      bool   // create: refused, because the agent has the id
-	Failure     string // the agent's error text
+	RoomExists  bool   // create: refused, because the agent has the id
+	FailureText string // the agent's error text
 	RoomType    string // create: of the room it made
 	RawID       string // create: of the room it made
 }
 
 // CommandAnswer is the outcome of a command.
 type CommandAnswer struct {
-	ID     uuid.UUID
-	State  CommandState
-	Tx     uint64 // the transaction that settled it: a roster that has read past it includes the change
-	RoomID string // public id
+	ID         uuid.UUID
+	FinalState CommandState
+	SettledTx  uint64 // the transaction that settled it: a roster that has read past it includes the change
+	RoomID     string // public id
 	// the agent that carried it out; not the agent it was sent to, if the process has joined again in the meantime
-	AgentID string
-	Room    RoomInfo // of a create that is done: the current room
+	AgentID     string
+	CreatedRoom RoomInfo // of a create that is done: the current room
 }
 
 // The error codes about rooms and agents, as in the protocol of Rivalis.

@@ -19,7 +19,7 @@ import (
 // settled otherwise, or was already deleted, does not change. The calls of AcknowledgeCommand and ApplySnapshot for one
 // agent must be made one after the other. Errors: Superseded (close the connection), Unavailable.
 func (s *Store) AcknowledgeCommand(ctx context.Context, a CommandAck) (AgentState, error) {
-	return s.groups.acks.Do(ctx, a.Ref.Region, a)
+	return s.batchGroups.commandAcks.Do(ctx, a.AgentRef.Region, a)
 }
 
 type ackCall = batch.Call[CommandAck, AgentState]
@@ -33,15 +33,15 @@ func (s *Store) acknowledge(ctx context.Context, region string, calls []*ackCall
 	for range frame.MaxConflictRetries {
 		err := s.frame.InTx(ctx, func(q *query.Queries) error {
 			// Made for each attempt, as in onAgents.
-			t = &ackTx{q: q, region: region, further: further, agents: map[string]query.LockAgentStatesRow{},
-				commands: map[uuid.UUID]query.AcknowledgedCommandsRow{}}
+			t = &ackTx{q: q, region: region, furtherAgents: further, agentsByID: map[string]query.LockAgentStatesRow{},
+				commandsByID: map[uuid.UUID]query.AcknowledgedCommandsRow{}}
 			return t.run(ctx, calls)
 		})
 		more, ok := errors.AsType[*lockMore](err)
 		if !ok {
 			return s.acknowledged(t, calls, err)
 		}
-		further = append(further, more.agents...)
+		further = append(further, more.agentIDs...)
 	}
 	return errAgentRace
 }
@@ -52,12 +52,12 @@ func (s *Store) acknowledged(t *ackTx, calls []*ackCall, err error) error {
 		return err
 	}
 	region := t.region
-	s.notifyReplicas(region, t.callers)
-	if len(t.settle.Ids) > 0 {
+	s.notifyReplicas(region, t.callerReplicas)
+	if len(t.settleParams.Ids) > 0 {
 		s.Notify(TopicFleet, region)
 	}
 	for _, c := range calls {
-		c.Answer(t.answer(c.Req.Ref))
+		c.Answer(t.answer(c.Req.AgentRef))
 	}
 	return nil
 }
@@ -66,8 +66,8 @@ func (s *Store) acknowledged(t *ackTx, calls []*ackCall, err error) error {
 func oneAckPerAgent(calls []*ackCall) (first []*ackCall) {
 	seen := map[string]bool{}
 	for _, c := range calls {
-		if !seen[c.Req.Ref.ID] {
-			seen[c.Req.Ref.ID] = true
+		if !seen[c.Req.AgentRef.ID] {
+			seen[c.Req.AgentRef.ID] = true
 			first = append(first, c)
 		}
 	}
@@ -75,25 +75,25 @@ func oneAckPerAgent(calls []*ackCall) (first []*ackCall) {
 }
 
 func (a CommandAck) bytes() int {
-	return textBytes(a.Ref.Region, a.Ref.ID, a.Failure, a.RoomType, a.RawID)
+	return textBytes(a.AgentRef.Region, a.AgentRef.ID, a.FailureText, a.RoomType, a.RawID)
 }
 
 // ackTx is one transaction of acks: the rows that it has locked and read, and the changes to write.
 type ackTx struct {
-	q       *query.Queries
-	region  string
-	further []string // further agents to lock
+	q             *query.Queries
+	region        string
+	furtherAgents []string // further agents to lock
 
-	agents   map[string]query.LockAgentStatesRow
-	commands map[uuid.UUID]query.AcknowledgedCommandsRow
+	agentsByID   map[string]query.LockAgentStatesRow
+	commandsByID map[uuid.UUID]query.AcknowledgedCommandsRow
 
-	settle       query.SettleAcknowledgedParams
-	confirmed    []string // ids of rooms
-	deleted      []string
-	lateArrivals []lateRoom
-	renamed      query.RenameRoomsParams
-	log          query.LogAgentEventsParams
-	callers      []uuid.UUID // replicas that wait for the commands
+	settleParams   query.SettleAcknowledgedParams
+	confirmedRooms []string // ids of rooms
+	deletedRooms   []string
+	lateArrivals   []lateRoom
+	roomRenames    query.RenameRoomsParams
+	agentEvents    query.LogAgentEventsParams
+	callerReplicas []uuid.UUID // replicas that wait for the commands
 }
 
 func (t *ackTx) run(ctx context.Context, calls []*ackCall) error {
@@ -101,10 +101,11 @@ func (t *ackTx) run(ctx context.Context, calls []*ackCall) error {
 		return err
 	}
 	for _, c := range calls {
-		cmd, known := t.commands[c.Req.CommandID]
+		cmd, known := t.commandsByID[c.Req.CommandID]
 		// An ack counts if the agent still belongs to the replica that sends it, and if the command was one of this
 		// agent's. Any other ack changes nothing and is answered all the same.
-		if a, ok := t.agents[c.Req.Ref.ID]; ok && known && isStateOf(a, c.Req.Ref) && cmd.AgentID == a.AgentID {
+		if a, ok := t.agentsByID[c.Req.AgentRef.ID]; ok && known && isStateOf(a, c.Req.AgentRef) &&
+			cmd.AgentID == a.AgentID {
 			t.apply(c.Req, cmd)
 		}
 	}
@@ -119,9 +120,9 @@ func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
 	var agents []query.LockAgentStatesRow
 	var commands []query.AcknowledgedCommandsRow
 	lock, read := query.LockAgentStatesParams{Region: t.region,
-		Ids: slices.Clone(t.further)}, query.AcknowledgedCommandsParams{Region: t.region}
+		Ids: slices.Clone(t.furtherAgents)}, query.AcknowledgedCommandsParams{Region: t.region}
 	for _, c := range calls {
-		lock.Ids, read.Ids = append(lock.Ids, c.Req.Ref.ID), append(read.Ids, c.Req.CommandID)
+		lock.Ids, read.Ids = append(lock.Ids, c.Req.AgentRef.ID), append(read.Ids, c.Req.CommandID)
 	}
 	// first: the next statement then sees the last holders' writes
 	query.Queue(&p, &agents, (*query.Queries).LockAgentStates, lock)
@@ -130,24 +131,24 @@ func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
 		return err
 	}
 	for _, a := range agents {
-		t.agents[a.AgentID] = a
+		t.agentsByID[a.AgentID] = a
 	}
 	for _, c := range commands {
-		t.commands[c.ID] = c
+		t.commandsByID[c.ID] = c
 	}
 	return nil
 }
 
 func isStateOf(r query.LockAgentStatesRow, ref AgentRef) bool {
-	return !r.HasLeft && r.Replica == ref.Replica
+	return !r.HasLeft && r.Replica == ref.ReplicaID
 }
 
 // ackChange holds the changes that an ack makes to the counters and the status of its agent.
 type ackChange struct {
-	rooms, reserved int32
-	connections     int64
-	override        string
-	owing           bool // the agent's next reply shows whether the rooms exist
+	roomsDelta, reservedDelta int32
+	connectionsDelta          int64
+	statusOverride            string
+	owesReply                 bool // the agent's next reply shows whether the rooms exist
 }
 
 // apply settles a command that is pending or has timed out.
@@ -169,24 +170,24 @@ func (t *ackTx) apply(ack CommandAck, cmd query.AcknowledgedCommandsRow) {
 	case CommandUndrain:
 		c = t.applyStatus(ack, cmd, AgentActive, EventAgentUndrained)
 	}
-	t.count(cmd, state, was, ack.Failure, c)
+	t.count(cmd, state, was, ack.FailureText, c)
 	// The caller was told that the command timed out. The event corrects that.
 	if state == CommandDoneLate {
 		t.event(EventCommandDoneLate, cmd, commandDetail{cmd.ID, cmd.Op, cmd.Room})
 	}
 	// Drains that an operator keeps have no caller.
 	if cmd.Caller != nil {
-		t.callers = append(t.callers, *cmd.Caller)
+		t.callerReplicas = append(t.callerReplicas, *cmd.Caller)
 	}
 }
 
 func settledState(ack CommandAck, was CommandState) CommandState {
 	switch {
-	case ack.OK && was == CommandTimedOut:
+	case ack.IsOK && was == CommandTimedOut:
 		return CommandDoneLate
-	case ack.OK:
+	case ack.IsOK:
 		return CommandDone
-	case ack.Exists:
+	case ack.RoomExists:
 		return CommandExists
 	}
 	return CommandFailed
@@ -197,19 +198,19 @@ func settledState(ack CommandAck, was CommandState) CommandState {
 func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) (c ackChange) {
 	reserved := cmd.RoomState == roomReserved
 	switch {
-	case ack.OK && reserved:
-		t.confirmed = append(t.confirmed, cmd.RoomID)
+	case ack.IsOK && reserved:
+		t.confirmedRooms = append(t.confirmedRooms, cmd.RoomID)
 		// rooms are listed from now on. That the room exists is the agent's word; its next reply must show it.
 		t.event(EventRoomCreated, cmd, roomInfoOfCommand(cmd))
-		return ackChange{rooms: 1, reserved: -1, owing: true}
-	case ack.OK && cmd.RoomState == "" && !t.agents[cmd.AgentID].Doubted:
+		return ackChange{roomsDelta: 1, reservedDelta: -1, owesReply: true}
+	case ack.IsOK && cmd.RoomState == "" && !t.agentsByID[cmd.AgentID].Doubted:
 		// The reservation has ended, and the room exists nevertheless. A doubted agent is left out, since it joins
 		// again with all its rooms.
-		t.lateArrivals = append(t.lateArrivals, lateRoom{command: cmd})
-		return ackChange{rooms: 1, owing: true}
-	case !ack.OK && reserved && cmd.RoomIsIts:
-		t.deleted = append(t.deleted, cmd.RoomID)
-		return ackChange{reserved: -1}
+		t.lateArrivals = append(t.lateArrivals, lateRoom{ackedCommand: cmd})
+		return ackChange{roomsDelta: 1, owesReply: true}
+	case !ack.IsOK && reserved && cmd.RoomIsIts:
+		t.deletedRooms = append(t.deletedRooms, cmd.RoomID)
+		return ackChange{reservedDelta: -1}
 	}
 	return c
 }
@@ -217,20 +218,20 @@ func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) (
 // applyDestroy deletes the room. It keeps a reserved room, which was requested after the agent had destroyed the former
 // room with that id.
 func (t *ackTx) applyDestroy(ack CommandAck, cmd query.AcknowledgedCommandsRow) (c ackChange) {
-	if !ack.OK || cmd.RoomState == roomReserved || cmd.RoomState == "" {
+	if !ack.IsOK || cmd.RoomState == roomReserved || cmd.RoomState == "" {
 		return c
 	}
-	t.deleted = append(t.deleted, cmd.RoomID)
+	t.deletedRooms = append(t.deletedRooms, cmd.RoomID)
 	t.event(EventRoomDestroyed, cmd, roomInfoOfCommand(cmd))
-	return ackChange{rooms: -1, connections: -int64(cmd.Connections)}
+	return ackChange{roomsDelta: -1, connectionsDelta: -int64(cmd.Connections)}
 }
 
 func (t *ackTx) applyStatus(ack CommandAck, cmd query.AcknowledgedCommandsRow, status, event string) (c ackChange) {
-	if !ack.OK {
+	if !ack.IsOK {
 		return c
 	}
 	t.event(event, cmd, struct{}{})
-	return ackChange{override: status}
+	return ackChange{statusOverride: status}
 }
 
 func roomInfoOfCommand(r query.AcknowledgedCommandsRow) RoomInfo {
@@ -242,7 +243,7 @@ func roomInfoOfCommand(r query.AcknowledgedCommandsRow) RoomInfo {
 const maxFailure = 512
 
 func (t *ackTx) count(cmd query.AcknowledgedCommandsRow, state, was CommandState, failure string, c ackChange) {
-	p, settled := &t.settle, int32(0)
+	p, settled := &t.settleParams, int32(0)
 	// SettleAcknowledged subtracts it from the commands in flight. A command that had timed out was subtracted by
 	// ExpireCommands.
 	if was == CommandPending {
@@ -251,49 +252,50 @@ func (t *ackTx) count(cmd query.AcknowledgedCommandsRow, state, was CommandState
 	p.Ids, p.Agents, p.States = append(p.Ids, cmd.ID), append(p.Agents, cmd.AgentID), append(p.States, string(state))
 	p.Errors, p.Settled = append(p.Errors, plainText(failure[:min(len(failure), maxFailure)])), append(p.Settled,
 		settled)
-	p.Rooms, p.Reserved, p.Connections = append(p.Rooms, c.rooms), append(p.Reserved, c.reserved), append(p.Connections,
-		c.connections)
-	p.Overrides, p.Owing = append(p.Overrides, c.override), append(p.Owing, c.owing)
+	p.Rooms, p.Reserved, p.Connections = append(p.Rooms, c.roomsDelta), append(p.Reserved,
+		c.reservedDelta), append(p.Connections,
+		c.connectionsDelta)
+	p.Overrides, p.Owing = append(p.Overrides, c.statusOverride), append(p.Owing, c.owesReply)
 	// A copy for answer, which returns the state after the commit without another read.
-	a := t.agents[cmd.AgentID]
-	a.OwesReply = a.OwesReply || c.owing
-	if c.override != "" {
-		a.Override = &c.override
+	a := t.agentsByID[cmd.AgentID]
+	a.OwesReply = a.OwesReply || c.owesReply
+	if c.statusOverride != "" {
+		a.Override = &c.statusOverride
 	}
-	t.agents[cmd.AgentID] = a
+	t.agentsByID[cmd.AgentID] = a
 }
 
 // write queues the statements in lock order; they are sent together with COMMIT.
 func (t *ackTx) write() error {
-	if len(t.settle.Ids) == 0 {
+	if len(t.settleParams.Ids) == 0 {
 		return nil
 	}
 	out := t.q.Deferred()
-	t.settle.Region, t.log.Region = t.region, t.region
-	query.QueueExec(out, (*query.Queries).SettleAcknowledged, t.settle)
+	t.settleParams.Region, t.agentEvents.Region = t.region, t.region
+	query.QueueExec(out, (*query.Queries).SettleAcknowledged, t.settleParams)
 	// Before the rooms that get new ids, one of which may be the id of a deleted room.
-	if ids := t.deleted; len(ids) > 0 {
+	if ids := t.deletedRooms; len(ids) > 0 {
 		slices.Sort(ids)
 		query.QueueExec(out, (*query.Queries).DeleteRooms, query.DeleteRoomsParams{Region: t.region, Ids: ids})
 	}
-	if len(t.confirmed) > 0 {
+	if len(t.confirmedRooms) > 0 {
 		query.QueueExec(out, (*query.Queries).ConfirmRooms,
-			query.ConfirmRoomsParams{Region: t.region, Ids: t.confirmed})
+			query.ConfirmRoomsParams{Region: t.region, Ids: t.confirmedRooms})
 	}
 	// A game may close the room of a session before roomhost looks at it: without the mark, the session would seem to
 	// have had none, and get another. The statement waits for no lock.
-	if sessions := sessionsOfRooms(t.confirmed); len(sessions) > 0 {
+	if sessions := sessionsOfRooms(t.confirmedRooms); len(sessions) > 0 {
 		query.QueueExec(out, (*query.Queries).MarkRooms, query.MarkRoomsParams{Region: t.region, Ids: sessions})
 	}
-	if len(t.renamed.Ids) > 0 {
-		t.renamed.Region = t.region
-		query.QueueExec(out, (*query.Queries).RenameRooms, t.renamed)
+	if len(t.roomRenames.Ids) > 0 {
+		t.roomRenames.Region = t.region
+		query.QueueExec(out, (*query.Queries).RenameRooms, t.roomRenames)
 	}
 	if len(t.lateArrivals) > 0 {
 		query.QueueExec(out, (*query.Queries).InsertLateRooms, t.lateRooms())
 	}
-	if len(t.log.Ids) > 0 {
-		query.QueueExec(out, (*query.Queries).LogAgentEvents, t.log)
+	if len(t.agentEvents.Ids) > 0 {
+		query.QueueExec(out, (*query.Queries).LogAgentEvents, t.agentEvents)
 	}
 	return nil
 }
@@ -310,9 +312,10 @@ func sessionsOfRooms(rooms []string) (ids []uuid.UUID) {
 
 // answer returns the result of a call after the commit.
 func (t *ackTx) answer(ref AgentRef) (AgentState, error) {
-	a, ok := t.agents[ref.ID]
+	a, ok := t.agentsByID[ref.ID]
 	if !ok || !isStateOf(a, ref) {
 		return AgentState{}, fault.New(fault.Superseded, "agent_left", "the agent has left: close its connection")
 	}
-	return AgentState{Status: echoed(effectiveState(a)), OwesSnapshot: a.OwesReply, JoinedElsewhere: a.Doubted}, nil
+	return AgentState{RecordedStatus: echoedStatus(effectiveState(a)), OwesSnapshot: a.OwesReply,
+		JoinedElsewhere: a.Doubted}, nil
 }

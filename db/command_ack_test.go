@@ -17,12 +17,12 @@ func TestAnAcknowledgedRoomIsThere(t *testing.T) {
 	a := f.agent(1)
 	c := f.create("r")
 	f.requireNoRoom("r")
-	require.Equal(t, db.CommandPending, f.answer(c).State)
+	require.Equal(t, db.CommandPending, f.answer(c).FinalState)
 	answered, stop := f.Subscribe(db.TopicReplica(f.caller), "eu")
 	defer stop()
 	changed, stop := f.Subscribe(db.TopicFleet, "eu")
 	defer stop()
-	require.Equal(t, db.AgentState{Status: db.AgentActive, OwesSnapshot: true}, f.ack(c))
+	require.Equal(t, db.AgentState{RecordedStatus: db.AgentActive, OwesSnapshot: true}, f.ack(c))
 	<-answered
 	<-changed
 	room := db.RoomInfo{ID: "r", Type: "duel", InstanceID: a, EndpointURL: "wss://eu0"}
@@ -30,8 +30,9 @@ func TestAnAcknowledgedRoomIsThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, room, found)
 	answer := f.answer(c)
-	require.Equal(t, db.CommandAnswer{ID: c.ID, State: db.CommandDone, Tx: answer.Tx, RoomID: "r", AgentID: a, Room: room}, answer)
-	require.Equal(t, answer.Tx, one[uint64](f.bundle, "SELECT tx FROM agent_states"))
+	require.Equal(t, db.CommandAnswer{ID: c.ID, FinalState: db.CommandDone, SettledTx: answer.SettledTx, RoomID: "r",
+		AgentID: a, CreatedRoom: room}, answer)
+	require.Equal(t, answer.SettledTx, one[uint64](f.bundle, "SELECT tx FROM agent_states"))
 	require.Equal(t, []string{"room.created|key#11111111|" + a + "|r"}, f.events())
 	require.JSONEq(t, `{"id": "r", "type": "duel", "connections": 0, "instanceId": "`+a+`", "endpointUrl": "wss://eu0", "local": false}`,
 		one[string](f.bundle, "SELECT detail::text FROM events WHERE kind = 'room.created'"))
@@ -45,12 +46,13 @@ func TestAnAcknowledgedRoomIsThere(t *testing.T) {
 // The id of a room that the agent refuses is free at once.
 func TestARefusedRoomIsFree(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[db.CommandState]func(*db.CommandAck){db.CommandFailed: refusing, db.CommandExists: existing} {
+	for name, change := range map[db.CommandState]func(*db.CommandAck){db.CommandFailed: refusing,
+		db.CommandExists: existing} {
 		f := setupFleet(t)
 		f.agent(1, withMaxRooms(1))
 		c := f.create("r")
-		require.Equal(t, db.AgentState{Status: db.AgentActive}, f.ack(c, change))
-		require.Equal(t, name, f.answer(c).State)
+		require.Equal(t, db.AgentState{RecordedStatus: db.AgentActive}, f.ack(c, change))
+		require.Equal(t, name, f.answer(c).FinalState)
 		require.Empty(t, f.events())
 		require.Equal(t, []string{"0|0|0"}, f.Rows("SELECT rooms, reserved, in_flight FROM agent_states"))
 		f.ack(f.create("r"))
@@ -70,17 +72,18 @@ func TestDestroyedRoomsAreGone(t *testing.T) {
 
 	c := f.destroy("r")
 	require.Equal(t, db.Command{
-		ID: c.ID, Region: "eu", AgentID: a, Replica: f.holder, Op: db.CommandDestroy, RoomID: "r", RawID: "r", Deadline: c.Deadline,
+		ID: c.ID, Region: "eu", AgentID: a, ReplicaID: f.holder, Op: db.CommandDestroy, RoomID: "r", RawID: "r",
+		Deadline: c.Deadline,
 	}, c)
 	require.WithinDuration(t, time.Now().Add(time.Minute), c.Deadline, 30*time.Second)
 	f.ack(c, refusing)
-	require.Equal(t, db.CommandFailed, f.answer(c).State)
+	require.Equal(t, db.CommandFailed, f.answer(c).FinalState)
 	first, second := f.destroy("r"), f.destroy("r")
 	f.ack(first)
 	f.requireNoRoom("r")
 	again := f.create("r")
 	f.ack(second, goneAlready)
-	require.Equal(t, db.CommandDone, f.answer(second).State)
+	require.Equal(t, db.CommandDone, f.answer(second).FinalState)
 	f.ack(again) // the second destroy does not concern the new room
 	f.ack(f.destroy("s"))
 	require.Equal(t, []string{"0"}, f.Rows("SELECT connections FROM agent_states"))
@@ -120,14 +123,14 @@ func TestDrains(t *testing.T) {
 	a := f.agent(1)
 	c := f.command(a, db.CommandDrain)
 	f.create("r")
-	require.Equal(t, db.AgentState{Status: db.AgentDraining}, f.ack(c))
+	require.Equal(t, db.AgentState{RecordedStatus: db.AgentDraining}, f.ack(c))
 	f.requireRefused(db.CodeInstanceDraining, f.newRoom("x", pinnedTo(a)))
 	f.requireRefused(db.CodeNoCandidate, f.newRoom("x"))
 	c = f.command(a, db.CommandUndrain)
 	f.ack(c, refusing)
-	require.Equal(t, db.CommandFailed, f.answer(c).State)
+	require.Equal(t, db.CommandFailed, f.answer(c).FinalState)
 	f.requireRefused(db.CodeNoCandidate, f.newRoom("x"))
-	require.Equal(t, db.AgentState{Status: db.AgentActive}, f.ack(f.command(a, db.CommandUndrain)))
+	require.Equal(t, db.AgentState{RecordedStatus: db.AgentActive}, f.ack(f.command(a, db.CommandUndrain)))
 	f.create("x")
 	require.Equal(t, []string{"agent.drained", "agent.undrained"}, f.Rows("SELECT kind FROM events ORDER BY tx"))
 	for _, id := range []string{"nobody", "", "\x00"} {
@@ -182,11 +185,11 @@ func TestAcknowledgementsAreFenced(t *testing.T) {
 		_, err := f.AcknowledgeCommand(t.Context(), f.ackOf(c, change))
 		requireKind(t, fault.Superseded, "agent_left", err)
 	}
-	wrong(func(a *db.CommandAck) { a.Ref.Replica = uuid.New() })
-	wrong(func(a *db.CommandAck) { a.Ref.ID = agentID(9) })
-	f.ack(c, func(a *db.CommandAck) { a.Ref.ID = b })             // of another agent
+	wrong(func(a *db.CommandAck) { a.AgentRef.ReplicaID = uuid.New() })
+	wrong(func(a *db.CommandAck) { a.AgentRef.ID = agentID(9) })
+	f.ack(c, func(a *db.CommandAck) { a.AgentRef.ID = b })        // of another agent
 	f.ack(c, func(a *db.CommandAck) { a.CommandID = uuid.New() }) // never sent, or already deleted
-	require.Equal(t, db.CommandPending, f.answer(c).State)
+	require.Equal(t, db.CommandPending, f.answer(c).FinalState)
 	f.Exec("UPDATE agent_states SET left_at = now(), reserved = 0, in_flight = 0 WHERE agent_id = $1", a)
 	wrong(func(*db.CommandAck) {})
 	f.requireNoRoom("r")
@@ -197,17 +200,17 @@ func TestCommandsTimeOut(t *testing.T) {
 	f := setupFleet(t)
 	a := f.agent(1)
 	c := f.create("r")
-	require.Equal(t, db.CommandPending, f.expire(c).State, "its deadline has not passed")
+	require.Equal(t, db.CommandPending, f.expire(c).FinalState, "its deadline has not passed")
 	f.overdue(c)
 	wake, stop := f.Subscribe(db.TopicReplica(f.holder), "eu")
 	defer stop()
 	answer := f.expire(c)
-	require.Equal(t, db.CommandTimedOut, answer.State)
+	require.Equal(t, db.CommandTimedOut, answer.FinalState)
 	<-wake
 	require.Equal(t, []string{"0|1|0|t"}, f.Rows("SELECT rooms, reserved, in_flight, owes_reply FROM agent_states"))
 	f.requireRefused(db.CodeRoomExists, f.newRoom("r"))
 	require.Equal(t, []string{"command.timed_out|key#11111111|" + a + "|r"}, f.events())
-	require.Equal(t, db.CommandTimedOut, f.expire(c).State)
+	require.Equal(t, db.CommandTimedOut, f.expire(c).FinalState)
 	_, err := f.ExpireCommand(t.Context(), "eu", uuid.New())
 	requireKind(t, fault.NotFound, "command_unknown", err)
 	f.requireCounted()
@@ -223,7 +226,7 @@ func TestWorkersSweepCommands(t *testing.T) {
 	n, err := f.ExpireCommands(t.Context(), "eu")
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	require.Equal(t, db.CommandTimedOut, f.answer(c).State)
+	require.Equal(t, db.CommandTimedOut, f.answer(c).FinalState)
 	f.ack(fresh)
 	forget := func(want int) {
 		t.Helper()
@@ -277,9 +280,11 @@ func TestFindAgent(t *testing.T) {
 	got, err := f.FindAgent(t.Context(), "eu", a)
 	require.NoError(t, err)
 	want := db.InstanceInfo{
-		ID: a, Name: "eu0", ProcessUID: "p_1", EndpointURL: "wss://eu0", Labels: map[string]string{"zone": "b"}, RoomTypes: []string{"duel"},
+		ID: a, Name: "eu0", ProcessUID: "p_1", EndpointURL: "wss://eu0", Labels: map[string]string{"zone": "b"},
+		RoomTypes: []string{"duel"},
 		Rooms: []db.RoomInfo{
-			{ID: "a", Type: "duel", Connections: 3, InstanceID: a, EndpointURL: "wss://eu0", Local: true}, {ID: "b", Type: "duel", InstanceID: a, EndpointURL: "wss://eu0"},
+			{ID: "a", Type: "duel", Connections: 3, InstanceID: a, EndpointURL: "wss://eu0", Local: true},
+			{ID: "b", Type: "duel", InstanceID: a, EndpointURL: "wss://eu0"},
 		},
 		Connections: 3, Capacity: db.AgentCapacity{MaxRooms: new(int32(5))}, AutoCreate: true, Status: "active",
 		LastSyncAt: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), AgentVersion: "8.0.0", ProtocolVersion: 3,

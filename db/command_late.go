@@ -12,7 +12,7 @@ import (
 
 // lateRoom is a room that an agent has created after its reservation had ended.
 type lateRoom struct {
-	command query.AcknowledgedCommandsRow
+	ackedCommand query.AcknowledgedCommandsRow
 
 	publicID string
 }
@@ -33,11 +33,12 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 			return err
 		}
 		// The next late room must not choose the same id.
-		holders = append(holders, query.RoomHoldersRow{ID: r.publicID, AgentID: r.command.AgentID, Base: r.command.Base,
-			ProcessUid: r.command.ProcessUid, JoinedAt: r.command.JoinedAt})
-		info := roomInfoOfCommand(r.command)
-		info.ID, info.Type = r.publicID, r.command.Type
-		t.event(EventRoomCreated, r.command, info)
+		holders = append(holders, query.RoomHoldersRow{ID: r.publicID, AgentID: r.ackedCommand.AgentID,
+			Base:       r.ackedCommand.Base,
+			ProcessUid: r.ackedCommand.ProcessUid, JoinedAt: r.ackedCommand.JoinedAt})
+		info := roomInfoOfCommand(r.ackedCommand)
+		info.ID, info.Type = r.publicID, r.ackedCommand.Type
+		t.event(EventRoomCreated, r.ackedCommand, info)
 	}
 	return nil
 }
@@ -47,7 +48,7 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 	var ids []string
 	for _, r := range t.lateArrivals {
-		ids = append(ids, r.toNamedRoom().ids(r.command.Base)...)
+		ids = append(ids, r.toNamedRoom().ids(r.ackedCommand.Base)...)
 	}
 	holders, err := t.q.RoomHolders(ctx, query.RoomHoldersParams{Region: t.region, Ids: ids})
 	if err != nil {
@@ -68,12 +69,14 @@ func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 }
 
 func (r *lateRoom) toNamedRoom() namedRoom {
-	return namedRoom{agentID: r.command.AgentID, processUID: r.command.ProcessUid, joined: r.command.JoinedAt,
-		isNew: true}
+	return namedRoom{agentID: r.ackedCommand.AgentID, processUID: r.ackedCommand.ProcessUid,
+		joinedAt: r.ackedCommand.JoinedAt,
+		isNew:    true}
 }
 
 func namedRoomOf(r query.RoomHoldersRow) namedRoom {
-	return namedRoom{agentID: r.AgentID, processUID: r.ProcessUid, joined: r.JoinedAt, local: r.Local, publicID: r.ID}
+	return namedRoom{agentID: r.AgentID, processUID: r.ProcessUid, joinedAt: r.JoinedAt, isLocal: r.Local,
+		publicID: r.ID}
 }
 
 // ids returns the public ids that nameRooms may choose for the room.
@@ -83,11 +86,11 @@ func (r namedRoom) ids(base string) []string { return append(r.ownNames(base), b
 func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow) error {
 	rooms, rows := []namedRoom{r.toNamedRoom()}, []*query.RoomHoldersRow{nil}
 	for i, h := range holders {
-		if h.Base == r.command.Base {
+		if h.Base == r.ackedCommand.Base {
 			rooms, rows = append(rooms, namedRoomOf(h)), append(rows, &holders[i])
 		}
 	}
-	ids := nameRooms(r.command.Base, rooms)
+	ids := nameRooms(r.ackedCommand.Base, rooms)
 	r.publicID = ids[0]
 	for i, h := range rows {
 		if h == nil || h.ID == ids[i] {
@@ -95,7 +98,7 @@ func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow) error {
 		}
 		// The rooms of an agent may be written under its lock only, and locks are taken in the order of the ids: begin
 		// again with this agent locked.
-		if _, locked := t.agents[h.AgentID]; !locked {
+		if _, locked := t.agentsByID[h.AgentID]; !locked {
 			return &lockMore{[]string{h.AgentID}}
 		}
 		t.rename(h, ids[i])
@@ -110,7 +113,7 @@ func (t *ackTx) rename(h *query.RoomHoldersRow, id string) {
 	t.event(EventRoomDestroyed, of, room)
 	room.ID = id
 	t.event(EventRoomCreated, of, room)
-	p := &t.renamed
+	p := &t.roomRenames
 	p.Was, p.Ids, p.Agents = append(p.Was, h.ID), append(p.Ids, id), append(p.Agents, h.AgentID)
 	h.ID = id
 }
@@ -118,9 +121,9 @@ func (t *ackTx) rename(h *query.RoomHoldersRow, id string) {
 func (t *ackTx) lateRooms() (p query.InsertLateRoomsParams) {
 	p.Region = t.region
 	for _, r := range t.lateArrivals {
-		p.Ids, p.Agents, p.Bases = append(p.Ids, r.publicID), append(p.Agents, r.command.AgentID), append(p.Bases,
-			r.command.Base)
-		p.Types, p.Commands = append(p.Types, r.command.Type), append(p.Commands, r.command.ID)
+		p.Ids, p.Agents, p.Bases = append(p.Ids, r.publicID), append(p.Agents, r.ackedCommand.AgentID), append(p.Bases,
+			r.ackedCommand.Base)
+		p.Types, p.Commands = append(p.Types, r.ackedCommand.Type), append(p.Commands, r.ackedCommand.ID)
 	}
 	return p
 }
@@ -135,7 +138,7 @@ type commandDetail struct {
 // event logs an event about the agent of a command.
 func (t *ackTx) event(kind string, cmd query.AcknowledgedCommandsRow, detail any) {
 	text, _ := json.Marshal(detail) // cannot fail: every detail has a JSON form
-	l := &t.log
+	l := &t.agentEvents
 	l.Ids, l.Kinds, l.Actors = append(l.Ids, eventID(len(l.Ids))), append(l.Kinds, kind), append(l.Actors, cmd.Actor)
 	l.Agents, l.Details = append(l.Agents, cmd.AgentID), append(l.Details, string(text))
 }

@@ -14,7 +14,7 @@ func TestLateAcknowledgements(t *testing.T) {
 	late := func(f *fleet) db.Command {
 		c := f.create("r")
 		f.overdue(c)
-		require.Equal(t, db.CommandTimedOut, f.expire(c).State)
+		require.Equal(t, db.CommandTimedOut, f.expire(c).FinalState)
 		return c
 	}
 	t.Run("before the next reply", func(t *testing.T) {
@@ -23,9 +23,10 @@ func TestLateAcknowledgements(t *testing.T) {
 		f.agent(1)
 		c := late(f)
 		f.ack(c)
-		require.Equal(t, db.CommandDoneLate, f.answer(c).State)
+		require.Equal(t, db.CommandDoneLate, f.answer(c).FinalState)
 		f.requireRefused(db.CodeRoomExists, f.newRoom("r"))
-		require.Equal(t, []string{"command.timed_out", "room.created", "command.done_late"}, f.Rows("SELECT kind FROM events ORDER BY tx, id"))
+		require.Equal(t, []string{"command.timed_out", "room.created", "command.done_late"},
+			f.Rows("SELECT kind FROM events ORDER BY tx, id"))
 		require.Equal(t, []string{"r|created"}, f.Rows("SELECT id, state FROM rooms"))
 		f.requireCounted()
 	})
@@ -45,7 +46,7 @@ func TestLateAcknowledgements(t *testing.T) {
 		f.agent(1)
 		c := late(f)
 		f.ack(c, refusing)
-		require.Equal(t, db.CommandFailed, f.answer(c).State)
+		require.Equal(t, db.CommandFailed, f.answer(c).FinalState)
 		f.ack(f.create("r"))
 		f.requireCounted()
 	})
@@ -57,7 +58,7 @@ func TestLateAcknowledgements(t *testing.T) {
 		f.Exec("UPDATE rooms SET state = 'reported'")
 		f.Exec("UPDATE agent_states SET rooms = 1, reserved = 0")
 		f.ack(c)
-		require.Equal(t, db.CommandDoneLate, f.answer(c).State)
+		require.Equal(t, db.CommandDoneLate, f.answer(c).FinalState)
 		require.NotContains(t, f.Rows("SELECT kind FROM events"), "room.created")
 		f.requireCounted()
 	})
@@ -70,7 +71,7 @@ func TestLateAcknowledgements(t *testing.T) {
 		retry := f.create("r")
 		f.ack(c)
 		f.ack(retry, existing)
-		require.Equal(t, db.CommandExists, f.answer(retry).State)
+		require.Equal(t, db.CommandExists, f.answer(retry).FinalState)
 		require.Equal(t, []string{"r|created"}, f.Rows("SELECT id, state FROM rooms"))
 		f.requireCounted()
 	})
@@ -85,7 +86,8 @@ func TestLateAcknowledgements(t *testing.T) {
 		f.ack(c)
 		f.ack(retry)
 		require.Equal(t, []string{"p_1~r|" + a, "r|" + b}, f.Rows("SELECT id, agent_id FROM rooms ORDER BY id"))
-		require.Equal(t, []string{"p_1~r", "r"}, f.Rows("SELECT detail->>'id' FROM events WHERE kind = 'room.created' ORDER BY tx"))
+		require.Equal(t, []string{"p_1~r", "r"},
+			f.Rows("SELECT detail->>'id' FROM events WHERE kind = 'room.created' ORDER BY tx"))
 		f.requireCounted()
 	})
 	t.Run("after a local room got the id", func(t *testing.T) {
@@ -118,7 +120,7 @@ func TestLateAcknowledgements(t *testing.T) {
 		require.Equal(t, []string{"1|0|0"}, f.Rows("SELECT rooms, reserved, in_flight FROM agent_states"))
 		f.ack(destroy)
 		f.requireNoRoom("r")
-		require.Equal(t, db.AgentDraining, f.ack(drain).Status)
+		require.Equal(t, db.AgentDraining, f.ack(drain).RecordedStatus)
 		f.requireCounted()
 	})
 }

@@ -34,7 +34,8 @@ func TestCommandsKeepToTheirModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f.Exec("TRUNCATE agents, agent_states, rooms, commands")
 		m := &commandModel{
-			fleet: f, agents: map[string]db.AgentRef{}, states: map[uuid.UUID]db.CommandState{}, taken: map[string]string{}, exists: map[string]bool{},
+			fleet: f, agents: map[string]db.AgentRef{}, states: map[uuid.UUID]db.CommandState{},
+			taken: map[string]string{}, exists: map[string]bool{},
 		}
 		for range 3 {
 			m.join()
@@ -53,11 +54,13 @@ func TestCommandsKeepToTheirModel(t *testing.T) {
 
 func (m *commandModel) join() {
 	m.joined++
-	ref := db.AgentRef{Region: "eu", ID: agentID(m.joined), Replica: m.holder}
-	must.Get(m.JoinAgent(m.t.Context(), db.AgentJoin{Ref: ref, Key: "key#00000000", Hash: "h", Seq: 1, Content: db.AgentContent{
-		Name: "eu0", ProcessUID: fmt.Sprint("p_", m.joined), EndpointURL: "wss://eu0", RoomTypes: []string{"duel"}, AutoCreate: true, Status: db.AgentActive,
-		MaxRooms: new(int32(4)),
-	}}))(m.t)
+	ref := db.AgentRef{Region: "eu", ID: agentID(m.joined), ReplicaID: m.holder}
+	must.Get(m.JoinAgent(m.t.Context(), db.AgentJoin{Ref: ref, KeyFingerprint: "key#00000000", StateHash: "h",
+		ReplySeq: 1, Content: db.AgentContent{
+			Name: "eu0", ProcessUID: fmt.Sprint("p_", m.joined), EndpointURL: "wss://eu0", RoomTypes: []string{"duel"},
+			AutoCreate: true, Status: db.AgentActive,
+			MaxRooms: new(int32(4)),
+		}}))(m.t)
 	m.agents[ref.ID] = ref
 }
 
@@ -118,11 +121,13 @@ func (m *commandModel) acknowledge(rt *rapid.T) {
 	}
 	was := m.states[c.ID]
 	change := func(*db.CommandAck) {}
-	m.states[c.ID] = map[db.CommandState]db.CommandState{db.CommandPending: db.CommandDone, db.CommandTimedOut: db.CommandDoneLate}[was]
+	m.states[c.ID] = map[db.CommandState]db.CommandState{db.CommandPending: db.CommandDone,
+		db.CommandTimedOut: db.CommandDoneLate}[was]
 	if !ok {
 		change, m.states[c.ID] = refusing, db.CommandFailed
 	}
-	reservedByIt := one[bool](m.bundle, "SELECT EXISTS (SELECT FROM rooms WHERE command = $1 AND state = 'reserved')", c.ID)
+	reservedByIt := one[bool](m.bundle, "SELECT EXISTS (SELECT FROM rooms WHERE command = $1 AND state = 'reserved')",
+		c.ID)
 	m.ack(c, change)
 	switch {
 	case c.Op == db.CommandCreate && ok:
@@ -139,20 +144,21 @@ func (m *commandModel) expire(rt *rapid.T) {
 	c := m.draw(rt)
 	m.overdue(c)
 	m.states[c.ID] = db.CommandTimedOut
-	require.Equal(rt, db.CommandTimedOut, m.fleet.expire(c).State)
+	require.Equal(rt, db.CommandTimedOut, m.fleet.expire(c).FinalState)
 }
 
 // reply is a state reply without rooms: existing rooms and the rooms of timed-out commands are gone.
 func (m *commandModel) reply(rt *rapid.T) {
 	ref := m.agents[rapid.SampledFrom(m.connected()).Draw(rt, "agent")]
 	m.Exec("UPDATE commands SET settled_at = settled_at - interval '1 minute' WHERE settled_at IS NOT NULL")
-	must.Get(m.ApplySnapshot(m.t.Context(), db.AgentSnapshot{Ref: ref, Hash: "h", Seq: 2}))(rt)
+	must.Get(m.ApplySnapshot(m.t.Context(), db.AgentSnapshot{Ref: ref, StateHash: "h", ReplySeq: 2}))(rt)
 	for id, agent := range m.taken {
 		if agent != ref.ID {
 			continue
 		}
 		pending := slices.ContainsFunc(m.sent, func(c db.Command) bool {
-			return c.Op == db.CommandCreate && c.RoomID == id && c.AgentID == agent && m.states[c.ID] == db.CommandPending
+			return c.Op == db.CommandCreate && c.RoomID == id && c.AgentID == agent &&
+				m.states[c.ID] == db.CommandPending
 		})
 		if !pending || m.exists[id] {
 			delete(m.taken, id)
@@ -187,7 +193,7 @@ func (m *commandModel) check(rt *rapid.T) {
 	answers := must.Get(m.CommandAnswers(m.t.Context(), "eu", ids))(rt)
 	require.Len(rt, answers, len(ids))
 	for _, a := range answers {
-		require.Equal(rt, m.states[a.ID], a.State, "%s", a.RoomID)
+		require.Equal(rt, m.states[a.ID], a.FinalState, "%s", a.RoomID)
 	}
 	for _, id := range modelRooms {
 		room, err := m.FindRoom(m.t.Context(), "eu", id)

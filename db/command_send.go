@@ -19,8 +19,8 @@ import (
 // ROOM_NOT_FOUND; TooMany, INSTANCE_BUSY; Unavailable, in which case the command may or may not be sent.
 func (s *Store) DestroyRoom(ctx context.Context, region, roomID string, caller uuid.UUID, actor string,
 	timeout time.Duration) (Command, error) {
-	return s.groups.commands.Do(ctx, region,
-		commandOrder{op: CommandDestroy, room: roomID, caller: caller, actor: actor, timeout: timeout})
+	return s.batchGroups.commandOrders.Do(ctx, region,
+		commandOrder{op: CommandDestroy, roomID: roomID, callerReplica: caller, actor: actor, timeout: timeout})
 }
 
 // CommandAgent inserts the command that drains or undrains an agent. With keep, the drain also applies to agents with
@@ -36,8 +36,8 @@ func (s *Store) CommandAgent(
 			return Command{}, err
 		}
 	}
-	return s.groups.commands.Do(ctx, region,
-		commandOrder{op: op, agent: agentID, caller: caller, actor: actor, timeout: timeout})
+	return s.batchGroups.commandOrders.Do(ctx, region,
+		commandOrder{op: op, agentID: agentID, callerReplica: caller, actor: actor, timeout: timeout})
 }
 
 // keepStatus records that a drain is kept, or that it is no longer kept.
@@ -64,15 +64,15 @@ var errRoomMoved = &pgconn.PgError{Code: "40001", Message: "a room was passed to
 
 // commandOrder is a requested command other than a create.
 type commandOrder struct {
-	op      CommandOp
-	room    string // public id; of destroy
-	agent   string // of drain and undrain
-	caller  uuid.UUID
-	actor   string
-	timeout time.Duration
+	op            CommandOp
+	roomID        string // public id; of destroy
+	agentID       string // of drain and undrain
+	callerReplica uuid.UUID
+	actor         string
+	timeout       time.Duration
 }
 
-func (o commandOrder) bytes() int { return textBytes(o.room, o.agent, o.actor) }
+func (o commandOrder) bytes() int { return textBytes(o.roomID, o.agentID, o.actor) }
 
 type commandCall = batch.Call[commandOrder, Command]
 
@@ -81,22 +81,22 @@ func (s *Store) sendCommands(ctx context.Context, region string, calls []*comman
 	var t *sendTx
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		// Made for each attempt, as in onAgents.
-		t = &sendTx{q: q, region: region, agents: map[string]query.LockAgentStatesRow{},
-			rooms: map[string]query.RoomsToDestroyRow{}}
+		t = &sendTx{q: q, region: region, agentsByID: map[string]query.LockAgentStatesRow{},
+			roomsByID: map[string]query.RoomsToDestroyRow{}}
 		return t.run(ctx, calls)
 	})
 	if err != nil {
 		return err
 	}
-	s.notifyReplicas(region, t.send.Replicas)
+	s.notifyReplicas(region, t.sendParams.Replicas)
 	// Of the statement, which counts the timeout from the time of the database.
 	deadlines := map[uuid.UUID]time.Time{}
-	for _, r := range t.sent {
+	for _, r := range t.sentRows {
 		deadlines[r.ID] = r.Deadline
 	}
 	for i, c := range calls {
-		t.commands[i].Deadline = deadlines[t.commands[i].ID]
-		c.Answer(t.commands[i], t.errs[i])
+		t.commandsOfCalls[i].Deadline = deadlines[t.commandsOfCalls[i].ID]
+		c.Answer(t.commandsOfCalls[i], t.errsOfCalls[i])
 	}
 	return nil
 }
@@ -106,30 +106,30 @@ type sendTx struct {
 	q      *query.Queries
 	region string
 
-	agents map[string]query.LockAgentStatesRow
-	rooms  map[string]query.RoomsToDestroyRow
+	agentsByID map[string]query.LockAgentStatesRow
+	roomsByID  map[string]query.RoomsToDestroyRow
 
-	commands []Command // of the calls; zero for a refused call
-	errs     []error
-	send     query.SendCommandsParams
-	sent     []query.SendCommandsRow // known once the transaction has committed
+	commandsOfCalls []Command // of the calls; zero for a refused call
+	errsOfCalls     []error
+	sendParams      query.SendCommandsParams
+	sentRows        []query.SendCommandsRow // known once the transaction has committed
 }
 
 func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
 	if err := t.load(ctx, calls); err != nil {
 		return err
 	}
-	t.commands, t.errs = make([]Command, len(calls)), make([]error, len(calls))
+	t.commandsOfCalls, t.errsOfCalls = make([]Command, len(calls)), make([]error, len(calls))
 	for i, c := range calls {
 		// A conflict rolls back the whole batch, which the group then decides again. Other errors are the answers of
 		// their calls.
-		if t.commands[i], t.errs[i] = t.decide(c.Req); frame.IsConflict(t.errs[i]) {
-			return t.errs[i]
+		if t.commandsOfCalls[i], t.errsOfCalls[i] = t.decide(c.Req); frame.IsConflict(t.errsOfCalls[i]) {
+			return t.errsOfCalls[i]
 		}
 	}
-	if len(t.send.Ids) > 0 {
-		t.send.Region = t.region
-		query.Queue(t.q.Deferred(), &t.sent, (*query.Queries).SendCommands, t.send)
+	if len(t.sendParams.Ids) > 0 {
+		t.sendParams.Region = t.region
+		query.Queue(t.q.Deferred(), &t.sentRows, (*query.Queries).SendCommands, t.sendParams)
 	}
 	return nil
 }
@@ -139,10 +139,10 @@ func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
 func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 	destroy, lock := query.RoomsToDestroyParams{Region: t.region}, query.LockAgentStatesParams{Region: t.region}
 	for _, c := range calls {
-		if o := c.Req; o.op == CommandDestroy && isStorable(o.room) {
-			destroy.Ids = append(destroy.Ids, o.room)
-		} else if isStorable(o.agent) {
-			lock.Ids = append(lock.Ids, o.agent)
+		if o := c.Req; o.op == CommandDestroy && isStorable(o.roomID) {
+			destroy.Ids = append(destroy.Ids, o.roomID)
+		} else if isStorable(o.agentID) {
+			lock.Ids = append(lock.Ids, o.agentID)
 		}
 	}
 	var rooms []query.RoomsToDestroyRow
@@ -170,23 +170,23 @@ func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 	}
 	for _, a := range agents {
 		if !a.HasLeft && !a.Doubted {
-			t.agents[a.AgentID] = a
+			t.agentsByID[a.AgentID] = a
 		}
 	}
 	for _, r := range rooms {
-		t.rooms[r.ID] = r
+		t.roomsByID[r.ID] = r
 	}
 	return nil
 }
 
 // decide returns the command. Its deadline is known after the commit.
 func (t *sendTx) decide(o commandOrder) (Command, error) {
-	cmd := Command{ID: value.NewID(), Region: t.region, AgentID: o.agent, Op: o.op}
+	cmd := Command{ID: value.NewID(), Region: t.region, AgentID: o.agentID, Op: o.op}
 	base := ""
 	if o.op == CommandDestroy {
-		room, ok := t.rooms[o.room]
+		room, ok := t.roomsByID[o.roomID]
 		if !ok {
-			return Command{}, roomNotFound(o.room)
+			return Command{}, roomNotFound(o.roomID)
 		}
 		raw, err := rawRoomID(room.Base)
 		if err != nil {
@@ -194,7 +194,7 @@ func (t *sendTx) decide(o commandOrder) (Command, error) {
 		}
 		cmd.AgentID, cmd.RoomID, cmd.RawID, base = room.AgentID, room.ID, raw, room.Base
 	}
-	a, ok := t.agents[cmd.AgentID]
+	a, ok := t.agentsByID[cmd.AgentID]
 	switch {
 	case !ok && o.op == CommandDestroy:
 		return Command{}, errRoomMoved
@@ -205,14 +205,16 @@ func (t *sendTx) decide(o commandOrder) (Command, error) {
 	}
 	// Counts the commands of this batch as well as those that were in flight.
 	a.InFlight++
-	t.agents[a.AgentID], cmd.Replica = a, a.Replica
-	addCommandToSend(&t.send, o, cmd, base)
+	t.agentsByID[a.AgentID], cmd.ReplicaID = a, a.Replica
+	addCommandToSend(&t.sendParams, o, cmd, base)
 	return cmd, nil
 }
 
 func addCommandToSend(p *query.SendCommandsParams, o commandOrder, cmd Command, base string) {
-	p.Ids, p.Agents, p.Replicas = append(p.Ids, cmd.ID), append(p.Agents, cmd.AgentID), append(p.Replicas, cmd.Replica)
-	p.Callers, p.Ops, p.Rooms = append(p.Callers, o.caller), append(p.Ops, string(o.op)), append(p.Rooms, cmd.RoomID)
+	p.Ids, p.Agents, p.Replicas = append(p.Ids, cmd.ID), append(p.Agents, cmd.AgentID), append(p.Replicas,
+		cmd.ReplicaID)
+	p.Callers, p.Ops, p.Rooms = append(p.Callers, o.callerReplica), append(p.Ops, string(o.op)), append(p.Rooms,
+		cmd.RoomID)
 	p.Bases, p.Actors, p.Timeouts = append(p.Bases, base), append(p.Actors, o.actor), append(p.Timeouts,
 		o.timeout.Seconds())
 }

@@ -28,7 +28,7 @@ func (s *Store) PendingCommands(ctx context.Context, region string, replica, aft
 	}
 	commands := make([]Command, len(rows))
 	for i, r := range rows {
-		c := Command{ID: r.ID, Region: region, AgentID: r.AgentID, Replica: replica, Op: CommandOp(r.Op),
+		c := Command{ID: r.ID, Region: region, AgentID: r.AgentID, ReplicaID: replica, Op: CommandOp(r.Op),
 			Deadline: r.Deadline}
 		// Drain and undrain concern no room.
 		if r.Room != nil && r.Base != nil {
@@ -55,8 +55,8 @@ func (s *Store) CommandAnswers(ctx context.Context, region string, ids []uuid.UU
 	answers := make([]CommandAnswer, len(rows))
 	for i, r := range rows {
 		answers[i] = CommandAnswer{
-			ID: r.ID, State: CommandState(r.State), Tx: r.Tx, RoomID: r.Room, AgentID: r.Agent,
-			Room: RoomInfo{ID: r.Room, Type: r.Type, Connections: r.Connections, InstanceID: r.Agent,
+			ID: r.ID, FinalState: CommandState(r.State), SettledTx: r.Tx, RoomID: r.Room, AgentID: r.Agent,
+			CreatedRoom: RoomInfo{ID: r.Room, Type: r.Type, Connections: r.Connections, InstanceID: r.Agent,
 				EndpointURL: r.Endpoint, Local: r.Local},
 		}
 	}
@@ -67,7 +67,7 @@ func (s *Store) CommandAnswers(ctx context.Context, region string, ids []uuid.UU
 // command stays pending if the deadline has not passed by the database's clock. The id of a room to create stays
 // reserved until the agent's next reply. Errors: NotFound, "command_unknown", for a deleted command; Unavailable.
 func (s *Store) ExpireCommand(ctx context.Context, region string, id uuid.UUID) (CommandAnswer, error) {
-	return s.groups.expiries.Do(ctx, region, id)
+	return s.batchGroups.commandExpiries.Do(ctx, region, id)
 }
 
 // expireCommands decides a batch of callers whose time is over: each gets the state that its command has now.

@@ -75,12 +75,13 @@ func withConnectionsOf(n int, most int32) func(*agentRow) {
 }
 
 func (f *fleet) newRoom(id string, change ...func(*db.NewRoom)) db.NewRoom {
-	return variant.Apply(db.NewRoom{Region: "eu", Caller: f.caller, Actor: "key#11111111", Type: "duel", RoomID: id,
+	return variant.Apply(db.NewRoom{Region: "eu", CallerReplica: f.caller, Actor: "key#11111111", Type: "duel",
+		RoomID:  id,
 		Timeout: time.Minute}, change...)
 }
 
 func pinnedTo(agent string) func(*db.NewRoom) { return func(r *db.NewRoom) { r.InstanceID = &agent } }
-func forced(r *db.NewRoom)                    { r.Force = true }
+func forced(r *db.NewRoom)                    { r.IsForced = true }
 
 func (f *fleet) create(id string, change ...func(*db.NewRoom)) db.Command {
 	f.t.Helper()
@@ -118,12 +119,13 @@ func (f *fleet) ack(c db.Command, change ...func(*db.CommandAck)) db.AgentState 
 }
 
 func (f *fleet) ackOf(c db.Command, change ...func(*db.CommandAck)) db.CommandAck {
-	return variant.Apply(db.CommandAck{Ref: db.AgentRef{Region: "eu", ID: c.AgentID, Replica: c.Replica}, CommandID: c.ID,
-		OK: true, RawID: c.RawID, RoomType: c.RoomType}, change...)
+	return variant.Apply(db.CommandAck{AgentRef: db.AgentRef{Region: "eu", ID: c.AgentID, ReplicaID: c.ReplicaID},
+		CommandID: c.ID,
+		IsOK:      true, RawID: c.RawID, RoomType: c.RoomType}, change...)
 }
 
-func refusing(a *db.CommandAck)    { a.OK, a.Failure = false, "no \x00" }
-func existing(a *db.CommandAck)    { a.OK, a.Exists = false, true }
+func refusing(a *db.CommandAck)    { a.IsOK, a.FailureText = false, "no \x00" }
+func existing(a *db.CommandAck)    { a.IsOK, a.RoomExists = false, true }
 func goneAlready(a *db.CommandAck) { a.AlreadyGone = true }
 
 func (f *fleet) destroy(id string) db.Command {

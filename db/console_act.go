@@ -38,40 +38,40 @@ func (a Act) Because(reason string) Act {
 // Drain lets no new players onto a game server until Undrain, also after it restarts. changed is false where an
 // operator drained it before. Errors: NotFound, Unavailable.
 func (a Act) Drain(ctx context.Context, instance string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsDrain, instance)
+	return callAct(ctx, a, (*query.Queries).OpsDrain, instance)
 }
 
 // Undrain lets players onto a draining game server again. Errors: NotFound; Conflict, when it is gone or starting and
 // was not drained, when an operator keeps its host or label drained, and when its deployment ends; Unavailable.
 func (a Act) Undrain(ctx context.Context, instance string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsUndrain, instance)
+	return callAct(ctx, a, (*query.Queries).OpsUndrain, instance)
 }
 
 // DrainHost lets no new players onto the game servers whose endpoint has a host, also onto those that register later;
 // an empty region means all regions. Errors: Invalid, Unavailable.
 func (a Act) DrainHost(ctx context.Context, host, region string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsDrainHost, query.OpsDrainHostParams{Host: host, Region: region})
+	return callAct(ctx, a, (*query.Queries).OpsDrainHost, query.OpsDrainHostParams{Host: host, Region: region})
 }
 
 // UndrainHost ends a drain of DrainHost. Errors: NotFound, Unavailable.
 func (a Act) UndrainHost(ctx context.Context, host, region string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsUndrainHost, query.OpsUndrainHostParams{Host: host, Region: region})
+	return callAct(ctx, a, (*query.Queries).OpsUndrainHost, query.OpsUndrainHostParams{Host: host, Region: region})
 }
 
 // DrainLabel is DrainHost for the game servers with a label, given as key=value.
 func (a Act) DrainLabel(ctx context.Context, label, region string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsDrainLabel, query.OpsDrainLabelParams{Label: label, Region: region})
+	return callAct(ctx, a, (*query.Queries).OpsDrainLabel, query.OpsDrainLabelParams{Label: label, Region: region})
 }
 
 // UndrainLabel ends a drain of DrainLabel. Errors: NotFound, Unavailable.
 func (a Act) UndrainLabel(ctx context.Context, label, region string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsUndrainLabel, query.OpsUndrainLabelParams{Label: label, Region: region})
+	return callAct(ctx, a, (*query.Queries).OpsUndrainLabel, query.OpsUndrainLabelParams{Label: label, Region: region})
 }
 
 // CloseSession closes a session, given as region.uuid. Errors: Invalid, for a malformed id and an empty reason;
 // NotFound; Conflict when it was closed before; Unavailable.
 func (a Act) CloseSession(ctx context.Context, session, reason string) error {
-	_, err := acts(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCloseSessionParams) (bool, error) {
+	_, err := callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCloseSessionParams) (bool, error) {
 		return true, q.OpsCloseSession(ctx, p)
 	}, query.OpsCloseSessionParams{Session: session, Reason: reason})
 	return err
@@ -81,7 +81,7 @@ func (a Act) CloseSession(ctx context.Context, session, reason string) error {
 // server decides what becomes of a player who is connected. changed is false where the player left before. Errors:
 // Invalid, for a malformed id and for a reason that has not 1 to 500 characters; NotFound; Unavailable.
 func (a Act) FreeSeat(ctx context.Context, session, player, reason string) (changed bool, err error) {
-	changed, err = acts(ctx, a, (*query.Queries).OpsFreeSeat,
+	changed, err = callAct(ctx, a, (*query.Queries).OpsFreeSeat,
 		query.OpsFreeSeatParams{Session: session, Player: player, Reason: reason})
 	if changed && err == nil {
 		a.store.Notify(TopicCapacity, "")
@@ -94,7 +94,7 @@ func (a Act) FreeSeat(ctx context.Context, session, player, reason string) (chan
 // reason that has not 1 to 500 characters; NotFound; Conflict, while its players are asked whether they accept a match,
 // and for a ticket of an Open Match client; Unavailable.
 func (a Act) CancelTicket(ctx context.Context, universe, ticket, reason string) (changed bool, err error) {
-	changed, err = acts(ctx, a, (*query.Queries).OpsCancelTicket,
+	changed, err = callAct(ctx, a, (*query.Queries).OpsCancelTicket,
 		query.OpsCancelTicketParams{Universe: universe, Ticket: ticket, Reason: reason})
 	if changed && err == nil {
 		a.store.notifyQueue(universe, false, true)
@@ -105,7 +105,7 @@ func (a Act) CancelTicket(ctx context.Context, universe, ticket, reason string) 
 // TaintKey takes a signing key out of use at once. changed is false where it was tainted before. Errors: NotFound,
 // Unavailable.
 func (a Act) TaintKey(ctx context.Context, kid string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsTaintKey, kid)
+	return callAct(ctx, a, (*query.Queries).OpsTaintKey, kid)
 }
 
 // RotateKeys is [Store.RotateKeys] in the name of the person.
@@ -115,21 +115,22 @@ func (a Act) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint 
 
 // NewEnrolment is what an enrolment allows.
 type NewEnrolment struct {
-	Region     string
-	Name       string        // 1 to 64 letters, digits and . _ -
-	Modes      []string      // that its servers may offer; none: any
-	MaxServers int32         // that run at one time, 1 to 100,000
-	ValidFor   time.Duration // for how long its token registers servers
+	Region       string
+	Name         string        // 1 to 64 letters, digits and . _ -
+	AllowedModes []string      // that its servers may offer; none: any
+	MaxServers   int32         // that run at one time, 1 to 100,000
+	ValidFor     time.Duration // for how long its token registers servers
 }
 
 // CreateEnrolment makes an enrolment and returns its token, which cannot be read again. Errors: Invalid; Conflict, for a
 // name that is taken; Unavailable.
 func (a Act) CreateEnrolment(ctx context.Context, n NewEnrolment) (token string, err error) {
-	_, err = acts(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCreateEnrolmentParams) (bool, error) {
+	_, err = callAct(ctx, a, func(q *query.Queries, ctx context.Context,
+		p query.OpsCreateEnrolmentParams) (bool, error) {
 		var err error
 		token, err = q.OpsCreateEnrolment(ctx, p)
 		return true, err
-	}, query.OpsCreateEnrolmentParams{Region: n.Region, Name: n.Name, Modes: append([]string{}, n.Modes...),
+	}, query.OpsCreateEnrolmentParams{Region: n.Region, Name: n.Name, Modes: append([]string{}, n.AllowedModes...),
 		MaxServers: n.MaxServers, ValidFor: n.ValidFor})
 	return token, err
 }
@@ -137,44 +138,44 @@ func (a Act) CreateEnrolment(ctx context.Context, n NewEnrolment) (token string,
 // RevokeEnrolment lets the token of an enrolment register no more servers, and with servers also revokes the credentials
 // of those that it has registered. Errors: NotFound, Unavailable.
 func (a Act) RevokeEnrolment(ctx context.Context, region, name string, servers bool) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsRevokeEnrolment,
+	return callAct(ctx, a, (*query.Queries).OpsRevokeEnrolment,
 		query.OpsRevokeEnrolmentParams{Region: region, Name: name, Servers: servers})
 }
 
 // RevokeServer revokes the credential that a game server got by an enrolment, and ends its registration. Errors:
 // NotFound, Unavailable.
 func (a Act) RevokeServer(ctx context.Context, instance string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsRevokeServer, instance)
+	return callAct(ctx, a, (*query.Queries).OpsRevokeServer, instance)
 }
 
 // DrainAgent keeps the game server of an agent drained. Errors: NotFound, Unavailable.
 func (a Act) DrainAgent(ctx context.Context, agent string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsDrainAgent, agent)
+	return callAct(ctx, a, (*query.Queries).OpsDrainAgent, agent)
 }
 
 // UndrainAgent ends a drain of DrainAgent. Errors: NotFound, Unavailable.
 func (a Act) UndrainAgent(ctx context.Context, agent string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsUndrainAgent, agent)
+	return callAct(ctx, a, (*query.Queries).OpsUndrainAgent, agent)
 }
 
 // StopDeployment ends a deployment. Errors: Invalid, for a reason that has not 1 to 500 characters; NotFound;
 // Unavailable.
 func (a Act) StopDeployment(ctx context.Context, deployment uuid.UUID, reason string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsStopDeployment,
+	return callAct(ctx, a, (*query.Queries).OpsStopDeployment,
 		query.OpsStopDeploymentParams{Deployment: deployment, Reason: reason})
 }
 
 // ScalePool sets the least and the most servers of a pool. Errors: Invalid, unless 0 <= least <= most <= 100,000;
 // NotFound; Unavailable.
 func (a Act) ScalePool(ctx context.Context, region, app, version string, least, most int32) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsScalePool,
+	return callAct(ctx, a, (*query.Queries).OpsScalePool,
 		query.OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
 }
 
 // LimitPools sets how many servers all pools may have together, and how many may start within an hour; nil means no
 // limit. Errors: Invalid, Unavailable.
 func (a Act) LimitPools(ctx context.Context, servers, starts *int32) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsLimitPools, query.OpsLimitPoolsParams{Servers: servers, Starts: starts})
+	return callAct(ctx, a, (*query.Queries).OpsLimitPools, query.OpsLimitPoolsParams{Servers: servers, Starts: starts})
 }
 
 // PausePool makes a pool start no servers until a time; the zero time means until it is resumed. Errors: Invalid, for a
@@ -184,30 +185,30 @@ func (a Act) PausePool(ctx context.Context, region, app, version string, until t
 	if !until.IsZero() {
 		p.Until = &until
 	}
-	return acts(ctx, a, (*query.Queries).OpsPausePool, p)
+	return callAct(ctx, a, (*query.Queries).OpsPausePool, p)
 }
 
 // ResumePool ends the pause of a pool and of its app version. Errors: NotFound, Unavailable.
 func (a Act) ResumePool(ctx context.Context, region, app, version string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsResumePool,
+	return callAct(ctx, a, (*query.Queries).OpsResumePool,
 		query.OpsResumePoolParams{Region: region, App: app, Version: version})
 }
 
 // PauseProfile makes a profile make no matches; its tickets keep their place. Errors: NotFound; Conflict, for a retired
 // profile; Unavailable.
 func (a Act) PauseProfile(ctx context.Context, universe, profile string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsPauseProfile,
+	return callAct(ctx, a, (*query.Queries).OpsPauseProfile,
 		query.OpsPauseProfileParams{Universe: universe, Profile: profile, Reason: a.reason})
 }
 
 // ResumeProfile ends the pause of a profile. Errors: NotFound, Unavailable.
 func (a Act) ResumeProfile(ctx context.Context, universe, profile string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsResumeProfile,
+	return callAct(ctx, a, (*query.Queries).OpsResumeProfile,
 		query.OpsResumeProfileParams{Universe: universe, Profile: profile})
 }
 
-// acts calls a function of schema ops in a transaction that names the person.
-func acts[Arg any](
+// callAct calls a function of schema ops in a transaction that names the person.
+func callAct[Arg any](
 	ctx context.Context, a Act, call func(*query.Queries, context.Context, Arg) (bool, error), arg Arg,
 ) (changed bool, err error) {
 	err = a.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {

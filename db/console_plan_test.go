@@ -69,7 +69,8 @@ func seqScans(plan json.RawMessage) (scans []string) {
 }
 
 // planned reads a page of a view with an explainer.
-func planned[T any, F opsview.Filter](v opsview.View[T, F], f F, p opsview.Page) func(context.Context, *explainer) error {
+func planned[T any, F opsview.Filter](v opsview.View[T, F], f F,
+	p opsview.Page) func(context.Context, *explainer) error {
 	return func(ctx context.Context, e *explainer) error { return second(v.Read(ctx, e, f, p)) }
 }
 
@@ -77,7 +78,7 @@ func planned[T any, F opsview.Filter](v opsview.View[T, F], f F, p opsview.Page)
 // plans are those of the readers' connections.
 func TestConsolePlansReadAPage(t *testing.T) {
 	t.Parallel()
-	pool := storeWith(t, consoleState).readers
+	pool := storeWith(t, consoleState).readerPool
 	const nobody = "'00000000-0000-0000-0000-000000000000'"
 	page, nobodysID := opsview.Page{Limit: 51}, uuid.Max
 	after := func(key ...any) opsview.Page { return opsview.Page{Limit: 51, After: key} }
@@ -85,52 +86,74 @@ func TestConsolePlansReadAPage(t *testing.T) {
 		values, index string
 		run           func(context.Context, *explainer) error
 	}{
-		"region of an instance": {"'i7'", "instance_directory_pkey", planned(opsview.InstanceRegions, opsview.InstanceRegionFilter{Instance: "i7"}, page)},
-		"instance":              {"'r1', 'i7'", "instances_pkey", planned(opsview.Fleet, opsview.FleetFilter{Region: "r1", Instance: "i7"}, page)},
+		"region of an instance": {"'i7'", "instance_directory_pkey",
+			planned(opsview.InstanceRegions, opsview.InstanceRegionFilter{Instance: "i7"}, page)},
+		"instance": {"'r1', 'i7'", "instances_pkey",
+			planned(opsview.Fleet, opsview.FleetFilter{Region: "r1", Instance: "i7"}, page)},
 		"sessions of an instance": {
 			"'r1', " + nobody + ", 'r1', 'i7'", "sessions_",
 			planned(opsview.Sessions, opsview.SessionFilter{Region: "r1", Instance: "i7"}, after("r1", uuid.Nil)),
 		},
-		"session":      {"'r1', " + nobody, "sessions_pkey", planned(opsview.Sessions, opsview.SessionFilter{Region: "r1", ID: &nobodysID}, page)},
-		"past session": {"'r1', " + nobody, "session_history_", planned(opsview.PastSessions, opsview.PastSessionFilter{Region: "r1", ID: nobodysID}, page)},
-		"seats":        {"'r1', " + nobody, "seats_", planned(opsview.Seats, opsview.SeatFilter{Region: "r1", SessionID: &nobodysID}, page)},
+		"session": {"'r1', " + nobody, "sessions_pkey",
+			planned(opsview.Sessions, opsview.SessionFilter{Region: "r1", ID: &nobodysID}, page)},
+		"past session": {"'r1', " + nobody, "session_history_",
+			planned(opsview.PastSessions, opsview.PastSessionFilter{Region: "r1", ID: nobodysID}, page)},
+		"seats": {"'r1', " + nobody, "seats_",
+			planned(opsview.Seats, opsview.SeatFilter{Region: "r1", SessionID: &nobodysID}, page)},
 		"past seats": {
 			"'r1', " + nobody, "_region_session_id",
-			planned(opsview.PastSeats, opsview.PastSeatFilter{Region: "r1", SessionID: &nobodysID}, opsview.Page{Order: opsview.ByPlayer, Limit: 501}),
+			planned(opsview.PastSeats, opsview.PastSeatFilter{Region: "r1", SessionID: &nobodysID},
+				opsview.Page{Order: opsview.ByPlayer, Limit: 501}),
 		},
-		"seats of a player":      {"'p7'", "seats_", planned(opsview.SeatsOfPlayer, opsview.SeatFilter{Player: "p7"}, page)},
-		"past seats of a player": {"'p7'", "seat_history_of_player", planned(opsview.PastSeats, opsview.PastSeatFilter{Player: "p7"}, page)},
+		"seats of a player": {"'p7'", "seats_",
+			planned(opsview.SeatsOfPlayer, opsview.SeatFilter{Player: "p7"}, page)},
+		"past seats of a player": {"'p7'", "seat_history_of_player",
+			planned(opsview.PastSeats, opsview.PastSeatFilter{Player: "p7"}, page)},
 		"past seats of a player, next page": {
-			"now(), 'p7'", "seat_history_of_player", planned(opsview.PastSeats, opsview.PastSeatFilter{Player: "p7"}, after(time.Now())),
+			"now(), 'p7'", "seat_history_of_player",
+			planned(opsview.PastSeats, opsview.PastSeatFilter{Player: "p7"}, after(time.Now())),
 		},
-		"refusals of a player": {"'p7'", "player_refusals_", planned(opsview.Refusals, opsview.RefusalFilter{Player: "p7"}, page)},
-		"tickets of a player":  {"'global', 'p7'", "ticket_players_pkey", planned(opsview.PlayerTickets, opsview.PlayerTicketFilter{Universe: "global", Player: "p7"}, page)},
-		"states of a ticket":   {"'global', 't7'", "ticket_events_", planned(opsview.TicketStates, opsview.TicketFilter{Universe: "global", Ticket: "t7"}, page)},
+		"refusals of a player": {"'p7'", "player_refusals_",
+			planned(opsview.Refusals, opsview.RefusalFilter{Player: "p7"}, page)},
+		"tickets of a player": {"'global', 'p7'", "ticket_players_pkey",
+			planned(opsview.PlayerTickets, opsview.PlayerTicketFilter{Universe: "global", Player: "p7"}, page)},
+		"states of a ticket": {"'global', 't7'", "ticket_events_",
+			planned(opsview.TicketStates, opsview.TicketFilter{Universe: "global", Ticket: "t7"}, page)},
 		"events": {
 			"'7', " + nobody + ", 'session.'", "_tx_id_idx",
-			planned(opsview.Events, opsview.EventFilter{Kinds: "session."}, opsview.Page{After: opsview.LatestEvent().Key(), Limit: 51, Scan: 5000}),
+			planned(opsview.Events, opsview.EventFilter{Kinds: "session."},
+				opsview.Page{After: opsview.LatestEvent().Key(), Limit: 51, Scan: 5000}),
 		},
 		"events of an instance": {
 			"'7', " + nobody + ", 'i7'", "events_of_instance",
-			planned(opsview.Events, opsview.EventFilter{Instance: "i7"}, opsview.Page{After: opsview.LatestEvent().Key(), Limit: 51, Scan: 5000}),
+			planned(opsview.Events, opsview.EventFilter{Instance: "i7"},
+				opsview.Page{After: opsview.LatestEvent().Key(), Limit: 51, Scan: 5000}),
 		},
 		"end of a page of events": {
-			"'7', " + nobody, "_tx_id_idx", planned(opsview.Events, opsview.EventFilter{}, opsview.Page{After: opsview.LatestEvent().Key(), Skip: 4999, Limit: 1}),
+			"'7', " + nobody, "_tx_id_idx",
+			planned(opsview.Events, opsview.EventFilter{},
+				opsview.Page{After: opsview.LatestEvent().Key(), Skip: 4999, Limit: 1}),
 		},
 		"time of an event": {"now()", "_tx_id_idx", func(ctx context.Context, e *explainer) error {
 			return second(query.New(e).EventsUntil(ctx, time.Time{}))
 		}},
-		"tail":            {"'7', " + nobody, "_tx_id_idx", planned(opsview.EventFeed, opsview.FeedFilter{}, after(uint64(7), uuid.Nil))},
-		"end of the feed": {"", "_tx_id_idx", planned(opsview.Events, opsview.EventFilter{Settled: true}, opsview.Page{Limit: 1})},
-		"past matches":    {"'global'", "_region_profile_committed_at", planned(opsview.PastMatches, opsview.PastMatchFilter{Universe: "global"}, page)},
+		"tail": {"'7', " + nobody, "_tx_id_idx",
+			planned(opsview.EventFeed, opsview.FeedFilter{}, after(uint64(7), uuid.Nil))},
+		"end of the feed": {"", "_tx_id_idx",
+			planned(opsview.Events, opsview.EventFilter{Settled: true}, opsview.Page{Limit: 1})},
+		"past matches": {"'global'", "_region_profile_committed_at",
+			planned(opsview.PastMatches, opsview.PastMatchFilter{Universe: "global"}, page)},
 		"past matches, next page": {
 			"now(), " + nobody + ", 'global', now()", "_region_profile_committed_at",
-			planned(opsview.PastMatches, opsview.PastMatchFilter{Universe: "global", Until: time.Now()}, after(time.Now(), uuid.Nil)),
+			planned(opsview.PastMatches, opsview.PastMatchFilter{Universe: "global", Until: time.Now()},
+				after(time.Now(), uuid.Nil)),
 		},
-		"measures of matches": {"'global'", "_region_profile_committed_at", planned(opsview.MatchMinutes, opsview.MinuteFilter{Universe: "global"}, page)},
-		"measures of minutes": {"'1 hour', '{matches}', ''", "minute_samples_pkey", func(ctx context.Context, e *explainer) error {
-			return second(query.New(e).MinuteSamples(ctx, query.MinuteSamplesParams{}))
-		}},
+		"measures of matches": {"'global'", "_region_profile_committed_at",
+			planned(opsview.MatchMinutes, opsview.MinuteFilter{Universe: "global"}, page)},
+		"measures of minutes": {"'1 hour', '{matches}', ''", "minute_samples_pkey",
+			func(ctx context.Context, e *explainer) error {
+				return second(query.New(e).MinuteSamples(ctx, query.MinuteSamplesParams{}))
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -55,7 +55,7 @@ func TestAnOperatorCancelsATicket(t *testing.T) {
 	require.True(t, must.Get(act.CancelTicket(t.Context(), universe, id, "asked for it"))(t))
 	left := b.sees("bo", id)
 	require.Equal(t, db.TicketCancelled, left.State)
-	require.Equal(t, "cancelled_by_operator", left.Reason)
+	require.Equal(t, "cancelled_by_operator", left.FinalReason)
 	require.Equal(t, []string{"ada", "bo"}, left.Party)
 	require.False(t, must.Get(act.CancelTicket(t.Context(), universe, id, "again"))(t))
 	require.Equal(t, []string{`ticket.cancelled console:ada {"reason": "asked for it", "players": ["ada", "bo"]}`}, b.supported())
@@ -107,7 +107,8 @@ func TestRequestsOfReplicasAddUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 2 {
-		require.NoError(t, b.CountRequests(t.Context(), []db.RouteCount{{"POST /tickets", 5, 2, 1}, {"POST /matchmake", 7, 0, 0}}))
+		require.NoError(t, b.CountRequests(t.Context(),
+			[]db.RouteCount{{"POST /tickets", 5, 2, 1}, {"POST /matchmake", 7, 0, 0}}))
 	}
 	byRoute := must.Get(b.RequestsByRoute(t.Context(), 60))(t)
 	require.Equal(t, []db.RouteCount{{"POST /tickets", 10, 4, 2}, {"POST /matchmake", 14, 0, 0}}, byRoute)

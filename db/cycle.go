@@ -33,17 +33,17 @@ type Cycle struct {
 
 // NewCycle is the durations of a cycle's phases.
 type NewCycle struct {
-	Registration time.Duration // callers may join; 0: only the callers that open the cycle are in it
-	Collection   time.Duration // callers may propose, after Registration
-	Lease        time.Duration // without a renewal for so long, another replica may take the cycle over
+	RegistrationTime time.Duration // callers may join; 0: only the callers that open the cycle are in it
+	CollectionTime   time.Duration // callers may propose, after Registration
+	LeaseTTL         time.Duration // without a renewal for so long, another replica may take the cycle over
 }
 
 // CycleRef names a cycle, and the replica that takes part in it.
 type CycleRef struct {
-	Region  string
-	ID      uuid.UUID
-	Replica uuid.UUID
-	Lease   time.Duration
+	Region    string
+	ID        uuid.UUID
+	ReplicaID uuid.UUID
+	LeaseTTL  time.Duration
 }
 
 // Mark returns the mark that the tickets of a match store: the cycle and the match_id, since two cycles may have the
@@ -65,11 +65,12 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 	var opened []query.OpenCycleRow
 	join := query.JoinCycleParams{Region: region, Replica: replica, Callers: callers}
 	// A cycle that nobody runs and nobody can take over would keep OpenCycle from opening another.
-	query.QueueExec(&p, (*query.Queries).EndDesertedCycle, query.EndDesertedCycleParams{Region: region, Lease: n.Lease})
+	query.QueueExec(&p, (*query.Queries).EndDesertedCycle,
+		query.EndDesertedCycleParams{Region: region, Lease: n.LeaseTTL})
 	query.Queue(&p, &first, (*query.Queries).JoinCycle, join)
 	query.Queue(&p, &opened, (*query.Queries).OpenCycle, query.OpenCycleParams{
-		Region: region, ID: value.NewID(), Replica: replica, Callers: callers, Lease: n.Lease,
-		Registration: n.Registration, Collection: n.Collection,
+		Region: region, ID: value.NewID(), Replica: replica, Callers: callers, Lease: n.LeaseTTL,
+		Registration: n.RegistrationTime, Collection: n.CollectionTime,
 	})
 	// another replica may have opened a cycle while OpenCycle waited for it
 	query.Queue(&p, &second, (*query.Queries).JoinCycle, join)
@@ -90,14 +91,14 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 type CycleStatus struct {
 	Exists           bool // false: its row was deleted, or lost in a crash of Postgres
 	State            string
-	Failure          string            // why it ended for all callers; empty: it did not fail
+	FailureText      string            // why it ended for all callers; empty: it did not fail
 	LeaseExpired     bool              // another replica may take it over
 	DecidedProposals []DecidedProposal // the callers' proposals that an owner has decided about
 }
 
 // DecidedProposal is the verdict on a proposal of a follower.
 type DecidedProposal struct {
-	Caller          uuid.UUID
+	CallerID        uuid.UUID
 	Seq             int32
 	IsCommitted     bool      // it is committed as a match; false: it was dropped
 	CreatedBackfill string    // the id of the backfill that was created for it; empty: none was
@@ -110,12 +111,12 @@ func (s *Store) FollowCycle(ctx context.Context, ref CycleRef, callers []uuid.UU
 	var p tx.Pipeline
 	var cycles []query.GetCycleRow
 	query.QueueExec(&p, (*query.Queries).RenewCallers,
-		query.RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers, Lease: ref.Lease})
+		query.RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers, Lease: ref.LeaseTTL})
 	query.Queue(&p, &cycles, (*query.Queries).GetCycle, query.GetCycleParams{Region: ref.Region, ID: ref.ID})
 	// The verdicts are read after the cycle: if it has ended, no more follow.
 	status.DecidedProposals, err = s.decidedProposals(ctx, ref, callers, &p)
 	for _, row := range cycles {
-		status.Exists, status.State, status.Failure, status.LeaseExpired = true, row.State, row.Failure, !row.Alive
+		status.Exists, status.State, status.FailureText, status.LeaseExpired = true, row.State, row.Failure, !row.Alive
 	}
 	return status, err
 }
@@ -130,7 +131,7 @@ func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uu
 		return nil, frame.Classify(err)
 	}
 	for _, row := range rows {
-		d := DecidedProposal{Caller: row.Caller, Seq: row.Seq, IsCommitted: row.Accepted}
+		d := DecidedProposal{CallerID: row.Caller, Seq: row.Seq, IsCommitted: row.Accepted}
 		if row.CreatedBackfill != nil && row.BackfillCreated != nil {
 			d.CreatedBackfill, d.BackfillCreated = *row.CreatedBackfill, time.Unix(0, *row.BackfillCreated).UTC()
 		}
@@ -147,7 +148,7 @@ func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef,
 	var p tx.Pipeline
 	var rows []query.TakeOverCycleRow
 	query.Queue(&p, &rows, (*query.Queries).TakeOverCycle,
-		query.TakeOverCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
+		query.TakeOverCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID, Lease: ref.LeaseTTL})
 	decided, err = s.decidedProposals(ctx, ref, callers, &p)
 	if err != nil || len(rows) == 0 {
 		return nil, nil, err
@@ -157,8 +158,8 @@ func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef,
 
 // RenewCycle renews the owner's lease. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
-	n, err := s.q.RenewCycle(ctx, query.RenewCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica,
-		Lease: ref.Lease})
+	n, err := s.q.RenewCycle(ctx, query.RenewCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID,
+		Lease: ref.LeaseTTL})
 	if err == nil && n == 0 {
 		return cycleLost()
 	}
@@ -168,7 +169,7 @@ func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
 // EndCycle ends a cycle, after which the next one may begin. failure is why it failed for all callers; empty when it
 // did not. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) error {
-	n, err := s.q.EndCycle(ctx, query.EndCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica,
+	n, err := s.q.EndCycle(ctx, query.EndCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID,
 		Failure: plainText(failure)})
 	switch {
 	case err != nil:
@@ -189,7 +190,7 @@ func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef,
 	query.QueueExec(&p, (*query.Queries).LeaveCycle,
 		query.LeaveCycleParams{Region: ref.Region, Cycle: ref.ID, Ids: callers})
 	query.QueueExec(&p, (*query.Queries).ResignCycle,
-		query.ResignCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica})
+		query.ResignCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID})
 	decided, err = s.decidedProposals(ctx, ref, callers, &p)
 	if err == nil {
 		s.Notify(TopicCycle, ref.Region)

@@ -17,19 +17,19 @@ import (
 
 // AcceptedMatch is a match that the evaluator of a cycle accepted, and that is not committed yet.
 type AcceptedMatch struct {
-	ID       string
-	Tickets  []string
-	Backfill *MatchBackfill // nil: it has none
+	ID        string
+	TicketIDs []string
+	Backfill  *MatchBackfill // nil: it has none
 
-	// Caller and Seq name the proposal when another replica waits for the verdict; Seq is 0 when none does.
-	Caller uuid.UUID
-	Seq    int32
+	// CallerID and Seq name the proposal when another replica waits for the verdict; Seq is 0 when none does.
+	CallerID    uuid.UUID
+	ProposalSeq int32
 }
 
 // FinalMatch is the committed verdict on an accepted match.
 type FinalMatch struct {
-	Verdict match.Verdict
-	Created *Backfill // the backfill that was created for it; nil: none was
+	Verdict         match.Verdict
+	CreatedBackfill *Backfill // the backfill that was created for it; nil: none was
 }
 
 // BackfillFunc returns the contents of a match's backfill after the match, from the backfill that the match function
@@ -45,7 +45,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 	var err error
 	for range frame.MaxConflictRetries {
 		a := s.newAcceptance(ref, matches, fill)
-		if err = s.frame.InTxWithin(ctx, s.cfg.hold().Acceptance(),
+		if err = s.frame.InTxWithin(ctx, s.cfg.transactionHold().AcceptanceTimeouts(),
 			// The connection broke at COMMIT, so that the tickets may be pending by this very decision. A second
 			// decision would find them taken, and would drop the matches.
 			func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.isDecided && outcomeUnknown(err) {
@@ -60,7 +60,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 		switch {
 		case err == nil:
 			a.notifyCallers()
-			return a.final, nil
+			return a.finalMatches, nil
 		// LockCycle found no row: another replica has taken the cycle over, or it has ended.
 		case errors.Is(err, pgx.ErrNoRows):
 			return nil, cycleLost()
@@ -73,33 +73,33 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 
 // acceptance is one transaction that decides about matches.
 type acceptance struct {
-	store   *Store
-	ref     CycleRef
-	matches []AcceptedMatch
-	fill    BackfillFunc
+	store           *Store
+	cycleRef        CycleRef
+	acceptedMatches []AcceptedMatch
+	backfillFunc    BackfillFunc
 
-	tickets       [][]string // of each match, those that this region has issued
-	backfills     map[string]Backfill
-	liveBackfills map[string]int64   // generations of the backfills that have not expired
-	present       map[uuid.UUID]bool // callers of other replicas that are in the cycle
+	ownTickets     [][]string // of each match, those that this region has issued
+	backfillsByID  map[string]Backfill
+	liveBackfills  map[string]int64   // generations of the backfills that have not expired
+	presentCallers map[uuid.UUID]bool // callers of other replicas that are in the cycle
 
-	isDecided bool
-	final     []FinalMatch
-	marks     query.MarkPendingParams
-	changed   map[string]Backfill // backfills as they are after the commit
+	isDecided        bool
+	finalMatches     []FinalMatch
+	pendingMarks     query.MarkPendingParams
+	changedBackfills map[string]Backfill // backfills as they are after the commit
 }
 
 func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, fill BackfillFunc) *acceptance {
 	a := &acceptance{
-		store: s, ref: ref, matches: matches, fill: fill, backfills: map[string]Backfill{},
-		liveBackfills: map[string]int64{}, present: map[uuid.UUID]bool{},
-		final: make([]FinalMatch, len(matches)), changed: map[string]Backfill{},
-		marks: query.MarkPendingParams{Region: ref.Region},
+		store: s, cycleRef: ref, acceptedMatches: matches, backfillFunc: fill, backfillsByID: map[string]Backfill{},
+		liveBackfills: map[string]int64{}, presentCallers: map[uuid.UUID]bool{},
+		finalMatches: make([]FinalMatch, len(matches)), changedBackfills: map[string]Backfill{},
+		pendingMarks: query.MarkPendingParams{Region: ref.Region},
 	}
 	for _, m := range matches {
-		issued := issuedTickets(ref.Region, m.Tickets)
+		issued := issuedTickets(ref.Region, m.TicketIDs)
 		slices.Sort(issued)
-		a.tickets = append(a.tickets, slices.Compact(issued))
+		a.ownTickets = append(a.ownTickets, slices.Compact(issued))
 	}
 	return a
 }
@@ -112,21 +112,22 @@ func (a *acceptance) run(ctx context.Context, q *query.Queries) error {
 	}
 	claims, of := a.claims()
 	for n, v := range match.Keep(claims, func(id string) bool { return free[id] }, a.liveBackfills) {
-		a.final[of[n]].Verdict = v
+		a.finalMatches[of[n]].Verdict = v
 	}
 	out := q.Deferred()
-	associate := query.AssociateTicketsParams{Region: a.ref.Region}
-	for i, m := range a.matches {
-		if a.final[i].Verdict != match.Kept {
+	associate := query.AssociateTicketsParams{Region: a.cycleRef.Region}
+	for i, m := range a.acceptedMatches {
+		if a.finalMatches[i].Verdict != match.Kept {
 			continue
 		}
 		id := a.fillBackfill(out, i)
 		// fillBackfill drops a match whose backfill cannot be decoded. Its tickets stay free.
-		if a.final[i].Verdict != match.Kept {
+		if a.finalMatches[i].Verdict != match.Kept {
 			continue
 		}
-		for _, t := range a.tickets[i] {
-			a.marks.Ids, a.marks.MatchedIn = append(a.marks.Ids, t), append(a.marks.MatchedIn, a.ref.Mark(m.ID))
+		for _, t := range a.ownTickets[i] {
+			a.pendingMarks.Ids, a.pendingMarks.MatchedIn = append(a.pendingMarks.Ids,
+				t), append(a.pendingMarks.MatchedIn, a.cycleRef.Mark(m.ID))
 			if id != "" {
 				associate.Tickets, associate.Backfills = append(associate.Tickets, t), append(associate.Backfills, id)
 			}
@@ -146,27 +147,29 @@ func (a *acceptance) lock(ctx context.Context, q *query.Queries) (free map[strin
 	var ids []string
 	var callers []query.CallersOfCycleRow
 	query.Queue(&p, &state, (*query.Queries).LockCycle,
-		query.LockCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica})
+		query.LockCycleParams{Region: a.cycleRef.Region, ID: a.cycleRef.ID, Replica: a.cycleRef.ReplicaID})
 	if wanted := a.wantedBackfills(); len(wanted) > 0 {
 		query.Queue(&p, &backfills, (*query.Queries).LockBackfills,
-			query.LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.store.cfg.Timing.backfillTTL()})
+			query.LockBackfillsParams{Region: a.cycleRef.Region, Ids: wanted,
+				AckedFor: a.store.cfg.Timing.backfillTTL()})
 	}
 	if wanted := a.wantedTickets(); len(wanted) > 0 {
 		query.Queue(&p, &ids, (*query.Queries).LockFreeTickets,
-			query.LockFreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.store.cfg.Timing.PendingFor})
+			query.LockFreeTicketsParams{Region: a.cycleRef.Region, Ids: wanted,
+				PendingFor: a.store.cfg.Timing.PendingFor})
 	}
 	if a.awaitedElsewhere() { // from now on a caller that leaves waits for our lock of the cycle
 		query.Queue(&p, &callers, (*query.Queries).CallersOfCycle,
-			query.CallersOfCycleParams{Region: a.ref.Region, Cycle: a.ref.ID, Lease: a.ref.Lease})
+			query.CallersOfCycleParams{Region: a.cycleRef.Region, Cycle: a.cycleRef.ID, Lease: a.cycleRef.LeaseTTL})
 	}
 	if err := q.Send(ctx, &p); err != nil {
 		return nil, err
 	}
 	for _, c := range callers {
-		a.present[c.ID] = true
+		a.presentCallers[c.ID] = true
 	}
 	for _, b := range backfills {
-		a.backfills[b.ID] = storedBackfill(b.ID, b.Body, b.Generation, b.Created)
+		a.backfillsByID[b.ID] = storedBackfill(b.ID, b.Body, b.Generation, b.Created)
 		if b.Alive {
 			a.liveBackfills[b.ID] = b.Generation
 		}
@@ -175,14 +178,14 @@ func (a *acceptance) lock(ctx context.Context, q *query.Queries) (free map[strin
 }
 
 func (a *acceptance) wantedTickets() []string {
-	ids := slices.Concat(a.tickets...)
+	ids := slices.Concat(a.ownTickets...)
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
 func (a *acceptance) wantedBackfills() (ids []string) {
-	for _, m := range a.matches {
-		if m.Backfill != nil && IssuedHere(a.ref.Region, BackfillID, m.Backfill.ID) {
+	for _, m := range a.acceptedMatches {
+		if m.Backfill != nil && IssuedHere(a.cycleRef.Region, BackfillID, m.Backfill.ID) {
 			ids = append(ids, m.Backfill.ID)
 		}
 	}
@@ -191,13 +194,13 @@ func (a *acceptance) wantedBackfills() (ids []string) {
 
 // claims returns the matches that still have a caller, each with the index of its match.
 func (a *acceptance) claims() (claims []match.Claim, of []int) {
-	for i, m := range a.matches {
-		if m.Seq > 0 && !a.present[m.Caller] {
+	for i, m := range a.acceptedMatches {
+		if m.ProposalSeq > 0 && !a.presentCallers[m.CallerID] {
 			// A caller that left gets no answer, so its match would keep tickets for nobody.
-			a.final[i].Verdict = match.CallerGone
+			a.finalMatches[i].Verdict = match.CallerGone
 			continue
 		}
-		c := match.Claim{Tickets: a.tickets[i]}
+		c := match.Claim{Tickets: a.ownTickets[i]}
 		if m.Backfill != nil {
 			c.Backfill, c.Generation = m.Backfill.ID, m.Backfill.Generation
 		}
@@ -209,56 +212,56 @@ func (a *acceptance) claims() (claims []match.Claim, of []int) {
 // fillBackfill creates or changes the backfill of a match and returns its id, or drops the match when the backfill
 // cannot be decoded.
 func (a *acceptance) fillBackfill(out *tx.Pipeline, i int) (id string) {
-	b := a.matches[i].Backfill
+	b := a.acceptedMatches[i].Backfill
 	if b == nil {
 		return ""
 	}
 	var old *Backfill
 	// An existing one. That it is live, and as the match function saw it, was judged before.
 	if b.ID != "" {
-		stored := a.backfills[b.ID]
+		stored := a.backfillsByID[b.ID]
 		old = &stored
 	}
-	contents, err := a.fill(b.Body, old)
+	contents, err := a.backfillFunc(b.Body, old)
 	if err != nil {
-		a.final[i].Verdict = match.BackfillUnreadable
+		a.finalMatches[i].Verdict = match.BackfillUnreadable
 		return ""
 	}
 	if old == nil {
-		created, p := a.store.draftBackfill(a.ref.Region, contents)
+		created, p := a.store.draftBackfill(a.cycleRef.Region, contents)
 		query.QueueExec(out, (*query.Queries).CreateBackfills, p)
 		// Kept for the case that the answer to COMMIT is lost: see findCommit.
-		a.final[i].Created, a.changed[created.ID] = &created, created
+		a.finalMatches[i].CreatedBackfill, a.changedBackfills[created.ID] = &created, created
 		return created.ID
 	}
-	row, body := contents.row(old.ID, old.Created)
+	row, body := contents.row(old.ID, old.CreatedAt)
 	query.QueueExec(out, (*query.Queries).PutBackfill, query.PutBackfillParams{
-		Region: a.ref.Region, ID: old.ID, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
+		Region: a.cycleRef.Region, ID: old.ID, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
 	})
-	a.changed[old.ID] = Backfill{ID: old.ID, Body: body, Generation: old.Generation + 1}
+	a.changedBackfills[old.ID] = Backfill{ID: old.ID, Body: body, Generation: old.Generation + 1}
 	return old.ID
 }
 
 // write defers marks, associations and verdicts. It also renews the lease, since writing the marks may take long.
 func (a *acceptance) write(out *tx.Pipeline, associate query.AssociateTicketsParams) {
-	if len(a.marks.Ids) > 0 {
-		query.QueueExec(out, (*query.Queries).MarkPending, a.marks)
+	if len(a.pendingMarks.Ids) > 0 {
+		query.QueueExec(out, (*query.Queries).MarkPending, a.pendingMarks)
 	}
 	if len(associate.Tickets) > 0 {
 		query.QueueExec(out, (*query.Queries).AssociateTickets, associate)
 	}
-	verdicts := query.StoreVerdictsParams{Region: a.ref.Region, Cycle: a.ref.ID}
-	for i, m := range a.matches {
-		if m.Seq == 0 {
+	verdicts := query.StoreVerdictsParams{Region: a.cycleRef.Region, Cycle: a.cycleRef.ID}
+	for i, m := range a.acceptedMatches {
+		if m.ProposalSeq == 0 {
 			continue
 		}
 		var id string
 		var created int64
-		if b := a.final[i].Created; b != nil {
-			id, created = b.ID, b.Created.UnixNano()
+		if b := a.finalMatches[i].CreatedBackfill; b != nil {
+			id, created = b.ID, b.CreatedAt.UnixNano()
 		}
-		verdicts.Callers, verdicts.Seqs = append(verdicts.Callers, m.Caller), append(verdicts.Seqs, m.Seq)
-		verdicts.Accepted = append(verdicts.Accepted, a.final[i].Verdict == match.Kept)
+		verdicts.Callers, verdicts.Seqs = append(verdicts.Callers, m.CallerID), append(verdicts.Seqs, m.ProposalSeq)
+		verdicts.Accepted = append(verdicts.Accepted, a.finalMatches[i].Verdict == match.Kept)
 		verdicts.CreatedBackfills, verdicts.BackfillsCreated = append(verdicts.CreatedBackfills,
 			id), append(verdicts.BackfillsCreated, created)
 	}
@@ -268,17 +271,18 @@ func (a *acceptance) write(out *tx.Pipeline, associate query.AssociateTicketsPar
 	// The number of rows does not matter: the lock of LockCycle has kept every other replica from taking over.
 	var renewed int64
 	query.Queue(out, &renewed, (*query.Queries).RenewCycle,
-		query.RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})
+		query.RenewCycleParams{Region: a.cycleRef.Region, ID: a.cycleRef.ID, Replica: a.cycleRef.ReplicaID,
+			Lease: a.cycleRef.LeaseTTL})
 }
 
 // awaitedElsewhere reports whether callers of other replicas wait for the verdicts.
 func (a *acceptance) awaitedElsewhere() bool {
-	return slices.ContainsFunc(a.matches, func(m AcceptedMatch) bool { return m.Seq > 0 })
+	return slices.ContainsFunc(a.acceptedMatches, func(m AcceptedMatch) bool { return m.ProposalSeq > 0 })
 }
 
 // notifyCallers wakes the replicas whose callers wait.
 func (a *acceptance) notifyCallers() {
 	if a.awaitedElsewhere() {
-		a.store.Notify(TopicCycle, a.ref.Region)
+		a.store.Notify(TopicCycle, a.cycleRef.Region)
 	}
 }

@@ -45,12 +45,12 @@ func (a *acceptance) wasCommitted(ctx context.Context) (done bool, err error) {
 func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
 	// Waits until the transaction of the lost answer has ended: its rows are there then, or never will be.
 	if err := a.store.q.AwaitAcceptance(ctx,
-		query.AwaitAcceptanceParams{Region: a.ref.Region, ID: a.ref.ID}); err != nil {
+		query.AwaitAcceptanceParams{Region: a.cycleRef.Region, ID: a.cycleRef.ID}); err != nil {
 		return false, err
 	}
-	if len(a.marks.Ids) > 0 {
+	if len(a.pendingMarks.Ids) > 0 {
 		rows, err := a.store.q.MatchesOfTickets(ctx,
-			query.MatchesOfTicketsParams{Region: a.ref.Region, Ids: a.marks.Ids})
+			query.MatchesOfTicketsParams{Region: a.cycleRef.Region, Ids: a.pendingMarks.Ids})
 		if err != nil {
 			return false, err
 		}
@@ -58,19 +58,19 @@ func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
 		for _, r := range rows {
 			marked[r.ID] = string(r.MatchedIn)
 		}
-		for i, id := range a.marks.Ids {
+		for i, id := range a.pendingMarks.Ids {
 			// A mark has the cycle and the match: nobody else writes the same one.
-			if marked[id] == string(a.marks.MatchedIn[i]) {
+			if marked[id] == string(a.pendingMarks.MatchedIn[i]) {
 				return true, nil
 			}
 		}
 	}
 	// A transaction that marked no ticket is recognized by a backfill that it has created or changed.
-	ids := make([]string, 0, len(a.changed))
-	for id := range a.changed {
+	ids := make([]string, 0, len(a.changedBackfills))
+	for id := range a.changedBackfills {
 		ids = append(ids, id)
 	}
-	rows, err := a.store.q.LockBackfills(ctx, query.LockBackfillsParams{Region: a.ref.Region, Ids: ids,
+	rows, err := a.store.q.LockBackfills(ctx, query.LockBackfillsParams{Region: a.cycleRef.Region, Ids: ids,
 		AckedFor: a.store.cfg.Timing.backfillTTL()})
 	for _, r := range rows {
 		done = done || a.provesCommit(r)
@@ -82,6 +82,7 @@ func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
 // may have reached the same generation by another change, so it counts only when there are no tickets, whose marks are
 // proof enough.
 func (a *acceptance) provesCommit(r query.LockBackfillsRow) bool {
-	f := a.changed[r.ID]
-	return f.Generation == 1 || len(a.marks.Ids) == 0 && r.Generation == f.Generation && bytes.Equal(r.Body, f.Body)
+	f := a.changedBackfills[r.ID]
+	return f.Generation == 1 || len(a.pendingMarks.Ids) == 0 && r.Generation == f.Generation &&
+		bytes.Equal(r.Body, f.Body)
 }

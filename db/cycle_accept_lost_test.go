@@ -83,7 +83,9 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 				c := newCutter(t, b.URL, arrives)
 				far := c.replica(b)
 				ref := b.cycle()
-				_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.tickets(1), Backfill: &db.MatchBackfill{}}}, readBackfill)
+				_, err := far.AcceptMatches(t.Context(), ref,
+					[]db.AcceptedMatch{{ID: "first", TicketIDs: b.tickets(1), Backfill: &db.MatchBackfill{}}},
+					readBackfill)
 				require.NoError(t, err)
 				b.Exec("DELETE FROM backfills")
 				ids := b.tickets(tickets)
@@ -104,7 +106,8 @@ func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 				require.Equal(t, int32(1), c.cuts.Load())
 				require.Equal(t, match.Kept, final[0].Verdict)
 				require.Empty(t, b.waiting(b.Store, match.Pool{}))
-				require.Equal(t, []string{final[0].Created.ID}, b.backfillsIn(match.Pool{}), "it was decided once")
+				require.Equal(t, []string{final[0].CreatedBackfill.ID}, b.backfillsIn(match.Pool{}),
+					"it was decided once")
 			})
 		}
 	}
@@ -117,25 +120,29 @@ func TestAnotherChangeIsNotMistakenForALostCommit(t *testing.T) {
 	c := newCutter(t, b.URL, false)
 	far := c.replica(b)
 	ref, ids, there := b.cycle(), b.tickets(2), b.backfill(match.Fields{})
-	_, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{{ID: "first", Tickets: b.tickets(1), Backfill: &db.MatchBackfill{ID: b.backfill(match.Fields{}).ID, Generation: 1}}}, readBackfill)
+	_, err := far.AcceptMatches(t.Context(), ref,
+		[]db.AcceptedMatch{{ID: "first", TicketIDs: b.tickets(1),
+			Backfill: &db.MatchBackfill{ID: b.backfill(match.Fields{}).ID, Generation: 1}}}, readBackfill)
 	require.NoError(t, err)
 	m := acceptedOf("1", ids...)
 	m.Backfill = &db.MatchBackfill{ID: there.ID, Generation: there.Generation, Body: []byte("more")}
 	c.armed.Store(true)
 	var changing errgroup.Group
 	var once sync.Once
-	final, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
-		once.Do(func() { // it waits for the row, and locks it next
-			changing.Go(func() error {
-				_, err := b.UpdateBackfill(t.Context(), universe, there.ID, func(db.Backfill) (db.NewBackfill, error) {
-					return backfillOf(match.Fields{}, "the game's own"), nil
+	final, err := far.AcceptMatches(t.Context(), ref, []db.AcceptedMatch{m},
+		func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
+			once.Do(func() { // it waits for the row, and locks it next
+				changing.Go(func() error {
+					_, err := b.UpdateBackfill(t.Context(), universe, there.ID,
+						func(db.Backfill) (db.NewBackfill, error) {
+							return backfillOf(match.Fields{}, "the game's own"), nil
+						})
+					return err
 				})
-				return err
+				b.AwaitBlocked(1)
 			})
-			b.AwaitBlocked(1)
+			return readBackfill(sent, of)
 		})
-		return readBackfill(sent, of)
-	})
 	require.NoError(t, err)
 	require.NoError(t, changing.Wait())
 	require.Equal(t, int32(1), c.cuts.Load())

@@ -22,11 +22,12 @@ import (
 func (b *bundle) cycle() db.CycleRef {
 	b.t.Helper()
 	replica := uuid.New()
-	c, joined, err := b.JoinCycle(b.t.Context(), universe, replica, []uuid.UUID{uuid.New()}, db.NewCycle{Collection: time.Hour, Lease: time.Minute})
+	c, joined, err := b.JoinCycle(b.t.Context(), universe, replica, []uuid.UUID{uuid.New()},
+		db.NewCycle{CollectionTime: time.Hour, LeaseTTL: time.Minute})
 	require.NoError(b.t, err)
 	require.True(b.t, joined)
 	require.Equal(b.t, replica, c.Owner)
-	return db.CycleRef{Region: universe, ID: c.ID, Replica: replica, Lease: time.Minute}
+	return db.CycleRef{Region: universe, ID: c.ID, ReplicaID: replica, LeaseTTL: time.Minute}
 }
 
 func (b *bundle) accept(ref db.CycleRef, matches ...db.AcceptedMatch) (verdicts []string, final []db.FinalMatch) {
@@ -58,13 +59,14 @@ func (b *bundle) tickets(n int) (ids []string) {
 }
 
 func acceptedOf(id string, tickets ...string) db.AcceptedMatch {
-	return db.AcceptedMatch{ID: id, Tickets: tickets}
+	return db.AcceptedMatch{ID: id, TicketIDs: tickets}
 }
 
 // associated returns the tickets that are associated with a backfill.
 func (b *bundle) associated(backfill string) (ids []string) {
 	b.t.Helper()
-	rows := must.Get(b.Pool().Query(b.t.Context(), "SELECT ticket_id FROM backfill_tickets WHERE backfill_id = $1 ORDER BY ticket_id", backfill))(b.t)
+	rows := must.Get(b.Pool().Query(b.t.Context(),
+		"SELECT ticket_id FROM backfill_tickets WHERE backfill_id = $1 ORDER BY ticket_id", backfill))(b.t)
 	defer rows.Close()
 	for rows.Next() {
 		var id string
@@ -81,7 +83,8 @@ func TestAcceptanceTakesAllTicketsOfAMatchOrNone(t *testing.T) {
 	ids := b.tickets(4)
 	b.mark(ids[3], 0)
 	ref := b.cycle()
-	verdicts, _ := b.accept(ref, acceptedOf("1", ids[0], ids[3]), acceptedOf("2", ids[0], ids[1], ids[1], "never", "\x00"), acceptedOf("3", ids[1], ids[2]), acceptedOf("4"))
+	verdicts, _ := b.accept(ref, acceptedOf("1", ids[0], ids[3]),
+		acceptedOf("2", ids[0], ids[1], ids[1], "never", "\x00"), acceptedOf("3", ids[1], ids[2]), acceptedOf("4"))
 	require.Equal(t, []string{"ticket_gone", "kept", "ticket_gone", "kept"}, verdicts)
 	require.Equal(t, ids[2:3], b.waiting(b.Store, match.Pool{}))
 	require.Equal(t, append(ref.ID[:], '2'), one[[]byte](b, "SELECT matched_in FROM tickets WHERE id = $1", ids[0]))
@@ -116,21 +119,23 @@ func TestAcceptanceFillsBackfills(t *testing.T) {
 		with(acceptedOf("never issued", ids[6]), "\x00", 1, "more"),
 		with(acceptedOf("bad", ids[7]), "", 0, "bad"),
 	)
-	require.Equal(t, []string{"kept", "kept", "backfill_changed", "backfill_gone", "backfill_gone", "backfill_gone", "backfill_unreadable"}, verdicts)
+	require.Equal(t, []string{"kept", "kept", "backfill_changed", "backfill_gone", "backfill_gone", "backfill_gone",
+		"backfill_unreadable"}, verdicts)
 	require.Len(t, b.waiting(b.Store, match.Pool{}), 6, "tickets of dropped matches stay free")
 
-	created := final[0].Created
+	created := final[0].CreatedBackfill
 	got, err := b.GetBackfill(ctx, universe, created.ID)
 	require.NoError(t, err)
 	require.Equal(t, *created, got)
 	require.Equal(t, int64(1), got.Generation)
-	require.ElementsMatch(t, ids[:2], b.associated(created.ID), "the first one is no longer associated with the deleted backfill")
+	require.ElementsMatch(t, ids[:2], b.associated(created.ID),
+		"the first one is no longer associated with the deleted backfill")
 	require.Equal(t, []string{created.ID}, b.backfillsIn(match.Pool{Tags: []string{"new"}}))
 
 	got, err = b.GetBackfill(ctx, universe, there.ID)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), got.Generation)
-	require.Equal(t, there.Created, got.Created)
+	require.Equal(t, there.CreatedAt, got.CreatedAt)
 	require.True(t, strings.HasSuffix(string(got.Body), "first+more"))
 	require.Equal(t, ids[2:3], b.associated(there.ID))
 	require.Equal(t, []string{there.ID}, b.backfillsIn(match.Pool{Tags: []string{"first+more"}}))
@@ -146,13 +151,14 @@ func TestOtherReplicasReadVerdicts(t *testing.T) {
 	ctx := t.Context()
 	ids := b.tickets(2)
 	ref := b.cycle()
-	other := db.CycleRef{Region: universe, ID: ref.ID, Replica: uuid.New(), Lease: time.Minute}
+	other := db.CycleRef{Region: universe, ID: ref.ID, ReplicaID: uuid.New(), LeaseTTL: time.Minute}
 	caller := uuid.New()
 	b.Exec("INSERT INTO match_callers (region, cycle, id, replica) VALUES ($1, $2, $3, $4)", universe, ref.ID, caller,
-		other.Replica)
+		other.ReplicaID)
 	sent := []db.CycleProposal{
-		{Caller: caller, Seq: 1, MatchID: "1\x00", Score: 2.5, Tickets: []string{ids[0], "\x00", ""}, Backfill: &db.MatchBackfill{Generation: -3, Body: []byte("new")}, Match: []byte("m")},
-		{Caller: caller, Seq: 2, MatchID: "2", Tickets: []string{ids[0], ids[1]}},
+		{CallerID: caller, Seq: 1, MatchID: "1\x00", Score: 2.5, TicketIDs: []string{ids[0], "\x00", ""},
+			Backfill: &db.MatchBackfill{Generation: -3, Body: []byte("new")}, EncodedMatch: []byte("m")},
+		{CallerID: caller, Seq: 2, MatchID: "2", TicketIDs: []string{ids[0], ids[1]}},
 	}
 	for range 2 { // the second time as after a lost answer
 		collecting, err := b.Propose(ctx, other, sent, []uuid.UUID{caller})
@@ -169,15 +175,17 @@ func TestOtherReplicasReadVerdicts(t *testing.T) {
 
 	var matches []db.AcceptedMatch
 	for _, p := range sent {
-		matches = append(matches, db.AcceptedMatch{ID: p.MatchID, Tickets: p.Tickets, Backfill: p.Backfill, Caller: p.Caller, Seq: p.Seq})
+		matches = append(matches, db.AcceptedMatch{ID: p.MatchID, TicketIDs: p.TicketIDs, Backfill: p.Backfill,
+			CallerID: p.CallerID, ProposalSeq: p.Seq})
 	}
 	_, final := b.accept(ref, matches...)
 	status, err := b.FollowCycle(ctx, other, []uuid.UUID{caller})
 	require.NoError(t, err)
-	created := final[0].Created
+	created := final[0].CreatedBackfill
 	require.Equal(t, db.CycleStatus{
 		Exists: true, State: db.CycleCollecting, DecidedProposals: []db.DecidedProposal{
-			{Caller: caller, Seq: 1, IsCommitted: true, CreatedBackfill: created.ID, BackfillCreated: created.Created}, {Caller: caller, Seq: 2},
+			{CallerID: caller, Seq: 1, IsCommitted: true, CreatedBackfill: created.ID,
+				BackfillCreated: created.CreatedAt}, {CallerID: caller, Seq: 2},
 		},
 	}, status)
 
@@ -189,7 +197,7 @@ func TestOtherReplicasReadVerdicts(t *testing.T) {
 	require.NoError(t, b.EndCycle(ctx, ref, "no\x00luck\xff"))
 	status, err = b.FollowCycle(ctx, other, nil)
 	require.NoError(t, err)
-	require.Equal(t, "noluck\uFFFD", status.Failure)
+	require.Equal(t, "noluck\uFFFD", status.FailureText)
 	requireKind(t, fault.Superseded, "cycle_lost", b.EndCycle(ctx, ref, ""))
 	requireKind(t, fault.Superseded, "cycle_lost", b.RenewCycle(ctx, ref))
 	_, err = b.AcceptMatches(ctx, ref, nil, readBackfill)
@@ -215,7 +223,9 @@ func TestAcceptancesAndOtherCallsAtOnce(t *testing.T) {
 			for k := range 40 {
 				i := (n*53 + k*7) % len(ids)
 				id := fmt.Sprintf("%d %d", n, k)
-				final, err := b.AcceptMatches(ctx, ref, []db.AcceptedMatch{acceptedOf(id, ids[i], ids[(i+3)%len(ids)]), acceptedOf(id+"b", ids[(i+5)%len(ids)])}, readBackfill)
+				final, err := b.AcceptMatches(ctx, ref,
+					[]db.AcceptedMatch{acceptedOf(id, ids[i], ids[(i+3)%len(ids)]),
+						acceptedOf(id+"b", ids[(i+5)%len(ids)])}, readBackfill)
 				if err != nil {
 					t.Error(err)
 					return
@@ -240,8 +250,9 @@ func TestAcceptancesAndOtherCallsAtOnce(t *testing.T) {
 				gone := false
 				if k%2 == 0 {
 					c, err := b.CancelTicket(ctx, universe, id)
-					gone = err == nil && c.Cancelled
-				} else if _, err := b.AssignTickets(ctx, universe, []db.Assignment{{Tickets: []string{id}, Assignment: []byte("x")}}, true); err != nil {
+					gone = err == nil && c.IsCancelled
+				} else if _, err := b.AssignTickets(ctx, universe,
+					[]db.Assignment{{TicketIDs: []string{id}, EncodedAssignment: []byte("x")}}, true); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()

@@ -15,14 +15,14 @@ import (
 
 // CycleProposal is a proposed match as a follower writes it for the owner of the cycle.
 type CycleProposal struct {
-	Caller   uuid.UUID
-	Seq      int32 // of the caller's proposals, from 1
-	MatchID  string
-	Score    float64
-	Tickets  []string
-	Backfill *MatchBackfill // nil: it has none
-	Match    []byte         // an openmatch.Match; nil when the evaluator does not need it
-	Decided  bool           // by an earlier owner of the cycle
+	CallerID     uuid.UUID
+	Seq          int32 // of the caller's proposals, from 1
+	MatchID      string
+	Score        float64
+	TicketIDs    []string
+	Backfill     *MatchBackfill // nil: it has none
+	EncodedMatch []byte         // an openmatch.Match; nil when the evaluator does not need it
+	IsDecided    bool           // by an earlier owner of the cycle
 }
 
 // MatchBackfill is the backfill of a match.
@@ -53,11 +53,11 @@ func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProp
 	finished []uuid.UUID) (collecting bool, err error) {
 	p := query.ProposeParams{Region: ref.Region, Cycle: ref.ID, Finished: finished}
 	for _, c := range proposals {
-		p.Callers, p.Seqs = append(p.Callers, c.Caller), append(p.Seqs, c.Seq)
+		p.Callers, p.Seqs = append(p.Callers, c.CallerID), append(p.Seqs, c.Seq)
 		// The id of a match is stored as bytes, since match functions may send bytes that Postgres's text rejects.
 		p.MatchIds, p.Scores = append(p.MatchIds, []byte(c.MatchID)), append(p.Scores, c.Score)
-		p.Tickets, p.Backfills = append(p.Tickets, packTexts(c.Tickets)), append(p.Backfills, c.Backfill.pack())
-		p.Matches = append(p.Matches, c.Match)
+		p.Tickets, p.Backfills = append(p.Tickets, packTexts(c.TicketIDs)), append(p.Backfills, c.Backfill.pack())
+		p.Matches = append(p.Matches, c.EncodedMatch)
 	}
 	collecting, err = s.q.Propose(ctx, p)
 	if err == nil && collecting {
@@ -81,7 +81,8 @@ func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string,
 	// First in the pipeline: it waits for transactions that join or propose, so that the reads behind it see what these
 	// wrote.
 	query.Queue(&p, &advanced, (*query.Queries).AdvanceCycle,
-		query.AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, State: state, Lease: ref.Lease})
+		query.AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.ReplicaID, State: state,
+			Lease: ref.LeaseTTL})
 	changes, err := s.cycleChanges(ctx, ref, seen, &p)
 	if err == nil && advanced == 0 {
 		return CycleChanges{}, cycleLost()
@@ -93,13 +94,14 @@ func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UU
 	p *tx.Pipeline) (CycleChanges, error) {
 	var callers []query.CallersOfCycleRow
 	var rows []query.ProposalsSinceRow
-	since := query.ProposalsSinceParams{Region: ref.Region, Cycle: ref.ID, Replica: ref.Replica, Callers: []uuid.UUID{},
-		Seqs: []int32{}}
+	since := query.ProposalsSinceParams{Region: ref.Region, Cycle: ref.ID, Replica: ref.ReplicaID,
+		Callers: []uuid.UUID{},
+		Seqs:    []int32{}}
 	for caller, seq := range seen {
 		since.Callers, since.Seqs = append(since.Callers, caller), append(since.Seqs, seq)
 	}
 	query.Queue(p, &callers, (*query.Queries).CallersOfCycle,
-		query.CallersOfCycleParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
+		query.CallersOfCycleParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.LeaseTTL})
 	// after the callers, so that no proposal of a finished caller is missing
 	query.Queue(p, &rows, (*query.Queries).ProposalsSince, since)
 	if err := s.q.Send(ctx, p); err != nil {
@@ -120,13 +122,13 @@ func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UU
 }
 
 func proposalOf(row query.ProposalsSinceRow) (CycleProposal, error) {
-	c := CycleProposal{Caller: row.Caller, Seq: row.Seq, MatchID: string(row.MatchID), Match: row.Match,
-		Decided: row.Accepted != nil}
+	c := CycleProposal{CallerID: row.Caller, Seq: row.Seq, MatchID: string(row.MatchID), EncodedMatch: row.Match,
+		IsDecided: row.Accepted != nil}
 	if row.Score != nil {
 		c.Score = *row.Score
 	}
 	var err error
-	if c.Tickets, err = unpackTexts(row.Tickets); err == nil && row.Backfill != nil {
+	if c.TicketIDs, err = unpackTexts(row.Tickets); err == nil && row.Backfill != nil {
 		c.Backfill, err = unpackBackfill(row.Backfill)
 	}
 	return c, err

@@ -17,10 +17,10 @@ type Declaration struct {
 	Author string // "": the database login
 	Reason string // at most 500 characters; may be ""
 
-	Profiles []DeclaredProfile
-	Apps     []provision.AppVersion
-	Pools    []provision.Pool
-	Projects []NewProject // with their ids; Actor is not read
+	Profiles    []DeclaredProfile
+	AppVersions []provision.AppVersion
+	Pools       []provision.Pool
+	Projects    []NewProject // with their ids; Actor is not read
 
 	Prune  Prune
 	DryRun bool // decides as otherwise, with all checks, and writes nothing
@@ -30,8 +30,8 @@ type Declaration struct {
 type DeclaredProfile struct {
 	Document []byte
 	AsShadow bool // of the live version
-	// Expected is the live version that the author has seen; see ProfileEdit.
-	Expected *int
+	// ExpectedVersion is the live version that the author has seen; see ProfileEdit.
+	ExpectedVersion *int
 }
 
 // Prune names the kinds of which everything is removed that is not declared, and that nobody uses: profiles are retired
@@ -99,14 +99,15 @@ func (s *Store) declare(ctx context.Context, q *query.Queries, d Declaration,
 	if done.Projects, err = d.declareProjects(ctx, q); err != nil || !d.hasPools() {
 		return done, err
 	}
-	pools := provision.Declaration{Apps: d.Apps, Pools: d.Pools, PruneApps: d.Prune.Apps, PrunePools: d.Prune.Pools}
+	pools := provision.Declaration{Apps: d.AppVersions, Pools: d.Pools, PruneApps: d.Prune.Apps,
+		PrunePools: d.Prune.Pools}
 	edit := provision.PoolEdit{Author: d.Author, Reason: d.Reason}
 	done.Provisioned, err = pools.Apply(ctx, q, edit, d.DryRun)
 	return done, err
 }
 
 func (d *Declaration) hasPools() bool {
-	return len(d.Apps)+len(d.Pools) > 0 || d.Prune.Apps || d.Prune.Pools
+	return len(d.AppVersions)+len(d.Pools) > 0 || d.Prune.Apps || d.Prune.Pools
 }
 
 // checkDeclaration checks what needs no database, and returns the texts of the profiles.
@@ -114,7 +115,7 @@ func (s *Store) checkDeclaration(d *Declaration) (texts []*profileText, err erro
 	if err := checkReason(d.Reason); err != nil {
 		return nil, err
 	}
-	if err := (provision.Declaration{Apps: d.Apps, Pools: d.Pools}).Check(); err != nil {
+	if err := (provision.Declaration{Apps: d.AppVersions, Pools: d.Pools}).Check(); err != nil {
 		return nil, err
 	}
 	for i, p := range d.Projects {

@@ -36,7 +36,8 @@ func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, decl
 	if err != nil {
 		return done, err
 	}
-	edit := ProfileEdit{Region: d.Region, Name: p.Name, Author: d.Author, Reason: d.Reason, Expected: declared.Expected}
+	edit := ProfileEdit{Region: d.Region, Name: p.Name, Author: d.Author, Reason: d.Reason,
+		Expected: declared.ExpectedVersion}
 	if done, err = readLive(ctx, q, edit); err != nil {
 		return done, err
 	}

@@ -19,10 +19,10 @@ import (
 func everyKind(change ...func(*db.Declaration)) db.Declaration {
 	return variant.Apply(db.Declaration{
 		Region: "global", Author: "ci", Reason: "commit 1",
-		Profiles: []db.DeclaredProfile{{Document: duelProfile(100)}},
-		Apps:     []provision.AppVersion{arenaVersion("v1")},
-		Pools:    []provision.Pool{euPool("v1", "duel")},
-		Projects: []db.NewProject{{ID: "lobby", Name: "Lobby", Region: "eu"}},
+		Profiles:    []db.DeclaredProfile{{Document: duelProfile(100)}},
+		AppVersions: []provision.AppVersion{arenaVersion("v1")},
+		Pools:       []provision.Pool{euPool("v1", "duel")},
+		Projects:    []db.NewProject{{ID: "lobby", Name: "Lobby", Region: "eu"}},
 	}, change...)
 }
 
@@ -32,10 +32,10 @@ func words(done db.DeclarationOutcome) string {
 	for _, p := range done.Profiles {
 		all = append(all, p.Name+" "+p.Change)
 	}
-	for _, c := range done.Provisioned.Apps {
+	for _, c := range done.Provisioned.AppChanges {
 		all = append(all, c.Version+" "+c.Change)
 	}
-	for _, c := range done.Provisioned.Pools {
+	for _, c := range done.Provisioned.PoolChanges {
 		all = append(all, c.Region+"/"+c.Version+" "+c.Change)
 	}
 	for _, p := range done.Projects {
@@ -73,7 +73,7 @@ func TestDeclareIsIdempotent(t *testing.T) {
 
 	changed := everyKind(func(d *db.Declaration) {
 		d.Profiles[0].Document = duelProfile(150)
-		d.Apps[0].Capacity, d.Pools[0].Max, d.Projects[0].Name = 16, 20, "Town"
+		d.AppVersions[0].Capacity, d.Pools[0].Max, d.Projects[0].Name = 16, 20, "Town"
 	})
 	require.Equal(t, "duel changed, v1 changed, eu/v1 changed, lobby changed", b.declareAll(changed))
 	require.Equal(t, "Town", one[string](b, "SELECT name FROM projects"))
@@ -88,22 +88,26 @@ func TestDeclareIsAllOrNothing(t *testing.T) {
 	before := one[int](b, written)
 	for field, wrong := range map[string]func(*db.Declaration){
 		"profiles[1].accept.within": func(d *db.Declaration) {
-			d.Profiles = append(d.Profiles, db.DeclaredProfile{Document: []byte("name: slow\nteams: [{name: a, players: 2}]\naccept: {within: 15s}\n")})
+			d.Profiles = append(d.Profiles,
+				db.DeclaredProfile{Document: []byte("name: slow\nteams: [{name: a, players: 2}]\naccept: {within: 15s}\n")})
 		},
-		"profiles[0]":      func(d *db.Declaration) { d.Profiles[0].Expected = new(7) },
-		"apps[0].launch":   func(d *db.Declaration) { d.Apps[0].Launch = "" },
+		"profiles[0]":      func(d *db.Declaration) { d.Profiles[0].ExpectedVersion = new(7) },
+		"apps[0].launch":   func(d *db.Declaration) { d.AppVersions[0].Launch = "" },
 		"apps[0].capacity": func(*db.Declaration) { b.Exec("UPDATE app_versions SET used_at = now()") }, // after all else was written
 		"pools[1].modes": func(d *db.Declaration) {
-			d.Apps, d.Pools = append(d.Apps, arenaVersion("v2")), append(d.Pools, euPool("v2", "duel"))
+			d.AppVersions, d.Pools = append(d.AppVersions, arenaVersion("v2")), append(d.Pools, euPool("v2", "duel"))
 		},
 		"projects[0].region": func(d *db.Declaration) { d.Projects[0].Region = "us" },
 		"projects[1].id": func(d *db.Declaration) {
 			d.Projects = append(d.Projects, db.NewProject{ID: "a b", Name: "x", Region: "eu"})
 		},
-		"projects[1].name": func(d *db.Declaration) { d.Projects = append(d.Projects, db.NewProject{ID: "a", Region: "eu"}) },
-		"reason":           func(d *db.Declaration) { d.Reason = strings.Repeat("x", 501) },
+		"projects[1].name": func(d *db.Declaration) {
+			d.Projects = append(d.Projects,
+				db.NewProject{ID: "a", Region: "eu"})
+		},
+		"reason": func(d *db.Declaration) { d.Reason = strings.Repeat("x", 501) },
 	} {
-		d := everyKind(func(d *db.Declaration) { d.Apps[0].Capacity = 16; d.Profiles[0].Document = duelProfile(175) }, wrong)
+		d := everyKind(func(d *db.Declaration) { d.AppVersions[0].Capacity = 16; d.Profiles[0].Document = duelProfile(175) }, wrong)
 		_, err := b.Declare(t.Context(), d)
 		b.Exec("UPDATE app_versions SET used_at = NULL")
 		var refused *fault.Error
@@ -120,8 +124,9 @@ func TestPruneRemovesWhatNobodyUses(t *testing.T) {
 	b := setup(t)
 	require.NoError(t, b.EnsureRealtimeProfiles(t.Context(), "global"))
 	b.declareAll(everyKind(func(d *db.Declaration) {
-		d.Apps = append(d.Apps, arenaVersion("v2"), arenaVersion("v3"), arenaVersion("v4"))
-		d.Pools = append(d.Pools, euPool("v2", "solo"), provision.Pool{Region: "us", App: "arena", Version: "v3", Max: 1, Modes: []string{}})
+		d.AppVersions = append(d.AppVersions, arenaVersion("v2"), arenaVersion("v3"), arenaVersion("v4"))
+		d.Pools = append(d.Pools, euPool("v2", "solo"),
+			provision.Pool{Region: "us", App: "arena", Version: "v3", Max: 1, Modes: []string{}})
 		d.Profiles = append(d.Profiles, db.DeclaredProfile{Document: []byte("name: event\nteams: [{name: a, players: 2}]\n")},
 			db.DeclaredProfile{Document: []byte("name: gone\nteams: [{name: a, players: 2}]\n")})
 		d.Projects = append(d.Projects, db.NewProject{ID: "old", Name: "old", Region: "us"})
@@ -129,7 +134,10 @@ func TestPruneRemovesWhatNobodyUses(t *testing.T) {
 	b.deployed("v2", "ready")
 	b.Exec("INSERT INTO ticket_players (region, sub, ticket_id, profile, request_hash) VALUES ('global', 'ada', 't1', 'event', '')")
 
-	everything := func(d *db.Declaration) { d.Prune = db.Prune{Profiles: true, Apps: true, Pools: true, Projects: true} }
+	everything := func(d *db.Declaration) {
+		d.Prune = db.Prune{Profiles: true, Apps: true, Pools: true,
+			Projects: true}
+	}
 	dry := everyKind(everything, func(d *db.Declaration) { d.DryRun = true })
 	const pruned = "duel unchanged, event kept, gone retired, v1 unchanged, v2 kept, v3 deleted, v4 deleted, " +
 		"eu/v1 unchanged, eu/v2 kept, us/v3 deleted, lobby unchanged, old kept"
@@ -139,8 +147,9 @@ func TestPruneRemovesWhatNobodyUses(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pruned, words(done))
 	require.Equal(t, "tickets wait for it (1): 'director profiles retire event' cancels those that name no other profile", done.Profiles[1].Reason)
-	require.Equal(t, "pool eu/arena/v2 starts servers of it", done.Provisioned.Apps[1].Reason)
-	require.Equal(t, "it has servers (1): 'director pools delete eu/arena/v2' drains them", done.Provisioned.Pools[1].Reason)
+	require.Equal(t, "pool eu/arena/v2 starts servers of it", done.Provisioned.AppChanges[1].Reason)
+	require.Equal(t, "it has servers (1): 'director pools delete eu/arena/v2' drains them",
+		done.Provisioned.PoolChanges[1].Reason)
 	require.NotEmpty(t, done.Projects[1].Reason)
 
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM pools"))
@@ -148,7 +157,8 @@ func TestPruneRemovesWhatNobodyUses(t *testing.T) {
 	require.Equal(t, "gone", one[string](b, "SELECT string_agg(name, ',') FROM profiles WHERE retired_at IS NOT NULL"))
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM projects"))
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM events WHERE kind = 'app_version.deleted' AND actor = 'ci'"))
-	require.Equal(t, strings.NewReplacer("gone retired, ", "", "v3 deleted, v4 deleted, ", "", "us/v3 deleted, ", "").Replace(pruned),
+	require.Equal(t, strings.NewReplacer("gone retired, ", "", "v3 deleted, v4 deleted, ", "", "us/v3 deleted, ",
+		"").Replace(pruned),
 		b.declareAll(everyKind(everything)), "again changes nothing")
 
 	b.Exec("UPDATE deployments SET phase = 'draining'") // it ends, and is still a server of the app version
@@ -161,7 +171,8 @@ func TestAPrunedPoolReleasesItsModes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.declareAll(everyKind())
-	next := db.Declaration{Apps: []provision.AppVersion{arenaVersion("v2")}, Pools: []provision.Pool{euPool("v2", "duel")}}
+	next := db.Declaration{AppVersions: []provision.AppVersion{arenaVersion("v2")},
+		Pools: []provision.Pool{euPool("v2", "duel")}}
 	_, err := b.Declare(t.Context(), next)
 	require.True(t, fault.Is(err, fault.Conflict), "%v", err)
 	next.Prune = db.Prune{Apps: true, Pools: true}
@@ -176,7 +187,7 @@ func TestDeclarationsComeOneAfterTheOther(t *testing.T) {
 		"duel %s, v1 %[1]s, eu/v1 %[1]s, lobby %[1]s": func(d *db.Declaration) {
 			d.Prune = db.Prune{Profiles: true, Apps: true, Pools: true, Projects: true}
 		},
-		"lobby %s":           func(d *db.Declaration) { d.Profiles, d.Apps, d.Pools = nil, nil, nil },
+		"lobby %s":           func(d *db.Declaration) { d.Profiles, d.AppVersions, d.Pools = nil, nil, nil },
 		"v1 %s, eu/v1 %[1]s": func(d *db.Declaration) { d.Profiles, d.Projects = nil, nil },
 	} {
 		b := setup(t)
@@ -196,6 +207,7 @@ func TestDeclarationsComeOneAfterTheOther(t *testing.T) {
 		for range pipelines {
 			count[<-outcomes]++
 		}
-		require.Equal(t, map[string]int{fmt.Sprintf(want, "created"): 1, fmt.Sprintf(want, "unchanged"): pipelines - 1}, count)
+		require.Equal(t, map[string]int{fmt.Sprintf(want, "created"): 1, fmt.Sprintf(want, "unchanged"): pipelines - 1},
+			count)
 	}
 }

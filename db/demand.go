@@ -27,11 +27,11 @@ const maxDemand = 10_000
 // Waiting is a party that waits for seats in one session. A player has one row for each mode: another party, or another
 // size of the session, replaces it.
 type Waiting struct {
-	Region, Mode string
-	Player       string     // the caller
-	Party        []string   // includes the player; nil: the player alone
-	MaxPlayers   int        // seats of the session, at least the size of the party
-	Address      netip.Addr // of the player, a hint for where a server should start; the zero value: not known
+	Region, Mode  string
+	Player        string     // the caller
+	Party         []string   // includes the player; nil: the player alone
+	MaxPlayers    int        // seats of the session, at least the size of the party
+	PlayerAddress netip.Addr // of the player, a hint for where a server should start; the zero value: not known
 }
 
 // PutWaiting records parties that wait, so that pools start servers for them, and returns the outlook for each of their
@@ -65,7 +65,7 @@ func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.
 	}
 	outlooks := make([]fault.Outlook, len(rows))
 	for i, r := range rows {
-		s.pooled.learn(region, r.Mode)
+		s.poolModes.learn(region, r.Mode)
 		outlooks[i] = s.outlook(region, r)
 	}
 	return outlooks, nil
@@ -97,9 +97,9 @@ func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) qu
 			party = []string{w.Player}
 		}
 		address := ""
-		if w.Address.IsValid() {
+		if w.PlayerAddress.IsValid() {
 			// The type inet takes no zone, and IPv4 is written as such.
-			address = w.Address.Unmap().WithZone("").String()
+			address = w.PlayerAddress.Unmap().WithZone("").String()
 		}
 		p.Modes, p.Keys, p.PartyKeys = append(p.Modes, key.Mode), append(p.Keys, key.Key), append(p.PartyKeys,
 			partyKey(party))

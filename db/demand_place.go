@@ -13,7 +13,7 @@ import (
 
 // mayWait reports whether a request, which is decided, waits for a server that a pool may start.
 func (r *request) mayWait() bool {
-	return r.req.WaitFor > 0 && r.verdict.err != nil && r.verdict.err.Kind == fault.NoCapacity
+	return r.placeRequest.WaitFor > 0 && r.verdict.err != nil && r.verdict.err.Kind == fault.NoCapacity
 }
 
 // awaitServers records the demand of requests that found no capacity, in one statement, and adds the outlook to their
@@ -22,10 +22,11 @@ func (s *Store) awaitServers(ctx context.Context, region string, requests []*req
 	var longest time.Duration
 	var waiting []Waiting
 	for _, r := range requests {
-		waiting = append(waiting, Waiting{region, r.req.Mode, r.req.Caller, r.req.Party, r.req.MaxPlayers,
-			r.req.Address})
+		waiting = append(waiting, Waiting{region, r.placeRequest.Mode, r.placeRequest.Caller, r.placeRequest.Party,
+			r.placeRequest.MaxPlayers,
+			r.placeRequest.Address})
 		// One statement has one lifetime of rows: the longest, so that no request is forgotten too early.
-		longest = max(longest, r.req.WaitFor)
+		longest = max(longest, r.placeRequest.WaitFor)
 	}
 	// The request was refused anyhow, so that a failure here is not its failure.
 	outlooks, err := s.putWaiting(ctx, region, DemandMatchmake, longest, waiting)
@@ -36,7 +37,7 @@ func (s *Store) awaitServers(ctx context.Context, region string, requests []*req
 	}
 	for _, r := range requests {
 		for _, o := range outlooks {
-			if o.Mode == r.req.Mode {
+			if o.Mode == r.placeRequest.Mode {
 				r.verdict.err.AddOutlook(o)
 			}
 		}
@@ -48,11 +49,11 @@ func (p placing) endWaiting(seated []*request) {
 	arg := query.EndWaitingParams{Region: p.region}
 	for _, r := range seated {
 		// Only modes that pools serve have rows of demand.
-		if !p.pooled[regionMode{p.region, r.req.Mode}] {
+		if !p.pooledModes[regionMode{p.region, r.placeRequest.Mode}] {
 			continue
 		}
-		for _, sub := range r.req.Party {
-			addWaitingToEnd(&arg, r.req.Mode, sub)
+		for _, sub := range r.placeRequest.Party {
+			addWaitingToEnd(&arg, r.placeRequest.Mode, sub)
 		}
 	}
 	if len(arg.Keys) > 0 {
@@ -65,7 +66,7 @@ func (p placing) endWaiting(seated []*request) {
 type pooledModes struct {
 	mu           sync.Mutex
 	byRegionMode map[regionMode]bool // replaced, never changed
-	read         time.Time
+	readAt       time.Time
 }
 
 type regionMode struct{ region, mode string }
@@ -78,7 +79,7 @@ func (s *Store) servedByPool(ctx context.Context, region, mode string) bool {
 
 // pooledModes returns the modes that pools serve, which callers must not change.
 func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
-	known, fresh := s.pooled.current()
+	known, fresh := s.poolModes.current()
 	if fresh {
 		return known
 	}
@@ -92,16 +93,16 @@ func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
 		now[regionMode{r.Region, r.Mode}] = true
 	}
 	// Not held while the rows are read: others go on with what is known.
-	s.pooled.mu.Lock()
-	defer s.pooled.mu.Unlock()
-	s.pooled.byRegionMode, s.pooled.read = now, time.Now()
+	s.poolModes.mu.Lock()
+	defer s.poolModes.mu.Unlock()
+	s.poolModes.byRegionMode, s.poolModes.readAt = now, time.Now()
 	return now
 }
 
 func (p *pooledModes) current() (_ map[regionMode]bool, fresh bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.byRegionMode, time.Since(p.read) < pooledModesAge
+	return p.byRegionMode, time.Since(p.readAt) < pooledModesAge
 }
 
 // learn adds a mode to what is known until the next reading.

@@ -20,12 +20,12 @@ import (
 
 // Deployed is the part of an answer to a game server that is about its deployment.
 type Deployed struct {
-	Ready    bool
+	IsReady  bool
 	Endpoint string     // that players dial; empty until it is ready
 	EndsAt   *time.Time // when its provider ends it; nil: not known
-	Ending   bool       // it gets no more players, and should exit when its sessions have ended
+	IsEnding bool       // it gets no more players, and should exit when its sessions have ended
 
-	failed bool // it has started too often
+	hasFailed bool // it has started too often
 }
 
 // maxBoots is how often a server may start within ten minutes before its deployment has failed.
@@ -134,7 +134,7 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 	// The transaction commits nevertheless: the failure of the deployment must stay. Registered.refused then turns the
 	// answer into an error.
 	case "failed":
-		return &Deployed{failed: true}, endInstance(ctx, q, region, r.InstanceID, provision.ReasonTooManyBoots)
+		return &Deployed{hasFailed: true}, endInstance(ctx, q, region, r.InstanceID, provision.ReasonTooManyBoots)
 	case "draining":
 		err = q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining",
 			Endpoint: r.Endpoint})
@@ -149,7 +149,7 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 
 // refused returns why a registration is refused although it was written: its server has started too often.
 func (r Registered) refused(of Registration) error {
-	if r.Deployed != nil && r.Deployed.failed {
+	if r.Deployed != nil && r.Deployed.hasFailed {
 		return provision.DeploymentOver(of.Joining.ID)
 	}
 	return nil
@@ -161,5 +161,5 @@ func readDeployed(ctx context.Context, q *query.Queries, region string, id uuid.
 	if err != nil {
 		return nil, err
 	}
-	return &Deployed{Ready: r.Status != "starting", Endpoint: r.Endpoint, EndsAt: r.EndsAt, Ending: r.Ending}, nil
+	return &Deployed{IsReady: r.Status != "starting", Endpoint: r.Endpoint, EndsAt: r.EndsAt, IsEnding: r.Ending}, nil
 }

@@ -38,7 +38,8 @@ const providerReady = `provider_ready_at = now(), ip = '192.0.2.7', ports = '{"g
 func (b *bundle) joinAs(id uuid.UUID, boot string, change ...func(*db.Registration)) (db.Registered, error) {
 	b.t.Helper()
 	r := variant.Apply(db.Registration{
-		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 16, BootID: boot, Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 16, BootID: boot,
+		Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 	}, change...)
 	return b.Register(b.t.Context(), r)
 }
@@ -82,7 +83,7 @@ func TestReadyIsBoth(t *testing.T) {
 		b := setup(t)
 		id := b.deploy("starting", providerReady)
 		in := b.requireJoined(id, "boot-1")
-		require.True(t, in.Deployed.Ready)
+		require.True(t, in.Deployed.IsReady)
 		b.requireHosts(id)
 	})
 }
@@ -91,16 +92,18 @@ func TestReadyIsBoth(t *testing.T) {
 func (b *bundle) requireHosts(id uuid.UUID) {
 	b.t.Helper()
 	alive := must.Get(b.Heartbeat(b.t.Context(), ref(id.String()), nil))(b.t)
-	require.True(b.t, alive.Deployed.Ready)
+	require.True(b.t, alive.Deployed.IsReady)
 	require.Equal(b.t, "ws://192.0.2.7:31504/play", alive.Deployed.Endpoint)
-	require.False(b.t, alive.Deployed.Ending)
+	require.False(b.t, alive.Deployed.IsEnding)
 	require.WithinDuration(b.t, time.Now().Add(24*time.Hour), *alive.Deployed.EndsAt, time.Minute)
 	p := b.place(request("ann", 8))
 	require.Equal(b.t, "ws://192.0.2.7:31504/play", p.Endpoint)
 	require.Equal(b.t, "ready", b.phaseOf(id))
-	require.Equal(b.t, "eu 0, us 2", one[string](b, "SELECT string_agg(region || ' ' || count, ', ' ORDER BY region) FROM start_pauses"),
+	require.Equal(b.t, "eu 0, us 2", one[string](b,
+		"SELECT string_agg(region || ' ' || count, ', ' ORDER BY region) FROM start_pauses"),
 		"a server that became ready ends a row of failures in its region")
-	require.Equal(b.t, 23*time.Hour, one[time.Duration](b, "SELECT date_trunc('hour', next_at - now() + '1 minute') FROM deployments WHERE id = $1", id))
+	require.Equal(b.t, 23*time.Hour, one[time.Duration](b,
+		"SELECT date_trunc('hour', next_at - now() + '1 minute') FROM deployments WHERE id = $1", id))
 	b.RequireInvariants()
 }
 
@@ -111,13 +114,13 @@ func TestReadyNeedsTheDigest(t *testing.T) {
 	id := b.deploy("starting", providerReady)
 	b.Exec("UPDATE app_versions SET digest_required = true")
 	in := b.requireJoined(id, "boot-1")
-	require.False(t, in.Deployed.Ready)
+	require.False(t, in.Deployed.IsReady)
 	_, err := b.joinAs(id, "boot-1", func(r *db.Registration) { r.CertDigest = "AB" })
 	requireKind(t, fault.Invalid, "invalid_request", err)
 
 	again := b.requireJoined(id, "boot-1", func(r *db.Registration) { r.CertDigest = strings.Repeat("AB", 32) })
 	require.Equal(t, in.Incarnation, again.Incarnation)
-	require.True(t, again.Deployed.Ready)
+	require.True(t, again.Deployed.IsReady)
 	want := strings.TrimSuffix(strings.Repeat("ab:", 32), ":")
 	require.Equal(t, want, one[string](b, "SELECT cert_digest FROM deployments"))
 	require.Equal(t, want, one[string](b, "SELECT cert_digest FROM instances"))
@@ -130,8 +133,8 @@ func TestReadyNeedsTheGamePort(t *testing.T) {
 	b := setup(t)
 	id := b.deploy("starting", "provider_ready_at = now(), ip = '192.0.2.7', ports = '{}'")
 	in := b.requireJoined(id, "boot-1")
-	require.False(t, in.Deployed.Ready)
-	require.True(t, in.Deployed.Ending)
+	require.False(t, in.Deployed.IsReady)
+	require.True(t, in.Deployed.IsEnding)
 	require.Equal(t, "failed", b.phaseOf(id))
 	require.Contains(t, one[string](b, "SELECT last_error FROM deployments"), `no port "game"`)
 }
@@ -142,7 +145,7 @@ func TestManualServersBringTheirEndpoint(t *testing.T) {
 	b := setup(t)
 	id := b.deploy("starting", "provider_ready_at = now()")
 	in := b.requireJoined(id, "boot-1", func(r *db.Registration) { r.Endpoint = "192.0.2.9:7000" })
-	require.True(t, in.Deployed.Ready)
+	require.True(t, in.Deployed.IsReady)
 	require.Equal(t, "192.0.2.9:7000", in.Deployed.Endpoint)
 }
 
@@ -190,7 +193,7 @@ func TestRegistrationBeforeTheProvidersAnswer(t *testing.T) {
 	b := setup(t)
 	id := b.deploy("deploying", "ref = NULL")
 	in := b.requireJoined(id, "boot-1")
-	require.False(t, in.Deployed.Ready)
+	require.False(t, in.Deployed.IsReady)
 	require.True(t, one[bool](b, "SELECT next_at <= now() AND woken_at IS NOT NULL AND incarnation = $1 AND tokens_by = 'aa' FROM deployments", in.Incarnation))
 }
 
@@ -206,7 +209,7 @@ func TestRejoiningIsNoBoot(t *testing.T) {
 		_, _, err := b.ReapInstances(t.Context(), "eu", 10)
 		require.NoError(t, err)
 		require.True(t, one[bool](b, "SELECT lost_at IS NOT NULL AND next_at <= now() FROM deployments"))
-		require.True(t, b.requireJoined(id, "boot-1").Deployed.Ready)
+		require.True(t, b.requireJoined(id, "boot-1").Deployed.IsReady)
 		require.True(t, one[bool](b, "SELECT lost_at IS NULL FROM deployments"))
 	}
 	require.Equal(t, 1, one[int](b, "SELECT boots FROM deployments"))
@@ -219,7 +222,7 @@ func TestTooManyBoots(t *testing.T) {
 	b := setup(t)
 	id := b.deploy("starting", providerReady)
 	for n := range 5 {
-		require.True(t, b.requireJoined(id, fmt.Sprint("boot-", n)).Deployed.Ready)
+		require.True(t, b.requireJoined(id, fmt.Sprint("boot-", n)).Deployed.IsReady)
 	}
 	require.Equal(t, 5, one[int](b, "SELECT boots FROM deployments"))
 	b.Exec("UPDATE deployments SET boots_since = now() - interval '11 minutes'")
@@ -248,9 +251,9 @@ func TestDrainingDeployments(t *testing.T) {
 	b.Exec("UPDATE instances SET status = 'draining'")
 	alive, err := b.Heartbeat(t.Context(), ref(id.String()), nil)
 	require.NoError(t, err)
-	require.True(t, alive.Deployed.Ending)
+	require.True(t, alive.Deployed.IsEnding)
 	in := b.requireJoined(id, "boot-2")
-	require.True(t, in.Deployed.Ending)
+	require.True(t, in.Deployed.IsEnding)
 	require.Equal(t, "draining", one[string](b, "SELECT status FROM instances"))
 	require.Equal(t, "draining", b.phaseOf(id))
 }
@@ -285,6 +288,7 @@ func TestReadyAtTheSameTime(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Equal(t, len(ids), one[int](b, "SELECT count(*) FROM deployments d JOIN instances i ON i.deployment_id = d.id WHERE d.phase = 'ready' AND i.status = 'ready'"))
+	require.Equal(t, len(ids), one[int](b,
+		"SELECT count(*) FROM deployments d JOIN instances i ON i.deployment_id = d.id WHERE d.phase = 'ready' AND i.status = 'ready'"))
 	b.RequireInvariants()
 }

@@ -23,19 +23,19 @@ const CredentialLife = 24 * time.Hour
 
 // Enrolling is who registers by an enrolment: whoever has its token, or an instance that registered by it before.
 type Enrolling struct {
-	Region     string
-	Enrolment  uuid.UUID
-	Credential uuid.UUID // of the instance; uuid.Nil: the request has the token of the enrolment
-	TokensBy   string    // fingerprint of the key-encryption key that will make the credential of the answer
+	Region       string
+	EnrolmentID  uuid.UUID
+	CredentialID uuid.UUID // of the instance; uuid.Nil: the request has the token of the enrolment
+	TokensBy     string    // fingerprint of the key-encryption key that will make the credential of the answer
 }
 
 // isInstance reports whether the request has the credential of an instance.
-func (e Enrolling) isInstance() bool { return e.Credential != uuid.Nil }
+func (e Enrolling) isInstance() bool { return e.CredentialID != uuid.Nil }
 
 // Enrolled is the credential that an instance gets by an enrolment.
 type Enrolled struct {
-	Enrolment, Credential uuid.UUID
-	ExpiresAt             time.Time // by the database's clock
+	EnrolmentID, CredentialID uuid.UUID
+	ExpiresAt                 time.Time // by the database's clock
 }
 
 // EnrolmentID names an enrolment.
@@ -52,7 +52,7 @@ type enrolmentDigest *[sha256.Size]byte
 // EnrolmentDigest returns the SHA-256 of the secret of an enrolment, nil if there is none. Calls that wait at the same
 // time share one statement, so that tokens that strangers made up cost little. Errors: Unavailable.
 func (s *Store) EnrolmentDigest(ctx context.Context, id EnrolmentID) (*[sha256.Size]byte, error) {
-	return s.groups.enrolments.Do(ctx, "", id)
+	return s.batchGroups.enrolmentDigests.Do(ctx, "", id)
 }
 
 // readEnrolments decides a batch of reads of several regions.
@@ -93,7 +93,7 @@ func (s *Store) RenewCredential(ctx context.Context, region, instance string, cr
 // lockEnrolment locks the enrolment of a registration until its end, and refuses what the enrolment does not allow. The
 // end of an enrolment is that of its token: instances that it registered may register again.
 func lockEnrolment(ctx context.Context, q *query.Queries, r Registration) (query.LockEnrolmentRow, error) {
-	e, err := q.LockEnrolment(ctx, query.LockEnrolmentParams{Region: r.Enrolling.Region, ID: r.Enrolling.Enrolment})
+	e, err := q.LockEnrolment(ctx, query.LockEnrolmentParams{Region: r.Enrolling.Region, ID: r.Enrolling.EnrolmentID})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return e, credentialRevoked(r)
@@ -131,10 +131,10 @@ func checkHolder(ctx context.Context, q *query.Queries, r Registration) error {
 
 func judgeHolder(holder query.HolderOfInstanceRow, r Registration) error {
 	e := r.Enrolling
-	isOwn := holder.Enrolment != nil && *holder.Enrolment == e.Enrolment
+	isOwn := holder.Enrolment != nil && *holder.Enrolment == e.EnrolmentID
 	switch {
 	// The id belongs to another instance by now, or an operator has revoked the credential.
-	case e.isInstance() && (!isOwn || *holder.Credential != e.Credential || holder.Revoked):
+	case e.isInstance() && (!isOwn || *holder.Credential != e.CredentialID || holder.Revoked):
 		return credentialRevoked(r)
 	case !isOwn && (holder.Runs || holder.Deployed):
 		return outsideEnrolment("instance_id",
@@ -157,23 +157,25 @@ func outsideEnrolment(field, format string, args ...any) error {
 // so its places are counted exactly, whatever number of replicas register its servers.
 func takePlace(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) (*Enrolled, error) {
 	e := r.Enrolling
-	credential := e.Credential
+	credential := e.CredentialID
 	if !e.isInstance() {
 		credential = uuid.New()
 	}
 	put, err := q.PutEnrolledServer(ctx, query.PutEnrolledServerParams{Region: r.Region, InstanceID: r.InstanceID,
-		Enrolment: e.Enrolment, Credential: credential, Incarnation: incarnation, TokensBy: e.TokensBy, Life: CredentialLife})
+		Enrolment: e.EnrolmentID, Credential: credential, Incarnation: incarnation, TokensBy: e.TokensBy,
+		Life: CredentialLife})
 	if err != nil {
 		return nil, err
 	}
 	// Counted behind the insert, so that this instance is among them.
-	taken, err := q.CountEnrolled(ctx, query.CountEnrolledParams{Region: r.Region, Enrolment: e.Enrolment})
+	taken, err := q.CountEnrolled(ctx, query.CountEnrolledParams{Region: r.Region, Enrolment: e.EnrolmentID})
 	if err != nil {
 		return nil, err
 	}
 	if taken > int64(r.terms.MaxServers) {
-		return nil, fault.New(fault.Conflict, "enrolment_full", "the enrolment %s has all of its %d servers", r.terms.Name,
+		return nil, fault.New(fault.Conflict, "enrolment_full", "the enrolment %s has all of its %d servers",
+			r.terms.Name,
 			r.terms.MaxServers)
 	}
-	return &Enrolled{e.Enrolment, put.Credential, put.ExpiresAt}, nil
+	return &Enrolled{e.EnrolmentID, put.Credential, put.ExpiresAt}, nil
 }

@@ -22,12 +22,14 @@ import (
 // enrol makes an enrolment and returns it, as a registration by it.
 func (b *bundle) enrol(name string, servers int32, modes ...string) *db.Enrolling {
 	b.t.Helper()
-	secret := must.Get(b.As("ops:ada").CreateEnrolment(b.t.Context(), db.NewEnrolment{Region: "eu", Name: name, Modes: modes, MaxServers: servers, ValidFor: time.Hour}))(b.t)
+	secret := must.Get(b.As("ops:ada").CreateEnrolment(b.t.Context(),
+		db.NewEnrolment{Region: "eu", Name: name, AllowedModes: modes, MaxServers: servers, ValidFor: time.Hour}))(b.t)
 	parts := strings.Split(secret, ".")
 	require.Equal(b.t, []string{"le1", "eu"}, parts[:2])
-	digest := must.Get(b.EnrolmentDigest(b.t.Context(), db.EnrolmentID{Region: "eu", ID: uuid.MustParse(parts[2])}))(b.t)
+	digest := must.Get(b.EnrolmentDigest(b.t.Context(),
+		db.EnrolmentID{Region: "eu", ID: uuid.MustParse(parts[2])}))(b.t)
 	require.Equal(b.t, sha256.Sum256([]byte(parts[3])), *digest)
-	return &db.Enrolling{Region: "eu", Enrolment: uuid.MustParse(parts[2]), TokensBy: "aa"}
+	return &db.Enrolling{Region: "eu", EnrolmentID: uuid.MustParse(parts[2]), TokensBy: "aa"}
 }
 
 func byEnrolment(e *db.Enrolling) func(*db.Registration) {
@@ -36,10 +38,12 @@ func byEnrolment(e *db.Enrolling) func(*db.Registration) {
 
 // instanceOf is the enrolling of an instance that has registered.
 func instanceOf(r db.Registered) *db.Enrolling {
-	return &db.Enrolling{Region: "eu", Enrolment: r.Enrolled.Enrolment, Credential: r.Enrolled.Credential, TokensBy: "aa"}
+	return &db.Enrolling{Region: "eu", EnrolmentID: r.Enrolled.EnrolmentID, CredentialID: r.Enrolled.CredentialID,
+		TokensBy: "aa"}
 }
 
-func (b *bundle) tryRegister(store *db.Store, id string, e *db.Enrolling, change ...func(*db.Registration)) (db.Registered, error) {
+func (b *bundle) tryRegister(store *db.Store, id string, e *db.Enrolling,
+	change ...func(*db.Registration)) (db.Registered, error) {
 	r := variant.Apply(db.Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"},
 		Capacity: 8, BootID: "boot-1", Enrolling: e}, change...)
 	return store.Register(context.Background(), r)
@@ -97,18 +101,18 @@ func TestALostAnswerCostsNoCredential(t *testing.T) {
 	first := b.AddServer("a", 8, byEnrolment(e))
 	again := b.AddServer("a", 8, byEnrolment(e))
 	require.Equal(t, first.Incarnation, again.Incarnation)
-	require.Equal(t, first.Enrolled.Credential, again.Enrolled.Credential)
+	require.Equal(t, first.Enrolled.CredentialID, again.Enrolled.CredentialID)
 	again = b.AddServer("a", 8, byEnrolment(instanceOf(first)))
-	require.Equal(t, first.Enrolled.Credential, again.Enrolled.Credential)
+	require.Equal(t, first.Enrolled.CredentialID, again.Enrolled.CredentialID)
 
 	restarted := b.AddServer("a", 8, byEnrolment(e), func(r *db.Registration) { r.BootID = "boot-2" })
-	require.NotEqual(t, first.Enrolled.Credential, restarted.Enrolled.Credential)
+	require.NotEqual(t, first.Enrolled.CredentialID, restarted.Enrolled.CredentialID)
 	_, err := b.tryRegister(b.Store, "a", instanceOf(first))
 	requireKind(t, fault.Forbidden, "credential_revoked", err)
-	_, ok, err := b.RenewCredential(t.Context(), "eu", "a", first.Enrolled.Credential, "aa")
+	_, ok, err := b.RenewCredential(t.Context(), "eu", "a", first.Enrolled.CredentialID, "aa")
 	require.NoError(t, err)
 	require.False(t, ok)
-	_, ok, err = b.RenewCredential(t.Context(), "eu", "a", restarted.Enrolled.Credential, "bb")
+	_, ok, err = b.RenewCredential(t.Context(), "eu", "a", restarted.Enrolled.CredentialID, "bb")
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "bb", one[string](b, "SELECT tokens_by FROM enrolled_servers"))
@@ -124,7 +128,7 @@ func TestAServerComesBackWithItsCredential(t *testing.T) {
 	b.ageHeartbeat("a", 16*time.Second)
 	back := b.AddServer("a", 8, byEnrolment(instanceOf(first)))
 	require.NotEqual(t, first.Incarnation, back.Incarnation)
-	require.Equal(t, first.Enrolled.Credential, back.Enrolled.Credential)
+	require.Equal(t, first.Enrolled.CredentialID, back.Enrolled.CredentialID)
 	require.NoError(t, b.Deregister(t.Context(), refOf(back)))
 	b.AddServer("b", 8, byEnrolment(e))
 	_, err := b.tryRegister(b.Store, "a", instanceOf(back))
@@ -143,7 +147,8 @@ func TestAnotherCredentialVoidsTheEnrolment(t *testing.T) {
 	requireKind(t, fault.Forbidden, "credential_revoked", err)
 	_, err = b.tryRegister(b.Store, "a", e)
 	requireKind(t, fault.Forbidden, "outside_enrolment", err)
-	require.Equal(t, []string{"a|fleet token"}, storetest.Values[string](b.DB, "SELECT instance || '|' || credential FROM ops.server_credentials"))
+	require.Equal(t, []string{"a|fleet token"},
+		storetest.Values[string](b.DB, "SELECT instance || '|' || credential FROM ops.server_credentials"))
 	b.AddServer("b", 8, byEnrolment(e))
 }
 
@@ -193,7 +198,8 @@ func TestARegistrationBesideTheEndOfItsEnrolment(t *testing.T) {
 		"SELECT id || '|' || status FROM instances ORDER BY id"))
 	_, err = b.tryRegister(b.Store, "a", instanceOf(first))
 	requireKind(t, fault.Forbidden, "credential_revoked", err)
-	require.Equal(t, []string{"credential.revoked|a|ops:ada", "credential.revoked|b|ops:ada", "enrolment.created||ops:ada", "enrolment.revoked||ops:ada"}, storetest.Values[string](b.DB,
+	require.Equal(t, []string{"credential.revoked|a|ops:ada", "credential.revoked|b|ops:ada",
+		"enrolment.created||ops:ada", "enrolment.revoked||ops:ada"}, storetest.Values[string](b.DB,
 		"SELECT kind || '|' || coalesce(instance, '') || '|' || actor FROM ops.events WHERE kind ~ 'enrolment|credential' ORDER BY 1"))
 	changed, err := b.As("ops:ada").RevokeEnrolment(ctx, "eu", "rack-7", true)
 	require.NoError(t, err)
@@ -212,7 +218,9 @@ func TestRevocationsRaceWithRegistrations(t *testing.T) {
 		var racing sync.WaitGroup
 		racing.Go(func() { _, _ = b.tryRegister(b.Store, "a", instanceOf(in)) })
 		racing.Go(func() { _, _ = other.As("ops:ada").RevokeServer(context.Background(), "a") })
-		racing.Go(func() { _, _, _ = other.RenewCredential(context.Background(), "eu", "a", in.Enrolled.Credential, "aa") })
+		racing.Go(func() {
+			_, _, _ = other.RenewCredential(context.Background(), "eu", "a", in.Enrolled.CredentialID, "aa")
+		})
 		racing.Wait()
 		_, err := b.tryRegister(other, "a", instanceOf(in))
 		requireKind(t, fault.Forbidden, "credential_revoked", err)
@@ -224,10 +232,20 @@ func TestEnrolmentsRefuseWhatIsNone(t *testing.T) {
 	b := setup(t)
 	b.Exec("SELECT ops.create_enrolment('eu', 'taken', '{}', 1)")
 	for call, want := range map[string]string{
-		"create_enrolment('EU', 'a', '{}', 1)": "1 to 32 characters of a-z", "create_enrolment(NULL, 'a', '{}', 1)": "1 to 32 characters of a-z", "create_enrolment('eu', 'a b', '{}', 1)": "1 to 64 letters",
-		"create_enrolment('eu', 'a', '{}', 0)": "1 to 100,000 servers", "create_enrolment('eu', 'a', '{}', NULL)": "1 to 100,000 servers", "create_enrolment('eu', 'a', '{\"\"}', 1)": "up to 32 modes",
-		"create_enrolment('eu', 'a', '{}', 1, '1 second')": "a minute to ten years", "create_enrolment('eu', 'a', '{}', 1, NULL)": "a minute to ten years", "create_enrolment('eu', 'taken', '{}', 1)": "has an enrolment 'taken' already",
-		"revoke_enrolment('eu', 'b')": "has no enrolment 'b'", "revoke_enrolment('us', 'taken')": "has no enrolment", "revoke_enrolment(NULL, NULL)": "has no enrolment", "revoke_server('a')": "has no credential of an enrolment", "revoke_server(NULL)": "has no credential",
+		"create_enrolment('EU', 'a', '{}', 1)":             "1 to 32 characters of a-z",
+		"create_enrolment(NULL, 'a', '{}', 1)":             "1 to 32 characters of a-z",
+		"create_enrolment('eu', 'a b', '{}', 1)":           "1 to 64 letters",
+		"create_enrolment('eu', 'a', '{}', 0)":             "1 to 100,000 servers",
+		"create_enrolment('eu', 'a', '{}', NULL)":          "1 to 100,000 servers",
+		"create_enrolment('eu', 'a', '{\"\"}', 1)":         "up to 32 modes",
+		"create_enrolment('eu', 'a', '{}', 1, '1 second')": "a minute to ten years",
+		"create_enrolment('eu', 'a', '{}', 1, NULL)":       "a minute to ten years",
+		"create_enrolment('eu', 'taken', '{}', 1)":         "has an enrolment 'taken' already",
+		"revoke_enrolment('eu', 'b')":                      "has no enrolment 'b'",
+		"revoke_enrolment('us', 'taken')":                  "has no enrolment",
+		"revoke_enrolment(NULL, NULL)":                     "has no enrolment",
+		"revoke_server('a')":                               "has no credential of an enrolment",
+		"revoke_server(NULL)":                              "has no credential",
 	} {
 		_, err := b.Pool().Exec(t.Context(), "SELECT ops."+call)
 		require.ErrorContains(t, err, want, call)
@@ -241,7 +259,8 @@ func TestEnrolmentsRefuseWhatIsNone(t *testing.T) {
 	b.Exec("SELECT ops.create_enrolment('eu', 'new', '{}', 1)")
 	require.Equal(t, []string{"new", "taken"}, storetest.Values[string](b.DB,
 		"SELECT name FROM ops.enrolments ORDER BY 1"))
-	require.NotContains(t, one[string](b, "SELECT string_agg(detail::text, ' ') FROM ops.events"), one[string](b, "SELECT encode(digest, 'hex') FROM enrolments LIMIT 1"))
+	require.NotContains(t, one[string](b, "SELECT string_agg(detail::text, ' ') FROM ops.events"),
+		one[string](b, "SELECT encode(digest, 'hex') FROM enrolments LIMIT 1"))
 }
 
 // The row of an enrolled server goes with its instance, and the last of them lets the enrolment go.

@@ -22,10 +22,10 @@ import (
 
 // Erasure is a player that was erased, or is being erased. It does not name the player.
 type Erasure struct {
-	ID         uuid.UUID
-	Rows       int64      // that this pass has changed or deleted
-	ErasedAt   time.Time  // when the first pass was over
-	FinishedAt *time.Time // and the last one; nil: a worker makes it, five seconds after the request
+	ID          uuid.UUID
+	ChangedRows int64      // that this pass has changed or deleted
+	ErasedAt    time.Time  // when the first pass was over
+	FinishedAt  *time.Time // and the last one; nil: a worker makes it, five seconds after the request
 }
 
 // ErasePlayer removes a player from live tables, history and events: what backends have stored goes, with refusals,
@@ -71,12 +71,12 @@ func (s *Store) ContinueErasure(ctx context.Context, id uuid.UUID) (Erasure, err
 	if err := pass.run(ctx); err != nil {
 		return Erasure{}, frame.Classify(err)
 	}
-	settled, err := s.q.SettleErasure(ctx, query.SettleErasureParams{ID: id, Changed: pass.rows, Final: e.Final})
+	settled, err := s.q.SettleErasure(ctx, query.SettleErasureParams{ID: id, Changed: pass.changedRows, Final: e.Final})
 	if errors.Is(err, pgx.ErrNoRows) { // another process has finished it meanwhile
 		e, err = s.q.GetErasure(ctx, id)
 		return erasureOf(e), frame.Classify(err)
 	}
-	done := Erasure{ID: id, Rows: pass.rows, FinishedAt: settled.FinishedAt}
+	done := Erasure{ID: id, ChangedRows: pass.changedRows, FinishedAt: settled.FinishedAt}
 	if settled.ErasedAt != nil {
 		done.ErasedAt = *settled.ErasedAt
 	}

@@ -23,10 +23,10 @@ const erasedAtOnce = 2000
 // player with very much of it, that takes longer. Each transaction is short and takes locks of one kind, in the order of
 // those who use the tables.
 type erasurePass struct {
-	store   *Store
-	row     query.GetErasureRow
-	regions []string
-	rows    int64 // that were changed or deleted
+	store       *Store
+	row         query.GetErasureRow
+	regions     []string
+	changedRows int64 // that were changed or deleted
 }
 
 func (p *erasurePass) run(ctx context.Context) (err error) {
@@ -37,7 +37,7 @@ func (p *erasurePass) run(ctx context.Context) (err error) {
 		return err
 	}
 	for _, player := range p.row.Subs { // the sessions of the lobby are players, too
-		one := erasedPlayer{erasurePass: p, player: player, party: partyKey([]string{player})}
+		one := erasedPlayer{pass: p, player: player, partyKey: partyKey([]string{player})}
 		if err := one.run(ctx); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (p *erasurePass) endLobbySessions(ctx context.Context) error {
 			if n == 0 {
 				break
 			}
-			p.rows += int64(n)
+			p.changedRows += int64(n)
 			// Their ids count as names of the player from now on.
 			if err := p.addSessions(ctx, ended); err != nil {
 				return err
@@ -105,20 +105,20 @@ func (p *erasurePass) erasePartiesOfEvents(ctx context.Context) error {
 // player. On connections of short transactions bitmap scans are off, so that it would read all of history.
 func (p *erasurePass) inTx(ctx context.Context, fn func(q *query.Queries) error) error {
 	wide := p.store.frame
-	wide.Pool = p.store.readers
+	wide.Pool = p.store.readerPool
 	return wide.InBulkTxWithRetries(ctx, fn)
 }
 
 // erasedPlayer is a pass over what names one player.
 type erasedPlayer struct {
-	*erasurePass
+	pass *erasurePass
 
-	player string
-	party  uuid.UUID // of the player alone
+	player   string
+	partyKey uuid.UUID // of the player alone
 }
 
 func (p erasedPlayer) run(ctx context.Context) error {
-	for _, region := range p.regions {
+	for _, region := range p.pass.regions {
 		if err := p.freeSeats(ctx, region); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (p erasedPlayer) run(ctx context.Context) error {
 	if err := p.eraseOnce(ctx, p.statements()); err != nil {
 		return err
 	}
-	for _, erase := range p.batches() {
+	for _, erase := range p.eraseBatches() {
 		// Each call is a transaction of its own, so that locks of history are held for a moment only.
 		for n := int64(1); n > 0; {
 			var err error
@@ -160,18 +160,18 @@ func (p erasedPlayer) eraseOnce(ctx context.Context, statements []eraseRows) err
 type eraseRows func(q *query.Queries, ctx context.Context) (int64, error)
 
 func (p erasedPlayer) count(ctx context.Context, erase eraseRows) (n int64, err error) {
-	err = p.inTx(ctx, func(q *query.Queries) (err error) {
+	err = p.pass.inTx(ctx, func(q *query.Queries) (err error) {
 		n, err = erase(q, ctx)
 		return err
 	})
-	p.erasurePass.rows += n
+	p.pass.changedRows += n
 	return n, err
 }
 
 // freeSeats frees the player's seats, also of a player who plays now. The game server sees it in its list of sessions.
 func (p erasedPlayer) freeSeats(ctx context.Context, region string) error {
 	var sessions []uuid.UUID
-	err := p.store.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
+	err := p.pass.store.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
 		sessions, err = q.SeatsOfErased(ctx, query.SeatsOfErasedParams{Region: region, Player: p.player})
 		if err != nil || len(sessions) == 0 {
 			return err
@@ -181,7 +181,8 @@ func (p erasedPlayer) freeSeats(ctx context.Context, region string) error {
 		if err != nil {
 			return err
 		}
-		free := query.ReleaseSeatsParams{Region: region, SessionIds: sessions, EvenConnected: true, Reason: "player erased"}
+		free := query.ReleaseSeatsParams{Region: region, SessionIds: sessions, EvenConnected: true,
+			Reason: "player erased"}
 		for range sessions {
 			free.Subs = append(free.Subs, p.player)
 		}
@@ -192,7 +193,7 @@ func (p erasedPlayer) freeSeats(ctx context.Context, region string) error {
 		return err
 	})
 	if err == nil && len(sessions) > 0 {
-		p.store.Notify(TopicCapacity, "")
+		p.pass.store.Notify(TopicCapacity, "")
 	}
 	return err
 }
@@ -201,7 +202,7 @@ func (p erasedPlayer) freeSeats(ctx context.Context, region string) error {
 // does so while the players of a match are asked: the match ends.
 func (p erasedPlayer) leaveQueue(ctx context.Context, universe string) error {
 	left := 0
-	err := p.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
+	err := p.pass.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
 		tickets, err := q.TicketsOfErased(ctx, query.TicketsOfErasedParams{Region: universe, Player: p.player})
 		if left = len(tickets); err != nil || left == 0 {
 			return err
@@ -214,17 +215,17 @@ func (p erasedPlayer) leaveQueue(ctx context.Context, universe string) error {
 		}
 		query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{TicketRegion: universe,
 			Tickets: tickets, Reasons: reasons, Told: []uuid.UUID{}, Silent: []string{}, Lost: true})
-		_, err = p.store.leaveQueue(ctx, q, universe, leave)
+		_, err = p.pass.store.leaveQueue(ctx, q, universe, leave)
 		return err
 	})
-	p.store.notifyQueue(universe, false, left > 0 && err == nil)
+	p.pass.store.notifyQueue(universe, false, left > 0 && err == nil)
 	return err
 }
 
 // deleteForeignTickets deletes tickets of Open Match clients that name the player in their extension, or as their
 // player, whether they wait or are assigned.
 func (p erasedPlayer) deleteForeignTickets(ctx context.Context, universe string) error {
-	rows, err := p.store.q.TicketsThatName(ctx, query.TicketsThatNameParams{
+	rows, err := p.pass.store.q.TicketsThatName(ctx, query.TicketsThatNameParams{
 		Region: universe, Player: p.player, Encoded: protobufText(p.player)})
 	if err != nil {
 		return err
@@ -239,21 +240,21 @@ func (p erasedPlayer) deleteForeignTickets(ctx context.Context, universe string)
 	if len(ids) == 0 {
 		return nil
 	}
-	err = p.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
+	err = p.pass.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
 		gone, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: universe, Ids: ids})
-		p.erasurePass.rows += int64(len(gone))
+		p.pass.changedRows += int64(len(gone))
 		if err != nil {
 			return err
 		}
 		return q.DeleteAssigned(ctx, query.DeleteAssignedParams{Region: universe, Ids: ids})
 	})
-	p.store.notifyQueue(universe, false, err == nil)
+	p.pass.store.notifyQueue(universe, false, err == nil)
 	return err
 }
 
 // isIn reports whether the body of a ticket names the player.
 func (p erasedPlayer) isIn(body []byte) bool {
-	playersOf := p.store.cfg.PlayersOf
+	playersOf := p.pass.store.cfg.PlayersOf
 	return playersOf == nil || slices.Contains(playersOf(body), p.player)
 }
 
@@ -264,44 +265,46 @@ func protobufText(text string) []byte {
 
 // forgetInRooms lets rooms of the realtime lobby forget the player, whose sessions have left them.
 func (p erasedPlayer) forgetInRooms(ctx context.Context, region string) error {
-	rooms, err := p.store.q.LobbiesThatName(ctx, query.LobbiesThatNameParams{Region: region, Player: p.player})
+	rooms, err := p.pass.store.q.LobbiesThatName(ctx, query.LobbiesThatNameParams{Region: region, Player: p.player})
 	if err != nil || len(rooms) == 0 {
 		return err
 	}
 	steps := make([]lobbyStep, len(rooms))
 	// Actions like those of members, so that replicas get the changed states as they get all others.
 	for i, room := range rooms {
-		steps[i] = lobbyStep{Lobby: room, LobbyAction: LobbyAction{Region: region,
-			Act: p.store.cfg.Rooms.Forget(p.player, p.row.Key)}}
+		steps[i] = lobbyStep{LobbyUID: room, action: LobbyAction{Region: region,
+			Act: p.pass.store.cfg.RoomTypes.ForgetPlayer(p.player, p.pass.row.Key)}}
 	}
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
-		return p.store.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
-			turn, err = p.store.actIn(ctx, q, region, steps, further)
+		return p.pass.store.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
+			turn, err = p.pass.store.actIn(ctx, q, region, steps, further)
 			return err
 		})
 	})
 	if err != nil {
 		return err
 	}
-	p.erasurePass.rows += int64(len(rooms))
-	p.store.announce(turn)
+	p.pass.changedRows += int64(len(rooms))
+	p.pass.store.announce(turn)
 	return nil
 }
 
-// batches are the statements of history: each is repeated until it finds nothing.
-func (p erasedPlayer) batches() []eraseRows {
-	key, salt := p.row.Key, p.row.Salt
+// eraseBatches are the statements of history: each is repeated until it finds nothing.
+func (p erasedPlayer) eraseBatches() []eraseRows {
+	key, salt := p.pass.row.Key, p.pass.row.Salt
 	return []eraseRows{
 		func(q *query.Queries, ctx context.Context) (int64, error) {
 			return q.EraseSeatHistory(ctx, query.EraseSeatHistoryParams{Player: p.player, Batch: erasedAtOnce,
-				Party: p.party, Erasure: p.row.ID, Salt: salt, Key: key})
+				Party: p.partyKey, Erasure: p.pass.row.ID, Salt: salt, Key: key})
 		},
 		func(q *query.Queries, ctx context.Context) (int64, error) {
-			return q.EraseTicketEvents(ctx, query.EraseTicketEventsParams{Player: p.player, Batch: erasedAtOnce, Key: key})
+			return q.EraseTicketEvents(ctx,
+				query.EraseTicketEventsParams{Player: p.player, Batch: erasedAtOnce, Key: key})
 		},
 		func(q *query.Queries, ctx context.Context) (int64, error) {
-			return q.EraseTicketHistory(ctx, query.EraseTicketHistoryParams{Player: p.player, Batch: erasedAtOnce, Key: key})
+			return q.EraseTicketHistory(ctx,
+				query.EraseTicketHistoryParams{Player: p.player, Batch: erasedAtOnce, Key: key})
 		},
 		// Where the history keeps hashes instead of names, whatever the setting is today.
 		func(q *query.Queries, ctx context.Context) (int64, error) {
@@ -309,7 +312,8 @@ func (p erasedPlayer) batches() []eraseRows {
 				query.EraseTicketHistoryParams{Player: historyHash(p.player), Batch: erasedAtOnce, Key: key})
 		},
 		func(q *query.Queries, ctx context.Context) (int64, error) {
-			return q.EraseEvents(ctx, query.EraseEventsParams{Player: p.player, Batch: erasedAtOnce, Key: key, Salt: salt})
+			return q.EraseEvents(ctx, query.EraseEventsParams{Player: p.player, Batch: erasedAtOnce, Key: key,
+				Salt: salt})
 		},
 	}
 }

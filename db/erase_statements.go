@@ -13,7 +13,7 @@ func (p erasedPlayer) statements() []eraseRows {
 
 // playerStatements erase what is known of the player outside of matches and rooms.
 func (p erasedPlayer) playerStatements() []eraseRows {
-	player, key, regions := p.player, p.row.Key, p.regions
+	player, key, regions := p.player, p.pass.row.Key, p.pass.regions
 	type queries = *query.Queries
 	return []eraseRows{
 		func(q queries, ctx context.Context) (int64, error) {
@@ -39,17 +39,19 @@ func (p erasedPlayer) playerStatements() []eraseRows {
 
 // matchStatements erase the player in what is decided of matches that are not over.
 func (p erasedPlayer) matchStatements() []eraseRows {
-	player, key := p.player, p.row.Key
+	player, key := p.player, p.pass.row.Key
 	type queries = *query.Queries
 	return []eraseRows{
 		func(q queries, ctx context.Context) (int64, error) {
-			return q.EraseReservations(ctx, query.EraseReservationsParams{Player: player, Key: key, Salt: p.row.Salt, Regions: p.regions})
+			return q.EraseReservations(ctx,
+				query.EraseReservationsParams{Player: player, Key: key, Salt: p.pass.row.Salt, Regions: p.pass.regions})
 		},
 		func(q queries, ctx context.Context) (int64, error) {
 			return q.EraseRedeemedTokens(ctx, query.EraseRedeemedTokensParams{Player: player, Key: key})
 		},
 		func(q queries, ctx context.Context) (int64, error) {
-			return q.EraseFromEvacuations(ctx, query.EraseFromEvacuationsParams{Player: player, Key: key, Salt: p.row.Salt})
+			return q.EraseFromEvacuations(ctx,
+				query.EraseFromEvacuationsParams{Player: player, Key: key, Salt: p.pass.row.Salt})
 		},
 		func(q queries, ctx context.Context) (int64, error) { return q.EraseNetcodeTokens(ctx, player) },
 		func(q queries, ctx context.Context) (int64, error) {
@@ -63,7 +65,7 @@ func (p erasedPlayer) matchStatements() []eraseRows {
 
 // lobbyStatements erase the player in the realtime lobby, whose rooms have forgotten the player.
 func (p erasedPlayer) lobbyStatements() []eraseRows {
-	player, key := p.player, p.row.Key
+	player, key := p.player, p.pass.row.Key
 	type queries = *query.Queries
 	return []eraseRows{
 		func(q queries, ctx context.Context) (int64, error) { return q.EraseInboxes(ctx, player) },
@@ -82,7 +84,7 @@ func (p erasedPlayer) lobbyStatements() []eraseRows {
 		},
 		func(q queries, ctx context.Context) (int64, error) {
 			// Sessions stay in the logs: members that have not yet read that one has left would keep it for ever.
-			if player != p.row.Subs[0] {
+			if player != p.pass.row.Subs[0] {
 				return 0, nil
 			}
 			return q.EraseFromLobbyLog(ctx, query.EraseFromLobbyLogParams{Quoted: jsonQuoted(player), Key: key})
@@ -98,19 +100,19 @@ func (p erasedPlayer) lastStatements() []eraseRows {
 	return []eraseRows{
 		func(q queries, ctx context.Context) (int64, error) {
 			return q.EraseFromRefusals(ctx, query.EraseFromRefusalsParams{
-				Quoted: goQuoted(p.player), Player: p.player, Key: p.row.Key})
+				Quoted: goQuoted(p.player), Player: p.player, Key: p.pass.row.Key})
 		},
 		func(q queries, ctx context.Context) (int64, error) {
 			return q.EraseFromLetters(ctx,
-				query.EraseFromLettersParams{Quoted: jsonQuoted(p.player), Key: p.row.Key})
+				query.EraseFromLettersParams{Quoted: jsonQuoted(p.player), Key: p.pass.row.Key})
 		},
 		func(q queries, ctx context.Context) (int64, error) {
 			return q.ErasePartiesOfLetters(ctx,
-				query.ErasePartiesOfLettersParams{Erasure: p.row.ID, Salt: p.row.Salt, Party: p.party})
+				query.ErasePartiesOfLettersParams{Erasure: p.pass.row.ID, Salt: p.pass.row.Salt, Party: p.partyKey})
 		},
 		func(q queries, ctx context.Context) (int64, error) {
 			return q.EraseDemand(ctx,
-				query.EraseDemandParams{DemandKey: demandKey(p.player), Party: p.party, Erasure: p.row.ID})
+				query.EraseDemandParams{DemandKey: demandKey(p.player), Party: p.partyKey, Erasure: p.pass.row.ID})
 		},
 	}
 }

@@ -12,13 +12,13 @@ import (
 
 // EvacuationStep counts what [Store.StepEvacuation] did.
 type EvacuationStep struct {
-	Closed   int // sessions
-	Released int // players who lost their seats, or had lost them before
-	Emptied  int // game servers without sessions
-	Ended    int // those of them that were ended
-	Queued   int // players who got a ticket
-	Seated   int // players who got a seat elsewhere
-	Nothing  int // players who got neither
+	ClosedSessions  int // sessions
+	ReleasedPlayers int // players who lost their seats, or had lost them before
+	EmptiedServers  int // game servers without sessions
+	EndedServers    int // those of them that were ended
+	QueuedPlayers   int // players who got a ticket
+	SeatedPlayers   int // players who got a seat elsewhere
+	StrandedPlayers int // players who got neither
 }
 
 // IsIdle reports whether a step found nothing to do.
@@ -94,10 +94,10 @@ func (s *Store) closeEvacuated(ctx context.Context, id uuid.UUID) (step Evacuati
 		}
 		_, err = q.CloseEvacuated(ctx, query.CloseEvacuatedParams{Region: release.Region, Ids: release.Ids,
 			Actor: e.Actor})
-		step.Closed, step.Released = len(sessions), int(released)
+		step.ClosedSessions, step.ReleasedPlayers = len(sessions), int(released)
 		return err
 	})
-	if err == nil && step.Closed > 0 {
+	if err == nil && step.ClosedSessions > 0 {
 		s.Notify(TopicCapacity, "")
 	}
 	return step, err
@@ -120,13 +120,13 @@ func (s *Store) emptyServers(ctx context.Context, id uuid.UUID) (step Evacuation
 				return err
 			}
 			if ended {
-				step.Ended++
+				step.EndedServers++
 			}
 			note.Regions, note.InstanceIds = append(note.Regions, server.Region), append(note.InstanceIds,
 				server.InstanceID)
 			note.Ended = append(note.Ended, ended)
 		}
-		step.Emptied = len(servers)
+		step.EmptiedServers = len(servers)
 		// Without it, players get nothing new, and nobody needs to know who they were.
 		if e.Requeue {
 			lost, err := q.ReleaseLost(ctx,
@@ -134,7 +134,7 @@ func (s *Store) emptyServers(ctx context.Context, id uuid.UUID) (step Evacuation
 			if err != nil {
 				return err
 			}
-			step.Released = int(lost)
+			step.ReleasedPlayers = int(lost)
 		}
 		return q.NoteEmptied(ctx, note)
 	})

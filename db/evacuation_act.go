@@ -43,8 +43,9 @@ type EvacuationPreview struct {
 // Evacuate drains the game servers of a region, of a host or with a label, and lets workers move their players. Errors:
 // NotFound, for a name of no game server; Invalid; Conflict, while it is being evacuated; Unavailable.
 func (a Act) Evacuate(ctx context.Context, n NewEvacuation) (id uuid.UUID, err error) {
-	p := query.OpsEvacuateParams{Target: n.Target.Name, Kind: n.Target.Kind, Region: n.Target.Region, Requeue: n.Requeue,
-		Dead: n.Dead, SeatsIn: n.SeatsIn, LostWithin: n.Target.LostWithin, Reason: a.reason}
+	p := query.OpsEvacuateParams{Target: n.Target.Name, Kind: n.Target.Kind, Region: n.Target.Region,
+		Requeue: n.Requeue,
+		Dead:    n.Dead, SeatsIn: n.SeatsIn, LostWithin: n.Target.LostWithin, Reason: a.reason}
 	// as a bulk transaction, since a region may have thousands of game servers
 	err = a.store.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		_, err := act.CallAs(ctx, q, a.actor, a.reason, func(q *query.Queries) (_ bool, err error) {
@@ -66,10 +67,10 @@ func (s *Store) PreviewEvacuation(ctx context.Context, t EvacuationTarget) (Evac
 // DrainRegion lets no new players onto the game servers of a region, also onto those that register later. Errors:
 // Invalid, Unavailable.
 func (a Act) DrainRegion(ctx context.Context, region string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsDrainRegion, region)
+	return callAct(ctx, a, (*query.Queries).OpsDrainRegion, region)
 }
 
 // UndrainRegion ends a drain of DrainRegion. Errors: Invalid, Unavailable.
 func (a Act) UndrainRegion(ctx context.Context, region string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsUndrainRegion, region)
+	return callAct(ctx, a, (*query.Queries).OpsUndrainRegion, region)
 }

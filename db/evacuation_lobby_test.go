@@ -22,7 +22,7 @@ func TestSessionsOfTheLobbyWaitAgain(t *testing.T) {
 	owner, d := n.decided(queued...)
 	d.Modes, d.Regions = []string{"duel"}, []string{"eu"}
 	for i := range d.Tickets {
-		d.Tickets[i].History = &db.TicketHistory{Profiles: []string{d.Profile}, Party: []string{queued[i].Sub}, Attributes: json.RawMessage(`{}`)}
+		d.Tickets[i].History = &db.TicketHistory{Profiles: []string{d.Profile}, Party: []string{queued[i].PlayerSub}, Attributes: json.RawMessage(`{}`)}
 	}
 	commit := func(m db.NewMatch) {
 		t.Helper()
@@ -35,11 +35,13 @@ func TestSessionsOfTheLobbyWaitAgain(t *testing.T) {
 	}
 	commit(d)
 	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
-	n.Exec("DELETE FROM realtime_sessions WHERE id = $1", bo.ID)
+	n.Exec("DELETE FROM realtime_sessions WHERE id = $1", bo.SessionID)
 
 	id := n.evacuate("'eu', requeue => true")
-	require.Equal(t, db.EvacuationStep{Closed: 1, Released: 2, Emptied: 1, Queued: 2}, n.finish(id))
-	require.Equal(t, []string{ada.ID + "|duel|2"}, n.Rows("SELECT session, room_type, size FROM realtime_tickets"))
+	require.Equal(t, db.EvacuationStep{ClosedSessions: 1, ReleasedPlayers: 2, EmptiedServers: 1, QueuedPlayers: 2},
+		n.finish(id))
+	require.Equal(t, []string{ada.SessionID + "|duel|2"},
+		n.Rows("SELECT session, room_type, size FROM realtime_tickets"))
 	require.Equal(t, 2, one[int](n.bundle,
 		"SELECT count(*) FROM tickets WHERE created < (extract(epoch FROM now()) * 1e9)::bigint - 59000000000"))
 	ended, err := n.EndMatchRooms(t.Context(), lobbyRegion, 10)
@@ -51,13 +53,13 @@ func TestSessionsOfTheLobbyWaitAgain(t *testing.T) {
 	next.ID[0]++
 	next.Tickets = nil
 	for _, q := range queued {
-		ticket := one[string](n.bundle, "SELECT next_ticket FROM ops.evacuated_players WHERE player = $1", q.Sub)
+		ticket := one[string](n.bundle, "SELECT next_ticket FROM ops.evacuated_players WHERE player = $1", q.PlayerSub)
 		next.Tickets = append(next.Tickets,
-			db.MatchTicket{ID: ticket, Players: []db.MatchPlayer{{Sub: q.Sub, Team: "players"}}})
+			db.MatchTicket{ID: ticket, Players: []db.MatchPlayer{{Sub: q.PlayerSub, Team: "players"}}})
 	}
 	n.Exec("SELECT ops.undrain_region('eu')")
 	commit(next)
 	require.Equal(t, 2, one[int](n.bundle,
-		"SELECT count(*) FROM lobby_members WHERE session = $1 AND state = 'invited'", ada.ID))
+		"SELECT count(*) FROM lobby_members WHERE session = $1 AND state = 'invited'", ada.SessionID))
 	n.RequireInvariants()
 }

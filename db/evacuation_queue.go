@@ -54,14 +54,14 @@ const (
 // first was when it was matched, counted from the beginning of the evacuation, so that all keep their order.
 func (s *Store) requeueEvacuated(ctx context.Context, id uuid.UUID, restore RestoreTicket) (EvacuationStep, error) {
 	for batch := evacuatedTickets; ; batch /= 4 {
-		r := &requeue{store: s, id: id, restore: restore}
+		r := &requeue{store: s, evacuationID: id, restoreTicket: restore}
 		err := s.inEvacuation(ctx, id, func(q *query.Queries, e query.HoldEvacuationRow) error {
 			return r.run(ctx, q, e, batch)
 		})
 		switch {
 		case err == nil:
 			r.wake()
-			return r.step, nil
+			return r.evacuationStep, nil
 		case !frame.IsDataError(err):
 			return EvacuationStep{}, err
 		case batch <= 1: // it is this ticket that Postgres refuses
@@ -73,13 +73,13 @@ func (s *Store) requeueEvacuated(ctx context.Context, id uuid.UUID, restore Rest
 // refuseEvacuated leaves the next ticket out.
 func (s *Store) refuseEvacuated(ctx context.Context, id uuid.UUID) (step EvacuationStep, err error) {
 	err = s.inEvacuation(ctx, id, func(q *query.Queries, _ query.HoldEvacuationRow) error {
-		r := &requeue{store: s, id: id}
+		r := &requeue{store: s, evacuationID: id}
 		rows, err := q.EvacuatedTickets(ctx,
 			query.EvacuatedTicketsParams{Evacuation: id, Batch: 1, Patience: historyPatience})
 		for _, row := range rows {
 			r.decide(row, "", WhyRefused, row.Subs...)
 		}
-		step = r.step
+		step = r.evacuationStep
 		return errors.Join(err, r.record(ctx, q))
 	})
 	return step, err
@@ -87,24 +87,24 @@ func (s *Store) refuseEvacuated(ctx context.Context, id uuid.UUID) (step Evacuat
 
 // requeue is a transaction that queues evacuated players.
 type requeue struct {
-	store   *Store
-	id      uuid.UUID
-	restore RestoreTicket
+	store         *Store
+	evacuationID  uuid.UUID
+	restoreTicket RestoreTicket
 
-	step      EvacuationStep
-	turns     []*queueTurn
-	decisions query.DecideEvacuatedOfTicketsParams
-	waiting   map[string][]string // sessions that wait from now on, by their region
+	evacuationStep  EvacuationStep
+	queueTurns      []*queueTurn
+	decisions       query.DecideEvacuatedOfTicketsParams
+	waitingSessions map[string][]string // sessions that wait from now on, by their region
 }
 
 // run queues the players of at most batch tickets: those without a session of the realtime lobby, and region by region
 // those with one.
 func (r *requeue) run(ctx context.Context, q *query.Queries, e query.HoldEvacuationRow, batch int) error {
 	// Begun anew by each attempt of the transaction.
-	r.step, r.turns, r.waiting = EvacuationStep{}, nil, map[string][]string{}
+	r.evacuationStep, r.queueTurns, r.waitingSessions = EvacuationStep{}, nil, map[string][]string{}
 	r.decisions = query.DecideEvacuatedOfTicketsParams{}
 	rows, err := q.EvacuatedTickets(ctx,
-		query.EvacuatedTicketsParams{Evacuation: r.id, Batch: int32(batch), Patience: historyPatience})
+		query.EvacuatedTicketsParams{Evacuation: r.evacuationID, Batch: int32(batch), Patience: historyPatience})
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (r *requeue) queue(ctx context.Context, q *query.Queries, e query.HoldEvacu
 		}
 		r.enter(t, row, parties[i])
 	}
-	r.turns = append(r.turns, t)
+	r.queueTurns = append(r.queueTurns, t)
 	return t.write(ctx)
 }
 
@@ -186,25 +186,26 @@ func (r *requeue) party(row query.EvacuatedTicketsRow, e query.HoldEvacuationRow
 	}
 	past := PastTicket{Profiles: row.Profiles, Players: slices.Clone(row.Subs), Attributes: []byte(row.Attributes),
 		Latencies: []byte(row.Latencies)}
-	body, err := r.restore(past)
+	body, err := r.restoreTicket(past)
 	if err != nil {
 		return nil
 	}
-	queue := lobby.Queue{RoomType: row.RoomType, Size: min(max(int(row.Size), minMatchSize), maxMatchSize)}
-	p := &party{origin: fromRequest, project: row.Project, queue: queue}
+	queue := lobby.Queue{RoomType: row.RoomType, MatchSize: min(max(int(row.Size), minMatchSize), maxMatchSize)}
+	p := &party{origin: fromRequest, projectID: row.Project, lobbyQueue: queue}
 	p.request = PlayerTicketRequest{
-		Caller: row.Subs[0], Party: past.Players, Profiles: row.Profiles, Fields: body.Fields, Body: body.Body,
-		Bytes: body.Bytes, TTL: requeuedTTL, Lease: requeuedLease, RequestHash: requeuedHash,
-		Created: e.BegunAt.Add(-row.Waited),
+		Caller: row.Subs[0], Party: past.Players, ProfileNames: row.Profiles, SearchFields: body.SearchFields,
+		EncodeBody: body.EncodeBody,
+		BodyBytes:  body.Bytes, TTL: requeuedTTL, LeaseTTL: requeuedLease, RequestHash: requeuedHash,
+		WaitingSince: e.BegunAt.Add(-row.Waited),
 	}
 	for i, session := range row.Participants {
 		if sub := row.ParticipantSeats[i]; slices.Contains(row.Subs, sub) && slices.Contains(sessions, session) {
 			p.members = append(p.members, lobby.Member{Session: session, Player: row.ParticipantPlayers[i]})
-			p.subs = append(p.subs, sub)
+			p.playerSubs = append(p.playerSubs, sub)
 		}
 	}
 	if len(p.members) > 0 { // the ticket stays while its sessions live, as every one of theirs
-		p.request.TTL, p.request.Lease = r.store.sessionTTL(), 0
+		p.request.TTL, p.request.LeaseTTL = r.store.sessionTTL(), 0
 	}
 	return p
 }
@@ -251,7 +252,7 @@ func (r *requeue) enter(t *queueTurn, row query.EvacuatedTicketsRow, p *party) {
 		r.decide(row, "", WhyRefused, rest...)
 	default:
 		r.decide(row, answer.ID, "", rest...)
-		r.waiting[t.region] = append(r.waiting[t.region], p.sessionIDs()...)
+		r.waitingSessions[t.region] = append(r.waitingSessions[t.region], p.sessionIDs()...)
 	}
 }
 
@@ -267,16 +268,16 @@ func (t *queueTurn) ticketFor(r PlayerTicketRequest, sub string) string {
 
 // reduce leaves a party with some of its players; false: its ticket cannot be made without the others.
 func (r *requeue) reduce(row query.EvacuatedTicketsRow, p *party, rest []string) bool {
-	body, err := r.restore(PastTicket{Profiles: row.Profiles, Players: rest, Attributes: []byte(row.Attributes),
+	body, err := r.restoreTicket(PastTicket{Profiles: row.Profiles, Players: rest, Attributes: []byte(row.Attributes),
 		Latencies: []byte(row.Latencies)})
 	if err != nil {
 		return false
 	}
 	p.request.Caller, p.request.Party = rest[0], rest
-	p.request.Fields, p.request.Body, p.request.Bytes = body.Fields, body.Body, body.Bytes
-	for i, sub := range slices.Backward(p.subs) {
+	p.request.SearchFields, p.request.EncodeBody, p.request.BodyBytes = body.SearchFields, body.EncodeBody, body.Bytes
+	for i, sub := range slices.Backward(p.playerSubs) {
 		if !slices.Contains(rest, sub) {
-			p.subs, p.members = slices.Delete(p.subs, i, i+1), slices.Delete(p.members, i, i+1)
+			p.playerSubs, p.members = slices.Delete(p.playerSubs, i, i+1), slices.Delete(p.members, i, i+1)
 		}
 	}
 	return true
@@ -287,9 +288,9 @@ func (r *requeue) decide(row query.EvacuatedTicketsRow, ticket, why string, subs
 	state := "queued"
 	if ticket == "" {
 		state = "left"
-		r.step.Nothing += len(subs)
+		r.evacuationStep.StrandedPlayers += len(subs)
 	} else {
-		r.step.Queued += len(subs)
+		r.evacuationStep.QueuedPlayers += len(subs)
 	}
 	d := &r.decisions
 	for _, sub := range subs {
@@ -303,17 +304,17 @@ func (r *requeue) record(ctx context.Context, q *query.Queries) error {
 	if len(r.decisions.Subs) == 0 {
 		return nil
 	}
-	r.decisions.Evacuation = r.id
+	r.decisions.Evacuation = r.evacuationID
 	_, err := q.DecideEvacuatedOfTickets(ctx, r.decisions)
 	return err
 }
 
 // wake notifies those that follow the queue, and the sessions that wait again. Call it after the commit.
 func (r *requeue) wake() {
-	for _, t := range r.turns {
+	for _, t := range r.queueTurns {
 		t.wake()
 	}
-	for region, sessions := range r.waiting {
+	for region, sessions := range r.waitingSessions {
 		r.store.notifyRealtime(region, sessions...)
 	}
 }

@@ -26,7 +26,7 @@ func (s *Store) seatEvacuated(ctx context.Context, id uuid.UUID) (step Evacuatio
 		step, evacuation = EvacuationStep{}, e
 		if e.Target == "region" && e.SeatsIn == "" {
 			left, err := q.LeaveEvacuated(ctx, query.LeaveEvacuatedParams{Evacuation: id, Why: WhyNoRegion})
-			step.Nothing = int(left)
+			step.StrandedPlayers = int(left)
 			return err
 		}
 		parties, err = q.EvacuatedParties(ctx, query.EvacuatedPartiesParams{Evacuation: id, Batch: evacuatedParties})
@@ -45,19 +45,19 @@ func (s *Store) seatEvacuated(ctx context.Context, id uuid.UUID) (step Evacuatio
 		_, err := q.DecideEvacuated(ctx, seating.decisions)
 		return err
 	})
-	return seating.step, err
+	return seating.evacuationStep, err
 }
 
 // seating seats parties elsewhere.
 type seating struct {
-	store   *Store
-	seatsIn string                                 // "": where they were
-	seats   map[string][]query.SeatsOfEvacuatedRow // that players have by now
+	store        *Store
+	seatsIn      string                                 // "": where they were
+	currentSeats map[string][]query.SeatsOfEvacuatedRow // that players have by now
 
-	mu        sync.Mutex
-	failed    error
-	step      EvacuationStep
-	decisions query.DecideEvacuatedParams
+	mu             sync.Mutex
+	placeError     error
+	evacuationStep EvacuationStep
+	decisions      query.DecideEvacuatedParams
 }
 
 // place places the parties together: they share transactions. Errors: Unavailable, after which some are placed.
@@ -70,7 +70,7 @@ func (p *seating) place(ctx context.Context, parties []query.EvacuatedPartiesRow
 		calls.Go(func() { p.placeOne(ctx, party) })
 	}
 	calls.Wait()
-	return p.failed
+	return p.placeError
 }
 
 // readSeats reads which seats the players have by now, where they would get one.
@@ -81,14 +81,14 @@ func (p *seating) readSeats(ctx context.Context, parties []query.EvacuatedPartie
 		region := p.regionOf(party)
 		subs[region] = append(subs[region], party.Subs...)
 	}
-	p.seats = map[string][]query.SeatsOfEvacuatedRow{}
+	p.currentSeats = map[string][]query.SeatsOfEvacuatedRow{}
 	for region, all := range subs {
 		rows, err := p.store.q.SeatsOfEvacuated(ctx, query.SeatsOfEvacuatedParams{Region: region, Subs: all})
 		if err != nil {
 			return err
 		}
 		for _, r := range rows {
-			p.seats[r.Sub] = append(p.seats[r.Sub], r)
+			p.currentSeats[r.Sub] = append(p.currentSeats[r.Sub], r)
 		}
 	}
 	return nil
@@ -127,12 +127,13 @@ func (p *seating) placeOne(ctx context.Context, party query.EvacuatedPartiesRow)
 // withoutSeated returns the players of a party who have no seat of its mode, and decides about the others.
 func (p *seating) withoutSeated(party query.EvacuatedPartiesRow) (subs []string) {
 	for _, sub := range party.Subs {
-		i := slices.IndexFunc(p.seats[sub], func(r query.SeatsOfEvacuatedRow) bool { return r.Mode == party.Mode })
+		i := slices.IndexFunc(p.currentSeats[sub],
+			func(r query.SeatsOfEvacuatedRow) bool { return r.Mode == party.Mode })
 		if i < 0 {
 			subs = append(subs, sub)
 			continue
 		}
-		p.decide(party, p.regionOf(party), p.seats[sub][i].SessionID, WhySeatedAlready, sub)
+		p.decide(party, p.regionOf(party), p.currentSeats[sub][i].SessionID, WhySeatedAlready, sub)
 	}
 	return subs
 }
@@ -140,8 +141,8 @@ func (p *seating) withoutSeated(party query.EvacuatedPartiesRow) (subs []string)
 func (p *seating) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.failed == nil {
-		p.failed = err
+	if p.placeError == nil {
+		p.placeError = err
 	}
 }
 
@@ -154,9 +155,9 @@ func (p *seating) decide(party query.EvacuatedPartiesRow, region string, session
 	state := "seated"
 	if session == uuid.Nil {
 		state = "left"
-		p.step.Nothing += len(subs)
+		p.evacuationStep.StrandedPlayers += len(subs)
 	} else {
-		p.step.Seated += len(subs)
+		p.evacuationStep.SeatedPlayers += len(subs)
 	}
 	d := &p.decisions
 	for _, sub := range subs {

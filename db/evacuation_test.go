@@ -23,7 +23,8 @@ import (
 
 // restoreNothing is a ticket that keeps no attribute.
 func restoreNothing(db.PastTicket) (db.QueueBody, error) {
-	return db.QueueBody{Fields: match.Fields{}, Body: func(id string, _ time.Time) []byte { return []byte(id) }}, nil
+	return db.QueueBody{SearchFields: match.Fields{},
+		EncodeBody: func(id string, _ time.Time) []byte { return []byte(id) }}, nil
 }
 
 // played commits a match of parties, each in a team of its own, that had waited for so long.
@@ -52,10 +53,12 @@ func (b *bundle) finish(id uuid.UUID) (sum db.EvacuationStep) {
 		if step.IsIdle() && one[bool](b, "SELECT ended_at IS NOT NULL FROM evacuations WHERE id = $1", id) {
 			break
 		}
-		sum.Closed, sum.Released, sum.Emptied = sum.Closed+step.Closed, sum.Released+step.Released, sum.Emptied+
-			step.Emptied
-		sum.Ended, sum.Queued = sum.Ended+step.Ended, sum.Queued+step.Queued
-		sum.Seated, sum.Nothing = sum.Seated+step.Seated, sum.Nothing+step.Nothing
+		sum.ClosedSessions, sum.ReleasedPlayers, sum.EmptiedServers = sum.ClosedSessions+
+			step.ClosedSessions, sum.ReleasedPlayers+step.ReleasedPlayers, sum.EmptiedServers+
+			step.EmptiedServers
+		sum.EndedServers, sum.QueuedPlayers = sum.EndedServers+step.EndedServers, sum.QueuedPlayers+step.QueuedPlayers
+		sum.SeatedPlayers, sum.StrandedPlayers = sum.SeatedPlayers+step.SeatedPlayers, sum.StrandedPlayers+
+			step.StrandedPlayers
 	}
 	b.RequireInvariants()
 	return sum
@@ -64,7 +67,8 @@ func (b *bundle) finish(id uuid.UUID) (sum db.EvacuationStep) {
 // outcomes are the rows of a report: player, outcome and why.
 func (b *bundle) outcomes(id uuid.UUID) []string {
 	b.t.Helper()
-	return storetest.Values[string](b.DB, "SELECT concat_ws(' ', player, outcome, nullif(why, '')) FROM ops.evacuated_players WHERE evacuation = $1 ORDER BY player", id)
+	return storetest.Values[string](b.DB,
+		"SELECT concat_ws(' ', player, outcome, nullif(why, '')) FROM ops.evacuated_players WHERE evacuation = $1 ORDER BY player", id)
 }
 
 // waitingParties are the parties in the queue, in its order.
@@ -86,7 +90,8 @@ func TestEvacuatedPlayersWaitAgainInTheirOldOrder(t *testing.T) {
 
 	id := m.evacuate("'eu', requeue => true, dead => true, reason => 'power'")
 	sum := m.finish(id)
-	require.Equal(t, db.EvacuationStep{Closed: 3, Released: 8, Emptied: 2, Ended: 2, Queued: 8}, sum)
+	require.Equal(t, db.EvacuationStep{ClosedSessions: 3, ReleasedPlayers: 8, EmptiedServers: 2, EndedServers: 2,
+		QueuedPlayers: 8}, sum)
 	waiting := m.waitingParties()
 	require.ElementsMatch(t, []string{"cay+cem", "dan"}, waiting[:2])
 	require.ElementsMatch(t, []string{"eve", "fay"}, waiting[2:4])
@@ -126,8 +131,9 @@ func TestAnEvacuatedPlayerFindsTheNextTicket(t *testing.T) {
 		require.Equal(t, db.TicketQueued, k.State)
 		require.Empty(t, k.NextTicket)
 		again, err := m.CreatePlayerTicket(t.Context(), universe,
-			db.PlayerTicketRequest{Caller: sub, Party: []string{sub}, Profiles: []string{"duels"},
-				Body: func(string, time.Time) []byte { return []byte{} }, TTL: time.Minute, RequestHash: []byte(sub)})
+			db.PlayerTicketRequest{Caller: sub, Party: []string{sub}, ProfileNames: []string{"duels"},
+				EncodeBody: func(string, time.Time) []byte { return []byte{} }, TTL: time.Minute,
+				RequestHash: []byte(sub)})
 		require.NoError(t, err)
 		require.Equal(t, db.PlayerTicketAnswer{ID: next}, again)
 	}
@@ -152,7 +158,8 @@ func TestEvacuatedPlayersWithoutATicketAreSeatedElsewhere(t *testing.T) {
 	b.place(request("dan", 8))
 	b.AddServer("b", 16)
 	id := b.evacuate("'A', requeue => true, dead => true")
-	require.Equal(t, db.EvacuationStep{Closed: 1, Released: 4, Emptied: 1, Ended: 1, Seated: 4}, b.finish(id))
+	require.Equal(t, db.EvacuationStep{ClosedSessions: 1, ReleasedPlayers: 4, EmptiedServers: 1, EndedServers: 1,
+		SeatedPlayers: 4}, b.finish(id))
 	require.Equal(t, []string{"b|4"}, storetest.Values[string](b.DB,
 		"SELECT instance || '|' || players FROM ops.fleet WHERE status <> 'gone'"))
 	require.Equal(t, []string{"1"}, storetest.Values[string](b.DB,
@@ -240,10 +247,11 @@ func TestAPlayerIsFasterThanTheEvacuation(t *testing.T) {
 	id := m.evacuate("'eu', requeue => true")
 	step, err := m.StepEvacuation(t.Context(), id, restoreNothing)
 	require.NoError(t, err)
-	require.Equal(t, db.EvacuationStep{Closed: 1, Released: 4}, step)
+	require.Equal(t, db.EvacuationStep{ClosedSessions: 1, ReleasedPlayers: 4}, step)
 	own, err := m.CreatePlayerTicket(t.Context(), universe,
-		db.PlayerTicketRequest{Caller: "bob", Party: []string{"bob"}, Profiles: []string{"duels"},
-			Body: func(string, time.Time) []byte { return []byte{} }, TTL: time.Minute, RequestHash: []byte("own")})
+		db.PlayerTicketRequest{Caller: "bob", Party: []string{"bob"}, ProfileNames: []string{"duels"},
+			EncodeBody: func(string, time.Time) []byte { return []byte{} }, TTL: time.Minute,
+			RequestHash: []byte("own")})
 	require.NoError(t, err)
 	m.finish(id)
 	require.Equal(t, []string{"ann queued", "bob queued queued_already", "cay queued", "dan queued"}, m.outcomes(id))
@@ -276,8 +284,8 @@ func TestATicketThatCannotBeMadeAgain(t *testing.T) {
 	bad := func(p db.PastTicket) (db.QueueBody, error) {
 		body, _ := restoreNothing(p)
 		if p.Players[0] == "bob" {
-			body.Fields.Doubles = map[string]float64{}
-			body.Body = func(string, time.Time) []byte { return make([]byte, 0) }
+			body.SearchFields.Doubles = map[string]float64{}
+			body.EncodeBody = func(string, time.Time) []byte { return make([]byte, 0) }
 			return body, errors.New("it is of another form")
 		}
 		return body, nil

@@ -167,7 +167,7 @@ func (s *Store) ReadCandidates(ctx context.Context, universe, after string) (pag
 			query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor,
 				Page: queuePage})
 		for _, r := range rows {
-			page = append(page, candidate(query.CandidatesSinceRow(r)))
+			page = append(page, candidateOf(query.CandidatesSinceRow(r)))
 		}
 		full = len(rows) == queuePage
 		return err

@@ -14,27 +14,27 @@ import (
 // the changes made in the meantime. Errors: Unavailable.
 func (s *Store) FeedEnd(ctx context.Context) (SettledPoint, error) {
 	now, err := s.q.CurrentSnapshot(ctx)
-	return SettledPoint{server: now.Server, read: now.Snapshot}, frame.Classify(err)
+	return SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot}, frame.Classify(err)
 }
 
 // Includes reports whether all writes of a transaction are before the point. The transaction must have ended.
 func (p SettledPoint) Includes(tx uint64) bool {
-	if p.read == "" || tx >= snapshotEnd(p.read) {
+	if p.readSnapshot == "" || tx >= snapshotEnd(p.readSnapshot) {
 		return false
 	}
-	running := strings.Split(p.read[strings.LastIndexByte(p.read, ':')+1:], ",")
+	running := strings.Split(p.readSnapshot[strings.LastIndexByte(p.readSnapshot, ':')+1:], ",")
 	return !slices.Contains(running, strconv.FormatUint(tx, 10))
 }
 
-// advance makes a page of the rows that two statements returned: late are of transactions that were in progress at
+// advanceFeed makes a page of the rows that two statements returned: late are of transactions that were in progress at
 // since, newer are of later transactions, and are taken only when all late rows are in the page. size is how many rows
 // a statement returns, not counting further rows of its last transaction, and tx returns the transaction of a row. The
 // results are the rows of the page, the point after them, and whether another page has rows from before the beginning
 // of this reading.
-func advance[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newer []R, size int,
+func advanceFeed[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newer []R, size int,
 	tx func(R) uint64) (rows []R, next SettledPoint, more bool) {
 	// A reading that is under way keeps its target, whatever has happened since it began.
-	target := since.target
+	target := since.targetSnapshot
 	if target == "" {
 		target = now.Snapshot
 	}
@@ -45,8 +45,8 @@ func advance[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newe
 		more = len(newer) >= size && tx(newer[len(newer)-1]) < snapshotEnd(target)
 	}
 	if more {
-		return rows, SettledPoint{server: now.Server, read: since.read, target: target,
+		return rows, SettledPoint{serverStartedAt: now.Server, readSnapshot: since.readSnapshot, targetSnapshot: target,
 			afterTx: tx(rows[len(rows)-1])}, true
 	}
-	return rows, SettledPoint{server: now.Server, read: target}, false
+	return rows, SettledPoint{serverStartedAt: now.Server, readSnapshot: target}, false
 }

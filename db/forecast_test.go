@@ -30,7 +30,8 @@ func TestForecastsAreTheMedianOfFourWeeks(t *testing.T) {
 	require.Equal(t, "2 weeks, 10 to 13: 12, 12", b.forecastOf("2026-12-04 18:00Z"))
 	b.needed("2026-11-20 18:00Z", 50)
 	b.needed("2026-11-27 18:00Z", 12)
-	require.Equal(t, "4 weeks, 10 to 50: 13, 13", b.forecastOf("2026-12-04 18:00Z"), "an event three weeks ago does not count for much")
+	require.Equal(t, "4 weeks, 10 to 50: 13, 13", b.forecastOf("2026-12-04 18:00Z"),
+		"an event three weeks ago does not count for much")
 	b.Exec("UPDATE pools SET buffer = 2")
 	require.Equal(t, "4 weeks, 10 to 50: 13, 15", b.forecastOf("2026-12-04 18:00Z"))
 	b.Exec("UPDATE pools SET buffer = 50, buffer_percent = true")
@@ -59,7 +60,8 @@ func TestPlansNoteWhatPlayersNeeded(t *testing.T) {
 	b.scale()
 	require.Equal(t, 0, one[int](b, "SELECT used FROM pool_hours WHERE hour > now() - interval '1 hour'"))
 	require.Equal(t, 7, one[int](b, "SELECT count(*) FROM pool_hours WHERE hour < now() - interval '1 hour' AND hour > now() - interval '58 days'"))
-	require.Zero(t, one[int](b, "SELECT count(*) FROM pool_hours WHERE hour < now() - interval '57 days 1 hour'"), "older ones are forgotten")
+	require.Zero(t, one[int](b, "SELECT count(*) FROM pool_hours WHERE hour < now() - interval '57 days 1 hour'"),
+		"older ones are forgotten")
 	for i := range 9 {
 		b.isRefused(waits(request(string(rune('a'+i)), 8)))
 	}
@@ -67,7 +69,8 @@ func TestPlansNoteWhatPlayersNeeded(t *testing.T) {
 	require.Equal(t, 2, one[int](b, "SELECT used FROM pool_hours WHERE hour > now() - interval '1 hour'"))
 	b.Exec("DELETE FROM demand")
 	b.scale()
-	require.Equal(t, 2, one[int](b, "SELECT used FROM pool_hours WHERE hour > now() - interval '1 hour'"), "the highest counts")
+	require.Equal(t, 2, one[int](b, "SELECT used FROM pool_hours WHERE hour > now() - interval '1 hour'"),
+		"the highest counts")
 }
 
 // It is shown before it is trusted: only a pool that says so has more servers for it.
@@ -77,12 +80,14 @@ func TestForecastsRaiseTheMinimumOfPoolsThatTrustThem(t *testing.T) {
 	b.Exec("UPDATE pools SET buffer = 1, max_servers = 9, start_time = '1 second'")
 	b.Exec(`INSERT INTO pool_hours SELECT 'eu', 'arena', '1', h, 4 + CASE WHEN h >= date_trunc('hour', now(), 'UTC') - interval '7 days' THEN 2 ELSE 0 END
 		FROM generate_series(date_trunc('hour', now(), 'UTC') - interval '49 days', now() - interval '1 hour', '1 hour') h`)
-	require.Equal(t, "4 5", one[string](b, "SELECT expected || ' ' || servers FROM ops.pool_forecast WHERE hour = date_trunc('hour', now(), 'UTC')"))
+	require.Equal(t, "4 5", one[string](b,
+		"SELECT expected || ' ' || servers FROM ops.pool_forecast WHERE hour = date_trunc('hour', now(), 'UTC')"))
 	require.Equal(t, 336, one[int](b, "SELECT count(*) FROM ops.pool_forecast"))
-	require.Equal(t, "672 4.5 0.5 168 2", one[string](b, "SELECT concat_ws(' ', hours, mean_used, mean_error, short_hours, worst_short) FROM ops.pool_forecast_errors"))
-	require.Equal(t, 1, b.scale().Started, "the buffer alone")
+	require.Equal(t, "672 4.5 0.5 168 2",
+		one[string](b, "SELECT concat_ws(' ', hours, mean_used, mean_error, short_hours, worst_short) FROM ops.pool_forecast_errors"))
+	require.Equal(t, 1, b.scale().StartedServers, "the buffer alone")
 	b.Exec("UPDATE pools SET forecast = true")
-	require.Equal(t, 4, b.scale().Started)
+	require.Equal(t, 4, b.scale().StartedServers)
 	require.Contains(t, b.plan().Text, "limited to 5 by min 5 (forecast)")
 	require.Equal(t, "5 forecast", one[string](b, "SELECT min_now || ' ' || min_cause FROM ops.pools"))
 	b.Exec("UPDATE pools SET max_servers = 3")

@@ -21,22 +21,22 @@ const historyPruneBatch = 5000
 
 // HistoryTurn counts what TurnHistory did.
 type HistoryTurn struct {
-	PartitionsMade int // day partitions
-	Dropped        int // partitions past retention
-	Replaced       int // default partitions that had rows and became ordinary partitions
-	Pruned         int // rows past retention, deleted from default partitions
+	PartitionsMade    int // day partitions
+	PartitionsDropped int // partitions past retention
+	DefaultsReplaced  int // default partitions that had rows and became ordinary partitions
+	RowsPruned        int // rows past retention, deleted from default partitions
 }
 
 // Retention is how long history is kept.
 type Retention struct {
-	Matches     time.Duration // match_history and ticket_history; 0: a day's rows are dropped when the day has ended
-	OtherTables time.Duration // player_refusals at most a week: they are very many where players are refused for hours
+	MatchHistory time.Duration // match_history and ticket_history; 0: a day's rows are dropped when the day has ended
+	OtherTables  time.Duration // player_refusals at most a week: they are very many where players are refused for hours
 }
 
 func (r Retention) ofTable(table string) time.Duration {
 	switch table {
 	case "match_history", "ticket_history":
-		return r.Matches
+		return r.MatchHistory
 	case "player_refusals":
 		return min(r.OtherTables, 7*24*time.Hour)
 	}
@@ -70,14 +70,14 @@ func (s *Store) turnTable(ctx context.Context, table string, ahead int, keep tim
 	if err != nil {
 		return err
 	}
-	return addUp(&turn.Dropped, 1, func() (int32, error) {
+	return addUp(&turn.PartitionsDropped, 1, func() (int32, error) {
 		return s.q.DropPartitions(ctx, query.DropPartitionsParams{HistoryTable: table, Keep: keep})
 	})
 }
 
 // repairDefault replaces a default partition that has rows.
 func (s *Store) repairDefault(ctx context.Context, table string, keep time.Duration, turn *HistoryTurn) error {
-	err := addUp(&turn.Pruned, historyPruneBatch, func() (int32, error) {
+	err := addUp(&turn.RowsPruned, historyPruneBatch, func() (int32, error) {
 		return s.q.PruneDefaultPartition(ctx,
 			query.PruneDefaultPartitionParams{HistoryTable: table, Keep: keep, Batch: historyPruneBatch})
 	})
@@ -91,7 +91,7 @@ func (s *Store) repairDefault(ctx context.Context, table string, keep time.Durat
 	// In a transaction of its own: it validates the CHECK that the one before has added, and inserts go on meanwhile.
 	replaced, err := s.q.ReplaceDefaultPartition(ctx, table)
 	if replaced {
-		turn.Replaced++
+		turn.DefaultsReplaced++
 	}
 	return err
 }

@@ -22,16 +22,17 @@ func answersOf(calls []*placeCall) (arg query.StoredAnswersParams) {
 	return arg
 }
 
-// replay answers requests whose idempotency key has a stored answer.
-func replay(requests []*request, stored []query.StoredAnswersRow) error {
+// replayAnswers answers requests whose idempotency key has a stored answer.
+func replayAnswers(requests []*request, stored []query.StoredAnswersRow) error {
 	for _, r := range requests {
 		var answer []byte
-		answer, r.verdict.err = storedAnswer(stored, r.req.Caller, r.req.IdempotencyKey, r.req.RequestHash)
+		answer, r.verdict.err = storedAnswer(stored, r.placeRequest.Caller, r.placeRequest.IdempotencyKey,
+			r.placeRequest.RequestHash)
 		if answer == nil {
 			continue
 		}
-		r.verdict.answer = new(Placement)
-		if err := json.Unmarshal(answer, r.verdict.answer); err != nil {
+		r.verdict.knownPlacement = new(Placement)
+		if err := json.Unmarshal(answer, r.verdict.knownPlacement); err != nil {
 			return err
 		}
 	}
@@ -57,15 +58,16 @@ func (p placing) storeAnswers(out *tx.Pipeline, decided []*request) error {
 	arg := query.StoreAnswersParams{Keep: p.store.cfg.Timing.IdempotencyTTL}
 	for _, r := range decided {
 		// Refusals are not stored: a repetition may find a seat.
-		if r.req.IdempotencyKey == "" || r.verdict.answer == nil {
+		if r.placeRequest.IdempotencyKey == "" || r.verdict.knownPlacement == nil {
 			continue
 		}
-		body, err := json.Marshal(r.verdict.answer)
+		body, err := json.Marshal(r.verdict.knownPlacement)
 		if err != nil {
 			return err
 		}
-		arg.Callers, arg.Keys = append(arg.Callers, r.req.Caller), append(arg.Keys, r.req.IdempotencyKey)
-		arg.Hashes, arg.Answers = append(arg.Hashes, r.req.RequestHash), append(arg.Answers, string(body))
+		arg.Callers, arg.Keys = append(arg.Callers, r.placeRequest.Caller), append(arg.Keys,
+			r.placeRequest.IdempotencyKey)
+		arg.Hashes, arg.Answers = append(arg.Hashes, r.placeRequest.RequestHash), append(arg.Answers, string(body))
 	}
 	if len(arg.Keys) == 0 {
 		return nil

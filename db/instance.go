@@ -47,7 +47,7 @@ func (d directory) liveRegion(ref InstanceRef) (region string, err error) {
 	case !ok:
 		return "", instanceUnknown(ref)
 	case ref.Incarnation != nil && *ref.Incarnation != known.Incarnation:
-		return "", superseded(ref)
+		return "", supersededError(ref)
 	case !known.Alive:
 		return "", instanceUnknown(ref)
 	}
@@ -68,7 +68,7 @@ func instanceUnknown(ref InstanceRef) error {
 		"instance %q is unknown or its lease has expired: register again", ref.InstanceID)
 }
 
-func superseded(ref InstanceRef) error {
+func supersededError(ref InstanceRef) error {
 	return fault.New(fault.Superseded, "superseded",
 		"a newer incarnation of instance %q is registered: stop, do not register again", ref.InstanceID)
 }
@@ -92,7 +92,7 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Qu
 		case err != nil:
 			return err
 		case ref.Incarnation != nil && *ref.Incarnation != locked.Incarnation:
-			return superseded(ref)
+			return supersededError(ref)
 		}
 		return fn(q, region)
 	}))
@@ -113,8 +113,8 @@ func (s *Store) Deregister(ctx context.Context, ref InstanceRef) error {
 
 // DrainStatus is the answer to SetDrain.
 type DrainStatus struct {
-	Draining  bool // also after the end of a drain, while an operator keeps the instance drained
-	Available int  // seats of its capacity that no open session has reserved
+	IsDraining bool // also after the end of a drain, while an operator keeps the instance drained
+	Available  int  // seats of its capacity that no open session has reserved
 }
 
 // SetDrain starts or ends the drain that a game server asks for: a draining instance gets no new players, and its

@@ -25,7 +25,8 @@ func inRack7(r *db.Registration) { r.Labels = map[string]string{"rack": "7", "zo
 
 func (b *bundle) requireStatus(id, want string) {
 	b.t.Helper()
-	require.Equal(b.t, want, one[string](b, "SELECT status FROM ops.fleet WHERE instance = $1 AND status <> 'gone'", id))
+	require.Equal(b.t, want, one[string](b, "SELECT status FROM ops.fleet WHERE instance = $1 AND status <> 'gone'",
+		id))
 }
 
 // Pins a game server that gets players again because it restarted, which an operator had drained.
@@ -33,10 +34,17 @@ func TestAnOperatorsDrainOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	for how, drain := range drains {
 		for name, restart := range map[string]func(b *bundle, r *db.Registration){
-			"another boot":  func(_ *bundle, r *db.Registration) { r.BootID = "boot-2" },
-			"lease expired": func(b *bundle, _ *db.Registration) { b.EndAmnesty(); b.ageHeartbeat("a", 16*time.Second) },
-			"deregistered":  func(b *bundle, _ *db.Registration) { require.NoError(b.t, b.Deregister(b.t.Context(), ref("a"))) },
-			"same process":  func(*bundle, *db.Registration) {},
+			"another boot": func(_ *bundle, r *db.Registration) { r.BootID = "boot-2" },
+			"lease expired": func(b *bundle,
+				_ *db.Registration) {
+				b.EndAmnesty()
+				b.ageHeartbeat("a", 16*time.Second)
+			},
+			"deregistered": func(b *bundle,
+				_ *db.Registration) {
+				require.NoError(b.t, b.Deregister(b.t.Context(), ref("a")))
+			},
+			"same process": func(*bundle, *db.Registration) {},
 		} {
 			t.Run(how+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -72,8 +80,10 @@ func TestADrainOfAGroupHoldsForWhoRegistersLater(t *testing.T) {
 	b.AddServer("b", 16, at("10.0.0.77:7777", "eu"))
 	b.AddServer("c", 16, inRack7, at("c:1", "eu"))
 	b.AddServer("d", 16, inRack7, at("d:1", "us"))
-	require.Equal(t, []string{"a|draining", "b|ready", "c|ready", "d|draining"}, storetest.Values[string](b.DB, "SELECT instance || '|' || status FROM ops.fleet ORDER BY instance"))
-	require.Equal(t, []string{"host|10.0.0.7||1", "label|rack=7|us|1"}, storetest.Values[string](b.DB, "SELECT target || '|' || value || '|' || region || '|' || instances FROM ops.drains ORDER BY since, target"))
+	require.Equal(t, []string{"a|draining", "b|ready", "c|ready", "d|draining"},
+		storetest.Values[string](b.DB, "SELECT instance || '|' || status FROM ops.fleet ORDER BY instance"))
+	require.Equal(t, []string{"host|10.0.0.7||1", "label|rack=7|us|1"},
+		storetest.Values[string](b.DB, "SELECT target || '|' || value || '|' || region || '|' || instances FROM ops.drains ORDER BY since, target"))
 	require.Equal(t, []string{`{"host": "10.0.0.7"}`, `{"label": "rack=7"}`}, storetest.Values[string](b.DB, "SELECT detail::text FROM ops.events WHERE kind = 'drain.kept' ORDER BY 1"))
 }
 
@@ -86,7 +96,7 @@ func TestDrainsOfTheGameServerAndTheOperatorAreApart(t *testing.T) {
 		t.Helper()
 		status, err := b.SetDrain(t.Context(), refOf(in), drain)
 		require.NoError(t, err)
-		require.Equal(t, want, status.Draining)
+		require.Equal(t, want, status.IsDraining)
 	}
 	b.Exec("SELECT ops.drain_host('a')")
 	set(false, true)
@@ -175,8 +185,10 @@ func TestDrainsOfGroupsRefuseWhatIsNone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for call, want := range map[string]string{
-		"drain_host('')": "host must be the host of an endpoint", "drain_host(NULL)": "host must be", "undrain_host(' ')": "host must be",
-		"drain_host('10.0.0.7:7777')": "without its port", "drain_label('rack')": "label must be key=value", "undrain_label('=7')": "label must be key=value",
+		"drain_host('')": "host must be the host of an endpoint", "drain_host(NULL)": "host must be",
+		"undrain_host(' ')":           "host must be",
+		"drain_host('10.0.0.7:7777')": "without its port", "drain_label('rack')": "label must be key=value",
+		"undrain_label('=7')": "label must be key=value",
 	} {
 		_, err := b.Pool().Exec(t.Context(), "SELECT ops."+call)
 		require.ErrorContains(t, err, want, call)
@@ -187,7 +199,8 @@ func TestHostsOfEndpoints(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for endpoint, want := range map[string]string{
-		"10.0.0.7:7777": "10.0.0.7", "[2001:DB8::7]:7777": "2001:db8::7", "EU-7.example.com:1": "eu-7.example.com", "wss://eu-7.example.com/play": "eu-7.example.com",
+		"10.0.0.7:7777": "10.0.0.7", "[2001:DB8::7]:7777": "2001:db8::7", "EU-7.example.com:1": "eu-7.example.com",
+		"wss://eu-7.example.com/play":        "eu-7.example.com",
 		"wss://u:p@eu-7.example.com:443/a:b": "eu-7.example.com", "ws://[::1]:80": "::1", "tcp://a?x=y": "a",
 	} {
 		require.Equal(t, want, one[string](b, "SELECT endpoint_host($1)", endpoint), endpoint)

@@ -14,8 +14,8 @@ import (
 )
 
 type heartbeat struct {
-	ref  InstanceRef
-	load *float64
+	instanceRef InstanceRef
+	load        *float64
 }
 
 type heartbeatCall = batch.Call[heartbeat, Alive]
@@ -30,21 +30,23 @@ type Alive struct {
 // Registration; nil keeps the last one. Errors: NotFound when the instance is unknown or its lease has expired
 // (register again), Superseded, Elsewhere, Unavailable.
 func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (Alive, error) {
-	return s.groups.heartbeats.Do(ctx, "", heartbeat{ref, load})
+	return s.batchGroups.heartbeats.Do(ctx, "", heartbeat{ref, load})
 }
 
 func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeatCall) error {
 	// In the order of their ids, so that two replicas never deadlock. Of two heartbeats of one instance, the second
 	// stays for the next batch.
 	calls = slices.SortedStableFunc(slices.Values(calls),
-		func(a, b *heartbeatCall) int { return cmp.Compare(a.Req.ref.InstanceID, b.Req.ref.InstanceID) })
+		func(a, b *heartbeatCall) int {
+			return cmp.Compare(a.Req.instanceRef.InstanceID, b.Req.instanceRef.InstanceID)
+		})
 	seen := make(map[string]bool, len(calls))
 	var p query.HeartbeatsParams
 	var decided, refused []*heartbeatCall
 	for _, c := range calls {
-		id := c.Req.ref.InstanceID
+		id := c.Req.instanceRef.InstanceID
 		switch {
-		case c.Req.ref.isNil():
+		case c.Req.instanceRef.isNil():
 			refused = append(refused, c)
 		case !seen[id]:
 			seen[id] = true
@@ -66,8 +68,8 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeat
 		}
 	}
 	for _, c := range decided {
-		if a, ok := alive[c.Req.ref.InstanceID]; ok {
-			c.Answer(a, sentAway[c.Req.ref.InstanceID])
+		if a, ok := alive[c.Req.instanceRef.InstanceID]; ok {
+			c.Answer(a, sentAway[c.Req.instanceRef.InstanceID])
 		} else {
 			refused = append(refused, c)
 		}
@@ -78,7 +80,8 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeat
 func aliveOf(r query.HeartbeatsRow) Alive {
 	a := Alive{Available: int(r.Available)}
 	if r.Deployed {
-		a.Deployed = &Deployed{Ready: r.Status != "starting", Endpoint: r.Endpoint, EndsAt: r.EndsAt, Ending: r.Ending}
+		a.Deployed = &Deployed{IsReady: r.Status != "starting", Endpoint: r.Endpoint, EndsAt: r.EndsAt,
+			IsEnding: r.Ending}
 	}
 	return a
 }
@@ -91,14 +94,14 @@ func (r InstanceRef) isNil() bool { return r.Incarnation != nil && *r.Incarnatio
 func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) error {
 	refs := make([]InstanceRef, len(calls))
 	for i, c := range calls {
-		refs[i] = c.Req.ref
+		refs[i] = c.Req.instanceRef
 	}
 	known, err := findInstances(ctx, s.q, refs...)
 	if err != nil {
 		return err
 	}
 	for _, c := range calls {
-		_, err := s.liveRegion(known, c.Req.ref)
+		_, err := s.liveRegion(known, c.Req.instanceRef)
 		if err == nil {
 			// A registration has committed since the heartbeat was refused: the next heartbeat succeeds.
 			err = fault.NewUnavailable("the instance was being registered", nil)
@@ -113,10 +116,10 @@ func addHeartbeat(p *query.HeartbeatsParams, h heartbeat) {
 	if h.load != nil {
 		load = *h.load
 	}
-	if h.ref.Incarnation != nil {
-		incarnation = *h.ref.Incarnation
+	if h.instanceRef.Incarnation != nil {
+		incarnation = *h.instanceRef.Incarnation
 	}
-	p.InstanceIds = append(p.InstanceIds, h.ref.InstanceID)
+	p.InstanceIds = append(p.InstanceIds, h.instanceRef.InstanceID)
 	p.Loads = append(p.Loads, load)
 	p.Incarnations = append(p.Incarnations, incarnation)
 }

@@ -151,8 +151,8 @@ func chooseIncarnation(ctx context.Context, q *query.Queries,
 	case err != nil:
 		return fresh, nil, err
 	}
-	same := known.Region == r.Region && continues(old, r)
-	if err := fence(r, known.Incarnation, sameBoot(old, r), same); err != nil {
+	same := known.Region == r.Region && continuesRegistration(old, r)
+	if err := fenceRegistration(r, known.Incarnation, sameBoot(old, r), same); err != nil {
 		return fresh, nil, err
 	}
 	switch {
@@ -173,7 +173,7 @@ func pointDirectory(ctx context.Context, q *query.Queries, r Registration, incar
 		Incarnation: incarnation})
 }
 
-func continues(old query.LockInstanceRow, r Registration) bool {
+func continuesRegistration(old query.LockInstanceRow, r Registration) bool {
 	return old.Status != "gone" && old.Alive && (r.BootID == "" || sameBoot(old, r)) &&
 		(r.Joining != nil || old.Endpoint == r.Endpoint)
 }
@@ -182,11 +182,11 @@ func sameBoot(old query.LockInstanceRow, r Registration) bool {
 	return r.BootID != "" && old.BootID != nil && *old.BootID == r.BootID
 }
 
-// fence refuses a registration that arrives after another one has changed the incarnation. A registration by the
+// fenceRegistration refuses a registration that arrives after another one has changed the incarnation. A registration by the
 // process of the current incarnation (own) that keeps that incarnation (same) may be a retry after a lost answer, and
 // is allowed. The refusal is a Conflict, after which the process may register again with the current incarnation in
 // Replaces, when that incarnation is its own, or when it has never been registered. Else the process is superseded.
-func fence(r Registration, current uuid.UUID, own, same bool) error {
+func fenceRegistration(r Registration, current uuid.UUID, own, same bool) error {
 	switch {
 	case r.Replaces == nil || *r.Replaces == current || own && same:
 		return nil
@@ -196,7 +196,7 @@ func fence(r Registration, current uuid.UUID, own, same bool) error {
 		err.Incarnation = current.String()
 		return err
 	}
-	return superseded(InstanceRef{InstanceID: r.InstanceID})
+	return supersededError(InstanceRef{InstanceID: r.InstanceID})
 }
 
 // putRegistration writes the rows of an instance: what it is, its lease, and the modes by which placement finds it.

@@ -44,7 +44,8 @@ func TestARepeatedRegistrationWritesNoEvent(t *testing.T) {
 	b.AddServer("a", 32, rack)
 	require.Equal(t, []string{"instance.registered", "instance.drained"}, events())
 	b.AddServer("a", 32, rack, func(r *db.Registration) { r.BootID = "boot-2" })
-	require.Equal(t, []string{"instance.registered", "instance.drained", "instance.ended", "instance.registered", "instance.drained"}, events())
+	require.Equal(t, []string{"instance.registered", "instance.drained", "instance.ended", "instance.registered",
+		"instance.drained"}, events())
 }
 
 // A new incarnation closes the sessions of the old one, and calls of the old one are refused.
@@ -74,7 +75,8 @@ func TestNewIncarnations(t *testing.T) {
 			requireKind(t, fault.Superseded, "superseded", b.Deregister(t.Context(), refOf(old)))
 			_, err = b.SetDrain(t.Context(), refOf(old), true)
 			requireKind(t, fault.Superseded, "superseded", err)
-			_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(old), SessionID: p.SessionID, LeftPlayers: gone("ann")})
+			_, err = b.ReportSeats(t.Context(),
+				db.SeatReport{InstanceRef: refOf(old), SessionID: p.SessionID, LeftPlayers: gone("ann")})
 			requireKind(t, fault.Superseded, "superseded", err)
 			_, err = b.Heartbeat(t.Context(), refOf(fresh), nil)
 			require.NoError(t, err)
@@ -98,7 +100,8 @@ func TestLegacyServerKeepsItsIncarnation(t *testing.T) {
 func (b *bundle) registerReplacing(boot string, replaces uuid.UUID) (db.Registered, error) {
 	b.t.Helper()
 	return b.Register(b.t.Context(), db.Registration{
-		InstanceID: "a", Endpoint: "a:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 16, BootID: boot, Replaces: &replaces,
+		InstanceID: "a", Endpoint: "a:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 16, BootID: boot,
+		Replaces: &replaces,
 	})
 }
 
@@ -213,7 +216,8 @@ func TestAnExpiredLeaseCountsAtOnce(t *testing.T) {
 	requireKind(t, fault.Gone, "session_closed", err)
 	_, err = b.Heartbeat(t.Context(), refOf(in), nil)
 	requireKind(t, fault.NotFound, "instance_unknown", err)
-	_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, LeftPlayers: gone("ann")})
+	_, err = b.ReportSeats(t.Context(), db.SeatReport{InstanceRef: refOf(in), SessionID: p.SessionID,
+		LeftPlayers: gone("ann")})
 	requireKind(t, fault.NotFound, "instance_unknown", err)
 
 	ended, sessions, err := b.ReapInstances(t.Context(), "eu", 100)

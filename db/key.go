@@ -86,13 +86,13 @@ func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool,
 
 // rotation says how keys are made, and who makes them, for their events.
 type rotation struct {
-	policy KeyPolicy
+	keyPolicy KeyPolicy
 
 	actor string
 }
 
 func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint MintFunc) (made []SigningKey, err error) {
-	if err := s.q.RaiseOverlap(ctx, r.policy.Overlap); err != nil {
+	if err := s.q.RaiseOverlap(ctx, r.keyPolicy.Overlap); err != nil {
 		return nil, frame.Classify(err)
 	}
 	// Several keys may be due: one that signs now, and the next one.
@@ -101,7 +101,7 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 		if err != nil {
 			return made, err
 		}
-		if _, due := dueTurn(keys, now, r.policy); !due && !force {
+		if _, due := dueTurn(keys, now, r.keyPolicy); !due && !force {
 			return made, nil
 		}
 		material, err := mint(keys)
@@ -146,7 +146,7 @@ func (s *Store) takeTurn(ctx context.Context, by rotation, force bool,
 				return err
 			}
 		}
-		turn, due := dueTurn(keys, now, by.policy)
+		turn, due := dueTurn(keys, now, by.keyPolicy)
 		if !due {
 			return nil
 		}
@@ -172,7 +172,7 @@ func dueTurn(keys []SigningKey, now time.Time, policy KeyPolicy) (turn SigningKe
 	case now.Before(last.SignFrom):
 		return turn, false // the last one is the next one
 	default:
-		turn.SignFrom = later(last.SignUntil, now.Add(policy.Lead))
+		turn.SignFrom = laterTime(last.SignUntil, now.Add(policy.Lead))
 		turn.SignUntil = turn.SignFrom.Add(policy.Period)
 	}
 	turn.VerifyUntil = turn.SignUntil.Add(policy.Overlap)
@@ -197,7 +197,7 @@ func lastTurn(keys []SigningKey) (last *SigningKey) {
 	return last
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
@@ -231,18 +231,18 @@ func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, no
 	if signing == nil || !now.Before(next.SignFrom) {
 		return keys, nil
 	}
-	from := later(now, next.PublishAt.Add(next.Lead))
+	from := laterTime(now, next.PublishAt.Add(next.Lead))
 	if !from.Before(next.SignFrom) {
 		return keys, nil // its turn cannot be any earlier
 	}
-	if err := setTurn(ctx, q, *signing, signing.SignFrom, from, by.policy.Overlap); err != nil {
+	if err := setTurn(ctx, q, *signing, signing.SignFrom, from, by.keyPolicy.Overlap); err != nil {
 		return nil, err
 	}
-	if err := setTurn(ctx, q, *next, from, from.Add(by.policy.Period), by.policy.Overlap); err != nil {
+	if err := setTurn(ctx, q, *next, from, from.Add(by.keyPolicy.Period), by.keyPolicy.Overlap); err != nil {
 		return nil, err
 	}
 	// As the rows are now: dueTurn decides on these keys next.
-	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, from.Add(by.policy.Period)
+	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, from.Add(by.keyPolicy.Period)
 	return keys, logKey(ctx, q, "key.advanced", next.KID, by.actor)
 }
 

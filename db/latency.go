@@ -18,7 +18,7 @@ func (a Act) SetBeacon(ctx context.Context, region, url string) (changed bool, e
 	if url != "" {
 		p.Url = &url
 	}
-	return acts(ctx, a, (*query.Queries).OpsSetBeacon, p)
+	return callAct(ctx, a, (*query.Queries).OpsSetBeacon, p)
 }
 
 // PlayerLatencies are the latencies that counted for players, in milliseconds by game region, by sub.
@@ -29,7 +29,7 @@ type latenciesCall = batch.Call[playersLookup, PlayerLatencies]
 // KnownLatencies returns the latencies that counted for players within a day, without players of whom none are known.
 // Calls that wait at the same time share one statement. Errors: Unavailable.
 func (s *Store) KnownLatencies(ctx context.Context, universe string, subs []string) (PlayerLatencies, error) {
-	return s.groups.latencies.Do(ctx, universe, playersLookup{subs})
+	return s.batchGroups.playerLatencies.Do(ctx, universe, playersLookup{subs})
 }
 
 // readLatencies decides a batch of reads in one statement.

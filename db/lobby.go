@@ -17,33 +17,33 @@ type SessionEpoch struct {
 
 // LobbyAction is what a session does in a room of the realtime lobby.
 type LobbyAction struct {
-	Region, Project string
-	Session         SessionEpoch // whose epoch is judged; zero for an action of the director itself
-	Room            string       // the room's id
+	Region, ProjectID string
+	Session           SessionEpoch // whose epoch is judged; zero for an action of the director itself
+	RoomID            string       // the room's id
 	// make the room if there is none; then Act gets a room with New and nothing but its ids
-	Make  bool
-	Act   lobby.Action
-	Bytes int // of memory that the action takes while it waits, about
+	MakesRoom    bool
+	Act          lobby.Action
+	RequestBytes int // of memory that the action takes while it waits, about
 }
 
 // LobbyAnswer is what a committed action did.
 type LobbyAnswer struct {
-	Lobby    uuid.UUID
-	Room     *lobby.Snapshot // after the transaction; shared with other answers: read only
-	Row      *LobbyRow       // of the transaction; nil: nothing changed for members. Shared, read only
-	Answer   any             // of [lobby.Room]
-	Closed   bool            // the room ended
-	Previous int64           // the Pos before the transaction
+	LobbyUID     uuid.UUID
+	RoomSnapshot *lobby.Snapshot // after the transaction; shared with other answers: read only
+	LogRow       *LobbyRow       // of the transaction; nil: nothing changed for members. Shared, read only
+	ActionAnswer any             // of [lobby.Room]
+	IsClosed     bool            // the room ended
+	PreviousPos  int64           // the Pos before the transaction
 	// rows with messages that a resumed session may not have been sent, by Pos, up to Previous
-	Missed []LobbyRow
+	MissedRows []LobbyRow
 }
 
 // LobbyRow is a row of a room's log: what one transaction tells its members.
 type LobbyRow struct {
-	Lobby     uuid.UUID
-	Pos       int64
+	LobbyUID  uuid.UUID
+	LogPos    int64
 	WrittenAt time.Time
-	Seq       int64          // after Patch; 0 without Patch
+	StateSeq  int64          // after Patch; 0 without Patch
 	Patch     []lobby.Op     // sent first
 	Entries   []lobby.Entry  // sent after it, in order
 	Members   []lobby.Member // joined, after the row; nil where only the log is read

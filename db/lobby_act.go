@@ -26,10 +26,10 @@ func (s *Store) ActInLobby(ctx context.Context, a LobbyAction) (LobbyAnswer, err
 // BeginInLobby is ActInLobby in two steps, for a caller whose actions have an order: when it returns, the action has
 // its place among those of the region. It does not block. wait returns the answer; call it once.
 func (s *Store) BeginInLobby(ctx context.Context, a LobbyAction) (wait func() (LobbyAnswer, error)) {
-	if !lobby.ValidID(a.Room) || !isStorable(a.Project) {
+	if !lobby.ValidID(a.RoomID) || !isStorable(a.ProjectID) {
 		return func() (LobbyAnswer, error) { return LobbyAnswer{}, lobby.ErrNotFound }
 	}
-	return s.groups.lobbies.Begin(ctx, a.Region, a)
+	return s.batchGroups.lobbyActions.Begin(ctx, a.Region, a)
 }
 
 type lobbyCall = batch.Call[LobbyAction, LobbyAnswer]
@@ -39,7 +39,7 @@ type lobbyCall = batch.Call[LobbyAction, LobbyAnswer]
 func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCall) error {
 	steps := make([]lobbyStep, len(calls))
 	for i, c := range calls {
-		steps[i].LobbyAction = c.Req
+		steps[i].action = c.Req
 	}
 	var t *lobbyTurn
 	err := lockingSessions(func(further []string) error {
@@ -54,12 +54,12 @@ func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCal
 	s.announce(t)
 	t.answerInvitations()
 	t.answerCancels()
-	for i, r := range t.results {
+	for i, r := range t.stepResults {
 		s.reportLobbyPanic(ctx, r.Err)
 		// An action behind the one that ended its room stays in the queue of the group. With the next batch, it finds
 		// no room or makes one.
 		if !errors.Is(r.Err, errRoomEnds) {
-			calls[i].Answer(r.LobbyAnswer, r.Err)
+			calls[i].Answer(r.answer, r.Err)
 		}
 	}
 	return nil
@@ -84,10 +84,10 @@ func lobbyError(err error) error {
 }
 
 // weight bounds a batch, and with it a row of a room's log, to about a mebibyte of what the actions carry.
-func (a LobbyAction) weight() int { return 1 + a.Bytes/1024 }
+func (a LobbyAction) weight() int { return 1 + a.RequestBytes/1024 }
 
 func (a LobbyAction) bytes() int {
-	return a.Bytes + textBytes(a.Region, a.Project, a.Session.ID, a.Room)
+	return a.RequestBytes + textBytes(a.Region, a.ProjectID, a.Session.ID, a.RoomID)
 }
 
 // reportLobbyPanic logs and counts the panic of an action, which has failed alone.

@@ -17,7 +17,7 @@ func (t *queueTurn) refuseUnadmitted(ctx context.Context, changes []lobbyQueueCh
 	if err != nil || line == nil {
 		return err
 	}
-	turn := admissionTurn{valve: line.row.Name, q: t.q, rows: map[string]query.ReadAdmissionsRow{}}
+	turn := admissionTurn{valveName: line.row.Name, q: t.q, rows: map[string]query.ReadAdmissionsRow{}}
 	var calls []*admissionCall
 	for i, p := range parties {
 		if p != nil && p.origin == fromRoom {
@@ -35,7 +35,7 @@ func (t *queueTurn) refuseUnadmitted(ctx context.Context, changes []lobbyQueueCh
 		r := entering(changes[i])
 		for n, got := range turn.answer(r) {
 			if !got.isAdmitted {
-				addLobbyToRefuse(refused, changes[i].Lobby, refuseWaiting(line, r.subs[n], false, got))
+				addLobbyToRefuse(refused, changes[i].LobbyUID, refuseWaiting(line, r.playerSubs[n], false, got))
 				parties[i] = nil
 				break
 			}
@@ -47,8 +47,8 @@ func (t *queueTurn) refuseUnadmitted(ctx context.Context, changes []lobbyQueueCh
 // entering asks for the admissions of the members of a room.
 func entering(c lobbyQueueChange) (r admissionRequest) {
 	for _, m := range c.Members {
-		r.subs = append(r.subs, cmp.Or(m.Player, m.Session))
+		r.playerSubs = append(r.playerSubs, cmp.Or(m.Player, m.Session))
 	}
-	r.joining = len(r.subs)
+	r.joiningCount = len(r.playerSubs)
 	return r
 }

@@ -9,7 +9,7 @@ type RealtimeFeed struct{ feed *notify.Feed }
 // SubscribeRealtime subscribes to notices about rooms and sessions of a region, and watches none yet. Notices may be
 // lost, so poll as well. Call Stop when done.
 func (s *Store) SubscribeRealtime(region string) *RealtimeFeed {
-	return &RealtimeFeed{s.bus.SubscribeKeys(TopicRealtime, region)}
+	return &RealtimeFeed{s.noticeBus.SubscribeKeys(TopicRealtime, region)}
 }
 
 // Watch adds a key. Read what is new about it after this call: earlier notices are not repeated.
@@ -23,7 +23,7 @@ func (f *RealtimeFeed) Wake() <-chan struct{} { return f.feed.Wake() }
 
 // Take returns the watched keys that had notices since the last call; some may have had none. all: there may be
 // something new about each key, and keys is empty.
-func (f *RealtimeFeed) Take() (keys []string, all bool) { return f.feed.Take() }
+func (f *RealtimeFeed) Take() (keys []string, all bool) { return f.feed.TakeKeys() }
 
 // Stop ends the subscription.
 func (f *RealtimeFeed) Stop() { f.feed.Stop() }
@@ -32,6 +32,6 @@ func (f *RealtimeFeed) Stop() { f.feed.Stop() }
 // wakes nobody.
 func (s *Store) notifyRealtime(region string, keys ...string) {
 	if len(keys) > 0 {
-		s.bus.Notify(TopicRealtime, region, keys...)
+		s.noticeBus.Notify(TopicRealtime, region, keys...)
 	}
 }

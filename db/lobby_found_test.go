@@ -17,8 +17,9 @@ import (
 func (l *lobbies) joiningWith(session, room, kind, options string) db.LobbyAction {
 	o := lobby.Options{}
 	require.NoError(l.t, json.Unmarshal([]byte(options), &o))
-	a := actionOf(session, room, l.types.Join(lobby.Join{Type: kind, Session: session, Player: session, Options: o}))
-	a.Make = true
+	a := actionOf(session, room, l.types.JoinRoom(lobby.Join{RoomType: kind, Session: session, Player: session,
+		Options: o}))
+	a.MakesRoom = true
 	return a
 }
 
@@ -34,16 +35,18 @@ func TestTheDetailsOfARoomAreRows(t *testing.T) {
 	require.Len(t, rooms, 2)
 	require.Equal(t, "lobby:2", rooms[0].ID)
 	require.JSONEq(t, `{"map":"dust","n":1}`, string(rooms[1].Metadata))
-	require.Equal(t, [3]any{1, 16, false}, [3]any{rooms[1].Members, rooms[1].MaxMembers, rooms[1].IsLocked})
+	require.Equal(t, [3]any{1, 16, false}, [3]any{rooms[1].MemberCount, rooms[1].MaxMembers, rooms[1].IsLocked})
 
 	private, most := true, 3
-	l.act(l.Replica(), actionOf("a", "lobby:1", l.types.Update("a", lobby.Change{IsPrivate: &private, MaxMembers: &most,
-		Metadata: json.RawMessage(`{}`)})))
+	l.act(l.Replica(), actionOf("a", "lobby:1",
+		l.types.UpdateRoom("a", lobby.Change{IsPrivate: &private, MaxMembers: &most,
+			NewMetadata: json.RawMessage(`{}`)})))
 	rooms, err = l.NewestLobbies(t.Context(), "eu", "p", "lobby")
 	require.NoError(t, err)
 	require.Len(t, rooms, 1, "the other is private")
-	require.Equal(t, "t|3|", one[string](l.bundle, "SELECT concat_ws('|', private, max_members, coalesce(metadata::text, '')) FROM lobbies WHERE id = 'lobby:1'"))
-	page, err := l.ListLobbies(t.Context(), db.LobbyQuery{Region: "eu", Project: "p"})
+	require.Equal(t, "t|3|", one[string](l.bundle,
+		"SELECT concat_ws('|', private, max_members, coalesce(metadata::text, '')) FROM lobbies WHERE id = 'lobby:1'"))
+	page, err := l.ListLobbies(t.Context(), db.LobbyQuery{Region: "eu", ProjectID: "p"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"lobby:2"}, []string{page.Rooms[0].ID})
 }
@@ -58,7 +61,7 @@ func TestACodeNamesOneLivingRoom(t *testing.T) {
 	share := func(session, room, code string) db.LobbyAction {
 		return actionOf(session, room, l.types.ShareCode(session, code, lobby.CodeRead))
 	}
-	require.Equal(t, map[string]any{"code": "KX7-4ZM"}, l.act(l.Store, share("a", "party:1", "KX7-4ZM")).Answer)
+	require.Equal(t, map[string]any{"code": "KX7-4ZM"}, l.act(l.Store, share("a", "party:1", "KX7-4ZM")).ActionAnswer)
 	_, err := l.ActInLobby(t.Context(), share("b", "party:2", "KX7-4ZM"))
 	require.ErrorIs(t, err, lobby.ErrCodeTaken)
 	l.act(l.Store, share("b", "party:2", "AAA-AAA"))
@@ -68,11 +71,12 @@ func TestACodeNamesOneLivingRoom(t *testing.T) {
 	_, _, err = l.LobbyOfCode(t.Context(), "eu", "other", "KX7-4ZM")
 	require.ErrorIs(t, err, lobby.ErrCodeUnknown)
 
-	join := lobby.Join{Type: "party", Session: "c", Player: "c", Code: "KX7-4ZM"}
-	require.Len(t, l.act(l.Store, actionOf("c", "party:1", l.types.Join(join))).Room.Members, 2, "the code is the invitation")
+	join := lobby.Join{RoomType: "party", Session: "c", Player: "c", RoomCode: "KX7-4ZM"}
+	require.Len(t, l.act(l.Store, actionOf("c", "party:1", l.types.JoinRoom(join))).RoomSnapshot.Members, 2,
+		"the code is the invitation")
 	l.Exec("UPDATE lobbies SET grace = '0'")
 	l.act(l.Store, l.leaving("a", "party:1"))
-	require.True(t, l.act(l.Store, l.leaving("c", "party:1")).Closed)
+	require.True(t, l.act(l.Store, l.leaving("c", "party:1")).IsClosed)
 	_, _, err = l.LobbyOfCode(t.Context(), "eu", "p", "KX7-4ZM")
 	require.ErrorIs(t, err, lobby.ErrCodeUnknown)
 	l.act(l.Store, actionOf("b", "party:2", l.types.ShareCode("b", "KX7-4ZM", lobby.CodeRenew)))
@@ -98,7 +102,7 @@ func TestARoomIsModeratedFromOutside(t *testing.T) {
 	require.NoError(t, l.asIvy().Ban(t.Context(), "b", 0))
 	require.Equal(t, "operator:ivy|b|lobby:1|p", one[string](l.bundle, `SELECT concat_ws('|', actor, detail ->> 'player', detail ->> 'room', detail ->> 'project')
 		FROM events WHERE kind = 'lobby.player_banned'`))
-	rows := l.log(made.Lobby, 2)
+	rows := l.log(made.LobbyUID, 2)
 	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryLeft, Session: "b", Reason: "banned"}}, rows[0].Entries)
 	_, err := l.Replica().ActInLobby(t.Context(), l.joining("b", "lobby:1", "lobby"))
 	require.ErrorIs(t, err, lobby.ErrBanned)
@@ -111,7 +115,8 @@ func TestARoomIsModeratedFromOutside(t *testing.T) {
 	requireKind(t, fault.NotFound, "player_not_in_room", l.asIvy().Kick(t.Context(), "nobody"))
 	require.Equal(t, events, one[int](l.bundle, "SELECT count(*) FROM events"), "what has no effect has no event")
 	require.NoError(t, l.As("").InRoom("p", "lobby:1").Close(t.Context()))
-	require.Contains(t, one[string](l.bundle, "SELECT actor FROM events WHERE kind = 'lobby.closed'"), "sql:", "the login, where nobody is named")
+	require.Contains(t, one[string](l.bundle, "SELECT actor FROM events WHERE kind = 'lobby.closed'"), "sql:",
+		"the login, where nobody is named")
 	require.Zero(t, one[int](l.bundle, "SELECT count(*) FROM lobbies"))
 	requireKind(t, fault.NotFound, "lobby_unknown", l.asIvy().Close(t.Context()))
 	l.act(l.Store, l.joining("b", "lobby:1", "lobby")) // another room, in which nobody is banned
@@ -142,5 +147,5 @@ func TestModerationRacesWithMembers(t *testing.T) {
 	if err := <-joins; err != nil {
 		require.True(t, errors.Is(err, lobby.ErrBanned) || errors.Is(err, lobby.ErrNotMember), "%v", err)
 	}
-	require.Equal(t, []lobby.Member{{Session: "a", Player: "a", Order: 1}}, l.snapshot(l.room("lobby:1")).Members)
+	require.Equal(t, []lobby.Member{{Session: "a", Player: "a", JoinOrder: 1}}, l.snapshot(l.room("lobby:1")).Members)
 }

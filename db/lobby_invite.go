@@ -21,23 +21,23 @@ func invitedBy(effects []lobby.Effect) (players []string) {
 // answerInvitations tells those that invited how many connections their invitations have reached. Call it after the
 // commit.
 func (t *lobbyTurn) answerInvitations() {
-	for i := range t.results {
-		r := &t.results[i]
-		for _, player := range r.invited {
-			reached, refused := t.reached(r.Lobby, player)
+	for i := range t.stepResults {
+		r := &t.stepResults[i]
+		for _, player := range r.invitedPlayers {
+			reached, refused := t.reached(r.answer.LobbyUID, player)
 			if refused {
 				r.Err = lobby.ErrInviting
 			}
-			r.Answer = map[string]any{"reached": reached}
+			r.answer.ActionAnswer = map[string]any{"reached": reached}
 		}
 	}
 }
 
-// cancelled returns the rooms of which a member wants to leave the queue.
-func (t *lobbyTurn) cancelled() (rooms []uuid.UUID) {
-	for _, c := range t.queue {
-		if c.cancels {
-			rooms = append(rooms, c.Lobby)
+// cancelledRooms returns the rooms of which a member wants to leave the queue.
+func (t *lobbyTurn) cancelledRooms() (rooms []uuid.UUID) {
+	for _, c := range t.queueChanges {
+		if c.isCancelled {
+			rooms = append(rooms, c.LobbyUID)
 		}
 	}
 	return rooms
@@ -46,8 +46,8 @@ func (t *lobbyTurn) cancelled() (rooms []uuid.UUID) {
 // answerCancels tells members who wanted to leave the queue that their match was found before. Their room hears of it
 // from a worker. Call it after the commit.
 func (t *lobbyTurn) answerCancels() {
-	for i := range t.results {
-		if r := &t.results[i]; r.cancels && slices.Contains(t.matched, r.Lobby) {
+	for i := range t.stepResults {
+		if r := &t.stepResults[i]; r.cancelsTicket && slices.Contains(t.matchedRooms, r.answer.LobbyUID) {
 			r.Err = lobby.ErrMatched
 		}
 	}
@@ -55,7 +55,7 @@ func (t *lobbyTurn) answerCancels() {
 
 // reached returns to how many connections an invitation goes. refused: it was not made.
 func (t *lobbyTurn) reached(room uuid.UUID, player string) (connections int, refused bool) {
-	for _, i := range t.invited {
+	for _, i := range t.invitedRows {
 		if i.Lobby == room && i.Player == player {
 			refused = refused || i.Refused
 			if i.Connected {

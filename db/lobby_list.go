@@ -10,16 +10,16 @@ import (
 
 // LobbyQuery asks for a page of the rooms of a project, by id.
 type LobbyQuery struct {
-	Region, Project string
-	Type            string // "": all types
-	AfterRoom       string // the Next of the page before; "": the first page
-	Limit           int    // 1 to 1,000; others mean 1,000
+	Region, ProjectID string
+	RoomType          string // "": all types
+	AfterRoom         string // the Next of the page before; "": the first page
+	Limit             int    // 1 to 1,000; others mean 1,000
 }
 
 // LobbyPage is a page of rooms. A page may have fewer rooms than its limit, or none, and still be followed by another.
 type LobbyPage struct {
-	Rooms []lobby.Listed // decoded
-	Next  string         // "": it is the last page
+	Rooms    []lobby.Listed // decoded
+	NextRoom string         // "": it is the last page
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 // ListLobbies returns a page of the rooms of a project that are not private. Errors: TooMany, Unavailable.
 func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, err error) {
 	// Texts that no row can have: Postgres would refuse the statement.
-	if !isStorable(q.Project) || !isStorable(q.Type) || !isStorable(q.AfterRoom) {
+	if !isStorable(q.ProjectID) || !isStorable(q.RoomType) || !isStorable(q.AfterRoom) {
 		return LobbyPage{}, nil
 	}
 	limit := q.Limit
@@ -40,7 +40,7 @@ func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, 
 		limit = maxLobbyPage
 	}
 	p := query.ListLobbiesParams{
-		Region: q.Region, Project: q.Project, After: q.AfterRoom, OfType: q.Type, Page: int32(limit),
+		Region: q.Region, Project: q.ProjectID, After: q.AfterRoom, OfType: q.RoomType, Page: int32(limit),
 		// Bounds the work of a statement whose filter passes few rooms: the page then ends early, with a Next.
 		MostSeen: int32(limit * lobbiesSeen),
 	}
@@ -55,16 +55,17 @@ func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, 
 func lobbyPage(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page LobbyPage) {
 	for _, r := range rows {
 		if r.ID != "" {
-			page.Rooms = append(page.Rooms, listedLobby(query.NewestLobbiesRow{ID: r.ID, Type: r.Type, Members: r.Members,
-				MaxMembers: r.MaxMembers, Locked: r.Locked, Metadata: r.Metadata, CreatedAt: r.CreatedAt}))
+			page.Rooms = append(page.Rooms,
+				listedLobby(query.NewestLobbiesRow{ID: r.ID, Type: r.Type, Members: r.Members,
+					MaxMembers: r.MaxMembers, Locked: r.Locked, Metadata: r.Metadata, CreatedAt: r.CreatedAt}))
 		}
 	}
 	switch {
 	case len(page.Rooms) == int(p.Page):
-		page.Next = page.Rooms[len(page.Rooms)-1].ID
+		page.NextRoom = page.Rooms[len(page.Rooms)-1].ID
 	// It has looked at as many rooms as it may: the rooms behind the last one are not known.
 	case len(rows) > 0 && rows[0].Seen == p.MostSeen:
-		page.Next = rows[0].Last
+		page.NextRoom = rows[0].Last
 	}
 	return page
 }
@@ -91,10 +92,10 @@ func (s *Store) NewestLobbies(ctx context.Context, region, project, ofType strin
 }
 
 func listedLobby(r query.NewestLobbiesRow) lobby.Listed {
-	listed := lobby.Listed{ID: r.ID, Type: r.Type, Members: int(r.Members), MaxMembers: int(r.MaxMembers),
+	listed := lobby.Listed{ID: r.ID, Type: r.Type, MemberCount: int(r.Members), MaxMembers: int(r.MaxMembers),
 		IsLocked: r.Locked, CreatedAt: r.CreatedAt}
 	if r.Metadata != "" {
 		listed.Metadata = json.RawMessage(r.Metadata)
 	}
-	return listed.Decoded()
+	return listed.WithDecodedValues()
 }

@@ -27,7 +27,7 @@ func encodeLobbyRow(r LobbyRow) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(lobbyLogBody{Seq: r.Seq, Patch: r.Patch, Entries: r.Entries}); err != nil {
+	if err := enc.Encode(lobbyLogBody{Seq: r.StateSeq, Patch: r.Patch, Entries: r.Entries}); err != nil {
 		return "", fmt.Errorf("%w: %w", errBadJSON, err)
 	}
 	return b.String(), nil
@@ -45,8 +45,8 @@ const (
 
 // LobbyPos names the rows of a room's log behind a position.
 type LobbyPos struct {
-	Lobby uuid.UUID
-	Pos   int64
+	LobbyUID uuid.UUID
+	LogPos   int64
 }
 
 // LobbyLog returns the rows of rooms' logs behind the given positions, by room and position. A page has up to about 4
@@ -60,7 +60,7 @@ func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (
 		}
 		p := query.LobbyLogParams{Region: region, MostRows: maxLogRows, MostBytes: int64(left)}
 		for _, a := range part {
-			p.Lobbies, p.Positions = append(p.Lobbies, a.Lobby), append(p.Positions, a.Pos)
+			p.Lobbies, p.Positions = append(p.Lobbies, a.LobbyUID), append(p.Positions, a.LogPos)
 		}
 		rows, err := s.q.LobbyLog(ctx, p)
 		if err != nil {
@@ -87,6 +87,6 @@ func decodeLobbyLog(r query.LobbyLogRow) (LobbyRow, error) {
 	if err := json.Unmarshal([]byte(r.Body), &body); err != nil {
 		return LobbyRow{}, fmt.Errorf("row %d of the log of room %s: %w", r.Pos, r.Lobby, err)
 	}
-	return LobbyRow{Lobby: r.Lobby, Pos: r.Pos, WrittenAt: r.At, Seq: body.Seq, Patch: body.Patch,
+	return LobbyRow{LobbyUID: r.Lobby, LogPos: r.Pos, WrittenAt: r.At, StateSeq: body.Seq, Patch: body.Patch,
 		Entries: body.Entries}, nil
 }

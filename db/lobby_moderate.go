@@ -19,8 +19,8 @@ import (
 // All calls return these errors: NotFound, "lobby_unknown", without the project or the room; Conflict, "room_refuses",
 // and "room_type_unknown" where the store does not know the type of the room; Unavailable.
 type RoomAct struct {
-	operator      Act
-	project, room string
+	operator          Act
+	projectID, roomID string
 }
 
 // InRoom returns what a person may change in a room of the realtime lobby.
@@ -29,7 +29,8 @@ func (a Act) InRoom(project, room string) RoomAct { return RoomAct{a, project, r
 // Kick takes a player out of the room, and ends its invitations. It may join again. Errors: NotFound,
 // "player_not_in_room".
 func (r RoomAct) Kick(ctx context.Context, player string) error {
-	return r.moderate(ctx, "lobby.player_kicked", r.types().Expel(player, "kicked"), map[string]any{"player": player})
+	return r.moderate(ctx, "lobby.player_kicked", r.types().ExpelPlayer(player, "kicked"),
+		map[string]any{"player": player})
 }
 
 // Ban takes a player out of the room and keeps it out for a time; 0: while the room lives.
@@ -48,24 +49,24 @@ func (r RoomAct) punish(ctx context.Context, kind string, s lobby.Sanction, last
 		s.EndsAt, facts["seconds"] = now.Add(lasts).UTC(), int(lasts.Seconds())
 	}
 	s.Reason = r.operator.reason
-	return r.moderate(ctx, kind, r.types().Punish(s, now), facts)
+	return r.moderate(ctx, kind, r.types().PunishPlayer(s, now), facts)
 }
 
 // Pardon ends the ban and the mute of a player. It changes nothing where there is none.
 func (r RoomAct) Pardon(ctx context.Context, player string) error {
-	return r.moderate(ctx, "lobby.player_pardoned", r.types().Pardon(player), map[string]any{"player": player})
+	return r.moderate(ctx, "lobby.player_pardoned", r.types().PardonPlayer(player), map[string]any{"player": player})
 }
 
 // Change changes the room, whoever owns it.
 func (r RoomAct) Change(ctx context.Context, c lobby.Change) error {
 	facts := map[string]any{}
-	if c.Metadata != nil {
-		facts["metadata"] = c.Metadata
+	if c.NewMetadata != nil {
+		facts["metadata"] = c.NewMetadata
 	}
 	addFact(facts, "private", c.IsPrivate)
 	addFact(facts, "locked", c.IsLocked)
 	addFact(facts, "max_members", c.MaxMembers)
-	return r.moderate(ctx, "lobby.changed", r.types().Reconfigure(c), facts)
+	return r.moderate(ctx, "lobby.changed", r.types().ReconfigureRoom(c), facts)
 }
 
 func addFact[T any](facts map[string]any, name string, value *T) {
@@ -76,24 +77,24 @@ func addFact[T any](facts map[string]any, name string, value *T) {
 
 // Close ends the room: its members leave it, and the queue. Whoever joins its id next makes a new room.
 func (r RoomAct) Close(ctx context.Context) error {
-	return r.moderate(ctx, "lobby.closed", r.types().Close(), map[string]any{})
+	return r.moderate(ctx, "lobby.closed", r.types().CloseRoom(), map[string]any{})
 }
 
 // Announce sends the members a message, which comes from the room itself. The event has its type, and not its data.
 func (r RoomAct) Announce(ctx context.Context, kind string, data json.RawMessage) error {
-	return r.moderate(ctx, "lobby.messaged", r.types().Announce(kind, data), map[string]any{"type": kind})
+	return r.moderate(ctx, "lobby.messaged", r.types().AnnounceMessage(kind, data), map[string]any{"type": kind})
 }
 
-func (r RoomAct) types() *lobby.Types { return r.operator.store.cfg.Rooms }
+func (r RoomAct) types() *lobby.Types { return r.operator.store.cfg.RoomTypes }
 
 // moderate acts in the room in the name of nobody who is in it.
 func (r RoomAct) moderate(ctx context.Context, kind string, act lobby.Action, facts map[string]any) error {
 	s := r.operator.store
-	region, err := s.regionOfLobby(ctx, r.project, r.room)
+	region, err := s.regionOfLobby(ctx, r.projectID, r.roomID)
 	if err != nil {
 		return err
 	}
-	step := lobbyStep{LobbyAction: LobbyAction{Region: region, Project: r.project, Room: r.room, Act: act}}
+	step := lobbyStep{action: LobbyAction{Region: region, ProjectID: r.projectID, RoomID: r.roomID, Act: act}}
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
 		return s.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
@@ -101,7 +102,7 @@ func (r RoomAct) moderate(ctx context.Context, kind string, act lobby.Action, fa
 				return err
 			}
 			// An error of the action rolls back, too: a refused change leaves no event.
-			if err := turn.results[0].Err; err != nil {
+			if err := turn.stepResults[0].Err; err != nil {
 				return err
 			}
 			return r.log(ctx, q, region, kind, facts)
@@ -152,7 +153,7 @@ func (r RoomAct) log(ctx context.Context, q *query.Queries, region, kind string,
 		}
 		actor = login
 	}
-	facts["project"], facts["room"] = r.project, r.room
+	facts["project"], facts["room"] = r.projectID, r.roomID
 	if r.operator.reason != "" {
 		facts["reason"] = r.operator.reason
 	}

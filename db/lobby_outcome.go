@@ -23,7 +23,7 @@ func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told
 			if told = len(outcomes); err != nil || told == 0 {
 				return err
 			}
-			turn, err = s.tell(ctx, q, region, outcomes, further)
+			turn, err = s.tellRooms(ctx, q, region, outcomes, further)
 			return err
 		})
 	})
@@ -36,8 +36,8 @@ func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told
 	return told, nil
 }
 
-// tell runs the actions by which rooms hear the outcomes of their tickets.
-func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outcomes []query.LobbyOutcomesRow,
+// tellRooms runs the actions by which rooms hear the outcomes of their tickets.
+func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, outcomes []query.LobbyOutcomesRow,
 	further []string) (*lobbyTurn, error) {
 	forget := query.ForgetOutcomesParams{Region: region}
 	var all []uuid.UUID
@@ -53,9 +53,9 @@ func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outco
 	var steps []lobbyStep
 	for _, o := range outcomes {
 		if !slices.Contains(before, o.Lobby) && o.LobbyID != "" {
-			steps = append(steps, lobbyStep{Lobby: o.Lobby,
-				LobbyAction: LobbyAction{Region: region, Project: o.Project, Room: o.LobbyID,
-					Act: lobbyActionOf(o, s.cfg.Rooms)}})
+			steps = append(steps, lobbyStep{LobbyUID: o.Lobby,
+				action: LobbyAction{Region: region, ProjectID: o.Project, RoomID: o.LobbyID,
+					Act: lobbyActionOf(o, s.cfg.RoomTypes)}})
 		}
 	}
 	var turn *lobbyTurn
@@ -82,7 +82,7 @@ func lobbyActionOf(o query.LobbyOutcomesRow, types *lobby.Types) lobby.Action {
 	if o.MatchID != nil {
 		return types.MatchedTo(o.MatchID.String(), o.Room)
 	}
-	return types.Unqueued(o.Reason, o.Detail)
+	return types.MarkUnqueued(o.Reason, o.Detail)
 }
 
 // EndMatchRooms lets rooms of matches know that the session of the director in which they play has ended, at most
@@ -100,8 +100,9 @@ func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n 
 			forget := query.ForgetSessionOfRoomsParams{Region: region}
 			steps := make([]lobbyStep, n)
 			for i, r := range ended {
-				steps[i] = lobbyStep{Lobby: r.Uid,
-					LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.ID, Act: s.cfg.Rooms.Ended()}}
+				steps[i] = lobbyStep{LobbyUID: r.Uid,
+					action: LobbyAction{Region: region, ProjectID: r.Project, RoomID: r.ID,
+						Act: s.cfg.RoomTypes.EndMatch()}}
 				forget.Uids = append(forget.Uids, r.Uid)
 			}
 			if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {

@@ -53,7 +53,8 @@ func TestAllMembersOfARoomSeeOneOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		runs++
 		m := &lobbyModel{
-			lobbies: l, t: rt, replicas: replicas, prefix: fmt.Sprintf("run%d", runs), rows: map[uuid.UUID]map[int64]db.LobbyRow{}, made: map[string][]uuid.UUID{},
+			lobbies: l, t: rt, replicas: replicas, prefix: fmt.Sprintf("run%d", runs),
+			rows: map[uuid.UUID]map[int64]db.LobbyRow{}, made: map[string][]uuid.UUID{},
 			readers: map[uuid.UUID]*logReader{},
 		}
 		rt.Repeat(map[string]func(*rapid.T){"burst": m.burst, "": m.check})
@@ -88,9 +89,9 @@ func (m *lobbyModel) draw(t *rapid.T) db.LobbyAction {
 	case 3:
 		return m.leaving(session, room)
 	case 4:
-		return actionOf(session, room, m.types.Away(session))
+		return actionOf(session, room, m.types.MarkAway(session))
 	case 5:
-		return actionOf(session, room, m.types.Back(session))
+		return actionOf(session, room, m.types.MarkBack(session))
 	case 6:
 		return actionOf(session, room, func(r *lobby.Room) error { _ = adding(r); return lobby.ErrLocked })
 	}
@@ -100,14 +101,14 @@ func (m *lobbyModel) draw(t *rapid.T) db.LobbyAction {
 func (m *lobbyModel) note(a db.LobbyAnswer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if a.Room == nil || a.Row == nil {
+	if a.RoomSnapshot == nil || a.LogRow == nil {
 		return
 	}
-	if m.rows[a.Lobby] == nil {
-		m.rows[a.Lobby] = map[int64]db.LobbyRow{}
-		m.made[a.Room.ID] = append(m.made[a.Room.ID], a.Lobby)
+	if m.rows[a.LobbyUID] == nil {
+		m.rows[a.LobbyUID] = map[int64]db.LobbyRow{}
+		m.made[a.RoomSnapshot.ID] = append(m.made[a.RoomSnapshot.ID], a.LobbyUID)
 	}
-	m.rows[a.Lobby][a.Row.Pos] = *a.Row
+	m.rows[a.LobbyUID][a.LogRow.LogPos] = *a.LogRow
 }
 
 // check lets a reader of each room go on, and compares it with the room and with what the answers said.
@@ -135,17 +136,18 @@ func (m *lobbyModel) check(t *rapid.T) {
 func (m *lobbyModel) follow(ctx context.Context, t *rapid.T, uid uuid.UUID) *logReader {
 	f := m.readers[uid]
 	if f == nil {
-		f = &logReader{copied: &memberCopy{state: lobby.State{"counter": []byte("0")}, members: map[string]bool{}, seq: 1}}
+		f = &logReader{copied: &memberCopy{state: lobby.State{"counter": []byte("0")}, members: map[string]bool{},
+			seq: 1}}
 		m.readers[uid] = f
 	}
-	for _, row := range m.restOfLog(ctx, t, db.LobbyPos{Lobby: uid, Pos: f.pos}) {
+	for _, row := range m.restOfLog(ctx, t, db.LobbyPos{LobbyUID: uid, LogPos: f.pos}) {
 		f.copied.apply(t, row)
-		said := m.rows[uid][row.Pos]
+		said := m.rows[uid][row.LogPos]
 		require.Equal(t, said.Patch, row.Patch)
 		require.Equal(t, said.Entries, row.Entries)
-		require.Equal(t, said.Seq, row.Seq)
+		require.Equal(t, said.StateSeq, row.StateSeq)
 		require.Equal(t, f.copied.names(), namesOf(said.Members))
-		f.pos, f.rows = row.Pos, f.rows+1
+		f.pos, f.rows = row.LogPos, f.rows+1
 	}
 	return f
 }
@@ -161,7 +163,7 @@ func (m *lobbyModel) restOfLog(ctx context.Context, t *rapid.T, from db.LobbyPos
 			break
 		}
 		rows = append(rows, page...)
-		from.Pos = page[len(page)-1].Pos
+		from.LogPos = page[len(page)-1].LogPos
 	}
 	return rows
 }

@@ -16,16 +16,16 @@ import (
 
 // lobbyQueueChange says that the members of a room enter or leave the queue. Sessions that enter it are locked.
 type lobbyQueueChange struct {
-	Lobby   uuid.UUID
-	Project string
-	Members []lobby.Member
-	Queue   *lobby.Queue // nil: they leave the queue
+	LobbyUID  uuid.UUID
+	ProjectID string
+	Members   []lobby.Member
+	Queue     *lobby.Queue // nil: they leave the queue
 	// with which they enter it; nil: one is made for Queue. A transaction with it has no other change
-	Request *roomTicketRequest
-	Ticket  string // with which they leave it; "": any
-	cancels bool   // a member wants it
+	TicketRequest *roomTicketRequest
+	TicketID      string // with which they leave it; "": any
+	isCancelled   bool   // a member wants it
 	// Session waits in the place of Predecessor, a session of the same player, which has nothing else to change
-	Predecessor, Session string
+	PredecessorID, SessionID string
 }
 
 // queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms and has locked them. A
@@ -34,7 +34,7 @@ type lobbyQueueChange struct {
 func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
 	changes []lobbyQueueChange) (*queueTurn, error) {
 	universe := s.sessionUniverse()
-	if r := changes[0].Request; r != nil {
+	if r := changes[0].TicketRequest; r != nil {
 		universe = r.universe
 	}
 	t := s.newQueueTurn(q, universe, region)
@@ -69,19 +69,19 @@ func (t *queueTurn) readLobbies(ctx context.Context, changes []lobbyQueueChange,
 	var entering []*party
 	for i, c := range changes {
 		// A session that takes over from another needs no party: it only learns of the ticket.
-		if c.Session != "" {
-			t.awareSessions = append(t.awareSessions, c.Session)
+		if c.SessionID != "" {
+			t.awareSessions = append(t.awareSessions, c.SessionID)
 			continue
 		}
 		// The room's own action tells it, so that nobody else has to.
-		t.awareRooms = append(t.awareRooms, c.Lobby)
+		t.awareRooms = append(t.awareRooms, c.LobbyUID)
 		if c.Queue == nil {
 			continue
 		}
 		p, err := t.store.roomParty(t.region, c)
 		// The profile cannot be asked for, or the body cannot be made: the room learns why.
 		if err != nil {
-			addLobbyToRefuse(refused, c.Lobby, err)
+			addLobbyToRefuse(refused, c.LobbyUID, err)
 			continue
 		}
 		parties[i], entering = p, append(entering, p)
@@ -95,7 +95,7 @@ func (t *queueTurn) readLobbies(ctx context.Context, changes []lobbyQueueChange,
 // changeRoom decides about the ticket of a room.
 func (t *queueTurn) changeRoom(c lobbyQueueChange, p *party, refused *query.RefuseLobbyParams) error {
 	switch {
-	case c.Session != "":
+	case c.SessionID != "":
 		t.leaveOwn(c)
 		return nil
 	case p == nil:
@@ -104,14 +104,14 @@ func (t *queueTurn) changeRoom(c lobbyQueueChange, p *party, refused *query.Refu
 	}
 	answer, err := t.enter(p)
 	switch {
-	case c.Request != nil:
-		c.Request.answer = answer
+	case c.TicketRequest != nil:
+		c.TicketRequest.answer = answer
 		return err
 	case errors.Is(err, errPartyBusy):
-		addLobbyToRefuse(refused, c.Lobby,
+		addLobbyToRefuse(refused, c.LobbyUID,
 			fault.New(fault.Conflict, "party_conflict", "a member queues in another room at the same time"))
 	case err != nil:
-		addLobbyToRefuse(refused, c.Lobby, err)
+		addLobbyToRefuse(refused, c.LobbyUID, err)
 	}
 	return nil
 }
@@ -127,11 +127,11 @@ func addLobbyToRefuse(p *query.RefuseLobbyParams, lobby uuid.UUID, err error) {
 // leaveRoom lets the ticket of a room leave the queue. It fails as a conflict if only another ticket may leave.
 func (t *queueTurn) leaveRoom(c lobbyQueueChange) error {
 	for _, r := range t.waitingSessions {
-		if !isOfRoom(r, c.Lobby) || waitsElsewhere(r) {
+		if !isOfRoom(r, c.LobbyUID) || waitsElsewhere(r) {
 			continue
 		}
 		// ErrRolledBack: decide again, by when the ticket has left the queue or is in a match.
-		if c.Ticket != "" && (c.Ticket != r.Ticket || r.Pending) {
+		if c.TicketID != "" && (c.TicketID != r.Ticket || r.Pending) {
 			return frame.ErrRolledBack
 		}
 		t.leave(r, reasonByMember)
@@ -142,7 +142,7 @@ func (t *queueTurn) leaveRoom(c lobbyQueueChange) error {
 // leaveOwn takes what a session waits with by itself out of the queue, since it comes to wait with its room. What it
 // waits with in another room stays: this one may have a match of which it does not know yet.
 func (t *queueTurn) leaveOwn(c lobbyQueueChange) {
-	if r, waits := t.waitOf(c.Session); waits && r.Lobby == nil && !waitsElsewhere(r) {
+	if r, waits := t.waitOf(c.SessionID); waits && r.Lobby == nil && !waitsElsewhere(r) {
 		t.leave(r, reasonElsewhere)
 	}
 }
@@ -153,9 +153,9 @@ func (t *queueTurn) succeed(changes []lobbyQueueChange) {
 	var old []string
 	p := query.SucceedWaitingParams{Region: t.region}
 	for _, c := range changes {
-		if c.Session != "" {
-			p.Lobbies, p.Sessions = append(p.Lobbies, c.Lobby), append(p.Sessions, c.Session)
-			p.Predecessors, old = append(p.Predecessors, c.Predecessor), append(old, c.Predecessor)
+		if c.SessionID != "" {
+			p.Lobbies, p.Sessions = append(p.Lobbies, c.LobbyUID), append(p.Sessions, c.SessionID)
+			p.Predecessors, old = append(p.Predecessors, c.PredecessorID), append(old, c.PredecessorID)
 		}
 	}
 	if len(old) == 0 {
@@ -172,7 +172,7 @@ func (t *queueTurn) succeed(changes []lobbyQueueChange) {
 func awaySessions(changes []lobbyQueueChange) (sessions []string) {
 	for _, c := range changes {
 		for _, m := range c.Members {
-			if c.Queue != nil && m.Away {
+			if c.Queue != nil && m.IsAway {
 				sessions = append(sessions, m.Session)
 			}
 		}

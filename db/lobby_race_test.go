@@ -26,18 +26,19 @@ func TestTwoReplicasMakeOneRoom(t *testing.T) {
 	var race errgroup.Group
 	for i := range answers {
 		race.Go(func() (err error) {
-			answers[i], err = stores[i%3].ActInLobby(t.Context(), l.joining(fmt.Sprint("s", i), "r", "counter_plugin_room"))
+			answers[i], err = stores[i%3].ActInLobby(t.Context(),
+				l.joining(fmt.Sprint("s", i), "r", "counter_plugin_room"))
 			return err
 		})
 	}
 	require.NoError(t, race.Wait())
-	room := l.snapshot(answers[0].Lobby)
+	room := l.snapshot(answers[0].LobbyUID)
 	require.Len(t, room.Members, 30)
 	for i, m := range room.Members {
-		require.Equal(t, int64(i+1), m.Order)
+		require.Equal(t, int64(i+1), m.JoinOrder)
 	}
 	for _, a := range answers {
-		require.Equal(t, room.Lobby, a.Lobby)
+		require.Equal(t, room.LobbyUID, a.LobbyUID)
 	}
 }
 
@@ -63,8 +64,8 @@ func TestARoomThatIsMadeMeanwhile(t *testing.T) {
 	l.AwaitBlocked(1)
 	require.NoError(t, tx.Commit(t.Context()))
 	a := <-answer
-	require.Equal(t, uid, a.Lobby)
-	require.JSONEq(t, `{"counter":7}`, string(a.Room.State.JSON()))
+	require.Equal(t, uid, a.LobbyUID)
+	require.JSONEq(t, `{"counter":7}`, string(a.RoomSnapshot.State.JSON()))
 }
 
 // An action that comes in one batch behind the end of its room is decided by the next batch: the room is made anew, or
@@ -73,21 +74,21 @@ func TestARoomThatEndsInABatch(t *testing.T) {
 	t.Parallel()
 	l := setupLobbies(t)
 	l.session("a", "b", "c")
-	old := l.act(l.Store, l.joining("a", "r", "counter_plugin_room")).Lobby
+	old := l.act(l.Store, l.joining("a", "r", "counter_plugin_room")).LobbyUID
 	release := l.Hold("SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", old)
 	running := l.begin(l.saying("a", "r", "inc"))
 	l.AwaitBlocked(1)
-	closing := l.begin(actionOf("a", "r", func(r *lobby.Room) error { r.Closed = true; return nil }))
+	closing := l.begin(actionOf("a", "r", func(r *lobby.Room) error { r.IsClosed = true; return nil }))
 	joining := l.begin(l.joining("b", "r", "counter_plugin_room"))
 	release()
 	require.NoError(t, (<-running).err)
 	closed := <-closing
-	require.True(t, closed.Closed)
-	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryLeft, Session: "a", Reason: "closed"}}, closed.Row.Entries)
+	require.True(t, closed.IsClosed)
+	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryLeft, Session: "a", Reason: "closed"}}, closed.LogRow.Entries)
 	anew := <-joining
 	require.NoError(t, anew.err)
-	require.NotEqual(t, old, anew.Lobby)
-	require.Len(t, anew.Room.Members, 1)
+	require.NotEqual(t, old, anew.LobbyUID)
+	require.Len(t, anew.RoomSnapshot.Members, 1)
 	_, err := l.ActInLobby(t.Context(), l.saying("a", "r", "inc"))
 	require.ErrorIs(t, err, lobby.ErrNotMember)
 }
@@ -112,7 +113,7 @@ func TestAFrozenReplicaHoldsNoRoom(t *testing.T) {
 	t.Parallel()
 	l := setupLobbies(t)
 	l.session("a", "b")
-	room := l.act(l.Store, l.joining("a", "r", "counter_plugin_room")).Lobby
+	room := l.act(l.Store, l.joining("a", "r", "counter_plugin_room")).LobbyUID
 	frozen := l.Replica(func(c *db.Config) { c.HoldTimeout = 200 * time.Millisecond })
 	goOn := make(chan struct{})
 	stopped := actionOf("a", "r", func(r *lobby.Room) error { <-goOn; return adding(r) })
@@ -121,7 +122,7 @@ func TestAFrozenReplicaHoldsNoRoom(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return one[int](l.bundle, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'") == 1
 	}, 30*time.Second, time.Millisecond)
-	require.Len(t, l.act(l.Store, l.joining("b", "r", "counter_plugin_room")).Room.Members, 2)
+	require.Len(t, l.act(l.Store, l.joining("b", "r", "counter_plugin_room")).RoomSnapshot.Members, 2)
 	close(goOn)
 	requireKind(t, fault.Unavailable, "unavailable", <-outcome)
 	require.JSONEq(t, `{"counter":0}`, string(l.snapshot(room).State.JSON()), "what it does on waking is refused")

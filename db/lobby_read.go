@@ -18,22 +18,22 @@ const maxLobbyPositions = 10_000
 
 // LobbyPositions are the positions of the last rows of rooms' logs. A room that has ended is missing.
 type LobbyPositions struct {
-	// Server is when Postgres started; zero without rooms. A server that started at another time may lack rows that
+	// ServerStartedAt is when Postgres started; zero without rooms. A server that started at another time may lack rows that
 	// were read before: it is a promoted standby.
-	Server time.Time
-	Of     map[uuid.UUID]int64
+	ServerStartedAt time.Time
+	ByRoom          map[uuid.UUID]int64
 }
 
 // LobbyPositions reads the positions of rooms. Errors: Unavailable.
 func (s *Store) LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (LobbyPositions, error) {
-	positions := LobbyPositions{Of: make(map[uuid.UUID]int64, len(lobbies))}
+	positions := LobbyPositions{ByRoom: make(map[uuid.UUID]int64, len(lobbies))}
 	for part := range slices.Chunk(lobbies, maxLobbyPositions) {
 		rows, err := s.q.LobbyPositions(ctx, query.LobbyPositionsParams{Region: region, Uids: part})
 		if err != nil {
 			return LobbyPositions{}, frame.Classify(err)
 		}
 		for _, r := range rows {
-			positions.Of[r.Uid], positions.Server = r.Pos, r.Server
+			positions.ByRoom[r.Uid], positions.ServerStartedAt = r.Pos, r.Server
 		}
 	}
 	return positions, nil
@@ -44,7 +44,7 @@ const MaxLobbySnapshots = 256
 
 // LobbySnapshot is a room as its members see it.
 type LobbySnapshot struct {
-	Lobby uuid.UUID
+	LobbyUID uuid.UUID
 	lobby.Snapshot
 }
 
@@ -70,11 +70,12 @@ func (s *Store) LobbySnapshots(ctx context.Context, region string, lobbies []uui
 
 func lobbySnapshotOf(r query.LobbySnapshotsRow) (LobbySnapshot, error) {
 	state, err := lobby.ParseState(r.State)
-	out := LobbySnapshot{r.Uid, lobby.Snapshot{Project: r.Project, ID: r.ID, Type: r.Type, Pos: r.Pos, Seq: r.Seq,
-		State: state}}
+	out := LobbySnapshot{r.Uid, lobby.Snapshot{Project: r.Project, ID: r.ID, Type: r.Type, LogPosition: r.Pos,
+		StateSeq: r.Seq,
+		State:    state}}
 	for i, session := range r.Sessions {
 		out.Members = append(out.Members,
-			lobby.Member{Session: session, Player: r.Players[i], Order: r.Orders[i], Away: r.Away[i]})
+			lobby.Member{Session: session, Player: r.Players[i], JoinOrder: r.Orders[i], IsAway: r.Away[i]})
 	}
 	return out, err
 }

@@ -12,11 +12,11 @@ import (
 
 // LobbySaying is a message that a room remembers.
 type LobbySaying struct {
-	Number  int64 // in the room, from 1
-	SaidAt  time.Time
-	Session string // that said it
-	Player  string // of the session; the session's id for one without a name
-	Data    json.RawMessage
+	Number    int64 // in the room, from 1
+	SaidAt    time.Time
+	SessionID string // that said it
+	Player    string // of the session; the session's id for one without a name
+	Data      json.RawMessage
 }
 
 // LobbySayings returns what a room remembers behind a number, to a session that is its member: up to lobby.MaxSayings

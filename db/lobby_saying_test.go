@@ -13,7 +13,8 @@ import (
 )
 
 func (l *lobbies) sayingText(session, room, text string) db.LobbyAction {
-	return actionOf(session, room, l.types.Message(lobby.Message{Session: session, Player: session, Type: lobby.MessageSay,
+	return actionOf(session, room, l.types.HandleMessage(lobby.Message{Session: session, Player: session,
+		Type: lobby.MessageSay,
 		Data: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text)), SentAt: time.UnixMilli(1_700_000_000_123)}))
 }
 
@@ -36,13 +37,14 @@ func TestARoomRemembersTheLastMessages(t *testing.T) {
 		require.Equal(t, int64(i+8), one.Number)
 		require.JSONEq(t, fmt.Sprintf(`{"text":"%d"}`, i+8), string(one.Data))
 	}
-	require.Equal(t, [3]any{"a", "a", int64(1_700_000_000_123)}, [3]any{said[0].Session, said[0].Player, said[0].SaidAt.UnixMilli()})
+	require.Equal(t, [3]any{"a", "a", int64(1_700_000_000_123)},
+		[3]any{said[0].SessionID, said[0].Player, said[0].SaidAt.UnixMilli()})
 	said, err = l.LobbySayings(t.Context(), "eu", "p", "chat:1", "b", int64(lobby.MaxSayings+7))
 	require.NoError(t, err)
 	require.Empty(t, said)
 	l.Exec("UPDATE lobbies SET grace = '0'")
 	l.act(l.Store, l.leaving("a", "chat:1"))
-	require.True(t, l.act(l.Store, l.leaving("b", "chat:1")).Closed)
+	require.True(t, l.act(l.Store, l.leaving("b", "chat:1")).IsClosed)
 	require.Zero(t, one[int](l.bundle, "SELECT count(*) FROM lobby_sayings"))
 }
 

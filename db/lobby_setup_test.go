@@ -37,21 +37,22 @@ func (l *lobbies) session(ids ...string) {
 
 // actionOf is an action of a session of the first epoch.
 func actionOf(session, room string, act lobby.Action) db.LobbyAction {
-	return db.LobbyAction{Region: "eu", Project: "p", Session: db.SessionEpoch{ID: session, Epoch: 1}, Room: room, Act: act}
+	return db.LobbyAction{Region: "eu", ProjectID: "p", Session: db.SessionEpoch{ID: session, Epoch: 1}, RoomID: room,
+		Act: act}
 }
 
 func (l *lobbies) joining(session, room, kind string) db.LobbyAction {
-	a := actionOf(session, room, l.types.Join(lobby.Join{Type: kind, Session: session, Player: session}))
-	a.Make = true
+	a := actionOf(session, room, l.types.JoinRoom(lobby.Join{RoomType: kind, Session: session, Player: session}))
+	a.MakesRoom = true
 	return a
 }
 
 func (l *lobbies) leaving(session, room string) db.LobbyAction {
-	return actionOf(session, room, l.types.Leave(session, session))
+	return actionOf(session, room, l.types.LeaveRoom(session, session))
 }
 
 func (l *lobbies) saying(session, room, kind string) db.LobbyAction {
-	return actionOf(session, room, l.types.Message(lobby.Message{Session: session, Player: session, Type: kind, Data: json.RawMessage(`{}`)}))
+	return actionOf(session, room, l.types.HandleMessage(lobby.Message{Session: session, Player: session, Type: kind, Data: json.RawMessage(`{}`)}))
 }
 
 func (l *lobbies) act(s *db.Store, a db.LobbyAction) db.LobbyAnswer {
@@ -62,9 +63,9 @@ func (l *lobbies) act(s *db.Store, a db.LobbyAction) db.LobbyAnswer {
 // setting is an action that sets a key of the state of a room that it makes.
 func setting(key, value string) lobby.Action {
 	return func(r *lobby.Room) error {
-		if r.New {
+		if r.IsNew {
 			r.Type, r.State, r.MaxMembers = "test", lobby.State{}, 10
-			r.Grace = 60_000_000_000
+			r.GracePeriod = 60_000_000_000
 		}
 		r.State[key] = json.RawMessage(value)
 		return nil
@@ -80,7 +81,7 @@ func adding(r *lobby.Room) error {
 // log returns the rows of a room's log behind a position.
 func (l *lobbies) log(room uuid.UUID, after int64) []db.LobbyRow {
 	l.t.Helper()
-	rows, _, err := l.LobbyLog(l.t.Context(), "eu", []db.LobbyPos{{Lobby: room, Pos: after}})
+	rows, _, err := l.LobbyLog(l.t.Context(), "eu", []db.LobbyPos{{LobbyUID: room, LogPos: after}})
 	require.NoError(l.t, err)
 	return rows
 }
@@ -102,11 +103,11 @@ type memberCopy struct {
 
 // apply applies the next row of a log, as a member does.
 func (f *memberCopy) apply(t require.TestingT, row db.LobbyRow) {
-	require.Equal(t, f.pos+1, row.Pos, "a gap or a double")
-	f.pos = row.Pos
+	require.Equal(t, f.pos+1, row.LogPos, "a gap or a double")
+	f.pos = row.LogPos
 	if len(row.Patch) > 0 {
-		require.Equal(t, f.seq+1, row.Seq)
-		f.seq = row.Seq
+		require.Equal(t, f.seq+1, row.StateSeq)
+		f.seq = row.StateSeq
 	}
 	for _, op := range row.Patch {
 		if op.Op == "del" {
@@ -129,7 +130,7 @@ func (f *memberCopy) apply(t require.TestingT, row db.LobbyRow) {
 
 // follow returns the copy of a member that begins with a snapshot.
 func follow(s lobby.Snapshot) *memberCopy {
-	f := &memberCopy{state: s.State.Clone(), members: map[string]bool{}, pos: s.Pos, seq: s.Seq}
+	f := &memberCopy{state: s.State.Clone(), members: map[string]bool{}, pos: s.LogPosition, seq: s.StateSeq}
 	for _, m := range s.Members {
 		f.members[m.Session] = true
 	}

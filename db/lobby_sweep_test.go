@@ -21,7 +21,7 @@ func (l *lobbies) due(session, room string) db.LobbyAnswer {
 	l.t.Helper()
 	made := l.act(l.Store, l.joining(session, room, "chat"))
 	l.act(l.Store, l.leaving(session, room))
-	l.Exec("UPDATE lobbies SET closes_at = closes_at - interval '1 hour' WHERE uid = $1", made.Lobby)
+	l.Exec("UPDATE lobbies SET closes_at = closes_at - interval '1 hour' WHERE uid = $1", made.LobbyUID)
 	return made
 }
 
@@ -31,16 +31,16 @@ func TestARoomStaysOpenForAMemberThatJoinsMeanwhile(t *testing.T) {
 	l := setupLobbies(t)
 	l.session("a", "b")
 	room := l.due("a", "chat:1")
-	release := l.Hold("SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", room.Lobby)
+	release := l.Hold("SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", room.LobbyUID)
 	joined := l.begin(l.joining("b", "chat:1", "chat"))
 	l.AwaitBlocked(1)
 	require.Equal(t, [2]int{}, l.sweep(), "the room is locked")
 	release()
 	b := <-joined
 	require.NoError(t, b.err)
-	require.Equal(t, room.Lobby, b.Lobby)
+	require.Equal(t, room.LobbyUID, b.LobbyUID)
 	require.Equal(t, [2]int{}, l.sweep())
-	require.Len(t, l.snapshot(room.Lobby).Members, 1)
+	require.Len(t, l.snapshot(room.LobbyUID).Members, 1)
 	l.RequireInvariants()
 }
 
@@ -52,15 +52,15 @@ func TestASessionThatJoinsARoomWhileItClosesMakesItAnew(t *testing.T) {
 	room := l.due("a", "chat:1")
 	closing, err := l.Pool().Begin(t.Context())
 	require.NoError(t, err)
-	_, err = closing.Exec(t.Context(), "DELETE FROM lobbies WHERE uid = $1", room.Lobby)
+	_, err = closing.Exec(t.Context(), "DELETE FROM lobbies WHERE uid = $1", room.LobbyUID)
 	require.NoError(t, err)
 	joined := l.begin(l.joining("b", "chat:1", "chat"))
 	l.AwaitBlocked(1)
 	require.NoError(t, closing.Commit(t.Context()))
 	b := <-joined
 	require.NoError(t, b.err)
-	require.NotEqual(t, room.Lobby, b.Lobby)
-	require.Len(t, l.snapshot(b.Lobby).Members, 1)
+	require.NotEqual(t, room.LobbyUID, b.LobbyUID)
+	require.Len(t, l.snapshot(b.LobbyUID).Members, 1)
 	l.RequireInvariants()
 }
 
@@ -70,7 +70,7 @@ func TestARoomStaysOpenForAnInvitation(t *testing.T) {
 	l := setupLobbies(t)
 	l.session("a", "b")
 	room := l.due("a", "chat:1")
-	l.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at) VALUES ('eu', $1, 'b', 'b', 'invited', now() + interval '5 minutes')`, room.Lobby)
+	l.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at) VALUES ('eu', $1, 'b', 'b', 'invited', now() + interval '5 minutes')`, room.LobbyUID)
 	require.Equal(t, [2]int{1, 0}, l.sweep())
 	require.Equal(t, [2]int{}, l.sweep(), "it no longer has a time to close")
 	l.Exec("UPDATE lobby_members SET expires_at = now() - interval '1 second'")

@@ -19,41 +19,41 @@ func TestARoomLivesFromItsFirstMemberToItsLast(t *testing.T) {
 	l := setupLobbies(t)
 	l.session("a", "b")
 	made := l.act(l.Store, l.joining("a", "counter:1", "counter_plugin_room"))
-	require.Equal(t, int64(1), made.Room.Seq)
-	require.Equal(t, int64(1), made.Room.Pos)
-	require.Equal(t, int64(0), made.Previous)
-	require.Empty(t, made.Row.Patch, "the first state is no change")
-	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryJoined, Session: "a"}}, made.Row.Entries)
+	require.Equal(t, int64(1), made.RoomSnapshot.StateSeq)
+	require.Equal(t, int64(1), made.RoomSnapshot.LogPosition)
+	require.Equal(t, int64(0), made.PreviousPos)
+	require.Empty(t, made.LogRow.Patch, "the first state is no change")
+	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryJoined, Session: "a"}}, made.LogRow.Entries)
 	joined := l.act(l.Replica(), l.joining("b", "counter:1", "counter_plugin_room"))
-	require.Equal(t, made.Lobby, joined.Lobby)
-	require.Len(t, joined.Row.Members, 2)
+	require.Equal(t, made.LobbyUID, joined.LobbyUID)
+	require.Len(t, joined.LogRow.Members, 2)
 	said := l.act(l.Store, l.saying("b", "counter:1", "inc"))
-	require.Equal(t, int64(2), said.Room.Seq)
-	require.Equal(t, []lobby.Op{{Op: "set", Path: "/counter", Value: json.RawMessage("1")}}, said.Row.Patch)
+	require.Equal(t, int64(2), said.RoomSnapshot.StateSeq)
+	require.Equal(t, []lobby.Op{{Op: "set", Path: "/counter", Value: json.RawMessage("1")}}, said.LogRow.Patch)
 
-	f := follow(*made.Room)
-	for _, row := range l.log(made.Lobby, 1) {
+	f := follow(*made.RoomSnapshot)
+	for _, row := range l.log(made.LobbyUID, 1) {
 		f.apply(t, row)
 	}
-	f.requireEqual(t, l.snapshot(made.Lobby).Snapshot)
-	f.requireEqual(t, *said.Room)
+	f.requireEqual(t, l.snapshot(made.LobbyUID).Snapshot)
+	f.requireEqual(t, *said.RoomSnapshot)
 
 	again := l.act(l.Store, l.joining("b", "counter:1", "counter_plugin_room"))
-	require.Nil(t, again.Row, "a member that joins again changes nothing")
-	require.Equal(t, said.Room.Pos, again.Room.Pos)
+	require.Nil(t, again.LogRow, "a member that joins again changes nothing")
+	require.Equal(t, said.RoomSnapshot.LogPosition, again.RoomSnapshot.LogPosition)
 
 	l.act(l.Store, l.leaving("a", "counter:1"))
 	last := l.act(l.Store, l.leaving("b", "counter:1"))
-	require.True(t, last.Closed)
+	require.True(t, last.IsClosed)
 	require.Zero(t, one[int](l.bundle, "SELECT count(*) FROM lobbies"))
 	require.Zero(t, one[int](l.bundle, "SELECT count(*) FROM lobby_members"))
-	require.Len(t, l.log(made.Lobby, 3), 2, "members on other replicas receive that they left")
+	require.Len(t, l.log(made.LobbyUID, 3), 2, "members on other replicas receive that they left")
 	_, err := l.ActInLobby(t.Context(), l.leaving("b", "counter:1"))
 	require.ErrorIs(t, err, lobby.ErrNotFound)
 
 	anew := l.act(l.Store, l.joining("a", "counter:1", "counter_plugin_room"))
-	require.NotEqual(t, made.Lobby, anew.Lobby, "a room that is made again has its own log")
-	require.Equal(t, int64(1), anew.Room.Seq)
+	require.NotEqual(t, made.LobbyUID, anew.LobbyUID, "a room that is made again has its own log")
+	require.Equal(t, int64(1), anew.RoomSnapshot.StateSeq)
 }
 
 func TestOnlyTheOwnerOfASessionActs(t *testing.T) {
@@ -64,19 +64,20 @@ func TestOnlyTheOwnerOfASessionActs(t *testing.T) {
 	l.Exec("UPDATE realtime_sessions SET epoch = 2 WHERE id = 'a'")
 	l.Exec("UPDATE realtime_sessions SET owner = NULL, suspended_at = now(), expires_at = now() WHERE id = 'b'")
 	late := map[string]db.LobbyAction{
-		"old epoch": l.saying("a", "r", "inc"), "suspended": l.joining("b", "r", "counter_plugin_room"), "no session": l.joining("c", "r", "counter_plugin_room"),
+		"old epoch": l.saying("a", "r", "inc"), "suspended": l.joining("b", "r", "counter_plugin_room"),
+		"no session": l.joining("c", "r", "counter_plugin_room"),
 	}
 	for name, a := range late {
 		_, err := l.ActInLobby(t.Context(), a)
 		requireKind(t, fault.Superseded, "session_superseded", err)
-		require.Equal(t, int64(1), l.snapshot(l.room("r")).Pos, name)
+		require.Equal(t, int64(1), l.snapshot(l.room("r")).LogPosition, name)
 	}
 	now := l.saying("a", "r", "inc")
 	now.Session.Epoch = 2
-	require.Equal(t, int64(2), l.act(l.Store, now).Room.Pos)
-	director := actionOf("", "r", l.types.Leave("a", "a"))
+	require.Equal(t, int64(2), l.act(l.Store, now).RoomSnapshot.LogPosition)
+	director := actionOf("", "r", l.types.LeaveRoom("a", "a"))
 	director.Session = db.SessionEpoch{}
-	require.True(t, l.act(l.Store, director).Closed, "the director itself has no session")
+	require.True(t, l.act(l.Store, director).IsClosed, "the director itself has no session")
 }
 
 func (l *lobbies) room(id string) uuid.UUID {
@@ -92,12 +93,13 @@ func TestABadActionFailsAlone(t *testing.T) {
 	l := setupLobbies(t, func(c *db.Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
 	l.session("a")
 	first := actionOf("a", "r", setting("good", "1"))
-	first.Make = true
-	uid := l.act(l.Store, first).Lobby
+	first.MakesRoom = true
+	uid := l.act(l.Store, first).LobbyUID
 	big, _ := json.Marshal(string(make([]byte, 70<<10)))
 	bad := map[string]lobby.Action{
 		"refused": func(r *lobby.Room) error {
-			r.State["bad"], r.Members, r.Entries = json.RawMessage("1"), nil, append(r.Entries, lobby.Entry{Kind: "bad"})
+			r.State["bad"], r.Members, r.Entries = json.RawMessage("1"), nil, append(r.Entries,
+				lobby.Entry{Kind: "bad"})
 			return lobby.ErrLocked
 		},
 		"panics":    func(r *lobby.Room) error { r.State["bad"] = json.RawMessage("1"); panic("a bug") },
@@ -106,7 +108,7 @@ func TestABadActionFailsAlone(t *testing.T) {
 		"no UTF-8":  setting("bad", "\"\xff\""),
 		"more than its size": func(r *lobby.Room) error {
 			r.MaxMembers = 0
-			return l.types.Join(lobby.Join{Type: "test", Session: "x"})(r)
+			return l.types.JoinRoom(lobby.Join{RoomType: "test", Session: "x"})(r)
 		},
 	}
 	hold := l.Hold("SELECT FROM lobbies WHERE uid = $1 FOR UPDATE", uid)
@@ -135,7 +137,7 @@ func TestABadActionFailsAlone(t *testing.T) {
 	require.Equal(t, 1, log.Count("an action in a room panicked"))
 	s := l.snapshot(uid)
 	require.JSONEq(t, `{"good":1,"counter":21}`, string(s.State.JSON()))
-	f := follow(lobby.Snapshot{Pos: 0, Seq: 1, State: lobby.State{"good": json.RawMessage("1")}})
+	f := follow(lobby.Snapshot{LogPosition: 0, StateSeq: 1, State: lobby.State{"good": json.RawMessage("1")}})
 	for _, row := range l.log(uid, 0) {
 		f.apply(t, row)
 		require.Empty(t, row.Entries)
@@ -150,12 +152,13 @@ func TestAStateIsKeptAsItIs(t *testing.T) {
 	l.session("a")
 	for _, value := range []string{`"\u0000"`, `1e+21`, "\"<&> \u2028\"", `{"__proto__":1}`, `[1.5,null,true]`} {
 		a := actionOf("a", "r", setting("k", value))
-		a.Make = true
+		a.MakesRoom = true
 		answer := l.act(l.Store, a)
-		s := l.snapshot(answer.Lobby)
-		require.Equal(t, answer.Room.State.JSON(), s.State.JSON(), value)
-		if answer.Row != nil {
-			require.Equal(t, answer.Row.Patch[0].Value, l.log(answer.Lobby, answer.Previous)[0].Patch[0].Value, value)
+		s := l.snapshot(answer.LobbyUID)
+		require.Equal(t, answer.RoomSnapshot.State.JSON(), s.State.JSON(), value)
+		if answer.LogRow != nil {
+			require.Equal(t, answer.LogRow.Patch[0].Value, l.log(answer.LobbyUID, answer.PreviousPos)[0].Patch[0].Value,
+				value)
 		}
 	}
 }

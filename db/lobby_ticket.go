@@ -17,8 +17,8 @@ import (
 type LobbyTicketRequest struct {
 	// Ticket has the room's owner as the Caller and the players of all members as the Party. The Lease is ignored: the
 	// ticket stays while the sessions of the members live.
-	Ticket        PlayerTicketRequest
-	Project, Room string
+	Ticket            PlayerTicketRequest
+	ProjectID, RoomID string
 }
 
 // LobbyPlayers returns the players of a room's members, sorted, to one of them. Errors: NotFound, "lobby_unknown", for
@@ -42,14 +42,14 @@ func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) 
 // member is away or not ready.
 func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	r LobbyTicketRequest) (PlayerTicketAnswer, error) {
-	region, err := s.regionOfLobby(ctx, r.Project, r.Room)
+	region, err := s.regionOfLobby(ctx, r.ProjectID, r.RoomID)
 	if err != nil {
 		return PlayerTicketAnswer{}, err
 	}
 	if err := s.admit(ctx, r.Ticket.arrival(universe)); err != nil {
 		return PlayerTicketAnswer{}, err
 	}
-	r.Ticket.Lease = 0
+	r.Ticket.LeaseTTL = 0
 	var asked *roomTicketRequest
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
@@ -101,22 +101,24 @@ func replayTicket(ctx context.Context, q *query.Queries, r PlayerTicketRequest) 
 func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r LobbyTicketRequest,
 	asked *roomTicketRequest, further []string) (*lobbyTurn, error) {
 	var named string
-	if len(r.Ticket.Profiles) > 0 {
-		named = r.Ticket.Profiles[0]
+	if len(r.Ticket.ProfileNames) > 0 {
+		named = r.Ticket.ProfileNames[0]
 	}
 	size, err := s.matchSize(ctx, q, asked.universe, named)
 	if err != nil {
 		return nil, err
 	}
-	act := s.cfg.Rooms.AskedFor(r.Ticket.Caller, r.Ticket.Party, lobby.Queue{RoomType: s.cfg.Rooms.TypeOf(named),
-		Size: lobby.Size(float64(max(size, len(r.Ticket.Party))))})
-	step := lobbyStep{request: asked, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.Room,
-		Act: act}}
+	act := s.cfg.RoomTypes.AskedFor(r.Ticket.Caller, r.Ticket.Party,
+		lobby.Queue{RoomType: s.cfg.RoomTypes.TypeOf(named),
+			MatchSize: lobby.ClampSize(float64(max(size, len(r.Ticket.Party))))})
+	step := lobbyStep{ticketRequest: asked,
+		action: LobbyAction{Region: region, ProjectID: r.ProjectID, RoomID: r.RoomID,
+			Act: act}}
 	turn, err := s.actIn(ctx, q, region, []lobbyStep{step}, further)
 	if err != nil {
 		return nil, err
 	}
-	return turn, lobbyTicketError(turn.results[0].Err)
+	return turn, lobbyTicketError(turn.stepResults[0].Err)
 }
 
 // matchSize returns the most players of a match of a profile; 0 if nobody knows it.
@@ -127,10 +129,10 @@ func (s *Store) matchSize(ctx context.Context, q *query.Queries, universe, name 
 	}
 	// For the profiles that it keeps decoded; nothing is queued here.
 	t := s.newQueueTurn(q, universe, "")
-	if err := t.readProfiles(ctx, live); err != nil || t.profiles[name] == nil {
+	if err := t.readProfiles(ctx, live); err != nil || t.profilesByName[name] == nil {
 		return 0, err
 	}
-	for _, team := range t.profiles[name].Teams {
+	for _, team := range t.profilesByName[name].Teams {
 		players += team.Max
 	}
 	return players, nil

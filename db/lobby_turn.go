@@ -17,20 +17,20 @@ import (
 // lobbyStep is an action of a transaction. With Session.Epoch 0 the session is not judged: the transaction has locked
 // it, or the director itself acts.
 type lobbyStep struct {
-	LobbyAction
+	action LobbyAction
 
-	Lobby   uuid.UUID          // the room; uuid.Nil: it has the id Room in Project
-	request *roomTicketRequest // with which the members queue; nil: one that the room asks for
-	ticket  string             // the one that the action may cancel; "": any
+	LobbyUID          uuid.UUID          // the room; uuid.Nil: it has the id Room in Project
+	ticketRequest     *roomTicketRequest // with which the members queue; nil: one that the room asks for
+	cancellableTicket string             // the one that the action may cancel; "": any
 }
 
 // lobbyResult is what a step did, once the transaction is committed.
 type lobbyResult struct {
-	LobbyAnswer
+	answer LobbyAnswer
 
-	invited []string // players
-	cancels bool     // a member wants to leave the queue
-	Err     error    // a *lobby.Error, an *Error of the kind Superseded, or errRoomEnds
+	invitedPlayers []string // players
+	cancelsTicket  bool     // a member wants to leave the queue
+	Err            error    // a *lobby.Error, an *Error of the kind Superseded, or errRoomEnds
 }
 
 // maxRoomsOfSession bounds the rooms of a session: when it is resumed, it is sent all of them.
@@ -42,8 +42,8 @@ var errRoomEnds = errors.New("the room ends with this transaction")
 
 // lobbyTurn is one transaction on rooms of a region: the rows that it has locked and read, and the changes to write.
 type lobbyTurn struct {
-	region  string
-	results []lobbyResult // of the steps, in their order; they hold after the commit
+	region      string
+	stepResults []lobbyResult // of the steps, in their order; they hold after the commit
 
 	ownerEpochs    map[string]int64 // epochs of the locked sessions that have an owner
 	lockedSessions map[string]bool  // sessions that are locked
@@ -52,18 +52,18 @@ type lobbyTurn struct {
 	byID           map[lobbyID]*lobbyRoom
 	changedRooms   []*lobbyRoom // in which an action has succeeded, in the order of the first
 
-	queue   []lobbyQueueChange
-	queued  *queueTurn               // of queue; nil: nothing of it changes
-	invited []query.InvitePlayersRow // after the commit, like matched
-	matched []uuid.UUID              // rooms that did not know of their match
-	keys    []string                 // of the notice
+	queueChanges []lobbyQueueChange
+	queueTurn    *queueTurn               // of queue; nil: nothing of it changes
+	invitedRows  []query.InvitePlayersRow // after the commit, like matched
+	matchedRooms []uuid.UUID              // rooms that did not know of their match
+	noticeKeys   []string                 // of the notice
 }
 
-type lobbyID struct{ project, id string }
+type lobbyID struct{ project, roomID string }
 
 // lockSessions is the error of a transaction in which a room enqueues sessions that are not locked. The transaction
 // runs again and locks them together with its own, since sessions are locked before rooms.
-type lockSessions struct{ ids []string }
+type lockSessions struct{ sessionIDs []string }
 
 func (*lockSessions) Error() string { return "further sessions must be locked" }
 
@@ -77,7 +77,7 @@ func lockingSessions(run func(further []string) error) error {
 		if !ok {
 			return err
 		}
-		further = append(further, more.ids...)
+		further = append(further, more.sessionIDs...)
 	}
 	return fault.NewUnavailable("the members of a room changed too often", nil)
 }
@@ -89,7 +89,7 @@ func lockingSessions(run func(further []string) error) error {
 func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, steps []lobbyStep,
 	locked []string) (*lobbyTurn, error) {
 	t := &lobbyTurn{
-		region: region, results: make([]lobbyResult, len(steps)),
+		region: region, stepResults: make([]lobbyResult, len(steps)),
 		ownerEpochs: map[string]int64{}, lockedSessions: map[string]bool{}, roomsBySession: map[string]int{},
 		byUID: map[uuid.UUID]*lobbyRoom{},
 		byID:  map[lobbyID]*lobbyRoom{},
@@ -99,11 +99,11 @@ func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, step
 	}
 	taken := make([]*lobbyRoom, len(steps))
 	for i, step := range steps {
-		taken[i], t.results[i] = t.take(step)
+		taken[i], t.stepResults[i] = t.take(step)
 	}
 	// Only the actions tell which rooms queue. Nothing was written yet, so the transaction begins again with these
 	// sessions locked.
-	if ids := t.unlocked(); len(ids) > 0 {
+	if ids := t.unlockedSessions(); len(ids) > 0 {
 		return nil, &lockSessions{ids}
 	}
 	if err := s.writeLobbies(ctx, q, t); err != nil {
@@ -112,7 +112,7 @@ func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, step
 	// Behind writeLobbies, which has decided about the position and the row of each room.
 	for i, r := range taken {
 		if r != nil {
-			r.complete(&t.results[i].LobbyAnswer)
+			r.complete(&t.stepResults[i].answer)
 		}
 	}
 	return t, nil
@@ -157,8 +157,8 @@ func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbySte
 func sessionsOf(steps []lobbyStep, locked []string) []string {
 	ids := slices.Clone(locked)
 	for _, step := range steps {
-		if step.Session.Epoch != 0 {
-			ids = append(ids, step.Session.ID)
+		if step.action.Session.Epoch != 0 {
+			ids = append(ids, step.action.Session.ID)
 		}
 	}
 	slices.Sort(ids)
@@ -168,8 +168,8 @@ func sessionsOf(steps []lobbyStep, locked []string) []string {
 // joiningSessions returns the sessions of steps that may join a room.
 func joiningSessions(steps []lobbyStep) (ids []string) {
 	for _, step := range steps {
-		if step.Make && step.Session.Epoch != 0 {
-			ids = append(ids, step.Session.ID)
+		if step.action.MakesRoom && step.action.Session.Epoch != 0 {
+			ids = append(ids, step.action.Session.ID)
 		}
 	}
 	slices.Sort(ids)
@@ -181,14 +181,14 @@ func lobbiesOf(region string, steps []lobbyStep) query.LockLobbiesParams {
 	p := query.LockLobbiesParams{Region: region}
 	uids, ids := map[uuid.UUID]bool{}, map[lobbyID]bool{}
 	for _, step := range steps {
-		id := lobbyID{step.Project, step.Room}
+		id := lobbyID{step.action.ProjectID, step.action.RoomID}
 		switch {
-		case step.Lobby == uuid.Nil && !ids[id]:
+		case step.LobbyUID == uuid.Nil && !ids[id]:
 			ids[id] = true
-			p.Projects, p.Ids = append(p.Projects, step.Project), append(p.Ids, step.Room)
-		case step.Lobby != uuid.Nil && !uids[step.Lobby]:
-			uids[step.Lobby] = true
-			p.Uids = append(p.Uids, step.Lobby)
+			p.Projects, p.Ids = append(p.Projects, step.action.ProjectID), append(p.Ids, step.action.RoomID)
+		case step.LobbyUID != uuid.Nil && !uids[step.LobbyUID]:
+			uids[step.LobbyUID] = true
+			p.Uids = append(p.Uids, step.LobbyUID)
 		}
 	}
 	return p
@@ -212,8 +212,8 @@ func (t *lobbyTurn) read(found []query.LockLobbiesRow, members []query.LobbyMemb
 
 // take runs the action of a step, and returns the room if it succeeds.
 func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
-	if epoch, live := t.ownerEpochs[step.Session.ID]; step.Session.Epoch != 0 &&
-		(!live || epoch != step.Session.Epoch) {
+	if epoch, live := t.ownerEpochs[step.action.Session.ID]; step.action.Session.Epoch != 0 &&
+		(!live || epoch != step.action.Session.Epoch) {
 		return nil, lobbyResult{Err: fault.New(fault.Superseded, "session_superseded",
 			"another connection owns the session, or it has ended")}
 	}
@@ -222,37 +222,37 @@ func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
 	case r == nil:
 		return nil, lobbyResult{Err: lobby.ErrNotFound}
 	// A later step may make a room with the same id, which another transaction has to do.
-	case r.now.Closed:
+	case r.now.IsClosed:
 		return nil, lobbyResult{Err: errRoomEnds}
 	}
-	before := r.has(step.Session.ID)
-	if step.Make && !before && t.roomsBySession[step.Session.ID] >= maxRoomsOfSession {
+	before := r.hasMember(step.action.Session.ID)
+	if step.action.MakesRoom && !before && t.roomsBySession[step.action.Session.ID] >= maxRoomsOfSession {
 		return nil, lobbyResult{Err: lobby.ErrTooManyRooms}
 	}
-	answer, effects, err := r.act(step.Act)
+	answer, effects, err := r.act(step.action.Act)
 	if err != nil {
 		return nil, lobbyResult{Err: err}
 	}
-	if !before && r.has(step.Session.ID) {
-		t.roomsBySession[step.Session.ID]++
+	if !before && r.hasMember(step.action.Session.ID) {
+		t.roomsBySession[step.action.Session.ID]++
 	}
 	t.use(r)
 	t.note(r, step, effects)
-	return r, lobbyResult{LobbyAnswer: LobbyAnswer{Answer: answer}, invited: invitedBy(effects),
-		cancels: slices.ContainsFunc(effects, isCancel)}
+	return r, lobbyResult{answer: LobbyAnswer{ActionAnswer: answer}, invitedPlayers: invitedBy(effects),
+		cancelsTicket: slices.ContainsFunc(effects, isCancel)}
 }
 
 func isCancel(e lobby.Effect) bool { return e.Reason == lobby.ReasonCancel }
 
 // room returns the room of a step, or a new one if the step may make it; nil: there is none.
 func (t *lobbyTurn) room(step lobbyStep) *lobbyRoom {
-	if step.Lobby != uuid.Nil {
-		return t.byUID[step.Lobby]
+	if step.LobbyUID != uuid.Nil {
+		return t.byUID[step.LobbyUID]
 	}
-	if r := t.byID[lobbyID{step.Project, step.Room}]; r != nil || !step.Make {
+	if r := t.byID[lobbyID{step.action.ProjectID, step.action.RoomID}]; r != nil || !step.action.MakesRoom {
 		return r
 	}
-	return newLobby(step.Project, step.Room)
+	return newLobby(step.action.ProjectID, step.action.RoomID)
 }
 
 // use notes that an action has succeeded in a room.
@@ -274,30 +274,33 @@ func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
 			r.invite(e)
 		case lobby.EffectRemove:
 			// The removed session is no member any more, so that the notice of the room does not reach it.
-			t.keys = append(t.keys, e.Session)
+			t.noticeKeys = append(t.noticeKeys, e.Session)
 		case lobby.EffectEnqueue:
-			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members,
-				Queue: &e.Queue, Request: step.request})
+			t.queueChanges = append(t.queueChanges,
+				lobbyQueueChange{LobbyUID: r.uid, ProjectID: r.now.Project, Members: r.now.Members,
+					Queue: &e.Queue, TicketRequest: step.ticketRequest})
 			// All members learn of the ticket, not only the one who asked for it.
 			for _, m := range r.now.Members {
-				t.keys = append(t.keys, m.Session)
+				t.noticeKeys = append(t.noticeKeys, m.Session)
 			}
 		case lobby.EffectSucceed:
-			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Predecessor: e.From, Session: e.Session})
-			t.keys = append(t.keys, e.Session)
+			t.queueChanges = append(t.queueChanges,
+				lobbyQueueChange{LobbyUID: r.uid, PredecessorID: e.FromSession, SessionID: e.Session})
+			t.noticeKeys = append(t.noticeKeys, e.Session)
 		case lobby.EffectWithdraw:
-			r.answered = append(r.answered, e.Player)
+			r.answeredPlayers = append(r.answeredPlayers, e.Player)
 		case lobby.EffectDequeue:
-			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members,
-				Ticket: step.ticket, cancels: isCancel(e)})
+			t.queueChanges = append(t.queueChanges,
+				lobbyQueueChange{LobbyUID: r.uid, ProjectID: r.now.Project, Members: r.now.Members,
+					TicketID: step.cancellableTicket, isCancelled: isCancel(e)})
 		}
 	}
 }
 
-// unlocked returns the sessions that enter the queue without being locked. One that has ended meanwhile is not locked
+// unlockedSessions returns the sessions that enter the queue without being locked. One that has ended meanwhile is not locked
 // for ever: it leaves the room with its session.
-func (t *lobbyTurn) unlocked() (ids []string) {
-	for _, c := range t.queue {
+func (t *lobbyTurn) unlockedSessions() (ids []string) {
+	for _, c := range t.queueChanges {
 		for _, m := range c.Members {
 			if c.Queue != nil && !t.lockedSessions[m.Session] {
 				ids = append(ids, m.Session)
@@ -310,13 +313,13 @@ func (t *lobbyTurn) unlocked() (ids []string) {
 // announce wakes the replicas with members of the rooms that changed, and those of sessions that were invited or
 // removed.
 func (s *Store) announce(t *lobbyTurn) {
-	for _, i := range t.invited {
+	for _, i := range t.invitedRows {
 		if i.Connected {
-			t.keys = append(t.keys, i.Session)
+			t.noticeKeys = append(t.noticeKeys, i.Session)
 		}
 	}
-	s.notifyRealtime(t.region, t.keys...)
-	if t.queued != nil {
-		t.queued.wake()
+	s.notifyRealtime(t.region, t.noticeKeys...)
+	if t.queueTurn != nil {
+		t.queueTurn.wake()
 	}
 }

@@ -19,59 +19,59 @@ func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn
 	for _, r := range t.changedRooms {
 		r.finish(at)
 		// It was made and has ended in this transaction, so nobody has seen it.
-		if r.isNew && r.ends {
+		if r.isNew && r.isEnding {
 			continue
 		}
 		if err := w.add(r); err != nil {
 			return err
 		}
-		if r.row != nil || r.ends {
-			t.keys = append(t.keys, r.uid.String())
+		if r.logRow != nil || r.isEnding {
+			t.noticeKeys = append(t.noticeKeys, r.uid.String())
 		}
 	}
-	w.queue(q.Deferred(), &t.invited)
-	if len(t.queue) == 0 {
+	w.queue(q.Deferred(), &t.invitedRows)
+	if len(t.queueChanges) == 0 {
 		return nil
 	}
-	if cancelled := t.cancelled(); len(cancelled) > 0 {
-		query.Queue(q.Deferred(), &t.matched, (*query.Queries).MatchedLobbies,
+	if cancelled := t.cancelledRooms(); len(cancelled) > 0 {
+		query.Queue(q.Deferred(), &t.matchedRooms, (*query.Queries).MatchedLobbies,
 			query.MatchedLobbiesParams{Region: t.region, Lobbies: cancelled})
 	}
-	t.queued, err = s.queueLobby(ctx, q, t.region, t.queue)
+	t.queueTurn, err = s.queueLobby(ctx, q, t.region, t.queueChanges)
 	return err
 }
 
 // lobbyWrites are the parameters of the statements that write the rooms of a transaction.
 type lobbyWrites struct {
-	insert query.InsertLobbiesParams
-	put    query.PutLobbiesParams
-	detail query.PutLobbyDetailsParams
-	end    query.DeleteLobbiesParams
-	join   query.PutLobbyMembersParams
-	leave  query.DeleteLobbyMembersParams
-	invite query.InvitePlayersParams
-	answer query.AnswerInvitationsParams
-	places query.PutParticipantsParams
-	say    query.PutLobbySayingsParams
-	log    query.InsertLobbyLogParams
+	newLobbies          query.InsertLobbiesParams
+	changedLobbies      query.PutLobbiesParams
+	changedDetails      query.PutLobbyDetailsParams
+	endedLobbies        query.DeleteLobbiesParams
+	joinedMembers       query.PutLobbyMembersParams
+	leftMembers         query.DeleteLobbyMembersParams
+	newInvitations      query.InvitePlayersParams
+	answeredInvitations query.AnswerInvitationsParams
+	participantPlaces   query.PutParticipantsParams
+	newSayings          query.PutLobbySayingsParams
+	logRows             query.InsertLobbyLogParams
 }
 
 // maxInvitationsByPlayer bounds the invitations of a player in five minutes, over all rooms of a project.
 const maxInvitationsByPlayer = 64
 
 func newLobbyWrites(region string) (w lobbyWrites) {
-	w.insert.Region, w.put.Region, w.detail.Region, w.end.Region = region, region, region, region
-	w.join.Region, w.leave.Region, w.invite.Region, w.log.Region = region, region, region, region
-	w.answer.Region, w.places.Region, w.invite.Most = region, region, maxInvitationsByPlayer
-	w.say.Region = region
+	w.newLobbies.Region, w.changedLobbies.Region, w.changedDetails.Region, w.endedLobbies.Region = region, region, region, region
+	w.joinedMembers.Region, w.leftMembers.Region, w.newInvitations.Region, w.logRows.Region = region, region, region, region
+	w.answeredInvitations.Region, w.participantPlaces.Region, w.newInvitations.Most = region, region, maxInvitationsByPlayer
+	w.newSayings.Region = region
 	return w
 }
 
 // add adds the rows that a room changes. A room that ends has no others: they are deleted with it.
 func (w *lobbyWrites) add(r *lobbyRoom) error {
 	switch {
-	case r.ends:
-		w.end.Uids = append(w.end.Uids, r.uid)
+	case r.isEnding:
+		w.endedLobbies.Uids = append(w.endedLobbies.Uids, r.uid)
 		// Its last row of the log tells the members.
 		return w.addLog(r)
 	case r.isNew:
@@ -87,15 +87,16 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 	w.addMembers(r)
 	// Only rooms that a match made have participants.
 	if !slices.Equal(r.roomBefore.Participants, r.now.Participants) {
-		w.places.Uids = append(w.places.Uids, r.uid)
-		w.places.Participants = append(w.places.Participants, textArray(r.now.Participants))
+		w.participantPlaces.Uids = append(w.participantPlaces.Uids, r.uid)
+		w.participantPlaces.Participants = append(w.participantPlaces.Participants, textArray(r.now.Participants))
 	}
-	for _, player := range r.answered {
-		w.answer.Lobbies, w.answer.Players = append(w.answer.Lobbies, r.uid), append(w.answer.Players, player)
+	for _, player := range r.answeredPlayers {
+		w.answeredInvitations.Lobbies, w.answeredInvitations.Players = append(w.answeredInvitations.Lobbies,
+			r.uid), append(w.answeredInvitations.Players, player)
 	}
 	w.addSayings(r)
-	for _, e := range r.invites {
-		p := &w.invite
+	for _, e := range r.inviteEffects {
+		p := &w.newInvitations
 		p.Lobbies, p.Projects, p.Players = append(p.Lobbies, r.uid), append(p.Projects, r.now.Project),
 			append(p.Players, e.Player)
 		p.Inviters, p.InvitingPlayers = append(p.Inviters, e.Session), append(p.InvitingPlayers, e.Inviter)
@@ -104,31 +105,31 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 }
 
 func (w *lobbyWrites) addNew(r *lobbyRoom) {
-	p, now := &w.insert, &r.now
+	p, now := &w.newLobbies, &r.now
 	p.Uids, p.Projects, p.Ids, p.Types = append(p.Uids, r.uid), append(p.Projects, now.Project), append(p.Ids,
 		now.ID), append(p.Types, now.Type)
-	p.Positions, p.Seqs, p.States = append(p.Positions, r.lastPos()), append(p.Seqs, now.Seq), append(p.States,
+	p.Positions, p.Seqs, p.States = append(p.Positions, r.lastPos()), append(p.Seqs, now.StateSeq), append(p.States,
 		string(now.State.JSON()))
 	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins,
-		now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
-	p.Private, p.Locked = append(p.Private, now.Private), append(p.Locked, now.IsLocked)
-	p.Graces, p.Empty = append(p.Graces, now.Grace.Microseconds()), append(p.Empty, r.empty())
-	p.Said = append(p.Said, now.Said)
+		now.JoinCount), append(p.MaxMembers, int32(now.MaxMembers))
+	p.Private, p.Locked = append(p.Private, now.IsPrivate), append(p.Locked, now.IsLocked)
+	p.Graces, p.Empty = append(p.Graces, now.GracePeriod.Microseconds()), append(p.Empty, r.isEmpty())
+	p.Said = append(p.Said, now.SaidCount)
 }
 
 func (w *lobbyWrites) addChanged(r *lobbyRoom) {
-	p, now, state := &w.put, &r.now, ""
+	p, now, state := &w.changedLobbies, &r.now, ""
 	// The text of a state may have 64 KiB: it is sent only if the state has another number.
-	if now.Seq != r.roomBefore.Seq {
+	if now.StateSeq != r.roomBefore.StateSeq {
 		state = string(now.State.JSON())
 	}
 	p.Uids, p.Positions, p.Seqs, p.States = append(p.Uids, r.uid), append(p.Positions, r.lastPos()), append(p.Seqs,
-		now.Seq), append(p.States, state)
+		now.StateSeq), append(p.States, state)
 	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins,
-		now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
-	p.Private, p.Locked, p.Empty = append(p.Private, now.Private), append(p.Locked, now.IsLocked), append(p.Empty,
-		r.empty())
-	p.Said = append(p.Said, now.Said)
+		now.JoinCount), append(p.MaxMembers, int32(now.MaxMembers))
+	p.Private, p.Locked, p.Empty = append(p.Private, now.IsPrivate), append(p.Locked, now.IsLocked), append(p.Empty,
+		r.isEmpty())
+	p.Said = append(p.Said, now.SaidCount)
 }
 
 func (w *lobbyWrites) addDetails(r *lobbyRoom) error {
@@ -140,16 +141,16 @@ func (w *lobbyWrites) addDetails(r *lobbyRoom) error {
 		}
 		sanctions = string(encoded)
 	}
-	p := &w.detail
+	p := &w.changedDetails
 	p.Uids, p.Metadata = append(p.Uids, r.uid), append(p.Metadata, string(r.now.Metadata))
-	p.Codes, p.Sanctions = append(p.Codes, r.now.Code), append(p.Sanctions, sanctions)
+	p.Codes, p.Sanctions = append(p.Codes, r.now.JoinCode), append(p.Sanctions, sanctions)
 	return nil
 }
 
 // addSayings remembers what the members have said.
 func (w *lobbyWrites) addSayings(r *lobbyRoom) {
-	p := &w.say
-	for _, e := range lobby.Sayings(r.now.Entries) {
+	p := &w.newSayings
+	for _, e := range lobby.LastSayings(r.now.Entries) {
 		p.Lobbies, p.Numbers, p.Times = append(p.Lobbies, r.uid), append(p.Numbers, e.Number), append(p.Times,
 			time.UnixMilli(e.SaidAt))
 		p.Sessions, p.Players, p.Data = append(p.Sessions, e.Session), append(p.Players, e.Player), append(p.Data,
@@ -169,55 +170,58 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 	for _, m := range r.now.Members {
 		after[m.Session] = true
 		if before[m.Session] != m {
-			p := &w.join
+			p := &w.joinedMembers
 			p.Lobbies, p.Sessions, p.Players = append(p.Lobbies, r.uid), append(p.Sessions,
 				m.Session), append(p.Players, m.Player)
-			p.Orders, p.Away = append(p.Orders, m.Order), append(p.Away, m.Away)
+			p.Orders, p.Away = append(p.Orders, m.JoinOrder), append(p.Away, m.IsAway)
 		}
 	}
 	// Invitations of sessions are rows of the same table.
-	for _, m := range r.now.Invited {
+	for _, m := range r.now.InvitedMembers {
 		after[m.Session] = true
 	}
-	for _, all := range [][]lobby.Member{r.roomBefore.Members, r.roomBefore.Invited} {
+	for _, all := range [][]lobby.Member{r.roomBefore.Members, r.roomBefore.InvitedMembers} {
 		for _, m := range all {
 			switch {
 			// An invitation of a player of whom no session was known: it has a row of its own, which ends.
-			case m.Session == "" && !slices.Contains(r.now.Invited, m):
-				r.answered = append(r.answered, m.Player)
+			case m.Session == "" && !slices.Contains(r.now.InvitedMembers, m):
+				r.answeredPlayers = append(r.answeredPlayers, m.Player)
 			case !after[m.Session]:
-				w.leave.Lobbies, w.leave.Sessions = append(w.leave.Lobbies, r.uid), append(w.leave.Sessions, m.Session)
+				w.leftMembers.Lobbies, w.leftMembers.Sessions = append(w.leftMembers.Lobbies,
+					r.uid), append(w.leftMembers.Sessions, m.Session)
 			}
 		}
 	}
 }
 
 func (w *lobbyWrites) addLog(r *lobbyRoom) error {
-	if r.row == nil {
+	if r.logRow == nil {
 		return nil
 	}
-	body, err := encodeLobbyRow(*r.row)
-	w.log.Lobbies, w.log.Positions, w.log.Bodies = append(w.log.Lobbies, r.uid), append(w.log.Positions,
-		r.row.Pos), append(w.log.Bodies, body)
+	body, err := encodeLobbyRow(*r.logRow)
+	w.logRows.Lobbies, w.logRows.Positions, w.logRows.Bodies = append(w.logRows.Lobbies,
+		r.uid), append(w.logRows.Positions,
+		r.logRow.LogPos), append(w.logRows.Bodies, body)
 	return err
 }
 
 // queue defers the statements that have rows, rooms before members. Who is invited is in invited after the commit.
 func (w *lobbyWrites) queue(out *tx.Pipeline, invited *[]query.InvitePlayersRow) {
-	deferRows(out, len(w.insert.Uids), (*query.Queries).InsertLobbies, w.insert)
-	deferRows(out, len(w.put.Uids), (*query.Queries).PutLobbies, w.put)
-	deferRows(out, len(w.detail.Uids), (*query.Queries).PutLobbyDetails, w.detail)
-	deferRows(out, len(w.end.Uids), (*query.Queries).DeleteLobbies, w.end)
-	deferRows(out, len(w.end.Uids), (*query.Queries).DeleteMembersOfLobbies, query.DeleteMembersOfLobbiesParams(w.end))
-	deferRows(out, len(w.leave.Lobbies), (*query.Queries).DeleteLobbyMembers, w.leave)
-	deferRows(out, len(w.places.Uids), (*query.Queries).PutParticipants, w.places)
-	deferRows(out, len(w.answer.Lobbies), (*query.Queries).AnswerInvitations, w.answer)
-	deferRows(out, len(w.join.Lobbies), (*query.Queries).PutLobbyMembers, w.join)
-	if len(w.invite.Lobbies) > 0 {
-		query.Queue(out, invited, (*query.Queries).InvitePlayers, w.invite)
+	deferRows(out, len(w.newLobbies.Uids), (*query.Queries).InsertLobbies, w.newLobbies)
+	deferRows(out, len(w.changedLobbies.Uids), (*query.Queries).PutLobbies, w.changedLobbies)
+	deferRows(out, len(w.changedDetails.Uids), (*query.Queries).PutLobbyDetails, w.changedDetails)
+	deferRows(out, len(w.endedLobbies.Uids), (*query.Queries).DeleteLobbies, w.endedLobbies)
+	deferRows(out, len(w.endedLobbies.Uids), (*query.Queries).DeleteMembersOfLobbies,
+		query.DeleteMembersOfLobbiesParams(w.endedLobbies))
+	deferRows(out, len(w.leftMembers.Lobbies), (*query.Queries).DeleteLobbyMembers, w.leftMembers)
+	deferRows(out, len(w.participantPlaces.Uids), (*query.Queries).PutParticipants, w.participantPlaces)
+	deferRows(out, len(w.answeredInvitations.Lobbies), (*query.Queries).AnswerInvitations, w.answeredInvitations)
+	deferRows(out, len(w.joinedMembers.Lobbies), (*query.Queries).PutLobbyMembers, w.joinedMembers)
+	if len(w.newInvitations.Lobbies) > 0 {
+		query.Queue(out, invited, (*query.Queries).InvitePlayers, w.newInvitations)
 	}
-	deferRows(out, len(w.say.Lobbies), (*query.Queries).PutLobbySayings, w.say)
-	deferRows(out, len(w.log.Lobbies), (*query.Queries).InsertLobbyLog, w.log)
+	deferRows(out, len(w.newSayings.Lobbies), (*query.Queries).PutLobbySayings, w.newSayings)
+	deferRows(out, len(w.logRows.Lobbies), (*query.Queries).InsertLobbyLog, w.logRows)
 }
 
 // deferRows adds a statement for a number of rows to a pipeline, unless there are none.

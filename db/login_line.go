@@ -24,9 +24,9 @@ const (
 // recentFor is the time in which what a line has admitted counts for its estimates.
 const recentFor = 60.0 // seconds
 
-// passed reports whether a place may have been admitted. Those behind it certainly wait, since the line is admitted in
+// mayHavePassed reports whether a place may have been admitted. Those behind it certainly wait, since the line is admitted in
 // its order.
-func (l *LoginLine) passed(number int64, isStaff bool) bool {
+func (l *LoginLine) mayHavePassed(number int64, isStaff bool) bool {
 	if isStaff {
 		return number <= l.row.StaffHead
 	}
@@ -80,7 +80,7 @@ func (l *LoginLine) estimate(position int) *fault.WaitEstimate {
 	if l.row.Mode != ValveLimited {
 		return nil
 	}
-	counted, window := l.counted()
+	counted, window := l.recentAdmissions()
 	// The number of admissions is about Poisson distributed: its standard deviation is the root of its mean.
 	pace, deviation := counted/window, 2*math.Sqrt(counted)/window
 	if counted < 1 {
@@ -94,8 +94,8 @@ func (l *LoginLine) estimate(position int) *fault.WaitEstimate {
 	return e
 }
 
-// counted returns how many admissions of late count, the older the less, and in which time, in seconds.
-func (l *LoginLine) counted() (admissions, window float64) {
+// recentAdmissions returns how many admissions of late count, the older the less, and in which time, in seconds.
+func (l *LoginLine) recentAdmissions() (admissions, window float64) {
 	// Admissions fade with time, and the time in which they count is the sum of the same weights.
 	return l.row.Recent * math.Exp(-l.row.RecentAge/recentFor), recentFor * (1 - math.Exp(-max(l.row.RecentFor,
 		1)/recentFor))

@@ -95,7 +95,7 @@ func BenchmarkLoginLine(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := &Store{}
-			s.lines.latest.Store(&linesReading{lines: lines, readAt: time.Now().Add(time.Hour)})
+			s.loginLines.latestReading.Store(&linesReading{lines: lines, readAt: time.Now().Add(time.Hour)})
 			b.ReportAllocs()
 			for b.Loop() {
 				if line, err := s.LoginLine(b.Context(), "eu", "1.0"); line != nil || err != nil {

@@ -22,9 +22,9 @@ const (
 // loginLines is a replica's copy of all valves with their lines. A valve that an operator changes is heeded within
 // linesUsable. Safe for concurrent use; reading it takes no lock.
 type loginLines struct {
-	latest   atomic.Pointer[linesReading]
-	renewing atomic.Bool
-	reading  singleflight.Group // of callers that wait, who each wait no longer than they can
+	latestReading atomic.Pointer[linesReading]
+	isRenewing    atomic.Bool
+	sharedReading singleflight.Group // of callers that wait, who each wait no longer than they can
 }
 
 type linesReading struct {
@@ -47,7 +47,7 @@ func (s *Store) LoginLine(ctx context.Context, region, build string) (*LoginLine
 
 // currentLines returns the copy, and has it renewed where it is time.
 func (s *Store) currentLines(ctx context.Context) (*linesReading, error) {
-	r := s.lines.latest.Load()
+	r := s.loginLines.latestReading.Load()
 	if r != nil {
 		switch age := time.Since(r.readAt); {
 		case age < linesFresh:
@@ -62,11 +62,11 @@ func (s *Store) currentLines(ctx context.Context) (*linesReading, error) {
 
 // renewLinesBeside renews the copy without making the caller wait. One call at a time does.
 func (s *Store) renewLinesBeside(ctx context.Context) {
-	if !s.lines.renewing.CompareAndSwap(false, true) {
+	if !s.loginLines.isRenewing.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
-		defer s.lines.renewing.Store(false)
+		defer s.loginLines.isRenewing.Store(false)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), linesUsable)
 		defer cancel()
 		_ = s.readLines(ctx) // the next caller tries again
@@ -78,10 +78,10 @@ func (s *Store) renewLinesBeside(ctx context.Context) {
 func (s *Store) renewLines(ctx context.Context, after time.Time) (*linesReading, error) {
 	for {
 		// Another caller may have read the valves meanwhile.
-		if r := s.lines.latest.Load(); r != nil && r.readAt.After(after) {
+		if r := s.loginLines.latestReading.Load(); r != nil && r.readAt.After(after) {
 			return r, nil
 		}
-		shared := s.lines.reading.DoChan("", func() (any, error) {
+		shared := s.loginLines.sharedReading.DoChan("", func() (any, error) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), linesUsable)
 			defer cancel()
 			return nil, s.readLines(ctx)
@@ -109,7 +109,7 @@ func (s *Store) readLines(ctx context.Context) error {
 	for _, row := range rows {
 		r.lines = append(r.lines, &LoginLine{row})
 	}
-	s.lines.latest.Store(r)
+	s.loginLines.latestReading.Store(r)
 	return nil
 }
 

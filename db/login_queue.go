@@ -16,9 +16,9 @@ type LoginRequest struct {
 
 // Login is whether a player may enter.
 type Login struct {
-	Valve string // that decides; "": none limits
-	// Place is where the player waits; nil: it is admitted, for as long as it is in and five minutes more.
-	Place *fault.LoginPlace
+	ValveName string // that decides; "": none limits
+	// WaitingPlace is where the player waits; nil: it is admitted, for as long as it is in and five minutes more.
+	WaitingPlace *fault.LoginPlace
 
 	readAt time.Time // by this replica: when the row was last read
 }
@@ -27,13 +27,13 @@ type Login struct {
 // call for it. A player with a place keeps that. Errors: TooMany, "login_queue_full";
 // Elsewhere; Unavailable.
 func (s *Store) EnterLoginQueue(ctx context.Context, r LoginRequest) (Login, error) {
-	return s.login(ctx, r, admissionRequest{subs: []string{r.Player}, joining: 1, isStaff: r.IsStaff})
+	return s.login(ctx, r, admissionRequest{playerSubs: []string{r.Player}, joiningCount: 1, isStaff: r.IsStaff})
 }
 
 // ReadLogin returns whether a player is admitted, or its place, and keeps both. Errors: NotFound, "not_in_login_queue",
 // for a player with neither; Unavailable.
 func (s *Store) ReadLogin(ctx context.Context, r LoginRequest) (Login, error) {
-	return s.login(ctx, r, admissionRequest{subs: []string{r.Player}})
+	return s.login(ctx, r, admissionRequest{playerSubs: []string{r.Player}})
 }
 
 func (s *Store) login(ctx context.Context, r LoginRequest, asked admissionRequest) (Login, error) {
@@ -45,19 +45,19 @@ func (s *Store) login(ctx context.Context, r LoginRequest, asked admissionReques
 		return Login{}, err
 	}
 	now := time.Now()
-	got, err := s.groups.admissions.Do(ctx, line.row.Name, asked)
+	got, err := s.batchGroups.admissions.Do(ctx, line.row.Name, asked)
 	if err != nil {
 		return Login{}, err
 	}
-	l := Login{Valve: line.row.Name, readAt: now}
+	l := Login{ValveName: line.row.Name, readAt: now}
 	switch {
 	case got[0].isAdmitted:
 		return l, nil
 	case got[0].isKnown:
-		l.Place = line.place(got[0].number, got[0].isStaff)
+		l.WaitingPlace = line.place(got[0].placeNumber, got[0].isStaff)
 		return l, nil
 	// It has asked for a place and got none.
-	case asked.joining > 0:
+	case asked.joiningCount > 0:
 		return Login{}, s.refuseFull(ctx, r.Region, r.Build, line)
 	default:
 		return Login{}, fault.New(fault.NotFound, "not_in_login_queue",
@@ -73,11 +73,12 @@ func (s *Store) FollowLogin(ctx context.Context, r LoginRequest, known Login) (L
 	switch {
 	case err != nil || line == nil:
 		return Login{}, err
-	case known.Place == nil || line.row.Name != known.Valve || line.passed(known.Place.Number, known.Place.IsStaff) ||
+	case known.WaitingPlace == nil || line.row.Name != known.ValveName ||
+		line.mayHavePassed(known.WaitingPlace.Number, known.WaitingPlace.IsStaff) ||
 		time.Since(known.readAt) > time.Minute:
 		return s.ReadLogin(ctx, r)
 	}
-	known.Place = line.place(known.Place.Number, known.Place.IsStaff)
+	known.WaitingPlace = line.place(known.WaitingPlace.Number, known.WaitingPlace.IsStaff)
 	return known, nil
 }
 
@@ -91,6 +92,7 @@ func (s *Store) LeaveLoginQueue(ctx context.Context, r LoginRequest) (left bool,
 	if err != nil || line == nil {
 		return false, err
 	}
-	got, err := s.groups.admissions.Do(ctx, line.row.Name, admissionRequest{subs: []string{r.Player}, leaves: true})
+	got, err := s.batchGroups.admissions.Do(ctx, line.row.Name,
+		admissionRequest{playerSubs: []string{r.Player}, isLeaving: true})
 	return err == nil && got[0].isKnown, err
 }

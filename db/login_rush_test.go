@@ -71,7 +71,7 @@ func (b *bundle) requirePositions() {
 		var player string
 		var position, waiting int
 		must.Get(fmt.Sscanf(strings.ReplaceAll(row, "|", " "), "%s %d %d", &player, &position, &waiting))(b.t)
-		seen := b.enter(player).Place
+		seen := b.enter(player).WaitingPlace
 		require.GreaterOrEqual(b.t, seen.Position, position)
 		require.LessOrEqual(b.t, seen.Position, position+waiting/512)
 	}

@@ -34,7 +34,7 @@ func (l *LoginLine) Players() int { return int(l.row.Players) }
 
 // Pace returns how many players a second were admitted, about of the last minute.
 func (l *LoginLine) Pace() float64 {
-	counted, window := l.counted()
+	counted, window := l.recentAdmissions()
 	return counted / window
 }
 

@@ -13,11 +13,11 @@ import (
 
 // Candidate is a ticket of the queue as the director loop reads it.
 type Candidate struct {
-	ID      string
-	Created time.Time
-	Body    []byte
-	Tx      uint64 // the transaction that made it a candidate; 0: an older release made the ticket
-	Paused  bool
+	TicketID  string
+	CreatedAt time.Time
+	Body      []byte
+	ChangedTx uint64 // the transaction that made it a candidate; 0: an older release made the ticket
+	IsPaused  bool
 	// PendingUntil is when the ticket leaves the match that it is in, unless it is assigned or released before; zero:
 	// it is in none.
 	PendingUntil time.Time
@@ -26,12 +26,12 @@ type Candidate struct {
 }
 
 // IsFree reports whether a match may have the ticket now.
-func (c Candidate) IsFree(now time.Time) bool { return !c.Paused && !c.PendingUntil.After(now) }
+func (c Candidate) IsFree(now time.Time) bool { return !c.IsPaused && !c.PendingUntil.After(now) }
 
 // CandidatePage is a part of the queue's changes.
 type CandidatePage struct {
 	Candidates    []Candidate
-	Next          SettledPoint // where the next reading begins
+	NextPoint     SettledPoint // where the next reading begins
 	HasMore       bool         // there are more changes up to the moment at which this reading began
 	ServerChanged bool         // Postgres was restarted or replaced: the whole queue must be read again
 }
@@ -50,7 +50,7 @@ func (s *Store) CandidatesAfter(ctx context.Context, universe, after string) (pa
 		query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor,
 			Page: queuePage})
 	for _, r := range rows {
-		page = append(page, candidate(query.CandidatesSinceRow(r)))
+		page = append(page, candidateOf(query.CandidatesSinceRow(r)))
 	}
 	return page, len(rows) == queuePage, frame.Classify(err)
 }
@@ -62,7 +62,7 @@ func (s *Store) NewestCandidates(ctx context.Context, universe string, most int)
 			Most: int32(min(most, queuePage))})
 	newest := make([]Candidate, 0, len(rows))
 	for _, r := range rows {
-		newest = append(newest, candidate(query.CandidatesSinceRow(r)))
+		newest = append(newest, candidateOf(query.CandidatesSinceRow(r)))
 	}
 	return newest, frame.Classify(err)
 }
@@ -81,7 +81,7 @@ func (s *Store) Candidates(ctx context.Context, universe string, ids []string) (
 		query.CandidatesByIDParams{Region: universe, Ids: ids, PendingFor: s.cfg.Timing.PendingFor})
 	found := make([]Candidate, 0, len(rows))
 	for _, r := range rows {
-		found = append(found, candidate(query.CandidatesSinceRow(r)))
+		found = append(found, candidateOf(query.CandidatesSinceRow(r)))
 	}
 	return found, frame.Classify(err)
 }
@@ -96,31 +96,32 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 	var late []query.CandidatesLateRow
 	var young []query.CandidatesSinceRow
 	// Behind the snapshot, and behind what this reading has read: as in SettledSince.
-	from, pending := max(snapshotEnd(since.read), since.afterTx+1), s.cfg.Timing.PendingFor
+	from, pending := max(snapshotEnd(since.readSnapshot), since.afterTx+1), s.cfg.Timing.PendingFor
 	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.CurrentSnapshotRow, error) {
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	query.Queue(&p, &late, (*query.Queries).CandidatesLate, query.CandidatesLateParams{
-		Region: universe, Before: since.read, After: since.afterTx, Page: changesPage, PendingFor: pending,
+		Region: universe, Before: since.readSnapshot, After: since.afterTx, Page: changesPage, PendingFor: pending,
 	})
 	query.Queue(&p, &young, (*query.Queries).CandidatesSince,
 		query.CandidatesSinceParams{Region: universe, Since: from, Page: changesPage, PendingFor: pending})
 	if err := s.q.Send(ctx, &p); err != nil {
-		return CandidatePage{Next: since}, frame.Classify(err)
+		return CandidatePage{NextPoint: since}, frame.Classify(err)
 	}
 	// The numbers of another server say nothing: the caller reads the whole queue.
 	if !since.isOf(now) {
-		return CandidatePage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
+		return CandidatePage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
+			ServerChanged: true}, nil
 	}
 	rows := make([]query.CandidatesSinceRow, 0, len(late)+len(young))
 	for _, r := range late {
 		rows = append(rows, query.CandidatesSinceRow(r))
 	}
-	rows, next, more := advance(since, now, rows, young, changesPage,
+	rows, next, more := advanceFeed(since, now, rows, young, changesPage,
 		func(r query.CandidatesSinceRow) uint64 { return r.Tx })
-	page := CandidatePage{Next: next, HasMore: more}
+	page := CandidatePage{NextPoint: next, HasMore: more}
 	for _, r := range rows {
-		page.Candidates = append(page.Candidates, candidate(r))
+		page.Candidates = append(page.Candidates, candidateOf(r))
 	}
 	return page, nil
 }
@@ -128,8 +129,9 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 // readyCheckMark begins the mark of tickets that are in a match of ours; the id of the match follows.
 var readyCheckMark = []byte("loop")
 
-func candidate(r query.CandidatesSinceRow) Candidate {
-	c := Candidate{ID: r.ID, Created: time.Unix(0, r.Created).UTC(), Body: r.Body, Tx: r.Tx, Paused: r.Paused}
+func candidateOf(r query.CandidatesSinceRow) Candidate {
+	c := Candidate{TicketID: r.ID, CreatedAt: time.Unix(0, r.Created).UTC(), Body: r.Body, ChangedTx: r.Tx,
+		IsPaused: r.Paused}
 	if r.PendingUntil.Unix() > 0 {
 		c.PendingUntil = r.PendingUntil
 	}

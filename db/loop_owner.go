@@ -18,13 +18,13 @@ type LoopWorker struct {
 
 // ProfileOwner says which worker decides for a profile.
 type ProfileOwner struct {
-	Profile     string
-	LiveVersion int       // the version that decides
-	Paused      bool      // it makes no matches
-	Shadow      int       // the version that reports what it would have decided; 0: none
-	Worker      uuid.UUID // the last one that decided; zero: none
-	Epoch       int64     // counts the workers that have decided
-	Owned       bool      // the worker's lease runs
+	ProfileName   string
+	LiveVersion   int       // the version that decides
+	IsPaused      bool      // it makes no matches
+	ShadowVersion int       // the version that reports what it would have decided; 0: none
+	WorkerID      uuid.UUID // the last one that decided; zero: none
+	Epoch         int64     // counts the workers that have decided
+	IsOwned       bool      // the worker's lease runs
 }
 
 // RenewLoopWorker extends the lease of a worker of the director loop by lease from now on. Errors: Unavailable.
@@ -53,10 +53,11 @@ func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOw
 	rows, err := s.q.OwnedProfiles(ctx, universe)
 	owners := make([]ProfileOwner, 0, len(rows))
 	for _, r := range rows {
-		o := ProfileOwner{Profile: r.Name, LiveVersion: int(r.Live), Paused: r.Paused, Worker: r.Worker, Epoch: r.Epoch,
-			Owned: r.Owned}
+		o := ProfileOwner{ProfileName: r.Name, LiveVersion: int(r.Live), IsPaused: r.Paused, WorkerID: r.Worker,
+			Epoch:   r.Epoch,
+			IsOwned: r.Owned}
 		if r.Shadow != nil {
-			o.Shadow = int(*r.Shadow)
+			o.ShadowVersion = int(*r.Shadow)
 		}
 		owners = append(owners, o)
 	}
@@ -80,5 +81,6 @@ func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.U
 
 // GiveUpProfile leaves a profile to whichever worker takes it next. Errors: Unavailable.
 func (s *Store) GiveUpProfile(ctx context.Context, universe string, worker uuid.UUID, name string) error {
-	return frame.Classify(s.q.GiveUpProfile(ctx, query.GiveUpProfileParams{Region: universe, Worker: worker, Name: name}))
+	return frame.Classify(s.q.GiveUpProfile(ctx,
+		query.GiveUpProfileParams{Region: universe, Worker: worker, Name: name}))
 }

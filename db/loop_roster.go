@@ -13,14 +13,14 @@ import (
 
 // OpenMatch is a playing match that newcomers may join.
 type OpenMatch struct {
-	Profile string
-	ID      uuid.UUID
-	Session string // its id
-	Region  string
-	Mode    string
-	Opened  time.Time
-	Players []MatchPlayer // who have seats
-	Tickets []string      // of the players, in the same order
+	ProfileName   string
+	ID            uuid.UUID
+	SessionID     string // its id
+	Region        string
+	Mode          string
+	OpenedAt      time.Time
+	SeatedPlayers []MatchPlayer // who have seats
+	TicketIDs     []string      // of the players, in the same order
 }
 
 // Limits of one read of open matches.
@@ -40,8 +40,8 @@ func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []str
 	}
 	open := make([]OpenMatch, 0, len(rows))
 	for _, r := range rows {
-		m := OpenMatch{Profile: r.Profile, ID: r.ID, Session: sessionID(r.Region, r.SessionID), Region: r.Region,
-			Mode: r.Mode, Opened: r.OpenedAt}
+		m := OpenMatch{ProfileName: r.Profile, ID: r.ID, SessionID: sessionID(r.Region, r.SessionID), Region: r.Region,
+			Mode: r.Mode, OpenedAt: r.OpenedAt}
 		var roster []rosterPlayer
 		if err := json.Unmarshal(r.Roster, &roster); err != nil {
 			return nil, frame.Classify(err)
@@ -50,9 +50,10 @@ func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []str
 		// Players of the roster who have left the session are no longer in the match.
 		for _, p := range roster {
 			if seated[p.Sub] {
-				m.Players = append(m.Players, MatchPlayer{Sub: p.Sub, Team: p.Team, Role: p.Role, Told: p.Attributes,
-					Sources: p.Sources})
-				m.Tickets = append(m.Tickets, p.Ticket)
+				m.SeatedPlayers = append(m.SeatedPlayers,
+					MatchPlayer{Sub: p.Sub, Team: p.Team, Role: p.Role, Told: p.Attributes,
+						Sources: p.Sources})
+				m.TicketIDs = append(m.TicketIDs, p.Ticket)
 			}
 		}
 		open = append(open, m)

@@ -11,7 +11,7 @@ import (
 
 // Sighting is when a worker had a ticket as a candidate, which a replay repeats.
 type Sighting struct {
-	Ticket     string
+	TicketID   string
 	SeenAt     time.Time // when it first had the ticket
 	LeftSeenAt time.Time // when it learned that the ticket had left without a match; zero: the ticket waits
 }
@@ -33,10 +33,10 @@ func (s *Store) recordSightings(ctx context.Context, universe string, sightings 
 	for _, k := range sightings {
 		// Two statements: of tickets that wait and of those that have left, different columns are set.
 		if k.LeftSeenAt.IsZero() {
-			waiting.Ids, waiting.SeenAt = append(waiting.Ids, k.Ticket), append(waiting.SeenAt, k.SeenAt)
+			waiting.Ids, waiting.SeenAt = append(waiting.Ids, k.TicketID), append(waiting.SeenAt, k.SeenAt)
 			continue
 		}
-		left.Ids, left.SeenAt, left.LeftSeenAt = append(left.Ids, k.Ticket), append(left.SeenAt,
+		left.Ids, left.SeenAt, left.LeftSeenAt = append(left.Ids, k.TicketID), append(left.SeenAt,
 			k.SeenAt), append(left.LeftSeenAt, k.LeftSeenAt)
 	}
 	return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {

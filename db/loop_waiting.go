@@ -32,8 +32,8 @@ func (s *Store) HostRegions(ctx context.Context, modes []string) ([]HostRegion, 
 type Demand struct {
 	Region, Mode string
 	Key          string // the profile, "/", the seats of its sessions, "/", the universe
-	Matches      int
-	Players      int
+	MatchCount   int
+	PlayerCount  int
 	LongestWait  time.Duration // of the match that has waited longest
 }
 
@@ -42,8 +42,8 @@ func (s *Store) PutDemand(ctx context.Context, universe string, profiles []strin
 	p := query.PutDemandParams{Universe: universe, Profiles: profiles}
 	for _, d := range demand {
 		p.Regions, p.Modes, p.Keys = append(p.Regions, d.Region), append(p.Modes, d.Mode), append(p.Keys, d.Key)
-		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.Matches)), append(p.Players,
-			int32(d.Players)), append(p.Waits, d.LongestWait)
+		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.MatchCount)), append(p.Players,
+			int32(d.PlayerCount)), append(p.Waits, d.LongestWait)
 	}
 	return frame.Classify(s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error { return q.PutDemand(ctx, p) }))
 }
@@ -58,7 +58,8 @@ func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[st
 		for i, t := range times[name] {
 			p.Profiles, p.Deciles, p.Upto = append(p.Profiles, name), append(p.Deciles, int16(i)), append(p.Upto,
 				t.UpTo)
-			p.P50, p.P90, p.Samples = append(p.P50, t.P50), append(p.P90, t.P90), append(p.Samples, int32(t.Samples))
+			p.P50, p.P90, p.Samples = append(p.P50, t.P50), append(p.P90, t.P90), append(p.Samples,
+				int32(t.SampleCount))
 		}
 	}
 	counts := query.CountEstimatesParams{Region: region, Profiles: slices.Sorted(maps.Keys(records))}

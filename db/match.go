@@ -74,10 +74,10 @@ type DemandKey struct{ Mode, Key string }
 
 // MatchOwner is the right of a worker to decide for a profile, with the epoch at which it took the profile over.
 type MatchOwner struct {
-	Universe string
-	Worker   uuid.UUID
-	Profile  string
-	Epoch    int64
+	Universe    string
+	WorkerID    uuid.UUID
+	ProfileName string
+	Epoch       int64
 }
 
 // MatchOutcomeKind is what became of a match.
@@ -120,14 +120,14 @@ const (
 
 // MatchOutcome is what became of a match.
 type MatchOutcome struct {
-	Kind        MatchOutcomeKind
-	Session     Placement    // where the players are seated; zero for a match without seats
-	MatchID     uuid.UUID    // of the match that plays in the session: another one's where the players joined
-	LeftTickets []LeftTicket // of MatchCommitted: the tickets whose history is kept
-	GoneTickets []string     // tickets
-	BusyPlayers []string     // players, also of RefusedSeated
-	Reason      string       // of MatchRefused
-	Err         error        // of MatchBad
+	Kind             MatchOutcomeKind
+	SessionPlacement Placement    // where the players are seated; zero for a match without seats
+	MatchID          uuid.UUID    // of the match that plays in the session: another one's where the players joined
+	LeftTickets      []LeftTicket // of MatchCommitted: the tickets whose history is kept
+	GoneTickets      []string     // tickets
+	BusyPlayers      []string     // players, also of RefusedSeated
+	RefusalReason    string       // of MatchRefused
+	Err              error        // of MatchBad
 }
 
 // Bounds of one transaction of the loop.

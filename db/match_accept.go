@@ -16,18 +16,18 @@ import (
 
 // ReadyCheck is what a player sees of the ready check that its ticket is in.
 type ReadyCheck struct {
-	MatchID  uuid.UUID
-	Until    time.Time
-	Players  int
-	Accepted int   // players that accepted
-	You      *bool // whether the player accepted; nil before it answered
+	MatchID       uuid.UUID
+	AnswerUntil   time.Time
+	PlayerCount   int
+	AcceptedCount int   // players that accepted
+	YouAccepted   *bool // whether the player accepted; nil before it answered
 	// IsDone means that the ready check has ended: all players have answered, or one declined.
 	IsDone bool
 }
 
 // ReadyCheckAnswer says whether a player accepts the match that its ticket is in.
 type ReadyCheckAnswer struct {
-	Ticket, Sub string
+	TicketID, PlayerSub string
 	// MatchID is the match that the player was asked about. Zero, of clients that do not name it: the one that the
 	// ticket is in, which may be another.
 	MatchID uuid.UUID
@@ -46,7 +46,8 @@ func (s *Store) AnswerReadyCheck(ctx context.Context, universe string, r ReadyCh
 	}
 	// What was read before was not locked. The answer is judged again under the lock of the match.
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
-		a := answering{Queries: q, hold: acceptedHold, universe: universe, match: match, ticket: r.Ticket, sub: r.Sub}
+		a := answering{queries: q, holdTime: acceptedHold, universe: universe, matchID: match, ticketID: r.TicketID,
+			playerSub: r.PlayerSub}
 		check, err = a.run(ctx, r.Accept)
 		return err
 	})
@@ -58,10 +59,10 @@ func (s *Store) AnswerReadyCheck(ctx context.Context, universe string, r ReadyCh
 
 // askedIn returns the match that a ticket is in, if the player is of its party and answers for that match.
 func (s *Store) askedIn(ctx context.Context, universe string, r ReadyCheckAnswer) (uuid.UUID, error) {
-	if !IssuedHere(universe, TicketID, r.Ticket) {
-		return uuid.Nil, ticketUnknown(r.Ticket)
+	if !IssuedHere(universe, TicketID, r.TicketID) {
+		return uuid.Nil, ticketUnknown(r.TicketID)
 	}
-	row, err := s.q.TicketMark(ctx, query.TicketMarkParams{Universe: universe, Ticket: r.Ticket, Sub: r.Sub})
+	row, err := s.q.TicketMark(ctx, query.TicketMarkParams{Universe: universe, Ticket: r.TicketID, Sub: r.PlayerSub})
 	if err != nil {
 		return uuid.Nil, frame.Classify(err)
 	}
@@ -70,7 +71,7 @@ func (s *Store) askedIn(ctx context.Context, universe string, r ReadyCheckAnswer
 	switch {
 	// Told as if the ticket did not exist: whose it is, is no concern of others.
 	case !row.Member:
-		return uuid.Nil, ticketUnknown(r.Ticket)
+		return uuid.Nil, ticketUnknown(r.TicketID)
 	case !marked:
 		return uuid.Nil, tooLate()
 	case r.MatchID != uuid.Nil && r.MatchID != id:
@@ -90,18 +91,18 @@ const acceptedHold = 10 * time.Second
 
 // answering is an answer to a ready check.
 type answering struct {
-	*query.Queries
-	hold             time.Duration
-	universe, ticket string
-	sub              string
-	match            uuid.UUID
+	queries            *query.Queries
+	holdTime           time.Duration
+	universe, ticketID string
+	playerSub          string
+	matchID            uuid.UUID
 }
 
 // proposal is a ready check as a transaction sees it.
 type proposal struct {
-	row     query.LockProposalRow
-	roster  []rosterPlayer
-	answers map[string]bool
+	row          query.LockProposalRow
+	roster       []rosterPlayer
+	answersBySub map[string]bool
 }
 
 // run stores the answer under the lock of the match. The last one, or one that declines, ends the ready check.
@@ -110,18 +111,19 @@ func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 	var rows []query.LockProposalRow
 	var answers []query.MatchAnswersRow
 	query.QueueExec(&out, (*query.Queries).SeeTicket,
-		query.SeeTicketParams{Universe: a.universe, Ticket: a.ticket, Sub: a.sub})
-	query.Queue(&out, &rows, (*query.Queries).LockProposal, query.LockProposalParams{Universe: a.universe, ID: a.match})
+		query.SeeTicketParams{Universe: a.universe, Ticket: a.ticketID, Sub: a.playerSub})
+	query.Queue(&out, &rows, (*query.Queries).LockProposal,
+		query.LockProposalParams{Universe: a.universe, ID: a.matchID})
 	query.Queue(&out, &answers, (*query.Queries).MatchAnswers,
-		query.MatchAnswersParams{Universe: a.universe, Ids: []uuid.UUID{a.match}})
-	if err := a.Send(ctx, &out); err != nil {
+		query.MatchAnswersParams{Universe: a.universe, Ids: []uuid.UUID{a.matchID}})
+	if err := a.queries.Send(ctx, &out); err != nil {
 		return ReadyCheck{}, err
 	}
-	p, err := a.proposal(rows, answers)
+	p, err := a.readProposal(rows, answers)
 	if err != nil {
 		return ReadyCheck{}, err
 	}
-	before, answered := p.answers[a.sub]
+	before, answered := p.answersBySub[a.playerSub]
 	switch {
 	// A repeated answer changes nothing, also after the last player has accepted.
 	case p.row.State == "accepted" && accept, answered && before == accept:
@@ -131,50 +133,53 @@ func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 	case answered && !before:
 		return p.check(a), nil // it declined on a replica of the previous release, which waits for the deadline
 	}
-	p.answers[a.sub] = accept
+	p.answersBySub[a.playerSub] = accept
 	a.write(p, accept)
 	return p.check(a), nil
 }
 
 func (a answering) write(p proposal, accept bool) {
-	query.QueueExec(a.Deferred(), (*query.Queries).AnswerMatch,
-		query.AnswerMatchParams{Universe: a.universe, ID: a.match, Sub: a.sub, Accepted: accept})
+	query.QueueExec(a.queries.Deferred(), (*query.Queries).AnswerMatch,
+		query.AnswerMatchParams{Universe: a.universe, ID: a.matchID, Sub: a.playerSub, Accepted: accept})
 	if check := p.check(a); check.IsDone {
-		query.QueueExec(a.Deferred(), (*query.Queries).EndReadyCheck, query.EndReadyCheckParams{
-			Universe: a.universe, ID: a.match, Accepted: check.Accepted == check.Players, Hold: a.hold,
+		query.QueueExec(a.queries.Deferred(), (*query.Queries).EndReadyCheck, query.EndReadyCheckParams{
+			Universe: a.universe, ID: a.matchID, Accepted: check.AcceptedCount == check.PlayerCount, Hold: a.holdTime,
 		})
 	}
 }
 
-// proposal decodes a ready check that the player is asked in.
-func (a answering) proposal(rows []query.LockProposalRow, answers []query.MatchAnswersRow) (p proposal, err error) {
+// readProposal decodes a ready check that the player is asked in.
+func (a answering) readProposal(rows []query.LockProposalRow, answers []query.MatchAnswersRow) (p proposal, err error) {
 	if len(rows) == 0 {
 		return p, tooLate()
 	}
-	p = proposal{row: rows[0], answers: map[string]bool{}}
+	p = proposal{row: rows[0], answersBySub: map[string]bool{}}
 	for _, r := range answers {
-		p.answers[r.Sub] = r.Accepted
+		p.answersBySub[r.Sub] = r.Accepted
 	}
 	if err := json.Unmarshal(p.row.Roster, &p.roster); err != nil {
 		return p, err
 	}
-	if !slices.ContainsFunc(p.roster, func(r rosterPlayer) bool { return r.Sub == a.sub && r.Ticket == a.ticket }) {
-		return p, ticketUnknown(a.ticket)
+	if !slices.ContainsFunc(p.roster, func(r rosterPlayer) bool {
+		return r.Sub == a.playerSub &&
+			r.Ticket == a.ticketID
+	}) {
+		return p, ticketUnknown(a.ticketID)
 	}
 	return p, nil
 }
 
 func (p proposal) check(a answering) ReadyCheck {
-	c := ReadyCheck{MatchID: a.match, Until: p.row.Deadline, Players: len(p.roster)}
-	for _, accepted := range p.answers {
+	c := ReadyCheck{MatchID: a.matchID, AnswerUntil: p.row.Deadline, PlayerCount: len(p.roster)}
+	for _, accepted := range p.answersBySub {
 		if accepted {
-			c.Accepted++
+			c.AcceptedCount++
 		}
 	}
 	// Fewer accepted than answered: somebody has declined.
-	c.IsDone = c.Accepted < len(p.answers) || c.Accepted == c.Players && c.Players > 0
-	if you, ok := p.answers[a.sub]; ok {
-		c.You = &you
+	c.IsDone = c.AcceptedCount < len(p.answersBySub) || c.AcceptedCount == c.PlayerCount && c.PlayerCount > 0
+	if you, ok := p.answersBySub[a.playerSub]; ok {
+		c.YouAccepted = &you
 	}
 	return c
 }

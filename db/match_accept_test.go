@@ -24,7 +24,7 @@ func (m *matches) propose(d db.NewMatch) {
 
 func (m *matches) answer(k db.MatchTicket, sub string, accept bool) db.ReadyCheck {
 	m.t.Helper()
-	return must.Get(m.AnswerReadyCheck(m.t.Context(), universe, db.ReadyCheckAnswer{Ticket: k.ID, Sub: sub,
+	return must.Get(m.AnswerReadyCheck(m.t.Context(), universe, db.ReadyCheckAnswer{TicketID: k.ID, PlayerSub: sub,
 		Accept: accept}))(m.t)
 }
 
@@ -44,21 +44,23 @@ func TestAReadyCheckThatAllAccept(t *testing.T) {
 	require.Equal(t, "accepting", m.state(d.Tickets[0].ID))
 	require.Empty(t, m.waiting(m.Store, match.Pool{}))
 	require.Equal(t, db.MatchTicketsGone, m.commit(matchOf(d.Tickets...))[0].Kind, "no other match has them")
-	require.Equal(t, db.RefusedUnaccepted, m.commitAccepted(d).Reason)
+	require.Equal(t, db.RefusedUnaccepted, m.commitAccepted(d).RefusalReason)
 
 	yes := true
 	check := m.answer(d.Tickets[0], "ann", true)
-	require.Equal(t, db.ReadyCheck{MatchID: d.ID, Until: check.Until, Players: 4, Accepted: 1, You: &yes}, check)
+	require.Equal(t, db.ReadyCheck{MatchID: d.ID, AnswerUntil: check.AnswerUntil, PlayerCount: 4, AcceptedCount: 1,
+		YouAccepted: &yes}, check)
 	require.Equal(t, check, m.answer(d.Tickets[0], "ann", true), "repeated")
-	until := m.sees("ann", d.Tickets[0].ID).ReadyCheck.Until
+	until := m.sees("ann", d.Tickets[0].ID).ReadyCheck.AnswerUntil
 	for _, sub := range []string{"bob", "cid", "dan"} {
 		check = m.answer(d.Tickets[map[string]int{"bob": 0, "cid": 1, "dan": 1}[sub]], sub, true)
 	}
 	require.True(t, check.IsDone)
-	require.Equal(t, 4, check.Accepted)
+	require.Equal(t, 4, check.AcceptedCount)
 	seen := m.sees("ann", d.Tickets[0].ID)
 	require.Equal(t, db.TicketAccepting, seen.State, "until the match is committed, and not queued again")
-	require.Equal(t, db.PlayerReadyCheck{Until: until, Players: 4, Accepted: 4, You: true}, *seen.ReadyCheck)
+	require.Equal(t, db.PlayerReadyCheck{AnswerUntil: until, PlayerCount: 4, AcceptedCount: 4, YouAccepted: true},
+		*seen.ReadyCheck)
 	require.Equal(t, 4, one[int](m.bundle, "SELECT count(*) FROM ticket_players WHERE seen_at IS NOT NULL"))
 
 	open, err := m.OpenReadyChecks(t.Context(), universe, "duels")
@@ -77,7 +79,8 @@ func TestAReadyCheckThatAllAccept(t *testing.T) {
 	require.Equal(t, []string{"playing"}, m.Rows("SELECT state FROM matches"))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM match_accepts"))
 	require.Equal(t, "assigned", m.state(d.Tickets[0].ID))
-	_, err = m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
+	_, err = m.AnswerReadyCheck(t.Context(), universe,
+		db.ReadyCheckAnswer{TicketID: d.Tickets[0].ID, PlayerSub: "ann", Accept: true})
 	requireKind(t, fault.Conflict, "too_late", err)
 	ended, err = m.RenewAccepted(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{again})
 	require.NoError(t, err)
@@ -109,15 +112,16 @@ func TestADeclineEndsAReadyCheck(t *testing.T) {
 	first := m.answer(declined, "cid", false)
 	require.True(t, first.IsDone)
 	again := m.answer(declined, "cid", false)
-	first.Until, again.Until = time.Time{}, time.Time{} // the first has ended the check
+	first.AnswerUntil, again.AnswerUntil = time.Time{}, time.Time{} // the first has ended the check
 	require.Equal(t, first, again)
-	_, err = m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: silent.ID, Sub: "eve", Accept: true})
+	_, err = m.AnswerReadyCheck(t.Context(), universe,
+		db.ReadyCheckAnswer{TicketID: silent.ID, PlayerSub: "eve", Accept: true})
 	requireKind(t, fault.Conflict, "too_late", err)
 
 	done, err := m.JudgeReadyChecks(t.Context(), universe, []db.MatchOwner{m.owner}, 0, 100)
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{accepted.ID, silent.ID}, done.Returned)
-	require.Equal(t, []string{declined.ID}, done.Declined)
+	require.ElementsMatch(t, []string{accepted.ID, silent.ID}, done.ReturnedTickets)
+	require.Equal(t, []string{declined.ID}, done.DeclinedTickets)
 	require.Equal(t, "queued others_declined", m.state(accepted.ID))
 	require.Equal(t, "queued others_declined", m.state(silent.ID))
 	require.Equal(t, "declined not_accepted", m.state(declined.ID))
@@ -136,15 +140,16 @@ func TestAReadyCheckThatFails(t *testing.T) {
 	m.answer(half, "dan", true)
 
 	done := m.judge(m.owner)
-	require.Equal(t, []string{accepted.ID}, done.Returned)
-	require.ElementsMatch(t, []string{silent.ID, half.ID}, done.Declined)
+	require.Equal(t, []string{accepted.ID}, done.ReturnedTickets)
+	require.ElementsMatch(t, []string{silent.ID, half.ID}, done.DeclinedTickets)
 	require.Equal(t, "queued others_declined", m.state(accepted.ID))
 	require.Equal(t, "declined not_accepted", m.state(silent.ID))
 	require.Equal(t, []string{accepted.ID}, m.waiting(m.Store, match.Pool{}))
 	require.Equal(t, created, one[int64](m.bundle, "SELECT created FROM tickets"))
 	require.Equal(t, []string{"0|0|1|2|2"}, m.Rows(`SELECT (SELECT count(*) FROM matches), (SELECT count(*) FROM match_accepts), (SELECT count(*) FROM ticket_players),
 		(SELECT count(*) FROM settled_tickets WHERE body IS NULL), (SELECT count(*) FROM ticket_history WHERE outcome = 'declined')`))
-	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: silent.ID, Sub: "bob", Accept: true})
+	_, err := m.AnswerReadyCheck(t.Context(), universe,
+		db.ReadyCheckAnswer{TicketID: silent.ID, PlayerSub: "bob", Accept: true})
 	requireKind(t, fault.Conflict, "too_late", err)
 	accepted.Tx = one[uint64](m.bundle, "SELECT tx FROM tickets")
 	m.requireCommitted(m.commit(matchOf(accepted, m.queued("blue", "fay")))[0])
@@ -158,13 +163,14 @@ func TestADeclineStands(t *testing.T) {
 	d := m.duel("ann", "bob")
 	m.propose(d)
 	m.answer(d.Tickets[0], "ann", true)
-	require.False(t, *m.answer(d.Tickets[0], "ann", false).You)
-	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
+	require.False(t, *m.answer(d.Tickets[0], "ann", false).YouAccepted)
+	_, err := m.AnswerReadyCheck(t.Context(), universe,
+		db.ReadyCheckAnswer{TicketID: d.Tickets[0].ID, PlayerSub: "ann", Accept: true})
 	requireKind(t, fault.Conflict, "too_late", err)
 	done, err := m.JudgeReadyChecks(t.Context(), universe, []db.MatchOwner{m.owner}, 0, 100)
 	require.NoError(t, err)
-	require.Equal(t, []string{d.Tickets[1].ID}, done.Returned)
-	require.Equal(t, []string{d.Tickets[0].ID}, done.Declined)
+	require.Equal(t, []string{d.Tickets[1].ID}, done.ReturnedTickets)
+	require.Equal(t, []string{d.Tickets[0].ID}, done.DeclinedTickets)
 }
 
 // Without an owner, any worker judges; an owner that lost its profile does not.
@@ -184,7 +190,7 @@ func TestWhoJudgesAReadyCheck(t *testing.T) {
 	m.Exec("UPDATE matches SET deadline = now() - interval '6 seconds'")
 	done, err := m.JudgeReadyChecks(t.Context(), universe, nil, 5*time.Second, 100)
 	require.NoError(t, err)
-	require.Len(t, done.Declined, 2)
+	require.Len(t, done.DeclinedTickets, 2)
 }
 
 // A stranger learns nothing of a ticket.
@@ -192,11 +198,13 @@ func TestStrangersAnswerNothing(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
-	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
+	_, err := m.AnswerReadyCheck(t.Context(), universe,
+		db.ReadyCheckAnswer{TicketID: d.Tickets[0].ID, PlayerSub: "ann", Accept: true})
 	requireKind(t, fault.Conflict, "too_late", err)
 	m.propose(d)
 	for _, ticket := range []string{d.Tickets[1].ID, "unknown"} {
-		_, err = m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: ticket, Sub: "ann", Accept: true})
+		_, err = m.AnswerReadyCheck(t.Context(), universe,
+			db.ReadyCheckAnswer{TicketID: ticket, PlayerSub: "ann", Accept: true})
 		requireKind(t, fault.NotFound, "ticket_unknown", err)
 	}
 }
@@ -208,14 +216,15 @@ func TestAnAnswerAboutAnotherMatch(t *testing.T) {
 	d := m.duel("ann", "bob")
 	m.propose(d)
 	for _, accept := range []bool{true, false} {
-		answer := db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", MatchID: uuid.New(), Accept: accept}
+		answer := db.ReadyCheckAnswer{TicketID: d.Tickets[0].ID, PlayerSub: "ann", MatchID: uuid.New(), Accept: accept}
 		_, err := m.AnswerReadyCheck(t.Context(), universe, answer)
 		requireKind(t, fault.Conflict, "too_late", err)
 	}
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM match_accepts"))
-	check, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", MatchID: d.ID, Accept: true})
+	check, err := m.AnswerReadyCheck(t.Context(), universe,
+		db.ReadyCheckAnswer{TicketID: d.Tickets[0].ID, PlayerSub: "ann", MatchID: d.ID, Accept: true})
 	require.NoError(t, err)
-	require.Equal(t, 1, check.Accepted)
+	require.Equal(t, 1, check.AcceptedCount)
 }
 
 // An answer after the deadline is too late, although nobody has judged yet.
@@ -225,7 +234,8 @@ func TestAnAnswerAfterTheDeadline(t *testing.T) {
 	d := m.duel("ann", "bob")
 	m.propose(d)
 	m.Exec("UPDATE matches SET deadline = now()")
-	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
+	_, err := m.AnswerReadyCheck(t.Context(), universe,
+		db.ReadyCheckAnswer{TicketID: d.Tickets[0].ID, PlayerSub: "ann", Accept: true})
 	requireKind(t, fault.Conflict, "too_late", err)
 }
 
@@ -254,7 +264,7 @@ func TestAnAbandonedMatch(t *testing.T) {
 	m.propose(d)
 	m.answer(d.Tickets[0], "ann", true)
 	m.answer(d.Tickets[1], "bob", true)
-	require.ElementsMatch(t, []string{d.Tickets[0].ID, d.Tickets[1].ID}, m.judge().Returned)
+	require.ElementsMatch(t, []string{d.Tickets[0].ID, d.Tickets[1].ID}, m.judge().ReturnedTickets)
 	require.Len(t, m.waiting(m.Store, match.Pool{}), 2)
 }
 
@@ -264,9 +274,11 @@ func TestNobodyIsAskedWithoutAHost(t *testing.T) {
 	m := setupMatches(t)
 	big, small, lobby := m.duel("ann", "bob"), m.duel("cid", "dan"), m.duel("eve", "fay")
 	big.Size, lobby.Modes = 65, nil
-	out, err := m.ProposeMatches(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{big, small, lobby}, time.Minute)
+	out, err := m.ProposeMatches(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{big, small, lobby},
+		time.Minute)
 	require.NoError(t, err)
-	require.Equal(t, []db.MatchOutcomeKind{db.MatchNoHost, db.MatchProposed, db.MatchProposed}, []db.MatchOutcomeKind{out[0].Kind, out[1].Kind, out[2].Kind})
+	require.Equal(t, []db.MatchOutcomeKind{db.MatchNoHost, db.MatchProposed, db.MatchProposed},
+		[]db.MatchOutcomeKind{out[0].Kind, out[1].Kind, out[2].Kind})
 	require.Equal(t, "none", m.state(big.Tickets[0].ID))
 }
 
@@ -282,7 +294,8 @@ func TestAReadyCheckIsDecidedOnce(t *testing.T) {
 		var wait sync.WaitGroup
 		var out db.MatchOutcome
 		wait.Go(func() {
-			if _, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[1].ID, Sub: "bob", Accept: true}); err == nil {
+			if _, err := m.AnswerReadyCheck(t.Context(), universe,
+				db.ReadyCheckAnswer{TicketID: d.Tickets[1].ID, PlayerSub: "bob", Accept: true}); err == nil {
 				out = m.commitAccepted(d)
 			}
 		})
@@ -294,7 +307,7 @@ func TestAReadyCheckIsDecidedOnce(t *testing.T) {
 		})
 		wait.Wait()
 		if out.Kind == db.MatchCommitted {
-			m.report(db.SeatReport{Ref: ref("a"), SessionID: out.Session.SessionID, Ended: true})
+			m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: out.SessionPlacement.SessionID, HasEnded: true})
 		} else {
 			m.judge()
 		}

@@ -20,7 +20,7 @@ type AssignMatch func(m *NewMatch, p Placement) []byte
 // HostShare is the part of a region's game servers on which a caller opens sessions first, so that callers with
 // different shares do not wait for each other: every Lanes-th, beginning with Lane. The zero value is all of them. A
 // match that finds no room in the share looks for it on all game servers.
-type HostShare struct{ Lane, Lanes int }
+type HostShare struct{ Lane, LaneCount int }
 
 // CommitMatches commits matches, oldest first, whose tickets are of a universe and whose sessions are to be in one game
 // region: sessions, seats, assignments and events of each match in one transaction. The history of their tickets is in
@@ -33,8 +33,9 @@ func (s *Store) CommitMatches(ctx context.Context, universe, region string, shar
 	matches []NewMatch,
 	assign AssignMatch,
 ) ([]MatchOutcome, error) {
-	c := &committer{Store: s, universe: universe, region: region, share: share, owners: owners, assign: assign}
-	calls := c.calls(matches)
+	c := &committer{store: s, universe: universe, region: region, hostShare: share, profileOwners: owners,
+		assign: assign}
+	calls := c.makeCalls(matches)
 	var err error
 	for _, batch := range matchBatches(calls) {
 		if err = c.commitBatch(ctx, batch); err != nil {
@@ -48,7 +49,7 @@ func (s *Store) CommitMatches(ctx context.Context, universe, region string, shar
 		s.Notify(TopicTicketEvents, universe)
 		if region != "" {
 			s.Notify(TopicMatches, region)
-			s.bus.Notify(topicSessions, region, endpointsOf(outcomes)...)
+			s.noticeBus.Notify(topicSessions, region, endpointsOf(outcomes)...)
 		}
 	}
 	return outcomes, err
@@ -58,7 +59,7 @@ func (s *Store) CommitMatches(ctx context.Context, universe, region string, shar
 func endpointsOf(outcomes []MatchOutcome) (endpoints []string) {
 	for _, o := range outcomes {
 		if o.Kind == MatchCommitted {
-			endpoints = append(endpoints, o.Session.Endpoint)
+			endpoints = append(endpoints, o.SessionPlacement.Endpoint)
 		}
 	}
 	return endpoints
@@ -66,32 +67,32 @@ func endpointsOf(outcomes []MatchOutcome) (endpoints []string) {
 
 // committer commits or proposes matches of a universe.
 type committer struct {
-	*Store
+	store            *Store
 	universe, region string
-	share            HostShare
-	owners           []MatchOwner
+	hostShare        HostShare
+	profileOwners    []MatchOwner
 	assign           AssignMatch
 }
 
 // matchCall is a match on its way through transactions, until it has an outcome.
 type matchCall struct {
-	*NewMatch
-	subs      []string
-	roster    []byte // JSON
-	out       MatchOutcome
-	isDecided bool
+	match        *NewMatch
+	playerSubs   []string
+	rosterJSON   []byte // JSON
+	matchOutcome MatchOutcome
+	isDecided    bool
 }
 
-func (c *matchCall) decide(o MatchOutcome) { c.out, c.isDecided = o, true }
+func (c *matchCall) decide(o MatchOutcome) { c.matchOutcome, c.isDecided = o, true }
 
-// calls makes the calls of matches. One whose roster cannot be encoded is decided at once.
-func (c *committer) calls(matches []NewMatch) []*matchCall {
+// makeCalls makes the calls of matches. One whose roster cannot be encoded is decided at once.
+func (c *committer) makeCalls(matches []NewMatch) []*matchCall {
 	calls := make([]*matchCall, len(matches))
 	for i := range matches {
 		m := &matches[i]
-		calls[i] = &matchCall{NewMatch: m, subs: m.players()}
+		calls[i] = &matchCall{match: m, playerSubs: m.players()}
 		var err error
-		if calls[i].roster, err = rosterOf(m.Tickets); err != nil {
+		if calls[i].rosterJSON, err = rosterOf(m.Tickets); err != nil {
 			calls[i].decide(MatchOutcome{Kind: MatchBad, Err: err})
 		}
 	}
@@ -101,7 +102,7 @@ func (c *committer) calls(matches []NewMatch) []*matchCall {
 func outcomesOf(calls []*matchCall) []MatchOutcome {
 	outcomes := make([]MatchOutcome, len(calls))
 	for i, c := range calls {
-		outcomes[i] = c.out
+		outcomes[i] = c.matchOutcome
 	}
 	return outcomes
 }
@@ -109,11 +110,11 @@ func outcomesOf(calls []*matchCall) []MatchOutcome {
 // matchBatches cuts undecided matches into batches of one transaction.
 func matchBatches(calls []*matchCall) (batches [][]*matchCall) {
 	players, bytes := 0, 0
-	for _, c := range undecided(calls) {
-		players, bytes = players+len(c.subs), bytes+c.bytes()
+	for _, c := range undecidedCalls(calls) {
+		players, bytes = players+len(c.playerSubs), bytes+c.match.bytes()
 		last := len(batches) - 1
 		if last < 0 || len(batches[last]) == maxBatchMatches || players > maxBatchPlayers || bytes > maxBatchBytes {
-			batches, players, bytes = append(batches, nil), len(c.subs), c.bytes()
+			batches, players, bytes = append(batches, nil), len(c.playerSubs), c.match.bytes()
 			last++
 		}
 		batches[last] = append(batches[last], c)
@@ -121,7 +122,7 @@ func matchBatches(calls []*matchCall) (batches [][]*matchCall) {
 	return batches
 }
 
-func undecided(calls []*matchCall) (left []*matchCall) {
+func undecidedCalls(calls []*matchCall) (left []*matchCall) {
 	for _, c := range calls {
 		if !c.isDecided {
 			left = append(left, c)
@@ -139,26 +140,26 @@ const waitsForHosts = 3
 // there is no host.
 func (c *committer) commitBatch(ctx context.Context, calls []*matchCall) error {
 	// takes where each match is likely to be committed: if one is not, the whole work is done again.
-	alone, err := c.attempt(ctx, calls, matchTx{takes: !slices.ContainsFunc(calls, (*matchCall).mayStay)})
-	for n := 0; err == nil && n < waitsForHosts && contended(calls, alone); n++ {
+	alone, err := c.attempt(ctx, calls, matchTx{takesTickets: !slices.ContainsFunc(calls, (*matchCall).mayStay)})
+	for n := 0; err == nil && n < waitsForHosts && isContended(calls, alone); n++ {
 		// Those that must be alone hold nobody up here: each gets a transaction of its own below.
-		_, err = c.attempt(ctx, slices.DeleteFunc(undecided(calls),
-			func(m *matchCall) bool { return slices.Contains(alone, m) }), matchTx{wait: true})
+		_, err = c.attempt(ctx, slices.DeleteFunc(undecidedCalls(calls),
+			func(m *matchCall) bool { return slices.Contains(alone, m) }), matchTx{waitForHosts: true})
 	}
 	for _, m := range alone {
 		if err != nil {
 			return err
 		}
-		_, err = c.attempt(ctx, []*matchCall{m}, matchTx{wait: true, mayGiveUpSeats: true})
+		_, err = c.attempt(ctx, []*matchCall{m}, matchTx{waitForHosts: true, mayGiveUpSeats: true})
 	}
 	return err
 }
 
-// contended reports whether a match found no host although there may be one. Matches whose players are busy wait for
+// isContended reports whether a match found no host although there may be one. Matches whose players are busy wait for
 // them elsewhere.
-func contended(calls, alone []*matchCall) bool {
-	return slices.ContainsFunc(undecided(calls),
-		func(m *matchCall) bool { return len(m.out.BusyPlayers) == 0 && !slices.Contains(alone, m) })
+func isContended(calls, alone []*matchCall) bool {
+	return slices.ContainsFunc(undecidedCalls(calls),
+		func(m *matchCall) bool { return len(m.matchOutcome.BusyPlayers) == 0 && !slices.Contains(alone, m) })
 }
 
 // matchTries is how often a transaction is tried that loses against another one.
@@ -170,7 +171,7 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 	for range matchTries {
 		// A copy, since a transaction that is tried again must not see rows of the one before.
 		t := how
-		t.committer, t.calls, t.sessions = c, calls, newOpening(c.region)
+		t.committer, t.calls, t.newSessions = c, calls, newOpening(c.region)
 		err = t.try(ctx)
 		if err == nil {
 			return t.mustBeAlone, nil
@@ -183,7 +184,7 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 	case errors.Is(err, errSomeStay):
 		// One match must leave its tickets in the queue: now the tickets are locked first, and deleted for the matches
 		// that are committed.
-		how.takes = false
+		how.takesTickets = false
 		return c.attempt(ctx, calls, how)
 	case frame.IsLockTimeout(err):
 		// Other transactions hold the hosts for too long. The matches stay undecided, and their owner tries them again.
@@ -208,57 +209,57 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 var errSomeStay = errors.New("tickets of some matches stay in the queue")
 
 // mayStay reports whether a match is likely not to be committed: it waited for a server before.
-func (c *matchCall) mayStay() bool { return c.Demand != DemandKey{} }
+func (c *matchCall) mayStay() bool { return c.match.Demand != DemandKey{} }
 
 // matchTx is one transaction over matches. The zero value, with matches, waits for no host and gives no seat up.
 type matchTx struct {
-	*committer
-	calls []*matchCall
+	committer *committer
+	calls     []*matchCall
 	// deletes the tickets instead of locking them first, which is half the work; it commits all matches or none
-	takes          bool
-	wait           bool // for hosts that other transactions hold
+	takesTickets   bool
+	waitForHosts   bool // for hosts that other transactions hold
 	mayGiveUpSeats bool // players may give up seats
-	// propose is how long the players are asked; 0 commits the matches.
-	propose time.Duration
+	// proposeFor is how long the players are asked; 0 commits the matches.
+	proposeFor time.Duration
 
-	q           *query.Queries
-	locks       matchLocks
-	mustBeAlone []*matchCall
-	seated      []seatedMatch // to be committed, oldest first
-	ended       []*matchCall  // accepted matches that lost a ticket
-	unplaced    []*matchCall
-	joinable    map[string]*joinedMatch // by session
-	sessions    opening
-	senders     []uuid.UUID // see opening
-	placeable   []int32     // the part of unplaced for which a snapshot from after the writes shows free capacity
-	proposed    []*matchCall
-	rooms       *matchRooms // nil: no session of the realtime lobby waits with a ticket of these matches
-	written     bool
+	q                *query.Queries
+	heldLocks        matchLocks
+	mustBeAlone      []*matchCall
+	seatedMatches    []seatedMatch // to be committed, oldest first
+	endedMatches     []*matchCall  // accepted matches that lost a ticket
+	unplacedMatches  []*matchCall
+	joinableMatches  map[string]*joinedMatch // by session
+	newSessions      opening
+	commandSenders   []uuid.UUID // see opening
+	placeableIndexes []int32     // the part of unplaced for which a snapshot from after the writes shows free capacity
+	proposedMatches  []*matchCall
+	lobbyRooms       *matchRooms // nil: no session of the realtime lobby waits with a ticket of these matches
+	isWritten        bool
 }
 
 // try runs the transaction and, once it is committed, gives the matches their outcomes.
 func (t *matchTx) try(ctx context.Context) error {
 	verdicts := map[*matchCall]MatchOutcome{}
-	err := t.frame.InTx(ctx, func(q *query.Queries) error {
+	err := t.committer.store.frame.InTx(ctx, func(q *query.Queries) error {
 		t.q = q
 		return t.run(ctx, verdicts)
 	})
-	if err != nil && t.written && outcomeUnknown(err) {
-		done, lost := t.happened(ctx)
+	if err != nil && t.isWritten && outcomeUnknown(err) {
+		done, lost := t.wasCommitted(ctx)
 		switch {
 		case lost != nil:
 			return lost
 		case !done:
 			return frame.ErrRolledBack
 		}
-		err, t.placeable = nil, allOf(t.unplaced) // the answer is lost: try these again
+		err, t.placeableIndexes = nil, allOf(t.unplacedMatches) // the answer is lost: try these again
 	}
 	if err != nil && !errors.Is(err, errKeepSeats) {
 		return err
 	}
 	// Behind the commit, so that whoever wakes up finds the rows.
-	t.notifySenders(t.region, t.senders)
-	t.rooms.announce(t.Store)
+	t.committer.store.notifySenders(t.committer.region, t.commandSenders)
+	t.lobbyRooms.announce(t.committer.store)
 	t.answer(verdicts)
 	return nil
 }
@@ -268,7 +269,7 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 		return err
 	}
 	open := t.judge(verdicts)
-	if t.propose > 0 {
+	if t.proposeFor > 0 {
 		return t.proposeAll(open)
 	}
 	c, open, err := t.sessionsAndHosts(ctx, open, verdicts)
@@ -276,12 +277,12 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 		return err
 	}
 	t.place(c, open)
-	if t.takes && len(t.seated) < len(t.calls) {
+	if t.takesTickets && len(t.seatedMatches) < len(t.calls) {
 		return errSomeStay
 	}
 	// Rolled back: the players keep the seats that they would have given up for a session that does not exist.
-	if t.mayGiveUpSeats && len(t.unplaced) > 0 {
-		if t.placeable, err = t.q.StillPlaceable(ctx, t.stillPlaceable()); err == nil {
+	if t.mayGiveUpSeats && len(t.unplacedMatches) > 0 {
+		if t.placeableIndexes, err = t.q.StillPlaceable(ctx, t.stillPlaceable()); err == nil {
 			err = errKeepSeats
 		}
 		return err
@@ -292,24 +293,24 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 // answer gives the matches their outcomes. Those that must be alone, and those that may find a host, stay undecided.
 func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 	for m, o := range verdicts {
-		m.out = o
+		m.matchOutcome = o
 		if o.Kind != MatchPlayersBusy {
 			m.isDecided = true
 		}
 	}
 	// As locked: the history has the times and bodies of the rows.
 	free := t.freeTickets()
-	for _, s := range t.seated {
-		s.decide(MatchOutcome{Kind: MatchCommitted, Session: s.placement, MatchID: s.playing(),
+	for _, s := range t.seatedMatches {
+		s.call.decide(MatchOutcome{Kind: MatchCommitted, SessionPlacement: s.placement, MatchID: s.playing(),
 			LeftTickets: t.leftTickets(s, free)})
 	}
-	for _, m := range t.proposed {
-		m.decide(MatchOutcome{Kind: MatchProposed, MatchID: m.ID})
+	for _, m := range t.proposedMatches {
+		m.decide(MatchOutcome{Kind: MatchProposed, MatchID: m.match.ID})
 	}
-	for i, m := range t.unplaced {
+	for i, m := range t.unplacedMatches {
 		// Decided only if even a snapshot from after all writes shows no room.
-		m.out = MatchOutcome{}
-		if !slices.Contains(t.placeable, int32(i)) {
+		m.matchOutcome = MatchOutcome{}
+		if !slices.Contains(t.placeableIndexes, int32(i)) {
 			m.decide(MatchOutcome{Kind: MatchNoHost})
 		}
 	}
@@ -324,11 +325,11 @@ func allOf(calls []*matchCall) (indexes []int32) {
 
 // ownerOf returns the owner of a match's profile.
 func (c *committer) ownerOf(m *matchCall) (o MatchOwner, ok bool) {
-	i := slices.IndexFunc(c.owners, func(o MatchOwner) bool { return o.Profile == m.Profile })
+	i := slices.IndexFunc(c.profileOwners, func(o MatchOwner) bool { return o.ProfileName == m.match.Profile })
 	if i < 0 {
 		return o, false
 	}
-	return c.owners[i], true
+	return c.profileOwners[i], true
 }
 
 func profileLost() error {
@@ -337,9 +338,9 @@ func profileLost() error {
 
 // seatedMatch is a match that is to be committed, with its session.
 type seatedMatch struct {
-	*matchCall
+	call      *matchCall
 	placement Placement
-	session   uuid.UUID // zero for a match without seats
+	sessionID uuid.UUID // zero for a match without seats
 	mode      string
 	joined    *joinedMatch // nil: it has a session of its own
 }
@@ -349,5 +350,5 @@ func (s seatedMatch) playing() uuid.UUID {
 	if s.joined != nil {
 		return s.joined.id
 	}
-	return s.ID
+	return s.call.match.ID
 }

@@ -26,10 +26,12 @@ func TestACommittedMatchIsWhole(t *testing.T) {
 	out := m.commit(d)[0]
 	p := m.requireCommitted(out)
 	require.Equal(t, d.ID, out.MatchID)
-	require.Equal(t, db.Placement{SessionID: p.SessionID, SessionHandle: p.SessionHandle, Endpoint: "a:7777", Region: "eu", Mode: "duel", PlayerCount: 2, MaxPlayers: 2}, p)
+	require.Equal(t, db.Placement{SessionID: p.SessionID, SessionHandle: p.SessionHandle, Endpoint: "a:7777",
+		Region: "eu", Mode: "duel", PlayerCount: 2, MaxPlayers: 2}, p)
 
 	require.Equal(t, []string{"ann|ann|red", "bob|bob|blue"}, m.Rows(`SELECT sub, reserved_by, team FROM seats WHERE match_id = $1 ORDER BY sub`, d.ID))
-	require.Equal(t, []string{fmt.Sprintf("eu|global|duels|3|playing|{\"map\": \"dust\"}|{\"ranked\": true}|%s|2", p.SessionID)},
+	require.Equal(t, []string{fmt.Sprintf("eu|global|duels|3|playing|{\"map\": \"dust\"}|{\"ranked\": true}|%s|2",
+		p.SessionID)},
 		m.Rows(`SELECT m.region, m.universe, m.profile, m.version, m.state, m.chosen, m.data, m.region || '.' || m.session_id, cardinality(m.tickets)
 			FROM matches m JOIN sessions s ON s.id = m.session_id AND s.match_id = m.id`))
 	require.Equal(t, []string{"ann|red|tank|7", "bob|blue||"}, m.Rows(
@@ -37,22 +39,27 @@ func TestACommittedMatchIsWhole(t *testing.T) {
 	for i, k := range d.Tickets {
 		got, err := m.GetTicket(t.Context(), universe, k.ID)
 		require.NoError(t, err)
-		require.Equal(t, d.ID.String()+" at a:7777", string(got.Assignment))
-		require.Equal(t, []string{fmt.Sprintf("2|assigned|%s|{%s}|%s|a:7777|eu|%s", d.ID, k.Players[0].Sub, p.SessionHandle, k.Players[0].Team)}, m.Rows(
+		require.Equal(t, d.ID.String()+" at a:7777", string(got.EncodedAssignment))
+		require.Equal(t, []string{fmt.Sprintf("2|assigned|%s|{%s}|%s|a:7777|eu|%s", d.ID, k.Players[0].Sub,
+			p.SessionHandle, k.Players[0].Team)}, m.Rows(
 			`SELECT n, state, match_id, party, detail->>'session_handle', detail->>'endpoint', detail->>'region', detail->'teams'->>$2
 			FROM ticket_events WHERE ticket_id = $1`, k.ID, k.Players[0].Sub), "ticket %d", i)
-		require.Equal(t, []string{fmt.Sprintf("{duels}|{%s}|{\"skill\": 1000}|assigned|duels|%s|t", k.Players[0].Sub, d.ID)}, m.Rows(
+		require.Equal(t, []string{fmt.Sprintf("{duels}|{%s}|{\"skill\": 1000}|assigned|duels|%s|t", k.Players[0].Sub,
+			d.ID)}, m.Rows(
 			`SELECT profiles, party, attributes, outcome, profile, match_id, seen_at IS NULL AND created BETWEEN now() - interval '1 hour' AND now()
 			FROM ticket_history WHERE id = $1`, k.ID))
 	}
 	m.keep(out) // as after an unknown outcome
-	require.Equal(t, 2, one[int](m.bundle, "SELECT count(*) FROM ticket_history h JOIN match_history m ON m.id = h.match_id AND m.committed_at = h.left_at"))
+	require.Equal(t, 2, one[int](m.bundle,
+		"SELECT count(*) FROM ticket_history h JOIN match_history m ON m.id = h.match_id AND m.committed_at = h.left_at"))
 	require.Equal(t, []string{fmt.Sprintf("%s|duels|3|1|%d|eu|duel|f|2|2|{\"rules\": []}", d.ID, -1<<63+7)}, m.Rows(
 		`SELECT id, profile, version, epoch, seed, game_region, mode, joined, cardinality(tickets), players, why FROM match_history`))
-	require.Equal(t, []string{"eu|{\"mode\": \"duel\", \"match\": \"" + d.ID.String() + "\", \"players\": 2, \"profile\": \"duels\", \"tickets\": 2, \"version\": 3}"},
+	require.Equal(t, []string{"eu|{\"mode\": \"duel\", \"match\": \"" + d.ID.String() +
+		"\", \"players\": 2, \"profile\": \"duels\", \"tickets\": 2, \"version\": 3}"},
 		m.Rows(`SELECT region, detail FROM events WHERE kind = 'match.committed' AND session_id IS NOT NULL`))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM ticket_players"))
-	require.Equal(t, []string{"duels/2|1|2", "other/2|1|2"}, m.Rows("SELECT key, matches, players FROM demand ORDER BY key"))
+	require.Equal(t, []string{"duels/2|1|2", "other/2|1|2"},
+		m.Rows("SELECT key, matches, players FROM demand ORDER BY key"))
 	last := m.duel("cid", "dan")
 	last.Demand = d.Demand
 	m.requireCommitted(m.commit(last)[0])
@@ -66,7 +73,8 @@ func TestAMatchWithoutModesHasNoSeats(t *testing.T) {
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
 	d.Modes = nil
-	out, err := m.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{m.owner}, []db.NewMatch{d}, assignmentOf)
+	out, err := m.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{m.owner}, []db.NewMatch{d},
+		assignmentOf)
 	require.NoError(t, err)
 	require.Zero(t, m.requireCommitted(out[0]))
 	require.Equal(t, []string{"0|0|2|1|1"}, m.Rows(`SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM matches), (SELECT count(*) FROM settled_tickets),
@@ -79,13 +87,13 @@ func TestNoHistory(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t, func(c *db.Config) {
 		c.NoHistory = true
-		c.Describe = func(_ []byte, party []string) db.TicketFacts { return db.TicketFacts{Party: party} }
+		c.DescribeTicket = func(_ []byte, party []string) db.TicketFacts { return db.TicketFacts{Party: party} }
 	})
 	m.requireCommitted(m.commit(m.duel("ann", "bob"))[0])
 	d := m.duel("cid", "dan")
 	m.propose(d)
 	m.answer(d.Tickets[0], "cid", false)
-	require.Len(t, m.judge().Declined, 1, "the other player is back in the queue")
+	require.Len(t, m.judge().DeclinedTickets, 1, "the other player is back in the queue")
 	id := m.queues(asks("eve", []string{"eve"}, "duels"))
 	_, err := m.CancelPlayerTicket(t.Context(), universe, id, "eve")
 	require.NoError(t, err)
@@ -106,9 +114,10 @@ func TestMatchmakeAndResolveFindTheSeatOfAMatch(t *testing.T) {
 	require.NotEqual(t, p.SessionID, m.place(request("dan", 4)).SessionID, "no stranger sits in a match's session")
 	r := m.resolve(p, "ann")
 	require.Equal(t, d.ID, r.MatchID)
-	require.Equal(t, "red", r.Team)
+	require.Equal(t, "red", r.TeamName)
 	m.connect("a", p, "bob")
-	require.Equal(t, p.SessionHandle, m.place(request("bob", 4, "ann")).SessionHandle, "a player that is connected comes back")
+	require.Equal(t, p.SessionHandle, m.place(request("bob", 4, "ann")).SessionHandle,
+		"a player that is connected comes back")
 	require.Equal(t, uuid.Nil, m.resolve(m.place(request("eve", 4)), "eve").MatchID)
 	m.RequireInvariants()
 }
@@ -121,7 +130,8 @@ func TestNobodyFillsASeatThatWasGivenUp(t *testing.T) {
 	p := m.requireCommitted(m.commit(d)[0])
 	other := m.place(request("ann", 2, "cid"))
 	require.NotEqual(t, p.SessionID, other.SessionID)
-	require.Equal(t, []string{d.ID.String() + "|red|given up"}, m.Rows("SELECT match_id, team, reason FROM seat_history"))
+	require.Equal(t, []string{d.ID.String() + "|red|given up"},
+		m.Rows("SELECT match_id, team, reason FROM seat_history"))
 	m.RequireInvariants()
 }
 
@@ -132,11 +142,12 @@ func TestAMatchEndsWithItsSession(t *testing.T) {
 	d := m.duel("ann", "bob")
 	p := m.requireCommitted(m.commit(d)[0])
 	m.connect("a", p, "ann", "bob")
-	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, LeftPlayers: gone("ann")})
+	m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID, LeftPlayers: gone("ann")})
 	m.joinAgain(p, "ann")
-	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, Ended: true})
+	m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID, HasEnded: true})
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM matches"))
-	require.Equal(t, []string{"ann|red", "ann|red", "bob|blue"}, m.Rows("SELECT sub, team FROM seat_history WHERE match_id = $1 ORDER BY sub", d.ID))
+	require.Equal(t, []string{"ann|red", "ann|red", "bob|blue"},
+		m.Rows("SELECT sub, team FROM seat_history WHERE match_id = $1 ORDER BY sub", d.ID))
 	require.Equal(t, d.ID, one[uuid.UUID](m.bundle, "SELECT match_id FROM session_history"))
 	m.RequireInvariants()
 }
@@ -192,7 +203,8 @@ func TestTicketsThatChangedAreGone(t *testing.T) {
 			require.Equal(t, db.MatchTicketsGone, out[0].Kind)
 			require.Equal(t, []string{d.Tickets[1].ID}, out[0].GoneTickets)
 			m.requireCommitted(out[1])
-			require.Equal(t, 1, one[int](m.bundle, "SELECT count(*) FROM tickets WHERE id = $1 AND pending_at IS NULL", d.Tickets[0].ID))
+			require.Equal(t, 1, one[int](m.bundle, "SELECT count(*) FROM tickets WHERE id = $1 AND pending_at IS NULL",
+				d.Tickets[0].ID))
 		})
 	}
 }
@@ -220,7 +232,8 @@ func TestTheFenceStopsASupersededOwner(t *testing.T) {
 			m := setupMatches(t)
 			d := m.duel("ann", "bob")
 			m.Exec(lose)
-			_, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{m.owner}, []db.NewMatch{d}, assignmentOf)
+			_, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{m.owner},
+				[]db.NewMatch{d}, assignmentOf)
 			requireKind(t, fault.Superseded, "profile_lost", err)
 			_, err = m.ProposeMatches(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{d}, time.Second)
 			requireKind(t, fault.Superseded, "profile_lost", err)
@@ -228,7 +241,8 @@ func TestTheFenceStopsASupersededOwner(t *testing.T) {
 		})
 	}
 	m := setupMatches(t)
-	_, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, nil, []db.NewMatch{m.duel("ann", "bob")}, assignmentOf)
+	_, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, nil, []db.NewMatch{m.duel("ann", "bob")},
+		assignmentOf)
 	requireKind(t, fault.Superseded, "profile_lost", err)
 }
 

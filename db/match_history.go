@@ -13,19 +13,20 @@ import (
 
 // LeftTicket is a ticket that left the queue in a match, as its history has it.
 type LeftTicket struct {
-	Ticket  MatchTicket
-	Created int64 // Unix nanoseconds, as tickets.created
-	LeftAt  time.Time
-	Profile string // that matched it
-	Match   uuid.UUID
+	Ticket       MatchTicket
+	CreatedNanos int64 // Unix nanoseconds, as tickets.created
+	LeftAt       time.Time
+	ProfileName  string // that matched it
+	MatchID      uuid.UUID
 }
 
 // leftTickets returns the tickets of a committed match whose history is kept.
 func (t *matchTx) leftTickets(s seatedMatch, free map[string]query.LockMatchTicketsRow) (all []LeftTicket) {
-	for _, k := range s.Tickets {
-		if row := free[k.ID]; k.History != nil && !t.cfg.NoHistory {
-			all = append(all, LeftTicket{Ticket: k, Created: row.Created, LeftAt: row.Now, Profile: s.Profile,
-				Match: s.ID})
+	for _, k := range s.call.match.Tickets {
+		if row := free[k.ID]; k.History != nil && !t.committer.store.cfg.NoHistory {
+			all = append(all, LeftTicket{Ticket: k, CreatedNanos: row.Created, LeftAt: row.Now,
+				ProfileName: s.call.match.Profile,
+				MatchID:     s.call.match.ID})
 		}
 	}
 	return all
@@ -39,7 +40,7 @@ const maxKept = 2048
 // many. Errors: Unavailable.
 func (s *Store) KeepTickets(ctx context.Context, universe string, tickets []LeftTicket) (refused int, err error) {
 	for page := range slices.Chunk(tickets, maxKept) {
-		n, err := s.keep(ctx, universe, page)
+		n, err := s.keepHistory(ctx, universe, page)
 		if refused += n; err != nil {
 			return refused, frame.Classify(err)
 		}
@@ -47,9 +48,9 @@ func (s *Store) KeepTickets(ctx context.Context, universe string, tickets []Left
 	return refused, nil
 }
 
-// keep inserts the history of tickets. After an error of the data it tries them by halves, until the bad ticket is
+// keepHistory inserts the history of tickets. After an error of the data it tries them by halves, until the bad ticket is
 // alone.
-func (s *Store) keep(ctx context.Context, universe string, tickets []LeftTicket) (refused int, err error) {
+func (s *Store) keepHistory(ctx context.Context, universe string, tickets []LeftTicket) (refused int, err error) {
 	arg := query.KeepTicketsParams{Universe: universe, Outcome: "assigned"}
 	for _, k := range tickets {
 		addTicketToKeep(&arg, k)
@@ -65,7 +66,7 @@ func (s *Store) keep(ctx context.Context, universe string, tickets []LeftTicket)
 	// Halves find one bad row of n in about 2·log(n) further transactions.
 	half := len(tickets) / 2
 	for _, part := range [][]LeftTicket{tickets[:half], tickets[half:]} {
-		n, err := s.keep(ctx, universe, part)
+		n, err := s.keepHistory(ctx, universe, part)
 		if refused += n; err != nil {
 			return refused, err
 		}
@@ -76,10 +77,10 @@ func (s *Store) keep(ctx context.Context, universe string, tickets []LeftTicket)
 // addTicketToKeep adds a ticket that has a history.
 func addTicketToKeep(p *query.KeepTicketsParams, k LeftTicket) {
 	h := k.Ticket.History
-	p.Ids, p.Created = append(p.Ids, k.Ticket.ID), append(p.Created, k.Created)
+	p.Ids, p.Created = append(p.Ids, k.Ticket.ID), append(p.Created, k.CreatedNanos)
 	p.SeenAt, p.LeftAt = append(p.SeenAt, orEpoch(h.SeenAt)), append(p.LeftAt, orEpoch(k.LeftAt))
 	p.Attributes, p.Latencies = append(p.Attributes, string(h.Attributes)), append(p.Latencies, string(h.Latencies))
-	p.DecidedBy, p.Matches = append(p.DecidedBy, k.Profile), append(p.Matches, k.Match)
+	p.DecidedBy, p.Matches = append(p.DecidedBy, k.ProfileName), append(p.Matches, k.MatchID)
 	p.Profiles, p.Parties = append(p.Profiles, textArray(h.Profiles)), append(p.Parties, textArray(h.Party))
 }
 

@@ -38,7 +38,8 @@ func TestJoinInProgress(t *testing.T) {
 	require.Equal(t, 3, joined.PlayerCount)
 	require.Equal(t, d.ID, m.resolve(joined, "cid").MatchID)
 	require.Equal(t, []string{"3|3"}, m.Rows("SELECT jsonb_array_length(roster), cardinality(tickets) FROM matches"))
-	require.Equal(t, []string{d.ID.String()}, m.Rows("SELECT match_id FROM ticket_events WHERE ticket_id = $1", n.Tickets[0].ID))
+	require.Equal(t, []string{d.ID.String()},
+		m.Rows("SELECT match_id FROM ticket_events WHERE ticket_id = $1", n.Tickets[0].ID))
 	require.Equal(t, []string{n.ID.String() + "|t"}, m.Rows("SELECT id, joined FROM match_history WHERE joined"))
 	m.RequireInvariants()
 }
@@ -56,7 +57,7 @@ func TestJoinsAreJudgedAgain(t *testing.T) {
 			return m.newcomers(p, []string{"ann", "bob"}, "eve")
 		},
 		db.RefusedSessionGone: func(m *matches, p db.Placement) db.NewMatch {
-			m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, Ended: true})
+			m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID, HasEnded: true})
 			return m.newcomers(p, nil, "eve")
 		},
 		"draining": func(m *matches, p db.Placement) db.NewMatch {
@@ -82,11 +83,12 @@ func TestJoinsAreJudgedAgain(t *testing.T) {
 			_, p := m.playing(4, "ann", "bob")
 			out := m.commit(spoil(m, p))[0]
 			require.Equal(t, db.MatchRefused.String(), out.Kind.String())
-			want := map[string]string{"draining": db.RefusedSessionGone, "not a match's": db.RefusedSessionGone, "roster": db.RefusedSessionFull}[reason]
+			want := map[string]string{"draining": db.RefusedSessionGone, "not a match's": db.RefusedSessionGone,
+				"roster": db.RefusedSessionFull}[reason]
 			if want == "" {
 				want = reason
 			}
-			require.Equal(t, want, out.Reason)
+			require.Equal(t, want, out.RefusalReason)
 			m.RequireInvariants()
 		})
 	}
@@ -101,7 +103,7 @@ func TestOneJoinATransaction(t *testing.T) {
 	out := m.commit(m.newcomers(p, beside, "cid"), m.newcomers(p, beside, "dan"))
 	m.requireCommitted(out[0])
 	require.Equal(t, db.MatchPlayersBusy.String(), out[1].Kind.String())
-	require.Equal(t, db.RefusedRoster, m.commit(m.newcomers(p, beside, "eve"))[0].Reason)
+	require.Equal(t, db.RefusedRoster, m.commit(m.newcomers(p, beside, "eve"))[0].RefusalReason)
 	m.RequireInvariants()
 }
 
@@ -119,7 +121,7 @@ func TestEachProfileHasItsShareOfOpenMatches(t *testing.T) {
 		require.NoError(t, err)
 		n := map[string]int{}
 		for _, o := range open {
-			n[o.Profile]++
+			n[o.ProfileName]++
 		}
 		return n
 	}

@@ -16,9 +16,9 @@ import (
 
 // JudgedReadyChecks is what JudgeReadyChecks did.
 type JudgedReadyChecks struct {
-	Matches  []uuid.UUID // ready checks that ended without a match
-	Returned []string    // tickets that are back in the queue, at their place
-	Declined []string    // tickets that left it: a player of their party declined, or did not answer in time
+	EndedMatches    []uuid.UUID // ready checks that ended without a match
+	ReturnedTickets []string    // tickets that are back in the queue, at their place
+	DeclinedTickets []string    // tickets that left it: a player of their party declined, or did not answer in time
 }
 
 // JudgeReadyChecks ends ready checks whose deadline passed longer ago than overdue, at most batch, oldest first. If
@@ -30,7 +30,7 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 	batch int) (done JudgedReadyChecks, err error) {
 	arg := query.DueMatchesParams{Universe: universe, Overdue: overdue, Batch: int32(batch), Profiles: []string{}}
 	for _, o := range owners {
-		arg.Profiles = append(arg.Profiles, o.Profile)
+		arg.Profiles = append(arg.Profiles, o.ProfileName)
 	}
 	due, err := s.q.DueMatches(ctx, arg)
 	if err != nil || len(due) == 0 {
@@ -38,10 +38,10 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 	}
 	for range matchTries {
 		// Without a lock; lock judges all of them again.
-		j := judgement{committer: &committer{Store: s, universe: universe, owners: owners}, overdue: overdue,
+		j := judgement{committer: &committer{store: s, universe: universe, profileOwners: owners}, overdueFor: overdue,
 			dueMatches: due}
 		if err = s.frame.InBulkTx(ctx, func(q *query.Queries) error { return j.run(ctx, q) }); !frame.IsConflict(err) {
-			done = j.answer
+			done = j.judgedChecks
 			break
 		}
 	}
@@ -56,51 +56,52 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 
 // judgement is one transaction that ends ready checks.
 type judgement struct {
-	*committer
-	overdue    time.Duration
+	committer  *committer
+	overdueFor time.Duration
 	dueMatches []query.DueMatchesRow
 
-	matchOfTicket map[string]uuid.UUID // tickets that are still in their match
-	created       map[string]int64
-	matches       []query.LockDueMatchesRow
-	answers       map[uuid.UUID]map[string]bool
-	answer        JudgedReadyChecks
+	matchOfTicket   map[string]uuid.UUID // tickets that are still in their match
+	createdByTicket map[string]int64
+	lockedMatches   []query.LockDueMatchesRow
+	answersByMatch  map[uuid.UUID]map[string]bool
+	judgedChecks    JudgedReadyChecks
 }
 
 func (j *judgement) run(ctx context.Context, q *query.Queries) error {
-	if err := j.lock(ctx, q); err != nil || len(j.matches) == 0 {
+	if err := j.lock(ctx, q); err != nil || len(j.lockedMatches) == 0 {
 		return err
 	}
-	back, leave := query.RequeueTicketsParams{Universe: j.universe}, query.DeclineTicketsParams{Universe: j.universe}
-	kept := query.KeepTicketsParams{Universe: j.universe, Outcome: "declined"}
-	for _, m := range j.matches {
+	back, leave := query.RequeueTicketsParams{Universe: j.committer.universe}, query.DeclineTicketsParams{Universe: j.committer.universe}
+	kept := query.KeepTicketsParams{Universe: j.committer.universe, Outcome: "declined"}
+	for _, m := range j.lockedMatches {
 		var decision NewMatch
 		if err := json.Unmarshal(m.Decision, &decision); err != nil {
 			return err
 		}
-		j.answer.Matches = append(j.answer.Matches, m.ID)
+		j.judgedChecks.EndedMatches = append(j.judgedChecks.EndedMatches, m.ID)
 		for _, k := range decision.Tickets {
 			switch {
 			case j.matchOfTicket[k.ID] != m.ID: // somebody cleared the mark: the ticket is no longer the match's
-			case j.stays(m, k):
+			case j.ticketStays(m, k):
 				back.Ids, back.Matches = append(back.Ids, k.ID), append(back.Matches, m.ID)
 			default:
 				addTicketToDecline(&leave, m.ID, k)
-				if !j.cfg.NoHistory && k.History != nil {
+				if !j.committer.store.cfg.NoHistory && k.History != nil {
 					addTicketToKeep(&kept,
-						LeftTicket{Ticket: k, Created: j.created[k.ID], Profile: decision.Profile, Match: decision.ID})
+						LeftTicket{Ticket: k, CreatedNanos: j.createdByTicket[k.ID], ProfileName: decision.Profile,
+							MatchID: decision.ID})
 				}
 			}
 		}
 	}
-	j.answer.Returned, j.answer.Declined = back.Ids, leave.Ids
+	j.judgedChecks.ReturnedTickets, j.judgedChecks.DeclinedTickets = back.Ids, leave.Ids
 	j.write(q.Deferred(), back, leave, kept)
 	return nil
 }
 
 // lock locks tickets, their players and the matches, and reads the answers under these locks.
 func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
-	arg := query.LockMarkedTicketsParams{Universe: j.universe}
+	arg := query.LockMarkedTicketsParams{Universe: j.committer.universe}
 	of := map[string]uuid.UUID{}
 	var ids []uuid.UUID
 	for _, m := range j.dueMatches {
@@ -119,44 +120,45 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 	var profiles []string
 	var tickets []query.LockMarkedTicketsRow
 	var answers []query.MatchAnswersRow
-	fence := query.HoldProfilesParams{Universe: j.universe}
-	for _, o := range j.owners {
+	fence := query.HoldProfilesParams{Universe: j.committer.universe}
+	for _, o := range j.committer.profileOwners {
 		addProfileToHold(&fence, o)
 	}
 	query.Queue(&out, &profiles, (*query.Queries).HoldProfiles, fence)
 	query.Queue(&out, &tickets, (*query.Queries).LockMarkedTickets, arg)
 	query.QueueExec(&out, (*query.Queries).LockTicketPlayers,
-		query.LockTicketPlayersParams{Universe: j.universe, Tickets: arg.Ids})
-	query.Queue(&out, &j.matches, (*query.Queries).LockDueMatches,
-		query.LockDueMatchesParams{Universe: j.universe, Ids: ids, Overdue: j.overdue})
-	query.Queue(&out, &answers, (*query.Queries).MatchAnswers, query.MatchAnswersParams{Universe: j.universe, Ids: ids})
+		query.LockTicketPlayersParams{Universe: j.committer.universe, Tickets: arg.Ids})
+	query.Queue(&out, &j.lockedMatches, (*query.Queries).LockDueMatches,
+		query.LockDueMatchesParams{Universe: j.committer.universe, Ids: ids, Overdue: j.overdueFor})
+	query.Queue(&out, &answers, (*query.Queries).MatchAnswers,
+		query.MatchAnswersParams{Universe: j.committer.universe, Ids: ids})
 	if err := q.Send(ctx, &out); err != nil {
 		return err
 	}
 	// A profile is missing that another worker decides for by now.
-	if len(profiles) < len(j.owners) {
+	if len(profiles) < len(j.committer.profileOwners) {
 		return profileLost()
 	}
-	j.matchOfTicket, j.created, j.answers = map[string]uuid.UUID{}, map[string]int64{}, map[uuid.UUID]map[string]bool{}
+	j.matchOfTicket, j.createdByTicket, j.answersByMatch = map[string]uuid.UUID{}, map[string]int64{}, map[uuid.UUID]map[string]bool{}
 	for _, k := range tickets {
-		j.matchOfTicket[k.ID], j.created[k.ID] = of[k.ID], k.Created
+		j.matchOfTicket[k.ID], j.createdByTicket[k.ID] = of[k.ID], k.Created
 	}
 	for _, a := range answers {
-		if j.answers[a.MatchID] == nil {
-			j.answers[a.MatchID] = map[string]bool{}
+		if j.answersByMatch[a.MatchID] == nil {
+			j.answersByMatch[a.MatchID] = map[string]bool{}
 		}
-		j.answers[a.MatchID][a.Sub] = a.Accepted
+		j.answersByMatch[a.MatchID][a.Sub] = a.Accepted
 	}
 	return nil
 }
 
-// stays reports whether a party returns to the queue. A decline ends the ready check before its deadline, so players
+// ticketStays reports whether a party returns to the queue. A decline ends the ready check before its deadline, so players
 // that had not answered by then do not count as silent.
-func (j *judgement) stays(m query.LockDueMatchesRow, k MatchTicket) bool {
+func (j *judgement) ticketStays(m query.LockDueMatchesRow, k MatchTicket) bool {
 	// A player has declined.
-	ended := slices.Contains(slices.Collect(maps.Values(j.answers[m.ID])), false)
+	ended := slices.Contains(slices.Collect(maps.Values(j.answersByMatch[m.ID])), false)
 	return !slices.ContainsFunc(k.Players, func(p MatchPlayer) bool {
-		accepted, answered := j.answers[m.ID][p.Sub]
+		accepted, answered := j.answersByMatch[m.ID][p.Sub]
 		return !accepted && (answered || !ended)
 	})
 }
@@ -171,10 +173,10 @@ func (j *judgement) write(out *tx.Pipeline, back query.RequeueTicketsParams, lea
 	kept query.KeepTicketsParams) {
 	if len(leave.Ids) > 0 {
 		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers,
-			query.ForgetTicketPlayersParams{Universe: j.universe, Tickets: leave.Ids})
+			query.ForgetTicketPlayersParams{Universe: j.committer.universe, Tickets: leave.Ids})
 	}
 	query.QueueExec(out, (*query.Queries).EndProposals,
-		query.EndProposalsParams{Universe: j.universe, Ids: j.answer.Matches})
+		query.EndProposalsParams{Universe: j.committer.universe, Ids: j.judgedChecks.EndedMatches})
 	if len(back.Ids) > 0 {
 		query.QueueExec(out, (*query.Queries).RequeueTickets, back)
 	}

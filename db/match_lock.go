@@ -15,61 +15,62 @@ import (
 
 // matchLocks is what a transaction over matches has locked and read.
 type matchLocks struct {
-	profiles       []string
-	tickets        []query.LockMatchTicketsRow
-	waiting        []query.WaitingOfTicketsRow // with these tickets
-	accepted       []uuid.UUID
-	grantedPlayers []int32 // indexes of players
-	nearbySeats    []query.SeatsAroundRow
-	sessions       []query.LockMatchSessionsRow
-	playing        []query.PlayingMatchesRow
-	hosts          []query.LockHostsRow
+	heldProfiles    []string
+	lockedTickets   []query.LockMatchTicketsRow
+	waitingSessions []query.WaitingOfTicketsRow // with these tickets
+	acceptedMatches []uuid.UUID
+	grantedPlayers  []int32 // indexes of players
+	nearbySeats     []query.SeatsAroundRow
+	lockedSessions  []query.LockMatchSessionsRow
+	playingMatches  []query.PlayingMatchesRow
+	lockedHosts     []query.LockHostsRow
 }
 
 // lock locks and reads, in one round trip and in the lock order, what the decision about the matches needs. It fails
 // where a profile is lost. A transaction that may give seats up locks sessions and hosts later.
 func (t *matchTx) lock(ctx context.Context) error {
 	var out tx.Pipeline
-	l := &t.locks
+	l := &t.heldLocks
 	// Only a transaction that waits for hosts needs a limit: all others skip what is locked.
-	if t.wait {
-		query.QueueExec(&out, (*query.Queries).LimitLockWait, max(1, int32(t.cfg.LockWait.Milliseconds())))
+	if t.waitForHosts {
+		query.QueueExec(&out, (*query.Queries).LimitLockWait,
+			max(1, int32(t.committer.store.cfg.LockWait.Milliseconds())))
 	}
-	fence, err := t.fence()
+	fence, err := t.fenceParams()
 	if err != nil {
 		return err
 	}
-	query.Queue(&out, &l.profiles, (*query.Queries).HoldProfiles, fence)
+	query.Queue(&out, &l.heldProfiles, (*query.Queries).HoldProfiles, fence)
 	t.queueTickets(&out)
-	if t.region != "" {
+	if t.committer.region != "" {
 		query.Queue(&out, &l.grantedPlayers, (*query.Queries).TryLocks, t.playerLocks())
 		query.Queue(&out, &l.nearbySeats, (*query.Queries).SeatsAround,
-			query.SeatsAroundParams{Region: t.region, Subs: t.players()})
+			query.SeatsAroundParams{Region: t.committer.region, Subs: t.players()})
 	}
 	// Sessions in which seats are given up are known only after the seats were read; they are locked together with the
 	// others, later.
-	if t.region != "" && !t.mayGiveUpSeats {
-		t.queueSessions(&out, t.joins())
-		query.Queue(&out, &l.hosts, (*query.Queries).LockHosts, t.hostsFor(t.calls))
+	if t.committer.region != "" && !t.mayGiveUpSeats {
+		t.queueSessions(&out, t.joinedSessions())
+		query.Queue(&out, &l.lockedHosts, (*query.Queries).LockHosts, t.hostsFor(t.calls))
 	}
 	if err := t.q.Send(ctx, &out); err != nil {
 		return err
 	}
-	if len(l.profiles) < len(fence.Profiles) {
+	if len(l.heldProfiles) < len(fence.Profiles) {
 		return profileLost()
 	}
 	return nil
 }
 
-// fence names the profiles of the matches, with their owners. It fails where one has no owner here.
-func (t *matchTx) fence() (arg query.HoldProfilesParams, err error) {
-	arg.Universe = t.universe
+// fenceParams names the profiles of the matches, with their owners. It fails where one has no owner here.
+func (t *matchTx) fenceParams() (arg query.HoldProfilesParams, err error) {
+	arg.Universe = t.committer.universe
 	for _, m := range t.calls {
-		o, ok := t.ownerOf(m)
+		o, ok := t.committer.ownerOf(m)
 		if !ok {
 			return arg, profileLost()
 		}
-		if !slices.Contains(arg.Profiles, o.Profile) {
+		if !slices.Contains(arg.Profiles, o.ProfileName) {
 			addProfileToHold(&arg, o)
 		}
 	}
@@ -77,37 +78,37 @@ func (t *matchTx) fence() (arg query.HoldProfilesParams, err error) {
 }
 
 func addProfileToHold(p *query.HoldProfilesParams, o MatchOwner) {
-	p.Profiles, p.Workers, p.Epochs = append(p.Profiles, o.Profile), append(p.Workers, o.Worker), append(p.Epochs,
+	p.Profiles, p.Workers, p.Epochs = append(p.Profiles, o.ProfileName), append(p.Workers, o.WorkerID), append(p.Epochs,
 		o.Epoch)
 }
 
 func (t *matchTx) queueTickets(out *tx.Pipeline) {
 	arg := t.ticketsOf(t.calls)
-	if t.takes {
+	if t.takesTickets {
 		// The statements that follow in the pipeline see the tickets as deleted, and the history of events has them.
-		query.Queue(out, &t.locks.tickets,
+		query.Queue(out, &t.heldLocks.lockedTickets,
 			func(q *query.Queries, ctx context.Context,
 				arg query.LockMatchTicketsParams) ([]query.LockMatchTicketsRow, error) {
 				return takeMatchTickets(ctx, q, arg)
 			}, arg)
 		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers,
-			query.ForgetTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
+			query.ForgetTicketPlayersParams{Universe: t.committer.universe, Tickets: arg.Ids})
 	} else {
-		query.Queue(out, &t.locks.tickets, (*query.Queries).LockMatchTickets, arg)
+		query.Queue(out, &t.heldLocks.lockedTickets, (*query.Queries).LockMatchTickets, arg)
 		query.QueueExec(out, (*query.Queries).LockTicketPlayers,
-			query.LockTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
+			query.LockTicketPlayersParams{Universe: t.committer.universe, Tickets: arg.Ids})
 	}
-	query.Queue(out, &t.locks.waiting, (*query.Queries).WaitingOfTickets,
-		query.WaitingOfTicketsParams{Universe: t.universe, Tickets: arg.Ids})
+	query.Queue(out, &t.heldLocks.waitingSessions, (*query.Queries).WaitingOfTickets,
+		query.WaitingOfTicketsParams{Universe: t.committer.universe, Tickets: arg.Ids})
 	var proposed []uuid.UUID
 	for _, m := range t.calls {
-		if m.Accepted {
-			proposed = append(proposed, m.ID)
+		if m.match.Accepted {
+			proposed = append(proposed, m.match.ID)
 		}
 	}
 	if len(proposed) > 0 {
-		query.Queue(out, &t.locks.accepted, (*query.Queries).LockAcceptedMatches,
-			query.LockAcceptedMatchesParams{Universe: t.universe, Ids: proposed})
+		query.Queue(out, &t.heldLocks.acceptedMatches, (*query.Queries).LockAcceptedMatches,
+			query.LockAcceptedMatchesParams{Universe: t.committer.universe, Ids: proposed})
 	}
 }
 
@@ -126,14 +127,15 @@ func takeMatchTickets(ctx context.Context, q *query.Queries,
 func (t *matchTx) ticketsOf(calls []*matchCall) query.LockMatchTicketsParams {
 	marks := map[string][]byte{}
 	for _, m := range calls {
-		for _, k := range m.Tickets {
+		for _, k := range m.match.Tickets {
 			// A ticket that two matches name is locked for the first of them.
-			if IssuedHere(t.universe, TicketID, k.ID) && marks[k.ID] == nil {
-				marks[k.ID] = m.mark()
+			if IssuedHere(t.committer.universe, TicketID, k.ID) && marks[k.ID] == nil {
+				marks[k.ID] = m.match.mark()
 			}
 		}
 	}
-	arg := query.LockMatchTicketsParams{Universe: t.universe, PendingFor: t.cfg.Timing.PendingFor}
+	arg := query.LockMatchTicketsParams{Universe: t.committer.universe,
+		PendingFor: t.committer.store.cfg.Timing.PendingFor}
 	for id := range marks {
 		arg.Ids = append(arg.Ids, id)
 	}
@@ -147,8 +149,8 @@ func (t *matchTx) ticketsOf(calls []*matchCall) query.LockMatchTicketsParams {
 // players are those of all matches that want seats, in the order of the lock requests.
 func (t *matchTx) players() (subs []string) {
 	for _, m := range t.calls {
-		if len(m.Modes) > 0 {
-			subs = append(subs, m.subs...)
+		if len(m.match.Modes) > 0 {
+			subs = append(subs, m.playerSubs...)
 		}
 	}
 	return subs
@@ -159,13 +161,13 @@ func (t *matchTx) players() (subs []string) {
 func (t *matchTx) playerLocks() (arg query.TryLocksParams) {
 	n := int32(0)
 	for _, m := range t.calls {
-		if len(m.Modes) == 0 {
+		if len(m.match.Modes) == 0 {
 			continue
 		}
-		for _, sub := range m.subs {
-			for _, mode := range m.Modes {
+		for _, sub := range m.playerSubs {
+			for _, mode := range m.match.Modes {
 				arg.Requests, arg.Locks = append(arg.Requests, n), append(arg.Locks,
-					lockKey("seat", t.region, mode, sub))
+					lockKey("seat", t.committer.region, mode, sub))
 			}
 			n++
 		}
@@ -173,9 +175,9 @@ func (t *matchTx) playerLocks() (arg query.TryLocksParams) {
 	return arg
 }
 
-func (t *matchTx) joins() (sessions []uuid.UUID) {
+func (t *matchTx) joinedSessions() (sessions []uuid.UUID) {
 	for _, m := range t.calls {
-		if region, id, ok := parseSessionID(m.Join); ok && region == t.region {
+		if region, id, ok := parseSessionID(m.match.Join); ok && region == t.committer.region {
 			sessions = append(sessions, id)
 		}
 	}
@@ -187,26 +189,26 @@ func (t *matchTx) queueSessions(out *tx.Pipeline, ids []uuid.UUID) {
 	if len(ids) == 0 {
 		return
 	}
-	query.Queue(out, &t.locks.sessions, (*query.Queries).LockMatchSessions,
-		query.LockMatchSessionsParams{Region: t.region, Ids: ids})
-	query.Queue(out, &t.locks.playing, (*query.Queries).PlayingMatches,
-		query.PlayingMatchesParams{Region: t.region, Sessions: ids})
+	query.Queue(out, &t.heldLocks.lockedSessions, (*query.Queries).LockMatchSessions,
+		query.LockMatchSessionsParams{Region: t.committer.region, Ids: ids})
+	query.Queue(out, &t.heldLocks.playingMatches, (*query.Queries).PlayingMatches,
+		query.PlayingMatchesParams{Region: t.committer.region, Sessions: ids})
 }
 
 // hostsFor asks for as many hosts of each mode and size as there are matches that want a session of their own.
 func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
-	arg := query.LockHostsParams{Region: t.region, Wait: t.wait}
+	arg := query.LockHostsParams{Region: t.committer.region, Wait: t.waitForHosts}
 	// A transaction that waits gets all hosts. One that skips has a lane of its own, so that workers which run at a
 	// time look at different hosts first.
-	if !t.wait {
-		arg.Lane, arg.Lanes = int32(t.share.Lane), int32(t.share.Lanes)
+	if !t.waitForHosts {
+		arg.Lane, arg.Lanes = int32(t.committer.hostShare.Lane), int32(t.committer.hostShare.LaneCount)
 	}
 	wanted := map[pack.Shape]int32{}
 	for _, m := range calls {
-		for _, mode := range m.Modes {
+		for _, mode := range m.match.Modes {
 			// A match that joins another needs no host.
-			if m.Join == "" {
-				wanted[pack.Shape{Mode: mode, MaxPlayers: m.Size}]++
+			if m.match.Join == "" {
+				wanted[pack.Shape{Mode: mode, MaxPlayers: m.match.Size}]++
 			}
 		}
 	}
@@ -220,32 +222,33 @@ func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
 // judge drops the matches that cannot be committed, or not in this transaction, and returns the others.
 func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall) {
 	free, busy := t.freeTickets(), t.busyPlayers()
-	seats := byPlayer(t.locks.nearbySeats).ownSeats
+	seats := byPlayer(t.heldLocks.nearbySeats).ownSeats
 	taken := map[string]bool{}
 	for _, m := range t.calls {
 		gone := t.goneTickets(m, free)
 		// taken: an older match of this batch has the player.
-		held := slices.DeleteFunc(slices.Clone(m.subs), func(sub string) bool { return !busy[sub] && !taken[sub] })
+		held := slices.DeleteFunc(slices.Clone(m.playerSubs),
+			func(sub string) bool { return !busy[sub] && !taken[sub] })
 		seated := seatedElsewhere(m, seats, free)
 		switch {
-		case m.Accepted && !slices.Contains(t.locks.accepted, m.ID):
-			verdicts[m] = MatchOutcome{Kind: MatchRefused, Reason: RefusedUnaccepted}
+		case m.match.Accepted && !slices.Contains(t.heldLocks.acceptedMatches, m.match.ID):
+			verdicts[m] = MatchOutcome{Kind: MatchRefused, RefusalReason: RefusedUnaccepted}
 		case len(gone) > 0:
 			verdicts[m] = MatchOutcome{Kind: MatchTicketsGone, GoneTickets: gone}
 			// The players of the other tickets have accepted, and must not wait for the deadline: these tickets return
 			// to the queue.
-			if m.Accepted {
-				t.ended = append(t.ended, m)
+			if m.match.Accepted {
+				t.endedMatches = append(t.endedMatches, m)
 			}
 		case len(held) > 0:
 			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, BusyPlayers: held}
 		case len(seated) > 0:
-			verdicts[m] = MatchOutcome{Kind: MatchRefused, Reason: RefusedSeated, BusyPlayers: seated}
+			verdicts[m] = MatchOutcome{Kind: MatchRefused, RefusalReason: RefusedSeated, BusyPlayers: seated}
 		case len(givenUp(m, seats)) > 0 && !t.mayGiveUpSeats:
 			t.mustBeAlone = append(t.mustBeAlone, m)
 		default:
 			open = append(open, m)
-			for _, sub := range m.subs {
+			for _, sub := range m.playerSubs {
 				taken[sub] = true
 			}
 		}
@@ -254,8 +257,8 @@ func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall
 }
 
 func (t *matchTx) freeTickets() map[string]query.LockMatchTicketsRow {
-	free := make(map[string]query.LockMatchTicketsRow, len(t.locks.tickets))
-	for _, k := range t.locks.tickets {
+	free := make(map[string]query.LockMatchTicketsRow, len(t.heldLocks.lockedTickets))
+	for _, k := range t.heldLocks.lockedTickets {
 		free[k.ID] = k
 	}
 	return free
@@ -263,7 +266,7 @@ func (t *matchTx) freeTickets() map[string]query.LockMatchTicketsRow {
 
 // goneTickets returns the tickets of a match that are not as it was decided about them.
 func (t *matchTx) goneTickets(m *matchCall, free map[string]query.LockMatchTicketsRow) (ids []string) {
-	for _, k := range m.Tickets {
+	for _, k := range m.match.Tickets {
 		if row, ok := free[k.ID]; !ok || k.Tx != 0 && k.Tx != row.Tx {
 			ids = append(ids, k.ID)
 		}
@@ -273,12 +276,12 @@ func (t *matchTx) goneTickets(m *matchCall, free map[string]query.LockMatchTicke
 
 // busyPlayers are those about whom another transaction decides.
 func (t *matchTx) busyPlayers() map[string]bool {
-	if t.region == "" {
+	if t.committer.region == "" {
 		return nil
 	}
 	busy := map[string]bool{}
-	granted := make(map[int32]bool, len(t.locks.grantedPlayers))
-	for _, n := range t.locks.grantedPlayers {
+	granted := make(map[int32]bool, len(t.heldLocks.grantedPlayers))
+	for _, n := range t.heldLocks.grantedPlayers {
 		granted[n] = true
 	}
 	for n, sub := range t.players() {
@@ -293,13 +296,13 @@ func (t *matchTx) busyPlayers() map[string]bool {
 // took them while the ticket waited, or one in the session that the match is to join.
 func seatedElsewhere(m *matchCall, seats map[string][]query.SeatsAroundRow,
 	tickets map[string]query.LockMatchTicketsRow) (subs []string) {
-	for _, k := range m.Tickets {
+	for _, k := range m.match.Tickets {
 		queued := time.Unix(0, tickets[k.ID].Created)
 		for _, sub := range k.subs() {
 			if slices.ContainsFunc(seats[sub], func(st query.SeatsAroundRow) bool {
-				mine := st.MatchID != nil && *st.MatchID == m.ID && !st.Resolved
-				unused := slices.Contains(m.Modes, st.Mode) && !mine && keepsQueuedSince(st, queued)
-				return unused || m.Join != "" && strings.HasSuffix(m.Join, st.SessionID.String())
+				mine := st.MatchID != nil && *st.MatchID == m.match.ID && !st.Resolved
+				unused := slices.Contains(m.match.Modes, st.Mode) && !mine && keepsQueuedSince(st, queued)
+				return unused || m.match.Join != "" && strings.HasSuffix(m.match.Join, st.SessionID.String())
 			}) {
 				subs = append(subs, sub)
 			}
@@ -317,9 +320,9 @@ func keepsQueuedSince(st query.SeatsAroundRow, queued time.Time) bool {
 
 // givenUp returns the unused seats in the modes of the match that its players leave for it.
 func givenUp(m *matchCall, seats map[string][]query.SeatsAroundRow) (refs []seatRef) {
-	for _, sub := range m.subs {
+	for _, sub := range m.playerSubs {
 		for _, st := range seats[sub] {
-			if st.State == "reserved" && slices.Contains(m.Modes, st.Mode) {
+			if st.State == "reserved" && slices.Contains(m.match.Modes, st.Mode) {
 				refs = append(refs, seatRef{st.SessionID, sub})
 			}
 		}

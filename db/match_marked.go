@@ -17,8 +17,8 @@ import (
 // MarkedTickets are tickets that are pending in a match of a cycle, and their mark ([CycleRef.Mark]). Tickets that by
 // now store another mark are left unchanged.
 type MarkedTickets struct {
-	IDs  []string
-	Mark []byte
+	TicketIDs []string
+	MatchMark []byte
 }
 
 // FreeMarkedTickets puts the tickets of matches that were not committed back at their place in the queue. Errors:
@@ -26,8 +26,8 @@ type MarkedTickets struct {
 func (s *Store) FreeMarkedTickets(ctx context.Context, universe string, all []MarkedTickets) error {
 	marks := map[string][]byte{}
 	for _, m := range all {
-		for _, id := range issuedTickets(universe, m.IDs) {
-			marks[id] = m.Mark
+		for _, id := range issuedTickets(universe, m.TicketIDs) {
+			marks[id] = m.MatchMark
 		}
 	}
 	// In parts, each of them committed, and sorted, as everybody locks tickets.
@@ -74,7 +74,7 @@ func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string,
 	for _, r := range rows {
 		// Marks of this epoch or a later one are of matches that are under way.
 		if profile, epoch, ok := functionOf(r.MatchedIn); ok && epoch < epochs[profile] {
-			all = append(all, MarkedTickets{IDs: []string{r.ID}, Mark: r.MatchedIn})
+			all = append(all, MarkedTickets{TicketIDs: []string{r.ID}, MatchMark: r.MatchedIn})
 		}
 	}
 	if len(all) == 0 {

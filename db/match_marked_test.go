@@ -18,11 +18,12 @@ func (m *matches) marked(d *db.NewMatch) db.MarkedTickets {
 // markedAs does so for a match with this match_id.
 func (m *matches) markedAs(matchID string, d *db.NewMatch) db.MarkedTickets {
 	m.t.Helper()
-	k := db.MarkedTickets{Mark: db.CycleRef{ID: uuid.New()}.Mark(matchID)}
+	k := db.MarkedTickets{MatchMark: db.CycleRef{ID: uuid.New()}.Mark(matchID)}
 	for _, t := range d.Tickets {
-		k.IDs = append(k.IDs, t.ID)
+		k.TicketIDs = append(k.TicketIDs, t.ID)
 	}
-	m.Exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = $1 WHERE id = ANY ($2)", k.Mark, k.IDs)
+	m.Exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = $1 WHERE id = ANY ($2)", k.MatchMark,
+		k.TicketIDs)
 	return k
 }
 
@@ -31,7 +32,7 @@ func TestAMatchOfACycleIsCommitted(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
 	d, e := m.duel("ann", "bob"), m.duel("cat", "dan")
-	d.Mark = m.marked(&d).Mark
+	d.Mark = m.marked(&d).MatchMark
 	m.marked(&e)
 	e.Mark = d.Mark
 	out := m.commit(d, e)
@@ -47,11 +48,12 @@ func TestMarkedTicketsAreFreed(t *testing.T) {
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
 	k := m.marked(&d)
-	m.Exec("UPDATE tickets SET matched_in = 'another' WHERE id = $1", k.IDs[1])
+	m.Exec("UPDATE tickets SET matched_in = 'another' WHERE id = $1", k.TicketIDs[1])
 	require.NoError(t, m.FreeMarkedTickets(t.Context(), universe, []db.MarkedTickets{k}))
-	require.Equal(t, []string{"t", "f"}, m.Rows("SELECT pending_at IS NULL AND matched_in IS NULL AND tx::text::bigint > $1::bigint FROM tickets ORDER BY matched_in IS NOT NULL", d.Tickets[0].Tx))
-	d.Tickets[0].Tx, d.Mark = 0, k.Mark
-	require.Equal(t, []string{k.IDs[1]}, m.commit(d)[0].GoneTickets)
+	require.Equal(t, []string{"t", "f"},
+		m.Rows("SELECT pending_at IS NULL AND matched_in IS NULL AND tx::text::bigint > $1::bigint FROM tickets ORDER BY matched_in IS NOT NULL", d.Tickets[0].Tx))
+	d.Tickets[0].Tx, d.Mark = 0, k.MatchMark
+	require.Equal(t, []string{k.TicketIDs[1]}, m.commit(d)[0].GoneTickets)
 	m.RequireInvariants()
 }
 

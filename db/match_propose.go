@@ -19,12 +19,12 @@ import (
 // outcomes are [MatchProposed], [MatchNoHost], [MatchTicketsGone], [MatchBad] and, undecided, [MatchPlayersBusy].
 func (s *Store) ProposeMatches(ctx context.Context, universe string, owners []MatchOwner, matches []NewMatch,
 	within time.Duration) ([]MatchOutcome, error) {
-	c := &committer{Store: s, universe: universe, owners: owners}
-	calls := c.calls(matches)
+	c := &committer{store: s, universe: universe, profileOwners: owners}
+	calls := c.makeCalls(matches)
 	err := c.dropWithoutHost(ctx, calls)
 	for _, batch := range matchBatches(calls) {
 		if err == nil {
-			_, err = c.attempt(ctx, batch, matchTx{propose: within})
+			_, err = c.attempt(ctx, batch, matchTx{proposeFor: within})
 		}
 	}
 	return outcomesOf(calls), err
@@ -34,10 +34,10 @@ func (s *Store) ProposeMatches(ctx context.Context, universe string, owners []Ma
 func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) error {
 	var regions []string
 	// A match without modes needs no host, and one that joins a session has its host already.
-	unplaced := slices.DeleteFunc(undecided(calls),
-		func(m *matchCall) bool { return len(m.Modes) == 0 || m.Join != "" })
+	unplaced := slices.DeleteFunc(undecidedCalls(calls),
+		func(m *matchCall) bool { return len(m.match.Modes) == 0 || m.match.Join != "" })
 	for _, m := range unplaced {
-		for _, r := range m.Regions {
+		for _, r := range m.match.Regions {
 			if !slices.Contains(regions, r) {
 				regions = append(regions, r)
 			}
@@ -45,16 +45,16 @@ func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) err
 	}
 	placeable := map[*matchCall]bool{}
 	for _, region := range regions {
-		t := matchTx{committer: &committer{Store: c.Store, region: region}}
+		t := matchTx{committer: &committer{store: c.store, region: region}}
 		// Matches for which another region has room are not asked for again.
-		t.unplaced = slices.DeleteFunc(slices.Clone(unplaced),
-			func(m *matchCall) bool { return placeable[m] || !slices.Contains(m.Regions, region) })
-		rows, err := c.q.StillPlaceable(ctx, t.stillPlaceable())
+		t.unplacedMatches = slices.DeleteFunc(slices.Clone(unplaced),
+			func(m *matchCall) bool { return placeable[m] || !slices.Contains(m.match.Regions, region) })
+		rows, err := c.store.q.StillPlaceable(ctx, t.stillPlaceable())
 		if err != nil {
 			return frame.Classify(err)
 		}
 		for _, i := range rows {
-			placeable[t.unplaced[i]] = true
+			placeable[t.unplacedMatches[i]] = true
 		}
 	}
 	for _, m := range unplaced {
@@ -67,40 +67,41 @@ func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) err
 
 // proposeAll defers the rows of proposed matches, whose tickets it holds, and their marks.
 func (t *matchTx) proposeAll(open []*matchCall) error {
-	put := query.ProposeMatchesParams{Universe: t.universe, Within: t.propose}
-	mark := query.MarkProposedParams{Universe: t.universe}
+	put := query.ProposeMatchesParams{Universe: t.committer.universe, Within: t.proposeFor}
+	mark := query.MarkProposedParams{Universe: t.committer.universe}
 	for _, m := range open {
 		if err := addMatchToPropose(&put, m); err != nil {
 			return err
 		}
-		for _, id := range m.ticketIDs() {
-			mark.Ids, mark.Matches, mark.Marks = append(mark.Ids, id), append(mark.Matches, m.ID), append(mark.Marks,
-				loopMark(m.ID))
+		for _, id := range m.match.ticketIDs() {
+			mark.Ids, mark.Matches, mark.Marks = append(mark.Ids, id), append(mark.Matches,
+				m.match.ID), append(mark.Marks,
+				loopMark(m.match.ID))
 		}
 	}
-	t.proposed = open
+	t.proposedMatches = open
 	if len(open) > 0 {
 		query.QueueExec(t.q.Deferred(), (*query.Queries).ProposeMatches, put)
 		query.QueueExec(t.q.Deferred(), (*query.Queries).MarkProposed, mark)
 		// Sessions of the realtime lobby are asked in the same transaction.
 		t.askSessions(mark.Ids)
 	}
-	t.written = true
+	t.isWritten = true
 	return nil
 }
 
 // addMatchToPropose adds a match with its decision, by which any worker can commit it later.
 func addMatchToPropose(p *query.ProposeMatchesParams, m *matchCall) error {
-	decision, err := json.Marshal(m.NewMatch)
+	decision, err := json.Marshal(m.match)
 	if err != nil {
 		return err
 	}
-	p.Ids, p.Profiles, p.Versions = append(p.Ids, m.ID), append(p.Profiles, m.Profile), append(p.Versions,
-		int32(m.Version))
-	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(m.Chosen)), append(p.Rosters,
-		string(m.roster)), append(p.Data, string(m.Data))
-	p.Decisions, p.DecidedAt = append(p.Decisions, string(decision)), append(p.DecidedAt, m.DecidedAt)
-	p.Tickets = append(p.Tickets, textArray(m.ticketIDs()))
+	p.Ids, p.Profiles, p.Versions = append(p.Ids, m.match.ID), append(p.Profiles, m.match.Profile), append(p.Versions,
+		int32(m.match.Version))
+	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(m.match.Chosen)), append(p.Rosters,
+		string(m.rosterJSON)), append(p.Data, string(m.match.Data))
+	p.Decisions, p.DecidedAt = append(p.Decisions, string(decision)), append(p.DecidedAt, m.match.DecidedAt)
+	p.Tickets = append(p.Tickets, textArray(m.match.ticketIDs()))
 	return nil
 }
 
@@ -141,8 +142,8 @@ func (s *Store) OpenReadyChecks(ctx context.Context, universe, profile string) (
 // [Store.CommitMatches].
 func (s *Store) RenewAccepted(ctx context.Context, universe string, owners []MatchOwner,
 	matches []NewMatch) (ended []uuid.UUID, err error) {
-	c := &committer{Store: s, universe: universe, owners: owners}
-	for _, batch := range matchBatches(c.calls(matches)) {
+	c := &committer{store: s, universe: universe, profileOwners: owners}
+	for _, batch := range matchBatches(c.makeCalls(matches)) {
 		t := matchTx{committer: c, calls: batch}
 		var gone []uuid.UUID
 		err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
@@ -160,7 +161,7 @@ func (s *Store) RenewAccepted(ctx context.Context, universe string, owners []Mat
 
 // renew locks the tickets of accepted matches and renews their marks. It returns the matches that have ended.
 func (t *matchTx) renew(ctx context.Context) (ended []uuid.UUID, err error) {
-	fence, err := t.fence()
+	fence, err := t.fenceParams()
 	if err != nil {
 		return nil, err
 	}
@@ -168,12 +169,12 @@ func (t *matchTx) renew(ctx context.Context) (ended []uuid.UUID, err error) {
 	var profiles []string
 	var held []query.LockMarkedTicketsRow
 	var renewed []uuid.UUID
-	tickets := query.LockMarkedTicketsParams{Universe: t.universe}
+	tickets := query.LockMarkedTicketsParams{Universe: t.committer.universe}
 	arg := t.ticketsOf(t.calls)
 	tickets.Ids, tickets.Marks = arg.Ids, arg.Marks
-	accepted := query.RenewAcceptedParams{Universe: t.universe, Hold: t.cfg.Timing.PendingFor}
+	accepted := query.RenewAcceptedParams{Universe: t.committer.universe, Hold: t.committer.store.cfg.Timing.PendingFor}
 	for _, m := range t.calls {
-		accepted.Ids = append(accepted.Ids, m.ID)
+		accepted.Ids = append(accepted.Ids, m.match.ID)
 	}
 	query.Queue(&out, &profiles, (*query.Queries).HoldProfiles, fence)
 	query.Queue(&out, &held, (*query.Queries).LockMarkedTickets, tickets)
@@ -185,7 +186,7 @@ func (t *matchTx) renew(ctx context.Context) (ended []uuid.UUID, err error) {
 	if len(profiles) < len(fence.Profiles) {
 		return nil, profileLost()
 	}
-	marks := query.RenewMarksParams{Universe: t.universe}
+	marks := query.RenewMarksParams{Universe: t.committer.universe}
 	// Tickets that have left since are not held, and need no mark.
 	for _, k := range held {
 		marks.Ids = append(marks.Ids, k.ID)

@@ -36,10 +36,11 @@ func TestManyOwnersCommitBesideCancels(t *testing.T) {
 				var all []db.NewMatch
 				for at := r.Perm(len(tickets)); len(all) < 10; at = at[2:] {
 					d := matchOf(tickets[at[0]], tickets[at[1]])
-					d.Profile = owner.Profile
+					d.Profile = owner.ProfileName
 					all = append(all, d)
 				}
-				out, err := s.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{owner}, all, assignmentOf)
+				out, err := s.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{owner}, all,
+					assignmentOf)
 				if err != nil {
 					return err
 				}
@@ -62,7 +63,7 @@ func TestManyOwnersCommitBesideCancels(t *testing.T) {
 				return err
 			}
 			mu.Lock()
-			cancelled[tickets[at].ID] = c.Cancelled
+			cancelled[tickets[at].ID] = c.IsCancelled
 			mu.Unlock()
 		}
 		return nil
@@ -82,9 +83,11 @@ func TestManyOwnersCommitBesideCancels(t *testing.T) {
 		n := committed[k.ID]
 		require.LessOrEqual(t, n, 1, k.ID)
 		require.False(t, n == 1 && cancelled[k.ID], k.ID)
-		assigned := one[int](m.bundle, "SELECT count(*) FROM settled_tickets WHERE id = $1 AND assignment IS NOT NULL", k.ID)
+		assigned := one[int](m.bundle, "SELECT count(*) FROM settled_tickets WHERE id = $1 AND assignment IS NOT NULL",
+			k.ID)
 		require.Equal(t, n, assigned, k.ID)
-		require.Equal(t, n, one[int](m.bundle, "SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state = 'assigned'", k.ID))
+		require.Equal(t, n, one[int](m.bundle,
+			"SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state = 'assigned'", k.ID))
 	}
 	require.Empty(t, m.Rows("SELECT k FROM match_history, unnest(tickets) k GROUP BY k HAVING count(*) > 1"))
 	m.RequireInvariants()
@@ -105,11 +108,11 @@ func TestACancelAgainstACommit(t *testing.T) {
 			return err
 		})
 		require.NoError(t, race.Wait())
-		if c.Cancelled {
+		if c.IsCancelled {
 			require.Equal(t, db.MatchTicketsGone.String(), out.Kind.String())
 		} else {
-			require.NotNil(t, c.Assigned)
-			m.report(db.SeatReport{Ref: ref("a"), SessionID: m.requireCommitted(out).SessionID, Ended: true})
+			require.NotNil(t, c.AssignedTicket)
+			m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: m.requireCommitted(out).SessionID, HasEnded: true})
 		}
 	}
 	m.RequireInvariants()

@@ -15,47 +15,48 @@ import (
 // matchRooms are the rooms of the realtime lobby that a transaction makes for matches, whose sessions it invites.
 type matchRooms struct {
 	roomsByRegion map[string]*madeRooms // by region
-	ends          query.EndSessionsWaitingParams
+	endedWaits    query.EndSessionsWaitingParams
 
 	otherSessions map[string][]string // further sessions whose replicas wake after the commit, by region
 }
 
 type madeRooms struct {
-	rooms   query.InsertMatchLobbiesParams
-	members query.InviteParticipantsParams
+	newLobbies     query.InsertMatchLobbiesParams
+	invitedMembers query.InviteParticipantsParams
 }
 
 func newMatchRooms(universe string) *matchRooms {
 	return &matchRooms{roomsByRegion: map[string]*madeRooms{}, otherSessions: map[string][]string{},
-		ends: query.EndSessionsWaitingParams{TicketRegion: universe}}
+		endedWaits: query.EndSessionsWaitingParams{TicketRegion: universe}}
 }
 
 // writeRooms defers the rooms of the matches with tickets of sessions.
 func (t *matchTx) writeRooms() {
-	if len(t.locks.waiting) == 0 {
+	if len(t.heldLocks.waitingSessions) == 0 {
 		return
 	}
-	t.rooms = newMatchRooms(t.universe)
+	t.lobbyRooms = newMatchRooms(t.committer.universe)
 	for i, sessions := range t.waitingByMatch() {
-		s := t.seated[i]
-		m := matchedRoom{id: s.ID, gameRegion: s.placement.Region, session: s.session}
-		m.Matched = lobby.Matched{MatchID: s.ID.String(), Profile: s.Profile, Size: len(s.subs),
-			Server: serverOf(s.placement)}
-		t.rooms.add(t.Store, m, sessions)
+		s := t.seatedMatches[i]
+		m := matchedRoom{matchID: s.call.match.ID, gameRegion: s.placement.Region, sessionID: s.sessionID}
+		m.matched = lobby.Matched{MatchID: s.call.match.ID.String(), Profile: s.call.match.Profile,
+			AskedSize:  len(s.call.playerSubs),
+			GameServer: serverOf(s.placement)}
+		t.lobbyRooms.add(t.committer.store, m, sessions)
 	}
-	t.rooms.write(t.q)
+	t.lobbyRooms.write(t.q)
 }
 
 // waitingByMatch returns the sessions that wait with the tickets of each seated match, in the order of the queue.
 func (t *matchTx) waitingByMatch() [][]query.WaitingOfTicketsRow {
 	matches := map[string]int{} // by ticket
-	for i, s := range t.seated {
-		for _, ticket := range s.ticketIDs() {
+	for i, s := range t.seatedMatches {
+		for _, ticket := range s.call.match.ticketIDs() {
 			matches[ticket] = i
 		}
 	}
-	sessions := make([][]query.WaitingOfTicketsRow, len(t.seated))
-	for _, w := range t.locks.waiting {
+	sessions := make([][]query.WaitingOfTicketsRow, len(t.seatedMatches))
+	for _, w := range t.heldLocks.waitingSessions {
 		if i, ok := matches[w.Ticket]; ok {
 			sessions[i] = append(sessions[i], w)
 		}
@@ -66,21 +67,21 @@ func (t *matchTx) waitingByMatch() [][]query.WaitingOfTicketsRow {
 // askSessions wakes, after the commit, the replicas of sessions that wait with proposed tickets: their clients have to
 // accept.
 func (t *matchTx) askSessions(tickets []string) {
-	t.rooms = newMatchRooms(t.universe)
-	for _, w := range t.locks.waiting {
+	t.lobbyRooms = newMatchRooms(t.committer.universe)
+	for _, w := range t.heldLocks.waitingSessions {
 		if slices.Contains(tickets, w.Ticket) {
-			t.rooms.wake(w.Region, w.Session)
+			t.lobbyRooms.wake(w.Region, w.Session)
 		}
 	}
 }
 
 // matchedRoom is a match for which a room is made.
 type matchedRoom struct {
-	lobby.Matched
+	matched lobby.Matched
 
-	id         uuid.UUID // of the match
+	matchID    uuid.UUID // of the match
 	gameRegion string    // of the director's session; "": it has none
-	session    uuid.UUID // of the director
+	sessionID  uuid.UUID // of the director
 }
 
 // serverOf returns what members of a match's room see of its server; nil for a match without one.
@@ -98,23 +99,25 @@ func (r *matchRooms) add(s *Store, m matchedRoom, sessions []query.WaitingOfTick
 	for len(sessions) > 0 {
 		first := sessions[0]
 		here := func(w query.WaitingOfTicketsRow) bool { return w.Region == first.Region && w.Project == first.Project }
-		m.Project, m.Type, m.ID = first.Project, first.RoomType, matchRoomID(first.RoomType, m.id)
-		m.Participants, m.Seats = nil, nil
+		m.matched.Project, m.matched.Type, m.matched.ID = first.Project, first.RoomType, matchRoomID(first.RoomType,
+			m.matchID)
+		m.matched.Participants, m.matched.Seats = nil, nil
 		// The realtime lobby asks for rooms of a size, whatever number of players has come together.
-		if IsRealtimeProfile(m.Profile) {
-			m.Size = int(first.Size)
+		if IsRealtimeProfile(m.matched.Profile) {
+			m.matched.AskedSize = int(first.Size)
 		}
 		for _, w := range sessions {
 			if here(w) {
-				m.Participants = append(m.Participants, lobby.Member{Session: w.Session, Player: w.Player})
-				m.Seats = append(m.Seats, w.Sub)
-				addSessionWaitingToEnd(&r.ends, w.Ticket, m.id, m.ID)
+				m.matched.Participants = append(m.matched.Participants,
+					lobby.Member{Session: w.Session, Player: w.Player})
+				m.matched.Seats = append(m.matched.Seats, w.Sub)
+				addSessionWaitingToEnd(&r.endedWaits, w.Ticket, m.matchID, m.matched.ID)
 			}
 		}
 		if r.roomsByRegion[first.Region] == nil {
 			r.roomsByRegion[first.Region] = newMadeRooms(first.Region)
 		}
-		r.roomsByRegion[first.Region].add(m, s.cfg.Rooms.Matched(m.Matched)())
+		r.roomsByRegion[first.Region].add(m, s.cfg.RoomTypes.MatchRoom(m.matched)())
 		sessions = slices.DeleteFunc(slices.Clone(sessions), here)
 	}
 }
@@ -125,23 +128,24 @@ func newMadeRooms(region string) *madeRooms {
 
 // add adds the room that the sessions of a match get, and their invitations.
 func (p *madeRooms) add(m matchedRoom, room *lobby.Room) {
-	r, uid := &p.rooms, value.NewID()
+	r, uid := &p.newLobbies, value.NewID()
 	r.Uids, r.Projects, r.Ids, r.Types = append(r.Uids, uid), append(r.Projects, room.Project), append(r.Ids,
 		room.ID), append(r.Types, room.Type)
 	r.States, r.Seqs, r.MaxMembers = append(r.States, string(room.State.JSON())), append(r.Seqs,
-		room.Seq), append(r.MaxMembers, int32(room.MaxMembers))
-	r.Private, r.Graces = append(r.Private, room.Private), append(r.Graces, room.Grace)
-	r.Matches, r.Sizes, r.Participants = append(r.Matches, m.id), append(r.Sizes, int32(m.Size)), append(r.Participants,
+		room.StateSeq), append(r.MaxMembers, int32(room.MaxMembers))
+	r.Private, r.Graces = append(r.Private, room.IsPrivate), append(r.Graces, room.GracePeriod)
+	r.Matches, r.Sizes, r.Participants = append(r.Matches, m.matchID), append(r.Sizes,
+		int32(m.matched.AskedSize)), append(r.Participants,
 		textArray(room.Participants))
 	players, seats := make([]string, len(room.Places)), make([]string, len(room.Places))
 	for i, place := range room.Places {
-		players[i], seats[i] = place.Player, place.Seat
+		players[i], seats[i] = place.Player, place.SeatPlayer
 	}
 	r.ParticipantPlayers = append(r.ParticipantPlayers, textArray(players))
 	r.ParticipantSeats = append(r.ParticipantSeats, textArray(seats))
-	r.GameRegions, r.Sessions = append(r.GameRegions, m.gameRegion), append(r.Sessions, m.session)
-	for _, k := range room.Invited {
-		i := &p.members
+	r.GameRegions, r.Sessions = append(r.GameRegions, m.gameRegion), append(r.Sessions, m.sessionID)
+	for _, k := range room.InvitedMembers {
+		i := &p.invitedMembers
 		i.Lobbies, i.Projects = append(i.Lobbies, uid), append(i.Projects, room.Project)
 		i.Sessions, i.Players = append(i.Sessions, k.Session), append(i.Players, k.Player)
 	}
@@ -162,11 +166,11 @@ func matchRoomID(roomType string, match uuid.UUID) string {
 func (r *matchRooms) write(q *query.Queries) {
 	out := q.Deferred()
 	for _, region := range slices.Sorted(maps.Keys(r.roomsByRegion)) {
-		query.QueueExec(out, (*query.Queries).InsertMatchLobbies, r.roomsByRegion[region].rooms)
-		query.QueueExec(out, (*query.Queries).InviteParticipants, r.roomsByRegion[region].members)
+		query.QueueExec(out, (*query.Queries).InsertMatchLobbies, r.roomsByRegion[region].newLobbies)
+		query.QueueExec(out, (*query.Queries).InviteParticipants, r.roomsByRegion[region].invitedMembers)
 	}
-	if len(r.ends.Tickets) > 0 {
-		query.QueueExec(out, (*query.Queries).EndSessionsWaiting, r.ends)
+	if len(r.endedWaits.Tickets) > 0 {
+		query.QueueExec(out, (*query.Queries).EndSessionsWaiting, r.endedWaits)
 	}
 }
 
@@ -176,7 +180,7 @@ func (r *matchRooms) announce(s *Store) {
 		return
 	}
 	for region, made := range r.roomsByRegion {
-		s.notifyRealtime(region, made.members.Sessions...)
+		s.notifyRealtime(region, made.invitedMembers.Sessions...)
 	}
 	for region, sessions := range r.otherSessions {
 		s.notifyRealtime(region, sessions...)

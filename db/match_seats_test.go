@@ -19,7 +19,8 @@ func TestAMatchTakesItsPlayersFromUnusedSeats(t *testing.T) {
 	d := m.duel("ann", "bob")
 	d.Size = 8
 	p := m.requireCommitted(m.commit(d)[0])
-	require.Equal(t, []string{"ann|" + p.SessionID, "bob|" + p.SessionID}, m.Rows("SELECT sub, region || '.' || session_id FROM seats ORDER BY sub"))
+	require.Equal(t, []string{"ann|" + p.SessionID, "bob|" + p.SessionID},
+		m.Rows("SELECT sub, region || '.' || session_id FROM seats ORDER BY sub"))
 	require.Equal(t, []string{"given up"}, m.Rows("SELECT reason FROM seat_history"))
 	m.RequireInvariants()
 }
@@ -45,7 +46,7 @@ func TestAResolvedSeatRefusesTheMatch(t *testing.T) {
 	d := m.duel("ann", "bob")
 	out := m.commit(d)[0]
 	require.Equal(t, db.MatchRefused, out.Kind)
-	require.Equal(t, db.RefusedSeated, out.Reason)
+	require.Equal(t, db.RefusedSeated, out.RefusalReason)
 	require.Equal(t, []string{"ann"}, out.BusyPlayers)
 	m.connect("a", p, "ann")
 	m.requireCommitted(m.commit(d)[0])
@@ -82,7 +83,7 @@ func TestASecondMatchDoesNotTakeTheSeatOfTheFirst(t *testing.T) {
 	require.Equal(t, db.MatchPlayersBusy.String(), out[1].Kind.String())
 	require.Equal(t, []string{"ann"}, out[1].BusyPlayers)
 	again := m.commit(second)[0]
-	require.Equal(t, db.RefusedSeated, again.Reason, "%+v", again)
+	require.Equal(t, db.RefusedSeated, again.RefusalReason, "%+v", again)
 	later := matchOf(m.queued("red", "ann"), second.Tickets[1])
 	m.requireCommitted(m.commit(later)[0])
 	m.RequireInvariants()

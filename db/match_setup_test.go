@@ -34,7 +34,7 @@ func (b *bundle) takeProfile(profile string) db.MatchOwner {
 	require.NoError(b.t, b.RenewLoopWorker(b.t.Context(), db.LoopWorker{ID: id}, time.Hour))
 	epochs := must.Get(b.TakeProfiles(b.t.Context(), universe, id, []string{profile}))(b.t)
 	require.Contains(b.t, epochs, profile)
-	return db.MatchOwner{Universe: universe, Worker: id, Profile: profile, Epoch: epochs[profile]}
+	return db.MatchOwner{Universe: universe, WorkerID: id, ProfileName: profile, Epoch: epochs[profile]}
 }
 
 // queued puts a party into the queue, and returns its ticket as a decision has it.
@@ -58,8 +58,9 @@ func matchOf(tickets ...db.MatchTicket) db.NewMatch {
 		size += len(k.Players)
 	}
 	return db.NewMatch{
-		ID: uuid.New(), Profile: "duels", Version: 3, Seed: 1<<63 + 7, DecidedAt: time.Now(), Modes: []string{"duel"}, Regions: []string{"eu"},
-		Size: size, Tickets: tickets, Why: json.RawMessage(`{"rules": []}`), Chosen: json.RawMessage(`{"map": "dust"}`),
+		ID: uuid.New(), Profile: "duels", Version: 3, Seed: 1<<63 + 7, DecidedAt: time.Now(), Modes: []string{"duel"},
+		Regions: []string{"eu"},
+		Size:    size, Tickets: tickets, Why: json.RawMessage(`{"rules": []}`), Chosen: json.RawMessage(`{"map": "dust"}`),
 	}
 }
 
@@ -99,7 +100,7 @@ func (m *matches) keep(outcomes ...db.MatchOutcome) {
 func (m *matches) requireCommitted(out db.MatchOutcome) db.Placement {
 	m.t.Helper()
 	require.Equal(m.t, db.MatchCommitted.String(), out.Kind.String(), "%+v", out)
-	return out.Session
+	return out.SessionPlacement
 }
 
 // state is the last state of a ticket that players were shown.
@@ -111,6 +112,7 @@ func (b *bundle) state(ticket string) string {
 // joinAgain lets a player, whose seat was freed, join again with the token that it got before.
 func (b *bundle) joinAgain(p db.Placement, sub string) {
 	b.t.Helper()
-	res := b.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, Joined: []db.Joined{{Sub: sub, JTI: "again-" + sub}}})
+	res := b.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID,
+		JoinedPlayers: []db.Joined{{PlayerSub: sub, JTI: "again-" + sub}}})
 	require.Equal(b.t, db.SeatOK, res.Outcomes[0].Result)
 }

@@ -23,7 +23,8 @@ func TestMatchesBesideOneThatLostATicket(t *testing.T) {
 	m.requireCommitted(out[2])
 	require.Equal(t, db.MatchTicketsGone, out[1].Kind)
 	require.Equal(t, []string{gone}, out[1].GoneTickets)
-	require.Equal(t, []string{second.Tickets[1].ID}, m.Rows("SELECT id FROM tickets"), "the other ticket stays in the queue")
+	require.Equal(t, []string{second.Tickets[1].ID}, m.Rows("SELECT id FROM tickets"),
+		"the other ticket stays in the queue")
 	require.Equal(t, []string{"4|4|1"}, m.Rows(`SELECT (SELECT count(*) FROM seats), (SELECT count(*) FROM ticket_events WHERE state = 'assigned'),
 		(SELECT count(*) FROM ticket_players WHERE ticket_id = $1)`, second.Tickets[1].ID))
 	m.RequireInvariants()
@@ -43,7 +44,7 @@ func TestBodiesOfAssignedTickets(t *testing.T) {
 		got, err := m.GetTicket(t.Context(), universe, id)
 		require.NoError(t, err)
 		require.Equal(t, want, string(got.Body))
-		require.NotEmpty(t, got.Assignment)
+		require.NotEmpty(t, got.EncodedAssignment)
 	}
 }
 
@@ -64,7 +65,8 @@ func TestTransactionsWithSharesOfTheGameServers(t *testing.T) {
 	for _, pair := range [][2]string{{"ann", "bob"}, {"cid", "dan"}, {"eve", "fay"}, {"gus", "hal"}} {
 		all = append(all, m.duel(pair[0], pair[1]))
 	}
-	out, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{Lane: 1, Lanes: 2}, []db.MatchOwner{m.owner}, all, assignmentOf)
+	out, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{Lane: 1, LaneCount: 2},
+		[]db.MatchOwner{m.owner}, all, assignmentOf)
 	require.NoError(t, err)
 	for _, o := range out {
 		m.requireCommitted(o)
@@ -77,7 +79,8 @@ func TestTransactionsWithSharesOfTheGameServers(t *testing.T) {
 func TestAFullShareOfTheGameServers(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
-	out, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{Lane: 0, Lanes: 2}, []db.MatchOwner{m.owner}, []db.NewMatch{m.duel("ann", "bob")}, assignmentOf)
+	out, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{Lane: 0, LaneCount: 2},
+		[]db.MatchOwner{m.owner}, []db.NewMatch{m.duel("ann", "bob")}, assignmentOf)
 	require.NoError(t, err)
 	require.Equal(t, "a:7777", m.requireCommitted(out[0]).Endpoint, "the only game server is of the other share")
 }
@@ -99,7 +102,8 @@ func TestLanesCommitAllMatches(t *testing.T) {
 	var running sync.WaitGroup
 	for lane, batch := range batches {
 		running.Go(func() {
-			outcomes[lane], _ = m.CommitMatches(t.Context(), universe, "eu", db.HostShare{Lane: lane, Lanes: lanes}, []db.MatchOwner{m.owner}, batch, assignmentOf)
+			outcomes[lane], _ = m.CommitMatches(t.Context(), universe, "eu", db.HostShare{Lane: lane, LaneCount: lanes},
+				[]db.MatchOwner{m.owner}, batch, assignmentOf)
 		})
 	}
 	running.Wait()
@@ -120,7 +124,7 @@ func TestRefusedHistory(t *testing.T) {
 	var kept []db.LeftTicket
 	for i, k := range d.Tickets {
 		k.History.Attributes = json.RawMessage([]string{`{"skill": "\u0000"}`, `{"skill": 1}`}[i])
-		kept = append(kept, db.LeftTicket{Ticket: k, LeftAt: time.Now(), Profile: "duels", Match: d.ID})
+		kept = append(kept, db.LeftTicket{Ticket: k, LeftAt: time.Now(), ProfileName: "duels", MatchID: d.ID})
 	}
 	refused, err := m.KeepTickets(t.Context(), universe, kept)
 	require.NoError(t, err)

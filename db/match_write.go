@@ -16,43 +16,44 @@ func (t *matchTx) write() error {
 	out := t.q.Deferred()
 	t.writeSessions()
 	if ended := t.endedProposals(); len(ended) > 0 {
-		query.QueueExec(out, (*query.Queries).EndProposals, query.EndProposalsParams{Universe: t.universe, Ids: ended})
+		query.QueueExec(out, (*query.Queries).EndProposals,
+			query.EndProposalsParams{Universe: t.committer.universe, Ids: ended})
 	}
 	t.requeueEnded()
-	if len(t.seated) > 0 {
+	if len(t.seatedMatches) > 0 {
 		settle, err := t.settlement()
 		if err != nil {
 			return err
 		}
 		// With takes, the first statements of the transaction have deleted both.
-		if !t.takes {
+		if !t.takesTickets {
 			query.QueueExec(out, (*query.Queries).ForgetTicketPlayers,
-				query.ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
+				query.ForgetTicketPlayersParams{Universe: t.committer.universe, Tickets: settle.Ids})
 			query.QueueExec(out, (*query.Queries).DeleteLockedTickets,
-				query.DeleteLockedTicketsParams{Universe: t.universe, Ids: settle.Ids})
+				query.DeleteLockedTicketsParams{Universe: t.committer.universe, Ids: settle.Ids})
 		}
 		query.QueueExec(out, (*query.Queries).SettleMatched, settle)
-		query.QueueExec(out, (*query.Queries).RecordMatches, t.records())
+		query.QueueExec(out, (*query.Queries).RecordMatches, t.recordParams())
 		t.writeRooms()
 	}
-	if served := t.served(); len(served.Keys) > 0 {
+	if served := t.servedDemand(); len(served.Keys) > 0 {
 		query.QueueExec(out, (*query.Queries).ServeDemand, served)
 	}
-	if len(t.unplaced) > 0 {
-		query.Queue(out, &t.placeable, (*query.Queries).StillPlaceable, t.stillPlaceable())
+	if len(t.unplacedMatches) > 0 {
+		query.Queue(out, &t.placeableIndexes, (*query.Queries).StillPlaceable, t.stillPlaceable())
 	}
-	t.written = true
+	t.isWritten = true
 	return nil
 }
 
 // writeSessions defers sessions, seats and playing matches.
 func (t *matchTx) writeSessions() {
 	out := t.q.Deferred()
-	fill, seats := query.FillSessionsParams{Region: t.region}, query.TakeMatchSeatsParams{Region: t.region,
-		SeatTtl: t.cfg.Timing.SeatTTL}
-	start, join := query.StartMatchesParams{Region: t.region,
-		Universe: t.universe}, query.JoinMatchesParams{Region: t.region}
-	for _, s := range t.seated {
+	fill, seats := query.FillSessionsParams{Region: t.committer.region}, query.TakeMatchSeatsParams{Region: t.committer.region,
+		SeatTtl: t.committer.store.cfg.Timing.SeatTTL}
+	start, join := query.StartMatchesParams{Region: t.committer.region,
+		Universe: t.committer.universe}, query.JoinMatchesParams{Region: t.committer.region}
+	for _, s := range t.seatedMatches {
 		// A match without a mode plays elsewhere, and has no seats.
 		if s.mode == "" {
 			continue
@@ -62,7 +63,7 @@ func (t *matchTx) writeSessions() {
 			addMatchToStart(&start, s)
 			continue
 		}
-		fill.Ids, fill.Players = append(fill.Ids, s.session), append(fill.Players, int32(len(s.subs)))
+		fill.Ids, fill.Players = append(fill.Ids, s.sessionID), append(fill.Players, int32(len(s.call.playerSubs)))
 		addMatchToJoin(&join, s)
 	}
 	if len(fill.Ids) > 0 {
@@ -74,16 +75,16 @@ func (t *matchTx) writeSessions() {
 	}
 	if len(start.Ids) > 0 {
 		query.QueueExec(out, (*query.Queries).StartMatches, start)
-		t.sessions.queue(out, &t.senders)
+		t.newSessions.queue(out, &t.commandSenders)
 	}
 }
 
 // addSeatsToTake adds a seat for each player of a match.
 func addSeatsToTake(p *query.TakeMatchSeatsParams, s seatedMatch) {
-	for _, k := range s.Tickets {
+	for _, k := range s.call.match.Tickets {
 		key := partyKey(k.subs())
 		for _, player := range k.Players {
-			p.Sessions, p.Subs, p.Modes = append(p.Sessions, s.session), append(p.Subs, player.Sub), append(p.Modes,
+			p.Sessions, p.Subs, p.Modes = append(p.Sessions, s.sessionID), append(p.Subs, player.Sub), append(p.Modes,
 				s.mode)
 			p.Parties, p.Matches, p.Teams = append(p.Parties, key), append(p.Matches, s.playing()), append(p.Teams,
 				player.Team)
@@ -92,39 +93,40 @@ func addSeatsToTake(p *query.TakeMatchSeatsParams, s seatedMatch) {
 }
 
 func addMatchToStart(p *query.StartMatchesParams, s seatedMatch) {
-	p.Ids, p.Sessions = append(p.Ids, s.ID), append(p.Sessions, s.session)
-	p.Profiles, p.Versions, p.DecidedAt = append(p.Profiles, s.Profile), append(p.Versions,
-		int32(s.Version)), append(p.DecidedAt, s.DecidedAt)
-	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(s.Chosen)), append(p.Rosters,
-		string(s.roster)), append(p.Data, string(s.Data))
-	p.Tickets, p.FillTo = append(p.Tickets, textArray(s.ticketIDs())), append(p.FillTo, string(s.FillTo))
+	p.Ids, p.Sessions = append(p.Ids, s.call.match.ID), append(p.Sessions, s.sessionID)
+	p.Profiles, p.Versions, p.DecidedAt = append(p.Profiles, s.call.match.Profile), append(p.Versions,
+		int32(s.call.match.Version)), append(p.DecidedAt, s.call.match.DecidedAt)
+	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(s.call.match.Chosen)), append(p.Rosters,
+		string(s.call.rosterJSON)), append(p.Data, string(s.call.match.Data))
+	p.Tickets, p.FillTo = append(p.Tickets, textArray(s.call.match.ticketIDs())), append(p.FillTo,
+		string(s.call.match.FillTo))
 }
 
 func addMatchToJoin(p *query.JoinMatchesParams, s seatedMatch) {
-	p.Ids, p.Rosters = append(p.Ids, s.joined.id), append(p.Rosters, string(s.roster))
-	p.Tickets = append(p.Tickets, textArray(s.ticketIDs()))
+	p.Ids, p.Rosters = append(p.Ids, s.joined.id), append(p.Rosters, string(s.call.rosterJSON))
+	p.Tickets = append(p.Tickets, textArray(s.call.match.ticketIDs()))
 }
 
 // endedProposals are accepted matches that are committed, or lost a ticket.
 func (t *matchTx) endedProposals() (ids []uuid.UUID) {
-	for _, s := range t.seated {
-		if s.Accepted {
-			ids = append(ids, s.ID)
+	for _, s := range t.seatedMatches {
+		if s.call.match.Accepted {
+			ids = append(ids, s.call.match.ID)
 		}
 	}
-	for _, m := range t.ended {
-		ids = append(ids, m.ID)
+	for _, m := range t.endedMatches {
+		ids = append(ids, m.match.ID)
 	}
 	return ids
 }
 
 // requeueEnded gives back the tickets of accepted matches that lost another ticket.
 func (t *matchTx) requeueEnded() {
-	arg, free := query.RequeueTicketsParams{Universe: t.universe}, t.freeTickets()
-	for _, m := range t.ended {
-		for _, k := range m.Tickets {
+	arg, free := query.RequeueTicketsParams{Universe: t.committer.universe}, t.freeTickets()
+	for _, m := range t.endedMatches {
+		for _, k := range m.match.Tickets {
 			if _, held := free[k.ID]; held {
-				arg.Ids, arg.Matches = append(arg.Ids, k.ID), append(arg.Matches, m.ID)
+				arg.Ids, arg.Matches = append(arg.Ids, k.ID), append(arg.Matches, m.match.ID)
 			}
 		}
 	}
@@ -135,11 +137,11 @@ func (t *matchTx) requeueEnded() {
 
 // settlement is what becomes of the tickets.
 func (t *matchTx) settlement() (query.SettleMatchedParams, error) {
-	arg, free := query.SettleMatchedParams{Universe: t.universe}, t.freeTickets()
-	for i, s := range t.seated {
-		arg.Assignments = append(arg.Assignments, t.assign(s.NewMatch, s.placement))
+	arg, free := query.SettleMatchedParams{Universe: t.committer.universe}, t.freeTickets()
+	for i, s := range t.seatedMatches {
+		arg.Assignments = append(arg.Assignments, t.committer.assign(s.call.match, s.placement))
 		arg.Playing = append(arg.Playing, s.playing())
-		for _, k := range s.Tickets {
+		for _, k := range s.call.match.Tickets {
 			detail, err := json.Marshal(assignedTo(s.placement, k))
 			if err != nil {
 				return arg, err
@@ -176,31 +178,34 @@ func assignedTo(p Placement, k MatchTicket) assignment {
 	return a
 }
 
-// records is the history of the matches.
-func (t *matchTx) records() query.RecordMatchesParams {
-	p := query.RecordMatchesParams{Universe: t.universe, Region: t.region, Keep: !t.cfg.NoHistory}
-	for _, s := range t.seated {
+// recordParams is the history of the matches.
+func (t *matchTx) recordParams() query.RecordMatchesParams {
+	p := query.RecordMatchesParams{Universe: t.committer.universe, Region: t.committer.region,
+		Keep: !t.committer.store.cfg.NoHistory}
+	for _, s := range t.seatedMatches {
 		// The fence has found the owners of all profiles.
-		o, _ := t.ownerOf(s.matchCall)
-		p.Ids, p.Profiles, p.Versions = append(p.Ids, s.ID), append(p.Profiles, s.Profile), append(p.Versions,
-			int32(s.Version))
-		p.Epochs, p.Seeds, p.DecidedAt = append(p.Epochs, o.Epoch), append(p.Seeds, int64(s.Seed)), append(p.DecidedAt,
-			s.DecidedAt)
-		p.Modes, p.Sessions, p.Joined = append(p.Modes, s.mode), append(p.Sessions, s.session), append(p.Joined,
+		o, _ := t.committer.ownerOf(s.call)
+		p.Ids, p.Profiles, p.Versions = append(p.Ids, s.call.match.ID), append(p.Profiles,
+			s.call.match.Profile), append(p.Versions,
+			int32(s.call.match.Version))
+		p.Epochs, p.Seeds, p.DecidedAt = append(p.Epochs, o.Epoch), append(p.Seeds,
+			int64(s.call.match.Seed)), append(p.DecidedAt,
+			s.call.match.DecidedAt)
+		p.Modes, p.Sessions, p.Joined = append(p.Modes, s.mode), append(p.Sessions, s.sessionID), append(p.Joined,
 			s.joined != nil)
-		p.Players, p.Why = append(p.Players, int32(len(s.subs))), append(p.Why, objectText(s.Why))
-		p.Tickets = append(p.Tickets, textArray(s.ticketIDs()))
+		p.Players, p.Why = append(p.Players, int32(len(s.call.playerSubs))), append(p.Why, objectText(s.call.match.Why))
+		p.Tickets = append(p.Tickets, textArray(s.call.match.ticketIDs()))
 	}
 	return p
 }
 
-// served returns the demand of the committed matches, which no longer wait for a server.
-func (t *matchTx) served() query.ServeDemandParams {
-	arg := query.ServeDemandParams{Region: t.region}
-	for _, s := range t.seated {
-		if s.Demand != (DemandKey{}) {
-			arg.Modes, arg.Keys, arg.Players = append(arg.Modes, s.Demand.Mode), append(arg.Keys,
-				s.Demand.Key), append(arg.Players, int32(len(s.subs)))
+// servedDemand returns the demand of the committed matches, which no longer wait for a server.
+func (t *matchTx) servedDemand() query.ServeDemandParams {
+	arg := query.ServeDemandParams{Region: t.committer.region}
+	for _, s := range t.seatedMatches {
+		if s.call.match.Demand != (DemandKey{}) {
+			arg.Modes, arg.Keys, arg.Players = append(arg.Modes, s.call.match.Demand.Mode), append(arg.Keys,
+				s.call.match.Demand.Key), append(arg.Players, int32(len(s.call.playerSubs)))
 		}
 	}
 	return arg

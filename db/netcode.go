@@ -21,18 +21,18 @@ import (
 // NetcodeSeat holds the data of which a netcode connect token for a seat is made. The times are the database's, to the
 // second.
 type NetcodeSeat struct {
-	ClientID     uint64 // 1 to 2^63 - 1: the identity of the token, in the director's rows and in /fleet/clients
-	Session      uuid.UUID
-	Deployment   uuid.UUID
-	Dialect      netcode.Dialect
-	ProtocolID   uint64
-	SealedKey    []byte         // of the deployment
-	Addr         netip.AddrPort // that players dial
-	InternalPort uint16         // that the server binds; 0: that of Addr
-	CertDigest   string         // of the server's certificate; empty: it has reported none
-	IssuedAt     time.Time
-	ExpiresAt    time.Time
-	Timeout      time.Duration
+	ClientID          uint64 // 1 to 2^63 - 1: the identity of the token, in the director's rows and in /fleet/clients
+	SessionID         uuid.UUID
+	DeploymentID      uuid.UUID
+	Dialect           netcode.Dialect
+	ProtocolID        uint64
+	SealedKey         []byte         // of the deployment
+	ServerAddr        netip.AddrPort // that players dial
+	InternalPort      uint16         // that the server binds; 0: that of Addr
+	CertDigest        string         // of the server's certificate; empty: it has reported none
+	IssuedAt          time.Time
+	ExpiresAt         time.Time
+	ConnectionTimeout time.Duration
 }
 
 // netcodeSkew is by how much the clocks of game servers and of the database may differ.
@@ -74,20 +74,20 @@ func netcodeSeatOf(r query.ResolveSeatsRow, issued time.Time, t Timing) (*Netcod
 		return nil, fmt.Errorf("netcode of a seat: %w", err)
 	}
 	seat := &NetcodeSeat{
-		ClientID: row.ClientID, Session: r.SessionID, Deployment: row.Deployment, Dialect: row.Dialect,
+		ClientID: row.ClientID, SessionID: r.SessionID, DeploymentID: row.Deployment, Dialect: row.Dialect,
 		ProtocolID: row.ProtocolID, SealedKey: row.Key,
-		Addr: netip.AddrPortFrom(row.IP, row.Port.External), InternalPort: row.Port.Internal,
+		ServerAddr: netip.AddrPortFrom(row.IP, row.Port.External), InternalPort: row.Port.Internal,
 		CertDigest: row.CertDigest,
-		IssuedAt:   issued, ExpiresAt: issued.Add(t.NetcodeExpire), Timeout: t.NetcodeTimeout,
+		IssuedAt:   issued, ExpiresAt: issued.Add(t.NetcodeExpire), ConnectionTimeout: t.NetcodeTimeout,
 	}
 	if !seat.hasAddress() { // a server that people started: its provider knows no address, but the server has registered one
-		seat.Addr, _ = netip.ParseAddrPort(r.Endpoint)
+		seat.ServerAddr, _ = netip.ParseAddrPort(r.Endpoint)
 		seat.InternalPort = 0
 	}
 	return seat, nil
 }
 
-func (s *NetcodeSeat) hasAddress() bool { return s.Addr.IsValid() && s.Addr.Port() != 0 }
+func (s *NetcodeSeat) hasAddress() bool { return s.ServerAddr.IsValid() && s.ServerAddr.Port() != 0 }
 
 // check returns an error if players cannot dial the server yet.
 func (s *NetcodeSeat) check() error {
@@ -98,7 +98,7 @@ func (s *NetcodeSeat) check() error {
 }
 
 // Pruned counts the rows that a batch of pruning looked at, and those that it deleted.
-type Pruned struct{ Examined, Deleted int }
+type Pruned struct{ ExaminedRows, DeletedRows int }
 
 // PruneNetcodeTokens deletes the client ids of at most batch tokens that can no longer be used. It keeps those of
 // connected players, and looks at them again ten minutes later. Errors: Unavailable.

@@ -13,23 +13,23 @@ import (
 // ClientList is the report of a netcode server about its connections: the client ids of all connected clients. Its
 // number, Seq, grows with each list of a process.
 type ClientList struct {
-	Ref     InstanceRef
-	Seq     int64
-	Clients []uint64 // each once, 1 to 2^63 - 1
+	InstanceRef InstanceRef
+	Seq         int64
+	ClientIDs   []uint64 // each once, 1 to 2^63 - 1
 }
 
 // RefusedClient is a connected client whom the server has to disconnect: SeatUnknown if no token with this id was made
 // for the server, SeatReplay if the client has left before or a newer connection of its player replaced it, SeatGone if
 // its seat was freed and the session is full or over.
 type RefusedClient struct {
-	ClientID uint64
-	Result   SeatResult
+	ClientID   uint64
+	SeatResult SeatResult
 }
 
 // ClientListResult is the answer to a list.
 type ClientListResult struct {
-	Applied bool // false: a list with a higher number came first, so that this one says nothing
-	Refused []RefusedClient
+	IsApplied      bool // false: a list with a higher number came first, so that this one says nothing
+	RefusedClients []RefusedClient
 }
 
 type clientsCall = batch.Call[ClientList, ClientListResult]
@@ -38,7 +38,7 @@ type clientsCall = batch.Call[ClientList, ClientListResult]
 // seat reports do. A list that changes nothing writes nothing. Lists that wait at the same time share their reads.
 // Errors: NotFound or Superseded for the instance, Conflict if it takes no connect tokens, Unavailable.
 func (s *Store) ReportClients(ctx context.Context, l ClientList) (ClientListResult, error) {
-	return s.groups.clientLists.Do(ctx, "", l)
+	return s.batchGroups.clientLists.Do(ctx, "", l)
 }
 
 // clientsBatch decides one list of each server; another list of the same server stays for the next batch. A list that
@@ -51,9 +51,9 @@ func (s *Store) clientsBatch(ctx context.Context, _ string, calls []*clientsCall
 	changes := map[string][]*clientList{} // by region
 	for _, l := range lists {
 		switch {
-		case l.call.Answered():
-		case l.changes():
-			changes[l.server.Region] = append(changes[l.server.Region], l)
+		case l.call.IsAnswered():
+		case l.hasChanges():
+			changes[l.serverRow.Region] = append(changes[l.serverRow.Region], l)
 		default:
 			l.answer()
 		}
@@ -73,13 +73,13 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 	var ids []string
 	var listed query.ListedClientsParams
 	for _, c := range calls {
-		id := c.Req.Ref.InstanceID
+		id := c.Req.InstanceRef.InstanceID
 		if lists[id] != nil {
 			continue
 		}
 		lists[id] = newClientList(c)
 		ids = append(ids, id)
-		for _, client := range c.Req.Clients {
+		for _, client := range c.Req.ClientIDs {
 			listed.InstanceIds, listed.ClientIds = append(listed.InstanceIds, id), append(listed.ClientIds,
 				int64(client))
 		}
@@ -95,14 +95,14 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 		return nil, err
 	}
 	for _, r := range servers {
-		lists[r.InstanceID].server = r
+		lists[r.InstanceID].serverRow = r
 	}
 	for _, l := range lists {
 		// Also answers a list of an instance that ClientServers does not know.
 		l.judge(s.liveRegion)
 	}
 	for _, r := range seats {
-		lists[r.InstanceID].seats[uint64(r.ClientID)] = r
+		lists[r.InstanceID].seatsByClient[uint64(r.ClientID)] = r
 	}
 	for _, r := range connected {
 		lists[r.InstanceID].holds(r)
@@ -117,9 +117,9 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 	var calls []*reportCall
 	rt := reporting{store: s, region: region}
 	for _, l := range lists {
-		calls = append(calls, l.reports(ctx)...)
-		if !l.server.ReportsSeats {
-			rt.silentInstances = append(rt.silentInstances, l.server.InstanceID)
+		calls = append(calls, l.makeReports(ctx)...)
+		if !l.serverRow.ReportsSeats {
+			rt.silentInstances = append(rt.silentInstances, l.serverRow.InstanceID)
 		}
 	}
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
@@ -150,12 +150,12 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 func advanceClients(ctx context.Context, q *query.Queries, region string, lists []*clientList) error {
 	p := query.AdvanceClientsParams{Region: region}
 	for _, l := range lists {
-		id, err := uuid.Parse(l.server.InstanceID)
+		id, err := uuid.Parse(l.serverRow.InstanceID)
 		if err != nil {
 			return err
 		}
-		p.Ids, p.Incarnations = append(p.Ids, id), append(p.Incarnations, l.server.Incarnation)
-		p.Before, p.Seqs = append(p.Before, l.server.Seq), append(p.Seqs, l.call.Req.Seq)
+		p.Ids, p.Incarnations = append(p.Ids, id), append(p.Incarnations, l.serverRow.Incarnation)
+		p.Before, p.Seqs = append(p.Before, l.serverRow.Seq), append(p.Seqs, l.call.Req.Seq)
 	}
 	advanced, err := q.AdvanceClients(ctx, p)
 	// Another list has changed something meanwhile, or the server has registered again: the batch is decided again.

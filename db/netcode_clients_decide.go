@@ -15,27 +15,27 @@ import (
 // clientList is a list while it is being decided.
 type clientList struct {
 	call            *clientsCall
-	server          query.ClientServersRow
-	listed          map[uint64]bool
-	seats           map[uint64]query.ListedClientsRow
+	serverRow       query.ClientServersRow
+	listedClients   map[uint64]bool
+	seatsByClient   map[uint64]query.ListedClientsRow
 	leftClients     []query.ConnectedClientsRow
 	reportBySession map[string]*reportCall // by session, once the list was turned into seat reports
 }
 
 func newClientList(c *clientsCall) *clientList {
-	l := &clientList{call: c, listed: make(map[uint64]bool, len(c.Req.Clients)),
-		seats: make(map[uint64]query.ListedClientsRow, len(c.Req.Clients))}
-	for _, id := range c.Req.Clients {
-		l.listed[id] = true
+	l := &clientList{call: c, listedClients: make(map[uint64]bool, len(c.Req.ClientIDs)),
+		seatsByClient: make(map[uint64]query.ListedClientsRow, len(c.Req.ClientIDs))}
+	for _, id := range c.Req.ClientIDs {
+		l.listedClients[id] = true
 	}
 	return l
 }
 
 // judge answers a list that cannot be applied.
 func (l *clientList) judge(liveRegion func(directory, InstanceRef) (string, error)) {
-	ref := l.call.Req.Ref
+	ref := l.call.Req.InstanceRef
 	known := directory{}
-	if r := l.server; r.InstanceID != "" {
+	if r := l.serverRow; r.InstanceID != "" {
 		known[r.InstanceID] = query.FindInstancesRow{
 			InstanceID: r.InstanceID, Region: r.Region, Incarnation: r.Incarnation, Alive: r.Alive,
 		}
@@ -44,12 +44,12 @@ func (l *clientList) judge(liveRegion func(directory, InstanceRef) (string, erro
 	switch {
 	case err != nil:
 		l.call.Answer(ClientListResult{}, err)
-	case !l.server.Netcode:
+	case !l.serverRow.Netcode:
 		l.call.Answer(ClientListResult{}, fault.New(fault.Conflict, "no_connect_tokens",
 			"players get no connect tokens for instance %q, so it has no clients to list: report its players as seats",
 			ref.InstanceID))
 	// A later list was applied first: this one is out of date and says nothing.
-	case l.call.Req.Seq < l.server.Seq:
+	case l.call.Req.Seq < l.serverRow.Seq:
 		l.call.Answer(ClientListResult{}, nil)
 	}
 }
@@ -57,40 +57,41 @@ func (l *clientList) judge(liveRegion func(directory, InstanceRef) (string, erro
 // holds adds a connected client of the server, which has left if it is not listed.
 func (l *clientList) holds(r query.ConnectedClientsRow) {
 	id, err := strconv.ParseUint(r.ClientID, 10, 64)
-	if err == nil && !l.listed[id] {
+	if err == nil && !l.listedClients[id] {
 		l.leftClients = append(l.leftClients, r)
 	}
 }
 
-// changes reports whether the list differs from what is stored.
-func (l *clientList) changes() bool {
-	joins := func(id uint64) bool { r, known := l.seats[id]; return known && !r.Connected }
-	return !l.server.ReportsSeats || len(l.leftClients) > 0 || slices.ContainsFunc(l.call.Req.Clients, joins)
+// hasChanges reports whether the list differs from what is stored.
+func (l *clientList) hasChanges() bool {
+	joins := func(id uint64) bool { r, known := l.seatsByClient[id]; return known && !r.Connected }
+	return !l.serverRow.ReportsSeats || len(l.leftClients) > 0 || slices.ContainsFunc(l.call.Req.ClientIDs, joins)
 }
 
-// reports returns the list as seat reports, one for each session that changes.
-func (l *clientList) reports(ctx context.Context) (calls []*reportCall) {
+// makeReports returns the list as seat reports, one for each session that changes.
+func (l *clientList) makeReports(ctx context.Context) (calls []*reportCall) {
 	l.reportBySession = map[string]*reportCall{}
 	of := func(session uuid.UUID) *SeatReport {
-		id := sessionID(l.server.Region, session)
+		id := sessionID(l.serverRow.Region, session)
 		if l.reportBySession[id] == nil {
 			l.reportBySession[id] = batch.NewCall[SeatReport, SeatReportResult](ctx,
-				SeatReport{Ref: InstanceRef{l.server.InstanceID, &l.server.Incarnation}, SessionID: id})
+				SeatReport{InstanceRef: InstanceRef{l.serverRow.InstanceID, &l.serverRow.Incarnation}, SessionID: id})
 			calls = append(calls, l.reportBySession[id])
 		}
 		return &l.reportBySession[id].Req
 	}
-	for _, id := range l.call.Req.Clients {
+	for _, id := range l.call.Req.ClientIDs {
 		// Connected already: an earlier list said so.
-		if r, known := l.seats[id]; known && !r.Connected {
+		if r, known := l.seatsByClient[id]; known && !r.Connected {
 			name := strconv.FormatUint(id, 10)
 			report := of(r.SessionID)
-			report.Joined = append(report.Joined, Joined{Sub: r.Sub, JTI: name, Connection: name})
+			report.JoinedPlayers = append(report.JoinedPlayers,
+				Joined{PlayerSub: r.Sub, JTI: name, ConnectionName: name})
 		}
 	}
 	for _, r := range l.leftClients {
 		report := of(r.SessionID)
-		report.LeftPlayers = append(report.LeftPlayers, Left{Sub: r.Sub, Connection: r.ClientID})
+		report.LeftPlayers = append(report.LeftPlayers, Left{PlayerSub: r.Sub, ConnectionName: r.ClientID})
 	}
 	return calls
 }
@@ -99,7 +100,7 @@ func (l *clientList) reports(ctx context.Context) (calls []*reportCall) {
 func (l *clientList) answer() {
 	results := map[string]SeatResult{} // of joins, by client id in decimal
 	for _, c := range l.reportBySession {
-		if !c.Answered() {
+		if !c.IsAnswered() {
 			continue
 		}
 		outcomes, _ := c.Result()
@@ -109,18 +110,18 @@ func (l *clientList) answer() {
 			}
 		}
 	}
-	res := ClientListResult{Applied: true}
-	for _, id := range l.call.Req.Clients {
-		r, known := l.seats[id]
+	res := ClientListResult{IsApplied: true}
+	for _, id := range l.call.Req.ClientIDs {
+		r, known := l.seatsByClient[id]
 		result, decided := results[strconv.FormatUint(id, 10)]
 		switch {
 		case !known:
-			res.Refused = append(res.Refused, RefusedClient{id, SeatUnknown})
+			res.RefusedClients = append(res.RefusedClients, RefusedClient{id, SeatUnknown})
 		case r.Connected || decided && result == SeatOK:
 		case decided:
-			res.Refused = append(res.Refused, RefusedClient{id, result})
+			res.RefusedClients = append(res.RefusedClients, RefusedClient{id, result})
 		default:
-			res.Refused = append(res.Refused, RefusedClient{id, SeatGone})
+			res.RefusedClients = append(res.RefusedClients, RefusedClient{id, SeatGone})
 		}
 	}
 	l.call.Answer(res, nil)

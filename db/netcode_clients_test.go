@@ -30,17 +30,17 @@ func netcodeSetup(t *testing.T) *netcodeGame {
 // client returns the client id of a new token of a player.
 func (g *netcodeGame) client(p db.Placement, sub string) uint64 {
 	g.t.Helper()
-	return g.resolve(p, sub).Netcode.ClientID
+	return g.resolve(p, sub).NetcodeSeat.ClientID
 }
 
 // list reports the connected clients, and returns the refused ones.
 func (g *netcodeGame) list(clients ...uint64) []db.RefusedClient {
 	g.t.Helper()
 	g.seq++
-	res := must.Get(g.ReportClients(g.t.Context(), db.ClientList{Ref: refOf(g.Registered), Seq: g.seq,
-		Clients: clients}))(g.t)
-	require.True(g.t, res.Applied)
-	return res.Refused
+	res := must.Get(g.ReportClients(g.t.Context(), db.ClientList{InstanceRef: refOf(g.Registered), Seq: g.seq,
+		ClientIDs: clients}))(g.t)
+	require.True(g.t, res.IsApplied)
+	return res.RefusedClients
 }
 
 // connected returns the connected players.
@@ -62,11 +62,13 @@ func TestListsOfClientsSeatAndFree(t *testing.T) {
 
 	require.Empty(t, g.list(bob))
 	require.Equal(t, []string{"bob"}, g.connected())
-	require.Equal(t, []db.RefusedClient{{ClientID: ann, Result: db.SeatReplay}}, g.list(ann, bob), "a player who left needs another token")
+	require.Equal(t, []db.RefusedClient{{ClientID: ann, SeatResult: db.SeatReplay}}, g.list(ann, bob),
+		"a player who left needs another token")
 	require.Equal(t, []string{"bob"}, g.connected())
 
 	require.Empty(t, g.list())
-	require.Equal(t, []db.RefusedClient{{ClientID: bob, Result: db.SeatGone}}, g.list(bob), "the session closed with its last player")
+	require.Equal(t, []db.RefusedClient{{ClientID: bob, SeatResult: db.SeatGone}}, g.list(bob),
+		"the session closed with its last player")
 	require.Equal(t, "empty", one[string](g.bundle, `SELECT reason FROM session_history`))
 	g.RequireInvariants()
 }
@@ -78,10 +80,12 @@ func TestUnknownClientsAreRefusedAlone(t *testing.T) {
 	other := &netcodeGame{bundle: g.bundle}
 	p := g.place(request("ann", 2))
 	ann := g.client(p, "ann")
-	require.Equal(t, []db.RefusedClient{{ClientID: 1, Result: db.SeatUnknown}, {ClientID: 1<<63 - 1, Result: db.SeatUnknown}}, g.list(1, ann, 1<<63-1))
+	require.Equal(t, []db.RefusedClient{{ClientID: 1, SeatResult: db.SeatUnknown},
+		{ClientID: 1<<63 - 1, SeatResult: db.SeatUnknown}}, g.list(1, ann, 1<<63-1))
 	require.Equal(t, []string{"ann"}, g.connected())
 	_, other.Registered = g.netcodeServer(8)
-	require.Equal(t, []db.RefusedClient{{ClientID: ann, Result: db.SeatUnknown}}, other.list(ann), "the token was made for another server")
+	require.Equal(t, []db.RefusedClient{{ClientID: ann, SeatResult: db.SeatUnknown}}, other.list(ann),
+		"the token was made for another server")
 	require.Equal(t, []string{"ann"}, g.connected())
 }
 
@@ -93,7 +97,7 @@ func TestANewerClientReplacesAnOlderOne(t *testing.T) {
 	first, second := g.client(p, "ann"), g.client(p, "ann")
 	require.Empty(t, g.list(first))
 	require.Empty(t, g.list(second))
-	require.Equal(t, []db.RefusedClient{{ClientID: first, Result: db.SeatReplay}}, g.list(first, second))
+	require.Equal(t, []db.RefusedClient{{ClientID: first, SeatResult: db.SeatReplay}}, g.list(first, second))
 	require.Empty(t, g.list(second), "the older connection frees nothing")
 	require.Equal(t, []string{"ann"}, g.connected())
 }
@@ -105,7 +109,8 @@ func TestLateListsAreIgnored(t *testing.T) {
 	ann, bob := g.client(p, "ann"), g.client(p, "bob")
 	g.seq = 4
 	require.Empty(t, g.list(ann, bob)) // 5
-	res, err := g.ReportClients(t.Context(), db.ClientList{Ref: refOf(g.Registered), Seq: 4, Clients: []uint64{ann}})
+	res, err := g.ReportClients(t.Context(),
+		db.ClientList{InstanceRef: refOf(g.Registered), Seq: 4, ClientIDs: []uint64{ann}})
 	require.NoError(t, err)
 	require.Equal(t, db.ClientListResult{}, res)
 	require.Equal(t, []string{"ann", "bob"}, g.connected())
@@ -124,7 +129,7 @@ func TestAListWithoutChangesWritesNothing(t *testing.T) {
 		UNION ALL SELECT xmin FROM netcode_tokens UNION ALL SELECT xmin FROM instances) x`
 	before := one[[]string](g.bundle, rows)
 	for range 3 {
-		require.Equal(t, []db.RefusedClient{{ClientID: 7, Result: db.SeatUnknown}}, g.list(ann, 7))
+		require.Equal(t, []db.RefusedClient{{ClientID: 7, SeatResult: db.SeatUnknown}}, g.list(ann, 7))
 	}
 	require.Equal(t, before, one[[]string](g.bundle, rows))
 }
@@ -135,7 +140,8 @@ func TestListsLeaveReportedSeatsAlone(t *testing.T) {
 	g := netcodeSetup(t)
 	p := g.place(request("ann", 2))
 	g.resolve(p, "ann")
-	require.Equal(t, db.SeatOK, g.reportConnection(g.InstanceID, p.SessionID, "ann", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+	require.Equal(t, db.SeatOK, g.reportConnection(g.InstanceID, p.SessionID, "ann", "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 	require.Empty(t, g.list())
 	require.Equal(t, []string{"ann"}, g.connected())
 }
@@ -158,12 +164,13 @@ func TestListsOfOtherServersAreRefused(t *testing.T) {
 	g := netcodeSetup(t)
 	plain := g.AddServer("plain", 8)
 	for code, l := range map[string]db.ClientList{
-		"no_connect_tokens": {Ref: refOf(plain)},
-		"instance_unknown":  {Ref: ref("nobody")},
-		"superseded":        {Ref: db.InstanceRef{InstanceID: g.InstanceID, Incarnation: &plain.Incarnation}},
+		"no_connect_tokens": {InstanceRef: refOf(plain)},
+		"instance_unknown":  {InstanceRef: ref("nobody")},
+		"superseded":        {InstanceRef: db.InstanceRef{InstanceID: g.InstanceID, Incarnation: &plain.Incarnation}},
 	} {
 		_, err := g.ReportClients(t.Context(), l)
-		kinds := map[string]fault.Kind{"no_connect_tokens": fault.Conflict, "instance_unknown": fault.NotFound, "superseded": fault.Superseded}
+		kinds := map[string]fault.Kind{"no_connect_tokens": fault.Conflict, "instance_unknown": fault.NotFound,
+			"superseded": fault.Superseded}
 		requireKind(t, kinds[code], code, err)
 	}
 }
@@ -179,7 +186,8 @@ func TestConcurrentListsConverge(t *testing.T) {
 		_, registered := b.netcodeServer(4)
 		g := &netcodeGame{b, registered, 0}
 		p := b.place(db.PlaceRequest{Caller: "a" + registered.InstanceID, Region: "eu", Mode: "duel", MaxPlayers: 4,
-			Party: []string{"a" + registered.InstanceID, "b" + registered.InstanceID, "c" + registered.InstanceID, "d" + registered.InstanceID}})
+			Party: []string{"a" + registered.InstanceID, "b" + registered.InstanceID, "c" + registered.InstanceID,
+				"d" + registered.InstanceID}})
 		var ids []uint64
 		for _, sub := range []string{"a", "b", "c", "d"} {
 			ids = append(ids, g.client(p, sub+registered.InstanceID))
@@ -188,7 +196,8 @@ func TestConcurrentListsConverge(t *testing.T) {
 			clients := slices.Clone(ids[:min(seq, 4)])
 			for _, replica := range replicas {
 				all.Go(func() {
-					_, err := replica.ReportClients(t.Context(), db.ClientList{Ref: refOf(registered), Seq: seq, Clients: clients})
+					_, err := replica.ReportClients(t.Context(),
+						db.ClientList{InstanceRef: refOf(registered), Seq: seq, ClientIDs: clients})
 					require.NoError(t, err)
 				})
 			}
@@ -197,7 +206,7 @@ func TestConcurrentListsConverge(t *testing.T) {
 		g.seq = 8
 		refused := g.list(ids...)
 		for _, r := range refused { // a list that came late may have freed a seat for a moment
-			require.Equal(t, db.SeatReplay, r.Result)
+			require.Equal(t, db.SeatReplay, r.SeatResult)
 		}
 		require.Len(t, g.connected(), one[int](b, `SELECT sum(player_count)::int FROM sessions`))
 	}
@@ -217,7 +226,7 @@ func TestPruneNetcodeTokens(t *testing.T) {
 	g.Exec(`UPDATE netcode_tokens SET expires_at = now()`)
 	n, err = g.PruneNetcodeTokens(t.Context(), "eu", 10)
 	require.NoError(t, err)
-	require.Equal(t, db.Pruned{Examined: 2, Deleted: 1}, n)
+	require.Equal(t, db.Pruned{ExaminedRows: 2, DeletedRows: 1}, n)
 	require.Equal(t, []int64{int64(ann)}, one[[]int64](g.bundle, `SELECT array_agg(client_id) FROM netcode_tokens`))
 	require.True(t, one[bool](g.bundle, `SELECT expires_at BETWEEN now() + '9 minutes' AND now() + '11 minutes' FROM netcode_tokens`))
 	require.Empty(t, g.list(ann))
@@ -225,7 +234,7 @@ func TestPruneNetcodeTokens(t *testing.T) {
 	g.Exec(`UPDATE netcode_tokens SET expires_at = now()`)
 	n, err = g.PruneNetcodeTokens(t.Context(), "eu", 10)
 	require.NoError(t, err)
-	require.Equal(t, db.Pruned{Examined: 1, Deleted: 1}, n)
+	require.Equal(t, db.Pruned{ExaminedRows: 1, DeletedRows: 1}, n)
 }
 
 // Pins a list that is applied to what it read before another list changed it: then the director would believe that a
@@ -246,22 +255,22 @@ func TestListsThatRaceAreDecidedOneAfterTheOther(t *testing.T) {
 	report := func(s *db.Store, into *db.ClientListResult, l db.ClientList) {
 		all.Go(func() {
 			var err error
-			l.Ref = refOf(g.Registered)
+			l.InstanceRef = refOf(g.Registered)
 			*into, err = s.ReportClients(t.Context(), l)
 			require.NoError(t, err)
 		})
 	}
-	report(g.Store, &older, db.ClientList{Seq: 5, Clients: []uint64{bob}})
-	report(other, &newer, db.ClientList{Seq: 6, Clients: []uint64{ann, bob}})
+	report(g.Store, &older, db.ClientList{Seq: 5, ClientIDs: []uint64{bob}})
+	report(other, &newer, db.ClientList{Seq: 6, ClientIDs: []uint64{ann, bob}})
 	g.AwaitBlocked(2)
 	require.NoError(t, block.Rollback(t.Context()))
 	all.Wait()
 	want := []string{"ann", "bob"}
-	if older.Applied {
+	if older.IsApplied {
 		want = []string{"bob"}
-		require.Equal(t, []db.RefusedClient{{ClientID: ann, Result: db.SeatReplay}}, newer.Refused)
+		require.Equal(t, []db.RefusedClient{{ClientID: ann, SeatResult: db.SeatReplay}}, newer.RefusedClients)
 	} else {
-		require.Empty(t, newer.Refused)
+		require.Empty(t, newer.RefusedClients)
 	}
 	require.Equal(t, want, g.connected())
 }

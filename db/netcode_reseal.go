@@ -15,8 +15,8 @@ type DeploymentKey struct {
 	ID       uuid.UUID
 	Sealed   []byte
 	SealedBy string // fingerprint of the key-encryption key
-	Drains   bool   // it takes players or will, so that it can be drained
-	Needed   bool   // a published signing key is sealed by the same key-encryption key
+	CanDrain bool   // it takes players or will, so that it can be drained
+	IsNeeded bool   // a published signing key is sealed by the same key-encryption key
 }
 
 // DeploymentKeys returns up to batch keys of a region after an id, in the order of the ids, without those that the

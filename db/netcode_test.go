@@ -33,22 +33,22 @@ func TestResolvingOnANetcodeServerInsertsAClientID(t *testing.T) {
 	b := setup(t)
 	deployment, _ := b.netcodeServer(8)
 	p := b.place(request("ann", 2))
-	first, second := b.resolve(p, "ann").Netcode, b.resolve(p, "ann").Netcode
+	first, second := b.resolve(p, "ann").NetcodeSeat, b.resolve(p, "ann").NetcodeSeat
 	require.NotNil(t, first)
 	require.NotEqual(t, first.ClientID, second.ClientID, "a client id belongs to one token")
-	require.Equal(t, netip.MustParseAddrPort("192.0.2.7:31504"), first.Addr)
+	require.Equal(t, netip.MustParseAddrPort("192.0.2.7:31504"), first.ServerAddr)
 	require.EqualValues(t, 6420, first.InternalPort)
 	require.Equal(t, netcode.LightyearBE, first.Dialect)
 	require.Equal(t, uint64(1<<64-1), first.ProtocolID)
 	require.Equal(t, []byte("sealed"), first.SealedKey)
 	require.Equal(t, "aa:bb", first.CertDigest)
-	require.Equal(t, deployment, first.Deployment)
-	require.Equal(t, p.SessionID, "eu."+first.Session.String())
+	require.Equal(t, deployment, first.DeploymentID)
+	require.Equal(t, p.SessionID, "eu."+first.SessionID.String())
 	require.Equal(t, 45*time.Second, first.ExpiresAt.Sub(first.IssuedAt))
-	require.Equal(t, 15*time.Second, first.Timeout)
+	require.Equal(t, 15*time.Second, first.ConnectionTimeout)
 	for _, seat := range []*db.NetcodeSeat{first, second} {
 		require.True(t, one[bool](b, `SELECT expires_at BETWEEN now() + '80 s' AND now() + '91 s' AND region = 'eu' AND deployment_id = $2 AND sub = 'ann'
-			AND session_id = $3 FROM netcode_tokens WHERE client_id = $1`, int64(seat.ClientID), deployment, seat.Session))
+			AND session_id = $3 FROM netcode_tokens WHERE client_id = $1`, int64(seat.ClientID), deployment, seat.SessionID))
 	}
 	require.True(t, one[bool](b, `SELECT expires_at BETWEEN now() + '80 s' AND now() + '91 s' FROM seats`), "the seat is held for as long as its token can be used")
 	b.RequireInvariants()
@@ -69,7 +69,7 @@ func TestConcurrentResolvesOfOnePlayerGetDifferentClientIDs(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				seen[r.Netcode.ClientID] = true
+				seen[r.NetcodeSeat.ClientID] = true
 			}
 		})
 	}
@@ -82,11 +82,11 @@ func TestOtherServersTakeNoConnectTokens(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.AddServer("i", 8)
-	require.Nil(t, b.resolve(b.place(request("ann", 2)), "ann").Netcode)
+	require.Nil(t, b.resolve(b.place(request("ann", 2)), "ann").NetcodeSeat)
 	b.Exec(`UPDATE instances SET status = 'draining'`)
 	b.netcodeServer(8)
 	b.Exec(`UPDATE app_versions SET dialect = NULL, protocol_id = NULL`)
-	require.Nil(t, b.resolve(b.place(request("bob", 2)), "bob").Netcode)
+	require.Nil(t, b.resolve(b.place(request("bob", 2)), "bob").NetcodeSeat)
 	require.Zero(t, one[int](b, `SELECT count(*) FROM netcode_tokens`))
 }
 
@@ -100,7 +100,7 @@ func TestANetcodeServerWithoutAProvidersAddress(t *testing.T) {
 	_, err := b.Resolve(t.Context(), p.SessionHandle, "ann")
 	requireKind(t, fault.Unavailable, "unavailable", err)
 	b.Exec(`UPDATE instances SET endpoint = '[2001:db8::7]:5000'`)
-	seat := b.resolve(p, "ann").Netcode
-	require.Equal(t, netip.MustParseAddrPort("[2001:db8::7]:5000"), seat.Addr)
+	seat := b.resolve(p, "ann").NetcodeSeat
+	require.Equal(t, netip.MustParseAddrPort("[2001:db8::7]:5000"), seat.ServerAddr)
 	require.Zero(t, seat.InternalPort)
 }

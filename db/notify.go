@@ -52,7 +52,7 @@ func TopicReplica(id uuid.UUID) string { return "replica." + id.String() }
 
 // Notify wakes the subscribers to a topic in a region, on this replica at once and then on all others. Call it after
 // the commit whose rows they should read. It does not block and may be called at any rate.
-func (s *Store) Notify(topic, region string) { s.bus.Notify(topic, region) }
+func (s *Store) Notify(topic, region string) { s.noticeBus.Notify(topic, region) }
 
 // Subscribe returns a wake-up channel for the notifications of a topic in a region, from any replica. The channel holds
 // one signal: a subscriber that wakes up reads everything that is new. It also wakes when notifications may have been
@@ -61,7 +61,7 @@ func (s *Store) Notify(topic, region string) { s.bus.Notify(topic, region) }
 //
 // All subscribers share one connection beside the pool. It is made for the first of them and kept until Close.
 func (s *Store) Subscribe(topic, region string) (wake <-chan struct{}, stop func()) {
-	return s.bus.Subscribe(topic, region)
+	return s.noticeBus.Subscribe(topic, region)
 }
 
 // sendNotice sends a notice to all replicas and workers. It skips notices about the queue of a region for whose
@@ -70,7 +70,7 @@ func (s *Store) Subscribe(topic, region string) (wake <-chan struct{}, stop func
 func (s *Store) sendNotice(ctx context.Context, payload string) error {
 	if of, ok := strings.CutPrefix(payload, TopicQueue+":"); ok {
 		region, _, _ := strings.Cut(of, ":")
-		decided, err := s.deciding.get(region, func() (bool, error) { return s.q.AnyOwner(ctx, region) })
+		decided, err := s.decidingRegions.get(region, func() (bool, error) { return s.q.AnyOwner(ctx, region) })
 		if err != nil || !decided {
 			return err
 		}
@@ -85,7 +85,7 @@ type answerCache struct {
 }
 
 type cachedAnswer struct {
-	yes    bool
+	isYes  bool
 	readAt time.Time
 }
 
@@ -95,7 +95,7 @@ func (r *answerCache) get(region string, ask func() (bool, error)) (bool, error)
 	last, ok := r.byRegion[region]
 	r.mu.Unlock()
 	if ok && time.Since(last.readAt) < time.Second {
-		return last.yes, nil
+		return last.isYes, nil
 	}
 	yes, err := ask()
 	if err != nil {
@@ -117,9 +117,10 @@ func (s *Store) newBus() (*notify.Bus, error) {
 	}
 	s.cfg.nameConn(pc.ConnConfig)
 	return notify.New(notify.Config{
-		Send: s.sendNotice, Urgent: []string{TopicQueue, TopicTicketEvents, TopicRealtime}, Listen: pc.ConnConfig,
-		Unreachable: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,
-		Prepare: func(ctx context.Context, conn *pgx.Conn) error {
+		SendPayload: s.sendNotice, UrgentTopics: []string{TopicQueue, TopicTicketEvents, TopicRealtime},
+		Listen:     pc.ConnConfig,
+		OnlyPooler: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,
+		PrepareConn: func(ctx context.Context, conn *pgx.Conn) error {
 			return tx.InitSession(ctx, conn, frame.ListenerTimeouts())
 		},
 	}), nil

@@ -35,7 +35,8 @@ func newListener(t *testing.T, url string, change ...func(*Config)) listener {
 // awaitConnection waits until notifications of other replicas arrive, and takes the signal that a new connection gives.
 func (l listener) awaitConnection(t *testing.T, wake <-chan struct{}) {
 	t.Helper()
-	require.Eventually(t, func() bool { return l.logged.Count("notifications arrive") == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.logged.Count("notifications arrive") == 1 }, 20*time.Second,
+		time.Millisecond)
 	<-wake
 }
 
@@ -49,7 +50,8 @@ func TestTicketsOfOpenMatchWakeTheDirectorLoop(t *testing.T) {
 	loop.awaitConnection(t, wake)
 	create := func() string {
 		t.Helper()
-		k, err := frontend.CreateTicket(t.Context(), "global", NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }})
+		k, err := frontend.CreateTicket(t.Context(), "global",
+			NewTicket{EncodeBody: func(id string, _ time.Time) []byte { return []byte(id) }})
 		require.NoError(t, err)
 		return k.ID
 	}
@@ -62,12 +64,13 @@ func TestTicketsOfOpenMatchWakeTheDirectorLoop(t *testing.T) {
 	require.NoError(t, loop.RenewLoopWorker(t.Context(), LoopWorker{ID: worker}, time.Hour))
 	_, err := loop.TakeProfiles(t.Context(), "global", worker, []string{"duel"})
 	require.NoError(t, err)
-	frontend.deciding.mu.Lock()
-	frontend.deciding.byRegion = nil // a second later
-	frontend.deciding.mu.Unlock()
+	frontend.decidingRegions.mu.Lock()
+	frontend.decidingRegions.byRegion = nil // a second later
+	frontend.decidingRegions.mu.Unlock()
 	id := create()
 	notifytest.RequireWoken(t, wake, "created")
-	_, err = frontend.UpdateTicket(t.Context(), "global", id, NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }})
+	_, err = frontend.UpdateTicket(t.Context(), "global", id,
+		NewTicket{EncodeBody: func(id string, _ time.Time) []byte { return []byte(id) }})
 	require.NoError(t, err)
 	notifytest.RequireWoken(t, wake, "changed")
 	require.NoError(t, frontend.ReleaseTickets(t.Context(), "global", []string{id}))
@@ -127,7 +130,8 @@ func TestAKilledListenerReconnects(t *testing.T) {
 		require.Equal(t, 1, kill(t, url))
 		here.Notify(TopicTickets, "eu") // the listener may be down
 		notifytest.RequireWoken(t, wake, "each new connection wakes the subscribers")
-		require.Eventually(t, func() bool { return there.logged.Count("notifications arrive") > n }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return there.logged.Count("notifications arrive") > n }, 20*time.Second,
+			time.Millisecond)
 		drained(wake)
 		here.Notify(TopicTickets, "eu")
 		notifytest.RequireWoken(t, wake, "the new connection listens")

@@ -36,8 +36,8 @@ func (s *Store) readOps(ctx context.Context, read func(context.Context, *tx.Tx) 
 	waiting, cancel := context.WithTimeout(ctx, readerWait)
 	defer cancel()
 	select {
-	case s.console <- struct{}{}:
-		defer func() { <-s.console }()
+	case s.consoleReads <- struct{}{}:
+		defer func() { <-s.consoleReads }()
 	case <-waiting.Done():
 		return busyReaders(ctx, waiting.Err(), "too many pages are being read by this replica: try again")
 	}
@@ -45,8 +45,9 @@ func (s *Store) readOps(ctx context.Context, read func(context.Context, *tx.Tx) 
 	// itself.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), consoleRead)
 	defer done()
-	limits := tx.Timeouts{Idle: s.cfg.hold().Idle(), Statement: consoleStatement, Transaction: consoleRead}
-	return frame.Classify(tx.Run(ctx, s.readers, limits, func(t *tx.Tx) error {
+	limits := tx.Timeouts{Idle: s.cfg.transactionHold().IdleTimeout(), Statement: consoleStatement,
+		Transaction: consoleRead}
+	return frame.Classify(tx.Run(ctx, s.readerPool, limits, func(t *tx.Tx) error {
 		if err := query.New(t).ReadOnly(ctx); err != nil {
 			return err
 		}

@@ -24,16 +24,16 @@ type FleetCount struct {
 
 // FleetCounts counts game servers by region and state. Errors: those of ReadOps.
 func (s *Store) FleetCounts(ctx context.Context) ([]FleetCount, error) {
-	rows, err := sums(ctx, s, func(ctx context.Context,
+	rows, err := readSums(ctx, s, func(ctx context.Context,
 		q *query.Queries) ([]query.FleetCountsRow, error) {
 		return q.FleetCounts(ctx)
 	})
-	return converted(rows, func(r query.FleetCountsRow) FleetCount { return FleetCount(r) }), err
+	return convertRows(rows, func(r query.FleetCountsRow) FleetCount { return FleetCount(r) }), err
 }
 
 // FleetModes returns the modes that game servers offer, sorted, for filters: at most 1,000. Errors: those of ReadOps.
 func (s *Store) FleetModes(ctx context.Context) ([]string, error) {
-	return sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]string, error) { return q.FleetModes(ctx) })
+	return readSums(ctx, s, func(ctx context.Context, q *query.Queries) ([]string, error) { return q.FleetModes(ctx) })
 }
 
 // DeploymentOutcome is how many deployments of an app version ended for one reason.
@@ -51,10 +51,10 @@ type DeploymentOutcome struct {
 // DeploymentOutcomes says why deployments ended in the last 24 hours, most servers first, at most 200 rows. Errors:
 // those of ReadOps.
 func (s *Store) DeploymentOutcomes(ctx context.Context) ([]DeploymentOutcome, error) {
-	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.DeploymentOutcomesRow, error) {
+	rows, err := readSums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.DeploymentOutcomesRow, error) {
 		return q.DeploymentOutcomes(ctx)
 	})
-	return converted(rows, func(r query.DeploymentOutcomesRow) DeploymentOutcome { return DeploymentOutcome(r) }), err
+	return convertRows(rows, func(r query.DeploymentOutcomesRow) DeploymentOutcome { return DeploymentOutcome(r) }), err
 }
 
 // MinuteSample is a measure of a minute.
@@ -69,11 +69,11 @@ type MinuteSample struct {
 // region, of that one; at most 20,000. Errors: those of ReadOps.
 func (s *Store) MinuteSamples(ctx context.Context, region string, minutes int,
 	measures ...string) ([]MinuteSample, error) {
-	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.MinuteSamplesRow, error) {
+	rows, err := readSums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.MinuteSamplesRow, error) {
 		return q.MinuteSamples(ctx, query.MinuteSamplesParams{Region: region, Minutes: sinceMinutes(minutes),
 			Measures: measures})
 	})
-	return converted(rows, func(r query.MinuteSamplesRow) MinuteSample { return MinuteSample(r) }), err
+	return convertRows(rows, func(r query.MinuteSamplesRow) MinuteSample { return MinuteSample(r) }), err
 }
 
 // sinceMinutes is how far back the last minutes begin, of which the present one has only begun.
@@ -83,15 +83,15 @@ func sinceMinutes(minutes int) time.Duration { return time.Duration(min(minutes,
 // events until then. An event has the time at which its transaction began, so that beside those of a long transaction
 // it may be off by the length of that. Errors: those of ReadOps.
 func (s *Store) EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error) {
-	last, err := sums(ctx, s, func(ctx context.Context,
+	last, err := readSums(ctx, s, func(ctx context.Context,
 		q *query.Queries) (uint64, error) {
 		return q.EventsUntil(ctx, until)
 	})
 	return opsview.EventCursor{Tx: last, ID: uuid.Nil}, err
 }
 
-// sums runs a statement of queries/ops_sums.sql.
-func sums[T any](ctx context.Context, s *Store,
+// readSums runs a statement of queries/ops_sums.sql.
+func readSums[T any](ctx context.Context, s *Store,
 	read func(context.Context, *query.Queries) (T, error)) (found T, err error) {
 	err = s.readOps(ctx, func(ctx context.Context, t *tx.Tx) error {
 		found, err = read(ctx, query.New(t))
@@ -100,7 +100,7 @@ func sums[T any](ctx context.Context, s *Store,
 	return found, err
 }
 
-func converted[From, To any](rows []From, convert func(From) To) (all []To) {
+func convertRows[From, To any](rows []From, convert func(From) To) (all []To) {
 	for _, r := range rows {
 		all = append(all, convert(r))
 	}

@@ -49,14 +49,14 @@ func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 	if err := s.CheckHere(r.Region); err != nil {
 		return Placement{}, err
 	}
-	entering := arrival{region: r.Region, build: r.Build, caller: r.Caller, party: r.Party}
+	entering := arrival{region: r.Region, build: r.Build, callerSub: r.Caller, partySubs: r.Party}
 	if err := s.admit(ctx, entering); err != nil {
 		return Placement{}, err
 	}
-	p, err := s.groups.placements.Do(ctx, r.Region, r)
+	p, err := s.batchGroups.placements.Do(ctx, r.Region, r)
 	switch {
 	case err == nil:
-		s.bus.Notify(topicSessions, p.Region, p.Endpoint)
+		s.noticeBus.Notify(topicSessions, p.Region, p.Endpoint)
 	// A mode that a pool serves is no misspelt one, whether a server of it runs by now or not.
 	case fault.Is(err, fault.NoCapacity) && !s.servedByPool(ctx, r.Region, r.Mode):
 		err = s.catalogue.explain(ctx, r, err)
@@ -68,11 +68,11 @@ type placeCall = batch.Call[PlaceRequest, Placement]
 
 // request is a call in the transaction that decides it.
 type request struct {
-	call     *placeCall
-	req      PlaceRequest
-	verdict  verdict
-	fillOnly bool // this transaction may neither open a session for it nor refuse it
-	session  int  // index in candidates.packed, or -1
+	call         *placeCall
+	placeRequest PlaceRequest
+	verdict      verdict
+	fillOnly     bool // this transaction may neither open a session for it nor refuse it
+	packedIndex  int  // index in candidates.packed, or -1
 }
 
 // placeBatch decides calls of one region without waiting for a lock, which is enough for most calls. It moves the
@@ -89,7 +89,7 @@ func (s *Store) placeBatch(ctx context.Context, region string, calls []*placeCal
 		return err
 	}
 	for _, c := range left {
-		c.MoveTo(s.groups.openings, region)
+		c.MoveTo(s.batchGroups.waitingPlacements, region)
 	}
 	giveHeadStart(ctx, left)
 	return nil

@@ -15,7 +15,7 @@ func (b *bundle) avoids(lists map[string][]string) {
 	b.t.Helper()
 	var all []db.StoredPlayer
 	for sub, avoid := range lists {
-		all = append(all, db.StoredPlayer{Sub: sub, Avoid: avoid})
+		all = append(all, db.StoredPlayer{Sub: sub, AvoidedPlayers: avoid})
 	}
 	must.Get(b.StorePlayers(b.t.Context(), "global", "backend:test", all))(b.t)
 }

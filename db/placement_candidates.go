@@ -14,29 +14,29 @@ import (
 // candidates are the sessions and hosts that a placement transaction has locked, and the sessions that it chose for its
 // requests. It translates between rows and the pure function pack.
 type candidates struct {
-	region   string
-	sessions []pack.Session
-	hosts    []pack.Host
-	rows     []query.LockHostsRow // of hosts, index by index
-	access   map[uuid.UUID]sessionAccess
+	region          string
+	openSessions    []pack.Session
+	packHosts       []pack.Host
+	hostRows        []query.LockHostsRow // of hosts, index by index
+	accessBySession map[uuid.UUID]sessionAccess
 
-	packed []pack.Session // sessions after pack, with the new ones behind the others
+	packedSessions []pack.Session // sessions after pack, with the new ones behind the others
 }
 
 // sessionAccess is how players reach a session.
 type sessionAccess struct{ handle, endpoint string }
 
 func newCandidates(region string) *candidates {
-	return &candidates{region: region, access: map[uuid.UUID]sessionAccess{}}
+	return &candidates{region: region, accessBySession: map[uuid.UUID]sessionAccess{}}
 }
 
 func (c *candidates) addSession(r pack.Session, handle, endpoint string) {
-	c.sessions = append(c.sessions, r)
-	c.access[r.ID] = sessionAccess{handle, endpoint}
+	c.openSessions = append(c.openSessions, r)
+	c.accessBySession[r.ID] = sessionAccess{handle, endpoint}
 }
 
 func (c *candidates) dropSessions(ids []uuid.UUID) {
-	c.sessions = slices.DeleteFunc(c.sessions, func(r pack.Session) bool { return slices.Contains(ids, r.ID) })
+	c.openSessions = slices.DeleteFunc(c.openSessions, func(r pack.Session) bool { return slices.Contains(ids, r.ID) })
 }
 
 func (c *candidates) addHost(r query.LockHostsRow) {
@@ -44,25 +44,25 @@ func (c *candidates) addHost(r query.LockHostsRow) {
 	if r.MaxSessions != nil {
 		slots = int(*r.MaxSessions - r.OpenSessions)
 	}
-	c.hosts = append(c.hosts, pack.Host{
-		ID: r.ID, Modes: r.Modes, Capacity: int(r.Capacity), Reserved: int(r.ReservedSeats), FreeSlots: slots,
+	c.packHosts = append(c.packHosts, pack.Host{
+		ID: r.ID, Modes: r.Modes, Capacity: int(r.Capacity), ReservedSeats: int(r.ReservedSeats), FreeSlots: slots,
 		Load: r.Load,
 	})
-	c.rows = append(c.rows, r)
+	c.hostRows = append(c.hostRows, r)
 }
 
 // pack chooses a session for each request, whatever was chosen before, and returns the requests that got one.
 func (c *candidates) pack(requests []*request) (seated []*request) {
 	parties := make([]pack.Party, len(requests))
 	for i, r := range requests {
-		parties[i] = pack.Party{Shape: pack.Shape{Mode: r.req.Mode, MaxPlayers: r.req.MaxPlayers},
-			Size: len(r.req.Party), PlayedIn: r.verdict.excluded, FillOnly: r.fillOnly}
+		parties[i] = pack.Party{Shape: pack.Shape{Mode: r.placeRequest.Mode, MaxPlayers: r.placeRequest.MaxPlayers},
+			Size: len(r.placeRequest.Party), PlayedIn: r.verdict.excludedSessions, FillOnly: r.fillOnly}
 	}
-	at, sessions := pack.Seat(parties, c.sessions, c.hosts)
-	c.packed = sessions
+	at, sessions := pack.SeatParties(parties, c.openSessions, c.packHosts)
+	c.packedSessions = sessions
 	for i, r := range requests {
-		r.session = at[i]
-		if r.session >= 0 {
+		r.packedIndex = at[i]
+		if r.packedIndex >= 0 {
 			seated = append(seated, r)
 		}
 	}
@@ -71,32 +71,33 @@ func (c *candidates) pack(requests []*request) (seated []*request) {
 
 // writes are the rows to write for the seated requests.
 type writes struct {
-	opening opening
-	fill    query.FillSessionsParams
-	seats   query.TakeSeatsParams
+	newSessions    opening
+	filledSessions query.FillSessionsParams
+	takenSeats     query.TakeSeatsParams
 }
 
-func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
+func (c *candidates) makeWrites(seated []*request, seatTTL time.Duration) writes {
 	d := writes{newOpening(c.region), query.FillSessionsParams{Region: c.region},
 		query.TakeSeatsParams{Region: c.region, SeatTtl: seatTTL}}
-	for i, r := range c.packed {
+	for i, r := range c.packedSessions {
 		switch {
 		// The packed sessions begin with the locked ones, in their order; new ones follow.
-		case r.Host != pack.AlreadyOpen:
-			c.openSession(&d.opening, r, uuid.Nil)
-		case r.Players > c.sessions[i].Players:
-			d.fill.Ids = append(d.fill.Ids, r.ID)
-			d.fill.Players = append(d.fill.Players, int32(r.Players-c.sessions[i].Players))
+		case r.HostIndex != pack.AlreadyOpen:
+			c.openSession(&d.newSessions, r, uuid.Nil)
+		case r.PlayerCount > c.openSessions[i].PlayerCount:
+			d.filledSessions.Ids = append(d.filledSessions.Ids, r.ID)
+			d.filledSessions.Players = append(d.filledSessions.Players,
+				int32(r.PlayerCount-c.openSessions[i].PlayerCount))
 		}
 	}
 	for _, r := range seated {
-		key := partyKey(r.req.Party)
-		for _, sub := range r.req.Party {
-			d.seats.Sessions = append(d.seats.Sessions, c.packed[r.session].ID)
-			d.seats.Subs = append(d.seats.Subs, sub)
-			d.seats.Modes = append(d.seats.Modes, r.req.Mode)
-			d.seats.Parties = append(d.seats.Parties, key)
-			d.seats.Callers = append(d.seats.Callers, r.req.Caller)
+		key := partyKey(r.placeRequest.Party)
+		for _, sub := range r.placeRequest.Party {
+			d.takenSeats.Sessions = append(d.takenSeats.Sessions, c.packedSessions[r.packedIndex].ID)
+			d.takenSeats.Subs = append(d.takenSeats.Subs, sub)
+			d.takenSeats.Modes = append(d.takenSeats.Modes, r.placeRequest.Mode)
+			d.takenSeats.Parties = append(d.takenSeats.Parties, key)
+			d.takenSeats.Callers = append(d.takenSeats.Callers, r.placeRequest.Caller)
 		}
 	}
 	return d
@@ -104,26 +105,26 @@ func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
 
 // queue adds the statements to a pipeline, in the lock order. For senders see opening.
 func (d writes) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
-	if len(d.fill.Ids) > 0 {
-		query.QueueExec(out, (*query.Queries).FillSessions, d.fill)
+	if len(d.filledSessions.Ids) > 0 {
+		query.QueueExec(out, (*query.Queries).FillSessions, d.filledSessions)
 	}
-	query.QueueExec(out, (*query.Queries).TakeSeats, d.seats)
-	d.opening.queue(out, senders)
+	query.QueueExec(out, (*query.Queries).TakeSeats, d.takenSeats)
+	d.newSessions.queue(out, senders)
 }
 
 // openSession adds a session to those to open; match is zero for one that is not a match's.
 func (c *candidates) openSession(p *opening, r pack.Session, match uuid.UUID) {
-	on, handle := c.rows[r.Host], newHandle(c.region)
-	c.access[r.ID] = sessionAccess{handle, on.Endpoint}
+	on, handle := c.hostRows[r.HostIndex], newHandle(c.region)
+	c.accessBySession[r.ID] = sessionAccess{handle, on.Endpoint}
 	p.add(r, on, handle, match)
 }
 
 func (c *candidates) placement(at int) *Placement {
-	r := c.packed[at]
-	way := c.access[r.ID]
+	r := c.packedSessions[at]
+	way := c.accessBySession[r.ID]
 	return &Placement{
 		SessionID: sessionID(c.region, r.ID), SessionHandle: way.handle, Endpoint: way.endpoint, Region: c.region,
-		Mode: r.Mode, PlayerCount: r.Players, MaxPlayers: r.MaxPlayers,
+		Mode: r.Mode, PlayerCount: r.PlayerCount, MaxPlayers: r.MaxPlayers,
 	}
 }
 
@@ -134,7 +135,8 @@ const maxExcluded = 32
 func keysWanted(requests []*request) (k pack.Needs) {
 	for _, r := range requests {
 		// A session that the party may not join may be among those found: read one more for each.
-		k.Add(pack.Shape{Mode: r.req.Mode, MaxPlayers: r.req.MaxPlayers}, len(r.req.Party), 1+min(len(r.verdict.excluded), maxExcluded))
+		k.AddParties(pack.Shape{Mode: r.placeRequest.Mode, MaxPlayers: r.placeRequest.MaxPlayers},
+			len(r.placeRequest.Party), 1+min(len(r.verdict.excludedSessions), maxExcluded))
 	}
 	return k
 }

@@ -12,10 +12,10 @@ import (
 
 // locked is what a batch has locked and read before anything is decided about its calls.
 type locked struct {
-	grantedRequests []int32 // requests that got their locks, see locksOf
-	storedAnswers   []query.StoredAnswersRow
-	nearbySeats     []query.SeatsAroundRow
-	sessions        []query.FillOpenSessionsRow
+	grantedRequests  []int32 // requests that got their locks, see locksOf
+	storedAnswers    []query.StoredAnswersRow
+	nearbySeats      []query.SeatsAroundRow
+	fillableSessions []query.FillOpenSessionsRow
 }
 
 // queue adds what every placement transaction begins with to a pipeline. The locks come first, so that the statements
@@ -75,20 +75,20 @@ func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) 
 	for _, n := range l.grantedRequests {
 		// The numbers behind those of the calls are rights to open sessions: see mayOpen.
 		if int(n) < len(calls) {
-			requests = append(requests, &request{call: calls[n], req: calls[n].Req, session: -1})
+			requests = append(requests, &request{call: calls[n], placeRequest: calls[n].Req, packedIndex: -1})
 		}
 	}
-	if err := replay(requests, l.storedAnswers); err != nil {
+	if err := replayAnswers(requests, l.storedAnswers); err != nil {
 		return nil, err
 	}
 	seats := byPlayer(l.nearbySeats)
 	for _, r := range requests {
-		if r.verdict.answer == nil && r.verdict.err == nil {
-			r.verdict = resume(r.req, seats.seatsAround(r.req), p.store.cfg.MaxReserved)
+		if r.verdict.knownPlacement == nil && r.verdict.err == nil {
+			r.verdict = resumePlacement(r.placeRequest, seats.seatsAround(r.placeRequest), p.store.cfg.MaxReserved)
 		}
 	}
-	requests = p.avoided.separate(requests)
-	p.avoided.exclude(requests)
+	requests = p.avoidedPlayers.separate(requests)
+	p.avoidedPlayers.exclude(requests)
 	return requests, nil
 }
 

@@ -53,7 +53,7 @@ func (s *Store) openBatch(ctx context.Context, region string, calls []*placeCall
 // refuseExpired refuses calls that have waited for longer than a batch may take, and returns the others.
 func (s *Store) refuseExpired(calls []*placeCall) []*placeCall {
 	for _, c := range calls {
-		if time.Since(c.Queued) > s.cfg.BatchTimeout {
+		if time.Since(c.QueuedAt) > s.cfg.BatchTimeout {
 			c.Answer(Placement{}, fault.NewUnavailable("no decision in time", nil))
 		}
 	}
@@ -72,13 +72,13 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	// transactions.
 	pooled := s.pooledModes(ctx)
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
-		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, wait: true,
-			avoided: s.newAvoidance(region, calls)}
+		p := placing{store: s, q: q, region: region, pooledModes: pooled, commandSenders: &senders, waitsForRows: true,
+			avoidedPlayers: s.newAvoidance(region, calls)}
 		var out tx.Pipeline
 		l := locked{}
 		query.QueueExec(&out, (*query.Queries).LimitLockWait, max(1, int32(lockWait.Milliseconds())))
 		l.queue(&out, region, calls, nil)
-		p.avoided.queue(&out)
+		p.avoidedPlayers.queue(&out)
 		if err := q.Send(ctx, &out); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 		if err != nil {
 			return err
 		}
-		decided, open, alone = partition(requests)
+		decided, open, alone = partitionRequests(requests)
 		// A call that is alone in its transaction may give its seats up.
 		if len(calls) == 1 && len(alone) == 1 {
 			open, alone = requests, nil
@@ -113,7 +113,7 @@ func (p placing) openSessions(ctx context.Context, requests, decided []*request)
 	}
 	locks := make([]int64, len(requests))
 	for i, r := range requests {
-		locks[i] = openerLock(p.region, r.req.shape())
+		locks[i] = openerLock(p.region, r.placeRequest.shape())
 	}
 	if err := p.q.WaitForOpeners(ctx, locks); err != nil {
 		return err
@@ -123,14 +123,14 @@ func (p placing) openSessions(ctx context.Context, requests, decided []*request)
 		return err
 	}
 	// Others may have been seated while this transaction waited for the locks of sessions.
-	if err := p.avoided.readAgain(ctx, p.q); err != nil {
+	if err := p.avoidedPlayers.readAgain(ctx, p.q); err != nil {
 		return err
 	}
-	p.avoided.exclude(requests)
+	p.avoidedPlayers.exclude(requests)
 	if err := p.seat(ctx, c, requests, decided, vacated); err != nil {
 		return err
 	}
-	if len(requests) == 1 && requests[0].verdict.answer == nil && len(requests[0].verdict.giveUp) > 0 {
+	if len(requests) == 1 && requests[0].verdict.knownPlacement == nil && len(requests[0].verdict.giveUp) > 0 {
 		return errKeepSeats
 	}
 	return nil
@@ -142,7 +142,7 @@ func (p placing) lockSessions(ctx context.Context, requests []*request) (*candid
 	k := keysWanted(requests)
 	refs := seatsGivenUp(requests)
 	rows, err := p.q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{
-		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes, Parties: k.Parties,
+		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.PartySizes, Parties: k.PartyCounts,
 		Also: refs.SessionIds,
 	})
 	if err != nil {
@@ -166,7 +166,7 @@ func (p placing) lockSessions(ctx context.Context, requests []*request) (*candid
 		players := int(r.PlayerCount) - freed[r.ID]
 		if r.Fillable {
 			c.addSession(pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)}, ID: r.ID,
-				Players: players, Host: pack.AlreadyOpen}, r.Handle, r.Endpoint)
+				PlayerCount: players, HostIndex: pack.AlreadyOpen}, r.Handle, r.Endpoint)
 		}
 		if freed[r.ID] > 0 {
 			vacated = append(vacated, vacatedSession{r.ID, r.InstanceID, players == 0})
@@ -177,9 +177,9 @@ func (p placing) lockSessions(ctx context.Context, requests []*request) (*candid
 
 // vacatedSession is a session in which seats were given up.
 type vacatedSession struct {
-	id       uuid.UUID
-	instance string
-	empty    bool
+	id         uuid.UUID
+	instanceID string
+	isEmpty    bool
 }
 
 func vacatedIDs(sessions []vacatedSession) []uuid.UUID {
@@ -194,8 +194,8 @@ func seatsGivenUp(requests []*request) query.ReleaseSeatsParams {
 	var p query.ReleaseSeatsParams
 	for _, r := range requests {
 		for _, ref := range r.verdict.giveUp {
-			p.SessionIds = append(p.SessionIds, ref.session)
-			p.Subs = append(p.Subs, ref.sub)
+			p.SessionIds = append(p.SessionIds, ref.sessionID)
+			p.Subs = append(p.Subs, ref.playerSub)
 		}
 	}
 	return p

@@ -24,10 +24,13 @@ func smallFleet(t *testing.T, capacity int, instances ...string) *Store {
 
 func observedFleet(t *testing.T, observer GroupObserver, capacity int, instances ...string) *Store {
 	t.Helper()
-	s := must.Get(Open(t.Context(), Config{URL: dbtest.New(t), BatchTimeout: time.Minute, HoldTimeout: 2 * time.Minute, Observer: observer}))(t)
+	s := must.Get(Open(t.Context(), Config{URL: dbtest.New(t), BatchTimeout: time.Minute, HoldTimeout: 2 * time.Minute,
+		Observer: observer}))(t)
 	t.Cleanup(s.Close)
 	for _, id := range instances {
-		must.Get(s.Register(t.Context(), Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity}))(t)
+		must.Get(s.Register(t.Context(),
+			Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"},
+				Capacity: capacity}))(t)
 	}
 	return s
 }
@@ -56,7 +59,8 @@ func waitBlocked(t *testing.T, s *Store, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		var waiting int
-		err := s.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'").Scan(&waiting)
+		err := s.pool.QueryRow(t.Context(),
+			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'").Scan(&waiting)
 		return err == nil && waiting == n
 	}, 30*time.Second, 5*time.Millisecond)
 }
@@ -85,20 +89,25 @@ func TestASessionThatOnePartyMayNotJoinIsFilledByOthers(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 16, "a")
 	anns := s.mustPlace(t, duelFor(8, "p1", "p2", "p3", "p4", "p5", "p6", "p7", "ann"))
-	_, err := s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID, Joined: []Joined{{Sub: "ann", JTI: "j1"}}})
+	_, err := s.ReportSeats(t.Context(),
+		SeatReport{InstanceRef: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID,
+			JoinedPlayers: []Joined{{PlayerSub: "ann", JTI: "j1"}}})
 	require.NoError(t, err)
 	almostFull := s.mustPlace(t, duelFor(8, "q1", "q2", "q3", "q4", "q5", "q6", "q7"))
-	filling := begin(t, s, "UPDATE sessions SET player_count = max_players WHERE id::text = right($1, 36)", almostFull.SessionID)
+	filling := begin(t, s, "UPDATE sessions SET player_count = max_players WHERE id::text = right($1, 36)",
+		almostFull.SessionID)
 
 	calls := callsOf[PlaceRequest, Placement](t, duelFor(8, "ann", "pal"), duelFor(8, "jon"))
 	done := make(chan error, 1)
 	go func() { _, err := s.placeWaiting(t.Context(), "eu", calls, time.Minute); done <- err }()
 	waitBlocked(t, s, 1) // it waits for the session that is being filled, since ann's session is full
-	_, err = s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID, LeftPlayers: []Left{{Sub: "p7"}}})
+	_, err = s.ReportSeats(t.Context(), SeatReport{InstanceRef: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID,
+		LeftPlayers: []Left{{PlayerSub: "p7"}}})
 	require.NoError(t, err)
 	require.NoError(t, filling.Commit(t.Context()))
 	require.NoError(t, <-done)
-	require.True(t, fault.Is(errorOf(calls[0]), fault.NoCapacity), "there is no other session for ann and pal: %v", errorOf(calls[0]))
+	require.True(t, fault.Is(errorOf(calls[0]), fault.NoCapacity), "there is no other session for ann and pal: %v",
+		errorOf(calls[0]))
 	require.NoError(t, errorOf(calls[1]), "ann's session has a free seat for another player")
 	require.Equal(t, anns.SessionID, s.mustPlace(t, duelFor(8, "jon")).SessionID)
 }
@@ -156,7 +165,8 @@ func requireUnanswered(t *testing.T, answer <-chan placed) {
 // lockOpener takes the right to open sessions of a size, as a replica does that freezes while it opens one.
 func lockOpener(t *testing.T, s *Store, maxPlayers int) pgx.Tx {
 	t.Helper()
-	return begin(t, s, "SELECT pg_advisory_xact_lock($1)", openerLock("eu", pack.Shape{Mode: "duel", MaxPlayers: maxPlayers}))
+	return begin(t, s, "SELECT pg_advisory_xact_lock($1)",
+		openerLock("eu", pack.Shape{Mode: "duel", MaxPlayers: maxPlayers}))
 }
 
 func lockSession(t *testing.T, s *Store, p Placement) pgx.Tx {
@@ -203,7 +213,8 @@ func TestALockedOpenerDoesNotBlockOtherSizesOfItsBatch(t *testing.T) {
 	ann := s.placeAsync(t.Context(), duelFor(4, "ann"))
 	waitBlocked(t, s, 1)
 	bob := s.placeAsync(t.Context(), duelFor(8, "bob"))
-	require.Eventually(t, func() bool { return s.groups.openings.Waiting() > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.batchGroups.waitingPlacements.Waiting() > 0 }, 10*time.Second,
+		time.Millisecond)
 	require.NoError(t, busy.Rollback(t.Context()))
 	require.NoError(t, (<-bob).err)
 	requireUnanswered(t, ann)
@@ -219,13 +230,15 @@ func TestPlacementsAvoidRowsThatStayLocked(t *testing.T) {
 	frozen := lockSession(t, s, full)
 	fresh := s.mustPlace(t, duelFor(8, "ann"))
 	require.NotEqual(t, full.SessionID, fresh.SessionID)
-	require.Equal(t, fresh.SessionID, s.mustPlace(t, duelFor(8, "bob")).SessionID, "it is filled although the locked one is fuller")
+	require.Equal(t, fresh.SessionID, s.mustPlace(t, duelFor(8, "bob")).SessionID,
+		"it is filled although the locked one is fuller")
 	require.NoError(t, frozen.Rollback(t.Context()))
 	require.Equal(t, full.SessionID, s.mustPlace(t, duelFor(8, "cid")).SessionID)
 
 	least := s.mustPlace(t, duelFor(2, "dan"))
 	var next string
-	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT id FROM instances ORDER BY reserved_seats, id LIMIT 1").Scan(&next))
+	require.NoError(t, s.pool.QueryRow(t.Context(),
+		"SELECT id FROM instances ORDER BY reserved_seats, id LIMIT 1").Scan(&next))
 	require.NotEqual(t, least.Endpoint, next+":7777")
 	begin(t, s, "SELECT FROM instances WHERE id = $1 FOR NO KEY UPDATE", next)
 	require.NotEqual(t, next+":7777", s.mustPlace(t, duelFor(4, "eve")).Endpoint)
@@ -251,7 +264,8 @@ func TestALockedSessionIsNoReasonToRefuse(t *testing.T) {
 	last := s.mustPlace(t, duelFor(8, "p1", "p2", "p3", "p4", "p5", "p6", "p7"))
 	frozen := lockSession(t, s, last)
 	ann, bob := s.placeAsync(t.Context(), duelFor(8, "ann")), s.placeAsync(t.Context(), duelFor(8, "ann"))
-	require.Eventually(t, func() bool { return seen.Load() >= 2 }, 20*time.Second, 5*time.Millisecond, "each batch stops waiting, and the calls wait in the next one")
+	require.Eventually(t, func() bool { return seen.Load() >= 2 }, 20*time.Second, 5*time.Millisecond,
+		"each batch stops waiting, and the calls wait in the next one")
 	requireUnanswered(t, ann)
 	requireUnanswered(t, bob)
 

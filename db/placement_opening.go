@@ -17,8 +17,8 @@ const roomTimeout = 10 * time.Second
 // opening holds the sessions that a transaction opens. On instances that are agents' processes, it also requests the
 // sessions' rooms.
 type opening struct {
-	sessions query.OpenSessionsParams
-	rooms    query.RequestRoomsParams
+	newSessions  query.OpenSessionsParams
+	roomRequests query.RequestRoomsParams
 }
 
 func newOpening(region string) opening {
@@ -27,17 +27,17 @@ func newOpening(region string) opening {
 }
 
 func (o *opening) add(r pack.Session, on query.LockHostsRow, handle string, match uuid.UUID) {
-	s := &o.sessions
+	s := &o.newSessions
 	s.Ids = append(s.Ids, r.ID)
 	s.Handles = append(s.Handles, handle)
 	s.Modes = append(s.Modes, r.Mode)
 	s.Instances = append(s.Instances, on.ID)
 	s.Incarnations = append(s.Incarnations, on.Incarnation)
-	s.Players = append(s.Players, int32(r.Players))
+	s.Players = append(s.Players, int32(r.PlayerCount))
 	s.MaxPlayers = append(s.MaxPlayers, int32(r.MaxPlayers))
 	s.Matches = append(s.Matches, match)
 	if on.CreatesRooms {
-		addRoomToRequest(&o.rooms, r.ID, on.ID, r.Mode)
+		addRoomToRequest(&o.roomRequests, r.ID, on.ID, r.Mode)
 	}
 }
 
@@ -48,12 +48,12 @@ func addRoomToRequest(p *query.RequestRoomsParams, session uuid.UUID, process, m
 // queue adds the statements to a pipeline, in lock order. After they have run, senders are the replicas that have
 // commands to send; the zero id among them stands for sessions that got no room yet.
 func (o *opening) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
-	if len(o.sessions.Ids) == 0 {
+	if len(o.newSessions.Ids) == 0 {
 		return
 	}
-	query.QueueExec(out, (*query.Queries).OpenSessions, o.sessions)
-	if len(o.rooms.Sessions) > 0 {
-		query.Queue(out, senders, (*query.Queries).RequestRooms, o.rooms)
+	query.QueueExec(out, (*query.Queries).OpenSessions, o.newSessions)
+	if len(o.roomRequests.Sessions) > 0 {
+		query.Queue(out, senders, (*query.Queries).RequestRooms, o.roomRequests)
 	}
 }
 

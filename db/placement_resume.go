@@ -13,19 +13,19 @@ import (
 
 // seatRef names a seat.
 type seatRef struct {
-	session uuid.UUID
-	sub     string
+	sessionID uuid.UUID
+	playerSub string
 }
 
 // verdict is what the seats around a request mean for it: an answer, or what to do before the request is placed.
 type verdict struct {
-	answer   *Placement
-	err      *fault.Error
-	giveUp   []seatRef   // seats superseded by this request
-	excluded []uuid.UUID // sessions that the party may not join: a member is connected there, or they avoid somebody
+	knownPlacement   *Placement
+	err              *fault.Error
+	giveUp           []seatRef   // seats superseded by this request
+	excludedSessions []uuid.UUID // sessions that the party may not join: a member is connected there, or they avoid somebody
 }
 
-// resume decides whether an earlier request has placed the players already. The rules, in order:
+// resumePlacement decides whether an earlier request has placed the players already. The rules, in order:
 //
 //   - An unused seat of the caller for the same party and size is the answer again.
 //   - A caller that is connected to a live session in which the whole party has seats gets that session again.
@@ -35,19 +35,19 @@ type verdict struct {
 //
 // Seats in sessions that are not live do not count. seats are those of the party's members, and those that the caller
 // reserved.
-func resume(r PlaceRequest, seats []query.SeatsAroundRow, maxReserved int) verdict {
-	h := holdings{reserved: map[string]query.SeatsAroundRow{}, connected: map[string][]query.SeatsAroundRow{}}
+func resumePlacement(r PlaceRequest, seats []query.SeatsAroundRow, maxReserved int) verdict {
+	h := holdings{reservedSeats: map[string]query.SeatsAroundRow{}, connectedSeats: map[string][]query.SeatsAroundRow{}}
 	h.take(r, seats)
 	if again := h.unusedSeat(r); again != nil {
-		return verdict{answer: again}
+		return verdict{knownPlacement: again}
 	}
 	if rejoin := h.playing(r); rejoin != nil {
-		return verdict{answer: rejoin}
+		return verdict{knownPlacement: rejoin}
 	}
-	v := verdict{excluded: h.playedIn(r.Party)}
+	v := verdict{excludedSessions: h.playedIn(r.Party)}
 	v.giveUp, v.err = h.supersede(r)
 	// The seats that the request gives up do not count; those in other modes stay.
-	if v.err == nil && h.elsewhere+len(r.Party) > maxReserved {
+	if v.err == nil && h.seatsElsewhere+len(r.Party) > maxReserved {
 		v.err = &fault.Error{Kind: fault.TooMany, Code: "too_many_reserved", RetryAfter: fault.RetryAfter,
 			Detail: "the caller holds too many reserved seats: have them resolved, or let them expire"}
 	}
@@ -56,26 +56,26 @@ func resume(r PlaceRequest, seats []query.SeatsAroundRow, maxReserved int) verdi
 
 // holdings are the seats around a request, by player.
 type holdings struct {
-	reserved  map[string]query.SeatsAroundRow // in the request's mode, in which a constraint allows one per player
-	connected map[string][]query.SeatsAroundRow
-	elsewhere int // seats that the caller has reserved in other modes, for any player
+	reservedSeats  map[string]query.SeatsAroundRow // in the request's mode, in which a constraint allows one per player
+	connectedSeats map[string][]query.SeatsAroundRow
+	seatsElsewhere int // seats that the caller has reserved in other modes, for any player
 }
 
 func (h *holdings) take(r PlaceRequest, seats []query.SeatsAroundRow) {
 	for _, st := range seats {
 		switch {
 		case st.Mode == r.Mode && st.State == "reserved":
-			h.reserved[st.Sub] = st
+			h.reservedSeats[st.Sub] = st
 		case st.Mode == r.Mode && st.Live:
-			h.connected[st.Sub] = append(h.connected[st.Sub], st)
+			h.connectedSeats[st.Sub] = append(h.connectedSeats[st.Sub], st)
 		case st.Mode != r.Mode && st.State == "reserved" && st.ReservedBy == r.Caller:
-			h.elsewhere++
+			h.seatsElsewhere++
 		}
 	}
 }
 
 func (h *holdings) unusedSeat(r PlaceRequest) *Placement {
-	own, ok := h.reserved[r.Caller]
+	own, ok := h.reservedSeats[r.Caller]
 	same := ok && own.Live && own.Party == partyKey(r.Party) && int(own.MaxPlayers) == r.MaxPlayers
 	if same && h.allIn(r.Party, own.SessionID) {
 		return placementOfSeat(own, r.Region)
@@ -84,7 +84,7 @@ func (h *holdings) unusedSeat(r PlaceRequest) *Placement {
 }
 
 func (h *holdings) playing(r PlaceRequest) *Placement {
-	for _, st := range h.connected[r.Caller] {
+	for _, st := range h.connectedSeats[r.Caller] {
 		if h.allIn(r.Party, st.SessionID) {
 			return placementOfSeat(st, r.Region)
 		}
@@ -94,7 +94,7 @@ func (h *holdings) playing(r PlaceRequest) *Placement {
 
 // supersede returns the unused seats that this request replaces, or a conflict when one of them is a member's own.
 func (h *holdings) supersede(r PlaceRequest) (giveUp []seatRef, err *fault.Error) {
-	for sub, st := range h.reserved {
+	for sub, st := range h.reservedSeats {
 		if sub != r.Caller && st.ReservedBy != r.Caller && ownsSeat(st) {
 			return nil, fault.New(fault.Conflict, "party_conflict",
 				"player %q of the party holds a seat elsewhere in this mode", sub)
@@ -106,7 +106,7 @@ func (h *holdings) supersede(r PlaceRequest) (giveUp []seatRef, err *fault.Error
 
 func (h *holdings) playedIn(subs []string) (sessions []uuid.UUID) {
 	for _, sub := range subs {
-		for _, st := range h.connected[sub] {
+		for _, st := range h.connectedSeats[sub] {
 			sessions = append(sessions, st.SessionID)
 		}
 	}
@@ -116,9 +116,10 @@ func (h *holdings) playedIn(subs []string) (sessions []uuid.UUID) {
 // allIn reports whether all players have seats in the session.
 func (h *holdings) allIn(subs []string, session uuid.UUID) bool {
 	for _, sub := range subs {
-		st, ok := h.reserved[sub]
+		st, ok := h.reservedSeats[sub]
 		in := ok && st.SessionID == session ||
-			slices.ContainsFunc(h.connected[sub], func(st query.SeatsAroundRow) bool { return st.SessionID == session })
+			slices.ContainsFunc(h.connectedSeats[sub],
+				func(st query.SeatsAroundRow) bool { return st.SessionID == session })
 		if !in {
 			return false
 		}

@@ -63,7 +63,8 @@ func TestSessionsBeyondTheCandidatesAreFound(t *testing.T) {
 	require.NotEqual(t, full.SessionID, roomy.SessionID)
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "SELECT FROM sessions WHERE id::text = right($1, 36) FOR NO KEY UPDATE", full.SessionID)
+	_, err = tx.Exec(t.Context(), "SELECT FROM sessions WHERE id::text = right($1, 36) FOR NO KEY UPDATE",
+		full.SessionID)
 	require.NoError(t, err)
 
 	placed := make(chan error, 1)
@@ -74,7 +75,8 @@ func TestSessionsBeyondTheCandidatesAreFound(t *testing.T) {
 		placed <- err
 	}()
 	b.AwaitBlocked(1)
-	_, err = tx.Exec(t.Context(), "UPDATE sessions SET player_count = max_players WHERE id::text = right($1, 36)", full.SessionID)
+	_, err = tx.Exec(t.Context(), "UPDATE sessions SET player_count = max_players WHERE id::text = right($1, 36)",
+		full.SessionID)
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	require.NoError(t, <-placed)
@@ -95,10 +97,12 @@ func TestPartiesAreSeatedTogether(t *testing.T) {
 	got, errs := placeAll(t, []*db.Store{b.Store, b.Replica()}, requests)
 	for i := range requests {
 		require.NoError(t, errs[i])
-		n := one[int64](b, "SELECT count(*) FROM seats WHERE session_id::text = right($1, 36) AND sub = ANY ($2)", got[i].SessionID, requests[i].Party)
+		n := one[int64](b, "SELECT count(*) FROM seats WHERE session_id::text = right($1, 36) AND sub = ANY ($2)",
+			got[i].SessionID, requests[i].Party)
 		require.Equal(t, int64(3), n)
 	}
-	require.Equal(t, int64(16), one[int64](b, "SELECT count(*) FROM sessions"), "two parties of three in each session of eight")
+	require.Equal(t, int64(16), one[int64](b, "SELECT count(*) FROM sessions"),
+		"two parties of three in each session of eight")
 	b.RequireInvariants()
 }
 
@@ -120,8 +124,11 @@ func TestPlacementSkipsInstancesThatCannotHost(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(b *bundle){
 		"another region": func(b *bundle) { b.AddServer("a", 8, func(r *db.Registration) { r.Region = "us" }) },
-		"another mode":   func(b *bundle) { b.AddServer("a", 8, func(r *db.Registration) { r.Modes = []string{"race"} }) },
-		"too small":      func(b *bundle) { b.AddServer("a", 7) },
+		"another mode": func(b *bundle) {
+			b.AddServer("a", 8,
+				func(r *db.Registration) { r.Modes = []string{"race"} })
+		},
+		"too small": func(b *bundle) { b.AddServer("a", 7) },
 		"draining": func(b *bundle) {
 			b.AddServer("a", 8)
 			_, err := b.SetDrain(b.t.Context(), ref("a"), true)
@@ -210,7 +217,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	r.IdempotencyKey, r.RequestHash = "k1", []byte("body one")
 	first := b.place(r)
 	b.connect("a", first, "ann")
-	b.report(db.SeatReport{Ref: ref("a"), SessionID: first.SessionID, LeftPlayers: gone("ann")})
+	b.report(db.SeatReport{InstanceRef: ref("a"), SessionID: first.SessionID, LeftPlayers: gone("ann")})
 	require.Equal(t, first, b.place(r), "the stored answer, although the session is closed")
 	other := r
 	other.RequestHash = []byte("body two")

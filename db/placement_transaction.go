@@ -14,16 +14,16 @@ import (
 
 // placing is one transaction of placement.
 type placing struct {
-	store  *Store
-	q      *query.Queries
-	region string
-	pooled map[regionMode]bool // modes that pools serve
+	store       *Store
+	q           *query.Queries
+	region      string
+	pooledModes map[regionMode]bool // modes that pools serve
 
-	avoided *avoidance
-	senders *[]uuid.UUID // to notify after the commit; see opening
+	avoidedPlayers *avoidance
+	commandSenders *[]uuid.UUID // to notify after the commit; see opening
 
-	wait       bool // for locked rows; false skips them
-	lastResort bool // see placeWithoutWaiting
+	waitsForRows bool // for locked rows; false skips them
+	lastResort   bool // see placeWithoutWaiting
 }
 
 // placeWithoutWaiting is one transaction that waits for no lock. It fills open sessions that no other transaction has
@@ -37,8 +37,9 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
-		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, lastResort: lastResort,
-			avoided: s.newAvoidance(region, calls)}
+		p := placing{store: s, q: q, region: region, pooledModes: pooled, commandSenders: &senders,
+			lastResort:     lastResort,
+			avoidedPlayers: s.newAvoidance(region, calls)}
 		l, shapes := locked{}, shapesOf(calls)
 		if err := p.lock(ctx, &l, calls, shapes); err != nil {
 			return err
@@ -47,10 +48,10 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 		if err != nil {
 			return err
 		}
-		decided, open, alone = partition(requests)
-		c, contested := p.lockedSessions(l.sessions)
+		decided, open, alone = partitionRequests(requests)
+		c, contested := p.lockedSessions(l.fillableSessions)
 		// Without the opener lock, another transaction opens sessions of the shape now.
-		restrict(open, l.mayOpen(calls, shapes), contested, lastResort)
+		restrictOpening(open, l.mayOpen(calls, shapes), contested, lastResort)
 		err = p.seat(ctx, c, open, decided, nil)
 		decided = append(decided, open...)
 		return err
@@ -62,24 +63,24 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 	s.answerAll(ctx, region, decided)
 	// Those that may neither open a session nor be refused here have to wait.
 	for _, r := range open {
-		if !r.call.Answered() {
+		if !r.call.IsAnswered() {
 			left = append(left, r.call)
 		}
 	}
 	return append(left, alone...), alone, nil
 }
 
-// restrict marks as fillOnly the requests for which opening a session, or a refusal, could be wrong: another
+// restrictOpening marks as fillOnly the requests for which opening a session, or a refusal, could be wrong: another
 // transaction may be opening a session of that shape or has locked one with free seats, or too few sessions were read
 // because the party may not join all of them.
-func restrict(requests []*request, mayOpen, contested map[pack.Shape]bool, lastResort bool) {
+func restrictOpening(requests []*request, mayOpen, contested map[pack.Shape]bool, lastResort bool) {
 	for _, r := range requests {
-		if len(r.verdict.excluded) > 0 {
-			contested[r.req.shape()] = true
+		if len(r.verdict.excludedSessions) > 0 {
+			contested[r.placeRequest.shape()] = true
 		}
 	}
 	for _, r := range requests {
-		sh := r.req.shape()
+		sh := r.placeRequest.shape()
 		r.fillOnly = !mayOpen[sh] || contested[sh] && !lastResort
 	}
 }
@@ -91,12 +92,13 @@ func (p placing) lock(ctx context.Context, l *locked, calls []*placeCall, openin
 	l.queue(&out, p.region, calls, opening)
 	k := pack.Needs{}
 	for _, call := range calls {
-		k.Add(pack.Shape{Mode: call.Req.Mode, MaxPlayers: call.Req.MaxPlayers}, len(call.Req.Party), 1)
+		k.AddParties(pack.Shape{Mode: call.Req.Mode, MaxPlayers: call.Req.MaxPlayers}, len(call.Req.Party), 1)
 	}
-	query.Queue(&out, &l.sessions, (*query.Queries).FillOpenSessions, query.FillOpenSessionsParams{
-		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes, Parties: p.withExtra(k.Parties),
+	query.Queue(&out, &l.fillableSessions, (*query.Queries).FillOpenSessions, query.FillOpenSessionsParams{
+		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.PartySizes,
+		Parties: p.withExtra(k.PartyCounts),
 	})
-	p.avoided.queue(&out)
+	p.avoidedPlayers.queue(&out)
 	return p.q.Send(ctx, &out)
 }
 
@@ -119,17 +121,18 @@ func (p placing) lockedSessions(rows []query.FillOpenSessionsRow) (c *candidates
 			contested[sh] = true
 			continue
 		}
-		c.addSession(pack.Session{Shape: sh, ID: r.ID, Players: int(r.PlayerCount), Host: pack.AlreadyOpen}, r.Handle,
+		c.addSession(pack.Session{Shape: sh, ID: r.ID, PlayerCount: int(r.PlayerCount), HostIndex: pack.AlreadyOpen},
+			r.Handle,
 			r.Endpoint)
 	}
 	return c, contested
 }
 
-// partition splits requests into those that are decided, those to place, and those that must give a seat up first.
-func partition(requests []*request) (decided, open []*request, alone []*placeCall) {
+// partitionRequests splits requests into those that are decided, those to place, and those that must give a seat up first.
+func partitionRequests(requests []*request) (decided, open []*request, alone []*placeCall) {
 	for _, r := range requests {
 		switch {
-		case r.verdict.answer != nil || r.verdict.err != nil:
+		case r.verdict.knownPlacement != nil || r.verdict.err != nil:
 			decided = append(decided, r)
 		case len(r.verdict.giveUp) > 0:
 			alone = append(alone, r.call)
@@ -145,7 +148,7 @@ func partition(requests []*request) (decided, open []*request, alone []*placeCal
 func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*request,
 	vacated []vacatedSession) error {
 	seated := c.pack(requests)
-	left := unseated(requests)
+	left := unseatedRequests(requests)
 	if len(left) > 0 {
 		if err := p.lockHosts(ctx, c, left, vacated); err != nil {
 			return err
@@ -156,7 +159,7 @@ func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*r
 	if err := p.write(c, seated, decided); err != nil {
 		return err
 	}
-	left = unseated(requests)
+	left = unseatedRequests(requests)
 	if len(vacated)+len(left) == 0 {
 		return nil
 	}
@@ -173,10 +176,10 @@ func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*r
 	return p.refuse(ctx, left)
 }
 
-// unseated returns the requests that got no session and that a session may be opened for.
-func unseated(requests []*request) (left []*request) {
+// unseatedRequests returns the requests that got no session and that a session may be opened for.
+func unseatedRequests(requests []*request) (left []*request) {
 	for _, r := range requests {
-		if r.session < 0 && !r.fillOnly {
+		if r.packedIndex < 0 && !r.fillOnly {
 			left = append(left, r)
 		}
 	}
@@ -189,13 +192,13 @@ func unseated(requests []*request) (left []*request) {
 func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*request, vacated []vacatedSession) error {
 	k := keysWanted(requests)
 	arg := query.LockHostsParams{Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers,
-		Sessions: p.withExtra(k.Sessions()), Wait: p.wait}
+		Sessions: p.withExtra(k.SessionCounts()), Wait: p.waitsForRows}
 	var empty []uuid.UUID
 	// Only sessions without players are closed. The instances of the others lose nothing.
 	for _, g := range vacated {
-		if g.empty {
+		if g.isEmpty {
 			empty = append(empty, g.id)
-			arg.Also = append(arg.Also, g.instance)
+			arg.Also = append(arg.Also, g.instanceID)
 		}
 	}
 	rows, err := p.q.LockHosts(ctx, arg)
@@ -204,7 +207,8 @@ func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*reque
 			query.CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
 			c.dropSessions(empty)
 			// By their ids, so that no other instance is locked.
-			rows, err = p.q.LockHosts(ctx, query.LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.wait})
+			rows, err = p.q.LockHosts(ctx,
+				query.LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.waitsForRows})
 		}
 	}
 	if err != nil {
@@ -232,10 +236,10 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 	arg := query.StillPlaceableParams{Region: p.region}
 	for i, r := range requests {
 		arg.Requests = append(arg.Requests, int32(i))
-		arg.Modes = append(arg.Modes, r.req.Mode)
-		arg.MaxPlayers = append(arg.MaxPlayers, int32(r.req.MaxPlayers))
-		arg.Sizes = append(arg.Sizes, int32(len(r.req.Party)))
-		for _, session := range r.verdict.excluded {
+		arg.Modes = append(arg.Modes, r.placeRequest.Mode)
+		arg.MaxPlayers = append(arg.MaxPlayers, int32(r.placeRequest.MaxPlayers))
+		arg.Sizes = append(arg.Sizes, int32(len(r.placeRequest.Party)))
+		for _, session := range r.verdict.excludedSessions {
 			arg.Players, arg.PlayedIn = append(arg.Players, int32(i)), append(arg.PlayedIn, session)
 		}
 	}
@@ -250,7 +254,8 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 		if !slices.Contains(placeable, i) {
 			r := requests[i]
 			r.verdict.err = fault.New(fault.NoCapacity, "no_capacity",
-				"no instance in region %q can host mode %q for %d players now", p.region, r.req.Mode, r.req.MaxPlayers)
+				"no instance in region %q can host mode %q for %d players now", p.region, r.placeRequest.Mode,
+				r.placeRequest.MaxPlayers)
 		}
 	}
 	return nil
@@ -260,11 +265,11 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 // the answers of the seated requests.
 func (p placing) write(c *candidates, seated, decided []*request) error {
 	if len(seated) > 0 {
-		c.writes(seated, p.store.cfg.Timing.SeatTTL).queue(p.q.Deferred(), p.senders)
+		c.makeWrites(seated, p.store.cfg.Timing.SeatTTL).queue(p.q.Deferred(), p.commandSenders)
 		p.endWaiting(seated)
 	}
 	for _, r := range seated {
-		r.verdict.answer = c.placement(r.session)
+		r.verdict.knownPlacement = c.placement(r.packedIndex)
 	}
 	// Clipped: the caller appends to decided as well.
 	return p.storeAnswers(p.q.Deferred(), append(slices.Clip(decided), seated...))
@@ -293,7 +298,7 @@ func (r *request) reply() {
 	switch {
 	case r.verdict.err != nil:
 		r.call.Answer(Placement{}, r.verdict.err)
-	case r.verdict.answer != nil:
-		r.call.Answer(*r.verdict.answer, nil)
+	case r.verdict.knownPlacement != nil:
+		r.call.Answer(*r.verdict.knownPlacement, nil)
 	}
 }

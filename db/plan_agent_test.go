@@ -87,7 +87,8 @@ func TestAgentPlansReadWhatTheyTake(t *testing.T) {
 			return second(q.ForgetAgents(ctx, query.ForgetAgentsParams{Region: "eu", Most: 1000}))
 		},
 		"PendingCommands": func(ctx context.Context, q *query.Queries) error {
-			return second(q.PendingCommands(ctx, query.PendingCommandsParams{Region: "eu", Replica: replica, Page: 4096}))
+			return second(q.PendingCommands(ctx,
+				query.PendingCommandsParams{Region: "eu", Replica: replica, Page: 4096}))
 		},
 		"ForgottenCommands": func(ctx context.Context, q *query.Queries) error {
 			return second(q.ForgottenCommands(ctx, query.ForgottenCommandsParams{Region: "eu", Batch: 512}))
@@ -116,14 +117,15 @@ func TestOneChangedRoomIsOneRowWritten(t *testing.T) {
 	s := storeWith(t, "SELECT 1")
 	replica, err := s.BeginReplica(t.Context(), "eu")
 	require.NoError(t, err)
-	j := AgentJoin{Ref: AgentRef{"eu", "0000000000000001", replica}, Content: AgentContent{Name: "eu0", Status: AgentActive}}
+	j := AgentJoin{Ref: AgentRef{"eu", "0000000000000001", replica},
+		Content: AgentContent{Name: "eu0", Status: AgentActive}}
 	for n := range 10_000 {
-		j.Rooms = append(j.Rooms, ReportedRoom{RawID: fmt.Sprintf("room %d", n), Type: "duel"})
+		j.ReportedRooms = append(j.ReportedRooms, ReportedRoom{RawID: fmt.Sprintf("room %d", n), Type: "duel"})
 	}
 	_, err = s.JoinAgent(t.Context(), j)
 	require.NoError(t, err)
-	changed := []ReportedRoom{{RawID: "room 77", Type: "duel", Connections: 1}}
-	_, err = s.ApplySnapshot(t.Context(), AgentSnapshot{Ref: j.Ref, Changed: changed, Age: time.Second})
+	changed := []ReportedRoom{{RawID: "room 77", Type: "duel", ConnectionCount: 1}}
+	_, err = s.ApplySnapshot(t.Context(), AgentSnapshot{Ref: j.Ref, ChangedRooms: changed, ReplyAge: time.Second})
 	require.NoError(t, err)
 	var rooms, agents int
 	require.NoError(t, s.pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM rooms r WHERE r.xmin::text = s.tx::text),

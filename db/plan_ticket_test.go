@@ -59,7 +59,8 @@ func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 			return second(q.MatchesOfTickets(ctx, query.MatchesOfTicketsParams{Region: "eu", Ids: ids}))
 		},
 		"MatchedTickets": func(ctx context.Context, q *query.Queries) error {
-			return second(q.MatchedTickets(ctx, query.MatchedTicketsParams{Region: "eu", After: "t1", Page: releasePage}))
+			return second(q.MatchedTickets(ctx,
+				query.MatchedTicketsParams{Region: "eu", After: "t1", Page: releasePage}))
 		},
 		"MarkPending": func(ctx context.Context, q *query.Queries) error {
 			return q.MarkPending(ctx, query.MarkPendingParams{Region: "eu", Ids: ids})
@@ -105,16 +106,19 @@ func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 			return q.LockTicketsOfBackfill(ctx, query.LockTicketsOfBackfillParams{Region: "eu", BackfillIds: ids})
 		},
 	})
-	readWhatTheyTake(t, store.readers, map[string]func(context.Context, *query.Queries) error{
+	readWhatTheyTake(t, store.readerPool, map[string]func(context.Context, *query.Queries) error{
 		"QueryByTerms": func(ctx context.Context, q *query.Queries) error {
-			_, err := q.QueryByTerms(ctx, query.QueryByTermsParams{Region: "eu", Terms: []uuid.UUID{{}}, Rows: 1000, Most: 1000})
+			_, err := q.QueryByTerms(ctx,
+				query.QueryByTermsParams{Region: "eu", Terms: []uuid.UUID{{}}, Rows: 1000, Most: 1000})
 			return err
 		},
 		"QueryInOrder": func(ctx context.Context, q *query.Queries) error {
-			return second(q.QueryInOrder(ctx, query.QueryInOrderParams{Region: "eu", Terms: []uuid.UUID{{}}, After: "t1", Rows: 1000, Most: 1000}))
+			return second(q.QueryInOrder(ctx,
+				query.QueryInOrderParams{Region: "eu", Terms: []uuid.UUID{{}}, After: "t1", Rows: 1000, Most: 1000}))
 		},
 		"QueryBackfills": func(ctx context.Context, q *query.Queries) error {
-			return second(q.QueryBackfills(ctx, query.QueryBackfillsParams{Region: "eu", Terms: []uuid.UUID{{}}, After: "b1", Rows: 1000, Most: 1000}))
+			return second(q.QueryBackfills(ctx,
+				query.QueryBackfillsParams{Region: "eu", Terms: []uuid.UUID{{}}, After: "b1", Rows: 1000, Most: 1000}))
 		},
 	})
 }

@@ -21,11 +21,11 @@ const (
 
 // NewPlayerMessage is a message to a player, whichever sessions it has or will have.
 type NewPlayerMessage struct {
-	Region, Project, Recipient string
-	FromSession, FromPlayer    string // empty: a backend sends it, whom nobody can block
-	Type                       string
-	Data                       json.RawMessage
-	Kind, Actor                string // of an event in the same transaction; empty: there is none
+	Region, ProjectID, Recipient string
+	FromSession, FromPlayer      string // empty: a backend sends it, whom nobody can block
+	Type                         string
+	Data                         json.RawMessage
+	EventKind, EventActor        string // of an event in the same transaction; empty: there is none
 }
 
 // PlayerMessage is a message to a player.
@@ -41,7 +41,7 @@ type PlayerMessage struct {
 // 0 as well for a player who has blocked the sender, to whom nothing is stored. Errors: TooMany, "too_many_messages";
 // Invalid for data that is too long; Unavailable.
 func (s *Store) SendToPlayer(ctx context.Context, m NewPlayerMessage) (reached int, err error) {
-	if !isStorable(m.Project) || !isStorable(m.Recipient) || !isStorable(m.Type) || len(m.Data) > maxPlayerMessage {
+	if !isStorable(m.ProjectID) || !isStorable(m.Recipient) || !isStorable(m.Type) || len(m.Data) > maxPlayerMessage {
 		return 0, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "data",
 			Detail: "must have at most 8 KiB"}
 	}
@@ -68,11 +68,11 @@ func (m NewPlayerMessage) send(ctx context.Context, q *query.Queries) (sessions 
 	var p tx.Pipeline
 	var inboxes []query.LockInboxesRow
 	query.QueueExec(&p, (*query.Queries).EnsureInboxes,
-		query.EnsureInboxesParams{Region: m.Region, Project: m.Project, Players: players})
+		query.EnsureInboxesParams{Region: m.Region, Project: m.ProjectID, Players: players})
 	query.Queue(&p, &inboxes, (*query.Queries).LockInboxes,
-		query.LockInboxesParams{Region: m.Region, Project: m.Project, Players: players, Sender: m.FromPlayer})
+		query.LockInboxesParams{Region: m.Region, Project: m.ProjectID, Players: players, Sender: m.FromPlayer})
 	query.Queue(&p, &sessions, (*query.Queries).ConnectedSessions,
-		query.ConnectedSessionsParams{Region: m.Region, Project: m.Project, Player: m.Recipient})
+		query.ConnectedSessionsParams{Region: m.Region, Project: m.ProjectID, Player: m.Recipient})
 	if err := q.Send(ctx, &p); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (m NewPlayerMessage) put(ctx context.Context, q *query.Queries, inboxes []q
 			return nil, &fault.Error{Kind: fault.TooMany, Code: "too_many_messages",
 				Detail: "a player sends at most 60 messages a minute", RetryAfter: time.Minute}
 		}
-		query.QueueExec(out, (*query.Queries).CountSent, query.CountSentParams{Region: m.Region, Project: m.Project,
+		query.QueueExec(out, (*query.Queries).CountSent, query.CountSentParams{Region: m.Region, Project: m.ProjectID,
 			Player: i.Player, Sent: i.Sent + 1})
 	}
 	for _, i := range inboxes {
@@ -103,16 +103,17 @@ func (m NewPlayerMessage) put(ctx context.Context, q *query.Queries, inboxes []q
 			return nil, nil
 		}
 		query.QueueExec(out, (*query.Queries).NumberMessage, query.NumberMessageParams{Region: m.Region,
-			Project: m.Project, Player: m.Recipient, Last: i.Last + 1})
+			Project: m.ProjectID, Player: m.Recipient, Last: i.Last + 1})
 		query.QueueExec(out, (*query.Queries).PutPlayerMessage, query.PutPlayerMessageParams{Region: m.Region,
-			Project: m.Project, Player: m.Recipient, Number: i.Last + 1, FromSession: m.FromSession, FromPlayer: m.FromPlayer,
-			Type: m.Type, Data: string(m.Data)})
+			Project: m.ProjectID, Player: m.Recipient, Number: i.Last + 1, FromSession: m.FromSession,
+			FromPlayer: m.FromPlayer,
+			Type:       m.Type, Data: string(m.Data)})
 	}
-	if m.Kind == "" {
+	if m.EventKind == "" {
 		return sessions, nil
 	}
-	return sessions, logProject(ctx, q, m.Region, m.Kind, m.Actor,
-		map[string]string{"project": m.Project, "player": m.Recipient, "type": m.Type})
+	return sessions, logProject(ctx, q, m.Region, m.EventKind, m.EventActor,
+		map[string]string{"project": m.ProjectID, "player": m.Recipient, "type": m.Type})
 }
 
 // PlayerMessages returns the messages to the player of a session behind a number, the oldest first; with unread only
@@ -133,8 +134,9 @@ func (s *Store) PlayerMessages(ctx context.Context, region, session string, afte
 
 // ReadPlayerMessages notes that a player has read its messages up to a number. Errors: Unavailable.
 func (s *Store) ReadPlayerMessages(ctx context.Context, region, project, player string, number int64) error {
-	return frame.Classify(s.q.ReadMessages(ctx, query.ReadMessagesParams{Region: region, Project: project, Player: player,
-		Number: number}))
+	return frame.Classify(s.q.ReadMessages(ctx,
+		query.ReadMessagesParams{Region: region, Project: project, Player: player,
+			Number: number}))
 }
 
 // DropUnusedInboxes deletes up to batch inboxes that nobody has used for a week, with their messages, and returns their

@@ -13,7 +13,8 @@ import (
 )
 
 func (l *lobbies) message(from, to, text string) db.NewPlayerMessage {
-	return db.NewPlayerMessage{Region: "eu", Project: "p", Recipient: to, FromSession: from, FromPlayer: from, Type: "say", Data: json.RawMessage(fmt.Sprintf("%q", text))}
+	return db.NewPlayerMessage{Region: "eu", ProjectID: "p", Recipient: to, FromSession: from, FromPlayer: from,
+		Type: "say", Data: json.RawMessage(fmt.Sprintf("%q", text))}
 }
 
 // An inbox keeps the last 50 messages, and a sender has a rate.
@@ -39,7 +40,8 @@ func TestAnInboxIsBounded(t *testing.T) {
 	messages, err = l.PlayerMessages(t.Context(), "eu", "b", 0, true)
 	require.NoError(t, err)
 	require.Empty(t, messages)
-	require.Equal(t, int64(60), one[int64](l.bundle, "SELECT read FROM player_inboxes WHERE player = 'b'"), "nobody reads what was not sent")
+	require.Equal(t, int64(60), one[int64](l.bundle, "SELECT read FROM player_inboxes WHERE player = 'b'"),
+		"nobody reads what was not sent")
 	_, err = l.SendToPlayer(t.Context(), l.message("a", "b", string(make([]byte, 8<<10))))
 	require.Error(t, err)
 

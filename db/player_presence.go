@@ -12,10 +12,10 @@ const MaxPresence = 1000
 
 // PlayerPresence says whether a player of the realtime lobby is connected, and where.
 type PlayerPresence struct {
-	Player   string
-	IsOnline bool
-	Rooms    []PresenceRoom // up to 4 that are not private, by id
-	Blocked  []string       // players who shall not know it
+	Player         string
+	IsOnline       bool
+	Rooms          []PresenceRoom // up to 4 that are not private, by id
+	BlockedPlayers []string       // players who shall not know it
 }
 
 // PresenceRoom is a room in which a player is.
@@ -30,7 +30,7 @@ func (s *Store) PlayerPresence(ctx context.Context, region, project string,
 		rows, err := q.PlayerPresence(ctx, p)
 		found = make([]PlayerPresence, len(rows))
 		for i, r := range rows {
-			found[i] = PlayerPresence{Player: r.Player, IsOnline: r.IsOnline, Blocked: r.Blocked}
+			found[i] = PlayerPresence{Player: r.Player, IsOnline: r.IsOnline, BlockedPlayers: r.Blocked}
 			for n, id := range r.Rooms {
 				found[i].Rooms = append(found[i].Rooms, PresenceRoom{id, r.Types[n]})
 			}
@@ -42,10 +42,10 @@ func (s *Store) PlayerPresence(ctx context.Context, region, project string,
 
 // SeenBy returns what another player sees: one whom the player has blocked sees it as not connected.
 func (p PlayerPresence) SeenBy(watcher string) PlayerPresence {
-	if slices.Contains(p.Blocked, watcher) {
+	if slices.Contains(p.BlockedPlayers, watcher) {
 		return PlayerPresence{Player: p.Player}
 	}
-	p.Blocked = nil
+	p.BlockedPlayers = nil
 	return p
 }
 

@@ -16,29 +16,29 @@ type PlayerTicketRequest struct {
 	Caller string
 	Party  []string // includes the caller; sorted, no player twice
 	// IsVouched says that more than the Caller's word vouches for the Party: a backend's, or the room in which it is.
-	IsVouched bool
-	Build     string   // of the Caller's client, which a valve may be for; "": not known
-	Profiles  []string // that the ticket asks for; sorted; none: every profile whose pool holds it
-	Fields    match.Fields
-	// Body returns what is stored. It is called again with another id when the transaction has to be repeated.
-	Body  func(id string, created time.Time) []byte
-	Bytes int // of the body, about
-	TTL   time.Duration
-	// Lease is how long the ticket stays after somebody has last watched it; 0: until its TTL has passed.
-	Lease          time.Duration
+	IsVouched    bool
+	Build        string   // of the Caller's client, which a valve may be for; "": not known
+	ProfileNames []string // that the ticket asks for; sorted; none: every profile whose pool holds it
+	SearchFields match.Fields
+	// EncodeBody returns what is stored. It is called again with another id when the transaction has to be repeated.
+	EncodeBody func(id string, created time.Time) []byte
+	BodyBytes  int // of the body, about
+	TTL        time.Duration
+	// LeaseTTL is how long the ticket stays after somebody has last watched it; 0: until its TTL has passed.
+	LeaseTTL       time.Duration
 	IdempotencyKey string // "" for none
 	RequestHash    []byte // of the body of the request
-	// Created is since when the party counts as waiting; the zero value: from now on.
-	Created time.Time
-	// Latencies are remembered of the caller, who is alone, if a ticket is created; nil: none are.
-	Latencies map[string]uint16
+	// WaitingSince is since when the party counts as waiting; the zero value: from now on.
+	WaitingSince time.Time
+	// CallerLatencies are remembered of the caller, who is alone, if a ticket is created; nil: none are.
+	CallerLatencies map[string]uint16
 }
 
 // PlayerTicketAnswer is the ticket of a [PlayerTicketRequest].
 type PlayerTicketAnswer struct {
 	ID        string
 	CreatedAt time.Time // of its creation; zero unless New
-	New       bool      // it was created by this call; else it was there before
+	IsNew     bool      // it was created by this call; else it was there before
 }
 
 // CreatePlayerTicket puts a party into the queue. The same request by a member of the party returns the ticket that it
@@ -52,20 +52,20 @@ func (s *Store) CreatePlayerTicket(ctx context.Context, region string,
 	if err := s.admit(ctx, r.arrival(region)); err != nil {
 		return PlayerTicketAnswer{}, err
 	}
-	return s.groups.playerTickets.Do(ctx, region, r)
+	return s.batchGroups.playerTickets.Do(ctx, region, r)
 }
 
 // arrival is the party before the valve of its universe.
 func (r PlayerTicketRequest) arrival(universe string) arrival {
-	return arrival{region: universe, build: r.Build, caller: r.Caller, party: r.Party, isVouched: r.IsVouched}
+	return arrival{region: universe, build: r.Build, callerSub: r.Caller, partySubs: r.Party, isVouched: r.IsVouched}
 }
 
 // wished are the profiles of the rows of ticket_players: "" stands for every profile whose pool holds the ticket.
 func (r PlayerTicketRequest) wished() []string {
-	if len(r.Profiles) == 0 {
+	if len(r.ProfileNames) == 0 {
 		return []string{""}
 	}
-	return r.Profiles
+	return r.ProfileNames
 }
 
 // asksFor reports whether a request asks for a profile of the rows of ticket_players.
@@ -73,41 +73,41 @@ func (r PlayerTicketRequest) asksFor(profile string) bool {
 	return slices.Contains(r.wished(), profile)
 }
 
-func (r PlayerTicketRequest) players() int { return len(r.Party) * max(1, len(r.Profiles)) }
+func (r PlayerTicketRequest) players() int { return len(r.Party) * max(1, len(r.ProfileNames)) }
 
 func (r PlayerTicketRequest) bytes() int {
-	return textBytes(r.Caller, r.IdempotencyKey) + textBytes(r.Party...) + textBytes(r.Profiles...) +
-		len(r.RequestHash) + 2*r.Bytes
+	return textBytes(r.Caller, r.IdempotencyKey) + textBytes(r.Party...) + textBytes(r.ProfileNames...) +
+		len(r.RequestHash) + 2*r.BodyBytes
 }
 
 // PlayerTicket is a ticket as one of its players sees it.
 type PlayerTicket struct {
-	ID       string
-	Version  int // counts its states
-	State    TicketState
-	Reason   string    // of a final state, "" where it says enough
-	Party    []string  // sorted
-	Profiles []string  // sorted; nil once it has left the queue
-	Created  time.Time // zero once it has left the queue, as is Body
-	Body     []byte
-	// Lease is by how much [Store.KeepAlive] extends its life; 0 where it does not, and once the ticket has left the
+	ID           string
+	StateVersion int // counts its states
+	State        TicketState
+	FinalReason  string    // of a final state, "" where it says enough
+	Party        []string  // sorted
+	ProfileNames []string  // sorted; nil once it has left the queue
+	CreatedAt    time.Time // zero once it has left the queue, as is Body
+	Body         []byte
+	// LeaseTTL is by how much [Store.KeepAlive] extends its life; 0 where it does not, and once the ticket has left the
 	// queue.
-	Lease      time.Duration
-	MatchID    string            // of a ready check or an assignment by the director; else ""
-	ReadyCheck *PlayerReadyCheck // in TicketAccepting
-	Seat       *MatchSeat        // in TicketAssigned, by the director
-	Assignment []byte            // in TicketAssigned, by a client of Open Match: an openmatch.Assignment
-	NextTicket string            // with which the player waits since an evacuation of the match; "": none
-	ChangedAt  time.Time         // of the last change that was recorded
+	LeaseTTL          time.Duration
+	MatchID           string            // of a ready check or an assignment by the director; else ""
+	ReadyCheck        *PlayerReadyCheck // in TicketAccepting
+	MatchSeat         *MatchSeat        // in TicketAssigned, by the director
+	EncodedAssignment []byte            // in TicketAssigned, by a client of Open Match: an openmatch.Assignment
+	NextTicket        string            // with which the player waits since an evacuation of the match; "": none
+	ChangedAt         time.Time         // of the last change that was recorded
 }
 
 // PlayerReadyCheck is a match that waits for its players to accept it.
 type PlayerReadyCheck struct {
-	Until    time.Time
-	Players  int
-	Accepted int
-	You      bool // the player that asks has accepted
-	Declined bool // a player of the ticket has declined: it leaves the queue when the ready check is judged
+	AnswerUntil   time.Time
+	PlayerCount   int
+	AcceptedCount int
+	YouAccepted   bool // the player that asks has accepted
+	IsDeclined    bool // a player of the ticket has declined: it leaves the queue when the ready check is judged
 }
 
 // MatchSeat is where a player plays.

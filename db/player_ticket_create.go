@@ -45,7 +45,7 @@ func (t *queueTurn) createPlayerTicket(c *playerTicketCall, p *party, keys *tick
 	}
 	if !errors.Is(err, errPartyBusy) {
 		// Answered after the commit. A call that finds its player busy has no answer, and stays for the next batch.
-		t.answers = append(t.answers, func() { c.Answer(answer, err) })
+		t.callAnswers = append(t.callAnswers, func() { c.Answer(answer, err) })
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 // TicketEventsPage is a part of the feed of ticket_events.
 type TicketEventsPage struct {
-	Tickets       []string // that entered other states
-	Next          SettledPoint
+	TicketIDs     []string // that entered other states
+	NextPoint     SettledPoint
 	HasMore       bool // there is more up to the moment at which this reading began
 	ServerChanged bool // as in [SettledPage]: any ticket may have entered another state
 }
@@ -27,28 +27,29 @@ func (s *Store) TicketEventsSince(ctx context.Context, region string, since Sett
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	// The first reading has no past, and needs a point only.
-	if since.read != "" {
-		from := max(snapshotEnd(since.read), since.afterTx+1)
+	if since.readSnapshot != "" {
+		from := max(snapshotEnd(since.readSnapshot), since.afterTx+1)
 		query.Queue(&p, &late, (*query.Queries).EventsLate,
-			query.EventsLateParams{Region: region, Before: since.read, After: since.afterTx, Page: settledPage})
+			query.EventsLateParams{Region: region, Before: since.readSnapshot, After: since.afterTx, Page: settledPage})
 		query.Queue(&p, &young, (*query.Queries).EventsSince,
 			query.EventsSinceParams{Region: region, Since: from, Page: settledPage})
 	}
 	if err := s.q.Send(ctx, &p); err != nil {
-		return TicketEventsPage{Next: since}, frame.Classify(err)
+		return TicketEventsPage{NextPoint: since}, frame.Classify(err)
 	}
-	if since.read != "" && !since.isOf(now) {
-		return TicketEventsPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
+	if since.readSnapshot != "" && !since.isOf(now) {
+		return TicketEventsPage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
+			ServerChanged: true}, nil
 	}
 	rows := make([]query.EventsSinceRow, 0, len(late)+len(young))
 	for _, r := range late {
 		rows = append(rows, query.EventsSinceRow(r))
 	}
-	rows, next, more := advance(since, now, rows, young, settledPage,
+	rows, next, more := advanceFeed(since, now, rows, young, settledPage,
 		func(r query.EventsSinceRow) uint64 { return r.Tx })
-	page := TicketEventsPage{Next: next, HasMore: more}
+	page := TicketEventsPage{NextPoint: next, HasMore: more}
 	for _, r := range rows {
-		page.Tickets = append(page.Tickets, r.TicketID)
+		page.TicketIDs = append(page.TicketIDs, r.TicketID)
 	}
 	return page, nil
 }

@@ -30,39 +30,39 @@ func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) 
 	if !IssuedHere(region, TicketID, id) {
 		return uuid.Nil, ticketUnknown(id)
 	}
-	c := cancelling{universe: region, ticket: id, sub: sub}
+	c := cancelling{universe: region, ticketID: id, playerSub: sub}
 	for range frame.MaxConflictRetries {
 		// Without a room, the ticket has left by now. With one, nothing was changed yet.
-		if err = s.cancelTicket(ctx, &c); err != nil || c.lobby == nil {
+		if err = s.cancelTicket(ctx, &c); err != nil || c.lobbyUID == nil {
 			break
 		}
 		// In a conflict the room has changed since the ticket was read. With beside, the room knew nothing of the
 		// ticket: the next round takes it out alone.
-		if err = s.cancelInLobby(ctx, &c); !frame.IsConflict(err) && !c.beside {
+		if err = s.cancelInLobby(ctx, &c); !frame.IsConflict(err) && !c.leavesAlone {
 			break
 		}
 	}
-	return c.declines, frame.Classify(err)
+	return c.declinedMatch, frame.Classify(err)
 }
 
 // cancelling is a ticket on its way out of the queue.
 type cancelling struct {
-	universe, ticket, sub string
-	beside                bool // the ticket leaves without its room, which knows nothing of it
+	universe, ticketID, playerSub string
+	leavesAlone                   bool // the ticket leaves without its room, which knows nothing of it
 
-	declines uuid.UUID  // the match that the player has to decline instead; zero: none
-	region   string     // of the session or the lobby
-	session  string     // a session of the realtime lobby that waits with it; "": none
-	lobby    *uuid.UUID // whose members wait with it: the room has to be locked first
+	declinedMatch uuid.UUID  // the match that the player has to decline instead; zero: none
+	region        string     // of the session or the lobby
+	sessionID     string     // a session of the realtime lobby that waits with it; "": none
+	lobbyUID      *uuid.UUID // whose members wait with it: the room has to be locked first
 }
 
 // cancelTicket cancels a ticket, unless it is that of a room.
 func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 	var left bool
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
-		c.declines, c.lobby, left = uuid.Nil, nil, false
+		c.declinedMatch, c.lobbyUID, left = uuid.Nil, nil, false
 		held, err := q.LockPlayerTicket(ctx,
-			query.LockPlayerTicketParams{Region: c.universe, ID: c.ticket, Sub: c.sub,
+			query.LockPlayerTicketParams{Region: c.universe, ID: c.ticketID, Sub: c.playerSub,
 				PendingFor: s.cfg.Timing.PendingFor})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil // it has left, or is another's: the caller reads it next
@@ -70,26 +70,26 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 		if err != nil {
 			return err
 		}
-		if c.declines, err = checkMayLeave(ctx, q, c.universe, held); err != nil || c.declines != uuid.Nil {
+		if c.declinedMatch, err = checkMayLeave(ctx, q, c.universe, held); err != nil || c.declinedMatch != uuid.Nil {
 			return err
 		}
-		c.region, c.session = held.SessionRegion, held.Session
-		if c.lobby = held.Lobby; c.lobby != nil && !c.beside {
+		c.region, c.sessionID = held.SessionRegion, held.Session
+		if c.lobbyUID = held.Lobby; c.lobbyUID != nil && !c.leavesAlone {
 			return nil
 		}
-		left, c.lobby = true, nil
-		if c.session != "" {
+		left, c.lobbyUID = true, nil
+		if c.sessionID != "" {
 			query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{
-				TicketRegion: c.universe, Tickets: []string{c.ticket}, Reasons: []string{reasonByMember},
+				TicketRegion: c.universe, Tickets: []string{c.ticketID}, Reasons: []string{reasonByMember},
 				Told: []uuid.UUID{}, Silent: []string{},
 			})
 		}
-		_, err = s.leaveQueue(ctx, q, c.universe, []leaving{{c.ticket, TicketCancelled, reasonByMember, true}})
+		_, err = s.leaveQueue(ctx, q, c.universe, []leaving{{c.ticketID, TicketCancelled, reasonByMember, true}})
 		return err
 	})
 	s.notifyQueue(c.universe, false, left && err == nil)
-	if left && err == nil && c.session != "" {
-		s.notifyRealtime(c.region, c.session)
+	if left && err == nil && c.sessionID != "" {
+		s.notifyRealtime(c.region, c.sessionID)
 	}
 	return err
 }
@@ -100,8 +100,8 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	var turn *lobbyTurn
 	err := lockingSessions(func(further []string) error {
 		return s.frame.InTx(ctx, func(q *query.Queries) (err error) {
-			step := lobbyStep{Lobby: *c.lobby, ticket: c.ticket,
-				LobbyAction: LobbyAction{Region: c.region, Act: s.cfg.Rooms.Cancelled()}}
+			step := lobbyStep{LobbyUID: *c.lobbyUID, cancellableTicket: c.ticketID,
+				action: LobbyAction{Region: c.region, Act: s.cfg.RoomTypes.CancelQueued()}}
 			turn, err = s.actIn(ctx, q, c.region, []lobbyStep{step}, further)
 			return err
 		})
@@ -110,7 +110,7 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 		return err
 	}
 	// The action has dequeued nothing.
-	c.beside = len(turn.queue) == 0
+	c.leavesAlone = len(turn.queueChanges) == 0
 	s.announce(turn)
 	return nil
 }
@@ -145,10 +145,10 @@ func readyCheckOf(mark []byte) (id uuid.UUID, ours bool) {
 
 // leaving is a ticket that leaves the queue.
 type leaving struct {
-	id     string
-	state  TicketState
-	reason string
-	forced bool // even where it is in a match
+	ticketID    string
+	finalState  TicketState
+	finalReason string
+	isForced    bool // even where it is in a match
 }
 
 // leaveQueue takes tickets out of the queue, defers their rows of history, and returns those that it has taken out. A
@@ -158,9 +158,9 @@ func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string,
 	p := query.LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, t := range tickets {
 		// Once each: a player may leave, and the ticket be replaced, in one turn. The first reason counts.
-		if !slices.Contains(p.Ids, t.id) {
-			p.Ids, p.States = append(p.Ids, t.id), append(p.States, string(t.state))
-			p.Reasons, p.Forced = append(p.Reasons, t.reason), append(p.Forced, t.forced)
+		if !slices.Contains(p.Ids, t.ticketID) {
+			p.Ids, p.States = append(p.Ids, t.ticketID), append(p.States, string(t.finalState))
+			p.Reasons, p.Forced = append(p.Reasons, t.finalReason), append(p.Forced, t.isForced)
 		}
 	}
 	if len(p.Ids) == 0 {
@@ -176,7 +176,7 @@ func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string,
 
 // recordHistory defers the rows of history of tickets that have left.
 func (s *Store) recordHistory(q *query.Queries, region string, rows []query.LeaveQueueRow) {
-	if s.cfg.NoHistory || s.cfg.Describe == nil || len(rows) == 0 {
+	if s.cfg.NoHistory || s.cfg.DescribeTicket == nil || len(rows) == 0 {
 		return
 	}
 	p := query.RecordHistoryParams{Region: region}
@@ -185,7 +185,7 @@ func (s *Store) recordHistory(q *query.Queries, region string, rows []query.Leav
 		if len(r.Party) == 0 {
 			continue
 		}
-		facts := s.cfg.Describe(r.Body, r.Party)
+		facts := s.cfg.DescribeTicket(r.Body, r.Party)
 		p.Ids, p.Created, p.Outcomes = append(p.Ids, r.ID), append(p.Created, r.Created), append(p.Outcomes, r.State)
 		p.Profiles, p.Parties = append(p.Profiles, strings.Join(r.Profiles, "\n")), append(p.Parties,
 			strings.Join(facts.Party, "\n"))

@@ -16,9 +16,9 @@ import (
 )
 
 // ticketReading is a player's question about a ticket.
-type ticketReading struct{ id, sub string }
+type ticketReading struct{ id, playerSub string }
 
-func (r ticketReading) bytes() int { return textBytes(r.id, r.sub) }
+func (r ticketReading) bytes() int { return textBytes(r.id, r.playerSub) }
 
 // PlayerTicket returns a ticket as one of its players sees it, notes that the player has seen it, and renews its lease.
 // Those that are asked for at a time are read and renewed together. Errors: NotFound, "ticket_unknown", also where the
@@ -27,7 +27,7 @@ func (s *Store) PlayerTicket(ctx context.Context, region, id, sub string) (Playe
 	if !IssuedHere(region, TicketID, id) {
 		return PlayerTicket{}, ticketUnknown(id)
 	}
-	return s.groups.playerTicketReads.Do(ctx, region, ticketReading{id, sub})
+	return s.batchGroups.playerTicketReads.Do(ctx, region, ticketReading{id, sub})
 }
 
 // readPlayerTickets decides a batch of reads in one statement.
@@ -35,7 +35,7 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string,
 	calls []*batch.Call[ticketReading, PlayerTicket]) error {
 	p := query.PlayerTicketsParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, c := range calls {
-		p.Ids, p.Subs, p.Since = append(p.Ids, c.Req.id), append(p.Subs, c.Req.sub), append(p.Since,
+		p.Ids, p.Subs, p.Since = append(p.Ids, c.Req.id), append(p.Subs, c.Req.playerSub), append(p.Since,
 			issuedAfter(c.Req.id))
 	}
 	rows, err := s.q.PlayerTickets(ctx, p)
@@ -61,12 +61,12 @@ func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Cal
 	seen, alive := query.SeeTicketsParams{Region: region}, query.KeepAliveParams{Region: region}
 	for _, r := range rows {
 		c := calls[r.N-1]
-		if !r.Waits || !slices.Contains(r.Party, c.Req.sub) {
+		if !r.Waits || !slices.Contains(r.Party, c.Req.playerSub) {
 			continue
 		}
 		// Written once: a ticket that a player has seen is not replaced silently.
 		if !r.Seen {
-			seen.Tickets, seen.Subs = append(seen.Tickets, c.Req.id), append(seen.Subs, c.Req.sub)
+			seen.Tickets, seen.Subs = append(seen.Tickets, c.Req.id), append(seen.Subs, c.Req.playerSub)
 		}
 		if r.Renewable && !slices.Contains(alive.Ids, c.Req.id) {
 			alive.Ids = append(alive.Ids, c.Req.id)
@@ -98,7 +98,7 @@ func issuedAfter(id string) time.Time {
 
 // playerTicketOf returns what the row says to a player.
 func playerTicketOf(r query.PlayerTicketsRow, asked ticketReading, assignedFor time.Duration) (PlayerTicket, error) {
-	if party := anyPartyOf(r); !slices.Contains(party, asked.sub) {
+	if party := anyPartyOf(r); !slices.Contains(party, asked.playerSub) {
 		return PlayerTicket{}, ticketUnknown(asked.id)
 	}
 	t, err := toPlayerTicket(r, asked.id)
@@ -121,10 +121,10 @@ func anyPartyOf(r query.PlayerTicketsRow) []string {
 
 // toPlayerTicket returns the ticket of the row without checking who asks.
 func toPlayerTicket(r query.PlayerTicketsRow, id string) (t PlayerTicket, err error) {
-	t = PlayerTicket{ID: id, Version: int(r.Version), Party: anyPartyOf(r), Profiles: namesOf(r.Profiles),
-		ChangedAt: r.At, Lease: r.KeptAlive, NextTicket: r.NextTicket}
+	t = PlayerTicket{ID: id, StateVersion: int(r.Version), Party: anyPartyOf(r), ProfileNames: namesOf(r.Profiles),
+		ChangedAt: r.At, LeaseTTL: r.KeptAlive, NextTicket: r.NextTicket}
 	if r.Waits {
-		t.Created, t.Body = time.Unix(0, r.Created).UTC(), r.Body
+		t.CreatedAt, t.Body = time.Unix(0, r.Created).UTC(), r.Body
 		describeWaitingTicket(r, &t)
 		return t, nil
 	}
@@ -184,26 +184,27 @@ func readyCheckOfTicket(r query.PlayerTicketsRow) *PlayerReadyCheck {
 	if r.MatchState == "accepted" {
 		until = until.Add(-acceptedHold)
 	}
-	return &PlayerReadyCheck{Until: until, Players: int(r.Players), Accepted: int(r.Accepted), You: r.Mine,
-		Declined: r.Declined}
+	return &PlayerReadyCheck{AnswerUntil: until, PlayerCount: int(r.Players), AcceptedCount: int(r.Accepted),
+		YouAccepted: r.Mine,
+		IsDeclined:  r.Declined}
 }
 
 // describeSettledTicket reads the last event, or, where an older release or a client of Open Match took the ticket out,
 // what became of it.
 func describeSettledTicket(r query.PlayerTicketsRow, t *PlayerTicket) error {
-	t.Version = int(r.Event)
+	t.StateVersion = int(r.Event)
 	if state := TicketState(r.State); state.Final() {
-		t.State, t.Reason = state, r.Reason
+		t.State, t.FinalReason = state, r.Reason
 		return describeSeat(r, t)
 	}
 	// No event was written when it left, so its last state has the number behind that of the last event.
-	t.Version++
+	t.StateVersion++
 	if r.Settled {
 		t.ChangedAt = r.SettledAt
 	}
-	t.State, t.Reason = TicketCancelled, reasonDeleted
+	t.State, t.FinalReason = TicketCancelled, reasonDeleted
 	if r.Settled && r.Assignment != nil {
-		t.State, t.Reason, t.Assignment = TicketAssigned, "", r.Assignment
+		t.State, t.FinalReason, t.EncodedAssignment = TicketAssigned, "", r.Assignment
 	}
 	return nil
 }
@@ -212,14 +213,14 @@ func describeSeat(r query.PlayerTicketsRow, t *PlayerTicket) error {
 	if t.State != TicketAssigned {
 		return nil
 	}
-	t.MatchID, t.Assignment = matchIDOf(r), r.Assignment
+	t.MatchID, t.EncodedAssignment = matchIDOf(r), r.Assignment
 	var seat MatchSeat
 	if err := json.Unmarshal([]byte(r.Detail), &seat); err != nil {
 		return fmt.Errorf("what is stored of the assignment of ticket %s: %w", t.ID, err)
 	}
 	// Both are empty for a match without seats.
 	if seat.SessionHandle != "" || seat.Endpoint != "" {
-		t.Seat = &seat
+		t.MatchSeat = &seat
 	}
 	return nil
 }
@@ -233,11 +234,11 @@ func matchIDOf(r query.PlayerTicketsRow) string {
 
 // TicketEvent is a state that a ticket entered.
 type TicketEvent struct {
-	N          int
-	State      TicketState
-	Reason     string
-	MatchID    string
-	HappenedAt time.Time
+	EventNumber int
+	State       TicketState
+	Reason      string
+	MatchID     string
+	HappenedAt  time.Time
 }
 
 // TicketEvents returns the states that a ticket entered after its version after, oldest first. It does not ask whose
@@ -250,7 +251,7 @@ func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) 
 		Since: issuedAfter(id)})
 	events := make([]TicketEvent, 0, len(rows))
 	for _, r := range rows {
-		e := TicketEvent{N: int(r.N), State: TicketState(r.State), Reason: r.Reason, HappenedAt: r.At}
+		e := TicketEvent{EventNumber: int(r.N), State: TicketState(r.State), Reason: r.Reason, HappenedAt: r.At}
 		if r.MatchID != nil {
 			e.MatchID = r.MatchID.String()
 		}
@@ -275,9 +276,9 @@ func (s *Store) QueuedFor(ctx context.Context, region, tag string) (created []in
 
 // WaitingTime is how long a ticket of a profile that is queued now will wait, if its first number is at most UpTo.
 type WaitingTime struct {
-	UpTo     float64
-	P50, P90 time.Duration
-	Samples  int
+	UpTo        float64
+	P50, P90    time.Duration
+	SampleCount int
 }
 
 // WaitingTimes returns the waiting times of each profile, by UpTo. Errors: Unavailable.

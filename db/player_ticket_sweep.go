@@ -21,7 +21,7 @@ func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids
 	}
 	// Tickets of Open Match clients have no states, and are deleted.
 	others := slices.DeleteFunc(ids, func(id string) bool {
-		return slices.ContainsFunc(leave, func(l leaving) bool { return l.id == id })
+		return slices.ContainsFunc(leave, func(l leaving) bool { return l.ticketID == id })
 	})
 	gone, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: region, Ids: others})
 	if err != nil {

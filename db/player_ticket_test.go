@@ -21,10 +21,10 @@ import (
 func asks(caller string, party []string, profiles ...string) db.PlayerTicketRequest {
 	party = slices.Sorted(slices.Values(party))
 	return db.PlayerTicketRequest{
-		Caller: caller, Party: party, Profiles: profiles, TTL: time.Hour, Lease: time.Minute,
-		Fields:      match.Fields{Doubles: map[string]float64{"skill": 5}, Tags: []string{"profile:duel"}},
-		Body:        func(id string, _ time.Time) []byte { return []byte("body of " + id) },
-		RequestHash: fmt.Append(nil, party, profiles),
+		Caller: caller, Party: party, ProfileNames: profiles, TTL: time.Hour, LeaseTTL: time.Minute,
+		SearchFields: match.Fields{Doubles: map[string]float64{"skill": 5}, Tags: []string{"profile:duel"}},
+		EncodeBody:   func(id string, _ time.Time) []byte { return []byte("body of " + id) },
+		RequestHash:  fmt.Append(nil, party, profiles),
 	}
 }
 
@@ -32,7 +32,7 @@ func asks(caller string, party []string, profiles ...string) db.PlayerTicketRequ
 func (b *bundle) queues(r db.PlayerTicketRequest) string {
 	b.t.Helper()
 	a := must.Get(b.CreatePlayerTicket(b.t.Context(), universe, r))(b.t)
-	require.True(b.t, a.New)
+	require.True(b.t, a.IsNew)
 	return a.ID
 }
 
@@ -65,10 +65,10 @@ func TestAPartyQueuesOnce(t *testing.T) {
 	}
 	seen := b.sees("ada", id)
 	require.Equal(t, db.TicketQueued, seen.State)
-	require.Equal(t, 1, seen.Version)
+	require.Equal(t, 1, seen.StateVersion)
 	require.Equal(t, []string{"ada", "bo"}, seen.Party)
-	require.Equal(t, []string{"duel", "race"}, seen.Profiles)
-	require.Equal(t, time.Minute, seen.Lease)
+	require.Equal(t, []string{"duel", "race"}, seen.ProfileNames)
+	require.Equal(t, time.Minute, seen.LeaseTTL)
 	require.Equal(t, "body of "+id, string(seen.Body))
 	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
 	refusedTicket(t, err, fault.NotFound, "ticket_unknown", "")
@@ -88,15 +88,16 @@ func TestAMemberQueuesElsewhere(t *testing.T) {
 	own := b.queues(asks("bo", []string{"bo"}, "duel"))
 	left := b.sees("ada", first)
 	require.Equal(t, db.TicketCancelled, left.State)
-	require.Equal(t, "member_queued_elsewhere", left.Reason)
-	require.Equal(t, 2, left.Version)
+	require.Equal(t, "member_queued_elsewhere", left.FinalReason)
+	require.Equal(t, 2, left.StateVersion)
 
 	second := b.queues(asks("ada", []string{"ada", "cy"}, "duel"))
 	b.sees("cy", second)
 	_, err := b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy"}, "duel"))
 	refusedTicket(t, err, fault.Conflict, "party_conflict", second)
 	require.Equal(t, db.TicketQueued, b.sees("bo", own).State)
-	require.Equal(t, []string{"cancelled", "queued", "queued"}, storetest.Values[string](b.DB, "SELECT state FROM ticket_events WHERE state <> 'queued' OR ticket_id <> $1 ORDER BY 1", first))
+	require.Equal(t, []string{"cancelled", "queued", "queued"},
+		storetest.Values[string](b.DB, "SELECT state FROM ticket_events WHERE state <> 'queued' OR ticket_id <> $1 ORDER BY 1", first))
 }
 
 // Pins two tickets of one party, made at two replicas at the same moment.
@@ -135,7 +136,8 @@ func TestCancelOrAssign(t *testing.T) {
 		var missing []string
 		var racing sync.WaitGroup
 		racing.Go(func() {
-			missing, _ = other.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: []string{id}, Assignment: []byte("a")}}, true)
+			missing, _ = other.AssignTickets(t.Context(), universe,
+				[]db.Assignment{{TicketIDs: []string{id}, EncodedAssignment: []byte("a")}}, true)
 		})
 		_, err := b.CancelPlayerTicket(t.Context(), universe, id, sub)
 		require.NoError(t, err)
@@ -160,26 +162,28 @@ func TestCancelOrAssign(t *testing.T) {
 func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *db.Config) {
-		c.Describe = func(_ []byte, party []string) db.TicketFacts {
+		c.DescribeTicket = func(_ []byte, party []string) db.TicketFacts {
 			return db.TicketFacts{Party: []string{fmt.Sprint(len(party), " players")}, Attributes: []byte(`{"ada":{}}`)}
 		}
 	})
-	assigned, deleted := b.queues(asks("ada", []string{"ada"}, "duel")), b.queues(asks("bo", []string{"bo", "cy"}, "duel"))
+	assigned, deleted := b.queues(asks("ada", []string{"ada"}, "duel")), b.queues(asks("bo", []string{"bo", "cy"},
+		"duel"))
 	b.Exec("UPDATE tickets SET pending_at = now(), matched_in = '0123456789abcdefmatch' WHERE id = $1", assigned)
 	require.Equal(t, db.TicketMatched, b.sees("ada", assigned).State)
 	_, err := b.CancelPlayerTicket(t.Context(), universe, assigned, "ada")
 	refusedTicket(t, err, fault.Conflict, "matched", "")
-	_, err = b.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: []string{assigned}, Assignment: []byte("there")}}, true)
+	_, err = b.AssignTickets(t.Context(), universe,
+		[]db.Assignment{{TicketIDs: []string{assigned}, EncodedAssignment: []byte("there")}}, true)
 	require.NoError(t, err)
 	require.NoError(t, b.DeleteTicket(t.Context(), universe, deleted))
 	look := func() {
 		t.Helper()
 		one, two := b.sees("ada", assigned), b.sees("cy", deleted)
 		require.Equal(t, db.TicketAssigned, one.State)
-		require.Equal(t, "there", string(one.Assignment))
+		require.Equal(t, "there", string(one.EncodedAssignment))
 		require.Equal(t, db.TicketCancelled, two.State)
-		require.Equal(t, "deleted", two.Reason)
-		require.Equal(t, []int{2, 2}, []int{one.Version, two.Version})
+		require.Equal(t, "deleted", two.FinalReason)
+		require.Equal(t, []int{2, 2}, []int{one.StateVersion, two.StateVersion})
 	}
 	look()
 	n, err := b.RecordLostTickets(t.Context(), universe, 10)
@@ -217,7 +221,7 @@ func TestLeases(t *testing.T) {
 	n, err := b.SweepTickets(t.Context(), universe, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "no replica has served for a whole lease: only the time in the queue counts")
-	require.Equal(t, "ttl", b.sees("bo", over).Reason)
+	require.Equal(t, "ttl", b.sees("bo", over).FinalReason)
 	require.Equal(t, db.TicketExpired, b.sees("bo", over).State)
 	before := one[string](b, "SELECT tx::text FROM tickets")
 	require.NoError(t, b.KeepAlive(t.Context(), universe, []string{id}))
@@ -233,7 +237,7 @@ func TestLeases(t *testing.T) {
 	n, err = b.SweepTickets(t.Context(), universe, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	require.Equal(t, "client_gone", b.sees("ada", id).Reason)
+	require.Equal(t, "client_gone", b.sees("ada", id).FinalReason)
 }
 
 // Pins a player who polls and is thrown out as client_gone. A poll soon after another one writes nothing, and a
@@ -278,10 +282,11 @@ func TestPause(t *testing.T) {
 	require.NoError(t, b.ResumeTickets(t.Context(), universe, []string{id}))
 	seen := b.sees("ada", id)
 	require.Equal(t, db.TicketQueued, seen.State)
-	require.Equal(t, 3, seen.Version)
+	require.Equal(t, 3, seen.StateVersion)
 	events, err := b.TicketEvents(t.Context(), universe, id, 1)
 	require.NoError(t, err)
-	require.Equal(t, []db.TicketState{db.TicketPaused, db.TicketQueued}, []db.TicketState{events[0].State, events[1].State})
+	require.Equal(t, []db.TicketState{db.TicketPaused, db.TicketQueued},
+		[]db.TicketState{events[0].State, events[1].State})
 }
 
 func TestAPlayerWaitsWithSixteenTickets(t *testing.T) {
@@ -323,7 +328,7 @@ func TestRetiredProfiles(t *testing.T) {
 	n, err := b.CancelRetired(t.Context(), universe, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	require.Equal(t, "profile_retired", b.sees("ada", only).Reason)
+	require.Equal(t, "profile_retired", b.sees("ada", only).FinalReason)
 	require.Equal(t, db.TicketQueued, b.sees("bo", both).State)
 }
 
@@ -332,7 +337,8 @@ func TestAReadyCheckAsItsPlayersSeeIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id, m := b.queues(asks("ada", []string{"ada", "bo"}, "duel")), uuid.New()
-	b.Exec("UPDATE tickets SET pending_at = now(), matched_in = 'loop'::bytea || $2, version = 2 WHERE id = $1", id, m[:])
+	b.Exec("UPDATE tickets SET pending_at = now(), matched_in = 'loop'::bytea || $2, version = 2 WHERE id = $1", id,
+		m[:])
 	b.Exec("INSERT INTO ticket_events (region, ticket_id, n, state, match_id) VALUES ('global', $1, 2, 'accepting', $2)",
 		id, m)
 	b.Exec(`INSERT INTO matches (region, id, universe, profile, version, state, deadline, roster, tickets, decision)
@@ -341,8 +347,9 @@ func TestAReadyCheckAsItsPlayersSeeIt(t *testing.T) {
 	seen := b.sees("bo", id)
 	require.Equal(t, db.TicketAccepting, seen.State)
 	require.Equal(t, m.String(), seen.MatchID)
-	require.Equal(t, []any{3, 1, true}, []any{seen.ReadyCheck.Players, seen.ReadyCheck.Accepted, seen.ReadyCheck.You})
-	require.False(t, b.sees("ada", id).ReadyCheck.You)
+	require.Equal(t, []any{3, 1, true}, []any{seen.ReadyCheck.PlayerCount, seen.ReadyCheck.AcceptedCount,
+		seen.ReadyCheck.YouAccepted})
+	require.False(t, b.sees("ada", id).ReadyCheck.YouAccepted)
 	declines, err := b.CancelPlayerTicket(t.Context(), universe, id, "ada")
 	require.NoError(t, err)
 	require.Equal(t, m, declines)
@@ -350,5 +357,6 @@ func TestAReadyCheckAsItsPlayersSeeIt(t *testing.T) {
 	declines, err = b.CancelPlayerTicket(t.Context(), universe, id, "ada")
 	require.NoError(t, err)
 	require.Zero(t, declines)
-	require.Equal(t, db.TicketCancelled, b.sees("bo", id).State, "a match that waits for a server ends when a ticket leaves")
+	require.Equal(t, db.TicketCancelled, b.sees("bo", id).State,
+		"a match that waits for a server ends when a ticket leaves")
 }

@@ -21,22 +21,22 @@ func TestLimitsOverAllPools(t *testing.T) {
 	b.Exec("UPDATE pools SET min_servers = 7")
 	require.True(t, one[bool](b, "SELECT ops.limit_pools(3, NULL)"))
 	require.False(t, one[bool](b, "SELECT ops.limit_pools(3, NULL)"))
-	require.Equal(t, provision.Scaled{Planned: 1, Started: 3}, b.scale())
+	require.Equal(t, provision.Scaled{PlannedPools: 1, StartedServers: 3}, b.scale())
 	require.Contains(t, b.plan().Text, "start 7; the limits over all pools let 3 of these start")
 	require.Equal(t, 3, b.plan().Coming)
-	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())
+	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale())
 	extra := provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1", Provider: "process", Tag: "t"}
 	requireKind(t, fault.Conflict, "pool_limit", b.StartDeployment(t.Context(), "eu", extra))
 
 	b.Exec("UPDATE deployments SET phase = 'stopping', desired = 'stopped'")
-	require.Equal(t, 0, b.scale().Started, "a server that ends counts until it is gone")
+	require.Equal(t, 0, b.scale().StartedServers, "a server that ends counts until it is gone")
 	b.Exec("DELETE FROM deployments")
-	require.Equal(t, 3, b.scale().Started)
+	require.Equal(t, 3, b.scale().StartedServers)
 
 	b.Exec("SELECT ops.limit_pools(NULL, 5)")
-	require.Equal(t, 2, b.scale().Started)
+	require.Equal(t, 2, b.scale().StartedServers)
 	b.Exec("UPDATE deployments SET created_at = now() - interval '61 minutes'")
-	require.Equal(t, 2, b.scale().Started, "of 7")
+	require.Equal(t, 2, b.scale().StartedServers, "of 7")
 	b.Exec("SELECT ops.limit_pools(NULL, NULL)")
 	require.NoError(t, b.StartDeployment(t.Context(), "eu", extra))
 	require.Equal(t, []string{`{"starts": null, "servers": 3}`, `{"starts": 5, "servers": null}`, `{"starts": null, "servers": null}`},

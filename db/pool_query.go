@@ -23,9 +23,9 @@ const (
 // PoolQuery reads what a pool holds, part by part. Each part is one short statement: nothing is locked or kept open in
 // the database between two parts, so callers may take their time. It is not safe for concurrent use.
 type PoolQuery[T any] struct {
-	store  *Store
-	read   func(ctx context.Context, q *query.Queries) (part []T, over bool, err error)
-	isOver bool
+	store    *Store
+	readPage func(ctx context.Context, q *query.Queries) (part []T, over bool, err error)
+	isOver   bool
 }
 
 // Next returns the next part, nil when there is no more. No row is in two parts. A row that is in the pool from the
@@ -36,7 +36,7 @@ func (q *PoolQuery[T]) Next(ctx context.Context) (part []T, err error) {
 		return nil, nil
 	}
 	err = q.store.read(ctx, func(ctx context.Context, read *query.Queries) error {
-		part, q.isOver, err = q.read(ctx, read)
+		part, q.isOver, err = q.readPage(ctx, read)
 		return err
 	})
 	return part, err

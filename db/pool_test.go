@@ -19,7 +19,8 @@ import (
 // arenaVersion returns an app version of which servers can be started.
 func arenaVersion(version string) provision.AppVersion {
 	return provision.AppVersion{
-		App: "arena", Version: version, Provider: "process", Launch: "arena", Ports: []provision.AppPort{{Name: "game", Protocol: provider.UDP}},
+		App: "arena", Version: version, Provider: "process", Launch: "arena",
+		Ports: []provision.AppPort{{Name: "game", Protocol: provider.UDP}},
 		Modes: []string{"duel", "solo"}, Capacity: 8, MaxPlayers: 2,
 	}
 }
@@ -30,14 +31,14 @@ func euPool(version string, modes ...string) provision.Pool {
 
 func (b *bundle) declare(apps []provision.AppVersion, pools ...provision.Pool) provision.PoolChanges {
 	b.t.Helper()
-	done := must.Get(b.Declare(b.t.Context(), db.Declaration{Author: "ci", Apps: apps, Pools: pools}))(b.t)
+	done := must.Get(b.Declare(b.t.Context(), db.Declaration{Author: "ci", AppVersions: apps, Pools: pools}))(b.t)
 	return done.Provisioned
 }
 
 // refused returns the error of a declaration that is not applied.
 func (b *bundle) refused(kind fault.Kind, apps []provision.AppVersion, pools ...provision.Pool) *fault.Error {
 	b.t.Helper()
-	_, err := b.Declare(b.t.Context(), db.Declaration{Apps: apps, Pools: pools})
+	_, err := b.Declare(b.t.Context(), db.Declaration{AppVersions: apps, Pools: pools})
 	var e *fault.Error
 	require.ErrorAs(b.t, err, &e)
 	require.Equal(b.t, kind, e.Kind, "%v", err)
@@ -69,12 +70,14 @@ func TestDeclarePoolsReadsBackWhatWasDeclared(t *testing.T) {
 	v.Dialect, v.ProtocolID, v.DigestRequired, v.Compat = netcode.LightyearLE, 1<<63+1, true, provision.CompatArbitrium
 	p := euPool("v1", "solo", "duel")
 	p.Min, p.Buffer, p.BufferPercent, p.MaxStarting, p.EmptyTTL = 1, 20, true, 5, time.Minute
-	p.Coords, p.Networks = &provider.Coords{Latitude: 52.5, Longitude: 13.4}, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}
+	p.Coords, p.Networks = &provider.Coords{Latitude: 52.5,
+		Longitude: 13.4}, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}
 
 	done := b.declare([]provision.AppVersion{v}, p)
-	require.Equal(t, []provision.PoolChange{{App: "arena", Version: "v1", Change: "created"}}, done.Apps)
-	require.Equal(t, []provision.PoolChange{{Region: "eu", App: "arena", Version: "v1", Change: "created"}}, done.Pools)
-	require.Equal(t, "unchanged", b.declare([]provision.AppVersion{v}, p).Pools[0].Change)
+	require.Equal(t, []provision.PoolChange{{App: "arena", Version: "v1", Change: "created"}}, done.AppChanges)
+	require.Equal(t, []provision.PoolChange{{Region: "eu", App: "arena", Version: "v1", Change: "created"}},
+		done.PoolChanges)
+	require.Equal(t, "unchanged", b.declare([]provision.AppVersion{v}, p).PoolChanges[0].Change)
 
 	stored, err := b.AppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)
@@ -93,7 +96,8 @@ func TestDeclarePoolsIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.declare([]provision.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
-	e := b.refused(fault.Conflict, []provision.AppVersion{arenaVersion("v2")}, provision.Pool{Region: "us", App: "arena", Version: "v2", Max: 1}, euPool("v2", "solo", "duel"))
+	e := b.refused(fault.Conflict, []provision.AppVersion{arenaVersion("v2")},
+		provision.Pool{Region: "us", App: "arena", Version: "v2", Max: 1}, euPool("v2", "solo", "duel"))
 	require.Equal(t, "pools[1].modes", e.Field)
 	require.Contains(t, e.Detail, "belongs to pool arena/v1")
 	_, err := b.AppVersion(t.Context(), "arena", "v2")
@@ -107,17 +111,18 @@ func TestDeclarePoolsKeepsWhatServersDependOn(t *testing.T) {
 	larger := arenaVersion("v1")
 	larger.Capacity = 16
 	// no server was started
-	require.Equal(t, []string{"capacity"}, b.declare([]provision.AppVersion{larger}).Apps[0].Fields)
+	require.Equal(t, []string{"capacity"}, b.declare([]provision.AppVersion{larger}).AppChanges[0].ChangedFields)
 
 	b.Exec("UPDATE app_versions SET used_at = now()")
 	b.Exec(failing)
 	e := b.refused(fault.Conflict, []provision.AppVersion{arenaVersion("v1")})
 	require.Equal(t, "apps[0].capacity", e.Field)
 	larger.Grace = time.Minute
-	require.Equal(t, []string{"grace"}, b.declare([]provision.AppVersion{larger}).Apps[0].Fields)
+	require.Equal(t, []string{"grace"}, b.declare([]provision.AppVersion{larger}).AppChanges[0].ChangedFields)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM start_pauses"), "a change ends the pauses of all regions")
 	larger.Fallback = &provision.AppFallback{Provider: "agones", Launch: "fleet"}
-	require.Equal(t, []string{"fallback"}, b.declare([]provision.AppVersion{larger}).Apps[0].Fields, "an outage of the provider is the time to add one")
+	require.Equal(t, []string{"fallback"}, b.declare([]provision.AppVersion{larger}).AppChanges[0].ChangedFields,
+		"an outage of the provider is the time to add one")
 	v, err := b.AppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)
 	require.Equal(t, larger.Fallback, v.Fallback)
@@ -128,8 +133,9 @@ func TestFallbacksThatCannotStart(t *testing.T) {
 	b := setup(t)
 	for field, f := range map[string]provision.AppFallback{
 		"apps[0].fallback.provider": {Provider: "shop", Launch: "a"}, "apps[0].fallback.launch": {Provider: "agones"},
-		"apps[0].fallback.launch_version": {Provider: "agones", Launch: "a", LaunchVersion: "a b"}, "apps[0].fallback.provider ": {Provider: "manual", Launch: "a"},
-		"apps[0].fallback.provider  ": {Provider: arenaVersion("v1").Provider, Launch: "a"},
+		"apps[0].fallback.launch_version": {Provider: "agones", Launch: "a", LaunchVersion: "a b"},
+		"apps[0].fallback.provider ":      {Provider: "manual", Launch: "a"},
+		"apps[0].fallback.provider  ":     {Provider: arenaVersion("v1").Provider, Launch: "a"},
 	} {
 		v := arenaVersion("v1")
 		v.Fallback = &f
@@ -142,7 +148,8 @@ func TestDeclarePoolsMovesAModeBetweenPoolsWithoutServers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v1, v2 := arenaVersion("v1"), arenaVersion("v2")
-	b.declare([]provision.AppVersion{v1, v2}, euPool("v1"), provision.Pool{Region: "eu", App: "arena", Version: "v2", Modes: []string{}})
+	b.declare([]provision.AppVersion{v1, v2}, euPool("v1"),
+		provision.Pool{Region: "eu", App: "arena", Version: "v2", Modes: []string{}})
 	b.declare(nil, euPool("v2"), provision.Pool{Region: "eu", App: "arena", Version: "v1", Modes: []string{}})
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM pool_modes WHERE version = 'v2'"))
 	e := b.refused(fault.Conflict, nil, euPool("v1"))
@@ -152,9 +159,10 @@ func TestDeclarePoolsMovesAModeBetweenPoolsWithoutServers(t *testing.T) {
 func TestDeclarePoolsDryRunWritesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	done, err := b.Declare(t.Context(), db.Declaration{Apps: []provision.AppVersion{arenaVersion("v1")}, Pools: []provision.Pool{euPool("v1", "duel")}, DryRun: true})
+	done, err := b.Declare(t.Context(), db.Declaration{AppVersions: []provision.AppVersion{arenaVersion("v1")},
+		Pools: []provision.Pool{euPool("v1", "duel")}, DryRun: true})
 	require.NoError(t, err)
-	require.Equal(t, "created", done.Provisioned.Pools[0].Change)
+	require.Equal(t, "created", done.Provisioned.PoolChanges[0].Change)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM app_versions"))
 }
 
@@ -184,9 +192,15 @@ func TestCheckPoolsNamesTheValue(t *testing.T) {
 		"apps[0].game_port":         func(v *provision.AppVersion, _ *provision.Pool) { v.GamePort = "web" },
 		"apps[0].endpoint":          func(v *provision.AppVersion, _ *provision.Pool) { v.Endpoint = "{host}:1" },
 		"apps[0].modes":             func(v *provision.AppVersion, p *provision.Pool) { v.Modes, p.Modes = nil, nil },
-		"apps[0].modes[1]":          func(v *provision.AppVersion, _ *provision.Pool) { v.Modes = []string{"duel", "duel"} },
-		"apps[0].capacity":          func(v *provision.AppVersion, _ *provision.Pool) { v.Capacity = 1 },
-		"apps[0].env.FLEET_TOKEN":   func(v *provision.AppVersion, _ *provision.Pool) { v.Env = map[string]string{"FLEET_TOKEN": "x"} },
+		"apps[0].modes[1]": func(v *provision.AppVersion,
+			_ *provision.Pool) {
+			v.Modes = []string{"duel", "duel"}
+		},
+		"apps[0].capacity": func(v *provision.AppVersion, _ *provision.Pool) { v.Capacity = 1 },
+		"apps[0].env.FLEET_TOKEN": func(v *provision.AppVersion,
+			_ *provision.Pool) {
+			v.Env = map[string]string{"FLEET_TOKEN": "x"}
+		},
 		"apps[0].env.A": func(v *provision.AppVersion, _ *provision.Pool) {
 			v.Env = map[string]string{"A": string(make([]byte, 4097))}
 		},
@@ -200,11 +214,17 @@ func TestCheckPoolsNamesTheValue(t *testing.T) {
 			v.Compat, v.Dialect, v.ProtocolID = provision.CompatBevygap, netcode.LightyearLE, 1
 			v.Env = map[string]string{"NATS_HOST": "mine"}
 		},
-		"pools[0].region":      func(_ *provision.AppVersion, p *provision.Pool) { p.Region = "EU" },
-		"pools[0].min":         func(_ *provision.AppVersion, p *provision.Pool) { p.Min = 11 },
-		"pools[0].max":         func(_ *provision.AppVersion, p *provision.Pool) { p.Max = -1 },
-		"pools[0].buffer":      func(_ *provision.AppVersion, p *provision.Pool) { p.Buffer, p.BufferPercent = 100, true },
-		"pools[0].coordinates": func(_ *provision.AppVersion, p *provision.Pool) { p.Coords = &provider.Coords{Latitude: 91} },
+		"pools[0].region": func(_ *provision.AppVersion, p *provision.Pool) { p.Region = "EU" },
+		"pools[0].min":    func(_ *provision.AppVersion, p *provision.Pool) { p.Min = 11 },
+		"pools[0].max":    func(_ *provision.AppVersion, p *provision.Pool) { p.Max = -1 },
+		"pools[0].buffer": func(_ *provision.AppVersion,
+			p *provision.Pool) {
+			p.Buffer, p.BufferPercent = 100, true
+		},
+		"pools[0].coordinates": func(_ *provision.AppVersion,
+			p *provision.Pool) {
+			p.Coords = &provider.Coords{Latitude: 91}
+		},
 		"pools[0].networks[0]": func(_ *provision.AppVersion, p *provision.Pool) {
 			p.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")}
 		},
@@ -221,7 +241,8 @@ func TestCheckPoolsNamesTheValue(t *testing.T) {
 	require.Equal(t, "apps[0].netcode.dialect", provision.CheckPools([]provision.AppVersion{v}, nil)[0].Path)
 	v.Compat, v.Env = "", map[string]string{"NATS_HOST": "of the game"}
 	require.Empty(t, provision.CheckPools([]provision.AppVersion{v}, nil))
-	wrong := provision.CheckPools([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, []provision.Pool{euPool("v1", "duel"), euPool("v2", "duel")})
+	wrong := provision.CheckPools([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")},
+		[]provision.Pool{euPool("v1", "duel"), euPool("v2", "duel")})
 	require.Len(t, wrong, 1)
 	require.Equal(t, "pools[1].modes", wrong[0].Path)
 }
@@ -250,8 +271,10 @@ func TestScalePauseAndResumePool(t *testing.T) {
 	_, err = b.ResumePool(t.Context(), edit)
 	require.NoError(t, err)
 	require.Equal(t, 0, one[int](b, "SELECT count(*) FROM pools p, app_versions v WHERE p.paused_until IS NOT NULL OR v.paused_until IS NOT NULL OR v.failures > 0"))
-	require.Equal(t, "us", one[string](b, "SELECT string_agg(DISTINCT region, ' ') FROM start_pauses"), "the other region's pool was not resumed")
-	require.Equal(t, "ann", one[string](b, "SELECT actor FROM events WHERE kind = 'pool.scaled' AND detail ->> 'reason' = 'launch day'"))
+	require.Equal(t, "us", one[string](b, "SELECT string_agg(DISTINCT region, ' ') FROM start_pauses"),
+		"the other region's pool was not resumed")
+	require.Equal(t, "ann", one[string](b,
+		"SELECT actor FROM events WHERE kind = 'pool.scaled' AND detail ->> 'reason' = 'launch day'"))
 
 	edit.Version = "v2"
 	_, err = b.ResumePool(t.Context(), edit)
@@ -267,13 +290,15 @@ func TestRollPoolMovesModesAndDrains(t *testing.T) {
 	edit := provision.PoolEdit{Region: "eu", App: "arena", Version: "v1"}
 	done, err := b.RollPool(t.Context(), edit, "v2")
 	require.NoError(t, err)
-	require.Equal(t, provision.PoolRoll{Pool: done.Pool, Modes: []string{"duel", "solo"}, DrainedServers: 2}, done)
+	require.Equal(t, provision.PoolRoll{NewPool: done.NewPool, MovedModes: []string{"duel", "solo"}, DrainedServers: 2},
+		done)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM pool_modes WHERE version = 'v2'"))
 	require.Equal(t, "draining", one[string](b, "SELECT status FROM instances WHERE id = $1", ready))
 	phase := func(id string) string {
 		return one[string](b, "SELECT desired || ' ' || phase FROM deployments WHERE id = $1::uuid", id)
 	}
-	require.Equal(t, []string{"running draining", "stopped starting", "running stopping"}, []string{phase(ready), phase(starting), phase(stopping)})
+	require.Equal(t, []string{"running draining", "stopped starting", "running stopping"},
+		[]string{phase(ready), phase(starting), phase(stopping)})
 	require.Equal(t, 0, one[int](b, "SELECT count(*) FROM instance_modes WHERE share_bucket < 99"))
 
 	_, err = b.RollPool(t.Context(), edit, "v2")
@@ -288,7 +313,8 @@ func TestRollPoolMovesModesAndDrains(t *testing.T) {
 func TestDeletePool(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.declare([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel"), euPool("v2", "solo"))
+	b.declare([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel"),
+		euPool("v2", "solo"))
 	b.deployed("v1", "ready")
 	for version, kept := range map[string]int{"v1": 1, "v2": 0} {
 		_, err := b.DeletePool(t.Context(), provision.PoolEdit{Region: "eu", App: "arena", Version: version})

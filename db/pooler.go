@@ -17,7 +17,7 @@ func PoolerHint(err error) string { return frame.PoolerHint(err) }
 const poolerErrorLasts = 10 * time.Second
 
 // poolerErrors keeps the last error that a pooler caused on any connection. It is safe for concurrent use.
-type poolerErrors struct{ last atomic.Pointer[poolerError] }
+type poolerErrors struct{ lastError atomic.Pointer[poolerError] }
 
 type poolerError struct {
 	hint   string
@@ -28,7 +28,7 @@ type poolerError struct {
 func (p *poolerErrors) watch(next pgconn.PgErrorHandler) pgconn.PgErrorHandler {
 	return func(conn *pgconn.PgConn, pg *pgconn.PgError) bool {
 		if hint := frame.HintFor(pg); hint != "" {
-			p.last.Store(&poolerError{hint, time.Now()})
+			p.lastError.Store(&poolerError{hint, time.Now()})
 		}
 		return next(conn, pg)
 	}
@@ -37,7 +37,7 @@ func (p *poolerErrors) watch(next pgconn.PgErrorHandler) pgconn.PgErrorHandler {
 // PoolerTrouble returns the setting to change when a pooler has broken a statement or a connection in the last 10
 // seconds; "" when none has. It does not query the database.
 func (s *Store) PoolerTrouble() string {
-	if e := s.pooler.last.Load(); e != nil && time.Since(e.seenAt) < poolerErrorLasts {
+	if e := s.poolerErrors.lastError.Load(); e != nil && time.Since(e.seenAt) < poolerErrorLasts {
 		return e.hint
 	}
 	return ""

@@ -10,8 +10,8 @@ import (
 
 // PoolerProbe says what is between the director and Postgres.
 type PoolerProbe struct {
-	Found bool  // there is a pooler
-	Lost  error // the failure of a prepared statement; nil: it works, or was not tested
+	HasPooler      bool  // there is a pooler
+	StatementError error // the failure of a prepared statement; nil: it works, or was not tested
 }
 
 // ProbePooler detects a pooler, which reports a made-up process id for the connection, and with prepared also whether
@@ -28,9 +28,9 @@ func (s *Store) ProbePooler(ctx context.Context, prepared bool) (p PoolerProbe, 
 		pgx.QueryExecModeSimpleProtocol).Scan(&backend); err != nil {
 		return p, err
 	}
-	p.Found = backend != conn.Conn().PgConn().PID()
-	if p.Found && prepared {
-		p.Lost = s.tryPrepared(ctx, conn.Conn())
+	p.HasPooler = backend != conn.Conn().PgConn().PID()
+	if p.HasPooler && prepared {
+		p.StatementError = s.tryPrepared(ctx, conn.Conn())
 	}
 	return p, nil
 }

@@ -15,12 +15,12 @@ import (
 
 // ProfileInfo is a profile and the author of its live version.
 type ProfileInfo struct {
-	Name        string
-	LiveVersion int        // the version that decides
-	Shadow      int        // the version that only reports what it would decide; 0: none
-	Versions    int        // so many there are; they count from 1
-	RetiredAt   *time.Time // nil: it decides
-	PausedAt    *time.Time // nil: it makes matches
+	Name          string
+	LiveVersion   int        // the version that decides
+	ShadowVersion int        // the version that only reports what it would decide; 0: none
+	VersionCount  int        // so many there are; they count from 1
+	RetiredAt     *time.Time // nil: it decides
+	PausedAt      *time.Time // nil: it makes matches
 	// PauseReason is why it is paused; may be "".
 	PauseReason string
 	Author      string // of the live version, and the next two
@@ -38,7 +38,7 @@ func (s *Store) Profiles(ctx context.Context, region string, retired bool) ([]Pr
 	all := make([]ProfileInfo, len(rows))
 	for i, r := range rows {
 		all[i] = ProfileInfo{
-			Name: r.Name, LiveVersion: int(r.Live), Shadow: orZero(r.Shadow), Versions: int(r.Versions),
+			Name: r.Name, LiveVersion: int(r.Live), ShadowVersion: orZero(r.Shadow), VersionCount: int(r.Versions),
 			RetiredAt: r.RetiredAt, PausedAt: r.PausedAt, PauseReason: r.PauseReason,
 			Author: r.Author, Reason: r.Reason, CreatedAt: r.CreatedAt,
 		}

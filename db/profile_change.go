@@ -43,18 +43,18 @@ type ProfileChange struct {
 
 // profileState is a profile as a change finds it.
 type profileState struct {
-	liveVersion, shadow, latest int // 0: there is none
-	retired                     bool
-	liveText, shadowText        []byte // canonical
+	liveVersion, shadowVersion, latestVersion int // 0: there is none
+	isRetired                                 bool
+	liveText, shadowText                      []byte // canonical
 }
 
 // decides reports whether the profile makes matches.
-func (s profileState) decides() bool { return s.liveVersion > 0 && !s.retired }
+func (s profileState) decides() bool { return s.liveVersion > 0 && !s.isRetired }
 
 // profileText is the document of a new version.
 type profileText struct {
-	document  string
-	canonical []byte
+	sourceText string
+	canonical  []byte
 }
 
 // ApplyProfile stores a document as the next version of the profile that it names, and makes that version live. A
@@ -110,14 +110,14 @@ func (t *profileText) decision(shadow bool) profileDecision {
 // apply decides about a document that is to be live: unchanged if it says the same as the live version.
 func (s profileState) apply(canonical []byte) (profileState, string, error) {
 	if s.liveVersion > 0 && bytes.Equal(s.liveText, canonical) {
-		if !s.retired {
+		if !s.isRetired {
 			return s, "", nil
 		}
-		s.retired = false // the same document again: no new version
+		s.isRetired = false // the same document again: no new version
 		return s, "profile.applied", nil
 	}
-	s.latest++
-	s.liveVersion, s.retired = s.latest, false
+	s.latestVersion++
+	s.liveVersion, s.isRetired = s.latestVersion, false
 	return s, "profile.applied", nil
 }
 
@@ -127,11 +127,11 @@ func (s profileState) applyShadow(canonical []byte) (profileState, string, error
 		return s, "", fault.New(fault.Conflict, "profile_retired",
 			"a shadow runs beside a live version, and there is none: apply the document without shadow")
 	}
-	if s.shadow > 0 && bytes.Equal(s.shadowText, canonical) {
+	if s.shadowVersion > 0 && bytes.Equal(s.shadowText, canonical) {
 		return s, "", nil
 	}
-	s.latest++
-	s.shadow = s.latest
+	s.latestVersion++
+	s.shadowVersion = s.latestVersion
 	return s, "profile.shadowed", nil
 }
 
@@ -147,12 +147,12 @@ func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version i
 		switch {
 		case was.liveVersion == 0:
 			return was, "", noProfile(edit.Name, 0)
-		case was.retired:
+		case was.isRetired:
 			return was, "", retiredProfile(edit.Name)
 		case now.liveVersion < 1:
 			return was, "", fault.New(fault.NotFound, "profile_unknown",
 				"the live version of profile %q is its first: there is none before it", edit.Name)
-		case now.liveVersion > was.latest:
+		case now.liveVersion > was.latestVersion:
 			return was, "", noProfile(edit.Name, now.liveVersion)
 		// It is live already: nothing to do, and no event.
 		case now.liveVersion == was.liveVersion:
@@ -176,11 +176,11 @@ func (e ProfileEdit) retire(was profileState) (profileState, string, error) {
 	switch {
 	case was.liveVersion == 0:
 		return was, "", noProfile(e.Name, 0)
-	case was.retired:
+	case was.isRetired:
 		return was, "", nil
 	}
 	now := was
-	now.retired, now.shadow = true, 0
+	now.isRetired, now.shadowVersion = true, 0
 	return now, "profile.retired", nil
 }
 
@@ -189,16 +189,16 @@ func (e ProfileEdit) retire(was profileState) (profileState, string, error) {
 func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
 	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
 		now := was
-		now.shadow = max(version, 0)
+		now.shadowVersion = max(version, 0)
 		if version == 0 {
-			now.shadow = was.latest
+			now.shadowVersion = was.latestVersion
 		}
 		switch {
-		case was.liveVersion == 0 || now.shadow > was.latest:
+		case was.liveVersion == 0 || now.shadowVersion > was.latestVersion:
 			return was, "", noProfile(edit.Name, max(version, 0))
-		case was.retired:
+		case was.isRetired:
 			return was, "", retiredProfile(edit.Name)
-		case now.shadow == was.shadow:
+		case now.shadowVersion == was.shadowVersion:
 			return was, "", nil
 		case version < 0:
 			return now, "profile.shadow_ended", nil
@@ -252,9 +252,9 @@ func (e ProfileEdit) change(ctx context.Context, q *query.Queries, next *profile
 // changedVersion returns the version that a change is about: the shadow where an event or an unchanged text is the
 // shadow's, else the live version.
 func (s profileState) changedVersion(event string, next *profileText) int {
-	isSameShadow := next != nil && event == "" && s.shadow > 0 && bytes.Equal(next.canonical, s.shadowText)
+	isSameShadow := next != nil && event == "" && s.shadowVersion > 0 && bytes.Equal(next.canonical, s.shadowText)
 	if event == "profile.shadowed" || isSameShadow {
-		return s.shadow
+		return s.shadowVersion
 	}
 	return s.liveVersion
 }
@@ -282,12 +282,13 @@ func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was p
 		return was, err
 	}
 	was = profileState{
-		liveVersion: int(r.Live), shadow: orZero(r.Shadow), latest: int(r.Latest), retired: r.RetiredAt != nil,
-		liveText: r.LiveCanonical, shadowText: r.ShadowCanonical,
+		liveVersion: int(r.Live), shadowVersion: orZero(r.Shadow), latestVersion: int(r.Latest),
+		isRetired: r.RetiredAt != nil,
+		liveText:  r.LiveCanonical, shadowText: r.ShadowCanonical,
 	}
 	current := was.liveVersion
 	// A retired profile has no live version for an author, who may create it anew.
-	if was.retired {
+	if was.isRetired {
 		current = 0
 	}
 	if edit.Expected != nil && *edit.Expected != current {
@@ -300,29 +301,29 @@ func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was p
 // writeProfile writes what decide decided.
 func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, now profileState, next *profileText,
 	event string) error {
-	if now.latest > was.latest {
-		if err := insertProfileVersion(ctx, q, edit, now.latest, next); err != nil {
+	if now.latestVersion > was.latestVersion {
+		if err := insertProfileVersion(ctx, q, edit, now.latestVersion, next); err != nil {
 			return err
 		}
 	}
 	save := query.SaveProfileParams{Region: edit.Region, Name: edit.Name, Live: int32(now.liveVersion),
-		Retired: now.retired}
-	if now.shadow > 0 {
-		shadow := int32(now.shadow)
+		Retired: now.isRetired}
+	if now.shadowVersion > 0 {
+		shadow := int32(now.shadowVersion)
 		save.Shadow = &shadow
 	}
 	if err := q.SaveProfile(ctx, save); err != nil {
 		return err
 	}
 	// What the shadow has reported so far was compared with another version.
-	if now.shadow != was.shadow || now.liveVersion != was.liveVersion {
+	if now.shadowVersion != was.shadowVersion || now.liveVersion != was.liveVersion {
 		if err := q.ForgetShadow(ctx, query.ForgetShadowParams{Region: edit.Region, Profile: edit.Name}); err != nil {
 			return err
 		}
 	}
 	detail := map[string]any{"profile": edit.Name, "version": now.liveVersion}
 	if event == "profile.shadowed" {
-		detail["version"] = now.shadow
+		detail["version"] = now.shadowVersion
 	}
 	if was.liveVersion > 0 && was.liveVersion != now.liveVersion {
 		detail["before"] = was.liveVersion
@@ -356,7 +357,7 @@ func insertProfileVersion(ctx context.Context, q *query.Queries, edit ProfileEdi
 		}
 	}
 	return q.InsertProfileVersion(ctx, query.InsertProfileVersionParams{
-		Region: edit.Region, Name: edit.Name, Version: int32(version), Document: next.document,
+		Region: edit.Region, Name: edit.Name, Version: int32(version), Document: next.sourceText,
 		Canonical: next.canonical,
 		Author:    edit.Author, Reason: edit.Reason,
 	})

@@ -51,7 +51,7 @@ func TestApplyProfile(t *testing.T) {
 	all, err := b.Profiles(t.Context(), "global", false)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	require.Equal(t, [3]any{"duel", 2, 2}, [3]any{all[0].Name, all[0].LiveVersion, all[0].Versions})
+	require.Equal(t, [3]any{"duel", 2, 2}, [3]any{all[0].Name, all[0].LiveVersion, all[0].VersionCount})
 	versions, err := b.ProfileVersions(t.Context(), "global", "duel")
 	require.NoError(t, err)
 	require.Len(t, versions, 2)
@@ -114,7 +114,8 @@ func TestRollbackProfile(t *testing.T) {
 		require.True(t, fault.Is(err, fault.NotFound), "%d: %v", version, err)
 	}
 	require.Equal(t, 4, b.apply(duelProfile(9)).Version, "versions are never used again")
-	require.Equal(t, []string{"profile.applied 1", "profile.applied 2", "profile.applied 3", "profile.rolled_back 2", "profile.rolled_back 1", "profile.applied 4"}, profileEvents(b))
+	require.Equal(t, []string{"profile.applied 1", "profile.applied 2", "profile.applied 3", "profile.rolled_back 2",
+		"profile.rolled_back 1", "profile.applied 4"}, profileEvents(b))
 }
 
 func TestRetireProfile(t *testing.T) {
@@ -138,7 +139,8 @@ func TestRetireProfile(t *testing.T) {
 	edit.Expected = &none
 	done, err := b.ApplyProfile(t.Context(), edit, duelProfile(1), false)
 	require.NoError(t, err)
-	require.Equal(t, db.ProfileChange{Name: "duel", Version: 1, Changed: true}, done, "the same document is no new version")
+	require.Equal(t, db.ProfileChange{Name: "duel", Version: 1, Changed: true}, done,
+		"the same document is no new version")
 	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Region: "global", Name: "nobody"})
 	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
@@ -202,7 +204,8 @@ func TestProfilesAreBounded(t *testing.T) {
 
 	b.Exec(`WITH p AS (INSERT INTO profiles (region, name, live) SELECT 'global', 'p' || n, 1 FROM generate_series(2, 1000) n RETURNING name)
 		INSERT INTO profile_versions (region, name, version, document, canonical, author) SELECT 'global', name, 1, '', '', 'x' FROM p`)
-	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global"}, []byte("name: more\nteams: [{name: a, players: 2}]\n"), false)
+	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global"},
+		[]byte("name: more\nteams: [{name: a, players: 2}]\n"), false)
 	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 }
 

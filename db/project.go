@@ -83,7 +83,7 @@ func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
 	if !lobby.ValidID(id) {
 		return "", projectUnknown() // not cached, since it may be long
 	}
-	region, err := s.projects.regions.get(id, func() (string, error) {
+	region, err := s.projectCaches.regionsByProject.get(id, func() (string, error) {
 		found, err := s.q.Project(ctx, id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return "", projectUnknown()
@@ -99,7 +99,7 @@ func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
 // CheckProjectHere refuses a project whose region another cell serves. It reads nothing where no cells are set. Errors:
 // Elsewhere; those of a project that does not exist are the caller's.
 func (s *Store) CheckProjectHere(ctx context.Context, id string) error {
-	if s.elsewhere.Load() == nil {
+	if s.otherCells.Load() == nil {
 		return nil
 	}
 	if _, err := s.ProjectRegion(ctx, id); fault.Is(err, fault.Elsewhere) {

@@ -9,8 +9,8 @@ import (
 
 // projectCaches holds what never changes of projects.
 type projectCaches struct {
-	regions foreverCache[string, string]         // by project
-	secrets foreverCache[projectKeyName, []byte] // sealed, by key
+	regionsByProject foreverCache[string, string]         // by project
+	secretsByKey     foreverCache[projectKeyName, []byte] // sealed, by key
 }
 
 const (
@@ -22,9 +22,9 @@ const (
 
 // foreverCache caches rows that never change once they exist. The zero value is empty. Safe for concurrent use.
 type foreverCache[K comparable, V any] struct {
-	mu      sync.Mutex
-	values  map[K]V
-	missing map[K]missed
+	mu          sync.Mutex
+	knownValues map[K]V
+	missingKeys map[K]missed
 }
 
 type missed struct {
@@ -50,27 +50,27 @@ func (c *foreverCache[K, V]) get(key K, read func() (V, error)) (V, error) {
 func (c *foreverCache[K, V]) lookup(key K) (v V, err error, ok bool) { //nolint:revive // err is what was cached
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if v, ok = c.values[key]; ok {
+	if v, ok = c.knownValues[key]; ok {
 		return v, nil, true
 	}
-	last, ok := c.missing[key]
+	last, ok := c.missingKeys[key]
 	return v, last.err, ok && time.Since(last.missedAt) < unknownFor
 }
 
 func (c *foreverCache[K, V]) put(key K, v V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.values == nil || len(c.values) >= maxCached {
-		c.values = map[K]V{}
+	if c.knownValues == nil || len(c.knownValues) >= maxCached {
+		c.knownValues = map[K]V{}
 	}
-	c.values[key] = v
+	c.knownValues[key] = v
 }
 
 func (c *foreverCache[K, V]) miss(key K, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.missing == nil || len(c.missing) >= maxCached {
-		c.missing = map[K]missed{}
+	if c.missingKeys == nil || len(c.missingKeys) >= maxCached {
+		c.missingKeys = map[K]missed{}
 	}
-	c.missing[key] = missed{err, time.Now()}
+	c.missingKeys[key] = missed{err, time.Now()}
 }

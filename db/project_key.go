@@ -32,12 +32,12 @@ type SealProjectKey func(project, key string) (secret string, sealed []byte, sea
 
 // NewProjectKey describes a key to create.
 type NewProjectKey struct {
-	Project string
-	ID      string   // see lobby.ValidID; "": a new one
-	Name    string   // 1 to 200 characters
-	Scopes  []string // at most 16 of up to 64 bytes; without ScopeMint it mints no tokens
-	Actor   string
-	Seal    SealProjectKey
+	ProjectID string
+	ID        string   // see lobby.ValidID; "": a new one
+	Name      string   // 1 to 200 characters
+	Scopes    []string // at most 16 of up to 64 bytes; without ScopeMint it mints no tokens
+	Actor     string
+	Seal      SealProjectKey
 }
 
 // CreateProjectKey creates a key and returns its secret, which the caller shows once. Errors: Invalid (name, scopes,
@@ -50,17 +50,17 @@ func (s *Store) CreateProjectKey(ctx context.Context,
 	if err := n.check(); err != nil {
 		return "", query.ProjectKey{}, err
 	}
-	region, err := s.ProjectRegion(ctx, n.Project)
+	region, err := s.ProjectRegion(ctx, n.ProjectID)
 	if err != nil {
 		return "", query.ProjectKey{}, err
 	}
 	// The scopes are never nil: the column takes no null, and the answer has a list.
-	made = query.ProjectKey{Project: n.Project, ID: n.ID, Name: n.Name, Scopes: append([]string{}, n.Scopes...)}
+	made = query.ProjectKey{Project: n.ProjectID, ID: n.ID, Name: n.Name, Scopes: append([]string{}, n.Scopes...)}
 	// Sealed before the transaction, which should be short.
-	secret, made.SealedSecret, made.SealedBy = n.Seal(n.Project, n.ID)
+	secret, made.SealedSecret, made.SealedBy = n.Seal(n.ProjectID, n.ID)
 	err = s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 		made.CreatedAt, err = q.CreateProjectKey(ctx, query.CreateProjectKeyParams{
-			Project: n.Project, ID: n.ID, Name: n.Name, Scopes: made.Scopes, SealedSecret: made.SealedSecret,
+			Project: n.ProjectID, ID: n.ID, Name: n.Name, Scopes: made.Scopes, SealedSecret: made.SealedSecret,
 			SealedBy: made.SealedBy, Most: maxProjectKeys,
 		})
 		// The statement inserts nothing when the project has its number of keys.
@@ -71,7 +71,7 @@ func (s *Store) CreateProjectKey(ctx context.Context,
 			return projectKeyConflict(err, n.ID)
 		}
 		return logProject(ctx, q, region, "project_key.created", n.Actor,
-			map[string]string{"project": n.Project, "key": n.ID, "name": n.Name})
+			map[string]string{"project": n.ProjectID, "key": n.ID, "name": n.Name})
 	})
 	if err != nil {
 		return "", query.ProjectKey{}, frame.Classify(err)
@@ -106,7 +106,7 @@ func (s *Store) ProjectKeys(ctx context.Context, project, after string, limit in
 
 // ProjectKey returns a key, and whether its tokens are refused now. Errors: NotFound (key_unknown), Unavailable.
 func (s *Store) ProjectKey(ctx context.Context, project, id string) (key query.ProjectKey, retired bool, err error) {
-	if !(projectKeyName{project, id}).valid() {
+	if !(projectKeyName{project, id}).isValid() {
 		return query.ProjectKey{}, false, projectKeyUnknown()
 	}
 	r, err := s.q.ProjectKey(ctx, query.ProjectKeyParams{Project: project, ID: id})
@@ -120,22 +120,22 @@ func (s *Store) ProjectKey(ctx context.Context, project, id string) (key query.P
 // the secret never changes. Errors: NotFound (key_unknown), Unavailable.
 func (s *Store) ProjectKeySecret(ctx context.Context, project, id string) ([]byte, error) {
 	name := projectKeyName{project, id}
-	if !name.valid() {
+	if !name.isValid() {
 		return nil, projectKeyUnknown() // not cached, since it may be long
 	}
-	return s.projects.secrets.get(name, func() ([]byte, error) {
+	return s.projectCaches.secretsByKey.get(name, func() ([]byte, error) {
 		key, _, err := s.ProjectKey(ctx, project, id)
 		return key.SealedSecret, err
 	})
 }
 
 // projectKeyName names a key.
-type projectKeyName struct{ project, id string }
+type projectKeyName struct{ projectID, id string }
 
-func (k projectKeyName) valid() bool {
-	return lobby.ValidID(k.project) && lobby.ValidID(k.id)
+func (k projectKeyName) isValid() bool {
+	return lobby.ValidID(k.projectID) && lobby.ValidID(k.id)
 }
 
-func (k projectKeyName) bytes() int { return textBytes(k.project, k.id) }
+func (k projectKeyName) bytes() int { return textBytes(k.projectID, k.id) }
 
 func projectKeyUnknown() error { return fault.New(fault.NotFound, "key_unknown", "key not found") }

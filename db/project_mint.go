@@ -15,10 +15,10 @@ import (
 // Unavailable.
 func (s *Store) CountMinted(ctx context.Context, project, id string) (query.ProjectKey, error) {
 	name := projectKeyName{project, id}
-	if !name.valid() {
+	if !name.isValid() {
 		return query.ProjectKey{}, projectKeyUnknown()
 	}
-	return s.groups.minted.Do(ctx, "", name)
+	return s.batchGroups.mintingKeys.Do(ctx, "", name)
 }
 
 // countMinted decides a batch of mints: it counts them in the rows of their keys, and returns the keys.
@@ -30,7 +30,7 @@ func (s *Store) countMinted(ctx context.Context, _ string,
 	}
 	p := query.CountMintedTokensParams{Scope: ScopeMint}
 	for k, n := range tokens {
-		p.Projects, p.Ids, p.Tokens = append(p.Projects, k.project), append(p.Ids, k.id), append(p.Tokens, n)
+		p.Projects, p.Ids, p.Tokens = append(p.Projects, k.projectID), append(p.Ids, k.id), append(p.Tokens, n)
 	}
 	keys := make(map[projectKeyName]query.ProjectKey, len(tokens))
 	count := func() error {

@@ -47,29 +47,30 @@ func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string)
 
 // RotateKey describes a rotation.
 type RotateKey struct {
-	Project, ID string
-	Grace       time.Duration // for which tokens of the old key are still accepted; 0 to MaxProjectGrace
-	Actor       string
-	Seal        SealProjectKey
+	ProjectID, ID string
+	GraceTime     time.Duration // for which tokens of the old key are still accepted; 0 to MaxProjectGrace
+	Actor         string
+	Seal          SealProjectKey
 }
 
 // RotateProjectKey revokes a key and makes another with its scopes, in one transaction, and returns the new one's
 // secret. Of several rotations of a key at the same time one succeeds. Errors: NotFound (key_unknown), Conflict
 // (key_revoked), Invalid (grace_seconds), Unavailable.
 func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret string, made query.ProjectKey, err error) {
-	if k.Grace < 0 || k.Grace > MaxProjectGrace {
+	if k.GraceTime < 0 || k.GraceTime > MaxProjectGrace {
 		return "", query.ProjectKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "grace_seconds",
 			Detail: "grace_seconds must be 0 to 2592000"}
 	}
-	region, err := s.regionOfKey(ctx, k.Project, k.ID)
+	region, err := s.regionOfKey(ctx, k.ProjectID, k.ID)
 	if err != nil {
 		return "", query.ProjectKey{}, err
 	}
 	id := uuid.NewString()
-	secret, sealed, by := k.Seal(k.Project, id)
+	secret, sealed, by := k.Seal(k.ProjectID, id)
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		r, err := q.RotateProjectKey(ctx, query.RotateProjectKeyParams{
-			Project: k.Project, Old: &k.ID, ID: id, SealedSecret: sealed, SealedBy: by, GraceSeconds: k.Grace.Seconds(),
+			Project: k.ProjectID, Old: &k.ID, ID: id, SealedSecret: sealed, SealedBy: by,
+			GraceSeconds: k.GraceTime.Seconds(),
 		})
 		// Another rotation, or a revocation, came first.
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -80,13 +81,13 @@ func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret strin
 		}
 		made = r
 		return logProject(ctx, q, region, "project_key.rotated", k.Actor,
-			map[string]string{"project": k.Project, "key": k.ID, "new_key": id, "name": made.Name})
+			map[string]string{"project": k.ProjectID, "key": k.ID, "new_key": id, "name": made.Name})
 	})
 	if err != nil {
 		return "", query.ProjectKey{}, frame.Classify(err)
 	}
 	// With a grace, its connections stay until that is over.
-	if k.Grace == 0 {
+	if k.GraceTime == 0 {
 		s.Notify(TopicRealtime, region)
 	}
 	return secret, made, nil

@@ -32,13 +32,15 @@ func setupProject(t *testing.T) *lobbyProject {
 
 func (p *lobbyProject) key(id string, scopes ...string) string {
 	p.t.Helper()
-	secret, _, err := p.CreateProjectKey(p.t.Context(), db.NewProjectKey{Project: "p1", ID: id, Name: "default", Scopes: scopes, Actor: "test", Seal: p.sealer.NewProjectSecret})
+	secret, _, err := p.CreateProjectKey(p.t.Context(),
+		db.NewProjectKey{ProjectID: "p1", ID: id, Name: "default", Scopes: scopes, Actor: "test",
+			Seal: p.sealer.NewProjectSecret})
 	require.NoError(p.t, err)
 	return secret
 }
 
 func (p *lobbyProject) rotation(id string, grace time.Duration) db.RotateKey {
-	return db.RotateKey{Project: "p1", ID: id, Grace: grace, Actor: "test", Seal: p.sealer.NewProjectSecret}
+	return db.RotateKey{ProjectID: "p1", ID: id, GraceTime: grace, Actor: "test", Seal: p.sealer.NewProjectSecret}
 }
 
 func requireCode(t require.TestingT, err error, kind fault.Kind, code string) {
@@ -71,7 +73,8 @@ func TestProjectsAreListedFromTheNewestInPages(t *testing.T) {
 func TestProjectsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := setupProject(t)
-	for _, bad := range []db.NewProject{{Name: ""}, {Name: "  "}, {Name: strings.Repeat("ü", 201)}, {Name: "a\x00"}, {Name: "a", ID: "a b"}, {Name: "a", ID: strings.Repeat("a", 129)}} {
+	for _, bad := range []db.NewProject{{Name: ""}, {Name: "  "}, {Name: strings.Repeat("ü", 201)}, {Name: "a\x00"},
+		{Name: "a", ID: "a b"}, {Name: "a", ID: strings.Repeat("a", 129)}} {
 		_, err := p.CreateProject(t.Context(), bad)
 		requireCode(t, err, fault.Invalid, "invalid")
 	}
@@ -145,17 +148,18 @@ func TestKeysOfAProjectAreRefused(t *testing.T) {
 		return err
 	}
 	for _, bad := range []db.NewProjectKey{
-		{Name: ""}, {Name: strings.Repeat("a", 201)}, {Name: "a", ID: "a\n"}, {Name: "a", Scopes: make([]string, 17)}, {Name: "a", Scopes: []string{""}},
+		{Name: ""}, {Name: strings.Repeat("a", 201)}, {Name: "a", ID: "a\n"}, {Name: "a", Scopes: make([]string, 17)},
+		{Name: "a", Scopes: []string{""}},
 		{Name: "a", Scopes: []string{strings.Repeat("a", 65)}}, {Name: "a", Scopes: []string{"\x00"}},
 	} {
-		bad.Project = "p1"
+		bad.ProjectID = "p1"
 		requireCode(t, create(bad), fault.Invalid, "invalid")
 	}
-	requireCode(t, create(db.NewProjectKey{Project: "p2", Name: "a"}), fault.NotFound, "project_unknown")
+	requireCode(t, create(db.NewProjectKey{ProjectID: "p2", Name: "a"}), fault.NotFound, "project_unknown")
 	p.key("k1")
-	requireCode(t, create(db.NewProjectKey{Project: "p1", ID: "k1", Name: "a"}), fault.Conflict, "key_exists")
+	requireCode(t, create(db.NewProjectKey{ProjectID: "p1", ID: "k1", Name: "a"}), fault.Conflict, "key_exists")
 	p.Exec("INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by) SELECT 'p1', n::text, 'a', '{}', '', '' FROM generate_series(1, 999) n")
-	requireCode(t, create(db.NewProjectKey{Project: "p1", Name: "a"}), fault.TooMany, "too_many_keys")
+	requireCode(t, create(db.NewProjectKey{ProjectID: "p1", Name: "a"}), fault.TooMany, "too_many_keys")
 }
 
 // Pins a revoked key that mints or whose revocation moves, and a grace that outlives an explicit revocation.
@@ -200,7 +204,8 @@ func TestRevokedKeysMintNothing(t *testing.T) {
 	_, err = p.RevokeProjectKey(t.Context(), "p2", "k1", "ann")
 	requireCode(t, err, fault.NotFound, "key_unknown")
 	require.Equal(t, []string{
-		"project.created test", "project_key.created test", "project_key.created test", "project_key.revoked ann", "project_key.rotated test", "project_key.revoked ann",
+		"project.created test", "project_key.created test", "project_key.created test", "project_key.revoked ann",
+		"project_key.rotated test", "project_key.revoked ann",
 	}, one[[]string](p.bundle, "SELECT array_agg(kind || ' ' || actor ORDER BY tx, id) FROM events WHERE region = 'eu' AND kind LIKE 'project%'"))
 }
 
@@ -290,7 +295,8 @@ func TestMintedTokensAreCountedInGroups(t *testing.T) {
 	require.NoError(t, err)
 	counts, err := p.ProjectCounts(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, db.ProjectCounts{Projects: 1, Keys: 4, Revoked: 2, Rotated: 1, Tokens: 60}, counts, "a rotation counts as revoked and created, too")
+	require.Equal(t, db.ProjectCounts{Projects: 1, Keys: 4, Revoked: 2, Rotated: 1, Tokens: 60}, counts,
+		"a rotation counts as revoked and created, too")
 }
 
 // Pins callers who are all refused a token because one transaction could not count it: 130 of 500 were.
@@ -326,7 +332,9 @@ func TestKeysKeepTheirPromises(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			step := rapid.IntRange(0, 3).Draw(rt, "step")
 			if len(ids) == 0 || step == 0 {
-				secret, made, err := project.CreateProjectKey(t.Context(), db.NewProjectKey{Project: "p1", Name: "a", Scopes: []string{db.ScopeMint}, Seal: p.sealer.NewProjectSecret})
+				secret, made, err := project.CreateProjectKey(t.Context(),
+					db.NewProjectKey{ProjectID: "p1", Name: "a", Scopes: []string{db.ScopeMint},
+						Seal: p.sealer.NewProjectSecret})
 				require.NoError(rt, err)
 				require.False(rt, secrets[secret])
 				ids, secrets[secret] = append(ids, made.ID), true

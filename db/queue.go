@@ -53,19 +53,19 @@ type queueTurn struct {
 
 	queuedPlayers   map[string][]query.PlayersQueuedRow // what each player waits for
 	waitingSessions []query.WaitingSessionsRow
-	profiles        map[string]*profile.Profile // that judge the parties, by name; nil: see profileJudge
+	profilesByName  map[string]*profile.Profile // that judge the parties, by name; nil: see profileJudge
 
-	heirSessions []string      // that may wait in the place of another session of their player
-	inherited    []inheritance // places that sessions have got
+	heirSessions    []string      // that may wait in the place of another session of their player
+	inheritedPlaces []inheritance // places that sessions have got
 
-	decidedPlayers map[string]bool // of parties that have entered
-	leaves         map[ticketRef]leaving
-	awareRooms     []uuid.UUID // that know that they do not wait any more
-	awareSessions  []string    // that know why their ticket leaves
-	writes         queueWrites
-	countedPlaces  []string // sessions whose position is counted
-	places         []query.WaitingPositionsRow
-	answers        []func() // of calls, after the commit
+	decidedPlayers   map[string]bool // of parties that have entered
+	leavingTickets   map[ticketRef]leaving
+	awareRooms       []uuid.UUID // that know that they do not wait any more
+	awareSessions    []string    // that know why their ticket leaves
+	writes           queueWrites
+	countedPlaces    []string // sessions whose position is counted
+	countedPositions []query.WaitingPositionsRow
+	callAnswers      []func() // of calls, after the commit
 }
 
 // ticketRef names a ticket.
@@ -73,7 +73,7 @@ type ticketRef struct{ universe, id string }
 
 func (s *Store) newQueueTurn(q *query.Queries, universe, region string) *queueTurn {
 	return &queueTurn{store: s, q: q, universe: universe, region: region, decidedPlayers: map[string]bool{},
-		leaves: map[ticketRef]leaving{}}
+		leavingTickets: map[ticketRef]leaving{}}
 }
 
 // sessionUniverse returns the universe in whose queue sessions wait; "": sessions do not queue.
@@ -100,7 +100,7 @@ func (s *Store) inQueueTurn(ctx context.Context, universe, region string, decide
 	}
 	t.wake()
 	// Only now: an answer that was given before the commit could be wrong.
-	for _, answer := range t.answers {
+	for _, answer := range t.callAnswers {
 		answer()
 	}
 	return nil
@@ -114,8 +114,8 @@ func (t *queueTurn) read(ctx context.Context, p *tx.Pipeline, parties []*party, 
 	judges := query.LiveVersionsParams{Region: t.universe}
 	for _, party := range parties {
 		asked.Subs = append(asked.Subs, party.request.Party...)
-		if party.ticket != nil {
-			judges.Names = append(judges.Names, party.request.Profiles...)
+		if party.judgedTicket != nil {
+			judges.Names = append(judges.Names, party.request.ProfileNames...)
 		}
 	}
 	if t.region != "" {
@@ -154,9 +154,9 @@ type profileJudge struct {
 
 // readProfiles reads the profiles that judge. Versions never change, so that a process reads a document once.
 func (t *queueTurn) readProfiles(ctx context.Context, live []query.LiveVersionsRow) error {
-	t.profiles = make(map[string]*profile.Profile, len(live))
+	t.profilesByName = make(map[string]*profile.Profile, len(live))
 	for _, row := range live {
-		kept, _ := t.store.judges.Load(row.Name)
+		kept, _ := t.store.profileJudges.Load(row.Name)
 		judge, known := kept.(profileJudge)
 		if !known || judge.version != row.Live {
 			stored, err := t.q.GetProfileVersion(ctx,
@@ -167,9 +167,9 @@ func (t *queueTurn) readProfiles(ctx context.Context, live []query.LiveVersionsR
 			judge.version = row.Live
 			// A document that this release cannot read judges nothing: see profileJudge.
 			judge.profile, _ = profile.ParseStored([]byte(stored.Document))
-			t.store.judges.Store(row.Name, judge)
+			t.store.profileJudges.Store(row.Name, judge)
 		}
-		t.profiles[row.Name] = judge.profile
+		t.profilesByName[row.Name] = judge.profile
 	}
 	return nil
 }
@@ -186,11 +186,12 @@ func (t *queueTurn) waitOf(session string) (row query.WaitingSessionsRow, waits 
 
 // leave lets the ticket of a session leave the queue, also out of a ready check.
 func (t *queueTurn) leave(r query.WaitingSessionsRow, reason string) {
-	t.leaves[ticketRefOf(r)] = leaving{id: r.Ticket, state: TicketCancelled, reason: reason, forced: r.Pending}
+	t.leavingTickets[ticketRefOf(r)] = leaving{ticketID: r.Ticket, finalState: TicketCancelled, finalReason: reason,
+		isForced: r.Pending}
 }
 
 func (t *queueTurn) hasLeft(ref ticketRef) bool {
-	_, left := t.leaves[ref]
+	_, left := t.leavingTickets[ref]
 	return left
 }
 

@@ -10,12 +10,12 @@ import (
 )
 
 // inheritance is the place of a session in the queue that another session of its player gets.
-type inheritance struct{ predecessor, session, ticket string }
+type inheritance struct{ predecessorID, sessionID, ticketID string }
 
 // heir is a session that may wait in the place of another session of its player.
-type heir struct{ project, player, session string }
+type heir struct{ projectID, playerSub, sessionID string }
 
-func (r sessionTicketRequest) heir() heir { return heir{r.project, r.player, r.session.ID} }
+func (r sessionTicketRequest) heir() heir { return heir{r.projectID, r.playerSub, r.sessionEpoch.ID} }
 
 // keptWait returns the row of the ticket that a session alone keeps, its own or that of an earlier session of its
 // player; nil: it gets a new one.
@@ -27,7 +27,7 @@ func (t *queueTurn) keptWait(p *party) *query.WaitingSessionsRow {
 		}
 		return nil
 	}
-	return t.inheritable(heir{p.project, m.Player, m.Session}, p.waitsAs)
+	return t.inheritable(heir{p.projectID, m.Player, m.Session}, p.waitsAs)
 }
 
 func anyWait(query.WaitingSessionsRow) bool { return true }
@@ -35,13 +35,13 @@ func anyWait(query.WaitingSessionsRow) bool { return true }
 // inheritable returns the first row that waits as asked and that a session may get from another session of its player,
 // which made the ticket alone; nil: there is none. The player has a name: without one, the session is the player.
 func (t *queueTurn) inheritable(h heir, asked func(query.WaitingSessionsRow) bool) *query.WaitingSessionsRow {
-	if h.player == "" || h.player == h.session {
+	if h.playerSub == "" || h.playerSub == h.sessionID {
 		return nil
 	}
 	for i := range t.waitingSessions {
 		r := &t.waitingSessions[i]
 		isNamed := r.Player != r.Session // a sub may look like the id of a session without one
-		isOther := r.Session != h.session && r.Project == h.project && r.Player == h.player
+		isOther := r.Session != h.sessionID && r.Project == h.projectID && r.Player == h.playerSub
 		if isNamed && isOther && r.Lobby == nil && asked(*r) && !t.hasLeft(ticketRefOf(*r)) {
 			return r
 		}
@@ -54,7 +54,7 @@ func (t *queueTurn) inherit(row *query.WaitingSessionsRow, session string) {
 	if row.Session == session {
 		return
 	}
-	t.inherited = append(t.inherited, inheritance{row.Session, session, row.Ticket})
+	t.inheritedPlaces = append(t.inheritedPlaces, inheritance{row.Session, session, row.Ticket})
 	// Later parties of this turn see whose ticket it is now.
 	row.Session = session
 }
@@ -62,13 +62,14 @@ func (t *queueTurn) inherit(row *query.WaitingSessionsRow, session string) {
 // moveWaits writes what sessions have inherited. They are connected, so that their tickets are candidates again. It
 // fails as a conflict, so that the turn is decided again, if an earlier session no longer waits, or is being ended.
 func (t *queueTurn) moveWaits(ctx context.Context) error {
-	if len(t.inherited) == 0 {
+	if len(t.inheritedPlaces) == 0 {
 		return nil
 	}
 	move := query.InheritWaitingParams{Region: t.region, Reason: reasonElsewhere}
-	for _, i := range t.inherited {
-		move.Predecessors, move.Sessions = append(move.Predecessors, i.predecessor), append(move.Sessions, i.session)
-		move.Tickets = append(move.Tickets, i.ticket)
+	for _, i := range t.inheritedPlaces {
+		move.Predecessors, move.Sessions = append(move.Predecessors, i.predecessorID), append(move.Sessions,
+			i.sessionID)
+		move.Tickets = append(move.Tickets, i.ticketID)
 	}
 	var p tx.Pipeline
 	var moved []string
@@ -79,7 +80,7 @@ func (t *queueTurn) moveWaits(ctx context.Context) error {
 	if err := t.q.Send(ctx, &p); err != nil {
 		return err
 	}
-	if len(moved) < len(t.inherited) {
+	if len(moved) < len(t.inheritedPlaces) {
 		return frame.ErrRolledBack
 	}
 	t.store.pauseSessions(t.q, t.region, move.Sessions, false)
@@ -89,8 +90,8 @@ func (t *queueTurn) moveWaits(ctx context.Context) error {
 // wakeHeirs notifies the sessions whose places others have inherited, and those that have: one may be in a ready check.
 func (t *queueTurn) wakeHeirs() {
 	var sessions []string
-	for _, i := range t.inherited {
-		sessions = append(sessions, i.predecessor, i.session)
+	for _, i := range t.inheritedPlaces {
+		sessions = append(sessions, i.predecessorID, i.sessionID)
 	}
 	if len(sessions) > 0 {
 		t.store.notifyRealtime(t.region, slices.Compact(sessions)...)

@@ -39,21 +39,21 @@ func (t *queueTurn) enter(p *party) (PlayerTicketAnswer, error) {
 		t.writes.keptTickets = append(t.writes.keptTickets, same)
 		return PlayerTicketAnswer{ID: same}, nil
 	}
-	maps.Copy(t.leaves, v.leaves)
+	maps.Copy(t.leavingTickets, v.leavingTickets)
 	return t.add(p, v.staleRows), nil
 }
 
 // partyVerdict is what a new ticket of a party takes away.
 type partyVerdict struct {
-	leaves    map[ticketRef]leaving
-	staleRows []query.PlayersQueuedRow // whose tickets are gone
+	leavingTickets map[ticketRef]leaving
+	staleRows      []query.PlayersQueuedRow // whose tickets are gone
 }
 
 // judge decides whether a party gets a new ticket, and changes nothing. Errors: NotFound, "profile_unknown"; Invalid,
 // "cannot_match"; Conflict, "ticket_exists", "matched" and "party_conflict"; TooMany.
 func (t *queueTurn) judge(p *party) (partyVerdict, error) {
-	v := partyVerdict{leaves: map[ticketRef]leaving{}}
-	if p.ticket != nil {
+	v := partyVerdict{leavingTickets: map[ticketRef]leaving{}}
+	if p.judgedTicket != nil {
 		if err := t.checkProfile(p); err != nil {
 			return v, err
 		}
@@ -103,8 +103,8 @@ func (t *queueTurn) sameTicket(p *party) string {
 // checkProfile refuses a ticket that would wait for nothing. Errors: NotFound, "profile_unknown"; Invalid,
 // "cannot_match".
 func (t *queueTurn) checkProfile(p *party) error {
-	name := p.request.Profiles[0]
-	judge, known := t.profiles[name]
+	name := p.request.ProfileNames[0]
+	judge, known := t.profilesByName[name]
 	if !known {
 		return fault.New(fault.NotFound, "profile_unknown", "there is no profile %q, or it is retired", name)
 	}
@@ -112,7 +112,7 @@ func (t *queueTurn) checkProfile(p *party) error {
 	if judge == nil {
 		return nil
 	}
-	ticket, err := p.ticket(t.store.Now())
+	ticket, err := p.judgedTicket(t.store.Now())
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (t *queueTurn) replaceSessions(p *party, v *partyVerdict) error {
 			continue
 		}
 		switch {
-		case p.origin == fromRequest && r.Queued && isOfRoom(r, p.room):
+		case p.origin == fromRequest && r.Queued && isOfRoom(r, p.roomUID):
 			return ofTicket(r.Ticket, fault.New(fault.Conflict, "ticket_exists",
 				"the room waits with another ticket: cancel it first"))
 		case waitsElsewhere(r):
@@ -139,7 +139,7 @@ func (t *queueTurn) replaceSessions(p *party, v *partyVerdict) error {
 				"the session is in a match that an Open Match director assigns soon"))
 		}
 		// Also out of a match of the loop. One of Open Match was refused above.
-		v.leaves[ref] = leaving{r.Ticket, TicketCancelled, reasonElsewhere, r.Pending}
+		v.leavingTickets[ref] = leaving{r.Ticket, TicketCancelled, reasonElsewhere, r.Pending}
 	}
 	return nil
 }
@@ -148,12 +148,12 @@ func (t *queueTurn) replaceSessions(p *party, v *partyVerdict) error {
 // of a player made it alone, for the same profile.
 func (t *queueTurn) replaces(p *party, r query.WaitingSessionsRow) bool {
 	for i, m := range p.members {
-		if m.Session == r.Session || r.Lobby == nil && r.Sub == p.subs[i] &&
-			t.store.profileOf(r.RoomType) == t.store.profileOf(p.queue.RoomType) {
+		if m.Session == r.Session || r.Lobby == nil && r.Sub == p.playerSubs[i] &&
+			t.store.profileOf(r.RoomType) == t.store.profileOf(p.lobbyQueue.RoomType) {
 			return true
 		}
 	}
-	return isOfRoom(r, p.room)
+	return isOfRoom(r, p.roomUID)
 }
 
 func isOfRoom(r query.WaitingSessionsRow, room uuid.UUID) bool {
@@ -179,7 +179,8 @@ func (t *queueTurn) clearCaller(r PlayerTicketRequest, v *partyVerdict) error {
 				fault.New(fault.Conflict, "party_conflict",
 					"you wait with the ticket of your party for this profile: cancel it first"))
 		}
-		v.leaves[ticketRef{t.universe, row.TicketID}] = leaving{row.TicketID, TicketCancelled, reasonElsewhere, false}
+		v.leavingTickets[ticketRef{t.universe, row.TicketID}] = leaving{row.TicketID, TicketCancelled, reasonElsewhere,
+			false}
 	}
 	return nil
 }
@@ -201,7 +202,8 @@ func (t *queueTurn) checkMember(r PlayerTicketRequest, sub string, v *partyVerdi
 			}
 		case t.leavesWith(v, row):
 		case row.Over:
-			v.leaves[ticketRef{t.universe, row.TicketID}] = leaving{row.TicketID, TicketExpired, reasonTTL, true}
+			v.leavingTickets[ticketRef{t.universe, row.TicketID}] = leaving{row.TicketID, TicketExpired, reasonTTL,
+				true}
 		case r.asksFor(row.Profile):
 			return fault.New(fault.Conflict, "party_conflict",
 				"another member of the party waits with a ticket of its own for this profile")
@@ -220,6 +222,6 @@ func (t *queueTurn) checkMember(r PlayerTicketRequest, sub string, v *partyVerdi
 // leavesWith reports whether the ticket of a row leaves in this transaction, for the party of a verdict or before it.
 func (t *queueTurn) leavesWith(v *partyVerdict, row query.PlayersQueuedRow) bool {
 	ref := ticketRef{t.universe, row.TicketID}
-	_, leaves := v.leaves[ref]
+	_, leaves := v.leavingTickets[ref]
 	return leaves || t.hasLeft(ref)
 }

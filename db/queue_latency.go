@@ -15,11 +15,12 @@ func (t *queueTurn) boundLatencies(ctx context.Context, parties []*party) error 
 	var subs []string
 	for _, p := range parties {
 		// A profile that this release cannot read bounds nothing.
-		if p.ticket == nil || len(p.queue.Latencies) == 0 || t.profiles[p.request.Profiles[0]] == nil {
+		if p.judgedTicket == nil || len(p.lobbyQueue.Latencies) == 0 ||
+			t.profilesByName[p.request.ProfileNames[0]] == nil {
 			continue
 		}
 		// 0: no profile bounds by how much latencies jump.
-		if jump := profile.LeastLatencyJump([]*profile.Profile{t.profiles[p.request.Profiles[0]]}); jump > 0 {
+		if jump := profile.LeastLatencyJump([]*profile.Profile{t.profilesByName[p.request.ProfileNames[0]]}); jump > 0 {
 			jumps[p], subs = jump, append(subs, p.request.Party...)
 		}
 	}
@@ -40,8 +41,8 @@ func (t *queueTurn) boundLatencies(ctx context.Context, parties []*party) error 
 
 // bound encodes the ticket again, with latencies near those that are known of its players.
 func (p *party) bound(q *Queueing, all PlayerLatencies, jump uint16) error {
-	said := make(map[string]uint16, len(p.queue.Latencies))
-	for region, ms := range p.queue.Latencies {
+	said := make(map[string]uint16, len(p.lobbyQueue.Latencies))
+	for region, ms := range p.lobbyQueue.Latencies {
 		said[region] = uint16(math.Round(ms))
 	}
 	var known []map[string]uint16
@@ -49,14 +50,14 @@ func (p *party) bound(q *Queueing, all PlayerLatencies, jump uint16) error {
 		known = append(known, all[sub])
 	}
 	counted, claimed := match.SteadyLatencies(said, known, jump)
-	draft := p.draft
-	draft.ClaimedLatencies, draft.Queue.Latencies = claimed, make(map[string]float64, len(counted))
+	draft := p.queueDraft
+	draft.ClaimedLatencies, draft.LobbyQueue.Latencies = claimed, make(map[string]float64, len(counted))
 	for region, ms := range counted {
-		draft.Queue.Latencies[region] = float64(ms)
+		draft.LobbyQueue.Latencies[region] = float64(ms)
 	}
 	// What is remembered is of one player.
 	if len(p.request.Party) == 1 {
-		p.request.Latencies = match.RememberedLatencies(known[0], counted)
+		p.request.CallerLatencies = match.RememberedLatencies(known[0], counted)
 	}
 	return p.encode(q, draft)
 }

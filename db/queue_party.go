@@ -20,16 +20,16 @@ type party struct {
 	request PlayerTicketRequest // its ticket; the Party has the players
 
 	// Sessions of the realtime lobby that wait with the ticket; none: only callers of the API know of it.
-	members []lobby.Member
-	subs    []string // the players of the ticket, as members
-	project string
-	queue   lobby.Queue
-	draft   QueueDraft // what is encoded; the zero value: of a request
-	room    uuid.UUID  // whose members queue together; zero: none
+	members    []lobby.Member
+	playerSubs []string // the players of the ticket, as members
+	projectID  string
+	lobbyQueue lobby.Queue
+	queueDraft QueueDraft // what is encoded; the zero value: of a request
+	roomUID    uuid.UUID  // whose members queue together; zero: none
 
-	// ticket is the ticket as its profile judges it; nil: the profile does not judge it, since it takes every ticket or
+	// judgedTicket is the ticket as its profile judges it; nil: the profile does not judge it, since it takes every ticket or
 	// the face of the API, whose refusals name fields, has asked it.
-	ticket func(created time.Time) (*match.Ticket, error)
+	judgedTicket func(created time.Time) (*match.Ticket, error)
 }
 
 // partyOrigin is where a party comes from. It decides which ticket the party keeps: see sameTicket.
@@ -49,7 +49,7 @@ const (
 
 // sessionParty returns a session as a party. Errors: Invalid; Unavailable where sessions do not queue.
 func (s *Store) sessionParty(e EnqueueRealtime) (*party, error) {
-	p, err := s.memberParty(e.Region, e.Project, e.Queue, []lobby.Member{{Session: e.Session.ID, Player: e.Player}})
+	p, err := s.memberParty(e.Region, e.ProjectID, e.Queue, []lobby.Member{{Session: e.Session.ID, Player: e.Player}})
 	if err != nil {
 		return nil, err
 	}
@@ -60,19 +60,19 @@ func (s *Store) sessionParty(e EnqueueRealtime) (*party, error) {
 // roomParty returns the members of a room as a party. Errors: Invalid; Conflict; Unavailable where sessions do not
 // queue.
 func (s *Store) roomParty(region string, c lobbyQueueChange) (*party, error) {
-	if c.Request != nil {
-		p := &party{origin: fromRequest, request: c.Request.ticket, members: c.Members, project: c.Project,
-			queue: *c.Queue, room: c.Lobby}
+	if c.TicketRequest != nil {
+		p := &party{origin: fromRequest, request: c.TicketRequest.ticket, members: c.Members, projectID: c.ProjectID,
+			lobbyQueue: *c.Queue, roomUID: c.LobbyUID}
 		for _, m := range c.Members {
-			p.subs = append(p.subs, m.Player)
+			p.playerSubs = append(p.playerSubs, m.Player)
 		}
 		return p, nil
 	}
-	p, err := s.memberParty(region, c.Project, *c.Queue, c.Members)
+	p, err := s.memberParty(region, c.ProjectID, *c.Queue, c.Members)
 	if err != nil {
 		return nil, err
 	}
-	p.origin, p.room = fromRoom, c.Lobby
+	p.origin, p.roomUID = fromRoom, c.LobbyUID
 	return p, nil
 }
 
@@ -81,45 +81,46 @@ func (s *Store) memberParty(region, project string, q lobby.Queue, members []lob
 	if s.cfg.Queueing == nil {
 		return nil, fault.NewUnavailable("sessions do not queue here", nil)
 	}
-	q.Size = min(max(q.Size, minMatchSize), maxMatchSize)
-	p := &party{project: project, queue: q, members: members}
+	q.MatchSize = min(max(q.MatchSize, minMatchSize), maxMatchSize)
+	p := &party{projectID: project, lobbyQueue: q, members: members}
 	draft, err := s.draftOf(region, p)
 	if err != nil {
 		return nil, err
 	}
-	p.draft = draft
+	p.queueDraft = draft
 	p.request = PlayerTicketRequest{
-		Caller: p.subs[0], Party: draft.Players, Profiles: []string{draft.Profile}, TTL: s.cfg.Queueing.ttl(),
-		Lease: s.cfg.Queueing.Lease, RequestHash: p.hash(region),
+		Caller: p.playerSubs[0], Party: draft.Players, ProfileNames: []string{draft.ProfileName},
+		TTL:      s.cfg.Queueing.ttl(),
+		LeaseTTL: s.cfg.Queueing.LeaseTTL, RequestHash: p.hash(region),
 	}
 	return p, p.encode(s.cfg.Queueing, draft)
 }
 
-// encode makes the body of the ticket. Errors: those of [Queueing.Encode].
+// encode makes the body of the ticket. Errors: those of [Queueing.EncodeDraft].
 func (p *party) encode(q *Queueing, draft QueueDraft) error {
-	body, err := q.Encode(draft)
+	body, err := q.EncodeDraft(draft)
 	if err != nil {
 		return err
 	}
 	// A built-in profile takes every ticket of its bucket: there is nothing to judge.
 	if draft.Bucket == "" {
-		p.ticket = body.Ticket
+		p.judgedTicket = body.JudgedTicket
 	}
-	p.request.Fields, p.request.Body, p.request.Bytes = body.Fields, body.Body, body.Bytes
+	p.request.SearchFields, p.request.EncodeBody, p.request.BodyBytes = body.SearchFields, body.EncodeBody, body.Bytes
 	return nil
 }
 
 // draftOf names the players of a party of sessions, and returns its ticket to be encoded.
 func (s *Store) draftOf(region string, p *party) (QueueDraft, error) {
-	draft := QueueDraft{Profile: s.profileOf(p.queue.RoomType), Queue: p.queue}
-	if builtIn := draft.Profile == ""; builtIn {
-		if len(p.members) > p.queue.Size {
+	draft := QueueDraft{ProfileName: s.profileOf(p.lobbyQueue.RoomType), LobbyQueue: p.lobbyQueue}
+	if builtIn := draft.ProfileName == ""; builtIn {
+		if len(p.members) > p.lobbyQueue.MatchSize {
 			e := fault.New(fault.Invalid, "invalid", "%d players are more than the match has", len(p.members))
 			e.Field = "size"
 			return draft, e
 		}
-		draft.Profile = RealtimeProfile(p.queue.Size)
-		draft.Bucket = fmt.Sprintf("%s %s %s", region, p.project, p.queue.RoomType)
+		draft.ProfileName = RealtimeProfile(p.lobbyQueue.MatchSize)
+		draft.Bucket = fmt.Sprintf("%s %s %s", region, p.projectID, p.lobbyQueue.RoomType)
 	}
 	for _, m := range p.members {
 		sub := m.Player
@@ -127,25 +128,25 @@ func (s *Store) draftOf(region string, p *party) (QueueDraft, error) {
 		if draft.Bucket != "" || sub == "" {
 			sub = m.Session
 		}
-		if slices.Contains(p.subs, sub) {
+		if slices.Contains(p.playerSubs, sub) {
 			return draft, fault.New(fault.Conflict, "party_conflict", "a player is in the party with two sessions")
 		}
-		p.subs = append(p.subs, sub)
+		p.playerSubs = append(p.playerSubs, sub)
 	}
-	draft.Players = slices.Sorted(slices.Values(p.subs))
+	draft.Players = slices.Sorted(slices.Values(p.playerSubs))
 	return draft, nil
 }
 
 // profileOf returns the profile whose queue the players of a room type join; "" for a built-in one.
 func (s *Store) profileOf(roomType string) string {
-	t, _ := s.cfg.Rooms.Lookup(roomType)
-	return t.Profile
+	t, _ := s.cfg.RoomTypes.LookupType(roomType)
+	return t.ProfileName
 }
 
 // hash differs from that of every request of another session, so that two tickets are never taken for the same request.
 func (p *party) hash(region string) []byte {
 	h := sha256.New()
-	fmt.Fprintf(h, "realtime %q %q %d", region, p.queue.RoomType, p.queue.Size)
+	fmt.Fprintf(h, "realtime %q %q %d", region, p.lobbyQueue.RoomType, p.lobbyQueue.MatchSize)
 	for _, m := range p.members {
 		fmt.Fprintf(h, " %q", m.Session)
 	}
@@ -154,5 +155,5 @@ func (p *party) hash(region string) []byte {
 
 // waitsAs reports whether a session that waits has the ticket that the party asks for.
 func (p *party) waitsAs(row query.WaitingSessionsRow) bool {
-	return row.Queued && row.RoomType == p.queue.RoomType && int(row.Size) == p.queue.Size
+	return row.Queued && row.RoomType == p.lobbyQueue.RoomType && int(row.Size) == p.lobbyQueue.MatchSize
 }

@@ -22,7 +22,7 @@ const maxPosition = 1000
 // write takes the tickets that leave out of their queues, and defers the rest to the commit.
 func (t *queueTurn) write(ctx context.Context) error {
 	byUniverse := map[string][]leaving{}
-	for ref, l := range t.leaves {
+	for ref, l := range t.leavingTickets {
 		byUniverse[ref.universe] = append(byUniverse[ref.universe], l)
 	}
 	// In one order, so that two turns that take tickets out of two universes do not deadlock.
@@ -36,7 +36,7 @@ func (t *queueTurn) write(ctx context.Context) error {
 	}
 	t.writes.queue(t.q.Deferred(), t.universe, t.region, t.store.cfg.Timing.IdempotencyTTL)
 	if len(t.countedPlaces) > 0 {
-		query.Queue(t.q.Deferred(), &t.places, (*query.Queries).WaitingPositions,
+		query.Queue(t.q.Deferred(), &t.countedPositions, (*query.Queries).WaitingPositions,
 			query.WaitingPositionsParams{Region: t.region, Most: maxPosition, Sessions: t.countedPlaces})
 	}
 	return nil
@@ -46,7 +46,7 @@ func (t *queueTurn) write(ctx context.Context) error {
 // matched one of them meanwhile, it fails as a conflict, so that the transaction is decided again.
 func (t *queueTurn) takeOut(ctx context.Context, universe string, leaves []leaving) error {
 	// Locked in the order of their ids, by everybody.
-	slices.SortFunc(leaves, func(a, b leaving) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(leaves, func(a, b leaving) int { return cmp.Compare(a.ticketID, b.ticketID) })
 	rows, err := t.store.leaveQueue(ctx, t.q, universe, leaves)
 	if err != nil || t.region == "" { // a worker finds sessions whose tickets have left for a request
 		return err
@@ -58,10 +58,10 @@ func (t *queueTurn) takeOut(ctx context.Context, universe string, leaves []leavi
 	forget := query.ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.awareRooms...),
 		Silent: append([]string{}, t.awareSessions...)}
 	for _, l := range leaves {
-		if !left[l.id] && t.wasQueued(ticketRef{universe, l.id}) {
+		if !left[l.ticketID] && t.wasQueued(ticketRef{universe, l.ticketID}) {
 			return frame.ErrRolledBack
 		}
-		forget.Tickets, forget.Reasons = append(forget.Tickets, l.id), append(forget.Reasons, l.reason)
+		forget.Tickets, forget.Reasons = append(forget.Tickets, l.ticketID), append(forget.Reasons, l.finalReason)
 	}
 	query.QueueExec(t.q.Deferred(), (*query.Queries).ForgetWaiting, forget)
 	return nil
@@ -76,9 +76,9 @@ func (t *queueTurn) wasQueued(ref ticketRef) bool {
 // add creates the ticket of a party, in place of rows of its players whose tickets are gone.
 func (t *queueTurn) add(p *party, stale []query.PlayersQueuedRow) PlayerTicketAnswer {
 	now := t.store.Now().UTC()
-	at := cmp.Or(p.request.Created, now)
+	at := cmp.Or(p.request.WaitingSince, now)
 	// Made of the present time, whatever time the party counts from: an id of the past could be in use.
-	id := t.store.ids.next(t.universe, TicketID, now)
+	id := t.store.idMint.next(t.universe, TicketID, now)
 	t.writes.forget(stale)
 	t.writes.addTicket(p.request, id, at)
 	t.writes.addPlayers(p.request, id)
@@ -88,20 +88,21 @@ func (t *queueTurn) add(p *party, stale []query.PlayersQueuedRow) PlayerTicketAn
 	if len(p.members) > 0 {
 		t.writes.addSessions(p, id)
 	}
-	if p.request.Latencies != nil {
-		t.writes.latencies.Subs = append(t.writes.latencies.Subs, p.request.Caller)
-		t.writes.latencies.Latencies = append(t.writes.latencies.Latencies, jsonText(p.request.Latencies, "{}"))
+	if p.request.CallerLatencies != nil {
+		t.writes.knownLatencies.Subs = append(t.writes.knownLatencies.Subs, p.request.Caller)
+		t.writes.knownLatencies.Latencies = append(t.writes.knownLatencies.Latencies,
+			jsonText(p.request.CallerLatencies, "{}"))
 	}
-	return PlayerTicketAnswer{ID: id, CreatedAt: at, New: true}
+	return PlayerTicketAnswer{ID: id, CreatedAt: at, IsNew: true}
 }
 
 // wake notifies those that follow the queue, and the sessions whose tickets left without their doing. Call it after the
 // commit.
 func (t *queueTurn) wake() {
-	t.store.notifyQueue(t.universe, len(t.writes.tickets.Ids) > 0, false)
+	t.store.notifyQueue(t.universe, len(t.writes.newTickets.Ids) > 0, false)
 	universes := map[string]bool{}
 	// Tickets of other universes may have left, too.
-	for ref := range t.leaves {
+	for ref := range t.leavingTickets {
 		universes[ref.universe] = true
 	}
 	for universe := range universes {
@@ -109,7 +110,8 @@ func (t *queueTurn) wake() {
 	}
 	var unaware []string
 	for _, r := range t.waitingSessions {
-		knows := slices.Contains(t.awareSessions, r.Session) || r.Lobby != nil && slices.Contains(t.awareRooms, *r.Lobby)
+		knows := slices.Contains(t.awareSessions, r.Session) ||
+			r.Lobby != nil && slices.Contains(t.awareRooms, *r.Lobby)
 		if t.hasLeft(ticketRefOf(r)) && !knows {
 			unaware = append(unaware, r.Session)
 		}
@@ -131,30 +133,30 @@ func (s *Store) notifyQueue(region string, joined, left bool) {
 
 // queueWrites are the parameters of the statements that a turn defers to its commit.
 type queueWrites struct {
-	keptTickets  []string
-	stalePlayers query.ForgetPlayersParams
-	tickets      query.QueuePlayerTicketsParams
-	players      query.JoinPlayersParams
-	answers      query.StoreAnswersParams
-	sessions     query.AddWaitingParams
-	latencies    query.RememberLatenciesParams
+	keptTickets     []string
+	stalePlayers    query.ForgetPlayersParams
+	newTickets      query.QueuePlayerTicketsParams
+	queuedPlayers   query.JoinPlayersParams
+	storedAnswers   query.StoreAnswersParams
+	waitingSessions query.AddWaitingParams
+	knownLatencies  query.RememberLatenciesParams
 }
 
 // queue defers the statements that have rows, in the order of locks.
 func (w *queueWrites) queue(out *tx.Pipeline, universe, region string, keepAnswers time.Duration) {
-	w.stalePlayers.Region, w.tickets.Region, w.players.Region = universe, universe, universe
-	w.answers.Keep = keepAnswers
-	w.sessions.Region, w.sessions.TicketRegion, w.latencies.Region = region, universe, universe
+	w.stalePlayers.Region, w.newTickets.Region, w.queuedPlayers.Region = universe, universe, universe
+	w.storedAnswers.Keep = keepAnswers
+	w.waitingSessions.Region, w.waitingSessions.TicketRegion, w.knownLatencies.Region = region, universe, universe
 	deferRows(out, len(w.keptTickets), (*query.Queries).KeepAlive,
 		query.KeepAliveParams{Region: universe, Ids: w.keptTickets})
 	deferRows(out, len(w.stalePlayers.Subs), (*query.Queries).ForgetPlayers, w.stalePlayers)
-	deferRows(out, len(w.tickets.Ids), (*query.Queries).QueuePlayerTickets, w.tickets)
-	deferRows(out, len(w.tickets.Ids), (*query.Queries).JoinPlayers, w.players)
-	deferRows(out, len(w.tickets.Ids), (*query.Queries).RecordQueued,
-		query.RecordQueuedParams{Region: universe, Tickets: w.tickets.Ids})
-	deferRows(out, len(w.latencies.Subs), (*query.Queries).RememberLatencies, w.latencies)
-	deferRows(out, len(w.answers.Keys), (*query.Queries).StoreAnswers, w.answers)
-	deferRows(out, len(w.sessions.Sessions), (*query.Queries).AddWaiting, w.sessions)
+	deferRows(out, len(w.newTickets.Ids), (*query.Queries).QueuePlayerTickets, w.newTickets)
+	deferRows(out, len(w.newTickets.Ids), (*query.Queries).JoinPlayers, w.queuedPlayers)
+	deferRows(out, len(w.newTickets.Ids), (*query.Queries).RecordQueued,
+		query.RecordQueuedParams{Region: universe, Tickets: w.newTickets.Ids})
+	deferRows(out, len(w.knownLatencies.Subs), (*query.Queries).RememberLatencies, w.knownLatencies)
+	deferRows(out, len(w.storedAnswers.Keys), (*query.Queries).StoreAnswers, w.storedAnswers)
+	deferRows(out, len(w.waitingSessions.Sessions), (*query.Queries).AddWaiting, w.waitingSessions)
 }
 
 func (w *queueWrites) forget(stale []query.PlayersQueuedRow) {
@@ -167,22 +169,23 @@ func (w *queueWrites) forget(stale []query.PlayersQueuedRow) {
 
 // addTicket adds the row of a new ticket.
 func (w *queueWrites) addTicket(r PlayerTicketRequest, id string, at time.Time) {
-	r.Fields.Created = match.MomentOf(at)
-	row, t := r.Fields.Row(), &w.tickets
+	r.SearchFields.Created = match.MomentOf(at)
+	row, t := r.SearchFields.Row(), &w.newTickets
 	if t.Ids == nil { // Postgres slices no array that is null
 		t.Terms, t.DoubleKeys, t.Doubles = []uuid.UUID{}, []uuid.UUID{}, []float64{}
 	}
-	t.Ids, t.Created, t.Bodies = append(t.Ids, id), append(t.Created, row.Created), append(t.Bodies, r.Body(id, at))
+	t.Ids, t.Created, t.Bodies = append(t.Ids, id), append(t.Created, row.Created), append(t.Bodies,
+		r.EncodeBody(id, at))
 	t.TermsFrom, t.DoublesFrom = append(t.TermsFrom, int32(len(t.Terms)+1)), append(t.DoublesFrom,
 		int32(len(t.Doubles)+1))
 	t.Terms, t.DoubleKeys, t.Doubles = append(t.Terms, row.Terms...), append(t.DoubleKeys,
 		row.Keys...), append(t.Doubles, row.Doubles...)
 	t.TermsTo, t.DoublesTo = append(t.TermsTo, int32(len(t.Terms))), append(t.DoublesTo, int32(len(t.Doubles)))
-	t.Ttls, t.Leases = append(t.Ttls, r.TTL), append(t.Leases, r.Lease)
+	t.Ttls, t.Leases = append(t.Ttls, r.TTL), append(t.Leases, r.LeaseTTL)
 }
 
 func (w *queueWrites) addPlayers(r PlayerTicketRequest, id string) {
-	p := &w.players
+	p := &w.queuedPlayers
 	for _, profile := range r.wished() {
 		for _, sub := range r.Party {
 			p.Subs, p.Profiles, p.Tickets = append(p.Subs, sub), append(p.Profiles, profile), append(p.Tickets, id)
@@ -194,19 +197,19 @@ func (w *queueWrites) addPlayers(r PlayerTicketRequest, id string) {
 // addAnswer stores the answer of a request with an idempotency key.
 func (w *queueWrites) addAnswer(r PlayerTicketRequest, id string) {
 	answer, _ := json.Marshal(storedTicket{id}) // a text always encodes
-	p := &w.answers
+	p := &w.storedAnswers
 	p.Callers, p.Keys = append(p.Callers, r.Caller), append(p.Keys, r.IdempotencyKey)
 	p.Hashes, p.Answers = append(p.Hashes, r.RequestHash), append(p.Answers, string(answer))
 }
 
 // addSessions stores that the members of a party wait with its ticket.
 func (w *queueWrites) addSessions(p *party, ticket string) {
-	s := &w.sessions
+	s := &w.waitingSessions
 	for i, m := range p.members {
 		s.Sessions, s.Tickets, s.Places = append(s.Sessions, m.Session), append(s.Tickets, ticket), append(s.Places,
 			int32(i+1))
-		s.Projects, s.Players = append(s.Projects, p.project), append(s.Players, cmp.Or(m.Player, m.Session))
-		s.Subs, s.RoomTypes = append(s.Subs, p.subs[i]), append(s.RoomTypes, p.queue.RoomType)
-		s.Sizes, s.Lobbies = append(s.Sizes, int32(p.queue.Size)), append(s.Lobbies, p.room)
+		s.Projects, s.Players = append(s.Projects, p.projectID), append(s.Players, cmp.Or(m.Player, m.Session))
+		s.Subs, s.RoomTypes = append(s.Subs, p.playerSubs[i]), append(s.RoomTypes, p.lobbyQueue.RoomType)
+		s.Sizes, s.Lobbies = append(s.Sizes, int32(p.lobbyQueue.MatchSize)), append(s.Lobbies, p.roomUID)
 	}
 }

@@ -22,7 +22,8 @@ func (s *Store) SuspendDeadReplicas(ctx context.Context, region string) (int, er
 			return nil, err
 		}
 		return ids, t.suspend(ctx, query.SuspendRealtimeSessionsParams{Ids: ids,
-			Announced: slices.Repeat([]bool{true}, len(ids)), Silences: make([]time.Duration, len(ids))}, s.cfg.Rooms.Away)
+			Announced: slices.Repeat([]bool{true}, len(ids)), Silences: make([]time.Duration, len(ids))},
+			s.cfg.RoomTypes.MarkAway)
 	})
 }
 
@@ -37,7 +38,7 @@ func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, erro
 		}
 		query.QueueExec(t.q.Deferred(), (*query.Queries).AnnounceRealtimeSessions,
 			query.AnnounceRealtimeSessionsParams{Region: region, Ids: ids})
-		_, err = t.inRooms(ctx, ids, false, s.cfg.Rooms.Away)
+		_, err = t.inRooms(ctx, ids, false, s.cfg.RoomTypes.MarkAway)
 		return ids, err
 	})
 }
@@ -59,10 +60,10 @@ func (s *Store) endSessions(ctx context.Context, region string, lock func(*sessi
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
-		if _, err = t.inRooms(ctx, ids, true, s.cfg.Rooms.End); err != nil {
+		if _, err = t.inRooms(ctx, ids, true, s.cfg.RoomTypes.EndSession); err != nil {
 			return nil, err
 		}
-		if err := t.leaveSessions(ctx, t.q, region, ids); err != nil {
+		if err := t.store.leaveSessions(ctx, t.q, region, ids); err != nil {
 			return nil, err
 		}
 		query.QueueExec(t.q.Deferred(), (*query.Queries).DeleteRealtimeSessions,
@@ -78,7 +79,7 @@ func (s *Store) sweepSessions(ctx context.Context, region string,
 	fn func(*sessionTx) ([]string, error)) (swept int, err error) {
 	for range frame.MaxConflictRetries {
 		err = s.onSessions(ctx, region, func(t *sessionTx) error {
-			if len(t.further) > 0 {
+			if len(t.furtherSessions) > 0 {
 				if _, err := t.lock(ctx, nil); err != nil {
 					return err
 				}

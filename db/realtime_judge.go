@@ -25,35 +25,35 @@ const (
 
 // openFacts is what a transaction has read to judge which sessions to open.
 type openFacts struct {
-	now       time.Time // of the database
-	sessions  map[string]query.LockRealtimeSessionsRow
-	keys      map[projectKeyName]query.JudgeRealtimeKeysRow
-	ended     []uuid.UUID // replicas
-	players   []query.SessionsOfPlayersRow
-	opened    map[projectKeyName]int // sessions that this transaction opens, by key
-	mostOfKey int
+	dbNow          time.Time // of the database
+	sessionsByID   map[string]query.LockRealtimeSessionsRow
+	keysByName     map[projectKeyName]query.JudgeRealtimeKeysRow
+	endedReplicas  []uuid.UUID // replicas
+	playerSessions []query.SessionsOfPlayersRow
+	openedByKey    map[projectKeyName]int // sessions that this transaction opens, by key
+	mostOfKey      int
 }
 
 // loadOpenings locks the sessions to resume, and reads the rest, in one round trip.
 func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFacts, error) {
 	// Sessions of rooms to which the resumed ones return: see lockSessions.
-	ids := slices.Clone(t.further)
+	ids := slices.Clone(t.furtherSessions)
 	var replicas []uuid.UUID
-	keys := query.JudgeRealtimeKeysParams{Region: t.region, Most: int32(t.cfg.MaxSessionsOfKey)}
+	keys := query.JudgeRealtimeKeysParams{Region: t.region, Most: int32(t.store.cfg.MaxSessionsOfKey)}
 	players := query.SessionsOfPlayersParams{Region: t.region, Most: maxSessionsOfPlayer}
 	for _, c := range calls {
 		if id := c.Req.resumes(); id != "" {
 			ids = append(ids, id)
 		}
-		if c.Req.Key != "" {
-			keys.Projects, keys.Ids = append(keys.Projects, c.Req.Project), append(keys.Ids, c.Req.Key)
+		if c.Req.KeyID != "" {
+			keys.Projects, keys.Ids = append(keys.Projects, c.Req.ProjectID), append(keys.Ids, c.Req.KeyID)
 		}
-		if c.Req.Player != "" {
-			players.Projects, players.Players = append(players.Projects, c.Req.Project), append(players.Players,
-				c.Req.Player)
+		if c.Req.PlayerSub != "" {
+			players.Projects, players.Players = append(players.Projects, c.Req.ProjectID), append(players.Players,
+				c.Req.PlayerSub)
 		}
-		if !slices.Contains(replicas, c.Req.Replica) {
-			replicas = append(replicas, c.Req.Replica)
+		if !slices.Contains(replicas, c.Req.ReplicaID) {
+			replicas = append(replicas, c.Req.ReplicaID)
 		}
 	}
 	var p tx.Pipeline
@@ -68,21 +68,21 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 		query.Queue(&p, &known, (*query.Queries).JudgeRealtimeKeys, keys)
 	}
 	if len(players.Players) > 0 {
-		query.Queue(&p, &f.players, (*query.Queries).SessionsOfPlayers, players)
+		query.Queue(&p, &f.playerSessions, (*query.Queries).SessionsOfPlayers, players)
 	}
-	query.Queue(&p, &f.ended, (*query.Queries).EndedReplicas,
+	query.Queue(&p, &f.endedReplicas, (*query.Queries).EndedReplicas,
 		query.EndedReplicasParams{Region: t.region, Ids: replicas})
-	query.Queue(&p, &f.now, func(q *query.Queries, ctx context.Context,
+	query.Queue(&p, &f.dbNow, func(q *query.Queries, ctx context.Context,
 		_ struct{}) (time.Time, error) {
 		return q.ClockReading(ctx)
 	}, struct{}{})
 	if err := t.q.Send(ctx, &p); err != nil {
 		return openFacts{}, err
 	}
-	f.opened, f.mostOfKey = map[projectKeyName]int{}, t.cfg.MaxSessionsOfKey
-	f.sessions, f.keys = byID(locked), make(map[projectKeyName]query.JudgeRealtimeKeysRow, len(known))
+	f.openedByKey, f.mostOfKey = map[projectKeyName]int{}, t.store.cfg.MaxSessionsOfKey
+	f.sessionsByID, f.keysByName = byID(locked), make(map[projectKeyName]query.JudgeRealtimeKeysRow, len(known))
 	for _, k := range known {
-		f.keys[projectKeyName{k.Project, k.ID}] = k
+		f.keysByName[projectKeyName{k.Project, k.ID}] = k
 	}
 	return f, nil
 }
@@ -99,7 +99,7 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 		return OpenedRealtime{}, err
 	}
 	// A session with an owner that has ended would be suspended at once. The replica begins anew with another id.
-	if slices.Contains(f.ended, o.Replica) {
+	if slices.Contains(f.endedReplicas, o.ReplicaID) {
 		return OpenedRealtime{}, fault.NewUnavailable("the lease of this replica has expired", nil)
 	}
 	if !resumed {
@@ -107,11 +107,11 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 			return OpenedRealtime{}, err
 		}
 		id := newSessionID()
-		player := o.Player
+		player := o.PlayerSub
 		if player == "" {
 			player = id
 		}
-		return OpenedRealtime{ID: id, Epoch: 1, Player: player, Previous: o.Resume}, nil
+		return OpenedRealtime{SessionID: id, OwnerEpoch: 1, PlayerSub: player, PreviousSession: o.ResumedSession}, nil
 	}
 	live := row.Owner != nil
 	if live && row.Contested && row.Takeovers >= maxTakeovers {
@@ -120,27 +120,28 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 		e.RetryAfter = fault.RetryAfter
 		return OpenedRealtime{}, e
 	}
-	return OpenedRealtime{ID: row.ID, Epoch: row.Epoch + 1, Player: row.Player, Resumed: true, TookOver: live}, nil
+	return OpenedRealtime{SessionID: row.ID, OwnerEpoch: row.Epoch + 1, PlayerSub: row.Player, IsResumed: true,
+		TookOver: live}, nil
 }
 
 // judgeNumber refuses a new session of a player, or of a key, that has too many. The ones that were closed count until
 // they can no longer be resumed.
 func (f openFacts) judgeNumber(o OpenRealtime) error {
-	at := slices.IndexFunc(f.players, func(r query.SessionsOfPlayersRow) bool {
-		return r.Project == o.Project && r.Player == o.Player
+	at := slices.IndexFunc(f.playerSessions, func(r query.SessionsOfPlayersRow) bool {
+		return r.Project == o.ProjectID && r.Player == o.PlayerSub
 	})
-	key := projectKeyName{o.Project, o.Key}
+	key := projectKeyName{o.ProjectID, o.KeyID}
 	switch {
-	case at >= 0 && f.players[at].Sessions >= maxSessionsOfPlayer:
+	case at >= 0 && f.playerSessions[at].Sessions >= maxSessionsOfPlayer:
 		return tooManySessions("the player has %d sessions", maxSessionsOfPlayer)
-	case int(f.keys[key].Sessions)+f.opened[key] >= f.mostOfKey:
+	case int(f.keysByName[key].Sessions)+f.openedByKey[key] >= f.mostOfKey:
 		return tooManySessions("the key has %d sessions", f.mostOfKey)
 	}
 	// Counted for the calls of this batch that follow.
 	if at >= 0 {
-		f.players[at].Sessions++
+		f.playerSessions[at].Sessions++
 	}
-	f.opened[key]++
+	f.openedByKey[key]++
 	return nil
 }
 
@@ -152,21 +153,21 @@ func tooManySessions(format string, most int) error {
 
 // resumable returns the session that the client asks for, if it may resume it.
 func (f openFacts) resumable(o OpenRealtime) (query.LockRealtimeSessionsRow, bool) {
-	row, ok := f.sessions[o.resumes()]
-	if !ok || row.Expired || row.Project != o.Project {
+	row, ok := f.sessionsByID[o.resumes()]
+	if !ok || row.Expired || row.Project != o.ProjectID {
 		return row, false
 	}
 	sameToken := bytes.Equal(row.TokenDigest, o.TokenDigest)
 	// a sub may look like the id of a session without one
-	samePlayer := o.Player != "" && row.Player == o.Player && row.Player != row.ID
-	sameKey := o.ResumeByKey && o.Key != "" && row.KeyID != nil && *row.KeyID == o.Key
+	samePlayer := o.PlayerSub != "" && row.Player == o.PlayerSub && row.Player != row.ID
+	sameKey := o.ResumeByKey && o.KeyID != "" && row.KeyID != nil && *row.KeyID == o.KeyID
 	return row, sameToken || samePlayer || sameKey
 }
 
 func (f openFacts) judgeToken(o OpenRealtime, identical bool) error {
 	expires := !o.TokenExpires.IsZero()
-	expired := o.Expired || expires && f.now.After(o.TokenExpires.Add(tokenLeeway))
-	tooOld := expires && f.now.After(o.TokenExpires.Add(resumeExpired))
+	expired := o.IsExpired || expires && f.dbNow.After(o.TokenExpires.Add(tokenLeeway))
+	tooOld := expires && f.dbNow.After(o.TokenExpires.Add(resumeExpired))
 	if expired && !identical || tooOld {
 		return fault.New(fault.Forbidden, "token_expired", "the token has expired")
 	}
@@ -175,21 +176,21 @@ func (f openFacts) judgeToken(o OpenRealtime, identical bool) error {
 
 // judgeKey refuses a client whose key may open no session.
 func (f openFacts) judgeKey(o OpenRealtime) error {
-	if !o.Authenticated {
+	if !o.IsAuthenticated {
 		return nil
 	}
-	key, known := f.keys[projectKeyName{o.Project, o.Key}]
+	key, known := f.keysByName[projectKeyName{o.ProjectID, o.KeyID}]
 	switch {
-	case o.Key == "" && o.KeyRequired:
+	case o.KeyID == "" && o.KeyRequired:
 		return fault.New(fault.Forbidden, "key_required", "the token names no key")
-	case o.Key == "":
+	case o.KeyID == "":
 		return nil
 	case !known:
 		return fault.New(fault.Forbidden, "key_unknown", "the project has no such key")
 	case key.Revoked:
 		return fault.New(fault.Forbidden, "key_revoked", "the key is revoked")
-	case o.Scope != "" && !slices.Contains(key.Scopes, o.Scope):
-		return fault.New(fault.Forbidden, "key_scope", "the key lacks the scope %s", o.Scope)
+	case o.KeyScope != "" && !slices.Contains(key.Scopes, o.KeyScope):
+		return fault.New(fault.Forbidden, "key_scope", "the key lacks the scope %s", o.KeyScope)
 	}
 	return nil
 }

@@ -63,11 +63,11 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID,
 		n.newsOf(id).Invitations = open
 	}
 	for _, r := range waits {
-		n.newsOf(r.Session).Wait = &RealtimeWait{r.RoomType, int(r.Size), r.Asked,
+		n.newsOf(r.Session).CurrentWait = &RealtimeWait{r.RoomType, int(r.Size), r.Asked,
 			time.Duration(r.Seconds) * time.Second}
 	}
 	for _, r := range expired {
-		n.newsOf(r.Session).Expired = &ExpiredWait{r.Ticket, r.RoomType, int(r.Size), r.Reason}
+		n.newsOf(r.Session).ExpiredWait = &ExpiredWait{r.Ticket, r.RoomType, int(r.Size), r.Reason}
 	}
 	for _, r := range rows {
 		n.judge(r)
@@ -80,7 +80,7 @@ type newsBySession map[string]*RealtimeNews
 
 func (n newsBySession) newsOf(id string) *RealtimeNews {
 	if n[id] == nil {
-		n[id] = &RealtimeNews{ID: id}
+		n[id] = &RealtimeNews{SessionID: id}
 	}
 	return n[id]
 }
@@ -88,10 +88,10 @@ func (n newsBySession) newsOf(id string) *RealtimeNews {
 // judge adds whether the replica owns a session. One that it does not own has nothing to deliver.
 func (n newsBySession) judge(r query.RealtimeNewsRow) {
 	if r.Superseded {
-		n[r.ID] = &RealtimeNews{ID: r.ID}
+		n[r.ID] = &RealtimeNews{SessionID: r.ID}
 	}
 	news := n.newsOf(r.ID)
-	news.Superseded, news.Revoked = r.Superseded, r.Revoked
+	news.IsSuperseded, news.IsRevoked = r.Superseded, r.Revoked
 }
 
 func (n newsBySession) list() []RealtimeNews {
@@ -106,8 +106,8 @@ func invitationsBySession(rows []query.RealtimeInvitationsRow) map[string][]Real
 	open := make(map[string][]RealtimeInvitation)
 	for _, r := range rows {
 		i := RealtimeInvitation{
-			Lobby: r.Lobby, Room: r.Room, Type: r.Type, Size: int(r.Size), Participants: r.Participants,
-			From: r.Inviter,
+			LobbyUID: r.Lobby, RoomID: r.Room, RoomType: r.Type, MatchSize: int(r.Size), Participants: r.Participants,
+			FromSession: r.Inviter,
 		}
 		if r.InvitingPlayer != r.Inviter { // without a name, the player is the session
 			i.FromPlayer = r.InvitingPlayer

@@ -26,16 +26,18 @@ func TestAReplicaLearnsWhatItMissed(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
 	n.key("p1", "k2", "token:mint")
-	kept, taken, ended, revoked := n.open(n.client("a")), n.open(n.client("b")), n.open(n.client("c")), n.open(n.client("d", func(o *db.OpenRealtime) { o.Key = "k2" }))
+	kept, taken, ended, revoked := n.open(n.client("a")), n.open(n.client("b")), n.open(n.client("c")), n.open(n.client("d", func(o *db.OpenRealtime) { o.KeyID = "k2" }))
 	require.Empty(t, n.news(kept, taken, ended, revoked))
 	n.open(n.client("b", resuming(taken), at(n.beginReplica(n.Store))))
-	n.Exec("DELETE FROM realtime_sessions WHERE id = $1", ended.ID)
+	n.Exec("DELETE FROM realtime_sessions WHERE id = $1", ended.SessionID)
 	n.Exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() + interval '1 hour' WHERE id = 'k2'")
-	require.ElementsMatch(t, []db.RealtimeNews{{ID: taken.ID, Superseded: true}, {ID: ended.ID, Superseded: true}}, n.news(kept, taken, ended, revoked))
+	require.ElementsMatch(t, []db.RealtimeNews{{SessionID: taken.SessionID, IsSuperseded: true},
+		{SessionID: ended.SessionID, IsSuperseded: true}}, n.news(kept, taken, ended, revoked))
 	n.Exec("UPDATE project_keys SET retires_at = now() WHERE id = 'k2'")
-	require.Equal(t, []db.RealtimeNews{{ID: revoked.ID, Revoked: true}}, n.news(kept, revoked))
+	require.Equal(t, []db.RealtimeNews{{SessionID: revoked.SessionID, IsRevoked: true}}, n.news(kept, revoked))
 	n.suspend(true, kept)
-	require.Equal(t, []db.RealtimeNews{{ID: kept.ID, Superseded: true}}, n.news(kept), "a worker suspended it while this process was frozen")
+	require.Equal(t, []db.RealtimeNews{{SessionID: kept.SessionID, IsSuperseded: true}}, n.news(kept),
+		"a worker suspended it while this process was frozen")
 }
 
 func TestOpenInvitationsAreNewsUntilTheyExpire(t *testing.T) {
@@ -44,13 +46,15 @@ func TestOpenInvitationsAreNewsUntilTheyExpire(t *testing.T) {
 	ann, bob := n.open(n.client("ann")), n.open(n.client("bob"))
 	lobby := uuid.New()
 	n.Exec(`INSERT INTO lobbies (region, uid, project, id, type, state, max_members, grace, match_id, participants, size)
-		VALUES ('eu', $1, 'p1', 'duel:match:7', 'duel', '{}', 2, '1 minute', gen_random_uuid(), $2, 2)`, lobby, []string{bob.ID, ann.ID})
-	n.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at) VALUES ('eu', $1, $2, 'ann', 'invited', now() + interval '5 minutes')`, lobby, ann.ID)
-	want := []db.RealtimeInvitation{{Lobby: lobby, Room: "duel:match:7", Type: "duel", Size: 2, Participants: []string{bob.ID, ann.ID}}}
-	require.Equal(t, []db.RealtimeNews{{ID: ann.ID, Invitations: want}}, n.news(ann, bob))
+		VALUES ('eu', $1, 'p1', 'duel:match:7', 'duel', '{}', 2, '1 minute', gen_random_uuid(), $2, 2)`, lobby, []string{bob.SessionID, ann.SessionID})
+	n.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at) VALUES ('eu', $1, $2, 'ann', 'invited', now() + interval '5 minutes')`, lobby, ann.SessionID)
+	want := []db.RealtimeInvitation{{LobbyUID: lobby, RoomID: "duel:match:7", RoomType: "duel", MatchSize: 2,
+		Participants: []string{bob.SessionID, ann.SessionID}}}
+	require.Equal(t, []db.RealtimeNews{{SessionID: ann.SessionID, Invitations: want}}, n.news(ann, bob))
 	taken := n.open(n.client("ann", resuming(ann)))
 	require.Equal(t, want, taken.Invitations, "until the session joins the room, each connection is told")
-	require.Equal(t, []db.RealtimeNews{{ID: ann.ID, Superseded: true}}, n.news(ann), "its former owner delivers nothing")
+	require.Equal(t, []db.RealtimeNews{{SessionID: ann.SessionID, IsSuperseded: true}}, n.news(ann),
+		"its former owner delivers nothing")
 	n.Exec("UPDATE lobby_members SET expires_at = now()")
 	require.Empty(t, n.news(taken))
 	require.Empty(t, n.open(n.client("ann", resuming(taken))).Invitations)
@@ -63,12 +67,13 @@ func TestAnInvitationNamesTheInviter(t *testing.T) {
 	ann, bob := n.open(n.client("ann")), n.open(n.client("bob"))
 	lobby := uuid.New()
 	n.Exec("INSERT INTO lobbies (region, uid, project, id, type, state, members, max_members, grace) VALUES ('eu', $1, 'p1', 'party:1', 'party', '{}', 1, 16, '1 minute')", lobby)
-	n.Exec("INSERT INTO lobby_members (region, lobby, session, player, state, join_order) VALUES ('eu', $1, $2, 'ann', 'joined', 1)", lobby, ann.ID)
+	n.Exec("INSERT INTO lobby_members (region, lobby, session, player, state, join_order) VALUES ('eu', $1, $2, 'ann', 'joined', 1)", lobby, ann.SessionID)
 	n.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at, invited_by)
-		VALUES ('eu', $1, $2, 'bob', 'invited', now() + interval '5 minutes', $3)`, lobby, bob.ID, ann.ID)
-	want := db.RealtimeInvitation{Lobby: lobby, Room: "party:1", Type: "party", From: ann.ID, FromPlayer: "ann"}
+		VALUES ('eu', $1, $2, 'bob', 'invited', now() + interval '5 minutes', $3)`, lobby, bob.SessionID, ann.SessionID)
+	want := db.RealtimeInvitation{LobbyUID: lobby, RoomID: "party:1", RoomType: "party", FromSession: ann.SessionID,
+		FromPlayer: "ann"}
 	require.Equal(t, []db.RealtimeInvitation{want}, n.news(bob)[0].Invitations)
-	n.Exec("UPDATE lobby_members SET player = $1 WHERE session = $1", ann.ID)
+	n.Exec("UPDATE lobby_members SET player = $1 WHERE session = $1", ann.SessionID)
 	want.FromPlayer = ""
 	require.Equal(t, []db.RealtimeInvitation{want}, n.news(bob)[0].Invitations, "the inviter has no name")
 }
@@ -80,9 +85,9 @@ func TestNewsComeInPages(t *testing.T) {
 	n.Exec("INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) SELECT 'eu', 's-' || n, 'p1', 'p', false, '30 seconds', $1 FROM generate_series(1, 2500) n", n.replica)
 	var all []db.OpenedRealtime
 	for i := range 2501 {
-		all = append(all, db.OpenedRealtime{ID: fmt.Sprintf("s-%d", i), Epoch: 1})
+		all = append(all, db.OpenedRealtime{SessionID: fmt.Sprintf("s-%d", i), OwnerEpoch: 1})
 	}
-	require.Equal(t, []db.RealtimeNews{{ID: "s-0", Superseded: true}}, n.news(all...))
+	require.Equal(t, []db.RealtimeNews{{SessionID: "s-0", IsSuperseded: true}}, n.news(all...))
 	n.Exec("UPDATE realtime_sessions SET epoch = 2")
 	require.Len(t, n.news(all...), 2501)
 }

@@ -20,15 +20,15 @@ import (
 // key_unknown, key_revoked, key_scope), TooMany (takeovers: ten within ten seconds; too_many_sessions: the player has 32,
 // or the key 100,000), Unavailable.
 func (s *Store) OpenRealtime(ctx context.Context, o OpenRealtime) (OpenedRealtime, error) {
-	if n := utf8.RuneCountInString(o.Project); n == 0 || n > maxProjectID || !isStorable(o.Project) {
+	if n := utf8.RuneCountInString(o.ProjectID); n == 0 || n > maxProjectID || !isStorable(o.ProjectID) {
 		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "project_id",
 			Detail: "a project id has 1 to 128 characters"}
 	}
-	if !isStorable(o.Player) || !isStorable(o.Key) {
+	if !isStorable(o.PlayerSub) || !isStorable(o.KeyID) {
 		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "token",
 			Detail: "a claim of the token has characters that cannot be stored"}
 	}
-	return s.groups.realtimeOpens.Do(ctx, o.Region, o)
+	return s.batchGroups.realtimeOpens.Do(ctx, o.Region, o)
 }
 
 const maxProjectID = 128
@@ -36,7 +36,7 @@ const maxProjectID = 128
 type openCall = batch.Call[OpenRealtime, OpenedRealtime]
 
 func (o OpenRealtime) bytes() int {
-	return textBytes(o.Region, o.Project, o.Player, o.Key, o.Scope, o.Resume) + len(o.TokenDigest)
+	return textBytes(o.Region, o.ProjectID, o.PlayerSub, o.KeyID, o.KeyScope, o.ResumedSession) + len(o.TokenDigest)
 }
 
 // openSessions opens sessions of one region in one transaction, and resumes each session at most once. Further calls
@@ -45,7 +45,7 @@ func (s *Store) openSessions(ctx context.Context, region string, calls []*openCa
 	calls = onePerSession(calls)
 	var opening *realtimeOpening
 	err := s.onSessions(ctx, region, func(t *sessionTx) error {
-		opening = &realtimeOpening{sessionTx: t, opened: make([]OpenedRealtime, len(calls)),
+		opening = &realtimeOpening{tx: t, openedSessions: make([]OpenedRealtime, len(calls)),
 			refused: make([]error, len(calls))}
 		return opening.run(ctx, calls)
 	})
@@ -54,7 +54,7 @@ func (s *Store) openSessions(ctx context.Context, region string, calls []*openCa
 	}
 	opening.addAnswers(calls)
 	for i, c := range calls {
-		c.Answer(opening.opened[i], opening.refused[i])
+		c.Answer(opening.openedSessions[i], opening.refused[i])
 	}
 	return nil
 }
@@ -75,10 +75,10 @@ const sessionPrefix, sessionDigits = "s-", 16
 
 // resumes returns the session to resume, "" if there can be none.
 func (o OpenRealtime) resumes() string {
-	if len(o.Resume) != len(sessionPrefix)+sessionDigits || !isStorable(o.Resume) {
+	if len(o.ResumedSession) != len(sessionPrefix)+sessionDigits || !isStorable(o.ResumedSession) {
 		return ""
 	}
-	return o.Resume
+	return o.ResumedSession
 }
 
 func newSessionID() string {
@@ -89,47 +89,47 @@ func newSessionID() string {
 
 // realtimeOpening is one transaction that opens and resumes sessions.
 type realtimeOpening struct {
-	*sessionTx
-	facts openFacts
+	tx        *sessionTx
+	openFacts openFacts
 
-	opened  []OpenedRealtime // by call
-	refused []error          // by call; nil: opened
-	rooms   sessionRooms
-	invited []query.RealtimeInvitationsRow
-	missed  []query.MissedMessagesRow
-	tickets []query.TicketsOfSessionsRow
+	openedSessions []OpenedRealtime // by call
+	refused        []error          // by call; nil: opened
+	sessionRooms   sessionRooms
+	invitationRows []query.RealtimeInvitationsRow
+	missedMessages []query.MissedMessagesRow
+	ticketRows     []query.TicketsOfSessionsRow
 }
 
 func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error) {
-	if t.facts, err = t.loadOpenings(ctx, calls); err != nil {
+	if t.openFacts, err = t.tx.loadOpenings(ctx, calls); err != nil {
 		return err
 	}
-	made, attached := query.InsertRealtimeSessionsParams{Region: t.region}, query.AttachRealtimeSessionsParams{Region: t.region}
+	made, attached := query.InsertRealtimeSessionsParams{Region: t.tx.region}, query.AttachRealtimeSessionsParams{Region: t.tx.region}
 	back := make(map[string]func(string) lobby.Action)
 	var named []string // new sessions of players with names
 	for i, c := range calls {
-		o := &t.opened[i]
-		if *o, t.refused[i] = t.facts.judge(c.Req); t.refused[i] != nil {
+		o := &t.openedSessions[i]
+		if *o, t.refused[i] = t.openFacts.judge(c.Req); t.refused[i] != nil {
 			continue
 		}
-		if !o.Resumed {
+		if !o.IsResumed {
 			addSessionToInsert(&made, c.Req, *o)
-			if o.Player != o.ID {
-				named = append(named, o.ID)
+			if o.PlayerSub != o.SessionID {
+				named = append(named, o.SessionID)
 			}
 			continue
 		}
 		addSessionToAttach(&attached, c.Req, *o)
-		back[o.ID] = c.Req.Back
+		back[o.SessionID] = c.Req.BackAction
 		if o.TookOver {
-			t.changed = append(t.changed, o.ID)
+			t.tx.changedSessions = append(t.tx.changedSessions, o.SessionID)
 		}
 	}
 	if len(made.Ids) > 0 {
-		query.QueueExec(t.q.Deferred(), (*query.Queries).InsertRealtimeSessions, made)
+		query.QueueExec(t.tx.q.Deferred(), (*query.Queries).InsertRealtimeSessions, made)
 	}
 	if len(attached.Ids) > 0 {
-		query.QueueExec(t.q.Deferred(), (*query.Queries).AttachRealtimeSessions, attached)
+		query.QueueExec(t.tx.q.Deferred(), (*query.Queries).AttachRealtimeSessions, attached)
 	}
 	t.readInvitations(named, attached.Ids)
 	if len(attached.Ids) == 0 {
@@ -140,14 +140,14 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 
 // comeBack lets the rooms of resumed sessions know, and reads what they need.
 func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back func(string) lobby.Action) (err error) {
-	if t.rooms, err = t.inRooms(ctx, sessions, false, back); err != nil {
+	if t.sessionRooms, err = t.tx.inRooms(ctx, sessions, false, back); err != nil {
 		return err
 	}
 	t.readMissed(sessions)
 	// Resumed: the tickets are candidates again.
-	t.pauseSessions(t.q, t.region, sessions, false)
-	query.Queue(t.q.Deferred(), &t.tickets, (*query.Queries).TicketsOfSessions,
-		query.TicketsOfSessionsParams{Region: t.region, Sessions: sessions})
+	t.tx.store.pauseSessions(t.tx.q, t.tx.region, sessions, false)
+	query.Queue(t.tx.q.Deferred(), &t.ticketRows, (*query.Queries).TicketsOfSessions,
+		query.TicketsOfSessionsParams{Region: t.tx.region, Sessions: sessions})
 	return nil
 }
 
@@ -156,44 +156,47 @@ func (t *realtimeOpening) readInvitations(opened, resumed []string) {
 	if len(opened)+len(resumed) == 0 {
 		return
 	}
-	query.Queue(t.q.Deferred(), &t.invited, (*query.Queries).RealtimeInvitations, query.RealtimeInvitationsParams{
-		Region: t.region, Sessions: slices.Concat(opened, resumed), Opened: append([]string{}, opened...),
-	})
+	query.Queue(t.tx.q.Deferred(), &t.invitationRows, (*query.Queries).RealtimeInvitations,
+		query.RealtimeInvitationsParams{
+			Region: t.tx.region, Sessions: slices.Concat(opened, resumed), Opened: append([]string{}, opened...),
+		})
 }
 
 // addAnswers completes the answers with what is known after the commit.
 func (t *realtimeOpening) addAnswers(calls []*openCall) {
-	of, invited := make(map[string]*OpenedRealtime, len(calls)), invitationsBySession(t.invited)
-	for i := range t.opened {
-		if o := &t.opened[i]; t.refused[i] == nil {
-			o.Invitations = invited[o.ID]
-			of[o.ID] = o
+	of, invited := make(map[string]*OpenedRealtime, len(calls)), invitationsBySession(t.invitationRows)
+	for i := range t.openedSessions {
+		if o := &t.openedSessions[i]; t.refused[i] == nil {
+			o.Invitations = invited[o.SessionID]
+			of[o.SessionID] = o
 		}
 	}
-	for _, r := range t.tickets {
-		of[r.Session].Ticket = r.Ticket
+	for _, r := range t.ticketRows {
+		of[r.Session].TicketID = r.Ticket
 	}
 	missed := t.missedRows()
-	for _, r := range t.rooms {
+	for _, r := range t.sessionRooms {
 		// An action that failed leaves its room out of the answer; the others are resumed.
 		if o := of[r.session]; o != nil && r.result.Err == nil {
-			o.Rooms = append(o.Rooms, r.result.LobbyAnswer)
-			o.Rooms[len(o.Rooms)-1].Missed = missed[missedIn{r.session, r.result.Lobby}]
+			o.RoomAnswers = append(o.RoomAnswers, r.result.answer)
+			o.RoomAnswers[len(o.RoomAnswers)-1].MissedRows = missed[missedIn{r.session, r.result.answer.LobbyUID}]
 		}
 	}
 }
 
 func addSessionToInsert(p *query.InsertRealtimeSessionsParams, o OpenRealtime, opened OpenedRealtime) {
-	p.Ids, p.Projects, p.Players = append(p.Ids, opened.ID), append(p.Projects, o.Project), append(p.Players,
-		opened.Player)
-	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.Authenticated), append(p.KeyIds,
-		o.Key), append(p.Digests, o.TokenDigest)
-	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.TTL), append(p.Owners, o.Replica)
+	p.Ids, p.Projects, p.Players = append(p.Ids, opened.SessionID), append(p.Projects, o.ProjectID), append(p.Players,
+		opened.PlayerSub)
+	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.IsAuthenticated), append(p.KeyIds,
+		o.KeyID), append(p.Digests, o.TokenDigest)
+	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.ResumeTTL), append(p.Owners,
+		o.ReplicaID)
 }
 
 func addSessionToAttach(p *query.AttachRealtimeSessionsParams, o OpenRealtime, opened OpenedRealtime) {
-	p.Ids, p.TookOver = append(p.Ids, opened.ID), append(p.TookOver, opened.TookOver)
-	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.Authenticated), append(p.KeyIds,
-		o.Key), append(p.Digests, o.TokenDigest)
-	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.TTL), append(p.Owners, o.Replica)
+	p.Ids, p.TookOver = append(p.Ids, opened.SessionID), append(p.TookOver, opened.TookOver)
+	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.IsAuthenticated), append(p.KeyIds,
+		o.KeyID), append(p.Digests, o.TokenDigest)
+	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.ResumeTTL), append(p.Owners,
+		o.ReplicaID)
 }

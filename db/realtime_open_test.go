@@ -18,12 +18,13 @@ import (
 func TestANewSessionHasItsOwnID(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
-	ann, bob := n.open(n.client("ann")), n.open(n.client("bob", func(o *db.OpenRealtime) { o.Player = "bob" }))
-	require.Regexp(t, "^s-[0-9a-f]{16}$", ann.ID)
-	require.NotEqual(t, ann.ID, bob.ID)
-	require.Equal(t, db.OpenedRealtime{ID: ann.ID, Epoch: 1, Player: ann.ID}, ann, "without a sub the player is the session")
-	require.Equal(t, db.OpenedRealtime{ID: bob.ID, Epoch: 1, Player: "bob"}, bob)
-	require.Equal(t, "1 live", n.row(ann.ID))
+	ann, bob := n.open(n.client("ann")), n.open(n.client("bob", func(o *db.OpenRealtime) { o.PlayerSub = "bob" }))
+	require.Regexp(t, "^s-[0-9a-f]{16}$", ann.SessionID)
+	require.NotEqual(t, ann.SessionID, bob.SessionID)
+	require.Equal(t, db.OpenedRealtime{SessionID: ann.SessionID, OwnerEpoch: 1, PlayerSub: ann.SessionID}, ann,
+		"without a sub the player is the session")
+	require.Equal(t, db.OpenedRealtime{SessionID: bob.SessionID, OwnerEpoch: 1, PlayerSub: "bob"}, bob)
+	require.Equal(t, "1 live", n.row(ann.SessionID))
 }
 
 // Pins a session that its client lost with the process that had made it.
@@ -32,21 +33,22 @@ func TestASessionIsResumedThroughAnotherStore(t *testing.T) {
 	n := setupRealtime(t)
 	first := n.open(n.client("ann"))
 	n.suspend(true, first)
-	require.Equal(t, "1 suspended", n.row(first.ID))
+	require.Equal(t, "1 suspended", n.row(first.SessionID))
 	other := n.Replica()
 	second, err := other.OpenRealtime(t.Context(), n.client("ann", resuming(first), at(n.beginReplica(other))))
 	require.NoError(t, err)
-	require.Equal(t, db.OpenedRealtime{ID: first.ID, Epoch: 2, Player: first.ID, Resumed: true}, second)
-	require.Equal(t, "2 live", n.row(first.ID))
+	require.Equal(t, db.OpenedRealtime{SessionID: first.SessionID, OwnerEpoch: 2, PlayerSub: first.SessionID,
+		IsResumed: true}, second)
+	require.Equal(t, "2 live", n.row(first.SessionID))
 }
 
 // Pins two bugs: whoever knew the public id of a session got it, and a player with a renewed token lost it.
 func TestASessionIsBoundToItsTokenOrPlayer(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
-	ann := func(o *db.OpenRealtime) { o.Player = "ann" }
+	ann := func(o *db.OpenRealtime) { o.PlayerSub = "ann" }
 	named, unnamed := n.open(n.client("t1", ann)), n.open(n.client("t2"))
-	anonymous := n.open(n.client("", func(o *db.OpenRealtime) { o.Authenticated, o.Key, o.TokenDigest = false, "", nil }))
+	anonymous := n.open(n.client("", func(o *db.OpenRealtime) { o.IsAuthenticated, o.KeyID, o.TokenDigest = false, "", nil }))
 	for _, c := range []struct {
 		name    string
 		resume  db.OpenedRealtime
@@ -54,25 +56,30 @@ func TestASessionIsBoundToItsTokenOrPlayer(t *testing.T) {
 		resumed bool
 	}{
 		{"identical token", unnamed, func(o *db.OpenRealtime) { o.TokenDigest = digest("t2") }, true},
-		{"another token of the same player", named, func(o *db.OpenRealtime) { o.Player = "ann" }, true},
-		{"another player's token", named, func(o *db.OpenRealtime) { o.Player = "bob" }, false},
+		{"another token of the same player", named, func(o *db.OpenRealtime) { o.PlayerSub = "ann" }, true},
+		{"another player's token", named, func(o *db.OpenRealtime) { o.PlayerSub = "bob" }, false},
 		{"a token without a player", named, func(*db.OpenRealtime) {}, false},
 		{"another token", unnamed, func(*db.OpenRealtime) {}, false},
-		{"a player whose name is the id of a session", unnamed, func(o *db.OpenRealtime) { o.Player = unnamed.ID }, false},
-		{"no token", unnamed, func(o *db.OpenRealtime) { o.Authenticated, o.Key, o.TokenDigest = false, "", nil }, false},
+		{"a player whose name is the id of a session", unnamed,
+			func(o *db.OpenRealtime) { o.PlayerSub = unnamed.SessionID }, false},
+		{"no token", unnamed, func(o *db.OpenRealtime) { o.IsAuthenticated, o.KeyID, o.TokenDigest = false, "", nil },
+			false},
 		{"a token for an anonymous session", anonymous, func(*db.OpenRealtime) {}, false},
-		{"an anonymous client", anonymous, func(o *db.OpenRealtime) { o.Authenticated, o.Key, o.TokenDigest = false, "", nil }, true},
-		{"the same player in another project", named, func(o *db.OpenRealtime) { o.Project, o.Player = "p2", "ann" }, false},
+		{"an anonymous client", anonymous,
+			func(o *db.OpenRealtime) { o.IsAuthenticated, o.KeyID, o.TokenDigest = false, "", nil }, true},
+		{"the same player in another project", named,
+			func(o *db.OpenRealtime) { o.ProjectID, o.PlayerSub = "p2", "ann" }, false},
 		{"another token of the same key", unnamed, func(o *db.OpenRealtime) { o.ResumeByKey = true }, true},
-		{"a token of the same key id in another project", unnamed, func(o *db.OpenRealtime) { o.Project, o.ResumeByKey = "p2", true }, false},
-		{"an id that never was", db.OpenedRealtime{ID: "s-0000000000000000"}, func(*db.OpenRealtime) {}, false},
-		{"an id that cannot be", db.OpenedRealtime{ID: "s-\x00"}, func(*db.OpenRealtime) {}, false},
+		{"a token of the same key id in another project", unnamed,
+			func(o *db.OpenRealtime) { o.ProjectID, o.ResumeByKey = "p2", true }, false},
+		{"an id that never was", db.OpenedRealtime{SessionID: "s-0000000000000000"}, func(*db.OpenRealtime) {}, false},
+		{"an id that cannot be", db.OpenedRealtime{SessionID: "s-\x00"}, func(*db.OpenRealtime) {}, false},
 	} {
 		opened := n.open(n.client(c.name, resuming(c.resume), c.change))
-		require.Equal(t, c.resumed, opened.Resumed, c.name)
-		require.Equal(t, c.resumed, opened.ID == c.resume.ID, c.name)
+		require.Equal(t, c.resumed, opened.IsResumed, c.name)
+		require.Equal(t, c.resumed, opened.SessionID == c.resume.SessionID, c.name)
 		if !c.resumed {
-			require.Equal(t, c.resume.ID, opened.Previous, c.name)
+			require.Equal(t, c.resume.SessionID, opened.PreviousSession, c.name)
 		}
 	}
 }
@@ -92,13 +99,13 @@ func TestATokenIsJudgedByTheClockOfTheDatabase(t *testing.T) {
 	first := n.open(n.client("ann", expired(-time.Hour)))
 	n.open(n.client("leeway", expired(0)))
 	refused(n.client("bob", expired(6*time.Second)))
-	refused(n.client("bob", func(o *db.OpenRealtime) { o.Expired = true }))
-	require.True(t, n.open(n.client("ann", resuming(first), expired(23*time.Hour))).Resumed)
+	refused(n.client("bob", func(o *db.OpenRealtime) { o.IsExpired = true }))
+	require.True(t, n.open(n.client("ann", resuming(first), expired(23*time.Hour))).IsResumed)
 	refused(n.client("ann", resuming(first), expired(25*time.Hour)))
 	refused(n.client("bob", resuming(first), expired(time.Hour)))
 
-	named := n.open(n.client("cid", func(o *db.OpenRealtime) { o.Player = "cid" }))
-	refused(n.client("other", resuming(named), expired(time.Hour), func(o *db.OpenRealtime) { o.Player = "cid" }))
+	named := n.open(n.client("cid", func(o *db.OpenRealtime) { o.PlayerSub = "cid" }))
+	refused(n.client("other", resuming(named), expired(time.Hour), func(o *db.OpenRealtime) { o.PlayerSub = "cid" }))
 	n.suspend(true, named)
 	n.steady(n.replica)
 	n.age(named, time.Minute)
@@ -111,20 +118,22 @@ func TestAKeyOpensSessionsUntilItRetires(t *testing.T) {
 	n.key("p1", "narrow", "token:read")
 	n.key("p1", "graceful", "token:mint")
 	n.key("p1", "revoked", "token:mint")
-	first := n.open(n.client("ann", func(o *db.OpenRealtime) { o.Key = "revoked" }))
+	first := n.open(n.client("ann", func(o *db.OpenRealtime) { o.KeyID = "revoked" }))
 	n.Exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() WHERE id = 'revoked'")
 	n.Exec("UPDATE project_keys SET revoked_at = now(), retires_at = now() + interval '1 minute' WHERE id = 'graceful'")
-	for key, code := range map[string]string{"": "key_required", "narrow": "key_scope", "nobody": "key_unknown", "revoked": "key_revoked", "graceful": "", "k1": ""} {
-		_, err := n.OpenRealtime(t.Context(), n.client("bob", func(o *db.OpenRealtime) { o.Key = key }))
+	for key, code := range map[string]string{"": "key_required", "narrow": "key_scope", "nobody": "key_unknown",
+		"revoked": "key_revoked", "graceful": "", "k1": ""} {
+		_, err := n.OpenRealtime(t.Context(), n.client("bob", func(o *db.OpenRealtime) { o.KeyID = key }))
 		if code == "" {
 			require.NoError(t, err, key)
 			continue
 		}
 		requireKind(t, fault.Forbidden, code, err)
 	}
-	_, err := n.OpenRealtime(t.Context(), n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.Key = "revoked" }))
+	_, err := n.OpenRealtime(t.Context(),
+		n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.KeyID = "revoked" }))
 	requireKind(t, fault.Forbidden, "key_revoked", err)
-	n.open(n.client("bob", func(o *db.OpenRealtime) { o.Key, o.KeyRequired = "", false }))
+	n.open(n.client("bob", func(o *db.OpenRealtime) { o.KeyID, o.KeyRequired = "", false }))
 }
 
 // Pins a leaked key with which somebody opens sessions until the database is full. Those that are opened at the same
@@ -152,9 +161,9 @@ func TestTheSessionsOfAKeyAreBounded(t *testing.T) {
 	n.suspend(true, first)
 	_, err := n.OpenRealtime(t.Context(), n.client("late"))
 	requireKind(t, fault.TooMany, "too_many_sessions", err)
-	require.True(t, n.open(n.client("ann", resuming(first))).Resumed)
-	n.open(n.client("bob", func(o *db.OpenRealtime) { o.Key = "other" }))
-	n.open(n.client("cid", func(o *db.OpenRealtime) { o.Project = "p2" }))
+	require.True(t, n.open(n.client("ann", resuming(first))).IsResumed)
+	n.open(n.client("bob", func(o *db.OpenRealtime) { o.KeyID = "other" }))
+	n.open(n.client("cid", func(o *db.OpenRealtime) { o.ProjectID = "p2" }))
 }
 
 // Pins two tabs with one session that fight for it for ever.
@@ -165,12 +174,12 @@ func TestTakeoversOfALiveSessionAreBounded(t *testing.T) {
 	for range 10 {
 		next := n.open(n.client("ann", resuming(last)))
 		require.True(t, next.TookOver)
-		require.Equal(t, last.Epoch+1, next.Epoch)
+		require.Equal(t, last.OwnerEpoch+1, next.OwnerEpoch)
 		last = next
 	}
 	_, err := n.OpenRealtime(t.Context(), n.client("ann", resuming(last)))
 	requireKind(t, fault.TooMany, "takeovers", err)
-	require.Equal(t, "11 live", n.row(last.ID), "its owner keeps it")
+	require.Equal(t, "11 live", n.row(last.SessionID), "its owner keeps it")
 	n.suspend(true, last)
 	last = n.open(n.client("ann", resuming(last)))
 	require.False(t, last.TookOver, "nobody held it")
@@ -187,13 +196,13 @@ func TestASessionIsNotResumedPastItsTTL(t *testing.T) {
 	n.suspend(true, first)
 	n.age(first, 29*time.Second)
 	first = n.open(n.client("ann", resuming(first)))
-	require.True(t, first.Resumed)
+	require.True(t, first.IsResumed)
 	n.suspend(true, first)
 	n.age(first, 31*time.Second)
 	second := n.open(n.client("ann", resuming(first)))
-	require.False(t, second.Resumed, "although no worker has ended it")
-	require.Equal(t, first.ID, second.Previous)
-	require.Equal(t, "2 suspended", n.row(first.ID))
+	require.False(t, second.IsResumed, "although no worker has ended it")
+	require.Equal(t, first.SessionID, second.PreviousSession)
+	require.Equal(t, "2 suspended", n.row(first.SessionID))
 }
 
 // Pins takeovers that opened a new session instead, as soon as a replica had been live for the TTL: a session with an
@@ -204,9 +213,9 @@ func TestALiveSessionIsTakenOver(t *testing.T) {
 	n.steady(n.replica)
 	first := n.open(n.client("ann"))
 	second := n.open(n.client("ann", resuming(first)))
-	require.True(t, second.Resumed)
+	require.True(t, second.IsResumed)
 	require.True(t, second.TookOver)
-	require.Equal(t, first.ID, second.ID)
+	require.Equal(t, first.SessionID, second.SessionID)
 }
 
 // Pins sessions that ended while Postgres, or every replica, was away.
@@ -220,7 +229,7 @@ func TestAfterAnOutageASessionHasItsWholeTTL(t *testing.T) {
 	resumable := func(why string) {
 		t.Helper()
 		o := n.open(n.client("ann", resuming(first)))
-		require.True(t, o.Resumed, why)
+		require.True(t, o.IsResumed, why)
 		n.suspend(true, o)
 		n.age(o, time.Hour)
 		require.Zero(t, n.endExpired(), why)
@@ -239,7 +248,7 @@ func TestAfterAnOutageASessionHasItsWholeTTL(t *testing.T) {
 	n.Exec("UPDATE replicas SET steady_since = '-infinity', seen_at = pg_postmaster_start_time() WHERE id = $1", dead)
 	resumable("nor is a renewal before Postgres started")
 	n.Exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '31 seconds' WHERE id = $1", n.replica)
-	require.False(t, n.open(n.client("ann", resuming(first))).Resumed)
+	require.False(t, n.open(n.client("ann", resuming(first))).IsResumed)
 	require.Equal(t, 1, n.endExpired())
 }
 
@@ -263,8 +272,9 @@ func TestTextThatCannotBeStoredIsInvalid(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
 	for _, change := range []func(*db.OpenRealtime){
-		func(o *db.OpenRealtime) { o.Project = "" }, func(o *db.OpenRealtime) { o.Project = "p\x00" }, func(o *db.OpenRealtime) { o.Player = "\xff" },
-		func(o *db.OpenRealtime) { o.Key = "\x00" },
+		func(o *db.OpenRealtime) { o.ProjectID = "" }, func(o *db.OpenRealtime) { o.ProjectID = "p\x00" },
+		func(o *db.OpenRealtime) { o.PlayerSub = "\xff" },
+		func(o *db.OpenRealtime) { o.KeyID = "\x00" },
 	} {
 		_, err := n.OpenRealtime(t.Context(), n.client("ann", change))
 		requireKind(t, fault.Invalid, "invalid", err)

@@ -73,7 +73,7 @@ func (s *Store) ensureProfile(ctx context.Context, edit ProfileEdit, document []
 	}
 	next := profileText{string(document), p.Canonical()}
 	_, err = s.changeProfile(ctx, edit, &next, func(was profileState) (profileState, string, error) {
-		if was.latest > 0 {
+		if was.latestVersion > 0 {
 			return was, "", nil
 		}
 		return was.apply(next.canonical)

@@ -28,7 +28,7 @@ func TestRealtimeReplicasExpireOnlyBesideSteadyOnes(t *testing.T) {
 	require.NoError(t, n.RenewRealtimeReplica(t.Context(), lobbyRegion, second))
 	n.Exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes' WHERE ended_at IS NOT NULL")
 	owned := n.open(n.client("ann", at(second)))
-	n.Exec("UPDATE realtime_sessions SET owner = $1 WHERE id = $2", n.replica, owned.ID)
+	n.Exec("UPDATE realtime_sessions SET owner = $1 WHERE id = $2", n.replica, owned.SessionID)
 	require.Zero(t, n.forgetReplicas(), "a worker must still find its sessions")
 	n.suspend(true, owned)
 	require.Equal(t, 1, n.forgetReplicas())
@@ -82,7 +82,8 @@ func TestTheReplicasOfTwoFacesDoNotDisturbEachOther(t *testing.T) {
 
 	r.joined(heir, "eu1")
 	require.NoError(t, r.EndReplica(t.Context(), fleetRegion, heir, time.Hour))
-	require.Zero(t, one[int](r.bundle, "SELECT count(*) FROM agent_states WHERE left_at IS NULL"), "the replica of the lobby takes over no agents: they leave at once")
+	require.Zero(t, one[int](r.bundle, "SELECT count(*) FROM agent_states WHERE left_at IS NULL"),
+		"the replica of the lobby takes over no agents: they leave at once")
 	require.Nil(t, one[*time.Time](r.bundle, "SELECT ended_at FROM replicas WHERE id = $1", sessions))
 }
 

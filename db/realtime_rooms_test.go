@@ -25,12 +25,15 @@ func chats(t *testing.T) *lobby.Types {
 }
 
 func (n *nexis) actAs(o db.OpenedRealtime, room string, act lobby.Action) (db.LobbyAnswer, error) {
-	return n.ActInLobby(context.WithoutCancel(n.t.Context()), db.LobbyAction{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Room: room, Make: true, Act: act})
+	return n.ActInLobby(context.WithoutCancel(n.t.Context()),
+		db.LobbyAction{Region: lobbyRegion, ProjectID: "p1", Session: epochOf(o), RoomID: room, MakesRoom: true,
+			Act: act})
 }
 
 func (n *nexis) join(o db.OpenedRealtime, kind, room string) db.LobbyAnswer {
 	n.t.Helper()
-	return must.Get(n.actAs(o, room, chats(n.t).Join(lobby.Join{Type: kind, Session: o.ID, Player: o.Player})))(n.t)
+	return must.Get(n.actAs(o, room, chats(n.t).JoinRoom(lobby.Join{RoomType: kind, Session: o.SessionID,
+		Player: o.PlayerSub})))(n.t)
 }
 
 // entries returns what the members of a room were sent, in the order of positions: the kind of each entry and the
@@ -57,17 +60,20 @@ func TestRoomsHearWhenASessionIsSuspendedAndResumed(t *testing.T) {
 		n.join(ann, "chat", room)
 	}
 	n.join(bob, "chat", "chat:1")
-	require.NoError(t, n.SuspendRealtime(t.Context(), lobbyRegion, []db.SessionEpoch{epochOf(ann)}, chats(t).Away, true, 0))
-	back := n.open(n.client("ann", resuming(ann), func(o *db.OpenRealtime) { o.Back = chats(t).Back }))
+	require.NoError(t, n.SuspendRealtime(t.Context(), lobbyRegion, []db.SessionEpoch{epochOf(ann)}, chats(t).MarkAway,
+		true, 0))
+	back := n.open(n.client("ann", resuming(ann), func(o *db.OpenRealtime) { o.BackAction = chats(t).MarkBack }))
 	var ids []string
-	for _, r := range back.Rooms {
-		ids = append(ids, r.Room.ID)
-		require.NotNil(t, r.Row)
-		require.Contains(t, fmt.Sprint(r.Room.Members), ann.ID)
+	for _, r := range back.RoomAnswers {
+		ids = append(ids, r.RoomSnapshot.ID)
+		require.NotNil(t, r.LogRow)
+		require.Contains(t, fmt.Sprint(r.RoomSnapshot.Members), ann.SessionID)
 	}
 	require.ElementsMatch(t, []string{"chat:1", "chat:2"}, ids)
-	require.Equal(t, []string{"joined " + ann.ID, "joined " + bob.ID, "dropped " + ann.ID, "reconnected " + ann.ID}, n.entries("chat:1"))
-	require.Equal(t, []string{"joined " + ann.ID, "dropped " + ann.ID, "reconnected " + ann.ID}, n.entries("chat:2"))
+	require.Equal(t, []string{"joined " + ann.SessionID, "joined " + bob.SessionID, "dropped " + ann.SessionID,
+		"reconnected " + ann.SessionID}, n.entries("chat:1"))
+	require.Equal(t, []string{"joined " + ann.SessionID, "dropped " + ann.SessionID, "reconnected " + ann.SessionID},
+		n.entries("chat:2"))
 	n.RequireInvariants()
 }
 
@@ -77,16 +83,17 @@ func TestAFormerOwnerChangesNothing(t *testing.T) {
 	n := setupRealtime(t)
 	first := n.open(n.client("ann"))
 	n.join(first, "chat", "chat:1")
-	n.open(n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.Back = chats(t).Back }))
+	n.open(n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.BackAction = chats(t).MarkBack }))
 	said := len(n.entries("chat:1"))
 	for _, act := range []lobby.Action{
-		chats(t).Leave(first.ID, first.Player), chats(t).Message(lobby.Message{Session: first.ID, Type: "say", Data: json.RawMessage(`{}`)}),
-		chats(t).Join(lobby.Join{Type: "chat", Session: first.ID, Player: first.Player}),
+		chats(t).LeaveRoom(first.SessionID, first.PlayerSub), chats(t).HandleMessage(lobby.Message{Session: first.SessionID, Type: "say", Data: json.RawMessage(`{}`)}),
+		chats(t).JoinRoom(lobby.Join{RoomType: "chat", Session: first.SessionID, Player: first.PlayerSub}),
 	} {
 		_, err := n.actAs(first, "chat:1", act)
 		requireKind(t, fault.Superseded, "session_superseded", err)
 	}
-	_, err := n.actAs(first, "chat:2", chats(t).Join(lobby.Join{Type: "chat", Session: first.ID, Player: first.Player}))
+	_, err := n.actAs(first, "chat:2", chats(t).JoinRoom(lobby.Join{RoomType: "chat", Session: first.SessionID,
+		Player: first.PlayerSub}))
 	requireKind(t, fault.Superseded, "session_superseded", err)
 	n.suspend(true, first)
 	require.Len(t, n.entries("chat:1"), said)
@@ -99,7 +106,8 @@ func TestASuspendedSessionActsNoMore(t *testing.T) {
 	n := setupRealtime(t)
 	ann := n.open(n.client("ann"))
 	n.suspend(true, ann)
-	_, err := n.actAs(ann, "chat:1", chats(t).Join(lobby.Join{Type: "chat", Session: ann.ID, Player: ann.Player}))
+	_, err := n.actAs(ann, "chat:1", chats(t).JoinRoom(lobby.Join{RoomType: "chat", Session: ann.SessionID,
+		Player: ann.PlayerSub}))
 	requireKind(t, fault.Superseded, "session_superseded", err)
 }
 
@@ -107,21 +115,22 @@ func TestAnEndedSessionLeavesItsRoomsAndLosesItsInvitations(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
 	n.steady(n.replica)
-	ann := n.open(n.client("ann", func(o *db.OpenRealtime) { o.Player = "ann" }))
-	bob := n.open(n.client("bob", func(o *db.OpenRealtime) { o.Player = "bob" }))
+	ann := n.open(n.client("ann", func(o *db.OpenRealtime) { o.PlayerSub = "ann" }))
+	bob := n.open(n.client("bob", func(o *db.OpenRealtime) { o.PlayerSub = "bob" }))
 	n.join(ann, "chat", "chat:1")
 	n.join(bob, "chat", "chat:1")
 	n.join(ann, "echo_room", "echo_room:1") // ends with its last member
 	n.join(bob, "party", "party:1")
-	_, err := n.actAs(bob, "party:1", chats(t).Message(lobby.Message{Session: bob.ID, Type: "invite", Data: json.RawMessage(`{"player":"ann"}`)}))
+	_, err := n.actAs(bob, "party:1", chats(t).HandleMessage(lobby.Message{Session: bob.SessionID, Type: "invite", Data: json.RawMessage(`{"player":"ann"}`)}))
 	require.NoError(t, err)
 	require.Len(t, n.news(ann), 1)
 	n.suspend(true, ann)
 	n.age(ann, time.Minute)
 	require.Equal(t, 1, n.endExpired())
-	require.Equal(t, "none", n.row(ann.ID))
-	require.Equal(t, []string{"joined " + ann.ID, "joined " + bob.ID, "dropped " + ann.ID, "left " + ann.ID}, n.entries("chat:1"))
-	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM lobby_members WHERE session = $1", ann.ID))
+	require.Equal(t, "none", n.row(ann.SessionID))
+	require.Equal(t, []string{"joined " + ann.SessionID, "joined " + bob.SessionID, "dropped " + ann.SessionID,
+		"left " + ann.SessionID}, n.entries("chat:1"))
+	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM lobby_members WHERE session = $1", ann.SessionID))
 	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM lobbies WHERE id = 'echo_room:1'"))
 	n.RequireInvariants()
 }
@@ -168,29 +177,35 @@ func (n *nexis) wander(ctx context.Context, types *lobby.Types, stores []*db.Sto
 		store := stores[step%len(stores)]
 		room := fmt.Sprintf("counter_room:%d", step%3)
 		act := func(action lobby.Action) {
-			_, err := store.ActInLobby(ctx, db.LobbyAction{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Room: room, Make: true, Act: action})
+			_, err := store.ActInLobby(ctx,
+				db.LobbyAction{Region: lobbyRegion, ProjectID: "p1", Session: epochOf(o), RoomID: room, MakesRoom: true,
+					Act: action})
 			var refused *lobby.Error
 			if !errors.As(err, &refused) && !fault.Is(err, fault.Superseded) {
 				require.NoError(n.t, err)
 			}
 		}
 		switch {
-		case o.ID == "" || step < 25:
-			opened, err := store.OpenRealtime(ctx, n.client(fmt.Sprint("client", client), resuming(o), func(r *db.OpenRealtime) { r.Back = types.Back }))
+		case o.SessionID == "" || step < 25:
+			opened, err := store.OpenRealtime(ctx,
+				n.client(fmt.Sprint("client", client), resuming(o),
+					func(r *db.OpenRealtime) { r.BackAction = types.MarkBack }))
 			if !fault.Is(err, fault.TooMany) {
 				require.NoError(n.t, err)
 				o = opened
 			}
 		case step < 55:
-			act(types.Join(lobby.Join{Type: "counter_room", Session: o.ID, Player: o.Player}))
+			act(types.JoinRoom(lobby.Join{RoomType: "counter_room", Session: o.SessionID, Player: o.PlayerSub}))
 		case step < 75:
-			act(types.Message(lobby.Message{Session: o.ID, Type: "inc", Data: json.RawMessage(`{"by":1}`)}))
+			act(types.HandleMessage(lobby.Message{Session: o.SessionID, Type: "inc", Data: json.RawMessage(`{"by":1}`)}))
 		case step < 85:
-			act(types.Leave(o.ID, o.Player))
+			act(types.LeaveRoom(o.SessionID, o.PlayerSub))
 		default:
-			require.NoError(n.t, store.SuspendRealtime(ctx, lobbyRegion, []db.SessionEpoch{epochOf(o)}, types.Away, step%2 == 0, 0))
+			require.NoError(n.t, store.SuspendRealtime(ctx, lobbyRegion, []db.SessionEpoch{epochOf(o)}, types.MarkAway,
+				step%2 == 0, 0))
 			if step > 95 {
-				must.Get(n.Pool().Exec(ctx, "UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 hour', expires_at = expires_at - interval '1 hour' WHERE id = $1 AND owner IS NULL", o.ID))(n.t)
+				must.Get(n.Pool().Exec(ctx,
+					"UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 hour', expires_at = expires_at - interval '1 hour' WHERE id = $1 AND owner IS NULL", o.SessionID))(n.t)
 			}
 		}
 	}

@@ -47,8 +47,9 @@ func (n *nexis) beginReplica(s *db.Store) uuid.UUID {
 // client is a client with a token of its own, which connects to the replica.
 func (n *nexis) client(token string, change ...func(*db.OpenRealtime)) db.OpenRealtime {
 	return variant.Apply(db.OpenRealtime{
-		Region: lobbyRegion, Project: "p1", Authenticated: true, Key: "k1", KeyRequired: true, Scope: "token:mint", TokenDigest: digest(token),
-		TTL: 30 * time.Second, Replica: n.replica, Back: back,
+		Region: lobbyRegion, ProjectID: "p1", IsAuthenticated: true, KeyID: "k1", KeyRequired: true,
+		KeyScope: "token:mint", TokenDigest: digest(token),
+		ResumeTTL: 30 * time.Second, ReplicaID: n.replica, BackAction: back,
 	}, change...)
 }
 
@@ -63,14 +64,16 @@ func (n *nexis) open(o db.OpenRealtime) db.OpenedRealtime {
 }
 
 func resuming(o db.OpenedRealtime) func(*db.OpenRealtime) {
-	return func(r *db.OpenRealtime) { r.Resume = o.ID }
+	return func(r *db.OpenRealtime) { r.ResumedSession = o.SessionID }
 }
 
 func at(replica uuid.UUID) func(*db.OpenRealtime) {
-	return func(r *db.OpenRealtime) { r.Replica = replica }
+	return func(r *db.OpenRealtime) { r.ReplicaID = replica }
 }
 
-func epochOf(o db.OpenedRealtime) db.SessionEpoch { return db.SessionEpoch{ID: o.ID, Epoch: o.Epoch} }
+func epochOf(o db.OpenedRealtime) db.SessionEpoch {
+	return db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}
+}
 
 func (n *nexis) suspend(announce bool, sessions ...db.OpenedRealtime) {
 	n.t.Helper()
@@ -84,7 +87,7 @@ func (n *nexis) suspend(announce bool, sessions ...db.OpenedRealtime) {
 // age moves the suspension of a session back by a time.
 func (n *nexis) age(o db.OpenedRealtime, by time.Duration) {
 	n.t.Helper()
-	n.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - $2::interval, expires_at = expires_at - $2::interval WHERE id = $1", o.ID, by)
+	n.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - $2::interval, expires_at = expires_at - $2::interval WHERE id = $1", o.SessionID, by)
 }
 
 // row shows a session: its epoch, and whether it has an owner.
@@ -105,7 +108,7 @@ func present(session string, away bool, entry string) lobby.Action {
 		if i < 0 {
 			return lobby.ErrNotMember
 		}
-		r.Members[i].Away = away
+		r.Members[i].IsAway = away
 		r.Entries = append(r.Entries, lobby.Entry{Kind: entry, Session: session})
 		return nil
 	}

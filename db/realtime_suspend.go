@@ -17,7 +17,7 @@ import (
 func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []SessionEpoch,
 	away func(session string) lobby.Action, announce bool, silence time.Duration) error {
 	for part := range slices.Chunk(sessions, suspendedAtOnce) {
-		if _, err := s.groups.suspensions.Do(ctx, region, suspension{part, away, announce, silence}); err != nil {
+		if _, err := s.batchGroups.suspensions.Do(ctx, region, suspension{part, away, announce, silence}); err != nil {
 			return err
 		}
 	}
@@ -28,18 +28,18 @@ func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []S
 const suspendedAtOnce = 256
 
 type suspension struct {
-	sessions []SessionEpoch
-	away     func(session string) lobby.Action
-	announce bool
-	silence  time.Duration
+	sessionEpochs []SessionEpoch
+	awayAction    func(session string) lobby.Action
+	isAnnounced   bool
+	silentFor     time.Duration
 }
 
 type suspendCall = batch.Call[suspension, struct{}]
 
-func (s suspension) weight() int { return len(s.sessions) }
+func (s suspension) weight() int { return len(s.sessionEpochs) }
 
 func (s suspension) bytes() (n int) {
-	for _, e := range s.sessions {
+	for _, e := range s.sessionEpochs {
 		n += textBytes(e.ID)
 	}
 	return n
@@ -61,7 +61,7 @@ func (s *Store) suspendSessions(ctx context.Context, region string, calls []*sus
 func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) error {
 	var ids []string
 	for _, c := range calls {
-		for _, e := range c.Req.sessions {
+		for _, e := range c.Req.sessionEpochs {
 			ids = append(ids, e.ID)
 		}
 	}
@@ -72,16 +72,16 @@ func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) erro
 	away := make(map[string]func(string) lobby.Action)
 	var suspended query.SuspendRealtimeSessionsParams
 	for _, c := range calls {
-		for _, e := range c.Req.sessions {
+		for _, e := range c.Req.sessionEpochs {
 			row, ok := rows[e.ID]
 			// Another connection owns it, it is suspended already, or two calls name it: the first one decides.
 			if _, again := away[e.ID]; again || !ok || row.Epoch != e.Epoch || row.Owner == nil {
 				continue
 			}
-			away[e.ID] = c.Req.away
+			away[e.ID] = c.Req.awayAction
 			suspended.Ids, suspended.Announced = append(suspended.Ids, e.ID), append(suspended.Announced,
-				c.Req.announce)
-			suspended.Silences = append(suspended.Silences, c.Req.silence)
+				c.Req.isAnnounced)
+			suspended.Silences = append(suspended.Silences, c.Req.silentFor)
 		}
 	}
 	return t.suspend(ctx, suspended, func(session string) lobby.Action { return away[session](session) })
@@ -108,6 +108,6 @@ func (t *sessionTx) suspend(ctx context.Context, p query.SuspendRealtimeSessions
 		}
 	}
 	// Their tickets stay in the queue and are no candidates.
-	t.pauseSessions(t.q, t.region, p.Ids, true)
+	t.store.pauseSessions(t.q, t.region, p.Ids, true)
 	return nil
 }

@@ -18,13 +18,14 @@ func TestALateSuspendOfAFormerOwnerChangesNothing(t *testing.T) {
 	first := n.open(n.client("ann"))
 	second := n.open(n.client("ann", resuming(first), at(n.beginReplica(n.Store))))
 	n.suspend(true, first)
-	require.Equal(t, "2 live", n.row(first.ID))
+	require.Equal(t, "2 live", n.row(first.SessionID))
 	n.suspend(true, second)
-	require.Equal(t, "2 suspended", n.row(first.ID))
+	require.Equal(t, "2 suspended", n.row(first.SessionID))
 	since := one[time.Time](n.bundle, "SELECT suspended_at FROM realtime_sessions")
 	n.suspend(false, second)
-	require.Equal(t, since, one[time.Time](n.bundle, "SELECT suspended_at FROM realtime_sessions"), "a repetition does not prolong the TTL")
-	n.suspend(true, db.OpenedRealtime{ID: "s-0000000000000000", Epoch: 1})
+	require.Equal(t, since, one[time.Time](n.bundle, "SELECT suspended_at FROM realtime_sessions"),
+		"a repetition does not prolong the TTL")
+	n.suspend(true, db.OpenedRealtime{SessionID: "s-0000000000000000", OwnerEpoch: 1})
 }
 
 func TestManySessionsAreSuspendedAtOnce(t *testing.T) {
@@ -36,7 +37,8 @@ func TestManySessionsAreSuspendedAtOnce(t *testing.T) {
 		all = append(all, db.SessionEpoch{ID: id, Epoch: 1}, db.SessionEpoch{ID: id, Epoch: 1})
 	}
 	require.NoError(t, n.SuspendRealtime(t.Context(), lobbyRegion, all, away, false, 0))
-	require.Equal(t, 1000, one[int](n.bundle, "SELECT count(*) FROM realtime_sessions WHERE owner IS NULL AND NOT announced"))
+	require.Equal(t, 1000, one[int](n.bundle,
+		"SELECT count(*) FROM realtime_sessions WHERE owner IS NULL AND NOT announced"))
 }
 
 // Pins two processes that both believe that they own a session, since both resumed it at the same time.
@@ -52,14 +54,15 @@ func TestRacersThatResumeASessionLeaveOneOwner(t *testing.T) {
 		o := n.client("ann", resuming(first), at(n.beginReplica(store)))
 		wg.Go(func() {
 			for range 2 {
-				if opened, err := store.OpenRealtime(context.WithoutCancel(t.Context()), o); err == nil && opened.ID == first.ID {
-					epochs[i] = opened.Epoch
+				if opened, err := store.OpenRealtime(context.WithoutCancel(t.Context()), o); err == nil &&
+					opened.SessionID == first.SessionID {
+					epochs[i] = opened.OwnerEpoch
 				}
 			}
 		})
 	}
 	wg.Wait()
-	require.Equal(t, "11 live", n.row(first.ID), "each call got an epoch of its own")
+	require.Equal(t, "11 live", n.row(first.SessionID), "each call got an epoch of its own")
 	owners := 0
 	for _, epoch := range epochs {
 		if one[int64](n.bundle, "SELECT epoch FROM realtime_sessions") == epoch {

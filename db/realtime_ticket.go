@@ -21,63 +21,63 @@ import (
 // Queueing says how sessions of the realtime lobby wait for a match.
 type Queueing struct {
 	Universe string // the region that is the queue
-	// Lease is how long a ticket stays in the queue after [Store.KeepAlive] was last called for it.
-	Lease time.Duration
-	TTL   time.Duration // of a ticket; 0: it stays while its sessions live
-	// Encode makes the body of a ticket. Errors: Invalid for attributes or latencies outside their limits.
-	Encode func(d QueueDraft) (QueueBody, error)
+	// LeaseTTL is how long a ticket stays in the queue after [Store.KeepAlive] was last called for it.
+	LeaseTTL  time.Duration
+	TicketTTL time.Duration // of a ticket; 0: it stays while its sessions live
+	// EncodeDraft makes the body of a ticket. Errors: Invalid for attributes or latencies outside their limits.
+	EncodeDraft func(d QueueDraft) (QueueBody, error)
 }
 
 // QueueDraft is a ticket of sessions that is to be encoded.
 type QueueDraft struct {
-	Profile string // whose queue it is for
-	Bucket  string // of a built-in profile, which matches only tickets with the same one; "" for other profiles
-	Players []string
-	Queue   lobby.Queue
+	ProfileName string // whose queue it is for
+	Bucket      string // of a built-in profile, which matches only tickets with the same one; "" for other profiles
+	Players     []string
+	LobbyQueue  lobby.Queue
 	// ClaimedLatencies are what the client said of regions for which the Queue has another latency; nil: none.
 	ClaimedLatencies map[string]uint16
 }
 
 // QueueBody is an encoded ticket.
 type QueueBody struct {
-	Fields match.Fields
-	Body   func(id string, created time.Time) []byte
-	Bytes  int // of the body, about
-	// Ticket is what a profile judges. It is called for tickets of profiles that are not built in; nil: none is judged.
-	Ticket func(created time.Time) (*match.Ticket, error)
+	SearchFields match.Fields
+	EncodeBody   func(id string, created time.Time) []byte
+	Bytes        int // of the body, about
+	// JudgedTicket is what a profile judges. It is called for tickets of profiles that are not built in; nil: none is judged.
+	JudgedTicket func(created time.Time) (*match.Ticket, error)
 }
 
 // forEver is the TTL of tickets that stay while their sessions live.
 const forEver = 10 * 365 * 24 * time.Hour
 
 func (q *Queueing) ttl() time.Duration {
-	if q.TTL > 0 {
-		return q.TTL
+	if q.TicketTTL > 0 {
+		return q.TicketTTL
 	}
 	return forEver
 }
 
 // EnqueueRealtime puts a session alone into the queue.
 type EnqueueRealtime struct {
-	Region, Project string
-	Session         SessionEpoch
-	Player          string
-	Queue           lobby.Queue
+	Region, ProjectID string
+	Session           SessionEpoch
+	Player            string
+	Queue             lobby.Queue
 }
 
 // DequeueRealtime takes a session out of the queue.
 type DequeueRealtime struct {
-	Region, Project string
-	Session         SessionEpoch
-	Player          string
+	Region, ProjectID string
+	Session           SessionEpoch
+	Player            string
 }
 
 // QueuedRealtime is the place of a session in the queue.
 type QueuedRealtime struct {
-	Ticket   string
-	Sub      string // the player of the ticket: the session, or its player
-	Size     int    // of the match
-	Position int    // among the sessions that wait for the same room type and size, from 1; counted up to 1,000
+	TicketID      string
+	PlayerSub     string // the player of the ticket: the session, or its player
+	MatchSize     int    // of the match
+	QueuePosition int    // among the sessions that wait for the same room type and size, from 1; counted up to 1,000
 }
 
 // EnqueueRealtime makes a ticket for a session. A session that waits for the same room type and size already keeps its
@@ -93,11 +93,12 @@ func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedR
 	if err != nil {
 		return QueuedRealtime{}, err
 	}
-	if err := s.admit(ctx, arrival{region: s.sessionUniverse(), caller: cmp.Or(e.Player, e.Session.ID)}); err != nil {
+	if err := s.admit(ctx, arrival{region: s.sessionUniverse(),
+		callerSub: cmp.Or(e.Player, e.Session.ID)}); err != nil {
 		return QueuedRealtime{}, err
 	}
-	done, err := s.groups.sessionTickets.Do(ctx, e.Region,
-		sessionTicketRequest{session: e.Session, project: e.Project, player: e.Player, party: p})
+	done, err := s.batchGroups.sessionTickets.Do(ctx, e.Region,
+		sessionTicketRequest{sessionEpoch: e.Session, projectID: e.ProjectID, playerSub: e.Player, party: p})
 	return done.queued, err
 }
 
@@ -107,27 +108,27 @@ func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedR
 // whether they accept a match is removed, too, which ends the match for the others. Errors: Superseded for another
 // epoch; Unavailable.
 func (s *Store) DequeueRealtime(ctx context.Context, d DequeueRealtime) (removed bool, err error) {
-	done, err := s.groups.sessionTickets.Do(ctx, d.Region,
-		sessionTicketRequest{session: d.Session, project: d.Project, player: d.Player})
-	return done.removed, err
+	done, err := s.batchGroups.sessionTickets.Do(ctx, d.Region,
+		sessionTicketRequest{sessionEpoch: d.Session, projectID: d.ProjectID, playerSub: d.Player})
+	return done.wasRemoved, err
 }
 
 // sessionTicketRequest is a call of EnqueueRealtime, or without a party one of DequeueRealtime.
 type sessionTicketRequest struct {
-	session         SessionEpoch
-	project, player string
-	party           *party
+	sessionEpoch         SessionEpoch
+	projectID, playerSub string
+	party                *party
 }
 
 type sessionTicketAnswer struct {
-	queued  QueuedRealtime
-	removed bool
+	queued     QueuedRealtime
+	wasRemoved bool
 }
 
 type sessionTicketCall = batch.Call[sessionTicketRequest, sessionTicketAnswer]
 
 func (r sessionTicketRequest) bytes() int {
-	n := textBytes(r.session.ID, r.project, r.player)
+	n := textBytes(r.sessionEpoch.ID, r.projectID, r.playerSub)
 	if r.party != nil {
 		n += r.party.request.bytes()
 	}
@@ -142,7 +143,8 @@ func (s *Store) changeSessionTickets(ctx context.Context, region string, calls [
 		var parties []*party
 		hold := query.HoldSessionEpochsParams{Region: region}
 		for _, c := range first {
-			hold.Ids, hold.Epochs = append(hold.Ids, c.Req.session.ID), append(hold.Epochs, c.Req.session.Epoch)
+			hold.Ids, hold.Epochs = append(hold.Ids, c.Req.sessionEpoch.ID), append(hold.Epochs,
+				c.Req.sessionEpoch.Epoch)
 			if c.Req.party != nil {
 				parties = append(parties, c.Req.party)
 			}
@@ -157,7 +159,7 @@ func (s *Store) changeSessionTickets(ctx context.Context, region string, calls [
 			return err
 		}
 		for _, c := range first {
-			t.changeSessionTicket(c, slices.Contains(owned, c.Req.session.ID))
+			t.changeSessionTicket(c, slices.Contains(owned, c.Req.sessionEpoch.ID))
 		}
 		return nil
 	})
@@ -168,7 +170,7 @@ func firstOfPlayers(calls []*sessionTicketCall) (first []*sessionTicketCall) {
 	type player struct{ project, name string }
 	seen := map[player]bool{}
 	for _, c := range calls {
-		p := player{c.Req.project, cmp.Or(c.Req.player, c.Req.session.ID)}
+		p := player{c.Req.projectID, cmp.Or(c.Req.playerSub, c.Req.sessionEpoch.ID)}
 		if !seen[p] {
 			seen[p], first = true, append(first, c)
 		}
@@ -184,7 +186,7 @@ func (t *queueTurn) changeSessionTicket(c *sessionTicketCall, isOwned bool) {
 	case !isOwned:
 		err = fault.New(fault.Superseded, "session_superseded", "another connection owns the session now")
 	case c.Req.party == nil:
-		a.removed = t.dequeue(c.Req)
+		a.wasRemoved = t.dequeue(c.Req)
 	default:
 		a.queued, err = t.enqueue(c.Req.party)
 	}
@@ -192,16 +194,16 @@ func (t *queueTurn) changeSessionTicket(c *sessionTicketCall, isOwned bool) {
 	if errors.Is(err, errPartyBusy) {
 		return
 	}
-	t.answers = append(t.answers, func() {
+	t.callAnswers = append(t.callAnswers, func() {
 		// Counted by a statement that is sent with COMMIT, and so known only now.
-		a.queued.Position = t.position(c.Req.session.ID)
+		a.queued.QueuePosition = t.position(c.Req.sessionEpoch.ID)
 		c.Answer(a, err)
 	})
 }
 
 // dequeue lets the ticket of a session leave the queue, unless it waits with none that may leave.
 func (t *queueTurn) dequeue(r sessionTicketRequest) (removed bool) {
-	row, waits := t.waitOf(r.session.ID)
+	row, waits := t.waitOf(r.sessionEpoch.ID)
 	if earlier := t.inheritable(r.heir(), anyWait); !waits && earlier != nil {
 		row, waits = *earlier, true
 	}
@@ -220,10 +222,10 @@ func (t *queueTurn) enqueue(p *party) (QueuedRealtime, error) {
 		return QueuedRealtime{}, err
 	}
 	t.countedPlaces = append(t.countedPlaces, p.members[0].Session)
-	queued := QueuedRealtime{Ticket: answer.ID, Sub: p.subs[0], Size: p.queue.Size}
+	queued := QueuedRealtime{TicketID: answer.ID, PlayerSub: p.playerSubs[0], MatchSize: p.lobbyQueue.MatchSize}
 	// enter has kept the ticket of the same row.
-	if !answer.New {
-		queued.Sub = row.Sub
+	if !answer.IsNew {
+		queued.PlayerSub = row.Sub
 		t.inherit(row, p.members[0].Session)
 	}
 	return queued, nil
@@ -231,7 +233,7 @@ func (t *queueTurn) enqueue(p *party) (QueuedRealtime, error) {
 
 // position returns the position of a session that was counted.
 func (t *queueTurn) position(session string) int {
-	for _, r := range t.places {
+	for _, r := range t.countedPositions {
 		if r.Session == session {
 			return int(r.Position)
 		}
@@ -241,12 +243,12 @@ func (t *queueTurn) position(session string) int {
 
 // WaitingRealtime is a session that waits with a ticket.
 type WaitingRealtime struct {
-	Session  string
-	Universe string // of the ticket
-	Ticket   string
-	Sub      string // the player of the ticket
-	RoomType string
-	Size     int
+	SessionID string
+	Universe  string // of the ticket
+	TicketID  string
+	PlayerSub string // the player of the ticket
+	RoomType  string
+	MatchSize int
 }
 
 // RealtimeTicket returns the ticket with which a session waits. Errors: NotFound if it waits with none; Unavailable.

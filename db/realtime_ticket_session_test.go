@@ -15,7 +15,8 @@ import (
 
 func (n *nexis) say(o db.OpenedRealtime, room, kind, data string) {
 	n.t.Helper()
-	must.Get(n.actAs(o, room, chats(n.t).Message(lobby.Message{Session: o.ID, Player: o.Player, Type: kind, Data: json.RawMessage(data)})))(n.t)
+	must.Get(n.actAs(o, room, chats(n.t).HandleMessage(lobby.Message{Session: o.SessionID, Player: o.PlayerSub,
+		Type: kind, Data: json.RawMessage(data)})))(n.t)
 }
 
 // queuedParty is a party of sessions whose room waits for a match, and its ticket.
@@ -23,7 +24,7 @@ func (n *nexis) queuedParty(members ...db.OpenedRealtime) (ticket string) {
 	n.t.Helper()
 	n.join(members[0], "party", "party:1")
 	for _, o := range members[1:] {
-		n.say(members[0], "party:1", "invite", `{"player":"`+o.Player+`"}`)
+		n.say(members[0], "party:1", "invite", `{"player":"`+o.PlayerSub+`"}`)
 		n.join(o, "party", "party:1")
 	}
 	n.say(members[0], "party:1", "queue", `{"room_type":"duel","size":4}`)
@@ -41,14 +42,14 @@ func TestTheTicketsOfADeadReplicaArePaused(t *testing.T) {
 	n.silent(n.replica)
 	n.steady(heir)
 	require.Equal(t, 1, n.endExpiredReplicas())
-	require.Equal(t, "queued", n.state(k.Ticket))
+	require.Equal(t, "queued", n.state(k.TicketID))
 	suspended, err := n.SuspendDeadReplicas(t.Context(), lobbyRegion)
 	require.NoError(t, err)
 	require.Equal(t, 1, suspended)
-	require.Equal(t, "paused", n.state(k.Ticket))
+	require.Equal(t, "paused", n.state(k.TicketID))
 	back := n.open(n.client("ada", resuming(ada), at(heir)))
-	require.Equal(t, k.Ticket, back.Ticket)
-	require.Equal(t, "queued", n.state(k.Ticket))
+	require.Equal(t, k.TicketID, back.TicketID)
+	require.Equal(t, "queued", n.state(k.TicketID))
 	n.RequireInvariants()
 }
 
@@ -60,14 +61,14 @@ func TestADrainPausesTicketsAtOnce(t *testing.T) {
 	ada := n.open(n.client("ada"))
 	k := n.enqueue(wants(ada, "duel", 2))
 	n.suspend(false, ada)
-	require.Equal(t, "paused", n.state(k.Ticket))
+	require.Equal(t, "paused", n.state(k.TicketID))
 	n.age(ada, 6*time.Second)
 	announced, err := n.AnnounceSuspended(t.Context(), lobbyRegion)
 	require.NoError(t, err)
 	require.Equal(t, 1, announced)
-	require.Equal(t, "paused", n.state(k.Ticket))
+	require.Equal(t, "paused", n.state(k.TicketID))
 	n.open(n.client("ada", resuming(ada)))
-	require.Equal(t, "queued", n.state(k.Ticket))
+	require.Equal(t, "queued", n.state(k.TicketID))
 	n.RequireInvariants()
 }
 
@@ -78,9 +79,9 @@ func TestATakeoverKeepsTheTicketInTheQueue(t *testing.T) {
 	k := n.enqueue(wants(ada, "duel", 2))
 	back := n.open(n.client("ada", resuming(ada)))
 	require.True(t, back.TookOver)
-	require.Equal(t, k.Ticket, back.Ticket)
+	require.Equal(t, k.TicketID, back.TicketID)
 	n.suspend(true, ada)
-	require.Equal(t, "queued", n.state(k.Ticket), "the former connection closes late")
+	require.Equal(t, "queued", n.state(k.TicketID), "the former connection closes late")
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM ticket_events"))
 }
 
@@ -96,7 +97,7 @@ func TestASuspendedSessionDoesNotQueue(t *testing.T) {
 	requireKind(t, fault.Superseded, "session_superseded", err)
 	_, err = n.DequeueRealtime(t.Context(), unqueues(bo))
 	requireKind(t, fault.Superseded, "session_superseded", err)
-	require.Equal(t, "paused", n.state(k.Ticket))
+	require.Equal(t, "paused", n.state(k.TicketID))
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
 	n.RequireInvariants()
 }
@@ -119,7 +120,7 @@ func TestATicketOfAPartyWaitsForAllItsMembers(t *testing.T) {
 
 func withBack(t *testing.T) func(*db.OpenRealtime) {
 	t.Helper()
-	return func(o *db.OpenRealtime) { o.Back = chats(t).Back }
+	return func(o *db.OpenRealtime) { o.BackAction = chats(t).MarkBack }
 }
 
 // Pins a party that waits for ever with a ticket that it no longer has.
@@ -147,7 +148,7 @@ func TestATicketThatComesBackFromAReadyCheckIsPaused(t *testing.T) {
 	k := n.enqueue(wants(ada, "duel", 2))
 	n.Exec("UPDATE tickets SET pending_at = now()")
 	n.suspend(true, ada)
-	require.Equal(t, "queued", n.state(k.Ticket))
+	require.Equal(t, "queued", n.state(k.TicketID))
 	pause := func() int {
 		t.Helper()
 		paused, err := n.PauseForgottenTickets(t.Context(), lobbyRegion, 10)
@@ -157,7 +158,7 @@ func TestATicketThatComesBackFromAReadyCheckIsPaused(t *testing.T) {
 	require.Zero(t, pause(), "it is in the check")
 	n.Exec("UPDATE tickets SET pending_at = NULL")
 	require.Equal(t, 1, pause())
-	require.Equal(t, "paused", n.state(k.Ticket))
+	require.Equal(t, "paused", n.state(k.TicketID))
 	require.Zero(t, pause())
 }
 
@@ -168,10 +169,10 @@ func TestASessionQueuesAgainAfterItsTicketWasDeleted(t *testing.T) {
 	n := setupQueue(t)
 	ada := n.open(n.client("ada"))
 	lost := n.enqueue(wants(ada, "duel", 2))
-	require.NoError(t, n.DeleteTicket(t.Context(), universe, lost.Ticket))
+	require.NoError(t, n.DeleteTicket(t.Context(), universe, lost.TicketID))
 	again := n.enqueue(wants(ada, "duel", 2))
-	require.NotEqual(t, lost.Ticket, again.Ticket)
-	require.Equal(t, []string{again.Ticket}, n.Rows("SELECT ticket FROM realtime_tickets"))
-	require.Equal(t, []string{again.Ticket}, n.Rows("SELECT ticket_id FROM ticket_players"))
+	require.NotEqual(t, lost.TicketID, again.TicketID)
+	require.Equal(t, []string{again.TicketID}, n.Rows("SELECT ticket FROM realtime_tickets"))
+	require.Equal(t, []string{again.TicketID}, n.Rows("SELECT ticket_id FROM ticket_players"))
 	n.RequireInvariants()
 }

@@ -83,10 +83,10 @@ func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connec
 	}
 	// Rooms of its own for each ticket; all only collects whom to wake.
 	made := newMatchRooms(first.TicketRegion)
-	m := matchedRoom{id: uuid.NewSHA1(assignedRooms, []byte(first.TicketRegion+" "+first.Ticket))}
-	m.Matched = lobby.Matched{MatchID: m.id.String(), Size: int(first.Size)}
+	m := matchedRoom{matchID: uuid.NewSHA1(assignedRooms, []byte(first.TicketRegion+" "+first.Ticket))}
+	m.matched = lobby.Matched{MatchID: m.matchID.String(), AskedSize: int(first.Size)}
 	if endpoint != "" {
-		m.Server = &lobby.Server{Endpoint: endpoint}
+		m.matched.GameServer = &lobby.Server{Endpoint: endpoint}
 	}
 	var sessions []query.WaitingOfTicketsRow
 	for _, r := range lost {

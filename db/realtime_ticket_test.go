@@ -18,24 +18,27 @@ import (
 
 // queues configures a store whose sessions queue in the universe.
 func queues(c *db.Config) {
-	c.Queueing = &db.Queueing{Universe: universe, Lease: time.Hour, Encode: func(d db.QueueDraft) (db.QueueBody, error) {
-		body := fmt.Appendf(nil, "%s %s", d.Profile, d.Bucket)
-		return db.QueueBody{
-			Fields: match.Fields{Tags: []string{"profile:" + d.Profile}}, Body: func(string, time.Time) []byte { return body }, Bytes: len(body),
-		}, nil
-	}}
+	c.Queueing = &db.Queueing{Universe: universe, LeaseTTL: time.Hour,
+		EncodeDraft: func(d db.QueueDraft) (db.QueueBody, error) {
+			body := fmt.Appendf(nil, "%s %s", d.ProfileName, d.Bucket)
+			return db.QueueBody{
+				SearchFields: match.Fields{Tags: []string{"profile:" + d.ProfileName}},
+				EncodeBody:   func(string, time.Time) []byte { return body }, Bytes: len(body),
+			}, nil
+		}}
 }
 
 func setupQueue(t *testing.T) *nexis { return setupRealtime(t, queues) }
 
 // unqueues is a call by which a session leaves the queue.
 func unqueues(o db.OpenedRealtime) db.DequeueRealtime {
-	return db.DequeueRealtime{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Player: o.Player}
+	return db.DequeueRealtime{Region: lobbyRegion, ProjectID: "p1", Session: epochOf(o), Player: o.PlayerSub}
 }
 
 // wants is a call by which a session enters the queue for matches of a size.
 func wants(o db.OpenedRealtime, roomType string, size int) db.EnqueueRealtime {
-	return db.EnqueueRealtime{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Player: o.Player, Queue: lobby.Queue{RoomType: roomType, Size: size}}
+	return db.EnqueueRealtime{Region: lobbyRegion, ProjectID: "p1", Session: epochOf(o), Player: o.PlayerSub,
+		Queue: lobby.Queue{RoomType: roomType, MatchSize: size}}
 }
 
 func (n *nexis) enqueue(e db.EnqueueRealtime) db.QueuedRealtime {
@@ -48,7 +51,8 @@ func (n *nexis) decided(tickets ...db.QueuedRealtime) (db.MatchOwner, db.NewMatc
 	n.t.Helper()
 	d := db.NewMatch{ID: uuid.New(), Profile: db.RealtimeProfile(2), Version: 1, DecidedAt: time.Now(), Size: 2}
 	for _, k := range tickets {
-		d.Tickets = append(d.Tickets, db.MatchTicket{ID: k.Ticket, Players: []db.MatchPlayer{{Sub: k.Sub, Team: "players"}}})
+		d.Tickets = append(d.Tickets, db.MatchTicket{ID: k.TicketID,
+			Players: []db.MatchPlayer{{Sub: k.PlayerSub, Team: "players"}}})
 	}
 	return n.takeProfile(d.Profile), d
 }
@@ -60,22 +64,25 @@ func TestAMatchOfSessionsMakesOneRoom(t *testing.T) {
 	n := setupQueue(t)
 	ada, bo := n.open(n.client("ada")), n.open(n.client("bo"))
 	first, second := n.enqueue(wants(ada, "duel", 2)), n.enqueue(wants(bo, "duel", 2))
-	require.Equal(t, []int{1, 2}, []int{first.Position, second.Position})
+	require.Equal(t, []int{1, 2}, []int{first.QueuePosition, second.QueuePosition})
 	owner, d := n.decided(first, second)
-	out, err := n.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{owner}, []db.NewMatch{d}, assignmentOf)
+	out, err := n.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{owner}, []db.NewMatch{d},
+		assignmentOf)
 	require.NoError(t, err)
 	require.Equal(t, db.MatchCommitted, out[0].Kind, "%+v", out[0])
 	room := fmt.Sprintf("duel:match:%x", d.ID[:])
-	require.Equal(t, []string{room + "|duel|2|t"}, n.Rows("SELECT id, type, size, private FROM lobbies WHERE match_id = $1", d.ID))
+	require.Equal(t, []string{room + "|duel|2|t"},
+		n.Rows("SELECT id, type, size, private FROM lobbies WHERE match_id = $1", d.ID))
 	require.Equal(t, []string{"0|0|2"}, n.Rows(`SELECT (SELECT count(*) FROM realtime_tickets), (SELECT count(*) FROM tickets),
 		(SELECT count(*) FROM lobby_members WHERE state = 'invited')`))
 	back := n.open(n.client("bo", resuming(bo)))
 	require.Len(t, back.Invitations, 1)
-	require.Equal(t, []string{ada.ID, bo.ID}, back.Invitations[0].Participants)
-	require.Equal(t, room, back.Invitations[0].Room)
-	require.Equal(t, 2, back.Invitations[0].Size)
+	require.Equal(t, []string{ada.SessionID, bo.SessionID}, back.Invitations[0].Participants)
+	require.Equal(t, room, back.Invitations[0].RoomID)
+	require.Equal(t, 2, back.Invitations[0].MatchSize)
 
-	again, err := n.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{owner}, []db.NewMatch{d}, assignmentOf)
+	again, err := n.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{owner}, []db.NewMatch{d},
+		assignmentOf)
 	require.NoError(t, err)
 	require.Equal(t, db.MatchTicketsGone, again[0].Kind)
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM lobbies"))
@@ -92,11 +99,11 @@ func TestASessionWaitsOnce(t *testing.T) {
 	again := n.enqueue(wants(ada, "duel", 2))
 	require.Equal(t, first, again)
 	other := n.enqueue(wants(ada, "duel", 4))
-	require.NotEqual(t, first.Ticket, other.Ticket)
-	require.Equal(t, 1, other.Position)
-	require.Equal(t, 1, n.enqueue(wants(bo, "duel", 2)).Position)
+	require.NotEqual(t, first.TicketID, other.TicketID)
+	require.Equal(t, 1, other.QueuePosition)
+	require.Equal(t, 1, n.enqueue(wants(bo, "duel", 2)).QueuePosition)
 	require.Equal(t, 2, one[int](n.bundle, "SELECT count(*) FROM tickets"))
-	require.Equal(t, "cancelled member_queued_elsewhere", n.state(first.Ticket))
+	require.Equal(t, "cancelled member_queued_elsewhere", n.state(first.TicketID))
 	removed, err := n.DequeueRealtime(t.Context(), unqueues(ada))
 	require.NoError(t, err)
 	require.True(t, removed)
@@ -114,7 +121,7 @@ func TestOneTicketOnTwoReplicas(t *testing.T) {
 	other := n.Replica(queues)
 	was := n.open(n.client("ada"))
 	now := n.open(n.client("ada", resuming(was)))
-	require.Equal(t, was.ID, now.ID)
+	require.Equal(t, was.SessionID, now.SessionID)
 	var calls sync.WaitGroup
 	var late, current error
 	calls.Go(func() { _, late = other.EnqueueRealtime(t.Context(), wants(was, "duel", 4)) })
@@ -137,16 +144,18 @@ func TestATicketIsPausedWithItsSession(t *testing.T) {
 	first, second := n.enqueue(wants(ada, "duel", 2)), n.enqueue(wants(bo, "duel", 2))
 	n.enqueue(wants(cy, "duel", 2))
 	n.suspend(true, ada)
-	require.Equal(t, "paused", n.state(first.Ticket))
+	require.Equal(t, "paused", n.state(first.TicketID))
 	owner, d := n.decided(first, second)
-	out, err := n.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{owner}, []db.NewMatch{d}, assignmentOf)
+	out, err := n.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{owner}, []db.NewMatch{d},
+		assignmentOf)
 	require.NoError(t, err)
-	require.Equal(t, []string{first.Ticket}, out[0].GoneTickets)
+	require.Equal(t, []string{first.TicketID}, out[0].GoneTickets)
 	back := n.open(n.client("ada", resuming(ada)))
-	require.Equal(t, first.Ticket, back.Ticket)
-	require.Equal(t, "queued", n.state(first.Ticket))
-	require.Equal(t, 1, n.enqueue(wants(back, "duel", 2)).Position)
-	out, err = n.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{owner}, []db.NewMatch{d}, assignmentOf)
+	require.Equal(t, first.TicketID, back.TicketID)
+	require.Equal(t, "queued", n.state(first.TicketID))
+	require.Equal(t, 1, n.enqueue(wants(back, "duel", 2)).QueuePosition)
+	out, err = n.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{owner}, []db.NewMatch{d},
+		assignmentOf)
 	require.NoError(t, err)
 	require.Equal(t, db.MatchCommitted, out[0].Kind, "%+v", out[0])
 	n.RequireInvariants()
@@ -164,7 +173,7 @@ func TestATicketLeavesWithItsSession(t *testing.T) {
 	ended, err := n.EndExpiredRealtime(t.Context(), lobbyRegion)
 	require.NoError(t, err)
 	require.Equal(t, 1, ended)
-	require.Equal(t, "cancelled client_gone", n.state(k.Ticket))
+	require.Equal(t, "cancelled client_gone", n.state(k.TicketID))
 	require.Equal(t, []string{"0|0"}, n.Rows("SELECT (SELECT count(*) FROM tickets), (SELECT count(*) FROM realtime_tickets)"))
 	n.RequireInvariants()
 }
@@ -176,17 +185,19 @@ func TestATicketAssignedByADirectorMakesARoom(t *testing.T) {
 	n := setupQueue(t)
 	ada := n.open(n.client("ada"))
 	k := n.enqueue(wants(ada, "duel", 2))
-	_, err := n.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: []string{k.Ticket}, Assignment: []byte("10.0.0.1:7000")}}, true)
+	_, err := n.AssignTickets(t.Context(), universe,
+		[]db.Assignment{{TicketIDs: []string{k.TicketID}, EncodedAssignment: []byte("10.0.0.1:7000")}}, true)
 	require.NoError(t, err)
 	var workers sync.WaitGroup
 	for range 3 {
 		workers.Go(func() {
-			_, _ = n.SettleLostTickets(t.Context(), lobbyRegion, 10, func(a []byte) (string, error) { return string(a), nil })
+			_, _ = n.SettleLostTickets(t.Context(), lobbyRegion, 10,
+				func(a []byte) (string, error) { return string(a), nil })
 		})
 	}
 	workers.Wait()
 	require.Equal(t, []string{"10.0.0.1:7000|1"}, n.Rows(`SELECT state->'server'->>'endpoint', (SELECT count(*) FROM lobby_members WHERE session = $1 AND state = 'invited')
-		FROM lobbies`, ada.ID))
+		FROM lobbies`, ada.SessionID))
 	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
 	n.RequireInvariants()
 }
@@ -201,7 +212,8 @@ func TestBuiltInProfilesAreMadeOnce(t *testing.T) {
 	require.Len(t, all, 15)
 	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "realtime-16"})
 	require.NoError(t, err)
-	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Region: universe}, []byte("name: realtime-2\nteams: [{name: a, players: 2}]\naccept: {within: 5s}\n"), false)
+	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Region: universe},
+		[]byte("name: realtime-2\nteams: [{name: a, players: 2}]\naccept: {within: 5s}\n"), false)
 	require.NoError(t, err)
 	require.NoError(t, b.EnsureRealtimeProfiles(t.Context(), universe))
 	all, err = b.Profiles(t.Context(), universe, false)

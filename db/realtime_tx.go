@@ -10,12 +10,12 @@ import (
 
 // sessionTx is one transaction on sessions of a region and on their rooms.
 type sessionTx struct {
-	*Store
-	q       *query.Queries
-	region  string
-	further []string // sessions to lock as well: see lockSessions
-	turn    *lobbyTurn
-	changed []string // sessions whose replicas must hear of the commit
+	store           *Store
+	q               *query.Queries
+	region          string
+	furtherSessions []string // sessions to lock as well: see lockSessions
+	lobbyTurn       *lobbyTurn
+	changedSessions []string // sessions whose replicas must hear of the commit
 }
 
 // onSessions runs a transaction on sessions, and then sends its notices. It runs fn again if its rooms need further
@@ -24,18 +24,18 @@ func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionT
 	var t *sessionTx
 	err := lockingSessions(func(further []string) error {
 		return s.frame.InTx(ctx, func(q *query.Queries) error {
-			t = &sessionTx{Store: s, q: q, region: region, further: further}
+			t = &sessionTx{store: s, q: q, region: region, furtherSessions: further}
 			return fn(t)
 		})
 	})
 	if err != nil {
 		return err
 	}
-	if t.turn != nil {
-		s.announce(t.turn)
+	if t.lobbyTurn != nil {
+		s.announce(t.lobbyTurn)
 	}
 	// After the commit: whoever is woken finds the rows.
-	s.notifyRealtime(region, t.changed...)
+	s.notifyRealtime(region, t.changedSessions...)
 	s.notifyTickets()
 	return nil
 }
@@ -43,7 +43,7 @@ func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionT
 // lock locks sessions, and the further ones, in the order of their ids. It returns those of ids that exist.
 func (t *sessionTx) lock(ctx context.Context, ids []string) (map[string]query.LockRealtimeSessionsRow, error) {
 	rows, err := t.q.LockRealtimeSessions(ctx,
-		query.LockRealtimeSessionsParams{Region: t.region, Ids: append(slices.Clone(ids), t.further...)})
+		query.LockRealtimeSessionsParams{Region: t.region, Ids: append(slices.Clone(ids), t.furtherSessions...)})
 	return byID(rows), err
 }
 
@@ -72,18 +72,19 @@ func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool
 	}
 	steps := make([]lobbyStep, len(rows))
 	for i, r := range rows {
-		steps[i] = lobbyStep{Lobby: r.Lobby, LobbyAction: LobbyAction{
+		steps[i] = lobbyStep{LobbyUID: r.Lobby, action: LobbyAction{
 			// Epoch 0, since this transaction has locked the session and knows its owner.
-			Region: t.region, Project: r.Project, Room: r.Room, Session: SessionEpoch{ID: r.Session},
+			Region: t.region, ProjectID: r.Project, RoomID: r.Room, Session: SessionEpoch{ID: r.Session},
 			Act: act(r.Session),
 		}}
 	}
-	if t.turn, err = t.actIn(ctx, t.q, t.region, steps, append(slices.Clone(sessions), t.further...)); err != nil {
+	if t.lobbyTurn, err = t.store.actIn(ctx, t.q, t.region, steps,
+		append(slices.Clone(sessions), t.furtherSessions...)); err != nil {
 		return nil, err
 	}
 	out := make(sessionRooms, len(rows))
 	for i, r := range rows {
-		out[i].session, out[i].result = r.Session, &t.turn.results[i]
+		out[i].session, out[i].result = r.Session, &t.lobbyTurn.stepResults[i]
 	}
 	return out, nil
 }

@@ -36,18 +36,20 @@ func TestRefusalsOfABatchShareOneLookup(t *testing.T) {
 	s, err := Open(t.Context(), Config{URL: dbtest.New(t), Tracer: seen})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	in, err := s.Register(t.Context(), Registration{InstanceID: "a", Endpoint: "a:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8})
+	in, err := s.Register(t.Context(), Registration{InstanceID: "a", Endpoint: "a:7777", Region: "eu",
+		Modes: []string{"duel"}, Capacity: 8})
 	require.NoError(t, err)
 	stale, none := uuid.New(), uuid.Nil
 
-	beats := []heartbeat{{ref: InstanceRef{"a", &in.Incarnation}}}
-	reports := []SeatReport{{Ref: InstanceRef{"a", &in.Incarnation}, SessionID: sessionID("eu", uuid.New()), Joined: []Joined{{Sub: "ann", JTI: "t"}}}}
+	beats := []heartbeat{{instanceRef: InstanceRef{"a", &in.Incarnation}}}
+	reports := []SeatReport{{InstanceRef: InstanceRef{"a", &in.Incarnation}, SessionID: sessionID("eu", uuid.New()),
+		JoinedPlayers: []Joined{{PlayerSub: "ann", JTI: "t"}}}}
 	for i := range 40 {
 		stranger := InstanceRef{InstanceID: fmt.Sprint("stranger-", i)}
-		beats = append(beats, heartbeat{ref: stranger})
-		reports = append(reports, SeatReport{Ref: stranger, SessionID: sessionID("eu", uuid.New())})
+		beats = append(beats, heartbeat{instanceRef: stranger})
+		reports = append(reports, SeatReport{InstanceRef: stranger, SessionID: sessionID("eu", uuid.New())})
 	}
-	reports = append(reports, SeatReport{Ref: InstanceRef{"a", &stale}, SessionID: reports[0].SessionID})
+	reports = append(reports, SeatReport{InstanceRef: InstanceRef{"a", &stale}, SessionID: reports[0].SessionID})
 
 	calls := callsOf[heartbeat, Alive](t, beats...)
 	require.NoError(t, s.heartbeatBatch(t.Context(), "", calls))

@@ -111,22 +111,21 @@ func addRows(counts []RowsOfTable, table string, rows int64) []RowsOfTable {
 // that of this one.
 func (m *RegionMove) close(ctx context.Context, step, was string) error {
 	for _, cell := range []*Store{m.target, m.source} {
-		if err := m.eachFencedTable(ctx, cell, dropFence); err != nil {
+		err := m.eachFencedTable(ctx, cell, func(q *query.Queries, ctx context.Context, p query.AddMoveFenceParams) error {
+			return q.DropMoveFence(ctx, query.DropMoveFenceParams(p))
+		})
+		if err != nil {
 			return err
 		}
 		if err := cell.q.DropMarks(ctx, m.id); err != nil {
 			return err
 		}
-		_, err := cell.q.SetMoveStep(ctx, query.SetMoveStepParams{ID: m.id, Step: step, Was: []string{was}, Ends: true})
+		_, err = cell.q.SetMoveStep(ctx, query.SetMoveStepParams{ID: m.id, Step: step, Was: []string{was}, Ends: true})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func dropFence(q *query.Queries, ctx context.Context, arg query.AddMoveFenceParams) error {
-	return q.DropMoveFence(ctx, query.DropMoveFenceParams(arg))
 }
 
 // Undo ends a move whose region was not flipped: this cell serves it as before, and what was copied is deleted. It can

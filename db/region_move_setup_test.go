@@ -160,8 +160,9 @@ func (b *bundle) queueIn(universe, sub string) (ticket string) {
 	prepared, err := ticketbody.Prepare(draft)
 	require.NoError(b.t, err)
 	created, err := b.CreatePlayerTicket(b.t.Context(), universe,
-		db.PlayerTicketRequest{Caller: sub, Party: []string{sub}, Profiles: draft.Profiles,
-			Fields: ticketbody.Fields(draft), Body: prepared.Body, TTL: time.Hour, RequestHash: []byte(sub)})
+		db.PlayerTicketRequest{Caller: sub, Party: []string{sub}, ProfileNames: draft.Profiles,
+			SearchFields: ticketbody.Fields(draft), EncodeBody: prepared.Body, TTL: time.Hour,
+			RequestHash: []byte(sub)})
 	require.NoError(b.t, err)
 	return created.ID
 }

@@ -10,8 +10,8 @@ import (
 
 // Past selects the history of a profile between two times.
 type Past struct {
-	Region, Profile string
-	From, Until     time.Time
+	Region, ProfileName string
+	From, Until         time.Time
 }
 
 const (
@@ -24,7 +24,7 @@ const (
 // PastTickets calls f with the tickets that were in the queue between these times and have left it, by creation, until
 // f returns an error, which it returns. It keeps one page in memory and no transaction open. Errors: Unavailable.
 func (s *Store) PastTickets(ctx context.Context, p Past, f func(query.ReplayTicketsRow) error) error {
-	arg := query.ReplayTicketsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until,
+	arg := query.ReplayTicketsParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until,
 		After: time.Unix(0, 0), Page: replayPage}
 	return eachPast(func() ([]query.ReplayTicketsRow, error) { return s.q.ReplayTickets(ctx, arg) },
 		func(row query.ReplayTicketsRow) error {
@@ -54,7 +54,7 @@ func eachPast[Row any](read func() ([]Row, error), f func(Row) error) error {
 
 // PastMatches does the same with the matches that were committed between these times.
 func (s *Store) PastMatches(ctx context.Context, p Past, f func(query.ReplayMatchesRow) error) error {
-	arg := query.ReplayMatchesParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until,
+	arg := query.ReplayMatchesParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until,
 		After: time.Unix(0, 0), Page: replayPage}
 	return eachPast(func() ([]query.ReplayMatchesRow, error) { return s.q.ReplayMatches(ctx, arg) },
 		func(row query.ReplayMatchesRow) error {
@@ -67,14 +67,14 @@ func (s *Store) PastMatches(ctx context.Context, p Past, f func(query.ReplayMatc
 // first. Errors: Unavailable.
 func (s *Store) PastVersions(ctx context.Context, p Past) ([]query.ReplayVersionsRow, error) {
 	rows, err := s.q.ReplayVersions(ctx,
-		query.ReplayVersionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until})
+		query.ReplayVersionsParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until})
 	return rows, frame.Classify(err)
 }
 
 // PastRegions returns the game regions in which matches were or could have been played. Errors: Unavailable.
 func (s *Store) PastRegions(ctx context.Context, p Past) ([]string, error) {
 	names, err := s.q.ReplayRegions(ctx,
-		query.ReplayRegionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until})
+		query.ReplayRegionsParams{Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until})
 	return names, frame.Classify(err)
 }
 
@@ -82,7 +82,7 @@ func (s *Store) PastRegions(ctx context.Context, p Past) ([]string, error) {
 // Unavailable.
 func (s *Store) PastShortages(ctx context.Context, p Past, longer time.Duration) ([]query.ReplayShortagesRow, error) {
 	rows, err := s.q.ReplayShortages(ctx, query.ReplayShortagesParams{
-		Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until, Longer: longer, Page: maxShortages,
+		Region: p.Region, Profile: p.ProfileName, Since: p.From, Until: p.Until, Longer: longer, Page: maxShortages,
 	})
 	return rows, frame.Classify(err)
 }

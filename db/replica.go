@@ -102,7 +102,7 @@ func (s *Store) AgentRegions(ctx context.Context) ([]string, error) {
 type OwnAgents struct {
 	Changed    []OwnAgent
 	IsComplete bool   // Changed holds all agents that have not left: any other agent has left
-	Next       uint64 // for the next call
+	NextTx     uint64 // for the next call
 }
 
 // OwnAgents returns the agents of a replica that changed since an earlier call. since is the Next of that call; 0
@@ -115,13 +115,13 @@ func (s *Store) OwnAgents(ctx context.Context, region string, replica uuid.UUID,
 	var p tx.Pipeline
 	var out OwnAgents
 	var rows []query.OwnAgentsRow
-	queueOldest(&p, &out.Next)
+	queueOldest(&p, &out.NextTx)
 	query.Queue(&p, &rows, (*query.Queries).OwnAgents,
 		query.OwnAgentsParams{Region: region, Since: since, Replica: replica})
 	if err := s.q.Send(ctx, &p); err != nil {
 		return OwnAgents{}, frame.Classify(err)
 	}
-	if out.Next < since { // after a failover, another server numbers the transactions differently
+	if out.NextTx < since { // after a failover, another server numbers the transactions differently
 		return s.allOwnAgents(ctx, region, replica)
 	}
 	for _, r := range rows {
@@ -134,7 +134,7 @@ func (s *Store) allOwnAgents(ctx context.Context, region string, replica uuid.UU
 	var p tx.Pipeline
 	var rows []query.AllOwnAgentsRow
 	out := OwnAgents{IsComplete: true}
-	queueOldest(&p, &out.Next)
+	queueOldest(&p, &out.NextTx)
 	query.Queue(&p, &rows, (*query.Queries).AllOwnAgents, query.AllOwnAgentsParams{Region: region, Replica: replica})
 	if err := s.q.Send(ctx, &p); err != nil {
 		return OwnAgents{}, frame.Classify(err)
@@ -155,11 +155,12 @@ func queueOldest(p *tx.Pipeline, into *uint64) {
 
 func ownAgentOf(r query.OwnAgentsRow) OwnAgent {
 	return OwnAgent{ID: r.AgentID, HasLeft: r.HasLeft,
-		State: AgentState{Status: echoed(r.Status), OwesSnapshot: r.OwesReply, JoinedElsewhere: r.Doubted}}
+		State: AgentState{RecordedStatus: echoedStatus(r.Status), OwesSnapshot: r.OwesReply,
+			JoinedElsewhere: r.Doubted}}
 }
 
-// echoed returns the status that polls carry. An agent's drain is complete when a poll carries draining.
-func echoed(effective string) string {
+// echoedStatus returns the status that polls carry. An agent's drain is complete when a poll carries draining.
+func echoedStatus(effective string) string {
 	if effective == AgentDraining {
 		return AgentDraining
 	}

@@ -36,17 +36,17 @@ type RequestMinute struct {
 // RequestsByMinute returns the requests of the last minutes, at most 360, oldest first. A minute without requests is
 // missing. Errors: those of ReadOps.
 func (s *Store) RequestsByMinute(ctx context.Context, minutes int) ([]RequestMinute, error) {
-	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.RequestsByMinuteRow, error) {
+	rows, err := readSums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.RequestsByMinuteRow, error) {
 		return q.RequestsByMinute(ctx, sinceMinutes(minutes))
 	})
-	return converted(rows, func(r query.RequestsByMinuteRow) RequestMinute { return RequestMinute(r) }), err
+	return convertRows(rows, func(r query.RequestsByMinuteRow) RequestMinute { return RequestMinute(r) }), err
 }
 
 // RequestsByRoute returns the requests of the last minutes, at most 360, by route: those with the most failures first,
 // then those with the most refusals; at most 200. Errors: those of ReadOps.
 func (s *Store) RequestsByRoute(ctx context.Context, minutes int) ([]RouteCount, error) {
-	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.RequestsByRouteRow, error) {
+	rows, err := readSums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.RequestsByRouteRow, error) {
 		return q.RequestsByRoute(ctx, sinceMinutes(minutes))
 	})
-	return converted(rows, func(r query.RequestsByRouteRow) RouteCount { return RouteCount(r) }), err
+	return convertRows(rows, func(r query.RequestsByRouteRow) RouteCount { return RouteCount(r) }), err
 }

@@ -24,7 +24,7 @@ func (s *Store) CreateRoom(ctx context.Context, r NewRoom) (Command, error) {
 		return Command{}, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "roomId",
 			Detail: "an id has 1 to 64 letters, digits, _ and -"}
 	}
-	return s.groups.newRooms.Do(ctx, r.Region, r)
+	return s.batchGroups.newRooms.Do(ctx, r.Region, r)
 }
 
 type newRoomCall = batch.Call[NewRoom, Command]
@@ -43,7 +43,7 @@ func (s *Store) createRooms(ctx context.Context, region string, calls []*newRoom
 		return err
 	}
 	// After the commit. The agents' replicas send the commands.
-	s.notifyReplicas(region, h.replicas(orders))
+	s.notifyReplicas(region, h.replicaIDs(orders))
 	for i, o := range orders {
 		cmd, err := h.outcome(o)
 		// Neither a command nor an error: the call stays for the next batch.
@@ -66,22 +66,22 @@ func newOrders(calls []*newRoomCall) []*roomOrder {
 		o := newRoomOrder(c.Req)
 		// One kind of rooms more than a transaction may have waits for the next one, with all further rooms of that
 		// kind.
-		groups[o.group] = groups[o.group] || len(groups) < maxRoomGroups
-		o.later = ids[o.room.RoomID] || !groups[o.group]
-		ids[o.room.RoomID] = true
+		groups[o.groupKey] = groups[o.groupKey] || len(groups) < maxRoomGroups
+		o.isDeferred = ids[o.newRoom.RoomID] || !groups[o.groupKey]
+		ids[o.newRoom.RoomID] = true
 		orders[i] = o
 	}
 	return orders
 }
 
 func (r NewRoom) bytes() int {
-	n := textBytes(r.Region, r.Actor, r.Type, r.RoomID, r.Strategy)
+	n := textBytes(r.Region, r.Actor, r.Type, r.RoomID, r.SpreadStrategy)
 	for _, pin := range []*string{r.InstanceID, r.ProcessUID} {
 		if pin != nil {
 			n += textBytes(*pin)
 		}
 	}
-	for k, v := range r.Labels {
+	for k, v := range r.RequiredLabels {
 		n += textBytes(k, v)
 	}
 	return n
@@ -89,5 +89,5 @@ func (r NewRoom) bytes() int {
 
 // pendingOrders returns the orders that the transaction must decide.
 func pendingOrders(orders []*roomOrder) []*roomOrder {
-	return slices.DeleteFunc(slices.Clone(orders), func(o *roomOrder) bool { return o.later || o.err != nil })
+	return slices.DeleteFunc(slices.Clone(orders), func(o *roomOrder) bool { return o.isDeferred || o.err != nil })
 }

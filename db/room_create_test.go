@@ -20,10 +20,12 @@ func TestCreateRoomReservesIt(t *testing.T) {
 	c := f.create("arena-1")
 	<-wake
 	require.Equal(t, db.Command{
-		ID: c.ID, Region: "eu", AgentID: a, Replica: f.holder, Op: db.CommandCreate, RoomID: "arena-1", RawID: "arena-1", RoomType: "duel", Deadline: c.Deadline,
+		ID: c.ID, Region: "eu", AgentID: a, ReplicaID: f.holder, Op: db.CommandCreate, RoomID: "arena-1",
+		RawID: "arena-1", RoomType: "duel", Deadline: c.Deadline,
 	}, c)
 	require.WithinDuration(t, time.Now().Add(time.Minute), c.Deadline, 30*time.Second)
-	require.Equal(t, []string{fmt.Sprintf("arena-1|%s|arena-1|duel|reserved|%s", a, c.ID)}, f.Rows("SELECT id, agent_id, base, type, state, command FROM rooms"))
+	require.Equal(t, []string{fmt.Sprintf("arena-1|%s|arena-1|duel|reserved|%s", a, c.ID)},
+		f.Rows("SELECT id, agent_id, base, type, state, command FROM rooms"))
 	require.Equal(t, []string{fmt.Sprintf("%s|%s|%s|create|arena-1|key#11111111|pending", a, f.holder, f.caller)},
 		f.Rows("SELECT agent_id, replica, caller, op, room, actor, state FROM commands"))
 	require.Equal(t, []string{"0|1|1"}, f.Rows("SELECT rooms, reserved, in_flight FROM agent_states"))
@@ -62,28 +64,33 @@ func TestTheOrderOfRefusals(t *testing.T) {
 		code string
 		room db.NewRoom
 	}{
-		"an id that is none":             {db.CodeValidation, f.newRoom("no id")},
-		"taken, before all else":         {db.CodeRoomExists, f.newRoom("taken", bothPins)},
-		"two pins":                       {db.CodeValidation, f.newRoom("r", bothPins)},
-		"an unknown instance":            {db.CodeInstanceNotFound, f.newRoom("r", pinnedTo("nobody"), forced)},
-		"an impossible instance":         {db.CodeInstanceNotFound, f.newRoom("r", pinnedTo("no\x00body\xff"))},
-		"an unknown process":             {db.CodeInstanceNotFound, f.newRoom("r", func(r *db.NewRoom) { r.ProcessUID = new("") })},
-		"one that left":                  {db.CodeInstanceNotFound, f.newRoom("r", pinnedTo(gone))},
-		"one that is doubted":            {db.CodeInstanceNotFound, f.newRoom("r", pinnedTo(doubted))},
-		"draining, before stale":         {db.CodeInstanceDraining, f.newRoom("r", pinnedTo(draining))},
-		"a kept drain":                   {db.CodeInstanceDraining, f.newRoom("r", pinnedTo(kept))},
-		"an acknowledged drain":          {db.CodeInstanceDraining, f.newRoom("r", pinnedTo(drained))},
-		"stale, before manual":           {db.CodeInstanceDisconnected, f.newRoom("r", pinnedTo(silent))},
-		"of a replica that stops":        {db.CodeInstanceDisconnected, f.newRoom("r", pinnedTo(handedOver))},
-		"manual, before busy":            {db.CodeNoCandidate, f.newRoom("r", pinnedTo(passive))},
-		"manual, though forced":          {db.CodeNoCandidate, f.newRoom("r", pinnedTo(silent), forced)},
-		"busy":                           {db.CodeInstanceBusy, f.newRoom("r", pinnedTo(busy))},
-		"no such type":                   {db.CodeNoCandidate, f.newRoom("r", func(r *db.NewRoom) { r.Type = "race" })},
-		"an impossible type":             {db.CodeNoCandidate, f.newRoom("r", func(r *db.NewRoom) { r.Type = "\x00" })},
-		"no such label":                  {db.CodeNoCandidate, f.newRoom("r", func(r *db.NewRoom) { r.Labels = map[string]string{"zone": "b"} })},
-		"a label that none can have":     {db.CodeNoCandidate, f.newRoom("r", func(r *db.NewRoom) { r.NoMatch = true })},
-		"taken, before no such label":    {db.CodeRoomExists, f.newRoom("taken", func(r *db.NewRoom) { r.NoMatch = true })},
-		"an impossible label is no text": {db.CodeNoCandidate, f.newRoom("r", func(r *db.NewRoom) { r.Labels = map[string]string{"zone": "\x00"} })},
+		"an id that is none":     {db.CodeValidation, f.newRoom("no id")},
+		"taken, before all else": {db.CodeRoomExists, f.newRoom("taken", bothPins)},
+		"two pins":               {db.CodeValidation, f.newRoom("r", bothPins)},
+		"an unknown instance":    {db.CodeInstanceNotFound, f.newRoom("r", pinnedTo("nobody"), forced)},
+		"an impossible instance": {db.CodeInstanceNotFound, f.newRoom("r", pinnedTo("no\x00body\xff"))},
+		"an unknown process": {db.CodeInstanceNotFound,
+			f.newRoom("r", func(r *db.NewRoom) { r.ProcessUID = new("") })},
+		"one that left":           {db.CodeInstanceNotFound, f.newRoom("r", pinnedTo(gone))},
+		"one that is doubted":     {db.CodeInstanceNotFound, f.newRoom("r", pinnedTo(doubted))},
+		"draining, before stale":  {db.CodeInstanceDraining, f.newRoom("r", pinnedTo(draining))},
+		"a kept drain":            {db.CodeInstanceDraining, f.newRoom("r", pinnedTo(kept))},
+		"an acknowledged drain":   {db.CodeInstanceDraining, f.newRoom("r", pinnedTo(drained))},
+		"stale, before manual":    {db.CodeInstanceDisconnected, f.newRoom("r", pinnedTo(silent))},
+		"of a replica that stops": {db.CodeInstanceDisconnected, f.newRoom("r", pinnedTo(handedOver))},
+		"manual, before busy":     {db.CodeNoCandidate, f.newRoom("r", pinnedTo(passive))},
+		"manual, though forced":   {db.CodeNoCandidate, f.newRoom("r", pinnedTo(silent), forced)},
+		"busy":                    {db.CodeInstanceBusy, f.newRoom("r", pinnedTo(busy))},
+		"no such type":            {db.CodeNoCandidate, f.newRoom("r", func(r *db.NewRoom) { r.Type = "race" })},
+		"an impossible type":      {db.CodeNoCandidate, f.newRoom("r", func(r *db.NewRoom) { r.Type = "\x00" })},
+		"no such label": {db.CodeNoCandidate,
+			f.newRoom("r", func(r *db.NewRoom) { r.RequiredLabels = map[string]string{"zone": "b"} })},
+		"a label that none can have": {db.CodeNoCandidate,
+			f.newRoom("r", func(r *db.NewRoom) { r.NoMatch = true })},
+		"taken, before no such label": {db.CodeRoomExists,
+			f.newRoom("taken", func(r *db.NewRoom) { r.NoMatch = true })},
+		"an impossible label is no text": {db.CodeNoCandidate,
+			f.newRoom("r", func(r *db.NewRoom) { r.RequiredLabels = map[string]string{"zone": "\x00"} })},
 	} {
 		t.Log(name)
 		f.requireRefused(c.code, c.room)
@@ -93,7 +100,8 @@ func TestTheOrderOfRefusals(t *testing.T) {
 	f.Exec("UPDATE agents SET auto_create = true")
 	require.Equal(t, draining, f.create("r3", pinnedTo(draining), forced).AgentID)
 	require.Equal(t, silent, f.create("r4", pinnedTo(silent), forced).AgentID)
-	require.Equal(t, free, f.create("r5", pinnedTo(free), func(r *db.NewRoom) { r.Type, r.Labels = "race", map[string]string{"zone": "b"} }).AgentID)
+	require.Equal(t, free, f.create("r5", pinnedTo(free),
+		func(r *db.NewRoom) { r.Type, r.RequiredLabels = "race", map[string]string{"zone": "b"} }).AgentID)
 	f.Exec("UPDATE agents SET max_rooms = 0")
 	require.Equal(t, free, f.create("r6", pinnedTo(free)).AgentID, "a pin ignores the capacity")
 	f.requireRefused(db.CodeNoCandidate, f.newRoom("r"))
@@ -115,28 +123,39 @@ func TestAPinToAProcess(t *testing.T) {
 
 func TestPlacementOfRooms(t *testing.T) {
 	t.Parallel()
-	strategy := func(s string) func(*db.NewRoom) { return func(r *db.NewRoom) { r.Strategy = s } }
-	labelled := func(r *db.NewRoom) { r.Labels = map[string]string{"zone": "b"} }
+	strategy := func(s string) func(*db.NewRoom) { return func(r *db.NewRoom) { r.SpreadStrategy = s } }
+	labelled := func(r *db.NewRoom) { r.RequiredLabels = map[string]string{"zone": "b"} }
 	for name, c := range map[string]struct {
 		agents map[int][]func(*agentRow)
 		room   func(*db.NewRoom)
 		want   int
 	}{
-		"the least connections":               {map[int][]func(*agentRow){1: {withConnections(5)}, 2: {withConnections(4)}, 3: {withConnections(6)}}, strategy(""), 2},
-		"the least share":                     {map[int][]func(*agentRow){1: {withConnectionsOf(5, 100)}, 2: {withConnectionsOf(4, 10)}}, strategy("least-loaded"), 1},
-		"the most connections":                {map[int][]func(*agentRow){1: {withConnections(5)}, 2: {withConnections(4)}}, strategy("most-loaded"), 1},
-		"the most share":                      {map[int][]func(*agentRow){1: {withConnectionsOf(5, 100)}, 2: {withConnectionsOf(4, 10)}}, strategy("most-loaded"), 2},
-		"connections, where one has no limit": {map[int][]func(*agentRow){1: {withConnectionsOf(5, 100)}, 2: {withConnectionsOf(4, 10)}, 3: {withConnections(9)}}, strategy("x"), 2},
+		"the least connections": {map[int][]func(*agentRow){1: {withConnections(5)},
+			2: {withConnections(4)}, 3: {withConnections(6)}}, strategy(""), 2},
+		"the least share": {map[int][]func(*agentRow){1: {withConnectionsOf(5, 100)},
+			2: {withConnectionsOf(4, 10)}}, strategy("least-loaded"), 1},
+		"the most connections": {map[int][]func(*agentRow){1: {withConnections(5)},
+			2: {withConnections(4)}}, strategy("most-loaded"), 1},
+		"the most share": {map[int][]func(*agentRow){1: {withConnectionsOf(5, 100)},
+			2: {withConnectionsOf(4, 10)}}, strategy("most-loaded"), 2},
+		"connections, where one has no limit": {map[int][]func(*agentRow){1: {withConnectionsOf(5, 100)},
+			2: {withConnectionsOf(4, 10)}, 3: {withConnections(9)}}, strategy("x"), 2},
 		"a busy one without a limit counts": {
-			map[int][]func(*agentRow){1: {withConnectionsOf(5, 100)}, 2: {withConnectionsOf(4, 10)}, 3: {withCommandsInFlight(32)}}, strategy(""), 2,
+			map[int][]func(*agentRow){1: {withConnectionsOf(5, 100)}, 2: {withConnectionsOf(4, 10)},
+				3: {withCommandsInFlight(32)}}, strategy(""), 2,
 		},
 		"a full one without a limit does not": {
-			map[int][]func(*agentRow){1: {withConnectionsOf(5, 100)}, 2: {withConnectionsOf(4, 10)}, 3: {withMaxRooms(0)}}, strategy(""), 1,
+			map[int][]func(*agentRow){1: {withConnectionsOf(5, 100)}, 2: {withConnectionsOf(4, 10)},
+				3: {withMaxRooms(0)}}, strategy(""), 1,
 		},
-		"busy ones last":       {map[int][]func(*agentRow){1: {withCommandsInFlight(32)}, 2: {withConnections(1000), withCommandsInFlight(31)}}, strategy(""), 2},
-		"labels":               {map[int][]func(*agentRow){1: {}, 2: {withLabel("zone", "b"), withConnections(9)}, 3: {withLabel("zone", "a")}}, labelled, 2},
-		"full of players":      {map[int][]func(*agentRow){1: {withConnectionsOf(1, 1)}, 2: {withConnectionsOf(99, 100)}}, strategy("random"), 2},
-		"not draining ones":    {map[int][]func(*agentRow){1: {withStatus("draining")}, 2: {withConnections(5)}, 3: {withStatus("odd")}}, strategy(""), 2},
+		"busy ones last": {map[int][]func(*agentRow){1: {withCommandsInFlight(32)},
+			2: {withConnections(1000), withCommandsInFlight(31)}}, strategy(""), 2},
+		"labels": {map[int][]func(*agentRow){1: {}, 2: {withLabel("zone", "b"), withConnections(9)},
+			3: {withLabel("zone", "a")}}, labelled, 2},
+		"full of players": {map[int][]func(*agentRow){1: {withConnectionsOf(1, 1)},
+			2: {withConnectionsOf(99, 100)}}, strategy("random"), 2},
+		"not draining ones": {map[int][]func(*agentRow){1: {withStatus("draining")}, 2: {withConnections(5)},
+			3: {withStatus("odd")}}, strategy(""), 2},
 		"not stale ones":       {map[int][]func(*agentRow){1: {stale}, 2: {withConnections(5)}}, strategy(""), 2},
 		"not those without it": {map[int][]func(*agentRow){1: {manual}, 2: {withConnections(5)}}, strategy(""), 2},
 	} {

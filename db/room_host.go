@@ -14,7 +14,7 @@ import (
 type roomHost struct {
 	row query.RoomHostsRow
 
-	load agentLoad
+	agentLoad agentLoad
 }
 
 // roomHosting reserves rooms on agents within a transaction. The transaction may already hold locks that come before
@@ -36,7 +36,7 @@ func (h *roomHosting) openRooms(ctx context.Context, orders []*roomOrder) error 
 	}
 	look.refuse(pendingOrders(orders))
 	look.deal(pendingOrders(orders))
-	chosen := slices.DeleteFunc(pendingOrders(orders), func(o *roomOrder) bool { return o.agent == "" })
+	chosen := slices.DeleteFunc(pendingOrders(orders), func(o *roomOrder) bool { return o.agentID == "" })
 	if err := h.lock(ctx, chosen); err != nil {
 		return err
 	}
@@ -49,34 +49,34 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	var ids []string
 	hosts := query.RoomHostsParams{Region: h.region}
 	for _, o := range orders {
-		ids = append(ids, o.room.RoomID)
-		if o.room.InstanceID != nil && isStorable(*o.room.InstanceID) {
-			hosts.Ids = append(hosts.Ids, *o.room.InstanceID)
+		ids = append(ids, o.newRoom.RoomID)
+		if o.newRoom.InstanceID != nil && isStorable(*o.newRoom.InstanceID) {
+			hosts.Ids = append(hosts.Ids, *o.newRoom.InstanceID)
 		}
-		if o.room.ProcessUID != nil && isStorable(*o.room.ProcessUID) {
-			hosts.Processes = append(hosts.Processes, *o.room.ProcessUID)
+		if o.newRoom.ProcessUID != nil && isStorable(*o.newRoom.ProcessUID) {
+			hosts.Processes = append(hosts.Processes, *o.newRoom.ProcessUID)
 		}
 	}
 	near := nearbyHosts(orders)
-	hosts.Ids = append(hosts.Ids, near.ids...)
+	hosts.Ids = append(hosts.Ids, near.agentIDs...)
 	query.Queue(&out, &l.takenIDs, (*query.Queries).TakenRooms, query.TakenRoomsParams{Region: h.region, Ids: ids})
 	if len(hosts.Ids)+len(hosts.Processes) > 0 {
-		query.Queue(&out, &l.pinned, (*query.Queries).RoomHosts, hosts)
+		query.Queue(&out, &l.pinnedHosts, (*query.Queries).RoomHosts, hosts)
 	}
-	l.candidates = map[string][]query.RoomCandidatesRow{}
-	if len(near.ids) == 0 {
-		err = h.lookEverywhere(ctx, &out, l.candidates, orders)
+	l.candidatesByGroup = map[string][]query.RoomCandidatesRow{}
+	if len(near.agentIDs) == 0 {
+		err = h.lookEverywhere(ctx, &out, l.candidatesByGroup, orders)
 		return l, err
 	}
 	if err := h.q.Send(ctx, &out); err != nil {
 		return l, err
 	}
-	if near.choose(l.pinned, l.candidates) {
+	if near.choose(l.pinnedHosts, l.candidatesByGroup) {
 		return l, nil
 	}
 	// They do not suffice, and may be the wrong ones to compare: all are read.
-	clear(l.candidates)
-	return l, h.lookEverywhere(ctx, new(tx.Pipeline), l.candidates, orders)
+	clear(l.candidatesByGroup)
+	return l, h.lookEverywhere(ctx, new(tx.Pipeline), l.candidatesByGroup, orders)
 }
 
 // lookEverywhere sends a pipeline, and with it the statement that reads the candidates of all groups from the whole
@@ -105,7 +105,7 @@ func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
 	}
 	var ids []string
 	for _, o := range orders {
-		ids = append(ids, o.agent)
+		ids = append(ids, o.agentID)
 	}
 	var out tx.Pipeline
 	var rows []query.RoomHostsRow
@@ -123,10 +123,10 @@ func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
 			int(r.InFlight)}}
 	}
 	for _, o := range orders {
-		if host := hosts[o.agent]; host != nil && host.takes(o) {
+		if host := hosts[o.agentID]; host != nil && host.takes(o) {
 			// Counted, so that the orders behind this one find the agent as it will be.
-			host.load.rooms++
-			host.load.inFlight++
+			host.agentLoad.roomCount++
+			host.agentLoad.inFlight++
 			o.host = host
 		}
 	}
@@ -135,19 +135,19 @@ func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
 
 // takes reports whether the agent may host the order in addition to the orders that it already got.
 func (r *roomHost) takes(o *roomOrder) bool {
-	if r.load.inFlight >= maxInFlight {
+	if r.agentLoad.inFlight >= maxInFlight {
 		return false
 	}
-	if o.group == "" {
+	if o.groupKey == "" {
 		return pinRefusal(r.row, o) == nil
 	}
-	for k, v := range o.room.Labels {
+	for k, v := range o.newRoom.RequiredLabels {
 		if has, ok := r.row.Labels[k]; !ok || has != v {
 			return false
 		}
 	}
-	return r.row.Status == AgentActive && !r.row.Stale && r.row.AutoCreate && r.load.hasPlace() &&
-		slices.Contains(r.row.RoomTypes, o.room.Type)
+	return r.row.Status == AgentActive && !r.row.Stale && r.row.AutoCreate && r.agentLoad.hasPlace() &&
+		slices.Contains(r.row.RoomTypes, o.newRoom.Type)
 }
 
 // reserve queues the statement that reserves the rooms of the orders with a host.
@@ -155,11 +155,12 @@ func (h *roomHosting) reserve(orders []*roomOrder) {
 	p := query.ReserveRoomsParams{Region: h.region}
 	for _, o := range orders {
 		if o.host != nil {
-			p.Ids, p.Types, p.Agents = append(p.Ids, o.room.RoomID), append(p.Types, o.room.Type), append(p.Agents,
+			p.Ids, p.Types, p.Agents = append(p.Ids, o.newRoom.RoomID), append(p.Types,
+				o.newRoom.Type), append(p.Agents,
 				o.host.row.ID)
 			p.Replicas, p.Commands, p.Callers = append(p.Replicas, o.host.row.Replica), append(p.Commands,
-				o.command), append(p.Callers, o.room.Caller)
-			p.Actors, p.Timeouts = append(p.Actors, o.room.Actor), append(p.Timeouts, o.room.Timeout.Seconds())
+				o.commandID), append(p.Callers, o.newRoom.CallerReplica)
+			p.Actors, p.Timeouts = append(p.Actors, o.newRoom.Actor), append(p.Timeouts, o.newRoom.Timeout.Seconds())
 		}
 	}
 	if len(p.Ids) > 0 {
@@ -174,19 +175,19 @@ func (h *roomHosting) outcome(o *roomOrder) (Command, error) {
 		return Command{}, o.err
 	}
 	for _, m := range h.madeRooms {
-		if m.ID == o.command {
+		if m.ID == o.commandID {
 			return Command{
-				ID: m.ID, Region: h.region, AgentID: o.host.row.ID, Replica: o.host.row.Replica, Op: CommandCreate,
-				RoomID: o.room.RoomID, RawID: o.room.RoomID, RoomType: o.room.Type, Deadline: m.Deadline,
+				ID: m.ID, Region: h.region, AgentID: o.host.row.ID, ReplicaID: o.host.row.Replica, Op: CommandCreate,
+				RoomID: o.newRoom.RoomID, RawID: o.newRoom.RoomID, RoomType: o.newRoom.Type, Deadline: m.Deadline,
 			}, nil
 		}
 	}
 	// ReserveRooms left it out: another transaction has taken the id since the snapshot was read.
-	return Command{}, roomExists(o.room.RoomID)
+	return Command{}, roomExists(o.newRoom.RoomID)
 }
 
-// replicas returns the replicas that must send commands.
-func (h *roomHosting) replicas(orders []*roomOrder) (ids []uuid.UUID) {
+// replicaIDs returns the replicas that must send commands.
+func (h *roomHosting) replicaIDs(orders []*roomOrder) (ids []uuid.UUID) {
 	for _, o := range orders {
 		if o.host != nil {
 			ids = append(ids, o.host.row.Replica)

@@ -12,8 +12,8 @@ import (
 type namedRoom struct {
 	agentID    string    // the connection, 16 hex digits
 	processUID string    // as the process reports it: any text, and two connections may report the same
-	joined     time.Time // when the agent joined
-	local      bool      // the game's own code made it
+	joinedAt   time.Time // when the agent joined
+	isLocal    bool      // the game's own code made it
 	isNew      bool      // seen for the first time: it has no publicID yet
 	publicID   string    // empty if the raw id is empty
 }
@@ -35,7 +35,7 @@ func nameRooms(base string, rooms []namedRoom) []string {
 	unnamed := newRooms(rooms)
 	holder := slices.IndexFunc(rooms, func(r namedRoom) bool { return !r.isNew && r.publicID == base })
 	// The first of the new rooms has the best claim: see newRooms.
-	if len(unnamed) > 0 && (holder < 0 || rooms[holder].local && !rooms[unnamed[0]].local) {
+	if len(unnamed) > 0 && (holder < 0 || rooms[holder].isLocal && !rooms[unnamed[0]].isLocal) {
 		ids[unnamed[0]] = base
 		unnamed = unnamed[1:]
 		if holder >= 0 {
@@ -63,13 +63,13 @@ func newRooms(rooms []namedRoom) []int {
 }
 
 func (r namedRoom) compare(other namedRoom) int {
-	if r.local != other.local {
-		if r.local {
+	if r.isLocal != other.isLocal {
+		if r.isLocal {
 			return 1
 		}
 		return -1
 	}
-	return cmp.Or(r.joined.Compare(other.joined), cmp.Compare(r.agentID, other.agentID))
+	return cmp.Or(r.joinedAt.Compare(other.joinedAt), cmp.Compare(r.agentID, other.agentID))
 }
 
 // maxProcessInID bounds an id, which is part of an index. Agents of @rivalis/fleet make process ids of 26 characters.

@@ -21,26 +21,37 @@ func TestRoomsOfOneBase(t *testing.T) {
 		rooms []namedRoom
 		want  []string
 	}{
-		"alone":                     {[]namedRoom{agentRoom("a", "p_a", 1, true, "")}, []string{"x"}},
-		"fleet before local":        {[]namedRoom{agentRoom("a", "p_a", 1, true, ""), agentRoom("b", "p_b", 2, false, "")}, []string{"p_a~x", "x"}},
-		"two fleets, first to join": {[]namedRoom{agentRoom("a", "p_a", 2, false, ""), agentRoom("b", "p_b", 1, false, "")}, []string{"p_a~x", "x"}},
-		"two at once, lower id":     {[]namedRoom{agentRoom("b", "p_b", 1, true, ""), agentRoom("a", "p_a", 1, true, "")}, []string{"p_b~x", "x"}},
-		"the base is kept":          {[]namedRoom{agentRoom("a", "p_a", 9, false, "x"), agentRoom("b", "p_b", 1, false, "")}, []string{"x", "p_b~x"}},
-		"local keeps it from local": {[]namedRoom{agentRoom("a", "p_a", 9, true, "x"), agentRoom("b", "p_b", 1, true, "")}, []string{"x", "p_b~x"}},
-		"fleet takes it from local": {[]namedRoom{agentRoom("a", "p_a", 1, true, "x"), agentRoom("b", "p_b", 2, false, "")}, []string{"p_a~x", "x"}},
-		"nobody is promoted":        {[]namedRoom{agentRoom("a", "p_a", 1, false, "p_a~x")}, []string{"p_a~x"}},
-		"nor against a local one":   {[]namedRoom{agentRoom("a", "p_a", 1, false, "p_a~x"), agentRoom("b", "p_b", 2, true, "x")}, []string{"p_a~x", "x"}},
-		"a new one gets a free one": {[]namedRoom{agentRoom("a", "p_a", 1, false, "p_a~x"), agentRoom("b", "p_b", 2, true, "")}, []string{"p_a~x", "x"}},
+		"alone": {[]namedRoom{agentRoom("a", "p_a", 1, true, "")}, []string{"x"}},
+		"fleet before local": {[]namedRoom{agentRoom("a", "p_a", 1, true, ""),
+			agentRoom("b", "p_b", 2, false, "")}, []string{"p_a~x", "x"}},
+		"two fleets, first to join": {[]namedRoom{agentRoom("a", "p_a", 2, false, ""),
+			agentRoom("b", "p_b", 1, false, "")}, []string{"p_a~x", "x"}},
+		"two at once, lower id": {[]namedRoom{agentRoom("b", "p_b", 1, true, ""),
+			agentRoom("a", "p_a", 1, true, "")}, []string{"p_b~x", "x"}},
+		"the base is kept": {[]namedRoom{agentRoom("a", "p_a", 9, false, "x"),
+			agentRoom("b", "p_b", 1, false, "")}, []string{"x", "p_b~x"}},
+		"local keeps it from local": {[]namedRoom{agentRoom("a", "p_a", 9, true, "x"),
+			agentRoom("b", "p_b", 1, true, "")}, []string{"x", "p_b~x"}},
+		"fleet takes it from local": {[]namedRoom{agentRoom("a", "p_a", 1, true, "x"),
+			agentRoom("b", "p_b", 2, false, "")}, []string{"p_a~x", "x"}},
+		"nobody is promoted": {[]namedRoom{agentRoom("a", "p_a", 1, false, "p_a~x")}, []string{"p_a~x"}},
+		"nor against a local one": {[]namedRoom{agentRoom("a", "p_a", 1, false, "p_a~x"),
+			agentRoom("b", "p_b", 2, true, "x")}, []string{"p_a~x", "x"}},
+		"a new one gets a free one": {[]namedRoom{agentRoom("a", "p_a", 1, false, "p_a~x"),
+			agentRoom("b", "p_b", 2, true, "")}, []string{"p_a~x", "x"}},
 		"three of one process": {
-			[]namedRoom{agentRoom("a", "p", 1, false, ""), agentRoom("b", "p", 2, false, ""), agentRoom("c", "p", 3, false, "")},
+			[]namedRoom{agentRoom("a", "p", 1, false, ""), agentRoom("b", "p", 2, false, ""),
+				agentRoom("c", "p", 3, false, "")},
 			[]string{"x", "p~x", "p~c~x"},
 		},
 		"the displaced one of a process that has its name already": {
-			[]namedRoom{agentRoom("a", "p", 1, true, "x"), agentRoom("b", "p", 2, true, "p~x"), agentRoom("c", "q", 3, false, "")},
+			[]namedRoom{agentRoom("a", "p", 1, true, "x"), agentRoom("b", "p", 2, true, "p~x"),
+				agentRoom("c", "q", 3, false, "")},
 			[]string{"p~a~x", "p~x", "x"},
 		},
 		"any text as a process": {
-			[]namedRoom{agentRoom("a", "", 1, false, "x"), agentRoom("b", "", 2, false, ""), agentRoom("c", "a~/", 3, false, ""), agentRoom("d", strings.Repeat("p", 65), 4, false, "")},
+			[]namedRoom{agentRoom("a", "", 1, false, "x"), agentRoom("b", "", 2, false, ""),
+				agentRoom("c", "a~/", 3, false, ""), agentRoom("d", strings.Repeat("p", 65), 4, false, "")},
 			[]string{"x", "~x", "a%7E%2F~x", "d~x"},
 		},
 	} {
@@ -58,9 +69,11 @@ func TestRoomNamesProperties(t *testing.T) {
 		for round := range 3 { // rooms come and go between rounds
 			rooms = slices.DeleteFunc(rooms, func(namedRoom) bool { return rapid.Bool().Draw(t, "gone") })
 			for i := range rapid.IntRange(0, 5).Draw(t, "new") {
-				process := rapid.SampledFrom([]string{"p", "q", "", "p~q", strings.Repeat("long", 20)}).Draw(t, "process")
+				process := rapid.SampledFrom([]string{"p", "q", "", "p~q", strings.Repeat("long", 20)}).Draw(t,
+					"process")
 				joined := rapid.Int64Range(0, 3).Draw(t, "joined")
-				rooms = append(rooms, agentRoom(fmt.Sprintf("%d%d", round, i), process, joined, rapid.Bool().Draw(t, "local"), ""))
+				rooms = append(rooms, agentRoom(fmt.Sprintf("%d%d", round, i), process, joined,
+					rapid.Bool().Draw(t, "local"), ""))
 			}
 			rooms = nameAndCheck(t, base, rooms)
 		}
@@ -70,12 +83,12 @@ func TestRoomNamesProperties(t *testing.T) {
 func nameAndCheck(t *rapid.T, base string, rooms []namedRoom) []namedRoom {
 	ids := nameRooms(base, rooms)
 	after, has := slices.Clone(rooms), map[string]bool{}
-	byFleet := slices.ContainsFunc(rooms, func(r namedRoom) bool { return r.isNew && !r.local })
+	byFleet := slices.ContainsFunc(rooms, func(r namedRoom) bool { return r.isNew && !r.isLocal })
 	news := slices.ContainsFunc(rooms, func(r namedRoom) bool { return r.isNew })
 	for i, r := range rooms {
 		require.False(t, has[ids[i]], "%q twice", ids[i])
 		has[ids[i]] = true
-		displaced := !r.isNew && r.publicID == base && r.local && byFleet
+		displaced := !r.isNew && r.publicID == base && r.isLocal && byFleet
 		require.True(t, r.isNew || r.publicID == ids[i] || displaced, "%q was %q", ids[i], r.publicID)
 		require.False(t, displaced && ids[i] == base, "a room of the fleet takes the base from a local one")
 		after[i].isNew, after[i].publicID = false, ids[i]

@@ -9,16 +9,16 @@ import (
 
 // nameRooms gives the new rooms of the transaction their public ids.
 func (t *agentTx) nameRooms(ctx context.Context) error {
-	if len(t.fresh) == 0 {
+	if len(t.newRooms) == 0 {
 		return nil
 	}
 	byBase := map[string][]*roomRow{}
 	var bases []string
-	for _, r := range t.fresh {
-		if len(byBase[r.base]) == 0 {
-			bases = append(bases, r.base)
+	for _, r := range t.newRooms {
+		if len(byBase[r.baseID]) == 0 {
+			bases = append(bases, r.baseID)
 		}
-		byBase[r.base] = append(byBase[r.base], r)
+		byBase[r.baseID] = append(byBase[r.baseID], r)
 	}
 	held, err := t.holders(ctx, bases)
 	if err != nil {
@@ -32,7 +32,7 @@ func (t *agentTx) nameRooms(ctx context.Context) error {
 		t.nameBase(base, held[base], byBase[base], &more)
 	}
 	// The rooms that have to give their ids up belong to agents that are not locked. Nothing was written yet.
-	if len(more.agents) > 0 {
+	if len(more.agentIDs) > 0 {
 		return &more
 	}
 	return nil
@@ -56,29 +56,30 @@ func (t *agentTx) holders(ctx context.Context, ids []string) (map[string][]heldR
 	}
 	known := t.roomsByStoredID()
 	for _, h := range rows {
-		n := namedRoom{agentID: h.AgentID, processUID: h.ProcessUid, joined: h.JoinedAt, local: h.Local, publicID: h.ID}
+		n := namedRoom{agentID: h.AgentID, processUID: h.ProcessUid, joinedAt: h.JoinedAt, isLocal: h.Local,
+			publicID: h.ID}
 		r := known[h.ID]
 		switch {
 		// A room that the transaction has not read.
 		case r == nil:
-			r = &roomRow{id: h.ID, agent: h.AgentID, base: h.Base, kind: h.Type, connections: h.Connections,
-				local: h.Local, state: h.State, command: h.Command,
+			r = &roomRow{id: h.ID, agentID: h.AgentID, baseID: h.Base, roomType: h.Type, connectionCount: h.Connections,
+				isLocal: h.Local, state: h.State, commandID: h.Command,
 				settledFor: -1, storedID: h.ID}
 		// Its id is free.
-		case r.deleted:
+		case r.isDeleted:
 			continue
 		// As the transaction has changed it, not as it is stored.
 		default:
 			n = t.namedRoomOf(r)
 			n.publicID = r.id
 		}
-		held[r.base] = append(held[r.base], heldRoom{n, r})
+		held[r.baseID] = append(held[r.baseID], heldRoom{n, r})
 	}
 	return held, nil
 }
 
 func (t *agentTx) roomsByStoredID() map[string]*roomRow {
-	known := make(map[string]*roomRow, len(t.rooms))
+	known := make(map[string]*roomRow, len(t.roomsByKey))
 	for _, rooms := range t.ofID {
 		for _, r := range rooms {
 			if !r.isNew {
@@ -115,8 +116,8 @@ func (t *agentTx) addOwnNames(ctx context.Context, byBase map[string][]*roomRow,
 
 // namedRoomOf holds the properties of a locked agent's room on which its public id depends.
 func (t *agentTx) namedRoomOf(r *roomRow) namedRoom {
-	a := t.agents[r.agent]
-	return namedRoom{agentID: r.agent, processUID: a.content.ProcessUID, joined: a.joined, local: r.local,
+	a := t.agentsByID[r.agentID]
+	return namedRoom{agentID: r.agentID, processUID: a.content.ProcessUID, joinedAt: a.joinedAt, isLocal: r.isLocal,
 		isNew: r.isNew}
 }
 
@@ -136,9 +137,9 @@ func (t *agentTx) nameBase(base string, held []heldRoom, fresh []*roomRow, more 
 			continue
 		}
 		// Its rooms may be written under its lock only: the transaction begins again with it.
-		a := t.agents[h.row.agent]
+		a := t.agentsByID[h.row.agentID]
 		if a == nil {
-			more.agents = append(more.agents, h.row.agent)
+			more.agentIDs = append(more.agentIDs, h.row.agentID)
 			continue
 		}
 		t.renameRoom(a, h.row, ids[i])
@@ -149,12 +150,12 @@ func (t *agentTx) nameBase(base string, held []heldRoom, fresh []*roomRow, more 
 }
 
 func (t *agentTx) renameRoom(a *agentRow, r *roomRow, id string) {
-	if t.rooms[roomKey{r.agent, r.base}] == nil {
-		t.rooms[roomKey{r.agent, r.base}] = r
-		t.ofID[r.agent] = append(t.ofID[r.agent], r)
+	if t.roomsByKey[roomKey{r.agentID, r.baseID}] == nil {
+		t.roomsByKey[roomKey{r.agentID, r.baseID}] = r
+		t.ofID[r.agentID] = append(t.ofID[r.agentID], r)
 	}
-	if r.listed() && a.listed() {
-		t.log.rename(a, r, id)
+	if r.isListed() && a.isListed() {
+		t.agentEvents.rename(a, r, id)
 	}
-	r.id, r.changed, a.changed = id, true, true
+	r.id, r.hasChanged, a.hasNewState = id, true, true
 }

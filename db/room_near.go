@@ -18,46 +18,46 @@ const spareNear = 32
 
 // nearby is the agents that the orders name, by group. The zero value names none: the whole fleet is read.
 type nearby struct {
-	ids         []string
-	orders      map[string][]*roomOrder // by group
-	namedAgents map[string]map[string]bool
+	agentIDs      []string
+	ordersByGroup map[string][]*roomOrder // by group
+	namedAgents   map[string]map[string]bool
 }
 
 // nearbyHosts returns the agents that orders without a pin name, each group as many as it has rooms and some more. It
 // names none if an order names none.
 func nearbyHosts(orders []*roomOrder) nearby {
-	n := nearby{orders: map[string][]*roomOrder{}, namedAgents: map[string]map[string]bool{}}
+	n := nearby{ordersByGroup: map[string][]*roomOrder{}, namedAgents: map[string]map[string]bool{}}
 	for _, o := range orders {
 		switch {
-		case o.group == "":
-		case len(o.room.NearestAgents) == 0, o.room.NoMatch:
+		case o.groupKey == "":
+		case len(o.newRoom.NearestAgents) == 0, o.newRoom.NoMatch:
 			return nearby{}
 		default:
-			n.orders[o.group] = append(n.orders[o.group], o)
+			n.ordersByGroup[o.groupKey] = append(n.ordersByGroup[o.groupKey], o)
 		}
 	}
-	for group, all := range n.orders {
+	for group, all := range n.ordersByGroup {
 		n.namedAgents[group] = map[string]bool{}
 		for rank := range spareNear {
 			for _, o := range all {
-				if rank < len(o.room.NearestAgents) && len(n.namedAgents[group]) < len(all)+spareNear {
-					n.namedAgents[group][o.room.NearestAgents[rank]] = true
+				if rank < len(o.newRoom.NearestAgents) && len(n.namedAgents[group]) < len(all)+spareNear {
+					n.namedAgents[group][o.newRoom.NearestAgents[rank]] = true
 				}
 			}
 		}
 		for id := range n.namedAgents[group] {
-			n.ids = append(n.ids, id)
+			n.agentIDs = append(n.agentIDs, id)
 		}
 	}
-	slices.Sort(n.ids)
-	n.ids = slices.Compact(n.ids)
+	slices.Sort(n.agentIDs)
+	n.agentIDs = slices.Compact(n.agentIDs)
 	return n
 }
 
 // choose adds the candidates of each group among the rows of the named agents. It returns false if a group needs the
 // whole fleet.
 func (n nearby) choose(rows []query.RoomHostsRow, candidates map[string][]query.RoomCandidatesRow) bool {
-	for group, orders := range n.orders {
+	for group, orders := range n.ordersByGroup {
 		places, undeclared := 0, 0
 		var found []query.RoomCandidatesRow
 		for _, r := range rows {
@@ -69,7 +69,7 @@ func (n nearby) choose(rows []query.RoomHostsRow, candidates map[string][]query.
 			if r.MaxConnections == nil {
 				undeclared++
 			}
-			places += host.places()
+			places += host.freePlaces()
 			found = append(found, query.RoomCandidatesRow{
 				ID: r.ID, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms, Connections: r.Connections,
 				Rooms: r.Rooms, InFlight: r.InFlight,
@@ -87,11 +87,11 @@ func (n nearby) choose(rows []query.RoomHostsRow, candidates map[string][]query.
 	return true
 }
 
-// places returns how many more rooms the agent can be told to make.
-func (r *roomHost) places() int {
-	places := maxInFlight - r.load.inFlight
-	if r.load.maxRooms != nil {
-		places = min(places, int(*r.load.maxRooms)-r.load.rooms)
+// freePlaces returns how many more rooms the agent can be told to make.
+func (r *roomHost) freePlaces() int {
+	places := maxInFlight - r.agentLoad.inFlight
+	if r.agentLoad.maxRooms != nil {
+		places = min(places, int(*r.agentLoad.maxRooms)-r.agentLoad.roomCount)
 	}
 	return places
 }

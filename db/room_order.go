@@ -15,36 +15,36 @@ import (
 
 // roomOrder is a requested room.
 type roomOrder struct {
-	room    NewRoom
-	command uuid.UUID
-	group   string // orders of one group may go to the same agents; empty for a pinned order
-	later   bool   // another transaction must decide it
-	agent   string // the chosen agent; empty until deal has chosen one
-	host    *roomHost
-	err     error
+	newRoom    NewRoom
+	commandID  uuid.UUID
+	groupKey   string // orders of one group may go to the same agents; empty for a pinned order
+	isDeferred bool   // another transaction must decide it
+	agentID    string // the chosen agent; empty until deal has chosen one
+	host       *roomHost
+	err        error
 }
 
 // newRoomOrder makes an order with its group: equal requests have the same candidates, which are read once.
 func newRoomOrder(r NewRoom) *roomOrder {
-	o := &roomOrder{room: r, command: value.NewID()}
+	o := &roomOrder{newRoom: r, commandID: value.NewID()}
 	if r.InstanceID != nil || r.ProcessUID != nil {
 		return o
 	}
-	o.room.Strategy = knownStrategy(r.Strategy)
-	o.room.NoMatch = r.NoMatch || !isStorable(r.Type)
-	for k, v := range r.Labels {
-		o.room.NoMatch = o.room.NoMatch || !isStorable(k) || !isStorable(v)
+	o.newRoom.SpreadStrategy = knownStrategy(r.SpreadStrategy)
+	o.newRoom.NoMatch = r.NoMatch || !isStorable(r.Type)
+	for k, v := range r.RequiredLabels {
+		o.newRoom.NoMatch = o.newRoom.NoMatch || !isStorable(k) || !isStorable(v)
 	}
-	o.group = strings.Join([]string{o.room.Strategy, strconv.Quote(o.room.Type), o.labels()}, " ")
+	o.groupKey = strings.Join([]string{o.newRoom.SpreadStrategy, strconv.Quote(o.newRoom.Type), o.labels()}, " ")
 	return o
 }
 
 // labels returns the labels as JSON, sorted.
 func (o *roomOrder) labels() string {
-	if len(o.room.Labels) == 0 {
+	if len(o.newRoom.RequiredLabels) == 0 {
 		return "{}"
 	}
-	text, _ := json.Marshal(o.room.Labels) // cannot fail: a map of strings has a JSON form
+	text, _ := json.Marshal(o.newRoom.RequiredLabels) // cannot fail: a map of strings has a JSON form
 	return string(text)
 }
 
@@ -55,17 +55,17 @@ func isStorable(text string) bool { return utf8.ValidString(text) && !strings.Co
 func groupsOf(orders []*roomOrder) (groups []string, p query.RoomCandidatesParams) {
 	p.MaxInFlight = maxInFlight
 	for _, o := range orders {
-		if o.group == "" || o.room.NoMatch {
+		if o.groupKey == "" || o.newRoom.NoMatch {
 			continue
 		}
 		p.Most++
-		if slices.Contains(groups, o.group) {
+		if slices.Contains(groups, o.groupKey) {
 			continue
 		}
 		p.Groups = append(p.Groups, int32(len(groups)))
-		groups = append(groups, o.group)
-		p.Types, p.Labels, p.Signs = append(p.Types, o.room.Type), append(p.Labels, o.labels()), append(p.Signs,
-			signOf(o.room.Strategy))
+		groups = append(groups, o.groupKey)
+		p.Types, p.Labels, p.Signs = append(p.Types, o.newRoom.Type), append(p.Labels, o.labels()), append(p.Signs,
+			signOf(o.newRoom.SpreadStrategy))
 	}
 	return groups, p
 }

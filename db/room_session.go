@@ -21,15 +21,15 @@ import (
 // HostProcess is the process of an agent with the label matchmaking=true, which therefore hosts sessions, and the
 // instance as which it is registered.
 type HostProcess struct {
-	ID             string // process_uid of the agent, and id of the instance
-	Endpoint       string
-	RoomTypes      []string
-	MaxConnections *int32 // nil is unlimited
-	MaxRooms       *int32 // nil is unlimited
-	Connections    int
-	OtherRooms     int  // rooms that do not belong to sessions, including reserved rooms
-	Draining       bool // the agent takes no rooms
-	IsSilent       bool // the agent has not answered the last poll
+	ProcessUID      string // process_uid of the agent, and id of the instance
+	Endpoint        string
+	RoomTypes       []string
+	MaxConnections  *int32 // nil is unlimited
+	MaxRooms        *int32 // nil is unlimited
+	ConnectionCount int
+	OtherRooms      int  // rooms that do not belong to sessions, including reserved rooms
+	Draining        bool // the agent takes no rooms
+	IsSilent        bool // the agent has not answered the last poll
 
 	IsReplaced bool // another game server is registered under the id
 	Instance   HostInstance
@@ -62,9 +62,10 @@ func (s *Store) HostProcesses(ctx context.Context, region string, replica uuid.U
 
 func hostProcessOf(r query.HostProcessesRow) HostProcess {
 	return HostProcess{
-		ID: r.ProcessUid, Endpoint: r.Endpoint, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections,
-		MaxRooms:    r.MaxRooms,
-		Connections: int(r.Connections), OtherRooms: int(r.Others), Draining: r.Status != AgentActive || !r.AutoCreate,
+		ProcessUID: r.ProcessUid, Endpoint: r.Endpoint, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections,
+		MaxRooms:        r.MaxRooms,
+		ConnectionCount: int(r.Connections), OtherRooms: int(r.Others),
+		Draining: r.Status != AgentActive || !r.AutoCreate,
 		IsSilent: r.Silent, IsReplaced: r.Taken,
 		Instance: HostInstance{
 			IsLive: r.Alive && r.InstanceStatus != "gone", Incarnation: r.Incarnation,
@@ -102,9 +103,9 @@ const (
 
 // SettledRooms counts the changes of [Store.SettleRooms].
 type SettledRooms struct {
-	Created int  // sessions whose room exists now
-	Closed  int  // sessions whose room is gone or could not be created
-	HasMore bool // the limit was reached: call again
+	SessionsWithRoom int  // sessions whose room exists now
+	ClosedSessions   int  // sessions whose room is gone or could not be created
+	HasMore          bool // the limit was reached: call again
 }
 
 // SettleRooms compares the sessions on processes with their rooms, for the processes of which the replica holds a
@@ -118,14 +119,14 @@ func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUI
 		return SettledRooms{}, frame.Classify(err)
 	}
 	w := settleRooms(rows)
-	done := SettledRooms{Created: len(w.created), Closed: len(w.goneSessions) + len(w.failed),
+	done := SettledRooms{SessionsWithRoom: len(w.created), ClosedSessions: len(w.goneSessions) + len(w.failedSessions),
 		HasMore: len(rows) == maxSettled}
 	if len(w.created) > 0 {
 		if err := s.q.MarkRooms(ctx, query.MarkRoomsParams{Region: region, Ids: w.created}); err != nil {
 			return SettledRooms{}, frame.Classify(err)
 		}
 	}
-	for reason, ids := range map[string][]uuid.UUID{"room_gone": w.goneSessions, "room_failed": w.failed} {
+	for reason, ids := range map[string][]uuid.UUID{"room_gone": w.goneSessions, "room_failed": w.failedSessions} {
 		if len(ids) == 0 {
 			continue
 		}
@@ -137,7 +138,7 @@ func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUI
 		}
 		s.Notify(TopicCapacity, "")
 	}
-	return done, s.requestRooms(ctx, region, w.request)
+	return done, s.requestRooms(ctx, region, w.roomRequests)
 }
 
 // requestRooms reserves rooms for sessions without a room, and inserts the commands.
@@ -159,8 +160,8 @@ func (s *Store) requestRooms(ctx context.Context, region string, p query.Request
 
 // roomWork is the result of settleRooms: the changes to make.
 type roomWork struct {
-	created, goneSessions, failed []uuid.UUID // sessions
-	request                       query.RequestRoomsParams
+	created, goneSessions, failedSessions []uuid.UUID // sessions
+	roomRequests                          query.RequestRoomsParams
 }
 
 // settleRooms judges sessions without a known room. It is pure.
@@ -174,9 +175,9 @@ func settleRooms(rows []query.UnsettledRoomsRow) (w roomWork) {
 		case r.HadRoom:
 			w.goneSessions = append(w.goneSessions, r.ID)
 		case r.Age > roomPatience:
-			w.failed = append(w.failed, r.ID)
+			w.failedSessions = append(w.failedSessions, r.ID)
 		default:
-			addRoomToRequest(&w.request, r.ID, r.InstanceID, r.Mode)
+			addRoomToRequest(&w.roomRequests, r.ID, r.InstanceID, r.Mode)
 		}
 	}
 	return w
@@ -217,7 +218,7 @@ func (s *Store) resolveInRoom(ctx context.Context, region string, r resolveReque
 	defer look.Stop()
 	defer end.Stop()
 	for {
-		if resolved, err = s.groups.resolves.Do(ctx, region, r); !isRoomPending(err) {
+		if resolved, err = s.batchGroups.seatResolves.Do(ctx, region, r); !isRoomPending(err) {
 			return resolved, err
 		}
 		select {

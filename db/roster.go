@@ -16,11 +16,11 @@ import (
 // RosterAgent is an agent as it appears in lists. LastSyncAt of Info is the time at which its last reply was recorded;
 // see [RosterReplica] for later replies.
 type RosterAgent struct {
-	Info            InstanceInfo // Rooms are ordered by id, without reserved rooms
-	Replica         uuid.UUID    // the replica that holds its connection
-	Joined          time.Time
-	Tx              uint64 // the last transaction that changed it
-	Missed          bool   // it has not answered since LastSyncAt
+	InstanceInfo    InstanceInfo // Rooms are ordered by id, without reserved rooms
+	ReplicaID       uuid.UUID    // the replica that holds its connection
+	JoinedAt        time.Time
+	ChangedTx       uint64 // the last transaction that changed it
+	HasMissed       bool   // it has not answered since LastSyncAt
 	JoinedElsewhere bool   // its process has joined another replica: the agent is not listed until it answers
 	HasLeft         bool   // the agent has left; Info has only its ID
 }
@@ -38,7 +38,7 @@ type RosterReplica struct {
 type RosterPage struct {
 	Agents        []RosterAgent
 	Replicas      []RosterReplica // all of them
-	Next          SettledPoint    // the point where the next read of changes begins
+	NextPoint     SettledPoint    // the point where the next read of changes begins
 	HasMore       bool            // there are more changes from before the start of this read
 	ServerChanged bool            // Postgres was restarted or replaced: the whole fleet must be read again
 }
@@ -77,23 +77,25 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	query.Queue(&p, &changed, (*query.Queries).RosterSince, query.RosterSinceParams{
-		Region: region, Before: since.read, After: since.afterTx, Since: max(snapshotEnd(since.read), since.afterTx+1),
-		Page: rosterPage,
+		Region: region, Before: since.readSnapshot, After: since.afterTx,
+		Since: max(snapshotEnd(since.readSnapshot), since.afterTx+1),
+		Page:  rosterPage,
 	})
 	query.Queue(&p, &replicas, (*query.Queries).RosterReplicas, region)
 	if err := s.q.Send(ctx, &p); err != nil {
-		return RosterPage{Next: since}, frame.Classify(err)
+		return RosterPage{NextPoint: since}, frame.Classify(err)
 	}
 	if !since.isOf(now) {
-		return RosterPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
+		return RosterPage{NextPoint: SettledPoint{serverStartedAt: now.Server, readSnapshot: now.Snapshot},
+			ServerChanged: true}, nil
 	}
 	late := slices.IndexFunc(changed, func(r query.RosterSinceRow) bool { return !r.Late })
 	if late < 0 {
 		late = len(changed)
 	}
-	rows, next, more := advance(since, now, changed[:late:late], changed[late:], rosterPage,
+	rows, next, more := advanceFeed(since, now, changed[:late:late], changed[late:], rosterPage,
 		func(r query.RosterSinceRow) uint64 { return r.Tx })
-	page := RosterPage{Replicas: replicasOf(replicas), Next: next, HasMore: more}
+	page := RosterPage{Replicas: replicasOf(replicas), NextPoint: next, HasMore: more}
 	for i := range rows {
 		page.Agents = append(page.Agents, rosterAgent(&rows[i]))
 	}
@@ -101,13 +103,14 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 }
 
 func rosterAgent(r *query.RosterSinceRow) RosterAgent {
-	a := RosterAgent{Replica: r.Replica, Joined: r.JoinedAt, Tx: r.Tx, Missed: r.Misses > 0, JoinedElsewhere: r.Doubted,
-		HasLeft: r.HasLeft}
-	a.Info.ID = r.AgentID
+	a := RosterAgent{ReplicaID: r.Replica, JoinedAt: r.JoinedAt, ChangedTx: r.Tx, HasMissed: r.Misses > 0,
+		JoinedElsewhere: r.Doubted,
+		HasLeft:         r.HasLeft}
+	a.InstanceInfo.ID = r.AgentID
 	if r.HasLeft {
 		return a
 	}
-	a.Info = InstanceInfo{
+	a.InstanceInfo = InstanceInfo{
 		ID: r.AgentID, Name: r.Name, ProcessUID: r.ProcessUid, EndpointURL: r.Endpoint, Labels: r.Labels,
 		RoomTypes: r.RoomTypes,
 		Rooms:     make([]RoomInfo, len(r.Ids)), Connections: r.Connections,
@@ -116,10 +119,10 @@ func rosterAgent(r *query.RosterSinceRow) RosterAgent {
 		ProtocolVersion: r.ProtocolVersion,
 	}
 	for i, id := range r.Ids {
-		a.Info.Rooms[i] = RoomInfo{ID: id, Type: r.Types[i], Connections: r.Players[i], InstanceID: r.AgentID,
+		a.InstanceInfo.Rooms[i] = RoomInfo{ID: id, Type: r.Types[i], Connections: r.Players[i], InstanceID: r.AgentID,
 			EndpointURL: r.Endpoint, Local: r.Locals[i]}
 	}
-	slices.SortFunc(a.Info.Rooms, func(x, y RoomInfo) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(a.InstanceInfo.Rooms, func(x, y RoomInfo) int { return cmp.Compare(x.ID, y.ID) })
 	return a
 }
 

@@ -22,7 +22,7 @@ func TestAPauseIsOfOneRegion(t *testing.T) {
 		for _, region := range []string{"eu", "us"} {
 			done, err := b.ScalePools(t.Context(), region, time.Minute, sealTest)
 			require.NoError(t, err)
-			n += done.Started
+			n += done.StartedServers
 		}
 		b.Exec("DELETE FROM deployments")
 		return n
@@ -35,7 +35,8 @@ func TestAPauseIsOfOneRegion(t *testing.T) {
 		require.Equal(t, n == 2, paused)
 	}
 	require.Equal(t, 1, started())
-	require.NoError(t, b.PauseWithoutCapacity(t.Context(), &provision.Deployment{Region: "us", App: "arena", Version: "1"}, "full"))
+	require.NoError(t, b.PauseWithoutCapacity(t.Context(),
+		&provision.Deployment{Region: "us", App: "arena", Version: "1"}, "full"))
 	require.Zero(t, started())
 	b.Exec("UPDATE start_pauses SET until = now()")
 	require.Equal(t, 2, started())
@@ -44,7 +45,8 @@ func TestAPauseIsOfOneRegion(t *testing.T) {
 		paused, err := b.FailVersion(t.Context(), eu, "broken", 0)
 		require.NoError(t, err)
 		require.True(t, paused, n)
-		require.Equal(t, want, one[string](b, "SELECT date_trunc('minute', until - now() + interval '30 seconds')::text FROM start_pauses WHERE cause = 'failures'"))
+		require.Equal(t, want, one[string](b,
+			"SELECT date_trunc('minute', until - now() + interval '30 seconds')::text FROM start_pauses WHERE cause = 'failures'"))
 	}
 }
 
@@ -73,10 +75,10 @@ func TestServersThatDrainTakePlacesOfThePool(t *testing.T) {
 	}
 	b.drainServer(ids[0])
 	b.isRefused(waits(request("p2-0", 8, partners(2)...)))
-	require.Zero(t, b.scale().Started)
+	require.Zero(t, b.scale().StartedServers)
 	require.Equal(t, "1 live server, 1 of them with players; 0 starting; 1 draining; 1 party waiting. Used 1 + buffer 0 = 1: nothing to do", b.plan().Text)
 	b.Exec("UPDATE pools SET max_servers = 3")
-	require.Equal(t, 1, b.scale().Started)
+	require.Equal(t, 1, b.scale().StartedServers)
 }
 
 // Pins a drained server that nobody plays on any more and that never ended.
@@ -95,18 +97,19 @@ func TestAnEmptyServerThatDrainsEnds(t *testing.T) {
 		operators = ids[1]
 	}
 	b.Exec("UPDATE deployments SET origin = 'operator' WHERE id = $1", operators)
-	require.Equal(t, provision.Scaled{Planned: 1}, b.scale(), "they have not been empty for empty_ttl, and take all places")
+	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale(),
+		"they have not been empty for empty_ttl, and take all places")
 	b.Exec("UPDATE deployments SET ready_at = ready_at - interval '6 minutes'")
-	require.Equal(t, provision.Scaled{Planned: 1, Ended: 1}, b.scale())
+	require.Equal(t, provision.Scaled{PlannedPools: 1, EndedServers: 1}, b.scale())
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM deployments WHERE desired = 'stopped' AND reason = 'drained' AND next_at <= now() AND id::text NOT IN ($1, $2)", busy, operators))
-	require.Equal(t, provision.Scaled{Planned: 1}, b.scale(), "the one that ends takes its place until it is gone")
+	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale(), "the one that ends takes its place until it is gone")
 
 	b.Exec("SELECT ops.close_session($1, 'test')", p.SessionID)
-	require.Zero(t, b.scale().Ended, "it became empty just now")
+	require.Zero(t, b.scale().EndedServers, "it became empty just now")
 	b.Exec("UPDATE instances SET emptied_at = emptied_at - interval '6 minutes'")
-	require.Equal(t, 1, b.scale().Ended)
+	require.Equal(t, 1, b.scale().EndedServers)
 	b.Exec("DELETE FROM deployments WHERE desired = 'stopped'")
-	require.Equal(t, 2, b.scale().Started)
+	require.Equal(t, 2, b.scale().StartedServers)
 }
 
 // Pins a player who waits for a server that was never started, and a second server that is started for nobody when the
@@ -116,20 +119,21 @@ func TestALostServerIsReplaced(t *testing.T) {
 	b := setup(t).withPool()
 	b.Exec("UPDATE pools SET max_servers = 1")
 	b.isRefused(waits(request("ann", 8)))
-	require.Equal(t, 1, b.scale().Started)
+	require.Equal(t, 1, b.scale().StartedServers)
 	b.Exec("UPDATE deployments SET phase = 'deploying', intent_at = now(), missing_since = now() - interval '4 seconds'")
-	require.Zero(t, b.scale().Started, "it may be listed soon")
+	require.Zero(t, b.scale().StartedServers, "it may be listed soon")
 	b.Exec("UPDATE deployments SET missing_since = now() - interval '6 seconds'")
-	require.Zero(t, b.scale().Started, "it counts, since it may run")
+	require.Zero(t, b.scale().StartedServers, "it counts, since it may run")
 	require.Equal(t, "0 live servers, 0 of them with players; 0 starting; 1 ending, 1 of them perhaps never started; 1 party waiting. Used 0 + buffer 0 = 0: nothing to do", b.plan().Text)
 	require.True(t, b.refusal(waits(request("ann", 8))).Outlook.IsFull)
 	b.Exec("UPDATE pools SET max_servers = 3")
-	require.Equal(t, provision.Scaled{Planned: 1, Started: 1}, b.scale())
-	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())
+	require.Equal(t, provision.Scaled{PlannedPools: 1, StartedServers: 1}, b.scale())
+	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale())
 
 	b.Exec("UPDATE deployments SET created_at = now() - interval '31 seconds' WHERE phase = 'deploying'")
-	require.Equal(t, provision.Scaled{Planned: 1, Ended: 1}, b.scale(), "else it would be started again")
-	require.Equal(t, "deploying", one[string](b, "SELECT phase FROM deployments WHERE desired = 'stopped' AND reason = 'surplus' AND next_at <= now()"))
+	require.Equal(t, provision.Scaled{PlannedPools: 1, EndedServers: 1}, b.scale(), "else it would be started again")
+	require.Equal(t, "deploying", one[string](b,
+		"SELECT phase FROM deployments WHERE desired = 'stopped' AND reason = 'surplus' AND next_at <= now()"))
 	b.Exec("UPDATE deployments SET desired = 'running', ref = 'r', phase = 'starting' WHERE phase = 'deploying'")
 	b.scale()
 	require.Equal(t, 2, b.plan().Coming, "it has turned up")

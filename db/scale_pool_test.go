@@ -53,7 +53,8 @@ func (b *bundle) ready(n int) (ids []string) {
 // join makes all deployments ready that are not.
 func (b *bundle) join() {
 	b.t.Helper()
-	for _, id := range storetest.Values[string](b.DB, "SELECT id::text FROM deployments WHERE phase <> 'ready' ORDER BY id") {
+	for _, id := range storetest.Values[string](b.DB,
+		"SELECT id::text FROM deployments WHERE phase <> 'ready' ORDER BY id") {
 		b.AddServer(id, 8)
 		b.Exec(`UPDATE deployments SET phase = 'ready', endpoint = 'x', incarnation = gen_random_uuid(), ready_at = now(), next_at = NULL WHERE id = $1`, id)
 		b.Exec("UPDATE instances SET deployment_id = $1::uuid WHERE id = $1::text", id)
@@ -63,17 +64,17 @@ func (b *bundle) join() {
 func TestPlayersWhoWaitGetServers(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())
+	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale())
 	for i := range 20 {
 		b.isRefused(waits(request(fmt.Sprint("p", i), 8)))
 	}
 	b.isRefused(waits(request("p3", 8, "p4", "p5")))
 	b.isRefused(waits(request("p4", 8, "p3", "p5")))
 	b.isRefused(waits(request("p5", 8, "p4", "p3"))) // the same party, three times: 20 players
-	require.Equal(t, provision.Scaled{Planned: 1, Started: 3}, b.scale())
+	require.Equal(t, provision.Scaled{PlannedPools: 1, StartedServers: 3}, b.scale())
 	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM deployments WHERE phase = 'wanted' AND origin = 'pool' AND netcode_key IS NULL AND next_at <= now()"))
 	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM events WHERE kind = 'deployment.wanted'"))
-	require.Equal(t, provision.Scaled{Planned: 1}, b.scale(), "those that start are enough")
+	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale(), "those that start are enough")
 	require.Equal(t, 3, b.plan().Coming)
 	require.Equal(t, 3, b.refusal(waits(request("p1", 8))).Outlook.Starting)
 
@@ -83,15 +84,16 @@ func TestPlayersWhoWaitGetServers(t *testing.T) {
 		b.place(request(fmt.Sprint("p", i), 8))
 	}
 	require.Zero(t, b.demand())
-	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())
+	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale())
 	require.Equal(t, "3 live servers, 3 of them with players; 0 starting; 0 parties waiting. Used 3 + buffer 0 = 3: nothing to do", b.plan().Text)
 }
 
 func TestMatchesOfTheLoopGetServers(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	require.NoError(t, b.PutDemand(t.Context(), "global", []string{"duels"}, []db.Demand{{Region: "eu", Mode: "duel", Key: "duels/4/global", Matches: 5, Players: 15}}))
-	require.Equal(t, 3, b.scale().Started, "two sessions of four fit a server of eight")
+	require.NoError(t, b.PutDemand(t.Context(), "global", []string{"duels"},
+		[]db.Demand{{Region: "eu", Mode: "duel", Key: "duels/4/global", MatchCount: 5, PlayerCount: 15}}))
+	require.Equal(t, 3, b.scale().StartedServers, "two sessions of four fit a server of eight")
 }
 
 func TestKeysAreSealedForTheirDeployment(t *testing.T) {
@@ -99,7 +101,7 @@ func TestKeysAreSealedForTheirDeployment(t *testing.T) {
 	b := setup(t).withPool()
 	b.Exec("UPDATE app_versions SET dialect = 'netcode102', protocol_id = '80085'")
 	b.Exec("UPDATE pools SET min_servers = 2")
-	require.Equal(t, 2, b.scale().Started)
+	require.Equal(t, 2, b.scale().StartedServers)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM deployments WHERE netcode_key = convert_to('eu' || id, 'UTF8') AND sealed_by = 'kek'"))
 }
 
@@ -127,7 +129,7 @@ func TestAPoolPlansOnceInAWhile(t *testing.T) {
 	for _, want := range []int{1, 0} {
 		done, err := b.ScalePools(t.Context(), "eu", time.Minute, sealTest)
 		require.NoError(t, err)
-		require.Equal(t, want, done.Planned)
+		require.Equal(t, want, done.PlannedPools)
 	}
 }
 
@@ -142,10 +144,10 @@ func TestServersThatDoNotCount(t *testing.T) {
 		"UPDATE instances SET status = 'ready'; UPDATE deployments SET desired = 'stopped'",
 	} {
 		b.ready(1)
-		require.Zero(t, b.scale().Started, "the ready one is enough: "+change)
+		require.Zero(t, b.scale().StartedServers, "the ready one is enough: "+change)
 		_, err := b.Pool().Exec(t.Context(), change, pgx.QueryExecModeSimpleProtocol)
 		require.NoError(t, err)
-		require.Equal(t, 1, b.scale().Started, change)
+		require.Equal(t, 1, b.scale().StartedServers, change)
 		b.Exec("DELETE FROM instances")
 		b.Exec("DELETE FROM deployments")
 	}
@@ -171,21 +173,22 @@ func TestServersThatNobodyNeedsEnd(t *testing.T) {
 	b.Exec("UPDATE deployments SET ends_at = now() + interval '1 hour', origin = 'operator' WHERE id = $1", ids[0])
 	b.Exec("UPDATE deployments SET ends_at = now() + interval '2 hours' WHERE id = $1", ids[1])
 	b.Exec("UPDATE deployments SET ends_at = now() + interval '3 hours' WHERE id <> ALL ($1::uuid[])", ids[:2])
-	require.Zero(t, b.scale().Ended, "the surplus is new")
+	require.Zero(t, b.scale().EndedServers, "the surplus is new")
 	b.surplusSettles()
 	b.Exec("UPDATE pools SET empty_ttl = '7 minutes'")
-	require.Zero(t, b.scale().Ended, "the servers have not been empty for long enough")
+	require.Zero(t, b.scale().EndedServers, "the servers have not been empty for long enough")
 	b.Exec("UPDATE pools SET empty_ttl = '5 minutes'")
-	require.Equal(t, 2, b.scale().Ended)
-	require.Zero(t, b.scale().Ended)
-	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM deployments WHERE desired = 'running' AND id = $1", ids[0]), "operators end what they started")
+	require.Equal(t, 2, b.scale().EndedServers)
+	require.Zero(t, b.scale().EndedServers)
+	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM deployments WHERE desired = 'running' AND id = $1", ids[0]),
+		"operators end what they started")
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM deployments WHERE desired = 'stopped' AND reason = 'surplus' AND next_at <= now()"))
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM instances WHERE status = 'draining' AND open_sessions = 0"))
 
 	b.Exec("SELECT ops.close_session($1, 'test')", p.SessionID)
 	require.True(t, one[bool](b, "SELECT emptied_at > now() - interval '1 minute' FROM instances WHERE emptied_at IS NOT NULL"))
 	b.Exec("UPDATE pools SET buffer = 0, surplus_since = now() - interval '1 minute'")
-	require.Zero(t, b.scale().Ended, "it became empty just now")
+	require.Zero(t, b.scale().EndedServers, "it became empty just now")
 }
 
 // A stop and a reservation of the same server: one of the two wins, and nobody sits on a server that ends.
@@ -207,13 +210,14 @@ func TestSurplusAgainstReservations(t *testing.T) {
 	}
 	ended := 0
 	for range 5 {
-		ended += b.scale().Ended
+		ended += b.scale().EndedServers
 	}
 	callers.Wait()
 	require.Positive(t, ended)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM sessions s JOIN instances i ON i.id = s.instance_id WHERE i.status <> 'ready'"))
 	require.Equal(t, ended, one[int](b, "SELECT count(*) FROM deployments d JOIN instances i ON i.deployment_id = d.id WHERE d.desired = 'stopped' AND i.status = 'draining'"))
-	require.Equal(t, 40-ended, one[int](b, "SELECT count(*) FROM deployments d JOIN instances i ON i.deployment_id = d.id WHERE d.desired = 'running' AND i.status = 'ready'"))
+	require.Equal(t, 40-ended, one[int](b,
+		"SELECT count(*) FROM deployments d JOIN instances i ON i.deployment_id = d.id WHERE d.desired = 'running' AND i.status = 'ready'"))
 }
 
 // Pins matches of a region without servers that would be sent to another continent, although a pool could start servers
@@ -245,7 +249,7 @@ func TestNobodyIsSeatedOnAStartingInstance(t *testing.T) {
 	regions, err := b.HostRegions(t.Context(), []string{"duel"})
 	require.NoError(t, err)
 	require.Zero(t, regions[0].FreeSeats)
-	require.Equal(t, 1, b.scale().Started, "an instance that starts is no room")
+	require.Equal(t, 1, b.scale().StartedServers, "an instance that starts is no room")
 	// A heartbeat, and the end of an amnesty without one, treat it as any other instance.
 	_, err = b.Heartbeat(t.Context(), ref("i1"), nil)
 	require.NoError(t, err)
@@ -264,15 +268,15 @@ func TestRefusedServersDoNotKeepTheSurplus(t *testing.T) {
 	b := setup(t).withPool()
 	b.ready(2)
 	b.Exec("UPDATE pools SET min_servers = 5")
-	require.Equal(t, 3, b.scale().Started)
+	require.Equal(t, 3, b.scale().StartedServers)
 	b.Exec("UPDATE deployments SET phase = 'deploying', intent_at = now() WHERE id = (SELECT id FROM deployments WHERE phase = 'wanted' LIMIT 1)")
 	b.Exec("UPDATE pools SET min_servers = 0")
-	require.Zero(t, b.scale().Ended, "they have only just been asked for")
+	require.Zero(t, b.scale().EndedServers, "they have only just been asked for")
 	b.Exec("UPDATE deployments SET created_at = now() - interval '31 seconds'")
-	require.Equal(t, 2, b.scale().Ended)
+	require.Equal(t, 2, b.scale().EndedServers)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM deployments WHERE desired = 'stopped' AND phase = 'wanted' AND reason = 'surplus' AND next_at <= now()"))
-	require.Zero(t, b.scale().Ended, "the one that may have been started counts until that is known")
+	require.Zero(t, b.scale().EndedServers, "the one that may have been started counts until that is known")
 	b.Exec("DELETE FROM deployments WHERE phase = 'deploying'")
 	b.surplusSettles()
-	require.Equal(t, 2, b.scale().Ended)
+	require.Equal(t, 2, b.scale().EndedServers)
 }

@@ -20,7 +20,8 @@ func (b *bundle) instants(local, zone string) [2]string {
 	const format = `to_char(wall_clock_instant($1::text::timestamp, $2, %t) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')`
 	var both [2]string
 	for i, last := range []bool{false, true} {
-		require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), "SELECT "+fmt.Sprintf(format, last), local, zone).Scan(&both[i]))
+		require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), "SELECT "+fmt.Sprintf(format, last), local,
+			zone).Scan(&both[i]))
 	}
 	return both
 }
@@ -55,7 +56,8 @@ func TestClocksThatSkipAndRepeatTimes(t *testing.T) {
 }
 
 // The clocks of the property: zones with changes at different hours, by different amounts, and none.
-var zonesOfProperty = []string{"Europe/Berlin", "America/New_York", "Asia/Beirut", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata", "UTC"}
+var zonesOfProperty = []string{"Europe/Berlin", "America/New_York", "Asia/Beirut", "Australia/Lord_Howe",
+	"America/Santiago", "Asia/Kolkata", "UTC"}
 
 // Reads the clocks minute by minute, as a person would.
 func TestClocksShowWhatAScheduleSays(t *testing.T) {
@@ -68,7 +70,8 @@ func TestClocksShowWhatAScheduleSays(t *testing.T) {
 		name := rapid.SampledFrom(zonesOfProperty).Draw(r, "zone")
 		zone, err := time.LoadLocation(name)
 		require.NoError(r, err)
-		around := time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(0, 4*365*24).Draw(r, "hour")) * time.Hour)
+		around := time.Date(2021, 1, 1, 0, 0, 0, 0,
+			time.UTC).Add(time.Duration(rapid.IntRange(0, 4*365*24).Draw(r, "hour")) * time.Hour)
 		if rapid.Bool().Draw(r, "near a change") {
 			around = nextChange(around, zone)
 		}
@@ -76,9 +79,12 @@ func TestClocksShowWhatAScheduleSays(t *testing.T) {
 		wanted := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), 0, 0, time.UTC)
 		first, last := readClocks(wanted, zone)
 		var got [2]time.Time
-		require.NoError(r, conn.QueryRow(t.Context(), "SELECT wall_clock_instant($1::timestamp, $2, false), wall_clock_instant($1::timestamp, $2, true)", wanted, name).
+		require.NoError(r, conn.QueryRow(t.Context(),
+			"SELECT wall_clock_instant($1::timestamp, $2, false), wall_clock_instant($1::timestamp, $2, true)", wanted,
+			name).
 			Scan(&got[0], &got[1]))
-		require.Equal(r, []string{first.String(), last.String()}, []string{got[0].UTC().String(), got[1].UTC().String()}, "%s %s", wanted, name)
+		require.Equal(r, []string{first.String(), last.String()},
+			[]string{got[0].UTC().String(), got[1].UTC().String()}, "%s %s", wanted, name)
 	})
 }
 
@@ -125,16 +131,19 @@ func (b *bundle) planned(schedules ...provision.Schedule) {
 // minAt returns the least number of servers at a time, and what it is from.
 func (b *bundle) minAt(at string) string {
 	b.t.Helper()
-	return one[string](b, "SELECT servers || ' ' || cause FROM pool_min('eu', 'arena', 'v1', $1::text::timestamptz)", at)
+	return one[string](b, "SELECT servers || ' ' || cause FROM pool_min('eu', 'arena', 'v1', $1::text::timestamptz)",
+		at)
 }
 
-var evenings = provision.Schedule{Zone: "Europe/Berlin", Days: []int{5, 6, 7}, StartAt: "18:00", EndAt: "23:30", Min: 200}
+var evenings = provision.Schedule{Zone: "Europe/Berlin", Days: []int{5, 6, 7}, StartAt: "18:00", EndAt: "23:30",
+	Min: 200}
 
 func TestSchedulesRaiseTheMinimum(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	night := provision.Schedule{Zone: "Europe/Berlin", Days: []int{6}, StartAt: "23:00", EndAt: "02:30", Min: 250}
-	event := provision.Schedule{Zone: "America/New_York", StartOn: "2026-12-24", StartAt: "10:00", EndOn: "2026-12-25", EndAt: "01:00", Min: 100}
+	event := provision.Schedule{Zone: "America/New_York", StartOn: "2026-12-24", StartAt: "10:00", EndOn: "2026-12-25",
+		EndAt: "01:00", Min: 100}
 	b.planned(evenings, night, event)
 	b.Exec("UPDATE pools SET start_time = '1 second'") // four rounds of 50, and five
 	const friday, saturday = "fri-sun 18:00 to 23:30 Europe/Berlin", "sat 23:00 to 02:30 Europe/Berlin"
@@ -185,8 +194,10 @@ func TestSchedulesOnNightsOnWhichClocksChange(t *testing.T) {
 func TestTheNextChangeOfTheMinimum(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	event := provision.Schedule{Zone: "UTC", StartOn: "2027-06-01", StartAt: "10:00", EndOn: "2027-06-01", EndAt: "12:00", Min: 50}
-	b.planned(evenings, provision.Schedule{Zone: "Europe/Berlin", Days: []int{5}, StartAt: "20:00", EndAt: "22:00", Min: 300}, event)
+	event := provision.Schedule{Zone: "UTC", StartOn: "2027-06-01", StartAt: "10:00", EndOn: "2027-06-01",
+		EndAt: "12:00", Min: 50}
+	b.planned(evenings, provision.Schedule{Zone: "Europe/Berlin", Days: []int{5}, StartAt: "20:00", EndAt: "22:00",
+		Min: 300}, event)
 	b.Exec("UPDATE pools SET start_time = '1 minute'")
 	next := func(at string) string {
 		return one[string](b, `SELECT coalesce((SELECT servers || ' at ' || to_char(at AT TIME ZONE 'UTC', 'MM-DD HH24:MI') || coalesce(' ready at ' || to_char(ready_at AT TIME ZONE 'UTC', 'HH24:MI'), '') || ' by ' || cause
@@ -198,7 +209,8 @@ func TestTheNextChangeOfTheMinimum(t *testing.T) {
 	require.Equal(t, "200 at 11-27 21:00"+friday, next("2026-11-27 20:00Z"), "it falls")
 	require.Equal(t, "2 at 11-27 22:30 by min", next("2026-11-27 21:00Z"))
 	b.planned(event)
-	require.Equal(t, "50 at 06-01 09:59 ready at 10:00 by 2027-06-01 10:00 to 2027-06-01 12:00 UTC", next("2026-11-25 00:00Z"), "however far it is")
+	require.Equal(t, "50 at 06-01 09:59 ready at 10:00 by 2027-06-01 10:00 to 2027-06-01 12:00 UTC",
+		next("2026-11-25 00:00Z"), "however far it is")
 	require.Equal(t, "none", next("2027-06-01 12:00Z"))
 	require.Equal(t, []string{"over"}, storetest.Values[string](b.DB,
 		"SELECT 'over' FROM ops.pool_schedules WHERE state = 'ahead'"))
@@ -208,7 +220,8 @@ func TestTheNextChangeOfTheMinimum(t *testing.T) {
 func (b *bundle) fromNow(starts, ends string, least int) provision.Schedule {
 	b.t.Helper()
 	at := func(offset, format string) string {
-		return one[string](b, "SELECT to_char(date_trunc('minute', now() AT TIME ZONE 'UTC') + $1::text::interval, $2)", offset, format)
+		return one[string](b, "SELECT to_char(date_trunc('minute', now() AT TIME ZONE 'UTC') + $1::text::interval, $2)",
+			offset, format)
 	}
 	return provision.Schedule{Zone: "UTC", StartOn: at(starts, "YYYY-MM-DD"), StartAt: at(starts, "HH24:MI"),
 		EndOn: at(ends, "YYYY-MM-DD"), EndAt: at(ends, "HH24:MI"), Min: least}
@@ -221,14 +234,15 @@ func TestServersAreStartedAheadOfASchedule(t *testing.T) {
 	p.Max, p.MaxStarting, p.Schedule = 20, 5, []provision.Schedule{b.fromNow("30 minutes", "2 hours", 10)}
 	b.declare([]provision.AppVersion{arenaVersion("v1")}, p)
 	b.Exec("UPDATE pools SET start_time = '10 minutes'")
-	require.Zero(t, b.scale().Started, "two rounds of ten minutes begin in ten")
+	require.Zero(t, b.scale().StartedServers, "two rounds of ten minutes begin in ten")
 	b.Exec("UPDATE pools SET start_time = '20 minutes'")
-	require.Equal(t, 5, b.scale().Started, "five at a time")
-	require.Contains(t, b.plan().Text, "limited to 10 by min 10 ("+p.Schedule[0].Title()+") and max 20: start 5 of 10 that are missing")
+	require.Equal(t, 5, b.scale().StartedServers, "five at a time")
+	require.Contains(t, b.plan().Text, "limited to 10 by min 10 ("+p.Schedule[0].Title()+
+		") and max 20: start 5 of 10 that are missing")
 	b.join()
-	require.Equal(t, 5, b.scale().Started)
+	require.Equal(t, 5, b.scale().StartedServers)
 	b.join()
-	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())
+	require.Equal(t, provision.Scaled{PlannedPools: 1}, b.scale())
 	// They were ready at once. That the next start may be later is no reason to end them.
 	require.Equal(t, "starting", one[string](b, "SELECT state FROM ops.pool_schedules"))
 	require.Equal(t, "10 10", one[string](b, "SELECT min_now || ' ' || ready FROM ops.pools"))
@@ -237,7 +251,7 @@ func TestServersAreStartedAheadOfASchedule(t *testing.T) {
 	b.declare(nil, p)
 	require.Equal(t, "over", one[string](b, "SELECT state FROM ops.pool_schedules"))
 	b.surplusSettles()
-	require.Equal(t, 10, b.scale().Ended, "nobody needs them")
+	require.Equal(t, 10, b.scale().EndedServers, "nobody needs them")
 }
 
 // Pins servers that are started as late as a fast start allows, although most take longer; and one minimum that moves
@@ -273,12 +287,13 @@ func TestDeclaredSchedules(t *testing.T) {
 	p.Schedule = []provision.Schedule{{Days: []int{1, 3}, StartAt: "18:00", EndAt: "02:00", Min: 5},
 		{Zone: "UTC", StartOn: "2026-12-24", StartAt: "18:00", EndOn: "2026-12-25", EndAt: "02:00", Min: 7}}
 	b.declare([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, p)
-	require.Equal(t, "unchanged", b.declare(nil, p).Pools[0].Change)
+	require.Equal(t, "unchanged", b.declare(nil, p).PoolChanges[0].Change)
 	stored, err := b.Pools(t.Context(), "eu")
 	require.NoError(t, err)
 	p.Schedule[0].Zone = "Europe/Berlin"
 	require.Equal(t, p.Schedule, stored[0].Schedule)
-	require.Equal(t, "mon,wed 18:00 to 02:00 Europe/Berlin", one[string](b, "SELECT schedule FROM ops.pool_schedules WHERE entry = 0"))
+	require.Equal(t, "mon,wed 18:00 to 02:00 Europe/Berlin",
+		one[string](b, "SELECT schedule FROM ops.pool_schedules WHERE entry = 0"))
 
 	four := 4
 	edit := provision.PoolEdit{Region: "eu", App: "arena", Version: "v1"}
@@ -289,12 +304,12 @@ func TestDeclaredSchedules(t *testing.T) {
 	b.Exec("INSERT INTO pool_hours VALUES ('eu', 'arena', 'v1', '2026-11-20 18:00Z', 3)")
 	done, err := b.RollPool(t.Context(), edit, "v2")
 	require.NoError(t, err)
-	require.Equal(t, p.Schedule, done.Pool.Schedule)
+	require.Equal(t, p.Schedule, done.NewPool.Schedule)
 	require.Equal(t, "2 v2 1 7", one[string](b, `SELECT (SELECT count(*) FROM pool_schedules WHERE version = 'v2') || ' ' || p.version || ' ' ||
 		(SELECT count(*) FROM pool_hours h WHERE h.version = p.version) || ' ' || extract(minute FROM p.start_time) FROM pools p WHERE p.version = 'v2' AND forecast AND zone = 'Europe/Berlin'`))
 
 	p.Version, p.Schedule = "v2", nil
-	require.Equal(t, []string{"max", "schedule"}, b.declare(nil, p).Pools[0].Fields)
+	require.Equal(t, []string{"max", "schedule"}, b.declare(nil, p).PoolChanges[0].ChangedFields)
 	p.Schedule = []provision.Schedule{{Zone: "Europe/Berln", Days: []int{1}, StartAt: "18:00", EndAt: "02:00", Min: 5}}
 	e := b.refused(fault.Invalid, nil, p)
 	require.Equal(t, []string{"pools[0].schedule[0].at", `"Europe/Berln" must be a time zone that Postgres knows, such as Europe/Berlin: did you mean "Europe/Berlin"?`}, []string{e.Field, e.Detail})

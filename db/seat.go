@@ -8,19 +8,19 @@ import (
 
 // SeatReport is an instance's report about the players of one of its sessions. Joined is applied before Left.
 type SeatReport struct {
-	Ref         InstanceRef
-	SessionID   string
-	Joined      []Joined
-	LeftPlayers []Left
-	Ended       bool // the session is over
+	InstanceRef   InstanceRef
+	SessionID     string
+	JoinedPlayers []Joined
+	LeftPlayers   []Left
+	HasEnded      bool // the session is over
 }
 
 // Joined is a player who connected with the session token of that id. Connection is the game server's name for the
 // connection, unique among all its connections. When it is empty, a retry cannot be distinguished from a replay.
-type Joined struct{ Sub, JTI, Connection string }
+type Joined struct{ PlayerSub, JTI, ConnectionName string }
 
 // Left is a player who is gone. With a Connection the seat is freed only if that connection holds it.
-type Left struct{ Sub, Connection string }
+type Left struct{ PlayerSub, ConnectionName string }
 
 // SeatResult is the result of one entry of a report.
 type SeatResult string
@@ -36,18 +36,18 @@ const (
 
 // SeatOutcome is the result of one entry.
 type SeatOutcome struct {
-	Sub    string
-	JTI    string // empty for a player who left
-	Result SeatResult
+	PlayerSub string
+	JTI       string // empty for a player who left
+	Result    SeatResult
 }
 
 // SeatReportResult is the answer to a report: an outcome for each entry, those that joined first.
 type SeatReportResult struct {
 	Outcomes    []SeatOutcome
-	Joined      int // that were ok
+	JoinedCount int // that were ok
 	LeftCount   int
 	PlayerCount int
-	Closed      bool // the session is closed: now, or before
+	IsClosed    bool // the session is closed: now, or before
 }
 
 // ReportSeats applies a report of players that joined and left. A report can be repeated. In a report about a session
@@ -56,7 +56,7 @@ type SeatReportResult struct {
 func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult, error) {
 	region, _, ok := parseSessionID(r.SessionID)
 	if !ok {
-		known, err := findInstances(ctx, s.q, r.Ref)
+		known, err := findInstances(ctx, s.q, r.InstanceRef)
 		if err != nil {
 			return SeatReportResult{}, frame.Classify(err)
 		}
@@ -65,20 +65,20 @@ func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult
 	if err := s.CheckHere(region); err != nil {
 		return SeatReportResult{}, err
 	}
-	return s.groups.seatReports.Do(ctx, region, r)
+	return s.batchGroups.seatReports.Do(ctx, region, r)
 }
 
 // reportOnForeign answers a report about a session that is not the instance's, or does not exist.
 func (d directory) reportOnForeign(r SeatReport) (SeatReportResult, error) {
-	if _, err := d.liveRegion(r.Ref); err != nil {
+	if _, err := d.liveRegion(r.InstanceRef); err != nil {
 		return SeatReportResult{}, err
 	}
-	res := SeatReportResult{Closed: true}
-	for _, j := range r.Joined {
-		res.Outcomes = append(res.Outcomes, SeatOutcome{j.Sub, j.JTI, SeatUnknown})
+	res := SeatReportResult{IsClosed: true}
+	for _, j := range r.JoinedPlayers {
+		res.Outcomes = append(res.Outcomes, SeatOutcome{j.PlayerSub, j.JTI, SeatUnknown})
 	}
 	for _, l := range r.LeftPlayers {
-		res.Outcomes = append(res.Outcomes, SeatOutcome{l.Sub, "", SeatUnknown})
+		res.Outcomes = append(res.Outcomes, SeatOutcome{l.PlayerSub, "", SeatUnknown})
 	}
 	return res, nil
 }

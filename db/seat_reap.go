@@ -11,9 +11,9 @@ import (
 
 // ReapedSeats is what ReapSeats did.
 type ReapedSeats struct {
-	Looked int // at seats whose look_at time had come: freed, or kept because they were resolved since
-	Freed  int
-	Closed int // sessions that became empty
+	ExaminedSeats  int // at seats whose look_at time had come: freed, or kept because they were resolved since
+	Freed          int
+	ClosedSessions int // sessions that became empty
 }
 
 // ReapSeats frees the seats of a region whose players did not connect in time, in at most batch sessions, and closes
@@ -34,12 +34,12 @@ func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done R
 		if err != nil {
 			return err
 		}
-		done.Looked = done.Freed + int(postponed)
+		done.ExaminedSeats = done.Freed + int(postponed)
 		closed, err := q.CloseEmptySessions(ctx, query.CloseEmptySessionsParams{Region: region, Ids: sessions})
-		done.Closed = len(closed)
+		done.ClosedSessions = len(closed)
 		return err
 	})
-	if err == nil && done.Closed > 0 {
+	if err == nil && done.ClosedSessions > 0 {
 		s.Notify(TopicCapacity, "")
 	}
 	return done, frame.Classify(err)

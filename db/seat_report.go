@@ -61,7 +61,7 @@ func (s *Store) expireWithTokens(ctx context.Context, region string, started []s
 // answerReports answers reports whose transaction has committed.
 func (s *Store) answerReports(reports []*report) {
 	for _, r := range reports {
-		if r.result.Closed {
+		if r.result.IsClosed {
 			s.Notify(TopicCapacity, "")
 		}
 		r.call.Answer(r.result, nil)
@@ -72,7 +72,7 @@ func (s *Store) answerReports(reports []*report) {
 func (s *Store) answerForeign(ctx context.Context, calls []*reportCall) error {
 	refs := make([]InstanceRef, len(calls))
 	for i, c := range calls {
-		refs[i] = c.Req.Ref
+		refs[i] = c.Req.InstanceRef
 	}
 	known, err := findInstances(ctx, s.q, refs...)
 	if err != nil {
@@ -100,12 +100,12 @@ func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, er
 	for _, c := range calls {
 		_, id, _ := parseSessionID(c.Req.SessionID)
 		sessions.Ids = append(sessions.Ids, id)
-		for _, j := range c.Req.Joined {
-			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, j.Sub)
+		for _, j := range c.Req.JoinedPlayers {
+			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, j.PlayerSub)
 			tokens.Jtis = append(tokens.Jtis, j.JTI)
 		}
 		for _, l := range c.Req.LeftPlayers {
-			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, l.Sub)
+			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, l.PlayerSub)
 		}
 	}
 	var out tx.Pipeline
@@ -161,18 +161,18 @@ func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]strin
 	silent := slices.Clone(rt.silentInstances)
 	var touched []string
 	for _, r := range reports {
-		if !r.session.row.ReportsSeats {
-			silent = append(silent, r.session.row.InstanceID)
+		if !r.reportedSession.row.ReportsSeats {
+			silent = append(silent, r.reportedSession.row.InstanceID)
 		}
 		switch {
-		case !r.result.Closed:
+		case !r.result.IsClosed:
 			continue
-		case r.call.Req.Ended:
-			ended = append(ended, r.session.row.ID)
+		case r.call.Req.HasEnded:
+			ended = append(ended, r.reportedSession.row.ID)
 		default:
-			emptied = append(emptied, r.session.row.ID)
+			emptied = append(emptied, r.reportedSession.row.ID)
 		}
-		touched = append(touched, r.session.row.InstanceID)
+		touched = append(touched, r.reportedSession.row.InstanceID)
 	}
 	if len(silent)+len(touched) == 0 {
 		return
@@ -200,15 +200,15 @@ func (rt reporting) connects(reports []*report) (query.RedeemTokensParams, query
 	seats := query.ConnectSeatsParams{Region: rt.region}
 	for _, r := range reports {
 		last := map[string]Joined{}
-		for _, j := range r.connect {
-			redeem.Jtis, redeem.Subs = append(redeem.Jtis, j.JTI), append(redeem.Subs, j.Sub)
-			redeem.SessionIds = append(redeem.SessionIds, r.session.row.ID)
-			last[j.Sub] = j
+		for _, j := range r.joiningPlayers {
+			redeem.Jtis, redeem.Subs = append(redeem.Jtis, j.JTI), append(redeem.Subs, j.PlayerSub)
+			redeem.SessionIds = append(redeem.SessionIds, r.reportedSession.row.ID)
+			last[j.PlayerSub] = j
 		}
-		for _, j := range r.connect {
+		for _, j := range r.joiningPlayers {
 			// Of several tokens of a player in one report, the last one holds the seat. All are used up.
-			if last[j.Sub] == j {
-				addSeatToConnect(&seats, r.session.row, j)
+			if last[j.PlayerSub] == j {
+				addSeatToConnect(&seats, r.reportedSession.row, j)
 			}
 		}
 	}
@@ -217,11 +217,11 @@ func (rt reporting) connects(reports []*report) (query.RedeemTokensParams, query
 
 func addSeatToConnect(p *query.ConnectSeatsParams, s query.LockReportedSessionsRow, j Joined) {
 	p.SessionIds = append(p.SessionIds, s.ID)
-	p.Subs = append(p.Subs, j.Sub)
+	p.Subs = append(p.Subs, j.PlayerSub)
 	p.Jtis = append(p.Jtis, j.JTI)
 	p.Modes = append(p.Modes, s.Mode)
-	p.Parties = append(p.Parties, partyKey([]string{j.Sub}))
-	p.Connections = append(p.Connections, j.Connection)
+	p.Parties = append(p.Parties, partyKey([]string{j.PlayerSub}))
+	p.Connections = append(p.Connections, j.ConnectionName)
 }
 
 // releases returns the seats to free: before, and apart from them those of players that joined in the same report,
@@ -230,12 +230,12 @@ func (rt reporting) releases(reports []*report) (before, visits query.ReleaseSea
 	before = query.ReleaseSeatsParams{Region: rt.region, EvenConnected: true, Reason: "left"}
 	visits = before
 	for _, r := range reports {
-		for _, sub := range r.release {
+		for _, sub := range r.releasedPlayers {
 			p := &before
 			if r.connects(sub) {
 				p = &visits
 			}
-			p.SessionIds, p.Subs = append(p.SessionIds, r.session.row.ID), append(p.Subs, sub)
+			p.SessionIds, p.Subs = append(p.SessionIds, r.reportedSession.row.ID), append(p.Subs, sub)
 		}
 	}
 	return before, visits

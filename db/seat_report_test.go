@@ -17,16 +17,17 @@ func TestReportsOfOneBatch(t *testing.T) {
 	id, incarnation := uuid.New(), uuid.New()
 	session := sessionID("eu", id)
 	ask := func(joined, left string, ended bool) *reportCall {
-		r := SeatReport{Ref: InstanceRef{"arena", &incarnation}, SessionID: session, Ended: ended}
+		r := SeatReport{InstanceRef: InstanceRef{"arena", &incarnation}, SessionID: session, HasEnded: ended}
 		if joined != "" {
-			r.Joined = []Joined{{Sub: joined, JTI: "token-of-" + joined}}
+			r.JoinedPlayers = []Joined{{PlayerSub: joined, JTI: "token-of-" + joined}}
 		}
 		if left != "" {
-			r.LeftPlayers = []Left{{Sub: left}}
+			r.LeftPlayers = []Left{{PlayerSub: left}}
 		}
 		return &reportCall{Req: r}
 	}
-	row := query.LockReportedSessionsRow{ID: id, InstanceID: "arena", Incarnation: incarnation, PlayerCount: 2, MaxPlayers: 3, Live: true}
+	row := query.LockReportedSessionsRow{ID: id, InstanceID: "arena", Incarnation: incarnation, PlayerCount: 2,
+		MaxPlayers: 3, Live: true}
 	seats := []query.ReportedSeatsRow{
 		{SessionID: id, Sub: "ann", State: "reserved", HadOne: true},
 		{SessionID: id, Sub: "bob", State: "connected", HadOne: true},
@@ -51,15 +52,17 @@ func TestReportsOfOneBatch(t *testing.T) {
 		require.Equal(t, want, got[i].result)
 	}
 
-	require.Len(t, decide(ask("ann", "", false), ask("", "ann", false), ask("", "bob", false)), 2, "ann cannot leave before her join is written")
+	require.Len(t, decide(ask("ann", "", false), ask("", "ann", false), ask("", "bob", false)), 2,
+		"ann cannot leave before her join is written")
 
 	got = decide(ask("", "ann", false), ask("", "bob", false), ask("cid", "", false))
 	require.Len(t, got, 2, "the session closes when bob leaves")
-	require.Equal(t, []bool{false, true}, []bool{got[0].result.Closed, got[1].result.Closed})
+	require.Equal(t, []bool{false, true}, []bool{got[0].result.IsClosed, got[1].result.IsClosed})
 	require.Len(t, decide(ask("ann", "", true), ask("", "bob", false)), 1, "no report is decided after the end")
 
 	row.Live = false
-	reports, foreign := reportedOf("eu", []query.LockReportedSessionsRow{row}, seats, nil).decide([]*reportCall{ask("ann", "", false)})
+	reports, foreign := reportedOf("eu", []query.LockReportedSessionsRow{row}, seats,
+		nil).decide([]*reportCall{ask("ann", "", false)})
 	require.Empty(t, reports)
 	require.Len(t, foreign, 1)
 }
@@ -72,10 +75,11 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 	arena := InstanceRef{InstanceID: "a"}
 	full := s.mustPlace(t, duelFor(2, "ann", "bob"))
 	join := func(sub, token string) SeatReport {
-		return SeatReport{Ref: arena, SessionID: full.SessionID, Joined: []Joined{{Sub: sub, JTI: token}}}
+		return SeatReport{InstanceRef: arena, SessionID: full.SessionID,
+			JoinedPlayers: []Joined{{PlayerSub: sub, JTI: token}}}
 	}
 	leave := func(sub string) SeatReport {
-		return SeatReport{Ref: arena, SessionID: full.SessionID, LeftPlayers: []Left{{Sub: sub}}}
+		return SeatReport{InstanceRef: arena, SessionID: full.SessionID, LeftPlayers: []Left{{PlayerSub: sub}}}
 	}
 	for _, r := range []SeatReport{join("ann", "t1"), join("bob", "t2"), leave("bob")} {
 		_, err := s.ReportSeats(t.Context(), r)
@@ -95,13 +99,14 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 	joinAndLeave := join("dan", "t4")
 	s.mustRelease(t, full, "bob")
 	s.mustPlace(t, duelFor(2, "dan"))
-	joinAndLeave.LeftPlayers = []Left{{Sub: "dan"}}
+	joinAndLeave.LeftPlayers = []Left{{PlayerSub: "dan"}}
 	calls = callsOf[SeatReport, SeatReportResult](t, joinAndLeave, join("cid", "t5"))
 	require.NoError(t, s.reportBatch(t.Context(), "eu", calls))
-	require.True(t, calls[0].Answered())
-	require.False(t, calls[1].Answered())
+	require.True(t, calls[0].IsAnswered())
+	require.False(t, calls[1].IsAnswered())
 	var connected bool
-	require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT connected_at IS NOT NULL FROM seat_history WHERE sub = 'dan'").Scan(&connected))
+	require.NoError(t, s.pool.QueryRow(t.Context(),
+		"SELECT connected_at IS NOT NULL FROM seat_history WHERE sub = 'dan'").Scan(&connected))
 	require.True(t, connected)
 	require.NoError(t, s.reportBatch(t.Context(), "eu", calls[1:]))
 	require.Equal(t, SeatOK, resultOf(calls[1]).Outcomes[0].Result)
@@ -109,5 +114,6 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 
 func (s *Store) mustRelease(t *testing.T, p Placement, sub string) {
 	t.Helper()
-	must.Get(s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: p.SessionID, LeftPlayers: []Left{{Sub: sub}}}))(t)
+	must.Get(s.ReportSeats(t.Context(), SeatReport{InstanceRef: InstanceRef{InstanceID: "a"}, SessionID: p.SessionID,
+		LeftPlayers: []Left{{PlayerSub: sub}}}))(t)
 }

@@ -12,18 +12,19 @@ import (
 
 func (b *bundle) joined(instance, session, sub, jti string) db.SeatResult {
 	b.t.Helper()
-	res := b.report(db.SeatReport{Ref: ref(instance), SessionID: session, Joined: []db.Joined{{Sub: sub, JTI: jti}}})
+	res := b.report(db.SeatReport{InstanceRef: ref(instance), SessionID: session,
+		JoinedPlayers: []db.Joined{{PlayerSub: sub, JTI: jti}}})
 	return res.Outcomes[0].Result
 }
 
 func (b *bundle) left(instance, session string, subs ...string) db.SeatReportResult {
 	b.t.Helper()
-	return b.report(db.SeatReport{Ref: ref(instance), SessionID: session, LeftPlayers: gone(subs...)})
+	return b.report(db.SeatReport{InstanceRef: ref(instance), SessionID: session, LeftPlayers: gone(subs...)})
 }
 
 func gone(subs ...string) (left []db.Left) {
 	for _, sub := range subs {
-		left = append(left, db.Left{Sub: sub})
+		left = append(left, db.Left{PlayerSub: sub})
 	}
 	return left
 }
@@ -40,7 +41,7 @@ func TestSeatLifecycle(t *testing.T) {
 	require.Equal(t, db.SeatUnknown, b.joined("a", p.SessionID, "eve", "j3"))
 	res := b.left("a", p.SessionID, "ann", "bob")
 	require.Equal(t, 2, res.LeftCount, "a seat is freed, connected or not")
-	require.True(t, res.Closed, "the session is empty")
+	require.True(t, res.IsClosed, "the session is empty")
 	_, err := b.Session(t.Context(), p.SessionID)
 	requireKind(t, fault.Gone, "session_closed", err)
 	require.Equal(t, db.SeatUnknown, b.joined("a", p.SessionID, "ann", "j1"), "the session is closed")
@@ -65,11 +66,11 @@ func TestReplays(t *testing.T) {
 // reportConnection reports a connection of a player: with a token that it was made, without one that it ended.
 func (b *bundle) reportConnection(instance, session, sub, jti, connection string) db.SeatResult {
 	b.t.Helper()
-	r := db.SeatReport{Ref: ref(instance), SessionID: session}
+	r := db.SeatReport{InstanceRef: ref(instance), SessionID: session}
 	if jti != "" {
-		r.Joined = []db.Joined{{Sub: sub, JTI: jti, Connection: connection}}
+		r.JoinedPlayers = []db.Joined{{PlayerSub: sub, JTI: jti, ConnectionName: connection}}
 	} else {
-		r.LeftPlayers = []db.Left{{Sub: sub, Connection: connection}}
+		r.LeftPlayers = []db.Left{{PlayerSub: sub, ConnectionName: connection}}
 	}
 	return b.report(r).Outcomes[0].Result
 }
@@ -129,9 +130,10 @@ func TestConnectionsInOneReport(t *testing.T) {
 	b.AddServer("a", 16)
 	session := b.place(request("ann", 8, "bob")).SessionID
 	res := b.report(db.SeatReport{
-		Ref: ref("a"), SessionID: session,
-		Joined:      []db.Joined{{Sub: "ann", JTI: "j1", Connection: "c1"}, {Sub: "ann", JTI: "j2", Connection: "c2"}, {Sub: "bob", JTI: "j3", Connection: "c3"}},
-		LeftPlayers: []db.Left{{Sub: "ann", Connection: "c1"}, {Sub: "bob", Connection: "c3"}},
+		InstanceRef: ref("a"), SessionID: session,
+		JoinedPlayers: []db.Joined{{PlayerSub: "ann", JTI: "j1", ConnectionName: "c1"},
+			{PlayerSub: "ann", JTI: "j2", ConnectionName: "c2"}, {PlayerSub: "bob", JTI: "j3", ConnectionName: "c3"}},
+		LeftPlayers: []db.Left{{PlayerSub: "ann", ConnectionName: "c1"}, {PlayerSub: "bob", ConnectionName: "c3"}},
 	})
 	var got []db.SeatResult
 	for _, o := range res.Outcomes {
@@ -181,7 +183,7 @@ func TestAReapedSeatIsConnectedWhileAnotherIsFree(t *testing.T) {
 	b.Exec("UPDATE seats SET expires_at = now() - interval '1 second', look_at = now() WHERE state = 'reserved'")
 	reaped, err := b.ReapSeats(t.Context(), "eu", 100)
 	require.NoError(t, err)
-	require.Equal(t, db.ReapedSeats{Looked: 1, Freed: 1}, reaped)
+	require.Equal(t, db.ReapedSeats{ExaminedSeats: 1, Freed: 1}, reaped)
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "ja"))
 	b.left("a", p.SessionID, "ann")
 	b.place(request("cid", 2))
@@ -199,14 +201,15 @@ func TestUnusedSeatsAreFreed(t *testing.T) {
 	}
 	require.Equal(t, time.Minute, expiry("ann"))
 	b.resolve(p, "ann")
-	require.InDelta(t, (2*time.Minute + 30*time.Second).Seconds(), expiry("ann").Seconds(), 5, "until its token has expired, plus a grace period")
+	require.InDelta(t, (2*time.Minute + 30*time.Second).Seconds(), expiry("ann").Seconds(), 5,
+		"until its token has expired, plus a grace period")
 	b.Exec("UPDATE seats SET reserved_at = reserved_at - interval '9 minutes'")
 	b.resolve(p, "ann")
 	require.Equal(t, 10*time.Minute, expiry("ann"), "ten minutes after the reservation at the latest")
 	b.Exec("UPDATE seats SET expires_at = now(), look_at = now()")
 	reaped, err := b.ReapSeats(t.Context(), "eu", 100)
 	require.NoError(t, err)
-	require.Equal(t, db.ReapedSeats{Looked: 2, Freed: 2, Closed: 1}, reaped, "the empty session closes")
+	require.Equal(t, db.ReapedSeats{ExaminedSeats: 2, Freed: 2, ClosedSessions: 1}, reaped, "the empty session closes")
 	b.RequireInvariants()
 }
 
@@ -230,13 +233,14 @@ func TestEndedSessions(t *testing.T) {
 	b := setup(t)
 	in := b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
-	res := b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true})
-	require.True(t, res.Closed)
+	res := b.report(db.SeatReport{InstanceRef: refOf(in), SessionID: p.SessionID, HasEnded: true})
+	require.True(t, res.IsClosed)
 	require.Equal(t, "ended", one[string](b, "SELECT reason FROM session_history"))
 	alive, err := b.Heartbeat(t.Context(), ref("a"), nil)
 	require.NoError(t, err)
 	require.Equal(t, db.Alive{Available: 16}, alive)
-	require.True(t, b.report(db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Ended: true}).Closed, "a repeated report")
+	require.True(t, b.report(db.SeatReport{InstanceRef: refOf(in), SessionID: p.SessionID, HasEnded: true}).IsClosed,
+		"a repeated report")
 	b.RequireInvariants()
 }
 
@@ -248,7 +252,8 @@ func TestReportsOfAnotherInstance(t *testing.T) {
 	p := b.place(request("ann", 8))
 	b.AddServer("b", 16)
 	require.Equal(t, db.SeatUnknown, b.joined("b", p.SessionID, "ann", "j1"))
-	res := b.report(db.SeatReport{Ref: ref("b"), SessionID: p.SessionID, LeftPlayers: gone("ann"), Ended: true})
+	res := b.report(db.SeatReport{InstanceRef: ref("b"), SessionID: p.SessionID, LeftPlayers: gone("ann"),
+		HasEnded: true})
 	require.Equal(t, db.SeatUnknown, res.Outcomes[0].Result)
 	got, err := b.Session(t.Context(), p.SessionID)
 	require.NoError(t, err)
@@ -260,7 +265,8 @@ func TestRefusedResolves(t *testing.T) {
 	b := setup(t)
 	b.AddServer("a", 16)
 	p := b.place(request("ann", 8))
-	for _, handle := range []string{"", "eu", "eu.short", "EU." + p.SessionHandle[3:], "us." + p.SessionHandle[3:], p.SessionHandle[:len(p.SessionHandle)-1] + "!"} {
+	for _, handle := range []string{"", "eu", "eu.short", "EU." + p.SessionHandle[3:], "us." + p.SessionHandle[3:],
+		p.SessionHandle[:len(p.SessionHandle)-1] + "!"} {
 		_, err := b.Resolve(t.Context(), handle, "ann")
 		requireKind(t, fault.NotFound, "session_unknown", err)
 	}

@@ -23,15 +23,15 @@ type Resolved struct {
 	Region        string
 	Mode          string
 	MaxPlayers    int       // seats of the session
-	Party         uuid.UUID // the same for all players that were placed together
+	PartyID       uuid.UUID // the same for all players that were placed together
 	MatchID       uuid.UUID // zero where the seat is of no match
-	Team          string    // of the player in the match; empty where it has none
+	TeamName      string    // of the player in the match; empty where it has none
 	IssuedAt      time.Time
 	ExpiresAt     time.Time
-	Netcode       *NetcodeSeat // nil where the session's server takes no netcode connect tokens
+	NetcodeSeat   *NetcodeSeat // nil where the session's server takes no netcode connect tokens
 }
 
-type resolveRequest struct{ handle, sub string }
+type resolveRequest struct{ sessionHandle, playerSub string }
 
 // Resolve exchanges a handle for the endpoint of the player's seat, and holds the seat until the token that is issued
 // for it has expired. Where the session's server takes netcode connect tokens, each call inserts the client id of one.
@@ -46,7 +46,7 @@ func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, erro
 	if err := s.CheckHere(region); err != nil {
 		return Resolved{}, err
 	}
-	resolved, err := s.groups.resolves.Do(ctx, region, resolveRequest{handle, sub})
+	resolved, err := s.batchGroups.seatResolves.Do(ctx, region, resolveRequest{handle, sub})
 	if isRoomPending(err) {
 		return s.resolveInRoom(ctx, region, resolveRequest{handle, sub})
 	}
@@ -68,7 +68,7 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 		UnreportedHold: t.UnreportedSeatTTL,
 	}
 	for _, c := range calls {
-		p.Handles, p.Subs = append(p.Handles, c.Req.handle), append(p.Subs, c.Req.sub)
+		p.Handles, p.Subs = append(p.Handles, c.Req.sessionHandle), append(p.Subs, c.Req.playerSub)
 	}
 	rows, err := s.q.ResolveSeats(ctx, p)
 	if err != nil {
@@ -87,10 +87,10 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 		switch r, ok := found[c.Req]; {
 		case !ok:
 			missing = append(missing, c)
-		case r.Netcode == nil:
+		case r.NetcodeSeat == nil:
 			c.Answer(r, nil)
 		default:
-			c.Answer(r, r.Netcode.check())
+			c.Answer(r, r.NetcodeSeat.check())
 			delete(found, c.Req) // a client id is of one token, so another call of this player waits for the next batch
 		}
 	}
@@ -103,14 +103,14 @@ func resolvedSeat(r query.ResolveSeatsRow, region string, t Timing) (resolved Re
 	issued := r.IssuedAt.Truncate(time.Second)
 	resolved = Resolved{
 		SessionID: sessionID(region, r.SessionID), SessionHandle: r.Handle, Endpoint: r.Endpoint, Region: region,
-		Mode: r.Mode, MaxPlayers: int(r.MaxPlayers), Party: r.Party, Team: r.Team, IssuedAt: issued,
+		Mode: r.Mode, MaxPlayers: int(r.MaxPlayers), PartyID: r.Party, TeamName: r.Team, IssuedAt: issued,
 		ExpiresAt: issued.Add(t.TokenTTL),
 	}
 	if r.MatchID != nil {
 		resolved.MatchID = *r.MatchID
 	}
 	if r.Netcode != nil {
-		resolved.Netcode, err = netcodeSeatOf(r, issued, t)
+		resolved.NetcodeSeat, err = netcodeSeatOf(r, issued, t)
 	}
 	return resolved, err
 }
@@ -124,7 +124,7 @@ func (s *Store) explainMissing(ctx context.Context, region string,
 	}
 	p := query.UnresolvedParams{Region: region, Memory: s.cfg.Timing.ClosedMemory}
 	for _, c := range calls {
-		p.Handles, p.Subs = append(p.Handles, c.Req.handle), append(p.Subs, c.Req.sub)
+		p.Handles, p.Subs = append(p.Handles, c.Req.sessionHandle), append(p.Subs, c.Req.playerSub)
 	}
 	rows, err := s.q.Unresolved(ctx, p)
 	if err != nil {

@@ -21,7 +21,7 @@ type RosterState struct {
 	// Digest changes when the instance's sessions, their players or the states of their seats change.
 	Digest string
 
-	instance    string
+	instanceID  string
 	region      string
 	endpoint    string
 	incarnation uuid.UUID
@@ -36,15 +36,15 @@ type SessionRoster struct {
 	MaxPlayers    int
 	OpenedAt      time.Time
 
-	MatchID *uuid.UUID // nil for a session that no match opened; then the next four are zero
-	Profile string
-	Version int
-	Chosen  json.RawMessage // object: the values that "common" rules chose, by attribute
-	Data    json.RawMessage // of the profile, for game servers; nil: none
+	MatchID        *uuid.UUID // nil for a session that no match opened; then the next four are zero
+	ProfileName    string
+	ProfileVersion int
+	ChosenValues   json.RawMessage // object: the values that "common" rules chose, by attribute
+	ProfileData    json.RawMessage // of the profile, for game servers; nil: none
 
-	// Bots are how many each team needs, by its name, to have as many players as it is filled to; nil: no bots fill the
+	// BotsByTeam are how many each team needs, by its name, to have as many players as it is filled to; nil: no bots fill the
 	// match. A team of which all have come, or come later, has none.
-	Bots map[string]int
+	BotsByTeam map[string]int
 
 	Players []SessionPlayer // sorted by sub
 }
@@ -52,13 +52,13 @@ type SessionRoster struct {
 // SessionPlayer is a player with a seat in a session, or a player of its match that no longer has one.
 type SessionPlayer struct {
 	Sub        string
-	State      string // "reserved", "connected" or "left"
+	SeatState  string // "reserved", "connected" or "left"
 	Team       string
 	Role       string
-	Ticket     string
+	TicketID   string
 	Attributes json.RawMessage // those that the profile's tell names; nil: none
-	// Sources say who vouches for attributes, claim or backend, by name; the others are the client's word.
-	Sources map[string]string
+	// AttributeSources say who vouches for attributes, claim or backend, by name; the others are the client's word.
+	AttributeSources map[string]string
 }
 
 // Pages of SessionRosters. The largest session alone has about 64 KiB of match and 1,024 seats.
@@ -73,7 +73,7 @@ type rosterCall = batch.Call[InstanceRef, RosterState]
 // statement, so that many game servers that wake up together cost few statements. Errors: NotFound when the instance is
 // unknown or its lease has expired, Superseded, Unavailable.
 func (s *Store) RosterState(ctx context.Context, ref InstanceRef) (RosterState, error) {
-	return s.groups.rosterStates.Do(ctx, "", ref)
+	return s.batchGroups.rosterStates.Do(ctx, "", ref)
 }
 
 // rosterStateBatch decides a batch of polls: the digest alone, so that most polls read no roster.
@@ -106,7 +106,7 @@ func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterC
 // SubscribeSessions returns a wake-up channel, as Subscribe does, that fires when players are seated on an instance.
 // Its own reports and expired seats do not fire it, so subscribers also poll.
 func (s *Store) SubscribeSessions(state RosterState) (wake <-chan struct{}, stop func()) {
-	return s.bus.SubscribeKey(topicSessions, state.region, state.endpoint)
+	return s.noticeBus.SubscribeKey(topicSessions, state.region, state.endpoint)
 }
 
 // SessionRosters returns the open sessions of an instance in the order of their ids, after the session with the id
@@ -115,7 +115,7 @@ func (s *Store) SubscribeSessions(state RosterState) (wake <-chan struct{}, stop
 func (s *Store) SessionRosters(ctx context.Context, state RosterState,
 	after string) (rosters []SessionRoster, more bool, err error) {
 	p := query.SessionRostersParams{
-		Region: state.region, InstanceID: state.instance, Incarnation: state.incarnation, Most: rostersPage,
+		Region: state.region, InstanceID: state.instanceID, Incarnation: state.incarnation, Most: rostersPage,
 		MostBytes: rostersPageBytes,
 	}
 	if after != "" {
@@ -144,9 +144,9 @@ func sessionRosterOf(r query.SessionRostersRow, region string) (SessionRoster, e
 	out := SessionRoster{
 		SessionID: sessionID(region, r.ID), SessionHandle: r.Handle, Mode: r.Mode, PlayerCount: int(r.PlayerCount),
 		MaxPlayers: int(r.MaxPlayers),
-		OpenedAt:   r.OpenedAt, MatchID: r.MatchID, Profile: r.Profile, Version: int(r.Version),
-		Chosen: orNil(r.Chosen),
-		Data:   orNil(r.Data),
+		OpenedAt:   r.OpenedAt, MatchID: r.MatchID, ProfileName: r.Profile, ProfileVersion: int(r.Version),
+		ChosenValues: orNil(r.Chosen),
+		ProfileData:  orNil(r.Data),
 	}
 	var matched []rosterPlayer
 	if err := json.Unmarshal(r.Roster, &matched); err != nil {
@@ -158,7 +158,7 @@ func sessionRosterOf(r query.SessionRostersRow, region string) (SessionRoster, e
 	}
 	for i, sub := range r.Subs {
 		p := players[sub]
-		p.Sub, p.State, p.Team = sub, r.States[i], r.Teams[i]
+		p.Sub, p.SeatState, p.Team = sub, r.States[i], r.Teams[i]
 		players[sub] = p
 	}
 	out.Players = sortedPlayers(players)
@@ -166,7 +166,7 @@ func sessionRosterOf(r query.SessionRostersRow, region string) (SessionRoster, e
 	if err := json.Unmarshal(r.FillTo, &fillTo); err != nil {
 		return SessionRoster{}, err
 	}
-	out.Bots = botsBeside(out.Players, fillTo)
+	out.BotsByTeam = botsBeside(out.Players, fillTo)
 	return out, nil
 }
 
@@ -178,7 +178,7 @@ func botsBeside(players []SessionPlayer, fillTo map[string]int) map[string]int {
 	}
 	bots := maps.Clone(fillTo)
 	for _, p := range players {
-		if p.State != "left" && bots[p.Team] > 0 {
+		if p.SeatState != "left" && bots[p.Team] > 0 {
 			bots[p.Team]--
 		}
 	}

@@ -47,29 +47,32 @@ func TestRosters(t *testing.T) {
 	got := m.rosters("a")
 	require.Len(t, got, 1)
 	want := db.SessionRoster{
-		SessionID: p.SessionID, SessionHandle: p.SessionHandle, Mode: "duel", PlayerCount: 2, MaxPlayers: 3, OpenedAt: got[0].OpenedAt,
-		MatchID: &d.ID, Profile: "duels", Version: 3, Chosen: json.RawMessage(`{"map": "dust"}`), Data: d.Data,
+		SessionID: p.SessionID, SessionHandle: p.SessionHandle, Mode: "duel", PlayerCount: 2, MaxPlayers: 3,
+		OpenedAt: got[0].OpenedAt,
+		MatchID:  &d.ID, ProfileName: "duels", ProfileVersion: 3, ChosenValues: json.RawMessage(`{"map": "dust"}`), ProfileData: d.Data,
 		Players: []db.SessionPlayer{
-			{Sub: "ann", State: "reserved", Team: "red", Role: "tank", Ticket: d.Tickets[0].ID, Attributes: json.RawMessage(`{"skill": 7}`)},
-			{Sub: "bob", State: "reserved", Team: "blue", Ticket: d.Tickets[1].ID},
+			{Sub: "ann", SeatState: "reserved", Team: "red", Role: "tank", TicketID: d.Tickets[0].ID, Attributes: json.RawMessage(`{"skill": 7}`)},
+			{Sub: "bob", SeatState: "reserved", Team: "blue", TicketID: d.Tickets[1].ID},
 		},
 	}
 	require.Equal(t, want, got[0])
 
 	m.connect("a", p, "ann")
-	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, LeftPlayers: []db.Left{{Sub: "bob"}}})
+	m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID, LeftPlayers: []db.Left{{PlayerSub: "bob"}}})
 	newcomer := matchOf(m.queued("red", "cid"))
 	newcomer.Join = p.SessionID
 	m.requireCommitted(m.commit(newcomer)[0])
-	want.Players[0].State, want.Players[1].State = "connected", "left"
-	want.Players = append(want.Players, db.SessionPlayer{Sub: "cid", State: "reserved", Team: newcomer.Tickets[0].Players[0].Team, Ticket: newcomer.Tickets[0].ID})
+	want.Players[0].SeatState, want.Players[1].SeatState = "connected", "left"
+	want.Players = append(want.Players, db.SessionPlayer{Sub: "cid", SeatState: "reserved",
+		Team: newcomer.Tickets[0].Players[0].Team, TicketID: newcomer.Tickets[0].ID})
 	require.Equal(t, []db.SessionRoster{want}, m.rosters("a"))
 
 	open := m.place(request("dan", 8, "eve"))
 	got = m.rosters("a")
 	require.Equal(t, db.SessionRoster{
-		SessionID: open.SessionID, SessionHandle: open.SessionHandle, Mode: "duel", PlayerCount: 2, MaxPlayers: 8, OpenedAt: got[1].OpenedAt,
-		Players: []db.SessionPlayer{{Sub: "dan", State: "reserved"}, {Sub: "eve", State: "reserved"}},
+		SessionID: open.SessionID, SessionHandle: open.SessionHandle, Mode: "duel", PlayerCount: 2, MaxPlayers: 8,
+		OpenedAt: got[1].OpenedAt,
+		Players:  []db.SessionPlayer{{Sub: "dan", SeatState: "reserved"}, {Sub: "eve", SeatState: "reserved"}},
 	}, got[1], "no match opened this one")
 }
 
@@ -80,14 +83,14 @@ func TestRostersSayWhereBotsPlay(t *testing.T) {
 	d := m.duel("ann", "bob")
 	d.Size, d.FillTo = 8, json.RawMessage(`{"red": 2, "blue": 2, "green": 1}`)
 	p := m.requireCommitted(m.commit(d)[0])
-	bots := func() map[string]int { return m.rosters("a")[0].Bots }
+	bots := func() map[string]int { return m.rosters("a")[0].BotsByTeam }
 	require.Equal(t, map[string]int{"red": 1, "blue": 1, "green": 1}, bots())
 	newcomer := matchOf(m.queued("red", "cid"))
 	newcomer.Join = p.SessionID
 	m.requireCommitted(m.commit(newcomer)[0])
 	require.Equal(t, map[string]int{"blue": 1, "green": 1}, bots(), "cid plays for a bot")
 	m.connect("a", p, "ann")
-	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, LeftPlayers: []db.Left{{Sub: "ann"}}})
+	m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID, LeftPlayers: []db.Left{{PlayerSub: "ann"}}})
 	require.Equal(t, map[string]int{"red": 1, "blue": 1, "green": 1}, bots(), "a bot plays for ann")
 }
 
@@ -118,11 +121,11 @@ func TestRosterDigests(t *testing.T) {
 	newcomer.Join = p.SessionID
 	m.requireCommitted(m.commit(newcomer)[0])
 	changed("a newcomer")
-	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, LeftPlayers: []db.Left{{Sub: "cid"}}})
+	m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID, LeftPlayers: []db.Left{{PlayerSub: "cid"}}})
 	changed("a player left")
 	m.place(request("dan", 8))
 	changed("a session of /matchmake")
-	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, Ended: true})
+	m.report(db.SeatReport{InstanceRef: ref("a"), SessionID: p.SessionID, HasEnded: true})
 	changed("a session ended")
 	require.Equal(t, empty, m.rosterState(ref("b")).Digest, "another instance's")
 }

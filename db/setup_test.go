@@ -43,7 +43,8 @@ func (b *bundle) ageHeartbeat(id string, d time.Duration) {
 }
 
 func request(caller string, maxPlayers int, friends ...string) db.PlaceRequest {
-	return db.PlaceRequest{Caller: caller, Region: "eu", Mode: "duel", Party: append([]string{caller}, friends...), MaxPlayers: maxPlayers}
+	return db.PlaceRequest{Caller: caller, Region: "eu", Mode: "duel", Party: append([]string{caller}, friends...),
+		MaxPlayers: maxPlayers}
 }
 
 func (b *bundle) place(r db.PlaceRequest) db.Placement {
@@ -66,7 +67,8 @@ func (b *bundle) connect(instance string, p db.Placement, subs ...string) {
 	b.t.Helper()
 	for _, sub := range subs {
 		b.resolve(p, sub)
-		res := b.report(db.SeatReport{Ref: ref(instance), SessionID: p.SessionID, Joined: []db.Joined{{Sub: sub, JTI: "jti-" + sub + p.SessionID}}})
+		res := b.report(db.SeatReport{InstanceRef: ref(instance), SessionID: p.SessionID,
+			JoinedPlayers: []db.Joined{{PlayerSub: sub, JTI: "jti-" + sub + p.SessionID}}})
 		require.Equal(b.t, db.SeatOK, res.Outcomes[0].Result)
 	}
 }

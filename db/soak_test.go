@@ -85,7 +85,8 @@ func (s *soak) play(ctx context.Context, st *db.Store) {
 	for range 1 + rand.IntN(3) {
 		party[fmt.Sprintf("p%d", rand.IntN(60))] = true
 	}
-	r := db.PlaceRequest{Region: "eu", Mode: []string{"duel", "race"}[rand.IntN(2)], MaxPlayers: []int{4, 8}[rand.IntN(2)]}
+	r := db.PlaceRequest{Region: "eu", Mode: []string{"duel", "race"}[rand.IntN(2)],
+		MaxPlayers: []int{4, 8}[rand.IntN(2)]}
 	for sub := range party {
 		r.Caller, r.Party = sub, append(r.Party, sub)
 	}
@@ -102,10 +103,12 @@ func (s *soak) play(ctx context.Context, st *db.Store) {
 	_, err = st.Resolve(ctx, p.SessionHandle, r.Caller)
 	s.check(ctx, err)
 	instance := p.Endpoint[:len(p.Endpoint)-len(":7777")]
-	report := db.SeatReport{Ref: ref(instance), SessionID: p.SessionID, Joined: []db.Joined{{Sub: r.Caller, JTI: fmt.Sprint(rand.Int64())}}}
+	report := db.SeatReport{InstanceRef: ref(instance), SessionID: p.SessionID,
+		JoinedPlayers: []db.Joined{{PlayerSub: r.Caller, JTI: fmt.Sprint(rand.Int64())}}}
 	_, err = st.ReportSeats(ctx, report)
 	s.check(ctx, err)
-	_, err = st.ReportSeats(ctx, db.SeatReport{Ref: ref(instance), SessionID: p.SessionID, LeftPlayers: gone(r.Party...), Ended: rand.IntN(20) == 0})
+	_, err = st.ReportSeats(ctx, db.SeatReport{InstanceRef: ref(instance), SessionID: p.SessionID,
+		LeftPlayers: gone(r.Party...), HasEnded: rand.IntN(20) == 0})
 	s.check(ctx, err)
 	s.reported.Add(2)
 }
@@ -126,8 +129,9 @@ func (s *soak) operate(ctx context.Context, st *db.Store) {
 		s.check(ctx, st.Deregister(ctx, ref(id)))
 	default:
 		_, err := st.Register(ctx, db.Registration{
-			InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel", "race"}, Capacity: 16 + rand.IntN(16),
-			BootID: fmt.Sprint(rand.IntN(2)),
+			InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel", "race"},
+			Capacity: 16 + rand.IntN(16),
+			BootID:   fmt.Sprint(rand.IntN(2)),
 		})
 		s.check(ctx, err)
 	}

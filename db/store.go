@@ -18,24 +18,24 @@ import (
 type Store struct {
 	*provisioning // its methods are the store's
 
-	cfg       Config
-	frame     frame.Frame
-	pool      *pgxpool.Pool
-	readers   *pgxpool.Pool // of its own, so that large reads cannot starve short transactions
-	pooler    poolerErrors
-	q         *query.Queries
-	clock     clock
-	ids       *idMint
-	catalogue *catalogue
-	bus       *notify.Bus
-	deciding  answerCache // whether a worker decides about the tickets of a region
-	pooled    pooledModes
-	lines     loginLines
-	groups    groups
-	projects  projectCaches
-	elsewhere atomic.Pointer[elsewhere]
-	judges    sync.Map      // of profiles, by name: see profileJudge
-	console   chan struct{} // full while as many reads of the console run as may
+	cfg             Config
+	frame           frame.Frame
+	pool            *pgxpool.Pool
+	readerPool      *pgxpool.Pool // of its own, so that large reads cannot starve short transactions
+	poolerErrors    poolerErrors
+	q               *query.Queries
+	clock           clock
+	idMint          *idMint
+	catalogue       *catalogue
+	noticeBus       *notify.Bus
+	decidingRegions answerCache // whether a worker decides about the tickets of a region
+	poolModes       pooledModes
+	loginLines      loginLines
+	batchGroups     groups
+	projectCaches   projectCaches
+	otherCells      atomic.Pointer[elsewhere]
+	profileJudges   sync.Map      // of profiles, by name: see profileJudge
+	consoleReads    chan struct{} // full while as many reads of the console run as may
 }
 
 // provisioning is embedded under this name.
@@ -44,25 +44,26 @@ type provisioning = provision.Store
 // Open makes a Store. The database need not be up: connections are made when they are needed.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
-	s := &Store{cfg: cfg, clock: clock{pod: cfg.PodClock}, ids: newIDMint(), console: make(chan struct{}, consoleReads)}
+	s := &Store{cfg: cfg, clock: clock{pod: cfg.PodClock}, idMint: newIDMint(),
+		consoleReads: make(chan struct{}, consoleReads)}
 	if err := s.openPools(ctx); err != nil {
 		return nil, err
 	}
 	var err error
-	if s.bus, err = s.newBus(); err != nil {
+	if s.noticeBus, err = s.newBus(); err != nil {
 		return nil, err
 	}
 	s.provisioning = provision.New(provision.Options{Frame: s.frame, Notify: s.Notify, Now: s.Now,
-		CheckHere: s.CheckHere, Virtual: cfg.VirtualClock})
-	s.catalogue = newCatalogue(query.New(s.readers), cfg.Log)
-	s.groups = s.newGroups()
+		CheckHere: s.CheckHere, VirtualClock: cfg.VirtualClock})
+	s.catalogue = newCatalogue(query.New(s.readerPool), cfg.Log)
+	s.batchGroups = s.newGroups()
 	return s, nil
 }
 
 // Close closes the connections. Running calls end as Unavailable.
 func (s *Store) Close() {
-	s.bus.Close()
-	s.readers.Close()
+	s.noticeBus.Close()
+	s.readerPool.Close()
 	s.pool.Close()
 }
 

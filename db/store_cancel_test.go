@@ -18,18 +18,24 @@ func TestCallersThatLeaveCostNoConnection(t *testing.T) {
 	const session = "eu.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10"
 	for name, call := range map[string]func(ctx context.Context, s *db.Store) error{
 		"register": func(ctx context.Context, s *db.Store) error {
-			_, err := s.Register(ctx, db.Registration{InstanceID: "a", Endpoint: "a:1", Region: "eu", Modes: []string{"duel"}, Capacity: 16})
+			_, err := s.Register(ctx, db.Registration{InstanceID: "a", Endpoint: "a:1", Region: "eu",
+				Modes: []string{"duel"}, Capacity: 16})
 			return err
 		},
-		"drain":      func(ctx context.Context, s *db.Store) error { _, err := s.SetDrain(ctx, ref("a"), true); return err },
+		"drain": func(ctx context.Context,
+			s *db.Store) error {
+			_, err := s.SetDrain(ctx, ref("a"), true)
+			return err
+		},
 		"deregister": func(ctx context.Context, s *db.Store) error { return s.Deregister(ctx, ref("a")) },
 		"session":    func(ctx context.Context, s *db.Store) error { _, err := s.Session(ctx, session); return err },
 		"report on an unknown session": func(ctx context.Context, s *db.Store) error {
-			_, err := s.ReportSeats(ctx, db.SeatReport{Ref: ref("a"), SessionID: "none"})
+			_, err := s.ReportSeats(ctx, db.SeatReport{InstanceRef: ref("a"), SessionID: "none"})
 			return err
 		},
 		"create backfill": func(ctx context.Context, s *db.Store) error {
-			_, err := s.CreateBackfill(ctx, "eu", db.NewBackfill{Encode: func(string, time.Time) []byte { return []byte{} }})
+			_, err := s.CreateBackfill(ctx, "eu",
+				db.NewBackfill{EncodeBody: func(string, time.Time) []byte { return []byte{} }})
 			return err
 		},
 	} {
@@ -43,7 +49,8 @@ func TestCallersThatLeaveCostNoConnection(t *testing.T) {
 			for range 20 {
 				b.leave(func(ctx context.Context) { _ = call(ctx, s) })
 			}
-			require.LessOrEqual(t, s.Pool().Stat().NewConnsCount()-before, int64(3), "a machine that pauses for a second may cost one")
+			require.LessOrEqual(t, s.Pool().Stat().NewConnsCount()-before, int64(3),
+				"a machine that pauses for a second may cost one")
 			b.AddServer("a", 16)
 			b.RequireInvariants()
 		})
@@ -56,7 +63,8 @@ func TestNoTransactionBeginsForCallersThatHaveLeft(t *testing.T) {
 	b := setup(t)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	_, err := b.Register(gone, db.Registration{InstanceID: "a", Endpoint: "a:1", Region: "eu", Modes: []string{"duel"}, Capacity: 16})
+	_, err := b.Register(gone, db.Registration{InstanceID: "a", Endpoint: "a:1", Region: "eu", Modes: []string{"duel"},
+		Capacity: 16})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM instance_directory"))
 }

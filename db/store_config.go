@@ -95,9 +95,9 @@ type Config struct {
 	// is being filled, before it looks for a seat without it; 0 means 200 ms. Healthy transactions take some
 	// milliseconds. It must be less than half of HoldTimeout.
 	LockWait time.Duration
-	// Describe returns the facts that the history keeps of a ticket, from its body and players; nil: tickets that leave
+	// DescribeTicket returns the facts that the history keeps of a ticket, from its body and players; nil: tickets that leave
 	// without a match have no history.
-	Describe func(body []byte, party []string) TicketFacts
+	DescribeTicket func(body []byte, party []string) TicketFacts
 	// PlayersOf returns the players that the body of a ticket names, whatever client made it; nil: an erasure takes each
 	// ticket of Open Match clients for one of the player that has the player's id as a text.
 	PlayersOf func(body []byte) []string
@@ -106,9 +106,9 @@ type Config struct {
 	// RequireFrom refuses profiles that use an attribute without saying from whom it is: from the client, a claim or a
 	// backend.
 	RequireFrom bool
-	// Rooms are the types of rooms of the realtime lobby; nil: those that are built in. Replicas and workers should
+	// RoomTypes are the types of rooms of the realtime lobby; nil: those that are built in. Replicas and workers should
 	// have the same.
-	Rooms *lobby.Types
+	RoomTypes *lobby.Types
 	// Universe is the region of what backends store of players; "" means global.
 	Universe string
 	// Queueing says how sessions of the realtime lobby queue; nil: they do not queue at this process.
@@ -143,8 +143,8 @@ func (c Config) withDefaults() Config {
 	c.HoldTimeout = orDefault(c.HoldTimeout, d.HoldTimeout)
 	c.LockWait = orDefault(c.LockWait, 200*time.Millisecond)
 	c.Universe = orDefault(c.Universe, "global")
-	if c.Rooms == nil {
-		c.Rooms, _ = lobby.NewTypes(false, nil) // without a configuration nothing is wrong
+	if c.RoomTypes == nil {
+		c.RoomTypes, _ = lobby.NewTypes(false, nil) // without a configuration nothing is wrong
 	}
 	c.Timing = orDefault(c.Timing, d.Timing)
 	c.Timing.NetcodeExpire = orDefault(c.Timing.NetcodeExpire, d.Timing.NetcodeExpire)
@@ -166,4 +166,4 @@ func orDefault[T comparable](v, fallback T) T {
 	return v
 }
 
-func (c Config) hold() frame.Hold { return frame.Hold(c.HoldTimeout) }
+func (c Config) transactionHold() frame.Hold { return frame.Hold(c.HoldTimeout) }

@@ -21,7 +21,7 @@ func (s *Store) openPools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pc.ConnConfig.OnPgError = s.pooler.watch(pc.ConnConfig.OnPgError)
+	pc.ConnConfig.OnPgError = s.poolerErrors.watch(pc.ConnConfig.OnPgError)
 	rc := pc.Copy()
 	rc.AfterConnect = s.cfg.prepareReader
 	// Large reads are few and long. A quarter of the connections is enough, and leaves Postgres to the short
@@ -30,11 +30,11 @@ func (s *Store) openPools(ctx context.Context) error {
 	if s.pool, err = conn.OpenPool(ctx, pc); err != nil {
 		return fmt.Errorf("database pool: %w", err)
 	}
-	if s.readers, err = conn.OpenPool(ctx, rc); err != nil {
+	if s.readerPool, err = conn.OpenPool(ctx, rc); err != nil {
 		return fmt.Errorf("database pool: %w", err)
 	}
 	s.q = query.New(s.pool)
-	s.frame = frame.Frame{Pool: s.pool, Queries: s.q, Hold: s.cfg.hold()}
+	s.frame = frame.Frame{Pool: s.pool, Queries: s.q, Hold: s.cfg.transactionHold()}
 	return nil
 }
 
@@ -72,12 +72,12 @@ func (c Config) nameConn(to *pgx.ConnConfig) {
 
 func (c Config) prepareConn(ctx context.Context, to *pgx.Conn) error {
 	conn.RegisterTypes(to.TypeMap())
-	return tx.InitSession(ctx, to, c.hold().Session(), hotPlans)
+	return tx.InitSession(ctx, to, c.transactionHold().SessionTimeouts(), hotPlans)
 }
 
 func (c Config) prepareReader(ctx context.Context, to *pgx.Conn) error {
 	conn.RegisterTypes(to.TypeMap())
-	return tx.InitSession(ctx, to, c.hold().Reader(), readerPlans)
+	return tx.InitSession(ctx, to, c.transactionHold().ReaderTimeouts(), readerPlans)
 }
 
 // hotPlans makes Postgres keep one plan per hot statement, because planning it again for each batch costs more than

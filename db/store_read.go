@@ -23,7 +23,7 @@ const (
 // read runs one short reading of a large table on a connection of the readers. Errors: TooMany when they are all taken,
 // Unavailable, do's.
 func (s *Store) read(ctx context.Context, do func(context.Context, *query.Queries) error) error {
-	conn, err := s.reader(ctx)
+	conn, err := s.acquireReader(ctx)
 	if err != nil {
 		return frame.Classify(err)
 	}
@@ -33,14 +33,14 @@ func (s *Store) read(ctx context.Context, do func(context.Context, *query.Querie
 	return frame.Classify(do(ctx, query.New(conn)))
 }
 
-// reader takes a connection for a large read, and refuses it while all of them are in use for long.
-func (s *Store) reader(ctx context.Context) (*pgxpool.Conn, error) {
+// acquireReader takes a connection for a large read, and refuses it while all of them are in use for long.
+func (s *Store) acquireReader(ctx context.Context) (*pgxpool.Conn, error) {
 	waiting, cancel := context.WithTimeout(ctx, readerWait)
 	defer cancel()
-	conn, err := s.readers.Acquire(waiting)
+	conn, err := s.readerPool.Acquire(waiting)
 	// Asked behind the wait: only if all readers are in use is it their number, and not the database, that keeps the
 	// caller waiting.
-	taken := s.readers.Stat().AcquiredConns() == s.readers.Config().MaxConns
+	taken := s.readerPool.Stat().AcquiredConns() == s.readerPool.Config().MaxConns
 	if err != nil && taken && waiting.Err() != nil {
 		return nil, busyReaders(ctx, err,
 			"too many queries are being read by this replica: call again, another one may have room")

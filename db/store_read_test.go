@@ -15,8 +15,8 @@ import (
 func TestReadersInUseAreNoOutage(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, "SELECT 1")
-	for range store.readers.Config().MaxConns {
-		conn, err := store.readers.Acquire(t.Context())
+	for range store.readerPool.Config().MaxConns {
+		conn, err := store.readerPool.Acquire(t.Context())
 		require.NoError(t, err)
 		t.Cleanup(conn.Release)
 	}
@@ -42,7 +42,7 @@ func TestPagesInUseAreNoOutage(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, "SELECT 1")
 	for range consoleReads {
-		store.console <- struct{}{}
+		store.consoleReads <- struct{}{}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

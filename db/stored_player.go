@@ -13,22 +13,23 @@ import (
 
 // StoredPlayer is what the studio's backend says of a player.
 type StoredPlayer struct {
-	Sub          string
-	Attributes   map[string]any // float64, string or []string by name, at most 16 KiB as JSON
-	Avoid        []string       // players whom the player is not to play with, sorted, at most 256
-	MayPartyWith []string       // players whom the player may take into a party, sorted, at most 256
-	UpdatedAt    time.Time
-	UpdatedBy    string // backend:NAME
+	Sub            string
+	Attributes     map[string]any // float64, string or []string by name, at most 16 KiB as JSON
+	AvoidedPlayers []string       // players whom the player is not to play with, sorted, at most 256
+	MayPartyWith   []string       // players whom the player may take into a party, sorted, at most 256
+	UpdatedAt      time.Time
+	UpdatedBy      string // backend:NAME
 }
 
 // StorePlayers replaces what is known of players, each once. Players of whom it says the same already stay as they are.
 // author is the backend; an event names it, unless nothing has changed. It returns how many have changed. Errors:
 // Unavailable.
-func (s *Store) StorePlayers(ctx context.Context, region, author string, players []StoredPlayer) (changed int, err error) {
+func (s *Store) StorePlayers(ctx context.Context, region, author string,
+	players []StoredPlayer) (changed int, err error) {
 	arg := query.StorePlayersParams{Region: region, Author: author}
 	for _, p := range players {
 		arg.Subs, arg.Attributes = append(arg.Subs, p.Sub), append(arg.Attributes, jsonText(p.Attributes, "{}"))
-		arg.Avoid, arg.MayPartyWith = append(arg.Avoid, jsonText(p.Avoid, "[]")), append(arg.MayPartyWith,
+		arg.Avoid, arg.MayPartyWith = append(arg.Avoid, jsonText(p.AvoidedPlayers, "[]")), append(arg.MayPartyWith,
 			jsonText(p.MayPartyWith, "[]"))
 	}
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
@@ -95,7 +96,7 @@ type playersCall = batch.Call[playersLookup, map[string]StoredPlayer]
 // StoredPlayers returns what is stored of some players, by sub; those of whom nothing is are left out. Calls that wait
 // at the same time share one statement. Errors: Unavailable.
 func (s *Store) StoredPlayers(ctx context.Context, region string, subs []string) (map[string]StoredPlayer, error) {
-	return s.groups.storedPlayers.Do(ctx, region, playersLookup{subs})
+	return s.batchGroups.storedPlayers.Do(ctx, region, playersLookup{subs})
 }
 
 // readStoredPlayers decides a batch of reads in one statement.
@@ -112,7 +113,7 @@ func (s *Store) readStoredPlayers(ctx context.Context, region string, calls []*p
 	}
 	known := make(map[string]StoredPlayer, len(rows))
 	for _, r := range rows {
-		p := StoredPlayer{Sub: r.Sub, Avoid: r.Avoid, MayPartyWith: r.MayPartyWith, UpdatedAt: r.UpdatedAt,
+		p := StoredPlayer{Sub: r.Sub, AvoidedPlayers: r.Avoid, MayPartyWith: r.MayPartyWith, UpdatedAt: r.UpdatedAt,
 			UpdatedBy: r.UpdatedBy}
 		if err := json.Unmarshal(r.Attributes, &p.Attributes); err != nil {
 			return err

@@ -17,10 +17,10 @@ import (
 
 // Ticket is a ticket that is queued or assigned. Its body belongs to the protocol; this package does not read it.
 type Ticket struct {
-	ID         string
-	Body       []byte    // an openmatch.Ticket as it was created, with its id and time and without an assignment
-	Assignment []byte    // an openmatch.Assignment; nil while the ticket is queued
-	SettledAt  time.Time // when it was assigned; zero while it is queued
+	ID                string
+	Body              []byte    // an openmatch.Ticket as it was created, with its id and time and without an assignment
+	EncodedAssignment []byte    // an openmatch.Assignment; nil while the ticket is queued
+	SettledAt         time.Time // when it was assigned; zero while it is queued
 	// KeptAlive is by how much [Store.KeepAlive] extends its life; 0 when it does not, and after the ticket was
 	// assigned.
 	KeptAlive time.Duration
@@ -29,12 +29,12 @@ type Ticket struct {
 // Encoded is the openmatch.Ticket with its assignment. Protocol Buffers merges messages that are written one after the
 // other, so the assignment (field 3) is appended. The result may share memory with Body.
 func (t Ticket) Encoded() []byte {
-	if t.Assignment == nil {
+	if t.EncodedAssignment == nil {
 		return t.Body
 	}
-	b := make([]byte, 0, len(t.Body)+len(t.Assignment)+binary.MaxVarintLen32+1)
+	b := make([]byte, 0, len(t.Body)+len(t.EncodedAssignment)+binary.MaxVarintLen32+1)
 	b = append(append(b, t.Body...), 3<<3|2)
-	return append(binary.AppendUvarint(b, uint64(len(t.Assignment))), t.Assignment...)
+	return append(binary.AppendUvarint(b, uint64(len(t.EncodedAssignment))), t.EncodedAssignment...)
 }
 
 // bareTicket is an openmatch.Ticket that has only its id (field 1).
@@ -52,7 +52,7 @@ func (s *Store) GetTicket(ctx context.Context, region, id string) (Ticket, error
 	if !IssuedHere(region, TicketID, id) {
 		return Ticket{}, ticketUnknown(id)
 	}
-	return s.groups.ticketReads.Do(ctx, region, id)
+	return s.batchGroups.ticketReads.Do(ctx, region, id)
 }
 
 // getBatch decides a batch of reads in one statement.
@@ -96,7 +96,7 @@ func readTickets(ctx context.Context, q *query.Queries, region string, ids []str
 	}
 	all := make([]Ticket, 0, len(rows))
 	for _, r := range rows {
-		t := Ticket{ID: r.ID, Body: r.Body, Assignment: r.Assignment, KeptAlive: r.KeptAlive}
+		t := Ticket{ID: r.ID, Body: r.Body, EncodedAssignment: r.Assignment, KeptAlive: r.KeptAlive}
 		if r.SettledAt != nil {
 			t.SettledAt = *r.SettledAt
 		}
@@ -136,9 +136,9 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 			return fault.New(fault.Conflict, "matched", "the ticket is in a match")
 		}
 		at := time.Unix(0, locked.Created).UTC()
-		t.Fields.Created = match.MomentOf(at)
-		row := t.Fields.Row()
-		out = Ticket{ID: id, Body: t.Encode(id, at)}
+		t.SearchFields.Created = match.MomentOf(at)
+		row := t.SearchFields.Row()
+		out = Ticket{ID: id, Body: t.EncodeBody(id, at)}
 		query.QueueExec(q.Deferred(), (*query.Queries).PutTicket, query.PutTicketParams{
 			Region: region, ID: id, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: out.Body,
 		})

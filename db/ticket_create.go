@@ -16,21 +16,21 @@ import (
 
 // NewTicket is a ticket to create.
 type NewTicket struct {
-	Fields match.Fields // that pools filter by; the store fills in Created
-	// Encode returns the body. It is called again, with another id, when the first id is in use.
-	Encode    func(id string, created time.Time) []byte
-	TTL       time.Duration // how long after its creation it expires; 0: never
-	KeepAlive bool          // [Store.KeepAlive] extends its life by another TTL
-	Player    string        // may have one live ticket; "" for no limit
+	SearchFields match.Fields // that pools filter by; the store fills in Created
+	// EncodeBody returns the body. It is called again, with another id, when the first id is in use.
+	EncodeBody func(id string, created time.Time) []byte
+	TTL        time.Duration // how long after its creation it expires; 0: never
+	KeepAlive  bool          // [Store.KeepAlive] extends its life by another TTL
+	Player     string        // may have one live ticket; "" for no limit
 }
 
 // ticketDraft is a new ticket that is not stored yet.
 type ticketDraft struct {
-	ticket NewTicket
+	newTicket NewTicket
 
 	id        string
 	createdAt time.Time
-	row       match.Row
+	matchRow  match.Row
 	body      []byte
 }
 
@@ -40,18 +40,18 @@ type createCall = batch.Call[*ticketDraft, Ticket]
 // the database's as far as this pod knows, to the nanosecond. Errors: Conflict, "player_waits", when the player has a
 // live ticket; TooMany, "not_admitted" and "login_queue_full", where a valve limits who enters; Unavailable.
 func (s *Store) CreateTicket(ctx context.Context, region string, t NewTicket) (Ticket, error) {
-	if err := s.admit(ctx, arrival{region: region, caller: t.Player}); err != nil {
+	if err := s.admit(ctx, arrival{region: region, callerSub: t.Player}); err != nil {
 		return Ticket{}, err
 	}
-	return s.groups.newTickets.Do(ctx, region, s.draftTicket(region, t))
+	return s.batchGroups.newTickets.Do(ctx, region, s.draftTicket(region, t))
 }
 
 func (s *Store) draftTicket(region string, t NewTicket) *ticketDraft {
-	d := &ticketDraft{ticket: t, createdAt: s.Now().UTC()}
-	d.id = s.ids.next(region, TicketID, d.createdAt)
-	d.ticket.Fields.Created = match.MomentOf(d.createdAt)
-	d.row = d.ticket.Fields.Row()
-	d.body = d.ticket.Encode(d.id, d.createdAt)
+	d := &ticketDraft{newTicket: t, createdAt: s.Now().UTC()}
+	d.id = s.idMint.next(region, TicketID, d.createdAt)
+	d.newTicket.SearchFields.Created = match.MomentOf(d.createdAt)
+	d.matchRow = d.newTicket.SearchFields.Row()
+	d.body = d.newTicket.EncodeBody(d.id, d.createdAt)
 	return d
 }
 
@@ -117,9 +117,9 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 	n, terms, doubles := len(calls), 0, 0
 	plain = true
 	for _, c := range calls {
-		terms, doubles = terms+len(c.Req.row.Terms), doubles+len(c.Req.row.Doubles)
+		terms, doubles = terms+len(c.Req.matchRow.Terms), doubles+len(c.Req.matchRow.Doubles)
 		// Whether the columns of these two are needed at all.
-		plain = plain && c.Req.ticket.TTL == 0 && c.Req.ticket.Player == ""
+		plain = plain && c.Req.newTicket.TTL == 0 && c.Req.newTicket.Player == ""
 	}
 	p = query.CreateTicketsParams{
 		Region: region, Ids: make([]string, 0, n), Created: make([]int64, 0, n), Bodies: make([][]byte, 0, n),
@@ -130,21 +130,22 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 	}
 	for _, c := range calls {
 		t := c.Req
-		p.Ids, p.Created, p.Bodies = append(p.Ids, t.id), append(p.Created, t.row.Created), append(p.Bodies, t.body)
+		p.Ids, p.Created, p.Bodies = append(p.Ids, t.id), append(p.Created, t.matchRow.Created), append(p.Bodies,
+			t.body)
 		// Arrays in SQL count from 1. From and To say which part of the flat arrays is of the ticket.
 		p.TermsFrom, p.DoublesFrom = append(p.TermsFrom, int32(len(p.Terms)+1)), append(p.DoublesFrom,
 			int32(len(p.Doubles)+1))
-		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.row.Terms...), append(p.DoubleKeys,
-			t.row.Keys...), append(p.Doubles, t.row.Doubles...)
+		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.matchRow.Terms...), append(p.DoubleKeys,
+			t.matchRow.Keys...), append(p.Doubles, t.matchRow.Doubles...)
 		p.TermsTo, p.DoublesTo = append(p.TermsTo, int32(len(p.Terms))), append(p.DoublesTo, int32(len(p.Doubles)))
 		if plain {
 			continue
 		}
-		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.ticket.TTL), append(p.KeepAlive,
-			t.ticket.KeepAlive), append(p.Players,
-			t.ticket.Player)
-		if t.ticket.Player != "" {
-			players = append(players, t.ticket.Player)
+		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.newTicket.TTL), append(p.KeepAlive,
+			t.newTicket.KeepAlive), append(p.Players,
+			t.newTicket.Player)
+		if t.newTicket.Player != "" {
+			players = append(players, t.newTicket.Player)
 		}
 	}
 	return p, players, plain
@@ -158,20 +159,20 @@ func (s *Store) answerConflicts(ctx context.Context, region string, left []*crea
 	}
 	var players []string
 	for _, c := range left {
-		players = append(players, c.Req.ticket.Player)
+		players = append(players, c.Req.newTicket.Player)
 	}
 	waiting, err := s.q.PlayersWaiting(ctx, query.PlayersWaitingParams{Region: region, Players: players})
 	if err != nil {
 		return err
 	}
 	for _, c := range left {
-		if slices.Contains(waiting, c.Req.ticket.Player) {
+		if slices.Contains(waiting, c.Req.newTicket.Player) {
 			c.Answer(Ticket{}, fault.New(fault.Conflict, "player_waits",
 				"this player has a ticket already: delete or cancel it first"))
 			continue
 		}
 		// Unanswered, with the new id.
-		c.Req = s.draftTicket(region, c.Req.ticket)
+		c.Req = s.draftTicket(region, c.Req.newTicket)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (s *Store) DeleteTicket(ctx context.Context, region, id string) error {
 	if !IssuedHere(region, TicketID, id) {
 		return nil
 	}
-	_, err := s.groups.ticketDeletes.Do(ctx, region, id)
+	_, err := s.batchGroups.ticketDeletes.Do(ctx, region, id)
 	return err
 }
 
@@ -67,9 +67,9 @@ func (s *Store) deleteTogether(ctx context.Context, region string, ids []string)
 
 // Cancelled is the result of canceling a ticket.
 type Cancelled struct {
-	Cancelled bool    // the ticket was queued and in no match, and is deleted
-	MatchedIn []byte  // not cancelled: the ticket is in this match, given as the cycle's id (16 bytes) and the match_id
-	Assigned  *Ticket // not cancelled: the ticket is assigned already
+	IsCancelled    bool    // the ticket was queued and in no match, and is deleted
+	MatchedIn      []byte  // not cancelled: the ticket is in this match, given as the cycle's id (16 bytes) and the match_id
+	AssignedTicket *Ticket // not cancelled: the ticket is assigned already
 }
 
 // CancelTicket deletes a queued ticket unless it is in a match. The result is final on all replicas: a cancelled ticket
@@ -83,11 +83,11 @@ func (s *Store) CancelTicket(ctx context.Context, region, id string) (Cancelled,
 	// Not queued: it was assigned, or there is none.
 	if errors.Is(err, pgx.ErrNoRows) {
 		t, err := s.GetTicket(ctx, region, id)
-		return Cancelled{Assigned: &t}, err
+		return Cancelled{AssignedTicket: &t}, err
 	}
 	if row.Cancelled {
 		s.Notify(TopicTickets, region)
-		return Cancelled{Cancelled: true}, frame.Classify(err)
+		return Cancelled{IsCancelled: true}, frame.Classify(err)
 	}
 	return Cancelled{MatchedIn: row.MatchedIn}, frame.Classify(err)
 }

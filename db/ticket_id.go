@@ -75,4 +75,4 @@ func idDigest(region string, kind IDKind, signed []byte) []byte {
 }
 
 // NewTicketID returns an id as [Store.CreateTicket] gives tickets, for programs that fill a queue by themselves.
-func (s *Store) NewTicketID(region string) string { return s.ids.next(region, TicketID, s.Now()) }
+func (s *Store) NewTicketID(region string) string { return s.idMint.next(region, TicketID, s.Now()) }

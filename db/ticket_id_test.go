@@ -39,11 +39,11 @@ func TestIDsThatClash(t *testing.T) {
 	body := func(id string, _ time.Time) []byte { return []byte(id) }
 	for name, create := range map[string]func() (string, []byte, error){
 		"tickets": func() (string, []byte, error) {
-			made, err := s.CreateTicket(t.Context(), "global", NewTicket{Encode: body})
+			made, err := s.CreateTicket(t.Context(), "global", NewTicket{EncodeBody: body})
 			return made.ID, made.Body, err
 		},
 		"backfills": func() (string, []byte, error) {
-			made, err := s.CreateBackfill(t.Context(), "global", NewBackfill{Encode: body})
+			made, err := s.CreateBackfill(t.Context(), "global", NewBackfill{EncodeBody: body})
 			return made.ID, made.Body, err
 		},
 	} {
@@ -51,9 +51,9 @@ func TestIDsThatClash(t *testing.T) {
 		seen := map[string]bool{}
 		clashed := false
 		for range 50 { // until it all happens within a second, which is part of the id
-			start := s.ids.counter.Load()
+			start := s.idMint.counter.Load()
 			for range 2 {
-				s.ids.counter.Store(start)
+				s.idMint.counter.Store(start)
 				var mu sync.Mutex
 				var group errgroup.Group
 				for range together {
@@ -69,7 +69,7 @@ func TestIDsThatClash(t *testing.T) {
 				}
 				require.NoError(t, group.Wait(), name)
 			}
-			if clashed = s.ids.counter.Load()-start > together; clashed {
+			if clashed = s.idMint.counter.Load()-start > together; clashed {
 				break
 			}
 		}

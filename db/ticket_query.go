@@ -38,39 +38,39 @@ func (s *Store) QuerySomeTickets(region string, p match.Pool, bodies bool, limit
 		params.Key2, params.Low2, params.High2 = &poolQuery.Ranges[1].Key, poolQuery.Ranges[1].Low, poolQuery.Ranges[1].High
 	}
 	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges[min(2, len(poolQuery.Ranges)):])
-	r := &ticketReader{params: params, tryIndex: len(poolQuery.Terms) > 0, leftToRead: limit}
-	return &PoolQuery[QueriedTicket]{store: s, read: r.read, isOver: !some}
+	r := &ticketReader{queryParams: params, tryIndex: len(poolQuery.Terms) > 0, leftToRead: limit}
+	return &PoolQuery[QueriedTicket]{store: s, readPage: r.read, isOver: !some}
 }
 
 // ticketReader reads the tickets of a pool for a PoolQuery.
 type ticketReader struct {
-	params     query.QueryInOrderParams
-	tryIndex   bool // read by the index of terms first: the pool may be small
-	leftToRead int64
+	queryParams query.QueryInOrderParams
+	tryIndex    bool // read by the index of terms first: the pool may be small
+	leftToRead  int64
 }
 
 func (r *ticketReader) read(ctx context.Context, q *query.Queries) (part []QueriedTicket, over bool, err error) {
-	r.params.Rows = min(r.params.Rows, r.leftToRead)
+	r.queryParams.Rows = min(r.queryParams.Rows, r.leftToRead)
 	if r.tryIndex {
 		r.tryIndex = false
 		rows, err := q.QueryByTerms(ctx, r.byTerms())
 		// Less than a page: this was the whole pool. Otherwise what was read has no order, and is read again in the
 		// order of ids.
-		if part, bytes := queried(rows); err != nil || bytes < QueryBytes {
+		if part, bytes := queriedTickets(rows); err != nil || bytes < QueryBytes {
 			return part, err == nil, err
 		}
 	}
-	rows, err := q.QueryInOrder(ctx, r.params)
-	part, bytes := queried(rows)
+	rows, err := q.QueryInOrder(ctx, r.queryParams)
+	part, bytes := queriedTickets(rows)
 	r.leftToRead -= int64(len(part))
 	if over = bytes < partBytes || r.leftToRead == 0; !over {
-		r.params.After = part[len(part)-1].ID
+		r.queryParams.After = part[len(part)-1].ID
 	}
 	return part, over, err
 }
 
-// queried returns the rows, and the bytes that they count.
-func queried[R query.QueryByTermsRow | query.QueryInOrderRow](rows []R) (tickets []QueriedTicket, bytes int) {
+// queriedTickets returns the rows, and the bytes that they count.
+func queriedTickets[R query.QueryByTermsRow | query.QueryInOrderRow](rows []R) (tickets []QueriedTicket, bytes int) {
 	tickets = make([]QueriedTicket, 0, len(rows))
 	for _, r := range rows {
 		t := QueriedTicket(r)
@@ -82,7 +82,7 @@ func queried[R query.QueryByTermsRow | query.QueryInOrderRow](rows []R) (tickets
 
 // byTerms returns the parameters for reading the same pool by the index of terms.
 func (r *ticketReader) byTerms() query.QueryByTermsParams {
-	p := r.params
+	p := r.queryParams
 	return query.QueryByTermsParams{
 		Region: p.Region, Bodies: p.Bodies, Terms: p.Terms, Present: p.Present, PendingFor: p.PendingFor,
 		CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore,

@@ -25,7 +25,7 @@ const universe = "global"
 
 // ticketOf makes a ticket whose body is its id, its time and a text.
 func ticketOf(f match.Fields, text string) db.NewTicket {
-	return db.NewTicket{Fields: f, Encode: func(id string, created time.Time) []byte {
+	return db.NewTicket{SearchFields: f, EncodeBody: func(id string, created time.Time) []byte {
 		return fmt.Appendf(nil, "%s %d %s", id, created.UnixNano(), text)
 	}}
 }
@@ -54,7 +54,8 @@ func (b *bundle) mark(id string, ago time.Duration) {
 
 func (b *bundle) assign(allOrNone bool, ids ...string) (missing []string) {
 	b.t.Helper()
-	return must.Get(b.AssignTickets(b.t.Context(), universe, []db.Assignment{{Tickets: ids, Assignment: []byte("there")}}, allOrNone))(b.t)
+	return must.Get(b.AssignTickets(b.t.Context(), universe,
+		[]db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte("there")}}, allOrNone))(b.t)
 }
 
 // Pins pools that SQL and Go filter differently: NaN, infinities, excluded ends, empty texts, texts that Postgres
@@ -104,7 +105,7 @@ func TestAllReplicasSeeTicketsAtOnce(t *testing.T) {
 	require.Equal(t, ids[1:], b.waiting(other, match.Pool{}))
 	got, err := other.GetTicket(ctx, universe, ids[0])
 	require.NoError(t, err)
-	require.Equal(t, "there", string(got.Assignment))
+	require.Equal(t, "there", string(got.EncodedAssignment))
 	require.Equal(t, string(got.Body)+"\x1a\x05there", string(got.Encoded()))
 
 	require.NoError(t, b.DeleteTicket(ctx, universe, ids[1]))
@@ -171,15 +172,16 @@ func TestReleasingATicketThatIsBeingMatched(t *testing.T) {
 	m := acceptedOf("1", id)
 	m.Backfill = &db.MatchBackfill{Body: []byte("new")}
 	var releasing errgroup.Group
-	final, err := b.AcceptMatches(t.Context(), b.cycle(), []db.AcceptedMatch{m}, func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
-		releasing.Go(func() error { return b.ReleaseTickets(t.Context(), universe, []string{id}) })
-		b.AwaitBlocked(1)
-		return readBackfill(sent, of)
-	})
+	final, err := b.AcceptMatches(t.Context(), b.cycle(), []db.AcceptedMatch{m},
+		func(sent []byte, of *db.Backfill) (db.NewBackfill, error) {
+			releasing.Go(func() error { return b.ReleaseTickets(t.Context(), universe, []string{id}) })
+			b.AwaitBlocked(1)
+			return readBackfill(sent, of)
+		})
 	require.NoError(t, err)
 	require.NoError(t, releasing.Wait())
 	require.Equal(t, []string{id}, b.waiting(b.Store, match.Pool{}))
-	require.Empty(t, b.associated(final[0].Created.ID))
+	require.Empty(t, b.associated(final[0].CreatedBackfill.ID))
 }
 
 // Pins tickets after the first page that are not released, and a released ticket that is associated with a backfill.
@@ -301,7 +303,7 @@ func TestCancelAndUpdate(t *testing.T) {
 	b.mark(id, time.Hour)
 	got, err = b.CancelTicket(ctx, universe, id)
 	require.NoError(t, err)
-	require.True(t, got.Cancelled)
+	require.True(t, got.IsCancelled)
 	_, err = b.CancelTicket(ctx, universe, id)
 	requireKind(t, fault.NotFound, "ticket_unknown", err)
 
@@ -309,7 +311,7 @@ func TestCancelAndUpdate(t *testing.T) {
 	b.assign(false, id)
 	got, err = b.CancelTicket(ctx, universe, id)
 	require.NoError(t, err)
-	require.Equal(t, "there", string(got.Assigned.Assignment))
+	require.Equal(t, "there", string(got.AssignedTicket.EncodedAssignment))
 	_, err = b.UpdateTicket(ctx, universe, id, ticketOf(match.Fields{}, ""))
 	requireKind(t, fault.Conflict, "matched", err)
 }
@@ -338,7 +340,8 @@ func TestConcurrentCallsOfTickets(t *testing.T) {
 				some = slices.Compact(some)
 				switch n % 4 {
 				case 0:
-					missing, err := s.AssignTickets(ctx, universe, []db.Assignment{{Tickets: some[:2], Assignment: []byte("x")}}, true)
+					missing, err := s.AssignTickets(ctx, universe,
+						[]db.Assignment{{TicketIDs: some[:2], EncodedAssignment: []byte("x")}}, true)
 					if err != nil {
 						t.Error(err)
 					}
@@ -352,7 +355,7 @@ func TestConcurrentCallsOfTickets(t *testing.T) {
 					if err != nil && !fault.Is(err, fault.NotFound) {
 						t.Error(err)
 					}
-					if got.Cancelled {
+					if got.IsCancelled {
 						mu.Lock()
 						cancelled[some[0]] = true
 						mu.Unlock()

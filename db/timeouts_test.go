@@ -75,7 +75,10 @@ func TestAFrozenProcessLosesItsLocks(t *testing.T) {
 		"direct": func(_ *testing.T, u string) string { return u }, "by way of a pooler": poolerURL,
 	} {
 		for beginning, first := range map[string]func(context.Context, *query.Queries) error{
-			"a statement": func(ctx context.Context, q *query.Queries) error { return q.WaitForOpeners(ctx, []int64{1}) },
+			"a statement": func(ctx context.Context,
+				q *query.Queries) error {
+				return q.WaitForOpeners(ctx, []int64{1})
+			},
 			"a pipeline": func(ctx context.Context, q *query.Queries) error {
 				var p tx.Pipeline
 				query.QueueExec(&p, (*query.Queries).WaitForOpeners, []int64{1})
@@ -119,7 +122,8 @@ func TestAHotStatementDoesNotWaitForLong(t *testing.T) {
 			t.Cleanup(func() { _ = other.Close(context.Background()) })
 			_, err = other.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
 			require.NoError(t, err)
-			err = withShortHold(t, way(t, direct)).frame.InTx(t.Context(), func(q *query.Queries) error { return q.WaitForOpeners(t.Context(), []int64{1}) })
+			err = withShortHold(t, way(t, direct)).frame.InTx(t.Context(),
+				func(q *query.Queries) error { return q.WaitForOpeners(t.Context(), []int64{1}) })
 			var pg *pgconn.PgError
 			require.ErrorAs(t, err, &pg)
 			require.Equal(t, "57014", pg.Code)
@@ -144,22 +148,24 @@ func TestSessionsBehindAPoolerAreNotChanged(t *testing.T) {
 	database := dbtest.New(t)
 	direct, pooled := withShortHold(t, database), withShortHold(t, poolerURL(t, database))
 	for name, want := range map[string]string{
-		"idle_in_transaction_session_timeout": "75ms", "statement_timeout": "5min", "client_connection_check_interval": "500ms",
+		"idle_in_transaction_session_timeout": "75ms", "statement_timeout": "5min",
+		"client_connection_check_interval": "500ms",
 	} {
 		require.Equal(t, want, setting(t, direct.pool, name), name)
 		require.Equal(t, "0", setting(t, pooled.pool, name), name)
 	}
-	require.Equal(t, "1min", setting(t, direct.readers, "statement_timeout"))
+	require.Equal(t, "1min", setting(t, direct.readerPool, "statement_timeout"))
 	for _, s := range []*Store{direct, pooled} {
 		// Within one statement: between two the process may be slower than the time that Postgres gives it here.
 		require.NoError(t, s.frame.InTx(t.Context(), func(q *query.Queries) error {
 			require.Equal(t, []string{"75ms", "100ms", "200ms"}, timeouts(t, q.Tx()))
 			return nil
 		}))
-		require.NoError(t, s.frame.InTxWithin(t.Context(), s.cfg.hold().Acceptance(), func(q *query.Queries) error {
-			require.Equal(t, []string{"200ms", "30s"}, timeouts(t, q.Tx())[:2])
-			return nil
-		}))
+		require.NoError(t, s.frame.InTxWithin(t.Context(), s.cfg.transactionHold().AcceptanceTimeouts(),
+			func(q *query.Queries) error {
+				require.Equal(t, []string{"200ms", "30s"}, timeouts(t, q.Tx())[:2])
+				return nil
+			}))
 	}
 	require.Equal(t, "5min", setting(t, direct.pool, "statement_timeout"), "the timeouts of a transaction end with it")
 	require.Equal(t, "0", setting(t, pooled.pool, "statement_timeout"))
@@ -171,8 +177,11 @@ func TestACommitThatRollsBackIsAnError(t *testing.T) {
 	t.Parallel()
 	s := withShortHold(t, dbtest.New(t))
 	for name, last := range map[string]func(q *query.Queries){
-		"alone":            func(*query.Queries) {},
-		"with a statement": func(q *query.Queries) { query.QueueExec(q.Deferred(), (*query.Queries).WaitForOpeners, []int64{1}) },
+		"alone": func(*query.Queries) {},
+		"with a statement": func(q *query.Queries) {
+			query.QueueExec(q.Deferred(), (*query.Queries).WaitForOpeners,
+				[]int64{1})
+		},
 	} {
 		err := s.frame.InTx(t.Context(), func(q *query.Queries) error {
 			_, err := q.Tx().Exec(t.Context(), "SELECT 1/0")
@@ -222,7 +231,8 @@ func TestOutcomeUnknown(t *testing.T) {
 		err := &pgconn.PgError{Code: code}
 		require.Equal(t, unknown, outcomeUnknown(err), code)
 	}
-	require.False(t, frame.IsDataError(&pgconn.PgError{Code: "25P03"}), "a transaction that Postgres ended is not retried by halves")
+	require.False(t, frame.IsDataError(&pgconn.PgError{Code: "25P03"}),
+		"a transaction that Postgres ended is not retried by halves")
 	require.False(t, outcomeUnknown(pgx.ErrTxCommitRollback))
 	require.True(t, outcomeUnknown(io.ErrUnexpectedEOF))
 }

@@ -19,7 +19,7 @@ type ValveSettings struct {
 // SetValve makes a valve, or changes it, and makes it limit. Errors: Invalid; Conflict where another valve is for the
 // same region and build, or there are 64; Unavailable.
 func (a Act) SetValve(ctx context.Context, name string, set ValveSettings) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsSetValve, query.OpsSetValveParams{
+	return callAct(ctx, a, (*query.Queries).OpsSetValve, query.OpsSetValveParams{
 		Name: name, Rate: set.Rate, MaxPlayers: set.MaxPlayers, Region: set.Region, Build: set.Build,
 		StaffShare: set.StaffShare, MaxWaiting: set.MaxWaiting, Reason: a.reason,
 	})
@@ -27,22 +27,22 @@ func (a Act) SetValve(ctx context.Context, name string, set ValveSettings) (chan
 
 // OpenValve lets everybody in. Errors: NotFound, Unavailable.
 func (a Act) OpenValve(ctx context.Context, name string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsOpenValve, query.OpsOpenValveParams{Name: name, Reason: a.reason})
+	return callAct(ctx, a, (*query.Queries).OpsOpenValve, query.OpsOpenValveParams{Name: name, Reason: a.reason})
 }
 
 // CloseValve admits nobody any more; players keep and get places in the line. Errors: NotFound, Unavailable.
 func (a Act) CloseValve(ctx context.Context, name string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsCloseValve, query.OpsCloseValveParams{Name: name, Reason: a.reason})
+	return callAct(ctx, a, (*query.Queries).OpsCloseValve, query.OpsCloseValveParams{Name: name, Reason: a.reason})
 }
 
 // DeleteValve removes a valve with its line. Errors: NotFound, Unavailable.
 func (a Act) DeleteValve(ctx context.Context, name string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsDeleteValve, query.OpsDeleteValveParams{Name: name, Reason: a.reason})
+	return callAct(ctx, a, (*query.Queries).OpsDeleteValve, query.OpsDeleteValveParams{Name: name, Reason: a.reason})
 }
 
 // AdmitPlayer admits a player past the line and the limits. It needs a reason. changed is false where the player is
 // admitted, or the valve is open. Errors: Invalid, NotFound, Unavailable.
 func (a Act) AdmitPlayer(ctx context.Context, valve, player string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsAdmitPlayer,
+	return callAct(ctx, a, (*query.Queries).OpsAdmitPlayer,
 		query.OpsAdmitPlayerParams{Valve: valve, Player: player, Reason: a.reason})
 }

@@ -26,7 +26,8 @@ type WebhookLease struct {
 const MaxWebhooks = 64
 
 // webhookTaken is the error of a lease that another worker has, or that was paused or deleted.
-var webhookTaken = fault.New(fault.Conflict, "webhook_taken", "another worker delivers for the webhook, or it is paused")
+var webhookTaken = fault.New(fault.Conflict, "webhook_taken",
+	"another worker delivers for the webhook, or it is paused")
 
 // TakeWebhooks takes the webhooks for which no worker with an unexpired lease delivers. Errors: Unavailable.
 func (s *Store) TakeWebhooks(ctx context.Context, worker uuid.UUID, lease time.Duration) ([]WebhookLease, error) {
@@ -56,16 +57,16 @@ func (s *Store) EndWebhookLease(ctx context.Context, l WebhookLease) error {
 
 // WebhookState is what a worker knows of a webhook before its next step.
 type WebhookState struct {
-	Name     string
-	URL      string
-	Kinds    []string
-	Cursor   opsview.EventCursor // every event up to it was delivered, does not concern it, or waits
-	Failing  bool
-	FailsFor time.Duration // since the first failure after the last success; 0: it does not fail
-	Failures int           // rounds that have failed since a delivery succeeded
-	DueIn    time.Duration // until it may be tried again; not below 0
-	Waiting  int           // events behind the cursor that were not delivered
-	Now      time.Time     // by the database's clock
+	Name          string
+	URL           string
+	EventKinds    []string
+	Cursor        opsview.EventCursor // every event up to it was delivered, does not concern it, or waits
+	IsFailing     bool
+	FailsFor      time.Duration // since the first failure after the last success; 0: it does not fail
+	FailedRounds  int           // rounds that have failed since a delivery succeeded
+	DueIn         time.Duration // until it may be tried again; not below 0
+	WaitingEvents int           // events behind the cursor that were not delivered
+	Now           time.Time     // by the database's clock
 }
 
 // WebhookState reads the state of a webhook. Errors: Conflict, when it was deleted; Unavailable.
@@ -75,8 +76,9 @@ func (s *Store) WebhookState(ctx context.Context, webhook uuid.UUID) (WebhookSta
 		return WebhookState{}, webhookTaken
 	}
 	return WebhookState{
-		Name: r.Name, URL: r.Url, Kinds: r.Kinds, Cursor: opsview.EventCursor{Tx: r.Tx, ID: r.ID}, Failing: r.Failing, FailsFor: r.FailsFor,
-		Failures: int(r.Failures), DueIn: r.DueIn, Waiting: int(r.Waiting), Now: r.Now,
+		Name: r.Name, URL: r.Url, EventKinds: r.Kinds, Cursor: opsview.EventCursor{Tx: r.Tx, ID: r.ID},
+		IsFailing: r.Failing, FailsFor: r.FailsFor,
+		FailedRounds: int(r.Failures), DueIn: r.DueIn, WaitingEvents: int(r.Waiting), Now: r.Now,
 	}, frame.Classify(err)
 }
 
@@ -84,12 +86,12 @@ func (s *Store) WebhookState(ctx context.Context, webhook uuid.UUID) (WebhookSta
 type Letter struct {
 	Cursor     opsview.EventCursor
 	Subject    string // letters of one subject are delivered in order
-	Kind       string
+	EventKind  string
 	HappenedAt time.Time
 	Body       string // what is sent, as JSON
 
-	Attempts int           // that have failed
-	TriedFor time.Duration // since the first of them; 0: none was made
+	FailedAttempts int           // that have failed
+	TriedFor       time.Duration // since the first of them; 0: none was made
 }
 
 // DueLetters returns letters that are due for another attempt, with those behind them, sorted by subject and in the
@@ -100,8 +102,9 @@ func (s *Store) DueLetters(ctx context.Context, webhook uuid.UUID, subjects, pag
 	letters := make([]Letter, len(rows))
 	for i, r := range rows {
 		letters[i] = Letter{
-			Cursor: opsview.EventCursor{Tx: r.Tx, ID: r.ID}, Subject: r.Subject, Kind: r.Kind, HappenedAt: r.At, Body: r.Body,
-			Attempts: int(r.Attempts), TriedFor: r.TriedFor,
+			Cursor: opsview.EventCursor{Tx: r.Tx, ID: r.ID}, Subject: r.Subject, EventKind: r.Kind, HappenedAt: r.At,
+			Body:           r.Body,
+			FailedAttempts: int(r.Attempts), TriedFor: r.TriedFor,
 		}
 	}
 	return letters, frame.Classify(err)

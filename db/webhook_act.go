@@ -12,7 +12,7 @@ import (
 // name, or [MaxWebhooks] are there; Unavailable, also when the tables could not be locked for the recording of seats or
 // tickets.
 func (a Act) CreateWebhook(ctx context.Context, name, url string, kinds []string) (id uuid.UUID, err error) {
-	_, err = acts(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCreateWebhookParams) (bool, error) {
+	_, err = callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCreateWebhookParams) (bool, error) {
 		var err error
 		id, err = q.OpsCreateWebhook(ctx, p)
 		return true, err
@@ -22,19 +22,19 @@ func (a Act) CreateWebhook(ctx context.Context, name, url string, kinds []string
 
 // PauseWebhook sends a webhook nothing until ResumeWebhook. Errors: NotFound, Unavailable.
 func (a Act) PauseWebhook(ctx context.Context, name string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsPauseWebhook,
+	return callAct(ctx, a, (*query.Queries).OpsPauseWebhook,
 		query.OpsPauseWebhookParams{Name: name, Reason: a.reason})
 }
 
 // ResumeWebhook ends a pause, and makes a webhook that fails be tried at once. changed is false where it was not
 // paused. Errors: NotFound, Unavailable.
 func (a Act) ResumeWebhook(ctx context.Context, name string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsResumeWebhook, name)
+	return callAct(ctx, a, (*query.Queries).OpsResumeWebhook, name)
 }
 
 // DeleteWebhook ends a subscription, with its dead letters. Errors: NotFound, Unavailable.
 func (a Act) DeleteWebhook(ctx context.Context, name string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsDeleteWebhook, name)
+	return callAct(ctx, a, (*query.Queries).OpsDeleteWebhook, name)
 }
 
 // ReplayWebhook sends dead letters again: that of an event or, for the nil UUID, all. It returns how many. Errors:
@@ -44,7 +44,7 @@ func (a Act) ReplayWebhook(ctx context.Context, name string, event uuid.UUID) (r
 	if event != uuid.Nil {
 		p.Event = &event
 	}
-	_, err = acts(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsReplayWebhookParams) (bool, error) {
+	_, err = callAct(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsReplayWebhookParams) (bool, error) {
 		n, err := q.OpsReplayWebhook(ctx, p)
 		replayed = int(n)
 		return n > 0, err
@@ -55,7 +55,7 @@ func (a Act) ReplayWebhook(ctx context.Context, name string, event uuid.UUID) (r
 // TestWebhook writes an event that is sent to a webhook whatever it asks for, and returns its id. Errors: NotFound,
 // Unavailable.
 func (a Act) TestWebhook(ctx context.Context, name string) (event uuid.UUID, err error) {
-	_, err = acts(ctx, a, func(q *query.Queries, ctx context.Context, name string) (bool, error) {
+	_, err = callAct(ctx, a, func(q *query.Queries, ctx context.Context, name string) (bool, error) {
 		var err error
 		event, err = q.OpsTestWebhook(ctx, name)
 		return true, err
@@ -66,5 +66,5 @@ func (a Act) TestWebhook(ctx context.Context, name string) (event uuid.UUID, err
 // RecordEvents records the events of seats, of tickets, or the ends of matches (noun seat, ticket or match), or no
 // longer; those that a webhook asks for are recorded anyway. Errors: Invalid, Unavailable.
 func (a Act) RecordEvents(ctx context.Context, noun string, keep bool) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsRecordEvents, query.OpsRecordEventsParams{Noun: noun, Keep: keep})
+	return callAct(ctx, a, (*query.Queries).OpsRecordEvents, query.OpsRecordEventsParams{Noun: noun, Keep: keep})
 }

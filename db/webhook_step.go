@@ -15,21 +15,21 @@ import (
 type Undelivered struct {
 	Letter Letter // with the attempts so far
 
-	Error    string        // of the last attempt; "": it was not tried
-	Pause    time.Duration // until the next one
-	IsBehind bool          // it waits for an earlier letter of its subject
-	IsDead   bool          // it is not tried any more
+	AttemptError string        // of the last attempt; "": it was not tried
+	NextPause    time.Duration // until the next one
+	IsBehind     bool          // it waits for an earlier letter of its subject
+	IsDead       bool          // it is not tried any more
 }
 
 // WebhookStep is what a step of a webhook did.
 type WebhookStep struct {
-	Cursor      opsview.EventCursor // that of the state, unless a page of the log was dealt with
-	Failing     bool                // nothing can be delivered: the webhook is tried again after Pause
-	Pause       time.Duration
-	Error       string        // of a delivery that failed; "": none did
-	Sent        int           // letters that were delivered
-	Settled     []Letter      // those of them that had been stored
-	Undelivered []Undelivered // those that are to be stored
+	Cursor             opsview.EventCursor // that of the state, unless a page of the log was dealt with
+	IsFailing          bool                // nothing can be delivered: the webhook is tried again after Pause
+	RetryPause         time.Duration
+	DeliveryError      string        // of a delivery that failed; "": none did
+	SentCount          int           // letters that were delivered
+	SettledLetters     []Letter      // those of them that had been stored
+	UndeliveredLetters []Undelivered // those that are to be stored
 }
 
 // MaxDeadLetters bounds the dead letters of a webhook: later ones replace the oldest.
@@ -41,8 +41,8 @@ func (s *Store) RecordWebhookStep(ctx context.Context, l WebhookLease, step Webh
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		n, err := q.AdvanceWebhook(ctx, query.AdvanceWebhookParams{
 			Webhook: l.Webhook, Worker: l.Worker, Epoch: l.Epoch, Tx: step.Cursor.Tx, ID: step.Cursor.ID,
-			Works: step.Sent > 0, Failing: step.Failing, Pause: step.Pause, Error: step.Error,
-			Delivered: int32(step.Sent),
+			Works: step.SentCount > 0, Failing: step.IsFailing, Pause: step.RetryPause, Error: step.DeliveryError,
+			Delivered: int32(step.SentCount),
 		})
 		switch {
 		case err != nil:
@@ -50,7 +50,7 @@ func (s *Store) RecordWebhookStep(ctx context.Context, l WebhookLease, step Webh
 		// Rolled back: the other worker decides about these letters.
 		case n == 0:
 			return webhookTaken
-		case len(step.Settled)+len(step.Undelivered) == 0:
+		case len(step.SettledLetters)+len(step.UndeliveredLetters) == 0:
 			return nil
 		}
 		return step.store(ctx, q, l.Webhook)
@@ -62,12 +62,12 @@ func (s *Store) RecordWebhookStep(ctx context.Context, l WebhookLease, step Webh
 func (step WebhookStep) store(ctx context.Context, q *query.Queries, webhook uuid.UUID) error {
 	forget := query.ForgetDeliveriesParams{Webhook: webhook}
 	promote := query.PromoteDeliveriesParams{Webhook: webhook}
-	for _, letter := range step.Settled {
+	for _, letter := range step.SettledLetters {
 		forget.Txs, forget.Ids = append(forget.Txs, letter.Cursor.Tx), append(forget.Ids, letter.Cursor.ID)
 		promote.Subjects = append(promote.Subjects, letter.Subject)
 	}
 	put := query.PutDeliveriesParams{Webhook: webhook}
-	for _, u := range step.Undelivered {
+	for _, u := range step.UndeliveredLetters {
 		u.addTo(&put)
 		promote.Subjects = append(promote.Subjects, u.Letter.Subject)
 	}
@@ -85,14 +85,14 @@ func (step WebhookStep) store(ctx context.Context, q *query.Queries, webhook uui
 }
 
 func (u Undelivered) addTo(put *query.PutDeliveriesParams) {
-	letter, pause := u.Letter, u.Pause
+	letter, pause := u.Letter, u.NextPause
 	if u.IsBehind {
 		pause = -time.Second // the statement stores NULL
 	}
 	put.Txs, put.Ids = append(put.Txs, letter.Cursor.Tx), append(put.Ids, letter.Cursor.ID)
-	put.Subjects, put.Kinds = append(put.Subjects, letter.Subject), append(put.Kinds, letter.Kind)
+	put.Subjects, put.Kinds = append(put.Subjects, letter.Subject), append(put.Kinds, letter.EventKind)
 	put.Ats, put.Bodies = append(put.Ats, letter.HappenedAt), append(put.Bodies, letter.Body)
-	put.Attempts, put.Errors = append(put.Attempts, int32(letter.Attempts)), append(put.Errors, u.Error)
+	put.Attempts, put.Errors = append(put.Attempts, int32(letter.FailedAttempts)), append(put.Errors, u.AttemptError)
 	put.Pauses, put.Dead = append(put.Pauses, pause), append(put.Dead, u.IsDead)
 }
 

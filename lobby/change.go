@@ -7,40 +7,40 @@ import (
 	"github.com/lattice-director/director/lobby/esjson"
 )
 
-// Set sets a key of the state, which must not be empty. The value must be one that encodes as JSON.
-func (r *Room) Set(key string, value any) {
+// SetKey sets a key of the state, which must not be empty. The value must be one that encodes as JSON.
+func (r *Room) SetKey(key string, value any) {
 	if r.State == nil {
 		r.State = State{}
 	}
-	r.State[key] = encode(value)
+	r.State[key] = encodeJSON(value)
 }
 
-// Delete deletes a key of the state.
-func (r *Room) Delete(key string) { delete(r.State, key) }
+// DeleteKey deletes a key of the state.
+func (r *Room) DeleteKey(key string) { delete(r.State, key) }
 
-// Tell sends a message of the room itself to its members.
-func (r *Room) Tell(kind string, data any) {
-	r.Entries = append(r.Entries, Entry{Kind: EntryMessage, Type: kind, Data: encode(data)})
+// TellMembers sends a message of the room itself to its members.
+func (r *Room) TellMembers(kind string, data any) {
+	r.Entries = append(r.Entries, Entry{Kind: EntryMessage, Type: kind, Data: encodeJSON(data)})
 }
 
-// Relay sends a member's message to all members, itself included.
-func (r *Room) Relay(m Message) {
+// RelayMessage sends a member's message to all members, itself included.
+func (r *Room) RelayMessage(m Message) {
 	kind := EntryMessage
-	if m.Bytes {
+	if m.IsBytes {
 		kind = EntryBytes
 	}
 	e := Entry{Kind: kind, Session: m.Session, Type: m.Type, Data: m.Data}
-	r.remember(&e, m)
+	r.rememberMessage(&e, m)
 	r.Entries = append(r.Entries, e)
 }
 
 // Member returns the member that has joined with the session.
-func (r *Room) Member(session string) (Member, bool) { return find(r.Members, session) }
+func (r *Room) Member(session string) (Member, bool) { return findMember(r.Members, session) }
 
-// Remove takes a member out of the room for a reason that all members receive. The caller, a [Logic], then does what it
+// RemoveMember takes a member out of the room for a reason that all members receive. The caller, a [Logic], then does what it
 // does in Leave.
-func (r *Room) Remove(session, reason string) (Member, bool) {
-	m, ok := r.take(session)
+func (r *Room) RemoveMember(session, reason string) (Member, bool) {
+	m, ok := r.takeMember(session)
 	if ok {
 		r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: session, Reason: reason})
 		r.Effects = append(r.Effects, Effect{Kind: EffectRemove, Session: session, Player: m.Player, Reason: reason})
@@ -48,46 +48,48 @@ func (r *Room) Remove(session, reason string) (Member, bool) {
 	return m, ok
 }
 
-// Invite invites a player, whichever session it has, in the name of a member.
-func (r *Room) Invite(player string, by Member) {
+// InvitePlayer invites a player, whichever session it has, in the name of a member.
+func (r *Room) InvitePlayer(player string, by Member) {
 	r.Effects = append(r.Effects,
 		Effect{Kind: EffectInvite, Player: player, Session: by.Session, Inviter: by.Player})
 }
 
-// Enqueue puts the members into a queue, together.
-func (r *Room) Enqueue(q Queue) { r.Effects = append(r.Effects, Effect{Kind: EffectEnqueue, Queue: q}) }
+// EnqueueMembers puts the members into a queue, together.
+func (r *Room) EnqueueMembers(q Queue) {
+	r.Effects = append(r.Effects, Effect{Kind: EffectEnqueue, Queue: q})
+}
 
-// Dequeue takes the members out of the queue.
-func (r *Room) Dequeue() { r.Effects = append(r.Effects, Effect{Kind: EffectDequeue}) }
+// DequeueMembers takes the members out of the queue.
+func (r *Room) DequeueMembers() { r.Effects = append(r.Effects, Effect{Kind: EffectDequeue}) }
 
-// add makes a session a member; the invitations of its player are used up.
-func (r *Room) add(session, player string) Member {
-	r.Joins++
-	m := Member{Session: session, Player: player, Order: r.Joins}
-	r.answer(session, player)
+// addMember makes a session a member; the invitations of its player are used up.
+func (r *Room) addMember(session, player string) Member {
+	r.JoinCount++
+	m := Member{Session: session, Player: player, JoinOrder: r.JoinCount}
+	r.endInvitations(session, player)
 	// Clipped, so that append copies: the room of before an action that fails must keep its members.
 	r.Members = append(slices.Clip(r.Members), m)
 	r.Entries = append(r.Entries, Entry{Kind: EntryJoined, Session: session})
 	return m
 }
 
-// answer ends the invitations of a session and of its player, and reports whether there was one. In a match, each
+// endInvitations ends the invitations of a session and of its player, and reports whether there was one. In a match, each
 // session has its own.
-func (r *Room) answer(session, player string) bool {
+func (r *Room) endInvitations(session, player string) bool {
 	open := func(m Member) bool { return m.Session == session || r.Participants == nil && m.Player == player }
-	if !slices.ContainsFunc(r.Invited, open) {
+	if !slices.ContainsFunc(r.InvitedMembers, open) {
 		return false
 	}
-	r.Invited = slices.DeleteFunc(slices.Clone(r.Invited), open)
+	r.InvitedMembers = slices.DeleteFunc(slices.Clone(r.InvitedMembers), open)
 	return true
 }
 
-// take removes a member, and its key of the state.
-func (r *Room) take(session string) (Member, bool) {
+// takeMember removes a member, and its key of the state.
+func (r *Room) takeMember(session string) (Member, bool) {
 	m, ok := r.Member(session)
 	if ok {
-		r.Members = without(r.Members, session)
-		r.Delete(memberKey(session))
+		r.Members = withoutMember(r.Members, session)
+		r.DeleteKey(memberKey(session))
 	}
 	return m, ok
 }
@@ -98,16 +100,16 @@ func (r *Room) setAway(session string, away bool) (m Member, changed, ok bool) {
 	if at < 0 {
 		return Member{}, false, false
 	}
-	changed = r.Members[at].Away != away
+	changed = r.Members[at].IsAway != away
 	if changed {
 		r.Members = slices.Clone(r.Members)
-		r.Members[at].Away = away
+		r.Members[at].IsAway = away
 	}
 	return r.Members[at], changed, true
 }
 
-// text returns a key of the state that is a string, else "".
-func (r *Room) text(key string) string {
+// textOf returns a key of the state that is a string, else "".
+func (r *Room) textOf(key string) string {
 	var s string
 	_ = json.Unmarshal(r.State[key], &s)
 	return s
@@ -116,7 +118,7 @@ func (r *Room) text(key string) string {
 // memberKey is the key of the state that is a member's own: a change of one member is a patch of that member alone.
 func memberKey(session string) string { return "m:" + session }
 
-func find(members []Member, session string) (Member, bool) {
+func findMember(members []Member, session string) (Member, bool) {
 	at := slices.IndexFunc(members, func(m Member) bool { return m.Session == session })
 	if at < 0 {
 		return Member{}, false
@@ -124,7 +126,7 @@ func find(members []Member, session string) (Member, bool) {
 	return members[at], true
 }
 
-func without(members []Member, session string) []Member {
+func withoutMember(members []Member, session string) []Member {
 	left := make([]Member, 0, len(members))
 	for _, m := range members {
 		if m.Session != session {
@@ -134,23 +136,23 @@ func without(members []Member, session string) []Member {
 	return left
 }
 
-// encode encodes what this package makes: values that encoding/json accepts. Equal values have equal bytes.
-func encode(value any) json.RawMessage {
+// encodeJSON encodes what this package makes: values that encoding/json accepts. Equal values have equal bytes.
+func encodeJSON(value any) json.RawMessage {
 	raw, is := value.(json.RawMessage)
 	if !is {
 		raw = esjson.Encode(value)
 	}
-	decoded, _ := esjson.Parse(raw)
+	decoded, _ := esjson.ParseText(raw)
 	return esjson.Append(nil, decoded)
 }
 
-// clean decodes what a client sent and encodes it as [encode] does: numbers are those of JavaScript, lone surrogates
+// cleanJSON decodes what a client sent and encodes it as [encodeJSON] does: numbers are those of JavaScript, lone surrogates
 // are U+FFFD, and no key appears twice. Nothing is null.
-func clean(field string, raw json.RawMessage) (json.RawMessage, error) {
+func cleanJSON(field string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("null"), nil
 	}
-	value, err := esjson.Parse(raw)
+	value, err := esjson.ParseText(raw)
 	if err != nil {
 		return nil, Invalid(field, "must be JSON")
 	}

@@ -8,28 +8,28 @@ const maxTopic = 500 // bytes
 type chat struct {
 	plain
 
-	state State
+	initialState State
 }
 
-func (c chat) Open(o Opening) (State, error) {
+func (c chat) OpenState(o Opening) (State, error) {
 	state := State{}
-	maps.Copy(state, c.state)
-	topic, err := o.Options.fields().text("topic", maxTopic)
+	maps.Copy(state, c.initialState)
+	topic, err := o.Options.fieldsOf().textField("topic", maxTopic)
 	if topic != "" {
-		state["topic"] = encode(topic)
+		state["topic"] = encodeJSON(topic)
 	}
 	return state, err
 }
 
-func (chat) Message(r *Room, _ Member, m Message) error {
-	r.Relay(m)
+func (chat) OnMessage(r *Room, _ Member, m Message) error {
+	r.RelayMessage(m)
 	return nil
 }
 
 // plain is the part of a logic to which it does not matter who is a member.
 type plain struct{}
 
-func (plain) Join(*Room, Member, Options) error { return nil }
-func (plain) Leave(*Room, Member) error         { return nil }
-func (plain) Away(*Room, Member) error          { return nil }
-func (plain) Back(*Room, Member) error          { return nil }
+func (plain) OnJoin(*Room, Member, Options) error { return nil }
+func (plain) OnLeave(*Room, Member) error         { return nil }
+func (plain) OnAway(*Room, Member) error          { return nil }
+func (plain) OnBack(*Room, Member) error          { return nil }

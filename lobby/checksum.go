@@ -23,7 +23,7 @@ const (
 // Checksum returns the checksum that the clients of Nexis compute: lower-case hex of the SHA-256 of the canonical JSON.
 // It is empty for ChecksumNone.
 func (s State) Checksum() (sum string, kind ChecksumKind) {
-	text, kind := s.canonical()
+	text, kind := s.canonicalText()
 	if kind == ChecksumNone {
 		return "", kind
 	}
@@ -31,65 +31,65 @@ func (s State) Checksum() (sum string, kind ChecksumKind) {
 	return hex.EncodeToString(digest[:]), kind
 }
 
-// canonical returns the JSON of which clients make the checksum: JSON.stringify of a copy of the state into which the
+// canonicalText returns the JSON of which clients make the checksum: JSON.stringify of a copy of the state into which the
 // keys were inserted as localeCompare orders them.
-func (s State) canonical() ([]byte, ChecksumKind) {
+func (s State) canonicalText() ([]byte, ChecksumKind) {
 	object := make(map[string]any, len(s))
 	for key, raw := range s {
-		value, err := esjson.Parse(raw)
+		value, err := esjson.ParseText(raw)
 		if err != nil {
 			return nil, ChecksumNone
 		}
 		object[key] = value
 	}
 	var c canonicalJSON
-	c.object(object)
-	return c.text, c.kind
+	c.writeObject(object)
+	return c.written, c.worstKind
 }
 
 // canonicalJSON is canonical JSON as it is written. Its kind is the worst of what it has written.
 type canonicalJSON struct {
-	text []byte
-	kind ChecksumKind
+	written   []byte
+	worstKind ChecksumKind
 }
 
-func (c *canonicalJSON) value(value any) {
+func (c *canonicalJSON) writeValue(value any) {
 	switch v := value.(type) {
 	case map[string]any:
-		c.object(v)
+		c.writeObject(v)
 	case []any:
-		c.array(v)
+		c.writeArray(v)
 	default:
-		c.text = esjson.Append(c.text, v)
+		c.written = esjson.Append(c.written, v)
 	}
 }
 
-func (c *canonicalJSON) array(values []any) {
-	c.text = append(c.text, '[')
+func (c *canonicalJSON) writeArray(values []any) {
+	c.written = append(c.written, '[')
 	for i, v := range values {
 		if i > 0 {
-			c.text = append(c.text, ',')
+			c.written = append(c.written, ',')
 		}
-		c.value(v)
+		c.writeValue(v)
 	}
-	c.text = append(c.text, ']')
+	c.written = append(c.written, ']')
 }
 
-func (c *canonicalJSON) object(object map[string]any) {
-	c.text = append(c.text, '{')
-	for i, key := range c.order(object) {
+func (c *canonicalJSON) writeObject(object map[string]any) {
+	c.written = append(c.written, '{')
+	for i, key := range c.orderKeys(object) {
 		if i > 0 {
-			c.text = append(c.text, ',')
+			c.written = append(c.written, ',')
 		}
-		c.text = append(esjson.AppendString(c.text, key), ':')
-		c.value(object[key])
+		c.written = append(esjson.AppendString(c.written, key), ':')
+		c.writeValue(object[key])
 	}
-	c.text = append(c.text, '}')
+	c.written = append(c.written, '}')
 }
 
-// order returns the keys as JavaScript's objects order them: array indexes by number, then the others as they were
+// orderKeys returns the keys as JavaScript's objects order them: array indexes by number, then the others as they were
 // inserted, which is by localeCompare. Inserting __proto__ sets the prototype of the copy instead of a key.
-func (c *canonicalJSON) order(object map[string]any) []string {
+func (c *canonicalJSON) orderKeys(object map[string]any) []string {
 	var indexes []uint32
 	var names []string
 	for key := range object {
@@ -98,12 +98,12 @@ func (c *canonicalJSON) order(object map[string]any) []string {
 			continue
 		}
 		if key == "__proto__" {
-			c.kind = max(c.kind, ChecksumLocal) // its msgpack decoder renames the key
+			c.worstKind = max(c.worstKind, ChecksumLocal) // its msgpack decoder renames the key
 			continue
 		}
 		names = append(names, key)
 	}
-	c.judge(names)
+	c.lowerKind(names)
 	slices.Sort(indexes)
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(compareKeys(a, b), cmp.Compare(a, b)) })
 	keys := make([]string, 0, len(object))
@@ -113,14 +113,14 @@ func (c *canonicalJSON) order(object map[string]any) []string {
 	return append(keys, names...)
 }
 
-// judge lowers the kind to that of an object with these keys: up to one key has the same place in each locale.
-func (c *canonicalJSON) judge(names []string) {
+// lowerKind lowers the kind to that of an object with these keys: up to one key has the same place in each locale.
+func (c *canonicalJSON) lowerKind(names []string) {
 	if len(names) <= 1 {
 		return
 	}
-	c.kind = max(c.kind, ChecksumLocal)
-	if slices.ContainsFunc(names, func(key string) bool { return !printable(key) }) {
-		c.kind = ChecksumNone
+	c.worstKind = max(c.worstKind, ChecksumLocal)
+	if slices.ContainsFunc(names, func(key string) bool { return !isPrintable(key) }) {
+		c.worstKind = ChecksumNone
 	}
 }
 

@@ -70,7 +70,8 @@ func states(name *rapid.Generator[string]) *rapid.Generator[map[string]any] {
 		rapid.SampledFrom([]float64{math.Copysign(0, -1), 1e21, 1e-7, 5e-324, 1 << 60}))
 	text := rapid.StringOf(rapid.RuneFrom([]rune("a<>&\u2028\u2029\x7f\x00\b\f\n\r\t\"\\\x1fé😀\uFFFD")))
 	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Bool().AsAny(), number.AsAny(), text.AsAny())
-	inner := rapid.OneOf(leaf, rapid.MapOfN(name, leaf, 0, 6).AsAny(), rapid.SliceOfN(rapid.MapOfN(name, leaf, 0, 3).AsAny(), 0, 2).AsAny())
+	inner := rapid.OneOf(leaf, rapid.MapOfN(name, leaf, 0, 6).AsAny(),
+		rapid.SliceOfN(rapid.MapOfN(name, leaf, 0, 3).AsAny(), 0, 2).AsAny())
 	return rapid.MapOfN(name.Filter(func(key string) bool { return key != "" }), inner, 0, 8)
 }
 
@@ -79,7 +80,8 @@ func asciiKeys() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringOfN(rapid.RuneFrom([]rune("aAbB1_ ")), 0, 4, -1),
 		rapid.StringOf(rapid.RuneFrom(nil, asciiTable)),
-		rapid.SampledFrom([]string{"0", "1", "01", "10", "9", "-0", "1.5", "4294967294", "4294967295", "4294967296", "__proto__", "constructor", "toJSON", "length"}),
+		rapid.SampledFrom([]string{"0", "1", "01", "10", "9", "-0", "1.5", "4294967294", "4294967295", "4294967296",
+			"__proto__", "constructor", "toJSON", "length"}),
 	)
 }
 
@@ -144,7 +146,7 @@ func FuzzParseState(f *testing.F) {
 		}
 		written := state.JSON()
 		require.True(t, json.Valid(written))
-		require.Len(t, written, state.Bytes())
+		require.Len(t, written, state.JSONBytes())
 		again := parse(t, string(written))
 		require.Equal(t, state, again)
 		require.Nil(t, lobby.Diff(state, again))

@@ -52,17 +52,17 @@ const (
 // an owner, only the owner changes the code; elsewhere members make one and keep it. The Answer has the code, and the
 // link of the room's type. Errors: [ErrNotMember], [ErrNotOwner], [ErrOfMatch].
 func (t *Types) ShareCode(session, next string, wish CodeWish) Action {
-	return bounded(func(r *Room) error {
+	return boundedAction(func(r *Room) error {
 		if err := t.mayShare(r, session, wish); err != nil {
 			return err
 		}
 		switch {
 		case wish == CodeRemove:
 			t.setCode(r, "")
-		case wish == CodeRenew || r.Code == "":
+		case wish == CodeRenew || r.JoinCode == "":
 			t.setCode(r, next)
 		}
-		r.Answer = t.shared(r)
+		r.CallerAnswer = t.sharedAnswer(r)
 		return nil
 	})
 }
@@ -72,7 +72,7 @@ func (t *Types) mayShare(r *Room, session string, wish CodeWish) error {
 	switch {
 	case err != nil:
 		return err
-	case owner == session, owner == "" && wish == CodeRead, r.Code != "" && wish == CodeRead:
+	case owner == session, owner == "" && wish == CodeRead, r.JoinCode != "" && wish == CodeRead:
 		return nil
 	}
 	return ErrNotOwner
@@ -80,24 +80,24 @@ func (t *Types) mayShare(r *Room, session string, wish CodeWish) error {
 
 // setCode changes the code. The members of a room with an owner see it in the state.
 func (t *Types) setCode(r *Room, code string) {
-	r.Code = code
+	r.JoinCode = code
 	switch {
 	case !t.hasOwner(r):
 	case code == "":
-		r.Delete("code")
+		r.DeleteKey("code")
 	default:
-		r.Set("code", code)
+		r.SetKey("code", code)
 	}
 }
 
-func (t *Types) shared(r *Room) map[string]any {
+func (t *Types) sharedAnswer(r *Room) map[string]any {
 	answer := map[string]any{}
-	if r.Code == "" {
+	if r.JoinCode == "" {
 		return answer
 	}
-	answer["code"] = r.Code
-	if typ, _ := t.typeOf(r); typ.Link != "" {
-		answer["link"] = strings.ReplaceAll(typ.Link, linkCode, r.Code)
+	answer["code"] = r.JoinCode
+	if typ, _ := t.typeOf(r); typ.LinkFormat != "" {
+		answer["link"] = strings.ReplaceAll(typ.LinkFormat, linkCode, r.JoinCode)
 	}
 	return answer
 }

@@ -16,7 +16,8 @@ func TestCodesAreReadAsTheyAreTyped(t *testing.T) {
 		require.Len(rt, code, codeLength+1)
 		require.NotContains(rt, strings.TrimLeft(code, codeLetters), " ")
 		require.False(rt, strings.ContainsAny(code, "01258ILOU"))
-		for _, typed := range []string{code, strings.ToLower(code), strings.ReplaceAll(code, "-", ""), " " + strings.ReplaceAll(code, "-", " - ")} {
+		for _, typed := range []string{code, strings.ToLower(code), strings.ReplaceAll(code, "-", ""),
+			" " + strings.ReplaceAll(code, "-", " - ")} {
 			read, ok := ParseCode(typed)
 			require.True(rt, ok, typed)
 			require.Equal(rt, code, read)
@@ -46,20 +47,20 @@ func TestTheOwnerSharesTheCode(t *testing.T) {
 	requireCode(t, "refused", h.do(h.ShareCode("s2", "KX7-4ZM", CodeRead)))
 	requireCode(t, "not_a_member", h.do(h.ShareCode("s3", "KX7-4ZM", CodeRead)))
 	h.must(h.ShareCode("s1", "KX7-4ZM", CodeRead))
-	require.Equal(t, map[string]any{"code": "KX7-4ZM"}, h.room.Answer)
+	require.Equal(t, map[string]any{"code": "KX7-4ZM"}, h.room.CallerAnswer)
 	require.JSONEq(t, `"KX7-4ZM"`, h.value("code"))
 	h.must(h.ShareCode("s2", "AAA-AAA", CodeRead))
-	require.Equal(t, map[string]any{"code": "KX7-4ZM"}, h.room.Answer, "a member reads the code that there is")
+	require.Equal(t, map[string]any{"code": "KX7-4ZM"}, h.room.CallerAnswer, "a member reads the code that there is")
 	requireCode(t, "refused", h.do(h.ShareCode("s2", "AAA-AAA", CodeRenew)))
 
-	join := Join{Type: "party", Session: "s3", Player: "cy", Code: "KX7-4ZM"}
+	join := Join{RoomType: "party", Session: "s3", Player: "cy", RoomCode: "KX7-4ZM"}
 	requireCode(t, "not_invited", h.join("s3"))
 	h.must(h.ShareCode("s1", "AAA-AAA", CodeRenew))
-	requireCode(t, "code_unknown", h.do(h.Join(join)))
-	join.Code = "AAA-AAA"
-	h.must(h.Join(join))
+	requireCode(t, "code_unknown", h.do(h.JoinRoom(join)))
+	join.RoomCode = "AAA-AAA"
+	h.must(h.JoinRoom(join))
 	h.must(h.ShareCode("s1", "BBB-BBB", CodeRemove))
-	require.Empty(t, h.room.Answer)
+	require.Empty(t, h.room.CallerAnswer)
 	require.Empty(t, h.value("code"))
 }
 
@@ -67,15 +68,16 @@ func TestARoomWithoutOwnerKeepsItsCode(t *testing.T) {
 	t.Parallel()
 	types, err := NewTypes(false, []byte(`{"den":{"logic":"chat","private":true,"link":"https://game.example/join/{code}"}}`))
 	require.NoError(t, err)
-	h := &house{Types: types, t: t, typ: "den", room: &Room{ID: "den:1", New: true}}
+	h := &house{Types: types, t: t, typ: "den", room: &Room{ID: "den:1", IsNew: true}}
 	h.mustJoin("s1", "s2")
 	h.must(h.ShareCode("s2", "KX7-4ZM", CodeRead))
-	require.Equal(t, map[string]any{"code": "KX7-4ZM", "link": "https://game.example/join/KX7-4ZM"}, h.room.Answer)
+	require.Equal(t, map[string]any{"code": "KX7-4ZM", "link": "https://game.example/join/KX7-4ZM"},
+		h.room.CallerAnswer)
 	require.Empty(t, h.value("code"), "the state of a chat is its clients' alone")
 	requireCode(t, "refused", h.do(h.ShareCode("s1", "AAA-AAA", CodeRenew)))
 	requireCode(t, "refused", h.do(h.ShareCode("s1", "", CodeRemove)))
 	h.must(h.ShareCode("s1", "AAA-AAA", CodeRead))
-	require.Equal(t, "KX7-4ZM", h.room.Code)
+	require.Equal(t, "KX7-4ZM", h.room.JoinCode)
 }
 
 // FuzzParseCode is what strangers type.

@@ -18,8 +18,8 @@ var primaryWeights = func() (weights [256]byte) {
 	return weights
 }()
 
-// printable reports whether a key has only characters that compareKeys knows.
-func printable(key string) bool {
+// isPrintable reports whether a key has only characters that compareKeys knows.
+func isPrintable(key string) bool {
 	for i := range len(key) {
 		if primaryWeights[key[i]] == 0 {
 			return false

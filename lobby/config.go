@@ -47,7 +47,7 @@ var (
 	maxMembersOf = map[string]int{"chat": maxChat, "lobby": maxGroup, "party": maxParty}
 )
 
-func (t *Types) configure(config []byte) error {
+func (t *Types) readConfiguration(config []byte) error {
 	if len(bytes.TrimSpace(config)) == 0 {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (t *Types) configure(config []byte) error {
 		if !ValidType(e.key) {
 			return fmt.Errorf("room type %q: the name must have 1 to %d bytes without spaces, colons and control characters", e.key, maxTypeBytes)
 		}
-		typ, err := t.read(e.key, e.value)
+		typ, err := t.readType(e.key, e.rawValue)
 		if err != nil {
 			return fmt.Errorf("room type %q: %w", e.key, err)
 		}
@@ -74,49 +74,49 @@ func (t *Types) configure(config []byte) error {
 	return nil
 }
 
-// read reads one type: its settings, or the state of its rooms as in Nexis.
-func (t *Types) read(name string, config json.RawMessage) (Type, error) {
+// readType reads one type: its settings, or the state of its rooms as in Nexis.
+func (t *Types) readType(name string, config json.RawMessage) (Type, error) {
 	entries, err := readObject(config)
 	if err != nil {
 		return Type{}, err
 	}
 	at := slices.IndexFunc(entries, func(e entry) bool { return e.key == "logic" })
 	if at < 0 {
-		return t.template(name, entries, config)
+		return t.readTemplate(name, entries, config)
 	}
 	var logic string
-	if err := json.Unmarshal(entries[at].value, &logic); err != nil || keysOf[logic] == nil {
+	if err := json.Unmarshal(entries[at].rawValue, &logic); err != nil || keysOf[logic] == nil {
 		return Type{}, errors.New(`key "logic" must be chat, lobby, party or match`)
 	}
-	typ := t.base(logic)
+	typ := t.builtInType(logic)
 	typ.Name = name
 	for _, e := range slices.Delete(entries, at, at+1) {
 		if !slices.Contains(keysOf[logic], e.key) {
 			return Type{}, fmt.Errorf("key %q is unknown; logic %s has %s", e.key, logic,
 				strings.Join(keysOf[logic], ", "))
 		}
-		if err := readers[e.key](&typ, e.value); err != nil {
+		if err := readers[e.key](&typ, e.rawValue); err != nil {
 			return Type{}, fmt.Errorf("key %q %w", e.key, err)
 		}
 	}
 	return typ, nil
 }
 
-// base is the type that is built in with a logic.
-func (t *Types) base(logic string) Type {
+// builtInType is the type that is built in with a logic.
+func (t *Types) builtInType(logic string) Type {
 	known := builtIn(t)
 	return known[slices.IndexFunc(known, func(typ Type) bool { return typ.Name == logic })]
 }
 
-// template reads Nexis' form: the state of new rooms of a type.
-func (t *Types) template(name string, entries []entry, config json.RawMessage) (Type, error) {
+// readTemplate reads Nexis' form: the state of new rooms of a type.
+func (t *Types) readTemplate(name string, entries []entry, config json.RawMessage) (Type, error) {
 	for _, e := range entries {
 		// States of earlier releases may have these keys.
 		if readers[e.key] != nil && e.key != "state" && e.key != "link" {
 			return Type{}, fmt.Errorf(`key %q is one of a type with the key "logic", which is absent`, e.key)
 		}
 	}
-	typ := t.base("chat")
+	typ := t.builtInType("chat")
 	typ.Name = name
 	if err := readState(&typ, config); err != nil {
 		return Type{}, fmt.Errorf("the state of its rooms %w", err)
@@ -125,7 +125,7 @@ func (t *Types) template(name string, entries []entry, config json.RawMessage) (
 }
 
 func readMaxMembers(typ *Type, raw json.RawMessage) error {
-	most := maxMembersOf[logicName(typ.logic)]
+	most := maxMembersOf[logicName(typ.roomLogic)]
 	var n float64
 	if !isNumber(raw) || json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < 1 || n > float64(most) {
 		return fmt.Errorf("must be a whole number from 1 to %d", most)
@@ -145,11 +145,11 @@ func logicName(l Logic) string {
 }
 
 func readGrace(typ *Type, raw json.RawMessage) error {
-	grace, err := time.ParseDuration(unquoted(raw))
+	grace, err := time.ParseDuration(unquotedString(raw))
 	if err != nil || grace < 0 || grace > maxGrace {
 		return fmt.Errorf("must be a duration from %q to %q", "0s", maxGrace)
 	}
-	typ.Grace = grace
+	typ.GracePeriod = grace
 	return nil
 }
 
@@ -157,27 +157,28 @@ func readPrivate(typ *Type, raw json.RawMessage) error {
 	if string(raw) != "true" && string(raw) != "false" {
 		return errors.New("must be true or false")
 	}
-	typ.Private = string(raw) == "true"
+	typ.IsPrivate = string(raw) == "true"
 	return nil
 }
 
 func readProfile(typ *Type, raw json.RawMessage) error {
-	name := unquoted(raw)
+	name := unquotedString(raw)
 	if !validName(name, maxProfile) {
 		return fmt.Errorf("must be the name of a profile, of at most %d bytes", maxProfile)
 	}
-	typ.Profile = name
+	typ.ProfileName = name
 	return nil
 }
 
 func readLink(typ *Type, raw json.RawMessage) error {
-	link := unquoted(raw)
+	link := unquotedString(raw)
 	u, err := url.Parse(strings.ReplaceAll(link, linkCode, "code"))
 	if err != nil || u.Scheme == "" || len(link) > maxLink || !strings.Contains(link, linkCode) {
-		return fmt.Errorf("must be a URL of at most %d bytes with %s, such as \"https://game.example/join/%s\"", maxLink,
+		return fmt.Errorf("must be a URL of at most %d bytes with %s, such as \"https://game.example/join/%s\"",
+			maxLink,
 			linkCode, linkCode)
 	}
-	typ.Link = link
+	typ.LinkFormat = link
 	return nil
 }
 
@@ -188,7 +189,7 @@ func readState(typ *Type, raw json.RawMessage) error {
 	}
 	state := State{}
 	for _, e := range entries {
-		value, err := clean("a value", e.value)
+		value, err := cleanJSON("a value", e.rawValue)
 		if err != nil {
 			return fmt.Errorf("has the key %q, whose value is not JSON", e.key)
 		}
@@ -197,10 +198,10 @@ func readState(typ *Type, raw json.RawMessage) error {
 		}
 		state[e.key] = value
 	}
-	if len(state) > maxStateKeys-1 || state.Bytes() > maxStateBytes/2 { // room for a topic, and what comes later
+	if len(state) > maxStateKeys-1 || state.JSONBytes() > maxStateBytes/2 { // room for a topic, and what comes later
 		return fmt.Errorf("must have at most %d keys and %d bytes", maxStateKeys-1, maxStateBytes/2)
 	}
-	typ.logic = chat{state: state}
+	typ.roomLogic = chat{initialState: state}
 	return nil
 }
 
@@ -213,16 +214,16 @@ func readQueue(typ *Type, raw json.RawMessage) error {
 	for _, e := range entries {
 		switch e.key {
 		case "room_type":
-			if q.RoomType = unquoted(e.value); !ValidType(q.RoomType) {
+			if q.RoomType = unquotedString(e.rawValue); !ValidType(q.RoomType) {
 				return errors.New(`has a "room_type" that must be the name of a room type`)
 			}
 		case "size":
 			var n float64
-			if !isNumber(e.value) || json.Unmarshal(e.value, &n) != nil || n != math.Trunc(n) || n < minMatch ||
+			if !isNumber(e.rawValue) || json.Unmarshal(e.rawValue, &n) != nil || n != math.Trunc(n) || n < minMatch ||
 				n > maxMatch {
 				return fmt.Errorf(`has a "size" that must be a whole number from %d to %d`, minMatch, maxMatch)
 			}
-			q.Size = int(n)
+			q.MatchSize = int(n)
 		default:
 			return fmt.Errorf("has the unknown key %q; it has room_type, size", e.key)
 		}
@@ -230,9 +231,9 @@ func readQueue(typ *Type, raw json.RawMessage) error {
 	if q.RoomType == "" {
 		return errors.New(`has no "room_type"`)
 	}
-	if l, ok := typ.logic.(lobby); ok {
-		l.queue = q
-		typ.logic = l
+	if l, ok := typ.roomLogic.(lobby); ok {
+		l.defaultQueue = q
+		typ.roomLogic = l
 	}
 	return nil
 }
@@ -241,8 +242,8 @@ func isNumber(raw json.RawMessage) bool {
 	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
 }
 
-// unquoted returns a string, or "" for another value.
-func unquoted(raw json.RawMessage) string {
+// unquotedString returns a string, or "" for another value.
+func unquotedString(raw json.RawMessage) string {
 	var s string
 	_ = json.Unmarshal(raw, &s)
 	return s
@@ -250,8 +251,8 @@ func unquoted(raw json.RawMessage) string {
 
 // entry is a key of an object with its value.
 type entry struct {
-	key   string
-	value json.RawMessage
+	key      string
+	rawValue json.RawMessage
 }
 
 // readObject reads the keys of an object in their order. A key that is there twice is an error: the second would hide
@@ -271,7 +272,7 @@ func readObject(raw []byte) ([]entry, error) {
 		if slices.ContainsFunc(entries, func(o entry) bool { return o.key == e.key }) {
 			return nil, fmt.Errorf("has the key %q twice", e.key)
 		}
-		if err := d.Decode(&e.value); err != nil {
+		if err := d.Decode(&e.rawValue); err != nil {
 			return nil, fmt.Errorf("is not JSON: %w", err)
 		}
 		entries = append(entries, e)

@@ -11,14 +11,14 @@ import (
 func TestConfiguredTypes(t *testing.T) {
 	t.Parallel()
 	types := newTypes(t)
-	town, _ := types.Lookup("town")
+	town, _ := types.LookupType("town")
 	require.Equal(t, 5, town.MaxMembers)
-	require.Zero(t, town.Grace)
-	squads, _ := types.Lookup("squads")
-	require.True(t, squads.Private)
-	require.Equal(t, time.Minute, squads.Grace)
-	ranked, _ := types.Lookup("ranked")
-	require.Equal(t, "ranked-1v1", ranked.Profile)
+	require.Zero(t, town.GracePeriod)
+	squads, _ := types.LookupType("squads")
+	require.True(t, squads.IsPrivate)
+	require.Equal(t, time.Minute, squads.GracePeriod)
+	ranked, _ := types.LookupType("ranked")
+	require.Equal(t, "ranked-1v1", ranked.ProfileName)
 }
 
 // Nexis' own form is the state of a new room.
@@ -26,20 +26,21 @@ func TestATemplateIsAChatWithThatState(t *testing.T) {
 	t.Parallel()
 	types, err := NewTypes(false, []byte(`{"board":{"scores":{"a":1.0},"open":true},"empty":{}}`))
 	require.NoError(t, err)
-	r := &Room{New: true}
-	require.NoError(t, types.Join(Join{Type: "board", Session: "s1"})(r))
+	r := &Room{IsNew: true}
+	require.NoError(t, types.JoinRoom(Join{RoomType: "board", Session: "s1"})(r))
 	require.JSONEq(t, `{"open":true,"scores":{"a":1}}`, string(r.State.JSON()))
-	require.NoError(t, types.Message(Message{Session: "s1", Type: "x"})(func() *Room { r.New = false; return r }()))
-	require.NoError(t, types.Join(Join{Type: "empty", Session: "s1"})(&Room{New: true}))
+	require.NoError(t, types.HandleMessage(Message{Session: "s1",
+		Type: "x"})(func() *Room { r.IsNew = false; return r }()))
+	require.NoError(t, types.JoinRoom(Join{RoomType: "empty", Session: "s1"})(&Room{IsNew: true}))
 }
 
 func TestABuiltInTypeCanBeConfiguredAnew(t *testing.T) {
 	t.Parallel()
 	types, err := NewTypes(true, []byte(`{"lobby":{"logic":"lobby","max_members":100},"match":{"logic":"match","grace":"1h"},"echo_room":{"a":1}}`))
 	require.NoError(t, err)
-	lobby, _ := types.Lookup("lobby")
+	lobby, _ := types.LookupType("lobby")
 	require.Equal(t, 100, lobby.MaxMembers)
-	require.Equal(t, time.Hour, types.Matched(threePlayers("duel"))().Grace)
+	require.Equal(t, time.Hour, types.MatchRoom(threePlayers("duel"))().GracePeriod)
 }
 
 func TestMistakesInTheConfigurationNameTheTypeAndTheKey(t *testing.T) {
@@ -98,10 +99,10 @@ func FuzzConfig(f *testing.F) {
 			require.True(t, ValidType(name))
 			require.Equal(t, name, typ.Name)
 			require.Positive(t, typ.MaxMembers)
-			require.GreaterOrEqual(t, typ.Grace, time.Duration(0))
-			h := &house{Types: types, t: t, typ: name, room: &Room{New: true, ID: "r"}}
-			if typ.logic == Logic(match{}) {
-				h.room = h.Matched(threePlayers(name))()
+			require.GreaterOrEqual(t, typ.GracePeriod, time.Duration(0))
+			h := &house{Types: types, t: t, typ: name, room: &Room{IsNew: true, ID: "r"}}
+			if typ.roomLogic == Logic(match{}) {
+				h.room = h.MatchRoom(threePlayers(name))()
 			}
 			require.NoError(t, h.join("s1"))
 		}
@@ -113,7 +114,8 @@ func TestNamesOfRoomsAndTypes(t *testing.T) {
 	for _, id := range []string{"a", "duel:match:0f", "räume/1", strings.Repeat("x", 128), "__proto__"} {
 		require.True(t, ValidID(id), id)
 	}
-	for _, id := range []string{"", " ", "a b", "a\u00a0b", "a\n", "a\x00", "\x7f", "\u0085", "\xff", strings.Repeat("x", 129)} {
+	for _, id := range []string{"", " ", "a b", "a\u00a0b", "a\n", "a\x00", "\x7f", "\u0085", "\xff",
+		strings.Repeat("x", 129)} {
 		require.False(t, ValidID(id), id)
 	}
 	require.True(t, ValidType(strings.Repeat("x", 64)))
@@ -124,6 +126,6 @@ func TestNamesOfRoomsAndTypes(t *testing.T) {
 func TestSizesAreClamped(t *testing.T) {
 	t.Parallel()
 	for asked, size := range map[any]int{-1.0: 2, 1e300: 16, "3": 2, nil: 2, 3.9: 3, 16.0: 16, 17.0: 16, true: 2} {
-		require.Equal(t, size, Size(asked), asked)
+		require.Equal(t, size, ClampSize(asked), asked)
 	}
 }

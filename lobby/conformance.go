@@ -11,18 +11,20 @@ type (
 	counterRoom struct{ plain }
 )
 
-func (echoRoom) Open(Opening) (State, error)             { return State{}, nil }
-func (echoRoom) Message(*Room, Member, Message) error    { return ErrNoLogic }
-func (counterRoom) Open(Opening) (State, error)          { return State{"counter": encode(0)}, nil }
-func (counterRoom) Message(*Room, Member, Message) error { return ErrNoLogic }
+func (echoRoom) OpenState(Opening) (State, error)          { return State{}, nil }
+func (echoRoom) OnMessage(*Room, Member, Message) error    { return ErrNoLogic }
+func (counterRoom) OpenState(Opening) (State, error)       { return State{"counter": encodeJSON(0)}, nil }
+func (counterRoom) OnMessage(*Room, Member, Message) error { return ErrNoLogic }
 
 // counterPluginRoom is the room whose logic is a plugin in Nexis' tests: "inc" adds data.by, and each message is
 // answered to all.
 type counterPluginRoom struct{ plain }
 
-func (counterPluginRoom) Open(Opening) (State, error) { return State{"counter": encode(0)}, nil }
+func (counterPluginRoom) OpenState(Opening) (State, error) {
+	return State{"counter": encodeJSON(0)}, nil
+}
 
-func (counterPluginRoom) Message(r *Room, _ Member, m Message) error {
+func (counterPluginRoom) OnMessage(r *Room, _ Member, m Message) error {
 	var counter, by int64
 	_ = json.Unmarshal(r.State["counter"], &counter)
 	if m.Type == "inc" {
@@ -30,9 +32,9 @@ func (counterPluginRoom) Message(r *Room, _ Member, m Message) error {
 	}
 	if by != 0 {
 		counter = addSaturated(counter, by)
-		r.Set("counter", counter)
+		r.SetKey("counter", counter)
 	}
-	r.Tell("counter.updated", map[string]int64{"by": by, "counter": counter})
+	r.TellMembers("counter.updated", map[string]int64{"by": by, "counter": counter})
 	return nil
 }
 

@@ -36,7 +36,7 @@ func TestRoomsWithoutAPluginRefuseMessages(t *testing.T) {
 		h.mustJoin("s1")
 		require.Equal(t, state, h.state())
 		require.ErrorIs(t, h.send("s1", "inc", `{}`), ErrNoLogic)
-		require.Zero(t, h.room.Grace)
+		require.Zero(t, h.room.GracePeriod)
 	}
 }
 
@@ -44,9 +44,9 @@ func TestConformanceTypesNeedASwitch(t *testing.T) {
 	t.Parallel()
 	types, err := NewTypes(false, nil)
 	require.NoError(t, err)
-	_, ok := types.Lookup("echo_room")
+	_, ok := types.LookupType("echo_room")
 	require.False(t, ok)
-	_, ok = types.Lookup("party")
+	_, ok = types.LookupType("party")
 	require.True(t, ok)
 }
 

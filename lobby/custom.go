@@ -18,14 +18,14 @@ func relayCustom(r *Room, msg Message) error {
 	if len(msg.Data) > maxCustom {
 		return ErrTooLarge
 	}
-	r.Relay(msg)
+	r.RelayMessage(msg)
 	return nil
 }
 
 // setMemberData changes what the clients show of a member, such as its character; null removes it.
 func setMemberData(r *Room, m Member, f fields) (err error) {
-	c := r.card(m.Session)
-	if c.Data, err = memberData(r, "data", f.raw("data")); err != nil {
+	c := r.cardOf(m.Session)
+	if c.Data, err = memberData(r, "data", f.rawField("data")); err != nil {
 		return err
 	}
 	r.setCard(m.Session, c)
@@ -36,7 +36,7 @@ func memberData(r *Room, field string, raw json.RawMessage) (json.RawMessage, er
 	if raw == nil {
 		return nil, nil
 	}
-	cleaned, err := clean(field, raw)
+	cleaned, err := cleanJSON(field, raw)
 	if err != nil {
 		return nil, err
 	}

@@ -15,19 +15,19 @@ func TestMembersShowDataOfTheirOwn(t *testing.T) {
 		h := setup(t, typ)
 		require.NoError(t, h.join("s1", "data", `{"character":"fox"}`))
 		h.mustJoin("s2")
-		require.JSONEq(t, `{"character":"fox"}`, string(h.room.card("s1").Data))
+		require.JSONEq(t, `{"character":"fox"}`, string(h.room.cardOf("s1").Data))
 		h.mustSend("s2", "member", `{"data":{"colour":"red"}}`)
-		require.JSONEq(t, `{"colour":"red"}`, string(h.room.card("s2").Data))
-		require.JSONEq(t, `{"character":"fox"}`, string(h.room.card("s1").Data), "only its own")
-		h.must(h.Away("s2"))
-		h.must(h.Back("s2"))
-		require.JSONEq(t, `{"colour":"red"}`, string(h.room.card("s2").Data))
+		require.JSONEq(t, `{"colour":"red"}`, string(h.room.cardOf("s2").Data))
+		require.JSONEq(t, `{"character":"fox"}`, string(h.room.cardOf("s1").Data), "only its own")
+		h.must(h.MarkAway("s2"))
+		h.must(h.MarkBack("s2"))
+		require.JSONEq(t, `{"colour":"red"}`, string(h.room.cardOf("s2").Data))
 		h.mustSend("s2", "member", `{"data":null}`)
-		require.Nil(t, h.room.card("s2").Data)
+		require.Nil(t, h.room.cardOf("s2").Data)
 		for _, bad := range []string{`{"data":[]}`, `{"data":"x"}`, `{"data":{"a":"` + strings.Repeat("x", maxMemberData) + `"}}`} {
 			requireCode(t, "invalid", h.send("s1", "member", bad))
 		}
-		h.room.Private = false
+		h.room.IsPrivate = false
 		requireCode(t, "invalid", h.join("s3", "data", `7`))
 	}
 }
@@ -37,12 +37,13 @@ func TestTheDataOfAllMembersIsBounded(t *testing.T) {
 	t.Parallel()
 	types, err := NewTypes(false, []byte(`{"hall":{"logic":"lobby","max_members":200}}`))
 	require.NoError(t, err)
-	h := &house{Types: types, t: t, typ: "hall", room: &Room{ID: "hall:1", New: true}}
-	data := string(encode(map[string]string{"a": strings.Repeat("x", maxAllData/200-len(`{"a":""}`))}))
+	h := &house{Types: types, t: t, typ: "hall", room: &Room{ID: "hall:1", IsNew: true}}
+	data := string(encodeJSON(map[string]string{"a": strings.Repeat("x", maxAllData/200-len(`{"a":""}`))}))
 	for i := range 200 {
-		require.NoError(t, h.do(types.Join(Join{Type: "hall", Session: session(i), Player: session(i), Options: Options{"data": json.RawMessage(data)}})), i)
+		require.NoError(t, h.do(types.JoinRoom(Join{RoomType: "hall", Session: session(i), Player: session(i),
+			Options: Options{"data": json.RawMessage(data)}})), i)
 	}
-	require.LessOrEqual(t, h.room.State.Bytes(), maxStateBytes-directorBytes)
+	require.LessOrEqual(t, h.room.State.JSONBytes(), maxStateBytes-directorBytes)
 }
 
 func TestCustomMessagesAreRelayed(t *testing.T) {
@@ -55,7 +56,7 @@ func TestCustomMessagesAreRelayed(t *testing.T) {
 	require.JSONEq(t, `[{"k":"message","s":"s1","t":"x.emote","d":{"name":"wave"}}]`, entries)
 	requireCode(t, "too_large", h.send("s1", "x.emote", `{"a":"`+strings.Repeat("x", maxCustom)+`"}`))
 	requireCode(t, "invalid", h.send("s1", "emote", `{}`))
-	h.must(h.Punish(Sanction{Player: "ada", IsMute: true}, time.Time{}))
+	h.must(h.PunishPlayer(Sanction{Player: "ada", IsMute: true}, time.Time{}))
 	requireCode(t, "muted", h.send("s1", "x.emote", `{}`))
 	requireCode(t, "muted", h.send("s1", "say", `{"text":"hi"}`))
 	h.mustSend("s1", "ready", `{}`)
@@ -70,15 +71,15 @@ func TestRoomsRememberWhatIsSaid(t *testing.T) {
 		h.mustJoin("s1")
 		h.news()
 		said := Message{Session: "s1", Player: "ada", Type: "say", Data: json.RawMessage(`{"text":"hi"}`), SentAt: at}
-		h.must(h.Message(said))
+		h.must(h.HandleMessage(said))
 		if typ != "lobby" && typ != "party" {
-			h.must(h.Message(Message{Session: "s1", Player: "ada", Type: "other", SentAt: at}))
-			bytes := Message{Session: "s1", Player: "ada", Type: "say", Data: json.RawMessage(`"AAE="`), Bytes: true, SentAt: at}
-			h.must(h.Message(bytes))
+			h.must(h.HandleMessage(Message{Session: "s1", Player: "ada", Type: "other", SentAt: at}))
+			bytes := Message{Session: "s1", Player: "ada", Type: "say", Data: json.RawMessage(`"AAE="`), IsBytes: true, SentAt: at}
+			h.must(h.HandleMessage(bytes))
 		}
-		h.must(h.Message(said))
-		require.Equal(t, int64(2), h.room.Said)
-		remembered := Sayings(h.room.Entries)
+		h.must(h.HandleMessage(said))
+		require.Equal(t, int64(2), h.room.SaidCount)
+		remembered := LastSayings(h.room.Entries)
 		require.Len(t, remembered, 2)
 		require.Equal(t, Entry{Kind: EntryMessage, Session: "s1", Player: "ada", Type: "say", Data: json.RawMessage(`{"text":"hi"}`), Number: 2, SaidAt: at.UnixMilli()},
 			remembered[1])
@@ -87,5 +88,5 @@ func TestRoomsRememberWhatIsSaid(t *testing.T) {
 	for i := range entries {
 		entries[i].Number = int64(i + 1)
 	}
-	require.Equal(t, int64(MaxSayings+1), Sayings(entries)[0].Number)
+	require.Equal(t, int64(MaxSayings+1), LastSayings(entries)[0].Number)
 }

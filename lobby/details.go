@@ -21,7 +21,7 @@ const (
 type Change struct {
 	IsPrivate, IsLocked *bool
 	MaxMembers          *int
-	Metadata            json.RawMessage // see [ParseMetadata]; an empty object removes it
+	NewMetadata         json.RawMessage // see [ParseMetadata]; an empty object removes it
 }
 
 // ParseChange reads a change from the fields of a request. Errors: code invalid.
@@ -33,31 +33,31 @@ func ParseChange(request map[string]json.RawMessage) (c Change, err error) {
 	if c.IsLocked, err = f.optionalFlag("locked"); err != nil {
 		return c, err
 	}
-	if f.raw("max_members") != nil {
-		members, err := f.whole("max_members", maxChat, 0)
+	if f.rawField("max_members") != nil {
+		members, err := f.wholeNumber("max_members", maxChat, 0)
 		if err != nil {
 			return c, err
 		}
 		c.MaxMembers = &members
 	}
-	if raw := f.raw("metadata"); raw != nil {
-		c.Metadata, err = ParseMetadata("metadata", raw)
+	if raw := f.rawField("metadata"); raw != nil {
+		c.NewMetadata, err = ParseMetadata("metadata", raw)
 	}
 	return c, err
 }
 
 func (f fields) optionalFlag(name string) (*bool, error) {
-	if f.raw(name) == nil {
+	if f.rawField(name) == nil {
 		return nil, nil //nolint:nilnil // absent is no error
 	}
-	value, err := f.flag(name, false)
+	value, err := f.flagField(name, false)
 	return &value, err
 }
 
 // ParseMetadata reads what a list shows of a room beside its own fields: an object of up to 16 keys of 1 to 64 bytes,
 // whose values are texts of up to 256 bytes, numbers, true or false; 2 KiB in all. Errors: code invalid, for field.
 func ParseMetadata(field string, raw json.RawMessage) (json.RawMessage, error) {
-	cleaned, err := clean(field, raw)
+	cleaned, err := cleanJSON(field, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +87,10 @@ func validMetadata(value any) bool {
 	return false
 }
 
-// Update returns the action by which the owner changes a room. Errors: [ErrNotMember], [ErrNotOwner], also where a room
+// UpdateRoom returns the action by which the owner changes a room. Errors: [ErrNotMember], [ErrNotOwner], also where a room
 // has no owner; [ErrOfMatch]; code invalid.
-func (t *Types) Update(session string, c Change) Action {
-	return bounded(func(r *Room) error {
+func (t *Types) UpdateRoom(session string, c Change) Action {
+	return boundedAction(func(r *Room) error {
 		owner, err := t.ownerFor(r, session)
 		switch {
 		case err != nil:
@@ -98,7 +98,7 @@ func (t *Types) Update(session string, c Change) Action {
 		case owner != session:
 			return ErrNotOwner
 		}
-		return t.change(r, c)
+		return t.changeRoom(r, c)
 	})
 }
 
@@ -115,32 +115,32 @@ func (t *Types) ownerFor(r *Room, session string) (string, error) {
 	case !t.hasOwner(r):
 		return "", nil
 	}
-	return r.text("owner"), nil
+	return r.textOf("owner"), nil
 }
 
 // hasOwner reports whether the rooms of the type have an owner. Members of these see the details of the room in its
 // state; the state of other rooms is their clients' and configuration's alone.
 func (t *Types) hasOwner(r *Room) bool {
-	_, ok := t.logic(r).(queuing)
+	_, ok := t.logicOf(r).(queuing)
 	return ok
 }
 
-func (t *Types) change(r *Room, c Change) error {
+func (t *Types) changeRoom(r *Room, c Change) error {
 	if c.MaxMembers != nil {
 		if err := t.setMaxMembers(r, *c.MaxMembers); err != nil {
 			return err
 		}
 	}
 	if c.IsPrivate != nil {
-		r.Private = *c.IsPrivate
-		t.showDetail(r, "private", r.Private)
+		r.IsPrivate = *c.IsPrivate
+		t.showDetail(r, "private", r.IsPrivate)
 	}
 	if c.IsLocked != nil {
 		r.IsLocked = *c.IsLocked
 		t.showDetail(r, "locked", r.IsLocked)
 	}
-	if c.Metadata != nil {
-		t.setMetadata(r, c.Metadata)
+	if c.NewMetadata != nil {
+		t.setMetadata(r, c.NewMetadata)
 	}
 	return nil
 }
@@ -169,26 +169,27 @@ func (t *Types) setMetadata(r *Room, metadata json.RawMessage) {
 	switch {
 	case !t.hasOwner(r):
 	case metadata == nil:
-		r.Delete("metadata")
+		r.DeleteKey("metadata")
 	default:
-		r.Set("metadata", metadata)
+		r.SetKey("metadata", metadata)
 	}
 }
 
 func (t *Types) showDetail(r *Room, key string, value any) {
 	if t.hasOwner(r) {
-		r.Set(key, value)
+		r.SetKey(key, value)
 	}
 }
 
 // EqualDetails reports whether two rooms have the same metadata, code and sanctions.
 func EqualDetails(a, b *Room) bool {
-	return string(a.Metadata) == string(b.Metadata) && a.Code == b.Code && slices.Equal(a.Sanctions, b.Sanctions)
+	return string(a.Metadata) == string(b.Metadata) && a.JoinCode == b.JoinCode &&
+		slices.Equal(a.Sanctions, b.Sanctions)
 }
 
 // metadataValues decodes metadata; nil if there is none.
 func metadataValues(metadata json.RawMessage) map[string]any {
-	value, _ := esjson.Parse(metadata)
+	value, _ := esjson.ParseText(metadata)
 	values, _ := value.(map[string]any)
 	return values
 }

@@ -15,7 +15,7 @@ func (h *house) update(session, change string) error {
 	if err != nil {
 		return err
 	}
-	return h.do(h.Update(session, c))
+	return h.do(h.UpdateRoom(session, c))
 }
 
 func TestTheOwnerChangesTheRoom(t *testing.T) {
@@ -27,7 +27,7 @@ func TestTheOwnerChangesTheRoom(t *testing.T) {
 	requireCode(t, "refused", h.update("s2", `{"private":true}`))
 	requireCode(t, "not_a_member", h.update("s3", `{"private":true}`))
 	require.NoError(t, h.update("s1", `{"private":true,"maxMembers":2,"locked":false,"metadata":{"map":"nuke","n":1e2}}`))
-	require.True(t, h.room.Private)
+	require.True(t, h.room.IsPrivate)
 	require.Equal(t, 2, h.room.MaxMembers)
 	require.JSONEq(t, `{"map":"nuke","n":100}`, string(h.room.Metadata))
 	require.NotContains(t, string(h.room.Metadata), "1e2", "numbers are written one way")
@@ -63,14 +63,14 @@ func TestMetadataHasBounds(t *testing.T) {
 	for key := range strings.SplitSeq("abcdefghijklmnop", "") {
 		values[key] = strings.Repeat("x", 256)
 	}
-	_, err := ParseMetadata("metadata", encode(values))
+	_, err := ParseMetadata("metadata", encodeJSON(values))
 	requireCode(t, "invalid", err)
 	require.ErrorContains(t, err, "2048 bytes")
 	values = map[string]any{}
 	for key := range strings.SplitSeq("abcdefghijklmnopq", "") {
 		values[key] = 1
 	}
-	_, err = ParseMetadata("metadata", encode(values))
+	_, err = ParseMetadata("metadata", encodeJSON(values))
 	require.ErrorContains(t, err, "16 keys")
 }
 
@@ -102,8 +102,8 @@ func FuzzParseChange(f *testing.F) {
 			return
 		}
 		w := walk{house: *setup(t, "lobby"), seen: map[string]bool{}}
-		w.step(w.Join(Join{Type: "lobby", Session: "s1", Player: "ada"}))
-		w.step(w.Update("s1", c))
+		w.step(w.JoinRoom(Join{RoomType: "lobby", Session: "s1", Player: "ada"}))
+		w.step(w.UpdateRoom("s1", c))
 		require.LessOrEqual(t, len(w.room.Metadata), maxMetadata)
 	})
 }

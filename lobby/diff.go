@@ -13,25 +13,25 @@ var pathEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 // other; so it leaves out an empty key, which no valid state has.
 func Diff(before, after State) []Op {
 	var ops []Op
-	for _, key := range changed(before, after) {
+	for _, key := range changedKeys(before, after) {
 		value, kept := after[key]
 		switch {
 		case key == "":
 		case kept:
-			ops = append(ops, Op{Op: "set", Path: path(key), Value: value})
+			ops = append(ops, Op{Op: "set", Path: pointerPath(key), Value: value})
 		default:
-			ops = append(ops, Op{Op: "del", Path: path(key)})
+			ops = append(ops, Op{Op: "del", Path: pointerPath(key)})
 		}
 	}
 	return ops
 }
 
-func path(key string) string {
+func pointerPath(key string) string {
 	return "/" + pathEscapes.Replace(key)
 }
 
-// changed returns the keys that are new, gone, or have another value.
-func changed(before, after State) []string {
+// changedKeys returns the keys that are new, gone, or have another value.
+func changedKeys(before, after State) []string {
 	differs := State{}
 	for key, value := range after {
 		if old, was := before[key]; !was || !bytes.Equal(old, value) {
@@ -43,5 +43,5 @@ func changed(before, after State) []string {
 			differs[key] = nil
 		}
 	}
-	return differs.keys()
+	return differs.sortedKeys()
 }

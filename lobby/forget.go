@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Forget returns the action by which a room forgets a player whose sessions have left it: sanctions and invitations end,
+// ForgetPlayer returns the action by which a room forgets a player whose sessions have left it: sanctions and invitations end,
 // and in the state and the metadata the key stands where a text or a name is the player's id. What members have written
 // about the player in other words stays.
-func (t *Types) Forget(player, key string) Action {
-	return atomic(func(r *Room) error {
+func (t *Types) ForgetPlayer(player, key string) Action {
+	return atomicAction(func(r *Room) error {
 		isOf := func(m Member) bool { return m.Player == player }
-		r.Invited = slices.DeleteFunc(slices.Clone(r.Invited), isOf)
+		r.InvitedMembers = slices.DeleteFunc(slices.Clone(r.InvitedMembers), isOf)
 		r.Sanctions = slices.DeleteFunc(slices.Clone(r.Sanctions), func(s Sanction) bool { return s.Player == player })
 		for name, value := range r.State {
 			if name == player {

@@ -7,10 +7,10 @@ import (
 
 // Join is a session that joins a room. Type is the room's, and makes a new one.
 type Join struct {
-	Type, Session, Player string
-	Options               Options
-	Code                  string    // of the room, which admits to a private one; "": none was shown
-	AskedAt               time.Time // for sanctions that end; zero: none has ended
+	RoomType, Session, Player string
+	Options                   Options
+	RoomCode                  string    // of the room, which admits to a private one; "": none was shown
+	AskedAt                   time.Time // for sanctions that end; zero: none has ended
 }
 
 // oncePerPlayer is a logic whose rooms have a player once: a second session of the player takes the place of the first.
@@ -19,12 +19,12 @@ type oncePerPlayer interface{ oncePerPlayer() }
 // heir is a logic that keeps something of a member: succeed gives to m, a session that is in the room in the place of
 // old, what the state says of old.
 type heir interface {
-	succeed(r *Room, old, m Member, o Options) error
+	succeedMember(r *Room, old, m Member, o Options) error
 }
 
-// Join returns the action by which a session becomes a member. For a member it changes nothing.
-func (t *Types) Join(j Join) Action {
-	return bounded(func(r *Room) error {
+// JoinRoom returns the action by which a session becomes a member. For a member it changes nothing.
+func (t *Types) JoinRoom(j Join) Action {
+	return boundedAction(func(r *Room) error {
 		// New alone does not say so: an action before this one, in the same transaction, may have made it
 		made := r.Type == ""
 		if made {
@@ -33,46 +33,46 @@ func (t *Types) Join(j Join) Action {
 			}
 		}
 		typ, known := t.typeOf(r)
-		if !known || r.Type != j.Type {
+		if !known || r.Type != j.RoomType {
 			return ErrWrongType
 		}
 		if _, ok := r.Member(j.Session); ok {
 			return nil
 		}
-		before := predecessor(r, typ.logic, j)
+		before := predecessorSession(r, typ.roomLogic, j)
 		if old, ok := r.Member(before); ok {
-			return succeed(r, typ.logic, old, j)
+			return replaceMember(r, typ.roomLogic, old, j)
 		}
 		// Nobody is in an empty room who could invite or unlock: it is the next one's, as if that had made it.
 		deserted := len(r.Members) == 0 && r.Participants == nil
-		if err := admit(r, j, made || deserted || before != ""); err != nil {
+		if err := checkAdmission(r, j, made || deserted || before != ""); err != nil {
 			return err
 		}
-		return typ.logic.Join(r, r.add(j.Session, j.Player), j.Options)
+		return typ.roomLogic.OnJoin(r, r.addMember(j.Session, j.Player), j.Options)
 	})
 }
 
 // openRoom makes a new room.
 func (t *Types) openRoom(r *Room, j Join) error {
-	typ, ok := t.Lookup(j.Type)
+	typ, ok := t.LookupType(j.RoomType)
 	if !ok {
 		return ErrWrongType
 	}
-	if _, ok := typ.logic.(match); ok {
+	if _, ok := typ.roomLogic.(match); ok {
 		return ErrNotFound // the director makes rooms of matches; this one has ended
 	}
-	options := j.Options.fields()
-	private, err := options.flag("private", typ.Private)
+	options := j.Options.fieldsOf()
+	private, err := options.flagField("private", typ.IsPrivate)
 	if err != nil {
 		return err
 	}
-	members, err := options.whole("max_members", typ.MaxMembers, typ.MaxMembers)
+	members, err := options.wholeNumber("max_members", typ.MaxMembers, typ.MaxMembers)
 	if err != nil {
 		return err
 	}
-	r.Type, r.Seq, r.Grace, r.Private, r.MaxMembers = typ.Name, 1, typ.Grace, private, members
-	r.State, err = typ.logic.Open(Opening{Type: typ, Session: j.Session, Player: j.Player, Options: j.Options})
-	if raw := options.raw("metadata"); err == nil && raw != nil {
+	r.Type, r.StateSeq, r.GracePeriod, r.IsPrivate, r.MaxMembers = typ.Name, 1, typ.GracePeriod, private, members
+	r.State, err = typ.roomLogic.OpenState(Opening{Type: typ, Session: j.Session, Player: j.Player, Options: j.Options})
+	if raw := options.rawField("metadata"); err == nil && raw != nil {
 		metadata, err := ParseMetadata("options.metadata", raw)
 		if err != nil {
 			return err
@@ -82,9 +82,9 @@ func (t *Types) openRoom(r *Room, j Join) error {
 	return err
 }
 
-// predecessor returns the session of the same player whose place in the room the session takes, "" if there is none.
+// predecessorSession returns the session of the same player whose place in the room the session takes, "" if there is none.
 // The place in a match is the session's from then on.
-func predecessor(r *Room, logic Logic, j Join) string {
+func predecessorSession(r *Room, logic Logic, j Join) string {
 	if old := r.takePlace(j.Session, j.Player); old != "" {
 		return old
 	}
@@ -100,19 +100,19 @@ func predecessor(r *Room, logic Logic, j Join) string {
 	return r.Members[at].Session
 }
 
-// succeed makes a session a member in the place of another one of its player, in one change: nobody sees the room
+// replaceMember makes a session a member in the place of another one of its player, in one change: nobody sees the room
 // without the player.
-func succeed(r *Room, logic Logic, old Member, j Join) error {
-	m := Member{Session: j.Session, Player: j.Player, Order: old.Order}
+func replaceMember(r *Room, logic Logic, old Member, j Join) error {
+	m := Member{Session: j.Session, Player: j.Player, JoinOrder: old.JoinOrder}
 	r.Members = slices.Clone(r.Members)
 	r.Members[slices.IndexFunc(r.Members, func(o Member) bool { return o.Session == old.Session })] = m
-	r.answer(j.Session, j.Player)
+	r.endInvitations(j.Session, j.Player)
 	r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: old.Session, Reason: reasonReplaced},
 		Entry{Kind: EntryJoined, Session: m.Session})
 	r.Effects = append(r.Effects,
 		Effect{Kind: EffectRemove, Session: old.Session, Player: old.Player, Reason: reasonReplaced})
 	if h, ok := logic.(heir); ok {
-		return h.succeed(r, old, m, j.Options)
+		return h.succeedMember(r, old, m, j.Options)
 	}
 	return nil
 }
@@ -120,15 +120,15 @@ func succeed(r *Room, logic Logic, old Member, j Join) error {
 // reasonReplaced is why a session leaves whose place another one of its player has taken.
 const reasonReplaced = "replaced"
 
-// admit decides whether a session may become a member. The place is its own if it made the room, or takes the place of
+// checkAdmission decides whether a session may become a member. The place is its own if it made the room, or takes the place of
 // its player's other session.
-func admit(r *Room, j Join, own bool) error {
-	invited := own || slices.ContainsFunc(r.Invited,
+func checkAdmission(r *Room, j Join, own bool) error {
+	invited := own || slices.ContainsFunc(r.InvitedMembers,
 		func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })
 	switch {
 	case r.isSanctioned(j.Player, j.AskedAt, func(s Sanction) bool { return s.IsBan }):
 		return ErrBanned
-	case j.Code != "" && j.Code != r.Code:
+	case j.RoomCode != "" && j.RoomCode != r.JoinCode:
 		return ErrCodeUnknown // it had another one when the client's request arrived
 	case !r.isOpenTo(j, invited):
 		return ErrNotInvited
@@ -146,5 +146,5 @@ func (r *Room) isOpenTo(j Join, invited bool) bool {
 	if r.Participants != nil {
 		return slices.Contains(r.Participants, j.Session)
 	}
-	return !r.Private || invited || j.Code != ""
+	return !r.IsPrivate || invited || j.RoomCode != ""
 }

@@ -16,17 +16,17 @@ const (
 type lobby struct {
 	group
 
-	queue Queue // for which it starts, if the owner names nothing
+	defaultQueue Queue // for which it starts, if the owner names nothing
 }
 
-func (l lobby) Open(o Opening) (State, error) {
-	state, err := l.group.Open(o)
+func (l lobby) OpenState(o Opening) (State, error) {
+	state, err := l.group.OpenState(o)
 	if err != nil {
 		return nil, err
 	}
 	settings := map[string]json.RawMessage{}
-	if raw := o.Options.fields().raw("settings"); raw != nil {
-		cleaned, err := clean("options.settings", raw)
+	if raw := o.Options.fieldsOf().rawField("settings"); raw != nil {
+		cleaned, err := cleanJSON("options.settings", raw)
 		if err != nil {
 			return nil, err
 		}
@@ -35,41 +35,41 @@ func (l lobby) Open(o Opening) (State, error) {
 			return nil, Invalid("options.settings", "must be an object of at most %d settings", maxSettings)
 		}
 	}
-	state["settings"] = encode(settings)
+	state["settings"] = encodeJSON(settings)
 	return state, nil
 }
 
-func (l lobby) Join(r *Room, m Member, o Options) error {
-	return l.join(r, m, o, card{Ready: new(bool)})
+func (l lobby) OnJoin(r *Room, m Member, o Options) error {
+	return l.addCard(r, m, o, card{Ready: new(bool)})
 }
 
-func (l lobby) Message(r *Room, m Member, msg Message) error {
+func (l lobby) OnMessage(r *Room, m Member, msg Message) error {
 	f, err := l.fieldsOfMessage(msg)
 	if err != nil {
 		return err
 	}
 	switch msg.Type {
 	case "ready":
-		return ready(r, m, f)
+		return setReady(r, m, f)
 	case "team":
-		return team(r, m, f)
+		return setTeam(r, m, f)
 	case "set":
-		return byOwner(r, m, f, setting)
+		return byOwner(r, m, f, changeSetting)
 	case "countdown":
-		return byOwner(r, m, f, l.countdown)
+		return byOwner(r, m, f, l.beginCountdown)
 	case "start":
-		return byOwner(r, m, f, l.start)
+		return byOwner(r, m, f, l.startMatch)
 	}
-	return l.message(r, m, msg, f)
+	return l.handleCommon(r, m, msg, f)
 }
 
-// ready notes whether a member is ready. A change takes the members out of the queue.
-func ready(r *Room, m Member, f fields) error {
-	is, err := f.flag("ready", true)
+// setReady notes whether a member is ready. A change takes the members out of the queue.
+func setReady(r *Room, m Member, f fields) error {
+	is, err := f.flagField("ready", true)
 	if err != nil {
 		return err
 	}
-	c := r.card(m.Session)
+	c := r.cardOf(m.Session)
 	if c.Ready != nil && *c.Ready == is {
 		return nil
 	}
@@ -79,9 +79,9 @@ func ready(r *Room, m Member, f fields) error {
 	return nil
 }
 
-// team notes a member's team, a string or a whole number; null leaves it.
-func team(r *Room, m Member, f fields) error {
-	c, raw := r.card(m.Session), f.raw("team")
+// setTeam notes a member's team, a string or a whole number; null leaves it.
+func setTeam(r *Room, m Member, f fields) error {
+	c, raw := r.cardOf(m.Session), f.rawField("team")
 	if raw != nil && !validTeam(raw) {
 		return Invalid("team", "must be a string of at most %d bytes, a whole number or null", maxTeam)
 	}
@@ -102,9 +102,9 @@ func validTeam(raw json.RawMessage) bool {
 	return false
 }
 
-// setting changes a setting of the lobby; null deletes it.
-func setting(r *Room, _ Member, f fields) error {
-	key, err := f.required("key", maxSettingKey)
+// changeSetting changes a setting of the lobby; null deletes it.
+func changeSetting(r *Room, _ Member, f fields) error {
+	key, err := f.requiredText("key", maxSettingKey)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func setting(r *Room, _ Member, f fields) error {
 	if settings == nil { // rooms made before settings of null were refused
 		settings = map[string]json.RawMessage{}
 	}
-	value := f.raw("value")
+	value := f.rawField("value")
 	if value == nil {
 		delete(settings, key)
 	} else {
@@ -122,58 +122,58 @@ func setting(r *Room, _ Member, f fields) error {
 	if len(settings) > maxSettings {
 		return Invalid("key", "would be one of more than %d settings", maxSettings)
 	}
-	r.Set("settings", settings)
+	r.SetKey("settings", settings)
 	return nil
 }
 
-// countdown shows the members that the owner is about to start. A change of readiness or of membership ends it.
-func (l lobby) countdown(r *Room, _ Member, f fields) error {
-	seconds, err := f.whole("seconds", maxCountdown, 5)
+// beginCountdown shows the members that the owner is about to start. A change of readiness or of membership ends it.
+func (l lobby) beginCountdown(r *Room, _ Member, f fields) error {
+	seconds, err := f.wholeNumber("seconds", maxCountdown, 5)
 	if err != nil {
 		return err
 	}
-	if r.text("phase") == phaseQueued {
+	if r.textOf("phase") == phaseQueued {
 		return Invalid("type", "must not be countdown while the members are queued")
 	}
 	if err := allReady(r); err != nil {
 		return err
 	}
-	r.Set("phase", phaseCountdown)
-	r.Set("countdown", seconds)
+	r.SetKey("phase", phaseCountdown)
+	r.SetKey("countdown", seconds)
 	return nil
 }
 
-func (l lobby) start(r *Room, _ Member, f fields) error {
-	q, err := queueOf(r, f, l.queue)
+func (l lobby) startMatch(r *Room, _ Member, f fields) error {
+	q, err := queueOf(r, f, l.defaultQueue)
 	if err != nil {
 		return err
 	}
 	if err := allReady(r); err != nil {
 		return err
 	}
-	return l.enqueue(r, q)
+	return l.enqueueMembers(r, q)
 }
 
-func (l lobby) enqueues(r *Room, q Queue) error {
+func (l lobby) checkEnqueue(r *Room, q Queue) error {
 	if err := allReady(r); err != nil {
 		return err
 	}
-	return l.ready(r, q)
+	return l.checkQueueing(r, q)
 }
 
 func allReady(r *Room) error {
 	for _, m := range r.Members {
-		if c := r.card(m.Session); m.Away || c.Ready == nil || !*c.Ready {
+		if c := r.cardOf(m.Session); m.IsAway || c.Ready == nil || !*c.Ready {
 			return Invalid("members", "must all be ready and connected")
 		}
 	}
 	return nil
 }
 
-// matched makes all members not ready, so that the next match begins with their readiness.
-func (lobby) matched(r *Room) {
+// resetAfterMatch makes all members not ready, so that the next match begins with their readiness.
+func (lobby) resetAfterMatch(r *Room) {
 	for _, m := range r.Members {
-		c := r.card(m.Session)
+		c := r.cardOf(m.Session)
 		c.Ready = new(bool)
 		r.setCard(m.Session, c)
 	}

@@ -19,7 +19,7 @@ func TestALobbyHasAnOwnerSettingsAndMembers(t *testing.T) {
 	h.mustSend("s2", "ready", `{"ready":true}`)
 	require.JSONEq(t, `{"name":"bo","team":"red","ready":true,"away":false}`, h.value("m:s2"))
 	h.mustSend("s2", "team", `{"team":null}`)
-	h.must(h.Away("s2"))
+	h.must(h.MarkAway("s2"))
 	require.JSONEq(t, `{"name":"bo","ready":true,"away":true}`, h.value("m:s2"))
 }
 
@@ -73,13 +73,13 @@ func TestTheLongestMemberFollowsAnOwner(t *testing.T) {
 	for _, typ := range []string{"lobby", "party"} {
 		h := setup(t, typ)
 		h.mustJoin("s1", "s2", "s3")
-		h.must(h.Leave("s2", playerOf("s2")))
+		h.must(h.LeaveRoom("s2", playerOf("s2")))
 		h.mustJoin("s2")
-		h.must(h.Away("s1"))
+		h.must(h.MarkAway("s1"))
 		require.Equal(t, `"s1"`, h.value("owner"), "it may come back")
-		h.must(h.Leave("s1", playerOf("s1")))
+		h.must(h.LeaveRoom("s1", playerOf("s1")))
 		require.Equal(t, `"s3"`, h.value("owner"))
-		h.must(h.Leave("s3", playerOf("s3")))
+		h.must(h.LeaveRoom("s3", playerOf("s3")))
 		require.Equal(t, `"s2"`, h.value("owner"))
 	}
 }
@@ -90,7 +90,7 @@ func TestAPlayerIsInALobbyOnce(t *testing.T) {
 	for _, typ := range []string{"lobby", "party"} {
 		h := setup(t, typ)
 		h.mustJoin("s1", "s2")
-		h.room.MaxMembers, h.room.Private = 2, true
+		h.room.MaxMembers, h.room.IsPrivate = 2, true
 		h.mustSend("s1", "lock", `{}`)
 		h.news()
 		require.NoError(t, h.join("s5"), "a place of its own in a room that is full, private and locked")
@@ -108,16 +108,16 @@ func TestALobbyStartsWhenAllAreReadyAndThere(t *testing.T) {
 	requireCode(t, "invalid", h.send("s1", "start", start))
 	h.mustSend("s1", "ready", `{}`)
 	h.mustSend("s2", "ready", `{}`)
-	h.must(h.Away("s2"))
+	h.must(h.MarkAway("s2"))
 	requireCode(t, "invalid", h.send("s1", "start", start))
-	h.must(h.Back("s2"))
+	h.must(h.MarkBack("s2"))
 	requireCode(t, "invalid", h.send("s1", "start", `{}`))
 	h.effects()
 
 	h.mustSend("s1", "start", start)
-	require.Equal(t, map[string]any{"queued": true, "room_type": "duel", "size": 2}, h.room.Answer)
+	require.Equal(t, map[string]any{"queued": true, "room_type": "duel", "size": 2}, h.room.CallerAnswer)
 	require.Equal(t, []Effect{{Kind: EffectEnqueue, Queue: Queue{
-		RoomType: "duel", Size: 2, Attributes: []byte(`{"skill":3}`), Latencies: map[string]float64{"eu": 20},
+		RoomType: "duel", MatchSize: 2, Attributes: []byte(`{"skill":3}`), Latencies: map[string]float64{"eu": 20},
 	}}}, h.room.Effects)
 	require.Equal(t, `"queued"`, h.value("phase"))
 	require.JSONEq(t, `{"room_type":"duel","size":2}`, h.value("queue"))
@@ -132,13 +132,14 @@ func TestAChangeOfReadinessOrMembershipTakesALobbyOutOfTheQueue(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(*house) Action{
 		"ready": func(h *house) Action {
-			return h.Message(Message{Session: "s2", Type: "ready", Data: encode(map[string]bool{"ready": false})})
+			return h.HandleMessage(Message{Session: "s2", Type: "ready",
+				Data: encodeJSON(map[string]bool{"ready": false})})
 		},
-		"cancel": func(h *house) Action { return h.Message(Message{Session: "s2", Type: "cancel"}) },
-		"join":   func(h *house) Action { return h.Join(Join{Type: "lobby", Session: "s4", Player: "di"}) },
-		"leave":  func(h *house) Action { return h.Leave("s2", playerOf("s2")) },
+		"cancel": func(h *house) Action { return h.HandleMessage(Message{Session: "s2", Type: "cancel"}) },
+		"join":   func(h *house) Action { return h.JoinRoom(Join{RoomType: "lobby", Session: "s4", Player: "di"}) },
+		"leave":  func(h *house) Action { return h.LeaveRoom("s2", playerOf("s2")) },
 		"kick": func(h *house) Action {
-			return h.Message(Message{Session: "s1", Type: "kick", Data: []byte(`{"session":"s3"}`)})
+			return h.HandleMessage(Message{Session: "s1", Type: "kick", Data: []byte(`{"session":"s3"}`)})
 		},
 	}
 	for name, change := range changes {
@@ -182,13 +183,13 @@ func startedLobby(t *testing.T, phase string) *house {
 func TestALobbyStaysQueuedWhileAMemberIsAway(t *testing.T) {
 	t.Parallel()
 	h := startedLobby(t, phaseQueued)
-	h.must(h.Away("s2"))
-	h.must(h.Back("s2"))
+	h.must(h.MarkAway("s2"))
+	h.must(h.MarkBack("s2"))
 	require.Equal(t, `"queued"`, h.value("phase"))
 	require.Empty(t, h.effects())
 
 	h = startedLobby(t, phaseCountdown)
-	h.must(h.Away("s2"))
+	h.must(h.MarkAway("s2"))
 	require.Equal(t, `"open"`, h.value("phase"))
 }
 
@@ -216,14 +217,14 @@ func TestALobbyThatTheDirectorTakesOutOfTheQueueIsOpen(t *testing.T) {
 	t.Parallel()
 	h := startedLobby(t, phaseQueued)
 	h.news()
-	h.must(h.Unqueued("declined", ""))
+	h.must(h.MarkUnqueued("declined", ""))
 	require.Equal(t, `"open"`, h.value("phase"))
 	entries, effects := h.news()
 	require.JSONEq(t, `[{"k":"message","t":"unqueued","d":{"reason":"declined"}}]`, entries)
 	require.JSONEq(t, `[]`, effects, "the director has done that already")
-	h.must(h.Unqueued("declined", ""))
+	h.must(h.MarkUnqueued("declined", ""))
 	require.Empty(t, h.room.Entries)
-	h.must(h.Queued(Queue{RoomType: "duel", Size: 3}))
+	h.must(h.MarkQueued(Queue{RoomType: "duel", MatchSize: 3}))
 	require.Equal(t, `"queued"`, h.value("phase"))
 }
 
@@ -233,7 +234,7 @@ func TestALobbyQueuesForWhatItsTypeSays(t *testing.T) {
 	h.mustJoin("s1")
 	h.mustSend("s1", "ready", `{}`)
 	h.mustSend("s1", "start", `{}`)
-	require.Equal(t, Queue{RoomType: "ranked", Size: 4}, h.room.Effects[0].Queue)
+	require.Equal(t, Queue{RoomType: "ranked", MatchSize: 4}, h.room.Effects[0].Queue)
 }
 
 func TestMessagesOfALobbyAreJudgedStrictly(t *testing.T) {
@@ -252,7 +253,8 @@ func TestMessagesOfALobbyAreJudgedStrictly(t *testing.T) {
 		requireCode(t, "invalid", h.send("s1", bad[0], bad[1]))
 		require.Equal(t, before, copyOf(h.room), bad)
 	}
-	for _, bad := range [][]string{{"private", "1"}, {"maxMembers", "17"}, {"max_members", "0"}, {"settings", "[]"}, {"name", "{}"}} {
+	for _, bad := range [][]string{{"private", "1"}, {"maxMembers", "17"}, {"max_members", "0"}, {"settings", "[]"},
+		{"name", "{}"}} {
 		requireCode(t, "invalid", setup(t, "lobby").join("s1", bad...))
 	}
 }
@@ -272,12 +274,14 @@ func TestNamesHaveNoHiddenCharacters(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []string{"lobby", "party", "match"} {
 		h := setup(t, typ)
-		h.room.Private = false
-		for _, bad := range []string{"Ada\u200b", "\u202eadA", "A\u2066da", "\ufeffAda", "Ada\u200d", "\u200cAda", "\u3164", "Ad\u00ada", "\u2060", "\U000e0041"} {
-			requireCode(t, "invalid", h.join("s1", "private", "false", "name", string(encode(bad))))
+		h.room.IsPrivate = false
+		for _, bad := range []string{"Ada\u200b", "\u202eadA", "A\u2066da", "\ufeffAda", "Ada\u200d", "\u200cAda",
+			"\u3164", "Ad\u00ada", "\u2060", "\U000e0041"} {
+			requireCode(t, "invalid", h.join("s1", "private", "false", "name", string(encodeJSON(bad))))
 		}
-		for i, good := range []string{"Ada", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f468\u200d\U0001f469\u200d\U0001f467"} {
-			require.NoError(t, h.join(session(i+1), "private", "false", "name", string(encode(good))))
+		for i, good := range []string{"Ada", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+			"\U0001f468\u200d\U0001f469\u200d\U0001f467"} {
+			require.NoError(t, h.join(session(i+1), "private", "false", "name", string(encodeJSON(good))))
 		}
 	}
 }
@@ -292,7 +296,8 @@ func TestRoomsSayWhichMessagesTheyKnow(t *testing.T) {
 		h := setup(t, typ)
 		h.mustJoin("s1")
 		require.EqualError(t, h.send("s1", "redy", `{}`), want)
-		require.EqualError(t, h.do(h.Message(Message{Session: "s1", Type: "x", Data: encode("AAE="), Bytes: true})), want)
+		require.EqualError(t, h.do(h.HandleMessage(Message{Session: "s1", Type: "x", Data: encodeJSON("AAE="),
+			IsBytes: true})), want)
 	}
 }
 

@@ -9,16 +9,16 @@ import (
 // Logic is the behaviour of a room type. It is pure: the same room and action give the same result. A method that
 // returns an error, an [*Error], leaves no changes. Rooms share one Logic, so that it must keep nothing.
 type Logic interface {
-	// Open returns the state of a new room.
-	Open(o Opening) (State, error)
-	// Join is called after the member was added to the room, Leave after it was removed.
-	Join(r *Room, m Member, o Options) error
-	Leave(r *Room, m Member) error
-	// Away is called after the member has lost its socket, Back when it has one again.
-	Away(r *Room, m Member) error
-	Back(r *Room, m Member) error
-	// Message is called for a message of a member.
-	Message(r *Room, m Member, msg Message) error
+	// OpenState returns the state of a new room.
+	OpenState(o Opening) (State, error)
+	// OnJoin is called after the member was added to the room, Leave after it was removed.
+	OnJoin(r *Room, m Member, o Options) error
+	OnLeave(r *Room, m Member) error
+	// OnAway is called after the member has lost its socket, Back when it has one again.
+	OnAway(r *Room, m Member) error
+	OnBack(r *Room, m Member) error
+	// OnMessage is called for a message of a member.
+	OnMessage(r *Room, m Member, msg Message) error
 }
 
 // Opening says who makes a room, and how.
@@ -34,7 +34,7 @@ type Message struct {
 	Session, Player string
 	Type            string
 	Data            json.RawMessage // any JSON; of bytes: a string of base64
-	Bytes           bool
+	IsBytes         bool
 	SentAt          time.Time // for sanctions that end; zero: none has ended
 }
 
@@ -47,13 +47,13 @@ const (
 	maxBytesMessage = 8 << 10
 )
 
-// atomic makes an action of act: if act fails, the room is as before. Members and Invited are replaced, never changed
+// atomicAction makes an action of act: if act fails, the room is as before. Members and Invited are replaced, never changed
 // in place, so that a copy of the room keeps them.
-func atomic(act func(*Room) error) Action {
+func atomicAction(act func(*Room) error) Action {
 	return func(r *Room) error {
 		before := *r
 		before.State = maps.Clone(r.State)
-		r.Answer = nil
+		r.CallerAnswer = nil
 		err := act(r)
 		if err != nil {
 			*r = before
@@ -62,14 +62,14 @@ func atomic(act func(*Room) error) Action {
 	}
 }
 
-// bounded makes an action of act that fails if the state is too big after it. Actions by which members leave have no
+// boundedAction makes an action of act that fails if the state is too big after it. Actions by which members leave have no
 // such bound.
-func bounded(act func(*Room) error) Action {
-	return atomic(func(r *Room) error {
+func boundedAction(act func(*Room) error) Action {
+	return atomicAction(func(r *Room) error {
 		if err := act(r); err != nil {
 			return err
 		}
-		if len(r.State) > maxStateKeys || r.State.Bytes() > maxStateBytes-directorBytes {
+		if len(r.State) > maxStateKeys || r.State.JSONBytes() > maxStateBytes-directorBytes {
 			return ErrStateTooBig
 		}
 		return nil

@@ -22,42 +22,42 @@ type Matched struct {
 	Project, ID, Type string
 	MatchID           string
 	Profile           string
-	Size              int      // as it was asked for
+	AskedSize         int      // as it was asked for
 	Participants      []Member // in the order of the queue
 	Seats             []string // of Participants, see [Place]; nil: the seats are for their players
-	Server            *Server  // nil: the match has none
+	GameServer        *Server  // nil: the match has none
 }
 
-// Matched returns the room of a match, in which its participants are invited. Each call of the result returns a new,
+// MatchRoom returns the room of a match, in which its participants are invited. Each call of the result returns a new,
 // equal room.
-func (t *Types) Matched(m Matched) func() *Room {
+func (t *Types) MatchRoom(m Matched) func() *Room {
 	return func() *Room {
 		typ := t.ofMatch(m.Type)
 		r := &Room{
-			Project: m.Project, ID: m.ID, Type: m.Type, New: true, Seq: 1,
-			MaxMembers: len(m.Participants), Grace: typ.Grace, Private: true, Participants: []string{},
+			Project: m.Project, ID: m.ID, Type: m.Type, IsNew: true, StateSeq: 1,
+			MaxMembers: len(m.Participants), GracePeriod: typ.GracePeriod, IsPrivate: true, Participants: []string{},
 		}
 		for i, p := range m.Participants {
-			place := Place{Player: p.Player, Seat: p.Player}
+			place := Place{Player: p.Player, SeatPlayer: p.Player}
 			if m.Seats != nil {
-				place.Seat = m.Seats[i]
+				place.SeatPlayer = m.Seats[i]
 			}
-			r.Invited = append(r.Invited, Member{Session: p.Session, Player: p.Player})
+			r.InvitedMembers = append(r.InvitedMembers, Member{Session: p.Session, Player: p.Player})
 			r.Participants, r.Places = append(r.Participants, p.Session), append(r.Places, place)
 		}
-		r.State, _ = typ.logic.Open(Opening{Type: typ}) // without options, no logic refuses
-		if logic, ok := typ.logic.(match); ok {
-			logic.begin(r, m)
+		r.State, _ = typ.roomLogic.OpenState(Opening{Type: typ}) // without options, no logic refuses
+		if logic, ok := typ.roomLogic.(match); ok {
+			logic.setMatchState(r, m)
 		}
 		return r
 	}
 }
 
-// Ended returns the action by which a match ends. It changes nothing for other rooms, and nothing the second time.
-func (t *Types) Ended() Action {
-	return atomic(func(r *Room) error {
-		if _, ok := t.logic(r).(match); ok && r.text("phase") != phaseEnded {
-			r.Set("phase", phaseEnded)
+// EndMatch returns the action by which a match ends. It changes nothing for other rooms, and nothing the second time.
+func (t *Types) EndMatch() Action {
+	return atomicAction(func(r *Room) error {
+		if _, ok := t.logicOf(r).(match); ok && r.textOf("phase") != phaseEnded {
+			r.SetKey("phase", phaseEnded)
 		}
 		return nil
 	})
@@ -67,18 +67,18 @@ func (t *Types) Ended() Action {
 // changes nothing, and the player for whom the seat is: "" if an earlier release made the room. Errors: [ErrNotMember],
 // [ErrNoServer].
 func (t *Types) ServerOf(session string) Action {
-	return atomic(func(r *Room) error {
+	return atomicAction(func(r *Room) error {
 		if _, ok := r.Member(session); !ok {
 			return ErrNotMember
 		}
 		var server Server
-		if _, ok := t.logic(r).(match); ok {
+		if _, ok := t.logicOf(r).(match); ok {
 			_ = json.Unmarshal(r.State["server"], &server)
 		}
 		if server.SessionHandle == "" {
 			return ErrNoServer
 		}
-		r.Answer = map[string]any{"session_handle": server.SessionHandle, "seat": r.seatOf(session)}
+		r.CallerAnswer = map[string]any{"session_handle": server.SessionHandle, "seat": r.seatOf(session)}
 		return nil
 	})
 }
@@ -93,32 +93,32 @@ type player struct {
 	Away   bool   `json:"away"`
 }
 
-func (match) Open(Opening) (State, error) { return State{"phase": encode(phaseReady)}, nil }
+func (match) OpenState(Opening) (State, error) { return State{"phase": encodeJSON(phaseReady)}, nil }
 
-func (match) begin(r *Room, m Matched) {
-	r.Set("match", struct {
+func (match) setMatchState(r *Room, m Matched) {
+	r.SetKey("match", struct {
 		ID       string `json:"id"`
 		Profile  string `json:"profile,omitempty"`
 		RoomType string `json:"room_type"`
 		Size     int    `json:"size"`
-	}{m.MatchID, m.Profile, m.Type, m.Size})
-	if m.Server != nil {
-		r.Set("server", m.Server)
+	}{m.MatchID, m.Profile, m.Type, m.AskedSize})
+	if m.GameServer != nil {
+		r.SetKey("server", m.GameServer)
 	}
 }
 
-func (match) Join(r *Room, m Member, o Options) error {
-	name, err := o.fields().displayName()
+func (match) OnJoin(r *Room, m Member, o Options) error {
+	name, err := o.fieldsOf().displayName()
 	if err != nil {
 		return err
 	}
-	r.Set(memberKey(m.Session), player{Player: nameOf(m), Name: name})
+	r.SetKey(memberKey(m.Session), player{Player: nameOf(m), Name: name})
 	return nil
 }
 
-// succeed lets a session be shown in the place of its player's other session.
-func (match) succeed(r *Room, old, m Member, o Options) error {
-	name, err := o.fields().displayName()
+// succeedMember lets a session be shown in the place of its player's other session.
+func (match) succeedMember(r *Room, old, m Member, o Options) error {
+	name, err := o.fieldsOf().displayName()
 	if err != nil {
 		return err
 	}
@@ -127,27 +127,27 @@ func (match) succeed(r *Room, old, m Member, o Options) error {
 	if p.Away = false; name != "" {
 		p.Name = name
 	}
-	r.Delete(memberKey(old.Session))
-	r.Set(memberKey(m.Session), p)
+	r.DeleteKey(memberKey(old.Session))
+	r.SetKey(memberKey(m.Session), p)
 	return nil
 }
 
-func (match) Leave(*Room, Member) error { return nil }
+func (match) OnLeave(*Room, Member) error { return nil }
 
-func (match) Away(r *Room, m Member) error { return notePresence(r, m) }
+func (match) OnAway(r *Room, m Member) error { return notePresence(r, m) }
 
-func (match) Back(r *Room, m Member) error { return notePresence(r, m) }
+func (match) OnBack(r *Room, m Member) error { return notePresence(r, m) }
 
 func notePresence(r *Room, m Member) error {
 	var p player
 	_ = json.Unmarshal(r.State[memberKey(m.Session)], &p)
-	p.Away = m.Away
-	r.Set(memberKey(m.Session), p)
+	p.Away = m.IsAway
+	r.SetKey(memberKey(m.Session), p)
 	return nil
 }
 
-func (match) Message(r *Room, _ Member, m Message) error {
-	r.Relay(m)
+func (match) OnMessage(r *Room, _ Member, m Message) error {
+	r.RelayMessage(m)
 	return nil
 }
 

@@ -8,11 +8,11 @@ import (
 
 const maxMessageType = 128 // bytes
 
-// Message returns the action of a message from a member.
-func (t *Types) Message(m Message) Action {
+// HandleMessage returns the action of a message from a member.
+func (t *Types) HandleMessage(m Message) Action {
 	// Once, and outside of the action, which may run again after a conflict.
-	checked, invalid := m.checked()
-	return bounded(func(r *Room) error {
+	checked, invalid := m.checkForm()
+	return boundedAction(func(r *Room) error {
 		if r.Type == "" {
 			return ErrNotFound
 		}
@@ -20,7 +20,7 @@ func (t *Types) Message(m Message) Action {
 		if !ok {
 			return ErrNotMember
 		}
-		logic := t.logic(r)
+		logic := t.logicOf(r)
 		if logic == nil {
 			return ErrWrongType
 		}
@@ -30,11 +30,11 @@ func (t *Types) Message(m Message) Action {
 		if isSpeech(logic, checked) && r.isSanctioned(m.Player, m.SentAt, func(s Sanction) bool { return s.IsMute }) {
 			return ErrMuted
 		}
-		return logic.Message(r, member, checked)
+		return logic.OnMessage(r, member, checked)
 	})
 }
 
-func (m Message) checked() (Message, error) {
+func (m Message) checkForm() (Message, error) {
 	if m.Type = strings.ToValidUTF8(m.Type, "\uFFFD"); m.Type == "" || len(m.Type) > maxMessageType {
 		return m, Invalid("type", "must have 1 to %d bytes", maxMessageType)
 	}
@@ -42,10 +42,10 @@ func (m Message) checked() (Message, error) {
 		return m, ErrTooLarge
 	}
 	var err error
-	if m.Bytes {
+	if m.IsBytes {
 		m.Data, err = checkBytes(m.Data)
 	} else {
-		m.Data, err = clean("data", m.Data)
+		m.Data, err = cleanJSON("data", m.Data)
 	}
 	return m, err
 }
@@ -62,5 +62,5 @@ func checkBytes(data json.RawMessage) (json.RawMessage, error) {
 	case len(raw) > maxBytesMessage:
 		return nil, ErrTooLarge
 	}
-	return encode(text), nil
+	return encodeJSON(text), nil
 }

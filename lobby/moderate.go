@@ -16,9 +16,9 @@ func isSpeech(logic Logic, m Message) bool {
 	return true
 }
 
-// moderating makes an action of a backend or an operator, for whom a room that a client may make has to exist.
-func moderating(act func(*Room) error) Action {
-	return atomic(func(r *Room) error {
+// moderatingAction makes an action of a backend or an operator, for whom a room that a client may make has to exist.
+func moderatingAction(act func(*Room) error) Action {
+	return atomicAction(func(r *Room) error {
 		if r.Type == "" {
 			return ErrNotFound
 		}
@@ -26,11 +26,11 @@ func moderating(act func(*Room) error) Action {
 	})
 }
 
-// Expel returns the action by which the sessions of a player leave a room, and its invitations end. reason is what all
+// ExpelPlayer returns the action by which the sessions of a player leave a room, and its invitations end. reason is what all
 // members receive, such as kicked. Errors: [ErrNotMember] if it has neither.
-func (t *Types) Expel(player, reason string) Action {
-	return moderating(func(r *Room) error {
-		found, err := t.expel(r, player, reason)
+func (t *Types) ExpelPlayer(player, reason string) Action {
+	return moderatingAction(func(r *Room) error {
+		found, err := t.expelPlayer(r, player, reason)
 		if err == nil && !found {
 			err = ErrNotMember
 		}
@@ -38,11 +38,12 @@ func (t *Types) Expel(player, reason string) Action {
 	})
 }
 
-func (t *Types) expel(r *Room, player, reason string) (found bool, err error) {
-	invited := len(r.Invited)
-	r.Invited = slices.DeleteFunc(slices.Clone(r.Invited), func(m Member) bool { return m.Player == player })
-	found = len(r.Invited) < invited
-	logic := t.logic(r)
+func (t *Types) expelPlayer(r *Room, player, reason string) (found bool, err error) {
+	invited := len(r.InvitedMembers)
+	r.InvitedMembers = slices.DeleteFunc(slices.Clone(r.InvitedMembers),
+		func(m Member) bool { return m.Player == player })
+	found = len(r.InvitedMembers) < invited
+	logic := t.logicOf(r)
 	if logic == nil {
 		return false, ErrWrongType // what its members are to each other, only another process knows
 	}
@@ -52,66 +53,66 @@ func (t *Types) expel(r *Room, player, reason string) (found bool, err error) {
 		if at < 0 {
 			return found, nil
 		}
-		gone, _ := r.Remove(r.Members[at].Session, reason)
+		gone, _ := r.RemoveMember(r.Members[at].Session, reason)
 		found = true
-		if err := logic.Leave(r, gone); err != nil {
+		if err := logic.OnLeave(r, gone); err != nil {
 			return found, err
 		}
 	}
 }
 
-// Punish returns the action that bans a player from a room, which expels it, or mutes it in the room. now is the time
+// PunishPlayer returns the action that bans a player from a room, which expels it, or mutes it in the room. now is the time
 // from which EndsAt counts. Errors: code invalid if the room has too many sanctions.
-func (t *Types) Punish(s Sanction, now time.Time) Action {
-	return moderating(func(r *Room) error {
+func (t *Types) PunishPlayer(s Sanction, now time.Time) Action {
+	return moderatingAction(func(r *Room) error {
 		if s.Player == "" || len(s.Player) > maxPlayer || strings.ContainsFunc(s.Player, unicode.IsControl) {
 			return Invalid("player", "must have 1 to %d bytes without control characters", maxPlayer)
 		}
-		if err := r.sanction(s, now); err != nil || !s.IsBan {
+		if err := r.addSanction(s, now); err != nil || !s.IsBan {
 			return err
 		}
-		_, err := t.expel(r, s.Player, "banned")
+		_, err := t.expelPlayer(r, s.Player, "banned")
 		return err
 	})
 }
 
-// Pardon returns the action that ends the ban and the mute of a player. It changes nothing where there is none.
-func (t *Types) Pardon(player string) Action {
-	return moderating(func(r *Room) error {
+// PardonPlayer returns the action that ends the ban and the mute of a player. It changes nothing where there is none.
+func (t *Types) PardonPlayer(player string) Action {
+	return moderatingAction(func(r *Room) error {
 		r.Sanctions = slices.DeleteFunc(slices.Clone(r.Sanctions), func(s Sanction) bool { return s.Player == player })
 		return nil
 	})
 }
 
-// Close returns the action that ends a room: its members leave it, and the queue.
-func (t *Types) Close() Action {
-	return moderating(func(r *Room) error {
+// CloseRoom returns the action that ends a room: its members leave it, and the queue.
+func (t *Types) CloseRoom() Action {
+	return moderatingAction(func(r *Room) error {
 		if t.hasOwner(r) {
 			takeBack(r)
 		}
-		r.Closed = true
+		r.IsClosed = true
 		return nil
 	})
 }
 
-// Announce returns the action by which a backend sends the members of a room a message, which comes from the room
+// AnnounceMessage returns the action by which a backend sends the members of a room a message, which comes from the room
 // itself. Errors: code invalid, [ErrTooLarge].
-func (t *Types) Announce(kind string, data json.RawMessage) Action {
-	checked, invalid := Message{Type: kind, Data: data}.checked()
-	return moderating(func(r *Room) error {
+func (t *Types) AnnounceMessage(kind string, data json.RawMessage) Action {
+	checked, invalid := Message{Type: kind, Data: data}.checkForm()
+	return moderatingAction(func(r *Room) error {
 		if invalid == nil {
-			r.Tell(checked.Type, checked.Data)
+			r.TellMembers(checked.Type, checked.Data)
 		}
 		return invalid
 	})
 }
 
-// Reconfigure returns the action by which a backend changes a room, whoever owns it. Errors: [ErrOfMatch]; code invalid.
-func (t *Types) Reconfigure(c Change) Action {
-	return bounded(moderating(func(r *Room) error {
+// ReconfigureRoom returns the action by which a backend changes a room, whoever owns it. Errors: [ErrOfMatch]; code invalid.
+func (t *Types) ReconfigureRoom(c Change) Action {
+	return boundedAction(moderatingAction(func(r *Room) error {
 		if r.Participants != nil {
 			return ErrOfMatch
 		}
-		return t.change(r, c)
+		return t.changeRoom(r, c)
 	}))
 }

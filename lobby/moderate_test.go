@@ -20,9 +20,9 @@ func TestABannedPlayerStaysOut(t *testing.T) {
 	for _, again := range []string{"s2", "s6"} {
 		requireCode(t, "banned", h.join(again))
 	}
-	h.room.Invited = append(h.room.Invited, Member{Session: "s6", Player: "bo"})
+	h.room.InvitedMembers = append(h.room.InvitedMembers, Member{Session: "s6", Player: "bo"})
 	requireCode(t, "banned", h.join("s6"))
-	h.must(h.Pardon("bo"))
+	h.must(h.PardonPlayer("bo"))
 	require.NoError(t, h.join("s6"))
 }
 
@@ -42,36 +42,36 @@ func TestABackendModerates(t *testing.T) {
 	h := setup(t, "chat")
 	h.mustJoin("s1", "s5", "s2") // s1 and s5 are ada's
 	h.news()
-	h.must(h.Punish(Sanction{Player: "ada", IsMute: true, EndsAt: now.Add(time.Minute)}, now))
+	h.must(h.PunishPlayer(Sanction{Player: "ada", IsMute: true, EndsAt: now.Add(time.Minute)}, now))
 	say := Message{Session: "s5", Player: "ada", Type: "any", Data: json.RawMessage(`{}`), SentAt: now}
-	requireCode(t, "muted", h.do(h.Message(say)))
+	requireCode(t, "muted", h.do(h.HandleMessage(say)))
 	say.SentAt = now.Add(time.Minute)
-	h.must(h.Message(say))
+	h.must(h.HandleMessage(say))
 	h.news()
-	h.must(h.Announce("news", json.RawMessage(`{"text":"maintenance"}`)))
+	h.must(h.AnnounceMessage("news", json.RawMessage(`{"text":"maintenance"}`)))
 	entries, _ := h.news()
 	require.JSONEq(t, `[{"k":"message","t":"news","d":{"text":"maintenance"}}]`, entries)
-	requireCode(t, "not_a_member", h.do(h.Expel("cy", "kicked")))
-	h.must(h.Expel("ada", "kicked"))
+	requireCode(t, "not_a_member", h.do(h.ExpelPlayer("cy", "kicked")))
+	h.must(h.ExpelPlayer("ada", "kicked"))
 	entries, effects := h.news()
 	require.JSONEq(t, `[{"k":"left","s":"s1","r":"kicked"},{"k":"left","s":"s5","r":"kicked"}]`, entries)
 	require.JSONEq(t, `["removeadas1kicked","removeadas5kicked"]`, effects)
-	h.must(h.Punish(Sanction{Player: "bo", IsBan: true, EndsAt: now.Add(time.Hour)}, now))
+	h.must(h.PunishPlayer(Sanction{Player: "bo", IsBan: true, EndsAt: now.Add(time.Hour)}, now))
 	require.Empty(t, h.sessions(), "a ban expels")
-	back := Join{Type: "chat", Session: "s2", Player: "bo", AskedAt: now}
-	requireCode(t, "banned", h.do(h.Join(back)))
+	back := Join{RoomType: "chat", Session: "s2", Player: "bo", AskedAt: now}
+	requireCode(t, "banned", h.do(h.JoinRoom(back)))
 	back.AskedAt = now.Add(time.Hour)
-	h.must(h.Join(back))
-	h.must(h.Close())
-	require.True(t, h.room.Closed)
+	h.must(h.JoinRoom(back))
+	h.must(h.CloseRoom())
+	require.True(t, h.room.IsClosed)
 }
 
 // What a backend does takes the members out of the queue, as what the members do.
 func TestAPartyThatABackendChangesLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	for name, act := range map[string]func(*house) Action{
-		"expel": func(h *house) Action { return h.Expel("bo", "kicked") },
-		"close": func(h *house) Action { return h.Close() },
+		"expel": func(h *house) Action { return h.ExpelPlayer("bo", "kicked") },
+		"close": func(h *house) Action { return h.CloseRoom() },
 	} {
 		h := setup(t, "party")
 		h.mustJoin("s1", "s2")
@@ -82,7 +82,7 @@ func TestAPartyThatABackendChangesLeavesTheQueue(t *testing.T) {
 	}
 	h := setup(t, "party")
 	h.mustJoin("s1", "s2")
-	h.must(h.Expel("ada", "kicked"))
+	h.must(h.ExpelPlayer("ada", "kicked"))
 	require.Equal(t, `"s2"`, h.value("owner"), "the next one is the owner")
 }
 
@@ -96,13 +96,14 @@ func TestSanctionsAreBounded(t *testing.T) {
 		if i == 7 {
 			s.EndsAt = now.Add(time.Second)
 		}
-		h.must(h.Punish(s, now))
+		h.must(h.PunishPlayer(s, now))
 	}
-	requireCode(t, "invalid", h.do(h.Punish(Sanction{Player: "x", IsMute: true}, now)))
-	h.must(h.Punish(Sanction{Player: "3", IsBan: true, Reason: strings.Repeat("é", 400)[1:]}, now))
+	requireCode(t, "invalid", h.do(h.PunishPlayer(Sanction{Player: "x", IsMute: true}, now)))
+	h.must(h.PunishPlayer(Sanction{Player: "3", IsBan: true, Reason: strings.Repeat("é", 400)[1:]}, now))
 	require.Len(t, h.room.Sanctions, maxSanctions)
-	require.Len(t, h.room.Sanctions[maxSanctions-1].Reason, maxSanctionReason-2, "a row that each action reads is short")
-	h.must(h.Punish(Sanction{Player: "x", IsMute: true}, now.Add(time.Second)))
+	require.Len(t, h.room.Sanctions[maxSanctions-1].Reason, maxSanctionReason-2,
+		"a row that each action reads is short")
+	h.must(h.PunishPlayer(Sanction{Player: "x", IsMute: true}, now.Add(time.Second)))
 	require.Len(t, h.room.Sanctions, maxSanctions, "one was over")
 }
 
@@ -110,8 +111,9 @@ func TestSanctionsAreBounded(t *testing.T) {
 func TestABackendMakesNoRoom(t *testing.T) {
 	t.Parallel()
 	h := setup(t, "chat")
-	for _, act := range []Action{h.Expel("a", "kicked"), h.Punish(Sanction{Player: "a", IsBan: true}, time.Time{}), h.Pardon("a"), h.Close(),
-		h.Announce("x", nil), h.Reconfigure(Change{})} {
+	for _, act := range []Action{h.ExpelPlayer("a", "kicked"),
+		h.PunishPlayer(Sanction{Player: "a", IsBan: true}, time.Time{}), h.PardonPlayer("a"), h.CloseRoom(),
+		h.AnnounceMessage("x", nil), h.ReconfigureRoom(Change{})} {
 		requireCode(t, "room_not_found", h.do(act))
 	}
 }

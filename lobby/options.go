@@ -16,7 +16,7 @@ type fields struct {
 	prefix string // of the field that an error names
 }
 
-func (o Options) fields() fields { return fields{values: o, prefix: "options."} }
+func (o Options) fieldsOf() fields { return fields{values: o, prefix: "options."} }
 
 // fieldsOf reads an object; null, and nothing, is an empty one.
 func fieldsOf(field string, raw json.RawMessage) (fields, error) {
@@ -27,11 +27,11 @@ func fieldsOf(field string, raw json.RawMessage) (fields, error) {
 	return f, nil
 }
 
-// raw returns a field, or nil if it is absent or null.
-func (f fields) raw(name string) json.RawMessage {
+// rawField returns a field, or nil if it is absent or null.
+func (f fields) rawField(name string) json.RawMessage {
 	raw, ok := f.values[name]
 	if !ok {
-		raw = f.values[camel(name)]
+		raw = f.values[camelCase(name)]
 	}
 	if string(raw) == "null" {
 		return nil
@@ -39,7 +39,7 @@ func (f fields) raw(name string) json.RawMessage {
 	return raw
 }
 
-func camel(name string) string {
+func camelCase(name string) string {
 	words := strings.Split(name, "_")
 	for i, w := range words[1:] {
 		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
@@ -47,9 +47,9 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// text returns a string of at most so many bytes, "" if it is absent.
-func (f fields) text(name string, maxBytes int) (string, error) {
-	raw := f.raw(name)
+// textField returns a string of at most so many bytes, "" if it is absent.
+func (f fields) textField(name string, maxBytes int) (string, error) {
+	raw := f.rawField(name)
 	var s string
 	if raw != nil && (json.Unmarshal(raw, &s) != nil || len(s) > maxBytes ||
 		strings.ContainsFunc(s, unicode.IsControl)) {
@@ -61,9 +61,10 @@ func (f fields) text(name string, maxBytes int) (string, error) {
 // displayName returns a text by which others know a member: "" if it is absent. What nobody sees in it could make it
 // look like another one.
 func (f fields) displayName() (string, error) {
-	s, err := f.text("name", maxName)
+	s, err := f.textField("name", maxName)
 	if err == nil && hasHidden(s) {
-		return "", Invalid(f.prefix+"name", "must have no invisible characters, and none that change the direction of writing")
+		return "", Invalid(f.prefix+"name",
+			"must have no invisible characters, and none that change the direction of writing")
 	}
 	return s, err
 }
@@ -82,26 +83,26 @@ func hasHidden(s string) bool {
 	return false
 }
 
-// required returns a string that must not be empty.
-func (f fields) required(name string, maxBytes int) (string, error) {
-	s, err := f.text(name, maxBytes)
+// requiredText returns a string that must not be empty.
+func (f fields) requiredText(name string, maxBytes int) (string, error) {
+	s, err := f.textField(name, maxBytes)
 	if err == nil && s == "" {
 		return "", Invalid(f.prefix+name, "is required")
 	}
 	return s, err
 }
 
-func (f fields) flag(name string, absent bool) (bool, error) {
-	raw, value := f.raw(name), absent
+func (f fields) flagField(name string, absent bool) (bool, error) {
+	raw, value := f.rawField(name), absent
 	if raw != nil && json.Unmarshal(raw, &value) != nil {
 		return false, Invalid(f.prefix+name, "must be true or false")
 	}
 	return value, nil
 }
 
-// whole returns a whole number from 1 to another; absent has its own value.
-func (f fields) whole(name string, to, absent int) (int, error) {
-	raw := f.raw(name)
+// wholeNumber returns a whole number from 1 to another; absent has its own value.
+func (f fields) wholeNumber(name string, to, absent int) (int, error) {
+	raw := f.rawField(name)
 	if raw == nil {
 		return absent, nil
 	}
@@ -117,9 +118,9 @@ const (
 	maxMatch = 16
 )
 
-// Size is the number of players of a match that a client asked for: a number is clamped to 2 to 16, and anything else
+// ClampSize is the number of players of a match that a client asked for: a number is clamped to 2 to 16, and anything else
 // is 2.
-func Size(asked any) int {
+func ClampSize(asked any) int {
 	n, ok := asked.(float64)
 	if !ok || math.IsNaN(n) {
 		return minMatch

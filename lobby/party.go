@@ -3,9 +3,9 @@ package lobby
 // party is a group of friends that plays together. Its members queue for any room type.
 type party struct{ group }
 
-func (p party) Join(r *Room, m Member, o Options) error { return p.join(r, m, o, card{}) }
+func (p party) OnJoin(r *Room, m Member, o Options) error { return p.addCard(r, m, o, card{}) }
 
-func (p party) Message(r *Room, m Member, msg Message) error {
+func (p party) OnMessage(r *Room, m Member, msg Message) error {
 	f, err := p.fieldsOfMessage(msg)
 	if err != nil {
 		return err
@@ -13,7 +13,7 @@ func (p party) Message(r *Room, m Member, msg Message) error {
 	if msg.Type == "queue" {
 		return byOwner(r, m, f, p.queue)
 	}
-	return p.message(r, m, msg, f)
+	return p.handleCommon(r, m, msg, f)
 }
 
 func (p party) queue(r *Room, _ Member, f fields) error {
@@ -21,7 +21,7 @@ func (p party) queue(r *Room, _ Member, f fields) error {
 	if err != nil {
 		return err
 	}
-	return p.enqueue(r, q)
+	return p.enqueueMembers(r, q)
 }
 
-func (party) matched(*Room) {}
+func (party) resetAfterMatch(*Room) {}

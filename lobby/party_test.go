@@ -47,7 +47,7 @@ func TestAPartyQueuesTogether(t *testing.T) {
 	require.Equal(t, []string{EffectDequeue, EffectEnqueue}, h.effects())
 	h.mustSend("s3", "cancel", ``)
 	require.Equal(t, []string{EffectDequeue}, h.effects())
-	h.must(h.Away("s2"))
+	h.must(h.MarkAway("s2"))
 	requireCode(t, "invalid", h.send("s1", "queue", `{"room_type":"duel"}`))
 	require.Equal(t, `"open"`, h.value("phase"))
 }
@@ -58,11 +58,11 @@ func TestAPartyLeavesTheQueueWithItsMembers(t *testing.T) {
 	h.mustJoin("s1", "s2")
 	h.mustSend("s1", "queue", `{"room_type":"duel"}`)
 	h.effects()
-	h.must(h.Leave("s2", playerOf("s2")))
+	h.must(h.LeaveRoom("s2", playerOf("s2")))
 	require.Equal(t, []string{EffectDequeue}, h.effects())
 	h.mustSend("s1", "queue", `{"room_type":"duel"}`)
 	h.effects()
 	h.must(h.MatchedTo("m1", "duel:match:1"))
-	h.must(h.Leave("s1", playerOf("s1")))
+	h.must(h.LeaveRoom("s1", playerOf("s1")))
 	require.Empty(t, h.effects(), "the match was made")
 }

@@ -16,7 +16,7 @@ func (r *Room) takePlace(session, player string) (old string) {
 	old = r.Participants[at]
 	r.Participants = slices.Clone(r.Participants)
 	r.Participants[at] = session
-	r.Invited = without(r.Invited, old)
+	r.InvitedMembers = withoutMember(r.InvitedMembers, old)
 	return old
 }
 
@@ -25,7 +25,7 @@ func (r *Room) takePlace(session, player string) (old string) {
 func (r *Room) placeOf(player string) int {
 	connected := func(session string) bool {
 		m, joined := r.Member(session)
-		return joined && !m.Away
+		return joined && !m.IsAway
 	}
 	found := -1
 	for i, p := range r.Places[:min(len(r.Places), len(r.Participants))] {
@@ -43,5 +43,5 @@ func (r *Room) seatOf(session string) string {
 	if at < 0 || at >= len(r.Places) {
 		return ""
 	}
-	return r.Places[at].Seat
+	return r.Places[at].SeatPlayer
 }

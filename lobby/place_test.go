@@ -16,7 +16,7 @@ func TestANewSessionHasAllThatItsPlayerHadInALobby(t *testing.T) {
 	h.mustSend("s1", "ready", `{}`)
 	h.mustSend("s2", "ready", `{}`)
 	h.mustSend("s1", "start", `{"room_type":"duel","size":4}`)
-	h.must(h.Away("s1"))
+	h.must(h.MarkAway("s1"))
 	h.news()
 	require.NoError(t, h.join("s5"))
 	require.Equal(t, []string{"s5", "s2"}, h.sessions(), "it has stayed the longest")
@@ -24,7 +24,7 @@ func TestANewSessionHasAllThatItsPlayerHadInALobby(t *testing.T) {
 	require.Empty(t, h.value("m:s1"))
 	require.Equal(t, `"s5"`, h.value("owner"))
 	require.Equal(t, `"queued"`, h.value("phase"))
-	require.Contains(t, h.room.Effects, Effect{Kind: EffectSucceed, Player: "ada", From: "s1", Session: "s5"})
+	require.Contains(t, h.room.Effects, Effect{Kind: EffectSucceed, Player: "ada", FromSession: "s1", Session: "s5"})
 	entries, _ := h.news()
 	require.JSONEq(t, `[{"k":"left","s":"s1","r":"replaced"},{"k":"joined","s":"s5"}]`, entries)
 	require.ErrorIs(t, h.send("s1", "say", `{"text":"hi"}`), ErrNotMember)
@@ -66,8 +66,8 @@ func TestAMatchAdmitsThePlayerWithAnotherSession(t *testing.T) {
 	for _, typ := range []string{"match", "counter_room", "lobby", "nobody-configured"} {
 		for _, hasJoined := range []bool{true, false} {
 			h := setup(t, "match")
-			h.typ, h.room = typ, h.Matched(threePlayers(typ))()
-			h.room.New = false
+			h.typ, h.room = typ, h.MatchRoom(threePlayers(typ))()
+			h.room.IsNew = false
 			if hasJoined {
 				h.mustJoin("s1")
 			}
@@ -75,7 +75,7 @@ func TestAMatchAdmitsThePlayerWithAnotherSession(t *testing.T) {
 			require.NoError(t, h.join("s5"), typ)
 			require.ElementsMatch(t, []string{"s2", "s5"}, h.sessions())
 			require.Equal(t, []string{"s5", "s2", "s3"}, h.room.Participants)
-			require.Equal(t, []Member{{Session: "s3", Player: "cy"}}, h.room.Invited)
+			require.Equal(t, []Member{{Session: "s3", Player: "cy"}}, h.room.InvitedMembers)
 			require.ErrorIs(t, h.join("s7"), ErrNotInvited)
 			require.NoError(t, h.join("s1"), "the old session is one of the same player")
 			require.Equal(t, []string{"s1", "s2", "s3"}, h.room.Participants)
@@ -87,10 +87,10 @@ func TestThePlaceInAMatchOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	h := setup(t, "match")
 	h.mustJoin("s1", "s2", "s3")
-	h.must(h.End("s1"))
+	h.must(h.EndSession("s1"))
 	require.Empty(t, h.room.Effects)
 	require.NoError(t, h.join("s5"))
-	h.must(h.Leave("s5", "ada"))
+	h.must(h.LeaveRoom("s5", "ada"))
 	require.Equal(t, []Effect{{Kind: EffectWithdraw, Player: "ada"}}, h.room.Effects)
 }
 
@@ -102,12 +102,12 @@ func TestAPlayerWhoIsInAMatchTwice(t *testing.T) {
 	m := threePlayers("duel")
 	m.Participants = append(m.Participants, Member{Session: "s5", Player: "ada"})
 	m.Seats = []string{"s1", "s2", "s3", "s5"}
-	h.typ, h.room = "duel", h.Matched(m)()
-	h.room.New = false
+	h.typ, h.room = "duel", h.MatchRoom(m)()
+	h.room.IsNew = false
 	h.mustJoin("s1", "s5")
 	require.Len(t, h.room.Members, 2)
-	h.must(h.Away("s5"))
-	require.NoError(t, h.do(h.Join(Join{Type: "duel", Session: "s9", Player: "ada"})))
+	h.must(h.MarkAway("s5"))
+	require.NoError(t, h.do(h.JoinRoom(Join{RoomType: "duel", Session: "s9", Player: "ada"})))
 	require.Equal(t, []string{"s1", "s2", "s3", "s9"}, h.room.Participants)
 	require.Equal(t, "s5", h.room.seatOf("s9"), "the game server keeps the seat for the player of the ticket")
 }
@@ -118,13 +118,14 @@ func TestASessionWithoutANameHasItsOwnPlace(t *testing.T) {
 	h := setup(t, "match")
 	m := threePlayers("duel")
 	m.Participants = append(m.Participants, Member{Session: "s8", Player: "s8"})
-	h.typ, h.room = "duel", h.Matched(m)()
-	h.room.New = false
-	require.ErrorIs(t, h.do(h.Join(Join{Type: "duel", Session: "s9", Player: "s9"})), ErrNotInvited)
-	require.ErrorIs(t, h.do(h.Join(Join{Type: "duel", Session: "s9", Player: "s8"})), ErrNotInvited, "a sub may look like a session")
+	h.typ, h.room = "duel", h.MatchRoom(m)()
+	h.room.IsNew = false
+	require.ErrorIs(t, h.do(h.JoinRoom(Join{RoomType: "duel", Session: "s9", Player: "s9"})), ErrNotInvited)
+	require.ErrorIs(t, h.do(h.JoinRoom(Join{RoomType: "duel", Session: "s9", Player: "s8"})), ErrNotInvited,
+		"a sub may look like a session")
 	h = setup(t, "lobby")
 	h.mustJoin("s8")
-	require.NoError(t, h.do(h.Join(Join{Type: "lobby", Session: "s9", Player: "s8"})))
+	require.NoError(t, h.do(h.JoinRoom(Join{RoomType: "lobby", Session: "s9", Player: "s8"})))
 	require.Len(t, h.room.Members, 2)
 }
 
@@ -133,13 +134,13 @@ func TestAnInvitationOfAPlayerIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	h := setup(t, "party")
 	h.mustJoin("s1")
-	h.room.Invited = []Member{{Player: "bo"}, {Session: "s2", Player: "bo"}, {Session: "s6", Player: "bo"}}
+	h.room.InvitedMembers = []Member{{Player: "bo"}, {Session: "s2", Player: "bo"}, {Session: "s6", Player: "bo"}}
 	require.NoError(t, h.join("s2"))
-	require.Empty(t, h.room.Invited)
+	require.Empty(t, h.room.InvitedMembers)
 	h.mustSend("s1", "kick", `{"session":"s2"}`)
 	require.ErrorIs(t, h.join("s6"), ErrNotInvited)
-	h.room.Invited = []Member{{Player: "bo"}}
-	h.must(h.Leave("s2", "bo"))
+	h.room.InvitedMembers = []Member{{Player: "bo"}}
+	h.must(h.LeaveRoom("s2", "bo"))
 	require.ErrorIs(t, h.join("s6"), ErrNotInvited, "it was declined")
 }
 
@@ -152,7 +153,7 @@ func TestAnEmptyRoomIsThatOfTheNextOne(t *testing.T) {
 		if typ != "chat" {
 			h.mustSend("s1", "lock", `{}`)
 		}
-		h.must(h.Leave("s1", "ada"))
+		h.must(h.LeaveRoom("s1", "ada"))
 		require.NoError(t, h.join("s2"))
 		if typ != "chat" {
 			require.Equal(t, `"s2"`, h.value("owner"))
@@ -169,7 +170,7 @@ func TestAnInvitationOpensALockedRoom(t *testing.T) {
 	h.mustSend("s1", "lock", `{}`)
 	require.ErrorIs(t, h.send("s2", "invite", `{"player":"cy"}`), ErrLocked, "the lock is the owner's")
 	h.mustSend("s1", "invite", `{"player":"cy"}`)
-	h.room.Invited = []Member{{Player: "cy"}}
+	h.room.InvitedMembers = []Member{{Player: "cy"}}
 	require.NoError(t, h.join("s3"))
 	require.ErrorIs(t, h.join("s4"), ErrNotInvited)
 }

@@ -72,7 +72,7 @@ func (w *walk) follow() {
 		case EffectInvite:
 			for i := 1; i <= 8; i++ {
 				if playerOf(session(i)) == e.Player && !w.seen[session(i)] {
-					w.room.Invited = append(w.room.Invited, Member{Session: session(i), Player: e.Player})
+					w.room.InvitedMembers = append(w.room.InvitedMembers, Member{Session: session(i), Player: e.Player})
 				}
 			}
 		case EffectEnqueue:
@@ -83,7 +83,7 @@ func (w *walk) follow() {
 			w.queued = false
 		}
 	}
-	w.room.Entries, w.room.Effects, w.room.New = nil, nil, false
+	w.room.Entries, w.room.Effects, w.room.IsNew = nil, nil, false
 }
 
 // hold requires what holds between any two actions.
@@ -91,18 +91,18 @@ func (w *walk) hold() {
 	r := w.room
 	require.ElementsMatch(w.t, slices.Collect(maps.Keys(w.seen)), w.sessions())
 	require.LessOrEqual(w.t, len(r.Members), r.MaxMembers)
-	require.True(w.t, slices.IsSortedFunc(r.Members, func(a, b Member) int { return int(a.Order - b.Order) }))
+	require.True(w.t, slices.IsSortedFunc(r.Members, func(a, b Member) int { return int(a.JoinOrder - b.JoinOrder) }))
 	for _, m := range r.Members {
-		require.Positive(w.t, m.Order)
-		require.LessOrEqual(w.t, m.Order, r.Joins)
+		require.Positive(w.t, m.JoinOrder)
+		require.LessOrEqual(w.t, m.JoinOrder, r.JoinCount)
 	}
-	require.LessOrEqual(w.t, r.State.Bytes(), maxStateBytes)
+	require.LessOrEqual(w.t, r.State.JSONBytes(), maxStateBytes)
 	require.LessOrEqual(w.t, len(r.State), maxStateKeys)
 	for _, m := range r.Members {
 		require.False(w.t, r.isSanctioned(m.Player, time.Time{}, func(s Sanction) bool { return s.IsBan }))
 	}
 	if w.hasOwner(r) {
-		require.Equal(w.t, r.Code, r.text("code"))
+		require.Equal(w.t, r.JoinCode, r.textOf("code"))
 		require.Equal(w.t, string(r.Metadata), string(r.State["metadata"]))
 	}
 	parsed := must.Get(ParseState(r.State.JSON()))(w.t)
@@ -114,7 +114,7 @@ func (w *walk) hold() {
 	w.holdGroup()
 }
 
-func (w *walk) logic() Logic { typ, _ := w.typeOf(w.room); return typ.logic }
+func (w *walk) logic() Logic { typ, _ := w.typeOf(w.room); return typ.roomLogic }
 
 func (w *walk) hasCards() bool {
 	_, once := w.logic().(oncePerPlayer)
@@ -130,17 +130,17 @@ func (w *walk) holdGroup() {
 	}
 	r := w.room
 	if len(r.Members) > 0 {
-		require.True(w.t, w.seen[r.text("owner")])
+		require.True(w.t, w.seen[r.textOf("owner")])
 	}
-	require.Contains(w.t, []string{phaseOpen, phaseCountdown, phaseQueued, phaseMatched}, r.text("phase"))
-	require.Equal(w.t, r.text("phase") == phaseQueued, w.queued)
+	require.Contains(w.t, []string{phaseOpen, phaseCountdown, phaseQueued, phaseMatched}, r.textOf("phase"))
+	require.Equal(w.t, r.textOf("phase") == phaseQueued, w.queued)
 	require.Equal(w.t, w.queued, r.State["queue"] != nil)
 	players := map[string]bool{}
 	for _, m := range r.Members {
 		require.False(w.t, players[m.Player])
 		players[m.Player] = true
-		c := r.card(m.Session)
-		require.Equal(w.t, m.Away, c.Away)
+		c := r.cardOf(m.Session)
+		require.Equal(w.t, m.IsAway, c.Away)
 		if c.Ready != nil && w.queued {
 			require.True(w.t, *c.Ready)
 		}
@@ -150,17 +150,18 @@ func (w *walk) holdGroup() {
 // draw draws an action of a session or of the director.
 func (w *walk) draw(rt *rapid.T) Action {
 	s := session(rapid.IntRange(1, 8).Draw(rt, "session"))
-	switch rapid.SampledFrom([]string{"join", "join", "leave", "away", "back", "message", "message", "message", "message", "details", "backend", "director"}).Draw(rt, "action") {
+	switch rapid.SampledFrom([]string{"join", "join", "leave", "away", "back", "message", "message", "message",
+		"message", "details", "backend", "director"}).Draw(rt, "action") {
 	case "join":
-		return w.Join(Join{Type: w.typ, Session: s, Player: playerOf(s), Options: drawOptions(rt)})
+		return w.JoinRoom(Join{RoomType: w.typ, Session: s, Player: playerOf(s), Options: drawOptions(rt)})
 	case "leave":
-		return w.Leave(s, playerOf(s))
+		return w.LeaveRoom(s, playerOf(s))
 	case "away":
-		return w.Away(s)
+		return w.MarkAway(s)
 	case "back":
-		return w.Back(s)
+		return w.MarkBack(s)
 	case "message":
-		return w.Message(Message{Session: s, Player: playerOf(s), Type: drawKind(rt), Data: drawData(rt, w)})
+		return w.HandleMessage(Message{Session: s, Player: playerOf(s), Type: drawKind(rt), Data: drawData(rt, w)})
 	case "details":
 		return w.drawDetails(rt, s)
 	case "backend":
@@ -172,9 +173,10 @@ func (w *walk) draw(rt *rapid.T) Action {
 // drawDetails draws a change of how the room is found.
 func (w *walk) drawDetails(rt *rapid.T, session string) Action {
 	if rapid.Bool().Draw(rt, "code") {
-		return w.ShareCode(session, CodeOf(rapid.Uint64().Draw(rt, "random")), CodeWish(rapid.IntRange(0, 2).Draw(rt, "wish")))
+		return w.ShareCode(session, CodeOf(rapid.Uint64().Draw(rt, "random")),
+			CodeWish(rapid.IntRange(0, 2).Draw(rt, "wish")))
 	}
-	return w.Update(session, drawChange(rt))
+	return w.UpdateRoom(session, drawChange(rt))
 }
 
 func drawChange(rt *rapid.T) (c Change) {
@@ -187,7 +189,8 @@ func drawChange(rt *rapid.T) (c Change) {
 	case 2:
 		c.IsLocked = &flag
 	case 3:
-		c.Metadata, _ = ParseMetadata("metadata", encode(map[string]any{"map": rapid.StringN(0, 3, 9).Draw(rt, "map")}))
+		c.NewMetadata, _ = ParseMetadata("metadata",
+			encodeJSON(map[string]any{"map": rapid.StringN(0, 3, 9).Draw(rt, "map")}))
 	}
 	return c
 }
@@ -196,24 +199,25 @@ func drawChange(rt *rapid.T) (c Change) {
 func (w *walk) drawBackend(rt *rapid.T, session string) Action {
 	punished := Sanction{Player: playerOf(session), IsBan: rapid.Bool().Draw(rt, "ban")}
 	return rapid.SampledFrom([]Action{
-		w.Expel(punished.Player, "kicked"), w.Punish(punished, time.Time{}), w.Pardon(punished.Player),
-		w.Reconfigure(drawChange(rt)), w.Announce("news", json.RawMessage(`{"text":"hi"}`)),
+		w.ExpelPlayer(punished.Player, "kicked"), w.PunishPlayer(punished, time.Time{}),
+		w.PardonPlayer(punished.Player),
+		w.ReconfigureRoom(drawChange(rt)), w.AnnounceMessage("news", json.RawMessage(`{"text":"hi"}`)),
 	}).Draw(rt, "backend")
 }
 
 // drawDirector draws an action of the director, with what goes with it: it takes the tickets itself.
 func (w *walk) drawDirector(rt *rapid.T) Action {
 	if !w.queued {
-		return w.Ended()
+		return w.EndMatch()
 	}
 	id := rapid.StringMatching(`m[0-9]{6}`).Draw(rt, "match")
-	act := rapid.SampledFrom([]Action{w.MatchedTo(id, "duel:"+id), w.Unqueued("declined", "")}).Draw(rt, "outcome")
+	act := rapid.SampledFrom([]Action{w.MatchedTo(id, "duel:"+id), w.MarkUnqueued("declined", "")}).Draw(rt, "outcome")
 	return func(r *Room) error {
 		before := len(r.Effects)
 		err := act(r)
 		require.Len(rt, r.Effects, before)
 		if r == w.room {
-			w.queued = r.text("phase") == phaseQueued
+			w.queued = r.textOf("phase") == phaseQueued
 		}
 		return err
 	}
@@ -231,7 +235,8 @@ func drawOptions(rt *rapid.T) Options {
 
 func drawKind(rt *rapid.T) string {
 	return rapid.SampledFrom([]string{
-		"say", "ready", "ready", "ready", "team", "set", "lock", "kick", "owner", "invite", "start", "start", "queue", "queue", "cancel", "countdown", "inc", "other",
+		"say", "ready", "ready", "ready", "team", "set", "lock", "kick", "owner", "invite", "start", "start", "queue",
+		"queue", "cancel", "countdown", "inc", "other",
 	}).Draw(rt, "kind")
 }
 
@@ -239,12 +244,16 @@ func drawData(rt *rapid.T, w *walk) json.RawMessage {
 	if rapid.IntRange(0, 9).Draw(rt, "wild") == 0 {
 		return drawJSON(rt)
 	}
-	return encode(map[string]any{
-		"text": "hi", "ready": rapid.IntRange(0, 4).Draw(rt, "ready") > 0, "team": rapid.IntRange(0, 2).Draw(rt, "team"),
-		"key": rapid.StringN(1, 3, 10).Draw(rt, "key"), "value": drawJSON(rt), "locked": rapid.Bool().Draw(rt, "locked"),
-		"session": session(rapid.IntRange(1, 8).Draw(rt, "other")), "player": playerOf(session(rapid.IntRange(1, 8).Draw(rt, "player"))),
-		"room_type": rapid.SampledFrom([]string{"duel", "ranked"}).Draw(rt, "room type"), "size": rapid.IntRange(1, 20).Draw(rt, "size"),
-		"ban": rapid.IntRange(0, 4).Draw(rt, "ban") == 0, "by": rapid.IntRange(-3, 3).Draw(rt, "by"),
+	return encodeJSON(map[string]any{
+		"text": "hi", "ready": rapid.IntRange(0, 4).Draw(rt, "ready") > 0,
+		"team": rapid.IntRange(0, 2).Draw(rt, "team"),
+		"key":  rapid.StringN(1, 3, 10).Draw(rt, "key"), "value": drawJSON(rt),
+		"locked":    rapid.Bool().Draw(rt, "locked"),
+		"session":   session(rapid.IntRange(1, 8).Draw(rt, "other")),
+		"player":    playerOf(session(rapid.IntRange(1, 8).Draw(rt, "player"))),
+		"room_type": rapid.SampledFrom([]string{"duel", "ranked"}).Draw(rt, "room type"),
+		"size":      rapid.IntRange(1, 20).Draw(rt, "size"),
+		"ban":       rapid.IntRange(0, 4).Draw(rt, "ban") == 0, "by": rapid.IntRange(-3, 3).Draw(rt, "by"),
 	})
 }
 
@@ -267,11 +276,11 @@ func FuzzMessage(f *testing.F) {
 		for _, typ := range everyType {
 			w := walk{house: *setup(t, typ), seen: map[string]bool{}}
 			for _, s := range []string{"s1", "s2"} {
-				w.room.Private = false
-				w.step(w.Join(Join{Type: typ, Session: s, Player: playerOf(s)}))
+				w.room.IsPrivate = false
+				w.step(w.JoinRoom(Join{RoomType: typ, Session: s, Player: playerOf(s)}))
 			}
-			w.step(w.Message(Message{Session: "s1", Player: "ada", Type: kind, Data: data, Bytes: binary}))
-			w.step(w.Message(Message{Session: "s2", Player: "bo", Type: kind, Data: data, Bytes: binary}))
+			w.step(w.HandleMessage(Message{Session: "s1", Player: "ada", Type: kind, Data: data, IsBytes: binary}))
+			w.step(w.HandleMessage(Message{Session: "s2", Player: "bo", Type: kind, Data: data, IsBytes: binary}))
 		}
 	})
 }

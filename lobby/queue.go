@@ -23,9 +23,9 @@ const (
 
 // queuing is a logic whose members queue together.
 type queuing interface {
-	matched(r *Room) // changes what a match changes beside the phase
-	// enqueues decides whether the members may queue, for a caller outside of the room.
-	enqueues(r *Room, q Queue) error
+	resetAfterMatch(r *Room) // changes what a match changes beside the phase
+	// checkEnqueue decides whether the members may queue, for a caller outside of the room.
+	checkEnqueue(r *Room, q Queue) error
 }
 
 // queued is a place in the queue, in the state of a room.
@@ -42,53 +42,53 @@ type lastMatch struct {
 
 // takeBack returns a room to the phase open, and takes its members out of the queue.
 func takeBack(r *Room) {
-	if r.text("phase") == phaseQueued {
-		r.Dequeue()
+	if r.textOf("phase") == phaseQueued {
+		r.DequeueMembers()
 	}
-	reopen(r)
+	reopenRoom(r)
 }
 
-// reopen returns a room whose members are in no queue to the phase open.
-func reopen(r *Room) {
-	if r.text("phase") != phaseOpen {
-		r.Set("phase", phaseOpen)
+// reopenRoom returns a room whose members are in no queue to the phase open.
+func reopenRoom(r *Room) {
+	if r.textOf("phase") != phaseOpen {
+		r.SetKey("phase", phaseOpen)
 	}
-	r.Delete("queue")
-	r.Delete("countdown")
+	r.DeleteKey("queue")
+	r.DeleteKey("countdown")
 }
 
-// enqueue puts the members of a room into a queue. The queue in which they are already keeps their place.
-func (g group) enqueue(r *Room, q Queue) error {
-	if err := g.ready(r, q); err != nil {
+// enqueueMembers puts the members of a room into a queue. The queue in which they are already keeps their place.
+func (g group) enqueueMembers(r *Room, q Queue) error {
+	if err := g.checkQueueing(r, q); err != nil {
 		return err
 	}
-	now := encode(queued{RoomType: q.RoomType, Size: q.Size})
-	if r.text("phase") != phaseQueued || string(r.State["queue"]) != string(now) {
+	now := encodeJSON(queued{RoomType: q.RoomType, Size: q.MatchSize})
+	if r.textOf("phase") != phaseQueued || string(r.State["queue"]) != string(now) {
 		takeBack(r)
-		r.Enqueue(q)
+		r.EnqueueMembers(q)
 		setQueued(r, q)
 	}
-	r.Answer = map[string]any{"queued": true, "room_type": q.RoomType, "size": q.Size}
+	r.CallerAnswer = map[string]any{"queued": true, "room_type": q.RoomType, "size": q.MatchSize}
 	return nil
 }
 
 func setQueued(r *Room, q Queue) {
-	r.Set("phase", phaseQueued)
-	r.Set("queue", queued{RoomType: q.RoomType, Size: q.Size})
-	r.Delete("countdown")
+	r.SetKey("phase", phaseQueued)
+	r.SetKey("queue", queued{RoomType: q.RoomType, Size: q.MatchSize})
+	r.DeleteKey("countdown")
 }
 
-func (g group) enqueues(r *Room, q Queue) error { return g.ready(r, q) }
+func (g group) checkEnqueue(r *Room, q Queue) error { return g.checkQueueing(r, q) }
 
-// ready decides whether the members of a room may queue together.
-func (g group) ready(r *Room, q Queue) error {
-	typ, _ := g.types.Lookup(q.RoomType)
+// checkQueueing decides whether the members of a room may queue together.
+func (g group) checkQueueing(r *Room, q Queue) error {
+	typ, _ := g.roomTypes.LookupType(q.RoomType)
 	switch {
-	case slices.ContainsFunc(r.Members, func(m Member) bool { return m.Away }):
+	case slices.ContainsFunc(r.Members, func(m Member) bool { return m.IsAway }):
 		return Invalid("members", "must all be connected")
 	case len(r.Members) > maxMatch:
 		return Invalid("members", "must be at most %d to queue", maxMatch)
-	case typ.Profile == "" && q.Size < len(r.Members):
+	case typ.ProfileName == "" && q.MatchSize < len(r.Members):
 		return Invalid("size", "must be at least the number of members")
 	}
 	return nil
@@ -97,7 +97,7 @@ func (g group) ready(r *Room, q Queue) error {
 // queueOf reads for what the members want to queue; otherwise is what they queue for if they say nothing.
 func queueOf(r *Room, f fields, otherwise Queue) (Queue, error) {
 	q := otherwise
-	name, err := f.text("room_type", maxTypeBytes)
+	name, err := f.textField("room_type", maxTypeBytes)
 	if err != nil {
 		return q, err
 	}
@@ -107,7 +107,7 @@ func queueOf(r *Room, f fields, otherwise Queue) (Queue, error) {
 	if !ValidType(q.RoomType) {
 		return q, Invalid("room_type", "must be the name of a room type")
 	}
-	q.Size = sizeOf(r, f, q.Size)
+	q.MatchSize = sizeOf(r, f, q.MatchSize)
 	if q.Attributes, err = attributesOf(f); err != nil {
 		return q, err
 	}
@@ -117,19 +117,19 @@ func queueOf(r *Room, f fields, otherwise Queue) (Queue, error) {
 
 // sizeOf reads the size of a match: without one, the members are a whole match.
 func sizeOf(r *Room, f fields, otherwise int) int {
-	if raw := f.raw("size"); raw != nil {
+	if raw := f.rawField("size"); raw != nil {
 		var asked any
 		_ = json.Unmarshal(raw, &asked)
-		return Size(asked)
+		return ClampSize(asked)
 	}
 	if otherwise > 0 {
 		return otherwise
 	}
-	return Size(float64(len(r.Members)))
+	return ClampSize(float64(len(r.Members)))
 }
 
 func attributesOf(f fields) (json.RawMessage, error) {
-	raw := f.raw("attributes")
+	raw := f.rawField("attributes")
 	if _, err := fieldsOf("attributes", raw); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func attributesOf(f fields) (json.RawMessage, error) {
 }
 
 func latenciesOf(f fields) (map[string]float64, error) {
-	raw := f.raw("latencies")
+	raw := f.rawField("latencies")
 	if raw == nil {
 		return nil, nil //nolint:nilnil // none is no error
 	}
@@ -157,20 +157,20 @@ func latenciesOf(f fields) (map[string]float64, error) {
 	return by, nil
 }
 
-// Queued returns the action of a room whose members are in a queue again, as after a ready check that failed.
-func (t *Types) Queued(q Queue) Action {
-	return t.queuing(func(r *Room, _ queuing) { setQueued(r, q) })
+// MarkQueued returns the action of a room whose members are in a queue again, as after a ready check that failed.
+func (t *Types) MarkQueued(q Queue) Action {
+	return t.queuingAction(func(r *Room, _ queuing) { setQueued(r, q) })
 }
 
-// Unqueued returns the action of a room whose members the director took out of the queue, for a reason that may be
+// MarkUnqueued returns the action of a room whose members the director took out of the queue, for a reason that may be
 // explained in words. It changes nothing in another phase.
-func (t *Types) Unqueued(reason, detail string) Action {
-	return t.queuing(func(r *Room, _ queuing) {
-		if r.text("phase") != phaseQueued {
+func (t *Types) MarkUnqueued(reason, detail string) Action {
+	return t.queuingAction(func(r *Room, _ queuing) {
+		if r.textOf("phase") != phaseQueued {
 			return
 		}
-		reopen(r)
-		r.Tell("unqueued", unqueued{reason, detail})
+		reopenRoom(r)
+		r.TellMembers("unqueued", unqueued{reason, detail})
 	})
 }
 
@@ -182,25 +182,25 @@ type unqueued struct {
 
 // MatchedTo returns the action of a room whose members were matched. The second one of a match changes nothing.
 func (t *Types) MatchedTo(matchID, room string) Action {
-	return t.queuing(func(r *Room, logic queuing) {
+	return t.queuingAction(func(r *Room, logic queuing) {
 		var last lastMatch
 		_ = json.Unmarshal(r.State["match"], &last)
 		if last.ID == matchID {
 			return
 		}
-		r.Delete("queue")
-		r.Delete("countdown")
-		r.Set("phase", phaseMatched)
-		r.Set("match", lastMatch{ID: matchID, Room: room})
-		logic.matched(r)
-		r.Tell("matched", lastMatch{ID: matchID, Room: room})
+		r.DeleteKey("queue")
+		r.DeleteKey("countdown")
+		r.SetKey("phase", phaseMatched)
+		r.SetKey("match", lastMatch{ID: matchID, Room: room})
+		logic.resetAfterMatch(r)
+		r.TellMembers("matched", lastMatch{ID: matchID, Room: room})
 	})
 }
 
-// queuing makes an action of a room whose members can queue; for others it is [ErrWrongType].
-func (t *Types) queuing(act func(*Room, queuing)) Action {
-	return atomic(func(r *Room) error {
-		logic, ok := t.logic(r).(queuing)
+// queuingAction makes an action of a room whose members can queue; for others it is [ErrWrongType].
+func (t *Types) queuingAction(act func(*Room, queuing)) Action {
+	return atomicAction(func(r *Room) error {
+		logic, ok := t.logicOf(r).(queuing)
 		if !ok {
 			return ErrWrongType
 		}

@@ -7,8 +7,8 @@ import "slices"
 // action compares the tickets. Errors: [ErrWrongType]; [ErrNotMember]; [ErrNotOwner]; [ErrChanged] if the members are
 // other players by now; code invalid if they may not queue.
 func (t *Types) AskedFor(owner string, players []string, q Queue) Action {
-	return atomic(func(r *Room) error {
-		logic, ok := t.logic(r).(queuing)
+	return atomicAction(func(r *Room) error {
+		logic, ok := t.logicOf(r).(queuing)
 		if !ok {
 			return ErrWrongType
 		}
@@ -16,15 +16,15 @@ func (t *Types) AskedFor(owner string, players []string, q Queue) Action {
 		switch {
 		case at < 0:
 			return ErrNotMember
-		case r.Members[at].Session != r.text("owner"):
+		case r.Members[at].Session != r.textOf("owner"):
 			return ErrNotOwner
 		case !slices.Equal(playersOf(r), players):
 			return ErrChanged
 		}
-		if err := logic.enqueues(r, q); err != nil {
+		if err := logic.checkEnqueue(r, q); err != nil {
 			return err
 		}
-		r.Enqueue(q)
+		r.EnqueueMembers(q)
 		setQueued(r, q)
 		return nil
 	})
@@ -39,11 +39,11 @@ func playersOf(r *Room) (players []string) {
 	return players
 }
 
-// Cancelled returns the action of a room whose ticket a member cancels from outside of the room. It changes nothing
+// CancelQueued returns the action of a room whose ticket a member cancels from outside of the room. It changes nothing
 // unless the members are queued.
-func (t *Types) Cancelled() Action {
-	return t.queuing(func(r *Room, _ queuing) {
-		if r.text("phase") == phaseQueued {
+func (t *Types) CancelQueued() Action {
+	return t.queuingAction(func(r *Room, _ queuing) {
+		if r.textOf("phase") == phaseQueued {
 			takeBack(r)
 		}
 	})
@@ -57,7 +57,7 @@ func (t *Types) TypeOf(profile string) string {
 	}
 	var named []string
 	for name, typ := range t.byName {
-		if typ.Profile == profile {
+		if typ.ProfileName == profile {
 			named = append(named, name)
 		}
 	}

@@ -9,17 +9,17 @@ const (
 	maxSaying  = 8 << 10 // bytes of the data of a message that is remembered
 )
 
-// remember numbers a message of a member, if it is one that the room remembers. Without the time, it is none.
-func (r *Room) remember(e *Entry, m Message) {
+// rememberMessage numbers a message of a member, if it is one that the room remembers. Without the time, it is none.
+func (r *Room) rememberMessage(e *Entry, m Message) {
 	if e.Kind != EntryMessage || e.Type != MessageSay || len(e.Data) > maxSaying || m.SentAt.IsZero() {
 		return
 	}
-	r.Said++
-	e.Number, e.SaidAt, e.Player = r.Said, m.SentAt.UnixMilli(), m.Player
+	r.SaidCount++
+	e.Number, e.SaidAt, e.Player = r.SaidCount, m.SentAt.UnixMilli(), m.Player
 }
 
-// Sayings returns the messages among entries that the room remembers: the last MaxSayings.
-func Sayings(entries []Entry) (said []Entry) {
+// LastSayings returns the messages among entries that the room remembers: the last MaxSayings.
+func LastSayings(entries []Entry) (said []Entry) {
 	for _, e := range entries {
 		if e.Number > 0 {
 			said = append(said, e)

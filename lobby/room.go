@@ -10,44 +10,44 @@ type State map[string]json.RawMessage
 
 // Member is a session that joined a room, or is invited to it.
 type Member struct {
-	Session string // "" of an invitation of a player, whichever session accepts it
-	Player  string // the session's id for a client without a name
-	Order   int64  // of joining, from 1; 0 while invited
-	Away    bool   // its socket is gone
+	Session   string // "" of an invitation of a player, whichever session accepts it
+	Player    string // the session's id for a client without a name
+	JoinOrder int64  // of joining, from 1; 0 while invited
+	IsAway    bool   // its socket is gone
 }
 
 // Place says whose a place in a match is. It passes from one session of the player to the next.
 type Place struct {
-	Player string
-	Seat   string // the player of the ticket, for whom the game server keeps the seat
+	Player     string
+	SeatPlayer string // the player of the ticket, for whom the game server keeps the seat
 }
 
 // Room is a room as a transaction has read and locked it, with the changes of the actions so far. Not safe for
 // concurrent use.
 type Room struct {
 	Project, ID, Type string
-	New               bool // no transaction has made it yet
+	IsNew             bool // no transaction has made it yet
 	State             State
-	Seq               int64    // of State as it was read; at least 1
+	StateSeq          int64    // of State as it was read; at least 1
 	Members           []Member // that joined, by Order
-	Invited           []Member
+	InvitedMembers    []Member
 	MaxMembers        int
 	// that it stays without members and invitations; 0: it ends with the transaction that leaves it empty
-	Grace             time.Duration
-	Private, IsLocked bool
-	Participants      []string // sessions that have the places of the match that made it; nil: no match did
-	Places            []Place  // of Participants, in their order; nil: an earlier release made the room
-	Closed            bool     // the room ends with this transaction
+	GracePeriod         time.Duration
+	IsPrivate, IsLocked bool
+	Participants        []string // sessions that have the places of the match that made it; nil: no match did
+	Places              []Place  // of Participants, in their order; nil: an earlier release made the room
+	IsClosed            bool     // the room ends with this transaction
 
 	Metadata  json.RawMessage // see [ParseMetadata]; nil: none
-	Code      string          // with which a session joins without an invitation; "": none
+	JoinCode  string          // with which a session joins without an invitation; "": none
 	Sanctions []Sanction      // replaced, never changed in place
-	Said      int64           // the Number of the last message that the room remembers
+	SaidCount int64           // the Number of the last message that the room remembers
 
-	Joins   int64    // the Order of the last member that joined
-	Entries []Entry  // what members are sent after the patch, in order
-	Effects []Effect // other changes of this transaction, in order
-	Answer  any      // what the caller gets with its rpc.response: nil or a JSON object as a map[string]any
+	JoinCount    int64    // the Order of the last member that joined
+	Entries      []Entry  // what members are sent after the patch, in order
+	Effects      []Effect // other changes of this transaction, in order
+	CallerAnswer any      // what the caller gets with its rpc.response: nil or a JSON object as a map[string]any
 }
 
 // An Action changes a room. It returns an [*Error] if it is not allowed; then the room stays as it was before it. It
@@ -102,19 +102,19 @@ const ReasonCancel = "cancel"
 
 // Effect is a change beside the room's own rows, in the same transaction.
 type Effect struct {
-	Kind    string
-	Player  string
-	Session string
-	From    string
-	Inviter string
-	Reason  string
-	Queue   Queue
+	Kind        string
+	Player      string
+	Session     string
+	FromSession string
+	Inviter     string
+	Reason      string
+	Queue       Queue
 }
 
 // Queue says for what the members of a room wait.
 type Queue struct {
 	RoomType   string
-	Size       int // 2 to 16
+	MatchSize  int // 2 to 16
 	Attributes json.RawMessage
 	Latencies  map[string]float64 // milliseconds by region
 }
@@ -122,8 +122,8 @@ type Queue struct {
 // Snapshot is a room as its members see it after a transaction.
 type Snapshot struct {
 	Project, ID, Type string
-	Pos               int64 // of the last row of its log
-	Seq               int64
+	LogPosition       int64 // of the last row of its log
+	StateSeq          int64
 	State             State
 	Members           []Member // by Order
 }

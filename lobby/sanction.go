@@ -35,8 +35,8 @@ func (r *Room) isSanctioned(player string, now time.Time, kind func(Sanction) bo
 		func(s Sanction) bool { return s.Player == player && kind(s) && !s.IsOver(now) })
 }
 
-// sanction adds a sanction. It replaces one of the same kind for the player; those that are over go.
-func (r *Room) sanction(added Sanction, now time.Time) error {
+// addSanction adds a sanction. It replaces one of the same kind for the player; those that are over go.
+func (r *Room) addSanction(added Sanction, now time.Time) error {
 	r.Sanctions = r.sanctionsWithout(added.Player, added.IsBan, now)
 	if len(r.Sanctions) >= maxSanctions {
 		return Invalid("player", "cannot be banned or muted while %d others are", maxSanctions)

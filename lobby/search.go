@@ -14,23 +14,24 @@ import (
 
 // Listed is a room in a list.
 type Listed struct {
-	ID, Type            string
-	Members, MaxMembers int
-	IsLocked            bool
-	Metadata            json.RawMessage // nil: none
-	CreatedAt           time.Time
+	ID, Type                string
+	MemberCount, MaxMembers int
+	IsLocked                bool
+	Metadata                json.RawMessage // nil: none
+	CreatedAt               time.Time
 
-	values map[string]any // of Metadata
+	metadataValues map[string]any // of Metadata
 }
 
-// Decoded returns the room with its metadata decoded, which [Search.Select] reads many times.
-func (l Listed) Decoded() Listed {
-	l.values = metadataValues(l.Metadata)
+// WithDecodedValues returns the room with its metadata decoded, which [Search.SelectRooms] reads many times.
+func (l Listed) WithDecodedValues() Listed {
+	l.metadataValues = metadataValues(l.Metadata)
 	return l
 }
 
-func (l Listed) equal(other Listed) bool {
-	return l.ID == other.ID && l.Type == other.Type && l.Members == other.Members && l.MaxMembers == other.MaxMembers &&
+func (l Listed) isEqual(other Listed) bool {
+	return l.ID == other.ID && l.Type == other.Type && l.MemberCount == other.MemberCount &&
+		l.MaxMembers == other.MaxMembers &&
 		l.IsLocked == other.IsLocked && bytes.Equal(l.Metadata, other.Metadata)
 }
 
@@ -52,45 +53,45 @@ const (
 type Search struct {
 	Key string
 
-	filter     map[string]condition
-	isJoinable bool
-	order      string
-	limit      int
+	filterByKey map[string]condition
+	isJoinable  bool
+	orderName   string
+	maxRooms    int
 }
 
 // condition is what the value of a key of the metadata must be: one of some values, or a number of a range.
 type condition struct {
-	oneOf    []any
-	min, max float64
-	isRange  bool
+	oneOf              []any
+	minValue, maxValue float64
+	isRange            bool
 }
 
 // ParseSearch reads a search from the fields of a request: filter, joinable, order and limit. Errors: code invalid.
 func ParseSearch(request map[string]json.RawMessage) (s Search, err error) {
 	f := fields{values: request}
-	if s.filter, err = parseFilter(f.raw("filter")); err != nil {
+	if s.filterByKey, err = parseFilter(f.rawField("filter")); err != nil {
 		return s, err
 	}
-	if s.isJoinable, err = f.flag("joinable", false); err != nil {
+	if s.isJoinable, err = f.flagField("joinable", false); err != nil {
 		return s, err
 	}
-	if s.limit, err = f.whole("limit", maxSearchPage, maxSearchPage); err != nil {
+	if s.maxRooms, err = f.wholeNumber("limit", maxSearchPage, maxSearchPage); err != nil {
 		return s, err
 	}
-	if s.order, err = f.text("order", 16); err != nil {
+	if s.orderName, err = f.textField("order", 16); err != nil {
 		return s, err
 	}
-	if s.order = cmp.Or(s.order, OrderNewest); orders[s.order] == nil {
+	if s.orderName = cmp.Or(s.orderName, OrderNewest); orders[s.orderName] == nil {
 		return s, Invalid("order", "must be newest, members, free or id")
 	}
 	// Encoded anew, so that the order in which clients write the keys of a filter makes no other search.
-	s.Key = string(esjson.Encode(map[string]any{"filter": encode(f.rawOrEmpty("filter")), "joinable": s.isJoinable,
-		"order": s.order, "limit": s.limit}))
+	s.Key = string(esjson.Encode(map[string]any{"filter": encodeJSON(f.rawOrEmpty("filter")), "joinable": s.isJoinable,
+		"order": s.orderName, "limit": s.maxRooms}))
 	return s, nil
 }
 
 func (f fields) rawOrEmpty(name string) json.RawMessage {
-	if raw := f.raw(name); raw != nil {
+	if raw := f.rawField(name); raw != nil {
 		return raw
 	}
 	return json.RawMessage("{}")
@@ -100,7 +101,7 @@ func parseFilter(raw json.RawMessage) (map[string]condition, error) {
 	if raw == nil {
 		return nil, nil //nolint:nilnil // none is no error
 	}
-	value, err := esjson.Parse(raw)
+	value, err := esjson.ParseText(raw)
 	wanted, is := value.(map[string]any)
 	if err != nil || !is || len(wanted) > maxMetadataKeys {
 		return nil, Invalid("filter", "must be an object of at most %d keys of the metadata", maxMetadataKeys)
@@ -121,7 +122,8 @@ func conditionOf(value any) (c condition, ok bool) {
 	switch v := value.(type) {
 	case []any:
 		c.oneOf = v
-		return c, len(v) <= maxSearchOptions && !slices.ContainsFunc(v, func(one any) bool { return !validMetadata(one) })
+		return c, len(v) <= maxSearchOptions &&
+			!slices.ContainsFunc(v, func(one any) bool { return !validMetadata(one) })
 	case map[string]any:
 		return rangeOf(v)
 	}
@@ -130,14 +132,14 @@ func conditionOf(value any) (c condition, ok bool) {
 }
 
 func rangeOf(bounds map[string]any) (c condition, ok bool) {
-	c = condition{isRange: true, min: math.Inf(-1), max: math.Inf(1)}
+	c = condition{isRange: true, minValue: math.Inf(-1), maxValue: math.Inf(1)}
 	for name, bound := range bounds {
 		number, is := bound.(float64)
 		switch {
 		case is && name == "min":
-			c.min = number
+			c.minValue = number
 		case is && name == "max":
-			c.max = number
+			c.maxValue = number
 		default:
 			return c, false
 		}
@@ -145,10 +147,10 @@ func rangeOf(bounds map[string]any) (c condition, ok bool) {
 	return c, len(bounds) > 0
 }
 
-func (c condition) holds(value any) bool {
+func (c condition) holdsFor(value any) bool {
 	if c.isRange {
 		number, is := value.(float64)
-		return is && c.min <= number && number <= c.max
+		return is && c.minValue <= number && number <= c.maxValue
 	}
 	return slices.Contains(c.oneOf, value)
 }
@@ -156,32 +158,32 @@ func (c condition) holds(value any) bool {
 // orders compare two rooms; equal ones are then sorted by id.
 var orders = map[string]func(a, b Listed) int{
 	OrderNewest:  func(a, b Listed) int { return b.CreatedAt.Compare(a.CreatedAt) },
-	OrderMembers: func(a, b Listed) int { return cmp.Compare(b.Members, a.Members) },
-	OrderFree:    func(a, b Listed) int { return cmp.Compare(b.MaxMembers-b.Members, a.MaxMembers-a.Members) },
+	OrderMembers: func(a, b Listed) int { return cmp.Compare(b.MemberCount, a.MemberCount) },
+	OrderFree:    func(a, b Listed) int { return cmp.Compare(b.MaxMembers-b.MemberCount, a.MaxMembers-a.MemberCount) },
 	OrderID:      func(Listed, Listed) int { return 0 },
 }
 
-// Select returns the rooms that the search is for, in its order and at most as many as it asks for. The rooms must be
+// SelectRooms returns the rooms that the search is for, in its order and at most as many as it asks for. The rooms must be
 // decoded.
-func (s Search) Select(rooms []Listed) []Listed {
+func (s Search) SelectRooms(rooms []Listed) []Listed {
 	var found []Listed
 	for _, r := range rooms {
-		if s.matches(r) {
+		if s.matchesRoom(r) {
 			found = append(found, r)
 		}
 	}
 	slices.SortFunc(found, func(a, b Listed) int {
-		return cmp.Or(orders[s.order](a, b), strings.Compare(a.ID, b.ID))
+		return cmp.Or(orders[s.orderName](a, b), strings.Compare(a.ID, b.ID))
 	})
-	return found[:min(len(found), s.limit)]
+	return found[:min(len(found), s.maxRooms)]
 }
 
-func (s Search) matches(r Listed) bool {
-	if s.isJoinable && (r.IsLocked || r.Members >= r.MaxMembers) {
+func (s Search) matchesRoom(r Listed) bool {
+	if s.isJoinable && (r.IsLocked || r.MemberCount >= r.MaxMembers) {
 		return false
 	}
-	for key, wanted := range s.filter {
-		if value, has := r.values[key]; !has || !wanted.holds(value) {
+	for key, wanted := range s.filterByKey {
+		if value, has := r.metadataValues[key]; !has || !wanted.holdsFor(value) {
 			return false
 		}
 	}
@@ -196,7 +198,7 @@ func ListChanges(before, after []Listed) (changed []Listed, removed []string) {
 		old[r.ID] = r
 	}
 	for _, r := range after {
-		if was, known := old[r.ID]; !known || !was.equal(r) {
+		if was, known := old[r.ID]; !known || !was.isEqual(r) {
 			changed = append(changed, r)
 		}
 		delete(old, r.ID)

@@ -20,11 +20,11 @@ func searchOf(t require.TestingT, request string) Search {
 }
 
 func listed(id string, members, most int, metadata string) Listed {
-	l := Listed{ID: id, Type: "lobby", Members: members, MaxMembers: most, CreatedAt: time.Unix(int64(len(id)), 0)}
+	l := Listed{ID: id, Type: "lobby", MemberCount: members, MaxMembers: most, CreatedAt: time.Unix(int64(len(id)), 0)}
 	if metadata != "" {
 		l.Metadata = json.RawMessage(metadata)
 	}
-	return l.Decoded()
+	return l.WithDecodedValues()
 }
 
 func TestASearchSelectsRooms(t *testing.T) {
@@ -51,7 +51,7 @@ func TestASearchSelectsRooms(t *testing.T) {
 		`{"filter":{"map":"dust","skill":10}}`:            "[a]",
 	} {
 		found := []string{}
-		for _, r := range searchOf(t, request).Select(rooms) {
+		for _, r := range searchOf(t, request).SelectRooms(rooms) {
 			found = append(found, r.ID)
 		}
 		require.Equal(t, ids, fmt.Sprint(found), request)
@@ -99,7 +99,7 @@ func TestChangesOfAListLeadToTheNext(t *testing.T) {
 			know[r.ID] = r
 		}
 		for _, r := range changed {
-			require.False(rt, know[r.ID].equal(r), "a room that is the same is not sent again")
+			require.False(rt, know[r.ID].isEqual(r), "a room that is the same is not sent again")
 			know[r.ID] = r
 		}
 		for _, id := range removed {
@@ -108,7 +108,7 @@ func TestChangesOfAListLeadToTheNext(t *testing.T) {
 		}
 		require.Len(rt, know, len(after))
 		for _, r := range after {
-			require.True(rt, know[r.ID].equal(r))
+			require.True(rt, know[r.ID].isEqual(r))
 		}
 		require.True(rt, slices.IsSorted(removed))
 	})
@@ -128,6 +128,6 @@ func FuzzSearch(f *testing.F) {
 			requireCode(t, "invalid", err)
 			return
 		}
-		require.LessOrEqual(t, len(s.Select(rooms)), 2)
+		require.LessOrEqual(t, len(s.SelectRooms(rooms)), 2)
 	})
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // everyType has a type of each logic. Those of "rooms" and "ranked" are configured.
-var everyType = []string{"chat", "lobby", "party", "match", "echo_room", "counter_room", "counter_plugin_room", "town", "squads", "ranked"}
+var everyType = []string{"chat", "lobby", "party", "match", "echo_room", "counter_room", "counter_plugin_room", "town",
+	"squads", "ranked"}
 
 const config = `{
 	"town": {"logic": "chat", "max_members": 5, "grace": "0s", "state": {"topic": "news", "__proto__": {"a": 1}}},
@@ -35,16 +36,16 @@ type house struct {
 
 // setup returns the room of a type before its first member: a new one, or that of a match of s1, s2 and s3.
 func setup(t require.TestingT, typ string) *house {
-	h := &house{Types: newTypes(t), t: t, typ: typ, room: &Room{Project: "p", ID: typ + ":1", New: true}}
-	if kind, _ := h.Lookup(typ); kind.logic == (match{}) {
-		h.room = h.Matched(threePlayers(typ))()
-		h.room.New = false
+	h := &house{Types: newTypes(t), t: t, typ: typ, room: &Room{Project: "p", ID: typ + ":1", IsNew: true}}
+	if kind, _ := h.LookupType(typ); kind.roomLogic == (match{}) {
+		h.room = h.MatchRoom(threePlayers(typ))()
+		h.room.IsNew = false
 	}
 	return h
 }
 
 func threePlayers(typ string) Matched {
-	m := Matched{Project: "p", ID: typ + ":match:1", Type: typ, MatchID: "m1", Size: 3}
+	m := Matched{Project: "p", ID: typ + ":match:1", Type: typ, MatchID: "m1", AskedSize: 3}
 	for i := 1; i <= 3; i++ {
 		m.Participants = append(m.Participants, Member{Session: session(i), Player: playerOf(session(i))})
 	}
@@ -55,14 +56,15 @@ func session(i int) string { return fmt.Sprintf("s%d", i) }
 
 // playerOf is the player of a session: s1 and s5 are sessions of ada, and s8 is of nobody with a name.
 func playerOf(session string) string {
-	return map[string]string{"s1": "ada", "s2": "bo", "s3": "cy", "s4": "di", "s5": "ada", "s6": "bo", "s7": "ed", "s8": "s8"}[session]
+	return map[string]string{"s1": "ada", "s2": "bo", "s3": "cy", "s4": "di", "s5": "ada", "s6": "bo", "s7": "ed",
+		"s8": "s8"}[session]
 }
 
 // do applies an action as a transaction does.
 func (h *house) do(act Action) error {
 	err := act(h.room)
 	if err == nil {
-		h.room.New = false
+		h.room.IsNew = false
 	}
 	return err
 }
@@ -76,21 +78,22 @@ func (h *house) join(session string, options ...string) error {
 	for i := 0; i+1 < len(options); i += 2 {
 		o[options[i]] = json.RawMessage(options[i+1])
 	}
-	return h.do(h.Join(Join{Type: h.typ, Session: session, Player: playerOf(session), Options: o}))
+	return h.do(h.JoinRoom(Join{RoomType: h.typ, Session: session, Player: playerOf(session), Options: o}))
 }
 
 // mustJoin joins sessions; to a private room, they are invited.
 func (h *house) mustJoin(sessions ...string) {
 	for _, s := range sessions {
-		if h.room.Private && h.room.Participants == nil {
-			h.room.Invited = append(h.room.Invited, Member{Session: s, Player: playerOf(s)})
+		if h.room.IsPrivate && h.room.Participants == nil {
+			h.room.InvitedMembers = append(h.room.InvitedMembers, Member{Session: s, Player: playerOf(s)})
 		}
 		require.NoError(h.t, h.join(s))
 	}
 }
 
 func (h *house) send(session, kind, data string) error {
-	return h.do(h.Message(Message{Session: session, Player: playerOf(session), Type: kind, Data: json.RawMessage(data)}))
+	return h.do(h.HandleMessage(Message{Session: session, Player: playerOf(session), Type: kind,
+		Data: json.RawMessage(data)}))
 }
 
 func (h *house) mustSend(session, kind, data string) {
@@ -152,7 +155,7 @@ func eachType(t *testing.T, test func(*testing.T, *house)) {
 func copyOf(r *Room) *Room {
 	c := *r
 	c.State = r.State.Clone()
-	c.Members, c.Invited = slices.Clone(r.Members), slices.Clone(r.Invited)
+	c.Members, c.InvitedMembers = slices.Clone(r.Members), slices.Clone(r.InvitedMembers)
 	c.Entries, c.Effects = slices.Clone(r.Entries), slices.Clone(r.Effects)
 	c.Participants, c.Places = slices.Clone(r.Participants), slices.Clone(r.Places)
 	c.Sanctions = slices.Clone(r.Sanctions)

@@ -12,7 +12,7 @@ import (
 // ParseState reads a state from JSON: an object without an empty key. Its values are rewritten as [esjson] writes them,
 // so that equal values have equal bytes.
 func ParseState(b []byte) (State, error) {
-	value, err := esjson.Parse(b)
+	value, err := esjson.ParseText(b)
 	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
@@ -32,11 +32,11 @@ func ParseState(b []byte) (State, error) {
 
 // JSON returns the state as a JSON object, keys sorted bytewise.
 func (s State) JSON() []byte {
-	return esjson.AppendObject(make([]byte, 0, s.Bytes()), s)
+	return esjson.AppendObject(make([]byte, 0, s.JSONBytes()), s)
 }
 
-// Bytes returns the length of JSON, which it does not build. No value may be empty.
-func (s State) Bytes() int {
+// JSONBytes returns the length of JSON, which it does not build. No value may be empty.
+func (s State) JSONBytes() int {
 	size := len(`{}`) + max(0, len(s)-1) // commas
 	var quoted []byte
 	for key, value := range s {
@@ -55,7 +55,7 @@ func (s State) Clone() State {
 	return maps.Clone(s)
 }
 
-// keys returns the keys, sorted bytewise.
-func (s State) keys() []string {
+// sortedKeys returns the keys, sorted bytewise.
+func (s State) sortedKeys() []string {
 	return slices.Sorted(maps.Keys(s))
 }

@@ -11,26 +11,26 @@ func TestEveryTypeHasMembersThatJoinAndLeave(t *testing.T) {
 	t.Parallel()
 	eachType(t, func(t *testing.T, h *house) {
 		h.mustJoin("s1")
-		require.EqualValues(t, 1, h.room.Seq)
+		require.EqualValues(t, 1, h.room.StateSeq)
 		require.Equal(t, []string{"s1"}, h.sessions())
 		entries, _ := h.news()
 		require.JSONEq(t, `[{"k":"joined","s":"s1"}]`, entries)
 
-		h.must(h.Away("s1"))
-		h.must(h.Away("s1"))
-		require.True(t, h.room.Members[0].Away)
-		h.must(h.Back("s1"))
-		h.must(h.Back("s1"))
-		require.False(t, h.room.Members[0].Away)
+		h.must(h.MarkAway("s1"))
+		h.must(h.MarkAway("s1"))
+		require.True(t, h.room.Members[0].IsAway)
+		h.must(h.MarkBack("s1"))
+		h.must(h.MarkBack("s1"))
+		require.False(t, h.room.Members[0].IsAway)
 		entries, _ = h.news()
 		require.JSONEq(t, `[{"k":"dropped","s":"s1"},{"k":"reconnected","s":"s1"},{"k":"reconnected","s":"s1"}]`, entries)
 
-		h.must(h.Leave("s1", playerOf("s1")))
+		h.must(h.LeaveRoom("s1", playerOf("s1")))
 		require.Empty(t, h.sessions())
 		entries, _ = h.news()
 		require.JSONEq(t, `[{"k":"left","s":"s1"}]`, entries)
 		require.NotContains(t, h.state(), `"m:s1"`)
-		require.ErrorIs(t, h.do(h.Leave("s1", playerOf("s1"))), ErrNotMember)
+		require.ErrorIs(t, h.do(h.LeaveRoom("s1", playerOf("s1"))), ErrNotMember)
 		require.ErrorIs(t, h.send("s1", "say", `{"text":"hi"}`), ErrNotMember)
 	})
 }
@@ -43,7 +43,7 @@ func TestAMemberOfEveryTypeMayJoinAgain(t *testing.T) {
 		before := copyOf(h.room)
 		require.NoError(t, h.join("s1"))
 		require.Equal(t, before, copyOf(h.room))
-		require.ErrorIs(t, h.do(h.Join(Join{Type: "another", Session: "s1"})), ErrWrongType)
+		require.ErrorIs(t, h.do(h.JoinRoom(Join{RoomType: "another", Session: "s1"})), ErrWrongType)
 	})
 }
 
@@ -52,8 +52,9 @@ func TestSessionsJoinANewRoomInOneTransaction(t *testing.T) {
 	t.Parallel()
 	eachType(t, func(t *testing.T, h *house) {
 		for i := 1; i <= 3; i++ {
-			h.room.Private = false
-			require.NoError(t, h.Join(Join{Type: h.typ, Session: session(i), Player: playerOf(session(i))})(h.room))
+			h.room.IsPrivate = false
+			require.NoError(t, h.JoinRoom(Join{RoomType: h.typ, Session: session(i),
+				Player: playerOf(session(i))})(h.room))
 		}
 		require.Equal(t, []string{"s1", "s2", "s3"}, h.sessions())
 	})
@@ -63,8 +64,8 @@ func TestEveryTypeHasABoundOfMembers(t *testing.T) {
 	t.Parallel()
 	eachType(t, func(t *testing.T, h *house) {
 		h.mustJoin("s1")
-		h.room.MaxMembers, h.room.Private, h.room.Participants = 1, false, nil
-		require.ErrorIs(t, h.do(h.Join(Join{Type: h.typ, Session: "s2", Player: "bo"})), ErrFull)
+		h.room.MaxMembers, h.room.IsPrivate, h.room.Participants = 1, false, nil
+		require.ErrorIs(t, h.do(h.JoinRoom(Join{RoomType: h.typ, Session: "s2", Player: "bo"})), ErrFull)
 	})
 }
 
@@ -73,15 +74,15 @@ func TestOnlyInvitedSessionsJoinAPrivateRoomOfAnyType(t *testing.T) {
 	eachType(t, func(t *testing.T, h *house) {
 		if h.room.Participants != nil {
 			require.ErrorIs(t, h.join("s4"), ErrNotInvited)
-			h.room.Invited = append(h.room.Invited, Member{Session: "s4", Player: "di"})
+			h.room.InvitedMembers = append(h.room.InvitedMembers, Member{Session: "s4", Player: "di"})
 			require.ErrorIs(t, h.join("s4"), ErrNotInvited, "an invitation is not enough for the room of a match")
 			return
 		}
 		require.NoError(t, h.join("s1", "private", "true"))
 		require.ErrorIs(t, h.join("s2"), ErrNotInvited)
-		h.room.Invited = []Member{{Session: "s2", Player: "bo"}, {Session: "s9", Player: "cy"}}
+		h.room.InvitedMembers = []Member{{Session: "s2", Player: "bo"}, {Session: "s9", Player: "cy"}}
 		require.NoError(t, h.join("s2"))
-		require.Equal(t, []Member{{Session: "s9", Player: "cy"}}, h.room.Invited)
+		require.Equal(t, []Member{{Session: "s9", Player: "cy"}}, h.room.InvitedMembers)
 		require.NoError(t, h.join("s3"), "another session of the player that is invited")
 	})
 }
@@ -90,10 +91,10 @@ func TestAnInvitationToAnyTypeCanBeDeclined(t *testing.T) {
 	t.Parallel()
 	eachType(t, func(t *testing.T, h *house) {
 		h.mustJoin("s1")
-		h.room.Invited = []Member{{Session: "s2", Player: "bo"}}
+		h.room.InvitedMembers = []Member{{Session: "s2", Player: "bo"}}
 		h.news()
-		h.must(h.Leave("s2", playerOf("s2")))
-		require.Empty(t, h.room.Invited)
+		h.must(h.LeaveRoom("s2", playerOf("s2")))
+		require.Empty(t, h.room.InvitedMembers)
 		require.Empty(t, h.room.Entries)
 	})
 }
@@ -105,13 +106,13 @@ func TestMembersLeaveARoomOfATypeThatIsNotKnownHere(t *testing.T) {
 		h.mustJoin("s1", "s2")
 		h.room.Participants = nil
 		h.room.Type = "elsewhere"
-		require.ErrorIs(t, h.do(h.Join(Join{Type: "elsewhere", Session: "s3"})), ErrWrongType)
+		require.ErrorIs(t, h.do(h.JoinRoom(Join{RoomType: "elsewhere", Session: "s3"})), ErrWrongType)
 		require.ErrorIs(t, h.send("s1", "x", "1"), ErrWrongType)
 		require.ErrorIs(t, h.do(h.MatchedTo("m", "r")), ErrWrongType)
-		h.must(h.Away("s1"))
-		h.must(h.Back("s1"))
-		h.must(h.Ended())
-		h.must(h.Leave("s1", playerOf("s1")))
+		h.must(h.MarkAway("s1"))
+		h.must(h.MarkBack("s1"))
+		h.must(h.EndMatch())
+		h.must(h.LeaveRoom("s1", playerOf("s1")))
 		require.Equal(t, []string{"s2"}, h.sessions())
 	})
 }
@@ -153,17 +154,18 @@ func TestBytesArePaddedBase64OfAtMost8KiB(t *testing.T) {
 	h := setup(t, "chat")
 	h.mustJoin("s1")
 	send := func(data string) error {
-		return h.do(h.Message(Message{Session: "s1", Type: "b", Data: encode(data), Bytes: true}))
+		return h.do(h.HandleMessage(Message{Session: "s1", Type: "b", Data: encodeJSON(data), IsBytes: true}))
 	}
 	h.news()
 	require.NoError(t, send("AAE="))
-	require.Equal(t, []Entry{{Kind: EntryBytes, Session: "s1", Type: "b", Data: encode("AAE=")}}, h.room.Entries)
+	require.Equal(t, []Entry{{Kind: EntryBytes, Session: "s1", Type: "b", Data: encodeJSON("AAE=")}}, h.room.Entries)
 	for _, bad := range []string{"AAE", "A-==", "AAE=\n", "AAF="} {
 		requireCode(t, "invalid", send(bad))
 	}
 	require.NoError(t, send(strings.Repeat("AAAA", 2730)))
 	require.ErrorIs(t, send(strings.Repeat("AAAA", 2731)), ErrTooLarge)
-	requireCode(t, "invalid", h.do(h.Message(Message{Session: "s1", Type: "b", Data: encode(1), Bytes: true})))
+	requireCode(t, "invalid", h.do(h.HandleMessage(Message{Session: "s1", Type: "b", Data: encodeJSON(1),
+		IsBytes: true})))
 }
 
 // The bound leaves space for what the director does itself: those actions must not fail.
@@ -172,17 +174,19 @@ func TestAStateOfMoreThan64KiBLeavesTheRoomUnchanged(t *testing.T) {
 	for _, typ := range []string{"lobby", "party", "match", "squads", "ranked"} {
 		h := setup(t, typ)
 		h.mustJoin("s1", "s2")
-		h.room.Private = false
-		h.room.State["filler"] = encode(strings.Repeat("x", maxStateBytes-directorBytes-h.room.State.Bytes()-20))
+		h.room.IsPrivate = false
+		h.room.State["filler"] = encodeJSON(strings.Repeat("x",
+			maxStateBytes-directorBytes-h.room.State.JSONBytes()-20))
 		before := copyOf(h.room)
 		require.ErrorIs(t, h.join("s3"), ErrStateTooBig)
 		require.Equal(t, before, copyOf(h.room))
-		for _, act := range []Action{h.Away("s1"), h.Back("s1"), h.Ended(), h.Leave("s1", playerOf("s1"))} {
+		for _, act := range []Action{h.MarkAway("s1"), h.MarkBack("s1"), h.EndMatch(),
+			h.LeaveRoom("s1", playerOf("s1"))} {
 			h.must(act)
 		}
 		if h.room.Participants == nil {
 			h.must(h.MatchedTo("m1", strings.Repeat("r", maxIDBytes)))
 		}
-		require.LessOrEqual(t, h.room.State.Bytes(), maxStateBytes)
+		require.LessOrEqual(t, h.room.State.JSONBytes(), maxStateBytes)
 	}
 }

@@ -7,14 +7,14 @@ import (
 
 // Type is what the rooms of a type have in common.
 type Type struct {
-	Name       string
-	MaxMembers int
-	Grace      time.Duration // see [Room]
-	Private    bool          // a new room of it is joined by invitation only, unless options say otherwise
-	Link       string        // to a room by its code, which stands for linkCode; empty: there is none
-	Profile    string        // whose queue leads to its matches; empty: a bucket of the type and a size
+	Name        string
+	MaxMembers  int
+	GracePeriod time.Duration // see [Room]
+	IsPrivate   bool          // a new room of it is joined by invitation only, unless options say otherwise
+	LinkFormat  string        // to a room by its code, which stands for linkCode; empty: there is none
+	ProfileName string        // whose queue leads to its matches; empty: a bucket of the type and a size
 
-	logic Logic
+	roomLogic Logic
 }
 
 // Types are the room types that a process serves. Nil has those of matches that nobody configured. Safe for concurrent
@@ -28,22 +28,23 @@ type Types struct {
 func builtIn(t *Types) []Type {
 	minute := time.Minute
 	common := []string{"say", "invite", "cancel", "lock", "kick", "owner", "member", customMessage + "…"}
-	asLobby := group{types: t, kinds: slices.Concat(common, []string{"ready", "team", "set", "countdown", "start"})}
-	asParty := group{types: t, kinds: slices.Concat(common, []string{"queue"})}
+	asLobby := group{roomTypes: t, messageKinds: slices.Concat(common,
+		[]string{"ready", "team", "set", "countdown", "start"})}
+	asParty := group{roomTypes: t, messageKinds: slices.Concat(common, []string{"queue"})}
 	return []Type{
-		{Name: "chat", MaxMembers: 200, Grace: minute, logic: chat{}},
-		{Name: "lobby", MaxMembers: 16, Grace: minute, logic: lobby{group: asLobby}},
-		{Name: "party", MaxMembers: 16, Grace: minute, Private: true, logic: party{group: asParty}},
-		{Name: "match", MaxMembers: maxMatch, Grace: 5 * minute, Private: true, logic: match{}},
+		{Name: "chat", MaxMembers: 200, GracePeriod: minute, roomLogic: chat{}},
+		{Name: "lobby", MaxMembers: 16, GracePeriod: minute, roomLogic: lobby{group: asLobby}},
+		{Name: "party", MaxMembers: 16, GracePeriod: minute, IsPrivate: true, roomLogic: party{group: asParty}},
+		{Name: "match", MaxMembers: maxMatch, GracePeriod: 5 * minute, IsPrivate: true, roomLogic: match{}},
 	}
 }
 
-// conformance are the types that the tests and scripts written for Nexis expect.
-func conformance() []Type {
+// conformanceTypes are the types that the tests and scripts written for Nexis expect.
+func conformanceTypes() []Type {
 	return []Type{
-		{Name: "echo_room", MaxMembers: maxChat, logic: echoRoom{}},
-		{Name: "counter_room", MaxMembers: maxChat, logic: counterRoom{}},
-		{Name: "counter_plugin_room", MaxMembers: maxChat, logic: counterPluginRoom{}},
+		{Name: "echo_room", MaxMembers: maxChat, roomLogic: echoRoom{}},
+		{Name: "counter_room", MaxMembers: maxChat, roomLogic: counterRoom{}},
+		{Name: "counter_plugin_room", MaxMembers: maxChat, roomLogic: counterPluginRoom{}},
 	}
 }
 
@@ -54,16 +55,16 @@ func NewTypes(withConformance bool, config []byte) (*Types, error) {
 	t := &Types{byName: map[string]Type{}}
 	known := builtIn(t)
 	if withConformance {
-		known = append(known, conformance()...)
+		known = append(known, conformanceTypes()...)
 	}
 	for _, typ := range known {
 		t.byName[typ.Name] = typ
 	}
-	return t, t.configure(config)
+	return t, t.readConfiguration(config)
 }
 
-// Lookup returns a type by its name.
-func (t *Types) Lookup(name string) (Type, bool) {
+// LookupType returns a type by its name.
+func (t *Types) LookupType(name string) (Type, bool) {
 	if t == nil {
 		return Type{}, false
 	}
@@ -74,7 +75,7 @@ func (t *Types) Lookup(name string) (Type, bool) {
 // typeOf returns the type of a room. The room of a match has the type that its players asked for, and [match] runs it
 // where no other does.
 func (t *Types) typeOf(r *Room) (Type, bool) {
-	typ, ok := t.Lookup(r.Type)
+	typ, ok := t.LookupType(r.Type)
 	if !ok && r.Participants != nil {
 		return t.ofMatch(r.Type), true
 	}
@@ -83,21 +84,21 @@ func (t *Types) typeOf(r *Room) (Type, bool) {
 
 // ofMatch is the type of the room of a match.
 func (t *Types) ofMatch(name string) Type {
-	if typ, ok := t.Lookup(name); ok {
+	if typ, ok := t.LookupType(name); ok {
 		return typ
 	}
-	typ, _ := t.Lookup("match")
-	if _, ok := typ.logic.(match); !ok {
+	typ, _ := t.LookupType("match")
+	if _, ok := typ.roomLogic.(match); !ok {
 		// The configuration has given this name to a type with another logic.
-		typ = t.base("match")
+		typ = t.builtInType("match")
 	}
 	typ.Name = name
 	return typ
 }
 
-// logic returns the logic of a room, or nil if this process does not know its type: another one is configured
+// logicOf returns the logic of a room, or nil if this process does not know its type: another one is configured
 // otherwise.
-func (t *Types) logic(r *Room) Logic {
+func (t *Types) logicOf(r *Room) Logic {
 	typ, _ := t.typeOf(r)
-	return typ.logic
+	return typ.roomLogic
 }

@@ -40,11 +40,11 @@ func (v Verdict) String() string {
 // keeps a match if its requirements are met and no match kept before uses its tickets or backfill. free reports whether
 // a ticket may be matched; backfills holds the generation of each existing backfill.
 func Keep(claims []Claim, free func(ticket string) bool, backfills map[string]int64) []Verdict {
-	k := keeper{isFree: free, backfills: backfills, tickets: map[string]bool{}, filled: map[string]bool{}}
+	k := keeper{isFree: free, generations: backfills, usedTickets: map[string]bool{}, usedBackfills: map[string]bool{}}
 	verdicts := make([]Verdict, len(claims))
 	for i, c := range claims {
-		if verdicts[i] = k.decide(c); verdicts[i] == Kept {
-			k.take(c)
+		if verdicts[i] = k.judgeClaim(c); verdicts[i] == Kept {
+			k.takeClaim(c)
 		}
 	}
 	return verdicts
@@ -52,34 +52,34 @@ func Keep(claims []Claim, free func(ticket string) bool, backfills map[string]in
 
 // keeper tracks the tickets and backfills that the kept matches use.
 type keeper struct {
-	isFree    func(ticket string) bool
-	backfills map[string]int64
-	tickets   map[string]bool // used by a kept match
-	filled    map[string]bool // backfills used by a kept match
+	isFree        func(ticket string) bool
+	generations   map[string]int64
+	usedTickets   map[string]bool // used by a kept match
+	usedBackfills map[string]bool // backfills used by a kept match
 }
 
-func (k *keeper) decide(c Claim) Verdict {
+func (k *keeper) judgeClaim(c Claim) Verdict {
 	if c.Backfill != "" {
-		switch generation, exists := k.backfills[c.Backfill]; {
+		switch generation, exists := k.generations[c.Backfill]; {
 		case !exists:
 			return BackfillGone
-		case generation != c.Generation || k.filled[c.Backfill]:
+		case generation != c.Generation || k.usedBackfills[c.Backfill]:
 			return BackfillChanged
 		}
 	}
 	for _, id := range c.Tickets {
-		if k.tickets[id] || !k.isFree(id) {
+		if k.usedTickets[id] || !k.isFree(id) {
 			return TicketGone
 		}
 	}
 	return Kept
 }
 
-func (k *keeper) take(c Claim) {
+func (k *keeper) takeClaim(c Claim) {
 	for _, id := range c.Tickets {
-		k.tickets[id] = true
+		k.usedTickets[id] = true
 	}
 	if c.Backfill != "" {
-		k.filled[c.Backfill] = true
+		k.usedBackfills[c.Backfill] = true
 	}
 }

@@ -20,7 +20,7 @@ type Proposal struct {
 // cannot be parsed.
 func Evaluate(proposals []Proposal) []string {
 	ranked := slices.SortedStableFunc(slices.Values(proposals), func(a, b Proposal) int {
-		return cmp.Compare(b.score(), a.score())
+		return cmp.Compare(b.scoreOrLowest(), a.scoreOrLowest())
 	})
 	tickets, backfills := map[string]bool{}, map[string]bool{}
 	var accepted []string
@@ -38,7 +38,7 @@ func Evaluate(proposals []Proposal) []string {
 	return accepted
 }
 
-func (p Proposal) score() float64 {
+func (p Proposal) scoreOrLowest() float64 {
 	if p.Score == nil {
 		return math.Inf(-1)
 	}

@@ -43,15 +43,15 @@ func (f Fields) Row() Row {
 		Keys: make([]uuid.UUID, 0, doubles), Doubles: make([]float64, 0, doubles),
 	}
 	for _, tag := range f.Tags {
-		r.Terms = append(r.Terms, term(tagTerm, "", tag))
+		r.Terms = append(r.Terms, hashTerm(tagTerm, "", tag))
 	}
 	for arg, s := range f.Strings {
-		r.Terms = append(r.Terms, term(stringTerm, arg, s))
+		r.Terms = append(r.Terms, hashTerm(stringTerm, arg, s))
 	}
 	slices.SortFunc(r.Terms, compareTerms)
 	r.Terms = slices.Compact(r.Terms)
 	for _, arg := range slices.Sorted(maps.Keys(f.Doubles)) {
-		r.Keys = append(r.Keys, term(doubleTerm, arg, ""))
+		r.Keys = append(r.Keys, hashTerm(doubleTerm, arg, ""))
 		r.Doubles = append(r.Doubles, f.Doubles[arg])
 	}
 	return r
@@ -69,18 +69,18 @@ func (p Pool) Query() (q Query, possible bool) {
 		q.CreatedBefore = p.CreatedBefore.UnixNano()
 	}
 	for _, tag := range p.Tags {
-		q.Terms = append(q.Terms, term(tagTerm, "", tag))
+		q.Terms = append(q.Terms, hashTerm(tagTerm, "", tag))
 	}
 	for _, e := range p.Strings {
-		q.Terms = append(q.Terms, term(stringTerm, e.Arg, e.Value))
+		q.Terms = append(q.Terms, hashTerm(stringTerm, e.Arg, e.Value))
 	}
 	for _, r := range p.Doubles {
-		key := term(doubleTerm, r.Arg, "")
+		key := hashTerm(doubleTerm, r.Arg, "")
 		if r.Exclude < ExcludeNone || r.Exclude > ExcludeBoth {
 			q.Present = append(q.Present, key)
 			continue
 		}
-		low, high := r.ends()
+		low, high := r.closedBounds()
 		// Written so that NaN, which compares with nothing, makes the range empty.
 		if !(low <= high) {
 			return q, false
@@ -90,20 +90,20 @@ func (p Pool) Query() (q Query, possible bool) {
 	return q, true
 }
 
-// ends returns the lowest and the highest number in the range. For an empty range, low <= high is false.
-func (r DoubleRange) ends() (low, high float64) {
+// closedBounds returns the lowest and the highest number in the range. For an empty range, low <= high is false.
+func (r DoubleRange) closedBounds() (low, high float64) {
 	low, high = r.Min, r.Max
 	if r.Exclude == ExcludeMin || r.Exclude == ExcludeBoth {
-		low = next(low, math.Inf(1))
+		low = nextFloat(low, math.Inf(1))
 	}
 	if r.Exclude == ExcludeMax || r.Exclude == ExcludeBoth {
-		high = next(high, math.Inf(-1))
+		high = nextFloat(high, math.Inf(-1))
 	}
 	return low, high
 }
 
-// next returns the number after x in the direction of end, which is an infinity, and NaN if x is end.
-func next(x, end float64) float64 {
+// nextFloat returns the number after x in the direction of end, which is an infinity, and NaN if x is end.
+func nextFloat(x, end float64) float64 {
 	if x == end {
 		return math.NaN()
 	}
@@ -117,9 +117,9 @@ const (
 	doubleTerm
 )
 
-// term hashes a text with its kind and name. Half of a SHA-256 is enough: finding two texts with the same term takes
+// hashTerm hashes a text with its kind and name. Half of a SHA-256 is enough: finding two texts with the same term takes
 // about 2^64 attempts.
-func term(kind byte, name, text string) uuid.UUID {
+func hashTerm(kind byte, name, text string) uuid.UUID {
 	b := make([]byte, 0, 64)
 	b = append(b, kind)
 	b = binary.AppendUvarint(b, uint64(len(name)))

@@ -61,7 +61,7 @@ func (p Pool) Holds(f Fields) bool {
 		return false
 	}
 	for _, r := range p.Doubles {
-		if x, ok := f.Doubles[r.Arg]; !ok || !r.holds(x) {
+		if x, ok := f.Doubles[r.Arg]; !ok || !r.holdsNumber(x) {
 			return false
 		}
 	}
@@ -78,7 +78,7 @@ func (p Pool) Holds(f Fields) bool {
 	return true
 }
 
-func (r DoubleRange) holds(x float64) bool {
+func (r DoubleRange) holdsNumber(x float64) bool {
 	switch r.Exclude {
 	case ExcludeNone:
 		return r.Min <= x && x <= r.Max

@@ -17,14 +17,20 @@ type Set struct{ set }
 func Of(files fs.FS) Set { return Set{set{files}} }
 
 func (s Set) Up(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
-	return s.up(ctx, url, log)
+	return s.applyPending(ctx, url, log)
 }
 
 func (s Set) Down(ctx context.Context, url string, steps int) ([]int64, error) {
-	return s.down(ctx, url, steps, nil)
+	return s.takeBack(ctx, url, steps, nil)
 }
-func (s Set) Redo(ctx context.Context, url string) ([]int64, error)       { return s.redo(ctx, url, nil) }
-func (s Set) Status(ctx context.Context, url string) ([]Migration, error) { return s.status(ctx, url) }
-func (s Set) Version(ctx context.Context, url string) (int64, error)      { return s.version(ctx, url) }
-func (s Set) Latest() int64                                               { return s.latest() }
-func (s Set) Hash() string                                                { return s.hash() }
+func (s Set) Redo(ctx context.Context, url string) ([]int64, error) {
+	return s.redoNewest(ctx, url, nil)
+}
+func (s Set) Status(ctx context.Context, url string) ([]Migration, error) {
+	return s.readStatus(ctx, url)
+}
+func (s Set) Version(ctx context.Context, url string) (int64, error) {
+	return s.appliedVersion(ctx, url)
+}
+func (s Set) Latest() int64 { return s.latestVersion() }
+func (s Set) Hash() string  { return s.hashFiles() }

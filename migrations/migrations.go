@@ -39,7 +39,7 @@ var ErrNothingApplied = errors.New("migrations: nothing is applied yet")
 // The url must lead straight to Postgres: behind a transaction pooler the session lock protects nothing. A log of nil
 // is silent. Up waits up to five minutes for another process that holds the lock, or as long as ctx lives.
 func Up(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
-	applied, err := embedded.up(ctx, url, log)
+	applied, err := embedded.applyPending(ctx, url, log)
 	if err != nil {
 		return applied, err
 	}
@@ -49,36 +49,36 @@ func Up(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
 // Down takes back the newest steps applied migrations, fewer when fewer are applied, and returns their versions,
 // newest first. It refuses a schema that holds a version this binary does not know. The url is as in [Up].
 func Down(ctx context.Context, url string, steps int, log *slog.Logger) ([]int64, error) {
-	return embedded.down(ctx, url, steps, log)
+	return embedded.takeBack(ctx, url, steps, log)
 }
 
 // Redo takes back the newest applied migration and applies it again; [ErrNothingApplied] when there is none. It is
 // meant for whoever is writing that migration. The url is as in [Up].
 func Redo(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
-	return embedded.redo(ctx, url, log)
+	return embedded.redoNewest(ctx, url, log)
 }
 
 // Latest is the newest version in this binary.
-func Latest() int64 { return embedded.latest() }
+func Latest() int64 { return embedded.latestVersion() }
 
 // Hash names the content of all migrations in this binary, in hexadecimal: it changes when a file is added, renamed or
 // edited. Test databases are cached under it.
-func Hash() string { return embedded.hash() }
+func Hash() string { return embedded.hashFiles() }
 
 // set is a directory of migration files.
 type set struct{ files fs.FS }
 
-func (s set) up(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
-	return s.move(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
+func (s set) applyPending(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
+	return s.moveSchema(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) { return p.Up(ctx) })
 }
 
-func (s set) down(ctx context.Context, url string, steps int, log *slog.Logger) ([]int64, error) {
+func (s set) takeBack(ctx context.Context, url string, steps int, log *slog.Logger) ([]int64, error) {
 	if steps < 1 {
 		return nil, fmt.Errorf("migrations: cannot go down %d steps", steps)
 	}
-	return s.move(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
+	return s.moveSchema(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
 		// A target instead of a count: two operators who both ask for one step down take back one migration, not two.
-		target, err := below(ctx, p, steps)
+		target, err := versionBelow(ctx, p, steps)
 		if err != nil {
 			return nil, err
 		}
@@ -86,8 +86,8 @@ func (s set) down(ctx context.Context, url string, steps int, log *slog.Logger) 
 	})
 }
 
-func (s set) redo(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
-	return s.move(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
+func (s set) redoNewest(ctx context.Context, url string, log *slog.Logger) ([]int64, error) {
+	return s.moveSchema(ctx, url, log, func(p *goose.Provider) ([]*goose.MigrationResult, error) {
 		down, err := p.Down(ctx)
 		if errors.Is(err, goose.ErrNoNextVersion) {
 			return nil, ErrNothingApplied
@@ -103,8 +103,8 @@ func (s set) redo(ctx context.Context, url string, log *slog.Logger) ([]int64, e
 	})
 }
 
-// move runs one change under the session lock and reports what it did.
-func (s set) move(ctx context.Context, url string, log *slog.Logger,
+// moveSchema runs one change under the session lock and reports what it did.
+func (s set) moveSchema(ctx context.Context, url string, log *slog.Logger,
 	change func(*goose.Provider) ([]*goose.MigrationResult, error),
 ) ([]int64, error) {
 	p, err := s.openProvider(ctx, url, locked)
@@ -116,11 +116,11 @@ func (s set) move(ctx context.Context, url string, log *slog.Logger,
 	if partial := (*goose.PartialError)(nil); errors.As(err, &partial) {
 		done = append(done, partial.Applied...)
 	}
-	return report(ctx, cmp.Or(log, slog.New(slog.DiscardHandler)), done), explain(err)
+	return logApplied(ctx, cmp.Or(log, slog.New(slog.DiscardHandler)), done), explainError(err)
 }
 
-// report logs one line for all migrations of a run, and one for each at debug level.
-func report(ctx context.Context, log *slog.Logger, done []*goose.MigrationResult) []int64 {
+// logApplied logs one line for all migrations of a run, and one for each at debug level.
+func logApplied(ctx context.Context, log *slog.Logger, done []*goose.MigrationResult) []int64 {
 	var versions []int64
 	var took time.Duration
 	for _, m := range done {
@@ -137,7 +137,7 @@ func report(ctx context.Context, log *slog.Logger, done []*goose.MigrationResult
 	return versions
 }
 
-func explain(err error) error {
+func explainError(err error) error {
 	partial := (*goose.PartialError)(nil)
 	switch {
 	case err == nil || errors.Is(err, ErrNothingApplied):
@@ -153,14 +153,14 @@ func explain(err error) error {
 	}
 }
 
-func (s set) names() []string {
+func (s set) fileNames() []string {
 	names, _ := fs.Glob(s.files, "*.sql") // the pattern is well-formed, the only error Glob knows
 	return names
 }
 
-func (s set) latest() int64 {
+func (s set) latestVersion() int64 {
 	var newest int64
-	for _, name := range s.names() {
+	for _, name := range s.fileNames() {
 		if version, err := goose.NumericComponent(name); err == nil {
 			newest = max(newest, version)
 		}
@@ -168,9 +168,9 @@ func (s set) latest() int64 {
 	return newest
 }
 
-func (s set) hash() string {
+func (s set) hashFiles() string {
 	sum := sha256.New()
-	for _, name := range s.names() {
+	for _, name := range s.fileNames() {
 		content, _ := fs.ReadFile(s.files, name) // compiled in: it is there
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
 	}

@@ -188,17 +188,18 @@ func TestSchemaNewerThanTheBinary(t *testing.T) {
 // goose stores local time without its zone: it must be read as what it was written.
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	url, set := dbtest.WithParameters(t, dbtest.Empty(t), "timezone", "Asia/Kathmandu"), migrations.Of(two("select 1/0"))
+	url, set := dbtest.WithParameters(t, dbtest.Empty(t), "timezone",
+		"Asia/Kathmandu"), migrations.Of(two("select 1/0"))
 	_, err := set.Up(t.Context(), url, nil)
 	require.Error(t, err)
 	status, err := set.Status(t.Context(), url)
 	require.NoError(t, err)
 	require.Len(t, status, 2)
 	require.Equal(t, "00001_first.sql", status[0].Name)
-	require.True(t, status[0].Applied())
+	require.True(t, status[0].IsApplied())
 	require.WithinDuration(t, time.Now(), status[0].AppliedAt, time.Minute)
 	require.EqualValues(t, 2, status[1].Version)
-	require.False(t, status[1].Applied())
+	require.False(t, status[1].IsApplied())
 }
 
 // Reading must not wait for the migration that runs: that is when somebody looks.

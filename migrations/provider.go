@@ -20,11 +20,11 @@ const (
 
 // openProvider connects to url and pairs it with the files. Closing the provider closes the connection.
 func (s set) openProvider(ctx context.Context, url string, how locking) (*goose.Provider, error) {
-	db, err := connect(ctx, url)
+	db, err := openDatabase(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.provider(db, how)
+	p, err := s.newProvider(db, how)
 	if err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("migrations: %w", err)
@@ -32,7 +32,7 @@ func (s set) openProvider(ctx context.Context, url string, how locking) (*goose.
 	return p, nil
 }
 
-func connect(ctx context.Context, url string) (*sql.DB, error) {
+func openDatabase(ctx context.Context, url string) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("migrations: the database URL: %w", err)
@@ -60,7 +60,7 @@ func setTimeouts(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-func (s set) provider(db *sql.DB, how locking) (*goose.Provider, error) {
+func (s set) newProvider(db *sql.DB, how locking) (*goose.Provider, error) {
 	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
 	if how == unlocked {
 		return goose.NewProvider(goose.DialectPostgres, db, s.files, options...)

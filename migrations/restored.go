@@ -10,7 +10,7 @@ import (
 // renewRestored numbers the transactions of rows anew where the database was restored from a dump. Any number of
 // processes may try at once: one works, the others wait.
 func renewRestored(ctx context.Context, url string, log *slog.Logger) error {
-	db, err := connect(ctx, url)
+	db, err := openDatabase(ctx, url)
 	if err != nil {
 		return err
 	}

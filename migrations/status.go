@@ -15,18 +15,22 @@ type Migration struct {
 	AppliedAt time.Time // by the database's clock, in UTC; zero while it is pending
 }
 
-// Applied reports whether the database has this migration.
-func (m Migration) Applied() bool { return !m.AppliedAt.IsZero() }
+// IsApplied reports whether the database has this migration.
+func (m Migration) IsApplied() bool { return !m.AppliedAt.IsZero() }
 
 // Status returns every migration in this binary in order, with its state in the database. It waits for no lock, so it
 // shows a run in progress. On a database never migrated before it creates goose's empty version table.
-func Status(ctx context.Context, url string) ([]Migration, error) { return embedded.status(ctx, url) }
+func Status(ctx context.Context, url string) ([]Migration, error) {
+	return embedded.readStatus(ctx, url)
+}
 
 // Version returns the newest version applied to the database, zero when there is none; it may be higher than [Latest]
 // when a newer binary migrated it. It waits for no lock, and creates goose's version table like [Status].
-func Version(ctx context.Context, url string) (int64, error) { return embedded.version(ctx, url) }
+func Version(ctx context.Context, url string) (int64, error) {
+	return embedded.appliedVersion(ctx, url)
+}
 
-func (s set) status(ctx context.Context, url string) ([]Migration, error) {
+func (s set) readStatus(ctx context.Context, url string) ([]Migration, error) {
 	p, err := s.openProvider(ctx, url, unlocked)
 	if err != nil {
 		return nil, err
@@ -34,7 +38,7 @@ func (s set) status(ctx context.Context, url string) ([]Migration, error) {
 	defer func() { _ = p.Close() }()
 	found, err := p.Status(ctx)
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainError(err)
 	}
 	list := make([]Migration, 0, len(found))
 	for _, m := range found {
@@ -44,18 +48,18 @@ func (s set) status(ctx context.Context, url string) ([]Migration, error) {
 	return list, nil
 }
 
-func (s set) version(ctx context.Context, url string) (int64, error) {
+func (s set) appliedVersion(ctx context.Context, url string) (int64, error) {
 	p, err := s.openProvider(ctx, url, unlocked)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = p.Close() }()
 	version, err := p.GetDBVersion(ctx)
-	return version, explain(err)
+	return version, explainError(err)
 }
 
-// below returns the version that remains after steps applied migrations are taken back, zero for an empty schema.
-func below(ctx context.Context, p *goose.Provider, steps int) (int64, error) {
+// versionBelow returns the version that remains after steps applied migrations are taken back, zero for an empty schema.
+func versionBelow(ctx context.Context, p *goose.Provider, steps int) (int64, error) {
 	list, err := p.Status(ctx)
 	if err != nil {
 		return 0, err

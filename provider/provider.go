@@ -119,14 +119,14 @@ func Collect(list func(cursor string) (Page, error)) ([]Observation, error) {
 		}
 		total, skipped = max(total, page.Total), skipped+page.Skipped
 		if page.Next == "" {
-			return all, missing(total, len(all)+skipped)
+			return all, missingError(total, len(all)+skipped)
 		}
 		cursor = page.Next
 	}
 	return nil, Fail(Transient, "list", fmt.Errorf("has more than %d pages", maxPages))
 }
 
-func missing(total, got int) error {
+func missingError(total, got int) error {
 	if got < total {
 		return Fail(Transient, "list", fmt.Errorf("has %d of %d deployments: it changed while it was read", got, total))
 	}

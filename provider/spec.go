@@ -69,12 +69,12 @@ func PortsMapping(ports map[string]Port) string {
 type Env map[string]string
 
 // Format implements fmt.Formatter with the names.
-func (e Env) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, e.names()) }
+func (e Env) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, e.namesText()) }
 
 // LogValue implements slog.LogValuer with the names.
-func (e Env) LogValue() slog.Value { return slog.StringValue(e.names()) }
+func (e Env) LogValue() slog.Value { return slog.StringValue(e.namesText()) }
 
-func (e Env) names() string { return "[" + strings.Join(slices.Sorted(maps.Keys(e)), " ") + "]" }
+func (e Env) namesText() string { return "[" + strings.Join(slices.Sorted(maps.Keys(e)), " ") + "]" }
 
 // Secret is a text that is not printed. Convert it to a string to use it.
 type Secret string
@@ -103,7 +103,7 @@ func (s Spec) Check() error {
 		{"owner", s.Owner.Valid()},
 		{"app", validName(s.App) && s.App != ""},
 		{"version", validName(s.Version)},
-		{"hint", s.Hint.valid()},
+		{"hint", s.Hint.isValid()},
 		{"resources", s.CPUUnits >= 0 && s.MemoryMiB >= 0},
 		{"lifetime", s.Lifetime >= 0},
 		{"webhook", len(s.Webhook) <= maxWebhook},
@@ -112,7 +112,7 @@ func (s Spec) Check() error {
 			return Fail(Permanent, "deploy", fmt.Errorf("%s is not allowed", f.field))
 		}
 	}
-	if err := s.Env.check(); err != nil {
+	if err := s.Env.checkVariables(); err != nil {
 		return Fail(Permanent, "deploy", err)
 	}
 	if err := checkPorts(s.Ports); err != nil {
@@ -125,11 +125,11 @@ func validName(s string) bool {
 	return len(s) <= MaxNameBytes && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-func (h Hint) valid() bool {
+func (h Hint) isValid() bool {
 	return h.Coords == nil || math.Abs(h.Coords.Latitude) <= 90 && math.Abs(h.Coords.Longitude) <= 180
 }
 
-func (e Env) check() error {
+func (e Env) checkVariables() error {
 	if len(e) > MaxEnv {
 		return fmt.Errorf("env has %d variables, at most %d are allowed", len(e), MaxEnv)
 	}
@@ -171,4 +171,4 @@ func checkPorts(ports []Port) error {
 	return nil
 }
 
-func validPortName(s string) bool { return s != "" && len(s) <= 32 && plain(s) }
+func validPortName(s string) bool { return s != "" && len(s) <= 32 && isPlain(s) }

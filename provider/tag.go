@@ -41,11 +41,11 @@ func (t Tag) Valid() bool { return validTag(string(t)) }
 func (o Owner) Valid() bool { return strings.HasPrefix(string(o), ownerPrefix) && validTag(string(o)) }
 
 func validTag(s string) bool {
-	return s != "" && len(s) <= MaxTagBytes && plain(s) && s[0] != '-' && s[len(s)-1] != '-'
+	return s != "" && len(s) <= MaxTagBytes && isPlain(s) && s[0] != '-' && s[len(s)-1] != '-'
 }
 
-// plain reports whether s has only the characters that all providers allow in names.
-func plain(s string) bool {
+// isPlain reports whether s has only the characters that all providers allow in names.
+func isPlain(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r != '-' && (r < '0' || r > '9') &&
 			(r < 'a' || r > 'z')

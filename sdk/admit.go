@@ -53,11 +53,11 @@ type Admission struct {
 	// TokenID is the jti of the token that was redeemed.
 	TokenID string
 
-	connection string // distinguishes this admission from others of the same player
-	reporter   *seatReporter
-	ctx        context.Context //nolint:containedctx // ends with the admission
-	end        context.CancelCauseFunc
-	leave      sync.Once
+	connectionName string // distinguishes this admission from others of the same player
+	reporter       *seatReporter
+	ctx            context.Context //nolint:containedctx // ends with the admission
+	end            context.CancelCauseFunc
+	leaveOnce      sync.Once
 }
 
 // Done is closed when the game server must disconnect the player. Err then returns the reason: [ErrSessionLost],
@@ -69,7 +69,7 @@ func (a *Admission) Err() error { return context.Cause(a.ctx) }
 
 // Leave frees the seat. It returns at once; the report is retried in the background until the director acknowledges it.
 // Call it whenever a connection ends: after [ErrReplaced] it does nothing, and the newer connection keeps the seat.
-func (a *Admission) Leave() { a.leave.Do(func() { a.reporter.leave(a) }) }
+func (a *Admission) Leave() { a.leaveOnce.Do(func() { a.reporter.reportLeave(a) }) }
 
 // Admit decides whether the holder of a session token may play. It verifies the token offline and then reports the
 // join, so a nil error means that the director has connected this player's seat, with this token, on this server only.
@@ -89,17 +89,17 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	if !s.isMine(ctx, claims.Endpoint) {
 		return nil, ErrWrongServer
 	}
-	connection, ok := s.spentTokens.spend(claims.ID, claims.Expires, time.Now())
+	connection, ok := s.spentTokens.spendToken(claims.ID, claims.Expires, time.Now())
 	if !ok {
 		return nil, ErrReplay
 	}
 	seat := &Admission{
 		Sub: claims.Subject, SessionID: claims.SessionID, Region: claims.Region,
 		Mode: claims.Mode, MaxPlayers: claims.MaxPlayers, Party: claims.Party, Match: claims.Match, Team: claims.Team,
-		TokenID:    claims.ID,
-		connection: connection, reporter: s.seats,
+		TokenID:        claims.ID,
+		connectionName: connection, reporter: s.seatReports,
 	}
-	return s.seat(ctx, seat)
+	return s.seatAdmission(ctx, seat)
 }
 
 // verify verifies a token. One with an unknown key may be of the cell in which the region was before, or of that to which
@@ -110,7 +110,7 @@ func (s *GameServer) verify(ctx context.Context, sessionToken string) (token.Ses
 		return claims, err
 	}
 	s.mu.Lock()
-	former, cell := s.formerVerifier, s.cell
+	former, cell := s.formerVerifier, s.cellAddress
 	seeks := time.Since(s.soughtAt) >= seekEvery
 	if seeks {
 		s.soughtAt = time.Now()
@@ -121,7 +121,7 @@ func (s *GameServer) verify(ctx context.Context, sessionToken string) (token.Ses
 			return earlier, nil
 		}
 	}
-	if !seeks || s.heartbeat(ctx) != nil || s.registeredAt() == cell {
+	if !seeks || s.sendHeartbeat(ctx) != nil || s.registeredAt() == cell {
 		return claims, err
 	}
 	return s.verifierOfCell().Verify(ctx, sessionToken, time.Now())
@@ -130,45 +130,45 @@ func (s *GameServer) verify(ctx context.Context, sessionToken string) (token.Ses
 // seekEvery bounds the heartbeats that tokens with unknown keys can cause.
 const seekEvery = time.Second
 
-func (s *GameServer) seat(ctx context.Context, seat *Admission) (*Admission, error) {
-	seat.ctx, seat.end = context.WithCancelCause(s.life)
-	err := s.seats.join(ctx, seat)
+func (s *GameServer) seatAdmission(ctx context.Context, seat *Admission) (*Admission, error) {
+	seat.ctx, seat.end = context.WithCancelCause(s.lifeContext)
+	err := s.seatReports.reportJoin(ctx, seat)
 	if err == nil {
 		return seat, nil
 	}
 	seat.end(err)
-	if !refused(err) {
-		s.spentTokens.restore(seat.TokenID)
+	if !isRefused(err) {
+		s.spentTokens.restoreToken(seat.TokenID)
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "player not admitted",
 		slog.String("session_id", seat.SessionID), slog.Any("error", err))
 	return nil, err
 }
 
-func refused(err error) bool {
+func isRefused(err error) bool {
 	return errors.Is(err, ErrReplay) || errors.Is(err, ErrSeatGone) || errors.Is(err, ErrNoSeat)
 }
 
 // End closes a session whose match is over. Once the director has acknowledged it, the admissions of the remaining
 // players end with [ErrSessionLost]. A session closes without End when its last player leaves.
-func (s *GameServer) End(sessionID string) { s.seats.finish(sessionID) }
+func (s *GameServer) End(sessionID string) { s.seatReports.finishSession(sessionID) }
 
-func (s *GameServer) report(ctx context.Context, session string, batch []*entry) (seatsAnswer, error) {
+func (s *GameServer) reportSeats(ctx context.Context, session string, batch []*entry) (seatsAnswer, error) {
 	req := seatsRequest{SessionID: session}
 	for _, e := range batch {
 		switch e.kind {
 		case joined:
 			req.Joined = append(req.Joined,
-				joinedSeat{Sub: e.seat.Sub, JTI: e.seat.TokenID, Connection: e.seat.connection})
+				joinedSeat{Sub: e.seat.Sub, JTI: e.seat.TokenID, Connection: e.seat.connectionName})
 		case left:
 			req.Left = append(req.Left, e.seat.Sub)
-			req.LeftConnections = append(req.LeftConnections, e.seat.connection)
+			req.LeftConnections = append(req.LeftConnections, e.seat.connectionName)
 		case ended:
 			req.Ended = true
 		}
 	}
 	var answer seatsAnswer
-	err := s.fenced(ctx, "/fleet/seats", true, func(ref instanceRef) any {
+	err := s.callFenced(ctx, "/fleet/seats", true, func(ref instanceRef) any {
 		req.instanceRef = ref
 		return req
 	}, &answer)

@@ -13,8 +13,8 @@ import (
 // Backend makes the calls of one of the studio's own services: what it knows of players, and queueing for them. It is
 // safe for concurrent use.
 type Backend struct {
-	client *Client
-	token  string
+	apiClient *Client
+	token     string
 }
 
 // NewBackend returns a Backend with a token of DIRECTOR_BACKEND_TOKENS, which is a secret of the service: it must not be
@@ -48,20 +48,20 @@ func (b *Backend) PutPlayers(ctx context.Context, players map[string]PlayerFacts
 		Changed int `json:"changed"`
 	}
 	body := map[string]any{"players": players}
-	err = b.do(ctx, call{method: http.MethodPut, path: "/backend/players", body: body}, &answer)
+	err = b.callOnce(ctx, call{method: http.MethodPut, path: "/backend/players", body: body}, &answer)
 	return answer.Changed, err
 }
 
 // Player returns what is stored of a player. Errors: [ErrNotFound], [ErrUnauthorized].
 func (b *Backend) Player(ctx context.Context, sub string) (StoredPlayer, error) {
 	var p StoredPlayer
-	err := b.do(ctx, call{method: http.MethodGet, path: playerPath(sub)}, &p)
+	err := b.callOnce(ctx, call{method: http.MethodGet, path: playerPath(sub)}, &p)
 	return p, err
 }
 
 // ForgetPlayer removes what is stored of a player. It may be repeated. Errors: [ErrUnauthorized].
 func (b *Backend) ForgetPlayer(ctx context.Context, sub string) error {
-	return b.do(ctx, call{method: http.MethodDelete, path: playerPath(sub)}, nil)
+	return b.callOnce(ctx, call{method: http.MethodDelete, path: playerPath(sub)}, nil)
 }
 
 func playerPath(sub string) string { return "/backend/players/" + url.PathEscape(sub) }
@@ -74,7 +74,7 @@ func (b *Backend) Queue(ctx context.Context, req TicketRequest) (QueueStatus, er
 	key := http.Header{"Idempotency-Key": {rand.Text()}}
 	cell, err := b.doAt(ctx, call{method: http.MethodPost, path: "/backend/tickets", header: key, body: req}, &status)
 	if err == nil {
-		b.client.cells.rememberTicket(status.TicketID, cell)
+		b.apiClient.knownCells.rememberTicket(status.TicketID, cell)
 	}
 	return status, err
 }
@@ -84,7 +84,7 @@ func (b *Backend) Queue(ctx context.Context, req TicketRequest) (QueueStatus, er
 func (b *Backend) Ticket(ctx context.Context, id string, version int, wait time.Duration) (QueueStatus, error) {
 	var status QueueStatus
 	path := fmt.Sprintf("/backend/tickets/%s?version=%s&wait=%s", url.PathEscape(id), strconv.Itoa(version), wait)
-	err := b.do(ctx, call{method: http.MethodGet, path: path, ticket: id, wait: wait}, &status)
+	err := b.callOnce(ctx, call{method: http.MethodGet, path: path, ticket: id, maxWait: wait}, &status)
 	return status, err
 }
 
@@ -92,12 +92,12 @@ func (b *Backend) Ticket(ctx context.Context, id string, version int, wait time.
 // declines for them. It may be repeated. Errors: [ErrNotFound], [ErrUnauthorized].
 func (b *Backend) Cancel(ctx context.Context, id string) (QueueStatus, error) {
 	var status QueueStatus
-	err := b.do(ctx, call{method: http.MethodDelete, path: "/backend/tickets/" + url.PathEscape(id), ticket: id},
+	err := b.callOnce(ctx, call{method: http.MethodDelete, path: "/backend/tickets/" + url.PathEscape(id), ticket: id},
 		&status)
 	return status, err
 }
 
-func (b *Backend) do(ctx context.Context, k call, out any) error {
+func (b *Backend) callOnce(ctx context.Context, k call, out any) error {
 	_, err := b.doAt(ctx, k, out)
 	return err
 }
@@ -110,5 +110,5 @@ func (b *Backend) doAt(ctx context.Context, k call, out any) (cell string, err e
 	}
 	header.Set("Authorization", "Bearer "+b.token)
 	k.header = header
-	return b.client.doAt(ctx, k, out)
+	return b.apiClient.doAt(ctx, k, out)
 }

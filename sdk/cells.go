@@ -16,35 +16,35 @@ const maxRemembered = 4096
 // cells is what a client knows of other cells: installations that serve other regions of the title. It learns that from
 // answers of the configured replicas alone, so nobody else can name an address to which tokens are sent.
 type cells struct {
-	mu      sync.Mutex
-	regions places
-	tickets places // of this client
+	mu          sync.Mutex
+	regionCells places
+	ticketCells places // of this client
 }
 
 // places are addresses of cells, by what is there. The zero value is empty.
 type places struct {
-	addresses map[string]string
-	oldest    []string // keys in the order in which they came
+	addressByKey map[string]string
+	oldestFirst  []string // keys in the order in which they came
 }
 
-func (p *places) remember(what, address string) {
-	if p.addresses == nil {
-		p.addresses = map[string]string{}
+func (p *places) rememberAddress(what, address string) {
+	if p.addressByKey == nil {
+		p.addressByKey = map[string]string{}
 	}
-	if _, known := p.addresses[what]; !known {
-		p.oldest = append(p.oldest, what)
+	if _, known := p.addressByKey[what]; !known {
+		p.oldestFirst = append(p.oldestFirst, what)
 	}
-	p.addresses[what] = address
-	if len(p.oldest) > maxRemembered {
-		p.forget(p.oldest[0])
+	p.addressByKey[what] = address
+	if len(p.oldestFirst) > maxRemembered {
+		p.forgetAddress(p.oldestFirst[0])
 	}
 }
 
-func (p *places) forget(what string) {
-	delete(p.addresses, what)
-	for i, known := range p.oldest {
+func (p *places) forgetAddress(what string) {
+	delete(p.addressByKey, what)
+	for i, known := range p.oldestFirst {
 		if known == what {
-			p.oldest = append(p.oldest[:i], p.oldest[i+1:]...)
+			p.oldestFirst = append(p.oldestFirst[:i], p.oldestFirst[i+1:]...)
 			return
 		}
 	}
@@ -55,9 +55,9 @@ func (c *cells) addressFor(k call) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k.ticket != "" {
-		return c.tickets.addresses[k.ticket]
+		return c.ticketCells.addressByKey[k.ticket]
 	}
-	return c.regions.addresses[k.region]
+	return c.regionCells.addressByKey[k.region]
 }
 
 // rememberTicket remembers where a ticket was created; "" is the cell of the configured replicas.
@@ -67,17 +67,17 @@ func (c *cells) rememberTicket(id, address string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tickets.remember(id, address)
+	c.ticketCells.rememberAddress(id, address)
 }
 
 func (c *cells) forgetRegion(region string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.regions.forget(region)
+	c.regionCells.forgetAddress(region)
 }
 
-// follow returns where to ask in place of the replica that was asked, and remembers it; "" if the answer was another.
-func (c *cells) follow(asked string, err error) (address string) {
+// followError returns where to ask in place of the replica that was asked, and remembers it; "" if the answer was another.
+func (c *cells) followError(asked string, err error) (address string) {
 	answer, answered := errors.AsType[*Error](err)
 	if !answered || !isElsewhere(err) {
 		return ""
@@ -88,7 +88,7 @@ func (c *cells) follow(asked string, err error) (address string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.regions.remember(answer.region, address)
+	c.regionCells.rememberAddress(answer.region, address)
 	return address
 }
 
@@ -114,20 +114,20 @@ func isElsewhere(err error) bool {
 	return answered && answer.Status == http.StatusMisdirectedRequest && answer.Code == "region_elsewhere"
 }
 
-// reach makes attempts until one is answered, and returns the address of the cell that answered, "" for that of the
+// reachReplica makes attempts until one is answered, and returns the address of the cell that answered, "" for that of the
 // configured replicas. It asks the cell that has what the call names, where the client knows it. Otherwise it asks each
 // configured replica in turn, and follows one answer that another cell has it. A region is asked for again when its cell
 // is not reachable or sends the client away; a ticket stays where it is.
-func (c *Client) reach(ctx context.Context, k call, attempt func(base string) error) (cell string, err error) {
-	if known := c.cells.addressFor(k); known != "" {
+func (c *Client) reachReplica(ctx context.Context, k call, attempt func(base string) error) (cell string, err error) {
+	if known := c.knownCells.addressFor(k); known != "" {
 		err = attempt(known)
 		if k.ticket != "" || ctx.Err() != nil || !replicaUnavailable(err) && !isElsewhere(err) {
 			return known, err
 		}
-		c.cells.forgetRegion(k.region)
+		c.knownCells.forgetRegion(k.region)
 	}
 	asked, err := c.tryReplicas(ctx, attempt)
-	if next := c.cells.follow(asked, err); next != "" {
+	if next := c.knownCells.followError(asked, err); next != "" {
 		return next, attempt(next)
 	}
 	return "", err
@@ -136,13 +136,13 @@ func (c *Client) reach(ctx context.Context, k call, attempt func(base string) er
 // tryReplicas makes an attempt at each configured replica in turn, without a pause, until one answers, and returns which
 // did. A replica that is unreachable or shutting down says nothing about the others, so there is no reason to wait.
 func (c *Client) tryReplicas(ctx context.Context, attempt func(base string) error) (asked string, err error) {
-	for range c.replicas.count() {
-		rep := c.replicas.pick(time.Now())
-		asked, err = rep.base, attempt(rep.base)
+	for range c.replicas.replicaCount() {
+		rep := c.replicas.pickReplica(time.Now())
+		asked, err = rep.baseURL, attempt(rep.baseURL)
 		if !replicaUnavailable(err) || ctx.Err() != nil {
 			return asked, err
 		}
-		c.replicas.failed(rep, time.Now())
+		c.replicas.noteFailure(rep, time.Now())
 	}
 	return asked, err
 }

@@ -58,13 +58,13 @@ func (o Options) withDefaults() Options {
 	if o.UserAgent == "" {
 		o.UserAgent = defaultUserAgent
 	}
-	o.AttemptTimeout = positive(o.AttemptTimeout, defaultAttemptTimeout)
-	o.FirstBackoff = positive(o.FirstBackoff, 100*time.Millisecond)
-	o.MaxBackoff = positive(o.MaxBackoff, 3*time.Second)
+	o.AttemptTimeout = positiveOr(o.AttemptTimeout, defaultAttemptTimeout)
+	o.FirstBackoff = positiveOr(o.FirstBackoff, 100*time.Millisecond)
+	o.MaxBackoff = positiveOr(o.MaxBackoff, 3*time.Second)
 	return o
 }
 
-func positive(d, otherwise time.Duration) time.Duration {
+func positiveOr(d, otherwise time.Duration) time.Duration {
 	if d > 0 {
 		return d
 	}
@@ -75,10 +75,10 @@ func positive(d, otherwise time.Duration) time.Duration {
 // serve: it follows an answer 421 of the replicas that it was given, and remembers it. It is safe for concurrent use,
 // and one Client is enough for a process.
 type Client struct {
-	opts     Options
-	http     *http.Client
-	replicas *replicas
-	cells    cells
+	clientOptions Options
+	http          *http.Client
+	replicas      *replicas
+	knownCells    cells
 }
 
 // New returns a client. It does not connect; the only errors are about the options.
@@ -97,7 +97,7 @@ func New(opts Options) (*Client, error) {
 	}
 	h := *opts.HTTPClient
 	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{opts: opts, http: &h, replicas: newReplicas(bases)}, nil
+	return &Client{clientOptions: opts, http: &h, replicas: newReplicas(bases)}, nil
 }
 
 func baseURL(raw string) (string, error) {
@@ -122,19 +122,19 @@ type call struct {
 	// region and ticket are what the call names, as far as the client knows: they say which cell to ask. At most one is
 	// set.
 	region, ticket string
-	// once makes one attempt on each replica at most. The caller does the retries.
-	once bool
-	// wait is how long the director may take to answer, in addition to Options.AttemptTimeout.
-	wait time.Duration
+	// isOnce makes one attempt on each replica at most. The caller does the retries.
+	isOnce bool
+	// maxWait is how long the director may take to answer, in addition to Options.AttemptTimeout.
+	maxWait time.Duration
 }
 
 func (k call) name() string { return k.method + " " + k.path }
 
-// attempt sends k to one replica once.
-func (c *Client) attempt(ctx context.Context, base string, k call, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.AttemptTimeout+k.wait)
+// attemptCall sends k to one replica once.
+func (c *Client) attemptCall(ctx context.Context, base string, k call, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.clientOptions.AttemptTimeout+k.maxWait)
 	defer cancel()
-	req, err := c.request(ctx, base, k)
+	req, err := c.newRequest(ctx, base, k)
 	if err != nil {
 		return err
 	}
@@ -147,10 +147,10 @@ func (c *Client) attempt(ctx context.Context, base string, k call, out any) erro
 	if err != nil {
 		return &unreachableError{err}
 	}
-	return decode(resp, k, body, out)
+	return decodeAnswer(resp, k, body, out)
 }
 
-func (c *Client) request(ctx context.Context, base string, k call) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, base string, k call) (*http.Request, error) {
 	var body io.Reader
 	if k.body != nil {
 		raw, err := json.Marshal(k.body)
@@ -168,7 +168,7 @@ func (c *Client) request(ctx context.Context, base string, k call) (*http.Reques
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept", "application/json, application/problem+json")
-	req.Header.Set("User-Agent", c.opts.UserAgent)
+	req.Header.Set("User-Agent", c.clientOptions.UserAgent)
 	return req, nil
 }
 
@@ -183,7 +183,7 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return body, nil
 }
 
-func decode(resp *http.Response, k call, body []byte, out any) error {
+func decodeAnswer(resp *http.Response, k call, body []byte, out any) error {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return decodeError(resp, k, body)
 	}

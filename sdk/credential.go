@@ -16,8 +16,10 @@ func (s *GameServer) ownCredential() string {
 	return s.credential
 }
 
-// secret returns what authenticates the server now.
-func (s *GameServer) secret() string { return cmp.Or(s.ownCredential(), s.opts.FleetToken) }
+// callSecret returns what authenticates the server now.
+func (s *GameServer) callSecret() string {
+	return cmp.Or(s.ownCredential(), s.serverOptions.FleetToken)
+}
 
 // refusesCredential reports whether a registration was refused because the credential has expired or was revoked.
 func refusesCredential(refusal *Error) bool {

@@ -117,29 +117,29 @@ func (s *GameServer) Endpoint() string {
 // Unwanted is closed when the director wants a deployed server to end: it gets no more players.
 // [GameServer.RunUntilSignal] then shuts down; a server that does not call it lets its sessions end, and calls
 // [GameServer.Shutdown].
-func (s *GameServer) Unwanted() <-chan struct{} { return s.unwanted }
+func (s *GameServer) Unwanted() <-chan struct{} { return s.unwantedSignal }
 
-// hear keeps what an answer says about a deployment, and a new credential.
-func (s *GameServer) hear(a statusAnswer) {
+// hearStatus keeps what an answer says about a deployment, and a new credential.
+func (s *GameServer) hearStatus(a statusAnswer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.Credential != nil {
 		s.credential = a.Credential.Token
 	}
-	if s.opts.Endpoint == "" && a.Endpoint != "" {
+	if s.serverOptions.Endpoint == "" && a.Endpoint != "" {
 		s.endpoint = a.Endpoint
 	}
 	if a.Desired == "stopped" && !s.isUnwantedClosed {
 		s.isUnwantedClosed = true
-		close(s.unwanted)
+		close(s.unwantedSignal)
 	}
 }
 
 // isMine reports whether players dial this server at an endpoint. A deployed server may get its first player before its
 // next heartbeat says its endpoint, so it sends one.
 func (s *GameServer) isMine(ctx context.Context, endpoint string) bool {
-	if s.opts.Endpoint == "" && s.Endpoint() != endpoint {
-		_ = s.heartbeat(ctx) // on failure it is not known to be ours
+	if s.serverOptions.Endpoint == "" && s.Endpoint() != endpoint {
+		_ = s.sendHeartbeat(ctx) // on failure it is not known to be ours
 	}
 	return s.Endpoint() == endpoint
 }

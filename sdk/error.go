@@ -113,7 +113,7 @@ func (e *Error) Is(target error) bool {
 	case ErrDeploymentOver:
 		return e.Status == http.StatusGone && e.Code == "deployment_over"
 	case ErrUnknownInstance:
-		return e.Status == http.StatusNotFound && e.fleet() && (e.Code == "instance_unknown" || e.Code == "")
+		return e.Status == http.StatusNotFound && e.isFleetCall() && (e.Code == "instance_unknown" || e.Code == "")
 	case ErrNotOffered:
 		return e.Status == http.StatusConflict && (e.Code == "mode_unknown" || e.Code == "region_unknown")
 	}
@@ -129,7 +129,7 @@ var conflictCodes = map[error]string{
 	ErrTicketExists: "ticket_exists", ErrAssigned: "assigned", ErrMatched: "matched", ErrTooLate: "too_late",
 }
 
-func (e *Error) fleet() bool { return strings.Contains(e.Call, " /fleet/") }
+func (e *Error) isFleetCall() bool { return strings.Contains(e.Call, " /fleet/") }
 
 func kindOf(status int) error {
 	switch status {

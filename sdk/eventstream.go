@@ -28,41 +28,41 @@ var (
 // eventStream is an open stream of events, for one goroutine. Its errors are unreachableErrors: another replica, or a
 // poll, may work.
 type eventStream struct {
-	body      io.ReadCloser
-	lines     *bufio.Scanner
-	timer     *time.Timer // ends the connection
-	cutStream context.CancelCauseFunc
+	body        io.ReadCloser
+	lineScanner *bufio.Scanner
+	endTimer    *time.Timer // ends the connection
+	cutStream   context.CancelCauseFunc
 }
 
 // openEvents sends k to one replica once. The replica has Options.AttemptTimeout to begin the stream, or to send its
 // refusal.
 func (c *Client) openEvents(ctx context.Context, base string, k call) (*eventStream, error) {
 	ctx, cut := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(c.opts.AttemptTimeout, func() { cut(errInTime) })
+	timer := time.AfterFunc(c.clientOptions.AttemptTimeout, func() { cut(errInTime) })
 	s, err := c.beginEvents(ctx, base, k)
 	if err != nil {
 		timer.Stop()
 		cut(nil)
 		return nil, err
 	}
-	s.timer, s.cutStream = timer, cut
+	s.endTimer, s.cutStream = timer, cut
 	return s, nil
 }
 
 func (c *Client) beginEvents(ctx context.Context, base string, k call) (*eventStream, error) {
-	req, err := c.request(ctx, base, k)
+	req, err := c.newRequest(ctx, base, k)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", "text/event-stream, application/problem+json")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, unreached(ctx, err)
+		return nil, unreachedError(ctx, err)
 	}
 	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		lines := bufio.NewScanner(resp.Body)
 		lines.Buffer(nil, maxEventBytes)
-		return &eventStream{body: resp.Body, lines: lines}, nil
+		return &eventStream{body: resp.Body, lineScanner: lines}, nil
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
@@ -70,13 +70,13 @@ func (c *Client) beginEvents(ctx context.Context, base string, k call) (*eventSt
 	}
 	body, err := readBounded(resp.Body)
 	if err != nil {
-		return nil, unreached(ctx, err)
+		return nil, unreachedError(ctx, err)
 	}
 	return nil, decodeError(resp, k, body)
 }
 
-// unreached returns the error of a connection, which is silent about why it was cut.
-func unreached(ctx context.Context, err error) error {
+// unreachedError returns the error of a connection, which is silent about why it was cut.
+func unreachedError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -86,13 +86,13 @@ func unreached(ctx context.Context, err error) error {
 // next blocks until the next event and decodes its data: the name and the id are in the data as well. The time in which
 // the caller works on an event does not count as silence.
 func (s *eventStream) next(out any) error {
-	defer s.timer.Stop()
+	defer s.endTimer.Stop()
 	for {
-		s.timer.Reset(silence)
-		if !s.lines.Scan() {
-			return &unreachableError{errors.Join(errStreamEnded, s.lines.Err())}
+		s.endTimer.Reset(silence)
+		if !s.lineScanner.Scan() {
+			return &unreachableError{errors.Join(errStreamEnded, s.lineScanner.Err())}
 		}
-		data, isData := strings.CutPrefix(s.lines.Text(), "data: ")
+		data, isData := strings.CutPrefix(s.lineScanner.Text(), "data: ")
 		if !isData {
 			continue
 		}
@@ -105,7 +105,7 @@ func (s *eventStream) next(out any) error {
 
 // close ends the connection.
 func (s *eventStream) close() {
-	s.timer.Stop()
+	s.endTimer.Stop()
 	s.cutStream(nil)
 	_ = s.body.Close()
 }

@@ -59,36 +59,36 @@ type ServerOptions struct {
 // GameServer is a registered game server. It sends heartbeats until it is closed or superseded, also through an outage
 // of the director: an outage keeps new players out, and ends no running session. Safe for concurrent use.
 type GameServer struct {
-	opts        ServerOptions
-	client      *Client
-	log         *slog.Logger
-	bootID      string
-	seats       *seatReporter
-	spentTokens *spentTokens
+	serverOptions ServerOptions
+	client        *Client
+	log           *slog.Logger
+	bootID        string
+	seatReports   *seatReporter
+	spentTokens   *spentTokens
 
-	life  context.Context //nolint:containedctx // ends with the reason that Err returns
-	end   context.CancelCauseFunc
-	loops sync.WaitGroup
+	lifeContext  context.Context //nolint:containedctx // ends with the reason that Err returns
+	endLife      context.CancelCauseFunc
+	runningLoops sync.WaitGroup
 
-	unwanted chan struct{}
+	unwantedSignal chan struct{}
 
-	// registering is a lock, held during a registration; a channel, so that waiting for it can end with a context.
-	registering chan struct{}
+	// registerLock is a lock, held during a registration; a channel, so that waiting for it can end with a context.
+	registerLock chan struct{}
 
 	mu               sync.Mutex
 	incarnation      string
-	keys             *token.KeySource
+	keySource        *token.KeySource
 	verifier         *token.SessionVerifier // with keys
 	formerVerifier   *token.SessionVerifier // of the cell in which the region was before; nil: it has not moved
 	soughtAt         time.Time              // when a token with an unknown key last caused a heartbeat
-	cell             string                 // the address of the cell that gave the incarnation; "": that of the configured replicas
+	cellAddress      string                 // the address of the cell that gave the incarnation; "": that of the configured replicas
 	credential       string                 // that it got by an enrolment; "": it uses the FleetToken
 	endpoint         string
 	isUnwantedClosed bool // unwanted is closed
 	draining         bool
 	closing          bool
 
-	clients    sync.Mutex
+	clientLock sync.Mutex
 	clientsSeq int64 // of the last list of clients
 
 	closeOnce sync.Once
@@ -103,36 +103,36 @@ func Start(ctx context.Context, client *Client, opts ServerOptions) (*GameServer
 	if err != nil {
 		return nil, err
 	}
-	if err := s.register(ctx); err != nil {
-		s.end(err)
+	if err := s.registerOnce(ctx); err != nil {
+		s.endLife(err)
 		return nil, err
 	}
-	s.loops.Go(s.heartbeats)
+	s.runningLoops.Go(s.runHeartbeats)
 	_, _ = s.keysOfCell().Keys(ctx) // Read now, so that the first player need not wait; on failure, the first Admit reads them.
 	return s, nil
 }
 
 func newGameServer(client *Client, opts ServerOptions) (*GameServer, error) {
-	opts.HeartbeatEvery = positive(opts.HeartbeatEvery, DefaultHeartbeatEvery)
+	opts.HeartbeatEvery = positiveOr(opts.HeartbeatEvery, DefaultHeartbeatEvery)
 	s := &GameServer{
-		opts: opts, client: client, bootID: rand.Text(), spentTokens: newSpentTokens(),
-		log:         client.opts.Logger.With(slog.String("instance_id", opts.InstanceID)),
-		registering: make(chan struct{}, 1), endpoint: opts.Endpoint, unwanted: make(chan struct{}),
+		serverOptions: opts, client: client, bootID: rand.Text(), spentTokens: newSpentTokens(),
+		log:          client.clientOptions.Logger.With(slog.String("instance_id", opts.InstanceID)),
+		registerLock: make(chan struct{}, 1), endpoint: opts.Endpoint, unwantedSignal: make(chan struct{}),
 	}
 	if err := s.renewKeySource(); err != nil {
 		return nil, err
 	}
-	s.life, s.end = context.WithCancelCause(context.Background())
-	s.seats = newSeatReporter(s.life, client.opts, s.report)
+	s.lifeContext, s.endLife = context.WithCancelCause(context.Background())
+	s.seatReports = newSeatReporter(s.lifeContext, client.clientOptions, s.reportSeats)
 	return s, nil
 }
 
 // Done is closed when the server has ended. Err then returns the reason.
-func (s *GameServer) Done() <-chan struct{} { return s.life.Done() }
+func (s *GameServer) Done() <-chan struct{} { return s.lifeContext.Done() }
 
 // Err returns nil until the server ends, then [ErrClosed] or an error that wraps [ErrSuperseded]. After ErrSuperseded
 // another process has this instance id, all admissions of this one have ended, and this process should stop.
-func (s *GameServer) Err() error { return context.Cause(s.life) }
+func (s *GameServer) Err() error { return context.Cause(s.lifeContext) }
 
 // Drain stops (true) or resumes (false) the placement of players on this server. Running sessions and heartbeats
 // continue. The setting survives a new registration.
@@ -159,21 +159,21 @@ func (s *GameServer) Offer(ctx context.Context, o ServerOptions) error {
 		return ErrClosed
 	}
 	s.mu.Lock()
-	s.opts.Modes, s.opts.Capacity, s.opts.MaxSessions = o.Modes, o.Capacity, o.MaxSessions
-	s.opts.Labels, s.opts.Version, s.opts.CertDigest = o.Labels, o.Version, o.CertDigest
+	s.serverOptions.Modes, s.serverOptions.Capacity, s.serverOptions.MaxSessions = o.Modes, o.Capacity, o.MaxSessions
+	s.serverOptions.Labels, s.serverOptions.Version, s.serverOptions.CertDigest = o.Labels, o.Version, o.CertDigest
 	s.mu.Unlock()
 	return s.registerLocked(ctx)
 }
 
-// offered returns the options as they are now.
-func (s *GameServer) offered() ServerOptions {
+// offeredState returns the options as they are now.
+func (s *GameServer) offeredState() ServerOptions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.opts
+	return s.serverOptions
 }
 
 func (s *GameServer) sendDrain(ctx context.Context, drain bool) error {
-	return s.fenced(ctx, "/fleet/drain", false, func(ref instanceRef) any {
+	return s.callFenced(ctx, "/fleet/drain", false, func(ref instanceRef) any {
 		return drainRequest{instanceRef: ref, Drain: drain}
 	}, nil)
 }
@@ -186,28 +186,28 @@ func (s *GameServer) Close(ctx context.Context) error {
 		s.mu.Lock()
 		s.closing = true
 		s.mu.Unlock()
-		if s.life.Err() == nil {
-			s.closeErr = errors.Join(s.seats.flush(ctx), s.deregister(ctx))
+		if s.lifeContext.Err() == nil {
+			s.closeErr = errors.Join(s.seatReports.flushReports(ctx), s.deregisterOnce(ctx))
 		}
-		s.finish(ctx)
+		s.finishRun(ctx)
 	})
 	return s.closeErr
 }
 
-func (s *GameServer) finish(ctx context.Context) {
-	s.end(ErrClosed)
-	s.loops.Wait()
-	_ = s.seats.flush(context.WithoutCancel(ctx)) // Waits for the workers only: reports in flight end with s.life.
+func (s *GameServer) finishRun(ctx context.Context) {
+	s.endLife(ErrClosed)
+	s.runningLoops.Wait()
+	_ = s.seatReports.flushReports(context.WithoutCancel(ctx)) // Waits for the workers only: reports in flight end with s.lifeContext.
 }
 
-// deregister waits for a registration in flight, which could otherwise arrive later and register a server that has
+// deregisterOnce waits for a registration in flight, which could otherwise arrive later and register a server that has
 // ended.
-func (s *GameServer) deregister(ctx context.Context) error {
+func (s *GameServer) deregisterOnce(ctx context.Context) error {
 	if err := s.lockRegistration(ctx); err != nil {
 		return err
 	}
 	defer s.unlockRegistration()
-	err := s.call(ctx, "/fleet/deregister", false, s.ref(), nil)
+	err := s.callFleet(ctx, "/fleet/deregister", false, s.ownRef(), nil)
 	if errors.Is(err, ErrUnknownInstance) || errors.Is(err, ErrSuperseded) {
 		return nil // The answer to an earlier attempt was lost, or the registration had ended already.
 	}
@@ -222,9 +222,9 @@ func (s *GameServer) Shutdown(ctx context.Context) error {
 	if err := s.Drain(drainCtx, true); err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "could not drain", slog.Any("error", err))
 	}
-	_ = s.seats.empty(ctx) // The next steps are the same after an early return.
+	_ = s.seatReports.waitUntilEmpty(ctx) // The next steps are the same after an early return.
 	if errors.Is(s.Err(), ErrSuperseded) {
-		s.finish(ctx)
+		s.finishRun(ctx)
 		return s.Err()
 	}
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownCallTimeout)
@@ -232,10 +232,10 @@ func (s *GameServer) Shutdown(ctx context.Context) error {
 	return s.Close(closeCtx)
 }
 
-func (s *GameServer) ref() instanceRef {
+func (s *GameServer) ownRef() instanceRef {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return instanceRef{InstanceID: s.opts.InstanceID, Incarnation: s.incarnation}
+	return instanceRef{InstanceID: s.serverOptions.InstanceID, Incarnation: s.incarnation}
 }
 
 func (s *GameServer) isClosing() bool {
@@ -250,30 +250,30 @@ func (s *GameServer) isDraining() bool {
 	return s.draining
 }
 
-// load returns the game's load, or nil if that is no number that the director accepts (0 to 1e9).
-func (s *GameServer) load() *float64 {
-	if s.opts.Load == nil {
+// currentLoad returns the game's load, or nil if that is no number that the director accepts (0 to 1e9).
+func (s *GameServer) currentLoad() *float64 {
+	if s.serverOptions.Load == nil {
 		return nil
 	}
-	load := s.opts.Load()
+	load := s.serverOptions.Load()
 	if math.IsNaN(load) || load < 0 || load > 1e9 {
 		return nil
 	}
 	return &load
 }
 
-func (s *GameServer) call(ctx context.Context, path string, once bool, body, out any) error {
+func (s *GameServer) callFleet(ctx context.Context, path string, once bool, body, out any) error {
 	_, err := s.callAt(ctx, path, once, body, out)
 	return err
 }
 
 // callAt is call, and returns the address of the cell that answered.
 func (s *GameServer) callAt(ctx context.Context, path string, once bool, body, out any) (cell string, err error) {
-	return s.client.doAt(ctx, call{method: http.MethodPost, path: path, header: s.header(), body: body,
-		region: s.opts.Region, once: once}, out)
+	return s.client.doAt(ctx, call{method: http.MethodPost, path: path, header: s.fleetHeader(), body: body,
+		region: s.serverOptions.Region, isOnce: once}, out)
 }
 
-func (s *GameServer) header() http.Header { return fleetHeader(s.secret()) }
+func (s *GameServer) fleetHeader() http.Header { return fleetHeader(s.callSecret()) }
 
 func fleetHeader(secret string) http.Header {
 	header := http.Header{}

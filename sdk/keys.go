@@ -21,13 +21,13 @@ const (
 // newKeySource returns a source that reads the key set of a cell, from the first replica that answers, and caches it
 // according to the answer's Cache-Control. The cell "" is that of the configured replicas.
 func newKeySource(c *Client, cell string) (*token.KeySource, error) {
-	return token.NewKeySource(c.replicas.pick(time.Now()).base+keysPath, token.SourceOptions{
+	return token.NewKeySource(c.replicas.pickReplica(time.Now()).baseURL+keysPath, token.SourceOptions{
 		Client:     &http.Client{Transport: keysTransport{c, cell}},
-		Timeout:    time.Duration(c.replicas.count())*c.opts.AttemptTimeout + time.Second,
+		Timeout:    time.Duration(c.replicas.replicaCount())*c.clientOptions.AttemptTimeout + time.Second,
 		RetryEvery: keysRetry,
 		// A director URL with plain HTTP already trusts that network with the fleet token.
 		PlainHTTP: true,
-		Log:       c.opts.Logger,
+		Log:       c.clientOptions.Logger,
 	})
 }
 
@@ -40,14 +40,14 @@ func (s *GameServer) renewKeySource() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keys, s.verifier = keys, token.NewSessionVerifier(keys, 0)
+	s.keySource, s.verifier = keys, token.NewSessionVerifier(keys, 0)
 	return nil
 }
 
 func (s *GameServer) keysOfCell() *token.KeySource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.keys
+	return s.keySource
 }
 
 func (s *GameServer) verifierOfCell() *token.SessionVerifier {
@@ -65,7 +65,7 @@ type keysTransport struct {
 // RoundTrip implements http.RoundTripper.
 func (t keysTransport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	ask := func(base string) error {
-		resp, err = t.attempt(req, base) //nolint:bodyclose // the caller of RoundTrip closes it
+		resp, err = t.attemptRequest(req, base) //nolint:bodyclose // the caller of RoundTrip closes it
 		switch {
 		case err != nil:
 			return &unreachableError{err}
@@ -85,16 +85,16 @@ func (t keysTransport) RoundTrip(req *http.Request) (resp *http.Response, err er
 	return nil, err
 }
 
-// attempt reads the whole answer, so that a replica that stops in the middle of it counts as one that did not answer.
-func (t keysTransport) attempt(req *http.Request, base string) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(req.Context(), t.client.opts.AttemptTimeout)
+// attemptRequest reads the whole answer, so that a replica that stops in the middle of it counts as one that did not answer.
+func (t keysTransport) attemptRequest(req *http.Request, base string) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), t.client.clientOptions.AttemptTimeout)
 	defer cancel()
 	again, err := http.NewRequestWithContext(ctx, req.Method, base+keysPath, nil)
 	if err != nil {
 		return nil, err
 	}
 	again.Header = req.Header.Clone()
-	again.Header.Set("User-Agent", t.client.opts.UserAgent)
+	again.Header.Set("User-Agent", t.client.clientOptions.UserAgent)
 	resp, err := t.client.http.Do(again)
 	if err != nil {
 		return nil, err

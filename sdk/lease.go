@@ -15,41 +15,41 @@ import (
 // lost.
 const maxReplaceAttempts = 5
 
-// heartbeats renews the lease until the server ends.
-func (s *GameServer) heartbeats() {
-	for s.sleep(jittered(s.opts.HeartbeatEvery)) {
-		if err := s.heartbeat(s.life); err != nil && s.life.Err() == nil {
-			s.log.LogAttrs(s.life, slog.LevelError, "heartbeat refused", slog.Any("error", err))
+// runHeartbeats renews the lease until the server ends.
+func (s *GameServer) runHeartbeats() {
+	for s.sleepOrStop(jitterPause(s.serverOptions.HeartbeatEvery)) {
+		if err := s.sendHeartbeat(s.lifeContext); err != nil && s.lifeContext.Err() == nil {
+			s.log.LogAttrs(s.lifeContext, slog.LevelError, "heartbeat refused", slog.Any("error", err))
 		}
 	}
 }
 
-func (s *GameServer) sleep(d time.Duration) bool {
+func (s *GameServer) sleepOrStop(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-s.life.Done():
+	case <-s.lifeContext.Done():
 		return false
 	}
 }
 
-// jittered returns d, shortened by up to a fifth. A longer pause would come too close to the lease's end.
-func jittered(d time.Duration) time.Duration {
+// jitterPause returns d, shortened by up to a fifth. A longer pause would come too close to the lease's end.
+func jitterPause(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Float64()*float64(d)/5)
 }
 
-// heartbeat retries through an outage of any length. After an outage the director expires no lease until the instances
+// sendHeartbeat retries through an outage of any length. After an outage the director expires no lease until the instances
 // had time for a heartbeat.
-func (s *GameServer) heartbeat(ctx context.Context) error {
-	load := s.load()
+func (s *GameServer) sendHeartbeat(ctx context.Context) error {
+	load := s.currentLoad()
 	var answer statusAnswer
-	err := s.fenced(ctx, "/fleet/heartbeat", false, func(ref instanceRef) any {
+	err := s.callFenced(ctx, "/fleet/heartbeat", false, func(ref instanceRef) any {
 		return heartbeatRequest{instanceRef: ref, Load: load}
 	}, &answer)
 	if err == nil {
-		s.hear(answer)
+		s.hearStatus(answer)
 	}
 	if errors.Is(err, ErrUnknownInstance) {
 		return nil // fenced has registered again, which counts as a heartbeat.
@@ -57,20 +57,21 @@ func (s *GameServer) heartbeat(ctx context.Context) error {
 	return err
 }
 
-// fenced sends a request with the current incarnation, as fence.
-func (s *GameServer) fenced(ctx context.Context, path string, once bool, body func(instanceRef) any, out any) error {
-	return s.fence(ctx, func(ref instanceRef) (cell string, err error) {
+// callFenced sends a request with the current incarnation, as fence.
+func (s *GameServer) callFenced(ctx context.Context, path string, once bool, body func(instanceRef) any,
+	out any) error {
+	return s.followFence(ctx, func(ref instanceRef) (cell string, err error) {
 		return s.callAt(ctx, path, once, body(ref), out)
 	})
 }
 
-// fence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does not
+// followFence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does not
 // know it, fence registers again and returns ErrUnknownInstance, because the sessions that the call may concern have
 // ended. So it does where another cell serves the region by now, which may know an incarnation that this process had
 // there before. If it is superseded, fence ends the server. If its credential has expired, fence gets another one and
 // repeats the call.
-func (s *GameServer) fence(ctx context.Context, send func(instanceRef) (cell string, err error)) error {
-	ref, credential, registeredAt := s.ref(), s.ownCredential(), s.registeredAt()
+func (s *GameServer) followFence(ctx context.Context, send func(instanceRef) (cell string, err error)) error {
+	ref, credential, registeredAt := s.ownRef(), s.ownCredential(), s.registeredAt()
 	cell, err := send(ref)
 	hasMoved := cell != registeredAt
 	switch {
@@ -78,7 +79,7 @@ func (s *GameServer) fence(ctx context.Context, send func(instanceRef) (cell str
 		if again := s.enrolAgain(ctx, credential); again != nil {
 			return errors.Join(err, again)
 		}
-		if s.ref().Incarnation != ref.Incarnation {
+		if s.ownRef().Incarnation != ref.Incarnation {
 			return ErrUnknownInstance
 		}
 		_, err = send(ref)
@@ -91,7 +92,7 @@ func (s *GameServer) fence(ctx context.Context, send func(instanceRef) (cell str
 			return ErrUnknownInstance
 		}
 	case errors.Is(err, ErrSuperseded):
-		return s.superseded(ctx, ref.Incarnation, err)
+		return s.supersededError(ctx, ref.Incarnation, err)
 	case err == nil && hasMoved:
 		return s.followRegion(registeredAt, cell)
 	}
@@ -102,27 +103,27 @@ func (s *GameServer) fence(ctx context.Context, send func(instanceRef) (cell str
 // keys are others; those of the former cell verify the tokens that players have of it.
 func (s *GameServer) followRegion(from, to string) error {
 	s.mu.Lock()
-	moved := s.cell == from
+	moved := s.cellAddress == from
 	if moved {
-		s.cell, s.formerVerifier = to, s.verifier
+		s.cellAddress, s.formerVerifier = to, s.verifier
 	}
 	s.mu.Unlock()
 	if !moved {
 		return nil // another call has noticed it
 	}
-	s.log.LogAttrs(s.life, slog.LevelInfo, "the region has moved to another cell", slog.String("cell", to))
+	s.log.LogAttrs(s.lifeContext, slog.LevelInfo, "the region has moved to another cell", slog.String("cell", to))
 	return s.renewKeySource()
 }
 
-// superseded ends the server, unless this process registered again while the request was in flight: then the refusal
+// supersededError ends the server, unless this process registered again while the request was in flight: then the refusal
 // concerns the previous incarnation, and the result is ErrUnknownInstance. It waits for a registration in flight before
 // it compares.
-func (s *GameServer) superseded(ctx context.Context, used string, err error) error {
+func (s *GameServer) supersededError(ctx context.Context, used string, err error) error {
 	if lockErr := s.lockRegistration(ctx); lockErr != nil {
 		return lockErr
 	}
 	defer s.unlockRegistration()
-	if s.ref().Incarnation != used {
+	if s.ownRef().Incarnation != used {
 		return ErrUnknownInstance
 	}
 	s.endSuperseded(err)
@@ -130,9 +131,9 @@ func (s *GameServer) superseded(ctx context.Context, used string, err error) err
 }
 
 func (s *GameServer) endSuperseded(err error) {
-	s.log.LogAttrs(s.life, slog.LevelError, "superseded: another process has registered with this instance id",
+	s.log.LogAttrs(s.lifeContext, slog.LevelError, "superseded: another process has registered with this instance id",
 		slog.Any("error", err))
-	s.end(err)
+	s.endLife(err)
 }
 
 // registerAgain replaces an incarnation that the director no longer knows. Of several concurrent calls, the first one
@@ -142,7 +143,7 @@ func (s *GameServer) registerAgain(ctx context.Context, unknown string) error {
 		return err
 	}
 	defer s.unlockRegistration()
-	if s.ref().Incarnation != unknown || s.isClosing() {
+	if s.ownRef().Incarnation != unknown || s.isClosing() {
 		return nil
 	}
 	return s.registerDraining(ctx)
@@ -154,12 +155,12 @@ func (s *GameServer) registerDraining(ctx context.Context) error {
 		return err
 	}
 	if s.isDraining() { // Read after the registration, because Drain may have been called during it.
-		return s.call(ctx, "/fleet/drain", false, drainRequest{instanceRef: s.ref(), Drain: true}, nil)
+		return s.callFleet(ctx, "/fleet/drain", false, drainRequest{instanceRef: s.ownRef(), Drain: true}, nil)
 	}
 	return nil
 }
 
-func (s *GameServer) register(ctx context.Context) error {
+func (s *GameServer) registerOnce(ctx context.Context) error {
 	if err := s.lockRegistration(ctx); err != nil {
 		return err
 	}
@@ -175,17 +176,17 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 	case errors.Is(err, ErrSuperseded):
 		s.endSuperseded(err)
 	case errors.Is(err, ErrDeploymentOver):
-		s.log.LogAttrs(s.life, slog.LevelError, "the deployment is over", slog.Any("error", err))
-		s.end(err)
+		s.log.LogAttrs(s.lifeContext, slog.LevelError, "the deployment is over", slog.Any("error", err))
+		s.endLife(err)
 	}
 	if err != nil {
 		return err
 	}
-	s.hear(answer.statusAnswer)
+	s.hearStatus(answer.statusAnswer)
 	s.mu.Lock()
 	renewed := s.incarnation != answer.Incarnation || answer.Incarnation == ""
-	hasMoved := s.cell != cell
-	s.incarnation, s.cell = answer.Incarnation, cell
+	hasMoved := s.cellAddress != cell
+	s.incarnation, s.cellAddress = answer.Incarnation, cell
 	s.mu.Unlock()
 	if hasMoved {
 		if err := s.renewKeySource(); err != nil {
@@ -194,7 +195,7 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 	}
 	lost := 0
 	if renewed {
-		lost = s.seats.forget()
+		lost = s.seatReports.forgetAll()
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "registered",
 		slog.String("endpoint", s.Endpoint()), slog.Int("sessions_lost", lost))
@@ -205,16 +206,16 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 // late, after another process has registered. A process without an incarnation learns from the first refusal which one
 // it replaces. One whose credential is refused registers by its enrolment.
 func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnswer, cell string, err error) {
-	replaces, secret := cmp.Or(s.ref().Incarnation, noIncarnation), s.secret()
+	replaces, secret := cmp.Or(s.ownRef().Incarnation, noIncarnation), s.callSecret()
 	for range maxReplaceAttempts {
 		cell, err = s.client.doAt(ctx, call{method: http.MethodPost, path: "/fleet/register",
-			header: fleetHeader(secret), body: s.registration(replaces), region: s.opts.Region}, &answer)
+			header: fleetHeader(secret), body: s.registrationFor(replaces), region: s.serverOptions.Region}, &answer)
 		refusal, refused := errors.AsType[*Error](err)
 		switch {
 		case refused && refusal.incarnation != "":
 			replaces = refusal.incarnation
-		case refused && refusesCredential(refusal) && secret != s.opts.FleetToken:
-			secret = s.opts.FleetToken
+		case refused && refusesCredential(refusal) && secret != s.serverOptions.FleetToken:
+			secret = s.serverOptions.FleetToken
 		default:
 			return answer, cell, err
 		}
@@ -222,13 +223,13 @@ func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnsw
 	return answer, cell, err
 }
 
-func (s *GameServer) registration(replaces string) registerRequest {
-	o := s.offered()
+func (s *GameServer) registrationFor(replaces string) registerRequest {
+	o := s.offeredState()
 	return registerRequest{
 		InstanceID: o.InstanceID, Endpoint: o.Endpoint, Region: o.Region, Modes: o.Modes,
 		Capacity: o.Capacity, MaxSessions: o.MaxSessions, Labels: o.Labels, Version: o.Version,
 		CertDigest: o.CertDigest, ProviderRef: o.ProviderRef,
-		Load: s.load(), ReportsSeats: true, BootID: s.bootID, Replaces: replaces,
+		Load: s.currentLoad(), ReportsSeats: true, BootID: s.bootID, Replaces: replaces,
 	}
 }
 
@@ -236,16 +237,16 @@ func (s *GameServer) registration(replaces string) registerRequest {
 func (s *GameServer) registeredAt() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cell
+	return s.cellAddress
 }
 
 func (s *GameServer) lockRegistration(ctx context.Context) error {
 	select {
-	case s.registering <- struct{}{}:
+	case s.registerLock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-func (s *GameServer) unlockRegistration() { <-s.registering }
+func (s *GameServer) unlockRegistration() { <-s.registerLock }

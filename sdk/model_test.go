@@ -39,18 +39,18 @@ func (d *modelDirector) apply(batch []*entry) (answer seatsAnswer) {
 func (d *modelDirector) join(seat *Admission) string {
 	holder, known := d.seats[seat.Sub]
 	switch {
-	case d.redeemed[seat.TokenID] && holder != seat.connection:
+	case d.redeemed[seat.TokenID] && holder != seat.connectionName:
 		return "replay"
 	case !known:
 		return "unknown"
 	}
-	d.seats[seat.Sub], d.redeemed[seat.TokenID] = seat.connection, true
+	d.seats[seat.Sub], d.redeemed[seat.TokenID] = seat.connectionName, true
 	return "ok"
 }
 
 func (d *modelDirector) leave(seat *Admission) string {
 	holder, known := d.seats[seat.Sub]
-	if known && holder != seat.connection {
+	if known && holder != seat.connectionName {
 		return "not_holder"
 	}
 	delete(d.seats, seat.Sub)
@@ -68,7 +68,8 @@ type model struct {
 }
 
 func newModel() *model {
-	return &model{session: newSession(context.Background(), "eu.1"), director: &modelDirector{map[string]string{}, map[string]bool{}, false}}
+	return &model{session: newSession(context.Background(), "eu.1"),
+		director: &modelDirector{map[string]string{}, map[string]bool{}, false}}
 }
 
 func (m *model) arrive(sub string) {
@@ -84,10 +85,10 @@ func (m *model) arrive(sub string) {
 
 // show presents a token on a connection.
 func (m *model) show(sub, token, connection string) {
-	seat := &Admission{Sub: sub, TokenID: token, connection: connection}
+	seat := &Admission{Sub: sub, TokenID: token, connectionName: connection}
 	seat.ctx, seat.end = context.WithCancelCause(context.Background())
-	e := &entry{kind: joined, seat: seat, result: make(chan error, 1)}
-	m.session.queue = append(m.session.queue, e)
+	e := &entry{kind: joined, seat: seat, resultQueue: make(chan error, 1)}
+	m.session.queuedReports = append(m.session.queuedReports, e)
 	m.waiting = append(m.waiting, e)
 }
 
@@ -98,7 +99,7 @@ func (m *model) replay(i int) {
 }
 
 func (m *model) giveUp(i int) {
-	m.waiting[i].abandoned = true
+	m.waiting[i].isAbandoned = true
 	m.gaveUp = append(m.gaveUp, m.waiting[i].seat)
 	m.waiting = slices.Delete(m.waiting, i, i+1)
 }
@@ -107,14 +108,14 @@ func (m *model) giveUp(i int) {
 func (m *model) again(i int) {
 	seat := m.gaveUp[i]
 	m.gaveUp = slices.Delete(m.gaveUp, i, i+1)
-	m.show(seat.Sub, seat.TokenID, seat.connection)
+	m.show(seat.Sub, seat.TokenID, seat.connectionName)
 }
 
 // collect removes the joins that have a result, and adds the admitted players to inside.
 func (m *model) collect() {
 	m.waiting = slices.DeleteFunc(m.waiting, func(e *entry) bool {
 		select {
-		case err := <-e.result:
+		case err := <-e.resultQueue:
 			if err == nil {
 				m.inside = append(m.inside, e.seat)
 			}
@@ -128,7 +129,7 @@ func (m *model) collect() {
 func (m *model) leave(i int) {
 	seat := m.inside[i]
 	m.inside = slices.Delete(m.inside, i, i+1)
-	m.session.queue = append(m.session.queue, &entry{kind: left, seat: seat})
+	m.session.queuedReports = append(m.session.queuedReports, &entry{kind: left, seat: seat})
 }
 
 // report sends one batch over a network that may fail in either direction.
@@ -146,7 +147,7 @@ func (m *model) report(fate string) {
 		m.session.putBack(batch)
 		return
 	}
-	m.session.settle(batch, answer, nil)
+	m.session.settleReports(batch, answer, nil)
 	if answer.Closed {
 		m.session.endAdmissions()
 	}
@@ -170,7 +171,10 @@ func TestDirectorAndGameServerAgreeInTheEnd(t *testing.T) {
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"arrive":  func(t *rapid.T) { m.arrive(rapid.SampledFrom([]string{"alice", "bob", "carol"}).Draw(t, "sub")) },
+			"arrive": func(t *rapid.T) {
+				m.arrive(rapid.SampledFrom([]string{"alice", "bob", "carol"}).Draw(t,
+					"sub"))
+			},
 			"give up": func(t *rapid.T) { some(len(m.waiting), m.giveUp)(t) },
 			"again":   func(t *rapid.T) { some(len(m.gaveUp), m.again)(t) },
 			"replay":  func(t *rapid.T) { some(len(m.inside), m.replay)(t) },
@@ -178,16 +182,16 @@ func TestDirectorAndGameServerAgreeInTheEnd(t *testing.T) {
 			"report":  func(t *rapid.T) { m.report(fates.Draw(t, "fate")) },
 			"end": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
-					m.session.queue = append(m.session.queue, &entry{kind: ended})
+					m.session.queuedReports = append(m.session.queuedReports, &entry{kind: ended})
 				}
 			},
 			"": func(t *rapid.T) {
 				for _, seat := range m.inside {
-					require.NotContains(t, seat.connection, "stranger", "a replay plays")
+					require.NotContains(t, seat.connectionName, "stranger", "a replay plays")
 				}
 			},
 		})
-		for len(m.session.queue) > 0 {
+		for len(m.session.queuedReports) > 0 {
 			m.report("delivered")
 		}
 		require.Equal(t, m.playing(), m.director.connected())
@@ -198,7 +202,7 @@ func TestDirectorAndGameServerAgreeInTheEnd(t *testing.T) {
 func (m *model) playing() (seats []string) {
 	for _, seat := range m.inside {
 		if seat.ctx.Err() == nil {
-			seats = append(seats, seat.Sub+" "+seat.connection)
+			seats = append(seats, seat.Sub+" "+seat.connectionName)
 		}
 	}
 	slices.Sort(seats)
@@ -230,5 +234,5 @@ func TestRejoinBeforeTheLeaveIsReported(t *testing.T) {
 	require.Equal(t, []string{"alice connection-2"}, m.director.connected())
 	m.report("delivered")
 	require.Equal(t, []string{"alice connection-2"}, m.director.connected())
-	require.Empty(t, m.session.queue)
+	require.Empty(t, m.session.queuedReports)
 }

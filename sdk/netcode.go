@@ -40,8 +40,8 @@ type RefusedClient struct {
 // for each other. Errors: [ErrUnknownInstance] when the server was registered again meanwhile: report once more;
 // [ErrSuperseded]; [ErrInvalid]; when the director cannot be reached until ctx ends.
 func (s *GameServer) ReportClients(ctx context.Context, clients []uint64) (refused []RefusedClient, err error) {
-	s.clients.Lock()
-	defer s.clients.Unlock()
+	s.clientLock.Lock()
+	defer s.clientLock.Unlock()
 	s.clientsSeq++
 	req := clientsRequest{Seq: s.clientsSeq, Clients: make([]string, len(clients))}
 	for i, id := range clients {
@@ -50,7 +50,7 @@ func (s *GameServer) ReportClients(ctx context.Context, clients []uint64) (refus
 	var answer struct {
 		Refused []RefusedClient `json:"refused"`
 	}
-	err = s.fenced(ctx, "/fleet/clients", false, func(ref instanceRef) any {
+	err = s.callFenced(ctx, "/fleet/clients", false, func(ref instanceRef) any {
 		req.instanceRef = ref
 		return req
 	}, &answer)

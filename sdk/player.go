@@ -18,13 +18,13 @@ type AccessToken func(ctx context.Context) (string, error)
 
 // Player makes the calls of one player. It is safe for concurrent use.
 type Player struct {
-	client *Client
-	token  AccessToken
+	apiClient   *Client
+	accessToken AccessToken
 }
 
 // NewPlayer returns a Player that calls the director with the access tokens that token returns.
 func NewPlayer(client *Client, token AccessToken) *Player {
-	return &Player{client: client, token: token}
+	return &Player{apiClient: client, accessToken: token}
 }
 
 // MatchRequest asks for seats in one session.
@@ -76,7 +76,8 @@ type Seat struct {
 func (p *Player) Matchmake(ctx context.Context, req MatchRequest) (Match, error) {
 	var match Match
 	key := http.Header{"Idempotency-Key": {rand.Text()}}
-	err := p.do(ctx, call{method: http.MethodPost, path: "/matchmake", header: key, body: req, region: req.Region}, &match)
+	err := p.callAPI(ctx, call{method: http.MethodPost, path: "/matchmake", header: key, body: req, region: req.Region},
+		&match)
 	return match, err
 }
 
@@ -90,7 +91,7 @@ func (p *Player) Resolve(ctx context.Context, handle string) (Ticket, error) {
 func (p *Player) resolveIn(ctx context.Context, region, handle string) (Ticket, error) {
 	var ticket Ticket
 	body := map[string]string{"session_handle": handle}
-	err := p.do(ctx, call{method: http.MethodPost, path: "/resolve", body: body, region: region}, &ticket)
+	err := p.callAPI(ctx, call{method: http.MethodPost, path: "/resolve", body: body, region: region}, &ticket)
 	return ticket, err
 }
 
@@ -108,7 +109,7 @@ func (p *Player) Reconnect(ctx context.Context, handle string) (Ticket, error) {
 		next := refused.SessionHandle
 		if next == "" && refused.TicketID != "" {
 			var failed error
-			if next, failed = p.assignment(ctx, refused.TicketID); failed != nil {
+			if next, failed = p.awaitAssignment(ctx, refused.TicketID); failed != nil {
 				return Ticket{}, failed
 			}
 		}
@@ -119,8 +120,8 @@ func (p *Player) Reconnect(ctx context.Context, handle string) (Ticket, error) {
 	}
 }
 
-// assignment waits until a ticket has left the queue, and returns the handle of its session; "" where it has none.
-func (p *Player) assignment(ctx context.Context, id string) (handle string, err error) {
+// awaitAssignment waits until a ticket has left the queue, and returns the handle of its session; "" where it has none.
+func (p *Player) awaitAssignment(ctx context.Context, id string) (handle string, err error) {
 	queued := p.Queued(id)
 	for !queued.Status().State.Final() {
 		if _, err := queued.Next(ctx); err != nil {
@@ -133,7 +134,7 @@ func (p *Player) assignment(ctx context.Context, id string) (handle string, err 
 // Session returns a session's current state. Errors: [ErrNotFound], [ErrGone].
 func (p *Player) Session(ctx context.Context, id string) (Match, error) {
 	var match Match
-	err := p.do(ctx, call{method: http.MethodGet, path: "/sessions/" + url.PathEscape(id)}, &match)
+	err := p.callAPI(ctx, call{method: http.MethodGet, path: "/sessions/" + url.PathEscape(id)}, &match)
 	return match, err
 }
 
@@ -143,7 +144,7 @@ func (p *Player) Session(ctx context.Context, id string) (Match, error) {
 // cannot change are returned at once. [ErrNotOffered] is among them, unless req.AwaitServers is set.
 func (p *Player) Seat(ctx context.Context, req MatchRequest) (Seat, error) {
 	var last error
-	pace := newPacer(p.client.opts)
+	pace := newPacer(p.apiClient.clientOptions)
 	seat, err := backoff.Retry(ctx, func() (seat Seat, err error) {
 		seat, err = p.seatOnce(ctx, req)
 		last = err
@@ -151,12 +152,12 @@ func (p *Player) Seat(ctx context.Context, req MatchRequest) (Seat, error) {
 		if answer, answered := errors.AsType[*Error](err); answered && answer.ServersStarting != nil {
 			pace.Reset() // the director says when to ask again, and forgets players who ask too late
 		}
-		if err != nil && !req.retryable(err) {
+		if err != nil && !req.isRetryable(err) {
 			return seat, backoff.Permanent(err)
 		}
 		return seat, err
 	}, backoff.WithBackOff(pace), backoff.WithMaxElapsedTime(0))
-	if err != nil && req.retryable(last) {
+	if err != nil && req.isRetryable(last) {
 		return Seat{}, fmt.Errorf("sdk: no seat: %w; last attempt: %w", err, last)
 	}
 	return seat, err
@@ -176,21 +177,21 @@ func (p *Player) seatOnce(ctx context.Context, req MatchRequest) (Seat, error) {
 	return Seat{Match: match, SessionToken: ticket.SessionToken, Netcode: ticket.Netcode}, nil
 }
 
-// retryable returns whether another attempt may succeed. ErrForbidden is included because a reserved seat can expire
+// isRetryable returns whether another attempt may succeed. ErrForbidden is included because a reserved seat can expire
 // during an outage between Matchmake and Resolve.
-func (r MatchRequest) retryable(err error) bool {
+func (r MatchRequest) isRetryable(err error) bool {
 	return errors.Is(err, ErrNoCapacity) || errors.Is(err, ErrGone) || errors.Is(err, ErrForbidden) ||
 		r.AwaitServers && errors.Is(err, ErrNotOffered)
 }
 
-func (p *Player) do(ctx context.Context, k call, out any) error {
+func (p *Player) callAPI(ctx context.Context, k call, out any) error {
 	_, err := p.doAt(ctx, k, out)
 	return err
 }
 
 // doAt is do, and returns the address of the cell that answered.
 func (p *Player) doAt(ctx context.Context, k call, out any) (cell string, err error) {
-	token, err := p.token(ctx)
+	token, err := p.accessToken(ctx)
 	if err != nil {
 		return "", fmt.Errorf("sdk: access token: %w", err)
 	}
@@ -198,5 +199,5 @@ func (p *Player) doAt(ctx context.Context, k call, out any) (cell string, err er
 		k.header = http.Header{}
 	}
 	k.header.Set("Authorization", "Bearer "+token)
-	return p.client.doAt(ctx, k, out)
+	return p.apiClient.doAt(ctx, k, out)
 }

@@ -122,9 +122,9 @@ type ReadyCheck struct {
 // one of its players calls Next or Watch; 30 seconds after the last of these calls it expires. Next and Watch are for
 // one goroutine, the other methods are safe for concurrent use.
 type Queued struct {
-	player *Player
-	id     string
-	last   QueueStatus // the zero value before the first
+	player     *Player
+	ticketID   string
+	lastStatus QueueStatus // the zero value before the first
 }
 
 // Queue puts the caller, or a party, into the queue. The same request again, by any member of the party, returns the
@@ -137,20 +137,20 @@ func (p *Player) Queue(ctx context.Context, req TicketRequest) (*Queued, error) 
 	if err != nil {
 		return nil, err
 	}
-	p.client.cells.rememberTicket(status.TicketID, cell)
-	return &Queued{player: p, id: status.TicketID, last: status}, nil
+	p.apiClient.knownCells.rememberTicket(status.TicketID, cell)
+	return &Queued{player: p, ticketID: status.TicketID, lastStatus: status}, nil
 }
 
 // Queued returns the ticket with an id, for a member of the party that did not create it, or a program that was started
 // again. A ticket of another cell is known to the Client that created it; elsewhere, Queue returns it for the same
 // request.
-func (p *Player) Queued(id string) *Queued { return &Queued{player: p, id: id} }
+func (p *Player) Queued(id string) *Queued { return &Queued{player: p, ticketID: id} }
 
 // ID returns the ticket's id, which the members of a party tell each other.
-func (q *Queued) ID() string { return q.id }
+func (q *Queued) ID() string { return q.ticketID }
 
 // Status returns the last status that Queue, Next or Watch received.
-func (q *Queued) Status() QueueStatus { return q.last }
+func (q *Queued) Status() QueueStatus { return q.lastStatus }
 
 // pollWait is how long the director waits for a change before it answers.
 const pollWait = 25 * time.Second
@@ -159,52 +159,52 @@ const pollWait = 25 * time.Second
 // one it returns the current state. After a final state it returns that again. Errors: [ErrNotFound], [ErrGone] some
 // minutes after the ticket left, [ErrUnauthorized].
 func (q *Queued) Next(ctx context.Context) (QueueStatus, error) {
-	known, pause := q.last, newPacer(q.player.client.opts)
+	known, pause := q.lastStatus, newPacer(q.player.apiClient.clientOptions)
 	for !known.State.Final() {
 		asked := time.Now()
 		query := url.Values{"wait": {pollWait.String()}, "version": {strconv.Itoa(known.Version)}}
 		var status QueueStatus
-		if err := q.player.do(ctx, call{method: http.MethodGet, path: q.path("") + "?" + query.Encode(),
-			ticket: q.id, wait: pollWait}, &status); err != nil {
+		if err := q.player.callAPI(ctx, call{method: http.MethodGet, path: q.ticketPath("") + "?" + query.Encode(),
+			ticket: q.ticketID, maxWait: pollWait}, &status); err != nil {
 			return QueueStatus{}, err
 		}
-		q.last = status
+		q.lastStatus = status
 		if status.Version != known.Version || status.State != known.State {
 			break
 		}
 		if time.Since(asked) >= pollWait/2 {
 			pause.Reset()
-		} else if err := sleep(ctx, pause); err != nil { // a replica that stops answers early
+		} else if err := sleepPause(ctx, pause); err != nil { // a replica that stops answers early
 			return QueueStatus{}, err
 		}
 	}
-	return q.last, nil
+	return q.lastStatus, nil
 }
 
 // Cancel takes the ticket out of the queue for the whole party. What it returns holds: a ticket that was cancelled is
 // in no match. While players are being asked it declines the match for the caller. Errors: [ErrAssigned] and
 // [ErrMatched] when it is too late, [ErrNotFound], [ErrGone].
 func (q *Queued) Cancel(ctx context.Context) (QueueStatus, error) {
-	return q.change(ctx, call{method: http.MethodDelete, path: q.path("")})
+	return q.changeStatus(ctx, call{method: http.MethodDelete, path: q.ticketPath("")})
 }
 
 // Accept accepts a match for the caller. matchID is the MatchID of the status in which the player was asked: the ticket
 // may be in another match when the player answers, which is ErrTooLate. Errors: [ErrTooLate], [ErrInvalid] for a
 // matchID that is none, [ErrNotFound], [ErrGone].
 func (q *Queued) Accept(ctx context.Context, matchID string) (QueueStatus, error) {
-	return q.answer(ctx, "/accept", matchID)
+	return q.answerMatch(ctx, "/accept", matchID)
 }
 
 // Decline declines a match; the caller's party leaves the queue. matchID and errors are as those of Accept.
 func (q *Queued) Decline(ctx context.Context, matchID string) (QueueStatus, error) {
-	return q.answer(ctx, "/decline", matchID)
+	return q.answerMatch(ctx, "/decline", matchID)
 }
 
-func (q *Queued) answer(ctx context.Context, path, matchID string) (QueueStatus, error) {
+func (q *Queued) answerMatch(ctx context.Context, path, matchID string) (QueueStatus, error) {
 	if uuid.Validate(matchID) != nil {
 		return QueueStatus{}, fmt.Errorf("sdk: %q is not the MatchID of a status: %w", matchID, ErrInvalid)
 	}
-	return q.change(ctx, call{method: http.MethodPost, path: q.path(path), body: readyAnswer{matchID}})
+	return q.changeStatus(ctx, call{method: http.MethodPost, path: q.ticketPath(path), body: readyAnswer{matchID}})
 }
 
 // readyAnswer names the match that the player was asked about.
@@ -212,13 +212,13 @@ type readyAnswer struct {
 	MatchID string `json:"match_id"`
 }
 
-func (q *Queued) change(ctx context.Context, k call) (QueueStatus, error) {
+func (q *Queued) changeStatus(ctx context.Context, k call) (QueueStatus, error) {
 	var status QueueStatus
-	k.ticket = q.id
-	err := q.player.do(ctx, k, &status)
+	k.ticket = q.ticketID
+	err := q.player.callAPI(ctx, k, &status)
 	return status, err
 }
 
-func (q *Queued) path(suffix string) string {
-	return fmt.Sprintf("/tickets/%s%s", url.PathEscape(q.id), suffix)
+func (q *Queued) ticketPath(suffix string) string {
+	return fmt.Sprintf("/tickets/%s%s", url.PathEscape(q.ticketID), suffix)
 }

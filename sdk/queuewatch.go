@@ -29,35 +29,35 @@ const (
 // answer within Options.AttemptTimeout is left for the next one. Where streams bring nothing, as behind a proxy that
 // buffers answers, it polls.
 func (q *Queued) Watch(ctx context.Context) (states <-chan QueueStatus, err func() error) {
-	w := &watch{queued: q, out: make(chan QueueStatus)}
+	w := &watch{queuedTicket: q, statusOut: make(chan QueueStatus)}
 	var failed error
 	go func() {
-		defer close(w.out)
-		failed = w.follow(ctx)
+		defer close(w.statusOut)
+		failed = w.followTicket(ctx)
 	}()
-	return w.out, func() error { return failed }
+	return w.statusOut, func() error { return failed }
 }
 
 // watch is one call of [Queued.Watch].
 type watch struct {
-	queued           *Queued
-	out              chan QueueStatus
-	passed           *QueueStatus // the last state that was passed on; nil before the first
+	queuedTicket     *Queued
+	statusOut        chan QueueStatus
+	lastPassed       *QueueStatus // the last state that was passed on; nil before the first
 	statesSeen       int          // counts the states that arrived, also those that are no news
 	hadInternalError bool         // a replica has answered with an internal error
 }
 
-// follow passes on the ticket's states until a final one.
-func (w *watch) follow(ctx context.Context) error {
-	if w.queued.last.State.Final() {
-		return w.pass(ctx, w.queued.last)
+// followTicket passes on the ticket's states until a final one.
+func (w *watch) followTicket(ctx context.Context) error {
+	if w.queuedTicket.lastStatus.State.Final() {
+		return w.passOn(ctx, w.queuedTicket.lastStatus)
 	}
-	pause := newPacer(w.queued.player.client.opts)
+	pause := newPacer(w.queuedTicket.player.apiClient.clientOptions)
 	for empty := 0; empty < streamFailures; {
 		opened, seen := time.Now(), w.statesSeen
-		err := w.stream(ctx)
+		err := w.followStream(ctx)
 		switch {
-		case w.queued.last.State.Final():
+		case w.queuedTicket.lastStatus.State.Final():
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -72,11 +72,11 @@ func (w *watch) follow(ctx context.Context) error {
 			empty = 0
 		}
 		pause.noteResult(err)
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleepPause(ctx, pause); err != nil {
 			return err
 		}
 	}
-	return w.poll(ctx)
+	return w.pollTicket(ctx)
 }
 
 // mayRetry returns whether another stream may work. An internal error is repeated once, as docs/players.md says.
@@ -86,38 +86,39 @@ func (w *watch) mayRetry(err error) bool {
 		w.hadInternalError = true
 		return true
 	}
-	return retryable(err)
+	return isRetryable(err)
 }
 
-// pass passes on a state, unless the program has it: a new stream begins with the current state.
-func (w *watch) pass(ctx context.Context, s QueueStatus) error {
+// passOn passes on a state, unless the program has it: a new stream begins with the current state.
+func (w *watch) passOn(ctx context.Context, s QueueStatus) error {
 	w.statesSeen++
-	if p := w.passed; p != nil && (s.Version < p.Version ||
+	if p := w.lastPassed; p != nil && (s.Version < p.Version ||
 		s.Version == p.Version && s.State == p.State && reflect.DeepEqual(s.Step, p.Step)) {
 		return nil
 	}
-	w.passed, w.queued.last = &s, s
+	w.lastPassed, w.queuedTicket.lastStatus = &s, s
 	select {
-	case w.out <- s:
+	case w.statusOut <- s:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (w *watch) poll(ctx context.Context) error {
+func (w *watch) pollTicket(ctx context.Context) error {
 	var s QueueStatus
-	err := w.queued.player.do(ctx, call{method: http.MethodGet, path: w.queued.path(""), ticket: w.queued.id}, &s)
+	err := w.queuedTicket.player.callAPI(ctx,
+		call{method: http.MethodGet, path: w.queuedTicket.ticketPath(""), ticket: w.queuedTicket.ticketID}, &s)
 	for err == nil {
-		if err = w.pass(ctx, s); err != nil || s.State.Final() {
+		if err = w.passOn(ctx, s); err != nil || s.State.Final() {
 			return err
 		}
-		s, err = w.queued.Next(ctx)
+		s, err = w.queuedTicket.Next(ctx)
 	}
 	return err
 }
 
-func sleep(ctx context.Context, pause backoff.BackOff) error {
+func sleepPause(ctx context.Context, pause backoff.BackOff) error {
 	timer := time.NewTimer(pause.NextBackOff())
 	defer timer.Stop()
 	select {
@@ -128,9 +129,9 @@ func sleep(ctx context.Context, pause backoff.BackOff) error {
 	}
 }
 
-// stream follows one stream of events until it ends, which is an error unless the last state was final.
-func (w *watch) stream(ctx context.Context) error {
-	events, err := w.connect(ctx)
+// followStream follows one stream of events until it ends, which is an error unless the last state was final.
+func (w *watch) followStream(ctx context.Context) error {
+	events, err := w.openStream(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,30 +141,30 @@ func (w *watch) stream(ctx context.Context) error {
 		if err := events.next(&s); err != nil {
 			return err
 		}
-		if s.TicketID != w.queued.id {
-			return &unreachableError{fmt.Errorf("an event is not of ticket %s", w.queued.id)}
+		if s.TicketID != w.queuedTicket.ticketID {
+			return &unreachableError{fmt.Errorf("an event is not of ticket %s", w.queuedTicket.ticketID)}
 		}
-		if err := w.pass(ctx, s); err != nil || s.State.Final() {
+		if err := w.passOn(ctx, s); err != nil || s.State.Final() {
 			return err
 		}
 	}
 }
 
-// connect opens a stream at the next replica that answers.
-func (w *watch) connect(ctx context.Context) (events *eventStream, err error) {
-	token, err := w.queued.player.token(ctx)
+// openStream opens a stream at the next replica that answers.
+func (w *watch) openStream(ctx context.Context) (events *eventStream, err error) {
+	token, err := w.queuedTicket.player.accessToken(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sdk: access token: %w", err)
 	}
-	k := call{method: http.MethodGet, path: w.queued.path("/events"), ticket: w.queued.id,
+	k := call{method: http.MethodGet, path: w.queuedTicket.ticketPath("/events"), ticket: w.queuedTicket.ticketID,
 		header: http.Header{"Authorization": {"Bearer " + token}}}
-	if w.queued.last.Version > 0 {
-		k.header.Set("Last-Event-ID", strconv.Itoa(w.queued.last.Version))
+	if w.queuedTicket.lastStatus.Version > 0 {
+		k.header.Set("Last-Event-ID", strconv.Itoa(w.queuedTicket.lastStatus.Version))
 	}
-	c := w.queued.player.client
-	_, err = c.reach(ctx, k, func(base string) error {
+	c := w.queuedTicket.player.apiClient
+	_, err = c.reachReplica(ctx, k, func(base string) error {
 		if events, err = c.openEvents(ctx, base, k); replicaUnavailable(err) {
-			c.opts.Logger.LogAttrs(ctx, slog.LevelDebug, "a replica streams no events", slog.Any("error", err))
+			c.clientOptions.Logger.LogAttrs(ctx, slog.LevelDebug, "a replica streams no events", slog.Any("error", err))
 		}
 		return err
 	})

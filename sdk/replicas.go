@@ -12,49 +12,49 @@ const failureCooldown = 2 * time.Second
 // replicas returns base URLs in turn and skips those that failed within [failureCooldown]. It starts at a random one,
 // so that game servers that start together do not all call the same replica.
 type replicas struct {
-	mu   sync.Mutex
-	list []*replica
-	next int
+	mu          sync.Mutex
+	allReplicas []*replica
+	nextIndex   int
 }
 
 type replica struct {
-	base      string
+	baseURL   string
 	skipUntil time.Time
 }
 
 func newReplicas(bases []string) *replicas {
-	r := &replicas{next: rand.IntN(len(bases))}
+	r := &replicas{nextIndex: rand.IntN(len(bases))}
 	for _, base := range bases {
-		r.list = append(r.list, &replica{base: base})
+		r.allReplicas = append(r.allReplicas, &replica{baseURL: base})
 	}
 	return r
 }
 
-func (r *replicas) count() int { return len(r.list) }
+func (r *replicas) replicaCount() int { return len(r.allReplicas) }
 
-// pick returns the next replica that is not in its cooldown. When all are, it returns the one whose cooldown ends
+// pickReplica returns the next replica that is not in its cooldown. When all are, it returns the one whose cooldown ends
 // first.
-func (r *replicas) pick(now time.Time) *replica {
+func (r *replicas) pickReplica(now time.Time) *replica {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	best := r.list[r.next]
-	for i := range r.list {
-		candidate := r.list[(r.next+i)%len(r.list)]
+	best := r.allReplicas[r.nextIndex]
+	for i := range r.allReplicas {
+		candidate := r.allReplicas[(r.nextIndex+i)%len(r.allReplicas)]
 		if !candidate.skipUntil.After(now) {
 			best = candidate
-			r.next += i
+			r.nextIndex += i
 			break
 		}
 		if candidate.skipUntil.Before(best.skipUntil) {
 			best = candidate
 		}
 	}
-	r.next = (r.next + 1) % len(r.list)
+	r.nextIndex = (r.nextIndex + 1) % len(r.allReplicas)
 	return best
 }
 
-// failed starts rep's cooldown.
-func (r *replicas) failed(rep *replica, now time.Time) {
+// noteFailure starts rep's cooldown.
+func (r *replicas) noteFailure(rep *replica, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rep.skipUntil = now.Add(failureCooldown)

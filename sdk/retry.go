@@ -27,29 +27,29 @@ func (e *unreachableError) Is(target error) bool { return target == ErrUnavailab
 // doAt repeats the call until it gets an answer that is not worth a retry, or ctx ends. out may be nil. It returns the
 // address of the cell that answered, "" for that of the configured replicas.
 func (c *Client) doAt(ctx context.Context, k call, out any) (cell string, err error) {
-	attempt := func(base string) error { return c.attempt(ctx, base, k, out) }
-	if k.once {
-		return c.reach(ctx, k, attempt)
+	attempt := func(base string) error { return c.attemptCall(ctx, base, k, out) }
+	if k.isOnce {
+		return c.reachReplica(ctx, k, attempt)
 	}
 	var last error
-	pause := newPacer(c.opts)
+	pause := newPacer(c.clientOptions)
 	_, _ = backoff.Retry(ctx, func() (struct{}, error) {
-		cell, last = c.reach(ctx, k, attempt)
-		if last != nil && !retryable(last) {
+		cell, last = c.reachReplica(ctx, k, attempt)
+		if last != nil && !isRetryable(last) {
 			return struct{}{}, backoff.Permanent(last)
 		}
 		pause.noteResult(last)
 		return struct{}{}, last
-	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(c.retrying(ctx, k)))
-	if last == nil || !retryable(last) {
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(c.notifyRetry(ctx, k)))
+	if last == nil || !isRetryable(last) {
 		return cell, last
 	}
 	return cell, fmt.Errorf("sdk: %s: %w; last attempt: %w", k.name(), context.Cause(ctx), last)
 }
 
-func (c *Client) retrying(ctx context.Context, k call) backoff.Notify {
+func (c *Client) notifyRetry(ctx context.Context, k call) backoff.Notify {
 	return func(err error, pause time.Duration) {
-		c.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "retrying director call",
+		c.clientOptions.Logger.LogAttrs(ctx, slog.LevelWarn, "retrying director call",
 			slog.String("call", k.name()), slog.Duration("pause", pause), slog.Any("error", err))
 	}
 }
@@ -75,7 +75,7 @@ func operatorCanFix(err error) bool {
 	return false
 }
 
-func retryable(err error) bool { return errors.Is(err, ErrUnavailable) }
+func isRetryable(err error) bool { return errors.Is(err, ErrUnavailable) }
 
 // pacer adds exponential backoff with jitter to the last answer's Retry-After. It adds both instead of taking the
 // larger one: otherwise all clients that got "Retry-After: 2" would retry in the same instant.

@@ -71,7 +71,7 @@ type sessionsAnswer struct {
 func (s *GameServer) Sessions(ctx context.Context) <-chan []SessionRoster {
 	out := make(chan []SessionRoster)
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.life, cancel)
+	stop := context.AfterFunc(s.lifeContext, cancel)
 	go func() {
 		defer close(out)
 		defer cancel()
@@ -82,7 +82,7 @@ func (s *GameServer) Sessions(ctx context.Context) <-chan []SessionRoster {
 }
 
 func (s *GameServer) followSessions(ctx context.Context, out chan<- []SessionRoster) {
-	pause, known := newPacer(s.client.opts), ""
+	pause, known := newPacer(s.client.clientOptions), ""
 	for ctx.Err() == nil {
 		asked := time.Now()
 		list, cursor, err := s.nextSessions(ctx, known)
@@ -103,7 +103,7 @@ func (s *GameServer) followSessions(ctx context.Context, out chan<- []SessionRos
 		}
 		// also after an early answer, from a stopping replica or because several programs poll for this instance
 		pause.noteResult(err)
-		_ = sleep(ctx, pause)
+		_ = sleepPause(ctx, pause)
 	}
 }
 
@@ -124,15 +124,15 @@ func (s *GameServer) nextSessions(ctx context.Context, known string) (list []Ses
 }
 
 func (s *GameServer) readSessions(ctx context.Context, query url.Values, answer *sessionsAnswer) error {
-	return s.fence(ctx, func(ref instanceRef) (cell string, err error) {
+	return s.followFence(ctx, func(ref instanceRef) (cell string, err error) {
 		query.Set("instance_id", ref.InstanceID)
 		if ref.Incarnation != "" {
 			query.Set("incarnation", ref.Incarnation)
 		}
-		k := call{method: http.MethodGet, path: "/fleet/sessions?" + query.Encode(), header: s.header(),
-			region: s.opts.Region}
+		k := call{method: http.MethodGet, path: "/fleet/sessions?" + query.Encode(), header: s.fleetHeader(),
+			region: s.serverOptions.Region}
 		if query.Has("wait") {
-			k.wait = pollWait
+			k.maxWait = pollWait
 		}
 		return s.client.doAt(ctx, k, answer)
 	})

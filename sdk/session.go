@@ -15,13 +15,13 @@ const (
 // session holds the admitted players of one session and the entries still to report. The [seatReporter]'s mutex guards
 // it.
 type session struct {
-	id      string
-	ctx     context.Context //nolint:containedctx // ends when the session is no longer reported
-	end     context.CancelCauseFunc
-	players map[string]*Admission // by sub, the admission that holds the seat
-	queue   []*entry
-	sending []*entry
-	working bool
+	id             string
+	ctx            context.Context //nolint:containedctx // ends when the session is no longer reported
+	end            context.CancelCauseFunc
+	admissionBySub map[string]*Admission // by sub, the admission that holds the seat
+	queuedReports  []*entry
+	sendingReports []*entry
+	isWorking      bool
 }
 
 type entryKind int
@@ -34,11 +34,11 @@ const (
 
 // entry is one event to report: a join, a leave or the session's end. Only an Admit call waits for its entry's result.
 type entry struct {
-	kind       entryKind
-	seat       *Admission // nil for ended
-	result     chan error
-	abandoned  bool
-	sentBefore bool // went out, with an unknown outcome
+	kind        entryKind
+	seat        *Admission // nil for ended
+	resultQueue chan error
+	isAbandoned bool
+	sentBefore  bool // went out, with an unknown outcome
 }
 
 func countJoins(entries ...*entry) (n int) {
@@ -50,16 +50,16 @@ func countJoins(entries ...*entry) (n int) {
 	return n
 }
 
-// size is an upper bound of the entry's bytes in a report, with every byte of sub and jti escaped.
-func (e *entry) size() int {
+// jsonSize is an upper bound of the entry's bytes in a report, with every byte of sub and jti escaped.
+func (e *entry) jsonSize() int {
 	if e.kind == ended {
 		return 0
 	}
-	return 6*(len(e.seat.Sub)+len(e.seat.TokenID)) + len(e.seat.connection) + 48
+	return 6*(len(e.seat.Sub)+len(e.seat.TokenID)) + len(e.seat.connectionName) + 48
 }
 
 func newSession(life context.Context, id string) *session {
-	s := &session{id: id, players: map[string]*Admission{}}
+	s := &session{id: id, admissionBySub: map[string]*Admission{}}
 	s.ctx, s.end = context.WithCancelCause(life)
 	return s
 }
@@ -70,44 +70,44 @@ func newSession(life context.Context, id string) *session {
 func (s *session) nextBatch() []*entry {
 	s.dropObsolete()
 	size, subs := 0, map[string]bool{}
-	for len(s.queue) > 0 && len(s.sending) < maxReportEntries {
-		e := s.queue[0]
-		size += e.size()
+	for len(s.queuedReports) > 0 && len(s.sendingReports) < maxReportEntries {
+		e := s.queuedReports[0]
+		size += e.jsonSize()
 		if size > maxReportBytes || e.kind != ended && subs[e.seat.Sub] ||
-			e.kind == ended && countJoins(s.sending...) > 0 {
+			e.kind == ended && countJoins(s.sendingReports...) > 0 {
 			break
 		}
-		s.queue = s.queue[1:]
-		s.sending = append(s.sending, e)
+		s.queuedReports = s.queuedReports[1:]
+		s.sendingReports = append(s.sendingReports, e)
 		if e.kind == ended {
 			break
 		}
 		subs[e.seat.Sub] = true
 	}
-	return s.sending
+	return s.sendingReports
 }
 
 // dropObsolete deletes obsolete entries, and moves the leave of a player who is joining again behind all other entries.
 // The director does not know yet that this player left: the join takes over the seat, and then makes the leave
 // obsolete.
 func (s *session) dropObsolete() {
-	s.sending = nil
-	s.queue = slices.DeleteFunc(s.queue, s.obsolete)
+	s.sendingReports = nil
+	s.queuedReports = slices.DeleteFunc(s.queuedReports, s.isObsolete)
 	rejoining := map[string]bool{}
-	for _, e := range s.queue {
+	for _, e := range s.queuedReports {
 		if e.kind == joined {
 			rejoining[e.seat.Sub] = true
 		}
 	}
 	var now, later []*entry
-	for _, e := range s.queue {
+	for _, e := range s.queuedReports {
 		if e.kind == left && rejoining[e.seat.Sub] {
 			later = append(later, e)
 		} else {
 			now = append(now, e)
 		}
 	}
-	s.queue = slices.Concat(now, later)
+	s.queuedReports = slices.Concat(now, later)
 }
 
 // putBack moves the entries of an unanswered report to the front of the queue.
@@ -115,25 +115,25 @@ func (s *session) putBack(batch []*entry) {
 	for _, e := range batch {
 		e.sentBefore = true
 	}
-	s.sending, s.queue = nil, append(batch, s.queue...)
+	s.sendingReports, s.queuedReports = nil, append(batch, s.queuedReports...)
 }
 
-// obsolete returns whether an entry need not be reported: a join whose Admit call ended before it was first sent, or a
+// isObsolete returns whether an entry need not be reported: a join whose Admit call ended before it was first sent, or a
 // leave of an admission that no longer holds the seat.
-func (s *session) obsolete(e *entry) bool {
+func (s *session) isObsolete(e *entry) bool {
 	switch e.kind {
 	case joined:
-		return e.abandoned && !e.sentBefore
+		return e.isAbandoned && !e.sentBefore
 	case left:
-		return s.players[e.seat.Sub] != e.seat
+		return s.admissionBySub[e.seat.Sub] != e.seat
 	case ended:
 	}
 	return false
 }
 
-// settle applies the director's answer, or the error, to the entries of a report.
-func (s *session) settle(batch []*entry, answer seatsAnswer, err error) {
-	s.sending = nil
+// settleReports applies the director's answer, or the error, to the entries of a report.
+func (s *session) settleReports(batch []*entry, answer seatsAnswer, err error) {
+	s.sendingReports = nil
 	joins := 0
 	for _, e := range batch {
 		switch e.kind {
@@ -141,7 +141,7 @@ func (s *session) settle(batch []*entry, answer seatsAnswer, err error) {
 			s.settleJoin(e, joinResult(answer.Results, joins, e.seat.Sub, err))
 			joins++
 		case left:
-			s.vacate(e.seat, ErrLeft)
+			s.vacateSeat(e.seat, ErrLeft)
 		case ended: // The answer has closed set, for which the caller ends the remaining admissions.
 		}
 	}
@@ -149,39 +149,39 @@ func (s *session) settle(batch []*entry, answer seatsAnswer, err error) {
 
 func (s *session) settleJoin(e *entry, err error) {
 	if err == nil {
-		if old := s.players[e.seat.Sub]; old != nil {
+		if old := s.admissionBySub[e.seat.Sub]; old != nil {
 			old.end(ErrReplaced)
 		}
-		s.players[e.seat.Sub] = e.seat
+		s.admissionBySub[e.seat.Sub] = e.seat
 	}
-	if err == nil && e.abandoned {
-		s.queue = append(s.queue, &entry{kind: left, seat: e.seat})
+	if err == nil && e.isAbandoned {
+		s.queuedReports = append(s.queuedReports, &entry{kind: left, seat: e.seat})
 	}
-	e.result <- err
+	e.resultQueue <- err
 }
 
-// vacate ends an admission that holds a seat.
-func (s *session) vacate(seat *Admission, why error) {
+// vacateSeat ends an admission that holds a seat.
+func (s *session) vacateSeat(seat *Admission, why error) {
 	seat.end(why)
-	delete(s.players, seat.Sub)
+	delete(s.admissionBySub, seat.Sub)
 }
 
 // endAdmissions ends the admissions of a session that the director has closed. The queue's entries are still reported.
 func (s *session) endAdmissions() {
-	for _, seat := range s.players {
-		s.vacate(seat, ErrSessionLost)
+	for _, seat := range s.admissionBySub {
+		s.vacateSeat(seat, ErrSessionLost)
 	}
 }
 
-// cancel ends all admissions, fails all waiting joins, and aborts the report in flight.
-func (s *session) cancel() {
+// cancelReports ends all admissions, fails all waiting joins, and aborts the report in flight.
+func (s *session) cancelReports() {
 	s.endAdmissions()
-	for _, e := range append(s.sending, s.queue...) {
+	for _, e := range append(s.sendingReports, s.queuedReports...) {
 		if e.kind == joined {
-			e.result <- ErrSessionLost
+			e.resultQueue <- ErrSessionLost
 		}
 	}
-	s.sending, s.queue = nil, nil
+	s.sendingReports, s.queuedReports = nil, nil
 	s.end(ErrSessionLost)
 }
 

@@ -24,9 +24,9 @@ func TestBatchesKeepOrderAndBounds(t *testing.T) {
 		for i := range rapid.IntRange(0, 300).Draw(t, "entries") {
 			all = append(all, someEntry(t, i))
 		}
-		s.queue = append(s.queue, all...)
+		s.queuedReports = append(s.queuedReports, all...)
 		var sent []*entry
-		for len(s.queue) > 0 {
+		for len(s.queuedReports) > 0 {
 			batch := s.nextBatch()
 			require.NotEmpty(t, batch)
 			checkBatch(t, batch)
@@ -42,13 +42,14 @@ func someEntry(t *rapid.T, i int) *entry {
 		return &entry{kind: ended}
 	}
 	sub := fmt.Sprint(rapid.IntRange(0, 40).Draw(t, "sub"))
-	return &entry{kind: kind, seat: &Admission{Sub: strings.Repeat("<", rapid.IntRange(1, 200).Draw(t, "length")) + sub, TokenID: fmt.Sprint(i), connection: strings.Repeat("c", 26)}}
+	return &entry{kind: kind, seat: &Admission{Sub: strings.Repeat("<", rapid.IntRange(1, 200).Draw(t, "length")) + sub,
+		TokenID: fmt.Sprint(i), connectionName: strings.Repeat("c", 26)}}
 }
 
 func checkBatch(t *rapid.T, batch []*entry) {
 	size, subs := 0, map[string]bool{}
 	for i, e := range batch {
-		size += e.size()
+		size += e.jsonSize()
 		if e.kind == ended {
 			require.Equal(t, len(batch)-1, i)
 			require.Zero(t, countJoins(batch...))
@@ -66,14 +67,14 @@ func TestSpentTokensAreForgottenInTime(t *testing.T) {
 	s, now := newSpentTokens(), time.Now()
 	for i := range 10_000 {
 		now = now.Add(100 * time.Millisecond)
-		_, ok := s.spend(fmt.Sprint(i), now.Add(2*time.Minute), now)
+		_, ok := s.spendToken(fmt.Sprint(i), now.Add(2*time.Minute), now)
 		require.True(t, ok)
 	}
-	require.Less(t, len(s.tokens), 2*1800+1024)
-	_, ok := s.spend("9999", now, now)
+	require.Less(t, len(s.tokenByID), 2*1800+1024)
+	_, ok := s.spendToken("9999", now, now)
 	require.False(t, ok)
-	s.restore("9999")
-	_, ok = s.spend("9999", now, now)
+	s.restoreToken("9999")
+	_, ok = s.spendToken("9999", now, now)
 	require.True(t, ok)
 }
 
@@ -82,11 +83,11 @@ func TestSpentTokensAreForgottenInTime(t *testing.T) {
 func TestARestoredTokenKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	s, now := newSpentTokens(), time.Now()
-	first, _ := s.spend("a", now.Add(time.Minute), now)
-	other, _ := s.spend("b", now.Add(time.Minute), now)
+	first, _ := s.spendToken("a", now.Add(time.Minute), now)
+	other, _ := s.spendToken("b", now.Add(time.Minute), now)
 	require.NotEqual(t, first, other)
-	s.restore("a")
-	again, ok := s.spend("a", now.Add(time.Minute), now)
+	s.restoreToken("a")
+	again, ok := s.spendToken("a", now.Add(time.Minute), now)
 	require.True(t, ok)
 	require.Equal(t, first, again)
 }
@@ -99,15 +100,16 @@ func TestPendingJoinsAreBounded(t *testing.T) {
 		life, end := context.WithCancel(t.Context())
 		defer end()
 		var back atomic.Bool
-		b := newSeatReporter(life, Options{}.withDefaults(), func(context.Context, string, []*entry) (seatsAnswer, error) {
-			if !back.Load() {
-				return seatsAnswer{}, &unreachableError{io.EOF}
-			}
-			return seatsAnswer{}, ErrNotFound
-		})
+		b := newSeatReporter(life, Options{}.withDefaults(),
+			func(context.Context, string, []*entry) (seatsAnswer, error) {
+				if !back.Load() {
+					return seatsAnswer{}, &unreachableError{io.EOF}
+				}
+				return seatsAnswer{}, ErrNotFound
+			})
 		join := func(i int) error {
 			seat := &Admission{Sub: fmt.Sprint(i)}
-			return b.enqueue("eu.1", &entry{kind: joined, seat: seat, result: make(chan error, 1)})
+			return b.enqueueReport("eu.1", &entry{kind: joined, seat: seat, resultQueue: make(chan error, 1)})
 		}
 		for i := range maxPendingJoins {
 			require.NoError(t, join(i))
@@ -117,9 +119,9 @@ func TestPendingJoinsAreBounded(t *testing.T) {
 		<-time.After(time.Minute)
 		require.ErrorIs(t, join(-1), ErrBusy)
 		back.Store(true)
-		require.NoError(t, b.flush(t.Context()))
+		require.NoError(t, b.flushReports(t.Context()))
 		require.Zero(t, b.pendingJoins)
 		require.NoError(t, join(0))
-		require.NoError(t, b.flush(t.Context()))
+		require.NoError(t, b.flushReports(t.Context()))
 	})
 }

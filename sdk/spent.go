@@ -13,56 +13,56 @@ const spentSkew = time.Minute
 // token whose redemption failed with an unknown outcome keeps its connection name: the director may have applied the
 // report, and recognises the next one by that name as a retry.
 type spentTokens struct {
-	mu      sync.Mutex
-	tokens  map[string]spentToken // by jti
-	sweepAt int                   // len(tokens) at which expired ones are deleted: twice what the last sweep left
+	mu        sync.Mutex
+	tokenByID map[string]spentToken // by jti
+	sweepAt   int                   // len(tokens) at which expired ones are deleted: twice what the last sweep left
 }
 
 type spentToken struct {
-	expiry     time.Time
-	connection string
-	usable     bool // after restore, until it is spent again
+	expiresAt      time.Time
+	connectionName string
+	isUsable       bool // after restore, until it is spent again
 }
 
 func newSpentTokens() *spentTokens {
-	return &spentTokens{tokens: map[string]spentToken{}, sweepAt: 1024}
+	return &spentTokens{tokenByID: map[string]spentToken{}, sweepAt: 1024}
 }
 
-// spend marks the token as used and returns the name of the connection that redeems it. ok is false if the token was
+// spendToken marks the token as used and returns the name of the connection that redeems it. ok is false if the token was
 // used before.
-func (s *spentTokens) spend(jti string, expires, now time.Time) (connection string, ok bool) {
+func (s *spentTokens) spendToken(jti string, expires, now time.Time) (connection string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, known := s.tokens[jti]
-	if known && !t.usable {
+	t, known := s.tokenByID[jti]
+	if known && !t.isUsable {
 		return "", false
 	}
 	if !known {
-		if len(s.tokens) >= s.sweepAt {
-			s.sweep(now)
+		if len(s.tokenByID) >= s.sweepAt {
+			s.sweepExpired(now)
 		}
-		t = spentToken{expiry: expires.Add(spentSkew), connection: rand.Text()}
+		t = spentToken{expiresAt: expires.Add(spentSkew), connectionName: rand.Text()}
 	}
-	t.usable = false
-	s.tokens[jti] = t
-	return t.connection, true
+	t.isUsable = false
+	s.tokenByID[jti] = t
+	return t.connectionName, true
 }
 
-// restore makes a token usable again after a redemption whose outcome is unknown.
-func (s *spentTokens) restore(jti string) {
+// restoreToken makes a token usable again after a redemption whose outcome is unknown.
+func (s *spentTokens) restoreToken(jti string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t, known := s.tokens[jti]; known {
-		t.usable = true
-		s.tokens[jti] = t
+	if t, known := s.tokenByID[jti]; known {
+		t.isUsable = true
+		s.tokenByID[jti] = t
 	}
 }
 
-func (s *spentTokens) sweep(now time.Time) {
-	for jti, t := range s.tokens {
-		if now.After(t.expiry) {
-			delete(s.tokens, jti)
+func (s *spentTokens) sweepExpired(now time.Time) {
+	for jti, t := range s.tokenByID {
+		if now.After(t.expiresAt) {
+			delete(s.tokenByID, jti)
 		}
 	}
-	s.sweepAt = max(1024, 2*len(s.tokens))
+	s.sweepAt = max(1024, 2*len(s.tokenByID))
 }

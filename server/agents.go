@@ -11,18 +11,18 @@ import (
 
 // Replica returns the id of this replica in the database; uuid.Nil before it has one.
 func (a *agents) Replica() uuid.UUID {
-	if a.Server == nil {
+	if a.connections == nil {
 		return uuid.Nil
 	}
-	return a.Server.Replica()
+	return a.connections.Replica()
 }
 
-// waitForRoster waits until this replica's lists show a transaction.
-func (a *agents) waitForRoster(ctx context.Context, tx uint64) {
+// awaitRoster waits until this replica's lists show a transaction.
+func (a *agents) awaitRoster(ctx context.Context, tx uint64) {
 	_ = a.roster.WaitFor(ctx, tx) // its only error is ctx's: lists then follow later
 }
 
-func (a *agents) follow(ctx context.Context, lastEventID string) (orchestrator.Follower, error) {
+func (a *agents) followEvents(ctx context.Context, lastEventID string) (orchestrator.Follower, error) {
 	stream, err := a.events.Stream(ctx, lastEventID)
 	if err != nil {
 		return nil, err // not a Follower that is a nil *Stream
@@ -30,19 +30,19 @@ func (a *agents) follow(ctx context.Context, lastEventID string) (orchestrator.F
 	return stream, nil
 }
 
-// run runs everything but the listener until ctx ends.
-func (a *agents) run(ctx context.Context) {
+// runAll runs everything but the listener until ctx ends.
+func (a *agents) runAll(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { a.Run(ctx) })
+	running.Go(func() { a.connections.Run(ctx) })
 	running.Go(func() { a.hosts.Run(ctx) })
 	for _, run := range []func(context.Context) error{a.roster.Run, a.events.Run, a.caller.Run} {
 		running.Go(func() { _ = run(ctx) }) // the only error is a second Run
 	}
 }
 
-// stop stops the orchestrator.
-func (a *agents) stop(ctx context.Context) error {
+// stopAll stops the orchestrator.
+func (a *agents) stopAll(ctx context.Context) error {
 	a.endStreams() // Stop waits for the calls that it ends
-	return a.Stop(ctx)
+	return a.connections.Stop(ctx)
 }

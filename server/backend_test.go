@@ -29,7 +29,8 @@ const (
 	rotatedToken = "a second secret of the studio"
 )
 
-var backendTokens = []string{"studio=" + backendToken, "ranking:players=" + playersToken, "nights:tickets=" + ticketsToken, "studio:players+tickets=" + rotatedToken}
+var backendTokens = []string{"studio=" + backendToken, "ranking:players=" + playersToken,
+	"nights:tickets=" + ticketsToken, "studio:players+tickets=" + rotatedToken}
 
 // backend makes a call of the studio's backend.
 func (b *bundle) backend(method, path string, body any, tokens ...string) answer {
@@ -42,26 +43,36 @@ func TestStoredPlayers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.backend(http.MethodGet, "players/ada", nil).problem(http.StatusNotFound, "player_unknown")
-	ada := fields{"attributes": fields{"skill": 1500.5, "maps": []string{"dust"}, "none": nil, "clan": "blue"}, "avoid": []string{"mallory", "eve"}, "may_party_with": []string{"bo"}}
+	ada := fields{"attributes": fields{"skill": 1500.5, "maps": []string{"dust"}, "none": nil, "clan": "blue"},
+		"avoid": []string{"mallory", "eve"}, "may_party_with": []string{"bo"}}
 	stored := b.backend(http.MethodPut, "players/ada", ada).ok(http.StatusOK)
 	require.Equal(t, fields{
-		"sub": "ada", "attributes": map[string]any{"skill": 1500.5, "maps": []any{"dust"}, "clan": "blue"}, "avoid": []any{"eve", "mallory"}, "may_party_with": []any{"bo"},
+		"sub": "ada", "attributes": map[string]any{"skill": 1500.5, "maps": []any{"dust"}, "clan": "blue"},
+		"avoid": []any{"eve", "mallory"}, "may_party_with": []any{"bo"},
 		"updated_at": stored["updated_at"], "updated_by": "backend:studio",
 	}, stored)
-	require.Equal(t, stored, b.backend(http.MethodPut, "players/ada", ada, rotatedToken).ok(http.StatusOK), "the same again writes nothing")
+	require.Equal(t, stored, b.backend(http.MethodPut, "players/ada", ada, rotatedToken).ok(http.StatusOK),
+		"the same again writes nothing")
 	require.Equal(t, stored, b.backend(http.MethodGet, "players/ada", nil, playersToken).ok(http.StatusOK))
 	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM events WHERE kind = 'players.stored' AND actor = 'backend:studio' AND detail = '{\"players\": 1, \"subs\": [\"ada\"]}'"))
 	require.Equal(t, 2, b.store.Count("SELECT count(*) FROM player_avoids WHERE region = 'global' AND sub = 'ada'"))
 
-	batch := fields{"players": fields{"ada": ada, "bo": fields{"attributes": fields{"skill": 3}}, "é c": fields{"avoid": nil}}}
-	require.Equal(t, fields{"players": 3.0, "changed": 2.0}, b.backend(http.MethodPut, "players", batch).ok(http.StatusOK))
-	require.Equal(t, fields{"players": 3.0, "changed": 0.0}, b.backend(http.MethodPut, "players", batch, playersToken).ok(http.StatusOK))
-	require.Equal(t, map[string]any{}, b.backend(http.MethodGet, "players/%C3%A9%20c", nil).ok(http.StatusOK)["attributes"])
-	require.Empty(t, b.backend(http.MethodPut, "players/ada", fields{}).ok(http.StatusOK)["avoid"], "what is left out is removed")
+	batch := fields{"players": fields{"ada": ada, "bo": fields{"attributes": fields{"skill": 3}},
+		"é c": fields{"avoid": nil}}}
+	require.Equal(t, fields{"players": 3.0, "changed": 2.0},
+		b.backend(http.MethodPut, "players", batch).ok(http.StatusOK))
+	require.Equal(t, fields{"players": 3.0, "changed": 0.0},
+		b.backend(http.MethodPut, "players", batch, playersToken).ok(http.StatusOK))
+	require.Equal(t, map[string]any{}, b.backend(http.MethodGet, "players/%C3%A9%20c",
+		nil).ok(http.StatusOK)["attributes"])
+	require.Empty(t, b.backend(http.MethodPut, "players/ada", fields{}).ok(http.StatusOK)["avoid"],
+		"what is left out is removed")
 	require.Zero(t, b.store.Count("SELECT count(*) FROM player_avoids"))
 
-	require.Equal(t, fields{"sub": "ada", "forgotten": true}, b.backend(http.MethodDelete, "players/ada", nil).ok(http.StatusOK))
-	require.Equal(t, fields{"sub": "ada", "forgotten": false}, b.backend(http.MethodDelete, "players/ada", nil).ok(http.StatusOK))
+	require.Equal(t, fields{"sub": "ada", "forgotten": true},
+		b.backend(http.MethodDelete, "players/ada", nil).ok(http.StatusOK))
+	require.Equal(t, fields{"sub": "ada", "forgotten": false},
+		b.backend(http.MethodDelete, "players/ada", nil).ok(http.StatusOK))
 	b.backend(http.MethodGet, "players/ada", nil).problem(http.StatusNotFound, "player_unknown")
 }
 
@@ -73,14 +84,18 @@ func TestTokensOfBackends(t *testing.T) {
 	night := fields{"profiles": []string{"ranked"}, "party": []string{"ada"}}
 	b.backend(http.MethodPost, "tickets", night, playersToken).problem(http.StatusForbidden, "scope_missing")
 	b.backend(http.MethodPut, "players/ada", fields{}, ticketsToken).problem(http.StatusForbidden, "scope_missing")
-	for _, wrong := range []string{"", "x", opsToken, fleetToken, b.issuer.Token(fields{"sub": "ada"}), backendToken + "x", "studio=" + backendToken, strings.ToUpper(backendToken)} {
+	for _, wrong := range []string{"", "x", opsToken, fleetToken, b.issuer.Token(fields{"sub": "ada"}),
+		backendToken + "x", "studio=" + backendToken, strings.ToUpper(backendToken)} {
 		b.backend(http.MethodPut, "players/ada", fields{}, wrong).problem(http.StatusUnauthorized, "unauthorized")
 		b.backend(http.MethodPost, "tickets", night, wrong).problem(http.StatusUnauthorized, "unauthorized")
 	}
-	b.call(b.request(http.MethodPost, "/tickets", night, header("Authorization", "Bearer "+backendToken))).problem(http.StatusUnauthorized, "unauthorized")
+	b.call(b.request(http.MethodPost, "/tickets", night,
+		header("Authorization", "Bearer "+backendToken))).problem(http.StatusUnauthorized, "unauthorized")
 	require.Zero(t, b.store.Count("SELECT count(*) FROM stored_players"))
-	for _, wrong := range []string{"short=0123456789abcde", "0123456789abcdef", "a:admin=0123456789abcdef", "A=0123456789abcdef"} {
-		_, err := server.New(server.Options{Store: b.store.Store, Keys: b.keys, OpenFleet: true, Access: token.AccessConfig{Keys: b.issuer.Source}, BackendTokens: []string{wrong}})
+	for _, wrong := range []string{"short=0123456789abcde", "0123456789abcdef", "a:admin=0123456789abcdef",
+		"A=0123456789abcdef"} {
+		_, err := server.New(server.Options{Store: b.store.Store, Keys: b.keys, OpenFleet: true,
+			Access: token.AccessConfig{Keys: b.issuer.Source}, BackendTokens: []string{wrong}})
 		require.ErrorContains(t, err, "backend token 1")
 		require.NotContains(t, err.Error(), "0123456789")
 	}
@@ -95,20 +110,26 @@ func TestTicketsOfABackend(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.profile("vouched", vouchedDocument)
-	night := fields{"profiles": []string{"vouched"}, "party": []string{"bo", "ada"}, "attributes": fields{"skill": 1500, "karma": 1}}
+	night := fields{"profiles": []string{"vouched"}, "party": []string{"bo", "ada"},
+		"attributes": fields{"skill": 1500, "karma": 1}}
 	created := b.backend(http.MethodPost, "tickets", night, ticketsToken).ok(http.StatusCreated)
 	id := created["ticket_id"].(string)
 	require.Equal(t, created, b.backend(http.MethodPost, "tickets", night).ok(http.StatusOK))
 	require.Equal(t, id, b.ticketCall("bo", http.MethodGet, "/"+id, nil).ok(http.StatusOK)["ticket_id"])
-	require.Equal(t, "queued", b.backend(http.MethodGet, "tickets/"+id+"?wait=10ms&version=1", nil).ok(http.StatusOK)["state"])
+	require.Equal(t, "queued", b.backend(http.MethodGet, "tickets/"+id+"?wait=10ms&version=1",
+		nil).ok(http.StatusOK)["state"])
 	require.Equal(t, map[string]any{"skill": "backend", "karma": "backend"}, b.sources(id)["ada"])
-	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM tickets WHERE expires_at > now() + interval '5 minutes'"), "nobody has to wait for it")
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM tickets WHERE expires_at > now() + interval '5 minutes'"),
+		"nobody has to wait for it")
 
 	require.Equal(t, "cancelled", b.backend(http.MethodDelete, "tickets/"+id, nil).ok(http.StatusOK)["state"])
-	require.Equal(t, "cancelled", b.backend(http.MethodDelete, "tickets/"+id, nil).ok(http.StatusOK)["state"], "again: the same")
+	require.Equal(t, "cancelled", b.backend(http.MethodDelete, "tickets/"+id, nil).ok(http.StatusOK)["state"],
+		"again: the same")
 	b.backend(http.MethodGet, "tickets/nonsense", nil).problem(http.StatusNotFound, "ticket_unknown")
-	require.Equal(t, []string{"party"}, b.backend(http.MethodPost, "tickets", fields{"profiles": []string{"vouched"}}).named())
-	require.Equal(t, []string{"attributes.skill"}, b.backend(http.MethodPost, "tickets", fields{"profiles": []string{"vouched"}, "party": []string{"cy"}}).named())
+	require.Equal(t, []string{"party"}, b.backend(http.MethodPost, "tickets",
+		fields{"profiles": []string{"vouched"}}).named())
+	require.Equal(t, []string{"attributes.skill"},
+		b.backend(http.MethodPost, "tickets", fields{"profiles": []string{"vouched"}, "party": []string{"cy"}}).named())
 }
 
 const vouchedDocument = `name: vouched
@@ -129,20 +150,28 @@ func TestStoredAttributesFillATicket(t *testing.T) {
 	b := setup(t)
 	b.profile("vouched", vouchedDocument)
 	b.backend(http.MethodPut, "players", fields{"players": fields{
-		"ada": fields{"attributes": fields{"karma": 97, "skill": 1480}}, "bo": fields{"attributes": fields{"skill": 1450}, "avoid": []string{"eve"}}, "cy": fields{"attributes": fields{"skill": "high"}},
+		"ada": fields{"attributes": fields{"karma": 97, "skill": 1480}},
+		"bo":  fields{"attributes": fields{"skill": 1450}, "avoid": []string{"eve"}},
+		"cy":  fields{"attributes": fields{"skill": "high"}},
 	}}).ok(http.StatusOK)
 	post := func(body fields) answer {
-		return b.call(b.request(http.MethodPost, "/tickets", body, header("Authorization", "Bearer "+b.issuer.Token(fields{"sub": "ada", "game": fields{"skill": 1500}}))))
+		return b.call(b.request(http.MethodPost, "/tickets", body,
+			header("Authorization", "Bearer "+b.issuer.Token(fields{"sub": "ada", "game": fields{"skill": 1500}}))))
 	}
-	duo := fields{"profiles": []string{"vouched"}, "party": []string{"ada", "bo"}, "attributes": fields{"skill": 400, "maps": []string{"dust"}}}
+	duo := fields{"profiles": []string{"vouched"}, "party": []string{"ada", "bo"},
+		"attributes": fields{"skill": 400, "maps": []string{"dust"}}}
 	id := post(duo).ok(http.StatusCreated)["ticket_id"].(string)
 	require.Equal(t, map[string]any{
-		"ada": map[string]any{"skill": "claim", "karma": "backend", "maps": "client"}, "bo": map[string]any{"skill": "backend", "blocked": "backend", "maps": "client"},
+		"ada": map[string]any{"skill": "claim", "karma": "backend", "maps": "client"},
+		"bo":  map[string]any{"skill": "backend", "blocked": "backend", "maps": "client"},
 	}, b.sources(id))
-	require.Equal(t, id, b.ticketCall("bo", http.MethodPost, "", duo.with("party", []string{"bo", "ada"})).ok(http.StatusOK)["ticket_id"], "whoever of the party asks")
+	require.Equal(t, id, b.ticketCall("bo", http.MethodPost, "",
+		duo.with("party", []string{"bo", "ada"})).ok(http.StatusOK)["ticket_id"], "whoever of the party asks")
 	b.ticketCall("ada", http.MethodDelete, "/"+id, nil).ok(http.StatusOK)
-	require.Equal(t, []string{"players.bo.attributes.karma"}, post(duo.with("attributes", fields{"karma": 1000})).named(), "ada's is stored, bo's is her word")
-	require.Equal(t, []string{"players.cy.attributes.skill"}, post(duo.with("party", []string{"ada", "cy"})).named(), "a backend has stored a text")
+	require.Equal(t, []string{"players.bo.attributes.karma"},
+		post(duo.with("attributes", fields{"karma": 1000})).named(), "ada's is stored, bo's is her word")
+	require.Equal(t, []string{"players.cy.attributes.skill"}, post(duo.with("party", []string{"ada", "cy"})).named(),
+		"a backend has stored a text")
 }
 
 // Pins a player who takes others into a session or a queue although nobody permits it.
@@ -156,7 +185,8 @@ func TestPartiesThatNobodyPermits(t *testing.T) {
 	require.Contains(t, refused["detail"], "party: bo, cy;")
 	b.matchmake("ada", seat).problem(http.StatusForbidden, "party_not_permitted")
 	b.backend(http.MethodPut, "players/ada", fields{"may_party_with": []string{"bo"}}).ok(http.StatusOK)
-	require.Contains(t, b.ticketCall("ada", http.MethodPost, "", queue).problem(http.StatusForbidden, "party_not_permitted")["detail"], "party: cy;")
+	require.Contains(t, b.ticketCall("ada", http.MethodPost, "", queue).problem(http.StatusForbidden,
+		"party_not_permitted")["detail"], "party: cy;")
 	require.Zero(t, b.store.Count("SELECT count(*) FROM seats")+b.store.Count("SELECT count(*) FROM tickets"))
 	b.backend(http.MethodPut, "players/cy", fields{"may_party_with": []string{"ada"}}).ok(http.StatusOK)
 	b.ticketCall("ada", http.MethodPost, "", queue).ok(http.StatusCreated)
@@ -172,8 +202,11 @@ func TestForgedRequestsMoveNoRule(t *testing.T) {
 	unlimited := rest.Rate{PerSecond: -1}
 	b := setup(t, func(c *config) { c.CallerRate, c.FailureRate = unlimited, unlimited })
 	b.profile("vouched", vouchedDocument)
-	b.backend(http.MethodPut, "players", fields{"players": fields{"ada": fields{"attributes": fields{"karma": 97}}, "bo": fields{"attributes": fields{"skill": 1450}}}}).ok(http.StatusOK)
-	ours, stranger := b.issuer.Token(fields{"sub": "ada", "game": fields{"skill": 1500}}), keytest.NewLogin(t).Token(fields{"sub": "ada", "game": fields{"skill": 3000}})
+	b.backend(http.MethodPut, "players",
+		fields{"players": fields{"ada": fields{"attributes": fields{"karma": 97}},
+			"bo": fields{"attributes": fields{"skill": 1450}}}}).ok(http.StatusOK)
+	ours, stranger := b.issuer.Token(fields{"sub": "ada",
+		"game": fields{"skill": 1500}}), keytest.NewLogin(t).Token(fields{"sub": "ada", "game": fields{"skill": 3000}})
 	random := rand.New(rand.NewPCG(30, 30))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	attributes := func() string {
@@ -192,7 +225,8 @@ func TestForgedRequestsMoveNoRule(t *testing.T) {
 			pick("", "", `,"party":["ada","bo"],"players":{"bo":{"attributes":`+attributes()+`}}`, `,"party":["ada","eve"]`,
 				`,"players":{"ada":{"attributes":`+attributes()+`,"sources":{"skill":"claim","karma":"backend"}},"ada":{"attributes":`+attributes()+`}}`) +
 			pick("", `,"sources":{"skill":2}`, `,"sources":"backend"`, `,"source":"backend"`) + "}"
-		raw := pick(ours, ours, ours, ours, ours, ours, stranger, b.issuer.Token(fields{"sub": "ada"}), b.issuer.Token(fields{"sub": "ada", "skill": 3000, "game.skill": 3000}),
+		raw := pick(ours, ours, ours, ours, ours, ours, stranger, b.issuer.Token(fields{"sub": "ada"}),
+			b.issuer.Token(fields{"sub": "ada", "skill": 3000, "game.skill": 3000}),
 			b.issuer.Token(fields{"sub": "ada", "game": []any{fields{"skill": 3000}}}), withPayload(ours, `{"sub":"ada","exp":9999999999,"game":{"skill":3000}}`))
 		a := b.call(b.request(http.MethodPost, "/tickets", body, header("Authorization", "Bearer "+raw)))
 		switch a.status {
@@ -216,8 +250,10 @@ func (b *bundle) requireVouched(id, body string) {
 	b.t.Helper()
 	for sub, sources := range b.sources(id) {
 		for name, source := range sources.(map[string]any) {
-			strong := map[string][]any{"skill": {"claim", "backend"}, "karma": {"backend"}, "blocked": {"backend"}}[name]
-			require.True(b.t, strong == nil || slices.Contains(strong, source), "%s of %s: %v: %s", name, sub, source, body)
+			strong := map[string][]any{"skill": {"claim", "backend"}, "karma": {"backend"},
+				"blocked": {"backend"}}[name]
+			require.True(b.t, strong == nil || slices.Contains(strong, source), "%s of %s: %v: %s", name, sub, source,
+				body)
 		}
 	}
 	t := b.storedTicket(id)
@@ -233,7 +269,7 @@ func (b *bundle) requireVouched(id, body string) {
 func (b *bundle) storedTicket(id string) *match.Ticket {
 	b.t.Helper()
 	known := must.Get(b.store.AnyTicket(b.t.Context(), "global", id))(b.t)
-	return must.Get(ticketbody.Decode(id, known.Created, known.Body, ""))(b.t)
+	return must.Get(ticketbody.Decode(id, known.CreatedAt, known.Body, ""))(b.t)
 }
 
 // withPayload replaces the payload of a token and keeps its signature.
@@ -256,7 +292,8 @@ func TestInvalidBodiesOfBackends(t *testing.T) {
 			path := strings.TrimPrefix(strings.ReplaceAll(path, "{sub}", "ada"), "/backend/")
 			for _, c := range contracttest.BrokenCases(s) {
 				tried++
-				require.Equal(t, http.StatusBadRequest, b.backend(method, path, c.Body).status, "%s %s: %s", method, path, c.Name)
+				require.Equal(t, http.StatusBadRequest, b.backend(method, path, c.Body).status, "%s %s: %s", method,
+					path, c.Name)
 			}
 		}
 	}
@@ -265,7 +302,8 @@ func TestInvalidBodiesOfBackends(t *testing.T) {
 	for i := range 9 {
 		large[fmt.Sprint("a", i)] = strings.Repeat("x", 1000)
 	}
-	require.Equal(t, []string{"attributes"}, b.backend(http.MethodPut, "players/ada", fields{"attributes": large}).named())
+	require.Equal(t, []string{"attributes"},
+		b.backend(http.MethodPut, "players/ada", fields{"attributes": large}).named())
 	require.Zero(t, b.store.Count("SELECT count(*) FROM stored_players"))
 	text, err := json.Marshal(fields{"avoid": []string{"a", "a"}})
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 // replica adds.
 
 func guests(c *config) {
-	c.Bevygap = &bevygap.Options{Guests: true, PerAddress: 1000}
+	c.Bevygap = &bevygap.Options{AllowsGuests: true, PerAddress: 1000}
 }
 
 // deployServer adds a pool with one server that takes players.

@@ -23,7 +23,8 @@ func (b *bundle) knows(other *bundle, name string, regions ...string) {
 	if len(regions) == 0 {
 		_, err = act.RemoveCell(b.t.Context(), name)
 	} else {
-		_, err = act.SetCell(b.t.Context(), db.OtherCell{Name: name, Address: other.url(), Regions: regions}, true)
+		_, err = act.SetCell(b.t.Context(), db.OtherCell{Name: name, APIAddress: other.url(), ServedRegions: regions},
+			true)
 	}
 	require.NoError(b.t, err)
 	require.NoError(b.t, b.store.ReadCells(b.t.Context()))
@@ -36,8 +37,9 @@ func (b *bundle) sdkServer(id, region, token string) *sdk.GameServer {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), wait)
 	defer cancel()
-	s := must.Get(sdk.Start(ctx, b.sdkClient(), sdk.ServerOptions{InstanceID: id, Endpoint: id + ".example:7777", Region: region, Modes: []string{"duel"},
-		Capacity: 8, FleetToken: token, HeartbeatEvery: 50 * time.Millisecond}))(b.t)
+	s := must.Get(sdk.Start(ctx, b.sdkClient(),
+		sdk.ServerOptions{InstanceID: id, Endpoint: id + ".example:7777", Region: region, Modes: []string{"duel"},
+			Capacity: 8, FleetToken: token, HeartbeatEvery: 50 * time.Millisecond}))(b.t)
 	b.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()
@@ -65,7 +67,8 @@ func TestPlayersAndGameServersFindTheirCell(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		defer cancel()
-		p := sdk.NewPlayer(entry.sdkClient(), func(context.Context) (string, error) { return login.Token(fields{"sub": player}), nil })
+		p := sdk.NewPlayer(entry.sdkClient(),
+			func(context.Context) (string, error) { return login.Token(fields{"sub": player}), nil })
 		seat, err := p.Seat(ctx, sdk.MatchRequest{Region: region, Mode: "duel"})
 		require.NoError(t, err)
 		require.Equal(t, s.Endpoint(), seat.Endpoint)
@@ -91,7 +94,9 @@ func TestPlayersAndGameServersFindTheirCell(t *testing.T) {
 	eu.knows(us, "us", "us")
 	back := us.store.Now()
 	require.Eventually(t, func() bool { // it registers there as the same process, and then sends heartbeats
-		return storetest.One[bool](us.store, "SELECT heartbeat_at > $1::timestamptz + interval '200 ms' FROM instance_leases WHERE instance_id = 'us-2'", back)
+		return storetest.One[bool](us.store,
+			"SELECT heartbeat_at > $1::timestamptz + interval '200 ms' FROM instance_leases WHERE instance_id = 'us-2'",
+			back)
 	}, wait, 10*time.Millisecond)
 	meet(eu, "flo", "us", moving)
 	require.NoError(t, moving.Err())

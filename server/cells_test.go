@@ -39,7 +39,9 @@ func (b *bundle) moveAway(regions ...string) {
 			listeners[name] = address
 		}
 	}
-	must.Get(b.store.As("").Because("test").SetCell(b.t.Context(), db.OtherCell{Name: "us", Address: cellOfTests["api"], Regions: regions, Listeners: listeners}, true))(b.t)
+	must.Get(b.store.As("").Because("test").SetCell(b.t.Context(),
+		db.OtherCell{Name: "us", APIAddress: cellOfTests["api"], ServedRegions: regions, Listeners: listeners},
+		true))(b.t)
 	require.NoError(b.t, b.store.ReadCells(b.t.Context()))
 }
 
@@ -60,7 +62,8 @@ func newEmigrant(t *testing.T) *emigrant {
 	session, _ := e.seat("alice")
 	e.session, e.handle = session["session_id"].(string), session["session_handle"].(string)
 	e.deployment = e.deploy(true)
-	must.Get(e.store.CreateProject(t.Context(), db.NewProject{ID: "game", Name: "game", Region: "eu", Actor: "test"}))(t)
+	must.Get(e.store.CreateProject(t.Context(),
+		db.NewProject{ID: "game", Name: "game", Region: "eu", Actor: "test"}))(t)
 	e.moveAway("eu", "global")
 	return e
 }
@@ -68,22 +71,33 @@ func newEmigrant(t *testing.T) *emigrant {
 // regionless are the routes that concern no region, or this cell as a whole, and why. Those of the console are pages of this
 // cell, and those of /metrics its numbers.
 var regionless = map[string]string{
-	"api POST /ops/players/:sub/erase": "of all regions of a cell", "api GET /ops/players/:sub/export": "of all regions of a cell",
-	"api GET /regions": "lists the cells", "api GET /ops/events": "the log is a cell's own; a region is a filter",
-	"api GET /.well-known/jwks.json": "keys are a cell's own", "api GET /.well-known/webhook-keys.json": "keys are a cell's own",
-	"api GET /": "documentation", "api GET /docs": "documentation", "api GET /docs/try": "documentation", "api GET /docs/try/reader.css": "documentation",
-	"api GET /docs/try/reader.js": "documentation", "api GET /docs/try/swagger-ui-bundle.js": "documentation", "api GET /docs/try/swagger-ui.css": "documentation",
-	"api GET /openapi.yaml": "documentation", "api GET /nexis.yaml": "documentation", "api GET /favicon.ico": "documentation", "api GET /matchmaker": "a page",
-	"api GET /healthz": "a probe", "api GET /readyz": "a probe", "orchestrator GET /healthz": "a probe", "orchestrator GET /readyz": "a probe", "control GET /health": "a probe",
+	"api POST /ops/players/:sub/erase":       "of all regions of a cell",
+	"api GET /ops/players/:sub/export":       "of all regions of a cell",
+	"api GET /regions":                       "lists the cells",
+	"api GET /ops/events":                    "the log is a cell's own; a region is a filter",
+	"api GET /.well-known/jwks.json":         "keys are a cell's own",
+	"api GET /.well-known/webhook-keys.json": "keys are a cell's own",
+	"api GET /":                              "documentation", "api GET /docs": "documentation",
+	"api GET /docs/try":            "documentation",
+	"api GET /docs/try/reader.css": "documentation",
+	"api GET /docs/try/reader.js":  "documentation", "api GET /docs/try/swagger-ui-bundle.js": "documentation",
+	"api GET /docs/try/swagger-ui.css": "documentation",
+	"api GET /openapi.yaml":            "documentation", "api GET /nexis.yaml": "documentation",
+	"api GET /favicon.ico": "documentation", "api GET /matchmaker": "a page",
+	"api GET /healthz": "a probe", "api GET /readyz": "a probe", "orchestrator GET /healthz": "a probe",
+	"orchestrator GET /readyz": "a probe", "control GET /health": "a probe",
 	"control GET /projects": "lists those of this cell", "control GET /metrics": "numbers of this cell",
-	"orchestrator WebSocket /": "refused before the upgrade: TestAnAgentIsToldOfTheOtherCell",
-	"api GET /matchmaker/ws":   "answers in frames: TestBevygapNamesTheOtherCell", "realtime WebSocket /": "answers in a frame: TestTheLobbyNamesTheOtherCell",
-	"api POST /matchmaker/request/:game/:version": "answers in events: TestBevygapNamesTheOtherCell", "api POST /matchmaker/wannaplay": "answers in events: TestBevygapNamesTheOtherCell",
+	"orchestrator WebSocket /":                    "refused before the upgrade: TestAnAgentIsToldOfTheOtherCell",
+	"api GET /matchmaker/ws":                      "answers in frames: TestBevygapNamesTheOtherCell",
+	"realtime WebSocket /":                        "answers in a frame: TestTheLobbyNamesTheOtherCell",
+	"api POST /matchmaker/request/:game/:version": "answers in events: TestBevygapNamesTheOtherCell",
+	"api POST /matchmaker/wannaplay":              "answers in events: TestBevygapNamesTheOtherCell",
 }
 
 // body is that of a route which reads one before it knows the region; the routes of a universe need none.
 func (e *emigrant) body(route string) any {
-	room := fields{"project": "game", "room": "party:1", "player": "bob", "reason": "test", "type": "x.hello", "message": "hello", "data": fields{}}
+	room := fields{"project": "game", "room": "party:1", "player": "bob", "reason": "test", "type": "x.hello",
+		"message": "hello", "data": fields{}}
 	if name, is := strings.CutPrefix(route, "POST /ops/lobby/"); is {
 		if name == "tell" {
 			return fields{"project": "game", "player": "bob", "type": "x.hello", "data": fields{}}
@@ -95,24 +109,30 @@ func (e *emigrant) body(route string) any {
 		return more
 	}
 	return map[string]any{
-		"POST /matchmake": duel, "POST /login-queue": fields{"region": "eu"}, "POST /resolve": fields{"session_handle": e.handle}, "POST /fleet/register": registration("b"),
-		"POST /fleet/heartbeat": me(fields{}), "POST /fleet/deregister": me(fields{}), "POST /fleet/drain": me(fields{"drain": true}),
-		"POST /fleet/seats": me(fields{"session_id": e.session, "left": []string{"alice"}}), "POST /fleet/clients": me(fields{"seq": 1, "clients": []string{}}),
-		"POST /projects": fields{"name": "another"}, "POST /tokens": fields{"project_id": "game", "key_id": "k"},
+		"POST /matchmake": duel, "POST /login-queue": fields{"region": "eu"},
+		"POST /resolve": fields{"session_handle": e.handle}, "POST /fleet/register": registration("b"),
+		"POST /fleet/heartbeat": me(fields{}), "POST /fleet/deregister": me(fields{}),
+		"POST /fleet/drain":   me(fields{"drain": true}),
+		"POST /fleet/seats":   me(fields{"session_id": e.session, "left": []string{"alice"}}),
+		"POST /fleet/clients": me(fields{"seq": 1, "clients": []string{}}),
+		"POST /projects":      fields{"name": "another"}, "POST /tokens": fields{"project_id": "game", "key_id": "k"},
 	}[route]
 }
 
 // call calls a route with what names a region that has moved.
 func (e *emigrant) callRoute(l server.Listener, method, pattern string) answer {
 	e.t.Helper()
-	path := strings.NewReplacer("/sessions/:id", "/sessions/"+e.session, "/projects/:id", "/projects/game", ":action", "x").Replace(pattern)
+	path := strings.NewReplacer("/sessions/:id", "/sessions/"+e.session, "/projects/:id", "/projects/game", ":action",
+		"x").Replace(pattern)
 	if strings.HasPrefix(pattern, "/hooks/") {
-		path = "/hooks/eu/" + e.deployment.String() + "/" + string(e.deployments().MAC(token.ForHook, token.Deployment{Region: "eu", ID: e.deployment.String()}))
+		path = "/hooks/eu/" + e.deployment.String() + "/" +
+			string(e.deployments().MAC(token.ForHook, token.Deployment{Region: "eu", ID: e.deployment.String()}))
 	}
 	path = somePath(path, "x")
 	path += map[string]string{
-		"/fleet/sessions": "?instance_id=a", "/ops/lobby/room": "?project=game&room=party:1", "/internal/key-status": "?project_id=game&key_id=k",
-		"/login-queue": "?region=eu", "/login-queue/events": "?region=eu",
+		"/fleet/sessions": "?instance_id=a", "/ops/lobby/room": "?project=game&room=party:1",
+		"/internal/key-status": "?project_id=game&key_id=k",
+		"/login-queue":         "?region=eu", "/login-queue/events": "?region=eu",
 	}[pattern]
 	var body []byte
 	if given := e.body(method + " " + pattern); given != nil {
@@ -120,7 +140,8 @@ func (e *emigrant) callRoute(l server.Listener, method, pattern string) answer {
 	} else if method == http.MethodPost || method == http.MethodPut {
 		body = []byte("{}")
 	}
-	r := must.Get(http.NewRequestWithContext(e.t.Context(), method, "http://"+l.Addr.String()+path, strings.NewReader(string(body))))(e.t)
+	r := must.Get(http.NewRequestWithContext(e.t.Context(), method, "http://"+l.Addr.String()+path,
+		strings.NewReader(string(body))))(e.t)
 	r.Header = e.credentials(l, path)
 	switch {
 	case strings.HasPrefix(path, "/backend/players"):
@@ -158,7 +179,8 @@ func TestEachRouteNamesTheOtherCell(t *testing.T) {
 			}
 			var problem struct{ Code, Region, Address string }
 			require.NoError(t, json.Unmarshal(a.body, &problem), name)
-			require.Equal(t, [2]string{"region_elsewhere", cellOfTests[l.Name]}, [2]string{problem.Code, problem.Address}, name)
+			require.Equal(t, [2]string{"region_elsewhere", cellOfTests[l.Name]},
+				[2]string{problem.Code, problem.Address}, name)
 			require.Contains(t, []string{"eu", "global"}, problem.Region, name)
 		}
 	}
@@ -187,7 +209,8 @@ func TestAnAgentIsToldOfTheOtherCell(t *testing.T) {
 		if l.Name != "orchestrator" {
 			continue
 		}
-		_, res, err := websocket.Dial(t.Context(), "ws://"+l.Addr.String()+"/", &websocket.DialOptions{Subprotocols: []string{rivalisKey}})
+		_, res, err := websocket.Dial(t.Context(), "ws://"+l.Addr.String()+"/",
+			&websocket.DialOptions{Subprotocols: []string{rivalisKey}})
 		require.Error(t, err)
 		if res.Body != nil {
 			_ = res.Body.Close()
@@ -236,12 +259,14 @@ func TestBevygapNamesTheOtherCell(t *testing.T) {
 func TestTheLobbyNamesTheOtherCell(t *testing.T) {
 	t.Parallel()
 	e := newEmigrant(t)
-	secret := token.MintProject(token.ProjectSecret(masterSecret, "game"), token.ProjectClaims{ProjectID: "game", Subject: "ada", Expires: e.store.Now().Add(wait)})
+	secret := token.MintProject(token.ProjectSecret(masterSecret, "game"),
+		token.ProjectClaims{ProjectID: "game", Subject: "ada", Expires: e.store.Now().Add(wait)})
 	listeners := e.bundle.server.Listeners()
 	lobby := listeners[slices.IndexFunc(listeners, func(l server.Listener) bool { return l.Name == "realtime" })]
 	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, "ws://"+lobby.Addr.String()+"/", nil) //nolint:bodyclose // it is the connection's
+	address := "ws://" + lobby.Addr.String() + "/"
+	conn, _, err := websocket.Dial(ctx, address, nil) //nolint:bodyclose // it is the connection's
 	require.NoError(t, err)
 	require.NoError(t, conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"v":1,"codecs":["json"],"token":%q}`, secret)))
 	_, frame, err := conn.Read(ctx)
@@ -250,7 +275,8 @@ func TestTheLobbyNamesTheOtherCell(t *testing.T) {
 		P struct{ Code, Region, Address, Hint string }
 	}
 	require.NoError(t, json.Unmarshal(frame, &refused), "%s", frame)
-	require.Equal(t, [3]string{"region_elsewhere", "eu", cellOfTests["realtime"]}, [3]string{refused.P.Code, refused.P.Region, refused.P.Address}, "%s", frame)
+	require.Equal(t, [3]string{"region_elsewhere", "eu", cellOfTests["realtime"]},
+		[3]string{refused.P.Code, refused.P.Region, refused.P.Address}, "%s", frame)
 	require.NotEmpty(t, refused.P.Hint)
 	_ = conn.CloseNow()
 }
@@ -261,11 +287,14 @@ func TestACredentialOfTheOtherCellIsSentThere(t *testing.T) {
 	b := setup(t)
 	b.moveAway("far")
 	id := uuid.NewString()
-	for _, secret := range []string{"le1.far." + id + ".c2VjcmV0", "ld1.far." + id + ".bWFj", "li1.far." + id + "." + id + ".YQ.1.bWFj"} {
+	for _, secret := range []string{"le1.far." + id + ".c2VjcmV0", "ld1.far." + id + ".bWFj",
+		"li1.far." + id + "." + id + ".YQ.1.bWFj"} {
 		a := b.fleet("heartbeat", fields{"instance_id": "a"}, header("X-Fleet-Token", secret))
-		require.Equal(t, cellOfTests["api"], a.problem(http.StatusMisdirectedRequest, "region_elsewhere")["address"], secret)
+		require.Equal(t, cellOfTests["api"], a.problem(http.StatusMisdirectedRequest, "region_elsewhere")["address"],
+			secret)
 	}
-	b.fleet("heartbeat", fields{"instance_id": "a"}, header("X-Fleet-Token", "le1.eu."+id+".c2VjcmV0")).problem(http.StatusUnauthorized, "unauthorized")
+	b.fleet("heartbeat", fields{"instance_id": "a"},
+		header("X-Fleet-Token", "le1.eu."+id+".c2VjcmV0")).problem(http.StatusUnauthorized, "unauthorized")
 }
 
 // A ticket without a region is queued where its nearest region is.
@@ -275,11 +304,15 @@ func TestATicketIsQueuedInItsNearestRegion(t *testing.T) {
 	b.profile("ranked", ranked)
 	b.moveAway("us-east", "us-west")
 	queue := func(latencies fields) answer {
-		return b.ticketCall("alice", http.MethodPost, "", fields{"profiles": []string{"ranked"}, "latencies": latencies})
+		return b.ticketCall("alice", http.MethodPost, "",
+			fields{"profiles": []string{"ranked"}, "latencies": latencies})
 	}
-	require.Equal(t, "us-east", queue(fields{"eu": 40, "us-east": 39}).problem(http.StatusMisdirectedRequest, "region_elsewhere")["region"])
-	require.Equal(t, "us-east", queue(fields{"us-west": 30, "us-east": 30, "zz": 30}).problem(http.StatusMisdirectedRequest, "region_elsewhere")["region"], "a tie is decided by name")
-	b.backend(http.MethodPost, "tickets", fields{"profiles": []string{"ranked"}, "party": []string{"bob"}, "latencies": fields{"us-west": 1}}).
+	require.Equal(t, "us-east", queue(fields{"eu": 40, "us-east": 39}).problem(http.StatusMisdirectedRequest,
+		"region_elsewhere")["region"])
+	require.Equal(t, "us-east", queue(fields{"us-west": 30, "us-east": 30,
+		"zz": 30}).problem(http.StatusMisdirectedRequest, "region_elsewhere")["region"], "a tie is decided by name")
+	b.backend(http.MethodPost, "tickets",
+		fields{"profiles": []string{"ranked"}, "party": []string{"bob"}, "latencies": fields{"us-west": 1}}).
 		problem(http.StatusMisdirectedRequest, "region_elsewhere")
 	queue(fields{"eu": 39, "us-east": 39}).ok(http.StatusCreated)
 }
@@ -297,7 +330,10 @@ func TestRegionsHaveTheAddressOfTheirCell(t *testing.T) {
 		map[string]any{"region": "us", "beacon": "https://ping.us.example", "address": cellOfTests["api"]},
 		map[string]any{"region": "us-west", "address": cellOfTests["api"]},
 	}, b.get("/regions", b.as("alice")).ok(http.StatusOK)["regions"])
-	require.Equal(t, "us-west", b.matchmake("alice", fields{"region": "us-west", "mode": "duel"}).problem(http.StatusMisdirectedRequest, "region_elsewhere")["region"])
+	require.Equal(t, "us-west", b.matchmake("alice",
+		fields{"region": "us-west", "mode": "duel"}).problem(http.StatusMisdirectedRequest,
+		"region_elsewhere")["region"])
 	b.matchmake("alice", duel).problem(http.StatusConflict, "region_unknown")
-	require.Contains(t, b.refusals("alice", 1), "POST /matchmake region_unknown", "who is sent to another cell was not refused")
+	require.Contains(t, b.refusals("alice", 1), "POST /matchmake region_unknown",
+		"who is sent to another cell was not refused")
 }

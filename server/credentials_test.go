@@ -44,8 +44,10 @@ const (
 
 // credentialKinds are who may call, with what.
 var credentialKinds = []string{
-	"nobody", "player", "fleet token", "enrolment", "instance", "deployment", "webhook", "backend: players", "backend: tickets", "viewer", "operator",
-	"Rivalis admin key", "Rivalis agent key", "lobby's internal token", "lobby client", "Open Match: frontend", "Open Match: all",
+	"nobody", "player", "fleet token", "enrolment", "instance", "deployment", "webhook", "backend: players",
+	"backend: tickets", "viewer", "operator",
+	"Rivalis admin key", "Rivalis agent key", "lobby's internal token", "lobby client", "Open Match: frontend",
+	"Open Match: all",
 }
 
 // authorities is a replica with every face, each of which asks for a credential, and a credential of each kind.
@@ -64,21 +66,30 @@ func newAuthorities(t *testing.T) *authorities {
 	t.Helper()
 	b := setup(t, everyFace, func(c *config) {
 		c.OpsTokens = append(c.OpsTokens, "ivy:viewer="+viewersToken)
-		c.OpenMatch = &openmatch.Options{Addrs: []string{noPort}, Tokens: []string{"frontend=" + frontendToken, allServicesToken}}
-		c.Realtime = &realtime.Options{Addr: noPort, Auth: realtime.AuthRequired, Master: masterSecret}
+		c.OpenMatch = &openmatch.Options{Addrs: []string{noPort},
+			Tokens: []string{"frontend=" + frontendToken, allServicesToken}}
+		c.Realtime = &realtime.Options{Addr: noPort, AuthMode: realtime.AuthRequired, MasterSecret: masterSecret}
 		c.Console.Options.Tokens = append(c.Console.Options.Tokens, "ivy:viewer="+viewersToken)
 	})
-	b.client = &http.Client{Transport: b.plainTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	b.client = &http.Client{Transport: b.plainTransport(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	enrolment := b.enrolment()
 	deployment := b.deploy(true)
-	a := &authorities{bundle: b, hook: "/hooks/eu/" + deployment.String() + "/", context: b.tokenOf(token.ForContext, deployment), deployment: deployment.String(), cookies: map[string][]string{}, secrets: map[string]string{
-		"player": b.issuer.Token(map[string]any{"sub": "ada"}), "fleet token": fleetToken, "enrolment": enrolment, "instance": b.enrol("a", enrolment).secret,
-		"deployment": b.tokenOf(token.ForFleet, deployment), "webhook": string(b.deployments().MAC(token.ForHook, token.Deployment{Region: "eu", ID: deployment.String()})),
-		"backend: players": playersToken, "backend: tickets": ticketsToken, "viewer": viewersToken, "operator": opsToken,
-		"Rivalis admin key": rivalisAdmin, "Rivalis agent key": rivalisKey, "lobby's internal token": controlSecret,
-		"lobby client":         token.MintProject(token.ProjectSecret(masterSecret, "p"), token.ProjectClaims{ProjectID: "p", Subject: "ada", Expires: time.Now().Add(time.Hour)}),
-		"Open Match: frontend": frontendToken, "Open Match: all": allServicesToken,
-	}}
+	a := &authorities{bundle: b, hook: "/hooks/eu/" + deployment.String() + "/",
+		context: b.tokenOf(token.ForContext, deployment), deployment: deployment.String(),
+		cookies: map[string][]string{}, secrets: map[string]string{
+			"player": b.issuer.Token(map[string]any{"sub": "ada"}), "fleet token": fleetToken, "enrolment": enrolment,
+			"instance":   b.enrol("a", enrolment).secret,
+			"deployment": b.tokenOf(token.ForFleet, deployment),
+			"webhook": string(b.deployments().MAC(token.ForHook,
+				token.Deployment{Region: "eu", ID: deployment.String()})),
+			"backend: players": playersToken, "backend: tickets": ticketsToken, "viewer": viewersToken,
+			"operator":          opsToken,
+			"Rivalis admin key": rivalisAdmin, "Rivalis agent key": rivalisKey, "lobby's internal token": controlSecret,
+			"lobby client": token.MintProject(token.ProjectSecret(masterSecret, "p"),
+				token.ProjectClaims{ProjectID: "p", Subject: "ada", Expires: time.Now().Add(time.Hour)}),
+			"Open Match: frontend": frontendToken, "Open Match: all": allServicesToken,
+		}}
 	for _, l := range b.server.Listeners() {
 		if l.Name == "console" {
 			a.cookies["viewer"], a.cookies["operator"] = a.loginAs(l, viewersToken), a.loginAs(l, opsToken)
@@ -107,7 +118,8 @@ func (a *authorities) to(l server.Listener, method, path, form string, change ..
 	}
 	r := must.Get(http.NewRequestWithContext(a.t.Context(), method, "http://"+l.Addr.String()+path,
 		strings.NewReader(body)))(a.t)
-	r.Header.Set("Content-Type", map[bool]string{true: "application/x-www-form-urlencoded", false: "application/json"}[l.Name == "console"])
+	r.Header.Set("Content-Type", map[bool]string{true: "application/x-www-form-urlencoded",
+		false: "application/json"}[l.Name == "console"])
 	for _, c := range change {
 		c(r)
 	}
@@ -159,7 +171,8 @@ func (a *authorities) opens(l server.Listener, method, pattern, kind string) boo
 	case http.StatusNotFound:
 		return !strings.Contains(string(res.body), `"route_not_found"`)
 	case http.StatusSeeOther: // a logout leads to the login, too, without the cookie
-		return !strings.HasPrefix(res.header.Get("Location"), "/login") || strings.HasPrefix(res.header.Get("Set-Cookie"), "director-session=;")
+		return !strings.HasPrefix(res.header.Get("Location"), "/login") ||
+			strings.HasPrefix(res.header.Get("Set-Cookie"), "director-session=;")
 	}
 	return true
 }
@@ -190,7 +203,8 @@ func TestRoutesAndCredentials(t *testing.T) {
 	page.WriteString("# Routes and credentials\n\nWhich credential opens which route of each listener: every route was called with every kind of credential, in every place where a " +
 		"listener reads one. [Whom the director believes](../security.md) says what each is good for.\nThis page is generated, and a test checks that it is current. A route that is not here is not mounted.\n")
 	for _, l := range a.server.Listeners() {
-		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| route | opened by |\n|---|---|\n%s", listenerTitles[l.Name][0], listenerTitles[l.Name][1], strings.Join(a.table(t, l), ""))
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| route | opened by |\n|---|---|\n%s", listenerTitles[l.Name][0],
+			listenerTitles[l.Name][1], strings.Join(a.table(t, l), ""))
 	}
 	fmt.Fprintf(&page, "\n## Open Match over gRPC\n\n%s\n\n| method | opened by |\n|---|---|\n%s", "`DIRECTOR_GRPC_ADDR`. A client certificate (`DIRECTOR_OM_CLIENT_CA`) opens what a token opens.",
 		strings.Join(a.grpcTable(t), ""))
@@ -245,7 +259,8 @@ func routesOf(l server.Listener) (routes [][2]string) {
 	for _, r := range l.Routes {
 		method := r.Method
 		switch {
-		case l.Name == "metrics" && r.Path == "/", l.Name == "console" && r.Path == "/login" && method == http.MethodPost, method == http.MethodHead,
+		case l.Name == "metrics" && r.Path == "/", l.Name == "console" && r.Path == "/login" &&
+			method == http.MethodPost, method == http.MethodHead,
 			strings.HasPrefix(r.Path, "/v1/") && l.Name == "api" && method != http.MethodPost:
 			continue
 		case r.Path == "/" && (l.Name == "realtime" || l.Name == "orchestrator"):
@@ -264,7 +279,8 @@ func (a *authorities) opensSocket(l server.Listener, kind string) bool {
 	ctx, cancel := context.WithTimeout(a.t.Context(), wait)
 	defer cancel()
 	if l.Name == "realtime" {
-		client, err := realtimetest.Connect(ctx, realtimetest.Options{URL: "ws://" + l.Addr.String() + "/", Project: "p", Token: a.secrets[kind]})
+		client, err := realtimetest.Connect(ctx,
+			realtimetest.Options{URL: "ws://" + l.Addr.String() + "/", Project: "p", Token: a.secrets[kind]})
 		if err == nil {
 			client.Drop()
 		}
@@ -273,7 +289,8 @@ func (a *authorities) opensSocket(l server.Listener, kind string) bool {
 	dialled, _ := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
 	a.carry(kind)(dialled)
 	// as an agent sends its key; a secret with spaces is no subprotocol, and its words are not the secret
-	conn, res, err := websocket.Dial(ctx, "ws://"+l.Addr.String()+"/", &websocket.DialOptions{HTTPHeader: dialled.Header, Subprotocols: strings.Fields(cmp.Or(a.secrets[kind], "x"))})
+	conn, res, err := websocket.Dial(ctx, "ws://"+l.Addr.String()+"/",
+		&websocket.DialOptions{HTTPHeader: dialled.Header, Subprotocols: strings.Fields(cmp.Or(a.secrets[kind], "x"))})
 	if res != nil && res.Body != nil {
 		_ = res.Body.Close()
 	}
@@ -290,7 +307,8 @@ func (a *authorities) natsTable(t *testing.T) string {
 	t.Helper()
 	var opened []string
 	for _, kind := range credentialKinds {
-		conn, err := nats.Connect("nats://"+a.server.NATSAddr().String(), nats.UserInfo(a.deployment, a.secrets[kind]), nats.NoReconnect(), nats.Timeout(wait))
+		conn, err := nats.Connect("nats://"+a.server.NATSAddr().String(), nats.UserInfo(a.deployment, a.secrets[kind]),
+			nats.NoReconnect(), nats.Timeout(wait))
 		if err == nil {
 			conn.Close()
 			opened = append(opened, kind)

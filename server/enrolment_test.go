@@ -23,7 +23,7 @@ func onlyEnrolled(c *config) { c.FleetTokens, c.OpenFleet = nil, false }
 
 func (b *bundle) enrolment(change ...func(*db.NewEnrolment)) (secret string) {
 	b.t.Helper()
-	n := variant.Apply(db.NewEnrolment{Region: "eu", Name: "rack-7", Modes: []string{"duel"}, MaxServers: 2,
+	n := variant.Apply(db.NewEnrolment{Region: "eu", Name: "rack-7", AllowedModes: []string{"duel"}, MaxServers: 2,
 		ValidFor: time.Hour}, change...)
 	return must.Get(b.store.As("ops:ada").CreateEnrolment(b.t.Context(), n))(b.t)
 }
@@ -56,7 +56,8 @@ func TestEnrolledServersNeedNoSharedSecret(t *testing.T) {
 	a := b.enrol("a", b.enrolment())
 	b.fleet("heartbeat", a.fields, with(a.secret)).ok(http.StatusOK)
 	require.Equal(t, "a.example:7777", b.matchmake("ann", duel).ok(http.StatusOK)["endpoint"])
-	b.call(b.request(http.MethodGet, fmt.Sprintf("/fleet/sessions?instance_id=a&incarnation=%s", a.fields["incarnation"]), nil, with(a.secret))).ok(http.StatusOK)
+	b.call(b.request(http.MethodGet, fmt.Sprintf("/fleet/sessions?instance_id=a&incarnation=%s",
+		a.fields["incarnation"]), nil, with(a.secret))).ok(http.StatusOK)
 	again := b.fleet("register", registration("a"), with(a.secret)).ok(http.StatusOK)
 	require.Equal(t, a.fields["incarnation"], again["incarnation"])
 	b.fleet("drain", a.fields.with("drain", true), with(a.secret)).ok(http.StatusOK)
@@ -69,7 +70,8 @@ func TestEnrolledServersNeedNoSharedSecret(t *testing.T) {
 
 // fleetCalls are all routes of game servers that have registered, with a body that is valid for an instance.
 var fleetCalls = map[string]fields{
-	"heartbeat": {}, "deregister": {}, "drain": {"drain": true}, "seats": {"session_id": "eu.x"}, "clients": {"seq": 1, "clients": []string{}},
+	"heartbeat": {}, "deregister": {}, "drain": {"drain": true}, "seats": {"session_id": "eu.x"},
+	"clients":  {"seq": 1, "clients": []string{}},
 	"sessions": nil,
 }
 
@@ -77,7 +79,9 @@ var fleetCalls = map[string]fields{
 func (b *bundle) fleetCall(route string, of fields, secret string) answer {
 	b.t.Helper()
 	if route == "sessions" {
-		return b.call(b.request(http.MethodGet, fmt.Sprintf("/fleet/sessions?instance_id=%s&incarnation=%s", of["instance_id"], of["incarnation"]), nil, with(secret)))
+		return b.call(b.request(http.MethodGet,
+			fmt.Sprintf("/fleet/sessions?instance_id=%s&incarnation=%s", of["instance_id"], of["incarnation"]), nil,
+			with(secret)))
 	}
 	body := fields{}
 	for _, f := range []fields{fleetCalls[route], of} {
@@ -109,11 +113,13 @@ func TestNoRouteTakesTheCredentialOfAnother(t *testing.T) {
 		for _, victim := range victims {
 			b.fleetCall(route, victim, a.secret).problem(http.StatusForbidden, "outside_enrolment")
 		}
-		b.fleetCall(route, a.fields, b.tokenOf(token.ForFleet, deployment)).problem(http.StatusForbidden, "outside_deployment")
+		b.fleetCall(route, a.fields, b.tokenOf(token.ForFleet, deployment)).problem(http.StatusForbidden,
+			"outside_deployment")
 		b.fleetCall(route, a.fields, secret).problem(http.StatusForbidden, "scope_missing")
 	}
 	for _, victim := range victims {
-		b.fleet("register", registration(victim["instance_id"].(string)), with(a.secret)).problem(http.StatusForbidden, "outside_enrolment")
+		b.fleet("register", registration(victim["instance_id"].(string)), with(a.secret)).problem(http.StatusForbidden,
+			"outside_enrolment")
 	}
 	for _, id := range []string{"c", deployment.String(), b.deploy(true).String()} {
 		b.fleet("register", registration(id), with(secret)).problem(http.StatusForbidden, "outside_enrolment")
@@ -150,7 +156,8 @@ var forgeries = []struct {
 	{"another mode", "outside_enrolment", 403, func(f fields) { f["modes"] = []string{"race"} }},
 	{"one mode of two", "outside_enrolment", 403, func(f fields) { f["modes"] = []string{"duel", "race"} }},
 	{"a mode in capitals", "outside_enrolment", 403, func(f fields) { f["modes"] = []string{"DUEL"} }},
-	{"the id of a server of the shared secret", "outside_enrolment", 403, func(f fields) { f["instance_id"] = "shared" }},
+	{"the id of a server of the shared secret", "outside_enrolment", 403,
+		func(f fields) { f["instance_id"] = "shared" }},
 	{"the id of another enrolment's server", "outside_enrolment", 403, func(f fields) { f["instance_id"] = "foreign" }},
 	{"the provider's name of a deployment", "invalid_request", 400, func(f fields) { f["provider_ref"] = "arena/1" }},
 	{"no endpoint, as a deployment", "invalid_request", 400, func(f fields) { delete(f, "endpoint") }},
@@ -189,7 +196,8 @@ func TestForgedEnrolments(t *testing.T) {
 	forge("a long token", secret+strings.Repeat("0", 300))
 	forge("another instance, with the signature of this one", strings.Replace(signed, ".YQ.", ".Yg.", 1))
 	forge("a later end", b.laterEnd(signed))
-	forge("the key of another director", string(keytest.Sealer(t, 9).ServerTokens().InstanceToken(b.saying(a, time.Hour))))
+	forge("the key of another director",
+		string(keytest.Sealer(t, 9).ServerTokens().InstanceToken(b.saying(a, time.Hour))))
 	forge("expired", b.sign(a, -time.Second))
 	require.Equal(t, before, b.store.Count("SELECT count(*) FROM instances"))
 	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM instances WHERE region = 'eu' AND id = 'a' AND modes = '{duel}' AND status = 'ready'"))
@@ -249,12 +257,14 @@ func TestRevokedCredentials(t *testing.T) {
 	for route := range fleetCalls {
 		b.fleetCall(route, a.fields, a.secret).problem(http.StatusNotFound, "instance_unknown")
 	}
-	b.fleet("register", registration("a").with("replaces", "none"), with(a.secret)).problem(http.StatusForbidden, "credential_revoked")
+	b.fleet("register", registration("a").with("replaces", "none"), with(a.secret)).problem(http.StatusForbidden,
+		"credential_revoked")
 	back := b.enrol("a", secret)
 	for route := range fleetCalls {
 		b.fleetCall(route, a.fields, a.secret).problem(http.StatusConflict, "superseded")
 	}
-	b.fleet("register", registration("a").with("replaces", "none"), with(a.secret)).problem(http.StatusForbidden, "credential_revoked")
+	b.fleet("register", registration("a").with("replaces", "none"), with(a.secret)).problem(http.StatusForbidden,
+		"credential_revoked")
 	b.fleet("heartbeat", back.fields, with(back.secret)).ok(http.StatusOK)
 	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM ops.events WHERE kind = 'credential.revoked' AND actor = 'ops:ada' AND instance = 'a'"))
 }
@@ -266,7 +276,8 @@ func TestCredentialsAreRenewed(t *testing.T) {
 	b := setup(t)
 	a := b.enrol("a", b.enrolment())
 	require.NotContains(t, b.fleet("heartbeat", a.fields, with(a.secret)).ok(http.StatusOK), "credential")
-	require.NotContains(t, b.fleet("heartbeat", a.fields, with(b.sign(a, db.CredentialLife/2+time.Minute))).ok(http.StatusOK), "credential")
+	require.NotContains(t, b.fleet("heartbeat", a.fields,
+		with(b.sign(a, db.CredentialLife/2+time.Minute))).ok(http.StatusOK), "credential")
 	late := b.sign(a, db.CredentialLife/2-time.Minute)
 	for range 2 { // the first answer was lost
 		renewed := credentialIn(t, b.fleet("heartbeat", a.fields, with(late)).ok(http.StatusOK))
@@ -279,7 +290,8 @@ func TestCredentialsAreRenewed(t *testing.T) {
 	require.NotContains(t, b.fleet("heartbeat", b.register("c"), with(fleetToken)).ok(http.StatusOK), "credential")
 
 	b.store.Exec("UPDATE enrolled_servers SET revoked_at = now()")
-	require.NotContains(t, b.fleet("heartbeat", a.fields, with(late)).ok(http.StatusOK), "credential", "a revoked credential is not renewed")
+	require.NotContains(t, b.fleet("heartbeat", a.fields, with(late)).ok(http.StatusOK), "credential",
+		"a revoked credential is not renewed")
 }
 
 // After a rotation of the key-encryption key, the next heartbeat gets a credential of the new one.

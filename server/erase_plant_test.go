@@ -48,8 +48,12 @@ func plantErasable(b *bundle, rooms *lobby.Types) {
 }
 
 func (p planted) backendKnows() {
-	p.backend(http.MethodPut, "players/"+escape(erasable), fields{"attributes": fields{"clan": secretClan}, "avoid": []string{"rude"}, "may_party_with": []string{"mate"}}).ok(http.StatusOK)
-	p.backend(http.MethodPut, "players/mate", fields{"attributes": fields{"clan": "red"}, "avoid": []string{"rude"}, "may_party_with": []string{erasable, "bo"}}).ok(http.StatusOK)
+	p.backend(http.MethodPut, "players/"+escape(erasable),
+		fields{"attributes": fields{"clan": secretClan}, "avoid": []string{"rude"},
+			"may_party_with": []string{"mate"}}).ok(http.StatusOK)
+	p.backend(http.MethodPut, "players/mate",
+		fields{"attributes": fields{"clan": "red"}, "avoid": []string{"rude"},
+			"may_party_with": []string{erasable, "bo"}}).ok(http.StatusOK)
 	p.backend(http.MethodPut, "players/prude", fields{"avoid": []string{erasable, "rude"}}).ok(http.StatusOK)
 	p.backend(http.MethodPut, "players/bo", fields{"may_party_with": []string{erasable}}).ok(http.StatusOK)
 }
@@ -63,18 +67,25 @@ func (p planted) plays(me fields) {
 	p.fleet("seats", report.with("joined", joined(erasable, "j1"))).ok(http.StatusOK)
 	p.matchmake("mate", alone).ok(http.StatusOK) // so that the session goes on
 	p.fleet("seats", report.with("left", []string{erasable})).ok(http.StatusOK)
-	now := p.matchmake(erasable, duel.with("party", []string{erasable, "mate"}).with("max_players", 4), header("Idempotency-Key", "second")).ok(http.StatusOK)
-	p.matchmake("mate", duel.with("party", []string{erasable, "mate"}).with("max_players", 4), header("Idempotency-Key", "third"))
+	now := p.matchmake(erasable, duel.with("party", []string{erasable, "mate"}).with("max_players", 4),
+		header("Idempotency-Key", "second")).ok(http.StatusOK)
+	p.matchmake("mate", duel.with("party", []string{erasable, "mate"}).with("max_players", 4),
+		header("Idempotency-Key", "third"))
 	p.resolve(erasable, now["session_handle"]).ok(http.StatusOK)
 	p.resolve("mate", now["session_handle"]).ok(http.StatusOK)
 	// refused, with a text that names the player
-	require.Contains(p.t, string(p.matchmake("eve", duel.with("max_players", 4).with("party", []string{"eve", erasable})).body), "holds a seat elsewhere")
-	p.fleet("seats", me.with("session_id", now["session_id"]).with("joined", joined(erasable, "j2", "mate", "j3"))).ok(http.StatusOK)
+	require.Contains(p.t, string(p.matchmake("eve",
+		duel.with("max_players", 4).with("party", []string{"eve", erasable})).body), "holds a seat elsewhere")
+	p.fleet("seats", me.with("session_id", now["session_id"]).with("joined",
+		joined(erasable, "j2", "mate", "j3"))).ok(http.StatusOK)
 }
 
 func (p planted) isRefused() {
 	p.matchmake(erasable, duel.with("mode", "nobody-offers-this")).problem(http.StatusConflict, "mode_unknown")
-	p.ticketCall("ivy", http.MethodPost, "", fields{"party": []string{"ivy", erasable}, "players": fields{erasable: fields{"attributes": fields{"a": fields{}}}}}).problem(http.StatusBadRequest, "invalid_request")
+	p.ticketCall("ivy", http.MethodPost, "",
+		fields{"party": []string{"ivy", erasable},
+			"players": fields{erasable: fields{"attributes": fields{"a": fields{}}}}}).problem(http.StatusBadRequest,
+		"invalid_request")
 	require.Eventually(p.t, func() bool { return p.store.Count(`SELECT count(*) FROM player_refusals`) >= 3 }, wait, tick)
 }
 
@@ -93,10 +104,12 @@ func (p planted) queues() {
 	p.await(erasable, asked, "accepting")
 	p.ticketCall(erasable, http.MethodPost, "/"+asked+"/accept", nil).ok(http.StatusOK)
 	stop()
-	together := fields{"profiles": []string{"ranked"}, "party": []string{erasable, "cy"}, "players": fields{erasable: hers}}
+	together := fields{"profiles": []string{"ranked"}, "party": []string{erasable, "cy"},
+		"players": fields{erasable: hers}}
 	cancelled := p.queue(erasable, together)
 	p.ticketCall("cy", http.MethodDelete, "/"+cancelled, nil).ok(http.StatusOK)
-	alone := p.queue(erasable, fields{"profiles": []string{"ranked"}, "attributes": fields{"clan": secretClan}, "latencies": fields{"eu": 31}})
+	alone := p.queue(erasable, fields{"profiles": []string{"ranked"}, "attributes": fields{"clan": secretClan},
+		"latencies": fields{"eu": 31}})
 	p.ticketCall(erasable, http.MethodDelete, "/"+alone, nil).ok(http.StatusOK)
 	p.queue(erasable, together)
 	// as a worker with DIRECTOR_MATCH_HISTORY_ATTRIBUTES=hashed has it
@@ -112,13 +125,16 @@ func (p planted) isInALobby() {
 	}
 	act := func(session, room string, a lobby.Action) {
 		p.t.Helper()
-		must.Get(p.store.ActInLobby(p.t.Context(), db.LobbyAction{Region: "eu", Project: "p", Room: room, Make: true, Session: db.SessionEpoch{ID: session, Epoch: 1}, Act: a}))(p.t)
+		must.Get(p.store.ActInLobby(p.t.Context(),
+			db.LobbyAction{Region: "eu", ProjectID: "p", RoomID: room, MakesRoom: true,
+				Session: db.SessionEpoch{ID: session, Epoch: 1}, Act: a}))(p.t)
 	}
 	say := func(session, player, room, kind, data string) {
-		act(session, room, p.rooms.Message(lobby.Message{Session: session, Player: player, Type: kind, Data: json.RawMessage(data)}))
+		act(session, room, p.rooms.HandleMessage(lobby.Message{Session: session, Player: player, Type: kind,
+			Data: json.RawMessage(data)}))
 	}
 	join := func(session, player, room, kind string) {
-		act(session, room, p.rooms.Join(lobby.Join{Type: kind, Session: session, Player: player}))
+		act(session, room, p.rooms.JoinRoom(lobby.Join{RoomType: kind, Session: session, Player: player}))
 	}
 	join("s-mate", "mate", "lobby:1", "lobby")
 	join(lobbySeat, erasable, "lobby:1", "lobby")
@@ -129,24 +145,34 @@ func (p planted) isInALobby() {
 	say("s-mate", "mate", "lobby:2", "invite", `{"player": `+quoted(erasable)+`}`)
 	join(lobbySeat, erasable, "lobby:3", "lobby")
 	say(lobbySeat, erasable, "lobby:3", "invite", `{"player": "mate"}`)
-	p.ops(http.MethodPost, "lobby/ban", fields{"project": "p", "room": "lobby:2", "player": erasable, "reason": "asked by " + erasable}).ok(http.StatusOK)
-	p.ops(http.MethodPost, "lobby/change", fields{"project": "p", "room": "lobby:2", "metadata": fields{"host": erasable}}).ok(http.StatusOK)
+	p.ops(http.MethodPost, "lobby/ban", fields{"project": "p", "room": "lobby:2", "player": erasable,
+		"reason": "asked by " + erasable}).ok(http.StatusOK)
+	p.ops(http.MethodPost, "lobby/change",
+		fields{"project": "p", "room": "lobby:2", "metadata": fields{"host": erasable}}).ok(http.StatusOK)
 	p.store.Exec(`UPDATE lobbies SET state = jsonb_build_object('votes', jsonb_build_object($1::text, 1, 'mate', 2), 'named', jsonb_build_array($1::text))::json WHERE id = 'lobby:2'`, erasable)
 	p.store.Exec(`UPDATE lobbies SET match_id = gen_random_uuid(), participants = ARRAY[$2, 's-mate'], participant_players = ARRAY[$1, 'mate'], participant_seats = ARRAY[$1, 'mate'] WHERE id = 'lobby:2'`, erasable, lobbySeat)
-	require.NoError(p.t, p.store.BlockPlayer(p.t.Context(), db.PlayerBlock{Region: "eu", Project: "p", Player: erasable, Blocked: "rude"}))
-	require.NoError(p.t, p.store.BlockPlayer(p.t.Context(), db.PlayerBlock{Region: "eu", Project: "p", Player: "bo", Blocked: erasable}))
+	require.NoError(p.t, p.store.BlockPlayer(p.t.Context(),
+		db.PlayerBlock{Region: "eu", Project: "p", Player: erasable, Blocked: "rude"}))
+	require.NoError(p.t, p.store.BlockPlayer(p.t.Context(),
+		db.PlayerBlock{Region: "eu", Project: "p", Player: "bo", Blocked: erasable}))
 	for from, to := range map[string]string{erasable: "mate", "mate": erasable} {
-		must.Get(p.store.SendToPlayer(p.t.Context(), db.NewPlayerMessage{Region: "eu", Project: "p", Recipient: to, FromSession: "s-mate", FromPlayer: from, Type: "hi", Data: json.RawMessage(quoted(secretClan))}))(p.t)
+		must.Get(p.store.SendToPlayer(p.t.Context(),
+			db.NewPlayerMessage{Region: "eu", ProjectID: "p", Recipient: to, FromSession: "s-mate", FromPlayer: from,
+				Type: "hi", Data: json.RawMessage(quoted(secretClan))}))(p.t)
 	}
-	must.Get(p.store.EnqueueRealtime(p.t.Context(), db.EnqueueRealtime{Region: "eu", Project: "p", Session: db.SessionEpoch{ID: lobbySeat, Epoch: 1}, Player: erasable,
-		Queue: lobby.Queue{RoomType: "duel", Size: 2, Attributes: json.RawMessage(`{"clan": ` + quoted(secretClan) + `}`)}}))(p.t)
+	must.Get(p.store.EnqueueRealtime(p.t.Context(),
+		db.EnqueueRealtime{Region: "eu", ProjectID: "p", Session: db.SessionEpoch{ID: lobbySeat, Epoch: 1},
+			Player: erasable,
+			Queue:  lobby.Queue{RoomType: "duel", MatchSize: 2, Attributes: json.RawMessage(`{"clan": ` + quoted(secretClan) + `}`)}}))(p.t)
 	// a seat of a match of the lobby's own profiles, whose player is the session
 	p.matchmake(lobbySeat, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
 }
 
 // isAnOpenMatchPlayer is in tickets of clients of Open Match, one of which is assigned.
 func (p planted) isAnOpenMatchPlayer() {
-	details := must.Get(anypb.New(&ticketpb.TicketDetails{Players: []*ticketpb.Player{{Sub: erasable, Attributes: map[string]*ticketpb.Value{"clan": {Kind: &ticketpb.Value_Text{Text: secretClan}}}}, {Sub: "cy"}}}))(p.t)
+	details := must.Get(anypb.New(&ticketpb.TicketDetails{Players: []*ticketpb.Player{{Sub: erasable,
+		Attributes: map[string]*ticketpb.Value{"clan": {Kind: &ticketpb.Value_Text{Text: secretClan}}}},
+		{Sub: "cy"}}}))(p.t)
 	hers := &openmatch.Ticket{Extensions: map[string]*anypb.Any{ticketbody.TicketExtension: details}}
 	p.foreignTicket(hers)
 	p.assign(p.foreignTicket(hers), assignmentTo("203.0.113.7:7777"))
@@ -155,14 +181,16 @@ func (p planted) isAnOpenMatchPlayer() {
 // foreignTicket creates a ticket as a client of Open Match, and returns its id.
 func (b *bundle) foreignTicket(ticket *openmatch.Ticket) string {
 	b.t.Helper()
-	made := must.Get(openmatch.NewFrontendServiceClient(b.grpcConn()).CreateTicket(b.t.Context(), &openmatch.CreateTicketRequest{Ticket: ticket}))(b.t)
+	made := must.Get(openmatch.NewFrontendServiceClient(b.grpcConn()).CreateTicket(b.t.Context(),
+		&openmatch.CreateTicketRequest{Ticket: ticket}))(b.t)
 	return made.GetId()
 }
 
 func (p planted) operatorsAct() {
 	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), p.sessionIn("solo"), lobbySeat, "stuck"))(p.t)
 	again := p.matchmake(erasable, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
-	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), again["session_id"].(string), erasable, erasable+" asked for it"))(p.t)
+	must.Get(p.store.As("console:ada").FreeSeat(p.t.Context(), again["session_id"].(string), erasable,
+		erasable+" asked for it"))(p.t)
 	p.matchmake(lobbySeat, duel.with("mode", "solo").with("max_players", 4)).ok(http.StatusOK)
 }
 
@@ -177,7 +205,9 @@ func (p planted) othersAreInProgress() {
 	p.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players) VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{race}', 8, 8)`)
 	p.store.Exec(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 1)`)
 	p.store.Exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'race', 'arena', '1')`)
-	must.Get(p.store.PutWaiting(p.t.Context(), "request", time.Minute, []db.Waiting{{Region: "eu", Mode: "race", Player: erasable, Party: []string{erasable, "mate"}, MaxPlayers: 2}}))(p.t)
+	must.Get(p.store.PutWaiting(p.t.Context(), "request", time.Minute,
+		[]db.Waiting{{Region: "eu", Mode: "race", Player: erasable, Party: []string{erasable, "mate"},
+			MaxPlayers: 2}}))(p.t)
 	p.store.Exec(`INSERT INTO valves (name, region, mode, rate, staff_share, max_waiting, set_by) VALUES ('launch', 'nowhere', 'limited', 1, 0, 10, 'ada')`)
 	p.store.Exec(`INSERT INTO login_queues (valve, players) VALUES ('launch', 1) ON CONFLICT (valve) DO UPDATE SET players = 1`)
 	p.store.Exec(`INSERT INTO admissions (valve, sub, place, admitted_at, expires_at) VALUES ('launch', $1, 1, now(), now() + interval '1 hour')`, erasable)
@@ -191,7 +221,7 @@ func (p planted) othersAreInProgress() {
 
 func erasableRooms(c *config) *lobby.Types {
 	types := must.Get(lobby.NewTypes(false, nil))(c.t)
-	c.db.Rooms, c.db.Queueing = types, realtime.Queueing("global", time.Minute)
+	c.db.RoomTypes, c.db.Queueing = types, realtime.Queueing("global", time.Minute)
 	c.db.PlayersOf = func(body []byte) (subs []string) {
 		ticket := must.Get(ticketbody.Decode("", time.Time{}, body, ""))(c.t)
 		for _, player := range ticket.Players {
@@ -199,7 +229,7 @@ func erasableRooms(c *config) *lobby.Types {
 		}
 		return subs
 	}
-	c.db.Describe = func(body []byte, party []string) db.TicketFacts {
+	c.db.DescribeTicket = func(body []byte, party []string) db.TicketFacts {
 		ticket := must.Get(ticketbody.Decode("", time.Time{}, body, ""))(c.t)
 		facts := db.TicketFacts{Party: party}
 		facts.Attributes, facts.Latencies = ticketbody.Facts(ticket)

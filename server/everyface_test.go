@@ -39,14 +39,16 @@ func everyFace(c *config) {
 	c.CallerRate, c.FailureRate = rest.Rate{PerSecond: -1}, rest.Rate{PerSecond: -1}
 	c.MetricsAddr = noPort
 	c.OpenMatch = &openmatch.Options{Addrs: []string{noPort}}
-	c.Bevygap = &bevygap.Options{Guests: true, PerAddress: 10_000}
+	c.Bevygap = &bevygap.Options{AllowsGuests: true, PerAddress: 10_000}
 	c.NATS = &nats.Options{Addr: noPort}
 	c.Orchestrator = &server.Orchestrator{
-		Options: orchestrator.Options{AgentKeys: []string{rivalisKey}, Addr: noPort}, AdminKeys: []string{rivalisAdmin}, MaxStreams: 1000,
+		Options: orchestrator.Options{AgentKeys: []string{rivalisKey}, Addr: noPort}, AdminKeys: []string{rivalisAdmin},
+		MaxStreams: 1000,
 	}
-	c.Realtime = &realtime.Options{Addr: noPort, Auth: realtime.AuthOptional, Master: masterSecret}
+	c.Realtime = &realtime.Options{Addr: noPort, AuthMode: realtime.AuthOptional, MasterSecret: masterSecret}
 	c.Projects = &server.Projects{
-		Addr: noPort, Options: projects.Options{Tokens: []string{controlSecret}, Secrets: token.ProjectSecrets{Master: masterSecret, Sealer: sealer}},
+		Addr: noPort, Options: projects.Options{Tokens: []string{controlSecret},
+			Secrets: token.ProjectSecrets{Master: masterSecret, Sealer: sealer}},
 	}
 	c.Console = &server.Console{Addr: noPort, Options: console.Options{
 		Doctor: doctor.Doctor{}, Cookies: sealer.Cookies(), Tokens: []string{"ada=" + opsToken}, MaxStreams: 1000,
@@ -86,7 +88,8 @@ func (b *bundle) cookie(l server.Listener) string {
 func (b *bundle) login(l server.Listener) string {
 	b.t.Helper()
 	jar := must.Get(cookiejar.New(nil))(b.t)
-	client := &http.Client{Jar: jar, Transport: b.plainTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Jar: jar, Transport: b.plainTransport(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	to := &url.URL{Scheme: "http", Host: l.Addr.String(), Path: "/login"}
 	res, err := client.PostForm(to.String(), url.Values{"token": {opsToken}})
 	require.NoError(b.t, err)

@@ -28,8 +28,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// universe returns the region of the queue.
-func (o Options) universe() string {
+// universeName returns the region of the queue.
+func (o Options) universeName() string {
 	if o.OpenMatch != nil {
 		return cmp.Or(o.OpenMatch.Region, o.Universe, "global")
 	}
@@ -38,32 +38,32 @@ func (o Options) universe() string {
 
 // mountTickets mounts the routes of tickets.
 func (s *Server) mountTickets(short, lasting gin.IRouter) {
-	here := s.options.here()
-	play.MountTickets(short.Group("", here), lasting.Group("", here), s.tickets())
+	here := s.options.requireHere()
+	play.MountTickets(short.Group("", here), lasting.Group("", here), s.ticketRoutes())
 }
 
-// tickets configures the routes of tickets, and makes the hub that wakes calls which wait.
-func (s *Server) tickets() play.Tickets {
+// ticketRoutes configures the routes of tickets, and makes the hub that wakes calls which wait.
+func (s *Server) ticketRoutes() play.Tickets {
 	o := s.options
-	if s.hub == nil {
-		s.hub = watch.New(o.Store, o.universe(), o.MaxWaiters, o.Log, panics.New(o.Log, nil))
+	if s.ticketHub == nil {
+		s.ticketHub = watch.New(o.Store, o.universeName(), o.MaxWaiters, o.Log, panics.New(o.Log, nil))
 	}
 	return play.Tickets{
-		Store: readyChecks{o.Store}, Profiles: play.NewLiveProfiles(o.Store, o.universe()), Hub: s.hub,
-		Region: o.universe(), CheckHere: o.Store.CheckHere, Parties: o.parties(), ForOthers: o.OpenMatch != nil,
+		Store: readyChecks{o.Store}, Profiles: play.NewLiveProfiles(o.Store, o.universeName()), Hub: s.ticketHub,
+		Region: o.universeName(), CheckHere: o.Store.CheckHere, Parties: o.partyRules(), ForOthers: o.OpenMatch != nil,
 		Lease: max(o.TicketLease, 0), CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	}
 }
 
-// loginQueue configures the routes of the login queue.
-func (s *Server) loginQueue() play.LoginQueue {
+// loginRoutes configures the routes of the login queue.
+func (s *Server) loginRoutes() play.LoginQueue {
 	o := s.options
 	return play.LoginQueue{Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping}
 }
 
-// parties says whom players may take into a party.
-func (o Options) parties() play.Parties {
-	return play.Parties{Store: o.Store, Region: o.universe(), AreOpen: o.OpenParties}
+// partyRules says whom players may take into a party.
+func (o Options) partyRules() play.Parties {
+	return play.Parties{Store: o.Store, Region: o.universeName(), AreOpen: o.OpenParties}
 }
 
 // mountBackend mounts what the studio's own services call. They have slots of their own, so that a rush of players
@@ -75,14 +75,15 @@ func (s *Server) mountBackend(failures *rest.Limiter) error {
 		return err
 	}
 	gate := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
-	forPlayers, forTickets := rest.Backend(tokens, rest.ScopePlayers, failures),
-		rest.Backend(tokens, rest.ScopeTickets, failures)
-	players := s.engine.Group("", append(o.middlewares(gate, forPlayers), o.here())...)
-	backend.Mount(players, o.Store, o.universe())
-	play.MountBackendLoginQueue(players, s.engine.Group("", gate.RefuseWhenFull, forPlayers, rest.Lasting, o.here()),
-		s.loginQueue())
-	play.MountBackendTickets(s.engine.Group("", append(o.middlewares(gate, forTickets), o.here())...),
-		s.engine.Group("", gate.RefuseWhenFull, forTickets, rest.Lasting, o.here()), s.tickets())
+	forPlayers, forTickets := rest.RequireBackend(tokens, rest.ScopePlayers, failures),
+		rest.RequireBackend(tokens, rest.ScopeTickets, failures)
+	players := s.apiEngine.Group("", append(o.middlewares(gate, forPlayers), o.requireHere())...)
+	backend.Mount(players, o.Store, o.universeName())
+	play.MountBackendLoginQueue(players,
+		s.apiEngine.Group("", gate.RefuseWhenFull, forPlayers, rest.AllowWaiting, o.requireHere()),
+		s.loginRoutes())
+	play.MountBackendTickets(s.apiEngine.Group("", append(o.middlewares(gate, forTickets), o.requireHere())...),
+		s.apiEngine.Group("", gate.RefuseWhenFull, forTickets, rest.AllowWaiting, o.requireHere()), s.ticketRoutes())
 	return nil
 }
 
@@ -105,26 +106,27 @@ func (s *Server) mountBevygap(failures *rest.Limiter) (err error) {
 	face := *o.Bevygap
 	face.Store, face.Log, face.Metrics = cmp.Or[bevygap.Store](face.Store, o.Store), cmp.Or(face.Log,
 		o.Log), cmp.Or(face.Metrics, o.Metrics.Registerer())
-	face.Failures, face.Callers = cmp.Or(face.Failures, failures), cmp.Or(face.Callers, rest.NewLimiter(o.CallerRate))
+	face.FailureLimiter, face.CallerLimiter = cmp.Or(face.FailureLimiter, failures), cmp.Or(face.CallerLimiter,
+		rest.NewLimiter(o.CallerRate))
 	face.CheckHere = o.Store.CheckHere
 	if face.AllowsOrigin == nil {
 		face.AllowsOrigin = o.allowsOrigin
 	}
-	if face.Connect == nil {
-		face.Connect = o.connect
+	if face.ConnectSeat == nil {
+		face.ConnectSeat = o.connectSeat
 	}
-	if face.Refused == nil {
-		face.Refused = s.refusals.Record
+	if face.OnRefusal == nil {
+		face.OnRefusal = s.refusalBook.Record
 	}
-	if face.Verify == nil && o.Access.Keys != nil {
-		if face.Verify, err = o.verifier(); err != nil {
+	if face.VerifyToken == nil && o.Access.Keys != nil {
+		if face.VerifyToken, err = o.accessVerifier(); err != nil {
 			return err
 		}
 	}
 	if s.bevygap, err = bevygap.New(face); err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
-	s.bevygap.Mount(s.engine)
+	s.bevygap.Mount(s.apiEngine)
 	return nil
 }
 
@@ -136,7 +138,7 @@ func (s *Server) mountNATS(config *tls.Config) (err error) {
 		return nil
 	}
 	face := *o.NATS
-	face.Store, face.Tokens, face.TLS = cmp.Or[nats.Store](face.Store, o.Store), cmp.Or(face.Tokens,
+	face.Store, face.ServerTokens, face.TLS = cmp.Or[nats.Store](face.Store, o.Store), cmp.Or(face.ServerTokens,
 		o.ServerTokens), cmp.Or(face.TLS, config.Clone())
 	face.FailureRate, face.Log, face.Metrics = cmp.Or(face.FailureRate, o.FailureRate), cmp.Or(face.Log,
 		o.Log), cmp.Or(face.Metrics, o.Metrics.Registerer())
@@ -146,13 +148,13 @@ func (s *Server) mountNATS(config *tls.Config) (err error) {
 	return nil
 }
 
-// connect exchanges the handle of a seat for the connect token of its server.
-func (o Options) connect(ctx context.Context, handle, sub string) (bevygap.Connection, error) {
+// connectSeat exchanges the handle of a seat for the connect token of its server.
+func (o Options) connectSeat(ctx context.Context, handle, sub string) (bevygap.Connection, error) {
 	seat, err := o.Store.Resolve(ctx, handle, sub)
 	if err != nil {
 		return bevygap.Connection{}, err
 	}
-	ticket, err := o.Connects.Ticket(seat)
+	ticket, err := o.ConnectMinter.Ticket(seat)
 	if err != nil {
 		return bevygap.Connection{}, err
 	}
@@ -197,13 +199,14 @@ func (s *Server) mountRealtime(config *tls.Config) (err error) {
 func (s *Server) lobbyOptions(config *tls.Config) realtime.Options {
 	o, lobby := s.options, *s.options.Realtime
 	lobby.TLS, lobby.FailureRate = cmp.Or(lobby.TLS, config.Clone()), cmp.Or(lobby.FailureRate, o.FailureRate)
-	lobby.Universe, lobby.Signer = cmp.Or(lobby.Universe, o.universe()), cmp.Or[realtime.Signer](lobby.Signer, o.Keys)
+	lobby.Universe, lobby.Signer = cmp.Or(lobby.Universe, o.universeName()), cmp.Or[realtime.Signer](lobby.Signer,
+		o.Keys)
 	lobby.Log, lobby.Metrics = cmp.Or(lobby.Log, o.Log), cmp.Or(lobby.Metrics, o.Metrics.Registerer())
 	if lobby.TrustedProxies == nil {
 		lobby.TrustedProxies = o.TrustedProxies
 	}
-	if lobby.Refused == nil {
-		lobby.Refused = s.refusals.Record
+	if lobby.OnRefusal == nil {
+		lobby.OnRefusal = s.refusalBook.Record
 	}
 	return lobby
 }
@@ -244,7 +247,7 @@ func (s *Server) mountConsole(config *tls.Config) error {
 	options.Store, options.Doctor.Store = cmp.Or[console.Store](options.Store, o.Store), cmp.Or(options.Doctor.Store,
 		o.Store)
 	options.Universe, options.Explain = cmp.Or(options.Universe,
-		o.universe()), cmp.Or[console.Explainer](options.Explain, s.explainer)
+		o.universeName()), cmp.Or[console.Explainer](options.Explain, s.explainer)
 	options.FailureRate = cmp.Or(options.FailureRate, o.FailureRate)
 	options.Log, options.Metrics, options.Tracer = cmp.Or(options.Log, o.Log), cmp.Or(options.Metrics,
 		o.Metrics.HTTP.OfOperators()), cmp.Or(options.Tracer, o.Tracer)
@@ -294,7 +297,7 @@ func (o Orchestrator) withDefaults() Orchestrator {
 // agents is what serves Rivalis game servers on this replica: their connections, its copy of the fleet with the events,
 // the calls that wait for commands, and the sessions that are rooms.
 type agents struct {
-	*orchestrator.Server
+	connections *orchestrator.Server
 
 	roster *roster.Roster
 	events *roster.Events
@@ -335,7 +338,7 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	// The functions below are called when the replica runs. Until its connections are made at the end, they see no
 	// replica.
 	a.caller = command.New(store, o.Region, command.Options{
-		Replica: a.Replica, Timeout: o.CommandTimeout, WaitFor: a.waitForRoster, NearestAgents: a.roster.NearestAgents,
+		Replica: a.Replica, Timeout: o.CommandTimeout, WaitFor: a.awaitRoster, NearestAgents: a.roster.NearestAgents,
 		Log: log, Guard: guard,
 	})
 	a.hosts = roomhost.New(roomhost.Options{
@@ -350,7 +353,7 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	if a.api, err = orchestrator.NewREST(s.restOfAgents(streams, o, a)); err != nil {
 		return nil, err
 	}
-	a.Server, err = orchestrator.New(s.connectionsOfAgents(o, config, a.api))
+	a.connections, err = orchestrator.New(s.connectionsOfAgents(o, config, a.api))
 	return a, err
 }
 
@@ -360,15 +363,16 @@ func (s *Server) connectionsOfAgents(o Orchestrator, config *tls.Config, api htt
 	c.Store, c.Log, c.TLS = cmp.Or[orchestrator.Store](c.Store, s.options.Store), cmp.Or(c.Log,
 		s.options.Log), cmp.Or(c.TLS, config.Clone())
 	c.CheckHere = s.options.Store.CheckHere
-	c.FailureRate, c.Handler = cmp.Or(c.FailureRate, s.options.FailureRate), api
+	c.FailureRate, c.OtherHandler = cmp.Or(c.FailureRate, s.options.FailureRate), api
 	return c
 }
 
 func (s *Server) restOfAgents(streams context.Context, o Orchestrator, a *agents) orchestrator.RESTOptions {
 	return orchestrator.RESTOptions{
-		Region: o.Region, CheckHere: s.options.Store.CheckHere, Roster: a.roster, Lookup: s.options.Store, Commander: a.caller, Follow: a.follow,
-		Ready:     s.ready,
-		AdminKeys: o.AdminKeys, NoAPI: o.NoAPI, QueryKey: o.SSEQueryAuth, CORSOrigins: o.CORSOrigins,
+		Region: o.Region, CheckHere: s.options.Store.CheckHere, Roster: a.roster, Lookup: s.options.Store,
+		Commander: a.caller, FollowEvents: a.followEvents,
+		CheckReady: s.checkReady,
+		AdminKeys:  o.AdminKeys, NoAPI: o.NoAPI, QueryKey: o.SSEQueryAuth, CORSOrigins: o.CORSOrigins,
 		TrustedProxies: o.TrustedProxies,
 		CommandTimeout: o.CommandTimeout, Stopping: streams, Log: s.options.Log, Metrics: s.options.Metrics.HTTP,
 		Tracer: s.options.Tracer,

@@ -50,7 +50,8 @@ func TestATaintedKeyLeavesTheSet(t *testing.T) {
 	_, resolved := b.seat("alice")
 	etag := b.get("/.well-known/jwks.json").header.Get("ETag")
 	var kid string
-	require.NoError(t, b.store.Pool().QueryRow(t.Context(), "SELECT kid FROM ops.keys WHERE state = 'signing'").Scan(&kid))
+	require.NoError(t, b.store.Pool().QueryRow(t.Context(),
+		"SELECT kid FROM ops.keys WHERE state = 'signing'").Scan(&kid))
 	require.NoError(t, b.store.TaintKey(t.Context(), kid))
 	require.NoError(t, b.keys.Refresh(t.Context()))
 	a := b.get("/.well-known/jwks.json", header("If-None-Match", etag))
@@ -75,14 +76,14 @@ func TestReadiness(t *testing.T) {
 // A build is not ready on a schema older than it needs, and is ready on a newer one.
 func TestReadinessAndTheSchema(t *testing.T) {
 	t.Parallel()
-	old := setup(t, func(c *config) { c.Schema = 1_000_000 })
+	old := setup(t, func(c *config) { c.MinSchema = 1_000_000 })
 	a := old.get("/readyz")
 	f := a.problem(http.StatusServiceUnavailable, "unavailable")
 	require.Contains(t, f["detail"], "1000000")
 	require.NotEmpty(t, a.header.Get("Retry-After"))
 	require.Equal(t, []any{map[string]any{"field": "schema", "detail": f["detail"]}}, f["errors"])
 
-	newer := setup(t, func(c *config) { c.Schema = 1 })
+	newer := setup(t, func(c *config) { c.MinSchema = 1 })
 	newer.get("/readyz").ok(http.StatusOK)
 }
 
@@ -131,7 +132,8 @@ func TestKeysThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	store := storetest.Open(t, url)
-	require.NoError(t, keyring.New(store, keytest.Sealer(t, 9), token.AlgEdDSA, keyring.Schedule{}).Refresh(t.Context()))
+	require.NoError(t, keyring.New(store, keytest.Sealer(t, 9), token.AlgEdDSA,
+		keyring.Schedule{}).Refresh(t.Context()))
 
 	b := start(t, url)
 	require.NoError(t, b.store.ReadClock(t.Context()))

@@ -13,9 +13,9 @@ import (
 
 // keySet is a set of somebody else's public keys, with which this replica verifies tokens.
 type keySet struct {
-	name    string // of the metric
-	subject string // the setting, for operators
-	status  func() token.SetStatus
+	name       string // of the metric
+	subject    string // the setting, for operators
+	readStatus func() token.SetStatus
 }
 
 // keySets returns those that this replica uses.
@@ -30,18 +30,18 @@ func (s *Server) keySets() (all []keySet) {
 	return all
 }
 
-// troubles are what this replica reports of its key sets.
-func (s *Server) troubles() (all []db.Trouble) {
+// keySetTroubles are what this replica reports of its key sets.
+func (s *Server) keySetTroubles() (all []db.Trouble) {
 	for _, k := range s.keySets() {
-		if t, found := k.trouble(); found {
+		if t, found := k.findTrouble(); found {
 			all = append(all, t)
 		}
 	}
 	return all
 }
 
-func (k keySet) trouble() (db.Trouble, bool) {
-	st := k.status()
+func (k keySet) findTrouble() (db.Trouble, bool) {
+	st := k.readStatus()
 	t := db.Trouble{Subject: k.subject, State: doctor.Fail, Section: "Logins and players' tokens are refused",
 		Do: "mend the key set at its issuer, which published it; roll back what changed there"}
 	switch {
@@ -53,7 +53,7 @@ func (k keySet) trouble() (db.Trouble, bool) {
 	case len(st.Ignored) > 0:
 		t.State = doctor.Warn
 		t.Says = fmt.Sprintf("%d of %d keys are ignored, and tokens of them refused: %s", len(st.Ignored),
-			len(st.Ignored)+st.Usable, names(st.Ignored))
+			len(st.Ignored)+st.Usable, ignoredNames(st.Ignored))
 		t.Do = "have the issuer publish keys that the director can use, or take these out of the set"
 	default:
 		return t, false
@@ -61,8 +61,8 @@ func (k keySet) trouble() (db.Trouble, bool) {
 	return t, true
 }
 
-// names are the first of the ignored keys, with the reasons.
-func names(ignored []token.IgnoredKey) string {
+// ignoredNames are the first of the ignored keys, with the reasons.
+func ignoredNames(ignored []token.IgnoredKey) string {
 	const most = 5
 	var all []string
 	for _, k := range ignored[:min(len(ignored), most)] {
@@ -94,7 +94,7 @@ func (m keySetMetrics) Describe(to chan<- *prometheus.Desc) { to <- m.keys }
 func (m keySetMetrics) Collect(to chan<- prometheus.Metric) {
 	for _, k := range m.sets {
 		// A set that was never read has no value, rather than 0, which would mean that all tokens are refused.
-		if st := k.status(); st.Read {
+		if st := k.readStatus(); st.Read {
 			to <- prometheus.MustNewConstMetric(m.keys, prometheus.GaugeValue, float64(st.Usable), k.name, "usable")
 			to <- prometheus.MustNewConstMetric(m.keys, prometheus.GaugeValue, float64(len(st.Ignored)), k.name,
 				"ignored")

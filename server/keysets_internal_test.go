@@ -24,9 +24,10 @@ func TestTroublesOfKeySets(t *testing.T) {
 		status      token.SetStatus
 		state, says string
 	}{
-		"not read yet":      {token.SetStatus{}, "", ""},
-		"well":              {token.SetStatus{Read: true, Usable: 2, InUse: 2}, "", ""},
-		"away, never there": {token.SetStatus{Err: errors.New("no answer")}, doctor.Fail, "no answer; every token is refused"},
+		"not read yet": {token.SetStatus{}, "", ""},
+		"well":         {token.SetStatus{Read: true, Usable: 2, InUse: 2}, "", ""},
+		"away, never there": {token.SetStatus{Err: errors.New("no answer")}, doctor.Fail,
+			"no answer; every token is refused"},
 		"empty": {
 			token.SetStatus{Read: true, Err: errors.New("it has no usable key"), InUse: 1}, doctor.Fail,
 			"it has no usable key; the last good keys (1) stay in use, for 15 minutes if it has no usable key",
@@ -38,7 +39,7 @@ func TestTroublesOfKeySets(t *testing.T) {
 		"many ignored": {token.SetStatus{Read: true, Usable: 1, InUse: 1, Ignored: ignored}, doctor.Warn, "and 2 more"},
 	} {
 		set := keySet{"players", "the set", func() token.SetStatus { return c.status }}
-		trouble, found := set.trouble()
+		trouble, found := set.findTrouble()
 		require.Equal(t, c.state != "", found, name)
 		if found {
 			require.Equal(t, c.state, trouble.State, name)

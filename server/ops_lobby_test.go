@@ -17,12 +17,14 @@ import (
 func withLobby(t *testing.T) *bundle {
 	t.Helper()
 	types := must.Get(lobby.NewTypes(false, nil))(t)
-	b := setup(t, func(c *config) { c.db.Rooms = types })
+	b := setup(t, func(c *config) { c.db.RoomTypes = types })
 	b.store.Exec(`INSERT INTO projects (id, name, region) VALUES ('p', 'p', 'eu')`)
 	for _, player := range []string{"ada", "bo"} {
 		b.store.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 's-' || $1::text, 'p', $1, true, '30 s', gen_random_uuid())`, player)
-		must.Get(b.store.ActInLobby(t.Context(), db.LobbyAction{Region: "eu", Project: "p", Room: "lobby:1", Make: true,
-			Session: db.SessionEpoch{ID: "s-" + player, Epoch: 1}, Act: types.Join(lobby.Join{Type: "lobby", Session: "s-" + player, Player: player})}))(t)
+		must.Get(b.store.ActInLobby(t.Context(),
+			db.LobbyAction{Region: "eu", ProjectID: "p", RoomID: "lobby:1", MakesRoom: true,
+				Session: db.SessionEpoch{ID: "s-" + player, Epoch: 1},
+				Act:     types.JoinRoom(lobby.Join{RoomType: "lobby", Session: "s-" + player, Player: player})}))(t)
 	}
 	return b
 }
@@ -49,13 +51,18 @@ func TestRoomsAreModeratedOverHTTP(t *testing.T) {
 	require.Equal(t, []any{map[string]any{"player": "bo"}}, room()["banned"])
 	require.Equal(t, done, call("pardon", fields{"player": "bo"}).ok(http.StatusOK))
 	require.Empty(t, room()["banned"])
-	require.Equal(t, done, call("change", fields{"private": true, "max_members": 4, "metadata": fields{"map": "dust"}}).ok(http.StatusOK))
-	require.Equal(t, [3]any{true, 4.0, map[string]any{"map": "dust"}}, [3]any{room()["private"], room()["max_members"], room()["metadata"]})
+	require.Equal(t, done, call("change",
+		fields{"private": true, "max_members": 4, "metadata": fields{"map": "dust"}}).ok(http.StatusOK))
+	require.Equal(t, [3]any{true, 4.0, map[string]any{"map": "dust"}},
+		[3]any{room()["private"], room()["max_members"], room()["metadata"]})
 	call("change", fields{"max_members": 17}).problem(http.StatusConflict, "room_refuses")
 	require.Equal(t, []string{"metadata"}, call("change", fields{"metadata": fields{"a": []any{}}}).named())
 	require.Equal(t, done, call("message", fields{"type": "news", "data": fields{"text": "soon"}}).ok(http.StatusOK))
-	require.Equal(t, fields{"reached": 1.0}, b.ops(http.MethodPost, "lobby/tell", fields{"project": "p", "player": "bo", "type": "news", "data": fields{"a": 1}}).ok(http.StatusOK))
-	b.ops(http.MethodPost, "lobby/tell", fields{"project": "nothing", "player": "bo", "type": "news"}).problem(http.StatusNotFound, "lobby_unknown")
+	require.Equal(t, fields{"reached": 1.0},
+		b.ops(http.MethodPost, "lobby/tell",
+			fields{"project": "p", "player": "bo", "type": "news", "data": fields{"a": 1}}).ok(http.StatusOK))
+	b.ops(http.MethodPost, "lobby/tell",
+		fields{"project": "nothing", "player": "bo", "type": "news"}).problem(http.StatusNotFound, "lobby_unknown")
 	require.Equal(t, done, call("close", fields{"reason": "over"}).ok(http.StatusOK))
 	call("close", nil).problem(http.StatusNotFound, "lobby_unknown")
 	b.ops(http.MethodGet, "lobby/room?project=p&room=lobby:1", nil).problem(http.StatusNotFound, "lobby_unknown")
@@ -70,7 +77,8 @@ func TestRoomsAreModeratedOverHTTP(t *testing.T) {
 func TestInvalidModerations(t *testing.T) {
 	t.Parallel()
 	b := withLobby(t)
-	for path, schema := range map[string]string{"kick": "LobbyPunishment", "ban": "LobbyPunishment", "mute": "LobbyPunishment", "pardon": "LobbyPunishment",
+	for path, schema := range map[string]string{"kick": "LobbyPunishment", "ban": "LobbyPunishment",
+		"mute": "LobbyPunishment", "pardon": "LobbyPunishment",
 		"change": "LobbyChange", "close": "LobbyClosing", "message": "LobbyMessage", "tell": "LobbyPlayerMessage"} {
 		s := document(t).Components.Schemas[schema].Value
 		for _, c := range contracttest.BrokenCases(s) {

@@ -36,8 +36,8 @@ import (
 type Options struct {
 	Store *db.Store       // The caller closes it, after Run has returned.
 	Keys  *keyring.Keeper // Run refreshes it.
-	// Connects mints the netcode connect tokens of players; nil: they get none.
-	Connects *connect.Minter
+	// ConnectMinter mints the netcode connect tokens of players; nil: they get none.
+	ConnectMinter *connect.Minter
 
 	// Access configures the verification of players' access tokens. Access.Now is ignored: the database's clock counts.
 	Access token.AccessConfig
@@ -104,8 +104,8 @@ type Options struct {
 	// of failed authentication from one address; zero means rest.DefaultFailureRate, below zero no limit
 	FailureRate rest.Rate
 
-	// Schema is the oldest schema version that the replica is ready with; 0 means the latest version of this build.
-	Schema int64
+	// MinSchema is the oldest schema version that the replica is ready with; 0 means the latest version of this build.
+	MinSchema int64
 	// DrainDelay is how long a stopping replica still serves while its readiness fails. It should be longer than load
 	// balancers take to notice. 0 means no delay.
 	DrainDelay time.Duration
@@ -138,7 +138,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.FailureRate = cmp.Or(o.FailureRate, d.FailureRate)
 	o.MaxWaiters = cmp.Or(o.MaxWaiters, d.MaxWaiters)
 	o.TicketLease = cmp.Or(o.TicketLease, d.TicketLease)
-	o.Schema = cmp.Or(o.Schema, migrations.Latest())
+	o.MinSchema = cmp.Or(o.MinSchema, migrations.Latest())
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, d.ShutdownTimeout)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.CORSOrigins = slices.Clone(o.CORSOrigins)
@@ -151,13 +151,13 @@ func (o Options) withDefaults() (Options, error) {
 			return o, err
 		}
 	}
-	return o, o.check()
+	return o, o.checkRequired()
 }
 
 // minSecret is the shortest fleet token, in bytes: 128 bits cannot be guessed.
 const minSecret = 16
 
-func (o Options) check() error {
+func (o Options) checkRequired() error {
 	if o.Store == nil || o.Keys == nil {
 		return errors.New("server: a store and a keyring are required")
 	}
@@ -188,7 +188,8 @@ func (o Options) check() error {
 
 // mayServeAlone reports whether there is a face beside players and game servers, so that neither has to be served.
 func (o Options) mayServeAlone() bool {
-	return o.OpenMatch != nil || o.Orchestrator != nil || o.Bevygap != nil && o.Bevygap.Guests || o.Realtime != nil ||
+	return o.OpenMatch != nil || o.Orchestrator != nil || o.Bevygap != nil && o.Bevygap.AllowsGuests ||
+		o.Realtime != nil ||
 		o.Projects != nil
 }
 
@@ -199,7 +200,7 @@ func (o Options) servesFleet() bool {
 
 func (o Options) usesTLS() bool { return o.TLSCert != "" || o.TLSKey != "" }
 
-func (o Options) tls() (*tls.Config, error) {
+func (o Options) tlsConfig() (*tls.Config, error) {
 	if !o.usesTLS() {
 		return nil, nil //nolint:nilnil // In net/http, too, nil means no TLS.
 	}

@@ -64,7 +64,8 @@ func fleetOn(t *testing.T, url string, replicas int, change ...func(*config)) *f
 	f := &fleet{}
 	for range replicas {
 		registry := prometheus.NewRegistry()
-		b := start(t, url, append([]func(*config){rivalis, func(c *config) { c.Orchestrator.Metrics = registry }}, change...)...)
+		b := start(t, url, append([]func(*config){rivalis, func(c *config) { c.Orchestrator.Metrics = registry }},
+			change...)...)
 		if f.registry == nil {
 			f.registry = registry
 		}
@@ -130,8 +131,10 @@ func (f *fleet) gameServer(name string, change ...func(*agents.Config)) *gameSer
 	g := &gameServer{f: f, name: name, closed: make(chan error, 1000)}
 	transport := &http.Transport{DialContext: f.dial}
 	cfg := variant.Apply(agents.Config{
-		URL: "ws://orchestrator.test/agents?x=y", Key: rivalisKey, Name: name, EndpointURL: "wss://" + name + ".example", Labels: map[string]string{"name": name},
-		RoomTypes: []string{"match"}, HTTPClient: &http.Client{Transport: transport}, Closed: func(err error) { g.closed <- err },
+		URL: "ws://orchestrator.test/agents?x=y", Key: rivalisKey, Name: name,
+		EndpointURL: "wss://" + name + ".example", Labels: map[string]string{"name": name},
+		RoomTypes: []string{"match"}, HTTPClient: &http.Client{Transport: transport},
+		Closed: func(err error) { g.closed <- err },
 	}, change...)
 	g.Agent = agents.New(cfg)
 	f.t.Cleanup(transport.CloseIdleConnections)
@@ -158,7 +161,7 @@ func (g *gameServer) listed() (info db.InstanceInfo) {
 
 func (f *fleet) create(r db.NewRoom) db.CommandAnswer {
 	f.t.Helper()
-	r.Region, r.Caller, r.Type, r.Timeout = "global", uuid.New(), "match", wait
+	r.Region, r.CallerReplica, r.Type, r.Timeout = "global", uuid.New(), "match", wait
 	c := must.Get(f.store.CreateRoom(f.t.Context(), r))(f.t)
 	return f.settled(c)
 }
@@ -167,11 +170,11 @@ func (f *fleet) on(name string) map[string]string { return map[string]string{"na
 
 func (f *fleet) settled(c db.Command) (answer db.CommandAnswer) {
 	f.t.Helper()
-	f.store.Notify(db.TopicReplica(c.Replica), "global")
+	f.store.Notify(db.TopicReplica(c.ReplicaID), "global")
 	f.eventually(func() bool {
 		answers := must.Get(f.store.CommandAnswers(f.t.Context(), "global", []uuid.UUID{c.ID}))(f.t)
 		answer = answers[0]
-		return answer.State != db.CommandPending
+		return answer.FinalState != db.CommandPending
 	})
 	return answer
 }

@@ -48,27 +48,27 @@ func (f *fleet) lifeOf(name string) {
 	f.eventually(func() bool { return f.hasRoom("lobby%20%231%2F" + name) })
 
 	// A room of a command is listed with its ack, and stays with the state behind it.
-	made := f.create(db.NewRoom{RoomID: "m-" + name, Labels: f.on(name)})
-	require.Equal(t, db.CommandDone, made.State)
+	made := f.create(db.NewRoom{RoomID: "m-" + name, RequiredLabels: f.on(name)})
+	require.Equal(t, db.CommandDone, made.FinalState)
 	require.True(t, f.hasRoom("m-"+name))
 	g.SetConnections("m-"+name, 7)
 	f.eventually(func() bool { info, _ := g.info(); return info.Connections == 7 })
-	require.Equal(t, db.CommandDone, f.destroy("m-"+name).State)
+	require.Equal(t, db.CommandDone, f.destroy("m-"+name).FinalState)
 	require.False(t, f.hasRoom("m-"+name))
-	require.Equal(t, db.CommandDone, f.destroy("lobby%20%231%2F"+name).State)
+	require.Equal(t, db.CommandDone, f.destroy("lobby%20%231%2F"+name).FinalState)
 
 	// A room that the game closes is gone with the next state.
-	f.create(db.NewRoom{RoomID: "m2-" + name, Labels: f.on(name)})
+	f.create(db.NewRoom{RoomID: "m2-" + name, RequiredLabels: f.on(name)})
 	require.True(t, g.CloseRoom("m2-"+name))
 	f.eventually(func() bool { return !f.hasRoom("m2-" + name) })
 
 	// A drain by a command, and one by the game server, which waits until a poll says that it is recorded.
-	require.Equal(t, db.CommandDone, f.command(g.InstanceID(), db.CommandDrain).State)
+	require.Equal(t, db.CommandDone, f.command(g.InstanceID(), db.CommandDrain).FinalState)
 	require.Equal(t, wire.Draining, g.Snapshot().Status)
 	require.NoError(t, g.Undrain(t.Context()))
 	require.NoError(t, g.Drain(t.Context()))
 	require.Equal(t, wire.Draining, g.listed().Status)
-	require.Equal(t, db.CommandDone, f.command(g.InstanceID(), db.CommandUndrain).State)
+	require.Equal(t, db.CommandDone, f.command(g.InstanceID(), db.CommandUndrain).FinalState)
 	f.eventually(func() bool { info, _ := g.info(); return info.Status == wire.Active })
 
 	// With its socket the game server is gone at once.
@@ -84,10 +84,11 @@ func TestRivalisCommandsWithoutNotifications(t *testing.T) {
 	f := newFleet(t, 2)
 	g := f.gameServer("eu0")
 	g.listed()
-	c, err := f.store.CreateRoom(t.Context(), db.NewRoom{Region: "global", Caller: uuid.New(), Type: "match", RoomID: "m1", Timeout: wait})
+	c, err := f.store.CreateRoom(t.Context(),
+		db.NewRoom{Region: "global", CallerReplica: uuid.New(), Type: "match", RoomID: "m1", Timeout: wait})
 	require.NoError(t, err)
 	f.eventually(func() bool { return f.hasRoom("m1") })
-	require.Equal(t, db.CommandDone, f.settled(c).State)
+	require.Equal(t, db.CommandDone, f.settled(c).FinalState)
 }
 
 // With a heartbeat of 50 ms rooms that the game opens are listed; a machine that stalls may cost a connection, and no
@@ -123,7 +124,8 @@ func TestRivalisEvictsAndTakesBack(t *testing.T) {
 	f.eventually(func() bool { return f.hasRoom("lobby") })
 	mute.Store(true)
 	f.eventually(func() bool {
-		return f.store.Count("SELECT count(*) FROM events WHERE kind = 'agent.stale' AND instance_id = $1", before.ID) == 1
+		return f.store.Count("SELECT count(*) FROM events WHERE kind = 'agent.stale' AND instance_id = $1",
+			before.ID) == 1
 	})
 	f.eventually(func() bool { return g.endedWith(4003) })
 	f.eventually(func() bool { _, err := f.store.FindAgent(t.Context(), "global", before.ID); return err != nil })
@@ -171,7 +173,8 @@ func TestRivalisReplicaStops(t *testing.T) {
 			require.Equal(t, websocket.CloseError{Code: 4003, Reason: "room_destroyed"}, end)
 		default:
 		}
-		require.Equal(t, db.CommandDone, f.create(db.NewRoom{RoomID: fmt.Sprintf("m-%d", i), Labels: f.on(g.name)}).State)
+		require.Equal(t, db.CommandDone,
+			f.create(db.NewRoom{RoomID: fmt.Sprintf("m-%d", i), RequiredLabels: f.on(g.name)}).FinalState)
 	}
 	require.Contains(t, f.replicas[2].log.String(), `"clean":true`)
 	f.eventually(func() bool {
@@ -189,7 +192,8 @@ func TestRivalisStopsAlone(t *testing.T) {
 	f.stop()
 	g.kill()
 	n := -1
-	require.NoError(t, observer.Pool().QueryRow(t.Context(), "SELECT count(*) FROM agent_states WHERE left_at IS NULL").Scan(&n))
+	require.NoError(t, observer.Pool().QueryRow(t.Context(),
+		"SELECT count(*) FROM agent_states WHERE left_at IS NULL").Scan(&n))
 	require.Zero(t, n)
 }
 
@@ -243,7 +247,7 @@ func TestRivalisUnderLoad(t *testing.T) {
 		calls.Go(func() {
 			for j := range 10 {
 				id := fmt.Sprintf("m-%d-%d", i, j)
-				if f.create(db.NewRoom{RoomID: id}).State == db.CommandDone && j%2 == 0 {
+				if f.create(db.NewRoom{RoomID: id}).FinalState == db.CommandDone && j%2 == 0 {
 					f.destroy(id)
 				}
 			}
@@ -266,7 +270,8 @@ func TestRivalisUnderLoad(t *testing.T) {
 func TestRivalisKeysInTheDatabase(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 2)
-	secret, _, err := f.store.CreateAgentKey(t.Context(), db.NewAgentKey{Region: "global", Name: "eu", BoundLabels: map[string]string{"name": "eu0"}, Actor: "test"})
+	secret, _, err := f.store.CreateAgentKey(t.Context(),
+		db.NewAgentKey{Region: "global", Name: "eu", BoundLabels: map[string]string{"name": "eu0"}, Actor: "test"})
 	require.NoError(t, err)
 	with := func(c *agents.Config) { c.Key = secret }
 	bound, other := f.gameServer("eu0", with), f.gameServer("eu1", with)
@@ -295,7 +300,7 @@ func TestRivalisKeepsADrain(t *testing.T) {
 	require.NoError(t, g.Drain(t.Context()))
 	_, err = f.store.UnkeepDrain(t.Context(), "global", "eu0", "wss://eu0.example", "test")
 	require.NoError(t, err)
-	require.Equal(t, db.CommandDone, f.command(g.InstanceID(), db.CommandUndrain).State)
+	require.Equal(t, db.CommandDone, f.command(g.InstanceID(), db.CommandUndrain).FinalState)
 	require.NoError(t, g.Undrain(t.Context()))
 	require.Equal(t, wire.Active, g.listed().Status)
 }
@@ -309,7 +314,8 @@ func TestRivalisOverTLS(t *testing.T) {
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM(text))
-	transport := &http.Transport{DialContext: f.dial, TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{DialContext: f.dial, TLSClientConfig: &tls.Config{RootCAs: pool},
+		ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	f.gameServer("eu0", func(c *agents.Config) {
 		c.URL, c.HTTPClient = "wss://director/agents", &http.Client{Transport: transport}

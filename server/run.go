@@ -25,14 +25,14 @@ type part interface {
 	Serve() error
 }
 
-// parts returns those that are served.
-func (s *Server) parts() []part {
+// listeningParts returns those that are served.
+func (s *Server) listeningParts() []part {
 	all := []part{s.api}
 	if s.openMatch != nil {
 		all = append(all, s.openMatch)
 	}
 	if s.agents != nil {
-		all = append(all, s.agents.Server)
+		all = append(all, s.agents.connections)
 	}
 	if s.nats != nil {
 		all = append(all, s.nats)
@@ -58,7 +58,7 @@ func (s *Server) moreServers() (all []*rest.HTTPServer) {
 
 // Listen opens the listeners that the options do not hold. Run calls it; call it before to learn the addresses.
 func (s *Server) Listen(ctx context.Context) error {
-	for _, p := range s.parts() {
+	for _, p := range s.listeningParts() {
 		if err := p.Listen(ctx); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (s *Server) OrchestratorAddr() net.Addr {
 	if s.agents == nil {
 		return nil
 	}
-	return s.agents.Addr()
+	return s.agents.connections.Addr()
 }
 
 // GRPCAddrs returns the addresses of gRPC.
@@ -123,10 +123,10 @@ func (s *Server) Run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup
-	for _, run := range s.background() {
+	for _, run := range s.backgroundRuns() {
 		running.Go(func() { run(background) })
 	}
-	parts := s.parts()
+	parts := s.listeningParts()
 	// With room for each of them: nobody reads a second error, and no goroutine may stay behind with it.
 	failed := make(chan error, len(parts))
 	for _, p := range parts {
@@ -146,9 +146,9 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 	// No delay after a failure: a part of the replica serves nobody any more.
 	case <-ctx.Done():
-		s.drain(background)
+		s.drainReplica(background)
 	}
-	err = errors.Join(err, s.shutdown(background))
+	err = errors.Join(err, s.finishCalls(background))
 	stop()
 	running.Wait()
 	// After the loops have ended, which would store the same.
@@ -160,14 +160,14 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) recordRest(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loopTimeout)
 	defer cancel()
-	_ = s.refusals.Flush(ctx) // the database is away: the loop has logged it
+	_ = s.refusalBook.Flush(ctx) // the database is away: the loop has logged it
 	_ = s.countRequests(ctx)
 	_ = s.options.Store.EndReport(ctx)
 }
 
-// drain makes readiness fail and waits, still serving, until load balancers have noticed.
-func (s *Server) drain(ctx context.Context) {
-	s.draining.Store(true)
+// drainReplica makes readiness fail and waits, still serving, until load balancers have noticed.
+func (s *Server) drainReplica(ctx context.Context) {
+	s.isDraining.Store(true)
 	if s.openMatch != nil {
 		s.openMatch.Drain()
 	}
@@ -180,16 +180,16 @@ func (s *Server) drain(ctx context.Context) {
 	<-delay.C
 }
 
-// shutdown waits for the calls in flight and for the store's batches. The metrics are served until then.
-func (s *Server) shutdown(ctx context.Context) error {
+// finishCalls waits for the calls in flight and for the store's batches. The metrics are served until then.
+func (s *Server) finishCalls(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.ShutdownTimeout)
 	defer cancel()
 	close(s.stopping) // Shutdown waits for the calls that it ends.
 	if s.openMatch != nil {
-		s.openMatch.End() // It also ends the streams over HTTP, which Shutdown waits for.
+		s.openMatch.EndStreams() // It also ends the streams over HTTP, which Shutdown waits for.
 	}
 	// All at once, since each of them may need the whole time.
-	err := joinAll(ctx, s.stops())
+	err := joinAll(ctx, s.stopFuncs())
 	if s.openMatch != nil {
 		// After the HTTP servers: calls of the REST mapping run over its connection.
 		err = errors.Join(err, s.openMatch.Stop(ctx))
@@ -208,12 +208,12 @@ func (s *Server) shutdown(ctx context.Context) error {
 	return err
 }
 
-// stops returns what waits for calls in flight, and closes connections, when the replica stops. The metrics are served
+// stopFuncs returns what waits for calls in flight, and closes connections, when the replica stops. The metrics are served
 // until then.
-func (s *Server) stops() []func(context.Context) error {
+func (s *Server) stopFuncs() []func(context.Context) error {
 	all := []func(context.Context) error{s.api.Shutdown}
 	if s.agents != nil {
-		all = append(all, s.agents.stop)
+		all = append(all, s.agents.stopAll)
 	}
 	if s.bevygap != nil {
 		all = append(all, s.bevygap.Stop)
@@ -254,14 +254,14 @@ func addrList(addrs ...net.Addr) string {
 	return strings.Join(list, ",")
 }
 
-// background returns what runs until the replica has stopped.
-func (s *Server) background() []func(context.Context) {
+// backgroundRuns returns what runs until the replica has stopped.
+func (s *Server) backgroundRuns() []func(context.Context) {
 	all := []func(context.Context){s.warmUp}
-	for _, l := range s.loops() {
+	for _, l := range s.repeatedLoops() {
 		all = append(all, l.Run)
 	}
-	if s.hub != nil {
-		all = append(all, func(ctx context.Context) { _ = s.hub.Run(ctx) }) // its only error is a second Run
+	if s.ticketHub != nil {
+		all = append(all, func(ctx context.Context) { _ = s.ticketHub.Run(ctx) }) // its only error is a second Run
 	}
 	if s.bevygap != nil {
 		all = append(all, s.bevygap.Run)
@@ -270,7 +270,7 @@ func (s *Server) background() []func(context.Context) {
 		all = append(all, s.openMatch.Run)
 	}
 	if s.agents != nil {
-		all = append(all, s.agents.run)
+		all = append(all, s.agents.runAll)
 	}
 	if s.realtime != nil {
 		all = append(all, s.realtime.Run)
@@ -285,13 +285,13 @@ const loopTimeout = 2 * time.Second
 // three.
 const reportEvery = 5 * time.Second
 
-// report stores what this replica reports of itself, and tests whether the database takes writes.
-func (s *Server) report(ctx context.Context) error {
-	return s.options.Store.Report(ctx, s.troubles())
+// reportState stores what this replica reports of itself, and tests whether the database takes writes.
+func (s *Server) reportState(ctx context.Context) error {
+	return s.options.Store.Report(ctx, s.keySetTroubles())
 }
 
-// loops returns what a replica repeats, after failures too.
-func (s *Server) loops() []follow.Loop {
+// repeatedLoops returns what a replica repeats, after failures too.
+func (s *Server) repeatedLoops() []follow.Loop {
 	o := s.options
 	pulse := min(time.Second, o.Store.Timing().LeaseTTL/10)
 	outages, guard := outage.New(o.Log), panics.New(o.Log, nil)
@@ -311,12 +311,12 @@ func (s *Server) loops() []follow.Loop {
 	readCells := loop("cells", 2*time.Second, 2*time.Second, o.Store.ReadCells, cells)
 	readCells.Pause = func(time.Duration) time.Duration { return 20 * time.Millisecond }
 	return []follow.Loop{
-		loop("keys", o.Keys.Every(), 500*time.Millisecond, o.Keys.Refresh, o.Keys.RefreshRequests()),
+		loop("keys", o.Keys.RefreshInterval(), 500*time.Millisecond, o.Keys.Refresh, o.Keys.RefreshRequests()),
 		loop("pulse", pulse, pulse, o.Store.Pulse, nil),
 		loop("clock", 10*time.Second, 250*time.Millisecond, o.Store.ReadClock, nil),
 		readCells,
-		loop("report", reportEvery, time.Second, s.report, nil),
-		loop("refusals", time.Second, time.Second, s.refusals.Flush, nil),
+		loop("report", reportEvery, time.Second, s.reportState, nil),
+		loop("refusals", time.Second, time.Second, s.refusalBook.Flush, nil),
 		loop("requests", countEvery, time.Second, s.countRequests, nil),
 		loop("snapshot", telemetry.SampleEvery, telemetry.SampleEvery,
 			func(ctx context.Context) error { return o.Metrics.SampleSnapshot(ctx, o.Store) }, nil),
@@ -333,7 +333,7 @@ const (
 // without which no replica is ready. One that answers and is too slow, or refuses, costs the first calls time and keeps
 // no replica out for long.
 func (s *Server) warmUp(ctx context.Context) {
-	defer s.warm.Store(true)
+	defer s.isWarm.Store(true)
 	for tries := 0; tries < warmUpTries && ctx.Err() == nil; {
 		err := s.warmUpOnce(ctx)
 		if err == nil {

@@ -59,26 +59,26 @@ import (
 
 // Server is one replica. Make it with [New] and call [Server.Run] once.
 type Server struct {
-	options   Options
-	engine    *gin.Engine
-	guarded   http.Handler // the engine behind the players' gate
-	api       *rest.HTTPServer
-	metrics   *rest.HTTPServer                // nil where they are not served
-	openMatch *openmatch.Server               // nil when Open Match is not served
-	agents    *agents                         // nil where Rivalis is not served
-	bevygap   *bevygap.Face                   // nil where bevygap's clients are not served
-	nats      *nats.Server                    // of game servers with bevygap's plugin; nil where they are not served
-	realtime  *realtime.Server                // nil where the realtime lobby is not served
-	control   *rest.HTTPServer                // of the realtime lobby's projects; nil where it is not served
-	console   *rest.HTTPServer                // of the operators; nil where it is not served
-	ready     func(ctx context.Context) error // what /readyz checks
-	hub       *watch.Hub                      // of players' tickets; nil when players are not served
+	options       Options
+	apiEngine     *gin.Engine
+	guardedEngine http.Handler // the engine behind the players' gate
+	api           *rest.HTTPServer
+	metrics       *rest.HTTPServer                // nil where they are not served
+	openMatch     *openmatch.Server               // nil when Open Match is not served
+	agents        *agents                         // nil where Rivalis is not served
+	bevygap       *bevygap.Face                   // nil where bevygap's clients are not served
+	nats          *nats.Server                    // of game servers with bevygap's plugin; nil where they are not served
+	realtime      *realtime.Server                // nil where the realtime lobby is not served
+	control       *rest.HTTPServer                // of the realtime lobby's projects; nil where it is not served
+	console       *rest.HTTPServer                // of the operators; nil where it is not served
+	checkReady    func(ctx context.Context) error // what /readyz checks
+	ticketHub     *watch.Hub                      // of players' tickets; nil when players are not served
 	// of tickets and matches; it bounds how many explanations run on the replica
-	explainer *explainer.Reader
-	refusals  *refusals.Book // of all players' faces
-	warm      atomic.Bool    // warmUp has ended
-	draining  atomic.Bool
-	stopping  chan struct{} // closed when calls that wait are to end
+	explainer   *explainer.Reader
+	refusalBook *refusals.Book // of all players' faces
+	isWarm      atomic.Bool    // warmUp has ended
+	isDraining  atomic.Bool
+	stopping    chan struct{} // closed when calls that wait are to end
 
 	// number of calls that wait for sessions; nil when game servers are not served
 	waitingServers func() int
@@ -93,15 +93,15 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{options: o, stopping: make(chan struct{})}
-	s.explainer = explainer.New(explainer.Options{Store: o.Store, Universe: o.universe(), PlayerArg: o.PlayerArg,
+	s.explainer = explainer.New(explainer.Options{Store: o.Store, Universe: o.universeName(), PlayerArg: o.PlayerArg,
 		MaxCandidates: o.MaxCandidates})
-	if s.refusals, err = refusals.New(o.Store, o.Metrics.Registerer()); err != nil {
+	if s.refusalBook, err = refusals.New(o.Store, o.Metrics.Registerer()); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	if err := s.mount(); err != nil {
+	if err := s.mountAPI(); err != nil {
 		return nil, err
 	}
-	config, err := o.tls()
+	config, err := o.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func New(options Options) (*Server, error) {
 	if err := o.Metrics.Registerer().Register(newKeySetMetrics(s.keySets())); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	s.api = s.httpServer(s.handler(), config, o.Addr, o.Listener)
+	s.api = s.httpServer(s.publicHandler(), config, o.Addr, o.Listener)
 	if o.MetricsAddr != "" || o.MetricsListener != nil { // without a write timeout: the caller chooses how long a profile takes
 		s.metrics = rest.NewHTTPServer(rest.HTTPOptions{Handler: o.Metrics.Handler(), Addr: o.MetricsAddr,
 			Listener: o.MetricsListener, Log: o.Log})
@@ -143,16 +143,16 @@ func (s *Server) httpServer(handler http.Handler, config *tls.Config, addr strin
 	})
 }
 
-func (s *Server) mount() error {
+func (s *Server) mountAPI() error {
 	o := s.options
 	probes := slices.Clip([]string{"/healthz", "/readyz", "/.well-known/jwks.json"})
 	var err error
-	s.engine, err = rest.New(rest.Options{
+	s.apiEngine, err = rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics.HTTP, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies,
 		CORSOrigins: o.CORSOrigins,
 		// whose path is secret
 		QuietRoutes: append(probes, "/fleet/heartbeat"), UntracedRoutes: append(probes, "/hooks/:region/:id/:mac"),
-		Refused: s.refusals.Record,
+		OnRefusal: s.refusalBook.Record,
 	})
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (s *Server) mount() error {
 	servers, players := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log), rest.NewGate(o.MaxInFlight, o.Metrics.HTTP,
 		o.Log)
 	// Before routing: a refusal during a rush costs as little as it can.
-	s.guarded = players.Guard(s.engine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
+	s.guardedEngine = players.Guard(s.apiEngine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
 	if o.servesFleet() {
 		s.mountFleet(servers, o.fleetTokens(failures).Handler())
 	}
@@ -171,17 +171,17 @@ func (s *Server) mount() error {
 		s.mountDeployments(servers, failures)
 	}
 	if o.Access.Keys != nil {
-		verify, err := o.verifier()
+		verify, err := o.accessVerifier()
 		if err != nil {
 			return err
 		}
-		auth := []gin.HandlerFunc{rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))}
-		short := s.engine.Group("", o.middlewares(players, auth...)...)
-		play.Mount(short, o.Store, o.Keys, o.Connects, o.Modes, o.parties())
-		lasting := s.engine.Group("",
-			slices.Concat([]gin.HandlerFunc{players.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.Lasting})...)
+		auth := []gin.HandlerFunc{rest.RequireBearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))}
+		short := s.apiEngine.Group("", o.middlewares(players, auth...)...)
+		play.Mount(short, o.Store, o.Keys, o.ConnectMinter, o.Modes, o.partyRules())
+		lasting := s.apiEngine.Group("",
+			slices.Concat([]gin.HandlerFunc{players.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.AllowWaiting})...)
 		s.mountTickets(short, lasting)
-		play.MountLoginQueue(short, lasting, s.loginQueue())
+		play.MountLoginQueue(short, lasting, s.loginRoutes())
 	}
 	if len(o.BackendTokens) > 0 {
 		if err := s.mountBackend(failures); err != nil {
@@ -190,22 +190,22 @@ func (s *Server) mount() error {
 	}
 	if len(o.OpsTokens) > 0 {
 		// Few slots: operators are few, and must not take those of others.
-		operators, auth := rest.NewGate(16, o.Metrics.HTTP, o.Log), rest.Operator(o.OpsTokens, failures)
-		short := s.engine.Group("", o.middlewares(operators, auth)...)
-		ops.Mount(short.Group("", o.here()), o.Store, o.universe())
+		operators, auth := rest.NewGate(16, o.Metrics.HTTP, o.Log), rest.RequireOperator(o.OpsTokens, failures)
+		short := s.apiEngine.Group("", o.middlewares(operators, auth)...)
+		ops.Mount(short.Group("", o.requireHere()), o.Store, o.universeName())
 		ops.MountLobby(short, o.Store)
 		ops.MountPlayers(short, o.Store)
-		ops.MountEvents(s.engine.Group("", operators.RefuseWhenFull, auth, rest.Lasting), ops.Events{
-			Log: o.Store.Pool(), Kinds: db.EventKinds, CallTimeout: o.CallTimeout, Stopping: s.stopping,
+		ops.MountEvents(s.apiEngine.Group("", operators.RefuseWhenFull, auth, rest.AllowWaiting), ops.Events{
+			EventLog: o.Store.Pool(), EventKinds: db.EventKinds, CallTimeout: o.CallTimeout, Stopping: s.stopping,
 		})
 		s.mountExplain(operators, auth)
 	}
 	if err := s.mountBevygap(failures); err != nil {
 		return err
 	}
-	s.ready = infra.Mount(s.engine, o.Keys, infra.Readiness{
-		Database: o.Store, Write: s.report, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout,
-		Draining: s.draining.Load, Warm: s.warm.Load,
+	s.checkReady = infra.Mount(s.apiEngine, o.Keys, infra.Readiness{
+		Database: o.Store, CheckWrite: s.reportState, Keys: o.Keys, MinSchema: o.MinSchema, CallTimeout: o.ReadyTimeout,
+		IsDraining: s.isDraining.Load, IsWarm: s.isWarm.Load,
 	})
 	return nil
 }
@@ -213,9 +213,10 @@ func (s *Server) mount() error {
 // fleetTokens returns what authenticates game servers.
 func (o Options) fleetTokens(failures *rest.Limiter) rest.FleetTokens {
 	return rest.FleetTokens{
-		Secrets: o.FleetTokens, IsOpen: o.OpenFleet, Servers: o.ServerTokens, Now: o.Store.Now, Failures: failures,
-		CheckHere: o.Store.CheckHere,
-		Enrolment: func(ctx context.Context, region string, id uuid.UUID) (*[sha256.Size]byte, error) {
+		SharedSecrets: o.FleetTokens, IsOpen: o.OpenFleet, ServerTokens: o.ServerTokens, Now: o.Store.Now,
+		FailureLimiter: failures,
+		CheckHere:      o.Store.CheckHere,
+		EnrolmentDigest: func(ctx context.Context, region string, id uuid.UUID) (*[sha256.Size]byte, error) {
 			ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
 			defer cancel()
 			return o.Store.EnrolmentDigest(ctx, db.EnrolmentID{Region: region, ID: id})
@@ -226,10 +227,11 @@ func (o Options) fleetTokens(failures *rest.Limiter) rest.FleetTokens {
 // mountFleet mounts what game servers call.
 func (s *Server) mountFleet(gate *rest.Gate, auth gin.HandlerFunc) {
 	o := s.options
-	fleet.Mount(s.engine.Group("", o.middlewares(gate, auth)...), o.Store, o.ServerTokens)
-	s.waitingServers = fleet.MountSessions(s.engine.Group("", gate.RefuseWhenFull, auth, rest.Lasting), fleet.Sessions{
-		Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping,
-	})
+	fleet.Mount(s.apiEngine.Group("", o.middlewares(gate, auth)...), o.Store, o.ServerTokens)
+	s.waitingServers = fleet.MountSessions(s.apiEngine.Group("", gate.RefuseWhenFull, auth, rest.AllowWaiting),
+		fleet.Sessions{
+			Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping,
+		})
 }
 
 // mountDeployments mounts what game servers that were built for Edgegap call, and what providers call. A webhook takes
@@ -237,28 +239,30 @@ func (s *Server) mountFleet(gate *rest.Gate, auth gin.HandlerFunc) {
 func (s *Server) mountDeployments(gate *rest.Gate, failures *rest.Limiter) {
 	o := s.options
 	auth := rest.DeploymentToken(o.ServerTokens, token.ForContext, failures)
-	fleet.MountContext(s.engine.Group("", gate.RefuseWhenFull, auth, rest.Lasting), fleet.Context{
+	fleet.MountContext(s.apiEngine.Group("", gate.RefuseWhenFull, auth, rest.AllowWaiting), fleet.Context{
 		Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	})
 	providers := rest.NewGate(hooksInFlight, o.Metrics.HTTP, o.Log)
-	hook.Mount(s.engine.Group("", providers.RefuseWhenFull, rest.DropBody, providers.Enter,
-		rest.Deadline(o.CallTimeout)), o.Store, o.ServerTokens)
+	hook.Mount(s.apiEngine.Group("", providers.RefuseWhenFull, rest.DropBody, providers.Enter,
+		rest.SetDeadline(o.CallTimeout)), o.Store, o.ServerTokens)
 }
 
 // hooksInFlight bounds the webhooks that are decided at a time.
 const hooksInFlight = 32
 
-// here refuses what concerns the universe, where another cell serves it.
-func (o Options) here() gin.HandlerFunc { return rest.Here(o.universe(), o.Store.CheckHere) }
+// requireHere refuses what concerns the universe, where another cell serves it.
+func (o Options) requireHere() gin.HandlerFunc {
+	return rest.RequireHere(o.universeName(), o.Store.CheckHere)
+}
 
 // middlewares returns the chain of one audience, game servers or players, in the order of the package comment. auth are
 // the handlers that need the headers only.
 func (o Options) middlewares(gate *rest.Gate, auth ...gin.HandlerFunc) []gin.HandlerFunc {
-	return append(o.untimed(gate, auth...), rest.Deadline(o.CallTimeout))
+	return append(o.untimedMiddlewares(gate, auth...), rest.SetDeadline(o.CallTimeout))
 }
 
-// untimed returns middlewares that set no deadline.
-func (o Options) untimed(gate *rest.Gate, auth ...gin.HandlerFunc) []gin.HandlerFunc {
+// untimedMiddlewares returns middlewares that set no deadline.
+func (o Options) untimedMiddlewares(gate *rest.Gate, auth ...gin.HandlerFunc) []gin.HandlerFunc {
 	bodies := rest.NewBodies(2*o.MaxInFlight, o.BodyTimeout)
 	return slices.Concat([]gin.HandlerFunc{gate.RefuseWhenFull}, auth, []gin.HandlerFunc{bodies.Read, gate.Enter})
 }
@@ -268,7 +272,8 @@ const explainTimeout = 20 * time.Second
 
 func (s *Server) mountExplain(operators *rest.Gate, auth gin.HandlerFunc) {
 	o := s.options
-	ops.MountExplain(s.engine.Group("", append(o.untimed(operators, auth), o.here(), rest.Deadline(explainTimeout))...),
+	ops.MountExplain(s.apiEngine.Group("",
+		append(o.untimedMiddlewares(operators, auth), o.requireHere(), rest.SetDeadline(explainTimeout))...),
 		s.explainer)
 }
 
@@ -279,8 +284,8 @@ func (s *Server) mountOpenMatch(config *tls.Config) (err error) {
 		return nil
 	}
 	om := *o.OpenMatch
-	om.Store, om.Hub = cmp.Or[openmatch.Store](om.Store, o.Store), cmp.Or(om.Hub, s.hub)
-	om.Region, om.PlayerArg, om.MaxWatchers = cmp.Or(om.Region, o.universe()), cmp.Or(om.PlayerArg,
+	om.Store, om.Hub = cmp.Or[openmatch.Store](om.Store, o.Store), cmp.Or(om.Hub, s.ticketHub)
+	om.Region, om.PlayerArg, om.MaxWatchers = cmp.Or(om.Region, o.universeName()), cmp.Or(om.PlayerArg,
 		o.PlayerArg), cmp.Or(om.MaxWatchers, o.MaxWaiters)
 	om.HTTPAddr, om.TLS, om.FailureRate = cmp.Or(om.HTTPAddr, o.apiAddr()), cmp.Or(om.TLS,
 		config), cmp.Or(om.FailureRate, o.FailureRate)
@@ -290,7 +295,7 @@ func (s *Server) mountOpenMatch(config *tls.Config) (err error) {
 	if s.openMatch, err = openmatch.New(om); err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
-	s.openMatch.Mount(s.engine)
+	s.openMatch.Mount(s.apiEngine)
 	return nil
 }
 
@@ -302,9 +307,9 @@ func (o Options) apiAddr() string {
 	return o.Addr
 }
 
-// verifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read makes
+// accessVerifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read makes
 // it return fault.Unavailable, since the token may be valid.
-func (o Options) verifier() (func(ctx context.Context, raw string) (string, error), error) {
+func (o Options) accessVerifier() (func(ctx context.Context, raw string) (string, error), error) {
 	// By the database's clock, so that all replicas judge alike.
 	o.Access.Now = o.Store.Now
 	access, err := token.NewAccessVerifier(o.Access)
@@ -325,16 +330,16 @@ func (o Options) verifier() (func(ctx context.Context, raw string) (string, erro
 	}, nil
 }
 
-// handler removes the Origin header unless a listed page calls a player route. Other requests are then served without
+// publicHandler removes the Origin header unless a listed page calls a player route. Other requests are then served without
 // CORS headers, and the browser hides the answer from the page. rest would refuse them with 403, native clients too.
 // What bevygap's clients call keeps its Origin, because that face refuses pages that are not listed.
-func (s *Server) handler() http.Handler {
+func (s *Server) publicHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		judges := s.bevygap != nil && bevygap.Serves(r.URL.Path)
 		if !judges && (!play.Serves(r.URL.Path) || !s.options.allowsOrigin(r.Header.Get("Origin"))) {
 			r.Header.Del("Origin")
 		}
-		s.guarded.ServeHTTP(w, r)
+		s.guardedEngine.ServeHTTP(w, r)
 	})
 }
 

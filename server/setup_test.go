@@ -84,9 +84,11 @@ func start(t *testing.T, url string, change ...func(*config)) *bundle {
 func defaults(t *testing.T, url string) config {
 	t.Helper()
 	return config{
-		t:       t,
-		db:      db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute},
-		Options: server.Options{FleetTokens: []string{fleetToken}, OpsTokens: []string{opsToken}, OpenParties: true, BackendTokens: backendTokens, Listener: webtest.Listen(t), CallTimeout: 30 * time.Second, ReadyTimeout: 30 * time.Second},
+		t:  t,
+		db: db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute},
+		Options: server.Options{FleetTokens: []string{fleetToken}, OpsTokens: []string{opsToken}, OpenParties: true,
+			BackendTokens: backendTokens, Listener: webtest.Listen(t), CallTimeout: 30 * time.Second,
+			ReadyTimeout: 30 * time.Second},
 	}
 }
 
@@ -102,7 +104,7 @@ func (b *bundle) open() {
 	b.keys = keyring.New(b.store.Store, b.sealer, token.AlgEdDSA, b.config.schedule)
 
 	o := b.config.Options
-	o.Store, o.Keys, o.Connects = b.store.Store, b.keys, connect.New(b.sealer)
+	o.Store, o.Keys, o.ConnectMinter = b.store.Store, b.keys, connect.New(b.sealer)
 	if b.config.nobody {
 		o.FleetTokens = nil
 	} else {

@@ -29,8 +29,9 @@ func newSidecar(t *testing.T, b *bundle) *beside {
 func newSidecarWith(t *testing.T, b *bundle, secret string) *beside {
 	t.Helper()
 	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://" + b.server.Addr().String()}}))(t)
-	o := sidecar.Options{Client: client, HTTP: webtest.Listen(t), Server: sdk.ServerOptions{
-		InstanceID: "game", Endpoint: "game.example:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: secret, HeartbeatEvery: 200 * time.Millisecond,
+	o := sidecar.Options{Client: client, HTTPListener: webtest.Listen(t), Server: sdk.ServerOptions{
+		InstanceID: "game", Endpoint: "game.example:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8,
+		FleetToken: secret, HeartbeatEvery: 200 * time.Millisecond,
 	}}
 	s := must.Get(sidecar.New(o))(t)
 	t.Cleanup(func() {
@@ -38,7 +39,7 @@ func newSidecarWith(t *testing.T, b *bundle, secret string) *beside {
 		http.DefaultClient.CloseIdleConnections()
 	})
 	background.Run(t, s.Run)
-	return &beside{b, "http://" + o.HTTP.Addr().String()}
+	return &beside{b, "http://" + o.HTTPListener.Addr().String()}
 }
 
 func (s *beside) say(method, path string, body any) fields {
@@ -50,7 +51,8 @@ func (s *beside) say(method, path string, body any) fields {
 
 func (s *beside) incarnation() (id string, capacity int) {
 	s.t.Helper()
-	require.NoError(s.t, s.store.Pool().QueryRow(s.t.Context(), "SELECT incarnation::text, capacity FROM instances WHERE id = 'game'").Scan(&id, &capacity))
+	require.NoError(s.t, s.store.Pool().QueryRow(s.t.Context(),
+		"SELECT incarnation::text, capacity FROM instances WHERE id = 'game'").Scan(&id, &capacity))
 	return id, capacity
 }
 
@@ -91,7 +93,8 @@ func TestAGameThatRestartsBesideItsSidecarIsANewGame(t *testing.T) {
 	require.NotEqual(t, first, second)
 	require.Equal(t, 16, capacity)
 	s.eventually(func() bool { return len(s.players()) == 0 })
-	require.Zero(t, s.store.Count("SELECT count(*) FROM seats WHERE sub = 'ada' AND state <> 'left'"), "the seat of the dead match is free")
+	require.Zero(t, s.store.Count("SELECT count(*) FROM seats WHERE sub = 'ada' AND state <> 'left'"),
+		"the seat of the dead match is free")
 	require.Equal(t, "game.example:7778", s.play("ada"))
 
 	s.say(http.MethodPost, "/ready", fields{"boot_id": "b2"})

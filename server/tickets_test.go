@@ -28,7 +28,8 @@ func (b *bundle) queue(sub string, body fields) string {
 
 func (b *bundle) assign(id, assignment string) {
 	b.t.Helper()
-	missing := must.Get(b.store.AssignTickets(b.t.Context(), "global", []db.Assignment{{Tickets: []string{id}, Assignment: []byte(assignment)}}, true))(b.t)
+	missing := must.Get(b.store.AssignTickets(b.t.Context(), "global",
+		[]db.Assignment{{TicketIDs: []string{id}, EncodedAssignment: []byte(assignment)}}, true))(b.t)
 	require.Empty(b.t, missing)
 }
 
@@ -50,17 +51,24 @@ func TestTickets(t *testing.T) {
 	b := setup(t)
 	b.profile("ranked", ranked)
 	body := fields{
-		"profiles": []string{"ranked"}, "party": []string{"bob", "alice"}, "attributes": fields{"skill": 1480.5, "maps": []string{"dust"}, "none": nil},
-		"players": fields{"bob": fields{"attributes": fields{"role": "tank"}}}, "latencies": fields{"eu": 34, "us": nil},
+		"profiles": []string{"ranked"}, "party": []string{"bob", "alice"},
+		"attributes": fields{"skill": 1480.5, "maps": []string{"dust"}, "none": nil},
+		"players":    fields{"bob": fields{"attributes": fields{"role": "tank"}}},
+		"latencies":  fields{"eu": 34, "us": nil},
 	}
 	created := b.ticketCall("alice", http.MethodPost, "", body).ok(http.StatusCreated)
 	id := created["ticket_id"].(string)
 	require.Equal(t, fields{
-		"ticket_id": id, "state": "queued", "version": 1.0, "profiles": []any{"ranked"}, "party": []any{"alice", "bob"}, "place": 1.0, "estimate": nil,
+		"ticket_id": id, "state": "queued", "version": 1.0, "profiles": []any{"ranked"}, "party": []any{"alice", "bob"},
+		"place": 1.0, "estimate": nil,
 	}, created)
-	require.Equal(t, id, b.ticketCall("bob", http.MethodPost, "", body.with("party", []string{"alice", "bob"})).ok(http.StatusOK)["ticket_id"])
-	require.Equal(t, id, b.ticketCall("alice", http.MethodPost, "", body.with("latencies", nil)).problem(http.StatusConflict, "ticket_exists")["ticket_id"])
-	b.ticketCall("carol", http.MethodPost, "", fields{"profiles": []string{"ranked"}, "party": []string{"carol", "bob"}}).problem(http.StatusConflict, "party_conflict")
+	require.Equal(t, id, b.ticketCall("bob", http.MethodPost, "",
+		body.with("party", []string{"alice", "bob"})).ok(http.StatusOK)["ticket_id"])
+	require.Equal(t, id, b.ticketCall("alice", http.MethodPost, "",
+		body.with("latencies", nil)).problem(http.StatusConflict, "ticket_exists")["ticket_id"])
+	b.ticketCall("carol", http.MethodPost, "",
+		fields{"profiles": []string{"ranked"}, "party": []string{"carol", "bob"}}).problem(http.StatusConflict,
+		"party_conflict")
 	b.ticketCall("eve", http.MethodGet, "/"+id, nil).problem(http.StatusNotFound, "ticket_unknown")
 	b.ticketCall("eve", http.MethodDelete, "/"+id, nil).problem(http.StatusNotFound, "ticket_unknown")
 	b.ticketCall("alice", http.MethodGet, "/nonsense", nil).problem(http.StatusNotFound, "ticket_unknown")
@@ -69,7 +77,8 @@ func TestTickets(t *testing.T) {
 	second := b.queue("dave", fields{"profiles": []string{"ranked"}})
 	require.Equal(t, "queued", b.ticketCall("bob", http.MethodGet, "/"+id, nil).ok(http.StatusOK)["state"])
 	left := b.ticketCall("bob", http.MethodDelete, "/"+id, nil).ok(http.StatusOK)
-	require.Equal(t, fields{"ticket_id": id, "state": "cancelled", "version": 2.0, "party": []any{"alice", "bob"}, "reason": "cancelled_by_member", "detail": "a player of the party cancelled it"}, left)
+	require.Equal(t, fields{"ticket_id": id, "state": "cancelled", "version": 2.0, "party": []any{"alice", "bob"},
+		"reason": "cancelled_by_member", "detail": "a player of the party cancelled it"}, left)
 	require.Equal(t, left, b.ticketCall("alice", http.MethodDelete, "/"+id, nil).ok(http.StatusOK), "again: the same")
 
 	b.assign(second, assignmentTo("203.0.113.7:7777"))
@@ -83,14 +92,16 @@ func TestAPollWithoutAVersionWaitsForAChange(t *testing.T) {
 	b := setup(t)
 	b.profile("duel", duelDocument)
 	id := b.queue("alice", fields{"profiles": []string{"duel"}})
-	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=30s&version=0", nil).ok(http.StatusOK)["version"], "at once")
+	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=30s&version=0",
+		nil).ok(http.StatusOK)["version"], "at once")
 	answers := make(chan fields, 1)
 	go func() { answers <- b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=30s", nil).ok(http.StatusOK) }()
 	require.Eventually(t, func() bool { return b.server.Waiting() == 1 }, 10*time.Second, time.Millisecond)
 	require.Empty(t, answers)
 	b.ticketCall("alice", http.MethodDelete, "/"+id, nil).ok(http.StatusOK)
 	left := <-answers
-	require.Equal(t, []any{"cancelled", 2.0, "a player of the party cancelled it"}, []any{left["state"], left["version"], left["detail"]})
+	require.Equal(t, []any{"cancelled", 2.0, "a player of the party cancelled it"},
+		[]any{left["state"], left["version"], left["detail"]})
 }
 
 // An invalid ticket is refused whole, and every invalid field is named.
@@ -116,11 +127,14 @@ func TestInvalidTickets(t *testing.T) {
 		require.Contains(t, b.ticketCall("alice", http.MethodPost, "", body).named(), field)
 	}
 	require.Equal(t, []string{"attributes"}, b.ticketCall("alice", http.MethodPost, "", fields{"attributes": fields{
-		"a": strings.Repeat("x", 1000), "b": []string{strings.Repeat("x", 1000), strings.Repeat("y", 1000), strings.Repeat("x", 1000), strings.Repeat("y", 1000), strings.Repeat("x", 1000),
+		"a": strings.Repeat("x", 1000), "b": []string{strings.Repeat("x", 1000), strings.Repeat("y", 1000),
+			strings.Repeat("x", 1000), strings.Repeat("y", 1000), strings.Repeat("x", 1000),
 			strings.Repeat("y", 1000), strings.Repeat("x", 1000), strings.Repeat("y", 1000)},
 	}}).named(), "over 8 KiB")
-	require.Equal(t, []string{"wait", "version"}, b.ticketCall("alice", http.MethodGet, "/x?wait=61s&version=-1", nil).named())
-	require.Equal(t, []string{"Last-Event-ID"}, b.ticketCall("alice", http.MethodGet, "/x/events", nil, header("Last-Event-ID", "x")).named())
+	require.Equal(t, []string{"wait", "version"},
+		b.ticketCall("alice", http.MethodGet, "/x?wait=61s&version=-1", nil).named())
+	require.Equal(t, []string{"Last-Event-ID"},
+		b.ticketCall("alice", http.MethodGet, "/x/events", nil, header("Last-Event-ID", "x")).named())
 }
 
 // A long poll answers at once when the ticket has changed, and waits without a slot of the gate otherwise.
@@ -133,19 +147,23 @@ func TestLongPolls(t *testing.T) {
 		go func() { answers <- b.ticketCall(sub, http.MethodGet, "/"+id+"?wait=60s&version=1", nil) }()
 	}
 	require.Eventually(t, func() bool { return b.server.Waiting() == 3 }, 30*time.Second, time.Millisecond)
-	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=60s&version=0", nil).ok(http.StatusOK)["version"], "it knew nothing")
-	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=10ms&version=1", nil).ok(http.StatusOK)["version"], "its time is over")
+	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=60s&version=0",
+		nil).ok(http.StatusOK)["version"], "it knew nothing")
+	require.Equal(t, 1.0, b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=10ms&version=1",
+		nil).ok(http.StatusOK)["version"], "its time is over")
 	b.ticketCall("bob", http.MethodDelete, "/"+id, nil).ok(http.StatusOK)
 	for range 3 {
 		require.Equal(t, "cancelled", (<-answers).ok(http.StatusOK)["state"])
 	}
-	require.Equal(t, "cancelled", b.ticketCall("bob", http.MethodGet, "/"+id+"?wait=60s&version=2", nil).ok(http.StatusOK)["state"], "nothing follows")
+	require.Equal(t, "cancelled", b.ticketCall("bob", http.MethodGet, "/"+id+"?wait=60s&version=2",
+		nil).ok(http.StatusOK)["state"], "nothing follows")
 }
 
 // events are the events of a ticket's stream, and closed at its end.
 func (b *bundle) events(sub, id string, change ...func(*http.Request)) <-chan webtest.Event {
 	b.t.Helper()
-	request := b.request(http.MethodGet, "/tickets/"+id+"/events", nil, append([]func(*http.Request){b.as(sub)}, change...)...)
+	request := b.request(http.MethodGet, "/tickets/"+id+"/events", nil,
+		append([]func(*http.Request){b.as(sub)}, change...)...)
 	a, events := webtest.Events(b.t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, request)
 	require.Equal(b.t, http.StatusOK, a.Status)
 	require.Equal(b.t, "text/event-stream", a.Header.Get("Content-Type"))
@@ -190,7 +208,8 @@ func TestStoppingWithWaitingPlayers(t *testing.T) {
 	defer cancel()
 	waiting := make(chan answer, 1)
 	go func() {
-		waiting <- b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=60s&version=1", nil, func(r *http.Request) { *r = *r.WithContext(ctx) })
+		waiting <- b.ticketCall("alice", http.MethodGet, "/"+id+"?wait=60s&version=1", nil,
+			func(r *http.Request) { *r = *r.WithContext(ctx) })
 	}()
 	require.Eventually(t, func() bool { return b.server.Waiting() == 1 }, 30*time.Second, time.Millisecond)
 	began := time.Now()
@@ -204,7 +223,8 @@ func TestTicketsFollowTheLiveProfile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.profile("ranked", ranked)
-	detail := b.ticketCall("alice", http.MethodPost, "", fields{"profiles": []string{"rankd"}}).problem(http.StatusNotFound, "profile_unknown")["detail"]
+	detail := b.ticketCall("alice", http.MethodPost, "",
+		fields{"profiles": []string{"rankd"}}).problem(http.StatusNotFound, "profile_unknown")["detail"]
 	require.Contains(t, detail, `did you mean "ranked"?`)
 	body := fields{"profiles": []string{"ranked"}, "party": []string{"alice", "bob", "carol"}}
 	b.ticketCall("alice", http.MethodPost, "", body).problem(http.StatusUnprocessableEntity, "party_too_large")
@@ -212,7 +232,8 @@ func TestTicketsFollowTheLiveProfile(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return b.ticketCall("alice", http.MethodPost, "", body).status == http.StatusBadRequest
 	}, 30*time.Second, 50*time.Millisecond, "now a number is required")
-	created := b.ticketCall("alice", http.MethodPost, "", body.with("attributes", fields{"skill": 5})).ok(http.StatusCreated)
+	created := b.ticketCall("alice", http.MethodPost, "",
+		body.with("attributes", fields{"skill": 5})).ok(http.StatusCreated)
 	require.Equal(t, []any{"alice", "bob", "carol"}, created["party"])
 }
 
@@ -223,8 +244,9 @@ func TestAnEstimate(t *testing.T) {
 	b.profile("ranked", ranked+"rules: [{near: skill, within: 100}]\n")
 	b.profile("rare", "name: rare\nteams: [{name: red, players: 2}]\n")
 	require.NoError(t, b.store.PutWaitingTimes(t.Context(), "global", map[string][]db.WaitingTime{
-		"ranked": {{UpTo: 1000, P50: time.Second, P90: 2 * time.Second, Samples: 20}, {UpTo: 2000, P50: 18 * time.Second, P90: 55 * time.Second, Samples: 200}},
-		"rare":   {{P50: time.Second, P90: time.Second, Samples: 19}},
+		"ranked": {{UpTo: 1000, P50: time.Second, P90: 2 * time.Second, SampleCount: 20},
+			{UpTo: 2000, P50: 18 * time.Second, P90: 55 * time.Second, SampleCount: 200}},
+		"rare": {{P50: time.Second, P90: time.Second, SampleCount: 19}},
 	}, nil))
 	estimate := func(sub, profile string, skill float64) any {
 		id := b.queue(sub, fields{"profiles": []string{profile}, "attributes": fields{"skill": skill}})

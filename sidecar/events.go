@@ -37,9 +37,9 @@ func newEvents(first func() []event) *events {
 	return &events{first: first, listeners: map[chan event]struct{}{}}
 }
 
-// listen returns a channel of events, which is closed if the listener is too slow, or when stop is called. Errors:
+// addListener returns a channel of events, which is closed if the listener is too slow, or when stop is called. Errors:
 // there are too many.
-func (e *events) listen() (first []event, next <-chan event, stop func(), err error) {
+func (e *events) addListener() (first []event, next <-chan event, stop func(), err error) {
 	c := make(chan event, maxUnread)
 	e.mu.Lock()
 	if len(e.listeners) == maxListeners {
@@ -50,10 +50,10 @@ func (e *events) listen() (first []event, next <-chan event, stop func(), err er
 	e.listeners[c] = struct{}{}
 	e.mu.Unlock()
 	// What is published from here on may be in first, too; each event says all there is to know, so twice is no harm.
-	return e.first(), c, func() { e.drop(c) }, nil
+	return e.first(), c, func() { e.dropListener(c) }, nil
 }
 
-func (e *events) drop(c chan event) {
+func (e *events) dropListener(c chan event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.endStream(c)
@@ -66,7 +66,7 @@ func (e *events) endStream(c chan event) {
 	}
 }
 
-func (e *events) publish(name string, data any) {
+func (e *events) publishEvent(name string, data any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for c := range e.listeners {

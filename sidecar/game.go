@@ -56,7 +56,7 @@ type Player struct {
 	Team       string `json:"team"`
 }
 
-type admitted struct {
+type admittedPlayer struct {
 	Player
 
 	seat *sdk.Admission
@@ -67,43 +67,43 @@ type game struct {
 	options           Options
 	log               *slog.Logger
 	events            *events
-	load              atomic.Uint64 // the bits of a float64
-	began             time.Time     // with a monotonic clock, which no correction of the machine's clock moves
+	loadBits          atomic.Uint64 // the bits of a float64
+	startedAt         time.Time     // with a monotonic clock, which no correction of the machine's clock moves
 	lastCallAt        atomic.Int64  // when the game server called last, in nanoseconds since began
 	finalStateReached chan struct{} // closed in a final state
 
-	readying chan struct{} // a lock, held while the server registers; a channel, so that waiting for it can end
+	registerLock chan struct{} // a lock, held while the server registers; a channel, so that waiting for it can end
 
-	mu       sync.Mutex
-	state    State
-	server   *sdk.GameServer // nil unless registered
-	bootID   string          // as the game server says it; empty: it says none
-	players  map[string]*admitted
-	sessions []sdk.SessionRoster
-	unwanted bool
-	err      error // why it is over
+	mu              sync.Mutex
+	state           State
+	server          *sdk.GameServer // nil unless registered
+	bootID          string          // as the game server says it; empty: it says none
+	admittedPlayers map[string]*admittedPlayer
+	openSessions    []sdk.SessionRoster
+	isUnwanted      bool
+	finalErr        error // why it is over
 }
 
 func newGame(o Options) *game {
 	g := &game{
-		options: o, log: o.Log, began: time.Now(), finalStateReached: make(chan struct{}),
-		readying: make(chan struct{}, 1), state: StateStarting, players: map[string]*admitted{},
+		options: o, log: o.Log, startedAt: time.Now(), finalStateReached: make(chan struct{}),
+		registerLock: make(chan struct{}, 1), state: StateStarting, admittedPlayers: map[string]*admittedPlayer{},
 	}
-	g.events = newEvents(g.now)
-	g.hear()
+	g.events = newEvents(g.firstEvents)
+	g.noteCall()
 	return g
 }
 
-// hear notes that the game server called.
-func (g *game) hear() { g.lastCallAt.Store(int64(time.Since(g.began))) }
+// noteCall notes that the game server called.
+func (g *game) noteCall() { g.lastCallAt.Store(int64(time.Since(g.startedAt))) }
 
 // silentFor returns how long ago the game server called last.
 func (g *game) silentFor() time.Duration {
-	return time.Since(g.began) - time.Duration(g.lastCallAt.Load())
+	return time.Since(g.startedAt) - time.Duration(g.lastCallAt.Load())
 }
 
-// status returns the current status.
-func (g *game) status() Status {
+// currentStatus returns the current status.
+func (g *game) currentStatus() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.statusLocked()
@@ -112,7 +112,7 @@ func (g *game) status() Status {
 func (g *game) statusLocked() Status {
 	s := Status{
 		State: g.state, InstanceID: g.options.Server.InstanceID, Endpoint: g.options.Server.Endpoint,
-		Players: len(g.players), Sessions: len(g.sessions), Unwanted: g.unwanted,
+		Players: len(g.admittedPlayers), Sessions: len(g.openSessions), Unwanted: g.isUnwanted,
 	}
 	if g.server != nil {
 		s.Endpoint = g.server.Endpoint()
@@ -120,8 +120,8 @@ func (g *game) statusLocked() Status {
 	return s
 }
 
-// enter changes the state, unless it is final, and tells the game server.
-func (g *game) enter(state State, err error) {
+// enterState changes the state, unless it is final, and tells the game server.
+func (g *game) enterState(state State, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// Final states win over what comes late, such as a drain that was under way.
@@ -129,23 +129,23 @@ func (g *game) enter(state State, err error) {
 		return
 	}
 	g.state = state
-	g.events.publish("status", g.statusLocked())
+	g.events.publishEvent("status", g.statusLocked())
 	if state == StateEnded || state == StateSuperseded {
-		g.err = err
+		g.finalErr = err
 		close(g.finalStateReached)
 	}
 }
 
-func (g *game) fail(err error) { g.enter(StateEnded, err) }
+func (g *game) endWith(err error) { g.enterState(StateEnded, err) }
 
-func (g *game) failure() error {
+func (g *game) finalError() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.err
+	return g.finalErr
 }
 
-// registered returns the server, or an error if it is not registered.
-func (g *game) registered() (*sdk.GameServer, error) {
+// registeredServer returns the server, or an error if it is not registered.
+func (g *game) registeredServer() (*sdk.GameServer, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.server == nil {
@@ -154,9 +154,9 @@ func (g *game) registered() (*sdk.GameServer, error) {
 	return g.server, nil
 }
 
-// admit seats the holder of a session token.
-func (g *game) admit(ctx context.Context, sessionToken string) (Player, error) {
-	server, err := g.registered()
+// admitPlayer seats the holder of a session token.
+func (g *game) admitPlayer(ctx context.Context, sessionToken string) (Player, error) {
+	server, err := g.registeredServer()
 	if err != nil {
 		return Player{}, err
 	}
@@ -167,30 +167,30 @@ func (g *game) admit(ctx context.Context, sessionToken string) (Player, error) {
 	if err != nil {
 		return Player{}, err
 	}
-	p := &admitted{Player{
+	p := &admittedPlayer{Player{
 		ID: rand.Text(), Sub: seat.Sub, SessionID: seat.SessionID, Region: seat.Region, Mode: seat.Mode,
 		MaxPlayers: seat.MaxPlayers,
 		Party:      seat.Party, Match: seat.Match, Team: seat.Team,
 	}, seat}
 	g.mu.Lock()
-	g.players[p.ID] = p
+	g.admittedPlayers[p.ID] = p
 	g.mu.Unlock()
 	go func() {
 		<-seat.Done()
-		g.ended(p)
+		g.endAdmission(p)
 	}()
 	return p.Player, nil
 }
 
-// ended forgets a player whose admission is over, and tells the game server if it has to disconnect the player.
-func (g *game) ended(p *admitted) {
+// endAdmission forgets a player whose admission is over, and tells the game server if it has to disconnect the player.
+func (g *game) endAdmission(p *admittedPlayer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, here := g.players[p.ID]; !here {
+	if _, here := g.admittedPlayers[p.ID]; !here {
 		return // it left
 	}
-	delete(g.players, p.ID)
-	g.events.publish("kick", kick{p.ID, p.Sub, p.SessionID, codeOf(p.seat.Err())})
+	delete(g.admittedPlayers, p.ID)
+	g.events.publishEvent("kick", kick{p.ID, p.Sub, p.SessionID, codeOf(p.seat.Err())})
 }
 
 type kick struct {
@@ -200,11 +200,11 @@ type kick struct {
 	Reason    string `json:"reason"` // session_lost, replaced, superseded or closed
 }
 
-// leave frees the seat of a player.
-func (g *game) leave(id string) error {
+// leavePlayer frees the seat of a player.
+func (g *game) leavePlayer(id string) error {
 	g.mu.Lock()
-	p, here := g.players[id]
-	delete(g.players, id)
+	p, here := g.admittedPlayers[id]
+	delete(g.admittedPlayers, id)
 	g.mu.Unlock()
 	if !here {
 		return errUnknownPlayer
@@ -214,34 +214,34 @@ func (g *game) leave(id string) error {
 	return nil
 }
 
-// list returns the admitted players, by id.
-func (g *game) list() []Player {
+// listPlayers returns the admitted players, by id.
+func (g *game) listPlayers() []Player {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	all := make([]Player, 0, len(g.players))
-	for _, id := range slices.Sorted(maps.Keys(g.players)) {
-		all = append(all, g.players[id].Player)
+	all := make([]Player, 0, len(g.admittedPlayers))
+	for _, id := range slices.Sorted(maps.Keys(g.admittedPlayers)) {
+		all = append(all, g.admittedPlayers[id].Player)
 	}
 	return all
 }
 
-// roster returns the open sessions with their expected players.
-func (g *game) roster() []sdk.SessionRoster {
+// listSessions returns the open sessions with their expected players.
+func (g *game) listSessions() []sdk.SessionRoster {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.rosterLocked()
 }
 
 func (g *game) rosterLocked() []sdk.SessionRoster {
-	if g.sessions == nil {
+	if g.openSessions == nil {
 		return []sdk.SessionRoster{}
 	}
-	return g.sessions
+	return g.openSessions
 }
 
 // endSession closes a session whose match is over.
 func (g *game) endSession(id string) error {
-	server, err := g.registered()
+	server, err := g.registeredServer()
 	if err == nil {
 		server.End(id)
 	}
@@ -249,11 +249,11 @@ func (g *game) endSession(id string) error {
 }
 
 // setLoad sets what the next heartbeats say.
-func (g *game) setLoad(load float64) { g.load.Store(math.Float64bits(load)) }
+func (g *game) setLoad(load float64) { g.loadBits.Store(math.Float64bits(load)) }
 
-// drain stops (true) or resumes (false) the placement of players.
-func (g *game) drain(ctx context.Context, drain bool) error {
-	server, err := g.registered()
+// setDraining stops (true) or resumes (false) the placement of players.
+func (g *game) setDraining(ctx context.Context, drain bool) error {
+	server, err := g.registeredServer()
 	if err != nil {
 		return err
 	}
@@ -266,21 +266,21 @@ func (g *game) drain(ctx context.Context, drain bool) error {
 	if drain {
 		state = StateDraining
 	}
-	g.enter(state, nil)
+	g.enterState(state, nil)
 	return nil
 }
 
-// shutdown lets the players leave within the grace period, deregisters, and ends the sidecar. It returns at once.
-func (g *game) shutdown(grace time.Duration) {
+// beginShutdown lets the players leave within the grace period, deregisters, and ends the sidecar. It returns at once.
+func (g *game) beginShutdown(grace time.Duration) {
 	g.mu.Lock()
 	server := g.server
 	g.mu.Unlock()
 	// Nobody plays on a server that is not registered.
 	if server == nil {
-		g.enter(StateEnded, nil)
+		g.enterState(StateEnded, nil)
 		return
 	}
-	g.enter(StateStopping, nil)
+	g.enterState(StateStopping, nil)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
@@ -291,11 +291,11 @@ func (g *game) shutdown(grace time.Duration) {
 	}()
 }
 
-// now is what a new listener to events is told first.
-func (g *game) now() []event {
+// firstEvents is what a new listener to events is told first.
+func (g *game) firstEvents() []event {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	ids := slices.Sorted(maps.Keys(g.players))
+	ids := slices.Sorted(maps.Keys(g.admittedPlayers))
 	return []event{
 		{"status", g.statusLocked()}, {"players", playerIDs{append([]string{}, ids...)}},
 		{"sessions", sessionList{g.rosterLocked()}},

@@ -36,7 +36,7 @@ func (g *game) judgeHealth() {
 		return
 	}
 	// Before the registration ends, so that its end is not taken for that of the game server.
-	g.enter(StateUnhealthy, nil)
+	g.enterState(StateUnhealthy, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	g.log.LogAttrs(ctx, slog.LevelError, "the game server says nothing any more: its registration ends",

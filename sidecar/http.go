@@ -22,20 +22,22 @@ const (
 	beatEvery   = 10 * time.Second
 )
 
-// routes serves the game server over HTTP. There is no authentication: whoever reaches the listener is trusted, but for
+// httpRoutes serves the game server over HTTP. There is no authentication: whoever reaches the listener is trusted, but for
 // pages in browsers.
-func (g *game) routes(log *slog.Logger) (http.Handler, error) {
+func (g *game) httpRoutes(log *slog.Logger) (http.Handler, error) {
 	engine, err := rest.New(rest.Options{Log: log, QuietRoutes: []string{"/health", "/load", "/status"},
-		Errors: writeError})
+		ErrorWriter: writeError})
 	if err != nil {
 		return nil, err
 	}
 	// A page in a browser is refused before it counts as a sign of life.
-	api := engine.Group("/", noBrowsers, g.heed, emptyBody, rest.NewBodies(maxBodies, bodyTimeout).Read)
+	api := engine.Group("/", noBrowsers, g.noteRequest, emptyBody, rest.NewBodies(maxBodies, bodyTimeout).Read)
 	api.GET("/status", rest.Handle(http.StatusOK,
-		func(context.Context, rest.In[rest.None]) (Status, error) { return g.status(), nil }))
+		func(context.Context, rest.In[rest.None]) (Status, error) { return g.currentStatus(), nil }))
 	api.POST("/ready", rest.Handle(http.StatusOK,
-		func(ctx context.Context, in rest.In[announcement]) (Status, error) { return g.ready(ctx, &in.Body) }))
+		func(ctx context.Context, in rest.In[announcement]) (Status, error) {
+			return g.becomeReady(ctx, &in.Body)
+		}))
 	api.POST("/health", rest.Handle(http.StatusNoContent,
 		func(context.Context, rest.In[rest.None]) (rest.None, error) { return rest.None{}, nil }))
 	api.PUT("/load", rest.Handle(http.StatusNoContent, g.putLoad))
@@ -44,20 +46,24 @@ func (g *game) routes(log *slog.Logger) (http.Handler, error) {
 	api.POST("/shutdown", rest.Handle(http.StatusAccepted, g.postShutdown))
 
 	api.POST("/players", rest.Handle(http.StatusOK,
-		func(ctx context.Context, in rest.In[newPlayer]) (Player, error) { return g.admit(ctx, in.Body.Token) }))
+		func(ctx context.Context, in rest.In[newPlayer]) (Player, error) {
+			return g.admitPlayer(ctx, in.Body.Token)
+		}))
 	api.GET("/players", rest.Handle(http.StatusOK,
-		func(context.Context, rest.In[rest.None]) (playerList, error) { return playerList{g.list()}, nil }))
+		func(context.Context, rest.In[rest.None]) (playerList, error) { return playerList{g.listPlayers()}, nil }))
 	api.DELETE("/players/:id", rest.Handle(http.StatusNoContent,
 		func(_ context.Context, in rest.In[rest.None]) (rest.None, error) {
-			return rest.None{}, g.leave(in.Param("id"))
+			return rest.None{}, g.leavePlayer(in.Param("id"))
 		}))
 	api.GET("/sessions", rest.Handle(http.StatusOK,
-		func(context.Context, rest.In[rest.None]) (sessionList, error) { return sessionList{g.roster()}, nil }))
+		func(context.Context, rest.In[rest.None]) (sessionList, error) {
+			return sessionList{g.listSessions()}, nil
+		}))
 	api.DELETE("/sessions/:id", rest.Handle(http.StatusNoContent,
 		func(_ context.Context, in rest.In[rest.None]) (rest.None, error) {
 			return rest.None{}, g.endSession(in.Param("id"))
 		}))
-	api.GET("/events", rest.Lasting, rest.HandleEvents(g.getEvents))
+	api.GET("/events", rest.AllowWaiting, rest.HandleEvents(g.getEvents))
 	return engine, nil
 }
 
@@ -80,9 +86,9 @@ func namesThisMachine(host string) bool {
 	return err == nil || host == "localhost"
 }
 
-// heed notes that the game server lives.
-func (g *game) heed(c *gin.Context) {
-	g.hear()
+// noteRequest notes that the game server lives.
+func (g *game) noteRequest(c *gin.Context) {
+	g.noteCall()
 	c.Next()
 }
 
@@ -124,8 +130,8 @@ func (g *game) putLoad(_ context.Context, in rest.In[loadBody]) (rest.None, erro
 
 func (g *game) postDrain(drain bool) func(context.Context, rest.In[rest.None]) (Status, error) {
 	return func(ctx context.Context, _ rest.In[rest.None]) (Status, error) {
-		err := g.drain(ctx, drain)
-		return g.status(), err
+		err := g.setDraining(ctx, drain)
+		return g.currentStatus(), err
 	}
 }
 
@@ -149,14 +155,14 @@ func graceOf(text string, otherwise time.Duration) (grace time.Duration, ok bool
 }
 
 func (g *game) postShutdown(_ context.Context, in rest.In[shutdownBody]) (Status, error) {
-	grace, _ := graceOf(in.Body.Grace, g.options.Grace)
-	g.shutdown(grace)
-	return g.status(), nil
+	grace, _ := graceOf(in.Body.Grace, g.options.ShutdownGrace)
+	g.beginShutdown(grace)
+	return g.currentStatus(), nil
 }
 
 // getEvents sends events until the game server disconnects, is too slow, or is over.
 func (g *game) getEvents(ctx context.Context, _ rest.In[rest.None], out *rest.Events) error {
-	first, next, stop, err := g.events.listen()
+	first, next, stop, err := g.events.addListener()
 	if err != nil {
 		return err
 	}

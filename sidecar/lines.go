@@ -30,62 +30,62 @@ type linesServer struct {
 	listener net.Listener
 	log      *slog.Logger
 
-	openConnections sync.WaitGroup
-	mu              sync.Mutex
-	connections     map[net.Conn]struct{}
-	isStopped       bool
+	connsServed sync.WaitGroup
+	mu          sync.Mutex
+	openConns   map[net.Conn]struct{}
+	isStopped   bool
 }
 
 func newLinesServer(g *game, l net.Listener, log *slog.Logger) *linesServer {
-	return &linesServer{game: g, listener: l, log: log, connections: map[net.Conn]struct{}{}}
+	return &linesServer{game: g, listener: l, log: log, openConns: map[net.Conn]struct{}{}}
 }
 
-// serve serves connections until close. It returns when they have ended.
-func (s *linesServer) serve() {
-	defer s.openConnections.Wait()
+// acceptConns serves connections until close. It returns when they have ended.
+func (s *linesServer) acceptConns() {
+	defer s.connsServed.Wait()
 	for {
 		conn, err := s.listener.Accept()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
-				s.game.fail(err)
+				s.game.endWith(err)
 			}
 			return
 		}
 		// Closed without a word: a game server needs one connection, or two with its events.
-		if !s.add(conn) {
+		if !s.addConn(conn) {
 			_ = conn.Close()
 			continue
 		}
-		s.openConnections.Go(func() {
-			defer s.remove(conn)
-			newLineConn(s.game, conn).run()
+		s.connsServed.Go(func() {
+			defer s.removeConn(conn)
+			newLineConn(s.game, conn).readCommands()
 		})
 	}
 }
 
-func (s *linesServer) add(conn net.Conn) bool {
+func (s *linesServer) addConn(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isStopped || len(s.connections) == maxConns {
+	if s.isStopped || len(s.openConns) == maxConns {
 		return false
 	}
-	s.connections[conn] = struct{}{}
+	s.openConns[conn] = struct{}{}
 	return true
 }
 
-func (s *linesServer) remove(conn net.Conn) {
+func (s *linesServer) removeConn(conn net.Conn) {
 	_ = conn.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.connections, conn)
+	delete(s.openConns, conn)
 }
 
-func (s *linesServer) close() {
+func (s *linesServer) stopAccepting() {
 	_ = s.listener.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.isStopped = true
-	for conn := range s.connections {
+	for conn := range s.openConns {
 		_ = conn.SetReadDeadline(time.Now()) // the answer under way goes out
 	}
 }
@@ -95,36 +95,36 @@ type lineConn struct {
 	game *game
 	conn net.Conn
 
-	writing sync.Mutex
-	watch   func() // ends the events; nil: there are none
-	events  sync.WaitGroup
+	writeLock   sync.Mutex
+	endWatch    func() // ends the events; nil: there are none
+	eventWriter sync.WaitGroup
 }
 
 func newLineConn(g *game, conn net.Conn) *lineConn { return &lineConn{game: g, conn: conn} }
 
-func (c *lineConn) run() {
-	defer c.events.Wait()
+func (c *lineConn) readCommands() {
+	defer c.eventWriter.Wait()
 	lines := bufio.NewScanner(c.conn)
 	lines.Buffer(make([]byte, 0, 1<<10), maxLine)
 	for first := true; lines.Scan(); first = false {
 		name, argument, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
 		if first && strings.HasPrefix(argument,
 			"/") { // as in POST /: a page in a browser, whose body may have commands
-			_ = c.answer(nil, errNoHTTP)
+			_ = c.writeAnswer(nil, errNoHTTP)
 			break
 		}
-		c.game.hear()
-		if name != "" && c.answer(c.do(name, strings.TrimSpace(argument))) != nil {
+		c.game.noteCall()
+		if name != "" && c.writeAnswer(c.runCommand(name, strings.TrimSpace(argument))) != nil {
 			break
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		_ = c.answer(nil, &rest.Problem{Status: http.StatusRequestEntityTooLarge, Code: "too_large",
+		_ = c.writeAnswer(nil, &rest.Problem{Status: http.StatusRequestEntityTooLarge, Code: "too_large",
 			Detail: "A line has at most 16 KiB."})
 	}
-	if c.watch != nil {
+	if c.endWatch != nil {
 		// Ends the events, whose goroutine run waits for.
-		c.watch()
+		c.endWatch()
 	}
 }
 
@@ -136,7 +136,7 @@ var nothing any
 
 // commands are those of the lines, by name. argument is what follows the name.
 var commands = map[string]func(c *lineConn, ctx context.Context, argument string) (any, error){
-	"status": func(c *lineConn, _ context.Context, _ string) (any, error) { return c.game.status(), nil },
+	"status": func(c *lineConn, _ context.Context, _ string) (any, error) { return c.game.currentStatus(), nil },
 	"ready": func(c *lineConn, ctx context.Context, argument string) (any, error) {
 		var a announcement
 		if argument != "" {
@@ -145,7 +145,7 @@ var commands = map[string]func(c *lineConn, ctx context.Context, argument string
 					"is a JSON object with instance_id, endpoint, region, modes, capacity and more, or nothing")
 			}
 		}
-		return c.game.ready(ctx, &a)
+		return c.game.becomeReady(ctx, &a)
 	},
 	"health": func(*lineConn, context.Context, string) (any, error) { return nothing, nil },
 	"load": func(c *lineConn, _ context.Context, argument string) (any, error) {
@@ -156,27 +156,29 @@ var commands = map[string]func(c *lineConn, ctx context.Context, argument string
 		c.game.setLoad(load)
 		return nothing, nil
 	},
-	"drain":   func(c *lineConn, ctx context.Context, _ string) (any, error) { return c.drain(ctx, true) },
-	"undrain": func(c *lineConn, ctx context.Context, _ string) (any, error) { return c.drain(ctx, false) },
+	"drain":   func(c *lineConn, ctx context.Context, _ string) (any, error) { return c.setDraining(ctx, true) },
+	"undrain": func(c *lineConn, ctx context.Context, _ string) (any, error) { return c.setDraining(ctx, false) },
 	"shutdown": func(c *lineConn, _ context.Context, argument string) (any, error) {
-		grace, ok := graceOf(argument, c.game.options.Grace)
+		grace, ok := graceOf(argument, c.game.options.ShutdownGrace)
 		if !ok {
 			return nil, refusedArgument("shutdown", "is a time from 0s to 24h, such as 90s, or nothing")
 		}
-		c.game.shutdown(grace)
-		return c.game.status(), nil
+		c.game.beginShutdown(grace)
+		return c.game.currentStatus(), nil
 	},
 	"admit": func(c *lineConn, ctx context.Context, argument string) (any, error) {
-		return c.game.admit(ctx, argument)
+		return c.game.admitPlayer(ctx, argument)
 	},
 	"leave": func(c *lineConn, _ context.Context,
 		argument string) (any, error) {
-		return nil, c.game.leave(argument)
+		return nil, c.game.leavePlayer(argument)
 	},
-	"players": func(c *lineConn, _ context.Context, _ string) (any, error) { return playerList{c.game.list()}, nil },
+	"players": func(c *lineConn, _ context.Context, _ string) (any, error) {
+		return playerList{c.game.listPlayers()}, nil
+	},
 	"sessions": func(c *lineConn, _ context.Context,
 		_ string) (any, error) {
-		return sessionList{c.game.roster()}, nil
+		return sessionList{c.game.listSessions()}, nil
 	},
 	"end": func(c *lineConn, _ context.Context, argument string) (any, error) {
 		if argument == "" {
@@ -194,7 +196,7 @@ func refusedArgument(name, detail string) error {
 		Detail: "The argument of " + name + " " + detail + "."}
 }
 
-func (c *lineConn) do(name, argument string) (any, error) {
+func (c *lineConn) runCommand(name, argument string) (any, error) {
 	command, known := commands[name]
 	if !known {
 		return nil, &rest.Problem{Status: http.StatusNotFound, Code: "unknown_command",
@@ -203,32 +205,32 @@ func (c *lineConn) do(name, argument string) (any, error) {
 	return command(c, context.Background(), argument)
 }
 
-func (c *lineConn) drain(ctx context.Context, drain bool) (any, error) {
-	err := c.game.drain(ctx, drain)
-	return c.game.status(), err
+func (c *lineConn) setDraining(ctx context.Context, drain bool) (any, error) {
+	err := c.game.setDraining(ctx, drain)
+	return c.game.currentStatus(), err
 }
 
 // startWatch sends events from now on.
 func (c *lineConn) startWatch() error {
-	if c.watch != nil {
+	if c.endWatch != nil {
 		return nil
 	}
-	first, next, stop, err := c.game.events.listen()
+	first, next, stop, err := c.game.events.addListener()
 	if err != nil {
 		return err
 	}
-	c.watch = stop
-	c.events.Go(func() {
+	c.endWatch = stop
+	c.eventWriter.Go(func() {
 		// Events that have ended mean that the client was too slow: the connection ends too, so that it connects again
 		// and watches.
 		defer c.conn.SetReadDeadline(time.Now()) //nolint:errcheck // the connection ends, as it may have done already
 		for _, e := range first {
-			if c.event(e) != nil {
+			if c.writeEvent(e) != nil {
 				return
 			}
 		}
 		for e := range next {
-			if c.event(e) != nil {
+			if c.writeEvent(e) != nil {
 				return
 			}
 		}
@@ -236,12 +238,12 @@ func (c *lineConn) startWatch() error {
 	return nil
 }
 
-func (c *lineConn) event(e event) error {
+func (c *lineConn) writeEvent(e event) error {
 	data, _ := json.Marshal(e.Data) // texts, numbers and JSON always encode
 	return c.write("event " + e.Name + " " + string(data))
 }
 
-func (c *lineConn) answer(result any, err error) error {
+func (c *lineConn) writeAnswer(result any, err error) error {
 	word := "ok"
 	if err != nil {
 		word = "error"
@@ -255,8 +257,8 @@ func (c *lineConn) answer(result any, err error) error {
 }
 
 func (c *lineConn) write(line string) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.writeLock.Lock()
+	defer c.writeLock.Unlock()
 	_ = c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	_, err := c.conn.Write([]byte(line + "\n"))
 	if err != nil {

@@ -30,13 +30,13 @@ type announcement struct {
 
 // applyTo returns the options of a server with what it says about itself.
 func (a *announcement) applyTo(o sdk.ServerOptions) sdk.ServerOptions {
-	set(&o.InstanceID, a.InstanceID)
-	set(&o.Endpoint, a.Endpoint)
-	set(&o.Region, a.Region)
-	set(&o.Capacity, a.Capacity)
-	set(&o.MaxSessions, a.MaxSessions)
-	set(&o.Version, a.Version)
-	set(&o.CertDigest, a.CertDigest)
+	setField(&o.InstanceID, a.InstanceID)
+	setField(&o.Endpoint, a.Endpoint)
+	setField(&o.Region, a.Region)
+	setField(&o.Capacity, a.Capacity)
+	setField(&o.MaxSessions, a.MaxSessions)
+	setField(&o.Version, a.Version)
+	setField(&o.CertDigest, a.CertDigest)
 	if a.Modes != nil {
 		o.Modes = a.Modes
 	}
@@ -46,61 +46,61 @@ func (a *announcement) applyTo(o sdk.ServerOptions) sdk.ServerOptions {
 	return o
 }
 
-func set[T comparable](field *T, said T) {
+func setField[T comparable](field *T, said T) {
 	if said != *new(T) {
 		*field = said
 	}
 }
 
-// ready registers the server. The same announcement again changes nothing, so the call may be repeated; another offer,
+// becomeReady registers the server. The same announcement again changes nothing, so the call may be repeated; another offer,
 // such as another capacity, is registered; another endpoint, or another boot id, is that of a new process: the sessions
 // of the former one end. It waits while the director cannot be reached, up to callTimeout; the caller then tries again.
-func (g *game) ready(ctx context.Context, a *announcement) (Status, error) {
+func (g *game) becomeReady(ctx context.Context, a *announcement) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	select {
-	case g.readying <- struct{}{}:
-		defer func() { <-g.readying }()
+	case g.registerLock <- struct{}{}:
+		defer func() { <-g.registerLock }()
 	case <-ctx.Done():
 		return Status{}, ctx.Err()
 	}
 	// Under the lock of registering, so that two announcements at once do not each judge by what was before both.
-	before := g.announced()
+	before := g.lastAnnounced()
 	o := a.applyTo(before.ServerOptions)
-	if err := g.check(a, o); err != nil {
+	if err := g.checkAnnouncement(a, o); err != nil {
 		return Status{}, err
 	}
 	var err error
-	switch state := g.status().State; {
+	switch state := g.currentStatus().State; {
 	case state == StateStarting, state == StateUnhealthy:
-		err = g.start(ctx, o, a.BootID)
+		err = g.startServer(ctx, o, a.BootID)
 	// It stops, or has ended.
 	case state != StateReady && state != StateDraining:
 		err = errOver(state)
 	case before.isOtherProcess(a, o):
-		err = g.replace(ctx, o, a.BootID)
+		err = g.replaceProcess(ctx, o, a.BootID)
 	case !offersSame(before.ServerOptions, o):
-		err = g.offer(ctx, o)
+		err = g.offerAgain(ctx, o)
 	}
-	return g.status(), err
+	return g.currentStatus(), err
 }
 
-// announced is what the game server has said about itself, or its sidecar was started with.
-type announced struct {
+// announcedOptions is what the game server has said about itself, or its sidecar was started with.
+type announcedOptions struct {
 	sdk.ServerOptions
 
 	bootID string
 }
 
-func (g *game) announced() announced {
+func (g *game) lastAnnounced() announcedOptions {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return announced{g.options.Server, g.bootID}
+	return announcedOptions{g.options.Server, g.bootID}
 }
 
 // isOtherProcess reports whether an announcement is that of another process than the one before. Nobody listens at the
 // former endpoint then.
-func (b announced) isOtherProcess(a *announcement, o sdk.ServerOptions) bool {
+func (b announcedOptions) isOtherProcess(a *announcement, o sdk.ServerOptions) bool {
 	return a.BootID != "" && a.BootID != b.bootID || o.Endpoint != b.Endpoint || o.InstanceID != b.InstanceID ||
 		o.Region != b.Region
 }
@@ -113,29 +113,29 @@ func offersSame(a, b sdk.ServerOptions) bool {
 		maps.Equal(a.Labels, b.Labels)
 }
 
-// start registers a process that is not registered.
-func (g *game) start(ctx context.Context, o sdk.ServerOptions, bootID string) error {
-	o.Load = func() float64 { return math.Float64frombits(g.load.Load()) }
+// startServer registers a process that is not registered.
+func (g *game) startServer(ctx context.Context, o sdk.ServerOptions, bootID string) error {
+	o.Load = func() float64 { return math.Float64frombits(g.loadBits.Load()) }
 	server, err := sdk.Start(ctx, g.options.Client, o)
 	if err != nil {
 		return err
 	}
-	g.begin(server, o, bootID)
+	g.beginReady(server, o, bootID)
 	return nil
 }
 
-// replace registers a process in place of the former one, whose sessions end with that. The former one is forgotten
+// replaceProcess registers a process in place of the former one, whose sessions end with that. The former one is forgotten
 // first: its heartbeats may hear of the new registration before this call does. A deployed server is not deregistered,
 // because that would end its deployment.
-func (g *game) replace(ctx context.Context, o sdk.ServerOptions, bootID string) error {
+func (g *game) replaceProcess(ctx context.Context, o sdk.ServerOptions, bootID string) error {
 	g.mu.Lock()
 	former := g.server
-	g.server, g.sessions = nil, nil
+	g.server, g.openSessions = nil, nil
 	g.mu.Unlock()
-	g.enter(StateStarting, nil)
+	g.enterState(StateStarting, nil)
 	g.log.LogAttrs(ctx, slog.LevelWarn, "another process of the game server is ready: the sessions of the former one end")
-	err := g.start(ctx, o, bootID)
-	if former == nil || err != nil && g.options.Deployed {
+	err := g.startServer(ctx, o, bootID)
+	if former == nil || err != nil && g.options.IsDeployed {
 		return err
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
@@ -147,9 +147,9 @@ func (g *game) replace(ctx context.Context, o sdk.ServerOptions, bootID string) 
 	return err
 }
 
-// offer registers what a process offers now.
-func (g *game) offer(ctx context.Context, o sdk.ServerOptions) error {
-	server, err := g.registered()
+// offerAgain registers what a process offers now.
+func (g *game) offerAgain(ctx context.Context, o sdk.ServerOptions) error {
+	server, err := g.registeredServer()
 	if err == nil {
 		err = server.Offer(ctx, o)
 	}
@@ -162,11 +162,11 @@ func (g *game) offer(ctx context.Context, o sdk.ServerOptions) error {
 	return nil
 }
 
-// check names what is missing, and what a deployed server may not say.
-func (g *game) check(a *announcement, o sdk.ServerOptions) error {
+// checkAnnouncement names what is missing, and what a deployed server may not say.
+func (g *game) checkAnnouncement(a *announcement, o sdk.ServerOptions) error {
 	var c rest.Check
 	c.Len("boot_id", a.BootID, 0, 128)
-	if g.options.Deployed {
+	if g.options.IsDeployed {
 		const detail = "is decided by the deployment, and may not be given"
 		c.That(a.InstanceID == "", "instance_id", detail)
 		c.That(a.Endpoint == "", "endpoint", detail)
@@ -185,24 +185,24 @@ func (g *game) check(a *announcement, o sdk.ServerOptions) error {
 	return c.Err()
 }
 
-// begin makes a registered server the one that players are admitted to.
-func (g *game) begin(server *sdk.GameServer, o sdk.ServerOptions, bootID string) {
+// beginReady makes a registered server the one that players are admitted to.
+func (g *game) beginReady(server *sdk.GameServer, o sdk.ServerOptions, bootID string) {
 	g.mu.Lock()
 	g.options.Server, g.bootID = o, bootID
-	g.server, g.unwanted = server, false
+	g.server, g.isUnwanted = server, false
 	stopping := g.state == StateEnded
 	g.mu.Unlock()
 	if stopping { // it was shut down meanwhile
 		go func() { _ = server.Close(context.Background()) }()
 		return
 	}
-	g.hear()
-	g.enter(StateReady, nil)
-	go g.follow(server)
+	g.noteCall()
+	g.enterState(StateReady, nil)
+	go g.followServer(server)
 }
 
-// follow tells the game server what the director says about it, until its registration ends.
-func (g *game) follow(server *sdk.GameServer) {
+// followServer tells the game server what the director says about it, until its registration ends.
+func (g *game) followServer(server *sdk.GameServer) {
 	sessions, unwanted := server.Sessions(context.Background()), server.Unwanted()
 	for {
 		select {
@@ -212,44 +212,44 @@ func (g *game) follow(server *sdk.GameServer) {
 				sessions = nil
 				continue
 			}
-			g.learn(list)
+			g.setSessions(list)
 		case <-unwanted:
 			unwanted = nil
 			g.beUnwanted()
 		case <-server.Done():
-			g.finish(server)
+			g.forgetServer(server)
 			return
 		}
 	}
 }
 
-func (g *game) learn(list []sdk.SessionRoster) {
+func (g *game) setSessions(list []sdk.SessionRoster) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.sessions = list
-	g.events.publish("sessions", sessionList{g.rosterLocked()})
+	g.openSessions = list
+	g.events.publishEvent("sessions", sessionList{g.rosterLocked()})
 }
 
 func (g *game) beUnwanted() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.unwanted = true
-	g.events.publish("status", g.statusLocked())
+	g.isUnwanted = true
+	g.events.publishEvent("status", g.statusLocked())
 }
 
-// finish forgets a server whose registration has ended.
-func (g *game) finish(server *sdk.GameServer) {
+// forgetServer forgets a server whose registration has ended.
+func (g *game) forgetServer(server *sdk.GameServer) {
 	g.mu.Lock()
 	state, current := g.state, g.server == server
 	if current {
-		g.server, g.sessions = nil, nil
+		g.server, g.openSessions = nil, nil
 	}
 	g.mu.Unlock()
 	switch {
 	case !current: // the game server was unhealthy or restarted, and is ready again
 	case errors.Is(server.Err(), sdk.ErrSuperseded):
-		g.enter(StateSuperseded, server.Err())
+		g.enterState(StateSuperseded, server.Err())
 	case state != StateUnhealthy:
-		g.enter(StateEnded, nil)
+		g.enterState(StateEnded, nil)
 	}
 }

@@ -48,14 +48,17 @@ type rig struct {
 func setup(t *testing.T, change ...func(*sidecar.Options)) *rig {
 	t.Helper()
 	director := must.Get(sdktest.New(sdktest.Options{MaxPlayers: 2}))(t)
-	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: director.Transport()}}))(t)
+	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://director.test"},
+		HTTPClient: &http.Client{Transport: director.Transport()}}))(t)
 	o := variant.Apply(sidecar.Options{
-		Client: client, HTTP: webtest.Listen(t), Lines: webtest.Listen(t),
-		Server: sdk.ServerOptions{InstanceID: "engine-1", Endpoint: "game.test:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 4, HeartbeatEvery: 50 * time.Millisecond},
+		Client: client, HTTPListener: webtest.Listen(t), LinesListener: webtest.Listen(t),
+		Server: sdk.ServerOptions{InstanceID: "engine-1", Endpoint: "game.test:7777", Region: "eu",
+			Modes: []string{"duel"}, Capacity: 4, HeartbeatEvery: 50 * time.Millisecond},
 	}, change...)
 	s := must.Get(sidecar.New(o))(t)
 	ctx, stop := context.WithCancel(context.Background())
-	r := &rig{t: t, director: director, url: "http://" + o.HTTP.Addr().String(), lines: o.Lines.Addr().String(), ended: make(chan struct{}), stop: stop}
+	r := &rig{t: t, director: director, url: "http://" + o.HTTPListener.Addr().String(),
+		lines: o.LinesListener.Addr().String(), ended: make(chan struct{}), stop: stop}
 	go func() {
 		defer close(r.ended)
 		r.err = s.Run(ctx)
@@ -92,17 +95,20 @@ func (r *rig) seat(player string) sdk.Seat {
 
 func (r *rig) seatIn(region, player string) sdk.Seat {
 	r.t.Helper()
-	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: r.director.Transport()}}))(r.t)
+	client := must.Get(sdk.New(sdk.Options{URLs: []string{"http://director.test"},
+		HTTPClient: &http.Client{Transport: r.director.Transport()}}))(r.t)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	return must.Get(sdk.NewPlayer(client, func(context.Context) (string, error) { return player, nil }).Seat(ctx, sdk.MatchRequest{Region: region, Mode: "duel", AwaitServers: true}))(r.t)
+	return must.Get(sdk.NewPlayer(client, func(context.Context) (string, error) { return player, nil }).Seat(ctx,
+		sdk.MatchRequest{Region: region, Mode: "duel", AwaitServers: true}))(r.t)
 }
 
 // state waits for a state.
 func (r *rig) state(want sidecar.State) {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { return r.must("GET", "/status", nil)["state"] == string(want) }, patience, 5*time.Millisecond)
+	require.Eventually(r.t, func() bool { return r.must("GET", "/status", nil)["state"] == string(want) }, patience,
+		5*time.Millisecond)
 }
 
 // stream is a connection that delivers events: one line each, "NAME JSON".
@@ -116,7 +122,8 @@ func (r *rig) sse() stream {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	r.t.Cleanup(cancel)
-	_, events := webtest.Events(r.t, http.DefaultClient, webtest.Request(r.t, http.MethodGet, r.url+"/events", nil).WithContext(ctx))
+	_, events := webtest.Events(r.t, http.DefaultClient,
+		webtest.Request(r.t, http.MethodGet, r.url+"/events", nil).WithContext(ctx))
 	return stream{r.t, func() (string, error) {
 		if e, open := <-events; open {
 			return e.Name + " " + e.Data, nil

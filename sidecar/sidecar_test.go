@@ -25,13 +25,16 @@ func TestAGameServerOverHTTP(t *testing.T) {
 	require.Equal(t, []any{http.StatusConflict, "not_ready"}, []any{status, refused["code"]})
 
 	status, refused = r.call("POST", "/ready", fields{"capacity": 2, "endpoint": "0.0.0.0:7777"})
-	require.Equal(t, []any{http.StatusBadRequest, "invalid_request"}, []any{status, refused["code"]}, "what the server binds")
+	require.Equal(t, []any{http.StatusBadRequest, "invalid_request"}, []any{status, refused["code"]},
+		"what the server binds")
 
 	events := r.sse()
 	ready := r.must("POST", "/ready", fields{"capacity": 2})
-	require.Equal(t, fields{"state": "ready", "instance_id": "engine-1", "endpoint": "game.test:7777", "players": 0.0, "sessions": 0.0, "unwanted": false}, ready)
+	require.Equal(t, fields{"state": "ready", "instance_id": "engine-1", "endpoint": "game.test:7777", "players": 0.0,
+		"sessions": 0.0, "unwanted": false}, ready)
 	require.Equal(t, ready, r.must("POST", "/ready", nil), "a repeated call changes nothing")
-	require.Equal(t, 2, r.director.Instances()["engine-1"].Available, "what the game server said, over what the sidecar was started with")
+	require.Equal(t, 2, r.director.Instances()["engine-1"].Available,
+		"what the game server said, over what the sidecar was started with")
 
 	seat := r.seat("ada")
 	events.until("sessions", func(f fields) bool { return len(f["sessions"].([]any)) == 1 })
@@ -45,12 +48,14 @@ func TestAGameServerOverHTTP(t *testing.T) {
 
 	r.director.Expire("engine-1")
 	kicked := events.until("kick", func(fields) bool { return true })
-	require.Equal(t, fields{"id": player["id"], "sub": "ada", "session_id": seat.SessionID, "reason": "session_lost"}, kicked)
+	require.Equal(t, fields{"id": player["id"], "sub": "ada", "session_id": seat.SessionID, "reason": "session_lost"},
+		kicked)
 	status, refused = r.call("DELETE", "/players/"+player["id"].(string), nil)
 	require.Equal(t, []any{http.StatusNotFound, "unknown_player"}, []any{status, refused["code"]})
 
 	r.must("PUT", "/load", fields{"load": 0.5})
-	require.Eventually(t, func() bool { return r.director.Instances()["engine-1"].Load == 0.5 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return r.director.Instances()["engine-1"].Load == 0.5 }, patience,
+		time.Millisecond)
 	require.Equal(t, "draining", r.must("POST", "/drain", nil)["state"])
 	require.True(t, r.director.Instances()["engine-1"].Draining)
 	require.Equal(t, "ready", r.must("POST", "/undrain", nil)["state"])
@@ -131,7 +136,8 @@ func TestTheRosterAndTheEndOfASession(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(strings.TrimPrefix(say("sessions"), "ok ")), &roster))
 		return len(roster.Sessions) == 1 && len(roster.Sessions[0].Players) == 1
 	}, patience, time.Millisecond)
-	require.Equal(t, []string{seat.SessionID, "ada"}, []string{roster.Sessions[0].SessionID, roster.Sessions[0].Players[0].Sub})
+	require.Equal(t, []string{seat.SessionID, "ada"},
+		[]string{roster.Sessions[0].SessionID, roster.Sessions[0].Players[0].Sub})
 	require.Len(t, r.must("GET", "/sessions", nil)["sessions"], 1)
 
 	player := r.must("POST", "/players", fields{"token": seat.SessionToken})
@@ -183,10 +189,13 @@ func TestAnotherProcessTakesTheInstance(t *testing.T) {
 	t.Parallel()
 	r := setup(t)
 	r.must("POST", "/ready", nil)
-	client, err := sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: r.director.Transport()}})
+	client, err := sdk.New(sdk.Options{URLs: []string{"http://director.test"},
+		HTTPClient: &http.Client{Transport: r.director.Transport()}})
 	require.NoError(t, err)
 	defer client.Close()
-	other, err := sdk.Start(t.Context(), client, sdk.ServerOptions{InstanceID: "engine-1", Endpoint: "other:1", Region: "eu", Modes: []string{"duel"}, Capacity: 1})
+	other, err := sdk.Start(t.Context(), client,
+		sdk.ServerOptions{InstanceID: "engine-1", Endpoint: "other:1", Region: "eu", Modes: []string{"duel"},
+			Capacity: 1})
 	require.NoError(t, err)
 	<-r.ended
 	require.ErrorIs(t, r.err, sdk.ErrSuperseded)
@@ -195,10 +204,11 @@ func TestAnotherProcessTakesTheInstance(t *testing.T) {
 
 func TestADirectorThatWantsTheServerToEnd(t *testing.T) {
 	t.Parallel()
-	r := setup(t, func(o *sidecar.Options) { o.Deployed = true })
+	r := setup(t, func(o *sidecar.Options) { o.IsDeployed = true })
 	status, refused := r.call("POST", "/ready", fields{"region": "us"})
 	require.Equal(t, http.StatusBadRequest, status)
-	require.Equal(t, []any{map[string]any{"field": "region", "detail": "is decided by the deployment, and may not be given"}}, refused["errors"])
+	require.Equal(t, []any{map[string]any{"field": "region",
+		"detail": "is decided by the deployment, and may not be given"}}, refused["errors"])
 	r.must("POST", "/ready", fields{"version": "1.2"})
 	events := r.sse()
 	r.director.Unwant("engine-1")
@@ -226,7 +236,8 @@ func TestBadCalls(t *testing.T) {
 		{"GET", "/nowhere", nil, 404, "route_not_found"},
 	} {
 		status, refused := r.call(test.method, test.path, test.body)
-		require.Equal(t, []any{test.status, test.code}, []any{status, refused["code"]}, "%s %s %v: %v", test.method, test.path, test.body, refused)
+		require.Equal(t, []any{test.status, test.code}, []any{status, refused["code"]}, "%s %s %v: %v", test.method,
+			test.path, test.body, refused)
 		require.NotEmpty(t, refused["detail"])
 	}
 }

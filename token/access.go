@@ -36,9 +36,9 @@ type AccessClaims struct {
 // It caches tokens with a valid signature, because players send the same token with every call. The times of a cached
 // token are still checked, and a change of the key set invalidates the cache.
 type AccessVerifier struct {
-	cfg    AccessConfig
-	policy policy
-	cache  accessCache
+	cfg         AccessConfig
+	tokenPolicy policy
+	entryCache  accessCache
 }
 
 // NewAccessVerifier makes a verifier. Errors: no keys, an alg that AccessConfig.Algs does not allow.
@@ -62,7 +62,8 @@ func NewAccessVerifier(cfg AccessConfig) (*AccessVerifier, error) {
 		cfg.CacheSize = 1 << 14
 	}
 	cfg.Skew = skewOr(cfg.Skew, DefaultAccessSkew)
-	return &AccessVerifier{cfg: cfg, policy: policy{algs: cfg.Algs}, cache: newAccessCache(cfg.CacheSize)}, nil
+	return &AccessVerifier{cfg: cfg, tokenPolicy: policy{allowedAlgs: cfg.Algs},
+		entryCache: newAccessCache(cfg.CacheSize)}, nil
 }
 
 // Verify returns the claims of a valid token. The error is an Invalid, or ErrKeysUnavailable. Verify waits for the key
@@ -76,34 +77,34 @@ func (v *AccessVerifier) Verify(ctx context.Context, raw string) (AccessClaims, 
 		return AccessClaims{}, err
 	}
 	sum := sha256.Sum256([]byte(raw))
-	if cached := v.cache.get(sum, keys); cached != nil {
+	if cached := v.entryCache.getEntry(sum, keys); cached != nil {
 		return cached.claimsAt(v.cfg.Now(), v.cfg.Skew)
 	}
-	entry, err := v.verify(ctx, raw)
+	entry, err := v.verifyToken(ctx, raw)
 	if err != nil {
 		return AccessClaims{}, err
 	}
-	entry.sum = sum
-	v.cache.put(entry)
+	entry.tokenSum = sum
+	v.entryCache.putEntry(entry)
 	return entry.claims, nil
 }
 
-func (v *AccessVerifier) verify(ctx context.Context, raw string) (*accessEntry, error) {
-	payload, keys, err := v.policy.verified(ctx, raw, v.cfg.Keys)
+func (v *AccessVerifier) verifyToken(ctx context.Context, raw string) (*accessEntry, error) {
+	payload, keys, err := v.tokenPolicy.verifiedPayload(ctx, raw, v.cfg.Keys)
 	if err != nil {
 		return nil, err
 	}
 	var r registered
-	if err := readObject(payload, r.member); err != nil {
+	if err := readObject(payload, r.memberReader); err != nil {
 		return nil, err
 	}
-	if err := r.check(v.cfg.Now(), v.cfg.Skew, v.cfg.Issuer, v.cfg.Audience); err != nil {
+	if err := r.checkClaims(v.cfg.Now(), v.cfg.Skew, v.cfg.Issuer, v.cfg.Audience); err != nil {
 		return nil, err
 	}
 	claims := AccessClaims{
-		Subject: strings.Clone(r.sub.value), // A substring would keep the whole payload in memory.
-		Issuer:  strings.Clone(r.iss.value),
-		Expires: r.times.exp.time(),
+		Subject: strings.Clone(r.subject.stringValue), // A substring would keep the whole payload in memory.
+		Issuer:  strings.Clone(r.issuer.stringValue),
+		Expires: r.timeClaims.expiry.asTime(),
 	}
-	return &accessEntry{keys: keys, claims: claims, times: r.times}, nil
+	return &accessEntry{verifiedBy: keys, claims: claims, timeClaims: r.timeClaims}, nil
 }

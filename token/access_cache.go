@@ -13,15 +13,15 @@ import (
 type accessCache struct{ slots []atomic.Pointer[accessEntry] }
 
 type accessEntry struct {
-	sum    [sha256.Size]byte
-	keys   *KeySet // the set that verified it; the entry is invalid for any other
-	claims AccessClaims
-	times  times
+	tokenSum   [sha256.Size]byte
+	verifiedBy *KeySet // the set that verified it; the entry is invalid for any other
+	claims     AccessClaims
+	timeClaims times
 }
 
 // claimsAt returns the claims if the token is valid at that time.
 func (e *accessEntry) claimsAt(now time.Time, skew time.Duration) (AccessClaims, error) {
-	if err := e.times.check(now, skew); err != nil {
+	if err := e.timeClaims.check(now, skew); err != nil {
 		return AccessClaims{}, err
 	}
 	return e.claims, nil
@@ -31,22 +31,22 @@ func newAccessCache(size int) accessCache {
 	return accessCache{slots: make([]atomic.Pointer[accessEntry], max(size, 0))}
 }
 
-func (c accessCache) slot(sum [sha256.Size]byte) *atomic.Pointer[accessEntry] {
+func (c accessCache) slotOf(sum [sha256.Size]byte) *atomic.Pointer[accessEntry] {
 	return &c.slots[binary.LittleEndian.Uint64(sum[:])%uint64(len(c.slots))]
 }
 
-func (c accessCache) get(sum [sha256.Size]byte, keys *KeySet) *accessEntry {
+func (c accessCache) getEntry(sum [sha256.Size]byte, keys *KeySet) *accessEntry {
 	if len(c.slots) == 0 {
 		return nil
 	}
-	if e := c.slot(sum).Load(); e != nil && e.sum == sum && e.keys == keys {
+	if e := c.slotOf(sum).Load(); e != nil && e.tokenSum == sum && e.verifiedBy == keys {
 		return e
 	}
 	return nil
 }
 
-func (c accessCache) put(e *accessEntry) {
+func (c accessCache) putEntry(e *accessEntry) {
 	if len(c.slots) > 0 {
-		c.slot(e.sum).Store(e)
+		c.slotOf(e.tokenSum).Store(e)
 	}
 }

@@ -24,7 +24,8 @@ func TestAccessTakesTheAllowedAlgorithms(t *testing.T) {
 			sub := rapid.StringN(1, 60, 255).Filter(ValidSubject).Draw(t, "sub")
 			got, err := v.Verify(context.Background(), theIssuer().sign(t, alg, claimsOf(sub)))
 			require.NoError(t, err)
-			require.Equal(t, AccessClaims{Subject: sub, Issuer: "https://id.example", Expires: start.Add(time.Hour)}, got)
+			require.Equal(t, AccessClaims{Subject: sub, Issuer: "https://id.example", Expires: start.Add(time.Hour)},
+				got)
 		})
 	}
 }
@@ -45,7 +46,8 @@ func TestAccessAllowListIsASetting(t *testing.T) {
 
 	named := access(t, AccessConfig{
 		Algs: []string{AlgEd25519},
-		Keys: fixed(Document{MaxAge: forever, JSON: jwksOf(t, jwkOf(t, theIssuer().ed.Public(), map[string]any{"kid": "ed", "alg": AlgEd25519}))}),
+		Keys: fixed(Document{MaxAge: forever,
+			JSON: jwksOf(t, jwkOf(t, theIssuer().ed.Public(), map[string]any{"kid": "ed", "alg": AlgEd25519}))}),
 	})
 	payload, err := json.Marshal(claimsOf("a"))
 	require.NoError(t, err)
@@ -65,8 +67,10 @@ func TestAccessClaims(t *testing.T) {
 		{"exp", start.Unix() - 29, ""}, {"exp", start.Unix() - 30, Expired}, {"exp", 0, Expired},
 		{"nbf", start.Unix() + 30, ""}, {"nbf", start.Unix() + 31, NotYetValid},
 		{"iat", start.Unix() + 30, ""}, {"iat", start.Unix() + 31, NotYetValid},
-		{"iss", nil, WrongIssuer}, {"iss", "https://id.example/", WrongIssuer}, {"iss", []string{"https://id.example"}, BadClaim},
-		{"aud", nil, WrongAudience}, {"aud", []string{"x", "game"}, ""}, {"aud", []string{}, WrongAudience}, {"aud", []any{"game", 1}, BadClaim},
+		{"iss", nil, WrongIssuer}, {"iss", "https://id.example/", WrongIssuer},
+		{"iss", []string{"https://id.example"}, BadClaim},
+		{"aud", nil, WrongAudience}, {"aud", []string{"x", "game"}, ""}, {"aud", []string{}, WrongAudience},
+		{"aud", []any{"game", 1}, BadClaim},
 		{"exp", "1582977720", BadClaim}, {"exp", []int{1}, BadClaim}, {"nbf", "0", BadClaim}, {"iat", true, BadClaim},
 		{"exp", float64(start.Unix()) + 0.5, ""}, {"exp", -1, BadClaim}, {"exp", 1e18, BadClaim},
 		{"sub", 42, BadClaim}, {"sub", "a\x00", BadClaim}, {"sub", "", BadClaim},
@@ -159,7 +163,8 @@ func TestCachedTokenIsInvalidWithoutItsKey(t *testing.T) {
 	t.Parallel()
 	now := newClock()
 	document := Document{JSON: theIssuer().jwks(t), MaxAge: time.Minute}
-	keys := NewKeySourceFunc(func(context.Context, string) (Document, error) { return document, nil }, SourceOptions{Now: now.Now})
+	keys := NewKeySourceFunc(func(context.Context, string) (Document, error) { return document, nil },
+		SourceOptions{Now: now.Now})
 	v := access(t, AccessConfig{Keys: keys, Now: now.Now})
 	raw := theIssuer().sign(t, AlgEdDSA, claimsOf("alice"))
 	for range 2 {
@@ -184,7 +189,7 @@ func TestAccessCache(t *testing.T) {
 			require.Equal(t, sub, got.Subject)
 		}
 	}
-	require.Len(t, v.cache.slots, 2)
+	require.Len(t, v.entryCache.slots, 2)
 
 	fresh := access(t, AccessConfig{})
 	bad := forge(theIssuer().ed, `{"alg":"EdDSA","kid":"ec"}`, "{}")
@@ -194,11 +199,11 @@ func TestAccessCache(t *testing.T) {
 	}
 	keys, err := fresh.cfg.Keys.Keys(context.Background())
 	require.NoError(t, err)
-	require.Nil(t, fresh.cache.get(sha256.Sum256([]byte(bad)), keys))
+	require.Nil(t, fresh.entryCache.getEntry(sha256.Sum256([]byte(bad)), keys))
 	good := theIssuer().sign(t, AlgEdDSA, claimsOf("alice"))
 	_, err = fresh.Verify(context.Background(), good)
 	require.NoError(t, err)
-	require.NotNil(t, fresh.cache.get(sha256.Sum256([]byte(good)), keys))
+	require.NotNil(t, fresh.entryCache.getEntry(sha256.Sum256([]byte(good)), keys))
 
 	none := access(t, AccessConfig{CacheSize: -1})
 	_, err = none.Verify(context.Background(), good)

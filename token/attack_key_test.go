@@ -53,11 +53,13 @@ func TestAttackES256Signatures(t *testing.T) {
 	der, err := ecdsa.SignASN1(rand.Reader, theIssuer().ec, digest[:])
 	require.NoError(t, err)
 	order := elliptic.P256().Params().N.Bytes()
-	c, err := split(theIssuer().sign(t, AlgES256, claimsOf("alice")))
+	c, err := splitToken(theIssuer().sign(t, AlgES256, claimsOf("alice")))
 	require.NoError(t, err)
 	padded := slices.Insert(slices.Clone(c.signature), 32, 0)
-	require.False(t, verifyECDSA(&theIssuer().ec.PublicKey)(AlgES256, c.signed, padded), "the same two numbers written longer")
-	for _, signature := range [][]byte{make([]byte, 64), der, append(order, order...), make([]byte, 63), make([]byte, 96), nil} {
+	require.False(t, verifyECDSA(&theIssuer().ec.PublicKey)(AlgES256, c.signedBytes, padded),
+		"the same two numbers written longer")
+	for _, signature := range [][]byte{make([]byte, 64), der, append(order, order...), make([]byte, 63),
+		make([]byte, 96), nil} {
 		require.ErrorIs(t, on.verify(signed+"."+b64.EncodeToString(signature)), BadSignature)
 	}
 }

@@ -30,7 +30,7 @@ type target struct {
 func targets(t *testing.T) []target {
 	t.Helper()
 	s := setup(t, AlgEdDSA)
-	claims := must.Get(someClaims().encode())(t)
+	claims := must.Get(someClaims().encodeJSON())(t)
 	accessVerifier := access(t, AccessConfig{})
 	player := must.Get(json.Marshal(claimsOf("alice")))(t)
 	return []target{
@@ -82,7 +82,8 @@ func TestAttackHMACWithPublicKey(t *testing.T) {
 		require.NoError(t, err)
 		asJWK, err := publicJWK(on.key, on.kid, AlgEdDSA)
 		require.NoError(t, err)
-		secrets := [][]byte{public, []byte(b64.EncodeToString(public)), der, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), asJWK, nil}
+		secrets := [][]byte{public, []byte(b64.EncodeToString(public)), der,
+			pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), asJWK, nil}
 		for _, secret := range secrets {
 			for _, alg := range []string{"HS256", "EdDSA"} {
 				signed := b64.EncodeToString(fmt.Appendf(nil, `{"alg":%q,"kid":%q}`, alg, on.kid)) + "." + b64.EncodeToString([]byte(on.payload))
@@ -189,9 +190,12 @@ func TestAttackSerializations(t *testing.T) {
 		last := good[len(good)-1]
 		stray := good[:len(good)-1] + string("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[strings.IndexByte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", last)^1])
 		for _, raw := range []string{
-			"", ".", "..", "...", "a", parts[0], parts[0] + "." + parts[1], good + ".", "." + good, good + "." + parts[2], parts[0] + ".." + parts[1] + "." + parts[2],
-			flat, general, b64.EncodeToString([]byte(general)), good + "=", " " + good, good + " ", good + "\n", good[:10] + "\r\n" + good[10:],
-			parts[0] + "." + base64.StdEncoding.EncodeToString([]byte(on.payload+"\xfb\xff")) + "." + parts[2], stray, "Bearer " + good, good + "\x00",
+			"", ".", "..", "...", "a", parts[0], parts[0] + "." + parts[1], good + ".", "." + good,
+			good + "." + parts[2], parts[0] + ".." + parts[1] + "." + parts[2],
+			flat, general, b64.EncodeToString([]byte(general)), good + "=", " " + good, good + " ", good + "\n",
+			good[:10] + "\r\n" + good[10:],
+			parts[0] + "." + base64.StdEncoding.EncodeToString([]byte(on.payload+"\xfb\xff")) + "." + parts[2], stray,
+			"Bearer " + good, good + "\x00",
 		} {
 			require.ErrorIs(t, on.verify(raw), Malformed, raw)
 		}

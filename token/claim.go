@@ -37,23 +37,23 @@ func (c Claims) At(path ...string) (json string, found bool, err error) {
 		case !value.isSet:
 			return "", false, nil
 		case i == len(path)-1:
-			return value.json, true, nil
+			return value.rawJSON, true, nil
 		}
-		object = []byte(value.json)
+		object = []byte(value.rawJSON)
 	}
 	return "", false, nil
 }
 
 // jsonText is a member of any type.
 type jsonText struct {
-	json  string
-	isSet bool
+	rawJSON string
+	isSet   bool
 }
 
-func (t *jsonText) read(json string) bool {
+func (t *jsonText) readValue(json string) bool {
 	if t.isSet {
 		return false
 	}
-	t.json, t.isSet = json, true
+	t.rawJSON, t.isSet = json, true
 	return true
 }

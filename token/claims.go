@@ -20,61 +20,61 @@ func ValidSubject(sub string) bool {
 
 // registered holds the claims of RFC 7519 section 4.1 that both kinds of token have.
 type registered struct {
-	iss, sub text
-	aud      audience
-	times    times
+	issuer, subject text
+	audienceClaim   audience
+	timeClaims      times
 }
 
-func (r *registered) member(name string) member {
+func (r *registered) memberReader(name string) member {
 	switch name {
 	case "iss":
-		return &r.iss
+		return &r.issuer
 	case "sub":
-		return &r.sub
+		return &r.subject
 	case "aud":
-		return &r.aud
+		return &r.audienceClaim
 	case "exp":
-		return &r.times.exp
+		return &r.timeClaims.expiry
 	case "nbf":
-		return &r.times.nbf
+		return &r.timeClaims.notBefore
 	case "iat":
-		return &r.times.iat
+		return &r.timeClaims.issuedAt
 	}
 	return nil
 }
 
-// check returns an Invalid if a claim is wrong. An empty iss or aud accepts any value.
-func (r *registered) check(now time.Time, skew time.Duration, iss, aud string) error {
+// checkClaims returns an Invalid if a claim is wrong. An empty iss or aud accepts any value.
+func (r *registered) checkClaims(now time.Time, skew time.Duration, iss, aud string) error {
 	switch {
-	case !r.sub.set:
+	case !r.subject.isSet:
 		return MissingClaim
-	case !ValidSubject(r.sub.value):
+	case !ValidSubject(r.subject.stringValue):
 		return BadClaim
-	case iss != "" && r.iss.value != iss:
+	case iss != "" && r.issuer.stringValue != iss:
 		return WrongIssuer
-	case aud != "" && !r.aud.holds(aud):
+	case aud != "" && !r.audienceClaim.holdsName(aud):
 		return WrongAudience
 	}
-	return r.times.check(now, skew)
+	return r.timeClaims.check(now, skew)
 }
 
 // times holds the claims that bound a token's validity; exp is required.
-type times struct{ exp, nbf, iat date }
+type times struct{ expiry, notBefore, issuedAt date }
 
 func (t *times) check(now time.Time, skew time.Duration) error {
 	switch {
-	case !t.exp.set:
+	case !t.expiry.isSet:
 		return MissingClaim
-	case !now.Before(t.exp.time().Add(skew)):
+	case !now.Before(t.expiry.asTime().Add(skew)):
 		return Expired
-	case t.nbf.isAfter(now, skew), t.iat.isAfter(now, skew):
+	case t.notBefore.isAfter(now, skew), t.issuedAt.isAfter(now, skew):
 		return NotYetValid
 	}
 	return nil
 }
 
-func (d *date) time() time.Time { return time.Unix(d.unix, 0).UTC() }
+func (d *date) asTime() time.Time { return time.Unix(d.unixSeconds, 0).UTC() }
 
 func (d *date) isAfter(now time.Time, skew time.Duration) bool {
-	return d.set && d.time().After(now.Add(skew))
+	return d.isSet && d.asTime().After(now.Add(skew))
 }

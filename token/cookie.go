@@ -20,8 +20,8 @@ type Cookies struct {
 }
 
 type cookieKey struct {
-	id   string // of the key-encryption key
-	aead cipher.AEAD
+	kekID string // of the key-encryption key
+	aead  cipher.AEAD
 }
 
 // maxCookie bounds a sealed value: browsers store at most 4096 bytes of a cookie.
@@ -37,16 +37,16 @@ func newCookieKey(kekID string, secret []byte) (cookieKey, error) {
 		return cookieKey{}, err
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
-	return cookieKey{id: kekID, aead: aead}, err
+	return cookieKey{kekID: kekID, aead: aead}, err
 }
 
 // Cookies returns the seal of cookies under the sealer's key-encryption keys.
-func (s *Sealer) Cookies() *Cookies { return s.cookies }
+func (s *Sealer) Cookies() *Cookies { return s.cookieSealer }
 
 // Seal encrypts a value for a purpose, as URL-safe text.
 func (c *Cookies) Seal(purpose string, value []byte) string {
 	//nolint:gosec // G407: this AEAD makes its own random nonces
-	sealed := c.first.aead.Seal([]byte(c.first.id), nil, value, []byte(purpose))
+	sealed := c.first.aead.Seal([]byte(c.first.kekID), nil, value, []byte(purpose))
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 

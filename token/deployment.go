@@ -11,17 +11,17 @@ const MaxDeploymentToken = len(deploymentPrefix) + maxRegionBytes + 1 + uuidByte
 // Deployment names a deployment: its region, and its UUID in the usual form, in lower case.
 type Deployment struct{ Region, ID string }
 
-// text is what the MAC of a deployment's credential is of.
-func (d Deployment) text() string { return d.Region + "." + d.ID }
+// dottedText is what the MAC of a deployment's credential is of.
+func (d Deployment) dottedText() string { return d.Region + "." + d.ID }
 
 // Token returns ld1.<region>.<id>.<mac>, the form of the purposes fleet and context.
 func (t *ServerTokens) Token(purpose ServerPurpose, d Deployment) ServerSecret {
-	return ServerSecret(deploymentPrefix + d.text() + "." + string(t.MAC(purpose, d)))
+	return ServerSecret(deploymentPrefix + d.dottedText() + "." + string(t.MAC(purpose, d)))
 }
 
 // MAC returns the secret part of a credential: 43 characters of A-Z a-z 0-9 _ -.
 func (t *ServerTokens) MAC(purpose ServerPurpose, d Deployment) ServerSecret {
-	return ServerSecret(t.sign(purpose, d.text()))
+	return ServerSecret(t.signText(purpose, d.dottedText()))
 }
 
 // IsDeploymentToken reports whether a text claims to be a token of a deployment.
@@ -46,14 +46,14 @@ func (t *ServerTokens) Verify(purpose ServerPurpose, raw string) (d Deployment, 
 // VerifyMAC is Verify for a credential whose parts stand apart, such as those of a webhook's path. It takes the same
 // time whichever key-encryption key made it.
 func (t *ServerTokens) VerifyMAC(purpose ServerPurpose, d Deployment, mac string) (by string, ok bool) {
-	if !d.valid() {
+	if !d.isValid() {
 		return "", false
 	}
-	return t.verify(purpose, d.text(), mac)
+	return t.verifyMAC(purpose, d.dottedText(), mac)
 }
 
-// valid reports whether region and id have their one form, so that two texts never name one deployment.
-func (d Deployment) valid() bool {
+// isValid reports whether region and id have their one form, so that two texts never name one deployment.
+func (d Deployment) isValid() bool {
 	return d.Region != "" && len(d.Region) <= maxRegionBytes && len(d.ID) == uuidBytes &&
 		!strings.ContainsFunc(d.Region+d.ID, func(r rune) bool {
 			return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')

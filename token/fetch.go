@@ -59,7 +59,8 @@ func fetchText(spec string, opt SourceOptions) (Fetch, error) {
 		return nil, fmt.Errorf("key source: %w", err)
 	}
 	if set.Len() == 0 {
-		return nil, fmt.Errorf("key source: the JWK set holds no public key for signatures%s", ignoredText(set.ignored))
+		return nil, fmt.Errorf("key source: the JWK set holds no public key for signatures%s",
+			ignoredText(set.ignoredKeys))
 	}
 	document := Document{JSON: []byte(spec), MaxAge: forever}
 	return func(context.Context, string) (Document, error) { return document, nil }, nil
@@ -90,7 +91,7 @@ func fetchURL(spec string, opt SourceOptions) (Fetch, error) {
 	if err != nil || u.Host == "" {
 		return nil, errors.New("key source: not a URL")
 	}
-	if u.Scheme != "https" && (u.Scheme != "http" || !opt.PlainHTTP && !loopback(u.Hostname())) {
+	if u.Scheme != "https" && (u.Scheme != "http" || !opt.PlainHTTP && !isLoopback(u.Hostname())) {
 		return nil, fmt.Errorf("key source: %s://%s: keys sent without TLS can be replaced on the way; use https",
 			u.Scheme, u.Host)
 	}
@@ -101,7 +102,7 @@ func fetchURL(spec string, opt SourceOptions) (Fetch, error) {
 	// Redirects are not followed: the key set is trusted at the configured URL only.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return func(ctx context.Context, etag string) (Document, error) {
-		document, err := get(ctx, &client, u, etag)
+		document, err := getDocument(ctx, &client, u, etag)
 		if err != nil {
 			return document, fmt.Errorf("key set of %s: %w", u.Host, err)
 		}
@@ -109,11 +110,11 @@ func fetchURL(spec string, opt SourceOptions) (Fetch, error) {
 	}, nil
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-func get(ctx context.Context, client *http.Client, u *url.URL, etag string) (Document, error) {
+func getDocument(ctx context.Context, client *http.Client, u *url.URL, etag string) (Document, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return Document{}, err
@@ -127,7 +128,7 @@ func get(ctx context.Context, client *http.Client, u *url.URL, etag string) (Doc
 		return Document{}, withoutURL(err)
 	}
 	defer response.Body.Close()
-	document := Document{ETag: response.Header.Get("ETag"), MaxAge: freshness(response.Header)}
+	document := Document{ETag: response.Header.Get("ETag"), MaxAge: freshnessOf(response.Header)}
 	switch response.StatusCode {
 	case http.StatusOK:
 		document.JSON, err = readBounded(response.Body)
@@ -147,9 +148,9 @@ func withoutURL(err error) error {
 	return err
 }
 
-// freshness returns max-age minus Age, the time that the answer has already spent in shared caches (RFC 9111 section
+// freshnessOf returns max-age minus Age, the time that the answer has already spent in shared caches (RFC 9111 section
 // 4.2). Without the subtraction a verifier would keep keys up to twice as long as the issuer expects.
-func freshness(h http.Header) time.Duration {
+func freshnessOf(h http.Header) time.Duration {
 	age := defaultURLAge
 	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
 		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
@@ -157,13 +158,13 @@ func freshness(h http.Header) time.Duration {
 		case "no-store", "no-cache":
 			return minURLAge
 		case "max-age":
-			age = seconds(strings.Trim(value, `"`))
+			age = parseSeconds(strings.Trim(value, `"`))
 		}
 	}
-	return min(max(age-seconds(h.Get("Age")), minURLAge), maxURLAge)
+	return min(max(age-parseSeconds(h.Get("Age")), minURLAge), maxURLAge)
 }
 
-func seconds(value string) time.Duration {
+func parseSeconds(value string) time.Duration {
 	n, err := strconv.ParseUint(value, 10, 31)
 	if err != nil {
 		return 0

@@ -181,9 +181,9 @@ func TestFreshness(t *testing.T) {
 		h := http.Header{}
 		h.Set("Cache-Control", c.control)
 		h.Set("Age", c.age)
-		require.Equal(t, c.want, freshness(h), c)
+		require.Equal(t, c.want, freshnessOf(h), c)
 	}
-	require.Equal(t, 7*time.Second, freshness(http.Header{"Cache-Control": {"public", "max-age=7"}}), "several lines")
+	require.Equal(t, 7*time.Second, freshnessOf(http.Header{"Cache-Control": {"public", "max-age=7"}}), "several lines")
 }
 
 type endless struct{}

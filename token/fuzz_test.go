@@ -25,7 +25,8 @@ func fuzzSource(t require.TestingT) *KeySource {
 // fuzzTokens checks a verifier with three kinds of token. It may accept a raw token only if that is the one that was
 // signed here. If it accepts a fuzzed header and payload with a valid signature, its claims must be those that
 // encoding/json reads. It must refuse the same with the signature of another key.
-func fuzzTokens(f *testing.F, payload string, verify func(t *testing.T, raw string) (sub string, exp time.Time, err error)) {
+func fuzzTokens(f *testing.F, payload string,
+	verify func(t *testing.T, raw string) (sub string, exp time.Time, err error)) {
 	genuine := forge(fuzzKey, fuzzHeader, payload)
 	mallory := ed25519.NewKeyFromSeed(secretOf(43))
 	for _, header := range []string{fuzzHeader, `{"alg":"none"}`, `{"alg":"HS256","kid":"k"}`, `{"kid":"k","alg":"EdDSA","crit":["x"],"jwk":{}}`} {
@@ -74,7 +75,7 @@ func FuzzAccessToken(f *testing.F) {
 }
 
 func FuzzSessionToken(f *testing.F) {
-	payload, err := someClaims().encode()
+	payload, err := someClaims().encodeJSON()
 	require.NoError(f, err)
 	verifier := NewSessionVerifier(fuzzSource(f), 0)
 	fuzzTokens(f, string(payload), func(_ *testing.T, raw string) (string, time.Time, error) {
@@ -109,7 +110,7 @@ func FuzzReadObject(f *testing.F) {
 
 type collector func(value string)
 
-func (c collector) read(value string) bool {
+func (c collector) readValue(value string) bool {
 	c(value)
 	return true
 }
@@ -127,10 +128,10 @@ func FuzzJWKS(f *testing.F) {
 			require.Nil(t, set)
 			return
 		}
-		for _, key := range set.keys {
-			for _, alg := range key.algs {
-				key.verify(alg, []byte("signed"), signature)
-				found, err := set.find(header{alg: text{alg, true}, kid: text{key.kid, true}})
+		for _, key := range set.publicKeys {
+			for _, alg := range key.fittingAlgs {
+				key.verifySignature(alg, []byte("signed"), signature)
+				found, err := set.find(header{algorithm: text{alg, true}, keyID: text{key.keyID, true}})
 				require.NoError(t, err)
 				require.Same(t, key, found, "two keys with one kid and alg")
 			}

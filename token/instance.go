@@ -11,7 +11,8 @@ import (
 const instancePrefix = "li1."
 
 // MaxInstanceToken is the length of the longest credential of an instance, in bytes.
-const MaxInstanceToken = len(instancePrefix) + maxRegionBytes + 1 + uuidBytes + 1 + uuidBytes + 1 + maxInstanceText + 1 +
+const MaxInstanceToken = len(instancePrefix) + maxRegionBytes + 1 + uuidBytes + 1 + uuidBytes + 1 + maxInstanceText +
+	1 +
 	maxSeconds + 1 + macBytes
 
 const (
@@ -30,15 +31,15 @@ type Instance struct {
 	ExpiresAt time.Time // to the second
 }
 
-// text is what the MAC is of, with the prefix. Only the id may have a dot, so it is written in base64.
-func (i Instance) text() string {
+// dottedText is what the MAC is of, with the prefix. Only the id may have a dot, so it is written in base64.
+func (i Instance) dottedText() string {
 	return strings.Join([]string{instancePrefix + i.Region, i.Enrolment, i.Credential,
 		base64.RawURLEncoding.EncodeToString([]byte(i.ID)), strconv.FormatInt(i.ExpiresAt.Unix(), 10)}, ".")
 }
 
 // InstanceToken returns li1.<region>.<enrolment>.<credential>.<id in base64>.<expiry in Unix seconds>.<mac>.
 func (t *ServerTokens) InstanceToken(i Instance) ServerSecret {
-	return ServerSecret(i.text() + "." + t.sign(forInstance, i.text()))
+	return ServerSecret(i.dottedText() + "." + t.signText(forInstance, i.dottedText()))
 }
 
 // IsInstanceToken reports whether a text claims to be the credential of an instance.
@@ -52,7 +53,7 @@ func (t *ServerTokens) VerifyInstance(raw string) (i Instance, by string, ok boo
 	if !IsInstanceToken(raw) || len(raw) > MaxInstanceToken || dot < len(instancePrefix) {
 		return Instance{}, "", false
 	}
-	if by, ok = t.verify(forInstance, raw[:dot], raw[dot+1:]); !ok {
+	if by, ok = t.verifyMAC(forInstance, raw[:dot], raw[dot+1:]); !ok {
 		return Instance{}, "", false
 	}
 	i, ok = parseInstance(strings.Split(raw[len(instancePrefix):dot], "."))

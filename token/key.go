@@ -45,7 +45,7 @@ func (s *Sealer) Mint(alg string) (Material, error) {
 	if err != nil {
 		return Material{}, err
 	}
-	kid, err := thumbprint(private)
+	kid, err := keyThumbprint(private)
 	if err != nil {
 		return Material{}, err
 	}
@@ -58,7 +58,7 @@ func (s *Sealer) Mint(alg string) (Material, error) {
 	return m, nil
 }
 
-func thumbprint(private ed25519.PrivateKey) (string, error) {
+func keyThumbprint(private ed25519.PrivateKey) (string, error) {
 	public, err := jwk.FromRaw(private.Public())
 	if err != nil {
 		return "", err

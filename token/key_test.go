@@ -45,18 +45,18 @@ func TestRFC8037Vectors(t *testing.T) {
 	seed, err := b64.DecodeString("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A")
 	require.NoError(t, err)
 	private := ed25519.NewKeyFromSeed(seed)
-	kid, err := thumbprint(private)
+	kid, err := keyThumbprint(private)
 	require.NoError(t, err)
 	require.Equal(t, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", kid)
 
-	c, err := split("eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc." +
+	c, err := splitToken("eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc." +
 		"hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg")
 	require.NoError(t, err)
-	require.Equal(t, "EdDSA", c.header.alg.value)
-	require.Equal(t, "Example of Ed25519 signing", string(c.payload))
+	require.Equal(t, "EdDSA", c.header.algorithm.stringValue)
+	require.Equal(t, "Example of Ed25519 signing", string(c.payloadJSON))
 	public, err := publicJWK(private, kid, AlgEdDSA)
 	require.NoError(t, err)
 	key, why := parseKey(public, playerAlgs)
 	require.Empty(t, why)
-	require.True(t, key.verify(AlgEdDSA, c.signed, c.signature))
+	require.True(t, key.verifySignature(AlgEdDSA, c.signedBytes, c.signature))
 }

@@ -20,15 +20,15 @@ import (
 
 // KeySet is an immutable set of public keys. Safe for concurrent use.
 type KeySet struct {
-	keys    []*publicKey
-	byKID   map[string][]*publicKey
-	ignored []IgnoredKey
+	publicKeys  []*publicKey
+	byKID       map[string][]*publicKey
+	ignoredKeys []IgnoredKey
 }
 
 type publicKey struct {
-	kid, thumbprint string
-	algs            []string // algorithms that the key may be used with; never empty
-	verify          func(alg string, signed, signature []byte) bool
+	keyID, ownThumbprint string
+	fittingAlgs          []string // algorithms that the key may be used with; never empty
+	verifySignature      func(alg string, signed, signature []byte) bool
 }
 
 // IgnoredKey is a key of a set that is not used.
@@ -65,7 +65,7 @@ func parseKeySet(document []byte, algs []string) (*KeySet, error) {
 	for _, raw := range doc.Keys {
 		key, why := parseKey(raw, algs)
 		if why != "" {
-			set.ignored = append(set.ignored, IgnoredKey{nameOfKey(raw), why})
+			set.ignoredKeys = append(set.ignoredKeys, IgnoredKey{nameOfKey(raw), why})
 			continue
 		}
 		set.add(key)
@@ -84,51 +84,51 @@ func nameOfKey(raw []byte) string {
 }
 
 // Len returns the number of usable keys.
-func (s *KeySet) Len() int { return len(s.keys) }
+func (s *KeySet) Len() int { return len(s.publicKeys) }
 
 // Ignored returns the keys of the document that are not used.
-func (s *KeySet) Ignored() []IgnoredKey { return s.ignored }
+func (s *KeySet) Ignored() []IgnoredKey { return s.ignoredKeys }
 
 // add leaves out a key that the set has already.
 func (s *KeySet) add(key *publicKey) {
 	same := func(o *publicKey) bool {
-		return o.thumbprint == key.thumbprint && slices.ContainsFunc(key.algs, o.fits)
+		return o.ownThumbprint == key.ownThumbprint && slices.ContainsFunc(key.fittingAlgs, o.fitsAlg)
 	}
-	if !slices.ContainsFunc(s.byKID[key.kid], same) {
-		s.keys = append(s.keys, key)
-		s.byKID[key.kid] = append(s.byKID[key.kid], key)
+	if !slices.ContainsFunc(s.byKID[key.keyID], same) {
+		s.publicKeys = append(s.publicKeys, key)
+		s.byKID[key.keyID] = append(s.byKID[key.keyID], key)
 	}
 }
 
 // dropAmbiguous drops keys that have a kid and an alg in common with a different key.
 func (s *KeySet) dropAmbiguous() {
 	ambiguous := func(k *publicKey) bool {
-		return k.kid != "" && slices.ContainsFunc(s.byKID[k.kid], func(o *publicKey) bool {
-			return o.thumbprint != k.thumbprint && slices.ContainsFunc(k.algs, o.fits)
+		return k.keyID != "" && slices.ContainsFunc(s.byKID[k.keyID], func(o *publicKey) bool {
+			return o.ownThumbprint != k.ownThumbprint && slices.ContainsFunc(k.fittingAlgs, o.fitsAlg)
 		})
 	}
 	var kept []*publicKey
-	for _, k := range s.keys {
+	for _, k := range s.publicKeys {
 		if ambiguous(k) {
-			s.ignored = append(s.ignored, IgnoredKey{k.kid, "another key of the set has the same kid"})
+			s.ignoredKeys = append(s.ignoredKeys, IgnoredKey{k.keyID, "another key of the set has the same kid"})
 		} else {
 			kept = append(kept, k)
 		}
 	}
-	s.keys = kept
+	s.publicKeys = kept
 	s.byKID = make(map[string][]*publicKey, len(kept))
 	for _, k := range kept {
-		s.byKID[k.kid] = append(s.byKID[k.kid], k)
+		s.byKID[k.keyID] = append(s.byKID[k.keyID], k)
 	}
 }
 
 // find returns the key for a header. Without a kid, exactly one key of the set must fit the alg.
 func (s *KeySet) find(h header) (*publicKey, error) {
-	fits := func(k *publicKey) bool { return k.fits(h.alg.value) }
-	if !h.kid.set {
-		return s.lone(fits)
+	fits := func(k *publicKey) bool { return k.fitsAlg(h.algorithm.stringValue) }
+	if !h.keyID.isSet {
+		return s.loneFitting(fits)
 	}
-	named := s.byKID[h.kid.value]
+	named := s.byKID[h.keyID.stringValue]
 	if len(named) == 0 {
 		return nil, UnknownKey
 	}
@@ -138,15 +138,15 @@ func (s *KeySet) find(h header) (*publicKey, error) {
 	return nil, WrongAlg
 }
 
-func (s *KeySet) lone(fits func(*publicKey) bool) (*publicKey, error) {
-	i := slices.IndexFunc(s.keys, fits)
-	if i < 0 || slices.ContainsFunc(s.keys[i+1:], fits) {
+func (s *KeySet) loneFitting(fits func(*publicKey) bool) (*publicKey, error) {
+	i := slices.IndexFunc(s.publicKeys, fits)
+	if i < 0 || slices.ContainsFunc(s.publicKeys[i+1:], fits) {
 		return nil, UnknownKey
 	}
-	return s.keys[i], nil
+	return s.publicKeys[i], nil
 }
 
-func (k *publicKey) fits(alg string) bool { return slices.Contains(k.algs, alg) }
+func (k *publicKey) fitsAlg(alg string) bool { return slices.Contains(k.fittingAlgs, alg) }
 
 // parseKey returns a key, or why it is not usable.
 func parseKey(raw []byte, algs []string) (key *publicKey, why string) {
@@ -165,16 +165,16 @@ func parseKey(raw []byte, algs []string) (key *publicKey, why string) {
 		return nil, why
 	}
 	alg := parsed.Algorithm().String()
-	key.algs = slices.DeleteFunc(key.algs,
+	key.fittingAlgs = slices.DeleteFunc(key.fittingAlgs,
 		func(a string) bool { return !slices.Contains(algs, a) || alg != "" && a != alg })
-	if len(key.algs) == 0 {
+	if len(key.fittingAlgs) == 0 {
 		return nil, "its algorithm is none of " + strings.Join(algs, ", ")
 	}
 	thumbprint, err := parsed.Thumbprint(crypto.SHA256)
 	if err != nil {
 		return nil, "its values are malformed"
 	}
-	key.kid, key.thumbprint = parsed.KeyID(), string(thumbprint)
+	key.keyID, key.ownThumbprint = parsed.KeyID(), string(thumbprint)
 	return key, ""
 }
 
@@ -189,18 +189,18 @@ func newPublicKey(material any) (key *publicKey, why string) {
 	switch pub := material.(type) {
 	case ed25519.PublicKey:
 		if len(pub) == ed25519.PublicKeySize {
-			return &publicKey{algs: []string{AlgEdDSA, AlgEd25519}, verify: verifyEd25519(pub)}, ""
+			return &publicKey{fittingAlgs: []string{AlgEdDSA, AlgEd25519}, verifySignature: verifyEd25519(pub)}, ""
 		}
 		return nil, "its length is wrong"
 	case *ecdsa.PublicKey:
 		alg, known := curveAlgs[pub.Curve]
 		if _, err := pub.ECDH(); err == nil && known {
-			return &publicKey{algs: []string{alg}, verify: verifyECDSA(pub)}, ""
+			return &publicKey{fittingAlgs: []string{alg}, verifySignature: verifyECDSA(pub)}, ""
 		}
 		return nil, "its curve is not supported, or it is not on it"
 	case *rsa.PublicKey:
 		if bits := pub.N.BitLen(); bits >= 2048 && bits <= 8192 {
-			return &publicKey{algs: slices.Clone(rsaAlgs), verify: verifyRSA(pub)}, ""
+			return &publicKey{fittingAlgs: slices.Clone(rsaAlgs), verifySignature: verifyRSA(pub)}, ""
 		}
 		return nil, "it has fewer than 2048 or more than 8192 bits"
 	}
@@ -221,8 +221,8 @@ func LoginAlgs() []string {
 	return append([]string{AlgEdDSA, AlgES256, "ES384", "ES512"}, rsaAlgs...)
 }
 
-// digest hashes what was signed, as the alg says, which is that of the key.
-func digest(alg string, signed []byte) (crypto.Hash, []byte) {
+// digestSigned hashes what was signed, as the alg says, which is that of the key.
+func digestSigned(alg string, signed []byte) (crypto.Hash, []byte) {
 	hash := hashes[alg[2:]]
 	h := hash.New()
 	_, _ = h.Write(signed) // never fails, by its contract
@@ -240,7 +240,7 @@ func verifyECDSA(pub *ecdsa.PublicKey) func(alg string, signed, signature []byte
 		if len(signature) != 2*size {
 			return false
 		}
-		_, sum := digest(alg, signed)
+		_, sum := digestSigned(alg, signed)
 		r, s := new(big.Int).SetBytes(signature[:size]), new(big.Int).SetBytes(signature[size:])
 		return ecdsa.Verify(pub, sum, r, s)
 	}
@@ -248,7 +248,7 @@ func verifyECDSA(pub *ecdsa.PublicKey) func(alg string, signed, signature []byte
 
 func verifyRSA(pub *rsa.PublicKey) func(alg string, signed, signature []byte) bool {
 	return func(alg string, signed, signature []byte) bool {
-		hash, sum := digest(alg, signed)
+		hash, sum := digestSigned(alg, signed)
 		if alg[0] == 'P' {
 			return rsa.VerifyPSS(pub, hash, sum, signature,
 				&rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}) == nil

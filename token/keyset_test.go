@@ -66,7 +66,8 @@ func TestParseKeySetIgnoresAmbiguousKids(t *testing.T) {
 		set := parse(edX, second)
 		require.Equal(t, 1, set.Len())
 		require.NotNil(t, set.byKID["good"])
-		require.Equal(t, []IgnoredKey{{"k", "another key of the set has the same kid"}, {"k", "another key of the set has the same kid"}}, set.Ignored())
+		require.Equal(t, []IgnoredKey{{"k", "another key of the set has the same kid"},
+			{"k", "another key of the set has the same kid"}}, set.Ignored())
 	}
 	require.Equal(t, 2, parse(edX, edX).Len(), "the same key twice is one key")
 	require.Equal(t, 3, parse(edX+`,"alg":"EdDSA"`, edX+`,"alg":"Ed25519"`).Len(), "one key under both names of its algorithm")
@@ -97,7 +98,8 @@ func TestKeysOfLogins(t *testing.T) {
 	require.NoError(t, err)
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
-	document := jwksOf(t, jwkOf(t, p384.Public(), map[string]any{"kid": "ec"}), jwkOf(t, key.Public(), map[string]any{"kid": "rsa"}))
+	document := jwksOf(t, jwkOf(t, p384.Public(), map[string]any{"kid": "ec"}),
+		jwkOf(t, key.Public(), map[string]any{"kid": "rsa"}))
 	signed := []byte("header.payload")
 	sums := map[crypto.Hash][]byte{}
 	for _, h := range []crypto.Hash{crypto.SHA256, crypto.SHA384, crypto.SHA512} {
@@ -111,22 +113,23 @@ func TestKeysOfLogins(t *testing.T) {
 	for alg, h := range map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512} {
 		signatures["RS"+alg], err = rsa.SignPKCS1v15(rand.Reader, key, h, sums[h])
 		require.NoError(t, err)
-		signatures["PS"+alg], err = rsa.SignPSS(rand.Reader, key, h, sums[h], &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash})
+		signatures["PS"+alg], err = rsa.SignPSS(rand.Reader, key, h, sums[h],
+			&rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash})
 		require.NoError(t, err)
 	}
 	set, err := parseKeySet(document, LoginAlgs())
 	require.NoError(t, err)
 	for alg, signature := range signatures {
 		kid := map[bool]string{true: "ec", false: "rsa"}[alg == "ES384"]
-		found, err := set.find(header{alg: text{alg, true}, kid: text{kid, true}})
+		found, err := set.find(header{algorithm: text{alg, true}, keyID: text{kid, true}})
 		require.NoError(t, err, alg)
-		require.True(t, found.verify(alg, signed, signature), alg)
-		require.False(t, found.verify(alg, []byte("other"), signature), alg)
+		require.True(t, found.verifySignature(alg, signed, signature), alg)
+		require.False(t, found.verifySignature(alg, []byte("other"), signature), alg)
 	}
 	players, err := ParseKeySet(document)
 	require.NoError(t, err)
 	require.Equal(t, 1, players.Len())
-	_, err = players.find(header{alg: text{"PS256", true}, kid: text{"rsa", true}})
+	_, err = players.find(header{algorithm: text{"PS256", true}, keyID: text{"rsa", true}})
 	require.ErrorIs(t, err, WrongAlg)
 }
 
@@ -138,7 +141,7 @@ func TestKeysOfSeveralTypesMayShareAKid(t *testing.T) {
 	set, err := ParseKeySet(jwksOf(t, jwkOf(t, i.ed.Public(), shared), jwkOf(t, i.ec.Public(), shared)))
 	require.NoError(t, err)
 	for alg, want := range map[string]error{AlgEdDSA: nil, AlgES256: nil, AlgRS256: WrongAlg} {
-		_, err := set.find(header{alg: text{alg, true}, kid: text{"k", true}})
+		_, err := set.find(header{algorithm: text{alg, true}, keyID: text{"k", true}})
 		require.ErrorIs(t, err, want, alg)
 	}
 }

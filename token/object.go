@@ -12,7 +12,7 @@ import (
 // member is the destination of one member of a JSON object. read parses the member's JSON text. It returns false for a
 // wrong type, and for a member that was read before: parsers disagree on which of two members with one name counts, so
 // the object is refused.
-type member interface{ read(json string) bool }
+type member interface{ readValue(json string) bool }
 
 // readObject reads the members of a JSON object for which want returns a destination; want returns nil for the others.
 // Names are compared exactly, whereas encoding/json would accept "SUB" for "sub".
@@ -24,24 +24,24 @@ func readObject(raw []byte, want func(name string) member) error {
 	if text[skipSpace(text, 0)] != '{' {
 		return Malformed
 	}
-	for name, value := range members(text) {
-		if m := want(name); m != nil && !m.read(value) {
+	for name, value := range objectMembers(text) {
+		if m := want(name); m != nil && !m.readValue(value) {
 			return BadClaim
 		}
 	}
 	return nil
 }
 
-// members yields the name and JSON text of each member of a JSON object. The text must be valid JSON, which makes
+// objectMembers yields the name and JSON text of each member of a JSON object. The text must be valid JSON, which makes
 // bounds checks unnecessary.
-func members(object string) iter.Seq2[string, string] {
+func objectMembers(object string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		i := skipSpace(object, skipSpace(object, 0)+1)
 		for object[i] != '}' {
 			nameEnd := stringEnd(object, i)
 			start := skipSpace(object, skipSpace(object, nameEnd)+1)
 			end := valueEnd(object, start)
-			name, _ := unquote(object[i:nameEnd])
+			name, _ := unquoteString(object[i:nameEnd])
 			if !yield(name, object[start:end]) {
 				return
 			}
@@ -94,7 +94,7 @@ func nestedEnd(s string, i int) int {
 	}
 }
 
-func unquote(value string) (string, bool) {
+func unquoteString(value string) (string, bool) {
 	if value[0] != '"' {
 		return "", false
 	}
@@ -108,30 +108,30 @@ func unquote(value string) (string, bool) {
 
 // text is a string member.
 type text struct {
-	value string
-	set   bool
+	stringValue string
+	isSet       bool
 }
 
-func (t *text) read(value string) (ok bool) {
-	if t.set {
+func (t *text) readValue(value string) (ok bool) {
+	if t.isSet {
 		return false
 	}
-	t.value, t.set = unquote(value)
-	return t.set
+	t.stringValue, t.isSet = unquoteString(value)
+	return t.isSet
 }
 
 // count is an integer member that must not be negative.
 type count struct {
-	value int
-	set   bool
+	numberValue int
+	isSet       bool
 }
 
-func (c *count) read(value string) bool {
-	if c.set {
+func (c *count) readValue(value string) bool {
+	if c.isSet {
 		return false
 	}
 	n, err := strconv.Atoi(value)
-	c.value, c.set = n, true
+	c.numberValue, c.isSet = n, true
 	return err == nil && n >= 0
 }
 
@@ -141,48 +141,48 @@ const lastDate = 253402300799
 
 // date is a NumericDate (RFC 7519 section 2), truncated to whole seconds.
 type date struct {
-	unix int64
-	set  bool
+	unixSeconds int64
+	isSet       bool
 }
 
-func (d *date) read(value string) bool {
-	if d.set || (value[0] != '-' && (value[0] < '0' || value[0] > '9')) {
+func (d *date) readValue(value string) bool {
+	if d.isSet || (value[0] != '-' && (value[0] < '0' || value[0] > '9')) {
 		return false
 	}
 	seconds, err := strconv.ParseFloat(value, 64)
 	if err != nil || seconds < 0 || seconds > lastDate {
 		return false
 	}
-	d.unix, d.set = int64(seconds), true
+	d.unixSeconds, d.isSet = int64(seconds), true
 	return true
 }
 
 // audience is the aud claim: one string or a list of them (RFC 7519 section 4.1.3).
 type audience struct {
-	one  text
-	list []*string
-	set  bool
+	onlyOne   text
+	severalOf []*string
+	isSet     bool
 }
 
-func (a *audience) read(value string) bool {
-	if a.set {
+func (a *audience) readValue(value string) bool {
+	if a.isSet {
 		return false
 	}
-	a.set = true
+	a.isSet = true
 	if value[0] != '[' {
-		return a.one.read(value)
+		return a.onlyOne.readValue(value)
 	}
-	return json.Unmarshal([]byte(value), &a.list) == nil && !slices.Contains(a.list, nil)
+	return json.Unmarshal([]byte(value), &a.severalOf) == nil && !slices.Contains(a.severalOf, nil)
 }
 
-func (a *audience) holds(name string) bool {
-	if a.one.set {
-		return a.one.value == name
+func (a *audience) holdsName(name string) bool {
+	if a.onlyOne.isSet {
+		return a.onlyOne.stringValue == name
 	}
-	return slices.ContainsFunc(a.list, func(s *string) bool { return *s == name })
+	return slices.ContainsFunc(a.severalOf, func(s *string) bool { return *s == name })
 }
 
 // refused is a member that must be absent.
 type refused struct{}
 
-func (refused) read(string) bool { return false }
+func (refused) readValue(string) bool { return false }

@@ -16,7 +16,7 @@ type anyMember struct {
 	set  bool
 }
 
-func (k *anyMember) read(json string) bool {
+func (k *anyMember) readValue(json string) bool {
 	if k.set {
 		return false
 	}
@@ -58,7 +58,8 @@ func drawObject(t *rapid.T) string {
 		if i > 0 {
 			text += "," + space.Draw(t, "s")
 		}
-		text += string(quoted) + space.Draw(t, "s") + ":" + space.Draw(t, "s") + value.Draw(t, "value") + space.Draw(t, "s")
+		text += string(quoted) + space.Draw(t, "s") + ":" + space.Draw(t, "s") + value.Draw(t, "value") +
+			space.Draw(t, "s")
 	}
 	return text + "}" + space.Draw(t, "s")
 }
@@ -67,8 +68,8 @@ func TestReadObjectRefuses(t *testing.T) {
 	t.Parallel()
 	sub := func(raw string) (text, error) {
 		var r registered
-		err := readObject([]byte(raw), r.member)
-		return r.sub, err
+		err := readObject([]byte(raw), r.memberReader)
+		return r.subject, err
 	}
 	for _, raw := range []string{"", " ", "{", "[]", "null", `"sub"`, "1", `{"sub":"a"}x`, `{"sub":"a",}`, `{sub:"a"}`, "{\"sub\":\"a\xff\"}"} {
 		_, err := sub(raw)
@@ -83,23 +84,24 @@ func TestReadObjectRefuses(t *testing.T) {
 	}
 	got, err := sub(`{"SUB":"mallory","Sub":1,"sub":"alice","sub ":"eve"}`)
 	require.NoError(t, err)
-	require.Equal(t, "alice", got.value, "names are compared exactly")
+	require.Equal(t, "alice", got.stringValue, "names are compared exactly")
 	got, err = sub(`{"\u0073ub":"al\u0069ce"}`)
 	require.NoError(t, err)
-	require.Equal(t, "alice", got.value)
+	require.Equal(t, "alice", got.stringValue)
 }
 
 func TestDate(t *testing.T) {
 	t.Parallel()
-	for raw, want := range map[string]int64{"0": 0, "1700000000": 1700000000, "1700000000.9": 1700000000, "1.7e9": 1700000000, "253402300799": lastDate} {
+	for raw, want := range map[string]int64{"0": 0, "1700000000": 1700000000, "1700000000.9": 1700000000,
+		"1.7e9": 1700000000, "253402300799": lastDate} {
 		var d date
-		require.True(t, d.read(raw), raw)
-		require.Equal(t, want, d.unix)
-		require.False(t, d.read(raw), "twice")
+		require.True(t, d.readValue(raw), raw)
+		require.Equal(t, want, d.unixSeconds)
+		require.False(t, d.readValue(raw), "twice")
 	}
 	for _, raw := range []string{"-1", "253402300800", "1e400", "-1e400", `"1700000000"`, "null", "true", "[1]", "{}"} {
 		var d date
-		require.False(t, d.read(raw), raw)
+		require.False(t, d.readValue(raw), raw)
 	}
 }
 
@@ -107,12 +109,12 @@ func TestAudience(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]bool{`"a"`: true, `["a"]`: true, `["b","a"]`: true, `"b"`: false, `[]`: false, `["A"]`: false, `"a,b"`: false} {
 		var a audience
-		require.True(t, a.read(raw), raw)
-		require.Equal(t, want, a.holds("a"), raw)
-		require.False(t, a.read(raw), "twice")
+		require.True(t, a.readValue(raw), raw)
+		require.Equal(t, want, a.holdsName("a"), raw)
+		require.False(t, a.readValue(raw), "twice")
 	}
 	for _, raw := range []string{"1", "null", `["a",null]`, `["a",1]`, `[["a"]]`, `{"a":1}`} {
 		var a audience
-		require.False(t, a.read(raw), raw)
+		require.False(t, a.readValue(raw), raw)
 	}
 }

@@ -151,42 +151,43 @@ func parseProject(payload string) (ProjectClaims, error) {
 		return ProjectClaims{}, ProjectTokenMalformed
 	}
 	var m projectMembers
-	if readObject(raw, m.member) != nil {
+	if readObject(raw, m.memberReader) != nil {
 		return ProjectClaims{}, ProjectTokenMalformed
 	}
-	return m.claims()
+	return m.asClaims()
 }
 
 // projectMembers holds the destinations of the members of a payload. The audience is not among them: any value is
 // accepted.
 type projectMembers struct {
-	project, issued, expires text
-	key, subject             optionalText
+	projectID, issuedAt, expiresAt text
+	keyID, subject                 optionalText
 }
 
-func (m *projectMembers) member(name string) member {
+func (m *projectMembers) memberReader(name string) member {
 	switch name {
 	case "project_id":
-		return &m.project
+		return &m.projectID
 	case "issued_at":
-		return &m.issued
+		return &m.issuedAt
 	case "expires_at":
-		return &m.expires
+		return &m.expiresAt
 	case "key_id":
-		return &m.key
+		return &m.keyID
 	case "sub":
 		return &m.subject
 	}
 	return nil
 }
 
-func (m *projectMembers) claims() (ProjectClaims, error) {
-	issued, notIssued := time.Parse(time.RFC3339Nano, m.issued.value)
-	expires, notExpires := time.Parse(time.RFC3339Nano, m.expires.value)
-	c := ProjectClaims{ProjectID: m.project.value, IssuedAt: issued.UTC(), Expires: expires.UTC(), KeyID: m.key.value,
-		Subject: m.subject.value}
+func (m *projectMembers) asClaims() (ProjectClaims, error) {
+	issued, notIssued := time.Parse(time.RFC3339Nano, m.issuedAt.stringValue)
+	expires, notExpires := time.Parse(time.RFC3339Nano, m.expiresAt.stringValue)
+	c := ProjectClaims{ProjectID: m.projectID.stringValue, IssuedAt: issued.UTC(), Expires: expires.UTC(),
+		KeyID:   m.keyID.stringValue,
+		Subject: m.subject.stringValue}
 	if notIssued != nil || notExpires != nil || !ValidProjectName(c.ProjectID) ||
-		m.key.set && !ValidProjectName(c.KeyID) || m.subject.set && !ValidSubject(c.Subject) {
+		m.keyID.isSet && !ValidProjectName(c.KeyID) || m.subject.isSet && !ValidSubject(c.Subject) {
 		return ProjectClaims{}, ProjectTokenMalformed
 	}
 	return c, nil
@@ -195,16 +196,16 @@ func (m *projectMembers) claims() (ProjectClaims, error) {
 // optionalText is a string member that may also be null, which counts as absent.
 type optionalText struct {
 	text
-	null bool
+	isNull bool
 }
 
-func (t *optionalText) read(value string) bool {
-	if t.null {
+func (t *optionalText) readValue(value string) bool {
+	if t.isNull {
 		return false
 	}
 	if value == "null" {
-		t.null = true
-		return !t.set
+		t.isNull = true
+		return !t.isSet
 	}
-	return t.text.read(value)
+	return t.text.readValue(value)
 }

@@ -18,7 +18,7 @@ var (
 )
 
 // Ring is an immutable snapshot of the key table with unsealed keys. It picks the signing key by the times in the rows
-// alone (see signer), so replicas agree without communication. Safe for concurrent use.
+// alone (see signingKey), so replicas agree without communication. Safe for concurrent use.
 type Ring struct {
 	keys     []ringKey // oldest SignFrom first
 	loadedAt time.Time
@@ -26,10 +26,10 @@ type Ring struct {
 }
 
 type ringKey struct {
-	key     Key
-	private ed25519.PrivateKey
-	header  string // encoded, including the dot after it
-	jwk     []byte
+	key           Key
+	private       ed25519.PrivateKey
+	encodedHeader string // encoded, including the dot after it
+	publicJWK     []byte
 }
 
 // NewRing unseals every key that is not tainted, including keys that are only published. An attacker who can write to
@@ -72,7 +72,8 @@ func openKey(key Key, sealer *Sealer) (ringKey, error) {
 		return ringKey{}, err
 	}
 	header := fmt.Sprintf(`{"alg":%q,"kid":%q,"typ":"JWT"}`, key.Alg, key.KID)
-	return ringKey{key: key, private: private, jwk: public, header: b64.EncodeToString([]byte(header)) + "."}, nil
+	return ringKey{key: key, private: private, publicJWK: public,
+		encodedHeader: b64.EncodeToString([]byte(header)) + "."}, nil
 }
 
 // LoadedAt returns the time at which the keys were read.
@@ -81,16 +82,16 @@ func (r *Ring) LoadedAt() time.Time { return r.loadedAt }
 // Signer returns the kid of the key that signs a token issued at now, for readiness and metrics. Errors: ErrStale,
 // ErrNoKey.
 func (r *Ring) Signer(now time.Time) (kid string, err error) {
-	key, err := r.signer(now, now)
+	key, err := r.signingKey(now, now)
 	if err != nil {
 		return "", err
 	}
 	return key.key.KID, nil
 }
 
-// signer decides which key signs: the one with the latest SignFrom that is not after issued, if issued is before its
+// signingKey decides which key signs: the one with the latest SignFrom that is not after issued, if issued is before its
 // SignUntil. now is compared with the age of the ring only.
-func (r *Ring) signer(now, issued time.Time) (*ringKey, error) {
+func (r *Ring) signingKey(now, issued time.Time) (*ringKey, error) {
 	if now.Sub(r.loadedAt) > r.maxStale {
 		return nil, ErrStale
 	}
@@ -105,19 +106,19 @@ func (r *Ring) signer(now, issued time.Time) (*ringKey, error) {
 // Sign makes the session token of c with the key that signs at c.IssuedAt; now is compared with the age of the ring
 // only. Errors: ErrStale, ErrNoKey, or an Invalid for claims that SessionVerifier would refuse at any time.
 func (r *Ring) Sign(now time.Time, c SessionClaims) (string, error) {
-	key, err := r.signer(now, c.IssuedAt)
+	key, err := r.signingKey(now, c.IssuedAt)
 	if err != nil {
 		return "", err
 	}
-	payload, err := c.encode()
+	payload, err := c.encodeJSON()
 	if err != nil {
 		return "", err
 	}
-	size := len(key.header) + b64.EncodedLen(len(payload)) + 1 + b64.EncodedLen(ed25519.SignatureSize)
+	size := len(key.encodedHeader) + b64.EncodedLen(len(payload)) + 1 + b64.EncodedLen(ed25519.SignatureSize)
 	if size > MaxTokenBytes {
 		return "", TooLarge
 	}
-	token := append(make([]byte, 0, size), key.header...)
+	token := append(make([]byte, 0, size), key.encodedHeader...)
 	token = b64.AppendEncode(token, payload)
 	signature := ed25519.Sign(key.private, token)
 	token = append(token, '.')
@@ -129,8 +130,8 @@ func (r *Ring) Sign(now time.Time, c SessionClaims) (string, error) {
 // unavailable, its keys can still verify tokens.
 func (r *Ring) JWKS(now time.Time) (document []byte, etag string) {
 	var published [][]byte
-	for _, k := range r.published(now) {
-		published = append(published, k.jwk)
+	for _, k := range r.publishedKeys(now) {
+		published = append(published, k.publicJWK)
 	}
 	document = append([]byte(`{"keys":[`), bytes.Join(published, []byte(","))...)
 	document = append(document, "]}"...)

@@ -15,8 +15,8 @@ import (
 
 func kidOf(t *testing.T, raw string) string {
 	t.Helper()
-	c := must.Get(split(raw))(t)
-	return c.header.kid.value
+	c := must.Get(splitToken(raw))(t)
+	return c.header.keyID.stringValue
 }
 
 func kidsOf(t *testing.T, document []byte) []string {
@@ -52,7 +52,8 @@ func TestRingSwitchesByTheTimesOfTheRows(t *testing.T) {
 	ring, err := NewRing([]Key{k[1], k[2], k[0]}, sealer, start, 24*time.Hour)
 	require.NoError(t, err)
 	for at, want := range map[time.Duration]Key{
-		0: k[0], time.Hour - 1: k[0], time.Hour: k[1], 2*time.Hour - 1: k[1], 2 * time.Hour: k[2], 3*time.Hour - 1: k[2],
+		0: k[0], time.Hour - 1: k[0], time.Hour: k[1], 2*time.Hour - 1: k[1], 2 * time.Hour: k[2],
+		3*time.Hour - 1: k[2],
 	} {
 		c := someClaims()
 		c.IssuedAt, c.Expires = start.Add(at), start.Add(at+2*time.Minute)

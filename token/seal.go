@@ -33,10 +33,10 @@ const (
 // Sealer encrypts secrets with key-encryption keys. The first of these seals, and all of them open. To rotate them,
 // put the new one first, reseal every row, and remove the old one. Safe for concurrent use.
 type Sealer struct {
-	first   kek
-	byID    map[string]kek
-	servers []serverKeys // in the order of the key-encryption keys
-	cookies *Cookies
+	firstKEK      kek
+	byID          map[string]kek
+	serverKeyList []serverKeys // in the order of the key-encryption keys
+	cookieSealer  *Cookies
 }
 
 type kek struct {
@@ -49,29 +49,30 @@ func NewSealer(keks ...[]byte) (*Sealer, error) {
 	if len(keks) == 0 {
 		return nil, errors.New("no key-encryption key")
 	}
-	s := &Sealer{byID: make(map[string]kek, len(keks)), cookies: &Cookies{byID: make(map[string]cookieKey, len(keks))}}
+	s := &Sealer{byID: make(map[string]kek, len(keks)),
+		cookieSealer: &Cookies{byID: make(map[string]cookieKey, len(keks))}}
 	for i, secret := range keks {
 		k, err := newKEK(secret)
 		if err != nil {
 			return nil, fmt.Errorf("key-encryption key %d of %d: %w", i+1, len(keks), err)
 		}
 		if i == 0 {
-			s.first = k
+			s.firstKEK = k
 		}
 		s.byID[k.id] = k
 		tokens, err := newServerKeys(k.id, secret)
 		if err != nil {
 			return nil, err
 		}
-		s.servers = append(s.servers, tokens)
+		s.serverKeyList = append(s.serverKeyList, tokens)
 		cookie, err := newCookieKey(k.id, secret)
 		if err != nil {
 			return nil, err
 		}
 		if i == 0 {
-			s.cookies.first = cookie
+			s.cookieSealer.first = cookie
 		}
-		s.cookies.byID[k.id] = cookie
+		s.cookieSealer.byID[k.id] = cookie
 	}
 	return s, nil
 }
@@ -119,7 +120,7 @@ func (s *Sealer) Open(m Material) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("kid %q: %w", m.KID, err)
 	}
 	private := ed25519.NewKeyFromSeed(seed)
-	if kid, err := thumbprint(private); err != nil || kid != m.KID {
+	if kid, err := keyThumbprint(private); err != nil || kid != m.KID {
 		return nil, fmt.Errorf("kid %q: %w: this is not the key's thumbprint", m.KID, ErrSealed)
 	}
 	return private, nil
@@ -140,15 +141,15 @@ func (s *Sealer) Reseal(m Material) (Material, bool, error) {
 
 // sealKey encrypts the key. It also sets SealedBy, for people who read the table.
 func (s *Sealer) sealKey(m *Material, private ed25519.PrivateKey) {
-	m.Sealed, m.SealedBy = s.seal(sealVersion, private.Seed(), []byte(m.KID)), s.first.fingerprint()
+	m.Sealed, m.SealedBy = s.sealSecret(sealVersion, private.Seed(), []byte(m.KID)), s.firstKEK.hexFingerprint()
 }
 
-func (k kek) fingerprint() string { return hex.EncodeToString([]byte(k.id)) }
+func (k kek) hexFingerprint() string { return hex.EncodeToString([]byte(k.id)) }
 
-// seal encrypts with the first key-encryption key; data is authenticated and not stored.
-func (s *Sealer) seal(version byte, secret, data []byte) []byte {
-	header := append([]byte{version}, s.first.id...)
-	return s.first.aead.Seal(header, nil, secret, data) //nolint:gosec // G407: this AEAD makes its own random nonces
+// sealSecret encrypts with the first key-encryption key; data is authenticated and not stored.
+func (s *Sealer) sealSecret(version byte, secret, data []byte) []byte {
+	header := append([]byte{version}, s.firstKEK.id...)
+	return s.firstKEK.aead.Seal(header, nil, secret, data) //nolint:gosec // G407: this AEAD makes its own random nonces
 }
 
 // openVersion reverses seal, with any of the key-encryption keys. Errors: ErrSealed.
@@ -169,5 +170,5 @@ func (s *Sealer) openVersion(version byte, sealed, data []byte) ([]byte, error) 
 
 // sealedByFirst reports whether an opened form names the first key-encryption key.
 func (s *Sealer) sealedByFirst(sealed []byte) bool {
-	return string(sealed[1:sealHeader]) == s.first.id
+	return string(sealed[1:sealHeader]) == s.firstKEK.id
 }

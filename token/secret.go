@@ -14,7 +14,7 @@ const PurposeNetcode = "netcode"
 // exactly these three. sealedBy is the fingerprint of the key-encryption key, which the row stores for people who read
 // the table.
 func (s *Sealer) SealSecret(purpose, region, id string, secret []byte) (sealed []byte, sealedBy string) {
-	return s.seal(secretVersion, secret, secretData(purpose, region, id)), s.first.fingerprint()
+	return s.sealSecret(secretVersion, secret, secretData(purpose, region, id)), s.firstKEK.hexFingerprint()
 }
 
 // OpenSecret returns the secret that SealSecret encrypted for this purpose, region and id. Errors: ErrSealed.
@@ -31,7 +31,7 @@ func (s *Sealer) ResealSecret(purpose, region, id string,
 		return sealed, "", false, err
 	}
 	if s.sealedByFirst(sealed) {
-		return sealed, s.first.fingerprint(), false, nil
+		return sealed, s.firstKEK.hexFingerprint(), false, nil
 	}
 	resealed, sealedBy = s.SealSecret(purpose, region, id, secret)
 	return resealed, sealedBy, true, nil
@@ -51,7 +51,7 @@ func secretData(words ...string) []byte {
 // Has reports whether a fingerprint is that of a configured key-encryption key.
 func (s *Sealer) Has(fingerprint string) bool {
 	for _, k := range s.byID {
-		if k.fingerprint() == fingerprint {
+		if k.hexFingerprint() == fingerprint {
 			return true
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Sealer) Has(fingerprint string) bool {
 func (s *Sealer) Fingerprints() []string {
 	all := make([]string, 0, len(s.byID))
 	for _, k := range s.byID {
-		all = append(all, k.fingerprint())
+		all = append(all, k.hexFingerprint())
 	}
 	first := s.First()
 	slices.SortFunc(all, func(a, b string) int {
@@ -78,4 +78,4 @@ func (s *Sealer) Fingerprints() []string {
 }
 
 // First returns the fingerprint of the key-encryption key that seals.
-func (s *Sealer) First() string { return s.first.fingerprint() }
+func (s *Sealer) First() string { return s.firstKEK.hexFingerprint() }

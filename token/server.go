@@ -45,7 +45,7 @@ func (ServerSecret) LogValue() slog.Value { return slog.StringValue("[hidden]") 
 // of what a credential says under a key that is derived (HKDF) from a key-encryption key and the purpose. So every
 // replica verifies them without a query, and no table stores them. The first key-encryption key makes them, and all of
 // them verify. Safe for concurrent use.
-type ServerTokens struct{ keks []serverKeys }
+type ServerTokens struct{ keysByKEK []serverKeys }
 
 // serverKeys are the keys that one key-encryption key gives, by purpose.
 type serverKeys struct {
@@ -67,31 +67,31 @@ func newServerKeys(kekID string, secret []byte) (serverKeys, error) {
 }
 
 // ServerTokens returns the credentials under the sealer's key-encryption keys.
-func (s *Sealer) ServerTokens() *ServerTokens { return &ServerTokens{keks: s.servers} }
+func (s *Sealer) ServerTokens() *ServerTokens { return &ServerTokens{keysByKEK: s.serverKeyList} }
 
 // MadeBy returns the fingerprint of the key-encryption key that makes credentials now.
-func (t *ServerTokens) MadeBy() string { return t.keks[0].fingerprint }
+func (t *ServerTokens) MadeBy() string { return t.keysByKEK[0].fingerprint }
 
-func (k serverKeys) mac(purpose ServerPurpose, text string) []byte {
+func (k serverKeys) computeMAC(purpose ServerPurpose, text string) []byte {
 	h := hmac.New(sha256.New, k.macOf[purpose])
 	_, _ = io.WriteString(h, text)
 	return h.Sum(nil)
 }
 
-// sign returns the MAC of a text in base64, by the first key-encryption key.
-func (t *ServerTokens) sign(purpose ServerPurpose, text string) string {
-	return base64.RawURLEncoding.EncodeToString(t.keks[0].mac(purpose, text))
+// signText returns the MAC of a text in base64, by the first key-encryption key.
+func (t *ServerTokens) signText(purpose ServerPurpose, text string) string {
+	return base64.RawURLEncoding.EncodeToString(t.keysByKEK[0].computeMAC(purpose, text))
 }
 
-// verify returns the fingerprint of the key-encryption key that made the MAC of a text. It takes the same time
+// verifyMAC returns the fingerprint of the key-encryption key that made the MAC of a text. It takes the same time
 // whichever that is.
-func (t *ServerTokens) verify(purpose ServerPurpose, text, mac string) (by string, ok bool) {
+func (t *ServerTokens) verifyMAC(purpose ServerPurpose, text, mac string) (by string, ok bool) {
 	got, err := base64.RawURLEncoding.Strict().DecodeString(mac)
 	if err != nil {
 		return "", false
 	}
-	for _, k := range t.keks {
-		if subtle.ConstantTimeCompare(k.mac(purpose, text), got) == 1 && !ok {
+	for _, k := range t.keysByKEK {
+		if subtle.ConstantTimeCompare(k.computeMAC(purpose, text), got) == 1 && !ok {
 			by, ok = k.fingerprint, true
 		}
 	}

@@ -52,8 +52,8 @@ type sessionJSON struct {
 	Team       string `json:"team,omitempty"`
 }
 
-func (c SessionClaims) encode() ([]byte, error) {
-	if err := c.check(); err != nil {
+func (c SessionClaims) encodeJSON() ([]byte, error) {
+	if err := c.checkLengths(); err != nil {
 		return nil, err
 	}
 	return json.Marshal(sessionJSON{
@@ -63,9 +63,9 @@ func (c SessionClaims) encode() ([]byte, error) {
 	})
 }
 
-// check is applied by Sign and by Verify. Invalid UTF-8 is refused because the JSON encoder would replace it, and the
+// checkLengths is applied by Sign and by Verify. Invalid UTF-8 is refused because the JSON encoder would replace it, and the
 // token would then name another player.
-func (c SessionClaims) check() error {
+func (c SessionClaims) checkLengths() error {
 	for _, s := range [...]string{c.SessionID, c.Handle, c.Endpoint, c.Region, c.ID} {
 		if s == "" {
 			return MissingClaim
@@ -91,12 +91,12 @@ func (c SessionClaims) check() error {
 
 // sessionMembers holds the destinations of the members of a payload.
 type sessionMembers struct {
-	registered
+	registered                                        registered
 	sid, hdl, ep, region, jti, mode, party, mid, team text
 	maxPlayers                                        count
 }
 
-func (m *sessionMembers) member(name string) member {
+func (m *sessionMembers) memberReader(name string) member {
 	switch name {
 	case "sid":
 		return &m.sid
@@ -119,14 +119,17 @@ func (m *sessionMembers) member(name string) member {
 	case "max_players":
 		return &m.maxPlayers
 	}
-	return m.registered.member(name)
+	return m.registered.memberReader(name)
 }
 
-func (m *sessionMembers) claims() SessionClaims {
+func (m *sessionMembers) asClaims() SessionClaims {
 	return SessionClaims{
-		Subject: m.sub.value, SessionID: m.sid.value, Handle: m.hdl.value, Endpoint: m.ep.value,
-		Region: m.region.value, ID: m.jti.value, IssuedAt: m.times.iat.time(), Expires: m.times.exp.time(),
-		Mode: m.mode.value, MaxPlayers: m.maxPlayers.value, Party: m.party.value, Match: m.mid.value,
-		Team: m.team.value,
+		Subject: m.registered.subject.stringValue, SessionID: m.sid.stringValue, Handle: m.hdl.stringValue,
+		Endpoint: m.ep.stringValue,
+		Region:   m.region.stringValue, ID: m.jti.stringValue, IssuedAt: m.registered.timeClaims.issuedAt.asTime(),
+		Expires: m.registered.timeClaims.expiry.asTime(),
+		Mode:    m.mode.stringValue, MaxPlayers: m.maxPlayers.numberValue, Party: m.party.stringValue,
+		Match: m.mid.stringValue,
+		Team:  m.team.stringValue,
 	}
 }

@@ -28,7 +28,8 @@ func drawClaims(t *rapid.T) SessionClaims {
 		Endpoint: text.Draw(t, "ep"), Region: text.Draw(t, "region"), ID: text.Draw(t, "jti"),
 		IssuedAt: issued, Expires: issued.Add(2 * time.Minute),
 		Mode: rapid.StringN(0, 40, 64).Draw(t, "mode"), MaxPlayers: rapid.IntRange(0, 1024).Draw(t, "max_players"),
-		Party: rapid.StringN(0, 36, 36).Draw(t, "party"), Match: rapid.StringN(0, 36, 36).Draw(t, "mid"), Team: rapid.StringN(0, 64, 64).Draw(t, "team"),
+		Party: rapid.StringN(0, 36, 36).Draw(t, "party"), Match: rapid.StringN(0, 36, 36).Draw(t, "mid"),
+		Team: rapid.StringN(0, 64, 64).Draw(t, "team"),
 	}
 }
 
@@ -129,7 +130,8 @@ func TestVerifyTakesTokensOfJWX(t *testing.T) {
 		theirs, err := jwt.NewBuilder().Issuer(Issuer).Audience([]string{"other", Audience}).Subject(c.Subject).
 			JwtID(c.ID).IssuedAt(c.IssuedAt).Expiration(c.Expires).Claim("sid", c.SessionID).Claim("hdl", c.Handle).
 			Claim("ep", c.Endpoint).Claim("region", c.Region).Claim("mode", c.Mode).
-			Claim("max_players", c.MaxPlayers).Claim("party", c.Party).Claim("mid", c.Match).Claim("team", c.Team).Claim("more", []int{1}).Build()
+			Claim("max_players", c.MaxPlayers).Claim("party", c.Party).Claim("mid", c.Match).Claim("team",
+			c.Team).Claim("more", []int{1}).Build()
 		require.NoError(t, err)
 		raw, err := jwt.Sign(theirs, jwt.WithKey(jwa.EdDSA, signer))
 		require.NoError(t, err)
@@ -169,7 +171,7 @@ func TestSessionTokenClaims(t *testing.T) {
 	t.Parallel()
 	s := setup(t, AlgEdDSA)
 	header := fmt.Sprintf(`{"alg":"EdDSA","kid":%q}`, s.kid)
-	good, err := someClaims().encode()
+	good, err := someClaims().encodeJSON()
 	require.NoError(t, err)
 	verify := func(payload string) error {
 		_, err := s.Verify(context.Background(), forge(s.private, header, payload), start)
@@ -200,13 +202,16 @@ func TestSessionTokenClaims(t *testing.T) {
 		want  Invalid
 	}{
 		{"iss", nil, WrongIssuer}, {"iss", "lattice-directo", WrongIssuer}, {"iss", 1, BadClaim},
-		{"aud", nil, WrongAudience}, {"aud", "game", WrongAudience}, {"aud", []string{"game"}, WrongAudience}, {"aud", 1, BadClaim},
-		{"sub", 1, BadClaim}, {"sub", "", BadClaim}, {"sub", "a\nb", BadClaim}, {"sub", "a\u0085", BadClaim}, {"sub", "a\ufffdb", BadClaim},
+		{"aud", nil, WrongAudience}, {"aud", "game", WrongAudience}, {"aud", []string{"game"}, WrongAudience},
+		{"aud", 1, BadClaim},
+		{"sub", 1, BadClaim}, {"sub", "", BadClaim}, {"sub", "a\nb", BadClaim}, {"sub", "a\u0085", BadClaim},
+		{"sub", "a\ufffdb", BadClaim},
 		{"exp", "1582977720", BadClaim}, {"exp", -1, BadClaim}, {"exp", 1e300, BadClaim},
 		{"nbf", start.Add(time.Minute).Unix(), NotYetValid}, {"nbf", "soon", BadClaim},
 		{"mode", nil, ""}, {"mode", 1, BadClaim}, {"party", nil, ""}, {"party", []any{"alice"}, BadClaim},
 		{"mid", nil, ""}, {"mid", 1, BadClaim}, {"team", nil, ""}, {"team", []any{"red"}, BadClaim},
-		{"max_players", nil, ""}, {"max_players", "8", BadClaim}, {"max_players", -1, BadClaim}, {"max_players", 1.5, BadClaim},
+		{"max_players", nil, ""}, {"max_players", "8", BadClaim}, {"max_players", -1, BadClaim},
+		{"max_players", 1.5, BadClaim},
 		{"iat", start.Add(time.Hour).Unix(), NotYetValid}, {"iat", start.Add(3 * time.Second).Unix(), ""},
 	} {
 		if err := change(c.name, c.value); c.want == "" {
@@ -221,10 +226,12 @@ func TestSessionTokenClaims(t *testing.T) {
 
 func TestSubjects(t *testing.T) {
 	t.Parallel()
-	for _, good := range []string{"a", "Zoë", "auth0|5f7c8ec7", "名前", "👩‍🚀", " ", strings.Repeat("a", 255), strings.Repeat("é", 127)} {
+	for _, good := range []string{"a", "Zoë", "auth0|5f7c8ec7", "名前", "👩‍🚀", " ", strings.Repeat("a", 255),
+		strings.Repeat("é", 127)} {
 		require.True(t, ValidSubject(good), good)
 	}
-	for _, bad := range []string{"", "\x00", "a\x1f", "\x7f", "\u0085", "\u009f", "a\xff", "\xc0\x80", "\xed\xa0\x80", "\ufffd", strings.Repeat("a", 256), strings.Repeat("é", 128)} {
+	for _, bad := range []string{"", "\x00", "a\x1f", "\x7f", "\u0085", "\u009f", "a\xff", "\xc0\x80", "\xed\xa0\x80",
+		"\ufffd", strings.Repeat("a", 256), strings.Repeat("é", 128)} {
 		require.False(t, ValidSubject(bad), bad)
 	}
 }

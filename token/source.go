@@ -120,28 +120,28 @@ func NewKeySourceFunc(fetch Fetch, opt SourceOptions) *KeySource {
 func (s *KeySource) Keys(ctx context.Context) (*KeySet, error) {
 	st := s.state.Load()
 	switch now := s.opt.Now(); {
-	case st.fresh(now, s.staleAt), st.failedSince(now.Add(-s.opt.RetryEvery)):
+	case st.isFresh(now, s.staleAt), st.failedSince(now.Add(-s.opt.RetryEvery)):
 	case st.set != nil && now.Sub(st.triedAt) < st.maxAge:
-		s.read(ctx, st)
+		s.startReading(ctx, st)
 	default:
-		wait(ctx, s.read(ctx, st))
+		waitUntilDone(ctx, s.startReading(ctx, st))
 		st = s.state.Load()
 	}
-	return st.keys()
+	return st.usableKeys()
 }
 
-// reread reads the set again, at most once per RetryEvery, because a token has a kid that is not in it.
-func (s *KeySource) reread(ctx context.Context) (*KeySet, error) {
+// readAgain reads the set again, at most once per RetryEvery, because a token has a kid that is not in it.
+func (s *KeySource) readAgain(ctx context.Context) (*KeySet, error) {
 	if st := s.state.Load(); s.opt.Now().Sub(st.triedAt) >= s.opt.RetryEvery {
-		wait(ctx, s.read(ctx, st))
+		waitUntilDone(ctx, s.startReading(ctx, st))
 	}
-	return s.state.Load().keys()
+	return s.state.Load().usableKeys()
 }
 
 // Err returns the error of the last reading, nil if it succeeded or there was none. An earlier set may still be in use.
 func (s *KeySource) Err() error { return s.state.Load().err }
 
-func (st *sourceState) keys() (*KeySet, error) {
+func (st *sourceState) usableKeys() (*KeySet, error) {
 	switch {
 	case st.set != nil:
 		return st.set, nil
@@ -151,9 +151,9 @@ func (st *sourceState) keys() (*KeySet, error) {
 	return nil, ErrKeysUnavailable
 }
 
-// fresh reports whether the set is younger than a share of its max-age. It returns false for a negative age: the clock
+// isFresh reports whether the set is younger than a share of its max-age. It returns false for a negative age: the clock
 // was set back, so the age is unknown.
-func (st *sourceState) fresh(now time.Time, share float64) bool {
+func (st *sourceState) isFresh(now time.Time, share float64) bool {
 	age := now.Sub(st.loadedAt)
 	return st.set != nil && age >= 0 && float64(age) < share*float64(st.maxAge)
 }
@@ -162,9 +162,9 @@ func (st *sourceState) failedSince(moment time.Time) bool {
 	return st.err != nil && st.triedAt.After(moment)
 }
 
-// read starts a reading, unless one is running or the state is no longer seen. It returns the channel of the running
+// startReading starts a reading, unless one is running or the state is no longer seen. It returns the channel of the running
 // reading, nil if there is none. The reading continues after ctx ends.
-func (s *KeySource) read(ctx context.Context, seen *sourceState) <-chan struct{} {
+func (s *KeySource) startReading(ctx context.Context, seen *sourceState) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reading == nil && s.state.Load() == seen {
@@ -209,14 +209,14 @@ func (st *sourceState) next(d Document, err error, now time.Time, algs []string)
 			n.err = err
 			return &n
 		}
-		n.last = SetStatus{Read: true, Usable: set.Len(), Ignored: set.ignored}
+		n.last = SetStatus{Read: true, Usable: set.Len(), Ignored: set.ignoredKeys}
 		if set.Len() == 0 {
-			return n.emptied(set, sum)
+			return n.keepingOld(set, sum)
 		}
 		n.set, n.sum = set, sum
 	}
 	n.emptiedAt = time.Time{}
-	n.last.Usable, n.last.Ignored = n.set.Len(), n.set.ignored
+	n.last.Usable, n.last.Ignored = n.set.Len(), n.set.ignoredKeys
 	if !d.NotModified {
 		n.etag = d.ETag
 	}
@@ -224,11 +224,11 @@ func (st *sourceState) next(d Document, err error, now time.Time, algs []string)
 	return &n
 }
 
-// emptied is the state after a reading without a usable key: an error, after which the set is read again soon. The
+// keepingOld is the state after a reading without a usable key: an error, after which the set is read again soon. The
 // former set goes only after keepEmptied.
-func (st *sourceState) emptied(set *KeySet, sum [sha256.Size]byte) *sourceState {
+func (st *sourceState) keepingOld(set *KeySet, sum [sha256.Size]byte) *sourceState {
 	n := *st
-	n.err = &noUsableKey{set.ignored}
+	n.err = &noUsableKey{set.ignoredKeys}
 	if n.emptiedAt.IsZero() {
 		n.emptiedAt = n.triedAt
 	}
@@ -265,10 +265,10 @@ func (s *KeySource) logReading(old, next *sourceState) {
 	case next.err != nil && (old.err == nil || old.err.Error() != next.err.Error()):
 		s.opt.Log.Warn("key set could not be read", slog.Any("error", next.err),
 			slog.Bool("last_good_kept", next.set != nil && next.set.Len() > 0))
-	case next.err == nil && next.set != old.set && len(next.set.ignored) > 0:
+	case next.err == nil && next.set != old.set && len(next.set.ignoredKeys) > 0:
 		s.opt.Log.Warn("key set changed, some keys are ignored", slog.Int("keys", next.set.Len()),
-			slog.Int("ignored", len(next.set.ignored)),
-			slog.String("why", strings.TrimPrefix(ignoredText(next.set.ignored), ": ")))
+			slog.Int("ignored", len(next.set.ignoredKeys)),
+			slog.String("why", strings.TrimPrefix(ignoredText(next.set.ignoredKeys), ": ")))
 	case next.err == nil && next.set != old.set:
 		s.opt.Log.Info("key set changed", slog.Int("keys", next.set.Len()))
 	case next.err == nil && old.err != nil:
@@ -278,7 +278,7 @@ func (s *KeySource) logReading(old, next *sourceState) {
 	}
 }
 
-func wait(ctx context.Context, done <-chan struct{}) {
+func waitUntilDone(ctx context.Context, done <-chan struct{}) {
 	if done == nil {
 		return
 	}

@@ -61,7 +61,7 @@ func settle(s *KeySource) {
 	s.mu.Lock()
 	reading := s.reading
 	s.mu.Unlock()
-	wait(context.Background(), reading)
+	waitUntilDone(context.Background(), reading)
 }
 
 func has(t *testing.T, s *KeySource, kid string) bool {

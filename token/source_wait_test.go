@@ -91,7 +91,7 @@ func TestSlowCallerStartsNoSecondReading(t *testing.T) {
 	s, _ := newSource(o)
 	seen := s.state.Load()
 	require.True(t, has(t, s, "a"))
-	require.Nil(t, s.read(context.Background(), seen))
+	require.Nil(t, s.startReading(context.Background(), seen))
 	require.Equal(t, 1, o.count())
 }
 

@@ -9,7 +9,7 @@ import (
 const DefaultSessionSkew = 5 * time.Second
 
 // sessionPolicy allows both names of the one algorithm that Ring signs with.
-var sessionPolicy = policy{algs: []string{AlgEdDSA, AlgEd25519}, needKID: true}
+var sessionPolicy = policy{allowedAlgs: []string{AlgEdDSA, AlgEd25519}, needKID: true}
 
 // SessionVerifier verifies session tokens on a game server that admits players. Safe for concurrent use.
 type SessionVerifier struct {
@@ -28,22 +28,22 @@ func NewSessionVerifier(keys *KeySource, skew time.Duration) *SessionVerifier {
 // redeemed once. The error is an Invalid, or ErrKeysUnavailable. Verify waits for the key set only if there is none
 // yet, it is too old, or the token has an unknown kid; ctx bounds the wait.
 func (v *SessionVerifier) Verify(ctx context.Context, raw string, now time.Time) (SessionClaims, error) {
-	payload, _, err := sessionPolicy.verified(ctx, raw, v.keys)
+	payload, _, err := sessionPolicy.verifiedPayload(ctx, raw, v.keys)
 	if err != nil {
 		return SessionClaims{}, err
 	}
 	var m sessionMembers
-	if err := readObject(payload, m.member); err != nil {
+	if err := readObject(payload, m.memberReader); err != nil {
 		return SessionClaims{}, err
 	}
-	if err := m.check(now, v.skew, Issuer, Audience); err != nil {
+	if err := m.registered.checkClaims(now, v.skew, Issuer, Audience); err != nil {
 		return SessionClaims{}, err
 	}
-	if !m.times.iat.set {
+	if !m.registered.timeClaims.issuedAt.isSet {
 		return SessionClaims{}, MissingClaim
 	}
-	claims := m.claims()
-	if err := claims.check(); err != nil {
+	claims := m.asClaims()
+	if err := claims.checkLengths(); err != nil {
 		return SessionClaims{}, err
 	}
 	return claims, nil

@@ -23,7 +23,7 @@ func (r *Ring) SignWebhook(now time.Time, id string, body []byte) (string, error
 	}
 	content := append([]byte(id+"."+strconv.FormatInt(now.Unix(), 10)+"."), body...)
 	var signatures []string
-	for _, k := range r.published(now) {
+	for _, k := range r.publishedKeys(now) {
 		signatures = append(signatures, "v1a,"+base64.StdEncoding.EncodeToString(ed25519.Sign(k.private, content)))
 	}
 	if len(signatures) == 0 {
@@ -43,7 +43,7 @@ type WebhookKey struct {
 // WebhookKeys returns the keys of which [Ring.SignWebhook] makes signatures at now.
 func (r *Ring) WebhookKeys(now time.Time) []WebhookKey {
 	keys := []WebhookKey{}
-	for _, k := range r.published(now) {
+	for _, k := range r.publishedKeys(now) {
 		public := k.private.Public().(ed25519.PublicKey)
 		keys = append(keys, WebhookKey{
 			KID: k.key.KID, Key: webhookKeyPrefix + base64.StdEncoding.EncodeToString(public),
@@ -59,8 +59,8 @@ func (r *Ring) WebhookKeySet(now time.Time) (document []byte, etag string, err e
 	return document, entityTag(document), err
 }
 
-// published returns the keys that verifiers know at now: the next one, the signing one and retiring ones.
-func (r *Ring) published(now time.Time) (keys []ringKey) {
+// publishedKeys returns the keys that verifiers know at now: the next one, the signing one and retiring ones.
+func (r *Ring) publishedKeys(now time.Time) (keys []ringKey) {
 	for _, k := range r.keys {
 		if !now.Before(k.key.PublishAt) && now.Before(k.key.VerifyUntil) {
 			keys = append(keys, k)

@@ -21,11 +21,11 @@ const (
 // admitter admits the first players of login queues. Calls that give out places do it as well, so without workers a
 // line only moves when somebody joins it. It reports no players in Done: the log would have a line for each turn.
 type admitter struct {
-	store  *db.Store
-	looked time.Time // when no valve limited
-	marked time.Time
+	store    *db.Store
+	lookedAt time.Time // when no valve limited
+	markedAt time.Time
 
-	waiting, players, rate *prometheus.GaugeVec
+	waitingGauge, playersGauge, rateGauge *prometheus.GaugeVec
 }
 
 func newAdmitter(store *db.Store, to prometheus.Registerer) (*admitter, error) {
@@ -34,15 +34,16 @@ func newAdmitter(store *db.Store, to prometheus.Registerer) (*admitter, error) {
 	}
 	a := &admitter{
 		store: store,
-		waiting: gauge("director_login_queue_waiting",
+		waitingGauge: gauge("director_login_queue_waiting",
 			"Players who wait in the line of a valve that does not let everybody in."),
-		players: gauge("director_login_queue_players", "Players whom such a valve has admitted and who are in."),
-		rate:    gauge("director_login_queue_rate", "Admissions a second of such a valve, about of the last minute."),
+		playersGauge: gauge("director_login_queue_players", "Players whom such a valve has admitted and who are in."),
+		rateGauge: gauge("director_login_queue_rate",
+			"Admissions a second of such a valve, about of the last minute."),
 	}
 	if to == nil {
 		return a, nil
 	}
-	for _, g := range []prometheus.Collector{a.waiting, a.players, a.rate} {
+	for _, g := range []prometheus.Collector{a.waitingGauge, a.playersGauge, a.rateGauge} {
 		if err := to.Register(g); err != nil {
 			return nil, fmt.Errorf("worker metrics: %w", err)
 		}
@@ -53,16 +54,16 @@ func newAdmitter(store *db.Store, to prometheus.Registerer) (*admitter, error) {
 func (a *admitter) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	// The loop runs five times a second for valves that limit. Without one, the lines are read once a second.
-	if time.Since(a.looked) < admitIdle {
+	if time.Since(a.lookedAt) < admitIdle {
 		return done, nil
 	}
 	lines, err := a.store.LoginLines(ctx)
 	if err != nil {
 		return done, err
 	}
-	a.measure(lines)
+	a.setGauges(lines)
 	// A mark reads the whole line, so it is made in every tenth run only.
-	isIdle, marks := true, time.Since(a.marked) >= markEvery
+	isIdle, marks := true, time.Since(a.markedAt) >= markEvery
 	for _, l := range lines {
 		if l.Mode() != db.ValveOpen {
 			isIdle = false
@@ -70,10 +71,10 @@ func (a *admitter) runOnce(ctx context.Context) (Done, error) {
 		}
 	}
 	if marks {
-		a.marked = time.Now()
+		a.markedAt = time.Now()
 	}
 	if isIdle {
-		a.looked = time.Now()
+		a.lookedAt = time.Now()
 	}
 	return done, err
 }
@@ -90,25 +91,25 @@ func (a *admitter) turn(ctx context.Context, l *db.LoginLine, marks bool) (err e
 	return err
 }
 
-// measure sets the gauges, without those of valves that are open or gone.
-func (a *admitter) measure(lines []*db.LoginLine) {
+// setGauges sets the gauges, without those of valves that are open or gone.
+func (a *admitter) setGauges(lines []*db.LoginLine) {
 	// A valve that has gone or has opened would keep its last value otherwise.
-	for _, g := range []*prometheus.GaugeVec{a.waiting, a.players, a.rate} {
+	for _, g := range []*prometheus.GaugeVec{a.waitingGauge, a.playersGauge, a.rateGauge} {
 		g.Reset()
 	}
 	for _, l := range lines {
 		if l.Mode() != db.ValveOpen {
-			a.waiting.WithLabelValues(l.Valve()).Set(float64(l.Waiting()))
-			a.players.WithLabelValues(l.Valve()).Set(float64(l.Players()))
-			a.rate.WithLabelValues(l.Valve()).Set(l.Pace())
+			a.waitingGauge.WithLabelValues(l.Valve()).Set(float64(l.Waiting()))
+			a.playersGauge.WithLabelValues(l.Valve()).Set(float64(l.Players()))
+			a.rateGauge.WithLabelValues(l.Valve()).Set(l.Pace())
 		}
 	}
 }
 
 // admissionSweeper ends places and admissions of players who are away, and counts players who came in past a valve.
 type admissionSweeper struct {
-	store   *db.Store
-	adopted time.Time
+	store     *db.Store
+	adoptedAt time.Time
 }
 
 func (s *admissionSweeper) runOnce(ctx context.Context) (Done, error) {
@@ -117,24 +118,24 @@ func (s *admissionSweeper) runOnce(ctx context.Context) (Done, error) {
 	if err != nil {
 		return done, err
 	}
-	adopts := time.Since(s.adopted) >= adoptEvery
+	adopts := time.Since(s.adoptedAt) >= adoptEvery
 	for _, l := range lines {
-		err = errors.Join(err, s.steps(ctx, l.Valve(), "admissions_ended", s.store.PruneLine, done))
+		err = errors.Join(err, s.drainSteps(ctx, l.Valve(), "admissions_ended", s.store.PruneLine, done))
 		// Always while the valve is young: replicas whose copy of it is older may let players in who have no admission.
 		if l.Mode() != db.ValveOpen && (adopts || l.IsYoung()) {
-			err = errors.Join(err, s.steps(ctx, l.Valve(), "players_adopted", s.store.AdoptPlayers, done))
+			err = errors.Join(err, s.drainSteps(ctx, l.Valve(), "players_adopted", s.store.AdoptPlayers, done))
 		}
 	}
 	// Only after a success of all lines: otherwise the next run adopts again.
 	if adopts && err == nil {
-		s.adopted = time.Now()
+		s.adoptedAt = time.Now()
 	}
 	return done, err
 }
 
-func (s *admissionSweeper) steps(ctx context.Context, valve, what string,
+func (s *admissionSweeper) drainSteps(ctx context.Context, valve, what string,
 	step func(context.Context, string, int) (int, error), done Done) error {
-	return drain(admissionBatch, func() (int, error) {
+	return drainBacklog(admissionBatch, func() (int, error) {
 		n, err := step(ctx, valve, admissionBatch)
 		done.add(what, n)
 		return n, err

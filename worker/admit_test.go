@@ -20,7 +20,7 @@ func TestLoginQueuesAreTurned(t *testing.T) {
 	require.NoError(t, err)
 	_, err = admit.runOnce(t.Context())
 	require.NoError(t, err)
-	require.False(t, admit.looked.IsZero(), "no valve limits")
+	require.False(t, admit.lookedAt.IsZero(), "no valve limits")
 
 	rate, share := 2.0, 0.0
 	_, err = d.As("").SetValve(t.Context(), "launch", db.ValveSettings{Rate: &rate, StaffShare: &share})
@@ -38,8 +38,8 @@ func TestLoginQueuesAreTurned(t *testing.T) {
 		storetest.Values[string](d, "SELECT sub FROM admissions WHERE admitted_at IS NOT NULL ORDER BY place"))
 	require.Equal(t, []int64{3}, storetest.Values[int64](d, "SELECT unnest(marks) FROM login_queue_marks"))
 	run(t, admit)
-	require.InDelta(t, 1, testutil.ToFloat64(admit.waiting.WithLabelValues("launch")), 0)
-	require.InDelta(t, 2, testutil.ToFloat64(admit.players.WithLabelValues("launch")), 0)
+	require.InDelta(t, 1, testutil.ToFloat64(admit.waitingGauge.WithLabelValues("launch")), 0)
+	require.InDelta(t, 2, testutil.ToFloat64(admit.playersGauge.WithLabelValues("launch")), 0)
 
 	sweep := &admissionSweeper{store: d.Store}
 	done, err := sweep.runOnce(t.Context())
@@ -59,12 +59,12 @@ func TestLoginQueuesAreTurned(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Done{"admissions_ended": 2}, done, "an open valve keeps no rows")
 	run(t, admit)
-	require.Zero(t, testutil.CollectAndCount(admit.waiting))
+	require.Zero(t, testutil.CollectAndCount(admit.waitingGauge))
 }
 
 // run turns the lines as if the last turn was long ago.
 func run(t *testing.T, admit *admitter) {
 	t.Helper()
-	admit.looked, admit.marked = admit.looked.Add(-admitIdle), admit.marked.Add(-markEvery)
+	admit.lookedAt, admit.markedAt = admit.lookedAt.Add(-admitIdle), admit.markedAt.Add(-markEvery)
 	must.Get(admit.runOnce(context.WithoutCancel(t.Context())))(t)
 }

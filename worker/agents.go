@@ -17,41 +17,42 @@ const remindEvery = 20 * time.Second
 // agentReaper ends the agents and commands of replicas that have ended, and deletes old rows of agents, commands and
 // replicas.
 type agentReaper struct {
-	store    *db.Store
-	reminded time.Time // when commands of kept drains were last sent again
+	store      *db.Store
+	remindedAt time.Time // when commands of kept drains were last sent again
 }
 
 func (r *agentReaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
-	remind := time.Since(r.reminded) >= remindEvery
+	remind := time.Since(r.remindedAt) >= remindEvery
 	err := eachRegion(ctx, r.store.AgentRegions, func(region string) error {
-		return errors.Join(r.end(ctx, region, done), r.settle(ctx, region, remind, done), r.forget(ctx, region, done))
+		return errors.Join(r.endReplicas(ctx, region, done), r.settleCommands(ctx, region, remind, done),
+			r.forget(ctx, region, done))
 	})
 	// After an error, the next run sends to all regions again. A command that was sent twice drains once.
 	if remind && err == nil {
-		r.reminded = time.Now()
+		r.remindedAt = time.Now()
 	}
 	return done, err
 }
 
-// end ends replicas past their lease, and the agents that they do not leave to others any longer.
-func (r *agentReaper) end(ctx context.Context, region string, done Done) error {
+// endReplicas ends replicas past their lease, and the agents that they do not leave to others any longer.
+func (r *agentReaper) endReplicas(ctx context.Context, region string, done Done) error {
 	replicas, err := r.store.EndExpiredReplicas(ctx, region)
 	done.add("replicas", replicas)
 	if err != nil {
 		return err
 	}
 	// By one, not by a batch: EndAgents returns 0 when nothing is left, and fewer than its bound also in between.
-	return drain(1, func() (int, error) {
+	return drainBacklog(1, func() (int, error) {
 		n, err := r.store.EndAgents(ctx, region)
 		done.add("agents", n)
 		return n, err
 	})
 }
 
-// settle times out commands whose caller's replica has ended.
-func (r *agentReaper) settle(ctx context.Context, region string, remind bool, done Done) error {
-	err := drain(1, func() (int, error) {
+// settleCommands times out commands whose caller's replica has ended.
+func (r *agentReaper) settleCommands(ctx context.Context, region string, remind bool, done Done) error {
+	err := drainBacklog(1, func() (int, error) {
 		n, err := r.store.ExpireCommands(ctx, region)
 		done.add("commands_timed_out", n)
 		return n, err
@@ -59,7 +60,7 @@ func (r *agentReaper) settle(ctx context.Context, region string, remind bool, do
 	if err != nil || !remind {
 		return err
 	}
-	return drain(agentBatch, func() (int, error) {
+	return drainBacklog(agentBatch, func() (int, error) {
 		n, err := r.store.RemindKeptDrains(ctx, region, agentBatch)
 		done.add("drains_sent", n)
 		return n, err
@@ -67,12 +68,12 @@ func (r *agentReaper) settle(ctx context.Context, region string, remind bool, do
 }
 
 func (r *agentReaper) forget(ctx context.Context, region string, done Done) error {
-	commands := drain(1, func() (int, error) {
+	commands := drainBacklog(1, func() (int, error) {
 		n, err := r.store.ForgetCommands(ctx, region)
 		done.add("commands_forgotten", n)
 		return n, err
 	})
-	agents := drain(agentBatch, func() (int, error) {
+	agents := drainBacklog(agentBatch, func() (int, error) {
 		n, err := r.store.ForgetAgents(ctx, region, agentBatch)
 		done.add("agents_forgotten", n)
 		return n, err

@@ -19,9 +19,11 @@ func (b *bundle) replicaWith(agents int) uuid.UUID {
 	replica := must.Get(b.BeginReplica(b.t.Context(), "global"))(b.t)
 	for i := range agents {
 		must.Get(b.JoinAgent(b.t.Context(), db.AgentJoin{
-			Ref:     db.AgentRef{Region: "global", ID: fmt.Sprintf("%08x%08x", replica.ID(), i), Replica: replica},
-			Content: db.AgentContent{Name: fmt.Sprintf("eu%d", i), ProcessUID: replica.String(), EndpointURL: "wss://eu", Status: db.AgentActive},
-			Rooms:   []db.ReportedRoom{{RawID: "lobby", Type: "duel", Local: true}},
+			Ref: db.AgentRef{Region: "global", ID: fmt.Sprintf("%08x%08x", replica.ID(), i),
+				ReplicaID: replica},
+			Content: db.AgentContent{Name: fmt.Sprintf("eu%d", i), ProcessUID: replica.String(),
+				EndpointURL: "wss://eu", Status: db.AgentActive},
+			ReportedRooms: []db.ReportedRoom{{RawID: "lobby", Type: "duel", IsLocal: true}},
 		}))(b.t)
 	}
 	return replica
@@ -85,7 +87,7 @@ func TestKeptDrainsAreSentAgain(t *testing.T) {
 	done, err = r.runOnce(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Done{"commands_timed_out": 1}, done, "not every second")
-	r.reminded = time.Now().Add(-remindEvery)
+	r.remindedAt = time.Now().Add(-remindEvery)
 	done, err = r.runOnce(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Done{"drains_sent": 1}, done)

@@ -8,9 +8,9 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// drain repeats a step that handles at most batch rows until a step handles fewer: the backlog is then empty, or
+// drainBacklog repeats a step that handles at most batch rows until a step handles fewer: the backlog is then empty, or
 // another worker has locked the rest of it.
-func drain(batch int, step func() (int, error)) error {
+func drainBacklog(batch int, step func() (int, error)) error {
 	for {
 		n, err := step()
 		if err != nil || n < batch {

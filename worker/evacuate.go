@@ -28,12 +28,12 @@ func (e evacuator) runOnce(ctx context.Context) (Done, error) {
 		// time.
 		for {
 			step, err := e.store.StepEvacuation(ctx, id, restoreTicket)
-			done.add("sessions", step.Closed)
-			done.add("released", step.Released)
-			done.add("instances", step.Ended)
-			done.add("queued", step.Queued)
-			done.add("seated", step.Seated)
-			done.add("nothing", step.Nothing)
+			done.add("sessions", step.ClosedSessions)
+			done.add("released", step.ReleasedPlayers)
+			done.add("instances", step.EndedServers)
+			done.add("queued", step.QueuedPlayers)
+			done.add("seated", step.SeatedPlayers)
+			done.add("nothing", step.StrandedPlayers)
 			// Idle: there is nothing to do, or other workers hold all of it. The next run looks again.
 			if err != nil || step.IsIdle() {
 				failed = append(failed, err)
@@ -51,5 +51,5 @@ func restoreTicket(past db.PastTicket) (db.QueueBody, error) {
 		return db.QueueBody{}, err
 	}
 	body, err := ticketbody.Prepare(draft)
-	return db.QueueBody{Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body)}, err
+	return db.QueueBody{SearchFields: ticketbody.Fields(draft), EncodeBody: body.Body, Bytes: len(body)}, err
 }

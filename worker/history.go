@@ -19,8 +19,8 @@ func (h historian) runOnce(ctx context.Context) (Done, error) {
 	turn, err := h.store.TurnHistory(ctx, daysAhead, h.retention)
 	done := Done{}
 	done.add("partitions_made", turn.PartitionsMade)
-	done.add("partitions_dropped", turn.Dropped)
-	done.add("default_partitions_replaced", turn.Replaced)
-	done.add("default_rows_deleted", turn.Pruned)
+	done.add("partitions_dropped", turn.PartitionsDropped)
+	done.add("default_partitions_replaced", turn.DefaultsReplaced)
+	done.add("default_rows_deleted", turn.RowsPruned)
 	return done, err
 }

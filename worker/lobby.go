@@ -21,41 +21,41 @@ const wholeLog = 10 * time.Minute
 // Nothing depends on when it runs: an invitation counts until it expires, and replicas read logs from the positions
 // that they know.
 type lobbyCleaner struct {
-	store *db.Store
-	marks map[string]time.Time // by region: the time of the newest row that was pruned
-	reset time.Time            // when the marks were last dropped
+	store        *db.Store
+	pruneMarks   map[string]time.Time // by region: the time of the newest row that was pruned
+	marksResetAt time.Time            // when the marks were last dropped
 }
 
 func (c *lobbyCleaner) runOnce(ctx context.Context) (Done, error) {
-	if time.Since(c.reset) >= wholeLog {
+	if time.Since(c.marksResetAt) >= wholeLog {
 		// The marks of all regions at a time, which makes the dearer runs rare.
-		c.marks, c.reset = map[string]time.Time{}, time.Now()
+		c.pruneMarks, c.marksResetAt = map[string]time.Time{}, time.Now()
 	}
 	done := Done{}
 	return done, eachRegion(ctx, c.store.LobbyRegions, func(region string) error {
-		return errors.Join(c.close(ctx, region, done), c.prune(ctx, region, done))
+		return errors.Join(c.closeRooms(ctx, region, done), c.pruneLogs(ctx, region, done))
 	})
 }
 
-// close deletes invitations first: their rooms may be empty then.
-func (c *lobbyCleaner) close(ctx context.Context, region string, done Done) error {
-	invitations := drain(1, func() (int, error) {
+// closeRooms deletes invitations first: their rooms may be empty then.
+func (c *lobbyCleaner) closeRooms(ctx context.Context, region string, done Done) error {
+	invitations := drainBacklog(1, func() (int, error) {
 		n, err := c.store.DropExpiredInvitations(ctx, region, lobbyBatch)
 		done.add("rooms_with_expired_invitations", n)
 		return n, err
 	})
-	ofPlayers := drain(lobbyBatch, func() (int, error) {
+	ofPlayers := drainBacklog(lobbyBatch, func() (int, error) {
 		n, err := c.store.DropExpiredPlayerInvitations(ctx, region, lobbyBatch)
 		done.add("invitations_expired", n)
 		return n, err
 	})
-	inboxes := drain(lobbyBatch, func() (int, error) {
+	inboxes := drainBacklog(lobbyBatch, func() (int, error) {
 		n, err := c.store.DropUnusedInboxes(ctx, region, lobbyBatch)
 		done.add("inboxes_dropped", n)
 		return n, err
 	})
 	// Last, since the steps before it may have made a room empty.
-	return errors.Join(invitations, ofPlayers, inboxes, drain(lobbyBatch, func() (int, error) {
+	return errors.Join(invitations, ofPlayers, inboxes, drainBacklog(lobbyBatch, func() (int, error) {
 		// The rows that were looked at decide whether there are more, since some of them may not be empty any more.
 		seen, closed, err := c.store.CloseEmptyLobbies(ctx, region, lobbyBatch)
 		done.add("rooms_closed", closed)
@@ -63,10 +63,10 @@ func (c *lobbyCleaner) close(ctx context.Context, region string, done Done) erro
 	}))
 }
 
-func (c *lobbyCleaner) prune(ctx context.Context, region string, done Done) error {
-	return drain(lobbyLogBatch, func() (int, error) {
-		n, newest, err := c.store.PruneLobbyLog(ctx, region, c.marks[region], lobbyLogBatch)
-		c.marks[region] = newest
+func (c *lobbyCleaner) pruneLogs(ctx context.Context, region string, done Done) error {
+	return drainBacklog(lobbyLogBatch, func() (int, error) {
+		n, newest, err := c.store.PruneLobbyLog(ctx, region, c.pruneMarks[region], lobbyLogBatch)
+		c.pruneMarks[region] = newest
 		done.add("lobby_log_rows", n)
 		return n, err
 	})

@@ -34,7 +34,8 @@ func TestEmptyRoomsCloseAfterTheirGrace(t *testing.T) {
 	b.lobby("joined meanwhile", 0, 1, 0)
 	b.Exec("UPDATE lobbies SET closes_at = now() WHERE id = 'joined meanwhile'")
 	require.Equal(t, Done{"rooms_closed": 1}, b.race(3, "lobby", b.options()))
-	require.Equal(t, []string{"in its grace", "joined meanwhile", "with a member", "with an invitation"}, storetest.One[[]string](b.DB, "SELECT array_agg(id ORDER BY id) FROM lobbies"))
+	require.Equal(t, []string{"in its grace", "joined meanwhile", "with a member", "with an invitation"},
+		storetest.One[[]string](b.DB, "SELECT array_agg(id ORDER BY id) FROM lobbies"))
 	require.Equal(t, "in its grace", storetest.One[string](b.DB, "SELECT id FROM lobbies WHERE closes_at IS NOT NULL"))
 
 	b.Exec("UPDATE lobby_members SET expires_at = now() WHERE expires_at IS NOT NULL")
@@ -54,7 +55,8 @@ func TestManyRoomsCloseOnce(t *testing.T) {
 	b.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at)
 		SELECT 'eu', md5(n::text)::uuid, 'i' || k, 'p', 'invited', now() - interval '1 week' FROM generate_series(1, 2 * $1::int + 1) n, generate_series(1, 2) k`, lobbyBatch)
 	require.Equal(t, 2*lobbyBatch+1, b.race(3, "lobby", b.options())["rooms_closed"])
-	require.Zero(t, storetest.One[int](b.DB, "SELECT count(*) FROM lobbies")+storetest.One[int](b.DB, "SELECT count(*) FROM lobby_members"))
+	require.Zero(t, storetest.One[int](b.DB, "SELECT count(*) FROM lobbies")+
+		storetest.One[int](b.DB, "SELECT count(*) FROM lobby_members"))
 }
 
 // Pins rooms that stay open for ever since the worker that closed them was killed, and a worker that waits for one that
@@ -95,7 +97,7 @@ func TestLogsOfRoomsArePruned(t *testing.T) {
 	require.Empty(t, run())
 	write(12_001, 12_002, "2 minutes")
 	require.Empty(t, run(), "it starts at its mark")
-	c.reset = time.Now().Add(-wholeLog)
+	c.marksResetAt = time.Now().Add(-wholeLog)
 	require.Equal(t, Done{"lobby_log_rows": 2}, run(), "and every ten minutes at the first row")
 	require.Equal(t, 10, storetest.One[int](b.DB, "SELECT count(*) FROM lobby_log"))
 }

@@ -24,55 +24,55 @@ func (d Done) add(what string, n int) {
 
 // result is the outcome of one run of a loop.
 type result struct {
-	loop string
-	done Done // complete up to the error, if there was one
-	took time.Duration
-	err  error
-	next time.Duration // until the next run
+	loopName   string
+	doneCounts Done // complete up to the error, if there was one
+	runTime    time.Duration
+	err        error
+	nextPause  time.Duration // until the next run
 }
 
 // loop calls runOnce at an interval.
 type loop struct {
-	name     string
-	interval time.Duration
-	timeout  time.Duration // of one run
-	runOnce  func(context.Context) (Done, error)
+	name       string
+	interval   time.Duration
+	runTimeout time.Duration // of one run
+	runOnce    func(context.Context) (Done, error)
 
-	log       *slog.Logger
-	metrics   *metrics
-	pause     func(ctx context.Context, d time.Duration) bool // false: ctx ended
-	onResult  func(result)                                    // for tests; may be nil
-	lastError string                                          // of the last run; "" when it succeeded
+	log         *slog.Logger
+	metrics     *metrics
+	waitForNext func(ctx context.Context, d time.Duration) bool // false: ctx ended
+	onResult    func(result)                                    // for tests; may be nil
+	lastError   string                                          // of the last run; "" when it succeeded
 
 	// stores a success; nil: successes are not stored
-	record   func(ctx context.Context, loop string, interval time.Duration) error
-	recorded time.Time // when record last succeeded
+	storeSuccess func(ctx context.Context, loop string, interval time.Duration) error
+	recordedAt   time.Time // when record last succeeded
 }
 
 func (l *loop) run(ctx context.Context) {
-	retry := l.retries()
+	retry := l.retryPauses()
 	for {
-		r := l.attempt(ctx)
+		r := l.attemptRun(ctx)
 		if ctx.Err() != nil {
 			return // the run was cancelled: its result says nothing
 		}
 		if r.err == nil {
 			l.recordSuccess(ctx)
 			retry.Reset()
-			r.next = jitter(l.interval)
+			r.nextPause = jitterInterval(l.interval)
 		} else {
-			r.next = retry.NextBackOff()
+			r.nextPause = retry.NextBackOff()
 		}
-		l.report(ctx, r)
-		if !l.pause(ctx, r.next) {
+		l.reportRun(ctx, r)
+		if !l.waitForNext(ctx, r.nextPause) {
 			return
 		}
 	}
 }
 
-// retries returns the pauses after failures. The first is short even for a loop with a long interval; the last are long
+// retryPauses returns the pauses after failures. The first is short even for a loop with a long interval; the last are long
 // enough that many workers do not overload a database that is starting again.
-func (l *loop) retries() *backoff.ExponentialBackOff {
+func (l *loop) retryPauses() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval = min(l.interval, time.Second)
 	b.MaxInterval = max(l.interval, 10*time.Second)
@@ -80,11 +80,11 @@ func (l *loop) retries() *backoff.ExponentialBackOff {
 	return b
 }
 
-// attempt runs the loop once. A panic becomes an error of that run, so that it stops neither the loop's next runs nor
+// attemptRun runs the loop once. A panic becomes an error of that run, so that it stops neither the loop's next runs nor
 // other loops.
-func (l *loop) attempt(ctx context.Context) (r result) {
+func (l *loop) attemptRun(ctx context.Context) (r result) {
 	// The timeout is of one run. The pause after it has the context of the worker.
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	ctx, cancel := context.WithTimeout(ctx, l.runTimeout)
 	defer cancel()
 	start := time.Now()
 	defer func() {
@@ -92,19 +92,19 @@ func (l *loop) attempt(ctx context.Context) (r result) {
 			// The stack is in the log once: an equal error is not logged again.
 			r.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
-		r.loop, r.took = l.name, time.Since(start)
+		r.loopName, r.runTime = l.name, time.Since(start)
 	}()
-	r.done, r.err = l.runOnce(ctx)
+	r.doneCounts, r.err = l.runOnce(ctx)
 	return r
 }
 
-func (l *loop) report(ctx context.Context, r result) {
-	l.metrics.observe(r)
+func (l *loop) reportRun(ctx context.Context, r result) {
+	l.metrics.observeRun(r)
 	// Runs without work are in the metrics only: most runs of most loops are such.
-	if len(r.done) > 0 {
-		attrs := []slog.Attr{slog.Duration("took", r.took)}
-		for _, what := range slices.Sorted(maps.Keys(r.done)) {
-			attrs = append(attrs, slog.Int(what, r.done[what]))
+	if len(r.doneCounts) > 0 {
+		attrs := []slog.Attr{slog.Duration("took", r.runTime)}
+		for _, what := range slices.Sorted(maps.Keys(r.doneCounts)) {
+			attrs = append(attrs, slog.Int(what, r.doneCounts[what]))
 		}
 		l.log.LogAttrs(ctx, slog.LevelInfo, "worked", attrs...)
 	}
@@ -129,7 +129,7 @@ func (l *loop) logFailure(ctx context.Context, err error) {
 	}
 }
 
-// jitter changes an interval by up to a tenth in either direction.
-func jitter(d time.Duration) time.Duration {
+// jitterInterval changes an interval by up to a tenth in either direction.
+func jitterInterval(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }

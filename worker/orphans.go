@@ -39,7 +39,7 @@ func (p *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
 		// Claimed in the database, so that one worker sweeps a provider; now is the database's time.
 		now, due, err := p.provisioner.store.ClaimSweep(ctx, name, p.provisioner.opt.SweepEvery)
 		if err == nil && due {
-			err = p.sweep(ctx, name, by, now, done)
+			err = p.sweepProvider(ctx, name, by, now, done)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("provider %s: %w", name, err))
@@ -50,15 +50,16 @@ func (p *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
 	return done, errors.Join(failed...)
 }
 
-// sweep reads the complete list first and the deployments then: what is listed had its deployment before it was
+// sweepProvider reads the complete list first and the deployments then: what is listed had its deployment before it was
 // started.
-func (p *orphanSweeper) sweep(ctx context.Context, name string, by provider.Provider, now time.Time, done Done) error {
+func (p *orphanSweeper) sweepProvider(ctx context.Context, name string, by provider.Provider, now time.Time,
+	done Done) error {
 	if stored, err := p.provisioner.store.ClaimOwner(ctx, p.provisioner.opt.Owner); err != nil ||
 		stored != p.provisioner.opt.Owner {
 		return err // a restored copy of the database lacks the servers that were started since the backup
 	}
 	// Before the deployments are read: a server that starts in between is not in this list.
-	listed, err := p.list(ctx, name, by)
+	listed, err := p.listServers(ctx, name, by)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (p *orphanSweeper) sweep(ctx context.Context, name string, by provider.Prov
 		return err
 	}
 	// An error here ends the sweep before the regions are compared; the next sweep does both again.
-	if err := p.stopOrphans(ctx, name, by, p.orphans(listed, known, now), done); err != nil {
+	if err := p.stopOrphans(ctx, name, by, p.findOrphans(listed, known, now), done); err != nil {
 		return err
 	}
 	return eachRegion(ctx, p.provisioner.store.ProvisionRegions, func(region string) error {
@@ -83,17 +84,18 @@ func (p *orphanSweeper) sweep(ctx context.Context, name string, by provider.Prov
 	})
 }
 
-// list reads all pages, each within the budget that all workers share.
-func (p *orphanSweeper) list(ctx context.Context, name string, by provider.Provider) ([]provider.Observation, error) {
+// listServers reads all pages, each within the budget that all workers share.
+func (p *orphanSweeper) listServers(ctx context.Context, name string,
+	by provider.Provider) ([]provider.Observation, error) {
 	can := by.Capabilities()
 	return provider.Collect(func(cursor string) (page provider.Page, err error) {
 		for {
 			// One call at a time, as steps take theirs: a long list must not use up what the steps need.
-			granted, err := p.provisioner.budget(ctx, name, can, []operation{opFind})
+			granted, err := p.provisioner.takeBudgets(ctx, name, can, []operation{opFind})
 			if err != nil {
 				return page, err
 			}
-			if granted.take(opFind) == nil {
+			if granted.takeCall(opFind) == nil {
 				break
 			}
 			if !wait.For(ctx, listPause) {
@@ -104,14 +106,14 @@ func (p *orphanSweeper) list(ctx context.Context, name string, by provider.Provi
 		defer cancel()
 		start := time.Now()
 		page, err = by.List(call, p.provisioner.opt.Owner, cursor)
-		p.provisioner.metrics.call(name, "list", err, time.Since(start))
+		p.provisioner.metrics.observeCall(name, "list", err, time.Since(start))
 		return page, err
 	})
 }
 
-// orphans returns the listed servers that are old enough and belong to no deployment, or are a second one of a
+// findOrphans returns the listed servers that are old enough and belong to no deployment, or are a second one of a
 // deployment.
-func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provider.Tag]provider.Ref,
+func (p *orphanSweeper) findOrphans(listed []provider.Observation, known map[provider.Tag]provider.Ref,
 	now time.Time) []provider.Observation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,13 +156,13 @@ func (p *orphanSweeper) stopOrphans(ctx context.Context, name string, by provide
 		// Without grace: placement knows no such server, so that nobody is sent there.
 		err := by.Stop(call, o.Ref, 0)
 		cancel()
-		p.provisioner.metrics.call(name, opStop, err, time.Since(start))
+		p.provisioner.metrics.observeCall(name, opStop, err, time.Since(start))
 		if err != nil && provider.KindOf(err) != provider.Gone {
 			return err
 		}
 		p.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "stopped a server without a deployment",
 			slog.String("provider", name), slog.String("ref", string(o.Ref)))
-		p.provisioner.metrics.orphans.WithLabelValues(name).Inc()
+		p.provisioner.metrics.orphansStopped.WithLabelValues(name).Inc()
 		done.add("orphans", 1)
 		// Logged in the database after the server was stopped: an event without its stop would be wrong.
 		if err := p.provisioner.store.LogOrphan(ctx, name, o); err != nil {

@@ -64,12 +64,12 @@ type provisioner struct {
 	log       *slog.Logger
 	metrics   *provisionMetrics
 
-	life    context.Context // of the worker; its end starts no more calls
-	calls   context.Context // ends shutdownGrace after life
-	cancel  context.CancelFunc
-	steps   sync.WaitGroup
-	running map[string]*atomic.Int64 // steps in progress, by provider
-	wake    *waker
+	workerLife      context.Context // of the worker; its end starts no more calls
+	callsContext    context.Context // ends shutdownGrace after life
+	cancelCalls     context.CancelFunc
+	runningSteps    sync.WaitGroup
+	stepsByProvider map[string]*atomic.Int64 // steps in progress, by provider
+	loopWaker       *waker
 }
 
 func newProvisioner(o Options, m *provisionMetrics) (*provisioner, error) {
@@ -79,47 +79,47 @@ func newProvisioner(o Options, m *provisionMetrics) (*provisioner, error) {
 	p := &provisioner{
 		store: o.Store, opt: o.Provision.withDefaults(), providers: o.Providers,
 		log: o.Log.With(slog.String("loop", "provision")), metrics: m,
-		running: map[string]*atomic.Int64{}, wake: newWaker(o.Store),
+		stepsByProvider: map[string]*atomic.Int64{}, loopWaker: newWaker(o.Store),
 	}
 	for name := range o.Providers {
-		p.running[name] = &atomic.Int64{}
+		p.stepsByProvider[name] = &atomic.Int64{}
 	}
-	p.begin(context.Background())
+	p.beginLife(context.Background())
 	return p, nil
 }
 
-// begin sets the life of the provisioner.
-func (p *provisioner) begin(ctx context.Context) {
+// beginLife sets the life of the provisioner.
+func (p *provisioner) beginLife(ctx context.Context) {
 	// Set in New and again in Run: without the cancel, the first context would never end.
-	if p.cancel != nil {
-		p.cancel()
+	if p.cancelCalls != nil {
+		p.cancelCalls()
 	}
-	p.life = ctx
+	p.workerLife = ctx
 	// Calls in progress go on when the worker ends, until finish cancels them.
-	p.calls, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	p.callsContext, p.cancelCalls = context.WithCancel(context.WithoutCancel(ctx))
 }
 
-// finish waits for the steps in progress. Their calls get a grace period, because a Deploy whose answer is lost costs a
+// finishSteps waits for the steps in progress. Their calls get a grace period, because a Deploy whose answer is lost costs a
 // search.
-func (p *provisioner) finish() {
-	timer := time.AfterFunc(shutdownGrace, p.cancel)
-	p.steps.Wait()
+func (p *provisioner) finishSteps() {
+	timer := time.AfterFunc(shutdownGrace, p.cancelCalls)
+	p.runningSteps.Wait()
 	timer.Stop()
-	p.cancel()
-	p.wake.stop()
+	p.cancelCalls()
+	p.loopWaker.stopFollowing()
 }
 
 func (p *provisioner) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	// Before anything is claimed: a copy of a database must start and stop nothing.
-	if ok, err := p.owned(ctx); err != nil || !ok {
+	if ok, err := p.ownsDatabase(ctx); err != nil || !ok {
 		return done, err
 	}
 	err := eachRegion(ctx, p.store.ProvisionRegions, func(region string) error {
 		// A new region is followed in the run in which it is first listed.
-		p.wake.follow(region)
+		p.loopWaker.followRegion(region)
 		for name := range p.providers {
-			if err := p.claim(ctx, region, name, done); err != nil {
+			if err := p.claimDue(ctx, region, name, done); err != nil {
 				return fmt.Errorf("provider %s: %w", name, err)
 			}
 		}
@@ -131,9 +131,9 @@ func (p *provisioner) runOnce(ctx context.Context) (Done, error) {
 	return done, err
 }
 
-// owned reports whether the database belongs to the installation that this worker's settings name.
-func (p *provisioner) owned(ctx context.Context) (bool, error) {
-	if p.metrics.owned.Load() {
+// ownsDatabase reports whether the database belongs to the installation that this worker's settings name.
+func (p *provisioner) ownsDatabase(ctx context.Context) (bool, error) {
+	if p.metrics.isOwned.Load() {
 		return true, nil // ClaimDeployments compares the owner each time
 	}
 	stored, err := p.store.ClaimOwner(ctx, p.opt.Owner)
@@ -147,23 +147,23 @@ func (p *provisioner) owned(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// claim starts steps of due deployments, until there are no more or enough are in progress.
-func (p *provisioner) claim(ctx context.Context, region, name string, done Done) error {
+// claimDue starts steps of due deployments, until there are no more or enough are in progress.
+func (p *provisioner) claimDue(ctx context.Context, region, name string, done Done) error {
 	for ctx.Err() == nil {
 		// Claims no more than can begin at once: a claim that waited here would run out.
-		batch := min(provisionBatch, maxCalls-int(p.running[name].Load()))
+		batch := min(provisionBatch, maxCalls-int(p.stepsByProvider[name].Load()))
 		if batch <= 0 {
 			return nil // a step that ends wakes the loop
 		}
 		start := time.Now()
 		claimed, err := p.store.ClaimDeployments(ctx, provision.ClaimDeployments{
 			// A claim outlives all calls of its step, which end after two timeouts: see step.run.
-			Region: region, Provider: name, Owner: p.opt.Owner, Hold: leaseOfTimeouts * p.opt.Timeout, Batch: batch,
+			Region: region, Provider: name, Owner: p.opt.Owner, HoldFor: leaseOfTimeouts * p.opt.Timeout, Batch: batch,
 		})
 		if err != nil {
 			return err
 		}
-		if err := p.start(ctx, name, claimed, start); err != nil {
+		if err := p.startSteps(ctx, name, claimed, start); err != nil {
 			return err
 		}
 		done.add("steps", len(claimed))
@@ -175,29 +175,30 @@ func (p *provisioner) claim(ctx context.Context, region, name string, done Done)
 	return ctx.Err()
 }
 
-// start starts the steps for which there is budget, and puts the others back.
-func (p *provisioner) start(ctx context.Context, name string, claimed []provision.ClaimedDeployment,
+// startSteps starts the steps for which there is budget, and puts the others back.
+func (p *provisioner) startSteps(ctx context.Context, name string, claimed []provision.ClaimedDeployment,
 	started time.Time) error {
 	if len(claimed) == 0 {
 		return nil
 	}
-	steps, ops, err := p.prepare(ctx, name, claimed, started)
+	steps, ops, err := p.prepareSteps(ctx, name, claimed, started)
 	var granted grants
 	if err == nil {
-		granted, err = p.budget(ctx, name, p.providers[name].Capabilities(), ops)
+		granted, err = p.takeBudgets(ctx, name, p.providers[name].Capabilities(), ops)
 	}
 	if err != nil {
 		// At the time of the claim, which is in the past: due at once.
-		return errors.Join(err, p.putBack(ctx, claimed, claimed[0].Now)) // else they wait for the end of the claim
+		return errors.Join(err, p.putBack(ctx, claimed,
+			claimed[0].ClaimedAt)) // else they wait for the end of the claim
 	}
 	var back []provision.ClaimedDeployment
 	var next []time.Time
 	for i, s := range steps {
-		if free := granted.take(ops[i]); free != nil {
-			back, next = append(back, s.d), append(next, *free)
+		if free := granted.takeCall(ops[i]); free != nil {
+			back, next = append(back, s.deployment), append(next, *free)
 			continue
 		}
-		p.launch(s, ops[i])
+		p.launchStep(s, ops[i])
 	}
 	return p.store.PutBackDeployments(ctx, back, next)
 }
@@ -210,9 +211,9 @@ func (p *provisioner) putBack(ctx context.Context, claimed []provision.ClaimedDe
 	return p.store.PutBackDeployments(ctx, claimed, slices.Repeat([]time.Time{next}, len(claimed)))
 }
 
-// prepare plans the steps. A deployment without an app version, which an operator has deleted, must not block the
+// prepareSteps plans the steps. A deployment without an app version, which an operator has deleted, must not block the
 // others of its batch.
-func (p *provisioner) prepare(ctx context.Context, name string, claimed []provision.ClaimedDeployment,
+func (p *provisioner) prepareSteps(ctx context.Context, name string, claimed []provision.ClaimedDeployment,
 	started time.Time) (steps []*step, ops []operation, err error) {
 	can, versions := p.providers[name].Capabilities(), versionCache{}
 	for i := range claimed {
@@ -233,36 +234,39 @@ func (p *provisioner) prepare(ctx context.Context, name string, claimed []provis
 		if !can.List || can.NativeNames {
 			d.FindAt = nil // a second server cannot be found, or cannot exist
 		}
-		steps = append(steps, &step{provisioner: p, provider: p.providers[name], capabilities: can, d: d, v: v,
-			started: started})
-		ops = append(ops, plan(&d, can, v.Grace))
+		steps = append(steps, &step{provisioner: p, provider: p.providers[name], capabilities: can, deployment: d,
+			appVersion: v,
+			started:    started})
+		ops = append(ops, planStep(&d, can, v.Grace))
 	}
 	return steps, ops, nil
 }
 
-// launch makes a step beside the loop.
-func (p *provisioner) launch(s *step, op operation) {
-	running := p.running[s.d.Provider]
+// launchStep makes a step beside the loop.
+func (p *provisioner) launchStep(s *step, op operation) {
+	running := p.stepsByProvider[s.deployment.Provider]
 	running.Add(1)
-	p.steps.Go(func() {
+	p.runningSteps.Go(func() {
 		defer func() {
 			// Only the step that frees the first place wakes: with free places, the loop has not stopped for the lack
 			// of one.
 			if running.Add(-1) == maxCalls-1 {
-				p.wake.now()
+				p.loopWaker.wakeNow()
 			}
 		}()
 		// Errors after the end of the worker are most often that end. Without a decision, the claim ends by itself.
-		if err := guard(func() error { return s.run(p.calls, op) }); err != nil && p.life.Err() == nil {
-			p.log.LogAttrs(p.calls, slog.LevelWarn, "step failed", slog.String("deployment", s.d.ID.String()),
-				slog.String("region", s.d.Region),
+		if err := guardPanic(func() error { return s.run(p.callsContext, op) }); err != nil &&
+			p.workerLife.Err() == nil {
+			p.log.LogAttrs(p.callsContext, slog.LevelWarn, "step failed",
+				slog.String("deployment", s.deployment.ID.String()),
+				slog.String("region", s.deployment.Region),
 				slog.String("operation", string(op)), slog.Any("error", err))
 		}
 	})
 }
 
-// guard makes a panic an error: one deployment must not end the worker.
-func guard(fn func() error) (err error) {
+// guardPanic makes a panic an error: one deployment must not end the worker.
+func guardPanic(fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
@@ -287,8 +291,8 @@ func (c versionCache) get(ctx context.Context, store *db.Store, app, version str
 	return &v, nil
 }
 
-// resolve returns an address of a host name, an IPv4 one if there is one, or the zero Addr.
-func (p *provisioner) resolve(ctx context.Context, host string) netip.Addr {
+// resolveHost returns an address of a host name, an IPv4 one if there is one, or the zero Addr.
+func (p *provisioner) resolveHost(ctx context.Context, host string) netip.Addr {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)

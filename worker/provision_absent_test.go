@@ -95,7 +95,7 @@ func TestAServerOfEdgegapThatIsNotKnownYetIsKept(t *testing.T) {
 	o.Providers, o.Provision = map[string]provider.Provider{"shop": shop}, &w.opt
 	m, err := New(o)
 	require.NoError(t, err)
-	t.Cleanup(m.provision.finish)
+	t.Cleanup(m.provision.finishSteps)
 	fake.Next("get", edgegaptest.NotKnown)
 	w.Exec("UPDATE app_versions SET launch_version = '1.0'")
 	id := w.want()
@@ -128,7 +128,7 @@ func TestALostDeployIsNoSupply(t *testing.T) {
 				done, err := w.ScalePools(t.Context(), "eu", time.Minute, sealNothing)
 				require.NoError(t, err)
 				w.Exec("UPDATE deployments SET missing_since = $1::timestamptz - (now() - missing_since)", w.Now())
-				return done.Started
+				return done.StartedServers
 			}
 			w.let(4*time.Second, p)
 			require.Zero(t, started(), "it may be listed soon")
@@ -154,7 +154,8 @@ func TestALostServerThatTurnsUpIsAdopted(t *testing.T) {
 	w.script["deploy"] = append(w.script["deploy"], func() error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.servers["late"] = &server{Observation: provider.Observation{Ref: "late", Tag: tag, Phase: provider.PhasePending, Started: w.shop.now}}
+		w.servers["late"] = &server{Observation: provider.Observation{Ref: "late", Tag: tag,
+			Phase: provider.PhasePending, Started: w.shop.now}}
 		return provider.Fail(provider.Ambiguous, "deploy", errors.New("cut"))
 	})
 	w.mu.Unlock()

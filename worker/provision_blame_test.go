@@ -18,7 +18,8 @@ import (
 // failures returns how many failures in a row count against the version in a region.
 func (w *works) failures(region string) int {
 	w.bundle.t.Helper()
-	return storetest.One[int](w.bundle.DB, "SELECT coalesce(sum(count), 0)::int FROM start_pauses WHERE region = $1 AND cause = 'failures'", region)
+	return storetest.One[int](w.bundle.DB,
+		"SELECT coalesce(sum(count), 0)::int FROM start_pauses WHERE region = $1 AND cause = 'failures'", region)
 }
 
 // Pins servers that end as soon as they start and are replaced for ever, each of them paid for.
@@ -28,9 +29,12 @@ func TestACrashLoopPausesTheVersion(t *testing.T) {
 		crash func(w *works, id uuid.UUID, s *server)
 		gone  string
 	}{
-		"the process ends":         {func(w *works, _ uuid.UUID, s *server) { w.shop.end(s.Ref) }, "gone: the server has ended"},
-		"the provider says failed": {func(_ *works, _ uuid.UUID, s *server) { s.failed = true }, "gone: the provider could not run it"},
-		"too slow":                 {func(_ *works, _ uuid.UUID, s *server) { s.Started = s.Started.Add(time.Hour) }, "gone: not ready within 3m0s"},
+		"the process ends": {func(w *works, _ uuid.UUID, s *server) { w.shop.end(s.Ref) },
+			"gone: the server has ended"},
+		"the provider says failed": {func(_ *works, _ uuid.UUID, s *server) { s.failed = true },
+			"gone: the provider could not run it"},
+		"too slow": {func(_ *works, _ uuid.UUID, s *server) { s.Started = s.Started.Add(time.Hour) },
+			"gone: not ready within 3m0s"},
 		"no game port": {func(w *works, id uuid.UUID, _ *server) {
 			w.Exec("UPDATE app_versions SET game_port = 'other'")
 			w.join(id)
@@ -43,7 +47,8 @@ func TestACrashLoopPausesTheVersion(t *testing.T) {
 			for i := range 3 {
 				id := w.want()
 				w.step(p)
-				c.crash(w, id, w.servers[provider.Ref(storetest.One[string](w.bundle.DB, "SELECT ref FROM deployments"))])
+				c.crash(w, id, w.servers[provider.Ref(storetest.One[string](w.bundle.DB,
+					"SELECT ref FROM deployments"))])
 				for n := 0; w.phase(id) != c.gone; n++ {
 					w.let(time.Second, p)
 					require.Less(t, n, 300, w.phase(id))
@@ -98,10 +103,12 @@ func TestACrashLoopAfterReadyPausesTheVersion(t *testing.T) {
 		w.crash(p, w.ready(p))
 		require.Equal(t, i+1, w.failures("eu"))
 	}
-	require.Equal(t, time.Minute, storetest.One[time.Duration](w.bundle.DB, "SELECT until - $1 FROM start_pauses WHERE cause = 'failures'", w.Now()).Round(time.Second))
+	require.Equal(t, time.Minute, storetest.One[time.Duration](w.bundle.DB,
+		"SELECT until - $1 FROM start_pauses WHERE cause = 'failures'", w.Now()).Round(time.Second))
 	w.let(2*time.Minute, p)
 	w.crash(p, w.ready(p))
-	require.Equal(t, 2*time.Minute, storetest.One[time.Duration](w.bundle.DB, "SELECT until - $1 FROM start_pauses WHERE cause = 'failures'", w.Now()).Round(time.Second))
+	require.Equal(t, 2*time.Minute, storetest.One[time.Duration](w.bundle.DB,
+		"SELECT until - $1 FROM start_pauses WHERE cause = 'failures'", w.Now()).Round(time.Second))
 
 	w.let(3*time.Minute, p)
 	survivor := w.ready(p)
@@ -192,7 +199,7 @@ func TestAWorkerThatEndsHandsItsDeploymentsOver(t *testing.T) {
 	w := setupWorks(t)
 	p := w.worker()
 	life, end := context.WithCancel(t.Context())
-	p.begin(life)
+	p.beginLife(life)
 	id := w.want()
 	w.mu.Lock()
 	w.script["deploy"] = append(w.script["deploy"], func() error {
@@ -203,7 +210,8 @@ func TestAWorkerThatEndsHandsItsDeploymentsOver(t *testing.T) {
 	w.step(p)
 	require.Equal(t, "deploying", w.phase(id))
 	w.elapse(time.Second)
-	claimed, err := w.ClaimDeployments(t.Context(), provision.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-test", Hold: time.Minute, Batch: 1})
+	claimed, err := w.ClaimDeployments(t.Context(),
+		provision.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-test", HoldFor: time.Minute, Batch: 1})
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)
 }

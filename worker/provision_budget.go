@@ -13,12 +13,12 @@ type grants map[provision.CallClass]*grant
 
 type grant struct {
 	callsLeft  int
-	rate       float64
+	callRate   float64
 	nextFreeAt time.Time // when the next call that has none gets one
 }
 
-// budget takes the calls of a batch from the budgets that all workers share.
-func (p *provisioner) budget(ctx context.Context, name string, can provider.Capabilities,
+// takeBudgets takes the calls of a batch from the budgets that all workers share.
+func (p *provisioner) takeBudgets(ctx context.Context, name string, can provider.Capabilities,
 	ops []operation) (grants, error) {
 	rates := map[provision.CallClass]float64{
 		provision.CallDeploy: can.Rates.Deploy, provision.CallGet: can.Rates.Get, provision.CallList: can.Rates.List,
@@ -27,10 +27,10 @@ func (p *provisioner) budget(ctx context.Context, name string, can provider.Capa
 	wants := map[provision.CallClass]provision.CallBudget{}
 	for _, op := range ops {
 		// An operation that calls nothing has no class, and no rate.
-		if class := op.class(); rates[class] > 0 {
+		if class := op.callClass(); rates[class] > 0 {
 			w := wants[class]
 			// Less than the provider's limit: people and other tools use the same account.
-			wants[class] = provision.CallBudget{Want: w.Want + 1, Rate: rates[class] * budgetShare}
+			wants[class] = provision.CallBudget{WantedCalls: w.WantedCalls + 1, Rate: rates[class] * budgetShare}
 		}
 	}
 	if len(wants) == 0 {
@@ -43,15 +43,15 @@ func (p *provisioner) budget(ctx context.Context, name string, can provider.Capa
 	g := grants{}
 	for class, w := range wants {
 		got := granted[class]
-		g[class] = &grant{callsLeft: got.Calls, rate: w.Rate, nextFreeAt: got.FreeAt}
+		g[class] = &grant{callsLeft: got.GrantedCount, callRate: w.Rate, nextFreeAt: got.FreeAt}
 	}
 	return g, nil
 }
 
-// take takes a call. If there is none, it returns when the deployment should be due again: each one that waits when the
+// takeCall takes a call. If there is none, it returns when the deployment should be due again: each one that waits when the
 // budget has refilled for it, so that a backlog does not come back at once.
-func (g grants) take(op operation) *time.Time {
-	b, limited := g[op.class()]
+func (g grants) takeCall(op operation) *time.Time {
+	b, limited := g[op.callClass()]
 	if !limited {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (g grants) take(op operation) *time.Time {
 		return nil
 	}
 	// From the end of the last one that waits: n waiting deployments are due in n intervals, one after another.
-	b.nextFreeAt = b.nextFreeAt.Add(time.Duration(float64(time.Second) / b.rate))
+	b.nextFreeAt = b.nextFreeAt.Add(time.Duration(float64(time.Second) / b.callRate))
 	free := b.nextFreeAt
 	return &free
 }

@@ -16,7 +16,8 @@ func TestAPauseThatTheProviderAsksForBindsAllWorkers(t *testing.T) {
 	w := setupWorks(t)
 	w.can.Rates.Deploy = 100
 	p, other := w.worker(), w.worker()
-	w.next("deploy", &provider.Error{Kind: provider.RateLimited, Op: "deploy", RetryAfter: 30 * time.Second, Err: errors.New("429")})
+	w.next("deploy", &provider.Error{Kind: provider.RateLimited, Op: "deploy", RetryAfter: 30 * time.Second,
+		Err: errors.New("429")})
 	w.want()
 	w.step(p)
 	w.want()
@@ -51,7 +52,8 @@ func TestAWorkerWithAnotherOwnerProvisionsNothing(t *testing.T) {
 	_, err := w.worker().runOnce(t.Context())
 	require.ErrorContains(t, err, "belongs to owner ld-test")
 	require.Equal(t, "wanted", w.phase(id))
-	claimed, err := w.ClaimDeployments(t.Context(), provision.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-copy", Hold: time.Minute, Batch: 1})
+	claimed, err := w.ClaimDeployments(t.Context(),
+		provision.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-copy", HoldFor: time.Minute, Batch: 1})
 	require.NoError(t, err)
 	require.Empty(t, claimed)
 }

@@ -33,7 +33,7 @@ func allocate(t *testing.T, kubernetes bool) *allocator {
 	o := a.works.options()
 	o.Providers, o.Provision = map[string]provider.Provider{"shop": p}, &a.works.opt
 	m := must.Get(New(o))(t)
-	t.Cleanup(m.provision.finish)
+	t.Cleanup(m.provision.finishSteps)
 	a.provisioner = m.provision
 	a.cluster.Next("allocate", agonestest.LoseAnswer)
 	a.id = a.want()
@@ -46,7 +46,8 @@ func allocate(t *testing.T, kubernetes bool) *allocator {
 // claim registers a server that names a ref. Each ref is a process of its own.
 func (a *allocator) claim(ref string) error {
 	r := db.Registration{
-		InstanceID: a.id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot-" + ref, Endpoint: "192.0.2.1:5000", ProviderRef: ref,
+		InstanceID: a.id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot-" + ref,
+		Endpoint: "192.0.2.1:5000", ProviderRef: ref,
 		Joining: &provision.Joining{Region: "eu", ID: a.id, TokenBy: "aa"},
 	}
 	_, err := a.works.Register(a.works.bundle.t.Context(), r)
@@ -66,7 +67,8 @@ func TestALostAllocationIsAdoptedByItsRef(t *testing.T) {
 	require.NoError(t, a.claim(ref))
 	a.until(a.provisioner, a.id, "ready")
 	require.Equal(t, ref, a.ref())
-	require.Equal(t, "192.0.2.1:5000", storetest.One[string](a.works.bundle.DB, "SELECT endpoint FROM deployments WHERE id = $1", a.id), "the answer that had the address is lost")
+	require.Equal(t, "192.0.2.1:5000", storetest.One[string](a.works.bundle.DB,
+		"SELECT endpoint FROM deployments WHERE id = $1", a.id), "the answer that had the address is lost")
 	a.let(5*time.Minute, a.provisioner)
 	require.Len(t, a.cluster.Refs(), 1, "nothing was allocated twice")
 	require.Equal(t, "ready", a.phase(a.id))
@@ -89,7 +91,8 @@ func TestALyingRefIsNotAdopted(t *testing.T) {
 			a.let(500*time.Millisecond, a.provisioner)
 		}
 		require.Empty(t, a.ref())
-		require.Equal(t, kubernetes, a.works.Now().Sub(asked) > 4*time.Second, "one answer that a ref is unknown proves nothing")
+		require.Equal(t, kubernetes, a.works.Now().Sub(asked) > 4*time.Second,
+			"one answer that a ref is unknown proves nothing")
 		require.Equal(t, 1, storetest.One[int](a.works.bundle.DB, `SELECT count(*)::int FROM deployments WHERE claimed_ref IS NULL AND last_error LIKE '%does not confirm%'`))
 		if kubernetes {
 			a.until(a.provisioner, a.id, "ready")

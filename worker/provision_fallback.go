@@ -12,12 +12,13 @@ import (
 // fallBack leaves the deployment to the fallback provider of its app version. Nothing of it may be at its provider:
 // another worker, which may not have that provider, would have to look for it.
 func (s *step) fallBack(ctx context.Context) error {
-	moved, err := s.provisioner.store.MoveToFallback(ctx, &s.d, s.v.Fallback.Provider)
+	moved, err := s.provisioner.store.MoveToFallback(ctx, &s.deployment, s.appVersion.Fallback.Provider)
 	if moved {
 		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn,
-			"the provider has no room: a deployment starts at the fallback provider", slog.String("app", s.v.Name()),
-			slog.String("region", s.d.Region), slog.String("provider", s.v.Fallback.Provider),
-			slog.String("error", s.d.LastError))
+			"the provider has no room: a deployment starts at the fallback provider",
+			slog.String("app", s.appVersion.Name()),
+			slog.String("region", s.deployment.Region), slog.String("provider", s.appVersion.Fallback.Provider),
+			slog.String("error", s.deployment.LastError))
 	}
 	return err
 }
@@ -26,6 +27,7 @@ func (s *step) fallBack(ctx context.Context) error {
 func (s *step) fallsBack(cause error, before *time.Time) bool {
 	refused, ok := errors.AsType[*provider.Error](cause)
 	// Not back to the first provider, nor to the one that it is at: a deployment moves once.
-	return s.v.Fallback != nil && s.d.Provider == s.v.Provider && s.v.Fallback.Provider != s.d.Provider &&
+	return s.appVersion.Fallback != nil && s.deployment.Provider == s.appVersion.Provider &&
+		s.appVersion.Fallback.Provider != s.deployment.Provider &&
 		before == nil && ok && refused.Ref == ""
 }

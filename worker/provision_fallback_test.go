@@ -34,7 +34,7 @@ func (w *works) withBranch() (*branch, *provisioner) {
 	o := w.options()
 	o.Providers, o.Provision = map[string]provider.Provider{"branch": by}, &w.opt
 	m := must.Get(New(o))(w.bundle.t)
-	w.bundle.t.Cleanup(m.provision.finish)
+	w.bundle.t.Cleanup(m.provision.finishSteps)
 	return by, m.provision
 }
 

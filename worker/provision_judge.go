@@ -9,22 +9,22 @@ import (
 
 // verdict is what an observation means for a deployment.
 type verdict struct {
-	isGone bool
-	reason string // of gone
-	blames bool   // the app version: a server of it never became ready. It counts towards the pause of the version
-	next   *time.Time
+	isGone        bool
+	goneBecause   string // of gone
+	blamesVersion bool   // the app version: a server of it never became ready. It counts towards the pause of the version
+	nextDue       *time.Time
 }
 
-// judge changes a deployment according to an observation of its provider. now is the database's time. It reads nothing
+// judgeDeployment changes a deployment according to an observation of its provider. now is the database's time. It reads nothing
 // but its arguments.
-func judge(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.Observation, now time.Time,
+func judgeDeployment(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.Observation, now time.Time,
 	lease time.Duration) verdict {
 	if o.Phase == provider.PhaseAbsent {
 		d.MissingSince = orTime(d.MissingSince, now)
 	}
 	switch {
 	case o.Phase == provider.PhaseAbsent && mayTurnUp(d, now):
-		return verdict{next: earliest(pausedUntil(*d.MissingSince, absentFor), d.FindAt)}
+		return verdict{nextDue: earliestTime(pausedUntil(*d.MissingSince, absentFor), d.FindAt)}
 	// A server that is gone needs no further step, whatever was decided about it.
 	case !o.Exists():
 		return judgeGone(d, o, now)
@@ -33,9 +33,9 @@ func judge(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.O
 	case o.Phase == provider.PhaseFailed:
 		return failBlaming(d, now, "the provider could not run it", o.Error)
 	case o.Phase == provider.PhaseStopping:
-		d.Stop, d.Phase, d.Polls, d.Reason = true, provision.DeploymentStopping, 0, orReason(d.Reason,
+		d.MustStop, d.Phase, d.PollCount, d.Reason = true, provision.DeploymentStopping, 0, orReason(d.Reason,
 			"the provider ends it")
-		return verdict{next: pausedUntil(now, pollPause(0))}
+		return verdict{nextDue: pausedUntil(now, pollPause(0))}
 	case d.Phase == provision.DeploymentStarting && o.Phase == provider.PhaseReady:
 		return judgeSilence(d, v, now)
 	case d.Phase == provision.DeploymentStarting:
@@ -43,8 +43,8 @@ func judge(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.O
 	case d.LostAt != nil:
 		return judgeLost(d, now, lease)
 	default:
-		d.Polls = 0
-		return verdict{next: schedule(d, v.Grace)}
+		d.PollCount = 0
+		return verdict{nextDue: nextScheduled(d, v.Grace)}
 	}
 }
 
@@ -67,14 +67,14 @@ func judgeGone(d *provision.ClaimedDeployment, o provider.Observation, now time.
 		reason += ": " + o.Error
 		d.LastError = o.Error
 	}
-	r := verdict{isGone: true, reason: reason}
+	r := verdict{isGone: true, goneBecause: reason}
 	if !isOver(d) {
-		r.reason, r.blames = crashed(d, now, reason), blames(d, now)
+		r.goneBecause, r.blamesVersion = crashReason(d, now, reason), isVersionBlamed(d, now)
 	}
 	// The end waits for the last look for a second server, which would be left without a deployment.
 	if d.FindAt != nil {
-		d.Stop, d.Phase, d.Reason = true, provision.DeploymentStopping, orReason(d.Reason, r.reason)
-		r.isGone, r.next = false, latest(d.FindAt, now.Add(pollPause(0)))
+		d.MustStop, d.Phase, d.Reason = true, provision.DeploymentStopping, orReason(d.Reason, r.goneBecause)
+		r.isGone, r.nextDue = false, latestTime(d.FindAt, now.Add(pollPause(0)))
 	}
 	return r
 }
@@ -82,9 +82,9 @@ func judgeGone(d *provision.ClaimedDeployment, o provider.Observation, now time.
 // survives is how long a server has to be ready so that its end is no failure of its version.
 const survives = 2 * time.Minute
 
-// blames reports whether the version is to blame for a server that ends by itself: it was never ready, or crashed soon
+// isVersionBlamed reports whether the version is to blame for a server that ends by itself: it was never ready, or crashed soon
 // after it was. Without that, servers that end as soon as they start would be replaced for ever.
-func blames(d *provision.ClaimedDeployment, now time.Time) bool {
+func isVersionBlamed(d *provision.ClaimedDeployment, now time.Time) bool {
 	return d.ReadyAt == nil || hasCrashed(d, now)
 }
 
@@ -98,8 +98,8 @@ func hasCrashed(d *provision.ClaimedDeployment, now time.Time) bool {
 	return d.ReadyAt != nil && d.Reason == "" && now.Before(d.ReadyAt.Add(survives))
 }
 
-// crashed returns the reason for which a server has ended by itself.
-func crashed(d *provision.ClaimedDeployment, now time.Time, reason string) string {
+// crashReason returns the reason for which a server has ended by itself.
+func crashReason(d *provision.ClaimedDeployment, now time.Time, reason string) string {
 	if hasCrashed(d, now) {
 		return provision.ReasonCrashed + ": " + reason
 	}
@@ -107,12 +107,12 @@ func crashed(d *provision.ClaimedDeployment, now time.Time, reason string) strin
 }
 
 func judgeEnding(d *provision.ClaimedDeployment, now time.Time) verdict {
-	d.Polls++
-	if d.Polls%callsToStop == 0 {
+	d.PollCount++
+	if d.PollCount%callsToStop == 0 {
 		// With this phase, plan chooses Stop instead of Get.
 		d.Phase = provision.DeploymentFailed // Stop is called again: an accepted one may be lost
 	}
-	return verdict{next: earliest(pausedUntil(now, pollPause(d.Polls)), d.FindAt)}
+	return verdict{nextDue: earliestTime(pausedUntil(now, pollPause(d.PollCount)), d.FindAt)}
 }
 
 func judgeStart(d *provision.ClaimedDeployment, v *provision.AppVersion, now time.Time) verdict {
@@ -120,8 +120,8 @@ func judgeStart(d *provision.ClaimedDeployment, v *provision.AppVersion, now tim
 	if d.IntentAt != nil && now.After(d.IntentAt.Add(v.StartWithin)) {
 		return failBlaming(d, now, "not ready within "+v.StartWithin.String(), "")
 	}
-	d.Polls++
-	return verdict{next: earliest(pausedUntil(now, pollPause(d.Polls)), d.FindAt)}
+	d.PollCount++
+	return verdict{nextDue: earliestTime(pausedUntil(now, pollPause(d.PollCount)), d.FindAt)}
 }
 
 // judgeSilence judges a server that the provider calls ready and that is not ready for players. It is woken when it
@@ -133,16 +133,16 @@ func judgeSilence(d *provision.ClaimedDeployment, v *provision.AppVersion, now t
 	}
 	deadline := since.Add(v.RegisterWithin)
 	if now.Before(deadline) {
-		d.Polls = 0
-		return verdict{next: earliest(&deadline, d.FindAt)}
+		d.PollCount = 0
+		return verdict{nextDue: earliestTime(&deadline, d.FindAt)}
 	}
 	reason := "did not register within " + v.RegisterWithin.String()
 	if d.RegisteredAt != nil {
 		reason = "registered, and was not ready within " + v.RegisterWithin.String()
 	}
 	detail := ""
-	if d.Refused != "" {
-		detail = "its registration was refused: " + d.Refused
+	if d.RefusedBecause != "" {
+		detail = "its registration was refused: " + d.RefusedBecause
 	}
 	return failBlaming(d, now, reason, detail)
 }
@@ -153,25 +153,25 @@ func judgeLost(d *provision.ClaimedDeployment, now time.Time, lease time.Duratio
 	if !now.Before(deadline) {
 		return failBlaming(d, now, "lost its lease and did not register again", "")
 	}
-	d.Polls++
-	return verdict{next: earliest(&deadline, pausedUntil(now, pollPause(d.Polls)))}
+	d.PollCount++
+	return verdict{nextDue: earliestTime(&deadline, pausedUntil(now, pollPause(d.PollCount)))}
 }
 
-// fail ends a deployment that does not work.
-func fail(d *provision.ClaimedDeployment, now time.Time, reason, detail string) verdict {
-	d.Phase, d.Polls, d.Reason = provision.DeploymentFailed, 0, orReason(d.Reason, reason)
+// failDeployment ends a deployment that does not work.
+func failDeployment(d *provision.ClaimedDeployment, now time.Time, reason, detail string) verdict {
+	d.Phase, d.PollCount, d.Reason = provision.DeploymentFailed, 0, orReason(d.Reason, reason)
 	if detail != "" {
 		d.LastError = detail
 	}
-	return verdict{next: &now}
+	return verdict{nextDue: &now}
 }
 
 // failBlaming is fail for a server that does not work, which its version may be to blame for.
 func failBlaming(d *provision.ClaimedDeployment, now time.Time, reason, detail string) verdict {
 	// Before fail, which sets the reason that blames reads.
-	blamed := blames(d, now)
-	r := fail(d, now, crashed(d, now, reason), detail)
-	r.blames = blamed
+	blamed := isVersionBlamed(d, now)
+	r := failDeployment(d, now, crashReason(d, now, reason), detail)
+	r.blamesVersion = blamed
 	return r
 }
 
@@ -196,7 +196,7 @@ func pausedUntil(now time.Time, pause time.Duration) *time.Time {
 	return &t
 }
 
-func latest(t *time.Time, other time.Time) *time.Time {
+func latestTime(t *time.Time, other time.Time) *time.Time {
 	if t.After(other) {
 		return t
 	}

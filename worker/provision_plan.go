@@ -21,8 +21,8 @@ const (
 	opConfirm operation = "confirm"
 )
 
-// class returns the budget that an operation takes from.
-func (o operation) class() provision.CallClass {
+// callClass returns the budget that an operation takes from.
+func (o operation) callClass() provision.CallClass {
 	// A decision has no class, and so no rate: it needs no budget.
 	return map[operation]provision.CallClass{opDeploy: provision.CallDeploy, opFind: provision.CallList,
 		opGet: provision.CallGet, opConfirm: provision.CallGet, opStop: provision.CallStop}[o]
@@ -40,14 +40,14 @@ const (
 
 // isOver reports whether the only steps left are those that end a deployment.
 func isOver(d *provision.ClaimedDeployment) bool {
-	return d.Stop || d.Phase == provision.DeploymentFailed || d.Phase == provision.DeploymentStopping
+	return d.MustStop || d.Phase == provision.DeploymentFailed || d.Phase == provision.DeploymentStopping
 }
 
-// plan returns the operation of the next step of a deployment. It reads nothing but its arguments.
-func plan(d *provision.ClaimedDeployment, can provider.Capabilities, grace time.Duration) operation {
+// planStep returns the operation of the next step of a deployment. It reads nothing but its arguments.
+func planStep(d *provision.ClaimedDeployment, can provider.Capabilities, grace time.Duration) operation {
 	switch {
 	// Before the end of the deployment: only with its ref can the server be stopped.
-	case claims(d):
+	case claimsServer(d):
 		return opConfirm
 	case isOver(d):
 		return planEnd(d, can)
@@ -56,21 +56,21 @@ func plan(d *provision.ClaimedDeployment, can provider.Capabilities, grace time.
 	case d.Phase == provision.DeploymentDeploying:
 		return planSearch(can, opDeploy)
 	// Its end begins a grace earlier, so that the server has ended at EndsAt.
-	case isDue(d.EndsAt, d.Now.Add(grace)):
+	case isDue(d.EndsAt, d.ClaimedAt.Add(grace)):
 		return opDecide
-	case isDue(d.FindAt, d.Now):
+	case isDue(d.FindAt, d.ClaimedAt):
 		return planSearch(can, opGet)
 	// Whether it drains, or has drained, is decided without a call. A server whose lease was lost is asked about first.
 	case d.Phase == provision.DeploymentReady && d.LostAt == nil &&
-		isDue(d.DrainAt, d.Now), d.Phase == provision.DeploymentDraining && d.LostAt == nil:
+		isDue(d.DrainAt, d.ClaimedAt), d.Phase == provision.DeploymentDraining && d.LostAt == nil:
 		return opDecide
 	default:
 		return opGet
 	}
 }
 
-// claims reports whether a deployment without a ref has a server that says its own.
-func claims(d *provision.ClaimedDeployment) bool {
+// claimsServer reports whether a deployment without a ref has a server that says its own.
+func claimsServer(d *provision.ClaimedDeployment) bool {
 	return d.Ref == "" && d.ClaimedRef != "" && d.IntentAt != nil
 }
 
@@ -79,7 +79,7 @@ func planEnd(d *provision.ClaimedDeployment, can provider.Capabilities) operatio
 	// Nothing was started, so nothing has to be looked for.
 	case d.Ref == "" && d.IntentAt == nil:
 		return opDecide
-	case d.Ref == "" || isDue(d.FindAt, d.Now):
+	case d.Ref == "" || isDue(d.FindAt, d.ClaimedAt):
 		return planSearch(can, opDecide)
 	case !can.Stop: // its provider ends it
 		return opDecide
@@ -118,8 +118,8 @@ func retryPause(failures int) time.Duration {
 	return 250*time.Millisecond + rand.N(min(time.Second<<min(max(failures, 0), 6), longestPause))
 }
 
-// earliest returns the first of several times, nil if there is none.
-func earliest(times ...*time.Time) *time.Time {
+// earliestTime returns the first of several times, nil if there is none.
+func earliestTime(times ...*time.Time) *time.Time {
 	var first *time.Time
 	for _, t := range times {
 		if t != nil && (first == nil || t.Before(*first)) {
@@ -129,8 +129,8 @@ func earliest(times ...*time.Time) *time.Time {
 	return first
 }
 
-// schedule returns when a ready deployment is due without being woken.
-func schedule(d *provision.ClaimedDeployment, grace time.Duration) *time.Time {
+// nextScheduled returns when a ready deployment is due without being woken.
+func nextScheduled(d *provision.ClaimedDeployment, grace time.Duration) *time.Time {
 	var end *time.Time
 	if d.EndsAt != nil {
 		t := d.EndsAt.Add(-grace)
@@ -139,8 +139,8 @@ func schedule(d *provision.ClaimedDeployment, grace time.Duration) *time.Time {
 	// A draining server is looked at in between, since its last session may end at any time.
 	drain := d.DrainAt
 	if d.Phase == provision.DeploymentDraining {
-		t := d.Now.Add(drainPoll)
+		t := d.ClaimedAt.Add(drainPoll)
 		drain = &t
 	}
-	return earliest(end, drain, d.FindAt)
+	return earliestTime(end, drain, d.FindAt)
 }

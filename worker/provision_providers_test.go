@@ -47,12 +47,13 @@ func TestEachProviderWithTheLoop(t *testing.T) {
 			o.Providers, o.Provision = map[string]provider.Provider{"shop": p}, &w.opt
 			m, err := New(o)
 			require.NoError(t, err)
-			t.Cleanup(m.provision.finish)
+			t.Cleanup(m.provision.finishSteps)
 			id := w.want()
 			w.Exec("UPDATE deployments SET address = '198.51.100.7'")
 			w.until(m.provision, id, "starting")
 			r := db.Registration{
-				InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+				InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot",
+				Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 			}
 			if name == "manual" {
 				r.Endpoint = "192.0.2.1:5000"
@@ -84,7 +85,8 @@ func dockerFake(t *testing.T) (provider.Provider, string, string, func() int) {
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
 	p := must.Get(docker.New(docker.Config{
-		Host: "tcp://" + strings.TrimPrefix(s.URL, "http://"), Images: []string{"arena"}, Advertise: netip.MustParseAddr("192.0.2.7"),
+		Host: "tcp://" + strings.TrimPrefix(s.URL, "http://"), Images: []string{"arena"},
+		Advertise: netip.MustParseAddr("192.0.2.7"),
 	}))(t)
 	t.Cleanup(p.Close)
 	return p, "arena", "1.0", f.AliveCount
@@ -117,7 +119,8 @@ func agonesCluster(t *testing.T, kubernetes bool) (*agonestest.Fake, *agones.Pro
 		require.NoError(t, authority.Issue(name))
 	}
 	f := agonestest.New(agonestest.Options{})
-	cfg := agones.Config{Namespace: "games", Cert: authority.File("client.pem"), Key: authority.File("client.key"), CA: authority.File("ca.pem")}
+	cfg := agones.Config{Namespace: "games", Cert: authority.File("client.pem"), Key: authority.File("client.key"),
+		CA: authority.File("ca.pem")}
 	allocator, kube := httptest.NewUnstartedServer(f.Allocator()), httptest.NewUnstartedServer(f.Kubernetes())
 	for s, clients := range map[*httptest.Server]bool{allocator: true, kube: false} {
 		s.TLS = must.Get(authority.Server("server", clients))(t)

@@ -45,7 +45,7 @@ func (w *works) worker() *provisioner {
 	o := w.options()
 	o.Providers, o.Provision = map[string]provider.Provider{"shop": w.shop}, &w.opt
 	m := must.Get(New(o))(w.bundle.t)
-	w.bundle.t.Cleanup(m.provision.finish)
+	w.bundle.t.Cleanup(m.provision.finishSteps)
 	return m.provision
 }
 
@@ -53,7 +53,7 @@ func (w *works) worker() *provisioner {
 func (w *works) step(p *provisioner) {
 	w.bundle.t.Helper()
 	must.Get(p.runOnce(w.bundle.t.Context()))(w.bundle.t)
-	p.steps.Wait()
+	p.runningSteps.Wait()
 }
 
 // let lets virtual time pass, with a run in each half second.
@@ -74,7 +74,8 @@ func (w *works) want() uuid.UUID {
 
 func (w *works) wantIn(region string) uuid.UUID {
 	w.bundle.t.Helper()
-	n := provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "shop", Tag: provider.NewTag(), Origin: provision.OriginPool}
+	n := provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "shop", Tag: provider.NewTag(),
+		Origin: provision.OriginPool}
 	require.NoError(w.bundle.t, w.StartDeployment(w.bundle.t.Context(), region, n))
 	w.Exec("UPDATE deployments SET next_at = $1, created_at = $1 WHERE id = $2", w.Now(), n.ID)
 	return n.ID
@@ -84,7 +85,8 @@ func (w *works) wantIn(region string) uuid.UUID {
 func (w *works) join(id uuid.UUID) {
 	w.bundle.t.Helper()
 	must.Get(w.Register(w.bundle.t.Context(), db.Registration{
-		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot",
+		Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 	}))(w.bundle.t)
 }
 
@@ -108,7 +110,8 @@ func (w *works) ready(p *provisioner) uuid.UUID {
 // requireSame requires that what runs at the provider is what the rows say.
 func (w *works) requireSame() {
 	w.bundle.t.Helper()
-	rows := storetest.One[[]string](w.bundle.DB, "SELECT coalesce(array_agg(ref ORDER BY ref), '{}') FROM deployments WHERE ref IS NOT NULL AND phase <> 'stopping'")
+	rows := storetest.One[[]string](w.bundle.DB,
+		"SELECT coalesce(array_agg(ref ORDER BY ref), '{}') FROM deployments WHERE ref IS NOT NULL AND phase <> 'stopping'")
 	refs := w.refs()
 	slices.Sort(refs)
 	slices.Sort(rows)
@@ -128,7 +131,8 @@ func TestADeploymentLives(t *testing.T) {
 	w.join(id)
 	w.let(25*time.Second, p) // the provider says ready after 20 s, and the pauses between calls grow
 	require.Equal(t, "ready", w.phase(id))
-	require.Equal(t, "192.0.2.1:31000 ready", storetest.One[string](w.bundle.DB, "SELECT endpoint || ' ' || status FROM instances"))
+	require.Equal(t, "192.0.2.1:31000 ready",
+		storetest.One[string](w.bundle.DB, "SELECT endpoint || ' ' || status FROM instances"))
 	gets := w.count("get")
 	w.let(5*time.Minute, p)
 	require.Equal(t, gets, w.count("get"), "a ready server costs no calls")
@@ -167,7 +171,7 @@ func TestASleepersDecisionIsDropped(t *testing.T) {
 	w.let(90*time.Second, other)
 	require.Equal(t, "ready", w.phase(id))
 	close(wakes)
-	sleeper.steps.Wait()
+	sleeper.runningSteps.Wait()
 	require.Equal(t, "ready", w.phase(id))
 	w.requireSame()
 }
@@ -191,7 +195,7 @@ func TestASleepersServerIsStopped(t *testing.T) {
 	require.Len(t, w.refs(), 2)
 	own := storetest.One[string](w.bundle.DB, "SELECT ref FROM deployments WHERE id = $1", id)
 	close(wakes)
-	sleeper.steps.Wait()
+	sleeper.runningSteps.Wait()
 	require.Equal(t, []string{own}, w.refs())
 	require.Equal(t, own, storetest.One[string](w.bundle.DB, "SELECT ref FROM deployments WHERE id = $1", id))
 }
@@ -200,12 +204,12 @@ func TestASleepersServerIsStopped(t *testing.T) {
 func (w *works) claimed(p *provisioner) *step {
 	w.bundle.t.Helper()
 	ctx := w.bundle.t.Context()
-	must.Get(p.owned(ctx))(w.bundle.t)
+	must.Get(p.ownsDatabase(ctx))(w.bundle.t)
 	claimed := must.Get(p.store.ClaimDeployments(ctx, provision.ClaimDeployments{
-		Region: "eu", Provider: "shop", Owner: p.opt.Owner, Hold: leaseOfTimeouts * p.opt.Timeout, Batch: 1,
+		Region: "eu", Provider: "shop", Owner: p.opt.Owner, HoldFor: leaseOfTimeouts * p.opt.Timeout, Batch: 1,
 	}))(w.bundle.t)
 	require.Len(w.bundle.t, claimed, 1)
-	steps, ops, err := p.prepare(ctx, "shop", claimed, time.Now())
+	steps, ops, err := p.prepareSteps(ctx, "shop", claimed, time.Now())
 	require.NoError(w.bundle.t, err)
 	require.Equal(w.bundle.t, []operation{opDeploy}, ops)
 	return steps[0]
@@ -264,7 +268,8 @@ func TestAServerThatMayNotRegisterSaysWhy(t *testing.T) {
 	p := w.worker()
 	id := w.want()
 	w.let(30*time.Second, p)
-	require.NoError(t, w.NoteRefusedRegistration(t.Context(), provision.Joining{Region: "eu", ID: id}, "outside_deployment: its app version has a capacity of 8"))
+	require.NoError(t, w.NoteRefusedRegistration(t.Context(), provision.Joining{Region: "eu", ID: id},
+		"outside_deployment: its app version has a capacity of 8"))
 	w.let(70*time.Second, p)
 	require.Equal(t, "gone: did not register within 1m0s", w.phase(id))
 	require.Equal(t, "its registration was refused: outside_deployment: its app version has a capacity of 8",
@@ -312,7 +317,9 @@ func TestCapacityWithARefIsStopped(t *testing.T) {
 	w.let(10*time.Second, p)
 	require.Equal(t, "gone: the provider has no capacity", w.phase(id))
 	require.Empty(t, w.refs())
-	require.Equal(t, 5*time.Second, storetest.One[time.Duration](w.bundle.DB, "SELECT until - $1 FROM start_pauses WHERE cause = 'capacity'", storetest.One[time.Time](w.bundle.DB, "SELECT created_at FROM deployment_history")).Round(time.Second))
+	require.Equal(t, 5*time.Second, storetest.One[time.Duration](w.bundle.DB,
+		"SELECT until - $1 FROM start_pauses WHERE cause = 'capacity'",
+		storetest.One[time.Time](w.bundle.DB, "SELECT created_at FROM deployment_history")).Round(time.Second))
 }
 
 // The provider says that a server is gone: its sessions close, amnesty or not.
@@ -365,7 +372,8 @@ func TestADeploymentDrainsBeforeItsEnd(t *testing.T) {
 	w.let(3*time.Minute, p)
 	require.Equal(t, "gone: drained before the end of its lifetime", w.phase(empty))
 	require.Equal(t, "draining", w.phase(busy))
-	require.Equal(t, "draining", storetest.One[string](w.bundle.DB, "SELECT status FROM instances WHERE id = $1", busy.String()))
+	require.Equal(t, "draining", storetest.One[string](w.bundle.DB, "SELECT status FROM instances WHERE id = $1",
+		busy.String()))
 	w.let(4*time.Minute, p)
 	require.Equal(t, "gone: its lifetime is over", w.phase(busy))
 }

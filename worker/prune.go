@@ -26,7 +26,7 @@ type pruner struct {
 
 func (p pruner) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
-	failed := drain(pruneBatch, func() (int, error) {
+	failed := drainBacklog(pruneBatch, func() (int, error) {
 		n, err := p.store.PruneIdempotencyKeys(ctx, pruneBatch)
 		done.add("idempotency_keys", n)
 		return n, err
@@ -35,17 +35,17 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 	if fault.Is(failed, fault.Unavailable) {
 		return done, failed
 	}
-	forgotten := drain(pruneBatch, func() (int, error) {
+	forgotten := drainBacklog(pruneBatch, func() (int, error) {
 		n, err := p.store.ForgetLatencies(ctx, pruneBatch)
 		done.add("player_latencies", n)
 		return n, err
 	})
-	evacuated := drain(pruneBatch, func() (int, error) {
+	evacuated := drainBacklog(pruneBatch, func() (int, error) {
 		n, err := p.store.ForgetEvacuations(ctx, evacuationRetention, pruneBatch)
 		done.add("evacuated_players", n)
 		return n, err
 	})
-	past := drain(pruneBatch, func() (int, error) {
+	past := drainBacklog(pruneBatch, func() (int, error) {
 		n, err := p.store.PrunePast(ctx, p.retention, pruneBatch)
 		done.add("past_instances", n)
 		return n, err
@@ -57,13 +57,13 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 	letters, dropping := p.store.PruneDeadLetters(ctx, p.retention)
 	done.add("dead_letters", letters)
 	failed = errors.Join(failed, forgotten, evacuated, past, err, forgetting, dropping,
-		eachRegion(ctx, p.store.Regions, func(region string) error { return p.region(ctx, region, done) }))
+		eachRegion(ctx, p.store.Regions, func(region string) error { return p.pruneRegion(ctx, region, done) }))
 	return done, failed
 }
 
-// region prunes tokens before instances: a region is no longer listed once its last instance is deleted.
-func (p pruner) region(ctx context.Context, region string, done Done) error {
-	err := drain(pruneBatch, func() (int, error) {
+// pruneRegion prunes tokens before instances: a region is no longer listed once its last instance is deleted.
+func (p pruner) pruneRegion(ctx context.Context, region string, done Done) error {
+	err := drainBacklog(pruneBatch, func() (int, error) {
 		n, err := p.store.PruneRedeemedTokens(ctx, region, pruneBatch)
 		done.add("redeemed_tokens", n)
 		return n, err
@@ -71,17 +71,17 @@ func (p pruner) region(ctx context.Context, region string, done Done) error {
 	if err != nil {
 		return err
 	}
-	err = drain(pruneBatch, func() (int, error) {
+	err = drainBacklog(pruneBatch, func() (int, error) {
 		n, err := p.store.PruneNetcodeTokens(ctx, region, pruneBatch)
-		done.add("netcode_tokens", n.Deleted)
+		done.add("netcode_tokens", n.DeletedRows)
 		// Examined, not deleted: rows of connected players are put off by ten minutes, and do not come again in this
 		// run.
-		return n.Examined, err
+		return n.ExaminedRows, err
 	})
 	if err != nil {
 		return err
 	}
-	return drain(pruneBatch, func() (int, error) {
+	return drainBacklog(pruneBatch, func() (int, error) {
 		n, err := p.store.ForgetInstances(ctx, region, endedInstanceRetention, pruneBatch)
 		done.add("instances", n)
 		return n, err

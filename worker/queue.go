@@ -23,8 +23,8 @@ const lostEvery = 20 * time.Second
 // sweeper deletes expired rows of the ticket queue and of demand. Little depends on when it runs: each query ignores
 // expired rows itself, and players learn that a ticket has expired when it is swept.
 type sweeper struct {
-	store    *db.Store
-	compared time.Time // when the players were last compared with the tickets
+	store      *db.Store
+	comparedAt time.Time // when the players were last compared with the tickets
 }
 
 func (s *sweeper) runOnce(ctx context.Context) (Done, error) {
@@ -34,40 +34,40 @@ func (s *sweeper) runOnce(ctx context.Context) (Done, error) {
 		"backfills_expired":           s.store.SweepBackfills,
 		"tickets_of_retired_profiles": s.store.CancelNewlyRetired,
 	}
-	if time.Since(s.compared) >= lostEvery {
+	if time.Since(s.comparedAt) >= lostEvery {
 		// Before the sweep: after a failure it is not repeated at once, since it reads all players.
-		s.compared = time.Now()
+		s.comparedAt = time.Now()
 		sweeps["tickets_lost"], sweeps["tickets_of_retired_profiles"] = s.store.RecordLostTickets, s.store.CancelRetired
 	}
 	return done, errors.Join(
 		eachRegion(ctx, s.store.TicketRegions,
-			func(region string) error { return s.region(ctx, region, sweeps, done) }),
-		eachRegion(ctx, s.store.DemandRegions, func(region string) error { return s.demand(ctx, region, done) }))
+			func(region string) error { return s.sweepRegion(ctx, region, sweeps, done) }),
+		eachRegion(ctx, s.store.DemandRegions, func(region string) error { return s.sweepDemand(ctx, region, done) }))
 }
 
-func (s *sweeper) demand(ctx context.Context, region string, done Done) error {
-	return drain(queueBatch, func() (int, error) {
+func (s *sweeper) sweepDemand(ctx context.Context, region string, done Done) error {
+	return drainBacklog(queueBatch, func() (int, error) {
 		n, err := s.store.SweepDemand(ctx, region, queueBatch)
 		done.add("demand_lapsed", n)
 		return n, err
 	})
 }
 
-func (s *sweeper) region(ctx context.Context, region string,
+func (s *sweeper) sweepRegion(ctx context.Context, region string,
 	sweeps map[string]func(context.Context, string, int) (int, error), done Done) (failed error) {
 	// A map, in no order: each sweep looks at rows of its own kind.
 	for name, sweep := range sweeps {
-		failed = errors.Join(failed, drain(queueBatch, func() (int, error) {
+		failed = errors.Join(failed, drainBacklog(queueBatch, func() (int, error) {
 			n, err := sweep(ctx, region, queueBatch)
 			done.add(name, n)
 			return n, err
 		}))
 	}
 	// nil owners: those of all profiles, also of such that no loop owns at the moment.
-	failed = errors.Join(failed, drain(judgeBatch, func() (int, error) {
+	failed = errors.Join(failed, drainBacklog(judgeBatch, func() (int, error) {
 		judged, err := s.store.JudgeReadyChecks(ctx, region, nil, judgeAfter, judgeBatch)
-		done.add("ready_checks_ended", len(judged.Matches))
-		return len(judged.Matches), err
+		done.add("ready_checks_ended", len(judged.EndedMatches))
+		return len(judged.EndedMatches), err
 	}))
 	cycles, err := s.store.ForgetCycles(ctx, region)
 	done.add("cycles_forgotten", cycles)

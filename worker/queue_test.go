@@ -21,13 +21,14 @@ func TestQueueIsSwept(t *testing.T) {
 	encode := func(id string, _ time.Time) []byte { return []byte(id) }
 	var ids []string
 	for range 4 {
-		ticket, err := b.CreateTicket(t.Context(), "global", db.NewTicket{Encode: encode, TTL: time.Hour})
+		ticket, err := b.CreateTicket(t.Context(), "global", db.NewTicket{EncodeBody: encode, TTL: time.Hour})
 		require.NoError(t, err)
 		ids = append(ids, ticket.ID)
 	}
-	backfill, err := b.CreateBackfill(t.Context(), "global", db.NewBackfill{Encode: encode})
+	backfill, err := b.CreateBackfill(t.Context(), "global", db.NewBackfill{EncodeBody: encode})
 	require.NoError(t, err)
-	_, err = b.AssignTickets(t.Context(), "global", []db.Assignment{{Tickets: ids[:2], Assignment: []byte{}}}, true)
+	_, err = b.AssignTickets(t.Context(), "global", []db.Assignment{{TicketIDs: ids[:2], EncodedAssignment: []byte{}}},
+		true)
 	require.NoError(t, err)
 	require.Empty(t, once(t, l))
 	b.Exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", ids[2])
@@ -47,8 +48,9 @@ func TestQueueIsSwept(t *testing.T) {
 func TestCyclesWithoutTicketsAreForgotten(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ref := db.CycleRef{Region: "global", Replica: uuid.New(), Lease: time.Minute}
-	c, joined, err := b.JoinCycle(t.Context(), ref.Region, ref.Replica, []uuid.UUID{uuid.New()}, db.NewCycle{Collection: time.Hour, Lease: ref.Lease})
+	ref := db.CycleRef{Region: "global", ReplicaID: uuid.New(), LeaseTTL: time.Minute}
+	c, joined, err := b.JoinCycle(t.Context(), ref.Region, ref.ReplicaID, []uuid.UUID{uuid.New()},
+		db.NewCycle{CollectionTime: time.Hour, LeaseTTL: ref.LeaseTTL})
 	require.NoError(t, err)
 	require.True(t, joined)
 	ref.ID = c.ID
@@ -57,21 +59,24 @@ func TestCyclesWithoutTicketsAreForgotten(t *testing.T) {
 	require.Empty(t, once(t, l))
 	b.Exec("UPDATE match_cycles SET ended_at = ended_at - interval '1 hour', lease_until = lease_until - interval '1 hour'")
 	require.Equal(t, Done{"cycles_forgotten": 1}, once(t, l))
-	require.Zero(t, storetest.One[int](b.DB, "SELECT (SELECT count(*) FROM match_cycles) + (SELECT count(*) FROM match_callers)"))
+	require.Zero(t, storetest.One[int](b.DB,
+		"SELECT (SELECT count(*) FROM match_cycles) + (SELECT count(*) FROM match_callers)"))
 }
 
 // Pins ready checks of a profile that has lost its owner, whose players wait for ever.
 func TestReadyChecksWithoutAnOwnerEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	owner := db.MatchOwner{Universe: "global", Worker: uuid.New(), Profile: "duels"}
-	require.NoError(t, b.RenewLoopWorker(t.Context(), db.LoopWorker{ID: owner.Worker}, time.Hour))
-	epochs, err := b.TakeProfiles(t.Context(), "global", owner.Worker, []string{"duels"})
+	owner := db.MatchOwner{Universe: "global", WorkerID: uuid.New(), ProfileName: "duels"}
+	require.NoError(t, b.RenewLoopWorker(t.Context(), db.LoopWorker{ID: owner.WorkerID}, time.Hour))
+	epochs, err := b.TakeProfiles(t.Context(), "global", owner.WorkerID, []string{"duels"})
 	require.NoError(t, err)
 	owner.Epoch = epochs["duels"]
-	ticket, err := b.CreateTicket(t.Context(), "global", db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }})
+	ticket, err := b.CreateTicket(t.Context(), "global",
+		db.NewTicket{EncodeBody: func(id string, _ time.Time) []byte { return []byte(id) }})
 	require.NoError(t, err)
-	m := db.NewMatch{ID: uuid.New(), Profile: "duels", Version: 1, Tickets: []db.MatchTicket{{ID: ticket.ID, Players: []db.MatchPlayer{{Sub: "ann"}}}}}
+	m := db.NewMatch{ID: uuid.New(), Profile: "duels", Version: 1,
+		Tickets: []db.MatchTicket{{ID: ticket.ID, Players: []db.MatchPlayer{{Sub: "ann"}}}}}
 	out, err := b.ProposeMatches(t.Context(), "global", []db.MatchOwner{owner}, []db.NewMatch{m}, time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, db.MatchProposed, out[0].Kind)
@@ -88,13 +93,15 @@ func TestTicketsOfARetiredProfileLeave(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, name := range []string{"old", "new"} {
-		_, err := b.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global"}, []byte("name: "+name+"\nteams: [{name: red, players: 2}]"), false)
+		_, err := b.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global"},
+			[]byte("name: "+name+"\nteams: [{name: red, players: 2}]"), false)
 		require.NoError(t, err)
 	}
 	var ids []string
 	queue := func(sub string, profiles ...string) {
 		created, err := b.CreatePlayerTicket(t.Context(), "global", db.PlayerTicketRequest{
-			Caller: sub, Party: []string{sub}, Profiles: profiles, TTL: time.Hour, RequestHash: []byte(sub), Body: func(id string, _ time.Time) []byte { return []byte(id) },
+			Caller: sub, Party: []string{sub}, ProfileNames: profiles, TTL: time.Hour, RequestHash: []byte(sub),
+			EncodeBody: func(id string, _ time.Time) []byte { return []byte(id) },
 		})
 		require.NoError(t, err)
 		ids = append(ids, created.ID)
@@ -112,6 +119,7 @@ func TestTicketsOfARetiredProfileLeave(t *testing.T) {
 	require.Empty(t, once(t, l), "a ticket in a match stays")
 	b.Exec("UPDATE tickets SET pending_at = NULL WHERE id = $1", ids[0])
 	require.Equal(t, Done{"tickets_of_retired_profiles": 1}, once(t, l))
-	require.Equal(t, 3, storetest.One[int](b.DB, "SELECT count(*)::int FROM ticket_events WHERE state = 'cancelled' AND reason = 'profile_retired'"))
+	require.Equal(t, 3, storetest.One[int](b.DB,
+		"SELECT count(*)::int FROM ticket_events WHERE state = 'cancelled' AND reason = 'profile_retired'"))
 	require.Equal(t, ids[3], storetest.One[string](b.DB, "SELECT id FROM tickets"))
 }

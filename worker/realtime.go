@@ -18,16 +18,16 @@ func (r realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 		forgotten, forgetErr := r.store.ForgetRealtimeReplicas(ctx, region)
 		done.add("replicas_forgotten", forgotten)
 		return errors.Join(err, forgetErr,
-			r.sweep(ctx, region, done, "suspended", r.store.SuspendDeadReplicas),
-			r.sweep(ctx, region, done, "announced", r.store.AnnounceSuspended),
-			r.sweep(ctx, region, done, "realtime_sessions", r.store.EndExpiredRealtime))
+			r.sweepSessions(ctx, region, done, "suspended", r.store.SuspendDeadReplicas),
+			r.sweepSessions(ctx, region, done, "announced", r.store.AnnounceSuspended),
+			r.sweepSessions(ctx, region, done, "realtime_sessions", r.store.EndExpiredRealtime))
 	})
 }
 
-// sweep repeats a step until it finds no more sessions.
-func (r realtimeReaper) sweep(ctx context.Context, region string, done Done, what string,
+// sweepSessions repeats a step until it finds no more sessions.
+func (r realtimeReaper) sweepSessions(ctx context.Context, region string, done Done, what string,
 	step func(context.Context, string) (int, error)) error {
-	return drain(1, func() (int, error) {
+	return drainBacklog(1, func() (int, error) {
 		n, err := step(ctx, region)
 		done.add(what, n)
 		return n, err

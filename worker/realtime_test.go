@@ -20,10 +20,13 @@ func (b *bundle) lobbyReplica(types *lobby.Types, sessions int) (uuid.UUID, []db
 	replica := must.Get(b.BeginRealtimeReplica(ctx, "eu"))(b.t)
 	owned := make([]db.SessionEpoch, sessions)
 	for i := range owned {
-		o := must.Get(b.OpenRealtime(ctx, db.OpenRealtime{Region: "eu", Project: "p1", TTL: 30 * time.Second, Replica: replica, Back: types.Back}))(b.t)
-		owned[i] = db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}
+		o := must.Get(b.OpenRealtime(ctx,
+			db.OpenRealtime{Region: "eu", ProjectID: "p1", ResumeTTL: 30 * time.Second, ReplicaID: replica,
+				BackAction: types.MarkBack}))(b.t)
+		owned[i] = db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}
 		must.Get(b.ActInLobby(ctx, db.LobbyAction{
-			Region: "eu", Project: "p1", Session: owned[i], Room: "chat:default", Make: true, Act: types.Join(lobby.Join{Type: "chat", Session: o.ID, Player: o.Player}),
+			Region: "eu", ProjectID: "p1", Session: owned[i], RoomID: "chat:default", MakesRoom: true,
+			Act: types.JoinRoom(lobby.Join{RoomType: "chat", Session: o.SessionID, Player: o.PlayerSub}),
 		}))(b.t)
 	}
 	return replica, owned
@@ -71,12 +74,14 @@ func TestADrainIsAnnouncedOnlyForSessionsThatStayAway(t *testing.T) {
 	l := loopOf(t, b.options(), "realtime")
 	drained, owned := b.lobbyReplica(types, 3)
 	live, _ := b.lobbyReplica(types, 1)
-	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", owned, types.Away, false, 0))
+	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", owned, types.MarkAway, false, 0))
 	require.NoError(t, b.EndRealtimeReplica(t.Context(), "eu", drained))
 	require.Empty(t, once(t, l))
-	returned, err := b.OpenRealtime(t.Context(), db.OpenRealtime{Region: "eu", Project: "p1", TTL: 30 * time.Second, Replica: live, Back: types.Back, Resume: owned[0].ID})
+	returned, err := b.OpenRealtime(t.Context(),
+		db.OpenRealtime{Region: "eu", ProjectID: "p1", ResumeTTL: 30 * time.Second, ReplicaID: live,
+			BackAction: types.MarkBack, ResumedSession: owned[0].ID})
 	require.NoError(t, err)
-	require.True(t, returned.Resumed)
+	require.True(t, returned.IsResumed)
 	b.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '6 seconds' WHERE owner IS NULL")
 	require.Empty(t, once(t, l), "clients could connect for less than five seconds")
 	b.Exec("UPDATE replicas SET steady_since = now() - interval '6 seconds' WHERE id = $1", live)

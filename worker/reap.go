@@ -20,15 +20,15 @@ func (r reaper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	return done, eachRegion(ctx, r.store.Regions, func(region string) error {
 		// Instances first: their sessions close with them, and need no look at their seats.
-		if err := r.instances(ctx, region, done); err != nil {
+		if err := r.endInstances(ctx, region, done); err != nil {
 			return err
 		}
-		return r.seats(ctx, region, done)
+		return r.freeSeats(ctx, region, done)
 	})
 }
 
-func (r reaper) instances(ctx context.Context, region string, done Done) error {
-	return drain(reapInstances, func() (int, error) {
+func (r reaper) endInstances(ctx context.Context, region string, done Done) error {
+	return drainBacklog(reapInstances, func() (int, error) {
 		ended, sessions, err := r.store.ReapInstances(ctx, region, reapInstances)
 		done.add("instances", ended)
 		done.add("sessions", sessions)
@@ -36,12 +36,12 @@ func (r reaper) instances(ctx context.Context, region string, done Done) error {
 	})
 }
 
-func (r reaper) seats(ctx context.Context, region string, done Done) error {
-	return drain(reapSeats, func() (int, error) {
+func (r reaper) freeSeats(ctx context.Context, region string, done Done) error {
+	return drainBacklog(reapSeats, func() (int, error) {
 		reaped, err := r.store.ReapSeats(ctx, region, reapSeats)
 		done.add("seats", reaped.Freed)
-		done.add("sessions", reaped.Closed)
+		done.add("sessions", reaped.ClosedSessions)
 		// Seats that were looked at, also those that were kept: there may be more of them.
-		return reaped.Looked, err
+		return reaped.ExaminedSeats, err
 	})
 }

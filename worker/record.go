@@ -17,15 +17,15 @@ const (
 // counts as a success: its work is done.
 func (l *loop) recordSuccess(ctx context.Context) {
 	// From the last success of record, so that one that failed is tried again by the next run.
-	if l.record == nil || time.Since(l.recorded) < recordInterval {
+	if l.storeSuccess == nil || time.Since(l.recordedAt) < recordInterval {
 		return
 	}
 	// The run's own context has ended. A database that hangs must not keep the loop for longer.
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
-	if err := l.record(ctx, l.name, l.interval); err != nil {
+	if err := l.storeSuccess(ctx, l.name, l.interval); err != nil {
 		l.log.LogAttrs(ctx, slog.LevelDebug, "success could not be recorded", slog.Any("error", err))
 		return
 	}
-	l.recorded = time.Now()
+	l.recordedAt = time.Now()
 }

@@ -12,27 +12,28 @@ import (
 // rotator creates the signing keys that are due, and seals stored ones, and the keys of deployments and of projects,
 // with the newest key-encryption key.
 type rotator struct {
-	store  *db.Store
-	sealer *token.Sealer
-	policy db.KeyPolicy
-	mint   db.MintFunc
+	store     *db.Store
+	sealer    *token.Sealer
+	keyPolicy db.KeyPolicy
+	mintKey   db.MintFunc
 
-	deployments *resealer
-	projects    *projectResealer
+	deploymentKeys *resealer
+	projectKeys    *projectResealer
 }
 
 func (r rotator) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
-	made, err := r.store.RotateKeys(ctx, r.policy, false, r.mint)
+	made, err := r.store.RotateKeys(ctx, r.keyPolicy, false, r.mintKey)
 	done.add("keys", len(made))
 	if err != nil {
 		return done, err
 	}
-	return done, errors.Join(r.reseal(ctx, done), r.deployments.runOnce(ctx, done), r.projects.runOnce(ctx, done))
+	return done, errors.Join(r.resealKeys(ctx, done), r.deploymentKeys.runOnce(ctx, done),
+		r.projectKeys.runOnce(ctx, done))
 }
 
-// reseal continues after a key that it cannot open: the error is reported, and the other keys are still resealed.
-func (r rotator) reseal(ctx context.Context, done Done) error {
+// resealKeys continues after a key that it cannot open: the error is reported, and the other keys are still resealed.
+func (r rotator) resealKeys(ctx context.Context, done Done) error {
 	keys, _, err := r.store.Keys(ctx)
 	if err != nil {
 		return err

@@ -22,46 +22,46 @@ const (
 // resealer seals the netcode keys of deployments with the first key-encryption key, and drains the deployments whose
 // keys do not open: no player can connect to them.
 type resealer struct {
-	store   *db.Store
-	sealer  *token.Sealer
-	checked time.Time // when all keys were opened
+	store     *db.Store
+	sealer    *token.Sealer
+	checkedAt time.Time // when all keys were opened
 }
 
 func (r *resealer) runOnce(ctx context.Context, done Done) error {
 	own := r.sealer.First()
 	except, began := own, time.Now()
 	// Now and then without an exception, to open also those that need no new seal.
-	if began.Sub(r.checked) >= checkEvery {
+	if began.Sub(r.checkedAt) >= checkEvery {
 		except = ""
 	}
 	err := eachRegion(ctx, r.store.ProvisionRegions,
-		func(region string) error { return r.region(ctx, region, except, own, done) })
+		func(region string) error { return r.resealRegion(ctx, region, except, own, done) })
 	// Only if all opened. Otherwise the next run opens them again, and reports again those that do not.
 	if err == nil && except == "" {
-		r.checked = began
+		r.checkedAt = began
 	}
 	return err
 }
 
-func (r *resealer) region(ctx context.Context, region, except, own string, done Done) error {
+func (r *resealer) resealRegion(ctx context.Context, region, except, own string, done Done) error {
 	var after uuid.UUID
 	var failed []error
-	err := drain(resealBatch, func() (int, error) {
+	err := drainBacklog(resealBatch, func() (int, error) {
 		keys, err := r.store.DeploymentKeys(ctx, region, except, after, resealBatch)
 		if err != nil || len(keys) == 0 {
 			return 0, err
 		}
 		// In the order of ids, so that a key that cannot be resealed is passed over, and not read for ever.
 		after = keys[len(keys)-1].ID
-		wrong, err := r.batch(ctx, region, own, keys, done)
+		wrong, err := r.resealKeys(ctx, region, own, keys, done)
 		failed = append(failed, wrong)
 		return len(keys), err
 	})
 	return errors.Join(append(failed, err)...)
 }
 
-// batch returns as wrong why keys do not open; the other keys are sealed all the same.
-func (r *resealer) batch(ctx context.Context, region, own string, keys []db.DeploymentKey,
+// resealKeys returns as wrong why keys do not open; the other keys are sealed all the same.
+func (r *resealer) resealKeys(ctx context.Context, region, own string, keys []db.DeploymentKey,
 	done Done) (wrong, err error) {
 	var old []db.DeploymentKey
 	var sealed [][]byte
@@ -72,7 +72,7 @@ func (r *resealer) batch(ctx context.Context, region, own string, keys []db.Depl
 		case failed != nil:
 			wrong = fmt.Errorf("netcode key of deployment %s: %w", k.ID, failed)
 			// Drained, their servers are replaced by such with new keys.
-			if k.Drains && r.drains(k) {
+			if k.CanDrain && r.isLost(k) {
 				lost = append(lost, k.ID)
 			}
 		// A key that the first key-encryption key seals already is unchanged.
@@ -96,6 +96,6 @@ func (r *resealer) batch(ctx context.Context, region, own string, keys []db.Depl
 	return wrong, nil
 }
 
-// drains reports whether a key that does not open is lost. It is not while its key-encryption key seals a published
+// isLost reports whether a key that does not open is lost. It is not while its key-encryption key seals a published
 // signing key, too: then this worker has other settings than the replicas, and must not replace all servers.
-func (r *resealer) drains(k db.DeploymentKey) bool { return r.sealer.Has(k.SealedBy) || !k.Needed }
+func (r *resealer) isLost(k db.DeploymentKey) bool { return r.sealer.Has(k.SealedBy) || !k.IsNeeded }

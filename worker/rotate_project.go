@@ -13,37 +13,37 @@ import (
 // projectResealer seals the secrets of projects' keys with the first key-encryption key. One that does not open stays
 // as it is: tokens of the key are then refused, unless its project's secret signed them.
 type projectResealer struct {
-	store   *db.Store
-	sealer  *token.Sealer
-	checked time.Time // when all keys were opened
+	store     *db.Store
+	sealer    *token.Sealer
+	checkedAt time.Time // when all keys were opened
 }
 
 func (r *projectResealer) runOnce(ctx context.Context, done Done) error {
 	own := r.sealer.First()
 	except, began := own, time.Now()
-	if began.Sub(r.checked) >= checkEvery {
+	if began.Sub(r.checkedAt) >= checkEvery {
 		except = ""
 	}
 	var after db.SealedProjectKey
 	var failed []error
-	err := drain(resealBatch, func() (int, error) {
+	err := drainBacklog(resealBatch, func() (int, error) {
 		keys, err := r.store.SealedProjectKeys(ctx, except, after, resealBatch)
 		if err != nil || len(keys) == 0 {
 			return 0, err
 		}
 		after = keys[len(keys)-1]
-		wrong, err := r.batch(ctx, own, keys, done)
+		wrong, err := r.resealKeys(ctx, own, keys, done)
 		failed = append(failed, wrong)
 		return len(keys), err
 	})
 	if err == nil && except == "" {
-		r.checked = began
+		r.checkedAt = began
 	}
 	return errors.Join(append(failed, err)...)
 }
 
-// batch returns as wrong why a key does not open; the other keys are sealed all the same.
-func (r *projectResealer) batch(ctx context.Context, own string, keys []db.SealedProjectKey,
+// resealKeys returns as wrong why a key does not open; the other keys are sealed all the same.
+func (r *projectResealer) resealKeys(ctx context.Context, own string, keys []db.SealedProjectKey,
 	done Done) (wrong, err error) {
 	var old []db.SealedProjectKey
 	var sealed [][]byte

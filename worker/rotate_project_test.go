@@ -14,7 +14,8 @@ import (
 // projectKey makes a key of project p1 and returns its secret.
 func (b *bundle) projectKey(s *token.Sealer, id string) string {
 	b.t.Helper()
-	secret, _, err := b.CreateProjectKey(b.t.Context(), db.NewProjectKey{Project: "p1", ID: id, Name: id, Seal: s.NewProjectSecret})
+	secret, _, err := b.CreateProjectKey(b.t.Context(),
+		db.NewProjectKey{ProjectID: "p1", ID: id, Name: id, Seal: s.NewProjectSecret})
 	require.NoError(b.t, err)
 	return secret
 }
@@ -46,7 +47,8 @@ func TestRotateResealsTheKeysOfProjects(t *testing.T) {
 		require.NoError(t, err, "the new key-encryption key alone opens it")
 		require.Equal(t, want, secret)
 	}
-	require.Equal(t, keytest.Sealer(t, 2).First(), storetest.One[string](b.DB, "SELECT fingerprint FROM ops.key_encryption_keys"), "the old one can be retired")
+	require.Equal(t, keytest.Sealer(t, 2).First(),
+		storetest.One[string](b.DB, "SELECT fingerprint FROM ops.key_encryption_keys"), "the old one can be retired")
 }
 
 // A secret that was copied from another key does not open: it is reported and stays, and the others are resealed all

@@ -21,43 +21,43 @@ const (
 // scaler plans the pools: it decides how many servers there should be, which the loop provision starts and stops. It
 // runs each second, and when players wait for a server.
 type scaler struct {
-	store  *db.Store
-	sealer *token.Sealer
-	owned  func(context.Context) (bool, error) // whether this worker may provision
+	store        *db.Store
+	sealer       *token.Sealer
+	ownsDatabase func(context.Context) (bool, error) // whether this worker may provision
 
-	wake  <-chan struct{}
-	woken bool // the next run is for players who wait
+	wake    <-chan struct{}
+	isWoken bool // the next run is for players who wait
 }
 
 func (s *scaler) runOnce(ctx context.Context) (Done, error) {
 	// Whichever worker comes first plans a pool; the others then leave it alone for that long.
 	every := scaleEvery * 9 / 10 // the loop's jitter must not skip a pool
-	if s.woken {
+	if s.isWoken {
 		// Shorter, since pools were planned a moment ago, and players have come since.
-		every, s.woken = scaleGather, false
+		every, s.isWoken = scaleGather, false
 	}
 	done := Done{}
 	// Of another installation's database: nobody would start what is planned here.
-	if ok, err := s.owned(ctx); err != nil || !ok {
+	if ok, err := s.ownsDatabase(ctx); err != nil || !ok {
 		return done, err
 	}
 	return done, eachRegion(ctx, s.store.ProvisionRegions, func(region string) error {
-		scaled, err := s.store.ScalePools(ctx, region, every, s.seal)
-		done.add("servers_wanted", scaled.Started)
-		done.add("servers_ended", scaled.Ended)
+		scaled, err := s.store.ScalePools(ctx, region, every, s.sealKey)
+		done.add("servers_wanted", scaled.StartedServers)
+		done.add("servers_ended", scaled.EndedServers)
 		return err
 	})
 }
 
-// seal makes the netcode key of a deployment.
-func (s *scaler) seal(region string, id uuid.UUID) (sealed []byte, by string, err error) {
+// sealKey makes the netcode key of a deployment.
+func (s *scaler) sealKey(region string, id uuid.UUID) (sealed []byte, by string, err error) {
 	key := netcode.NewKey()
 	sealed, by = s.sealer.SealSecret(token.PurposeNetcode, region, id.String(), key.Secret())
 	return sealed, by, nil
 }
 
-// pause waits until the next run is due, or players wait for a server.
-func (s *scaler) pause(ctx context.Context, d time.Duration) bool {
+// waitForDemand waits until the next run is due, or players wait for a server.
+func (s *scaler) waitForDemand(ctx context.Context, d time.Duration) bool {
 	if s.wake == nil {
 		// Here, not in the constructor: this context ends with the loop, and the subscription with it.
 		wake, stop := s.store.Subscribe(db.TopicDemand, "")
@@ -68,7 +68,7 @@ func (s *scaler) pause(ctx context.Context, d time.Duration) bool {
 	if !woken {
 		return alive
 	}
-	s.woken = true
+	s.isWoken = true
 	// Wake-ups within this time lead to one run.
 	return wait.For(ctx, scaleGather)
 }

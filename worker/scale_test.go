@@ -30,18 +30,20 @@ func TestAPlayerWakesTheScaler(t *testing.T) {
 	b := setup(t).withPool()
 	o := b.options()
 	o.Providers = map[string]provider.Provider{"manual": manual.Provider{}}
-	o.Provision = &ProvisionOptions{Owner: "ld-test", Environment: func(provision.Deployment, provision.AppVersion) (provider.Env, provider.Secret, error) {
-		return provider.Env{}, "", nil
-	}}
+	o.Provision = &ProvisionOptions{Owner: "ld-test",
+		Environment: func(provision.Deployment, provision.AppVersion) (provider.Env, provider.Secret, error) {
+			return provider.Env{}, "", nil
+		}}
 	l := loopOf(t, o, "scale")
 	require.Empty(t, once(t, l))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	woken := make(chan bool)
-	go func() { woken <- l.pause(ctx, time.Hour) }()
+	go func() { woken <- l.waitForNext(ctx, time.Hour) }()
 	require.Eventually(t, func() bool {
 		b.Exec("UPDATE demand SET expires_at = now()") // so that it is written again
-		_, err := b.PutWaiting(t.Context(), db.DemandBevygap, time.Minute, []db.Waiting{{Region: "eu", Mode: "duel", Player: "ann", MaxPlayers: 4}})
+		_, err := b.PutWaiting(t.Context(), db.DemandBevygap, time.Minute,
+			[]db.Waiting{{Region: "eu", Mode: "duel", Player: "ann", MaxPlayers: 4}})
 		require.NoError(t, err)
 		select {
 		case ok := <-woken:
@@ -53,7 +55,8 @@ func TestAPlayerWakesTheScaler(t *testing.T) {
 	require.Equal(t, Done{"servers_wanted": 1}, once(t, l))
 	var id string
 	var sealed []byte
-	require.NoError(t, b.Pool().QueryRow(t.Context(), "SELECT id::text, netcode_key FROM deployments").Scan(&id, &sealed))
+	require.NoError(t, b.Pool().QueryRow(t.Context(), "SELECT id::text, netcode_key FROM deployments").Scan(&id,
+		&sealed))
 	key, err := o.Sealer.OpenSecret(token.PurposeNetcode, "eu", id, sealed)
 	require.NoError(t, err)
 	require.Len(t, key, 32)

@@ -32,7 +32,7 @@ func (w waitingSweeper) runOnce(ctx context.Context) (Done, error) {
 // sweep repeats a step until it finds less than a batch.
 func (w waitingSweeper) sweep(ctx context.Context, region string, done Done, what string,
 	step func(context.Context, string, int) (int, error)) error {
-	return drain(waitingBatch, func() (int, error) {
+	return drainBacklog(waitingBatch, func() (int, error) {
 		n, err := step(ctx, region, waitingBatch)
 		done.add(what, n)
 		return n, err

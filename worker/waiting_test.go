@@ -16,12 +16,14 @@ import (
 func queuedParty(b *bundle, types *lobby.Types) (uid uuid.UUID) {
 	b.t.Helper()
 	must.Get(b.ActInLobby(b.t.Context(), db.LobbyAction{
-		Region: "eu", Project: "p1", Room: "party:1", Make: true, Act: types.Join(lobby.Join{Type: "party", Session: "s-1", Player: "ada"}),
+		Region: "eu", ProjectID: "p1", RoomID: "party:1", MakesRoom: true,
+		Act: types.JoinRoom(lobby.Join{RoomType: "party", Session: "s-1", Player: "ada"}),
 	}))(b.t)
 	a := must.Get(b.ActInLobby(b.t.Context(), db.LobbyAction{
-		Region: "eu", Project: "p1", Room: "party:1", Act: types.Queued(lobby.Queue{RoomType: "duel", Size: 2}),
+		Region: "eu", ProjectID: "p1", RoomID: "party:1",
+		Act: types.MarkQueued(lobby.Queue{RoomType: "duel", MatchSize: 2}),
 	}))(b.t)
-	return a.Lobby
+	return a.LobbyUID
 }
 
 // Pins rooms that wait for ever: the transaction that decides about a ticket does not lock the room, so a worker has
@@ -31,7 +33,7 @@ func TestRoomsLearnWhatBecameOfTheirTickets(t *testing.T) {
 	b := setup(t)
 	types, err := lobby.NewTypes(false, nil)
 	require.NoError(t, err)
-	b.Store = storetest.Open(t, b.URL, func(c *db.Config) { c.Rooms = types })
+	b.Store = storetest.Open(t, b.URL, func(c *db.Config) { c.RoomTypes = types })
 	l := loopOf(t, b.options(), "waiting")
 	require.Empty(t, once(t, l))
 	lobby := queuedParty(b, types)

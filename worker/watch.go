@@ -12,13 +12,13 @@ import (
 // watcher makes the cheap checks of doctor, so that alerts fire on what `director doctor` and the console say. It
 // changes nothing.
 type watcher struct {
-	doctor     doctor.Doctor
-	severity   *prometheus.GaugeVec
-	seenChecks map[string]bool // checks that have a series
+	doctor        doctor.Doctor
+	severityGauge *prometheus.GaugeVec
+	seenChecks    map[string]bool // checks that have a series
 }
 
 func newWatcher(d doctor.Doctor, to prometheus.Registerer) (*watcher, error) {
-	w := &watcher{doctor: d, seenChecks: map[string]bool{}, severity: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	w := &watcher{doctor: d, seenChecks: map[string]bool{}, severityGauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "director_finding_severity",
 		Help: "What the checks of `director doctor` found that workers make every 15 seconds: 0 ok, 1 warn, 2 fail. " +
 			"A check that could not be made, since an earlier one failed, has no value.",
@@ -26,7 +26,7 @@ func newWatcher(d doctor.Doctor, to prometheus.Registerer) (*watcher, error) {
 	if to == nil {
 		return w, nil
 	}
-	if err := to.Register(w.severity); err != nil {
+	if err := to.Register(w.severityGauge); err != nil {
 		return nil, fmt.Errorf("worker metrics: %w", err)
 	}
 	return w, nil
@@ -42,12 +42,12 @@ func (w *watcher) runOnce(ctx context.Context) (Done, error) {
 	missing := w.seenChecks
 	w.seenChecks = map[string]bool{}
 	for _, f := range found.Checks {
-		w.severity.WithLabelValues(f.Check).Set(float64(f.Severity()))
+		w.severityGauge.WithLabelValues(f.Check).Set(float64(f.Severity()))
 		w.seenChecks[f.Check] = true
 		delete(missing, f.Check)
 	}
 	for check := range missing {
-		w.severity.DeleteLabelValues(check)
+		w.severityGauge.DeleteLabelValues(check)
 	}
 	return Done{}, nil
 }

@@ -21,11 +21,11 @@ func TestFindingsAreExported(t *testing.T) {
 	severity := func(check string) float64 {
 		_, err := w.runOnce(t.Context())
 		require.NoError(t, err)
-		return testutil.ToFloat64(w.severity.WithLabelValues(check))
+		return testutil.ToFloat64(w.severityGauge.WithLabelValues(check))
 	}
 	require.InDelta(t, 0, severity("database"), 0)
 	require.InDelta(t, 2, severity("workers"), 0, "none has run")
-	series := testutil.CollectAndCount(w.severity)
+	series := testutil.CollectAndCount(w.severityGauge)
 	require.Greater(t, series, 8)
 
 	b.Exec("INSERT INTO worker_loops (loop, every) VALUES ('reap', '1 s')")
@@ -33,7 +33,7 @@ func TestFindingsAreExported(t *testing.T) {
 
 	b.Exec("DELETE FROM goose_db_version WHERE version_id > 1")
 	require.InDelta(t, 2, severity("schema"), 0)
-	require.Equal(t, 2, testutil.CollectAndCount(w.severity), "what follows a vital check is not known")
+	require.Equal(t, 2, testutil.CollectAndCount(w.severityGauge), "what follows a vital check is not known")
 }
 
 // Pins a worker of which nobody can tell whether it runs.
@@ -43,7 +43,8 @@ func TestAWorkerReports(t *testing.T) {
 	_, err := reporter{b.Store}.runOnce(t.Context())
 	require.NoError(t, err)
 	var age float64
-	require.NoError(t, b.Pool().QueryRow(t.Context(), "SELECT extract(epoch FROM age)::float8 FROM ops.process_reports").Scan(&age))
+	require.NoError(t, b.Pool().QueryRow(t.Context(),
+		"SELECT extract(epoch FROM age)::float8 FROM ops.process_reports").Scan(&age))
 	require.Less(t, age, 60.0)
 	b.Close()
 	_, err = reporter{b.Store}.runOnce(t.Context())

@@ -77,7 +77,7 @@ type Options struct {
 	// MatchRetention is how long the history of matches and tickets is kept; 0 means 7 days, and less than 0 not at
 	// all.
 	MatchRetention time.Duration
-	Loop           *matchloop.Options // the director loop; nil: this worker does not decide about tickets
+	MatchLoop      *matchloop.Options // the director loop; nil: this worker does not decide about tickets
 	// Providers run game servers, by the name that app versions have. A worker handles the deployments of these
 	// providers only.
 	Providers map[string]provider.Provider
@@ -142,17 +142,17 @@ func New(o Options) (*Worker, error) {
 		return nil, err
 	}
 	for _, l := range w.loops {
-		l.record = o.Store.RecordRun
+		l.storeSuccess = o.Store.RecordRun
 	}
 	if o.Reports { // not recorded: processes that are replicas as well do not have it, and it would seem to be late
-		w.loops = append(w.loops, &loop{name: "report", interval: 5 * time.Second, timeout: 2 * time.Second,
+		w.loops = append(w.loops, &loop{name: "report", interval: 5 * time.Second, runTimeout: 2 * time.Second,
 			runOnce: reporter{o.Store}.runOnce})
 	}
 	for _, l := range w.loops {
 		l.log, l.metrics = o.Log.With(slog.String("loop", l.name)), m
 		// Loops that are woken have a pause of their own.
-		if l.pause == nil {
-			l.pause = wait.For
+		if l.waitForNext == nil {
+			l.waitForNext = wait.For
 		}
 	}
 	if w.webhooks, err = webhooks.New(webhooks.Options{
@@ -160,8 +160,8 @@ func New(o Options) (*Worker, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if o.Loop != nil {
-		if w.matcher, err = matchloop.New(*o.Loop); err != nil {
+	if o.MatchLoop != nil {
+		if w.matcher, err = matchloop.New(*o.MatchLoop); err != nil {
 			return nil, err
 		}
 	}
@@ -170,35 +170,39 @@ func New(o Options) (*Worker, error) {
 
 // loops are those of each worker.
 func (o Options) loops(watch *watcher, admit *admitter) []*loop {
-	retention := db.Retention{Matches: max(0, o.MatchRetention), OtherTables: o.Retention}
+	retention := db.Retention{MatchHistory: max(0, o.MatchRetention), OtherTables: o.Retention}
 	rotate := rotator{
-		store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg),
-		deployments: &resealer{store: o.Store, sealer: o.Sealer},
-		projects:    &projectResealer{store: o.Store, sealer: o.Sealer},
+		store: o.Store, sealer: o.Sealer, keyPolicy: o.Policy, mintKey: keymint.With(o.Sealer, o.Alg),
+		deploymentKeys: &resealer{store: o.Store, sealer: o.Sealer},
+		projectKeys:    &projectResealer{store: o.Store, sealer: o.Sealer},
 	}
 	return []*loop{
-		{name: "reap", interval: reapInterval, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
-		{name: "evacuate", interval: evacuateInterval, timeout: 30 * time.Second, runOnce: evacuator{o.Store}.runOnce},
-		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
-		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
-		{name: "agents", interval: reapInterval, timeout: 30 * time.Second,
+		{name: "reap", interval: reapInterval, runTimeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
+		{name: "evacuate", interval: evacuateInterval, runTimeout: 30 * time.Second,
+			runOnce: evacuator{o.Store}.runOnce},
+		{name: "rotate", interval: 10 * time.Second, runTimeout: 10 * time.Second, runOnce: rotate.runOnce},
+		{name: "prune", interval: time.Minute, runTimeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
+		{name: "agents", interval: reapInterval, runTimeout: 30 * time.Second,
 			runOnce: (&agentReaper{store: o.Store}).runOnce},
-		{name: "realtime", interval: reapInterval, timeout: 30 * time.Second, runOnce: realtimeReaper{o.Store}.runOnce},
-		{name: "erase", interval: 500 * time.Millisecond, timeout: 5 * time.Minute, runOnce: eraser{o.Store}.runOnce},
-		{name: "lobby", interval: time.Second, timeout: 30 * time.Second,
+		{name: "realtime", interval: reapInterval, runTimeout: 30 * time.Second,
+			runOnce: realtimeReaper{o.Store}.runOnce},
+		{name: "erase", interval: 500 * time.Millisecond, runTimeout: 5 * time.Minute,
+			runOnce: eraser{o.Store}.runOnce},
+		{name: "lobby", interval: time.Second, runTimeout: 30 * time.Second,
 			runOnce: (&lobbyCleaner{store: o.Store}).runOnce},
-		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},
-		{name: "waiting", interval: 500 * time.Millisecond, timeout: 30 * time.Second,
+		{name: "queue", interval: time.Second, runTimeout: 30 * time.Second,
+			runOnce: (&sweeper{store: o.Store}).runOnce},
+		{name: "waiting", interval: 500 * time.Millisecond, runTimeout: 30 * time.Second,
 			runOnce: waitingSweeper{o.Store}.runOnce},
-		{name: "admit", interval: 200 * time.Millisecond, timeout: 10 * time.Second,
+		{name: "admit", interval: 200 * time.Millisecond, runTimeout: 10 * time.Second,
 			runOnce: admit.runOnce},
-		{name: "admissions", interval: 5 * time.Second, timeout: 30 * time.Second,
+		{name: "admissions", interval: 5 * time.Second, runTimeout: 30 * time.Second,
 			runOnce: (&admissionSweeper{store: o.Store}).runOnce},
-		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
-		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
-		{name: "sample", interval: 15 * time.Second, timeout: 10 * time.Second, runOnce: sampler{o.Store}.runOnce},
-		{name: "watch", interval: 15 * time.Second, timeout: 30 * time.Second, runOnce: watch.runOnce},
-		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute,
+		{name: "analyze", interval: 2 * time.Second, runTimeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
+		{name: "vacuum", interval: 2 * time.Second, runTimeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
+		{name: "sample", interval: 15 * time.Second, runTimeout: 10 * time.Second, runOnce: sampler{o.Store}.runOnce},
+		{name: "watch", interval: 15 * time.Second, runTimeout: 30 * time.Second, runOnce: watch.runOnce},
+		{name: "history", interval: 10 * time.Minute, runTimeout: 5 * time.Minute,
 			runOnce: historian{o.Store, retention}.runOnce},
 	}
 }
@@ -215,14 +219,15 @@ func (w *Worker) addProvision(o Options) error {
 	if w.provision, err = newProvisioner(o, m); err != nil {
 		return err
 	}
-	scale := &scaler{store: o.Store, sealer: o.Sealer, owned: w.provision.owned}
+	scale := &scaler{store: o.Store, sealer: o.Sealer, ownsDatabase: w.provision.ownsDatabase}
 	orphans := &orphanSweeper{provisioner: w.provision}
 	w.loops = append(w.loops,
-		&loop{name: "scale", interval: scaleEvery, timeout: 30 * time.Second, runOnce: scale.runOnce,
-			pause: scale.pause},
-		&loop{name: "provision", interval: provisionInterval, timeout: 30 * time.Second, runOnce: w.provision.runOnce,
-			pause: w.provision.wake.pause},
-		&loop{name: "orphans", interval: min(orphansTicker, w.provision.opt.SweepEvery), timeout: 5 * time.Minute,
+		&loop{name: "scale", interval: scaleEvery, runTimeout: 30 * time.Second, runOnce: scale.runOnce,
+			waitForNext: scale.waitForDemand},
+		&loop{name: "provision", interval: provisionInterval, runTimeout: 30 * time.Second,
+			runOnce:     w.provision.runOnce,
+			waitForNext: w.provision.loopWaker.waitForWake},
+		&loop{name: "orphans", interval: min(orphansTicker, w.provision.opt.SweepEvery), runTimeout: 5 * time.Minute,
 			runOnce: orphans.runOnce})
 	return nil
 }
@@ -232,9 +237,9 @@ func (w *Worker) addProvision(o Options) error {
 func (w *Worker) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	if w.provision != nil {
-		w.provision.begin(ctx)
+		w.provision.beginLife(ctx)
 		// Deferred behind the loops' end: from then on no loop launches a step.
-		defer w.provision.finish()
+		defer w.provision.finishSteps()
 	}
 	for _, l := range w.loops {
 		loops.Go(func() { l.run(ctx) })

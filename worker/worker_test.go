@@ -38,7 +38,7 @@ func drive(t *testing.T, w *Worker) driven {
 			case <-ctx.Done():
 			}
 		}
-		l.pause = func(ctx context.Context, _ time.Duration) bool {
+		l.waitForNext = func(ctx context.Context, _ time.Duration) bool {
 			select {
 			case <-d.tick:
 				return true
@@ -77,7 +77,7 @@ func TestWorkerSurvivesAnUnavailableDatabase(t *testing.T) {
 		d.tick <- struct{}{}
 		r := <-d.results
 		require.True(t, fault.Is(r.err, fault.Unavailable), "%v", r.err)
-		pauses = append(pauses, r.next)
+		pauses = append(pauses, r.nextPause)
 	}
 	require.Greater(t, pauses[3], pauses[0], "pauses grow while the database is unavailable")
 
@@ -87,8 +87,8 @@ func TestWorkerSurvivesAnUnavailableDatabase(t *testing.T) {
 	d.tick <- struct{}{}
 	r := <-d.results
 	require.NoError(t, r.err)
-	require.Equal(t, Done{"instances": 1}, r.done)
-	require.InDelta(t, time.Second, r.next, float64(100*time.Millisecond), "back to its interval")
+	require.Equal(t, Done{"instances": 1}, r.doneCounts)
+	require.InDelta(t, time.Second, r.nextPause, float64(100*time.Millisecond), "back to its interval")
 	d.stop()
 	require.Contains(t, log.String(), "works again")
 	require.Less(t, strings.Count(log.String(), "failing"), 4, "one line for each change, not for each run")
@@ -98,7 +98,7 @@ func TestWorkerSurvivesAnUnavailableDatabase(t *testing.T) {
 func TestRetryPausesAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, l := range map[string]*loop{"often": {interval: time.Second}, "rarely": {interval: 10 * time.Minute}} {
-		retry := l.retries()
+		retry := l.retryPauses()
 		require.Less(t, retry.NextBackOff(), 2*time.Second, name)
 		var longest time.Duration
 		for range 1000 {
@@ -128,13 +128,14 @@ func TestAPanicEndsOneRunOnly(t *testing.T) {
 	d := drive(t, w)
 	require.ErrorContains(t, (<-d.results).err, "panic: a bug")
 	d.tick <- struct{}{}
-	require.Equal(t, Done{"instances": 3}, (<-d.results).done)
+	require.Equal(t, Done{"instances": 3}, (<-d.results).doneCounts)
 	d.stop()
 
 	require.Contains(t, log.String(), "a bug")
 	require.Contains(t, log.String(), "instances=3")
 	page := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page,
+		httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, line := range []string{
 		`director_worker_runs_total{loop="reap",result="failed"} 1`,
 		`director_worker_runs_total{loop="reap",result="ok"} 1`,
@@ -153,7 +154,7 @@ func TestIdleRunsAreNotLogged(t *testing.T) {
 	o := b.options()
 	o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	d := drive(t, only(t, o, "reap"))
-	require.Empty(t, (<-d.results).done)
+	require.Empty(t, (<-d.results).doneCounts)
 	d.stop()
 	require.Empty(t, log.String())
 }
@@ -183,9 +184,9 @@ func TestRunEndsWithItsContext(t *testing.T) {
 func TestARunIsBoundedInTime(t *testing.T) {
 	t.Parallel()
 	l := loopOf(t, setup(t).options(), "reap")
-	l.timeout = time.Millisecond
+	l.runTimeout = time.Millisecond
 	l.runOnce = func(ctx context.Context) (Done, error) { <-ctx.Done(); return nil, ctx.Err() }
-	require.ErrorIs(t, l.attempt(t.Context()).err, context.DeadlineExceeded)
+	require.ErrorIs(t, l.attemptRun(t.Context()).err, context.DeadlineExceeded)
 }
 
 // Pins an error in one region because of which no later region is handled.

@@ -16,12 +16,12 @@ import (
 )
 
 // Document parses and validates the contract, with its examples and defaults. Each call returns a new document.
-func Document() (*openapi3.T, error) { return parse(api.OpenAPI()) }
+func Document() (*openapi3.T, error) { return parseContract(api.OpenAPI()) }
 
 // Nexis is Document for the control API of the realtime lobby.
-func Nexis() (*openapi3.T, error) { return parse(api.Nexis()) }
+func Nexis() (*openapi3.T, error) { return parseContract(api.Nexis()) }
 
-func parse(contract []byte) (*openapi3.T, error) {
+func parseContract(contract []byte) (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(contract)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func parse(contract []byte) (*openapi3.T, error) {
 
 // Smallest returns the JSON of the smallest value that the schema accepts, with the required fields only. A schema
 // whose pattern no sequence of the letter a matches must have an example, which is used instead.
-func Smallest(s *openapi3.Schema) []byte { return encode(smallest(s)) }
+func Smallest(s *openapi3.Schema) []byte { return encodeJSON(smallestValue(s)) }
 
 // Case is a body that violates one constraint.
 type Case struct {
@@ -47,10 +47,10 @@ type Case struct {
 // BrokenCases returns one case for each constraint of the schema and of its nested schemas.
 func BrokenCases(s *openapi3.Schema) []Case {
 	var cases []Case
-	for _, b := range breaches(s) {
-		field := strings.TrimPrefix(b.path, ".")
-		cases = append(cases, Case{Name: cmp.Or(field, "body") + " " + b.name, Field: field, Rule: b.rule(),
-			Body: encode(b.value)})
+	for _, b := range breachesOf(s) {
+		field := strings.TrimPrefix(b.valuePath, ".")
+		cases = append(cases, Case{Name: cmp.Or(field, "body") + " " + b.name, Field: field, Rule: b.ruleName(),
+			Body: encodeJSON(b.breachingValue)})
 	}
 	return cases
 }
@@ -63,7 +63,7 @@ func BrokenTexts(s *openapi3.Schema) []string {
 	case s.Type.Is("string"):
 		texts = nil
 		for _, b := range ofString(s) {
-			word, isText := b.value.(string)
+			word, isText := b.breachingValue.(string)
 			if isText && word != "" && !strings.Contains(word, "\x00") && s.VisitJSON(word) != nil {
 				texts = append(texts, word)
 			}
@@ -74,16 +74,16 @@ func BrokenTexts(s *openapi3.Schema) []string {
 	case s.Type.Is("integer"):
 		texts = append(texts, "0.5", "99999999999999999999")
 		for _, b := range ofNumber(s) {
-			if b.rule() == "minimum" || b.rule() == "maximum" {
-				texts = append(texts, fmt.Sprint(b.value))
+			if b.ruleName() == "minimum" || b.ruleName() == "maximum" {
+				texts = append(texts, fmt.Sprint(b.breachingValue))
 			}
 		}
 	}
 	return texts
 }
 
-// encode cannot fail: its values are made of maps, slices, strings and finite numbers.
-func encode(v any) []byte {
+// encodeJSON cannot fail: its values are made of maps, slices, strings and finite numbers.
+func encodeJSON(v any) []byte {
 	body, _ := json.Marshal(v)
 	return body
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-func smallest(s *openapi3.Schema) any {
+func smallestValue(s *openapi3.Schema) any {
 	switch {
 	case len(s.Enum) > 0:
 		return s.Enum[0]
 	case s.Type.Is("object"):
 		object := map[string]any{}
 		for _, name := range s.Required {
-			object[name] = smallest(s.Properties[name].Value)
+			object[name] = smallestValue(s.Properties[name].Value)
 		}
 		return object
 	case s.Type.Is("array"):
-		return items(s, int(s.MinItems))
+		return smallestItems(s, int(s.MinItems))
 	case s.Format == "date-time":
 		return s.Example
 	case s.Type.Is("string"):
-		return text(s, int(s.MinLength))
+		return textOf(s, int(s.MinLength))
 	case s.Type.Is("boolean"):
 		return false
 	default:
@@ -39,11 +39,11 @@ func leastValid(s *openapi3.Schema) float64 {
 	return *s.Min
 }
 
-// items returns n items, all different if the schema requires it.
-func items(s *openapi3.Schema, n int) []any {
+// smallestItems returns n items, all different if the schema requires it.
+func smallestItems(s *openapi3.Schema, n int) []any {
 	list := make([]any, n)
 	for i := range list {
-		list[i] = smallest(s.Items.Value)
+		list[i] = smallestValue(s.Items.Value)
 		if word, ok := list[i].(string); ok && s.UniqueItems {
 			list[i] = word + strconv.Itoa(i)
 		}
@@ -51,12 +51,12 @@ func items(s *openapi3.Schema, n int) []any {
 	return list
 }
 
-// text returns a string of n characters that the pattern matches or, if none that it tries does, the example.
-func text(s *openapi3.Schema, n int) string {
+// textOf returns a string of n characters that the pattern matches or, if none that it tries does, the example.
+func textOf(s *openapi3.Schema, n int) string {
 	example, _ := s.Example.(string)
 	fill := strings.Repeat("a", max(0, n-len(example)))
 	for _, word := range []string{strings.Repeat("a", n), fill + example, example + fill} {
-		if matches(s, word) {
+		if matchesPattern(s, word) {
 			return word
 		}
 	}
@@ -66,18 +66,18 @@ func text(s *openapi3.Schema, n int) string {
 // codePoint matches an escape of ECMA 262, the syntax of the contract's patterns. Go has another syntax for it.
 var codePoint = regexp.MustCompile(`\\u([0-9A-F]{4})`)
 
-func matches(s *openapi3.Schema, word string) bool {
+func matchesPattern(s *openapi3.Schema, word string) bool {
 	ok, err := regexp.MatchString(codePoint.ReplaceAllString(s.Pattern, `\x{$1}`), word)
 	return ok && err == nil
 }
 
-func with(object any, name string, value any) map[string]any {
+func withField(object any, name string, value any) map[string]any {
 	changed := maps.Clone(object.(map[string]any))
 	changed[name] = value
 	return changed
 }
 
-func without(object any, name string) map[string]any {
+func withoutField(object any, name string) map[string]any {
 	changed := maps.Clone(object.(map[string]any))
 	delete(changed, name)
 	return changed

@@ -13,7 +13,7 @@ import (
 
 func page(t *testing.T) string {
 	t.Helper()
-	page := must.Get(render(api.OpenAPI()))(t)
+	page := must.Get(renderPage(api.OpenAPI()))(t)
 	return string(page)
 }
 
@@ -57,16 +57,17 @@ func TestMarkdown(t *testing.T) {
 		"1. a\n2. b":                         "<ol>\n<li>a</li>\n<li>b</li>\n</ol>",
 		"| Code | M |\n|--|--|\n| `x` | y |": `<div class="scroll"><table class="codes"><thead><tr><th>Code</th><th>M</th></tr></thead><tbody>` + "\n" + `<tr id="x"><td data-head="Code"><code>x</code></td><td data-head="M">y</td></tr>` + "\n</tbody></table></div>",
 	} {
-		require.Equal(t, want, strings.TrimSpace(string(markdown(text))))
+		require.Equal(t, want, strings.TrimSpace(string(renderMarkdown(text))))
 	}
 }
 
 // Commands must be quoted for a shell, and have the header that the call needs.
 func TestCurl(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `'it'\''s'`, quote("it's"))
+	require.Equal(t, `'it'\''s'`, quoteShell("it's"))
 	page := page(t)
 	require.Contains(t, page, "curl http://127.0.0.1:8080/sessions/eu-west.")
 	require.Equal(t, strings.Count(page, "127.0.0.1:8080/fleet/"),
-		strings.Count(page, "X-Fleet-Token: $FLEET_TOKEN")+strings.Count(page, "Authorization: $ARBITRIUM_CONTEXT_TOKEN"))
+		strings.Count(page, "X-Fleet-Token: $FLEET_TOKEN")+
+			strings.Count(page, "Authorization: $ARBITRIUM_CONTEXT_TOKEN"))
 }

@@ -19,7 +19,7 @@ import (
 var pageTemplate string
 
 func main() {
-	page, err := render(api.OpenAPI())
+	page, err := renderPage(api.OpenAPI())
 	if err == nil {
 		err = os.WriteFile("docs.html", page, 0o644) //nolint:gosec // the page is public
 	}
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-func render(contract []byte) ([]byte, error) {
+func renderPage(contract []byte) ([]byte, error) {
 	var root any
 	if err := yaml.UnmarshalWithOptions(contract, &root, yaml.UseOrderedMap()); err != nil {
 		return nil, err
@@ -39,6 +39,6 @@ func render(contract []byte) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = page.Execute(&out, Node{root: root, value: root})
+	err = page.Execute(&out, Node{rootValue: root, value: root})
 	return out.Bytes(), err
 }

@@ -10,28 +10,28 @@ import (
 // section is the part of the page below one heading.
 type section struct{ ID, Title, Body string }
 
-// sections splits a description at its headings; the first section, before any heading, has no title.
-func sections(text string) []section {
+// splitSections splits a description at its headings; the first section, before any heading, has no title.
+func splitSections(text string) []section {
 	var list []section
 	for i, part := range strings.Split("\n"+text, "\n## ") {
 		title, body, _ := strings.Cut(part, "\n")
 		if i == 0 {
 			title, body = "", part
 		}
-		list = append(list, section{slug(title), title, body})
+		list = append(list, section{slugOf(title), title, body})
 	}
 	return list
 }
 
 var notInSlug = regexp.MustCompile(`[^a-z0-9]+`)
 
-func slug(title string) string {
+func slugOf(title string) string {
 	return strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(title), "-"), "-")
 }
 
-// markdown renders the syntax that the contract uses: paragraphs, lists, tables, `code`, **bold**, *italics* and
+// renderMarkdown renders the syntax that the contract uses: paragraphs, lists, tables, `code`, **bold**, *italics* and
 // [links](#there).
-func markdown(n any) template.HTML {
+func renderMarkdown(n any) template.HTML {
 	var out strings.Builder
 	text := ""
 	switch n := n.(type) {
@@ -44,11 +44,11 @@ func markdown(n any) template.HTML {
 		lines := strings.Split(strings.TrimSpace(block), "\n")
 		switch first := lines[0]; {
 		case strings.HasPrefix(first, "|"):
-			out.WriteString(table(lines))
+			out.WriteString(renderTable(lines))
 		case bullet.MatchString(first):
-			out.WriteString(list(lines))
+			out.WriteString(renderList(lines))
 		default:
-			out.WriteString("<p>" + inline(strings.Join(lines, " ")) + "</p>\n")
+			out.WriteString("<p>" + renderInline(strings.Join(lines, " ")) + "</p>\n")
 		}
 	}
 	return template.HTML(out.String()) //nolint:gosec // made of escaped text and the tags of this file
@@ -56,7 +56,7 @@ func markdown(n any) template.HTML {
 
 var bullet = regexp.MustCompile(`^(-|\d+\.) +`)
 
-func list(lines []string) string {
+func renderList(lines []string) string {
 	tag := "ol"
 	if strings.HasPrefix(lines[0], "-") {
 		tag = "ul"
@@ -71,16 +71,16 @@ func list(lines []string) string {
 	}
 	var out strings.Builder
 	for _, item := range items {
-		out.WriteString("<li>" + inline(item) + "</li>\n")
+		out.WriteString("<li>" + renderInline(item) + "</li>\n")
 	}
 	return "<" + tag + ">\n" + out.String() + "</" + tag + ">\n"
 }
 
-// table gives each row of a table of codes an anchor: /docs#no_capacity is the type of a problem. Each cell names its
+// renderTable gives each row of a table of codes an anchor: /docs#no_capacity is the type of a problem. Each cell names its
 // column, which a narrow screen shows in front of it.
-func table(lines []string) string {
+func renderTable(lines []string) string {
 	var out strings.Builder
-	class, heads := "", cells(lines[0])
+	class, heads := "", splitCells(lines[0])
 	anchored := heads[0] == "Code"
 	if anchored {
 		class = ` class="codes"`
@@ -89,20 +89,20 @@ func table(lines []string) string {
 		id := ""
 		switch {
 		case i == 0:
-			out.WriteString("<tr>" + row("th", heads, nil) + "</tr></thead><tbody>\n")
+			out.WriteString("<tr>" + renderRow("th", heads, nil) + "</tr></thead><tbody>\n")
 			continue
 		case i == 1: // the separator line below the head
 			continue
 		case anchored:
-			id = ` id="` + html.EscapeString(strings.Trim(cells(line)[0], "`")) + `"`
+			id = ` id="` + html.EscapeString(strings.Trim(splitCells(line)[0], "`")) + `"`
 		}
-		out.WriteString("<tr" + id + ">" + row("td", cells(line), heads) + "</tr>\n")
+		out.WriteString("<tr" + id + ">" + renderRow("td", splitCells(line), heads) + "</tr>\n")
 	}
 	return `<div class="scroll"><table` + class + `><thead>` + out.String() + "</tbody></table></div>\n"
 }
 
-// cells returns the texts between the bars of a line.
-func cells(line string) []string {
+// splitCells returns the texts between the bars of a line.
+func splitCells(line string) []string {
 	list := strings.Split(strings.Trim(line, "| "), "|")
 	for i := range list {
 		list[i] = strings.TrimSpace(list[i])
@@ -110,21 +110,21 @@ func cells(line string) []string {
 	return list
 }
 
-func row(tag string, cells, heads []string) string {
+func renderRow(tag string, cells, heads []string) string {
 	var out strings.Builder
 	for i, cell := range cells {
 		out.WriteString("<" + tag)
 		if i < len(heads) {
 			out.WriteString(` data-head="` + html.EscapeString(heads[i]) + `"`)
 		}
-		out.WriteString(">" + inline(cell) + "</" + tag + ">")
+		out.WriteString(">" + renderInline(cell) + "</" + tag + ">")
 	}
 	return out.String()
 }
 
 var mark = regexp.MustCompile("`([^`]+)`" + `|\*\*([^*]+)\*\*|\*([^*]+)\*|\[([^\]]+)\]\(([^)]+)\)`)
 
-func inline(text string) string {
+func renderInline(text string) string {
 	var out strings.Builder
 	for {
 		at := mark.FindStringSubmatchIndex(text)
@@ -137,11 +137,11 @@ func inline(text string) string {
 		case at[2] >= 0:
 			out.WriteString("<code>" + html.EscapeString(part(1)) + "</code>")
 		case at[4] >= 0:
-			out.WriteString("<strong>" + inline(part(2)) + "</strong>")
+			out.WriteString("<strong>" + renderInline(part(2)) + "</strong>")
 		case at[6] >= 0:
-			out.WriteString("<em>" + inline(part(3)) + "</em>")
+			out.WriteString("<em>" + renderInline(part(3)) + "</em>")
 		default:
-			out.WriteString(`<a href="` + html.EscapeString(part(5)) + `">` + inline(part(4)) + "</a>")
+			out.WriteString(`<a href="` + html.EscapeString(part(5)) + `">` + renderInline(part(4)) + "</a>")
 		}
 		text = text[at[1]:]
 	}

@@ -10,7 +10,7 @@ import (
 
 // Node is a place in the contract. Members keep their order in the file, and all methods follow references, so that the
 // page's template needs to handle neither.
-type Node struct{ root, value any }
+type Node struct{ rootValue, value any }
 
 type member struct {
 	Name string
@@ -20,7 +20,7 @@ type member struct {
 // Get returns the node at that path of names, or an empty Node if there is none.
 func (n Node) Get(path ...string) Node {
 	for _, name := range path {
-		n = n.child(name).follow()
+		n = n.child(name).followRef()
 	}
 	return n
 }
@@ -29,20 +29,20 @@ func (n Node) child(name string) Node {
 	object, _ := n.value.(yaml.MapSlice)
 	for _, item := range object {
 		if item.Key == name {
-			return Node{n.root, item.Value}
+			return Node{n.rootValue, item.Value}
 		}
 	}
-	return Node{root: n.root}
+	return Node{rootValue: n.rootValue}
 }
 
-// follow resolves a $ref within this document, such as #/components/schemas/Problem.
-func (n Node) follow() Node {
+// followRef resolves a $ref within this document, such as #/components/schemas/Problem.
+func (n Node) followRef() Node {
 	target, ok := n.child("$ref").value.(string)
 	if !ok {
 		return n
 	}
 	path := strings.Split(strings.TrimPrefix(target, "#/"), "/")
-	return Node{n.root, n.root}.Get(path...)
+	return Node{n.rootValue, n.rootValue}.Get(path...)
 }
 
 // Members returns the members of an object.
@@ -50,7 +50,7 @@ func (n Node) Members() []member {
 	object, _ := n.value.(yaml.MapSlice)
 	list := make([]member, 0, len(object))
 	for _, item := range object {
-		list = append(list, member{fmt.Sprint(item.Key), Node{n.root, item.Value}.follow()})
+		list = append(list, member{fmt.Sprint(item.Key), Node{n.rootValue, item.Value}.followRef()})
 	}
 	return list
 }
@@ -60,7 +60,7 @@ func (n Node) Items() []Node {
 	array, _ := n.value.([]any)
 	list := make([]Node, 0, len(array))
 	for _, value := range array {
-		list = append(list, Node{n.root, value}.follow())
+		list = append(list, Node{n.rootValue, value}.followRef())
 	}
 	return list
 }
@@ -96,9 +96,9 @@ func (n Node) String() string {
 }
 
 // JSON returns the value as JSON for people, with short values on one line.
-func (n Node) JSON() string { return pretty(n.value, "") }
+func (n Node) JSON() string { return prettyJSON(n.value, "") }
 
-func pretty(value any, margin string) string {
+func prettyJSON(value any, margin string) string {
 	const short = 50
 	var parts []string
 	around := "[]"
@@ -106,11 +106,11 @@ func pretty(value any, margin string) string {
 	case yaml.MapSlice:
 		around = "{}"
 		for _, item := range value {
-			parts = append(parts, fmt.Sprintf("%q: %s", item.Key, pretty(item.Value, margin+"  ")))
+			parts = append(parts, fmt.Sprintf("%q: %s", item.Key, prettyJSON(item.Value, margin+"  ")))
 		}
 	case []any:
 		for _, item := range value {
-			parts = append(parts, pretty(item, margin+"  "))
+			parts = append(parts, prettyJSON(item, margin+"  "))
 		}
 	case string:
 		return strconv.Quote(value) // equal to JSON for printable characters

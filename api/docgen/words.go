@@ -10,9 +10,10 @@ import (
 
 // words are the functions that the page's template calls, besides the methods of [Node].
 var words = template.FuncMap{
-	"markdown": markdown, "sections": sections, "operations": operations,
-	"examples": examples, "curl": curl, "lower": strings.ToLower, "kind": kind, "limits": limits, "pattern": pattern,
-	"nested": nested,
+	"markdown": renderMarkdown, "sections": splitSections, "operations": tagOperations,
+	"examples": mediaExamples, "curl": curlCommand, "lower": strings.ToLower, "kind": kindText, "limits": limitTexts,
+	"pattern": patternText,
+	"nested":  nestedSchema,
 }
 
 // operation is a method on a path.
@@ -21,8 +22,8 @@ type operation struct {
 	Node
 }
 
-// operations returns the operations with that tag, in the order of the contract.
-func operations(root Node, tag Node) []operation {
+// tagOperations returns the operations with that tag, in the order of the contract.
+func tagOperations(root Node, tag Node) []operation {
 	var list []operation
 	for _, path := range root.Get("paths").Members() {
 		for _, method := range path.Members() {
@@ -40,8 +41,8 @@ type example struct {
 	Node
 }
 
-// examples returns the examples of the media type or, if it has none, the one of its schema.
-func examples(media Node) []example {
+// mediaExamples returns the examples of the media type or, if it has none, the one of its schema.
+func mediaExamples(media Node) []example {
 	var list []example
 	for _, m := range media.Get("examples").Members() {
 		list = append(list, example{m.Get("summary").String(), m.Get("value")})
@@ -55,8 +56,8 @@ func examples(media Node) []example {
 // here is a placeholder for the director's address. The page's script replaces it by the address of the page.
 const here = "http://127.0.0.1:8080"
 
-// curl returns a shell command that calls the operation with that body.
-func curl(op operation, body Node) string {
+// curlCommand returns a shell command that calls the operation with that body.
+func curlCommand(op operation, body Node) string {
 	path, args := op.Path, ""
 	for _, p := range op.Get("parameters").Items() {
 		value := p.Get("example").String()
@@ -64,20 +65,20 @@ func curl(op operation, body Node) string {
 		case "path":
 			path = strings.ReplaceAll(path, "{"+p.Get("name").String()+"}", value)
 		case "header":
-			args += " \\\n  -H " + quote(p.Get("name").String()+": "+value)
+			args += " \\\n  -H " + quoteShell(p.Get("name").String()+": "+value)
 		}
 	}
 	if body.Exists() {
-		args += " \\\n  -H 'Content-Type: application/json' -d " + quote(body.JSON())
+		args += " \\\n  -H 'Content-Type: application/json' -d " + quoteShell(body.JSON())
 	}
 	method := ""
 	if !body.Exists() && op.Method != http.MethodGet {
 		method = "-X " + op.Method + " " // curl sends a GET otherwise
 	}
-	return "curl " + method + here + path + credentials(op) + args
+	return "curl " + method + here + path + credentialText(op) + args
 }
 
-func credentials(op operation) string {
+func credentialText(op operation) string {
 	for _, scheme := range op.Get("security").Items() {
 		switch scheme.Members()[0].Name {
 		case "fleetToken":
@@ -91,10 +92,10 @@ func credentials(op operation) string {
 	return ""
 }
 
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// kind returns the type of a value, for people: "integer", "array of string", "map of string".
-func kind(s Node) string {
+// kindText returns the type of a value, for people: "integer", "array of string", "map of string".
+func kindText(s Node) string {
 	switch t := s.Get("type").String(); {
 	case t == "array":
 		return "array of " + s.Get("items", "type").String()
@@ -107,8 +108,8 @@ func kind(s Node) string {
 	}
 }
 
-// nested returns the schema whose fields the page lists below this one: itself, or the schema of its items.
-func nested(s Node) Node {
+// nestedSchema returns the schema whose fields the page lists below this one: itself, or the schema of its items.
+func nestedSchema(s Node) Node {
 	if s.Get("items").Exists() {
 		return s.Get("items")
 	}
@@ -121,10 +122,10 @@ var readable = map[string]string{
 	`^[^\x00-\x1F\x7F-\x9F\uFFFD]*$`: "without control characters and U+FFFD",
 }
 
-// pattern returns the regular expression that the value, or each of its items, must match.
-func pattern(s Node) string {
+// patternText returns the regular expression that the value, or each of its items, must match.
+func patternText(s Node) string {
 	for _, place := range []Node{s, s.Get("items")} {
-		if p := place.Get("pattern").String(); p != "" && readable[p] == "" && kind(place) != "uuid" {
+		if p := place.Get("pattern").String(); p != "" && readable[p] == "" && kindText(place) != "uuid" {
 			return charset.ReplaceAllString(p, "$1")
 		}
 	}
@@ -134,8 +135,8 @@ func pattern(s Node) string {
 // charset matches a pattern that only lists the allowed characters.
 var charset = regexp.MustCompile(`^\^(\[[^\]]+\])\*\$$`)
 
-// limits returns the limits of a value, each as a phrase: "1 to 128 characters".
-func limits(s Node) []string {
+// limitTexts returns the limits of a value, each as a phrase: "1 to 128 characters".
+func limitTexts(s Node) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	span := func(low, high, of string) {
@@ -172,5 +173,5 @@ func limitsOf(s Node) []string {
 	if !s.Exists() || s.Get("properties").Exists() {
 		return nil
 	}
-	return limits(s)
+	return limitTexts(s)
 }

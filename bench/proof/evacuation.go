@@ -38,8 +38,9 @@ func evacuationArms(_ context.Context, b *testbed) ([]arm, error) {
 
 // evacuated is what an evacuation did.
 type evacuated struct {
-	Seconds                  float64
-	Placed, Wrong, Overtaken int64
+	Seconds          float64
+	PlacedPlayers    int64 `db:"placed"`
+	Wrong, Overtaken int64
 }
 
 // evacuate lets a worker evacuate the region.
@@ -61,10 +62,10 @@ func (b *testbed) evacuate(ctx context.Context, players int) (bench.Result, erro
 
 // result returns an error if players have no place or two, or have not kept their order.
 func (e evacuated) result(players int) (bench.Result, error) {
-	if int(e.Placed) != players || e.Wrong > 0 || e.Overtaken > 0 {
+	if int(e.PlacedPlayers) != players || e.Wrong > 0 || e.Overtaken > 0 {
 		return bench.Result{}, fmt.Errorf(
 			"of %d players, %d have a place, %d none or two, and %d tickets are before older ones",
-			players, e.Placed, e.Wrong, e.Overtaken)
+			players, e.PlacedPlayers, e.Wrong, e.Overtaken)
 	}
 	return bench.ResultOf("evacuation", players, time.Duration(e.Seconds*float64(time.Second))), nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) agents() *cobra.Command {
+func (p *program) agentsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "agents",
 		Short: "List Rivalis game servers, drain and undrain them, and make keys for them",
@@ -39,7 +39,7 @@ func (p *program) agentsList() *cobra.Command {
 	p.completeFlag(cmd, "name", wordsOf(opsview.Agents, opsview.AgentFilter{}, "name"))
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		f := opsview.AgentFilter{Region: *region, Type: *roomType, Name: *name}
-		agents, err := opsview.Agents.Read(ctx, l.Pool(), f, opsview.Page{Order: opsview.ByJoining})
+		agents, err := opsview.Agents.Read(ctx, l.store.Pool(), f, opsview.Page{Order: opsview.ByJoining})
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func agentCells(a opsview.Agent) []any {
 	return []any{
 		a.Region, a.Agent, a.Name, a.State, a.Status, a.DrainKept, a.RoomTypes, a.Rooms + a.ReservedRooms,
 		orBlank(a.MaxRooms),
-		a.Connections, orBlank(a.MaxConnections), ago(a.ReplyAge), a.Endpoint,
+		a.Connections, orBlank(a.MaxConnections), formatAgo(a.ReplyAge), a.Endpoint,
 	}
 }
 

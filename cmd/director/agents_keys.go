@@ -73,11 +73,11 @@ func (p *program) agentKeyCreate() *cobra.Command {
 			n.BoundName = agentName
 		}
 		var err error
-		n.Region = l.Orchestrator.Region
-		if n.Actor, err = l.Login(ctx); err != nil {
+		n.Region = l.conf.Orchestrator.Region
+		if n.Actor, err = l.store.Login(ctx); err != nil {
 			return err
 		}
-		key, made, err := l.CreateAgentKey(ctx, n)
+		key, made, err := l.store.CreateAgentKey(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (p *program) agentKeyList() *cobra.Command {
 		Example: "  director agents key list\n  director agents key list -o json | jq -r '.[].name'",
 		Args:    cli.Exactly(0),
 	}, byAgentKey, func(ctx context.Context, l operator, _ []string) error {
-		keys, err := l.AgentKeys(ctx, l.Orchestrator.Region)
+		keys, err := l.store.AgentKeys(ctx, l.conf.Orchestrator.Region)
 		if err != nil {
 			return err
 		}
@@ -124,9 +124,9 @@ func (p *program) agentKeyRevoke() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(agentKeyWords),
 	}, byAgentKey, func(ctx context.Context, l operator, args []string) error {
-		actor, err := l.Login(ctx)
+		actor, err := l.store.Login(ctx)
 		if err == nil {
-			err = l.RevokeAgentKey(ctx, l.Orchestrator.Region, args[0], actor)
+			err = l.store.RevokeAgentKey(ctx, l.conf.Orchestrator.Region, args[0], actor)
 		}
 		if err != nil {
 			return err

@@ -47,16 +47,17 @@ var describedMetric = regexp.MustCompile(`^Desc\{fqName: "([^"]+)".*variableLabe
 func servedRegistry(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	environ := newEnvironment(serving("postgres://u@127.0.0.1:1/d", login(t).JWKS(), "DIRECTOR_GRPC_ADDR=127.0.0.1:0",
-		"DIRECTOR_ORCHESTRATOR_ADDR=127.0.0.1:0", "DIRECTOR_ORCHESTRATOR_API=false", "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_NATS_ADDR=127.0.0.1:0",
+		"DIRECTOR_ORCHESTRATOR_ADDR=127.0.0.1:0", "DIRECTOR_ORCHESTRATOR_API=false", "DIRECTOR_BEVYGAP=guests",
+		"DIRECTOR_BEVYGAP_NATS_ADDR=127.0.0.1:0",
 		"DIRECTOR_PROVIDERS=manual", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:1",
 		"DIRECTOR_REALTIME_ADDR=127.0.0.1:0", "DIRECTOR_REALTIME_MASTER_SECRET="+lobbyMaster))
 	p := &program{environ: environ, stderr: newLines()}
-	conf := must.Get(load(p.serve().Flags(), environ, byServe))(t)
+	conf := must.Get(loadSettings(p.serveCommand().Flags(), environ, byServe))(t)
 	proc := must.Get(openProcess(t.Context(), "serve", conf, p.newLog(conf)))(t)
-	t.Cleanup(proc.close)
-	_, _, err := proc.replica(t.Context(), true)
+	t.Cleanup(proc.closeAll)
+	_, _, err := proc.makeReplica(t.Context(), true)
 	require.NoError(t, err)
-	return proc.registry
+	return proc.metricsRegistry
 }
 
 // descriptions returns the descriptions of all metrics of a registry.
@@ -160,8 +161,10 @@ func TestTheDashboardOfRivalisNamesMetricsThatAreServed(t *testing.T) {
 	panels, shown := requirePanels(t, "rivalis.json")
 	require.NotEmpty(t, panels)
 	for name := range metricLabels(t, servedRegistry(t)) {
-		if strings.HasPrefix(name, "director_agent") || strings.HasPrefix(name, "director_roster") || strings.HasPrefix(name, "director_fleet_event") {
-			if name != "director_agent_panics_total" && name != "director_roster_instances" { // an alert; director_agents shows as much
+		if strings.HasPrefix(name, "director_agent") || strings.HasPrefix(name, "director_roster") ||
+			strings.HasPrefix(name, "director_fleet_event") {
+			if name != "director_agent_panics_total" &&
+				name != "director_roster_instances" { // an alert; director_agents shows as much
 				require.Contains(t, shown, name)
 			}
 		}
@@ -206,7 +209,8 @@ func TestAlertsNameTheirSectionOfTheRunbook(t *testing.T) {
 		heading := regexp.MustCompile("(?m)^## " + strings.ReplaceAll(regexp.QuoteMeta(section), "no_capacity", "`?no_capacity`?") + "$")
 		require.True(t, heading.MatchString(page), "%s: no section %q", rule.Alert, section)
 		anchor := regexp.MustCompile(`[^a-z0-9_ -]`).ReplaceAllString(strings.ToLower(section), "")
-		require.True(t, strings.HasSuffix(rule.Annotations["runbook_url"], "/docs/runbook.md#"+strings.ReplaceAll(anchor, " ", "-")), rule.Alert)
+		require.True(t, strings.HasSuffix(rule.Annotations["runbook_url"],
+			"/docs/runbook.md#"+strings.ReplaceAll(anchor, " ", "-")), rule.Alert)
 		require.Contains(t, []string{"page", "ticket"}, rule.Labels["severity"], rule.Alert)
 		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
 		require.Contains(t, listed, "`"+rule.Alert+"`", "docs/watch.md lists every alert")

@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/declaration"
 )
 
-func (p *program) apply() *cobra.Command {
+func (p *program) applyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f DIRECTORY",
 		Short: "Make profiles, pools, apps and projects what the files of a directory declare",
@@ -49,17 +49,17 @@ func (p *program) apply() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byProfile|byApply, func(ctx context.Context, l operator, _ []string) error {
 		d := set.Declaration()
-		d.Region, d.Author, d.Reason, d.DryRun = l.Server.Universe, *flags.author, *flags.reason, *dry
+		d.Region, d.Author, d.Reason, d.DryRun = l.conf.Server.Universe, *flags.author, *flags.reason, *dry
 		if *prune {
 			d.Prune = set.Prune()
 		}
-		return p.declare(ctx, l, set, d)
+		return p.applyDeclaration(ctx, l, set, d)
 	})
 }
 
 // readDeclaration reads and checks files. It writes warnings to stderr.
 func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declaration.Set, error) {
-	conf, err := load(cmd.Flags(), p.environ, byProfile|byApply)
+	conf, err := loadSettings(cmd.Flags(), p.environ, byProfile|byApply)
 	if err != nil {
 		return nil, err
 	}
@@ -70,16 +70,16 @@ func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declarat
 	set := declaration.Parse(sources, declaration.Options{
 		ProjectRegion: conf.Realtime.Region, RequireFrom: conf.Database.RequireFrom,
 	})
-	warn(p.stderr, set.Profiles)
+	printWarnings(p.stderr, set.Profiles)
 	if problems := set.Problems(); len(problems) > 0 {
 		return nil, errors.New(strings.Join(problems, "\n"))
 	}
 	return set, nil
 }
 
-// declare applies a declaration, and prints what became of it.
-func (p *program) declare(ctx context.Context, l operator, set *declaration.Set, d db.Declaration) error {
-	done, err := l.Declare(ctx, d)
+// applyDeclaration applies a declaration, and prints what became of it.
+func (p *program) applyDeclaration(ctx context.Context, l operator, set *declaration.Set, d db.Declaration) error {
+	done, err := l.store.Declare(ctx, d)
 	if err != nil {
 		return refusalText(set.Locate(err))
 	}
@@ -87,7 +87,7 @@ func (p *program) declare(ctx context.Context, l operator, set *declaration.Set,
 	if err := writeDeclared(l.out, lines, d.DryRun); err != nil {
 		return err
 	}
-	if err := p.warnProviders(ctx, l, d.Apps); err != nil || !d.DryRun {
+	if err := p.warnProviders(ctx, l, d.AppVersions); err != nil || !d.DryRun {
 		return err
 	}
 	// An exit code of its own, by which a pipeline tells a change from a failure.

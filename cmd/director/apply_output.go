@@ -35,20 +35,22 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 		lines = append(lines, line)
 	}
 	declared := set.Declaration()
-	for i, c := range done.Provisioned.Apps {
+	for i, c := range done.Provisioned.AppChanges {
 		line := poolLine("app", c.App+"/"+c.Version, c)
-		if i < len(declared.Apps) {
+		if i < len(declared.AppVersions) {
 			line.File = set.FileOf("apps", i)
 		}
-		was, now := textsOf(done.Provisioned.FormerState.Apps, done.Provisioned.NewState.Apps, line.Name, poolfile.AppText)
+		was, now := textsOf(done.Provisioned.FormerState.Apps, done.Provisioned.NewState.Apps, line.Name,
+			poolfile.AppText)
 		lines = append(lines, line.withDiff(was, now))
 	}
-	for i, c := range done.Provisioned.Pools {
+	for i, c := range done.Provisioned.PoolChanges {
 		line := poolLine("pool", c.Region+"/"+c.App+"/"+c.Version, c)
 		if i < len(declared.Pools) {
 			line.File = set.FileOf("pools", i)
 		}
-		was, now := textsOf(done.Provisioned.FormerState.Pools, done.Provisioned.NewState.Pools, line.Name, poolfile.PoolText)
+		was, now := textsOf(done.Provisioned.FormerState.Pools, done.Provisioned.NewState.Pools, line.Name,
+			poolfile.PoolText)
 		lines = append(lines, line.withDiff(was, now))
 	}
 	for i, p := range done.Projects {
@@ -69,7 +71,7 @@ func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []de
 }
 
 func poolLine(kind, name string, c provision.PoolChange) declaredLine {
-	return declaredLine{Kind: kind, Name: name, Change: c.Change, Fields: c.Fields, Reason: c.Reason}
+	return declaredLine{Kind: kind, Name: name, Change: c.Change, Fields: c.ChangedFields, Reason: c.Reason}
 }
 
 // textsOf returns an item of a map before and after a declaration as text; "" where it is not in the map.
@@ -118,7 +120,8 @@ func writeDeclared(out cli.Output, lines []declaredLine, dry bool) error {
 			fmt.Fprint(out.Writer, lines[i].Diff)
 		}
 	}
-	return cli.Write(out.Sparing("fields", "file"), lines, []string{"kind", "name", "change", "file", "fields", "reason"},
+	return cli.Write(out.Sparing("fields", "file"), lines,
+		[]string{"kind", "name", "change", "file", "fields", "reason"},
 		func(l declaredLine) []any {
 			return []any{l.Kind, l.Name, l.Change, l.File, l.Fields, l.Reason}
 		})

@@ -53,28 +53,32 @@ func (p *program) atCommand() *cobra.Command {
 // pastWriters print what was true, by what is asked for.
 var pastWriters = map[string]func(context.Context, operator, db.AsOf) error{
 	"fleet": func(ctx context.Context, l operator, a db.AsOf) error {
-		found, err := l.FleetAt(ctx, a)
-		header := []string{"region", "instance", "status", "sessions", "players", "reserved", "capacity", "modes", "version", "endpoint", "since"}
-		return writePast(l.out.Sparing("endpoint", "version", "since"), found, err, header, func(i db.InstanceAt) []any {
-			return []any{i.Region, i.Instance, i.Status, i.Sessions, i.Players, i.ReservedSeats, i.Capacity, i.Modes, i.Version, i.Endpoint, i.Since}
-		})
+		found, err := l.store.FleetAt(ctx, a)
+		header := []string{"region", "instance", "status", "sessions", "players", "reserved", "capacity", "modes",
+			"version", "endpoint", "since"}
+		return writePast(l.out.Sparing("endpoint", "version", "since"), found, err, header,
+			func(i db.InstanceAt) []any {
+				return []any{i.Region, i.Instance, i.Status, i.Sessions, i.Players, i.ReservedSeats, i.Capacity,
+					i.Modes,
+					i.Version, i.Endpoint, i.Since}
+			})
 	},
 	"sessions": func(ctx context.Context, l operator, a db.AsOf) error {
-		found, err := l.SessionsAt(ctx, a)
+		found, err := l.store.SessionsAt(ctx, a)
 		header := []string{"session", "mode", "instance", "players", "connected", "max", "opened at", "closed at"}
 		return writePast(l.out.Sparing("connected", "closed at"), found, err, header, func(s db.SessionAt) []any {
 			return []any{s.Session, s.Mode, s.Instance, s.Players, s.Connected, s.MaxPlayers, s.OpenedAt, s.ClosedAt}
 		})
 	},
 	"seats": func(ctx context.Context, l operator, a db.AsOf) error {
-		found, err := l.SeatsAt(ctx, a)
+		found, err := l.store.SeatsAt(ctx, a)
 		header := []string{"session", "player", "seat", "mode", "instance", "reserved at", "connected at", "left at"}
 		return writePast(l.out.Sparing("reserved at", "mode", "left at"), found, err, header, func(s db.SeatAt) []any {
 			return []any{s.Session, s.Player, s.State, s.Mode, s.Instance, s.ReservedAt, s.ConnectedAt, s.LeftAt}
 		})
 	},
 	"keys": func(ctx context.Context, l operator, a db.AsOf) error {
-		found, err := l.KeysAt(ctx, a)
+		found, err := l.store.KeysAt(ctx, a)
 		header := []string{"kid", "state", "alg", "publish at", "sign from", "sign until", "verify until"}
 		return writePast(l.out.Sparing("alg", "publish at"), found, err, header, func(k db.KeyAt) []any {
 			return []any{k.KID, k.State, k.Alg, k.PublishAt, k.SignFrom, k.SignUntil, k.VerifyUntil}

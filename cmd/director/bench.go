@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// bench points to director-bench, because the benchmark was a sub-command in earlier releases.
-func (p *program) bench() *cobra.Command {
+// benchCommand points to director-bench, because the benchmark was a sub-command in earlier releases.
+func (p *program) benchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "bench",
 		Hidden:             true,

@@ -32,7 +32,7 @@ type capacityRequest struct {
 	players, seats int
 }
 
-func (p *program) capacity() *cobra.Command {
+func (p *program) capacityCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capacity",
 		Short: "Say what regions can take, and what a request is answered now",
@@ -59,22 +59,22 @@ func (p *program) capacity() *cobra.Command {
 		return nil
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		lines, err := l.capacity(ctx, r)
+		lines, err := l.readCapacity(ctx, r)
 		if err != nil {
 			return err
 		}
 		if err := writeCapacity(l.out, lines); err != nil {
 			return err
 		}
-		return r.answer(lines)
+		return r.writeAnswer(lines)
 	})
 }
 
-// capacity reads all pages.
-func (l operator) capacity(ctx context.Context, r capacityRequest) ([]capacityLine, error) {
+// readCapacity reads all pages.
+func (l operator) readCapacity(ctx context.Context, r capacityRequest) ([]capacityLine, error) {
 	lines, page := []capacityLine{}, opsview.Page{Limit: opsview.MaxPage}
 	for {
-		found, more, err := opsview.ListCapacity(ctx, l.Pool(), r.region, page)
+		found, more, err := opsview.ListCapacity(ctx, l.store.Pool(), r.region, page)
 		if err != nil {
 			return nil, err
 		}
@@ -98,8 +98,8 @@ func (r capacityRequest) line(c opsview.ModeCapacity) capacityLine {
 	}
 }
 
-// answer is an error where no region and mode takes the request.
-func (r capacityRequest) answer(lines []capacityLine) error {
+// writeAnswer is an error where no region and mode takes the request.
+func (r capacityRequest) writeAnswer(lines []capacityLine) error {
 	for _, l := range lines {
 		if l.Refusal == "" {
 			return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) cells() *cobra.Command {
+func (p *program) cellsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "cells",
 		Short: "List and set the other cells, which serve other regions",
@@ -34,7 +34,7 @@ func (p *program) cellsList() *cobra.Command {
 		Example: "  director cells list\n  director cells list -o json | jq -r '.[].address'",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Cells.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		found, err := opsview.Cells.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -76,9 +76,9 @@ func (p *program) cellsSet() *cobra.Command {
 	})
 	cmd.ValidArgsFunction = p.completeArgs(firstOnly(cellWords))
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		cell := db.OtherCell{Name: args[0], Address: args[1], Regions: *regions, Listeners: *listeners}
+		cell := db.OtherCell{Name: args[0], APIAddress: args[1], ServedRegions: *regions, Listeners: *listeners}
 		return l.changeEach("cell", args[:1], func(string) (bool, error) {
-			return l.As("").Because(*reason).SetCell(ctx, cell, *evenIfUsed)
+			return l.store.As("").Because(*reason).SetCell(ctx, cell, *evenIfUsed)
 		})
 	})
 }
@@ -95,7 +95,7 @@ func (p *program) cellsRemove() *cobra.Command {
 	reason, yes := requireReason(cmd, "", "Why, for the event"), addYes(cmd)
 	cmd.ValidArgsFunction = p.completeArgs(firstOnly(cellWords))
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		found, err := opsview.Cells.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		found, err := opsview.Cells.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -103,12 +103,12 @@ func (p *program) cellsRemove() *cobra.Command {
 		if at < 0 {
 			return fmt.Errorf("there is no cell %q", args[0])
 		}
-		if err := p.confirm(*yes, fmt.Sprintf("This cell then serves %s.",
+		if err := p.askConfirmation(*yes, fmt.Sprintf("This cell then serves %s.",
 			strings.Join(found[at].Regions, ", "))); err != nil {
 			return err
 		}
 		return l.changeEach("cell", args, func(name string) (bool, error) {
-			return l.As("").Because(*reason).RemoveCell(ctx, name)
+			return l.store.As("").Because(*reason).RemoveCell(ctx, name)
 		})
 	})
 }

@@ -108,15 +108,15 @@ func addLimit(cmd *cobra.Command, help string) *int {
 	return limit
 }
 
-// addYes adds --yes to a command that asks for a confirmation, for [program.confirm].
+// addYes adds --yes to a command that asks for a confirmation, for [program.askConfirmation].
 func addYes(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
 }
 
 var errNotConfirmed = errors.New("nothing was changed: answer yes, or use --yes")
 
-// confirm tells a person the consequence of a command, and asks for a yes. With yes it does nothing.
-func (p *program) confirm(yes bool, consequence string) error {
+// askConfirmation tells a person the consequence of a command, and asks for a yes. With yes it does nothing.
+func (p *program) askConfirmation(yes bool, consequence string) error {
 	if yes {
 		return nil
 	}

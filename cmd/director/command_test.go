@@ -15,7 +15,7 @@ import (
 func TestEachReasonIsTrimmedAndBounded(t *testing.T) {
 	t.Parallel()
 	tested := 0
-	for _, cmd := range allCommands((&program{}).root()) {
+	for _, cmd := range allCommands((&program{}).rootCommand()) {
 		if cmd.Flags().Lookup("reason") == nil {
 			continue
 		}
@@ -30,7 +30,8 @@ func TestEachReasonIsTrimmedAndBounded(t *testing.T) {
 
 		err = check("  " + strings.Repeat("ä", db.MaxReason) + "\n")
 		require.NotContains(t, errorText(err), "--reason", cmd.CommandPath())
-		require.Equal(t, strings.Repeat("ä", db.MaxReason), cmd.Flags().Lookup("reason").Value.String(), cmd.CommandPath())
+		require.Equal(t, strings.Repeat("ä", db.MaxReason), cmd.Flags().Lookup("reason").Value.String(),
+			cmd.CommandPath())
 	}
 	require.Greater(t, tested, 15)
 }

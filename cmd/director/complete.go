@@ -33,7 +33,7 @@ var (
 // wordsOf are the values of a column of a view, in the rows that a filter selects.
 func wordsOf[T any, F opsview.Filter](v opsview.View[T, F], f F, column string) words {
 	return func(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-		return v.Words(ctx, l.Pool(), f, column, begun, given)
+		return v.Words(ctx, l.store.Pool(), f, column, begun, given)
 	}
 }
 
@@ -47,8 +47,8 @@ func firstOnly(w words) words {
 	}
 }
 
-// among returns those of all words that begin with a text and were not given.
-func among(all []string, begun string, given []string) []string {
+// matchingWords returns those of all words that begin with a text and were not given.
+func matchingWords(all []string, begun string, given []string) []string {
 	found := slices.DeleteFunc(slices.Clone(all), func(word string) bool {
 		return !strings.HasPrefix(word, begun) || slices.Contains(given, word)
 	})
@@ -58,32 +58,32 @@ func among(all []string, begun string, given []string) []string {
 
 // poolWords completes pools, REGION/APP/VERSION.
 func poolWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	pools, err := opsview.Pools.Read(ctx, l.Pool(), opsview.PoolFilter{}, opsview.Page{})
+	pools, err := opsview.Pools.Read(ctx, l.store.Pool(), opsview.PoolFilter{}, opsview.Page{})
 	all := make([]string, len(pools))
 	for i, p := range pools {
 		all[i] = p.Region + "/" + p.App + "/" + p.Version
 	}
-	return among(all, begun, given), err
+	return matchingWords(all, begun, given), err
 }
 
 // agentKeyWords completes the names of agent keys.
 func agentKeyWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	keys, err := l.AgentKeys(ctx, l.Orchestrator.Region)
+	keys, err := l.store.AgentKeys(ctx, l.conf.Orchestrator.Region)
 	all := make([]string, len(keys))
 	for i, k := range keys {
 		all[i] = k.Name
 	}
-	return among(all, begun, given), err
+	return matchingWords(all, begun, given), err
 }
 
 // projectWords completes the id of a project.
 func projectWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	projects, err := l.Projects(ctx, "", db.MaxProjectPage)
+	projects, err := l.store.Projects(ctx, "", db.MaxProjectPage)
 	all := make([]string, len(projects))
 	for i, p := range projects {
 		all[i] = p.ID
 	}
-	return among(all, begun, given), err
+	return matchingWords(all, begun, given), err
 }
 
 // projectKeyWords completes the id of a project, and behind it that of a key that is not revoked.
@@ -95,19 +95,19 @@ func projectKeyWords(ctx context.Context, l operator, begun string, given []stri
 	default:
 		return nil, nil
 	}
-	keys, err := l.ProjectKeys(ctx, given[0], "", db.MaxProjectPage)
+	keys, err := l.store.ProjectKeys(ctx, given[0], "", db.MaxProjectPage)
 	var all []string
 	for _, k := range keys {
 		if k.RevokedAt == nil {
 			all = append(all, k.ID)
 		}
 	}
-	return among(all, begun, nil), err
+	return matchingWords(all, begun, nil), err
 }
 
 // ticketWords completes the id of a ticket that waits.
 func ticketWords(ctx context.Context, l operator, begun string, _ []string) ([]string, error) {
-	return l.TicketsBeginning(ctx, begun)
+	return l.store.TicketsBeginning(ctx, begun)
 }
 
 // completeFlag registers the completion of a flag.
@@ -125,7 +125,7 @@ func (p *program) completeArgs(w words) cobra.CompletionFunc {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		// Not those of the command: its own settings may be incomplete while somebody types.
-		conf, err := load(cmd.Flags(), p.environ, byOperator|byAgents)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byOperator|byAgents)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -134,7 +134,7 @@ func (p *program) completeArgs(w words) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		defer store.Close()
-		found, _ := w(ctx, operator{loaded: conf, Store: store}, begun, given)
+		found, _ := w(ctx, operator{conf: conf, store: store}, begun, given)
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -37,7 +37,7 @@ type Config struct {
 	Projects     server.Projects
 	Console      server.Console
 	OIDC         console.OIDC
-	Keys         keyring.Schedule
+	KeySchedule  keyring.Schedule
 	Worker       worker.Options
 
 	Agones    agones.Config
@@ -52,18 +52,18 @@ type Config struct {
 	JWKS          string
 	JWKSPlainHTTP bool
 
-	Work, Loop bool
-	History    ticketbody.Privacy // what the history of matches keeps of players
+	RunsWorker, RunsLoop bool
+	HistoryPrivacy       ticketbody.Privacy // what the history of matches keeps of players
 
 	BevygapPlayers string // the players of bevygap: bevygapOff, bevygapTokens or bevygapGuests
 	RoomTypes      string // of the realtime lobby, as JSON
 
-	Providers        []string
+	ProviderNames    []string
 	ProvisionOwner   string
 	ProvisionTimeout time.Duration
 	PublicURL        string
 	NATSURL          string
-	development      bool // dev: see needsPublicURL
+	isDevelopment    bool // dev: see needsPublicURL
 
 	SidecarDirectors              []string
 	SidecarAddr, SidecarLinesAddr string
@@ -71,8 +71,8 @@ type Config struct {
 	LogFormat, LogLevel string
 	OTLPEndpoint        string
 
-	Data, IssuerKey string
-	Pools           string // a file
+	DataDir, IssuerKey string
+	PoolsFile          string // a file
 }
 
 // defaultConfig returns the defaults of all settings.
@@ -81,7 +81,7 @@ func defaultConfig() Config {
 		Database:     db.DefaultConfig(),
 		Server:       server.Defaults(),
 		Worker:       worker.Defaults(),
-		Keys:         keyring.DefaultSchedule(),
+		KeySchedule:  keyring.DefaultSchedule(),
 		OpenMatch:    openmatch.Defaults(),
 		Orchestrator: server.OrchestratorDefaults(),
 		Bevygap:      bevygap.Defaults(),
@@ -95,7 +95,7 @@ func defaultConfig() Config {
 			PortMax:   processes.DefaultPortMax,
 			Advertise: provider.Loopback,
 		},
-		Loop:             true,
+		RunsLoop:         true,
 		BevygapPlayers:   bevygapOff,
 		ProvisionTimeout: worker.DefaultCallTimeout,
 		GameServer:       sdk.ServerOptions{HeartbeatEvery: sdk.DefaultHeartbeatEvery},
@@ -159,8 +159,8 @@ const (
 	sectionDev       = "Local development"
 )
 
-// settings returns the table of all settings, each bound to its field of c.
-func (c *Config) settings() []setting {
+// settingsTable returns the table of all settings, each bound to its field of c.
+func (c *Config) settingsTable() []setting {
 	return slices.Concat(
 		c.processSettings(),
 		c.fleetSettings(),
@@ -189,54 +189,55 @@ func (c *Config) processSettings() []setting {
 			value:    databaseURL(&c.Database.DirectURL),
 			help: "A connection that bypasses a transaction pooler, for migrations and for notifications from other " +
 				"replicas, which need a session. Not set: DATABASE_URL"},
-		{flag: "pooler", section: sectionDatabase, commands: byAll, value: pooler(&c.Database.Pooler),
+		{flag: "pooler", section: sectionDatabase, commands: byAll, value: poolerValue(&c.Database.Pooler),
 			help: "Set pgbouncer behind a pooler that does not track prepared statements (before 1.21, or " +
 				"max_prepared_statements=0)"},
-		{flag: "max-conns", section: sectionDatabase, commands: byLoops, value: integer(&c.Database.MaxConns, 2, 1000),
+		{flag: "max-conns", section: sectionDatabase, commands: byLoops,
+			value: integerValue(&c.Database.MaxConns, 2, 1000),
 			help: "Connections to the database per process; Open Match adds a quarter as many, plus one. Concurrent " +
 				"calls share transactions, so few suffice"},
 		{flag: "hold-timeout", section: sectionDatabase, commands: byLoops,
-			value: duration(&c.Database.HoldTimeout, 500*time.Millisecond, time.Minute),
+			value: durationValue(&c.Database.HoldTimeout, 500*time.Millisecond, time.Minute),
 			help: "How long a process that stops in the middle of a transaction (suspended, disconnected) can block " +
 				"others: Postgres then ends the transaction. The calls of a batch that takes longer get 503"},
 
-		{flag: "addr", section: sectionListeners, start: true, commands: byServers, value: address(&c.Server.Addr),
+		{flag: "addr", section: sectionListeners, start: true, commands: byServers, value: addressValue(&c.Server.Addr),
 			help: "The address of the API. :8080 is port 8080 of all interfaces"},
 		{flag: "metrics-addr", section: sectionListeners, start: true, commands: byLoops,
-			value: address(&c.Server.MetricsAddr),
+			value: addressValue(&c.Server.MetricsAddr),
 			help: "The address of /metrics and /debug/pprof/. Not set: they are not served, except by `director dev` at " +
 				"127.0.0.1:9090. Keep it private"},
 		{flag: "tls-cert", section: sectionListeners, start: true, commands: byServers,
-			value: text(&c.Server.TLSCert, "a PEM file"),
+			value: textValue(&c.Server.TLSCert, "a PEM file"),
 			help:  "The certificate chain; with tls-key it turns TLS on. Without both, put a TLS proxy in front"},
 		{flag: "tls-key", section: sectionListeners, start: true, commands: byServers,
-			value: text(&c.Server.TLSKey, "a PEM file"),
+			value: textValue(&c.Server.TLSKey, "a PEM file"),
 			help:  "The private key of the certificate"},
 		{flag: "trusted-proxies", section: sectionListeners, start: true, commands: byServers,
-			value: networks(&c.Server.TrustedProxies),
+			value: networksValue(&c.Server.TrustedProxies),
 			help: "The proxies whose X-Forwarded-For is trusted. Set it to your load balancer's addresses; otherwise " +
 				"all callers share the balancer's address"},
 		{flag: "cors-origins", section: sectionListeners, commands: byServers,
-			value: list(&c.Server.CORSOrigins, "origins such as https://play.example, or *"),
+			value: listValue(&c.Server.CORSOrigins, "origins such as https://play.example, or *"),
 			help: "The origins of web pages that may call the player routes from a browser. Not set: none; `director " +
 				"dev` allows port 5173 of its machine"},
 		{flag: "drain-delay", section: sectionListeners, commands: byServers,
-			value: duration(&c.Server.DrainDelay, 0, 10*time.Minute),
+			value: durationValue(&c.Server.DrainDelay, 0, 10*time.Minute),
 			help: "How long the replica continues to serve after SIGTERM while /readyz answers 503. Set it longer than " +
 				"the load balancer needs to notice"},
 		{flag: "shutdown-timeout", section: sectionListeners, commands: byServers,
-			value: duration(&c.Server.ShutdownTimeout, time.Second, 10*time.Minute),
+			value: durationValue(&c.Server.ShutdownTimeout, time.Second, 10*time.Minute),
 			help:  "How long calls in flight may take to finish after drain-delay"},
 
 		{flag: "fleet-token", env: "DIRECTOR_FLEET_TOKEN",
 			aliases: []string{"DIRECTOR_FLEET_TOKENS", "Fleet__Token", "Fleet:Token"}, section: sectionAuth,
 			secret: true, start: true, commands: byServers,
-			value: secrets(&c.Server.FleetTokens),
+			value: secretsValue(&c.Server.FleetTokens),
 			help: "The secret that game servers share; several during a rotation. Not set: only game servers with a " +
 				"credential of their own are served, those that the director starts and those that register by an " +
 				"enrolment (`director enrolments create`)"},
 		{flag: "allow-open-fleet", section: sectionAuth, start: true, commands: byServers,
-			value: boolean(&c.Server.OpenFleet),
+			value: booleanValue(&c.Server.OpenFleet),
 			help:  "Without a fleet token, anybody who reaches the API can register game servers"},
 		{flag: "ops-tokens", section: sectionAuth, secret: true, start: true, commands: byServers,
 			value: operatorTokens(&c.Server.OpsTokens),
@@ -248,7 +249,7 @@ func (c *Config) processSettings() []setting {
 			help: "The secrets that your own services send as `authorization: Bearer …` to /backend/, to say what profiles " +
 				"take from nobody else, and to queue for players. NAME:players=SECRET and NAME:tickets=SECRET may do one " +
 				"of the two, NAME=SECRET both; a name has several during a rotation. Not set: /backend/ is not served"},
-		{flag: "open-parties", section: sectionAuth, commands: byServers, value: boolean(&c.Server.OpenParties),
+		{flag: "open-parties", section: sectionAuth, commands: byServers, value: booleanValue(&c.Server.OpenParties),
 			help: "Players may name anybody as a member of their party, as before: any client can then take others into " +
 				"a match or a queue. Not set: only members of the same room of the realtime lobby, and those whom a " +
 				"backend permits (`may_party_with`). `director dev` sets it"},
@@ -258,25 +259,25 @@ func (c *Config) processSettings() []setting {
 			help: "The keys that verify players' access tokens. A URL is cached and refreshed. `serve` does not start " +
 				"without them, except when it serves Open Match, Rivalis, the realtime lobby or guests of bevygap: it " +
 				"then does not serve players"},
-		{flag: "auth-jwks-plain-http", section: sectionAuth, commands: byServers, value: boolean(&c.JWKSPlainHTTP),
+		{flag: "auth-jwks-plain-http", section: sectionAuth, commands: byServers, value: booleanValue(&c.JWKSPlainHTTP),
 			help: "Also accept an http URL for auth-jwks, for a trusted network"},
 		{flag: "auth-issuer", section: sectionAuth, start: true, commands: byServers | byToken,
-			value: line(&c.Server.Access.Issuer),
+			value: lineValue(&c.Server.Access.Issuer),
 			help:  "The required iss of access tokens. Not set: any"},
 		{flag: "auth-audience", section: sectionAuth, start: true, commands: byServers | byToken,
-			value: line(&c.Server.Access.Audience),
+			value: lineValue(&c.Server.Access.Audience),
 			help:  "The required aud of access tokens. Not set: any"},
 
 		{flag: "log-format", section: sectionLogs, commands: byLoops | byMigrate | bySidecar,
-			value: choice(&c.LogFormat, "auto", "text", "json"),
+			value: choiceValue(&c.LogFormat, "auto", "text", "json"),
 			help:  "The format of the log. auto is text on a terminal, otherwise json"},
-		{flag: "log-level", upstream: translated("FLEET_LOG_LEVEL", levelOf), section: sectionLogs,
+		{flag: "log-level", upstream: translatedVariable("FLEET_LOG_LEVEL", levelOf), section: sectionLogs,
 			commands: byLoops | byMigrate | bySidecar,
-			value:    choice(&c.LogLevel, "debug", "info", "warn", "error"),
+			value:    choiceValue(&c.LogLevel, "debug", "info", "warn", "error"),
 			help:     "The lowest level that is logged"},
 		{flag: "otel-exporter-otlp-endpoint", env: "OTEL_EXPORTER_OTLP_ENDPOINT", section: sectionLogs,
 			commands: byLoops,
-			value:    endpoint(&c.OTLPEndpoint),
+			value:    urlValue(&c.OTLPEndpoint),
 			help: "The OTLP/HTTP endpoint for traces; setting it turns tracing on. OpenTelemetry's other OTEL_* " +
 				"variables apply as well"},
 	}
@@ -286,50 +287,50 @@ func (c *Config) processSettings() []setting {
 func (c *Config) fleetSettings() []setting {
 	return []setting{
 		{flag: "lease-ttl", section: sectionSessions, fleetWide: true, commands: byServers,
-			value: duration(&c.Database.Timing.LeaseTTL, time.Second, time.Hour),
+			value: durationValue(&c.Database.Timing.LeaseTTL, time.Second, time.Hour),
 			help: "How long an instance counts as alive after a heartbeat. Game servers should send a heartbeat every " +
 				"third of it: change their interval together with it"},
 		{flag: "seat-ttl", section: sectionSessions, fleetWide: true, commands: byServers,
-			value: duration(&c.Database.Timing.SeatTTL, time.Second, time.Hour),
+			value: durationValue(&c.Database.Timing.SeatTTL, time.Second, time.Hour),
 			help:  "A reserved seat that is not resolved is freed after this time"},
 		{flag: "unreported-seat-ttl", section: sectionSessions, fleetWide: true, commands: byServers,
-			value: duration(&c.Database.Timing.UnreportedSeatTTL, time.Minute, 30*day),
+			value: durationValue(&c.Database.Timing.UnreportedSeatTTL, time.Minute, 30*day),
 			help:  "A resolved seat is freed after this time if the game server does not report seats"},
 		{flag: "mode", env: modePrefix + "<MODE>", section: sectionSessions, commands: byServers,
-			value: sizes(&c.Server.Modes),
+			value: modeSizesValue(&c.Server.Modes),
 			help: "The seats of a session of that mode when the request has no max_players; 8 without this setting. " +
 				"DIRECTOR_MODE_DUEL=2 also applies to duel, DIRECTOR_MODE_FREE_FOR_ALL=16 also to free_for_all and " +
 				"free-for-all. The flag is --mode duel=2,free-for-all=16"},
 
 		{flag: "session-token-ttl", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
-			value: duration(&c.Database.Timing.TokenTTL, 5*time.Second, 10*time.Minute),
+			value: durationValue(&c.Database.Timing.TokenTTL, 5*time.Second, 10*time.Minute),
 			help:  "How long a session token is valid"},
 		{flag: "netcode-timeout", section: sectionTokens, fleetWide: true, commands: byServers,
-			value: duration(&c.Database.Timing.NetcodeTimeout, time.Second, 5*time.Minute),
+			value: durationValue(&c.Database.Timing.NetcodeTimeout, time.Second, 5*time.Minute),
 			help:  "Netcode servers and clients end a connection after this time without a packet"},
 		{flag: "key-encryption-key", section: sectionTokens, secret: true, fleetWide: true, start: true,
 			commands: byLoops | byKeys | byDeploy | byProjects,
-			value:    keks(&c.KEKs),
+			value:    keksValue(&c.KEKs),
 			help: "Encrypts the private signing keys, the netcode keys and the secrets of projects' keys in the " +
 				"database, and authenticates deployed servers. The first key encrypts, all of them decrypt. Required. " +
 				"`openssl rand -base64 32` makes one"},
 		{flag: "key-period", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
-			value: duration(&c.Keys.Period, time.Minute, 400*day),
+			value: durationValue(&c.KeySchedule.KeyPeriod, time.Minute, 400*day),
 			help:  "How long a signing key is used before the next one"},
 		{flag: "jwks-max-age", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
-			value: duration(&c.Keys.MaxAge, time.Second, day),
+			value: durationValue(&c.KeySchedule.MaxAge, time.Second, day),
 			help: "How long verifiers may cache /.well-known/jwks.json. A new key is published for longer than that " +
 				"before its first signature"},
 		{flag: "token-alg", section: sectionTokens, commands: byLoops | byKeys,
-			value: choice(&c.Worker.Alg, "EdDSA", "Ed25519"),
+			value: choiceValue(&c.Worker.Alg, "EdDSA", "Ed25519"),
 			help: "The alg of new keys and their tokens. Ed25519 is the fully specified name of RFC 9864: first check " +
 				"that your game servers' JWT libraries support it"},
 
 		{flag: "call-timeout", section: sectionLimits, commands: byServers,
-			value: duration(&c.Server.CallTimeout, 50*time.Millisecond, time.Minute),
+			value: durationValue(&c.Server.CallTimeout, 50*time.Millisecond, time.Minute),
 			help:  "A call that is not decided within this time gets 503"},
 		{flag: "max-in-flight", section: sectionLimits, commands: byServers,
-			value: integer(&c.Server.MaxInFlight, 1, 1_000_000),
+			value: integerValue(&c.Server.MaxInFlight, 1, 1_000_000),
 			help: "The number of concurrent player calls in a replica, and separately of game server calls; further " +
 				"calls get 503 at once"},
 		{flag: "player-rate", section: sectionLimits, commands: byServers, value: perSecond(&c.Server.CallerRate),
@@ -338,18 +339,18 @@ func (c *Config) fleetSettings() []setting {
 			help: "Failed authentications per second from one address, on average. Successful ones do not count. 0: no " +
 				"limit"},
 
-		{flag: "work", section: sectionWorkers, start: true, commands: byServe, value: boolean(&c.Work),
+		{flag: "work", section: sectionWorkers, start: true, commands: byServe, value: booleanValue(&c.RunsWorker),
 			help: "`serve` also runs a worker, for small installations"},
 		{flag: "webhook-hosts", section: sectionWorkers, fleetWide: true, commands: byLoops,
-			value: list(&c.Worker.WebhookHosts, "hosts (*. for all below), addresses or CIDRs"),
+			value: listValue(&c.Worker.WebhookHosts, "hosts (*. for all below), addresses or CIDRs"),
 			help: "The hosts of webhooks (`director webhooks`), judged by the address that a name resolves to right before " +
 				"each connection. Loopback must be named; link-local addresses and metadata services of clouds are never " +
 				"called. Not set: nothing is delivered"},
 		{flag: "history-retention", section: sectionWorkers, commands: byLoops,
-			value: duration(&c.Worker.Retention, day, 3650*day),
+			value: durationValue(&c.Worker.Retention, day, 3650*day),
 			help:  "How long history, events and expired keys are kept; whole days"},
 
-		{flag: "pools", section: sectionDev, start: true, commands: byDev, value: text(&c.Pools, "a file"),
+		{flag: "pools", section: sectionDev, start: true, commands: byDev, value: textValue(&c.PoolsFile, "a file"),
 			help: "A file of app versions and pools, which is applied at the start as `director pools apply` does"},
 	}
 }
@@ -359,12 +360,12 @@ func (c *Config) devSettings() []setting {
 	return []setting{
 		{flag: "data", section: sectionDev, start: true,
 			commands: byDev | byToken | byOperator | byMigrate | byProviders | byHints,
-			value:    text(&c.Data, "a directory"),
+			value:    textValue(&c.DataDir, "a directory"),
 			help: "The directory of `dev`'s Postgres and keys, where other commands find them. Not set: " +
 				"/var/lib/director for root, else ~/.local/state/director (macOS: ~/Library/Application " +
 				"Support/director)"},
 		{flag: "issuer-key", section: sectionDev, commands: byToken,
-			value: text(&c.IssuerKey, "a file with a private JWK"),
+			value: textValue(&c.IssuerKey, "a file with a private JWK"),
 			help: "The key with which `token mint` and `director-bench --url` sign. Not set: issuer.jwk in the data " +
 				"directory, which `dev` creates"},
 	}

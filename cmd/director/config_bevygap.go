@@ -23,18 +23,18 @@ const (
 func (c *Config) bevygapSettings() []setting {
 	return []setting{
 		{flag: "bevygap", section: sectionBevygap, start: true, commands: byServers,
-			value: choice(&c.BevygapPlayers, bevygapOff, bevygapTokens, bevygapGuests),
+			value: choiceValue(&c.BevygapPlayers, bevygapOff, bevygapTokens, bevygapGuests),
 			help: "Whether clients of bevygap are served. tokens: they need an access token; guests: clients without " +
 				"one are new players, who can start servers that cost money. `director dev` serves guests"},
 		{flag: "bevygap-wait", section: sectionBevygap, commands: byServers,
-			value: duration(&c.Bevygap.Wait, time.Second, 10*time.Minute),
+			value: durationValue(&c.Bevygap.WaitLimit, time.Second, 10*time.Minute),
 			help:  "How long a request waits for a server before it fails with code 408 or 409"},
 		{flag: "bevygap-per-address", section: sectionBevygap, commands: byServers,
-			value: integer(&c.Bevygap.PerAddress, 1, 1_000_000),
+			value: integerValue(&c.Bevygap.PerAddress, 1, 1_000_000),
 			help: "The number of requests of one IPv4 address or IPv6 /64 that wait in a replica, and of its guests in " +
 				"30 s on average; further ones fail with code 429"},
 		{flag: "bevygap-client-ip", section: sectionBevygap, commands: byServers,
-			value: trusting(&c.Bevygap.TrustClientIP),
+			value: trustingValue(&c.Bevygap.TrustClientIP),
 			help: "Whether a client's own client_ip chooses its region, as with bevygap. Limits count by the real " +
 				"address in any case"},
 		{flag: "bevygap-default", section: sectionBevygap, commands: byServers,
@@ -42,7 +42,7 @@ func (c *Config) bevygapSettings() []setting {
 			help: "The app version for POST /matchmaker/wannaplay, whose requests name none. Not set: that path answers " +
 				"404"},
 		{flag: "bevygap-nats-addr", section: sectionBevygap, start: true, commands: byServers,
-			value: address(&c.NATS.Addr),
+			value: addressValue(&c.NATS.Addr),
 			help: "The address for game servers with bevygap's plugin, which connect as to a NATS server. Not set: they are " +
 				"not served, except by `director dev` at 127.0.0.1:4222"},
 		{flag: "bevygap-nats-url", section: sectionBevygap, start: true, commands: byCallers | byDeploy,
@@ -54,15 +54,15 @@ func (c *Config) bevygapSettings() []setting {
 
 // natsURL is where game servers with bevygap's plugin connect.
 func natsURL(p *string) value {
-	v := value{kind: "url", allowedText: "nats://HOST:PORT, or tls://HOST:PORT where replicas have a certificate"}
-	v.show = func() string { return *p }
-	v.set = func(text string) error {
+	v := value{kindName: "url", allowedText: "nats://HOST:PORT, or tls://HOST:PORT where replicas have a certificate"}
+	v.showText = func() string { return *p }
+	v.setText = func(text string) error {
 		_, at, _ := strings.Cut(text, "://")
 		host, port, err := net.SplitHostPort(at)
 		number, errPort := strconv.ParseUint(port, 10, 16)
 		isURL := strings.HasPrefix(text, serverenv.PlainNATS) || strings.HasPrefix(text, serverenv.SecureNATS)
 		*p = text
-		return v.must(isURL && err == nil && errPort == nil && number > 0 && host != "" &&
+		return v.requireAllowed(isURL && err == nil && errPort == nil && number > 0 && host != "" &&
 			!strings.ContainsAny(host, "/@ ,"))
 	}
 	return v
@@ -89,21 +89,23 @@ func (c *Config) natsURL(listening net.Addr) string {
 	return scheme + localAddr(c.NATS.Addr, listening)
 }
 
-// trusting says whether a client is believed.
-func trusting(p *bool) value { return oneOf(p, word[bool]{"ignore", false}, word[bool]{"trust", true}) }
+// trustingValue says whether a client is believed.
+func trustingValue(p *bool) value {
+	return oneOf(p, word[bool]{"ignore", false}, word[bool]{"trust", true})
+}
 
 // gameVersion is an app version as bevygap's clients name it.
 func gameVersion(game, version *string) value {
-	v := value{kind: "text", allowedText: "GAME/VERSION, each 1 to 64 letters, digits, spaces, dots, underscores and hyphens"}
-	v.show = func() string {
+	v := value{kindName: "text", allowedText: "GAME/VERSION, each 1 to 64 letters, digits, spaces, dots, underscores and hyphens"}
+	v.showText = func() string {
 		if *game == "" {
 			return ""
 		}
 		return *game + "/" + *version
 	}
-	v.set = func(text string) (err error) {
+	v.setText = func(text string) (err error) {
 		*game, *version, err = bevygap.ParseDefault(text)
-		return v.must(err == nil)
+		return v.requireAllowed(err == nil)
 	}
 	return v
 }
@@ -117,7 +119,7 @@ func (c *Config) bevygapOptions() *bevygap.Options {
 		return nil
 	}
 	o := c.Bevygap
-	o.Guests = c.BevygapPlayers == bevygapGuests
+	o.AllowsGuests = c.BevygapPlayers == bevygapGuests
 	o.MaxWaiting = memoryShare(10_000*bevygapRequestBytes) / bevygapRequestBytes
 	return &o
 }

@@ -11,22 +11,24 @@ func TestBevygapSettings(t *testing.T) {
 	t.Parallel()
 	of := func(settings ...string) (*loaded, error) {
 		environ := newEnvironment(serving("postgres://u@127.0.0.1:1/d", login(t).JWKS(), settings...))
-		return load((&program{environ: environ}).serve().Flags(), environ, byServe)
+		return loadSettings((&program{environ: environ}).serveCommand().Flags(), environ, byServe)
 	}
 	off, err := of()
 	require.NoError(t, err)
 	require.Nil(t, off.bevygapOptions())
 
-	guests, err := of("DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=90s", "DIRECTOR_BEVYGAP_DEFAULT=my game/1.0", "DIRECTOR_BEVYGAP_CLIENT_IP=trust")
+	guests, err := of("DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=90s", "DIRECTOR_BEVYGAP_DEFAULT=my game/1.0",
+		"DIRECTOR_BEVYGAP_CLIENT_IP=trust")
 	require.NoError(t, err)
 	o := guests.bevygapOptions()
-	require.True(t, o.Guests && o.TrustClientIP)
-	require.Equal(t, 90*time.Second, o.Wait)
-	require.Equal(t, []any{10_000, 8, "my game", "1.0"}, []any{o.MaxWaiting, o.PerAddress, o.DefaultGame, o.DefaultVersion})
+	require.True(t, o.AllowsGuests && o.TrustClientIP)
+	require.Equal(t, 90*time.Second, o.WaitLimit)
+	require.Equal(t, []any{10_000, 8, "my game", "1.0"},
+		[]any{o.MaxWaiting, o.PerAddress, o.DefaultGame, o.DefaultVersion})
 
 	tokens, err := of("DIRECTOR_BEVYGAP=tokens")
 	require.NoError(t, err)
-	require.False(t, tokens.bevygapOptions().Guests)
+	require.False(t, tokens.bevygapOptions().AllowsGuests)
 	require.NoError(t, tokens.checkBevygap())
 	tokens.JWKS = ""
 	require.ErrorContains(t, tokens.checkBevygap(), "DIRECTOR_AUTH_JWKS")

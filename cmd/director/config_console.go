@@ -16,36 +16,37 @@ import (
 func (c *Config) consoleSettings() []setting {
 	return []setting{
 		{flag: "console-addr", section: sectionConsole, start: true, commands: byServers,
-			value: address(&c.Console.Addr),
+			value: addressValue(&c.Console.Addr),
 			help: "The address of the operators' console, such as :8090. Keep it private, or put TLS before it. Not " +
 				"set: it is not served, except by `director dev` at 127.0.0.1:8090"},
 		{flag: "console-url", section: sectionConsole, start: true, commands: byServers,
-			value: endpoint(&c.Console.URL),
+			value: urlValue(&c.Console.URL),
 			help: "Where browsers find the console, such as https://console.example, without a path. Required with an " +
 				"OIDC issuer, which sends browsers back to /login/callback there"},
 		{flag: "console-session-ttl", section: sectionConsole, commands: byServers,
-			value: duration(&c.Console.SessionTTL, time.Minute, 7*day),
+			value: durationValue(&c.Console.SessionTTL, time.Minute, 7*day),
 			help:  "How long a login lasts"},
-		{flag: "console-oidc-issuer", section: sectionConsole, commands: byServers, value: endpoint(&c.OIDC.Issuer),
+		{flag: "console-oidc-issuer", section: sectionConsole, commands: byServers, value: urlValue(&c.OIDC.Issuer),
 			help: "The issuer of OpenID Connect with which people log in, such as https://login.example/realms/ops. Not " +
 				"set: only tokens of operators log in"},
-		{flag: "console-oidc-client-id", section: sectionConsole, commands: byServers, value: line(&c.OIDC.ClientID),
-			help: "The client that the issuer knows the console as"},
+		{flag: "console-oidc-client-id", section: sectionConsole, commands: byServers,
+			value: lineValue(&c.OIDC.ClientID),
+			help:  "The client that the issuer knows the console as"},
 		{flag: "console-oidc-client-secret", section: sectionConsole, secret: true, commands: byServers,
 			value: hiddenText(&c.OIDC.ClientSecret),
 			help:  "Its secret. Not set: a public client"},
 		{flag: "console-oidc-scopes", section: sectionConsole, commands: byServers,
-			value: list(&c.OIDC.Scopes, "scopes"),
+			value: listValue(&c.OIDC.Scopes, "scopes"),
 			help:  "The scopes to ask for, besides openid. Some issuers send groups only with a scope such as groups"},
 		{flag: "console-oidc-claim", section: sectionConsole, commands: byServers,
-			value: text(&c.OIDC.RoleClaim, "text"),
+			value: textValue(&c.OIDC.RoleClaim, "text"),
 			help: "The claim of the ID token that decides the role, a text or a list. Dots lead into objects, as in " +
 				"realm_access.roles"},
 		{flag: "console-oidc-operators", section: sectionConsole, commands: byServers,
-			value: list(&c.OIDC.Operators, "values of the claim, or *"),
+			value: listValue(&c.OIDC.Operators, "values of the claim, or *"),
 			help:  "The values of the claim that make somebody an operator; * is everybody whom the issuer knows"},
 		{flag: "console-oidc-viewers", section: sectionConsole, commands: byServers,
-			value: list(&c.OIDC.Viewers, "values of the claim, or *"),
+			value: listValue(&c.OIDC.Viewers, "values of the claim, or *"),
 			help: "The values of the claim that make somebody a viewer, who changes nothing; * is everybody whom the " +
 				"issuer knows"},
 	}
@@ -57,9 +58,9 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 		return nil
 	}
 	o := c.Console
-	o.Cookies, o.Version, o.Doctor = sealer.Cookies(), buildVersion().Version, c.doctor()
+	o.Cookies, o.Version, o.Doctor = sealer.Cookies(), buildVersion().Version, c.doctorOptions()
 	o.Rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
-		return by.RotateKeys(ctx, c.schedule().Policy(), true, keymint.With(sealer, c.Worker.Alg))
+		return by.RotateKeys(ctx, c.keySchedule().Policy(), true, keymint.With(sealer, c.Worker.Alg))
 	}
 	if c.OIDC.Issuer != "" {
 		o.OIDC = &c.OIDC
@@ -67,8 +68,8 @@ func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
 	return &o
 }
 
-// doctor returns the checks of an installation, without the store.
-func (c *Config) doctor() doctor.Doctor {
+// doctorOptions returns the checks of an installation, without the store.
+func (c *Config) doctorOptions() doctor.Doctor {
 	return doctor.Doctor{Pooler: c.Database.Pooler, Direct: c.Database.DirectURL != "", PlayerArg: c.Server.PlayerArg}
 }
 

@@ -13,8 +13,10 @@ import (
 // Pins the names and the syntax of upstream's orchestrator, over which those of the director win.
 func TestUpstreamOrchestratorsVariables(t *testing.T) {
 	t.Parallel()
-	l, err := loadWith(t, nil, "FLEET_PORT=7000", "FLEET_AGENT_KEY=agent-key-0123456789 , second-key-0123456789", "FLEET_ADMIN_KEY=admin-key-0123456789",
-		"FLEET_HEARTBEAT_MS=2500", "FLEET_COMMAND_TIMEOUT_MS=250", "FLEET_CORS_ORIGINS=https://a.example,https://b.example", "FLEET_SSE_QUERY_AUTH=true",
+	l, err := loadWith(t, nil, "FLEET_PORT=7000", "FLEET_AGENT_KEY=agent-key-0123456789 , second-key-0123456789",
+		"FLEET_ADMIN_KEY=admin-key-0123456789",
+		"FLEET_HEARTBEAT_MS=2500", "FLEET_COMMAND_TIMEOUT_MS=250",
+		"FLEET_CORS_ORIGINS=https://a.example,https://b.example", "FLEET_SSE_QUERY_AUTH=true",
 		"FLEET_TRUST_PROXY=true", "FLEET_LOG_LEVEL=trace")
 	require.NoError(t, err)
 	o := l.orchestratorOptions()
@@ -27,9 +29,10 @@ func TestUpstreamOrchestratorsVariables(t *testing.T) {
 	require.True(t, o.SSEQueryAuth)
 	require.Empty(t, o.TrustedProxies, "FLEET_TRUST_PROXY has no effect any more")
 	require.Equal(t, "debug", l.LogLevel)
-	require.Equal(t, fromEnv("FLEET_PORT"), l.from("orchestrator-addr"))
+	require.Equal(t, fromEnv("FLEET_PORT"), l.sourceOf("orchestrator-addr"))
 
-	l, err = loadWith(t, nil, "FLEET_HOST=::1", "DIRECTOR_ORCHESTRATOR_HEARTBEAT=3s", "FLEET_HEARTBEAT_MS=2500", "FLEET_LOG_LEVEL=warn", "DIRECTOR_LOG_LEVEL=error",
+	l, err = loadWith(t, nil, "FLEET_HOST=::1", "DIRECTOR_ORCHESTRATOR_HEARTBEAT=3s", "FLEET_HEARTBEAT_MS=2500",
+		"FLEET_LOG_LEVEL=warn", "DIRECTOR_LOG_LEVEL=error",
 		"FLEET_TRUST_PROXY=true", "DIRECTOR_TRUSTED_PROXIES=10.0.0.0/8")
 	require.NoError(t, err)
 	o = l.orchestratorOptions()
@@ -38,7 +41,8 @@ func TestUpstreamOrchestratorsVariables(t *testing.T) {
 	require.Equal(t, "error", l.LogLevel)
 	require.Equal(t, []string{"10.0.0.0/8"}, l.Server.TrustedProxies)
 
-	for _, bad := range []string{"FLEET_HEARTBEAT_MS=5s", "FLEET_HEARTBEAT_MS=19", "FLEET_PORT=http", "FLEET_LOG_LEVEL=loud"} {
+	for _, bad := range []string{"FLEET_HEARTBEAT_MS=5s", "FLEET_HEARTBEAT_MS=19", "FLEET_PORT=http",
+		"FLEET_LOG_LEVEL=loud"} {
 		_, err := loadWith(t, nil, bad)
 		name, _, _ := strings.Cut(bad, "=")
 		require.ErrorContains(t, err, "(from the environment "+name+") is not allowed", bad)
@@ -57,7 +61,8 @@ func TestKeysOfTheOrchestrator(t *testing.T) {
 		environ []string
 		err     string
 	}{
-		{[]string{"FLEET_AGENT_KEY=" + one + "," + two, "FLEET_ADMIN_KEY=" + two}, "both in DIRECTOR_ORCHESTRATOR_AGENT_KEYS and in DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"},
+		{[]string{"FLEET_AGENT_KEY=" + one + "," + two, "FLEET_ADMIN_KEY=" + two},
+			"both in DIRECTOR_ORCHESTRATOR_AGENT_KEYS and in DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"},
 		{[]string{"FLEET_PORT=7350", "FLEET_AGENT_KEY=" + one}, "set DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"},
 	} {
 		l, err := loadWith(t, nil, c.environ...)

@@ -23,7 +23,7 @@ import (
 func (c *Config) provisionSettings() []setting {
 	return slices.Concat([]setting{
 		{flag: "providers", section: sectionProvision, start: true, commands: byCallers,
-			value: providersList(&c.Providers),
+			value: providersList(&c.ProviderNames),
 			help: "The providers through which this worker starts game servers; it leaves the deployments of others to " +
 				"other workers. manual is for servers that people start. `director dev` has process and manual by " +
 				"default. Set it only when no replica of an older release runs any more"},
@@ -33,11 +33,11 @@ func (c *Config) provisionSettings() []setting {
 				"not in its database, so two installations, such as production and a copy of its database, need " +
 				"different names. Required, except with process and manual alone"},
 		{flag: "public-url", section: sectionProvision, start: true, commands: byCallers | byDeploy,
-			value: endpoint(&c.PublicURL),
+			value: urlValue(&c.PublicURL),
 			help: "Where game servers and providers reach the replicas. Required, except with process alone: its " +
 				"servers are on this machine and use the address of the API"},
 		{flag: "provision-timeout", section: sectionProvision, commands: byCallers,
-			value: duration(&c.ProvisionTimeout, time.Second, 2*time.Minute),
+			value: durationValue(&c.ProvisionTimeout, time.Second, 2*time.Minute),
 			help:  "How long a call of a provider may take"},
 	}, c.edgegapSettings(), c.dockerSettings(), c.processSettingsOfServers(), c.agonesSettings())
 }
@@ -49,33 +49,36 @@ func (c *Config) edgegapSettings() []setting {
 			value:    apiKey(&c.Edgegap.Token),
 			help: "The key of Edgegap's API, with or without the word token before it. It gives access to the whole " +
 				"organisation"},
-		{flag: "edgegap-url", section: sectionProvision, commands: byCallers, value: endpoint(&c.Edgegap.URL),
+		{flag: "edgegap-url", section: sectionProvision, commands: byCallers, value: urlValue(&c.Edgegap.URL),
 			help: "Edgegap's API, if it is not https://api.edgegap.com"},
 	}
 }
 
 func (c *Config) agonesSettings() []setting {
 	return []setting{
-		{flag: "agones-url", section: sectionProvision, commands: byCallers, value: endpoint(&c.Agones.URL),
+		{flag: "agones-url", section: sectionProvision, commands: byCallers, value: urlValue(&c.Agones.URL),
 			help: "Agones' allocator, over https"},
 		{flag: "agones-namespace", section: sectionProvision, commands: byCallers,
-			value: text(&c.Agones.Namespace, "a namespace of Kubernetes"),
+			value: textValue(&c.Agones.Namespace, "a namespace of Kubernetes"),
 			help:  "The namespace of the fleets"},
-		{flag: "agones-cert", section: sectionProvision, commands: byCallers, value: text(&c.Agones.Cert, "a PEM file"),
-			help: "The client certificate that the allocator accepts. It may be renewed while the director runs"},
-		{flag: "agones-key", section: sectionProvision, commands: byCallers, value: text(&c.Agones.Key, "a PEM file"),
-			help: "The private key of this certificate"},
-		{flag: "agones-ca", section: sectionProvision, commands: byCallers, value: text(&c.Agones.CA, "a PEM file"),
-			help: "The authority that signed the allocator's certificate"},
-		{flag: "agones-kube-url", section: sectionProvision, commands: byCallers, value: endpoint(&c.Agones.Kube.URL),
+		{flag: "agones-cert", section: sectionProvision, commands: byCallers,
+			value: textValue(&c.Agones.Cert, "a PEM file"),
+			help:  "The client certificate that the allocator accepts. It may be renewed while the director runs"},
+		{flag: "agones-key", section: sectionProvision, commands: byCallers,
+			value: textValue(&c.Agones.Key, "a PEM file"),
+			help:  "The private key of this certificate"},
+		{flag: "agones-ca", section: sectionProvision, commands: byCallers,
+			value: textValue(&c.Agones.CA, "a PEM file"),
+			help:  "The authority that signed the allocator's certificate"},
+		{flag: "agones-kube-url", section: sectionProvision, commands: byCallers, value: urlValue(&c.Agones.Kube.URL),
 			help: "The API of Kubernetes, over https, which finds and deletes game servers. Not set: a server ends by " +
 				"itself once the director refuses it, and one whose allocation was not answered stays allocated"},
 		{flag: "agones-kube-token", section: sectionProvision, commands: byCallers,
-			value: text(&c.Agones.Kube.Token, "a file"),
+			value: textValue(&c.Agones.Kube.Token, "a file"),
 			help: "The token of a service account that may get, list and delete gameservers and get fleets in the " +
 				"namespace. It may be renewed"},
 		{flag: "agones-kube-ca", section: sectionProvision, commands: byCallers,
-			value: text(&c.Agones.Kube.CA, "a PEM file"),
+			value: textValue(&c.Agones.Kube.CA, "a PEM file"),
 			help:  "The authority that signed the certificate of Kubernetes"},
 	}
 }
@@ -86,7 +89,7 @@ func (c *Config) dockerSettings() []setting {
 			help: "The Docker engine that runs game servers. A process that reaches it controls its host, and tcp is " +
 				"neither encrypted nor authenticated"},
 		{flag: "docker-images", section: sectionProvision, commands: byCallers,
-			value: list(&c.Docker.Images, "repositories, or images with a tag or digest"),
+			value: listValue(&c.Docker.Images, "repositories, or images with a tag or digest"),
 			help: "The images that may be started. An app version names one of them. The engine must have them: nothing " +
 				"is pulled"},
 		{flag: "docker-advertise", section: sectionProvision, commands: byCallers,
@@ -99,7 +102,7 @@ func (c *Config) dockerSettings() []setting {
 func (c *Config) processSettingsOfServers() []setting {
 	return []setting{
 		{flag: "process-commands", section: sectionProvision, commands: byCallers,
-			value: commands(&c.Processes.Commands),
+			value: commandsValue(&c.Processes.Commands),
 			help: "The game servers that may run as processes of this machine. An app version names one of them, and " +
 				"cannot add arguments. ${NAME} in an argument is replaced by that variable of the server, such as " +
 				"${LATTICE_PORT_GAME}. `director dev` allows arena, if it finds it"},
@@ -110,11 +113,11 @@ func (c *Config) processSettingsOfServers() []setting {
 		{flag: "process-user", section: sectionProvision, commands: byCallers, value: userName(&c.Processes.User),
 			help: "The user that they run as, if the director runs as root. Not set: the user of the director"},
 		{flag: "process-dir", section: sectionProvision, commands: byCallers,
-			value: text(&c.Processes.Dir, "a directory"),
+			value: textValue(&c.Processes.Dir, "a directory"),
 			help: "The directory of their state and logs. Not set: servers in the directory of `director dev`, see " +
 				"DIRECTOR_DATA, or /var/lib/director for root"},
 		{flag: "process-ports", section: sectionProvision, commands: byCallers,
-			value: ports(&c.Processes.PortMin, &c.Processes.PortMax),
+			value: portRangeValue(&c.Processes.PortMin, &c.Processes.PortMax),
 			help:  "The ports that they get"},
 		{flag: "process-advertise", section: sectionProvision, commands: byCallers,
 			value: ipAddress(&c.Processes.Advertise),
@@ -124,50 +127,50 @@ func (c *Config) processSettingsOfServers() []setting {
 
 // providersList is a list of providers, or none.
 func providersList(p *[]string) value {
-	v := value{kind: "list", allowedText: "none, or " + strings.Join(providerNames, ", ") + ", comma-separated"}
-	v.show = func() string { return cmp.Or(strings.Join(*p, ","), "none") }
-	v.set = func(text string) error {
+	v := value{kindName: "list", allowedText: "none, or " + strings.Join(providerNames, ", ") + ", comma-separated"}
+	v.showText = func() string { return cmp.Or(strings.Join(*p, ","), "none") }
+	v.setText = func(text string) error {
 		*p = nil
 		if text == "none" {
 			return nil
 		}
 		for _, name := range splitList(text) {
 			if !slices.Contains(providerNames, name) {
-				return v.must(false)
+				return v.requireAllowed(false)
 			}
 			*p = append(*p, name)
 		}
 		slices.Sort(*p)
 		*p = slices.Compact(*p)
-		return v.must(len(*p) > 0)
+		return v.requireAllowed(len(*p) > 0)
 	}
 	return v
 }
 
 func ownerName(p *string) value {
-	v := text(p, "1 to 17 of a-z, 0-9 and -, with a letter or digit at its end")
-	v.set = func(text string) error {
+	v := textValue(p, "1 to 17 of a-z, 0-9 and -, with a letter or digit at its end")
+	v.setText = func(text string) error {
 		*p = text
 		_, err := provider.OwnerOf(text)
-		return v.must(err == nil)
+		return v.requireAllowed(err == nil)
 	}
 	return v
 }
 
 func dockerHost(p *string) value {
-	v := text(p, "unix:///path or tcp://host:port")
-	v.set = func(text string) error {
+	v := textValue(p, "unix:///path or tcp://host:port")
+	v.setText = func(text string) error {
 		*p = text
-		return v.must(docker.ValidHost(text))
+		return v.requireAllowed(docker.ValidHost(text))
 	}
 	return v
 }
 
 func ipAddress(p *netip.Addr) value {
-	v := value{kind: "address", allowedText: "an IP address", show: func() string { return addrText(*p) }}
-	v.set = func(text string) (err error) {
+	v := value{kindName: "address", allowedText: "an IP address", showText: func() string { return addrText(*p) }}
+	v.setText = func(text string) (err error) {
 		*p, err = netip.ParseAddr(text)
-		return v.must(err == nil && p.Zone() == "" && !p.IsUnspecified())
+		return v.requireAllowed(err == nil && p.Zone() == "" && !p.IsUnspecified())
 	}
 	return v
 }
@@ -179,16 +182,16 @@ func addrText(a netip.Addr) string {
 	return a.String()
 }
 
-// ports is an inclusive range.
-func ports(first, last *uint16) value {
-	v := value{kind: "range", allowedText: "FIRST-LAST, of 1024 to 65535"}
-	v.show = func() string { return fmt.Sprintf("%d-%d", *first, *last) }
-	v.set = func(text string) error {
+// portRangeValue is an inclusive range.
+func portRangeValue(first, last *uint16) value {
+	v := value{kindName: "range", allowedText: "FIRST-LAST, of 1024 to 65535"}
+	v.showText = func() string { return fmt.Sprintf("%d-%d", *first, *last) }
+	v.setText = func(text string) error {
 		from, to, _ := strings.Cut(text, "-")
 		lowest, notLowest := strconv.ParseUint(from, 10, 16)
 		highest, notHighest := strconv.ParseUint(to, 10, 16)
 		*first, *last = uint16(lowest), uint16(highest)
-		return v.must(errors.Join(notLowest, notHighest) == nil && lowest >= 1024 && lowest <= highest)
+		return v.requireAllowed(errors.Join(notLowest, notHighest) == nil && lowest >= 1024 && lowest <= highest)
 	}
 	return v
 }
@@ -204,11 +207,11 @@ func commandsText(commands map[string][]string) string {
 
 // variableNames are names of variables, or their beginnings.
 func variableNames(p *[]string) value {
-	v := list(p, "names of variables, such as MAP or GAME_*")
-	set := v.set
-	v.set = func(text string) error {
+	v := listValue(p, "names of variables, such as MAP or GAME_*")
+	set := v.setText
+	v.setText = func(text string) error {
 		err := set(text)
-		return errors.Join(err, v.must(!slices.ContainsFunc(*p,
+		return errors.Join(err, v.requireAllowed(!slices.ContainsFunc(*p,
 			func(name string) bool { return !variableName.MatchString(name) })))
 	}
 	return v
@@ -219,31 +222,35 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)
 // userName is a user of this machine.
 func userName(p **processes.User) value {
 	given := ""
-	v := value{kind: "user", allowedText: "the name of a user of this machine, or UID:GID",
-		show: func() string { return given }}
-	v.set = func(text string) error {
+	v := value{kindName: "user", allowedText: "the name of a user of this machine, or UID:GID",
+		showText: func() string { return given }}
+	v.setText = func(text string) error {
 		given = text
 		uid, gid, numeric := strings.Cut(text, ":")
 		if !numeric {
 			found, err := user.Lookup(text)
 			if err != nil {
-				return v.must(false)
+				return v.requireAllowed(false)
 			}
 			uid, gid = found.Uid, found.Gid
 		}
 		u, notUser := strconv.ParseUint(uid, 10, 32)
 		g, notGroup := strconv.ParseUint(gid, 10, 32)
 		*p = &processes.User{UID: uint32(u), GID: uint32(g)}
-		return v.must(errors.Join(notUser, notGroup) == nil && u != 0)
+		return v.requireAllowed(errors.Join(notUser, notGroup) == nil && u != 0)
 	}
 	return v
 }
 
 var commandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-func commands(p *map[string][]string) value {
-	v := value{kind: "list", allowedText: "NAME=/path ARGUMENT…, several separated by semicolons; spaces separate arguments", show: func() string { return commandsText(*p) }}
-	v.set = func(text string) error {
+func commandsValue(p *map[string][]string) value {
+	v := value{
+		kindName:    "list",
+		allowedText: "NAME=/path ARGUMENT…, several separated by semicolons; spaces separate arguments",
+		showText:    func() string { return commandsText(*p) },
+	}
+	v.setText = func(text string) error {
 		*p = map[string][]string{}
 		for item := range strings.SplitSeq(text, ";") {
 			name, line, _ := strings.Cut(item, "=")
@@ -251,7 +258,7 @@ func commands(p *map[string][]string) value {
 			argv := strings.Fields(line)
 			_, twice := (*p)[name]
 			if !commandName.MatchString(name) || len(argv) == 0 || !filepath.IsAbs(argv[0]) || twice {
-				return fmt.Errorf("%q: %w", strings.TrimSpace(item), v.must(false))
+				return fmt.Errorf("%q: %w", strings.TrimSpace(item), v.requireAllowed(false))
 			}
 			(*p)[name] = argv
 		}

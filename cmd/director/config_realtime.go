@@ -22,54 +22,55 @@ import (
 func (c *Config) realtimeSettings() []setting {
 	return []setting{
 		{flag: "realtime-addr", section: sectionRealtime, start: true, commands: byServers,
-			value: address(&c.Realtime.Addr),
+			value: addressValue(&c.Realtime.Addr),
 			help: "The address for clients of the realtime lobby, such as :4000. Not set: it is not served, except by " +
 				"`director dev` at 127.0.0.1:4000"},
 		{flag: "realtime-control-addr", section: sectionRealtime, start: true, commands: byServers,
-			value: address(&c.Projects.Addr),
+			value: addressValue(&c.Projects.Addr),
 			help: "The address of the control API for projects, keys and tokens, such as :3000. Keep it private. Not " +
 				"set: it is not served, except by `director dev` at 127.0.0.1:3000"},
 		{flag: "realtime-region", section: sectionRealtime, commands: byServers | byProjects | byApply,
 			value: gameRegion(&c.Realtime.Region),
 			help:  "The region of new projects, and of clients whose project does not exist. A project keeps its region"},
 		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"}, section: sectionRealtime, commands: byServers,
-			value: choice(&c.Realtime.Auth, realtime.AuthRequired, realtime.AuthOptional, realtime.AuthDisabled),
+			value: choiceValue(&c.Realtime.AuthMode, realtime.AuthRequired, realtime.AuthOptional,
+				realtime.AuthDisabled),
 			help: "Which clients need a token. optional: a client may be anonymous, but a token that it presents must " +
 				"be valid; disabled: tokens are not verified"},
 		{flag: "realtime-master-secret", aliases: []string{"NEXIS_MASTER_SECRET"}, section: sectionRealtime,
 			secret: true, fleetWide: true, start: true, commands: byServers | byProjects,
-			value: signingSecret(&c.Realtime.Master),
+			value: signingSecret(&c.Realtime.MasterSecret),
 			help: "The secret from which the secrets of projects are derived, which sign the tokens of clients. " +
 				"Required with either address, unless only the secrets of keys sign or no client needs a token. " +
 				"`openssl rand -hex 24` makes one"},
 		{flag: "realtime-internal-token", aliases: []string{"NEXIS_INTERNAL_TOKEN"}, section: sectionRealtime,
 			secret: true, start: true, commands: byServers,
-			value: secrets(&c.Projects.Tokens),
+			value: secretsValue(&c.Projects.Tokens),
 			help: "The secrets that callers of the control API send as `x-nexis-internal-token`; several during a " +
 				"rotation. Required with its address"},
 		{flag: "realtime-project-secrets", aliases: []string{"NEXIS_PROJECT_SECRETS"}, section: sectionRealtime,
 			secret: true, fleetWide: true, commands: byServers | byProjects,
 			value: projectSecrets(&c.Realtime.ProjectSecrets),
 			help:  "The secrets of projects that have another one than the derived one"},
-		{flag: "realtime-require-key", upstream: translated("NEXIS_REQUIRE_KEY_ID", booleanOfNexis),
+		{flag: "realtime-require-key", upstream: translatedVariable("NEXIS_REQUIRE_KEY_ID", booleanOfNexis),
 			section: sectionRealtime, commands: byServers,
-			value: boolean(&c.Realtime.RequireKey),
+			value: booleanValue(&c.Realtime.RequireKey),
 			help:  "Refuse tokens that name no key. Without a key a token cannot be revoked"},
 		{flag: "realtime-key-scope", aliases: []string{"NEXIS_REQUIRED_KEY_SCOPE"}, section: sectionRealtime,
 			commands: byServers,
-			value:    text(&c.Realtime.KeyScope, "text"),
+			value:    textValue(&c.Realtime.KeyScope, "text"),
 			help:     "The scope that the key of a token must have"},
 		{flag: "realtime-key-secrets-only", section: sectionRealtime, fleetWide: true, commands: byServers | byProjects,
-			value: boolean(&c.Realtime.KeySecretsOnly),
+			value: booleanValue(&c.Realtime.KeySecretsOnly),
 			help: "Only the secrets of keys sign tokens, so that a revoked key takes its secret with it. Servers that " +
 				"mint tokens with the secret of a project, as with Nexis, then get none that is accepted"},
 		{flag: "realtime-session-ttl", aliases: []string{"NEXIS_SESSION_TTL_SECONDS"}, section: sectionRealtime,
 			commands: byServers,
-			value:    seconds(&c.Realtime.SessionTTL, 5*time.Second, day),
+			value:    secondsValue(&c.Realtime.SessionTTL, 5*time.Second, day),
 			help:     "How long a client that lost its connection keeps its session, rooms and place in the queue"},
 		{flag: "realtime-ticket-ttl", aliases: []string{"NEXIS_MATCHMAKING_TICKET_TTL_SECONDS"},
 			section: sectionRealtime, commands: byServers,
-			value: seconds(&c.Realtime.TicketTTL, 0, day),
+			value: secondsValue(&c.Realtime.TicketTTL, 0, day),
 			help: "How long a client waits for a match before it gets `matchmaking.expired`. 0: for as long as its " +
 				"session lasts"},
 		{flag: "realtime-rooms", aliases: []string{"NEXIS_ROOM_TYPE_PLUGINS"}, section: sectionRealtime,
@@ -79,16 +80,16 @@ func (c *Config) realtimeSettings() []setting {
 				"\"duel\": {\"logic\": \"match\", \"profile\": \"ranked-1v1\"}}`. A value without logic is the first " +
 				"state of a chat, as with Nexis"},
 		{flag: "realtime-conformance", section: sectionRealtime, fleetWide: true, commands: byLoops | byRooms,
-			value: boolean(&c.Realtime.Conformance),
+			value: booleanValue(&c.Realtime.Conformance),
 			help: "Also serve the room types of Nexis' scripts (echo_room, counter_room, counter_plugin_room), and let " +
 				"`echo` and `position.update` reach members. `director dev` does"},
 		{flag: "realtime-origins", section: sectionRealtime, commands: byServers,
-			value: list(&c.Realtime.Origins, "origins such as https://play.example"),
+			value: listValue(&c.Realtime.AllowedOrigins, "origins such as https://play.example"),
 			help: "The origins of web pages that may connect. Not set: any, because clients authenticate with tokens " +
 				"and not with cookies"},
 		{flag: "realtime-control-origins", aliases: []string{"NEXIS_ALLOWED_ORIGINS"}, section: sectionRealtime,
 			commands: byServers,
-			value:    list(&c.Projects.CORSOrigins, "origins such as https://ops.example, or *"),
+			value:    listValue(&c.Projects.CORSOrigins, "origins such as https://ops.example, or *"),
 			help:     "The origins of web pages that may call the control API from a browser. Not set: none"},
 		{flag: "realtime-text-hook", section: sectionRealtime, secret: true, commands: byServers,
 			value: hookURL(&c.Realtime.TextHook),
@@ -96,28 +97,28 @@ func (c *Config) realtimeSettings() []setting {
 				"It gets each message of the type `say`, and answers `{\"allow\": true}` within a second. Not set: " +
 				"nothing is checked"},
 		{flag: "realtime-text-hook-fail-open", section: sectionRealtime, commands: byServers,
-			value: boolean(&c.Realtime.TextHookFailOpen),
+			value: booleanValue(&c.Realtime.TextHookFailOpen),
 			help:  "Let through what the text hook could not check. Otherwise it is refused while the hook does not answer"},
 		{flag: "realtime-max-connections", section: sectionRealtime, commands: byServers,
-			value: integer(&c.Realtime.MaxConnections, 1, 1_000_000),
+			value: integerValue(&c.Realtime.MaxConnections, 1, 1_000_000),
 			help:  "The number of clients connected to a replica; further ones get 503 and retry"},
 		{flag: "realtime-resume-by-key", section: sectionRealtime, commands: byServers,
-			value: boolean(&c.Realtime.ResumeByKey),
+			value: booleanValue(&c.Realtime.ResumeByKey),
 			help: "Any token of the same key resumes a session, as with Nexis. Otherwise only the same token or the " +
 				"same `sub` does"},
 	}
 }
 
-// seconds is a duration in which a number without a unit is seconds.
-func seconds(p *time.Duration, least, most time.Duration) value {
-	v := duration(p, least, most)
+// secondsValue is a duration in which a number without a unit is seconds.
+func secondsValue(p *time.Duration, least, most time.Duration) value {
+	v := durationValue(p, least, most)
 	v.allowedText += "; a number without a unit is seconds"
-	v.set = func(text string) (err error) {
+	v.setText = func(text string) (err error) {
 		if _, notNumber := strconv.ParseUint(text, 10, 32); notNumber == nil {
 			text += "s"
 		}
 		*p, err = time.ParseDuration(text)
-		return v.must(err == nil && least <= *p && *p <= most)
+		return v.requireAllowed(err == nil && least <= *p && *p <= most)
 	}
 	return v
 }
@@ -125,17 +126,17 @@ func seconds(p *time.Duration, least, most time.Duration) value {
 func hookURL(p *string) value {
 	v := hiddenText(p)
 	v.allowedText = "a URL of http or https"
-	v.set = func(text string) error {
+	v.setText = func(text string) error {
 		u, err := url.Parse(text)
 		*p = text
-		return v.must(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "")
+		return v.requireAllowed(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "")
 	}
 	return v
 }
 
 func roomTypes(p *string) value {
-	v := text(p, "a JSON object of room types")
-	v.set = func(text string) error {
+	v := textValue(p, "a JSON object of room types")
+	v.setText = func(text string) error {
 		*p = text
 		if _, err := lobby.NewTypes(false, []byte(text)); err != nil {
 			return fmt.Errorf("it must be %s: %w", v.allowedText, err)
@@ -166,7 +167,7 @@ func (c *Config) realtimeOptions(sealer *token.Sealer) (*realtime.Options, error
 		return nil, err
 	}
 	o := c.Realtime
-	o.Rooms, o.Sealer = types, sealer
+	o.RoomTypes, o.Sealer = types, sealer
 	return &o, nil
 }
 
@@ -181,7 +182,7 @@ func (c *Config) roomTypes() (*lobby.Types, error) {
 
 // projectSecrets returns what signs the tokens of projects.
 func (c *Config) projectSecrets(sealer *token.Sealer) token.ProjectSecrets {
-	return token.ProjectSecrets{Master: c.Realtime.Master, Projects: c.Realtime.ProjectSecrets, Sealer: sealer,
+	return token.ProjectSecrets{Master: c.Realtime.MasterSecret, Projects: c.Realtime.ProjectSecrets, Sealer: sealer,
 		KeysOnly: c.Realtime.KeySecretsOnly}
 }
 
@@ -199,8 +200,8 @@ func (c *Config) projectsOptions(sealer *token.Sealer) *server.Projects {
 // secret.
 func (c *Config) checkRealtime() error {
 	var missing []error
-	verifies := c.Realtime.Addr != "" && c.Realtime.Auth != realtime.AuthDisabled
-	if (verifies || c.Projects.Addr != "") && c.Realtime.Master == "" && !c.Realtime.KeySecretsOnly {
+	verifies := c.Realtime.Addr != "" && c.Realtime.AuthMode != realtime.AuthDisabled
+	if (verifies || c.Projects.Addr != "") && c.Realtime.MasterSecret == "" && !c.Realtime.KeySecretsOnly {
 		missing = append(missing, errors.New("tokens of the realtime lobby have no secret: set "+
 			"DIRECTOR_REALTIME_MASTER_SECRET ('openssl rand -hex 24' makes one), "+
 			"or let only the secrets of keys sign with --realtime-key-secrets-only"))
@@ -209,7 +210,7 @@ func (c *Config) checkRealtime() error {
 		missing = append(missing, errors.New("the control API of the realtime lobby has no token: set "+
 			"DIRECTOR_REALTIME_INTERNAL_TOKEN ('openssl rand -hex 24' makes one)"))
 	}
-	if c.Realtime.Master != "" && slices.Contains(c.Projects.Tokens, c.Realtime.Master) {
+	if c.Realtime.MasterSecret != "" && slices.Contains(c.Projects.Tokens, c.Realtime.MasterSecret) {
 		missing = append(missing, errors.New("DIRECTOR_REALTIME_MASTER_SECRET is also in DIRECTOR_REALTIME_INTERNAL_TOKEN: "+
 			"callers of the control API must not know what signs tokens"))
 	}
@@ -218,13 +219,13 @@ func (c *Config) checkRealtime() error {
 
 // warnRealtime logs settings of the realtime lobby that may be mistakes.
 func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
-	if l.Realtime.Addr == "" && l.Projects.Addr == "" && l.Realtime.Master != "" {
+	if l.Realtime.Addr == "" && l.Projects.Addr == "" && l.Realtime.MasterSecret != "" {
 		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby is not served: neither DIRECTOR_REALTIME_ADDR nor "+
 			"DIRECTOR_REALTIME_CONTROL_ADDR is set")
 	}
-	if l.Realtime.Addr != "" && l.Realtime.Auth != realtime.AuthRequired {
+	if l.Realtime.Addr != "" && l.Realtime.AuthMode != realtime.AuthRequired {
 		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby serves clients without tokens",
-			slog.String("auth", string(l.Realtime.Auth)))
+			slog.String("auth", string(l.Realtime.AuthMode)))
 	}
 	if without := l.environ.withoutEffect("NEXIS_"); len(without) > 0 {
 		log.LogAttrs(ctx, slog.LevelWarn, "these variables of Nexis have no effect here",
@@ -236,7 +237,7 @@ func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
 func (e environment) withoutEffect(prefix string) []string {
 	known := map[string]bool{}
 	for _, s := range allSettings() {
-		for _, name := range slices.Concat(s.aliases, s.upstream.names) {
+		for _, name := range slices.Concat(s.aliases, s.upstream.variableNames) {
 			known[name] = true
 		}
 	}

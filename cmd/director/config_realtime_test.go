@@ -21,7 +21,8 @@ const (
 // Pins the names and the syntax of Nexis, over which those of the director win.
 func TestNexisVariables(t *testing.T) {
 	t.Parallel()
-	l, err := loadWith(t, nil, "DIRECTOR_REALTIME_ADDR=:4000", "DIRECTOR_REALTIME_CONTROL_ADDR=:3000", "NEXIS_AUTH_MODE=optional", "NEXIS_MASTER_SECRET="+lobbyMaster,
+	l, err := loadWith(t, nil, "DIRECTOR_REALTIME_ADDR=:4000", "DIRECTOR_REALTIME_CONTROL_ADDR=:3000",
+		"NEXIS_AUTH_MODE=optional", "NEXIS_MASTER_SECRET="+lobbyMaster,
 		"NEXIS_INTERNAL_TOKEN="+lobbyToken+", second-internal-token", `NEXIS_PROJECT_SECRETS={"p1":"a-secret-of-p1-0123456"}`, "NEXIS_REQUIRE_KEY_ID=off",
 		"NEXIS_REQUIRED_KEY_SCOPE=rooms:join", "NEXIS_SESSION_TTL_SECONDS=45", "NEXIS_MATCHMAKING_TICKET_TTL_SECONDS=90", `NEXIS_ROOM_TYPE_PLUGINS={"town":{"topic":"x"}}`,
 		"NEXIS_ALLOWED_ORIGINS=https://a.example,https://b.example")
@@ -30,30 +31,34 @@ func TestNexisVariables(t *testing.T) {
 	sealer := keytest.Sealer(t, 0)
 	o, err := l.realtimeOptions(sealer)
 	require.NoError(t, err)
-	_, known := o.Rooms.Lookup("town")
+	_, known := o.RoomTypes.LookupType("town")
 	require.True(t, known)
-	_, known = o.Rooms.Lookup("counter_room")
+	_, known = o.RoomTypes.LookupType("counter_room")
 	require.False(t, known)
-	o.Rooms = nil
+	o.RoomTypes = nil
 	require.Equal(t, &realtime.Options{
-		Addr: ":4000", Region: "global", Auth: realtime.AuthOptional, Master: lobbyMaster, ProjectSecrets: map[string]string{"p1": "a-secret-of-p1-0123456"},
-		KeyScope: "rooms:join", Sealer: sealer, SessionTTL: 45 * time.Second, TicketTTL: 90 * time.Second, MaxConnections: 20_000,
+		Addr: ":4000", Region: "global", AuthMode: realtime.AuthOptional, MasterSecret: lobbyMaster,
+		ProjectSecrets: map[string]string{"p1": "a-secret-of-p1-0123456"},
+		KeyScope:       "rooms:join", Sealer: sealer, SessionTTL: 45 * time.Second, TicketTTL: 90 * time.Second,
+		MaxConnections: 20_000,
 	}, o)
 	control := l.projectsOptions(sealer)
 	require.Equal(t, ":3000", control.Addr)
 	require.Equal(t, []string{lobbyToken, "second-internal-token"}, control.Tokens)
 	require.Equal(t, []string{"https://a.example", "https://b.example"}, control.CORSOrigins)
-	require.Equal(t, token.ProjectSecrets{Master: lobbyMaster, Projects: o.ProjectSecrets, Sealer: sealer}, control.Secrets)
+	require.Equal(t, token.ProjectSecrets{Master: lobbyMaster, Projects: o.ProjectSecrets, Sealer: sealer},
+		control.Secrets)
 
-	l, err = loadWith(t, nil, "DIRECTOR_REALTIME_ADDR=:4000", "DIRECTOR_REALTIME_AUTH=disabled", "NEXIS_AUTH_MODE=required", "DIRECTOR_REALTIME_SESSION_TTL=1m",
+	l, err = loadWith(t, nil, "DIRECTOR_REALTIME_ADDR=:4000", "DIRECTOR_REALTIME_AUTH=disabled",
+		"NEXIS_AUTH_MODE=required", "DIRECTOR_REALTIME_SESSION_TTL=1m",
 		"NEXIS_SESSION_TTL_SECONDS=45", "DIRECTOR_REALTIME_CONFORMANCE=true")
 	require.NoError(t, err)
 	o, err = l.realtimeOptions(sealer)
 	require.NoError(t, err)
-	require.Equal(t, realtime.AuthDisabled, o.Auth)
+	require.Equal(t, realtime.AuthDisabled, o.AuthMode)
 	require.Equal(t, time.Minute, o.SessionTTL)
 	require.True(t, o.RequireKey)
-	_, known = o.Rooms.Lookup("counter_room")
+	_, known = o.RoomTypes.LookupType("counter_room")
 	require.True(t, known)
 	require.Nil(t, l.projectsOptions(sealer))
 
@@ -73,9 +78,12 @@ func TestTheRealtimeLobbyRefusesToStartWithoutSecrets(t *testing.T) {
 	}{
 		{[]string{"DIRECTOR_REALTIME_ADDR=:4000"}, "set DIRECTOR_REALTIME_MASTER_SECRET"},
 		{[]string{"DIRECTOR_REALTIME_ADDR=:4000", "NEXIS_AUTH_MODE=optional"}, "set DIRECTOR_REALTIME_MASTER_SECRET"},
-		{[]string{"DIRECTOR_REALTIME_CONTROL_ADDR=:3000", "NEXIS_AUTH_MODE=disabled", "NEXIS_INTERNAL_TOKEN=" + lobbyToken}, "set DIRECTOR_REALTIME_MASTER_SECRET"},
-		{[]string{"DIRECTOR_REALTIME_CONTROL_ADDR=:3000", "NEXIS_MASTER_SECRET=" + lobbyMaster}, "set DIRECTOR_REALTIME_INTERNAL_TOKEN"},
-		{[]string{"NEXIS_INTERNAL_TOKEN=" + lobbyMaster, "NEXIS_MASTER_SECRET=" + lobbyMaster}, "is also in DIRECTOR_REALTIME_INTERNAL_TOKEN"},
+		{[]string{"DIRECTOR_REALTIME_CONTROL_ADDR=:3000", "NEXIS_AUTH_MODE=disabled",
+			"NEXIS_INTERNAL_TOKEN=" + lobbyToken}, "set DIRECTOR_REALTIME_MASTER_SECRET"},
+		{[]string{"DIRECTOR_REALTIME_CONTROL_ADDR=:3000", "NEXIS_MASTER_SECRET=" + lobbyMaster},
+			"set DIRECTOR_REALTIME_INTERNAL_TOKEN"},
+		{[]string{"NEXIS_INTERNAL_TOKEN=" + lobbyMaster, "NEXIS_MASTER_SECRET=" + lobbyMaster},
+			"is also in DIRECTOR_REALTIME_INTERNAL_TOKEN"},
 	} {
 		l, err := loadWith(t, nil, c.environ...)
 		require.NoError(t, err)
@@ -88,7 +96,8 @@ func TestTheRealtimeLobbyRefusesToStartWithoutSecrets(t *testing.T) {
 		nil,
 		{"DIRECTOR_REALTIME_ADDR=:4000", "NEXIS_AUTH_MODE=disabled"},
 		{"DIRECTOR_REALTIME_ADDR=:4000", "DIRECTOR_REALTIME_KEY_SECRETS_ONLY=true"},
-		{"DIRECTOR_REALTIME_ADDR=:4000", "DIRECTOR_REALTIME_CONTROL_ADDR=:3000", "NEXIS_MASTER_SECRET=" + lobbyMaster, "NEXIS_INTERNAL_TOKEN=" + lobbyToken},
+		{"DIRECTOR_REALTIME_ADDR=:4000", "DIRECTOR_REALTIME_CONTROL_ADDR=:3000", "NEXIS_MASTER_SECRET=" + lobbyMaster,
+			"NEXIS_INTERNAL_TOKEN=" + lobbyToken},
 	} {
 		l, err := loadWith(t, nil, good...)
 		require.NoError(t, err)
@@ -109,8 +118,9 @@ func TestTheRealtimeLobbyRefusesToStartWithoutSecrets(t *testing.T) {
 // Who moves from Nexis sees which of its variables do nothing here.
 func TestNexisVariablesWithoutEffectAreNamedOnce(t *testing.T) {
 	t.Parallel()
-	environ := newEnvironment([]string{"NEXIS_WASM_ROOM_PLUGINS={}", "NEXIS_METRICS_BIND=x", "NEXIS_MASTER_SECRET=" + lobbyMaster, "NEXIS_REQUIRE_KEY_ID=true", "OTHER=1"})
-	l, err := loadWith(t, nil, environ.pairs()...)
+	environ := newEnvironment([]string{"NEXIS_WASM_ROOM_PLUGINS={}", "NEXIS_METRICS_BIND=x",
+		"NEXIS_MASTER_SECRET=" + lobbyMaster, "NEXIS_REQUIRE_KEY_ID=true", "OTHER=1"})
+	l, err := loadWith(t, nil, environ.osPairs()...)
 	require.NoError(t, err)
 	var log bytes.Buffer
 	l.warnRealtime(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))

@@ -25,14 +25,14 @@ func loadWith(t *testing.T, args []string, environ ...string) (*loaded, error) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	addFlags(flags, everybody)
 	require.NoError(t, flags.Parse(args))
-	return load(flags, newEnvironment(environ), everybody)
+	return loadSettings(flags, newEnvironment(environ), everybody)
 }
 
 // Pins a setting that one of its names does not set, or that has the wrong precedence.
 func TestEverySettingByEveryName(t *testing.T) {
 	t.Parallel()
 	for i, s := range allSettings() {
-		if s.value.kind == "secret" {
+		if s.value.kindName == "secret" {
 			continue // TestSecretSettings
 		}
 		t.Run(s.flag, func(t *testing.T) {
@@ -43,29 +43,30 @@ func TestEverySettingByEveryName(t *testing.T) {
 				t.Helper()
 				l, err := loadWith(t, args, environ...)
 				require.NoError(t, err)
-				require.Equal(t, want, l.settings[i].value.show())
+				require.Equal(t, want, l.settings[i].value.showText())
 				require.Equal(t, from, l.sources[i])
-				require.Equal(t, from, l.from(s.flag))
+				require.Equal(t, from, l.sourceOf(s.flag))
 			}
 			if s.flag == "mode" {
 				return // TestModes
 			}
-			initial := s.value.show()
+			initial := s.value.showText()
 			shows(initial, fromDefault, nil)
 			if initial != "" {
-				require.NoError(t, s.value.set(initial), "a default that the setting does not allow")
-				require.Equal(t, initial, s.value.show())
+				require.NoError(t, s.value.setText(initial), "a default that the setting does not allow")
+				require.Equal(t, initial, s.value.showText())
 			}
 			byFlag := []string{"--" + s.flag + "=" + with.one}
-			for _, name := range append([]string{s.variable()}, s.aliases...) {
+			for _, name := range append([]string{s.variableName()}, s.aliases...) {
 				shows(with.one, fromEnv(name), nil, name+"="+with.one)
 				shows(with.one, fromFlag(s.flag), byFlag, name+"="+with.other)
 			}
 			shows(with.one, fromFlag(s.flag), byFlag)
 			if len(s.aliases) > 0 {
-				shows(with.one, fromEnv(s.variable()), nil, s.variable()+"="+with.one, s.aliases[0]+"="+with.other)
+				shows(with.one, fromEnv(s.variableName()), nil, s.variableName()+"="+with.one,
+					s.aliases[0]+"="+with.other)
 			}
-			l, err := loadWith(t, nil, s.variable()+"=")
+			l, err := loadWith(t, nil, s.variableName()+"=")
 			require.NoError(t, err)
 			require.Equal(t, fromDefault, l.sources[i], "an empty variable is not set")
 		})
@@ -78,15 +79,15 @@ func TestValuesThatAreNotAllowed(t *testing.T) {
 	for _, s := range allSettings() {
 		for _, bad := range samples[s.flag].bad {
 			_, err := loadWith(t, []string{"--" + s.flag + "=" + bad})
-			require.ErrorContains(t, err, "--"+s.flag+" / "+s.variable()+": ", "%s=%q", s.flag, bad)
+			require.ErrorContains(t, err, "--"+s.flag+" / "+s.variableName()+": ", "%s=%q", s.flag, bad)
 			require.ErrorContains(t, err, "(from the flag --"+s.flag+") is not allowed: ")
 			require.ErrorContains(t, err, s.value.allowedText)
 			require.Equal(t, 2, cli.ExitCode(err))
 			if s.flag == "mode" {
 				continue
 			}
-			_, err = loadWith(t, nil, s.variable()+"="+bad)
-			require.ErrorContains(t, err, "(from the environment "+s.variable()+")", "%s=%q", s.flag, bad)
+			_, err = loadWith(t, nil, s.variableName()+"="+bad)
+			require.ErrorContains(t, err, "(from the environment "+s.variableName()+")", "%s=%q", s.flag, bad)
 			if !s.secret {
 				require.ErrorContains(t, err, `"`+bad+`"`)
 			}
@@ -113,16 +114,16 @@ func TestLineBreaksOfFiles(t *testing.T) {
 		if s.flag == "mode" {
 			continue // TestModes
 		}
-		plain, err := loadWith(t, nil, s.variable()+"="+text)
+		plain, err := loadWith(t, nil, s.variableName()+"="+text)
 		require.NoError(t, err, s.flag)
 		for _, around := range []string{text + "\n", text + "\r\n", " " + text, "\n" + text + " \t"} {
 			for _, by := range [][]string{{"--" + s.flag + "=" + around}, nil} {
 				var environ []string
 				if by == nil {
-					environ = []string{s.variable() + "=" + around}
+					environ = []string{s.variableName() + "=" + around}
 				}
 				l, err := loadWith(t, by, environ...)
-				if s.value.exact {
+				if s.value.keepsSpace {
 					require.ErrorContains(t, err, "begins or ends with white space", s.flag)
 					continue
 				}
@@ -130,9 +131,10 @@ func TestLineBreaksOfFiles(t *testing.T) {
 				require.Equal(t, plain.Config, l.Config, s.flag)
 			}
 		}
-		if s.value.kind == "secret" && s.flag != "realtime-project-secrets" || s.flag == "auth-issuer" || s.flag == "auth-audience" {
-			_, err := loadWith(t, nil, s.variable()+"="+text+"\n"+text)
-			require.ErrorContains(t, err, s.variable(), "a line break within")
+		if s.value.kindName == "secret" && s.flag != "realtime-project-secrets" || s.flag == "auth-issuer" ||
+			s.flag == "auth-audience" {
+			_, err := loadWith(t, nil, s.variableName()+"="+text+"\n"+text)
+			require.ErrorContains(t, err, s.variableName(), "a line break within")
 			require.NotContains(t, err.Error(), secret)
 		}
 	}
@@ -199,11 +201,14 @@ func TestPrintConfig(t *testing.T) {
 	for _, l := range lines {
 		got[l.Setting] = l
 	}
-	require.Equal(t, configLine{"DIRECTOR_LEASE_TTL", "--lease-ttl", "20s", "flag --lease-ttl", false}, got["DIRECTOR_LEASE_TTL"])
-	require.Equal(t, configLine{"DIRECTOR_SEAT_TTL", "--seat-ttl", "30s", "environment DIRECTOR_SEAT_TTL", false}, got["DIRECTOR_SEAT_TTL"])
-	require.Equal(t, configLine{"DIRECTOR_TOKEN_ALG", "--token-alg", "EdDSA", "default", false}, got["DIRECTOR_TOKEN_ALG"])
+	require.Equal(t, configLine{"DIRECTOR_LEASE_TTL", "--lease-ttl", "20s", "flag --lease-ttl", false},
+		got["DIRECTOR_LEASE_TTL"])
+	require.Equal(t, configLine{"DIRECTOR_SEAT_TTL", "--seat-ttl", "30s", "environment DIRECTOR_SEAT_TTL", false},
+		got["DIRECTOR_SEAT_TTL"])
+	require.Equal(t, configLine{"DIRECTOR_TOKEN_ALG", "--token-alg", "EdDSA", "default", false},
+		got["DIRECTOR_TOKEN_ALG"])
 	for _, s := range allSettings() {
-		_, printed := got[s.variable()]
+		_, printed := got[s.variableName()]
 		require.Equal(t, s.commands&byServe != 0, printed, s.flag)
 	}
 }
@@ -211,9 +216,11 @@ func TestPrintConfig(t *testing.T) {
 // Pins a mode whose name cannot be an environment variable, and a guessed spelling that overrides an exact one.
 func TestModes(t *testing.T) {
 	t.Parallel()
-	l, err := loadWith(t, nil, "DIRECTOR_MODE_DUEL=2", "DIRECTOR_MODE_FREE_FOR_ALL=16", "DIRECTOR_MODE_free-for-all=12", "DIRECTOR_MODE_Ranked.2v2=4")
+	l, err := loadWith(t, nil, "DIRECTOR_MODE_DUEL=2", "DIRECTOR_MODE_FREE_FOR_ALL=16", "DIRECTOR_MODE_free-for-all=12",
+		"DIRECTOR_MODE_Ranked.2v2=4")
 	require.NoError(t, err)
-	for mode, n := range map[string]int{"duel": 2, "DUEL": 2, "free_for_all": 16, "free-for-all": 12, "FREE_FOR_ALL": 16, "Ranked.2v2": 4} {
+	for mode, n := range map[string]int{"duel": 2, "DUEL": 2, "free_for_all": 16, "free-for-all": 12,
+		"FREE_FOR_ALL": 16, "Ranked.2v2": 4} {
 		require.Equal(t, n, l.Server.Modes[mode], mode)
 	}
 	l, err = loadWith(t, []string{"--mode", "duel=4, ffa=8"}, "DIRECTOR_MODE_DUEL=2", "DIRECTOR_MODE_X=3")
@@ -228,9 +235,11 @@ func TestModes(t *testing.T) {
 func TestVariablesThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	got := newEnvironment([]string{
-		"DIRECTOR_LEASE_TLL=15s", "DIRECTOR_JWKS={}", "DIRECTOR_WEBSOCKETS=1", "DIRECTOR_NOTHING_LIKE_IT_AT_ALL=1", "DIRECTOR_MODE_=3", "DIRECTOR_MAX_CONN=3",
+		"DIRECTOR_LEASE_TLL=15s", "DIRECTOR_JWKS={}", "DIRECTOR_WEBSOCKETS=1", "DIRECTOR_NOTHING_LIKE_IT_AT_ALL=1",
+		"DIRECTOR_MODE_=3", "DIRECTOR_MAX_CONN=3",
 		// No warning for these: settings, and variables that Kubernetes sets.
-		"DIRECTOR_LEASE_TTL=15s", "DIRECTOR_MODE_DUEL=2", "DIRECTOR_FLEET_TOKENS=x", "DIRECTOR_PG_BINDIR=/x", "DIRECTOR_EMPTY=",
+		"DIRECTOR_LEASE_TTL=15s", "DIRECTOR_MODE_DUEL=2", "DIRECTOR_FLEET_TOKENS=x", "DIRECTOR_PG_BINDIR=/x",
+		"DIRECTOR_EMPTY=",
 		"DIRECTOR_SERVICE_HOST=10.0.0.1", "DIRECTOR_PORT_8080_TCP=tcp://10.0.0.1:8080", "OTHER=1",
 	}).unknownVariables()
 	require.Equal(t, []unknownVariable{
@@ -250,9 +259,9 @@ func TestSchedule(t *testing.T) {
 	t.Parallel()
 	l, err := loadWith(t, nil)
 	require.NoError(t, err)
-	policy := l.schedule().Policy()
+	policy := l.keySchedule().Policy()
 	require.Equal(t, 24*time.Hour, policy.Period)
-	require.GreaterOrEqual(t, policy.Lead, l.Keys.MaxAge+30*time.Second, "caches and clocks")
+	require.GreaterOrEqual(t, policy.Lead, l.KeySchedule.MaxAge+30*time.Second, "caches and clocks")
 	require.GreaterOrEqual(t, policy.Overlap, l.Database.Timing.TokenTTL+30*time.Second)
 
 	l, err = loadWith(t, []string{"--key-period=5m"})
@@ -262,8 +271,10 @@ func TestSchedule(t *testing.T) {
 
 func TestBrief(t *testing.T) {
 	t.Parallel()
-	for want, d := range map[string]time.Duration{"24h": day, "2m": 2 * time.Minute, "1m30s": 90 * time.Second, "0s": 0, "900ms": 900 * time.Millisecond, "1h0m1s": time.Hour + time.Second, "10m": 10 * time.Minute, "1h30m": 90 * time.Minute} {
-		require.Equal(t, want, brief(d))
+	for want, d := range map[string]time.Duration{"24h": day, "2m": 2 * time.Minute, "1m30s": 90 * time.Second, "0s": 0,
+		"900ms": 900 * time.Millisecond, "1h0m1s": time.Hour + time.Second, "10m": 10 * time.Minute,
+		"1h30m": 90 * time.Minute} {
+		require.Equal(t, want, briefDuration(d))
 	}
 }
 
@@ -295,5 +306,6 @@ func TestConfigurationPage(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(want.String()), 0o644))
 		return
 	}
-	require.Equal(t, want.String(), string(page), "the tables are out of date: go test ./cmd/director -run TestConfigurationPage -update")
+	require.Equal(t, want.String(), string(page),
+		"the tables are out of date: go test ./cmd/director -run TestConfigurationPage -update")
 }

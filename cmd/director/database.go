@@ -18,8 +18,8 @@ import (
 
 // operator has what a command on the database uses: settings, store and output.
 type operator struct {
-	*loaded
-	*db.Store
+	conf  *loaded
+	store *db.Store
 
 	out cli.Output
 }
@@ -40,7 +40,7 @@ func (p *program) withDatabase(cmd *cobra.Command, commands commandSet,
 // withStore is withDatabase for a command without --output.
 func (p *program) withStore(cmd *cobra.Command, commands commandSet,
 	fn func(ctx context.Context, l operator) error) error {
-	conf, err := load(cmd.Flags(), p.environ, commands)
+	conf, err := loadSettings(cmd.Flags(), p.environ, commands)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (p *program) withStore(cmd *cobra.Command, commands commandSet,
 		return err
 	}
 	defer store.Close()
-	return explainDatabaseError(fn(cmd.Context(), operator{loaded: conf, Store: store}))
+	return explainDatabaseError(fn(cmd.Context(), operator{conf: conf, store: store}))
 }
 
 func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error) {
@@ -63,7 +63,7 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 			return nil, err
 		}
 		if conf.KEKs == nil {
-			conf.KEKs, _ = data.keks() // a command that needs one reports if it is missing
+			conf.KEKs, _ = data.readKEKs() // a command that needs one reports if it is missing
 		}
 		conf.useNexisSecrets()
 	}
@@ -73,7 +73,7 @@ func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error
 	}
 	cfg := conf.store()
 	// An operator's command needs no more, and must not take those of replicas.
-	cfg.MaxConns, cfg.Rooms = 2, types
+	cfg.MaxConns, cfg.RoomTypes = 2, types
 	return db.Open(ctx, cfg)
 }
 
@@ -96,7 +96,7 @@ func explainDatabaseError(err error) error {
 	switch {
 	case dbcause.IsPostgres(err) && known:
 		return fmt.Errorf("the database refuses: %s: %s", cause.Words, cause.Do)
-	case fault.Is(err, fault.Unavailable), unreachable(err):
+	case fault.Is(err, fault.Unavailable), isUnreachable(err):
 		return fmt.Errorf("the database cannot be reached: %s: %w", cause.Do, err)
 	}
 	return err
@@ -111,11 +111,12 @@ func isRefusal(err error) bool {
 
 // concernsOne reports whether an error is about one thing, so that others may be changed.
 func concernsOne(err error) bool {
-	return isRefusal(err) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) || fault.Is(err, fault.Invalid)
+	return isRefusal(err) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) ||
+		fault.Is(err, fault.Invalid)
 }
 
-// unreachable reports whether the database gave no answer.
-func unreachable(err error) bool {
+// isUnreachable reports whether the database gave no answer.
+func isUnreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || errors.Is(err, io.EOF) ||

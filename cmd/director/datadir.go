@@ -36,23 +36,23 @@ type dataDir string
 
 // dataDir returns the directory of the settings, or the default one.
 func (c *Config) dataDir() (dataDir, error) {
-	if c.Data != "" {
-		path, err := filepath.Abs(c.Data)
+	if c.DataDir != "" {
+		path, err := filepath.Abs(c.DataDir)
 		return dataDir(path), err
 	}
 	path, err := pglocal.DefaultDir()
 	return dataDir(path), err
 }
 
-func (d dataDir) path(name string) string { return filepath.Join(string(d), name) }
-func (d dataDir) issuerKey() string       { return d.path("issuer.jwk") }
+func (d dataDir) pathOf(name string) string { return filepath.Join(string(d), name) }
+func (d dataDir) issuerKey() string         { return d.pathOf("issuer.jwk") }
 
 // make creates the directory. Other users may traverse it, as Postgres must when it runs as another user, and cannot
 // read the files in it.
 func (d dataDir) make() error { return os.MkdirAll(string(d), 0o711) }
 
-// issuer returns the development issuer. The first call creates its key.
-func (d dataDir) issuer() (devlogin.Issuer, error) {
+// readIssuer returns the development issuer. The first call creates its key.
+func (d dataDir) readIssuer() (devlogin.Issuer, error) {
 	fresh, err := devlogin.New()
 	if err != nil {
 		return devlogin.Issuer{}, err
@@ -63,39 +63,39 @@ func (d dataDir) issuer() (devlogin.Issuer, error) {
 	return devlogin.Read(d.issuerKey())
 }
 
-// keks returns the key-encryption key. The first call creates it.
-func (d dataDir) keks() ([][]byte, error) {
+// readKEKs returns the key-encryption key. The first call creates it.
+func (d dataDir) readKEKs() ([][]byte, error) {
 	fresh := make([]byte, token.KEKBytes)
 	_, _ = rand.Read(fresh) // documented never to fail
 	if err := d.createOnce("key-encryption-key", []byte(base64.StdEncoding.EncodeToString(fresh)+"\n")); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(d.path("key-encryption-key"))
+	text, err := os.ReadFile(d.pathOf("key-encryption-key"))
 	if err != nil {
 		return nil, err
 	}
 	keks, err := token.ParseKEKs(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.path("key-encryption-key"), err)
+		return nil, fmt.Errorf("%s: %w", d.pathOf("key-encryption-key"), err)
 	}
 	return keks, nil
 }
 
-// key returns the secret of a file. The first call creates it.
-func (d dataDir) key(name string) ([]string, error) {
+// readKey returns the secret of a file. The first call creates it.
+func (d dataDir) readKey(name string) ([]string, error) {
 	fresh := make([]byte, 24)
 	_, _ = rand.Read(fresh) // documented never to fail
 	if err := d.createOnce(name, []byte(hex.EncodeToString(fresh)+"\n")); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(d.path(name))
+	text, err := os.ReadFile(d.pathOf(name))
 	return splitList(string(text)), err
 }
 
 // createOnce writes a file that only its owner may read, unless it exists. Of two concurrent calls one wins, and a
 // reader never sees a partial file.
 func (d dataDir) createOnce(name string, content []byte) error {
-	if _, err := os.Stat(d.path(name)); err == nil {
+	if _, err := os.Stat(d.pathOf(name)); err == nil {
 		return nil
 	}
 	draft, err := os.CreateTemp(string(d), name+".*") // mode 0600
@@ -108,7 +108,7 @@ func (d dataDir) createOnce(name string, content []byte) error {
 		return err
 	}
 	// A link and not a rename, which would replace the file of the call that was first.
-	if err := os.Link(draft.Name(), d.path(name)); !errors.Is(err, fs.ErrExist) {
+	if err := os.Link(draft.Name(), d.pathOf(name)); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil
@@ -121,8 +121,8 @@ const (
 	providersFile = "providers.json"
 )
 
-// publish writes the database's URL for other commands on this machine. The returned function removes it.
-func (d dataDir) publish(url string) (retract func(), err error) {
+// publishDatabase writes the database's URL for other commands on this machine. The returned function removes it.
+func (d dataDir) publishDatabase(url string) (retract func(), err error) {
 	return d.publishFile(urlFile, []byte(url+"\n"))
 }
 
@@ -149,15 +149,15 @@ func (d dataDir) publishProviders(p devProviders) (retract func(), err error) {
 
 // publishFile writes a file that only its owner may read. The returned function removes it.
 func (d dataDir) publishFile(name string, content []byte) (retract func(), err error) {
-	if err := os.WriteFile(d.path(name), content, 0o600); err != nil {
+	if err := os.WriteFile(d.pathOf(name), content, 0o600); err != nil {
 		return func() {}, err
 	}
-	return func() { _ = os.Remove(d.path(name)) }, nil
+	return func() { _ = os.Remove(d.pathOf(name)) }, nil
 }
 
 // runningHints returns what a `director dev` that runs in this directory serves.
 func (d dataDir) runningHints() (string, error) {
-	text, err := os.ReadFile(d.path(hintsFile))
+	text, err := os.ReadFile(d.pathOf(hintsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", cli.Usage(fmt.Errorf("no 'director dev' runs in %s", d))
 	}
@@ -166,7 +166,7 @@ func (d dataDir) runningHints() (string, error) {
 
 // runningProviders returns the providers of a `director dev` that runs in this directory; none, if none runs.
 func (d dataDir) runningProviders() (p devProviders, err error) {
-	text, err := os.ReadFile(d.path(providersFile))
+	text, err := os.ReadFile(d.pathOf(providersFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
@@ -178,7 +178,7 @@ func (d dataDir) runningProviders() (p devProviders, err error) {
 
 // runningDatabase returns the database's URL of a `director dev` that runs in this directory.
 func (d dataDir) runningDatabase() (string, error) {
-	text, err := os.ReadFile(d.path(urlFile))
+	text, err := os.ReadFile(d.pathOf(urlFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", cli.Usage(fmt.Errorf("there is no database: DATABASE_URL is not set, and no 'director dev' runs in %s", d))
 	}

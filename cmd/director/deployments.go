@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) deployments() *cobra.Command {
+func (p *program) deploymentsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "deployments",
 		Short: "List, show, start and stop the game servers that providers run",
@@ -45,7 +45,7 @@ func (p *program) deploymentsList() *cobra.Command {
 		cobra.FixedCompletions(deploymentPhases, cobra.ShellCompDirectiveNoFileComp))
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		f := opsview.DeploymentFilter{Region: *region, App: *app, Phase: *phase}
-		found, err := opsview.Deployments.Read(ctx, l.Pool(), f,
+		found, err := opsview.Deployments.Read(ctx, l.store.Pool(), f,
 			opsview.Page{Order: opsview.OldestFirst, Limit: 10_000})
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func (p *program) deploymentsList() *cobra.Command {
 		}
 		out := l.out.Sparing("location", "provider", "desired", "endpoint", "last error", "region")
 		return cli.Write(out, found, header, func(d opsview.Deployment) []any {
-			age := brief(time.Duration(d.Age * float64(time.Second)).Round(time.Second))
+			age := briefDuration(time.Duration(d.Age * float64(time.Second)).Round(time.Second))
 			return []any{
 				d.Region, d.Deployment, d.App, d.Version, d.Provider, d.Phase, d.Desired, d.OpenSessions, age,
 				orBlank(d.Endpoint),
@@ -99,11 +99,11 @@ func (p *program) deploymentsShow() *cobra.Command {
 	}
 	id := parseFirst(cmd, parseDeployment)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		d, err := l.deployment(ctx, *id)
+		d, err := l.readDeployment(ctx, *id)
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, d, deploymentDetails.write)
+		return writeDetails(l.out, d, deploymentDetails.writeText)
 	})
 }
 
@@ -115,20 +115,21 @@ func parseDeployment(arg string) (uuid.UUID, error) {
 	return id, nil
 }
 
-func (l operator) deployment(ctx context.Context, id uuid.UUID) (d deploymentDetails, err error) {
-	found, err := opsview.Deployments.Read(ctx, l.Pool(), opsview.DeploymentFilter{ID: &id}, opsview.Page{Limit: 1})
+func (l operator) readDeployment(ctx context.Context, id uuid.UUID) (d deploymentDetails, err error) {
+	found, err := opsview.Deployments.Read(ctx, l.store.Pool(), opsview.DeploymentFilter{ID: &id},
+		opsview.Page{Limit: 1})
 	if err != nil {
 		return d, err
 	}
-	if err := l.ReadClock(ctx); err != nil {
+	if err := l.store.ReadClock(ctx); err != nil {
 		return d, err
 	}
-	since := l.Now().Add(-2 * 24 * time.Hour)
+	since := l.store.Now().Add(-2 * 24 * time.Hour)
 	if len(found) > 0 {
 		d.Deployment, since = &found[0], found[0].CreatedAt
 	}
 	timeline := opsview.EventFilter{Instance: id.String(), Since: since}
-	events, err := opsview.Events.Read(ctx, l.Pool(), timeline, opsview.Page{Order: opsview.ByTime, Limit: 1000})
+	events, err := opsview.Events.Read(ctx, l.store.Pool(), timeline, opsview.Page{Order: opsview.ByTime, Limit: 1000})
 	if err != nil {
 		return d, err
 	}
@@ -142,7 +143,7 @@ func (l operator) deployment(ctx context.Context, id uuid.UUID) (d deploymentDet
 	return d, nil
 }
 
-func (d deploymentDetails) write(out cli.Output) error {
+func (d deploymentDetails) writeText(out cli.Output) error {
 	if d.Deployment == nil {
 		fmt.Fprintln(out.Writer, "The deployment is gone: nothing of it is left at its provider.")
 	} else {
@@ -155,7 +156,7 @@ func (d deploymentDetails) write(out cli.Output) error {
 	return cli.Write(out, d.Events, []string{"at", "after", "event", "by", "detail"}, func(e happened) []any {
 		after := ""
 		if before != nil {
-			after = "+" + brief(e.At.Sub(*before).Round(100*time.Millisecond))
+			after = "+" + briefDuration(e.At.Sub(*before).Round(100*time.Millisecond))
 		}
 		before = &e.At
 		return []any{e.At, after, e.Kind, e.Actor, string(e.Detail)}

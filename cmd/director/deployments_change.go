@@ -68,7 +68,7 @@ func (p *program) deploymentsStart() *cobra.Command {
 // startDeployment inserts a deployment by an operator. The app version must be one of that provider, if that is not "".
 func (l operator) startDeployment(ctx context.Context, of provision.PoolEdit, near netip.Addr,
 	by string) (n provision.NewDeployment, v provision.AppVersion, err error) {
-	if v, err = l.AppVersion(ctx, of.App, of.Version); err != nil {
+	if v, err = l.store.AppVersion(ctx, of.App, of.Version); err != nil {
 		return n, v, err
 	}
 	if by != "" && v.Provider != by {
@@ -79,14 +79,14 @@ func (l operator) startDeployment(ctx context.Context, of provision.PoolEdit, ne
 		Address: near, Origin: provision.OriginOperator,
 	}
 	if v.Dialect != "" {
-		sealer, err := l.sealer()
+		sealer, err := l.conf.makeSealer()
 		if err != nil {
 			return n, v, err
 		}
 		key := netcode.NewKey()
 		n.SealedKey, n.SealedBy = sealer.SealSecret(token.PurposeNetcode, of.Region, n.ID.String(), key.Secret())
 	}
-	return n, v, l.StartDeployment(ctx, of.Region, n)
+	return n, v, l.store.StartDeployment(ctx, of.Region, n)
 }
 
 func (p *program) deploymentsStop() *cobra.Command {
@@ -111,7 +111,7 @@ func (p *program) deploymentsStop() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
 		return l.changeEach("deployment", args, func(id string) (bool, error) {
-			return l.As("").StopDeployment(ctx, uuid.MustParse(id), *reason)
+			return l.store.As("").StopDeployment(ctx, uuid.MustParse(id), *reason)
 		})
 	})
 }
@@ -129,7 +129,7 @@ func (p *program) deploymentsEnv() *cobra.Command {
 	cmd.ValidArgsFunction = p.completePools()
 	of := parseFirst(cmd, parsePool)
 	return p.onDatabase(cmd, byOperator|byDeploy, func(ctx context.Context, l operator, _ []string) error {
-		sealer, err := l.sealer()
+		sealer, err := l.conf.makeSealer()
 		if err != nil {
 			return err
 		}
@@ -137,14 +137,14 @@ func (p *program) deploymentsEnv() *cobra.Command {
 		if err != nil {
 			return refusalText(err)
 		}
-		settings := l.serverSettings(listenAddrs{}, sealer)
+		settings := l.conf.serverSettings(listenAddrs{}, sealer)
 		env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey},
 			v)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(p.stderr, "deployment %s must register within %s; 'director deployments stop' ends it\n", n.ID,
-			brief(v.RegisterWithin))
+			briefDuration(v.RegisterWithin))
 		return writeEnvironment(l.out, env)
 	})
 }

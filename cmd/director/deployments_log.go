@@ -56,16 +56,16 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 	if name != providerProcess && name != providerDocker {
 		return nil, fmt.Errorf("the director cannot read logs of %s: look for %s in its own tools", name, ref)
 	}
-	set, err := l.providersOfCommand()
+	set, err := l.conf.providersOfCommand()
 	if err != nil {
 		return nil, err
 	}
-	defer set.close()
+	defer set.closeProviders()
 	reader, ok := set.byName[name].(provider.LogReader)
 	if !ok {
 		return nil, fmt.Errorf("the server is of the provider %s: run this with the DIRECTOR_PROVIDERS of a worker that has it, and on its machine", name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.ProvisionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, l.conf.ProvisionTimeout)
 	defer cancel()
 	return reader.ReadLog(ctx, ref, lines)
 }
@@ -73,7 +73,7 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 // serverOf returns the provider of a deployment, and what the provider calls its server, also of one that has ended
 // lately.
 func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref provider.Ref, err error) {
-	d, err := l.deployment(ctx, id)
+	d, err := l.readDeployment(ctx, id)
 	switch {
 	case err != nil:
 		return "", "", err
@@ -97,6 +97,6 @@ func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref 
 	if end.Ref == nil {
 		return "", "", errors.New("the deployment had no server")
 	}
-	v, err := l.AppVersion(ctx, end.App, end.Version)
+	v, err := l.store.AppVersion(ctx, end.App, end.Version)
 	return v.Provider, *end.Ref, err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/server"
 )
 
-func (p *program) dev() *cobra.Command {
+func (p *program) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run everything on this machine, with a private Postgres",
@@ -31,14 +31,14 @@ func (p *program) dev() *cobra.Command {
 	}
 	addFlags(cmd.Flags(), byDev)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		conf, err := load(cmd.Flags(), p.environ, byDev)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byDev)
 		if err != nil {
 			return err
 		}
 		if err := conf.checkOpenFleet(); err != nil {
 			return cli.Usage(err)
 		}
-		return p.develop(cmd.Context(), conf, (*devRun).welcome)
+		return p.runDevelopment(cmd.Context(), conf, (*devRun).printWelcome)
 	}
 	cmd.AddCommand(p.devHints())
 	return cmd
@@ -54,7 +54,7 @@ func (p *program) devHints() *cobra.Command {
 	}
 	addFlags(cmd.Flags(), byHints)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		conf, err := load(cmd.Flags(), p.environ, byHints)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byHints)
 		if err != nil {
 			return err
 		}
@@ -88,31 +88,31 @@ func (c *Config) checkOpenFleet() error {
 
 // devRun is a running `director dev`.
 type devRun struct {
-	stdout  io.Writer
-	conf    *loaded
-	log     *slog.Logger
-	data    dataDir
-	private *pglocal.Cluster // nil with a DATABASE_URL
-	pools   *poolfile.File   // nil without --pools
+	stdout         io.Writer
+	conf           *loaded
+	log            *slog.Logger
+	dataDir        dataDir
+	privateCluster *pglocal.Cluster // nil with a DATABASE_URL
+	poolFile       *poolfile.File   // nil without --pools
 }
 
-// develop runs everything until ctx ends, and calls started once the server listens.
-func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
-	if conf.from("log-level") == fromDefault {
+// runDevelopment runs everything until ctx ends, and calls started once the server listens.
+func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
+	if conf.sourceOf("log-level") == fromDefault {
 		conf.LogLevel = "warn" // what it serves is printed, and a request has its answer
 	}
 	d := &devRun{stdout: p.stdout, conf: conf, log: p.newLog(conf)}
-	if conf.Pools != "" {
+	if conf.PoolsFile != "" {
 		// Before Postgres starts, which takes seconds: a mistake in the file is told at once.
-		if d.pools, err = p.readPools(conf.Pools); err != nil {
+		if d.poolFile, err = p.readPools(conf.PoolsFile); err != nil {
 			return err
 		}
 	}
 	conf.warnIgnored(ctx, d.log)
-	if d.data, err = conf.dataDir(); err != nil {
+	if d.dataDir, err = conf.dataDir(); err != nil {
 		return err
 	}
-	if err := d.data.make(); err != nil {
+	if err := d.dataDir.make(); err != nil {
 		return err
 	}
 	if conf.Database.URL == "" {
@@ -125,13 +125,13 @@ func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRu
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
-	retract, err := d.data.publishProviders(devProviders{d.conf.Providers, d.conf.Processes.Commands})
+	retract, err := d.dataDir.publishProviders(devProviders{d.conf.ProviderNames, d.conf.Processes.Commands})
 	if err != nil {
 		return err
 	}
 	defer retract()
 	conf.warnRealtime(ctx, d.log)
-	return d.serve(ctx, started)
+	return d.serveAll(ctx, started)
 }
 
 // stopTimeout is how long Postgres may wait for busy connections. A later kill loses no data.
@@ -139,47 +139,47 @@ const stopTimeout = 20 * time.Second
 
 // startPostgres runs the private cluster. The returned context also ends when the cluster does.
 func (d *devRun) startPostgres(ctx context.Context) (running context.Context, stop func() error, err error) {
-	d.private, err = pglocal.Start(ctx, pglocal.Options{Dir: string(d.data), Durable: true, Log: d.log})
+	d.privateCluster, err = pglocal.Start(ctx, pglocal.Options{Dir: string(d.dataDir), Durable: true, Log: d.log})
 	if inUse := (*pglocal.InUseError)(nil); errors.As(err, &inUse) {
 		return nil, nil, fmt.Errorf("another 'director dev' runs in %s: stop it, or use another directory with --data",
-			d.data)
+			d.dataDir)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	d.conf.Database.URL = d.private.URL("postgres")
+	d.conf.Database.URL = d.privateCluster.URL("postgres")
 	d.conf.Database.DirectURL = d.conf.Database.URL
-	retract, err := d.data.publish(d.conf.Database.URL)
+	retract, err := d.dataDir.publishDatabase(d.conf.Database.URL)
 	if err != nil {
-		return nil, nil, errors.Join(err, d.private.StopImmediate())
+		return nil, nil, errors.Join(err, d.privateCluster.StopImmediate())
 	}
 	running, end := context.WithCancelCause(ctx)
-	died := d.private.Done()
+	died := d.privateCluster.Done()
 	// Without its database everything else would only log errors.
-	go func() { <-died; end(d.private.Err()) }()
+	go func() { <-died; end(d.privateCluster.Err()) }()
 	return running, func() error {
 		retract()
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		return errors.Join(d.private.Err(), d.private.Stop(ctx))
+		return errors.Join(d.privateCluster.Err(), d.privateCluster.Stop(ctx))
 	}, nil
 }
 
-func (d *devRun) serve(ctx context.Context, started func(*devRun, *server.Server)) error {
+func (d *devRun) serveAll(ctx context.Context, started func(*devRun, *server.Server)) error {
 	proc, err := newProcess(ctx, "dev", d.conf, d.log)
 	if err != nil {
 		return err
 	}
-	defer proc.close()
+	defer proc.closeAll()
 	if err := proc.makeDemoProject(ctx); err != nil {
 		return err
 	}
 	// Published when the server listens, and removed when it has stopped; nothing is, if it never listened.
 	retract := func() {}
 	defer func() { retract() }()
-	return proc.serve(ctx, true, func(s *server.Server) {
+	return proc.serveReplica(ctx, true, func(s *server.Server) {
 		var err error
-		if retract, err = d.data.publishHints(d.hints(s)); err != nil {
+		if retract, err = d.dataDir.publishHints(d.hintsText(s)); err != nil {
 			d.log.LogAttrs(ctx, slog.LevelWarn, "'director dev hints' has nothing to print", slog.Any("error", err))
 		}
 		started(d, s)

@@ -17,22 +17,23 @@ import (
 // prepare migrates the schema, and fills in the settings that an operator and a login would provide.
 func (d *devRun) prepare(ctx context.Context) (err error) {
 	began := time.Now()
-	applied, err := migrations.Up(ctx, d.conf.direct(), d.log)
+	applied, err := migrations.Up(ctx, d.conf.directURL(), d.log)
 	if err != nil {
 		return err
 	}
 	if len(applied) > 0 {
-		fmt.Fprintf(d.stdout, "Created the tables: %d migrations in %s.\n", len(applied), brief(time.Since(began).Round(100*time.Millisecond)))
+		fmt.Fprintf(d.stdout, "Created the tables: %d migrations in %s.\n", len(applied),
+			briefDuration(time.Since(began).Round(100*time.Millisecond)))
 	}
 	if err := d.applyPools(ctx); err != nil {
 		return err
 	}
 	if d.conf.KEKs == nil {
-		if d.conf.KEKs, err = d.data.keks(); err != nil {
+		if d.conf.KEKs, err = d.dataDir.readKEKs(); err != nil {
 			return err
 		}
 	}
-	issuer, err := d.data.issuer()
+	issuer, err := d.dataDir.readIssuer()
 	if err != nil {
 		return err
 	}
@@ -50,10 +51,10 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	d.prepareProviders()
-	if d.conf.from("cors-origins") == fromDefault {
+	if d.conf.sourceOf("cors-origins") == fromDefault {
 		d.conf.Server.CORSOrigins = pageOrigins
 	}
-	if d.conf.from("bevygap") == fromDefault {
+	if d.conf.sourceOf("bevygap") == fromDefault {
 		d.conf.BevygapPlayers = bevygapGuests
 	}
 	if d.conf.NATS.Addr == "" {
@@ -67,7 +68,7 @@ var pageOrigins = []string{"http://127.0.0.1:5173", "http://localhost:5173"}
 
 // applyPools declares the pools of the settings.
 func (d *devRun) applyPools(ctx context.Context) error {
-	if d.pools == nil {
+	if d.poolFile == nil {
 		return nil
 	}
 	store, err := db.Open(ctx, d.conf.store())
@@ -75,8 +76,9 @@ func (d *devRun) applyPools(ctx context.Context) error {
 		return err
 	}
 	defer store.Close()
-	_, err = store.Declare(ctx, db.Declaration{Author: "director dev", Apps: d.pools.Apps, Pools: d.pools.Pools})
-	return atFile(d.conf.Pools, refusalText(d.pools.Locate(err)))
+	_, err = store.Declare(ctx, db.Declaration{Author: "director dev", AppVersions: d.poolFile.Apps,
+		Pools: d.poolFile.Pools})
+	return atFile(d.conf.PoolsFile, refusalText(d.poolFile.Locate(err)))
 }
 
 // prepareOrchestrator fills in the address and the keys of the orchestrator of Rivalis. The keys are made once and
@@ -86,12 +88,12 @@ func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
 		d.conf.Orchestrator.Addr = freeOr(ctx, "127.0.0.1:7350")
 	}
 	if d.conf.Orchestrator.AgentKeys == nil {
-		if d.conf.Orchestrator.AgentKeys, err = d.data.key("agent-key"); err != nil {
+		if d.conf.Orchestrator.AgentKeys, err = d.dataDir.readKey("agent-key"); err != nil {
 			return err
 		}
 	}
 	if d.conf.Orchestrator.AdminKeys == nil {
-		d.conf.Orchestrator.AdminKeys, err = d.data.key("admin-key")
+		d.conf.Orchestrator.AdminKeys, err = d.dataDir.readKey("admin-key")
 	}
 	return err
 }
@@ -99,14 +101,14 @@ func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
 // prepareProviders lets servers run as processes of this machine, and players name their party: development has no
 // backend that permits it.
 func (d *devRun) prepareProviders() {
-	if d.conf.from("providers") == fromDefault {
-		d.conf.Providers = []string{providerManual, providerProcess}
+	if d.conf.sourceOf("providers") == fromDefault {
+		d.conf.ProviderNames = []string{providerManual, providerProcess}
 	}
 	if d.conf.Processes.Commands == nil {
 		d.conf.Processes.Commands = arenaCommand()
 	}
-	d.conf.development = true
-	if d.conf.from("open-parties") == fromDefault {
+	d.conf.isDevelopment = true
+	if d.conf.sourceOf("open-parties") == fromDefault {
 		d.conf.Server.OpenParties = true
 	}
 }
@@ -131,7 +133,7 @@ func (d *devRun) prepareConsole(ctx context.Context) error {
 	if len(d.conf.Server.OpsTokens) > 0 {
 		return nil
 	}
-	made, err := d.data.key("console-token")
+	made, err := d.dataDir.readKey("console-token")
 	for _, secret := range made {
 		d.conf.Server.OpsTokens = append(d.conf.Server.OpsTokens, "dev="+secret)
 	}
@@ -147,7 +149,7 @@ func (d *devRun) consoleLink(addr net.Addr) string {
 	}
 	link := scheme + "://" + addr.String() + "/"
 	for _, one := range d.conf.Server.OpsTokens {
-		if secret, found := strings.CutPrefix(one, "dev="); found && d.conf.from("ops-tokens") == fromDefault {
+		if secret, found := strings.CutPrefix(one, "dev="); found && d.conf.sourceOf("ops-tokens") == fromDefault {
 			return link + "login#token=" + url.QueryEscape(secret)
 		}
 	}
@@ -175,7 +177,7 @@ func (d *devRun) prepareRealtime(ctx context.Context) {
 	if len(d.conf.Projects.Tokens) == 0 {
 		d.conf.Projects.Tokens = []string{nexisInternalToken}
 	}
-	if d.conf.from("realtime-conformance") == fromDefault {
+	if d.conf.sourceOf("realtime-conformance") == fromDefault {
 		d.conf.Realtime.Conformance = true
 	}
 	d.conf.useNexisSecrets()
@@ -183,8 +185,8 @@ func (d *devRun) prepareRealtime(ctx context.Context) {
 
 // useNexisSecrets fills in the secrets that sign the tokens of projects.
 func (c *Config) useNexisSecrets() {
-	if c.Realtime.Master == "" {
-		c.Realtime.Master = nexisMasterSecret
+	if c.Realtime.MasterSecret == "" {
+		c.Realtime.MasterSecret = nexisMasterSecret
 	}
 	// Over those of Nexis, so that a setting wins.
 	own := c.Realtime.ProjectSecrets
@@ -200,7 +202,7 @@ func (p *process) makeDemoProject(ctx context.Context) error {
 		return err
 	}
 	_, _, err = p.store.CreateProjectKey(ctx, db.NewProjectKey{
-		Project: nexisDemoProject, ID: nexisDemoKey, Name: "demo-default", Scopes: []string{db.ScopeMint},
+		ProjectID: nexisDemoProject, ID: nexisDemoKey, Name: "demo-default", Scopes: []string{db.ScopeMint},
 		Actor: "director dev", Seal: p.sealer.NewProjectSecret,
 	})
 	if err != nil && !fault.Is(err, fault.Conflict) {

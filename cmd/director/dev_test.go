@@ -62,8 +62,10 @@ type devProcess struct {
 func startDev(t *testing.T, data string, more ...string) *devProcess {
 	t.Helper()
 	p := &devProcess{t: t, stdout: newLines(), stderr: newLines(), over: make(chan struct{})}
-	p.cmd = exec.Command(os.Args[0], append([]string{"dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
-		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0"}, more...)...)
+	p.cmd = exec.Command(os.Args[0], append([]string{"dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr",
+		"127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
+		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0"},
+		more...)...)
 	p.cmd.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH")}, pgBinaries()...)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -138,13 +140,16 @@ func TestDev(t *testing.T) {
 	require.Contains(t, second.stderr.String(), "another 'director dev' runs in "+data)
 
 	status, body := clitest.Post(t, api+"/fleet/register", "", object{
-		"instance_id": "my-server", "endpoint": "127.0.0.1:7777", "region": "local", "modes": []string{"duel"}, "capacity": 64})
+		"instance_id": "my-server", "endpoint": "127.0.0.1:7777", "region": "local", "modes": []string{"duel"},
+		"capacity": 64})
 	require.Equal(t, http.StatusOK, status, body)
-	alice := "Authorization: Bearer " + strings.TrimSpace(director.OK(t, env(), "token", "mint", "--sub", "alice", "--data", data))
+	alice := "Authorization: Bearer " + strings.TrimSpace(director.OK(t, env(), "token", "mint", "--sub", "alice",
+		"--data", data))
 	status, body = clitest.Post(t, api+"/matchmake", alice, object{"region": "local", "mode": "duel"})
 	require.Equal(t, http.StatusOK, status, body)
 	session := clitest.Field(t, body, "session_id")
-	status, body = clitest.Post(t, api+"/resolve", alice, object{"session_handle": clitest.Field(t, body, "session_handle")})
+	status, body = clitest.Post(t, api+"/resolve", alice,
+		object{"session_handle": clitest.Field(t, body, "session_handle")})
 	require.Equal(t, http.StatusOK, status, body)
 	verifies(t, api, clitest.Field(t, body, "session_token"), session)
 	require.Contains(t, lineWith(t, first.hints(data), "Play in a browser"), "make browser DATA="+data)
@@ -173,13 +178,17 @@ func TestDev(t *testing.T) {
 
 	first.interrupt()
 	postgresGone(t, data)
-	require.ErrorContains(t, director.Run(t, env(), "", "fleet", "list", "--data", data).Err, "no 'director dev' runs in")
-	require.ErrorContains(t, director.Run(t, env(), "", "dev", "hints", "--data", data).Err, "no 'director dev' runs in")
-	require.ErrorContains(t, director.Run(t, env(), "", "providers", "list", "--data", data).Err, "there is no provider")
+	require.ErrorContains(t, director.Run(t, env(), "", "fleet", "list", "--data", data).Err,
+		"no 'director dev' runs in")
+	require.ErrorContains(t, director.Run(t, env(), "", "dev", "hints", "--data", data).Err,
+		"no 'director dev' runs in")
+	require.ErrorContains(t, director.Run(t, env(), "", "providers", "list", "--data", data).Err,
+		"there is no provider")
 
 	again := startDev(t, data)
 	again.api()
-	require.Equal(t, session, clitest.Read[[]opsview.Session](t, director, env(), "sessions", "list", "--data", data)[0].Session)
+	require.Equal(t, session, clitest.Read[[]opsview.Session](t, director, env(), "sessions", "list", "--data",
+		data)[0].Session)
 	require.Equal(t, keys, clitest.Read[[]opsview.Key](t, director, env(), "keys", "list", "--data", data))
 
 	require.NoError(t, again.cmd.Process.Kill())
@@ -251,9 +260,12 @@ func (p *devProcess) servesTheConsole() {
 func (p *devProcess) servesTheLobby(data string) {
 	p.t.Helper()
 	hints := p.hints(data)
-	require.Contains(p.t, lineWith(p.t, hints, "  ada=$("), "projects token demo-project demo-key --sub ada --data "+data+")")
-	token := strings.TrimSpace(director.OK(p.t, env(), "projects", "token", "demo-project", "demo-key", "--sub", "ada", "--data", data))
-	client := realtimetest.Dial(p.t, realtimetest.Options{URL: strings.Fields(lineWith(p.t, hints, "  Lobby "))[1], Token: token})
+	require.Contains(p.t, lineWith(p.t, hints, "  ada=$("),
+		"projects token demo-project demo-key --sub ada --data "+data+")")
+	token := strings.TrimSpace(director.OK(p.t, env(), "projects", "token", "demo-project", "demo-key", "--sub", "ada",
+		"--data", data))
+	client := realtimetest.Dial(p.t, realtimetest.Options{URL: strings.Fields(lineWith(p.t, hints, "  Lobby "))[1],
+		Token: token})
 	client.Join(p.t, "lobby", "", nil)
 	client.Close()
 }
@@ -267,7 +279,8 @@ func (p *devProcess) servesRivalis(data string) {
 		return strings.TrimSpace(string(text))
 	}
 	admin := key("admin-key")
-	a := agents.New(agents.Config{URL: strings.Replace(address, "http", "ws", 1), Key: key("agent-key"), Name: "eu0", EndpointURL: "wss://eu0.example", RoomTypes: []string{"match"}})
+	a := agents.New(agents.Config{URL: strings.Replace(address, "http", "ws", 1), Key: key("agent-key"), Name: "eu0",
+		EndpointURL: "wss://eu0.example", RoomTypes: []string{"match"}})
 	ctx, cancel := context.WithCancel(p.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
@@ -294,8 +307,10 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)
 	url := dbtest.Empty(t)
-	r := start(t, env("DATABASE_URL="+url, "DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
-		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0", "--log-level", "info")
+	r := start(t, env("DATABASE_URL="+url, "DIRECTOR_FLEET_TOKEN="+testFleetToken), "dev", "--data", data, "--addr",
+		"127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
+		"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0",
+		"--log-level", "info")
 	r.stdout.wait(t, "dev hints")
 	hints := director.OK(t, env(), "dev", "hints", "--data", data)
 	require.Contains(t, lineWith(t, hints, "/fleet/register"), `-H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`)
@@ -313,12 +328,14 @@ func TestDevOnADatabaseOfYours(t *testing.T) {
 func TestDevIsOpenOnThisMachineOnly(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{":8080", "0.0.0.0:8080", "[::]:8080", "192.0.2.1:8080"} {
-		require.ErrorContains(t, director.Run(t, env(), "", "dev", "--data", scratch(t), "--addr", addr).Err, "set DIRECTOR_FLEET_TOKEN")
+		require.ErrorContains(t, director.Run(t, env(), "", "dev", "--data", scratch(t), "--addr", addr).Err,
+			"set DIRECTOR_FLEET_TOKEN")
 	}
 	for _, addr := range []string{"127.0.0.1:0", "localhost:8080", "[::1]:8080"} {
 		require.NoError(t, (&Config{Server: server.Options{Addr: addr}}).checkOpenFleet())
 	}
-	require.NoError(t, (&Config{Server: server.Options{Addr: ":8080", FleetTokens: []string{testFleetToken}}}).checkOpenFleet())
+	require.NoError(t, (&Config{Server: server.Options{Addr: ":8080",
+		FleetTokens: []string{testFleetToken}}}).checkOpenFleet())
 }
 
 // Pins a `dev` that continues after its Postgres has ended.
@@ -350,7 +367,7 @@ func TestDevInterruptedWhileItStarts(t *testing.T) {
 
 func TestQuote(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "/a/b-c.d", quote("/a/b-c.d"))
-	require.Equal(t, `'it'\''s here'`, quote("it's here"))
-	require.Equal(t, "''", quote(""))
+	require.Equal(t, "/a/b-c.d", quoteForShell("/a/b-c.d"))
+	require.Equal(t, `'it'\''s here'`, quoteForShell("it's here"))
+	require.Equal(t, "''", quoteForShell(""))
 }

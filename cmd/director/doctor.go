@@ -14,7 +14,7 @@ import (
 // diagnosis is the output of doctor.
 type diagnosis doctor.Diagnosis
 
-func (p *program) doctor() *cobra.Command {
+func (p *program) doctorCommand() *cobra.Command {
 	return p.onDatabase(&cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation, and print what to fix first",
@@ -26,23 +26,23 @@ func (p *program) doctor() *cobra.Command {
 		Example: "  director doctor\n  director doctor -o json | jq -r '.checks[] | select(.state != \"ok\") | .says'",
 		Args:    cli.Exactly(0),
 	}, byOperator|byDoctor, func(ctx context.Context, l operator, _ []string) error {
-		checks := l.doctor()
-		checks.Store = l.Store
+		checks := l.conf.doctorOptions()
+		checks.Store = l.store
 		d := diagnosis(checks.Examine(ctx))
-		if err := d.write(l.out); err != nil {
+		if err := d.writeText(l.out); err != nil {
 			return err
 		}
-		return d.err()
+		return d.exitError()
 	})
 }
 
-func (d diagnosis) write(out cli.Output) error {
+func (d diagnosis) writeText(out cli.Output) error {
 	if out.JSON {
 		return cli.WriteJSON(out.Writer, d)
 	}
 	for _, f := range d.Checks {
 		fmt.Fprintf(out.Writer, "%-4s  %-13s  %s\n", f.State, f.Check, f.Says)
-		for _, line := range details(f) {
+		for _, line := range detailLines(f) {
 			fmt.Fprintf(out.Writer, "%21s> %s\n", "", line)
 		}
 	}
@@ -54,8 +54,8 @@ func (d diagnosis) write(out cli.Output) error {
 	return err
 }
 
-// details are the cause of a finding, what to do, and where to read more.
-func details(f doctor.Finding) (lines []string) {
+// detailLines are the cause of a finding, what to do, and where to read more.
+func detailLines(f doctor.Finding) (lines []string) {
 	if f.Cause != "" {
 		lines = append(lines, "because: "+f.Cause)
 	}
@@ -68,7 +68,7 @@ func details(f doctor.Finding) (lines []string) {
 	return lines
 }
 
-func (d diagnosis) err() error {
+func (d diagnosis) exitError() error {
 	if d.State != doctor.Fail {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) enrolments() *cobra.Command {
+func (p *program) enrolmentsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "enrolments",
 		Short: "Give game servers that register themselves a credential each",
@@ -38,7 +38,7 @@ func (p *program) enrolmentsList() *cobra.Command {
 	all := cmd.Flags().Bool("all", false, "Also those that have ended and have no game servers")
 	p.completeFlag(cmd, "region", regionWords)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Enrolments.Read(ctx, l.Pool(),
+		found, err := opsview.Enrolments.Read(ctx, l.store.Pool(),
 			opsview.EnrolmentFilter{Region: *region, Useful: !*all}, opsview.Page{})
 		if err != nil {
 			return err
@@ -78,7 +78,7 @@ func (p *program) enrolmentsServers() *cobra.Command {
 	p.completeFlag(cmd, "region", regionWords)
 	p.completeFlag(cmd, "credential", func(_ context.Context, _ operator, begun string,
 		given []string) ([]string, error) {
-		return among(kinds, begun, given), nil
+		return matchingWords(kinds, begun, given), nil
 	})
 	p.completeFlag(cmd, "name", wordsOf(opsview.Enrolments, opsview.EnrolmentFilter{}, "name"))
 	checkFirst(cmd, func([]string) error {
@@ -89,7 +89,7 @@ func (p *program) enrolmentsServers() *cobra.Command {
 		return nil
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.ServerCredentials.Read(ctx, l.Pool(), f, opsview.Page{})
+		found, err := opsview.ServerCredentials.Read(ctx, l.store.Pool(), f, opsview.Page{})
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (p *program) enrolmentsCreate() *cobra.Command {
 	cmd.Flags().StringVar(&n.Region, "region", "", "The region of its game servers")
 	cmd.Flags().StringVar(&n.Name, "name", "",
 		"The name of the enrolment: 1 to 64 letters, digits, dots, dashes and underscores")
-	cmd.Flags().StringSliceVar(&n.Modes, "mode", nil,
+	cmd.Flags().StringSliceVar(&n.AllowedModes, "mode", nil,
 		"A mode that its game servers may offer; may be repeated. Not given: any mode")
 	cmd.Flags().Int32Var(&n.MaxServers, "max-servers", 0, "How many of its game servers there may be at one time")
 	cmd.Flags().DurationVar(&n.ValidFor, "valid-for", 30*24*time.Hour,
@@ -54,11 +54,11 @@ func (p *program) enrolmentsCreate() *cobra.Command {
 }
 
 func (l operator) createEnrolment(ctx context.Context, cmd *cobra.Command, n db.NewEnrolment) error {
-	token, err := l.As("").CreateEnrolment(ctx, n)
+	token, err := l.store.As("").CreateEnrolment(ctx, n)
 	if err != nil {
 		return err
 	}
-	made, err := opsview.Enrolments.One(ctx, l.Pool(), opsview.EnrolmentFilter{Region: n.Region, Name: n.Name})
+	made, err := opsview.Enrolments.One(ctx, l.store.Pool(), opsview.EnrolmentFilter{Region: n.Region, Name: n.Name})
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (p *program) enrolmentsRevoke() *cobra.Command {
 			if !ok {
 				return false, cli.Usage(fmt.Errorf("%q is not of the form REGION/NAME", arg))
 			}
-			return l.As("").RevokeEnrolment(ctx, region, name, *servers)
+			return l.store.As("").RevokeEnrolment(ctx, region, name, *servers)
 		})
 	})
 }
@@ -105,16 +105,17 @@ func (p *program) enrolmentsRevokeServer() *cobra.Command {
 		ValidArgsFunction: p.completeArgs(wordsOf(opsview.ServerCredentials,
 			opsview.ServerCredentialFilter{Credential: "enrolment"}, "instance")),
 	}, byOperator, func(ctx context.Context, l operator, args []string) error {
-		return l.changeEach("instance", args, func(id string) (bool, error) { return l.As("").RevokeServer(ctx, id) })
+		return l.changeEach("instance", args,
+			func(id string) (bool, error) { return l.store.As("").RevokeServer(ctx, id) })
 	})
 }
 
 // enrolmentWords completes enrolments, REGION/NAME.
 func enrolmentWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	found, err := opsview.Enrolments.Read(ctx, l.Pool(), opsview.EnrolmentFilter{State: "valid"}, opsview.Page{})
+	found, err := opsview.Enrolments.Read(ctx, l.store.Pool(), opsview.EnrolmentFilter{State: "valid"}, opsview.Page{})
 	all := make([]string, len(found))
 	for i, e := range found {
 		all[i] = e.Region + "/" + e.Name
 	}
-	return among(all, begun, given), err
+	return matchingWords(all, begun, given), err
 }

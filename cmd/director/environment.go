@@ -27,8 +27,8 @@ func (e environment) lookup(name string) (text string, ok bool) {
 	return text, ok
 }
 
-// pairs returns all variables in the format of os.Environ.
-func (e environment) pairs() []string {
+// osPairs returns all variables in the format of os.Environ.
+func (e environment) osPairs() []string {
 	all := make([]string, 0, len(e))
 	for name, text := range e {
 		all = append(all, name+"="+text)
@@ -36,8 +36,8 @@ func (e environment) pairs() []string {
 	return all
 }
 
-// gather joins all variables with the prefix as NAME=text,NAME=text, sorted by name.
-func (e environment) gather(prefix string) string {
+// joinPrefixed joins all variables with the prefix as NAME=text,NAME=text, sorted by name.
+func (e environment) joinPrefixed(prefix string) string {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		if strings.HasPrefix(name, prefix) {
@@ -55,13 +55,13 @@ func (e environment) unknownVariables() []unknownVariable {
 	known := knownVariables()
 	var removed []string
 	for _, s := range removedSettings() {
-		removed = append(removed, s.former.variable())
+		removed = append(removed, s.former.variableName())
 	}
 	var all []unknownVariable
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		if strings.HasPrefix(name, "DIRECTOR_") && !slices.Contains(slices.Concat(known, removed), name) &&
 			!ofOthers(name) {
-			all = append(all, unknownVariable{name, closest(name, known)})
+			all = append(all, unknownVariable{name, closestName(name, known)})
 		}
 	}
 	return all
@@ -70,7 +70,7 @@ func (e environment) unknownVariables() []unknownVariable {
 func knownVariables() []string {
 	var names []string
 	for _, s := range allSettings() {
-		names = append(append(names, s.variable()), s.aliases...)
+		names = append(append(names, s.variableName()), s.aliases...)
 	}
 	return names
 }
@@ -84,8 +84,8 @@ func ofOthers(name string) bool {
 		strings.HasPrefix(name, "DIRECTOR_SERVICE_") || strings.HasPrefix(name, "DIRECTOR_PORT")
 }
 
-// closest returns the known name that was probably meant, or "" if none is similar.
-func closest(name string, known []string) string {
+// closestName returns the known name that was probably meant, or "" if none is similar.
+func closestName(name string, known []string) string {
 	short := strings.TrimPrefix(name, "DIRECTOR_")
 	for _, k := range known {
 		if len(short) >= 4 && strings.HasSuffix(k, "_"+short) {

@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-// erase is `director erase`, and `director players erase`, which is the same.
-func (p *program) erase() *cobra.Command {
+// eraseCommand is `director erase`, and `director players erase`, which is the same.
+func (p *program) eraseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase PLAYER…",
 		Short: "Erase players: from live tables, history and events",
@@ -34,16 +34,17 @@ func (p *program) erase() *cobra.Command {
 		}
 		return nil
 	})
-	return p.takingBack(cmd, byProfile|byRooms, func(ctx context.Context, l operator, args []string, reason string) error {
-		players, err := p.playersOf(args)
-		if err != nil {
-			return err
-		}
-		return l.changeEach("player", players, func(player string) (bool, error) {
-			erased, err := l.As("").ErasePlayer(ctx, player, reason)
-			return erased.Rows > 0, err
+	return p.takingBack(cmd, byProfile|byRooms,
+		func(ctx context.Context, l operator, args []string, reason string) error {
+			players, err := p.playersOf(args)
+			if err != nil {
+				return err
+			}
+			return l.changeEach("player", players, func(player string) (bool, error) {
+				erased, err := l.store.As("").ErasePlayer(ctx, player, reason)
+				return erased.ChangedRows > 0, err
+			})
 		})
-	})
 }
 
 // playersOf returns the arguments, or the lines of standard input for -.
@@ -74,7 +75,7 @@ func (p *program) playersExport() *cobra.Command {
 	addFlags(cmd.Flags(), byProfile)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withStore(cmd, byProfile, func(ctx context.Context, l operator) error {
-			export, err := l.ExportPlayer(ctx, args[0])
+			export, err := l.store.ExportPlayer(ctx, args[0])
 			if err == nil && export.IsEmpty() {
 				err = l.unknownPlayer(ctx, args[0])
 			}

@@ -20,13 +20,13 @@ import (
 type evacuationFlags struct {
 	evacuation  db.NewEvacuation
 	reason      *string
-	dry         bool
+	isDryRun    bool
 	waitsForEnd bool
-	timeout     time.Duration
-	description io.Writer // of progress
+	waitTimeout time.Duration
+	progressOut io.Writer // of progress
 }
 
-func (p *program) evacuate() *cobra.Command {
+func (p *program) evacuateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evacuate REGION|HOST|LABEL",
 		Short: "Take the players off the game servers of a region, of a host or with a label",
@@ -48,11 +48,11 @@ func (p *program) evacuate() *cobra.Command {
 	var f evacuationFlags
 	f.addTo(p, cmd)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		f.evacuation.Target.Name, f.description = args[0], cmd.ErrOrStderr()
-		if f.dry {
+		f.evacuation.Target.Name, f.progressOut = args[0], cmd.ErrOrStderr()
+		if f.isDryRun {
 			return l.previewEvacuation(ctx, f.evacuation.Target)
 		}
-		return l.evacuate(ctx, f)
+		return l.beginEvacuation(ctx, f)
 	})
 }
 
@@ -67,9 +67,9 @@ func (f *evacuationFlags) addTo(p *program, cmd *cobra.Command) {
 	flags.BoolVar(&f.evacuation.Dead, "dead", false, "Declare the game servers dead: also those that report end")
 	flags.StringVar(&f.evacuation.SeatsIn, "seats-in", "",
 		"With --requeue: the region in which players without a ticket get seats")
-	flags.BoolVar(&f.dry, "dry-run", false, "Only print how many game servers and players it would concern")
+	flags.BoolVar(&f.isDryRun, "dry-run", false, "Only print how many game servers and players it would concern")
 	flags.BoolVar(&f.waitsForEnd, "wait", false, "Return when everything is decided, and print progress on stderr")
-	flags.DurationVar(&f.timeout, "timeout", 0,
+	flags.DurationVar(&f.waitTimeout, "timeout", 0,
 		"With --wait: the most time to wait, after which it fails; 0: without end")
 	f.reason = addReason(cmd, "Why, for the report and the event")
 	p.completeFlag(cmd, "region", regionWords)
@@ -78,11 +78,11 @@ func (f *evacuationFlags) addTo(p *program, cmd *cobra.Command) {
 		cobra.FixedCompletions([]string{"region", "host", "label"}, cobra.ShellCompDirectiveNoFileComp))
 	checkFirst(cmd, func([]string) error {
 		switch {
-		case f.timeout != 0 && (!f.waitsForEnd || f.timeout < 0):
+		case f.waitTimeout != 0 && (!f.waitsForEnd || f.waitTimeout < 0):
 			return cli.Usage(errors.New("--timeout is a time to wait with --wait"))
 		case f.evacuation.SeatsIn != "" && !f.evacuation.Requeue:
 			return cli.Usage(errors.New("--seats-in is of --requeue"))
-		case f.dry && f.waitsForEnd:
+		case f.isDryRun && f.waitsForEnd:
 			return cli.Usage(errors.New("--dry-run and --wait exclude each other"))
 		}
 		return nil
@@ -90,7 +90,7 @@ func (f *evacuationFlags) addTo(p *program, cmd *cobra.Command) {
 }
 
 func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTarget) error {
-	preview, err := l.PreviewEvacuation(ctx, target)
+	preview, err := l.store.PreviewEvacuation(ctx, target)
 	if err != nil {
 		return err
 	}
@@ -103,19 +103,19 @@ func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTar
 	})
 }
 
-// evacuate begins an evacuation, and waits for its end if it is to.
-func (l operator) evacuate(ctx context.Context, f evacuationFlags) error {
-	id, err := l.As("").Because(*f.reason).Evacuate(ctx, f.evacuation)
+// beginEvacuation begins an evacuation, and waits for its end if it is to.
+func (l operator) beginEvacuation(ctx context.Context, f evacuationFlags) error {
+	id, err := l.store.As("").Because(*f.reason).Evacuate(ctx, f.evacuation)
 	if err != nil {
 		return err
 	}
 	if f.waitsForEnd {
-		progress := evacuationWait{operator: l, stderr: f.description}
-		if err := progress.untilEnded(ctx, id, f.timeout); err != nil {
+		progress := evacuationWait{operator: l, stderr: f.progressOut}
+		if err := progress.untilEnded(ctx, id, f.waitTimeout); err != nil {
 			return err
 		}
 	}
-	e, err := opsview.Evacuations.One(ctx, l.Pool(), opsview.EvacuationFilter{ID: &id})
+	e, err := opsview.Evacuations.One(ctx, l.store.Pool(), opsview.EvacuationFilter{ID: &id})
 	if err != nil {
 		return err
 	}
@@ -141,15 +141,15 @@ func (w *evacuationWait) untilEnded(ctx context.Context, id uuid.UUID, timeout t
 		defer cancel()
 	}
 	for {
-		e, err := opsview.Evacuations.One(ctx, w.operator.Pool(), opsview.EvacuationFilter{ID: &id})
+		e, err := opsview.Evacuations.One(ctx, w.operator.store.Pool(), opsview.EvacuationFilter{ID: &id})
 		switch {
 		case err == nil && e.EndedAt != nil:
 			return nil
 		case err == nil:
-			w.show(fmt.Sprintf("waiting: game servers left: %d of %d; players: %d waiting, %d queued, %d seated, %d with nothing",
+			w.showProgress(fmt.Sprintf("waiting: game servers left: %d of %d; players: %d waiting, %d queued, %d seated, %d with nothing",
 				e.ServersLeft, e.Servers, e.Waiting, e.Queued, e.Seated, e.Nothing))
 		case isUnavailable(err) && ctx.Err() == nil:
-			w.show("waiting: the database is unreachable")
+			w.showProgress("waiting: the database is unreachable")
 		case ctx.Err() == nil:
 			return err
 		}
@@ -161,8 +161,8 @@ func (w *evacuationWait) untilEnded(ctx context.Context, id uuid.UUID, timeout t
 	}
 }
 
-// show prints a line of progress when it says something new.
-func (w *evacuationWait) show(line string) {
+// showProgress prints a line of progress when it says something new.
+func (w *evacuationWait) showProgress(line string) {
 	if line != w.lastLine {
 		w.lastLine = line
 		fmt.Fprintln(w.stderr, line)

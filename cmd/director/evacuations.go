@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) evacuations() *cobra.Command {
+func (p *program) evacuationsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:     "evacuations",
 		Short:   "List the evacuations, and show who went where",
@@ -30,7 +30,7 @@ func (p *program) evacuationsList() *cobra.Command {
 		Example: "  director evacuations list\n  director evacuations list -o json | jq -r '.[] | select(.state == \"running\") | .evacuation'",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		all, err := opsview.Evacuations.Read(ctx, l.Pool(), opsview.EvacuationFilter{}, opsview.Page{})
+		all, err := opsview.Evacuations.Read(ctx, l.store.Pool(), opsview.EvacuationFilter{}, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -100,12 +100,12 @@ func parseEvacuation(arg string) (uuid.UUID, error) {
 
 func (l operator) evacuationReport(ctx context.Context, f opsview.EvacuatedPlayerFilter,
 	limit int) (r evacuationReport, err error) {
-	r.Evacuation, err = opsview.Evacuations.One(ctx, l.Pool(), opsview.EvacuationFilter{ID: f.Evacuation})
+	r.Evacuation, err = opsview.Evacuations.One(ctx, l.store.Pool(), opsview.EvacuationFilter{ID: f.Evacuation})
 	if errors.Is(err, opsview.ErrNoRow) {
 		return r, fmt.Errorf("there is no evacuation %s; 'director evacuations list' lists them", f.Evacuation)
 	}
 	if err == nil {
-		r.Movements, err = opsview.EvacuatedPlayers.Read(ctx, l.Pool(), f, opsview.Page{Limit: limit})
+		r.Movements, err = opsview.EvacuatedPlayers.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: limit})
 	}
 	return r, err
 }
@@ -126,7 +126,7 @@ func waitedText(d *time.Duration) string {
 	if d == nil {
 		return ""
 	}
-	return brief(d.Round(time.Second))
+	return briefDuration(d.Round(time.Second))
 }
 
 func writeEvacuation(e opsview.Evacuation, out cli.Output) error {

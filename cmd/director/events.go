@@ -25,14 +25,14 @@ const (
 
 // eventReader reads the feed after a cursor.
 type eventReader struct {
-	operator
+	operator operator
 
-	filter opsview.Selection
-	since  *time.Time // by the database's clock; nil with a cursor
-	after  opsview.EventCursor
+	selection   opsview.Selection
+	sinceTime   *time.Time // by the database's clock; nil with a cursor
+	afterCursor opsview.EventCursor
 }
 
-func (p *program) events() *cobra.Command {
+func (p *program) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Print the event log, and follow it",
@@ -62,24 +62,24 @@ func (p *program) events() *cobra.Command {
 	var cursor opsview.EventCursor
 	checkFirst(cmd, func([]string) (err error) {
 		cursor, err = parseCursor(*after)
-		if err := errors.Join(err, checkKinds(f), positive("since", *since)); err != nil {
+		if err := errors.Join(err, checkKinds(f), requirePositive("since", *since)); err != nil {
 			return cli.Usage(err)
 		}
 		return nil
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		r := &eventReader{operator: l, filter: f, after: cursor}
-		if err := r.begin(ctx, *after == "", *since); err != nil {
+		r := &eventReader{operator: l, selection: f, afterCursor: cursor}
+		if err := r.findStart(ctx, *after == "", *since); err != nil {
 			return err
 		}
 		if *follow {
-			return r.follow(ctx, cmd)
+			return r.followFeed(ctx, cmd)
 		}
 		return r.toEnd(ctx)
 	})
 }
 
-func positive(flag string, d time.Duration) error {
+func requirePositive(flag string, d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("--%s %s is not allowed: it must be more than 0", flag, d)
 	}
@@ -105,46 +105,46 @@ func parseCursor(text string) (opsview.EventCursor, error) {
 	return cursor, nil
 }
 
-// begin computes the time that --since means by the database's clock, which is that of the events; or it checks the
+// findStart computes the time that --since means by the database's clock, which is that of the events; or it checks the
 // cursor.
-func (r *eventReader) begin(ctx context.Context, bySince bool, since time.Duration) error {
+func (r *eventReader) findStart(ctx context.Context, bySince bool, since time.Duration) error {
 	if !bySince {
-		err := opsview.CheckCursor(ctx, r.Pool(), r.after)
+		err := opsview.CheckCursor(ctx, r.operator.store.Pool(), r.afterCursor)
 		if errors.Is(err, opsview.ErrCursorGone) {
 			return fmt.Errorf("--after: %w; begin anew without it", err)
 		}
 		return err
 	}
 	// This machine's clock may be wrong, and --since is about times of events.
-	if err := r.ReadClock(ctx); err != nil {
+	if err := r.operator.store.ReadClock(ctx); err != nil {
 		return err
 	}
-	from := r.Now().Add(-since)
-	r.since = &from
+	from := r.operator.store.Now().Add(-since)
+	r.sinceTime = &from
 	return nil
 }
 
 // toEnd prints all events after the cursor, in batches.
 func (r *eventReader) toEnd(ctx context.Context) error {
 	for {
-		page, err := opsview.ReadFeed(ctx, r.Pool(), r.after, r.since, r.filter, eventBatch)
+		page, err := opsview.ReadFeed(ctx, r.operator.store.Pool(), r.afterCursor, r.sinceTime, r.selection, eventBatch)
 		if err != nil {
 			return err
 		}
 		for _, e := range page.Events {
-			if err := printEvent(r.out, e); err != nil {
+			if err := printEvent(r.operator.out, e); err != nil {
 				return err
 			}
 		}
-		if r.after = page.Next; !page.IsFull {
+		if r.afterCursor = page.Next; !page.IsFull {
 			return nil
 		}
 	}
 }
 
-// follow prints new events until ctx ends. It retries while the database is unreachable, and then continues at its
+// followFeed prints new events until ctx ends. It retries while the database is unreachable, and then continues at its
 // cursor.
-func (r *eventReader) follow(ctx context.Context, cmd *cobra.Command) error {
+func (r *eventReader) followFeed(ctx context.Context, cmd *cobra.Command) error {
 	next := time.NewTicker(followEvery)
 	defer next.Stop()
 	waiting := false
@@ -195,5 +195,5 @@ func printEvent(out cli.Output, e opsview.Event) error {
 
 // isUnavailable reports whether the database did not answer, as opposed to an answer with an error.
 func isUnavailable(err error) bool {
-	return err != nil && (fault.Is(err, fault.Unavailable) || unreachable(err))
+	return err != nil && (fault.Is(err, fault.Unavailable) || isUnreachable(err))
 }

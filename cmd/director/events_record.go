@@ -35,11 +35,11 @@ func (p *program) eventsRecord() *cobra.Command {
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, nouns []string) error {
 		for _, noun := range nouns {
-			if _, err := l.As("").RecordEvents(ctx, noun, !*off); err != nil {
+			if _, err := l.store.As("").RecordEvents(ctx, noun, !*off); err != nil {
 				return err
 			}
 		}
-		all, err := opsview.RecordedEvents.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		all, err := opsview.RecordedEvents.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/explainer"
 )
 
-func (p *program) explain() *cobra.Command {
+func (p *program) explainCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "explain",
 		Short: "Say why a ticket waits, or why a match was made",
@@ -30,7 +30,7 @@ const byExplained = byProfile | byExplain
 type explained interface{ Text() string }
 
 func (p *program) explainTicket() *cobra.Command {
-	return p.explainCommand(&cobra.Command{
+	return p.explainWith(&cobra.Command{
 		Use:   "ticket ID",
 		Short: "Say why a ticket waits for a match",
 		Long: "Compares a ticket with the other tickets of the queue, and prints for each of its profiles: whether it is a candidate, and if\n" +
@@ -46,7 +46,7 @@ func (p *program) explainTicket() *cobra.Command {
 }
 
 func (p *program) explainMatch() *cobra.Command {
-	return p.explainCommand(&cobra.Command{
+	return p.explainWith(&cobra.Command{
 		Use:   "match ID",
 		Short: "Say why a match was made",
 		Long: "Prints the profile and version that made a match, the ticket that the search started with, the value and limit of each rule,\n" +
@@ -66,12 +66,12 @@ func (p *program) explainMatch() *cobra.Command {
 	})
 }
 
-// explainCommand completes a command that prints an explanation: as text, or as the document.
-func (p *program) explainCommand(cmd *cobra.Command,
+// explainWith completes a command that prints an explanation: as text, or as the document.
+func (p *program) explainWith(cmd *cobra.Command,
 	explain func(ctx context.Context, r *explainer.Reader, id string) (explained, error)) *cobra.Command {
 	return p.onDatabase(cmd, byExplained, func(ctx context.Context, l operator, args []string) error {
-		found, err := explain(ctx, explainer.New(explainer.Options{Store: l.Store, Universe: l.Server.Universe,
-			PlayerArg: l.Server.PlayerArg}), args[0])
+		found, err := explain(ctx, explainer.New(explainer.Options{Store: l.store, Universe: l.conf.Server.Universe,
+			PlayerArg: l.conf.Server.PlayerArg}), args[0])
 		if err != nil {
 			return refusalText(err)
 		}

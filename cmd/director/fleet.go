@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) fleet() *cobra.Command {
+func (p *program) fleetCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "fleet",
 		Short: "List and show the game servers, drain and undrain them",
@@ -37,7 +37,7 @@ func (p *program) fleetList() *cobra.Command {
 	p.completeFlag(cmd, "mode", modeWords)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		f := opsview.FleetFilter{Region: *region, Mode: *mode, Running: !*all}
-		fleet, err := opsview.Fleet.Read(ctx, l.Pool(), f, opsview.Page{})
+		fleet, err := opsview.Fleet.Read(ctx, l.store.Pool(), f, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (p *program) fleetList() *cobra.Command {
 			return []any{
 				i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats,
 				i.Available, i.Players,
-				i.OpenSessions, ago(i.LeaseAge), i.Endpoint,
+				i.OpenSessions, formatAgo(i.LeaseAge), i.Endpoint,
 			}
 		})
 	})
@@ -72,16 +72,16 @@ func readableTime(t *time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// ago formats elapsed seconds for people, such as "1m30s ago".
-func ago(seconds *float64) string {
+// formatAgo formats elapsed seconds for people, such as "1m30s ago".
+func formatAgo(seconds *float64) string {
 	if seconds == nil {
 		return ""
 	}
 	d := time.Duration(*seconds * float64(time.Second))
 	if d > time.Minute {
-		return brief(d.Round(time.Second)) + " ago"
+		return briefDuration(d.Round(time.Second)) + " ago"
 	}
-	return brief(d.Round(100*time.Millisecond)) + " ago"
+	return briefDuration(d.Round(100*time.Millisecond)) + " ago"
 }
 
 // changeRows calls a function of schema ops for each row that the arguments name. Completion offers the words.
@@ -91,6 +91,6 @@ func (p *program) changeRows(
 	cmd.Args = cli.AtLeast(1)
 	cmd.ValidArgsFunction = p.completeArgs(w)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, ids []string) error {
-		return l.changeEach(noun, ids, func(id string) (bool, error) { return change(l.As(""), ctx, id) })
+		return l.changeEach(noun, ids, func(id string) (bool, error) { return change(l.store.As(""), ctx, id) })
 	})
 }

@@ -37,22 +37,22 @@ func (p *program) fleetUndrain() *cobra.Command {
 
 // drainChange are the functions of schema ops that begin or end drains.
 type drainChange struct {
-	instance    func(by db.Act, ctx context.Context, id string) (bool, error)
-	host, label func(by db.Act, ctx context.Context, value, region string) (bool, error)
-	region      func(by db.Act, ctx context.Context, region string) (bool, error)
-	status      string // of the instances that a completion offers
+	instance      func(by db.Act, ctx context.Context, id string) (bool, error)
+	host, label   func(by db.Act, ctx context.Context, value, region string) (bool, error)
+	region        func(by db.Act, ctx context.Context, region string) (bool, error)
+	offeredStatus string // of the instances that a completion offers
 }
 
 // changeDrains changes the drains that the arguments and flags name.
 func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Command {
-	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Fleet, opsview.FleetFilter{Status: calls.status},
+	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Fleet, opsview.FleetFilter{Status: calls.offeredStatus},
 		"instance"))
 	hosts := cmd.Flags().StringArray("host", nil,
 		"All game servers whose endpoint has this host; repeat it for several")
 	labels := cmd.Flags().StringArray("label", nil,
 		"All game servers with this label, as key=value; repeat it for several")
 	wait, timeout := new(bool), new(time.Duration)
-	if calls.status == "ready" { // an end of a drain waits for nobody
+	if calls.offeredStatus == "ready" { // an end of a drain waits for nobody
 		wait, timeout = addWaitFlags(cmd)
 	}
 	region := cmd.Flags().String("region", "",
@@ -72,9 +72,9 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Com
 			targets, change[target] = append(targets, target), do
 			// Those that have ended have no players, and there may be thousands.
 			servers.Running = true
-			empty.targets = append(empty.targets, servers)
+			empty.drainTargets = append(empty.drainTargets, servers)
 		}
-		by := l.As("")
+		by := l.store.As("")
 		for _, id := range ids {
 			add(id, opsview.FleetFilter{Instance: id}, func() (bool, error) { return calls.instance(by, ctx, id) })
 		}
@@ -118,7 +118,7 @@ func (p *program) fleetDrains() *cobra.Command {
 		Example: "  director fleet drains",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		drains, err := opsview.Drains.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		drains, err := opsview.Drains.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 		if err != nil {
 			return err
 		}

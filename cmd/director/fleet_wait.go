@@ -17,8 +17,10 @@ const emptyEvery = 2 * time.Second
 
 // addWaitFlags adds the flags of a wait for the last player.
 func addWaitFlags(cmd *cobra.Command) (wait *bool, timeout *time.Duration) {
-	wait = cmd.Flags().Bool("wait", false, "Return when the last player has left, and print on stderr how many are left")
-	timeout = cmd.Flags().Duration("timeout", 0, "With --wait: the most time to wait, after which it fails; 0: without end")
+	wait = cmd.Flags().Bool("wait", false,
+		"Return when the last player has left, and print on stderr how many are left")
+	timeout = cmd.Flags().Duration("timeout", 0,
+		"With --wait: the most time to wait, after which it fails; 0: without end")
 	return wait, timeout
 }
 
@@ -27,14 +29,14 @@ type emptyWait struct {
 	operator operator
 	stderr   io.Writer
 
-	targets  []opsview.FleetFilter
-	lastLine string // of progress
+	drainTargets []opsview.FleetFilter
+	lastLine     string // of progress
 }
 
 // playersLeft are the players of game servers that have not ended.
 type playersLeft struct {
-	servers, occupied int
-	players           int64
+	serverCount, occupiedServers int
+	playerCount                  int64
 }
 
 // untilEmpty returns when nobody has a seat on the targets; a game server that ends loses its players. It retries while
@@ -46,16 +48,17 @@ func (w *emptyWait) untilEmpty(ctx context.Context, timeout time.Duration) error
 		defer cancel()
 	}
 	for {
-		left, err := w.count(ctx)
+		left, err := w.countPlayers(ctx)
 		switch {
-		case err == nil && left.players == 0:
-			w.show("no player is left")
+		case err == nil && left.playerCount == 0:
+			w.showProgress("no player is left")
 			return nil
 		case err == nil:
-			w.show(fmt.Sprintf("waiting: players left: %d, on %d of %d game servers", left.players, left.occupied,
-				left.servers))
+			w.showProgress(fmt.Sprintf("waiting: players left: %d, on %d of %d game servers", left.playerCount,
+				left.occupiedServers,
+				left.serverCount))
 		case isUnavailable(err) && ctx.Err() == nil:
-			w.show("waiting: the database is unreachable")
+			w.showProgress("waiting: the database is unreachable")
 		// Otherwise the time is over or the command was interrupted, and the error of the reading is only its
 		// consequence.
 		case ctx.Err() == nil:
@@ -67,11 +70,11 @@ func (w *emptyWait) untilEmpty(ctx context.Context, timeout time.Duration) error
 	}
 }
 
-// count reads the targets; a game server that two of them name counts once.
-func (w *emptyWait) count(ctx context.Context) (left playersLeft, err error) {
+// countPlayers reads the targets; a game server that two of them name counts once.
+func (w *emptyWait) countPlayers(ctx context.Context) (left playersLeft, err error) {
 	seen := map[string]bool{}
-	for _, target := range w.targets {
-		servers, err := opsview.Fleet.Read(ctx, w.operator.Pool(), target, opsview.Page{})
+	for _, target := range w.drainTargets {
+		servers, err := opsview.Fleet.Read(ctx, w.operator.store.Pool(), target, opsview.Page{})
 		if err != nil {
 			return left, err
 		}
@@ -80,18 +83,18 @@ func (w *emptyWait) count(ctx context.Context) (left playersLeft, err error) {
 				continue
 			}
 			seen[server.Instance] = true
-			left.servers++
-			left.players += server.Players
+			left.serverCount++
+			left.playerCount += server.Players
 			if server.Players > 0 {
-				left.occupied++
+				left.occupiedServers++
 			}
 		}
 	}
 	return left, nil
 }
 
-// show prints a line of progress when it says something new.
-func (w *emptyWait) show(line string) {
+// showProgress prints a line of progress when it says something new.
+func (w *emptyWait) showProgress(line string) {
 	if line != w.lastLine {
 		w.lastLine = line
 		fmt.Fprintln(w.stderr, line)

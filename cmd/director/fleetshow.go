@@ -41,16 +41,16 @@ func (p *program) fleetShow() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(wordsOf(opsview.Fleet, opsview.FleetFilter{}, "instance"))),
 	}, byOperator, func(ctx context.Context, l operator, args []string) error {
-		i, err := l.instance(ctx, args[0])
+		i, err := l.readInstance(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, i, instanceDetails.write)
+		return writeDetails(l.out, i, instanceDetails.writeText)
 	})
 }
 
-func (l operator) instance(ctx context.Context, id string) (i instanceDetails, err error) {
-	i.Instance, err = opsview.ReadInstance(ctx, l.Pool(), id)
+func (l operator) readInstance(ctx context.Context, id string) (i instanceDetails, err error) {
+	i.Instance, err = opsview.ReadInstance(ctx, l.store.Pool(), id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return i, fmt.Errorf("there is no instance %q; 'director fleet list --all' lists all instances", id)
 	}
@@ -58,11 +58,12 @@ func (l operator) instance(ctx context.Context, id string) (i instanceDetails, e
 		return i, err
 	}
 	hosted := opsview.SessionFilter{Region: i.Region, Instance: id}
-	open, err := opsview.Sessions.Read(ctx, l.Pool(), hosted, opsview.Page{Order: opsview.FirstOpened})
+	open, err := opsview.Sessions.Read(ctx, l.store.Pool(), hosted, opsview.Page{Order: opsview.FirstOpened})
 	if err != nil {
 		return i, err
 	}
-	seats, err := opsview.Seats.Read(ctx, l.Pool(), opsview.SeatFilter{Region: i.Region, Instance: id}, opsview.Page{})
+	seats, err := opsview.Seats.Read(ctx, l.store.Pool(), opsview.SeatFilter{Region: i.Region, Instance: id},
+		opsview.Page{})
 	players := map[string][]string{}
 	for _, s := range seats {
 		players[s.Session] = append(players[s.Session], s.Player)
@@ -75,8 +76,8 @@ func (l operator) instance(ctx context.Context, id string) (i instanceDetails, e
 	return i, err
 }
 
-func (i instanceDetails) write(out cli.Output) error {
-	for _, fact := range i.facts() {
+func (i instanceDetails) writeText(out cli.Output) error {
+	for _, fact := range i.factPairs() {
 		fmt.Fprintf(out.Writer, "%-14s %s\n", fact[0], fact[1])
 	}
 	if len(i.Sessions) == 0 {
@@ -86,12 +87,12 @@ func (i instanceDetails) write(out cli.Output) error {
 	header := []string{"session", "mode", "players", "connected", "max", "opened", "who"}
 	return cli.Write(out.Sparing("connected", "mode", "max", "opened", "players"), i.Sessions, header,
 		func(s hostedLine) []any {
-			return []any{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, ago(&s.Age), s.Who}
+			return []any{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, formatAgo(&s.Age), s.Who}
 		})
 }
 
-// facts returns pairs of name and value, for people.
-func (i instanceDetails) facts() [][2]string {
+// factPairs returns pairs of name and value, for people.
+func (i instanceDetails) factPairs() [][2]string {
 	lease := "expired"
 	switch {
 	case i.Status == "gone":
@@ -100,7 +101,7 @@ func (i instanceDetails) facts() [][2]string {
 		lease = "valid"
 	}
 	if i.LeaseAge != nil {
-		lease += ", last heartbeat " + ago(i.LeaseAge)
+		lease += ", last heartbeat " + formatAgo(i.LeaseAge)
 	}
 	reports := "no: unused resolved seats are freed after hours"
 	if i.ReportsSeats {

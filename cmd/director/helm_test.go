@@ -18,7 +18,7 @@ func TestTheHelmChartTakesNoSecretAsASetting(t *testing.T) {
 	refused := refusedByTheChart(t)
 	for _, s := range allSettings() {
 		if s.secret {
-			for _, name := range slices.Concat([]string{s.variable()}, s.aliases) {
+			for _, name := range slices.Concat([]string{s.variableName()}, s.aliases) {
 				require.Contains(t, refused, name)
 				require.Contains(t, refusedInExtraEnv(t), name)
 			}
@@ -31,7 +31,8 @@ func TestTheHelmChartTakesNoSecretAsASetting(t *testing.T) {
 func TestTheHelmChartOwnsTheAddressesOfListeners(t *testing.T) {
 	t.Parallel()
 	refused := refusedByTheChart(t)
-	for _, name := range []string{"DIRECTOR_ADDR", "DIRECTOR_METRICS_ADDR", "DIRECTOR_GRPC_ADDR", "DIRECTOR_ORCHESTRATOR_ADDR", "DIRECTOR_REALTIME_ADDR",
+	for _, name := range []string{"DIRECTOR_ADDR", "DIRECTOR_METRICS_ADDR", "DIRECTOR_GRPC_ADDR",
+		"DIRECTOR_ORCHESTRATOR_ADDR", "DIRECTOR_REALTIME_ADDR",
 		"DIRECTOR_REALTIME_CONTROL_ADDR"} {
 		require.Contains(t, refused, name)
 		require.Empty(t, newEnvironment([]string{name + "=:1"}).unknownVariables())

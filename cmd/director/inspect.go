@@ -62,13 +62,13 @@ func (p *program) tokenInspect() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return i.write(out, time.Now())
+			return i.writeVerdict(out, time.Now())
 		}
 		if *jwks != "" {
 			return p.inspectBySet(cmd, raw, *jwks)
 		}
 		return p.withDatabase(cmd, byOperator,
-			func(ctx context.Context, l operator) error { return l.inspect(ctx, raw) })
+			func(ctx context.Context, l operator) error { return l.inspectToken(ctx, raw) })
 	}
 	return cmd
 }
@@ -98,16 +98,16 @@ func (p *program) inspectBySet(cmd *cobra.Command, raw, jwks string) error {
 	}
 	i := decodeToken(raw)
 	i.Against = "the key set of --jwks"
-	return i.judge(cmd.Context(), raw, keys, time.Now()).write(out)
+	return i.judgeToken(cmd.Context(), raw, keys, time.Now()).writeVerdict(out)
 }
 
-// inspect verifies with the keys and the clock of the database.
-func (l operator) inspect(ctx context.Context, raw string) error {
-	published, now, err := l.Keys(ctx)
+// inspectToken verifies with the keys and the clock of the database.
+func (l operator) inspectToken(ctx context.Context, raw string) error {
+	published, now, err := l.store.Keys(ctx)
 	if err != nil {
 		return err
 	}
-	states, err := opsview.Keys.Read(ctx, l.Pool(), opsview.KeyFilter{}, opsview.Page{})
+	states, err := opsview.Keys.Read(ctx, l.store.Pool(), opsview.KeyFilter{}, opsview.Page{})
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (l operator) inspect(ctx context.Context, raw string) error {
 	set := token.NewKeySourceFunc(func(context.Context, string) (token.Document, error) {
 		return token.Document{JSON: publicSet(published, now), MaxAge: time.Hour}, nil
 	}, token.SourceOptions{})
-	return i.judge(ctx, raw, set, now).write(l.out)
+	return i.judgeToken(ctx, raw, set, now).writeVerdict(l.out)
 }
 
 // publicSet is the key set that replicas publish at a moment.
@@ -153,31 +153,32 @@ func decodeToken(raw string) (i inspected) {
 	return i
 }
 
-func (i inspected) judge(ctx context.Context, raw string, keys *token.KeySource, now time.Time) inspected {
+func (i inspected) judgeToken(ctx context.Context, raw string, keys *token.KeySource, now time.Time) inspected {
 	claims, err := token.NewSessionVerifier(keys, 0).Verify(ctx, raw, now)
 	if err == nil {
-		i.Valid, i.Says = true, fmt.Sprintf("valid for %s more", brief(claims.Expires.Sub(now).Round(time.Second)))
+		i.Valid, i.Says = true, fmt.Sprintf("valid for %s more",
+			briefDuration(claims.Expires.Sub(now).Round(time.Second)))
 		return i
 	}
 	var invalid token.Invalid
 	if errors.As(err, &invalid) {
 		i.Reason = string(invalid)
 	}
-	i.Says = i.explain(invalid, now)
+	i.Says = i.explainReason(invalid, now)
 	return i
 }
 
-// explain returns the reason in words.
-func (i inspected) explain(reason token.Invalid, now time.Time) string {
+// explainReason returns the reason in words.
+func (i inspected) explainReason(reason token.Invalid, now time.Time) string {
 	switch reason {
 	case token.Malformed, token.TooLarge:
 		return "this is no token: a token has three parts separated by dots, and begins with eyJ"
 	case token.Expired:
 		return fmt.Sprintf("it expired %s ago: the player resolves again",
-			brief(now.Sub(i.claimTime("exp")).Round(time.Second)))
+			briefDuration(now.Sub(i.claimTime("exp")).Round(time.Second)))
 	case token.NotYetValid:
 		return fmt.Sprintf("it becomes valid in %s: compare this machine's clock with the database's",
-			brief(i.claimTime("iat").Sub(now).Round(time.Second)))
+			briefDuration(i.claimTime("iat").Sub(now).Round(time.Second)))
 	case token.UnknownKey, token.AlgNotAllowed, token.WrongIssuer, token.WrongAudience:
 		return i.explainOtherToken(reason)
 	case token.BadSignature:
@@ -208,7 +209,7 @@ func (i inspected) claimTime(claim string) time.Time {
 	return time.Unix(int64(seconds), 0)
 }
 
-func (i inspected) write(out cli.Output) error {
+func (i inspected) writeVerdict(out cli.Output) error {
 	if out.JSON {
 		if err := cli.WriteJSON(out.Writer, i); err != nil {
 			return err

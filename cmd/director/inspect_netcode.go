@@ -46,7 +46,7 @@ func decodeNetcode(raw string, now time.Time) (i inspectedNetcode, ok bool) {
 	return i, len(i.Dials) > 0
 }
 
-func (i inspectedNetcode) write(out cli.Output, now time.Time) error {
+func (i inspectedNetcode) writeVerdict(out cli.Output, now time.Time) error {
 	if out.JSON {
 		if err := cli.WriteJSON(out.Writer, i); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (i inspectedNetcode) write(out cli.Output, now time.Time) error {
 	}
 	if i.Expired {
 		return fmt.Errorf("%w: it expired %s ago: the player resolves again", errTokenRefused,
-			brief(now.Sub(*i.Expires).Round(time.Second)))
+			briefDuration(now.Sub(*i.Expires).Round(time.Second)))
 	}
 	return nil
 }

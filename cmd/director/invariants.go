@@ -22,7 +22,7 @@ type invariantLine struct {
 	Rows []json.RawMessage `json:"rows,omitempty"`
 }
 
-func (p *program) invariants() *cobra.Command {
+func (p *program) invariantsCommand() *cobra.Command {
 	return p.onDatabase(&cobra.Command{
 		Use:   "invariants",
 		Short: "Check the invariants of the data",
@@ -39,12 +39,12 @@ func (p *program) invariants() *cobra.Command {
 		if err := writeInvariants(l.out, all); err != nil {
 			return err
 		}
-		return violated(all)
+		return violationError(all)
 	})
 }
 
 func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) {
-	counts, err := opsview.Invariants.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+	counts, err := opsview.Invariants.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) 
 		if c.Violations == 0 {
 			continue
 		}
-		if all[i].Rows, err = opsview.ReadViolations(ctx, l.Pool(), c.Name, violationRows); err != nil {
+		if all[i].Rows, err = opsview.ReadViolations(ctx, l.store.Pool(), c.Name, violationRows); err != nil {
 			return nil, err
 		}
 	}
@@ -75,8 +75,8 @@ func writeInvariants(out cli.Output, all []invariantLine) error {
 	return nil
 }
 
-// violated returns an error that names the violated invariants, or nil.
-func violated(all []invariantLine) error {
+// violationError returns an error that names the violated invariants, or nil.
+func violationError(all []invariantLine) error {
 	var names []string
 	for _, i := range all {
 		if i.Violations > 0 {

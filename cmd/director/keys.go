@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-func (p *program) keys() *cobra.Command {
+func (p *program) keysCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "keys",
 		Short: "List, rotate and taint the keys that sign session tokens",
@@ -37,7 +37,7 @@ func (p *program) keysList() *cobra.Command {
 	all := cmd.Flags().Bool("all", false,
 		"Also those that are expired, and those that were tainted more than a day ago")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		keys, err := opsview.Keys.Read(ctx, l.Pool(), opsview.KeyFilter{Useful: !*all},
+		keys, err := opsview.Keys.Read(ctx, l.store.Pool(), opsview.KeyFilter{Useful: !*all},
 			opsview.Page{Order: opsview.ByTurn})
 		if err != nil {
 			return err
@@ -71,11 +71,12 @@ func (p *program) keysRotate() *cobra.Command {
 	}
 	force := cmd.Flags().Bool("force", false, "Do not wait until the signing key's period is over")
 	return p.onDatabase(cmd, byOperator|byKeys, func(ctx context.Context, l operator, _ []string) error {
-		sealer, err := l.sealer()
+		sealer, err := l.conf.makeSealer()
 		if err != nil {
 			return err
 		}
-		made, err := l.RotateKeys(ctx, l.schedule().Policy(), *force, keymint.With(sealer, l.Worker.Alg))
+		made, err := l.store.RotateKeys(ctx, l.conf.keySchedule().Policy(), *force,
+			keymint.With(sealer, l.conf.Worker.Alg))
 		if err != nil {
 			return err
 		}
@@ -92,7 +93,7 @@ func (p *program) keysRotate() *cobra.Command {
 
 // printNext prints from when the next key signs.
 func (l operator) printNext(ctx context.Context) error {
-	keys, now, err := l.Keys(ctx)
+	keys, now, err := l.store.Keys(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (p *program) keysTaint() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(wordsOf(opsview.Keys, opsview.KeyFilter{Untainted: true}, "kid")),
 	}, byOperator, func(ctx context.Context, l operator, args []string) error {
-		did, err := l.As("").TaintKey(ctx, args[0])
+		did, err := l.store.As("").TaintKey(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -167,8 +168,8 @@ func (p *program) keysTaint() *cobra.Command {
 	})
 }
 
-// sealer returns the sealer of private keys with the key-encryption keys of the settings.
-func (c *Config) sealer() (*token.Sealer, error) {
+// makeSealer returns the sealer of private keys with the key-encryption keys of the settings.
+func (c *Config) makeSealer() (*token.Sealer, error) {
 	if len(c.KEKs) == 0 {
 		return nil, cli.Usage(fmt.Errorf("there is no key-encryption key: set DIRECTOR_KEY_ENCRYPTION_KEY to 32 bytes in base64, " +
 			"the same in every replica and worker ('openssl rand -base64 32' makes one)"))

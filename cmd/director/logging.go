@@ -10,16 +10,16 @@ import (
 func (p *program) newLog(conf *loaded) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(conf.LogLevel)) // cannot fail: load has checked it
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: milliseconds}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logMilliseconds}
 	if conf.LogFormat == "json" || conf.LogFormat == "auto" && !cli.IsTerminal(p.stderr) {
 		return slog.New(slog.NewJSONHandler(p.stderr, options))
 	}
 	return slog.New(slog.NewTextHandler(p.stderr, options))
 }
 
-// milliseconds logs every duration in milliseconds and adds the unit to its name: took becomes took_ms. Without it,
+// logMilliseconds logs every duration in milliseconds and adds the unit to its name: took becomes took_ms. Without it,
 // JSON would show nanoseconds, and text a unit that depends on the value.
-func milliseconds(_ []string, a slog.Attr) slog.Attr {
+func logMilliseconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() != slog.KindDuration {
 		return a
 	}

@@ -33,7 +33,7 @@ func main() {
 // an error to stderr before it returns it.
 func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	p := &program{environ: newEnvironment(environ), stdout: stdout, stderr: stderr, stdin: stdin}
-	root := p.root()
+	root := p.rootCommand()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -58,7 +58,7 @@ type program struct {
 	stdout, stderr io.Writer
 }
 
-func (p *program) root() *cobra.Command {
+func (p *program) rootCommand() *cobra.Command {
 	root := cli.Family(&cobra.Command{
 		Use:   "director",
 		Short: "The control plane for multiplayer game servers, on Postgres",
@@ -74,16 +74,19 @@ func (p *program) root() *cobra.Command {
 			"  director doctor                   # check the installation, and print what to fix first",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-	}, p.bench(), p.version())
+	}, p.benchCommand(), p.versionCommand())
 	// The groups of the console, after what runs the director.
-	addGroup(root, "Run", p.dev(), p.serve(), p.work(), p.sidecar(), p.migrate())
-	addGroup(root, "Overview", p.doctor(), p.atCommand(), p.invariants(), p.mcp())
-	addGroup(root, "Game servers", p.fleet(), p.enrolments(), p.sessions(), p.regions(), p.cells(), p.capacity(),
-		p.evacuate(), p.evacuations())
-	addGroup(root, "Players", p.players(), p.erase(), p.profiles(), p.explain(), p.replay(), p.simulate(), p.token(), p.valves())
-	addGroup(root, "Rooms", p.agents(), p.rooms(), p.projects())
-	addGroup(root, "System", p.apply(), p.pools(), p.deployments(), p.providers(), p.events(), p.webhooks(),
-		p.keys())
+	addGroup(root, "Run", p.devCommand(), p.serveCommand(), p.workCommand(), p.sidecarCommand(), p.migrateCommand())
+	addGroup(root, "Overview", p.doctorCommand(), p.atCommand(), p.invariantsCommand(), p.mcpCommand())
+	addGroup(root, "Game servers", p.fleetCommand(), p.enrolmentsCommand(), p.sessionsCommand(), p.regionsCommand(),
+		p.cellsCommand(), p.capacityCommand(),
+		p.evacuateCommand(), p.evacuationsCommand())
+	addGroup(root, "Players", p.playersCommand(), p.eraseCommand(), p.profilesCommand(), p.explainCommand(),
+		p.replayCommand(), p.simulateCommand(), p.tokenCommand(), p.valvesCommand())
+	addGroup(root, "Rooms", p.agentsCommand(), p.roomsCommand(), p.projectsCommand())
+	addGroup(root, "System", p.applyCommand(), p.poolsCommand(), p.deploymentsCommand(), p.providersCommand(),
+		p.eventsCommand(), p.webhooksCommand(),
+		p.keysCommand())
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(cmd.OutOrStdout(), cmd); return nil })
 	completeWords(root)

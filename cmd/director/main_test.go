@@ -149,7 +149,8 @@ const fleetHeader = "X-Fleet-Token: " + testFleetToken
 
 func placeOn(t *testing.T, s *db.Store, sub string) (db.Placement, error) {
 	t.Helper()
-	return s.Place(t.Context(), db.PlaceRequest{Caller: sub, Region: "eu", Mode: "duel", Party: []string{sub}, MaxPlayers: 2})
+	return s.Place(t.Context(), db.PlaceRequest{Caller: sub, Region: "eu", Mode: "duel", Party: []string{sub},
+		MaxPlayers: 2})
 }
 
 // Pins a command without help, or with incomplete help.
@@ -170,7 +171,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(p.root())
+	walk(p.rootCommand())
 }
 
 // Pins help with 45 flags in one list, and lines that are wider than a terminal.

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/matching/explainer"
 )
 
-func (p *program) mcp() *cobra.Command {
+func (p *program) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Let an AI assistant read the installation",
@@ -26,12 +26,12 @@ func (p *program) mcp() *cobra.Command {
 	addFlags(cmd.Flags(), byExplained|byDoctor)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withStore(cmd, byExplained|byDoctor, func(ctx context.Context, l operator) error {
-			checks := l.doctor()
-			checks.Store = l.Store
+			checks := l.conf.doctorOptions()
+			checks.Store = l.store
 			return assistant.Serve(ctx, assistant.Options{
-				Store: l.Store, Doctor: checks, Universe: l.Server.Universe, Version: buildVersion().Version,
-				Explain: explainer.New(explainer.Options{Store: l.Store, Universe: l.Server.Universe,
-					PlayerArg: l.Server.PlayerArg}),
+				Store: l.store, Doctor: checks, Universe: l.conf.Server.Universe, Version: buildVersion().Version,
+				Explain: explainer.New(explainer.Options{Store: l.store, Universe: l.conf.Server.Universe,
+					PlayerArg: l.conf.Server.PlayerArg}),
 				ErrorText: func(err error) error { return explainDatabaseError(refusalText(err)) },
 			}, io.NopCloser(p.stdin), unclosed{p.stdout})
 		})

@@ -22,11 +22,12 @@ func TestGarbageIsCollectedAsTheOperatorSays(t *testing.T) {
 		flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 		addFlags(flags, byServe)
 		kek := "DIRECTOR_KEY_ENCRYPTION_KEY=BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="
-		conf, err := load(flags, newEnvironment([]string{environ, "DATABASE_URL=postgres://localhost/none", kek}), byServe)
+		conf, err := loadSettings(flags,
+			newEnvironment([]string{environ, "DATABASE_URL=postgres://localhost/none", kek}), byServe)
 		require.NoError(t, err)
 		proc, err := openProcess(t.Context(), "serve", conf, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
-		proc.close()
+		proc.closeAll()
 		require.Equal(t, want, debug.SetGCPercent(100), environ)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/migrations"
 )
 
-func (p *program) migrate() *cobra.Command {
+func (p *program) migrateCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "migrate",
 		Short: "Migrate the schema of the database",
@@ -33,8 +33,8 @@ type migrationLine struct {
 	AppliedAt *time.Time `json:"applied_at"`
 }
 
-// migration adds flags, settings and the database's URL to a sub-command of migrate.
-func (p *program) migration(cmd *cobra.Command,
+// migrationCommand adds flags, settings and the database's URL to a sub-command of migrate.
+func (p *program) migrationCommand(cmd *cobra.Command,
 	run func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error) *cobra.Command {
 	cmd.Args = cli.Exactly(0)
 	addFlags(cmd.Flags(), byMigrate)
@@ -44,7 +44,7 @@ func (p *program) migration(cmd *cobra.Command,
 		if err != nil {
 			return err
 		}
-		conf, err := load(cmd.Flags(), p.environ, byMigrate)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byMigrate)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (c *Config) migrationURL() (string, error) {
 	if c.Database.Pooler == "pgbouncer" && c.Database.URL != "" && c.Database.DirectURL == "" {
 		return "", cli.Usage(errPooled)
 	}
-	if url := c.direct(); url != "" {
+	if url := c.directURL(); url != "" {
 		return url, nil
 	}
 	data, err := c.dataDir()
@@ -85,8 +85,8 @@ func (c *Config) migrationURL() (string, error) {
 	return url, err
 }
 
-// direct returns the URL that bypasses a pooler.
-func (c *Config) direct() string {
+// directURL returns the URL that bypasses a pooler.
+func (c *Config) directURL() string {
 	if c.Database.DirectURL != "" {
 		return c.Database.DirectURL
 	}
@@ -94,7 +94,7 @@ func (c *Config) direct() string {
 }
 
 func (p *program) migrateUp() *cobra.Command {
-	return p.migration(&cobra.Command{
+	return p.migrationCommand(&cobra.Command{
 		Use:     "up",
 		Short:   "Apply the pending migrations",
 		Long:    "Applies every pending migration. Replicas of the previous release continue to run.",
@@ -115,7 +115,7 @@ func (p *program) migrateDown() *cobra.Command {
 	}
 	steps := cmd.Flags().Int("steps", 1, "How many to revert")
 	yes := addYes(cmd)
-	return p.migration(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
+	return p.migrationCommand(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
 		if *steps < 1 {
 			return cli.Usage(fmt.Errorf("--steps %d is not allowed: it must be 1 or more", *steps))
 		}
@@ -136,17 +136,17 @@ func (p *program) confirmDown(ctx context.Context, url string, steps int, yes bo
 	if err != nil {
 		return err
 	}
-	applied := slices.DeleteFunc(all, func(m migrations.Migration) bool { return !m.Applied() })
+	applied := slices.DeleteFunc(all, func(m migrations.Migration) bool { return !m.IsApplied() })
 	slices.Reverse(applied)
 	consequence := []string{fmt.Sprintf("This reverts, and deletes all data of, on %s:", withoutPassword(url))}
 	for _, m := range applied[:min(steps, len(applied))] {
 		consequence = append(consequence, m.Name)
 	}
-	return p.confirm(false, strings.Join(consequence, "\n  "))
+	return p.askConfirmation(false, strings.Join(consequence, "\n  "))
 }
 
 func (p *program) migrateStatus() *cobra.Command {
-	return p.migration(&cobra.Command{
+	return p.migrationCommand(&cobra.Command{
 		Use:     "status",
 		Short:   "List the migrations and whether they are applied",
 		Long:    "Lists the migrations in this binary, and when each was applied to the database. It does not wait for a running migration.",
@@ -167,8 +167,8 @@ func (p *program) migrateStatus() *cobra.Command {
 func writeMigrations(out cli.Output, all []migrations.Migration, version int64) error {
 	lines := make([]migrationLine, 0, len(all)+1)
 	for _, m := range all {
-		line := migrationLine{Version: m.Version, Name: m.Name, Applied: m.Applied()}
-		if m.Applied() {
+		line := migrationLine{Version: m.Version, Name: m.Name, Applied: m.IsApplied()}
+		if m.IsApplied() {
 			line.AppliedAt = &m.AppliedAt
 		}
 		lines = append(lines, line)
@@ -190,7 +190,7 @@ func (p *program) migrateRedo() *cobra.Command {
 		Example: "  director migrate redo --yes",
 	}
 	yes := addYes(cmd)
-	return p.migration(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
+	return p.migrationCommand(cmd, func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error {
 		if err := p.confirmDown(cmd.Context(), url, 1, *yes); err != nil {
 			return err
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) players() *cobra.Command {
+func (p *program) playersCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "players",
 		Short: "Show, export and erase what is known of a player, and take back what it has",
 		Long: "Commands for players, who are known by the sub of their access token. The same in SQL: views ops.seats, ops.player_tickets,\n" +
 			"ops.lobby_members and ops.refusals, functions ops.free_seat, ops.cancel_ticket and ops.erase_player.",
 		Example: "  director players show alice\n  director players free-seat eu-west.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10 alice --reason 'stuck, ticket 4711'",
-	}, p.playersShow(), p.playersExport(), p.playersFreeSeat(), p.playersCancelTicket(), p.erase())
+	}, p.playersShow(), p.playersExport(), p.playersFreeSeat(), p.playersCancelTicket(), p.eraseCommand())
 }
 
 // playerDetails is the output of `players show`.
@@ -53,22 +53,22 @@ func (p *program) playersShow() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(playerWords)),
 	}, byProfile, func(ctx context.Context, l operator, args []string) error {
-		d, err := l.player(ctx, args[0])
+		d, err := l.readPlayer(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, d, playerDetails.write)
+		return writeDetails(l.out, d, playerDetails.writeText)
 	})
 }
 
 // playerWords completes players with a seat, a ticket or a refusal.
 func playerWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
-	found, err := opsview.PlayersBeginning(ctx, l.Pool(), begun, l.Server.Universe)
-	return among(found, begun, given), err
+	found, err := opsview.PlayersBeginning(ctx, l.store.Pool(), begun, l.conf.Server.Universe)
+	return matchingWords(found, begun, given), err
 }
 
-func (l operator) player(ctx context.Context, id string) (d playerDetails, err error) {
-	known, err := opsview.ReadPlayer(ctx, l.Pool(), id, l.Server.Universe, opsview.Page{Limit: 1})
+func (l operator) readPlayer(ctx context.Context, id string) (d playerDetails, err error) {
+	known, err := opsview.ReadPlayer(ctx, l.store.Pool(), id, l.conf.Server.Universe, opsview.Page{Limit: 1})
 	if err != nil {
 		return d, err
 	}
@@ -92,11 +92,11 @@ func (l operator) player(ctx context.Context, id string) (d playerDetails, err e
 // unknownPlayer is the error for a player of whom nothing is known, with those who may be meant.
 func (l operator) unknownPlayer(ctx context.Context, text string) error {
 	unknown := fmt.Sprintf("nothing is known of player %q: no seat, no ticket, and no refusal in the last 7 days", text)
-	begin, err := opsview.PlayersBeginning(ctx, l.Pool(), text, l.Server.Universe)
+	begin, err := opsview.PlayersBeginning(ctx, l.store.Pool(), text, l.conf.Server.Universe)
 	if err != nil {
 		return err
 	}
-	called, err := opsview.PlayersCalled(ctx, l.Pool(), text, l.Server.Universe)
+	called, err := opsview.PlayersCalled(ctx, l.store.Pool(), text, l.conf.Server.Universe)
 	if err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func (l operator) unknownPlayer(ctx context.Context, text string) error {
 	return errors.New(unknown)
 }
 
-func (d playerDetails) write(out cli.Output) error {
-	for _, fact := range d.facts() {
+func (d playerDetails) writeText(out cli.Output) error {
+	for _, fact := range d.factPairs() {
 		fmt.Fprintf(out.Writer, "%-10s %s\n", fact[0], fact[1])
 	}
 	for _, table := range []func(cli.Output) error{d.writeSeats, d.writeTickets, d.writeRooms, d.writeRefusals} {
@@ -121,8 +121,8 @@ func (d playerDetails) write(out cli.Output) error {
 	return nil
 }
 
-// facts returns pairs of name and value, for people.
-func (d playerDetails) facts() [][2]string {
+// factPairs returns pairs of name and value, for people.
+func (d playerDetails) factPairs() [][2]string {
 	last := "none that is remembered"
 	if s := d.LastSeat; s != nil {
 		last = s.Session + ", left " + readableTime(&s.LeftAt) + ": " + s.Reason

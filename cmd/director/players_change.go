@@ -19,7 +19,7 @@ func (p *program) playersFreeSeat() *cobra.Command {
 	}
 	return p.takingBack(cmd, byOperator, func(ctx context.Context, l operator, args []string, reason string) error {
 		return l.changeEach("player", args[1:], func(player string) (bool, error) {
-			return l.As("").FreeSeat(ctx, args[0], player, reason)
+			return l.store.As("").FreeSeat(ctx, args[0], player, reason)
 		})
 	})
 }
@@ -35,7 +35,7 @@ func (p *program) playersCancelTicket() *cobra.Command {
 	}
 	return p.takingBack(cmd, byProfile, func(ctx context.Context, l operator, args []string, reason string) error {
 		return l.changeEach("ticket", args, func(ticket string) (bool, error) {
-			return l.As("").CancelTicket(ctx, l.Server.Universe, ticket, reason)
+			return l.store.As("").CancelTicket(ctx, l.conf.Server.Universe, ticket, reason)
 		})
 	})
 }

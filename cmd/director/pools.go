@@ -14,7 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) pools() *cobra.Command {
+func (p *program) poolsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "pools",
 		Short: "Declare, scale, pause and roll pools of game servers",
@@ -54,7 +54,7 @@ func (p *program) poolsList() *cobra.Command {
 	region := cmd.Flags().String("region", "", "Only this region")
 	p.completeFlag(cmd, "region", wordsOf(opsview.Pools, opsview.PoolFilter{}, "region"))
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Pools.Read(ctx, l.Pool(), opsview.PoolFilter{Region: *region}, opsview.Page{})
+		found, err := opsview.Pools.Read(ctx, l.store.Pool(), opsview.PoolFilter{Region: *region}, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -88,14 +88,14 @@ func (p *program) poolsShow() *cobra.Command {
 	pool := parseFirst(cmd, parsePool)
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
 		f := opsview.PoolFilter{Region: pool.Region, App: pool.App, Version: pool.Version}
-		found, err := opsview.Pools.Read(ctx, l.Pool(), f, opsview.Page{Limit: 1})
+		found, err := opsview.Pools.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: 1})
 		switch {
 		case err != nil:
 			return err
 		case len(found) == 0:
 			return fmt.Errorf("there is no pool %s; 'director pools list' lists them", args[0])
 		}
-		schedules, err := opsview.PoolSchedules.Read(ctx, l.Pool(), f, opsview.Page{})
+		schedules, err := opsview.PoolSchedules.Read(ctx, l.store.Pool(), f, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func poolFacts(p opsview.Pool) [][2]string {
 		{"next", nextMin(p)},
 		{"forecast", onOff(p.Forecast)},
 		{"buffer", fmt.Sprintf("%s, %d start at a time, surplus ends after %s",
-			p.Buffer, p.MaxStarting, brief(time.Duration(p.EmptyTTL*float64(time.Second))))},
+			p.Buffer, p.MaxStarting, briefDuration(time.Duration(p.EmptyTTL*float64(time.Second))))},
 		{"waiting", fmt.Sprintf("%d players", p.WaitingPlayers)},
 	}
 	plan := "none: no worker has planned it yet"

@@ -50,8 +50,9 @@ func (p *program) poolsApply() *cobra.Command {
 		return err
 	})
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		done, err := l.Declare(ctx, db.Declaration{Author: *flags.author, Reason: *flags.reason, Apps: declared.Apps,
-			Pools: declared.Pools, DryRun: *dry})
+		done, err := l.store.Declare(ctx,
+			db.Declaration{Author: *flags.author, Reason: *flags.reason, AppVersions: declared.Apps,
+				Pools: declared.Pools, DryRun: *dry})
 		if err != nil {
 			return atFile(*file, refusalText(declared.Locate(err)))
 		}
@@ -108,7 +109,7 @@ func atFile(file string, err error) error {
 
 // warnProviders warns of providers of app versions that no running worker has.
 func (p *program) warnProviders(ctx context.Context, l operator, apps []provision.AppVersion) error {
-	found, err := opsview.Providers.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+	found, err := opsview.Providers.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 	if err != nil {
 		return err
 	}
@@ -134,13 +135,14 @@ func (p *program) warnProviders(ctx context.Context, l operator, apps []provisio
 }
 
 func writeApplied(out cli.Output, done provision.PoolChanges) error {
-	lines := make([]appliedLine, 0, len(done.Apps)+len(done.Pools))
-	for _, c := range done.Apps {
-		lines = append(lines, appliedLine{"app", "", c.App, c.Version, c.Change, append([]string{}, c.Fields...)})
+	lines := make([]appliedLine, 0, len(done.AppChanges)+len(done.PoolChanges))
+	for _, c := range done.AppChanges {
+		lines = append(lines, appliedLine{"app", "", c.App, c.Version, c.Change,
+			append([]string{}, c.ChangedFields...)})
 	}
-	for _, c := range done.Pools {
+	for _, c := range done.PoolChanges {
 		lines = append(lines, appliedLine{"pool", c.Region, c.App, c.Version, c.Change,
-			append([]string{}, c.Fields...)})
+			append([]string{}, c.ChangedFields...)})
 	}
 	return cli.Write(out, lines, []string{"kind", "region", "app", "version", "change", "fields"},
 		func(l appliedLine) []any {

@@ -80,7 +80,7 @@ func (p *program) poolsScale() *cobra.Command {
 		if to == (provision.PoolScale{}) {
 			return cli.Usage(errNothingToChange)
 		}
-		scaled, err := l.ScalePool(ctx, edit, to)
+		scaled, err := l.store.ScalePool(ctx, edit, to)
 		if err != nil {
 			return fieldText(err)
 		}
@@ -90,11 +90,12 @@ func (p *program) poolsScale() *cobra.Command {
 
 // warnOfSchedules names the schedules that want more servers than the pool may have now. 'pools apply' refuses them.
 func warnOfSchedules(ctx context.Context, stderr io.Writer, l operator, p provision.Pool) error {
-	schedules, err := opsview.PoolSchedules.Read(ctx, l.Pool(),
+	schedules, err := opsview.PoolSchedules.Read(ctx, l.store.Pool(),
 		opsview.PoolFilter{Region: p.Region, App: p.App, Version: p.Version}, opsview.Page{})
 	for _, s := range schedules {
 		if int(s.Min) > p.Max {
-			fmt.Fprintf(stderr, "The schedule %s wants %d servers: the pool has at most %d then.\n", s.Schedule, s.Min, p.Max)
+			fmt.Fprintf(stderr, "The schedule %s wants %d servers: the pool has at most %d then.\n", s.Schedule, s.Min,
+				p.Max)
 		}
 	}
 	return err
@@ -117,7 +118,7 @@ func (p *program) poolsPause() *cobra.Command {
 			}
 			until = time.Now().Add(*length)
 		}
-		paused, err := l.PausePool(ctx, edit, until)
+		paused, err := l.store.PausePool(ctx, edit, until)
 		if err != nil {
 			return err
 		}
@@ -132,7 +133,7 @@ func (p *program) poolsResume() *cobra.Command {
 		Long:    "Ends the pauses of a pool, also those after failures and for lack of capacity, so that servers start at once if players need them.",
 		Example: "  director pools resume eu/arena/v7",
 	}, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
-		resumed, err := l.ResumePool(ctx, edit)
+		resumed, err := l.store.ResumePool(ctx, edit)
 		if err != nil {
 			return err
 		}
@@ -158,11 +159,11 @@ func (p *program) poolsRoll() *cobra.Command {
 			"a drained server ends when it is empty. The new version gets a pool with the same numbers unless it has one.",
 		Example: "  director pools roll eu/arena/v7 v8\n  director pools roll eu/arena/v8 v7 --reason 'v8 crashes'",
 	}, 2, func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error {
-		done, err := l.RollPool(ctx, edit, args[1])
+		done, err := l.store.RollPool(ctx, edit, args[1])
 		if err != nil {
 			return err
 		}
-		lines := []rolledLine{{edit.Region, edit.App, args[1], done.Modes, done.DrainedServers}}
+		lines := []rolledLine{{edit.Region, edit.App, args[1], done.MovedModes, done.DrainedServers}}
 		return cli.Write(l.out, lines, []string{"region", "app", "version", "modes", "drained"},
 			func(r rolledLine) []any {
 				return []any{r.Region, r.App, r.Version, r.Modes, r.Drained}
@@ -180,11 +181,11 @@ func (p *program) poolsDelete() *cobra.Command {
 	}
 	yes := addYes(cmd)
 	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error {
-		if err := p.confirm(*yes, fmt.Sprintf("This deletes pool %s: its modes start no servers any more.",
+		if err := p.askConfirmation(*yes, fmt.Sprintf("This deletes pool %s: its modes start no servers any more.",
 			args[0])); err != nil {
 			return err
 		}
-		drained, err := l.DeletePool(ctx, edit)
+		drained, err := l.store.DeletePool(ctx, edit)
 		if err != nil {
 			return err
 		}

@@ -84,17 +84,19 @@ func (p *program) poolsForecast() *cobra.Command {
 
 // readForecast reads the coming hours of a pool, and the record of its forecasts. No hours: there is no such pool.
 func readForecast(ctx context.Context, l operator, f opsview.PoolFilter, hours int) (a forecastAnswer, err error) {
-	records, err := opsview.ForecastErrors.Read(ctx, l.Pool(), f, opsview.Page{Limit: 1})
+	records, err := opsview.ForecastErrors.Read(ctx, l.store.Pool(), f, opsview.Page{Limit: 1})
 	if err != nil || len(records) == 0 {
 		return a, err
 	}
 	a.Record = records[0]
-	a.Hours, err = opsview.Forecasts.Read(ctx, l.Pool(), f, opsview.Page{Skip: opsview.PastForecastHours, Limit: hours})
+	a.Hours, err = opsview.Forecasts.Read(ctx, l.store.Pool(), f,
+		opsview.Page{Skip: opsview.PastForecastHours, Limit: hours})
 	return a, err
 }
 
 func writeForecast(a forecastAnswer, out cli.Output) error {
-	fmt.Fprintf(out.Writer, "%-10s %s\n%-10s %s\n\n", "forecast", onOff(a.Record.Forecast), "record", recordText(a.Record))
+	fmt.Fprintf(out.Writer, "%-10s %s\n%-10s %s\n\n", "forecast", onOff(a.Record.Forecast), "record",
+		recordText(a.Record))
 	return cli.Write(out, a.Hours, []string{"hour", "expected", "low", "high", "with buffer", "weeks"},
 		func(h opsview.ForecastHour) []any {
 			return []any{h.Hour.UTC().Format(time.RFC3339), countText(h.Expected), countText(h.Low), countText(h.High),

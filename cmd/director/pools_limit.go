@@ -25,7 +25,7 @@ func (p *program) poolsLimit() *cobra.Command {
 	starts := cmd.Flags().String("starts-per-hour", "",
 		"The most servers that may start within an hour; none: no limit")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		now, err := opsview.PoolLimits.One(ctx, l.Pool(), opsview.Any{})
+		now, err := opsview.PoolLimits.One(ctx, l.store.Pool(), opsview.Any{})
 		if err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (p *program) poolsLimit() *cobra.Command {
 			if err := setLimit("starts-per-hour", *starts, &now.MaxStarts); err != nil {
 				return err
 			}
-			if _, err := l.As("").LimitPools(ctx, now.MaxServers, now.MaxStarts); err != nil {
+			if _, err := l.store.As("").LimitPools(ctx, now.MaxServers, now.MaxStarts); err != nil {
 				return err
 			}
 		}

@@ -21,7 +21,7 @@ type configLine struct {
 func (l *loaded) printConfig(out cli.Output) error {
 	lines := make([]configLine, len(l.settings))
 	for i, s := range l.settings {
-		lines[i] = configLine{s.variable(), "--" + s.flag, s.value.show(), string(l.sources[i]), s.secret}
+		lines[i] = configLine{s.variableName(), "--" + s.flag, s.value.showText(), string(l.sources[i]), s.secret}
 	}
 	return cli.Write(out.Sparing("source"), lines, []string{"setting", "value", "source"},
 		func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
@@ -33,18 +33,18 @@ func settingsTable(section string) string {
 	b.WriteString("| variable | default | allowed | |\n|---|---|---|---|\n")
 	for _, s := range allSettings() {
 		if s.section == section {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.names(), code(s.value.show()), s.value.allowedText,
-				s.description())
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.namesText(), codeSpan(s.value.showText()), s.value.allowedText,
+				s.helpText())
 		}
 	}
 	return b.String()
 }
 
-func (s setting) names() string {
-	return code(strings.Join(slices.Concat([]string{s.variable()}, s.aliases, s.upstream.names), "`, `"))
+func (s setting) namesText() string {
+	return codeSpan(strings.Join(slices.Concat([]string{s.variableName()}, s.aliases, s.upstream.variableNames), "`, `"))
 }
 
-func (s setting) description() string {
+func (s setting) helpText() string {
 	story := s.help + "."
 	if s.fleetWide {
 		story = "*Fleet-wide.* " + story
@@ -52,7 +52,7 @@ func (s setting) description() string {
 	return story
 }
 
-func code(text string) string {
+func codeSpan(text string) string {
 	if text == "" {
 		return ""
 	}

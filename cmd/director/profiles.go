@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-func (p *program) profiles() *cobra.Command {
+func (p *program) profilesCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "profiles",
 		Short: "Check, apply, compare and roll back matchmaking profiles",
@@ -62,13 +62,14 @@ func (p *program) profilesList() *cobra.Command {
 	}
 	all := cmd.Flags().Bool("all", false, "Also those that are retired")
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		found, err := l.Profiles(ctx, l.Server.Universe, *all)
+		found, err := l.store.Profiles(ctx, l.conf.Server.Universe, *all)
 		if err != nil {
 			return err
 		}
 		lines := make([]profileLine, len(found))
 		for i, f := range found {
-			lines[i] = profileLine{f.Name, f.LiveVersion, f.Shadow, f.Versions, f.RetiredAt, f.PausedAt, f.Author,
+			lines[i] = profileLine{f.Name, f.LiveVersion, f.ShadowVersion, f.VersionCount, f.RetiredAt, f.PausedAt,
+				f.Author,
 				f.CreatedAt, f.Reason}
 		}
 		header := []string{"profile", "live", "shadow", "versions", "applied", "by", "reason", "retired", "paused"}
@@ -127,7 +128,7 @@ func (p *program) profilesShow() *cobra.Command {
 	}
 	shown := parseFirst(cmd, parseVersion)
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		v, err := l.Profile(ctx, l.Server.Universe, shown.name, shown.number)
+		v, err := l.store.Profile(ctx, l.conf.Server.Universe, shown.name, shown.number)
 		if err != nil {
 			return refusalText(err)
 		}
@@ -136,13 +137,13 @@ func (p *program) profilesShow() *cobra.Command {
 			return cli.WriteJSON(l.out.Writer, d)
 		}
 		fmt.Fprintf(p.stderr, "%s@%d, %s, applied at %s by %s%s\n", d.Name, d.Version, d.State,
-			d.CreatedAt.UTC().Format(time.RFC3339), d.Author, because(d.Reason))
+			d.CreatedAt.UTC().Format(time.RFC3339), d.Author, reasonPhrase(d.Reason))
 		fmt.Fprintln(l.out.Writer, strings.TrimRight(d.Document, "\n"))
 		return nil
 	})
 }
 
-func because(reason string) string {
+func reasonPhrase(reason string) string {
 	if reason == "" {
 		return ""
 	}

@@ -37,8 +37,8 @@ type checkLine struct {
 
 var errProfilesRefused = errors.New("not every file is a valid profile")
 
-// refusals returns an error if a file has problems, after it wrote them as FILE:LINE:COLUMN, which editors understand.
-func refusals(to io.Writer, files []declaration.Profile) error {
+// reportRefusals returns an error if a file has problems, after it wrote them as FILE:LINE:COLUMN, which editors understand.
+func reportRefusals(to io.Writer, files []declaration.Profile) error {
 	var err error
 	for _, f := range files {
 		for _, problem := range f.Problems {
@@ -49,8 +49,8 @@ func refusals(to io.Writer, files []declaration.Profile) error {
 	return err
 }
 
-// warn writes the warnings about files, as refusals writes problems.
-func warn(to io.Writer, files []declaration.Profile) {
+// printWarnings writes the warnings about files, as refusals writes problems.
+func printWarnings(to io.Writer, files []declaration.Profile) {
 	for _, f := range files {
 		for _, warning := range f.Warnings {
 			warning.Text = "warning: " + warning.Text
@@ -76,7 +76,7 @@ func (p *program) profilesCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		conf, err := load(cmd.Flags(), p.environ, byCheck)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byCheck)
 		if err != nil {
 			return err
 		}
@@ -87,8 +87,8 @@ func (p *program) profilesCheck() *cobra.Command {
 		if out.JSON {
 			return writeChecks(out, read)
 		}
-		warn(p.stderr, read)
-		if err := refusals(p.stdout, read); err != nil {
+		printWarnings(p.stderr, read)
+		if err := reportRefusals(p.stdout, read); err != nil {
 			return err
 		}
 		for _, f := range read {
@@ -116,9 +116,9 @@ func writeChecks(out cli.Output, files []declaration.Profile) error {
 
 // editFlags are the flags of commands that change a profile.
 type editFlags struct {
-	cmd      *cobra.Command
-	authors  authorship
-	expected *int
+	cmd             *cobra.Command
+	authorship      authorship
+	expectedVersion *int
 }
 
 func addEditFlags(cmd *cobra.Command) editFlags {
@@ -126,11 +126,11 @@ func addEditFlags(cmd *cobra.Command) editFlags {
 		cmd.Flags().Int("expect", -1, "Change nothing unless this is the live version (0: there is none yet)")}
 }
 
-// edit returns the change of a profile that the flags describe.
-func (e editFlags) edit(region, name string) db.ProfileEdit {
-	edit := db.ProfileEdit{Region: region, Name: name, Author: *e.authors.author, Reason: *e.authors.reason}
+// profileEdit returns the change of a profile that the flags describe.
+func (e editFlags) profileEdit(region, name string) db.ProfileEdit {
+	edit := db.ProfileEdit{Region: region, Name: name, Author: *e.authorship.author, Reason: *e.authorship.reason}
 	if e.cmd.Flags().Changed("expect") {
-		edit.Expected = e.expected
+		edit.Expected = e.expectedVersion
 	}
 	return edit
 }
@@ -201,21 +201,22 @@ func (p *program) profilesApply() *cobra.Command {
 		if len(*files) == 0 {
 			return cli.Usage(errors.New("--file is required: a profile in YAML or JSON"))
 		}
-		conf, err := load(cmd.Flags(), p.environ, byProfile)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byProfile)
 		if err != nil {
 			return err
 		}
 		if read, err = p.readProfiles(append(*files, more...), conf.Database.RequireFrom); err != nil {
 			return err
 		}
-		warn(p.stderr, read)
-		return refusals(p.stderr, read)
+		printWarnings(p.stderr, read)
+		return reportRefusals(p.stderr, read)
 	})
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		d := db.Declaration{Region: l.Server.Universe, Author: *flags.authors.author, Reason: *flags.authors.reason, DryRun: *dry}
+		d := db.Declaration{Region: l.conf.Server.Universe, Author: *flags.authorship.author,
+			Reason: *flags.authorship.reason, DryRun: *dry}
 		for _, f := range read {
 			one := db.DeclaredProfile{Document: f.Text, AsShadow: *shadow}
-			one.Expected = flags.edit(l.Server.Universe, f.Profile.Name).Expected
+			one.ExpectedVersion = flags.profileEdit(l.conf.Server.Universe, f.Profile.Name).Expected
 			// One declaration, so that all files are applied or none.
 			d.Profiles = append(d.Profiles, one)
 		}
@@ -225,7 +226,7 @@ func (p *program) profilesApply() *cobra.Command {
 
 // applyProfiles applies all files or none.
 func (l operator) applyProfiles(ctx context.Context, files []declaration.Profile, d db.Declaration, shadow bool) error {
-	done, err := l.Declare(ctx, d)
+	done, err := l.store.Declare(ctx, d)
 	if err != nil {
 		set := declaration.Set{Profiles: files}
 		return refusalText(set.Locate(err))

@@ -19,7 +19,7 @@ func (p *program) profilesRollback() *cobra.Command {
 		Example: "  director profiles rollback ranked-5v5 --reason 'matches took too long'\n" +
 			"  director profiles rollback ranked-5v5@3",
 	}, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
-		return l.RollbackProfile(ctx, edit, version)
+		return l.store.RollbackProfile(ctx, edit, version)
 	})
 }
 
@@ -45,7 +45,7 @@ func (p *program) profilesShadow() *cobra.Command {
 		if *off {
 			version = -1
 		}
-		return l.ShadowProfile(ctx, edit, version)
+		return l.store.ShadowProfile(ctx, edit, version)
 	})
 	change := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -68,12 +68,12 @@ func (p *program) profilesRetire() *cobra.Command {
 	yes := addYes(cmd)
 	return p.changeProfile(cmd, func(ctx context.Context, l operator, edit db.ProfileEdit,
 		_ int) (db.ProfileChange, error) {
-		err := p.confirm(*yes, fmt.Sprintf("This ends profile %s, and cancels the tickets that ask for no other one.",
+		err := p.askConfirmation(*yes, fmt.Sprintf("This ends profile %s, and cancels the tickets that ask for no other one.",
 			edit.Name))
 		if err != nil {
 			return db.ProfileChange{}, err
 		}
-		return l.RetireProfile(ctx, edit)
+		return l.store.RetireProfile(ctx, edit)
 	})
 }
 
@@ -85,7 +85,7 @@ func (p *program) changeProfile(cmd *cobra.Command,
 	cmd.ValidArgsFunction = p.completeProfiles()
 	flags, named := addEditFlags(cmd), parseFirst(cmd, parseVersion)
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		done, err := change(ctx, l, flags.edit(l.Server.Universe, named.name), named.number)
+		done, err := change(ctx, l, flags.profileEdit(l.conf.Server.Universe, named.name), named.number)
 		if err != nil {
 			return refusalText(err)
 		}

@@ -21,15 +21,17 @@ func (p *program) profilesEstimates() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}
 	return p.onDatabase(cmd, byProfile, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Estimates.Read(ctx, l.Pool(), opsview.MinuteFilter{Universe: l.Server.Universe}, opsview.Page{})
+		found, err := opsview.Estimates.Read(ctx, l.store.Pool(),
+			opsview.MinuteFilter{Universe: l.conf.Server.Universe}, opsview.Page{})
 		if err != nil {
 			return err
 		}
-		return cli.Write(l.out, found, []string{"profile", "waits", "before p50", "before p90"}, func(e opsview.Estimate) []any {
-			return []any{e.Profile, e.WaitCount, share(e.BeforeP50), share(e.BeforeP90)}
-		})
+		return cli.Write(l.out, found, []string{"profile", "waits", "before p50", "before p90"},
+			func(e opsview.Estimate) []any {
+				return []any{e.Profile, e.WaitCount, formatShare(e.BeforeP50), formatShare(e.BeforeP90)}
+			})
 	})
 }
 
-// share is a part of one, for people.
-func share(of float64) string { return fmt.Sprintf("%.1f %%", 100*of) }
+// formatShare is a part of one, for people.
+func formatShare(of float64) string { return fmt.Sprintf("%.1f %%", 100*of) }

@@ -16,7 +16,7 @@ func (p *program) profilesPause() *cobra.Command {
 			"that were decided are played. A pause outlasts new versions. The same in SQL: function ops.pause_profile.",
 		Example: "  director profiles pause ranked-5v5 --reason 'the season ends'",
 	}, func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
-		return l.PauseProfile(ctx, edit)
+		return l.store.PauseProfile(ctx, edit)
 	})
 }
 
@@ -27,6 +27,6 @@ func (p *program) profilesResume() *cobra.Command {
 		Long:    "Ends the pause of a profile: the tickets that waited meanwhile are matched. The same in SQL: function ops.resume_profile.",
 		Example: "  director profiles resume ranked-5v5",
 	}, func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
-		return l.ResumeProfile(ctx, edit)
+		return l.store.ResumeProfile(ctx, edit)
 	})
 }

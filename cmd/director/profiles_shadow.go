@@ -33,7 +33,7 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-		v, err := l.Profile(ctx, l.Server.Universe, named.name, 0)
+		v, err := l.store.Profile(ctx, l.conf.Server.Universe, named.name, 0)
 		if err != nil {
 			return refusalText(err)
 		}
@@ -41,8 +41,8 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 			return fmt.Errorf("profile %s has no shadow: 'director profiles shadow %s@VERSION' begins one", named.name,
 				named.name)
 		}
-		f := opsview.MinuteFilter{Universe: l.Server.Universe, Profile: named.name}
-		found, err := opsview.ShadowQualities.Read(ctx, l.Pool(), f, opsview.Page{})
+		f := opsview.MinuteFilter{Universe: l.conf.Server.Universe, Profile: named.name}
+		found, err := opsview.ShadowQualities.Read(ctx, l.store.Pool(), f, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		header := []string{"measure", fmt.Sprintf("live @%d", v.LiveVersion), "mean", "p50", "p90",
 			fmt.Sprintf("shadow @%d", v.Shadow), "mean", "p50", "p90"}
 		return cli.Write(l.out, shadowLines(found, v.LiveVersion, v.Shadow), header, func(s shadowLine) []any {
-			return append(append([]any{s.Measure}, s.Live.cells()...), s.Shadow.cells()...)
+			return append(append([]any{s.Measure}, s.Live.tableCells()...), s.Shadow.tableCells()...)
 		})
 	})
 }
@@ -73,7 +73,7 @@ func shadowLines(found []opsview.ShadowQuality, live, shadow int) (lines []shado
 	return lines
 }
 
-func (m *measure) cells() []any {
+func (m *measure) tableCells() []any {
 	if m == nil {
 		return []any{"", "", "", ""}
 	}

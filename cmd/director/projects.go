@@ -17,7 +17,7 @@ import (
 // byProjectCommands are the settings of the commands for projects.
 const byProjectCommands = byOperator | byProjects
 
-func (p *program) projects() *cobra.Command {
+func (p *program) projectsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "projects",
 		Short: "Make projects of the realtime lobby, their keys, and tokens of clients",
@@ -38,7 +38,7 @@ func (p *program) onProject(cmd *cobra.Command, run databaseRun) *cobra.Command 
 			return fmt.Errorf("there is no project %q; 'director projects list' lists them", args[0])
 		case ok && e.Code == "key_unknown":
 			return fmt.Errorf("there is no key %q of a project %q; 'director projects keys %s' lists them", args[1],
-				args[0], quote(args[0]))
+				args[0], quoteForShell(args[0]))
 		}
 		return err
 	})
@@ -63,12 +63,12 @@ func (p *program) projectsCreate() *cobra.Command {
 	}
 	id := cmd.Flags().String("id", "", "The id of the project. Not set: a new one")
 	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, args []string) error {
-		actor, err := l.Login(ctx)
+		actor, err := l.store.Login(ctx)
 		if err != nil {
 			return err
 		}
-		made, err := l.CreateProject(ctx,
-			db.NewProject{ID: *id, Name: args[0], Region: l.Realtime.Region, Actor: actor})
+		made, err := l.store.CreateProject(ctx,
+			db.NewProject{ID: *id, Name: args[0], Region: l.conf.Realtime.Region, Actor: actor})
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (p *program) projectsList() *cobra.Command {
 	}
 	after := cmd.Flags().String("after", "", "The id of the last project of the previous page")
 	return p.onDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator, _ []string) error {
-		found, err := l.Projects(ctx, *after, db.MaxProjectPage)
+		found, err := l.store.Projects(ctx, *after, db.MaxProjectPage)
 		if err != nil {
 			return err
 		}
@@ -148,10 +148,10 @@ func (p *program) projectToken() *cobra.Command {
 }
 
 func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl time.Duration) (clientTokenLine, error) {
-	secrets := l.projectSecrets(nil)
+	secrets := l.conf.projectSecrets(nil)
 	switch {
 	case secrets.KeysOnly:
-		sealer, err := l.sealer()
+		sealer, err := l.conf.makeSealer()
 		if err != nil {
 			return clientTokenLine{}, err
 		}
@@ -159,10 +159,10 @@ func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl ti
 	case secrets.Master == "" && secrets.Projects[c.ProjectID] == "":
 		return clientTokenLine{}, cli.Usage(errors.New("the project's tokens have no secret: set DIRECTOR_REALTIME_MASTER_SECRET"))
 	}
-	if err := l.ReadClock(ctx); err != nil {
+	if err := l.store.ReadClock(ctx); err != nil {
 		return clientTokenLine{}, err
 	}
-	key, err := l.CountMinted(ctx, c.ProjectID, c.KeyID)
+	key, err := l.store.CountMinted(ctx, c.ProjectID, c.KeyID)
 	if err != nil {
 		return clientTokenLine{}, err
 	}
@@ -170,7 +170,7 @@ func (l operator) mintProject(ctx context.Context, c token.ProjectClaims, ttl ti
 	if err != nil {
 		return clientTokenLine{}, err
 	}
-	c.IssuedAt = l.Now()
+	c.IssuedAt = l.store.Now()
 	c.Expires = c.IssuedAt.Add(ttl)
 	return clientTokenLine{token.MintProject(secret, c), c.Expires}, nil
 }

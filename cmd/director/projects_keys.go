@@ -50,10 +50,10 @@ func (p *program) projectsKeys() *cobra.Command {
 	}
 	after := cmd.Flags().String("after", "", "The id of the last key of the previous page")
 	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
-		if _, err := l.ProjectRegion(ctx, args[0]); err != nil {
+		if _, err := l.store.ProjectRegion(ctx, args[0]); err != nil {
 			return err
 		}
-		found, err := l.ProjectKeys(ctx, args[0], *after, db.MaxProjectPage)
+		found, err := l.store.ProjectKeys(ctx, args[0], *after, db.MaxProjectPage)
 		if err != nil {
 			return err
 		}
@@ -93,15 +93,15 @@ func (p *program) projectKeyCreate() *cobra.Command {
 	cmd.Flags().StringVar(&n.Name, "name", "default", "The name of the key, for people")
 	cmd.Flags().StringSliceVar(&n.Scopes, "scope", []string{db.ScopeMint}, "A scope of the key; may be repeated")
 	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
-		sealer, err := l.sealer()
+		sealer, err := l.conf.makeSealer()
 		if err != nil {
 			return err
 		}
-		if n.Actor, err = l.Login(ctx); err != nil {
+		if n.Actor, err = l.store.Login(ctx); err != nil {
 			return err
 		}
-		n.Project, n.Seal = args[0], sealer.NewProjectSecret
-		secret, made, err := l.CreateProjectKey(ctx, n)
+		n.ProjectID, n.Seal = args[0], sealer.NewProjectSecret
+		secret, made, err := l.store.CreateProjectKey(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -127,11 +127,11 @@ func (p *program) projectKeyRevoke() *cobra.Command {
 		Example: "  director projects key revoke demo-project demo-key",
 		Args:    cli.Exactly(2), ValidArgsFunction: p.completeArgs(projectKeyWords),
 	}, func(ctx context.Context, l operator, args []string) error {
-		actor, err := l.Login(ctx)
+		actor, err := l.store.Login(ctx)
 		if err != nil {
 			return err
 		}
-		if _, err := l.RevokeProjectKey(ctx, args[0], args[1], actor); err != nil {
+		if _, err := l.store.RevokeProjectKey(ctx, args[0], args[1], actor); err != nil {
 			return err
 		}
 		return writeChanges(l.out, "key", []changeLine{{args[1], true}})
@@ -149,16 +149,17 @@ func (p *program) projectKeyRotate() *cobra.Command {
 	}
 	grace := cmd.Flags().Duration("grace", 0, "For how long tokens of the old key are still accepted, up to 720h")
 	return p.onProject(cmd, func(ctx context.Context, l operator, args []string) error {
-		sealer, err := l.sealer()
+		sealer, err := l.conf.makeSealer()
 		if err != nil {
 			return err
 		}
-		actor, err := l.Login(ctx)
+		actor, err := l.store.Login(ctx)
 		if err != nil {
 			return err
 		}
-		secret, made, err := l.RotateProjectKey(ctx,
-			db.RotateKey{Project: args[0], ID: args[1], Grace: *grace, Actor: actor, Seal: sealer.NewProjectSecret})
+		secret, made, err := l.store.RotateProjectKey(ctx,
+			db.RotateKey{ProjectID: args[0], ID: args[1], GraceTime: *grace, Actor: actor,
+				Seal: sealer.NewProjectSecret})
 		if err != nil {
 			return err
 		}

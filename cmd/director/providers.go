@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-func (p *program) providers() *cobra.Command {
+func (p *program) providersCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "providers",
 		Short: "List the providers that start game servers, and check them",
@@ -57,7 +57,7 @@ func (p *program) providersList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		conf, err := load(cmd.Flags(), p.environ, byProviders)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byProviders)
 		if err != nil {
 			return err
 		}
@@ -65,13 +65,13 @@ func (p *program) providersList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer set.close()
+		defer set.closeProviders()
 		var lines []providerLine
 		for _, name := range slices.Sorted(maps.Keys(set.byName)) {
 			lines = append(lines, lineOf(name, set.byName[name].Capabilities()))
 		}
 		header := []string{"provider", "names", "list", "stop", "webhooks", "warm", "longest life", "starts/s"}
-		return cli.Write(out.Sparing("webhooks", "warm", "starts/s"), lines, header, providerLine.cells)
+		return cli.Write(out.Sparing("webhooks", "warm", "starts/s"), lines, header, providerLine.tableCells)
 	}
 	return cmd
 }
@@ -80,10 +80,10 @@ func lineOf(name string, c provider.Capabilities) providerLine {
 	return providerLine{name, c.NativeNames, c.List, c.Stop, c.Webhooks, c.WarmPool, c.MaxLifetime.Seconds(), c.Rates}
 }
 
-func (l providerLine) cells() []any {
+func (l providerLine) tableCells() []any {
 	life, starts := "", ""
 	if l.MaxLifetime > 0 {
-		life = brief(time.Duration(l.MaxLifetime) * time.Second)
+		life = briefDuration(time.Duration(l.MaxLifetime) * time.Second)
 	}
 	if l.Rates.Deploy > 0 {
 		starts = fmt.Sprint(l.Rates.Deploy)
@@ -94,12 +94,12 @@ func (l providerLine) cells() []any {
 // providersOfCommand makes the providers for a command that starts no server: those of the settings, or else those of a
 // running `director dev`.
 func (c *Config) providersOfCommand() (*providerSet, error) {
-	if len(c.Providers) == 0 {
+	if len(c.ProviderNames) == 0 {
 		if err := c.useDevProviders(); err != nil {
 			return nil, err
 		}
 	}
-	if len(c.Providers) == 0 {
+	if len(c.ProviderNames) == 0 {
 		return nil, cli.Usage(errors.New("there is no provider: set DIRECTOR_PROVIDERS as the workers have it"))
 	}
 	if err := c.checkProvision(); err != nil {
@@ -118,7 +118,7 @@ func (c *Config) useDevProviders() error {
 	if err != nil || len(running.Providers) == 0 {
 		return err
 	}
-	c.Providers, c.development = running.Providers, true
+	c.ProviderNames, c.isDevelopment = running.Providers, true
 	if c.Processes.Commands == nil {
 		c.Processes.Commands = running.Commands
 	}
@@ -134,11 +134,11 @@ func (p *program) providersCheck() *cobra.Command {
 		Example: "  director providers check\n  director providers check -o json | jq -r '.[] | select(.error != \"\")'",
 		Args:    cli.Exactly(0),
 	}, byOperator|byProviders, func(ctx context.Context, l operator, _ []string) error {
-		set, err := l.providersOfCommand()
+		set, err := l.conf.providersOfCommand()
 		if err != nil {
 			return err
 		}
-		defer set.close()
+		defer set.closeProviders()
 		versions, err := l.pooledVersions(ctx)
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ type providerCheck struct {
 
 // pooledVersions returns the app versions that a pool of some region has.
 func (l operator) pooledVersions(ctx context.Context) ([]provision.AppVersion, error) {
-	pools, err := l.Store.Pools(ctx, "")
+	pools, err := l.store.Pools(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (l operator) pooledVersions(ctx context.Context) ([]provision.AppVersion, e
 	for i := range pools {
 		pooled[pools[i].Name()] = true
 	}
-	versions, err := l.AppVersions(ctx)
+	versions, err := l.store.AppVersions(ctx)
 	return slices.DeleteFunc(versions, func(v provision.AppVersion) bool { return !pooled[v.Name()] }), err
 }
 
@@ -183,7 +183,7 @@ func (l operator) checkProviders(ctx context.Context, set *providerSet,
 			if !ok || v.Provider != name {
 				continue
 			}
-			ctx, cancel := context.WithTimeout(ctx, l.ProvisionTimeout)
+			ctx, cancel := context.WithTimeout(ctx, l.conf.ProvisionTimeout)
 			err := checker.Check(ctx, v.Launch, v.LaunchVersion)
 			cancel()
 			lines = append(lines, providerCheck{Provider: name, App: v.App, Version: v.Version, Launch: launchText(&v),
@@ -200,9 +200,9 @@ func (l operator) checkProvider(ctx context.Context, name string, p provider.Pro
 	if !p.Capabilities().List {
 		return line
 	}
-	owner, err := l.owner()
+	owner, err := l.conf.deploymentOwner()
 	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, l.ProvisionTimeout)
+		ctx, cancel := context.WithTimeout(ctx, l.conf.ProvisionTimeout)
 		defer cancel()
 		var all []provider.Observation
 		if all, err = provider.ListAll(ctx, p, owner); err == nil {

@@ -40,7 +40,7 @@ const localOwner = "local"
 
 // checkProvision refuses settings with which the providers could not work.
 func (c *Config) checkProvision() error {
-	remote := slices.ContainsFunc(c.Providers,
+	remote := slices.ContainsFunc(c.ProviderNames,
 		func(name string) bool { return name != providerProcess && name != providerManual })
 	var missing []error
 	for _, need := range []struct {
@@ -51,15 +51,16 @@ func (c *Config) checkProvision() error {
 			"that no other one has"},
 		{c.needsPublicURL() && c.PublicURL == "", "its providers need DIRECTOR_PUBLIC_URL, where game servers reach " +
 			"the replicas"},
-		{c.provides(providerAgones) && slices.Contains([]string{c.Agones.URL, c.Agones.Cert, c.Agones.Key, c.Agones.CA},
-			""),
+		{c.usesProvider(providerAgones) &&
+			slices.Contains([]string{c.Agones.URL, c.Agones.Cert, c.Agones.Key, c.Agones.CA},
+				""),
 			"agones needs DIRECTOR_AGONES_URL, _CERT, _KEY and _CA"},
-		{c.provides(providerAgones) && c.Agones.Kube != (agones.Kube{}) &&
+		{c.usesProvider(providerAgones) && c.Agones.Kube != (agones.Kube{}) &&
 			slices.Contains([]string{c.Agones.Kube.URL, c.Agones.Kube.Token, c.Agones.Kube.CA}, ""),
 			"agones needs all of DIRECTOR_AGONES_KUBE_URL, _KUBE_TOKEN and _KUBE_CA, or none"},
-		{c.provides(providerDocker) && len(c.Docker.Images) == 0, "docker needs DIRECTOR_DOCKER_IMAGES"},
-		{c.provides(providerEdgegap) && c.Edgegap.Token == "", "edgegap needs DIRECTOR_EDGEGAP_TOKEN"},
-		{c.provides(providerProcess) && c.Processes.Commands == nil, "process needs DIRECTOR_PROCESS_COMMANDS"},
+		{c.usesProvider(providerDocker) && len(c.Docker.Images) == 0, "docker needs DIRECTOR_DOCKER_IMAGES"},
+		{c.usesProvider(providerEdgegap) && c.Edgegap.Token == "", "edgegap needs DIRECTOR_EDGEGAP_TOKEN"},
+		{c.usesProvider(providerProcess) && c.Processes.Commands == nil, "process needs DIRECTOR_PROCESS_COMMANDS"},
 	} {
 		if need.absent {
 			missing = append(missing, fmt.Errorf("DIRECTOR_PROVIDERS: %s", need.what))
@@ -68,18 +69,18 @@ func (c *Config) checkProvision() error {
 	return errors.Join(missing...)
 }
 
-func (c *Config) provides(name string) bool { return slices.Contains(c.Providers, name) }
+func (c *Config) usesProvider(name string) bool { return slices.Contains(c.ProviderNames, name) }
 
 // needsPublicURL reports whether game servers may run elsewhere. Those of dev that people start are taken to be on this
 // machine.
 func (c *Config) needsPublicURL() bool {
-	return slices.ContainsFunc(c.Providers, func(name string) bool {
-		return name != providerProcess && (name != providerManual || !c.development)
+	return slices.ContainsFunc(c.ProviderNames, func(name string) bool {
+		return name != providerProcess && (name != providerManual || !c.isDevelopment)
 	})
 }
 
-// owner returns the owner of the deployments of this installation.
-func (c *Config) owner() (provider.Owner, error) {
+// deploymentOwner returns the owner of the deployments of this installation.
+func (c *Config) deploymentOwner() (provider.Owner, error) {
 	return provider.OwnerOf(cmp.Or(c.ProvisionOwner, localOwner))
 }
 
@@ -109,21 +110,21 @@ func localAddr(configured string, listening net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// provision returns the providers of a worker and the options of its loops, or nil without providers. keep is as in
+// makeProviders returns the providers of a worker and the options of its loops, or nil without providers. keep is as in
 // openProviders.
-func (p *process) provision(keep bool) (map[string]provider.Provider, *worker.ProvisionOptions, error) {
+func (p *process) makeProviders(keep bool) (map[string]provider.Provider, *worker.ProvisionOptions, error) {
 	c := p.conf
-	if len(c.Providers) == 0 {
+	if len(c.ProviderNames) == 0 {
 		return nil, nil, nil
 	}
-	owner, err := c.owner()
+	owner, err := c.deploymentOwner()
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.providers, err = c.openProviders(p.log, keep); err != nil {
+	if p.providerSet, err = c.openProviders(p.log, keep); err != nil {
 		return nil, nil, err
 	}
-	return p.providers.byName, &worker.ProvisionOptions{
+	return p.providerSet.byName, &worker.ProvisionOptions{
 		Owner: owner, Timeout: c.ProvisionTimeout, Environment: p.serverEnvironment,
 	}, nil
 }
@@ -132,7 +133,7 @@ func (p *process) provision(keep bool) (map[string]provider.Provider, *worker.Pr
 func (p *process) serverEnvironment(d provision.Deployment,
 	v provision.AppVersion) (provider.Env, provider.Secret, error) {
 	var at listenAddrs
-	if listening := p.listening.Load(); listening != nil {
+	if listening := p.listenAddrs.Load(); listening != nil {
 		at = *listening
 	}
 	settings := p.conf.serverSettings(at, p.sealer)
@@ -148,18 +149,19 @@ type listenAddrs struct{ api, nats net.Addr }
 
 // serverSettings returns what the environments of all deployed servers share.
 func (c *Config) serverSettings(listening listenAddrs, sealer *token.Sealer) serverenv.Settings {
-	return serverenv.Settings{PublicURL: c.replicasURL(listening.api), NATSURL: c.natsURL(listening.nats), Sealer: sealer}
+	return serverenv.Settings{PublicURL: c.replicasURL(listening.api), NATSURL: c.natsURL(listening.nats),
+		Sealer: sealer}
 }
 
 // providerSet is the providers of a process, by name. Close it.
 type providerSet struct {
-	byName map[string]provider.Provider
-	closes []func()
+	byName     map[string]provider.Provider
+	closeFuncs []func()
 }
 
-// close ends what the providers run in this process. The game servers stay.
-func (s *providerSet) close() {
-	for _, end := range s.closes {
+// closeProviders ends what the providers run in this process. The game servers stay.
+func (s *providerSet) closeProviders() {
+	for _, end := range s.closeFuncs {
 		end()
 	}
 }
@@ -168,15 +170,15 @@ func (s *providerSet) close() {
 // processes of this machine survive this process.
 func (c *Config) openProviders(log *slog.Logger, keep bool) (*providerSet, error) {
 	s := &providerSet{byName: map[string]provider.Provider{}}
-	for _, name := range c.Providers {
+	for _, name := range c.ProviderNames {
 		p, err := c.openProvider(name, log, keep)
 		if err != nil {
-			s.close()
+			s.closeProviders()
 			return nil, err
 		}
 		s.byName[name] = p
 		if closer, ok := p.(interface{ Close() }); ok {
-			s.closes = append(s.closes, closer.Close)
+			s.closeFuncs = append(s.closeFuncs, closer.Close)
 		}
 	}
 	return s, nil
@@ -211,7 +213,7 @@ func (c *Config) openProcesses(log *slog.Logger, keep bool) (provider.Provider, 
 		if err != nil {
 			return nil, err
 		}
-		cfg.Dir = data.path("servers")
+		cfg.Dir = data.pathOf("servers")
 	}
 	return processes.New(cfg)
 }

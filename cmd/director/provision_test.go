@@ -42,7 +42,8 @@ func TestProvisionSettingsAreComplete(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.checkProvision(), "processes of this machine need no URL and no owner")
 	for listening, want := range map[string]string{
-		"": "http://127.0.0.1:8080", "[::]:9000": "http://127.0.0.1:9000", "0.0.0.0:9000": "http://127.0.0.1:9000", "192.0.2.7:80": "http://192.0.2.7:80",
+		"": "http://127.0.0.1:8080", "[::]:9000": "http://127.0.0.1:9000", "0.0.0.0:9000": "http://127.0.0.1:9000",
+		"192.0.2.7:80": "http://192.0.2.7:80",
 	} {
 		var at net.Addr
 		if listening != "" {
@@ -52,13 +53,13 @@ func TestProvisionSettingsAreComplete(t *testing.T) {
 	}
 	l.PublicURL = "https://director.example/eu/"
 	require.Equal(t, "https://director.example/eu", l.replicasURL(nil))
-	owner, err := l.owner()
+	owner, err := l.deploymentOwner()
 	require.NoError(t, err)
 	require.Equal(t, provider.Owner("ld-local"), owner)
 	l, err = loadWith(t, nil)
 	require.NoError(t, err)
 	require.NoError(t, l.checkProvision())
-	require.Empty(t, l.Providers)
+	require.Empty(t, l.ProviderNames)
 }
 
 func TestProcessCommands(t *testing.T) {
@@ -100,7 +101,8 @@ func TestProvidersCheck(t *testing.T) {
 	dir := t.TempDir()
 	game := filepath.Join(dir, "game")
 	require.NoError(t, os.WriteFile(game, []byte("#!/bin/sh\n"), 0o700))
-	environ := env("DATABASE_URL="+url, "DIRECTOR_PROVIDERS=process,edgegap,manual", "DIRECTOR_PROVISION_OWNER=test", "DIRECTOR_PUBLIC_URL=https://d.example",
+	environ := env("DATABASE_URL="+url, "DIRECTOR_PROVIDERS=process,edgegap,manual", "DIRECTOR_PROVISION_OWNER=test",
+		"DIRECTOR_PUBLIC_URL=https://d.example",
 		"DIRECTOR_EDGEGAP_TOKEN=edgegap-test-key", "DIRECTOR_EDGEGAP_URL="+api.URL, "DIRECTOR_PROCESS_DIR="+dir,
 		fmt.Sprintf("DIRECTOR_PROCESS_COMMANDS=game=%s;gone=%s", game, game+"-gone"))
 
@@ -115,8 +117,10 @@ func TestProvidersCheck(t *testing.T) {
 		{Provider: "edgegap", Servers: &none}, {Provider: "manual"}, {Provider: "process", Servers: &none},
 	}, clitest.Read[[]providerCheck](t, director, environ, "providers", "check"))
 
-	declare(t, url, []string{"cloud", "1", "edgegap", "arena", "1.0"}, []string{"cloud", "2", "edgegap", "no-such-app", "1.0"},
-		[]string{"local", "1", "process", "game", ""}, []string{"local", "2", "process", "gone", ""}, []string{"local", "3", "process", "/bin/sh", ""},
+	declare(t, url, []string{"cloud", "1", "edgegap", "arena", "1.0"},
+		[]string{"cloud", "2", "edgegap", "no-such-app", "1.0"},
+		[]string{"local", "1", "process", "game", ""}, []string{"local", "2", "process", "gone", ""},
+		[]string{"local", "3", "process", "/bin/sh", ""},
 		[]string{"elsewhere", "1", "docker", "arena", "1"})
 	r := director.Run(t, environ, "", "providers", "check", "-o", "json")
 	require.ErrorContains(t, r.Err, "3 of 8 checks failed")

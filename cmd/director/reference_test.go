@@ -43,7 +43,8 @@ func cell(text string) string {
 // Pins a page about commands or flags that no longer exist.
 func TestReferenceCLI(t *testing.T) {
 	t.Parallel()
-	root := (&program{environ: newEnvironment(env()), stdin: strings.NewReader(""), stdout: newLines(), stderr: newLines()}).root()
+	root := (&program{environ: newEnvironment(env()), stdin: strings.NewReader(""), stdout: newLines(),
+		stderr: newLines()}).rootCommand()
 	var page strings.Builder
 	page.WriteString("# The command `director`\n\n" + generatedNote + root.Long + "\n\n" +
 		"A command that reads settings also has a flag for each of them; see [the settings](../configuration.md).\n" +
@@ -87,7 +88,7 @@ func writeCommandFlags(page *strings.Builder, cmd *cobra.Command) {
 		section := strings.Join(f.Annotations[sectionAnnotation], "")
 		switch {
 		case section == "" && !f.Hidden && !slices.Contains([]string{"help", "help-all", "output", "wide"}, f.Name):
-			rows = append(rows, fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, code(f.DefValue), cell(f.Usage)))
+			rows = append(rows, fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, codeSpan(f.DefValue), cell(f.Usage)))
 		case section != "" && !slices.Contains(sections, section):
 			sections = append(sections, section)
 		}
@@ -97,7 +98,8 @@ func writeCommandFlags(page *strings.Builder, cmd *cobra.Command) {
 	}
 	slices.SortStableFunc(sections, func(a, b string) int { return sectionOrder(a) - sectionOrder(b) })
 	for i, section := range sections {
-		sections[i] = fmt.Sprintf("[%s](../configuration.md#%s)", section, strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(section), ",", ""), " ", "-"))
+		sections[i] = fmt.Sprintf("[%s](../configuration.md#%s)", section,
+			strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(section), ",", ""), " ", "-"))
 	}
 	if len(sections) > 0 {
 		fmt.Fprintf(page, "\nIt reads the settings of: %s.\n", strings.Join(sections, ", "))
@@ -205,7 +207,8 @@ func TestDocumentedVariablesAreSettings(t *testing.T) {
 	t.Parallel()
 	variable := regexp.MustCompile(`\bDIRECTOR_[A-Z_]*[A-Z]\b`)
 	var found []string
-	for _, pattern := range []string{"*.md", "compose.yaml", "docs/*.md", "docs/*/*.md", "ops/kubernetes/*", "ops/helm/lattice-director/*.yaml", "ops/helm/lattice-director/templates/*", "ops/systemd/*"} {
+	for _, pattern := range []string{"*.md", "compose.yaml", "docs/*.md", "docs/*/*.md", "ops/kubernetes/*",
+		"ops/helm/lattice-director/*.yaml", "ops/helm/lattice-director/templates/*", "ops/systemd/*"} {
 		names, err := filepath.Glob("../../" + pattern)
 		require.NoError(t, err)
 		require.NotEmpty(t, names, pattern)

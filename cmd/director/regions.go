@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) regions() *cobra.Command {
+func (p *program) regionsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "regions",
 		Short: "List regions, and set where clients measure their latencies",
@@ -29,13 +29,14 @@ func (p *program) regionsList() *cobra.Command {
 		Example: "  director regions list",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.GameRegions.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		found, err := opsview.GameRegions.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 		if err != nil {
 			return err
 		}
-		return cli.Write(l.out, found, []string{"region", "cell", "address", "beacon"}, func(r opsview.GameRegion) []any {
-			return []any{r.Region, r.Cell, r.Address, r.Beacon}
-		})
+		return cli.Write(l.out, found, []string{"region", "cell", "address", "beacon"},
+			func(r opsview.GameRegion) []any {
+				return []any{r.Region, r.Cell, r.Address, r.Beacon}
+			})
 	})
 }
 
@@ -61,6 +62,6 @@ func (p *program) regionsBeacon() *cobra.Command {
 			url = ""
 		}
 		return l.changeEach("region", args[:1],
-			func(region string) (bool, error) { return l.As("").SetBeacon(ctx, region, url) })
+			func(region string) (bool, error) { return l.store.As("").SetBeacon(ctx, region, url) })
 	})
 }

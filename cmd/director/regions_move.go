@@ -82,7 +82,8 @@ func (f *moveFlags) addTo(cmd *cobra.Command) {
 
 func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error {
 	var err error
-	if f.terms.Connection, err = libpqURL(cmp.Or(f.sourceURL, l.Database.DirectURL, l.Database.URL)); err != nil {
+	if f.terms.Connection, err = libpqURL(cmp.Or(f.sourceURL, l.conf.Database.DirectURL,
+		l.conf.Database.URL)); err != nil {
 		return err
 	}
 	cells, closeAll, err := p.openCells(ctx, l, append([]string{f.targetURL}, f.otherURLs...))
@@ -92,7 +93,7 @@ func (p *program) moveRegion(ctx context.Context, l operator, f moveFlags) error
 	}
 	f.terms.OtherCells = cells[1:]
 	progress := moveProgress{out: p.stderr}
-	move := db.NewRegionMove(l.Store, cells[0], "", f.terms, progress.show)
+	move := db.NewRegionMove(l.store, cells[0], "", f.terms, progress.show)
 	switch {
 	case f.dry:
 		return l.planMove(ctx, move)
@@ -116,7 +117,7 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 		}
 	}
 	for _, address := range addresses {
-		other := *l.loaded
+		other := *l.conf
 		other.Database.URL, other.Database.DirectURL, other.Database.Pooler = address, "", ""
 		cell, err := p.openStore(ctx, &other)
 		if err != nil {
@@ -128,7 +129,7 @@ func (p *program) openCells(ctx context.Context, l operator, addresses []string)
 }
 
 func (p *program) finishMove(l operator, f moveFlags, consequence string, run func() (db.MoveReport, error)) error {
-	if err := p.confirm(*f.yes, consequence); err != nil {
+	if err := p.askConfirmation(*f.yes, consequence); err != nil {
 		return err
 	}
 	report, err := run()
@@ -198,7 +199,7 @@ func (p *program) regionsMoves() *cobra.Command {
 		Example: "  director regions moves\n  director regions moves -o json | jq -r '.[] | select(.ended_at == null) | .step'",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.RegionMoves.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+		found, err := opsview.RegionMoves.Read(ctx, l.store.Pool(), opsview.Any{}, opsview.Page{})
 		if err != nil {
 			return err
 		}

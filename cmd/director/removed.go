@@ -11,8 +11,8 @@ import (
 // variables are accepted, so that a start with them succeeds and says what holds instead. The next release deletes its
 // row.
 type removedSetting struct {
-	former  setting
-	instead string // what holds now
+	former    setting
+	whatHolds string // what holds now
 }
 
 // removedSettings returns the settings that the last release had and this one has not.
@@ -21,7 +21,7 @@ func removedSettings() []removedSetting {
 		return removedSetting{setting{flag: flag, commands: by}, instead}
 	}
 	anyProxy := setting{flag: "orchestrator-trust-any-proxy", aliases: []string{"FLEET_TRUST_PROXY"},
-		commands: byServers, value: value{kind: kindBool}}
+		commands: byServers, value: value{kindName: kindBool}}
 	return []removedSetting{
 		removed("max-reserved", byServers, "a caller may have 1024 reserved seats in a region"),
 		removed("netcode-expire", byServers, "a netcode connect token is valid for 45s"),
@@ -50,8 +50,8 @@ func removedSettings() []removedSetting {
 
 // ignoredSetting is a removed setting that somebody has set.
 type ignoredSetting struct {
-	from    source
-	instead string
+	setBy     source
+	whatHolds string
 }
 
 // ignoredSettings returns the removed settings of the commands that are set; of all commands, for doctor.
@@ -62,7 +62,7 @@ func ignoredSettings(flags *pflag.FlagSet, environ environment, commands command
 		}
 		_, from := s.former.givenValue(flags, environ)
 		if from != fromDefault && from != fromEnv("GOGC") { // which has its effect
-			ignored = append(ignored, ignoredSetting{from, s.instead})
+			ignored = append(ignored, ignoredSetting{from, s.whatHolds})
 		}
 	}
 	return ignored
@@ -74,9 +74,9 @@ func addRemovedFlags(flags *pflag.FlagSet, commands commandSet) {
 		if s.former.commands&commands == 0 {
 			continue
 		}
-		flag := flags.VarPF(&rawFlag{kind: "text"}, s.former.flag, "", "No effect: "+s.instead)
+		flag := flags.VarPF(&rawFlag{valueKind: "text"}, s.former.flag, "", "No effect: "+s.whatHolds)
 		flag.Hidden = true
-		if s.former.value.kind == kindBool {
+		if s.former.value.kindName == kindBool {
 			flag.NoOptDefVal = "true"
 		}
 	}
@@ -84,9 +84,9 @@ func addRemovedFlags(flags *pflag.FlagSet, commands commandSet) {
 
 // warnRemoved logs a line for each removed setting that is set.
 func (l *loaded) warnRemoved(ctx context.Context, log *slog.Logger) {
-	for _, s := range l.ignored {
+	for _, s := range l.ignoredSettings {
 		log.LogAttrs(ctx, slog.LevelWarn, "this setting was removed and has no effect",
-			slog.String("set_by", string(s.from)), slog.String("instead", s.instead))
+			slog.String("set_by", string(s.setBy)), slog.String("instead", s.whatHolds))
 	}
 }
 
@@ -95,7 +95,8 @@ func (l *loaded) warnRemoved(ctx context.Context, log *slog.Logger) {
 func (l *loaded) warnParties(ctx context.Context, log *slog.Logger) {
 	if l.Server.OpenParties {
 		log.LogAttrs(ctx, slog.LevelWarn, "players may take anybody into their party whom they name",
-			slog.String("set_by", "DIRECTOR_OPEN_PARTIES"), slog.String("instead", "lobbies, or may_party_with of PUT /backend/players"))
+			slog.String("set_by", "DIRECTOR_OPEN_PARTIES"),
+			slog.String("instead", "lobbies, or may_party_with of PUT /backend/players"))
 	}
 }
 

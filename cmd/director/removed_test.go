@@ -15,14 +15,17 @@ func TestRemovedSettingsAreIgnoredWithAWarning(t *testing.T) {
 	t.Parallel()
 	current := map[string]bool{}
 	for _, s := range allSettings() {
-		current[s.flag], current[s.variable()] = true, true
+		current[s.flag], current[s.variableName()] = true, true
 	}
 	for _, s := range removedSettings() {
-		require.False(t, current[s.former.flag] || current[s.former.variable()], s.former.flag)
+		require.False(t, current[s.former.flag] || current[s.former.variableName()], s.former.flag)
 		given := map[string]func() (*loaded, error){
-			"flag --" + s.former.flag: func() (*loaded, error) { return loadWith(t, []string{"--" + s.former.flag + "=7"}) },
+			"flag --" + s.former.flag: func() (*loaded, error) {
+				return loadWith(t,
+					[]string{"--" + s.former.flag + "=7"})
+			},
 		}
-		for _, name := range append([]string{s.former.variable()}, s.former.aliases...) {
+		for _, name := range append([]string{s.former.variableName()}, s.former.aliases...) {
 			given["environment "+name] = func() (*loaded, error) { return loadWith(t, nil, name+"=7") }
 		}
 		for by, load := range given {
@@ -38,7 +41,7 @@ func TestRemovedSettingsAreIgnoredWithAWarning(t *testing.T) {
 			require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("\n")), log.String())
 			require.Contains(t, log.String(), "this setting was removed and has no effect")
 			require.Contains(t, log.String(), by)
-			require.Contains(t, log.String(), s.instead)
+			require.Contains(t, log.String(), s.whatHolds)
 		}
 	}
 }
@@ -46,14 +49,16 @@ func TestRemovedSettingsAreIgnoredWithAWarning(t *testing.T) {
 // Pins a removed setting that one of the commands still refuses, prints, or recommends.
 func TestRemovedSettingsOfCommands(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"serve", "--print-config"}, {"serve", "--print-config", "--loop-candidates", "5000", "--orchestrator-trust-any-proxy"}} {
+	for _, args := range [][]string{{"serve", "--print-config"},
+		{"serve", "--print-config", "--loop-candidates", "5000", "--orchestrator-trust-any-proxy"}} {
 		r := director.Run(t, env("DIRECTOR_LOOP_CANDIDATES=5000"), "", args...)
 		require.NoError(t, r.Err)
 		require.Contains(t, r.Stderr, "this setting was removed and has no effect")
 		require.NotContains(t, r.Stdout, "LOOP_CANDIDATES")
 	}
 	require.NotContains(t, director.OK(t, env(), "serve", "--help-all"), "loop-candidates")
-	require.ErrorContains(t, director.Run(t, env(), "", "migrate", "status", "--loop-candidates", "5").Err, "unknown flag")
+	require.ErrorContains(t, director.Run(t, env(), "", "migrate", "status", "--loop-candidates", "5").Err,
+		"unknown flag")
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	addFlags(flags, everybody)
 	require.True(t, flags.Lookup("gogc").Hidden)

@@ -27,7 +27,7 @@ type replayFlags struct {
 // byReplayed are the settings of replay.
 const byReplayed = byProfile | byReplay
 
-func (p *program) replay() *cobra.Command {
+func (p *program) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Try a profile on recorded tickets",
@@ -91,12 +91,13 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 	if err != nil {
 		return err
 	}
-	in, err := replayer.Past(ctx, l.Store, past, rules, replayer.Recording{PlayerArg: l.Server.PlayerArg, Privacy: l.History})
+	in, err := replayer.Past(ctx, l.store, past, rules,
+		replayer.Recording{PlayerArg: l.conf.Server.PlayerArg, Privacy: l.conf.HistoryPrivacy})
 	if err != nil {
 		return err
 	}
 	if f.capacity == "recorded" {
-		if in.Capacity, err = replayer.Capacity(ctx, l.Store, past, rules.Profile); err != nil {
+		if in.Capacity, err = replayer.Capacity(ctx, l.store, past, rules.Profile); err != nil {
 			return err
 		}
 	}
@@ -106,14 +107,14 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 	if cmd.Flags().Changed("regions") {
 		in.Regions = f.regions
 	}
-	return p.replayed(ctx, "replaying", l.out, in, f.report)
+	return p.printReplayed(ctx, "replaying", l.out, in, f.report)
 }
 
 // toReplay returns the rules to try, and the part of the history to try them on.
 func (p *program) toReplay(ctx context.Context, l operator,
 	f replayFlags) (rules decide.Version, past db.Past, err error) {
-	now := l.Now()
-	past.Region = l.Server.Universe
+	now := l.store.Now()
+	past.Region = l.conf.Server.Universe
 	var bad [2]error
 	past.From, bad[0] = parseMoment("from", f.from, now)
 	past.Until, bad[1] = parseMoment("to", f.until, now)
@@ -138,7 +139,7 @@ func (p *program) toReplay(ctx context.Context, l operator,
 		renamed.Name = f.name
 		rules.Profile = &renamed
 	}
-	past.Profile = rules.Profile.Name
+	past.ProfileName = rules.Profile.Name
 	return rules, past, nil
 }
 
@@ -148,7 +149,7 @@ func (l operator) storedRules(ctx context.Context, arg string) (decide.Version, 
 	if err != nil {
 		return decide.Version{}, err
 	}
-	stored, err := l.Profile(ctx, l.Server.Universe, named.name, named.number)
+	stored, err := l.store.Profile(ctx, l.conf.Server.Universe, named.name, named.number)
 	if err != nil {
 		return decide.Version{}, refusalText(err)
 	}

@@ -14,12 +14,12 @@ import (
 
 // progress shows the virtual time on a terminal.
 type progress struct {
-	bar         *progressbar.ProgressBar // nil: no terminal
-	from, until time.Time
+	bar              *progressbar.ProgressBar // nil: no terminal
+	beginsAt, endsAt time.Time
 }
 
 func newProgress(to io.Writer, what string, from, until time.Time) *progress {
-	p := &progress{from: from, until: until}
+	p := &progress{beginsAt: from, endsAt: until}
 	if cli.IsTerminal(to) {
 		p.bar = progressbar.NewOptions64(100, progressbar.OptionSetWriter(to), progressbar.OptionSetWidth(30),
 			progressbar.OptionClearOnFinish(),
@@ -28,13 +28,13 @@ func newProgress(to io.Writer, what string, from, until time.Time) *progress {
 	return p
 }
 
-func (p *progress) show(at time.Time) {
+func (p *progress) showTime(at time.Time) {
 	if p.bar != nil {
-		_ = p.bar.Set64(int64(100 * at.Sub(p.from) / p.until.Sub(p.from)))
+		_ = p.bar.Set64(int64(100 * at.Sub(p.beginsAt) / p.endsAt.Sub(p.beginsAt)))
 	}
 }
 
-func (p *progress) end() {
+func (p *progress) endBar() {
 	if p.bar != nil {
 		_ = p.bar.Finish()
 	}

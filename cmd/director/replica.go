@@ -31,18 +31,18 @@ import (
 
 // process holds what all long-running commands need.
 type process struct {
-	command  string
-	conf     *loaded
-	log      *slog.Logger
-	tracing  tracing
-	registry *prometheus.Registry
-	metrics  *telemetry.Metrics
-	store    *db.Store
-	sealer   *token.Sealer
+	commandName     string
+	conf            *loaded
+	log             *slog.Logger
+	tracing         tracing
+	metricsRegistry *prometheus.Registry
+	metrics         *telemetry.Metrics
+	store           *db.Store
+	sealer          *token.Sealer
 
-	functions *functions.Matchmaker // of the director loop; nil without one
-	providers *providerSet          // of the worker; nil without one
-	listening atomic.Pointer[listenAddrs]
+	matchmaker  *functions.Matchmaker // of the director loop; nil without one
+	providerSet *providerSet          // of the worker; nil without one
+	listenAddrs atomic.Pointer[listenAddrs]
 }
 
 // newProcess makes a process of a command, and checks the schema if the database is reachable. The caller closes the
@@ -53,7 +53,7 @@ func newProcess(ctx context.Context, command string, conf *loaded, log *slog.Log
 		return nil, err
 	}
 	if err := p.checkSchema(ctx); err != nil {
-		p.close()
+		p.closeAll()
 		return nil, err
 	}
 	return p, nil
@@ -63,12 +63,12 @@ func newProcess(ctx context.Context, command string, conf *loaded, log *slog.Log
 func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Logger) (*process, error) {
 	// Before the options of the parts, which size their buffers by the limit.
 	limitMemory(conf.environ)
-	p := &process{command: command, conf: conf, log: log, registry: prometheus.NewRegistry()}
+	p := &process{commandName: command, conf: conf, log: log, metricsRegistry: prometheus.NewRegistry()}
 	var err error
-	if p.sealer, err = conf.sealer(); err != nil {
+	if p.sealer, err = conf.makeSealer(); err != nil {
 		return nil, err
 	}
-	if p.metrics, err = telemetry.New(p.registry, buildVersion().Version); err != nil {
+	if p.metrics, err = telemetry.New(p.metricsRegistry, buildVersion().Version); err != nil {
 		return nil, err
 	}
 	if p.tracing, err = startTracing(ctx, conf.OTLPEndpoint, log); err != nil {
@@ -78,11 +78,11 @@ func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Lo
 	cfg.Name = connectionName(command)
 	cfg.KeyEncryptionKeys = p.sealer.Fingerprints()
 	// A replica without a worker calls no provider, and must not count as one that has them.
-	if command != "serve" || conf.Work {
-		cfg.Providers = conf.Providers
+	if command != "serve" || conf.RunsWorker {
+		cfg.Providers = conf.ProviderNames
 	}
-	cfg.Log, cfg.Observer, cfg.Tracer = log, p.metrics, p.tracing.queries()
-	if cfg.Rooms, err = conf.roomTypes(); err != nil {
+	cfg.Log, cfg.Observer, cfg.Tracer = log, p.metrics, p.tracing.queryTracer()
+	if cfg.RoomTypes, err = conf.roomTypes(); err != nil {
 		p.tracing.stop()
 		return nil, err
 	}
@@ -110,9 +110,9 @@ func connectionName(command string) string {
 	return name[:min(len(name), most-len(id))] + id
 }
 
-func (p *process) close() {
-	if p.providers != nil {
-		p.providers.close()
+func (p *process) closeAll() {
+	if p.providerSet != nil {
+		p.providerSet.closeProviders()
 	}
 	p.store.Close()
 	p.tracing.stop()
@@ -131,7 +131,7 @@ func (p *process) endReport(ctx context.Context) {
 // store returns the configuration of the database.
 func (c *Config) store() db.Config {
 	cfg := c.Database
-	cfg.Describe, cfg.PlayersOf = c.describeTicket, c.playersOf
+	cfg.DescribeTicket, cfg.PlayersOf = c.describeTicket, c.playersOf
 	cfg.NoHistory, cfg.Universe = c.keepsNoHistory(), c.Server.Universe
 	return cfg
 }
@@ -141,9 +141,9 @@ func (c *Config) keepsNoHistory() bool { return c.Worker.MatchRetention < 0 }
 
 // describeTicket returns what history keeps of a ticket. A body that cannot be read has no attributes.
 func (c *Config) describeTicket(body []byte, party []string) db.TicketFacts {
-	facts := db.TicketFacts{Party: c.History.Party(party)}
+	facts := db.TicketFacts{Party: c.HistoryPrivacy.Party(party)}
 	if t, err := ticketbody.Decode("", time.Time{}, body, c.Server.PlayerArg); err == nil {
-		facts.Attributes, facts.Latencies = c.History.Facts(t)
+		facts.Attributes, facts.Latencies = c.HistoryPrivacy.Facts(t)
 	}
 	return facts
 }
@@ -160,9 +160,9 @@ func (c *Config) playersOf(body []byte) (subs []string) {
 	return subs
 }
 
-// schedule returns the rotation schedule of the signing keys.
-func (c *Config) schedule() keyring.Schedule {
-	schedule := c.Keys
+// keySchedule returns the rotation schedule of the signing keys.
+func (c *Config) keySchedule() keyring.Schedule {
+	schedule := c.KeySchedule
 	schedule.TokenTTL = c.Database.Timing.TokenTTL
 	return schedule
 }
@@ -195,33 +195,33 @@ func (p *process) checkSchema(ctx context.Context) error {
 	return nil
 }
 
-// serve runs a replica, optionally with a worker, until ctx ends. It calls started once the server listens.
-func (p *process) serve(ctx context.Context, withWorker bool, started func(*server.Server)) error {
-	s, w, err := p.replica(ctx, withWorker)
+// serveReplica runs a replica, optionally with a worker, until ctx ends. It calls started once the server listens.
+func (p *process) serveReplica(ctx context.Context, withWorker bool, started func(*server.Server)) error {
+	s, w, err := p.makeReplica(ctx, withWorker)
 	if err != nil {
 		return err
 	}
 	if err := s.Listen(ctx); err != nil {
 		return listenError(err, serversAddrs)
 	}
-	p.listening.Store(&listenAddrs{s.Addr(), s.NATSAddr()})
+	p.listenAddrs.Store(&listenAddrs{s.Addr(), s.NATSAddr()})
 	started(s)
 	return runWithWorker(ctx, w, s.Run)
 }
 
-// replica makes a server, and a worker that shares its matchmaker, or nil.
-func (p *process) replica(ctx context.Context, withWorker bool) (s *server.Server, w *worker.Worker, err error) {
+// makeReplica makes a server, and a worker that shares its matchmaker, or nil.
+func (p *process) makeReplica(ctx context.Context, withWorker bool) (s *server.Server, w *worker.Worker, err error) {
 	options, err := p.serverOptions(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if withWorker {
-		if w, err = p.worker(); err != nil {
+		if w, err = p.makeWorker(); err != nil {
 			return nil, nil, err
 		}
 		if options.OpenMatch != nil {
 			// One matchmaker, so that cycles of clients and of the loop share its connections and its memory.
-			options.OpenMatch.Matchmaker = p.functions
+			options.OpenMatch.Matchmaker = p.matchmaker
 		}
 	}
 	s, err = server.New(options)
@@ -267,10 +267,10 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	o.OpenMatch, o.Orchestrator, o.Bevygap = c.openMatchOptions(), c.orchestratorOptions(), c.bevygapOptions()
 	o.NATS = c.natsOptions()
 	o.Projects, o.Console = c.projectsOptions(p.sealer), c.consoleOptions(p.sealer)
-	o.Store, o.Keys, o.Connects = p.store, keyring.New(p.store, p.sealer, c.Worker.Alg,
-		c.schedule()), connect.New(p.sealer)
+	o.Store, o.Keys, o.ConnectMinter = p.store, keyring.New(p.store, p.sealer, c.Worker.Alg,
+		c.keySchedule()), connect.New(p.sealer)
 	o.ServerTokens = p.sealer.ServerTokens()
-	o.Log, o.Tracer, o.Metrics = p.log, p.tracing.provider(), p.metrics
+	o.Log, o.Tracer, o.Metrics = p.log, p.tracing.tracerProvider(), p.metrics
 	return o, nil
 }
 
@@ -295,20 +295,20 @@ func (p *process) accessKeys(ctx context.Context) (*token.KeySource, error) {
 	return keys, nil
 }
 
-func (p *process) worker() (*worker.Worker, error) {
+func (p *process) makeWorker() (*worker.Worker, error) {
 	deciding, err := p.loopOptions()
 	if err != nil {
 		return nil, err
 	}
-	providers, provisioning, err := p.provision(!p.conf.development)
+	providers, provisioning, err := p.makeProviders(!p.conf.isDevelopment)
 	if err != nil {
 		return nil, err
 	}
 	o := p.conf.Worker
-	o.Store, o.Sealer, o.Policy = p.store, p.sealer, p.conf.schedule().Policy()
-	o.Loop, o.Providers, o.Provision = deciding, providers, provisioning
-	o.Doctor, o.Reports = p.conf.doctor(), p.command == "work"
-	o.Log, o.Metrics = p.log, p.registry
+	o.Store, o.Sealer, o.Policy = p.store, p.sealer, p.conf.keySchedule().Policy()
+	o.MatchLoop, o.Providers, o.Provision = deciding, providers, provisioning
+	o.Doctor, o.Reports = p.conf.doctorOptions(), p.commandName == "work"
+	o.Log, o.Metrics = p.log, p.metricsRegistry
 	return worker.New(o)
 }
 
@@ -322,13 +322,13 @@ func (c *Config) checkCommon() error {
 	} else if _, err := pgx.ParseConfig(c.Database.URL); err != nil {
 		missing = append(missing, err)
 	}
-	if _, err := c.sealer(); err != nil {
+	if _, err := c.makeSealer(); err != nil {
 		missing = append(missing, err)
 	}
-	if lead := c.schedule().Policy().Lead; c.Keys.Period < lead {
+	if lead := c.keySchedule().Policy().Lead; c.KeySchedule.KeyPeriod < lead {
 		missing = append(missing, fmt.Errorf("--key-period / DIRECTOR_KEY_PERIOD: %s is too short: a key is "+
 			"published for %s before it signs, "+
-			"which follows from DIRECTOR_JWKS_MAX_AGE", brief(c.Keys.Period), brief(lead)))
+			"which follows from DIRECTOR_JWKS_MAX_AGE", briefDuration(c.KeySchedule.KeyPeriod), briefDuration(lead)))
 	}
 	return errors.Join(append(missing, c.checkProvision())...)
 }

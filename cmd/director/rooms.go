@@ -16,7 +16,7 @@ import (
 // byRoomCommands are the settings of the commands for rooms.
 const byRoomCommands = byOperator | byRooms
 
-func (p *program) rooms() *cobra.Command {
+func (p *program) roomsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "rooms",
 		Short: "List, show and moderate rooms of the realtime lobby",
@@ -42,7 +42,7 @@ func (p *program) roomsList() *cobra.Command {
 	limit := addLimit(cmd, "The most rooms to list")
 	p.completeFlag(cmd, "project", projectWords)
 	return p.onDatabase(cmd, byRoomCommands, func(ctx context.Context, l operator, _ []string) error {
-		found, err := opsview.Lobbies.Read(ctx, l.Pool(), opsview.LobbyFilter{Project: *project, Text: *text},
+		found, err := opsview.Lobbies.Read(ctx, l.store.Pool(), opsview.LobbyFilter{Project: *project, Text: *text},
 			opsview.Page{Limit: *limit})
 		if err != nil {
 			return err
@@ -67,7 +67,7 @@ func (p *program) roomsShow() *cobra.Command {
 		Args:    cli.Exactly(2),
 	}
 	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
-		room, err := l.LobbyDetails(ctx, args[0], args[1])
+		room, err := l.store.LobbyDetails(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (p *program) onRoom(cmd *cobra.Command, run databaseRun) *cobra.Command {
 		err := run(ctx, l, args)
 		if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == "lobby_unknown" {
 			return fmt.Errorf("there is no such room of the project %s; 'director rooms list --project %s' lists them",
-				args[0], quote(args[0]))
+				args[0], quoteForShell(args[0]))
 		}
 		return err
 	})
@@ -118,12 +118,12 @@ func roomWords(ctx context.Context, l operator, begun string, given []string) ([
 	case 0:
 		return projectWords(ctx, l, begun, nil)
 	case 1:
-		return opsview.Lobbies.Words(ctx, l.Pool(), opsview.LobbyFilter{Project: given[0]}, "room", begun, nil)
+		return opsview.Lobbies.Words(ctx, l.store.Pool(), opsview.LobbyFilter{Project: given[0]}, "room", begun, nil)
 	}
-	room, err := l.LobbyDetails(ctx, given[0], given[1])
+	room, err := l.store.LobbyDetails(ctx, given[0], given[1])
 	var players []string
 	for _, m := range room.Members {
 		players = append(players, m.Player)
 	}
-	return among(players, begun, given[2:]), err
+	return matchingWords(players, begun, given[2:]), err
 }

@@ -70,7 +70,7 @@ func (p *program) moderatePlayers(cmd *cobra.Command,
 	cmd.Args = cli.AtLeast(3)
 	reason := addReason(cmd, "Why, for the event")
 	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
-		in := l.As("").Because(*reason).InRoom(args[0], args[1])
+		in := l.store.As("").Because(*reason).InRoom(args[0], args[1])
 		return l.changeEach("player", args[2:], func(player string) (bool, error) {
 			if err := change(in, ctx, player); err != nil {
 				return false, fmt.Errorf("%s: %w", player, err)
@@ -91,7 +91,7 @@ func (p *program) roomsClose() *cobra.Command {
 	reason := addReason(cmd, "Why, for the event")
 	return p.onRoom(cmd, func(ctx context.Context, l operator, args []string) error {
 		return l.changeEach("room", args[1:], func(room string) (bool, error) {
-			err := l.As("").Because(*reason).InRoom(args[0], room).Close(ctx)
+			err := l.store.As("").Because(*reason).InRoom(args[0], room).Close(ctx)
 			return err == nil, err
 		})
 	})
@@ -113,7 +113,7 @@ func (p *program) roomsSay() *cobra.Command {
 			return err
 		}
 		return l.changeEach("room", args[1:2], func(room string) (bool, error) {
-			err := l.As("").InRoom(args[0], room).Announce(ctx, *kind, data)
+			err := l.store.As("").InRoom(args[0], room).Announce(ctx, *kind, data)
 			return err == nil, err
 		})
 	})

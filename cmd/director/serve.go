@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/server"
 )
 
-func (p *program) serve() *cobra.Command {
+func (p *program) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a replica: the API for game servers and players",
@@ -26,7 +26,7 @@ func (p *program) serve() *cobra.Command {
 	addFlags(cmd.Flags(), byServe)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		conf, err := load(cmd.Flags(), p.environ, byServe)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byServe)
 		if err != nil {
 			return err
 		}
@@ -56,6 +56,6 @@ func (p *program) runServe(ctx context.Context, conf *loaded) error {
 	if err != nil {
 		return err
 	}
-	defer proc.close()
-	return proc.serve(ctx, conf.Work, func(*server.Server) {})
+	defer proc.closeAll()
+	return proc.serveReplica(ctx, conf.RunsWorker, func(*server.Server) {})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) sessions() *cobra.Command {
+func (p *program) sessionsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:     "sessions",
 		Short:   "List, show and close sessions",
@@ -38,7 +38,7 @@ func (p *program) sessionsList() *cobra.Command {
 	limit := addLimit(cmd, "The most sessions to list")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, _ []string) error {
 		f := opsview.SessionFilter{Region: *region, Mode: *mode, Instance: *instance}
-		open, err := opsview.Sessions.Read(ctx, l.Pool(), f,
+		open, err := opsview.Sessions.Read(ctx, l.store.Pool(), f,
 			opsview.Page{Order: opsview.LatestFirst, Limit: *limit})
 		if err != nil {
 			return err
@@ -50,7 +50,8 @@ func (p *program) sessionsList() *cobra.Command {
 func writeSessions(out cli.Output, open []opsview.Session) error {
 	header := []string{"session", "mode", "instance", "alive", "players", "connected", "max", "opened"}
 	return cli.Write(out.Sparing("connected", "alive", "max", "instance"), open, header, func(s opsview.Session) []any {
-		return []any{s.Session, s.Mode, s.Instance, s.InstanceAlive, s.Players, s.Connected, s.MaxPlayers, ago(&s.Age)}
+		return []any{s.Session, s.Mode, s.Instance, s.InstanceAlive, s.Players, s.Connected, s.MaxPlayers,
+			formatAgo(&s.Age)}
 	})
 }
 
@@ -71,11 +72,11 @@ func (p *program) sessionsShow() *cobra.Command {
 		Args:              cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(sessionWords)),
 	}, byOperator, func(ctx context.Context, l operator, args []string) error {
-		s, err := l.show(ctx, args[0])
+		s, err := l.readSession(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return writeDetails(l.out, s, sessionDetails.write)
+		return writeDetails(l.out, s, sessionDetails.writeText)
 	})
 }
 
@@ -94,30 +95,31 @@ func (p *program) sessionsClose() *cobra.Command {
 	reason := requireReason(cmd, "closed by an operator", "Why, for the event and the history")
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, sessions []string) error {
 		return l.changeEach("session", sessions, func(id string) (bool, error) {
-			err := l.As("").CloseSession(ctx, id, *reason)
+			err := l.store.As("").CloseSession(ctx, id, *reason)
 			return err == nil, err
 		})
 	})
 }
 
-func (l operator) show(ctx context.Context, id string) (s sessionDetails, err error) {
+func (l operator) readSession(ctx context.Context, id string) (s sessionDetails, err error) {
 	unknown := fmt.Errorf("there is no session %q, open or closed within the last 24 hours; 'director sessions list' lists the open ones", id)
 	region, room, err := db.ParseSessionID(id)
 	if err != nil {
 		return s, unknown
 	}
-	open, err := opsview.Sessions.Read(ctx, l.Pool(), opsview.SessionFilter{Region: region, ID: &room},
+	open, err := opsview.Sessions.Read(ctx, l.store.Pool(), opsview.SessionFilter{Region: region, ID: &room},
 		opsview.Page{Limit: 1})
 	if err != nil {
 		return s, err
 	}
 	if len(open) == 1 {
 		s = sessionDetails{State: "open", Open: &open[0]}
-		s.Seats, err = opsview.Seats.Read(ctx, l.Pool(), opsview.SeatFilter{Region: region, SessionID: &room},
+		s.Seats, err = opsview.Seats.Read(ctx, l.store.Pool(), opsview.SeatFilter{Region: region, SessionID: &room},
 			opsview.Page{Order: opsview.ByReservation})
 		return s, err
 	}
-	closed, err := opsview.SessionLifetimes.Read(ctx, l.Pool(), opsview.LifetimeFilter{Region: region, Session: id},
+	closed, err := opsview.SessionLifetimes.Read(ctx, l.store.Pool(),
+		opsview.LifetimeFilter{Region: region, Session: id},
 		opsview.Page{Limit: 1})
 	if err != nil {
 		return s, err
@@ -128,7 +130,7 @@ func (l operator) show(ctx context.Context, id string) (s sessionDetails, err er
 	return sessionDetails{State: "closed", Closed: &closed[0]}, nil
 }
 
-func (s sessionDetails) write(out cli.Output) error {
+func (s sessionDetails) writeText(out cli.Output) error {
 	if c := s.Closed; c != nil {
 		header := []string{"session", "mode", "instance", "opened", "closed", "players", "max", "reason"}
 		return cli.Write(out.Sparing("opened", "mode", "max", "players", "instance"), []opsview.SessionLifetime{*c},

@@ -29,12 +29,12 @@ type setting struct {
 
 // upstream is the variables in which another system has a setting, in a syntax of its own.
 type upstream struct {
-	names []string
-	read  func(environ environment) (text, name string) // in our syntax, and the variable it is from; "" if none is set
+	variableNames []string
+	readText      func(environ environment) (text, name string) // in our syntax, and the variable it is from; "" if none is set
 }
 
-// translated is a single variable of another system.
-func translated(name string, translate func(text string) string) upstream {
+// translatedVariable is a single variable of another system.
+func translatedVariable(name string, translate func(text string) string) upstream {
 	return upstream{[]string{name}, func(environ environment) (string, string) {
 		text, ok := environ.lookup(name)
 		if !ok {
@@ -44,8 +44,8 @@ func translated(name string, translate func(text string) string) upstream {
 	}}
 }
 
-// variable is the name of the setting's environment variable.
-func (s setting) variable() string {
+// variableName is the name of the setting's environment variable.
+func (s setting) variableName() string {
 	if s.env != "" {
 		return s.env
 	}
@@ -67,18 +67,18 @@ func fromEnv(name string) source  { return source("environment " + name) }
 type loaded struct {
 	Config
 
-	environ  environment
-	settings []setting
-	sources  []source
-	ignored  []ignoredSetting
+	environ         environment
+	settings        []setting
+	sources         []source
+	ignoredSettings []ignoredSetting
 }
 
 // rawFlag keeps the text of the command line. load validates it together with the environment.
-type rawFlag struct{ text, kind string }
+type rawFlag struct{ givenText, valueKind string }
 
-func (f *rawFlag) String() string     { return f.text }
-func (f *rawFlag) Set(s string) error { f.text = s; return nil }
-func (f *rawFlag) Type() string       { return f.kind }
+func (f *rawFlag) String() string     { return f.givenText }
+func (f *rawFlag) Set(s string) error { f.givenText = s; return nil }
+func (f *rawFlag) Type() string       { return f.valueKind }
 
 // addFlags adds the flags of the settings that the commands read.
 func addFlags(flags *pflag.FlagSet, commands commandSet) {
@@ -87,12 +87,12 @@ func addFlags(flags *pflag.FlagSet, commands commandSet) {
 		if s.commands&commands == 0 {
 			continue
 		}
-		flag := flags.VarPF(&rawFlag{s.value.show(), s.value.kind}, s.flag, "",
-			fmt.Sprintf("%s [%s]", s.plainHelp(), s.variable()))
-		if s.value.kind == kindBool {
+		flag := flags.VarPF(&rawFlag{s.value.showText(), s.value.kindName}, s.flag, "",
+			fmt.Sprintf("%s [%s]", s.plainHelp(), s.variableName()))
+		if s.value.kindName == kindBool {
 			flag.NoOptDefVal = "true"
 		}
-		flag.Annotations = map[string][]string{sectionAnnotation: {s.section}, wordsAnnotation: s.value.words}
+		flag.Annotations = map[string][]string{sectionAnnotation: {s.section}, wordsAnnotation: s.value.allowedWords}
 		if s.start {
 			flag.Annotations[startAnnotation] = nil
 		}
@@ -104,20 +104,20 @@ func addFlags(flags *pflag.FlagSet, commands commandSet) {
 // allSettings returns the settings with their defaults.
 func allSettings() []setting {
 	c := defaultConfig()
-	return c.settings()
+	return c.settingsTable()
 }
 
-// load reads the settings of a command from its flags, else the environment, else the defaults. The error names all
+// loadSettings reads the settings of a command from its flags, else the environment, else the defaults. The error names all
 // invalid values.
-func load(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
-	l := &loaded{Config: defaultConfig(), environ: environ, ignored: ignoredSettings(flags, environ, commands)}
+func loadSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
+	l := &loaded{Config: defaultConfig(), environ: environ, ignoredSettings: ignoredSettings(flags, environ, commands)}
 	var bad []error
-	for _, s := range l.Config.settings() {
+	for _, s := range l.Config.settingsTable() {
 		if s.commands&commands == 0 {
 			continue
 		}
 		text, from := s.givenValue(flags, environ)
-		if err := s.assign(text, from); err != nil {
+		if err := s.assignText(text, from); err != nil {
 			bad = append(bad, err)
 		}
 		l.settings, l.sources = append(l.settings, s), append(l.sources, from)
@@ -136,29 +136,29 @@ func (s setting) givenValue(flags *pflag.FlagSet, environ environment) (string, 
 		return f.Value.String(), fromFlag(s.flag)
 	}
 	if strings.HasSuffix(s.env, ">") { // a variable for each mode
-		if all := environ.gather(modePrefix); all != "" {
+		if all := environ.joinPrefixed(modePrefix); all != "" {
 			return all, fromEnv(s.env)
 		}
 		return "", fromDefault
 	}
-	for _, name := range append([]string{s.variable()}, s.aliases...) {
+	for _, name := range append([]string{s.variableName()}, s.aliases...) {
 		if text, ok := environ.lookup(name); ok {
 			return text, fromEnv(name)
 		}
 	}
 	// Last: our own names win over those of another system.
-	if s.upstream.read != nil {
-		if text, name := s.upstream.read(environ); name != "" {
+	if s.upstream.readText != nil {
+		if text, name := s.upstream.readText(environ); name != "" {
 			return text, fromEnv(name)
 		}
 	}
 	return "", fromDefault
 }
 
-// assign sets a value. White space around it is not meant: a value that was read from a file ends with the file's line
+// assignText sets a value. White space around it is not meant: a value that was read from a file ends with the file's line
 // break.
-func (s setting) assign(text string, from source) error {
-	if !s.value.exact {
+func (s setting) assignText(text string, from source) error {
+	if !s.value.keepsSpace {
 		text = strings.TrimSpace(text)
 	}
 	if text == "" {
@@ -166,7 +166,7 @@ func (s setting) assign(text string, from source) error {
 	}
 	err := s.checkLines(text)
 	if err == nil {
-		err = s.value.set(text)
+		err = s.value.setText(text)
 	}
 	if err == nil {
 		return nil
@@ -175,7 +175,7 @@ func (s setting) assign(text string, from source) error {
 	if s.secret {
 		shown = "the secret"
 	}
-	return fmt.Errorf("--%s / %s: %s (from the %s) is not allowed: %w", s.flag, s.variable(), shown, from, err)
+	return fmt.Errorf("--%s / %s: %s (from the %s) is not allowed: %w", s.flag, s.variableName(), shown, from, err)
 }
 
 // checkLines refuses secrets that no caller can send, such as two on two lines. JSON may have several lines.
@@ -192,8 +192,8 @@ func (s setting) checkLines(text string) error {
 	return nil
 }
 
-// from returns the source of a setting's value.
-func (l *loaded) from(flag string) source {
+// sourceOf returns the source of a setting's value.
+func (l *loaded) sourceOf(flag string) source {
 	i := slices.IndexFunc(l.settings, func(s setting) bool { return s.flag == flag })
 	return l.sources[i]
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lattice-director/director/sidecar"
 )
 
-func (p *program) sidecar() *cobra.Command {
+func (p *program) sidecarCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sidecar",
 		Short: "Run beside a game server in any engine, and do its part with the director",
@@ -27,7 +27,7 @@ func (p *program) sidecar() *cobra.Command {
 	}
 	addFlags(cmd.Flags(), bySidecar)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		conf, err := load(cmd.Flags(), p.environ, bySidecar)
+		conf, err := loadSettings(cmd.Flags(), p.environ, bySidecar)
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	log := p.newLog(conf)
-	server, urls, deployed, err := conf.gameServer(p.environ.pairs())
+	server, urls, deployed, err := conf.gameServer(p.environ.osPairs())
 	if err != nil {
 		return err
 	}
@@ -51,19 +51,20 @@ func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
 	}
 	defer client.Close()
 	o := conf.Sidecar
-	o.Client, o.Server, o.Deployed, o.Log = client, server, deployed, log
-	if o.HTTP, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.SidecarAddr); err != nil {
+	o.Client, o.Server, o.IsDeployed, o.Log = client, server, deployed, log
+	if o.HTTPListener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.SidecarAddr); err != nil {
 		return err
 	}
 	// For the errors below; Run closes it otherwise.
-	defer o.HTTP.Close()
-	attrs := []slog.Attr{slog.String("addr", o.HTTP.Addr().String()), slog.String("instance_id", server.InstanceID)}
+	defer o.HTTPListener.Close()
+	attrs := []slog.Attr{slog.String("addr", o.HTTPListener.Addr().String()),
+		slog.String("instance_id", server.InstanceID)}
 	if conf.SidecarLinesAddr != "" {
-		if o.Lines, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.SidecarLinesAddr); err != nil {
+		if o.LinesListener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.SidecarLinesAddr); err != nil {
 			return err
 		}
-		defer o.Lines.Close()
-		attrs = append(attrs, slog.String("lines_addr", o.Lines.Addr().String()))
+		defer o.LinesListener.Close()
+		attrs = append(attrs, slog.String("lines_addr", o.LinesListener.Addr().String()))
 	}
 	s, err := sidecar.New(o)
 	if err != nil {

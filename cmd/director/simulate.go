@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/match/simulate"
 )
 
-func (p *program) simulate() *cobra.Command {
+func (p *program) simulateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Try a profile on simulated tickets, without a database",
@@ -68,7 +68,7 @@ func (p *program) runSimulate(cmd *cobra.Command, f simulateFlags, o simulate.Op
 	if err != nil {
 		return err
 	}
-	if err := f.fill(p, &o); err != nil {
+	if err := f.fillOptions(p, &o); err != nil {
 		return err
 	}
 	arrivals, err := simulate.Arrivals(o)
@@ -82,7 +82,7 @@ func (p *program) runSimulate(cmd *cobra.Command, f simulateFlags, o simulate.Op
 	for _, r := range o.Regions {
 		in.Regions = append(in.Regions, r.Name)
 	}
-	return p.replayed(cmd.Context(), "simulating", out, in, f.report)
+	return p.printReplayed(cmd.Context(), "simulating", out, in, f.report)
 }
 
 // profileToTry reads a profile that decides by rules.
@@ -94,7 +94,7 @@ func (p *program) profileToTry(file string) (*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return read[0].Profile, refusals(p.stderr, read)
+	return read[0].Profile, reportRefusals(p.stderr, read)
 }
 
 // checkRate refuses a value of --accept-rate that is no probability.
@@ -105,13 +105,13 @@ func checkRate(rate float64) error {
 	return fmt.Errorf("--accept-rate %g is not allowed: it must be from 0 to 1", rate)
 }
 
-// replayed runs a replay, whose progress has a word, and writes its report.
-func (p *program) replayed(ctx context.Context, what string, out cli.Output, in replay.Input, file string) error {
+// printReplayed runs a replay, whose progress has a word, and writes its report.
+func (p *program) printReplayed(ctx context.Context, what string, out cli.Output, in replay.Input, file string) error {
 	bar := newProgress(p.stderr, what, in.Begin, in.End)
-	in.Progress = bar.show
+	in.Progress = bar.showTime
 	report, err := replay.Run(ctx, in)
 	// Before the error, which would stand in the line of the bar.
-	bar.end()
+	bar.endBar()
 	if err != nil {
 		return err
 	}

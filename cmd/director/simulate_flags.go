@@ -21,8 +21,8 @@ type simulateFlags struct {
 	accept                  float64
 }
 
-// fill parses the flags that are texts.
-func (f *simulateFlags) fill(p *program, o *simulate.Options) (err error) {
+// fillOptions parses the flags that are texts.
+func (f *simulateFlags) fillOptions(p *program, o *simulate.Options) (err error) {
 	if o.Profile, err = p.profileToTry(f.profile); err != nil {
 		return err
 	}

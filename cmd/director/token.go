@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-func (p *program) token() *cobra.Command {
+func (p *program) tokenCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:     "token",
 		Short:   "Inspect session tokens; make players' access tokens for development",
@@ -49,23 +49,23 @@ func (p *program) tokenMint() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		conf, err := load(cmd.Flags(), p.environ, byToken)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byToken)
 		if err != nil {
 			return err
 		}
-		return conf.mint(out, *sub, *ttl)
+		return conf.mintToken(out, *sub, *ttl)
 	}
 	return cmd
 }
 
-func (c *Config) mint(out cli.Output, sub string, ttl time.Duration) error {
+func (c *Config) mintToken(out cli.Output, sub string, ttl time.Duration) error {
 	if !token.ValidSubject(sub) {
 		return cli.Usage(fmt.Errorf("--sub %q is not allowed: it must be 1 to %d bytes of text without control characters", sub, token.MaxSubjectBytes))
 	}
 	if ttl < time.Second {
 		return cli.Usage(fmt.Errorf("--ttl %s is not allowed: it must be a second or more", ttl))
 	}
-	i, err := c.issuer()
+	i, err := c.devIssuer()
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func (c *Config) mint(out cli.Output, sub string, ttl time.Duration) error {
 	return nil
 }
 
-// issuer returns the issuer with the key from the settings, or else with the key in the data directory.
-func (c *Config) issuer() (devlogin.Issuer, error) {
+// devIssuer returns the issuer with the key from the settings, or else with the key in the data directory.
+func (c *Config) devIssuer() (devlogin.Issuer, error) {
 	path := c.IssuerKey
 	if path == "" {
 		data, err := c.dataDir()

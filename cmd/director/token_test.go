@@ -26,7 +26,7 @@ func verifierOf(t *testing.T, i devlogin.Issuer, name, audience string) *token.A
 func TestTokenMint(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t.TempDir())
-	i, err := data.issuer()
+	i, err := data.readIssuer()
 	require.NoError(t, err)
 
 	raw := strings.TrimSpace(director.OK(t, env(), "token", "mint", "--sub", "alice", "--data", string(data)))
@@ -48,7 +48,7 @@ func TestTokenMint(t *testing.T) {
 func TestTokenMintRefuses(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t.TempDir())
-	bad := data.path("bad")
+	bad := data.pathOf("bad")
 	require.NoError(t, os.WriteFile(bad, []byte(`{"kty":"OKP","crv":"Ed25519","kid":"a","x":"AAAA","d":"c2VjcmV0"}`), 0o600))
 	for _, c := range []struct{ args, says string }{
 		{"--data " + string(data), "--sub"},
@@ -71,10 +71,10 @@ func TestDataDirectoryKeepsTheFirst(t *testing.T) {
 	kids, keks := make([]string, n), make([][][]byte, n)
 	for k := range n {
 		starts.Go(func() {
-			i, err := data.issuer()
+			i, err := data.readIssuer()
 			if err == nil {
 				kids[k] = i.JWKS()
-				keks[k], _ = data.keks()
+				keks[k], _ = data.readKEKs()
 			}
 		})
 	}

@@ -20,8 +20,8 @@ import (
 
 // tracing exports spans. The zero value does nothing.
 type tracing struct {
-	spans *sdktrace.TracerProvider
-	log   *slog.Logger
+	spanProvider *sdktrace.TracerProvider
+	log          *slog.Logger
 }
 
 // startTracing exports spans to the OTLP endpoint; "" turns tracing off. OpenTelemetry itself reads its other OTEL_*
@@ -48,22 +48,22 @@ func startTracing(ctx context.Context, endpoint string, log *slog.Logger) (traci
 	return tracing{sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about)), log}, nil
 }
 
-// provider returns nil when tracing is off.
-func (t tracing) provider() trace.TracerProvider {
-	if t.spans == nil {
+// tracerProvider returns nil when tracing is off.
+func (t tracing) tracerProvider() trace.TracerProvider {
+	if t.spanProvider == nil {
 		return nil
 	}
-	return t.spans
+	return t.spanProvider
 }
 
-// queries returns a tracer of SQL statements, or nil when tracing is off. A span has the statement's text, which
+// queryTracer returns a tracer of SQL statements, or nil when tracing is off. A span has the statement's text, which
 // contains no values, and nothing about the connection.
-func (t tracing) queries() pgx.QueryTracer {
-	if t.spans == nil {
+func (t tracing) queryTracer() pgx.QueryTracer {
+	if t.spanProvider == nil {
 		return nil
 	}
 	return otelpgx.NewTracer(
-		otelpgx.WithTracerProvider(t.spans), otelpgx.WithMeterProvider(noop.NewMeterProvider()),
+		otelpgx.WithTracerProvider(t.spanProvider), otelpgx.WithMeterProvider(noop.NewMeterProvider()),
 		otelpgx.WithDisableConnectionDetailsInAttributes(), otelpgx.WithSpanNameFunc(queryName),
 	)
 }
@@ -81,12 +81,12 @@ func queryName(statement string) string {
 
 // stop exports the remaining spans, for at most 5 s.
 func (t tracing) stop() {
-	if t.spans == nil {
+	if t.spanProvider == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := t.spans.Shutdown(ctx); err != nil {
+	if err := t.spanProvider.Shutdown(ctx); err != nil {
 		t.log.LogAttrs(ctx, slog.LevelWarn, "cannot export the last traces", slog.Any("error", err))
 	}
 }

@@ -21,12 +21,12 @@ import (
 
 // value is a kind of setting, bound to the variable that holds it.
 type value struct {
-	kind        string   // for --help: duration, number, …
-	allowedText string   // the allowed values, for people
-	words       []string // the allowed values, if they are few
-	exact       bool     // white space around it is a part of it, which set refuses or keeps; else it is removed
-	set         func(text string) error
-	show        func() string // the value, with secrets masked
+	kindName     string   // for --help: duration, number, …
+	allowedText  string   // the allowed values, for people
+	allowedWords []string // the allowed values, if they are few
+	keepsSpace   bool     // white space around it is a part of it, which set refuses or keeps; else it is removed
+	setText      func(text string) error
+	showText     func() string // the value, with secrets masked
 }
 
 const (
@@ -39,38 +39,38 @@ const (
 	shortestSecret = 16
 )
 
-func (v value) must(ok bool) error {
+func (v value) requireAllowed(ok bool) error {
 	if ok {
 		return nil
 	}
 	return errors.New("it must be " + v.allowedText)
 }
 
-func text(p *string, allowed string) value {
-	v := value{kind: "text", allowedText: allowed, show: func() string { return *p }}
-	v.set = func(text string) error { *p = text; return nil }
+func textValue(p *string, allowed string) value {
+	v := value{kindName: "text", allowedText: allowed, showText: func() string { return *p }}
+	v.setText = func(text string) error { *p = text; return nil }
 	return v
 }
 
-// line is text in which nobody would see a line break.
-func line(p *string) value {
-	v := text(p, "text on one line")
-	v.set = func(text string) error {
+// lineValue is text in which nobody would see a line break.
+func lineValue(p *string) value {
+	v := textValue(p, "text on one line")
+	v.setText = func(text string) error {
 		*p = text
-		return v.must(!strings.ContainsFunc(text, unicode.IsControl))
+		return v.requireAllowed(!strings.ContainsFunc(text, unicode.IsControl))
 	}
 	return v
 }
 
-func integer[T ~int | ~int32](p *T, least, most T) value {
-	v := value{kind: "number", allowedText: fmt.Sprintf("%d to %d", least, most),
-		show: func() string { return fmt.Sprint(*p) }}
-	v.set = func(text string) error {
+func integerValue[T ~int | ~int32](p *T, least, most T) value {
+	v := value{kindName: "number", allowedText: fmt.Sprintf("%d to %d", least, most),
+		showText: func() string { return fmt.Sprint(*p) }}
+	v.setText = func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 32)
 		// Set before it is judged: the pointer is of the type that the limits have. A command ends if any setting is
 		// refused.
 		*p = T(n)
-		return v.must(err == nil && least <= *p && *p <= most)
+		return v.requireAllowed(err == nil && least <= *p && *p <= most)
 	}
 	return v
 }
@@ -81,10 +81,10 @@ func perSecond(p *rest.Rate) value {
 	var n int
 	// Of the default, which is in the option when the table is made.
 	burst := p.Burst / int(p.PerSecond)
-	v := integer(&n, 0, 1_000_000)
-	v.show = func() string { return strconv.Itoa(max(0, int(p.PerSecond))) }
-	set := v.set
-	v.set = func(text string) error {
+	v := integerValue(&n, 0, 1_000_000)
+	v.showText = func() string { return strconv.Itoa(max(0, int(p.PerSecond))) }
+	set := v.setText
+	v.setText = func(text string) error {
 		err := set(text)
 		*p = rest.Rate{PerSecond: float64(n), Burst: n * burst}
 		if n == 0 {
@@ -95,25 +95,25 @@ func perSecond(p *rest.Rate) value {
 	return v
 }
 
-func duration(p *time.Duration, least, most time.Duration) value {
-	v := value{kind: "duration", allowedText: brief(least) + " to " + brief(most),
-		show: func() string { return brief(*p) }}
-	v.set = func(text string) (err error) {
+func durationValue(p *time.Duration, least, most time.Duration) value {
+	v := value{kindName: "duration", allowedText: briefDuration(least) + " to " + briefDuration(most),
+		showText: func() string { return briefDuration(*p) }}
+	v.setText = func(text string) (err error) {
 		*p, err = time.ParseDuration(text)
 		if err != nil {
 			return errors.New("it must be a duration such as 90s, 2m or 24h, " + v.allowedText)
 		}
-		return v.must(least <= *p && *p <= most)
+		return v.requireAllowed(least <= *p && *p <= most)
 	}
 	return v
 }
 
 // durationOrNone is a duration of an option whose zero value is the default: 0 makes it negative, which is none.
 func durationOrNone(p *time.Duration, most time.Duration) value {
-	v := duration(p, 0, most)
-	v.show = func() string { return brief(max(0, *p)) }
-	set := v.set
-	v.set = func(text string) error {
+	v := durationValue(p, 0, most)
+	v.showText = func() string { return briefDuration(max(0, *p)) }
+	set := v.setText
+	v.setText = func(text string) error {
 		err := set(text)
 		if *p == 0 {
 			*p = -1
@@ -123,38 +123,38 @@ func durationOrNone(p *time.Duration, most time.Duration) value {
 	return v
 }
 
-// brief formats a duration without trailing units that are zero.
-func brief(d time.Duration) string { return timetext.Brief(d) }
+// briefDuration formats a duration without trailing units that are zero.
+func briefDuration(d time.Duration) string { return timetext.Brief(d) }
 
 // word is a text that a setting allows, and the value of the option that it means.
 type word[T any] struct {
-	text  string
-	means T
+	text       string
+	meansValue T
 }
 
 // oneOf is one of several words.
 func oneOf[T comparable](p *T, words ...word[T]) value {
-	v := value{kind: "word", words: make([]string, len(words))}
+	v := value{kindName: "word", allowedWords: make([]string, len(words))}
 	for i, w := range words {
-		v.words[i] = w.text
+		v.allowedWords[i] = w.text
 	}
-	v.allowedText = strings.Join(v.words[:len(words)-1], ", ") + " or " + v.words[len(words)-1]
-	v.show = func() string {
-		return words[slices.IndexFunc(words, func(w word[T]) bool { return w.means == *p })].text
+	v.allowedText = strings.Join(v.allowedWords[:len(words)-1], ", ") + " or " + v.allowedWords[len(words)-1]
+	v.showText = func() string {
+		return words[slices.IndexFunc(words, func(w word[T]) bool { return w.meansValue == *p })].text
 	}
-	v.set = func(text string) error {
-		i := slices.Index(v.words, text)
+	v.setText = func(text string) error {
+		i := slices.Index(v.allowedWords, text)
 		if i < 0 {
-			return v.must(false)
+			return v.requireAllowed(false)
 		}
-		*p = words[i].means
+		*p = words[i].meansValue
 		return nil
 	}
 	return v
 }
 
-// choice is one of several words, which are the values of the option.
-func choice[T ~string](p *T, texts ...T) value {
+// choiceValue is one of several words, which are the values of the option.
+func choiceValue[T ~string](p *T, texts ...T) value {
 	words := make([]word[T], len(texts))
 	for i, text := range texts {
 		words[i] = word[T]{string(text), text}
@@ -162,23 +162,23 @@ func choice[T ~string](p *T, texts ...T) value {
 	return oneOf(p, words...)
 }
 
-func boolean(p *bool) value {
+func booleanValue(p *bool) value {
 	v := oneOf(p, word[bool]{"true", true}, word[bool]{"false", false})
-	v.kind = kindBool
-	v.set = func(text string) (err error) {
+	v.kindName = kindBool
+	v.setText = func(text string) (err error) {
 		*p, err = strconv.ParseBool(text)
-		return v.must(err == nil)
+		return v.requireAllowed(err == nil)
 	}
 	return v
 }
 
-// negated is true where its option is false.
-func negated(p *bool) value {
+// negatedValue is true where its option is false.
+func negatedValue(p *bool) value {
 	given := !*p
-	v := boolean(&given)
-	v.show = func() string { return strconv.FormatBool(!*p) }
-	set := v.set
-	v.set = func(text string) error {
+	v := booleanValue(&given)
+	v.showText = func() string { return strconv.FormatBool(!*p) }
+	set := v.setText
+	v.setText = func(text string) error {
 		err := set(text)
 		*p = !given
 		return err
@@ -186,8 +186,8 @@ func negated(p *bool) value {
 	return v
 }
 
-// pooler is the kind of pooler before the database.
-func pooler(p *string) value {
+// poolerValue is the kind of pooler before the database.
+func poolerValue(p *string) value {
 	return oneOf(p, word[string]{"none", ""}, word[string]{"pgbouncer", "pgbouncer"})
 }
 
@@ -201,21 +201,22 @@ func splitList(text string) []string {
 	return items
 }
 
-func list(p *[]string, allowed string) value {
+func listValue(p *[]string, allowed string) value {
 	return value{
-		kind: "list", allowedText: allowed + ", comma-separated", show: func() string { return strings.Join(*p, ",") },
-		set: func(text string) error { *p = splitList(text); return nil },
+		kindName: "list", allowedText: allowed + ", comma-separated",
+		showText: func() string { return strings.Join(*p, ",") },
+		setText:  func(text string) error { *p = splitList(text); return nil },
 	}
 }
 
-func networks(p *[]string) value {
-	v := list(p, "addresses or CIDRs")
-	v.set = func(text string) error {
+func networksValue(p *[]string) value {
+	v := listValue(p, "addresses or CIDRs")
+	v.setText = func(text string) error {
 		*p = splitList(text)
 		for _, item := range *p {
 			_, notAddr := netip.ParseAddr(item)
 			if _, notNet := netip.ParsePrefix(item); notAddr != nil && notNet != nil {
-				return v.must(false)
+				return v.requireAllowed(false)
 			}
 		}
 		return nil
@@ -223,70 +224,70 @@ func networks(p *[]string) value {
 	return v
 }
 
-func address(p *string) value {
-	v := value{kind: "address", allowedText: "host:port", show: func() string { return *p }}
-	v.set = func(text string) error {
+func addressValue(p *string) value {
+	v := value{kindName: "address", allowedText: "host:port", showText: func() string { return *p }}
+	v.setText = func(text string) error {
 		*p = text
 		_, port, err := net.SplitHostPort(text)
 		_, notPort := strconv.ParseUint(port, 10, 16)
-		return v.must(err == nil && notPort == nil)
+		return v.requireAllowed(err == nil && notPort == nil)
 	}
 	return v
 }
 
-// addresses is a list of listen addresses.
-func addresses(p *[]string) value {
-	v := list(p, "host:port")
-	v.set = func(text string) error {
+// addressesValue is a list of listen addresses.
+func addressesValue(p *[]string) value {
+	v := listValue(p, "host:port")
+	v.setText = func(text string) error {
 		*p = splitList(text)
 		for _, item := range *p {
-			if err := address(new(string)).set(item); err != nil {
-				return v.must(false)
+			if err := addressValue(new(string)).setText(item); err != nil {
+				return v.requireAllowed(false)
 			}
 		}
-		return v.must(len(*p) > 0)
+		return v.requireAllowed(len(*p) > 0)
 	}
 	return v
 }
 
-// dialled is what players dial.
-func dialled(p *string) value {
-	v := text(p, rest.Endpoint.Description)
-	v.set = func(text string) error {
+// dialledValue is what players dial.
+func dialledValue(p *string) value {
+	v := textValue(p, rest.Endpoint.Description)
+	v.setText = func(text string) error {
 		*p = text
-		return v.must(rest.Endpoint.Valid(text))
+		return v.requireAllowed(rest.Endpoint.Valid(text))
 	}
 	return v
 }
 
 // gameRegion is a region. The API and the ids of sessions know no others.
 func gameRegion(p *string) value {
-	v := text(p, rest.Region.Description)
-	v.set = func(text string) error {
+	v := textValue(p, rest.Region.Description)
+	v.setText = func(text string) error {
 		*p = text
-		return v.must(rest.Region.Valid(text))
+		return v.requireAllowed(rest.Region.Valid(text))
 	}
 	return v
 }
 
 func evaluatorURL(p *string) value {
-	v := text(p, "grpc://host:port or http://host:port, or grpcs or https")
-	v.set = func(text string) error {
+	v := textValue(p, "grpc://host:port or http://host:port, or grpcs or https")
+	v.setText = func(text string) error {
 		*p = text
 		u, err := url.Parse(text)
-		return v.must(err == nil && slices.Contains([]string{"grpc", "grpcs", "http", "https"}, u.Scheme) &&
+		return v.requireAllowed(err == nil && slices.Contains([]string{"grpc", "grpcs", "http", "https"}, u.Scheme) &&
 			u.Hostname() != "" && u.Port() != "" &&
 			u.User == nil && strings.TrimSuffix(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "")
 	}
 	return v
 }
 
-func endpoint(p *string) value {
-	v := value{kind: "url", allowedText: "an http or https URL", show: func() string { return redact(*p) }}
-	v.set = func(text string) error {
+func urlValue(p *string) value {
+	v := value{kindName: "url", allowedText: "an http or https URL", showText: func() string { return redactURL(*p) }}
+	v.setText = func(text string) error {
 		*p = text
 		u, err := url.Parse(text)
-		return v.must(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "")
+		return v.requireAllowed(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "")
 	}
 	return v
 }
@@ -300,26 +301,26 @@ func modesText(sizes play.Modes) string {
 	return strings.Join(items, ",")
 }
 
-// spellings returns the modes that a variable's name may mean: variables are usually in capitals and cannot contain a
+// modeSpellings returns the modes that a variable's name may mean: variables are usually in capitals and cannot contain a
 // dash.
-func spellings(name string) []string {
+func modeSpellings(name string) []string {
 	low := strings.ToLower(name)
 	return []string{name, low, strings.ReplaceAll(low, "_", "-")}
 }
 
 var modeName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-func sizes(p *play.Modes) value {
-	v := value{kind: "list", allowedText: "mode=seats with 1 to 1024 seats, comma-separated"}
-	v.show = func() string { return modesText(*p) }
-	v.set = func(text string) error {
+func modeSizesValue(p *play.Modes) value {
+	v := value{kindName: "list", allowedText: "mode=seats with 1 to 1024 seats, comma-separated"}
+	v.showText = func() string { return modesText(*p) }
+	v.setText = func(text string) error {
 		*p = play.Modes{}
 		for _, item := range splitList(text) {
 			name, number, _ := strings.Cut(item, "=")
 			variable, fromEnv := strings.CutPrefix(name, modePrefix)
 			n, err := strconv.Atoi(number)
 			if err != nil || n < 1 || n > 1024 || !modeName.MatchString(variable) {
-				return fmt.Errorf("%s: %w", item, v.must(false))
+				return fmt.Errorf("%s: %w", item, v.requireAllowed(false))
 			}
 			(*p)[variable] = n
 			// A flag names the mode itself.
@@ -334,7 +335,7 @@ func sizes(p *play.Modes) value {
 
 // addSpellings sets the size for the other spellings of a mode, unless a more literal name has set one.
 func addSpellings(sizes play.Modes, variable string, n int) {
-	for _, mode := range spellings(variable) {
+	for _, mode := range modeSpellings(variable) {
 		if _, set := sizes[mode]; !set {
 			sizes[mode] = n
 		}

@@ -17,40 +17,40 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-func secrets(p *[]string) value {
-	v := value{kind: "secret", allowedText: fmt.Sprintf("%d characters or more, several comma-separated",
+func secretsValue(p *[]string) value {
+	v := value{kindName: "secret", allowedText: fmt.Sprintf("%d characters or more, several comma-separated",
 		shortestSecret)}
-	v.show = func() string { return masked(len(*p)) }
-	v.set = func(text string) error {
+	v.showText = func() string { return maskedSecrets(len(*p)) }
+	v.setText = func(text string) error {
 		*p = splitList(text)
 		for _, secret := range *p {
 			if len(secret) < shortestSecret {
-				return v.must(false)
+				return v.requireAllowed(false)
 			}
 		}
-		return v.must(len(*p) > 0)
+		return v.requireAllowed(len(*p) > 0)
 	}
 	return v
 }
 
 // agentKeys are secrets that are sent as a subprotocol of a WebSocket.
 func agentKeys(p *[]string) value {
-	v := secrets(p)
+	v := secretsValue(p)
 	v.allowedText = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; "+
 		"several comma-separated", shortestSecret)
-	v.set = func(text string) error {
+	v.setText = func(text string) error {
 		*p = splitList(text)
 		for _, key := range *p {
 			if orchestrator.ValidKey(key) != nil {
-				return v.must(false)
+				return v.requireAllowed(false)
 			}
 		}
-		return v.must(len(*p) > 0)
+		return v.requireAllowed(len(*p) > 0)
 	}
 	return v
 }
 
-func masked(n int) string {
+func maskedSecrets(n int) string {
 	switch n {
 	case 0:
 		return ""
@@ -61,24 +61,25 @@ func masked(n int) string {
 	}
 }
 
-func keks(p *[][]byte) value {
-	v := value{kind: "secret", allowedText: fmt.Sprintf("%d bytes in base64, several comma-separated", token.KEKBytes)}
-	v.show = func() string { return masked(len(*p)) }
-	v.set = func(text string) (err error) {
+func keksValue(p *[][]byte) value {
+	v := value{kindName: "secret", allowedText: fmt.Sprintf("%d bytes in base64, several comma-separated",
+		token.KEKBytes)}
+	v.showText = func() string { return maskedSecrets(len(*p)) }
+	v.setText = func(text string) (err error) {
 		*p, err = token.ParseKEKs(text)
-		return v.must(err == nil)
+		return v.requireAllowed(err == nil)
 	}
 	return v
 }
 
 // databaseURL is parsed here, so that a mistake is found before anything starts. Its errors contain no password.
 func databaseURL(p *string) value {
-	v := value{kind: "url", allowedText: "postgres://user:password@host:port/database, or key=value"}
-	v.show = func() string { return withoutPassword(*p) }
-	v.set = func(text string) error {
+	v := value{kindName: "url", allowedText: "postgres://user:password@host:port/database, or key=value"}
+	v.showText = func() string { return withoutPassword(*p) }
+	v.setText = func(text string) error {
 		*p = text
 		_, err := pgx.ParseConfig(text)
-		return v.must(err == nil)
+		return v.requireAllowed(err == nil)
 	}
 	return v
 }
@@ -86,22 +87,22 @@ func databaseURL(p *string) value {
 var passwordWord = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)`)
 
 func withoutPassword(text string) string {
-	return passwordWord.ReplaceAllString(redact(text), "${1}xxxxx")
+	return passwordWord.ReplaceAllString(redactURL(text), "${1}xxxxx")
 }
 
 // keySet shows only the size of JSON: it is long, and could be a private key set by mistake.
 func keySet(p *string) value {
-	v := text(p, "a JWKS as JSON, a file, or an https URL")
-	v.show = func() string {
+	v := textValue(p, "a JWKS as JSON, a file, or an https URL")
+	v.showText = func() string {
 		if strings.HasPrefix(strings.TrimSpace(*p), "{") {
 			return fmt.Sprintf("JSON of %d bytes", len(*p))
 		}
-		return redact(*p)
+		return redactURL(*p)
 	}
 	return v
 }
 
-func redact(text string) string {
+func redactURL(text string) string {
 	if u, err := url.Parse(text); err == nil && u.User != nil {
 		return u.Redacted()
 	}
@@ -110,8 +111,9 @@ func redact(text string) string {
 
 // hiddenText is a secret of another system, which may be short.
 func hiddenText(p *string) value {
-	v := value{kind: "secret", allowedText: "text", show: func() string { return masked(min(1, len(*p))) }}
-	v.set = func(text string) error { *p = text; return nil }
+	v := value{kindName: "secret", allowedText: "text",
+		showText: func() string { return maskedSecrets(min(1, len(*p))) }}
+	v.setText = func(text string) error { *p = text; return nil }
 	return v
 }
 
@@ -122,19 +124,19 @@ var operatorRoles = []string{"viewer", "operator"}
 
 // operatorTokens are secrets that may have a name and a role.
 func operatorTokens(p *[]string) value {
-	v := secrets(p)
+	v := secretsValue(p)
 	v.allowedText = fmt.Sprintf("SECRET, NAME=SECRET, NAME:viewer=SECRET or NAME:operator=SECRET, with secrets of %d "+
 		"characters or more and names of a-z, 0-9 and -; "+
 		"several comma-separated", shortestSecret)
-	set := v.set
-	v.set = func(text string) error {
+	set := v.setText
+	v.setText = func(text string) error {
 		if err := set(text); err != nil {
-			return v.must(false)
+			return v.requireAllowed(false)
 		}
 		for _, one := range *p {
 			if named := namedRole.FindStringSubmatch(one); len(named) > 0 &&
 				(!slices.Contains(operatorRoles, named[1]) || len(named[2]) < shortestSecret) {
-				return v.must(false)
+				return v.requireAllowed(false)
 			}
 		}
 		return nil
@@ -144,24 +146,24 @@ func operatorTokens(p *[]string) value {
 
 // backendTokens are secrets with names and scopes.
 func backendTokens(p *[]string) value {
-	v := value{kind: "secret", allowedText: fmt.Sprintf("NAME=SECRET or NAME:SCOPES=SECRET, with the scopes players, "+
+	v := value{kindName: "secret", allowedText: fmt.Sprintf("NAME=SECRET or NAME:SCOPES=SECRET, with the scopes players, "+
 		"tickets or players+tickets, secrets of %d characters or more and names of a-z, 0-9 and -; several "+
 		"comma-separated", shortestSecret)}
-	v.show = func() string { return masked(len(*p)) }
-	v.set = func(text string) error {
+	v.showText = func() string { return maskedSecrets(len(*p)) }
+	v.setText = func(text string) error {
 		*p = splitList(text)
 		_, err := rest.ParseBackendTokens(*p)
-		return v.must(err == nil && len(*p) > 0)
+		return v.requireAllowed(err == nil && len(*p) > 0)
 	}
 	return v
 }
 
 func oneSecret(p *string) value {
-	v := value{kind: "secret", allowedText: fmt.Sprintf("%d characters or more", shortestSecret)}
-	v.show = func() string { return masked(min(1, len(*p))) }
-	v.set = func(text string) error {
+	v := value{kindName: "secret", allowedText: fmt.Sprintf("%d characters or more", shortestSecret)}
+	v.showText = func() string { return maskedSecrets(min(1, len(*p))) }
+	v.setText = func(text string) error {
 		*p = text
-		return v.must(len(text) >= shortestSecret)
+		return v.requireAllowed(len(text) >= shortestSecret)
 	}
 	return v
 }
@@ -170,9 +172,9 @@ func oneSecret(p *string) value {
 // belongs to the secret is not for the director to decide.
 func signingSecret(p *string) value {
 	v := oneSecret(p)
-	v.exact = true
-	set := v.set
-	v.set = func(text string) error {
+	v.keepsSpace = true
+	set := v.setText
+	v.setText = func(text string) error {
 		if text != strings.TrimSpace(text) {
 			return errAroundSecret
 		}
@@ -185,10 +187,10 @@ var errAroundSecret = errors.New("it begins or ends with white space, such as th
 	"there, and wherever else the secret is used")
 
 func projectSecrets(p *map[string]string) value {
-	v := value{kind: "secret", allowedText: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters "+
+	v := value{kindName: "secret", allowedText: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters "+
 		"or more", shortestSecret)}
-	v.show = func() string { return masked(len(*p)) }
-	v.set = func(text string) error {
+	v.showText = func() string { return maskedSecrets(len(*p)) }
+	v.setText = func(text string) error {
 		*p = nil
 		err := json.Unmarshal([]byte(text), p)
 		for project, secret := range *p {
@@ -196,21 +198,21 @@ func projectSecrets(p *map[string]string) value {
 				return errAroundSecret
 			}
 			if len(secret) < shortestSecret || !token.ValidProjectName(project) {
-				return v.must(false)
+				return v.requireAllowed(false)
 			}
 		}
-		return v.must(err == nil)
+		return v.requireAllowed(err == nil)
 	}
 	return v
 }
 
 // apiKey is a single secret of another system.
 func apiKey(p *provider.Secret) value {
-	v := value{kind: "secret", allowedText: fmt.Sprintf("%d printable characters or more", shortestSecret)}
-	v.show = func() string { return masked(min(len(*p), 1)) }
-	v.set = func(text string) error {
+	v := value{kindName: "secret", allowedText: fmt.Sprintf("%d printable characters or more", shortestSecret)}
+	v.showText = func() string { return maskedSecrets(min(len(*p), 1)) }
+	v.setText = func(text string) error {
 		*p = provider.Secret(text)
-		return v.must(len(text) >= shortestSecret &&
+		return v.requireAllowed(len(text) >= shortestSecret &&
 			!strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }))
 	}
 	return v

@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 )
 
-func (p *program) valves() *cobra.Command {
+func (p *program) valvesCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "valves",
 		Short: "Limit how fast players enter, and see who waits in the login queue",
@@ -43,7 +43,7 @@ func (p *program) valvesList() *cobra.Command {
 		Example: "  director valves list\n  director valves list -o json | jq '.[] | {valve, waiting, rate_now}'",
 		Args:    cli.Exactly(0),
 	}, byOperator, func(ctx context.Context, l operator, _ []string) error {
-		all, err := opsview.Valves.Read(ctx, l.Pool(), opsview.ValveFilter{}, opsview.Page{})
+		all, err := opsview.Valves.Read(ctx, l.store.Pool(), opsview.ValveFilter{}, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func writeValves(out cli.Output, all []opsview.Valve) error {
 }
 
 func (l operator) printValve(ctx context.Context, name string) error {
-	v, err := opsview.Valves.One(ctx, l.Pool(), opsview.ValveFilter{Name: name})
+	v, err := opsview.Valves.One(ctx, l.store.Pool(), opsview.ValveFilter{Name: name})
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (p *program) valvesSet() *cobra.Command {
 			Build:  valueIf(set("build"), build), StaffShare: valueIf(set("staff-share"), share),
 			MaxWaiting: valueIf(set("max-waiting"), line),
 		}
-		if _, err := l.As("").Because(*reason).SetValve(ctx, args[0], changes); err != nil {
+		if _, err := l.store.As("").Because(*reason).SetValve(ctx, args[0], changes); err != nil {
 			return err
 		}
 		return l.printValve(ctx, args[0])
@@ -123,7 +123,7 @@ func (p *program) valvesOpen() *cobra.Command {
 	}
 	reason := addReason(cmd, "Why, for the event and other operators")
 	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		if _, err := l.As("").Because(*reason).OpenValve(ctx, args[0]); err != nil {
+		if _, err := l.store.As("").Because(*reason).OpenValve(ctx, args[0]); err != nil {
 			return err
 		}
 		return l.printValve(ctx, args[0])
@@ -140,7 +140,7 @@ func (p *program) valvesClose() *cobra.Command {
 	}
 	reason := addReason(cmd, "Why, for the event and other operators")
 	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		if _, err := l.As("").Because(*reason).CloseValve(ctx, args[0]); err != nil {
+		if _, err := l.store.As("").Because(*reason).CloseValve(ctx, args[0]); err != nil {
 			return err
 		}
 		return l.printValve(ctx, args[0])
@@ -157,18 +157,18 @@ func (p *program) valvesDelete() *cobra.Command {
 	}
 	yes, reason := addYes(cmd), addReason(cmd, "Why, for the event and other operators")
 	return p.onValve(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		v, err := opsview.Valves.One(ctx, l.Pool(), opsview.ValveFilter{Name: args[0]})
+		v, err := opsview.Valves.One(ctx, l.store.Pool(), opsview.ValveFilter{Name: args[0]})
 		if errors.Is(err, opsview.ErrNoRow) {
 			return fmt.Errorf("there is no valve %q; 'director valves list' lists them", args[0])
 		}
 		if err != nil {
 			return err
 		}
-		if err := p.confirm(*yes, fmt.Sprintf("This removes valve %s, with %d players who wait.", v.Name,
+		if err := p.askConfirmation(*yes, fmt.Sprintf("This removes valve %s, with %d players who wait.", v.Name,
 			v.Waiting)); err != nil {
 			return err
 		}
-		changed, err := l.As("").Because(*reason).DeleteValve(ctx, v.Name)
+		changed, err := l.store.As("").Because(*reason).DeleteValve(ctx, v.Name)
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,8 @@ func (p *program) valvesWho() *cobra.Command {
 	}
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return p.onDatabase(cmd, byOperator, func(ctx context.Context, l operator, args []string) error {
-		found, err := opsview.Admissions.Read(ctx, l.Pool(), opsview.AdmissionFilter{Player: args[0]}, opsview.Page{})
+		found, err := opsview.Admissions.Read(ctx, l.store.Pool(), opsview.AdmissionFilter{Player: args[0]},
+			opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -208,7 +209,7 @@ func (p *program) valvesAdmit() *cobra.Command {
 	}
 	reason := requireReason(cmd, "", "Why, for the event and other operators")
 	return p.onValve(cmd, 2, func(ctx context.Context, l operator, args []string) error {
-		changed, err := l.As("").Because(*reason).AdmitPlayer(ctx, args[0], args[1])
+		changed, err := l.store.As("").Because(*reason).AdmitPlayer(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func buildVersion() build {
 	return b
 }
 
-func (p *program) version() *cobra.Command {
+func (p *program) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",

@@ -16,7 +16,7 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-func (p *program) webhooks() *cobra.Command {
+func (p *program) webhooksCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "webhooks",
 		Short: "Send events to your own services, and see what they have got",
@@ -51,7 +51,7 @@ func (p *program) webhooksList() *cobra.Command {
 			"waiting events are tried again, and dead letters are not: see 'webhooks deliveries'. The same in SQL: view ops.webhooks.",
 		Example: "  director webhooks list\n  director webhooks list -o json | jq -r '.[] | select(.state != \"active\") | .name'",
 	}, 0, func(ctx context.Context, l operator, _ []string) error {
-		all, err := opsview.Webhooks.Read(ctx, l.Pool(), opsview.WebhookFilter{}, opsview.Page{})
+		all, err := opsview.Webhooks.Read(ctx, l.store.Pool(), opsview.WebhookFilter{}, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (p *program) webhooksShow() *cobra.Command {
 		Long:    "Shows everything that is known of a webhook.",
 		Example: "  director webhooks show studio\n  director webhooks show studio -o json",
 	}, 1, func(ctx context.Context, l operator, args []string) error {
-		w, err := l.webhook(ctx, args[0])
+		w, err := l.readWebhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -94,9 +94,9 @@ func (p *program) webhooksShow() *cobra.Command {
 	})
 }
 
-// webhook reads a webhook. The error of an unknown one says how to find those that exist.
-func (l operator) webhook(ctx context.Context, name string) (opsview.Webhook, error) {
-	w, err := opsview.Webhooks.One(ctx, l.Pool(), opsview.WebhookFilter{Name: name})
+// readWebhook reads a webhook. The error of an unknown one says how to find those that exist.
+func (l operator) readWebhook(ctx context.Context, name string) (opsview.Webhook, error) {
+	w, err := opsview.Webhooks.One(ctx, l.store.Pool(), opsview.WebhookFilter{Name: name})
 	if errors.Is(err, opsview.ErrNoRow) || name == "" {
 		return w, fmt.Errorf("there is no webhook %q; 'director webhooks list' lists them", name)
 	}
@@ -120,10 +120,10 @@ func (p *program) webhooksDeliveries() *cobra.Command {
 		default:
 			return cli.Usage(fmt.Errorf("--state %q is not allowed: it must be retrying, behind or dead", *state))
 		}
-		if _, err := l.webhook(ctx, args[0]); err != nil {
+		if _, err := l.readWebhook(ctx, args[0]); err != nil {
 			return err
 		}
-		all, err := opsview.WebhookDeliveries.Read(ctx, l.Pool(),
+		all, err := opsview.WebhookDeliveries.Read(ctx, l.store.Pool(),
 			opsview.WebhookDeliveryFilter{Name: args[0], State: *state}, opsview.Page{Limit: 1000})
 		if err != nil {
 			return err
@@ -148,20 +148,20 @@ func (p *program) webhooksTest() *cobra.Command {
 	}
 	timeout := cmd.Flags().Duration("timeout", 30*time.Second, "How long to wait")
 	checkFirst(cmd, func([]string) error {
-		if err := positive("timeout", *timeout); err != nil {
+		if err := requirePositive("timeout", *timeout); err != nil {
 			return cli.Usage(err)
 		}
 		return nil
 	})
 	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		before, err := l.webhook(ctx, args[0])
+		before, err := l.readWebhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		if before.State == "paused" {
 			return fmt.Errorf("webhook %s is paused: 'director webhooks resume %s' ends that", before.Name, before.Name)
 		}
-		event, err := l.As("").TestWebhook(ctx, args[0])
+		event, err := l.store.As("").TestWebhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ type testedLine struct {
 // awaitDelivery waits until a webhook has got an event.
 func (l operator) awaitDelivery(ctx context.Context, before opsview.Webhook, event uuid.UUID) error {
 	for wait.For(ctx, testPoll) {
-		now, err := l.webhook(ctx, before.Name)
+		now, err := l.readWebhook(ctx, before.Name)
 		if err != nil {
 			return err
 		}
@@ -218,11 +218,11 @@ func (p *program) webhooksKeys() *cobra.Command {
 }
 
 func (l operator) webhookKeys(ctx context.Context) ([]token.WebhookKey, error) {
-	sealer, err := l.sealer()
+	sealer, err := l.conf.makeSealer()
 	if err != nil {
 		return nil, err
 	}
-	rows, now, err := l.Keys(ctx)
+	rows, now, err := l.store.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (p *program) webhooksCreate() *cobra.Command {
 		if err := opsview.CheckKinds(*kinds, db.EventKinds); err != nil {
 			return cli.Usage(fmt.Errorf("--kinds %w", err))
 		}
-		if _, err := l.As("").CreateWebhook(ctx, args[0], args[1], *kinds); err != nil {
+		if _, err := l.store.As("").CreateWebhook(ctx, args[0], args[1], *kinds); err != nil {
 			return err
 		}
 		return l.printWebhook(ctx, args[0])
@@ -43,7 +43,7 @@ func (p *program) webhooksCreate() *cobra.Command {
 }
 
 func (l operator) printWebhook(ctx context.Context, name string) error {
-	w, err := l.webhook(ctx, name)
+	w, err := l.readWebhook(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (p *program) webhooksPause() *cobra.Command {
 	}
 	reason := addReason(cmd, "Why, for the event")
 	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		if _, err := l.As("").Because(*reason).PauseWebhook(ctx, args[0]); err != nil {
+		if _, err := l.store.As("").Because(*reason).PauseWebhook(ctx, args[0]); err != nil {
 			return err
 		}
 		return l.printWebhook(ctx, args[0])
@@ -75,7 +75,7 @@ func (p *program) webhooksResume() *cobra.Command {
 			"ops.resume_webhook.",
 		Example: "  director webhooks resume studio",
 	}, 1, func(ctx context.Context, l operator, args []string) error {
-		if _, err := l.As("").ResumeWebhook(ctx, args[0]); err != nil {
+		if _, err := l.store.As("").ResumeWebhook(ctx, args[0]); err != nil {
 			return err
 		}
 		return l.printWebhook(ctx, args[0])
@@ -92,15 +92,15 @@ func (p *program) webhooksDelete() *cobra.Command {
 	}
 	yes := addYes(cmd)
 	return p.onWebhooks(cmd, 1, func(ctx context.Context, l operator, args []string) error {
-		w, err := l.webhook(ctx, args[0])
+		w, err := l.readWebhook(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		if err := p.confirm(*yes, fmt.Sprintf("This ends webhook %s, with %d dead letters.", w.Name,
+		if err := p.askConfirmation(*yes, fmt.Sprintf("This ends webhook %s, with %d dead letters.", w.Name,
 			w.DeadLetters)); err != nil {
 			return err
 		}
-		changed, err := l.As("").DeleteWebhook(ctx, w.Name)
+		changed, err := l.store.As("").DeleteWebhook(ctx, w.Name)
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (p *program) webhooksReplay() *cobra.Command {
 				return cli.Usage(fmt.Errorf("--event %q is not allowed: it must be the id of an event", *event))
 			}
 		}
-		n, err := l.As("").ReplayWebhook(ctx, args[0], id)
+		n, err := l.store.As("").ReplayWebhook(ctx, args[0], id)
 		if err != nil {
 			return err
 		}

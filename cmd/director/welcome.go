@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/server"
 )
 
-// welcome prints where to look and where to call, and how to get everything else.
-func (d *devRun) welcome(s *server.Server) {
+// printWelcome prints where to look and where to call, and how to get everything else.
+func (d *devRun) printWelcome(s *server.Server) {
 	fmt.Fprintf(d.stdout, `
 Lattice Director %s, for development. Ctrl-C stops everything%s.
 
@@ -22,21 +22,21 @@ Lattice Director %s, for development. Ctrl-C stops everything%s.
 
 All addresses, and commands to try: %s
 
-`, buildVersion().Version, d.keptData(), d.consoleLink(s.ConsoleAddr()), d.apiURL(s), d.data, d.command("dev hints"))
+`, buildVersion().Version, d.keptData(), d.consoleLink(s.ConsoleAddr()), d.apiURL(s), d.dataDir, d.exampleCommand("dev hints"))
 }
 
-func (d *devRun) scheme() string {
+func (d *devRun) urlScheme() string {
 	if d.conf.Server.TLSCert != "" {
 		return "https"
 	}
 	return "http"
 }
 
-func (d *devRun) apiURL(s *server.Server) string { return d.scheme() + "://" + s.Addr().String() }
+func (d *devRun) apiURL(s *server.Server) string { return d.urlScheme() + "://" + s.Addr().String() }
 
-// hints are all addresses, and commands to try first: what director dev hints prints.
-func (d *devRun) hints(s *server.Server) string {
-	scheme, api := d.scheme(), d.apiURL(s)
+// hintsText are all addresses, and commands to try first: what director dev hints prints.
+func (d *devRun) hintsText(s *server.Server) string {
+	scheme, api := d.urlScheme(), d.apiURL(s)
 	lobby := strings.Replace(scheme, "http", "ws", 1) + "://" + s.RealtimeAddr().String()
 	return fmt.Sprintf(`  Console  %s
   API      %s    documentation: %s/docs
@@ -68,15 +68,17 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
 %sList the game servers: %s
 Log each request: start director dev with --log-level info
 `, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.Orchestrator.Region,
-		s.NATSAddr(), strings.Replace(api, "http", "ws", 1), lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(),
-		brief(d.conf.Database.Timing.LeaseTTL),
-		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api,
-		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(), d.command("fleet list"))
+		s.NATSAddr(), strings.Replace(api, "http", "ws", 1), lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(),
+		d.internalToken(), s.MetricsAddr(), d.dataDir, d.sqlHint(),
+		briefDuration(d.conf.Database.Timing.LeaseTTL),
+		api, d.fleetHeader(), api, d.fleetHeader(), d.loginHint(), api,
+		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browserHint(),
+		d.exampleCommand("fleet list"))
 }
 
 // rivalisKeys says where the keys are.
 func (d *devRun) rivalisKeys() string {
-	return "keys: as configured, else in " + d.data.path("agent-key") + " and " + d.data.path("admin-key")
+	return "keys: as configured, else in " + d.dataDir.pathOf("agent-key") + " and " + d.dataDir.pathOf("admin-key")
 }
 
 // internalToken is the token of the control API, if everybody knows it.
@@ -88,14 +90,14 @@ func (d *devRun) internalToken() string {
 }
 
 func (d *devRun) keptData() string {
-	if d.private != nil {
+	if d.privateCluster != nil {
 		return " and keeps the data"
 	}
 	return ""
 }
 
-func (d *devRun) sql() string {
-	if d.private != nil {
+func (d *devRun) sqlHint() string {
+	if d.privateCluster != nil {
 		return "psql '" + d.conf.Database.URL + "'"
 	}
 	return withoutPassword(d.conf.Database.URL)
@@ -108,22 +110,22 @@ func (d *devRun) fleetHeader() string {
 	return ""
 }
 
-func (d *devRun) login() string {
-	if d.conf.from("auth-jwks") != fromDefault {
-		return "alice=…  # an access token that " + string(d.conf.from("auth-jwks")) + " verifies"
+func (d *devRun) loginHint() string {
+	if d.conf.sourceOf("auth-jwks") != fromDefault {
+		return "alice=…  # an access token that " + string(d.conf.sourceOf("auth-jwks")) + " verifies"
 	}
-	return "alice=$(" + d.command("token mint --sub alice") + ")"
+	return "alice=$(" + d.exampleCommand("token mint --sub alice") + ")"
 }
 
-// browser says how to play in a browser, if the page's players can log in here and its origin is allowed.
-func (d *devRun) browser() string {
-	if d.conf.from("auth-jwks") != fromDefault || d.private == nil ||
+// browserHint says how to play in a browser, if the page's players can log in here and its origin is allowed.
+func (d *devRun) browserHint() string {
+	if d.conf.sourceOf("auth-jwks") != fromDefault || d.privateCluster == nil ||
 		!slices.Contains(d.conf.Server.CORSOrigins, pageOrigins[0]) {
 		return ""
 	}
 	command := "make browser"
-	if usual, err := pglocal.DefaultDir(); err != nil || string(d.data) != usual {
-		command += " DATA=" + quote(string(d.data))
+	if usual, err := pglocal.DefaultDir(); err != nil || string(d.dataDir) != usual {
+		command += " DATA=" + quoteForShell(string(d.dataDir))
 	}
 	return "Play in a browser, from the source tree (needs npm): " + command + "\n\n"
 }
@@ -131,29 +133,29 @@ func (d *devRun) browser() string {
 // lobbyToken returns the shell command that prints a token for the lobby. Commands know the secrets of `dev` only where
 // they find it by its data.
 func (d *devRun) lobbyToken(control string) string {
-	if d.private != nil {
-		return d.command("projects token " + nexisDemoProject + " " + nexisDemoKey + " --sub ada")
+	if d.privateCluster != nil {
+		return d.exampleCommand("projects token " + nexisDemoProject + " " + nexisDemoKey + " --sub ada")
 	}
 	return "curl -s " + control + "/tokens -H \"x-nexis-internal-token: " + d.internalToken() +
 		"\" -H 'Content-Type: application/json' \\\n" +
 		`    -d '{"project_id": "` + nexisDemoProject + `", "key_id": "` + nexisDemoKey + `", "sub": "ada"}' | jq -r .token`
 }
 
-// command returns the shell command that runs this program from another terminal.
-func (d *devRun) command(args string) string {
+// exampleCommand returns the shell command that runs this program from another terminal.
+func (d *devRun) exampleCommand(args string) string {
 	name := "director"
 	self, err := os.Executable()
 	if found, missing := exec.LookPath(name); err == nil && (missing != nil || found != self) {
-		name = quote(self)
+		name = quoteForShell(self)
 	}
-	if usual, err := pglocal.DefaultDir(); err != nil || string(d.data) != usual {
-		args += " --data " + quote(string(d.data))
+	if usual, err := pglocal.DefaultDir(); err != nil || string(d.dataDir) != usual {
+		args += " --data " + quoteForShell(string(d.dataDir))
 	}
 	return name + " " + args
 }
 
-// quote quotes a word for the shell, if needed.
-func quote(word string) string {
+// quoteForShell quotes a word for the shell, if needed.
+func quoteForShell(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%"
 	if word != "" && strings.Trim(word, plain) == "" {
 		return word

@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-func (p *program) work() *cobra.Command {
+func (p *program) workCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "work",
 		Short: "Run a worker: reap, rotate, prune",
@@ -23,7 +23,7 @@ func (p *program) work() *cobra.Command {
 	}
 	addFlags(cmd.Flags(), byWork)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		conf, err := load(cmd.Flags(), p.environ, byWork)
+		conf, err := loadSettings(cmd.Flags(), p.environ, byWork)
 		if err != nil {
 			return err
 		}
@@ -42,10 +42,10 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 	if err != nil {
 		return err
 	}
-	defer proc.close()
+	defer proc.closeAll()
 	// Before the store is closed, since deferred calls run last to first.
 	defer proc.endReport(ctx)
-	w, err := proc.worker()
+	w, err := proc.makeWorker()
 	if err != nil {
 		return err
 	}

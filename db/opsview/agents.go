@@ -56,7 +56,7 @@ type AgentFilter struct {
 
 func (f AgentFilter) selectRows(w *where) {
 	w.isEqual("region", f.Region)
-	id(w, "agent", f.ID)
+	addID(w, "agent", f.ID)
 	w.isEqual("name", f.Name)
 	w.has("room_types", f.Type)
 	if f.State != "" {

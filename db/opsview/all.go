@@ -16,29 +16,38 @@ type Definition struct {
 // AllViews returns the definitions of all views.
 func AllViews() []Definition {
 	return []Definition{
-		define(Agents), define(Rooms), define(Commands),
-		define(Fleet), define(InstanceRegions), define(Regions), define(Drains), define(Evacuations), define(EvacuatedPlayers),
-		define(Sessions), define(PastSessions), define(SessionLifetimes), define(Seats), define(SeatsOfPlayer),
-		define(PastSeats),
-		define(Refusals), define(RecentRefusals), define(PlayerTickets), define(QueuedPlayers), define(TicketStates),
-		define(StoredPlayers),
-		define(Queues), define(Profiles), define(TicketsWaiting), define(WaitingTickets), define(QueueWaits), define(Estimates),
-		define(ShadowQualities),
-		define(Matches), define(PastMatches), define(MatchMinutes),
-		define(LobbyTotals), define(Lobbies), define(LobbySessionsOfPlayer), define(LobbyMembers), define(ProjectKeys),
-		define(Deployments), define(Pools), define(PoolLimits), define(PoolSchedules), define(Forecasts), define(ForecastErrors),
-		define(Beacons), define(Cells), define(GameRegions), define(RegionMoves), define(Providers), define(Budgets),
-		define(Outlooks), define(Capacities), define(Demands),
-		define(Events), define(EventFeed), define(Webhooks), define(WebhookDeliveries), define(RecordedEvents),
-		define(Amnesties), define(AgentReplicas), define(LobbyReplicas), define(Processes), define(WorkerLoops),
-		define(Snapshots), define(Partitions),
-		define(Invariants), define(Keys), define(KeyEncryptionKeys),
-		define(Enrolments), define(ServerCredentials),
-		define(Valves), define(Admissions), define(Erasures),
+		defineView(Agents), defineView(Rooms), defineView(Commands),
+		defineView(Fleet), defineView(InstanceRegions), defineView(Regions), defineView(Drains),
+		defineView(Evacuations), defineView(EvacuatedPlayers),
+		defineView(Sessions), defineView(PastSessions), defineView(SessionLifetimes), defineView(Seats),
+		defineView(SeatsOfPlayer),
+		defineView(PastSeats),
+		defineView(Refusals), defineView(RecentRefusals), defineView(PlayerTickets), defineView(QueuedPlayers),
+		defineView(TicketStates),
+		defineView(StoredPlayers),
+		defineView(Queues), defineView(Profiles), defineView(TicketsWaiting), defineView(WaitingTickets),
+		defineView(QueueWaits), defineView(Estimates),
+		defineView(ShadowQualities),
+		defineView(Matches), defineView(PastMatches), defineView(MatchMinutes),
+		defineView(LobbyTotals), defineView(Lobbies), defineView(LobbySessionsOfPlayer), defineView(LobbyMembers),
+		defineView(ProjectKeys),
+		defineView(Deployments), defineView(Pools), defineView(PoolLimits), defineView(PoolSchedules),
+		defineView(Forecasts), defineView(ForecastErrors),
+		defineView(Beacons), defineView(Cells), defineView(GameRegions), defineView(RegionMoves), defineView(Providers),
+		defineView(Budgets),
+		defineView(Outlooks), defineView(Capacities), defineView(Demands),
+		defineView(Events), defineView(EventFeed), defineView(Webhooks), defineView(WebhookDeliveries),
+		defineView(RecordedEvents),
+		defineView(Amnesties), defineView(AgentReplicas), defineView(LobbyReplicas), defineView(Processes),
+		defineView(WorkerLoops),
+		defineView(Snapshots), defineView(Partitions),
+		defineView(Invariants), defineView(Keys), defineView(KeyEncryptionKeys),
+		defineView(Enrolments), defineView(ServerCredentials),
+		defineView(Valves), defineView(Admissions), defineView(Erasures),
 	}
 }
 
-func define[T any, F Filter](v View[T, F]) Definition {
+func defineView[T any, F Filter](v View[T, F]) Definition {
 	d := Definition{View: v.name, Read: func(ctx context.Context, q Querier) error {
 		var everything F
 		_, err := v.Read(ctx, q, everything, Page{Limit: 1})

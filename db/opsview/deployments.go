@@ -70,7 +70,7 @@ func (f DeploymentFilter) selectRows(w *where) {
 	w.isEqual("app", f.App)
 	w.isEqual("phase", f.Phase)
 	w.isEqual("desired", f.Desired)
-	id(w, "deployment", f.ID)
+	addID(w, "deployment", f.ID)
 	if f.Providers != nil {
 		w.add("provider = ANY (?)", f.Providers)
 	}

@@ -37,7 +37,7 @@ var Evacuations = View[Evacuation, EvacuationFilter]{name: "evacuations", order:
 // EvacuationFilter selects an evacuation; nil selects all.
 type EvacuationFilter struct{ ID *uuid.UUID }
 
-func (f EvacuationFilter) selectRows(w *where) { id(w, "evacuation", f.ID) }
+func (f EvacuationFilter) selectRows(w *where) { addID(w, "evacuation", f.ID) }
 
 // EvacuatedPlayer is a seat that a player has lost in an evacuation, and what the player has instead.
 type EvacuatedPlayer struct {
@@ -72,7 +72,7 @@ type EvacuatedPlayerFilter struct {
 }
 
 func (f EvacuatedPlayerFilter) selectRows(w *where) {
-	id(w, "evacuation", f.Evacuation)
+	addID(w, "evacuation", f.Evacuation)
 	w.isEqual("outcome", f.Outcome)
 	w.isEqual("player", f.Player)
 }

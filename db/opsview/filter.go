@@ -17,10 +17,10 @@ func (Any) selectRows(*where) {}
 
 // where collects the conditions of a statement, which all must hold, and its arguments.
 type where struct {
-	terms  []string
-	index  []string // those that an index finds: they select the rows that Page.Scan counts
-	groups []string // of groups: see View.each
-	args   []any
+	terms      []string
+	indexTerms []string // those that an index finds: they select the rows that Page.Scan counts
+	groups     []string // of groups: see View.each
+	args       []any
 }
 
 // add adds a condition; each ? in it is one of the arguments.
@@ -31,7 +31,7 @@ func (w *where) add(condition string, args ...any) {
 // isIndexed is like isEqual, for a column by which an index finds rows also in the order of a scan.
 func (w *where) isIndexed(column, value string) {
 	if value != "" {
-		w.index = append(w.index, w.bind(column+" = ?", []any{value}))
+		w.indexTerms = append(w.indexTerms, w.bind(column+" = ?", []any{value}))
 	}
 }
 
@@ -61,8 +61,8 @@ func (w *where) isEqual(column, value string) {
 // exactly selects the rows with a value, which may be empty: what is looked up by an empty id is not there.
 func (w *where) exactly(column string, value any) { w.add(column+" = ?", value) }
 
-// id selects the row with an id; nil selects all.
-func id[T any](w *where, column string, value *T) {
+// addID selects the row with an id; nil selects all.
+func addID[T any](w *where, column string, value *T) {
 	if value != nil {
 		w.exactly(column, *value)
 	}
@@ -82,8 +82,8 @@ func (w *where) begins(column, text string) {
 	}
 }
 
-// clause returns a WHERE clause of the conditions. It skips empty ones.
-func clause(conditions ...string) string {
+// whereClause returns a WHERE clause of the conditions. It skips empty ones.
+func whereClause(conditions ...string) string {
 	all := slices.DeleteFunc(conditions, func(c string) bool { return c == "" })
 	if len(all) == 0 {
 		return ""

@@ -199,7 +199,7 @@ func ReadInvariants(ctx context.Context, q Querier) ([]Invariant, error) {
 // ReadViolations returns rows that violate an invariant, as JSON.
 func ReadViolations(ctx context.Context, q Querier, invariant string, limit int) ([]json.RawMessage, error) {
 	view := pgx.Identifier{"ops", "invariant_" + strings.ReplaceAll(invariant, " ", "_")}.Sanitize()
-	found, err := q.Query(ctx, "SELECT to_json(v) FROM "+view+" v"+bounds(limit, 0))
+	found, err := q.Query(ctx, "SELECT to_json(v) FROM "+view+" v"+limitClauses(limit, 0))
 	if err != nil {
 		return nil, err
 	}

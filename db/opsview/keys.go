@@ -31,7 +31,7 @@ type KeyFilter struct {
 }
 
 func (f KeyFilter) selectRows(w *where) {
-	id(w, "kid", f.KID)
+	addID(w, "kid", f.KID)
 	if f.Useful {
 		w.add("state NOT IN ('expired', 'tainted') OR tainted_at > now() - interval '1 day'")
 	}

@@ -46,7 +46,7 @@ func (f SessionFilter) selectRows(w *where) {
 	w.isEqual("region", f.Region)
 	w.isEqual("mode", f.Mode)
 	w.isEqual("instance", f.Instance)
-	id(w, "id", f.ID)
+	addID(w, "id", f.ID)
 }
 
 // PastSession is a session that has closed.
@@ -145,7 +145,7 @@ type SeatFilter struct {
 
 func (f SeatFilter) selectRows(w *where) {
 	w.isEqual("region", f.Region)
-	id(w, "session_id", f.SessionID)
+	addID(w, "session_id", f.SessionID)
 	w.isEqual("instance", f.Instance)
 	w.isEqual("player", f.Player)
 }
@@ -183,7 +183,7 @@ type PastSeatFilter struct {
 
 func (f PastSeatFilter) selectRows(w *where) {
 	w.isEqual("region", f.Region)
-	id(w, "session_id", f.SessionID)
+	addID(w, "session_id", f.SessionID)
 	w.isEqual("player", f.Player)
 }
 

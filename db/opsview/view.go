@@ -102,15 +102,17 @@ func (v View[T, F]) statement(f F, p Page) (sql string, args []any, err error) {
 		return "", nil, fmt.Errorf("%s: %w", v.name, err)
 	}
 	f.selectRows(&w)
-	from, selected := "ops."+v.name+" v", clause(slices.Concat([]string{after}, w.index, w.terms)...)
+	from, selected := "ops."+v.name+" v", whereClause(slices.Concat([]string{after}, w.indexTerms, w.terms)...)
 	switch {
 	case v.each.from != "":
 		from, selected = v.each.relation(from, selected, &w, order, p.Limit), ""
 	case p.Scan > 0:
-		scanned := clause(slices.Concat([]string{after}, w.index)...)
-		from, selected = "(SELECT * FROM "+from+scanned+order.sql()+bounds(p.Scan, 0)+") v", clause(w.terms...)
+		scanned := whereClause(slices.Concat([]string{after}, w.indexTerms)...)
+		from, selected = "(SELECT * FROM "+from+scanned+order.sql()+limitClauses(p.Scan, 0)+
+			") v", whereClause(w.terms...)
 	}
-	return "SELECT " + columnsOf[T]() + " FROM " + from + selected + order.sql() + bounds(p.Limit, p.Skip), w.args, nil
+	return "SELECT " + columnsOf[T]() + " FROM " + from + selected + order.sql() +
+		limitClauses(p.Limit, p.Skip), w.args, nil
 }
 
 // relation is the first rows of each group.
@@ -118,9 +120,9 @@ func (g group) relation(from, selected string, w *where, order Order, limit int)
 	if g.rowsPerGroup > 0 {
 		limit = g.rowsPerGroup
 	}
-	selected = clause(g.on, strings.TrimPrefix(selected, " WHERE "))
-	rows := "SELECT v.* FROM " + from + selected + order.sql() + bounds(limit, 0)
-	return "(SELECT v.* FROM " + g.from + " CROSS JOIN LATERAL (" + rows + ") v" + clause(w.groups...) + ") v"
+	selected = whereClause(g.on, strings.TrimPrefix(selected, " WHERE "))
+	rows := "SELECT v.* FROM " + from + selected + order.sql() + limitClauses(limit, 0)
+	return "(SELECT v.* FROM " + g.from + " CROSS JOIN LATERAL (" + rows + ") v" + whereClause(w.groups...) + ") v"
 }
 
 // columnsOf are the columns of a struct, in the order of its fields.
@@ -189,8 +191,8 @@ func (w *where) behindLast(o Order, last []any) (string, error) {
 	return w.bind("("+strings.Join(names, ", ")+") "+sign+" ("+marks+")", last), nil
 }
 
-// bounds are the clauses LIMIT and OFFSET.
-func bounds(limit, skipped int) (clauses string) {
+// limitClauses are the clauses LIMIT and OFFSET.
+func limitClauses(limit, skipped int) (clauses string) {
 	if limit > 0 {
 		clauses = " LIMIT " + strconv.Itoa(limit)
 	}
@@ -210,7 +212,7 @@ func (v View[T, F]) Words(ctx context.Context, q Querier, f F, column, begun str
 		return nil, fmt.Errorf("%s: %w", v.name, err)
 	}
 	words := "SELECT DISTINCT " + word + " AS word FROM ops." + v.name + " v" +
-		clause(slices.Concat(w.index, w.terms)...)
+		whereClause(slices.Concat(w.indexTerms, w.terms)...)
 	condition := w.bind("starts_with(word, ?) AND NOT word = ANY (?)", []any{begun, append([]string{}, given...)})
 	found, err := q.Query(ctx, "SELECT word FROM ("+words+") found WHERE "+condition+" ORDER BY word LIMIT 100",
 		w.args...)

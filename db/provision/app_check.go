@@ -51,31 +51,31 @@ type PoolProblem struct {
 
 // problems collects what is wrong below a path.
 type problems struct {
-	list *[]PoolProblem
-	path string
+	foundProblems *[]PoolProblem
+	valuePath     string
 }
 
-func (p problems) under(format string, args ...any) problems {
-	return problems{p.list, p.path + fmt.Sprintf(format, args...)}
+func (p problems) underPath(format string, args ...any) problems {
+	return problems{p.foundProblems, p.valuePath + fmt.Sprintf(format, args...)}
 }
 
 func (p problems) addf(field, format string, args ...any) {
-	*p.list = append(*p.list, PoolProblem{p.path + field, fmt.Sprintf(format, args...)})
+	*p.foundProblems = append(*p.foundProblems, PoolProblem{p.valuePath + field, fmt.Sprintf(format, args...)})
 }
 
-func (p problems) text(field, value string, allowed *regexp.Regexp, words string) {
+func (p problems) checkText(field, value string, allowed *regexp.Regexp, words string) {
 	if !allowed.MatchString(value) {
 		p.addf(field, "%.80q must be %s", value, words)
 	}
 }
 
-func (p problems) number(field string, value, least, most int) {
+func (p problems) checkNumber(field string, value, least, most int) {
 	if value < least || value > most {
 		p.addf(field, "must be %d to %d, not %d", least, most, value)
 	}
 }
 
-func (p problems) duration(field string, value, least, most time.Duration) {
+func (p problems) checkDuration(field string, value, least, most time.Duration) {
 	if value < least || value > most {
 		p.addf(field, "must be %s to %s, not %s", least, most, value)
 	}
@@ -118,24 +118,24 @@ func withAppDefaults(v AppVersion) AppVersion {
 
 // check reports what is wrong with an app version that has its defaults.
 func (v *AppVersion) check(p problems) {
-	p.text("app", v.App, appName, nameWords)
-	p.text("version", v.Version, appName, nameWords)
-	p.text("launch", v.Launch, launched,
+	p.checkText("app", v.App, appName, nameWords)
+	p.checkText("version", v.Version, appName, nameWords)
+	p.checkText("launch", v.Launch, launched,
 		"1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
 	if v.LaunchVersion != "" {
-		p.text("launch_version", v.LaunchVersion, launched, "at most 200 characters without spaces")
+		p.checkText("launch_version", v.LaunchVersion, launched, "at most 200 characters without spaces")
 	}
 	v.checkFallback(p)
 	v.checkPorts(p)
 	v.checkModes(p)
-	p.number("max_players", v.MaxPlayers, 1, maxCapacity)
+	p.checkNumber("max_players", v.MaxPlayers, 1, maxCapacity)
 	// Every server must have room for one full session.
-	p.number("capacity", v.Capacity, max(v.MaxPlayers, 1), maxCapacity)
+	p.checkNumber("capacity", v.Capacity, max(v.MaxPlayers, 1), maxCapacity)
 	if v.MaxSessions != nil {
-		p.number("max_sessions", *v.MaxSessions, 1, maxCapacity)
+		p.checkNumber("max_sessions", *v.MaxSessions, 1, maxCapacity)
 	}
-	p.number("resources.cpu_units", v.CPUUnits, 0, maxCPUUnits)
-	p.number("resources.memory_mib", v.MemoryMiB, 0, maxMemoryMiB)
+	p.checkNumber("resources.cpu_units", v.CPUUnits, 0, maxCPUUnits)
+	p.checkNumber("resources.memory_mib", v.MemoryMiB, 0, maxMemoryMiB)
 	v.checkEnv(p)
 	v.checkTimes(p)
 	v.checkNetcode(p)
@@ -143,7 +143,8 @@ func (v *AppVersion) check(p problems) {
 	case v.Compat != "" && v.Compat != CompatArbitrium && v.Compat != CompatBevygap:
 		p.addf("compat", "%.40q must be %s or %s, or absent", v.Compat, CompatArbitrium, CompatBevygap)
 	case v.Compat == CompatBevygap && v.Dialect == "":
-		p.addf("netcode.dialect", "is required with compat: %s, whose servers know their players by connect tokens", CompatBevygap)
+		p.addf("netcode.dialect", "is required with compat: %s, whose servers know their players by connect tokens",
+			CompatBevygap)
 	}
 }
 
@@ -159,10 +160,10 @@ func (v *AppVersion) checkFallback(p problems) {
 		p.addf("fallback.provider", "%.40q must be a provider that starts servers, and another one than %q", f.Provider,
 			v.Provider)
 	}
-	p.text("fallback.launch", f.Launch, launched,
+	p.checkText("fallback.launch", f.Launch, launched,
 		"1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
 	if f.LaunchVersion != "" {
-		p.text("fallback.launch_version", f.LaunchVersion, launched, "at most 200 characters without spaces")
+		p.checkText("fallback.launch_version", f.LaunchVersion, launched, "at most 200 characters without spaces")
 	}
 }
 
@@ -179,8 +180,8 @@ func (v *AppVersion) checkPorts(p problems) {
 	}
 	seen := map[string]bool{}
 	for i, port := range v.Ports {
-		at := p.under("ports[%d].", i)
-		at.text("name", port.Name, portName, "1 to 32 lowercase letters, digits and hyphens")
+		at := p.underPath("ports[%d].", i)
+		at.checkText("name", port.Name, portName, "1 to 32 lowercase letters, digits and hyphens")
 		if port.Protocol != provider.UDP && port.Protocol != provider.TCP {
 			at.addf("protocol", "%.20q must be udp or tcp", port.Protocol)
 		}
@@ -216,8 +217,8 @@ func (v *AppVersion) checkModes(p problems) {
 
 func checkModes(p problems, modes []string) {
 	for i, m := range modes {
-		at := p.under("modes[%d]", i)
-		at.text("", m, modeName, modeWords)
+		at := p.underPath("modes[%d]", i)
+		at.checkText("", m, modeName, modeWords)
 		// Only the modes before it: the first of two equal ones is right.
 		if slices.Contains(modes[:i], m) {
 			at.addf("", "%q occurs twice", m)
@@ -257,9 +258,9 @@ func (v *AppVersion) checkEnv(p problems) {
 
 // checkTimes checks the times of a server's life against each other and against what its provider allows.
 func (v *AppVersion) checkTimes(p problems) {
-	p.duration("start_within", v.StartWithin, time.Second, maxAppTime)
-	p.duration("register_within", v.RegisterWithin, time.Second, maxAppTime)
-	p.duration("grace", v.Grace, time.Second, maxAppTime)
+	p.checkDuration("start_within", v.StartWithin, time.Second, maxAppTime)
+	p.checkDuration("register_within", v.RegisterWithin, time.Second, maxAppTime)
+	p.checkDuration("grace", v.Grace, time.Second, maxAppTime)
 	longest, known := providerLifetimes[v.Provider]
 	if !known {
 		p.addf("provider", "%.40q must be one of %s", v.Provider,
@@ -267,8 +268,8 @@ func (v *AppVersion) checkTimes(p problems) {
 		// An unknown provider is one problem. Its lifetime is judged by the bound of all.
 		longest = maxLifetime
 	}
-	p.duration("max_lifetime", v.MaxLifetime, minLifetime, longest)
-	p.duration("drain_ahead", v.DrainAhead, time.Second, maxDrainAhead)
+	p.checkDuration("max_lifetime", v.MaxLifetime, minLifetime, longest)
+	p.checkDuration("drain_ahead", v.DrainAhead, time.Second, maxDrainAhead)
 	// Else a server would drain, or end, before it could take a player.
 	if v.DrainAhead+v.Grace >= v.MaxLifetime {
 		p.addf("drain_ahead", "%s and grace %s must be shorter together than max_lifetime %s", v.DrainAhead, v.Grace,

@@ -19,22 +19,22 @@ import (
 // Deployment is a game server that a provider runs for the director, from the decision to start it until nothing of it
 // is left.
 type Deployment struct {
-	Region     string
-	ID         uuid.UUID // the instance that the server registers has it as its id
-	App        string
-	Version    string
-	Provider   string
-	Tag        provider.Tag
-	Origin     string // OriginPool or OriginOperator
-	Stop       bool   // the desired state is stopped
-	Phase      DeploymentPhase
-	Generation int64        // of decisions
-	Attempt    int          // intents to call Deploy so far
-	IntentAt   *time.Time   // of the last of them; nil: none, or the provider has said that it did nothing
-	Ref        provider.Ref // "" until it is known
-	ClaimedRef provider.Ref // with which its server has registered; "": none, or the provider did not confirm it
-	Polls      int          // calls without progress
-	FindAt     *time.Time   // when to look for a second server under the tag; nil: no need
+	Region         string
+	ID             uuid.UUID // the instance that the server registers has it as its id
+	App            string
+	Version        string
+	Provider       string
+	Tag            provider.Tag
+	Origin         string // OriginPool or OriginOperator
+	MustStop       bool   // the desired state is stopped
+	Phase          DeploymentPhase
+	Generation     int64        // of decisions
+	DeployAttempts int          // intents to call Deploy so far
+	IntentAt       *time.Time   // of the last of them; nil: none, or the provider has said that it did nothing
+	Ref            provider.Ref // "" until it is known
+	ClaimedRef     provider.Ref // with which its server has registered; "": none, or the provider did not confirm it
+	PollCount      int          // calls without progress
+	FindAt         *time.Time   // when to look for a second server under the tag; nil: no need
 	// MissingSince is since when its provider has neither listed nor known it; nil: it does, or was not asked since the
 	// last call of Deploy.
 	MissingSince *time.Time
@@ -126,7 +126,7 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 	})
 	// After the commit: whoever wakes up finds the row.
 	if err == nil {
-		s.notify(notify.TopicDeployments, region)
+		s.sendNotice(notify.TopicDeployments, region)
 	}
 	return frame.Classify(err)
 }
@@ -162,7 +162,7 @@ func addressText(a netip.Addr) string {
 // sessions close. It may be repeated; the first reason stays. Errors: NotFound if there is no such deployment (any
 // more), Unavailable.
 func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID, reason string) error {
-	if err := s.here(region); err != nil {
+	if err := s.checkHere(region); err != nil {
 		return err
 	}
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
@@ -179,7 +179,7 @@ func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID,
 		return err
 	})
 	if err == nil {
-		s.notify(notify.TopicDeployments, region)
+		s.sendNotice(notify.TopicDeployments, region)
 	}
 	return frame.Classify(err)
 }

@@ -15,14 +15,14 @@ import (
 // ClaimedDeployment is a deployment that a worker has claimed for one step.
 type ClaimedDeployment struct {
 	Deployment
-	OpenSessions int    // of its instance
-	Refused      string // why the registration of its server was refused that it tried last; "": it was not
+	OpenSessions   int    // of its instance
+	RefusedBecause string // why the registration of its server was refused that it tried last; "": it was not
 	// until when its app version starts no servers in its region, after failures; the past: it does
 	PausedUntil time.Time
-	Coords      *provider.Coords // of its pool; nil: none
-	Now         time.Time        // when it was claimed, by the database's clock
+	PoolCoords  *provider.Coords // of its pool; nil: none
+	ClaimedAt   time.Time        // when it was claimed, by the database's clock
 	wokenAt     time.Time
-	lease       uuid.UUID
+	claimLease  uuid.UUID
 }
 
 // ClaimDeployments selects the deployments to claim.
@@ -30,9 +30,9 @@ type ClaimDeployments struct {
 	Region   string
 	Provider string
 	// of the worker's installation; if the database has stored another owner, nothing is claimed
-	Owner provider.Owner
-	Hold  time.Duration // after which others may claim them again
-	Batch int           // at most so many
+	Owner   provider.Owner
+	HoldFor time.Duration // after which others may claim them again
+	Batch   int           // at most so many
 }
 
 // ClaimDeployments claims due deployments, the longest due first. It skips those that others have claimed or locked.
@@ -42,7 +42,7 @@ func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]Cla
 	lease := uuid.New()
 	rows, err := s.frame.Queries.ClaimDeployments(ctx, query.ClaimDeploymentsParams{
 		Region: c.Region, Provider: c.Provider, Now: s.virtualNow(), Owner: ownerText(c.Owner), Batch: int32(c.Batch),
-		Lease: lease, Hold: c.Hold,
+		Lease: lease, Hold: c.HoldFor,
 	})
 	if err != nil {
 		return nil, frame.Classify(err)
@@ -63,22 +63,23 @@ func claimedDeployment(r *query.ClaimDeploymentsRow, c ClaimDeployments, lease u
 	d := ClaimedDeployment{
 		Deployment: Deployment{
 			Region: c.Region, ID: r.ID, App: r.App, Version: r.Version, Provider: c.Provider, Tag: provider.Tag(r.Tag),
-			Origin: r.Origin,
-			Stop:   r.Stop, Phase: DeploymentPhase(r.Phase), Generation: r.Generation, Attempt: int(r.Attempt),
+			Origin:   r.Origin,
+			MustStop: r.Stop, Phase: DeploymentPhase(r.Phase), Generation: r.Generation, DeployAttempts: int(r.Attempt),
 			IntentAt: r.IntentAt,
-			Ref:      provider.Ref(r.Ref), ClaimedRef: provider.Ref(r.ClaimedRef), Polls: int(r.Polls),
+			Ref:      provider.Ref(r.Ref), ClaimedRef: provider.Ref(r.ClaimedRef), PollCount: int(r.Polls),
 			FindAt:       r.FindAt,
 			MissingSince: r.MissingSince, Address: addrOrZero(r.Address),
 			ProviderReadyAt: r.ProviderReadyAt, RegisteredAt: r.RegisteredAt, ReadyAt: r.ReadyAt, LostAt: r.LostAt,
 			DrainAt: r.DrainAt, EndsAt: r.EndsAt, StopAt: r.StopAt, SealedKey: r.NetcodeKey, SealedBy: r.SealedBy,
 			Reason: r.Reason, CreatedAt: r.CreatedAt,
 		},
-		OpenSessions: int(r.OpenSessions), Refused: r.Refused, PausedUntil: r.PausedUntil, Now: r.ClaimedAt,
-		wokenAt: r.WokenAt, lease: lease,
+		OpenSessions: int(r.OpenSessions), RefusedBecause: r.Refused, PausedUntil: r.PausedUntil,
+		ClaimedAt: r.ClaimedAt,
+		wokenAt:   r.WokenAt, claimLease: lease,
 	}
 	// Both or none: a check of the table.
 	if r.Latitude != nil && r.Longitude != nil {
-		d.Coords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}
+		d.PoolCoords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}
 	}
 	return d
 }
@@ -96,7 +97,7 @@ func (s *Store) PutBackDeployments(ctx context.Context, claimed []ClaimedDeploym
 	if len(claimed) == 0 {
 		return nil
 	}
-	p := query.PutBackDeploymentsParams{Region: claimed[0].Region, Lease: claimed[0].lease, Nexts: next}
+	p := query.PutBackDeploymentsParams{Region: claimed[0].Region, Lease: claimed[0].claimLease, Nexts: next}
 	for i := range claimed {
 		// With what each was woken at when it was claimed: if it was woken since, it is due at once.
 		p.Ids, p.Wakes = append(p.Ids, claimed[i].ID), append(p.Wakes, claimed[i].wokenAt)

@@ -19,16 +19,16 @@ import (
 type DeploymentPlace struct {
 	App, Version string
 	Tag          provider.Tag
-	IP           string                   // that players dial; empty until the provider has said it
+	PublicIP     string                   // that players dial; empty until the provider has said it
 	Ports        map[string]provider.Port // by name
 	Location     string                   // in the provider's words
-	Ready        bool                     // the provider says so
+	IsReady      bool                     // the provider says so
 }
 
 // DeploymentPlace returns where a server runs, as far as its provider has said it. Errors: Gone for a deployment that
 // is over, Unavailable.
 func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (DeploymentPlace, error) {
-	if err := s.here(region); err != nil {
+	if err := s.checkHere(region); err != nil {
 		return DeploymentPlace{}, err
 	}
 	r, err := s.frame.Queries.DeploymentPlace(ctx, query.DeploymentPlaceParams{Region: region, ID: id})
@@ -38,8 +38,8 @@ func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID
 	case err != nil:
 		return DeploymentPlace{}, frame.Classify(err)
 	}
-	p := DeploymentPlace{App: r.App, Version: r.Version, Tag: provider.Tag(r.Tag), IP: r.Ip, Location: r.Location,
-		Ready: r.Ready}
+	p := DeploymentPlace{App: r.App, Version: r.Version, Tag: provider.Tag(r.Tag), PublicIP: r.Ip, Location: r.Location,
+		IsReady: r.Ready}
 	// Without ports, the provider has not said any yet.
 	if len(r.Ports) > 0 {
 		if err := json.Unmarshal(r.Ports, &p.Ports); err != nil {
@@ -52,13 +52,13 @@ func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID
 // WakeDeployment makes a deployment due, at most once a second, because its provider says that something has changed.
 // For a deployment that is over it does nothing. Errors: Unavailable.
 func (s *Store) WakeDeployment(ctx context.Context, region string, id uuid.UUID) error {
-	if err := s.here(region); err != nil {
+	if err := s.checkHere(region); err != nil {
 		return err
 	}
 	woken, err := s.frame.Queries.WakeDeployment(ctx, query.WakeDeploymentParams{Region: region, ID: id})
 	// A provider may report many changes in a second. Only the first wakes the loops.
 	if err == nil && woken {
-		s.notify(notify.TopicDeployments, region)
+		s.sendNotice(notify.TopicDeployments, region)
 	}
 	return frame.Classify(err)
 }

@@ -28,8 +28,8 @@ func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, d
 	if err != nil {
 		return false, frame.Classify(err)
 	}
-	d.Phase, d.Polls, d.MissingSince = DeploymentDeploying, 0, nil
-	d.Generation, d.Attempt, d.IntentAt, d.FindAt, d.DrainAt, d.EndsAt = r.Generation, int(r.Attempt), r.IntentAt, r.FindAt, r.DrainAt, r.EndsAt
+	d.Phase, d.PollCount, d.MissingSince = DeploymentDeploying, 0, nil
+	d.Generation, d.DeployAttempts, d.IntentAt, d.FindAt, d.DrainAt, d.EndsAt = r.Generation, int(r.Attempt), r.IntentAt, r.FindAt, r.DrainAt, r.EndsAt
 	return true, nil
 }
 
@@ -47,10 +47,11 @@ func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next
 			}
 		}
 		_, err := q.DecideDeployment(ctx, query.DecideDeploymentParams{
-			Region: d.Region, ID: d.ID, Generation: d.Generation, Phase: string(d.Phase), Polls: int32(d.Polls),
+			Region: d.Region, ID: d.ID, Generation: d.Generation, Phase: string(d.Phase), Polls: int32(d.PollCount),
 			IntentAt: d.IntentAt, FindAt: d.FindAt,
-			MissingSince: d.MissingSince, Stop: d.Stop, Now: s.virtualNow(), Reason: d.Reason, LastError: d.LastError,
-			WokenAt: d.wokenAt, NextAt: next,
+			MissingSince: d.MissingSince, Stop: d.MustStop, Now: s.virtualNow(), Reason: d.Reason,
+			LastError: d.LastError,
+			WokenAt:   d.wokenAt, NextAt: next,
 		})
 		// Other decisions have their events elsewhere, or none.
 		if err != nil || d.Phase != DeploymentFailed {
@@ -67,7 +68,7 @@ func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next
 
 // takesNoPlayers reports whether the instance of a deployment must get no new players.
 func (d *Deployment) takesNoPlayers() bool {
-	return d.Stop || d.Phase == DeploymentDraining || d.Phase == DeploymentFailed || d.Phase == DeploymentStopping
+	return d.MustStop || d.Phase == DeploymentDraining || d.Phase == DeploymentFailed || d.Phase == DeploymentStopping
 }
 
 // ReleaseDeployment ends a claim without a decision, unless another worker has claimed the deployment meanwhile. The
@@ -75,7 +76,7 @@ func (d *Deployment) takesNoPlayers() bool {
 // the claim then ends by itself.
 func (s *Store) ReleaseDeployment(ctx context.Context, d *ClaimedDeployment) error {
 	return frame.Classify(s.frame.Queries.ReleaseDeployment(ctx,
-		query.ReleaseDeploymentParams{Region: d.Region, ID: d.ID, Lease: d.lease}))
+		query.ReleaseDeploymentParams{Region: d.Region, ID: d.ID, Lease: d.claimLease}))
 }
 
 // logDeployment writes an event about a deployment.

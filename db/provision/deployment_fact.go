@@ -89,7 +89,7 @@ func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to str
 			LastError: d.LastError, Now: s.virtualNow()})
 	// Due at once, and perhaps of a provider that this worker does not have.
 	if err == nil && n > 0 {
-		s.notify(notify.TopicDeployments, d.Region)
+		s.sendNotice(notify.TopicDeployments, d.Region)
 	}
 	return n > 0, frame.Classify(err)
 }

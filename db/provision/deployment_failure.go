@@ -52,8 +52,8 @@ func (s *Store) ForgiveRefusals(ctx context.Context, d *Deployment) error {
 
 // Crashes are the servers of an app version in a region that tell whether it crashes again and again.
 type Crashes struct {
-	Crashed int // within an hour, soon after they were ready, and since the last server that survived
-	Young   int // that are ready, and may crash yet
+	CrashedServers int // within an hour, soon after they were ready, and since the last server that survived
+	YoungServers   int // that are ready, and may crash yet
 }
 
 // CrashesOf returns those of the app version of a deployment. A server that is ready for survives has survived. Errors:

@@ -29,7 +29,7 @@ func (s *Store) MakeReady(ctx context.Context, region string, id uuid.UUID) (rea
 	})
 	// Requests that found no capacity may try again: now there is some.
 	if err == nil && ready {
-		s.notify(notify.TopicCapacity, "")
+		s.sendNotice(notify.TopicCapacity, "")
 	}
 	return ready && err == nil, frame.Classify(err)
 }

@@ -17,8 +17,8 @@ type DeploymentCount struct {
 
 // ReadyServer is how long a server took from the decision to start it until players could join.
 type ReadyServer struct {
-	Provider string
-	Seconds  float64
+	Provider          string
+	SecondsUntilReady float64
 }
 
 // DeploymentStatistics counts the deployments of all regions, and returns the servers that became ready after the times
@@ -41,7 +41,7 @@ func (s *Store) DeploymentStatistics(ctx context.Context,
 		from, ok := since[region]
 		// Servers that were ready before are not counted, since this process, or another one, may have counted them.
 		if !ok {
-			since[region] = s.now()
+			since[region] = s.dbNow()
 			continue
 		}
 		rows, err := s.frame.Queries.ReadySince(ctx, query.ReadySinceParams{Region: region, Since: from})

@@ -61,7 +61,7 @@ func (s *Store) NoteList(ctx context.Context, region, name string, refs []string
 		query.NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
 	// Those that are due are looked at by the loop provision, which asks about each of them.
 	if err == nil && due > 0 {
-		s.notify(notify.TopicDeployments, region)
+		s.sendNotice(notify.TopicDeployments, region)
 	}
 	return int(due), frame.Classify(err)
 }

@@ -13,18 +13,18 @@ import (
 
 // PoolChange is what a declaration changed.
 type PoolChange struct {
-	Region  string // "" for an app version
-	App     string
-	Version string
-	Change  string   // created, changed, unchanged, deleted or kept
-	Fields  []string // that changed, as documents call them
-	Reason  string   // why something that is not declared was kept
+	Region        string // "" for an app version
+	App           string
+	Version       string
+	Change        string   // created, changed, unchanged, deleted or kept
+	ChangedFields []string // that changed, as documents call them
+	Reason        string   // why something that is not declared was kept
 }
 
 // PoolChanges are those of a whole declaration: what it declares in its order, then what was pruned or kept.
 type PoolChanges struct {
-	Apps  []PoolChange
-	Pools []PoolChange
+	AppChanges  []PoolChange
+	PoolChanges []PoolChange
 
 	// FormerState and NewState are what the app versions and pools of the changes were, and what they are now.
 	FormerState, NewState Declared
@@ -46,12 +46,12 @@ type Declaration struct {
 
 // declared is what the database holds when a document is applied, and what the document says.
 type declared struct {
-	apps  []AppVersion
-	pools []Pool
+	appVersions []AppVersion
+	pools       []Pool
 
-	versions map[string]AppVersion // by Name
-	current  map[poolKey]Pool
-	owners   map[poolMode]poolKey
+	versionsByName map[string]AppVersion // by Name
+	currentPools   map[poolKey]Pool
+	modeOwners     map[poolMode]poolKey
 }
 
 type (
@@ -80,50 +80,51 @@ func (d Declaration) Check() error {
 // started. The caller calls [Store.NotifyApplied] after the commit. Errors: Conflict and Invalid with the path of the
 // value in Field, TooMany, those of the database.
 func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit, dry bool) (PoolChanges, error) {
-	now := declared{apps: each(d.Apps, withAppDefaults), pools: each(d.Pools, withPoolDefaults)}
+	now := declared{appVersions: changeEach(d.Apps, withAppDefaults), pools: changeEach(d.Pools, withPoolDefaults)}
 	// All that follows is decided under these locks: no server of the pools and versions starts meanwhile.
-	if err := now.lock(ctx, q, d.PrunePools); err != nil {
+	if err := now.lockRows(ctx, q, d.PrunePools); err != nil {
 		return PoolChanges{}, err
 	}
-	if err := now.read(ctx, q); err != nil {
+	if err := now.readStored(ctx, q); err != nil {
 		return PoolChanges{}, err
 	}
 	// Before prunable and plan, which change what is declared.
 	before := now.byName()
-	pruned, err := d.prunable(ctx, q, &now)
+	pruned, err := d.findPrunable(ctx, q, &now)
 	if err != nil {
 		return PoolChanges{}, err
 	}
 	if err := now.checkZones(ctx, q); err != nil {
 		return PoolChanges{}, err
 	}
-	done, err := now.plan()
+	done, err := now.planChanges()
 	if err != nil {
 		return done, err
 	}
 	if !dry {
-		if err := pruned.delete(ctx, q, edit); err != nil {
+		if err := pruned.deletePruned(ctx, q, edit); err != nil {
 			return done, err
 		}
 		if err := writePools(q, edit, now, done); err != nil {
 			return done, err
 		}
 	}
-	done.Apps, done.Pools = append(done.Apps, pruned.apps...), append(done.Pools, pruned.pools...)
+	done.AppChanges, done.PoolChanges = append(done.AppChanges, pruned.prunedApps...), append(done.PoolChanges,
+		pruned.prunedPools...)
 	done.FormerState, done.NewState = before, now.byName()
 	return done, nil
 }
 
 // byName returns what is declared now.
 func (d *declared) byName() Declared {
-	all := Declared{Apps: maps.Clone(d.versions), Pools: make(map[string]Pool, len(d.current))}
-	for key, p := range d.current {
+	all := Declared{Apps: maps.Clone(d.versionsByName), Pools: make(map[string]Pool, len(d.currentPools))}
+	for key, p := range d.currentPools {
 		all.Pools[key.withRegion()] = p
 	}
 	return all
 }
 
-func each[T any](list []T, change func(T) T) []T {
+func changeEach[T any](list []T, change func(T) T) []T {
 	changed := make([]T, len(list))
 	for i, v := range list {
 		changed[i] = change(v)
@@ -137,23 +138,23 @@ func problemError(kind fault.Kind, code string, p PoolProblem) *fault.Error {
 	return e
 }
 
-// keys returns the pools of the document, and of its app versions.
-func (d *declared) keys() []poolKey {
-	keys := make([]poolKey, 0, len(d.pools)+len(d.apps))
+// poolKeys returns the pools of the document, and of its app versions.
+func (d *declared) poolKeys() []poolKey {
+	keys := make([]poolKey, 0, len(d.pools)+len(d.appVersions))
 	for i := range d.pools {
 		keys = append(keys, d.pools[i].key())
 	}
-	for _, v := range d.apps {
+	for _, v := range d.appVersions {
 		// A key without a region stands for the app version alone.
 		keys = append(keys, poolKey{app: v.App, version: v.Version})
 	}
 	return keys
 }
 
-// lock locks what the document names, and with all also every other pool, so that no server is started in one that is
+// lockRows locks what the document names, and with all also every other pool, so that no server is started in one that is
 // about to be pruned.
-func (d *declared) lock(ctx context.Context, q *query.Queries, all bool) error {
-	keys := d.keys()
+func (d *declared) lockRows(ctx context.Context, q *query.Queries, all bool) error {
+	keys := d.poolKeys()
 	if all {
 		if err := q.LockDeclarations(ctx); err != nil { // now, so that no pool is added after they are listed
 			return err
@@ -186,8 +187,8 @@ func lockDeclarations(ctx context.Context, q *query.Queries, keys ...poolKey) er
 	return q.LockAppVersions(ctx, query.LockAppVersionsParams{Apps: apps, Versions: versions})
 }
 
-// read fills in what the database holds.
-func (d *declared) read(ctx context.Context, q *query.Queries) error {
+// readStored fills in what the database holds.
+func (d *declared) readStored(ctx context.Context, q *query.Queries) error {
 	versions, err := readAppVersions(ctx, q)
 	if err != nil {
 		return err
@@ -197,35 +198,35 @@ func (d *declared) read(ctx context.Context, q *query.Queries) error {
 	if err != nil {
 		return err
 	}
-	d.versions, d.current, d.owners = map[string]AppVersion{}, map[poolKey]Pool{}, map[poolMode]poolKey{}
+	d.versionsByName, d.currentPools, d.modeOwners = map[string]AppVersion{}, map[poolKey]Pool{}, map[poolMode]poolKey{}
 	for _, v := range versions {
-		d.versions[v.Name()] = v
+		d.versionsByName[v.Name()] = v
 	}
 	for _, p := range pools {
-		d.current[p.key()] = p
+		d.currentPools[p.key()] = p
 		for _, m := range p.Modes {
-			d.owners[poolMode{p.Region, m}] = p.key()
+			d.modeOwners[poolMode{p.Region, m}] = p.key()
 		}
 	}
 	return nil
 }
 
-// plan decides what changes, or refuses.
-func (d *declared) plan() (PoolChanges, error) {
-	done := PoolChanges{Apps: []PoolChange{}, Pools: []PoolChange{}}
-	for i, v := range d.apps {
+// planChanges decides what changes, or refuses.
+func (d *declared) planChanges() (PoolChanges, error) {
+	done := PoolChanges{AppChanges: []PoolChange{}, PoolChanges: []PoolChange{}}
+	for i, v := range d.appVersions {
 		// Compared with what the database holds, or with an earlier entry of the same document.
-		was, known := d.versions[v.Name()]
+		was, known := d.versionsByName[v.Name()]
 		change := PoolChange{App: v.App, Version: v.Version, Change: "created"}
 		if known {
-			change.Fields = changedFields(was.fields(), v.fields())
-			change.Change = changeWord(change.Fields)
-			if err := refuseChange(i, was, change.Fields); err != nil {
+			change.ChangedFields = changedFields(was.comparedFields(), v.comparedFields())
+			change.Change = changeWord(change.ChangedFields)
+			if err := refuseChange(i, was, change.ChangedFields); err != nil {
 				return done, err
 			}
 		}
-		d.versions[v.Name()] = v
-		done.Apps = append(done.Apps, change)
+		d.versionsByName[v.Name()] = v
+		done.AppChanges = append(done.AppChanges, change)
 	}
 	// Between both lists: pools of the document first give up the modes that they lose, so that others of it may take
 	// them.
@@ -233,25 +234,25 @@ func (d *declared) plan() (PoolChanges, error) {
 		return done, err
 	}
 	for i, p := range d.pools {
-		was, known := d.current[p.key()]
+		was, known := d.currentPools[p.key()]
 		change := PoolChange{Region: p.Region, App: p.App, Version: p.Version, Change: "created"}
 		if known {
-			change.Fields = changedFields(was.fields(), p.fields())
-			change.Change = changeWord(change.Fields)
+			change.ChangedFields = changedFields(was.comparedFields(), p.comparedFields())
+			change.Change = changeWord(change.ChangedFields)
 		}
 		if err := d.refusePool(i, p, was); err != nil {
 			return done, err
 		}
 		for _, m := range p.Modes {
-			d.owners[poolMode{p.Region, m}] = p.key()
+			d.modeOwners[poolMode{p.Region, m}] = p.key()
 		}
-		d.current[p.key()] = p
-		done.Pools = append(done.Pools, change)
+		d.currentPools[p.key()] = p
+		done.PoolChanges = append(done.PoolChanges, change)
 	}
-	if len(d.versions) > maxAppCount || len(d.current) > maxPoolCount {
+	if len(d.versionsByName) > maxAppCount || len(d.currentPools) > maxPoolCount {
 		return done, fault.New(fault.TooMany, "too_many_pools",
 			"there would be %d app versions and %d pools: at most %d and %d are allowed; delete pools that nobody uses",
-			len(d.versions), len(d.current), maxAppCount, maxPoolCount)
+			len(d.versionsByName), len(d.currentPools), maxAppCount, maxPoolCount)
 	}
 	return done, nil
 }
@@ -298,7 +299,7 @@ func refuseChange(i int, was AppVersion, fields []string) error {
 // resolveModes fills in the modes of pools, and releases those that pools of the document have no more.
 func (d *declared) resolveModes() error {
 	for i, p := range d.pools {
-		v, known := d.versions[p.Name()]
+		v, known := d.versionsByName[p.Name()]
 		if !known {
 			return problemError(fault.Invalid, "invalid", PoolProblem{
 				Path: "pools[" + strconv.Itoa(i) + "].version",
@@ -306,10 +307,10 @@ func (d *declared) resolveModes() error {
 			})
 		}
 		d.pools[i].Modes = p.modesOf(v)
-		for _, m := range d.current[p.key()].Modes {
+		for _, m := range d.currentPools[p.key()].Modes {
 			// Another pool of the document may take it, whatever their order.
 			if !slices.Contains(d.pools[i].Modes, m) {
-				delete(d.owners, poolMode{p.Region, m})
+				delete(d.modeOwners, poolMode{p.Region, m})
 			}
 		}
 	}
@@ -320,9 +321,9 @@ func (d *declared) resolveModes() error {
 func (d *declared) refusePool(i int, p, was Pool) error {
 	var wrong []PoolProblem
 	at := problems{&wrong, "pools[" + strconv.Itoa(i) + "]."}
-	p.checkOffer(at, d.versions[p.Name()].Modes)
+	p.checkOffer(at, d.versionsByName[p.Name()].Modes)
 	for _, m := range p.Modes {
-		if owner, taken := d.owners[poolMode{p.Region, m}]; taken && owner != p.key() {
+		if owner, taken := d.modeOwners[poolMode{p.Region, m}]; taken && owner != p.key() {
 			at.addf("modes", "mode %q of region %s belongs to pool %s: 'director pools roll' moves it to another version", m, p.Region, owner.name())
 		}
 	}
@@ -341,18 +342,18 @@ func (d *declared) refusePool(i int, p, was Pool) error {
 // writePools writes what plan decided.
 func writePools(q *query.Queries, edit PoolEdit, d declared, done PoolChanges) error {
 	batch := q.Deferred()
-	for i, c := range done.Apps {
+	for i, c := range done.AppChanges {
 		if c.Change == "unchanged" {
 			continue
 		}
-		row, err := d.apps[i].row()
+		row, err := d.appVersions[i].saveParams()
 		if err != nil {
 			return err
 		}
 		query.QueueExec(batch, (*query.Queries).SaveAppVersion, row)
 		edit.log(batch, "app_version.applied", c, nil)
 	}
-	for i, c := range done.Pools {
+	for i, c := range done.PoolChanges {
 		if c.Change == "unchanged" {
 			continue
 		}

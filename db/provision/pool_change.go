@@ -29,8 +29,8 @@ func (e PoolEdit) key() poolKey { return poolKey{e.Region, e.App, e.Version} }
 // log adds the event of a change.
 func (e PoolEdit) log(batch *tx.Pipeline, kind string, c PoolChange, more map[string]any) {
 	detail := map[string]any{"app": c.App, "version": c.Version}
-	if len(c.Fields) > 0 {
-		detail["fields"] = c.Fields
+	if len(c.ChangedFields) > 0 {
+		detail["fields"] = c.ChangedFields
 	}
 	if e.Reason != "" {
 		detail["reason"] = e.Reason
@@ -52,21 +52,22 @@ type PoolScale struct {
 // Unavailable.
 func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Pool, error) {
 	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
-		was := p.fields()
+		was := p.comparedFields()
 		p = to.applyTo(p)
 		var wrong []PoolProblem
 		// Also a pool that was right when it was declared: min may be above the new max.
-		if p.check(problems{list: &wrong}); len(wrong) > 0 {
+		if p.check(problems{foundProblems: &wrong}); len(wrong) > 0 {
 			return p, problemError(fault.Invalid, "invalid", wrong[0])
 		}
-		changed := changedFields(was, p.fields())
+		changed := changedFields(was, p.comparedFields())
 		if len(changed) == 0 {
 			return p, nil
 		}
 		batch := q.Deferred()
-		query.QueueExec(batch, (*query.Queries).SavePool, p.row()) // its schedules stay
+		query.QueueExec(batch, (*query.Queries).SavePool, p.saveParams()) // its schedules stay
 		numbers := map[string]any{"min": p.Min, "max": p.Max, "buffer": p.bufferText()}
-		edit.log(batch, "pool.scaled", PoolChange{Region: p.Region, App: p.App, Version: p.Version, Fields: changed},
+		edit.log(batch, "pool.scaled", PoolChange{Region: p.Region, App: p.App, Version: p.Version,
+			ChangedFields: changed},
 			numbers)
 		return p, nil
 	})
@@ -175,7 +176,7 @@ func readPool(ctx context.Context, q *query.Queries, key poolKey) (Pool, error) 
 // NotifyApplied wakes the loops after a declaration was committed.
 func (s *Store) NotifyApplied(done PoolChanges) {
 	var keys []poolKey
-	for _, c := range append(slices.Clone(done.Pools), done.Apps...) {
+	for _, c := range append(slices.Clone(done.PoolChanges), done.AppChanges...) {
 		keys = append(keys, poolKey{c.Region, c.App, c.Version})
 	}
 	s.notifyPools(keys...)
@@ -190,8 +191,8 @@ func (s *Store) notifyPools(keys ...poolKey) {
 			regions[k.region] = true
 		}
 	}
-	s.notify(notify.TopicDemand, "")
+	s.sendNotice(notify.TopicDemand, "")
 	for _, region := range slices.Sorted(maps.Keys(regions)) {
-		s.notify(notify.TopicDeployments, region)
+		s.sendNotice(notify.TopicDeployments, region)
 	}
 }

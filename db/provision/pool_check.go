@@ -38,7 +38,7 @@ func withPoolDefaults(p Pool) Pool {
 // order of the lists. [Declaration.Check] calls it.
 func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 	all := []PoolProblem{}
-	p := problems{list: &all}
+	p := problems{foundProblems: &all}
 	versions := map[string]AppVersion{}
 	// A document of any size must not make this run for long.
 	if len(apps)+len(pools) > maxPoolCount {
@@ -47,30 +47,30 @@ func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 	}
 	for i, v := range apps {
 		v = withAppDefaults(v)
-		v.check(p.under("apps[%d].", i))
+		v.check(p.underPath("apps[%d].", i))
 		if _, twice := versions[v.Name()]; twice {
-			p.under("apps[%d].", i).addf("version", "app version %s occurs twice", v.Name())
+			p.underPath("apps[%d].", i).addf("version", "app version %s occurs twice", v.Name())
 		}
 		versions[v.Name()] = v
 	}
 	owners := map[[2]string]string{}
 	seen := map[[3]string]bool{}
 	for i, pool := range pools {
-		pool.check(p.under("pools[%d].", i))
-		pool.checkSchedule(p.under("pools[%d].", i))
+		pool.check(p.underPath("pools[%d].", i))
+		pool.checkSchedule(p.underPath("pools[%d].", i))
 		if key := [3]string{pool.Region, pool.App, pool.Version}; !seen[key] {
 			seen[key] = true
 		} else {
-			p.under("pools[%d].", i).addf("version", "pool %s of region %s occurs twice", pool.Name(), pool.Region)
+			p.underPath("pools[%d].", i).addf("version", "pool %s of region %s occurs twice", pool.Name(), pool.Region)
 		}
 		if v, ok := versions[pool.Name()]; ok {
-			pool.checkOffer(p.under("pools[%d].", i), v.Modes)
+			pool.checkOffer(p.underPath("pools[%d].", i), v.Modes)
 			// For the modes below: without a list, the pool has all of its app version.
 			pool.Modes = pool.modesOf(v)
 		}
 		for _, m := range pool.Modes {
 			if owner, taken := owners[[2]string{pool.Region, m}]; taken && owner != pool.Name() {
-				p.under("pools[%d].", i).addf("modes",
+				p.underPath("pools[%d].", i).addf("modes",
 					"mode %q of region %s belongs to pool %s as well: a mode belongs to one pool of a region", m,
 					pool.Region, owner)
 			}
@@ -87,21 +87,21 @@ func (p *Pool) check(at problems) {
 	if !value.ValidRegion(p.Region) {
 		at.addf("region", "%.40q must be 1 to 32 lowercase letters, digits and hyphens", p.Region)
 	}
-	at.text("app", p.App, appName, nameWords)
-	at.text("version", p.Version, appName, nameWords)
-	at.number("max", p.Max, 0, maxPoolSize)
-	at.number("min", p.Min, 0, max(p.Max, 0))
+	at.checkText("app", p.App, appName, nameWords)
+	at.checkText("version", p.Version, appName, nameWords)
+	at.checkNumber("max", p.Max, 0, maxPoolSize)
+	at.checkNumber("min", p.Min, 0, max(p.Max, 0))
 	// A share of all servers: 100 percent would ask for more and more of them.
 	if p.BufferPercent {
-		at.number("buffer", p.Buffer, 0, 99)
+		at.checkNumber("buffer", p.Buffer, 0, 99)
 	} else {
-		at.number("buffer", p.Buffer, 0, maxPoolSize)
+		at.checkNumber("buffer", p.Buffer, 0, maxPoolSize)
 	}
 	if p.MaxStarting != 0 {
-		at.number("max_starting", p.MaxStarting, 1, maxPoolSize)
+		at.checkNumber("max_starting", p.MaxStarting, 1, maxPoolSize)
 	}
 	if p.EmptyTTL != 0 {
-		at.duration("empty_ttl", p.EmptyTTL, time.Second, maxEmptyTTL)
+		at.checkDuration("empty_ttl", p.EmptyTTL, time.Second, maxEmptyTTL)
 	}
 	// Written so that NaN fails, too.
 	if c := p.Coords; c != nil && !(math.Abs(c.Latitude) <= 90 && math.Abs(c.Longitude) <= 180) {
@@ -111,11 +111,12 @@ func (p *Pool) check(at problems) {
 		at.addf("networks", "has %d networks, at most %d are allowed", len(p.Networks), maxNetworks)
 	}
 	if p.Zone != "" {
-		at.text("zone", p.Zone, zoneName, zoneWords)
+		at.checkText("zone", p.Zone, zoneName, zoneWords)
 	}
 	for i, n := range p.Networks {
 		if !n.IsValid() || n.Masked() != n {
-			at.under("networks[%d]", i).addf("", "%s must be a network without host bits, such as %s", n, n.Masked())
+			at.underPath("networks[%d]", i).addf("", "%s must be a network without host bits, such as %s", n,
+				n.Masked())
 		}
 	}
 	if len(p.Modes) > maxModes {
@@ -132,7 +133,7 @@ func (p *Pool) checkSchedule(at problems) {
 	}
 	for i, s := range p.Schedule {
 		// Against the max of the same declaration.
-		s.check(at.under("schedule[%d].", i), p.Max)
+		s.check(at.underPath("schedule[%d].", i), p.Max)
 	}
 }
 

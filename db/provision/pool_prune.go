@@ -11,13 +11,13 @@ import (
 )
 
 // pruning is what becomes of pools and app versions that a declaration does not name: deleted or kept.
-type pruning struct{ apps, pools []PoolChange }
+type pruning struct{ prunedApps, prunedPools []PoolChange }
 
-// prunable decides what is pruned, and takes it out of what is declared now, so that the declaration may have its
+// findPrunable decides what is pruned, and takes it out of what is declared now, so that the declaration may have its
 // modes. Servers of a pool are not ended by a file that is gone: that needs a command.
-func (d Declaration) prunable(ctx context.Context, q *query.Queries, now *declared) (pruned pruning, err error) {
+func (d Declaration) findPrunable(ctx context.Context, q *query.Queries, now *declared) (pruned pruning, err error) {
 	if d.PrunePools {
-		pruned.pools = now.prunePools()
+		pruned.prunedPools = now.prunePools()
 	}
 	if d.PruneApps {
 		servers, err := q.CountServersOfAppVersions(ctx)
@@ -29,7 +29,7 @@ func (d Declaration) prunable(ctx context.Context, q *query.Queries, now *declar
 			// By the name APP/VERSION, as d.versions is.
 			left[poolKey{app: n.App, version: n.Version}.name()] = int(n.Servers)
 		}
-		pruned.apps = now.pruneApps(left)
+		pruned.prunedApps = now.pruneApps(left)
 	}
 	return pruned, nil
 }
@@ -41,11 +41,11 @@ func (d *declared) prunePools() (changes []PoolChange) {
 		named[d.pools[i].key()] = true
 	}
 	// In one order: maps have none, and people compare these lists.
-	for _, key := range slices.SortedFunc(maps.Keys(d.current), poolKey.compare) {
+	for _, key := range slices.SortedFunc(maps.Keys(d.currentPools), poolKey.compare) {
 		if named[key] {
 			continue
 		}
-		p := d.current[key]
+		p := d.currentPools[key]
 		c := PoolChange{Region: key.region, App: key.app, Version: key.version, Change: "deleted"}
 		if p.Servers > 0 {
 			c.Change = "kept"
@@ -53,38 +53,38 @@ func (d *declared) prunePools() (changes []PoolChange) {
 				key.withRegion())
 		} else {
 			// Its modes are free for pools of the document.
-			d.forget(p)
+			d.forgetPool(p)
 		}
 		changes = append(changes, c)
 	}
 	return changes
 }
 
-// forget removes a pool from what is declared now.
-func (d *declared) forget(p Pool) {
-	delete(d.current, p.key())
+// forgetPool removes a pool from what is declared now.
+func (d *declared) forgetPool(p Pool) {
+	delete(d.currentPools, p.key())
 	for _, m := range p.Modes {
-		delete(d.owners, poolMode{p.Region, m})
+		delete(d.modeOwners, poolMode{p.Region, m})
 	}
 }
 
 // pruneApps decides about app versions that the document does not name, by the number of servers that are left of each.
 func (d *declared) pruneApps(servers map[string]int) (changes []PoolChange) {
 	named, needed := map[string]bool{}, map[string]string{}
-	for i := range d.apps {
-		named[d.apps[i].Name()] = true
+	for i := range d.appVersions {
+		named[d.appVersions[i].Name()] = true
 	}
-	for _, pools := range [][]Pool{slices.Collect(maps.Values(d.current)), d.pools} {
+	for _, pools := range [][]Pool{slices.Collect(maps.Values(d.currentPools)), d.pools} {
 		for i := range pools {
 			name := pools[i].Name()
 			needed[name] = max(needed[name], pools[i].key().withRegion()) // any of them, the same each time
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.versions)) {
+	for _, name := range slices.Sorted(maps.Keys(d.versionsByName)) {
 		if named[name] {
 			continue
 		}
-		v := d.versions[name]
+		v := d.versionsByName[name]
 		c := PoolChange{App: v.App, Version: v.Version, Change: "deleted"}
 		switch pool := needed[name]; {
 		case pool != "":
@@ -92,17 +92,17 @@ func (d *declared) pruneApps(servers map[string]int) (changes []PoolChange) {
 		case servers[name] > 0:
 			c.Change, c.Reason = "kept", fmt.Sprintf("servers of it have not ended (%d)", servers[name])
 		default:
-			delete(d.versions, name)
+			delete(d.versionsByName, name)
 		}
 		changes = append(changes, c)
 	}
 	return changes
 }
 
-// delete deletes what is pruned.
-func (p pruning) delete(ctx context.Context, q *query.Queries, edit PoolEdit) error {
+// deletePruned deletes what is pruned.
+func (p pruning) deletePruned(ctx context.Context, q *query.Queries, edit PoolEdit) error {
 	// Pools before app versions, which are kept as long as a pool uses them.
-	for _, c := range p.pools {
+	for _, c := range p.prunedPools {
 		if c.Change != "deleted" {
 			continue
 		}
@@ -111,7 +111,7 @@ func (p pruning) delete(ctx context.Context, q *query.Queries, edit PoolEdit) er
 			return err
 		}
 	}
-	for _, c := range p.apps {
+	for _, c := range p.prunedApps {
 		if c.Change != "deleted" {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 
 // PoolRoll is what a roll did.
 type PoolRoll struct {
-	Pool           Pool     // of the version that hosts the modes now
-	Modes          []string // that were moved
+	NewPool        Pool     // of the version that hosts the modes now
+	MovedModes     []string // that were moved
 	DrainedServers int      // servers of the version before that take no new players; those without players end at once
 }
 
@@ -47,26 +47,26 @@ func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey
 	if err != nil {
 		return done, err
 	}
-	if done.Pool, err = readNextPool(ctx, q, from, next); err != nil {
+	if done.NewPool, err = readNextPool(ctx, q, from, next); err != nil {
 		return done, err
 	}
 	// The modes name the pool to which they belong, so it must be there before they move.
-	if err := saveNextPool(ctx, q, from, done.Pool); err != nil {
+	if err := saveNextPool(ctx, q, from, done.NewPool); err != nil {
 		return done, err
 	}
-	done.Modes, err = q.MovePoolModes(ctx,
+	done.MovedModes, err = q.MovePoolModes(ctx,
 		query.MovePoolModesParams{Region: from.Region, App: from.App, FromVersion: from.Version, Version: next.version})
 	if err != nil {
 		return done, err
 	}
-	slices.Sort(done.Modes)
-	done.Pool.Modes = slices.Sorted(slices.Values(append(done.Pool.Modes, done.Modes...)))
+	slices.Sort(done.MovedModes)
+	done.NewPool.Modes = slices.Sorted(slices.Values(append(done.NewPool.Modes, done.MovedModes...)))
 	// Behind the move: from then on no mode belongs to these servers, and placement finds them no more.
 	if done.DrainedServers, err = drainPool(ctx, q, edit, "rolled"); err != nil {
 		return done, err
 	}
 	edit.log(q.Deferred(), "pool.rolled", PoolChange{Region: from.Region, App: from.App, Version: next.version},
-		map[string]any{"before": from.Version, "modes": done.Modes, "drained": done.DrainedServers})
+		map[string]any{"before": from.Version, "modes": done.MovedModes, "drained": done.DrainedServers})
 	return done, nil
 }
 
@@ -94,7 +94,7 @@ func readNextPool(ctx context.Context, q *query.Queries, from Pool, next poolKey
 	}
 	var wrong []PoolProblem
 	wanted := Pool{App: next.app, Version: next.version, Modes: from.Modes}
-	if wanted.checkOffer(problems{list: &wrong}, v.Modes); len(wrong) > 0 {
+	if wanted.checkOffer(problems{foundProblems: &wrong}, v.Modes); len(wrong) > 0 {
 		return Pool{}, fault.New(fault.Conflict, "mode_not_offered", "%s", wrong[0].Text)
 	}
 	pool, err := readPool(ctx, q, next)

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// fields returns what an operator declares, by the names in documents.
-func (v *AppVersion) fields() map[string]any {
+// comparedFields returns what an operator declares, by the names in documents.
+func (v *AppVersion) comparedFields() map[string]any {
 	return map[string]any{
 		"provider": v.Provider, "launch": v.Launch, "launch_version": v.LaunchVersion, "ports": v.Ports,
 		"game_port": v.GamePort, "endpoint": v.Endpoint,
@@ -27,7 +27,7 @@ func (v *AppVersion) fields() map[string]any {
 	}
 }
 
-func (p *Pool) fields() map[string]any {
+func (p *Pool) comparedFields() map[string]any {
 	return map[string]any{
 		"min": p.Min, "max": p.Max, "buffer": [2]any{p.Buffer, p.BufferPercent}, "max_starting": p.MaxStarting,
 		"empty_ttl":   p.EmptyTTL,
@@ -36,8 +36,8 @@ func (p *Pool) fields() map[string]any {
 	}
 }
 
-// row encodes an app version.
-func (v *AppVersion) row() (query.SaveAppVersionParams, error) {
+// saveParams encodes an app version.
+func (v *AppVersion) saveParams() (query.SaveAppVersionParams, error) {
 	ports, err := json.Marshal(v.Ports)
 	if err != nil {
 		return query.SaveAppVersionParams{}, err
@@ -71,7 +71,7 @@ func (v *AppVersion) row() (query.SaveAppVersionParams, error) {
 	return p, nil
 }
 
-func (p *Pool) row() query.SavePoolParams {
+func (p *Pool) saveParams() query.SavePoolParams {
 	r := query.SavePoolParams{
 		Region: p.Region, App: p.App, Version: p.Version, MinServers: int32(p.Min), MaxServers: int32(p.Max),
 		Buffer:        int32(p.Buffer),
@@ -86,7 +86,7 @@ func (p *Pool) row() query.SavePoolParams {
 
 // save writes a pool with its schedules.
 func (p *Pool) save(batch *tx.Pipeline) {
-	query.QueueExec(batch, (*query.Queries).SavePool, p.row())
+	query.QueueExec(batch, (*query.Queries).SavePool, p.saveParams())
 	// Replaced as a whole: entries have numbers instead of names.
 	query.QueueExec(batch, (*query.Queries).DeletePoolSchedules,
 		query.DeletePoolSchedulesParams{Region: p.Region, App: p.App, Version: p.Version})

@@ -24,14 +24,14 @@ const (
 // CallBudget is how many calls of a class a worker wants to make, and how many per second all workers may make
 // together.
 type CallBudget struct {
-	Want int
-	Rate float64
+	WantedCalls int
+	Rate        float64
 }
 
 // GrantedCalls are calls of a class that a worker may make.
 type GrantedCalls struct {
-	Calls  int
-	FreeAt time.Time // the database's time, or the end of a pause for which the provider has asked
+	GrantedCount int
+	FreeAt       time.Time // the database's time, or the end of a pause for which the provider has asked
 }
 
 // TakeBudgets takes calls out of the budgets that all workers share: as many as wanted, or fewer. Errors: Unavailable.
@@ -40,7 +40,7 @@ func (s *Store) TakeBudgets(ctx context.Context, provider string,
 	p := query.TakeBudgetsParams{Now: s.virtualNow(), Provider: provider}
 	for _, class := range slices.Sorted(maps.Keys(wants)) {
 		p.Classes, p.Wants, p.Rates = append(p.Classes, string(class)), append(p.Wants,
-			int32(wants[class].Want)), append(p.Rates, wants[class].Rate)
+			int32(wants[class].WantedCalls)), append(p.Rates, wants[class].Rate)
 	}
 	granted := map[CallClass]GrantedCalls{}
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
@@ -57,7 +57,7 @@ func (s *Store) TakeBudgets(ctx context.Context, provider string,
 			rows = append(rows, more...)
 		}
 		for _, r := range rows {
-			granted[CallClass(r.Class)] = GrantedCalls{Calls: int(r.Granted), FreeAt: r.FreeAt}
+			granted[CallClass(r.Class)] = GrantedCalls{GrantedCount: int(r.Granted), FreeAt: r.FreeAt}
 		}
 		return err
 	})

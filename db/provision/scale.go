@@ -16,10 +16,10 @@ const minDeclared = "min"
 type poolState struct {
 	min, max      int
 	minCause      string // what min is from: minDeclared, a schedule in words, or forecast
-	buffer        int
+	bufferServers int
 	bufferPercent bool
 	maxStarting   int
-	paused        bool
+	isPaused      bool
 	isPreparing   bool          // a schedule has not begun, and its servers start
 	startTime     time.Duration // within which nine of ten of its servers were ready; 0: not measured
 
@@ -31,16 +31,16 @@ type poolState struct {
 	// of these, servers that were perhaps never started: the call had no answer, and the provider does not list them
 	lostServers int
 
-	waiting  []waitingParty // oldest first
-	sessions []pack.Session
-	hosts    []pack.Host
-	unused   []bool    // host by host: it is a live server of the pool without a session
-	server   pack.Host // a server of the pool, empty
+	waitingParties []waitingParty // oldest first
+	openSessions   []pack.Session
+	packHosts      []pack.Host
+	isUnused       []bool    // host by host: it is a live server of the pool without a session
+	emptyServer    pack.Host // a server of the pool, empty
 }
 
 type waitingParty struct {
-	party   pack.Party
-	address netip.Addr // of a player; the zero Addr: not known
+	party         pack.Party
+	playerAddress netip.Addr // of a player; the zero Addr: not known
 }
 
 // poolPlan is the result of a plan, as stored in pools.last_plan.
@@ -72,16 +72,16 @@ type poolPlan struct {
 // other, so that as few as possible start. It is pure.
 func planPool(s poolState) poolPlan {
 	p := poolPlan{Live: s.readyServers, Busy: s.busyServers, Coming: s.coming, Draining: s.draining, Ending: s.ending,
-		Lost: s.lostServers, Waiting: len(s.waiting), Max: s.max}
+		Lost: s.lostServers, Waiting: len(s.waitingParties), Max: s.max}
 	have := s.readyServers + s.coming
 	// Two bounds: how many may start at a time, and how many places the pool has left.
-	room := max(0, min(s.maxStarting-s.coming, s.places()))
+	room := max(0, min(s.maxStarting-s.coming, s.freePlaces()))
 	left, used := s.packRunning()
 	filled, near, left := s.packNew(left, s.coming, room)
 	p.Used, p.Unseated = s.busyServers+used+filled, len(left)
-	p.Buffer = s.spare(p.Used)
+	p.Buffer = s.spareServers(p.Used)
 	p.Target = min(max(p.Used+p.Buffer, s.min), s.max)
-	if !s.paused {
+	if !s.isPaused {
 		p.Start = max(0, min(p.Target-have, room))
 	}
 	// With as many servers as it needs, the pool can do without the lost ones if they turn up after all.
@@ -96,27 +96,29 @@ func planPool(s poolState) poolPlan {
 	p.nearPlayers = make([]netip.Addr, p.Start)
 	// Servers of the buffer, and those for min, start for nobody in particular: their address is the zero Addr.
 	copy(p.nearPlayers, near)
-	p.Text = s.text(p)
+	p.Text = s.planText(p)
 	return p
 }
 
-// places is how many more servers the pool may have. Whatever may run at the provider counts, since it costs money.
-func (s *poolState) places() int { return s.max - s.readyServers - s.coming - s.draining - s.ending }
+// freePlaces is how many more servers the pool may have. Whatever may run at the provider counts, since it costs money.
+func (s *poolState) freePlaces() int {
+	return s.max - s.readyServers - s.coming - s.draining - s.ending
+}
 
 // packRunning seats parties in open sessions and on running servers. It returns the parties that are left, and how many
 // unused servers of the pool got some.
 func (s *poolState) packRunning() (left []waitingParty, used int) {
-	seated, sessions := pack.Seat(parties(s.waiting), s.sessions, s.hosts)
-	for i, w := range s.waiting {
+	seated, sessions := pack.SeatParties(packedParties(s.waitingParties), s.openSessions, s.packHosts)
+	for i, w := range s.waitingParties {
 		if seated[i] < 0 {
 			left = append(left, w)
 		}
 	}
-	got := make([]bool, len(s.hosts))
-	for _, r := range sessions[len(s.sessions):] {
+	got := make([]bool, len(s.packHosts))
+	for _, r := range sessions[len(s.openSessions):] {
 		// A server that got two sessions is one used server.
-		if s.unused[r.Host] && !got[r.Host] {
-			got[r.Host] = true
+		if s.isUnused[r.HostIndex] && !got[r.HostIndex] {
+			got[r.HostIndex] = true
 			used++
 		}
 	}
@@ -128,7 +130,7 @@ func (s *poolState) packRunning() (left []waitingParty, used int) {
 func (s *poolState) packNew(waiting []waitingParty,
 	coming, room int) (filled int, near []netip.Addr, _ []waitingParty) {
 	for filled < coming+room && len(waiting) > 0 {
-		seated, _ := pack.Seat(parties(waiting), nil, []pack.Host{s.server})
+		seated, _ := pack.SeatParties(packedParties(waiting), nil, []pack.Host{s.emptyServer})
 		var left []waitingParty
 		var address netip.Addr
 		for i, w := range waiting {
@@ -136,7 +138,7 @@ func (s *poolState) packNew(waiting []waitingParty,
 			case seated[i] < 0:
 				left = append(left, w)
 			case !address.IsValid():
-				address = w.address
+				address = w.playerAddress
 			}
 		}
 		// No party that is left fits into an empty server, so more servers would not help.
@@ -153,7 +155,7 @@ func (s *poolState) packNew(waiting []waitingParty,
 	return filled, near, waiting
 }
 
-func parties(waiting []waitingParty) []pack.Party {
+func packedParties(waiting []waitingParty) []pack.Party {
 	all := make([]pack.Party, len(waiting))
 	for i, w := range waiting {
 		all[i] = w.party
@@ -161,20 +163,20 @@ func parties(waiting []waitingParty) []pack.Party {
 	return all
 }
 
-// spare is how many servers the buffer is, beside the used ones. With p percent, that share of all servers is unused.
-func (s *poolState) spare(used int) int {
+// spareServers is how many servers the buffer is, beside the used ones. With p percent, that share of all servers is unused.
+func (s *poolState) spareServers(used int) int {
 	if !s.bufferPercent {
-		return s.buffer
+		return s.bufferServers
 	}
 	// Rounded up: used servers are at most so many percent of all.
-	rest := 100 - s.buffer
+	rest := 100 - s.bufferServers
 	return (used*100+rest-1)/rest - used
 }
 
-// text explains a plan in words.
-func (s *poolState) text(p poolPlan) string {
+// planText explains a plan in words.
+func (s *poolState) planText(p poolPlan) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d of them with players; %d starting", count(p.Live, "live server"), p.Busy, s.coming)
+	fmt.Fprintf(&b, "%s, %d of them with players; %d starting", countText(p.Live, "live server"), p.Busy, s.coming)
 	if p.Draining > 0 {
 		fmt.Fprintf(&b, "; %d draining", p.Draining)
 	}
@@ -208,30 +210,30 @@ func (s *poolState) verdict(p poolPlan) string {
 	// Negative with a surplus.
 	missing := p.Target - p.Live - s.coming
 	switch {
-	case missing > 0 && s.paused:
+	case missing > 0 && s.isPaused:
 		return fmt.Sprintf("%d missing, but the pool or its app version is paused", missing)
 	case p.Start > 0 && p.Start < missing:
-		return fmt.Sprintf("start %d of %d that are missing, since %s", p.Start, missing, s.limit())
+		return fmt.Sprintf("start %d of %d that are missing, since %s", p.Start, missing, s.limitReason())
 	case p.Start > 0:
 		return fmt.Sprintf("start %d", p.Start)
 	case missing > 0:
-		return fmt.Sprintf("%d missing, but %s", missing, s.limit())
+		return fmt.Sprintf("%d missing, but %s", missing, s.limitReason())
 	case p.Surplus > 0:
 		return fmt.Sprintf("%d too many", p.Surplus)
 	}
 	return "nothing to do"
 }
 
-// limit names the setting that keeps the pool from starting more servers.
-func (s *poolState) limit() string {
+// limitReason names the setting that keeps the pool from starting more servers.
+func (s *poolState) limitReason() string {
 	// The smaller of the two bounds of planPool.
-	if s.maxStarting-s.coming <= s.places() {
+	if s.maxStarting-s.coming <= s.freePlaces() {
 		return fmt.Sprintf("at most %d start at a time", s.maxStarting)
 	}
 	return fmt.Sprintf("max is %d, and servers that drain or end count until they are gone", s.max)
 }
 
-func count(n int, what string) string {
+func countText(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -35,7 +35,7 @@ func (s *Store) ProvisionRegions(ctx context.Context) ([]string, error) {
 type SealKey func(region string, id uuid.UUID) (sealed []byte, by string, err error)
 
 // Scaled counts what plans of pools did.
-type Scaled struct{ Planned, Started, Ended int }
+type Scaled struct{ PlannedPools, StartedServers, EndedServers int }
 
 // ScalePools plans the pools of a region that were not planned within the duration every, which is positive, and
 // carries the plans out: it inserts deployments, drains servers that a pool has too many, and ends empty ones that
@@ -45,11 +45,12 @@ func (s *Store) ScalePools(ctx context.Context, region string, every time.Durati
 	seal SealKey) (done Scaled, err error) {
 	for began := time.Now(); ; {
 		one, err := s.scalePool(ctx, region, every, seal)
-		if err != nil || one.Planned == 0 {
+		if err != nil || one.PlannedPools == 0 {
 			return done, frame.Classify(err)
 		}
-		done.Planned, done.Started, done.Ended = done.Planned+one.Planned, done.Started+one.Started, done.Ended+
-			one.Ended
+		done.PlannedPools, done.StartedServers, done.EndedServers = done.PlannedPools+
+			one.PlannedPools, done.StartedServers+one.StartedServers, done.EndedServers+
+			one.EndedServers
 		if time.Since(began) > every {
 			return done, nil // the first of them are due again
 		}
@@ -69,37 +70,37 @@ func (s *Store) scalePool(ctx context.Context, region string, every time.Duratio
 		if err != nil {
 			return err
 		}
-		done.Planned = 1
+		done.PlannedPools = 1
 		version, err := readAppVersion(ctx, q, pool.App, pool.Version)
 		if err != nil {
 			return err
 		}
-		t := scaling{q: q, region: region, pool: pool, version: version}
+		t := scaling{q: q, region: region, poolRow: pool, appVersion: version}
 		return t.run(ctx, seal, &done)
 	})
 	// Wakes the loop that calls the providers, of any worker.
-	if err == nil && done.Started+done.Ended > 0 {
-		s.notify(notify.TopicDeployments, region)
+	if err == nil && done.StartedServers+done.EndedServers > 0 {
+		s.sendNotice(notify.TopicDeployments, region)
 	}
 	return done, err
 }
 
 // scaling is the transaction that plans a pool.
 type scaling struct {
-	q       *query.Queries
-	region  string
-	pool    query.ClaimPoolRow
-	version AppVersion
+	q          *query.Queries
+	region     string
+	poolRow    query.ClaimPoolRow
+	appVersion AppVersion
 }
 
 func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
-	state, err := t.state(ctx)
+	state, err := t.readState(ctx)
 	if err != nil {
 		return err
 	}
 	plan := planPool(state)
 	// Servers of the provider manual are started by people, whom no limit concerns.
-	if plan.Start > 0 && t.version.Provider != providerManual {
+	if plan.Start > 0 && t.appVersion.Provider != providerManual {
 		allowed, err := countAllowedStarts(ctx, t.q)
 		if err != nil {
 			return err
@@ -112,23 +113,24 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	}
 	// Recorded before anything is done: operators see the plan even where a limit keeps it from being carried out.
 	settled, err := t.q.RecordPlan(ctx, query.RecordPlanParams{
-		Region: t.region, App: t.pool.App, Version: t.pool.Version, Plan: text, Surplus: plan.End > 0,
-		Settle: surplusSettles, Used: int32(plan.Used), StartTime: state.startTime, KeepStartTime: plan.Coming > 0 || state.isPreparing,
+		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Plan: text, Surplus: plan.End > 0,
+		Settle: surplusSettles, Used: int32(plan.Used), StartTime: state.startTime,
+		KeepStartTime: plan.Coming > 0 || state.isPreparing,
 	})
 	if err != nil {
 		return err
 	}
 	// Whatever the plan is: they take places of the pool, and perhaps room of the provider.
-	if done.Ended, err = t.endDrained(ctx, plan); err != nil {
+	if done.EndedServers, err = t.endDrained(ctx, plan); err != nil {
 		return err
 	}
-	done.Started = plan.Start
+	done.StartedServers = plan.Start
 	// A pool that starts servers has no surplus.
 	if plan.Start > 0 {
-		return t.start(ctx, plan.nearPlayers, seal)
+		return t.startServers(ctx, plan.nearPlayers, seal)
 	}
 	ended, err := t.endSurplus(ctx, plan, settled)
-	done.Ended += ended
+	done.EndedServers += ended
 	return err
 }
 
@@ -139,12 +141,13 @@ func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
 	}
 	drained, err := t.q.LockDrained(ctx, query.LockDrainedParams{
 		// Empty for as long as the pool says: a player may be on the way to a server that has just become empty.
-		Region: t.region, App: t.pool.App, Version: t.pool.Version, EmptyTtl: t.pool.EmptyTtl, AtMost: maxDrained,
+		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, EmptyTtl: t.poolRow.EmptyTtl,
+		AtMost: maxDrained,
 	})
 	if err != nil {
 		return 0, err
 	}
-	return t.stop(ctx, drained, "drained")
+	return t.stopDrained(ctx, drained, "drained")
 }
 
 // endSurplus ends servers that nobody needs, and returns how many.
@@ -152,24 +155,24 @@ func (t *scaling) endSurplus(ctx context.Context, plan poolPlan, settled bool) (
 	switch {
 	// Those of which nothing was started go first: they cost nothing.
 	case plan.Replaced > 0, plan.Surplus > 0 && plan.Coming > 0:
-		return t.cancel(ctx, min(plan.Surplus+plan.Replaced, maxDrained))
+		return t.cancelWanted(ctx, min(plan.Surplus+plan.Replaced, maxDrained))
 	// Only when the plan has asked for the same for a while: players come and go.
 	case settled && plan.End > 0:
-		return t.end(ctx, min(plan.End, maxDrained))
+		return t.endServers(ctx, min(plan.End, maxDrained))
 	default:
 		return 0, nil
 	}
 }
 
-// state reads what the plan is made from.
-func (t *scaling) state(ctx context.Context) (poolState, error) {
+// readState reads what the plan is made from.
+func (t *scaling) readState(ctx context.Context) (poolState, error) {
 	s := poolState{
-		max: int(t.pool.MaxServers), buffer: int(t.pool.Buffer),
-		bufferPercent: t.pool.BufferPercent,
-		maxStarting:   int(t.pool.MaxStarting), paused: t.pool.Paused, server: t.version.emptyServer(),
+		max: int(t.poolRow.MaxServers), bufferServers: int(t.poolRow.Buffer),
+		bufferPercent: t.poolRow.BufferPercent,
+		maxStarting:   int(t.poolRow.MaxStarting), isPaused: t.poolRow.Paused, emptyServer: t.appVersion.emptyServer(),
 	}
 	supply, err := t.q.SupplyOfPool(ctx,
-		query.SupplyOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version})
+		query.SupplyOfPoolParams{Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version})
 	if err != nil {
 		return s, err
 	}
@@ -178,12 +181,13 @@ func (t *scaling) state(ctx context.Context) (poolState, error) {
 	s.isPreparing = supply.IsPreparing
 	s.draining, s.ending, s.lostServers = int(supply.Draining), int(supply.Ending), int(supply.Lost)
 	demand, err := t.q.DemandOfPool(ctx,
-		query.DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})
+		query.DemandOfPoolParams{Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version,
+			AtMost: maxPlanParties})
 	// Without parties, only the numbers of servers matter, and no room is read.
 	if err != nil || len(demand) == 0 {
 		return s, err
 	}
-	s.waiting = waitingParties(demand)
+	s.waitingParties = waitingParties(demand)
 	return s, t.readRoom(ctx, &s)
 }
 
@@ -211,7 +215,7 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 		if d.Party != nil {
 			w.party.Size = int(*d.Party)
 		}
-		w.address, _ = netip.ParseAddr(d.Address)
+		w.playerAddress, _ = netip.ParseAddr(d.Address)
 		// Each player of a party may have asked for it, but the party needs one place.
 		if k := (same{d.Mode, d.PartyKey}); d.PartyKey != uuid.Nil {
 			if seen[k] {
@@ -228,19 +232,20 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 
 // readRoom reads the sessions and servers that have room for those who wait.
 func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
-	k := keysOf(s.waiting)
+	k := keysOf(s.waitingParties)
 	sessions, err := t.q.RoomForDemand(ctx,
-		query.RoomForDemandParams{Region: t.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes,
-			Parties: k.Parties})
+		query.RoomForDemandParams{Region: t.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.PartySizes,
+			Parties: k.PartyCounts})
 	if err != nil {
 		return err
 	}
 	for _, r := range sessions {
-		s.sessions = append(s.sessions, pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)},
-			ID: r.ID, Players: int(r.PlayerCount), Host: pack.AlreadyOpen})
+		s.openSessions = append(s.openSessions,
+			pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)},
+				ID: r.ID, PlayerCount: int(r.PlayerCount), HostIndex: pack.AlreadyOpen})
 	}
-	arg := query.HostsForDemandParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, Modes: k.Modes,
-		MaxPlayers: k.MaxPlayers, Sessions: k.Sessions()}
+	arg := query.HostsForDemandParams{Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Modes: k.Modes,
+		MaxPlayers: k.MaxPlayers, Sessions: k.SessionCounts()}
 	for i, n := range arg.Sessions {
 		// Some more than sessions are needed, as placement reads them: parties of other sizes may take the first of
 		// them.
@@ -248,12 +253,12 @@ func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 	}
 	hosts, err := t.q.HostsForDemand(ctx, arg)
 	for _, r := range hosts {
-		h := pack.Host{ID: r.ID, Modes: r.Modes, Capacity: int(r.Capacity), Reserved: int(r.ReservedSeats),
+		h := pack.Host{ID: r.ID, Modes: r.Modes, Capacity: int(r.Capacity), ReservedSeats: int(r.ReservedSeats),
 			FreeSlots: int(r.Capacity), Load: r.Load}
 		if r.MaxSessions != nil {
 			h.FreeSlots = int(*r.MaxSessions - r.OpenSessions)
 		}
-		s.hosts, s.unused = append(s.hosts, h), append(s.unused, r.Unused)
+		s.packHosts, s.isUnused = append(s.packHosts, h), append(s.isUnused, r.Unused)
 	}
 	return err
 }
@@ -261,21 +266,21 @@ func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 // keysOf counts parties by shape and size.
 func keysOf(waiting []waitingParty) (k pack.Needs) {
 	for _, w := range waiting {
-		k.Add(w.party.Shape, w.party.Size, 1)
+		k.AddParties(w.party.Shape, w.party.Size, 1)
 	}
 	return k
 }
 
-// start inserts deployments, one for each address.
-func (t *scaling) start(ctx context.Context, near []netip.Addr, seal SealKey) error {
+// startServers inserts deployments, one for each address.
+func (t *scaling) startServers(ctx context.Context, near []netip.Addr, seal SealKey) error {
 	all := make([]NewDeployment, len(near))
 	for i, address := range near {
 		n := NewDeployment{
-			ID: value.NewID(), App: t.pool.App, Version: t.pool.Version, Provider: t.version.Provider,
+			ID: value.NewID(), App: t.poolRow.App, Version: t.poolRow.Version, Provider: t.appVersion.Provider,
 			Tag: provider.NewTag(), Address: address, Origin: OriginPool,
 		}
 		// The key of its connect tokens, of which only the sealed form is stored.
-		if t.version.Dialect != "" {
+		if t.appVersion.Dialect != "" {
 			var err error
 			if n.SealedKey, n.SealedBy, err = seal(t.region, n.ID); err != nil {
 				return err
@@ -286,31 +291,32 @@ func (t *scaling) start(ctx context.Context, near []netip.Addr, seal SealKey) er
 	return insertDeployments(ctx, t.q, t.region, all)
 }
 
-// cancel ends servers that nobody needs any more and that their provider has not started, at most n, and returns how
+// cancelWanted ends servers that nobody needs any more and that their provider has not started, at most n, and returns how
 // many. No server ends while others are coming, so that those which a provider without room refuses would keep the
 // empty ones that take its room.
-func (t *scaling) cancel(ctx context.Context, n int) (int, error) {
+func (t *scaling) cancelWanted(ctx context.Context, n int) (int, error) {
 	ended, err := t.q.StopUnstarted(ctx, query.StopUnstartedParams{
-		Region: t.region, App: t.pool.App, Version: t.pool.Version, Reason: "surplus", Settle: surplusSettles,
+		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, Reason: "surplus", Settle: surplusSettles,
 		AtMost: int32(n),
 	})
 	return int(ended), err
 }
 
-// end drains and ends servers that are empty, at most n, and returns how many.
-func (t *scaling) end(ctx context.Context, n int) (int, error) {
+// endServers drains and ends servers that are empty, at most n, and returns how many.
+func (t *scaling) endServers(ctx context.Context, n int) (int, error) {
 	// Drained before they end, in this transaction: from here on, no placement chooses them.
 	drained, err := t.q.DrainEmpty(ctx, query.DrainEmptyParams{
-		Region: t.region, App: t.pool.App, Version: t.pool.Version, EmptyTtl: t.pool.EmptyTtl, AtMost: int32(n),
+		Region: t.region, App: t.poolRow.App, Version: t.poolRow.Version, EmptyTtl: t.poolRow.EmptyTtl,
+		AtMost: int32(n),
 	})
 	if err != nil {
 		return 0, err
 	}
-	return t.stop(ctx, drained, "surplus")
+	return t.stopDrained(ctx, drained, "surplus")
 }
 
-// stop ends deployments whose instances take no players any more, and returns how many.
-func (t *scaling) stop(ctx context.Context, drained []*uuid.UUID, reason string) (int, error) {
+// stopDrained ends deployments whose instances take no players any more, and returns how many.
+func (t *scaling) stopDrained(ctx context.Context, drained []*uuid.UUID, reason string) (int, error) {
 	if len(drained) == 0 {
 		return 0, nil
 	}

@@ -16,7 +16,8 @@ var duelServer = pack.Host{Modes: []string{"duel", "race"}, Capacity: 8, FreeSlo
 
 func duelParties(n, size, maxPlayers int) (all []waitingParty) {
 	for range n {
-		all = append(all, waitingParty{party: pack.Party{Shape: pack.Shape{Mode: "duel", MaxPlayers: maxPlayers}, Size: size}})
+		all = append(all, waitingParty{party: pack.Party{Shape: pack.Shape{Mode: "duel", MaxPlayers: maxPlayers},
+			Size: size}})
 	}
 	return all
 }
@@ -37,41 +38,44 @@ func TestPlans(t *testing.T) {
 			"0 live servers, 0 of them with players; 0 starting; 0 parties waiting. Used 0 + buffer 0 = 0, limited to 2 by min 2 and max 10: start 2",
 		},
 		"two hundred players need 25 servers": {
-			poolState{max: 100, waiting: duelParties(200, 1, 8)}, 25, 25, 0,
+			poolState{max: 100, waitingParties: duelParties(200, 1, 8)}, 25, 25, 0,
 			"0 live servers, 0 of them with players; 0 starting; 200 parties waiting. Used 25 + buffer 0 = 25: start 25",
 		},
 		"coming servers are filled one by one": {
-			poolState{max: 100, coming: 30, readyServers: 1, busyServers: 1, waiting: duelParties(200, 1, 8)}, 0, 26, 5,
+			poolState{max: 100, coming: 30, readyServers: 1, busyServers: 1, waitingParties: duelParties(200, 1, 8)}, 0,
+			26, 5,
 			"1 live server, 1 of them with players; 30 starting; 200 parties waiting. Used 26 + buffer 0 = 26: 5 too many",
 		},
 		"half of the servers stay unused": {
-			poolState{max: 100, readyServers: 10, busyServers: 10, buffer: 50, bufferPercent: true}, 10, 20, 0,
+			poolState{max: 100, readyServers: 10, busyServers: 10, bufferServers: 50, bufferPercent: true}, 10, 20, 0,
 			"10 live servers, 10 of them with players; 0 starting; 0 parties waiting. Used 10 + buffer 10 = 20: start 10",
 		},
 		"two at a time": {
-			poolState{max: 100, coming: 1, maxStarting: 2, waiting: duelParties(200, 1, 8)}, 1, 2, 0,
+			poolState{max: 100, coming: 1, maxStarting: 2, waitingParties: duelParties(200, 1, 8)}, 1, 2, 0,
 			"0 live servers, 0 of them with players; 1 starting; 200 parties waiting. Used 2 + buffer 0 = 2: start 1",
 		},
 		"servers that end count": {
-			poolState{max: 3, readyServers: 1, busyServers: 1, ending: 2, waiting: duelParties(1, 1, 8), buffer: 1}, 0, 2, 0,
+			poolState{max: 3, readyServers: 1, busyServers: 1, ending: 2, waitingParties: duelParties(1, 1, 8),
+				bufferServers: 1}, 0, 2, 0,
 			"1 live server, 1 of them with players; 0 starting; 2 ending; 1 party waiting. Used 1 + buffer 1 = 2: 1 missing, but max is 3, and servers that drain or end count until they are gone",
 		},
 		"servers that drain count": {
-			poolState{max: 3, readyServers: 1, busyServers: 1, draining: 1, ending: 1, waiting: duelParties(1, 1, 8), buffer: 1}, 0, 2, 0,
+			poolState{max: 3, readyServers: 1, busyServers: 1, draining: 1, ending: 1,
+				waitingParties: duelParties(1, 1, 8), bufferServers: 1}, 0, 2, 0,
 			"1 live server, 1 of them with players; 0 starting; 1 draining; 1 ending; 1 party waiting. Used 1 + buffer 1 = 2: 1 missing, but max is 3, and servers that drain or end count until they are gone",
 		},
 		"paused": {
-			poolState{max: 3, paused: true, waiting: duelParties(1, 1, 8)}, 0, 1, 0,
+			poolState{max: 3, isPaused: true, waitingParties: duelParties(1, 1, 8)}, 0, 1, 0,
 			"0 live servers, 0 of them with players; 0 starting; 1 party waiting. Used 1 + buffer 0 = 1: 1 missing, but the pool or its app version is paused",
 		},
 		"too large for any server": {
-			poolState{max: 3, waiting: duelParties(1, 1, 9)}, 0, 0, 0,
+			poolState{max: 3, waitingParties: duelParties(1, 1, 9)}, 0, 0, 0,
 			"0 live servers, 0 of them with players; 0 starting; 1 party waiting. Used 0 + buffer 0 = 0: nothing to do",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if c.state.server = duelServer; c.state.maxStarting == 0 {
+			if c.state.emptyServer = duelServer; c.state.maxStarting == 0 {
 				c.state.maxStarting = 50
 			}
 			p := planPool(c.state)
@@ -86,44 +90,49 @@ func TestNewServersStartNearTheirFirstPlayer(t *testing.T) {
 	t.Parallel()
 	waiting := duelParties(9, 8, 8)
 	for i := range waiting {
-		waiting[i].address = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
+		waiting[i].playerAddress = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
 	}
-	waiting[2].address = netip.Addr{}
-	p := planPool(poolState{max: 9, maxStarting: 9, coming: 1, buffer: 1, waiting: waiting, server: duelServer})
+	waiting[2].playerAddress = netip.Addr{}
+	p := planPool(poolState{max: 9, maxStarting: 9, coming: 1, bufferServers: 1, waitingParties: waiting,
+		emptyServer: duelServer})
 	require.Equal(t, 8, p.Start)
-	require.Equal(t, waiting[1].address, p.nearPlayers[0], "the first party gets the server that starts already")
+	require.Equal(t, waiting[1].playerAddress, p.nearPlayers[0], "the first party gets the server that starts already")
 	require.False(t, p.nearPlayers[1].IsValid())
-	require.Equal(t, waiting[8].address, p.nearPlayers[7])
+	require.Equal(t, waiting[8].playerAddress, p.nearPlayers[7])
 }
 
 // drawState draws a pool whose servers and parties are as they could be.
 func drawState(t *rapid.T) poolState {
 	s := poolState{
-		max: rapid.IntRange(0, 12).Draw(t, "max"), buffer: rapid.IntRange(0, 4).Draw(t, "buffer"), maxStarting: rapid.IntRange(0, 6).Draw(t, "maxStarting"),
-		paused: rapid.IntRange(0, 9).Draw(t, "paused") == 0, coming: rapid.IntRange(0, 4).Draw(t, "coming"), ending: rapid.IntRange(0, 3).Draw(t, "ending"),
-		draining: rapid.IntRange(0, 3).Draw(t, "draining"), server: duelServer,
+		max: rapid.IntRange(0, 12).Draw(t, "max"), bufferServers: rapid.IntRange(0, 4).Draw(t, "buffer"),
+		maxStarting: rapid.IntRange(0, 6).Draw(t, "maxStarting"),
+		isPaused:    rapid.IntRange(0, 9).Draw(t, "paused") == 0, coming: rapid.IntRange(0, 4).Draw(t, "coming"),
+		ending:   rapid.IntRange(0, 3).Draw(t, "ending"),
+		draining: rapid.IntRange(0, 3).Draw(t, "draining"), emptyServer: duelServer,
 	}
 	s.lostServers = rapid.IntRange(0, s.ending).Draw(t, "lost")
 	s.min = rapid.IntRange(0, s.max).Draw(t, "min")
 	if rapid.Bool().Draw(t, "percent") {
-		s.buffer, s.bufferPercent = rapid.IntRange(0, 99).Draw(t, "share"), true
+		s.bufferServers, s.bufferPercent = rapid.IntRange(0, 99).Draw(t, "share"), true
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "live") {
 		h := duelServer
 		h.ID = fmt.Sprint("h", i)
 		s.readyServers++
-		if h.Reserved = rapid.IntRange(0, 8).Draw(t, "reserved"); h.Reserved > 0 {
+		if h.ReservedSeats = rapid.IntRange(0, 8).Draw(t, "reserved"); h.ReservedSeats > 0 {
 			s.busyServers++
 			h.FreeSlots--
 		}
-		if h.Reserved < h.Capacity {
-			s.hosts, s.unused = append(s.hosts, h), append(s.unused, h.Reserved == 0)
+		if h.ReservedSeats < h.Capacity {
+			s.packHosts, s.isUnused = append(s.packHosts, h), append(s.isUnused, h.ReservedSeats == 0)
 		}
 	}
 	for range rapid.IntRange(0, 30).Draw(t, "parties") {
 		size := rapid.IntRange(1, 9).Draw(t, "size")
-		w := waitingParty{party: pack.Party{Shape: pack.Shape{Mode: rapid.SampledFrom([]string{"duel", "race", "none"}).Draw(t, "mode"), MaxPlayers: rapid.IntRange(size, 10).Draw(t, "of")}, Size: size, PlayedIn: nil, FillOnly: false}}
-		s.waiting = append(s.waiting, w)
+		w := waitingParty{party: pack.Party{Shape: pack.Shape{Mode: rapid.SampledFrom([]string{"duel", "race",
+			"none"}).Draw(t, "mode"), MaxPlayers: rapid.IntRange(size, 10).Draw(t, "of")}, Size: size, PlayedIn: nil,
+			FillOnly: false}}
+		s.waitingParties = append(s.waitingParties, w)
 	}
 	return s
 }
@@ -136,7 +145,8 @@ func TestAPlanStartsNothingOverItsLimits(t *testing.T) {
 		if p.Start < 0 || p.Surplus < 0 || p.Start > 0 && p.Surplus > 0 || len(p.nearPlayers) != p.Start {
 			t.Fatalf("start %d, surplus %d, near %d", p.Start, p.Surplus, len(p.nearPlayers))
 		}
-		if p.Start > 0 && (s.readyServers+s.coming+s.draining+s.ending+p.Start > s.max || s.coming+p.Start > s.maxStarting || s.paused) {
+		if p.Start > 0 && (s.readyServers+s.coming+s.draining+s.ending+p.Start > s.max ||
+			s.coming+p.Start > s.maxStarting || s.isPaused) {
 			t.Fatalf("%d servers started: %+v", p.Start, s)
 		}
 		if p.Replaced != 0 && (p.Replaced != s.lostServers || p.Start > 0) {
@@ -154,16 +164,16 @@ func TestNoPartyThatFitsStarves(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
-		s.paused = false
+		s.isPaused = false
 		p := planPool(s)
 		room := max(0, min(s.maxStarting-s.coming, s.max-s.readyServers-s.coming-s.draining-s.ending))
 		fits := 0
-		for _, w := range s.waiting {
+		for _, w := range s.waitingParties {
 			if w.party.MaxPlayers <= duelServer.Capacity && w.party.Mode != "none" {
 				fits++
 			}
 		}
-		misfits := len(s.waiting) - fits
+		misfits := len(s.waitingParties) - fits
 		if p.Unseated > misfits && p.Start < room {
 			t.Fatalf("%d parties have no server, but %d of %d were started", p.Unseated-misfits, p.Start, room)
 		}
@@ -178,7 +188,7 @@ func TestConstantDemandDoesNotOscillate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
-		s.paused, s.draining, s.ending, s.lostServers = false, 0, 0, 0
+		s.isPaused, s.draining, s.ending, s.lostServers = false, 0, 0, 0
 		s.maxStarting++
 		for ended, steps := false, 0; ; steps++ {
 			p := planPool(s)
@@ -198,9 +208,10 @@ func TestConstantDemandDoesNotOscillate(t *testing.T) {
 
 // endsOne ends an empty server, if there is one.
 func (s *poolState) endsOne() bool {
-	for i, unused := range s.unused {
+	for i, unused := range s.isUnused {
 		if unused {
-			s.hosts, s.unused, s.readyServers = append(s.hosts[:i:i], s.hosts[i+1:]...), append(s.unused[:i:i], s.unused[i+1:]...), s.readyServers-1
+			s.packHosts, s.isUnused, s.readyServers = append(s.packHosts[:i:i],
+				s.packHosts[i+1:]...), append(s.isUnused[:i:i], s.isUnused[i+1:]...), s.readyServers-1
 			return true
 		}
 	}
@@ -210,9 +221,9 @@ func (s *poolState) endsOne() bool {
 // runs makes n servers that started live.
 func (s *poolState) runs(n int) {
 	for range n {
-		h := s.server
+		h := s.emptyServer
 		h.ID = value.NewID().String()
 		s.readyServers++
-		s.hosts, s.unused = append(s.hosts, h), append(s.unused, true)
+		s.packHosts, s.isUnused = append(s.packHosts, h), append(s.isUnused, true)
 	}
 }

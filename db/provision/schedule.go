@@ -120,9 +120,9 @@ func dayIndex(name string) int {
 
 // check refuses a schedule whose times are no times, or that a pool with at most so many servers cannot keep.
 func (s Schedule) check(at problems, most int) {
-	at.number("min", s.Min, 1, max(most, 1))
+	at.checkNumber("min", s.Min, 1, max(most, 1))
 	if s.Zone != "" {
-		at.text("at", s.Zone, zoneName, zoneWords)
+		at.checkText("at", s.Zone, zoneName, zoneWords)
 	}
 	for _, day := range s.Days {
 		if day < 1 || day > len(dayNames) {
@@ -211,7 +211,8 @@ func (d *declared) checkZones(ctx context.Context, q *query.Queries) error {
 			hint = fmt.Sprintf(": did you mean %q?", similar)
 		}
 		return problemError(fault.Invalid, "invalid", PoolProblem{Path: zone.path,
-			Text: fmt.Sprintf("%.60q must be a time zone that Postgres knows, such as Europe/Berlin%s", zone.name, hint)})
+			Text: fmt.Sprintf("%.60q must be a time zone that Postgres knows, such as Europe/Berlin%s", zone.name,
+				hint)})
 	}
 	return nil
 }

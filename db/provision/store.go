@@ -9,11 +9,11 @@ import (
 // Store reads and decides what runs for pools. It is safe for concurrent use. A store of package db has one, and its
 // methods.
 type Store struct {
-	frame   frame.Frame
-	notify  func(topic, region string)
-	now     func() time.Time // the database's time, as far as this process knows
-	virtual func() time.Time // nil: the database's clock
-	here    func(region string) error
+	frame        frame.Frame
+	sendNotice   func(topic, region string)
+	dbNow        func() time.Time // the database's time, as far as this process knows
+	virtualClock func() time.Time // nil: the database's clock
+	checkHere    func(region string) error
 }
 
 // Options are what a store gives to its part.
@@ -22,8 +22,8 @@ type Options struct {
 	Notify func(topic, region string) // does not block
 	Now    func() time.Time           // the database's time, as far as this process knows
 	// CheckHere refuses regions that another cell serves; nil: none is.
-	CheckHere func(region string) error
-	Virtual   func() time.Time // replaces the clock of statements; nil: the database's
+	CheckHere    func(region string) error
+	VirtualClock func() time.Time // replaces the clock of statements; nil: the database's
 }
 
 // New makes a Store.
@@ -31,14 +31,15 @@ func New(o Options) *Store {
 	if o.CheckHere == nil {
 		o.CheckHere = func(string) error { return nil }
 	}
-	return &Store{frame: o.Frame, notify: o.Notify, now: o.Now, virtual: o.Virtual, here: o.CheckHere}
+	return &Store{frame: o.Frame, sendNotice: o.Notify, dbNow: o.Now, virtualClock: o.VirtualClock,
+		checkHere: o.CheckHere}
 }
 
 // virtualNow is the time of statements: nil, which means the database's, except in tests.
 func (s *Store) virtualNow() *time.Time {
-	if s.virtual == nil {
+	if s.virtualClock == nil {
 		return nil
 	}
-	now := s.virtual()
+	now := s.virtualClock()
 	return &now
 }

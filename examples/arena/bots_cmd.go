@@ -29,7 +29,7 @@ func botsCommand(c *common) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
-	f.StringVar(&issuer.key, "issuer-key", "",
+	f.StringVar(&issuer.keyFile, "issuer-key", "",
 		"file with the Ed25519 private key (JWK) that signs access tokens; the director must trust it (default $ARENA_ISSUER_KEY, file or JSON)")
 	f.StringVar(&issuer.name, "issuer", "", "iss of the access tokens, if the director requires one")
 	f.StringVar(&issuer.audience, "audience", "", "aud of the access tokens, if the director requires one")
@@ -45,16 +45,16 @@ func botsCommand(c *common) *cobra.Command {
 	return cmd
 }
 
-type issuerFlags struct{ key, name, audience string }
+type issuerFlags struct{ keyFile, name, audience string }
 
 func runBots(cmd *cobra.Command, c *common, cfg bots.Config, flags issuerFlags, playFor time.Duration) error {
-	issuer, err := bots.LoadIssuer(cmp.Or(flags.key, os.Getenv("ARENA_ISSUER_KEY")))
+	issuer, err := bots.LoadIssuer(cmp.Or(flags.keyFile, os.Getenv("ARENA_ISSUER_KEY")))
 	if err != nil {
 		return err
 	}
 	issuer.Name, issuer.Audience = flags.name, flags.audience
-	cfg.AccessToken, cfg.Logger = issuer.AccessToken, c.logger()
-	if cfg.Director, err = c.client(cfg.Logger); err != nil {
+	cfg.AccessToken, cfg.Logger = issuer.AccessToken, c.newLogger()
+	if cfg.Director, err = c.newClient(cfg.Logger); err != nil {
 		return err
 	}
 	defer cfg.Director.Close()

@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	if err := command().ExecuteContext(context.Background()); err != nil {
+	if err := newCommand().ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "arena:", err)
 		os.Exit(1)
 	}
@@ -25,31 +25,31 @@ func main() {
 
 // common holds the flags of both sub-commands.
 type common struct {
-	director []string
-	json     bool
+	directorURLs []string
+	logsJSON     bool
 }
 
-func command() *cobra.Command {
+func newCommand() *cobra.Command {
 	var c common
 	root := &cobra.Command{
 		Use: "arena", Short: "A small multiplayer game for the director", SilenceUsage: true, SilenceErrors: true,
 	}
-	root.PersistentFlags().StringSliceVar(&c.director, "director", nil,
+	root.PersistentFlags().StringSliceVar(&c.directorURLs, "director", nil,
 		"base URLs of the director's replicas, comma-separated (default $DIRECTOR_URL, else http://127.0.0.1:8080)")
-	root.PersistentFlags().BoolVar(&c.json, "log-json", false, "log JSON instead of text")
+	root.PersistentFlags().BoolVar(&c.logsJSON, "log-json", false, "log JSON instead of text")
 	root.AddCommand(serverCommand(&c), botsCommand(&c))
 	return root
 }
 
-func (c *common) logger() *slog.Logger {
-	if c.json {
+func (c *common) newLogger() *slog.Logger {
+	if c.logsJSON {
 		return slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, nil))
 }
 
-func (c *common) client(log *slog.Logger) (*sdk.Client, error) {
-	urls := c.director
+func (c *common) newClient(log *slog.Logger) (*sdk.Client, error) {
+	urls := c.directorURLs
 	if len(urls) == 0 {
 		urls = strings.Split(cmp.Or(os.Getenv("DIRECTOR_URL"), "http://127.0.0.1:8080"), ",")
 	}

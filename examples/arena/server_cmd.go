@@ -49,7 +49,7 @@ func serverCommand(c *common) *cobra.Command {
 		cfg.FleetToken = os.Getenv("FLEET_TOKEN")
 		switch {
 		case deployed:
-			c.director = d.URLs
+			c.directorURLs = d.URLs
 			cfg = cfg.Deployed(d, gamePort)
 		case cfg.InstanceID == "":
 			cfg.InstanceID = "arena-" + strings.ToLower(rand.Text()[:8])
@@ -60,8 +60,8 @@ func serverCommand(c *common) *cobra.Command {
 }
 
 func runServer(cmd *cobra.Command, c *common, cfg server.Config, grace, startWithin time.Duration) error {
-	cfg.Logger = c.logger()
-	client, err := c.client(cfg.Logger)
+	cfg.Logger = c.newLogger()
+	client, err := c.newClient(cfg.Logger)
 	if err != nil {
 		return err
 	}

@@ -39,45 +39,45 @@ var botsPlay = bots.Span{Min: 6 * time.Second, Max: 12 * time.Second}
 
 // options are the flags of the program.
 type options struct {
-	director, listen, issuerKey, sdk string
-	bots                             int
-	lobby                            lobbyAccess
+	directorURL, listenAddress, issuerKey, sdkDir string
+	botCount                                      int
+	lobbyLogin                                    lobbyAccess
 }
 
 // lobbyAccess is how players get into the realtime lobby.
 type lobbyAccess struct {
-	urls, project, key string
-	backend            backend.Backend // mints their tokens
+	urls, projectID, projectKey string
+	backend                     backend.Backend // mints their tokens
 }
 
 func main() {
 	var o options
-	flag.StringVar(&o.director, "director", cmp.Or(os.Getenv("DIRECTOR_URL"), "http://127.0.0.1:8080"),
+	flag.StringVar(&o.directorURL, "director", cmp.Or(os.Getenv("DIRECTOR_URL"), "http://127.0.0.1:8080"),
 		"base URLs of the director's replicas, comma-separated")
-	flag.StringVar(&o.listen, "listen", "127.0.0.1:5173",
+	flag.StringVar(&o.listenAddress, "listen", "127.0.0.1:5173",
 		"address of the page; the director must allow its origin (DIRECTOR_CORS_ORIGINS)")
 	flag.StringVar(&o.issuerKey, "issuer-key", os.Getenv("ARENA_ISSUER_KEY"),
 		"file with the Ed25519 private key (JWK) that signs access tokens, which the director must trust")
-	flag.StringVar(&o.sdk, "sdk", "sdk/ts/dist", "directory of the built client, as make sdk-ts builds it")
-	flag.IntVar(&o.bots, "bots", 3, "how many bots play")
-	flag.StringVar(&o.lobby.urls, "lobby", "ws://127.0.0.1:4000",
+	flag.StringVar(&o.sdkDir, "sdk", "sdk/ts/dist", "directory of the built client, as make sdk-ts builds it")
+	flag.IntVar(&o.botCount, "bots", 3, "how many bots play")
+	flag.StringVar(&o.lobbyLogin.urls, "lobby", "ws://127.0.0.1:4000",
 		"URLs of the replicas' listeners for the lobby, comma-separated")
-	flag.StringVar(&o.lobby.backend.URL, "control", "http://127.0.0.1:3000",
+	flag.StringVar(&o.lobbyLogin.backend.URL, "control", "http://127.0.0.1:3000",
 		"URL of the control API, which mints tokens of the lobby")
-	flag.StringVar(&o.lobby.backend.InternalToken, "internal-token",
+	flag.StringVar(&o.lobbyLogin.backend.InternalToken, "internal-token",
 		cmp.Or(os.Getenv("DIRECTOR_REALTIME_INTERNAL_TOKEN"),
 			"nexis-dev-internal-token"), "secret of the control API")
-	flag.StringVar(&o.lobby.project, "project", "demo-project", "project of the lobby")
-	flag.StringVar(&o.lobby.key, "key", "demo-key", "key of the project")
+	flag.StringVar(&o.lobbyLogin.projectID, "project", "demo-project", "project of the lobby")
+	flag.StringVar(&o.lobbyLogin.projectKey, "key", "demo-key", "key of the project")
 	flag.Parse()
-	if err := run(context.Background(), o); err != nil {
+	if err := runServer(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "browser:", err)
 		os.Exit(1)
 	}
 }
 
-// run serves the page, the game server and the bots until Ctrl-C.
-func run(ctx context.Context, o options) error {
+// runServer serves the page, the game server and the bots until Ctrl-C.
+func runServer(ctx context.Context, o options) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -85,7 +85,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("--issuer-key: %w", err)
 	}
-	urls := strings.Split(o.director, ",")
+	urls := strings.Split(o.directorURL, ",")
 	director, err := sdk.New(sdk.Options{URLs: urls, Logger: log})
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listenAddress)
 	if err != nil {
 		return err
 	}
@@ -106,10 +106,10 @@ func run(ctx context.Context, o options) error {
 	web := &http.Server{Handler: page, ReadHeaderTimeout: 5 * time.Second}
 	var parts sync.WaitGroup
 	parts.Go(func() { _ = web.Serve(listener) }) // returns after Close
-	parts.Go(func() { runBots(ctx, o.bots, director, issuer, log) })
+	parts.Go(func() { runBots(ctx, o.botCount, director, issuer, log) })
 	fmt.Printf(`open http://%[1]s to queue, or http://%[1]s/lobby.html to meet in a room
 A match needs two players: the %[2]d bots queue all the time; or open a second tab with another name. Ctrl-C stops it
-`, listener.Addr(), max(0, o.bots))
+`, listener.Addr(), max(0, o.botCount))
 	err = game.Run(ctx, time.Second)
 	_ = web.Close()
 	parts.Wait()

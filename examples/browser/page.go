@@ -32,7 +32,7 @@ type settings struct {
 
 // newPage returns the handler of the page, of the built client and of the login.
 func newPage(urls []string, o options, issuer *bots.Issuer) (http.Handler, error) {
-	if _, err := os.Stat(filepath.Join(o.sdk, "index.js")); err != nil {
+	if _, err := os.Stat(filepath.Join(o.sdkDir, "index.js")); err != nil {
 		return nil, fmt.Errorf("--sdk: no built client (run make sdk-ts): %w", err)
 	}
 	page, err := fs.Sub(files, "page")
@@ -41,18 +41,21 @@ func newPage(urls []string, o options, issuer *bots.Issuer) (http.Handler, error
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(page))
-	mux.Handle("GET /sdk/", http.StripPrefix("/sdk/", http.FileServer(http.Dir(o.sdk))))
+	mux.Handle("GET /sdk/", http.StripPrefix("/sdk/", http.FileServer(http.Dir(o.sdkDir))))
 	mux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, settings{URLs: urls, Region: region, Mode: mode, Profile: profile,
-			Lobby: strings.Split(o.lobby.urls, ","), RoomType: roomType, Bots: max(0, o.bots)})
+		writeJSON(w, settings{URLs: urls, Region: region, Mode: mode, Profile: profile,
+			Lobby: strings.Split(o.lobbyLogin.urls, ","), RoomType: roomType, Bots: max(0, o.botCount)})
 	})
-	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { login(w, r, issuer.AccessToken) })
-	mux.HandleFunc("POST /lobby-login", func(w http.ResponseWriter, r *http.Request) { login(w, r, o.lobby.mint) })
-	return secured(mux), nil
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { serveLogin(w, r, issuer.AccessToken) })
+	mux.HandleFunc("POST /lobby-login", func(w http.ResponseWriter,
+		r *http.Request) {
+		serveLogin(w, r, o.lobbyLogin.mintToken)
+	})
+	return withSecurityHeaders(mux), nil
 }
 
-// secured lets the page run its own scripts only, and call directors and game servers wherever they are.
-func secured(next http.Handler) http.Handler {
+// withSecurityHeaders lets the page run its own scripts only, and call directors and game servers wherever they are.
+func withSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy",
 			"default-src 'self'; img-src 'self' data:; connect-src 'self' http: https: ws: wss:; frame-ancestors 'none'")
@@ -61,15 +64,15 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// mint returns a token with which a player connects to the lobby.
-func (l lobbyAccess) mint(ctx context.Context, name string) (string, error) {
-	return l.backend.Token(ctx, l.project, l.key, name)
+// mintToken returns a token with which a player connects to the lobby.
+func (l lobbyAccess) mintToken(ctx context.Context, name string) (string, error) {
+	return l.backend.Token(ctx, l.projectID, l.projectKey, name)
 }
 
 var playerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
-// login returns a token for any name. A real login asks for more.
-func login(w http.ResponseWriter, r *http.Request, mint func(context.Context, string) (string, error)) {
+// serveLogin returns a token for any name. A real login asks for more.
+func serveLogin(w http.ResponseWriter, r *http.Request, mint func(context.Context, string) (string, error)) {
 	name := r.FormValue("name")
 	if !playerName.MatchString(name) {
 		http.Error(w, "a name has 1 to 32 of A-Z a-z 0-9 _ -", http.StatusBadRequest)
@@ -80,10 +83,10 @@ func login(w http.ResponseWriter, r *http.Request, mint func(context.Context, st
 		http.Error(w, "no token: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	answer(w, map[string]string{"token": token})
+	writeJSON(w, map[string]string{"token": token})
 }
 
-func answer(w http.ResponseWriter, value any) {
+func writeJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(value) // fails if the browser is gone
 }

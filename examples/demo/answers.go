@@ -18,40 +18,40 @@ import (
 type answers struct {
 	transport *http.Transport
 
-	login  devlogin.Issuer
-	skills map[string]float64 // by player, as the login knows them
+	playerLogin   devlogin.Issuer
+	skillByPlayer map[string]float64 // by player, as the login knows them
 
 	mu            sync.Mutex
 	inOrder       []answer             // in the order of arrival
 	firstCalledAt map[string]time.Time // when a call was first made, by Idempotency-Key
-	players       map[string]string    // by access token
+	playerByToken map[string]string    // by access token
 }
 
 // answer is an answer of /matchmake or /resolve that gives a player a seat.
 type answer struct {
-	ticket sdk.Ticket // without a token in an answer of /matchmake
+	matchTicket sdk.Ticket // without a token in an answer of /matchmake
 
-	player, replica string // replica as its base URL
+	playerName, replicaURL string // replica as its base URL
 	// firstCalledAt is that of the first attempt: a retry returns what the first attempt decided
 	firstCalledAt, answeredAt time.Time
 }
 
 func newAnswers(login devlogin.Issuer) *answers {
 	transport := &http.Transport{MaxIdleConnsPerHost: botCount}
-	return &answers{transport: transport, login: login, firstCalledAt: map[string]time.Time{},
-		players: map[string]string{}}
+	return &answers{transport: transport, playerLogin: login, firstCalledAt: map[string]time.Time{},
+		playerByToken: map[string]string{}}
 }
 
 // accessToken makes an access token of a player, whom RoundTrip finds by the token.
 func (a *answers) accessToken(_ context.Context, player string) (string, error) {
 	claims := devlogin.Claims{Subject: player}
-	if skill, known := a.skills[player]; known {
+	if skill, known := a.skillByPlayer[player]; known {
 		claims.Game = map[string]float64{"skill": skill}
 	}
-	token, _, err := a.login.Mint(claims, 10*time.Minute)
+	token, _, err := a.playerLogin.Mint(claims, 10*time.Minute)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.players["Bearer "+token] = player
+	a.playerByToken["Bearer "+token] = player
 	return token, err
 }
 
@@ -68,7 +68,7 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err // an incomplete answer acknowledges nothing
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	a.add(req, asked, body)
+	a.addAnswer(req, asked, body)
 	return resp, nil
 }
 
@@ -83,21 +83,21 @@ func (a *answers) firstAsked(key string) time.Time {
 	return first
 }
 
-// add records an answer that has a seat in it. It is the caller's seat; each other member of a party calls /resolve
+// addAnswer records an answer that has a seat in it. It is the caller's seat; each other member of a party calls /resolve
 // itself.
-func (a *answers) add(req *http.Request, asked time.Time, body []byte) {
-	one := answer{replica: "http://" + req.URL.Host, firstCalledAt: asked, answeredAt: time.Now()}
-	if json.Unmarshal(body, &one.ticket) != nil || one.ticket.SessionID == "" {
+func (a *answers) addAnswer(req *http.Request, asked time.Time, body []byte) {
+	one := answer{replicaURL: "http://" + req.URL.Host, firstCalledAt: asked, answeredAt: time.Now()}
+	if json.Unmarshal(body, &one.matchTicket) != nil || one.matchTicket.SessionID == "" {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	one.player = a.players[req.Header.Get("Authorization")]
+	one.playerName = a.playerByToken[req.Header.Get("Authorization")]
 	a.inOrder = append(a.inOrder, one)
 }
 
-// where returns the answers that are wanted, in the order of arrival.
-func (a *answers) where(wanted func(answer) bool) (found []answer) {
+// findWhere returns the answers that are wanted, in the order of arrival.
+func (a *answers) findWhere(wanted func(answer) bool) (found []answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, one := range a.inOrder {

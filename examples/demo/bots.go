@@ -19,26 +19,27 @@ const (
 
 // players is the swarm of bots with its client and its log.
 type players struct {
-	swarm *bots.Swarm
+	botSwarm *bots.Swarm
 
 	client  *sdk.Client
 	answers *answers
-	log     *os.File
+	logFile *os.File
 }
 
 // newPlayers makes bots that know the addresses of both replicas.
 func newPlayers(c *cluster) (p *players, err error) {
-	p = &players{answers: newAnswers(c.login)}
-	if p.log, err = os.Create(filepath.Join(c.logs(), "bots.log")); err != nil {
+	p = &players{answers: newAnswers(c.playerLogin)}
+	if p.logFile, err = os.Create(filepath.Join(c.logsDir(), "bots.log")); err != nil {
 		return nil, err
 	}
-	log := slog.New(slog.NewTextHandler(p.log, nil))
-	p.client, err = sdk.New(sdk.Options{URLs: c.urls, HTTPClient: &http.Client{Transport: p.answers}, Logger: log,
+	log := slog.New(slog.NewTextHandler(p.logFile, nil))
+	p.client, err = sdk.New(sdk.Options{URLs: c.replicaURLs, HTTPClient: &http.Client{Transport: p.answers},
+		Logger:    log,
 		UserAgent: "arena-bots"})
 	if err != nil {
 		return nil, err
 	}
-	p.swarm, err = bots.New(bots.Config{
+	p.botSwarm, err = bots.New(bots.Config{
 		Director: p.client, AccessToken: p.answers.accessToken, Count: botCount, Region: region, Modes: modes,
 		Profiles: map[string]string{rankedMode: profileName},
 		MaxParty: largestParty, MaxPlayers: sessionSize, Logger: log,
@@ -48,7 +49,7 @@ func newPlayers(c *cluster) (p *players, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.answers.skills = p.swarm.Skills() // before the first token is made
+	p.answers.skillByPlayer = p.botSwarm.Skills() // before the first token is made
 	return p, nil
 }
 
@@ -56,18 +57,19 @@ func newPlayers(c *cluster) (p *players, err error) {
 // and with whom it may party.
 func (p *players) tellBackend(ctx context.Context, token string) error {
 	facts := map[string]sdk.PlayerFacts{}
-	for _, party := range p.swarm.Parties() {
+	for _, party := range p.botSwarm.Parties() {
 		for _, name := range party {
-			facts[name] = sdk.PlayerFacts{Attributes: map[string]any{"skill": p.answers.skills[name]}, MayPartyWith: party}
+			facts[name] = sdk.PlayerFacts{Attributes: map[string]any{"skill": p.answers.skillByPlayer[name]},
+				MayPartyWith: party}
 		}
 	}
 	_, err := sdk.NewBackend(p.client, token).PutPlayers(ctx, facts)
 	return err
 }
 
-// count counts the bots that are connected now, and those that a game server has welcomed at least once.
-func (p *players) count() (playing, welcomed int) {
-	for _, b := range p.swarm.Stats().Bots {
+// countPlaying counts the bots that are connected now, and those that a game server has welcomed at least once.
+func (p *players) countPlaying() (playing, welcomed int) {
+	for _, b := range p.botSwarm.Stats().Bots {
 		if b.Playing {
 			playing++
 		}
@@ -78,8 +80,8 @@ func (p *players) count() (playing, welcomed int) {
 	return playing, welcomed
 }
 
-// close must be called after the swarm's Run has returned.
-func (p *players) close() {
+// closeLog must be called after the swarm's Run has returned.
+func (p *players) closeLog() {
 	p.client.Close()
-	_ = p.log.Close()
+	_ = p.logFile.Close()
 }

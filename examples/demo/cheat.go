@@ -8,11 +8,14 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// cheat queues for ranked play as clients that were changed: with a skill of their own choice, of which the login knows
+// cheatServers queues for ranked play as clients that were changed: with a skill of their own choice, of which the login knows
 // nothing, and in a party with players who never asked for it.
-func (p *players) cheat(ctx context.Context) (tried, refused int) {
+func (p *players) cheatServers(ctx context.Context) (tried, refused int) {
 	weak := map[string]any{"skill": 400}
-	player := sdk.NewPlayer(p.client, func(ctx context.Context) (string, error) { return p.answers.accessToken(ctx, "cheat") })
+	player := sdk.NewPlayer(p.client, func(ctx context.Context) (string, error) {
+		return p.answers.accessToken(ctx,
+			"cheat")
+	})
 	for _, request := range []sdk.TicketRequest{
 		{Attributes: weak},
 		{Players: map[string]sdk.TicketPlayer{"cheat": {Attributes: weak}}},
@@ -27,18 +30,20 @@ func (p *players) cheat(ctx context.Context) (tried, refused int) {
 	return tried, refused
 }
 
-func (c *chaos) cheat(ctx context.Context) error {
-	tried, refused := c.judge.players.cheat(ctx)
-	c.judge.record.cheatsTried += tried
-	c.judge.record.cheatsRefused += refused
-	c.screen.eventf("·", "a changed client says that its skill is 400, and takes a stranger along: %d of %d refused", refused, tried)
+func (c *chaos) tryCheating(ctx context.Context) error {
+	tried, refused := c.proofJudge.players.cheatServers(ctx)
+	c.proofJudge.chaosRecord.cheatsTried += tried
+	c.proofJudge.chaosRecord.cheatsRefused += refused
+	c.screen.eventf("·", "a changed client says that its skill is 400, and takes a stranger along: %d of %d refused",
+		refused, tried)
 	return nil
 }
 
 func (j *judge) cheatRefused() proof {
 	return proof{
-		claim:    "Nobody was ranked by their own word",
-		ok:       j.record.cheatsTried > 0 && j.record.cheatsTried == j.record.cheatsRefused,
-		evidence: fmt.Sprintf("%d of %d tickets of a changed client were refused", j.record.cheatsRefused, j.record.cheatsTried),
+		claim: "Nobody was ranked by their own word",
+		holds: j.chaosRecord.cheatsTried > 0 && j.chaosRecord.cheatsTried == j.chaosRecord.cheatsRefused,
+		evidenceText: fmt.Sprintf("%d of %d tickets of a changed client were refused", j.chaosRecord.cheatsRefused,
+			j.chaosRecord.cheatsTried),
 	}
 }

@@ -37,64 +37,64 @@ const (
 
 var modes = []string{"ffa", rankedMode}
 
-// capacity is the number of seats of the i-th server. Without the killed and the drained server the fleet has about a
+// capacityOf is the number of seats of the i-th server. Without the killed and the drained server the fleet has about a
 // fifth more seats than there are bots: enough for all, and few enough that matches fill up.
-func capacity(i int) int { return (3 - i%2) * sessionSize }
+func capacityOf(i int) int { return (3 - i%2) * sessionSize }
 
 // cluster is all processes of the demo, and a connection pool with which the demo reads the database as an operator
 // does. Its directory holds bin/, postgres/, and logs/ with the logs of all processes.
 type cluster struct {
-	dir      string
-	login    devlogin.Issuer
-	fleetKey string // the game servers' secret
+	workDir     string
+	playerLogin devlogin.Issuer
+	fleetKey    string // the game servers' secret
 	// rankingToken is that of the studio's backend, which knows the players' skills
 	rankingToken string
-	console      string   // the link that opens the console
-	env          []string // of all processes of the director
+	consoleLink  string   // the link that opens the console
+	directorEnv  []string // of all processes of the director
 	postgres     *pglocal.Cluster
-	db           *pgxpool.Pool
+	dbPool       *pgxpool.Pool
 
-	launched *process.Provider // reads the game servers that workers start
-	revoke   func()            // of the last will that kills them
+	launchedServers *process.Provider // reads the game servers that workers start
+	revokeWill      func()            // of the last will that kills them
 
-	replicas []replica
-	urls     []string        // of the replicas
-	lobbies  []string        // of the realtime lobby, in the order of the replicas
-	backend  backend.Backend // makes tokens for the realtime lobby
-	mu       sync.Mutex
-	started  []*subprocess.Process
+	replicas         []replica
+	replicaURLs      []string        // of the replicas
+	lobbyURLs        []string        // of the realtime lobby, in the order of the replicas
+	backend          backend.Backend // makes tokens for the realtime lobby
+	mu               sync.Mutex
+	startedProcesses []*subprocess.Process
 }
 
 // replica is a replica of the director. It keeps its address when it is started again.
 type replica struct {
-	subprocess.Command
+	command subprocess.Command
 
-	url string
+	baseURL string
 }
 
-func (c *cluster) logs() string { return filepath.Join(c.dir, "logs") }
-func (c *cluster) bin() string  { return filepath.Join(c.dir, "bin") }
-func (c *cluster) remove()      { _ = os.RemoveAll(c.dir) }
+func (c *cluster) logsDir() string { return filepath.Join(c.workDir, "logs") }
+func (c *cluster) binDir() string  { return filepath.Join(c.workDir, "bin") }
+func (c *cluster) removeDir()      { _ = os.RemoveAll(c.workDir) }
 
-// start starts everything in order. After an error, stop stops what was started.
-func (c *cluster) start(ctx context.Context, s *screen) (err error) {
+// startAll starts everything in order. After an error, stop stops what was started.
+func (c *cluster) startAll(ctx context.Context, s *screen) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if c.dir, err = os.MkdirTemp("", "director-demo-"); err != nil {
+	if c.workDir, err = os.MkdirTemp("", "director-demo-"); err != nil {
 		return err
 	}
 	// Postgres refuses to run as root: started by root it runs as another user, who needs access to its directory.
-	if err := errors.Join(os.Chmod(c.dir, 0o711), os.Mkdir(c.logs(), 0o700), c.adopt()); err != nil {
+	if err := errors.Join(os.Chmod(c.workDir, 0o711), os.Mkdir(c.logsDir(), 0o700), c.adoptServers()); err != nil {
 		return err
 	}
 	for _, step := range []struct {
 		what string
 		do   func(context.Context) (string, error)
 	}{
-		{"postgres", c.startPostgres}, {"binaries", c.build}, {"director", c.startDirector},
+		{"postgres", c.startPostgres}, {"binaries", c.buildBinaries}, {"director", c.startDirector},
 		{"matchmaker", c.startMatchmaker},
 	} {
-		if err := s.step(step.what, func() (string, error) { return step.do(ctx) }); err != nil {
+		if err := s.showStep(step.what, func() (string, error) { return step.do(ctx) }); err != nil {
 			return err
 		}
 	}
@@ -102,17 +102,17 @@ func (c *cluster) start(ctx context.Context, s *screen) (err error) {
 }
 
 func (c *cluster) startPostgres(ctx context.Context) (how string, err error) {
-	c.postgres, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(c.dir, "postgres"), Durable: true})
+	c.postgres, err = pglocal.Start(ctx, pglocal.Options{Dir: filepath.Join(c.workDir, "postgres"), Durable: true})
 	if err != nil {
 		return "", err
 	}
-	c.db, err = pgxpool.New(ctx, c.postgres.URL("postgres"))
+	c.dbPool, err = pgxpool.New(ctx, c.postgres.URL("postgres"))
 	return "a private server, as durable as one in production", err
 }
 
-func (c *cluster) build(ctx context.Context) (how string, err error) {
+func (c *cluster) buildBinaries(ctx context.Context) (how string, err error) {
 	const module = "github.com/lattice-director/director"
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", c.bin()+"/", module+"/cmd/director",
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", c.binDir()+"/", module+"/cmd/director",
 		module+"/examples/arena").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
@@ -120,25 +120,26 @@ func (c *cluster) build(ctx context.Context) (how string, err error) {
 	return "director and arena, built", nil
 }
 
-// command is a run of one of the binaries. It inherits only the variables that every program needs: others, such as
+// newCommand is a run of one of the binaries. It inherits only the variables that every program needs: others, such as
 // DATABASE_URL, could make it use another database.
-func (c *cluster) command(binary, name string, env []string, args ...string) subprocess.Command {
+func (c *cluster) newCommand(binary, name string, env []string, args ...string) subprocess.Command {
 	for _, variable := range []string{"PATH", "HOME", "TMPDIR", "TZ"} {
 		if value, ok := os.LookupEnv(variable); ok {
 			env = append(slices.Clip(env), variable+"="+value)
 		}
 	}
-	return subprocess.Command{Name: name, Path: filepath.Join(c.bin(), binary), Args: args, Env: env, Logs: c.logs()}
+	return subprocess.Command{Name: name, Path: filepath.Join(c.binDir(), binary), Args: args, Env: env,
+		Logs: c.logsDir()}
 }
 
 // startDirector migrates the database, then starts the replicas.
 func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	c.fleetKey, c.rankingToken = rand.Text(), rand.Text()
-	if c.login, err = devlogin.New(); err != nil {
+	if c.playerLogin, err = devlogin.New(); err != nil {
 		return "", err
 	}
-	c.env = c.settings()
-	if err := c.command("director", "migrate", c.env, "migrate", "up").Run(ctx); err != nil {
+	c.directorEnv = c.commonSettings()
+	if err := c.newCommand("director", "migrate", c.directorEnv, "migrate", "up").Run(ctx); err != nil {
 		return "", err
 	}
 	// Two for the API of the replicas and two for their lobbies, then the control API of the lobby and the console.
@@ -148,23 +149,25 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	}
 	c.backend.URL = "http://" + addrs[4]
 	secret := rand.Text()
-	c.console = "http://" + addrs[5] + "/login#token=" + secret
+	c.consoleLink = "http://" + addrs[5] + "/login#token=" + secret
 	control := []string{"DIRECTOR_REALTIME_CONTROL_ADDR=" + addrs[4], "DIRECTOR_CONSOLE_ADDR=" + addrs[5],
 		"DIRECTOR_OPS_TOKENS=demo=" + secret}
 	var group errgroup.Group
 	for i, addr := range addrs[:2] {
-		env := slices.Concat(c.env, control, []string{"DIRECTOR_ADDR=" + addr, "DIRECTOR_REALTIME_ADDR=" + addrs[2+i]})
-		r := replica{c.command("director", fmt.Sprintf("replica-%d", i+1), env, "serve"), "http://" + addr}
-		c.replicas, c.urls, c.lobbies = append(c.replicas, r), append(c.urls, r.url), append(c.lobbies,
+		env := slices.Concat(c.directorEnv, control,
+			[]string{"DIRECTOR_ADDR=" + addr, "DIRECTOR_REALTIME_ADDR=" + addrs[2+i]})
+		r := replica{c.newCommand("director", fmt.Sprintf("replica-%d", i+1), env, "serve"), "http://" + addr}
+		c.replicas, c.replicaURLs, c.lobbyURLs = append(c.replicas, r), append(c.replicaURLs,
+			r.baseURL), append(c.lobbyURLs,
 			"ws://"+addrs[2+i])
-		group.Go(func() error { return c.launch(ctx, r) })
+		group.Go(func() error { return c.launchReplica(ctx, r) })
 		control = nil // one replica is enough
 	}
 	return "replicas at " + strings.Join(addrs[:2], " and "), group.Wait()
 }
 
-// settings are the environment of all processes of the director.
-func (c *cluster) settings() []string {
+// commonSettings are the environment of all processes of the director.
+func (c *cluster) commonSettings() []string {
 	kek := make([]byte, 32)
 	_, _ = rand.Read(kek) // never fails
 	return append(c.lobbySettings(),
@@ -172,58 +175,59 @@ func (c *cluster) settings() []string {
 		"DIRECTOR_KEY_ENCRYPTION_KEY="+base64.StdEncoding.EncodeToString(kek),
 		"DIRECTOR_FLEET_TOKEN="+c.fleetKey,
 		"DIRECTOR_BACKEND_TOKENS=ranking:players="+c.rankingToken,
-		"DIRECTOR_AUTH_JWKS="+c.login.JWKS(),
+		"DIRECTOR_AUTH_JWKS="+c.playerLogin.JWKS(),
 		"DIRECTOR_LEASE_TTL="+leaseTTL.String(),
 		"DIRECTOR_LOG_FORMAT=text",
 	)
 }
 
-func (c *cluster) run(command subprocess.Command) error {
+func (c *cluster) runCommand(command subprocess.Command) error {
 	p, err := command.Start()
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.started = append(c.started, p)
+	c.startedProcesses = append(c.startedProcesses, p)
 	return nil
 }
 
-// launch starts a replica and waits until it is ready.
-func (c *cluster) launch(ctx context.Context, r replica) error {
-	if err := c.run(r.Command); err != nil {
+// launchReplica starts a replica and waits until it is ready.
+func (c *cluster) launchReplica(ctx context.Context, r replica) error {
+	if err := c.runCommand(r.command); err != nil {
 		return err
 	}
-	return c.process(r.Name).AwaitReady(ctx, r.url+"/readyz")
+	return c.processNamed(r.command.Name).AwaitReady(ctx, r.baseURL+"/readyz")
 }
 
 // startServers starts the game servers and waits until all have registered.
 func (c *cluster) startServers(ctx context.Context) error {
 	for i := range serverCount {
 		name := fmt.Sprintf("arena-%d", i+1)
-		err := c.run(c.command("arena", name, []string{"FLEET_TOKEN=" + c.fleetKey},
-			"server", "--director", strings.Join(c.urls, ","), "--instance-id", name, "--region", region, "--modes",
+		err := c.runCommand(c.newCommand("arena", name, []string{"FLEET_TOKEN=" + c.fleetKey},
+			"server", "--director", strings.Join(c.replicaURLs, ","), "--instance-id", name, "--region", region,
+			"--modes",
 			strings.Join(modes, ","),
-			"--capacity", strconv.Itoa(capacity(i)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s",
+			"--capacity", strconv.Itoa(capacityOf(i)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s",
 			"--empty-for", "1s"))
 		if err != nil {
 			return err
 		}
 	}
 	var err error
-	await(ctx, func() bool {
+	awaitTrue(ctx, func() bool {
 		known := 0
-		err = errors.Join(c.unexpectedExit(), c.db.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive AND region = $1`, region).Scan(&known))
+		err = errors.Join(c.unexpectedExit(), c.dbPool.QueryRow(ctx, `SELECT count(*) FROM ops.fleet WHERE alive AND region = $1`, region).Scan(&known))
 		return err != nil || known == serverCount
 	})
 	return errors.Join(err, ctx.Err())
 }
 
-// processes are the processes whose name has the prefix, the latest last.
-func (c *cluster) processes(prefix string) (found []*subprocess.Process) {
+// processesNamed are the processes whose name has the prefix, the latest last.
+func (c *cluster) processesNamed(prefix string) (found []*subprocess.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.started {
+	for _, p := range c.startedProcesses {
 		if strings.HasPrefix(p.Name(), prefix) {
 			found = append(found, p)
 		}
@@ -231,15 +235,15 @@ func (c *cluster) processes(prefix string) (found []*subprocess.Process) {
 	return found
 }
 
-// process returns the latest process of the name.
-func (c *cluster) process(name string) *subprocess.Process {
-	all := c.processes(name)
+// processNamed returns the latest process of the name.
+func (c *cluster) processNamed(name string) *subprocess.Process {
+	all := c.processesNamed(name)
 	return all[len(all)-1]
 }
 
 // unexpectedExit returns an error when a process has ended that the demo has not stopped or killed.
 func (c *cluster) unexpectedExit() error {
-	for _, p := range c.processes("") {
+	for _, p := range c.processesNamed("") {
 		if err := p.Err(); err != nil {
 			return err
 		}
@@ -247,13 +251,13 @@ func (c *cluster) unexpectedExit() error {
 	return c.postgres.Err()
 }
 
-// stop stops everything, game servers first, so that they can deregister. Errors: processes that failed or did not end.
-func (c *cluster) stop() error {
+// stopAll stops everything, game servers first, so that they can deregister. Errors: processes that failed or did not end.
+func (c *cluster) stopAll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	errs := []error{stopAll(ctx, c.processes("arena-")), stopAll(ctx, c.processes("")), c.endServers(ctx)}
-	if c.db != nil {
-		c.db.Close()
+	errs := []error{stopAll(ctx, c.processesNamed("arena-")), stopAll(ctx, c.processesNamed("")), c.endServers(ctx)}
+	if c.dbPool != nil {
+		c.dbPool.Close()
 	}
 	if c.postgres != nil {
 		errs = append(errs, c.postgres.Stop(ctx))

@@ -46,21 +46,21 @@ func main() {
 	// A terminal that is closed sends SIGHUP.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once; the kernel then kills its children
-	opts, err := parse(os.Getenv, isTerminal(os.Stdout))
+	opts, err := parseOptions(os.Getenv, isTerminal(os.Stdout))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(exitUsage)
 	}
-	os.Exit(run(ctx, opts, os.Stdout))
+	os.Exit(runDemo(ctx, opts, os.Stdout))
 }
 
 // options are what the environment says.
 type options struct {
-	length time.Duration // of the play
-	stay   time.Duration // how long the system runs on at most; 0: it ends with the play
+	playTime time.Duration // of the play
+	stayTime time.Duration // how long the system runs on at most; 0: it ends with the play
 }
 
-func parse(getenv func(string) string, terminal bool) (o options, err error) {
+func parseOptions(getenv func(string) string, terminal bool) (o options, err error) {
 	length, badLength := parseLength(getenv("DEMO_SECONDS"))
 	stay, badStay := parseStay(getenv("DEMO_STAY"), terminal)
 	return options{length, stay}, errors.Join(badLength, badStay)
@@ -76,11 +76,11 @@ func parseLength(seconds string) (time.Duration, error) {
 	return time.Duration(n) * time.Second, nil
 }
 
-// run is the program. All processes that it starts have ended when it returns.
-func run(ctx context.Context, opts options, out io.Writer) (code int) {
-	s, c := &screen{out: out}, &cluster{}
-	end := perform(ctx, c, s, opts)
-	return conclude(ctx, c, s, end)
+// runDemo is the program. All processes that it starts have ended when it returns.
+func runDemo(ctx context.Context, opts options, out io.Writer) (code int) {
+	s, c := &screen{output: out}, &cluster{}
+	end := performPlay(ctx, c, s, opts)
+	return concludeDemo(ctx, c, s, end)
 }
 
 // ending is how the demo ended.
@@ -90,88 +90,89 @@ type ending struct {
 	err           error
 }
 
-// perform starts everything, plays, proves and stops everything.
-func perform(ctx context.Context, c *cluster, s *screen, opts options) (end ending) {
+// performPlay starts everything, plays, proves and stops everything.
+func performPlay(ctx context.Context, c *cluster, s *screen, opts options) (end ending) {
 	s.printf("Lattice Director: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n\n",
-		opts.length.Seconds())
+		opts.playTime.Seconds())
 	defer func() {
-		stopped := c.stop()
+		stopped := c.stopAll()
 		if end.err == nil {
 			end.proofs = append(end.proofs, endedWell(stopped))
 		}
 	}()
-	if err := c.start(ctx, s); err != nil {
+	if err := c.startAll(ctx, s); err != nil {
 		return ending{err: err}
 	}
-	s.printf("  %-9s %s  (watch it in a browser)\n", "console", c.console)
+	s.printf("  %-9s %s  (watch it in a browser)\n", "console", c.consoleLink)
 	players, err := newPlayers(c)
 	if err != nil {
 		return ending{err: err}
 	}
-	defer players.close()
+	defer players.closeLog()
 	if err := players.tellBackend(ctx, c.rankingToken); err != nil {
 		return ending{err: fmt.Errorf("the ranking: %w", err)}
 	}
 	s.printf("  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n\n", "players", botCount,
 		largestParty)
-	end.proofs, end.err = play(ctx, c, players, s, opts.length)
-	if end.err == nil && opts.stay > 0 {
+	end.proofs, end.err = playFor(ctx, c, players, s, opts.playTime)
+	if end.err == nil && opts.stayTime > 0 {
 		end.printedProofs = len(end.proofs)
-		s.summary(end.proofs, end.proofs)
-		end.err = visit{opts.stay, c.console, players.swarm.Run, c.unexpectedExit}.lookAround(ctx, s)
+		s.showSummary(end.proofs, end.proofs)
+		end.err = visit{opts.stayTime, c.consoleLink, players.botSwarm.Run, c.unexpectedExit}.lookAround(ctx, s)
 	}
 	return end
 }
 
-// play runs the bots and the chaos until all steps are done, and then makes the proofs.
-func play(ctx context.Context, c *cluster, players *players, s *screen, length time.Duration) ([]proof, error) {
+// playFor runs the bots and the chaos until all steps are done, and then makes the proofs.
+func playFor(ctx context.Context, c *cluster, players *players, s *screen, length time.Duration) ([]proof, error) {
 	s.startedAt = time.Now()
 	timed, end := context.WithTimeout(ctx, length+extraTime)
 	defer end()
 	group, stage := errgroup.WithContext(timed) // the first error ends the play
 	met := newLobby(c, s)
-	chaos := &chaos{cluster: c, screen: s, judge: judge{db: c.db, players: players}, friendsPlay: met.isPlaying}
+	chaos := &chaos{cluster: c, screen: s, proofJudge: judge{dbPool: c.dbPool, players: players},
+		friendsPlay: met.isPlaying}
 	w := &watcher{cluster: c, players: players, screen: s}
-	group.Go(func() error { players.swarm.Run(stage); return nil })
-	group.Go(func() error { return w.run(stage) })
+	group.Go(func() error { players.botSwarm.Run(stage); return nil })
+	group.Go(func() error { return w.runWatch(stage) })
 	started := &provisioning{cluster: c, screen: s}
 	group.Go(func() error {
 		defer end()
 		all, stage := errgroup.WithContext(stage)
-		all.Go(func() error { return chaos.run(stage, length) })
-		all.Go(func() error { return started.run(stage) })
+		all.Go(func() error { return chaos.runSteps(stage, length) })
+		all.Go(func() error { return started.runGuests(stage) })
 		all.Go(func() error { return met.run(stage) })
 		return all.Wait()
 	})
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	chaos.judge.tally, chaos.judge.started, chaos.judge.together = w.tally, started.started, met.together
-	why, err := chaos.judge.explain(ctx, c)
+	chaos.proofJudge.fleetTally, chaos.proofJudge.started, chaos.proofJudge.together = w.fleetTally, started.startedFacts, met.together
+	why, err := chaos.proofJudge.explainMatch(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	s.printf("\nWhy one of the matches was made, as `director explain match` says:\n\n%s", why)
-	return chaos.judge.proofs(ctx), nil
+	return chaos.proofJudge.collectProofs(ctx), nil
 }
 
-// conclude prints the result. It keeps the logs when a promise was broken.
-func conclude(ctx context.Context, c *cluster, s *screen, end ending) (code int) {
+// concludeDemo prints the result. It keeps the logs when a promise was broken.
+func concludeDemo(ctx context.Context, c *cluster, s *screen, end ending) (code int) {
 	switch {
 	case ctx.Err() != nil && end.printedProofs == 0: // after the proofs, Ctrl-C is the usual end
-		c.remove()
+		c.removeDir()
 		s.printf("\nInterrupted; everything has been stopped and removed.\n")
 		return exitInterrupted
 	case end.err != nil:
 		s.printf("\nThe demo failed: %v\n", end.err)
-	case s.summary(end.proofs[end.printedProofs:], end.proofs):
-		c.remove()
+	case s.showSummary(end.proofs[end.printedProofs:], end.proofs):
+		c.removeDir()
 		if end.printedProofs == 0 {
 			s.printf("%s", howToLook)
 		}
 		return exitKept
 	}
-	s.printf("The logs of all processes are in %s\n", c.logs())
+	s.printf("The logs of all processes are in %s\n", c.logsDir())
 	return exitBroken
 }
 

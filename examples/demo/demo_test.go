@@ -29,15 +29,21 @@ func TestDemo(t *testing.T) {
 	read, write := io.Pipe()
 	look := make(chan string, 1)
 	go func() { look <- visitConsole(read); interrupt(); _, _ = io.Copy(io.Discard, read) }()
-	require.Equal(t, exitKept, run(ctx, options{20 * time.Second, stayFor}, io.MultiWriter(&out, t.Output(), write)))
+	require.Equal(t, exitKept, runDemo(ctx, options{20 * time.Second, stayFor},
+		io.MultiWriter(&out, t.Output(), write)))
 	require.Contains(t, <-look, "arena-1")
 	require.NotContains(t, out.String(), "DEMO_STAY")
 	for _, claim := range []string{
-		"Every bot played", "Those who waited for a server got one", "Every matched player had one seat", "No match breaks its rules",
-		"Matching went on without its worker", "Nobody over capacity", "The killed server's players play on", "The killed replica lost nothing",
-		"Everything went on without it", "The drained server took nobody new", "Replayed tokens were refused", "All invariants hold",
-		"Servers started when players came", "A worker died while servers started, and none was lost or doubled", "The pool shrank to nothing",
-		"Friends on two replicas share one room", "The lobby leads to a game server", "The killed replica's clients kept their rooms",
+		"Every bot played", "Those who waited for a server got one", "Every matched player had one seat",
+		"No match breaks its rules",
+		"Matching went on without its worker", "Nobody over capacity", "The killed server's players play on",
+		"The killed replica lost nothing",
+		"Everything went on without it", "The drained server took nobody new", "Replayed tokens were refused",
+		"All invariants hold",
+		"Servers started when players came", "A worker died while servers started, and none was lost or doubled",
+		"The pool shrank to nothing",
+		"Friends on two replicas share one room", "The lobby leads to a game server",
+		"The killed replica's clients kept their rooms",
 		"Nobody was ranked by their own word", "Everything stopped when told",
 	} {
 		require.Contains(t, out.String(), "✓ "+claim+"\n")
@@ -84,14 +90,16 @@ func fleetPage(console, token string) string {
 
 func TestStay(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string][2]time.Duration{"": {0, stayFor}, "0": {}, "1": {stayFor, stayFor}} { // in a pipe, on a terminal
+	for value, want := range map[string][2]time.Duration{"": {0, stayFor}, "0": {},
+		"1": {stayFor, stayFor}} { // in a pipe, on a terminal
 		for i, terminal := range []bool{false, true} {
-			o, err := parse(func(name string) string { return map[string]string{"DEMO_STAY": value}[name] }, terminal)
+			o, err := parseOptions(func(name string) string { return map[string]string{"DEMO_STAY": value}[name] },
+				terminal)
 			require.NoError(t, err)
-			require.Equal(t, want[i], o.stay, "DEMO_STAY=%s, terminal: %t", value, terminal)
+			require.Equal(t, want[i], o.stayTime, "DEMO_STAY=%s, terminal: %t", value, terminal)
 		}
 	}
-	_, err := parse(func(string) string { return "never" }, true)
+	_, err := parseOptions(func(string) string { return "never" }, true)
 	require.ErrorContains(t, err, "DEMO_SECONDS is")
 	require.ErrorContains(t, err, "DEMO_STAY is")
 	read, write, err := os.Pipe()
@@ -104,11 +112,12 @@ func TestStay(t *testing.T) {
 func TestLookAroundEnds(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	v := visit{20 * time.Millisecond, "http://console.example", func(ctx context.Context) { <-ctx.Done() }, func() error { return nil }}
-	require.NoError(t, v.lookAround(t.Context(), &screen{out: &out}))
+	v := visit{20 * time.Millisecond, "http://console.example", func(ctx context.Context) { <-ctx.Done() },
+		func() error { return nil }}
+	require.NoError(t, v.lookAround(t.Context(), &screen{output: &out}))
 	require.True(t, strings.HasSuffix(out.String(), "\n  http://console.example\n"), "the link is last")
-	v.limit, v.failed = stayFor, func() error { return errors.New("killed") }
-	require.ErrorContains(t, v.lookAround(t.Context(), &screen{out: &out}), "killed")
+	v.maxTime, v.failedError = stayFor, func() error { return errors.New("killed") }
+	require.ErrorContains(t, v.lookAround(t.Context(), &screen{output: &out}), "killed")
 	require.Contains(t, out.String(), "at most 30 minutes")
 }
 
@@ -125,19 +134,23 @@ func TestConclude(t *testing.T) {
 		code int
 		last string
 	}{
-		"in CI":                 {t.Context(), ending{proofs: []proof{kept, kept}}, exitKept, howToLook},
-		"interrupted":           {interrupted, ending{err: context.Canceled}, exitInterrupted, "removed.\n"},
-		"Ctrl-C after all":      {interrupted, ending{proofs: []proof{kept, kept}, printedProofs: 1}, exitKept, "All promises were kept.\n"},
-		"Ctrl-C after a broken": {interrupted, ending{proofs: []proof{broken, kept}, printedProofs: 1}, exitBroken, "/logs\n"},
-		"a process died":        {t.Context(), ending{proofs: []proof{kept}, printedProofs: 1, err: errors.New("killed")}, exitBroken, "/logs\n"},
+		"in CI":       {t.Context(), ending{proofs: []proof{kept, kept}}, exitKept, howToLook},
+		"interrupted": {interrupted, ending{err: context.Canceled}, exitInterrupted, "removed.\n"},
+		"Ctrl-C after all": {interrupted, ending{proofs: []proof{kept, kept}, printedProofs: 1}, exitKept,
+			"All promises were kept.\n"},
+		"Ctrl-C after a broken": {interrupted, ending{proofs: []proof{broken, kept}, printedProofs: 1}, exitBroken,
+			"/logs\n"},
+		"a process died": {t.Context(),
+			ending{proofs: []proof{kept}, printedProofs: 1, err: errors.New("killed")}, exitBroken, "/logs\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			c := &cluster{dir: t.TempDir()}
-			require.Equal(t, test.code, conclude(test.ctx, c, &screen{out: &out}, test.end))
+			c := &cluster{workDir: t.TempDir()}
+			require.Equal(t, test.code, concludeDemo(test.ctx, c, &screen{output: &out}, test.end))
 			require.Truef(t, strings.HasSuffix(out.String(), test.last), "ends with %s", out.String())
-			require.Equal(t, test.end.printedProofs == 0 && test.end.err == nil, strings.Contains(out.String(), "✓ one\n    kept\n✓ one"), "what was shown is not repeated")
+			require.Equal(t, test.end.printedProofs == 0 && test.end.err == nil,
+				strings.Contains(out.String(), "✓ one\n    kept\n✓ one"), "what was shown is not repeated")
 		})
 	}
 }
@@ -146,11 +159,12 @@ func TestConclude(t *testing.T) {
 func TestBrokenPromise(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	c := &cluster{dir: t.TempDir()}
-	code := conclude(t.Context(), c, &screen{out: &out}, ending{proofs: []proof{{true, "one", "kept"}, {false, "two", "not kept"}}})
+	c := &cluster{workDir: t.TempDir()}
+	code := concludeDemo(t.Context(), c, &screen{output: &out},
+		ending{proofs: []proof{{true, "one", "kept"}, {false, "two", "not kept"}}})
 	require.Equal(t, exitBroken, code)
 	require.Contains(t, out.String(), "✗ two\n    not kept")
 	require.Contains(t, out.String(), "1 of 2 promises were broken")
-	require.Contains(t, out.String(), c.logs())
-	require.DirExists(t, c.dir)
+	require.Contains(t, out.String(), c.logsDir())
+	require.DirExists(t, c.workDir)
 }

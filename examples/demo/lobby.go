@@ -36,36 +36,36 @@ var friendNames = []string{"ada", "bo", "cleo", "dan"}
 // lobby is the part of the play in the realtime lobby: friends on two replicas go from a private lobby to a game
 // server, and lose a replica while they play. It runs beside everything else.
 type lobby struct {
-	cluster  *cluster
-	screen   *screen
-	group    friends.Group
-	match    string        // the room
-	playing  chan struct{} // closed when all play; chaos kills the replica afterwards
-	together together
+	cluster     *cluster
+	screen      *screen
+	friendGroup friends.Group
+	matchRoom   string        // the room
+	allPlaying  chan struct{} // closed when all play; chaos kills the replica afterwards
+	together    together
 }
 
 // together records what happened to the friends. The proofs read it after the play.
 type together struct {
-	replicas  int           // to which they connected
-	lines     int           // that each of them heard
-	sameOrder bool          // in which they heard them
-	seated    time.Duration // from the start until the last one was admitted to the game
-	session   string        // that they played in, as region.id
-	moved     []string      // those who lost their replica
-	back      time.Duration // until the last of them had resumed its session
-	resumed   bool          // all of them kept their sessions and rooms
-	sameState bool          // of the lobby for all of them, with the change made meanwhile
-	matchOver bool          // the match's room said so to all
+	replicaCount int           // to which they connected
+	lineCount    int           // that each of them heard
+	sameOrder    bool          // in which they heard them
+	seatedAfter  time.Duration // from the start until the last one was admitted to the game
+	sessionID    string        // that they played in, as region.id
+	movedPlayers []string      // those who lost their replica
+	backAfter    time.Duration // until the last of them had resumed its session
+	allResumed   bool          // all of them kept their sessions and rooms
+	sameState    bool          // of the lobby for all of them, with the change made meanwhile
+	matchOver    bool          // the match's room said so to all
 }
 
 func newLobby(c *cluster, s *screen) *lobby {
-	return &lobby{cluster: c, screen: s, playing: make(chan struct{})}
+	return &lobby{cluster: c, screen: s, allPlaying: make(chan struct{})}
 }
 
 // isPlaying reports whether all friends are on their game server.
 func (l *lobby) isPlaying() bool {
 	select {
-	case <-l.playing:
+	case <-l.allPlaying:
 		return true
 	default:
 		return false
@@ -74,11 +74,11 @@ func (l *lobby) isPlaying() bool {
 
 // run returns when the friends have finished their match.
 func (l *lobby) run(ctx context.Context) error {
-	if err := l.connect(ctx); err != nil {
+	if err := l.connectFriends(ctx); err != nil {
 		return fmt.Errorf("friends: %w", err)
 	}
-	defer l.group.Close()
-	for _, step := range []func(context.Context) error{l.meet, l.play} {
+	defer l.friendGroup.Close()
+	for _, step := range []func(context.Context) error{l.meetFriends, l.playMatch} {
 		if err := step(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("friends: %w", err)
 		}
@@ -86,9 +86,9 @@ func (l *lobby) run(ctx context.Context) error {
 	return nil
 }
 
-// connect makes a project and a token for each friend, and connects the first half to one replica, the others to the
+// connectFriends makes a project and a token for each friend, and connects the first half to one replica, the others to the
 // other.
-func (l *lobby) connect(ctx context.Context) error {
+func (l *lobby) connectFriends(ctx context.Context) error {
 	if err := l.cluster.startFriendsServer(ctx); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (l *lobby) connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		urls := slices.Clone(l.cluster.lobbies)
+		urls := slices.Clone(l.cluster.lobbyURLs)
 		if i >= len(friendNames)/2 {
 			slices.Reverse(urls)
 		}
@@ -109,22 +109,22 @@ func (l *lobby) connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.group = append(l.group, f)
+		l.friendGroup = append(l.friendGroup, f)
 	}
 	return nil
 }
 
-// on returns the friends who are connected to a replica.
-func (l *lobby) on(url string) (found friends.Group) {
-	for _, f := range l.group {
-		if s := f.Status(); s.URL == url {
+// friendsOn returns the friends who are connected to a replica.
+func (l *lobby) friendsOn(url string) (found friends.Group) {
+	for _, f := range l.friendGroup {
+		if s := f.Client.Status(); s.URL == url {
 			found = append(found, f)
 		}
 	}
 	return found
 }
 
-func names(group friends.Group) string {
+func namesOf(group friends.Group) string {
 	var all []string
 	for _, f := range group {
 		all = append(all, f.Name)
@@ -132,54 +132,55 @@ func names(group friends.Group) string {
 	return strings.Join(all, " and ")
 }
 
-func (l *lobby) meet(ctx context.Context) error {
-	if err := l.group.Meet(ctx, friendsLobby); err != nil {
+func (l *lobby) meetFriends(ctx context.Context) error {
+	if err := l.friendGroup.Meet(ctx, friendsLobby); err != nil {
 		return err
 	}
-	lines, err := l.group.Chat(ctx, friendsLobby, "shall we?")
+	lines, err := l.friendGroup.Chat(ctx, friendsLobby, "shall we?")
 	if err != nil {
 		return err
 	}
-	first, second := l.on(l.cluster.lobbies[0]), l.on(l.cluster.lobbies[1])
-	l.together.replicas = min(len(first), 1) + min(len(second), 1)
+	first, second := l.friendsOn(l.cluster.lobbyURLs[0]), l.friendsOn(l.cluster.lobbyURLs[1])
+	l.together.replicaCount = min(len(first), 1) + min(len(second), 1)
 	l.screen.eventf("·", "%s (at %s) and %s (at %s) meet in a private lobby; all hear the same %d lines of chat",
-		names(first), l.cluster.replicas[0].Name, names(second), l.cluster.replicas[1].Name, len(lines))
+		namesOf(first), l.cluster.replicas[0].command.Name, namesOf(second), l.cluster.replicas[1].command.Name,
+		len(lines))
 	begun := time.Now()
-	match, err := l.group.Start(ctx, friendsLobby, friendsMatch, map[string]int{friendsRegion: 1})
+	match, err := l.friendGroup.Start(ctx, friendsLobby, friendsMatch, map[string]int{friendsRegion: 1})
 	if err != nil {
 		return err
 	}
-	l.match = match.Room
-	l.together.seated = time.Since(begun)
+	l.matchRoom = match.Room
+	l.together.seatedAfter = time.Since(begun)
 	return nil
 }
 
-// play lets the friends play until the replica of some was killed and they are back.
-func (l *lobby) play(ctx context.Context) error {
+// playMatch lets the friends play until the replica of some was killed and they are back.
+func (l *lobby) playMatch(ctx context.Context) error {
 	gaming, leave := context.WithCancel(ctx)
 	defer leave()
 	games, stage := errgroup.WithContext(gaming)
 	begun := time.Now()
-	admitted := make(chan string, len(l.group))
-	for _, f := range l.group {
-		seat, err := f.Room(l.match).Resolve(ctx)
+	admitted := make(chan string, len(l.friendGroup))
+	for _, f := range l.friendGroup {
+		seat, err := f.Client.Room(l.matchRoom).Resolve(ctx)
 		if err != nil {
 			return err
 		}
-		l.together.session = seat.SessionID
+		l.together.sessionID = seat.SessionID
 		games.Go(func() error { return f.Play(stage, seat, func() { admitted <- f.Name }) })
 	}
-	for range l.group {
+	for range l.friendGroup {
 		select {
 		case <-admitted:
 		case <-stage.Done():
 			return errors.Join(games.Wait(), ctx.Err())
 		}
 	}
-	l.together.seated += time.Since(begun)
+	l.together.seatedAfter += time.Since(begun)
 	l.screen.eventf("✓", "all are ready, %s starts: a match is found, and all play on %s, %.1f s later",
-		l.group[0].Name, friendsServer, l.together.seated.Seconds())
-	close(l.playing)
+		l.friendGroup[0].Name, friendsServer, l.together.seatedAfter.Seconds())
+	close(l.allPlaying)
 	if err := l.losesReplica(stage); err != nil {
 		return errors.Join(err, games.Wait())
 	}
@@ -193,65 +194,72 @@ func (l *lobby) play(ctx context.Context) error {
 // losesReplica waits for the end of a replica, and until its clients are at another. Meanwhile the host changes the
 // lobby.
 func (l *lobby) losesReplica(ctx context.Context) error {
-	victims := l.on(l.cluster.lobbies[1])
+	victims := l.friendsOn(l.cluster.lobbyURLs[1])
 	sessions := map[string]string{}
 	for _, f := range victims {
-		sessions[f.Name] = f.Status().Session
-		l.together.moved = append(l.together.moved, f.Name)
+		sessions[f.Name] = f.Client.Status().Session
+		l.together.movedPlayers = append(l.together.movedPlayers, f.Name)
 	}
 	for _, f := range victims {
 		// A client may be back before this looks, so that nobody ever sees it disconnected.
-		if err := f.Await(ctx, func() bool { s := f.Status(); return !s.Connected || s.Resumed > 0 }); err != nil {
+		if err := f.Client.Await(ctx, func() bool {
+			s := f.Client.Status()
+			return !s.Connected ||
+				s.Resumed > 0
+		}); err != nil {
 			return err
 		}
 	}
 	begun := time.Now()
-	host := l.group[0]
-	if err := host.Room(friendsLobby).Set(ctx, "map", "dust"); err != nil {
+	host := l.friendGroup[0]
+	if err := host.Client.Room(friendsLobby).Set(ctx, "map", "dust"); err != nil {
 		return err
 	}
-	l.together.resumed = true
+	l.together.allResumed = true
 	for _, f := range victims {
-		if err := f.Await(ctx, func() bool { return f.Status().Resumed > 0 && f.Status().Connected }); err != nil {
+		if err := f.Client.Await(ctx, func() bool {
+			return f.Client.Status().Resumed > 0 &&
+				f.Client.Status().Connected
+		}); err != nil {
 			return err
 		}
-		l.together.resumed = l.together.resumed && f.Status().Session == sessions[f.Name]
+		l.together.allResumed = l.together.allResumed && f.Client.Status().Session == sessions[f.Name]
 	}
-	l.together.back = time.Since(begun)
-	if err := l.agree(ctx); err != nil {
+	l.together.backAfter = time.Since(begun)
+	if err := l.agreeOnMap(ctx); err != nil {
 		return err
 	}
 	l.screen.eventf("✓", "%s lost their replica: %.1f s later they are at %s in the same rooms, and see the map that %s chose meanwhile; their game went on",
-		names(victims), l.together.back.Seconds(), l.cluster.replicas[0].Name, host.Name)
+		namesOf(victims), l.together.backAfter.Seconds(), l.cluster.replicas[0].command.Name, host.Name)
 	return nil
 }
 
-// agree waits until all see the same state of the lobby and have heard another line of everybody.
-func (l *lobby) agree(ctx context.Context) error {
-	for _, f := range l.group {
+// agreeOnMap waits until all see the same state of the lobby and have heard another line of everybody.
+func (l *lobby) agreeOnMap(ctx context.Context) error {
+	for _, f := range l.friendGroup {
 		var settings struct{ Map string }
 		seen := func() bool {
-			return f.Room(friendsLobby).State().Decode("settings", &settings) && settings.Map == "dust"
+			return f.Client.Room(friendsLobby).State().Decode("settings", &settings) && settings.Map == "dust"
 		}
-		if err := f.Await(ctx, seen); err != nil {
+		if err := f.Client.Await(ctx, seen); err != nil {
 			return err
 		}
 	}
-	if _, err := l.group.Chat(ctx, friendsLobby, "still here"); err != nil {
+	if _, err := l.friendGroup.Chat(ctx, friendsLobby, "still here"); err != nil {
 		return err
 	}
-	l.together.sameState = await(ctx, func() bool {
-		return l.group.SameState(friendsLobby) &&
-			l.group.SameState(l.match)
+	l.together.sameState = awaitTrue(ctx, func() bool {
+		return l.friendGroup.SameState(friendsLobby) &&
+			l.friendGroup.SameState(l.matchRoom)
 	})
-	l.together.sameOrder, l.together.lines = l.group.SameOrder(friendsLobby), len(l.group[0].LinesHeard(friendsLobby))
+	l.together.sameOrder, l.together.lineCount = l.friendGroup.SameOrder(friendsLobby), len(l.friendGroup[0].LinesHeard(friendsLobby))
 	return ctx.Err()
 }
 
 // waitForEnd waits until the room of the match says to everybody that it has ended.
 func (l *lobby) waitForEnd(ctx context.Context) error {
-	for _, f := range l.group {
-		if err := f.Await(ctx, func() bool { return f.Room(l.match).State().Text("phase") == "ended" }); err != nil {
+	for _, f := range l.friendGroup {
+		if err := f.Client.Await(ctx, func() bool { return f.Client.Room(l.matchRoom).State().Text("phase") == "ended" }); err != nil {
 			return err
 		}
 	}
@@ -262,16 +270,17 @@ func (l *lobby) waitForEnd(ctx context.Context) error {
 
 // startFriendsServer applies the profile of the friends, and starts their game server.
 func (c *cluster) startFriendsServer(ctx context.Context) error {
-	file := filepath.Join(c.dir, "friends.yaml")
+	file := filepath.Join(c.workDir, "friends.yaml")
 	if err := os.WriteFile(file, friendsProfile, 0o600); err != nil {
 		return err
 	}
-	if err := c.command("director", "profiles", c.env, "profiles", "apply", "-f", file, "--reason",
+	if err := c.newCommand("director", "profiles", c.directorEnv, "profiles", "apply", "-f", file, "--reason",
 		"the demo").Run(ctx); err != nil {
 		return err
 	}
-	return c.run(c.command("arena", friendsServer, []string{"FLEET_TOKEN=" + c.fleetKey},
-		"server", "--director", strings.Join(c.urls, ","), "--instance-id", friendsServer, "--region", friendsRegion,
+	return c.runCommand(c.newCommand("arena", friendsServer, []string{"FLEET_TOKEN=" + c.fleetKey},
+		"server", "--director", strings.Join(c.replicaURLs, ","), "--instance-id", friendsServer, "--region",
+		friendsRegion,
 		"--modes", friendsMode,
 		"--capacity", fmt.Sprint(len(friendNames)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s",
 		"--empty-for", "1s"))

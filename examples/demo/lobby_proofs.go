@@ -10,37 +10,38 @@ import (
 func (j *judge) friendsMet() proof {
 	return proof{
 		claim: "Friends on two replicas share one room",
-		ok:    j.together.replicas == 2 && j.together.lines == 2*len(friendNames) && j.together.sameOrder,
-		evidence: fmt.Sprintf("%d friends on %d replicas heard %d lines of chat, %s", len(friendNames),
-			j.together.replicas, j.together.lines,
-			either(j.together.sameOrder, "all in the same order", "not all in the same order")),
+		holds: j.together.replicaCount == 2 && j.together.lineCount == 2*len(friendNames) && j.together.sameOrder,
+		evidenceText: fmt.Sprintf("%d friends on %d replicas heard %d lines of chat, %s", len(friendNames),
+			j.together.replicaCount, j.together.lineCount,
+			eitherText(j.together.sameOrder, "all in the same order", "not all in the same order")),
 	}
 }
 
 // friendsPlayed proves that the match from the lobby was one session on a game server, with a seat for each friend.
 func (j *judge) friendsPlayed(ctx context.Context) proof {
-	return j.ask(ctx, "The lobby leads to a game server", `
+	return j.askDatabase(ctx, "The lobby leads to a game server", `
 		SELECT $3::bool AND count(*) = $2 AND count(*) = count(DISTINCT sub) AND coalesce(bool_and(connected_at IS NOT NULL), false),
 			format('%s of %s friends were admitted on %s with tokens from the room of their match, within %s s; %s',
 				count(*) FILTER (WHERE connected_at IS NOT NULL), $2::int, coalesce(min(instance_id), 'no server'), $4::text,
 				CASE WHEN $3 THEN 'the room knows that the match is over' ELSE 'the room does not know whether the match is over' END)
-		FROM seat WHERE region || '.' || session_id = $1`, j.together.session, len(friendNames), j.together.matchOver, fmt.Sprintf("%.1f", j.together.seated.Seconds()))
+		FROM seat WHERE region || '.' || session_id = $1`, j.together.sessionID, len(friendNames), j.together.matchOver, fmt.Sprintf("%.1f", j.together.seatedAfter.Seconds()))
 }
 
 // friendsStayed proves that the clients of a killed replica lose neither their session nor a change of their rooms.
 func (j *judge) friendsStayed() proof {
 	return proof{
 		claim: "The killed replica's clients kept their rooms",
-		ok:    len(j.together.moved) > 0 && j.together.resumed && j.together.sameState,
-		evidence: fmt.Sprintf("%s were connected to it: %.1f s later they %s, and %s",
-			strings.Join(j.together.moved, " and "), j.together.back.Seconds(),
-			either(j.together.resumed, "had resumed their sessions at the other", "had no or other sessions"),
-			either(j.together.sameState, "all friends see the same state of both rooms, with what changed meanwhile",
+		holds: len(j.together.movedPlayers) > 0 && j.together.allResumed && j.together.sameState,
+		evidenceText: fmt.Sprintf("%s were connected to it: %.1f s later they %s, and %s",
+			strings.Join(j.together.movedPlayers, " and "), j.together.backAfter.Seconds(),
+			eitherText(j.together.allResumed, "had resumed their sessions at the other", "had no or other sessions"),
+			eitherText(j.together.sameState,
+				"all friends see the same state of both rooms, with what changed meanwhile",
 				"not all friends see the same")),
 	}
 }
 
-func either(holds bool, yes, no string) string {
+func eitherText(holds bool, yes, no string) string {
 	if holds {
 		return yes
 	}

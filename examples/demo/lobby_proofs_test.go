@@ -19,20 +19,22 @@ func TestWhatTheLobbyMustNotDo(t *testing.T) {
 			SELECT region, session_id, $1, mode, party, $1, reserved_at, connected_at, left_at, reason FROM seat_history WHERE sub = 'ada'`, name)
 	}
 	h.together = together{
-		replicas: 2, lines: 8, sameOrder: true, seated: 300 * time.Millisecond, session: "local." + session.String(),
-		moved: []string{"cleo", "dan"}, back: 400 * time.Millisecond, resumed: true, sameState: true, matchOver: true,
+		replicaCount: 2, lineCount: 8, sameOrder: true, seatedAfter: 300 * time.Millisecond,
+		sessionID:    "local." + session.String(),
+		movedPlayers: []string{"cleo", "dan"}, backAfter: 400 * time.Millisecond, allResumed: true, sameState: true,
+		matchOver: true,
 	}
 	for _, p := range []proof{h.friendsMet(), h.friendsPlayed(t.Context()), h.friendsStayed()} {
-		require.True(t, p.ok, "%s: %s", p.claim, p.evidence)
+		require.True(t, p.holds, "%s: %s", p.claim, p.evidenceText)
 	}
 	require.Equal(t, "4 of 4 friends were admitted on arena-friends with tokens from the room of their match, within 0.3 s; the room knows that the match is over",
-		h.friendsPlayed(t.Context()).evidence)
+		h.friendsPlayed(t.Context()).evidenceText)
 
-	h.together.replicas = 1
+	h.together.replicaCount = 1
 	h.broken(h.friendsMet(), "on 1 replicas")
-	h.together.replicas, h.together.sameOrder = 2, false
+	h.together.replicaCount, h.together.sameOrder = 2, false
 	h.broken(h.friendsMet(), "not all in the same order")
-	h.together.sameOrder, h.together.lines = true, 7
+	h.together.sameOrder, h.together.lineCount = true, 7
 	h.broken(h.friendsMet(), "7 lines")
 
 	h.together.matchOver = false
@@ -42,13 +44,13 @@ func TestWhatTheLobbyMustNotDo(t *testing.T) {
 	h.broken(h.friendsPlayed(t.Context()), "3 of 4")
 	h.exec(`DELETE FROM seat_history WHERE sub = 'bo'`)
 	h.broken(h.friendsPlayed(t.Context()), "3 of 4")
-	h.together.session = "local." + uuid.NewString()
+	h.together.sessionID = "local." + uuid.NewString()
 	h.broken(h.friendsPlayed(t.Context()), "0 of 4 friends were admitted on no server")
 
-	h.together.resumed = false
+	h.together.allResumed = false
 	h.broken(h.friendsStayed(), "no or other sessions")
-	h.together.resumed, h.together.sameState = true, false
+	h.together.allResumed, h.together.sameState = true, false
 	h.broken(h.friendsStayed(), "not all friends see the same")
-	h.together.sameState, h.together.moved = true, nil
+	h.together.sameState, h.together.movedPlayers = true, nil
 	h.broken(h.friendsStayed(), " were connected to it")
 }

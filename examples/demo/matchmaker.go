@@ -23,36 +23,36 @@ const (
 
 // startMatchmaker applies the profile and starts the workers, the first one alone, so that it owns the profile.
 func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
-	file := filepath.Join(c.dir, "ranked.yaml")
+	file := filepath.Join(c.workDir, "ranked.yaml")
 	if err := os.WriteFile(file, ranked, 0o600); err != nil {
 		return "", err
 	}
-	if err := c.command("director", "profiles", c.env, "profiles", "apply", "-f", file, "--reason",
+	if err := c.newCommand("director", "profiles", c.directorEnv, "profiles", "apply", "-f", file, "--reason",
 		"the demo").Run(ctx); err != nil {
 		return "", err
 	}
-	if err := c.run(c.command("director", firstWorker, c.env, "work")); err != nil {
+	if err := c.runCommand(c.newCommand("director", firstWorker, c.directorEnv, "work")); err != nil {
 		return "", err
 	}
-	if !await(ctx, func() bool { _, ok := c.ownedSince(ctx, 0); return ok || c.unexpectedExit() != nil }) {
+	if !awaitTrue(ctx, func() bool { _, ok := c.ownedSince(ctx, 0); return ok || c.unexpectedExit() != nil }) {
 		return "", fmt.Errorf("no worker decides for the profile: %w", ctx.Err())
 	}
 	if err := c.unexpectedExit(); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("two workers; %s decides for the profile %s", firstWorker,
-		profileName), c.run(c.command("director", "worker-2", c.env, "work"))
+		profileName), c.runCommand(c.newCommand("director", "worker-2", c.directorEnv, "work"))
 }
 
 // ownerOf returns the worker that decides for the profile, by the logs of the workers: a row has only an id that is new
 // at each start.
 func (c *cluster) ownerOf(ctx context.Context) (name string, epoch int64, err error) {
-	if err := c.db.QueryRow(ctx, `SELECT epoch FROM ops.profiles WHERE profile = $1 AND state = 'decided'`, profileName).Scan(&epoch); err != nil {
+	if err := c.dbPool.QueryRow(ctx, `SELECT epoch FROM ops.profiles WHERE profile = $1 AND state = 'decided'`, profileName).Scan(&epoch); err != nil {
 		return "", 0, err
 	}
 	line := fmt.Sprintf("profile=%s epoch=%d\n", profileName, epoch)
-	for _, p := range c.processes("worker-") {
-		log, err := os.ReadFile(filepath.Join(c.logs(), p.Name()+".log"))
+	for _, p := range c.processesNamed("worker-") {
+		log, err := os.ReadFile(filepath.Join(c.logsDir(), p.Name()+".log"))
 		if err != nil {
 			return "", 0, err
 		}
@@ -66,7 +66,7 @@ func (c *cluster) ownerOf(ctx context.Context) (name string, epoch int64, err er
 // ownedSince returns when the current owner of the profile took it; false if no owner of a later epoch has a valid
 // lease.
 func (c *cluster) ownedSince(ctx context.Context, epoch int64) (since time.Time, ok bool) {
-	err := c.db.QueryRow(ctx, `
+	err := c.dbPool.QueryRow(ctx, `
 		SELECT o.owned_at FROM profile_owners o JOIN loop_workers w ON w.id = o.worker
 		WHERE o.profile = $1 AND o.epoch > $2 AND w.lease_until > clock_timestamp()`, profileName, epoch).Scan(&since)
 	return since, err == nil

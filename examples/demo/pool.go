@@ -38,25 +38,25 @@ const neededServers = (guestCount + serverSeats - 1) / serverSeats
 
 // provisioning is the part of the play in a region whose servers the director starts. It runs beside everything else.
 type provisioning struct {
-	cluster *cluster
-	screen  *screen
-	started started // read by the proofs, after the play
+	cluster      *cluster
+	screen       *screen
+	startedFacts started // read by the proofs, after the play
 }
 
 // started records what happened in the region of the pool.
 type started struct {
-	welcomed    int           // guests that a server has admitted
-	allPlayed   time.Duration // from the first call of a guest until all of them had been admitted
-	shrunk      time.Duration // from the last guest's end until no server was left
-	starting    int           // servers that started when the worker was killed
-	mostAlive   int           // servers that were alive at a time
-	stranger    string        // a server that no row knew
-	aliveAtEnd  int           // servers that are alive at the end
-	looksAtPool int
+	welcomedCount int           // guests that a server has admitted
+	allPlayed     time.Duration // from the first call of a guest until all of them had been admitted
+	shrunkAfter   time.Duration // from the last guest's end until no server was left
+	startingCount int           // servers that started when the worker was killed
+	mostAlive     int           // servers that were alive at a time
+	strangerID    string        // a server that no row knew
+	aliveAtEnd    int           // servers that are alive at the end
+	looksAtPool   int
 }
 
-// run starts with an empty region and returns when it is empty again.
-func (p *provisioning) run(ctx context.Context) error {
+// runGuests starts with an empty region and returns when it is empty again.
+func (p *provisioning) runGuests(ctx context.Context) error {
 	if err := p.cluster.startPool(ctx); err != nil {
 		return err
 	}
@@ -68,33 +68,37 @@ func (p *provisioning) run(ctx context.Context) error {
 	p.screen.eventf("·", "%d guests come to the region %s, which has no game server and a pool", guestCount, poolRegion)
 	watching, stop := context.WithCancel(ctx)
 	group, stage := errgroup.WithContext(watching)
-	group.Go(func() error { return p.watch(stage) })
+	group.Go(func() error { return p.watchServers(stage) })
 	group.Go(func() error {
 		defer stop()
-		return p.play(stage, guests)
+		return p.playGuests(stage, guests)
 	})
 	return errors.Join(group.Wait(), ctx.Err())
 }
 
-// play lets all guests play once and leave, and waits until their servers are gone.
-func (p *provisioning) play(ctx context.Context, guests *bots.Swarm) error {
+// playGuests lets all guests play once and leave, and waits until their servers are gone.
+func (p *provisioning) playGuests(ctx context.Context, guests *bots.Swarm) error {
 	begun := time.Now()
 	playing, leave := context.WithCancel(ctx)
 	var group errgroup.Group
 	group.Go(func() error { guests.Run(playing); return nil })
 	p.killProvisioner(ctx)
-	served := await(ctx, func() bool { p.started.welcomed = welcomed(guests); return p.started.welcomed == guestCount })
-	p.started.allPlayed = time.Since(begun)
+	served := awaitTrue(ctx, func() bool {
+		p.startedFacts.welcomedCount = countWelcomed(guests)
+		return p.startedFacts.welcomedCount == guestCount
+	})
+	p.startedFacts.allPlayed = time.Since(begun)
 	leave()
 	if err := group.Wait(); err != nil || !served {
 		return err
 	}
 	p.screen.eventf("✓", "all guests play in %s, %s after they came; now they leave", poolRegion,
-		p.started.allPlayed.Round(100*time.Millisecond))
+		p.startedFacts.allPlayed.Round(100*time.Millisecond))
 	begun = time.Now()
-	if await(ctx, func() bool { return p.empty(ctx) }) {
-		p.started.shrunk = time.Since(begun)
-		p.screen.eventf("✓", "the pool of %s is empty again, %s later", poolRegion, p.started.shrunk.Round(time.Second))
+	if awaitTrue(ctx, func() bool { return p.isEmpty(ctx) }) {
+		p.startedFacts.shrunkAfter = time.Since(begun)
+		p.screen.eventf("✓", "the pool of %s is empty again, %s later", poolRegion,
+			p.startedFacts.shrunkAfter.Round(time.Second))
 	}
 	return nil
 }
@@ -102,20 +106,21 @@ func (p *provisioning) play(ctx context.Context, guests *bots.Swarm) error {
 // killProvisioner kills a worker while servers start.
 func (p *provisioning) killProvisioner(ctx context.Context) {
 	starting := func() bool {
-		err := p.cluster.db.QueryRow(ctx, `SELECT count(*) FROM deployments WHERE region = $1 AND phase IN ('deploying', 'starting')`, poolRegion).Scan(&p.started.starting)
-		return err == nil && p.started.starting > 0
+		err := p.cluster.dbPool.QueryRow(ctx, `SELECT count(*) FROM deployments
+			WHERE region = $1 AND phase IN ('deploying', 'starting')`, poolRegion).Scan(&p.startedFacts.startingCount)
+		return err == nil && p.startedFacts.startingCount > 0
 	}
-	if !await(ctx, starting) {
+	if !awaitTrue(ctx, starting) {
 		return
 	}
-	p.cluster.process(firstProvisioner).Kill()
-	p.screen.eventf("!", "kill -9 %s, while %d game servers start", firstProvisioner, p.started.starting)
+	p.cluster.processNamed(firstProvisioner).Kill()
+	p.screen.eventf("!", "kill -9 %s, while %d game servers start", firstProvisioner, p.startedFacts.startingCount)
 }
 
-// empty reports whether neither a row nor a process of a server is left.
-func (p *provisioning) empty(ctx context.Context) bool {
+// isEmpty reports whether neither a row nor a process of a server is left.
+func (p *provisioning) isEmpty(ctx context.Context) bool {
 	var rows int
-	err := p.cluster.db.QueryRow(ctx, `SELECT count(*) FROM deployments WHERE region = $1`, poolRegion).Scan(&rows)
+	err := p.cluster.dbPool.QueryRow(ctx, `SELECT count(*) FROM deployments WHERE region = $1`, poolRegion).Scan(&rows)
 	if err != nil || rows > 0 {
 		return false
 	}
@@ -123,15 +128,15 @@ func (p *provisioning) empty(ctx context.Context) bool {
 	return err == nil && len(alive) == 0
 }
 
-// watch compares the processes that are alive with the rows, until ctx ends. A server is alive only between the birth
+// watchServers compares the processes that are alive with the rows, until ctx ends. A server is alive only between the birth
 // and the end of its row, so a process that was alive before the rows were read has one.
-func (p *provisioning) watch(ctx context.Context) error {
+func (p *provisioning) watchServers(ctx context.Context) error {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		alive, err := p.cluster.aliveServers(ctx)
 		if err == nil {
-			err = p.compare(ctx, alive)
+			err = p.compareServers(ctx, alive)
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -144,18 +149,18 @@ func (p *provisioning) watch(ctx context.Context) error {
 	return nil
 }
 
-func (p *provisioning) compare(ctx context.Context, alive []string) error {
+func (p *provisioning) compareServers(ctx context.Context, alive []string) error {
 	var unknown string
-	err := p.cluster.db.QueryRow(ctx, `
+	err := p.cluster.dbPool.QueryRow(ctx, `
 		SELECT coalesce(min(tag), '') FROM unnest($1::text[]) AS a(tag)
 		WHERE NOT EXISTS (SELECT FROM deployments d WHERE d.tag = a.tag) AND NOT EXISTS (SELECT FROM deployment_history h WHERE h.tag = a.tag)`, alive).Scan(&unknown)
 	if err != nil {
 		return err
 	}
-	p.started.looksAtPool++
-	p.started.mostAlive, p.started.aliveAtEnd = max(p.started.mostAlive, len(alive)), len(alive)
-	if p.started.stranger == "" {
-		p.started.stranger = unknown
+	p.startedFacts.looksAtPool++
+	p.startedFacts.mostAlive, p.startedFacts.aliveAtEnd = max(p.startedFacts.mostAlive, len(alive)), len(alive)
+	if p.startedFacts.strangerID == "" {
+		p.startedFacts.strangerID = unknown
 	}
 	return nil
 }
@@ -163,13 +168,13 @@ func (p *provisioning) compare(ctx context.Context, alive []string) error {
 // newGuests makes the players of the pool. Their names differ from those of the other bots, since a player's seats are
 // counted over all regions.
 func newGuests(c *cluster) (*bots.Swarm, *os.File, error) {
-	file, err := os.Create(filepath.Join(c.logs(), "guests.log"))
+	file, err := os.Create(filepath.Join(c.logsDir(), "guests.log"))
 	if err != nil {
 		return nil, nil, err
 	}
 	log := slog.New(slog.NewTextHandler(file, nil))
-	answers := newAnswers(c.login)
-	client, err := sdk.New(sdk.Options{URLs: c.urls, HTTPClient: &http.Client{Transport: answers}, Logger: log,
+	answers := newAnswers(c.playerLogin)
+	client, err := sdk.New(sdk.Options{URLs: c.replicaURLs, HTTPClient: &http.Client{Transport: answers}, Logger: log,
 		UserAgent: "arena-bots"})
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
@@ -183,7 +188,7 @@ func newGuests(c *cluster) (*bots.Swarm, *os.File, error) {
 	return guests, file, err
 }
 
-func welcomed(s *bots.Swarm) (n int) {
+func countWelcomed(s *bots.Swarm) (n int) {
 	for _, b := range s.Stats().Bots {
 		if len(b.Visits) > 0 {
 			n++
@@ -194,23 +199,23 @@ func welcomed(s *bots.Swarm) (n int) {
 
 // startPool declares the pool, and starts two workers that run its servers as processes of this machine.
 func (c *cluster) startPool(ctx context.Context) error {
-	file := filepath.Join(c.dir, "pool.yaml")
+	file := filepath.Join(c.workDir, "pool.yaml")
 	if err := os.WriteFile(file, pool, 0o600); err != nil {
 		return err
 	}
-	if err := c.command("director", "pools", c.env, "pools", "apply", "-f", file).Run(ctx); err != nil {
+	if err := c.newCommand("director", "pools", c.directorEnv, "pools", "apply", "-f", file).Run(ctx); err != nil {
 		return err
 	}
-	env := slices.Concat(c.env, []string{
+	env := slices.Concat(c.directorEnv, []string{
 		"DIRECTOR_LOOP=false", // they only start servers, so that the death of one affects no match
-		"DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=" + c.urls[0], "DIRECTOR_PROVISION_TIMEOUT=1s",
-		"DIRECTOR_PROCESS_DIR=" + c.servers(),
+		"DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=" + c.replicaURLs[0], "DIRECTOR_PROVISION_TIMEOUT=1s",
+		"DIRECTOR_PROCESS_DIR=" + c.serversDir(),
 		"DIRECTOR_PROCESS_COMMANDS=" + fmt.Sprintf("arena=%s server --heartbeat-every %s --grace 2s --empty-for 1s",
-			filepath.Join(c.bin(), "arena"), heartbeatEvery),
+			filepath.Join(c.binDir(), "arena"), heartbeatEvery),
 	})
 	var commands []subprocess.Command
 	for _, name := range []string{firstProvisioner, "provisioner-2"} {
-		commands = append(commands, c.command("director", name, env, "work"))
+		commands = append(commands, c.newCommand("director", name, env, "work"))
 	}
-	return errors.Join(c.run(commands[0]), c.run(commands[1]))
+	return errors.Join(c.runCommand(commands[0]), c.runCommand(commands[1]))
 }

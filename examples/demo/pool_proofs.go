@@ -8,30 +8,30 @@ import (
 
 // poolServed proves that servers started for players who came to a region without any.
 func (j *judge) poolServed(ctx context.Context) proof {
-	return j.ask(ctx, "Servers started when players came", `
+	return j.askDatabase(ctx, "Servers started when players came", `
 		SELECT count(*) FILTER (WHERE ready_at IS NOT NULL) > 0 AND $1::int = $2::int AND $4::int <= $5::int,
 			format('%s of %s guests played within %s s in a region that had none; %s started, the first was ready after %s s; at most %s were alive, %s were needed',
 				$1::int, $2::int, $3::text, count(*), coalesce(round(extract(epoch FROM min(ready_at - created_at)), 1)::text, '?'), $4::int, $5::int)
-		FROM deployment_history WHERE region = $6`, j.started.welcomed, guestCount, fmt.Sprintf("%.1f", j.started.allPlayed.Seconds()),
+		FROM deployment_history WHERE region = $6`, j.started.welcomedCount, guestCount, fmt.Sprintf("%.1f", j.started.allPlayed.Seconds()),
 		j.started.mostAlive, neededServers, poolRegion)
 }
 
 // poolKept proves that the death of a worker while servers started lost none and doubled none.
 func (j *judge) poolKept(ctx context.Context) proof {
-	return j.ask(ctx, "A worker died while servers started, and none was lost or doubled", `
+	return j.askDatabase(ctx, "A worker died while servers started, and none was lost or doubled", `
 		SELECT $1::int > 0 AND $2 = '' AND $3::int > 0 AND count(*) > 0 AND bool_and(ready_at IS NOT NULL),
 			format('%s started when it died; %s of %s became ready; in %s looks every process had its row',
 				$1::int, count(*) FILTER (WHERE ready_at IS NOT NULL), count(*), $3::int)
 			|| CASE WHEN $2 <> '' THEN '; but not ' || $2 ELSE '' END
-		FROM deployment_history WHERE region = $4`, j.started.starting, j.started.stranger, j.started.looksAtPool, poolRegion)
+		FROM deployment_history WHERE region = $4`, j.started.startingCount, j.started.strangerID, j.started.looksAtPool, poolRegion)
 }
 
 // poolShrank proves that servers end when their players have left.
 func (j *judge) poolShrank() proof {
-	p := proof{claim: "The pool shrank to nothing", ok: j.started.shrunk > 0}
-	p.evidence = fmt.Sprintf("%s after the last guest had left", j.started.shrunk.Round(time.Second))
-	if !p.ok {
-		p.evidence = fmt.Sprintf("%d servers were alive at the end", j.started.aliveAtEnd)
+	p := proof{claim: "The pool shrank to nothing", holds: j.started.shrunkAfter > 0}
+	p.evidenceText = fmt.Sprintf("%s after the last guest had left", j.started.shrunkAfter.Round(time.Second))
+	if !p.holds {
+		p.evidenceText = fmt.Sprintf("%d servers were alive at the end", j.started.aliveAtEnd)
 	}
 	return p
 }

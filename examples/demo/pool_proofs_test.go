@@ -23,26 +23,27 @@ func (h *history) ended(ready int) (tag string) {
 func TestWhatThePoolMustNotDo(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.started = started{welcomed: guestCount, allPlayed: 2 * time.Second, shrunk: 30 * time.Second, starting: 1, mostAlive: neededServers, looksAtPool: 9}
+	h.started = started{welcomedCount: guestCount, allPlayed: 2 * time.Second, shrunkAfter: 30 * time.Second,
+		startingCount: 1, mostAlive: neededServers, looksAtPool: 9}
 	h.broken(h.poolServed(t.Context()), "0 started")
 	h.broken(h.poolKept(t.Context()), "0 of 0 became ready")
 	h.ended(3)
 	for _, p := range []proof{h.poolServed(t.Context()), h.poolKept(t.Context()), h.poolShrank()} {
-		require.True(t, p.ok, "%s: %s", p.claim, p.evidence)
+		require.True(t, p.holds, "%s: %s", p.claim, p.evidenceText)
 	}
 
 	h.started.mostAlive++
 	h.broken(h.poolServed(t.Context()), "at most 4 were alive, 3 were needed")
-	h.started.mostAlive, h.started.welcomed = 3, guestCount-1
+	h.started.mostAlive, h.started.welcomedCount = 3, guestCount-1
 	h.broken(h.poolServed(t.Context()), "19 of 20 guests played")
-	h.started.stranger = "twin"
+	h.started.strangerID = "twin"
 	h.broken(h.poolKept(t.Context()), "but not twin")
-	h.started.stranger, h.started.starting = "", 0
+	h.started.strangerID, h.started.startingCount = "", 0
 	h.broken(h.poolKept(t.Context()), "0 started when it died")
-	h.started.starting = 1
+	h.started.startingCount = 1
 	h.ended(-1)
 	h.broken(h.poolKept(t.Context()), "1 of 2 became ready")
-	h.started.shrunk, h.started.aliveAtEnd = 0, 2
+	h.started.shrunkAfter, h.started.aliveAtEnd = 0, 2
 	h.broken(h.poolShrank(), "2 servers were alive at the end")
 }
 
@@ -50,15 +51,15 @@ func TestWhatThePoolMustNotDo(t *testing.T) {
 func TestStrangersAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	p := &provisioning{cluster: &cluster{db: h.db}}
+	p := &provisioning{cluster: &cluster{dbPool: h.dbPool}}
 	h.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
 		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{ffa}', 8, 4)`)
 	h.exec(`INSERT INTO deployments (region, id, app, version, provider, tag) VALUES ('cloud', gen_random_uuid(), 'arena', '1', 'process', 'runs')`)
-	require.NoError(t, p.compare(t.Context(), []string{"runs", h.ended(1)}))
-	require.Empty(t, p.started.stranger)
-	require.Equal(t, 2, p.started.mostAlive)
-	require.NoError(t, p.compare(t.Context(), []string{"runs", "twin"}))
-	require.NoError(t, p.compare(t.Context(), []string{}))
-	require.Equal(t, "twin", p.started.stranger)
-	require.Zero(t, p.started.aliveAtEnd)
+	require.NoError(t, p.compareServers(t.Context(), []string{"runs", h.ended(1)}))
+	require.Empty(t, p.startedFacts.strangerID)
+	require.Equal(t, 2, p.startedFacts.mostAlive)
+	require.NoError(t, p.compareServers(t.Context(), []string{"runs", "twin"}))
+	require.NoError(t, p.compareServers(t.Context(), []string{}))
+	require.Equal(t, "twin", p.startedFacts.strangerID)
+	require.Zero(t, p.startedFacts.aliveAtEnd)
 }

@@ -11,22 +11,22 @@ import (
 
 // proof is one promise, whether it was kept, and what shows that.
 type proof struct {
-	ok              bool
-	claim, evidence string
+	holds               bool
+	claim, evidenceText string
 }
 
 // judge makes the proofs from the database, the players' answers, the watcher's tally and the record of chaos.
 type judge struct {
-	db       *pgxpool.Pool
-	players  *players
-	tally    tally
-	record   record
-	started  started
-	together together
+	dbPool      *pgxpool.Pool
+	players     *players
+	fleetTally  tally
+	chaosRecord record
+	started     started
+	together    together
 }
 
-// proofs makes all proofs but [endedWell]. The play must be over.
-func (j *judge) proofs(ctx context.Context) []proof {
+// collectProofs makes all proofs but [endedWell]. The play must be over.
+func (j *judge) collectProofs(ctx context.Context) []proof {
 	return []proof{
 		j.everybodyPlayed(ctx), j.waitersSeated(ctx), j.oneSeatEach(ctx), j.rulesHold(ctx), j.nobodyOverCapacity(),
 		j.evictedPlayOn(ctx),
@@ -36,9 +36,9 @@ func (j *judge) proofs(ctx context.Context) []proof {
 	}
 }
 
-// ask makes a proof with a query that returns whether the claim holds, and the evidence. The query may read the CTE
+// askDatabase makes a proof with a query that returns whether the claim holds, and the evidence. The query may read the CTE
 // seat: every seat, current or past, with the server that hosts it.
-func (j *judge) ask(ctx context.Context, claim, query string, args ...any) proof {
+func (j *judge) askDatabase(ctx context.Context, claim, query string, args ...any) proof {
 	const seat = `
 		WITH hosted AS (
 			SELECT region, id, instance_id, incarnation FROM sessions
@@ -52,34 +52,35 @@ func (j *judge) ask(ctx context.Context, claim, query string, args ...any) proof
 			SELECT s.*, h.instance_id, h.incarnation FROM seated s JOIN hosted h ON h.region = s.region AND h.id = s.session_id
 		)`
 	p := proof{claim: claim}
-	if err := j.db.QueryRow(ctx, seat+query, args...).Scan(&p.ok, &p.evidence); err != nil {
-		return proof{claim: claim, evidence: err.Error()}
+	if err := j.dbPool.QueryRow(ctx, seat+query, args...).Scan(&p.holds, &p.evidenceText); err != nil {
+		return proof{claim: claim, evidenceText: err.Error()}
 	}
 	return p
 }
 
 func (j *judge) everybodyPlayed(ctx context.Context) proof {
-	_, welcomed := j.players.count()
-	total := j.players.swarm.Stats().Total()
-	return j.ask(ctx, "Every bot played", `
+	_, welcomed := j.players.countPlaying()
+	total := j.players.botSwarm.Stats().Total()
+	return j.askDatabase(ctx, "Every bot played", `
 		SELECT count(DISTINCT sub) = $1 AND $2 = $1,
 			format('%s of %s were admitted with a verified token, %s times; they picked up %s coins', least(count(DISTINCT sub), $2), $1, $3::int, $4::int)
 		FROM seat WHERE connected_at IS NOT NULL AND region = $5`, botCount, welcomed, total.Matches+total.Rejoins+total.Moves, total.Coins, region)
 }
 
 func (j *judge) nobodyOverCapacity() proof {
-	p := proof{claim: "Nobody over capacity", ok: j.tally.looks > 0 && j.tally.overCapacity == ""}
-	p.evidence = fmt.Sprintf("checked %d times; matches took at most %.0f %% of the seats of a server", j.tally.looks,
-		100*j.tally.fullest)
-	if j.tally.overCapacity != "" {
-		p.evidence = "over capacity: " + j.tally.overCapacity
+	p := proof{claim: "Nobody over capacity", holds: j.fleetTally.lookCount > 0 && j.fleetTally.overCapacity == ""}
+	p.evidenceText = fmt.Sprintf("checked %d times; matches took at most %.0f %% of the seats of a server",
+		j.fleetTally.lookCount,
+		100*j.fleetTally.fullestShare)
+	if j.fleetTally.overCapacity != "" {
+		p.evidenceText = "over capacity: " + j.fleetTally.overCapacity
 	}
 	return p
 }
 
 // evictedPlayOn proves that every player who lost a seat with the killed server has connected elsewhere since.
 func (j *judge) evictedPlayOn(ctx context.Context) proof {
-	return j.ask(ctx, "The killed server's players play on", `, victim AS (
+	return j.askDatabase(ctx, "The killed server's players play on", `, victim AS (
 			SELECT sub, coalesce(bool_or(connected_at < $2), false) AS inside FROM seat
 			WHERE instance_id = $1 AND left_at >= $2 AND reason LIKE 'session %' GROUP BY sub
 		), player AS (
@@ -96,7 +97,7 @@ func (j *judge) evictedPlayOn(ctx context.Context) proof {
 			format('%s of %s on %s (%s inside) play elsewhere, the last after %s s', playing, players, $1, inside, round(slowest, 1)) ||
 			CASE WHEN open > 0 THEN format('; %s sessions are still open there', open) ELSE '' END ||
 			coalesce('; ' || array_to_string(missing[:5], ', '), '')
-		FROM total`, j.record.server, j.record.serverKilledAt)
+		FROM total`, j.chaosRecord.killedServer, j.chaosRecord.serverKilledAt)
 }
 
 // transactionSlack is how long before a call the transaction may have begun that ended the seat, without the call
@@ -107,11 +108,11 @@ const transactionSlack = 10 * time.Second
 func (j *judge) nothingLost(ctx context.Context) proof {
 	var sessions, players []string
 	var from, until []time.Time
-	for _, a := range j.players.answers.where(func(answer) bool { return true }) {
-		sessions, players = append(sessions, a.ticket.SessionID), append(players, a.player)
+	for _, a := range j.players.answers.findWhere(func(answer) bool { return true }) {
+		sessions, players = append(sessions, a.matchTicket.SessionID), append(players, a.playerName)
 		from, until = append(from, a.firstCalledAt.Add(-transactionSlack)), append(until, a.answeredAt)
 	}
-	return j.ask(ctx, "The killed replica lost nothing", `, lost AS (
+	return j.askDatabase(ctx, "The killed replica lost nothing", `, lost AS (
 			SELECT DISTINCT t.sub || ' in ' || t.session AS seat
 			FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS t(session, sub, since, until)
 			WHERE NOT EXISTS (
@@ -121,71 +122,74 @@ func (j *judge) nothingLost(ctx context.Context) proof {
 		SELECT count(*) = 0 AND $5::int > 0, CASE count(*)
 			WHEN 0 THEN format('%s answers gave a seat, %s of them by %s: the database has all seats', cardinality($1), $5, $6::text)
 			ELSE format('players got %s seats that the database does not have, such as %s', count(*), min(seat)) END
-		FROM lost`, sessions, players, from, until, j.count(j.record.beforeKill), j.record.replica.Name)
+		FROM lost`, sessions, players, from, until, j.countAnswers(j.chaosRecord.beforeKill), j.chaosRecord.killedReplica.command.Name)
 }
 
 // wentOn proves that other replicas answered players while the killed one was down, and it itself after its restart.
 func (j *judge) wentOn() proof {
-	meanwhile, since := j.count(j.record.withoutReplica), j.count(j.record.afterRestart)
+	meanwhile, since := j.countAnswers(j.chaosRecord.withoutReplica), j.countAnswers(j.chaosRecord.afterRestart)
 	return proof{
-		claim: "Everything went on without it", ok: meanwhile > 0 && since > 0,
-		evidence: fmt.Sprintf("%d calls were answered while %s was down; after its restart it answered %d", meanwhile,
-			j.record.replica.Name, since),
+		claim: "Everything went on without it", holds: meanwhile > 0 && since > 0,
+		evidenceText: fmt.Sprintf("%d calls were answered while %s was down; after its restart it answered %d",
+			meanwhile,
+			j.chaosRecord.killedReplica.command.Name, since),
 	}
 }
 
-func (j *judge) count(wanted func(answer) bool) int { return len(j.players.answers.where(wanted)) }
+func (j *judge) countAnswers(wanted func(answer) bool) int {
+	return len(j.players.answers.findWhere(wanted))
+}
 
 // beforeKill selects the answers of the killed replica before it was killed.
 func (r *record) beforeKill(a answer) bool {
-	return a.replica == r.replica.url && a.answeredAt.Before(r.replicaKilledAt)
+	return a.replicaURL == r.killedReplica.baseURL && a.answeredAt.Before(r.replicaKilledAt)
 }
 
 // withoutReplica selects the answers of other replicas while the killed one was down.
 func (r *record) withoutReplica(a answer) bool {
-	return a.replica != r.replica.url && a.answeredAt.After(r.replicaKilledAt) &&
+	return a.replicaURL != r.killedReplica.baseURL && a.answeredAt.After(r.replicaKilledAt) &&
 		(r.replicaBackAt.IsZero() || a.answeredAt.Before(r.replicaBackAt))
 }
 
 // afterRestart selects the answers of the killed replica after its restart.
 func (r *record) afterRestart(a answer) bool {
-	return !r.replicaBackAt.IsZero() && a.replica == r.replica.url && a.answeredAt.After(r.replicaBackAt)
+	return !r.replicaBackAt.IsZero() && a.replicaURL == r.killedReplica.baseURL && a.answeredAt.After(r.replicaBackAt)
 }
 
 func (j *judge) drainHeld(ctx context.Context) proof {
-	return j.ask(ctx, "The drained server took nobody new", `
+	return j.askDatabase(ctx, "The drained server took nobody new", `
 		SELECT $3 <> '' AND count(*) FILTER (WHERE reserved_at > $2) = 0,
 			format('%s seats given on %s since; %s players finished their match there',
 				count(*) FILTER (WHERE reserved_at > $2), $3, count(*) FILTER (WHERE left_at > $2 AND reason = 'left'))
-		FROM seat WHERE incarnation = $1`, j.record.drainedIncarnation, j.record.drainedAt, j.record.drainedServer)
+		FROM seat WHERE incarnation = $1`, j.chaosRecord.drainedIncarnation, j.chaosRecord.drainedAt, j.chaosRecord.drainedServer)
 }
 
 func (j *judge) thiefRefused() proof {
 	return proof{
-		claim:    "Replayed tokens were refused",
-		ok:       j.record.tokensShown > 0 && j.record.tokensShown == j.record.tokensRefused,
-		evidence: fmt.Sprintf("%d of %d", j.record.tokensRefused, j.record.tokensShown),
+		claim:        "Replayed tokens were refused",
+		holds:        j.chaosRecord.tokensShown > 0 && j.chaosRecord.tokensShown == j.chaosRecord.tokensRefused,
+		evidenceText: fmt.Sprintf("%d of %d", j.chaosRecord.tokensRefused, j.chaosRecord.tokensShown),
 	}
 }
 
 // invariantsHold also fails when a view named invariant_… is missing in ops.invariants.
 func (j *judge) invariantsHold(ctx context.Context) proof {
-	return j.ask(ctx, "All invariants hold", `, view AS (
+	return j.askDatabase(ctx, "All invariants hold", `, view AS (
 			SELECT count(*) AS known FROM pg_views WHERE schemaname = 'ops' AND viewname LIKE 'invariant\_%'
 		)
 		SELECT sum(violations) = 0 AND count(*) = known AND $2 = '', CASE
 			WHEN sum(violations) > 0 THEN 'broken now: ' || string_agg(name || ': ' || violations, ', ') FILTER (WHERE violations > 0)
 			WHEN $2 <> '' THEN 'broken during the play: ' || $2
 			ELSE format('%s of %s views ops.invariant_* are empty now, and were in each of %s earlier checks', count(*), known, $1::int) END
-		FROM ops.invariants, view GROUP BY known`, j.tally.looks, j.tally.brokenInvariants)
+		FROM ops.invariants, view GROUP BY known`, j.fleetTally.lookCount, j.fleetTally.brokenInvariants)
 }
 
 // endedWell is the last proof, made after everything was stopped.
 func endedWell(stopped error) proof {
-	p := proof{claim: "Everything stopped when told", ok: stopped == nil,
-		evidence: "every process that the demo did not kill ended with exit code 0"}
+	p := proof{claim: "Everything stopped when told", holds: stopped == nil,
+		evidenceText: "every process that the demo did not kill ended with exit code 0"}
 	if stopped != nil {
-		p.evidence = strings.ReplaceAll(stopped.Error(), "\n", "; ")
+		p.evidenceText = strings.ReplaceAll(stopped.Error(), "\n", "; ")
 	}
 	return p
 }

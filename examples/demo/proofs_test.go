@@ -31,14 +31,15 @@ func after(seconds int) time.Time { return killedAt.Add(time.Duration(seconds) *
 
 func newHistory(t *testing.T) *history {
 	return &history{t: t, judge: judge{
-		db: dbtest.Connect(t), players: &players{answers: &answers{}},
-		record: record{server: "dead", serverKilledAt: killedAt, replica: replica{url: "http://victim"}, replicaKilledAt: killedAt},
+		dbPool: dbtest.Connect(t), players: &players{answers: &answers{}},
+		chaosRecord: record{killedServer: "dead", serverKilledAt: killedAt,
+			killedReplica: replica{baseURL: "http://victim"}, replicaKilledAt: killedAt},
 	}}
 }
 
 func (h *history) exec(sql string, args ...any) {
 	h.t.Helper()
-	_, err := h.db.Exec(h.t.Context(), sql, args...)
+	_, err := h.dbPool.Exec(h.t.Context(), sql, args...)
 	require.NoError(h.t, err, sql)
 }
 
@@ -54,14 +55,15 @@ func (h *history) seat(player, server, reason string, given, left int) (session,
 }
 
 func given(player string, session uuid.UUID, asked, at int) answer {
-	return answer{ticket: sdk.Ticket{SessionID: "local." + session.String()}, player: player, replica: "http://victim", firstCalledAt: after(asked), answeredAt: after(at)}
+	return answer{matchTicket: sdk.Ticket{SessionID: "local." + session.String()}, playerName: player,
+		replicaURL: "http://victim", firstCalledAt: after(asked), answeredAt: after(at)}
 }
 
 // broken requires that a proof fails with this evidence.
 func (h *history) broken(p proof, evidence string) {
 	h.t.Helper()
-	require.False(h.t, p.ok)
-	require.Contains(h.t, p.evidence, evidence)
+	require.False(h.t, p.holds)
+	require.Contains(h.t, p.evidenceText, evidence)
 }
 
 // The proof finds a player who lost a seat with the server and was not seated again, and one who was seated and did not
@@ -72,8 +74,8 @@ func TestEvictedPlayersAreMissed(t *testing.T) {
 	h.seat("ann", "dead", "session lease expired", -9, 5)
 	h.seat("ann", "other", "left", 6, 20)
 	p := h.evictedPlayOn(t.Context())
-	require.Equal(t, "1 of 1 on dead (1 inside) play elsewhere, the last after 6.0 s", p.evidence)
-	require.True(t, p.ok)
+	require.Equal(t, "1 of 1 on dead (1 inside) play elsewhere, the last after 6.0 s", p.evidenceText)
+	require.True(t, p.holds)
 
 	h.seat("ben", "dead", "session lease expired", -9, 5)
 	h.seat("ben", "other", "left", -30, -20) // before the kill, which does not count
@@ -96,11 +98,12 @@ func TestLostSeatsAreMissed(t *testing.T) {
 		given("ann", session, -9, 30), // the player left during the call, which is allowed
 	}
 	p := h.nothingLost(t.Context())
-	require.True(t, p.ok, p.evidence)
+	require.True(t, p.holds, p.evidenceText)
 
-	for _, lie := range []answer{given("ben", session, -9, -9), given("ann", session, -11, -11), given("ann", session, 30, 30), given("ann", uuid.New(), -9, -9)} {
+	for _, lie := range []answer{given("ben", session, -9, -9), given("ann", session, -11, -11),
+		given("ann", session, 30, 30), given("ann", uuid.New(), -9, -9)} {
 		h.players.answers.inOrder = []answer{given("ann", session, -9, -9), lie}
-		h.broken(h.nothingLost(t.Context()), lie.player+" in "+lie.ticket.SessionID)
+		h.broken(h.nothingLost(t.Context()), lie.playerName+" in "+lie.matchTicket.SessionID)
 	}
 }
 
@@ -108,16 +111,16 @@ func TestLostSeatsAreMissed(t *testing.T) {
 func TestIntrudersAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	_, h.record.drainedIncarnation = h.seat("ann", "drained", "left", -10, 10)
+	_, h.chaosRecord.drainedIncarnation = h.seat("ann", "drained", "left", -10, 10)
 	h.seat("ben", "drained", "left", 5, 10)
-	h.record.drainedAt = killedAt
+	h.chaosRecord.drainedAt = killedAt
 	h.broken(h.drainHeld(t.Context()), "0 seats given on  since") // nothing was drained
 
-	h.record.drainedServer = "drained"
+	h.chaosRecord.drainedServer = "drained"
 	p := h.drainHeld(t.Context())
-	require.True(t, p.ok, p.evidence)
+	require.True(t, p.holds, p.evidenceText)
 
-	h.record.drainedAt = after(-60)
+	h.chaosRecord.drainedAt = after(-60)
 	h.broken(h.drainHeld(t.Context()), "1 seats given on drained")
 }
 
@@ -126,16 +129,16 @@ func TestBrokenInvariantsAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
 	p := h.invariantsHold(t.Context())
-	require.True(t, p.ok, p.evidence)
+	require.True(t, p.holds, p.evidenceText)
 
-	h.tally = tally{looks: 9, overCapacity: "full", brokenInvariants: "seat count drift: 1"}
+	h.fleetTally = tally{lookCount: 9, overCapacity: "full", brokenInvariants: "seat count drift: 1"}
 	h.broken(h.nobodyOverCapacity(), "over capacity: full")
 	h.broken(h.invariantsHold(t.Context()), "broken during the play: seat count drift: 1")
 
-	h.tally = tally{}
+	h.fleetTally = tally{}
 	h.exec(`CREATE VIEW ops.invariant_of_tomorrow AS SELECT 1`)
 	var views int
-	require.NoError(t, h.db.QueryRow(t.Context(), `SELECT count(*) FROM pg_views WHERE schemaname = 'ops' AND viewname LIKE 'invariant\_%'`).Scan(&views))
+	require.NoError(t, h.dbPool.QueryRow(t.Context(), `SELECT count(*) FROM pg_views WHERE schemaname = 'ops' AND viewname LIKE 'invariant\_%'`).Scan(&views))
 	h.broken(h.invariantsHold(t.Context()), fmt.Sprintf("%d of %d views", views-1, views))
 	h.exec(`CREATE OR REPLACE VIEW ops.invariants AS SELECT 'of tomorrow' AS name, count(*) AS violations FROM ops.invariant_of_tomorrow`)
 	h.broken(h.invariantsHold(t.Context()), "broken now: of tomorrow: 1")
@@ -157,7 +160,8 @@ func TestRepeatedCallsCountFromTheFirst(t *testing.T) {
 	require.NoError(t, err)
 	a := newAnswers(login)
 	defer a.transport.CloseIdleConnections()
-	client, err := sdk.New(sdk.Options{URLs: []string{director.URL}, HTTPClient: &http.Client{Transport: a}, FirstBackoff: 10 * time.Millisecond})
+	client, err := sdk.New(sdk.Options{URLs: []string{director.URL}, HTTPClient: &http.Client{Transport: a},
+		FirstBackoff: 10 * time.Millisecond})
 	require.NoError(t, err)
 	before := time.Now()
 	player := sdk.NewPlayer(client, func(ctx context.Context) (string, error) { return a.accessToken(ctx, "ann") })
@@ -165,6 +169,8 @@ func TestRepeatedCallsCountFromTheFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, a.inOrder, 1)
 	got := a.inOrder[0]
-	require.WithinRange(t, got.firstCalledAt, before, got.answeredAt.Add(-10*time.Millisecond), "two pauses of at least 5 ms")
-	require.Equal(t, answer{ticket: sdk.Ticket{SessionID: "local.1", SessionToken: "secret"}, player: "ann", replica: director.URL, firstCalledAt: got.firstCalledAt, answeredAt: got.answeredAt}, got)
+	require.WithinRange(t, got.firstCalledAt, before, got.answeredAt.Add(-10*time.Millisecond),
+		"two pauses of at least 5 ms")
+	require.Equal(t, answer{matchTicket: sdk.Ticket{SessionID: "local.1", SessionToken: "secret"}, playerName: "ann",
+		replicaURL: director.URL, firstCalledAt: got.firstCalledAt, answeredAt: got.answeredAt}, got)
 }

@@ -18,16 +18,16 @@ type queueing struct {
 // matchesWait reports whether matches wait for the first game server.
 func (c *chaos) matchesWait(ctx context.Context) bool {
 	var waiting int
-	err := c.judge.db.QueryRow(ctx, `SELECT count(DISTINCT ticket_id) FROM ticket_events WHERE state = 'waiting_for_server'`).Scan(&waiting)
+	err := c.proofJudge.dbPool.QueryRow(ctx, `SELECT count(DISTINCT ticket_id) FROM ticket_events WHERE state = 'waiting_for_server'`).Scan(&waiting)
 	return err == nil && waiting > 2
 }
 
 func (c *chaos) openArena(ctx context.Context) error {
 	var tickets, players int
-	err := c.judge.db.QueryRow(ctx, `
+	err := c.proofJudge.dbPool.QueryRow(ctx, `
 		SELECT count(*), coalesce(sum(players), 0), clock_timestamp() FROM (
 			SELECT count(DISTINCT p.sub) AS players FROM ticket_events e JOIN ticket_players p USING (region, ticket_id)
-			WHERE e.state = 'waiting_for_server' GROUP BY ticket_id) t`).Scan(&tickets, &players, &c.judge.record.queueing.serversStartAt)
+			WHERE e.state = 'waiting_for_server' GROUP BY ticket_id) t`).Scan(&tickets, &players, &c.proofJudge.chaosRecord.queueing.serversStartAt)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,8 @@ func (c *chaos) openArena(ctx context.Context) error {
 	if err := c.cluster.startServers(ctx); err != nil {
 		return err
 	}
-	c.screen.eventf("✓", "%d game servers with %d or %d seats have registered", serverCount, capacity(1), capacity(0))
+	c.screen.eventf("✓", "%d game servers with %d or %d seats have registered", serverCount, capacityOf(1),
+		capacityOf(0))
 	return nil
 }
 
@@ -45,11 +46,11 @@ func (c *chaos) killWorker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.judge.db.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&c.judge.record.queueing.workerKilledAt); err != nil {
+	if err := c.proofJudge.dbPool.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&c.proofJudge.chaosRecord.queueing.workerKilledAt); err != nil {
 		return err
 	}
-	c.cluster.process(owner).Kill()
-	c.judge.record.queueing.epochKilled = epoch
+	c.cluster.processNamed(owner).Kill()
+	c.proofJudge.chaosRecord.queueing.epochKilled = epoch
 	c.screen.eventf("!", "kill -9 %s, which decided for the profile %s", owner, profileName)
 	return nil
 }
@@ -57,25 +58,26 @@ func (c *chaos) killWorker(ctx context.Context) error {
 // takenOver reports whether another worker has made a match of the profile. It compares epochs, not times: the killed
 // worker may have handed the profile over in the moment before.
 func (c *chaos) takenOver(ctx context.Context) bool {
-	since, ok := c.cluster.ownedSince(ctx, c.judge.record.queueing.epochKilled)
+	since, ok := c.cluster.ownedSince(ctx, c.proofJudge.chaosRecord.queueing.epochKilled)
 	var matches int
-	err := c.judge.db.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE profile = $1 AND epoch > $2`, profileName, c.judge.record.queueing.epochKilled).Scan(&matches)
+	err := c.proofJudge.dbPool.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE profile = $1 AND epoch > $2`,
+		profileName, c.proofJudge.chaosRecord.queueing.epochKilled).Scan(&matches)
 	if !ok || err != nil || matches == 0 {
 		return false
 	}
-	c.judge.record.queueing.takenOverAt = since
+	c.proofJudge.chaosRecord.queueing.takenOverAt = since
 	return true
 }
 
 func (c *chaos) reportTakeover(context.Context) error {
 	c.screen.eventf("✓", "another worker decides for it, %.1f s later",
-		c.judge.record.queueing.takenOverAt.Sub(c.judge.record.queueing.workerKilledAt).Seconds())
+		c.proofJudge.chaosRecord.queueing.takenOverAt.Sub(c.proofJudge.chaosRecord.queueing.workerKilledAt).Seconds())
 	return nil
 }
 
 // waitersSeated proves that tickets that waited for the first server were assigned.
 func (j *judge) waitersSeated(ctx context.Context) proof {
-	return j.ask(ctx, "Those who waited for a server got one", `, waited AS (
+	return j.askDatabase(ctx, "Those who waited for a server got one", `, waited AS (
 			SELECT DISTINCT ticket_id FROM ticket_events WHERE state = 'waiting_for_server' AND at < $1
 		), ended AS (
 			SELECT w.ticket_id, e.state, e.at FROM waited w
@@ -83,17 +85,17 @@ func (j *judge) waitersSeated(ctx context.Context) proof {
 		)
 		SELECT count(*) > 0 AND bool_and(state IS NOT DISTINCT FROM 'assigned'), format('%s tickets waited before the first game server; %s were assigned, all within %s s',
 			count(*), count(*) FILTER (WHERE state = 'assigned'), round(extract(epoch FROM max(at) - $1), 1))
-		FROM ended`, j.record.queueing.serversStartAt)
+		FROM ended`, j.chaosRecord.queueing.serversStartAt)
 }
 
 // matchingWentOn proves that another worker made matches after the first one was killed.
 func (j *judge) matchingWentOn(ctx context.Context) proof {
-	p := j.ask(ctx, "Matching went on without its worker", `
+	p := j.askDatabase(ctx, "Matching went on without its worker", `
 		SELECT count(*) FILTER (WHERE m.epoch > $3) > 0 AND count(*) FILTER (WHERE m.epoch <= $3) > 0,
 			format('%s matches before, %s after another took over within %s s', count(*) FILTER (WHERE m.epoch <= $3),
 				count(*) FILTER (WHERE m.epoch > $3), round(extract(epoch FROM greatest($2::timestamptz - $1::timestamptz, '0')), 1))
-		FROM match_history m WHERE profile = $4`, j.record.queueing.workerKilledAt, j.record.queueing.takenOverAt, j.record.queueing.epochKilled, profileName)
-	p.ok = p.ok && !j.record.queueing.takenOverAt.IsZero()
+		FROM match_history m WHERE profile = $4`, j.chaosRecord.queueing.workerKilledAt, j.chaosRecord.queueing.takenOverAt, j.chaosRecord.queueing.epochKilled, profileName)
+	p.holds = p.holds && !j.chaosRecord.queueing.takenOverAt.IsZero()
 	return p
 }
 
@@ -101,7 +103,7 @@ func (j *judge) matchingWentOn(ctx context.Context) proof {
 // worker that is killed has not recorded the tickets of its last matches, so that only the number of their players is
 // compared.
 func (j *judge) oneSeatEach(ctx context.Context) proof {
-	return j.ask(ctx, "Every matched player had one seat", `, matched AS (
+	return j.askDatabase(ctx, "Every matched player had one seat", `, matched AS (
 			SELECT m.id AS match, p.sub FROM match_history m
 			JOIN ticket_history t ON t.region = m.region AND t.id = ANY (m.tickets) AND t.match_id = m.id CROSS JOIN unnest(t.party) AS p(sub)
 		), held AS (
@@ -118,16 +120,16 @@ func (j *judge) oneSeatEach(ctx context.Context) proof {
 		FROM counted`)
 }
 
-// explain runs director explain for the match with the most tickets; of several, the one with the longest wait.
-func (j *judge) explain(ctx context.Context, c *cluster) (text string, err error) {
+// explainMatch runs director explain for the match with the most tickets; of several, the one with the longest wait.
+func (j *judge) explainMatch(ctx context.Context, c *cluster) (text string, err error) {
 	var match string
-	err = j.db.QueryRow(ctx, `
+	err = j.dbPool.QueryRow(ctx, `
 		SELECT m.id FROM match_history m JOIN ticket_history t ON t.match_id = m.id
 		GROUP BY m.id, m.decided_at ORDER BY count(*) DESC, max(m.decided_at - t.created) DESC LIMIT 1`).Scan(&match)
 	if err != nil {
 		return "", fmt.Errorf("no match to explain: %w", err)
 	}
-	why := c.command("director", "explain", c.env, "explain", "match", match)
+	why := c.newCommand("director", "explain", c.directorEnv, "explain", "match", match)
 	cmd := exec.CommandContext(ctx, why.Path, why.Args...)
 	cmd.Env = why.Env
 	out, err := cmd.CombinedOutput()

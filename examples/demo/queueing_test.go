@@ -50,8 +50,8 @@ func TestMissingSeatsAreFound(t *testing.T) {
 	h.broken(h.oneSeatEach(t.Context()), "0 players in 0 matches")
 	id := h.match(1, 0, eight(1500, 1500))
 	p := h.oneSeatEach(t.Context())
-	require.True(t, p.ok, p.evidence)
-	require.Equal(t, "8 players in 1 matches", p.evidence)
+	require.True(t, p.holds, p.evidenceText)
+	require.Equal(t, "8 players in 1 matches", p.evidenceText)
 
 	h.exec(`UPDATE seat_history SET session_id = gen_random_uuid(), match_id = NULL, team = NULL WHERE sub = 'bot-3'`)
 	h.broken(h.oneSeatEach(t.Context()), "bot-3 with 0 in "+id.String())
@@ -65,10 +65,10 @@ func TestMissingSeatsAreFound(t *testing.T) {
 func TestBrokenRulesAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	require.False(t, h.rulesHold(t.Context()).ok, "nothing was matched")
+	require.False(t, h.rulesHold(t.Context()).holds, "nothing was matched")
 	h.match(1, 0, eight(1500, 1700))
 	p := h.rulesHold(t.Context())
-	require.True(t, p.ok, p.evidence)
+	require.True(t, p.holds, p.evidenceText)
 	bad := h.match(1, 10, eight(1500, 1901))
 	h.broken(h.rulesHold(t.Context()), "match "+bad.String()+" breaks near-skill")
 }
@@ -77,15 +77,15 @@ func TestBrokenRulesAreFound(t *testing.T) {
 func TestUnrecordedTicketsAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.record.queueing.workerKilledAt, h.record.queueing.epochKilled = after(0), 1
+	h.chaosRecord.queueing.workerKilledAt, h.chaosRecord.queueing.epochKilled = after(0), 1
 	h.match(1, -10, eight(1500, 1500))
 	last := h.match(1, -1, eight(1500, 1500))
 	h.exec(`DELETE FROM ticket_history WHERE match_id = $1`, last)
 	p := h.rulesHold(t.Context())
-	require.True(t, p.ok, p.evidence)
-	require.Contains(t, p.evidence, "1 matches were checked")
-	require.Contains(t, p.evidence, "the tickets of its last 1")
-	require.True(t, h.oneSeatEach(t.Context()).ok)
+	require.True(t, p.holds, p.evidenceText)
+	require.Contains(t, p.evidenceText, "1 matches were checked")
+	require.Contains(t, p.evidenceText, "the tickets of its last 1")
+	require.True(t, h.oneSeatEach(t.Context()).holds)
 	h.exec(`DELETE FROM seat_history WHERE match_id = $1 AND sub = 'bot-3'`, last)
 	h.broken(h.oneSeatEach(t.Context()), last.String()+" with 8 players and 7 seats")
 
@@ -98,35 +98,35 @@ func TestUnrecordedTicketsAreFound(t *testing.T) {
 func TestAStoppedQueueIsFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.record.queueing.workerKilledAt, h.record.queueing.takenOverAt, h.record.queueing.epochKilled = after(0), after(1), 1
+	h.chaosRecord.queueing.workerKilledAt, h.chaosRecord.queueing.takenOverAt, h.chaosRecord.queueing.epochKilled = after(0), after(1), 1
 	h.match(1, -5, eight(1500, 1500))
 	h.broken(h.matchingWentOn(t.Context()), "1 matches before, 0 after")
 	h.match(2, 3, eight(1500, 1500))
 	p := h.matchingWentOn(t.Context())
-	require.True(t, p.ok, p.evidence)
-	require.Equal(t, "1 matches before, 1 after another took over within 1.0 s", p.evidence)
-	h.record.queueing.takenOverAt = after(-1) // handed over in the moment before the kill
+	require.True(t, p.holds, p.evidenceText)
+	require.Equal(t, "1 matches before, 1 after another took over within 1.0 s", p.evidenceText)
+	h.chaosRecord.queueing.takenOverAt = after(-1) // handed over in the moment before the kill
 	p = h.matchingWentOn(t.Context())
-	require.True(t, p.ok, p.evidence)
-	require.Contains(t, p.evidence, "1 after another took over within 0.0 s")
-	h.record.queueing.takenOverAt = time.Time{}
-	require.False(t, h.matchingWentOn(t.Context()).ok, "nobody took over")
+	require.True(t, p.holds, p.evidenceText)
+	require.Contains(t, p.evidenceText, "1 after another took over within 0.0 s")
+	h.chaosRecord.queueing.takenOverAt = time.Time{}
+	require.False(t, h.matchingWentOn(t.Context()).holds, "nobody took over")
 }
 
 // The proof finds a ticket that waited for the first server and never got one.
 func TestForgottenWaitersAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.record.queueing.serversStartAt = after(0)
-	require.False(t, h.waitersSeated(t.Context()).ok, "nobody waited")
+	h.chaosRecord.queueing.serversStartAt = after(0)
+	require.False(t, h.waitersSeated(t.Context()).holds, "nobody waited")
 	event := func(ticket, state string, n, at int) {
 		h.exec(`INSERT INTO ticket_events (region, ticket_id, n, at, state, party) VALUES ('global', $1, $2, $3, $4, '{ann}')`, ticket, n, after(at), state)
 	}
 	event("t1", "waiting_for_server", 1, -1)
 	event("t1", "assigned", 2, 1)
 	p := h.waitersSeated(t.Context())
-	require.True(t, p.ok, p.evidence)
-	require.Equal(t, "1 tickets waited before the first game server; 1 were assigned, all within 1.0 s", p.evidence)
+	require.True(t, p.holds, p.evidenceText)
+	require.Equal(t, "1 tickets waited before the first game server; 1 were assigned, all within 1.0 s", p.evidenceText)
 	event("t2", "waiting_for_server", 1, -1)
 	h.broken(h.waitersSeated(t.Context()), "2 tickets waited before the first game server; 1 were assigned")
 }

@@ -19,26 +19,26 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 	p := proof{claim: "No match breaks its rules"}
 	rules, err := profile.Parse(ranked)
 	if err != nil {
-		return proof{claim: p.claim, evidence: err.Error()}
+		return proof{claim: p.claim, evidenceText: err.Error()}
 	}
 	all, err := j.readDecisions(ctx)
 	if err != nil {
-		return proof{claim: p.claim, evidence: err.Error()}
+		return proof{claim: p.claim, evidenceText: err.Error()}
 	}
-	unrecorded, err := j.unrecorded(ctx)
+	unrecorded, err := j.countUnrecorded(ctx)
 	if err != nil {
-		return proof{claim: p.claim, evidence: err.Error()}
+		return proof{claim: p.claim, evidenceText: err.Error()}
 	}
 	for _, d := range all {
 		for _, v := range verify.Check(rules, d.match, d.DecidedAt) {
-			p.evidence = fmt.Sprintf("match %s breaks %s: %s", d.ID, v.Rule, v.Text)
+			p.evidenceText = fmt.Sprintf("match %s breaks %s: %s", d.ID, v.Rule, v.Text)
 			return p
 		}
 	}
-	p.ok, p.evidence = len(all) > 0, fmt.Sprintf("%d matches were checked against skill, balance, teams and parties",
+	p.holds, p.evidenceText = len(all) > 0, fmt.Sprintf("%d matches were checked against skill, balance, teams and parties",
 		len(all))
 	if unrecorded > 0 {
-		p.evidence += fmt.Sprintf("; the worker that was killed had not yet recorded the tickets of its last %d",
+		p.evidenceText += fmt.Sprintf("; the worker that was killed had not yet recorded the tickets of its last %d",
 			unrecorded)
 	}
 	return p
@@ -48,12 +48,12 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 // them for a second.
 const recordedWithin = 3 * time.Second
 
-// unrecorded returns how many matches have no tickets in the history because their worker was killed just after. Others
+// countUnrecorded returns how many matches have no tickets in the history because their worker was killed just after. Others
 // are an error, but those of the last moments, which are not due yet. The worker may still decide between the reading of
 // the time and its end.
-func (j *judge) unrecorded(ctx context.Context) (lost int, err error) {
+func (j *judge) countUnrecorded(ctx context.Context) (lost int, err error) {
 	var missing []string
-	err = j.db.QueryRow(ctx, `
+	err = j.dbPool.QueryRow(ctx, `
 		SELECT count(*) FILTER (WHERE just), coalesce(array_agg(text) FILTER (WHERE NOT just), '{}') FROM (
 			SELECT format('%s (%s of its %s, epoch %s, %s after the kill)', m.id,
 				(SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id), cardinality(m.tickets), m.epoch, m.decided_at - $1) AS text,
@@ -61,8 +61,8 @@ func (j *judge) unrecorded(ctx context.Context) (lost int, err error) {
 			FROM match_history m
 			WHERE m.profile = $3 AND m.decided_at < clock_timestamp() - $2::interval
 				AND cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)) m`,
-		j.record.queueing.workerKilledAt, recordedWithin, profileName,
-		j.record.queueing.epochKilled).Scan(&lost, &missing)
+		j.chaosRecord.queueing.workerKilledAt, recordedWithin, profileName,
+		j.chaosRecord.queueing.epochKilled).Scan(&lost, &missing)
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("the tickets of match %s are not in the history", missing[0])
 	}
@@ -79,7 +79,7 @@ type decided struct {
 
 // readDecisions returns the matches of the profile that were made, of which the history has the tickets.
 func (j *judge) readDecisions(ctx context.Context) ([]decided, error) {
-	rows, err := j.db.Query(ctx, `
+	rows, err := j.dbPool.Query(ctx, `
 		SELECT m.id::text, m.decided_at, m.mode, m.game_region,
 			(SELECT json_agg(json_build_object('id', t.id, 'created', t.created, 'profiles', t.profiles, 'attributes', t.attributes, 'latencies', t.latencies))
 				FROM ticket_history t WHERE t.match_id = m.id),

@@ -13,25 +13,25 @@ import (
 // owner is that of the servers of workers without DIRECTOR_PROVISION_OWNER.
 const owner provider.Owner = "ld-local"
 
-// servers is the directory of the game servers that the workers start.
-func (c *cluster) servers() string { return filepath.Join(c.dir, "servers") }
+// serversDir is the directory of the game servers that the workers start.
+func (c *cluster) serversDir() string { return filepath.Join(c.workDir, "servers") }
 
 // orphans kills the game servers that the workers have started, after the demo itself was killed. These survive their
 // workers on purpose.
 const orphans = `sleep 1; for f in "$1"/*/pid; do read -r p <"$f" && kill -9 "-$p"; done 2>/dev/null`
 
-// adopt opens the servers' directory beside the workers, and makes sure that no server outlives the demo.
-func (c *cluster) adopt() (err error) {
-	if c.revoke, err = lastwill.Leave(orphans, c.servers()); err != nil {
+// adoptServers opens the servers' directory beside the workers, and makes sure that no server outlives the demo.
+func (c *cluster) adoptServers() (err error) {
+	if c.revokeWill, err = lastwill.Leave(orphans, c.serversDir()); err != nil {
 		return err
 	}
-	c.launched, err = process.New(process.Config{Dir: c.servers()})
+	c.launchedServers, err = process.New(process.Config{Dir: c.serversDir()})
 	return err
 }
 
 // aliveServers returns the tags of the servers that are alive.
 func (c *cluster) aliveServers(ctx context.Context) (tags []string, err error) {
-	all, err := provider.ListAll(ctx, c.launched, owner)
+	all, err := provider.ListAll(ctx, c.launchedServers, owner)
 	tags = []string{}
 	for _, o := range all {
 		tags = append(tags, string(o.Tag))
@@ -41,17 +41,17 @@ func (c *cluster) aliveServers(ctx context.Context) (tags []string, err error) {
 
 // endServers kills the servers that are left, after the workers have ended. Errors: one does not end.
 func (c *cluster) endServers(ctx context.Context) error {
-	if c.launched == nil {
+	if c.launchedServers == nil {
 		return nil
 	}
-	defer c.revoke()
-	defer c.launched.Close()
+	defer c.revokeWill()
+	defer c.launchedServers.Close()
 	var left []string
 	var err error
-	if await(ctx, func() bool {
+	if awaitTrue(ctx, func() bool {
 		left, err = c.aliveServers(ctx)
 		for _, tag := range left {
-			_ = c.launched.Stop(ctx, provider.Ref(tag), 0) // the next look shows whether it has ended
+			_ = c.launchedServers.Stop(ctx, provider.Ref(tag), 0) // the next look shows whether it has ended
 		}
 		return err != nil || len(left) == 0
 	}) {

@@ -35,22 +35,22 @@ func parseStay(value string, terminal bool) (time.Duration, error) {
 
 // visit is the time in which somebody looks around.
 type visit struct {
-	limit  time.Duration
-	link   string                // that opens the console
-	play   func(context.Context) // until its context ends
-	failed func() error          // the error of a process that ended by itself
+	maxTime     time.Duration
+	consoleLink string                // that opens the console
+	playUntil   func(context.Context) // until its context ends
+	failedError func() error          // the error of a process that ended by itself
 }
 
 // lookAround plays on, prints the link last, and waits for Ctrl-C or until the time is over.
 func (v visit) lookAround(ctx context.Context, s *screen) error {
 	s.printf("\nThe system runs on, and so do its bots, until Ctrl-C, for at most %.0f minutes (until %s).\nLook around in the operators' console:\n\n  %s\n",
-		v.limit.Minutes(), time.Now().Add(v.limit).Format("15:04"), v.link)
-	timed, end := context.WithTimeout(ctx, v.limit)
+		v.maxTime.Minutes(), time.Now().Add(v.maxTime).Format("15:04"), v.consoleLink)
+	timed, end := context.WithTimeout(ctx, v.maxTime)
 	defer end()
 	group, stage := errgroup.WithContext(timed)
-	group.Go(func() error { v.play(stage); return nil })
+	group.Go(func() error { v.playUntil(stage); return nil })
 	group.Go(func() (err error) {
-		await(stage, func() bool { err = v.failed(); return err != nil })
+		awaitTrue(stage, func() bool { err = v.failedError(); return err != nil })
 		return err
 	})
 	return group.Wait()

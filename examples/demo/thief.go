@@ -10,16 +10,16 @@ import (
 // maxStolen is how many tokens the thief shows at a time.
 const maxStolen = 5
 
-// steal shows game servers the tokens of players who are connected, as an eavesdropper could, and counts the refusals.
+// stealTokens shows game servers the tokens of players who are connected, as an eavesdropper could, and counts the refusals.
 // The players stay connected; the other proofs would notice if they did not.
-func (p *players) steal(ctx context.Context) (shown, refused int) {
-	for _, b := range p.swarm.Stats().Bots {
+func (p *players) stealTokens(ctx context.Context) (shown, refused int) {
+	for _, b := range p.botSwarm.Stats().Bots {
 		stolen, ok := p.redeemedToken(b)
 		if !ok || shown == maxStolen {
 			continue
 		}
-		match := sdk.Match{SessionID: stolen.ticket.SessionID, Endpoint: stolen.ticket.Endpoint}
-		admitted, err := p.swarm.Try(ctx, sdk.Seat{Match: match, SessionToken: stolen.ticket.SessionToken})
+		match := sdk.Match{SessionID: stolen.matchTicket.SessionID, Endpoint: stolen.matchTicket.Endpoint}
+		admitted, err := p.botSwarm.Try(ctx, sdk.Seat{Match: match, SessionToken: stolen.matchTicket.SessionToken})
 		if err != nil {
 			continue // the server may just have been killed, which is no refusal
 		}
@@ -34,10 +34,13 @@ func (p *players) steal(ctx context.Context) (shown, refused int) {
 // redeemedToken returns the newest token of a bot if the bot plays with it: a token that is not redeemed yet admits
 // anybody.
 func (p *players) redeemedToken(b bots.BotStats) (newest answer, ok bool) {
-	tokens := p.answers.where(func(a answer) bool { return a.player == b.Name && a.ticket.SessionToken != "" })
+	tokens := p.answers.findWhere(func(a answer) bool {
+		return a.playerName == b.Name &&
+			a.matchTicket.SessionToken != ""
+	})
 	if !b.Playing || len(tokens) == 0 {
 		return answer{}, false
 	}
 	newest, visit := tokens[len(tokens)-1], b.Visits[len(b.Visits)-1]
-	return newest, newest.ticket.SessionID == visit.SessionID && newest.answeredAt.Before(visit.StartedAt)
+	return newest, newest.matchTicket.SessionID == visit.SessionID && newest.answeredAt.Before(visit.StartedAt)
 }

@@ -33,7 +33,7 @@ const patience = 30 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	err := run(ctx, os.Stdout, os.Args[1:])
+	err := runExample(ctx, os.Stdout, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lobby:", err)
@@ -43,62 +43,64 @@ func main() {
 
 // config holds the flags. The defaults are the values of `director dev`.
 type config struct {
-	urls, names  []string
-	backend      backend.Backend
-	project, key string
-	roomType     string
-	play         time.Duration
+	lobbyURLs, playerNames []string
+	backend                backend.Backend
+	projectID, projectKey  string
+	roomType               string
+	playTime               time.Duration
 }
 
-func parse(args []string) (c config, err error) {
+func parseFlags(args []string) (c config, err error) {
 	flags := flag.NewFlagSet("lobby", flag.ContinueOnError)
 	urls := flags.String("lobby", "ws://127.0.0.1:4000", "`addresses` of the lobby's replicas, comma-separated")
 	names := flags.String("friends", "ada,bo", "the `names` of the players")
 	flags.StringVar(&c.backend.URL, "control", "http://127.0.0.1:3000", "`address` of the control API, which makes the tokens")
 	flags.StringVar(&c.backend.InternalToken, "internal-token", "nexis-dev-internal-token", "`secret` of the control API")
-	flags.StringVar(&c.project, "project", "demo-project", "the `project`")
-	flags.StringVar(&c.key, "key", "demo-key", "the project's `key`")
+	flags.StringVar(&c.projectID, "project", "demo-project", "the `project`")
+	flags.StringVar(&c.projectKey, "key", "demo-key", "the project's `key`")
 	flags.StringVar(&c.roomType, "room-type", "duel", "the `type` of the match: one with a profile has a game server")
-	flags.DurationVar(&c.play, "play", 5*time.Second, "how long to play on the game server of the match")
+	flags.DurationVar(&c.playTime, "play", 5*time.Second, "how long to play on the game server of the match")
 	err = flags.Parse(args)
-	c.urls, c.names = strings.Split(*urls, ","), strings.Split(*names, ",")
+	c.lobbyURLs, c.playerNames = strings.Split(*urls, ","), strings.Split(*names, ",")
 	return c, err
 }
 
-func run(ctx context.Context, out io.Writer, args []string) error {
-	c, err := parse(args)
+func runExample(ctx context.Context, out io.Writer, args []string) error {
+	c, err := parseFlags(args)
 	if err != nil {
 		return err
 	}
-	group, err := c.connect(ctx)
+	group, err := c.connectFriends(ctx)
 	if err != nil {
 		return err
 	}
 	defer group.Close()
 	for i, f := range group {
-		fmt.Fprintf(out, "%s is connected to %s, session %s\n", f.Name, c.urls[i%len(c.urls)], f.Status().Session)
+		fmt.Fprintf(out, "%s is connected to %s, session %s\n", f.Name, c.lobbyURLs[i%len(c.lobbyURLs)],
+			f.Client.Status().Session)
 	}
 	meeting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	match, err := c.meet(meeting, out, group)
+	match, err := c.meetFriends(meeting, out, group)
 	if err != nil {
 		return err
 	}
-	if _, hasServer := group[0].Room(match.Room).State().Values["server"]; !hasServer {
+	if _, hasServer := group[0].Client.Room(match.Room).State().Values["server"]; !hasServer {
 		fmt.Fprintf(out, "the match has no game server: the room type %s has no profile\n", c.roomType)
 		return nil
 	}
 	return c.playTogether(ctx, out, group, match.Room)
 }
 
-// connect connects the friends, by turns to the replicas.
-func (c config) connect(ctx context.Context) (group friends.Group, err error) {
-	for i, name := range c.names {
-		token, err := c.backend.Token(ctx, c.project, c.key, name)
+// connectFriends connects the friends, by turns to the replicas.
+func (c config) connectFriends(ctx context.Context) (group friends.Group, err error) {
+	for i, name := range c.playerNames {
+		token, err := c.backend.Token(ctx, c.projectID, c.projectKey, name)
 		var f *friends.Friend
 		if err == nil {
-			first := i % len(c.urls)
-			f, err = friends.New(ctx, name, token, append(c.urls[first:len(c.urls):len(c.urls)], c.urls[:first]...)...)
+			first := i % len(c.lobbyURLs)
+			f, err = friends.New(ctx, name, token,
+				append(c.lobbyURLs[first:len(c.lobbyURLs):len(c.lobbyURLs)], c.lobbyURLs[:first]...)...)
 		}
 		if err != nil {
 			group.Close()
@@ -109,8 +111,8 @@ func (c config) connect(ctx context.Context) (group friends.Group, err error) {
 	return group, nil
 }
 
-// meet brings the friends from the lobby to a match.
-func (c config) meet(ctx context.Context, out io.Writer, group friends.Group) (lobby.MatchFound, error) {
+// meetFriends brings the friends from the lobby to a match.
+func (c config) meetFriends(ctx context.Context, out io.Writer, group friends.Group) (lobby.MatchFound, error) {
 	room := "lobby:" + strings.ToLower(rand.Text()[:8])
 	if err := group.Meet(ctx, room); err != nil {
 		return lobby.MatchFound{}, err
@@ -133,11 +135,11 @@ func (c config) meet(ctx context.Context, out io.Writer, group friends.Group) (l
 
 // playTogether plays on the game server of a match.
 func (c config) playTogether(ctx context.Context, out io.Writer, group friends.Group, room string) error {
-	ctx, cancel := context.WithTimeout(ctx, c.play)
+	ctx, cancel := context.WithTimeout(ctx, c.playTime)
 	defer cancel()
 	playing, stage := errgroup.WithContext(ctx)
 	for _, f := range group {
-		seat, err := f.Room(room).Resolve(ctx)
+		seat, err := f.Client.Room(room).Resolve(ctx)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,9 @@ const master = "a master secret of tests"
 // replica starts a replica of the realtime lobby on a database, which replicas can share, and returns its address.
 func replica(t *testing.T, url string) string {
 	store := storetest.Open(t, url, func(c *db.Config) { c.Queueing = realtime.Queueing("global", 0) })
-	server := must.Get(realtime.New(store, realtime.Options{Addr: "127.0.0.1:0", Auth: realtime.AuthRequired, Master: master, RequireKey: true}))(t)
+	server := must.Get(realtime.New(store,
+		realtime.Options{Addr: "127.0.0.1:0", AuthMode: realtime.AuthRequired, MasterSecret: master,
+			RequireKey: true}))(t)
 	require.NoError(t, server.Listen(t.Context()))
 	ctx, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -43,7 +45,7 @@ func replica(t *testing.T, url string) string {
 		end()
 		running.Wait()
 	})
-	require.Eventually(t, server.Ready, time.Minute, time.Millisecond)
+	require.Eventually(t, server.IsReady, time.Minute, time.Millisecond)
 	return "ws://" + server.Addr().String()
 }
 
@@ -52,7 +54,9 @@ func control(t *testing.T, url string) string {
 	store := storetest.Open(t, url)
 	sealer := keytest.Sealer(t, 0)
 	must.Get(store.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "global"}))(t)
-	_, _, err := store.CreateProjectKey(t.Context(), db.NewProjectKey{Project: "p1", ID: "k1", Name: "one", Scopes: []string{db.ScopeMint}, Seal: sealer.NewProjectSecret})
+	_, _, err := store.CreateProjectKey(t.Context(),
+		db.NewProjectKey{ProjectID: "p1", ID: "k1", Name: "one", Scopes: []string{db.ScopeMint},
+			Seal: sealer.NewProjectSecret})
 	require.NoError(t, err)
 	handler := must.Get(projects.New(projects.Options{Store: store, Tokens: []string{"internal"},
 		Secrets: token.ProjectSecrets{Master: master, Sealer: sealer}}))(t)
@@ -75,18 +79,20 @@ func TestFriendsFindTheirMatch(t *testing.T) {
 	makeMatches(t, url)
 	var out bytes.Buffer
 	args := []string{
-		"-lobby", replica(t, url) + "," + replica(t, url), "-control", control(t, url), "-internal-token", "internal", "-project", "p1", "-key", "k1",
+		"-lobby", replica(t, url) + "," + replica(t, url), "-control", control(t, url), "-internal-token", "internal",
+		"-project", "p1", "-key", "k1",
 		"-friends", "ada,bo,cleo",
 	}
-	require.NoError(t, run(t.Context(), &out, args))
+	require.NoError(t, runExample(t.Context(), &out, args))
 	for _, line := range []string{
-		"ada is connected to ws://", "all are in lobby:", "everybody has heard 3 lines of chat, in the same order", "they are in the match duel:match:",
+		"ada is connected to ws://", "all are in lobby:", "everybody has heard 3 lines of chat, in the same order",
+		"they are in the match duel:match:",
 		"the match has no game server",
 	} {
 		require.Contains(t, out.String(), line)
 	}
 
 	args[5] = "wrong"
-	require.ErrorContains(t, run(t.Context(), &out, args), "401")
-	require.ErrorContains(t, run(t.Context(), &out, []string{"-control", "http://127.0.0.1:1"}), "127.0.0.1:1")
+	require.ErrorContains(t, runExample(t.Context(), &out, args), "401")
+	require.ErrorContains(t, runExample(t.Context(), &out, []string{"-control", "http://127.0.0.1:1"}), "127.0.0.1:1")
 }

@@ -19,7 +19,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	err := run(ctx, slog.New(slog.NewTextHandler(os.Stderr, nil)), os.Args[1:])
+	err := runParts(ctx, slog.New(slog.NewTextHandler(os.Stderr, nil)), os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "openmatch:", err)
@@ -29,48 +29,48 @@ func main() {
 
 // config holds the flags.
 type config struct {
-	query, frontend, backend string // where Open Match listens: with a director they are one address
-	listen, function         string // the match function: where it listens, and where Open Match reaches it
-	players                  int
-	timeout                  time.Duration
-	part                     string // "" is all of them
+	queryAddress, frontendAddress, backendAddress string // where Open Match listens: with a director they are one address
+	listenAddress, functionAddress                string // the match function: where it listens, and where Open Match reaches it
+	playerCount                                   int
+	playerTimeout                                 time.Duration
+	partName                                      string // "" is all of them
 }
 
-func parse(args []string) (c config, err error) {
+func parseFlags(args []string) (c config, err error) {
 	flags := flag.NewFlagSet("openmatch", flag.ContinueOnError)
-	flags.StringVar(&c.query, "query", "localhost:50503", "`address` of Open Match's query service")
-	flags.StringVar(&c.frontend, "frontend", "localhost:50504", "`address` of Open Match's frontend service")
-	flags.StringVar(&c.backend, "backend", "localhost:50505", "`address` of Open Match's backend service")
-	flags.StringVar(&c.listen, "listen", "127.0.0.1:50502", "`address` that the match function listens on")
-	flags.StringVar(&c.function, "function", "", "`address` at which Open Match reaches the match function, if it is not the same")
-	flags.IntVar(&c.players, "players", 100, "number of players")
-	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long each player waits")
+	flags.StringVar(&c.queryAddress, "query", "localhost:50503", "`address` of Open Match's query service")
+	flags.StringVar(&c.frontendAddress, "frontend", "localhost:50504", "`address` of Open Match's frontend service")
+	flags.StringVar(&c.backendAddress, "backend", "localhost:50505", "`address` of Open Match's backend service")
+	flags.StringVar(&c.listenAddress, "listen", "127.0.0.1:50502", "`address` that the match function listens on")
+	flags.StringVar(&c.functionAddress, "function", "", "`address` at which Open Match reaches the match function, if it is not the same")
+	flags.IntVar(&c.playerCount, "players", 100, "number of players")
+	flags.DurationVar(&c.playerTimeout, "timeout", 10*time.Second, "how long each player waits")
 	director := flags.String("director", "", "`address` of a director, which is all three services")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
 	if *director != "" {
-		c.query, c.frontend, c.backend = *director, *director, *director
+		c.queryAddress, c.frontendAddress, c.backendAddress = *director, *director, *director
 	}
-	c.part = flags.Arg(0)
+	c.partName = flags.Arg(0)
 	return c, nil
 }
 
-func run(ctx context.Context, log *slog.Logger, args []string) error {
-	c, err := parse(args)
+func runParts(ctx context.Context, log *slog.Logger, args []string) error {
+	c, err := parseFlags(args)
 	if err != nil {
 		return err
 	}
-	switch c.part {
+	switch c.partName {
 	case "":
 		return c.runAll(ctx, log)
 	case "frontend":
-		return c.play(ctx, log)
+		return c.runPlayers(ctx, log)
 	case "director":
-		return c.direct(ctx, log, c.functionAddr())
+		return c.runDirector(ctx, log, c.functionAddr())
 	case "matchfunction":
 		return c.serveFunction(ctx, log, func(string) {})
 	default:
-		return fmt.Errorf("there is no part %q: there are frontend, director and matchfunction", c.part)
+		return fmt.Errorf("there is no part %q: there are frontend, director and matchfunction", c.partName)
 	}
 }

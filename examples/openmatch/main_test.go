@@ -65,8 +65,9 @@ func TestAgainstTwoReplicas(t *testing.T) {
 	one, other := replica(t, url), replica(t, url)
 	var said logtest.Buffer
 	log := slog.New(slog.NewJSONHandler(&said, nil))
-	err := run(t.Context(), log, []string{
-		"-frontend", one, "-backend", other, "-query", one, "-listen", "127.0.0.1:0", "-players", "61", "-timeout", "5s",
+	err := runParts(t.Context(), log, []string{
+		"-frontend", one, "-backend", other, "-query", one, "-listen", "127.0.0.1:0", "-players", "61", "-timeout",
+		"5s",
 	})
 	require.NoError(t, err)
 	rooms := connects(t, said.String())
@@ -84,7 +85,8 @@ func TestAgainstTwoReplicas(t *testing.T) {
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
-	require.ErrorContains(t, run(t.Context(), log, []string{"dance"}), `there is no part "dance"`)
-	require.ErrorContains(t, run(t.Context(), log, []string{"-director", "127.0.0.1:1", "-players", "1", "-listen", "127.0.0.1:0"}), "player-0")
-	require.ErrorContains(t, run(t.Context(), log, []string{"-listen", "nowhere", "matchfunction"}), "nowhere")
+	require.ErrorContains(t, runParts(t.Context(), log, []string{"dance"}), `there is no part "dance"`)
+	require.ErrorContains(t, runParts(t.Context(), log,
+		[]string{"-director", "127.0.0.1:1", "-players", "1", "-listen", "127.0.0.1:0"}), "player-0")
+	require.ErrorContains(t, runParts(t.Context(), log, []string{"-listen", "nowhere", "matchfunction"}), "nowhere")
 }

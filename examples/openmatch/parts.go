@@ -24,8 +24,8 @@ import (
 // mode is the tag of all players.
 const mode = "duel"
 
-// profiles overlap: both propose players of medium skill, and Open Match keeps the better proposal.
-func profiles() []*pb.MatchProfile {
+// matchProfiles overlap: both propose players of medium skill, and Open Match keeps the better proposal.
+func matchProfiles() []*pb.MatchProfile {
 	pool := func(name string, least, most float64) *pb.MatchProfile {
 		return &pb.MatchProfile{Name: name, Pools: []*pb.Pool{{
 			Name:               name,
@@ -36,8 +36,8 @@ func profiles() []*pb.MatchProfile {
 	return []*pb.MatchProfile{pool("rookies", 0, 1500), pool("veterans", 1000, 3000)}
 }
 
-// dial opens a connection as Open Match's tutorials do.
-func dial(addr string) (*grpc.ClientConn, error) {
+// dialPlain opens a connection as Open Match's tutorials do.
+func dialPlain(addr string) (*grpc.ClientConn, error) {
 	return grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
@@ -53,26 +53,26 @@ func (c config) runAll(ctx context.Context, log *slog.Logger) error {
 		case <-ctx.Done():
 			return nil
 		case addr := <-listening:
-			return c.direct(ctx, log, cmp.Or(c.function, addr))
+			return c.runDirector(ctx, log, cmp.Or(c.functionAddress, addr))
 		}
 	})
 	parts.Go(func() error {
 		defer stop()
-		return c.play(ctx, log)
+		return c.runPlayers(ctx, log)
 	})
 	return parts.Wait()
 }
 
-func (c config) functionAddr() string { return cmp.Or(c.function, c.listen) }
+func (c config) functionAddr() string { return cmp.Or(c.functionAddress, c.listenAddress) }
 
 // serveFunction serves the match function until ctx ends.
 func (c config) serveFunction(ctx context.Context, log *slog.Logger, started func(addr string)) error {
-	query, err := dial(c.query)
+	query, err := dialPlain(c.queryAddress)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = query.Close() }()
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listen)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.listenAddress)
 	if err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func (c config) serveFunction(ctx context.Context, log *slog.Logger, started fun
 	return nil
 }
 
-// direct runs the director until ctx ends.
-func (c config) direct(ctx context.Context, log *slog.Logger, function string) error {
+// runDirector runs the director until ctx ends.
+func (c config) runDirector(ctx context.Context, log *slog.Logger, function string) error {
 	host, portText, err := net.SplitHostPort(function)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c config) direct(ctx context.Context, log *slog.Logger, function string) e
 	if err != nil {
 		return err
 	}
-	backend, err := dial(c.backend)
+	backend, err := dialPlain(c.backendAddress)
 	if err != nil {
 		return err
 	}
@@ -105,31 +105,31 @@ func (c config) direct(ctx context.Context, log *slog.Logger, function string) e
 	d := director.Director{
 		Backend:  pb.NewBackendServiceClient(backend),
 		Function: &pb.FunctionConfig{Host: host, Port: int32(port), Type: pb.FunctionConfig_GRPC},
-		Profiles: profiles(), Allocate: allocator(), Log: log,
+		Profiles: matchProfiles(), Allocate: newAllocator(), Log: log,
 	}
 	d.Run(ctx)
 	return nil
 }
 
-// allocator returns an invented game server for each match. A real one calls the service that runs game servers.
-func allocator() func(context.Context, *pb.Match) (string, error) {
+// newAllocator returns an invented game server for each match. A real one calls the service that runs game servers.
+func newAllocator() func(context.Context, *pb.Match) (string, error) {
 	var servers atomic.Int64
 	return func(context.Context, *pb.Match) (string, error) {
 		return fmt.Sprintf("game-server-%d.example:7777", servers.Add(1)), nil
 	}
 }
 
-// play runs all players at the same time, and prints their results.
-func (c config) play(ctx context.Context, log *slog.Logger) error {
-	conn, err := dial(c.frontend)
+// runPlayers runs all players at the same time, and prints their results.
+func (c config) runPlayers(ctx context.Context, log *slog.Logger) error {
+	conn, err := dialPlain(c.frontendAddress)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	f := frontend.Frontend{OpenMatch: pb.NewFrontendServiceClient(conn), Timeout: c.timeout}
+	f := frontend.Frontend{OpenMatch: pb.NewFrontendServiceClient(conn), Timeout: c.playerTimeout}
 	players, ctx := errgroup.WithContext(ctx)
 	var played, alone atomic.Int64
-	for n := range c.players {
+	for n := range c.playerCount {
 		players.Go(func() error {
 			player := frontend.Player{Name: fmt.Sprintf("player-%d", n), Mode: mode, Skill: rand.Float64() * 2500}
 			connection, err := f.Play(ctx, player)

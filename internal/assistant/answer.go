@@ -27,15 +27,15 @@ func addTool[In any](s *mcp.Server, t tools, name, description string, call func
 		ctx, cancel := context.WithTimeout(ctx, maxCall)
 		defer cancel()
 		select {
-		case t.running <- struct{}{}:
-			defer func() { <-t.running }()
+		case t.runningCalls <- struct{}{}:
+			defer func() { <-t.runningCalls }()
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		}
 		text, err := call(ctx, in)
 		if err != nil {
-			if t.ErrorText != nil {
-				err = t.ErrorText(err)
+			if t.options.ErrorText != nil {
+				err = t.options.ErrorText(err)
 			}
 			return nil, nil, err
 		}

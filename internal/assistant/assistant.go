@@ -51,14 +51,17 @@ func Serve(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser)
 func newServer(o Options) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "lattice-director", Title: "Lattice Director", Version: o.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
-	t := tools{Options: o, running: make(chan struct{}, maxRunning)}
+	t := tools{options: o, runningCalls: make(chan struct{}, maxRunning)}
 	addTool(s, t, "doctor", "What is wrong with the installation, the worst first, with the cause and what to do. "+
-		"It checks the database, replicas, workers, keys, game servers, refused players, waiting tickets and pools.", t.doctor)
+		"It checks the database, replicas, workers, keys, game servers, refused players, waiting tickets and pools.",
+		t.runDoctor)
 	addTool(s, t, "waiting_tickets", "The tickets in the matchmaking queue, the oldest first, with their players, profiles and states.",
 		t.waitingTickets)
-	addTool(s, t, "explain_ticket", "Why a ticket waits for a match, by the rules of its profiles, or how it ended.", t.explainTicket)
+	addTool(s, t, "explain_ticket", "Why a ticket waits for a match, by the rules of its profiles, or how it ended.",
+		t.explainTicket)
 	addTool(s, t, "capacity", "For each region and mode: game servers, free seats, and why a request for a player would be refused now.",
-		t.capacity)
-	addTool(s, t, "events", "What happened to game servers, sessions, matches, pools and keys, the latest first.", t.events)
+		t.readCapacity)
+	addTool(s, t, "events", "What happened to game servers, sessions, matches, pools and keys, the latest first.",
+		t.readEvents)
 	return s
 }

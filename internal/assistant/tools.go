@@ -12,15 +12,15 @@ import (
 
 // tools answer the calls.
 type tools struct {
-	Options
+	options Options
 
-	running chan struct{} // full while as many calls run as may
+	runningCalls chan struct{} // full while as many calls run as may
 }
 
 type noArguments struct{}
 
-func (t tools) doctor(ctx context.Context, _ noArguments) (string, error) {
-	text, err := json.Marshal(t.Doctor.Examine(ctx))
+func (t tools) runDoctor(ctx context.Context, _ noArguments) (string, error) {
+	text, err := json.Marshal(t.options.Doctor.Examine(ctx))
 	return cutText(string(text)), err
 }
 
@@ -45,8 +45,9 @@ func (t tools) waitingTickets(ctx context.Context, in ticketsArguments) (string,
 	if err != nil {
 		return "", err
 	}
-	found, more, err := opsview.WaitingTickets.List(ctx, t.Store.Pool(),
-		opsview.WaitingTicketFilter{Universe: t.Universe, Profile: in.Profile}, opsview.Page{Limit: limit, Scan: maxScan})
+	found, more, err := opsview.WaitingTickets.List(ctx, t.options.Store.Pool(),
+		opsview.WaitingTicketFilter{Universe: t.options.Universe, Profile: in.Profile},
+		opsview.Page{Limit: limit, Scan: maxScan})
 	if err != nil {
 		return "", err
 	}
@@ -63,7 +64,7 @@ type ticketArguments struct {
 }
 
 func (t tools) explainTicket(ctx context.Context, in ticketArguments) (string, error) {
-	found, err := t.Explain.Ticket(ctx, in.Ticket)
+	found, err := t.options.Explain.Ticket(ctx, in.Ticket)
 	if err != nil {
 		return "", err
 	}
@@ -86,12 +87,12 @@ type capacityRow struct {
 	Players int64  `json:"players"`
 }
 
-func (t tools) capacity(ctx context.Context, in capacityArguments) (string, error) {
+func (t tools) readCapacity(ctx context.Context, in capacityArguments) (string, error) {
 	limit, err := rowLimit(in.Limit)
 	if err != nil {
 		return "", err
 	}
-	found, more, err := opsview.ListCapacity(ctx, t.Store.Pool(), in.Region, opsview.Page{Limit: limit})
+	found, more, err := opsview.ListCapacity(ctx, t.options.Store.Pool(), in.Region, opsview.Page{Limit: limit})
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +117,7 @@ type eventsArguments struct {
 // maxMinutes is how far back events are read: a week.
 const maxMinutes = 7 * 24 * 60
 
-func (t tools) events(ctx context.Context, in eventsArguments) (string, error) {
+func (t tools) readEvents(ctx context.Context, in eventsArguments) (string, error) {
 	limit, err := rowLimit(in.Limit)
 	if in.Minutes == 0 {
 		in.Minutes = 60
@@ -127,12 +128,12 @@ func (t tools) events(ctx context.Context, in eventsArguments) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.Store.ReadClock(ctx); err != nil { // events have the time of the database
+	if err := t.options.Store.ReadClock(ctx); err != nil { // events have the time of the database
 		return "", err
 	}
-	rows, more, err := opsview.Events.List(ctx, t.Store.Pool(), opsview.EventFilter{
+	rows, more, err := opsview.Events.List(ctx, t.options.Store.Pool(), opsview.EventFilter{
 		Kinds: in.Kind, Region: in.Region, Instance: in.Instance, Session: in.Session,
-		Since: t.Store.Now().Add(-time.Duration(in.Minutes) * time.Minute),
+		Since: t.options.Store.Now().Add(-time.Duration(in.Minutes) * time.Minute),
 	}, opsview.Page{Limit: limit})
 	if err != nil {
 		return "", err

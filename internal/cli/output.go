@@ -18,14 +18,14 @@ type Output struct {
 	Writer io.Writer
 	JSON   bool
 
-	notes io.Writer // for messages about the output, which are not part of it
-	width int       // the terminal's width in characters; 0: no limit
-	spare []string  // the columns that a table omits when it is too wide, in this order
+	notesWriter  io.Writer // for messages about the output, which are not part of it
+	maxWidth     int       // the terminal's width in characters; 0: no limit
+	spareColumns []string  // the columns that a table omits when it is too wide, in this order
 }
 
 // Sparing names the columns that a table omits when it is too wide for the terminal, in this order.
 func (o Output) Sparing(titles ...string) Output {
-	o.spare = titles
+	o.spareColumns = titles
 	return o
 }
 
@@ -48,9 +48,9 @@ func OutputOf(cmd *cobra.Command) (Output, error) {
 	if err == nil && !slices.Contains([]string{"table", "json"}, format) {
 		err = Usage(fmt.Errorf("--output %q is not allowed: it must be table or json", format))
 	}
-	out := Output{Writer: cmd.OutOrStdout(), JSON: format == "json", notes: cmd.ErrOrStderr()}
+	out := Output{Writer: cmd.OutOrStdout(), JSON: format == "json", notesWriter: cmd.ErrOrStderr()}
 	if wide, _ := cmd.Flags().GetBool(wideFlag); !wide {
-		out.width = terminalWidth(out.Writer)
+		out.maxWidth = terminalWidth(out.Writer)
 	}
 	return out, err
 }
@@ -62,7 +62,7 @@ func Write[T any](out Output, items []T, header []string, cells func(T) []any) e
 	}
 	rows := make([]table.Row, len(items))
 	for i, item := range items {
-		rows[i] = readable(cells(item))
+		rows[i] = readableCells(cells(item))
 	}
 	return out.writeTable(header, rows)
 }
@@ -75,8 +75,8 @@ func WriteJSON(to io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// pairs formats a map as flags take it: key=value,key=value.
-func pairs(m map[string]string) string {
+// joinPairs formats a map as flags take it: key=value,key=value.
+func joinPairs(m map[string]string) string {
 	all := make([]string, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, k+"="+m[k])
@@ -84,15 +84,15 @@ func pairs(m map[string]string) string {
 	return strings.Join(all, ",")
 }
 
-// readable formats cells for people.
-func readable(cells []any) table.Row {
+// readableCells formats cells for people.
+func readableCells(cells []any) table.Row {
 	row := make(table.Row, len(cells))
 	for i, cell := range cells {
 		switch v := cell.(type) {
 		case []string:
 			row[i] = strings.Join(v, ",")
 		case map[string]string:
-			row[i] = pairs(v)
+			row[i] = joinPairs(v)
 		case time.Time:
 			row[i] = v.UTC().Format(time.RFC3339)
 		case *time.Time:

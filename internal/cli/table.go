@@ -30,15 +30,15 @@ func terminalWidth(w io.Writer) int {
 func (o Output) writeTable(header []string, rows []table.Row) error {
 	left := 0
 	text := renderTable(header, rows, nil)
-	for ; o.width > 0 && widest(text) > o.width && left < len(o.spare); left++ {
-		text = renderTable(header, rows, o.spare[:left+1])
+	for ; o.maxWidth > 0 && widestLine(text) > o.maxWidth && left < len(o.spareColumns); left++ {
+		text = renderTable(header, rows, o.spareColumns[:left+1])
 	}
 	if _, err := fmt.Fprintln(o.Writer, text); err != nil {
 		return err
 	}
 	if left > 0 {
-		fmt.Fprintf(o.notes, "(omitted, the terminal is too narrow: %s; --wide shows all)\n",
-			strings.Join(o.spare[:left], ", "))
+		fmt.Fprintf(o.notesWriter, "(omitted, the terminal is too narrow: %s; --wide shows all)\n",
+			strings.Join(o.spareColumns[:left], ", "))
 	}
 	return nil
 }
@@ -69,8 +69,8 @@ func renderTable(header []string, rows []table.Row, without []string) string {
 	return t.Render()
 }
 
-// widest returns the length of the longest line, in characters.
-func widest(text string) (n int) {
+// widestLine returns the length of the longest line, in characters.
+func widestLine(text string) (n int) {
 	for line := range strings.Lines(text) {
 		n = max(n, utf8.RuneCountInString(strings.TrimRight(line, "\n")))
 	}

@@ -22,23 +22,23 @@ type entry struct {
 	region     string
 	deployment uuid.UUID
 	dialect    netcode.Dialect
-	sealed     string
+	sealedKey  string
 	minter     *netcode.Minter
 }
 
-func (c *cache) slot(seat *db.NetcodeSeat) *atomic.Pointer[entry] {
-	return &c[binary.LittleEndian.Uint64(seat.Deployment[:8])%cacheSize]
+func (c *cache) slotOf(seat *db.NetcodeSeat) *atomic.Pointer[entry] {
+	return &c[binary.LittleEndian.Uint64(seat.DeploymentID[:8])%cacheSize]
 }
 
-func (c *cache) get(region string, seat *db.NetcodeSeat) *netcode.Minter {
-	e := c.slot(seat).Load()
-	if e == nil || e.deployment != seat.Deployment || e.region != region || e.dialect != seat.Dialect ||
-		e.sealed != string(seat.SealedKey) {
+func (c *cache) getMinter(region string, seat *db.NetcodeSeat) *netcode.Minter {
+	e := c.slotOf(seat).Load()
+	if e == nil || e.deployment != seat.DeploymentID || e.region != region || e.dialect != seat.Dialect ||
+		e.sealedKey != string(seat.SealedKey) {
 		return nil
 	}
 	return e.minter
 }
 
-func (c *cache) put(region string, seat *db.NetcodeSeat, minter *netcode.Minter) {
-	c.slot(seat).Store(&entry{region, seat.Deployment, seat.Dialect, string(seat.SealedKey), minter})
+func (c *cache) putMinter(region string, seat *db.NetcodeSeat, minter *netcode.Minter) {
+	c.slotOf(seat).Store(&entry{region, seat.DeploymentID, seat.Dialect, string(seat.SealedKey), minter})
 }

@@ -28,8 +28,8 @@ type Ticket struct {
 
 // Minter mints connect tokens. Make one with [New]; it is safe for concurrent use. A nil Minter mints none.
 type Minter struct {
-	sealer *token.Sealer
-	keys   cache
+	sealer        *token.Sealer
+	mintersBySeat cache
 }
 
 // New returns a minter that opens the keys of deployments with the sealer's key-encryption keys.
@@ -39,11 +39,11 @@ func New(sealer *token.Sealer) *Minter { return &Minter{sealer: sealer} }
 // one token. The result is nil where the session's server takes no connect tokens. Errors: fault.Unavailable when the
 // deployment's key does not open here: workers replace such deployments, so that a later match succeeds.
 func (m *Minter) Ticket(r db.Resolved) (*Ticket, error) {
-	seat := r.Netcode
+	seat := r.NetcodeSeat
 	if seat == nil || m == nil {
 		return nil, nil //nolint:nilnil // most seats have no connect token, which is no error
 	}
-	minter, err := m.minter(r.Region, seat)
+	minter, err := m.minterFor(r.Region, seat)
 	if err != nil {
 		return nil, &fault.Error{
 			Kind: fault.Unavailable, Code: "unavailable",
@@ -52,26 +52,27 @@ func (m *Minter) Ticket(r db.Resolved) (*Ticket, error) {
 	}
 	minted, err := minter.Mint(netcode.Claims{
 		Public: netcode.Public{
-			ProtocolID: seat.ProtocolID, Created: seat.IssuedAt, Expires: seat.ExpiresAt, Timeout: seat.Timeout,
-			Addrs: []netip.AddrPort{seat.Addr},
+			ProtocolID: seat.ProtocolID, Created: seat.IssuedAt, Expires: seat.ExpiresAt,
+			Timeout: seat.ConnectionTimeout,
+			Addrs:   []netip.AddrPort{seat.ServerAddr},
 		},
-		ClientID: seat.ClientID, Private: netcode.PrivateList(seat.Addr, seat.InternalPort),
-		UserData: userData(r.Region, seat.Session, seat.Deployment),
+		ClientID: seat.ClientID, Private: netcode.PrivateList(seat.ServerAddr, seat.InternalPort),
+		UserData: userData(r.Region, seat.SessionID, seat.DeploymentID),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("connect token for a server at %s: %w", seat.Addr, err)
+		return nil, fmt.Errorf("connect token for a server at %s: %w", seat.ServerAddr, err)
 	}
-	return &Ticket{minted, seat.ClientID, seat.Dialect, seat.Addr, seat.CertDigest, seat.ExpiresAt}, nil
+	return &Ticket{minted, seat.ClientID, seat.Dialect, seat.ServerAddr, seat.CertDigest, seat.ExpiresAt}, nil
 }
 
-// minter returns the minter of a deployment, from the cache if it was used before.
-func (m *Minter) minter(region string, seat *db.NetcodeSeat) (*netcode.Minter, error) {
-	if known := m.keys.get(region, seat); known != nil {
+// minterFor returns the minter of a deployment, from the cache if it was used before.
+func (m *Minter) minterFor(region string, seat *db.NetcodeSeat) (*netcode.Minter, error) {
+	if known := m.mintersBySeat.getMinter(region, seat); known != nil {
 		return known, nil
 	}
-	secret, err := m.sealer.OpenSecret(token.PurposeNetcode, region, seat.Deployment.String(), seat.SealedKey)
+	secret, err := m.sealer.OpenSecret(token.PurposeNetcode, region, seat.DeploymentID.String(), seat.SealedKey)
 	if err != nil {
-		return nil, fmt.Errorf("netcode key of deployment %s: %w", seat.Deployment, err)
+		return nil, fmt.Errorf("netcode key of deployment %s: %w", seat.DeploymentID, err)
 	}
 	key, err := netcode.KeyOf(secret)
 	if err != nil {
@@ -79,7 +80,7 @@ func (m *Minter) minter(region string, seat *db.NetcodeSeat) (*netcode.Minter, e
 	}
 	minter, err := netcode.NewMinter(seat.Dialect, key)
 	if err == nil {
-		m.keys.put(region, seat, minter)
+		m.mintersBySeat.putMinter(region, seat, minter)
 	}
 	return minter, err
 }

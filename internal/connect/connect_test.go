@@ -23,10 +23,10 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func resolved(sealer *token.Sealer, key netcode.Key, d netcode.Dialect) db.Resolved {
 	deployment := uuid.New()
 	sealed, _ := sealer.SealSecret(token.PurposeNetcode, "eu", deployment.String(), key.Secret())
-	return db.Resolved{Region: "eu", Netcode: &db.NetcodeSeat{
-		ClientID: 7, Session: uuid.New(), Deployment: deployment, Dialect: d, ProtocolID: 80085, SealedKey: sealed,
-		Addr: netip.MustParseAddrPort("192.0.2.7:31504"), InternalPort: 6420, CertDigest: "aa:bb",
-		IssuedAt: now, ExpiresAt: now.Add(45 * time.Second), Timeout: 15 * time.Second,
+	return db.Resolved{Region: "eu", NetcodeSeat: &db.NetcodeSeat{
+		ClientID: 7, SessionID: uuid.New(), DeploymentID: deployment, Dialect: d, ProtocolID: 80085, SealedKey: sealed,
+		ServerAddr: netip.MustParseAddrPort("192.0.2.7:31504"), InternalPort: 6420, CertDigest: "aa:bb",
+		IssuedAt: now, ExpiresAt: now.Add(45 * time.Second), ConnectionTimeout: 15 * time.Second,
 	}}
 }
 
@@ -52,14 +52,16 @@ func TestTicketsOpenAtTheirServer(t *testing.T) {
 		require.EqualValues(t, 7, claims.ClientID)
 		require.Equal(t, 15*time.Second, claims.Timeout)
 		require.Equal(t, []netip.AddrPort{ticket.Addr}, claims.Addrs)
-		require.Equal(t, []netip.AddrPort{ticket.Addr, netip.MustParseAddrPort("0.0.0.0:6420")}, claims.Private, "the server binds its internal port")
-		data := append([]byte{1}, r.Netcode.Session[:]...)
-		data = append(append(data, r.Netcode.Deployment[:]...), "\x02eu"...)
+		require.Equal(t, []netip.AddrPort{ticket.Addr, netip.MustParseAddrPort("0.0.0.0:6420")}, claims.Private,
+			"the server binds its internal port")
+		data := append([]byte{1}, r.NetcodeSeat.SessionID[:]...)
+		data = append(append(data, r.NetcodeSeat.DeploymentID[:]...), "\x02eu"...)
 		require.Equal(t, data, claims.UserData[:len(data)])
 
 		again, err := m.Ticket(r)
 		require.NoError(t, err)
-		require.NotEqual(t, ticket.Token.Bytes(), again.Token.Bytes(), "nonce and keys are fresh, also from a cached key")
+		require.NotEqual(t, ticket.Token.Bytes(), again.Token.Bytes(),
+			"nonce and keys are fresh, also from a cached key")
 	}
 	none, err := m.Ticket(db.Resolved{})
 	require.NoError(t, err)
@@ -76,15 +78,15 @@ func TestForeignKeysMintNothing(t *testing.T) {
 	_, err := m.Ticket(good)
 	require.NoError(t, err)
 	for name, change := range map[string]func(*db.Resolved, *db.NetcodeSeat){
-		"another deployment": func(_ *db.Resolved, s *db.NetcodeSeat) { s.Deployment = uuid.New() },
+		"another deployment": func(_ *db.Resolved, s *db.NetcodeSeat) { s.DeploymentID = uuid.New() },
 		"another region":     func(r *db.Resolved, _ *db.NetcodeSeat) { r.Region = "us" },
 		"no key":             func(_ *db.Resolved, s *db.NetcodeSeat) { s.SealedKey = nil },
 		"another purpose": func(_ *db.Resolved, s *db.NetcodeSeat) {
-			s.SealedKey, _ = sealer.SealSecret("other", "eu", s.Deployment.String(), netcode.NewKey().Secret())
+			s.SealedKey, _ = sealer.SealSecret("other", "eu", s.DeploymentID.String(), netcode.NewKey().Secret())
 		},
 	} {
-		bad, seat := good, *good.Netcode
-		bad.Netcode = &seat
+		bad, seat := good, *good.NetcodeSeat
+		bad.NetcodeSeat = &seat
 		change(&bad, &seat)
 		_, err := m.Ticket(bad)
 		require.ErrorIs(t, err, token.ErrSealed, name)

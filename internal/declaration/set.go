@@ -22,23 +22,23 @@ type Options struct {
 
 // Set is what files declare together.
 type Set struct {
-	Profiles []Profile
-	pools    []poolSource
+	Profiles    []Profile
+	poolSources []poolSource
 
-	apps, poolList, projects []place // of each item of the declaration
-	declaration              db.Declaration
-	problems                 []string
+	appPlaces, poolList, projectPlaces []place // of each item of the declaration
+	declaration                        db.Declaration
+	problems                           []string
 }
 
 // poolSource is a file with app versions, pools or projects.
 type poolSource struct {
-	*poolfile.File
+	file *poolfile.File
 
 	name string
 }
 
 // place is where an item of a declaration stands: in which file, at which index of its list.
-type place struct{ file, index int }
+type place struct{ fileIndex, itemIndex int }
 
 // Parse parses files. Read the problems of the set before anything else of it.
 func Parse(sources []Source, options Options) *Set {
@@ -70,10 +70,10 @@ func (s *Set) Declaration() db.Declaration { return s.declaration }
 // Prune returns the kinds that may be pruned: those of which the files declare something, or an empty list.
 func (s *Set) Prune() db.Prune {
 	prune := db.Prune{Profiles: len(s.Profiles) > 0}
-	for _, f := range s.pools {
-		prune.Apps = prune.Apps || f.Declares("apps")
-		prune.Pools = prune.Pools || f.Declares("pools")
-		prune.Projects = prune.Projects || f.Declares("projects")
+	for _, f := range s.poolSources {
+		prune.Apps = prune.Apps || f.file.Declares("apps")
+		prune.Pools = prune.Pools || f.file.Declares("pools")
+		prune.Projects = prune.Projects || f.file.Declares("projects")
 	}
 	return prune
 }
@@ -98,16 +98,17 @@ func (s *Set) addPools(source Source, options Options) {
 		}
 		return
 	}
-	file := len(s.pools)
-	s.pools = append(s.pools, poolSource{f, source.File})
+	file := len(s.poolSources)
+	s.poolSources = append(s.poolSources, poolSource{f, source.File})
 	for i, v := range f.Apps {
-		s.apps, s.declaration.Apps = append(s.apps, place{file, i}), append(s.declaration.Apps, v)
+		s.appPlaces, s.declaration.AppVersions = append(s.appPlaces, place{file, i}), append(s.declaration.AppVersions,
+			v)
 	}
 	for i, p := range f.Pools {
 		s.poolList, s.declaration.Pools = append(s.poolList, place{file, i}), append(s.declaration.Pools, p)
 	}
 	for i, p := range f.Projects {
-		s.projects = append(s.projects, place{file, i})
+		s.projectPlaces = append(s.projectPlaces, place{file, i})
 		s.declaration.Projects = append(s.declaration.Projects, projectOf(p, options))
 	}
 }
@@ -125,13 +126,13 @@ func projectOf(p poolfile.Project, options Options) db.NewProject {
 
 // checkTogether reports what is wrong between files: what two of them declare.
 func (s *Set) checkTogether() {
-	for _, p := range provision.CheckPools(s.declaration.Apps, s.declaration.Pools) {
-		s.problems = append(s.problems, s.located(p.Path, p.Text))
+	for _, p := range provision.CheckPools(s.declaration.AppVersions, s.declaration.Pools) {
+		s.problems = append(s.problems, s.problemAt(p.Path, p.Text))
 	}
 	files := map[string]string{}
 	for i, p := range s.Profiles {
 		if first, isTwice := files[p.Profile.Name]; isTwice {
-			s.problems = append(s.problems, s.located(fmt.Sprintf("profiles[%d].name", i),
+			s.problems = append(s.problems, s.problemAt(fmt.Sprintf("profiles[%d].name", i),
 				fmt.Sprintf("profile %s is declared in %s as well", p.Profile.Name, first)))
 		}
 		files[p.Profile.Name] = p.File
@@ -142,7 +143,7 @@ func (s *Set) checkTogether() {
 			s.problems = append(s.problems, s.locatedError(fmt.Sprintf("projects[%d]", i), err))
 		}
 		if first, isTwice := files[p.ID]; isTwice {
-			s.problems = append(s.problems, s.located(fmt.Sprintf("projects[%d].id", i),
+			s.problems = append(s.problems, s.problemAt(fmt.Sprintf("projects[%d].id", i),
 				fmt.Sprintf("project %s is declared in %s as well", p.ID, first)))
 		}
 		files[p.ID] = s.FileOf("projects", i)
@@ -154,7 +155,7 @@ func (s *Set) locatedError(path string, err error) string {
 	if !errors.As(err, &refused) {
 		return err.Error()
 	}
-	return s.located(path+"."+refused.Field, refused.Detail)
+	return s.problemAt(path+"."+refused.Field, refused.Detail)
 }
 
 // Locate returns an error of [db.Store.Declare] that names a value with the place of the value in its file. Other errors
@@ -164,14 +165,14 @@ func (s *Set) Locate(err error) error {
 	if !errors.As(err, &refused) || !itemPath.MatchString(refused.Field) {
 		return err
 	}
-	return errors.New(s.located(refused.Field, refused.Detail))
+	return errors.New(s.problemAt(refused.Field, refused.Detail))
 }
 
 // itemPath is the path of a value of a declaration.
 var itemPath = regexp.MustCompile(`^(profiles|apps|pools|projects)\[(\d+)\](.*)$`)
 
-// located describes a problem of a value of the declaration where it stands in its file.
-func (s *Set) located(path, text string) string {
+// problemAt describes a problem of a value of the declaration where it stands in its file.
+func (s *Set) problemAt(path, text string) string {
 	m := itemPath.FindStringSubmatch(path)
 	if m == nil {
 		return text
@@ -182,21 +183,21 @@ func (s *Set) located(path, text string) string {
 		return text
 	}
 	if list == "profiles" {
-		return s.Profiles[i].located(rest, text)
+		return s.Profiles[i].problemAt(rest, text)
 	}
-	at := s.places(list)[i]
-	f := s.pools[at.file]
-	return f.Problem(fmt.Sprintf("%s[%d]%s", list, at.index, rest), text).InFile(f.name)
+	at := s.placesOf(list)[i]
+	f := s.poolSources[at.fileIndex]
+	return f.file.Problem(fmt.Sprintf("%s[%d]%s", list, at.itemIndex, rest), text).InFile(f.name)
 }
 
-func (s *Set) places(list string) []place {
+func (s *Set) placesOf(list string) []place {
 	switch list {
 	case "apps":
-		return s.apps
+		return s.appPlaces
 	case "pools":
 		return s.poolList
 	}
-	return s.projects
+	return s.projectPlaces
 }
 
 // FileOf returns the file of an item of the declaration: of "profiles", "apps", "pools" or "projects".
@@ -204,10 +205,10 @@ func (s *Set) FileOf(list string, i int) string {
 	if list == "profiles" {
 		return s.Profiles[i].File
 	}
-	return s.pools[s.places(list)[i].file].name
+	return s.poolSources[s.placesOf(list)[i].fileIndex].name
 }
 
-// located describes a problem of a value of the profile; path begins with a dot, or is empty.
-func (p *Profile) located(path, text string) string {
+// problemAt describes a problem of a value of the profile; path begins with a dot, or is empty.
+func (p *Profile) problemAt(path, text string) string {
 	return positionsOf(p.Text).Problem(strings.TrimPrefix(path, "."), text).InFile(p.File)
 }

@@ -56,7 +56,7 @@ func TestADirectoryIsOneDeclaration(t *testing.T) {
 	require.Empty(t, problems)
 	d := set.Declaration()
 	require.Len(t, d.Profiles, 2)
-	require.Equal(t, "v1", d.Apps[0].Version)
+	require.Equal(t, "v1", d.AppVersions[0].Version)
 	require.Equal(t, "eu", d.Pools[0].Region)
 	require.Equal(t, []db.NewProject{{ID: "town", Name: "town", Region: "us"}}, d.Projects)
 	require.Equal(t, "eu.yml", filepath.Base(set.FileOf("pools", 0)))
@@ -67,7 +67,8 @@ func TestADirectoryIsOneDeclaration(t *testing.T) {
 func TestOnlyKindsThatAreDeclaredArePruned(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]db.Prune{
-		duel: {Profiles: true}, apps: {Apps: true}, "pools: []\n": {Pools: true}, town: {Projects: true}, apps + "pools: []\n": {Apps: true, Pools: true},
+		duel: {Profiles: true}, apps: {Apps: true}, "pools: []\n": {Pools: true}, town: {Projects: true},
+		apps + "pools: []\n": {Apps: true, Pools: true},
 	} {
 		set, problems := parse(t, map[string]string{"a.yaml": text})
 		require.Empty(t, problems)
@@ -79,19 +80,23 @@ func TestOnlyKindsThatAreDeclaredArePruned(t *testing.T) {
 func TestProblemsNameFileLineAndField(t *testing.T) {
 	t.Parallel()
 	for want, files := range map[string]map[string]string{
-		"b.yaml:2:41: apps[0].provider: \"shop\" must be":                 {"a.yaml": apps, "b.yaml": strings.Replace(apps, "manual, launch: arena", "shop, launch: arena, ports: [{name: game, protocol: udp}]", 1)},
+		"b.yaml:2:41: apps[0].provider: \"shop\" must be": {"a.yaml": apps,
+			"b.yaml": strings.Replace(apps, "manual, launch: arena",
+				"shop, launch: arena, ports: [{name: game, protocol: udp}]", 1)},
 		"b.yaml:2:27: apps[0].version: app version arena/v1 occurs twice": {"a.yaml": apps, "b.yaml": apps},
 		"b.yaml:2:39: pools[0].version: pool arena/v1 of region eu":       {"a.yaml": apps + eu, "b.yaml": eu},
-		"c.yaml:3:58: pools[1].modes: app version arena/v1 does not":      {"b.yaml": apps, "c.yaml": strings.Replace(eu, "eu,", "us,", 1) + "  - {region: eu, app: arena, version: v1, max: 1, modes: [solo]}\n"},
-		"b.yaml:1:7: name: profile duel is declared in":                   {"a.yaml": duel, "b.yaml": duel},
-		"b.yaml:2:10: projects[0].id: project town is declared in":        {"a.yaml": town, "b.yaml": town},
-		"b.yaml:2:5: projects[0].id: id must have 1 to 128 bytes":         {"b.yaml": "projects:\n  - {name: town}\n"},
-		"b.yaml:1:17: projects[0].id: id must have 1 to 128 bytes":        {"b.yaml": "projects: [{id: a b}]"},
-		"b.yaml:2:30: teams[0].players: ":                                 {"b.yaml": "name: duel\nteams: [{name: red, players: none}]\n"},
-		"b.yaml:1:1: this is neither a profile":                           {"b.yaml": "kind: Kustomization\n"},
-		"b.yaml:1:1: the document is empty":                               {"b.yaml": "# nothing\n"},
-		"b.yaml:5:1: this begins a second document":                       {"b.yaml": duel + "---\n" + duel},
-		"b.yaml:1:1: this is neither a profile, which has a name":         {"b.yaml": "- a\n"},
+		"c.yaml:3:58: pools[1].modes: app version arena/v1 does not": {"b.yaml": apps,
+			"c.yaml": strings.Replace(eu, "eu,", "us,", 1) +
+				"  - {region: eu, app: arena, version: v1, max: 1, modes: [solo]}\n"},
+		"b.yaml:1:7: name: profile duel is declared in":            {"a.yaml": duel, "b.yaml": duel},
+		"b.yaml:2:10: projects[0].id: project town is declared in": {"a.yaml": town, "b.yaml": town},
+		"b.yaml:2:5: projects[0].id: id must have 1 to 128 bytes":  {"b.yaml": "projects:\n  - {name: town}\n"},
+		"b.yaml:1:17: projects[0].id: id must have 1 to 128 bytes": {"b.yaml": "projects: [{id: a b}]"},
+		"b.yaml:2:30: teams[0].players: ":                          {"b.yaml": "name: duel\nteams: [{name: red, players: none}]\n"},
+		"b.yaml:1:1: this is neither a profile":                    {"b.yaml": "kind: Kustomization\n"},
+		"b.yaml:1:1: the document is empty":                        {"b.yaml": "# nothing\n"},
+		"b.yaml:5:1: this begins a second document":                {"b.yaml": duel + "---\n" + duel},
+		"b.yaml:1:1: this is neither a profile, which has a name":  {"b.yaml": "- a\n"},
 	} {
 		_, problems := parse(t, files)
 		require.NotEmpty(t, problems, want)
@@ -104,11 +109,14 @@ func TestProblemsNameFileLineAndField(t *testing.T) {
 // Pins a refusal of the database that nobody can find in the files.
 func TestLocateFindsValuesThatTheDatabaseRefuses(t *testing.T) {
 	t.Parallel()
-	set, problems := parse(t, map[string]string{"a.yaml": apps + eu, "b.yaml": strings.Replace(eu, "eu", "us", 1) + town, "c.yaml": duel})
+	set, problems := parse(t, map[string]string{"a.yaml": apps + eu,
+		"b.yaml": strings.Replace(eu, "eu", "us", 1) + town, "c.yaml": duel})
 	require.Empty(t, problems)
 	for field, want := range map[string]string{
-		"profiles[0].accept.within": "c.yaml:3:18: accept.within: no", "pools[1].modes": "b.yaml:2:5: pools[0].modes: no",
-		"apps[0].capacity": "a.yaml:2:", "projects[0].region": "b.yaml:4:5: projects[0].region: no", "profiles[0]": "c.yaml:1:1: no",
+		"profiles[0].accept.within": "c.yaml:3:18: accept.within: no",
+		"pools[1].modes":            "b.yaml:2:5: pools[0].modes: no",
+		"apps[0].capacity":          "a.yaml:2:", "projects[0].region": "b.yaml:4:5: projects[0].region: no",
+		"profiles[0]": "c.yaml:1:1: no",
 	} {
 		err := set.Locate(&fault.Error{Kind: fault.Conflict, Detail: "no", Field: field})
 		require.ErrorContains(t, err, want)

@@ -14,46 +14,47 @@ import (
 type agentSums query.DoctorAgentsRow
 
 func (d Doctor) checkAgents(ctx context.Context) (Finding, error) {
-	fleets, err := d.queries().DoctorAgents(ctx)
+	fleets, err := d.newQueries().DoctorAgents(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeAgents(convert[agentSums](fleets, func(r query.DoctorAgentsRow) agentSums { return agentSums(r) })), nil
+	return judgeAgents(convertRows[agentSums](fleets,
+		func(r query.DoctorAgentsRow) agentSums { return agentSums(r) })), nil
 }
 
 // judgeAgents returns the Finding of the fleet in the worst state.
 func judgeAgents(fleets []agentSums) Finding {
-	worst := good("no replica serves Rivalis game servers")
+	worst := goodFinding("no replica serves Rivalis game servers")
 	for i, f := range fleets {
-		if found := f.judge(); i == 0 || badness(found.State) > badness(worst.State) {
+		if found := f.judgeAgents(); i == 0 || severityOf(found.State) > severityOf(worst.State) {
 			worst = found
 		}
 	}
 	return worst
 }
 
-// judge uses the age of leases and not the state of replicas: without any replica no lease expires.
-func (f agentSums) judge() Finding {
+// judgeAgents uses the age of leases and not the state of replicas: without any replica no lease expires.
+func (f agentSums) judgeAgents() Finding {
 	says := fmt.Sprintf("region %s: %d of %d Rivalis game servers connected, %d of them draining", f.Region,
 		f.Connected, f.Agents, f.Draining)
 	served := f.Renewed != nil && *f.Renewed <= f.Lease
 	const gone = `docs/runbook.md, "Rivalis game servers vanish or do not answer"`
 	switch {
 	case !served && f.Agents > 0:
-		return failure("start 'director serve' with DIRECTOR_ORCHESTRATOR_ADDR, or check its log",
+		return failureFinding("start 'director serve' with DIRECTOR_ORCHESTRATOR_ADDR, or check its log",
 			"%s, and no replica serves them", says)
 	case !served:
-		return good("region %s: no replica serves Rivalis game servers, and none is connected", f.Region)
+		return goodFinding("region %s: no replica serves Rivalis game servers, and none is connected", f.Region)
 	case f.Agents == 0:
-		return good("region %s: none is connected", f.Region)
+		return goodFinding("region %s: none is connected", f.Region)
 	case f.Agents > 2*f.Connected:
-		return failure(gone, "%s", says)
+		return failureFinding(gone, "%s", says)
 	case f.Agents*9 > f.Connected*10:
-		return warning(gone, "%s", says)
+		return warningFinding(gone, "%s", says)
 	case f.Connected == f.Draining:
-		return failure("director agents undrain AGENT…", "%s: no room can be placed", says)
+		return failureFinding("director agents undrain AGENT…", "%s: no room can be placed", says)
 	case f.TimedOut > 0:
-		return warning(`docs/runbook.md, "Commands to Rivalis game servers time out"`, "%s; %d commands timed out in the last ten minutes", says, f.TimedOut)
+		return warningFinding(`docs/runbook.md, "Commands to Rivalis game servers time out"`, "%s; %d commands timed out in the last ten minutes", says, f.TimedOut)
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }

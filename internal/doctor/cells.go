@@ -12,9 +12,9 @@ import (
 func (d Doctor) checkCells(ctx context.Context) (Finding, error) {
 	cells, err := opsview.Cells.Read(ctx, d.Store.Pool(), opsview.Any{}, opsview.Page{})
 	if err != nil || len(cells) == 0 {
-		return good("this cell serves every region"), err
+		return goodFinding("this cell serves every region"), err
 	}
-	strays, err := d.queries().DoctorCells(ctx)
+	strays, err := d.newQueries().DoctorCells(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -25,7 +25,7 @@ func (d Doctor) checkCells(ctx context.Context) (Finding, error) {
 func judgeCells(cells []opsview.Cell, strays []query.DoctorCellsRow) Finding {
 	if len(strays) > 0 {
 		s := strays[0]
-		return warning(fmt.Sprintf("if cell %s is right, wait for their heartbeats, or restart them with its address %s; if not: director cells set", s.Cell, s.Address),
+		return warningFinding(fmt.Sprintf("if cell %s is right, wait for their heartbeats, or restart them with its address %s; if not: director cells set", s.Cell, s.Address),
 			"%d game servers of region %s are registered here, and cell %s serves it: their calls, and those of players, are answered 421",
 			s.Servers, s.Region, s.Cell)
 	}
@@ -33,5 +33,5 @@ func judgeCells(cells []opsview.Cell, strays []query.DoctorCellsRow) Finding {
 	for _, c := range cells {
 		others = append(others, fmt.Sprintf("%s at %s (%s)", c.Cell, c.Address, strings.Join(c.Regions, ", ")))
 	}
-	return good("other cells: %s", strings.Join(others, "; "))
+	return goodFinding("other cells: %s", strings.Join(others, "; "))
 }

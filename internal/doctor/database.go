@@ -15,23 +15,23 @@ func (d Doctor) checkDatabase(ctx context.Context) (Finding, error) {
 	begun := time.Now()
 	err := d.Store.Ping(ctx)
 	if err == nil {
-		return good("answers in %s", time.Since(begun).Round(time.Millisecond)), nil
+		return goodFinding("answers in %s", time.Since(begun).Round(time.Millisecond)), nil
 	}
 	c, known := dbcause.FromError(err)
 	switch {
 	case dbcause.IsPostgres(err):
-		return failure("", "refuses the connection").from(c), nil
+		return failureFinding("", "refuses the connection").fromCause(c), nil
 	case known:
-		return failure("", "does not answer").from(c), nil
+		return failureFinding("", "does not answer").fromCause(c), nil
 	}
-	return failure(c.Do, "does not answer: %s", oneLine(err)), nil
+	return failureFinding(c.Do, "does not answer: %s", oneLine(err)), nil
 }
 
 // writability is why a database may take no writes.
 type writability query.DoctorWritabilityRow
 
 func (d Doctor) readWritability(ctx context.Context) (writability, error) {
-	w, err := d.queries().DoctorWritability(ctx)
+	w, err := d.newQueries().DoctorWritability(ctx)
 	return writability(w), err
 }
 
@@ -50,31 +50,32 @@ func (d Doctor) checkWrites(ctx context.Context) (Finding, error) {
 		if again, err := d.readWritability(ctx); err == nil {
 			w = again
 		}
-		return w.judge(failed), nil
+		return w.judgeWrites(failed), nil
 	}
-	return good("the database takes writes"), nil
+	return goodFinding("the database takes writes"), nil
 }
 
 const startStandby = "start the synchronous standby, or take it out of synchronous_standby_names and reload"
 
-func (w writability) judge(failed error) Finding {
+func (w writability) judgeWrites(failed error) Finding {
 	c, _ := dbcause.FromError(failed)
 	switch {
 	case w.Standby:
-		return failure("", "the database takes no writes: this server is a standby").from(c)
+		return failureFinding("", "the database takes no writes: this server is a standby").fromCause(c)
 	case w.ReadOnly:
-		f := failure("", "the database takes no writes: transactions are read-only by default, as set by: %s",
-			w.Source).from(c)
+		f := failureFinding("", "the database takes no writes: transactions are read-only by default, as set by: %s",
+			w.Source).fromCause(c)
 		f.Do = "find who set it, and why; then ALTER DATABASE (or ROLE, or SYSTEM) … RESET default_transaction_read_only"
 		return f
 	case w.Syncing > 0:
-		f := failure(startStandby, "the database takes no writes: %d commits wait for a synchronous standby", w.Syncing)
+		f := failureFinding(startStandby, "the database takes no writes: %d commits wait for a synchronous standby",
+			w.Syncing)
 		f.Cause = c.Words
 		return f
 	case c.Words == "":
-		return failure(c.Do, "the database takes no writes: %s", oneLine(failed))
+		return failureFinding(c.Do, "the database takes no writes: %s", oneLine(failed))
 	}
-	return failure("", "the database takes no writes").from(c)
+	return failureFinding("", "the database takes no writes").fromCause(c)
 }
 
 // judgeUntried judges for a role that may not write.
@@ -82,9 +83,9 @@ func (w writability) judgeUntried() Finding {
 	untried := fmt.Sprintf("not tried: role %s may not write", w.Role)
 	switch {
 	case w.Standby:
-		return warning("run doctor on the primary", "%s, and this server is a standby", untried)
+		return warningFinding("run doctor on the primary", "%s, and this server is a standby", untried)
 	case w.Syncing > 0:
-		return failure(startStandby, "%d commits wait for a synchronous standby", w.Syncing)
+		return failureFinding(startStandby, "%d commits wait for a synchronous standby", w.Syncing)
 	}
-	return good("%s; run doctor as the director's role to know", untried)
+	return goodFinding("%s; run doctor as the director's role to know", untried)
 }

@@ -50,15 +50,16 @@ func judgeKeys(keys []keyTurn) Finding {
 	}
 	switch {
 	case signing == nil:
-		return failure("director keys rotate", "no key signs: no player gets a session token")
+		return failureFinding("director keys rotate", "no key signs: no player gets a session token")
 	case next == nil:
-		return failure("director keys rotate; then find out why no worker did",
-			"no next key is published, and the current one expires in %s", since(signing.Until))
+		return failureFinding("director keys rotate; then find out why no worker did",
+			"no next key is published, and the current one expires in %s", formatSeconds(signing.Until))
 	case next.From > signing.Until+1:
-		return failure("director keys rotate", "between %s and %s from now no key signs", since(signing.Until),
-			since(next.From))
+		return failureFinding("director keys rotate", "between %s and %s from now no key signs",
+			formatSeconds(signing.Until),
+			formatSeconds(next.From))
 	}
-	return good("one signs for %s more, and the next is published",
+	return goodFinding("one signs for %s more, and the next is published",
 		timetext.Brief(time.Duration(signing.Until)*time.Second))
 }
 
@@ -74,9 +75,10 @@ func (d Doctor) checkViolations(ctx context.Context) (Finding, error) {
 		}
 	}
 	if names == nil {
-		return good("all %d hold", len(all)), nil
+		return goodFinding("all %d hold", len(all)), nil
 	}
-	return failure("director invariants, and again after ten seconds", "violated: %s", strings.Join(names, ", ")), nil
+	return failureFinding("director invariants, and again after ten seconds", "violated: %s",
+		strings.Join(names, ", ")), nil
 }
 
 func (d Doctor) checkPartitions(ctx context.Context) (Finding, error) {
@@ -94,13 +96,13 @@ func judgePartitions(tables []opsview.Partition) Finding {
 	for _, t := range tables {
 		switch {
 		case t.DaysAhead < 0:
-			return failure(do, "%s has no partition for today", t.TableName)
+			return failureFinding(do, "%s has no partition for today", t.TableName)
 		case t.DaysAhead < 2:
-			return warning(do, "%s reaches only %d days ahead", t.TableName, t.DaysAhead)
+			return warningFinding(do, "%s reaches only %d days ahead", t.TableName, t.DaysAhead)
 		case t.DefaultBytes > 0:
-			return warning(do, "%s has %d bytes in its default partition", t.TableName, t.DefaultBytes)
+			return warningFinding(do, "%s has %d bytes in its default partition", t.TableName, t.DefaultBytes)
 		}
 		ahead = min(ahead, t.DaysAhead)
 	}
-	return good("they reach %d days ahead", ahead)
+	return goodFinding("they reach %d days ahead", ahead)
 }

@@ -63,14 +63,14 @@ type Finding struct {
 // Figure is the number of a check that a tile of the page of health shows.
 type Figure struct{ Value, Label string }
 
-// showing adds a Figure to a Finding.
-func (f Finding) showing(value, label string) Finding {
+// withMeasure adds a Figure to a Finding.
+func (f Finding) withMeasure(value, label string) Finding {
 	f.Figure = &Figure{value, label}
 	return f
 }
 
-// from adds the cause, and what to do about that.
-func (f Finding) from(c dbcause.Cause) Finding {
+// fromCause adds the cause, and what to do about that.
+func (f Finding) fromCause(c dbcause.Cause) Finding {
 	f.Cause, f.Do, f.Section = c.Words, c.Do, c.Section
 	return f
 }
@@ -81,25 +81,25 @@ func (f Finding) inSection(section string) Finding {
 	return f
 }
 
-func good(says string, args ...any) Finding {
+func goodFinding(says string, args ...any) Finding {
 	return Finding{State: OK, Says: fmt.Sprintf(says, args...)}
 }
 
-func warning(do, says string, args ...any) Finding {
+func warningFinding(do, says string, args ...any) Finding {
 	return Finding{State: Warn, Says: fmt.Sprintf(says, args...), Do: do}
 }
 
-func failure(do, says string, args ...any) Finding {
+func failureFinding(do, says string, args ...any) Finding {
 	return Finding{State: Fail, Says: fmt.Sprintf(says, args...), Do: do}
 }
 
 // checkup is a check of doctor. An error means that the check could not run.
 type checkup struct {
-	name    string
-	section string // the heading in docs/runbook.md of what it finds, unless the Finding names another
-	run     func(d Doctor, ctx context.Context) (Finding, error)
-	vital   bool // if it fails, the checks after it are skipped
-	watched bool // workers make it as well, every few seconds, for alerts: it is cheap
+	name           string
+	runbookSection string // the heading in docs/runbook.md of what it finds, unless the Finding names another
+	runFunc        func(d Doctor, ctx context.Context) (Finding, error)
+	isVital        bool // if it fails, the checks after it are skipped
+	isWatched      bool // workers make it as well, every few seconds, for alerts: it is cheap
 }
 
 // checkups have the order in which an operator would check: among findings of the same state, the first is the first to
@@ -155,15 +155,15 @@ type Diagnosis struct {
 // Examine runs the checks. It changes nothing but a row that tests whether the database takes writes, and takes 5 s for
 // each check at most.
 func (d Doctor) Examine(ctx context.Context) Diagnosis {
-	return d.examine(ctx, func(checkup) bool { return true })
+	return d.examineAll(ctx, func(checkup) bool { return true })
 }
 
 // Watch runs those checks that are cheap enough for every few seconds. Their findings are what alerts fire on.
 func (d Doctor) Watch(ctx context.Context) Diagnosis {
-	return d.examine(ctx, func(c checkup) bool { return c.vital || c.watched })
+	return d.examineAll(ctx, func(c checkup) bool { return c.isVital || c.isWatched })
 }
 
-func (d Doctor) examine(ctx context.Context, wanted func(checkup) bool) (found Diagnosis) {
+func (d Doctor) examineAll(ctx context.Context, wanted func(checkup) bool) (found Diagnosis) {
 	for _, c := range checkups {
 		if !wanted(c) {
 			continue
@@ -173,15 +173,15 @@ func (d Doctor) examine(ctx context.Context, wanted func(checkup) bool) (found D
 			found.Checks = append(found.Checks, c.inSection(outOfTime))
 			continue
 		}
-		f := c.examine(ctx, d)
+		f := c.runCheck(ctx, d)
 		found.Checks = append(found.Checks, f)
 		// All that follow would fail for the same reason.
-		if c.vital && f.State == Fail {
+		if c.isVital && f.State == Fail {
 			break
 		}
 	}
 	// Stable: among findings of one state, the first of checkups stays the first to fix.
-	slices.SortStableFunc(found.Checks, func(a, b Finding) int { return badness(b.State) - badness(a.State) })
+	slices.SortStableFunc(found.Checks, func(a, b Finding) int { return severityOf(b.State) - severityOf(a.State) })
 	worst := found.Checks[0]
 	if found.State = worst.State; worst.State != OK {
 		found.First = worst.Check + ": " + worst.Do
@@ -213,17 +213,17 @@ func (d Diagnosis) Unreadable() bool {
 	return d.Checks[0].Check == checkups[0].name && d.Checks[0].State == Fail
 }
 
-func badness(state string) int { return slices.Index([]string{OK, Warn, Fail}, state) }
+func severityOf(state string) int { return slices.Index([]string{OK, Warn, Fail}, state) }
 
 // Severity returns 0 for ok, 1 for warn and 2 for fail, as in the metric of findings.
-func (f Finding) Severity() int { return badness(f.State) }
+func (f Finding) Severity() int { return severityOf(f.State) }
 
-func (c checkup) examine(ctx context.Context, d Doctor) Finding {
+func (c checkup) runCheck(ctx context.Context, d Doctor) Finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	f, err := c.run(d, ctx)
+	f, err := c.runFunc(d, ctx)
 	if err != nil {
-		f = unchecked(err)
+		f = uncheckedFinding(err)
 	}
 	return c.inSection(f)
 }
@@ -235,28 +235,28 @@ func (c checkup) inSection(f Finding) Finding {
 	case f.State == OK:
 		f.Section = ""
 	case f.Section == "":
-		f.Section = c.section
+		f.Section = c.runbookSection
 	}
 	return f
 }
 
 // outOfTime is the finding of a check for which no time was left.
-var outOfTime = warning("run director doctor, and look at what takes long: the checks of Postgres come first",
+var outOfTime = warningFinding("run director doctor, and look at what takes long: the checks of Postgres come first",
 	"not known: the checks before it took all the time there was")
 
-// unchecked says that a check could not be made, and why.
-func unchecked(err error) Finding {
-	f := failure("see the error; the role needs the views of schema ops (ops/grants.sql)",
+// uncheckedFinding says that a check could not be made, and why.
+func uncheckedFinding(err error) Finding {
+	f := failureFinding("see the error; the role needs the views of schema ops (ops/grants.sql)",
 		"not known: it could not be checked: %s", oneLine(err))
 	if c, known := dbcause.FromError(err); known {
-		f = failure("", "not known: it could not be checked").from(c)
+		f = failureFinding("", "not known: it could not be checked").fromCause(c)
 	}
 	return f
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-func because(reason string) string {
+func reasonPhrase(reason string) string {
 	if reason == "" {
 		return ""
 	}

@@ -23,14 +23,14 @@ const oldDrain = 7 * 24 * time.Hour
 // judgeDrains takes the drains, the oldest first.
 func judgeDrains(drains []opsview.Drain) Finding {
 	if len(drains) == 0 {
-		return good("no operator keeps game servers drained")
+		return goodFinding("no operator keeps game servers drained")
 	}
 	oldest := drains[0]
 	age := oldest.Age.Round(time.Minute)
 	says := fmt.Sprintf("%d drains are kept; the oldest is of %s %s, by %s, %s ago, and %d game servers obey it",
 		len(drains), oldest.Target, oldest.Value, oldest.Actor, timetext.Brief(age), oldest.Instances)
 	if age >= oldDrain {
-		return warning("director fleet drains; end those that nobody needs: director fleet undrain, director agents undrain", "%s", says)
+		return warningFinding("director fleet drains; end those that nobody needs: director fleet undrain, director agents undrain", "%s", says)
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }

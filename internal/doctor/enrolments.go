@@ -10,7 +10,7 @@ import (
 type enrolmentSums query.DoctorEnrolmentsRow
 
 func (d Doctor) checkEnrolments(ctx context.Context) (Finding, error) {
-	s, err := d.queries().DoctorEnrolments(ctx)
+	s, err := d.newQueries().DoctorEnrolments(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -26,19 +26,20 @@ func judgeEnrolments(s enrolmentSums) Finding {
 	const renew = "make another one, and give its token to these game servers before they restart: director enrolments create"
 	switch {
 	case s.EndingServers > 0 && s.EndsIn <= 0:
-		return warning(renew, "the enrolment %s ended %s ago, and %d game servers registered by it: they cannot come back after a restart",
-			s.Ending, since(-s.EndsIn), s.EndingServers)
+		return warningFinding(renew, "the enrolment %s ended %s ago, and %d game servers registered by it: they cannot come back after a restart",
+			s.Ending, formatSeconds(-s.EndsIn), s.EndingServers)
 	case s.EndingServers > 0 && s.EndsIn < soonEnds:
-		return warning(renew, "the enrolment %s ends in %s, and %d game servers registered by it: then they cannot come back after a restart",
-			s.Ending, since(s.EndsIn), s.EndingServers)
+		return warningFinding(renew, "the enrolment %s ends in %s, and %d game servers registered by it: then they cannot come back after a restart",
+			s.Ending, formatSeconds(s.EndsIn), s.EndingServers)
 	case s.WithoutPlace != "":
-		return warning("director enrolments servers; make another enrolment if there are to be more",
+		return warningFinding("director enrolments servers; make another enrolment if there are to be more",
 			"the enrolment %s has all of its game servers: it registers no other one", s.WithoutPlace)
 	case s.Enrolments > 0 && s.Sharing > 0:
-		return warning("director enrolments servers --credential 'fleet token'; give them the token of an enrolment, then unset DIRECTOR_FLEET_TOKEN",
+		return warningFinding("director enrolments servers --credential 'fleet token'; give them the token of an enrolment, then unset DIRECTOR_FLEET_TOKEN",
 			"%d game servers registered with the shared fleet token, and %d by enrolments: who copies the shared one speaks for all",
 			s.Sharing, s.Enrolled)
 	}
-	return good("%d game servers registered by %d enrolments, %d with the shared fleet token", s.Enrolled, s.Enrolments,
+	return goodFinding("%d game servers registered by %d enrolments, %d with the shared fleet token", s.Enrolled,
+		s.Enrolments,
 		s.Sharing)
 }

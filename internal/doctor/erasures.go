@@ -22,7 +22,7 @@ const longErasure = 10 * time.Minute
 // judgeErasures takes the erasures that are not finished, the oldest first.
 func judgeErasures(all []opsview.Erasure, now time.Time) Finding {
 	if len(all) == 0 {
-		return good("no player is being erased")
+		return goodFinding("no player is being erased")
 	}
 	oldest := all[0]
 	age := now.Sub(oldest.RequestedAt).Round(time.Minute)
@@ -33,7 +33,8 @@ func judgeErasures(all []opsview.Erasure, now time.Time) Finding {
 	says := fmt.Sprintf("%d players are being erased; the oldest erasure, %s by %s, was requested %s ago, has changed %d rows, and %s",
 		len(all), oldest.Erasure, oldest.Actor, age, oldest.Rows, stage)
 	if age >= longErasure {
-		return warning("see the logs of the workers (loop=erase), and whether an old transaction is open", "%s", says)
+		return warningFinding("see the logs of the workers (loop=erase), and whether an old transaction is open", "%s",
+			says)
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }

@@ -13,7 +13,7 @@ import (
 func TestJudgeErasures(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	require.Equal(t, good("no player is being erased"), judgeErasures(nil, now))
+	require.Equal(t, goodFinding("no player is being erased"), judgeErasures(nil, now))
 	fresh := opsview.Erasure{Erasure: uuid.Max, Actor: "ada", RequestedAt: now.Add(-9 * time.Minute), Rows: 7}
 	require.Equal(t, OK, judgeErasures([]opsview.Erasure{fresh}, now).State)
 	old := fresh

@@ -28,7 +28,7 @@ func (d Doctor) readAmnesty(ctx context.Context) (amnestyLine, error) {
 type fleetSums query.DoctorFleetRow
 
 func (d Doctor) readFleet(ctx context.Context) (fleetSums, error) {
-	f, err := d.queries().DoctorFleet(ctx)
+	f, err := d.newQueries().DoctorFleet(ctx)
 	return fleetSums(f), err
 }
 
@@ -55,28 +55,28 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	switch {
 	// also without an amnesty: the horizon of leases stands still while all are silent
 	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && f.Alive > 0:
-		return failure("check the network between the game servers and the replicas, and whether replicas run; ops.drain servers that you know are dead",
+		return failureFinding("check the network between the game servers and the replicas, and whether replicas run; ops.drain servers that you know are dead",
 			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers",
-			since(*f.Heartbeat)).inSection(silent)
+			formatSeconds(*f.Heartbeat)).inSection(silent)
 	case a.Amnesty && a.EndsIn == nil:
-		return warning("start a replica", "%s; no lease expires, because no replica receives heartbeats",
+		return warningFinding("start a replica", "%s; no lease expires, because no replica receives heartbeats",
 			says).inSection(silent)
 	case f.Alive == 0:
-		return failure("check the game servers, and whether their heartbeats reach a replica", "%s", says)
+		return failureFinding("check the game servers, and whether their heartbeats reach a replica", "%s", says)
 	case died*2 >= f.Alive+died:
-		return failure(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
+		return failureFinding(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
 			f.Alive+died, says)
 	case f.Alive == f.Draining:
-		return failure("director fleet undrain ID…", "%s: no player can be placed",
+		return failureFinding("director fleet undrain ID…", "%s: no player can be placed",
 			says).inSection("Players get 409 no_capacity")
 	case died*10 > f.Alive+died:
-		return warning(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
+		return warningFinding(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
 			f.Alive+died, says)
 	case a.Amnesty:
-		return good("%s; no lease expires for %s more, since heartbeats are received again", says,
-			since(*a.EndsIn))
+		return goodFinding("%s; no lease expires for %s more, since heartbeats are received again", says,
+			formatSeconds(*a.EndsIn))
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }
 
 // judgeEmpty judges a fleet without a live game server. An installation that never had any is new, and nothing is wrong
@@ -84,17 +84,17 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 func (f fleetSums) judgeEmpty() Finding {
 	switch {
 	case f.Pools > 0:
-		return good("no game server is registered: %d pools start them when players need them", f.Pools)
+		return goodFinding("no game server is registered: %d pools start them when players need them", f.Pools)
 	case f.Ended > 0:
-		return failure("director events --since 1h --kind instance.ended; then check the game servers",
+		return failureFinding("director events --since 1h --kind instance.ended; then check the game servers",
 			"no game server is registered: %d ended in the last hour", f.Ended)
 	case f.Agents > 0:
-		return good("no game server is registered, and no Rivalis game server has the label matchmaking=true")
+		return goodFinding("no game server is registered, and no Rivalis game server has the label matchmaking=true")
 	case f.Last != nil:
-		return warning("start game servers, or check why they cannot register: DIRECTOR_FLEET_TOKEN, the address",
-			"no game server is registered: the last one ended %s ago", since(*f.Last))
+		return warningFinding("start game servers, or check why they cannot register: DIRECTOR_FLEET_TOKEN, the address",
+			"no game server is registered: the last one ended %s ago", formatSeconds(*f.Last))
 	}
-	return good("no game server has registered yet")
+	return goodFinding("no game server has registered yet")
 }
 func (d Doctor) checkSeats(ctx context.Context) (Finding, error) {
 	f, err := d.readFleet(ctx)
@@ -109,11 +109,11 @@ func judgeSeats(f fleetSums) Finding {
 	says := fmt.Sprintf("%d of %d reserved by sessions, %d players in them", f.Reserved, f.Capacity, f.Players)
 	switch {
 	case f.Reserved*100 < f.Capacity*80 || f.Capacity == 0:
-		return good("%s", says)
+		return goodFinding("%s", says)
 	case f.Players*2 < f.Reserved:
-		return warning("docs/runbook.md, \"Reserved seats far above players\"", "%s", says)
+		return warningFinding("docs/runbook.md, \"Reserved seats far above players\"", "%s", says)
 	case f.Reserved*100 >= f.Capacity*95:
-		return warning("start game servers", "%s: the fleet is almost full", says)
+		return warningFinding("start game servers", "%s: the fleet is almost full", says)
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }

@@ -22,11 +22,11 @@ func judgeLimits(l opsview.PoolLimit) Finding {
 	const do = "find out why there are so many: director deployments list, director events --kind 'deployment.*'; then director pools limit"
 	switch share := max(shareOf(l.Servers, l.MaxServers), shareOf(l.Starts, l.MaxStarts)); {
 	case share >= 1:
-		return failure(do, "%s: no more start", says)
+		return failureFinding(do, "%s: no more start", says)
 	case share >= 0.9:
-		return warning(do, "%s", says)
+		return warningFinding(do, "%s", says)
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }
 
 func ofLimit(limit *int32) string {

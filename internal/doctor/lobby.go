@@ -15,19 +15,19 @@ import (
 type lobbySums query.DoctorLobbiesRow
 
 func (d Doctor) checkLobby(ctx context.Context) (Finding, error) {
-	regions, err := d.queries().DoctorLobbies(ctx)
+	regions, err := d.newQueries().DoctorLobbies(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeLobbies(convert[lobbySums](regions,
+	return judgeLobbies(convertRows[lobbySums](regions,
 		func(r query.DoctorLobbiesRow) lobbySums { return lobbySums(r) })), nil
 }
 
 // judgeLobbies returns the Finding of the region in the worst state.
 func judgeLobbies(regions []lobbySums) Finding {
-	worst := good("no region has projects")
+	worst := goodFinding("no region has projects")
 	for i, r := range regions {
-		if found := r.judge(); i == 0 || badness(found.State) > badness(worst.State) {
+		if found := r.judge(); i == 0 || severityOf(found.State) > severityOf(worst.State) {
 			worst = found
 		}
 	}
@@ -43,15 +43,15 @@ func (r lobbySums) judge() Finding {
 	served := r.Renewed != nil && *r.Renewed <= r.Lease
 	switch {
 	case !served && r.Connected+r.Suspended > 0:
-		return failure("start 'director serve' with DIRECTOR_REALTIME_ADDR, or check its log",
+		return failureFinding("start 'director serve' with DIRECTOR_REALTIME_ADDR, or check its log",
 			"%s, and no replica serves them", says)
 	case !served:
-		return good("region %s: no replica serves the realtime lobby, and it has no sessions", r.Region)
+		return goodFinding("region %s: no replica serves the realtime lobby, and it has no sessions", r.Region)
 	case r.Overdue != nil && *r.Overdue > sweptWithin:
-		return failure("start 'director work', or check its log",
+		return failureFinding("start 'director work', or check its log",
 			"%s; %d sessions expired up to %.0f s ago and were not ended", says, r.Expired, *r.Overdue)
 	case r.CutOff > r.Connected/2:
-		return warning(`docs/runbook.md, "Clients of the realtime lobby are refused or lose their connection"`, "%s; the replica of %d of them has ended", says, r.CutOff)
+		return warningFinding(`docs/runbook.md, "Clients of the realtime lobby are refused or lose their connection"`, "%s; the replica of %d of them has ended", says, r.CutOff)
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }

@@ -15,7 +15,7 @@ const (
 )
 
 func (d Doctor) checkMoves(ctx context.Context) (Finding, error) {
-	moves, err := d.queries().DoctorMoves(ctx)
+	moves, err := d.newQueries().DoctorMoves(ctx)
 	return judgeMoves(moves), err
 }
 
@@ -27,7 +27,7 @@ func judgeMoves(moves []query.DoctorMovesRow) Finding {
 		goOn := fmt.Sprintf("director regions move %s --to …, as it was begun, goes on; with --undo, this cell serves the region again", m.Region)
 		switch {
 		case m.Refused > moveRefusedFor:
-			return failure(goOn, "region %s has been refused for %s: its move to cell %s stopped after the fence, before that cell served it",
+			return failureFinding(goOn, "region %s has been refused for %s: its move to cell %s stopped after the fence, before that cell served it",
 				m.Region, m.Refused.Round(time.Second), m.Cell)
 		case m.Direction == "leaves" && m.Idle > moveIdleFor && idle == nil:
 			idle = &moves[i]
@@ -36,11 +36,11 @@ func judgeMoves(moves []query.DoctorMovesRow) Finding {
 	}
 	switch {
 	case idle != nil:
-		return warning(fmt.Sprintf("director regions move %s --to …, as it was begun, goes on", idle.Region),
+		return warningFinding(fmt.Sprintf("director regions move %s --to …, as it was begun, goes on", idle.Region),
 			"the move of region %s to cell %s is at step %s, and no command has worked on it for %s: the log of Postgres is kept until it ends",
 			idle.Region, idle.Cell, idle.Step, idle.Idle.Round(time.Second))
 	case len(running) > 0:
-		return good("regions that move: %s", strings.Join(running, ", "))
+		return goodFinding("regions that move: %s", strings.Join(running, ", "))
 	}
-	return good("no region moves to another cell")
+	return goodFinding("no region moves to another cell")
 }

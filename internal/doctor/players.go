@@ -28,11 +28,11 @@ var denials = []string{
 type denialLine query.DoctorDenialsRow
 
 func (d Doctor) checkRefusals(ctx context.Context) (Finding, error) {
-	most, err := d.queries().DoctorDenials(ctx, denials)
+	most, err := d.newQueries().DoctorDenials(ctx, denials)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeRefusals(convert[denialLine](most,
+	return judgeRefusals(convertRows[denialLine](most,
 		func(r query.DoctorDenialsRow) denialLine { return denialLine(r) })), nil
 }
 
@@ -40,7 +40,7 @@ func (d Doctor) checkRefusals(ctx context.Context) (Finding, error) {
 // is full for a moment.
 func judgeRefusals(most []denialLine) Finding {
 	if len(most) == 0 {
-		return good("no player was refused in the last ten minutes")
+		return goodFinding("no player was refused in the last ten minutes")
 	}
 	m := most[0]
 	place := ""
@@ -57,32 +57,32 @@ func judgeRefusals(most []denialLine) Finding {
 	if slices.Contains([]string{"no_capacity", "mode_unknown", "region_unknown"}, m.Code) {
 		do, section = "start game servers for it, or undrain some: SELECT * FROM ops.capacity", "Players get 409 no_capacity"
 	}
-	found := good("%s", says)
+	found := goodFinding("%s", says)
 	switch share := float64(m.Everyone) / float64(m.Everyone+m.Seated); {
 	case m.Everyone >= 10 && share >= 0.5:
-		found = failure(do, "%s", says).inSection(section)
+		found = failureFinding(do, "%s", says).inSection(section)
 	case m.Everyone >= 3 && share >= 0.05:
-		found = warning(do, "%s", says).inSection(section)
+		found = warningFinding(do, "%s", says).inSection(section)
 	}
-	return found.showing(fmt.Sprint(m.Everyone), "players were refused in ten minutes")
+	return found.withMeasure(fmt.Sprint(m.Everyone), "players were refused in ten minutes")
 }
 
 // queueLine is a universe with waiting tickets, and its profiles that no worker decides for.
 type queueLine query.DoctorQueuesRow
 
 func (d Doctor) checkTickets(ctx context.Context) (Finding, error) {
-	queues, err := d.queries().DoctorQueues(ctx)
+	queues, err := d.newQueries().DoctorQueues(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	worst := good("no ticket waits")
+	worst := goodFinding("no ticket waits")
 	for i, q := range queues {
 		survey, err := explainer.New(explainer.Options{Store: d.Store, Universe: q.Region,
 			PlayerArg: d.PlayerArg}).Survey(ctx)
 		if err != nil {
 			return Finding{}, err
 		}
-		if found := judgeTickets(queueLine(q), survey); i == 0 || badness(found.State) > badness(worst.State) {
+		if found := judgeTickets(queueLine(q), survey); i == 0 || severityOf(found.State) > severityOf(worst.State) {
 			worst = found
 		}
 	}
@@ -99,7 +99,7 @@ func judgeTickets(q queueLine, s explainer.Survey) Finding {
 	lacking := s.WithoutMatch()
 	switch {
 	case len(q.Unowned) > 0:
-		return failure("start a worker: 'director work'", "%s; no worker decides for the profiles %s", says,
+		return failureFinding("start a worker: 'director work'", "%s; no worker decides for the profiles %s", says,
 			strings.Join(q.Unowned, ", "))
 	case lacking > 0:
 		l := s.Lacking[0]
@@ -107,14 +107,14 @@ func judgeTickets(q queueLine, s explainer.Survey) Finding {
 			profileName(l.Profile), l.Why, l.Tickets)
 		const do = "director explain ticket ID; then mend the client that sends such tickets, or the profile"
 		if lacking >= 5 && lacking*5 >= s.Tickets {
-			return failure(do, "%s", says)
+			return failureFinding(do, "%s", says)
 		}
-		return warning(do, "%s", says)
+		return warningFinding(do, "%s", says)
 	case q.Oldest > slowMatch.Seconds():
-		return warning("director explain ticket ID; then widen the profile's rules, or start game servers", "%s",
+		return warningFinding("director explain ticket ID; then widen the profile's rules, or start game servers", "%s",
 			says)
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }
 
 func profileName(name string) string {

@@ -12,11 +12,12 @@ import (
 type poolCheck query.DoctorPoolsRow
 
 func (d Doctor) checkPools(ctx context.Context) (Finding, error) {
-	pools, err := d.queries().DoctorPools(ctx)
+	pools, err := d.newQueries().DoctorPools(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgePools(convert[poolCheck](pools, func(r query.DoctorPoolsRow) poolCheck { return poolCheck(r) })), nil
+	return judgePools(convertRows[poolCheck](pools,
+		func(r query.DoctorPoolsRow) poolCheck { return poolCheck(r) })), nil
 }
 
 // planLate is the age of a plan, in seconds, beyond which no worker makes plans: it makes one each second.
@@ -24,11 +25,11 @@ const planLate = 60
 
 // poolTrouble is what keeps the players of a pool waiting.
 type poolTrouble struct {
-	finding  func(remedy, format string, args ...any) Finding
-	remedy   string
-	sentence string // with %s for the pools
-	between  string // the pools
-	describe func(p *poolCheck) string
+	newFinding     func(remedy, format string, args ...any) Finding
+	remedy         string
+	sentenceFormat string // with %s for the pools
+	separator      string // the pools
+	describe       func(p *poolCheck) string
 }
 
 const giveProvider = "start a worker whose DIRECTOR_PROVIDERS has the provider, or add it to that of a worker and restart it"
@@ -36,27 +37,27 @@ const giveProvider = "start a worker whose DIRECTOR_PROVIDERS has the provider, 
 // The troubles, in the order in which they are reported: no worker has the provider (one of an older release has it
 // without reporting it), no worker plans, pauses, errors of the provider, pools that are full.
 var (
-	poolStuck = &poolTrouble{failure, giveProvider, "no running worker has the provider of %s", ", ",
+	poolStuck = &poolTrouble{failureFinding, giveProvider, "no running worker has the provider of %s", ", ",
 		func(p *poolCheck) string {
 			return fmt.Sprintf("%s (%s, %d servers wait for a worker)", p.Pool, p.Provider, p.Overdue)
 		}}
 	poolUnplanned = &poolTrouble{
-		failure, "start a worker with DIRECTOR_PROVIDERS and the installation's DIRECTOR_PROVISION_OWNER",
+		failureFinding, "start a worker with DIRECTOR_PROVIDERS and the installation's DIRECTOR_PROVISION_OWNER",
 		"no worker plans %s", ", ", withProvider,
 	}
-	poolUnserved = &poolTrouble{warning, giveProvider,
+	poolUnserved = &poolTrouble{warningFinding, giveProvider,
 		"no running worker reports the provider of %s: their servers will not start", ", ", withProvider}
 	poolPaused = &poolTrouble{
-		warning, "repair the cause, then director pools resume REGION/APP/VERSION", "paused: %s", ", ",
-		func(p *poolCheck) string { return p.Pool + because(p.Reason) },
+		warningFinding, "repair the cause, then director pools resume REGION/APP/VERSION", "paused: %s", ", ",
+		func(p *poolCheck) string { return p.Pool + reasonPhrase(p.Reason) },
 	}
 	poolFailing = &poolTrouble{
-		warning, "docs/runbook.md, \"Servers do not start\"",
+		warningFinding, "docs/runbook.md, \"Servers do not start\"",
 		"servers that fail or whose provider reports errors: %s", "; ",
-		func(p *poolCheck) string { return fmt.Sprintf("%s: %d%s", p.Pool, p.Failed, because(p.Error)) },
+		func(p *poolCheck) string { return fmt.Sprintf("%s: %d%s", p.Pool, p.Failed, reasonPhrase(p.Error)) },
 	}
 	poolFull = &poolTrouble{
-		warning, "director pools scale REGION/APP/VERSION --max N", "full: %s", ", ",
+		warningFinding, "director pools scale REGION/APP/VERSION --max N", "full: %s", ", ",
 		func(p *poolCheck) string { return fmt.Sprintf("%s (%d players wait)", p.Pool, p.Waiting) },
 	}
 	poolTroubles = []*poolTrouble{poolStuck, poolUnplanned, poolUnserved, poolPaused, poolFailing, poolFull}
@@ -64,8 +65,8 @@ var (
 
 func withProvider(p *poolCheck) string { return p.Pool + " (" + p.Provider + ")" }
 
-// trouble returns what keeps the players of a pool waiting; nil: nothing.
-func (p *poolCheck) trouble() *poolTrouble {
+// worstTrouble returns what keeps the players of a pool waiting; nil: nothing.
+func (p *poolCheck) worstTrouble() *poolTrouble {
 	planned := p.PlanAge != nil && *p.PlanAge <= planLate
 	switch {
 	case p.Workers == 0 && p.Overdue > 0:
@@ -88,17 +89,17 @@ func (p *poolCheck) trouble() *poolTrouble {
 func judgePools(pools []poolCheck) Finding {
 	troubled := map[*poolTrouble][]string{}
 	for i := range pools {
-		if t := pools[i].trouble(); t != nil {
+		if t := pools[i].worstTrouble(); t != nil {
 			troubled[t] = append(troubled[t], t.describe(&pools[i]))
 		}
 	}
 	for _, t := range poolTroubles {
 		if of := troubled[t]; of != nil {
-			return t.finding(t.remedy, t.sentence, strings.Join(of, t.between))
+			return t.newFinding(t.remedy, t.sentenceFormat, strings.Join(of, t.separator))
 		}
 	}
 	if len(pools) == 0 {
-		return good("there are none: the director starts no game servers")
+		return goodFinding("there are none: the director starts no game servers")
 	}
-	return good("%d are planned; none is paused, and none is full while players wait", len(pools))
+	return goodFinding("%d are planned; none is paused, and none is full while players wait", len(pools))
 }

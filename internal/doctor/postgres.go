@@ -15,11 +15,11 @@ import (
 
 const oldestPostgres = 15
 
-// queries are the statements of queries/doctor.sql.
-func (d Doctor) queries() *query.Queries { return query.New(d.Store.Pool()) }
+// newQueries are the statements of queries/doctor.sql.
+func (d Doctor) newQueries() *query.Queries { return query.New(d.Store.Pool()) }
 
-// convert gives rows the type that judges them.
-func convert[To, From any](rows []From, one func(From) To) []To {
+// convertRows gives rows the type that judges them.
+func convertRows[To, From any](rows []From, one func(From) To) []To {
 	all := make([]To, len(rows))
 	for i, r := range rows {
 		all[i] = one(r)
@@ -27,13 +27,13 @@ func convert[To, From any](rows []From, one func(From) To) []To {
 	return all
 }
 
-// since formats seconds for people.
-func since(seconds float64) string {
-	return briefly(time.Duration(seconds * float64(time.Second)))
+// formatSeconds formats seconds for people.
+func formatSeconds(seconds float64) string {
+	return briefDuration(time.Duration(seconds * float64(time.Second)))
 }
 
-// briefly formats a duration for people.
-func briefly(d time.Duration) string {
+// briefDuration formats a duration for people.
+func briefDuration(d time.Duration) string {
 	if d > time.Minute {
 		return timetext.Brief(d.Round(time.Second))
 	}
@@ -41,11 +41,11 @@ func briefly(d time.Duration) string {
 }
 
 func (d Doctor) checkVersion(ctx context.Context) (Finding, error) {
-	v, err := d.queries().DoctorVersion(ctx)
+	v, err := d.newQueries().DoctorVersion(ctx)
 	if err != nil || v.Major >= oldestPostgres {
-		return good("version %s", v.Name), err
+		return goodFinding("version %s", v.Name), err
 	}
-	return failure("upgrade Postgres", "version %s, and %d or newer is needed", v.Name, oldestPostgres), nil
+	return failureFinding("upgrade Postgres", "version %s, and %d or newer is needed", v.Name, oldestPostgres), nil
 }
 
 func (d Doctor) checkSchema(ctx context.Context) (Finding, error) {
@@ -55,15 +55,15 @@ func (d Doctor) checkSchema(ctx context.Context) (Finding, error) {
 	case err != nil:
 		return Finding{}, err
 	case version == 0:
-		return failure("run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
+		return failureFinding("run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
 			"the director's tables are not there; this build needs version %d", latest), nil
 	case version < latest:
-		return failure("director migrate up", "at version %d, and this build needs %d", version, latest), nil
+		return failureFinding("director migrate up", "at version %d, and this build needs %d", version, latest), nil
 	case version > latest:
-		return warning("use the director of the newer release",
+		return warningFinding("use the director of the newer release",
 			"at version %d, newer than this build's %d: supported for one release", version, latest), nil
 	}
-	return good("at version %d, as this build needs", version), nil
+	return goodFinding("at version %d, as this build needs", version), nil
 }
 
 // checkPooler detects a pooler, and tests whether it loses prepared statements.
@@ -72,35 +72,35 @@ func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
 	switch {
 	case err != nil:
 		return Finding{}, err
-	case !p.Found && d.Pooler == "pgbouncer":
-		return warning("unset DIRECTOR_POOLER: it makes statements slower",
+	case !p.HasPooler && d.Pooler == "pgbouncer":
+		return warningFinding("unset DIRECTOR_POOLER: it makes statements slower",
 			"none, but DIRECTOR_POOLER is pgbouncer"), nil
-	case !p.Found:
-		return good("none: a direct connection to Postgres"), nil
-	case p.Lost != nil:
+	case !p.HasPooler:
+		return goodFinding("none: a direct connection to Postgres"), nil
+	case p.StatementError != nil:
 		//nolint:nilerr // the error is the finding
-		return failure("set DIRECTOR_POOLER=pgbouncer on every replica and worker, or max_prepared_statements in PgBouncer 1.21 or newer",
-			"a pooler that loses prepared statements: %s", oneLine(p.Lost)), nil
+		return failureFinding("set DIRECTOR_POOLER=pgbouncer on every replica and worker, or max_prepared_statements in PgBouncer 1.21 or newer",
+			"a pooler that loses prepared statements: %s", oneLine(p.StatementError)), nil
 	}
 	if !d.Direct {
-		return warning("set DATABASE_URL_DIRECT to Postgres itself, for migrations and for replicas that serve Open Match",
+		return warningFinding("set DATABASE_URL_DIRECT to Postgres itself, for migrations and for replicas that serve Open Match",
 			"a pooler, and no direct connection"), nil
 	}
-	return good("a working one, which DATABASE_URL_DIRECT bypasses"), nil
+	return goodFinding("a working one, which DATABASE_URL_DIRECT bypasses"), nil
 }
 
 // checkRestored checks for a dump of another server, whose transaction ids can be in this server's future.
 func (d Doctor) checkRestored(ctx context.Context) (Finding, error) {
 	restored, err := d.Store.RestoredFromDump(ctx)
 	if err != nil || !restored {
-		return good("none, or one that was migrated since"), err
+		return goodFinding("none, or one that was migrated since"), err
 	}
-	return failure("director migrate up",
+	return failureFinding("director migrate up",
 		"rows have transaction ids of another server: the feeds of events and of settled tickets are wrong"), nil
 }
 
 func (d Doctor) checkConnections(ctx context.Context) (Finding, error) {
-	v, err := d.queries().DoctorConnections(ctx)
+	v, err := d.newQueries().DoctorConnections(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -112,21 +112,21 @@ func judgeConnections(used, most int) Finding {
 	says := fmt.Sprintf("%d of %d in use", used, most)
 	switch {
 	case used*100 >= most*95:
-		return failure(do, "%s", says)
+		return failureFinding(do, "%s", says)
 	case used*100 >= most*80:
-		return warning(do, "%s", says)
+		return warningFinding(do, "%s", says)
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }
 
 func (d Doctor) checkLocks(ctx context.Context) (Finding, error) {
-	v, err := d.queries().DoctorLocks(ctx)
+	v, err := d.newQueries().DoctorLocks(ctx)
 	if err != nil || v.Longest < 2 {
-		return good("no statement has waited for a lock for 2s"), err
+		return goodFinding("no statement has waited for a lock for 2s"), err
 	}
-	return failure("SELECT pg_terminate_backend(pid) for the blocking one, unless it is a batch of the director",
+	return failureFinding("SELECT pg_terminate_backend(pid) for the blocking one, unless it is a batch of the director",
 		"%d wait for locks, the longest for %s, blocked by %s",
-		v.Waiting, since(v.Longest), v.Blocker), nil
+		v.Waiting, formatSeconds(v.Longest), v.Blocker), nil
 }
 
 func (d Doctor) checkSnapshots(ctx context.Context) (Finding, error) {
@@ -142,24 +142,25 @@ func (d Doctor) checkSnapshots(ctx context.Context) (Finding, error) {
 // server.
 func judgeSnapshots(held []opsview.Snapshot) Finding {
 	for _, h := range held {
-		says := fmt.Sprintf("%s prevents vacuum: %v, for %s and %d transactions", h.Kind, h.Oldest, briefly(h.Age),
+		says := fmt.Sprintf("%s prevents vacuum: %v, for %s and %d transactions", h.Kind, h.Oldest,
+			briefDuration(h.Age),
 			h.Transactions)
 		switch {
 		case h.Kind == "replication slot" && h.Transactions > 1_000_000:
-			return failure("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
+			return failureFinding("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
 		case h.Kind == "prepared transaction" && h.Age > time.Minute:
-			return failure("COMMIT PREPARED or ROLLBACK PREPARED it", "%s", says)
+			return failureFinding("COMMIT PREPARED or ROLLBACK PREPARED it", "%s", says)
 		case h.Age > time.Minute:
-			return failure("SELECT pg_terminate_backend(pid)", "%s", says)
+			return failureFinding("SELECT pg_terminate_backend(pid)", "%s", says)
 		}
 	}
-	return good("none older than a minute")
+	return goodFinding("none older than a minute")
 }
 
 // checkWriters checks for an old writing transaction. In any database of the server it delays the event feed and the
 // notifications about tickets.
 func (d Doctor) checkWriters(ctx context.Context) (Finding, error) {
-	v, err := d.queries().DoctorWriters(ctx)
+	v, err := d.newQueries().DoctorWriters(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -167,25 +168,25 @@ func (d Doctor) checkWriters(ctx context.Context) (Finding, error) {
 }
 
 func judgeWriters(oldest float64, who string, sees bool) Finding {
-	says := fmt.Sprintf("a transaction has been writing for %s: %s", since(oldest), who)
+	says := fmt.Sprintf("a transaction has been writing for %s: %s", formatSeconds(oldest), who)
 	switch {
 	case oldest > 60:
-		return failure("SELECT pg_terminate_backend(pid)", "%s", says)
+		return failureFinding("SELECT pg_terminate_backend(pid)", "%s", says)
 	case oldest > 10:
-		return warning("wait, and if it does not end: SELECT pg_terminate_backend(pid)", "%s", says)
+		return warningFinding("wait, and if it does not end: SELECT pg_terminate_backend(pid)", "%s", says)
 	case !sees:
-		return warning("GRANT pg_read_all_stats to this role and to the owner of schema ops",
+		return warningFinding("GRANT pg_read_all_stats to this role and to the owner of schema ops",
 			"other roles' transactions cannot be seen")
 	}
-	return good("none for longer than 10s")
+	return goodFinding("none for longer than 10s")
 }
 
 func (d Doctor) checkBloat(ctx context.Context) (Finding, error) {
-	v, err := d.queries().DoctorBloat(ctx)
+	v, err := d.newQueries().DoctorBloat(ctx)
 	if err != nil || len(v) == 0 {
-		return good("no table is mostly dead rows"), err
+		return goodFinding("no table is mostly dead rows"), err
 	}
-	return warning("VACUUM "+v[0].Name+"; if that does not help, look for an old snapshot",
+	return warningFinding("VACUUM "+v[0].Name+"; if that does not help, look for an old snapshot",
 		"%s has %d dead rows and %d live ones",
 		v[0].Name, v[0].Dead, v[0].Live), nil
 }
@@ -194,11 +195,11 @@ func (d Doctor) checkBloat(ctx context.Context) (Finding, error) {
 type slotLine query.DoctorSlotsRow
 
 func (d Doctor) checkReplication(ctx context.Context) (Finding, error) {
-	slots, err := d.queries().DoctorSlots(ctx)
+	slots, err := d.newQueries().DoctorSlots(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeSlots(convert[slotLine](slots, func(r query.DoctorSlotsRow) slotLine { return slotLine(r) })), nil
+	return judgeSlots(convertRows[slotLine](slots, func(r query.DoctorSlotsRow) slotLine { return slotLine(r) })), nil
 }
 
 func judgeSlots(slots []slotLine) Finding {
@@ -207,16 +208,18 @@ func judgeSlots(slots []slotLine) Finding {
 		says := fmt.Sprintf("slot %s (active: %t) keeps %.1f GiB of WAL", s.Name, s.Active, float64(s.Bytes)/gib)
 		switch {
 		case s.Status == "lost":
-			return warning("drop the slot and rebuild its standby", "slot %s has lost WAL that its standby needs",
+			return warningFinding("drop the slot and rebuild its standby",
+				"slot %s has lost WAL that its standby needs",
 				s.Name)
 		case s.Bytes > 10*gib:
-			return failure("restart its reader, or SELECT pg_drop_replication_slot(name): the disk fills up", "%s",
+			return failureFinding("restart its reader, or SELECT pg_drop_replication_slot(name): the disk fills up",
+				"%s",
 				says)
 		case s.Bytes > gib && !s.Active:
-			return warning("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
+			return warningFinding("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
 		}
 	}
-	return good("%d slots, none retains much WAL", len(slots))
+	return goodFinding("%d slots, none retains much WAL", len(slots))
 }
 
 // checkClock compares only this machine's clock. Replicas report theirs as director_clock_offset_seconds.
@@ -234,9 +237,9 @@ func judgeClock(offset time.Duration) Finding {
 		timetext.Brief(offset.Abs().Round(time.Millisecond)))
 	switch {
 	case offset.Abs() > 30*time.Second:
-		return failure(do, "%s", says)
+		return failureFinding(do, "%s", says)
 	case offset.Abs() > 5*time.Second:
-		return warning(do, "%s", says)
+		return warningFinding(do, "%s", says)
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }

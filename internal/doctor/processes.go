@@ -27,7 +27,7 @@ const vanishedFor = 600
 
 // roll is the processes of one kind, by what has become of them.
 type roll struct {
-	running, frozen, vanished []processLine
+	runningOnes, frozenOnes, vanishedOnes []processLine
 }
 
 // rollOf sorts processes. What a process does is the second word of its name; director dev is both a replica and a
@@ -40,12 +40,12 @@ func rollOf(all []processLine, kinds ...string) (r roll) {
 		}
 		switch {
 		case p.Connections > 0 && !p.isFrozen(), p.Connections == 0 && p.Silent != nil && *p.Silent <= frozenAfter:
-			r.running = append(r.running, p)
+			r.runningOnes = append(r.runningOnes, p)
 		case p.Connections > 0:
-			r.frozen = append(r.frozen, p)
+			r.frozenOnes = append(r.frozenOnes, p)
 		// Without a connection, it is known from its report alone, so that Silent is there.
 		case *p.Silent <= vanishedFor:
-			r.vanished = append(r.vanished, p)
+			r.vanishedOnes = append(r.vanishedOnes, p)
 		}
 	}
 	return r
@@ -60,29 +60,29 @@ func (p processLine) isFrozen() bool {
 	return p.Silent != nil && *p.Silent > frozenAfter
 }
 
-// host is the part of the name before the process id.
-func (p processLine) host() string {
+// hostName is the part of the name before the process id.
+func (p processLine) hostName() string {
 	at := strings.LastIndexByte(p.Process, '/')
 	return p.Process[:max(at, 0)]
 }
 
 // lostProcesses returns those that vanished and were not started again on the same host.
 func (r roll) lostProcesses() (all []processLine) {
-	for _, p := range r.vanished {
-		if !slices.ContainsFunc(r.running, func(o processLine) bool { return o.host() == p.host() }) {
+	for _, p := range r.vanishedOnes {
+		if !slices.ContainsFunc(r.runningOnes, func(o processLine) bool { return o.hostName() == p.hostName() }) {
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-func (d Doctor) processes(ctx context.Context) ([]processLine, error) {
-	all, err := d.queries().DoctorProcesses(ctx)
-	return convert[processLine](all, func(r query.DoctorProcessesRow) processLine { return processLine(r) }), err
+func (d Doctor) readProcesses(ctx context.Context) ([]processLine, error) {
+	all, err := d.newQueries().DoctorProcesses(ctx)
+	return convertRows[processLine](all, func(r query.DoctorProcessesRow) processLine { return processLine(r) }), err
 }
 
 func (d Doctor) checkReplicas(ctx context.Context) (Finding, error) {
-	all, err := d.processes(ctx)
+	all, err := d.readProcesses(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -100,42 +100,42 @@ const frozenSection = "A replica or a worker is frozen or cut off"
 // judgeReplicas uses the pulse only where it finds no process: replicas of an older release whose DATABASE_URL names
 // their connections.
 func judgeReplicas(r roll, a amnestyLine) Finding {
-	running, frozen, lost := len(r.running), len(r.frozen), r.lostProcesses()
+	running, frozen, lost := len(r.runningOnes), len(r.frozenOnes), r.lostProcesses()
 	figure := fmt.Sprintf("%d of %d", running, running+frozen+len(lost))
 	switch {
 	case running+frozen == 0 && a.Pulse != nil && *a.Pulse <= a.Lease:
-		return good("one or more are running, last sign %s ago; how many is not known, because their connections do not have the director's names", since(*a.Pulse))
+		return goodFinding("one or more are running, last sign %s ago; how many is not known, because their connections do not have the director's names", formatSeconds(*a.Pulse))
 	case running+frozen == 0 && a.Pulse == nil && len(lost) == 0:
-		return failure("start 'director serve', or check its log and /readyz",
+		return failureFinding("start 'director serve', or check its log and /readyz",
 			"no replica has ever served this database")
 	case running+frozen == 0:
-		return failure("start 'director serve', or check its log and /readyz", "no replica is running%s",
-			lastOf(lost)).showing("0", "replicas are running")
+		return failureFinding("start 'director serve', or check its log and /readyz", "no replica is running%s",
+			lastOf(lost)).withMeasure("0", "replicas are running")
 	case running == 0:
-		return failure(thaw, "none of %d replicas runs: they are connected, and frozen or cut off: %s", frozen,
-			silences(r.frozen)).
-			inSection(frozenSection).showing(figure, "replicas are running")
+		return failureFinding(thaw, "none of %d replicas runs: they are connected, and frozen or cut off: %s", frozen,
+			silenceTexts(r.frozenOnes)).
+			inSection(frozenSection).withMeasure(figure, "replicas are running")
 	case frozen > 0:
-		return warning(thaw, "%d of %d replicas run; frozen or cut off: %s", running, running+frozen,
-			silences(r.frozen)).
-			inSection(frozenSection).showing(figure, "replicas are running")
+		return warningFinding(thaw, "%d of %d replicas run; frozen or cut off: %s", running, running+frozen,
+			silenceTexts(r.frozenOnes)).
+			inSection(frozenSection).withMeasure(figure, "replicas are running")
 	case len(lost) > 0:
-		return warning("start it again, and look for the reason in its log",
-			"%d of %d replicas run; ended without shutting down: %s", running, running+len(lost), silences(lost)).
-			showing(figure, "replicas are running")
+		return warningFinding("start it again, and look for the reason in its log",
+			"%d of %d replicas run; ended without shutting down: %s", running, running+len(lost), silenceTexts(lost)).
+			withMeasure(figure, "replicas are running")
 	}
-	return good("%d running", running).showing(fmt.Sprint(running), "replicas are running")
+	return goodFinding("%d running", running).withMeasure(fmt.Sprint(running), "replicas are running")
 }
 
 func lastOf(lost []processLine) string {
 	if len(lost) == 0 {
 		return ""
 	}
-	return "; ended without shutting down: " + silences(lost)
+	return "; ended without shutting down: " + silenceTexts(lost)
 }
 
-// silences names processes, and for how long nothing came from each.
-func silences(all []processLine) string {
+// silenceTexts names processes, and for how long nothing came from each.
+func silenceTexts(all []processLine) string {
 	const most = 5
 	var names []string
 	for _, p := range all[:min(len(all), most)] {
@@ -143,7 +143,7 @@ func silences(all []processLine) string {
 		if quiet == nil {
 			quiet = p.Silent
 		}
-		names = append(names, fmt.Sprintf("%s (silent for %s)", p.Process, since(*quiet)))
+		names = append(names, fmt.Sprintf("%s (silent for %s)", p.Process, formatSeconds(*quiet)))
 	}
 	if len(all) > most {
 		names = append(names, fmt.Sprintf("and %d more", len(all)-most))
@@ -157,7 +157,7 @@ func (d Doctor) checkWorkers(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	all, err := d.processes(ctx)
+	all, err := d.readProcesses(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -167,48 +167,50 @@ func (d Doctor) checkWorkers(ctx context.Context) (Finding, error) {
 func judgeWorkers(loops []opsview.WorkerLoop, r roll) Finding {
 	const start = "start 'director work', or 'director serve --work'"
 	if len(loops) == 0 {
-		return failure(start, "no worker has run on this database")
+		return failureFinding(start, "no worker has run on this database")
 	}
 	var late []string
 	youngest := loops[0].Age
 	for _, l := range loops {
 		youngest = min(youngest, l.Age)
 		if l.Late {
-			late = append(late, fmt.Sprintf("%s (%s ago)", l.Loop, briefly(l.Age)))
+			late = append(late, fmt.Sprintf("%s (%s ago)", l.Loop, briefDuration(l.Age)))
 		}
 	}
 	switch {
 	case youngest > time.Minute:
-		return failure(start, "no worker is running: the last successful run of any loop was %s ago", briefly(youngest))
+		return failureFinding(start, "no worker is running: the last successful run of any loop was %s ago",
+			briefDuration(youngest))
 	case late != nil:
-		return failure("look for \"failing\" in the worker's log", "loops that fail: %s", strings.Join(late, ", "))
-	case len(r.frozen) > 0:
-		return warning(thaw, "%d of %d workers run; frozen or cut off: %s", len(r.running),
-			len(r.running)+len(r.frozen),
-			silences(r.frozen)).inSection(frozenSection)
+		return failureFinding("look for \"failing\" in the worker's log", "loops that fail: %s",
+			strings.Join(late, ", "))
+	case len(r.frozenOnes) > 0:
+		return warningFinding(thaw, "%d of %d workers run; frozen or cut off: %s", len(r.runningOnes),
+			len(r.runningOnes)+len(r.frozenOnes),
+			silenceTexts(r.frozenOnes)).inSection(frozenSection)
 	case len(r.lostProcesses()) > 0:
-		return warning("start it again, and look for the reason in its log",
-			"%d of %d workers run; ended without shutting down: %s", len(r.running),
-			len(r.running)+len(r.lostProcesses()), silences(r.lostProcesses()))
+		return warningFinding("start it again, and look for the reason in its log",
+			"%d of %d workers run; ended without shutting down: %s", len(r.runningOnes),
+			len(r.runningOnes)+len(r.lostProcesses()), silenceTexts(r.lostProcesses()))
 	}
-	return good("all %d loops succeeded recently", len(loops))
+	return goodFinding("all %d loops succeeded recently", len(loops))
 }
 
 // reportedTrouble is what processes report of themselves, the same of all that report it.
 type reportedTrouble query.DoctorTroublesRow
 
 func (d Doctor) checkKeySets(ctx context.Context) (Finding, error) {
-	found, err := d.queries().DoctorTroubles(ctx)
+	found, err := d.newQueries().DoctorTroubles(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeKeySets(convert[reportedTrouble](found,
+	return judgeKeySets(convertRows[reportedTrouble](found,
 		func(r query.DoctorTroublesRow) reportedTrouble { return reportedTrouble(r) })), nil
 }
 
 // judgeKeySets returns the worst of what replicas report; among equals, what most of them do.
 func judgeKeySets(found []reportedTrouble) Finding {
-	worst := good("no replica reports a key set that it cannot use")
+	worst := goodFinding("no replica reports a key set that it cannot use")
 	for _, t := range found {
 		says := fmt.Sprintf("%s: %s", t.Subject, t.Says)
 		if t.Processes > 1 {
@@ -216,7 +218,7 @@ func judgeKeySets(found []reportedTrouble) Finding {
 		}
 		f := Finding{State: t.State, Says: says, Do: t.Remedy, Section: t.Section}
 		// The rows begin with what most replicas report: among equals the first one stays.
-		if badness(f.State) > badness(worst.State) {
+		if severityOf(f.State) > severityOf(worst.State) {
 			worst = f
 		}
 	}

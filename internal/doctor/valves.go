@@ -25,9 +25,9 @@ func (d Doctor) checkValves(ctx context.Context) (Finding, error) {
 
 // judgeValves returns the Finding of the first valve in the worst state.
 func judgeValves(all []opsview.Valve, now time.Time) Finding {
-	worst := good("there are none")
+	worst := goodFinding("there are none")
 	for i, v := range all {
-		if found := judgeValve(v, now); i == 0 || badness(found.State) > badness(worst.State) {
+		if found := judgeValve(v, now); i == 0 || severityOf(found.State) > severityOf(worst.State) {
 			worst = found
 		}
 	}
@@ -35,7 +35,7 @@ func judgeValves(all []opsview.Valve, now time.Time) Finding {
 }
 
 func judgeValve(v opsview.Valve, now time.Time) Finding {
-	says := fmt.Sprintf("%s is %s%s: %d players are in, %d wait", v.Name, v.Mode, because(v.Reason), v.Players,
+	says := fmt.Sprintf("%s is %s%s: %d players are in, %d wait", v.Name, v.Mode, reasonPhrase(v.Reason), v.Players,
 		v.Waiting)
 	stands := v.FirstSince != nil && now.Sub(*v.FirstSince) > standsFor
 	// A rate that is lower than one in the time is slow, and no fault.
@@ -43,15 +43,15 @@ func judgeValve(v opsview.Valve, now time.Time) Finding {
 	isFull := v.MaxPlayers != nil && float64(v.Players)+1 > float64(*v.MaxPlayers)*(1-v.StaffShare)
 	switch {
 	case v.Mode != "open" && v.Waiting >= v.MaxWaiting:
-		return failure(fmt.Sprintf("players are refused: raise the rate or the line: director valves set %s --rate … "+
+		return failureFinding(fmt.Sprintf("players are refused: raise the rate or the line: director valves set %s --rate … "+
 			"--max-waiting …", v.Name), "%s, as many as the line holds", says)
 	case v.Mode == "limited" && isStill && !isFull:
-		return failure("see whether a worker runs: director doctor, director valves list",
+		return failureFinding("see whether a worker runs: director doctor, director valves list",
 			"%s; the valve has room, and admits nobody", says)
 	case v.Mode == "closed" && v.Waiting > 0 && now.Sub(v.SetAt) > closedFor:
-		return warning(fmt.Sprintf("director valves set %s limits again, director valves open %s lets everybody in",
+		return warningFinding(fmt.Sprintf("director valves set %s limits again, director valves open %s lets everybody in",
 			v.Name, v.Name),
 			"%s, for %s", says, now.Sub(v.SetAt).Round(time.Minute))
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }

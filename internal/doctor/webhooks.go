@@ -25,9 +25,9 @@ func (d Doctor) checkWebhooks(ctx context.Context) (Finding, error) {
 
 // judgeWebhooks returns the Finding of the first webhook in the worst state.
 func judgeWebhooks(all []opsview.Webhook, now time.Time) Finding {
-	worst := good("there are none")
+	worst := goodFinding("there are none")
 	for i, w := range all {
-		if found := judgeWebhook(w, now); i == 0 || badness(found.State) > badness(worst.State) {
+		if found := judgeWebhook(w, now); i == 0 || severityOf(found.State) > severityOf(worst.State) {
 			worst = found
 		}
 	}
@@ -35,20 +35,22 @@ func judgeWebhooks(all []opsview.Webhook, now time.Time) Finding {
 }
 
 func judgeWebhook(w opsview.Webhook, now time.Time) Finding {
-	says := fmt.Sprintf("%s is %s%s: %d delivered, %d wait, %d dead letters", w.Name, w.State, because(w.Reason), w.Delivered,
+	says := fmt.Sprintf("%s is %s%s: %d delivered, %d wait, %d dead letters", w.Name, w.State, reasonPhrase(w.Reason),
+		w.Delivered,
 		w.Waiting, w.DeadLetters)
 	switch {
 	case w.State == "failing" && w.FailingSince != nil && now.Sub(*w.FailingSince) > webhookFails:
-		return failure(fmt.Sprintf("mend its endpoint; director webhooks test %s tries it at once", w.Name),
+		return failureFinding(fmt.Sprintf("mend its endpoint; director webhooks test %s tries it at once", w.Name),
 			"%s; nothing could be delivered for %s: %s", says, now.Sub(*w.FailingSince).Round(time.Minute), w.LastError)
 	case w.State == "paused":
-		return warning(fmt.Sprintf("director webhooks resume %s, or delete it", w.Name), "%s", says)
+		return warningFinding(fmt.Sprintf("director webhooks resume %s, or delete it", w.Name), "%s", says)
 	case w.DeadLetters > 0:
-		return warning(fmt.Sprintf("see why: director webhooks deliveries %s --state dead; then director webhooks replay %s", w.Name, w.Name),
+		return warningFinding(fmt.Sprintf("see why: director webhooks deliveries %s --state dead; then director webhooks replay %s", w.Name, w.Name),
 			"%s", says)
 	case w.Lag > webhookLags && w.State == "active":
-		return warning("see whether a worker delivers, and director webhooks deliveries "+w.Name, "%s; the oldest event waits for %s", says,
+		return warningFinding("see whether a worker delivers, and director webhooks deliveries "+w.Name,
+			"%s; the oldest event waits for %s", says,
 			w.Lag.Round(time.Minute))
 	}
-	return good("%s", says)
+	return goodFinding("%s", says)
 }

@@ -36,25 +36,25 @@ type Book struct {
 	store        Store
 	lostRefusals prometheus.Counter
 
-	mu      sync.Mutex
-	pending map[key]*entry
-	order   []key // of pending, the oldest first
+	mu           sync.Mutex
+	pendingByKey map[key]*entry
+	pendingOrder []key // of pending, the oldest first
 }
 
 // key is what refusals have in common that are one row for an hour.
 type key struct{ player, call, code string }
 
 type entry struct {
-	fault.Refusal // the latest
+	latest fault.Refusal // the latest
 
-	times       int
-	first, last time.Time
+	timesRefused    int
+	firstAt, lastAt time.Time
 }
 
 // New makes a Book that records in a store, and registers its metric, unless metrics is nil. Errors: it is already
 // registered.
 func New(store Store, metrics prometheus.Registerer) (*Book, error) {
-	b := &Book{store: store, pending: map[key]*entry{}, lostRefusals: prometheus.NewCounter(prometheus.CounterOpts{
+	b := &Book{store: store, pendingByKey: map[key]*entry{}, lostRefusals: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "director_refusals_unrecorded_total",
 		Help: "Refused requests of players that ops.refusals lacks, mostly because too many others waited to be recorded.",
 	})}
@@ -72,83 +72,84 @@ func (b *Book) Record(r fault.Refusal) {
 		return
 	}
 	for _, text := range []*string{&r.Player, &r.Call, &r.Code, &r.Region, &r.Mode, &r.RequestID} {
-		*text = truncate(*text, maxText)
+		*text = truncateText(*text, maxText)
 	}
-	r.Detail = truncate(r.Detail, maxDetail)
+	r.Detail = truncateText(r.Detail, maxDetail)
 	now := time.Now()
-	b.add(entry{Refusal: r, times: 1, first: now, last: now})
+	b.addEntry(entry{latest: r, timesRefused: 1, firstAt: now, lastAt: now})
 }
 
-// truncate returns a text that Postgres stores, of at most that many bytes.
-func truncate(text string, most int) string {
+// truncateText returns a text that Postgres stores, of at most that many bytes.
+func truncateText(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	// The cut may be within a character.
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
-func (b *Book) add(e entry) {
+func (b *Book) addEntry(e entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	k := key{e.Player, e.Call, e.Code}
-	known, found := b.pending[k]
+	k := key{e.latest.Player, e.latest.Call, e.latest.Code}
+	known, found := b.pendingByKey[k]
 	switch {
 	case found:
 		known.merge(e)
-	case len(b.pending) < maxPending:
-		b.pending[k] = &e
-		b.order = append(b.order, k)
+	case len(b.pendingByKey) < maxPending:
+		b.pendingByKey[k] = &e
+		b.pendingOrder = append(b.pendingOrder, k)
 	default:
-		b.lostRefusals.Add(float64(e.times))
+		b.lostRefusals.Add(float64(e.timesRefused))
 	}
 }
 
 func (e *entry) merge(o entry) {
-	if o.last.After(e.last) {
-		e.Refusal, e.last = o.Refusal, o.last
+	if o.lastAt.After(e.lastAt) {
+		e.latest, e.lastAt = o.latest, o.lastAt
 	}
-	if o.first.Before(e.first) {
-		e.first = o.first
+	if o.firstAt.Before(e.firstAt) {
+		e.firstAt = o.firstAt
 	}
-	e.times += o.times
+	e.timesRefused += o.timesRefused
 }
 
 // Flush records, in one statement, the oldest 512 rows that wait. If the database is away, they wait again, behind the
 // others. Errors: those of the store.
 func (b *Book) Flush(ctx context.Context) error {
-	taken := b.take()
+	taken := b.takeEntries()
 	if len(taken) == 0 {
 		return nil
 	}
-	err := b.store.RecordRefusals(ctx, rows(taken))
+	err := b.store.RecordRefusals(ctx, refusalRows(taken))
 	for _, e := range taken {
 		switch {
 		case fault.Is(err, fault.Unavailable):
-			b.add(e)
+			b.addEntry(e)
 		case err != nil:
-			b.lostRefusals.Add(float64(e.times))
+			b.lostRefusals.Add(float64(e.timesRefused))
 		}
 	}
 	return err
 }
 
-func (b *Book) take() []entry {
+func (b *Book) takeEntries() []entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := min(batch, len(b.order))
+	n := min(batch, len(b.pendingOrder))
 	taken := make([]entry, n)
-	for i, k := range b.order[:n] {
-		taken[i] = *b.pending[k]
-		delete(b.pending, k)
+	for i, k := range b.pendingOrder[:n] {
+		taken[i] = *b.pendingByKey[k]
+		delete(b.pendingByKey, k)
 	}
-	b.order = append(b.order[:0], b.order[n:]...)
+	b.pendingOrder = append(b.pendingOrder[:0], b.pendingOrder[n:]...)
 	return taken
 }
 
-func rows(taken []entry) []db.Refusals {
+func refusalRows(taken []entry) []db.Refusals {
 	now := time.Now()
 	all := make([]db.Refusals, len(taken))
 	for i, e := range taken {
-		all[i] = db.Refusals{Refusal: e.Refusal, Times: e.times, FirstAge: now.Sub(e.first), LastAge: now.Sub(e.last)}
+		all[i] = db.Refusals{Refusal: e.latest, Times: e.timesRefused, FirstAge: now.Sub(e.firstAt),
+			LastAge: now.Sub(e.lastAt)}
 	}
 	return all
 }

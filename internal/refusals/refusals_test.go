@@ -97,7 +97,7 @@ func TestAnOutageOfTheDatabaseLosesNothing(t *testing.T) {
 		require.Equal(t, 3, s.rows[0].Times)
 		require.Equal(t, time.Minute, s.rows[0].FirstAge)
 		require.Zero(t, s.rows[0].LastAge)
-		require.Empty(t, b.pending)
+		require.Empty(t, b.pendingByKey)
 	})
 }
 
@@ -108,7 +108,7 @@ func TestARefusedBatchIsDropped(t *testing.T) {
 	b := newBook(t, s)
 	b.Record(of("ann", "unavailable"))
 	require.Error(t, b.Flush(t.Context()))
-	require.Empty(t, b.pending)
+	require.Empty(t, b.pendingByKey)
 	require.InDelta(t, 1, testutil.ToFloat64(b.lostRefusals), 0)
 }
 
@@ -122,7 +122,7 @@ func TestManyPlayersAreBounded(t *testing.T) {
 	}
 	b.Record(of("waits", "not_admitted")) // no refusal
 	b.Record(of("0", "no_capacity"))      // one that is known still counts
-	require.Len(t, b.pending, maxPending)
+	require.Len(t, b.pendingByKey, maxPending)
 	require.InDelta(t, 2*maxPending, testutil.ToFloat64(b.lostRefusals), 0)
 	require.NoError(t, b.Flush(t.Context()))
 	require.Len(t, s.rows, batch)
@@ -132,7 +132,7 @@ func TestManyPlayersAreBounded(t *testing.T) {
 		require.NoError(t, b.Flush(t.Context()))
 	}
 	require.Len(t, s.rows, maxPending)
-	require.Empty(t, b.order)
+	require.Empty(t, b.pendingOrder)
 }
 
 func FuzzTextsFitIntoThePage(f *testing.F) {
@@ -142,11 +142,11 @@ func FuzzTextsFitIntoThePage(f *testing.F) {
 		b, err := New(&table{}, nil)
 		require.NoError(t, err)
 		b.Record(fault.Refusal{Player: player, Detail: detail})
-		for _, e := range b.pending {
-			require.LessOrEqual(t, len(e.Player), maxText)
-			require.LessOrEqual(t, len(e.Detail), maxDetail)
-			require.True(t, utf8.ValidString(e.Player) && utf8.ValidString(e.Detail))
-			require.NotContains(t, e.Detail+e.Player, "\x00")
+		for _, e := range b.pendingByKey {
+			require.LessOrEqual(t, len(e.latest.Player), maxText)
+			require.LessOrEqual(t, len(e.latest.Detail), maxDetail)
+			require.True(t, utf8.ValidString(e.latest.Player) && utf8.ValidString(e.latest.Detail))
+			require.NotContains(t, e.latest.Detail+e.latest.Player, "\x00")
 		}
 	})
 }

@@ -27,13 +27,13 @@ const (
 
 // courier delivers for one webhook, for as long as it holds its lease.
 type courier struct {
-	engine *Engine
-	lease  db.WebhookLease
-	calls  *outage.Call
+	engine       *Engine
+	webhookLease db.WebhookLease
+	outageLog    *outage.Call
 }
 
-// run returns when ctx or the lease ends.
-func (c *courier) run(ctx context.Context) {
+// runUntilLost returns when ctx or the lease ends.
+func (c *courier) runUntilLost(ctx context.Context) {
 	held, lose := context.WithCancel(ctx)
 	defer lose()
 	go func() {
@@ -42,19 +42,19 @@ func (c *courier) run(ctx context.Context) {
 		_ = tenure.Lease{
 			Every: c.engine.leaseLasts / 4, Timeout: c.engine.leaseLasts / 2, Lasts: c.engine.leaseLasts,
 			Renew: func(ctx context.Context) error {
-				return c.engine.options.Store.RenewWebhook(ctx, c.lease, c.engine.leaseLasts)
+				return c.engine.options.Store.RenewWebhook(ctx, c.webhookLease, c.engine.leaseLasts)
 			},
 			IsLost: isTaken,
 		}.Hold(held)
 	}()
 	for held.Err() == nil {
 		var pause time.Duration
-		err := c.engine.guard.Do("webhook", func() (err error) { pause, err = c.step(held); return err })
+		err := c.engine.guard.Do("webhook", func() (err error) { pause, err = c.deliverStep(held); return err })
 		// The lease is another worker's by now, so that there is none to end.
 		if isTaken(err) {
 			return
 		}
-		if c.calls.Report(held, err); err != nil {
+		if c.outageLog.Report(held, err); err != nil {
 			pause = idle
 		}
 		if !wait.For(held, pause) {
@@ -63,28 +63,28 @@ func (c *courier) run(ctx context.Context) {
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	_ = c.engine.options.Store.EndWebhookLease(ending, c.lease) // else it expires
+	_ = c.engine.options.Store.EndWebhookLease(ending, c.webhookLease) // else it expires
 }
 
 func isTaken(err error) bool { return fault.Is(err, fault.Conflict) }
 
-// step sends what is due, and then what is new, and returns the pause until the next step.
-func (c *courier) step(ctx context.Context) (pause time.Duration, err error) {
-	state, err := c.engine.options.Store.WebhookState(ctx, c.lease.Webhook)
+// deliverStep sends what is due, and then what is new, and returns the pause until the next step.
+func (c *courier) deliverStep(ctx context.Context) (pause time.Duration, err error) {
+	state, err := c.engine.options.Store.WebhookState(ctx, c.webhookLease.Webhook)
 	if err != nil {
 		return 0, err
 	}
-	if state.Failing && state.DueIn > 0 {
+	if state.IsFailing && state.DueIn > 0 {
 		// At least each second the state is read again, which has what an operator changed.
 		return min(state.DueIn, idle), nil
 	}
 	more := false
-	if state.Waiting > 0 {
+	if state.WaitingEvents > 0 {
 		if more, err = c.sendDue(ctx, state); err != nil {
 			return 0, err
 		}
 	}
-	if state.Waiting < maxWaiting {
+	if state.WaitingEvents < maxWaiting {
 		full, err := c.sendNew(ctx, state)
 		if more = more || full; err != nil {
 			return 0, err
@@ -98,24 +98,24 @@ func (c *courier) step(ctx context.Context) (pause time.Duration, err error) {
 
 // sendDue tries letters again. It reports whether more may be due.
 func (c *courier) sendDue(ctx context.Context, state db.WebhookState) (more bool, err error) {
-	due, err := c.engine.options.Store.DueLetters(ctx, c.lease.Webhook, dueSubjects, perStep)
+	due, err := c.engine.options.Store.DueLetters(ctx, c.webhookLease.Webhook, dueSubjects, perStep)
 	if err != nil || len(due) == 0 {
 		return false, err
 	}
 	batches := inBatches(due)
-	if err := c.newRound(state).run(ctx, batches); err != nil {
+	if err := c.newRound(state).sendBatches(ctx, batches); err != nil {
 		return false, err
 	}
-	total := sum(batches)
+	total := sumTotals(batches)
 	if total.isGone {
 		return false, c.pauseGone(ctx, state)
 	}
-	err = c.record(ctx, state, db.WebhookStep{
-		Cursor: state.Cursor, Error: total.text(), Sent: total.sent,
-		Settled: settled(batches), Undelivered: undelivered(batches, rand.Float64),
+	err = c.recordStep(ctx, state, db.WebhookStep{
+		Cursor: state.Cursor, DeliveryError: total.summaryText(), SentCount: total.sentCount,
+		SettledLetters: deliveredLetters(batches), UndeliveredLetters: undeliveredLetters(batches, rand.Float64),
 	})
 	// While nothing can be delivered, the pauses of the letters say when to try again.
-	return total.sent > 0, err
+	return total.sentCount > 0, err
 }
 
 // page is what a step sends of the log.
@@ -127,27 +127,27 @@ type page struct {
 
 // sendNew sends the next events of the log. It reports whether more may follow.
 func (c *courier) sendNew(ctx context.Context, state db.WebhookState) (more bool, err error) {
-	p, err := c.read(ctx, state)
+	p, err := c.readPage(ctx, state)
 	if err != nil || p.next == state.Cursor {
 		return false, err
 	}
-	batches, behind, err := c.apart(ctx, p.letters)
+	batches, behind, err := c.splitByAttempt(ctx, p.letters)
 	if err != nil {
 		return false, err
 	}
-	if err := c.newRound(state).run(ctx, batches); err != nil {
+	if err := c.newRound(state).sendBatches(ctx, batches); err != nil {
 		return false, err
 	}
-	total := sum(batches)
+	total := sumTotals(batches)
 	if total.isGone {
 		return false, c.pauseGone(ctx, state)
 	}
 	if total.isDown() {
 		return c.recordDown(ctx, state, p, total)
 	}
-	err = c.record(ctx, state, db.WebhookStep{
-		Cursor: p.next, Error: total.text(), Sent: total.sent,
-		Undelivered: append(behind, undelivered(batches, rand.Float64)...),
+	err = c.recordStep(ctx, state, db.WebhookStep{
+		Cursor: p.next, DeliveryError: total.summaryText(), SentCount: total.sentCount,
+		UndeliveredLetters: append(behind, undeliveredLetters(batches, rand.Float64)...),
 	})
 	return p.isFull, err
 }
@@ -156,27 +156,27 @@ func (c *courier) sendNew(ctx context.Context, state db.WebhookState) (more bool
 // could not get for as long as a letter is tried.
 func (c *courier) recordDown(ctx context.Context, state db.WebhookState, p page, total totals) (more bool, err error) {
 	step := db.WebhookStep{
-		Cursor: state.Cursor, Failing: true, Error: total.text(),
-		Pause: atLeast(roundPause(state.Failures+1, rand.Float64()), total.retryAfter),
+		Cursor: state.Cursor, IsFailing: true, DeliveryError: total.summaryText(),
+		RetryPause: atLeast(roundPause(state.FailedRounds+1, rand.Float64()), total.retryAfter),
 	}
 	if state.FailsFor >= GiveUpAfter {
-		step.Undelivered = expired(p.letters, state.Now.Add(-GiveUpAfter), total.text())
-		if n := len(step.Undelivered); n > 0 {
-			step.Cursor = step.Undelivered[n-1].Letter.Cursor
+		step.UndeliveredLetters = expiredLetters(p.letters, state.Now.Add(-GiveUpAfter), total.summaryText())
+		if n := len(step.UndeliveredLetters); n > 0 {
+			step.Cursor = step.UndeliveredLetters[n-1].Letter.Cursor
 		}
 	}
-	return false, c.record(ctx, state, step)
+	return false, c.recordStep(ctx, state, step)
 }
 
-// read reads the next events of the log that concern the webhook: few of them while it fails.
-func (c *courier) read(ctx context.Context, state db.WebhookState) (p page, err error) {
+// readPage reads the next events of the log that concern the webhook: few of them while it fails.
+func (c *courier) readPage(ctx context.Context, state db.WebhookState) (p page, err error) {
 	feed, err := opsview.ReadFeed(ctx, c.engine.options.Store.Pool(), state.Cursor, nil, opsview.Selection{}, scanned)
 	if err != nil {
 		return p, err
 	}
 	p.next, p.isFull = feed.Next, feed.IsFull
 	for _, e := range feed.Events {
-		if !concerns(state, e) {
+		if !concernsWebhook(state, e) {
 			continue
 		}
 		l, err := letterOf(e)
@@ -186,8 +186,8 @@ func (c *courier) read(ctx context.Context, state db.WebhookState) (p page, err 
 		p.letters = append(p.letters, l)
 	}
 	kept := p.letters[:min(len(p.letters), perStep)]
-	if state.Failing {
-		kept = probe(kept)
+	if state.IsFailing {
+		kept = probeLetters(kept)
 	}
 	if len(kept) < len(p.letters) {
 		// The place is right behind the last letter that is sent: what follows it is read again.
@@ -196,8 +196,9 @@ func (c *courier) read(ctx context.Context, state db.WebhookState) (p page, err 
 	return p, nil
 }
 
-// apart takes out the letters whose subject has an earlier letter that waits for another attempt.
-func (c *courier) apart(ctx context.Context, all []db.Letter) (free []*batch, behind []db.Undelivered, err error) {
+// splitByAttempt takes out the letters whose subject has an earlier letter that waits for another attempt.
+func (c *courier) splitByAttempt(ctx context.Context,
+	all []db.Letter) (free []*batch, behind []db.Undelivered, err error) {
 	batches := inBatches(all)
 	subjects := make([]string, len(batches))
 	for i, b := range batches {
@@ -206,7 +207,7 @@ func (c *courier) apart(ctx context.Context, all []db.Letter) (free []*batch, be
 	if len(subjects) == 0 {
 		return nil, nil, nil
 	}
-	waiting, err := c.engine.options.Store.WaitingSubjects(ctx, c.lease.Webhook, subjects)
+	waiting, err := c.engine.options.Store.WaitingSubjects(ctx, c.webhookLease.Webhook, subjects)
 	isWaiting := make(map[string]bool, len(waiting))
 	for _, subject := range waiting {
 		isWaiting[subject] = true
@@ -223,23 +224,25 @@ func (c *courier) apart(ctx context.Context, all []db.Letter) (free []*batch, be
 	return free, behind, err
 }
 
-func (c *courier) newRound(state db.WebhookState) *round { return &round{courier: c, url: state.URL} }
+func (c *courier) newRound(state db.WebhookState) *round {
+	return &round{courier: c, targetURL: state.URL}
+}
 
-// seal makes the message of a letter. Each attempt has a time and signatures of its own.
-func (c *courier) seal(ctx context.Context, l db.Letter) (message, error) {
-	ring, err := c.engine.keys.ring(ctx)
+// sealLetter makes the message of a letter. Each attempt has a time and signatures of its own.
+func (c *courier) sealLetter(ctx context.Context, l db.Letter) (message, error) {
+	ring, err := c.engine.keyRings.currentRing(ctx)
 	if err != nil {
 		return message{}, err
 	}
-	m := message{id: webhookID(l.Cursor.ID), body: l.Body, signedAt: c.engine.options.Store.Now()}
-	m.signature, err = ring.SignWebhook(m.signedAt, m.id, []byte(l.Body))
+	m := message{id: webhookID(l.Cursor.ID), bodyText: l.Body, signedAt: c.engine.options.Store.Now()}
+	m.signatureText, err = ring.SignWebhook(m.signedAt, m.id, []byte(l.Body))
 	return m, err
 }
 
-func (c *courier) record(ctx context.Context, state db.WebhookState, step db.WebhookStep) error {
-	err := c.engine.options.Store.RecordWebhookStep(ctx, c.lease, step)
+func (c *courier) recordStep(ctx context.Context, state db.WebhookState, step db.WebhookStep) error {
+	err := c.engine.options.Store.RecordWebhookStep(ctx, c.webhookLease, step)
 	if err == nil {
-		c.engine.metrics.count(state.Name, step)
+		c.engine.metrics.countStep(state.Name, step)
 	}
 	return err
 }
@@ -248,7 +251,8 @@ var errPaused = fault.New(fault.Conflict, "webhook_paused", "the webhook is paus
 
 // pauseGone ends the deliveries of a webhook whose endpoint wants none.
 func (c *courier) pauseGone(ctx context.Context, state db.WebhookState) error {
-	if err := c.engine.options.Store.PauseGoneWebhook(ctx, c.lease, "its endpoint answered 410 Gone"); err != nil {
+	if err := c.engine.options.Store.PauseGoneWebhook(ctx, c.webhookLease,
+		"its endpoint answered 410 Gone"); err != nil {
 		return err
 	}
 	c.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a webhook is paused: its endpoint answered 410 Gone",

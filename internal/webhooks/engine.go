@@ -47,9 +47,9 @@ type Options struct {
 type Engine struct {
 	options    Options
 	leaseLasts time.Duration
-	worker     uuid.UUID
+	workerID   uuid.UUID
 	client     *http.Client
-	keys       *keys
+	keyRings   *keys
 	guard      *panics.Guard
 	metrics    *metrics
 	couriers   sync.WaitGroup
@@ -76,8 +76,8 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
-		options: o, leaseLasts: o.Lease, worker: uuid.New(), client: newClient(allowed),
-		keys: &keys{store: o.Store, sealer: o.Sealer}, guard: panics.New(o.Log, nil), metrics: m,
+		options: o, leaseLasts: o.Lease, workerID: uuid.New(), client: newClient(allowed),
+		keyRings: &keys{store: o.Store, sealer: o.Sealer}, guard: panics.New(o.Log, nil), metrics: m,
 	}, nil
 }
 
@@ -91,33 +91,33 @@ func (e *Engine) Run(ctx context.Context) {
 	running.Go(func() {
 		follow.Loop{
 			Name: "webhooks", Every: takeEvery, Retry: takeEvery, Timeout: callTimeout, Guard: e.guard,
-			Do:     func(call context.Context, _ bool) error { return e.take(call, ctx, calls) },
+			Do:     func(call context.Context, _ bool) error { return e.takeWebhooks(call, ctx, calls) },
 			Report: calls.Call("webhooks").Report,
 		}.Run(ctx)
 	})
 	running.Go(func() {
 		follow.Loop{
 			Name: "places of webhooks", Every: reportEvery, Timeout: callTimeout, Guard: e.guard,
-			Do: func(call context.Context, _ bool) error { return e.report(call) },
+			Do: func(call context.Context, _ bool) error { return e.reportStates(call) },
 		}.Run(ctx)
 	})
 }
 
-// take starts couriers for webhooks that nobody delivers for. They run until running ends.
-func (e *Engine) take(ctx, running context.Context, calls *outage.Log) error {
-	taken, err := e.options.Store.TakeWebhooks(ctx, e.worker, e.leaseLasts)
+// takeWebhooks starts couriers for webhooks that nobody delivers for. They run until running ends.
+func (e *Engine) takeWebhooks(ctx, running context.Context, calls *outage.Log) error {
+	taken, err := e.options.Store.TakeWebhooks(ctx, e.workerID, e.leaseLasts)
 	for _, l := range taken {
-		c := &courier{engine: e, lease: l, calls: calls.Call("webhook " + l.Webhook.String())}
-		e.couriers.Go(func() { c.run(running) })
+		c := &courier{engine: e, webhookLease: l, outageLog: calls.Call("webhook " + l.Webhook.String())}
+		e.couriers.Go(func() { c.runUntilLost(running) })
 	}
 	return err
 }
 
-// report exports the places of all webhooks. Each worker does, so that the metrics do not depend on who delivers.
-func (e *Engine) report(ctx context.Context) error {
+// reportStates exports the places of all webhooks. Each worker does, so that the metrics do not depend on who delivers.
+func (e *Engine) reportStates(ctx context.Context) error {
 	all, err := opsview.Webhooks.Read(ctx, e.options.Store.Pool(), opsview.WebhookFilter{}, opsview.Page{})
 	if err == nil {
-		e.metrics.show(all, e.options.Store.Now())
+		e.metrics.showWebhooks(all, e.options.Store.Now())
 	}
 	return err
 }

@@ -22,17 +22,17 @@ type keys struct {
 	store  *db.Store
 	sealer *token.Sealer
 
-	mu   sync.Mutex
-	last *token.Ring
-	read time.Time
+	mu       sync.Mutex
+	lastRing *token.Ring
+	readAt   time.Time
 }
 
-// ring returns the current keys. Errors: token.ErrSealed, Unavailable.
-func (k *keys) ring(ctx context.Context) (*token.Ring, error) {
+// currentRing returns the current keys. Errors: token.ErrSealed, Unavailable.
+func (k *keys) currentRing(ctx context.Context) (*token.Ring, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.last != nil && time.Since(k.read) < keysLast {
-		return k.last, nil
+	if k.lastRing != nil && time.Since(k.readAt) < keysLast {
+		return k.lastRing, nil
 	}
 	rows, now, err := k.store.Keys(ctx)
 	if err != nil {
@@ -42,6 +42,6 @@ func (k *keys) ring(ctx context.Context) (*token.Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.last, k.read = ring, time.Now()
+	k.lastRing, k.readAt = ring, time.Now()
 	return ring, nil
 }

@@ -39,12 +39,12 @@ func fieldsOf(e opsview.Event) (f subjectFields) {
 	return f
 }
 
-// concerns reports whether an event goes to a webhook.
-func concerns(s db.WebhookState, e opsview.Event) bool {
+// concernsWebhook reports whether an event goes to a webhook.
+func concernsWebhook(s db.WebhookState, e opsview.Event) bool {
 	if e.Kind == kindTested {
 		return fieldsOf(e).Webhook == s.Name
 	}
-	return opsview.Selection{Kinds: s.Kinds}.Selects(e)
+	return opsview.Selection{Kinds: s.EventKinds}.Selects(e)
 }
 
 // letterOf returns the letter of an event.
@@ -57,7 +57,7 @@ func letterOf(e opsview.Event) (db.Letter, error) {
 		return db.Letter{}, err
 	}
 	return db.Letter{
-		Cursor: e.Cursor(), Subject: subjectOf(e), Kind: e.Kind, HappenedAt: e.At,
+		Cursor: e.Cursor(), Subject: subjectOf(e), EventKind: e.Kind, HappenedAt: e.At,
 		Body: string(bytes.TrimSuffix(body.Bytes(), []byte{'\n'})),
 	}, nil
 }

@@ -13,10 +13,10 @@ import (
 // metrics count deliveries, and show how far webhooks have come. There are at most db.MaxWebhooks label values at a
 // time.
 type metrics struct {
-	deliveries  *prometheus.CounterVec
-	lag         *prometheus.GaugeVec
-	failing     *prometheus.GaugeVec
-	deadLetters *prometheus.GaugeVec
+	deliveryCounts *prometheus.CounterVec
+	lagSeconds     *prometheus.GaugeVec
+	failingSince   *prometheus.GaugeVec
+	deadLetters    *prometheus.GaugeVec
 }
 
 func newMetrics(to prometheus.Registerer) (*metrics, error) {
@@ -24,20 +24,20 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"webhook"})
 	}
 	m := &metrics{
-		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
+		deliveryCounts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_webhook_deliveries_total",
 			Help: "Deliveries to a webhook by this worker, by result: delivered, failed (it is tried again), or dead.",
 		}, []string{"webhook", "result"}),
-		lag: gauge("director_webhook_lag_seconds",
+		lagSeconds: gauge("director_webhook_lag_seconds",
 			"Time since the oldest event that a webhook has not got; dead letters and paused webhooks do not count."),
-		failing: gauge("director_webhook_failing_seconds",
+		failingSince: gauge("director_webhook_failing_seconds",
 			"Time since the first delivery to a webhook failed after the last that succeeded; 0: it does not fail."),
 		deadLetters: gauge("director_webhook_dead_letters", "Events that a webhook could not get in three days."),
 	}
 	if to == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.deliveries, m.lag, m.failing, m.deadLetters} {
+	for _, c := range []prometheus.Collector{m.deliveryCounts, m.lagSeconds, m.failingSince, m.deadLetters} {
 		if err := to.Register(c); err != nil {
 			return nil, fmt.Errorf("metrics of webhooks: %w", err)
 		}
@@ -45,28 +45,28 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) count(webhook string, step db.WebhookStep) {
+func (m *metrics) countStep(webhook string, step db.WebhookStep) {
 	failed, dead := 0, 0
-	for _, u := range step.Undelivered {
+	for _, u := range step.UndeliveredLetters {
 		switch {
 		case u.IsDead:
 			dead++
-		case u.Error != "":
+		case u.AttemptError != "":
 			failed++
 		}
 	}
-	if step.Failing && step.Error != "" && failed == 0 {
+	if step.IsFailing && step.DeliveryError != "" && failed == 0 {
 		failed = 1 // a round in which nothing was delivered and nothing stored
 	}
-	for result, n := range map[string]int{"delivered": step.Sent, "failed": failed, "dead": dead} {
+	for result, n := range map[string]int{"delivered": step.SentCount, "failed": failed, "dead": dead} {
 		if n > 0 {
-			m.deliveries.WithLabelValues(webhook, result).Add(float64(n))
+			m.deliveryCounts.WithLabelValues(webhook, result).Add(float64(n))
 		}
 	}
 }
 
-func (m *metrics) show(all []opsview.Webhook, now time.Time) {
-	for _, g := range []*prometheus.GaugeVec{m.lag, m.failing, m.deadLetters} {
+func (m *metrics) showWebhooks(all []opsview.Webhook, now time.Time) {
+	for _, g := range []*prometheus.GaugeVec{m.lagSeconds, m.failingSince, m.deadLetters} {
 		g.Reset() // of those that were deleted
 	}
 	for _, w := range all {
@@ -78,7 +78,7 @@ func (m *metrics) show(all []opsview.Webhook, now time.Time) {
 		if w.State == "failing" && w.FailingSince != nil {
 			failing = now.Sub(*w.FailingSince)
 		}
-		m.lag.WithLabelValues(w.Name).Set(lag.Seconds())
-		m.failing.WithLabelValues(w.Name).Set(failing.Seconds())
+		m.lagSeconds.WithLabelValues(w.Name).Set(lag.Seconds())
+		m.failingSince.WithLabelValues(w.Name).Set(failing.Seconds())
 	}
 }

@@ -26,9 +26,9 @@ const (
 
 // failure is why a letter was not delivered. nil: it was.
 type failure struct {
-	text       string // for operators; it has no part of the URL but its host
-	retryAfter time.Duration
-	isGone     bool // the endpoint wants no more events
+	operatorText string // for operators; it has no part of the URL but its host
+	retryAfter   time.Duration
+	isGone       bool // the endpoint wants no more events
 }
 
 // newClient returns the client of all webhooks. It connects only where the list allows, and follows no redirect:
@@ -42,44 +42,44 @@ func newClient(allowed outbound.AllowList) *http.Client {
 
 // message is a letter with the headers of the specification.
 type message struct {
-	id, body, signature string
-	signedAt            time.Time
+	id, bodyText, signatureText string
+	signedAt                    time.Time
 }
 
-// post sends a message.
-func post(ctx context.Context, client *http.Client, to string, m message) *failure {
+// postMessage sends a message.
+func postMessage(ctx context.Context, client *http.Client, to string, m message) *failure {
 	ctx, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(m.body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(m.bodyText))
 	if err != nil {
-		return &failure{text: "its URL is invalid"}
+		return &failure{operatorText: "its URL is invalid"}
 	}
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "User-Agent": "lattice-director", "webhook-id": m.id,
-		"webhook-timestamp": strconv.FormatInt(m.signedAt.Unix(), 10), "webhook-signature": m.signature,
+		"webhook-timestamp": strconv.FormatInt(m.signedAt.Unix(), 10), "webhook-signature": m.signatureText,
 	} {
 		request.Header.Set(name, value)
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return &failure{text: causeOf(err)}
+		return &failure{operatorText: causeOf(err)}
 	}
 	defer func() { _ = response.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer) // what the answer says does not matter
-	return answered(response)
+	return judgeStatus(response)
 }
 
-// answered judges a status. Any 2xx is a success, and nothing else is.
-func answered(response *http.Response) *failure {
+// judgeStatus judges a status. Any 2xx is a success, and nothing else is.
+func judgeStatus(response *http.Response) *failure {
 	switch status := response.StatusCode; {
 	case status >= 200 && status < 300:
 		return nil
 	case status >= 300 && status < 400:
-		return &failure{text: fmt.Sprintf("it answered %d, and redirects are not followed", status)}
+		return &failure{operatorText: fmt.Sprintf("it answered %d, and redirects are not followed", status)}
 	case status == http.StatusGone:
-		return &failure{text: "it answered 410 Gone", isGone: true}
+		return &failure{operatorText: "it answered 410 Gone", isGone: true}
 	default:
-		return &failure{text: fmt.Sprintf("it answered %d", status), retryAfter: retryAfterOf(response)}
+		return &failure{operatorText: fmt.Sprintf("it answered %d", status), retryAfter: retryAfterOf(response)}
 	}
 }
 
@@ -114,11 +114,11 @@ func causeOf(err error) string {
 	case errors.As(err, &lookup):
 		return fmt.Sprintf("its host %s cannot be resolved", lookup.Name)
 	}
-	return shortened(err.Error())
+	return shortenText(err.Error())
 }
 
-// shortened bounds a text that an endpoint may have a part in.
-func shortened(text string) string {
+// shortenText bounds a text that an endpoint may have a part in.
+func shortenText(text string) string {
 	const most = 200
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) > most {

@@ -16,43 +16,45 @@ const (
 
 // round sends the letters of batches: those of one batch one after another, until one fails.
 type round struct {
-	courier      *courier
-	url          string
-	sent, failed atomic.Int64
+	courier                *courier
+	targetURL              string
+	sentCount, failedCount atomic.Int64
 }
 
-// run returns when all letters were tried that are to be, or ctx has ended. Errors: ctx's, and those of the keys.
-func (r *round) run(ctx context.Context, batches []*batch) error {
+// sendBatches returns when all letters were tried that are to be, or ctx has ended. Errors: ctx's, and those of the keys.
+func (r *round) sendBatches(ctx context.Context, batches []*batch) error {
 	var running errgroup.Group
 	running.SetLimit(sideBySide)
 	for _, b := range batches {
-		running.Go(func() error { return r.send(ctx, b) })
+		running.Go(func() error { return r.sendBatch(ctx, b) })
 	}
 	return running.Wait()
 }
 
-func (r *round) isHopeless() bool { return r.sent.Load() == 0 && r.failed.Load() >= maxFailed }
+func (r *round) isHopeless() bool {
+	return r.sentCount.Load() == 0 && r.failedCount.Load() >= maxFailed
+}
 
-func (r *round) send(ctx context.Context, b *batch) error {
+func (r *round) sendBatch(ctx context.Context, b *batch) error {
 	for _, l := range b.letters {
 		if r.isHopeless() {
 			return nil
 		}
-		m, err := r.courier.seal(ctx, l)
+		m, err := r.courier.sealLetter(ctx, l)
 		if err != nil {
 			return err
 		}
-		failed := post(ctx, r.courier.engine.client, r.url, m)
+		failed := postMessage(ctx, r.courier.engine.client, r.targetURL, m)
 		if ctx.Err() != nil {
 			return ctx.Err() // the answer, if there was one, says nothing
 		}
 		if failed != nil {
-			r.failed.Add(1)
-			b.failed = failed
+			r.failedCount.Add(1)
+			b.lastFailure = failed
 			return nil
 		}
-		r.sent.Add(1)
-		b.sent++
+		r.sentCount.Add(1)
+		b.sentCount++
 	}
 	return nil
 }

@@ -18,17 +18,17 @@ const (
 // letterPause returns how long a letter waits after its attempts have failed: 5 s, 20 s, 80 s … up to 6 h, a quarter
 // more or less. jitter is in [0, 1).
 func letterPause(attempts int, jitter float64) time.Duration {
-	return jittered(growing(letterFirst, letterLongest, 4, attempts), jitter)
+	return jitterPause(growingPause(letterFirst, letterLongest, 4, attempts), jitter)
 }
 
 // roundPause returns how long a webhook waits after so many rounds in which nothing could be delivered: 1 s, 2 s, 4 s …
 // up to a minute, a quarter more or less.
 func roundPause(failures int, jitter float64) time.Duration {
-	return jittered(growing(roundFirst, roundLongest, 2, failures), jitter)
+	return jitterPause(growingPause(roundFirst, roundLongest, 2, failures), jitter)
 }
 
-// growing returns first for one failure, factor times as much for each further one, and at most longest.
-func growing(first, longest time.Duration, factor, failures int) time.Duration {
+// growingPause returns first for one failure, factor times as much for each further one, and at most longest.
+func growingPause(first, longest time.Duration, factor, failures int) time.Duration {
 	pause := first
 	for n := 1; n < failures && pause < longest; n++ {
 		pause *= time.Duration(factor)
@@ -36,7 +36,7 @@ func growing(first, longest time.Duration, factor, failures int) time.Duration {
 	return min(pause, longest)
 }
 
-func jittered(pause time.Duration, jitter float64) time.Duration {
+func jitterPause(pause time.Duration, jitter float64) time.Duration {
 	return time.Duration(float64(pause) * (0.75 + jitter/2))
 }
 

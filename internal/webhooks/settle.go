@@ -9,9 +9,9 @@ import (
 // batch are letters of one subject, in order, and what became of them: the first sent of them were delivered, and the
 // next one failed, unless it was not tried.
 type batch struct {
-	letters []db.Letter
-	sent    int
-	failed  *failure // of the letter behind those that were sent; nil: it was not tried
+	letters     []db.Letter
+	sentCount   int
+	lastFailure *failure // of the letter behind those that were sent; nil: it was not tried
 }
 
 // inBatches makes batches of letters, in the order in which their subjects appear first.
@@ -32,53 +32,53 @@ func inBatches(letters []db.Letter) []*batch {
 
 // totals are sums over the batches of a round.
 type totals struct {
-	sent       int
-	failed     *failure // the first
-	retryAfter time.Duration
-	isGone     bool
+	sentCount    int
+	firstFailure *failure // the first
+	retryAfter   time.Duration
+	isGone       bool
 }
 
-func sum(batches []*batch) (t totals) {
+func sumTotals(batches []*batch) (t totals) {
 	for _, b := range batches {
-		t.sent += b.sent
-		if b.failed == nil {
+		t.sentCount += b.sentCount
+		if b.lastFailure == nil {
 			continue
 		}
-		if t.failed == nil {
-			t.failed = b.failed
+		if t.firstFailure == nil {
+			t.firstFailure = b.lastFailure
 		}
-		t.retryAfter = max(t.retryAfter, b.failed.retryAfter)
-		t.isGone = t.isGone || b.failed.isGone
+		t.retryAfter = max(t.retryAfter, b.lastFailure.retryAfter)
+		t.isGone = t.isGone || b.lastFailure.isGone
 	}
 	return t
 }
 
 // isDown reports whether an endpoint takes nothing: something was tried, and nothing was delivered.
-func (t totals) isDown() bool { return t.sent == 0 && t.failed != nil }
+func (t totals) isDown() bool { return t.sentCount == 0 && t.firstFailure != nil }
 
-func (t totals) text() string {
-	if t.failed == nil {
+func (t totals) summaryText() string {
+	if t.firstFailure == nil {
 		return ""
 	}
-	return t.failed.text
+	return t.firstFailure.operatorText
 }
 
-// settled returns the letters that were delivered.
-func settled(batches []*batch) (all []db.Letter) {
+// deliveredLetters returns the letters that were delivered.
+func deliveredLetters(batches []*batch) (all []db.Letter) {
 	for _, b := range batches {
-		all = append(all, b.letters[:b.sent]...)
+		all = append(all, b.letters[:b.sentCount]...)
 	}
 	return all
 }
 
-// undelivered returns the letters that are to be stored. jitter returns numbers in [0, 1).
-func undelivered(batches []*batch, jitter func() float64) (all []db.Undelivered) {
+// undeliveredLetters returns the letters that are to be stored. jitter returns numbers in [0, 1).
+func undeliveredLetters(batches []*batch, jitter func() float64) (all []db.Undelivered) {
 	for _, b := range batches {
-		rest := b.letters[b.sent:]
+		rest := b.letters[b.sentCount:]
 		if len(rest) == 0 {
 			continue
 		}
-		all = append(all, b.first(rest[0], jitter()))
+		all = append(all, b.firstUndelivered(rest[0], jitter()))
 		// Behind one that failed or was not tried: letters of one subject keep their order.
 		for _, l := range rest[1:] {
 			all = append(all, db.Undelivered{Letter: l, IsBehind: true})
@@ -87,15 +87,15 @@ func undelivered(batches []*batch, jitter func() float64) (all []db.Undelivered)
 	return all
 }
 
-// first is the letter at which a batch ended.
-func (b *batch) first(l db.Letter, jitter float64) db.Undelivered {
-	if b.failed == nil {
+// firstUndelivered is the letter at which a batch ended.
+func (b *batch) firstUndelivered(l db.Letter, jitter float64) db.Undelivered {
+	if b.lastFailure == nil {
 		return db.Undelivered{Letter: l} // due at once
 	}
-	l.Attempts++
+	l.FailedAttempts++
 	return db.Undelivered{
-		Letter: l, Error: b.failed.text, IsDead: l.TriedFor >= GiveUpAfter,
-		Pause: atLeast(letterPause(l.Attempts, jitter), b.failed.retryAfter),
+		Letter: l, AttemptError: b.lastFailure.operatorText, IsDead: l.TriedFor >= GiveUpAfter,
+		NextPause: atLeast(letterPause(l.FailedAttempts, jitter), b.lastFailure.retryAfter),
 	}
 }
 
@@ -103,8 +103,8 @@ func (b *batch) first(l db.Letter, jitter float64) db.Undelivered {
 // endpoint cannot take must not look as if it took none.
 const probeSubjects = 4
 
-// probe returns the first letters of a page, of at most probeSubjects subjects.
-func probe(letters []db.Letter) []db.Letter {
+// probeLetters returns the first letters of a page, of at most probeSubjects subjects.
+func probeLetters(letters []db.Letter) []db.Letter {
 	seen := map[string]bool{}
 	for i, l := range letters {
 		if seen[l.Subject] = true; len(seen) > probeSubjects {
@@ -114,13 +114,13 @@ func probe(letters []db.Letter) []db.Letter {
 	return letters
 }
 
-// expired returns the first letters of a page that happened before a time, as dead letters.
-func expired(letters []db.Letter, before time.Time, text string) (dead []db.Undelivered) {
+// expiredLetters returns the first letters of a page that happened before a time, as dead letters.
+func expiredLetters(letters []db.Letter, before time.Time, text string) (dead []db.Undelivered) {
 	for _, l := range letters {
 		if !l.HappenedAt.Before(before) {
 			return dead
 		}
-		dead = append(dead, db.Undelivered{Letter: l, Error: text, IsDead: true})
+		dead = append(dead, db.Undelivered{Letter: l, AttemptError: text, IsDead: true})
 	}
 	return dead
 }

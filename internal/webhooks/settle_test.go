@@ -16,7 +16,8 @@ import (
 func drawLetters(t *rapid.T) (all []db.Letter) {
 	for n := range rapid.IntRange(1, 40).Draw(t, "letters") {
 		all = append(all, db.Letter{
-			Cursor: opsview.EventCursor{Tx: uint64(n), ID: uuid.UUID{byte(n)}}, Subject: fmt.Sprint(rapid.IntRange(0, 6).Draw(t, "subject")),
+			Cursor:   opsview.EventCursor{Tx: uint64(n), ID: uuid.UUID{byte(n)}},
+			Subject:  fmt.Sprint(rapid.IntRange(0, 6).Draw(t, "subject")),
 			TriedFor: time.Duration(rapid.IntRange(0, 100).Draw(t, "hours")) * time.Hour,
 		})
 	}
@@ -31,17 +32,17 @@ func TestNoLetterIsLost(t *testing.T) {
 		letters := drawLetters(t)
 		batches := inBatches(letters)
 		for _, b := range batches {
-			b.sent = rapid.IntRange(0, len(b.letters)).Draw(t, "sent")
-			if b.sent < len(b.letters) && rapid.Bool().Draw(t, "tried") {
-				b.failed = &failure{text: "it answered 500"}
+			b.sentCount = rapid.IntRange(0, len(b.letters)).Draw(t, "sent")
+			if b.sentCount < len(b.letters) && rapid.Bool().Draw(t, "tried") {
+				b.lastFailure = &failure{operatorText: "it answered 500"}
 			}
 		}
 		state := map[opsview.EventCursor]string{}
-		for _, l := range settled(batches) {
+		for _, l := range deliveredLetters(batches) {
 			require.Empty(t, state[l.Cursor])
 			state[l.Cursor] = "sent"
 		}
-		for _, u := range undelivered(batches, func() float64 { return 0.5 }) {
+		for _, u := range undeliveredLetters(batches, func() float64 { return 0.5 }) {
 			require.Empty(t, state[u.Letter.Cursor])
 			state[u.Letter.Cursor] = "due"
 			switch {
@@ -71,7 +72,7 @@ func TestAProbeIsTheBeginningOfAPage(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		letters := drawLetters(t)
-		probed := probe(letters)
+		probed := probeLetters(letters)
 		require.Equal(t, letters[:len(probed)], probed)
 		require.NotEmpty(t, probed)
 		require.LessOrEqual(t, len(inBatches(probed)), probeSubjects)

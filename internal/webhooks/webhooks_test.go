@@ -32,7 +32,8 @@ func TestASubscriberGetsWhatHappens(t *testing.T) {
 	b.deliver()
 
 	b.AddServer("eu-1", 8)
-	p, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ada", Region: "eu", Mode: "duel", Party: []string{"ada", "bob"}, MaxPlayers: 2})
+	p, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ada", Region: "eu", Mode: "duel",
+		Party: []string{"ada", "bob"}, MaxPlayers: 2})
 	require.NoError(t, err)
 	require.NoError(t, b.As("").CloseSession(t.Context(), p.SessionID, "a test"))
 
@@ -234,7 +235,7 @@ func TestAWorkerThatDiedIsReplaced(t *testing.T) {
 	b.happen(21, 60)
 	r.requireEach(60)
 	require.Greater(t, b.Count("SELECT epoch FROM webhook_progress"), int(frozen.Epoch))
-	late := b.RecordWebhookStep(t.Context(), frozen, db.WebhookStep{Sent: 1})
+	late := b.RecordWebhookStep(t.Context(), frozen, db.WebhookStep{SentCount: 1})
 	require.True(t, fault.Is(late, fault.Conflict), "what it writes on waking is refused: %v", late)
 	require.True(t, fault.Is(b.RenewWebhook(t.Context(), frozen, time.Minute), fault.Conflict))
 	require.NotEqual(t, opsview.EventCursor{}, b.webhook("studio").Cursor())
@@ -242,7 +243,8 @@ func TestAWorkerThatDiedIsReplaced(t *testing.T) {
 
 func storetestLease(b *bundle) (l db.WebhookLease) {
 	b.T.Helper()
-	require.NoError(b.T, b.Pool().QueryRow(b.T.Context(), "SELECT webhook, worker, epoch FROM webhook_progress").Scan(&l.Webhook, &l.Worker, &l.Epoch))
+	require.NoError(b.T, b.Pool().QueryRow(b.T.Context(),
+		"SELECT webhook, worker, epoch FROM webhook_progress").Scan(&l.Webhook, &l.Worker, &l.Epoch))
 	return l
 }
 
@@ -330,9 +332,11 @@ func TestNoWebhookReachesWhatTheListDoesNotAllow(t *testing.T) {
 	t.Cleanup(outside.Close)
 	port := inside.URL[strings.LastIndexByte(inside.URL, ':'):]
 	urls := map[string]string{
-		"redirect": outside.URL, "neighbour": inside.URL, "mapped": "http://[::ffff:127.0.0.3]" + port, "decimal": "http://2130706435" + port,
-		"short": "http://127.3" + port, "translated": "http://[64:ff9b::7f00:3]" + port, "six": "http://[::1]" + port,
-		"metadata": "http://169.254.169.254/latest", "metadata-mapped": "http://[::ffff:169.254.169.254]/", "unspecified": "http://0.0.0.0" + port,
+		"redirect": outside.URL, "neighbour": inside.URL, "mapped": "http://[::ffff:127.0.0.3]" + port,
+		"decimal": "http://2130706435" + port,
+		"short":   "http://127.3" + port, "translated": "http://[64:ff9b::7f00:3]" + port, "six": "http://[::1]" + port,
+		"metadata": "http://169.254.169.254/latest", "metadata-mapped": "http://[::ffff:169.254.169.254]/",
+		"unspecified": "http://0.0.0.0" + port,
 	}
 	for name, url := range urls {
 		_, err := b.As("").CreateWebhook(t.Context(), name, url, []string{"session.*"})
@@ -375,8 +379,10 @@ func TestForgedURLsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, url := range []string{
-		"", "studio.example", "ftp://studio.example", "file:///etc/passwd", "http://", "http:///x", "https://me:secret@studio.example/",
-		"http://studio.example#x", "http://studio.example/a b", "http://studio.example/\nx", "gopher://studio.example", "http://studio.example\\@inside/",
+		"", "studio.example", "ftp://studio.example", "file:///etc/passwd", "http://", "http:///x",
+		"https://me:secret@studio.example/",
+		"http://studio.example#x", "http://studio.example/a b", "http://studio.example/\nx", "gopher://studio.example",
+		"http://studio.example\\@inside/",
 		"javascript:alert(1)", "http://studio.example/" + strings.Repeat("x", 2048),
 	} {
 		_, err := b.As("").CreateWebhook(t.Context(), "studio", url, []string{"*"})

@@ -15,9 +15,9 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads one JSON text. Of equal keys the last counts; a lone surrogate is U+FFFD; a number that is larger than
+// ParseText reads one JSON text. Of equal keys the last counts; a lone surrogate is U+FFFD; a number that is larger than
 // any float64 is nil, since JSON.stringify writes the Infinity that JSON.parse makes of it as null.
-func Parse(text []byte) (any, error) {
+func ParseText(text []byte) (any, error) {
 	var value any
 	err := json.Unmarshal(text, &value)
 	if outside := (*json.UnmarshalTypeError)(nil); errors.As(err, &outside) {

@@ -14,12 +14,12 @@ import (
 // is pure.
 func NeverMatches(p *profile.Profile, t *match.Ticket) []Lack {
 	pl := newPlan(p)
-	lacks := pl.lacks(t)
+	lacks := pl.findLacks(t)
 	if len(lacks) > 0 || p.Function != nil {
 		return lacks
 	}
 	regions := newRegionSet(possibleRegions(p, t))
-	c := pl.normalise(t, &regions)
+	c := pl.newCandidate(t, &regions)
 	if p.Autofill > 0 {
 		pl.takeAnyRole(c)
 	}
@@ -57,8 +57,8 @@ const longestWait = 365 * 24 * time.Hour
 // everAdmitsAlone reports whether a rule holds for a ticket alone at some age.
 func (pl *plan) everAdmitsAlone(r *rule, c *candidate, regions uint64) bool {
 	var l lineup
-	for _, age := range slices.Concat([]time.Duration{0, longestWait}, pl.moments) {
-		l.reset(c.created+int64(age), regions, len(pl.teams))
+	for _, age := range slices.Concat([]time.Duration{0, longestWait}, pl.changeAges) {
+		l.resetTo(c.createdNanos+int64(age), regions, len(pl.teams))
 		if r.mayAdmit(&l, c) {
 			return true
 		}
@@ -69,32 +69,32 @@ func (pl *plan) everAdmitsAlone(r *rule, c *candidate, regions uint64) bool {
 // hasPlaces reports whether a team can seat the whole party: players without a role of the team take places that no
 // role needs.
 func (pl *plan) hasPlaces(c *candidate) bool {
-	if len(pl.roles) == 0 || pl.split || pl.profile.Autofill > 0 { // players who have waited take any role
+	if len(pl.roleNames) == 0 || pl.maySplit || pl.profile.Autofill > 0 { // players who have waited take any role
 		return true
 	}
-	return slices.ContainsFunc(pl.teams, func(t team) bool { return t.seats(c) })
+	return slices.ContainsFunc(pl.teams, func(t team) bool { return t.canSeat(c) })
 }
 
-// seats reports whether the party fits into the team once the best others have filled the rest of its roles.
-func (t *team) seats(c *candidate) bool {
+// canSeat reports whether the party fits into the team once the best others have filled the rest of its roles.
+func (t *team) canSeat(c *candidate) bool {
 	var places []int // the role of each place that has to be filled
-	for _, need := range t.roles {
-		places = append(places, slices.Repeat([]int{need.role}, min(need.min, math.MaxUint8))...)
+	for _, need := range t.roleNeeds {
+		places = append(places, slices.Repeat([]int{need.roleIndex}, min(need.minPlayers, math.MaxUint8))...)
 	}
 	filled := 0
 	holders := make([]int, len(places)) // the player of each place, from 1; 0: none
-	for player := range c.roles {
+	for player := range c.wantedRoles {
 		if takePlace(c, player, places, holders, make([]bool, len(places))) {
 			filled++
 		}
 	}
-	return c.size+len(places)-filled <= t.spec.Max
+	return c.playerCount+len(places)-filled <= t.spec.Max
 }
 
 // takePlace gives a player one of the places, for which other players may change to others.
 func takePlace(c *candidate, player int, places, holders []int, visited []bool) bool {
 	for i, role := range places {
-		if visited[i] || !slices.Contains(c.roles[player], uint8(role)) {
+		if visited[i] || !slices.Contains(c.wantedRoles[player], uint8(role)) {
 			continue
 		}
 		visited[i] = true
@@ -106,8 +106,8 @@ func takePlace(c *candidate, player int, places, holders []int, visited []bool) 
 	return false
 }
 
-// lacks returns why a ticket can be in no match of the profile, as far as it depends on the ticket alone.
-func (pl *plan) lacks(t *match.Ticket) []Lack {
+// findLacks returns why a ticket can be in no match of the profile, as far as it depends on the ticket alone.
+func (pl *plan) findLacks(t *match.Ticket) []Lack {
 	var lacks []Lack
 	p := pl.profile
 	if len(t.Players) == 0 {
@@ -139,7 +139,7 @@ func (pl *plan) lackedSources(t *match.Ticket, lacks []Lack) []Lack {
 // lackedLatencies adds the rules that need a latency, of a ticket that has none.
 func (pl *plan) lackedLatencies(t *match.Ticket, lacks []Lack) []Lack {
 	for _, r := range pl.rules {
-		if l, ok := r.condition.(*latency); ok && l.required() && len(t.Latencies) == 0 && !r.ends() {
+		if l, ok := r.condition.(*latency); ok && l.isRequired() && len(t.Latencies) == 0 && !r.everEnds() {
 			lacks = append(lacks, Lack{Why: LacksLatency, Rule: r.id})
 		}
 	}
@@ -147,16 +147,16 @@ func (pl *plan) lackedLatencies(t *match.Ticket, lacks []Lack) []Lack {
 }
 
 func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {
-	for kind, columns := range [][]column{pl.numbers, pl.atoms, pl.lists} {
+	for kind, columns := range [][]column{pl.numberColumns, pl.atomColumns, pl.listColumns} {
 		for i := range columns {
 			c := &columns[i]
-			if c.optional || c.role != anyRole {
+			if c.isOptional || c.onlyRole != anyRole {
 				continue
 			}
 			for j := range t.Players {
-				if !pl.comparable(c, kind, &t.Players[j]) {
+				if !pl.isComparable(c, kind, &t.Players[j]) {
 					lacks = append(lacks,
-						Lack{Why: LacksAttribute, Attribute: c.attribute, Rule: c.rule, Sub: t.Players[j].Sub})
+						Lack{Why: LacksAttribute, Attribute: c.attribute, Rule: c.ruleID, Sub: t.Players[j].Sub})
 					break
 				}
 			}
@@ -165,7 +165,7 @@ func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {
 	return lacks
 }
 
-func (pl *plan) comparable(c *column, kind int, p *match.Player) bool {
+func (pl *plan) isComparable(c *column, kind int, p *match.Player) bool {
 	switch kind {
 	case 0:
 		return !math.IsNaN(pl.numberOf(c, p))
@@ -180,7 +180,7 @@ func (pl *plan) largestParty() int {
 	switch {
 	case pl.profile.Function != nil:
 		return math.MaxInt // the function decides
-	case pl.split:
+	case pl.maySplit:
 		return pl.maxPlayers
 	}
 	largest := 0

@@ -2,48 +2,48 @@ package decide
 
 import "slices"
 
-// settle gives roles to the players of full teams and exchanges units of equal size between teams until every rule
+// settleTeams gives roles to the players of full teams and exchanges units of equal size between teams until every rule
 // holds. If that fails, the players are back in the teams that they had, and further distributions are judged as they
 // are: exchanges would lead to the same ones again.
-func (s *search) settle() bool {
+func (s *search) settleTeams() bool {
 	p := &s.placing
-	if s.violation() == 0 {
+	if s.castAndJudge() == 0 {
 		return true
 	}
-	if p.exchanged {
+	if p.hasExchanged {
 		return false
 	}
-	p.exchanged = true
-	p.teamsBefore = append(p.teamsBefore[:0], s.final.team...)
-	if s.exchange() {
+	p.hasExchanged = true
+	p.teamsBefore = append(p.teamsBefore[:0], s.finalLine.teamByPlayer...)
+	if s.swapWhileBetter() {
 		return true
 	}
-	copy(s.final.team, p.teamsBefore)
+	copy(s.finalLine.teamByPlayer, p.teamsBefore)
 	return false
 }
 
-// exchange swaps two units as long as that brings the line-up nearer to holding.
-func (s *search) exchange() bool {
+// swapWhileBetter swaps two units as long as that brings the line-up nearer to holding.
+func (s *search) swapWhileBetter() bool {
 	p := &s.placing
-	current := s.violation()
+	current := s.castAndJudge()
 	for improved := true; improved; {
 		improved = false
 		for i := range p.units {
 			for j := i + 1; j < len(p.units); j++ {
 				a, b := &p.units[i], &p.units[j]
-				if a.size != b.size || s.teamOf(a) == s.teamOf(b) {
+				if a.playerCount != b.playerCount || s.teamOf(a) == s.teamOf(b) {
 					continue
 				}
-				if p.nodes <= 0 {
+				if p.stepsLeft <= 0 {
 					s.ranOutOfSteps = true
 					return false
 				}
-				p.nodes--
-				s.swap(a, b)
-				if v := s.violation(); v < current {
+				p.stepsLeft--
+				s.swapUnits(a, b)
+				if v := s.castAndJudge(); v < current {
 					current, improved = v, true
 				} else {
-					s.swap(a, b)
+					s.swapUnits(a, b)
 				}
 				if current == 0 {
 					return true
@@ -54,15 +54,15 @@ func (s *search) exchange() bool {
 	return false
 }
 
-func (s *search) swap(a, b *unit) {
+func (s *search) swapUnits(a, b *unit) {
 	x, y := s.teamOf(a), s.teamOf(b)
-	s.put(a, y)
-	s.put(b, x)
+	s.putUnit(a, y)
+	s.putUnit(b, x)
 }
 
-// violation casts the roles and judges the rules that look at teams or roles: 0 if all hold, else how far they are from
+// castAndJudge casts the roles and judges the rules that look at teams or roles: 0 if all hold, else how far they are from
 // it.
-func (s *search) violation() float64 {
+func (s *search) castAndJudge() float64 {
 	v := s.violationWith(true)
 	if v == 0 || !s.plan.mayLeaveRoles {
 		return v
@@ -77,7 +77,7 @@ func (s *search) violation() float64 {
 func (s *search) violationWith(more bool) float64 {
 	empty := s.castAll(more)
 	v := s.violationOf(empty)
-	if v > 0 && empty == 0 && s.plan.rates {
+	if v > 0 && empty == 0 && s.plan.ratesRoles {
 		return s.exchangeRoles(v)
 	}
 	return v
@@ -85,9 +85,9 @@ func (s *search) violationWith(more bool) float64 {
 
 // violationOf judges the rules that look at teams or roles, of which so many places are empty.
 func (s *search) violationOf(empty int) float64 {
-	over, regions := s.judge(true)
+	over, regions := s.judgeRules(true)
 	total := float64(empty) + over
-	if regions&s.placing.regions == 0 && s.final.allowedRegions != 0 && total == 0 {
+	if regions&s.placing.holdingRegions == 0 && s.finalLine.allowedRegions != 0 && total == 0 {
 		return 1
 	}
 	return total
@@ -95,14 +95,14 @@ func (s *search) violationOf(empty int) float64 {
 
 // castAll gives roles in every team and returns how many places stay empty.
 func (s *search) castAll(more bool) int {
-	if len(s.plan.roles) == 0 {
+	if len(s.plan.roleNames) == 0 {
 		return 0
 	}
-	s.casting.begin(&s.final)
+	s.casting.resetRoles(&s.finalLine)
 	empty := 0
 	for team := range s.plan.teams {
-		needs := s.plan.teams[team].roles
-		empty += s.casting.cast(team, needs)
+		needs := s.plan.teams[team].roleNeeds
+		empty += s.casting.castRoles(team, needs)
 		if more {
 			s.casting.castMore(team, needs)
 		}
@@ -119,15 +119,15 @@ func (s *search) drawSides(random *lot) {
 	for i := range sides {
 		var alike []int
 		for j := i; j < len(sides); j++ {
-			if s.plan.teams[j].class == s.plan.teams[i].class {
+			if s.plan.teams[j].classIndex == s.plan.teams[i].classIndex {
 				alike = append(alike, j)
 			}
 		}
-		j := alike[random.below(len(alike))]
+		j := alike[random.drawBelow(len(alike))]
 		sides[i], sides[j] = sides[j], sides[i]
 	}
-	for player, team := range s.final.team {
-		s.final.team[player] = slices.Index(sides, team)
+	for player, team := range s.finalLine.teamByPlayer {
+		s.finalLine.teamByPlayer[player] = slices.Index(sides, team)
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *search) drawSides(random *lot) {
 // library they never change.
 type lot uint64
 
-func (r *lot) next() uint64 {
+func (r *lot) nextNumber() uint64 {
 	*r += 0x9e3779b97f4a7c15
 	x := uint64(*r)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -143,13 +143,13 @@ func (r *lot) next() uint64 {
 	return x ^ x>>31
 }
 
-func (r *lot) below(n int) int { return int(r.next() % uint64(n)) } // n is small: the bias is nothing
+func (r *lot) drawBelow(n int) int { return int(r.nextNumber() % uint64(n)) } // n is small: the bias is nothing
 
 // newLot returns the lot of a match, which depends on its anchor and on the engine's seed.
-func newLot(seed uint64, anchor string) lot { return lot(seed ^ hash(anchor)) }
+func newLot(seed uint64, anchor string) lot { return lot(seed ^ hashText(anchor)) }
 
-// hash is FNV-1a: always the same for the same text.
-func hash(text string) uint64 {
+// hashText is FNV-1a: always the same for the same text.
+func hashText(text string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 1099511628211

@@ -12,16 +12,16 @@ type bucketKey [maxBucketColumns]atom
 
 // bucket holds the waiting candidates that may meet at all.
 type bucket struct {
-	key     bucketKey
-	tree    tree // along the pivot
-	windows windows
-	kinds   map[kind]int // waiting candidates
+	key        bucketKey
+	pivotTree  tree // along the pivot
+	windows    windows
+	kindCounts map[kind]int // waiting candidates
 }
 
 // kind tells candidates apart that fill different places of a match.
 type kind struct {
-	size   int
-	traits uint64
+	playerCount int
+	traitSet    uint64
 }
 
 // traitBit is the trait's place in a set; those beyond 63 share one.
@@ -29,10 +29,10 @@ func traitBit(trait int) uint64 { return 1 << min(trait, 63) }
 
 // kindOf returns the kind of a candidate whose traits are known.
 func kindOf(c *candidate) kind {
-	k := kind{size: c.size}
-	for trait, n := range c.traits {
+	k := kind{playerCount: c.playerCount}
+	for trait, n := range c.traitCounts {
 		if n > 0 {
-			k.traits |= traitBit(trait)
+			k.traitSet |= traitBit(trait)
 		}
 	}
 	return k
@@ -40,66 +40,66 @@ func kindOf(c *candidate) kind {
 
 func (pl *plan) bucketOf(c *candidate) bucketKey {
 	var key bucketKey
-	for i, column := range pl.buckets {
+	for i, column := range pl.bucketColumns {
 		// A party whose values differ breaks the rule by itself and is in no match, whichever bucket it is in.
 		key[i] = c.atomsOf(column)[0]
 	}
 	return key
 }
 
-// enter adds a waiting candidate to its bucket.
-func (e *Engine) enter(c *candidate) {
+// enterBucket adds a waiting candidate to its bucket.
+func (e *Engine) enterBucket(c *candidate) {
 	key := e.plan.bucketOf(c)
 	b := e.buckets[key]
 	if b == nil {
-		b = &bucket{key: key, kinds: map[kind]int{}}
+		b = &bucket{key: key, kindCounts: map[kind]int{}}
 		e.buckets[key] = b
 	}
 	c.bucket = b
-	b.tree.insert(c.key, c)
-	b.kinds[c.kind]++
-	e.ages.insert(float64(c.created), c)
+	b.pivotTree.insert(c.pivotKey, c)
+	b.kindCounts[c.kind]++
+	e.ageTree.insert(float64(c.createdNanos), c)
 }
 
-// leave takes a waiting candidate out of its bucket.
-func (e *Engine) leave(c *candidate) {
-	e.unwatch(c)
+// leaveBucket takes a waiting candidate out of its bucket.
+func (e *Engine) leaveBucket(c *candidate) {
+	e.stopWatching(c)
 	b := c.bucket
 	c.bucket = nil
-	b.tree.remove(c.key, c)
-	e.ages.remove(float64(c.created), c)
-	if b.kinds[c.kind]--; b.kinds[c.kind] == 0 {
-		delete(b.kinds, c.kind)
+	b.pivotTree.remove(c.pivotKey, c)
+	e.ageTree.remove(float64(c.createdNanos), c)
+	if b.kindCounts[c.kind]--; b.kindCounts[c.kind] == 0 {
+		delete(b.kindCounts, c.kind)
 	}
-	if b.tree.len == 0 {
+	if b.pivotTree.len == 0 {
 		delete(e.buckets, b.key)
 	}
 }
 
 // demand is what a match needs at least.
 type demand struct {
-	players int
-	traits  []int // by trait of the plan
+	minPlayers int
+	minByTrait []int // by trait of the plan
 }
 
 // metBy reports whether so many players with such traits may be enough. A player that would take several roles counts
 // for each, so that true promises nothing.
 func (d *demand) metBy(n *counts) bool {
-	if n.players < d.players {
+	if n.playerCount < d.minPlayers {
 		return false
 	}
-	for trait, need := range d.traits {
-		if need > 0 && (trait >= len(n.traits) || n.traits[trait] < need) {
+	for trait, need := range d.minByTrait {
+		if need > 0 && (trait >= len(n.traitCounts) || n.traitCounts[trait] < need) {
 			return false
 		}
 	}
 	return true
 }
 
-// offers reports whether candidates in the window of c, all within a range of the width, may meet the demand.
-func (t *tree) offers(c *candidate, reach, width float64, d *demand, sum *counts) bool {
-	low, high := window(c, reach)
-	if !d.metBy(&t.total) || !t.offersBetween(low, high, d, sum) {
+// offersInWindow reports whether candidates in the window of c, all within a range of the width, may meet the demand.
+func (t *tree) offersInWindow(c *candidate, reach, width float64, d *demand, sum *counts) bool {
+	low, high := keyWindow(c, reach)
+	if !d.metBy(&t.totalCounts) || !t.offersBetween(low, high, d, sum) {
 		return false
 	}
 	if math.IsInf(reach, 1) || width >= high-low {
@@ -112,7 +112,7 @@ func (t *tree) offers(c *candidate, reach, width float64, d *demand, sum *counts
 
 // offersAnywhere reports whether some candidates within a range of the width may meet the demand, wherever the range is.
 func (t *tree) offersAnywhere(width float64, d *demand, sum *counts) bool {
-	if !d.metBy(&t.total) {
+	if !d.metBy(&t.totalCounts) {
 		return false
 	}
 	return math.IsInf(width, 1) || t.offersWithin(math.Inf(-1), math.Inf(1), width, d, sum)
@@ -122,17 +122,17 @@ func (t *tree) offersAnywhere(width float64, d *demand, sum *counts) bool {
 // leaf where they do.
 func (t *tree) offersBetween(low, high float64, d *demand, sum *counts) bool {
 	sum.clear()
-	for at := t.seek(low); !t.ended(at); at = (cursor{at.leaf + 1, 0}) {
-		l := t.leaves[at.leaf]
-		if at.pos == 0 && t.tops[at.leaf].key <= high {
+	for at := t.seekKey(low); !t.isEnd(at); at = (cursor{at.leafIndex + 1, 0}) {
+		l := t.leaves[at.leafIndex]
+		if at.entryIndex == 0 && t.leafTops[at.leafIndex].sortKey <= high {
 			sum.merge(&l.counts)
 		} else {
-			l.countUpTo(at.pos, high, sum)
+			l.countUpTo(at.entryIndex, high, sum)
 		}
 		if d.metBy(sum) {
 			return true
 		}
-		if t.tops[at.leaf].key > high {
+		if t.leafTops[at.leafIndex].sortKey > high {
 			return false
 		}
 	}
@@ -141,30 +141,30 @@ func (t *tree) offersBetween(low, high float64, d *demand, sum *counts) bool {
 
 func (l *leaf) countUpTo(from int, high float64, sum *counts) {
 	for _, e := range l.entries[from:] {
-		if e.key > high {
+		if e.sortKey > high {
 			return
 		}
-		sum.add(e.c, 1)
+		sum.addCandidate(e.c, 1)
 	}
 }
 
 // offersWithin reports whether candidates with keys from low to high and within a range of the width may meet the
 // demand. After some thousand candidates it gives the answer that promises nothing.
 func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bool {
-	if trait := t.scarcest(d); trait >= 0 {
+	if trait := t.scarcestTrait(d); trait >= 0 {
 		return t.offersAround(trait, low, high, width, d, sum)
 	}
 	sum.clear()
-	first := t.seek(low)
+	first := t.seekKey(low)
 	steps := 0
-	for at := first; !t.ended(at) && t.entry(at).key <= high; at = t.next(at) {
-		e := t.entry(at)
+	for at := first; !t.isEnd(at) && t.entryAt(at).sortKey <= high; at = t.nextCursor(at) {
+		e := t.entryAt(at)
 		// A sliding range: its lower end follows at the distance of the width, so that sum has what lies between both
 		// ends.
-		for ; t.entry(first).key < e.key-width; first = t.next(first) {
-			sum.add(t.entry(first).c, -1)
+		for ; t.entryAt(first).sortKey < e.sortKey-width; first = t.nextCursor(first) {
+			sum.addCandidate(t.entryAt(first).c, -1)
 		}
-		sum.add(e.c, 1)
+		sum.addCandidate(e.c, 1)
 		if steps++; d.metBy(sum) || steps == maxScanned {
 			return true
 		}
@@ -172,11 +172,11 @@ func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bo
 	return false
 }
 
-// scarcest returns the trait of which the fewest players wait, of those that a match needs; -1: it needs none.
-func (t *tree) scarcest(d *demand) int {
+// scarcestTrait returns the trait of which the fewest players wait, of those that a match needs; -1: it needs none.
+func (t *tree) scarcestTrait(d *demand) int {
 	scarcest := -1
-	for trait, need := range d.traits {
-		if need > 0 && (scarcest < 0 || t.total.traits[trait] < t.total.traits[scarcest]) {
+	for trait, need := range d.minByTrait {
+		if need > 0 && (scarcest < 0 || t.totalCounts.traitCounts[trait] < t.totalCounts.traitCounts[scarcest]) {
 			scarcest = trait
 		}
 	}
@@ -190,40 +190,41 @@ const maxScarce = 64
 // with enough others that do. Where many have it, it gives the answer that promises nothing.
 func (t *tree) offersAround(trait int, low, high, width float64, d *demand, sum *counts) bool {
 	var found [maxScarce]*candidate
-	scarce := t.having(trait, low, high, found[:0])
+	scarce := t.appendHaving(trait, low, high, found[:0])
 	if len(scarce) == maxScarce {
 		return true
 	}
 	for _, c := range scarce {
 		has := 0
 		for _, o := range scarce {
-			if max(c.high, o.high)-min(c.low, o.low) <= width {
-				has += int(o.traits[trait])
+			if max(c.pivotHigh, o.pivotHigh)-min(c.pivotLow, o.pivotLow) <= width {
+				has += int(o.traitCounts[trait])
 			}
 		}
-		if has >= d.traits[trait] && t.offersBetween(max(low, c.high-width), min(high, c.low+width), d, sum) {
+		if has >= d.minByTrait[trait] &&
+			t.offersBetween(max(low, c.pivotHigh-width), min(high, c.pivotLow+width), d, sum) {
 			return true
 		}
 	}
 	return false
 }
 
-// having appends the candidates with keys from low to high that have a trait, up to the capacity.
-func (t *tree) having(trait int, low, high float64, to []*candidate) []*candidate {
-	for at := t.seek(low); !t.ended(at) && len(to) < cap(to); {
+// appendHaving appends the candidates with keys from low to high that have a trait, up to the capacity.
+func (t *tree) appendHaving(trait int, low, high float64, to []*candidate) []*candidate {
+	for at := t.seekKey(low); !t.isEnd(at) && len(to) < cap(to); {
 		// The leaf's count says that nobody in it has the trait: no entry has to be read.
-		if at.pos == 0 && t.leaves[at.leaf].counts.countOf(trait) == 0 {
-			at = cursor{at.leaf + 1, 0}
+		if at.entryIndex == 0 && t.leaves[at.leafIndex].counts.countOf(trait) == 0 {
+			at = cursor{at.leafIndex + 1, 0}
 			continue
 		}
-		e := t.entry(at)
-		if e.key > high {
+		e := t.entryAt(at)
+		if e.sortKey > high {
 			break
 		}
-		if e.c.traits[trait] > 0 {
+		if e.c.traitCounts[trait] > 0 {
 			to = append(to, e.c)
 		}
-		at = t.next(at)
+		at = t.nextCursor(at)
 	}
 	return to
 }

@@ -14,43 +14,43 @@ import (
 // candidate is a ticket as the search compares it. Everything but its place in the engine's structures stays as it was
 // made.
 type candidate struct {
-	ticket  *match.Ticket
-	created int64 // nanoseconds since 1970
+	ticket       *match.Ticket
+	createdNanos int64 // nanoseconds since 1970
 	// when it would have been created, if it had waited for as long as its priority says; created without one
-	turn int64
-	size int    // players
-	subs uint64 // a bit for each player, by a hash of the sub
+	turnNanos   int64
+	playerCount int    // players
+	subBits     uint64 // a bit for each player, by a hash of the sub
 
 	// Values by column, then by player.
-	numbers []float64 // NaN: left out
-	atoms   []atom    // the zero atom: left out
-	lists   [][]text  // nil: left out
+	numberValues []float64 // NaN: left out
+	atomValues   []atom    // the zero atom: left out
+	listValues   [][]text  // nil: left out
 	// by player: the roles that it would take, in its order of preference; nil without roles in the profile
-	roles  [][]uint8
-	kind   kind
-	values uint64  // a bit for each value of `different` rules, by a hash
-	traits []uint8 // by trait of the plan: players that have it
+	wantedRoles   [][]uint8
+	kind          kind
+	differentBits uint64  // a bit for each value of `different` rules, by a hash
+	traitCounts   []uint8 // by trait of the plan: players that have it
 
-	millis   []uint16 // by region of the engine; unmeasured
-	measured uint64   // a bit for each region that has one
-	modes    uint8    // a bit for each of the profile's modes that all players allow
-	seated   bool     // a party of an open match: it has no age
-	seats    []seat   // of a seated party, by player
+	latencyMillis   []uint16 // by region of the engine; unmeasured
+	measuredRegions uint64   // a bit for each region that has one
+	allowedModes    uint8    // a bit for each of the profile's modes that all players allow
+	isSeated        bool     // a party of an open match: it has no age
+	takenSeats      []seat   // of a seated party, by player
 
-	low, high float64 // of the pivot
-	key       float64 // in the pivot's tree
+	pivotLow, pivotHigh float64 // of the pivot
+	pivotKey            float64 // in the pivot's tree
 
-	bucket   *bucket
-	moment   int16 // index of the plan's moment that comes next
-	step     int16 // steps of the pivot's rule that its window has, while watching
-	watching bool  // a newcomer in its window makes it dirty
-	tries    uint8 // searches that found nothing since its last widening
-	proposed bool
-	// autofilled says that its players take any role, because it has waited for long.
-	autofilled bool
+	bucket         *bucket
+	nextMoment     int16 // index of the plan's moment that comes next
+	windowStep     int16 // steps of the pivot's rule that its window has, while watching
+	isWatching     bool  // a newcomer in its window makes it dirty
+	failedSearches uint8 // searches that found nothing since its last widening
+	isProposed     bool
+	// takesAnyRole says that its players take any role, because it has waited for long.
+	takesAnyRole bool
 	// when the best match that it found is due, or a search that ran out of steps is repeated; 0: never
-	searchAt int64
-	slots    [slots]int32
+	searchAt   int64
+	queueSlots [slots]int32
 }
 
 // text is a string that compares as fast as a pointer.
@@ -68,31 +68,37 @@ type atomValue struct {
 // unmeasured is the latency to a region that the ticket did not measure.
 const unmeasured = math.MaxUint16
 
-// older orders by (created, id): the order of the queue.
-func (c *candidate) older(o *candidate) bool {
-	if c.created != o.created {
-		return c.created < o.created
+// isOlder orders by (created, id): the order of the queue.
+func (c *candidate) isOlder(o *candidate) bool {
+	if c.createdNanos != o.createdNanos {
+		return c.createdNanos < o.createdNanos
 	}
 	return c.ticket.ID < o.ticket.ID
 }
 
 func byAge(a, b *candidate) int {
-	return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.ticket.ID, b.ticket.ID))
+	return cmp.Or(cmp.Compare(a.createdNanos, b.createdNanos), strings.Compare(a.ticket.ID, b.ticket.ID))
 }
 
 // byTurn orders by the profile's priority, then by age.
-func byTurn(a, b *candidate) int { return cmp.Or(cmp.Compare(a.turn, b.turn), byAge(a, b)) }
+func byTurn(a, b *candidate) int { return cmp.Or(cmp.Compare(a.turnNanos, b.turnNanos), byAge(a, b)) }
 
-// column returns the numbers of a column, one a player.
-func (c *candidate) column(i int) []float64 { return c.numbers[i*c.size : (i+1)*c.size] }
+// numbersOf returns the numbers of a column, one a player.
+func (c *candidate) numbersOf(i int) []float64 {
+	return c.numberValues[i*c.playerCount : (i+1)*c.playerCount]
+}
 
-func (c *candidate) atomsOf(column int) []atom { return c.atoms[column*c.size : (column+1)*c.size] }
+func (c *candidate) atomsOf(column int) []atom {
+	return c.atomValues[column*c.playerCount : (column+1)*c.playerCount]
+}
 
-func (c *candidate) listsOf(column int) [][]text { return c.lists[column*c.size : (column+1)*c.size] }
+func (c *candidate) listsOf(column int) [][]text {
+	return c.listValues[column*c.playerCount : (column+1)*c.playerCount]
+}
 
-// span returns the least and the greatest number of a party, after folding; low > high if all its players are left out.
-func (c *candidate) span(column int, f profile.Fold) (low, high float64) {
-	values := c.column(column)
+// numberSpan returns the least and the greatest number of a party, after folding; low > high if all its players are left out.
+func (c *candidate) numberSpan(column int, f profile.Fold) (low, high float64) {
+	values := c.numbersOf(column)
 	if len(values) == 1 {
 		if x := values[0]; !math.IsNaN(x) {
 			return x, x
@@ -107,12 +113,12 @@ func (c *candidate) span(column int, f profile.Fold) (low, high float64) {
 			kept = append(kept, x)
 		}
 	}
-	return extremes(foldParty(kept, 0, f))
+	return extremesOf(foldParty(kept, 0, f))
 }
 
-// middle returns where a party stands for preferences; +Inf if all its players are left out.
-func (c *candidate) middle(column int) float64 {
-	low, high := c.span(column, profile.FoldEach)
+// middleOf returns where a party stands for preferences; +Inf if all its players are left out.
+func (c *candidate) middleOf(column int) float64 {
+	low, high := c.numberSpan(column, profile.FoldEach)
 	if low > high {
 		return math.Inf(1)
 	}
@@ -122,31 +128,31 @@ func (c *candidate) middle(column int) float64 {
 	return float64(low/2) + float64(high/2)
 }
 
-// normalise makes a candidate of a ticket that lacks nothing.
-func (pl *plan) normalise(t *match.Ticket, regions *regionSet) *candidate {
+// newCandidate makes a candidate of a ticket that lacks nothing.
+func (pl *plan) newCandidate(t *match.Ticket, regions *regionSet) *candidate {
 	n := len(t.Players)
-	c := &candidate{ticket: t, created: t.Created.UnixNano(), size: n, modes: pl.modesOf(t)}
-	for i := range c.slots {
-		c.slots[i] = absent
+	c := &candidate{ticket: t, createdNanos: t.Created.UnixNano(), playerCount: n, allowedModes: pl.modesOf(t)}
+	for i := range c.queueSlots {
+		c.queueSlots[i] = absent
 	}
 	for i := range t.Players {
-		c.subs |= 1 << (hash(t.Players[i].Sub) % 64)
+		c.subBits |= 1 << (hashText(t.Players[i].Sub) % 64)
 	}
-	c.numbers = fill(pl.numbers, t, pl.numberOf)
-	c.atoms = fill(pl.atoms, t, pl.atomOf)
-	c.lists = fill(pl.lists, t, pl.listOf)
+	c.numberValues = fillColumns(pl.numberColumns, t, pl.numberOf)
+	c.atomValues = fillColumns(pl.atomColumns, t, pl.atomOf)
+	c.listValues = fillColumns(pl.listColumns, t, pl.listOf)
 	pl.addRoles(c)
 	pl.addTraits(c)
 	c.kind = kindOf(c)
-	c.values = pl.valuesOf(c)
-	regions.measure(c)
-	c.turn = c.created - int64(pl.headStart(c))
+	c.differentBits = pl.valuesOf(c)
+	regions.measureCandidate(c)
+	c.turnNanos = c.createdNanos - int64(pl.headStart(c))
 	// Last: without a pivot, candidates are sorted by the turn.
-	pl.place(c)
+	pl.placeOnPivot(c)
 	return c
 }
 
-func fill[V any](columns []column, t *match.Ticket, value func(*column, *match.Player) V) []V {
+func fillColumns[V any](columns []column, t *match.Ticket, value func(*column, *match.Player) V) []V {
 	if len(columns) == 0 {
 		return nil
 	}
@@ -159,22 +165,22 @@ func fill[V any](columns []column, t *match.Ticket, value func(*column, *match.P
 	return to
 }
 
-// place computes where the candidate is along the pivot.
-func (pl *plan) place(c *candidate) {
-	if pl.pivot.column < 0 {
-		c.key = float64(c.turn)
+// placeOnPivot computes where the candidate is along the pivot.
+func (pl *plan) placeOnPivot(c *candidate) {
+	if pl.pivot.numberColumn < 0 {
+		c.pivotKey = float64(c.turnNanos)
 		return
 	}
-	c.low, c.high = pl.pivot.span(c)
-	if c.low > c.high { // all left out
-		c.low, c.high = 0, 0
+	c.pivotLow, c.pivotHigh = pl.pivot.spanOf(c)
+	if c.pivotLow > c.pivotHigh { // all left out
+		c.pivotLow, c.pivotHigh = 0, 0
 	}
-	c.key = float64(c.low/2) + float64(c.high/2)
+	c.pivotKey = float64(c.pivotLow/2) + float64(c.pivotHigh/2)
 }
 
-// resolve returns what a column compares of a player's attribute.
-func (pl *plan) resolve(c *column, p *match.Player) (match.Value, bool) {
-	v, ok := pl.value(p, c.attribute)
+// resolveValue returns what a column compares of a player's attribute.
+func (pl *plan) resolveValue(c *column, p *match.Player) (match.Value, bool) {
+	v, ok := pl.valueOf(p, c.attribute)
 	if !ok && c.missing.Value != nil {
 		return *c.missing.Value, true
 	}
@@ -182,13 +188,13 @@ func (pl *plan) resolve(c *column, p *match.Player) (match.Value, bool) {
 }
 
 func (pl *plan) numberOf(c *column, p *match.Player) float64 {
-	v, ok := pl.resolve(c, p)
+	v, ok := pl.resolveValue(c, p)
 	switch {
-	case c.present && c.attribute == "":
+	case c.countsPresence && c.attribute == "":
 		return 1
 	case !ok:
 		return math.NaN()
-	case c.present:
+	case c.countsPresence:
 		return 1
 	case c.anyOf != nil:
 		return countsAs(c.anyOf, &v)
@@ -216,7 +222,7 @@ func countsAs(texts []string, v *match.Value) float64 {
 }
 
 func (pl *plan) atomOf(c *column, p *match.Player) atom {
-	v, ok := pl.resolve(c, p)
+	v, ok := pl.resolveValue(c, p)
 	if !ok {
 		return atom{}
 	}
@@ -243,7 +249,7 @@ func joinList(list []string) string {
 }
 
 func (pl *plan) listOf(c *column, p *match.Player) []text {
-	v, ok := pl.resolve(c, p)
+	v, ok := pl.resolveValue(c, p)
 	if !ok {
 		return nil
 	}
@@ -267,18 +273,18 @@ const (
 )
 
 func (pl *plan) addRoles(c *candidate) {
-	if len(pl.roles) == 0 {
+	if len(pl.roleNames) == 0 {
 		return
 	}
-	c.roles = make([][]uint8, c.size)
+	c.wantedRoles = make([][]uint8, c.playerCount)
 	for i := range c.ticket.Players {
-		v, _ := pl.value(&c.ticket.Players[i], roleAttribute)
-		for _, name := range texts(&v) {
-			role := pl.role(name)
-			if role < 0 || slices.Contains(c.roles[i], uint8(role)) || !pl.suits(c, i, role) {
+		v, _ := pl.valueOf(&c.ticket.Players[i], roleAttribute)
+		for _, name := range listTexts(&v) {
+			role := pl.roleNumber(name)
+			if role < 0 || slices.Contains(c.wantedRoles[i], uint8(role)) || !pl.suitsRole(c, i, role) {
 				continue
 			}
-			c.roles[i] = append(c.roles[i], uint8(role))
+			c.wantedRoles[i] = append(c.wantedRoles[i], uint8(role))
 		}
 	}
 }
@@ -289,45 +295,45 @@ func (pl *plan) addTraits(c *candidate) {
 	if len(pl.traitNeeds) == 0 {
 		return
 	}
-	c.traits = make([]uint8, len(pl.traitNeeds))
-	for _, roles := range c.roles {
+	c.traitCounts = make([]uint8, len(pl.traitNeeds))
+	for _, roles := range c.wantedRoles {
 		for _, role := range roles {
-			c.traits[role]++
+			c.traitCounts[role]++
 		}
 	}
 	for role, most := range pl.roleMost {
-		if !pl.split {
-			c.traits[role] = min(c.traits[role], uint8(most))
+		if !pl.maySplit {
+			c.traitCounts[role] = min(c.traitCounts[role], uint8(most))
 		}
 	}
-	for i, column := range pl.counted {
-		c.traits[len(pl.roles)+i] = uint8(ones(c.column(column)))
+	for i, column := range pl.countedColumns {
+		c.traitCounts[len(pl.roleNames)+i] = uint8(countOnes(c.numbersOf(column)))
 	}
 }
 
 // takeAnyRole makes the players of a ticket that has waited for so long take the roles that they did not name, after
 // those that they did.
 func (pl *plan) takeAnyRole(c *candidate) {
-	c.autofilled = true
-	for i := range c.roles {
-		roles := slices.Clone(c.roles[i])
-		for role := range pl.roles {
-			if !slices.Contains(roles, uint8(role)) && pl.suits(c, i, role) {
+	c.takesAnyRole = true
+	for i := range c.wantedRoles {
+		roles := slices.Clone(c.wantedRoles[i])
+		for role := range pl.roleNames {
+			if !slices.Contains(roles, uint8(role)) && pl.suitsRole(c, i, role) {
 				roles = append(roles, uint8(role))
 			}
 		}
-		c.roles[i] = roles
+		c.wantedRoles[i] = roles
 	}
 	pl.addTraits(c)
 	c.kind = kindOf(c)
 }
 
-// suits reports whether a player has what the rules need of those in a role.
-func (pl *plan) suits(c *candidate, player, role int) bool {
-	for kind, columns := range [][]column{pl.numbers, pl.atoms, pl.lists} {
+// suitsRole reports whether a player has what the rules need of those in a role.
+func (pl *plan) suitsRole(c *candidate, player, role int) bool {
+	for kind, columns := range [][]column{pl.numberColumns, pl.atomColumns, pl.listColumns} {
 		for i := range columns {
-			needed := columns[i].role == role && !columns[i].optional
-			if needed && !pl.comparable(&columns[i], kind, &c.ticket.Players[player]) {
+			needed := columns[i].onlyRole == role && !columns[i].isOptional
+			if needed && !pl.isComparable(&columns[i], kind, &c.ticket.Players[player]) {
 				return false
 			}
 		}
@@ -337,14 +343,14 @@ func (pl *plan) suits(c *candidate, player, role int) bool {
 
 // modesOf returns a bit for each of the profile's modes that all players allow.
 func (pl *plan) modesOf(t *match.Ticket) uint8 {
-	allowed := pl.modes
+	allowed := pl.allModes
 	for i := range t.Players {
-		v, ok := pl.value(&t.Players[i], modesAttribute)
+		v, ok := pl.valueOf(&t.Players[i], modesAttribute)
 		if !ok {
 			continue
 		}
 		for mode, name := range pl.profile.Modes {
-			if !slices.Contains(texts(&v), name) {
+			if !slices.Contains(listTexts(&v), name) {
 				allowed &^= 1 << mode
 			}
 		}
@@ -352,8 +358,8 @@ func (pl *plan) modesOf(t *match.Ticket) uint8 {
 	return allowed
 }
 
-// texts returns a list's texts, and a text as a list of one.
-func texts(v *match.Value) []string {
+// listTexts returns a list's texts, and a text as a list of one.
+func listTexts(v *match.Value) []string {
 	if v.Kind == match.Text {
 		return []string{v.Text}
 	}

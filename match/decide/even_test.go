@@ -16,9 +16,11 @@ import (
 // best split, with a rule on balance and without.
 func TestTeamsAreEven(t *testing.T) {
 	t.Parallel()
-	balance := profile.Rule{ID: "balance", Kind: profile.Balance, Attribute: "skill", Teams: profile.FoldMean, Limits: profile.Limits{Within: 500}}
+	balance := profile.Rule{ID: "balance", Kind: profile.Balance, Attribute: "skill", Teams: profile.FoldMean,
+		Limits: profile.Limits{Within: 500}}
 	for name, p := range map[string]*profile.Profile{
-		"near": with(game(5, 5), nearSkill(400)), "balance": with(game(5, 5), nearSkill(400), balance), "balance alone": with(game(5, 5), balance),
+		"near": with(game(5, 5), nearSkill(400)), "balance": with(game(5, 5), nearSkill(400), balance),
+		"balance alone": with(game(5, 5), balance),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,34 +69,35 @@ func TestNoEvenerExchangeIsLeftOut(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := search{plan: &plan{}}
-		s.plan.even.teams = rapid.SampledFrom([]profile.Fold{profile.FoldMean, profile.FoldSum, profile.FoldMin,
+		s.plan.evenBy.teamFold = rapid.SampledFrom([]profile.Fold{profile.FoldMean, profile.FoldSum, profile.FoldMin,
 			profile.FoldMax}).Draw(t, "teams")
 		e := &s.evening
-		e.teams = make([]weight, rapid.IntRange(2, 4).Draw(t, "number of teams"))
+		e.teamWeights = make([]weight, rapid.IntRange(2, 4).Draw(t, "number of teams"))
 		for range rapid.IntRange(3, 12).Draw(t, "units") {
 			x := rapid.Float64Range(-3000, 3000).Draw(t, "number")
-			e.weights = append(e.weights, weight{x, x, x, rapid.IntRange(0, 2).Draw(t, "players with numbers")})
-			e.scale += math.Abs(x)
-			e.team = append(e.team, rapid.IntRange(0, len(e.teams)-1).Draw(t, "team"))
+			e.unitWeights = append(e.unitWeights, weight{x, x, x, rapid.IntRange(0, 2).Draw(t, "players with numbers")})
+			e.absoluteSum += math.Abs(x)
+			e.unitTeams = append(e.unitTeams, rapid.IntRange(0, len(e.teamWeights)-1).Draw(t, "team"))
 		}
 		exchange := func(i int, others []int) {
-			a := e.team[i]
-			e.team[i] = e.team[others[0]]
+			a := e.unitTeams[i]
+			e.unitTeams[i] = e.unitTeams[others[0]]
 			for _, j := range others {
-				e.team[j] = a
+				e.unitTeams[j] = a
 			}
 		}
-		for i := range e.team {
-			for j := range e.team {
-				for _, others := range [][]int{{j}, {j, (j + 1) % len(e.team)}} {
-					if e.team[i] == e.team[j] || e.team[others[len(others)-1]] != e.team[j] {
+		for i := range e.unitTeams {
+			for j := range e.unitTeams {
+				for _, others := range [][]int{{j}, {j, (j + 1) % len(e.unitTeams)}} {
+					if e.unitTeams[i] == e.unitTeams[j] || e.unitTeams[others[len(others)-1]] != e.unitTeams[j] {
 						continue
 					}
 					exchange(i, others)
 					value := s.unevenValue()
 					exchange(i, others)
 					s.unevenValue()
-					require.True(t, s.mayBeEvener(math.Nextafter(value, math.Inf(1)), i, others...), "%d for %v", i, others)
+					require.True(t, s.mayBeEvener(math.Nextafter(value, math.Inf(1)), i, others...), "%d for %v", i,
+						others)
 				}
 			}
 		}

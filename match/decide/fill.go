@@ -6,21 +6,21 @@ import (
 
 // filling is a match that is filled team by team.
 type filling struct {
-	room  []int // by team: places that are free
-	empty []int // by team: places of roles that nobody of it fills
+	freePlaces      []int // by team: places that are free
+	emptyRolePlaces []int // by team: places of roles that nobody of it fills
 }
 
 // tryFills fills teams with the choices in random orders, and mends what is no match, until no more than stop steps are
 // left.
 func (s *search) tryFills(stop int) bool {
-	for near := false; s.nodes > stop; near = !near {
+	for near := false; s.stepsLeft > stop; near = !near {
 		if near {
 			s.shuffleNear()
 		} else {
-			s.shuffle()
+			s.shuffleChoices()
 		}
-		s.nodes -= 1 + len(s.choices.list)/scannedPerStep
-		if s.fill() && s.mend(mendsPerFill*s.plan.maxPlayers) {
+		s.stepsLeft -= 1 + len(s.choices.list)/scannedPerStep
+		if s.fillLineup() && s.mendLineup(mendsPerFill*s.plan.maxPlayers) {
 			return true
 		}
 	}
@@ -30,10 +30,10 @@ func (s *search) tryFills(stop int) bool {
 // mendsPerFill is how many changes of a filled match are tried, for each of its players.
 const mendsPerFill = 8
 
-// fill puts the seed and choices, in their order, into teams: those who fill an empty role, then others. The line-up is
-// in s.final, whether it is a match or not. It returns false if there is no place for the seed.
-func (s *search) fill() bool {
-	s.final.reset(s.line.now, s.line.allowedRegions, len(s.plan.teams))
+// fillLineup puts the seed and choices, in their order, into teams: those who fill an empty role, then others. The line-up is
+// in s.finalLine, whether it is a match or not. It returns false if there is no place for the seed.
+func (s *search) fillLineup() bool {
+	s.finalLine.resetTo(s.line.nowNanos, s.line.allowedRegions, len(s.plan.teams))
 	s.drawRoom()
 	if !s.fillPlace(s.seed, false) {
 		return false
@@ -43,7 +43,8 @@ func (s *search) fill() bool {
 			if s.isFilled(roles) {
 				break
 			}
-			if (!roles || s.plan.needs(c)) && !slices.Contains(s.final.picks, c) && s.refusal(&s.final, c) == "" {
+			if (!roles || s.plan.needsRoleOf(c)) && !slices.Contains(s.finalLine.picks, c) &&
+				s.refusalOf(&s.finalLine, c) == "" {
 				s.fillPlace(c, roles)
 			}
 		}
@@ -53,9 +54,9 @@ func (s *search) fill() bool {
 
 // isFilled reports whether no role is empty, or no place is free.
 func (s *search) isFilled(roles bool) bool {
-	left := s.filling.room
+	left := s.filling.freePlaces
 	if roles {
-		left = s.filling.empty
+		left = s.filling.emptyRolePlaces
 	}
 	return !slices.ContainsFunc(left, func(n int) bool { return n > 0 })
 }
@@ -63,9 +64,9 @@ func (s *search) isFilled(roles bool) bool {
 // drawRoom draws the sizes of the teams: often the greatest, since more players wait less then, or the least.
 func (s *search) drawRoom() {
 	f := &s.filling
-	f.room, f.empty = f.room[:0], f.empty[:0]
-	least := s.plan.leastAt(s.line.ageOf(s.seed)).teams
-	drawn := s.random.below(4)
+	f.freePlaces, f.emptyRolePlaces = f.freePlaces[:0], f.emptyRolePlaces[:0]
+	least := s.plan.leastAt(s.line.ageOf(s.seed)).teamSizes
+	drawn := s.randomLot.drawBelow(4)
 	for i := range s.plan.teams {
 		t := &s.plan.teams[i]
 		step := max(1, t.spec.Step)
@@ -74,188 +75,188 @@ func (s *search) drawRoom() {
 		case 0:
 			steps = 0
 		case 1:
-			steps = s.random.below(steps + 1)
+			steps = s.randomLot.drawBelow(steps + 1)
 		}
-		f.room = append(f.room, least[i]+step*steps)
+		f.freePlaces = append(f.freePlaces, least[i]+step*steps)
 		empty := 0
-		for _, need := range t.roles {
-			empty += need.min
+		for _, need := range t.roleNeeds {
+			empty += need.minPlayers
 		}
-		f.empty = append(f.empty, empty)
+		f.emptyRolePlaces = append(f.emptyRolePlaces, empty)
 	}
 }
 
 // fillPlace puts a ticket into a team with room. With role it must fill an empty one there.
 func (s *search) fillPlace(c *candidate, role bool) bool {
 	f := &s.filling
-	first := s.random.below(len(f.room))
-	for i := range f.room {
-		team := (first + i) % len(f.room)
-		if f.room[team] >= c.size && s.fillTeam(c, team, role) {
+	first := s.randomLot.drawBelow(len(f.freePlaces))
+	for i := range f.freePlaces {
+		team := (first + i) % len(f.freePlaces)
+		if f.freePlaces[team] >= c.playerCount && s.fillTeam(c, team, role) {
 			return true
 		}
 	}
-	return s.plan.split && !role && s.fillTeams(c)
+	return s.plan.maySplit && !role && s.fillTeams(c)
 }
 
 // fillTeam puts a ticket into a team if the roles that stay empty have a place there, and its rules may hold.
 func (s *search) fillTeam(c *candidate, team int, role bool) bool {
 	f, t := &s.filling, &s.plan.teams[team]
-	s.final.push(c)
-	s.final.setTeam(len(s.final.picks)-1, team)
+	s.finalLine.pushPick(c)
+	s.finalLine.setTeam(len(s.finalLine.picks)-1, team)
 	empty := 0
-	if len(t.roles) > 0 {
-		s.casting.begin(&s.final)
-		empty = s.casting.recast(team, t.roles)
+	if len(t.roleNeeds) > 0 {
+		s.casting.resetRoles(&s.finalLine)
+		empty = s.casting.recastTeam(team, t.roleNeeds)
 	}
-	if empty > f.room[team]-c.size || role && empty == f.empty[team] || !s.teamsMayHold() {
-		s.final.pop()
+	if empty > f.freePlaces[team]-c.playerCount || role && empty == f.emptyRolePlaces[team] || !s.teamsMayHold() {
+		s.finalLine.popPick()
 		return false
 	}
-	f.room[team] -= c.size
-	f.empty[team] = empty
+	f.freePlaces[team] -= c.playerCount
+	f.emptyRolePlaces[team] = empty
 	return true
 }
 
 // fillTeams puts the players of a party into any teams with room.
 func (s *search) fillTeams(c *candidate) bool {
 	f := &s.filling
-	s.final.push(c)
-	from, to := s.final.playersOf(len(s.final.picks) - 1)
+	s.finalLine.pushPick(c)
+	from, to := s.finalLine.playersOf(len(s.finalLine.picks) - 1)
 	for p := from; p < to; p++ {
-		team := slices.Index(f.room, slices.Max(f.room))
-		if f.room[team] == 0 {
+		team := slices.Index(f.freePlaces, slices.Max(f.freePlaces))
+		if f.freePlaces[team] == 0 {
 			for q := from; q < p; q++ {
-				f.room[s.final.team[q]]++
+				f.freePlaces[s.finalLine.teamByPlayer[q]]++
 			}
-			s.final.pop()
+			s.finalLine.popPick()
 			return false
 		}
-		s.final.team[p] = team
-		f.room[team]--
+		s.finalLine.teamByPlayer[p] = team
+		f.freePlaces[team]--
 	}
 	return true
 }
 
-// mend looks for a match near the line-up in s.final, which has teams but may be none: it makes random changes to its
+// mendLineup looks for a match near the line-up in s.finalLine, which has teams but may be none: it makes random changes to its
 // tickets and teams, and keeps those after which it is no farther from holding. It tries so many changes.
-func (s *search) mend(times int) bool {
-	distance := s.distance()
+func (s *search) mendLineup(times int) bool {
+	distance := s.distanceToMatch()
 	for ; times > 0 && distance > 0; times-- {
-		s.nodes--
-		s.trial.copy(&s.final)
-		if s.alter() {
-			if d := s.distance(); d <= distance {
+		s.stepsLeft--
+		s.trialLine.copyFrom(&s.finalLine)
+		if s.alterLineup() {
+			if d := s.distanceToMatch(); d <= distance {
 				distance = d
 				continue
 			}
 		}
 		// Takes the change back: the copy of before is the line-up again.
-		s.final, s.trial = s.trial, s.final
+		s.finalLine, s.trialLine = s.trialLine, s.finalLine
 	}
-	return distance == 0 && s.confirm()
+	return distance == 0 && s.confirmMatch()
 }
 
-// distance is how far the line-up with its teams is from a match; 0: it is one.
-func (s *search) distance() float64 {
-	least := s.plan.leastAt(s.final.age(s.plan.profile.Age))
+// distanceToMatch is how far the line-up with its teams is from a match; 0: it is one.
+func (s *search) distanceToMatch() float64 {
+	least := s.plan.leastAt(s.finalLine.decidingAge(s.plan.profile.Age))
 	total := 0.0
 	for team := range s.plan.teams {
-		size := s.final.size(team)
-		total += float64(max(0, least.teams[team]-size))
-		if size > least.teams[team] && !s.plan.teams[team].allows(size, least.teams[team]) {
+		size := s.finalLine.teamSize(team)
+		total += float64(max(0, least.teamSizes[team]-size))
+		if size > least.teamSizes[team] && !s.plan.teams[team].allowsSize(size, least.teamSizes[team]) {
 			total++
 		}
 	}
-	over, regions := s.judge(false)
-	s.placing.regions = regions
-	if regions == 0 && s.final.allowedRegions != 0 && over == 0 {
+	over, regions := s.judgeRules(false)
+	s.placing.holdingRegions = regions
+	if regions == 0 && s.finalLine.allowedRegions != 0 && over == 0 {
 		over = 1
 	}
-	return total + over + s.violation()
+	return total + over + s.castAndJudge()
 }
 
-// confirm puts the tickets of a match into the order of their ids, in which sums are taken, and judges it once more.
-func (s *search) confirm() bool {
-	s.final.sortByID(&s.trial)
-	return s.holdsWithoutTeams() && s.violation() == 0
+// confirmMatch puts the tickets of a match into the order of their ids, in which sums are taken, and judges it once more.
+func (s *search) confirmMatch() bool {
+	s.finalLine.sortByID(&s.trialLine)
+	return s.holdsWithoutTeams() && s.castAndJudge() == 0
 }
 
-// alter makes a random change of the line-up, and reports whether it could.
-func (s *search) alter() bool {
-	pick, team := s.random.below(len(s.final.picks)), s.random.below(len(s.plan.teams))
-	switch s.random.below(8) {
+// alterLineup makes a random change of the line-up, and reports whether it could.
+func (s *search) alterLineup() bool {
+	pick, team := s.randomLot.drawBelow(len(s.finalLine.picks)), s.randomLot.drawBelow(len(s.plan.teams))
+	switch s.randomLot.drawBelow(8) {
 	case 0, 1, 2, 3:
-		return s.replace(pick, s.outsider())
+		return s.replacePick(pick, s.drawOutsider())
 	case 4, 5:
-		return s.swapPicks(pick, s.random.below(len(s.final.picks)))
+		return s.swapPicks(pick, s.randomLot.drawBelow(len(s.finalLine.picks)))
 	case 6:
 		return s.movePick(pick, team)
 	}
-	if s.random.below(2) == 0 {
-		return s.addPick(s.outsider(), team)
+	if s.randomLot.drawBelow(2) == 0 {
+		return s.addPick(s.drawOutsider(), team)
 	}
 	return s.removePick(pick)
 }
 
-// outsider draws one of the choices that are not in the line-up; nil: none was drawn.
-func (s *search) outsider() *candidate {
+// drawOutsider draws one of the choices that are not in the line-up; nil: none was drawn.
+func (s *search) drawOutsider() *candidate {
 	list := s.choices.list
 	if len(list) == 0 {
 		return nil
 	}
-	c := list[s.random.below(len(list))]
-	if slices.Contains(s.final.picks, c) {
+	c := list[s.randomLot.drawBelow(len(list))]
+	if slices.Contains(s.finalLine.picks, c) {
 		return nil
 	}
 	return c
 }
 
 func (s *search) removePick(pick int) bool {
-	if s.final.picks[pick] == s.seed {
+	if s.finalLine.picks[pick] == s.seed {
 		return false
 	}
-	s.final.remove(pick)
+	s.finalLine.removePick(pick)
 	return true
 }
 
 func (s *search) addPick(c *candidate, team int) bool {
-	if c == nil || !s.hasPlace(team, c.size) || s.refusal(&s.final, c) != "" {
+	if c == nil || !s.hasPlace(team, c.playerCount) || s.refusalOf(&s.finalLine, c) != "" {
 		return false
 	}
-	s.final.push(c)
-	s.final.setTeam(len(s.final.picks)-1, team)
+	s.finalLine.pushPick(c)
+	s.finalLine.setTeam(len(s.finalLine.picks)-1, team)
 	return true
 }
 
-// replace gives the places of a ticket to an outsider: of one with as many players each, else in the team that all are
+// replacePick gives the places of a ticket to an outsider: of one with as many players each, else in the team that all are
 // in, and of further tickets there if it is larger.
-func (s *search) replace(pick int, c *candidate) bool {
+func (s *search) replacePick(pick int, c *candidate) bool {
 	if c == nil {
 		return false
 	}
-	from, to := s.final.playersOf(pick)
-	team := s.final.team[from]
-	seats := slices.Clone(s.final.team[from:to])
+	from, to := s.finalLine.playersOf(pick)
+	team := s.finalLine.teamByPlayer[from]
+	seats := slices.Clone(s.finalLine.teamByPlayer[from:to])
 	if !s.removePick(pick) {
 		return false
 	}
-	if c.size != len(seats) {
+	if c.playerCount != len(seats) {
 		inOneTeam := !slices.ContainsFunc(seats, func(t int) bool { return t != team })
-		return inOneTeam && s.makeRoom(team, c.size) && s.addPick(c, team)
+		return inOneTeam && s.makeRoom(team, c.playerCount) && s.addPick(c, team)
 	}
-	if s.refusal(&s.final, c) != "" {
+	if s.refusalOf(&s.finalLine, c) != "" {
 		return false
 	}
-	s.final.push(c)
-	copy(s.final.team[s.final.players-c.size:], seats)
+	s.finalLine.pushPick(c)
+	copy(s.finalLine.teamByPlayer[s.finalLine.playerCount-c.playerCount:], seats)
 	return true
 }
 
 // makeRoom takes tickets out of a team until so many players have a place, and reports whether they have.
 func (s *search) makeRoom(team, players int) bool {
-	for pick := len(s.final.picks) - 1; pick >= 0 && !s.hasPlace(team, players); pick-- {
-		if s.final.team[s.final.first[pick]] == team {
+	for pick := len(s.finalLine.picks) - 1; pick >= 0 && !s.hasPlace(team, players); pick-- {
+		if s.finalLine.teamByPlayer[s.finalLine.firstPlayer[pick]] == team {
 			s.removePick(pick)
 		}
 	}
@@ -264,15 +265,15 @@ func (s *search) makeRoom(team, players int) bool {
 
 // swapPicks exchanges the teams of two tickets, or of one player of each where parties may be split.
 func (s *search) swapPicks(a, b int) bool {
-	l := &s.final
+	l := &s.finalLine
 	fromA, toA := l.playersOf(a)
 	fromB, toB := l.playersOf(b)
-	if s.plan.split {
-		p, q := fromA+s.random.below(toA-fromA), fromB+s.random.below(toB-fromB)
-		l.team[p], l.team[q] = l.team[q], l.team[p]
-		return l.team[p] != l.team[q]
+	if s.plan.maySplit {
+		p, q := fromA+s.randomLot.drawBelow(toA-fromA), fromB+s.randomLot.drawBelow(toB-fromB)
+		l.teamByPlayer[p], l.teamByPlayer[q] = l.teamByPlayer[q], l.teamByPlayer[p]
+		return l.teamByPlayer[p] != l.teamByPlayer[q]
 	}
-	x, y := l.team[fromA], l.team[fromB]
+	x, y := l.teamByPlayer[fromA], l.teamByPlayer[fromB]
 	if x == y {
 		return false
 	}
@@ -282,15 +283,15 @@ func (s *search) swapPicks(a, b int) bool {
 }
 
 func (s *search) movePick(pick, team int) bool {
-	from, to := s.final.playersOf(pick)
-	if s.final.team[from] == team || !s.hasPlace(team, to-from) {
+	from, to := s.finalLine.playersOf(pick)
+	if s.finalLine.teamByPlayer[from] == team || !s.hasPlace(team, to-from) {
 		return false
 	}
-	s.final.setTeam(pick, team)
+	s.finalLine.setTeam(pick, team)
 	return true
 }
 
 // hasPlace reports whether a team has room for so many more players.
 func (s *search) hasPlace(team, players int) bool {
-	return s.final.size(team)+players <= s.plan.teams[team].spec.Max
+	return s.finalLine.teamSize(team)+players <= s.plan.teams[team].spec.Max
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// fold makes one number of many, which must be at least one. Sums are taken in the given order.
-func fold(values []float64, f profile.Fold) float64 {
+// foldValues makes one number of many, which must be at least one. Sums are taken in the given order.
+func foldValues(values []float64, f profile.Fold) float64 {
 	switch f {
 	case profile.FoldMin:
 		return slices.Min(values)
 	case profile.FoldMax:
 		return slices.Max(values)
 	case profile.FoldMean:
-		return sum(values) / float64(len(values))
+		return sumValues(values) / float64(len(values))
 	case profile.FoldSum:
-		return sum(values)
+		return sumValues(values)
 	case profile.FoldCount:
 		return float64(len(values))
 	case profile.FoldEach, profile.Intersect, profile.Union:
@@ -25,7 +25,7 @@ func fold(values []float64, f profile.Fold) float64 {
 	return values[0]
 }
 
-func sum(values []float64) float64 {
+func sumValues(values []float64) float64 {
 	var total float64
 	for _, x := range values {
 		total += x
@@ -38,7 +38,7 @@ func foldParty(values []float64, start int, f profile.Fold) []float64 {
 	if len(values)-start < 2 || !foldsNumbers(f) {
 		return values
 	}
-	values[start] = fold(values[start:], f)
+	values[start] = foldValues(values[start:], f)
 	return values[:start+1]
 }
 
@@ -46,8 +46,8 @@ func foldsNumbers(f profile.Fold) bool {
 	return f == profile.FoldMin || f == profile.FoldMax || f == profile.FoldMean || f == profile.FoldSum
 }
 
-// extremes returns the least and the greatest number; low > high if there is none.
-func extremes(values []float64) (low, high float64) {
+// extremesOf returns the least and the greatest number; low > high if there is none.
+func extremesOf(values []float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, x := range values {
 		low, high = min(low, x), max(high, x)
@@ -55,9 +55,9 @@ func extremes(values []float64) (low, high float64) {
 	return low, high
 }
 
-// spread returns the greatest less the least number, and 0 of none.
-func spread(values []float64) float64 {
-	low, high := extremes(values)
+// spreadOf returns the greatest less the least number, and 0 of none.
+func spreadOf(values []float64) float64 {
+	low, high := extremesOf(values)
 	if low > high {
 		return 0
 	}

@@ -13,16 +13,16 @@ import (
 // each satisfies in a pair with this ticket, and keeps the few that a search would try, so its memory does not grow
 // with the queue. It decides nothing, and is not safe for concurrent use.
 type Inquiry struct {
-	engine *Engine // with this ticket alone
-	seed   *candidate
-	pair   lineup // this ticket, and the one that is compared with it
-	pairs  []bool // by rule: whether two tickets that break it cannot be in one match
+	engine    *Engine // with this ticket alone
+	seed      *candidate
+	pairLine  lineup // this ticket, and the one that is compared with it
+	isOfPairs []bool // by rule: whether two tickets that break it cannot be in one match
 
-	findings   Findings
-	nearest    nearest
-	fit        shortlist   // break no rule
-	relaxed    []shortlist // by rule: break this one alone
-	stepsSpent int         // steps of searches
+	findings     Findings
+	nearest      nearest
+	fittingList  shortlist   // break no rule
+	relaxedLists []shortlist // by rule: break this one alone
+	stepsSpent   int         // steps of searches
 }
 
 // Findings are the result of an [Inquiry].
@@ -88,19 +88,19 @@ func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *In
 		return nil, lacks
 	}
 	e.SetRegions(regions)
-	e.now = now.UnixNano()
+	e.nowNanos = now.UnixNano()
 	e.Add(t)
-	q = &Inquiry{engine: e, seed: e.tickets[t.ID]}
+	q = &Inquiry{engine: e, seed: e.candidateByID[t.ID]}
 	pl := e.plan
 	for _, r := range pl.rules {
-		q.pairs = append(q.pairs, ofPairs(r))
+		q.isOfPairs = append(q.isOfPairs, ofPairs(r))
 		q.findings.Rules = append(q.findings.Rules, Reach{ID: r.id, OfPairs: ofPairs(r)})
 	}
 	q.findings.HeadStart = pl.headStart(q.seed)
 	q.findings.Excluded = map[string]int{}
-	q.fit = newShortlist(q.seed, pl, min(max(64, 8*pl.maxPlayers), maxScanned))
+	q.fittingList = newShortlist(q.seed, pl, min(max(64, 8*pl.maxPlayers), maxScanned))
 	for range pl.rules {
-		q.relaxed = append(q.relaxed, newShortlist(q.seed, pl, min(max(64, 2*pl.maxPlayers), maxScanned/4)))
+		q.relaxedLists = append(q.relaxedLists, newShortlist(q.seed, pl, min(max(64, 2*pl.maxPlayers), maxScanned/4)))
 	}
 	e.search.plan = pl
 	return q, nil
@@ -110,44 +110,44 @@ func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *In
 // profile.
 func (q *Inquiry) Compare(other *match.Ticket) {
 	e := q.engine
-	if other.ID == q.seed.ticket.ID || len(e.plan.lacks(other)) > 0 {
+	if other.ID == q.seed.ticket.ID || len(e.plan.findLacks(other)) > 0 {
 		return
 	}
-	c := e.prepare(other)
+	c := e.prepareCandidate(other)
 	q.findings.OtherCandidates++
-	fails := q.funnel(c)
+	fails := q.judgePair(c)
 	if len(fails) > 0 {
-		q.nearest.offer(c, fails)
+		q.nearest.offerCandidate(c, fails)
 	}
-	q.shortlist(c, fails)
+	q.shortlistCandidate(c, fails)
 }
 
 // failure is a rule that a pair breaks, or a reason why it cannot be in one match.
 type failure struct {
-	rule    int // -1: because
-	because string
-	verdict verdict
+	ruleIndex int // -1: because
+	because   string
+	verdict   verdict
 }
 
-// funnel counts the rules that the pair satisfies, and returns those that it breaks.
-func (q *Inquiry) funnel(c *candidate) (fails []failure) {
+// judgePair counts the rules that the pair satisfies, and returns those that it breaks.
+func (q *Inquiry) judgePair(c *candidate) (fails []failure) {
 	e := q.engine
-	q.pair.reset(e.now, e.regions.knownRegions, len(e.plan.teams))
+	q.pairLine.resetTo(e.nowNanos, e.hostRegions.knownRegions, len(e.plan.teams))
 	for _, one := range []*candidate{q.seed, c} {
-		q.pair.push(one)
+		q.pairLine.pushPick(one)
 	}
 	if c.ticket.ID < q.seed.ticket.ID { // sums are taken in the order of ids
-		q.pair.pop()
-		q.pair.pop()
-		q.pair.push(c)
-		q.pair.push(q.seed)
+		q.pairLine.popPick()
+		q.pairLine.popPick()
+		q.pairLine.pushPick(c)
+		q.pairLine.pushPick(q.seed)
 	}
 	for i, r := range e.plan.rules {
-		if !q.pairs[i] {
+		if !q.isOfPairs[i] {
 			continue
 		}
-		if v := r.verdict(&q.pair); v.excess > 0 {
-			fails = append(fails, failure{rule: i, verdict: v})
+		if v := r.verdictFor(&q.pairLine); v.excess > 0 {
+			fails = append(fails, failure{ruleIndex: i, verdict: v})
 			continue
 		}
 		reach := &q.findings.Rules[i]
@@ -156,25 +156,25 @@ func (q *Inquiry) funnel(c *candidate) (fails []failure) {
 			reach.HoldsAllBefore++
 		}
 	}
-	if because := q.excludes(c); because != "" {
+	if because := q.exclusionReason(c); because != "" {
 		if len(fails) == 0 {
 			q.findings.Excluded[because]++
 		}
-		fails = append(fails, failure{rule: -1, because: because, verdict: verdict{excess: 1}})
+		fails = append(fails, failure{ruleIndex: -1, because: because, verdict: verdict{excess: 1}})
 	}
 	return fails
 }
 
-// excludes returns why two tickets cannot be in one match whatever its rules are; empty if they can.
-func (q *Inquiry) excludes(c *candidate) string {
+// exclusionReason returns why two tickets cannot be in one match whatever its rules are; empty if they can.
+func (q *Inquiry) exclusionReason(c *candidate) string {
 	s := &q.engine.search
 	q.resetPair()
 	switch {
-	case q.seed.size+c.size > s.plan.maxPlayers, !s.packs(&q.pair, c):
+	case q.seed.playerCount+c.playerCount > s.plan.maxPlayers, !s.canPack(&q.pairLine, c):
 		return becauseSize
-	case s.plan.modes != 0 && q.seed.modes&c.modes == 0:
+	case s.plan.allModes != 0 && q.seed.allowedModes&c.allowedModes == 0:
 		return becauseMode
-	case q.pair.hasPlayerOf(c):
+	case q.pairLine.hasPlayerOf(c):
 		return becausePlayer
 	}
 	return ""
@@ -182,19 +182,19 @@ func (q *Inquiry) excludes(c *candidate) string {
 
 // resetPair resets the pair to a line-up of only the ticket.
 func (q *Inquiry) resetPair() {
-	q.pair.reset(q.engine.now, q.engine.regions.knownRegions, len(q.engine.plan.teams))
-	q.pair.push(q.seed)
+	q.pairLine.resetTo(q.engine.nowNanos, q.engine.hostRegions.knownRegions, len(q.engine.plan.teams))
+	q.pairLine.pushPick(q.seed)
 }
 
-// shortlist keeps a candidate that may be in a match with the ticket: at some age, or if one rule were relaxed.
-func (q *Inquiry) shortlist(c *candidate, fails []failure) {
-	if slices.ContainsFunc(fails, func(f failure) bool { return f.rule < 0 }) {
+// shortlistCandidate keeps a candidate that may be in a match with the ticket: at some age, or if one rule were relaxed.
+func (q *Inquiry) shortlistCandidate(c *candidate, fails []failure) {
+	if slices.ContainsFunc(fails, func(f failure) bool { return f.ruleIndex < 0 }) {
 		return
 	}
 	q.resetPair()
 	broken := -1
 	for i, r := range q.engine.plan.rules {
-		if r.everAdmits(&q.pair, c) {
+		if r.everAdmits(&q.pairLine, c) {
 			continue
 		}
 		// It breaks two rules for good: to relax one of them would not help.
@@ -204,53 +204,53 @@ func (q *Inquiry) shortlist(c *candidate, fails []failure) {
 		broken = i
 	}
 	if broken < 0 {
-		q.fit.add(c, len(fails) == 0)
+		q.fittingList.addListed(c, len(fails) == 0)
 		return
 	}
-	q.relaxed[broken].add(c, len(fails) <= 1)
+	q.relaxedLists[broken].addListed(c, len(fails) <= 1)
 }
 
 // everAdmits is mayAdmit under the widest limits that a match of the two can have together with tickets that have
 // waited longer.
 func (r *rule) everAdmits(l *lineup, c *candidate) bool {
 	_, pairs := r.condition.(pairwise)
-	if r.age == profile.Youngest || r.age == profile.Each && pairs || len(r.steps) == 0 {
+	if r.ageKind == profile.Youngest || r.ageKind == profile.Each && pairs || len(r.limitSteps) == 0 {
 		return r.mayAdmit(l, c)
 	}
-	lim := &r.steps[len(r.steps)-1].Limits
-	return lim.Ended || r.condition.admits(l, c, lim)
+	lim := &r.limitSteps[len(r.limitSteps)-1].Limits
+	return lim.Ended || r.condition.admitsCandidate(l, c, lim)
 }
 
 // nearest keeps the candidate that breaks the fewest rules by the least.
 type nearest struct {
-	c      *candidate
-	fails  []failure
-	excess float64
+	c         *candidate
+	fails     []failure
+	excessSum float64
 }
 
-func (n *nearest) offer(c *candidate, fails []failure) {
+func (n *nearest) offerCandidate(c *candidate, fails []failure) {
 	over := 0.0
 	for _, f := range fails {
 		over += f.verdict.excess
 	}
 	less := n.c == nil
 	if !less {
-		less = cmp.Or(cmp.Compare(len(fails), len(n.fails)), cmp.Compare(over, n.excess), byAge(c, n.c)) < 0
+		less = cmp.Or(cmp.Compare(len(fails), len(n.fails)), cmp.Compare(over, n.excessSum), byAge(c, n.c)) < 0
 	}
 	if less {
 		*n = nearest{c, fails, over}
 	}
 }
 
-func (n *nearest) described(pl *plan) *Nearest {
+func (n *nearest) describeNearest(pl *plan) *Nearest {
 	if n.c == nil {
 		return nil
 	}
 	found := &Nearest{Ticket: n.c.ticket.ID}
 	for _, f := range n.fails {
 		id := f.because
-		if f.rule >= 0 {
-			id = pl.rules[f.rule].id
+		if f.ruleIndex >= 0 {
+			id = pl.rules[f.ruleIndex].id
 		}
 		found.Fails = append(found.Fails, RuleValue{ID: id, Value: f.verdict.value, Limit: f.verdict.limit})
 	}

@@ -50,7 +50,8 @@ func drawInquiry(t *rapid.T, most int) *inquired {
 // narrowedByOthers reports whether a rule may fail between the players of one ticket because another ticket is young.
 func narrowedByOthers(rules []profile.Rule) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
-		pairs := r.Kind == profile.Near || r.Kind == profile.Same || r.Kind == profile.Different || r.Kind == profile.Avoid
+		pairs := r.Kind == profile.Near || r.Kind == profile.Same || r.Kind == profile.Different ||
+			r.Kind == profile.Avoid
 		return r.Age == profile.Each && len(r.Widen) > 0 && !pairs || narrowedByOthers(r.Rules)
 	})
 }
@@ -66,7 +67,8 @@ func seq(n int) []int {
 // feasible reports by brute force whether the ticket has a match under a profile.
 func (q *inquired) feasible(p *profile.Profile) bool {
 	if p != q.p { // what a ticket lacks for a rule excludes it, however wide the rule is
-		q.tickets = slices.DeleteFunc(q.tickets, func(t match.Ticket) bool { ok, _ := New(q.in.Version, 0).Candidate(&t); return !ok })
+		q.tickets = slices.DeleteFunc(q.tickets,
+			func(t match.Ticket) bool { ok, _ := New(q.in.Version, 0).Candidate(&t); return !ok })
 	}
 	_, ok := verify.FindWith(p, q.tickets[0].ID, q.tickets, q.regions, q.in.Now)
 	return ok
@@ -122,7 +124,8 @@ func TestAnInquirySaysTheLeastRelaxation(t *testing.T) {
 		}
 		for _, r := range q.p.Rules {
 			if !listed[r.ID] && q.Complete {
-				require.False(t, q.feasible(q.relaxed(r.ID, profile.Limits{Ended: true})), "without %s there is a match", r.ID)
+				require.False(t, q.feasible(q.relaxed(r.ID, profile.Limits{Ended: true})),
+					"without %s there is a match", r.ID)
 			}
 		}
 	}
@@ -249,7 +252,8 @@ func TestAnInquiryFindsTheGreatestSet(t *testing.T) {
 	f := inquire(t, p, tickets)
 	require.Equal(t, Best{Players: 7, Needed: 10, Lacks: map[string]int{"healer": 2, "tank": 1}}, f.Best)
 	require.Equal(t, Reach{ID: "near-skill", OfPairs: true, Holds: 9, HoldsAllBefore: 9}, f.Rules[0])
-	require.Equal(t, &Nearest{Ticket: "far", Fails: []RuleValue{{ID: "near-skill", Value: 1500, Limit: 200}}}, f.Nearest)
+	require.Equal(t, &Nearest{Ticket: "far", Fails: []RuleValue{{ID: "near-skill", Value: 1500, Limit: 200}}},
+		f.Nearest)
 	require.Empty(t, f.Relaxations, "no rule conjures healers up")
 	require.True(t, f.Complete)
 }
@@ -267,9 +271,11 @@ func inquire(t *testing.T, p *profile.Profile, tickets []*match.Ticket) Findings
 // Rules over sets show what came nearest, and how much more they would have to allow.
 func TestAnInquiryJudgesSets(t *testing.T) {
 	t.Parallel()
-	balance := profile.Rule{ID: "balance", Kind: profile.Balance, Attribute: "skill", Teams: profile.FoldMean, Limits: profile.Limits{Within: 30}}
+	balance := profile.Rule{ID: "balance", Kind: profile.Balance, Attribute: "skill", Teams: profile.FoldMean,
+		Limits: profile.Limits{Within: 30}}
 	p := with(game(2, 2), nearSkill(500), balance)
-	f := inquire(t, p, []*match.Ticket{ticket("a", skill(1000)), ticket("b", skill(1010)), ticket("c", skill(1020)), ticket("d", skill(1500))})
+	f := inquire(t, p, []*match.Ticket{ticket("a", skill(1000)), ticket("b", skill(1010)), ticket("c", skill(1020)),
+		ticket("d", skill(1500))})
 	require.Nil(t, f.Match)
 	require.Equal(t, Reach{ID: "balance", Judged: true, Value: 235, Limit: 30}, f.Rules[1])
 	require.Len(t, f.Relaxations, 1)
@@ -297,7 +303,7 @@ func TestAnInquiryKeepsFew(t *testing.T) {
 		q.Compare(c)
 	}
 	f := q.Findings(1 << 18)
-	require.LessOrEqual(t, len(q.fit.list), 160)
+	require.LessOrEqual(t, len(q.fittingList.list), 160)
 	require.Len(t, f.Match, 10)
 	require.Equal(t, 20_000, f.OtherCandidates)
 }

@@ -26,89 +26,91 @@ func (e *Engine) PutRoster(r Roster) {
 	if e.plan.profile.When == profile.Never || len(r.Teams) != len(e.plan.teams) {
 		return
 	}
-	added := newRoster(r, e.plan, &e.regions)
-	at, _ := slices.BinarySearchFunc(e.rosters, added, (*roster).compare)
-	e.rosters = slices.Insert(e.rosters, at, added)
+	added := newRoster(r, e.plan, &e.hostRegions)
+	at, _ := slices.BinarySearchFunc(e.openRosters, added, (*roster).compareOpened)
+	e.openRosters = slices.Insert(e.openRosters, at, added)
 	// The oldest take the seats first, so few others would find one. The sweep reaches those that might.
-	for at, n := (cursor{}), 0; !e.ages.ended(at) && n < seedsPerRoster; n++ {
-		e.markDirty(e.ages.entry(at).c)
-		at = e.ages.next(at)
+	for at, n := (cursor{}), 0; !e.ageTree.isEnd(at) && n < seedsPerRoster; n++ {
+		e.markDirty(e.ageTree.entryAt(at).c)
+		at = e.ageTree.nextCursor(at)
 	}
 	e.sweep.begin()
 }
 
 // RemoveRoster forgets an open match. A session that is unknown is ignored.
 func (e *Engine) RemoveRoster(session string) {
-	e.rosters = slices.DeleteFunc(e.rosters, func(r *roster) bool { return r.openMatch.Session == session })
+	e.openRosters = slices.DeleteFunc(e.openRosters, func(r *roster) bool { return r.openMatch.Session == session })
 }
 
-func (r *roster) compare(o *roster) int {
-	return cmp.Or(r.openMatch.Opened.Compare(o.openMatch.Opened), strings.Compare(r.openMatch.Session, o.openMatch.Session))
+func (r *roster) compareOpened(o *roster) int {
+	return cmp.Or(r.openMatch.Opened.Compare(o.openMatch.Opened),
+		strings.Compare(r.openMatch.Session, o.openMatch.Session))
 }
 
-// join looks for an open match that a seed may join, the one that was opened first. The seats that it takes are taken
+// tryJoin looks for an open match that a seed may join, the one that was opened first. The seats that it takes are taken
 // for later seeds, too, until PutRoster.
-func (e *Engine) join(c *candidate, found *[]Proposal, spent *int) bool {
+func (e *Engine) tryJoin(c *candidate, found *[]Proposal, spent *int) bool {
 	tried := 0
-	for _, r := range e.rosters {
+	for _, r := range e.openRosters {
 		if tried == rostersPerSeed {
 			return false
 		}
-		if !e.joinable(r, c) {
+		if !e.isJoinable(r, c) {
 			continue
 		}
 		tried++
 		*spent += len(e.plan.teams)
 		allowed := noRegion
-		if region := e.regions.number(r.openMatch.Region); region >= 0 {
+		if region := e.hostRegions.number(r.openMatch.Region); region >= 0 {
 			allowed = 1 << region
 		}
-		if e.search.join(e.plan, r, c, e.now, allowed) {
-			e.propose(found)
+		if e.search.joinRoster(e.plan, r, c, e.nowNanos, allowed) {
+			e.proposeFound(found)
 			joined := &(*found)[len(*found)-1]
 			joined.Session = r.openMatch.Session
 			if r.openMatch.Mode != "" {
 				joined.Modes = []string{r.openMatch.Mode}
 			}
-			r.seat(c, &e.search.final)
+			r.seatNewcomer(c, &e.search.finalLine)
 			return true
 		}
 	}
 	return false
 }
 
-// joinable reports whether newcomers may still join, and the seed has room there and allows its mode.
-func (e *Engine) joinable(r *roster, c *candidate) bool {
+// isJoinable reports whether newcomers may still join, and the seed has room there and allows its mode.
+func (e *Engine) isJoinable(r *roster, c *candidate) bool {
 	within := e.plan.profile.Within
-	if within > 0 && time.Duration(e.now-r.openMatch.Opened.UnixNano()) > within || r.players+c.size > e.plan.maxPlayers {
+	if within > 0 && time.Duration(e.nowNanos-r.openMatch.Opened.UnixNano()) > within ||
+		r.playerCount+c.playerCount > e.plan.maxPlayers {
 		return false
 	}
 	mode := slices.Index(e.plan.profile.Modes, r.openMatch.Mode)
-	return mode < 0 || c.modes&(1<<mode) != 0
+	return mode < 0 || c.allowedModes&(1<<mode) != 0
 }
 
-// join reports whether the seed may join; teams and roles are then in s.final. Its party stays together.
-func (s *search) join(pl *plan, r *roster, c *candidate, now int64, allowed uint64) bool {
+// joinRoster reports whether the seed may join; teams and roles are then in s.finalLine. Its party stays together.
+func (s *search) joinRoster(pl *plan, r *roster, c *candidate, now int64, allowed uint64) bool {
 	// A proposal names the choices that its search passed over: a join has none, and must not name those of the last
 	// search.
-	s.plan, s.seed, s.choices = pl, c, choices{list: s.choices.list[:0], players: s.choices.players}
-	s.line.reset(now, allowed, len(pl.teams))
-	for _, seated := range r.parties {
-		s.line.push(seated)
+	s.plan, s.seed, s.choices = pl, c, choices{list: s.choices.list[:0], playersUpTo: s.choices.playersUpTo}
+	s.line.resetTo(now, allowed, len(pl.teams))
+	for _, seated := range r.seatedParties {
+		s.line.pushPick(seated)
 	}
-	if s.refusal(&s.line, c) != "" {
+	if s.refusalOf(&s.line, c) != "" {
 		return false
 	}
-	s.line.push(c)
-	s.final.copyByID(&s.line)
+	s.line.pushPick(c)
+	s.finalLine.copyByID(&s.line)
 	s.takeSeats()
 	if !s.holdsWithoutTeams() {
 		return false
 	}
-	pick := slices.Index(s.final.picks, c)
+	pick := slices.Index(s.finalLine.picks, c)
 	for _, team := range s.byFreeSeats() {
 		if s.fitsInto(team, c) {
-			s.final.setTeam(pick, team)
+			s.finalLine.setTeam(pick, team)
 			if s.holdsInTeams() {
 				return true
 			}
@@ -120,14 +122,14 @@ func (s *search) join(pl *plan, r *roster, c *candidate, now int64, allowed uint
 // takeSeats puts the players of the open match where they are.
 func (s *search) takeSeats() {
 	p := &s.placing
-	p.sizes = append(p.sizes[:0], make([]int, len(s.plan.teams))...)
-	for pick, c := range s.final.picks {
-		if !c.seated {
+	p.teamSizes = append(p.teamSizes[:0], make([]int, len(s.plan.teams))...)
+	for pick, c := range s.finalLine.picks {
+		if !c.isSeated {
 			continue
 		}
-		for i, seat := range c.seats {
-			s.final.team[s.final.first[pick]+i] = seat.team
-			p.sizes[seat.team]++
+		for i, seat := range c.takenSeats {
+			s.finalLine.teamByPlayer[s.finalLine.firstPlayer[pick]+i] = seat.teamIndex
+			p.teamSizes[seat.teamIndex]++
 		}
 	}
 }
@@ -142,23 +144,25 @@ func (s *search) byFreeSeats() []int {
 	return order
 }
 
-func (s *search) freePlaces(team int) int { return s.plan.teams[team].spec.Max - s.placing.sizes[team] }
+func (s *search) freePlaces(team int) int {
+	return s.plan.teams[team].spec.Max - s.placing.teamSizes[team]
+}
 
 // fitsInto reports whether a team has room, and the teams stay even: the match must not become more lopsided than it
 // is.
 func (s *search) fitsInto(team int, c *candidate) bool {
-	if s.freePlaces(team) < c.size {
+	if s.freePlaces(team) < c.playerCount {
 		return false
 	}
-	before := s.unevenness()
-	s.placing.sizes[team] += c.size
-	after := s.unevenness()
-	s.placing.sizes[team] -= c.size
+	before := s.freeSeatSpread()
+	s.placing.teamSizes[team] += c.playerCount
+	after := s.freeSeatSpread()
+	s.placing.teamSizes[team] -= c.playerCount
 	return after <= max(before, unevenWithout)
 }
 
-// unevenness is by how much the teams differ in free seats.
-func (s *search) unevenness() int {
+// freeSeatSpread is by how much the teams differ in free seats.
+func (s *search) freeSeatSpread() int {
 	least, most := s.freePlaces(0), s.freePlaces(0)
 	for team := range s.plan.teams {
 		least, most = min(least, s.freePlaces(team)), max(most, s.freePlaces(team))
@@ -169,17 +173,17 @@ func (s *search) unevenness() int {
 // holdsInTeams casts the roles and judges the rules that look at teams. A role may stay empty while its team has a free
 // seat for it.
 func (s *search) holdsInTeams() bool {
-	s.casting.begin(&s.final)
+	s.casting.resetRoles(&s.finalLine)
 	for team := range s.plan.teams {
-		needs := s.plan.teams[team].roles
-		empty := s.casting.cast(team, needs)
-		if empty > s.plan.teams[team].spec.Max-s.final.size(team) {
+		needs := s.plan.teams[team].roleNeeds
+		empty := s.casting.castRoles(team, needs)
+		if empty > s.plan.teams[team].spec.Max-s.finalLine.teamSize(team) {
 			return false
 		}
 		s.casting.castMore(team, needs)
 	}
 	v := s.violationOf(0)
-	if v > 0 && s.plan.rates {
+	if v > 0 && s.plan.ratesRoles {
 		v = s.exchangeRoles(v)
 	}
 	return v == 0
@@ -203,13 +207,13 @@ type RosterPlayer struct {
 
 // roster is an open match as the search sees it: its parties are candidates that have their seats already.
 type roster struct {
-	openMatch Roster
-	parties   []*candidate
-	players   int
+	openMatch     Roster
+	seatedParties []*candidate
+	playerCount   int
 }
 
 // seat is where a player of an open match sits.
-type seat struct{ team, role int }
+type seat struct{ teamIndex, roleIndex int }
 
 func newRoster(r Roster, pl *plan, regions *regionSet) *roster {
 	added := &roster{openMatch: r}
@@ -227,41 +231,41 @@ func newRoster(r Roster, pl *plan, regions *regionSet) *roster {
 			}
 			tickets[id].Players = append(tickets[id].Players, match.Player{Sub: p.Sub, Attributes: p.Attributes})
 			seats[p.Sub] = seat{team, pl.roleOrNone(p.Role)}
-			added.players++
+			added.playerCount++
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(tickets)) {
-		added.parties = append(added.parties, pl.seated(tickets[id], seats, regions))
+		added.seatedParties = append(added.seatedParties, pl.newSeatedParty(tickets[id], seats, regions))
 	}
 	return added
 }
 
 func (pl *plan) roleOrNone(name string) int {
-	if role := pl.role(name); role >= 0 {
+	if role := pl.roleNumber(name); role >= 0 {
 		return role
 	}
 	return noRole
 }
 
-// seated makes a candidate of a party that plays already.
-func (pl *plan) seated(t *match.Ticket, seats map[string]seat, regions *regionSet) *candidate {
-	c := pl.normalise(t, regions)
+// newSeatedParty makes a candidate of a party that plays already.
+func (pl *plan) newSeatedParty(t *match.Ticket, seats map[string]seat, regions *regionSet) *candidate {
+	c := pl.newCandidate(t, regions)
 	// The match has its mode already: players who are in it exclude none.
-	c.seated, c.modes = true, ^uint8(0)
+	c.isSeated, c.allowedModes = true, ^uint8(0)
 	for i := range t.Players {
-		c.seats = append(c.seats, seats[t.Players[i].Sub])
+		c.takenSeats = append(c.takenSeats, seats[t.Players[i].Sub])
 	}
 	return c
 }
 
-// seat adds a newcomer to the open match where the line-up has it.
-func (r *roster) seat(c *candidate, l *lineup) {
+// seatNewcomer adds a newcomer to the open match where the line-up has it.
+func (r *roster) seatNewcomer(c *candidate, l *lineup) {
 	joined := *c
-	joined.seated, joined.modes, joined.seats = true, ^uint8(0), nil
+	joined.isSeated, joined.allowedModes, joined.takenSeats = true, ^uint8(0), nil
 	from, to := l.playersOf(slices.Index(l.picks, c))
 	for p := from; p < to; p++ {
-		joined.seats = append(joined.seats, seat{l.team[p], l.role[p]})
+		joined.takenSeats = append(joined.takenSeats, seat{l.teamByPlayer[p], l.roleByPlayer[p]})
 	}
-	r.parties = append(r.parties, &joined)
-	r.players += c.size
+	r.seatedParties = append(r.seatedParties, &joined)
+	r.playerCount += c.playerCount
 }

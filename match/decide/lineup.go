@@ -11,18 +11,18 @@ import (
 // lineup is a set of tickets that may become a match, with the team and the role of each player once they have them.
 // Players are numbered through: those of the first ticket, then those of the next.
 type lineup struct {
-	now            int64 // nanoseconds since 1970
+	nowNanos       int64 // nanoseconds since 1970
 	allowedRegions uint64
-	teams          int
+	teamCount      int
 
-	picks   []*candidate
-	first   []int // by pick: the number of its first player
-	team    []int // by player; noTeam
-	role    []int // by player; noRole
-	players int
-	ages    []ageSpan // by pick: of the picks up to it
+	picks        []*candidate
+	firstPlayer  []int // by pick: the number of its first player
+	teamByPlayer []int // by player; noTeam
+	roleByPlayer []int // by player; noRole
+	playerCount  int
+	ageSpans     []ageSpan // by pick: of the picks up to it
 
-	values, moreValues []float64 // scratch
+	scratchValues, moreValues []float64 // scratch
 }
 
 // ageSpan is the earliest and the latest creation of some tickets.
@@ -34,70 +34,72 @@ const (
 	noRole = -2
 )
 
-func (l *lineup) reset(now int64, allowed uint64, teams int) {
-	l.now, l.allowedRegions, l.teams = now, allowed, teams
-	l.picks, l.first, l.team, l.role, l.ages = l.picks[:0], l.first[:0], l.team[:0], l.role[:0], l.ages[:0]
-	l.players = 0
+func (l *lineup) resetTo(now int64, allowed uint64, teams int) {
+	l.nowNanos, l.allowedRegions, l.teamCount = now, allowed, teams
+	l.picks, l.firstPlayer, l.teamByPlayer, l.roleByPlayer, l.ageSpans = l.picks[:0], l.firstPlayer[:0], l.teamByPlayer[:0], l.roleByPlayer[:0], l.ageSpans[:0]
+	l.playerCount = 0
 }
 
-func (l *lineup) push(c *candidate) {
-	l.ages = append(l.ages, l.span(c))
+func (l *lineup) pushPick(c *candidate) {
+	l.ageSpans = append(l.ageSpans, l.spanWith(c))
 	l.picks = append(l.picks, c)
-	l.first = append(l.first, l.players)
-	for range c.size {
-		l.team = append(l.team, noTeam)
-		l.role = append(l.role, noRole)
+	l.firstPlayer = append(l.firstPlayer, l.playerCount)
+	for range c.playerCount {
+		l.teamByPlayer = append(l.teamByPlayer, noTeam)
+		l.roleByPlayer = append(l.roleByPlayer, noRole)
 	}
-	l.players += c.size
+	l.playerCount += c.playerCount
 }
 
-func (l *lineup) pop() {
+func (l *lineup) popPick() {
 	last := len(l.picks) - 1
-	l.players -= l.picks[last].size
+	l.playerCount -= l.picks[last].playerCount
 	l.picks[last] = nil
-	l.picks, l.first, l.ages = l.picks[:last], l.first[:last], l.ages[:last]
-	l.team, l.role = l.team[:l.players], l.role[:l.players]
+	l.picks, l.firstPlayer, l.ageSpans = l.picks[:last], l.firstPlayer[:last], l.ageSpans[:last]
+	l.teamByPlayer, l.roleByPlayer = l.teamByPlayer[:l.playerCount], l.roleByPlayer[:l.playerCount]
 }
 
-// remove takes out a pick with its players.
-func (l *lineup) remove(pick int) {
+// removePick takes out a pick with its players.
+func (l *lineup) removePick(pick int) {
 	from, to := l.playersOf(pick)
 	n := to - from
-	l.team, l.role = slices.Delete(l.team, from, to), slices.Delete(l.role, from, to)
-	l.picks, l.first, l.ages = slices.Delete(l.picks, pick, pick+1), slices.Delete(l.first, pick, pick+1), l.ages[:pick]
+	l.teamByPlayer, l.roleByPlayer = slices.Delete(l.teamByPlayer, from, to), slices.Delete(l.roleByPlayer, from, to)
+	l.picks, l.firstPlayer, l.ageSpans = slices.Delete(l.picks, pick, pick+1), slices.Delete(l.firstPlayer, pick,
+		pick+1), l.ageSpans[:pick]
 	for i := pick; i < len(l.picks); i++ {
-		l.first[i] -= n
-		l.ages = append(l.ages, l.span(l.picks[i]))
+		l.firstPlayer[i] -= n
+		l.ageSpans = append(l.ageSpans, l.spanWith(l.picks[i]))
 	}
-	l.players -= n
+	l.playerCount -= n
 }
 
-// copy makes l a copy of another line-up.
-func (l *lineup) copy(from *lineup) {
-	l.now, l.allowedRegions, l.teams, l.players = from.now, from.allowedRegions, from.teams, from.players
-	l.picks, l.first, l.ages = append(l.picks[:0], from.picks...), append(l.first[:0],
-		from.first...), append(l.ages[:0], from.ages...)
-	l.team, l.role = append(l.team[:0], from.team...), append(l.role[:0], from.role...)
+// copyFrom makes l a copy of another line-up.
+func (l *lineup) copyFrom(from *lineup) {
+	l.nowNanos, l.allowedRegions, l.teamCount, l.playerCount = from.nowNanos, from.allowedRegions, from.teamCount, from.playerCount
+	l.picks, l.firstPlayer, l.ageSpans = append(l.picks[:0], from.picks...), append(l.firstPlayer[:0],
+		from.firstPlayer...), append(l.ageSpans[:0], from.ageSpans...)
+	l.teamByPlayer, l.roleByPlayer = append(l.teamByPlayer[:0], from.teamByPlayer...), append(l.roleByPlayer[:0],
+		from.roleByPlayer...)
 }
 
 // sortByID puts the picks into the order of their ids, with their teams. It uses another line-up as scratch.
 func (l *lineup) sortByID(scratch *lineup) {
-	scratch.copy(l)
+	scratch.copyFrom(l)
 	l.copyByID(scratch)
 	for pick, c := range l.picks {
 		at := slices.Index(scratch.picks, c)
 		from, to := scratch.playersOf(at)
-		copy(l.team[l.first[pick]:], scratch.team[from:to])
+		copy(l.teamByPlayer[l.firstPlayer[pick]:], scratch.teamByPlayer[from:to])
 	}
 }
 
 // copyByID makes l a copy of another line-up with the tickets in the order of their ids, in which sums are taken.
 func (l *lineup) copyByID(from *lineup) {
-	l.reset(from.now, from.allowedRegions, from.teams)
+	l.resetTo(from.nowNanos, from.allowedRegions, from.teamCount)
 	picks := slices.Clone(from.picks)
 	slices.SortFunc(picks, byID)
 	for _, c := range picks {
-		l.push(c)
+		l.pushPick(c)
 	}
 }
 
@@ -111,40 +113,42 @@ func byID(a, b *candidate) int {
 	return 0
 }
 
-// span returns the creation of the picks and c.
-func (l *lineup) span(c *candidate) ageSpan {
+// spanWith returns the creation of the picks and c.
+func (l *lineup) spanWith(c *candidate) ageSpan {
 	s := ageSpan{math.MaxInt64, math.MinInt64}
-	if n := len(l.ages); n > 0 {
-		s = l.ages[n-1]
+	if n := len(l.ageSpans); n > 0 {
+		s = l.ageSpans[n-1]
 	}
-	if c != nil && !c.seated {
-		s.earliest, s.latest = min(s.earliest, c.created), max(s.latest, c.created)
+	if c != nil && !c.isSeated {
+		s.earliest, s.latest = min(s.earliest, c.createdNanos), max(s.latest, c.createdNanos)
 	}
 	return s
 }
 
-func (l *lineup) ageOf(c *candidate) time.Duration { return time.Duration(l.now - c.created) }
+func (l *lineup) ageOf(c *candidate) time.Duration { return time.Duration(l.nowNanos - c.createdNanos) }
 
 // playersOf returns the numbers of a pick's first player and of the one after its last.
 func (l *lineup) playersOf(pick int) (from, to int) {
-	return l.first[pick], l.first[pick] + l.picks[pick].size
+	return l.firstPlayer[pick], l.firstPlayer[pick] + l.picks[pick].playerCount
 }
 
 // setTeam puts all players of a pick into a team.
 func (l *lineup) setTeam(pick, team int) {
 	from, to := l.playersOf(pick)
 	for p := from; p < to; p++ {
-		l.team[p] = team
+		l.teamByPlayer[p] = team
 	}
 }
 
 // areTeammates reports whether two players are in one team. Players who are in none yet are no teammates.
-func (l *lineup) areTeammates(a, b int) bool { return l.team[a] != noTeam && l.team[a] == l.team[b] }
+func (l *lineup) areTeammates(a, b int) bool {
+	return l.teamByPlayer[a] != noTeam && l.teamByPlayer[a] == l.teamByPlayer[b]
+}
 
-// size returns the players of a team.
-func (l *lineup) size(team int) int {
+// teamSize returns the players of a team.
+func (l *lineup) teamSize(team int) int {
 	n := 0
-	for _, t := range l.team {
+	for _, t := range l.teamByPlayer {
 		if t == team {
 			n++
 		}
@@ -153,11 +157,12 @@ func (l *lineup) size(team int) int {
 }
 
 func (l *lineup) isInScope(player int, s scope) bool {
-	return (s.team == anyTeam || l.team[player] == s.team) && (s.role == anyRole || l.role[player] == s.role)
+	return (s.onlyTeam == anyTeam || l.teamByPlayer[player] == s.onlyTeam) &&
+		(s.onlyRole == anyRole || l.roleByPlayer[player] == s.onlyRole)
 }
 
-// gather appends the numbers in scope, in the order of the picks.
-func (l *lineup) gather(to []float64, s scope) []float64 {
+// gatherNumbers appends the numbers in scope, in the order of the picks.
+func (l *lineup) gatherNumbers(to []float64, s scope) []float64 {
 	for pick := range l.picks {
 		to = l.gatherPick(to, pick, s)
 	}
@@ -165,15 +170,15 @@ func (l *lineup) gather(to []float64, s scope) []float64 {
 }
 
 func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
-	start, first := len(to), l.first[pick]
+	start, first := len(to), l.firstPlayer[pick]
 	member := s
-	if foldsNumbers(s.fold) { // a party has one number, in each team where it has players
-		member.team = anyTeam
+	if foldsNumbers(s.partyFold) { // a party has one number, in each team where it has players
+		member.onlyTeam = anyTeam
 	}
 	present := false
-	for p, x := range l.picks[pick].column(s.column) {
+	for p, x := range l.picks[pick].numbersOf(s.column) {
 		if s.byRole != nil {
-			x = l.picks[pick].rating(&s, p, l.role[first+p])
+			x = l.picks[pick].ratingIn(&s, p, l.roleByPlayer[first+p])
 		}
 		// NaN, a player who is left out, is the only number that is not equal to itself.
 		if l.isInScope(first+p, member) && x == x {
@@ -184,31 +189,31 @@ func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
 	if !present {
 		return to[:start]
 	}
-	return foldParty(to, start, s.fold)
+	return foldParty(to, start, s.partyFold)
 }
 
-// age returns the age that decides the steps of rules. Of Each it is the youngest ticket's, whose steps are the
+// decidingAge returns the age that decides the steps of rules. Of Each it is the youngest ticket's, whose steps are the
 // narrowest. Players of an open match do not wait: they have no part in it.
-func (l *lineup) age(a profile.Age) time.Duration {
-	s := l.span(nil)
+func (l *lineup) decidingAge(a profile.Age) time.Duration {
+	s := l.spanWith(nil)
 	if s.earliest > s.latest {
 		return 0
 	}
 	switch a {
 	case profile.Oldest:
-		return time.Duration(l.now - s.earliest)
+		return time.Duration(l.nowNanos - s.earliest)
 	case profile.Mean:
 		return l.meanAge()
 	case profile.Youngest, profile.Each:
 	}
-	return time.Duration(l.now - s.latest)
+	return time.Duration(l.nowNanos - s.latest)
 }
 
 func (l *lineup) meanAge() time.Duration {
 	var total time.Duration
 	n := 0
 	for _, c := range l.picks {
-		if !c.seated {
+		if !c.isSeated {
 			total += l.ageOf(c)
 			n++
 		}
@@ -217,26 +222,26 @@ func (l *lineup) meanAge() time.Duration {
 	return total / time.Duration(n)
 }
 
-// widest returns the greatest age that may decide for a match with the picks and c. Older tickets that join later would
+// widestAge returns the greatest age that may decide for a match with the picks and c. Older tickets that join later would
 // widen it further; such a match is found when the oldest of them is the seed.
-func (l *lineup) widest(a profile.Age, c *candidate) time.Duration {
-	s := l.span(c)
+func (l *lineup) widestAge(a profile.Age, c *candidate) time.Duration {
+	s := l.spanWith(c)
 	if s.earliest > s.latest {
 		return 0
 	}
 	if a == profile.Youngest {
-		return time.Duration(l.now - s.latest)
+		return time.Duration(l.nowNanos - s.latest)
 	}
-	return time.Duration(l.now - s.earliest)
+	return time.Duration(l.nowNanos - s.earliest)
 }
 
-// binds reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it binds one,
+// bindsTicket reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it binds one,
 // since the narrower of two steps counts. Those of an open match have no part in it.
-func (l *lineup) binds(r *rule, c *candidate) bool {
-	return !c.seated && !r.limits(l.ageOf(c)).Ended
+func (l *lineup) bindsTicket(r *rule, c *candidate) bool {
+	return !c.isSeated && !r.limitsAt(l.ageOf(c)).Ended
 }
 
 // bindsAny reports whether a rule whose age is Each has not ended for one of the tickets.
 func (l *lineup) bindsAny(r *rule) bool {
-	return slices.ContainsFunc(l.picks, func(c *candidate) bool { return l.binds(r, c) })
+	return slices.ContainsFunc(l.picks, func(c *candidate) bool { return l.bindsTicket(r, c) })
 }

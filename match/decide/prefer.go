@@ -28,12 +28,12 @@ const preferNodes = baseNodes / 2
 // addPreferred compiles the preferences. Their columns exclude no ticket, and they do not say by which latency regions
 // are compared.
 func (pl *plan) addPreferred() {
-	latency := pl.latency
+	latency := pl.limitsLatency
 	for i := range pl.profile.Prefer {
 		p := &pl.profile.Prefer[i]
-		pl.preferred = append(pl.preferred, preferred{pl.compile(&p.Rule), p.Weight})
+		pl.preferred = append(pl.preferred, preferred{pl.compileRule(&p.Rule), p.Weight})
 	}
-	pl.latency = latency
+	pl.limitsLatency = latency
 	for set := 1; set < 1<<len(pl.preferred); set++ {
 		pl.preferredSets = append(pl.preferredSets, pl.preferredSet(func(i int) bool { return set&(1<<i) != 0 }))
 	}
@@ -52,9 +52,9 @@ func (pl *plan) preferredSet(has func(i int) bool) (set preferredSet) {
 	return set
 }
 
-// prefer replaces the match of a seed that the search has found by one whose preferences weigh more, if it finds one
+// preferHeavier replaces the match of a seed that the search has found by one whose preferences weigh more, if it finds one
 // that is due. It returns the steps that it took.
-func (e *Engine) prefer(c *candidate, allowed uint64, nodes int) (spent int) {
+func (e *Engine) preferHeavier(c *candidate, allowed uint64, nodes int) (spent int) {
 	if len(e.plan.preferred) == 0 {
 		return 0
 	}
@@ -81,7 +81,7 @@ func (e *Engine) prefer(c *candidate, allowed uint64, nodes int) (spent int) {
 func (e *Engine) findDue(rules []*rule, c *candidate, allowed uint64, nodes int) (ok bool, spent int) {
 	own := e.plan.rules
 	e.plan.rules = rules
-	ok, spent = e.find(c, allowed, nodes)
+	ok, spent = e.runSearch(c, allowed, nodes)
 	e.plan.rules = own
 	if !ok {
 		return false, spent
@@ -93,35 +93,35 @@ func (e *Engine) findDue(rules []*rule, c *candidate, allowed uint64, nodes int)
 // evenPreferred makes the teams even. Preferences that hold before hold afterwards.
 func (s *search) evenPreferred() {
 	if len(s.plan.preferred) == 0 {
-		s.even()
+		s.evenTeams()
 		return
 	}
-	verdicts := s.plan.preferences(&s.final)
+	verdicts := s.plan.judgePreferences(&s.finalLine)
 	own := s.plan.rules
 	s.plan.rules = s.plan.preferredSet(func(i int) bool { return verdicts[i].excess == 0 }).rules
 	s.judgeAgain()
-	s.even()
+	s.evenTeams()
 	s.plan.rules = own
 	s.judgeAgain()
 }
 
-// judgeAgain judges all rules of the match in s.final, with the teams and roles that it has.
+// judgeAgain judges all rules of the match in s.finalLine, with the teams and roles that it has.
 func (s *search) judgeAgain() {
-	_, s.placing.regions = s.judge(false)
-	s.judge(true)
+	_, s.placing.holdingRegions = s.judgeRules(false)
+	s.judgeRules(true)
 }
 
-// preferences judges the preferences for a line-up.
-func (pl *plan) preferences(l *lineup) []verdict {
+// judgePreferences judges the preferences for a line-up.
+func (pl *plan) judgePreferences(l *lineup) []verdict {
 	verdicts := make([]verdict, len(pl.preferred))
 	for i := range pl.preferred {
-		verdicts[i] = pl.preferred[i].rule.verdict(l)
+		verdicts[i] = pl.preferred[i].rule.verdictFor(l)
 	}
 	return verdicts
 }
 
 // holdsIn reports whether a rule holds in one of some regions.
-func (v *verdict) holdsIn(regions uint64) bool { return v.excess == 0 && v.regions&regions != 0 }
+func (v *verdict) holdsIn(regions uint64) bool { return v.excess == 0 && v.holdingRegions&regions != 0 }
 
 // weightIn returns what the preferences that hold in one of some regions weigh.
 func (pl *plan) weightIn(regions uint64, verdicts []verdict) (weight float64) {
@@ -133,24 +133,24 @@ func (pl *plan) weightIn(regions uint64, verdicts []verdict) (weight float64) {
 	return weight
 }
 
-// preferredWeight returns what the preferences that the match in s.final satisfies weigh, in the region where that is
+// preferredWeight returns what the preferences that the match in s.finalLine satisfies weigh, in the region where that is
 // most.
 func (s *search) preferredWeight() (most float64) {
-	verdicts := s.plan.preferences(&s.final)
-	if s.final.allowedRegions == 0 { // no region is known
+	verdicts := s.plan.judgePreferences(&s.finalLine)
+	if s.finalLine.allowedRegions == 0 { // no region is known
 		return s.plan.weightIn(everywhere, verdicts)
 	}
-	each(s.regions(), func(region int) { most = max(most, s.plan.weightIn(1<<region, verdicts)) })
+	eachRegion(s.holdingRegions(), func(region int) { most = max(most, s.plan.weightIn(1<<region, verdicts)) })
 	return most
 }
 
-// preferenceValues says which preferences hold in the best region of the match in s.final.
+// preferenceValues says which preferences hold in the best region of the match in s.finalLine.
 func (s *search) preferenceValues(regions []RegionChoice, set *regionSet) (values []PreferenceValue) {
 	at := everywhere
 	if len(regions) > 0 {
 		at = 1 << set.number(regions[0].Name)
 	}
-	for i, v := range s.plan.preferences(&s.final) {
+	for i, v := range s.plan.judgePreferences(&s.finalLine) {
 		values = append(values, PreferenceValue{s.plan.preferred[i].rule.id, s.plan.preferred[i].weight, v.holdsIn(at)})
 	}
 	return values

@@ -17,11 +17,13 @@ import (
 
 // drawInput draws a valid profile, and tickets that often fit it.
 func drawInput(t *rapid.T, most int) Input {
-	in := Input{Version: Version{verifytest.Profiles().Draw(t, "profile"), 1}, Now: verifytest.Now, Seed: rapid.Uint64().Draw(t, "seed")}
+	in := Input{Version: Version{verifytest.Profiles().Draw(t, "profile"), 1}, Now: verifytest.Now,
+		Seed: rapid.Uint64().Draw(t, "seed")}
 	for _, drawn := range verifytest.Tickets(most).Draw(t, "tickets") {
 		in.Tickets = append(in.Tickets, &drawn)
 	}
-	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"ap", "eu", "us"}), 0, 3, rapid.ID).Draw(t, "regions") {
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"ap", "eu", "us"}), 0, 3, rapid.ID).Draw(t,
+		"regions") {
 		in.Regions = append(in.Regions, Region{name, rapid.Bool().Draw(t, "room in "+name)})
 	}
 	return in
@@ -61,7 +63,8 @@ func requireValid(t require.TestingT, in *Input, p *Proposal, tickets map[string
 	}
 	for _, region := range regions {
 		for _, mode := range modes {
-			require.Empty(t, verify.Check(in.Version.Profile, checked(p, tickets, region, mode), now), "in region %q: %+v", region, *p)
+			require.Empty(t, verify.Check(in.Version.Profile, checked(p, tickets, region, mode), now),
+				"in region %q: %+v", region, *p)
 		}
 	}
 }
@@ -135,9 +138,11 @@ func TestNoMatchIsMissedForLong(t *testing.T) {
 		at := in.Now
 		for _, added := range in.Tickets {
 			e.Add(added)
-			at = at.Add(rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second, 20 * time.Second}).Draw(t, "pause"))
+			at = at.Add(rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second, 20 * time.Second}).Draw(t,
+				"pause"))
 			e.Run(at, rapid.SampledFrom([]int{0, 1, math.MaxInt}).Draw(t, "effort"))
-			if found, _ := e.Run(at, rapid.IntRange(0, 10).Draw(t, "effort")); len(found) > 0 && rapid.Bool().Draw(t, "drop") {
+			if found, _ := e.Run(at, rapid.IntRange(0, 10).Draw(t, "effort")); len(found) > 0 &&
+				rapid.Bool().Draw(t, "drop") {
 				e.Return(found[0].Tickets...)
 			}
 		}
@@ -150,7 +155,7 @@ func TestNoMatchIsMissedForLong(t *testing.T) {
 			}
 		}
 		var left []match.Ticket
-		for _, c := range e.waiting() {
+		for _, c := range e.waitingCandidates() {
 			left = append(left, *c.ticket)
 		}
 		missed, ok := verify.Find(in.Version.Profile, left, regionNames(&in), at)

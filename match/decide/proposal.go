@@ -116,46 +116,46 @@ const (
 // maxPassedOver is how many candidates a proposal names that were nearer than one it has.
 const maxPassedOver = 8
 
-// proposal describes the match in s.final.
-func (s *search) proposal(regions *regionSet) Proposal {
+// describeProposal describes the match in s.finalLine.
+func (s *search) describeProposal(regions *regionSet) Proposal {
 	p := Proposal{
 		Anchor:  s.seed.ticket.ID,
-		Teams:   s.teams(),
-		Modes:   s.plan.modeNames(s.final.modes()),
-		Regions: regions.choose(s.regions(), &s.final, s.plan),
-		Chosen:  s.chosen(),
-		Rules:   s.values(),
+		Teams:   s.seatedTeams(),
+		Modes:   s.plan.modeNames(s.finalLine.commonModes()),
+		Regions: regions.rankRegions(s.holdingRegions(), &s.finalLine, s.plan),
+		Chosen:  s.chosenValues(),
+		Rules:   s.ruleValues(),
 		Traded:  s.tradedValues(regions),
 
 		PassedOver: s.passedOver(),
 	}
 	p.Preferences = s.preferenceValues(p.Regions, regions)
-	for _, c := range s.newcomers() {
+	for _, c := range s.newcomerTickets() {
 		p.Tickets = append(p.Tickets, c.ticket.ID)
 	}
 	return p
 }
 
-// newcomers returns the tickets that wait, oldest first.
-func (s *search) newcomers() []*candidate {
-	all := slices.DeleteFunc(slices.Clone(s.final.picks), func(c *candidate) bool { return c.seated })
+// newcomerTickets returns the tickets that wait, oldest first.
+func (s *search) newcomerTickets() []*candidate {
+	all := slices.DeleteFunc(slices.Clone(s.finalLine.picks), func(c *candidate) bool { return c.isSeated })
 	slices.SortFunc(all, byAge)
 	return all
 }
 
-func (s *search) teams() []Team {
+func (s *search) seatedTeams() []Team {
 	teams := make([]Team, len(s.plan.teams))
 	for i := range teams {
 		teams[i].Name = s.plan.teams[i].spec.Name
 	}
-	for _, c := range s.newcomers() {
-		from, _ := s.final.playersOf(slices.Index(s.final.picks, c))
+	for _, c := range s.newcomerTickets() {
+		from, _ := s.finalLine.playersOf(slices.Index(s.finalLine.picks, c))
 		for i := range c.ticket.Players {
 			seat := Seat{Ticket: c.ticket.ID, Sub: c.ticket.Players[i].Sub}
-			if role := s.final.role[from+i]; role >= 0 {
-				seat.Role = s.plan.roles[role]
+			if role := s.finalLine.roleByPlayer[from+i]; role >= 0 {
+				seat.Role = s.plan.roleNames[role]
 			}
-			team := &teams[s.final.team[from+i]]
+			team := &teams[s.finalLine.teamByPlayer[from+i]]
 			team.Seats = append(team.Seats, seat)
 		}
 	}
@@ -173,23 +173,23 @@ func (pl *plan) modeNames(allowed uint8) []string {
 	return modes
 }
 
-// regions returns where every rule holds.
-func (s *search) regions() uint64 {
-	set := s.final.allowedRegions
+// holdingRegions returns where every rule holds.
+func (s *search) holdingRegions() uint64 {
+	set := s.finalLine.allowedRegions
 	for i := range s.placing.verdicts {
-		set &= s.placing.verdicts[i].regions
+		set &= s.placing.verdicts[i].holdingRegions
 	}
 	return set
 }
 
-func (s *search) chosen() map[string]string {
+func (s *search) chosenValues() map[string]string {
 	var chosen map[string]string
 	for _, r := range s.plan.rules {
 		k, ok := r.condition.(*common)
 		if !ok {
 			continue
 		}
-		if value, ok := k.chosen(&s.final); ok {
+		if value, ok := k.chosenValue(&s.finalLine); ok {
 			if chosen == nil {
 				chosen = map[string]string{}
 			}
@@ -199,25 +199,25 @@ func (s *search) chosen() map[string]string {
 	return chosen
 }
 
-func (s *search) values() []RuleValue {
+func (s *search) ruleValues() []RuleValue {
 	values := make([]RuleValue, len(s.plan.rules))
 	for i, r := range s.plan.rules {
 		v := s.placing.verdicts[i]
-		values[i] = RuleValue{ID: r.id, Value: v.value, Limit: v.limit, Text: s.text(r)}
-		if v.ended {
+		values[i] = RuleValue{ID: r.id, Value: v.value, Limit: v.limit, Text: s.ruleText(r)}
+		if v.hasEnded {
 			values[i] = RuleValue{ID: r.id, Text: "ended"}
 		}
 	}
 	return values
 }
 
-func (s *search) text(r *rule) string {
+func (s *search) ruleText(r *rule) string {
 	switch k := r.condition.(type) {
 	case *common:
-		chosen, _ := k.chosen(&s.final)
+		chosen, _ := k.chosenValue(&s.finalLine)
 		return chosen
 	case *same:
-		if atoms := s.final.atoms(k.scope); !k.perTeam && len(atoms) > 0 {
+		if atoms := s.finalLine.atomsIn(k.scope); !k.perTeam && len(atoms) > 0 {
 			return atoms[0].Value().text
 		}
 	}
@@ -226,27 +226,27 @@ func (s *search) text(r *rule) string {
 
 // passedOver returns the choices that the seed preferred to the last one that it has, and why it does not have them.
 func (s *search) passedOver() []PassedOver {
-	passed, choices := slices.Clone(s.choices.refused), s.choices.preferred()
+	passed, choices := slices.Clone(s.choices.passedOver), s.choices.preferredList()
 	last := len(choices) - 1
-	for last >= 0 && !slices.Contains(s.final.picks, choices[last]) {
+	for last >= 0 && !slices.Contains(s.finalLine.picks, choices[last]) {
 		last--
 	}
 	for i := 0; i < last && len(passed) < maxPassedOver; i++ {
-		if c := choices[i]; !slices.Contains(s.final.picks, c) {
-			passed = append(passed, PassedOver{c.ticket.ID, s.because(c)})
+		if c := choices[i]; !slices.Contains(s.finalLine.picks, c) {
+			passed = append(passed, PassedOver{c.ticket.ID, s.exclusionOf(c)})
 		}
 	}
 	return passed
 }
 
-// because returns what excludes c from the match: a rule that it breaks with the others, or that the match was full.
-func (s *search) because(c *candidate) string {
+// exclusionOf returns what excludes c from the match: a rule that it breaks with the others, or that the match was full.
+func (s *search) exclusionOf(c *candidate) string {
 	for _, r := range s.plan.rules {
-		if !r.mayAdmit(&s.final, c) {
+		if !r.mayAdmit(&s.finalLine, c) {
 			return r.id
 		}
 	}
-	if len(s.plan.roles) > 0 {
+	if len(s.plan.roleNames) > 0 {
 		return becauseRoles
 	}
 	return becauseCombination
@@ -259,13 +259,13 @@ type Completer struct{ plan *plan }
 // NewCompleter returns the completer of a profile with a match function.
 func NewCompleter(p *profile.Profile) *Completer {
 	pl := newPlan(p)
-	pl.latency = true // the best region is the one with the lowest worst latency
+	pl.limitsLatency = true // the best region is the one with the lowest worst latency
 	return &Completer{plan: pl}
 }
 
 // Candidate reports whether a ticket may be in a match of the profile, and if not, everything that it lacks.
 func (e *Completer) Candidate(t *match.Ticket) (ok bool, why []Lack) {
-	why = e.plan.lacks(t)
+	why = e.plan.findLacks(t)
 	return len(why) == 0, why
 }
 
@@ -274,22 +274,22 @@ func (e *Completer) Candidate(t *match.Ticket) (ok bool, why []Lack) {
 func (e *Completer) Proposal(tickets []*match.Ticket, team map[string]string, regions []Region) Proposal {
 	set := newRegionSet(regions)
 	var l lineup
-	l.reset(0, everywhere, 0)
+	l.resetTo(0, everywhere, 0)
 	for _, t := range tickets {
-		l.push(e.plan.normalise(t, &set))
+		l.pushPick(e.plan.newCandidate(t, &set))
 	}
 	slices.SortFunc(l.picks, byAge)
-	p := Proposal{Anchor: l.picks[0].ticket.ID, Regions: set.choose(everywhere, &l, e.plan),
-		Modes: e.plan.modeNames(l.modes())}
+	p := Proposal{Anchor: l.picks[0].ticket.ID, Regions: set.rankRegions(everywhere, &l, e.plan),
+		Modes: e.plan.modeNames(l.commonModes())}
 	for _, c := range l.picks {
 		p.Tickets = append(p.Tickets, c.ticket.ID)
-		p.seat(c.ticket, team[c.ticket.ID])
+		p.seatTicket(c.ticket, team[c.ticket.ID])
 	}
 	return p
 }
 
-// seat adds the players of a ticket to a team, which may be a new one.
-func (p *Proposal) seat(t *match.Ticket, team string) {
+// seatTicket adds the players of a ticket to a team, which may be a new one.
+func (p *Proposal) seatTicket(t *match.Ticket, team string) {
 	i := slices.IndexFunc(p.Teams, func(o Team) bool { return o.Name == team })
 	if i < 0 {
 		i = len(p.Teams)

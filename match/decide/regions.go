@@ -37,7 +37,7 @@ func RegionsOf(p *profile.Profile, free map[string]map[string]int) []Region {
 type regionSet struct {
 	names        []string
 	knownRegions uint64 // a bit for each
-	room         uint64 // those that have a host now
+	roomyRegions uint64 // those that have a host now
 }
 
 func newRegionSet(regions []Region) regionSet {
@@ -49,7 +49,7 @@ func newRegionSet(regions []Region) regionSet {
 			s.names = append(s.names, r.Name)
 		}
 		if i := s.number(r.Name); i >= 0 && r.Room {
-			s.room |= 1 << i
+			s.roomyRegions |= 1 << i
 		}
 	}
 	s.knownRegions = everywhere
@@ -67,49 +67,49 @@ func (s *regionSet) number(name string) int {
 	return i
 }
 
-// measure gives the candidate its ticket's latencies.
-func (s *regionSet) measure(c *candidate) {
-	c.millis, c.measured = nil, 0
+// measureCandidate gives the candidate its ticket's latencies.
+func (s *regionSet) measureCandidate(c *candidate) {
+	c.latencyMillis, c.measuredRegions = nil, 0
 	if len(c.ticket.Latencies) == 0 {
 		return
 	}
-	c.millis = make([]uint16, len(s.names))
+	c.latencyMillis = make([]uint16, len(s.names))
 	for i, name := range s.names {
 		ms, ok := c.ticket.Latencies[name]
 		if !ok {
 			ms = unmeasured
 		} else {
-			c.measured |= 1 << i
+			c.measuredRegions |= 1 << i
 		}
-		c.millis[i] = ms
+		c.latencyMillis[i] = ms
 	}
 }
 
-// reachable returns regions of which whoever plays with the seed has measured one; everywhere if that is not sure.
-func (pl *plan) reachable(seed *candidate, l *lineup) uint64 {
+// reachableRegions returns regions of which whoever plays with the seed has measured one; everywhere if that is not sure.
+func (pl *plan) reachableRegions(seed *candidate, l *lineup) uint64 {
 	for _, r := range pl.rules {
 		k, ok := r.condition.(*latency)
-		if !ok || k.scope.role != anyRole || !k.required() || r.limits(l.ageOf(seed)).Ended {
+		if !ok || k.scope.onlyRole != anyRole || !k.isRequired() || r.limitsAt(l.ageOf(seed)).Ended {
 			continue
 		}
-		return seed.measured & l.allowedRegions
+		return seed.measuredRegions & l.allowedRegions
 	}
 	return everywhere
 }
 
-// each calls f for each region of a set, in the order of their names.
-func each(set uint64, f func(region int)) {
+// eachRegion calls f for each region of a set, in the order of their names.
+func eachRegion(set uint64, f func(region int)) {
 	for ; set != 0; set &= set - 1 {
 		f(bits.TrailingZeros64(set))
 	}
 }
 
-// choose lists the regions of a set, best first.
-func (s *regionSet) choose(set uint64, l *lineup, pl *plan) []RegionChoice {
+// rankRegions lists the regions of a set, best first.
+func (s *regionSet) rankRegions(set uint64, l *lineup, pl *plan) []RegionChoice {
 	var choices []RegionChoice
-	preferences := pl.preferences(l)
-	each(set&s.knownRegions, func(region int) {
-		choice := s.choice(region, l)
+	preferences := pl.judgePreferences(l)
+	eachRegion(set&s.knownRegions, func(region int) {
+		choice := s.choiceOf(region, l)
 		choice.Weight = pl.weightIn(1<<region, preferences)
 		choices = append(choices, choice)
 	})
@@ -121,20 +121,21 @@ func (s *regionSet) choose(set uint64, l *lineup, pl *plan) []RegionChoice {
 	}
 	slices.SortStableFunc(choices, func(a, b RegionChoice) int {
 		worst := 0
-		if pl.latency {
+		if pl.limitsLatency {
 			worst = cmp.Compare(a.Worst, b.Worst)
 		}
 		// Room comes before all preferences, since the players wait for a host without it. The name makes the order
 		// certain.
-		return cmp.Or(first(a.Room, b.Room), cmp.Compare(b.Weight, a.Weight), first(a.Measured, b.Measured), worst,
+		return cmp.Or(trueFirst(a.Room, b.Room), cmp.Compare(b.Weight, a.Weight), trueFirst(a.Measured, b.Measured),
+			worst,
 			cmp.Compare(a.Mean, b.Mean),
 			cmp.Compare(preferred(a.Name), preferred(b.Name)), strings.Compare(a.Name, b.Name))
 	})
 	return choices
 }
 
-// first orders what is true before what is not.
-func first(a, b bool) int {
+// trueFirst orders what is true before what is not.
+func trueFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -144,23 +145,23 @@ func first(a, b bool) int {
 	return 1
 }
 
-// choice computes the latencies of a region over all players that measured any; an open match's players have their
+// choiceOf computes the latencies of a region over all players that measured any; an open match's players have their
 // place.
-func (s *regionSet) choice(region int, l *lineup) RegionChoice {
-	r := RegionChoice{Name: s.names[region], Room: s.room&(1<<region) != 0}
+func (s *regionSet) choiceOf(region int, l *lineup) RegionChoice {
+	r := RegionChoice{Name: s.names[region], Room: s.roomyRegions&(1<<region) != 0}
 	players, total := 0, 0
 	for _, c := range l.picks {
-		if c.seated || c.measured == 0 {
+		if c.isSeated || c.measuredRegions == 0 {
 			continue
 		}
-		if c.measured&(1<<region) == 0 {
+		if c.measuredRegions&(1<<region) == 0 {
 			// Somebody did not measure it, so that no latency can be given for the whole match.
 			return RegionChoice{Name: r.Name, Room: r.Room}
 		}
-		ms := int(c.millis[region])
+		ms := int(c.latencyMillis[region])
 		r.Worst = max(r.Worst, ms)
-		players += c.size
-		total += ms * c.size
+		players += c.playerCount
+		total += ms * c.playerCount
 	}
 	if players > 0 {
 		r.Measured = true

@@ -12,32 +12,32 @@ type common struct {
 	attribute string
 }
 
-func (k *common) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
-	if k.scope.role != anyRole {
+func (k *common) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool {
+	if k.scope.onlyRole != anyRole {
 		return true
 	}
-	l.push(c)
-	values, bound := k.shared(l)
-	l.pop()
+	l.pushPick(c)
+	values, bound := k.sharedValues(l)
+	l.popPick()
 	return !bound || len(values) >= lim.AtLeast
 }
 
-func (k *common) judge(l *lineup, lim *profile.Limits) verdict {
-	values, bound := k.shared(l)
+func (k *common) judgeLineup(l *lineup, lim *profile.Limits) verdict {
+	values, bound := k.sharedValues(l)
 	if !bound {
-		return verdict{regions: everywhere, limit: float64(lim.AtLeast)}
+		return verdict{holdingRegions: everywhere, limit: float64(lim.AtLeast)}
 	}
 	v := atMost(float64(lim.AtLeast), float64(len(values)))
 	v.value, v.limit = float64(len(values)), float64(lim.AtLeast)
 	return v
 }
 
-// shared returns the values that are in every list, in the first one's order. bound is false if there is no list.
-func (k *common) shared(l *lineup) (values []text, bound bool) {
+// sharedValues returns the values that are in every list, in the first one's order. bound is false if there is no list.
+func (k *common) sharedValues(l *lineup) (values []text, bound bool) {
 	for pick := range l.picks {
 		for _, list := range k.partyLists(l, pick) {
 			if !bound {
-				values, bound = distinct(list), true
+				values, bound = distinctTexts(list), true
 				continue
 			}
 			values = slices.DeleteFunc(values, func(t text) bool { return !slices.Contains(list, t) })
@@ -49,22 +49,22 @@ func (k *common) shared(l *lineup) (values []text, bound bool) {
 // partyLists returns the lists of a pick's players in scope, or one list of what any of them has.
 func (k *common) partyLists(l *lineup, pick int) [][]text {
 	lists := l.picks[pick].listsOf(k.scope.column)
-	if len(lists) == 1 && k.scope.role == anyRole && lists[0] != nil {
+	if len(lists) == 1 && k.scope.onlyRole == anyRole && lists[0] != nil {
 		return lists
 	}
 	var all [][]text
 	for p, list := range lists {
-		if list != nil && l.isInScope(l.first[pick]+p, k.scope) {
+		if list != nil && l.isInScope(l.firstPlayer[pick]+p, k.scope) {
 			all = append(all, list)
 		}
 	}
-	if k.scope.fold == profile.Union && len(all) > 1 {
-		return [][]text{distinct(slices.Concat(all...))}
+	if k.scope.partyFold == profile.Union && len(all) > 1 {
+		return [][]text{distinctTexts(slices.Concat(all...))}
 	}
 	return all
 }
 
-func distinct(list []text) []text {
+func distinctTexts(list []text) []text {
 	values := make([]text, 0, len(list))
 	for _, t := range list {
 		if !slices.Contains(values, t) {
@@ -74,16 +74,16 @@ func distinct(list []text) []text {
 	return values
 }
 
-// chosen returns the shared value with the least sum of positions in the lists; of equal ones the first by bytes.
-func (k *common) chosen(l *lineup) (string, bool) {
-	values, _ := k.shared(l)
+// chosenValue returns the shared value with the least sum of positions in the lists; of equal ones the first by bytes.
+func (k *common) chosenValue(l *lineup) (string, bool) {
+	values, _ := k.sharedValues(l)
 	if len(values) == 0 {
 		return "", false
 	}
 	best := values[0]
-	least := k.positions(l, best)
+	least := k.sumPositions(l, best)
 	for _, t := range values[1:] {
-		sum := k.positions(l, t)
+		sum := k.sumPositions(l, t)
 		if sum < least || sum == least && t.Value() < best.Value() {
 			best, least = t, sum
 		}
@@ -91,7 +91,7 @@ func (k *common) chosen(l *lineup) (string, bool) {
 	return best.Value(), true
 }
 
-func (k *common) positions(l *lineup, t text) int {
+func (k *common) sumPositions(l *lineup, t text) int {
 	sum := 0
 	for pick := range l.picks {
 		for _, list := range k.partyLists(l, pick) {

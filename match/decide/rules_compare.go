@@ -15,40 +15,40 @@ type compare struct {
 }
 
 type measure struct {
-	scope scope
-	take  profile.Fold
+	scope    scope
+	takeFold profile.Fold
 }
 
-func (pl *plan) comparison(p *profile.Rule, s scope, col column) condition {
-	c := &compare{measure: pl.measure(&p.Compare.Measure, s, col), operator: p.Compare.Operator}
+func (pl *plan) newComparison(p *profile.Rule, s scope, col column) condition {
+	c := &compare{measure: pl.newMeasure(&p.Compare.Measure, s, col), operator: p.Compare.Operator}
 	if p.Compare.Against != nil {
-		to := pl.measure(p.Compare.Against, s, col)
+		to := pl.newMeasure(p.Compare.Against, s, col)
 		c.otherMeasure = &to
 	}
 	return c
 }
 
-func (pl *plan) measure(m *profile.Measure, s scope, col column) measure {
+func (pl *plan) newMeasure(m *profile.Measure, s scope, col column) measure {
 	col.attribute = m.Attribute
 	if m.Take == profile.FoldCount {
-		col.present, col.optional = true, true
+		col.countsPresence, col.isOptional = true, true
 	}
-	s.column, s.byRole = pl.number(col), pl.byRole(m.ByRole, col)
+	s.column, s.byRole = pl.numberColumn(col), pl.byRole(m.ByRole, col)
 	if m.Team != "" {
-		s.team = pl.teamNamed(m.Team)
+		s.onlyTeam = pl.teamNamed(m.Team)
 	}
 	return measure{s, m.Take}
 }
 
-// admits finds numbers that no further player mends: of each player, or the greatest or the least of the match.
-func (c *compare) admits(_ *lineup, other *candidate, lim *profile.Limits) bool {
+// admitsCandidate finds numbers that no further player mends: of each player, or the greatest or the least of the match.
+func (c *compare) admitsCandidate(_ *lineup, other *candidate, lim *profile.Limits) bool {
 	m := &c.measure
-	if c.otherMeasure != nil || m.scope.role != anyRole || m.scope.byRole != nil || m.scope.team != anyTeam ||
+	if c.otherMeasure != nil || m.scope.onlyRole != anyRole || m.scope.byRole != nil || m.scope.onlyTeam != anyTeam ||
 		!c.isFirm() {
 		return true
 	}
-	low, high := other.span(m.scope.column, m.scope.fold)
-	return low > high || holds(c.operator, low, lim.Number) && holds(c.operator, high, lim.Number)
+	low, high := other.numberSpan(m.scope.column, m.scope.partyFold)
+	return low > high || comparisonHolds(c.operator, low, lim.Number) && comparisonHolds(c.operator, high, lim.Number)
 }
 
 // mayFail implements refutable. Each player's number that does not compare breaks the rule, so that only a least or a
@@ -56,12 +56,12 @@ func (c *compare) admits(_ *lineup, other *candidate, lim *profile.Limits) bool 
 func (c *compare) mayFail(l *lineup, other *candidate, lim *profile.Limits) bool {
 	opposite := *c
 	opposite.operator = opposites[c.operator]
-	return c.measure.take == profile.FoldEach || opposite.admits(l, other, lim)
+	return c.measure.takeFold == profile.FoldEach || opposite.admitsCandidate(l, other, lim)
 }
 
 // isFirm reports whether a player's number that does not compare breaks the rule, whoever else is in the match.
 func (c *compare) isFirm() bool {
-	switch c.measure.take {
+	switch c.measure.takeFold {
 	case profile.FoldEach:
 		return true
 	case profile.FoldMax:
@@ -73,38 +73,38 @@ func (c *compare) isFirm() bool {
 	}
 }
 
-func (c *compare) judge(l *lineup, lim *profile.Limits) verdict {
-	l.values = c.measure.valuesOf(l, l.values[:0])
+func (c *compare) judgeLineup(l *lineup, lim *profile.Limits) verdict {
+	l.scratchValues = c.measure.valuesOf(l, l.scratchValues[:0])
 	l.moreValues = append(l.moreValues[:0], lim.Number)
 	if c.otherMeasure != nil {
 		l.moreValues = c.otherMeasure.valuesOf(l, l.moreValues[:0])
 	}
-	return c.worst(l.values, l.moreValues)
+	return c.worstVerdict(l.scratchValues, l.moreValues)
 }
 
 // valuesOf appends the measure's number, or each player's. A mean, least or greatest of nobody has no number, and a
 // comparison without numbers holds.
 func (m *measure) valuesOf(l *lineup, to []float64) []float64 {
-	to = l.gather(to, m.scope)
+	to = l.gatherNumbers(to, m.scope)
 	switch {
-	case m.take == profile.FoldEach:
+	case m.takeFold == profile.FoldEach:
 		return to
-	case m.take == profile.FoldCount:
+	case m.takeFold == profile.FoldCount:
 		return append(to[:0], float64(len(to)))
-	case len(to) == 0 && m.take == profile.FoldSum:
+	case len(to) == 0 && m.takeFold == profile.FoldSum:
 		return append(to, 0)
 	case len(to) == 0:
 		return to
 	}
-	return append(to[:0], fold(to, m.take))
+	return append(to[:0], foldValues(to, m.takeFold))
 }
 
-// worst returns the verdict of the pair that is farthest from holding, or nearest to not holding: all must hold.
-func (c *compare) worst(left, right []float64) verdict {
-	worst := verdict{regions: everywhere}
+// worstVerdict returns the verdict of the pair that is farthest from holding, or nearest to not holding: all must hold.
+func (c *compare) worstVerdict(left, right []float64) verdict {
+	worst := verdict{holdingRegions: everywhere}
 	for i, x := range left {
 		for j, y := range right {
-			v := c.pair(x, y)
+			v := c.judgePair(x, y)
 			if i+j == 0 || v.excess > worst.excess ||
 				v.excess == worst.excess && math.Abs(v.limit-v.value) < math.Abs(worst.limit-worst.value) {
 				worst = v
@@ -114,10 +114,10 @@ func (c *compare) worst(left, right []float64) verdict {
 	return worst
 }
 
-func (c *compare) pair(x, y float64) verdict {
-	v := verdict{regions: everywhere, value: x, limit: y}
-	if !holds(c.operator, x, y) {
-		v.regions, v.excess = 0, math.Max(math.Abs(x-y)/(1+math.Abs(y)), 1e-9)
+func (c *compare) judgePair(x, y float64) verdict {
+	v := verdict{holdingRegions: everywhere, value: x, limit: y}
+	if !comparisonHolds(c.operator, x, y) {
+		v.holdingRegions, v.excess = 0, math.Max(math.Abs(x-y)/(1+math.Abs(y)), 1e-9)
 	}
 	return v
 }
@@ -129,7 +129,7 @@ var opposites = map[profile.Operator]profile.Operator{
 	profile.Equal:   profile.NotEqual, profile.NotEqual: profile.Equal,
 }
 
-func holds(is profile.Operator, x, y float64) bool {
+func comparisonHolds(is profile.Operator, x, y float64) bool {
 	switch is {
 	case profile.Less:
 		return x < y

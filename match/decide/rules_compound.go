@@ -13,14 +13,14 @@ type (
 	not struct{ rule *rule }
 )
 
-func (pl *plan) compound(p *profile.Rule) condition {
-	latency := pl.latency
+func (pl *plan) newCompound(p *profile.Rule) condition {
+	latency := pl.limitsLatency
 	rules := make([]*rule, len(p.Rules))
 	for i := range p.Rules {
-		rules[i] = pl.compile(&p.Rules[i])
+		rules[i] = pl.compileRule(&p.Rules[i])
 	}
 	if p.Kind != profile.And { // a limit that need not hold does not decide between regions
-		pl.latency = latency
+		pl.limitsLatency = latency
 	}
 	if p.Kind == profile.Or {
 		return &or{rules}
@@ -28,10 +28,10 @@ func (pl *plan) compound(p *profile.Rule) condition {
 	if p.Kind == profile.And {
 		return &and{rules}
 	}
-	return &not{&rule{age: p.Age, condition: &and{rules}}}
+	return &not{&rule{ageKind: p.Age, condition: &and{rules}}}
 }
 
-func (o *or) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
+func (o *or) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
 	for _, r := range o.rules {
 		if r.mayAdmit(l, c) {
 			return true
@@ -40,20 +40,20 @@ func (o *or) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
 	return len(o.rules) == 0
 }
 
-func (o *or) judge(l *lineup, _ *profile.Limits) verdict {
+func (o *or) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 	var best verdict
 	for i, r := range o.rules {
-		v := r.verdict(l)
-		regions := best.regions | v.regions
+		v := r.verdictFor(l)
+		regions := best.holdingRegions | v.holdingRegions
 		if i == 0 || v.excess < best.excess {
 			best = v
 		}
-		best.regions = regions
+		best.holdingRegions = regions
 	}
 	return best
 }
 
-func (a *and) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
+func (a *and) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
 	for _, r := range a.rules {
 		if !r.mayAdmit(l, c) {
 			return false
@@ -62,35 +62,37 @@ func (a *and) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
 	return true
 }
 
-func (a *and) judge(l *lineup, _ *profile.Limits) verdict {
-	all := verdict{regions: everywhere}
+func (a *and) judgeLineup(l *lineup, _ *profile.Limits) verdict {
+	all := verdict{holdingRegions: everywhere}
 	over := 0.0
 	for i, r := range a.rules {
-		v := r.verdict(l)
-		regions := all.regions & v.regions
+		v := r.verdictFor(l)
+		regions := all.holdingRegions & v.holdingRegions
 		over += v.excess
 		if i == 0 || v.excess > all.excess {
 			all = v
 		}
-		all.regions = regions
+		all.holdingRegions = regions
 	}
 	all.excess = over
-	return disjoint(all)
+	return disjointVerdict(all)
 }
 
-// disjoint corrects the verdict of rules that hold in different regions only.
-func disjoint(v verdict) verdict {
-	if v.regions == 0 && v.excess == 0 {
+// disjointVerdict corrects the verdict of rules that hold in different regions only.
+func disjointVerdict(v verdict) verdict {
+	if v.holdingRegions == 0 && v.excess == 0 {
 		v.excess = 1
 	}
 	return v
 }
 
-func (n *not) admits(l *lineup, c *candidate, _ *profile.Limits) bool { return n.rule.mayFail(l, c) }
+func (n *not) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
+	return n.rule.mayFail(l, c)
+}
 
 // refutable is a condition of which some tickets show that it holds for every match that has them.
 type refutable interface {
-	// mayFail is what admits is, for the opposite of the condition.
+	// mayFail is what admitsCandidate is, for the opposite of the condition.
 	mayFail(l *lineup, c *candidate, lim *profile.Limits) bool
 }
 
@@ -98,7 +100,7 @@ type refutable interface {
 // at.
 func (r *rule) mayFail(l *lineup, c *candidate) bool {
 	condition, ok := r.condition.(refutable)
-	return !ok || len(r.steps) > 0 || condition.mayFail(l, c, &r.base)
+	return !ok || len(r.limitSteps) > 0 || condition.mayFail(l, c, &r.baseLimits)
 }
 
 // mayFail implements refutable.
@@ -114,11 +116,11 @@ func (a *and) mayFail(l *lineup, c *candidate, _ *profile.Limits) bool {
 // mayFail implements refutable.
 func (n *not) mayFail(l *lineup, c *candidate, _ *profile.Limits) bool { return n.rule.mayAdmit(l, c) }
 
-func (n *not) judge(l *lineup, _ *profile.Limits) verdict {
-	v := n.rule.verdict(l)
-	v.regions = ^v.regions
+func (n *not) judgeLineup(l *lineup, _ *profile.Limits) verdict {
+	v := n.rule.verdictFor(l)
+	v.holdingRegions = ^v.holdingRegions
 	v.excess = 0
-	if v.regions&l.allowedRegions == 0 && (v.regions == 0 || l.allowedRegions != 0) {
+	if v.holdingRegions&l.allowedRegions == 0 && (v.holdingRegions == 0 || l.allowedRegions != 0) {
 		// How far a negation is from holding has no measure: any constant that is not 0 says that it does not hold.
 		v.excess = 1
 	}

@@ -8,13 +8,13 @@ type count struct {
 	perTeam bool
 }
 
-func (k *count) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
-	if k.perTeam || k.scope.role != anyRole {
+func (k *count) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool {
+	if k.perTeam || k.scope.onlyRole != anyRole {
 		return true
 	}
-	n := ones(c.column(k.scope.column))
+	n := countOnes(c.numbersOf(k.scope.column))
 	for _, pick := range l.picks {
-		n += ones(pick.column(k.scope.column))
+		n += countOnes(pick.numbersOf(k.scope.column))
 	}
 	return n <= float64(lim.Max)
 }
@@ -22,10 +22,10 @@ func (k *count) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
 // mayFail implements refutable: with so many players, no further one takes the count below the least.
 func (k *count) mayFail(l *lineup, c *candidate, lim *profile.Limits) bool {
 	enough := profile.Limits{Max: lim.Min - 1}
-	return lim.Max != profile.NoMax || k.admits(l, c, &enough)
+	return lim.Max != profile.NoMax || k.admitsCandidate(l, c, &enough)
 }
 
-func ones(values []float64) float64 {
+func countOnes(values []float64) float64 {
 	n := 0.0
 	for _, x := range values {
 		if x == 1 {
@@ -35,19 +35,19 @@ func ones(values []float64) float64 {
 	return n
 }
 
-func (k *count) judge(l *lineup, lim *profile.Limits) verdict {
-	worst := verdict{regions: everywhere, ended: true}
-	for _, s := range scopes(k.players(), k.perTeam, l) {
-		l.values = l.gather(l.values[:0], s)
-		worst = narrower(worst, inRange(ones(l.values), lim))
+func (k *count) judgeLineup(l *lineup, lim *profile.Limits) verdict {
+	worst := verdict{holdingRegions: everywhere, hasEnded: true}
+	for _, s := range teamScopes(k.playerScope(), k.perTeam, l) {
+		l.scratchValues = l.gatherNumbers(l.scratchValues[:0], s)
+		worst = narrowerVerdict(worst, inRange(countOnes(l.scratchValues), lim))
 	}
 	return worst
 }
 
-// players is the scope without folding: players are counted, not parties.
-func (k *count) players() scope {
+// playerScope is the scope without folding: players are counted, not parties.
+func (k *count) playerScope() scope {
 	s := k.scope
-	s.fold = profile.FoldEach
+	s.partyFold = profile.FoldEach
 	return s
 }
 

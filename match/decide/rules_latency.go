@@ -12,27 +12,27 @@ import (
 // latency holds in the regions where the greatest latency of the players, or their mean, is at most the limit and the
 // greatest exceeds the least by at most the spread. A region that somebody did not measure does not count.
 type latency struct {
-	scope   scope
-	mean    bool
-	missing profile.Missing
+	scope     scope
+	takesMean bool
+	missing   profile.Missing
 }
 
-func (k *latency) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
-	if k.scope.role != anyRole {
+func (k *latency) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool {
+	if k.scope.onlyRole != anyRole {
 		return true
 	}
 	limit := lim.Latency
-	if k.mean {
+	if k.takesMean {
 		// Further tickets may bring a mean below the limit again. Only regions that somebody did not measure, and the
 		// spread, exclude for good.
 		limit = math.MaxInt64
 	}
-	set := l.allowedRegions & k.within(c, limit)
+	set := l.allowedRegions & k.regionsWithin(c, limit)
 	for _, pick := range l.picks {
 		if set == 0 {
 			return false
 		}
-		set &= k.within(pick, limit)
+		set &= k.regionsWithin(pick, limit)
 	}
 	return k.withinSpread(set, l, c, lim.Spread) != 0
 }
@@ -42,7 +42,7 @@ func (k *latency) withinSpread(regions uint64, l *lineup, c *candidate, spread t
 	if spread == profile.NoSpread {
 		return regions
 	}
-	each(regions, func(region int) {
+	eachRegion(regions, func(region int) {
 		least, worst := time.Duration(math.MaxInt64), time.Duration(0)
 		for i := -1; i < len(l.picks); i++ {
 			if one := pickOr(l, i, c); !k.leftOut(one) {
@@ -57,45 +57,45 @@ func (k *latency) withinSpread(regions uint64, l *lineup, c *candidate, spread t
 	return set
 }
 
-// within returns the regions where a ticket's latency is at most the limit.
-func (k *latency) within(c *candidate, limit time.Duration) uint64 {
+// regionsWithin returns the regions where a ticket's latency is at most the limit.
+func (k *latency) regionsWithin(c *candidate, limit time.Duration) uint64 {
 	if k.leftOut(c) {
 		return everywhere
 	}
 	if len(c.ticket.Latencies) == 0 {
-		if ms, ok := k.stand(); ok && ms <= limit {
+		if ms, ok := k.standIn(); ok && ms <= limit {
 			return everywhere
 		}
 		return 0
 	}
 	var set uint64
-	for m := c.measured; m != 0; m &= m - 1 {
+	for m := c.measuredRegions; m != 0; m &= m - 1 {
 		region := bits.TrailingZeros64(m)
-		if millis(c.millis[region]) <= limit {
+		if latencyDuration(c.latencyMillis[region]) <= limit {
 			set |= 1 << region
 		}
 	}
 	return set
 }
 
-func millis(ms uint16) time.Duration { return time.Duration(ms) * time.Millisecond }
+func latencyDuration(ms uint16) time.Duration { return time.Duration(ms) * time.Millisecond }
 
 func (k *latency) leftOut(c *candidate) bool {
-	return c.seated || k.missing.Pass && k.missing.Value == nil && len(c.ticket.Latencies) == 0
+	return c.isSeated || k.missing.Pass && k.missing.Value == nil && len(c.ticket.Latencies) == 0
 }
 
-// required reports whether a ticket without latencies fails.
-func (k *latency) required() bool { return !k.missing.Pass && k.missing.Value == nil }
+// isRequired reports whether a ticket without latencies fails.
+func (k *latency) isRequired() bool { return !k.missing.Pass && k.missing.Value == nil }
 
-// stand returns what stands in for the latencies of a ticket that has none.
-func (k *latency) stand() (time.Duration, bool) {
+// standIn returns what stands in for the latencies of a ticket that has none.
+func (k *latency) standIn() (time.Duration, bool) {
 	if v := k.missing.Value; v != nil && v.Kind == match.Number {
 		return time.Duration(v.Number * float64(time.Millisecond)), true
 	}
 	return 0, false
 }
 
-func (k *latency) judge(l *lineup, lim *profile.Limits) verdict {
+func (k *latency) judgeLineup(l *lineup, lim *profile.Limits) verdict {
 	best := verdict{excess: math.Inf(1), limit: float64(lim.Latency) / float64(time.Millisecond)}
 	var set uint64
 	for m := l.allowedRegions; m != 0; m &= m - 1 {
@@ -111,7 +111,7 @@ func (k *latency) judge(l *lineup, lim *profile.Limits) verdict {
 			best = v
 		}
 	}
-	best.regions = set
+	best.holdingRegions = set
 	if math.IsInf(best.excess, 1) {
 		best.excess = 1
 	}
@@ -139,7 +139,7 @@ func (k *latency) judgeIn(region int, l *lineup, lim *profile.Limits) (v verdict
 		players += n
 	}
 	value := float64(worst) / float64(time.Millisecond)
-	if k.mean && players > 0 {
+	if k.takesMean && players > 0 {
 		value = float64(total) / float64(players) / float64(time.Millisecond)
 	}
 	v = atMost(value, float64(lim.Latency)/float64(time.Millisecond))
@@ -155,12 +155,12 @@ func (k *latency) playersOf(l *lineup, pick int) int {
 	if k.leftOut(c) {
 		return 0
 	}
-	if k.scope.role == anyRole {
-		return c.size
+	if k.scope.onlyRole == anyRole {
+		return c.playerCount
 	}
 	n := 0
-	for p := range c.size {
-		if l.isInScope(l.first[pick]+p, k.scope) {
+	for p := range c.playerCount {
+		if l.isInScope(l.firstPlayer[pick]+p, k.scope) {
 			n++
 		}
 	}
@@ -169,10 +169,10 @@ func (k *latency) playersOf(l *lineup, pick int) int {
 
 func (k *latency) latencyOf(c *candidate, region int) (time.Duration, bool) {
 	if len(c.ticket.Latencies) == 0 {
-		return k.stand()
+		return k.standIn()
 	}
-	if c.measured&(1<<region) == 0 {
+	if c.measuredRegions&(1<<region) == 0 {
 		return 0, false
 	}
-	return millis(c.millis[region]), true
+	return latencyDuration(c.latencyMillis[region]), true
 }

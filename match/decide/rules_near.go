@@ -10,57 +10,57 @@ import (
 type near struct {
 	scope             scope
 	perTeam, fromMean bool
-	tolerance         int  // column of the tickets' own limits; noColumn
+	toleranceColumn   int  // column of the tickets' own limits; noColumn
 	mayHaveNoRole     bool // a match may have players in no role
 }
 
 // noColumn is the column of what a rule does not have.
 const noColumn = -1
 
-func (n *near) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
-	if n.perTeam || n.scope.role != anyRole {
+func (n *near) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool {
+	if n.perTeam || n.scope.onlyRole != anyRole {
 		return true
 	}
-	low, high := n.bounds(c)
+	low, high := n.boundsOf(c)
 	for _, pick := range l.picks {
-		a, b := n.bounds(pick)
+		a, b := n.boundsOf(pick)
 		low, high = min(low, a), max(high, b)
 	}
 	if n.fromMean { // numbers on both sides of their mean
-		return low > high || high-low <= slack(2*lim.Within)
+		return low > high || high-low <= widenBound(2*lim.Within)
 	}
 	return low > high || high-low <= lim.Within
 }
 
-// slack widens a bound that was computed with rounding: it must not exclude what the exact rule allows.
-func slack(x float64) float64 { return x + math.Abs(x)*1e-12 + 1e-300 }
+// widenBound widens a bound that was computed with rounding: it must not exclude what the exact rule allows.
+func widenBound(x float64) float64 { return x + math.Abs(x)*1e-12 + 1e-300 }
 
-func (n *near) judge(l *lineup, lim *profile.Limits) verdict {
+func (n *near) judgeLineup(l *lineup, lim *profile.Limits) verdict {
 	widest := 0.0
-	for _, s := range n.scopes(l) {
-		l.values = l.gather(l.values[:0], s)
-		widest = max(widest, n.distance(l.values))
+	for _, s := range n.ownScopes(l) {
+		l.scratchValues = l.gatherNumbers(l.scratchValues[:0], s)
+		widest = max(widest, n.widestDistance(l.scratchValues))
 	}
 	return atMost(widest, lim.Within)
 }
 
-func (n *near) distance(values []float64) float64 {
+func (n *near) widestDistance(values []float64) float64 {
 	if !n.fromMean || len(values) == 0 {
-		return spread(values)
+		return spreadOf(values)
 	}
-	mean := sum(values) / float64(len(values))
-	low, high := extremes(values)
+	mean := sumValues(values) / float64(len(values))
+	low, high := extremesOf(values)
 	return max(mean-low, high-mean)
 }
 
-func (n *near) scopes(l *lineup) []scope { return scopes(n.scope, n.perTeam, l) }
+func (n *near) ownScopes(l *lineup) []scope { return teamScopes(n.scope, n.perTeam, l) }
 
-// scopes returns the scope of the match, or one for each team.
-func scopes(s scope, perTeam bool, l *lineup) []scope {
+// teamScopes returns the scope of the match, or one for each team.
+func teamScopes(s scope, perTeam bool, l *lineup) []scope {
 	if !perTeam {
 		return []scope{s}
 	}
-	all := make([]scope, l.teams)
+	all := make([]scope, l.teamCount)
 	for team := range all {
 		all[team] = s.inTeam(team)
 	}
@@ -70,12 +70,12 @@ func scopes(s scope, perTeam bool, l *lineup) []scope {
 // judgePairs compares each pair of tickets under the narrower of their limits, or each ticket with the mean under its
 // own.
 func (n *near) judgePairs(l *lineup, r *rule) verdict {
-	worst := verdict{regions: everywhere, ended: true}
-	for _, s := range n.scopes(l) {
-		l.values = l.gather(l.values[:0], s)
+	worst := verdict{holdingRegions: everywhere, hasEnded: true}
+	for _, s := range n.ownScopes(l) {
+		l.scratchValues = l.gatherNumbers(l.scratchValues[:0], s)
 		mean := math.NaN()
-		if len(l.values) > 0 {
-			mean = sum(l.values) / float64(len(l.values))
+		if len(l.scratchValues) > 0 {
+			mean = sumValues(l.scratchValues) / float64(len(l.scratchValues))
 		}
 		for i := range l.picks {
 			last := len(l.picks)
@@ -83,24 +83,24 @@ func (n *near) judgePairs(l *lineup, r *rule) verdict {
 				last = i + 1
 			}
 			for j := i; j < last; j++ {
-				worst = narrower(worst, n.pair(l, r, s, i, j, mean))
+				worst = narrowerVerdict(worst, n.judgePair(l, r, s, i, j, mean))
 			}
 		}
 	}
 	return worst
 }
 
-// pair compares two tickets, or the players of one if i == j.
-func (n *near) pair(l *lineup, r *rule, s scope, i, j int, mean float64) verdict {
-	limit := min(n.limit(l, r, l.picks[i]), n.limit(l, r, l.picks[j]))
+// judgePair compares two tickets, or the players of one if i == j.
+func (n *near) judgePair(l *lineup, r *rule, s scope, i, j int, mean float64) verdict {
+	limit := min(n.limitOf(l, r, l.picks[i]), n.limitOf(l, r, l.picks[j]))
 	if math.IsInf(limit, 1) {
-		return verdict{regions: everywhere, ended: true}
+		return verdict{holdingRegions: everywhere, hasEnded: true}
 	}
 	l.moreValues = l.gatherPick(l.moreValues[:0], i, s)
 	if n.fromMean {
-		low, high := extremes(l.moreValues)
+		low, high := extremesOf(l.moreValues)
 		if low > high {
-			return verdict{regions: everywhere, limit: limit}
+			return verdict{holdingRegions: everywhere, limit: limit}
 		}
 		return atMost(max(mean-low, high-mean), limit)
 	}
@@ -109,58 +109,58 @@ func (n *near) pair(l *lineup, r *rule, s scope, i, j int, mean float64) verdict
 		l.moreValues = l.gatherPick(l.moreValues, j, s)
 	}
 	if a == 0 || i != j && len(l.moreValues) == a {
-		return verdict{regions: everywhere, limit: limit}
+		return verdict{holdingRegions: everywhere, limit: limit}
 	}
-	return atMost(between(l.moreValues, a, i == j), limit)
+	return atMost(differenceBetween(l.moreValues, a, i == j), limit)
 }
 
-// between returns the greatest difference of values[:a] from values[a:], or within values if same.
-func between(values []float64, a int, same bool) float64 {
+// differenceBetween returns the greatest difference of values[:a] from values[a:], or within values if same.
+func differenceBetween(values []float64, a int, same bool) float64 {
 	if same {
-		return spread(values)
+		return spreadOf(values)
 	}
-	low, high := extremes(values[:a])
-	low2, high2 := extremes(values[a:])
+	low, high := extremesOf(values[:a])
+	low2, high2 := extremesOf(values[a:])
 	return max(high-low2, high2-low)
 }
 
 func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
-	if n.perTeam || n.fromMean || n.scope.role != anyRole {
+	if n.perTeam || n.fromMean || n.scope.onlyRole != anyRole {
 		return true
 	}
-	own := n.limit(l, r, c)
-	low, high := n.bounds(c)
+	own := n.limitOf(l, r, c)
+	low, high := n.boundsOf(c)
 	if high-low > own {
 		return false
 	}
 	for _, pick := range l.picks {
-		a, b := n.bounds(pick)
-		if max(high-a, b-low) > min(own, n.limit(l, r, pick)) {
+		a, b := n.boundsOf(pick)
+		if max(high-a, b-low) > min(own, n.limitOf(l, r, pick)) {
 			return false
 		}
 	}
 	return true
 }
 
-// limit returns the limit of a ticket's age, or a smaller one of its own. One that is in the match already has no age.
-func (n *near) limit(l *lineup, r *rule, c *candidate) float64 {
-	if c.seated {
-		return n.own(c)
+// limitOf returns the limit of a ticket's age, or a smaller one of its own. One that is in the match already has no age.
+func (n *near) limitOf(l *lineup, r *rule, c *candidate) float64 {
+	if c.isSeated {
+		return n.ownTolerance(c)
 	}
-	lim := r.limits(l.ageOf(c))
+	lim := r.limitsAt(l.ageOf(c))
 	if lim.Ended {
 		return math.Inf(1)
 	}
-	return min(lim.Within, n.own(c))
+	return min(lim.Within, n.ownTolerance(c))
 }
 
-// own returns the tolerance of a ticket: the smallest of its players'. Without one it has no limit of its own.
-func (n *near) own(c *candidate) float64 {
-	if n.tolerance == noColumn {
+// ownTolerance returns the tolerance of a ticket: the smallest of its players'. Without one it has no limit of its own.
+func (n *near) ownTolerance(c *candidate) float64 {
+	if n.toleranceColumn == noColumn {
 		return math.Inf(1)
 	}
 	least := math.Inf(1)
-	for _, x := range c.column(n.tolerance) {
+	for _, x := range c.numbersOf(n.toleranceColumn) {
 		if x == x {
 			least = min(least, max(0, x))
 		}
@@ -168,13 +168,13 @@ func (n *near) own(c *candidate) float64 {
 	return least
 }
 
-// narrower returns the verdict that leaves less room: one that does not hold, else the one whose value is nearest its
+// narrowerVerdict returns the verdict that leaves less room: one that does not hold, else the one whose value is nearest its
 // limit.
-func narrower(a, b verdict) verdict {
+func narrowerVerdict(a, b verdict) verdict {
 	switch {
-	case b.ended:
+	case b.hasEnded:
 		return a
-	case a.ended || b.excess > a.excess:
+	case a.hasEnded || b.excess > a.excess:
 		return b
 	case b.excess == a.excess && b.limit-b.value < a.limit-a.value:
 		return b

@@ -12,8 +12,8 @@ type same struct {
 	perTeam bool
 }
 
-func (s *same) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
-	if s.perTeam || s.scope.role != anyRole {
+func (s *same) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
+	if s.perTeam || s.scope.onlyRole != anyRole {
 		return true
 	}
 	var first atom
@@ -37,11 +37,11 @@ func pickOr(l *lineup, i int, c *candidate) *candidate {
 	return l.picks[i]
 }
 
-func (s *same) judge(l *lineup, _ *profile.Limits) verdict {
+func (s *same) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 	offences := 0
-	for _, sc := range scopes(s.scope, s.perTeam, l) {
+	for _, sc := range teamScopes(s.scope, s.perTeam, l) {
 		var first atom
-		for _, a := range l.atoms(sc) {
+		for _, a := range l.atomsIn(sc) {
 			if first == (atom{}) {
 				first = a
 			} else if a != first {
@@ -49,7 +49,7 @@ func (s *same) judge(l *lineup, _ *profile.Limits) verdict {
 			}
 		}
 	}
-	return none(offences)
+	return noneOffends(offences)
 }
 
 // admitsPairs implements pairwise: two tickets for which the rule has ended may have different values, beside a third
@@ -60,7 +60,7 @@ func (s *same) admitsPairs(l *lineup, c *candidate, r *rule) bool {
 
 // judgePairs implements pairwise.
 func (s *same) judgePairs(l *lineup, r *rule) verdict {
-	return judgeAtoms(l, r, scopes(s.scope, s.perTeam, l), areUnequal)
+	return judgeAtoms(l, r, teamScopes(s.scope, s.perTeam, l), areUnequal)
 }
 
 // different holds if all values are distinct, in the match or in each team.
@@ -69,8 +69,8 @@ type different struct {
 	perTeam bool
 }
 
-func (d *different) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
-	if d.perTeam || d.scope.role != anyRole {
+func (d *different) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
+	if d.perTeam || d.scope.onlyRole != anyRole {
 		return true
 	}
 	own := c.atomsOf(d.scope.column)
@@ -90,17 +90,17 @@ func (d *different) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
 	return true
 }
 
-func (d *different) judge(l *lineup, _ *profile.Limits) verdict {
+func (d *different) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 	offences := 0
-	for _, s := range scopes(d.scope, d.perTeam, l) {
-		atoms := l.atoms(s)
+	for _, s := range teamScopes(d.scope, d.perTeam, l) {
+		atoms := l.atomsIn(s)
 		for i, a := range atoms {
 			if slices.Contains(atoms[:i], a) {
 				offences++
 			}
 		}
 	}
-	return none(offences)
+	return noneOffends(offences)
 }
 
 // admitsPairs implements pairwise: two tickets for which the rule has ended may have equal values.
@@ -110,7 +110,7 @@ func (d *different) admitsPairs(l *lineup, c *candidate, r *rule) bool {
 
 // judgePairs implements pairwise.
 func (d *different) judgePairs(l *lineup, r *rule) verdict {
-	return judgeAtoms(l, r, scopes(d.scope, d.perTeam, l), areEqual)
+	return judgeAtoms(l, r, teamScopes(d.scope, d.perTeam, l), areEqual)
 }
 
 // areEqual and areUnequal are what two values may not be, by a rule.
@@ -119,10 +119,10 @@ func areUnequal(a, b atom) bool { return a != b }
 
 // admitsAtoms reports whether no two players that the rule binds have values that offend it.
 func admitsAtoms(l *lineup, c *candidate, r *rule, s scope, offend func(a, b atom) bool) bool {
-	if s.role != anyRole {
+	if s.onlyRole != anyRole {
 		return true
 	}
-	own, binds := c.atomsOf(s.column), l.binds(r, c)
+	own, binds := c.atomsOf(s.column), l.bindsTicket(r, c)
 	for i, a := range own {
 		if a == (atom{}) {
 			continue
@@ -132,7 +132,7 @@ func admitsAtoms(l *lineup, c *candidate, r *rule, s scope, offend func(a, b ato
 			return false
 		}
 		for _, pick := range l.picks {
-			if (binds || l.binds(r, pick)) && slices.ContainsFunc(pick.atomsOf(s.column), offends) {
+			if (binds || l.bindsTicket(r, pick)) && slices.ContainsFunc(pick.atomsOf(s.column), offends) {
 				return false
 			}
 		}
@@ -143,39 +143,40 @@ func admitsAtoms(l *lineup, c *candidate, r *rule, s scope, offend func(a, b ato
 // judgeAtoms counts the players whose value and that of one before them offend the rule, which binds one of both.
 func judgeAtoms(l *lineup, r *rule, in []scope, offend func(a, b atom) bool) verdict {
 	if !l.bindsAny(r) {
-		return verdict{regions: everywhere, ended: true}
+		return verdict{holdingRegions: everywhere, hasEnded: true}
 	}
 	offences := 0
 	for _, s := range in {
 		var all []boundAtom
 		for pick, c := range l.picks {
-			binds := l.binds(r, c)
+			binds := l.bindsTicket(r, c)
 			for p, a := range c.atomsOf(s.column) {
-				if a == (atom{}) || !l.isInScope(l.first[pick]+p, s) {
+				if a == (atom{}) || !l.isInScope(l.firstPlayer[pick]+p, s) {
 					continue
 				}
-				if slices.ContainsFunc(all, func(b boundAtom) bool { return (binds || b.binds) && offend(a, b.atom) }) {
+				if slices.ContainsFunc(all,
+					func(b boundAtom) bool { return (binds || b.isBound) && offend(a, b.atom) }) {
 					offences++
 				}
 				all = append(all, boundAtom{a, binds})
 			}
 		}
 	}
-	return none(offences)
+	return noneOffends(offences)
 }
 
 // boundAtom is a value of a player, for whose ticket the rule has ended or not.
 type boundAtom struct {
-	atom  atom
-	binds bool
+	atom    atom
+	isBound bool
 }
 
-// atoms returns the values in scope, without those that are left out.
-func (l *lineup) atoms(s scope) []atom {
+// atomsIn returns the values in scope, without those that are left out.
+func (l *lineup) atomsIn(s scope) []atom {
 	var all []atom
 	for pick, c := range l.picks {
 		for p, a := range c.atomsOf(s.column) {
-			if a != (atom{}) && l.isInScope(l.first[pick]+p, s) {
+			if a != (atom{}) && l.isInScope(l.firstPlayer[pick]+p, s) {
 				all = append(all, a)
 			}
 		}

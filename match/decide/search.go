@@ -7,21 +7,21 @@ type search struct {
 	plan *plan
 	seed *candidate
 
-	line     lineup  // the tickets chosen so far, in the order of choice
-	seedOnly lineup  // the seed
-	trial    lineup  // of a change
-	final    lineup  // the tickets of line in the order of ids, with teams and roles
-	choices  choices // what may be chosen
-	casting  casting
-	filling  filling
-	placing  placing
-	evening  evening
+	line      lineup  // the tickets chosen so far, in the order of choice
+	seedOnly  lineup  // the seed
+	trialLine lineup  // of a change
+	finalLine lineup  // the tickets of line in the order of ids, with teams and roles
+	choices   choices // what may be chosen
+	casting   casting
+	filling   filling
+	placing   placing
+	evening   evening
 
-	empty         int  // places of roles that nobody of the line-up fills
+	emptyPlaces   int  // places of roles that nobody of the line-up fills
 	minPlayers    int  // players that a match needs now
-	nodes         int  // steps that are left
+	stepsLeft     int  // steps that are left
 	ranOutOfSteps bool // steps ran out before everything was tried
-	random        lot
+	randomLot     lot
 
 	reached *reached // filled for an inquiry; nil for a decision
 }
@@ -32,30 +32,30 @@ const (
 	maxNodes  = 8192
 )
 
-// find looks for a match of the seed in the allowed regions. When it returns true, the match is in s.final.
-func (s *search) find(pl *plan, seed *candidate, now int64, allowed uint64, nodes int, random lot) bool {
-	s.random = random
-	if !s.start(pl, seed, now, allowed, nodes) {
+// findMatch looks for a match of the seed in the allowed regions. When it returns true, the match is in s.finalLine.
+func (s *search) findMatch(pl *plan, seed *candidate, now int64, allowed uint64, nodes int, random lot) bool {
+	s.randomLot = random
+	if !s.startLine(pl, seed, now, allowed, nodes) {
 		return false
 	}
 	age := s.line.ageOf(seed)
-	s.minPlayers = pl.leastAt(age).sum
-	low, high := window(seed, pl.pivot.reach(pl.pivot.step(age)))
-	s.choices.begin(pl, seed, low, high)
-	s.choices.walk.regions = pl.reachable(seed, &s.seedOnly)
-	return s.choose()
+	s.minPlayers = pl.leastAt(age).totalSize
+	low, high := keyWindow(seed, pl.pivot.reachAt(pl.pivot.stepAt(age)))
+	s.choices.startAround(pl, seed, low, high)
+	s.choices.walk.wantedRegions = pl.reachableRegions(seed, &s.seedOnly)
+	return s.chooseTickets()
 }
 
-// start makes a line-up of the seed. It returns false if the seed's own party breaks a rule.
-func (s *search) start(pl *plan, seed *candidate, now int64, allowed uint64, nodes int) bool {
-	s.plan, s.seed, s.nodes, s.ranOutOfSteps = pl, seed, nodes, false
-	s.line.reset(now, allowed, len(pl.teams))
-	s.seedOnly.reset(now, allowed, len(pl.teams))
+// startLine makes a line-up of the seed. It returns false if the seed's own party breaks a rule.
+func (s *search) startLine(pl *plan, seed *candidate, now int64, allowed uint64, nodes int) bool {
+	s.plan, s.seed, s.stepsLeft, s.ranOutOfSteps = pl, seed, nodes, false
+	s.line.resetTo(now, allowed, len(pl.teams))
+	s.seedOnly.resetTo(now, allowed, len(pl.teams))
 	if s.refusalBesideSeed(seed) != "" {
 		return false
 	}
-	s.line.push(seed)
-	s.seedOnly.push(seed)
+	s.line.pushPick(seed)
+	s.seedOnly.pushPick(seed)
 	return true
 }
 
@@ -63,112 +63,112 @@ func (s *search) start(pl *plan, seed *candidate, now int64, allowed uint64, nod
 // of rules on teams that its party breaks by itself, in whichever team it is.
 func (s *search) refusalBesideSeed(c *candidate) string {
 	l := &s.seedOnly
-	because := s.refusal(l, c)
-	if because != "" || c.size == 1 || s.plan.split {
+	because := s.refusalOf(l, c)
+	if because != "" || c.playerCount == 1 || s.plan.maySplit {
 		return because
 	}
-	l.push(c)
+	l.pushPick(c)
 	l.setTeam(len(l.picks)-1, 0)
 	for _, r := range s.plan.rules {
-		if r.firm && r.verdict(l).excess > 0 {
+		if r.isFirm && r.verdictFor(l).excess > 0 {
 			because = r.id
 			break
 		}
 	}
-	l.pop()
+	l.popPick()
 	return because
 }
 
-// choose looks for a match among the choices. It tries the nearest ones first, which is all that most searches need. If
+// chooseTickets looks for a match among the choices. It tries the nearest ones first, which is all that most searches need. If
 // that finds none, it fills teams in random orders with half of the steps that are left, and with the others it tries
 // one set of choices after another.
-func (s *search) choose() bool {
+func (s *search) chooseTickets() bool {
 	s.ranOutOfSteps = false
 	if !s.rolesReachable() {
 		return false
 	}
 	// The first attempt ends after four steps for each player of a match, and leaves the rest to the other ways.
 	budget := 4 * s.plan.maxPlayers
-	if s.extend(0, s.nodes-budget) {
+	if s.extendLine(0, s.stepsLeft-budget) {
 		return true
 	}
 	if !s.ranOutOfSteps {
 		return false
 	}
-	if s.tryFills(s.nodes / 2) {
+	if s.tryFills(s.stepsLeft / 2) {
 		return true
 	}
 	s.ranOutOfSteps = false
 	s.rolesReachable()
-	return s.extend(0, 0)
+	return s.extendLine(0, 0)
 }
 
-// extend adds choices from the i-th on until the match holds, taking each back after which it does not. As long as a
+// extendLine adds choices from the i-th on until the match holds, taking each back after which it does not. As long as a
 // role is empty it adds only players who fill one, because they are few: whether there are enough shows soon. It ends
 // when only stop steps are left.
-func (s *search) extend(i, stop int) bool {
-	empty := s.empty
-	for ; s.line.players < s.plan.maxPlayers; i++ {
+func (s *search) extendLine(i, stop int) bool {
+	empty := s.emptyPlaces
+	for ; s.line.playerCount < s.plan.maxPlayers; i++ {
 		c := s.choiceAt(i)
-		if c == nil || empty == 0 && !s.reachable(i) {
+		if c == nil || empty == 0 && !s.hasEnoughLeft(i) {
 			break
 		}
-		if empty > 0 && !s.plan.needs(c) || slices.Contains(s.line.picks, c) {
+		if empty > 0 && !s.plan.needsRoleOf(c) || slices.Contains(s.line.picks, c) {
 			continue
 		}
-		if s.nodes <= stop {
+		if s.stepsLeft <= stop {
 			s.ranOutOfSteps = true
 			break
 		}
-		s.nodes--
-		if s.take(c) {
-			if s.descend(i, empty, stop) {
+		s.stepsLeft--
+		if s.takeCandidate(c) {
+			if s.extendFurther(i, empty, stop) {
 				return true
 			}
-			s.line.pop()
+			s.line.popPick()
 		}
 		// take has counted the empty places of the line-up with c.
-		s.empty = empty
+		s.emptyPlaces = empty
 	}
-	return empty == 0 && s.complete()
+	return empty == 0 && s.completeMatch()
 }
 
-// descend extends a line-up that has just taken choice i: with the first of all choices once the last role is filled.
-func (s *search) descend(i, empty, stop int) bool {
+// extendFurther extends a line-up that has just taken choice i: with the first of all choices once the last role is filled.
+func (s *search) extendFurther(i, empty, stop int) bool {
 	switch {
-	case empty > 0 && s.empty == empty:
+	case empty > 0 && s.emptyPlaces == empty:
 		return false
-	case empty > 0 && s.empty == 0:
-		return s.extend(0, stop)
+	case empty > 0 && s.emptyPlaces == 0:
+		return s.extendLine(0, stop)
 	}
-	return s.extend(i+1, stop)
+	return s.extendLine(i+1, stop)
 }
 
-// needs reports whether a player of c would take a role that a match needs.
-func (pl *plan) needs(c *candidate) bool {
+// needsRoleOf reports whether a player of c would take a role that a match needs.
+func (pl *plan) needsRoleOf(c *candidate) bool {
 	for role, need := range pl.roleNeeds() {
-		if need > 0 && c.traits[role] > 0 {
+		if need > 0 && c.traitCounts[role] > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// reachable reports whether the choices from i on may have enough players.
-func (s *search) reachable(i int) bool {
+// hasEnoughLeft reports whether the choices from i on may have enough players.
+func (s *search) hasEnoughLeft(i int) bool {
 	players, more := s.choices.playersFrom(i)
-	return more || s.line.players+players >= s.minPlayers
+	return more || s.line.playerCount+players >= s.minPlayers
 }
 
-func (s *search) take(c *candidate) bool {
-	if s.refusal(&s.line, c) != "" {
+func (s *search) takeCandidate(c *candidate) bool {
+	if s.refusalOf(&s.line, c) != "" {
 		return false
 	}
-	s.line.push(c)
+	s.line.pushPick(c)
 	if s.rolesReachable() {
 		return true
 	}
-	s.line.pop()
+	s.line.popPick()
 	return false
 }
 
@@ -181,9 +181,9 @@ const (
 	becauseCombination = "combination"
 )
 
-// refusal returns why c cannot be in a match with the line-up, as far as it shows without teams; "" if it can.
-func (s *search) refusal(l *lineup, c *candidate) string {
-	if l.players+c.size > s.plan.maxPlayers {
+// refusalOf returns why c cannot be in a match with the line-up, as far as it shows without teams; "" if it can.
+func (s *search) refusalOf(l *lineup, c *candidate) string {
+	if l.playerCount+c.playerCount > s.plan.maxPlayers {
 		return becauseSize
 	}
 	for _, r := range s.plan.rules {
@@ -192,21 +192,21 @@ func (s *search) refusal(l *lineup, c *candidate) string {
 		}
 	}
 	switch {
-	case s.plan.modes != 0 && l.modes()&c.modes == 0:
+	case s.plan.allModes != 0 && l.commonModes()&c.allowedModes == 0:
 		return becauseMode
 	case l.hasPlayerOf(c):
 		return becausePlayer
-	case !s.packs(l, c):
+	case !s.canPack(l, c):
 		return becauseSize
 	}
 	return ""
 }
 
-// modes returns the modes that all picks allow.
-func (l *lineup) modes() uint8 {
+// commonModes returns the modes that all picks allow.
+func (l *lineup) commonModes() uint8 {
 	modes := ^uint8(0)
 	for _, c := range l.picks {
-		modes &= c.modes
+		modes &= c.allowedModes
 	}
 	return modes
 }
@@ -214,7 +214,7 @@ func (l *lineup) modes() uint8 {
 // hasPlayerOf reports whether a player has a ticket in the line-up already.
 func (l *lineup) hasPlayerOf(c *candidate) bool {
 	for _, pick := range l.picks {
-		if pick.subs&c.subs == 0 {
+		if pick.subBits&c.subBits == 0 {
 			continue
 		}
 		for i := range c.ticket.Players {
@@ -230,19 +230,19 @@ func (l *lineup) hasPlayerOf(c *candidate) bool {
 
 // rolesReachable reports whether the places that are left are enough for the roles that nobody of the line-up fills.
 func (s *search) rolesReachable() bool {
-	s.empty = 0
-	if len(s.plan.roles) == 0 {
+	s.emptyPlaces = 0
+	if len(s.plan.roleNames) == 0 {
 		return true
 	}
-	s.casting.begin(&s.line)
+	s.casting.resetRoles(&s.line)
 	for role, least := range s.plan.roleNeeds() {
-		s.empty += s.casting.cast(anyTeam, []roleNeed{{role: role, min: least}})
+		s.emptyPlaces += s.casting.castRoles(anyTeam, []roleNeed{{roleIndex: role, minPlayers: least}})
 	}
-	return s.empty <= s.plan.maxPlayers-s.line.players
+	return s.emptyPlaces <= s.plan.maxPlayers-s.line.playerCount
 }
 
-// complete reports whether the line-up is a match as it is, and leaves the match in s.final.
-func (s *search) complete() bool {
-	least := s.plan.leastAt(s.line.age(s.plan.profile.Age))
-	return s.line.players >= least.sum && s.place(least)
+// completeMatch reports whether the line-up is a match as it is, and leaves the match in s.finalLine.
+func (s *search) completeMatch() bool {
+	least := s.plan.leastAt(s.line.decidingAge(s.plan.profile.Age))
+	return s.line.playerCount >= least.totalSize && s.placeTeams(least)
 }

@@ -18,7 +18,7 @@ const (
 func (e *Engine) dirtyAround(newcomer *candidate) {
 	var seeds []*candidate
 	seen := 0
-	newcomer.bucket.windows.holding(&e.plan.pivot, newcomer, func(c *candidate) bool {
+	newcomer.bucket.windows.eachHolding(&e.plan.pivot, newcomer, func(c *candidate) bool {
 		if seen++; e.mayFill(c) {
 			seeds = append(seeds, c)
 		}
@@ -32,7 +32,7 @@ func (e *Engine) dirtyAround(newcomer *candidate) {
 // mayMeet reports whether those whom a newcomer may meet have enough players, and enough with each trait, under the
 // limits of the one that has waited longest.
 func (e *Engine) mayMeet(newcomer *candidate) bool {
-	oldest := e.ages.entry(cursor{}).c
+	oldest := e.ageTree.entryAt(cursor{}).c
 	return e.windowOffers(newcomer, max(e.ageOf(oldest), e.ageOf(newcomer)))
 }
 
@@ -41,8 +41,8 @@ func (e *Engine) mayFill(c *candidate) bool { return e.windowOffers(c, e.ageOf(c
 
 func (e *Engine) windowOffers(c *candidate, age time.Duration) bool {
 	p := &e.plan.pivot
-	reach, need := p.reach(p.step(age)), e.demandAt(age)
-	return c.bucket.tree.offers(c, reach, p.width(reach), &need, &e.scratch)
+	reach, need := p.reachAt(p.stepAt(age)), e.demandAt(age)
+	return c.bucket.pivotTree.offersInWindow(c, reach, p.widthOf(reach), &need, &e.scratchCounts)
 }
 
 // fewBuckets bounds the buckets of which mayMatch asks each.
@@ -51,13 +51,13 @@ const fewBuckets = 16
 // mayMatch reports whether the candidates of any bucket may meet the demand of a match, under the widest limits that
 // one of them has now. With many buckets it gives the answer that promises nothing.
 func (e *Engine) mayMatch() bool {
-	if len(e.buckets) > fewBuckets || e.plan.profile.When != profile.Never || e.ages.len == 0 {
+	if len(e.buckets) > fewBuckets || e.plan.profile.When != profile.Never || e.ageTree.len == 0 {
 		return true
 	}
-	age := e.ageOf(e.ages.entry(cursor{}).c)
+	age := e.ageOf(e.ageTree.entryAt(cursor{}).c)
 	width, need := e.plan.pivot.widthAt(age), e.demandAt(age)
 	for _, b := range e.buckets {
-		if b.tree.offersAnywhere(width, &need, &e.scratch) {
+		if b.pivotTree.offersAnywhere(width, &need, &e.scratchCounts) {
 			return true
 		}
 	}
@@ -65,34 +65,34 @@ func (e *Engine) mayMatch() bool {
 }
 
 func (e *Engine) demandAt(age time.Duration) demand {
-	return demand{e.plan.leastAt(age).sum, e.plan.traitNeeds}
+	return demand{e.plan.leastAt(age).totalSize, e.plan.traitNeeds}
 }
 
 // markDirty gives a seed a turn. Newcomers change nothing for it until it had it.
 func (e *Engine) markDirty(c *candidate) {
-	e.unwatch(c)
+	e.stopWatching(c)
 	c.searchAt = 0
-	e.dirty.put(c, e.turn(c))
+	e.dirtySeeds.putAt(c, e.turnOf(c))
 }
 
-// rest follows a turn without a match: the seed watches its window, unless it is stuck, and waits for its next moment.
+// restSeed follows a turn without a match: the seed watches its window, unless it is stuck, and waits for its next moment.
 // A search that ran out of steps is repeated soon, with more of them, until the seed is stuck.
-func (e *Engine) rest(c *candidate, searched bool) {
+func (e *Engine) restSeed(c *candidate, searched bool) {
 	age := e.ageOf(c)
 	// Time alone has changed what a search may find: earlier failures say nothing any more.
-	if next := int16(e.plan.momentAfter(age)); next != c.moment {
-		c.moment, c.tries = next, 0
+	if next := int16(e.plan.momentAfter(age)); next != c.nextMoment {
+		c.nextMoment, c.failedSearches = next, 0
 	}
-	if searched && c.tries < stuckAfter {
-		c.tries++
+	if searched && c.failedSearches < stuckAfter {
+		c.failedSearches++
 		if e.search.ranOutOfSteps {
-			c.searchAt = e.now + int64(retryAfter)
+			c.searchAt = e.nowNanos + int64(retryAfter)
 		}
 	}
 	e.setTimer(c)
-	e.unwatch(c)
-	if c.tries < stuckAfter {
-		c.step, c.watching = int16(e.plan.pivot.step(age)), true
+	e.stopWatching(c)
+	if c.failedSearches < stuckAfter {
+		c.windowStep, c.isWatching = int16(e.plan.pivot.stepAt(age)), true
 		c.bucket.windows.insert(&e.plan.pivot, c)
 	}
 }
@@ -101,9 +101,9 @@ func (e *Engine) rest(c *candidate, searched bool) {
 // second.
 const retryAfter = time.Second / stuckAfter
 
-func (e *Engine) unwatch(c *candidate) {
-	if c.watching {
-		c.watching = false
+func (e *Engine) stopWatching(c *candidate) {
+	if c.isWatching {
+		c.isWatching = false
 		c.bucket.windows.remove(&e.plan.pivot, c)
 	}
 }
@@ -111,11 +111,11 @@ func (e *Engine) unwatch(c *candidate) {
 // headStart returns by how much a ticket takes its turn earlier than its age says. It is bounded, so that everybody's
 // turn comes: a ticket is overtaken only by those that arrive within the greatest head start after it.
 func (pl *plan) headStart(c *candidate) time.Duration {
-	if pl.priority == noColumn {
+	if pl.priorityColumn == noColumn {
 		return 0
 	}
 	least := pl.profile.Priority.UpTo.Seconds()
-	for _, x := range c.column(pl.priority) {
+	for _, x := range c.numbersOf(pl.priorityColumn) {
 		if !(x > 0) { // players without the number have none
 			return 0
 		}
@@ -124,21 +124,21 @@ func (pl *plan) headStart(c *candidate) time.Duration {
 	return time.Duration(least * float64(time.Second))
 }
 
-// turn orders the dirty seeds: the oldest first, or those with a head start. With a batch, seeds that are younger than
+// turnOf orders the dirty seeds: the oldest first, or those with a head start. With a batch, seeds that are younger than
 // it wait for all older ones and come in the order of its number, so that neighbours follow each other.
-func (e *Engine) turn(c *candidate) int64 {
-	if e.plan.batch < 0 {
-		return c.turn
+func (e *Engine) turnOf(c *candidate) int64 {
+	if e.plan.batchColumn < 0 {
+		return c.turnNanos
 	}
-	if time.Duration(e.now-c.turn) >= e.plan.profile.Batch.For {
-		return math.MinInt64/2 + c.turn/2 // before all numbers; ties go by age
+	if time.Duration(e.nowNanos-c.turnNanos) >= e.plan.profile.Batch.For {
+		return math.MinInt64/2 + c.turnNanos/2 // before all numbers; ties go by age
 	}
 	// Positive and negative numbers are shrunk so far that all of them are above the turns of those who waited long.
-	return max(0, sortable(c.middle(e.plan.batch)))/2 + min(0, sortable(c.middle(e.plan.batch)))/4
+	return max(0, sortableInt(c.middleOf(e.plan.batchColumn)))/2 + min(0, sortableInt(c.middleOf(e.plan.batchColumn)))/4
 }
 
-// sortable maps numbers to integers of the same order.
-func sortable(x float64) int64 {
+// sortableInt maps numbers to integers of the same order.
+func sortableInt(x float64) int64 {
 	bits := int64(math.Float64bits(x))
 	if bits < 0 {
 		return math.MinInt64 - bits
@@ -149,95 +149,95 @@ func sortable(x float64) int64 {
 // setTimer remembers when time alone changes what a candidate's search may find.
 func (e *Engine) setTimer(c *candidate) {
 	at := int64(math.MaxInt64)
-	if int(c.moment) < len(e.plan.moments) {
-		at = c.created + int64(e.plan.moments[c.moment])
+	if int(c.nextMoment) < len(e.plan.changeAges) {
+		at = c.createdNanos + int64(e.plan.changeAges[c.nextMoment])
 	}
 	if c.searchAt > 0 {
 		at = min(at, c.searchAt)
 	}
 	// From then on the seed comes before those in the order of the batch.
-	if first := c.turn + int64(e.plan.profile.Batch.For); e.plan.batch >= 0 && first > e.now {
+	if first := c.turnNanos + int64(e.plan.profile.Batch.For); e.plan.batchColumn >= 0 && first > e.nowNanos {
 		at = min(at, first)
 	}
 	if at == math.MaxInt64 {
-		e.timers.remove(c)
+		e.momentTimers.removeCandidate(c)
 		return
 	}
-	e.timers.put(c, at)
+	e.momentTimers.putAt(c, at)
 }
 
-// autofills reports whether a candidate has waited so long that its players take any role, and they do not yet.
-func (e *Engine) autofills(c *candidate) bool {
+// mayAutofill reports whether a candidate has waited so long that its players take any role, and they do not yet.
+func (e *Engine) mayAutofill(c *candidate) bool {
 	after := e.plan.profile.Autofill
-	return after > 0 && !c.autofilled && e.ageOf(c) >= after
+	return after > 0 && !c.takesAnyRole && e.ageOf(c) >= after
 }
 
-// autofill puts a waiting candidate at the place of one whose players take any role: seeds may want it now.
-func (e *Engine) autofill(c *candidate) {
-	e.leave(c)
+// autofillSeed puts a waiting candidate at the place of one whose players take any role: seeds may want it now.
+func (e *Engine) autofillSeed(c *candidate) {
+	e.leaveBucket(c)
 	e.plan.takeAnyRole(c)
-	e.enter(c)
+	e.enterBucket(c)
 	e.dirtyAround(c)
 }
 
-// tick makes the seeds dirty whose moment has come.
-func (e *Engine) tick() {
-	for e.timers.len() > 0 && e.timers.items[0].key <= e.now {
-		c := e.timers.items[0].c
+// runTimers makes the seeds dirty whose moment has come.
+func (e *Engine) runTimers() {
+	for e.momentTimers.len() > 0 && e.momentTimers.items[0].sortKey <= e.nowNanos {
+		c := e.momentTimers.items[0].c
 		c.searchAt = 0
-		if e.autofills(c) {
-			e.autofill(c)
+		if e.mayAutofill(c) {
+			e.autofillSeed(c)
 		}
-		if next := int16(e.plan.momentAfter(e.ageOf(c))); next != c.moment {
-			c.moment, c.tries = next, 0
+		if next := int16(e.plan.momentAfter(e.ageOf(c))); next != c.nextMoment {
+			c.nextMoment, c.failedSearches = next, 0
 		}
 		e.setTimer(c)
 		e.markDirty(c)
 	}
 }
 
-// reach returns how far the window of a seed extends from its own numbers, after so many steps of the pivot's rule.
-func (p *pivot) reach(step int) float64 {
-	if p.rule == nil || p.factor == 0 {
+// reachAt returns how far the window of a seed extends from its own numbers, after so many steps of the pivot's rule.
+func (p *pivot) reachAt(step int) float64 {
+	if p.rule == nil || p.reachFactor == 0 {
 		return math.Inf(1)
 	}
-	lim := &p.rule.base
+	lim := &p.rule.baseLimits
 	if step > 0 {
-		lim = &p.rule.steps[step-1].Limits
+		lim = &p.rule.limitSteps[step-1].Limits
 	}
 	if lim.Ended {
 		return math.Inf(1)
 	}
-	return float64(p.factor * lim.Within)
+	return float64(p.reachFactor * lim.Within)
 }
 
-// width returns within what range all keys of a match are, if the windows of its tickets have that reach.
-func (p *pivot) width(reach float64) float64 {
-	if p.rule != nil && p.rule.age == profile.Each { // two older tickets may be farther from each other than from the seed
+// widthOf returns within what range all keys of a match are, if the windows of its tickets have that reach.
+func (p *pivot) widthOf(reach float64) float64 {
+	if p.rule != nil && p.rule.ageKind == profile.Each { // two older tickets may be farther from each other than from the seed
 		return 2 * reach
 	}
 	return reach
 }
 
 // widthAt is width for those of an age.
-func (p *pivot) widthAt(age time.Duration) float64 { return p.width(p.reach(p.step(age))) }
+func (p *pivot) widthAt(age time.Duration) float64 { return p.widthOf(p.reachAt(p.stepAt(age))) }
 
-// step returns how many steps of the pivot's rule an age has passed.
-func (p *pivot) step(age time.Duration) int {
+// stepAt returns how many steps of the pivot's rule an age has passed.
+func (p *pivot) stepAt(age time.Duration) int {
 	if p.rule == nil {
 		return 0
 	}
-	return p.rule.step(age)
+	return p.rule.stepAt(age)
 }
 
-// window returns the keys that a candidate may have beside c: of each player within reach of each other. Rounding must
+// keyWindow returns the keys that a candidate may have beside c: of each player within reach of each other. Rounding must
 // not exclude a candidate that the rule admits, so the window is a little wider; the rule itself is judged exactly.
-func window(c *candidate, reach float64) (low, high float64) {
+func keyWindow(c *candidate, reach float64) (low, high float64) {
 	if math.IsInf(reach, 1) {
 		return math.Inf(-1), math.Inf(1)
 	}
-	margin := (math.Abs(c.low) + math.Abs(c.high) + reach) * 1e-15
-	return c.high - reach - margin, c.low + reach + margin
+	margin := (math.Abs(c.pivotLow) + math.Abs(c.pivotHigh) + reach) * 1e-15
+	return c.pivotHigh - reach - margin, c.pivotLow + reach + margin
 }
 
 // windows finds the seeds whose window holds a newcomer. Seeds are sorted by the steps that they have passed: those of
@@ -256,28 +256,32 @@ func (w *windows) treeOf(step int) *tree {
 // windowKey is a candidate's key in the tree of its step. Windows without an end hold everybody: those are sorted by
 // their turns.
 func windowKey(p *pivot, c *candidate) float64 {
-	if math.IsInf(p.reach(int(c.step)), 1) {
-		return float64(c.turn)
+	if math.IsInf(p.reachAt(int(c.windowStep)), 1) {
+		return float64(c.turnNanos)
 	}
-	return c.key
+	return c.pivotKey
 }
 
-func (w *windows) insert(p *pivot, c *candidate) { w.treeOf(int(c.step)).insert(windowKey(p, c), c) }
+func (w *windows) insert(p *pivot, c *candidate) {
+	w.treeOf(int(c.windowStep)).insert(windowKey(p, c), c)
+}
 
-func (w *windows) remove(p *pivot, c *candidate) { w.treeOf(int(c.step)).remove(windowKey(p, c), c) }
+func (w *windows) remove(p *pivot, c *candidate) {
+	w.treeOf(int(c.windowStep)).remove(windowKey(p, c), c)
+}
 
-// holding calls f with the seeds whose window may hold the newcomer until f returns false: those that passed the most
+// eachHolding calls f with the seeds whose window may hold the newcomer until f returns false: those that passed the most
 // steps first, for they waited longest, and of those the nearest, or the first in turn if their windows have no end.
-func (w *windows) holding(p *pivot, newcomer *candidate, f func(*candidate) bool) {
+func (w *windows) eachHolding(p *pivot, newcomer *candidate, f func(*candidate) bool) {
 	for step := len(w.byStep) - 1; step >= 0; step-- {
 		t := &w.byStep[step]
-		middle := newcomer.key
-		low, high := window(newcomer, p.reach(step))
+		middle := newcomer.pivotKey
+		low, high := keyWindow(newcomer, p.reachAt(step))
 		if math.IsInf(high, 1) {
 			middle = math.Inf(-1)
 		}
 		seeds := newWalk(t, middle, low, high)
-		for c := seeds.next(); c != nil; c = seeds.next() {
+		for c := seeds.nextCandidate(); c != nil; c = seeds.nextCandidate() {
 			if !f(c) {
 				return
 			}
@@ -289,12 +293,12 @@ func (w *windows) holding(p *pivot, newcomer *candidate, f func(*candidate) bool
 // dirty. While anything changes it tries 4,096 a second, or each candidate once a second if there are fewer; then it
 // ends.
 type sweep struct {
-	active            bool
-	idle              bool // until the next Run, which sets when the round begins
+	isActive          bool
+	isIdle            bool // until the next Run, which sets when the round begins
 	needsAnotherRound bool // something changed since it began
 	// when it last tried seeds; for a round that has not begun, sweepEvery before it begins
-	last int64
-	from *candidate // the last one it tried; nil: none
+	lastNanos int64
+	lastTried *candidate // the last one it tried; nil: none
 }
 
 // The sweep goes on every so often, over so many seeds, and after a pause over those of a second at most.
@@ -306,11 +310,11 @@ const (
 
 // begin starts the sweep with the next Run, or adds a round to a running one.
 func (s *sweep) begin() {
-	if s.active {
+	if s.isActive {
 		s.needsAnotherRound = true
 		return
 	}
-	*s = sweep{active: true, idle: true}
+	*s = sweep{isActive: true, isIdle: true}
 }
 
 // roundEvery is the time between the beginnings of two rounds. A seed that found nothing in one round is unlikely to
@@ -318,38 +322,38 @@ func (s *sweep) begin() {
 // not depend on earlier decisions, and a replay that begins later has the same rounds.
 const roundEvery = time.Second
 
-// round schedules the next round at the next full second.
-func (s *sweep) round(now int64) {
-	*s = sweep{active: true, last: (now/int64(roundEvery)+1)*int64(roundEvery) - int64(sweepEvery)}
+// startRound schedules the next round at the next full second.
+func (s *sweep) startRound(now int64) {
+	*s = sweep{isActive: true, lastNanos: (now/int64(roundEvery)+1)*int64(roundEvery) - int64(sweepEvery)}
 }
 
-// run is called at the beginning of a Run.
-func (s *sweep) run(now int64) {
-	if s.idle {
-		s.round(now)
+// beginRun is called at the beginning of a Run.
+func (s *sweep) beginRun(now int64) {
+	if s.isIdle {
+		s.startRound(now)
 	}
 }
 
 // beginAfter starts the sweep later, unless it goes on already.
 func (s *sweep) beginAfter(now int64, d time.Duration) {
-	if !s.active {
-		*s = sweep{active: true, last: now + int64(d-sweepEvery)}
+	if !s.isActive {
+		*s = sweep{isActive: true, lastNanos: now + int64(d-sweepEvery)}
 	}
 }
 
 // seedsDue returns how many seeds may be tried by now.
 func (s *sweep) seedsDue(now int64) int {
-	if !s.active || s.idle || now < s.last {
+	if !s.isActive || s.isIdle || now < s.lastNanos {
 		return 0
 	}
-	return int(min(sweepMost, (now-s.last)/int64(sweepEvery)*sweepSeeds))
+	return int(min(sweepMost, (now-s.lastNanos)/int64(sweepEvery)*sweepSeeds))
 }
 
-// end follows the last candidate.
-func (s *sweep) end(now int64) {
+// endRound follows the last candidate.
+func (s *sweep) endRound(now int64) {
 	again := s.needsAnotherRound
-	s.active, s.from = false, nil
+	s.isActive, s.lastTried = false, nil
 	if again {
-		s.round(now)
+		s.startRound(now)
 	}
 }

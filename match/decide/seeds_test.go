@@ -38,10 +38,12 @@ func TestOldestIsNotStarved(t *testing.T) {
 func TestSweepFindsWhatNewcomersDoNot(t *testing.T) {
 	t.Parallel()
 	// Only players of different classes meet, and a newcomer's own window is narrow: the far seed's is wide.
-	p := with(game(1, 1), nearSkill(1, step(time.Second, profile.Limits{Ended: true})), on(profile.Different, "class", profile.Limits{}))
+	p := with(game(1, 1), nearSkill(1, step(time.Second, profile.Limits{Ended: true})),
+		on(profile.Different, "class", profile.Limits{}))
 	e := New(Version{p, 1}, 1)
 	for i := range 600 {
-		e.Add(ticket(fmt.Sprintf("t%04d", i), skill(float64(10*i)), textOf("class", "x"), func(t *match.Ticket) { t.Created = now.Add(time.Duration(i)) }))
+		e.Add(ticket(fmt.Sprintf("t%04d", i), skill(float64(10*i)), textOf("class", "x"),
+			func(t *match.Ticket) { t.Created = now.Add(time.Duration(i)) }))
 	}
 	at := now.Add(10 * time.Second)
 	for range 100 {
@@ -53,9 +55,9 @@ func TestSweepFindsWhatNewcomersDoNot(t *testing.T) {
 	at = e.sweepAll(t, at)
 	_, ok := e.Next()
 	require.False(t, ok, "nothing changes")
-	for _, c := range e.waiting() {
-		for c.tries < stuckAfter {
-			e.rest(c, true)
+	for _, c := range e.waitingCandidates() {
+		for c.failedSearches < stuckAfter {
+			e.restSeed(c, true)
 		}
 	}
 	e.Add(ticket("y", skill(-500), textOf("class", "y"), func(t *match.Ticket) { t.Created = at }))

@@ -21,16 +21,16 @@ import (
 type trade struct {
 	terms profile.Trade
 
-	column int   // -1: it has none
-	byRole []int // as of a scope
+	numberColumn int   // -1: it has none
+	byRole       []int // as of a scope
 }
 
 func (pl *plan) addTrades() {
 	for _, t := range pl.profile.Trade {
-		added := trade{terms: t, column: -1}
+		added := trade{terms: t, numberColumn: -1}
 		if t.Attribute != "" {
-			numbers := column{attribute: t.Attribute, role: anyRole, optional: true}
-			added.column, added.byRole = pl.number(numbers), pl.byRole(t.ByRole, numbers)
+			numbers := column{attribute: t.Attribute, onlyRole: anyRole, isOptional: true}
+			added.numberColumn, added.byRole = pl.numberColumn(numbers), pl.byRole(t.ByRole, numbers)
 		}
 		pl.trades = append(pl.trades, added)
 	}
@@ -43,33 +43,34 @@ type Traded struct {
 	PerSecond float64 // what a second of waiting is worth
 }
 
-// tradedValues returns what the match in s.final costs.
+// tradedValues returns what the match in s.finalLine costs.
 func (s *search) tradedValues(regions *regionSet) []Traded {
 	var all []Traded
 	for i := range s.plan.trades {
 		t := &s.plan.trades[i]
-		all = append(all, Traded{t.terms.Key(), s.paid(t, regions) / float64(s.final.waitingPlayers()),
+		all = append(all, Traded{t.terms.Key(), s.paidFor(t, regions) / float64(s.finalLine.waitingPlayers()),
 			t.terms.PerSecond})
 	}
 	return all
 }
 
-// costs returns the cost of the match in s.final in seconds of waiting, summed over its players.
-func (s *search) costs(regions *regionSet) (seconds float64) {
+// costSeconds returns the cost of the match in s.finalLine in seconds of waiting, summed over its players.
+func (s *search) costSeconds(regions *regionSet) (seconds float64) {
 	for i := range s.plan.trades {
 		t := &s.plan.trades[i]
-		seconds = float64(seconds + s.paid(t, regions)/t.terms.PerSecond)
+		seconds = float64(seconds + s.paidFor(t, regions)/t.terms.PerSecond)
 	}
 	return seconds
 }
 
-// paid returns what the players of the match in s.final pay of a quality, summed over them.
-func (s *search) paid(t *trade, regions *regionSet) float64 {
-	l := &s.final
+// paidFor returns what the players of the match in s.finalLine pay of a quality, summed over them.
+func (s *search) paidFor(t *trade, regions *regionSet) float64 {
+	l := &s.finalLine
 	switch t.terms.Quality {
 	case profile.OfAttribute:
-		l.values = l.gather(l.values[:0], scope{column: t.column, role: anyRole, team: anyTeam})
-		return distances(l.values, nil)
+		l.scratchValues = l.gatherNumbers(l.scratchValues[:0],
+			scope{column: t.numberColumn, onlyRole: anyRole, onlyTeam: anyTeam})
+		return sumDistances(l.scratchValues, nil)
 	case profile.OfBalance:
 		return s.paidForBalance(t)
 	case profile.OfLatency:
@@ -77,12 +78,12 @@ func (s *search) paid(t *trade, regions *regionSet) float64 {
 	return s.paidForLatency(regions)
 }
 
-// distances returns the sum of the distances from the mean, each as often as its weight says; nil: once.
-func distances(values []float64, weights []float64) (total float64) {
+// sumDistances returns the sum of the distances from the mean, each as often as its weight says; nil: once.
+func sumDistances(values []float64, weights []float64) (total float64) {
 	if len(values) == 0 {
 		return 0
 	}
-	mean := sum(values) / float64(len(values))
+	mean := sumValues(values) / float64(len(values))
 	for i, x := range values {
 		weight := 1.0
 		if weights != nil {
@@ -94,29 +95,31 @@ func distances(values []float64, weights []float64) (total float64) {
 }
 
 func (s *search) paidForBalance(t *trade) float64 {
-	l := &s.final
+	l := &s.finalLine
 	var teams, players []float64
-	for team := range l.teams {
-		l.values = l.gather(l.values[:0], scope{column: t.column, byRole: t.byRole, role: anyRole, team: team})
-		if len(l.values) > 0 {
-			teams, players = append(teams, fold(l.values, t.terms.Teams)), append(players, float64(len(l.values)))
+	for team := range l.teamCount {
+		l.scratchValues = l.gatherNumbers(l.scratchValues[:0],
+			scope{column: t.numberColumn, byRole: t.byRole, onlyRole: anyRole, onlyTeam: team})
+		if len(l.scratchValues) > 0 {
+			teams, players = append(teams, foldValues(l.scratchValues, t.terms.Teams)), append(players,
+				float64(len(l.scratchValues)))
 		}
 	}
-	return distances(teams, players)
+	return sumDistances(teams, players)
 }
 
 // paidForLatency compares the region that the match prefers with the best one of each ticket.
 func (s *search) paidForLatency(regions *regionSet) (total float64) {
-	l := &s.final
-	choices := regions.choose(s.regions(), l, s.plan)
+	l := &s.finalLine
+	choices := regions.rankRegions(s.holdingRegions(), l, s.plan)
 	if len(choices) == 0 {
 		return 0
 	}
 	region := regions.number(choices[0].Name)
 	for _, c := range l.picks {
-		if !c.seated && c.measured&(1<<region) != 0 {
-			best := slices.Min(c.millis)
-			total += float64(c.size * int(c.millis[region]-best))
+		if !c.isSeated && c.measuredRegions&(1<<region) != 0 {
+			best := slices.Min(c.latencyMillis)
+			total += float64(c.playerCount * int(c.latencyMillis[region]-best))
 		}
 	}
 	return total
@@ -124,27 +127,27 @@ func (s *search) paidForLatency(regions *regionSet) (total float64) {
 
 func (l *lineup) waitingPlayers() (n int) {
 	for _, c := range l.picks {
-		if !c.seated {
-			n += c.size
+		if !c.isSeated {
+			n += c.playerCount
 		}
 	}
 	return n
 }
 
-// matchDueAt returns when the match in s.final is due, which may be in the past: when its players have waited for as
+// matchDueAt returns when the match in s.finalLine is due, which may be in the past: when its players have waited for as
 // long as it costs, and at the latest at its oldest ticket's last moment.
 func (s *search) matchDueAt(regions *regionSet) int64 {
 	waited, last := time.Duration(0), int64(math.MaxInt64)
-	for _, c := range s.final.picks {
-		if !c.seated {
-			waited += time.Duration(c.size) * s.final.ageOf(c)
+	for _, c := range s.finalLine.picks {
+		if !c.isSeated {
+			waited += time.Duration(c.playerCount) * s.finalLine.ageOf(c)
 			// A tenth of its time is left to commit the match before the ticket expires.
-			last = min(last, c.created+int64(s.plan.profile.TTL/10*9))
+			last = min(last, c.createdNanos+int64(s.plan.profile.TTL/10*9))
 		}
 	}
 	// A thousand days, which int64 still holds in nanoseconds: the sum of now and infinity would lie in the past.
-	missing := min(s.costs(regions)*float64(time.Second)-float64(waited), 1000*float64(24*time.Hour))
-	return min(last, s.final.now+int64(math.Ceil(missing/float64(s.final.waitingPlayers()))))
+	missing := min(s.costSeconds(regions)*float64(time.Second)-float64(waited), 1000*float64(24*time.Hour))
+	return min(last, s.finalLine.nowNanos+int64(math.Ceil(missing/float64(s.finalLine.waitingPlayers()))))
 }
 
 // dueAt returns when the match that the search found is due; zero: at once.
@@ -152,8 +155,8 @@ func (e *Engine) dueAt() time.Time {
 	if len(e.plan.trades) == 0 {
 		return time.Time{}
 	}
-	at := e.search.matchDueAt(&e.regions)
-	if at <= e.now {
+	at := e.search.matchDueAt(&e.hostRegions)
+	if at <= e.nowNanos {
 		return time.Time{}
 	}
 	return time.Unix(0, at).UTC()
@@ -166,9 +169,9 @@ func (e *Engine) mustWait(c *candidate) bool {
 		return false
 	}
 	c.searchAt = at.UnixNano()
-	e.rest(c, false)
+	e.restSeed(c, false)
 	if e.plan.maxPlayers == 2 { // a newcomer looks at each pair that it may be in
-		e.unwatch(c)
+		e.stopWatching(c)
 	}
 	return true
 }
@@ -181,13 +184,14 @@ func (k *choices) preferTraded(a, b *candidate) int {
 // tradedDelay returns how much later a pair with c is due than one with an equal that is as old as the seed, in
 // seconds.
 func (k *choices) tradedDelay(c *candidate) float64 {
-	delay := time.Duration(c.created - k.seed.created).Seconds()
+	delay := time.Duration(c.createdNanos - k.seed.createdNanos).Seconds()
 	for i := range k.plan.trades {
 		t := &k.plan.trades[i]
 		if t.terms.Quality != profile.OfAttribute {
 			continue
 		}
-		if x, from := c.middle(t.column), k.seed.middle(t.column); !math.IsInf(x, 1) && !math.IsInf(from, 1) {
+		if x, from := c.middleOf(t.numberColumn), k.seed.middleOf(t.numberColumn); !math.IsInf(x, 1) &&
+			!math.IsInf(from, 1) {
 			delay = float64(delay + math.Abs(x-from)/t.terms.PerSecond)
 		}
 	}

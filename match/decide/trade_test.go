@@ -46,8 +46,8 @@ func runAt(e *Engine, seconds float64) (found [][]string) {
 // wakesAt is when the engine has something to do, apart from the rounds of its sweep.
 func wakesAt(t *testing.T, e *Engine) float64 {
 	t.Helper()
-	require.Positive(t, e.timers.len())
-	return time.Unix(0, e.timers.items[0].key).Sub(tradeBegin).Seconds()
+	require.Positive(t, e.momentTimers.len())
+	return time.Unix(0, e.momentTimers.items[0].sortKey).Sub(tradeBegin).Seconds()
 }
 
 // Two players who differ by 100 points are matched when they have waited for 10 s together, at 10 points a second.

@@ -12,15 +12,15 @@ const leafSize = 128
 // count what they hold, so that ranges are counted without looking at the candidates. With 200,000 candidates the root
 // has some 3,000 leaves, which a range is summed over in about a microsecond.
 type tree struct {
-	tops   []entry // of each leaf the last entry
-	leaves []*leaf
-	len    int
-	total  counts
+	leafTops    []entry // of each leaf the last entry
+	leaves      []*leaf
+	len         int
+	totalCounts counts
 }
 
 type entry struct {
-	key float64
-	c   *candidate
+	sortKey float64
+	c       *candidate
 }
 
 type leaf struct {
@@ -30,36 +30,36 @@ type leaf struct {
 
 // counts are what a range of candidates has.
 type counts struct {
-	players int
-	traits  []int  // by trait: players that have it
-	regions uint64 // measured by any of them; of a leaf also by some that left
+	playerCount     int
+	traitCounts     []int  // by trait: players that have it
+	measuredRegions uint64 // measured by any of them; of a leaf also by some that left
 }
 
-func (n *counts) clear() { *n = counts{traits: n.traits[:0]} }
+func (n *counts) clear() { *n = counts{traitCounts: n.traitCounts[:0]} }
 
-func (n *counts) add(c *candidate, sign int) {
-	n.players += sign * c.size
-	n.regions |= c.measured
-	for len(n.traits) < len(c.traits) {
-		n.traits = append(n.traits, 0)
+func (n *counts) addCandidate(c *candidate, sign int) {
+	n.playerCount += sign * c.playerCount
+	n.measuredRegions |= c.measuredRegions
+	for len(n.traitCounts) < len(c.traitCounts) {
+		n.traitCounts = append(n.traitCounts, 0)
 	}
-	for trait, players := range c.traits {
-		n.traits[trait] += sign * int(players)
+	for trait, players := range c.traitCounts {
+		n.traitCounts[trait] += sign * int(players)
 	}
 }
 
 // countOf returns how many players have a trait.
 func (n *counts) countOf(trait int) int {
-	if trait >= len(n.traits) {
+	if trait >= len(n.traitCounts) {
 		return 0
 	}
-	return n.traits[trait]
+	return n.traitCounts[trait]
 }
 
 // anySet reports whether the traits of one of the sets are all there.
 func (n *counts) anySet(sets []uint64) bool {
 	has := uint64(0)
-	for trait, players := range n.traits {
+	for trait, players := range n.traitCounts {
 		if players > 0 {
 			has |= traitBit(trait)
 		}
@@ -68,41 +68,41 @@ func (n *counts) anySet(sets []uint64) bool {
 }
 
 func (n *counts) merge(o *counts) {
-	n.players += o.players
-	n.regions |= o.regions
-	for len(n.traits) < len(o.traits) {
-		n.traits = append(n.traits, 0)
+	n.playerCount += o.playerCount
+	n.measuredRegions |= o.measuredRegions
+	for len(n.traitCounts) < len(o.traitCounts) {
+		n.traitCounts = append(n.traitCounts, 0)
 	}
-	for trait, players := range o.traits {
-		n.traits[trait] += players
+	for trait, players := range o.traitCounts {
+		n.traitCounts[trait] += players
 	}
 }
 
 func (a entry) precedes(b entry) bool {
-	if a.key != b.key {
-		return a.key < b.key
+	if a.sortKey != b.sortKey {
+		return a.sortKey < b.sortKey
 	}
-	return a.c != b.c && a.c.older(b.c)
+	return a.c != b.c && a.c.isOlder(b.c)
 }
 
 // cursor is the place of an entry. The one after the last entry is the cursor of the leaf after the last.
-type cursor struct{ leaf, pos int }
+type cursor struct{ leafIndex, entryIndex int }
 
 func (t *tree) insert(key float64, c *candidate) {
 	e := entry{key, c}
 	t.len++
-	t.total.add(c, 1)
+	t.totalCounts.addCandidate(c, 1)
 	if len(t.leaves) == 0 {
 		t.leaves = append(t.leaves, &leaf{})
-		t.tops = append(t.tops, e)
+		t.leafTops = append(t.leafTops, e)
 	}
 	i := min(t.leafOf(e), len(t.leaves)-1)
 	l := t.leaves[i]
-	l.entries = slices.Insert(l.entries, l.find(e), e)
-	l.counts.add(c, 1)
-	t.tops[i] = l.entries[len(l.entries)-1]
+	l.entries = slices.Insert(l.entries, l.indexOf(e), e)
+	l.counts.addCandidate(c, 1)
+	t.leafTops[i] = l.entries[len(l.entries)-1]
 	if len(l.entries) > leafSize {
-		t.split(i)
+		t.splitLeaf(i)
 	}
 }
 
@@ -111,27 +111,27 @@ func (t *tree) remove(key float64, c *candidate) {
 	e := entry{key, c}
 	i := t.leafOf(e)
 	l := t.leaves[i]
-	pos := l.find(e)
+	pos := l.indexOf(e)
 	l.entries = slices.Delete(l.entries, pos, pos+1)
-	l.counts.add(c, -1)
+	l.counts.addCandidate(c, -1)
 	t.len--
-	t.total.add(c, -1)
+	t.totalCounts.addCandidate(c, -1)
 	if len(l.entries) > 0 {
-		t.tops[i] = l.entries[len(l.entries)-1]
+		t.leafTops[i] = l.entries[len(l.entries)-1]
 	}
-	t.join(i)
+	t.joinLeaves(i)
 }
 
 // leafOf returns the leaf that e is or would be in; beyond the last if e comes after all entries.
 func (t *tree) leafOf(e entry) int {
-	return sort.Search(len(t.tops), func(i int) bool { return !t.tops[i].precedes(e) })
+	return sort.Search(len(t.leafTops), func(i int) bool { return !t.leafTops[i].precedes(e) })
 }
 
-func (l *leaf) find(e entry) int {
+func (l *leaf) indexOf(e entry) int {
 	return sort.Search(len(l.entries), func(i int) bool { return !l.entries[i].precedes(e) })
 }
 
-func (t *tree) split(i int) {
+func (t *tree) splitLeaf(i int) {
 	l := t.leaves[i]
 	half := len(l.entries) / 2
 	right := &leaf{entries: make([]entry, len(l.entries)-half, leafSize+1)}
@@ -141,15 +141,15 @@ func (t *tree) split(i int) {
 	l.recount()
 	right.recount()
 	t.leaves = slices.Insert(t.leaves, i+1, right)
-	t.tops = slices.Insert(t.tops, i+1, right.entries[len(right.entries)-1])
+	t.leafTops = slices.Insert(t.leafTops, i+1, right.entries[len(right.entries)-1])
 	// The right half has the former top.
-	t.tops[i] = l.entries[half-1]
+	t.leafTops[i] = l.entries[half-1]
 }
 
-// join drops leaf i if it is empty and merges it with the next one if both are small.
-func (t *tree) join(i int) {
+// joinLeaves drops leaf i if it is empty and merges it with the next one if both are small.
+func (t *tree) joinLeaves(i int) {
 	if len(t.leaves[i].entries) == 0 {
-		t.drop(i)
+		t.dropLeaf(i)
 		return
 	}
 	// A merged leaf is at most half full, so that the next insertions do not split it at once.
@@ -159,36 +159,36 @@ func (t *tree) join(i int) {
 	l := t.leaves[i]
 	l.entries = append(l.entries, t.leaves[i+1].entries...)
 	l.recount()
-	t.tops[i] = t.tops[i+1]
-	t.drop(i + 1)
+	t.leafTops[i] = t.leafTops[i+1]
+	t.dropLeaf(i + 1)
 }
 
-func (t *tree) drop(i int) {
+func (t *tree) dropLeaf(i int) {
 	t.leaves = slices.Delete(t.leaves, i, i+1)
-	t.tops = slices.Delete(t.tops, i, i+1)
+	t.leafTops = slices.Delete(t.leafTops, i, i+1)
 }
 
 func (l *leaf) recount() {
 	l.counts.clear()
 	for i := range l.entries {
-		l.counts.add(l.entries[i].c, 1)
+		l.counts.addCandidate(l.entries[i].c, 1)
 	}
 }
 
-// seek returns the first entry whose key is at least key.
-func (t *tree) seek(key float64) cursor {
-	i := sort.Search(len(t.tops), func(i int) bool { return t.tops[i].key >= key })
+// seekKey returns the first entry whose key is at least key.
+func (t *tree) seekKey(key float64) cursor {
+	i := sort.Search(len(t.leafTops), func(i int) bool { return t.leafTops[i].sortKey >= key })
 	if i == len(t.leaves) {
 		return cursor{i, 0}
 	}
 	entries := t.leaves[i].entries
-	return cursor{i, sort.Search(len(entries), func(j int) bool { return entries[j].key >= key })}
+	return cursor{i, sort.Search(len(entries), func(j int) bool { return entries[j].sortKey >= key })}
 }
 
 // cursorAfter returns the first entry that comes after the candidate with that key, whether or not it is in the tree.
 func (t *tree) cursorAfter(key float64, c *candidate) cursor {
 	e := entry{key, c}
-	i := sort.Search(len(t.tops), func(i int) bool { return e.precedes(t.tops[i]) })
+	i := sort.Search(len(t.leafTops), func(i int) bool { return e.precedes(t.leafTops[i]) })
 	if i == len(t.leaves) {
 		return cursor{i, 0}
 	}
@@ -196,24 +196,24 @@ func (t *tree) cursorAfter(key float64, c *candidate) cursor {
 	return cursor{i, sort.Search(len(entries), func(j int) bool { return e.precedes(entries[j]) })}
 }
 
-func (t *tree) ended(at cursor) bool { return at.leaf >= len(t.leaves) }
+func (t *tree) isEnd(at cursor) bool { return at.leafIndex >= len(t.leaves) }
 
-func (t *tree) entry(at cursor) entry { return t.leaves[at.leaf].entries[at.pos] }
+func (t *tree) entryAt(at cursor) entry { return t.leaves[at.leafIndex].entries[at.entryIndex] }
 
-func (t *tree) next(at cursor) cursor {
-	if at.pos++; at.pos == len(t.leaves[at.leaf].entries) {
-		return cursor{at.leaf + 1, 0}
+func (t *tree) nextCursor(at cursor) cursor {
+	if at.entryIndex++; at.entryIndex == len(t.leaves[at.leafIndex].entries) {
+		return cursor{at.leafIndex + 1, 0}
 	}
 	return at
 }
 
-// previous returns the entry before at; ok is false at the first one.
-func (t *tree) previous(at cursor) (before cursor, ok bool) {
-	if at.pos > 0 {
-		return cursor{at.leaf, at.pos - 1}, true
+// previousCursor returns the entry before at; ok is false at the first one.
+func (t *tree) previousCursor(at cursor) (before cursor, ok bool) {
+	if at.entryIndex > 0 {
+		return cursor{at.leafIndex, at.entryIndex - 1}, true
 	}
-	if at.leaf == 0 {
+	if at.leafIndex == 0 {
 		return at, false
 	}
-	return cursor{at.leaf - 1, len(t.leaves[at.leaf-1].entries) - 1}, true
+	return cursor{at.leafIndex - 1, len(t.leaves[at.leafIndex-1].entries) - 1}, true
 }

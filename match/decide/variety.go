@@ -8,20 +8,20 @@ import (
 // variety lets a search see rare values of `different` rules beyond the candidates that it prefers: a team of four
 // classes needs one of each, also if a hundred of one class came before.
 type variety struct {
-	places     int       // that are left for candidates with rare values
+	placesLeft int       // that are left for candidates with rare values
 	takenByBit [64]uint8 // by bit of a value: candidates that are chosen
 	rareUpTo   uint8     // candidates with a value of which more are not rare
 }
 
-func (v *variety) begin(pl *plan, places int) {
+func (v *variety) beginFor(pl *plan, places int) {
 	*v = variety{}
-	if len(pl.distinct) > 0 {
-		v.places, v.rareUpTo = places, uint8(2*len(pl.teams)+2)
+	if len(pl.differentColumns) > 0 {
+		v.placesLeft, v.rareUpTo = places, uint8(2*len(pl.teams)+2)
 	}
 }
 
-func (v *variety) add(c *candidate) {
-	for rest := c.values; rest != 0; rest &= rest - 1 {
+func (v *variety) countChosen(c *candidate) {
+	for rest := c.differentBits; rest != 0; rest &= rest - 1 {
 		bit := bits.TrailingZeros64(rest)
 		v.takenByBit[bit] = min(v.rareUpTo, v.takenByBit[bit]+1)
 	}
@@ -29,7 +29,7 @@ func (v *variety) add(c *candidate) {
 
 // isRare reports whether a candidate has a value of which few are chosen, and there is a place for it.
 func (v *variety) isRare(c *candidate) bool {
-	for rest := c.values; rest != 0 && v.places > 0; rest &= rest - 1 {
+	for rest := c.differentBits; rest != 0 && v.placesLeft > 0; rest &= rest - 1 {
 		if v.takenByBit[bits.TrailingZeros64(rest)] < v.rareUpTo {
 			return true
 		}
@@ -39,7 +39,7 @@ func (v *variety) isRare(c *candidate) bool {
 
 // valuesOf returns the values of a candidate that `different` rules compare.
 func (pl *plan) valuesOf(c *candidate) (values uint64) {
-	for _, column := range pl.distinct {
+	for _, column := range pl.differentColumns {
 		for _, a := range c.atomsOf(column) {
 			values |= valueBit(a)
 		}
@@ -53,5 +53,5 @@ func valueBit(a atom) uint64 {
 		return 0
 	}
 	v := a.Value()
-	return 1 << ((hash(v.text) ^ math.Float64bits(v.number)>>32) % 64)
+	return 1 << ((hashText(v.text) ^ math.Float64bits(v.number)>>32) % 64)
 }

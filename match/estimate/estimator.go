@@ -42,15 +42,15 @@ type Estimator struct {
 	ratiosAt   time.Time // when they were made
 	isStale    bool      // waits have changed since then
 	history    history
-	shift      [2]float64 // logarithms of the factors of p50 and p90
-	record     Record
+	logShift   [2]float64 // logarithms of the factors of p50 and p90
+	openRecord Record
 }
 
 // wait is a ticket that was matched.
 type wait struct {
-	endedAt time.Time
-	ratio   float64 // of its wait to what Little's law said when it began
-	number  float64
+	endedAt     time.Time
+	littleRatio float64 // of its wait to what Little's law said when it began
+	number      float64
 }
 
 // End notes that a ticket was matched. Waits that began before the first Publish are left out, since nothing was
@@ -62,9 +62,10 @@ func (e *Estimator) End(now, created time.Time, number float64) {
 	}
 	waited := max(0, now.Sub(created))
 	if g, known := groupOf(said.groups, number); known {
-		e.learn(waited, g)
+		e.learnWait(waited, g)
 	}
-	e.endedWaits = append(e.endedWaits, wait{endedAt: now, ratio: waited.Seconds() / said.little, number: number})
+	e.endedWaits = append(e.endedWaits, wait{endedAt: now, littleRatio: waited.Seconds() / said.littleSeconds,
+		number: number})
 	e.isStale = true
 	if len(e.endedWaits) >= 2*keptWaits {
 		// Copied once in a while, so that neither the array grows nor each wait moves all others.
@@ -72,14 +73,14 @@ func (e *Estimator) End(now, created time.Time, number float64) {
 	}
 }
 
-// learn compares a wait with what was said when it began.
-func (e *Estimator) learn(waited time.Duration, said Group) {
-	e.record.WaitCount++
+// learnWait compares a wait with what was said when it began.
+func (e *Estimator) learnWait(waited time.Duration, said Group) {
+	e.openRecord.WaitCount++
 	for i, q := range []struct {
 		bound time.Duration
 		share float64
 		hits  *int
-	}{{said.P50, 0.5, &e.record.BeforeP50}, {said.P90, 0.9, &e.record.BeforeP90}} {
+	}{{said.P50, 0.5, &e.openRecord.BeforeP50}, {said.P90, 0.9, &e.openRecord.BeforeP90}} {
 		miss := 1.0
 		if waited <= q.bound {
 			miss = 0
@@ -87,31 +88,31 @@ func (e *Estimator) learn(waited time.Duration, said Group) {
 		}
 		// A wait beyond the estimate raises the factor by the quantile's share of a lesson, one within lowers it by
 		// the rest: both are in balance when exactly that share of the waits is within.
-		e.shift[i] = min(max(e.shift[i]+lesson*(miss-(1-q.share)), -maxShift), maxShift)
+		e.logShift[i] = min(max(e.logShift[i]+lesson*(miss-(1-q.share)), -maxShift), maxShift)
 	}
 }
 
 // Publish returns the estimates for tickets that begin to wait now, while so many wait; nil until enough were matched of
 // late. Call it each second, and publish what it returns: waits are compared with it.
 func (e *Estimator) Publish(now time.Time, waiting int) []Group {
-	e.forget(now)
+	e.forgetOld(now)
 	if e.isStale && (len(e.ratios) == 0 || now.Sub(e.ratiosAt) >= ratiosEvery) {
 		e.ratios, e.ratiosAt, e.isStale = groupRatios(e.endedWaits), now, false
 	}
-	little := e.little(now, waiting)
+	little := e.littleSeconds(now, waiting)
 	groups := make([]Group, 0, len(e.ratios))
 	for _, r := range e.ratios {
-		p50 := seconds(little * r.halfRatio * math.Exp(e.shift[0]))
-		p90 := seconds(little * r.mostRatio * math.Exp(e.shift[1]))
+		p50 := secondsDuration(little * r.halfRatio * math.Exp(e.logShift[0]))
+		p90 := secondsDuration(little * r.mostRatio * math.Exp(e.logShift[1]))
 		// Each factor moves by itself, so that the p90 could fall below the p50.
 		groups = append(groups, Group{UpTo: r.upTo, P50: p50, P90: max(p50, p90), WaitCount: r.waitCount})
 	}
-	e.history.add(point{saidAt: now, little: little, groups: groups})
+	e.history.addPoint(point{saidAt: now, littleSeconds: little, groups: groups})
 	return groups
 }
 
-// forget drops waits that are too old, or too many.
-func (e *Estimator) forget(now time.Time) {
+// forgetOld drops waits that are too old, or too many.
+func (e *Estimator) forgetOld(now time.Time) {
 	n := max(0, len(e.endedWaits)-keptWaits)
 	for n < len(e.endedWaits) && now.Sub(e.endedWaits[n].endedAt) > keptFor {
 		n++
@@ -121,8 +122,8 @@ func (e *Estimator) forget(now time.Time) {
 	}
 }
 
-// little is how long a ticket waits by Little's law, in seconds: the length of the queue divided by its rate.
-func (e *Estimator) little(now time.Time, waiting int) float64 {
+// littleSeconds is how long a ticket waits by Little's law, in seconds: the length of the queue divided by its rate.
+func (e *Estimator) littleSeconds(now time.Time, waiting int) float64 {
 	matched := 0
 	for i := len(e.endedWaits) - 1; i >= 0 && now.Sub(e.endedWaits[i].endedAt) < rateWindow; i-- {
 		matched++
@@ -132,12 +133,12 @@ func (e *Estimator) little(now time.Time, waiting int) float64 {
 
 // TakeRecord returns the waits since it was last called, and forgets them.
 func (e *Estimator) TakeRecord() Record {
-	r := e.record
-	e.record = Record{}
+	r := e.openRecord
+	e.openRecord = Record{}
 	return r
 }
 
-// seconds rounds to a tenth of a second, which is all that people read.
-func seconds(s float64) time.Duration {
+// secondsDuration rounds to a tenth of a second, which is all that people read.
+func secondsDuration(s float64) time.Duration {
 	return time.Duration(math.Round(min(s, 1e9)*10)) * (time.Second / 10)
 }

@@ -18,7 +18,7 @@ type ratioGroup struct {
 func groupRatios(waits []wait) (groups []ratioGroup) {
 	sorted := slices.Clone(waits)
 	slices.SortFunc(sorted, func(a, b wait) int {
-		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.ratio, b.ratio))
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.littleRatio, b.littleRatio))
 	})
 	size := max(LeastWaits, (len(sorted)+maxGroups-1)/maxGroups)
 	for len(sorted) >= LeastWaits {
@@ -40,10 +40,11 @@ func groupRatios(waits []wait) (groups []ratioGroup) {
 func ratiosOf(waits []wait) ratioGroup {
 	ratios := make([]float64, len(waits))
 	for i, w := range waits {
-		ratios[i] = w.ratio
+		ratios[i] = w.littleRatio
 	}
 	slices.Sort(ratios)
-	return ratioGroup{upTo: waits[len(waits)-1].number, halfRatio: ratios[len(ratios)/2], mostRatio: ratios[len(ratios)*9/10],
+	return ratioGroup{upTo: waits[len(waits)-1].number, halfRatio: ratios[len(ratios)/2],
+		mostRatio: ratios[len(ratios)*9/10],
 		waitCount: len(waits)}
 }
 

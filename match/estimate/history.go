@@ -10,9 +10,9 @@ import (
 type history struct{ points []point }
 
 type point struct {
-	saidAt time.Time
-	little float64 // seconds
-	groups []Group
+	saidAt        time.Time
+	littleSeconds float64 // seconds
+	groups        []Group
 }
 
 const (
@@ -21,21 +21,22 @@ const (
 	coarseFor   = 3 * time.Hour
 )
 
-// add appends a point, unless it says the same as the last one, and drops what is too old or too fine for its age.
-func (h *history) add(p point) {
-	if n := len(h.points); n > 0 && h.points[n-1].little == p.little && slices.Equal(h.points[n-1].groups, p.groups) {
+// addPoint appends a point, unless it says the same as the last one, and drops what is too old or too fine for its age.
+func (h *history) addPoint(p point) {
+	if n := len(h.points); n > 0 && h.points[n-1].littleSeconds == p.littleSeconds &&
+		slices.Equal(h.points[n-1].groups, p.groups) {
 		return
 	}
 	h.points = append(h.points, p)
 	// Thinning looks at all points, which is too much for each.
 	if len(h.points)%64 == 0 {
-		h.thin(p.saidAt)
+		h.thinPoints(p.saidAt)
 	}
 }
 
-// thin keeps a point a minute of those that are old, and none of those that are older than coarseFor. Waits that began
+// thinPoints keeps a point a minute of those that are old, and none of those that are older than coarseFor. Waits that began
 // before the oldest point are compared with that, so that the longest ones count, too.
-func (h *history) thin(now time.Time) {
+func (h *history) thinPoints(now time.Time) {
 	kept := h.points[:0]
 	var last time.Time
 	for _, p := range h.points {

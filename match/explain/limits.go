@@ -19,9 +19,9 @@ func limitsOf(id string, kind profile.RuleKind, l profile.Limits) Limits {
 	}
 	switch kind {
 	case profile.Near, profile.Balance, profile.Sizes, profile.PartySizes:
-		of.Within = finite(l.Within)
+		of.Within = finiteNumber(l.Within)
 	case profile.Comparison:
-		of.To = finite(l.Number)
+		of.To = finiteNumber(l.Number)
 	case profile.Common:
 		of.AtLeast = &l.AtLeast
 	case profile.Count:
@@ -30,22 +30,24 @@ func limitsOf(id string, kind profile.RuleKind, l profile.Limits) Limits {
 			of.Max = &l.Max
 		}
 	case profile.Latency:
-		of.LatencyMS = milliseconds(l.Latency)
+		of.LatencyMS = inMilliseconds(l.Latency)
 		if l.Spread != profile.NoSpread {
-			of.SpreadMS = milliseconds(l.Spread)
+			of.SpreadMS = inMilliseconds(l.Spread)
 		}
 	case profile.Same, profile.Different, profile.Avoid, profile.Or, profile.And, profile.Not:
 	}
 	return of
 }
 
-// finite replaces infinities, which JSON does not have, by the largest numbers.
-func finite(x float64) *float64 {
+// finiteNumber replaces infinities, which JSON does not have, by the largest numbers.
+func finiteNumber(x float64) *float64 {
 	x = min(max(x, -math.MaxFloat64), math.MaxFloat64)
 	return &x
 }
 
-func milliseconds(d time.Duration) *float64 { return finite(float64(d) / float64(time.Millisecond)) }
+func inMilliseconds(d time.Duration) *float64 {
+	return finiteNumber(float64(d) / float64(time.Millisecond))
+}
 
 // autofill is the step from which the players of a ticket take any role.
 const autofill = "autofill"
@@ -60,7 +62,7 @@ func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 		}
 		limits, next := r.Limits, (*time.Time)(nil)
 		for _, s := range r.Widen {
-			if next = later(t, s.AfterWait, now); next != nil {
+			if next = effectiveAt(t, s.AfterWait, now); next != nil {
 				break
 			}
 			limits = s.Limits
@@ -74,7 +76,7 @@ func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 		steps = append(steps, botsOf(p, t, now))
 	}
 	if p.Autofill > 0 {
-		next := later(t, p.Autofill, now)
+		next := effectiveAt(t, p.Autofill, now)
 		steps = append(steps, Step{Limits{Rule: autofill, Any: next == nil}, next})
 	}
 	return steps
@@ -88,7 +90,7 @@ func fewerOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
 // botsOf says how few players are enough once bots fill the teams, and when that is.
 func botsOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
 	players, _ := leastPlayers(p, p.LeastSteps(), t, now)
-	return Step{Limits{Rule: "fill", Players: &players}, later(t, p.BotsAfter, now)}
+	return Step{Limits{Rule: "fill", Players: &players}, effectiveAt(t, p.BotsAfter, now)}
 }
 
 // leastPlayers is how many players a match needs by the steps that hold for a ticket, and when the next one does.
@@ -99,7 +101,7 @@ func leastPlayers(p *profile.Profile, steps []profile.Fewer, t *match.Ticket,
 		least[team.Name] = team.Min
 	}
 	for _, f := range steps {
-		if next = later(t, f.AfterWait, now); next != nil {
+		if next = effectiveAt(t, f.AfterWait, now); next != nil {
 			break
 		}
 		maps.Copy(least, f.Players)
@@ -111,8 +113,8 @@ func leastPlayers(p *profile.Profile, steps []profile.Fewer, t *match.Ticket,
 	return max(players, 1), next
 }
 
-// later returns when a step takes effect; nil: it already has.
-func later(t *match.Ticket, after time.Duration, now time.Time) *time.Time {
+// effectiveAt returns when a step takes effect; nil: it already has.
+func effectiveAt(t *match.Ticket, after time.Duration, now time.Time) *time.Time {
 	at := t.Created.Add(after).UTC()
 	if !at.After(now) {
 		return nil

@@ -30,6 +30,6 @@ func TestStepsNameAutofill(t *testing.T) {
 func TestTextNamesTheHeadStart(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	(&Profile{Name: "a", Candidate: true, HeadStart: 90}).write(&b, Ticket{})
+	(&Profile{Name: "a", Candidate: true, HeadStart: 90}).writeTo(&b, Ticket{})
 	require.Contains(t, b.String(), "  priority: it takes its turn as if it had waited for 90 s longer\n")
 }

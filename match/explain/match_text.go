@@ -14,26 +14,26 @@ func (m Match) Text() string {
 	if m.Joined {
 		b.WriteString(", who joined the match in this session")
 	}
-	fmt.Fprintf(&b, "\n  decided at %s%s\n", m.DecidedAt.Format(time.RFC3339Nano), m.since())
+	fmt.Fprintf(&b, "\n  decided at %s%s\n", m.DecidedAt.Format(time.RFC3339Nano), m.sinceText())
 	if m.Session != "" {
-		fmt.Fprintf(&b, "  session %s, mode %s, region %s%s\n", m.Session, m.Mode, m.Region, m.host())
+		fmt.Fprintf(&b, "  session %s, mode %s, region %s%s\n", m.Session, m.Mode, m.Region, m.hostText())
 	}
 	for _, r := range m.Rules {
-		fmt.Fprintf(&b, "  rule %s: %s\n", r.Rule, r.text())
+		fmt.Fprintf(&b, "  rule %s: %s\n", r.Rule, r.limitText())
 	}
 	for _, t := range m.Traded {
-		fmt.Fprintf(&b, "  trade %s: costs a player %s, or %.3g s of waiting\n", t.Of, number(t.Value),
+		fmt.Fprintf(&b, "  trade %s: costs a player %s, or %.3g s of waiting\n", t.Of, formatNumber(t.Value),
 			t.Value/t.PerSecond)
 	}
 	for _, p := range m.Preferences {
-		fmt.Fprintf(&b, "  preference %s, weight %s: %s\n", p.Rule, number(p.Weight),
+		fmt.Fprintf(&b, "  preference %s, weight %s: %s\n", p.Rule, formatNumber(p.Weight),
 			map[bool]string{true: "holds", false: "does not hold"}[p.Holds])
 	}
 	for _, t := range m.Teams {
 		fmt.Fprintf(&b, "  team %s: %s\n", t.Name, strings.Join(t.Tickets, ", "))
 	}
 	for _, r := range m.Regions {
-		fmt.Fprintf(&b, "  suited region %s: %s\n", r.Region, r.latency())
+		fmt.Fprintf(&b, "  suited region %s: %s\n", r.Region, r.latencyText())
 	}
 	m.writeTickets(&b)
 	for _, p := range m.PassedOver {
@@ -45,14 +45,14 @@ func (m Match) Text() string {
 	return b.String()
 }
 
-func (r MatchRegion) latency() string {
+func (r MatchRegion) latencyText() string {
 	if r.Worst == nil {
 		return "not measured by all players"
 	}
 	return fmt.Sprintf("at most %d ms", *r.Worst)
 }
 
-func (m Match) since() string {
+func (m Match) sinceText() string {
 	text := ""
 	if m.Anchor != "" {
 		text = " around ticket " + m.Anchor
@@ -69,15 +69,15 @@ func (m Match) since() string {
 	return text
 }
 
-func (m Match) host() string {
+func (m Match) hostText() string {
 	if m.Host == "" {
 		return ""
 	}
 	return ", host " + m.Host
 }
 
-func (r MatchRule) text() string {
-	text := fmt.Sprintf("%s, limit %s", number(r.Value), number(r.Limit))
+func (r MatchRule) limitText() string {
+	text := fmt.Sprintf("%s, limit %s", formatNumber(r.Value), formatNumber(r.Limit))
 	switch {
 	case r.Text == "ended":
 		return "ended by its last step"

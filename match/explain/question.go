@@ -38,41 +38,42 @@ const effort = 1 << 19
 
 // Explanation builds the answer to a question. It is not safe for concurrent use.
 type Explanation struct {
-	Question
+	question Question
 
-	answer    Ticket
-	inquiries []*decide.Inquiry // by profile; nil: it is no candidate
+	ticketAnswer Ticket
+	inquiries    []*decide.Inquiry // by profile; nil: it is no candidate
 }
 
 // Begin begins to answer a question.
 func Begin(q Question) *Explanation {
-	e := &Explanation{Question: q, inquiries: make([]*decide.Inquiry, len(q.Profiles))}
-	e.answer = Ticket{Schema: Schema, TicketID: q.Ticket.ID, AsOf: q.Now.UTC(), State: q.State,
+	e := &Explanation{question: q, inquiries: make([]*decide.Inquiry, len(q.Profiles))}
+	e.ticketAnswer = Ticket{Schema: Schema, TicketID: q.Ticket.ID, AsOf: q.Now.UTC(), State: q.State,
 		CreatedAt: q.Ticket.Created.UTC(), Profiles: []Profile{}}
 	for _, p := range q.Ticket.Players {
-		e.answer.Party = append(e.answer.Party, p.Sub)
+		e.ticketAnswer.Party = append(e.ticketAnswer.Party, p.Sub)
 	}
-	e.answer.Sources, e.answer.ClaimedLatencies = sourcesOf(q.Ticket), q.Ticket.ClaimedLatencies
+	e.ticketAnswer.Sources, e.ticketAnswer.ClaimedLatencies = sourcesOf(q.Ticket), q.Ticket.ClaimedLatencies
 	for i, asked := range q.Profiles {
-		e.answer.Profiles = append(e.answer.Profiles, e.begin(i, asked))
+		e.ticketAnswer.Profiles = append(e.ticketAnswer.Profiles, e.beginProfile(i, asked))
 	}
 	return e
 }
 
-func (e *Explanation) begin(i int, asked Asked) Profile {
+func (e *Explanation) beginProfile(i int, asked Asked) Profile {
 	found := Profile{Name: asked.Name, Version: asked.Version}
 	p := asked.Profile
 	if p == nil {
 		found.Why = []Reason{asked.Unusable}
 		return found
 	}
-	inquiry, lacks := decide.Inquire(decide.Version{Profile: p, Number: asked.Version}, e.Ticket, e.regions(p), e.Now)
-	found.Why = append(reasonsOf(p, e.Ticket, lacks), e.busyReasons(p)...)
+	inquiry, lacks := decide.Inquire(decide.Version{Profile: p, Number: asked.Version}, e.question.Ticket,
+		e.hostRegions(p), e.question.Now)
+	found.Why = append(reasonsOf(p, e.question.Ticket, lacks), e.busyReasons(p)...)
 	found.Candidate = len(found.Why) == 0
-	found.Steps = stepsOf(p, e.Ticket, e.Now)
-	found.Regions = regionsOf(p, e.Ticket, e.Hosts, e.Now)
-	if len(p.Modes) > 0 && len(decide.RegionsOf(p, e.Hosts)) == 0 {
-		found.NoHost = "no game region has a host of mode " + words(p.Modes, "or")
+	found.Steps = stepsOf(p, e.question.Ticket, e.question.Now)
+	found.Regions = regionsOf(p, e.question.Ticket, e.question.Hosts, e.question.Now)
+	if len(p.Modes) > 0 && len(decide.RegionsOf(p, e.question.Hosts)) == 0 {
+		found.NoHost = "no game region has a host of mode " + joinWords(p.Modes, "or")
 	}
 	if found.Candidate {
 		for _, r := range asked.Rosters {
@@ -83,12 +84,12 @@ func (e *Explanation) begin(i int, asked Asked) Profile {
 	return found
 }
 
-// regions returns the regions that may host a match. Without any host it returns the regions that the ticket measured,
+// hostRegions returns the regions that may host a match. Without any host it returns the regions that the ticket measured,
 // and the answer says that there is no host: otherwise every rule on latency would fail and hide the other reasons.
-func (e *Explanation) regions(p *profile.Profile) []decide.Region {
-	all := decide.RegionsOf(p, e.Hosts)
+func (e *Explanation) hostRegions(p *profile.Profile) []decide.Region {
+	all := decide.RegionsOf(p, e.question.Hosts)
 	if len(all) == 0 && len(p.Modes) > 0 {
-		for name := range e.Ticket.Latencies {
+		for name := range e.question.Ticket.Latencies {
 			all = append(all, decide.Region{Name: name})
 		}
 	}
@@ -98,10 +99,10 @@ func (e *Explanation) regions(p *profile.Profile) []decide.Region {
 // busyReasons returns why the ticket is no candidate although its profile would take it.
 func (e *Explanation) busyReasons(p *profile.Profile) []Reason {
 	var all []Reason
-	if e.State != "queued" && e.State != "waiting_for_server" {
-		all = append(all, Reason{Reason: InState, Text: "the ticket is " + e.State})
+	if e.question.State != "queued" && e.question.State != "waiting_for_server" {
+		all = append(all, Reason{Reason: InState, Text: "the ticket is " + e.question.State})
 	}
-	for _, s := range e.Seats {
+	for _, s := range e.question.Seats {
 		if slices.Contains(p.Modes, s.Mode) {
 			all = append(all, Reason{Reason: Seated,
 				Text: fmt.Sprintf("player %s holds a seat in session %s", s.Player, s.Session), Player: s.Player})
@@ -117,7 +118,7 @@ func (e *Explanation) NeedsOthers() bool {
 
 // Compare adds another ticket of the queue, in any order.
 func (e *Explanation) Compare(other *match.Ticket) {
-	e.answer.Read++
+	e.ticketAnswer.Read++
 	for _, q := range e.inquiries {
 		if q != nil {
 			q.Compare(other)
@@ -128,17 +129,17 @@ func (e *Explanation) Compare(other *match.Ticket) {
 // Answer searches, and returns the answer. Call it once, after all others are compared. partial reports that there are
 // more tickets, which were left out.
 func (e *Explanation) Answer(partial bool) Ticket {
-	e.answer.Partial = partial
+	e.ticketAnswer.Partial = partial
 	for i, q := range e.inquiries {
 		if q != nil {
 			// Shared, so that the answer takes no longer for a ticket of many profiles.
-			e.answer.Profiles[i].take(q.Findings(effort / len(e.inquiries)))
+			e.ticketAnswer.Profiles[i].takeFindings(q.Findings(effort / len(e.inquiries)))
 		}
 	}
-	return e.answer
+	return e.ticketAnswer
 }
 
-func (p *Profile) take(f decide.Findings) {
+func (p *Profile) takeFindings(f decide.Findings) {
 	p.Others, p.Match, p.Joins, p.HeadStart = f.OtherCandidates, f.Match, f.Joins, f.HeadStart.Seconds()
 	if !f.MatchDueAt.IsZero() {
 		p.MatchAt = &f.MatchDueAt
@@ -156,7 +157,7 @@ func (p *Profile) take(f decide.Findings) {
 	if n := f.Nearest; n != nil {
 		p.Nearest = &Nearest{TicketID: n.Ticket}
 		for _, r := range n.Fails {
-			p.Nearest.Fails = append(p.Nearest.Fails, Fail{r.ID, *finite(r.Value), *finite(r.Limit)})
+			p.Nearest.Fails = append(p.Nearest.Fails, Fail{r.ID, *finiteNumber(r.Value), *finiteNumber(r.Limit)})
 		}
 	}
 }
@@ -169,7 +170,7 @@ func funnelOf(f decide.Findings) []Funnel {
 		if r.OfPairs {
 			stage.Holds, stage.Left, left = &r.Holds, &r.HoldsAllBefore, r.HoldsAllBefore
 		} else if r.Judged {
-			stage.Value, stage.Limit = finite(r.Value), finite(r.Limit)
+			stage.Value, stage.Limit = finiteNumber(r.Value), finiteNumber(r.Limit)
 		}
 		all = append(all, stage)
 	}

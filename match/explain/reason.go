@@ -67,12 +67,12 @@ func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	case decide.LacksRoom:
 		return fmt.Sprintf("the party of %d is larger than any team", len(t.Players))
 	case decide.LacksMode:
-		return fmt.Sprintf("its players allow none of the modes %s", words(p.Modes, "and"))
+		return fmt.Sprintf("its players allow none of the modes %s", joinWords(p.Modes, "and"))
 	case decide.LacksRule:
 		return ruleText(p, l.Rule)
 	case decide.LacksPlaces:
 		return fmt.Sprintf("no team has places for its players with their roles: the roles are %s",
-			words(roleNames(p), "and"))
+			joinWords(roleNames(p), "and"))
 	case decide.LacksPool:
 	}
 	return string(l.Why)
@@ -82,7 +82,8 @@ func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 func sourceText(attribute string, p *profile.Profile) string {
 	declared := p.Attributes[attribute]
 	if declared.From == match.FromClaim {
-		return " on a weaker word than that of the claim " + declared.ClaimPath() + " of its access token, or a backend's"
+		return " on a weaker word than that of the claim " + declared.ClaimPath() +
+			" of its access token, or a backend's"
 	}
 	return " on a weaker word than that of a backend"
 }

@@ -66,9 +66,9 @@ func regionOf(name string, p *profile.Profile, t *match.Ticket, modes map[string
 	size := sizeOf(p)
 	switch {
 	case !offered:
-		why = append(why, "no host of mode "+words(p.Modes, "or"))
+		why = append(why, "no host of mode "+joinWords(p.Modes, "or"))
 	case r.Room < size:
-		why = append(why, fmt.Sprintf("no host of mode %s has %d free seats", words(p.Modes, "or"), size))
+		why = append(why, fmt.Sprintf("no host of mode %s has %d free seats", joinWords(p.Modes, "or"), size))
 	}
 	r.Refused = strings.Join(why, "; ")
 	return r
@@ -82,7 +82,7 @@ func tooFar(r profile.Rule, t *match.Ticket, ms *int, now time.Time) string {
 	}
 	limits := r.Limits
 	for _, s := range r.Widen {
-		if later(t, s.AfterWait, now) == nil {
+		if effectiveAt(t, s.AfterWait, now) == nil {
 			limits = s.Limits
 		}
 	}
@@ -90,8 +90,8 @@ func tooFar(r profile.Rule, t *match.Ticket, ms *int, now time.Time) string {
 	case limits.Ended:
 	case ms == nil:
 		return "not measured, which rule " + r.ID + " needs"
-	case !r.TakeMean && float64(*ms) > *milliseconds(limits.Latency):
-		return fmt.Sprintf("rule %s allows %s ms", r.ID, number(*milliseconds(limits.Latency)))
+	case !r.TakeMean && float64(*ms) > *inMilliseconds(limits.Latency):
+		return fmt.Sprintf("rule %s allows %s ms", r.ID, formatNumber(*inMilliseconds(limits.Latency)))
 	}
 	return ""
 }
@@ -105,8 +105,8 @@ func sizeOf(p *profile.Profile) int {
 	return n
 }
 
-// words joins a list for a sentence: "a, b or c".
-func words(all []string, last string) string {
+// joinWords joins a list for a sentence: "a, b or c".
+func joinWords(all []string, last string) string {
 	if len(all) < 2 {
 		return strings.Join(all, "")
 	}

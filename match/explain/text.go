@@ -14,7 +14,7 @@ import (
 // Text returns the document as text: a line with the answer for each profile, and the details below it.
 func (t Ticket) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "ticket %s: %s%s", t.TicketID, strings.ReplaceAll(t.State, "_", " "), t.age())
+	fmt.Fprintf(&b, "ticket %s: %s%s", t.TicketID, strings.ReplaceAll(t.State, "_", " "), t.ageText())
 	if t.Reason != "" {
 		fmt.Fprintf(&b, " (%s)", strings.TrimSuffix(t.Reason+": "+match.EndingInWords(t.Reason), ": "))
 	}
@@ -25,7 +25,7 @@ func (t Ticket) Text() string {
 	t.writeSources(&b)
 	t.writeClaimed(&b)
 	for i := range t.Profiles {
-		t.Profiles[i].write(&b, t)
+		t.Profiles[i].writeTo(&b, t)
 	}
 	if len(t.NotExplained) > 0 {
 		fmt.Fprintf(&b, "not explained, since there are too many: %s\n", strings.Join(t.NotExplained, ", "))
@@ -36,14 +36,14 @@ func (t Ticket) Text() string {
 	return b.String()
 }
 
-func (t Ticket) age() string {
+func (t Ticket) ageText() string {
 	if t.CreatedAt.IsZero() {
 		return ""
 	}
 	return ", " + t.AsOf.Sub(t.CreatedAt).Round(100*time.Millisecond).String() + " old"
 }
 
-func (p *Profile) write(b *strings.Builder, t Ticket) {
+func (p *Profile) writeTo(b *strings.Builder, t Ticket) {
 	fmt.Fprintf(b, "\n%s", p.Name)
 	if p.Version > 0 {
 		fmt.Fprintf(b, " v%d", p.Version)
@@ -51,7 +51,7 @@ func (p *Profile) write(b *strings.Builder, t Ticket) {
 	if !p.Candidate {
 		b.WriteString(": no candidate")
 	} else {
-		b.WriteString(": " + p.summary(t.AsOf))
+		b.WriteString(": " + p.summaryLine(t.AsOf))
 	}
 	b.WriteString("\n")
 	for _, r := range p.Why {
@@ -59,22 +59,22 @@ func (p *Profile) write(b *strings.Builder, t Ticket) {
 	}
 	p.writeSteps(b, t.AsOf)
 	if p.HeadStart > 0 {
-		fmt.Fprintf(b, "  priority: it takes its turn as if it had waited for %s s longer\n", number(p.HeadStart))
+		fmt.Fprintf(b, "  priority: it takes its turn as if it had waited for %s s longer\n", formatNumber(p.HeadStart))
 	}
 	p.writeFunnel(b)
 	if n := p.Nearest; n != nil && p.Match == nil {
 		fmt.Fprintf(b, "  nearest that cannot play with it: %s, which fails %s\n", n.TicketID, failsText(n.Fails))
 	}
 	for _, r := range p.Regions {
-		r.write(b)
+		r.writeTo(b)
 	}
 	if p.NoHost != "" {
 		fmt.Fprintf(b, "  %s\n", p.NoHost)
 	}
 }
 
-// summary returns the answer at a time in one line.
-func (p *Profile) summary(now time.Time) string {
+// summaryLine returns the answer at a time in one line.
+func (p *Profile) summaryLine(now time.Time) string {
 	var says []string
 	switch {
 	case p.Joins != "":
@@ -86,13 +86,13 @@ func (p *Profile) summary(now time.Time) string {
 				p.MatchAt.Sub(now).Round(100*time.Millisecond))
 		}
 		says = append(says, fmt.Sprintf("it %s with %s", when, otherTickets(len(p.Match)-1)))
-		if p.NoHost != "" || p.refused() {
+		if p.NoHost != "" || p.lacksRegion() {
 			says = append(says, "no game region has a server for the match")
 		}
 	case p.Others == 0 && len(p.WouldMatch) == 0:
 		return "no other ticket is a candidate"
 	case p.Best != nil:
-		says = append(says, p.lastLeft(), p.Best.text())
+		says = append(says, p.lastLeft(), p.Best.sizeText())
 	}
 	if len(p.WouldMatch) > 0 {
 		var each []string
@@ -109,8 +109,8 @@ func (p *Profile) summary(now time.Time) string {
 	return strings.Join(slices.DeleteFunc(says, func(s string) bool { return s == "" }), "; ")
 }
 
-// refused reports whether no region can host a match.
-func (p *Profile) refused() bool {
+// lacksRegion reports whether no region can host a match.
+func (p *Profile) lacksRegion() bool {
 	return len(p.Regions) > 0 && !slices.ContainsFunc(p.Regions, func(r Region) bool { return r.Refused == "" })
 }
 
@@ -131,7 +131,7 @@ func otherTickets(n int) string {
 	return fmt.Sprintf("%d other tickets", n)
 }
 
-func (b Best) text() string {
+func (b Best) sizeText() string {
 	text := fmt.Sprintf("best %d of %d players", b.Players, b.Of)
 	if len(b.Lacks) == 0 {
 		return text
@@ -156,7 +156,7 @@ func (l Limits) text() string {
 	var parts []string
 	add := func(name string, x *float64) {
 		if x != nil {
-			parts = append(parts, name+number(*x))
+			parts = append(parts, name+formatNumber(*x))
 		}
 	}
 	count := func(name string, n *int) {
@@ -170,10 +170,10 @@ func (l Limits) text() string {
 	count("at least ", l.Min)
 	count("at most ", l.Max)
 	if l.LatencyMS != nil {
-		parts = append(parts, number(*l.LatencyMS)+" ms")
+		parts = append(parts, formatNumber(*l.LatencyMS)+" ms")
 	}
 	if l.SpreadMS != nil {
-		parts = append(parts, "a spread of "+number(*l.SpreadMS)+" ms")
+		parts = append(parts, "a spread of "+formatNumber(*l.SpreadMS)+" ms")
 	}
 	if l.Players != nil {
 		parts = append(parts, fmt.Sprintf("%d players", *l.Players))
@@ -210,14 +210,15 @@ func (p *Profile) writeFunnel(b *strings.Builder) {
 		case f.Left != nil:
 			fmt.Fprintf(b, "  %6d left after %s\n", *f.Left, f.Rule)
 		case f.Value != nil:
-			fmt.Fprintf(b, "         %s: best reached %s, limit %s\n", f.Rule, number(*f.Value), number(*f.Limit))
+			fmt.Fprintf(b, "         %s: best reached %s, limit %s\n", f.Rule, formatNumber(*f.Value),
+				formatNumber(*f.Limit))
 		default:
 			fmt.Fprintf(b, "         %s: not reached\n", f.Rule)
 		}
 	}
 }
 
-func (r Region) write(b *strings.Builder) {
+func (r Region) writeTo(b *strings.Builder) {
 	latency := "not measured"
 	if r.MS != nil {
 		latency = fmt.Sprintf("%d ms", *r.MS)
@@ -234,15 +235,15 @@ func failsText(all []Fail) string {
 	for _, f := range all {
 		text := f.Rule
 		if f.Value > f.Limit {
-			text += fmt.Sprintf(" (%s, limit %s)", number(f.Value), number(f.Limit))
+			text += fmt.Sprintf(" (%s, limit %s)", formatNumber(f.Value), formatNumber(f.Limit))
 		}
 		each = append(each, text)
 	}
 	return strings.Join(each, ", ")
 }
 
-// number writes at most three decimals.
-func number(x float64) string {
+// formatNumber writes at most three decimals.
+func formatNumber(x float64) string {
 	text := strconv.FormatFloat(x, 'f', 3, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }

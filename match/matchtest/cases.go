@@ -19,7 +19,7 @@ type Case struct {
 
 // Cases returns the edge cases of every filter. Names are unique, and all pools pass their Check.
 func Cases() []Case {
-	return slices.Concat(ranges(), doubles(), stringArgs(), tags(), times(), combinations())
+	return slices.Concat(rangeCases(), doubleCases(), stringArgs(), tagCases(), timeCases(), combinedCases())
 }
 
 var (
@@ -28,8 +28,8 @@ var (
 	unlisted = []match.Exclude{4, -1, math.MaxInt32, math.MinInt32}
 )
 
-// ranges combines values with each way to exclude the ends: + is in the range, - is not.
-func ranges() (cases []Case) {
+// rangeCases combines values with each way to exclude the ends: + is in the range, - is not.
+func rangeCases() (cases []Case) {
 	around := func(lo, hi float64) []float64 {
 		return []float64{math.Nextafter(lo, -inf), lo, lo + (hi-lo)/2, hi, math.Nextafter(hi, inf)}
 	}
@@ -95,8 +95,8 @@ func withUnlisted(listed ...string) iter.Seq2[match.Exclude, string] {
 	}
 }
 
-// doubles returns cases about which double a range applies to.
-func doubles() (cases []Case) {
+// doubleCases returns cases about which double a range applies to.
+func doubleCases() (cases []Case) {
 	all := match.DoubleRange{Arg: "x", Min: -inf, Max: inf}
 	either := func(name string, f match.Fields, held bool, ranges ...match.DoubleRange) {
 		cases = append(cases, Case{"double " + name, match.Pool{Doubles: ranges}, f, held})
@@ -125,7 +125,7 @@ func doubles() (cases []Case) {
 	return cases
 }
 
-func tags() (cases []Case) {
+func tagCases() (cases []Case) {
 	either := func(name string, has []string, held bool, want ...string) {
 		cases = append(cases, Case{"tag " + name, match.Pool{Tags: want}, match.Fields{Tags: has}, held})
 	}
@@ -151,8 +151,8 @@ func tags() (cases []Case) {
 	return cases
 }
 
-// combinations returns cases with filters of several kinds, all of which must match.
-func combinations() (cases []Case) {
+// combinedCases returns cases with filters of several kinds, all of which must match.
+func combinedCases() (cases []Case) {
 	before, after := match.Moment{Seconds: 200}, match.Moment{Seconds: 100}
 	pool := match.Pool{
 		Doubles: []match.DoubleRange{{Arg: "level", Min: 1, Max: 9}},

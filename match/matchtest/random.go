@@ -54,7 +54,7 @@ func Pools() *rapid.Generator[match.Pool] {
 		}
 		return match.Pool{
 			Doubles:       rapid.SliceOfN(doubleRanges(names), 0, 2).Draw(t, "doubles"),
-			Strings:       rapid.SliceOfN(equals(), 0, 2).Draw(t, "strings"),
+			Strings:       rapid.SliceOfN(drawEquals(), 0, 2).Draw(t, "strings"),
 			Tags:          rapid.SliceOfN(texts, 0, 2).Draw(t, "tags"),
 			CreatedBefore: rapid.Ptr(bounds, true).Draw(t, "created_before"),
 			CreatedAfter:  rapid.Ptr(bounds, true).Draw(t, "created_after"),
@@ -67,17 +67,17 @@ func Pools() *rapid.Generator[match.Pool] {
 func Fitting(f match.Fields) *rapid.Generator[match.Pool] {
 	return rapid.Custom(func(t *rapid.T) match.Pool {
 		var p match.Pool
-		for _, arg := range some(t, "doubles", keys(f.Doubles)) {
+		for _, arg := range drawSome(t, "doubles", sortedKeys(f.Doubles)) {
 			r := doubleRanges(rapid.Just(arg)).Draw(t, "range")
 			if rapid.Bool().Draw(t, "wide") {
 				r.Min, r.Max = math.Inf(-1), math.Inf(1)
 			}
 			p.Doubles = append(p.Doubles, r)
 		}
-		for _, arg := range some(t, "strings", keys(f.Strings)) {
+		for _, arg := range drawSome(t, "strings", sortedKeys(f.Strings)) {
 			p.Strings = append(p.Strings, match.StringEquals{Arg: arg, Value: f.Strings[arg]})
 		}
-		p.Tags = some(t, "tags", f.Tags)
+		p.Tags = drawSome(t, "tags", f.Tags)
 		if rapid.Bool().Draw(t, "after") {
 			p.CreatedAfter = rapid.Ptr(bounds, true).Draw(t, "created_after")
 		}
@@ -94,14 +94,14 @@ func doubleRanges(arg *rapid.Generator[string]) *rapid.Generator[match.DoubleRan
 	})
 }
 
-func equals() *rapid.Generator[match.StringEquals] {
+func drawEquals() *rapid.Generator[match.StringEquals] {
 	return rapid.Custom(func(t *rapid.T) match.StringEquals {
 		return match.StringEquals{Arg: names.Draw(t, "arg"), Value: texts.Draw(t, "value")}
 	})
 }
 
-// some returns a random subset of the elements.
-func some[E any](t *rapid.T, label string, all []E) (kept []E) {
+// drawSome returns a random subset of the elements.
+func drawSome[E any](t *rapid.T, label string, all []E) (kept []E) {
 	for _, e := range all {
 		if rapid.Bool().Draw(t, label) {
 			kept = append(kept, e)
@@ -110,5 +110,5 @@ func some[E any](t *rapid.T, label string, all []E) (kept []E) {
 	return kept
 }
 
-// keys returns the keys of a map in a fixed order, so that a failure can be reproduced.
-func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// sortedKeys returns the keys of a map in a fixed order, so that a failure can be reproduced.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

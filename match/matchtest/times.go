@@ -2,8 +2,8 @@ package matchtest
 
 import "github.com/lattice-director/director/match"
 
-// times returns cases about the two bounds of create_time, which are exclusive and have nanoseconds.
-func times() (cases []Case) {
+// timeCases returns cases about the two bounds of create_time, which are exclusive and have nanoseconds.
+func timeCases() (cases []Case) {
 	at := match.Moment{Seconds: 1_790_000_000, Nanos: 123_456_789}
 	for _, c := range []struct {
 		name          string

@@ -22,19 +22,19 @@ const (
 
 // graph is a graph and its matching. Nodes are vertices, below size, and blossoms, which contain nodes.
 type graph struct {
-	size    int
-	edges   [][]edge // by two nodes: the one with the least slack of those that join them
-	dual    []int64
-	mate    []int // by node: the vertex at the other end of its matched edge
-	top     []int // by node: the outermost node that contains it; none: an unused blossom
-	parent  []int // by inner node: the outer vertex that it was reached from
-	nearest []int // by node: the outer vertex whose edge to it has the least slack
-	labels  []label
-	members [][]int // by blossom: its nodes, in the order of the cycle, that with the mate outside first
-	holder  [][]int // by node and vertex: the member that contains the vertex
-	pending []int   // outer vertices whose edges have not been looked at
-	visits  []int   // by node: the latest search for a common root that passed it
-	visit   int
+	vertexCount     int
+	tightEdges      [][]edge // by two nodes: the one with the least slack of those that join them
+	dualValues      []int64
+	mateOf          []int // by node: the vertex at the other end of its matched edge
+	topNode         []int // by node: the outermost node that contains it; none: an unused blossom
+	parentOf        []int // by inner node: the outer vertex that it was reached from
+	nearestOuter    []int // by node: the outer vertex whose edge to it has the least slack
+	nodeLabels      []label
+	blossomMembers  [][]int // by blossom: its nodes, in the order of the cycle, that with the mate outside first
+	holdingMember   [][]int // by node and vertex: the member that contains the vertex
+	pendingVertices []int   // outer vertices whose edges have not been looked at
+	lastVisit       []int   // by node: the latest search for a common root that passed it
+	visitCount      int
 }
 
 func newGraph(size int) *graph {
@@ -42,66 +42,69 @@ func newGraph(size int) *graph {
 	// suffice.
 	nodes := size + size/2 + 1
 	g := &graph{
-		size: size, edges: make([][]edge, nodes), dual: make([]int64, nodes), mate: make([]int, nodes),
-		top:    make([]int, nodes),
-		parent: make([]int, nodes), nearest: make([]int, nodes), labels: make([]label, nodes),
-		members: make([][]int, nodes),
-		holder:  make([][]int, nodes), visits: make([]int, nodes),
+		vertexCount: size, tightEdges: make([][]edge, nodes), dualValues: make([]int64, nodes),
+		mateOf:   make([]int, nodes),
+		topNode:  make([]int, nodes),
+		parentOf: make([]int, nodes), nearestOuter: make([]int, nodes), nodeLabels: make([]label, nodes),
+		blossomMembers: make([][]int, nodes),
+		holdingMember:  make([][]int, nodes), lastVisit: make([]int, nodes),
 	}
 	for node := range nodes {
-		g.edges[node], g.holder[node] = make([]edge, nodes), make([]int, size)
-		g.mate[node], g.top[node] = none, none
+		g.tightEdges[node], g.holdingMember[node] = make([]edge, nodes), make([]int, size)
+		g.mateOf[node], g.topNode[node] = none, none
 		for vertex := range size {
-			g.holder[node][vertex] = none
+			g.holdingMember[node][vertex] = none
 		}
 		if node < size {
-			g.top[node], g.holder[node][node] = node, node
+			g.topNode[node], g.holdingMember[node][node] = node, node
 		}
 	}
 	return g
 }
 
-// connect adds an edge; its weight is positive.
-func (g *graph) connect(i, j int, weight int64) {
-	g.edges[i][j], g.edges[j][i] = edge{i, j, weight}, edge{j, i, weight}
+// addEdge adds an edge; its weight is positive.
+func (g *graph) addEdge(i, j int, weight int64) {
+	g.tightEdges[i][j], g.tightEdges[j][i] = edge{i, j, weight}, edge{j, i, weight}
 }
 
-// match returns the mate of each vertex in a matching of the greatest weight, or none.
-func (g *graph) match() []int {
+// matchVertices returns the mate of each vertex in a matching of the greatest weight, or none.
+func (g *graph) matchVertices() []int {
 	highest := int64(0)
-	for i := range g.size {
-		for j := range g.size {
-			highest = max(highest, g.edges[i][j].weight)
+	for i := range g.vertexCount {
+		for j := range g.vertexCount {
+			highest = max(highest, g.tightEdges[i][j].weight)
 		}
 	}
-	for i := range g.size {
+	for i := range g.vertexCount {
 		// No edge has a negative slack at the beginning, as the algorithm wants it.
-		g.dual[i] = highest
+		g.dualValues[i] = highest
 	}
-	for g.phase() {
+	for g.augmentOnce() {
 	}
-	return g.mate[:g.size]
+	return g.mateOf[:g.vertexCount]
 }
 
-// slack is how far an edge is from being allowed in the matching; 0: it is.
-func (g *graph) slack(e edge) int64 { return g.dual[e.source] + g.dual[e.target] - 2*e.weight }
+// slackOf is how far an edge is from being allowed in the matching; 0: it is.
+func (g *graph) slackOf(e edge) int64 {
+	return g.dualValues[e.source] + g.dualValues[e.target] - 2*e.weight
+}
 
-// phase grows trees from all vertices without a mate until a path between two of them adds a pair. It returns false if
+// augmentOnce grows trees from all vertices without a mate until a path between two of them adds a pair. It returns false if
 // no further pair makes the matching better.
-func (g *graph) phase() bool {
-	g.pending = g.pending[:0]
-	for node, top := range g.top {
-		g.labels[node], g.nearest[node] = free, none
-		if top == node && g.mate[node] == none {
-			g.parent[node] = none
+func (g *graph) augmentOnce() bool {
+	g.pendingVertices = g.pendingVertices[:0]
+	for node, top := range g.topNode {
+		g.nodeLabels[node], g.nearestOuter[node] = free, none
+		if top == node && g.mateOf[node] == none {
+			g.parentOf[node] = none
 			g.becomeOuter(node)
 		}
 	}
-	if len(g.pending) == 0 {
+	if len(g.pendingVertices) == 0 {
 		return false
 	}
-	for !g.grow() {
-		if !g.adjust() {
+	for !g.growForest() {
+		if !g.adjustDuals() {
 			return false
 		}
 		if g.growAlongTight() {
@@ -114,36 +117,36 @@ func (g *graph) phase() bool {
 
 // becomeOuter makes all vertices of a node outer.
 func (g *graph) becomeOuter(node int) {
-	g.labels[node] = outer
-	g.pend(node)
+	g.nodeLabels[node] = outer
+	g.addPending(node)
 }
 
-func (g *graph) pend(node int) {
-	if node < g.size {
-		g.pending = append(g.pending, node)
+func (g *graph) addPending(node int) {
+	if node < g.vertexCount {
+		g.pendingVertices = append(g.pendingVertices, node)
 		return
 	}
-	for _, member := range g.members[node] {
-		g.pend(member)
+	for _, member := range g.blossomMembers[node] {
+		g.addPending(member)
 	}
 }
 
-// grow looks at the edges of all outer vertices. It reports whether a pair was added.
-func (g *graph) grow() bool {
-	for len(g.pending) > 0 {
-		from := g.pending[0]
-		g.pending = g.pending[1:]
-		if g.labels[g.top[from]] == inner {
+// growForest looks at the edges of all outer vertices. It reports whether a pair was added.
+func (g *graph) growForest() bool {
+	for len(g.pendingVertices) > 0 {
+		from := g.pendingVertices[0]
+		g.pendingVertices = g.pendingVertices[1:]
+		if g.nodeLabels[g.topNode[from]] == inner {
 			continue
 		}
-		for to := range g.size {
-			e := g.edges[from][to]
-			if e.weight == 0 || g.top[from] == g.top[to] {
+		for to := range g.vertexCount {
+			e := g.tightEdges[from][to]
+			if e.weight == 0 || g.topNode[from] == g.topNode[to] {
 				continue
 			}
-			if g.slack(e) > 0 {
-				g.comeNear(from, g.top[to])
-			} else if g.follow(e) {
+			if g.slackOf(e) > 0 {
+				g.comeNear(from, g.topNode[to])
+			} else if g.followEdge(e) {
 				return true
 			}
 		}
@@ -153,62 +156,63 @@ func (g *graph) grow() bool {
 
 // comeNear remembers an outer vertex if none is nearer to a node.
 func (g *graph) comeNear(from, node int) {
-	if old := g.nearest[node]; old == none || g.slack(g.edges[from][node]) < g.slack(g.edges[old][node]) {
-		g.nearest[node] = from
+	if old := g.nearestOuter[node]; old == none ||
+		g.slackOf(g.tightEdges[from][node]) < g.slackOf(g.tightEdges[old][node]) {
+		g.nearestOuter[node] = from
 	}
 }
 
 func (g *graph) findNearest(node int) {
-	g.nearest[node] = none
-	for from := range g.size {
-		if g.edges[from][node].weight > 0 && g.top[from] != node && g.labels[g.top[from]] == outer {
+	g.nearestOuter[node] = none
+	for from := range g.vertexCount {
+		if g.tightEdges[from][node].weight > 0 && g.topNode[from] != node && g.nodeLabels[g.topNode[from]] == outer {
 			g.comeNear(from, node)
 		}
 	}
 }
 
-// adjust changes the dual variables by as much as makes an edge tight or a blossom expandable. It returns false if the
+// adjustDuals changes the dual variables by as much as makes an edge tight or a blossom expandable. It returns false if the
 // vertices without a mate cost nothing any more: then the matching has the greatest weight.
-func (g *graph) adjust() bool {
-	by := g.step()
-	for vertex := range g.size {
-		switch g.labels[g.top[vertex]] {
+func (g *graph) adjustDuals() bool {
+	by := g.dualStep()
+	for vertex := range g.vertexCount {
+		switch g.nodeLabels[g.topNode[vertex]] {
 		case outer:
-			if g.dual[vertex] <= by {
+			if g.dualValues[vertex] <= by {
 				return false
 			}
-			g.dual[vertex] -= by
+			g.dualValues[vertex] -= by
 		case inner:
-			g.dual[vertex] += by
+			g.dualValues[vertex] += by
 		case free:
 		}
 	}
-	for b := g.size; b < len(g.top); b++ {
-		if g.top[b] != b {
+	for b := g.vertexCount; b < len(g.topNode); b++ {
+		if g.topNode[b] != b {
 			continue
 		}
-		switch g.labels[b] {
+		switch g.nodeLabels[b] {
 		case outer:
-			g.dual[b] += 2 * by
+			g.dualValues[b] += 2 * by
 		case inner:
-			g.dual[b] -= 2 * by
+			g.dualValues[b] -= 2 * by
 		case free:
 		}
 	}
 	return true
 }
 
-func (g *graph) step() int64 {
+func (g *graph) dualStep() int64 {
 	by := int64(math.MaxInt64)
-	for node, top := range g.top {
+	for node, top := range g.topNode {
 		if top != node {
 			continue
 		}
-		if node >= g.size && g.labels[node] == inner {
-			by = min(by, g.dual[node]/2)
+		if node >= g.vertexCount && g.nodeLabels[node] == inner {
+			by = min(by, g.dualValues[node]/2)
 		}
-		if from := g.nearest[node]; from != none {
-			switch slack := g.slack(g.edges[from][node]); g.labels[node] {
+		if from := g.nearestOuter[node]; from != none {
+			switch slack := g.slackOf(g.tightEdges[from][node]); g.nodeLabels[node] {
 			case free:
 				by = min(by, slack)
 			case outer:
@@ -224,59 +228,59 @@ func (g *graph) step() int64 {
 
 // growAlongTight follows the edges that adjust made tight. It reports whether a pair was added.
 func (g *graph) growAlongTight() bool {
-	for node := range g.top {
-		from := g.nearest[node]
-		if g.top[node] != node || from == none || g.top[from] == node {
+	for node := range g.topNode {
+		from := g.nearestOuter[node]
+		if g.topNode[node] != node || from == none || g.topNode[from] == node {
 			continue
 		}
-		if e := g.edges[from][node]; g.slack(e) == 0 && g.follow(e) {
+		if e := g.tightEdges[from][node]; g.slackOf(e) == 0 && g.followEdge(e) {
 			return true
 		}
 	}
 	return false
 }
 
-// follow adds a tight edge of an outer vertex to the forest. It reports whether a pair was added.
-func (g *graph) follow(e edge) bool {
-	from, to := g.top[e.source], g.top[e.target]
-	switch g.labels[to] {
+// followEdge adds a tight edge of an outer vertex to the forest. It reports whether a pair was added.
+func (g *graph) followEdge(e edge) bool {
+	from, to := g.topNode[e.source], g.topNode[e.target]
+	switch g.nodeLabels[to] {
 	case free:
-		g.parent[to], g.labels[to] = e.source, inner
-		next := g.top[g.mate[to]]
-		g.nearest[to], g.nearest[next] = none, none
+		g.parentOf[to], g.nodeLabels[to] = e.source, inner
+		next := g.topNode[g.mateOf[to]]
+		g.nearestOuter[to], g.nearestOuter[next] = none, none
 		g.becomeOuter(next)
 	case outer:
-		root := g.meet(from, to)
+		root := g.meetingNode(from, to)
 		if root == none {
-			g.flip(from, to)
-			g.flip(to, from)
+			g.flipPath(from, to)
+			g.flipPath(to, from)
 			return true
 		}
-		g.shrink(from, root, to)
+		g.shrinkCycle(from, root, to)
 	case inner:
 	}
 	return false
 }
 
-// above returns the outer node that an outer node was reached from, two edges nearer to the root; none: it is the root.
-func (g *graph) above(node int) int {
-	if g.mate[node] == none {
+// outerAbove returns the outer node that an outer node was reached from, two edges nearer to the root; none: it is the root.
+func (g *graph) outerAbove(node int) int {
+	if g.mateOf[node] == none {
 		return none
 	}
-	return g.top[g.parent[g.top[g.mate[node]]]]
+	return g.topNode[g.parentOf[g.topNode[g.mateOf[node]]]]
 }
 
-// meet returns the outer node at which the paths of two outer nodes to their roots meet; none: they are in different
+// meetingNode returns the outer node at which the paths of two outer nodes to their roots meet; none: they are in different
 // trees.
-func (g *graph) meet(a, b int) int {
-	g.visit++
+func (g *graph) meetingNode(a, b int) int {
+	g.visitCount++
 	for a != none || b != none {
 		if a != none {
-			if g.visits[a] == g.visit {
+			if g.lastVisit[a] == g.visitCount {
 				return a
 			}
-			g.visits[a] = g.visit
-			a = g.above(a)
+			g.lastVisit[a] = g.visitCount
+			a = g.outerAbove(a)
 		}
 		// In turn on both paths, so that the search ends soon after they meet.
 		a, b = b, a
@@ -284,19 +288,19 @@ func (g *graph) meet(a, b int) int {
 	return none
 }
 
-// flip gives an outer node a new mate, and changes all pairs on its path to the root.
-func (g *graph) flip(node, mate int) {
+// flipPath gives an outer node a new mate, and changes all pairs on its path to the root.
+func (g *graph) flipPath(node, mate int) {
 	for {
 		former := none
-		if g.mate[node] != none {
-			former = g.top[g.mate[node]]
+		if g.mateOf[node] != none {
+			former = g.topNode[g.mateOf[node]]
 		}
-		g.marry(node, mate)
+		g.marryNode(node, mate)
 		if former == none {
 			return
 		}
-		next := g.top[g.parent[former]]
-		g.marry(former, next)
+		next := g.topNode[g.parentOf[former]]
+		g.marryNode(former, next)
 		node, mate = next, former
 	}
 }

@@ -26,11 +26,11 @@ func Pairs(n int, pair func(i, j int) float64, alone func(i int) float64) float6
 		for j := i + 1; j < n; j++ {
 			// A pair is worth what it saves: the greatest sum of savings leaves the least cost.
 			if saved := alone(i) + alone(j) - pair(i, j); saved > unit {
-				g.connect(i, j, int64(math.Round(saved/unit)))
+				g.addEdge(i, j, int64(math.Round(saved/unit)))
 			}
 		}
 	}
-	for i, j := range g.match() {
+	for i, j := range g.matchVertices() {
 		if i < j {
 			total += pair(i, j) - alone(i) - alone(j)
 		}

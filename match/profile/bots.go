@@ -15,21 +15,22 @@ var fillBots = text{
 	"bots after a waiting time, such as bots after 45s",
 }
 
-// bots reads the waiting time from which bots fill teams, which is after all steps of fewer.
-func (c *converter) bots(n *node) {
+// convertBots reads the waiting time from which bots fill teams, which is after all steps of fewer.
+func (c *converter) convertBots(n *node) {
 	if n == nil {
 		return
 	}
 	// Without the prefix, and at the same place of the document, which a problem names.
 	wait := *n
-	wait.text = strings.TrimPrefix(n.text, botsPrefix)
-	if !waiting.check(c.report, &wait) {
+	wait.plainText = strings.TrimPrefix(n.plainText, botsPrefix)
+	if !waiting.checkNode(c.report, &wait) {
 		return
 	}
-	c.p.BotsAfter = wait.duration()
+	c.p.BotsAfter = wait.parsedDuration()
 	if last := len(c.p.Fewer) - 1; last >= 0 && c.p.Fewer[last].AfterWait >= c.p.BotsAfter {
-		c.report.add(n, "%s is not allowed: bots fill teams after the last step of fewer, which is at %s", n.textShown(),
-			brief(c.p.Fewer[last].AfterWait))
+		c.report.addProblem(n, "%s is not allowed: bots fill teams after the last step of fewer, which is at %s",
+			n.textShown(),
+			briefDuration(c.p.Fewer[last].AfterWait))
 	}
 }
 
@@ -89,4 +90,4 @@ func (p *Profile) isShort(players map[string]int) bool {
 }
 
 // botsText is the fill of a document.
-func botsText(after time.Duration) string { return botsPrefix + brief(after) }
+func botsText(after time.Duration) string { return botsPrefix + briefDuration(after) }

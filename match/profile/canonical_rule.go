@@ -4,15 +4,15 @@ import "time"
 
 func canonicalRule(r Rule) members {
 	kind := shapeOf(r.Kind)
-	d := members{{kind.name, canonicalMain(r)}}
-	d.set("id", r.ID)
-	d.set("age", ages.word(r.Age))
-	d.set("role", r.Role)
+	d := members{{kind.kindKey, canonicalMain(r)}}
+	d.setMember("id", r.ID)
+	d.setMember("age", ages.wordFor(r.Age))
+	d.setMember("role", r.Role)
 	canonicalOwn(&d, r)
 	if len(r.Measured()) > 0 {
-		d.set("missing", canonicalMissing(r.Missing))
+		d.setMember("missing", canonicalMissing(r.Missing))
 	}
-	d.set("widen", canonicalWiden(r, kind))
+	d.setMember("widen", canonicalWiden(r, kind))
 	return d
 }
 
@@ -28,9 +28,9 @@ func canonicalMain(r Rule) any {
 	case Comparison:
 		return canonicalMeasure(r.Compare.Measure)
 	case Latency:
-		return brief(r.Latency)
+		return briefDuration(r.Latency)
 	case Or, And:
-		return each(r.Rules, canonicalRule)
+		return encodeEach(r.Rules, canonicalRule)
 	case Not:
 		return canonicalRule(r.Rules[0])
 	case Near, Balance, Same, Different, Common, Count, Avoid:
@@ -39,10 +39,10 @@ func canonicalMain(r Rule) any {
 }
 
 func canonicalMeasure(m Measure) members {
-	d := members{{"take", takes.word(m.Take)}}
-	d.set("of", m.Attribute)
-	d.set("in", m.Team)
-	d.set("by_role", canonicalByRole(m.ByRole))
+	d := members{{"take", takes.wordFor(m.Take)}}
+	d.setMember("of", m.Attribute)
+	d.setMember("in", m.Team)
+	d.setMember("by_role", canonicalByRole(m.ByRole))
 	return d
 }
 
@@ -56,44 +56,44 @@ func canonicalByRole(all []RoleAttribute) (d members) {
 // canonicalOwn sets the keys that only some kinds have.
 func canonicalOwn(d *members, r Rule) {
 	if r.PerTeam {
-		d.set("per", "team")
+		d.setMember("per", "team")
 	}
 	if r.FromMean {
-		d.set("from", "mean")
+		d.setMember("from", "mean")
 	}
-	d.set("by_role", canonicalByRole(r.ByRole))
+	d.setMember("by_role", canonicalByRole(r.ByRole))
 	if r.Party != FoldEach {
-		d.set("party", parties.word(r.Party))
+		d.setMember("party", parties.wordFor(r.Party))
 	}
 	switch r.Kind {
 	case Near:
-		d.set("within", r.Within)
+		d.setMember("within", r.Within)
 		if r.Tolerance != "" {
 			(*d)[len(*d)-1].value = "ticket." + r.Tolerance
-			d.set("up_to", r.Within)
+			d.setMember("up_to", r.Within)
 		}
 	case Balance:
-		d.set("within", r.Within)
-		d.set("teams", balances.word(r.Teams))
+		d.setMember("within", r.Within)
+		d.setMember("teams", balances.wordFor(r.Teams))
 	case Comparison:
-		d.set("is", operators.word(r.Compare.Operator))
+		d.setMember("is", operators.wordFor(r.Compare.Operator))
 		if r.Compare.Against != nil {
-			d.set("to", canonicalMeasure(*r.Compare.Against))
+			d.setMember("to", canonicalMeasure(*r.Compare.Against))
 		} else {
-			d.set("to", r.Number)
+			d.setMember("to", r.Number)
 		}
 	case Common:
-		d.set("at_least", r.AtLeast)
+		d.setMember("at_least", r.AtLeast)
 	case Count:
-		d.set("any_of", anys(r.AnyOf))
-		d.set("min", r.Min)
+		d.setMember("any_of", anyTexts(r.AnyOf))
+		d.setMember("min", r.Min)
 		if r.Max != NoMax {
-			d.set("max", r.Max)
+			d.setMember("max", r.Max)
 		}
 	case Latency:
-		d.set("take", map[bool]string{false: "max", true: "mean"}[r.TakeMean])
+		d.setMember("take", map[bool]string{false: "max", true: "mean"}[r.TakeMean])
 		if r.Spread != NoSpread {
-			d.set("spread", brief(r.Spread))
+			d.setMember("spread", briefDuration(r.Spread))
 		}
 	default: // the other kinds have no keys of their own
 	}
@@ -110,15 +110,15 @@ func canonicalMissing(m Missing) any {
 }
 
 func canonicalWiden(r Rule, kind ruleShape) any {
-	if l := r.linear; l != nil {
+	if l := r.linearSource; l != nil {
 		if r.Kind == Latency {
-			return members{{"every", brief(l.every)}, {"add", brief(time.Duration(l.add))},
-				{"until", brief(time.Duration(l.until))}}
+			return members{{"every", briefDuration(l.stepEvery)}, {"add", briefDuration(time.Duration(l.stepAdd))},
+				{"until", briefDuration(time.Duration(l.lastLimit))}}
 		}
-		return members{{"every", brief(l.every)}, {"add", l.add}, {"until", l.until}}
+		return members{{"every", briefDuration(l.stepEvery)}, {"add", l.stepAdd}, {"until", l.lastLimit}}
 	}
-	return each(r.Widen, func(s Step) members {
-		return append(members{{"after", brief(s.AfterWait)}}, canonicalStep(r, kind, s.Limits)...)
+	return encodeEach(r.Widen, func(s Step) members {
+		return append(members{{"after", briefDuration(s.AfterWait)}}, canonicalStep(r, kind, s.Limits)...)
 	})
 }
 
@@ -129,24 +129,24 @@ func canonicalStep(r Rule, kind ruleShape, l Limits) (d members) {
 	}
 	switch r.Kind {
 	case Near, Balance:
-		d.set("within", l.Within)
+		d.setMember("within", l.Within)
 	case Sizes, PartySizes:
-		d.set(kind.name, l.Within)
+		d.setMember(kind.kindKey, l.Within)
 	case Comparison:
-		d.set("to", l.Number)
+		d.setMember("to", l.Number)
 	case Common:
-		d.set("at_least", l.AtLeast)
+		d.setMember("at_least", l.AtLeast)
 	case Count:
-		d.set("min", l.Min)
-		d.set("max", string(anyLimit))
+		d.setMember("min", l.Min)
+		d.setMember("max", string(anyLimit))
 		if l.Max != NoMax {
 			d[len(d)-1].value = l.Max
 		}
 	case Latency:
-		d.set("latency", brief(l.Latency))
-		d.set("spread", string(anyLimit))
+		d.setMember("latency", briefDuration(l.Latency))
+		d.setMember("spread", string(anyLimit))
 		if l.Spread != NoSpread {
-			d[len(d)-1].value = brief(l.Spread)
+			d[len(d)-1].value = briefDuration(l.Spread)
 		}
 	default: // the other kinds have no limits
 	}
@@ -157,8 +157,8 @@ func canonicalStep(r Rule, kind ruleShape, l Limits) (d members) {
 func endKey(kind ruleShape) string {
 	switch kind.kind {
 	case Count, Latency:
-		return kind.name
+		return kind.kindKey
 	default: // the others are ended by the key of their kind, or have only one
 	}
-	return kind.steps[0].name
+	return kind.stepFields[0].keyName
 }

@@ -8,15 +8,15 @@ import (
 
 // claim is a rule that must hold or, somewhere below not, must not.
 type claim struct {
-	rule    *Rule
-	negated bool
-	limits  Limits // that the rule has, at one of its steps
+	rule       *Rule
+	isNegated  bool
+	stepLimits Limits // that the rule has, at one of its steps
 }
 
 // way is one way in which claims can be true: their bounds hold, and groups have players. Facts hold in any case.
 type way struct {
-	bounds, facts []bound
-	present       []group
+	numberBounds, factBounds []bound
+	presentGroups            []group
 }
 
 // maxWays bounds the ways of a rule. A rule with more is taken to be satisfiable.
@@ -25,29 +25,30 @@ const maxWays = 256
 // anyway is the way of what every match satisfies.
 var anyway = []way{{}}
 
-func (w way) and(o way) way {
-	return way{slices.Concat(w.bounds, o.bounds), slices.Concat(w.facts, o.facts), slices.Concat(w.present, o.present)}
+func (w way) joinedWith(o way) way {
+	return way{slices.Concat(w.numberBounds, o.numberBounds), slices.Concat(w.factBounds, o.factBounds),
+		slices.Concat(w.presentGroups, o.presentGroups)}
 }
 
 // waysOf returns the ways in which a claim can be true, now or after some step.
 func (s *satisfier) waysOf(c claim) (ways []way) {
 	rules := c.rule.Rules
 	switch kind := c.rule.Kind; {
-	case c.rule.widest().Ended:
+	case c.rule.widestLimits().Ended:
 		return anyway
 	case kind == Not:
-		return s.waysOf(claim{rule: &rules[0], negated: !c.negated})
-	case kind == Or && !c.negated, kind == And && c.negated:
+		return s.waysOf(claim{rule: &rules[0], isNegated: !c.isNegated})
+	case kind == Or && !c.isNegated, kind == And && c.isNegated:
 		for i := range rules {
-			ways = append(ways, s.waysOf(claim{rule: &rules[i], negated: c.negated})...)
+			ways = append(ways, s.waysOf(claim{rule: &rules[i], isNegated: c.isNegated})...)
 		}
 	case kind == Or, kind == And:
 		ways = anyway
 		for i := range rules {
-			ways = eachWith(ways, s.waysOf(claim{rule: &rules[i], negated: c.negated}))
+			ways = eachWith(ways, s.waysOf(claim{rule: &rules[i], isNegated: c.isNegated}))
 		}
 	default:
-		ways = s.claimed(c)
+		ways = s.waysWithin(c)
 	}
 	if len(ways) > maxWays {
 		return anyway
@@ -59,7 +60,7 @@ func (s *satisfier) waysOf(c claim) (ways []way) {
 // make rules wider. Only of = and != no number is wider than another.
 func (r *Rule) atSomeStep() []Limits {
 	if r.Kind != Comparison || r.Compare.Operator != Equal && r.Compare.Operator != NotEqual {
-		return []Limits{r.widest()}
+		return []Limits{r.widestLimits()}
 	}
 	all := []Limits{r.Limits}
 	for _, step := range r.Widen {
@@ -68,8 +69,8 @@ func (r *Rule) atSomeStep() []Limits {
 	return all
 }
 
-// widest returns the limits after the last step.
-func (r *Rule) widest() Limits {
+// widestLimits returns the limits after the last step.
+func (r *Rule) widestLimits() Limits {
 	if n := len(r.Widen); n > 0 {
 		return r.Widen[n-1].Limits
 	}
@@ -82,21 +83,21 @@ func eachWith(a, b []way) (all []way) {
 	}
 	for _, x := range a {
 		for _, y := range b {
-			all = append(all, x.and(y))
+			all = append(all, x.joinedWith(y))
 		}
 	}
 	return all
 }
 
-// claimed returns the ways of a rule that consists of no others, whose bounds say from whom they are.
-func (s *satisfier) claimed(c claim) (all []way) {
-	for _, c.limits = range c.rule.atSomeStep() {
+// waysWithin returns the ways of a rule that consists of no others, whose bounds say from whom they are.
+func (s *satisfier) waysWithin(c claim) (all []way) {
+	for _, c.stepLimits = range c.rule.atSomeStep() {
 		// A claim for each step, so that a report names the limits with which its bounds contradict others.
 		from := c
-		ways := s.kindWays(&from, c.limits)
+		ways := s.kindWays(&from, c.stepLimits)
 		for _, w := range ways {
-			for i := range w.bounds {
-				w.bounds[i].from = &from
+			for i := range w.numberBounds {
+				w.numberBounds[i].fromClaim = &from
 			}
 		}
 		all = append(all, ways...)
@@ -137,17 +138,18 @@ func (s *satisfier) kindWays(c *claim, l Limits) []way {
 
 // upTo returns the way of a quantity that is at most a limit or, negated, exceeds it.
 func upTo(c *claim, q quantity, most float64) []way {
-	if c.negated {
+	if c.isNegated {
 		// The quantity without a name is 0: 0 - q < -most says that q exceeds the limit.
-		return []way{{bounds: []bound{{right: q, limit: -most, strict: true}}, present: []group{q.group}}}
+		return []way{{numberBounds: []bound{{rightQuantity: q, limit: -most, isStrict: true}},
+			presentGroups: []group{q.group}}}
 	}
-	return []way{{bounds: []bound{{lower: q, limit: most}}}}
+	return []way{{numberBounds: []bound{{lowerQuantity: q, limit: most}}}}
 }
 
-func (s *satisfier) groupOf(r *Rule, team int) group { return group{s.column(r), team, r.Role} }
+func (s *satisfier) groupOf(r *Rule, team int) group { return group{s.columnName(r), team, r.Role} }
 
-// groups returns those in each of which a rule must hold: the match, or every team.
-func (s *satisfier) groups(r *Rule) (all []group) {
+// ruleGroups returns those in each of which a rule must hold: the match, or every team.
+func (s *satisfier) ruleGroups(r *Rule) (all []group) {
 	if !r.PerTeam {
 		return []group{s.groupOf(r, wholeMatch)}
 	}
@@ -157,23 +159,25 @@ func (s *satisfier) groups(r *Rule) (all []group) {
 	return all
 }
 
-func (g group) lowest() quantity  { return quantity{lowestName, g} }
-func (g group) highest() quantity { return quantity{highestName, g} }
+func (g group) lowestValue() quantity  { return quantity{lowestName, g} }
+func (g group) highestValue() quantity { return quantity{highestName, g} }
 
 // spreadWays are those of near and same: the highest value of each group exceeds the lowest by at most a limit.
 func (s *satisfier) spreadWays(c *claim, most float64) (ways []way) {
 	all := way{}
-	for _, g := range s.groups(c.rule) {
+	for _, g := range s.ruleGroups(c.rule) {
 		reach := most
 		if c.rule.FromMean {
 			reach = 2 * most
 		}
-		all.bounds = append(all.bounds, bound{lower: g.highest(), right: g.lowest(), limit: reach,
-			rounded: c.rule.FromMean})
-		beyond := bound{lower: g.lowest(), right: g.highest(), limit: -most, strict: true, rounded: c.rule.FromMean}
-		ways = append(ways, way{bounds: []bound{beyond}, present: []group{g}})
+		all.numberBounds = append(all.numberBounds,
+			bound{lowerQuantity: g.highestValue(), rightQuantity: g.lowestValue(), limit: reach,
+				isRounded: c.rule.FromMean})
+		beyond := bound{lowerQuantity: g.lowestValue(), rightQuantity: g.highestValue(), limit: -most, isStrict: true,
+			isRounded: c.rule.FromMean}
+		ways = append(ways, way{numberBounds: []bound{beyond}, presentGroups: []group{g}})
 	}
-	if c.negated {
+	if c.isNegated {
 		return ways
 	}
 	return []way{all}
@@ -182,20 +186,22 @@ func (s *satisfier) spreadWays(c *claim, most float64) (ways []way) {
 // differentWays: of two players who have a value, the values differ.
 func (s *satisfier) differentWays(c *claim) (ways []way) {
 	all := way{}
-	for _, g := range s.groups(c.rule) {
+	for _, g := range s.ruleGroups(c.rule) {
 		pairs := quantity{"equal pairs", g}
-		least, most := s.players(g.team, g.role)
-		all.bounds = append(all.bounds, bound{lower: pairs})
-		if least > 1 && s.certain(g) {
-			all.bounds = append(all.bounds, bound{lower: g.lowest(), right: g.highest(), strict: true})
+		least, most := s.playerRange(g.teamIndex, g.roleName)
+		all.numberBounds = append(all.numberBounds, bound{lowerQuantity: pairs})
+		if least > 1 && s.alwaysHasValue(g) {
+			all.numberBounds = append(all.numberBounds,
+				bound{lowerQuantity: g.lowestValue(), rightQuantity: g.highestValue(), isStrict: true})
 		}
 		equal := upTo(c, pairs, 0)
 		if most == 2 {
-			equal[0].bounds = append(equal[0].bounds, bound{lower: g.highest(), right: g.lowest()})
+			equal[0].numberBounds = append(equal[0].numberBounds,
+				bound{lowerQuantity: g.highestValue(), rightQuantity: g.lowestValue()})
 		}
 		ways = append(ways, equal...)
 	}
-	if c.negated {
+	if c.isNegated {
 		return ways
 	}
 	return []way{all}
@@ -205,19 +211,22 @@ func (s *satisfier) differentWays(c *claim) (ways []way) {
 func (s *satisfier) balanceWays(c *claim, most float64) []way {
 	r, match := c.rule, s.groupOf(c.rule, wholeMatch)
 	rounded := r.Teams == FoldMean || r.Teams == FoldSum
-	ways := upTo(c, quantity{"balance by " + balances.word(r.Teams), match}, most)
-	if c.negated {
+	ways := upTo(c, quantity{"balance by " + balances.wordFor(r.Teams), match}, most)
+	if c.isNegated {
 		if r.Teams != FoldSum {
-			ways[0].bounds = append(ways[0].bounds,
-				bound{lower: match.lowest(), right: match.highest(), limit: -most, strict: true, rounded: rounded})
+			ways[0].numberBounds = append(ways[0].numberBounds,
+				bound{lowerQuantity: match.lowestValue(), rightQuantity: match.highestValue(), limit: -most,
+					isStrict: true, isRounded: rounded})
 		}
 		return ways
 	}
 	top, bottom := quantity{name: "greatest of " + r.ID}, quantity{name: "least of " + r.ID}
-	ways[0].bounds = append(ways[0].bounds, bound{lower: top, right: bottom, limit: most, rounded: rounded})
+	ways[0].numberBounds = append(ways[0].numberBounds,
+		bound{lowerQuantity: top, rightQuantity: bottom, limit: most, isRounded: rounded})
 	for team := range s.p.Teams {
 		value := quantityTaken(r.Teams, s.groupOf(r, team))
-		ways[0].bounds = append(ways[0].bounds, bound{lower: value, right: top}, bound{lower: bottom, right: value})
+		ways[0].numberBounds = append(ways[0].numberBounds, bound{lowerQuantity: value, rightQuantity: top},
+			bound{lowerQuantity: bottom, rightQuantity: value})
 	}
 	return ways
 }
@@ -226,17 +235,19 @@ func (s *satisfier) balanceWays(c *claim, most float64) []way {
 func (s *satisfier) sizesWays(c *claim, most float64) []way {
 	difference := quantity{name: "difference of sizes"}
 	ways := upTo(c, difference, most)
-	if c.negated {
+	if c.isNegated {
 		apart := s.mostApart()
-		ways[0].facts = []bound{{lower: difference, limit: float64(apart), fact: fmt.Sprintf("the sizes of two teams "+
-			"differ by at most %d", apart)}}
+		ways[0].factBounds = []bound{{lowerQuantity: difference, limit: float64(apart),
+			factText: fmt.Sprintf("the sizes of two teams "+
+				"differ by at most %d", apart)}}
 		return ways
 	}
 	top, bottom := quantity{name: "largest team"}, quantity{name: "smallest team"}
-	ways[0].bounds = append(ways[0].bounds, bound{lower: top, right: bottom, limit: most})
+	ways[0].numberBounds = append(ways[0].numberBounds, bound{lowerQuantity: top, rightQuantity: bottom, limit: most})
 	for team := range s.p.Teams {
-		size := quantity{playersName, group{team: team}}
-		ways[0].bounds = append(ways[0].bounds, bound{lower: size, right: top}, bound{lower: bottom, right: size})
+		size := quantity{playersName, group{teamIndex: team}}
+		ways[0].numberBounds = append(ways[0].numberBounds, bound{lowerQuantity: size, rightQuantity: top},
+			bound{lowerQuantity: bottom, rightQuantity: size})
 	}
 	return ways
 }
@@ -245,7 +256,7 @@ func (s *satisfier) sizesWays(c *claim, most float64) []way {
 func (s *satisfier) mostApart() (apart int) {
 	for i := range s.p.Teams {
 		for j := range s.p.Teams {
-			least, _ := s.players(j, "")
+			least, _ := s.playerRange(j, "")
 			if i != j {
 				apart = max(apart, s.p.Teams[i].Max-least)
 			}
@@ -261,47 +272,49 @@ func (s *satisfier) partyWays(c *claim, most float64) []way {
 	}
 	difference := quantity{name: "difference of parties"}
 	ways := upTo(c, difference, most)
-	ways[0].facts = []bound{{lower: difference, limit: float64(largest - 1), fact: fmt.Sprintf("a party in a team has "+
-		"1 to %d players", largest)}}
+	ways[0].factBounds = []bound{{lowerQuantity: difference, limit: float64(largest - 1),
+		factText: fmt.Sprintf("a party in a team has "+
+			"1 to %d players", largest)}}
 	return ways
 }
 
 // commonWays: of nobody's lists, the rule holds.
 func (s *satisfier) commonWays(c *claim, l Limits) []way {
 	shared := quantity{"values in all lists", s.groupOf(c.rule, wholeMatch)}
-	if c.negated {
-		return []way{{bounds: []bound{{lower: shared, limit: float64(l.AtLeast - 1)}}, present: []group{shared.group}}}
+	if c.isNegated {
+		return []way{{numberBounds: []bound{{lowerQuantity: shared, limit: float64(l.AtLeast - 1)}},
+			presentGroups: []group{shared.group}}}
 	}
-	return []way{{bounds: []bound{{right: shared, limit: -float64(l.AtLeast)}}}}
+	return []way{{numberBounds: []bound{{rightQuantity: shared, limit: -float64(l.AtLeast)}}}}
 }
 
 // countWays: so many players of each group have one of the values.
 func (s *satisfier) countWays(c *claim, l Limits) (ways []way) {
 	all := way{}
-	for _, g := range s.groups(c.rule) {
-		n := counted(g, c.rule.AnyOf)
-		all.bounds = append(all.bounds, bound{right: n, limit: -float64(l.Min)})
-		ways = append(ways, way{bounds: []bound{{lower: n, limit: float64(l.Min - 1)}}})
+	for _, g := range s.ruleGroups(c.rule) {
+		n := countedQuantity(g, c.rule.AnyOf)
+		all.numberBounds = append(all.numberBounds, bound{rightQuantity: n, limit: -float64(l.Min)})
+		ways = append(ways, way{numberBounds: []bound{{lowerQuantity: n, limit: float64(l.Min - 1)}}})
 		if l.Max < NoMax {
-			all.bounds = append(all.bounds, bound{lower: n, limit: float64(l.Max)})
-			ways = append(ways, way{bounds: []bound{{right: n, limit: -float64(l.Max + 1)}}})
+			all.numberBounds = append(all.numberBounds, bound{lowerQuantity: n, limit: float64(l.Max)})
+			ways = append(ways, way{numberBounds: []bound{{rightQuantity: n, limit: -float64(l.Max + 1)}}})
 		}
 	}
-	if c.negated {
+	if c.isNegated {
 		return ways
 	}
 	return []way{all}
 }
 
-// counted is the number of players of a group who have one of some values; of all who have a value without them.
-func counted(g group, anyOf []string) quantity {
-	name := append([]string{countPrefix + g.column}, slices.Sorted(slices.Values(anyOf))...)
-	return quantity{strings.Join(name, "\x00"), group{"", g.team, g.role}}
+// countedQuantity is the number of players of a group who have one of some values; of all who have a value without them.
+func countedQuantity(g group, anyOf []string) quantity {
+	name := append([]string{countPrefix + g.columnName}, slices.Sorted(slices.Values(anyOf))...)
+	return quantity{strings.Join(name, "\x00"), group{"", g.teamIndex, g.roleName}}
 }
 
-// includes reports whether a count includes all players that another one counts.
-func (q quantity) includes(o quantity) bool {
-	if !strings.HasPrefix(q.name, countPrefix) || !o.group.within(q.group) {
+// includesCount reports whether a count includes all players that another one counts.
+func (q quantity) includesCount(o quantity) bool {
+	if !strings.HasPrefix(q.name, countPrefix) || !o.group.isWithin(q.group) {
 		return false
 	}
 	all, some := strings.Split(q.name, "\x00"), strings.Split(o.name, "\x00")
@@ -310,27 +323,31 @@ func (q quantity) includes(o quantity) bool {
 
 // latencyWays: in the game region of the match, every player measured it, and the latencies are low and close enough.
 func latencyWays(c *claim, l Limits) (ways []way) {
-	g := group{column: latencyColumn, team: wholeMatch}
+	g := group{columnName: latencyColumn, teamIndex: wholeMatch}
 	measured := quantity{name: "region measured by all"}
 	value, spread := quantityTaken(FoldMax, g), float64(l.Spread)
 	if c.rule.TakeMean {
 		value = quantityTaken(FoldMean, g)
 	}
-	if !c.negated {
-		w := way{bounds: []bound{{lower: value, limit: float64(l.Latency)}, {right: measured, limit: -1}},
-			present: []group{g}}
+	if !c.isNegated {
+		w := way{numberBounds: []bound{{lowerQuantity: value, limit: float64(l.Latency)},
+			{rightQuantity: measured, limit: -1}},
+			presentGroups: []group{g}}
 		if l.Spread != NoSpread {
-			w.bounds = append(w.bounds, bound{lower: g.highest(), right: g.lowest(), limit: spread})
+			w.numberBounds = append(w.numberBounds,
+				bound{lowerQuantity: g.highestValue(), rightQuantity: g.lowestValue(), limit: spread})
 		}
 		return []way{w}
 	}
 	ways = []way{
-		{bounds: []bound{{lower: measured}}},
-		{bounds: []bound{{right: value, limit: -float64(l.Latency), strict: true}}, present: []group{g}},
+		{numberBounds: []bound{{lowerQuantity: measured}}},
+		{numberBounds: []bound{{rightQuantity: value, limit: -float64(l.Latency), isStrict: true}},
+			presentGroups: []group{g}},
 	}
 	if l.Spread != NoSpread {
-		ways = append(ways, way{bounds: []bound{{lower: g.lowest(), right: g.highest(), limit: -spread, strict: true}},
-			present: []group{g}})
+		ways = append(ways, way{numberBounds: []bound{{lowerQuantity: g.lowestValue(), rightQuantity: g.highestValue(),
+			limit: -spread, isStrict: true}},
+			presentGroups: []group{g}})
 	}
 	return ways
 }

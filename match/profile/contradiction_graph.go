@@ -4,9 +4,9 @@ import "math"
 
 // group is some players of a match: those of one team or of all, in one role or any, who have a value of a column.
 type group struct {
-	column string // what is measured, and of whom; "" for the players themselves
-	team   int    // index in the profile's teams; wholeMatch
-	role   string // "": any
+	columnName string // what is measured, and of whom; "" for the players themselves
+	teamIndex  int    // index in the profile's teams; wholeMatch
+	roleName   string // "": any
 }
 
 const wholeMatch = -1
@@ -14,9 +14,10 @@ const wholeMatch = -1
 // latencyColumn is the column of the latencies to the game region of the match.
 const latencyColumn = "latency"
 
-// within reports whether all players of the group are players of the other one.
-func (g group) within(o group) bool {
-	return g.column == o.column && (o.team == wholeMatch || g.team == o.team) && (o.role == "" || g.role == o.role)
+// isWithin reports whether all players of the group are players of the other one.
+func (g group) isWithin(o group) bool {
+	return g.columnName == o.columnName && (o.teamIndex == wholeMatch || g.teamIndex == o.teamIndex) &&
+		(o.roleName == "" || g.roleName == o.roleName)
 }
 
 // quantity is a number that a match has. The zero quantity is 0.
@@ -36,41 +37,41 @@ const (
 
 // bound says that left - right <= limit; if strict, that it is less.
 type bound struct {
-	lower, right quantity
-	limit        float64
-	strict       bool
-	rounded      bool   // matches compute this with rounding, so that it does not hold to the last bit
-	from         *claim // nil: it follows from the teams, or from the meaning of the quantities
-	fact         string // about the teams, for people; "" if it needs no words
+	lowerQuantity, rightQuantity quantity
+	limit                        float64
+	isStrict                     bool
+	isRounded                    bool   // matches compute this with rounding, so that it does not hold to the last bit
+	fromClaim                    *claim // nil: it follows from the teams, or from the meaning of the quantities
+	factText                     string // about the teams, for people; "" if it needs no words
 }
 
 // path is a chain of bounds that leads from one quantity to another.
 type path struct {
-	length float64
-	strict int // strict bounds of the chain
-	last   int // index of its last bound; -1: an empty chain
+	totalLength float64
+	strictCount int // strict bounds of the chain
+	lastBound   int // index of its last bound; -1: an empty chain
 }
 
-func (p path) with(b *bound, i int) path {
-	p.length += b.limit
-	if b.strict {
-		p.strict++
+func (p path) extendedBy(b *bound, i int) path {
+	p.totalLength += b.limit
+	if b.isStrict {
+		p.strictCount++
 	}
-	p.last = i
+	p.lastBound = i
 	return p
 }
 
-func (p path) less(o path) bool {
-	return p.length < o.length || p.length == o.length && p.strict > o.strict
+func (p path) isShorter(o path) bool {
+	return p.totalLength < o.totalLength || p.totalLength == o.totalLength && p.strictCount > o.strictCount
 }
 
-// cycle returns bounds that cannot hold together, or nil if it finds none. Bounds of differences contradict each other
+// findCycle returns bounds that cannot hold together, or nil if it finds none. Bounds of differences contradict each other
 // if and only if they make a cycle of negative length, which is looked for as Bellman and Ford do. It gives up when the
 // effort is used up.
-func cycle(bounds []bound, effort *int) []bound {
+func findCycle(bounds []bound, effort *int) []bound {
 	paths := map[quantity]path{}
 	for _, b := range bounds {
-		paths[b.lower], paths[b.right] = path{last: -1}, path{last: -1}
+		paths[b.lowerQuantity], paths[b.rightQuantity] = path{lastBound: -1}, path{lastBound: -1}
 	}
 	for round := 0; round <= len(paths); round++ {
 		end, changed := quantity{}, false
@@ -79,9 +80,9 @@ func cycle(bounds []bound, effort *int) []bound {
 		}
 		for i := range bounds {
 			b := &bounds[i]
-			next := paths[b.right].with(b, i)
-			if next.less(paths[b.lower]) {
-				paths[b.lower], end, changed = next, b.lower, true
+			next := paths[b.rightQuantity].extendedBy(b, i)
+			if next.isShorter(paths[b.lowerQuantity]) {
+				paths[b.lowerQuantity], end, changed = next, b.lowerQuantity, true
 			}
 		}
 		if !changed {
@@ -99,28 +100,28 @@ func cycle(bounds []bound, effort *int) []bound {
 func cycleAround(bounds []bound, paths map[quantity]path, end quantity) []bound {
 	at := end
 	for range paths { // now at is on the cycle
-		at = bounds[paths[at].last].right
+		at = bounds[paths[at].lastBound].rightQuantity
 	}
 	var found []bound
 	for next := at; ; {
-		b := bounds[paths[next].last]
+		b := bounds[paths[next].lastBound]
 		found = append(found, b)
-		if next = b.right; next == at {
+		if next = b.rightQuantity; next == at {
 			break
 		}
 	}
-	if !contradicts(found) {
+	if !isContradiction(found) {
 		return nil
 	}
 	return found
 }
 
-// contradicts reports whether a cycle is one beyond all rounding.
-func contradicts(cycle []bound) bool {
+// isContradiction reports whether a cycle is one beyond all rounding.
+func isContradiction(cycle []bound) bool {
 	total, size, strict, exact, limits := 0.0, 0.0, false, true, 0
 	for _, b := range cycle {
 		total, size = total+b.limit, size+math.Abs(b.limit)
-		strict, exact = strict || b.strict, exact && !b.rounded
+		strict, exact = strict || b.isStrict, exact && !b.isRounded
 		if b.limit != 0 {
 			limits++
 		}

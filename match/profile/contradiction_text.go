@@ -8,12 +8,12 @@ import (
 // String says what a claim demands of a match: "the greatest and the least skill differ by at most 5".
 func (c *claim) String() string {
 	r := c.rule
-	text := c.demand(r, c.limits)
+	text := c.demandText(r, c.stepLimits)
 	if r.Role != "" {
-		text += " among players in the role " + shorten(r.Role)
+		text += " among players in the role " + shortenText(r.Role)
 	}
 	if r.PerTeam {
-		if c.negated {
+		if c.isNegated {
 			return "in some team " + text
 		}
 		return "in each team " + text
@@ -21,51 +21,52 @@ func (c *claim) String() string {
 	return text
 }
 
-func (c *claim) demand(r *Rule, l Limits) string {
-	name := shorten(r.Attribute)
+func (c *claim) demandText(r *Rule, l Limits) string {
+	name := shortenText(r.Attribute)
 	if r.Rates() {
 		name += " by role"
 	}
 	switch r.Kind {
 	case Near:
 		if r.FromMean {
-			return c.sized("a "+name+" differs from the mean by", l.Within)
+			return c.sizeText("a "+name+" differs from the mean by", l.Within)
 		}
-		return c.sized("the greatest and the least "+name+" differ by", l.Within)
+		return c.sizeText("the greatest and the least "+name+" differ by", l.Within)
 	case Balance:
-		return c.sized(fmt.Sprintf("the teams' %s of %s differ by", balances.word(r.Teams), name), l.Within)
+		return c.sizeText(fmt.Sprintf("the teams' %s of %s differ by", balances.wordFor(r.Teams), name), l.Within)
 	case Sizes:
-		return c.sized("the sizes of the teams differ by", l.Within)
+		return c.sizeText("the sizes of the teams differ by", l.Within)
 	case PartySizes:
-		return c.sized("the teams' largest parties differ by", l.Within)
+		return c.sizeText("the teams' largest parties differ by", l.Within)
 	case Same:
-		return c.either("all players have the same "+name, "two players have a different "+name)
+		return c.chooseText("all players have the same "+name, "two players have a different "+name)
 	case Different:
-		return c.either("all players have a different "+name, "two players have the same "+name)
+		return c.chooseText("all players have a different "+name, "two players have the same "+name)
 	case Common:
-		return c.either("at least", "fewer than") + fmt.Sprintf(" %d values of %s are in every list", l.AtLeast, name)
+		return c.chooseText("at least", "fewer than") +
+			fmt.Sprintf(" %d values of %s are in every list", l.AtLeast, name)
 	case Count:
 		return c.countText(name, l)
 	case Comparison:
-		return c.either("", "not ") + r.Compare.text(l)
+		return c.chooseText("", "not ") + r.Compare.comparisonText(l)
 	case Latency:
 		return c.latencyText(l)
 	case Avoid:
-		return c.either("nobody", "somebody") + " is in another's list " + name
+		return c.chooseText("nobody", "somebody") + " is in another's list " + name
 	case Or, And, Not:
 	}
 	return "it holds"
 }
 
-func (c *claim) either(holds, not string) string {
-	if c.negated {
+func (c *claim) chooseText(holds, not string) string {
+	if c.isNegated {
 		return not
 	}
 	return holds
 }
 
-func (c *claim) sized(what string, limit float64) string {
-	return fmt.Sprintf("%s %s %s", what, c.either("at most", "more than"), shortest(limit))
+func (c *claim) sizeText(what string, limit float64) string {
+	return fmt.Sprintf("%s %s %s", what, c.chooseText("at most", "more than"), shortestNumber(limit))
 }
 
 func (c *claim) countText(name string, l Limits) string {
@@ -73,7 +74,8 @@ func (c *claim) countText(name string, l Limits) string {
 	if l.Max < NoMax {
 		text = fmt.Sprintf("%d to %d players", l.Min, l.Max)
 	}
-	return c.either("", "not ") + fmt.Sprintf("%s have %s in %s", text, shorten(strings.Join(c.rule.AnyOf, " or ")),
+	return c.chooseText("", "not ") + fmt.Sprintf("%s have %s in %s", text,
+		shortenText(strings.Join(c.rule.AnyOf, " or ")),
 		name)
 }
 
@@ -82,33 +84,33 @@ func (c *claim) latencyText(l Limits) string {
 	if c.rule.TakeMean {
 		text = "the mean"
 	}
-	text += " latency is at most " + brief(l.Latency)
+	text += " latency is at most " + briefDuration(l.Latency)
 	if l.Spread != NoSpread {
-		text += " with a spread of at most " + brief(l.Spread)
+		text += " with a spread of at most " + briefDuration(l.Spread)
 	}
-	return c.either("", "it is not so that ") + text
+	return c.chooseText("", "it is not so that ") + text
 }
 
-// text returns the comparison as people write it: "mean of skill in red < 5".
-func (c *Compare) text(l Limits) string {
-	right := shortest(l.Number)
+// comparisonText returns the comparison as people write it: "mean of skill in red < 5".
+func (c *Compare) comparisonText(l Limits) string {
+	right := shortestNumber(l.Number)
 	if c.Against != nil {
 		right = c.Against.text()
 	}
-	return fmt.Sprintf("%s %s %s", c.Measure.text(), operators.word(c.Operator), right)
+	return fmt.Sprintf("%s %s %s", c.Measure.text(), operators.wordFor(c.Operator), right)
 }
 
 func (m Measure) text() string {
-	words := []string{takes.word(m.Take)}
+	words := []string{takes.wordFor(m.Take)}
 	switch {
 	case m.Take == FoldCount && m.Attribute == "":
 		words = []string{"number of players"}
 	case m.Take == FoldCount:
-		words = []string{"number of players with", shorten(m.Attribute)}
+		words = []string{"number of players with", shortenText(m.Attribute)}
 	case m.Take == FoldEach:
-		words = []string{"each", shorten(m.Attribute)}
+		words = []string{"each", shortenText(m.Attribute)}
 	default:
-		words = append(words, "of", shorten(m.Attribute))
+		words = append(words, "of", shortenText(m.Attribute))
 	}
 	if m.Team != "" {
 		words = append(words, "in", m.Team)

@@ -31,44 +31,47 @@ func (s kindSet) String() string {
 
 // use is how the parts of a profile use an attribute.
 type use struct {
-	kinds    kindSet // that suit all of them so far
-	lastUser string  // what used it last
-	line     int
-	first    *node // what used it first
+	allowedKinds kindSet // that suit all of them so far
+	lastUser     string  // what used it last
+	firstLine    int
+	firstNode    *node // what used it first
 }
 
-// use records that part of the document, such as near, needs the attribute that n names to have one of some types. It
+// useAttribute records that part of the document, such as near, needs the attribute that n names to have one of some types. It
 // reports if the attribute's declaration, or another use, forbids that.
-func (c *converter) use(n *node, kinds kindSet, by string) {
+func (c *converter) useAttribute(n *node, kinds kindSet, by string) {
 	if n == nil {
 		return
 	}
 	c.recordUse(n, by)
-	if declared, ok := c.p.Attributes[n.text]; ok {
+	if declared, ok := c.p.Attributes[n.plainText]; ok {
 		if kinds&(1<<declared.Kind) == 0 {
-			c.report.add(n, "%s needs the type %s, and attributes.%s says %s", by, kinds, shorten(n.text),
-				types.word(declared.Kind))
+			c.report.addProblem(n, "%s needs the type %s, and attributes.%s says %s", by, kinds,
+				shortenText(n.plainText),
+				types.wordFor(declared.Kind))
 		}
 		return
 	}
-	before, used := c.attributes[n.text]
+	before, used := c.attributeUses[n.plainText]
 	if !used {
-		before.kinds, before.first = every, n
+		before.allowedKinds, before.firstNode = every, n
 	}
-	if before.kinds&kinds == 0 {
-		c.report.add(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds,
-			before.lastUser, before.line, before.kinds)
+	if before.allowedKinds&kinds == 0 {
+		c.report.addProblem(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds,
+			before.lastUser, before.firstLine, before.allowedKinds)
 		return
 	}
-	c.attributes[n.text] = use{kinds: before.kinds & kinds, lastUser: by, line: n.line, first: before.first}
+	c.attributeUses[n.plainText] = use{allowedKinds: before.allowedKinds & kinds, lastUser: by, firstLine: n.line,
+		firstNode: before.firstNode}
 }
 
-// undeclared warns of attributes that are used and not declared.
-func (c *converter) undeclared() (all []Problem) {
-	for name, u := range c.attributes {
-		all = append(all, Problem{Line: u.first.line, Column: u.first.column, Path: u.first.path, Text: fmt.Sprintf(
-			"the attribute %s is not declared, so that a value of another type counts as none: add attributes: {%s: {type: %s}}",
-			shorten(name), shorten(name), strings.Split(u.kinds.String(), " ")[0])})
+// undeclaredUses warns of attributes that are used and not declared.
+func (c *converter) undeclaredUses() (all []Problem) {
+	for name, u := range c.attributeUses {
+		all = append(all, Problem{Line: u.firstNode.line, Column: u.firstNode.column, Path: u.firstNode.path,
+			Text: fmt.Sprintf(
+				"the attribute %s is not declared, so that a value of another type counts as none: add attributes: {%s: {type: %s}}",
+				shortenText(name), shortenText(name), strings.Split(u.allowedKinds.String(), " ")[0])})
 	}
 	sortProblems(all)
 	return all
@@ -79,11 +82,12 @@ func (c *converter) useValue(n *node, attribute string, kinds kindSet) *match.Va
 	v := valueOf(n)
 	if declared, ok := c.p.Attributes[attribute]; ok {
 		kinds = 1 << declared.Kind
-	} else if before, used := c.attributes[attribute]; used {
-		kinds &= before.kinds
+	} else if before, used := c.attributeUses[attribute]; used {
+		kinds &= before.allowedKinds
 	}
 	if kinds&(1<<v.Kind) == 0 {
-		c.report.add(n, "%s is not allowed: the attribute %s has the type %s", n.counted(), shorten(attribute), kinds)
+		c.report.addProblem(n, "%s is not allowed: the attribute %s has the type %s", n.countText(),
+			shortenText(attribute), kinds)
 	}
 	return v
 }
@@ -92,49 +96,50 @@ func (c *converter) useValue(n *node, attribute string, kinds kindSet) *match.Va
 func valueOf(n *node) *match.Value {
 	switch n.kind {
 	case isNumber:
-		return &match.Value{Kind: match.Number, Number: n.number}
+		return &match.Value{Kind: match.Number, Number: n.numberValue}
 	case isList:
-		return &match.Value{Kind: match.List, List: n.texts()}
+		return &match.Value{Kind: match.List, List: n.textList()}
 	case isNull, isFlag, isText, isObject:
 	}
-	return &match.Value{Kind: match.Text, Text: n.text}
+	return &match.Value{Kind: match.Text, Text: n.plainText}
 }
 
-// declared reads the attributes.
-func (c *converter) declared(n *node) map[string]Attribute {
-	if n == nil || len(n.items) == 0 {
+// convertDeclared reads the attributes.
+func (c *converter) convertDeclared(n *node) map[string]Attribute {
+	if n == nil || len(n.itemNodes) == 0 {
 		return nil
 	}
-	all := make(map[string]Attribute, len(n.items))
-	for i, item := range n.items {
-		a := Attribute{Kind: types.valueOf(item.good("type"), match.Text)}
-		if initial := item.good("default"); initial != nil {
+	all := make(map[string]Attribute, len(n.itemNodes))
+	for i, item := range n.itemNodes {
+		a := Attribute{Kind: types.valueOf(item.goodValue("type"), match.Text)}
+		if initial := item.goodValue("default"); initial != nil {
 			a.Default = valueOf(initial)
 			if a.Default.Kind != a.Kind {
-				c.report.add(initial, "%s is not allowed: the type of the attribute is %s", initial.counted(),
-					types.word(a.Kind))
+				c.report.addProblem(initial, "%s is not allowed: the type of the attribute is %s", initial.countText(),
+					types.wordFor(a.Kind))
 			}
 		}
-		c.source(&a, n.keys[i].name, item)
-		all[n.keys[i].name] = a
+		c.convertSource(&a, n.objectKeys[i].name, item)
+		all[n.objectKeys[i].name] = a
 	}
 	return all
 }
 
-// reserved reports attributes of the director's own that have a type with which no player has what the profile needs.
-func (c *converter) reserved(declared *node) {
+// checkReserved reports attributes of the director's own that have a type with which no player has what the profile needs.
+func (c *converter) checkReserved(declared *node) {
 	needed := map[string]bool{"modes": len(c.p.Modes) > 0, "role": slices.ContainsFunc(c.p.Teams, Team.needsRoles)}
 	for name, a := range c.p.Attributes {
 		if needed[name] && a.Kind == match.Number && !c.report.isStored {
-			c.report.add(declared.get(name), "the type number is not allowed: %s are texts, or lists of them",
+			c.report.addProblem(declared.valueOf(name),
+				"the type number is not allowed: %s are texts, or lists of them",
 				map[string]string{"modes": "modes", "role": "roles"}[name])
 		}
 	}
 }
 
-// messages returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid
+// messageAttributes returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid
 // are private.
-func (c *converter) messages() []string {
+func (c *converter) messageAttributes() []string {
 	var all []string
 	var add func(rules []Rule)
 	add = func(rules []Rule) {

@@ -15,20 +15,21 @@ type firstUse struct {
 	part string // of the document: near, pool
 }
 
-// source reads who must vouch for an attribute.
-func (c *converter) source(a *Attribute, name string, n *node) {
-	from, claim := n.good("from"), n.good("claim")
+// convertSource reads who must vouch for an attribute.
+func (c *converter) convertSource(a *Attribute, name string, n *node) {
+	from, claim := n.goodValue("from"), n.goodValue("claim")
 	a.From, c.saysFrom[name] = sources.valueOf(from, match.FromClient), from != nil
 	switch {
 	case a.From != match.FromClaim && claim != nil:
-		c.report.add(claim, "claim has no meaning here: it names the claim of from: claim, and from is %s", a.From)
+		c.report.addProblem(claim, "claim has no meaning here: it names the claim of from: claim, and from is %s",
+			a.From)
 	case a.From != match.FromClaim:
 	case claim == nil:
 		a.Claim = []string{name}
 	case claim.kind == isText:
-		a.Claim = strings.Split(claim.text, ".")
+		a.Claim = strings.Split(claim.plainText, ".")
 	default:
-		a.Claim = claim.texts()
+		a.Claim = claim.textList()
 	}
 }
 
@@ -37,31 +38,32 @@ func (c *converter) usePool(n *node) {
 	if n == nil {
 		return
 	}
-	for _, filters := range []*node{n.good("strings"), n.good("doubles")} {
+	for _, filters := range []*node{n.goodValue("strings"), n.goodValue("doubles")} {
 		if filters == nil {
 			continue
 		}
-		for i, k := range filters.keys {
-			c.recordUse(&node{line: k.line, column: k.column, path: filters.items[i].path, text: k.name}, "pool")
+		for i, k := range filters.objectKeys {
+			c.recordUse(&node{line: k.line, column: k.column, path: filters.itemNodes[i].path, plainText: k.name},
+				"pool")
 		}
 	}
-	if tags := n.good("tags"); tags != nil {
-		for _, tag := range tags.items {
-			if name, _, isList := strings.Cut(tag.text, ":"); isList {
-				c.recordUse(&node{line: tag.line, column: tag.column, path: tag.path, text: name}, "pool")
+	if tags := n.goodValue("tags"); tags != nil {
+		for _, tag := range tags.itemNodes {
+			if name, _, isList := strings.Cut(tag.plainText, ":"); isList {
+				c.recordUse(&node{line: tag.line, column: tag.column, path: tag.path, plainText: name}, "pool")
 			}
 		}
 	}
 }
 
 func (c *converter) recordUse(n *node, by string) {
-	if _, known := c.firstUses[n.text]; !known {
-		c.firstUses[n.text] = firstUse{n, by}
+	if _, known := c.firstUses[n.plainText]; !known {
+		c.firstUses[n.plainText] = firstUse{n, by}
 	}
 }
 
-// unvouched returns the attributes in use of which the document does not say from whom they are.
-func (c *converter) unvouched() (names []string) {
+// unvouchedNames returns the attributes in use of which the document does not say from whom they are.
+func (c *converter) unvouchedNames() (names []string) {
 	for name := range maps.Keys(c.firstUses) {
 		if !c.saysFrom[name] {
 			names = append(names, name)
@@ -73,7 +75,7 @@ func (c *converter) unvouched() (names []string) {
 
 // clientsWord says that anybody may write what they like into an attribute.
 func (c *converter) clientsWord(name string) Problem {
-	use, short := c.firstUses[name], shorten(name)
+	use, short := c.firstUses[name], shortenText(name)
 	return Problem{Line: use.node.line, Column: use.node.column, Path: use.node.path, Text: fmt.Sprintf(
 		"%s takes the attribute %s, which only the player's client vouches for: add attributes: {%s: {from: claim}} or {from: "+
 			"backend}, or {from: client} if players may say what they like", use.part, short, short)}

@@ -7,50 +7,51 @@ import (
 
 // linear is widening in equal steps. A latency is in nanoseconds.
 type linear struct {
-	every      time.Duration
-	add, until float64
+	stepEvery          time.Duration
+	stepAdd, lastLimit float64
 }
 
-// widen reads the steps of a rule.
-func (c *converter) widen(r *Rule, n *node, kind ruleShape, in within) {
+// convertWiden reads the steps of a rule.
+func (c *converter) convertWiden(r *Rule, n *node, kind ruleShape, in within) {
 	switch {
 	case n == nil:
-	case in.not:
-		c.report.add(n, "a rule within not has no widen: it would become stricter with time")
-	case in.preferred:
-		c.report.add(n, "a preference has no widen: no match waits for it")
+	case in.belowNot:
+		c.report.addProblem(n, "a rule within not has no widen: it would become stricter with time")
+	case in.isPreferred:
+		c.report.addProblem(n, "a preference has no widen: no match waits for it")
 	case r.Tolerance != "" && !endsAtOnce(n):
-		c.report.add(n, "only one step with within: any is allowed: tickets have limits of their own")
+		c.report.addProblem(n, "only one step with within: any is allowed: tickets have limits of their own")
 	case n.kind == isObject:
-		c.linear(r, n)
+		c.convertLinear(r, n)
 	default:
-		c.steps(r, n, kind)
+		c.convertSteps(r, n, kind)
 	}
 }
 
 // endsAtOnce reports whether the first of some steps ends the rule.
 func endsAtOnce(n *node) bool {
-	return n.kind == isList && (len(n.items) == 0 || anyLimit.takes(n.items[0].good("within")))
+	return n.kind == isList && (len(n.itemNodes) == 0 || anyLimit.takesNode(n.itemNodes[0].goodValue("within")))
 }
 
-// steps reads listed steps. A step changes what it names and keeps the rest.
-func (c *converter) steps(r *Rule, n *node, kind ruleShape) {
+// convertSteps reads listed steps. A step changes what it names and keeps the rest.
+func (c *converter) convertSteps(r *Rule, n *node, kind ruleShape) {
 	now, last := r.Limits, time.Duration(0)
-	for _, item := range n.items {
-		after := item.get("after").duration()
+	for _, item := range n.itemNodes {
+		after := item.valueOf("after").parsedDuration()
 		if after <= last {
-			c.report.add(item.get("after"), "%s is not allowed: after ascends, and the step before is at %s",
-				item.get("after").text, brief(last))
+			c.report.addProblem(item.valueOf("after"), "%s is not allowed: after ascends, and the step before is at %s",
+				item.valueOf("after").plainText, briefDuration(last))
 		}
 		if now.Ended {
-			c.report.add(item, "no step can follow one that ends the rule with any")
+			c.report.addProblem(item, "no step can follow one that ends the rule with any")
 		}
-		if len(item.items) < 2 {
-			c.report.add(item, "a step needs a new limit: %s", oneOf(stepNames(kind)))
+		if len(item.itemNodes) < 2 {
+			c.report.addProblem(item, "a step needs a new limit: %s", oneOf(stepNames(kind)))
 		}
-		next := c.step(r, item, now)
-		if key := stricter(r, now, next); key != "" && !next.Ended {
-			c.report.add(item.get(key), "%s is not allowed: the step before is wider", item.get(key).textShown())
+		next := c.convertStep(r, item, now)
+		if key := stricterKey(r, now, next); key != "" && !next.Ended {
+			c.report.addProblem(item.valueOf(key), "%s is not allowed: the step before is wider",
+				item.valueOf(key).textShown())
 		}
 		if r.Kind == Count && !next.Ended {
 			c.checkCount(item, next)
@@ -60,63 +61,63 @@ func (c *converter) steps(r *Rule, n *node, kind ruleShape) {
 	}
 }
 
-func stepNames(kind ruleShape) []string { return object{fields: kind.steps}.names() }
+func stepNames(kind ruleShape) []string { return object{keyFields: kind.stepFields}.keyNames() }
 
-// step returns the limits from a step on.
-func (c *converter) step(r *Rule, n *node, l Limits) Limits {
-	for i, value := range n.items {
-		name := n.keys[i].name
+// convertStep returns the limits from a step on.
+func (c *converter) convertStep(r *Rule, n *node, l Limits) Limits {
+	for i, value := range n.itemNodes {
+		name := n.objectKeys[i].name
 		// Of count and latency, these two are one of two bounds: the rule goes on with the other.
-		if anyLimit.takes(value) && name != "spread" && name != "max" {
+		if anyLimit.takesNode(value) && name != "spread" && name != "max" {
 			l.Ended = true
 			continue
 		}
 		switch name {
 		case "within", "sizes", "party_sizes":
-			l.Within = value.number
+			l.Within = value.numberValue
 		case "to":
 			if r.Compare.Against != nil {
-				c.report.add(value, "%s is not allowed: the rule compares with a measure, so that only any is",
+				c.report.addProblem(value, "%s is not allowed: the rule compares with a measure, so that only any is",
 					value.textShown())
 			}
-			l.Number = value.number
+			l.Number = value.numberValue
 		case "at_least":
-			l.AtLeast = int(value.number)
+			l.AtLeast = int(value.numberValue)
 		case "min":
-			l.Min = int(value.number)
+			l.Min = int(value.numberValue)
 		case "max":
 			l.Max = NoMax
 			if value.kind == isNumber {
-				l.Max = int(value.number)
+				l.Max = int(value.numberValue)
 			}
 		case "latency":
-			l.Latency = value.duration()
+			l.Latency = value.parsedDuration()
 		case "spread":
 			l.Spread = NoSpread
-			if !anyLimit.takes(value) {
-				l.Spread = value.duration()
+			if !anyLimit.takesNode(value) {
+				l.Spread = value.parsedDuration()
 			}
 		}
 	}
 	return l
 }
 
-// stricter returns the key by which a step is stricter than the one before, or "".
-func stricter(r *Rule, before, after Limits) string {
+// stricterKey returns the key by which a step is stricter than the one before, or "".
+func stricterKey(r *Rule, before, after Limits) string {
 	key := ""
 	set := func(is bool, name string) {
 		if is {
 			key = name
 		}
 	}
-	name := shapeOf(r.Kind).name
+	name := shapeOf(r.Kind).kindKey
 	switch r.Kind {
 	case Near, Balance:
 		set(after.Within < before.Within, "within")
 	case Sizes, PartySizes:
 		set(after.Within < before.Within, name)
 	case Comparison:
-		up, down := r.Compare.directions()
+		up, down := r.Compare.wideningDirections()
 		set(up && after.Number < before.Number || down && after.Number > before.Number, "to")
 	case Common:
 		set(after.AtLeast > before.AtLeast, "at_least")
@@ -131,59 +132,63 @@ func stricter(r *Rule, before, after Limits) string {
 	return key
 }
 
-// directions returns whether a greater number on the right is wider, and whether a smaller one is. Of = and != neither
+// wideningDirections returns whether a greater number on the right is wider, and whether a smaller one is. Of = and != neither
 // is.
-func (c *Compare) directions() (up, down bool) {
+func (c *Compare) wideningDirections() (up, down bool) {
 	return c.Operator == Less || c.Operator == LessOrEqual, c.Operator == Greater || c.Operator == GreaterOrEqual
 }
 
-// linear reads linear widening and expands it.
-func (c *converter) linear(r *Rule, n *node) {
+// convertLinear reads linear widening and expands it.
+func (c *converter) convertLinear(r *Rule, n *node) {
 	if r.Compare != nil && r.Compare.Against != nil {
-		c.report.add(n, "linear widening is not allowed: the rule compares with a measure")
+		c.report.addProblem(n, "linear widening is not allowed: the rule compares with a measure")
 		return
 	}
-	l := linear{every: n.get("every").duration(), add: amount(n.get("add")), until: amount(n.get("until"))}
-	begin := r.Limits.widened(r.Kind)
-	if !((l.until-begin)/l.add > 0) || math.IsInf((l.until-begin)/l.add, 0) { // a division by zero is refused as well
-		c.report.add(n, "steps of %s do not lead from the limit to until: %s", n.get("add").textShown(),
-			n.get("until").textShown())
+	l := linear{stepEvery: n.valueOf("every").parsedDuration(), stepAdd: amountOf(n.valueOf("add")),
+		lastLimit: amountOf(n.valueOf("until"))}
+	begin := r.Limits.widenedLimit(r.Kind)
+	if !((l.lastLimit-begin)/l.stepAdd > 0) ||
+		math.IsInf((l.lastLimit-begin)/l.stepAdd, 0) { // a division by zero is refused as well
+		c.report.addProblem(n, "steps of %s do not lead from the limit to until: %s", n.valueOf("add").textShown(),
+			n.valueOf("until").textShown())
 		return
 	}
-	if (l.until-begin)/l.add > maxExpanded {
-		c.report.add(n, "this makes more than %d steps: make add greater", maxExpanded)
+	if (l.lastLimit-begin)/l.stepAdd > maxExpanded {
+		c.report.addProblem(n, "this makes more than %d steps: make add greater", maxExpanded)
 		return
 	}
-	r.Widen = l.expand(r.Kind, r.Limits)
+	r.Widen = l.expandSteps(r.Kind, r.Limits)
 	if last := r.Widen[len(r.Widen)-1].AfterWait; last > maxWait {
-		c.report.add(n, "the last step would be after %s: %s is allowed", brief(last), brief(maxWait))
+		c.report.addProblem(n, "the last step would be after %s: %s is allowed", briefDuration(last),
+			briefDuration(maxWait))
 	}
-	if stricter(r, r.Limits, r.Widen[0].Limits) != "" {
-		c.report.add(n.get("add"), "%s is not allowed: it makes the rule stricter with time", n.get("add").textShown())
+	if stricterKey(r, r.Limits, r.Widen[0].Limits) != "" {
+		c.report.addProblem(n.valueOf("add"), "%s is not allowed: it makes the rule stricter with time",
+			n.valueOf("add").textShown())
 	}
 	if len(r.Widen) > maxSteps {
-		r.linear = &l
+		r.linearSource = &l
 	}
 }
 
-// amount returns the number of a value, or its duration in nanoseconds.
-func amount(n *node) float64 {
+// amountOf returns the number of a value, or its duration in nanoseconds.
+func amountOf(n *node) float64 {
 	if n.kind == isNumber {
-		return n.number
+		return n.numberValue
 	}
-	return float64(n.duration())
+	return float64(n.parsedDuration())
 }
 
-// expand returns the steps from limits on, up to until, which is the last one.
-func (l linear) expand(kind RuleKind, from Limits) (steps []Step) {
-	begin := from.widened(kind)
+// expandSteps returns the steps from limits on, up to until, which is the last one.
+func (l linear) expandSteps(kind RuleKind, from Limits) (steps []Step) {
+	begin := from.widenedLimit(kind)
 	for k := 1; k <= maxExpanded+1; k++ {
-		to := begin + float64(float64(k)*l.add) // Go may fuse multiply and add unless the product is converted
-		last := (l.until-to)/l.add <= 0
+		to := begin + float64(float64(k)*l.stepAdd) // Go may fuse multiply and add unless the product is converted
+		last := (l.lastLimit-to)/l.stepAdd <= 0
 		if last {
-			to = l.until
+			to = l.lastLimit
 		}
-		steps = append(steps, Step{AfterWait: time.Duration(k) * l.every, Limits: from.with(kind, to)})
+		steps = append(steps, Step{AfterWait: time.Duration(k) * l.stepEvery, Limits: from.withLimit(kind, to)})
 		if last {
 			break
 		}
@@ -191,8 +196,8 @@ func (l linear) expand(kind RuleKind, from Limits) (steps []Step) {
 	return steps
 }
 
-// widened returns the limit of a kind that linear widening changes.
-func (l Limits) widened(kind RuleKind) float64 {
+// widenedLimit returns the limit of a kind that linear widening changes.
+func (l Limits) widenedLimit(kind RuleKind) float64 {
 	switch kind {
 	case Comparison:
 		return l.Number
@@ -205,7 +210,7 @@ func (l Limits) widened(kind RuleKind) float64 {
 	return l.Within
 }
 
-func (l Limits) with(kind RuleKind, to float64) Limits {
+func (l Limits) withLimit(kind RuleKind, to float64) Limits {
 	switch kind {
 	case Comparison:
 		l.Number = to

@@ -25,8 +25,8 @@ type report struct {
 	ruleDepth int  // of or, and, not around the rule that is being checked
 }
 
-// add adds a problem of a node. It returns false, so that checks can end with it.
-func (r *report) add(n *node, format string, args ...any) bool {
+// addProblem adds a problem of a node. It returns false, so that checks can end with it.
+func (r *report) addProblem(n *node, format string, args ...any) bool {
 	return r.addAt(n.line, n.column, n.path, format, args...)
 }
 
@@ -45,8 +45,8 @@ func (r *report) addError(err error) {
 	}
 }
 
-// err returns the problems as an *Error, or nil.
-func (r *report) err() error {
+// problemsError returns the problems as an *Error, or nil.
+func (r *report) problemsError() error {
 	if len(r.problems) == 0 {
 		return nil
 	}

@@ -10,11 +10,11 @@ import (
 // jsonReader makes nodes of a valid JSON document. JSON has a reader of its own, because YAML's differs in details:
 // tabs as indentation, escapes, and numbers such as 1e3.
 type jsonReader struct {
-	report   *report
-	document string
-	tokens   *json.Decoder
-	position cursor
-	nodes    int
+	report    *report
+	document  string
+	tokens    *json.Decoder
+	position  cursor
+	nodeCount int
 }
 
 // isJSON reports whether a document is a JSON object.
@@ -27,23 +27,23 @@ func readJSON(r *report, document string) *node {
 	tokens := json.NewDecoder(bytes.NewReader([]byte(document)))
 	tokens.UseNumber()
 	j := &jsonReader{report: r, document: document, tokens: tokens, position: cursor{line: 1, column: 1}}
-	return j.read(0)
+	return j.readValue(0)
 }
 
-// next returns the next token and moves to where it begins.
-func (j *jsonReader) next() json.Token {
+// nextToken returns the next token and moves to where it begins.
+func (j *jsonReader) nextToken() json.Token {
 	begin := int(j.tokens.InputOffset())
 	// The decoder is right behind the last token, and skips what separates the two when it reads the next one.
 	begin += len(j.document[begin:]) - len(strings.TrimLeft(j.document[begin:], " \t\r\n,:"))
-	j.position.move(j.document, begin)
+	j.position.moveTo(j.document, begin)
 	t, _ := j.tokens.Token() // the document is valid
 	return t
 }
 
-func (j *jsonReader) read(depth int) *node {
-	t := j.next()
+func (j *jsonReader) readValue(depth int) *node {
+	t := j.nextToken()
 	n := &node{line: j.position.line, column: j.position.column}
-	if j.nodes++; j.nodes > maxNodes || depth > maxDepth {
+	if j.nodeCount++; j.nodeCount > maxNodes || depth > maxDepth {
 		j.report.addAt(n.line, n.column, "",
 			"values are nested too deeply, or too many: %d levels and %d values are allowed", maxDepth, maxNodes)
 		return nil
@@ -52,11 +52,11 @@ func (j *jsonReader) read(depth int) *node {
 	case json.Delim:
 		return j.readNested(n, t == '{', depth)
 	case string:
-		n.kind, n.text = isText, t
+		n.kind, n.plainText = isText, t
 	case json.Number:
 		n.setPlain(t.String())
 	case bool:
-		n.kind, n.flag = isFlag, t
+		n.kind, n.flagValue = isFlag, t
 	}
 	return n
 }
@@ -70,20 +70,20 @@ func (j *jsonReader) readNested(n *node, object bool, depth int) *node {
 	seen := map[string]bool{}
 	for j.tokens.More() {
 		if object {
-			name, _ := j.next().(string)
+			name, _ := j.nextToken().(string)
 			k := key{name: name, line: j.position.line, column: j.position.column}
 			if !j.report.newKey(seen, k) {
 				return nil
 			}
-			n.keys = append(n.keys, k)
+			n.objectKeys = append(n.objectKeys, k)
 		}
-		item := j.read(depth + 1)
+		item := j.readValue(depth + 1)
 		if item == nil {
 			return nil
 		}
-		n.items = append(n.items, item)
+		n.itemNodes = append(n.itemNodes, item)
 	}
-	j.next()
+	j.nextToken()
 	return n
 }
 
@@ -92,8 +92,8 @@ type cursor struct {
 	offset, line, column int
 }
 
-// move moves to an offset in bytes and counts the lines and characters on the way.
-func (c *cursor) move(document string, offset int) {
+// moveTo moves to an offset in bytes and counts the lines and characters on the way.
+func (c *cursor) moveTo(document string, offset int) {
 	passed := document[c.offset:offset]
 	if last := strings.LastIndexByte(passed, '\n'); last >= 0 {
 		c.line += strings.Count(passed, "\n")

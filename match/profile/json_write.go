@@ -15,8 +15,8 @@ type member struct {
 	value any
 }
 
-// set adds a key, unless the value is absent: nil, "", an empty list or an empty object.
-func (m *members) set(name string, value any) {
+// setMember adds a key, unless the value is absent: nil, "", an empty list or an empty object.
+func (m *members) setMember(name string, value any) {
 	switch v := value.(type) {
 	case nil:
 		return
@@ -49,7 +49,7 @@ func writeJSON(out *bytes.Buffer, value any) {
 	case members:
 		out.WriteByte('{')
 		for i, m := range v {
-			separate(out, i)
+			writeSeparator(out, i)
 			writeJSON(out, m.name)
 			out.WriteByte(':')
 			writeJSON(out, m.value)
@@ -58,7 +58,7 @@ func writeJSON(out *bytes.Buffer, value any) {
 	case []any:
 		out.WriteByte('[')
 		for i, item := range v {
-			separate(out, i)
+			writeSeparator(out, i)
 			writeJSON(out, item)
 		}
 		out.WriteByte(']')
@@ -70,34 +70,34 @@ func writeJSON(out *bytes.Buffer, value any) {
 	}
 }
 
-func separate(out *bytes.Buffer, i int) {
+func writeSeparator(out *bytes.Buffer, i int) {
 	if i > 0 {
 		out.WriteByte(',')
 	}
 }
 
-// json returns a node for encodeJSON, with sorted keys.
-func (n *node) json() any {
+// jsonValue returns a node for encodeJSON, with sorted keys.
+func (n *node) jsonValue() any {
 	switch n.kind {
 	case isFlag:
-		return n.flag
+		return n.flagValue
 	case isNumber:
-		if json.Valid([]byte(n.text)) {
-			return json.Number(n.text)
+		if json.Valid([]byte(n.plainText)) {
+			return json.Number(n.plainText)
 		}
-		return n.number // YAML's +1, 01 and .5 are no JSON
+		return n.numberValue // YAML's +1, 01 and .5 are no JSON
 	case isText:
-		return n.text
+		return n.plainText
 	case isList:
-		items := make([]any, len(n.items))
-		for i, item := range n.items {
-			items[i] = item.json()
+		items := make([]any, len(n.itemNodes))
+		for i, item := range n.itemNodes {
+			items[i] = item.jsonValue()
 		}
 		return items
 	case isObject:
-		all := make(members, len(n.items))
-		for i, item := range n.items {
-			all[i] = member{n.keys[i].name, item.json()}
+		all := make(members, len(n.itemNodes))
+		for i, item := range n.itemNodes {
+			all[i] = member{n.objectKeys[i].name, item.jsonValue()}
 		}
 		slices.SortFunc(all, func(a, b member) int { return cmp.Compare(a.name, b.name) })
 		return all

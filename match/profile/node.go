@@ -25,13 +25,13 @@ type node struct {
 	kind         nodeKind
 	line, column int
 	path         string // which its parent's check sets
-	bad          bool   // a check of it or of a node below it failed
+	isBad        bool   // a check of it or of a node below it failed
 
-	text   string  // of a text; of a number as it is written
-	number float64 // of a number
-	flag   bool    // of a flag
-	items  []*node // of a list; the values of an object
-	keys   []key   // of an object, as many as items
+	plainText   string  // of a text; of a number as it is written
+	numberValue float64 // of a number
+	flagValue   bool    // of a flag
+	itemNodes   []*node // of a list; the values of an object
+	objectKeys  []key   // of an object, as many as items
 }
 
 // key is a key of an object.
@@ -54,7 +54,7 @@ const (
 // newKey reports a key that its object has twice.
 func (r *report) newKey(seen map[string]bool, k key) bool {
 	if seen[k.name] {
-		return r.addAt(k.line, k.column, "", "the key %q is there twice", shorten(k.name))
+		return r.addAt(k.line, k.column, "", "the key %q is there twice", shortenText(k.name))
 	}
 	seen[k.name] = true
 	return true
@@ -65,40 +65,40 @@ func (k nodeKind) String() string {
 	return [...]string{"nothing", "a truth value", "a number", "text", "a list", "a mapping"}[k]
 }
 
-// get returns the value of a key. It returns nil if n is not an object with that key.
-func (n *node) get(name string) *node {
+// valueOf returns the value of a key. It returns nil if n is not an object with that key.
+func (n *node) valueOf(name string) *node {
 	if n == nil {
 		return nil
 	}
-	for i, k := range n.keys {
+	for i, k := range n.objectKeys {
 		if k.name == name {
-			return n.items[i]
+			return n.itemNodes[i]
 		}
 	}
 	return nil
 }
 
-// has reports whether the object has the key.
-func (n *node) has(name string) bool { return n.get(name) != nil }
+// hasKey reports whether the object has the key.
+func (n *node) hasKey(name string) bool { return n.valueOf(name) != nil }
 
-// valid reports whether n is there and its check found nothing.
-func (n *node) valid() bool { return n != nil && !n.bad }
+// isValid reports whether n is there and its check found nothing.
+func (n *node) isValid() bool { return n != nil && !n.isBad }
 
 // textShown returns the value for errors, shortened.
 func (n *node) textShown() string {
 	switch n.kind {
 	case isFlag:
-		return strconv.FormatBool(n.flag)
+		return strconv.FormatBool(n.flagValue)
 	case isNumber:
-		return shorten(n.text)
+		return shortenText(n.plainText)
 	case isText:
-		return strconv.Quote(shorten(n.text))
+		return strconv.Quote(shortenText(n.plainText))
 	case isNull, isList, isObject:
 	}
 	return n.kind.String()
 }
 
-func shorten(text string) string {
+func shortenText(text string) string {
 	const most = 60
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"
@@ -108,20 +108,20 @@ func shorten(text string) string {
 
 // setPlain sets the kind and value of a scalar without quotes.
 func (n *node) setPlain(text string) {
-	n.text = text
+	n.plainText = text
 	switch strings.ToLower(text) {
 	case "", "~", "null":
 		n.kind = isNull
 	case "true", "false":
-		n.kind, n.flag = isFlag, strings.EqualFold(text, "true")
+		n.kind, n.flagValue = isFlag, strings.EqualFold(text, "true")
 	case ".inf", "+.inf", "-.inf", ".nan":
 		// Numbers to YAML. Each check of a number refuses NaN.
-		n.kind, n.number = isNumber, math.NaN()
+		n.kind, n.numberValue = isNumber, math.NaN()
 	default:
 		n.kind = isText
 		if match.IsNumber(text) {
 			n.kind = isNumber
-			n.number, _ = strconv.ParseFloat(text, 64) // infinite when it is out of range, which checks refuse
+			n.numberValue, _ = strconv.ParseFloat(text, 64) // infinite when it is out of range, which checks refuse
 		}
 	}
 }

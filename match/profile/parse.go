@@ -4,7 +4,7 @@ package profile
 // other types and rules that cannot hold together are refused. Defaults are filled in. Errors: *[Error], with up to 16
 // problems.
 func Parse(document []byte) (*Profile, error) {
-	c, err := convert(document, false)
+	c, err := convertDocument(document, false)
 	if err != nil {
 		return nil, err
 	}
@@ -14,7 +14,7 @@ func Parse(document []byte) (*Profile, error) {
 // ParseStored reads a document that a release has accepted, maybe an earlier one that checked less: a profile that
 // matches nobody must not become one that cannot be read. Errors: as Parse.
 func ParseStored(document []byte) (*Profile, error) {
-	c, err := convert(document, true)
+	c, err := convertDocument(document, true)
 	if err != nil {
 		return nil, err
 	}
@@ -23,13 +23,13 @@ func ParseStored(document []byte) (*Profile, error) {
 
 // Warnings returns what is allowed in a document and may be a mistake. A document that [Parse] refuses has none.
 func Warnings(document []byte) []Problem {
-	c, err := convert(document, false)
+	c, err := convertDocument(document, false)
 	if err != nil {
 		return nil
 	}
-	all := c.undeclared()
-	for _, name := range c.unvouched() {
-		if _, isUndeclared := c.attributes[name]; !isUndeclared { // else the warning above says enough
+	all := c.undeclaredUses()
+	for _, name := range c.unvouchedNames() {
+		if _, isUndeclared := c.attributeUses[name]; !isUndeclared { // else the warning above says enough
 			all = append(all, c.clientsWord(name))
 		}
 	}
@@ -40,41 +40,42 @@ func Warnings(document []byte) []Problem {
 // ClientsWord returns the attributes that a document's rules and filters use, and of which it does not say from
 // whom they are: any client may write what it likes into them. A document that [Parse] refuses has none.
 func ClientsWord(document []byte) []Problem {
-	c, err := convert(document, false)
+	c, err := convertDocument(document, false)
 	if err != nil {
 		return nil
 	}
 	var all []Problem
-	for _, name := range c.unvouched() {
+	for _, name := range c.unvouchedNames() {
 		all = append(all, c.clientsWord(name))
 	}
 	sortProblems(all)
 	return all
 }
 
-func convert(document []byte, stored bool) (*converter, error) {
+func convertDocument(document []byte, stored bool) (*converter, error) {
 	r := &report{isStored: stored}
-	root := read(r, document)
+	root := readRoot(r, document)
 	if root == nil {
-		return nil, r.err()
+		return nil, r.problemsError()
 	}
-	documentShape.check(r, root)
+	documentShape.checkNode(r, root)
 	c := &converter{
 		report: r, p: &Profile{},
-		attributes: map[string]use{}, firstUses: map[string]firstUse{}, saysFrom: map[string]bool{}, ids: map[string]bool{}, roles: map[string]bool{}, nodes: map[string]*node{},
+		attributeUses: map[string]use{}, firstUses: map[string]firstUse{}, saysFrom: map[string]bool{},
+		ruleIDs: map[string]bool{}, roleNames: map[string]bool{}, ruleNodes: map[string]*node{},
 	}
 	if root.kind == isObject {
-		c.profile(root)
-		c.contradictions()
+		c.convertProfile(root)
+		c.reportContradictions()
 	}
-	if err := r.err(); err != nil {
+	if err := r.problemsError(); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// read returns the root of a document, or nil after it reported a problem.
-func read(r *report, document []byte) *node {
+// readRoot returns the root of a document, or nil after it reported a problem.
+func readRoot(r *report, document []byte) *node {
 	text, err := limits.Text(document)
 	if err != nil {
 		r.addError(err)

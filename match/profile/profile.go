@@ -101,11 +101,11 @@ func (p *Profile) Weak(player *match.Player) (attribute string, found bool) {
 }
 
 // Avoids reports whether a rule reads an attribute as the players to avoid.
-func (p *Profile) Avoids(attribute string) bool { return avoids(p.Rules, attribute) }
+func (p *Profile) Avoids(attribute string) bool { return avoidsAttribute(p.Rules, attribute) }
 
-func avoids(rules []Rule, attribute string) bool {
+func avoidsAttribute(rules []Rule, attribute string) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool {
-		return r.Kind == Avoid && r.Attribute == attribute || avoids(r.Rules, attribute)
+		return r.Kind == Avoid && r.Attribute == attribute || avoidsAttribute(r.Rules, attribute)
 	})
 }
 

@@ -34,32 +34,33 @@ func Reference() []Section {
 	} {
 		all = append(all, Section{part.title, part.about, keysOf(part.of)})
 	}
-	common := object{fields: commonFields(ruleShape{})}
+	common := object{keyFields: commonFields(ruleShape{})}
 	all = append(all, Section{"rules", "A rule has exactly one kind: the key of one of the tables below. Every rule " +
 		"also has these keys.", keysOf(common)})
 	for _, kind := range ruleShapes {
 		o := kind.object()
-		own := object{fields: o.fields[:1+len(kind.own)]} // without those of every rule
-		all = append(all, Section{"rules: " + kind.name, kind.about, keysOf(own)})
-		if len(kind.steps) > 0 {
+		own := object{keyFields: o.keyFields[:1+len(kind.ownFields)]} // without those of every rule
+		all = append(all, Section{"rules: " + kind.kindKey, kind.aboutText, keysOf(own)})
+		if len(kind.stepFields) > 0 {
 			last := &all[len(all)-1]
-			last.About += " A step of `widen` names " + quotedNames(kind.steps) + "."
+			last.About += " A step of `widen` names " + quotedNames(kind.stepFields) + "."
 		}
 	}
 	return append(all, Section{"measures", "What `compare` takes, and `to` in place of a number.", keysOf(measureShape)})
 }
 
 func keysOf(o object) []Key {
-	keys := make([]Key, len(o.fields))
-	for i, f := range o.fields {
-		keys[i] = Key{Name: f.name, Required: f.required, Default: f.initial, Values: f.shape.description(),
-			About: f.about}
+	keys := make([]Key, len(o.keyFields))
+	for i, f := range o.keyFields {
+		keys[i] = Key{Name: f.keyName, Required: f.isRequired, Default: f.initialText,
+			Values: f.valueShape.describeAllowed(),
+			About:  f.aboutText}
 	}
 	return keys
 }
 
 func quotedNames(fields []field) string {
-	names := object{fields: fields}.names()
+	names := object{keyFields: fields}.keyNames()
 	for i, name := range names {
 		names[i] = "`" + name + "`"
 	}

@@ -34,7 +34,7 @@ type Rule struct {
 	Compare   *Compare
 	Rules     []Rule // of or, and; of not exactly one, below which no rule has steps
 
-	linear *linear // what Widen was expanded from, if it has more steps than a document may list
+	linearSource *linear // what Widen was expanded from, if it has more steps than a document may list
 }
 
 // Preference is a rule that a match should satisfy, but need not.

@@ -15,14 +15,14 @@ import (
 // shape is what a value may be. Documents are checked by shapes, and the JSON Schema and the reference of the keys are
 // made of them, so that the three agree.
 type shape interface {
-	// check reports what is wrong with a value. It returns whether nothing is.
-	check(r *report, n *node) bool
-	// takes reports whether the shape is meant by a value, right or wrong. It chooses between alternatives.
-	takes(n *node) bool
-	// description says what is, for errors and the reference: "a number of 0 or more".
-	description() string
-	// schema returns the JSON Schema.
-	schema() schema
+	// checkNode reports what is wrong with a value. It returns whether nothing is.
+	checkNode(r *report, n *node) bool
+	// takesNode reports whether the shape is meant by a value, right or wrong. It chooses between alternatives.
+	takesNode(n *node) bool
+	// describeAllowed says what is, for errors and the reference: "a number of 0 or more".
+	describeAllowed() string
+	// jsonSchema returns the JSON Schema.
+	jsonSchema() schema
 }
 
 // schema is a JSON Schema, or a part of one.
@@ -30,8 +30,8 @@ type schema map[string]any
 
 // number is a finite number, or a whole one.
 type number struct {
-	min, max float64
-	whole    bool
+	minValue, maxValue float64
+	isWhole            bool
 }
 
 const (
@@ -39,101 +39,102 @@ const (
 	highest = math.MaxFloat64
 )
 
-func (s number) takes(n *node) bool { return n.kind == isNumber }
+func (s number) takesNode(n *node) bool { return n.kind == isNumber }
 
-func (s number) check(r *report, n *node) bool {
-	x := n.number
-	if n.kind != isNumber || math.IsNaN(x) || math.IsInf(x, 0) || x < s.min || x > s.max ||
-		s.whole && x != math.Trunc(x) {
-		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
+func (s number) checkNode(r *report, n *node) bool {
+	x := n.numberValue
+	if n.kind != isNumber || math.IsNaN(x) || math.IsInf(x, 0) || x < s.minValue || x > s.maxValue ||
+		s.isWhole && x != math.Trunc(x) {
+		return r.addProblem(n, "%s is not allowed: it must be %s", n.textShown(), s.describeAllowed())
 	}
 	// The digits do not fit into a float64: a number that the author did not write would count.
-	if n.rounded() && !r.isStored {
-		_, problem := match.ParseNumber(n.text)
-		return r.add(n, "%s is not allowed: it %s", n.textShown(), problem)
+	if n.isRounded() && !r.isStored {
+		_, problem := match.ParseNumber(n.plainText)
+		return r.addProblem(n, "%s is not allowed: it %s", n.textShown(), problem)
 	}
 	return true
 }
 
-// rounded reports whether a number cannot be kept as it is written.
-func (n *node) rounded() bool {
-	_, problem := match.ParseNumber(n.text)
+// isRounded reports whether a number cannot be kept as it is written.
+func (n *node) isRounded() bool {
+	_, problem := match.ParseNumber(n.plainText)
 	return n.kind == isNumber && problem != ""
 }
 
-func (s number) description() string {
+func (s number) describeAllowed() string {
 	what := "a number"
-	if s.whole {
+	if s.isWhole {
 		what = "a whole number"
 	}
 	switch {
-	case s.min == lowest && s.max == highest:
+	case s.minValue == lowest && s.maxValue == highest:
 		return what
-	case s.max == highest:
-		return what + " of " + shortest(s.min) + " or more"
+	case s.maxValue == highest:
+		return what + " of " + shortestNumber(s.minValue) + " or more"
 	}
-	return what + " from " + shortest(s.min) + " to " + shortest(s.max)
+	return what + " from " + shortestNumber(s.minValue) + " to " + shortestNumber(s.maxValue)
 }
 
-func shortest(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+func shortestNumber(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-func (s number) schema() schema {
+func (s number) jsonSchema() schema {
 	out := schema{"type": "number"}
-	if s.whole {
+	if s.isWhole {
 		out["type"] = "integer"
 	}
-	if s.min != lowest {
-		out["minimum"] = s.min
+	if s.minValue != lowest {
+		out["minimum"] = s.minValue
 	}
-	if s.max != highest {
-		out["maximum"] = s.max
+	if s.maxValue != highest {
+		out["maximum"] = s.maxValue
 	}
 	return out
 }
 
 // text is text that matches a pattern.
 type text struct {
-	pattern *regexp.Regexp // in the syntax that Go and ECMAScript share
-	what    string         // such as "a name of 1 to 64 lowercase letters, digits and hyphens"
+	allowedPattern *regexp.Regexp // in the syntax that Go and ECMAScript share
+	what           string         // such as "a name of 1 to 64 lowercase letters, digits and hyphens"
 }
 
-func (s text) takes(n *node) bool { return n.kind == isText }
+func (s text) takesNode(n *node) bool { return n.kind == isText }
 
-func (s text) check(r *report, n *node) bool {
-	if n.kind != isText || !s.pattern.MatchString(n.text) {
-		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.what)
+func (s text) checkNode(r *report, n *node) bool {
+	if n.kind != isText || !s.allowedPattern.MatchString(n.plainText) {
+		return r.addProblem(n, "%s is not allowed: it must be %s", n.textShown(), s.what)
 	}
 	return true
 }
 
-func (s text) description() string { return s.what }
+func (s text) describeAllowed() string { return s.what }
 
-func (s text) schema() schema {
-	return schema{"type": "string", "pattern": s.pattern.String(), "description": capital(s.what)}
+func (s text) jsonSchema() schema {
+	return schema{"type": "string", "pattern": s.allowedPattern.String(), "description": capitalize(s.what)}
 }
 
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+func capitalize(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // words is one of some words.
 type words []string
 
-func (s words) takes(n *node) bool { return n.kind == isText }
+func (s words) takesNode(n *node) bool { return n.kind == isText }
 
-func (s words) check(r *report, n *node) bool {
-	if n.kind == isText && slices.Contains(s, n.text) {
+func (s words) checkNode(r *report, n *node) bool {
+	if n.kind == isText && slices.Contains(s, n.plainText) {
 		return true
 	}
 	if n.kind == isText {
-		if near := nearestTo(n.text, s); near != "" {
-			return r.add(n, "%s is not allowed: it must be %s; did you mean %s?", n.textShown(), s.description(), near)
+		if near := nearestTo(n.plainText, s); near != "" {
+			return r.addProblem(n, "%s is not allowed: it must be %s; did you mean %s?", n.textShown(),
+				s.describeAllowed(), near)
 		}
 	}
-	return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
+	return r.addProblem(n, "%s is not allowed: it must be %s", n.textShown(), s.describeAllowed())
 }
 
-func (s words) description() string { return oneOf(s) }
+func (s words) describeAllowed() string { return oneOf(s) }
 
-func (s words) schema() schema { return schema{"enum": []string(s)} }
+func (s words) jsonSchema() schema { return schema{"enum": []string(s)} }
 
 // oneOf joins alternatives: "a, b or c".
 func oneOf(words []string) string {
@@ -152,37 +153,38 @@ const durationPattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 
 var isDuration = regexp.MustCompile(durationPattern)
 
-// duration returns the duration that a text of the shape says.
-func (n *node) duration() time.Duration {
-	if n == nil || !isDuration.MatchString(n.text) {
+// parsedDuration returns the duration that a text of the shape says.
+func (n *node) parsedDuration() time.Duration {
+	if n == nil || !isDuration.MatchString(n.plainText) {
 		return -1
 	}
-	d, err := time.ParseDuration(n.text)
+	d, err := time.ParseDuration(n.plainText)
 	if err != nil {
 		return -1 // out of range
 	}
 	return d
 }
 
-func (s length) takes(n *node) bool { return n.kind == isText || n.kind == isNumber }
+func (s length) takesNode(n *node) bool { return n.kind == isText || n.kind == isNumber }
 
-func (s length) check(r *report, n *node) bool {
-	if d := n.duration(); n.kind != isText || d < s.min || d > s.max {
-		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
+func (s length) checkNode(r *report, n *node) bool {
+	if d := n.parsedDuration(); n.kind != isText || d < s.min || d > s.max {
+		return r.addProblem(n, "%s is not allowed: it must be %s", n.textShown(), s.describeAllowed())
 	}
 	return true
 }
 
-func (s length) description() string {
-	return fmt.Sprintf("a duration from %s to %s, with its unit ms, s, m or h", brief(s.min), brief(s.max))
+func (s length) describeAllowed() string {
+	return fmt.Sprintf("a duration from %s to %s, with its unit ms, s, m or h", briefDuration(s.min),
+		briefDuration(s.max))
 }
 
-func (s length) schema() schema {
-	return schema{"type": "string", "pattern": durationPattern, "description": capital(s.description())}
+func (s length) jsonSchema() schema {
+	return schema{"type": "string", "pattern": durationPattern, "description": capitalize(s.describeAllowed())}
 }
 
-// brief formats a duration without units that are zero: 10m, not 10m0s.
-func brief(d time.Duration) string {
+// briefDuration formats a duration without units that are zero: 10m, not 10m0s.
+func briefDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -196,79 +198,81 @@ func brief(d time.Duration) string {
 // truth is true or false.
 type truth struct{}
 
-func (truth) takes(n *node) bool { return n.kind == isFlag }
+func (truth) takesNode(n *node) bool { return n.kind == isFlag }
 
-func (truth) check(r *report, n *node) bool {
+func (truth) checkNode(r *report, n *node) bool {
 	if n.kind != isFlag {
-		return r.add(n, "%s is not allowed: it must be true or false", n.textShown())
+		return r.addProblem(n, "%s is not allowed: it must be true or false", n.textShown())
 	}
 	return true
 }
 
-func (truth) description() string { return "true or false" }
+func (truth) describeAllowed() string { return "true or false" }
 
-func (truth) schema() schema { return schema{"type": "boolean"} }
+func (truth) jsonSchema() schema { return schema{"type": "boolean"} }
 
 // either is one of several shapes, of which at most one takes a value.
 type either []shape
 
-func (s either) takes(n *node) bool {
-	return slices.ContainsFunc(s, func(one shape) bool { return one.takes(n) })
+func (s either) takesNode(n *node) bool {
+	return slices.ContainsFunc(s, func(one shape) bool { return one.takesNode(n) })
 }
 
-func (s either) check(r *report, n *node) bool {
-	i := slices.IndexFunc(s, func(one shape) bool { return one.takes(n) })
+func (s either) checkNode(r *report, n *node) bool {
+	i := slices.IndexFunc(s, func(one shape) bool { return one.takesNode(n) })
 	// Problems within lists and mappings are reported where they are. A single value is tried on a report of its own
 	// first: the message of one alternative would hide the others.
-	if i >= 0 && (n.kind == isList || n.kind == isObject || s[i].check(&report{isStored: r.isStored}, n)) {
-		return s[i].check(r, n)
+	if i >= 0 && (n.kind == isList || n.kind == isObject || s[i].checkNode(&report{isStored: r.isStored}, n)) {
+		return s[i].checkNode(r, n)
 	}
 	if i >= 0 {
 		_, isWords := s[i].(words) // it knows which word was meant
 		_, isNumber := s[i].(number)
-		if isWords || isNumber && n.rounded() && !r.isStored {
-			return s[i].check(r, n)
+		if isWords || isNumber && n.isRounded() && !r.isStored {
+			return s[i].checkNode(r, n)
 		}
 	}
-	return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
+	return r.addProblem(n, "%s is not allowed: it must be %s", n.textShown(), s.describeAllowed())
 }
 
-func (s either) description() string {
+func (s either) describeAllowed() string {
 	each := make([]string, len(s))
 	for i, one := range s {
-		each[i] = one.description()
+		each[i] = one.describeAllowed()
 	}
 	return strings.Join(each, ", or ")
 }
 
-func (s either) schema() schema {
+func (s either) jsonSchema() schema {
 	each := make([]schema, len(s))
 	for i, one := range s {
-		each[i] = one.schema()
+		each[i] = one.jsonSchema()
 	}
 	return schema{"anyOf": each}
 }
 
 // value is what an attribute of a player may be.
-var value = either{number{lowest, highest, false}, label(256), list{element: label(256), max: 64}}
+var value = either{number{lowest, highest, false}, labelText(256), list{elementShape: labelText(256), maxItems: 64}}
 
-// label is text without control characters.
-func label(most int) text {
+// labelText is text without control characters.
+func labelText(most int) text {
 	return text{
-		pattern: regexp.MustCompile(fmt.Sprintf(`^[^\x00-\x1F\x7F]{1,%d}$`, most)),
-		what:    fmt.Sprintf("text of 1 to %d characters without control characters", most),
+		allowedPattern: regexp.MustCompile(fmt.Sprintf(`^[^\x00-\x1F\x7F]{1,%d}$`, most)),
+		what:           fmt.Sprintf("text of 1 to %d characters without control characters", most),
 	}
 }
 
 // literal is one word. Beside text, it takes no other value.
 type literal string
 
-func (s literal) takes(n *node) bool { return n != nil && n.kind == isText && n.text == string(s) }
-
-func (s literal) check(r *report, n *node) bool {
-	return s.takes(n) || r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
+func (s literal) takesNode(n *node) bool {
+	return n != nil && n.kind == isText && n.plainText == string(s)
 }
 
-func (s literal) description() string { return string(s) }
+func (s literal) checkNode(r *report, n *node) bool {
+	return s.takesNode(n) || r.addProblem(n, "%s is not allowed: it must be %s", n.textShown(), s.describeAllowed())
+}
 
-func (s literal) schema() schema { return schema{"const": string(s)} }
+func (s literal) describeAllowed() string { return string(s) }
+
+func (s literal) jsonSchema() schema { return schema{"const": string(s)} }

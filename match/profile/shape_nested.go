@@ -10,61 +10,63 @@ import (
 
 // list is a list of values of one shape.
 type list struct {
-	element  shape
-	min, max int
-	distinct bool
+	elementShape       shape
+	minItems, maxItems int
+	isDistinct         bool
 }
 
-func (s list) takes(n *node) bool { return n.kind == isList }
+func (s list) takesNode(n *node) bool { return n.kind == isList }
 
-func (s list) check(r *report, n *node) bool {
-	if n.kind != isList || len(n.items) < s.min || len(n.items) > s.max {
-		return r.add(n, "%s is not allowed: it must be %s", n.counted(), s.description())
+func (s list) checkNode(r *report, n *node) bool {
+	if n.kind != isList || len(n.itemNodes) < s.minItems || len(n.itemNodes) > s.maxItems {
+		return r.addProblem(n, "%s is not allowed: it must be %s", n.countText(), s.describeAllowed())
 	}
-	for i, item := range n.items {
+	for i, item := range n.itemNodes {
 		item.path = fmt.Sprintf("%s[%d]", n.path, i)
-		if !s.element.check(r, item) {
-			n.bad = true
-			item.bad = true
+		if !s.elementShape.checkNode(r, item) {
+			n.isBad = true
+			item.isBad = true
 		}
 	}
-	if s.distinct {
+	if s.isDistinct {
 		s.checkDistinct(r, n)
 	}
-	return !n.bad
+	return !n.isBad
 }
 
 func (s list) checkDistinct(r *report, n *node) {
 	seen := map[string]bool{}
-	for _, item := range n.items {
-		if item.kind == isText && seen[item.text] {
-			n.bad = true
-			r.add(item, "%s is there twice", item.textShown())
+	for _, item := range n.itemNodes {
+		if item.kind == isText && seen[item.plainText] {
+			n.isBad = true
+			r.addProblem(item, "%s is there twice", item.textShown())
 		}
-		seen[item.text] = true
+		seen[item.plainText] = true
 	}
 }
 
-// counted is shown with the length of lists and mappings.
-func (n *node) counted() string {
+// countText is shown with the length of lists and mappings.
+func (n *node) countText() string {
 	switch n.kind {
 	case isList:
-		return fmt.Sprintf("a list of %d", len(n.items))
+		return fmt.Sprintf("a list of %d", len(n.itemNodes))
 	case isObject:
-		return fmt.Sprintf("a mapping of %d keys", len(n.items))
+		return fmt.Sprintf("a mapping of %d keys", len(n.itemNodes))
 	case isNull, isFlag, isNumber, isText:
 	}
 	return n.textShown()
 }
 
-func (s list) description() string { return fmt.Sprintf("a list of %d to %d", s.min, s.max) }
+func (s list) describeAllowed() string {
+	return fmt.Sprintf("a list of %d to %d", s.minItems, s.maxItems)
+}
 
-func (s list) schema() schema {
-	out := schema{"type": "array", "items": s.element.schema(), "maxItems": s.max}
-	if s.min > 0 {
-		out["minItems"] = s.min
+func (s list) jsonSchema() schema {
+	out := schema{"type": "array", "items": s.elementShape.jsonSchema(), "maxItems": s.maxItems}
+	if s.minItems > 0 {
+		out["minItems"] = s.minItems
 	}
-	if s.distinct {
+	if s.isDistinct {
 		out["uniqueItems"] = true
 	}
 	return out
@@ -72,118 +74,121 @@ func (s list) schema() schema {
 
 // dict is a mapping with keys that the author chooses.
 type dict struct {
-	key      text
-	element  shape
-	min, max int
+	keyShape         text
+	elementShape     shape
+	minKeys, maxKeys int
 }
 
-func (s dict) takes(n *node) bool { return n.kind == isObject }
+func (s dict) takesNode(n *node) bool { return n.kind == isObject }
 
-func (s dict) check(r *report, n *node) bool {
-	if n.kind != isObject || len(n.items) < s.min || len(n.items) > s.max {
-		return r.add(n, "%s is not allowed: it must be %s", n.counted(), s.description())
+func (s dict) checkNode(r *report, n *node) bool {
+	if n.kind != isObject || len(n.itemNodes) < s.minKeys || len(n.itemNodes) > s.maxKeys {
+		return r.addProblem(n, "%s is not allowed: it must be %s", n.countText(), s.describeAllowed())
 	}
-	for i, item := range n.items {
-		k := n.keys[i]
-		item.path = join(n.path, k.name)
-		ok := s.element.check(r, item)
-		if !s.key.pattern.MatchString(k.name) {
+	for i, item := range n.itemNodes {
+		k := n.objectKeys[i]
+		item.path = joinPath(n.path, k.name)
+		ok := s.elementShape.checkNode(r, item)
+		if !s.keyShape.allowedPattern.MatchString(k.name) {
 			ok = r.addAt(k.line, k.column, n.path, "the key %s is not allowed: it must be %s",
-				strconv.Quote(shorten(k.name)), s.key.what)
+				strconv.Quote(shortenText(k.name)), s.keyShape.what)
 		}
 		if !ok {
-			n.bad, item.bad = true, true
+			n.isBad, item.isBad = true, true
 		}
 	}
-	return !n.bad
+	return !n.isBad
 }
 
-func (s dict) description() string { return fmt.Sprintf("a mapping of %d to %d keys", s.min, s.max) }
+func (s dict) describeAllowed() string {
+	return fmt.Sprintf("a mapping of %d to %d keys", s.minKeys, s.maxKeys)
+}
 
-func (s dict) schema() schema {
+func (s dict) jsonSchema() schema {
 	out := schema{
-		"type": "object", "additionalProperties": s.element.schema(), "maxProperties": s.max,
-		"propertyNames": schema{"pattern": s.key.pattern.String()},
+		"type": "object", "additionalProperties": s.elementShape.jsonSchema(), "maxProperties": s.maxKeys,
+		"propertyNames": schema{"pattern": s.keyShape.allowedPattern.String()},
 	}
-	if s.min > 0 {
-		out["minProperties"] = s.min
+	if s.minKeys > 0 {
+		out["minProperties"] = s.minKeys
 	}
 	return out
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" {
-		return shorten(name)
+		return shortenText(name)
 	}
-	return path + "." + shorten(name)
+	return path + "." + shortenText(name)
 }
 
 // object is a mapping with known keys.
 type object struct {
-	what   string // such as "a team"
-	fields []field
+	whatText  string // such as "a team"
+	keyFields []field
 }
 
 // field is a key of an object.
 type field struct {
-	name     string
-	shape    shape
-	required bool
-	initial  string // the default, for people; "" if the text says it or there is none
-	about    string
+	keyName     string
+	valueShape  shape
+	isRequired  bool
+	initialText string // the default, for people; "" if the text says it or there is none
+	aboutText   string
 }
 
-func (s object) takes(n *node) bool { return n.kind == isObject }
+func (s object) takesNode(n *node) bool { return n.kind == isObject }
 
-func (s object) check(r *report, n *node) bool {
+func (s object) checkNode(r *report, n *node) bool {
 	if n.kind != isObject {
-		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
+		return r.addProblem(n, "%s is not allowed: it must be %s", n.textShown(), s.describeAllowed())
 	}
 	ok := true
 	meant := map[string]bool{}
-	for i, item := range n.items {
-		item.path = join(n.path, n.keys[i].name)
-		f := slices.IndexFunc(s.fields, func(f field) bool { return f.name == n.keys[i].name })
+	for i, item := range n.itemNodes {
+		item.path = joinPath(n.path, n.objectKeys[i].name)
+		f := slices.IndexFunc(s.keyFields, func(f field) bool { return f.keyName == n.objectKeys[i].name })
 		if f < 0 {
-			meant[s.unknown(r, n, n.keys[i])] = true
+			meant[s.reportUnknown(r, n, n.objectKeys[i])] = true
 			ok = false
 			continue
 		}
-		if !s.fields[f].shape.check(r, item) {
-			item.bad, ok = true, false
+		if !s.keyFields[f].valueShape.checkNode(r, item) {
+			item.isBad, ok = true, false
 		}
 	}
-	for _, f := range s.fields {
+	for _, f := range s.keyFields {
 		// A mistyped key is reported once, and not as a missing one as well.
-		if f.required && !n.has(f.name) && !meant[f.name] {
-			ok = r.add(n, "%s needs the key %s: %s", s.what, f.name, f.shape.description())
+		if f.isRequired && !n.hasKey(f.keyName) && !meant[f.keyName] {
+			ok = r.addProblem(n, "%s needs the key %s: %s", s.whatText, f.keyName, f.valueShape.describeAllowed())
 		}
 	}
-	n.bad = !ok
+	n.isBad = !ok
 	return ok
 }
 
-// unknown reports a key that the object does not have. It returns the key that was probably meant, or "".
-func (s object) unknown(r *report, n *node, k key) string {
-	near := nearestTo(k.name, s.names())
+// reportUnknown reports a key that the object does not have. It returns the key that was probably meant, or "".
+func (s object) reportUnknown(r *report, n *node, k key) string {
+	near := nearestTo(k.name, s.keyNames())
 	if near != "" {
-		r.addAt(k.line, k.column, join(n.path, k.name), "%s has no such key: did you mean %s?", s.what, near)
+		r.addAt(k.line, k.column, joinPath(n.path, k.name), "%s has no such key: did you mean %s?", s.whatText, near)
 	} else {
-		r.addAt(k.line, k.column, join(n.path, k.name), "%s has no such key: it has %s", s.what, oneOf(s.names()))
+		r.addAt(k.line, k.column, joinPath(n.path, k.name), "%s has no such key: it has %s", s.whatText,
+			oneOf(s.keyNames()))
 	}
 	return near
 }
 
-func (s object) names() []string {
-	names := make([]string, len(s.fields))
-	for i, f := range s.fields {
-		names[i] = f.name
+func (s object) keyNames() []string {
+	names := make([]string, len(s.keyFields))
+	for i, f := range s.keyFields {
+		names[i] = f.keyName
 	}
 	return names
 }
 
-func (s object) description() string {
-	names := s.names()
+func (s object) describeAllowed() string {
+	names := s.keyNames()
 	if len(names) == 1 {
 		return "a mapping with the key " + names[0]
 	}
@@ -191,16 +196,16 @@ func (s object) description() string {
 	return "a mapping with the keys " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-func (s object) schema() schema {
+func (s object) jsonSchema() schema {
 	properties := schema{}
 	required := []string{}
-	for _, f := range s.fields {
+	for _, f := range s.keyFields {
 		one := schema{}
-		maps.Copy(one, f.shape.schema())
-		one["description"] = f.description()
-		properties[f.name] = one
-		if f.required {
-			required = append(required, f.name)
+		maps.Copy(one, f.valueShape.jsonSchema())
+		one["description"] = f.describeAllowed()
+		properties[f.keyName] = one
+		if f.isRequired {
+			required = append(required, f.keyName)
 		}
 	}
 	out := schema{"type": "object", "properties": properties, "additionalProperties": false}
@@ -210,9 +215,9 @@ func (s object) schema() schema {
 	return out
 }
 
-func (f field) description() string {
-	if f.initial != "" {
-		return fmt.Sprintf("%s Default: %s.", f.about, f.initial)
+func (f field) describeAllowed() string {
+	if f.initialText != "" {
+		return fmt.Sprintf("%s Default: %s.", f.aboutText, f.initialText)
 	}
-	return f.about
+	return f.aboutText
 }

@@ -13,72 +13,78 @@ type ruleList struct {
 	maxRules int
 }
 
-func (s ruleList) list() list { return list{element: innerRule{}, min: 0, max: s.maxRules} }
+func (s ruleList) listShape() list {
+	return list{elementShape: innerRule{}, minItems: 0, maxItems: s.maxRules}
+}
 
-func (s ruleList) takes(n *node) bool { return n.kind == isList }
+func (s ruleList) takesNode(n *node) bool { return n.kind == isList }
 
-func (s ruleList) check(r *report, n *node) bool { return s.list().check(r, n) }
+func (s ruleList) checkNode(r *report, n *node) bool { return s.listShape().checkNode(r, n) }
 
-func (s ruleList) description() string { return fmt.Sprintf("a list of at most %d rules", s.maxRules) }
+func (s ruleList) describeAllowed() string {
+	return fmt.Sprintf("a list of at most %d rules", s.maxRules)
+}
 
-func (s ruleList) schema() schema { return s.list().schema() }
+func (s ruleList) jsonSchema() schema { return s.listShape().jsonSchema() }
 
 // innerRule is a rule of any kind.
 type innerRule struct{}
 
-func (innerRule) takes(n *node) bool { return n.kind == isObject }
+func (innerRule) takesNode(n *node) bool { return n.kind == isObject }
 
-func (innerRule) description() string { return "a mapping with a kind of rule: " + oneOf(kindNames()) }
+func (innerRule) describeAllowed() string {
+	return "a mapping with a kind of rule: " + oneOf(kindNames())
+}
 
-func (innerRule) schema() schema { return schema{"$ref": "#/$defs/rule"} }
+func (innerRule) jsonSchema() schema { return schema{"$ref": "#/$defs/rule"} }
 
-func (s innerRule) check(r *report, n *node) bool {
+func (s innerRule) checkNode(r *report, n *node) bool {
 	if n.kind != isObject {
-		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
+		return r.addProblem(n, "%s is not allowed: it must be %s", n.textShown(), s.describeAllowed())
 	}
 	kind, ok := kindOf(r, n)
 	if !ok {
-		n.bad = true
+		n.isBad = true
 		return false
 	}
 	if compound := kind.kind == Or || kind.kind == And || kind.kind == Not; compound {
 		r.ruleDepth++
 		defer func() { r.ruleDepth-- }()
 		if r.ruleDepth > maxDepthOfRules {
-			n.bad = true
-			return r.add(n, "or, and, not are nested too deeply: %d levels are allowed", maxDepthOfRules)
+			n.isBad = true
+			return r.addProblem(n, "or, and, not are nested too deeply: %d levels are allowed", maxDepthOfRules)
 		}
 	}
-	return kind.object().check(r, n)
+	return kind.object().checkNode(r, n)
 }
 
 // kindOf returns the kind of a rule, which exactly one of its keys says.
 func kindOf(r *report, n *node) (found ruleShape, ok bool) {
 	for _, s := range ruleShapes {
-		if !n.has(s.name) {
+		if !n.hasKey(s.kindKey) {
 			continue
 		}
 		if ok {
-			return found, r.add(n, "this rule is both %s and %s: make two rules of it", found.name, s.name)
+			return found, r.addProblem(n, "this rule is both %s and %s: make two rules of it", found.kindKey, s.kindKey)
 		}
 		found, ok = s, true
 	}
 	if ok {
 		return found, true
 	}
-	for _, k := range n.keys {
+	for _, k := range n.objectKeys {
 		if near := nearestTo(k.name, kindNames()); near != "" {
-			return found, r.addAt(k.line, k.column, join(n.path, k.name),
+			return found, r.addAt(k.line, k.column, joinPath(n.path, k.name),
 				"there is no rule of this kind: did you mean %s?", near)
 		}
 	}
-	return found, r.add(n, "a rule needs a kind: one of the keys %s", oneOf(kindNames()))
+	return found, r.addProblem(n, "a rule needs a kind: one of the keys %s", oneOf(kindNames()))
 }
 
 func kindNames() []string {
 	names := make([]string, len(ruleShapes))
 	for i, s := range ruleShapes {
-		names[i] = s.name
+		names[i] = s.kindKey
 	}
 	return names
 }
@@ -90,7 +96,7 @@ func shapeOf(kind RuleKind) ruleShape {
 
 // object returns the shape of a rule of this kind, with its kind's key first.
 func (s ruleShape) object() object {
-	fields := []field{{name: s.name, shape: s.value, required: true, about: s.about}}
-	return object{what: fmt.Sprintf("a rule of the kind %q", s.name),
-		fields: append(append(fields, s.own...), commonFields(s)...)}
+	fields := []field{{keyName: s.kindKey, valueShape: s.value, isRequired: true, aboutText: s.aboutText}}
+	return object{whatText: fmt.Sprintf("a rule of the kind %q", s.kindKey),
+		keyFields: append(append(fields, s.ownFields...), commonFields(s)...)}
 }

@@ -53,67 +53,70 @@ var tradeRate = text{
 
 var tradeShape = dict{attributeName, tradeRate, 1, 8}
 
-// trade reads the trades, in the order of their keys.
-func (c *converter) trade(n *node) {
+// convertTrades reads the trades, in the order of their keys.
+func (c *converter) convertTrades(n *node) {
 	if n == nil {
 		return
 	}
-	for i, item := range n.items {
+	for i, item := range n.itemNodes {
 		t := Trade{PerSecond: rateOf(item)}
-		switch name := n.keys[i].name; name {
+		switch name := n.objectKeys[i].name; name {
 		case "latency":
 			t.Quality = OfLatency
 		case "balance":
 			t.Quality = OfBalance
 		default:
 			t.Attribute = name
-			c.useTraded(n.keys[i], item.path)
+			c.useTraded(n.objectKeys[i], item.path)
 		}
 		c.checkRate(item, t)
 		c.p.Trade = append(c.p.Trade, t)
 	}
 	slices.SortFunc(c.p.Trade, func(a, b Trade) int { return cmp.Compare(a.Key(), b.Key()) })
 	if i := slices.IndexFunc(c.p.Trade, func(t Trade) bool { return t.Quality == OfBalance }); i >= 0 {
-		c.balanceTrade(&c.p.Trade[i], n.get("balance"))
+		c.balanceTrade(&c.p.Trade[i], n.valueOf("balance"))
 	}
 }
 
 func rateOf(n *node) float64 {
-	number, _, _ := strings.Cut(strings.TrimSuffix(n.text, " per second"), "ms")
+	number, _, _ := strings.Cut(strings.TrimSuffix(n.plainText, " per second"), "ms")
 	x, _ := strconv.ParseFloat(number, 64) // the shape has checked it
 	return x
 }
 
 func (c *converter) checkRate(n *node, t Trade) {
-	switch inMillis := strings.Contains(n.text, "ms"); {
+	switch inMillis := strings.Contains(n.plainText, "ms"); {
 	case t.PerSecond < minTrade || t.PerSecond > maxTrade:
-		c.report.add(n, "%s is not allowed: a second must be worth from %s to %s", n.textShown(), shortest(minTrade),
-			shortest(maxTrade))
+		c.report.addProblem(n, "%s is not allowed: a second must be worth from %s to %s", n.textShown(),
+			shortestNumber(minTrade),
+			shortestNumber(maxTrade))
 	case t.Quality == OfLatency && !inMillis:
-		c.report.add(n, "%s is not allowed: latency is traded in milliseconds, such as 5ms per second", n.textShown())
+		c.report.addProblem(n, "%s is not allowed: latency is traded in milliseconds, such as 5ms per second",
+			n.textShown())
 	case t.Quality != OfLatency && inMillis:
-		c.report.add(n, "%s is not allowed: only latency has milliseconds; write 10 per second", n.textShown())
+		c.report.addProblem(n, "%s is not allowed: only latency has milliseconds; write 10 per second", n.textShown())
 	}
 }
 
 // useTraded reports an attribute that is no number, or that nobody has.
 func (c *converter) useTraded(k key, path string) {
-	of := &node{kind: isText, text: k.name, line: k.line, column: k.column, path: path}
+	of := &node{kind: isText, plainText: k.name, line: k.line, column: k.column, path: path}
 	_, declared := c.p.Attributes[k.name]
-	if _, compared := c.attributes[k.name]; !declared && !compared {
-		c.report.add(of, "no rule compares the attribute %s, and attributes does not declare it", shorten(k.name))
+	if _, compared := c.attributeUses[k.name]; !declared && !compared {
+		c.report.addProblem(of, "no rule compares the attribute %s, and attributes does not declare it",
+			shortenText(k.name))
 		return
 	}
-	c.use(of, numbers, "trade")
+	c.useAttribute(of, numbers, "trade")
 }
 
 // balanceTrade finds the number by which teams are compared: that of the first balance rule, else of the first near
 // rule, else the first that is traded.
 func (c *converter) balanceTrade(t *Trade, n *node) {
 	t.Teams = FoldMean
-	if r := c.first(Balance); r != nil {
+	if r := c.firstRule(Balance); r != nil {
 		t.Attribute, t.ByRole, t.Teams = r.Attribute, r.ByRole, r.Teams
-	} else if r := c.first(Near); r != nil {
+	} else if r := c.firstRule(Near); r != nil {
 		t.Attribute, t.ByRole = r.Attribute, r.ByRole
 	}
 	for _, other := range c.p.Trade {
@@ -123,14 +126,14 @@ func (c *converter) balanceTrade(t *Trade, n *node) {
 	}
 	switch {
 	case c.teamsKnown && len(c.p.Teams) < 2:
-		c.report.add(n, "the balance of one team cannot be traded")
+		c.report.addProblem(n, "the balance of one team cannot be traded")
 	case t.Attribute == "":
-		c.report.add(n, "which number is balanced is not known: a balance or near rule, or another key of trade, must name it")
+		c.report.addProblem(n, "which number is balanced is not known: a balance or near rule, or another key of trade, must name it")
 	}
 }
 
-// first returns the first rule of a kind; nil without one.
-func (c *converter) first(kind RuleKind) *Rule {
+// firstRule returns the first rule of a kind; nil without one.
+func (c *converter) firstRule(kind RuleKind) *Rule {
 	i := slices.IndexFunc(c.p.Rules, func(r Rule) bool { return r.Kind == kind })
 	if i < 0 {
 		return nil
@@ -138,18 +141,18 @@ func (c *converter) first(kind RuleKind) *Rule {
 	return &c.p.Rules[i]
 }
 
-// rate returns the rate as a document has it.
-func (t Trade) rate() string {
+// rateText returns the rate as a document has it.
+func (t Trade) rateText() string {
 	unit := ""
 	if t.Quality == OfLatency {
 		unit = "ms"
 	}
-	return shortest(t.PerSecond) + unit + " per second"
+	return shortestNumber(t.PerSecond) + unit + " per second"
 }
 
 func canonicalTrade(all []Trade) (d members) {
 	for _, t := range all {
-		d = append(d, member{t.Key(), t.rate()})
+		d = append(d, member{t.Key(), t.rateText()})
 	}
 	return d
 }

@@ -10,8 +10,8 @@ type choice[T comparable] struct {
 	value T
 }
 
-// words returns the words, in order.
-func (c choices[T]) words() words {
+// allWords returns the words, in order.
+func (c choices[T]) allWords() words {
 	all := make(words, len(c))
 	for i, one := range c {
 		all[i] = one.word
@@ -23,7 +23,7 @@ func (c choices[T]) words() words {
 func (c choices[T]) valueOf(n *node, initial T) T {
 	if n != nil {
 		for _, one := range c {
-			if one.word == n.text {
+			if one.word == n.plainText {
 				return one.value
 			}
 		}
@@ -31,8 +31,8 @@ func (c choices[T]) valueOf(n *node, initial T) T {
 	return initial
 }
 
-// word returns the word for a value.
-func (c choices[T]) word(value T) string {
+// wordFor returns the word for a value.
+func (c choices[T]) wordFor(value T) string {
 	for _, one := range c {
 		if one.value == value {
 			return one.word
@@ -58,13 +58,13 @@ var (
 	parties  = choices[Fold]{{"each", FoldEach}, {"min", FoldMin}, {"max", FoldMax}, {"mean", FoldMean},
 		{"intersect", Intersect}, {"union", Union}}
 
-	ageWords      = ages.words()
-	joinWords     = joinings.words()
-	typeWords     = types.words()
-	sourceWords   = sources.words()
-	functionWords = functions.words()
-	excludeWords  = excludes.words()
-	operatorWords = operators.words()
-	takeWords     = takes.words()
-	balanceWords  = balances.words()
+	ageWords      = ages.allWords()
+	joinWords     = joinings.allWords()
+	typeWords     = types.allWords()
+	sourceWords   = sources.allWords()
+	functionWords = functions.allWords()
+	excludeWords  = excludes.allWords()
+	operatorWords = operators.allWords()
+	takeWords     = takes.allWords()
+	balanceWords  = balances.allWords()
 )

@@ -15,32 +15,32 @@ func readYAML(r *report, document string) *node {
 		r.addError(err)
 		return nil
 	}
-	y := &yamlReader{report: r, anchors: map[string]ast.Node{}}
-	return y.read(body, 0)
+	y := &yamlReader{report: r, anchorNodes: map[string]ast.Node{}}
+	return y.readNode(body, 0)
 }
 
 // yamlReader makes nodes of a syntax tree. It expands aliases, and counts every node, so that a document of nested
 // aliases cannot grow without bound.
 type yamlReader struct {
-	report  *report
-	anchors map[string]ast.Node
-	nodes   int
+	report      *report
+	anchorNodes map[string]ast.Node
+	nodeCount   int
 }
 
-// refuse reports a problem at a node of the syntax tree.
-func (y *yamlReader) refuse(n ast.Node, format string, args ...any) *node {
+// refuseNode reports a problem at a node of the syntax tree.
+func (y *yamlReader) refuseNode(n ast.Node, format string, args ...any) *node {
 	line, column := document.Begin(n)
 	y.report.addAt(line, column, "", format, args...)
 	return nil
 }
 
-// read returns nil after it reported a problem.
-func (y *yamlReader) read(a ast.Node, depth int) *node {
-	if y.nodes++; y.nodes > maxNodes {
-		return y.refuse(a, "the document has too many values: %d are allowed, those of aliases included", maxNodes)
+// readNode returns nil after it reported a problem.
+func (y *yamlReader) readNode(a ast.Node, depth int) *node {
+	if y.nodeCount++; y.nodeCount > maxNodes {
+		return y.refuseNode(a, "the document has too many values: %d are allowed, those of aliases included", maxNodes)
 	}
 	if depth > maxDepth {
-		return y.refuse(a, "values are nested too deeply: %d levels are allowed", maxDepth)
+		return y.refuseNode(a, "values are nested too deeply: %d levels are allowed", maxDepth)
 	}
 	switch a := a.(type) {
 	case *ast.MappingNode:
@@ -50,31 +50,31 @@ func (y *yamlReader) read(a ast.Node, depth int) *node {
 	case *ast.SequenceNode:
 		return y.readList(a, depth)
 	case *ast.AnchorNode:
-		n := y.read(a.Value, depth)
-		y.anchors[a.Name.GetToken().Value] = a.Value // now, so that no alias is within its own anchor
+		n := y.readNode(a.Value, depth)
+		y.anchorNodes[a.Name.GetToken().Value] = a.Value // now, so that no alias is within its own anchor
 		return n
 	case *ast.AliasNode:
-		target, ok := y.anchors[a.Value.GetToken().Value]
+		target, ok := y.anchorNodes[a.Value.GetToken().Value]
 		if !ok {
-			return y.refuse(a, "the alias %q has no anchor before it", shorten(a.Value.GetToken().Value))
+			return y.refuseNode(a, "the alias %q has no anchor before it", shortenText(a.Value.GetToken().Value))
 		}
-		return y.read(target, depth+1)
+		return y.readNode(target, depth+1)
 	case *ast.TagNode:
-		return y.refuse(a, "a tag is not allowed: write the value alone")
+		return y.refuseNode(a, "a tag is not allowed: write the value alone")
 	case *ast.LiteralNode:
-		return y.scalar(a, a.Value.Value, false)
+		return y.readScalar(a, a.Value.Value, false)
 	case *ast.StringNode:
 		// Without quotes, setPlain decides what it is; within quotes it stays text.
-		return y.scalar(a, a.Value, a.Token.Type == token.StringType)
+		return y.readScalar(a, a.Value, a.Token.Type == token.StringType)
 	case *ast.NullNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		return y.scalar(a, a.GetToken().Value, true)
+		return y.readScalar(a, a.GetToken().Value, true)
 	}
-	return y.refuse(a, "this is not allowed here: a mapping, a list, text, a number, true or false")
+	return y.refuseNode(a, "this is not allowed here: a mapping, a list, text, a number, true or false")
 }
 
-func (y *yamlReader) scalar(a ast.Node, text string, plain bool) *node {
+func (y *yamlReader) readScalar(a ast.Node, text string, plain bool) *node {
 	line, column := document.Begin(a)
-	n := &node{kind: isText, line: line, column: column, text: text}
+	n := &node{kind: isText, line: line, column: column, plainText: text}
 	if plain {
 		n.setPlain(text)
 	}
@@ -85,11 +85,11 @@ func (y *yamlReader) readList(a *ast.SequenceNode, depth int) *node {
 	line, column := document.Begin(a)
 	n := &node{kind: isList, line: line, column: column}
 	for _, value := range a.Values {
-		item := y.read(value, depth+1)
+		item := y.readNode(value, depth+1)
 		if item == nil {
 			return nil
 		}
-		n.items = append(n.items, item)
+		n.itemNodes = append(n.itemNodes, item)
 	}
 	return n
 }
@@ -103,11 +103,11 @@ func (y *yamlReader) readObject(a ast.Node, values []*ast.MappingValueNode, dept
 		if !ok || !y.report.newKey(seen, name) {
 			return nil
 		}
-		item := y.read(v.Value, depth+1)
+		item := y.readNode(v.Value, depth+1)
 		if item == nil {
 			return nil
 		}
-		n.keys, n.items = append(n.keys, name), append(n.items, item)
+		n.objectKeys, n.itemNodes = append(n.objectKeys, name), append(n.itemNodes, item)
 	}
 	return n
 }
@@ -121,10 +121,10 @@ func (y *yamlReader) readKey(a ast.MapKeyNode) (key, bool) {
 	case *ast.NullNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode:
 		k.name = a.GetToken().Value // plain keys are text here: the name of an attribute may be 5v5 or 2
 	case *ast.MergeKeyNode:
-		y.refuse(a, "a merge key is not allowed: write the keys out")
+		y.refuseNode(a, "a merge key is not allowed: write the keys out")
 		return k, false
 	default:
-		y.refuse(a, "this key is not allowed: a key is text on one line")
+		y.refuseNode(a, "this key is not allowed: a key is text on one line")
 		return k, false
 	}
 	return k, true

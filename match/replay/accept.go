@@ -13,12 +13,12 @@ type Accept struct {
 	Rate  float64
 }
 
-// accepts reports whether a ticket accepts its n-th match, counted from 0.
-func (a Accept) accepts(t *waiting, seed uint64) bool {
+// acceptsMatch reports whether a ticket accepts its n-th match, counted from 0.
+func (a Accept) acceptsMatch(t *waiting, seed uint64) bool {
 	if !a.Drawn {
-		return t.arrival.Why != Declined
+		return t.queuedArrival.Why != Declined
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(t.arrival.Ticket.ID))
+	_, _ = h.Write([]byte(t.queuedArrival.Ticket.ID))
 	return rand.New(rand.NewPCG(seed^h.Sum64(), uint64(t.readyChecks))).Float64() < a.Rate
 }

@@ -22,9 +22,9 @@ type Shortage struct {
 
 // servers tracks the shortages of game regions in virtual time.
 type servers struct {
-	begins, ends []Shortage     // not begun or not ended yet, by the time of that
-	openByRegion map[string]int // shortages that are under way, by game region
-	waiting      []decided      // matches without a server, oldest decision first
+	pendingBegins, pendingEnds []Shortage     // not begun or not ended yet, by the time of that
+	openByRegion               map[string]int // shortages that are under way, by game region
+	waitingMatches             []decided      // matches without a server, oldest decision first
 }
 
 // decided is a match that waits for a server.
@@ -37,55 +37,55 @@ type decided struct {
 func newServers(c Capacity) *servers {
 	s := &servers{openByRegion: map[string]int{}}
 	if c.Recorded {
-		s.begins, s.ends = slices.Clone(c.Shortages), slices.Clone(c.Shortages)
+		s.pendingBegins, s.pendingEnds = slices.Clone(c.Shortages), slices.Clone(c.Shortages)
 	}
-	slices.SortFunc(s.begins, func(a, b Shortage) int {
+	slices.SortFunc(s.pendingBegins, func(a, b Shortage) int {
 		return cmp.Or(a.Begin.Compare(b.Begin),
 			cmp.Compare(a.Region, b.Region))
 	})
-	slices.SortFunc(s.ends, func(a, b Shortage) int {
+	slices.SortFunc(s.pendingEnds, func(a, b Shortage) int {
 		return cmp.Or(a.End.Compare(b.End),
 			cmp.Compare(a.Region, b.Region))
 	})
 	return s
 }
 
-// room reports whether one of the regions has a server. A match without seats needs none.
-func (s *servers) room(regions []string) bool {
+// hasRoom reports whether one of the regions has a server. A match without seats needs none.
+func (s *servers) hasRoom(regions []string) bool {
 	return len(regions) == 0 || slices.ContainsFunc(regions, func(r string) bool { return s.openByRegion[r] == 0 })
 }
 
-// next returns when the next shortage begins or ends; zero: never.
-func (s *servers) next() (at time.Time) {
-	if len(s.ends) > 0 {
-		at = s.ends[0].End
+// nextChange returns when the next shortage begins or ends; zero: never.
+func (s *servers) nextChange() (at time.Time) {
+	if len(s.pendingEnds) > 0 {
+		at = s.pendingEnds[0].End
 	}
-	if len(s.begins) > 0 && (at.IsZero() || s.begins[0].Begin.Before(at)) {
-		at = s.begins[0].Begin
+	if len(s.pendingBegins) > 0 && (at.IsZero() || s.pendingBegins[0].Begin.Before(at)) {
+		at = s.pendingBegins[0].Begin
 	}
 	return at
 }
 
-// advance begins and ends shortages, and returns the matches that find a server by now.
-func (s *servers) advance(now time.Time) (seated []decided) {
-	for len(s.begins) > 0 && !s.begins[0].Begin.After(now) {
+// advanceTo begins and ends shortages, and returns the matches that find a server by now.
+func (s *servers) advanceTo(now time.Time) (seated []decided) {
+	for len(s.pendingBegins) > 0 && !s.pendingBegins[0].Begin.After(now) {
 		// Before those that end: one that begins and ends at the same moment must not bring the count below zero.
-		s.openByRegion[s.begins[0].Region]++
-		s.begins = s.begins[1:]
+		s.openByRegion[s.pendingBegins[0].Region]++
+		s.pendingBegins = s.pendingBegins[1:]
 	}
-	for len(s.ends) > 0 && !s.ends[0].End.After(now) {
-		region := s.ends[0].Region
-		s.ends = s.ends[1:]
+	for len(s.pendingEnds) > 0 && !s.pendingEnds[0].End.After(now) {
+		region := s.pendingEnds[0].Region
+		s.pendingEnds = s.pendingEnds[1:]
 		s.openByRegion[region]--
-		seated = append(seated, s.seat(region)...)
+		seated = append(seated, s.seatWaiting(region)...)
 	}
 	return seated
 }
 
-// seat returns the matches that get a server when a shortage ends: one, or all if it was the last shortage of the
+// seatWaiting returns the matches that get a server when a shortage ends: one, or all if it was the last shortage of the
 // region.
-func (s *servers) seat(region string) (seated []decided) {
-	s.waiting = slices.DeleteFunc(s.waiting, func(d decided) bool {
+func (s *servers) seatWaiting(region string) (seated []decided) {
+	s.waitingMatches = slices.DeleteFunc(s.waitingMatches, func(d decided) bool {
 		if !slices.Contains(d.regions, region) || s.openByRegion[region] > 0 && len(seated) > 0 {
 			return false
 		}

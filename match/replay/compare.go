@@ -2,35 +2,35 @@ package replay
 
 import "github.com/lattice-director/director/match/decide"
 
-// remember counts the recorded outcome of a ticket.
-func (r *run) remember(a *Arrival) {
+// rememberOutcome counts the recorded outcome of a ticket.
+func (r *run) rememberOutcome(a *Arrival) {
 	if r.input.Matches == nil {
 		return
 	}
-	r.recorded.arrived(a)
+	r.recordedSums.countArrival(a)
 	switch {
-	case a.Recorded != nil && r.instant(a.Recorded).Before(r.input.End):
-		r.recorded.matched(a, r.instant(a.Recorded))
-		if r.past != nil {
-			r.past.add(a, &r.recorded.trade)
+	case a.Recorded != nil && r.recordedInstant(a.Recorded).Before(r.input.End):
+		r.recordedSums.countMatched(a, r.recordedInstant(a.Recorded))
+		if r.pastCosts != nil {
+			r.pastCosts.addTicket(a, &r.recordedSums.tradeCosts)
 		}
-		r.expect(a)
+		r.expectMatch(a)
 	case a.Recorded == nil && a.Why != Stayed && a.LeftAt.Before(r.input.End):
-		r.recorded.countLeft(a, a.Why, a.LeftAt)
+		r.recordedSums.countLeft(a, a.Why, a.LeftAt)
 	default:
-		r.recorded.countLeft(a, Stayed, r.input.End)
+		r.recordedSums.countLeft(a, Stayed, r.input.End)
 	}
 }
 
-// expect counts the recorded match of a ticket, once for all its tickets.
-func (r *run) expect(a *Arrival) {
+// expectMatch counts the recorded match of a ticket, once for all its tickets.
+func (r *run) expectMatch(a *Arrival) {
 	if !a.Recorded.First {
 		return
 	}
-	r.reproduced.Of++
+	r.reproducedCounts.Of++
 	if r.hasSameRules(a.Recorded.Version) {
-		r.reproduced.SameRules++
-		r.seeds[a.Recorded.Seed] = true
+		r.reproducedCounts.SameRules++
+		r.recordedSeeds[a.Recorded.Seed] = true
 	}
 }
 
@@ -38,35 +38,35 @@ func (r *run) hasSameRules(version int) bool {
 	return r.input.HasSameRules != nil && r.input.HasSameRules(version)
 }
 
-// compare counts a match that was also recorded, and notes a recorded one that it differs from.
-func (r *run) compare(p *proposal) {
+// compareMatch counts a match that was also recorded, and notes a recorded one that it differs from.
+func (r *run) compareMatch(p *proposal) {
 	if !r.recordedAlike(p) {
 		for _, w := range p.tickets {
-			r.differ(w, p, p.proposedAt)
+			r.noteDifference(w, p, p.proposedAt)
 		}
 		return
 	}
-	r.reproduced.Matches++
-	if r.hasSameRules(p.tickets[0].arrival.Recorded.Version) {
-		r.reproduced.FromSame++
+	r.reproducedCounts.Matches++
+	if r.hasSameRules(p.tickets[0].queuedArrival.Recorded.Version) {
+		r.reproducedCounts.FromSame++
 	}
 }
 
 // recordedAlike reports whether a match was recorded with exactly these tickets. Their teams must be equal if both drew
 // sides with the same seed.
 func (r *run) recordedAlike(p *proposal) bool {
-	first := p.tickets[0].arrival.Recorded
+	first := p.tickets[0].queuedArrival.Recorded
 	if first == nil || first.Tickets != len(p.tickets) {
 		return false
 	}
 	for _, w := range p.tickets {
-		if w.arrival.Recorded == nil || w.arrival.Recorded.Match != first.Match {
+		if w.queuedArrival.Recorded == nil || w.queuedArrival.Recorded.Match != first.Match {
 			return false
 		}
 		// Interchangeable teams are drawn by the seed: with another one, the same match may have them the other way
 		// round.
-		if first.Seed == r.input.Seed && w.arrival.Recorded.Team != "" &&
-			w.arrival.Recorded.Team != teamOf(&p.decision, w.arrival.Ticket.ID) {
+		if first.Seed == r.input.Seed && w.queuedArrival.Recorded.Team != "" &&
+			w.queuedArrival.Recorded.Team != teamOf(&p.decision, w.queuedArrival.Ticket.ID) {
 			return false
 		}
 	}

@@ -16,10 +16,10 @@ type Difference struct {
 	since time.Time // when history and replay part
 }
 
-// differ notes a ticket of a recorded match that the replay did not match as recorded: it matched the ticket with
+// noteDifference notes a ticket of a recorded match that the replay did not match as recorded: it matched the ticket with
 // others at a moment or, with nil, not at all.
-func (r *run) differ(w *waiting, p *proposal, at time.Time) {
-	was := w.arrival.Recorded
+func (r *run) noteDifference(w *waiting, p *proposal, at time.Time) {
+	was := w.queuedArrival.Recorded
 	if was == nil || !r.hasSameRules(was.Version) || !was.DecidedAt.Before(r.input.End) {
 		return
 	}
@@ -27,17 +27,17 @@ func (r *run) differ(w *waiting, p *proposal, at time.Time) {
 	if at.Before(since) {
 		since = at
 	}
-	first := r.reproduced.First
+	first := r.reproducedCounts.First
 	if first != nil && !since.Before(first.since) {
 		return
 	}
-	r.reproduced.First = &Difference{Match: was.Match, Decided: was.DecidedAt, Ticket: w.arrival.Ticket.ID,
+	r.reproducedCounts.First = &Difference{Match: was.Match, Decided: was.DecidedAt, Ticket: w.queuedArrival.Ticket.ID,
 		Why: r.whyDifferent(w, p, at), since: since}
 }
 
 // whyDifferent says what the replay did with a ticket instead, and what is known of the cause.
 func (r *run) whyDifferent(w *waiting, p *proposal, at time.Time) string {
-	was := w.arrival.Recorded
+	was := w.queuedArrival.Recorded
 	cause := ""
 	if was.Seed != r.input.Seed {
 		cause = "; another worker, or one that began anew, made the recorded match"
@@ -54,7 +54,7 @@ func (r *run) whyDifferent(w *waiting, p *proposal, at time.Time) string {
 	case cause == "" && at.Before(was.DecidedAt):
 		cause = "; the worker decided later, or could not commit that match"
 	}
-	return fmt.Sprintf("the replay matched the ticket with %s, %s%s", others, apart(at, was.DecidedAt), cause)
+	return fmt.Sprintf("the replay matched the ticket with %s, %s%s", others, apartText(at, was.DecidedAt), cause)
 }
 
 // maxNamed bounds the tickets that a difference names.
@@ -65,19 +65,19 @@ const maxNamed = 8
 func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
 	var named []string
 	for _, o := range p.tickets {
-		if o.arrival.Recorded != nil && o.arrival.Recorded.Match == w.arrival.Recorded.Match {
+		if o.queuedArrival.Recorded != nil && o.queuedArrival.Recorded.Match == w.queuedArrival.Recorded.Match {
 			continue
 		}
-		named = append(named, o.arrival.Ticket.ID)
-		if gone == "" && o.arrival.Recorded == nil && o.arrival.Why != Stayed {
-			gone = fmt.Sprintf("%s left the queue %s after that", o.arrival.Ticket.ID,
-				o.arrival.LeftAt.Sub(p.proposedAt).Round(time.Millisecond))
-			if o.arrival.LeftSeen.IsZero() {
+		named = append(named, o.queuedArrival.Ticket.ID)
+		if gone == "" && o.queuedArrival.Recorded == nil && o.queuedArrival.Why != Stayed {
+			gone = fmt.Sprintf("%s left the queue %s after that", o.queuedArrival.Ticket.ID,
+				o.queuedArrival.LeftAt.Sub(p.proposedAt).Round(time.Millisecond))
+			if o.queuedArrival.LeftSeen.IsZero() {
 				gone += ", and the history does not record when the worker learned of it"
 			}
 		}
 	}
-	if len(named) == 0 && len(p.tickets) < w.arrival.Recorded.Tickets {
+	if len(named) == 0 && len(p.tickets) < w.queuedArrival.Recorded.Tickets {
 		return "fewer tickets", ""
 	}
 	if more := len(named) - maxNamed; more > 0 {
@@ -86,7 +86,7 @@ func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
 	return strings.Join(named, ", "), gone
 }
 
-func apart(at, recorded time.Time) string {
+func apartText(at, recorded time.Time) string {
 	switch d := at.Sub(recorded).Round(time.Microsecond); {
 	case d < 0:
 		return fmt.Sprintf("%s earlier", -d)

@@ -76,8 +76,8 @@ type Match struct {
 	Preferences      []decide.PreferenceValue // of a replayed match
 }
 
-// check returns an error if the input cannot be replayed.
-func (in *Input) check() error {
+// checkBounds returns an error if the input cannot be replayed.
+func (in *Input) checkBounds() error {
 	switch p := in.Version.Profile; {
 	case p.Function != nil:
 		return fmt.Errorf("profile %s decides by a match function, which cannot be replayed", p.Name)

@@ -9,28 +9,28 @@ import (
 
 // lacking counts what tickets lack that name the profile and are no candidates.
 type lacking struct {
-	tickets int
-	counts  map[LackingCount]int // of a count without its number
+	ticketCount   int
+	countByReason map[LackingCount]int // of a count without its number
 }
 
-func (l *lacking) add(lacks []decide.Lack) {
-	l.tickets++
-	if l.counts == nil {
-		l.counts = map[LackingCount]int{}
+func (l *lacking) addLacks(lacks []decide.Lack) {
+	l.ticketCount++
+	if l.countByReason == nil {
+		l.countByReason = map[LackingCount]int{}
 	}
 	seen := map[LackingCount]bool{} // two players may lack the same
 	for _, lack := range lacks {
 		why := LackingCount{Reason: lack.Why, Attribute: lack.Attribute, Rule: lack.Rule}
 		if !seen[why] {
 			seen[why] = true
-			l.counts[why]++
+			l.countByReason[why]++
 		}
 	}
 }
 
-func (l *lacking) summary() NoCandidates {
+func (l *lacking) reasonSummary() NoCandidates {
 	all := []LackingCount{}
-	for why, n := range l.counts {
+	for why, n := range l.countByReason {
 		why.Tickets = n
 		all = append(all, why)
 	}
@@ -38,5 +38,5 @@ func (l *lacking) summary() NoCandidates {
 		return cmp.Or(cmp.Compare(b.Tickets, a.Tickets), cmp.Compare(a.Reason, b.Reason),
 			cmp.Compare(a.Attribute, b.Attribute), cmp.Compare(a.Rule, b.Rule))
 	})
-	return NoCandidates{Tickets: l.tickets, Why: all}
+	return NoCandidates{Tickets: l.ticketCount, Why: all}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// notes say what the replay does not reproduce.
-func (r *run) notes() []string {
+// reportNotes say what the replay does not reproduce.
+func (r *run) reportNotes() []string {
 	if r.input.Matches == nil {
 		return []string{
 			"Tickets are made, not recorded: compare reports of several rules with each other, not with a real queue.",
@@ -16,11 +16,11 @@ func (r *run) notes() []string {
 	}
 	p := r.input.Version.Profile
 	notes := []string{
-		fmt.Sprintf("A ticket that waits longer than it did never cancels: %d tickets (censored).", r.censored),
+		fmt.Sprintf("A ticket that waits longer than it did never cancels: %d tickets (censored).", r.censoredCount),
 		r.acceptNote(),
 		r.capacityNote(),
 		fmt.Sprintf("Other profiles and directors took what they took, when they took it: %d tickets.",
-			r.replayed.side.NeverMatched.Taken),
+			r.replayedSums.side.NeverMatched.Taken),
 		"A ticket that has waited for less than a few seconds now counts as seen when it was created, and one that was matched a second ago may be missing.",
 		"A ticket that was paused or released stays a candidate, since the history does not record pauses.",
 		"The replay begins with the tickets that waited at its first moment, and without what the engine remembered of earlier searches.",

@@ -20,16 +20,16 @@ type single struct {
 	createdAt, seenAt float64
 	leftAt            float64 // +Inf: it would have stayed
 	numbers           []float64
-	cost              float64 // what it paid, in seconds: its waiting, and half of what its pair costs
+	costSeconds       float64 // what it paid, in seconds: its waiting, and half of what its pair costs
 }
 
 // singles are the tickets of a replay that pairs them; nil: its matches are of another kind.
 type singles struct {
-	profile  *profile.Profile
-	from     time.Time
-	arrivals []*single
-	byID     map[string]*single // those that wait
-	hasMore  bool               // there are more than are kept
+	profile      *profile.Profile
+	beginsAt     time.Time
+	keptArrivals []*single
+	byID         map[string]*single // those that wait
+	hasMore      bool               // there are more than are kept
 }
 
 // newSingles returns nil unless matches are pairs of tickets whose cost is known beforehand.
@@ -46,23 +46,23 @@ func newSingles(p *profile.Profile, from time.Time) *singles {
 	if len(p.Trade) == 0 || least != 2 || most != 2 || len(p.Teams) != 2 || len(p.LeastSteps()) > 0 || p.Accept > 0 {
 		return nil
 	}
-	return &singles{profile: p, from: from, byID: map[string]*single{}}
+	return &singles{profile: p, beginsAt: from, byID: map[string]*single{}}
 }
 
-func (s *singles) seconds(at time.Time) float64 { return at.Sub(s.from).Seconds() }
+func (s *singles) secondsAt(at time.Time) float64 { return at.Sub(s.beginsAt).Seconds() }
 
-// arrive keeps a ticket. Nil singles ignore it.
-func (s *singles) arrive(a *Arrival) {
+// addArrival keeps a ticket. Nil singles ignore it.
+func (s *singles) addArrival(a *Arrival) {
 	if s == nil || s.hasMore || len(a.Ticket.Players) != 1 {
 		return
 	}
-	if len(s.arrivals) == optimumKept {
+	if len(s.keptArrivals) == optimumKept {
 		s.hasMore = true
 		return
 	}
-	one := &single{createdAt: s.seconds(a.Ticket.Created), seenAt: s.seconds(a.SeenAt), leftAt: math.Inf(1)}
+	one := &single{createdAt: s.secondsAt(a.Ticket.Created), seenAt: s.secondsAt(a.SeenAt), leftAt: math.Inf(1)}
 	if a.Why != Stayed {
-		one.leftAt = s.seconds(a.LeftAt)
+		one.leftAt = s.secondsAt(a.LeftAt)
 	}
 	for _, t := range s.profile.Trade {
 		x, ok := numberOf(s.profile, &a.Ticket.Players[0], t.Attribute)
@@ -71,7 +71,7 @@ func (s *singles) arrive(a *Arrival) {
 		}
 		one.numbers = append(one.numbers, x)
 	}
-	s.arrivals, s.byID[a.Ticket.ID] = append(s.arrivals, one), one
+	s.keptArrivals, s.byID[a.Ticket.ID] = append(s.keptArrivals, one), one
 }
 
 // recordPaid notes what a ticket paid that was matched or left at a moment.
@@ -80,13 +80,13 @@ func (s *singles) recordPaid(ticket string, at time.Time, paid float64) {
 		return
 	}
 	if one := s.byID[ticket]; one != nil {
-		one.cost = s.seconds(at) - one.createdAt + paid
+		one.costSeconds = s.secondsAt(at) - one.createdAt + paid
 		delete(s.byID, ticket)
 	}
 }
 
-// distance is what a pair of tickets costs, in seconds of waiting.
-func (s *singles) distance(a, b *single) (seconds float64) {
+// pairCost is what a pair of tickets costs, in seconds of waiting.
+func (s *singles) pairCost(a, b *single) (seconds float64) {
 	for i, t := range s.profile.Trade {
 		if d := math.Abs(a.numbers[i] - b.numbers[i]); !math.IsNaN(d) {
 			seconds = float64(seconds + d/t.PerSecond)
@@ -95,36 +95,37 @@ func (s *singles) distance(a, b *single) (seconds float64) {
 	return seconds
 }
 
-// compare compares what tickets paid with the least that they could have; nil: there is nothing to compare.
-func (s *singles) compare(end time.Time) *Optimum {
-	if s == nil || len(s.arrivals) == 0 {
+// compareOptimum compares what tickets paid with the least that they could have; nil: there is nothing to compare.
+func (s *singles) compareOptimum(end time.Time) *Optimum {
+	if s == nil || len(s.keptArrivals) == 0 {
 		return nil
 	}
 	var paid, least float64
 	tickets := 0
-	blocks := min(optimumBlocks, (len(s.arrivals)+optimumTickets-1)/optimumTickets)
+	blocks := min(optimumBlocks, (len(s.keptArrivals)+optimumTickets-1)/optimumTickets)
 	for k := range blocks {
-		first := k * len(s.arrivals) / blocks
-		after := min((k+1)*len(s.arrivals)/blocks, first+optimumTickets)
-		b := block{singles: s, tickets: s.arrivals[first:after], begin: math.Inf(-1), end: s.seconds(end)}
+		first := k * len(s.keptArrivals) / blocks
+		after := min((k+1)*len(s.keptArrivals)/blocks, first+optimumTickets)
+		b := block{singles: s, tickets: s.keptArrivals[first:after], beginSecond: math.Inf(-1),
+			endSecond: s.secondsAt(end)}
 		if first > 0 {
-			b.begin = s.arrivals[first].seenAt
+			b.beginSecond = s.keptArrivals[first].seenAt
 		}
-		if after < len(s.arrivals) {
-			b.end = s.arrivals[after].seenAt
+		if after < len(s.keptArrivals) {
+			b.endSecond = s.keptArrivals[after].seenAt
 		}
 		tickets += len(b.tickets)
 		least = float64(least + b.leastCost())
 		for _, one := range b.tickets {
-			paid = float64(paid + one.cost)
+			paid = float64(paid + one.costSeconds)
 		}
 	}
 	if least <= 0 {
 		return nil
 	}
 	return &Optimum{
-		Tickets: tickets, Least: rounded(least / float64(tickets)), Paid: rounded(paid / float64(tickets)),
-		Ratio: rounded(paid / least),
+		Tickets: tickets, Least: roundNumber(least / float64(tickets)), Paid: roundNumber(paid / float64(tickets)),
+		Ratio: roundNumber(paid / least),
 	}
 }
 
@@ -134,8 +135,8 @@ func (s *singles) compare(end time.Time) *Optimum {
 type block struct {
 	singles *singles
 
-	tickets    []*single
-	begin, end float64
+	tickets                []*single
+	beginSecond, endSecond float64
 }
 
 func (b *block) leastCost() float64 {
@@ -145,9 +146,9 @@ func (b *block) leastCost() float64 {
 		if at >= min(x.leftAt, y.leftAt) {
 			return math.Inf(1)
 		}
-		return 2*at - x.createdAt - y.createdAt + b.singles.distance(x, y)
+		return 2*at - x.createdAt - y.createdAt + b.singles.pairCost(x, y)
 	}, func(i int) float64 {
 		x := b.tickets[i]
-		return max(0, min(b.end, x.leftAt, x.seenAt+x.seenAt-b.begin)-x.createdAt)
+		return max(0, min(b.endSecond, x.leftAt, x.seenAt+x.seenAt-b.beginSecond)-x.createdAt)
 	})
 }

@@ -7,18 +7,18 @@ import (
 
 // waiting is a ticket in the virtual queue.
 type waiting struct {
-	arrival Arrival
+	queuedArrival Arrival
 
 	readyChecks int // how many ready checks it had
 }
 
 // event is something that happens to tickets at a moment.
 type event struct {
-	happensAt time.Time
-	n         int // events of one moment happen in the order in which they were made
-	ticket    string
-	leaves    bool     // the ticket leaves the queue
-	returns   []string // tickets of a ready check that failed
+	happensAt   time.Time
+	sequence    int // events of one moment happen in the order in which they were made
+	ticket      string
+	isLeaving   bool     // the ticket leaves the queue
+	returnedIDs []string // tickets of a ready check that failed
 }
 
 // events is a heap of future events.
@@ -27,21 +27,21 @@ type events struct {
 	madeCount int
 }
 
-func (e *events) put(v event) {
+func (e *events) putEvent(v event) {
 	e.madeCount++
-	v.n = e.madeCount
+	v.sequence = e.madeCount
 	heap.Push((*eventHeap)(e), v)
 }
 
-// next returns when the first event happens; zero: never.
-func (e *events) next() time.Time {
+// nextAt returns when the first event happens; zero: never.
+func (e *events) nextAt() time.Time {
 	if len(e.queue) == 0 {
 		return time.Time{}
 	}
 	return e.queue[0].happensAt
 }
 
-func (e *events) pop() event {
+func (e *events) popEvent() event {
 	v, _ := heap.Pop((*eventHeap)(e)).(event)
 	return v
 }
@@ -54,7 +54,7 @@ func (h *eventHeap) Less(i, j int) bool {
 	if !a.happensAt.Equal(b.happensAt) {
 		return a.happensAt.Before(b.happensAt)
 	}
-	return a.n < b.n
+	return a.sequence < b.sequence
 }
 func (h *eventHeap) Swap(i, j int) { h.queue[i], h.queue[j] = h.queue[j], h.queue[i] }
 func (h *eventHeap) Push(v any) {

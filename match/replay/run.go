@@ -25,34 +25,34 @@ type proposal struct {
 type run struct {
 	input *Input
 
-	engine   *decide.Engine
-	queue    map[string]*waiting
-	events   events
-	servers  *servers
-	arrivals func() (Arrival, error, bool)
-	next     *Arrival // the ticket that arrives next; nil: none
+	engine         *decide.Engine
+	waitingByID    map[string]*waiting
+	eventHeap      events
+	servers        *servers
+	nextArrival    func() (Arrival, error, bool)
+	pendingArrival *Arrival // the ticket that arrives next; nil: none
 
-	replayed, recorded *sums
-	reproduced         Reproduced
-	seeds              map[uint64]bool
-	censored           int
-	lacking            lacking
-	past               *pastTrades // nil: costs of the history are not known
-	singles            *singles    // nil: matches are no pairs of tickets
-	progressAt         time.Time   // the virtual time of the last call of Progress
+	replayedSums, recordedSums *sums
+	reproducedCounts           Reproduced
+	recordedSeeds              map[uint64]bool
+	censoredCount              int
+	lackingCounts              lacking
+	pastCosts                  *pastTrades // nil: costs of the history are not known
+	singleTickets              *singles    // nil: matches are no pairs of tickets
+	progressAt                 time.Time   // the virtual time of the last call of Progress
 }
 
 // Run runs a replay. Its memory grows with the tickets that wait at the same time, not with their total. Errors: the
 // input cannot be replayed; those of Arrivals and Matches; ctx ended.
 func Run(ctx context.Context, in Input) (*Report, error) {
-	if err := in.check(); err != nil {
+	if err := in.checkBounds(); err != nil {
 		return nil, err
 	}
 	r := &run{
-		input: &in, engine: decide.New(in.Version, in.Seed), queue: map[string]*waiting{},
-		servers:  newServers(in.Capacity),
-		replayed: newSums(&in), recorded: newSums(&in), seeds: map[uint64]bool{},
-		past: newPastTrades(in.Version.Profile), singles: newSingles(in.Version.Profile, in.Begin),
+		input: &in, engine: decide.New(in.Version, in.Seed), waitingByID: map[string]*waiting{},
+		servers:      newServers(in.Capacity),
+		replayedSums: newSums(&in), recordedSums: newSums(&in), recordedSeeds: map[uint64]bool{},
+		pastCosts: newPastTrades(in.Version.Profile), singleTickets: newSingles(in.Version.Profile, in.Begin),
 	}
 	var regions []decide.Region
 	for _, name := range in.Regions {
@@ -61,156 +61,156 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	r.engine.SetRegions(regions)
 	arrivals, stop := iter.Pull2(in.Arrivals)
 	defer stop()
-	r.arrivals = arrivals
-	if err := r.pass(ctx); err != nil {
+	r.nextArrival = arrivals
+	if err := r.passTime(ctx); err != nil {
 		return nil, err
 	}
-	return r.report()
+	return r.buildReport()
 }
 
-// pass moves virtual time from event to event until the end.
-func (r *run) pass(ctx context.Context) error {
-	if err := r.advance(); err != nil {
+// passTime moves virtual time from event to event until the end.
+func (r *run) passTime(ctx context.Context) error {
+	if err := r.readArrival(); err != nil {
 		return err
 	}
-	r.progress(r.input.Begin)
+	r.reportProgress(r.input.Begin)
 	for ctx.Err() == nil {
-		at, ok := r.moment()
+		at, ok := r.nextMoment()
 		if !ok {
-			return r.end()
+			return r.countWaiting()
 		}
-		if err := r.happen(at); err != nil {
+		if err := r.handleMoment(at); err != nil {
 			return err
 		}
-		r.progress(at)
+		r.reportProgress(at)
 	}
 	return ctx.Err()
 }
 
-// moment returns the time of the next event; ok is false if none follows before the end.
-func (r *run) moment() (at time.Time, ok bool) {
+// nextMoment returns the time of the next event; ok is false if none follows before the end.
+func (r *run) nextMoment() (at time.Time, ok bool) {
 	at = r.input.End
 	earlier := func(t time.Time) {
 		if !t.IsZero() && t.Before(at) {
 			at = t
 		}
 	}
-	if r.next != nil {
-		earlier(r.next.SeenAt)
+	if r.pendingArrival != nil {
+		earlier(r.pendingArrival.SeenAt)
 	}
-	earlier(r.events.next())
-	earlier(r.servers.next())
+	earlier(r.eventHeap.nextAt())
+	earlier(r.servers.nextChange())
 	if t, waits := r.engine.Next(); waits {
 		earlier(t)
 	}
 	return at, at.Before(r.input.End)
 }
 
-// happen handles all events of a moment. The engine first does the work that is due by then, as in the director loop.
-func (r *run) happen(at time.Time) error {
+// handleMoment handles all events of a moment. The engine first does the work that is due by then, as in the director loop.
+func (r *run) handleMoment(at time.Time) error {
 	if due, ok := r.engine.Next(); ok && !due.After(at) {
-		r.decide(at)
+		r.runEngine(at)
 	}
 	changed := false
-	for len(r.events.queue) > 0 && !r.events.next().After(at) {
-		changed = r.event(r.events.pop()) || changed
+	for len(r.eventHeap.queue) > 0 && !r.eventHeap.nextAt().After(at) {
+		changed = r.handleEvent(r.eventHeap.popEvent()) || changed
 	}
-	for _, d := range r.servers.advance(at) {
-		r.seat(d.proposal, at)
+	for _, d := range r.servers.advanceTo(at) {
+		r.countSeated(d.proposal, at)
 	}
-	for r.next != nil && !r.next.SeenAt.After(at) {
+	for r.pendingArrival != nil && !r.pendingArrival.SeenAt.After(at) {
 		changed = true
-		r.arrive(*r.next)
-		if err := r.advance(); err != nil {
+		r.addArrival(*r.pendingArrival)
+		if err := r.readArrival(); err != nil {
 			return err
 		}
 	}
 	if changed {
-		r.decide(at)
+		r.runEngine(at)
 	}
 	return nil
 }
 
-// advance reads the next arrival.
-func (r *run) advance() error {
-	a, err, ok := r.arrivals()
+// readArrival reads the next arrival.
+func (r *run) readArrival() error {
+	a, err, ok := r.nextArrival()
 	if err != nil {
 		return err
 	}
-	r.next = nil
+	r.pendingArrival = nil
 	if ok {
-		a.SeenAt = later(a.SeenAt, r.input.Begin)
-		r.next = &a
+		a.SeenAt = laterTime(a.SeenAt, r.input.Begin)
+		r.pendingArrival = &a
 	}
 	return nil
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}
 	return a
 }
 
-func (r *run) arrive(a Arrival) {
+func (r *run) addArrival(a Arrival) {
 	if ok, why := r.engine.Candidate(a.Ticket); !ok {
 		if a.Recorded == nil && len(a.Ticket.Profiles) == 0 {
 			return // the profile's pool does not admit it
 		}
 		// It is counted all the same: it waits in vain until it leaves. The engine leaves it out.
-		r.lacking.add(why)
+		r.lackingCounts.addLacks(why)
 	}
-	r.remember(&a)
-	r.replayed.arrived(&a)
-	r.singles.arrive(&a)
-	w := &waiting{arrival: a}
-	r.queue[a.Ticket.ID] = w
+	r.rememberOutcome(&a)
+	r.replayedSums.countArrival(&a)
+	r.singleTickets.addArrival(&a)
+	w := &waiting{queuedArrival: a}
+	r.waitingByID[a.Ticket.ID] = w
 	r.engine.Add(a.Ticket)
 	// A ticket that declined in the history leaves in a ready check of the replay, unless the answers are drawn.
 	if a.Why != Stayed && (a.Why != Declined || r.input.Accept.Drawn) {
-		r.events.put(event{happensAt: later(a.LeftAt, a.LeftSeen), ticket: a.Ticket.ID, leaves: true})
+		r.eventHeap.putEvent(event{happensAt: laterTime(a.LeftAt, a.LeftSeen), ticket: a.Ticket.ID, isLeaving: true})
 	}
 }
 
-// event handles one event, and reports whether the engine has something to decide.
-func (r *run) event(e event) bool {
-	if !e.leaves {
-		r.engine.Return(e.returns...)
+// handleEvent handles one event, and reports whether the engine has something to decide.
+func (r *run) handleEvent(e event) bool {
+	if !e.isLeaving {
+		r.engine.Return(e.returnedIDs...)
 		return true
 	}
-	if w := r.queue[e.ticket]; w != nil {
+	if w := r.waitingByID[e.ticket]; w != nil {
 		// Nothing to decide afterwards: a ticket that leaves makes no match possible.
-		r.leave(w, w.arrival.Why, e.happensAt)
+		r.removeTicket(w, w.queuedArrival.Why, e.happensAt)
 	}
 	return false
 }
 
-func (r *run) leave(w *waiting, why Leaving, at time.Time) {
-	delete(r.queue, w.arrival.Ticket.ID)
-	r.engine.Remove(w.arrival.Ticket.ID)
-	r.replayed.countLeft(&w.arrival, why, at)
-	r.differ(w, nil, at)
-	r.singles.recordPaid(w.arrival.Ticket.ID, at, 0)
+func (r *run) removeTicket(w *waiting, why Leaving, at time.Time) {
+	delete(r.waitingByID, w.queuedArrival.Ticket.ID)
+	r.engine.Remove(w.queuedArrival.Ticket.ID)
+	r.replayedSums.countLeft(&w.queuedArrival, why, at)
+	r.noteDifference(w, nil, at)
+	r.singleTickets.recordPaid(w.queuedArrival.Ticket.ID, at, 0)
 }
 
-// decide lets the engine decide about everything that it has to.
-func (r *run) decide(at time.Time) {
+// runEngine lets the engine decide about everything that it has to.
+func (r *run) runEngine(at time.Time) {
 	for done := false; !done; {
 		var found []decide.Proposal
 		found, done = r.engine.Run(at, Effort)
 		for _, f := range found {
-			r.propose(f, at)
+			r.proposeMatch(f, at)
 		}
 	}
 }
 
-// propose asks the players of a match, and finds it a server.
-func (r *run) propose(found decide.Proposal, at time.Time) {
+// proposeMatch asks the players of a match, and finds it a server.
+func (r *run) proposeMatch(found decide.Proposal, at time.Time) {
 	p := &proposal{decision: found, proposedAt: at}
 	for _, id := range found.Tickets {
-		p.tickets = append(p.tickets, r.queue[id])
+		p.tickets = append(p.tickets, r.waitingByID[id])
 	}
-	if r.hasLostTickets(p) || r.input.Version.Profile.Accept > 0 && !r.accepted(p) {
+	if r.hasLostTickets(p) || r.input.Version.Profile.Accept > 0 && !r.askPlayers(p) {
 		return
 	}
 	var regions []string
@@ -218,14 +218,14 @@ func (r *run) propose(found decide.Proposal, at time.Time) {
 		regions = append(regions, region.Name)
 	}
 	for _, w := range p.tickets {
-		delete(r.queue, w.arrival.Ticket.ID)
-		r.engine.Remove(w.arrival.Ticket.ID)
+		delete(r.waitingByID, w.queuedArrival.Ticket.ID)
+		r.engine.Remove(w.queuedArrival.Ticket.ID)
 	}
-	if r.servers.room(regions) {
-		r.seat(p, at)
+	if r.servers.hasRoom(regions) {
+		r.countSeated(p, at)
 		return
 	}
-	r.servers.waiting = append(r.servers.waiting, decided{p, regions})
+	r.servers.waitingMatches = append(r.servers.waitingMatches, decided{p, regions})
 }
 
 // hasLostTickets drops a match of which a ticket had left already, when the worker learns of it: its commit failed, and
@@ -234,27 +234,28 @@ func (r *run) hasLostTickets(p *proposal) bool {
 	var at time.Time
 	var stay []string
 	for _, w := range p.tickets {
-		if w.arrival.Why != Stayed && w.arrival.Why != Declined && !w.arrival.LeftAt.After(p.proposedAt) {
-			at = later(at, w.arrival.LeftSeen)
+		if w.queuedArrival.Why != Stayed && w.queuedArrival.Why != Declined &&
+			!w.queuedArrival.LeftAt.After(p.proposedAt) {
+			at = laterTime(at, w.queuedArrival.LeftSeen)
 		} else {
-			stay = append(stay, w.arrival.Ticket.ID)
+			stay = append(stay, w.queuedArrival.Ticket.ID)
 		}
 	}
 	if at.IsZero() {
 		return false
 	}
-	r.events.put(event{happensAt: at, returns: stay})
+	r.eventHeap.putEvent(event{happensAt: at, returnedIDs: stay})
 	return true
 }
 
-// accepted asks the players. A party that declines leaves when the ready check ends, and the others are candidates
+// askPlayers asks the players. A party that declines leaves when the ready check ends, and the others are candidates
 // again.
-func (r *run) accepted(p *proposal) bool {
+func (r *run) askPlayers(p *proposal) bool {
 	var stay []string
 	var decline []*waiting
 	for _, w := range p.tickets {
-		if r.input.Accept.accepts(w, r.input.Seed) {
-			stay = append(stay, w.arrival.Ticket.ID)
+		if r.input.Accept.acceptsMatch(w, r.input.Seed) {
+			stay = append(stay, w.queuedArrival.Ticket.ID)
 		} else {
 			decline = append(decline, w)
 		}
@@ -264,48 +265,48 @@ func (r *run) accepted(p *proposal) bool {
 		return true
 	}
 	for _, w := range decline {
-		r.leave(w, Declined, p.proposedAt)
+		r.removeTicket(w, Declined, p.proposedAt)
 	}
-	r.events.put(event{happensAt: p.proposedAt.Add(r.input.Version.Profile.Accept), returns: stay})
+	r.eventHeap.putEvent(event{happensAt: p.proposedAt.Add(r.input.Version.Profile.Accept), returnedIDs: stay})
 	return false
 }
 
-// seat counts a match that has its server.
-func (r *run) seat(p *proposal, at time.Time) {
-	r.replayed.match(matchOf(r.input.Version.Number, &p.decision))
-	r.replayed.band(p, at)
-	paid := r.replayed.trade.match(p)
+// countSeated counts a match that has its server.
+func (r *run) countSeated(p *proposal, at time.Time) {
+	r.replayedSums.countMatch(matchOf(r.input.Version.Number, &p.decision))
+	r.replayedSums.countBand(p, at)
+	paid := r.replayedSums.tradeCosts.countMatch(p)
 	for _, w := range p.tickets {
-		r.singles.recordPaid(w.arrival.Ticket.ID, at, paid)
-		r.replayed.matched(&w.arrival, at)
-		if w.arrival.Recorded != nil && r.instant(w.arrival.Recorded).Before(at) {
-			r.censored++
+		r.singleTickets.recordPaid(w.queuedArrival.Ticket.ID, at, paid)
+		r.replayedSums.countMatched(&w.queuedArrival, at)
+		if w.queuedArrival.Recorded != nil && r.recordedInstant(w.queuedArrival.Recorded).Before(at) {
+			r.censoredCount++
 		}
 	}
-	r.compare(p)
+	r.compareMatch(p)
 }
 
-// instant returns when a ticket got its recorded match: its decision, or its server if capacity is limited.
-func (r *run) instant(was *RecordedMatch) time.Time {
+// recordedInstant returns when a ticket got its recorded match: its decision, or its server if capacity is limited.
+func (r *run) recordedInstant(was *RecordedMatch) time.Time {
 	if r.input.Capacity.Recorded {
 		return was.SeatedAt
 	}
 	return was.DecidedAt
 }
 
-// end counts those that wait at the end.
-func (r *run) end() error {
-	for _, d := range r.servers.waiting {
+// countWaiting counts those that wait at the end.
+func (r *run) countWaiting() error {
+	for _, d := range r.servers.waitingMatches {
 		for _, w := range d.proposal.tickets {
-			r.queue[w.arrival.Ticket.ID] = w
+			r.waitingByID[w.queuedArrival.Ticket.ID] = w
 		}
 	}
-	for _, w := range r.queue {
-		r.replayed.countLeft(&w.arrival, Stayed, r.input.End)
-		r.singles.recordPaid(w.arrival.Ticket.ID, r.input.End, 0)
-		r.differ(w, nil, r.input.End)
-		if w.arrival.Recorded != nil && r.instant(w.arrival.Recorded).Before(r.input.End) {
-			r.censored++
+	for _, w := range r.waitingByID {
+		r.replayedSums.countLeft(&w.queuedArrival, Stayed, r.input.End)
+		r.singleTickets.recordPaid(w.queuedArrival.Ticket.ID, r.input.End, 0)
+		r.noteDifference(w, nil, r.input.End)
+		if w.queuedArrival.Recorded != nil && r.recordedInstant(w.queuedArrival.Recorded).Before(r.input.End) {
+			r.censoredCount++
 		}
 	}
 	if r.input.Matches == nil {
@@ -315,36 +316,36 @@ func (r *run) end() error {
 		if err != nil {
 			return err
 		}
-		r.recorded.match(m)
+		r.recordedSums.countMatch(m)
 	}
 	return nil
 }
 
-func (r *run) progress(at time.Time) {
+func (r *run) reportProgress(at time.Time) {
 	if r.input.Progress != nil && at.Sub(r.progressAt) >= r.input.End.Sub(r.input.Begin)/100 {
 		r.progressAt = at
 		r.input.Progress(at)
 	}
 }
 
-// report returns the report of the finished replay.
-func (r *run) report() (*Report, error) {
+// buildReport returns the report of the finished replay.
+func (r *run) buildReport() (*Report, error) {
 	out := &Report{
 		Schema: 1, Profile: r.input.Version.Profile.Name, Version: r.input.Version.Number, From: r.input.Begin.UTC(),
 		To:       r.input.End.UTC(),
 		Seed:     r.input.Seed,
-		Replayed: r.replayed.finish(), Censored: r.censored,
-		Optimum: r.singles.compare(r.input.End), NoCandidates: r.lacking.summary(),
-		NotReproduced: slices.Clip(r.notes()),
+		Replayed: r.replayedSums.finishSide(), Censored: r.censoredCount,
+		Optimum: r.singleTickets.compareOptimum(r.input.End), NoCandidates: r.lackingCounts.reasonSummary(),
+		NotReproduced: slices.Clip(r.reportNotes()),
 	}
 	if r.input.Matches != nil {
-		recorded := r.recorded.finish()
-		if r.past == nil {
+		recorded := r.recordedSums.finishSide()
+		if r.pastCosts == nil {
 			recorded.Trade = nil
 		}
 		out.Recorded = &recorded
-		r.reproduced.Owners = len(r.seeds)
-		out.Reproduced = &r.reproduced
+		r.reproducedCounts.Owners = len(r.recordedSeeds)
+		out.Reproduced = &r.reproducedCounts
 	}
 	return out, nil
 }

@@ -9,10 +9,10 @@ import (
 // sketch counts numbers so that quantiles are known within 2 % of their value, in memory that does not grow with their
 // number: some thousand buckets at most, each 2 % wider than the one before it. The quantile is the mean of its bucket.
 type sketch struct {
-	n       int
-	sum     float64
-	max     float64
-	buckets map[int]bucket // by index, which orders the numbers
+	numberCount  int
+	numberSum    float64
+	greatest     float64
+	bucketCounts map[int]bucket // by index, which orders the numbers
 }
 
 type bucket struct {
@@ -27,17 +27,17 @@ const (
 	least = 1e-6
 )
 
-func (s *sketch) add(x float64) {
-	if s.buckets == nil {
-		s.buckets = map[int]bucket{}
+func (s *sketch) addNumber(x float64) {
+	if s.bucketCounts == nil {
+		s.bucketCounts = map[int]bucket{}
 	}
 	i := bucketOf(x)
-	s.buckets[i] = bucket{s.buckets[i].n + 1, float64(s.buckets[i].sum + x)}
-	s.sum = float64(s.sum + x)
-	if s.n == 0 || x > s.max {
-		s.max = x
+	s.bucketCounts[i] = bucket{s.bucketCounts[i].n + 1, float64(s.bucketCounts[i].sum + x)}
+	s.numberSum = float64(s.numberSum + x)
+	if s.numberCount == 0 || x > s.greatest {
+		s.greatest = x
 	}
-	s.n++
+	s.numberCount++
 }
 
 func bucketOf(x float64) int {
@@ -51,30 +51,31 @@ func bucketOf(x float64) int {
 	return i
 }
 
-// quantile returns the number below which the fraction q of them is; 0 without numbers.
-func (s *sketch) quantile(q float64) float64 {
-	rank, seen := int(math.Ceil(q*float64(s.n))), 0
-	for _, b := range slices.Sorted(maps.Keys(s.buckets)) {
-		if seen += s.buckets[b].n; seen >= rank {
-			return s.buckets[b].sum / float64(s.buckets[b].n)
+// quantileOf returns the number below which the fraction q of them is; 0 without numbers.
+func (s *sketch) quantileOf(q float64) float64 {
+	rank, seen := int(math.Ceil(q*float64(s.numberCount))), 0
+	for _, b := range slices.Sorted(maps.Keys(s.bucketCounts)) {
+		if seen += s.bucketCounts[b].n; seen >= rank {
+			return s.bucketCounts[b].sum / float64(s.bucketCounts[b].n)
 		}
 	}
 	return 0
 }
 
-// summary returns the quantiles for a report.
-func (s *sketch) summary() Quantiles {
-	if s.n == 0 {
+// quantileSummary returns the quantiles for a report.
+func (s *sketch) quantileSummary() Quantiles {
+	if s.numberCount == 0 {
 		return Quantiles{}
 	}
 	return Quantiles{
-		N: s.n, Mean: rounded(s.sum / float64(s.n)), P50: rounded(s.quantile(0.5)), P90: rounded(s.quantile(0.9)),
-		P95: rounded(s.quantile(0.95)), P99: rounded(s.quantile(0.99)), Max: rounded(s.max),
+		N: s.numberCount, Mean: roundNumber(s.numberSum / float64(s.numberCount)), P50: roundNumber(s.quantileOf(0.5)),
+		P90: roundNumber(s.quantileOf(0.9)),
+		P95: roundNumber(s.quantileOf(0.95)), P99: roundNumber(s.quantileOf(0.99)), Max: roundNumber(s.greatest),
 	}
 }
 
-// rounded keeps three digits after the point, or four digits in all of small numbers.
-func rounded(x float64) float64 {
+// roundNumber keeps three digits after the point, or four digits in all of small numbers.
+func roundNumber(x float64) float64 {
 	if x == 0 {
 		return 0
 	}

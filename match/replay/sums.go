@@ -19,25 +19,25 @@ const points = 60
 
 // sums adds up one side of a report.
 type sums struct {
-	from         time.Time
-	part         time.Duration
-	seats        int // of a match
-	side         Side
-	waitingTimes sketch
-	bins         []int
-	rules        map[string]*ruleSums
-	order        []string // the profile's rules
-	pings        sketch
-	fill         sketch
-	line         [points]pointSums
-	trade        tradeSums
-	bands        []bandSums // as edges, and one for all others
-	spread       string     // the id of the rule whose values bands have; "": none
+	beginsAt      time.Time
+	partLength    time.Duration
+	seatCount     int // of a match
+	side          Side
+	waitingTimes  sketch
+	waitBins      []int
+	ruleSums      map[string]*ruleSums
+	ruleOrder     []string // the profile's rules
+	latencySketch sketch
+	fillSketch    sketch
+	linePoints    [points]pointSums
+	tradeCosts    tradeSums
+	waitBands     []bandSums // as edges, and one for all others
+	spreadRule    string     // the id of the rule whose values bands have; "": none
 }
 
 type bandSums struct {
-	matches int
-	spread  float64
+	matchCount int
+	spreadSum  float64
 }
 
 type ruleSums struct {
@@ -46,70 +46,70 @@ type ruleSums struct {
 }
 
 type pointSums struct {
-	arrived, matched int
-	waitingSum       float64
+	arrivedCount, matchedCount int
+	waitingSum                 float64
 }
 
 func newSums(in *Input) *sums {
-	s := &sums{from: in.Begin, part: max(1, in.End.Sub(in.Begin)/points), bins: make([]int, len(edges)+1),
-		rules: map[string]*ruleSums{},
-		bands: make([]bandSums, len(edges)+1), trade: newTradeSums(in.Version.Profile)}
+	s := &sums{beginsAt: in.Begin, partLength: max(1, in.End.Sub(in.Begin)/points), waitBins: make([]int, len(edges)+1),
+		ruleSums:  map[string]*ruleSums{},
+		waitBands: make([]bandSums, len(edges)+1), tradeCosts: newTradeSums(in.Version.Profile)}
 	for _, r := range in.Version.Profile.Rules {
-		s.order = append(s.order, r.ID)
-		if s.spread == "" && (r.Kind == profile.Near || r.Kind == profile.Balance) {
-			s.spread = r.ID
+		s.ruleOrder = append(s.ruleOrder, r.ID)
+		if s.spreadRule == "" && (r.Kind == profile.Near || r.Kind == profile.Balance) {
+			s.spreadRule = r.ID
 		}
 	}
 	for _, t := range in.Version.Profile.Teams {
-		s.seats += t.Max
+		s.seatCount += t.Max
 	}
 	return s
 }
 
-func (s *sums) point(at time.Time) *pointSums {
-	return &s.line[max(0, min(points-1, int(at.Sub(s.from)/s.part)))]
+func (s *sums) pointAt(at time.Time) *pointSums {
+	return &s.linePoints[max(0, min(points-1, int(at.Sub(s.beginsAt)/s.partLength)))]
 }
 
-func (s *sums) arrived(a *Arrival) {
+func (s *sums) countArrival(a *Arrival) {
 	s.side.Tickets++
 	s.side.Players += len(a.Ticket.Players)
-	s.point(a.SeenAt).arrived++
+	s.pointAt(a.SeenAt).arrivedCount++
 }
 
 func binOf(seconds float64) int {
 	return sort.Search(len(edges), func(i int) bool { return seconds < edges[i] })
 }
 
-// band counts a match by the mean waiting of its tickets.
-func (s *sums) band(p *proposal, at time.Time) {
+// countBand counts a match by the mean waiting of its tickets.
+func (s *sums) countBand(p *proposal, at time.Time) {
 	waited := time.Duration(0)
 	for _, w := range p.tickets {
-		waited += max(0, at.Sub(w.arrival.Ticket.Created))
+		waited += max(0, at.Sub(w.queuedArrival.Ticket.Created))
 	}
 	for _, r := range p.decision.Rules {
-		if r.ID == s.spread && r.Text != "ended" {
-			b := &s.bands[binOf(waited.Seconds()/float64(len(p.tickets)))]
-			b.matches++
-			b.spread = float64(b.spread + r.Value)
+		if r.ID == s.spreadRule && r.Text != "ended" {
+			b := &s.waitBands[binOf(waited.Seconds()/float64(len(p.tickets)))]
+			b.matchCount++
+			b.spreadSum = float64(b.spreadSum + r.Value)
 		}
 	}
 }
 
-// matched counts a ticket that got its match at a moment.
-func (s *sums) matched(a *Arrival, at time.Time) {
+// countMatched counts a ticket that got its match at a moment.
+func (s *sums) countMatched(a *Arrival, at time.Time) {
 	wait := max(0, at.Sub(a.Ticket.Created).Seconds())
 	s.side.Matched++
-	s.waitingTimes.add(wait)
-	s.bins[binOf(wait)]++
-	s.trade.addWaiting(a.Ticket, at)
-	p := s.point(at)
-	p.matched++
+	s.waitingTimes.addNumber(wait)
+	s.waitBins[binOf(wait)]++
+	s.tradeCosts.addWaiting(a.Ticket, at)
+	p := s.pointAt(at)
+	p.matchedCount++
 	p.waitingSum = float64(p.waitingSum + wait)
 }
 
 // countLeft counts a ticket that left at a moment without a match.
 func (s *sums) countLeft(a *Arrival, why Leaving, at time.Time) {
-	s.trade.addWaiting(a.Ticket, at)
+	s.tradeCosts.addWaiting(a.Ticket, at)
 	switch why {
 	case Quit:
 		s.side.NeverMatched.Quit++
@@ -122,11 +122,11 @@ func (s *sums) countLeft(a *Arrival, why Leaving, at time.Time) {
 	}
 }
 
-func (s *sums) match(m Match) {
+func (s *sums) countMatch(m Match) {
 	s.side.Matches++
-	s.fill.add(float64(m.Players) / float64(max(1, s.seats)))
+	s.fillSketch.addNumber(float64(m.Players) / float64(max(1, s.seatCount)))
 	if m.Latency > 0 {
-		s.pings.add(float64(m.Latency))
+		s.latencySketch.addNumber(float64(m.Latency))
 	}
 	for i, p := range m.Preferences {
 		if i == len(s.side.Preferences) {
@@ -137,15 +137,15 @@ func (s *sums) match(m Match) {
 		}
 	}
 	for _, r := range m.Rules {
-		sum := s.rules[r.ID]
+		sum := s.ruleSums[r.ID]
 		if sum == nil {
 			sum = &ruleSums{}
-			s.rules[r.ID] = sum
+			s.ruleSums[r.ID] = sum
 		}
 		if r.Text == "ended" {
 			sum.ended++
 		} else {
-			sum.values.add(r.Value)
+			sum.values.addNumber(r.Value)
 		}
 	}
 }
@@ -162,28 +162,29 @@ func matchOf(version int, found *decide.Proposal) Match {
 	return m
 }
 
-// finish returns the side.
-func (s *sums) finish() Side {
+// finishSide returns the side.
+func (s *sums) finishSide() Side {
 	side := s.side
-	side.Waiting, side.Latency, side.Fill = s.waitingTimes.summary(), s.pings.summary(), s.fill.summary()
-	for i, n := range s.bins {
+	side.Waiting, side.Latency, side.Fill = s.waitingTimes.quantileSummary(), s.latencySketch.quantileSummary(), s.fillSketch.quantileSummary()
+	for i, n := range s.waitBins {
 		bin := Bin{Tickets: n}
 		if i < len(edges) {
 			bin.UpTo = edges[i]
 		}
 		side.Bins = append(side.Bins, bin)
 	}
-	side.Bands, side.Trade = s.finishBands(), s.trade.summary()
+	side.Bands, side.Trade = s.finishBands(), s.tradeCosts.costSummary()
 	side.Quality = []Quality{}
 	for _, id := range s.ruleIDs() {
 		side.Quality = append(side.Quality,
-			Quality{Rule: id, Values: s.rules[id].values.summary(), Ended: s.rules[id].ended})
+			Quality{Rule: id, Values: s.ruleSums[id].values.quantileSummary(), Ended: s.ruleSums[id].ended})
 	}
-	for i := range s.line {
-		p := &s.line[i]
-		point := Point{At: s.from.Add(time.Duration(i) * s.part), Arrived: p.arrived, Matched: p.matched}
-		if p.matched > 0 {
-			point.MeanWaiting = rounded(p.waitingSum / float64(p.matched))
+	for i := range s.linePoints {
+		p := &s.linePoints[i]
+		point := Point{At: s.beginsAt.Add(time.Duration(i) * s.partLength), Arrived: p.arrivedCount,
+			Matched: p.matchedCount}
+		if p.matchedCount > 0 {
+			point.MeanWaiting = roundNumber(p.waitingSum / float64(p.matchedCount))
 		}
 		side.Line = append(side.Line, point)
 	}
@@ -191,11 +192,11 @@ func (s *sums) finish() Side {
 }
 
 func (s *sums) finishBands() (bands []Band) {
-	for i, b := range s.bands {
-		if b.matches == 0 {
+	for i, b := range s.waitBands {
+		if b.matchCount == 0 {
 			continue
 		}
-		band := Band{Matches: b.matches, Spread: rounded(b.spread / float64(b.matches))}
+		band := Band{Matches: b.matchCount, Spread: roundNumber(b.spreadSum / float64(b.matchCount))}
 		if i < len(edges) {
 			band.UpTo = edges[i]
 		}
@@ -206,12 +207,12 @@ func (s *sums) finishBands() (bands []Band) {
 
 // ruleIDs returns the rules that have values: those of the profile in its order, then those of other versions by name.
 func (s *sums) ruleIDs() []string {
-	ids := slices.Collect(maps.Keys(s.rules))
+	ids := slices.Collect(maps.Keys(s.ruleSums))
 	place := func(id string) int {
-		if i := slices.Index(s.order, id); i >= 0 {
+		if i := slices.Index(s.ruleOrder, id); i >= 0 {
 			return i
 		}
-		return len(s.order)
+		return len(s.ruleOrder)
 	}
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
 	return ids

@@ -13,31 +13,32 @@ import (
 type maker struct {
 	options Options
 
-	random *rand.Rand
-	sizes  []Share
-	fields fields
-	n      int
+	random      *rand.Rand
+	sizeShares  []Share
+	drawnFields fields
+	ticketCount int
 }
 
 // Arrivals returns the tickets in the order in which they arrive: a Poisson process whose rate follows the day. The
 // result may be ranged over several times. Errors: an option is out of bounds.
 func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
-	if err := o.check(); err != nil {
+	if err := o.checkBounds(); err != nil {
 		return nil, err
 	}
 	fields := fieldsOf(o.Profile)
-	if err := fields.redistribute(&o); err != nil {
+	if err := fields.setDistributions(&o); err != nil {
 		return nil, err
 	}
 	return func(yield func(replay.Arrival, error) bool) {
-		m := &maker{options: o, random: rand.New(rand.NewPCG(o.Seed, 0x73696d)), sizes: o.parties(), fields: fields}
-		end := o.From.Add(o.length())
+		m := &maker{options: o, random: rand.New(rand.NewPCG(o.Seed, 0x73696d)), sizeShares: o.partyShares(),
+			drawnFields: fields}
+		end := o.From.Add(o.runLength())
 		most := o.Rate * (1 + o.Daily)
 		for at := m.nextAfter(o.From, most); at.Before(end); at = m.nextAfter(at, most) {
 			if m.random.Float64()*most >= o.rateAt(at) {
 				continue // thinned: the process has the highest rate of the day
 			}
-			if !yield(m.arrival(at), nil) {
+			if !yield(m.makeArrival(at), nil) {
 				return
 			}
 		}
@@ -45,9 +46,9 @@ func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
 }
 
 // End is when the last tickets arrive.
-func (o *Options) End() time.Time { return o.From.Add(o.length()) }
+func (o *Options) End() time.Time { return o.From.Add(o.runLength()) }
 
-func (o *Options) length() time.Duration { return time.Duration(o.Hours * float64(time.Hour)) }
+func (o *Options) runLength() time.Duration { return time.Duration(o.Hours * float64(time.Hour)) }
 
 // nextAfter returns the next arrival of a Poisson process.
 func (m *maker) nextAfter(at time.Time, rate float64) time.Time {

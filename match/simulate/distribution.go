@@ -26,7 +26,7 @@ type Distribution struct {
 	A, B  float64
 }
 
-func (d Distribution) check() error {
+func (d Distribution) checkBounds() error {
 	switch {
 	case math.IsNaN(d.A+d.B) || math.IsInf(d.A, 0) || math.IsInf(d.B, 0) || math.IsInf(d.B-d.A, 0):
 		return errors.New("its numbers must be finite")
@@ -50,7 +50,7 @@ func (d Distribution) valueAt(z float64) float64 {
 		if rank >= 0.5 {
 			half = 1
 		}
-		return math.Round(d.A + d.B*(half+deviations(2*rank-(half+1)/2)/2))
+		return math.Round(d.A + d.B*(half+deviationsOf(2*rank-(half+1)/2)/2))
 	case Uniform:
 		return d.A + (d.B-d.A)*rank
 	case Whole:
@@ -60,21 +60,21 @@ func (d Distribution) valueAt(z float64) float64 {
 	return d.A
 }
 
-// deviations is the inverse of the rank: how many standard deviations above the mean has that rank.
-func deviations(rank float64) float64 {
+// deviationsOf is the inverse of the rank: how many standard deviations above the mean has that rank.
+func deviationsOf(rank float64) float64 {
 	return math.Sqrt2 * math.Erfinv(2*min(max(rank, 1e-9), 1-1e-9)-1)
 }
 
-// redistribute replaces how attributes are drawn. Errors: tickets have no such attribute, or one of another type.
-func (f *fields) redistribute(o *Options) error {
+// setDistributions replaces how attributes are drawn. Errors: tickets have no such attribute, or one of another type.
+func (f *fields) setDistributions(o *Options) error {
 	for name, d := range o.Numbers {
-		if kind, ok := f.declared[name]; ok && kind != numberKind || !slices.Contains(f.names, name) {
-			return fmt.Errorf("number %s: %s", name, f.without("number", name))
+		if kind, ok := f.declaredKinds[name]; ok && kind != numberKind || !slices.Contains(f.sortedNames, name) {
+			return fmt.Errorf("number %s: %s", name, f.unknownAttribute("number", name))
 		}
-		if err := d.check(); err != nil {
+		if err := d.checkBounds(); err != nil {
 			return fmt.Errorf("number %s: %w", name, err)
 		}
-		f.kinds[name] = numberKind
+		f.kindByName[name] = numberKind
 	}
 	for name, shares := range o.Texts {
 		if len(shares) == 0 {
@@ -94,17 +94,17 @@ func (f *fields) checkText(name string, shares []Share) error {
 		}
 		return nil
 	}
-	if !slices.Contains(f.names, name) || f.kinds[name] == numberKind {
-		return errors.New(f.without("text or list", name))
+	if !slices.Contains(f.sortedNames, name) || f.kindByName[name] == numberKind {
+		return errors.New(f.unknownAttribute("text or list", name))
 	}
 	return nil
 }
 
-// without says that tickets have no such attribute, and which they have.
-func (f *fields) without(what, name string) string {
+// unknownAttribute says that tickets have no such attribute, and which they have.
+func (f *fields) unknownAttribute(what, name string) string {
 	var all []string
-	for _, n := range f.names {
-		all = append(all, fmt.Sprintf("%s (%s)", n, kindWords[f.kinds[n]]))
+	for _, n := range f.sortedNames {
+		all = append(all, fmt.Sprintf("%s (%s)", n, kindWords[f.kindByName[n]]))
 	}
 	if len(f.roles) > 0 {
 		all = append(all, "role (list)")

@@ -60,8 +60,8 @@ const (
 	MaxRegions = 64
 )
 
-// check returns an error for an option that is out of bounds.
-func (o *Options) check() error {
+// checkBounds returns an error for an option that is out of bounds.
+func (o *Options) checkBounds() error {
 	switch {
 	case o.Profile == nil:
 		return errors.New("the profile is missing")
@@ -78,15 +78,15 @@ func (o *Options) check() error {
 	case len(o.Regions) > MaxRegions:
 		return fmt.Errorf("regions must be at most %d", MaxRegions)
 	}
-	if len(o.parties()) == 0 {
+	if len(o.partyShares()) == 0 {
 		return fmt.Errorf("parties: none of them fits into a team, of which the largest has %d players",
 			o.largestTeam())
 	}
 	return nil
 }
 
-// parties returns the sizes that fit into a team.
-func (o *Options) parties() (fit []Share) {
+// partyShares returns the sizes that fit into a team.
+func (o *Options) partyShares() (fit []Share) {
 	for _, p := range o.Parties {
 		if p.Size >= 1 && p.Size <= o.largestTeam() && p.Weight > 0 {
 			fit = append(fit, p)
@@ -105,7 +105,7 @@ func (o *Options) largestTeam() (most int) {
 // PartyMean returns the mean number of players of a ticket.
 func (o *Options) PartyMean() float64 {
 	players, weight := 0.0, 0.0
-	for _, p := range o.parties() {
+	for _, p := range o.partyShares() {
 		players += float64(p.Size) * p.Weight
 		weight += p.Weight
 	}

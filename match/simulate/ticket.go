@@ -9,21 +9,21 @@ import (
 	"github.com/lattice-director/director/match/replay"
 )
 
-// arrival makes the ticket that arrives at a moment.
-func (m *maker) arrival(at time.Time) replay.Arrival {
-	m.n++
-	t := &match.Ticket{ID: fmt.Sprintf("t%09d", m.n), Created: at, Profiles: []string{m.options.Profile.Name}}
-	t.Fields = m.fields.search
+// makeArrival makes the ticket that arrives at a moment.
+func (m *maker) makeArrival(at time.Time) replay.Arrival {
+	m.ticketCount++
+	t := &match.Ticket{ID: fmt.Sprintf("t%09d", m.ticketCount), Created: at, Profiles: []string{m.options.Profile.Name}}
+	t.Fields = m.drawnFields.poolFields
 	t.Fields.Created = match.MomentOf(at)
-	of := m.party()
-	for i := range m.draw(m.sizes).Size {
-		p := match.Player{Sub: fmt.Sprintf("p%09d-%02d", m.n, i), Attributes: match.Attributes{},
+	of := m.drawParty()
+	for i := range m.drawShare(m.sizeShares).Size {
+		p := match.Player{Sub: fmt.Sprintf("p%09d-%02d", m.ticketCount, i), Attributes: match.Attributes{},
 			Source: match.FromBackend}
-		m.fields.fill(m, p.Attributes, of)
+		m.drawnFields.fillAttributes(m, p.Attributes, of)
 		t.Players = append(t.Players, p)
 	}
 	if len(m.options.Regions) > 0 {
-		t.Latencies = m.latencies()
+		t.Latencies = m.drawLatencies()
 	}
 	a := replay.Arrival{Ticket: t, SeenAt: at, LeftAt: at.Add(m.options.Profile.TTL), Why: replay.Quit}
 	if m.options.Patience > 0 {
@@ -32,7 +32,7 @@ func (m *maker) arrival(at time.Time) replay.Arrival {
 	return a
 }
 
-func (m *maker) draw(shares []Share) Share {
+func (m *maker) drawShare(shares []Share) Share {
 	total := 0.0
 	for _, s := range shares {
 		total += s.Weight
@@ -46,8 +46,8 @@ func (m *maker) draw(shares []Share) Share {
 	return shares[len(shares)-1]
 }
 
-// level draws how good the players of a party are, in deviations from the mean.
-func (m *maker) level() float64 {
+// drawLevel draws how good the players of a party are, in deviations from the mean.
+func (m *maker) drawLevel() float64 {
 	x := m.random.NormFloat64()
 	if !m.options.Skill.Bimodal {
 		return x
@@ -63,33 +63,33 @@ const withinParty = 0.3
 
 // party is how good the players of a ticket are, in standard deviations above the mean.
 type party struct {
-	level  float64
-	levels map[string]float64 // in the numbers that have a distribution of their own
+	skillLevel float64
+	ownLevels  map[string]float64 // in the numbers that have a distribution of their own
 }
 
-func (m *maker) party() party {
-	p := party{level: m.level()}
+func (m *maker) drawParty() party {
+	p := party{skillLevel: m.drawLevel()}
 	if len(m.options.Numbers) > 0 {
-		p.levels = map[string]float64{}
+		p.ownLevels = map[string]float64{}
 	}
-	for _, name := range m.fields.names { // in order: a map's is another each time
+	for _, name := range m.drawnFields.sortedNames { // in order: a map's is another each time
 		if _, ok := m.options.Numbers[name]; ok {
-			p.levels[name] = m.random.NormFloat64()
+			p.ownLevels[name] = m.random.NormFloat64()
 		}
 	}
 	return p
 }
 
-// number draws a number of a player of a party.
-func (m *maker) number(name string, of party) float64 {
+// drawNumber draws a number of a player of a party.
+func (m *maker) drawNumber(name string, of party) float64 {
 	apart := withinParty * m.random.NormFloat64()
 	if d, ok := m.options.Numbers[name]; ok {
-		return d.valueAt((of.levels[name] + apart) / math.Hypot(1, withinParty))
+		return d.valueAt((of.ownLevels[name] + apart) / math.Hypot(1, withinParty))
 	}
 	if name == m.options.Profile.Priority.Attribute {
 		return 0 // unless somebody says whose turn comes earlier
 	}
-	return math.Round(m.options.Skill.Mean + m.options.Skill.Deviation*(of.level+apart))
+	return math.Round(m.options.Skill.Mean + m.options.Skill.Deviation*(of.skillLevel+apart))
 }
 
 // Latencies in milliseconds: to the nearest region, and for each further region.
@@ -98,10 +98,10 @@ const (
 	hopMillis  = 70
 )
 
-// latencies draws where a party is, and how far it is from each region. Regions are neighbours in the order in which
+// drawLatencies draws where a party is, and how far it is from each region. Regions are neighbours in the order in which
 // they are given, around the globe.
-func (m *maker) latencies() map[string]uint16 {
-	home := m.draw(m.options.Regions).Name
+func (m *maker) drawLatencies() map[string]uint16 {
+	home := m.drawShare(m.options.Regions).Name
 	at := 0
 	for i, r := range m.options.Regions {
 		if r.Name == home {

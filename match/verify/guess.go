@@ -15,15 +15,15 @@ import (
 // valid; if it finds none, there may be one. It is for more tickets than [Find] can try.
 func Guess(p *profile.Profile, tickets []match.Ticket, regions []string, now time.Time, random *rand.Rand,
 	tries int) (Match, bool) {
-	g := guesser{p: p, now: now, regions: regions, random: random, rules: firm(p.Rules)}
+	g := guesser{p: p, now: now, regions: regions, random: random, firmRules: firmRules(p.Rules)}
 	for _, t := range tickets {
 		if len(Candidate(p, t)) == 0 {
-			g.tickets = append(g.tickets, t)
+			g.queuedTickets = append(g.queuedTickets, t)
 		}
 	}
 	for range tries {
-		if len(g.tickets) > 0 && g.try() {
-			return g.match, true
+		if len(g.queuedTickets) > 0 && g.tryMatch() {
+			return g.triedMatch, true
 		}
 	}
 	return Match{}, false
@@ -31,18 +31,18 @@ func Guess(p *profile.Profile, tickets []match.Ticket, regions []string, now tim
 
 // guesser fills a match.
 type guesser struct {
-	p       *profile.Profile
-	now     time.Time
-	regions []string
-	random  *rand.Rand
-	tickets []match.Ticket
-	rules   []profile.Rule // that no further ticket mends
-	match   Match
-	places  []int // by team: free places
+	p             *profile.Profile
+	now           time.Time
+	regions       []string
+	random        *rand.Rand
+	queuedTickets []match.Ticket
+	firmRules     []profile.Rule // that no further ticket mends
+	triedMatch    Match
+	freePlaces    []int // by team: free places
 }
 
-// firm returns the rules that a match breaks for good once some of its tickets do.
-func firm(rules []profile.Rule) []profile.Rule {
+// firmRules returns the rules that a match breaks for good once some of its tickets do.
+func firmRules(rules []profile.Rule) []profile.Rule {
 	return slices.DeleteFunc(slices.Clone(rules), func(r profile.Rule) bool {
 		switch r.Kind {
 		case profile.Same, profile.Different, profile.Common, profile.Avoid:
@@ -57,24 +57,24 @@ func firm(rules []profile.Rule) []profile.Rule {
 	})
 }
 
-func (g *guesser) try() bool {
-	g.match = Match{Region: g.regions[g.random.IntN(len(g.regions))]}
+func (g *guesser) tryMatch() bool {
+	g.triedMatch = Match{Region: g.regions[g.random.IntN(len(g.regions))]}
 	g.drawPlaces()
-	order := g.order()
+	order := g.drawOrder()
 	g.seatRoles(order)
 	for _, i := range order {
 		for _, team := range g.random.Perm(len(g.p.Teams)) {
-			if g.seat(i, team) {
+			if g.seatTicket(i, team) {
 				break
 			}
 		}
 	}
-	return len(g.match.Tickets) > 0 && len(Check(g.p, g.match, g.now)) == 0
+	return len(g.triedMatch.Tickets) > 0 && len(Check(g.p, g.triedMatch, g.now)) == 0
 }
 
 // drawPlaces draws the teams' sizes, often the least or the greatest of all teams.
 func (g *guesser) drawPlaces() {
-	g.places = g.places[:0]
+	g.freePlaces = g.freePlaces[:0]
 	like := g.random.IntN(3)
 	for _, t := range g.p.Teams {
 		least := t.Min
@@ -85,27 +85,27 @@ func (g *guesser) drawPlaces() {
 			least = besideBots(t)
 		}
 		steps := (t.Max - least) / t.Step
-		g.places = append(g.places, least+t.Step*[]int{0, steps, g.random.IntN(steps + 1)}[like])
+		g.freePlaces = append(g.freePlaces, least+t.Step*[]int{0, steps, g.random.IntN(steps + 1)}[like])
 	}
 }
 
-// order draws a ticket and returns all in a random order after it, or those first whose skill is near. Half of the time
+// drawOrder draws a ticket and returns all in a random order after it, or those first whose skill is near. Half of the time
 // it leaves out the older ones, whose rules may be wider.
-func (g *guesser) order() []int {
-	order := g.random.Perm(len(g.tickets))
-	first := &g.tickets[order[0]]
+func (g *guesser) drawOrder() []int {
+	order := g.random.Perm(len(g.queuedTickets))
+	first := &g.queuedTickets[order[0]]
 	if g.random.IntN(2) == 0 {
 		attribute := []string{"skill", ""}[g.random.IntN(2)]
 		noise := 200 * g.random.Float64()
-		distance := make([]float64, len(g.tickets))
-		for i := range g.tickets {
-			distance[i] = math.Abs(numberOf(&g.tickets[i], attribute)-numberOf(first, attribute)) +
+		distance := make([]float64, len(g.queuedTickets))
+		for i := range g.queuedTickets {
+			distance[i] = math.Abs(numberOf(&g.queuedTickets[i], attribute)-numberOf(first, attribute)) +
 				noise*g.random.Float64()
 		}
 		slices.SortStableFunc(order[1:], func(a, b int) int { return cmp.Compare(distance[a], distance[b]) })
 	}
 	if g.random.IntN(2) == 0 {
-		order = slices.DeleteFunc(order, func(i int) bool { return g.tickets[i].Created.Before(first.Created) })
+		order = slices.DeleteFunc(order, func(i int) bool { return g.queuedTickets[i].Created.Before(first.Created) })
 	}
 	return order
 }
@@ -119,25 +119,26 @@ func (g *guesser) seatRoles(order []int) {
 	for team, t := range g.p.Teams {
 		for _, role := range t.Roles {
 			for _, i := range order {
-				if g.vacant(team, role) == 0 {
+				if g.vacantPlaces(team, role) == 0 {
 					break
 				}
-				if slices.ContainsFunc(g.tickets[i].Players, func(p match.Player) bool { return takes(p, role.Name) }) {
-					g.seat(i, team)
+				if slices.ContainsFunc(g.queuedTickets[i].Players,
+					func(p match.Player) bool { return takesRole(p, role.Name) }) {
+					g.seatTicket(i, team)
 				}
 			}
 		}
 	}
 }
 
-func takes(p match.Player, role string) bool {
+func takesRole(p match.Player, role string) bool {
 	return slices.Contains(textsOf(p.Attributes["role"]), role)
 }
 
-// vacant returns how many players with a role a team still has to have.
-func (g *guesser) vacant(team int, role profile.Role) int {
+// vacantPlaces returns how many players with a role a team still has to have.
+func (g *guesser) vacantPlaces(team int, role profile.Role) int {
 	n := role.Min
-	for _, s := range g.match.Seats {
+	for _, s := range g.triedMatch.Seats {
 		if s.Team == g.p.Teams[team].Name && s.Role == role.Name {
 			n--
 		}
@@ -145,34 +146,34 @@ func (g *guesser) vacant(team int, role profile.Role) int {
 	return max(0, n)
 }
 
-// seat seats the i-th ticket in a team, with the first vacant role that each of its players takes, if no rule is broken
+// seatTicket seats the i-th ticket in a team, with the first vacant role that each of its players takes, if no rule is broken
 // for good.
-func (g *guesser) seat(i, team int) bool {
-	t := &g.tickets[i]
-	if g.places[team] < len(t.Players) ||
-		slices.ContainsFunc(g.match.Tickets, func(o match.Ticket) bool { return o.ID == t.ID }) {
+func (g *guesser) seatTicket(i, team int) bool {
+	t := &g.queuedTickets[i]
+	if g.freePlaces[team] < len(t.Players) ||
+		slices.ContainsFunc(g.triedMatch.Tickets, func(o match.Ticket) bool { return o.ID == t.ID }) {
 		return false
 	}
-	before := len(g.match.Seats)
-	g.match.Tickets = append(g.match.Tickets, *t)
+	before := len(g.triedMatch.Seats)
+	g.triedMatch.Tickets = append(g.triedMatch.Tickets, *t)
 	for _, p := range t.Players {
 		seat := Seat{Ticket: t.ID, Sub: p.Sub, Team: g.p.Teams[team].Name}
 		for _, role := range g.p.Teams[team].Roles {
-			if seat.Role == "" && takes(p, role.Name) && g.vacant(team, role) > 0 {
+			if seat.Role == "" && takesRole(p, role.Name) && g.vacantPlaces(team, role) > 0 {
 				seat.Role = role.Name
 			}
 		}
-		g.match.Seats = append(g.match.Seats, seat)
+		g.triedMatch.Seats = append(g.triedMatch.Seats, seat)
 	}
-	if g.holds() {
-		g.places[team] -= len(t.Players)
+	if g.rulesHold() {
+		g.freePlaces[team] -= len(t.Players)
 		return true
 	}
-	g.match.Tickets, g.match.Seats = g.match.Tickets[:len(g.match.Tickets)-1], g.match.Seats[:before]
+	g.triedMatch.Tickets, g.triedMatch.Seats = g.triedMatch.Tickets[:len(g.triedMatch.Tickets)-1], g.triedMatch.Seats[:before]
 	return false
 }
 
-func (g *guesser) holds() bool {
-	game := newGame(g.p, g.match, g.now)
-	return len(game.once()) == 0 && len(game.mode()) == 0 && len(game.checkRules(g.rules)) == 0
+func (g *guesser) rulesHold() bool {
+	game := newGame(g.p, g.triedMatch, g.now)
+	return len(game.checkOnce()) == 0 && len(game.checkMode()) == 0 && len(game.checkRules(g.firmRules)) == 0
 }

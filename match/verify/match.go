@@ -57,8 +57,9 @@ type Violation struct {
 // must be valid and must not be decided by a function.
 func Check(p *profile.Profile, m Match, now time.Time) []Violation {
 	g := newGame(p, m, now)
-	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(),
-		g.joining(), g.absent(p.Rules), g.chosen(), g.checkDue())
+	found := slices.Concat(g.checkCandidates(), g.checkParties(), g.checkOnce(), g.checkTeams(), g.checkSplitParties(),
+		g.checkRoles(), g.checkMode(),
+		g.checkJoining(), g.checkAbsent(p.Rules), g.checkChosen(), g.checkDue())
 	// The rules presume that players are seated as the profile says.
 	if len(found) > 0 {
 		return found
@@ -68,35 +69,35 @@ func Check(p *profile.Profile, m Match, now time.Time) []Violation {
 
 // member is a player of a match: a newcomer, or of the roster.
 type member struct {
-	Seat
+	seat       Seat
 	attributes match.Attributes
 	latencies  map[string]uint16
-	age        time.Duration // of its ticket; of no meaning in a roster
-	roster     bool
+	ticketAge  time.Duration // of its ticket; of no meaning in a roster
+	isSeated   bool
 }
 
 // game is a match with what rules read of it.
 type game struct {
-	p       *profile.Profile
-	match   Match
-	now     time.Time
-	members []member                 // by ticket and sub
-	ages    map[string]time.Duration // of the newcomers' tickets
-	sorted  []time.Duration          // the same, ascending
-	region  string
+	p           *profile.Profile
+	match       Match
+	now         time.Time
+	members     []member                 // by ticket and sub
+	ageByTicket map[string]time.Duration // of the newcomers' tickets
+	sortedAges  []time.Duration          // the same, ascending
+	matchRegion string
 }
 
 func newGame(p *profile.Profile, m Match, now time.Time) *game {
-	g := &game{p: p, match: m, now: now, ages: map[string]time.Duration{}, region: m.Region}
+	g := &game{p: p, match: m, now: now, ageByTicket: map[string]time.Duration{}, matchRegion: m.Region}
 	tickets := map[string]match.Ticket{}
 	for _, t := range m.Tickets {
-		tickets[t.ID], g.ages[t.ID] = t, now.Sub(t.Created)
+		tickets[t.ID], g.ageByTicket[t.ID] = t, now.Sub(t.Created)
 	}
-	g.sorted = slices.Sorted(maps.Values(g.ages))
+	g.sortedAges = slices.Sorted(maps.Values(g.ageByTicket))
 	for _, s := range m.Seats {
 		t := tickets[s.Ticket]
-		g.members = append(g.members, member{Seat: s, attributes: attributesOf(t, s.Sub), latencies: t.Latencies,
-			age: g.ages[s.Ticket]})
+		g.members = append(g.members, member{seat: s, attributes: attributesOf(t, s.Sub), latencies: t.Latencies,
+			ticketAge: g.ageByTicket[s.Ticket]})
 	}
 	if m.Joins != nil {
 		for _, s := range m.Joins.Roster {
@@ -105,12 +106,12 @@ func newGame(p *profile.Profile, m Match, now time.Time) *game {
 				s.Ticket = s.Sub
 			}
 			g.members = append(g.members,
-				member{Seat: s.Seat, attributes: s.Attributes, latencies: s.Latencies, roster: true})
+				member{seat: s.Seat, attributes: s.Attributes, latencies: s.Latencies, isSeated: true})
 		}
 	}
 	// A sum of floating-point numbers depends on their order, which must not be that of the seats.
 	slices.SortStableFunc(g.members, func(a, b member) int {
-		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), cmp.Compare(a.Sub, b.Sub))
+		return cmp.Or(cmp.Compare(a.seat.Ticket, b.seat.Ticket), cmp.Compare(a.seat.Sub, b.seat.Sub))
 	})
 	return g
 }
@@ -127,9 +128,9 @@ func attributesOf(t match.Ticket, sub string) match.Attributes {
 // rulesSomewhere checks the rules in the region of the match or, while it has none, in the region that violates the
 // fewest.
 func (g *game) rulesSomewhere() (fewest []Violation) {
-	for i, region := range g.regions() {
+	for i, region := range g.regionNames() {
 		there := *g
-		there.region = region
+		there.matchRegion = region
 		if found := there.checkRules(g.p.Rules); i == 0 || len(found) < len(fewest) {
 			fewest = found
 		}
@@ -137,7 +138,7 @@ func (g *game) rulesSomewhere() (fewest []Violation) {
 	return fewest
 }
 
-func (g *game) regions() []string {
+func (g *game) regionNames() []string {
 	if g.match.Region != "" {
 		return []string{g.match.Region}
 	}
@@ -153,43 +154,43 @@ func (g *game) regions() []string {
 // checkRules returns the violations of the rules, in their order.
 func (g *game) checkRules(rules []profile.Rule) (found []Violation) {
 	for _, r := range rules {
-		found = append(found, g.rule(r)...)
+		found = append(found, g.checkRule(r)...)
 	}
 	return found
 }
 
-func (g *game) rule(r profile.Rule) []Violation {
+func (g *game) checkRule(r profile.Rule) []Violation {
 	switch r.Kind {
 	case profile.Near:
 		return g.checkNear(r)
 	case profile.Balance:
-		return g.balance(r)
+		return g.checkBalance(r)
 	case profile.Sizes:
-		return g.sizes(r)
+		return g.checkSizes(r)
 	case profile.PartySizes:
 		return g.partySizes(r)
 	case profile.Comparison:
-		return g.compare(r)
+		return g.checkCompare(r)
 	case profile.Same, profile.Different:
-		return g.equality(r)
+		return g.checkEquality(r)
 	case profile.Common:
-		return g.common(r)
+		return g.checkCommon(r)
 	case profile.Count:
-		return g.count(r)
+		return g.checkCount(r)
 	case profile.Latency:
-		return g.latency(r)
+		return g.checkLatency(r)
 	case profile.Avoid:
-		return g.avoid(r)
+		return g.checkAvoid(r)
 	case profile.Or, profile.And, profile.Not:
-		return g.compound(r)
+		return g.checkCompound(r)
 	}
-	return []Violation{violation(r.ID, "has the unknown kind %d", r.Kind)}
+	return []Violation{newViolation(r.ID, "has the unknown kind %d", r.Kind)}
 }
 
-func violation(rule, format string, args ...any) Violation {
+func newViolation(rule, format string, args ...any) Violation {
 	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...)}
 }
 
-func measured(rule string, value, limit float64, format string, args ...any) Violation {
+func measuredViolation(rule string, value, limit float64, format string, args ...any) Violation {
 	return Violation{Rule: rule, Text: fmt.Sprintf(format, args...), Value: value, Limit: limit}
 }

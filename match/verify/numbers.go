@@ -10,39 +10,41 @@ import (
 
 // checkNear: the greatest difference of two players, or from the mean of all, is within the limit.
 func (g *game) checkNear(r profile.Rule) (found []Violation) {
-	entries := g.rated(r, r.Attribute, r.ByRole, numbers...)
-	for _, team := range g.scopes(r.PerTeam) {
+	entries := g.ratedEntries(r, r.Attribute, r.ByRole, numbers...)
+	for _, team := range g.teamScopes(r.PerTeam) {
 		there := entriesOf(entries, team)
 		if r.FromMean {
 			found = append(found, g.fromMean(r, there)...)
 		} else {
-			found = append(found, g.apart(r, there)...)
+			found = append(found, g.checkApart(r, there)...)
 		}
 	}
 	return found
 }
 
-func (g *game) apart(r profile.Rule, entries []entry) (found []Violation) {
+func (g *game) checkApart(r profile.Rule, entries []entry) (found []Violation) {
 	for i, a := range entries {
 		for _, b := range entries[i+1:] {
 			distance := math.Abs(a.value.Number - b.value.Number)
-			for _, l := range append(g.between(r, a.ticket, b.ticket), g.tolerances(r, a.ticket, b.ticket)...) {
-				found = append(found, atMost(r.ID, distance, l, "%s and %s are too far apart", a.who, b.who)...)
+			for _, l := range append(g.limitsBetween(r, a.ticket, b.ticket),
+				g.ownTolerances(r, a.ticket, b.ticket)...) {
+				found = append(found, atMost(r.ID, distance, l, "%s and %s are too far apart", a.holderName,
+					b.holderName)...)
 			}
 		}
 	}
 	return found
 }
 
-// tolerances returns the limits of two tickets' own, in rules that have such.
-func (g *game) tolerances(r profile.Rule, tickets ...string) (found []profile.Limits) {
+// ownTolerances returns the limits of two tickets' own, in rules that have such.
+func (g *game) ownTolerances(r profile.Rule, tickets ...string) (found []profile.Limits) {
 	for _, m := range g.membersIn("") {
-		v, ok := g.own(r.Tolerance, m)
-		if r.Tolerance == "" || !ok || v.Kind != match.Number || !slices.Contains(tickets, m.Ticket) {
+		v, ok := g.ownValue(r.Tolerance, m)
+		if r.Tolerance == "" || !ok || v.Kind != match.Number || !slices.Contains(tickets, m.seat.Ticket) {
 			continue
 		}
 		// A roster has no ages by which its limits could have ended.
-		if m.roster || !limitsAt(r, m.age).Ended {
+		if m.isSeated || !limitsAt(r, m.ticketAge).Ended {
 			found = append(found, profile.Limits{Within: max(0, v.Number)})
 		}
 	}
@@ -50,11 +52,11 @@ func (g *game) tolerances(r profile.Rule, tickets ...string) (found []profile.Li
 }
 
 func (g *game) fromMean(r profile.Rule, entries []entry) (found []Violation) {
-	mean, _ := take(profile.FoldMean, numbersOf(entries))
+	mean, _ := foldNumbers(profile.FoldMean, numbersOf(entries))
 	for _, e := range entries {
-		for _, l := range g.between(r, e.ticket) {
+		for _, l := range g.limitsBetween(r, e.ticket) {
 			found = append(found, atMost(r.ID, math.Abs(e.value.Number-mean), l, "%s is too far from the mean",
-				e.who)...)
+				e.holderName)...)
 		}
 	}
 	return found
@@ -65,29 +67,29 @@ func atMost(rule string, value float64, l profile.Limits, format string, args ..
 	if l.Ended || value <= l.Within {
 		return nil
 	}
-	return []Violation{measured(rule, value, l.Within, format, args...)}
+	return []Violation{measuredViolation(rule, value, l.Within, format, args...)}
 }
 
-// balance: the teams' values differ by no more than the limit. A team of which no player counts has none.
-func (g *game) balance(r profile.Rule) []Violation {
-	entries := g.rated(r, r.Attribute, r.ByRole, numbers...)
+// checkBalance: the teams' values differ by no more than the limit. A team of which no player counts has none.
+func (g *game) checkBalance(r profile.Rule) []Violation {
+	entries := g.ratedEntries(r, r.Attribute, r.ByRole, numbers...)
 	var values []float64
 	for _, team := range g.teamNames() {
 		if there := numbersOf(entriesOf(entries, team)); len(there) > 0 {
-			value, _ := take(r.Teams, there)
+			value, _ := foldNumbers(r.Teams, there)
 			values = append(values, value)
 		}
 	}
-	return g.spread(r, values, "the teams' values")
+	return g.checkSpread(r, values, "the teams' values")
 }
 
-// sizes: the teams' numbers of players differ by no more than the limit.
-func (g *game) sizes(r profile.Rule) []Violation {
+// checkSizes: the teams' numbers of players differ by no more than the limit.
+func (g *game) checkSizes(r profile.Rule) []Violation {
 	var values []float64
 	for _, team := range g.teamNames() {
 		values = append(values, float64(len(g.membersIn(team))))
 	}
-	return g.spread(r, values, "the teams' sizes")
+	return g.checkSpread(r, values, "the teams' sizes")
 }
 
 // partySizes: the teams' largest parties differ by no more than the limit.
@@ -96,35 +98,36 @@ func (g *game) partySizes(r profile.Rule) []Violation {
 	for _, team := range g.teamNames() {
 		sizes, largest := map[string]int{}, 0
 		for _, m := range g.membersIn(team) {
-			sizes[m.Ticket]++
-			largest = max(largest, sizes[m.Ticket])
+			sizes[m.seat.Ticket]++
+			largest = max(largest, sizes[m.seat.Ticket])
 		}
 		values = append(values, float64(largest))
 	}
-	return g.spread(r, values, "the teams' largest parties")
+	return g.checkSpread(r, values, "the teams' largest parties")
 }
 
-func (g *game) spread(r profile.Rule, values []float64, what string) (found []Violation) {
+func (g *game) checkSpread(r profile.Rule, values []float64, what string) (found []Violation) {
 	if len(values) == 0 {
 		return nil
 	}
-	for _, l := range g.limits(r) {
+	for _, l := range g.limitsNow(r) {
 		found = append(found, atMost(r.ID, slices.Max(values)-slices.Min(values), l, "%s differ by too much", what)...)
 	}
 	return found
 }
 
-// compare: each of the left numbers compares as wanted with each of the right. Without a number on one side it holds.
-func (g *game) compare(r profile.Rule) (found []Violation) {
-	for _, l := range g.limits(r) {
+// checkCompare: each of the left numbers compares as wanted with each of the right. Without a number on one side it holds.
+func (g *game) checkCompare(r profile.Rule) (found []Violation) {
+	for _, l := range g.limitsNow(r) {
 		right := []float64{l.Number}
 		if r.Compare.Against != nil {
-			right = g.measure(r, *r.Compare.Against)
+			right = g.measureNumbers(r, *r.Compare.Against)
 		}
-		for _, a := range g.measure(r, r.Compare.Measure) {
+		for _, a := range g.measureNumbers(r, r.Compare.Measure) {
 			for _, b := range right {
-				if !l.Ended && !holds(a, r.Compare.Operator, b) {
-					found = append(found, measured(r.ID, a, b, "%v does not compare with %v as it has to", a, b))
+				if !l.Ended && !comparisonHolds(a, r.Compare.Operator, b) {
+					found = append(found,
+						measuredViolation(r.ID, a, b, "%v does not compare with %v as it has to", a, b))
 				}
 			}
 		}
@@ -132,28 +135,28 @@ func (g *game) compare(r profile.Rule) (found []Violation) {
 	return found
 }
 
-// measure returns the numbers that a measure takes: one of each player, one of all, or none where there is nobody to
+// measureNumbers returns the numbers that a measure takes: one of each player, one of all, or none where there is nobody to
 // take it of.
-func (g *game) measure(r profile.Rule, m profile.Measure) []float64 {
+func (g *game) measureNumbers(r profile.Rule, m profile.Measure) []float64 {
 	if m.Take == profile.FoldCount && m.Attribute == "" {
-		return []float64{float64(len(slices.DeleteFunc(g.counted(r),
-			func(p member) bool { return m.Team != "" && p.Team != m.Team })))}
+		return []float64{float64(len(slices.DeleteFunc(g.countedMembers(r),
+			func(p member) bool { return m.Team != "" && p.seat.Team != m.Team })))}
 	}
 	kinds := numbers
 	if m.Take == profile.FoldCount {
 		kinds = anything
 	}
-	values := numbersOf(entriesOf(g.rated(r, m.Attribute, m.ByRole, kinds...), m.Team))
+	values := numbersOf(entriesOf(g.ratedEntries(r, m.Attribute, m.ByRole, kinds...), m.Team))
 	if m.Take == profile.FoldEach {
 		return values
 	}
-	if n, ok := take(m.Take, values); ok {
+	if n, ok := foldNumbers(m.Take, values); ok {
 		return []float64{n}
 	}
 	return nil
 }
 
-func holds(a float64, is profile.Operator, b float64) bool {
+func comparisonHolds(a float64, is profile.Operator, b float64) bool {
 	switch is {
 	case profile.Less:
 		return a < b

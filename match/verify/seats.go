@@ -7,32 +7,35 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// teams checks the number of players of each team.
-func (g *game) teams() (found []Violation) {
+// checkTeams checks the number of players of each team.
+func (g *game) checkTeams() (found []Violation) {
 	for _, m := range g.members {
-		if !slices.ContainsFunc(g.p.Teams, func(t profile.Team) bool { return t.Name == m.Team }) {
-			found = append(found, violation("teams", "player %s is in %q, which is no team of the profile", m.Sub,
-				m.Team))
+		if !slices.ContainsFunc(g.p.Teams, func(t profile.Team) bool { return t.Name == m.seat.Team }) {
+			found = append(found, newViolation("teams", "player %s is in %q, which is no team of the profile",
+				m.seat.Sub,
+				m.seat.Team))
 		}
 	}
 	for _, t := range g.p.Teams {
-		found = append(found, g.size(t)...)
+		found = append(found, g.checkTeamSize(t)...)
 	}
 	return found
 }
 
-// size checks a team's size. A team that newcomers join may be incomplete still, whatever its least size and step.
-func (g *game) size(t profile.Team) []Violation {
+// checkTeamSize checks a team's size. A team that newcomers join may be incomplete still, whatever its least size and step.
+func (g *game) checkTeamSize(t profile.Team) []Violation {
 	least, size := g.leastPlayers(t), len(g.membersIn(t.Name))
 	switch joins := g.match.Joins != nil; {
 	case size > t.Max:
-		return []Violation{measured("teams", float64(size), float64(t.Max), "team %s has %d players, more than %d",
+		return []Violation{measuredViolation("teams", float64(size), float64(t.Max),
+			"team %s has %d players, more than %d",
 			t.Name, size, t.Max)}
 	case size < least && !joins:
-		return []Violation{measured("teams", float64(size), float64(least), "team %s has %d players, fewer than %d",
+		return []Violation{measuredViolation("teams", float64(size), float64(least),
+			"team %s has %d players, fewer than %d",
 			t.Name, size, least)}
 	case (size-least)%t.Step != 0 && !joins:
-		return []Violation{measured("teams", float64(size), float64(t.Step),
+		return []Violation{measuredViolation("teams", float64(size), float64(t.Step),
 			"team %s has %d players, no multiple of %d above %d", t.Name, size, t.Step, least)}
 	}
 	return nil
@@ -72,8 +75,8 @@ func besideBots(t profile.Team) int {
 	return t.Min
 }
 
-// parties checks that a ticket is in several teams only where all of them allow it.
-func (g *game) parties() (found []Violation) {
+// checkSplitParties checks that a ticket is in several teams only where all of them allow it.
+func (g *game) checkSplitParties() (found []Violation) {
 	split := map[string]bool{}
 	for _, t := range g.p.Teams {
 		split[t.Name] = t.AllowSplit
@@ -81,22 +84,24 @@ func (g *game) parties() (found []Violation) {
 	for _, a := range g.members {
 		for _, b := range g.members {
 			// Each pair once. Who is in the roster already has been placed by somebody else.
-			apart := a.Ticket == b.Ticket && a.Sub < b.Sub && a.Team != b.Team && !(a.roster && b.roster)
-			if apart && !(split[a.Team] && split[b.Team]) {
-				found = append(found, violation("parties", "ticket %s is in %s and %s", a.Ticket, a.Team, b.Team))
+			apart := a.seat.Ticket == b.seat.Ticket && a.seat.Sub < b.seat.Sub && a.seat.Team != b.seat.Team &&
+				!(a.isSeated && b.isSeated)
+			if apart && !(split[a.seat.Team] && split[b.seat.Team]) {
+				found = append(found, newViolation("parties", "ticket %s is in %s and %s", a.seat.Ticket, a.seat.Team,
+					b.seat.Team))
 			}
 		}
 	}
 	return found
 }
 
-// roles checks that each player with a role would take it, and how many of a team have it. After a join a role may be
+// checkRoles checks that each player with a role would take it, and how many of a team have it. After a join a role may be
 // vacant still if its team has a free place for it.
-func (g *game) roles() (found []Violation) {
+func (g *game) checkRoles() (found []Violation) {
 	for _, m := range g.members {
-		if m.Role != "" && !g.takes(m) {
-			found = append(found, violation("roles",
-				"player %s has the role %s, which it does not take or its team does not have", m.Sub, m.Role))
+		if m.seat.Role != "" && !g.takesItsRole(m) {
+			found = append(found, newViolation("roles",
+				"player %s has the role %s, which it does not take or its team does not have", m.seat.Sub, m.seat.Role))
 		}
 	}
 	for _, t := range g.p.Teams {
@@ -105,11 +110,11 @@ func (g *game) roles() (found []Violation) {
 			vacant = t.Max - len(g.membersIn(t.Name))
 		}
 		for _, role := range t.Roles {
-			n := len(slices.DeleteFunc(g.membersIn(t.Name), func(m member) bool { return m.Role != role.Name }))
+			n := len(slices.DeleteFunc(g.membersIn(t.Name), func(m member) bool { return m.seat.Role != role.Name }))
 			// What the role lacks may come with later newcomers. Each free place serves one role only.
 			filled := min(role.Min-n, vacant)
 			if n > role.Max || n+max(filled, 0) < role.Min {
-				found = append(found, measured("roles", float64(n), float64(role.Min),
+				found = append(found, measuredViolation("roles", float64(n), float64(role.Min),
 					"team %s has %d of %s instead of %d to %d", t.Name, n, role.Name, role.Min, role.Max))
 			}
 			vacant -= max(filled, 0)
@@ -118,21 +123,22 @@ func (g *game) roles() (found []Violation) {
 	return found
 }
 
-// takes reports whether the player would take the role that it has, and its team has that role.
-func (g *game) takes(m member) bool {
+// takesItsRole reports whether the player would take the role that it has, and its team has that role.
+func (g *game) takesItsRole(m member) bool {
 	for _, t := range g.p.Teams {
-		if t.Name == m.Team && slices.ContainsFunc(t.Roles, func(r profile.Role) bool { return r.Name == m.Role }) {
-			return m.roster || slices.Contains(g.wishes(m), m.Role)
+		if t.Name == m.seat.Team && slices.ContainsFunc(t.Roles,
+			func(r profile.Role) bool { return r.Name == m.seat.Role }) {
+			return m.isSeated || slices.Contains(g.wishedRoles(m), m.seat.Role)
 		}
 	}
 	return false
 }
 
-// wishes returns the roles that a player would take.
-func (g *game) wishes(m member) []string {
-	v, _ := g.own("role", m)
+// wishedRoles returns the roles that a player would take.
+func (g *game) wishedRoles(m member) []string {
+	v, _ := g.ownValue("role", m)
 	wishes := textsOf(v)
-	if g.p.Autofill > 0 && !m.roster && m.age >= g.p.Autofill {
+	if g.p.Autofill > 0 && !m.isSeated && m.ticketAge >= g.p.Autofill {
 		for _, t := range g.p.Teams {
 			for _, r := range t.Roles {
 				wishes = append(slices.Clone(wishes), r.Name)
@@ -142,30 +148,31 @@ func (g *game) wishes(m member) []string {
 	return wishes
 }
 
-// joining checks whether the newcomers may join the session at all, and that they leave its teams as even as they can
+// checkJoining checks whether the newcomers may join the session at all, and that they leave its teams as even as they can
 // be.
-func (g *game) joining() (found []Violation) {
+func (g *game) checkJoining() (found []Violation) {
 	if g.match.Joins == nil {
 		return nil
 	}
 	if g.p.When == profile.Never {
-		found = append(found, violation("join_in_progress", "the profile joins no matches in progress"))
+		found = append(found, newViolation("join_in_progress", "the profile joins no matches in progress"))
 	}
 	age := g.now.Sub(g.match.Joins.Started)
 	if g.p.Within > 0 && age > g.p.Within {
-		found = append(found, measured("join_in_progress", age.Seconds(), g.p.Within.Seconds(), "the session is %s old",
+		found = append(found, measuredViolation("join_in_progress", age.Seconds(), g.p.Within.Seconds(),
+			"the session is %s old",
 			age.Round(time.Second)))
 	}
-	before, after := g.uneven(func(m member) bool { return m.roster }), g.uneven(func(member) bool { return true })
+	before, after := g.unevenBy(func(m member) bool { return m.isSeated }), g.unevenBy(func(member) bool { return true })
 	if allowed := max(before, 1); after > allowed {
-		found = append(found, measured("join_in_progress", float64(after), float64(allowed),
+		found = append(found, measuredViolation("join_in_progress", float64(after), float64(allowed),
 			"the teams' free places differ by %d afterwards", after))
 	}
 	return found
 }
 
-// uneven returns the difference between the greatest and the least number of free places of a team.
-func (g *game) uneven(counts func(member) bool) int {
+// unevenBy returns the difference between the greatest and the least number of free places of a team.
+func (g *game) unevenBy(counts func(member) bool) int {
 	var free []int
 	for _, t := range g.p.Teams {
 		n := len(slices.DeleteFunc(g.membersIn(t.Name), func(m member) bool { return !counts(m) }))
@@ -177,7 +184,7 @@ func (g *game) uneven(counts func(member) bool) int {
 // membersIn returns the players of a team; of "" those of the match. The slice is the caller's.
 func (g *game) membersIn(team string) (found []member) {
 	for _, m := range g.members {
-		if team == "" || m.Team == team {
+		if team == "" || m.seat.Team == team {
 			found = append(found, m)
 		}
 	}

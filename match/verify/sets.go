@@ -6,16 +6,16 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// equality: of same, all values are equal; of different, no two are.
-func (g *game) equality(r profile.Rule) (found []Violation) {
-	entries := g.entries(r, r.Attribute, anything...)
-	for _, team := range g.scopes(r.PerTeam) {
+// checkEquality: of same, all values are equal; of different, no two are.
+func (g *game) checkEquality(r profile.Rule) (found []Violation) {
+	entries := g.comparedEntries(r, r.Attribute, anything...)
+	for _, team := range g.teamScopes(r.PerTeam) {
 		there := entriesOf(entries, team)
 		for i, a := range there {
 			for _, b := range there[i+1:] {
 				if equalValues(a.value, b.value) != (r.Kind == profile.Same) &&
-					!ended(g.between(r, a.ticket, b.ticket)) {
-					found = append(found, violation(r.ID, "%s and %s do not fit", a.who, b.who))
+					!hasEnded(g.limitsBetween(r, a.ticket, b.ticket)) {
+					found = append(found, newViolation(r.ID, "%s and %s do not fit", a.holderName, b.holderName))
 				}
 			}
 		}
@@ -23,35 +23,35 @@ func (g *game) equality(r profile.Rule) (found []Violation) {
 	return found
 }
 
-// common: so many values are in every list.
-func (g *game) common(r profile.Rule) (found []Violation) {
-	entries := g.entries(r, r.Attribute, texts...)
+// checkCommon: so many values are in every list.
+func (g *game) checkCommon(r profile.Rule) (found []Violation) {
+	entries := g.comparedEntries(r, r.Attribute, texts...)
 	values := inAll(entries)
-	for _, l := range g.limits(r) {
+	for _, l := range g.limitsNow(r) {
 		if !l.Ended && len(values) < l.AtLeast && len(entries) > 0 {
-			found = append(found, measured(r.ID, float64(len(values)), float64(l.AtLeast),
+			found = append(found, measuredViolation(r.ID, float64(len(values)), float64(l.AtLeast),
 				"%d values are in every list, fewer than %d", len(values), l.AtLeast))
 		}
 	}
 	return found
 }
 
-// chosen checks that each value that was chosen for the game server is the best one of a common rule.
-func (g *game) chosen() (found []Violation) {
+// checkChosen checks that each value that was chosen for the game server is the best one of a common rule.
+func (g *game) checkChosen() (found []Violation) {
 	for attribute, value := range g.match.Chosen {
-		if !g.chooses(g.p.Rules, attribute, value) {
-			found = append(found, violation("chosen", "no rule chooses %q of %s", value, attribute))
+		if !g.choosesValue(g.p.Rules, attribute, value) {
+			found = append(found, newViolation("chosen", "no rule chooses %q of %s", value, attribute))
 		}
 	}
 	return found
 }
 
-func (g *game) chooses(rules []profile.Rule, attribute, value string) bool {
+func (g *game) choosesValue(rules []profile.Rule, attribute, value string) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
 		if r.Kind != profile.Common || r.Attribute != attribute {
-			return g.chooses(r.Rules, attribute, value)
+			return g.choosesValue(r.Rules, attribute, value)
 		}
-		values := inAll(g.entries(r, attribute, texts...))
+		values := inAll(g.comparedEntries(r, attribute, texts...))
 		if r.Party == profile.Union { // it has no order
 			return slices.Contains(values, value)
 		}
@@ -72,30 +72,30 @@ func inAll(entries []entry) (values []string) {
 		}
 	}
 	slices.Sort(values)
-	slices.SortStableFunc(values, func(a, b string) int { return positions(entries, a) - positions(entries, b) })
+	slices.SortStableFunc(values, func(a, b string) int { return sumPositions(entries, a) - sumPositions(entries, b) })
 	return values
 }
 
-func positions(entries []entry, v string) (sum int) {
+func sumPositions(entries []entry, v string) (sum int) {
 	for _, e := range entries {
 		sum += slices.Index(textsOf(e.value), v)
 	}
 	return sum
 }
 
-// count: so many players have one of the values.
-func (g *game) count(r profile.Rule) (found []Violation) {
-	entries := g.entries(r, r.Attribute, texts...)
-	for _, team := range g.scopes(r.PerTeam) {
+// checkCount: so many players have one of the values.
+func (g *game) checkCount(r profile.Rule) (found []Violation) {
+	entries := g.comparedEntries(r, r.Attribute, texts...)
+	for _, team := range g.teamScopes(r.PerTeam) {
 		n := len(slices.DeleteFunc(entriesOf(entries, team),
 			func(e entry) bool { return !hasAny(textsOf(e.value), r.AnyOf) }))
-		for _, l := range g.limits(r) {
+		for _, l := range g.limitsNow(r) {
 			if !l.Ended && (n < l.Min || n > l.Max) {
 				limit := l.Max
 				if n < l.Min {
 					limit = l.Min
 				}
-				found = append(found, measured(r.ID, float64(n), float64(limit),
+				found = append(found, measuredViolation(r.ID, float64(n), float64(limit),
 					"%d players have one of %q instead of %d to %d", n, r.AnyOf, l.Min, l.Max))
 			}
 		}
@@ -107,15 +107,15 @@ func hasAny(has, wanted []string) bool {
 	return slices.ContainsFunc(has, func(t string) bool { return slices.Contains(wanted, t) })
 }
 
-// avoid: nobody lists another's sub or, per team, a teammate's.
-func (g *game) avoid(r profile.Rule) (found []Violation) {
-	entries := g.entries(r, r.Attribute, texts...)
+// checkAvoid: nobody lists another's sub or, per team, a teammate's.
+func (g *game) checkAvoid(r profile.Rule) (found []Violation) {
+	entries := g.comparedEntries(r, r.Attribute, texts...)
 	for _, e := range entries {
-		for _, other := range g.counted(r) {
-			listed := other.Sub != e.who && slices.Contains(textsOf(e.value), other.Sub)
-			apart := r.PerTeam && !slices.Contains(e.teams, other.Team)
-			if listed && !apart && !ended(g.between(r, e.ticket, other.Ticket)) {
-				found = append(found, violation(r.ID, "%s avoids %s", e.who, other.Sub))
+		for _, other := range g.countedMembers(r) {
+			listed := other.seat.Sub != e.holderName && slices.Contains(textsOf(e.value), other.seat.Sub)
+			apart := r.PerTeam && !slices.Contains(e.teamNames, other.seat.Team)
+			if listed && !apart && !hasEnded(g.limitsBetween(r, e.ticket, other.seat.Ticket)) {
+				found = append(found, newViolation(r.ID, "%s avoids %s", e.holderName, other.seat.Sub))
 			}
 		}
 	}

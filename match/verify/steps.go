@@ -10,7 +10,7 @@ import (
 // agesOf returns the waiting times that decide the steps of a match: one, or with Each one a ticket. What has steps
 // must hold by all of them.
 func (g *game) agesOf(by profile.Age) []time.Duration {
-	ages := g.sorted
+	ages := g.sortedAges
 	if len(ages) == 0 {
 		return nil
 	}
@@ -34,22 +34,22 @@ func meanOf(ages []time.Duration) time.Duration {
 	return sum / time.Duration(len(ages))
 }
 
-// limits returns the limits that a rule has by now: one, or with Each one a ticket. A rule on all players must hold by
+// limitsNow returns the limits that a rule has by now: one, or with Each one a ticket. A rule on all players must hold by
 // all of them.
-func (g *game) limits(r profile.Rule) (found []profile.Limits) {
+func (g *game) limitsNow(r profile.Rule) (found []profile.Limits) {
 	for _, age := range g.agesOf(r.Age) {
 		found = append(found, limitsAt(r, age))
 	}
 	return found
 }
 
-// between returns the limits that a rule has for two players, or two parties: with Each those of their two tickets.
-func (g *game) between(r profile.Rule, tickets ...string) (found []profile.Limits) {
+// limitsBetween returns the limits that a rule has for two players, or two parties: with Each those of their two tickets.
+func (g *game) limitsBetween(r profile.Rule, tickets ...string) (found []profile.Limits) {
 	if r.Age != profile.Each {
-		return g.limits(r)
+		return g.limitsNow(r)
 	}
 	for _, ticket := range tickets {
-		if age, newcomer := g.ages[ticket]; newcomer {
+		if age, newcomer := g.ageByTicket[ticket]; newcomer {
 			found = append(found, limitsAt(r, age))
 		}
 	}
@@ -67,7 +67,7 @@ func limitsAt(r profile.Rule, age time.Duration) profile.Limits {
 	return limits
 }
 
-// ended reports whether a rule has ended by all of the limits.
-func ended(limits []profile.Limits) bool {
+// hasEnded reports whether a rule has ended by all of the limits.
+func hasEnded(limits []profile.Limits) bool {
 	return !slices.ContainsFunc(limits, func(l profile.Limits) bool { return !l.Ended })
 }

@@ -12,28 +12,28 @@ import (
 // end. Latency counts as nothing: the match may prefer a region that none of its players has measured, and the checker
 // does not know which regions have room.
 func (g *game) checkDue() []Violation {
-	if len(g.p.Trade) == 0 || g.match.Joins != nil || g.sorted[len(g.sorted)-1] >= g.p.TTL/10*9 {
+	if len(g.p.Trade) == 0 || g.match.Joins != nil || g.sortedAges[len(g.sortedAges)-1] >= g.p.TTL/10*9 {
 		return nil
 	}
 	waited, cost := 0.0, 0.0
 	for _, m := range g.members {
-		waited += m.age.Seconds()
+		waited += m.ticketAge.Seconds()
 	}
 	for _, t := range g.p.Trade {
-		cost += g.paid(t) / t.PerSecond
+		cost += g.paidFor(t) / t.PerSecond
 	}
 	if waited >= cost-rounding*(1+cost) {
 		return nil
 	}
-	return []Violation{measured("trade", waited, cost,
+	return []Violation{measuredViolation("trade", waited, cost,
 		"players have waited for %.3f s in sum, and the match costs them %.3f s", waited, cost)}
 }
 
 // rounding is the share by which two ways to add the same numbers may differ; times are whole nanoseconds.
 const rounding = 1e-9
 
-// paid returns what the players pay of a quality, summed over them.
-func (g *game) paid(t profile.Trade) float64 {
+// paidFor returns what the players pay of a quality, summed over them.
+func (g *game) paidFor(t profile.Trade) float64 {
 	switch t.Quality {
 	case profile.OfLatency:
 		return 0
@@ -47,7 +47,7 @@ func (g *game) paid(t profile.Trade) float64 {
 
 func (g *game) numbersIn(team string, t profile.Trade) (all []float64) {
 	for _, m := range g.membersIn(team) {
-		if v, ok := g.own(inRole(m, t.Attribute, t.ByRole), m); ok && v.Kind == match.Number {
+		if v, ok := g.ownValue(inRole(m, t.Attribute, t.ByRole), m); ok && v.Kind == match.Number {
 			all = append(all, v.Number)
 		}
 	}
@@ -56,7 +56,7 @@ func (g *game) numbersIn(team string, t profile.Trade) (all []float64) {
 
 // fromMean returns the sum of the distances from the mean of values, each for so many players.
 func fromMean(values []float64, players []int) (total float64) {
-	mean, _ := take(profile.FoldMean, values)
+	mean, _ := foldNumbers(profile.FoldMean, values)
 	for i, x := range values {
 		total += float64(players[i]) * math.Abs(x-mean)
 	}
@@ -68,7 +68,7 @@ func (g *game) paidForBalance(t profile.Trade) float64 {
 	var players []int
 	for _, team := range g.teamNames() {
 		if there := g.numbersIn(team, t); len(there) > 0 {
-			value, _ := take(t.Teams, there)
+			value, _ := foldNumbers(t.Teams, there)
 			values, players = append(values, value), append(players, len(there))
 		}
 	}

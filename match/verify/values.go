@@ -9,56 +9,56 @@ import (
 
 // entry is a value that a rule compares: a player's, or what the rule folds a party's into.
 type entry struct {
-	ticket string
-	who    string   // the player, or the ticket for a party's
-	teams  []string // where the player is or, of a party's, its players are
-	value  match.Value
+	ticket     string
+	holderName string   // the player, or the ticket for a party's
+	teamNames  []string // where the player is or, of a party's, its players are
+	value      match.Value
 }
 
-// entries returns what the rule compares of that attribute. Players without it are left out: if the rule does not allow
+// comparedEntries returns what the rule compares of that attribute. Players without it are left out: if the rule does not allow
 // that, absent says so.
-func (g *game) entries(r profile.Rule, attribute string, kinds ...match.Kind) []entry {
-	return g.rated(r, attribute, nil, kinds...)
+func (g *game) comparedEntries(r profile.Rule, attribute string, kinds ...match.Kind) []entry {
+	return g.ratedEntries(r, attribute, nil, kinds...)
 }
 
-// rated is entries with other attributes for players in some roles.
-func (g *game) rated(r profile.Rule, attribute string, byRole []profile.RoleAttribute,
+// ratedEntries is entries with other attributes for players in some roles.
+func (g *game) ratedEntries(r profile.Rule, attribute string, byRole []profile.RoleAttribute,
 	kinds ...match.Kind) (found []entry) {
-	for _, m := range g.counted(r) {
-		if v, ok := g.value(r, inRole(m, attribute, byRole), m, kinds); ok {
-			found = append(found, entry{m.Ticket, m.Sub, []string{m.Team}, v})
+	for _, m := range g.countedMembers(r) {
+		if v, ok := g.valueFor(r, inRole(m, attribute, byRole), m, kinds); ok {
+			found = append(found, entry{m.seat.Ticket, m.seat.Sub, []string{m.seat.Team}, v})
 		}
 	}
-	return fold(r.Party, found)
+	return foldEntries(r.Party, found)
 }
 
 // inRole returns the attribute that counts for a player in the role that it has.
 func inRole(m member, attribute string, byRole []profile.RoleAttribute) string {
 	for _, by := range byRole {
-		if by.Role == m.Role {
+		if by.Role == m.seat.Role {
 			return by.Attribute
 		}
 	}
 	return attribute
 }
 
-// counted returns the players that a rule is about: all, or those who fill its role.
-func (g *game) counted(r profile.Rule) []member {
-	return slices.DeleteFunc(g.membersIn(""), func(m member) bool { return r.Role != "" && m.Role != r.Role })
+// countedMembers returns the players that a rule is about: all, or those who fill its role.
+func (g *game) countedMembers(r profile.Rule) []member {
+	return slices.DeleteFunc(g.membersIn(""), func(m member) bool { return r.Role != "" && m.seat.Role != r.Role })
 }
 
-// value returns what a rule sees of a player: its attribute, the profile's default or what the rule puts in its place;
+// valueFor returns what a rule sees of a player: its attribute, the profile's default or what the rule puts in its place;
 // false: nothing that it can compare.
-func (g *game) value(r profile.Rule, attribute string, m member, kinds []match.Kind) (match.Value, bool) {
-	v, ok := g.own(attribute, m)
+func (g *game) valueFor(r profile.Rule, attribute string, m member, kinds []match.Kind) (match.Value, bool) {
+	v, ok := g.ownValue(attribute, m)
 	if !ok && r.Missing.Value != nil {
 		v = *r.Missing.Value
 	}
 	return v, slices.Contains(kinds, v.Kind)
 }
 
-// own returns a player's attribute, which has the declared type, or the profile's default.
-func (g *game) own(attribute string, m member) (match.Value, bool) {
+// ownValue returns a player's attribute, which has the declared type, or the profile's default.
+func (g *game) ownValue(attribute string, m member) (match.Value, bool) {
 	v, ok := m.attributes[attribute]
 	declared, isDeclared := g.p.Attributes[attribute]
 	// A value of another type counts as none.
@@ -89,21 +89,21 @@ func kindsOf(k profile.RuleKind) []match.Kind {
 	}
 }
 
-// absent returns the players that a rule, or one inside of it, can neither compare nor leave out. Such a player's
+// checkAbsent returns the players that a rule, or one inside of it, can neither compare nor leave out. Such a player's
 // ticket is no candidate, however the rule is composed and whether or not it has ended.
-func (g *game) absent(rules []profile.Rule) (found []Violation) {
+func (g *game) checkAbsent(rules []profile.Rule) (found []Violation) {
 	for _, r := range rules {
-		found = append(found, g.absent(r.Rules)...)
+		found = append(found, g.checkAbsent(r.Rules)...)
 		if r.Missing.Pass {
 			continue
 		}
-		for _, compared := range attributes(r) {
-			for _, m := range g.counted(r) {
+		for _, compared := range neededAttributes(r) {
+			for _, m := range g.countedMembers(r) {
 				// The attribute itself has to be there, too: which role a player gets is not known before the match.
 				for _, attribute := range []string{compared.name, inRole(m, compared.name, compared.byRole)} {
-					if _, ok := g.value(r, attribute, m, kindsOf(r.Kind)); !ok {
+					if _, ok := g.valueFor(r, attribute, m, kindsOf(r.Kind)); !ok {
 						found = append(found,
-							violation(r.ID, "player %s has no %s that the rule can compare", m.Sub, attribute))
+							newViolation(r.ID, "player %s has no %s that the rule can compare", m.seat.Sub, attribute))
 						break
 					}
 				}
@@ -119,8 +119,8 @@ type compared struct {
 	byRole []profile.RoleAttribute
 }
 
-// attributes returns the attributes that a rule needs. Who has no value does not count, where players are counted.
-func attributes(r profile.Rule) (all []compared) {
+// neededAttributes returns the attributes that a rule needs. Who has no value does not count, where players are counted.
+func neededAttributes(r profile.Rule) (all []compared) {
 	if r.Attribute != "" {
 		all = append(all, compared{r.Attribute, r.ByRole})
 	}
@@ -135,29 +135,29 @@ func attributes(r profile.Rule) (all []compared) {
 	return all
 }
 
-// fold makes one entry of each party's, where the fold is about values of that kind.
-func fold(by profile.Fold, entries []entry) (folded []entry) {
+// foldEntries makes one entry of each party's, where the fold is about values of that kind.
+func foldEntries(by profile.Fold, entries []entry) (folded []entry) {
 	parties := map[string][]entry{}
 	for _, e := range entries {
-		if !folds(by, e.value.Kind) {
+		if !foldsKind(by, e.value.Kind) {
 			folded = append(folded, e)
 			continue
 		}
 		if parties[e.ticket] == nil {
-			folded = append(folded, entry{ticket: e.ticket, who: e.ticket})
+			folded = append(folded, entry{ticket: e.ticket, holderName: e.ticket})
 		}
 		parties[e.ticket] = append(parties[e.ticket], e)
 	}
 	for i, e := range folded {
 		// The place of a party, all of whose values are known by now: no player's value has the kind 0.
 		if party := parties[e.ticket]; e.value.Kind == 0 {
-			folded[i].value, folded[i].teams = foldParty(by, party), teamsOf(party)
+			folded[i].value, folded[i].teamNames = foldParty(by, party), teamsOf(party)
 		}
 	}
 	return folded
 }
 
-func folds(by profile.Fold, kind match.Kind) bool {
+func foldsKind(by profile.Fold, kind match.Kind) bool {
 	switch by {
 	case profile.FoldMin, profile.FoldMax, profile.FoldMean:
 		return kind == match.Number
@@ -171,14 +171,14 @@ func folds(by profile.Fold, kind match.Kind) bool {
 
 func teamsOf(party []entry) (teams []string) {
 	for _, e := range party {
-		teams = append(teams, e.teams...)
+		teams = append(teams, e.teamNames...)
 	}
 	return teams
 }
 
 func foldParty(by profile.Fold, party []entry) match.Value {
 	if party[0].value.Kind == match.Number {
-		n, _ := take(by, numbersOf(party))
+		n, _ := foldNumbers(by, numbersOf(party))
 		return match.Value{Kind: match.Number, Number: n}
 	}
 	var union []string
@@ -188,8 +188,8 @@ func foldParty(by profile.Fold, party []entry) match.Value {
 	return match.Value{Kind: match.List, List: union}
 }
 
-// take makes one number of many; false: nothing is there to take it of.
-func take(by profile.Fold, numbers []float64) (float64, bool) {
+// foldNumbers makes one number of many; false: nothing is there to take it of.
+func foldNumbers(by profile.Fold, numbers []float64) (float64, bool) {
 	var sum float64
 	for _, n := range numbers {
 		sum += n
@@ -219,11 +219,11 @@ func numbersOf(entries []entry) (numbers []float64) {
 // entriesOf returns the entries of a team; of "" all.
 func entriesOf(entries []entry, team string) []entry {
 	return slices.DeleteFunc(slices.Clone(entries),
-		func(e entry) bool { return team != "" && !slices.Contains(e.teams, team) })
+		func(e entry) bool { return team != "" && !slices.Contains(e.teamNames, team) })
 }
 
-// scopes returns the teams in each of which a rule must hold on its own, or "" for the match.
-func (g *game) scopes(perTeam bool) (names []string) {
+// teamScopes returns the teams in each of which a rule must hold on its own, or "" for the match.
+func (g *game) teamScopes(perTeam bool) (names []string) {
 	if !perTeam {
 		return []string{""}
 	}

@@ -56,17 +56,17 @@ type Kube struct {
 
 // Provider takes game servers from fleets. Safe for concurrent use.
 type Provider struct {
-	allocator client
-	kube      client // without a URL there is none
-	namespace string
-	timeout   time.Duration
+	allocator   client
+	kube        client // without a URL there is none
+	namespace   string
+	callTimeout time.Duration
 }
 
 // client reaches one of the two APIs.
 type client struct {
-	url   string
-	http  *http.Client
-	token string // a file, or empty
+	baseURL   string
+	http      *http.Client
+	tokenFile string // a file, or empty
 }
 
 var (
@@ -76,7 +76,7 @@ var (
 
 // New returns a provider. It makes no call. Errors: a URL is not https, or a file cannot be read.
 func New(cfg Config) (*Provider, error) {
-	p := &Provider{namespace: cmp.Or(cfg.Namespace, DefaultNamespace), timeout: cmp.Or(cfg.Timeout, 15*time.Second)}
+	p := &Provider{namespace: cmp.Or(cfg.Namespace, DefaultNamespace), callTimeout: cmp.Or(cfg.Timeout, 15*time.Second)}
 	if !validName(p.namespace) {
 		return nil, fmt.Errorf("agones: %.80q is no namespace", p.namespace)
 	}
@@ -90,8 +90,8 @@ func New(cfg Config) (*Provider, error) {
 	if p.kube, err = newClient(cfg.Kube.URL, cfg.Kube.CA, "", ""); err != nil {
 		return nil, fmt.Errorf("agones: Kubernetes: %w", err)
 	}
-	p.kube.token = cfg.Kube.Token
-	if _, err := p.kube.header(); err != nil {
+	p.kube.tokenFile = cfg.Kube.Token
+	if _, err := p.kube.authorization(); err != nil {
 		return nil, fmt.Errorf("agones: Kubernetes: %w", err)
 	}
 	return p, nil
@@ -105,7 +105,7 @@ func (p *Provider) Close() {
 	}
 }
 
-func (p *Provider) hasKube() bool { return p.kube.url != "" }
+func (p *Provider) hasKube() bool { return p.kube.baseURL != "" }
 
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities() provider.Capabilities {
@@ -133,11 +133,11 @@ type metadata struct {
 // Deploy implements provider.Provider. App is a fleet; Version must be empty, because each version is a fleet of its
 // own.
 func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observation, error) {
-	body, err := p.allocation(s)
+	body, err := p.allocationOf(s)
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	a, sent, err := p.allocator.call(ctx, p.timeout, http.MethodPost, "/gameserverallocation", nil, body)
+	a, sent, err := p.allocator.exchange(ctx, p.callTimeout, http.MethodPost, "/gameserverallocation", nil, body)
 	if err != nil {
 		kind := provider.Transient
 		// The request left this machine, so that a server may be allocated although no answer came.
@@ -149,19 +149,19 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	secrets := slices.Collect(maps.Values(s.Env))
 	switch {
 	case a.Status == http.StatusOK:
-		return p.allocated(a, s)
+		return p.readAllocated(a, s)
 	case a.Status == http.StatusTooManyRequests: // no server of the fleet is ready
-		return provider.Observation{}, fail(provider.Capacity, "deploy", a, secrets)
+		return provider.Observation{}, answerError(provider.Capacity, "deploy", a, secrets)
 	case a.Status == http.StatusConflict: // others took the server that was chosen
-		return provider.Observation{}, fail(provider.Transient, "deploy", a, secrets)
+		return provider.Observation{}, answerError(provider.Transient, "deploy", a, secrets)
 	case a.Status >= 400 && a.Status < 500:
-		return provider.Observation{}, fail(provider.Permanent, "deploy", a, secrets)
+		return provider.Observation{}, answerError(provider.Permanent, "deploy", a, secrets)
 	default:
-		return provider.Observation{}, fail(provider.Ambiguous, "deploy", a, secrets)
+		return provider.Observation{}, answerError(provider.Ambiguous, "deploy", a, secrets)
 	}
 }
 
-func (p *Provider) allocation(s provider.Spec) (allocation, error) {
+func (p *Provider) allocationOf(s provider.Spec) (allocation, error) {
 	if err := s.Check(); err != nil {
 		return allocation{}, err
 	}
@@ -185,8 +185,8 @@ func (p *Provider) allocation(s provider.Spec) (allocation, error) {
 	}, nil
 }
 
-// allocated reads the answer of an allocation. The server is ready: Agones allocates no others.
-func (p *Provider) allocated(a httpcall.Answer, s provider.Spec) (provider.Observation, error) {
+// readAllocated reads the answer of an allocation. The server is ready: Agones allocates no others.
+func (p *Provider) readAllocated(a httpcall.Answer, s provider.Spec) (provider.Observation, error) {
 	var v struct {
 		Name    string       `json:"gameServerName"`
 		Address string       `json:"address"`
@@ -197,18 +197,18 @@ func (p *Provider) allocated(a httpcall.Answer, s provider.Spec) (provider.Obser
 		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy",
 			errors.New("the answer names no game server"))
 	}
-	ports, err := external(v.Ports, s.Ports)
+	ports, err := externalPorts(v.Ports, s.Ports)
 	if err != nil {
 		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy", err)
 	}
 	o := provider.Observation{Ref: refOf(v.Name, s.Tag), Tag: s.Tag, Phase: provider.PhaseReady, Ports: ports,
 		Raw: "Allocated"}
-	o.IP, o.FQDN = dialled(v.Address)
+	o.IP, o.FQDN = dialledHost(v.Address)
 	return o, nil
 }
 
-// dialled returns an address of a node as an IP or as a host name.
-func dialled(address string) (netip.Addr, string) {
+// dialledHost returns an address of a node as an IP or as a host name.
+func dialledHost(address string) (netip.Addr, string) {
 	if ip, err := netip.ParseAddr(address); err == nil {
 		return ip, ""
 	}
@@ -232,8 +232,8 @@ func validName(s string) bool {
 	})
 }
 
-// fail returns the status and the message of an answer as an error.
-func fail(kind provider.Kind, op string, a httpcall.Answer, secrets []string) error {
+// answerError returns the status and the message of an answer as an error.
+func answerError(kind provider.Kind, op string, a httpcall.Answer, secrets []string) error {
 	var v struct {
 		Message string `json:"message"`
 	}
@@ -241,16 +241,16 @@ func fail(kind provider.Kind, op string, a httpcall.Answer, secrets []string) er
 	return provider.Fail(kind, op, fmt.Errorf("status %d: %s", a.Status, httpcall.Scrub(v.Message, secrets)))
 }
 
-// call makes a call. Its error holds neither the token nor the body.
-func (c client) call(ctx context.Context, timeout time.Duration, method, path string, query url.Values,
+// exchange makes a call. Its error holds neither the token nor the body.
+func (c client) exchange(ctx context.Context, timeout time.Duration, method, path string, query url.Values,
 	body any) (httpcall.Answer, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	header, err := c.header()
+	header, err := c.authorization()
 	if err != nil {
 		return httpcall.Answer{}, false, err
 	}
-	target := c.url + path
+	target := c.baseURL + path
 	if query != nil {
 		target += "?" + query.Encode()
 	}

@@ -46,23 +46,23 @@ type statusPort struct {
 	Port int    `json:"port"`
 }
 
-func (g gameServer) tag() provider.Tag { return provider.Tag(g.Metadata.Labels[LabelTag]) }
+func (g gameServer) tagOf() provider.Tag { return provider.Tag(g.Metadata.Labels[LabelTag]) }
 
-// returned reports whether the server went back to its fleet.
-func (g gameServer) returned() bool {
+// wasReturned reports whether the server went back to its fleet.
+func (g gameServer) wasReturned() bool {
 	return g.Status.State == "Ready" || g.Status.State == "RequestReady"
 }
 
-// deletion is the body that deletes the game server as it was read, and nothing that it has become since.
-func (g gameServer) deletion() any {
+// deletionBody is the body that deletes the game server as it was read, and nothing that it has become since.
+func (g gameServer) deletionBody() any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "DeleteOptions",
 		"preconditions": map[string]string{"uid": g.Metadata.UID, "resourceVersion": g.Metadata.Revision},
 	}
 }
 
-func (g gameServer) observe() (provider.Observation, error) {
-	if !validName(g.Metadata.Name) || !g.tag().Valid() {
+func (g gameServer) observationOf() (provider.Observation, error) {
+	if !validName(g.Metadata.Name) || !g.tagOf().Valid() {
 		return provider.Observation{}, errors.New("a game server has no name or no tag")
 	}
 	var inside []provider.Port
@@ -72,20 +72,21 @@ func (g gameServer) observe() (provider.Observation, error) {
 				Protocol: provider.Protocol(strings.ToLower(port.Protocol))})
 		}
 	}
-	ports, err := external(g.Status.Ports, inside)
+	ports, err := externalPorts(g.Status.Ports, inside)
 	if err != nil {
 		return provider.Observation{}, err
 	}
 	o := provider.Observation{
-		Ref: refOf(g.Metadata.Name, g.tag()), Tag: g.tag(), Phase: g.phase(), Ports: ports, Started: g.Metadata.Created,
+		Ref: refOf(g.Metadata.Name, g.tagOf()), Tag: g.tagOf(), Phase: g.phaseOf(), Ports: ports,
+		Started:  g.Metadata.Created,
 		Location: httpcall.Scrub(g.Status.Node[:min(len(g.Status.Node), 255)], nil),
 		Raw:      httpcall.Scrub(g.Status.State[:min(len(g.Status.State), 40)], nil),
 	}
-	o.IP, o.FQDN = dialled(g.Status.Address)
+	o.IP, o.FQDN = dialledHost(g.Status.Address)
 	return o, nil
 }
 
-func (g gameServer) phase() provider.Phase {
+func (g gameServer) phaseOf() provider.Phase {
 	// Before the state, which stays as it was while Kubernetes waits for the grace.
 	if g.Metadata.Deleted != nil {
 		return provider.PhaseStopping
@@ -106,9 +107,9 @@ func (g gameServer) phase() provider.Phase {
 	}
 }
 
-// external joins the ports that players dial with what is known of them inside. Agones makes two ports of one that is
+// externalPorts joins the ports that players dial with what is known of them inside. Agones makes two ports of one that is
 // TCP and UDP: NAME-tcp and NAME-udp.
-func external(dialled []statusPort, inside []provider.Port) (map[string]provider.Port, error) {
+func externalPorts(dialled []statusPort, inside []provider.Port) (map[string]provider.Port, error) {
 	if len(dialled) > provider.MaxPorts {
 		return nil, fmt.Errorf("%d ports, more than %d", len(dialled), provider.MaxPorts)
 	}
@@ -152,7 +153,7 @@ func decodePage(body []byte) (provider.Page, error) {
 	}
 	page := provider.Page{Next: v.Metadata.Continue, Total: -1}
 	for _, g := range v.Items {
-		o, err := g.observe()
+		o, err := g.observationOf()
 		if err != nil {
 			return provider.Page{}, err
 		}

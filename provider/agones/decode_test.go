@@ -11,15 +11,16 @@ import (
 // Pins a port that is both TCP and UDP, which Agones splits.
 func TestExternal(t *testing.T) {
 	t.Parallel()
-	got, err := external([]statusPort{{"game-tcp", 7001}, {"game-udp", 7002}, {"web", 7003}},
-		[]provider.Port{{Name: "game", Internal: 5000, Protocol: "tcpudp"}, {Name: "web", Internal: 80, Protocol: provider.TCP}})
+	got, err := externalPorts([]statusPort{{"game-tcp", 7001}, {"game-udp", 7002}, {"web", 7003}},
+		[]provider.Port{{Name: "game", Internal: 5000, Protocol: "tcpudp"},
+			{Name: "web", Internal: 80, Protocol: provider.TCP}})
 	require.NoError(t, err)
 	require.Equal(t, map[string]provider.Port{
 		"game-tcp": {Name: "game-tcp", Internal: 5000, External: 7001, Protocol: provider.TCP},
 		"game-udp": {Name: "game-udp", Internal: 5000, External: 7002, Protocol: provider.UDP},
 		"web":      {Name: "web", Internal: 80, External: 7003, Protocol: provider.TCP},
 	}, got)
-	_, err = external([]statusPort{{"game", 70000}}, nil)
+	_, err = externalPorts([]statusPort{{"game", 70000}}, nil)
 	require.Error(t, err)
 }
 

@@ -38,10 +38,10 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	case !ok:
 		return absent, nil
 	// The same server, allocated again for another deployment.
-	case g.tag() != tag:
+	case g.tagOf() != tag:
 		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
 	}
-	o, err := g.observe()
+	o, err := g.observationOf()
 	if err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "get", err)
 	}
@@ -57,7 +57,7 @@ func (p *Provider) Find(ctx context.Context, owner provider.Owner, tag provider.
 		return nil, nil
 	}
 	found, err := provider.Collect(func(cursor string) (provider.Page, error) {
-		return p.page(ctx, "find", fmt.Sprintf("%s=%s,%s=%s", LabelOwner, owner, LabelTag, tag), cursor)
+		return p.readPage(ctx, "find", fmt.Sprintf("%s=%s,%s=%s", LabelOwner, owner, LabelTag, tag), cursor)
 	})
 	return found[:min(len(found), provider.MaxFound)], err
 }
@@ -74,7 +74,7 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 	if !owner.Valid() {
 		return provider.Page{}, provider.Fail(provider.Permanent, "list", fmt.Errorf("%.40q is no owner", owner))
 	}
-	return p.page(ctx, "list", fmt.Sprintf("%s=%s", LabelOwner, owner), cursor)
+	return p.readPage(ctx, "list", fmt.Sprintf("%s=%s", LabelOwner, owner), cursor)
 }
 
 // Stop implements provider.Provider: the game server is deleted. The fleet's template defines its grace. Without access
@@ -91,21 +91,22 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 	switch {
 	case err != nil:
 		return err
-	case !ok || g.tag() != tag || g.returned():
+	case !ok || g.tagOf() != tag || g.wasReturned():
 		return provider.Fail(provider.Gone, "stop",
 			fmt.Errorf("game server %s is not this deployment's any more", name))
 	// Asked before: the grace goes on.
 	case g.Metadata.Deleted != nil:
 		return nil
 	}
-	a, err := p.ask(ctx, "stop", http.MethodDelete, p.path("gameservers", name), nil, g.deletion())
+	a, err := p.askKubernetes(ctx, "stop", http.MethodDelete, p.resourcePath("gameservers", name), nil,
+		g.deletionBody())
 	switch {
 	case err != nil:
 		return err
 	case a.Status == http.StatusOK || a.Status == http.StatusAccepted:
 		return nil
 	case a.Status == http.StatusNotFound:
-		return fail(provider.Gone, "stop", a, nil)
+		return answerError(provider.Gone, "stop", a, nil)
 	default: // also 409: it changed since it was read
 		return failRead("stop", a)
 	}
@@ -118,13 +119,13 @@ func (p *Provider) Check(ctx context.Context, app, version string) error {
 		return provider.Fail(provider.Permanent, "check",
 			errors.New("app must be the name of a fleet, and version empty"))
 	}
-	if _, _, err := p.allocator.call(ctx, p.timeout, http.MethodGet, "/", nil, nil); err != nil {
+	if _, _, err := p.allocator.exchange(ctx, p.callTimeout, http.MethodGet, "/", nil, nil); err != nil {
 		return provider.Fail(provider.Transient, "check", fmt.Errorf("the allocator: %w", err))
 	}
 	if !p.hasKube() {
 		return nil
 	}
-	a, err := p.ask(ctx, "check", http.MethodGet, p.path("fleets", app), nil, nil)
+	a, err := p.askKubernetes(ctx, "check", http.MethodGet, p.resourcePath("fleets", app), nil, nil)
 	switch {
 	case err != nil:
 		return err
@@ -136,8 +137,8 @@ func (p *Provider) Check(ctx context.Context, app, version string) error {
 	return nil
 }
 
-// path returns the path of a resource of Agones' in the namespace.
-func (p *Provider) path(kind, name string) string {
+// resourcePath returns the path of a resource of Agones' in the namespace.
+func (p *Provider) resourcePath(kind, name string) string {
 	path := "/apis/agones.dev/v1/namespaces/" + p.namespace + "/" + kind
 	if name != "" {
 		path += "/" + name
@@ -145,9 +146,9 @@ func (p *Provider) path(kind, name string) string {
 	return path
 }
 
-func (p *Provider) ask(ctx context.Context, op, method, path string, query url.Values,
+func (p *Provider) askKubernetes(ctx context.Context, op, method, path string, query url.Values,
 	body any) (httpcall.Answer, error) {
-	a, _, err := p.kube.call(ctx, p.timeout, method, path, query, body)
+	a, _, err := p.kube.exchange(ctx, p.callTimeout, method, path, query, body)
 	if err != nil {
 		return httpcall.Answer{}, provider.Fail(provider.Transient, op, err)
 	}
@@ -163,14 +164,14 @@ func (p *Provider) ask(ctx context.Context, op, method, path string, query url.V
 // failRead returns the error of an answer of Kubernetes.
 func failRead(op string, a httpcall.Answer) error {
 	if a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden || a.Status == http.StatusBadRequest {
-		return fail(provider.Permanent, op, a, nil)
+		return answerError(provider.Permanent, op, a, nil)
 	}
-	return fail(provider.Transient, op, a, nil)
+	return answerError(provider.Transient, op, a, nil)
 }
 
 // gameServer reads a game server; false means that there is none.
 func (p *Provider) gameServer(ctx context.Context, op, name string) (g gameServer, ok bool, err error) {
-	a, err := p.ask(ctx, op, http.MethodGet, p.path("gameservers", name), nil, nil)
+	a, err := p.askKubernetes(ctx, op, http.MethodGet, p.resourcePath("gameservers", name), nil, nil)
 	switch {
 	case err != nil:
 		return gameServer{}, false, err
@@ -194,13 +195,13 @@ func isStatus(body []byte) bool {
 	return json.Unmarshal(body, &v) == nil && v.Kind == "Status"
 }
 
-// page reads a page of the game servers with labels.
-func (p *Provider) page(ctx context.Context, op, labels, cursor string) (provider.Page, error) {
+// readPage reads a page of the game servers with labels.
+func (p *Provider) readPage(ctx context.Context, op, labels, cursor string) (provider.Page, error) {
 	query := url.Values{"labelSelector": {labels}, "limit": {strconv.Itoa(pageSize)}}
 	if cursor != "" {
 		query.Set("continue", cursor)
 	}
-	a, err := p.ask(ctx, op, http.MethodGet, p.path("gameservers", ""), query, nil)
+	a, err := p.askKubernetes(ctx, op, http.MethodGet, p.resourcePath("gameservers", ""), query, nil)
 	if err != nil {
 		return provider.Page{}, err
 	}

@@ -41,25 +41,25 @@ func newClient(address, ca, cert, key string) (client, error) {
 	}
 	transport := httpcall.Transport()
 	transport.TLSClientConfig = config
-	return client{url: strings.TrimRight(u.String(), "/"), http: httpcall.Client(transport)}, nil
+	return client{baseURL: strings.TrimRight(u.String(), "/"), http: httpcall.Client(transport)}, nil
 }
 
 // maxToken bounds a token's file.
 const maxToken = 64 << 10
 
-// header returns the authorization. The token is read each time: Kubernetes renews the file.
-func (c client) header() (http.Header, error) {
-	if c.token == "" {
+// authorization returns the authorization. The token is read each time: Kubernetes renews the file.
+func (c client) authorization() (http.Header, error) {
+	if c.tokenFile == "" {
 		return nil, nil //nolint:nilnil // httpcall.Request: nil is none
 	}
-	text, err := os.ReadFile(c.token)
+	text, err := os.ReadFile(c.tokenFile)
 	if err != nil {
 		return nil, err
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || len(token) > maxToken ||
 		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, fmt.Errorf("%s holds no token", c.token)
+		return nil, fmt.Errorf("%s holds no token", c.tokenFile)
 	}
 	return http.Header{"Authorization": {"Bearer " + token}}, nil
 }

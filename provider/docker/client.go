@@ -22,23 +22,23 @@ type call struct {
 	body             any // nil for none
 }
 
-// call makes a call. Errors: Transient; Ambiguous if a Deploy may have been executed.
-func (p *Provider) call(ctx context.Context, k call) (httpcall.Answer, error) {
-	e, err := p.reach(ctx, k.op)
+// callEngine makes a call. Errors: Transient; Ambiguous if a Deploy may have been executed.
+func (p *Provider) callEngine(ctx context.Context, k call) (httpcall.Answer, error) {
+	e, err := p.reachEngine(ctx, k.op)
 	if err != nil {
 		return httpcall.Answer{}, err
 	}
-	return p.exchange(ctx, k, e.prefix)
+	return p.exchangeOnce(ctx, k, e.pathPrefix)
 }
 
-func (p *Provider) exchange(ctx context.Context, k call, prefix string) (httpcall.Answer, error) {
+func (p *Provider) exchangeOnce(ctx context.Context, k call, prefix string) (httpcall.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	target := p.base + prefix + k.path
+	target := p.baseURL + prefix + k.path
 	if k.query != nil {
 		target += "?" + k.query.Encode()
 	}
-	a, sent, err := httpcall.Exchange(ctx, p.client, httpcall.Request{Method: k.method, URL: target, Body: k.body})
+	a, sent, err := httpcall.Exchange(ctx, p.httpClient, httpcall.Request{Method: k.method, URL: target, Body: k.body})
 	if err == nil {
 		return a, nil
 	}
@@ -51,17 +51,17 @@ func (p *Provider) exchange(ctx context.Context, k call, prefix string) (httpcal
 
 // engine is what the engine says about itself.
 type engine struct {
-	prefix  string // of all paths: its version of the API
-	logging string // its logging driver
+	pathPrefix    string // of all paths: its version of the API
+	loggingDriver string // its logging driver
 }
 
 var apiVersion = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
 
-// reach asks the engine for its version of the API, once. An engine that is upgraded keeps the older versions.
-func (p *Provider) reach(ctx context.Context, op string) (engine, error) {
+// reachEngine asks the engine for its version of the API, once. An engine that is upgraded keeps the older versions.
+func (p *Provider) reachEngine(ctx context.Context, op string) (engine, error) {
 	p.mu.Lock()
 	// Two callers may ask at once at the beginning, and get the same answer.
-	known := p.engine
+	known := p.knownEngine
 	p.mu.Unlock()
 	if known != nil {
 		return *known, nil
@@ -69,7 +69,7 @@ func (p *Provider) reach(ctx context.Context, op string) (engine, error) {
 	var version struct {
 		API string `json:"ApiVersion"`
 	}
-	if err := p.read(ctx, "/version", &version); err != nil {
+	if err := p.readJSON(ctx, "/version", &version); err != nil {
 		return engine{}, provider.Fail(provider.Transient, op, err)
 	}
 	if !apiVersion.MatchString(version.API) {
@@ -78,17 +78,17 @@ func (p *Provider) reach(ctx context.Context, op string) (engine, error) {
 	var info struct {
 		LoggingDriver string
 	}
-	if err := p.read(ctx, "/v"+version.API+"/info", &info); err != nil {
+	if err := p.readJSON(ctx, "/v"+version.API+"/info", &info); err != nil {
 		return engine{}, provider.Fail(provider.Transient, op, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.engine = &engine{"/v" + version.API, info.LoggingDriver}
-	return *p.engine, nil
+	p.knownEngine = &engine{"/v" + version.API, info.LoggingDriver}
+	return *p.knownEngine, nil
 }
 
-func (p *Provider) read(ctx context.Context, path string, to any) error {
-	a, err := p.exchange(ctx, call{op: "read", method: http.MethodGet, path: path}, "")
+func (p *Provider) readJSON(ctx context.Context, path string, to any) error {
+	a, err := p.exchangeOnce(ctx, call{op: "read", method: http.MethodGet, path: path}, "")
 	if err != nil {
 		return errors.Unwrap(err)
 	}
@@ -101,19 +101,19 @@ func (p *Provider) read(ctx context.Context, path string, to any) error {
 // logConfig bounds the logs of the driver whose files have no bound by default. Other drivers keep the engine's
 // options.
 func (e engine) logConfig() *logConfig {
-	if e.logging != "json-file" {
+	if e.loggingDriver != "json-file" {
 		return nil
 	}
 	return &logConfig{"json-file", map[string]string{"max-size": "8m", "max-file": "2"}}
 }
 
-// ambiguous is the error of a call that followed a change of Deploy's.
-func ambiguous(err error) error {
+// ambiguousError is the error of a call that followed a change of Deploy's.
+func ambiguousError(err error) error {
 	return provider.Fail(provider.Ambiguous, "deploy", errors.Unwrap(err))
 }
 
-// fail returns the status and the engine's message as an error.
-func fail(kind provider.Kind, op string, a httpcall.Answer, secrets []string) error {
+// answerError returns the status and the engine's message as an error.
+func answerError(kind provider.Kind, op string, a httpcall.Answer, secrets []string) error {
 	var v struct {
 		Message string `json:"message"`
 	}

@@ -55,8 +55,8 @@ type binding struct {
 
 func nameOf(tag provider.Tag) string { return "lattice-" + string(tag) }
 
-// container returns the body for a Spec.
-func (p *Provider) container(s provider.Spec) (createBody, error) {
+// containerBody returns the body for a Spec.
+func (p *Provider) containerBody(s provider.Spec) (createBody, error) {
 	if err := s.Check(); err != nil {
 		return createBody{}, err
 	}
@@ -65,13 +65,13 @@ func (p *Provider) container(s provider.Spec) (createBody, error) {
 		return createBody{}, provider.Fail(provider.Permanent, "deploy",
 			fmt.Errorf("the image %s is not allowed on this host", image))
 	}
-	ports := number(s.Ports)
+	ports := numberPorts(s.Ports)
 	text, err := json.Marshal(ports)
 	if err != nil {
 		return createBody{}, provider.Fail(provider.Permanent, "deploy", err)
 	}
 	body := createBody{
-		Image: image, Env: p.environ(s.Env, ports), ExposedPorts: map[string]struct{}{},
+		Image: image, Env: p.environOf(s.Env, ports), ExposedPorts: map[string]struct{}{},
 		Labels: map[string]string{labelOwner: string(s.Owner), labelTag: string(s.Tag), labelPorts: string(text)},
 		HostConfig: hostConfig{
 			PortBindings: map[string][]binding{}, SecurityOpt: []string{"no-new-privileges"},
@@ -92,8 +92,8 @@ func (p *Provider) container(s provider.Spec) (createBody, error) {
 // keyOf returns the engine's name of a port.
 func keyOf(p provider.Port) string { return strconv.Itoa(int(p.Internal)) + "/" + string(p.Protocol) }
 
-// number gives ports without a number one, since each container has all ports for itself.
-func number(ports []provider.Port) []provider.Port {
+// numberPorts gives ports without a number one, since each container has all ports for itself.
+func numberPorts(ports []provider.Port) []provider.Port {
 	taken := map[uint16]bool{}
 	for _, p := range ports {
 		taken[p.Internal] = true
@@ -112,10 +112,10 @@ func number(ports []provider.Port) []provider.Port {
 	return numbered
 }
 
-// environ returns the variables, with the numbers of the ports; also in the form in which servers that were built for
+// environOf returns the variables, with the numbers of the ports; also in the form in which servers that were built for
 // Edgegap read them. What players dial is not known before the start, so external ports are those of the container
 // there.
-func (p *Provider) environ(env provider.Env, ports []provider.Port) []string {
+func (p *Provider) environOf(env provider.Env, ports []provider.Port) []string {
 	all := maps.Clone(env)
 	if all == nil {
 		all = provider.Env{}
@@ -164,24 +164,25 @@ type container struct {
 	}
 }
 
-func (c container) owner() provider.Owner { return provider.Owner(c.Config.Labels[labelOwner]) }
+func (c container) ownerOf() provider.Owner { return provider.Owner(c.Config.Labels[labelOwner]) }
 
-// inspect reads the container of a tag; false means that there is none. A container of another tag is none.
-func (p *Provider) inspect(ctx context.Context, op string, tag provider.Tag) (c container, ok bool, err error) {
+// inspectContainer reads the container of a tag; false means that there is none. A container of another tag is none.
+func (p *Provider) inspectContainer(ctx context.Context, op string,
+	tag provider.Tag) (c container, ok bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return container{}, false, provider.Fail(provider.Transient, op, err)
 	}
 	if !tag.Valid() {
 		return container{}, false, nil
 	}
-	a, err := p.call(ctx, call{op: op, method: http.MethodGet, path: "/containers/" + nameOf(tag) + "/json"})
+	a, err := p.callEngine(ctx, call{op: op, method: http.MethodGet, path: "/containers/" + nameOf(tag) + "/json"})
 	switch {
 	case err != nil:
 		return container{}, false, err
 	case a.Status == http.StatusNotFound:
 		return container{}, false, nil
 	case a.Status != http.StatusOK:
-		return container{}, false, fail(provider.Transient, op, a, nil)
+		return container{}, false, answerError(provider.Transient, op, a, nil)
 	}
 	if err := json.Unmarshal(a.Body, &c); err != nil {
 		return container{}, false, provider.Fail(provider.Transient, op, fmt.Errorf("is no container: %w", err))
@@ -189,7 +190,7 @@ func (p *Provider) inspect(ctx context.Context, op string, tag provider.Tag) (c 
 	return c, c.Config.Labels[labelTag] == string(tag), nil
 }
 
-func (p *Provider) observe(c container) provider.Observation {
+func (p *Provider) observeContainer(c container) provider.Observation {
 	tag := provider.Tag(c.Config.Labels[labelTag])
 	o := provider.Observation{
 		Ref: provider.Ref(tag), Tag: tag, IP: p.cfg.Advertise, Started: c.State.StartedAt,
@@ -208,7 +209,7 @@ func (p *Provider) observe(c container) provider.Observation {
 		o.Phase = provider.PhaseStarting
 	}
 	if o.Phase == provider.PhaseGone {
-		o.Error = c.ended()
+		o.Error = c.endText()
 	}
 	return o
 }
@@ -228,8 +229,8 @@ func phaseOf(status string) provider.Phase {
 	}
 }
 
-// ended returns how the container ended.
-func (c container) ended() string {
+// endText returns how the container ended.
+func (c container) endText() string {
 	text := fmt.Sprintf("exit status %d", c.State.ExitCode)
 	if c.State.OOMKilled {
 		text += ", out of memory"

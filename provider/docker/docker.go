@@ -37,16 +37,16 @@ type Config struct {
 
 // Provider runs containers. Safe for concurrent use.
 type Provider struct {
-	cfg    Config
-	client *http.Client
-	base   string // http://host
+	cfg        Config
+	httpClient *http.Client
+	baseURL    string // http://host
 
-	mu     sync.Mutex
-	engine *engine // nil until the engine has answered
+	mu          sync.Mutex
+	knownEngine *engine // nil until the engine has answered
 
-	ctx    context.Context // of the calls that outlive Stop; Close ends it
-	cancel context.CancelFunc
-	stops  sync.WaitGroup
+	stopContext  context.Context // of the calls that outlive Stop; Close ends it
+	cancelStops  context.CancelFunc
+	stopsRunning sync.WaitGroup
 }
 
 var (
@@ -64,23 +64,23 @@ func New(cfg Config) (*Provider, error) {
 	if len(cfg.Images) == 0 {
 		return nil, errors.New("docker: no image is allowed")
 	}
-	transport, base, err := dial(cfg.Host)
+	transport, base, err := dialEngine(cfg.Host)
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{cfg: cfg, client: httpcall.Client(transport), base: base}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p := &Provider{cfg: cfg, httpClient: httpcall.Client(transport), baseURL: base}
+	p.stopContext, p.cancelStops = context.WithCancel(context.Background())
 	return p, nil
 }
 
 // ValidHost reports whether a host has a form that [New] accepts.
 func ValidHost(host string) bool {
-	_, _, err := dial(host)
+	_, _, err := dialEngine(host)
 	return err == nil
 }
 
-// dial returns how the engine is reached.
-func dial(host string) (*http.Transport, string, error) {
+// dialEngine returns how the engine is reached.
+func dialEngine(host string) (*http.Transport, string, error) {
 	t := httpcall.Transport()
 	t.Proxy = nil // an engine is on this machine or beside it
 	u, err := url.Parse(host)
@@ -98,9 +98,9 @@ func dial(host string) (*http.Transport, string, error) {
 
 // Close ends the provider and leaves the containers alone.
 func (p *Provider) Close() {
-	p.cancel()
-	p.stops.Wait()
-	p.client.CloseIdleConnections()
+	p.cancelStops()
+	p.stopsRunning.Wait()
+	p.httpClient.CloseIdleConnections()
 }
 
 // Capabilities implements provider.Provider.
@@ -111,73 +111,76 @@ func (p *Provider) Capabilities() provider.Capabilities {
 // Deploy implements provider.Provider. App is an image; Version is its tag, or its digest (sha256:…), or empty if App
 // has one.
 func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observation, error) {
-	body, err := p.container(s)
+	body, err := p.containerBody(s)
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	e, err := p.reach(ctx, "deploy")
+	e, err := p.reachEngine(ctx, "deploy")
 	if err != nil {
 		return provider.Observation{}, err
 	}
 	body.HostConfig.LogConfig = e.logConfig()
 	secrets := secretsOf(s)
-	a, err := p.call(ctx, call{op: "deploy", method: http.MethodPost, path: "/containers/create",
+	a, err := p.callEngine(ctx, call{op: "deploy", method: http.MethodPost, path: "/containers/create",
 		query: url.Values{"name": {nameOf(s.Tag)}}, body: body})
 	switch {
 	case err != nil:
 		return provider.Observation{}, err
 	case a.Status == http.StatusCreated:
-		return p.start(ctx, s.Tag, secrets)
+		return p.startContainer(ctx, s.Tag, secrets)
 	// The name is taken: by an earlier call whose answer was lost, or by a stranger.
 	case a.Status == http.StatusConflict:
-		return p.adopt(ctx, s, secrets)
+		return p.adoptContainer(ctx, s, secrets)
 	// The engine refuses it, and would refuse it again. A status of 500 and more may come after the container was
 	// created.
 	case a.Status >= 400 && a.Status < 500:
-		return provider.Observation{}, fail(provider.Permanent, "deploy", a, secrets)
+		return provider.Observation{}, answerError(provider.Permanent, "deploy", a, secrets)
 	default:
-		return provider.Observation{}, fail(provider.Ambiguous, "deploy", a, secrets)
+		return provider.Observation{}, answerError(provider.Ambiguous, "deploy", a, secrets)
 	}
 }
 
-// adopt returns the container that has the name, and starts it if its creator did not.
-func (p *Provider) adopt(ctx context.Context, s provider.Spec, secrets []string) (provider.Observation, error) {
-	c, ok, err := p.inspect(ctx, "deploy", s.Tag)
+// adoptContainer returns the container that has the name, and starts it if its creator did not.
+func (p *Provider) adoptContainer(ctx context.Context, s provider.Spec,
+	secrets []string) (provider.Observation, error) {
+	c, ok, err := p.inspectContainer(ctx, "deploy", s.Tag)
 	switch {
 	case err != nil:
-		return provider.Observation{}, ambiguous(err)
-	case !ok || c.owner() != s.Owner:
+		return provider.Observation{}, ambiguousError(err)
+	case !ok || c.ownerOf() != s.Owner:
 		err := fmt.Errorf("the name %s belongs to a container that the director did not create", nameOf(s.Tag))
 		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)
 	case c.State.Status == stateCreated:
-		return p.start(ctx, s.Tag, secrets)
+		return p.startContainer(ctx, s.Tag, secrets)
 	default:
-		return p.observe(c), nil
+		return p.observeContainer(c), nil
 	}
 }
 
-// start starts a container. One that cannot be started is removed, so that its name is free.
-func (p *Provider) start(ctx context.Context, tag provider.Tag, secrets []string) (provider.Observation, error) {
-	a, err := p.call(ctx, call{op: "deploy", method: http.MethodPost, path: "/containers/" + nameOf(tag) + "/start"})
+// startContainer starts a container. One that cannot be started is removed, so that its name is free.
+func (p *Provider) startContainer(ctx context.Context, tag provider.Tag,
+	secrets []string) (provider.Observation, error) {
+	a, err := p.callEngine(ctx, call{op: "deploy", method: http.MethodPost,
+		path: "/containers/" + nameOf(tag) + "/start"})
 	switch {
 	case err != nil:
-		return provider.Observation{}, ambiguous(err)
+		return provider.Observation{}, ambiguousError(err)
 	case a.Status == http.StatusNoContent || a.Status == http.StatusNotModified:
 		return provider.Observation{Ref: provider.Ref(tag), Tag: tag, Phase: provider.PhaseStarting,
 			Raw: "started"}, nil
 	case a.Status >= 400 && a.Status < 500 && a.Status != http.StatusNotFound:
 		// An error is left alone: the next Deploy of the tag finds the container and starts it, or fails in the same
 		// way.
-		_ = p.remove(ctx, nameOf(tag))
-		return provider.Observation{}, fail(provider.Permanent, "deploy", a, secrets)
+		_ = p.removeContainer(ctx, nameOf(tag))
+		return provider.Observation{}, answerError(provider.Permanent, "deploy", a, secrets)
 	default:
-		return provider.Observation{}, fail(provider.Ambiguous, "deploy", a, secrets)
+		return provider.Observation{}, answerError(provider.Ambiguous, "deploy", a, secrets)
 	}
 }
 
 // Get implements provider.Provider. The ref is the tag.
 func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observation, error) {
-	c, ok, err := p.inspect(ctx, "get", provider.Tag(ref))
+	c, ok, err := p.inspectContainer(ctx, "get", provider.Tag(ref))
 	if err != nil {
 		return provider.Observation{}, err
 	}
@@ -187,20 +190,20 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	case c.State.Status == stateCreated:
 		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
 	default:
-		return p.observe(c), nil
+		return p.observeContainer(c), nil
 	}
 }
 
 // Find implements provider.Provider.
 func (p *Provider) Find(ctx context.Context, owner provider.Owner, tag provider.Tag) ([]provider.Observation, error) {
-	c, ok, err := p.inspect(ctx, "find", tag)
+	c, ok, err := p.inspectContainer(ctx, "find", tag)
 	if err != nil {
 		return nil, err
 	}
-	if !ok || c.owner() != owner || c.State.Status == stateCreated {
+	if !ok || c.ownerOf() != owner || c.State.Status == stateCreated {
 		return nil, nil
 	}
-	return []provider.Observation{p.observe(c)}, nil
+	return []provider.Observation{p.observeContainer(c)}, nil
 }
 
 // Check implements provider.Checker: the image is allowed, and the engine has it.
@@ -209,7 +212,7 @@ func (p *Provider) Check(ctx context.Context, app, version string) error {
 	if !p.isAllowed(image) {
 		return provider.Fail(provider.Permanent, "check", fmt.Errorf("the image %s is not allowed on this host", image))
 	}
-	a, err := p.call(ctx, call{op: "check", method: http.MethodGet, path: "/images/" + image + "/json"})
+	a, err := p.callEngine(ctx, call{op: "check", method: http.MethodGet, path: "/images/" + image + "/json"})
 	switch {
 	case err != nil:
 		return err
@@ -217,7 +220,7 @@ func (p *Provider) Check(ctx context.Context, app, version string) error {
 		return provider.Fail(provider.Permanent, "check",
 			fmt.Errorf("the engine has no image %s: it pulls none by itself", image))
 	case a.Status != http.StatusOK:
-		return fail(provider.Transient, "check", a, nil)
+		return answerError(provider.Transient, "check", a, nil)
 	}
 	return nil
 }

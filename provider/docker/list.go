@@ -41,27 +41,27 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 	if !owner.Valid() {
 		return provider.Page{}, provider.Fail(provider.Permanent, "list", fmt.Errorf("%.40q is no owner", owner))
 	}
-	entries, err := p.entries(ctx, owner, cursor)
+	entries, err := p.readEntries(ctx, owner, cursor)
 	if err != nil {
 		return provider.Page{}, err
 	}
 	page := provider.Page{Total: -1}
 	for _, e := range entries {
 		if e.Labels[labelOwner] == string(owner) && provider.Tag(e.Labels[labelTag]).Valid() {
-			p.add(&page, e)
+			p.addRunning(&page, e)
 		}
 	}
 	if len(entries) == pageSize {
 		page.Next = entries[pageSize-1].ID
 	} else {
 		// Only with the last page: removals would move the pages that follow.
-		p.tidy(ctx, owner)
+		p.tidyEnded(ctx, owner)
 	}
 	return page, nil
 }
 
-// add adds the containers that run, or may.
-func (p *Provider) add(page *provider.Page, e listed) {
+// addRunning adds the containers that run, or may.
+func (p *Provider) addRunning(page *provider.Page, e listed) {
 	phase := phaseOf(e.State)
 	if phase == provider.PhaseGone || e.State == stateCreated {
 		return
@@ -69,12 +69,12 @@ func (p *Provider) add(page *provider.Page, e listed) {
 	tag := provider.Tag(e.Labels[labelTag])
 	page.Deployments = append(page.Deployments, provider.Observation{
 		Ref: provider.Ref(tag), Tag: tag, Phase: phase, IP: p.cfg.Advertise, Raw: httpcall.Scrub(e.State, nil),
-		Ports:   portsOf(e.Labels, e.published),
+		Ports:   portsOf(e.Labels, e.publishedPort),
 		Started: time.Unix(e.Created, 0),
 	})
 }
 
-func (e listed) published(key string) string {
+func (e listed) publishedPort(key string) string {
 	for _, port := range e.Ports {
 		if fmt.Sprintf("%d/%s", port.PrivatePort, port.Type) == key && port.PublicPort != 0 {
 			return strconv.Itoa(int(port.PublicPort))
@@ -83,8 +83,8 @@ func (e listed) published(key string) string {
 	return ""
 }
 
-// entries reads a page. The containers that have ended are in it, so that a page's end is the engine's.
-func (p *Provider) entries(ctx context.Context, owner provider.Owner, cursor string,
+// readEntries reads a page. The containers that have ended are in it, so that a page's end is the engine's.
+func (p *Provider) readEntries(ctx context.Context, owner provider.Owner, cursor string,
 	states ...string) ([]listed, error) {
 	filter := map[string][]string{"label": {labelOwner + "=" + string(owner)}}
 	if cursor != "" {
@@ -98,12 +98,12 @@ func (p *Provider) entries(ctx context.Context, owner provider.Owner, cursor str
 		return nil, provider.Fail(provider.Permanent, "list", err)
 	}
 	query := url.Values{"all": {"1"}, "limit": {strconv.Itoa(pageSize)}, "filters": {string(filters)}}
-	a, err := p.call(ctx, call{op: "list", method: http.MethodGet, path: "/containers/json", query: query})
+	a, err := p.callEngine(ctx, call{op: "list", method: http.MethodGet, path: "/containers/json", query: query})
 	if err != nil {
 		return nil, err
 	}
 	if a.Status != http.StatusOK { // such as for a cursor whose container was removed meanwhile
-		return nil, fail(provider.Transient, "list", a, nil)
+		return nil, answerError(provider.Transient, "list", a, nil)
 	}
 	var entries []listed
 	if err := json.Unmarshal(a.Body, &entries); err != nil {
@@ -112,10 +112,10 @@ func (p *Provider) entries(ctx context.Context, owner provider.Owner, cursor str
 	return entries, nil
 }
 
-// tidy removes containers that ended, or were created and not started, more than keepGone ago. What it misses, the next
+// tidyEnded removes containers that ended, or were created and not started, more than keepGone ago. What it misses, the next
 // one finds.
-func (p *Provider) tidy(ctx context.Context, owner provider.Owner) {
-	entries, err := p.entries(ctx, owner, "", stateExited, stateDead, stateCreated)
+func (p *Provider) tidyEnded(ctx context.Context, owner provider.Owner) {
+	entries, err := p.readEntries(ctx, owner, "", stateExited, stateDead, stateCreated)
 	if err != nil {
 		return
 	}
@@ -123,12 +123,12 @@ func (p *Provider) tidy(ctx context.Context, owner provider.Owner) {
 		if time.Since(time.Unix(e.Created, 0)) < keepGone {
 			continue // the cheap look first
 		}
-		c, ok, err := p.inspect(ctx, "list", provider.Tag(e.Labels[labelTag]))
+		c, ok, err := p.inspectContainer(ctx, "list", provider.Tag(e.Labels[labelTag]))
 		if err != nil {
 			return
 		}
 		if ok && time.Since(c.State.FinishedAt) > keepGone && c.State.Status != "running" {
-			_ = p.remove(ctx, e.ID) // refused by the engine if it runs again
+			_ = p.removeContainer(ctx, e.ID) // refused by the engine if it runs again
 		}
 	}
 }

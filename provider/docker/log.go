@@ -14,14 +14,14 @@ import (
 // ReadLog implements provider.LogReader. The engine keeps the log as long as the container; some of its logging drivers
 // cannot be read.
 func (p *Provider) ReadLog(ctx context.Context, ref provider.Ref, lines int) ([]byte, error) {
-	c, ok, err := p.inspect(ctx, "log", provider.Tag(ref))
+	c, ok, err := p.inspectContainer(ctx, "log", provider.Tag(ref))
 	if err != nil {
 		return nil, err
 	}
 	if !ok || c.State.Status == stateCreated {
 		return nil, provider.Fail(provider.Gone, "log", fmt.Errorf("the engine has no container of %.40q", ref))
 	}
-	a, err := p.call(ctx, call{
+	a, err := p.callEngine(ctx, call{
 		op: "log", method: http.MethodGet, path: "/containers/" + nameOf(provider.Tag(ref)) + "/logs",
 		query: url.Values{"stdout": {"1"}, "stderr": {"1"}, "tail": {strconv.Itoa(lines)}},
 	})
@@ -29,9 +29,9 @@ func (p *Provider) ReadLog(ctx context.Context, ref provider.Ref, lines int) ([]
 	case err != nil:
 		return nil, err
 	case a.Status == http.StatusNotFound:
-		return nil, fail(provider.Gone, "log", a, nil)
+		return nil, answerError(provider.Gone, "log", a, nil)
 	case a.Status != http.StatusOK:
-		return nil, fail(provider.Permanent, "log", a, nil)
+		return nil, answerError(provider.Permanent, "log", a, nil)
 	}
 	return joinFrames(a.Body), nil
 }

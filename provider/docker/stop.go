@@ -19,23 +19,23 @@ import (
 // Stop implements provider.Provider: the engine sends SIGTERM now, and SIGKILL after the grace.
 func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Duration) error {
 	tag := provider.Tag(ref)
-	c, ok, err := p.inspect(ctx, "stop", tag)
+	c, ok, err := p.inspectContainer(ctx, "stop", tag)
 	switch {
 	case err != nil:
 		return err
 	case !ok || phaseOf(c.State.Status) == provider.PhaseGone:
 		return provider.Fail(provider.Gone, "stop", fmt.Errorf("no container of %.40q runs", ref))
 	case c.State.Status == stateCreated:
-		return p.remove(ctx, nameOf(tag))
+		return p.removeContainer(ctx, nameOf(tag))
 	}
-	terminated, found, err := p.terminated(ctx, tag, c.State.StartedAt)
+	terminated, found, err := p.lastSignal(ctx, tag, c.State.StartedAt)
 	switch {
 	case err != nil:
 		return err
 	case !found:
-		return p.terminate(ctx, tag, grace)
+		return p.terminateContainer(ctx, tag, grace)
 	case time.Since(terminated) > grace+killAfter:
-		return p.kill(ctx, tag)
+		return p.killContainer(ctx, tag)
 	default:
 		return nil
 	}
@@ -45,16 +45,16 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Durati
 // between.
 const killAfter = 5 * time.Second
 
-// accepted is the pause between two looks at the engine's events.
-const accepted = 100 * time.Millisecond
+// eventPause is the pause between two looks at the engine's events.
+const eventPause = 100 * time.Millisecond
 
-// terminate makes the engine stop a container. The engine answers when the container has ended, so this returns as soon
+// terminateContainer makes the engine stop a container. The engine answers when the container has ended, so this returns as soon
 // as the engine reports the SIGTERM. The engine continues then, whether the call is still there or not.
-func (p *Provider) terminate(ctx context.Context, tag provider.Tag, grace time.Duration) error {
+func (p *Provider) terminateContainer(ctx context.Context, tag provider.Tag, grace time.Duration) error {
 	answered := make(chan error, 1)
 	// Not bound to the caller, whose context may be shorter than the grace.
-	p.stops.Go(func() { answered <- p.stopAndWait(tag, grace) })
-	tick := time.NewTicker(accepted)
+	p.stopsRunning.Go(func() { answered <- p.stopAndWait(tag, grace) })
+	tick := time.NewTicker(eventPause)
 	defer tick.Stop()
 	for {
 		select {
@@ -63,7 +63,7 @@ func (p *Provider) terminate(ctx context.Context, tag provider.Tag, grace time.D
 		case <-ctx.Done():
 			return provider.Fail(provider.Transient, "stop", ctx.Err())
 		case <-tick.C:
-			if _, found, err := p.terminated(ctx, tag, time.Time{}); found || err != nil {
+			if _, found, err := p.lastSignal(ctx, tag, time.Time{}); found || err != nil {
 				return err
 			}
 		}
@@ -71,57 +71,57 @@ func (p *Provider) terminate(ctx context.Context, tag provider.Tag, grace time.D
 }
 
 func (p *Provider) stopAndWait(tag provider.Tag, grace time.Duration) error {
-	e, err := p.reach(p.ctx, "stop")
+	e, err := p.reachEngine(p.stopContext, "stop")
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, grace+p.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(p.stopContext, grace+p.cfg.Timeout)
 	defer cancel()
 	seconds := int((grace + time.Second - 1) / time.Second)
-	target := fmt.Sprintf("%s%s/containers/%s/stop?t=%d", p.base, e.prefix, nameOf(tag), seconds)
-	a, _, err := httpcall.Exchange(ctx, p.client, httpcall.Request{Method: http.MethodPost, URL: target})
+	target := fmt.Sprintf("%s%s/containers/%s/stop?t=%d", p.baseURL, e.pathPrefix, nameOf(tag), seconds)
+	a, _, err := httpcall.Exchange(ctx, p.httpClient, httpcall.Request{Method: http.MethodPost, URL: target})
 	if err != nil {
 		return provider.Fail(provider.Transient, "stop", errors.New(httpcall.Scrub(err.Error(), nil)))
 	}
-	return stopped(a)
+	return stopError(a)
 }
 
-// stopped returns the error of an answer to a call that ends a container.
-func stopped(a httpcall.Answer) error {
+// stopError returns the error of an answer to a call that ends a container.
+func stopError(a httpcall.Answer) error {
 	switch a.Status {
 	case http.StatusNoContent, http.StatusNotModified:
 		return nil
 	case http.StatusNotFound, http.StatusConflict: // conflict: it does not run
-		return fail(provider.Gone, "stop", a, nil)
+		return answerError(provider.Gone, "stop", a, nil)
 	default:
-		return fail(provider.Transient, "stop", a, nil)
+		return answerError(provider.Transient, "stop", a, nil)
 	}
 }
 
-func (p *Provider) kill(ctx context.Context, tag provider.Tag) error {
-	a, err := p.call(ctx, call{op: "stop", method: http.MethodPost, path: "/containers/" + nameOf(tag) + "/kill"})
+func (p *Provider) killContainer(ctx context.Context, tag provider.Tag) error {
+	a, err := p.callEngine(ctx, call{op: "stop", method: http.MethodPost, path: "/containers/" + nameOf(tag) + "/kill"})
 	if err != nil {
 		return err
 	}
-	return stopped(a)
+	return stopError(a)
 }
 
-// remove removes a container that does not run.
-func (p *Provider) remove(ctx context.Context, name string) error {
-	a, err := p.call(ctx, call{op: "stop", method: http.MethodDelete, path: "/containers/" + name})
+// removeContainer removes a container that does not run.
+func (p *Provider) removeContainer(ctx context.Context, name string) error {
+	a, err := p.callEngine(ctx, call{op: "stop", method: http.MethodDelete, path: "/containers/" + name})
 	switch {
 	case err != nil:
 		return err
 	case a.Status == http.StatusNoContent || a.Status == http.StatusNotFound:
 		return nil
 	default:
-		return fail(provider.Transient, "stop", a, nil)
+		return answerError(provider.Transient, "stop", a, nil)
 	}
 }
 
-// terminated returns when a signal was last sent to the container, as far as the engine remembers: it keeps its last
+// lastSignal returns when a signal was last sent to the container, as far as the engine remembers: it keeps its last
 // events.
-func (p *Provider) terminated(ctx context.Context, tag provider.Tag,
+func (p *Provider) lastSignal(ctx context.Context, tag provider.Tag,
 	since time.Time) (at time.Time, found bool, err error) {
 	filters, err := json.Marshal(map[string][]string{"container": {nameOf(tag)}, "event": {"kill"},
 		"type": {"container"}})
@@ -133,12 +133,12 @@ func (p *Provider) terminated(ctx context.Context, tag provider.Tag,
 		"filters": {string(filters)}, "since": {strconv.FormatInt(max(since.Unix(), 0), 10)},
 		"until": {fmt.Sprintf("%d.%09d", now.Unix(), now.Nanosecond())},
 	}
-	a, err := p.call(ctx, call{op: "stop", method: http.MethodGet, path: "/events", query: query})
+	a, err := p.callEngine(ctx, call{op: "stop", method: http.MethodGet, path: "/events", query: query})
 	if err != nil {
 		return time.Time{}, false, err
 	}
 	if a.Status != http.StatusOK {
-		return time.Time{}, false, fail(provider.Transient, "stop", a, nil)
+		return time.Time{}, false, answerError(provider.Transient, "stop", a, nil)
 	}
 	d := json.NewDecoder(bytes.NewReader(a.Body))
 	for {

@@ -17,11 +17,11 @@ import (
 
 // client makes the calls.
 type client struct {
-	key                         func() string // a closure, which fmt cannot print
-	base                        *url.URL
-	http                        *http.Client
-	timeout                     time.Duration
-	deploys, gets, lists, stops class
+	secretKey                                   func() string // a closure, which fmt cannot print
+	baseURL                                     *url.URL
+	http                                        *http.Client
+	callTimeout                                 time.Duration
+	deployClass, getClass, listClass, stopClass class
 }
 
 // call is a call to make.
@@ -39,49 +39,52 @@ func newClient(cfg Config, key string, base *url.URL) client {
 	}
 	rates := cfg.Rates
 	return client{
-		key: func() string { return key }, base: base, timeout: cmp.Or(cfg.Timeout, 15*time.Second),
-		http:    httpcall.Client(transport),
-		deploys: newClass(cmp.Or(rates.Deploy, 0.8*published.Deploy)),
-		gets:    newClass(cmp.Or(rates.Get, 0.8*published.Get)),
-		lists:   newClass(cmp.Or(rates.List, 0.8*published.List)),
-		stops:   newClass(cmp.Or(rates.Stop, 0.8*published.Stop)),
+		secretKey: func() string { return key }, baseURL: base, callTimeout: cmp.Or(cfg.Timeout, 15*time.Second),
+		http:        httpcall.Client(transport),
+		deployClass: newClass(cmp.Or(rates.Deploy, 0.8*published.Deploy)),
+		getClass:    newClass(cmp.Or(rates.Get, 0.8*published.Get)),
+		listClass:   newClass(cmp.Or(rates.List, 0.8*published.List)),
+		stopClass:   newClass(cmp.Or(rates.Stop, 0.8*published.Stop)),
 	}
 }
 
-// call makes a call as soon as the rate limit allows it. Errors: RateLimited; Ambiguous if a Deploy may have been
+// callAPI makes a call as soon as the rate limit allows it. Errors: RateLimited; Ambiguous if a Deploy may have been
 // executed; Transient otherwise, because all other calls may be repeated.
-func (c *client) call(ctx context.Context, k call) (answer, error) {
+func (c *client) callAPI(ctx context.Context, k call) (answer, error) {
 	// Before the timeout of the exchange begins: waiting for the rate limit is not the API's delay.
-	if err := k.class.wait(ctx, k.op); err != nil {
+	if err := k.class.awaitTurn(ctx, k.op); err != nil {
 		return answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.callTimeout)
 	defer cancel()
-	a, sent, err := c.exchange(ctx, k)
+	a, sent, err := c.exchangeOnce(ctx, k)
 	if err != nil {
 		kind := provider.Transient
-		if sent && k.class == &c.deploys {
+		if sent && k.class == &c.deployClass {
 			kind = provider.Ambiguous
 		}
-		return answer{}, provider.Fail(kind, k.op, errors.New(httpcall.Scrub(err.Error(), []string{c.key()})))
+		return answer{}, provider.Fail(kind, k.op, errors.New(httpcall.Scrub(err.Error(), []string{c.secretKey()})))
 	}
 	if a.status == http.StatusTooManyRequests {
-		return answer{}, &provider.Error{Kind: provider.RateLimited, Op: k.op, RetryAfter: k.class.pause(a.retryAfter),
-			Err: a.err(nil)}
+		return answer{}, &provider.Error{Kind: provider.RateLimited, Op: k.op,
+			RetryAfter: k.class.beginPause(a.retryAfter),
+			Err:        a.statusError(nil)}
 	}
 	return a, nil
 }
 
-func (c *client) exchange(ctx context.Context, k call) (a answer, sent bool, err error) {
-	u := c.base.JoinPath(k.path)
+func (c *client) exchangeOnce(ctx context.Context, k call) (a answer, sent bool, err error) {
+	u := c.baseURL.JoinPath(k.path)
 	u.RawQuery = k.query.Encode()
 	got, sent, err := httpcall.Exchange(ctx, c.http, httpcall.Request{
-		Method: k.method, URL: u.String(), Header: http.Header{"Authorization": {"token " + c.key()}}, Body: k.body,
+		Method: k.method, URL: u.String(), Header: http.Header{"Authorization": {"token " + c.secretKey()}},
+		Body: k.body,
 	})
 	if err != nil {
 		return answer{}, sent, err
 	}
-	return answer{got.Status, parseRetryAfter(got.Header.Get("Retry-After"), time.Now()), got.Body, c.key()}, sent, nil
+	return answer{got.Status, parseRetryAfter(got.Header.Get("Retry-After"), time.Now()), got.Body,
+		c.secretKey()}, sent, nil
 }
 
 // answer is an answer of the API.
@@ -92,8 +95,8 @@ type answer struct {
 	key        string // to remove from messages
 }
 
-// ref returns the request id of the body, or "".
-func (a answer) ref() provider.Ref {
+// requestID returns the request id of the body, or "".
+func (a answer) requestID() provider.Ref {
 	var v struct {
 		ID string `json:"request_id"`
 	}
@@ -103,15 +106,15 @@ func (a answer) ref() provider.Ref {
 	return provider.Ref(v.ID)
 }
 
-func (a answer) active() bool {
+func (a answer) isActive() bool {
 	var v struct {
 		Active bool `json:"is_active"`
 	}
 	return json.Unmarshal(a.body, &v) == nil && v.Active
 }
 
-// message returns the API's message; false means that the body is not in the form of its errors.
-func (a answer) message() (string, bool) {
+// apiMessage returns the API's message; false means that the body is not in the form of its errors.
+func (a answer) apiMessage() (string, bool) {
 	var v struct {
 		Message *string `json:"message"`
 	}
@@ -121,25 +124,25 @@ func (a answer) message() (string, bool) {
 	return *v.Message, true
 }
 
-// unknown reports whether the API says that there is no such deployment, or not any more: 410, 404, or 400, which it
+// isUnknown reports whether the API says that there is no such deployment, or not any more: 410, 404, or 400, which it
 // answers for some unknown ids.
-func (a answer) unknown() bool {
-	_, ours := a.message()
+func (a answer) isUnknown() bool {
+	_, ours := a.apiMessage()
 	return ours && (a.status == http.StatusGone || a.status == http.StatusNotFound || a.status == http.StatusBadRequest)
 }
 
-// err returns the status and the message as an error.
-func (a answer) err(secrets []string) error {
-	message, ok := a.message()
+// statusError returns the status and the message as an error.
+func (a answer) statusError(secrets []string) error {
+	message, ok := a.apiMessage()
 	if !ok {
 		return fmt.Errorf("status %d, without a message of the API", a.status)
 	}
 	return fmt.Errorf("status %d: %s", a.status, httpcall.Scrub(message, append(secrets, a.key)))
 }
 
-// fail returns the error of a read.
-func (a answer) fail(op string) error {
-	_, ours := a.message()
+// readError returns the error of a read.
+func (a answer) readError(op string) error {
+	_, ours := a.apiMessage()
 	kind := provider.Transient
 	switch {
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
@@ -147,7 +150,7 @@ func (a answer) fail(op string) error {
 	case ours && a.status == http.StatusBadRequest:
 		kind = provider.Permanent
 	}
-	return provider.Fail(kind, op, a.err(nil))
+	return provider.Fail(kind, op, a.statusError(nil))
 }
 
 // parseRetryAfter reads seconds or an HTTP date.

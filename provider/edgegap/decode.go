@@ -46,15 +46,15 @@ func decodeStatus(body []byte) (provider.Observation, error) {
 	if s.Current == "" {
 		return provider.Observation{}, errors.New("is no status: current_status is absent")
 	}
-	o, err := s.observation()
-	o.Phase, o.Raw = s.phase()
+	o, err := s.observationOf()
+	o.Phase, o.Raw = s.phaseOf()
 	return o, err
 }
 
 // maxText bounds texts that are stored: names of hosts and places.
 const maxText = 255
 
-func (s status) observation() (provider.Observation, error) {
+func (s status) observationOf() (provider.Observation, error) {
 	if !validRef(s.ID) {
 		return provider.Observation{}, errors.New("request_id is absent or of another form")
 	}
@@ -73,8 +73,8 @@ func scrubTo(s string, n int) string {
 	return strings.ToValidUTF8(s[:min(len(s), n)], "")
 }
 
-// phase returns the phase and the API's word for it.
-func (s status) phase() (phase provider.Phase, raw string) {
+// phaseOf returns the phase and the API's word for it.
+func (s status) phaseOf() (phase provider.Phase, raw string) {
 	raw = strings.ToUpper(strings.TrimPrefix(scrubTo(s.Current, 40), "Status."))
 	switch {
 	case raw == "TERMINATED":
@@ -123,7 +123,7 @@ func decodePage(body []byte, number int, tags []string) (provider.Page, error) {
 	}
 	page := provider.Page{Total: *v.Total}
 	for _, s := range *v.Data {
-		o, err := s.observation()
+		o, err := s.observationOf()
 		if err != nil {
 			return provider.Page{}, err
 		}

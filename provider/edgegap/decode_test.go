@@ -22,7 +22,8 @@ func TestParseTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want.Truncate(time.Second), got)
 	for _, bad := range []string{
-		"", "2026-04-22T12:00:46Z", "2026-04-22 12:00:46Z", "2026-04-22 12:00:46+02:00", "2026-04-22 12:00:46,5", "2026-02-30 12:00:00",
+		"", "2026-04-22T12:00:46Z", "2026-04-22 12:00:46Z", "2026-04-22 12:00:46+02:00", "2026-04-22 12:00:46,5",
+		"2026-02-30 12:00:00",
 		" 2026-04-22 12:00:46", "2026-04-22", "1776859246",
 	} {
 		_, err := parseTime(bad)
@@ -37,8 +38,10 @@ const full = `{"request_id":"abc123","fqdn":"abc123.example","public_ip":"192.0.
 func TestDecodeStatus(t *testing.T) {
 	t.Parallel()
 	want := provider.Observation{
-		Ref: "abc123", Tag: "abcdefghij0123456789", Phase: provider.PhaseReady, IP: netip.MustParseAddr("192.0.2.7"), FQDN: "abc123.example",
-		Ports:    map[string]provider.Port{"game": {Name: "game", Internal: 5000, External: 31504, Protocol: provider.UDP}},
+		Ref: "abc123", Tag: "abcdefghij0123456789", Phase: provider.PhaseReady, IP: netip.MustParseAddr("192.0.2.7"),
+		FQDN: "abc123.example",
+		Ports: map[string]provider.Port{"game": {Name: "game", Internal: 5000, External: 31504,
+			Protocol: provider.UDP}},
 		Location: "Paris, France", Started: time.Date(2026, 4, 22, 12, 0, 46, 444265000, time.UTC), Raw: "READY",
 	}
 	got, err := decodeStatus([]byte(full))
@@ -50,8 +53,10 @@ func TestDecodeStatus(t *testing.T) {
 	require.Equal(t, want, got)
 
 	for status, phase := range map[string]provider.Phase{
-		"Status.SEEKING": provider.PhasePending, "deploying": provider.PhaseStarting, "Status.ERROR": provider.PhaseFailed,
-		"Status.TERMINATING": provider.PhaseStopping, "TERMINATED": provider.PhaseGone, "Status.NEW_ONE": provider.PhaseUnknown,
+		"Status.SEEKING": provider.PhasePending, "deploying": provider.PhaseStarting,
+		"Status.ERROR":       provider.PhaseFailed,
+		"Status.TERMINATING": provider.PhaseStopping, "TERMINATED": provider.PhaseGone,
+		"Status.NEW_ONE": provider.PhaseUnknown,
 	} {
 		got, err := decodeStatus([]byte(strings.Replace(full, "Status.READY", status, 1)))
 		require.NoError(t, err)
@@ -108,8 +113,8 @@ func TestRetryAfter(t *testing.T) {
 		require.Equal(t, want, parseRetryAfter(value, now), value)
 	}
 	c := newClass(10)
-	require.Equal(t, maxPause, c.pause(time.Hour))
-	require.Equal(t, defaultPause, newClass(10).pause(0))
+	require.Equal(t, maxPause, c.beginPause(time.Hour))
+	require.Equal(t, defaultPause, newClass(10).beginPause(0))
 }
 
 // Anybody may send a webhook.

@@ -62,27 +62,27 @@ func (p *Provider) Capabilities() provider.Capabilities {
 // Deploy implements provider.Provider. App and Version are Edgegap's application and version, which define ports, grace
 // and lifetime. A Hint is required.
 func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observation, error) {
-	body, err := request(s)
+	body, err := deployBody(s)
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	a, err := p.client.call(ctx, call{op: "deploy", class: &p.client.deploys, method: http.MethodPost,
+	a, err := p.client.callAPI(ctx, call{op: "deploy", class: &p.client.deployClass, method: http.MethodPost,
 		path: "/v2/deployments", body: body})
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	ref := a.ref()
+	ref := a.requestID()
 	switch {
 	// Without a ref it is ambiguous, by the default below: a server may run that has to be found by its tag.
 	case a.status == http.StatusAccepted && ref != "":
 		return provider.Observation{Ref: ref, Tag: s.Tag, Phase: provider.PhasePending}, nil
 	case a.status == http.StatusUnprocessableEntity && ref != "":
 		return provider.Observation{}, &provider.Error{Kind: provider.Capacity, Op: "deploy", Ref: ref,
-			Err: a.err(secretsOf(s))}
+			Err: a.statusError(secretsOf(s))}
 	case refusals[a.status]:
-		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", a.err(secretsOf(s)))
+		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", a.statusError(secretsOf(s)))
 	default:
-		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy", a.err(secretsOf(s)))
+		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy", a.statusError(secretsOf(s)))
 	}
 }
 
@@ -98,19 +98,19 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	if !validRef(string(ref)) {
 		return absent, nil
 	}
-	a, err := p.client.call(ctx, call{op: "get", class: &p.client.gets, method: http.MethodGet,
+	a, err := p.client.callAPI(ctx, call{op: "get", class: &p.client.getClass, method: http.MethodGet,
 		path: "/v1/status/" + string(ref)})
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	if a.status == http.StatusGone && a.unknown() {
+	if a.status == http.StatusGone && a.isUnknown() {
 		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
 	}
-	if a.unknown() {
+	if a.isUnknown() {
 		return absent, nil
 	}
 	if a.status != http.StatusOK {
-		return provider.Observation{}, a.fail("get")
+		return provider.Observation{}, a.readError("get")
 	}
 	o, err := decodeStatus(a.body)
 	if err == nil && o.Ref != ref {
@@ -128,7 +128,7 @@ func (p *Provider) Find(ctx context.Context, owner provider.Owner, tag provider.
 		return nil, nil // Deploy refuses them
 	}
 	found, err := provider.Collect(func(cursor string) (provider.Page, error) {
-		return p.page(ctx, "find", string(tag), []string{string(owner), string(tag)}, cursor)
+		return p.readPage(ctx, "find", string(tag), []string{string(owner), string(tag)}, cursor)
 	})
 	return found[:min(len(found), provider.MaxFound)], err
 }
@@ -138,14 +138,15 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 	if !owner.Valid() {
 		return provider.Page{}, provider.Fail(provider.Permanent, "list", fmt.Errorf("%.40q is no owner", owner))
 	}
-	return p.page(ctx, "list", string(owner), []string{string(owner)}, cursor)
+	return p.readPage(ctx, "list", string(owner), []string{string(owner)}, cursor)
 }
 
 // pageSize is the page size that List requests. The API may return fewer.
 const pageSize = 50
 
-// page asks for deployments with one tag and returns those that have all tags.
-func (p *Provider) page(ctx context.Context, op, filter string, tags []string, cursor string) (provider.Page, error) {
+// readPage asks for deployments with one tag and returns those that have all tags.
+func (p *Provider) readPage(ctx context.Context, op, filter string, tags []string,
+	cursor string) (provider.Page, error) {
 	number := 1
 	if cursor != "" {
 		var err error
@@ -157,13 +158,14 @@ func (p *Provider) page(ctx context.Context, op, filter string, tags []string, c
 		"page": {strconv.Itoa(number)}, "limit": {strconv.Itoa(pageSize)},
 		"query": {fmt.Sprintf(`{"filters":[{"field":"tags","operator":"eq","value":%q}]}`, filter)},
 	}
-	a, err := p.client.call(ctx, call{op: op, class: &p.client.lists, method: http.MethodGet, path: "/v1/deployments",
+	a, err := p.client.callAPI(ctx, call{op: op, class: &p.client.listClass, method: http.MethodGet,
+		path:  "/v1/deployments",
 		query: query})
 	if err != nil {
 		return provider.Page{}, err
 	}
 	if a.status != http.StatusOK {
-		return provider.Page{}, a.fail(op)
+		return provider.Page{}, a.readError(op)
 	}
 	page, err := decodePage(a.body, number, tags)
 	if err != nil {
@@ -180,17 +182,17 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 	if !validRef(string(ref)) {
 		return provider.Fail(provider.Gone, "stop", fmt.Errorf("%.40q is no request id", ref))
 	}
-	a, err := p.client.call(ctx, call{op: "stop", class: &p.client.stops, method: http.MethodDelete,
+	a, err := p.client.callAPI(ctx, call{op: "stop", class: &p.client.stopClass, method: http.MethodDelete,
 		path: "/v1/stop/" + string(ref)})
 	switch {
 	case err != nil:
 		return err
 	case a.status == http.StatusOK || a.status == http.StatusAccepted:
 		return nil
-	case a.unknown():
-		return provider.Fail(provider.Gone, "stop", a.err(nil))
+	case a.isUnknown():
+		return provider.Fail(provider.Gone, "stop", a.statusError(nil))
 	default:
-		return a.fail("stop")
+		return a.readError("stop")
 	}
 }
 
@@ -200,15 +202,15 @@ func (p *Provider) Check(ctx context.Context, app, version string) error {
 		return provider.Fail(provider.Permanent, "check", errors.New("application or version is empty"))
 	}
 	path := "/v1/app/" + url.PathEscape(app) + "/version/" + url.PathEscape(version)
-	a, err := p.client.call(ctx, call{op: "check", class: &p.client.lists, method: http.MethodGet, path: path})
+	a, err := p.client.callAPI(ctx, call{op: "check", class: &p.client.listClass, method: http.MethodGet, path: path})
 	switch {
 	case err != nil:
 		return err
 	case a.status == http.StatusNotFound:
 		return provider.Fail(provider.Permanent, "check", fmt.Errorf("%s has no version %s", app, version))
 	case a.status != http.StatusOK:
-		return a.fail("check")
-	case !a.active():
+		return a.readError("check")
+	case !a.isActive():
 		return provider.Fail(provider.Permanent, "check", fmt.Errorf("version %s of %s is not active", version, app))
 	default:
 		return nil

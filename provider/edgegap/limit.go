@@ -26,7 +26,7 @@ type class struct {
 type pausing struct {
 	sync.Mutex
 
-	until time.Time
+	pausedUntil time.Time
 }
 
 // newClass allows a burst of the calls of a quarter of a second, so that no second exceeds the published limit.
@@ -34,13 +34,13 @@ func newClass(perSecond float64) class {
 	return class{rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/4))), &pausing{}}
 }
 
-// wait returns as soon as the limit allows a call. During a pause, or if the limit allows the call only after the
+// awaitTurn returns as soon as the limit allows a call. During a pause, or if the limit allows the call only after the
 // context's deadline, it returns RateLimited at once. Errors: RateLimited, or Transient if ctx has ended.
-func (c class) wait(ctx context.Context, op string) error {
+func (c class) awaitTurn(ctx context.Context, op string) error {
 	if err := ctx.Err(); err != nil {
 		return provider.Fail(provider.Transient, op, err)
 	}
-	if left := c.paused(); left > 0 {
+	if left := c.pauseLeft(); left > 0 {
 		return &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: left,
 			Err: errors.New("the API has asked for a pause")}
 	}
@@ -63,22 +63,22 @@ func (c class) wait(ctx context.Context, op string) error {
 	}
 }
 
-// pause stops the calls of this class after a 429 and returns for how long.
-func (c class) pause(after time.Duration) time.Duration {
+// beginPause stops the calls of this class after a 429 and returns for how long.
+func (c class) beginPause(after time.Duration) time.Duration {
 	if after <= 0 {
 		after = defaultPause
 	}
 	after = min(after, maxPause)
 	c.state.Lock()
 	defer c.state.Unlock()
-	if until := time.Now().Add(after); until.After(c.state.until) {
-		c.state.until = until
+	if until := time.Now().Add(after); until.After(c.state.pausedUntil) {
+		c.state.pausedUntil = until
 	}
 	return after
 }
 
-func (c class) paused() time.Duration {
+func (c class) pauseLeft() time.Duration {
 	c.state.Lock()
 	defer c.state.Unlock()
-	return time.Until(c.state.until)
+	return time.Until(c.state.pausedUntil)
 }

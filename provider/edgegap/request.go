@@ -41,8 +41,8 @@ type webhook struct {
 	URL string `json:"url"`
 }
 
-// request returns the body for a Spec, with all values hidden in Edgegap's console.
-func request(s provider.Spec) (deployRequest, error) {
+// deployBody returns the body for a Spec, with all values hidden in Edgegap's console.
+func deployBody(s provider.Spec) (deployRequest, error) {
 	if err := s.Check(); err != nil {
 		return deployRequest{}, err
 	}

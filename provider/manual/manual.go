@@ -31,7 +31,7 @@ func (Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observati
 	if err := ctx.Err(); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "deploy", err)
 	}
-	return observe(s.Tag), nil
+	return observeTag(s.Tag), nil
 }
 
 // Get implements provider.Provider. Each tag is that of a ready deployment.
@@ -40,7 +40,7 @@ func (Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observation
 		return provider.Observation{}, provider.Fail(provider.Transient, "get", err)
 	}
 	if tag := provider.Tag(ref); tag.Valid() {
-		return observe(tag), nil
+		return observeTag(tag), nil
 	}
 	return provider.Observation{Ref: ref, Phase: provider.PhaseAbsent}, nil
 }
@@ -53,7 +53,7 @@ func (p Provider) Find(ctx context.Context, _ provider.Owner, tag provider.Tag) 
 	if !tag.Valid() {
 		return nil, nil
 	}
-	return []provider.Observation{observe(tag)}, nil
+	return []provider.Observation{observeTag(tag)}, nil
 }
 
 // Stop implements provider.Provider. Its error has the kind Gone, always.
@@ -70,6 +70,6 @@ func (Provider) List(context.Context, provider.Owner, string) (provider.Page, er
 		errors.New("servers that people start cannot be listed"))
 }
 
-func observe(tag provider.Tag) provider.Observation {
+func observeTag(tag provider.Tag) provider.Observation {
 	return provider.Observation{Ref: provider.Ref(tag), Tag: tag, Phase: provider.PhaseReady, Raw: "manual"}
 }

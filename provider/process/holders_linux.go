@@ -12,7 +12,7 @@ import (
 // killHolders kills the processes of a deployment wherever they are: one that has made a session of its own is in no
 // group that kill reaches, but has inherited the lock.
 func (d deployment) killHolders() error {
-	holders, err := d.holders()
+	holders, err := d.lockHolders()
 	var errs []error
 	for _, pid := range holders {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -22,10 +22,10 @@ func (d deployment) killHolders() error {
 	return errors.Join(err, errors.Join(errs...))
 }
 
-// holders returns the processes that hold the exclusive lock, as far as the kernel lets us see their files. It excludes
+// lockHolders returns the processes that hold the exclusive lock, as far as the kernel lets us see their files. It excludes
 // this process, which holds it while it starts a server.
-func (d deployment) holders() (pids []int, err error) {
-	lock, err := os.Stat(d.path("lock"))
+func (d deployment) lockHolders() (pids []int, err error) {
+	lock, err := os.Stat(d.pathOf("lock"))
 	if err != nil {
 		return nil, err
 	}

@@ -16,18 +16,18 @@ const maxRead = 4 << 20
 
 // ReadLog implements provider.LogReader. A server that has ended keeps its log for an hour.
 func (p *Provider) ReadLog(ctx context.Context, ref provider.Ref, lines int) ([]byte, error) {
-	d, ok, err := p.read(provider.Tag(ref))
+	d, ok, err := p.readDeployment(provider.Tag(ref))
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return nil, provider.Fail(provider.Transient, "log", err)
 	}
 	if !ok {
 		return nil, provider.Fail(provider.Gone, "log", fmt.Errorf("no log of %.40q is on this machine", ref))
 	}
-	log, err := readEnd(d.path("log"), maxRead)
+	log, err := readEnd(d.pathOf("log"), maxRead)
 	if err != nil {
 		return nil, provider.Fail(provider.Transient, "log", err)
 	}
-	older, err := readEnd(d.path("log.1"), maxRead-int64(len(log)))
+	older, err := readEnd(d.pathOf("log.1"), maxRead-int64(len(log)))
 	if err != nil {
 		return nil, provider.Fail(provider.Transient, "log", err)
 	}

@@ -8,25 +8,25 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// allocate gives each port a number of the range that no server of this directory has, and that can be bound now.
-func (p *Provider) allocate(wanted []provider.Port) (map[string]provider.Port, error) {
+// allocatePorts gives each port a number of the range that no server of this directory has, and that can be bound now.
+func (p *Provider) allocatePorts(wanted []provider.Port) (map[string]provider.Port, error) {
 	taken, alive, err := p.takenPorts()
 	if err != nil {
 		return nil, provider.Fail(provider.Transient, "deploy", err)
 	}
-	if alive >= p.cfg.MaxServers {
+	if alive >= p.config.MaxServers {
 		return nil, provider.Fail(provider.Capacity, "deploy",
 			fmt.Errorf("%d servers run, which is the maximum", alive))
 	}
 	ports := make(map[string]provider.Port, len(wanted))
-	next := int(p.cfg.PortMin)
+	next := int(p.config.PortMin)
 	for _, w := range wanted {
-		for next <= int(p.cfg.PortMax) && (taken[uint16(next)] || !isFree(w.Protocol, next)) {
+		for next <= int(p.config.PortMax) && (taken[uint16(next)] || !isFree(w.Protocol, next)) {
 			next++
 		}
-		if next > int(p.cfg.PortMax) {
+		if next > int(p.config.PortMax) {
 			return nil, provider.Fail(provider.Capacity, "deploy",
-				fmt.Errorf("no port of %d-%d is free", p.cfg.PortMin, p.cfg.PortMax))
+				fmt.Errorf("no port of %d-%d is free", p.config.PortMin, p.config.PortMax))
 		}
 		w.Internal, w.External = uint16(next), uint16(next)
 		ports[w.Name] = w
@@ -37,7 +37,7 @@ func (p *Provider) allocate(wanted []provider.Port) (map[string]provider.Port, e
 
 // takenPorts returns the ports of the servers that are alive, and the number of these servers.
 func (p *Provider) takenPorts() (ports map[uint16]bool, alive int, err error) {
-	all, err := p.deployments()
+	all, err := p.allDeployments()
 	ports = map[uint16]bool{}
 	for _, d := range all {
 		if !d.isAlive() {

@@ -51,11 +51,11 @@ type User struct{ UID, GID uint32 }
 
 // Provider runs processes. Safe for concurrent use.
 type Provider struct {
-	cfg    Config
-	log    *slog.Logger
-	lock   chan struct{} // held with the file lock: flock does not order the goroutines of one process
-	cancel context.CancelFunc
-	tidier sync.WaitGroup
+	config       Config
+	log          *slog.Logger
+	lockSlot     chan struct{} // held with the file lock: flock does not order the goroutines of one process
+	cancelTidier context.CancelFunc
+	tidier       sync.WaitGroup
 }
 
 var (
@@ -72,7 +72,7 @@ func New(cfg Config) (*Provider, error) {
 	if !cfg.Advertise.IsValid() {
 		cfg.Advertise = provider.Loopback
 	}
-	if err := cfg.check(); err != nil {
+	if err := cfg.checkSettings(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -83,13 +83,14 @@ func New(cfg Config) (*Provider, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Provider{cfg: cfg, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)), lock: make(chan struct{}, 1),
-		cancel: cancel}
-	p.tidier.Go(func() { p.tidy(ctx) })
+	p := &Provider{config: cfg, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)),
+		lockSlot:     make(chan struct{}, 1),
+		cancelTidier: cancel}
+	p.tidier.Go(func() { p.tidyForever(ctx) })
 	return p, nil
 }
 
-func (c Config) check() error {
+func (c Config) checkSettings() error {
 	if c.Dir == "" {
 		return errors.New("process: Dir is empty")
 	}
@@ -109,7 +110,7 @@ func (c Config) check() error {
 
 // Close ends the provider and leaves the servers alone.
 func (p *Provider) Close() {
-	p.cancel()
+	p.cancelTidier()
 	p.tidier.Wait()
 }
 
@@ -123,30 +124,30 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	if err := s.Check(); err != nil {
 		return provider.Observation{}, err
 	}
-	argv, err := p.command(s.App)
+	argv, err := p.commandOf(s.App)
 	if err := cmp.Or(err, p.checkVariables(s.Env)); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)
 	}
-	unlock, err := p.acquire(ctx, "deploy")
+	unlock, err := p.acquireLock(ctx, "deploy")
 	if err != nil {
 		return provider.Observation{}, err
 	}
 	defer unlock()
-	d, ok, err := p.read(s.Tag)
+	d, ok, err := p.readDeployment(s.Tag)
 	switch {
 	case err != nil:
 		return provider.Observation{}, provider.Fail(provider.Transient, "deploy", err)
 	// A repeated call: the server was started by an earlier one, whose answer may have been lost.
-	case ok && d.ran():
-		return p.observe(d), nil
+	case ok && d.hasRun():
+		return p.observeDeployment(d), nil
 	default:
-		return p.start(s, argv)
+		return p.startServer(s, argv)
 	}
 }
 
-// command returns a command that is configured and whose program can be run.
-func (p *Provider) command(name string) ([]string, error) {
-	argv, ok := p.cfg.Commands[name]
+// commandOf returns a command that is configured and whose program can be run.
+func (p *Provider) commandOf(name string) ([]string, error) {
+	argv, ok := p.config.Commands[name]
 	if !ok {
 		return nil, fmt.Errorf("no command %q is configured", name)
 	}
@@ -156,60 +157,61 @@ func (p *Provider) command(name string) ([]string, error) {
 
 // Check implements provider.Checker: the command is configured, and its program can be run.
 func (p *Provider) Check(_ context.Context, app, _ string) error {
-	if _, err := p.command(app); err != nil {
+	if _, err := p.commandOf(app); err != nil {
 		return provider.Fail(provider.Permanent, "check", err)
 	}
 	return nil
 }
 
-// start starts a server under the lock.
-func (p *Provider) start(s provider.Spec, argv []string) (provider.Observation, error) {
-	ports, err := p.allocate(s.Ports)
+// startServer starts a server under the lock.
+func (p *Provider) startServer(s provider.Spec, argv []string) (provider.Observation, error) {
+	ports, err := p.allocatePorts(s.Ports)
 	if err != nil {
 		return provider.Observation{}, err
 	}
 	now := time.Now()
-	d := deployment{dir: p.dir(s.Tag), state: state{Tag: s.Tag, Owner: s.Owner, App: s.App, Ports: ports, Started: now}}
+	d := deployment{dir: p.dirOf(s.Tag),
+		state: state{Tag: s.Tag, Owner: s.Owner, App: s.App, Ports: ports, Started: now}}
 	if s.Lifetime > 0 {
 		d.state.Ends = now.Add(s.Lifetime)
 	}
-	if err := d.create(); err != nil {
+	if err := d.createDir(); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "deploy", err)
 	}
-	if err := p.run(d, s.Env, argv); err != nil {
+	if err := p.runServer(d, s.Env, argv); err != nil {
 		_ = os.RemoveAll(d.dir) // nothing has run
 		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)
 	}
 	p.log.Info("started a game server", slog.String("tag", string(s.Tag)), slog.String("command", s.App))
-	return p.observe(d), nil
+	return p.observeDeployment(d), nil
 }
 
 // Get implements provider.Provider. The ref is the tag.
 func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observation, error) {
-	d, ok, err := p.read(provider.Tag(ref))
+	d, ok, err := p.readDeployment(provider.Tag(ref))
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "get", err)
 	}
 	switch {
 	case !ok:
 		return provider.Observation{Ref: ref, Phase: provider.PhaseAbsent}, nil
-	case !d.ran():
+	case !d.hasRun():
 		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
 	default:
-		return p.observe(d), nil
+		return p.observeDeployment(d), nil
 	}
 }
 
 // Find implements provider.Provider.
 func (p *Provider) Find(ctx context.Context, owner provider.Owner, tag provider.Tag) ([]provider.Observation, error) {
-	d, ok, err := p.read(tag)
+	d, ok, err := p.readDeployment(tag)
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return nil, provider.Fail(provider.Transient, "find", err)
 	}
-	if !ok || d.state.Owner != owner || !d.ran() {
+	if !ok || d.state.Owner != owner || !d.hasRun() {
 		return nil, nil
 	}
-	return []provider.Observation{p.observe(d)}, nil
+	return []provider.Observation{p.observeDeployment(d)}, nil
 }
 
 // pageSize of List.
@@ -217,16 +219,16 @@ const pageSize = 100
 
 // List implements provider.Provider. The cursor is the last tag of the page before.
 func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string) (provider.Page, error) {
-	all, err := p.deployments()
+	all, err := p.allDeployments()
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return provider.Page{}, provider.Fail(provider.Transient, "list", err)
 	}
 	all = slices.DeleteFunc(all, func(d deployment) bool {
-		return d.state.Owner != owner || string(d.state.Tag) <= cursor || !d.isAlive() || d.abandoned()
+		return d.state.Owner != owner || string(d.state.Tag) <= cursor || !d.isAlive() || d.isAbandoned()
 	})
 	page := provider.Page{Total: -1}
 	for _, d := range all[:min(len(all), pageSize)] {
-		page.Deployments = append(page.Deployments, p.observe(d))
+		page.Deployments = append(page.Deployments, p.observeDeployment(d))
 	}
 	if len(all) > pageSize {
 		page.Next = string(all[pageSize-1].state.Tag)
@@ -237,41 +239,41 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 // Stop implements provider.Provider: SIGTERM to the process group now, and SIGKILL to all its processes after the
 // grace. A repeated call sends no second SIGTERM, at which many games exit immediately, and does not prolong the grace.
 func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Duration) error {
-	unlock, err := p.acquire(ctx, "stop")
+	unlock, err := p.acquireLock(ctx, "stop")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	d, ok, err := p.read(provider.Tag(ref))
+	d, ok, err := p.readDeployment(provider.Tag(ref))
 	if err != nil {
 		return provider.Fail(provider.Transient, "stop", err)
 	}
-	if !ok || !d.isAlive() || d.abandoned() {
+	if !ok || !d.isAlive() || d.isAbandoned() {
 		return provider.Fail(provider.Gone, "stop", fmt.Errorf("no process of %.40q is alive", ref))
 	}
-	if err := d.stop(time.Now(), grace); err != nil {
+	if err := d.stopGroup(time.Now(), grace); err != nil {
 		return provider.Fail(provider.Transient, "stop", err)
 	}
 	return nil
 }
 
-// acquire takes the lock that orders all directors that share the directory.
-func (p *Provider) acquire(ctx context.Context, op string) (unlock func(), err error) {
+// acquireLock takes the lock that orders all directors that share the directory.
+func (p *Provider) acquireLock(ctx context.Context, op string) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, provider.Fail(provider.Transient, op, err)
 	}
 	select {
-	case p.lock <- struct{}{}:
+	case p.lockSlot <- struct{}{}:
 	case <-ctx.Done():
 		return nil, provider.Fail(provider.Transient, op, ctx.Err())
 	}
-	file, err := lockFile(ctx, filepath.Join(p.cfg.Dir, ".lock"))
+	file, err := lockFile(ctx, filepath.Join(p.config.Dir, ".lock"))
 	if err != nil {
-		<-p.lock
-		return nil, provider.Fail(provider.Transient, op, fmt.Errorf("cannot lock %s: %w", p.cfg.Dir, err))
+		<-p.lockSlot
+		return nil, provider.Fail(provider.Transient, op, fmt.Errorf("cannot lock %s: %w", p.config.Dir, err))
 	}
 	return func() {
 		_ = file.Close()
-		<-p.lock
+		<-p.lockSlot
 	}, nil
 }

@@ -19,38 +19,38 @@ import (
 
 var supported error
 
-// launch writes the process id and becomes the game. exec keeps the id of the shell. The game does not get the file: it
+// launchScript writes the process id and becomes the game. exec keeps the id of the shell. The game does not get the file: it
 // could make the director signal others.
-const launch = `printf '%s\n' "$$" >&4 && exec "$@" 4>&-`
+const launchScript = `printf '%s\n' "$$" >&4 && exec "$@" 4>&-`
 
-// run starts the server with the lock held.
-func (p *Provider) run(d deployment, env provider.Env, argv []string) error {
-	lock, err := lockFile(context.Background(), d.path("lock")) // observers hold it for microseconds at most
+// runServer starts the server with the lock held.
+func (p *Provider) runServer(d deployment, env provider.Env, argv []string) error {
+	lock, err := lockFile(context.Background(), d.pathOf("lock")) // observers hold it for microseconds at most
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lock.Close() }() // the server has its own descriptor of the same lock
-	log, err := os.OpenFile(d.path("log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(d.pathOf("log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	pid, err := os.OpenFile(d.path("pid"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	pid, err := os.OpenFile(d.pathOf("pid"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = pid.Close() }()
-	environ, args := p.environment(env, d.state.Ports), []string{"-c", launch, "sh", argv[0]}
+	environ, args := p.environmentOf(env, d.state.Ports), []string{"-c", launchScript, "sh", argv[0]}
 	for _, a := range argv[1:] {
 		args = append(args, os.Expand(a, func(name string) string { return environ[name] }))
 	}
 	cmd := exec.Command("/bin/sh", args...) //nolint:noctx // the server outlives this call
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{lock, pid}
-	if cmd.Dir, err = d.makeWorkingDir(p.cfg.User); err != nil {
+	if cmd.Dir, err = d.makeWorkingDir(p.config.User); err != nil {
 		return err
 	}
-	cmd.SysProcAttr = attributes(p.cfg.EndWithParent)
-	if u := p.cfg.User; u != nil {
+	cmd.SysProcAttr = groupAttributes(p.config.EndWithParent)
+	if u := p.config.User; u != nil {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID}
 	}
 	cmd.Env = []string{} // nil would be our own
@@ -58,12 +58,12 @@ func (p *Provider) run(d deployment, env provider.Env, argv []string) error {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	// The deferred calls close our descriptors; the server holds the lock by its own.
-	return start(cmd, d, p.cfg.EndWithParent)
+	return startProcess(cmd, d, p.config.EndWithParent)
 }
 
-// start starts the process and waits for its end in a goroutine. With EndWithParent that keeps its thread: the kernel
+// startProcess starts the process and waits for its end in a goroutine. With EndWithParent that keeps its thread: the kernel
 // kills the process when the thread that started it ends.
-func start(cmd *exec.Cmd, d deployment, keepThread bool) error {
+func startProcess(cmd *exec.Cmd, d deployment, keepThread bool) error {
 	started := make(chan error, 1)
 	go func() {
 		if keepThread {
@@ -77,21 +77,21 @@ func start(cmd *exec.Cmd, d deployment, keepThread bool) error {
 		}
 		_ = cmd.Wait()
 		// fails where the directory was deleted
-		_ = os.WriteFile(d.path("exit"), []byte(cmd.ProcessState.String()), 0o600)
+		_ = os.WriteFile(d.pathOf("exit"), []byte(cmd.ProcessState.String()), 0o600)
 	}()
 	return <-started
 }
 
-// environment adds the ports to a server's environment, also in the form in which servers that were built for Edgegap
+// environmentOf adds the ports to a server's environment, also in the form in which servers that were built for Edgegap
 // read them.
-func (p *Provider) environment(env provider.Env, ports map[string]provider.Port) map[string]string {
+func (p *Provider) environmentOf(env provider.Env, ports map[string]provider.Port) map[string]string {
 	all := make(map[string]string, len(env)+len(ports))
 	maps.Copy(all, env)
 	for name, port := range ports {
 		all["LATTICE_PORT_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = fmt.Sprint(port.Internal)
 	}
 	if _, builtForEdgegap := env["ARBITRIUM_PORTS_MAPPING"]; builtForEdgegap {
-		all["ARBITRIUM_PORTS_MAPPING"], all["ARBITRIUM_PUBLIC_IP"] = provider.PortsMapping(ports), p.cfg.Advertise.String()
+		all["ARBITRIUM_PORTS_MAPPING"], all["ARBITRIUM_PUBLIC_IP"] = provider.PortsMapping(ports), p.config.Advertise.String()
 	}
 	return all
 }
@@ -105,7 +105,7 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := flock(file, syscall.LOCK_EX)
+		err := lockNow(file, syscall.LOCK_EX)
 		if err == nil {
 			return file, nil
 		}
@@ -122,8 +122,8 @@ func lockFile(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// flock takes a lock without waiting.
-func flock(file *os.File, how int) error {
+// lockNow takes a lock without waiting.
+func lockNow(file *os.File, how int) error {
 	for {
 		err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EINTR) {
@@ -135,20 +135,20 @@ func flock(file *os.File, how int) error {
 // isAlive reports whether a process of the deployment holds the lock. Observers share theirs, so that they do not see
 // each other. If the file cannot be opened, as with too many open files, the process may be alive.
 func (d deployment) isAlive() bool {
-	file, err := os.Open(d.path("lock"))
+	file, err := os.Open(d.pathOf("lock"))
 	if err != nil {
 		return !errors.Is(err, os.ErrNotExist)
 	}
 	defer func() { _ = file.Close() }()
-	return errors.Is(flock(file, syscall.LOCK_SH), syscall.EWOULDBLOCK)
+	return errors.Is(lockNow(file, syscall.LOCK_SH), syscall.EWOULDBLOCK)
 }
 
-// terminate and kill signal a process group. It is no error if the group does not exist any more.
-func terminate(pid int) error { return signal(pid, syscall.SIGTERM) }
+// terminateGroup and kill signal a process group. It is no error if the group does not exist any more.
+func terminateGroup(pid int) error { return signalGroup(pid, syscall.SIGTERM) }
 
-func kill(pid int) error { return signal(pid, syscall.SIGKILL) }
+func killGroup(pid int) error { return signalGroup(pid, syscall.SIGKILL) }
 
-func signal(pid int, s syscall.Signal) error {
+func signalGroup(pid int, s syscall.Signal) error {
 	err := syscall.Kill(-pid, s)
 	if errors.Is(err, syscall.ESRCH) {
 		return nil

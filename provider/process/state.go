@@ -38,17 +38,17 @@ type deployment struct {
 	dir string
 }
 
-func (p *Provider) dir(tag provider.Tag) string { return filepath.Join(p.cfg.Dir, string(tag)) }
+func (p *Provider) dirOf(tag provider.Tag) string { return filepath.Join(p.config.Dir, string(tag)) }
 
-// read returns the deployment of a tag, whatever its phase; false means that there is none. An invalid tag has none: it
+// readDeployment returns the deployment of a tag, whatever its phase; false means that there is none. An invalid tag has none: it
 // could name a path outside the directory. A damaged file is none either: files are replaced as a whole, so only a
 // crash of the machine damages one.
-func (p *Provider) read(tag provider.Tag) (deployment, bool, error) {
+func (p *Provider) readDeployment(tag provider.Tag) (deployment, bool, error) {
 	if !tag.Valid() {
 		return deployment{}, false, nil
 	}
-	d := deployment{dir: p.dir(tag)}
-	text, err := os.ReadFile(d.path("state.json"))
+	d := deployment{dir: p.dirOf(tag)}
+	text, err := os.ReadFile(d.pathOf("state.json"))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return deployment{}, false, nil
 	}
@@ -61,15 +61,15 @@ func (p *Provider) read(tag provider.Tag) (deployment, bool, error) {
 	return d, true, nil
 }
 
-// deployments returns all in the order of their tags, or an error.
-func (p *Provider) deployments() ([]deployment, error) {
-	entries, err := os.ReadDir(p.cfg.Dir) // sorted by name
+// allDeployments returns all in the order of their tags, or an error.
+func (p *Provider) allDeployments() ([]deployment, error) {
+	entries, err := os.ReadDir(p.config.Dir) // sorted by name
 	if err != nil {
 		return nil, err
 	}
 	var all []deployment
 	for _, e := range entries {
-		d, ok, err := p.read(provider.Tag(e.Name()))
+		d, ok, err := p.readDeployment(provider.Tag(e.Name()))
 		if err != nil {
 			return nil, err
 		}
@@ -80,26 +80,26 @@ func (p *Provider) deployments() ([]deployment, error) {
 	return all, nil
 }
 
-func (d deployment) path(file string) string { return filepath.Join(d.dir, file) }
+func (d deployment) pathOf(file string) string { return filepath.Join(d.dir, file) }
 
-func (d deployment) has(file string) bool {
-	_, err := os.Stat(d.path(file))
+func (d deployment) hasFile(file string) bool {
+	_, err := os.Stat(d.pathOf(file))
 	return err == nil
 }
 
-// ran reports whether the process exists or has existed. A director that died between state.json and the start leaves a
+// hasRun reports whether the process exists or has existed. A director that died between state.json and the start leaves a
 // directory for which this is false; Deploy then starts the server.
-func (d deployment) ran() bool { return d.pid() != 0 || d.isAlive() }
+func (d deployment) hasRun() bool { return d.readPID() != 0 || d.isAlive() }
 
-// create makes the directory, and state.json last: a directory without it is no deployment.
-func (d deployment) create() error {
+// createDir makes the directory, and state.json last: a directory without it is no deployment.
+func (d deployment) createDir() error {
 	if err := os.RemoveAll(d.dir); err != nil {
 		return err
 	}
 	if err := os.Mkdir(d.dir, 0o700); err != nil {
 		return err
 	}
-	return writeJSON(d.path("state.json"), d.state)
+	return writeJSON(d.pathOf("state.json"), d.state)
 }
 
 // makeWorkingDir returns the working directory of the server. Another user gets one of its own, and passes through the
@@ -108,7 +108,7 @@ func (d deployment) makeWorkingDir(user *User) (string, error) {
 	if user == nil {
 		return d.dir, nil
 	}
-	dir := d.path("work")
+	dir := d.pathOf("work")
 	if err := errors.Join(os.Chmod(d.dir, 0o711), os.Mkdir(dir, 0o700)); err != nil {
 		return "", err
 	}
@@ -123,9 +123,9 @@ func makeDir(dir string, user *User) error {
 	return os.Chmod(dir, 0o711)
 }
 
-// pid returns 0 as long as the process has not written all of it.
-func (d deployment) pid() int {
-	text, _ := os.ReadFile(d.path("pid"))
+// readPID returns 0 as long as the process has not written all of it.
+func (d deployment) readPID() int {
+	text, _ := os.ReadFile(d.pathOf("pid"))
 	digits, complete := strings.CutSuffix(string(text), "\n")
 	pid, err := strconv.Atoi(digits)
 	if !complete || err != nil || pid <= 1 { // kill(2) takes 1 and less for other processes
@@ -134,19 +134,19 @@ func (d deployment) pid() int {
 	return pid
 }
 
-func (p *Provider) observe(d deployment) provider.Observation {
+func (p *Provider) observeDeployment(d deployment) provider.Observation {
 	o := provider.Observation{
-		Ref: provider.Ref(d.state.Tag), Tag: d.state.Tag, IP: p.cfg.Advertise, Ports: d.state.Ports,
+		Ref: provider.Ref(d.state.Tag), Tag: d.state.Tag, IP: p.config.Advertise, Ports: d.state.Ports,
 		Started: d.state.Started, Ends: d.state.Ends,
 	}
 	switch alive := d.isAlive(); {
 	case !alive:
-		o.Phase, o.Error = provider.PhaseGone, d.exit()
-	case d.abandoned():
+		o.Phase, o.Error = provider.PhaseGone, d.exitText()
+	case d.isAbandoned():
 		o.Phase, o.Error = provider.PhaseGone, "some of its processes survive SIGKILL: look at the host"
-	case d.has("stop.json"):
+	case d.hasFile("stop.json"):
 		o.Phase = provider.PhaseStopping
-	case d.pid() == 0:
+	case d.readPID() == 0:
 		o.Phase = provider.PhaseStarting
 	default:
 		o.Phase = provider.PhaseReady
@@ -155,32 +155,32 @@ func (p *Provider) observe(d deployment) provider.Observation {
 	return o
 }
 
-// abandoned reports whether a server whose processes are alive counts as gone.
-func (d deployment) abandoned() bool {
+// isAbandoned reports whether a server whose processes are alive counts as gone.
+func (d deployment) isAbandoned() bool {
 	var s stopping
-	return readJSON(d.path("stop.json"), &s) == nil && s.Abandoned
+	return readJSON(d.pathOf("stop.json"), &s) == nil && s.Abandoned
 }
 
-// exit returns how the process ended, if that is known.
-func (d deployment) exit() string {
-	text, _ := os.ReadFile(d.path("exit"))
+// exitText returns how the process ended, if that is known.
+func (d deployment) exitText() string {
+	text, _ := os.ReadFile(d.pathOf("exit"))
 	return string(text[:min(len(text), provider.MaxErrorBytes)])
 }
 
-// stop sends SIGTERM, once, and records when the process is to be killed.
-func (d deployment) stop(now time.Time, grace time.Duration) error {
+// stopGroup sends SIGTERM, once, and records when the process is to be killed.
+func (d deployment) stopGroup(now time.Time, grace time.Duration) error {
 	s := stopping{KillAt: now.Add(grace)}
-	if err := readJSON(d.path("stop.json"), &s); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := readJSON(d.pathOf("stop.json"), &s); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if !s.Signalled && d.pid() != 0 {
-		if err := terminate(d.pid()); err != nil {
+	if !s.Signalled && d.readPID() != 0 {
+		if err := terminateGroup(d.readPID()); err != nil {
 			return err
 		}
 		s.Signalled = true
 	}
 	// Also if the process has not written its id yet: the tidier then signals it.
-	return writeJSON(d.path("stop.json"), s)
+	return writeJSON(d.pathOf("stop.json"), s)
 }
 
 func readJSON(path string, to any) error {

@@ -21,8 +21,8 @@ const (
 	keepGone = time.Hour
 )
 
-// tidy runs until ctx ends. Several directors may do this in one directory. An error is logged once until it changes.
-func (p *Provider) tidy(ctx context.Context) {
+// tidyForever runs until ctx ends. Several directors may do this in one directory. An error is logged once until it changes.
+func (p *Provider) tidyForever(ctx context.Context) {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
 	last := ""
@@ -46,7 +46,7 @@ func (p *Provider) tidy(ctx context.Context) {
 // tidyAll continues after an error. It waits for the lock for at most a second, because a director that is frozen may
 // hold it.
 func (p *Provider) tidyAll(ctx context.Context) error {
-	all, err := p.deployments()
+	all, err := p.allDeployments()
 	if err != nil {
 		return err
 	}
@@ -64,9 +64,9 @@ func (p *Provider) tidyAll(ctx context.Context) error {
 // tidyOne takes the lock only if there is something to do, and then checks again.
 func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) error {
 	if !d.isDue(now) {
-		return d.trim(p.cfg.MaxLogBytes)
+		return d.trimLog(p.config.MaxLogBytes)
 	}
-	unlock, err := p.acquire(ctx, "stop")
+	unlock, err := p.acquireLock(ctx, "stop")
 	if err != nil {
 		return err
 	}
@@ -78,10 +78,10 @@ func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) err
 			return os.RemoveAll(d.dir)
 		}
 		return nil
-	case d.has("stop.json"):
+	case d.hasFile("stop.json"):
 		return p.endStop(d, now)
 	default:
-		return d.stop(now, lifeGrace)
+		return d.stopGroup(now, lifeGrace)
 	}
 }
 
@@ -91,7 +91,7 @@ func (d deployment) isDue(now time.Time) bool {
 		return now.Sub(d.state.Started) > keepGone && !d.hasRecentLog(now)
 	}
 	var s stopping
-	if err := readJSON(d.path("stop.json"), &s); err == nil {
+	if err := readJSON(d.pathOf("stop.json"), &s); err == nil {
 		return !s.Abandoned && (!s.Signalled || now.After(s.KillAt))
 	}
 	return !d.state.Ends.IsZero() && now.After(d.state.Ends)
@@ -99,36 +99,36 @@ func (d deployment) isDue(now time.Time) bool {
 
 // hasRecentLog reports whether the server may have been alive within keepGone.
 func (d deployment) hasRecentLog(now time.Time) bool {
-	info, err := os.Stat(d.path("log"))
+	info, err := os.Stat(d.pathOf("log"))
 	return err == nil && now.Sub(info.ModTime()) < keepGone
 }
 
 // endStop sends SIGKILL after the grace, or SIGTERM if Stop was called before the process had written its id.
 func (p *Provider) endStop(d deployment, now time.Time) error {
 	var s stopping
-	if err := readJSON(d.path("stop.json"), &s); err != nil {
+	if err := readJSON(d.pathOf("stop.json"), &s); err != nil {
 		return err
 	}
 	if !now.After(s.KillAt) {
-		return d.stop(now, 0) // stop.json holds the grace
+		return d.stopGroup(now, 0) // stop.json holds the grace
 	}
 	if now.After(s.KillAt.Add(abandonAfter)) {
 		p.log.Error("processes of a game server survive SIGKILL: it counts as gone",
-			slog.String("tag", string(d.state.Tag)), slog.Int("pid", d.pid()))
+			slog.String("tag", string(d.state.Tag)), slog.Int("pid", d.readPID()))
 		s.Abandoned = true
-		return writeJSON(d.path("stop.json"), s)
+		return writeJSON(d.pathOf("stop.json"), s)
 	}
 	var err error
-	if pid := d.pid(); pid != 0 {
-		err = kill(pid)
+	if pid := d.readPID(); pid != 0 {
+		err = killGroup(pid)
 	}
 	return errors.Join(err, d.killHolders())
 }
 
-// trim moves the end of a log that is too long into log.1. It truncates the log instead of renaming it, because the
+// trimLog moves the end of a log that is too long into log.1. It truncates the log instead of renaming it, because the
 // server appends to the open file.
-func (d deployment) trim(limit int64) error {
-	log, err := os.OpenFile(d.path("log"), os.O_RDWR, 0)
+func (d deployment) trimLog(limit int64) error {
+	log, err := os.OpenFile(d.pathOf("log"), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (d deployment) trim(limit int64) error {
 	if err != nil || info.Size() <= limit {
 		return err
 	}
-	old, err := os.OpenFile(d.path("log.1"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	old, err := os.OpenFile(d.pathOf("log.1"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}

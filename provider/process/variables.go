@@ -18,8 +18,9 @@ var ownVariables = []string{"LATTICE_*", "ARBITRIUM_*", "DIRECTOR_URL", "FLEET_T
 // NODE_OPTIONS) and libraries (OPENSSL_CONF).
 func (p *Provider) checkVariables(env provider.Env) error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if !matchesAny(name, ownVariables) && !matchesAny(name, p.cfg.Variables) {
-			return fmt.Errorf("env: %s is not allowed on this host: it allows %s", name, allowedText(p.cfg.Variables))
+		if !matchesAny(name, ownVariables) && !matchesAny(name, p.config.Variables) {
+			return fmt.Errorf("env: %s is not allowed on this host: it allows %s", name,
+				allowedText(p.config.Variables))
 		}
 	}
 	return nil

@@ -15,13 +15,13 @@ const codeElsewhere = "region_elsewhere"
 // sent, and two cells that name each other make no loop. The cell is remembered until a configured replica accepts the
 // client, so that the client needs no other cell while it plays.
 func (c *Client) openFollowing(ctx context.Context, replica, token string) error {
-	err := c.open(ctx, replica, token)
+	err := c.openConnection(ctx, replica, token)
 	if !slices.Contains(c.options.URLs, replica) {
 		return err
 	}
 	cell := cellAddress(err, replica)
 	if cell != "" {
-		err = c.open(ctx, cell, token)
+		err = c.openConnection(ctx, cell, token)
 	}
 	if err == nil {
 		c.cell = cell

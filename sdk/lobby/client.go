@@ -71,21 +71,21 @@ func (o Options) withDefaults() (Options, error) {
 
 // Client is a session of the lobby, over any number of connections. Safe for concurrent use.
 type Client struct {
-	options Options
-	life    context.Context //nolint:containedctx // of the connections; end cancels it
-	end     context.CancelFunc
-	running sync.WaitGroup
-	cell    string // the address of the cell that accepted the client; "": a configured replica did. Only run and Connect use it
+	options     Options
+	lifeContext context.Context //nolint:containedctx // of the connections; end cancels it
+	endLife     context.CancelFunc
+	goroutines  sync.WaitGroup
+	cell        string // the address of the cell that accepted the client; "": a configured replica did. Only run and Connect use it
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed by the next change; nil: nobody waits for one
-	link     *connection   // nil: not connected
-	status   Status
-	rooms    map[string]*membership
-	pending  map[string]*pendingCall // by rid
-	lastCall int                     // number of the last rid
-	watches  map[string]*watch       // by the event that keeps the list up to date
-	ended    error                   // why the client has ended
+	mu            sync.Mutex
+	changedSignal chan struct{} // closed by the next change; nil: nobody waits for one
+	currentLink   *connection   // nil: not connected
+	status        Status
+	memberships   map[string]*membership
+	pendingByID   map[string]*pendingCall // by rid
+	lastCall      int                     // number of the last rid
+	watchByEvent  map[string]*watch       // by the event that keeps the list up to date
+	endedError    error                   // why the client has ended
 }
 
 // Status says how a client is connected.
@@ -105,30 +105,30 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{options: options, status: Status{Session: options.Session}, rooms: map[string]*membership{},
-		pending: map[string]*pendingCall{}, watches: map[string]*watch{}}
-	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
+	c := &Client{options: options, status: Status{Session: options.Session}, memberships: map[string]*membership{},
+		pendingByID: map[string]*pendingCall{}, watchByEvent: map[string]*watch{}}
+	c.lifeContext, c.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	pauses := newPauses(options)
 	if err := c.openAny(ctx, pauses); err != nil {
-		c.end()
+		c.endLife()
 		return nil, err
 	}
-	c.running.Go(func() { c.run(pauses) })
+	c.goroutines.Go(func() { c.runConnections(pauses) })
 	return c, nil
 }
 
 // Close ends the connection and waits until no callback runs. The session ends when its time to live is over, 30
 // seconds by default: until then another client can resume it, so leave rooms that the player shall be out of at once.
 func (c *Client) Close() {
-	c.end()
-	c.running.Wait()
+	c.endLife()
+	c.goroutines.Wait()
 }
 
 // Reconnect ends the connection, and the client connects to the next replica: such as when the system says that the
 // network has changed, which the client would find out a minute later.
 func (c *Client) Reconnect() {
 	c.mu.Lock()
-	link := c.link
+	link := c.currentLink
 	c.mu.Unlock()
 	if link != nil {
 		_ = link.ws.CloseNow()
@@ -165,17 +165,17 @@ func (c *Client) Await(ctx context.Context, holds func() bool) error {
 func (c *Client) nextChange() (<-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.changed == nil {
-		c.changed = make(chan struct{})
+	if c.changedSignal == nil {
+		c.changedSignal = make(chan struct{})
 	}
-	return c.changed, c.ended
+	return c.changedSignal, c.endedError
 }
 
-// signal wakes all [Client.Await]. The caller holds mu.
-func (c *Client) signal() {
-	if c.changed != nil {
-		close(c.changed)
-		c.changed = nil
+// signalChange wakes all [Client.Await]. The caller holds mu.
+func (c *Client) signalChange() {
+	if c.changedSignal != nil {
+		close(c.changedSignal)
+		c.changedSignal = nil
 	}
 }
 
@@ -191,8 +191,8 @@ func (c *Client) urlsInTurn() []string {
 	return turn
 }
 
-// publish calls OnEvent.
-func (c *Client) publish(e Event) {
+// publishEvent calls OnEvent.
+func (c *Client) publishEvent(e Event) {
 	if c.options.OnEvent != nil {
 		c.options.OnEvent(e)
 	}
@@ -204,6 +204,6 @@ func withoutQuery(raw string) string {
 	return base
 }
 
-func unreachable(url string, err error) error {
+func unreachableError(url string, err error) error {
 	return fmt.Errorf("lobby: %s: %w", withoutQuery(url), err)
 }

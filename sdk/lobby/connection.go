@@ -48,25 +48,25 @@ type welcome struct {
 
 // connection is a WebSocket whose handshake was accepted.
 type connection struct {
-	ws      *websocket.Conn
-	url     string
-	opened  time.Time
-	silence *time.Timer // cuts the connection
+	ws           *websocket.Conn
+	serverURL    string
+	openedAt     time.Time
+	silenceTimer *time.Timer // cuts the connection
 }
 
-// dial connects to a replica and makes the handshake. Errors: [*Error] for a handshake that was refused; the replica
+// dialServer connects to a replica and makes the handshake. Errors: [*Error] for a handshake that was refused; the replica
 // cannot be reached.
-func (c *Client) dial(ctx context.Context, url, token string) (*connection, welcome, error) {
+func (c *Client) dialServer(ctx context.Context, url, token string) (*connection, welcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.AttemptTimeout)
 	defer cancel()
-	l := &connection{url: url, opened: time.Now()}
-	l.silence = time.AfterFunc(maxSilence, func() { _ = l.ws.CloseNow() })
-	l.silence.Stop()
-	alive := func(context.Context, []byte) bool { l.silence.Reset(maxSilence); return true }
+	l := &connection{serverURL: url, openedAt: time.Now()}
+	l.silenceTimer = time.AfterFunc(maxSilence, func() { _ = l.ws.CloseNow() })
+	l.silenceTimer.Stop()
+	alive := func(context.Context, []byte) bool { l.silenceTimer.Reset(maxSilence); return true }
 	ws, _, err := websocket.Dial(ctx, url,
 		&websocket.DialOptions{OnPingReceived: alive})
 	if err != nil {
-		return nil, welcome{}, unreachable(url, err)
+		return nil, welcome{}, unreachableError(url, err)
 	}
 	l.ws = ws
 	ws.SetReadLimit(maxFrame)
@@ -75,7 +75,7 @@ func (c *Client) dial(ctx context.Context, url, token string) (*connection, welc
 		_ = ws.CloseNow()
 		return nil, welcome{}, err
 	}
-	l.silence.Reset(maxSilence)
+	l.silenceTimer.Reset(maxSilence)
 	return l, w, nil
 }
 
@@ -88,11 +88,12 @@ func (l *connection) shakeHands(ctx context.Context, h hello) (w welcome, err er
 		_, raw, err = l.ws.Read(ctx)
 	}
 	if err != nil {
-		return w, unreachable(l.url, err)
+		return w, unreachableError(l.serverURL, err)
 	}
 	var first frame
 	if err := errors.Join(json.Unmarshal(raw, &first), json.Unmarshal(first.Payload, &w)); err != nil {
-		return w, unreachable(l.url, fmt.Errorf("the answer to the handshake is no frame of a director: %w", err))
+		return w, unreachableError(l.serverURL,
+			fmt.Errorf("the answer to the handshake is no frame of a director: %w", err))
 	}
 	if first.Type != "handshake.ok" {
 		return w, w.asError("handshake")
@@ -100,24 +101,24 @@ func (l *connection) shakeHands(ctx context.Context, h hello) (w welcome, err er
 	return w, nil
 }
 
-// request sends a frame of a caller. An error shows with the next read, which ends the connection. No context of the
+// requestOnly sends a frame of a caller. An error shows with the next read, which ends the connection. No context of the
 // caller bounds it, because one that ends during a write would cut the connection.
-func (l *connection) request(f frame) {
+func (l *connection) requestOnly(f frame) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
-	l.write(ctx, f)
+	l.writeFrame(ctx, f)
 }
 
-func (l *connection) write(ctx context.Context, f frame) {
+func (l *connection) writeFrame(ctx context.Context, f frame) {
 	if raw, err := json.Marshal(f); err == nil {
 		_ = l.ws.Write(ctx, websocket.MessageText, raw)
 	}
 }
 
-// read takes the frames of a connection until it ends, and returns why.
-func (c *Client) read(l *connection) error {
-	defer l.silence.Stop()
-	defer context.AfterFunc(c.life, func() { _ = l.ws.CloseNow() })()
+// readFrames takes the frames of a connection until it ends, and returns why.
+func (c *Client) readFrames(l *connection) error {
+	defer l.silenceTimer.Stop()
+	defer context.AfterFunc(c.lifeContext, func() { _ = l.ws.CloseNow() })()
 	// The end of the client and the timer of silence cut the connection. A context that can end would cost the library a
 	// callback for each frame.
 	ctx := context.Background()
@@ -127,9 +128,9 @@ func (c *Client) read(l *connection) error {
 			_ = l.ws.CloseNow()
 			return err
 		}
-		l.silence.Reset(maxSilence)
+		l.silenceTimer.Reset(maxSilence)
 		if !c.isForNobody(raw) {
-			c.take(l, raw)
+			c.takeFrame(l, raw)
 		}
 		c.noteFrame()
 	}
@@ -144,8 +145,8 @@ func (c *Client) isForNobody(raw []byte) bool {
 	return c.options.OnEvent == nil && bytes.HasSuffix(raw, messageTail)
 }
 
-// take handles a frame.
-func (c *Client) take(l *connection, raw []byte) {
+// takeFrame handles a frame.
+func (c *Client) takeFrame(l *connection, raw []byte) {
 	var f frame
 	if json.Unmarshal(raw, &f) != nil || f.Type == "" {
 		return
@@ -155,7 +156,7 @@ func (c *Client) take(l *connection, raw []byte) {
 		c.takeAnswer(f)
 	case "state.snapshot", "state.patch":
 		if reply, ok := c.takeState(f); ok {
-			l.write(context.Background(), reply) // what blocks it blocks the next read: the timer of silence runs
+			l.writeFrame(context.Background(), reply) // what blocks it blocks the next read: the timer of silence runs
 		}
 	default:
 		c.takeEvent(f)
@@ -167,5 +168,5 @@ func (c *Client) noteFrame() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.status.Frames++
-	c.signal()
+	c.signalChange()
 }

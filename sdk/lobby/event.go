@@ -131,7 +131,7 @@ func (c *Client) takeEvent(f frame) {
 	case "session.replaced": // Connected says so
 	default:
 		if c.options.OnEvent != nil { // decoding it for nobody would be in vain
-			c.publish(eventOf(f))
+			c.publishEvent(eventOf(f))
 		}
 	}
 }
@@ -144,14 +144,14 @@ func (c *Client) takeMembers(f frame) {
 		return
 	}
 	c.mu.Lock()
-	m := c.rooms[f.Room]
+	m := c.memberships[f.Room]
 	if m == nil { // the state follows
 		m = &membership{}
-		c.rooms[f.Room] = m
+		c.memberships[f.Room] = m
 	}
-	m.state.Sessions = p.Members
+	m.lastState.Sessions = p.Members
 	c.mu.Unlock()
-	c.publish(MembersChanged{f.Room})
+	c.publishEvent(MembersChanged{f.Room})
 }
 
 // takeMessage publishes a message, unless the client has heard it before its connection ended.
@@ -159,26 +159,27 @@ func (c *Client) takeMessage(f frame) {
 	if c.options.OnEvent == nil { // decoding it for nobody would be in vain
 		return
 	}
-	event := decoded(f, func(e *Message) { e.Room = f.Room })
+	event := decodeEvent(f, func(e *Message) { e.Room = f.Room })
 	if e, is := event.(Message); is && c.noteHeard(e) && e.Repeated {
 		return
 	}
-	c.publish(event)
+	c.publishEvent(event)
 }
 
 // noteHeard reports whether a message is not newer than those that the client has heard in its room.
 func (c *Client) noteHeard(e Message) bool {
 	var at heardMessage
-	if n, _ := fmt.Sscanf(e.ID, "%d.%d", &at.position, &at.index); n != 2 { //nolint:mnd // both
+	if n, _ := fmt.Sscanf(e.ID, "%d.%d", &at.logPosition, &at.entryIndex); n != 2 { //nolint:mnd // both
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.rooms[e.Room]
+	m := c.memberships[e.Room]
 	if m == nil {
 		return false
 	}
-	if at.position < m.lastMessage.position || at.position == m.lastMessage.position && at.index <= m.lastMessage.index {
+	if at.logPosition < m.lastMessage.logPosition ||
+		at.logPosition == m.lastMessage.logPosition && at.entryIndex <= m.lastMessage.entryIndex {
 		return true
 	}
 	m.lastMessage = at
@@ -194,33 +195,33 @@ func (c *Client) takeLeft(f frame) {
 	if left.Self = left.Session == c.Status().Session; left.Self {
 		c.forgetRoom(f.Room)
 	}
-	c.publish(left)
+	c.publishEvent(left)
 }
 
 func eventOf(f frame) Event {
 	switch f.Type {
 	case "room.joined":
-		return decoded(f, func(e *Joined) { e.Room = f.Room })
+		return decodeEvent(f, func(e *Joined) { e.Room = f.Room })
 	case "room.dropped":
-		return decoded(f, func(e *Dropped) { e.Room = f.Room })
+		return decodeEvent(f, func(e *Dropped) { e.Room = f.Room })
 	case "room.reconnected":
-		return decoded(f, func(e *Reconnected) { e.Room = f.Room })
+		return decodeEvent(f, func(e *Reconnected) { e.Room = f.Room })
 	case "room.invited":
-		return decoded[Invited](f, nil)
+		return decodeEvent[Invited](f, nil)
 	case "match.found":
-		return decoded[MatchFound](f, nil)
+		return decodeEvent[MatchFound](f, nil)
 	case "match.pending":
-		return decoded[MatchPending](f, nil)
+		return decodeEvent[MatchPending](f, nil)
 	case "player.message":
-		return decoded[PlayerMessage](f, nil)
+		return decodeEvent[PlayerMessage](f, nil)
 	case "matchmaking.expired":
-		return decoded[QueueExpired](f, nil)
+		return decodeEvent[QueueExpired](f, nil)
 	}
 	return Unknown{f.Type, f.Room, f.Payload}
 }
 
-// decoded returns a frame as an event of a type, or as an Unknown if it is none.
-func decoded[E Event](f frame, complete func(*E)) Event {
+// decodeEvent returns a frame as an event of a type, or as an Unknown if it is none.
+func decodeEvent[E Event](f frame, complete func(*E)) Event {
 	var e E
 	if json.Unmarshal(f.Payload, &e) != nil {
 		return Unknown{f.Type, f.Room, f.Payload}

@@ -9,35 +9,38 @@ import (
 // reached: 0 as well for a player who does not exist. Errors: those of [Room.Send] but [ErrUncertain].
 func (r *Room) Invite(ctx context.Context, player string) (reached int, err error) {
 	var answer struct{ Reached int }
-	err = r.client.repeat(ctx, func() error { return r.send(ctx, "invite", fields{"player": player}, &answer) })
+	err = r.client.repeatWhileDown(ctx, func() error {
+		return r.sendMessage(ctx, "invite", fields{"player": player},
+			&answer)
+	})
 	return answer.Reached, err
 }
 
 // SetData shows all members an object of this one's own, such as its character and colour; nil takes it back. Errors: as
 // Ready.
 func (r *Room) SetData(ctx context.Context, data map[string]any) error {
-	return r.set(ctx, "member", fields{"data": data})
+	return r.setValue(ctx, "member", fields{"data": data})
 }
 
 // Ready says whether this member of a lobby is ready. A change takes all members out of the queue. Errors: those of
 // [Room.Send] but [ErrUncertain].
 func (r *Room) Ready(ctx context.Context, ready bool) error {
-	return r.set(ctx, "ready", fields{"ready": ready})
+	return r.setValue(ctx, "ready", fields{"ready": ready})
 }
 
 // Team chooses a team of a lobby: a string, a whole number, or nil. Errors: as Ready.
 func (r *Room) Team(ctx context.Context, team any) error {
-	return r.set(ctx, "team", fields{"team": team})
+	return r.setValue(ctx, "team", fields{"team": team})
 }
 
 // Set changes a setting of a lobby; nil deletes it. For the owner. Errors: as Ready, and refused.
 func (r *Room) Set(ctx context.Context, key string, value any) error {
-	return r.set(ctx, "set", fields{"key": key, "value": value})
+	return r.setValue(ctx, "set", fields{"key": key, "value": value})
 }
 
 // Lock decides whether others may join a party or a lobby. For the owner. Errors: as Ready, and refused.
 func (r *Room) Lock(ctx context.Context, locked bool) error {
-	return r.set(ctx, "lock", fields{"locked": locked})
+	return r.setValue(ctx, "lock", fields{"locked": locked})
 }
 
 // Kick removes a member of a party or a lobby, by its session. For the owner. Errors: those of [Room.Send], and
@@ -73,4 +76,4 @@ func (r *Room) Queue(ctx context.Context, q Queue) error { return r.Send(ctx, "q
 func (r *Room) Start(ctx context.Context, q Queue) error { return r.Send(ctx, "start", q) }
 
 // CancelQueue takes the members out of the queue. Errors: those of [Room.Send] but [ErrUncertain].
-func (r *Room) CancelQueue(ctx context.Context) error { return r.set(ctx, "cancel", fields{}) }
+func (r *Room) CancelQueue(ctx context.Context) error { return r.setValue(ctx, "cancel", fields{}) }

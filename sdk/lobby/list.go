@@ -27,10 +27,10 @@ type ListedRoom struct {
 // List returns rooms that are not private. next is the After of the next page, "" behind the last. Errors: [*Error]
 // with invalid; those of [Client.Repeat].
 func (c *Client) List(ctx context.Context, q RoomQuery) (rooms []ListedRoom, next string, err error) {
-	return c.list(ctx, q, false)
+	return c.listRooms(ctx, q, false)
 }
 
-func (c *Client) list(ctx context.Context, q RoomQuery, subscribe bool) ([]ListedRoom, string, error) {
+func (c *Client) listRooms(ctx context.Context, q RoomQuery, subscribe bool) ([]ListedRoom, string, error) {
 	body := struct {
 		RoomQuery
 
@@ -47,7 +47,7 @@ func (c *Client) list(ctx context.Context, q RoomQuery, subscribe bool) ([]Liste
 // JoinByCode joins the room that has a code, such as "KX7-4ZM", also a private one, and waits for its state. Errors:
 // [*Error] with code_unknown, room_full, room_locked, banned, rate_limited; those of [Client.Repeat].
 func (c *Client) JoinByCode(ctx context.Context, code string, options JoinOptions) (*Room, error) {
-	return c.join(ctx, "room.join", "", fields{"code": code, "options": options}, options)
+	return c.joinRoom(ctx, "room.join", "", fields{"code": code, "options": options}, options)
 }
 
 // RoomCode is what opens a room to everybody who knows it.

@@ -112,7 +112,8 @@ func TestFindingARoom(t *testing.T) {
 	lists, stop := make(chan []lobby.ListedRoom, 64), make(chan error, 1)
 	watching, end := context.WithCancel(ctx)
 	go func() {
-		stop <- bo.WatchRooms(watching, lobby.RoomQuery{RoomType: "lobby", Joinable: true, Filter: map[string]any{"map": []string{"dust", "nuke"}}},
+		stop <- bo.WatchRooms(watching, lobby.RoomQuery{RoomType: "lobby", Joinable: true,
+			Filter: map[string]any{"map": []string{"dust", "nuke"}}},
 			func(rooms []lobby.ListedRoom) { lists <- rooms })
 	}()
 	shows := func(what string, holds func([]lobby.ListedRoom) bool) {
@@ -133,11 +134,13 @@ func TestFindingARoom(t *testing.T) {
 	shows("no room", func(rooms []lobby.ListedRoom) bool { return len(rooms) == 0 })
 	room := ada.join("lobby", "lobby:x", lobby.JoinOptions{Metadata: map[string]any{"map": "dust"}, MaxMembers: 4})
 	shows("the new room", func(rooms []lobby.ListedRoom) bool {
-		return len(rooms) == 1 && rooms[0].ID == "lobby:x" && rooms[0].Metadata["map"] == "dust" && rooms[0].MaxMembers == 4
+		return len(rooms) == 1 && rooms[0].ID == "lobby:x" && rooms[0].Metadata["map"] == "dust" &&
+			rooms[0].MaxMembers == 4
 	})
-	other.Kill()
+	other.Process.Process.Kill()
 	require.NoError(t, room.Update(ctx, lobby.RoomChange{Metadata: map[string]any{"map": "nuke"}}))
-	shows("what changed while it was away", func(rooms []lobby.ListedRoom) bool { return len(rooms) == 1 && rooms[0].Metadata["map"] == "nuke" })
+	shows("what changed while it was away",
+		func(rooms []lobby.ListedRoom) bool { return len(rooms) == 1 && rooms[0].Metadata["map"] == "nuke" })
 	require.NoError(t, room.Update(ctx, lobby.RoomChange{Private: new(true)}))
 	shows("no room again", func(rooms []lobby.ListedRoom) bool { return len(rooms) == 0 })
 	end()
@@ -208,11 +211,13 @@ func TestFriends(t *testing.T) {
 	seen, stop := make(chan []lobby.FriendPresence, 64), make(chan error, 1)
 	watching, end := context.WithCancel(ctx)
 	go func() {
-		stop <- bo.WatchFriends(watching, []string{"ada", "cy"}, func(friends []lobby.FriendPresence) { seen <- friends })
+		stop <- bo.WatchFriends(watching, []string{"ada", "cy"},
+			func(friends []lobby.FriendPresence) { seen <- friends })
 	}()
 	first := <-seen
-	require.Equal(t, []any{"ada", true, "cy", false}, []any{first[0].Player, first[0].Online, first[1].Player, first[1].Online})
-	other.Kill()
+	require.Equal(t, []any{"ada", true, "cy", false},
+		[]any{first[0].Player, first[0].Online, first[1].Player, first[1].Online})
+	other.Process.Process.Kill()
 	connect(t, "cy", one)
 	for friends := first; !friends[1].Online; {
 		select {
@@ -278,7 +283,7 @@ func TestAClientFollowsItsSession(t *testing.T) {
 	bo.join("lobby", "lobby:x", lobby.JoinOptions{Name: "Bo"})
 	session := bo.Status().Session
 
-	dies.Kill()
+	dies.Process.Process.Kill()
 	require.NoError(t, lobbyOfAda.Set(ctx, "map", "dust"))
 	require.NoError(t, bo.Await(ctx, func() bool { return bo.Status().Resumed == 1 }))
 	require.Equal(t, session, bo.Status().Session)
@@ -333,7 +338,7 @@ func TestAClientJoinsItsRoomsAgain(t *testing.T) {
 	session := ada.Status().Session
 	require.NoError(t, bo.Room("lobby:y").Lock(ctx, true))
 
-	dies.Kill()
+	dies.Process.Process.Kill()
 	bo.eventually("lobby:x", "the end of the session", func(s lobby.State) bool { return len(s.Members()) == 1 })
 	bo.eventually("lobby:y", "the end of the session", func(s lobby.State) bool { return len(s.Members()) == 1 })
 	r.ServeLobby("--realtime-addr", strings.TrimPrefix(dies.Lobby, "ws://"))

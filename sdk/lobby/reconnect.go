@@ -24,7 +24,7 @@ const (
 type pauses struct {
 	*backoff.ExponentialBackOff
 
-	takeovers int // connections in a row that another client has taken over soon
+	quickTakeovers int // connections in a row that another client has taken over soon
 }
 
 func newPauses(o Options) *pauses {
@@ -35,56 +35,56 @@ func newPauses(o Options) *pauses {
 
 // noteEnd judges the life of a connection that has ended. Errors: [ErrSuperseded].
 func (p *pauses) noteEnd(l *connection, err error) error {
-	isSteady := time.Since(l.opened) >= steadyFor
+	isSteady := time.Since(l.openedAt) >= steadyFor
 	if isSteady {
 		p.Reset()
 	}
 	if isSteady || websocket.CloseStatus(err) != closeSuperseded {
-		p.takeovers = 0
+		p.quickTakeovers = 0
 		return nil
 	}
-	p.takeovers++
-	if p.takeovers >= maxTakeovers {
+	p.quickTakeovers++
+	if p.quickTakeovers >= maxTakeovers {
 		return ErrSuperseded
 	}
 	return nil
 }
 
-// run reads until the connection ends, and connects again, until the client is closed or a retry is useless.
-func (c *Client) run(p *pauses) {
+// runConnections reads until the connection ends, and connects again, until the client is closed or a retry is useless.
+func (c *Client) runConnections(p *pauses) {
 	var err error
 	for err == nil {
-		l := c.link // only this goroutine and Connect change it
-		cause := c.read(l)
-		c.disconnect(cause)
+		l := c.currentLink // only this goroutine and Connect change it
+		cause := c.readFrames(l)
+		c.dropConnection(cause)
 		err = p.noteEnd(l, cause)
-		if err == nil && pause(c.life, p.NextBackOff()) { // with jitter: others have lost their replica, too
-			err = c.openAny(c.life, p)
+		if err == nil && pauseFor(c.lifeContext, p.NextBackOff()) { // with jitter: others have lost their replica, too
+			err = c.openAny(c.lifeContext, p)
 		}
-		if c.life.Err() != nil {
+		if c.lifeContext.Err() != nil {
 			err = ErrClosed
 		}
 	}
 	c.mu.Lock()
-	c.ended = err
-	c.signal()
+	c.endedError = err
+	c.signalChange()
 	c.mu.Unlock()
-	c.publish(Ended{err})
+	c.publishEvent(Ended{err})
 }
 
-// disconnect ends what waits for the answers of a connection.
-func (c *Client) disconnect(cause error) {
+// dropConnection ends what waits for the answers of a connection.
+func (c *Client) dropConnection(cause error) {
 	c.mu.Lock()
-	c.link, c.status.Connected = nil, false
-	for rid, waiting := range c.pending {
-		waiting.answer <- reply{err: ErrUncertain}
-		delete(c.pending, rid)
+	c.currentLink, c.status.Connected = nil, false
+	for rid, waiting := range c.pendingByID {
+		waiting.answerQueue <- reply{err: ErrUncertain}
+		delete(c.pendingByID, rid)
 	}
-	c.signal()
+	c.signalChange()
 	c.mu.Unlock()
-	if c.life.Err() == nil {
-		c.options.Logger.LogAttrs(c.life, slog.LevelInfo, "lobby connection lost", slog.Any("error", cause))
-		c.publish(Disconnected{cause})
+	if c.lifeContext.Err() == nil {
+		c.options.Logger.LogAttrs(c.lifeContext, slog.LevelInfo, "lobby connection lost", slog.Any("error", cause))
+		c.publishEvent(Disconnected{cause})
 	}
 }
 
@@ -110,53 +110,53 @@ func (c *Client) openAny(ctx context.Context, p *pauses) error {
 		}
 		c.options.Logger.LogAttrs(ctx, slog.LevelInfo, "no replica of the lobby accepts the client",
 			slog.Any("error", failed))
-		if !pause(ctx, p.NextBackOff()) {
+		if !pauseFor(ctx, p.NextBackOff()) {
 			return errors.Join(ctx.Err(), failed)
 		}
 	}
 }
 
-// open connects to a replica, with the session that the client has.
-func (c *Client) open(ctx context.Context, url, token string) error {
-	l, w, err := c.dial(ctx, url, token)
+// openConnection connects to a replica, with the session that the client has.
+func (c *Client) openConnection(ctx context.Context, url, token string) error {
+	l, w, err := c.dialServer(ctx, url, token)
 	if err != nil {
 		return err
 	}
-	lost := c.attach(l, w)
-	c.publish(Connected{URL: url, Session: w.Session, Resumed: w.Resumed})
+	lost := c.attachConnection(l, w)
+	c.publishEvent(Connected{URL: url, Session: w.Session, Resumed: w.Resumed})
 	for id, m := range lost {
-		c.running.Go(func() { c.rejoin(id, m) })
+		c.goroutines.Go(func() { c.rejoinRoom(id, m) })
 	}
 	return nil
 }
 
-// attach makes a connection that of the client. It returns the rooms in which the former session was, if the session is
+// attachConnection makes a connection that of the client. It returns the rooms in which the former session was, if the session is
 // another one.
-func (c *Client) attach(l *connection, w welcome) (lost map[string]*membership) {
+func (c *Client) attachConnection(l *connection, w welcome) (lost map[string]*membership) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w.Resumed {
 		c.status.Resumed++
 	} else {
-		lost, c.rooms = c.rooms, map[string]*membership{}
+		lost, c.memberships = c.memberships, map[string]*membership{}
 	}
-	c.link, c.status.Session, c.status.URL, c.status.Connected = l, w.Session, l.url, true
-	c.signal()
+	c.currentLink, c.status.Session, c.status.URL, c.status.Connected = l, w.Session, l.serverURL, true
+	c.signalChange()
 	return lost
 }
 
-// rejoin joins a room again in which the client was with a session that has ended.
-func (c *Client) rejoin(id string, m *membership) {
-	if !m.joined {
+// rejoinRoom joins a room again in which the client was with a session that has ended.
+func (c *Client) rejoinRoom(id string, m *membership) {
+	if !m.wasJoined {
 		return
 	}
-	if _, err := c.Join(c.life, m.roomType, id, m.options); err != nil && c.life.Err() == nil {
-		c.publish(Left{Room: id, Session: c.Status().Session, Reason: CodeOf(err), Self: true})
+	if _, err := c.Join(c.lifeContext, m.roomType, id, m.joinOptions); err != nil && c.lifeContext.Err() == nil {
+		c.publishEvent(Left{Room: id, Session: c.Status().Session, Reason: CodeOf(err), Self: true})
 	}
 }
 
-// pause returns false if ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
+// pauseFor returns false if ctx ended first.
+func pauseFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

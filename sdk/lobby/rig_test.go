@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m, clitest.RemoveDirector) }
 // newRig returns an installation without processes.
 func newRig(t *testing.T, settings ...string) *rigtest.Rig {
 	t.Helper()
-	return rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t), append(rigtest.LobbySettings(), settings...)...)
+	return rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t), append(rigtest.LobbySettings(), settings...)...)
 }
 
 // guest is a connected player with the events that it has heard.

@@ -8,16 +8,16 @@ import (
 // membership is what a client knows of a room in which its session is.
 type membership struct {
 	roomType    string
-	options     JoinOptions
-	joined      bool // by this client, which can join it again
-	state       State
+	joinOptions JoinOptions
+	wasJoined   bool // by this client, which can join it again
+	lastState   State
 	hasState    bool         // a snapshot has arrived
 	isLent      bool         // a caller has the map of the state's values: the next patch changes a copy
 	lastMessage heardMessage // the last one
 }
 
 // heardMessage is where a message is in the order of its room: position counts from 1.
-type heardMessage struct{ position, index int64 }
+type heardMessage struct{ logPosition, entryIndex int64 }
 
 // JoinOptions are what a member says of itself, and what a member that makes a room says of that. The zero value leaves
 // everything to the type of the room.
@@ -46,11 +46,11 @@ func (c *Client) Room(id string) *Room { return &Room{id, c} }
 // ask for none. Joining again changes nothing. Errors: [*Error] with room_full, room_locked, not_invited,
 // room_not_found, unsupported_room_type, invalid; those of [Client.Repeat].
 func (c *Client) Join(ctx context.Context, roomType, id string, options JoinOptions) (*Room, error) {
-	return c.join(ctx, "room.join_or_create", id, fields{"room_type": roomType, "options": options}, options)
+	return c.joinRoom(ctx, "room.join_or_create", id, fields{"room_type": roomType, "options": options}, options)
 }
 
-// join makes a request that joins a room, which says its type or gets it, and waits for the state.
-func (c *Client) join(ctx context.Context, request, id string, body fields, options JoinOptions) (*Room, error) {
+// joinRoom makes a request that joins a room, which says its type or gets it, and waits for the state.
+func (c *Client) joinRoom(ctx context.Context, request, id string, body fields, options JoinOptions) (*Room, error) {
 	var answer struct {
 		Room     string `json:"room"`
 		RoomType string `json:"room_type"`
@@ -69,18 +69,18 @@ func (c *Client) join(ctx context.Context, request, id string, body fields, opti
 func (c *Client) noteJoined(id, roomType string, options JoinOptions) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rooms[id] == nil {
-		c.rooms[id] = &membership{}
+	if c.memberships[id] == nil {
+		c.memberships[id] = &membership{}
 	}
-	c.rooms[id].roomType, c.rooms[id].options, c.rooms[id].joined = roomType, options, true
+	c.memberships[id].roomType, c.memberships[id].joinOptions, c.memberships[id].wasJoined = roomType, options, true
 }
 
 // Rooms returns the rooms in which the session is.
 func (c *Client) Rooms() []*Room {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	rooms := make([]*Room, 0, len(c.rooms))
-	for id := range c.rooms {
+	rooms := make([]*Room, 0, len(c.memberships))
+	for id := range c.memberships {
 		rooms = append(rooms, &Room{id, c})
 	}
 	return rooms
@@ -90,12 +90,12 @@ func (c *Client) Rooms() []*Room {
 func (r *Room) State() State {
 	r.client.mu.Lock()
 	defer r.client.mu.Unlock()
-	m := r.client.rooms[r.ID]
+	m := r.client.memberships[r.ID]
 	if m == nil {
 		return State{}
 	}
 	m.isLent = true
-	return m.state
+	return m.lastState
 }
 
 // Leave leaves the room, or takes back or declines an invitation to it. Errors: those of [Client.Repeat].
@@ -113,29 +113,29 @@ func (r *Room) Leave(ctx context.Context) error {
 func (c *Client) forgetRoom(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.rooms, id)
-	c.signal()
+	delete(c.memberships, id)
+	c.signalChange()
 }
 
 // Send sends a message to the room and waits until the room has accepted it. It is not repeated. Errors: those of
 // [Client.Call].
 func (r *Room) Send(ctx context.Context, kind string, data any) error {
-	return r.send(ctx, kind, data, nil)
+	return r.sendMessage(ctx, kind, data, nil)
 }
 
-func (r *Room) send(ctx context.Context, kind string, data, answer any) error {
+func (r *Room) sendMessage(ctx context.Context, kind string, data, answer any) error {
 	body, err := json.Marshal(data)
 	if err != nil {
 		return err
 	}
 	f := frame{Version: protocolVersion, Type: "room.message", Room: r.ID}
 	message := map[string]any{"type": kind, "data": json.RawMessage(body)}
-	return r.client.call(ctx, "room.message "+kind, f, message, answer)
+	return r.client.callServer(ctx, "room.message "+kind, f, message, answer)
 }
 
-// set sends a message that may be sent twice, such as the readiness of a member.
-func (r *Room) set(ctx context.Context, kind string, data any) error {
-	return r.client.repeat(ctx, func() error { return r.Send(ctx, kind, data) })
+// setValue sends a message that may be sent twice, such as the readiness of a member.
+func (r *Room) setValue(ctx context.Context, kind string, data any) error {
+	return r.client.repeatWhileDown(ctx, func() error { return r.Send(ctx, kind, data) })
 }
 
 // History returns the last lines of chat that the room remembers, the oldest first: those with a number behind after.

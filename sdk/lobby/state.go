@@ -84,7 +84,7 @@ func (c *Client) takeState(f frame) (answer frame, ok bool) {
 	case m == nil:
 		return frame{}, false // a snapshot had it
 	}
-	c.publish(StateChanged{f.Room})
+	c.publishEvent(StateChanged{f.Room})
 	seq := fmt.Appendf(nil, `{"seq":%d}`, next.Seq)
 	return frame{Version: protocolVersion, Type: "state.ack", Room: f.Room, Payload: seq}, true
 }
@@ -94,20 +94,20 @@ func (c *Client) takeState(f frame) (answer frame, ok bool) {
 func (c *Client) replaceState(f frame, next change) (m *membership, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m = c.rooms[f.Room]
+	m = c.memberships[f.Room]
 	if f.Type == "state.snapshot" {
 		if m == nil {
 			m = &membership{}
-			c.rooms[f.Room] = m
+			c.memberships[f.Room] = m
 		}
-		m.state.Seq, m.state.Values, m.hasState, m.isLent = next.Seq, next.Values, true, false
+		m.lastState.Seq, m.lastState.Values, m.hasState, m.isLent = next.Seq, next.Values, true, false
 		return m, true
 	}
-	if m == nil || !m.hasState || next.Seq > m.state.Seq+1 {
+	if m == nil || !m.hasState || next.Seq > m.lastState.Seq+1 {
 		c.status.Resyncs++
 		return nil, false
 	}
-	if next.Seq <= m.state.Seq {
+	if next.Seq <= m.lastState.Seq {
 		return nil, true
 	}
 	m.applyPatch(next)
@@ -119,18 +119,18 @@ var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 // applyPatch changes the values of a room in a map that no caller has.
 func (m *membership) applyPatch(next change) {
 	if m.isLent {
-		m.state.Values, m.isLent = maps.Clone(m.state.Values), false
+		m.lastState.Values, m.isLent = maps.Clone(m.lastState.Values), false
 	}
-	if m.state.Values == nil {
-		m.state.Values = map[string]json.RawMessage{}
+	if m.lastState.Values == nil {
+		m.lastState.Values = map[string]json.RawMessage{}
 	}
 	for _, op := range next.Ops {
 		key := unescape.Replace(strings.TrimPrefix(op.Path, "/"))
 		if op.Op == "del" {
-			delete(m.state.Values, key)
+			delete(m.lastState.Values, key)
 		} else {
-			m.state.Values[key] = op.Value
+			m.lastState.Values[key] = op.Value
 		}
 	}
-	m.state.Seq = next.Seq
+	m.lastState.Seq = next.Seq
 }

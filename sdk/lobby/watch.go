@@ -21,30 +21,30 @@ var errOtherList = errors.New("lobby: another call watches: a client watches one
 
 // watch is a list that is kept up to date. What the caller has not taken yet is bounded by the length of the list.
 type watch struct {
-	link    *connection                // on which it began
-	changed map[string]json.RawMessage // by the id of the item; nil: it is not in the list any more
+	startedOn    *connection                // on which it began
+	changedItems map[string]json.RawMessage // by the id of the item; nil: it is not in the list any more
 }
 
 // list is what a watch asks for.
 type list[Item any] struct {
-	event string
-	begin func(ctx context.Context) ([]Item, error)
-	end   func(ctx context.Context)
-	id    func(Item) string
+	eventName string
+	begin     func(ctx context.Context) ([]Item, error)
+	end       func(ctx context.Context)
+	itemID    func(Item) string
 }
 
 // WatchRooms calls show with the rooms that a search finds, sorted by id, and again with all of them when they change,
 // at most once a second, until ctx ends. Errors: ctx ended; [*Error] with invalid; another call of the client watches;
 // why the client has ended.
 func (c *Client) WatchRooms(ctx context.Context, q RoomQuery, show func([]ListedRoom)) error {
-	return follow(ctx, c, list[ListedRoom]{
-		event: eventRooms,
+	return followList(ctx, c, list[ListedRoom]{
+		eventName: eventRooms,
 		begin: func(ctx context.Context) (rooms []ListedRoom, err error) {
-			rooms, _, err = c.list(ctx, q, true)
+			rooms, _, err = c.listRooms(ctx, q, true)
 			return rooms, err
 		},
-		end: func(ctx context.Context) { _ = c.Call(ctx, "room.unlist", "", fields{}, nil) },
-		id:  func(room ListedRoom) string { return room.ID },
+		end:    func(ctx context.Context) { _ = c.Call(ctx, "room.unlist", "", fields{}, nil) },
+		itemID: func(room ListedRoom) string { return room.ID },
 	}, show)
 }
 
@@ -65,19 +65,19 @@ func (c *Client) WatchFriends(ctx context.Context, players []string, show func([
 		err := c.Repeat(ctx, "presence.watch", "", fields{"players": players}, &answer)
 		return answer.Players, err
 	}
-	return follow(ctx, c, list[FriendPresence]{
-		event: eventFriends,
-		begin: func(ctx context.Context) ([]FriendPresence, error) { return ask(ctx, players) },
-		end:   func(ctx context.Context) { _, _ = ask(ctx, []string{}) },
-		id:    func(friend FriendPresence) string { return friend.Player },
+	return followList(ctx, c, list[FriendPresence]{
+		eventName: eventFriends,
+		begin:     func(ctx context.Context) ([]FriendPresence, error) { return ask(ctx, players) },
+		end:       func(ctx context.Context) { _, _ = ask(ctx, []string{}) },
+		itemID:    func(friend FriendPresence) string { return friend.Player },
 	}, show)
 }
 
-// follow begins a list on each connection, and shows it whenever it has changed.
-func follow[Item any](ctx context.Context, c *Client, l list[Item], show func([]Item)) error {
+// followList begins a list on each connection, and shows it whenever it has changed.
+func followList[Item any](ctx context.Context, c *Client, l list[Item], show func([]Item)) error {
 	w := &watch{}
-	c.setWatch(l.event, w)
-	defer c.endWatch(ctx, l.event, w, l.end)
+	c.setWatch(l.eventName, w)
+	defer c.endWatch(ctx, l.eventName, w, l.end)
 	items := map[string]Item{}
 	for {
 		if c.isNewLink(w) {
@@ -87,21 +87,22 @@ func follow[Item any](ctx context.Context, c *Client, l list[Item], show func([]
 			}
 			clear(items)
 			for _, item := range all {
-				items[l.id(item)] = item
+				items[l.itemID(item)] = item
 			}
 		}
-		merge(c.takeChanges(w), items)
-		show(slices.SortedFunc(maps.Values(items), func(a, b Item) int { return cmp.Compare(l.id(a), l.id(b)) }))
-		if err := c.Await(ctx, func() bool { return c.hasNews(l.event, w) }); err != nil {
+		mergeItems(c.takeChanges(w), items)
+		show(slices.SortedFunc(maps.Values(items),
+			func(a, b Item) int { return cmp.Compare(l.itemID(a), l.itemID(b)) }))
+		if err := c.Await(ctx, func() bool { return c.hasNews(l.eventName, w) }); err != nil {
 			return err
 		}
-		if !c.isWatching(l.event, w) {
+		if !c.isWatching(l.eventName, w) {
 			return errOtherList
 		}
 	}
 }
 
-func merge[Item any](changed map[string]json.RawMessage, items map[string]Item) {
+func mergeItems[Item any](changed map[string]json.RawMessage, items map[string]Item) {
 	for id, raw := range changed {
 		var item Item
 		if raw != nil && json.Unmarshal(raw, &item) == nil {
@@ -115,14 +116,14 @@ func merge[Item any](changed map[string]json.RawMessage, items map[string]Item) 
 func (c *Client) setWatch(event string, w *watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.watches[event] = w
-	c.signal()
+	c.watchByEvent[event] = w
+	c.signalChange()
 }
 
 func (c *Client) isWatching(event string, w *watch) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.watches[event] == w
+	return c.watchByEvent[event] == w
 }
 
 // endWatch ends the subscription, unless another one has replaced it. The end of the connection ends it as well.
@@ -142,10 +143,10 @@ func (c *Client) endWatch(ctx context.Context, event string, w *watch, end func(
 func (c *Client) isNewLink(w *watch) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w.link != nil && w.link == c.link {
+	if w.startedOn != nil && w.startedOn == c.currentLink {
 		return false
 	}
-	w.link, w.changed = c.link, map[string]json.RawMessage{}
+	w.startedOn, w.changedItems = c.currentLink, map[string]json.RawMessage{}
 	return true
 }
 
@@ -153,14 +154,14 @@ func (c *Client) isNewLink(w *watch) bool {
 func (c *Client) hasNews(event string, w *watch) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(w.changed) > 0 || c.watches[event] != w || c.link != nil && c.link != w.link
+	return len(w.changedItems) > 0 || c.watchByEvent[event] != w || c.currentLink != nil && c.currentLink != w.startedOn
 }
 
 func (c *Client) takeChanges(w *watch) map[string]json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	changed := w.changed
-	w.changed = map[string]json.RawMessage{}
+	changed := w.changedItems
+	w.changedItems = map[string]json.RawMessage{}
 	return changed
 }
 
@@ -176,8 +177,8 @@ func (c *Client) noteListChange(f frame) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := c.watches[f.Type]
-	if w == nil || w.changed == nil {
+	w := c.watchByEvent[f.Type]
+	if w == nil || w.changedItems == nil {
 		return
 	}
 	for _, raw := range append(p.Rooms, p.Players...) {
@@ -186,10 +187,10 @@ func (c *Client) noteListChange(f frame) {
 			Player string `json:"player"`
 		}
 		if json.Unmarshal(raw, &item) == nil {
-			w.changed[cmp.Or(item.ID, item.Player)] = raw
+			w.changedItems[cmp.Or(item.ID, item.Player)] = raw
 		}
 	}
 	for _, id := range p.Removed {
-		w.changed[id] = nil
+		w.changedItems[id] = nil
 	}
 }

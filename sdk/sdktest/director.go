@@ -72,7 +72,7 @@ func New(opts Options) (*Director, error) {
 		redeemed: map[string]redemption{}, answers: map[string]storedAnswer{}, tickets: map[string]*ticket{},
 		changed: make(chan struct{}),
 	}
-	d.routes()
+	d.addRoutes()
 	return d, nil
 }
 
@@ -94,17 +94,17 @@ func newRing() (*token.Ring, error) {
 	return token.NewRing([]token.Key{key}, sealer, now, long)
 }
 
-func (d *Director) routes() {
-	d.mux.HandleFunc("POST /fleet/register", d.fleet(d.register))
-	d.mux.HandleFunc("POST /fleet/heartbeat", d.fleet(d.heartbeat))
-	d.mux.HandleFunc("POST /fleet/deregister", d.fleet(d.deregister))
-	d.mux.HandleFunc("POST /fleet/drain", d.fleet(d.drain))
-	d.mux.HandleFunc("POST /fleet/seats", d.fleet(d.seats))
-	d.mux.HandleFunc("GET /fleet/sessions", d.fleet(d.rosters))
-	d.mux.HandleFunc("POST /matchmake", d.player(d.matchmake))
-	d.mux.HandleFunc("POST /resolve", d.player(d.resolve))
-	d.mux.HandleFunc("GET /sessions/{id}", d.player(d.session))
-	d.mux.HandleFunc("GET /.well-known/jwks.json", d.jwks)
+func (d *Director) addRoutes() {
+	d.mux.HandleFunc("POST /fleet/register", d.fleetHandler(d.registerInstance))
+	d.mux.HandleFunc("POST /fleet/heartbeat", d.fleetHandler(d.takeHeartbeat))
+	d.mux.HandleFunc("POST /fleet/deregister", d.fleetHandler(d.deregisterInstance))
+	d.mux.HandleFunc("POST /fleet/drain", d.fleetHandler(d.drainInstance))
+	d.mux.HandleFunc("POST /fleet/seats", d.fleetHandler(d.reportSeats))
+	d.mux.HandleFunc("GET /fleet/sessions", d.fleetHandler(d.readRosters))
+	d.mux.HandleFunc("POST /matchmake", d.playerHandler(d.matchmakePlayer))
+	d.mux.HandleFunc("POST /resolve", d.playerHandler(d.resolveSeat))
+	d.mux.HandleFunc("GET /sessions/{id}", d.playerHandler(d.readSession))
+	d.mux.HandleFunc("GET /.well-known/jwks.json", d.serveJWKS)
 	d.ticketRoutes()
 }
 
@@ -115,12 +115,12 @@ func (d *Director) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer d.mu.Unlock()
 	d.mux.ServeHTTP(w, r)
 	if r.Method != http.MethodGet {
-		d.wake()
+		d.wakeWaiting()
 	}
 }
 
-// wake makes waiting calls check again.
-func (d *Director) wake() {
+// wakeWaiting makes waiting calls check again.
+func (d *Director) wakeWaiting() {
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
@@ -151,7 +151,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // Sign returns a session token with any claims, for tests of tokens that a game server must refuse.
 func (d *Director) Sign(c token.SessionClaims) (string, error) { return d.ring.Sign(time.Now(), c) }
 
-func (d *Director) jwks(w http.ResponseWriter, r *http.Request) {
+func (d *Director) serveJWKS(w http.ResponseWriter, r *http.Request) {
 	document, etag := d.ring.JWKS(time.Now())
 	w.Header().Set("Cache-Control", "public, max-age=300")
 	w.Header().Set("ETag", etag)
@@ -174,7 +174,7 @@ func newProblem(status int, code, detail string, args ...any) *problem {
 	return &problem{status: status, code: code, detail: fmt.Sprintf(detail, args...)}
 }
 
-func (p *problem) write(w http.ResponseWriter) {
+func (p *problem) writeTo(w http.ResponseWriter) {
 	if p.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
@@ -199,7 +199,7 @@ func writeJSON(w http.ResponseWriter, status int, contentType string, body any) 
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-func read(r *http.Request, into any) *problem {
+func readBody(r *http.Request, into any) *problem {
 	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
 		return newProblem(http.StatusBadRequest, "invalid_json", "%v", err)
 	}

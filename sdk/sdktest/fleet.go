@@ -8,11 +8,11 @@ import (
 )
 
 type instance struct {
-	registration
-	incarnation string
-	draining    bool
+	registration registration
+	incarnation  string
+	isDraining   bool
 
-	deployed, unwanted bool
+	isDeployed, isUnwanted bool
 
 	isRenewed bool // the answer to the next heartbeat has the credential
 }
@@ -42,7 +42,8 @@ func (d *Director) Instances() map[string]Instance {
 	defer d.mu.Unlock()
 	all := map[string]Instance{}
 	for id, i := range d.instances {
-		all[id] = Instance{ID: id, Endpoint: i.Endpoint, Load: i.Load, Available: d.available(i), Draining: i.draining}
+		all[id] = Instance{ID: id, Endpoint: i.registration.Endpoint, Load: i.registration.Load,
+			Available: d.freeSeats(i), Draining: i.isDraining}
 	}
 	return all
 }
@@ -51,8 +52,8 @@ func (d *Director) Instances() map[string]Instance {
 func (d *Director) Expire(instanceID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.end(instanceID)
-	d.wake()
+	d.endInstance(instanceID)
+	d.wakeWaiting()
 }
 
 // Unwant makes the director want the server of a deployment to end, which its next heartbeat says. It does nothing for
@@ -61,7 +62,7 @@ func (d *Director) Unwant(instanceID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if i := d.instances[instanceID]; i != nil {
-		i.unwanted = true
+		i.isUnwanted = true
 	}
 }
 
@@ -70,52 +71,52 @@ func (d *Director) EndDeployment(instanceID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.endedDeployments[instanceID] = true
-	d.end(instanceID)
-	d.wake()
+	d.endInstance(instanceID)
+	d.wakeWaiting()
 }
 
-// status is the answer for an instance. Servers that register without an endpoint are those of deployments, which are
+// statusOf is the answer for an instance. Servers that register without an endpoint are those of deployments, which are
 // ready at once.
-func (d *Director) status(i *instance, word string) map[string]any {
-	answer := map[string]any{"instance_id": i.InstanceID, "status": word, "available": d.available(i)}
-	if i.deployed {
-		answer["endpoint"], answer["desired"] = i.Endpoint, "running"
+func (d *Director) statusOf(i *instance, word string) map[string]any {
+	answer := map[string]any{"instance_id": i.registration.InstanceID, "status": word, "available": d.freeSeats(i)}
+	if i.isDeployed {
+		answer["endpoint"], answer["desired"] = i.registration.Endpoint, "running"
 	}
-	if i.unwanted {
+	if i.isUnwanted {
 		answer["desired"] = "stopped"
 	}
 	return answer
 }
 
-func (d *Director) end(instanceID string) {
+func (d *Director) endInstance(instanceID string) {
 	delete(d.instances, instanceID)
 	for _, s := range d.sessions {
 		if s.instance == instanceID {
-			s.close()
+			s.closeSeats()
 		}
 	}
 }
 
-func (d *Director) available(i *instance) int {
-	free := i.Capacity
+func (d *Director) freeSeats(i *instance) int {
+	free := i.registration.Capacity
 	for _, s := range d.sessions {
-		if s.instance == i.InstanceID && !s.closed {
+		if s.instance == i.registration.InstanceID && !s.isClosed {
 			free -= s.maxPlayers
 		}
 	}
 	return max(0, free)
 }
 
-func (d *Director) fleet(handle func(*http.Request) (any, *problem)) http.HandlerFunc {
+func (d *Director) fleetHandler(handle func(*http.Request) (any, *problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !d.accepts(r) {
-			newProblem(http.StatusUnauthorized, "unauthorized", "X-Fleet-Token is missing or wrong").write(w)
+		if !d.acceptsToken(r) {
+			newProblem(http.StatusUnauthorized, "unauthorized", "X-Fleet-Token is missing or wrong").writeTo(w)
 			return
 		}
 		body, p := handle(r)
 		switch {
 		case p != nil:
-			p.write(w)
+			p.writeTo(w)
 		case body == nil:
 			w.WriteHeader(http.StatusNoContent)
 		default:
@@ -124,8 +125,8 @@ func (d *Director) fleet(handle func(*http.Request) (any, *problem)) http.Handle
 	}
 }
 
-// accepts reports whether a call of a game server has a credential that is good for the route.
-func (d *Director) accepts(r *http.Request) bool {
+// acceptsToken reports whether a call of a game server has a credential that is good for the route.
+func (d *Director) acceptsToken(r *http.Request) bool {
 	got := r.Header.Get("X-Fleet-Token")
 	if d.opts.Enrolment != "" && got == d.opts.Enrolment {
 		return r.URL.Path == "/fleet/register"
@@ -138,8 +139,8 @@ func (d *Director) RevokeServer(instanceID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.dropCredentials(instanceID)
-	d.end(instanceID)
-	d.wake()
+	d.endInstance(instanceID)
+	d.wakeWaiting()
 }
 
 // ExpireCredential makes the credential of a game server invalid, which keeps its lease.
@@ -169,54 +170,56 @@ func (d *Director) dropCredentials(instanceID string) {
 // addCredential adds a new credential to an answer.
 func (d *Director) addCredential(answer map[string]any, i *instance) {
 	secret := "li1.test." + uuid.NewString()
-	d.credentials[secret] = i.InstanceID
+	d.credentials[secret] = i.registration.InstanceID
 	answer["credential"] = map[string]any{"token": secret, "expires_at": time.Now().Add(24 * time.Hour).UTC()}
 }
 
-// register keeps the incarnation if boot id and endpoint are the same. Otherwise it ends the previous incarnation.
-func (d *Director) register(r *http.Request) (any, *problem) {
+// registerInstance keeps the incarnation if boot id and endpoint are the same. Otherwise it ends the previous incarnation.
+func (d *Director) registerInstance(r *http.Request) (any, *problem) {
 	i := &instance{incarnation: uuid.NewString()}
-	if p := read(r, &i.registration); p != nil {
+	if p := readBody(r, &i.registration); p != nil {
 		return nil, p
 	}
-	old := d.instances[i.InstanceID]
-	same := old != nil && old.BootID == i.BootID && old.Endpoint == i.Endpoint
-	if i.Endpoint == "" { // the server of a deployment: the director knows it from the provider
-		i.Endpoint, i.deployed = i.InstanceID+".deployed:7777", true
-		same = old != nil && old.BootID == i.BootID
+	old := d.instances[i.registration.InstanceID]
+	same := old != nil && old.registration.BootID == i.registration.BootID &&
+		old.registration.Endpoint == i.registration.Endpoint
+	if i.registration.Endpoint == "" { // the server of a deployment: the director knows it from the provider
+		i.registration.Endpoint, i.isDeployed = i.registration.InstanceID+".deployed:7777", true
+		same = old != nil && old.registration.BootID == i.registration.BootID
 	}
-	if d.endedDeployments[i.InstanceID] {
-		return nil, newProblem(http.StatusGone, "deployment_over", "%s is over", i.InstanceID)
+	if d.endedDeployments[i.registration.InstanceID] {
+		return nil, newProblem(http.StatusGone, "deployment_over", "%s is over", i.registration.InstanceID)
 	}
-	if p := d.fence(i, same); p != nil {
+	if p := d.checkFence(i, same); p != nil {
 		return nil, p
 	}
 	if same {
 		i.incarnation = old.incarnation
 	} else {
-		d.end(i.InstanceID)
+		d.endInstance(i.registration.InstanceID)
 	}
-	d.instances[i.InstanceID], d.latest[i.InstanceID] = i, i
-	answer := d.status(i, "registered")
+	d.instances[i.registration.InstanceID], d.latest[i.registration.InstanceID] = i, i
+	answer := d.statusOf(i, "registered")
 	answer["incarnation"] = i.incarnation
-	if got := r.Header.Get("X-Fleet-Token"); d.credentials[got] != "" || d.opts.Enrolment != "" && got == d.opts.Enrolment {
+	if got := r.Header.Get("X-Fleet-Token"); d.credentials[got] != "" ||
+		d.opts.Enrolment != "" && got == d.opts.Enrolment {
 		d.addCredential(answer, i)
 	}
 	return answer, nil
 }
 
-// fence refuses a registration if another one has replaced the incarnation that it names.
-func (d *Director) fence(i *instance, same bool) *problem {
-	latest := d.latest[i.InstanceID]
+// checkFence refuses a registration if another one has replaced the incarnation that it names.
+func (d *Director) checkFence(i *instance, same bool) *problem {
+	latest := d.latest[i.registration.InstanceID]
 	switch {
-	case latest == nil || same || i.Replaces == "" || i.Replaces == latest.incarnation:
+	case latest == nil || same || i.registration.Replaces == "" || i.registration.Replaces == latest.incarnation:
 		return nil
-	case i.Replaces == "none" || i.BootID == latest.BootID:
-		p := newProblem(http.StatusConflict, "instance_taken", "%s is registered already", i.InstanceID)
+	case i.registration.Replaces == "none" || i.registration.BootID == latest.registration.BootID:
+		p := newProblem(http.StatusConflict, "instance_taken", "%s is registered already", i.registration.InstanceID)
 		p.incarnation = latest.incarnation
 		return p
 	}
-	return newProblem(http.StatusConflict, "superseded", "a newer incarnation of %s exists", i.InstanceID)
+	return newProblem(http.StatusConflict, "superseded", "a newer incarnation of %s exists", i.registration.InstanceID)
 }
 
 // instanceRef names the instance that makes the call.
@@ -226,7 +229,7 @@ type instanceRef struct {
 	Load        *float64 `json:"load"`
 }
 
-func (d *Director) find(ref instanceRef) (*instance, *problem) {
+func (d *Director) findInstance(ref instanceRef) (*instance, *problem) {
 	i := d.instances[ref.InstanceID]
 	switch {
 	case i == nil:
@@ -237,16 +240,16 @@ func (d *Director) find(ref instanceRef) (*instance, *problem) {
 	return i, nil
 }
 
-func (d *Director) heartbeat(r *http.Request) (any, *problem) {
+func (d *Director) takeHeartbeat(r *http.Request) (any, *problem) {
 	var ref instanceRef
-	i, p := d.caller(r, &ref, &ref)
+	i, p := d.callingInstance(r, &ref, &ref)
 	if p != nil {
 		return nil, p
 	}
 	if ref.Load != nil {
-		i.Load = *ref.Load
+		i.registration.Load = *ref.Load
 	}
-	answer := d.status(i, "alive")
+	answer := d.statusOf(i, "alive")
 	if i.isRenewed {
 		i.isRenewed = false
 		d.addCredential(answer, i)
@@ -254,32 +257,32 @@ func (d *Director) heartbeat(r *http.Request) (any, *problem) {
 	return answer, nil
 }
 
-func (d *Director) caller(r *http.Request, body any, ref *instanceRef) (*instance, *problem) {
-	if p := read(r, body); p != nil {
+func (d *Director) callingInstance(r *http.Request, body any, ref *instanceRef) (*instance, *problem) {
+	if p := readBody(r, body); p != nil {
 		return nil, p
 	}
-	return d.find(*ref)
+	return d.findInstance(*ref)
 }
 
-func (d *Director) deregister(r *http.Request) (any, *problem) {
+func (d *Director) deregisterInstance(r *http.Request) (any, *problem) {
 	var ref instanceRef
-	i, p := d.caller(r, &ref, &ref)
+	i, p := d.callingInstance(r, &ref, &ref)
 	if p == nil {
-		d.end(i.InstanceID)
+		d.endInstance(i.registration.InstanceID)
 	}
 	return nil, p
 }
 
-func (d *Director) drain(r *http.Request) (any, *problem) {
+func (d *Director) drainInstance(r *http.Request) (any, *problem) {
 	var req struct {
 		instanceRef
 		Drain bool `json:"drain"`
 	}
-	i, p := d.caller(r, &req, &req.instanceRef)
+	i, p := d.callingInstance(r, &req, &req.instanceRef)
 	if p != nil {
 		return nil, p
 	}
-	i.draining = req.Drain
+	i.isDraining = req.Drain
 	status := map[bool]string{true: "draining", false: "ready"}[req.Drain]
-	return map[string]any{"instance_id": i.InstanceID, "status": status, "available": d.available(i)}, nil
+	return map[string]any{"instance_id": i.registration.InstanceID, "status": status, "available": d.freeSeats(i)}, nil
 }

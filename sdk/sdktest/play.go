@@ -21,17 +21,17 @@ type storedAnswer struct {
 	answer  any
 }
 
-func (d *Director) player(handle func(r *http.Request, sub string) (any, *problem)) http.HandlerFunc {
+func (d *Director) playerHandler(handle func(r *http.Request, sub string) (any, *problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		raw, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		sub, err := d.opts.Access(raw)
 		if !bearer || err != nil || sub == "" {
-			newProblem(http.StatusUnauthorized, "unauthorized", "bad access token").write(w)
+			newProblem(http.StatusUnauthorized, "unauthorized", "bad access token").writeTo(w)
 			return
 		}
 		body, p := handle(r, sub)
 		if p != nil {
-			p.write(w)
+			p.writeTo(w)
 			return
 		}
 		writeJSON(w, http.StatusOK, "application/json", body)
@@ -45,7 +45,7 @@ type matchRequest struct {
 	MaxPlayers int      `json:"max_players"`
 }
 
-func (d *Director) matchmake(r *http.Request, sub string) (any, *problem) {
+func (d *Director) matchmakePlayer(r *http.Request, sub string) (any, *problem) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, newProblem(http.StatusBadRequest, "invalid_json", "%v", err)
@@ -58,14 +58,14 @@ func (d *Director) matchmake(r *http.Request, sub string) (any, *problem) {
 		}
 		return stored.answer, nil
 	}
-	answer, p := d.match(raw, sub)
+	answer, p := d.matchParty(raw, sub)
 	if p == nil {
 		d.answers[key] = storedAnswer{raw, answer}
 	}
 	return answer, p
 }
 
-func (d *Director) match(raw []byte, sub string) (any, *problem) {
+func (d *Director) matchParty(raw []byte, sub string) (any, *problem) {
 	var req matchRequest
 	if err := json.Unmarshal(raw, &req); err != nil {
 		return nil, newProblem(http.StatusBadRequest, "invalid_json", "%v", err)
@@ -79,29 +79,30 @@ func (d *Director) match(raw []byte, sub string) (any, *problem) {
 	if !slices.Contains(req.Party, sub) || req.MaxPlayers < len(req.Party) {
 		return nil, newProblem(http.StatusBadRequest, "invalid_request", "bad party")
 	}
-	s, p := d.place(req, sub)
+	s, p := d.placeParty(req, sub)
 	if p != nil {
 		return nil, p
 	}
-	return s.placement(), nil
+	return s.placementAnswer(), nil
 }
 
-// place returns the session in which the caller has a seat, or takes new seats for the whole party.
-func (d *Director) place(req matchRequest, sub string) (*session, *problem) {
-	party := sorted(req.Party)
+// placeParty returns the session in which the caller has a seat, or takes new seats for the whole party.
+func (d *Director) placeParty(req matchRequest, sub string) (*session, *problem) {
+	party := sortedParty(req.Party)
 	if s := d.seatOf(sub, req.Region, req.Mode); s != nil && s.keepsSeat(sub, party, req.MaxPlayers) {
 		return s, nil
 	}
 	for _, member := range party {
 		s := d.seatOf(member, req.Region, req.Mode)
-		if s != nil && member != sub && (s.seats[member].state == connected || s.seats[member].requestedBy == member) {
+		if s != nil && member != sub && (s.seatBySub[member].state == connected ||
+			s.seatBySub[member].requestedBy == member) {
 			return nil, newProblem(http.StatusConflict, "party_conflict",
 				"a member of the party has a seat of their own")
 		}
 	}
 	for _, member := range party {
 		if s := d.seatOf(member, req.Region, req.Mode); s != nil {
-			delete(s.seats, member)
+			delete(s.seatBySub, member)
 		}
 	}
 	s := d.sessionFor(req)
@@ -109,7 +110,7 @@ func (d *Director) place(req matchRequest, sub string) (*session, *problem) {
 		return nil, d.noCapacity(req)
 	}
 	for _, member := range party {
-		s.seats[member] = &seat{party: party, requestedBy: sub}
+		s.seatBySub[member] = &seat{party: party, requestedBy: sub}
 	}
 	return s, nil
 }
@@ -118,10 +119,10 @@ func (d *Director) place(req matchRequest, sub string) (*session, *problem) {
 func (d *Director) noCapacity(req matchRequest) *problem {
 	code := "region_unknown"
 	for _, i := range d.latest {
-		if i.Region != req.Region {
+		if i.registration.Region != req.Region {
 			continue
 		}
-		if slices.Contains(i.Modes, req.Mode) {
+		if slices.Contains(i.registration.Modes, req.Mode) {
 			code = "no_capacity"
 			break
 		}
@@ -132,14 +133,14 @@ func (d *Director) noCapacity(req matchRequest) *problem {
 
 // keepsSeat returns whether a repeated request gets the same seat.
 func (s *session) keepsSeat(sub string, party []string, maxPlayers int) bool {
-	seat := s.seats[sub]
+	seat := s.seatBySub[sub]
 	return seat.state == connected || seat.requestedBy == sub && slices.Equal(seat.party, party) &&
 		s.maxPlayers == maxPlayers
 }
 
 func (d *Director) seatOf(sub, region, mode string) *session {
 	for _, s := range d.sessions {
-		if seat := s.seats[sub]; seat != nil && seat.state != reaped && s.region == region && s.mode == mode {
+		if seat := s.seatBySub[sub]; seat != nil && seat.state != reaped && s.region == region && s.mode == mode {
 			return s
 		}
 	}
@@ -150,57 +151,59 @@ func (d *Director) seatOf(sub, region, mode string) *session {
 // seats.
 func (d *Director) sessionFor(req matchRequest) (best *session) {
 	for _, s := range d.sessions {
-		fits := !s.closed && s.region == req.Region && s.mode == req.Mode && s.maxPlayers == req.MaxPlayers &&
-			s.count()+len(req.Party) <= s.maxPlayers && !d.instances[s.instance].draining
-		if fits && (best == nil || s.count() > best.count()) {
+		fits := !s.isClosed && s.region == req.Region && s.mode == req.Mode && s.maxPlayers == req.MaxPlayers &&
+			s.countSeats()+len(req.Party) <= s.maxPlayers && !d.instances[s.instance].isDraining
+		if fits && (best == nil || s.countSeats() > best.countSeats()) {
 			best = s
 		}
 	}
 	if best != nil {
 		return best
 	}
-	if host := d.host(req); host != nil {
+	if host := d.pickHost(req); host != nil {
 		best = &session{
-			id: req.Region + "." + uuid.NewString(), handle: req.Region + "." + rand.Text(), instance: host.InstanceID,
-			endpoint: host.Endpoint, region: req.Region, mode: req.Mode, maxPlayers: req.MaxPlayers,
-			seats:    map[string]*seat{},
-			openedAt: time.Now(),
+			id: req.Region + "." + uuid.NewString(), handle: req.Region + "." + rand.Text(),
+			instance: host.registration.InstanceID,
+			endpoint: host.registration.Endpoint, region: req.Region, mode: req.Mode, maxPlayers: req.MaxPlayers,
+			seatBySub: map[string]*seat{},
+			openedAt:  time.Now(),
 		}
 		d.sessions = append(d.sessions, best)
 	}
 	return best
 }
 
-func (d *Director) host(req matchRequest) (best *instance) {
+func (d *Director) pickHost(req matchRequest) (best *instance) {
 	for _, i := range d.instances {
-		fits := !i.draining && i.Region == req.Region && slices.Contains(i.Modes, req.Mode) &&
-			d.available(i) >= req.MaxPlayers
-		if fits && (best == nil || d.available(i) > d.available(best)) {
+		fits := !i.isDraining && i.registration.Region == req.Region &&
+			slices.Contains(i.registration.Modes, req.Mode) &&
+			d.freeSeats(i) >= req.MaxPlayers
+		if fits && (best == nil || d.freeSeats(i) > d.freeSeats(best)) {
 			best = i
 		}
 	}
 	return best
 }
 
-func (s *session) placement() map[string]any {
+func (s *session) placementAnswer() map[string]any {
 	return map[string]any{
 		"session_handle": s.handle, "session_id": s.id, "endpoint": s.endpoint, "region": s.region, "mode": s.mode,
-		"player_count": s.count(), "max_players": s.maxPlayers,
+		"player_count": s.countSeats(), "max_players": s.maxPlayers,
 	}
 }
 
-func (d *Director) resolve(r *http.Request, sub string) (any, *problem) {
+func (d *Director) resolveSeat(r *http.Request, sub string) (any, *problem) {
 	var req struct {
 		Handle string `json:"session_handle"`
 	}
-	if p := read(r, &req); p != nil {
+	if p := readBody(r, &req); p != nil {
 		return nil, p
 	}
 	s, p := d.openSession(func(s *session) bool { return s.handle == req.Handle })
 	if p != nil {
 		return nil, p
 	}
-	seat := s.seats[sub]
+	seat := s.seatBySub[sub]
 	if seat == nil || seat.state == reaped {
 		return nil, newProblem(http.StatusForbidden, "no_seat", "you hold no seat in this session")
 	}
@@ -216,19 +219,19 @@ func (d *Director) resolve(r *http.Request, sub string) (any, *problem) {
 	return map[string]any{"endpoint": s.endpoint, "session_token": signed, "session_id": s.id}, nil
 }
 
-func (d *Director) session(r *http.Request, _ string) (any, *problem) {
+func (d *Director) readSession(r *http.Request, _ string) (any, *problem) {
 	s, p := d.openSession(func(s *session) bool { return s.id == r.PathValue("id") })
 	if p != nil {
 		return nil, p
 	}
-	return s.placement(), nil
+	return s.placementAnswer(), nil
 }
 
 func (d *Director) openSession(matches func(*session) bool) (*session, *problem) {
 	for _, s := range d.sessions {
 		switch {
 		case !matches(s):
-		case s.closed:
+		case s.isClosed:
 			return nil, newProblem(http.StatusGone, "session_closed", "the session has ended")
 		default:
 			return s, nil

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// rosters lists the open sessions of an instance, on one page. No match opened them.
-func (d *Director) rosters(r *http.Request) (any, *problem) {
+// readRosters lists the open sessions of an instance, on one page. No match opened them.
+func (d *Director) readRosters(r *http.Request) (any, *problem) {
 	query := r.URL.Query()
 	ref := instanceRef{InstanceID: query.Get("instance_id"), Incarnation: query.Get("incarnation")}
 	wait, _ := time.ParseDuration(query.Get("wait"))
 	var list []map[string]any
 	var cursor string
 	var p *problem
-	d.await(r, wait, func() bool {
-		_, p = d.find(ref)
+	d.awaitDone(r, wait, func() bool {
+		_, p = d.findInstance(ref)
 		list = d.rostersOf(ref.InstanceID)
-		cursor = digest(list)
+		cursor = digestOf(list)
 		return p != nil || cursor != query.Get("cursor")
 	})
 	if p != nil {
@@ -33,12 +33,12 @@ func (d *Director) rosters(r *http.Request) (any, *problem) {
 func (d *Director) rostersOf(instance string) []map[string]any {
 	list := []map[string]any{}
 	for _, s := range d.sessions {
-		if s.instance != instance || s.closed {
+		if s.instance != instance || s.isClosed {
 			continue
 		}
 		players := []map[string]any{}
-		for _, sub := range slices.Sorted(maps.Keys(s.seats)) {
-			if state := s.seats[sub].state; state != reaped {
+		for _, sub := range slices.Sorted(maps.Keys(s.seatBySub)) {
+			if state := s.seatBySub[sub].state; state != reaped {
 				players = append(players,
 					map[string]any{"sub": sub,
 						"state": map[seatState]string{reserved: "reserved", connected: "connected"}[state]})
@@ -53,7 +53,7 @@ func (d *Director) rostersOf(instance string) []map[string]any {
 	return list
 }
 
-func digest(list []map[string]any) string {
+func digestOf(list []map[string]any) string {
 	text, _ := json.Marshal(list) // texts and numbers always encode
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])

@@ -18,8 +18,8 @@ type session struct {
 	id, handle, instance, endpoint, region, mode string
 	maxPlayers                                   int
 	openedAt                                     time.Time
-	seats                                        map[string]*seat // by sub
-	closed                                       bool
+	seatBySub                                    map[string]*seat // by sub
+	isClosed                                     bool
 }
 
 type seat struct {
@@ -49,8 +49,8 @@ func (d *Director) Sessions() (all []Session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, s := range d.sessions {
-		view := Session{ID: s.id, Instance: s.instance, Seats: map[string]bool{}, Closed: s.closed}
-		for sub, seat := range s.seats {
+		view := Session{ID: s.id, Instance: s.instance, Seats: map[string]bool{}, Closed: s.isClosed}
+		for sub, seat := range s.seatBySub {
 			if seat.state != reaped {
 				view.Seats[sub] = seat.state == connected
 			}
@@ -65,8 +65,8 @@ func (d *Director) CloseSession(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s := d.byID(id); s != nil {
-		s.close()
-		d.wake()
+		s.closeSeats()
+		d.wakeWaiting()
 	}
 }
 
@@ -74,9 +74,9 @@ func (d *Director) CloseSession(id string) {
 func (d *Director) Reap(sessionID, sub string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.byID(sessionID); s != nil && s.seats[sub] != nil {
-		s.seats[sub].state = reaped
-		d.wake()
+	if s := d.byID(sessionID); s != nil && s.seatBySub[sub] != nil {
+		s.seatBySub[sub].state = reaped
+		d.wakeWaiting()
 	}
 }
 
@@ -89,13 +89,13 @@ func (d *Director) byID(id string) *session {
 	return nil
 }
 
-func (s *session) close() {
-	s.closed = true
-	clear(s.seats)
+func (s *session) closeSeats() {
+	s.isClosed = true
+	clear(s.seatBySub)
 }
 
-func (s *session) count() (n int) {
-	for _, seat := range s.seats {
+func (s *session) countSeats() (n int) {
+	for _, seat := range s.seatBySub {
 		if seat.state != reaped {
 			n++
 		}
@@ -109,7 +109,7 @@ type joinedSeat struct {
 	Connection string `json:"connection"`
 }
 
-func (d *Director) seats(r *http.Request) (any, *problem) {
+func (d *Director) reportSeats(r *http.Request) (any, *problem) {
 	var req struct {
 		instanceRef
 		SessionID       string       `json:"session_id"`
@@ -118,31 +118,31 @@ func (d *Director) seats(r *http.Request) (any, *problem) {
 		LeftConnections []string     `json:"left_connections"`
 		Ended           bool         `json:"ended"`
 	}
-	i, p := d.caller(r, &req, &req.instanceRef)
+	i, p := d.callingInstance(r, &req, &req.instanceRef)
 	if p != nil {
 		return nil, p
 	}
 	s := d.byID(req.SessionID)
-	if s == nil || s.instance != i.InstanceID {
+	if s == nil || s.instance != i.registration.InstanceID {
 		return nil, newProblem(http.StatusNotFound, "session_unknown", "there is no such session")
 	}
 	report := seatReport{results: []map[string]any{}}
 	for _, join := range req.Joined {
-		report.add(join.Sub, join.JTI, d.join(s, join), &report.joined)
+		report.addResult(join.Sub, join.JTI, d.joinSeat(s, join), &report.joined)
 	}
 	for i, sub := range req.Left {
 		connection := ""
 		if i < len(req.LeftConnections) {
 			connection = req.LeftConnections[i]
 		}
-		report.add(sub, "", s.leave(sub, connection), &report.leftCount)
+		report.addResult(sub, "", s.leaveSeat(sub, connection), &report.leftCount)
 	}
-	if req.Ended || len(req.Left) > 0 && s.count() == 0 {
-		s.close()
+	if req.Ended || len(req.Left) > 0 && s.countSeats() == 0 {
+		s.closeSeats()
 	}
 	return map[string]any{
 		"session_id": s.id, "joined": report.joined, "left": report.leftCount,
-		"player_count": s.count(), "closed": s.closed, "results": report.results,
+		"player_count": s.countSeats(), "closed": s.isClosed, "results": report.results,
 	}, nil
 }
 
@@ -151,7 +151,7 @@ type seatReport struct {
 	results           []map[string]any
 }
 
-func (r *seatReport) add(sub, jti, result string, ok *int) {
+func (r *seatReport) addResult(sub, jti, result string, ok *int) {
 	status := map[string]int{"ok": 200, "replay": 409, "seat_gone": 410, "unknown": 404, "not_holder": 409}[result]
 	entry := map[string]any{"sub": sub, "result": result, "status": status}
 	if jti != "" {
@@ -163,8 +163,8 @@ func (r *seatReport) add(sub, jti, result string, ok *int) {
 	r.results = append(r.results, entry)
 }
 
-func (d *Director) join(s *session, j joinedSeat) string {
-	seat := s.seats[j.Sub]
+func (d *Director) joinSeat(s *session, j joinedSeat) string {
+	seat := s.seatBySub[j.Sub]
 	used, known := d.redeemed[j.JTI]
 	switch {
 	case known && used == redemption{s.id, j.Sub} && seat.heldBy(j.Connection):
@@ -173,7 +173,7 @@ func (d *Director) join(s *session, j joinedSeat) string {
 		return "replay"
 	case seat == nil:
 		return "unknown"
-	case seat.state == reaped && s.count() >= s.maxPlayers:
+	case seat.state == reaped && s.countSeats() >= s.maxPlayers:
 		return "seat_gone"
 	}
 	seat.state, seat.connection = connected, j.Connection
@@ -181,19 +181,19 @@ func (d *Director) join(s *session, j joinedSeat) string {
 	return "ok"
 }
 
-func (s *session) leave(sub, connection string) string {
-	seat := s.seats[sub]
+func (s *session) leaveSeat(sub, connection string) string {
+	seat := s.seatBySub[sub]
 	switch {
 	case seat == nil || seat.state == reaped:
 		return "unknown"
 	case connection != "" && !seat.heldBy(connection):
 		return "not_holder"
 	}
-	delete(s.seats, sub)
+	delete(s.seatBySub, sub)
 	return "ok"
 }
 
-func sorted(party []string) []string {
+func sortedParty(party []string) []string {
 	party = slices.Clone(party)
 	slices.Sort(party)
 	return party

@@ -24,12 +24,12 @@ type face struct {
 	region string // of the queue
 }
 
-// Mount adds the routes of this face. They belong behind rest.Backend, whose name of the backend the handlers read with
+// Mount adds the routes of this face. They belong behind rest.RequireBackend, whose name of the backend the handlers read with
 // rest.Caller.
 func Mount(r gin.IRouter, store Store, region string) {
 	f := face{store, region}
 	r.PUT("/backend/players", rest.Handle(http.StatusOK, f.putAll))
-	r.PUT("/backend/players/:sub", rest.Handle(http.StatusOK, f.put))
-	r.GET("/backend/players/:sub", rest.Handle(http.StatusOK, f.get))
-	r.DELETE("/backend/players/:sub", rest.Handle(http.StatusOK, f.forget))
+	r.PUT("/backend/players/:sub", rest.Handle(http.StatusOK, f.storePlayer))
+	r.GET("/backend/players/:sub", rest.Handle(http.StatusOK, f.showPlayer))
+	r.DELETE("/backend/players/:sub", rest.Handle(http.StatusOK, f.forgetPlayer))
 }

@@ -30,10 +30,10 @@ type playerRequest struct {
 }
 
 // Validate implements rest.Validator.
-func (r *playerRequest) Validate(c *rest.Check) { r.check(c, "") }
+func (r *playerRequest) Validate(c *rest.Check) { r.checkFields(c, "") }
 
-// check reports invalid fields, whose names begin with prefix.
-func (r *playerRequest) check(c *rest.Check, prefix string) {
+// checkFields reports invalid fields, whose names begin with prefix.
+func (r *playerRequest) checkFields(c *rest.Check, prefix string) {
 	c.Count(prefix+"attributes", len(r.Attributes), 0, maxAttributes)
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
@@ -43,7 +43,8 @@ func (r *playerRequest) check(c *rest.Check, prefix string) {
 		c.That(problem == "", field, problem)
 		size += len(name) + v.Bytes()
 	}
-	c.That(size <= maxAttributeBytes, prefix+"attributes", fmt.Sprintf("must not be larger than %d bytes", maxAttributeBytes))
+	c.That(size <= maxAttributeBytes, prefix+"attributes",
+		fmt.Sprintf("must not be larger than %d bytes", maxAttributeBytes))
 	for field, subs := range map[string][]string{"avoid": r.Avoid, "may_party_with": r.MayPartyWith} {
 		c.Count(prefix+field, len(subs), 0, maxListed)
 		c.Each(prefix+field, subs, rest.Sub)
@@ -51,9 +52,9 @@ func (r *playerRequest) check(c *rest.Check, prefix string) {
 	}
 }
 
-// player returns what the store keeps; null is absent.
-func (r *playerRequest) player(sub string) db.StoredPlayer {
-	p := db.StoredPlayer{Sub: sub, Attributes: map[string]any{}, Avoid: slices.Sorted(slices.Values(r.Avoid)),
+// playerOf returns what the store keeps; null is absent.
+func (r *playerRequest) playerOf(sub string) db.StoredPlayer {
+	p := db.StoredPlayer{Sub: sub, Attributes: map[string]any{}, AvoidedPlayers: slices.Sorted(slices.Values(r.Avoid)),
 		MayPartyWith: slices.Sorted(slices.Values(r.MayPartyWith))}
 	for name, raw := range r.Attributes {
 		// Validate has refused those that are no values.
@@ -74,16 +75,16 @@ type playerAnswer struct {
 	UpdatedBy    string         `json:"updated_by"`
 }
 
-func (f face) put(ctx context.Context, in rest.In[playerRequest]) (playerAnswer, error) {
+func (f face) storePlayer(ctx context.Context, in rest.In[playerRequest]) (playerAnswer, error) {
 	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
 		return playerAnswer{}, err
 	}
-	_, err = f.store.StorePlayers(ctx, f.region, rest.Caller(ctx), []db.StoredPlayer{in.Body.player(sub)})
+	_, err = f.store.StorePlayers(ctx, f.region, rest.Caller(ctx), []db.StoredPlayer{in.Body.playerOf(sub)})
 	if err != nil {
 		return playerAnswer{}, err
 	}
-	return f.read(ctx, sub)
+	return f.readPlayer(ctx, sub)
 }
 
 // batchRequest stores several players.
@@ -100,7 +101,7 @@ func (r *batchRequest) Validate(c *rest.Check) {
 		c.That(rest.Sub.Valid(sub), field, "the name must be "+rest.Sub.Description)
 		c.That(r.Players[sub] != nil, field, "must be an object")
 		if p := r.Players[sub]; p != nil {
-			p.check(c, field+".")
+			p.checkFields(c, field+".")
 		}
 	}
 }
@@ -113,30 +114,31 @@ type batchAnswer struct {
 func (f face) putAll(ctx context.Context, in rest.In[batchRequest]) (batchAnswer, error) {
 	players := make([]db.StoredPlayer, 0, len(in.Body.Players))
 	for sub, p := range in.Body.Players {
-		players = append(players, p.player(sub))
+		players = append(players, p.playerOf(sub))
 	}
 	changed, err := f.store.StorePlayers(ctx, f.region, rest.Caller(ctx), players)
 	return batchAnswer{len(players), changed}, err
 }
 
-func (f face) get(ctx context.Context, in rest.In[rest.None]) (playerAnswer, error) {
+func (f face) showPlayer(ctx context.Context, in rest.In[rest.None]) (playerAnswer, error) {
 	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
 		return playerAnswer{}, err
 	}
-	return f.read(ctx, sub)
+	return f.readPlayer(ctx, sub)
 }
 
-func (f face) read(ctx context.Context, sub string) (playerAnswer, error) {
+func (f face) readPlayer(ctx context.Context, sub string) (playerAnswer, error) {
 	found, err := f.store.StoredPlayers(ctx, f.region, []string{sub})
 	if err != nil {
 		return playerAnswer{}, err
 	}
 	p, known := found[sub]
 	if !known {
-		return playerAnswer{}, fault.New(fault.NotFound, "player_unknown", "no backend has stored anything of this player")
+		return playerAnswer{}, fault.New(fault.NotFound, "player_unknown",
+			"no backend has stored anything of this player")
 	}
-	return playerAnswer{p.Sub, p.Attributes, p.Avoid, p.MayPartyWith, p.UpdatedAt.UTC(), p.UpdatedBy}, nil
+	return playerAnswer{p.Sub, p.Attributes, p.AvoidedPlayers, p.MayPartyWith, p.UpdatedAt.UTC(), p.UpdatedBy}, nil
 }
 
 type forgetAnswer struct {
@@ -144,7 +146,7 @@ type forgetAnswer struct {
 	Forgotten bool   `json:"forgotten"` // false: nothing was stored
 }
 
-func (f face) forget(ctx context.Context, in rest.In[rest.None]) (forgetAnswer, error) {
+func (f face) forgetPlayer(ctx context.Context, in rest.In[rest.None]) (forgetAnswer, error) {
 	sub, err := rest.CheckSub(in.Param("sub"))
 	if err != nil {
 		return forgetAnswer{}, err

@@ -35,7 +35,8 @@ func TestAClientGetsAServerThatIsThere(t *testing.T) {
 	b.ask("").expect(`"Acknowledged"`, `{"SessionRequestAccepted":"eu.s"}`, readyFrame)
 	require.Len(t, b.seated, 1)
 	sub := b.seated[0].Caller
-	require.Equal(t, db.PlaceRequest{Caller: sub, Region: "eu", Mode: "duel", Party: []string{sub}, MaxPlayers: 8}, b.seated[0])
+	require.Equal(t, db.PlaceRequest{Caller: sub, Region: "eu", Mode: "duel", Party: []string{sub}, MaxPlayers: 8},
+		b.seated[0])
 	require.True(t, strings.HasPrefix(sub, "guest:"))
 	require.Empty(t, b.givenUp)
 	require.NotContains(t, b.log.String(), base64.StdEncoding.EncodeToString(tokenOfTests)[:40])
@@ -56,7 +57,7 @@ func TestAClientWaitsForAServer(t *testing.T) {
 	requireFrame(t, `{"ProgressReport":"a server is starting"}`, next)
 	b.open(1)
 	c.expect(readyFrame)
-	b.await(t, "nobody waits", func() bool { return b.face.room.Waiting() == 0 })
+	b.await(t, "nobody waits", func() bool { return b.face.waitingRoom.Waiting() == 0 })
 }
 
 // The bytes on the wire, without a WebSocket library that could repair them.
@@ -154,7 +155,7 @@ func TestLaterMessagesAreIgnoredAndAFloodCloses(t *testing.T) {
 		}
 		return err
 	}())
-	b.await(t, "the flood has left", func() bool { return b.face.room.Waiting() == 1 })
+	b.await(t, "the flood has left", func() bool { return b.face.waitingRoom.Waiting() == 1 })
 	b.open(1)
 	require.Equal(t, `"Acknowledged"`, patient.read())
 	for frame := patient.read(); frame != readyFrame; frame = patient.read() {
@@ -185,7 +186,7 @@ func TestNobodyCouldHost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, func(o *Options) { o.Wait = 300 * time.Millisecond })
+			b := setup(t, func(o *Options) { o.WaitLimit = 300 * time.Millisecond })
 			b.change(func() { b.outlook, b.err = test.outlook, test.err })
 			c := b.ask("")
 			frame := c.read()
@@ -193,7 +194,8 @@ func TestNobodyCouldHost(t *testing.T) {
 			}
 			require.Equal(t, test.want, frame)
 			c.expect()
-			b.await(t, "no demand is left", func() bool { return len(b.demand) == 0 && b.face.room.Waiting() == 0 })
+			b.await(t, "no demand is left",
+				func() bool { return len(b.demand) == 0 && b.face.waitingRoom.Waiting() == 0 })
 		})
 	}
 }
@@ -211,7 +213,7 @@ func TestAClientThatLeavesTakesItsDemandAlong(t *testing.T) {
 func TestAClientThatVanishesTakesItsDemandAlong(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) {
-		o.pingEvery, o.pongWithin, o.Wait = 50*time.Millisecond, 3*time.Second, 5*time.Minute
+		o.pingEvery, o.pongWithin, o.WaitLimit = 50*time.Millisecond, 3*time.Second, 5*time.Minute
 	})
 	vanished, stays := b.ask(""), b.ask("")
 	require.Equal(t, `"Acknowledged"`, vanished.read()) // from here on it reads nothing, and so answers no pings
@@ -221,7 +223,8 @@ func TestAClientThatVanishesTakesItsDemandAlong(t *testing.T) {
 		}
 	}()
 	b.await(t, "both wait", func() bool { return len(b.demand) == 2 })
-	b.await(t, "the demand of one is gone", func() bool { return len(b.demand) == 1 && b.face.room.Waiting() == 1 })
+	b.await(t, "the demand of one is gone",
+		func() bool { return len(b.demand) == 1 && b.face.waitingRoom.Waiting() == 1 })
 	b.open(1)
 	b.await(t, "the other gets the seat", func() bool { return len(b.seated) > 0 && len(b.demand) == 0 })
 	require.NoError(t, vanished.ws.CloseNow())
@@ -232,7 +235,7 @@ func TestAClientThatLeavesGivesItsSeatBack(t *testing.T) {
 	t.Parallel()
 	connecting, goOn := make(chan struct{}), make(chan struct{})
 	b := setup(t, func(o *Options) {
-		o.Connect = func(ctx context.Context, _, _ string) (Connection, error) {
+		o.ConnectSeat = func(ctx context.Context, _, _ string) (Connection, error) {
 			close(connecting)
 			<-goOn
 			return Connection{}, context.Cause(ctx)
@@ -251,7 +254,8 @@ func TestALostSeatIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.change(func() {
-		b.connects = []error{errAway, &fault.Error{Kind: fault.Gone, Code: "session_closed"}, &fault.Error{Kind: fault.NotFound, Code: "session_unknown"}}
+		b.connects = []error{errAway, &fault.Error{Kind: fault.Gone, Code: "session_closed"},
+			&fault.Error{Kind: fault.NotFound, Code: "session_unknown"}}
 	})
 	b.open(3)
 	b.ask("").expect(`"Acknowledged"`, `{"SessionRequestAccepted":"eu.s"}`, readyFrame)
@@ -263,7 +267,7 @@ func TestALostSeatIsReplaced(t *testing.T) {
 func TestAConnectionThatBreaksTheClientIsNotSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) {
-		o.Connect = func(context.Context, string, string) (Connection, error) {
+		o.ConnectSeat = func(context.Context, string, string) (Connection, error) {
 			return Connection{Token: []byte("short")}, nil
 		}
 	})
@@ -331,9 +335,9 @@ func TestGuestsOfOneAddressAreLimited(t *testing.T) {
 func TestPlayers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) {
-		o.Guests = false
-		o.Failures = rest.NewLimiter(rest.Rate{PerSecond: 0.001, Burst: 1})
-		o.Verify = func(_ context.Context, raw string) (string, error) {
+		o.AllowsGuests = false
+		o.FailureLimiter = rest.NewLimiter(rest.Rate{PerSecond: 0.001, Burst: 1})
+		o.VerifyToken = func(_ context.Context, raw string) (string, error) {
 			switch raw {
 			case "ann's":
 				return "ann", nil
@@ -361,8 +365,8 @@ func TestRefusalsOfPlayersAreTold(t *testing.T) {
 	t.Parallel()
 	told := make(chan fault.Refusal, 10)
 	b := setup(t, func(o *Options) {
-		o.Refused = func(r fault.Refusal) { told <- r }
-		o.Verify = func(context.Context, string) (string, error) { return "ann", nil }
+		o.OnRefusal = func(r fault.Refusal) { told <- r }
+		o.VerifyToken = func(context.Context, string) (string, error) { return "ann", nil }
 	})
 	toEnd := func(query string) (last string) {
 		c := b.ask(query)
@@ -373,7 +377,8 @@ func TestRefusalsOfPlayersAreTold(t *testing.T) {
 	}
 	require.Contains(t, toEnd("?mode=chess"), "Error")
 	require.Contains(t, toEnd("?access_token=x&region=eu&mode=chess"), "Error")
-	require.Equal(t, fault.Refusal{Player: "ann", Call: "bevygap", Code: "404", Region: "eu", Mode: "chess", Detail: "my game/1.0: my game/1.0 has no servers for that region or mode"}, <-told)
+	require.Equal(t, fault.Refusal{Player: "ann", Call: "bevygap", Code: "404", Region: "eu", Mode: "chess",
+		Detail: "my game/1.0: my game/1.0 has no servers for that region or mode"}, <-told)
 	b.open(1)
 	require.Contains(t, toEnd("?access_token=x&region=eu&mode=duel"), "SessionReady")
 	require.Empty(t, told)
@@ -386,6 +391,7 @@ func TestOrigins(t *testing.T) {
 	for origin, status := range map[string]int{"https://play.example": 101, "https://evil.example": 403, "null": 403} {
 		require.Equal(t, status, b.dialStatus(http.Header{"Origin": {origin}}), origin)
 	}
-	answer := b.do(t.Context(), http.MethodPost, "/matchmaker/wannaplay", "", http.Header{"Origin": {"https://evil.example"}})
+	answer := b.do(t.Context(), http.MethodPost, "/matchmaker/wannaplay", "",
+		http.Header{"Origin": {"https://evil.example"}})
 	require.Equal(t, http.StatusForbidden, answer.StatusCode)
 }

@@ -16,7 +16,7 @@ type failure struct {
 	text string
 }
 
-func fail(code int, format string, args ...any) *failure {
+func newFailure(code int, format string, args ...any) *failure {
 	return &failure{uint16(code), fmt.Sprintf(format, args...)}
 }
 
@@ -38,10 +38,10 @@ var kinds = map[fault.Kind]int{
 func failureOf(err error) *failure {
 	if stored, is := errors.AsType[*fault.Error](err); is {
 		if code, ok := kinds[stored.Kind]; ok {
-			return fail(code, "%s", stored.Detail)
+			return newFailure(code, "%s", stored.Detail)
 		}
 	}
-	return fail(http.StatusInternalServerError, "internal error")
+	return newFailure(http.StatusInternalServerError, "internal error")
 }
 
 // The causes of the end of a conversation's context.
@@ -51,13 +51,13 @@ var (
 	errStopping = errors.New("the replica stops")
 )
 
-// interrupted returns why a conversation ends whose context has ended, and nil if the client has left.
-func interrupted(ctx context.Context, overdue func() *failure) *failure {
+// interruptionOf returns why a conversation ends whose context has ended, and nil if the client has left.
+func interruptionOf(ctx context.Context, overdue func() *failure) *failure {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errOverdue):
 		return overdue()
 	case errors.Is(cause, errStopping):
-		return fail(http.StatusServiceUnavailable, "this replica stops: ask again")
+		return newFailure(http.StatusServiceUnavailable, "this replica stops: ask again")
 	default:
 		return nil
 	}

@@ -15,15 +15,15 @@ import (
 
 var acknowledged = []byte(`"Acknowledged"`)
 
-func accepted(id string) []byte {
-	return encode(struct{ SessionRequestAccepted string }{id})
+func encodeAccepted(id string) []byte {
+	return encodeFrame(struct{ SessionRequestAccepted string }{id})
 }
 
-func progress(text string) []byte {
-	return encode(struct{ ProgressReport string }{text})
+func encodeProgress(text string) []byte {
+	return encodeFrame(struct{ ProgressReport string }{text})
 }
 
-func ready(c Connection) []byte {
+func encodeReady(c Connection) []byte {
 	type sessionReady struct {
 		Token      string `json:"token"`
 		IP         string `json:"ip"`
@@ -31,25 +31,25 @@ func ready(c Connection) []byte {
 		CertDigest string `json:"cert_digest"`
 		ClientID   string `json:"client_id"` // decimal; bevygap's client ignores it
 	}
-	return encode(struct{ SessionReady sessionReady }{sessionReady{
-		base64.StdEncoding.EncodeToString(c.Token), host(c.IP), c.Port, c.CertDigest,
+	return encodeFrame(struct{ SessionReady sessionReady }{sessionReady{
+		base64.StdEncoding.EncodeToString(c.Token), hostText(c.IP), c.Port, c.CertDigest,
 		strconv.FormatUint(c.ClientID, 10),
 	}})
 }
 
-func failed(f failure) []byte {
-	return encode(struct{ Error [2]any }{[2]any{f.code, f.text}})
+func encodeFailure(f failure) []byte {
+	return encodeFrame(struct{ Error [2]any }{[2]any{f.code, f.text}})
 }
 
-// host returns an address as it stands before a port.
-func host(a netip.Addr) string {
+// hostText returns an address as it stands before a port.
+func hostText(a netip.Addr) string {
 	if a = a.Unmap().WithZone(""); a.Is6() {
 		return "[" + a.String() + "]"
 	}
 	return a.String()
 }
 
-func encode(frame any) []byte {
+func encodeFrame(frame any) []byte {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)

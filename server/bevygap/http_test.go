@@ -61,11 +61,12 @@ func TestAClientThatLeavesIsNoError(t *testing.T) {
 	}
 	failures := rest.NewLimiter(rest.Rate{PerSecond: 1e-6, Burst: 1})
 	b := setup(t, func(o *Options) {
-		o.Store, o.Verify, o.Failures = slowStore{o.Store.(*world), called}, verify, failures
+		o.Store, o.VerifyToken, o.FailureLimiter = slowStore{o.Store.(*world), called}, verify, failures
 	})
 	for _, query := range []string{"", "?access_token=x"} {
 		ctx, leave := context.WithCancel(t.Context())
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.url+"/matchmaker/request/my%20game/1.0"+query, http.NoBody)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost,
+			"http://"+b.url+"/matchmaker/request/my%20game/1.0"+query, http.NoBody)
 		require.NoError(t, err)
 		go func() { <-called; leave() }()
 		response, err := http.DefaultClient.Do(r)
@@ -112,7 +113,7 @@ func TestACallerThatLeavesTakesItsDemandAlong(t *testing.T) {
 
 func TestWannaplay(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *Options) { o.DefaultGame, o.DefaultVersion, o.Wait = "my game", "1.0", time.Second })
+	b := setup(t, func(o *Options) { o.DefaultGame, o.DefaultVersion, o.WaitLimit = "my game", "1.0", time.Second })
 	late := b.post("/matchmaker/wannaplay", "")
 	require.Equal(t, http.StatusRequestTimeout, late.StatusCode)
 	require.Equal(t, "text/plain; charset=utf-8", late.Header.Get("Content-Type"))
@@ -158,7 +159,8 @@ func TestWannaplayWithoutADefault(t *testing.T) {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for path, status := range map[string]int{"/matchmaker": http.StatusOK, "/matchmaker/ws": http.StatusUpgradeRequired} {
+	for path, status := range map[string]int{"/matchmaker": http.StatusOK,
+		"/matchmaker/ws": http.StatusUpgradeRequired} {
 		require.Equal(t, status, b.do(t.Context(), http.MethodGet, path, "", nil).StatusCode, path)
 	}
 }

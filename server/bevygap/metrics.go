@@ -7,15 +7,15 @@ import (
 )
 
 type metrics struct {
-	waiting  prometheus.GaugeFunc
-	requests *prometheus.CounterVec
-	seconds  prometheus.Histogram
-	panics   *prometheus.CounterVec
+	waitingRequests prometheus.GaugeFunc
+	requests        *prometheus.CounterVec
+	readySeconds    prometheus.Histogram
+	panics          *prometheus.CounterVec
 }
 
 func newMetrics(waiting func() float64) *metrics {
 	return &metrics{
-		waiting: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		waitingRequests: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "director_bevygap_waiting",
 			Help: "Requests of bevygap clients that wait for a server in this replica, or for its token.",
 		}, waiting),
@@ -23,7 +23,7 @@ func newMetrics(waiting func() float64) *metrics {
 			Name: "director_bevygap_requests_total",
 			Help: "Requests of bevygap clients by outcome: ready (got a server), left (the client closed), refused (no slot), or the code of the error frame.",
 		}, []string{"outcome"}),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+		readySeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_bevygap_ready_seconds", Help: "Time from the request of a bevygap client to its server.",
 			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120},
 		}),
@@ -35,7 +35,7 @@ func newMetrics(waiting func() float64) *metrics {
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.waiting, m.requests, m.seconds, m.panics} {
+	for _, c := range []prometheus.Collector{m.waitingRequests, m.requests, m.readySeconds, m.panics} {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("bevygap: %w", err)
 		}

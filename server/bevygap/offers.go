@@ -28,9 +28,9 @@ type offers struct {
 
 type offerKey struct{ app, version string }
 
-// find returns an app version. While the database cannot be reached, it is that of the last reading. Errors:
+// findOffer returns an app version. While the database cannot be reached, it is that of the last reading. Errors:
 // Unavailable.
-func (o *offers) find(ctx context.Context, app, version string) (offer db.Offer, found bool, err error) {
+func (o *offers) findOffer(ctx context.Context, app, version string) (offer db.Offer, found bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if time.Since(o.readAt) > offersFor {
@@ -58,18 +58,19 @@ func (o *offers) read(ctx context.Context) error {
 // choice is the region and mode that a client asks for, besides the game and version. Empty fields leave the choice to
 // the director.
 type choice struct {
-	region, mode string
-	from         netip.Addr
+	region, mode  string
+	clientAddress netip.Addr
 }
 
-// choose returns the region and the mode for a client's choice.
-func choose(offer db.Offer, w choice) (region, mode string, f *failure) {
+// chooseOffer returns the region and the mode for a client's choice.
+func chooseOffer(offer db.Offer, w choice) (region, mode string, f *failure) {
 	name := offer.App + "/" + offer.Version
 	if offer.Dialect == "" {
-		return "", "", fail(http.StatusNotFound, "%s has no connect tokens: its app version names no dialect", name)
+		return "", "", newFailure(http.StatusNotFound, "%s has no connect tokens: its app version names no dialect",
+			name)
 	}
 	if len(offer.Regions) == 0 {
-		return "", "", fail(http.StatusGone, "%s has been replaced by another version", name)
+		return "", "", newFailure(http.StatusGone, "%s has been replaced by another version", name)
 	}
 	regions := slices.Clone(offer.Regions)
 	if w.region != "" {
@@ -79,19 +80,21 @@ func choose(offer db.Offer, w choice) (region, mode string, f *failure) {
 		regions = slices.DeleteFunc(regions, func(r db.OfferRegion) bool { return !slices.Contains(r.Modes, w.mode) })
 	}
 	if len(regions) == 0 {
-		return "", "", fail(http.StatusNotFound, "%s has no servers for that region or mode", name)
+		return "", "", newFailure(http.StatusNotFound, "%s has no servers for that region or mode", name)
 	}
 	// The first of those that are equally good: the order of the store decides.
-	best := slices.MaxFunc(regions, func(a, b db.OfferRegion) int { return longest(a, w.from) - longest(b, w.from) })
+	best := slices.MaxFunc(regions, func(a, b db.OfferRegion) int {
+		return longestPrefix(a, w.clientAddress) - longestPrefix(b, w.clientAddress)
+	})
 	if w.mode != "" {
 		return best.Region, w.mode, nil
 	}
 	return best.Region, best.Modes[0], nil
 }
 
-// longest returns the length of the longest prefix among the networks of a region that holds an address, -1 if none
+// longestPrefix returns the length of the longest prefix among the networks of a region that holds an address, -1 if none
 // does.
-func longest(r db.OfferRegion, a netip.Addr) int {
+func longestPrefix(r db.OfferRegion, a netip.Addr) int {
 	bits := -1
 	for _, network := range r.Networks {
 		if network.Contains(a) {
@@ -101,10 +104,10 @@ func longest(r db.OfferRegion, a netip.Addr) int {
 	return bits
 }
 
-// seek returns what a player asks the store for.
-func seek(offer db.Offer, region, mode, sub string, from netip.Addr) waitingroom.Request {
+// seekRequest returns what a player asks the store for.
+func seekRequest(offer db.Offer, region, mode, sub string, from netip.Addr) waitingroom.Request {
 	r := waitingroom.Request{Region: region, Mode: mode, Sub: sub, MaxPlayers: offer.MaxPlayers}
-	if public(from) {
+	if isPublic(from) {
 		r.Address = from
 	}
 	return r

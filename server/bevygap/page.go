@@ -6,8 +6,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// page answers people who open the address of the matchmaker in a browser.
-func (f *Face) page(c *gin.Context) {
+// servePage answers people who open the address of the matchmaker in a browser.
+func (f *Face) servePage(c *gin.Context) {
 	c.Header("Cache-Control", "no-cache")
 	c.Data(http.StatusOK, "text/html; charset=utf-8", []byte(pageText))
 }

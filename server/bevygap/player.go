@@ -14,8 +14,8 @@ import (
 
 // caller is who asks, as far as the request shows it.
 type caller struct {
-	token   string // of the query or the Authorization header; "" if there is none
-	address string // by which limits count
+	accessToken string // of the query or the Authorization header; "" if there is none
+	addressKey  string // by which limits count
 }
 
 // callerOf reads the access token of a request. Browsers cannot set headers of a WebSocket, so it may be in the query.
@@ -29,43 +29,43 @@ func callerOf(r *http.Request, address string) caller {
 	return caller{raw, address}
 }
 
-// identify returns the player. A guest is a new player each time.
-func (f *Face) identify(ctx context.Context, who caller) (sub string, _ *failure) {
+// identifyPlayer returns the player. A guest is a new player each time.
+func (f *Face) identifyPlayer(ctx context.Context, who caller) (sub string, _ *failure) {
 	switch {
-	case who.token != "":
-		return f.verify(ctx, who)
-	case !f.options.Guests:
-		return "", fail(http.StatusUnauthorized,
+	case who.accessToken != "":
+		return f.verifyToken(ctx, who)
+	case !f.options.AllowsGuests:
+		return "", newFailure(http.StatusUnauthorized,
 			"an access token is required: ?access_token= or the header Authorization")
-	case f.guests.Take(who.address) > 0:
-		return "", fail(http.StatusTooManyRequests, "too many requests from this address")
+	case f.guestLimiter.Take(who.addressKey) > 0:
+		return "", newFailure(http.StatusTooManyRequests, "too many requests from this address")
 	}
 	return "guest:" + rand.Text(), nil
 }
 
-// verify verifies an access token. Only failures are limited by address, so that a shared address cannot keep players
+// verifyToken verifies an access token. Only failures are limited by address, so that a shared address cannot keep players
 // out.
-func (f *Face) verify(ctx context.Context, who caller) (sub string, _ *failure) {
-	if f.options.Verify == nil || len(who.token) > token.MaxTokenBytes {
-		return "", f.refuse(who)
+func (f *Face) verifyToken(ctx context.Context, who caller) (sub string, _ *failure) {
+	if f.options.VerifyToken == nil || len(who.accessToken) > token.MaxTokenBytes {
+		return "", f.refuseToken(who)
 	}
-	sub, err := f.options.Verify(ctx, who.token)
+	sub, err := f.options.VerifyToken(ctx, who.accessToken)
 	switch {
 	case fault.Is(err, fault.Unavailable):
 		return "", failureOf(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // it says nothing about the token
 		return "", databaseAway()
 	case err != nil, !rest.Sub.Valid(sub):
-		return "", f.refuse(who)
-	case f.options.Callers.Take(sub) > 0:
-		return "", fail(http.StatusTooManyRequests, "too many requests of this player")
+		return "", f.refuseToken(who)
+	case f.options.CallerLimiter.Take(sub) > 0:
+		return "", newFailure(http.StatusTooManyRequests, "too many requests of this player")
 	}
 	return sub, nil
 }
 
-func (f *Face) refuse(who caller) *failure {
-	if f.options.Failures.Take(who.address) > 0 {
-		return fail(http.StatusTooManyRequests, "too many failed requests from this address")
+func (f *Face) refuseToken(who caller) *failure {
+	if f.options.FailureLimiter.Take(who.addressKey) > 0 {
+		return newFailure(http.StatusTooManyRequests, "too many failed requests from this address")
 	}
-	return fail(http.StatusUnauthorized, "the access token was refused")
+	return newFailure(http.StatusUnauthorized, "the access token was refused")
 }

@@ -38,10 +38,10 @@ func decodeRequest(message []byte) (request, error) {
 	if in.ClientIP != nil {
 		r.clientIP = *in.ClientIP
 	}
-	return r, r.check()
+	return r, r.checkNames()
 }
 
-func (r request) check() error {
+func (r request) checkNames() error {
 	if !validName(r.game) || !validName(r.version) {
 		return errNames
 	}
@@ -57,7 +57,7 @@ func validName(name string) bool {
 // ParseDefault parses the setting of the app version that requests without one ask for, as in GAME/VERSION.
 func ParseDefault(text string) (game, version string, err error) {
 	game, version, _ = strings.Cut(text, "/")
-	if err := (request{game: game, version: version}).check(); err != nil {
+	if err := (request{game: game, version: version}).checkNames(); err != nil {
 		return "", "", fmt.Errorf("%q is not GAME/VERSION: %w", text, err)
 	}
 	return game, version, nil

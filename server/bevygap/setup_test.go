@@ -47,11 +47,14 @@ func newWorld() *world {
 		demand: map[string]db.Waiting{}, capacity: make(chan struct{}, 1), digest: "0a:1b:2c", ip: "192.0.2.7",
 		offers: []db.Offer{
 			{App: "my game", Version: "1.0", MaxPlayers: 8, Dialect: "lightyear-le", Regions: []db.OfferRegion{
-				{Region: "eu", Modes: []string{"duel", "race"}, Networks: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}},
-				{Region: "us", Modes: []string{"duel"}, Networks: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}},
+				{Region: "eu", Modes: []string{"duel", "race"},
+					Networks: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}},
+				{Region: "us", Modes: []string{"duel"},
+					Networks: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}},
 			}},
 			{App: "my game", Version: "0.9", MaxPlayers: 8, Dialect: "lightyear-le"},
-			{App: "other", Version: "1", MaxPlayers: 8, Regions: []db.OfferRegion{{Region: "eu", Modes: []string{"other"}}}},
+			{App: "other", Version: "1", MaxPlayers: 8,
+				Regions: []db.OfferRegion{{Region: "eu", Modes: []string{"other"}}}},
 		},
 	}
 }
@@ -96,7 +99,8 @@ func (w *world) GiveUpSeat(_ context.Context, _, sub string) error {
 	return nil
 }
 
-func (w *world) PutWaiting(_ context.Context, _ string, _ time.Duration, waiting []db.Waiting) ([]fault.Outlook, error) {
+func (w *world) PutWaiting(_ context.Context, _ string, _ time.Duration,
+	waiting []db.Waiting) ([]fault.Outlook, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -160,8 +164,9 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	b := &bundle{t: t, world: newWorld(), log: new(logtest.Buffer)}
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	o := variant.Apply(Options{
-		Store: b.world, Connect: b.connect, Guests: true, AllowsOrigin: func(origin string) bool { return origin == "https://play.example" },
-		Wait: 20 * time.Second, Log: log, PerAddress: 1000,
+		Store: b.world, ConnectSeat: b.connect, AllowsGuests: true,
+		AllowsOrigin: func(origin string) bool { return origin == "https://play.example" },
+		WaitLimit:    20 * time.Second, Log: log, PerAddress: 1000,
 	}, change...)
 	b.face = must.Get(New(o))(t)
 	engine := must.Get(rest.New(rest.Options{Log: log}))(t)
@@ -240,7 +245,8 @@ func requireFrame(t *testing.T, want, got string) {
 // dialStatus returns the status of a handshake.
 func (b *bundle) dialStatus(header http.Header) int {
 	b.t.Helper()
-	ws, response, err := websocket.Dial(b.t.Context(), "ws://"+b.url+"/matchmaker/ws", &websocket.DialOptions{HTTPHeader: header})
+	ws, response, err := websocket.Dial(b.t.Context(), "ws://"+b.url+"/matchmaker/ws",
+		&websocket.DialOptions{HTTPHeader: header})
 	require.NotNil(b.t, response, "%v", err)
 	if response.Body != nil {
 		defer func() { _ = response.Body.Close() }()

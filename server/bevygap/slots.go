@@ -4,34 +4,34 @@ import "sync"
 
 // slots bounds the open requests: all of them, and those of one address.
 type slots struct {
-	limit, addressLimit int
+	totalLimit, addressLimit int
 
-	mu        sync.Mutex
-	total     int
-	byAddress map[string]int
+	mu         sync.Mutex
+	totalTaken int
+	byAddress  map[string]int
 }
 
 func newSlots(total, perAddress int) *slots {
-	return &slots{limit: total, addressLimit: perAddress, byAddress: map[string]int{}}
+	return &slots{totalLimit: total, addressLimit: perAddress, byAddress: map[string]int{}}
 }
 
-// take takes a slot, unless all are taken. crowded reports whether the address has more than its share: the request
+// takeSlot takes a slot, unless all are taken. crowded reports whether the address has more than its share: the request
 // then gets an error.
-func (s *slots) take(address string) (crowded, ok bool) {
+func (s *slots) takeSlot(address string) (crowded, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.total >= s.limit {
+	if s.totalTaken >= s.totalLimit {
 		return false, false
 	}
-	s.total++
+	s.totalTaken++
 	s.byAddress[address]++
 	return s.byAddress[address] > s.addressLimit, true
 }
 
-func (s *slots) release(address string) {
+func (s *slots) releaseSlot(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.total--
+	s.totalTaken--
 	if s.byAddress[address]--; s.byAddress[address] == 0 {
 		delete(s.byAddress, address)
 	}

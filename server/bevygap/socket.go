@@ -29,12 +29,12 @@ func (f *Face) serveSocket(c *gin.Context) {
 			Title: "Upgrade required", Detail: "This path speaks WebSocket only."})
 		return
 	}
-	who, crowded, leave, ok := f.enter(c)
+	who, crowded, leave, ok := f.takeSlot(c)
 	if !ok {
 		return
 	}
 	defer leave()
-	s := f.upgrade(c)
+	s := f.upgradeConn(c)
 	if s == nil {
 		return
 	}
@@ -44,9 +44,9 @@ func (f *Face) serveSocket(c *gin.Context) {
 	reading := make(chan struct{})
 	go func() {
 		defer close(reading)
-		left(f.guard.Do("bevygap reader", s.read))
+		left(f.guard.Do("bevygap reader", s.readFirst))
 	}()
-	stopPings := s.conn.KeepAlive(f.pings(), func(bool) (goOn bool) {
+	stopPings := s.conn.KeepAlive(f.pingOptions(), func(bool) (goOn bool) {
 		left(fmt.Errorf("%w: it answers no pings", errLeft))
 		return false
 	})
@@ -65,68 +65,68 @@ func (f *Face) serveSocket(c *gin.Context) {
 
 // serveFirst waits for the request and serves it.
 func (f *Face) serveFirst(ctx context.Context, s *socket, who caller, c *gin.Context) {
-	r, failed := f.first(ctx, s)
+	r, failed := f.awaitRequest(ctx, s)
 	if failed != nil || ctx.Err() != nil {
 		f.refuseSocket(ctx, s, failed)
 		return
 	}
-	f.converse(ctx, &conversation{request: r, choice: f.choice(c, r.clientIP), who: who, out: s})
-	s.close()
+	f.serveConversation(ctx, &conversation{request: r, choice: f.readChoice(c, r.clientIP), caller: who, outlet: s})
+	s.closeConn()
 }
 
 // refuseSocket ends a socket without a conversation. failed is nil if the client has left.
 func (f *Face) refuseSocket(ctx context.Context, s *socket, failed *failure) {
-	e := ending{failed: failed}
+	e := ending{failure: failed}
 	if failed != nil {
-		_ = s.end(e) // nothing else is to be done for a client that is gone
+		_ = s.sendLast(e) // nothing else is to be done for a client that is gone
 	}
-	f.count(ctx, e)
-	s.close()
+	f.countEnding(ctx, e)
+	s.closeConn()
 }
 
-// first waits for the only message that matters. It returns no failure if the client has left.
-func (f *Face) first(ctx context.Context, s *socket) (request, *failure) {
+// awaitRequest waits for the only message that matters. It returns no failure if the client has left.
+func (f *Face) awaitRequest(ctx context.Context, s *socket) (request, *failure) {
 	late := time.NewTimer(f.options.firstWithin)
 	defer late.Stop()
 	select {
-	case m := <-s.first:
-		r, err := m.request()
+	case m := <-s.firstMessage:
+		r, err := m.decodeRequest()
 		if err != nil {
-			return r, fail(http.StatusBadRequest, "%s", err)
+			return r, newFailure(http.StatusBadRequest, "%s", err)
 		}
 		return r, nil
 	case <-late.C:
-		return request{}, fail(http.StatusBadRequest, "there was no request within %s",
+		return request{}, newFailure(http.StatusBadRequest, "there was no request within %s",
 			waitedFor(f.options.firstWithin))
-	case <-f.life.Done():
-		return request{}, fail(http.StatusServiceUnavailable, "this replica stops: ask again")
+	case <-f.faceContext.Done():
+		return request{}, newFailure(http.StatusServiceUnavailable, "this replica stops: ask again")
 	case <-ctx.Done():
 		return request{}, nil
 	}
 }
 
-// choice reads the choices of a request.
-func (f *Face) choice(c *gin.Context, clientIP string) choice {
-	from := where(address(c.ClientIP()), f.options.TrustClientIP, c.Query("client_ip"), clientIP)
-	return choice{region: c.Query("region"), mode: c.Query("mode"), from: from}
+// readChoice reads the choices of a request.
+func (f *Face) readChoice(c *gin.Context, clientIP string) choice {
+	from := locatingAddress(parseAddress(c.ClientIP()), f.options.TrustClientIP, c.Query("client_ip"), clientIP)
+	return choice{region: c.Query("region"), mode: c.Query("mode"), clientAddress: from}
 }
 
-// upgrade returns nil if the request is not a valid handshake; the error answer is already sent then. refuseOrigin has
+// upgradeConn returns nil if the request is not a valid handshake; the error answer is already sent then. refuseOrigin has
 // judged the Origin.
-func (f *Face) upgrade(c *gin.Context) *socket {
+func (f *Face) upgradeConn(c *gin.Context) *socket {
 	conn, err := ws.Accept(c.Writer, c.Request, ws.Options{
 		MaxMessage: -1, WriteTimeout: f.options.writeTimeout, // read and the connection bound what is read
-		Wrap: func(conn net.Conn) net.Conn { return &boundedConn{Conn: conn, bytesLeft: maxReceived} },
+		WrapConn: func(conn net.Conn) net.Conn { return &boundedConn{Conn: conn, bytesLeft: maxReceived} },
 	})
 	if err != nil { // It quotes headers of the caller, so it is not logged.
 		return nil
 	}
-	return &socket{conn: conn, first: make(chan message, 1), closeWithin: f.options.writeTimeout}
+	return &socket{conn: conn, firstMessage: make(chan message, 1), closeWithin: f.options.writeTimeout}
 }
 
-// pings find a client that vanished without a close frame: it would wait, and keep servers starting, until its time is
+// pingOptions find a client that vanished without a close frame: it would wait, and keep servers starting, until its time is
 // over. Progress reports do not find it, since the kernel takes them for minutes.
-func (f *Face) pings() ws.Pings {
+func (f *Face) pingOptions() ws.Pings {
 	return ws.Pings{Every: f.options.pingEvery, Within: f.options.pongWithin, Guard: f.guard, Goroutine: "bevygap ping"}
 }
 
@@ -154,7 +154,7 @@ type message struct {
 	text []byte // at most a byte more than allowed
 }
 
-func (m message) request() (request, error) {
+func (m message) decodeRequest() (request, error) {
 	if m.kind != websocket.MessageText {
 		return request{}, errors.New("the request must be a text message")
 	}
@@ -163,28 +163,30 @@ func (m message) request() (request, error) {
 
 // socket is the WebSocket of a client. One goroutine reads, and another one writes.
 type socket struct {
-	conn        *ws.Conn
-	first       chan message
-	closeWithin time.Duration
+	conn         *ws.Conn
+	firstMessage chan message
+	closeWithin  time.Duration
 }
 
-// read passes on the first message and drops the others, until the connection ends.
-func (s *socket) read() error {
+// readFirst passes on the first message and drops the others, until the connection ends.
+func (s *socket) readFirst() error {
 	kind, text, err := s.conn.ReadFirst(time.Time{}, maxFrame)
 	if err == nil {
 		// There is room for one, so a conversation that never reads it holds nothing up.
-		s.first <- message{kind, text}
+		s.firstMessage <- message{kind, text}
 		err = s.conn.Discard()
 	}
 	return fmt.Errorf("%w: %w", errLeft, err)
 }
 
-// send implements outlet.
-func (s *socket) send(frame []byte) error { return s.conn.Write(websocket.MessageText, frame) }
+// sendFrame implements outlet.
+func (s *socket) sendFrame(frame []byte) error {
+	return s.conn.WriteMessage(websocket.MessageText, frame)
+}
 
-// end implements outlet.
-func (s *socket) end(e ending) error { return s.send(e.frame()) }
+// sendLast implements outlet.
+func (s *socket) sendLast(e ending) error { return s.sendFrame(e.lastFrame()) }
 
-// close closes the socket, and waits for a while until the client has closed, too. It does nothing if the client is
+// closeConn closes the socket, and waits for a while until the client has closed, too. It does nothing if the client is
 // gone.
-func (s *socket) close() { s.conn.Close(websocket.StatusNormalClosure, goodbye, s.closeWithin) }
+func (s *socket) closeConn() { s.conn.Close(websocket.StatusNormalClosure, goodbye, s.closeWithin) }

@@ -13,12 +13,12 @@ import (
 // serveStream answers with the frames of a WebSocket, one after the other without a delimiter.
 func (f *Face) serveStream(c *gin.Context) {
 	r := request{game: c.Param("game"), version: c.Param("version")}
-	who, crowded, leave, ok := f.enter(c)
+	who, crowded, leave, ok := f.takeSlot(c)
 	if !ok {
 		return
 	}
 	defer leave()
-	f.serveHTTP(c, &conversation{request: r, out: f.newStream(c), who: who}, crowded)
+	f.serveHTTP(c, &conversation{request: r, outlet: f.newStream(c), caller: who}, crowded)
 }
 
 // serveHTTP serves a request of either HTTP transport.
@@ -26,41 +26,41 @@ func (f *Face) serveHTTP(c *gin.Context, talk *conversation, crowded *failure) {
 	// an error means that the connection has no deadlines, in tests
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Time{})
 	failed := crowded
-	if err := talk.request.check(); err != nil && failed == nil {
-		failed = fail(http.StatusBadRequest, "%s", err)
+	if err := talk.request.checkNames(); err != nil && failed == nil {
+		failed = newFailure(http.StatusBadRequest, "%s", err)
 	}
 	if failed != nil {
-		e := ending{failed: failed}
-		_ = talk.out.end(e) // nothing else is to be done for a client that is gone
-		f.count(c.Request.Context(), e)
+		e := ending{failure: failed}
+		_ = talk.outlet.sendLast(e) // nothing else is to be done for a client that is gone
+		f.countEnding(c.Request.Context(), e)
 		return
 	}
-	talk.choice = f.choice(c, "")
-	f.converse(c.Request.Context(), talk)
+	talk.choice = f.readChoice(c, "")
+	f.serveConversation(c.Request.Context(), talk)
 }
 
 // stream is an answer that is sent frame by frame.
 type stream struct {
-	ctx context.Context //nolint:containedctx // of the request
-	out *rest.Stream
+	requestContext context.Context //nolint:containedctx // of the request
+	out            *rest.Stream
 }
 
 func (f *Face) newStream(c *gin.Context) *stream {
 	header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}}
-	return &stream{ctx: c.Request.Context(), out: rest.NewStream(c, f.options.writeTimeout, header)}
+	return &stream{requestContext: c.Request.Context(), out: rest.NewStream(c, f.options.writeTimeout, header)}
 }
 
-// send implements outlet.
-func (s *stream) send(frame []byte) error {
+// sendFrame implements outlet.
+func (s *stream) sendFrame(frame []byte) error {
 	if err := s.out.Write(frame); err != nil {
 		return err
 	}
-	return s.ctx.Err() // net/http takes what it writes for sent
+	return s.requestContext.Err() // net/http takes what it writes for sent
 }
 
-// end implements outlet.
-func (s *stream) end(e ending) error {
-	err := s.send(e.frame())
+// sendLast implements outlet.
+func (s *stream) sendLast(e ending) error {
+	err := s.sendFrame(e.lastFrame())
 	s.out.End()
 	return err
 }

@@ -13,10 +13,10 @@ import (
 
 func TestFrames(t *testing.T) {
 	t.Parallel()
-	requireFrame(t, `{"SessionRequestAccepted":"<a&b>\"\n"}`, string(accepted("<a&b>\"\n")))
-	requireFrame(t, `{"Error":[409,"full"]}`, string(failed(*fail(409, "full"))))
-	require.Equal(t, "192.0.2.7", host(netip.MustParseAddr("::ffff:192.0.2.7")))
-	require.Equal(t, "[fe80::1]", host(netip.MustParseAddr("fe80::1%eth0")))
+	requireFrame(t, `{"SessionRequestAccepted":"<a&b>\"\n"}`, string(encodeAccepted("<a&b>\"\n")))
+	requireFrame(t, `{"Error":[409,"full"]}`, string(encodeFailure(*newFailure(409, "full"))))
+	require.Equal(t, "192.0.2.7", hostText(netip.MustParseAddr("::ffff:192.0.2.7")))
+	require.Equal(t, "[fe80::1]", hostText(netip.MustParseAddr("fe80::1%eth0")))
 }
 
 func TestRegions(t *testing.T) {
@@ -42,7 +42,7 @@ func TestRegions(t *testing.T) {
 		{"203.0.113.1", "us", "", "us m"},
 		{"", "", "", "asia m"},
 	} {
-		region, mode, failed := choose(offer, choice{test.region, test.mode, address(test.from)})
+		region, mode, failed := chooseOffer(offer, choice{test.region, test.mode, parseAddress(test.from)})
 		require.Nil(t, failed)
 		require.Equal(t, test.want, region+" "+mode, "%+v", test)
 	}
@@ -53,15 +53,18 @@ func TestHints(t *testing.T) {
 	peer := netip.MustParseAddr("203.0.113.9")
 	for claim, want := range map[string]string{
 		"198.51.100.1": "198.51.100.1", "::ffff:198.51.100.1": "198.51.100.1", "2600::1": "2600::1",
-		"": "203.0.113.9", "example.com": "203.0.113.9", "10.0.0.1": "203.0.113.9", "127.0.0.1": "203.0.113.9", "::1": "203.0.113.9",
-		"169.254.1.1": "203.0.113.9", "100.64.0.1": "203.0.113.9", "0.0.0.0": "203.0.113.9", "224.0.0.1": "203.0.113.9", "fe80::1": "203.0.113.9",
+		"": "203.0.113.9", "example.com": "203.0.113.9", "10.0.0.1": "203.0.113.9", "127.0.0.1": "203.0.113.9",
+		"::1":         "203.0.113.9",
+		"169.254.1.1": "203.0.113.9", "100.64.0.1": "203.0.113.9", "0.0.0.0": "203.0.113.9", "224.0.0.1": "203.0.113.9",
+		"fe80::1": "203.0.113.9",
 	} {
-		require.Equal(t, want, where(peer, true, claim).String(), claim)
-		require.Equal(t, peer, where(peer, false, claim), claim)
+		require.Equal(t, want, locatingAddress(peer, true, claim).String(), claim)
+		require.Equal(t, peer, locatingAddress(peer, false, claim), claim)
 	}
-	require.Equal(t, "198.51.100.1", where(peer, true, "", "198.51.100.1").String(), "the JSON counts where the query is empty")
-	require.False(t, seek(db.Offer{}, "eu", "m", "ann", netip.MustParseAddr("10.0.0.1")).Address.IsValid())
-	require.True(t, seek(db.Offer{}, "eu", "m", "ann", peer).Address.IsValid())
+	require.Equal(t, "198.51.100.1", locatingAddress(peer, true, "", "198.51.100.1").String(),
+		"the JSON counts where the query is empty")
+	require.False(t, seekRequest(db.Offer{}, "eu", "m", "ann", netip.MustParseAddr("10.0.0.1")).Address.IsValid())
+	require.True(t, seekRequest(db.Offer{}, "eu", "m", "ann", peer).Address.IsValid())
 }
 
 func TestParseDefault(t *testing.T) {
@@ -86,11 +89,11 @@ func FuzzDecodeRequest(f *testing.F) {
 		r, err := decodeRequest(message)
 		if err != nil {
 			require.NotEmpty(t, err.Error())
-			require.True(t, json.Valid(failed(*fail(400, "%s", err))))
+			require.True(t, json.Valid(encodeFailure(*newFailure(400, "%s", err))))
 			return
 		}
 		require.True(t, validName(r.game) && validName(r.version))
-		require.True(t, json.Valid(accepted(r.game)))
-		where(netip.Addr{}, true, r.clientIP)
+		require.True(t, json.Valid(encodeAccepted(r.game)))
+		locatingAddress(netip.Addr{}, true, r.clientIP)
 	})
 }

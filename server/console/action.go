@@ -17,9 +17,9 @@ import (
 
 // action is something that an operator may do. GET asks, POST does it.
 type action struct {
-	path string
-	// ask says what would happen. It is also called before do, whose question it must be.
-	ask func(ctx context.Context, s Store, q query) (question, error)
+	routePath string
+	// askFirst says what would happen. It is also called before do, whose question it must be.
+	askFirst func(ctx context.Context, s Store, q query) (question, error)
 	// do does it, and returns a sentence that says what it did. Doing it twice must do no more than doing it once.
 	do func(ctx context.Context, s Store, q query, d deed) (string, error)
 }
@@ -57,8 +57,8 @@ type actionView struct {
 }
 
 func (c *Console) addAction(r gin.IRoutes, gate *rest.Gate, a action) {
-	r.GET(a.path, onlyOperators, gate.Enter, func(g *gin.Context) { c.confirm(g, a) })
-	r.POST(a.path, onlyOperators, gate.Enter, func(g *gin.Context) { c.act(g, a) })
+	r.GET(a.routePath, onlyOperators, gate.Enter, func(g *gin.Context) { c.askAction(g, a) })
+	r.POST(a.routePath, onlyOperators, gate.Enter, func(g *gin.Context) { c.performAction(g, a) })
 }
 
 // onlyOperators is the middleware that refuses viewers.
@@ -69,30 +69,31 @@ func onlyOperators(g *gin.Context) {
 	}
 }
 
-func (c *Console) confirm(g *gin.Context, a action) {
+func (c *Console) askAction(g *gin.Context, a action) {
 	q := queryOf(g)
-	ctx, cancel := c.bounded(g.Request.Context())
+	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
-	asked, err := a.ask(ctx, c.Store, q)
+	asked, err := a.askFirst(ctx, c.options.Store, q)
 	if err != nil {
-		c.fail(g, err)
+		c.failPage(g, err)
 		return
 	}
-	c.write(g, http.StatusOK, c.templates.pages["confirm"], c.view(g, q, actionView{question: asked, Path: q.URL()}))
+	c.writeTemplate(g, http.StatusOK, c.templates.pagesByName["confirm"],
+		c.viewOf(g, q, actionView{question: asked, Path: q.URL()}))
 }
 
-func (c *Console) act(g *gin.Context, a action) {
+func (c *Console) performAction(g *gin.Context, a action) {
 	s, q := sessionOf(g), queryOf(g)
 	if !checkForm(g, s) {
 		return
 	}
-	ctx, cancel := c.bounded(g.Request.Context())
+	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
 	// Asked again, and not taken from the form: which fields there are and whether a reason is required is not the
 	// browser's to say.
-	asked, err := a.ask(ctx, c.Store, q)
+	asked, err := a.askFirst(ctx, c.options.Store, q)
 	if err != nil {
-		c.fail(g, err)
+		c.failPage(g, err)
 		return
 	}
 	d := deed{s.Name, strings.TrimSpace(g.PostForm("reason")), map[string]string{}}
@@ -103,16 +104,16 @@ func (c *Console) act(g *gin.Context, a action) {
 	problem := checkReason(d.Reason, asked.Reason)
 	done := ""
 	if problem == "" {
-		done, err = a.do(ctx, c.Store, q, d)
-		problem = refusal(err)
+		done, err = a.do(ctx, c.options.Store, q, d)
+		problem = refusalText(err)
 	}
 	switch {
 	case problem != "":
 		// With what was typed, so that nobody has to write the reason again.
-		c.write(g, http.StatusUnprocessableEntity, c.templates.pages["confirm"],
-			c.view(g, q, actionView{asked, q.URL(), problem, d.Reason}))
+		c.writeTemplate(g, http.StatusUnprocessableEntity, c.templates.pagesByName["confirm"],
+			c.viewOf(g, q, actionView{asked, q.URL(), problem, d.Reason}))
 	case err != nil:
-		c.fail(g, err)
+		c.failPage(g, err)
 	default:
 		c.leaveNotice(g, done)
 		g.Redirect(http.StatusSeeOther, asked.Back)
@@ -132,8 +133,8 @@ func checkReason(reason string, required bool) string {
 	return ""
 }
 
-// refusal returns why the store refuses an action, "" if it does not.
-func refusal(err error) string {
+// refusalText returns why the store refuses an action, "" if it does not.
+func refusalText(err error) string {
 	var stored *fault.Error
 	if errors.As(err, &stored) && (stored.Kind == fault.Conflict || stored.Kind == fault.Invalid ||
 		stored.Kind == fault.Gone) {

@@ -23,8 +23,8 @@ var staticFiles embed.FS
 // assets are the files of static/, by the name under which they are served. It contains a hash of the content, so that
 // browsers may keep them for ever and two releases side by side do not mix.
 type assets struct {
-	served map[string][]byte
-	names  map[string]string // the name served, by the name of the file
+	contentByName map[string][]byte
+	hashedNames   map[string]string // the name served, by the name of the file
 }
 
 func loadAssets() (a assets, err error) {
@@ -37,18 +37,18 @@ func loadAssets() (a assets, err error) {
 		hash := sha256.Sum256(content)
 		ext := path.Ext(file)
 		name := strings.TrimSuffix(path.Base(file), ext) + "." + hex.EncodeToString(hash[:6]) + ext
-		a.served[name], a.names[path.Base(file)] = content, "/static/"+name
+		a.contentByName[name], a.hashedNames[path.Base(file)] = content, "/static/"+name
 		return err
 	})
 	return a, err
 }
 
-// path returns where a file is served.
-func (a assets) path(file string) string { return a.names[file] }
+// pathOf returns where a file is served.
+func (a assets) pathOf(file string) string { return a.hashedNames[file] }
 
-func (a assets) serve(g *gin.Context) {
+func (a assets) serveAsset(g *gin.Context) {
 	name := g.Param("name")
-	content, ok := a.served[name]
+	content, ok := a.contentByName[name]
 	if !ok {
 		rest.Fail(g, &rest.Problem{Status: http.StatusNotFound, Code: "not_found", Title: "Not found",
 			Detail: "There is no such file. Reload the page."})

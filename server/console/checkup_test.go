@@ -19,7 +19,8 @@ func TestHealthNamesTheProcessThatLacksAKey(t *testing.T) {
 	_, err := b.rotate(t.Context(), b.As("console:ada"))
 	require.NoError(t, err)
 	process := func(name string, kek byte) {
-		other, err := db.Open(t.Context(), db.Config{URL: b.URL, Name: name, KeyEncryptionKeys: keytest.Sealer(t, kek).Fingerprints()})
+		other, err := db.Open(t.Context(),
+			db.Config{URL: b.URL, Name: name, KeyEncryptionKeys: keytest.Sealer(t, kek).Fingerprints()})
 		require.NoError(t, err)
 		t.Cleanup(other.Close)
 		require.NoError(t, other.Report(t.Context(), nil))
@@ -27,7 +28,8 @@ func TestHealthNamesTheProcessThatLacksAKey(t *testing.T) {
 	}
 	process("director work right/1", 1)
 	process("director work wrong/2", 2)
-	b.as(adaToken).contains("/health", "sealing keys", "1 of 2 processes lack the key-encryption key", "director work wrong/2")
+	b.as(adaToken).contains("/health", "sealing keys", "1 of 2 processes lack the key-encryption key",
+		"director work wrong/2")
 }
 
 // Pins pages of health that fail, or wait for ever, while the database hardly answers the checks.
@@ -40,11 +42,11 @@ func TestHealthDoesNotWaitForASlowExamination(t *testing.T) {
 	}}
 	leaving, leave := context.WithCancel(t.Context())
 	leave()
-	first, _ := c.latest(leaving)
+	first, _ := c.latestDiagnosis(leaving)
 	require.Equal(t, doctor.Warn, first.State, "it says that nothing is known")
 	require.NotEmpty(t, first.First)
 	require.False(t, first.Unreadable())
 	close(ends)
-	second, _ := c.latest(t.Context())
+	second, _ := c.latestDiagnosis(t.Context())
 	require.Equal(t, doctor.OK, second.State)
 }

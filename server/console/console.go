@@ -63,50 +63,51 @@ const (
 
 // Console is the handler of the console. Make it with [New]; [Console.Stop] ends its streams.
 type Console struct {
-	Options
+	options Options
 
-	tokens    rest.OperatorTokens
-	proxies   rest.Proxies
-	failures  *rest.Limiter
-	templates templates
-	assets    assets
-	hub       *hub
-	crossSite *http.CrossOriginProtection
-	login     *oidcLogin // nil: login by token only
-	usage     usage
-	engine    *gin.Engine
-	now       func() time.Time
+	operatorTokens rest.OperatorTokens
+	trustedProxies rest.Proxies
+	failureLimiter *rest.Limiter
+	templates      templates
+	assets         assets
+	pageHub        *hub
+	crossSite      *http.CrossOriginProtection
+	oidcLogin      *oidcLogin // nil: login by token only
+	usedParts      usage
+	engine         *gin.Engine
+	now            func() time.Time
 
 	streamBeat time.Duration
 }
 
 // New makes the console. Errors: a missing option, a malformed URL or proxy.
 func New(o Options) (*Console, error) {
-	if err := o.check(); err != nil {
+	if err := o.checkRequired(); err != nil {
 		return nil, err
 	}
 	o.Universe = cmp.Or(o.Universe, "global")
 	o.SessionTTL, o.MaxStreams = cmp.Or(o.SessionTTL, DefaultSessionTTL), cmp.Or(o.MaxStreams, 256)
-	c := &Console{Options: o, tokens: rest.ParseOperatorTokens(o.Tokens), failures: rest.NewLimiter(o.FailureRate),
-		now: time.Now, crossSite: http.NewCrossOriginProtection(), streamBeat: streamBeat}
+	c := &Console{options: o, operatorTokens: rest.ParseOperatorTokens(o.Tokens),
+		failureLimiter: rest.NewLimiter(o.FailureRate),
+		now:            time.Now, crossSite: http.NewCrossOriginProtection(), streamBeat: streamBeat}
 	var err error
-	if c.proxies, err = rest.ParseProxies(o.TrustedProxies); err != nil {
+	if c.trustedProxies, err = rest.ParseProxies(o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
 	if c.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	if c.templates, err = parseTemplates(c.funcs()); err != nil {
+	if c.templates, err = parseTemplates(c.templateFuncs()); err != nil {
 		return nil, err
 	}
 	if o.OIDC != nil {
-		c.login = newOIDCLogin(*o.OIDC, o.URL, o.Log)
+		c.oidcLogin = newOIDCLogin(*o.OIDC, o.URL, o.Log)
 	}
-	c.hub = newHub(o.MaxStreams, panics.New(o.Log, nil))
-	return c, c.mount()
+	c.pageHub = newHub(o.MaxStreams, panics.New(o.Log, nil))
+	return c, c.mountAll()
 }
 
-func (o Options) check() error {
+func (o Options) checkRequired() error {
 	if o.Store == nil || o.Doctor.Store == nil || o.Rotate == nil || o.Cookies == nil || o.Explain == nil {
 		return errors.New("console: a store, a doctor, a rotation of keys, cookies and an explainer are required")
 	}
@@ -126,30 +127,31 @@ func isOrigin(text string) bool {
 		u.Scheme+"://"+u.Host == strings.TrimSuffix(text, "/")
 }
 
-func (c *Console) mount() (err error) {
+func (c *Console) mountAll() (err error) {
 	c.engine, err = rest.New(rest.Options{
-		Log: c.Log, Metrics: c.Metrics, Tracer: c.Tracer, TrustedProxies: c.TrustedProxies, Errors: c.writeError,
+		Log: c.options.Log, Metrics: c.options.Metrics, Tracer: c.options.Tracer,
+		TrustedProxies: c.options.TrustedProxies, ErrorWriter: c.writeError,
 		QuietRoutes: []string{"/static/:name"}, UntracedRoutes: []string{"/static/:name"},
 	})
 	if err != nil {
 		return err
 	}
 	c.engine.UseRawPath = true // so that an id may contain an escaped slash
-	c.engine.Use(c.secure, c.sameSite)
-	c.engine.GET("/static/:name", c.assets.serve)
+	c.engine.Use(c.secureHeaders, c.sameSite)
+	c.engine.GET("/static/:name", c.assets.serveAsset)
 	c.engine.GET("/favicon.ico", func(g *gin.Context) {
 		g.Redirect(http.StatusMovedPermanently,
-			c.assets.path("icon.svg"))
+			c.assets.pathOf("icon.svg"))
 	})
-	gate := rest.NewGate(maxRequests, c.Metrics, c.Log)
-	strangers := rest.NewGate(maxLogins, c.Metrics, c.Log)
+	gate := rest.NewGate(maxRequests, c.options.Metrics, c.options.Log)
+	strangers := rest.NewGate(maxLogins, c.options.Metrics, c.options.Log)
 	// Before anybody is known: with slots of its own, so that strangers cannot keep operators out.
 	c.mountLogin(c.engine.Group("", rest.NewBodies(maxForms, formTimeout).ReadForm, strangers.Enter,
-		rest.Deadline(callTimeout)))
+		rest.SetDeadline(callTimeout)))
 	// Forms are read after the login is known. The gate comes with each route, because streams do not pass it.
-	pages := c.engine.Group("", c.authenticate, rest.NewBodies(maxForms, formTimeout).ReadForm)
+	pages := c.engine.Group("", c.requireLogin, rest.NewBodies(maxForms, formTimeout).ReadForm)
 	pages.GET("/", func(g *gin.Context) { g.Redirect(http.StatusSeeOther, "/health") })
-	pages.POST("/logout", c.logout)
+	pages.POST("/logout", c.logOut)
 	c.mountPages(pages, gate)
 	c.mountActions(pages, gate)
 	return nil
@@ -162,14 +164,14 @@ func (c *Console) Routes() gin.RoutesInfo { return c.engine.Routes() }
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.engine.ServeHTTP(w, r) }
 
 // Stop ends the streams, whose browsers reconnect to another replica. Call it when the listener shuts down.
-func (c *Console) Stop() { c.hub.stop() }
+func (c *Console) Stop() { c.pageHub.stop() }
 
-// bounded returns the context of a reading or an action.
-func (c *Console) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// boundCall returns the context of a reading or an action.
+func (c *Console) boundCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, callTimeout)
 }
 
-// funcs are the functions of templates that need the console.
-func (c *Console) funcs() template.FuncMap {
-	return template.FuncMap{"asset": c.assets.path}
+// templateFuncs are the functions of templates that need the console.
+func (c *Console) templateFuncs() template.FuncMap {
+	return template.FuncMap{"asset": c.assets.pathOf}
 }

@@ -17,18 +17,18 @@ const maxDetail = 300
 // maxWhole bounds the text of a whole detail.
 const maxWhole = 64 << 10
 
-// detail shows the object of JSON that an event carries, as names and values. Where a value is cut, the whole text can
+// detailHTML shows the object of JSON that an event carries, as names and values. Where a value is cut, the whole text can
 // be opened.
-func detail(e opsview.Event) template.HTML {
+func detailHTML(e opsview.Event) template.HTML {
 	html, cut := namedValues(e.Detail)
 	if cut {
-		html += whole(e)
+		html += wholeDetail(e)
 	}
 	return template.HTML(html) //nolint:gosec // G203: escaped
 }
 
-// object shows an object of JSON as names and values, which are cut where they are long.
-func object(raw json.RawMessage) template.HTML {
+// objectHTML shows an object of JSON as names and values, which are cut where they are long.
+func objectHTML(raw json.RawMessage) template.HTML {
 	html, _ := namedValues(raw)
 	return template.HTML(html) //nolint:gosec // G203: escaped
 }
@@ -49,13 +49,13 @@ func namedValues(raw json.RawMessage) (html string, cut bool) {
 	return b.String(), cut
 }
 
-// whole is the text of a detail, closed. Its id keeps it open while the page is replaced.
-func whole(e opsview.Event) string {
+// wholeDetail is the text of a detail, closed. Its id keeps it open while the page is replaced.
+func wholeDetail(e opsview.Event) string {
 	var text bytes.Buffer
 	if json.Indent(&text, e.Detail, "", "  ") != nil {
 		return ""
 	}
-	shown := shorten(text.String(), maxWhole)
+	shown := shortenText(text.String(), maxWhole)
 	return `<details id="d-` + e.ID.String() + `"><summary>Whole detail</summary><pre class="words" tabindex="0">` + template.HTMLEscapeString(shown) + `</pre></details>`
 }
 
@@ -66,11 +66,11 @@ func valueText(v any) (text string, cut bool) {
 		encoded, _ := json.Marshal(v) // decoded values always encode
 		text = string(encoded)
 	}
-	return shorten(text, maxDetail), len(text) > maxDetail
+	return shortenText(text, maxDetail), len(text) > maxDetail
 }
 
-// shorten cuts a text after so many bytes, between two characters, and says so.
-func shorten(text string, most int) string {
+// shortenText cuts a text after so many bytes, between two characters, and says so.
+func shortenText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -18,7 +18,7 @@ func TestLongDetailsOpen(t *testing.T) {
 	shown := func(v any) string {
 		raw, err := json.Marshal(map[string]any{"said": v, "n": 7})
 		require.NoError(t, err)
-		return string(detail(opsview.Event{ID: id, Detail: raw}))
+		return string(detailHTML(opsview.Event{ID: id, Detail: raw}))
 	}
 	require.NotContains(t, shown(strings.Repeat("x", maxDetail)), "<details")
 	long := shown(strings.Repeat("x", maxDetail) + hostile + "the end")

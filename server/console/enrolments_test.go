@@ -17,12 +17,14 @@ func TestEnrolments(t *testing.T) {
 	b := setup(t)
 	w := b.as(adaToken)
 	require.Contains(t, w.get("/keys").Body, "There is no enrolment")
-	secret, err := b.As("x").CreateEnrolment(t.Context(), db.NewEnrolment{Region: "eu", Name: "rack-7", MaxServers: 3, ValidFor: time.Hour})
+	secret, err := b.As("x").CreateEnrolment(t.Context(),
+		db.NewEnrolment{Region: "eu", Name: "rack-7", MaxServers: 3, ValidFor: time.Hour})
 	require.NoError(t, err)
 	made, err := opsview.Enrolments.One(t.Context(), b.Pool(), opsview.EnrolmentFilter{Name: "rack-7"})
 	require.NoError(t, err)
-	_, err = b.Register(t.Context(), db.Registration{InstanceID: "eu-1", Endpoint: "eu-1:7", Region: "eu", Modes: []string{"duel"}, Capacity: 8,
-		Enrolling: &db.Enrolling{Region: "eu", Enrolment: made.ID, TokensBy: "aa"}})
+	_, err = b.Register(t.Context(), db.Registration{InstanceID: "eu-1", Endpoint: "eu-1:7", Region: "eu",
+		Modes: []string{"duel"}, Capacity: 8,
+		Enrolling: &db.Enrolling{Region: "eu", EnrolmentID: made.ID, TokensBy: "aa"}})
 	require.NoError(t, err)
 	page := w.get("/keys").Body
 	require.Contains(t, page, "rack-7")
@@ -38,7 +40,8 @@ func TestEnrolments(t *testing.T) {
 	require.Contains(t, w.get("/instances/eu-1").Body, "is revoked.")
 	require.NotContains(t, w.get("/instances/eu-1").Body, "/revoke")
 	require.Contains(t, w.act("/enrolments/eu/rack-7/revoke").Body, "Say why")
-	require.Equal(t, http.StatusSeeOther, w.act("/enrolments/eu/rack-7/revoke", "reason", "it leaked", "servers", "yes").Status)
+	require.Equal(t, http.StatusSeeOther,
+		w.act("/enrolments/eu/rack-7/revoke", "reason", "it leaked", "servers", "yes").Status)
 	require.Contains(t, w.get("/keys").Body, "is revoked.")
 	require.Equal(t, http.StatusNotFound, w.get("/enrolments/eu/rack-7/revoke").Status)
 	require.Equal(t, []string{"console:ada"}, b.actors("enrolment.revoked"))

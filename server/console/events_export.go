@@ -21,21 +21,21 @@ const (
 // events prints: at most 10,000, of the latest 100,000.
 func (c *Console) exportEvents(g *gin.Context) {
 	q := queryOf(g)
-	ctx, cancel := c.bounded(g.Request.Context())
+	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
 	f, err := eventFilter(q)
 	if err != nil {
-		c.fail(g, err)
+		c.failPage(g, err)
 		return
 	}
 	// In memory until all is read: an error in the middle must not look like the end of the file.
-	found, err := eventsPageOf(ctx, c.Store, q, f, opsview.MaxPage)
+	found, err := eventsPageOf(ctx, c.options.Store, q, f, opsview.MaxPage)
 	var lines bytes.Buffer
 	out := json.NewEncoder(&lines)
 	for written, reads := 0, 1; err == nil; reads++ {
 		for _, e := range found.Events[:min(len(found.Events), maxExported-written)] {
 			if err := out.Encode(e.Line()); err != nil {
-				c.fail(g, err)
+				c.failPage(g, err)
 				return
 			}
 			written++
@@ -43,10 +43,10 @@ func (c *Console) exportEvents(g *gin.Context) {
 		if found.Next == nil || written == maxExported || reads == exportReads {
 			break
 		}
-		found, err = eventsBefore(ctx, c.Store, *found.Next, f, opsview.MaxPage)
+		found, err = eventsBefore(ctx, c.options.Store, *found.Next, f, opsview.MaxPage)
 	}
 	if err != nil {
-		c.fail(g, err)
+		c.failPage(g, err)
 		return
 	}
 	g.Header("Content-Disposition", `attachment; filename="events.jsonl"`)

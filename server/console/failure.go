@@ -26,8 +26,8 @@ var advice = map[int]string{
 	http.StatusForbidden:           "A viewer may read everything and change nothing: ask an operator.",
 }
 
-// fail answers with an error of a reading.
-func (c *Console) fail(g *gin.Context, err error) { rest.Fail(g, err) }
+// failPage answers with an error of a reading.
+func (c *Console) failPage(g *gin.Context, err error) { rest.Fail(g, err) }
 
 // writeError is the rest.ErrorWriter of the console.
 func (c *Console) writeError(w http.ResponseWriter, err error) string {
@@ -35,7 +35,7 @@ func (c *Console) writeError(w http.ResponseWriter, err error) string {
 	v := errorView{Status: p.Status, Title: p.Title, Detail: p.Detail, Fields: p.Errors, Advice: advice[p.Status],
 		LogIn: p.Status == http.StatusUnauthorized}
 	var out bytes.Buffer
-	if err := c.templates.error.Execute(&out, v); err != nil {
+	if err := c.templates.errorPage.Execute(&out, v); err != nil {
 		out.Reset()
 		out.WriteString(http.StatusText(p.Status))
 	}

@@ -14,22 +14,23 @@ import (
 
 // funcs are the functions of templates. Those that return HTML escape what they are given.
 var funcs = template.FuncMap{
-	"ago": ago, "ahead": ahead, "at": at, "span": span, "ms": milliseconds,
-	"num": num, "percent": percent, "share": share, "bytes": byteSize, "load": load,
-	"state": state, "seg": url.PathEscape, "short": short, "person": person,
-	"join": strings.Join, "meter": meter, "plural": plural, "plot": plot, "spark": spark,
-	"detail": detail, "object": object, "ending": ending, "waiting": isWaiting, "subject": subjectPath, "waited": waited,
-	"list": func(all ...any) []any { return all },
-	"dict": dict,
+	"ago": agoHTML, "ahead": aheadHTML, "at": clockHTML, "span": spanText, "ms": formatMilliseconds,
+	"num": formatNumber, "percent": formatPercent, "share": formatShare, "bytes": byteSize, "load": formatLoad,
+	"state": stateBadge, "seg": url.PathEscape, "short": shortID, "person": actorName,
+	"join": strings.Join, "meter": meterHTML, "plural": pluralText, "plot": plotHTML, "spark": sparkHTML,
+	"detail": detailHTML, "object": objectHTML, "ending": endingText, "waiting": isWaiting, "subject": subjectPath,
+	"waited": waitedText,
+	"list":   func(all ...any) []any { return all },
+	"dict":   pairArguments,
 }
 
-// ending says why a ticket left the queue: the word that programs read, with a sentence for it.
-func ending(reason string) string {
+// endingText says why a ticket left the queue: the word that programs read, with a sentence for it.
+func endingText(reason string) string {
 	return strings.TrimSuffix(reason+": "+match.EndingInWords(reason), ": ")
 }
 
-// dict makes a map of names and values, for templates that take several.
-func dict(pairs ...any) (map[string]any, error) {
+// pairArguments makes a map of names and values, for templates that take several.
+func pairArguments(pairs ...any) (map[string]any, error) {
 	all := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		name, ok := pairs[i].(string)
@@ -54,31 +55,31 @@ func timeOf(v any) time.Time {
 	return time.Time{}
 }
 
-// ago is a time as "12 s ago" or "in 12 s", which the browser keeps current, with the time of day in UTC beside it; the
+// agoHTML is a time as "12 s ago" or "in 12 s", which the browser keeps current, with the time of day in UTC beside it; the
 // date is its title. now is the .Now of the view.
-func ago(v any, now time.Time) template.HTML {
+func agoHTML(v any, now time.Time) template.HTML {
 	t := timeOf(v)
 	if t.IsZero() || t.Unix() == 0 {
 		return `<span class="none">never</span>`
 	}
-	text := span(now.Sub(t)) + " ago"
+	text := spanText(now.Sub(t)) + " ago"
 	if t.After(now) {
-		text = "in " + span(t.Sub(now))
+		text = "in " + spanText(t.Sub(now))
 	}
 	clock := `<span class="clock"> ` + t.UTC().Format("15:04:05") + `</span>`
 	return timeElement(t, "data-relative", text) + template.HTML(clock) //nolint:gosec // G203: of digits
 }
 
-// ahead is ago for a time that may be missing because nothing is planned.
-func ahead(v any, now time.Time) template.HTML {
+// aheadHTML is ago for a time that may be missing because nothing is planned.
+func aheadHTML(v any, now time.Time) template.HTML {
 	if timeOf(v).IsZero() {
 		return `<span class="none">not planned</span>`
 	}
-	return ago(v, now)
+	return agoHTML(v, now)
 }
 
-// at is a time as the clock shows it, in UTC.
-func at(v any) template.HTML {
+// clockHTML is a time as the clock shows it, in UTC.
+func clockHTML(v any) template.HTML {
 	t := timeOf(v)
 	if t.IsZero() {
 		return `<span class="none">–</span>`
@@ -92,8 +93,8 @@ func timeElement(t time.Time, attribute, text string) template.HTML {
 	return template.HTML(html) //nolint:gosec // G203: of digits and letters
 }
 
-// span is a duration for people: two units at most. It takes durations, and seconds as a number.
-func span(v any) string {
+// spanText is a duration for people: two units at most. It takes durations, and seconds as a number.
+func spanText(v any) string {
 	d := durationOf(v).Abs()
 	switch {
 	case d < time.Second:
@@ -101,14 +102,14 @@ func span(v any) string {
 	case d < time.Minute:
 		return strconv.Itoa(int(d.Seconds())) + " s"
 	case d < time.Hour:
-		return two(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
+		return twoUnits(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
 	case d < 24*time.Hour:
-		return two(int(d.Hours()), "h", int(d.Minutes())%60, "min")
+		return twoUnits(int(d.Hours()), "h", int(d.Minutes())%60, "min")
 	}
-	return two(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
+	return twoUnits(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
 }
 
-func two(large int, unit string, small int, smallUnit string) string {
+func twoUnits(large int, unit string, small int, smallUnit string) string {
 	text := strconv.Itoa(large) + " " + unit
 	if small > 0 {
 		text += " " + strconv.Itoa(small) + " " + smallUnit
@@ -130,11 +131,11 @@ func durationOf(v any) time.Duration {
 	return 0
 }
 
-// milliseconds is a number of milliseconds with its unit.
-func milliseconds(v float64) string { return num(math.Round(v)) + " ms" }
+// formatMilliseconds is a number of milliseconds with its unit.
+func formatMilliseconds(v float64) string { return formatNumber(math.Round(v)) + " ms" }
 
-// num is a number with spaces between thousands.
-func num(v any) string {
+// formatNumber is a number with spaces between thousands.
+func formatNumber(v any) string {
 	var n int64
 	switch x := v.(type) {
 	case int:
@@ -158,7 +159,7 @@ func num(v any) string {
 	case *int:
 		n = int64(*x)
 	case *float64:
-		return num(*x)
+		return formatNumber(*x)
 	}
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -181,8 +182,8 @@ func int64Of(v any) int64 {
 	return 0
 }
 
-// percent is a share of a whole.
-func percent(part, whole any) string {
+// formatPercent is a share of a whole.
+func formatPercent(part, whole any) string {
 	switch p, w := int64Of(part), int64Of(whole); {
 	case w == 0:
 		return "–"
@@ -192,11 +193,11 @@ func percent(part, whole any) string {
 	return strconv.FormatInt(int64Of(part)*100/int64Of(whole), 10) + " %"
 }
 
-// share is a part of one, with a decimal: half a percent more is a drift.
-func share(of float64) string { return strconv.FormatFloat(100*of, 'f', 1, 64) + " %" }
+// formatShare is a part of one, with a decimal: half a percent more is a drift.
+func formatShare(of float64) string { return strconv.FormatFloat(100*of, 'f', 1, 64) + " %" }
 
-// load is what a game server reports: a share, or a count.
-func load(v *float64) string {
+// formatLoad is what a game server reports: a share, or a count.
+func formatLoad(v *float64) string {
 	if v == nil {
 		return "–"
 	}
@@ -215,18 +216,18 @@ func byteSize(n int64) string {
 	return strconv.FormatInt(n, 10) + " bytes"
 }
 
-func plural(n any, one, many string) string {
+func pluralText(n any, one, many string) string {
 	if int64Of(n) == 1 {
 		return "1 " + one
 	}
-	return num(n) + " " + many
+	return formatNumber(n) + " " + many
 }
 
-// short cuts a long id. Its whole text belongs into a title.
-func short(text string) string {
+// shortID cuts a long id. Its whole text belongs into a title.
+func shortID(text string) string {
 	region, id, found := strings.Cut(text, ".")
 	if found && len(id) == 36 { // the id of a session
-		return region + "." + short(id)
+		return region + "." + shortID(id)
 	}
 	if len(text) <= 13 {
 		return text
@@ -234,8 +235,8 @@ func short(text string) string {
 	return text[:8] + "…" + text[len(text)-4:]
 }
 
-// person is an actor of an event for people.
-func person(actor string) string {
+// actorName is an actor of an event for people.
+func actorName(actor string) string {
 	_, name, found := strings.Cut(actor, ":")
 	if !found {
 		return actor
@@ -245,7 +246,8 @@ func person(actor string) string {
 
 // tones are the colours of states. A state is always written too, so that colour is never all there is.
 var tones = map[string]string{
-	"ok": "good", "valid": "good", "ready": "good", "live": "good", "decided": "good", "playing": "good", "created": "good",
+	"ok": "good", "valid": "good", "ready": "good", "live": "good", "decided": "good", "playing": "good",
+	"created":  "good",
 	"reported": "good", "can match now": "good",
 	"can join now": "good", "connected": "good", "signing": "good", "running": "good", "active": "good",
 	"assigned": "good", "done": "good", "open": "good", "holds": "good", "ahead": "info", "seated": "good",
@@ -263,8 +265,8 @@ var tones = map[string]string{
 	"timed_out": "bad", "lost": "bad", "none yet": "bad", "nothing": "bad",
 }
 
-// state is a state as a badge.
-func state(text string) template.HTML {
+// stateBadge is a state as a badge.
+func stateBadge(text string) template.HTML {
 	tone := tones[text]
 	if tone == "" {
 		tone = "plain"
@@ -272,13 +274,13 @@ func state(text string) template.HTML {
 	return template.HTML(`<span class="state ` + tone + `">` + template.HTMLEscapeString(strings.ReplaceAll(text, "_", " ")) + `</span>`) //nolint:gosec // G203: escaped
 }
 
-// meter is a bar that shows a part of a whole; label says of what.
-func meter(part, whole any, label string) template.HTML {
+// meterHTML is a bar that shows a part of a whole; label says of what.
+func meterHTML(part, whole any, label string) template.HTML {
 	p, w := int64Of(part), int64Of(whole)
 	w = max(w, 1)
 	html := fmt.Sprintf(`<meter min="0" max="%d" high="%d" value="%d" aria-label=`, w, w*9/10, min(p, w)) + `"` + template.HTMLEscapeString(label) + `"></meter>`
 	return template.HTML(html) //nolint:gosec // G203: escaped
 }
 
-// waited is a number of milliseconds as a duration for people.
-func waited(ms *int64) string { return span(time.Duration(*ms) * time.Millisecond) }
+// waitedText is a number of milliseconds as a duration for people.
+func waitedText(ms *int64) string { return spanText(time.Duration(*ms) * time.Millisecond) }

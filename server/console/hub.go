@@ -17,26 +17,26 @@ type hub struct {
 	stop  context.CancelFunc
 	guard *panics.Guard
 
-	mu       sync.Mutex
-	topics   map[string]*topic
-	streams  int
-	maxViews int
-	reading  chan struct{} // a place for each reading at a time
+	mu           sync.Mutex
+	topicsByKey  map[string]*topic
+	openStreams  int
+	maxViews     int
+	readingSlots chan struct{} // a place for each reading at a time
 }
 
 const maxReadings = 2
 
 func newHub(most int, guard *panics.Guard) *hub {
 	ctx, stop := context.WithCancel(context.Background())
-	return &hub{ctx: ctx, stop: stop, guard: guard, topics: map[string]*topic{}, maxViews: most,
-		reading: make(chan struct{}, maxReadings)}
+	return &hub{ctx: ctx, stop: stop, guard: guard, topicsByKey: map[string]*topic{}, maxViews: most,
+		readingSlots: make(chan struct{}, maxReadings)}
 }
 
 // topic is an address that somebody watches.
 type topic struct {
-	watchers int
-	changed  chan struct{} // closed by the next reading
-	latest   reading
+	watcherCount  int
+	nextRead      chan struct{} // closed by the next reading
+	latestReading reading
 }
 
 // reading is what the last reading of a topic brought.
@@ -49,37 +49,37 @@ type reading struct {
 // errFull means that too many browsers watch.
 var errFull = errors.New("too many streams")
 
-// watch joins the watchers of a topic, whose first one starts its readings; every is the time between two of them. The
+// watchTopic joins the watchers of a topic, whose first one starts its readings; every is the time between two of them. The
 // returned leave must be called once. Errors: errFull.
-func (h *hub) watch(key string, every time.Duration,
+func (h *hub) watchTopic(key string, every time.Duration,
 	load func(context.Context) (any, error)) (t *topic, leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	t = h.topics[key]
-	if h.streams >= h.maxViews || t == nil &&
-		len(h.topics) >= h.maxViews { // a topic stays for a while when its watchers have left
+	t = h.topicsByKey[key]
+	if h.openStreams >= h.maxViews || t == nil &&
+		len(h.topicsByKey) >= h.maxViews { // a topic stays for a while when its watchers have left
 		return nil, nil, errFull
 	}
-	h.streams++
+	h.openStreams++
 	if t == nil {
-		t = &topic{changed: make(chan struct{})}
-		h.topics[key] = t
-		go h.run(key, t, every, load)
+		t = &topic{nextRead: make(chan struct{})}
+		h.topicsByKey[key] = t
+		go h.readTopic(key, t, every, load)
 	}
-	t.watchers++
-	return t, func() { h.leave(t) }, nil
+	t.watcherCount++
+	return t, func() { h.leaveTopic(t) }, nil
 }
 
-func (h *hub) leave(t *topic) {
+func (h *hub) leaveTopic(t *topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.streams--
+	h.openStreams--
 	// The topic goes with its next reading, if nobody has come back by then: a browser that reloads finds it.
-	t.watchers--
+	t.watcherCount--
 }
 
-// run reads until nobody watches, at most half of the time.
-func (h *hub) run(key string, t *topic, every time.Duration, load func(context.Context) (any, error)) {
+// readTopic reads until nobody watches, at most half of the time.
+func (h *hub) readTopic(key string, t *topic, every time.Duration, load func(context.Context) (any, error)) {
 	ctx, end := context.WithCancel(h.ctx)
 	defer end()
 	follow.Loop{Every: every, Do: func(context.Context, bool) error {
@@ -88,7 +88,7 @@ func (h *hub) run(key string, t *topic, every time.Duration, load func(context.C
 			end()
 			return nil
 		}
-		h.publish(t, h.read(load))
+		h.publishReading(t, h.readOnce(load))
 		return nil
 	}}.Run(ctx)
 }
@@ -97,19 +97,19 @@ func (h *hub) run(key string, t *topic, every time.Duration, load func(context.C
 func (h *hub) isWanted(key string, t *topic) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t.watchers > 0 && h.ctx.Err() == nil {
+	if t.watcherCount > 0 && h.ctx.Err() == nil {
 		return true
 	}
 	// Under the lock under which watchers join: nobody joins a topic whose loop ends.
-	delete(h.topics, key)
+	delete(h.topicsByKey, key)
 	return false
 }
 
-func (h *hub) read(load func(context.Context) (any, error)) reading {
+func (h *hub) readOnce(load func(context.Context) (any, error)) reading {
 	select {
 	// A page that takes long delays others, and does not add to the load.
-	case h.reading <- struct{}{}:
-		defer func() { <-h.reading }()
+	case h.readingSlots <- struct{}{}:
+		defer func() { <-h.readingSlots }()
 	case <-h.ctx.Done():
 		return reading{err: h.ctx.Err(), readAt: time.Now()}
 	}
@@ -121,18 +121,18 @@ func (h *hub) read(load func(context.Context) (any, error)) reading {
 	return reading{data, err, time.Now()}
 }
 
-func (h *hub) publish(t *topic, r reading) {
+func (h *hub) publishReading(t *topic, r reading) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	t.latest = r
+	t.latestReading = r
 	// Wakes all watchers, each of which takes the latest reading when it gets to it: a slow browser skips some.
-	close(t.changed)
-	t.changed = make(chan struct{})
+	close(t.nextRead)
+	t.nextRead = make(chan struct{})
 }
 
-// next returns the latest reading, and a channel that is closed when there is a newer one.
-func (h *hub) next(t *topic) (reading, <-chan struct{}) {
+// nextReading returns the latest reading, and a channel that is closed when there is a newer one.
+func (h *hub) nextReading(t *topic) (reading, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return t.latest, t.changed
+	return t.latestReading, t.nextRead
 }

@@ -22,8 +22,10 @@ func (b *bundle) room(id string, players ...string) {
 	for i, player := range players {
 		session := "s-" + strings.Repeat("0", 15) + string(rune('0'+i))
 		b.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', $1, 'p1', $2, true, '30 s', gen_random_uuid())`, session, player)
-		must.Get(b.Store.ActInLobby(b.t.Context(), db.LobbyAction{Region: "eu", Project: "p1", Room: id, Make: true,
-			Session: db.SessionEpoch{ID: session, Epoch: 1}, Act: types.Join(lobby.Join{Type: "lobby", Session: session, Player: player})}))(b.t)
+		must.Get(b.Store.ActInLobby(b.t.Context(),
+			db.LobbyAction{Region: "eu", ProjectID: "p1", RoomID: id, MakesRoom: true,
+				Session: db.SessionEpoch{ID: session, Epoch: 1},
+				Act:     types.JoinRoom(lobby.Join{RoomType: "lobby", Session: session, Player: player})}))(b.t)
 	}
 }
 
@@ -33,7 +35,7 @@ func TestARoomIsModeratedInTheConsole(t *testing.T) {
 	t.Parallel()
 	types, err := lobby.NewTypes(false, nil)
 	require.NoError(t, err)
-	b := setupOn(t, storetest.New(t, func(c *db.Config) { c.Rooms = types }))
+	b := setupOn(t, storetest.New(t, func(c *db.Config) { c.RoomTypes = types }))
 	const id, troublemaker = "lobby:a/b?c=d&e#f", "bo & <i>co</i>/.."
 	b.room(id, "ada", troublemaker)
 	room := "?" + url.Values{"project": {"p1"}, "room": {id}}.Encode()
@@ -65,5 +67,6 @@ func TestARoomIsModeratedInTheConsole(t *testing.T) {
 		require.Equal(t, []string{"console:ada"}, b.actors("lobby."+kind), kind)
 	}
 	require.Empty(t, b.actors("lobby.player_kicked"))
-	require.Equal(t, "spam", storetest.Values[string](b.DB, "SELECT detail ->> 'reason' FROM ops.events WHERE kind = 'lobby.player_muted'")[0])
+	require.Equal(t, "spam", storetest.Values[string](b.DB,
+		"SELECT detail ->> 'reason' FROM ops.events WHERE kind = 'lobby.player_muted'")[0])
 }

@@ -22,7 +22,7 @@ type loginView struct {
 func (c *Console) mountLogin(r gin.IRoutes) {
 	r.GET("/login", c.showLogin)
 	r.POST("/login", c.loginByToken)
-	if c.login != nil {
+	if c.oidcLogin != nil {
 		r.GET("/login/oidc", c.beginOIDC)
 		r.GET("/login/callback", c.finishOIDC)
 	}
@@ -40,23 +40,23 @@ func (c *Console) showLogin(g *gin.Context) {
 }
 
 func (c *Console) writeLogin(g *gin.Context, status int, next, problem string) {
-	v := loginView{Next: next, Tokens: len(c.Tokens) > 0, Error: problem, Theme: themeOf(g.Request)}
-	if c.login != nil {
-		v.OIDC = c.login.Label
+	v := loginView{Next: next, Tokens: len(c.options.Tokens) > 0, Error: problem, Theme: themeOf(g.Request)}
+	if c.oidcLogin != nil {
+		v.OIDC = c.oidcLogin.settings.Label
 	}
-	c.write(g, status, c.templates.login, v)
+	c.writeTemplate(g, status, c.templates.loginPage, v)
 }
 
 // loginByToken answers forms of the login. Failures are counted by address, as those of the API.
 func (c *Console) loginByToken(g *gin.Context) {
 	next := localPath(g.PostForm("next"))
 	// Counted only if it fails: the right token works from an address where others have failed.
-	who, ok := c.tokens.Find(g.PostForm("token"))
+	who, ok := c.operatorTokens.Find(g.PostForm("token"))
 	if !ok {
 		c.loginFailed(g, next, "This is not the token of an operator. Tokens are in DIRECTOR_OPS_TOKENS of the replicas.", "wrong token")
 		return
 	}
-	c.begin(g, session{Name: actorOf(who), Viewer: who.Viewer, Token: who.Fingerprint})
+	c.beginSession(g, session{Name: actorOf(who), Viewer: who.Viewer, Token: who.Fingerprint})
 	rest.AddLogAttrs(g.Request.Context(), slog.String("login", who.Name))
 	g.Redirect(http.StatusSeeOther, next)
 }
@@ -64,7 +64,7 @@ func (c *Console) loginByToken(g *gin.Context) {
 // loginFailed shows the login again. An address that has failed too often has to wait.
 func (c *Console) loginFailed(g *gin.Context, next, problem, reason string) {
 	rest.AddLogAttrs(g.Request.Context(), slog.String("reason", reason), slog.String("client", g.ClientIP()))
-	if wait := c.failures.Take(rest.Address(g)); wait > 0 {
+	if wait := c.failureLimiter.Take(rest.FailureKey(g)); wait > 0 {
 		c.writeLogin(g, http.StatusTooManyRequests, next,
 			"Too many failed logins from your address. Wait a minute, and try again.")
 		return
@@ -72,16 +72,16 @@ func (c *Console) loginFailed(g *gin.Context, next, problem, reason string) {
 	c.writeLogin(g, http.StatusUnauthorized, next, problem)
 }
 
-// logout ends the login, for copies of its cookie as well.
-func (c *Console) logout(g *gin.Context) {
+// logOut ends the login, for copies of its cookie as well.
+func (c *Console) logOut(g *gin.Context) {
 	s := sessionOf(g)
 	if !checkForm(g, s) {
 		return
 	}
-	ctx, cancel := c.bounded(g.Request.Context())
+	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
 	// Before the cookie is cleared: if this fails, the browser can log out again.
-	if err := c.Store.EndLogin(ctx, s.digest(), s.Until); err != nil {
+	if err := c.options.Store.EndLogin(ctx, s.loginDigest(), s.Until); err != nil {
 		rest.Fail(g, err)
 		return
 	}

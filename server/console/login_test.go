@@ -86,7 +86,8 @@ func TestWrongTokensAreLimited(t *testing.T) {
 		require.NotContains(t, got.Body, adaToken)
 	}
 	require.Equal(t, http.StatusTooManyRequests, w.post("/login", url.Values{"token": {"x"}}).Status)
-	require.Equal(t, http.StatusSeeOther, w.post("/login", url.Values{"token": {adaToken}}).Status, "the right token is never limited")
+	require.Equal(t, http.StatusSeeOther, w.post("/login", url.Values{"token": {adaToken}}).Status,
+		"the right token is never limited")
 }
 
 // Pins strangers who lock all operators out of the console with forms that they never finish.
@@ -102,7 +103,8 @@ func TestHalfSentFormsLockNobodyOut(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: director\r\nCookie: %s=%s\r\nExpect: 100-continue\r\n"+
-			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\n", path, cookies[0].Name, cookies[0].Value)
+			"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\n", path, cookies[0].Name,
+			cookies[0].Value)
 		require.NoError(t, err)
 		_, err = bufio.NewReader(conn).ReadString('\n') // 100 Continue: the form is being read
 		require.NoError(t, err)
@@ -115,7 +117,8 @@ func TestHalfSentFormsLockNobodyOut(t *testing.T) {
 func TestLoginLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, next := range []string{"https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "evil.example", "/\t/evil.example", ""} {
+	for _, next := range []string{"https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)",
+		"evil.example", "/\t/evil.example", ""} {
 		got := b.browser().post("/login", url.Values{"token": {adaToken}, "next": {next}})
 		require.Equal(t, "/", got.Header.Get("Location"), next)
 	}
@@ -127,7 +130,7 @@ func TestLoginCountsOnEveryReplica(t *testing.T) {
 	b := setup(t)
 	w := b.as(adaToken)
 	other := func(change ...func(*Options)) *httptest.Server {
-		o := variant.Apply(b.console.Options, change...)
+		o := variant.Apply(b.console.options, change...)
 		c, err := New(o)
 		require.NoError(t, err)
 		t.Cleanup(c.Stop)
@@ -145,8 +148,10 @@ func TestLoginCountsOnEveryReplica(t *testing.T) {
 		return out.Code
 	}
 	require.Equal(t, http.StatusOK, status(other()))
-	require.Equal(t, http.StatusSeeOther, status(other(func(o *Options) { o.Cookies = keytest.Sealer(t, 2).Cookies() })), "another key-encryption key")
-	require.Equal(t, http.StatusSeeOther, status(other(func(o *Options) { o.Tokens = []string{"ivy:viewer=" + ivyToken} })), "the token was taken away")
+	require.Equal(t, http.StatusSeeOther,
+		status(other(func(o *Options) { o.Cookies = keytest.Sealer(t, 2).Cookies() })), "another key-encryption key")
+	require.Equal(t, http.StatusSeeOther,
+		status(other(func(o *Options) { o.Tokens = []string{"ivy:viewer=" + ivyToken} })), "the token was taken away")
 	late := other()
 	late.Config.Handler.(*Console).now = func() time.Time { return time.Now().Add(13 * time.Hour) }
 	require.Equal(t, http.StatusSeeOther, status(late), "the login has ended")
@@ -163,7 +168,8 @@ func TestCookies(t *testing.T) {
 	}{
 		{"plain", func(*Options) {}, nil, false},
 		{"https URL", func(o *Options) { o.URL = "https://console.example" }, nil, true},
-		{"trusted proxy", func(o *Options) { o.TrustedProxies = []string{"127.0.0.1", "::1"} }, []string{"X-Forwarded-Proto", "https"}, true},
+		{"trusted proxy", func(o *Options) { o.TrustedProxies = []string{"127.0.0.1", "::1"} },
+			[]string{"X-Forwarded-Proto", "https"}, true},
 		{"stranger", func(*Options) {}, []string{"X-Forwarded-Proto", "https"}, false},
 	} {
 		b := setup(t, c.change)
@@ -183,7 +189,7 @@ func TestCookies(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	good := b.console.Options
+	good := b.console.options
 	for name, change := range map[string]func(*Options){
 		"no store":   func(o *Options) { o.Store = nil },
 		"no cookies": func(o *Options) { o.Cookies = nil },

@@ -48,17 +48,17 @@ const (
 
 // oidcLogin asks an issuer who somebody is. Safe for concurrent use.
 type oidcLogin struct {
-	OIDC
+	settings OIDC
 
-	log      *slog.Logger // nil: no log
-	callback string       // URL
+	log         *slog.Logger // nil: no log
+	callbackURL string       // URL
 
-	mu       sync.Mutex
-	provider *oidc.Provider // nil until it could be read
-	failed   error          // of the last attempt to read it
-	algs     []string       // with which it signs ID tokens
+	mu            sync.Mutex
+	knownProvider *oidc.Provider // nil until it could be read
+	lastFailure   error          // of the last attempt to read it
+	signingAlgs   []string       // with which it signs ID tokens
 
-	keys atomic.Pointer[token.KeySource] // of the issuer; nil until the provider was read
+	issuerKeys atomic.Pointer[token.KeySource] // of the issuer; nil until the provider was read
 }
 
 // DefaultOIDC returns what operators may change, with its defaults. [New] uses them for fields that are zero.
@@ -73,7 +73,7 @@ func newOIDCLogin(o OIDC, public string, log *slog.Logger) *oidcLogin {
 	_, host, _ := strings.Cut(o.Issuer, "://")
 	host, _, _ = strings.Cut(host, "/")
 	o.Label = cmp.Or(o.Label, host)
-	return &oidcLogin{OIDC: o, log: log, callback: strings.TrimSuffix(public, "/") + "/login/callback"}
+	return &oidcLogin{settings: o, log: log, callbackURL: strings.TrimSuffix(public, "/") + "/login/callback"}
 }
 
 // attempt is a login that has begun. The browser keeps it, sealed, until the issuer sends it back.
@@ -85,24 +85,24 @@ type attempt struct {
 	Until    time.Time `json:"until"`
 }
 
-// read returns the issuer's description. It is read again until that succeeds, so that a replica starts without its
+// readProvider returns the issuer's description. It is read again until that succeeds, so that a replica starts without its
 // issuer.
-func (l *oidcLogin) read(ctx context.Context) (*oidc.Provider, error) {
+func (l *oidcLogin) readProvider(ctx context.Context) (*oidc.Provider, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.provider != nil {
-		return l.provider, nil
+	if l.knownProvider != nil {
+		return l.knownProvider, nil
 	}
 	// The provider keeps the context for its later requests, so that it must not end with this one.
-	p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.HTTP), l.Issuer)
+	p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.settings.HTTP), l.settings.Issuer)
 	if err == nil {
 		err = l.useKeys(p)
 	}
 	// Kept for the report of this replica, which says why nobody can log in.
-	if l.failed = err; err != nil {
-		return nil, fmt.Errorf("the issuer %s: %w", l.Issuer, err)
+	if l.lastFailure = err; err != nil {
+		return nil, fmt.Errorf("the issuer %s: %w", l.settings.Issuer, err)
 	}
-	l.provider = p
+	l.knownProvider = p
 	return p, nil
 }
 
@@ -116,47 +116,49 @@ func (l *oidcLogin) useKeys(p *oidc.Provider) error {
 	if err := p.Claims(&published); err != nil {
 		return err
 	}
-	l.algs = slices.DeleteFunc(token.LoginAlgs(),
+	l.signingAlgs = slices.DeleteFunc(token.LoginAlgs(),
 		func(alg string) bool { return len(published.Algs) > 0 && !slices.Contains(published.Algs, alg) })
 	keys, err := token.NewKeySource(published.JWKSURI, token.SourceOptions{
-		Client: l.HTTP, Timeout: issuerTimeout / 2, PlainHTTP: strings.HasPrefix(l.Issuer, "http://"), Log: l.log,
-		Algs: l.algs,
+		Client: l.settings.HTTP, Timeout: issuerTimeout / 2, PlainHTTP: strings.HasPrefix(l.settings.Issuer, "http://"),
+		Log:  l.log,
+		Algs: l.signingAlgs,
 	})
 	if err != nil {
 		return fmt.Errorf("its jwks_uri: %w", err)
 	}
-	l.keys.Store(keys)
+	l.issuerKeys.Store(keys)
 	return nil
 }
 
-// status says what is known of the issuer's keys.
-func (l *oidcLogin) status() token.SetStatus {
-	if keys := l.keys.Load(); keys != nil {
+// keyStatus says what is known of the issuer's keys.
+func (l *oidcLogin) keyStatus() token.SetStatus {
+	if keys := l.issuerKeys.Load(); keys != nil {
 		return keys.Status()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return token.SetStatus{Err: l.failed}
+	return token.SetStatus{Err: l.lastFailure}
 }
 
 // LoginKeys returns what tells of the keys of the issuer of logins; nil: people log in with tokens only.
 func (c *Console) LoginKeys() func() token.SetStatus {
-	if c.login == nil {
+	if c.oidcLogin == nil {
 		return nil
 	}
-	return c.login.status
+	return c.oidcLogin.keyStatus
 }
 
-func (l *oidcLogin) config(p *oidc.Provider) oauth2.Config {
+func (l *oidcLogin) oauthConfig(p *oidc.Provider) oauth2.Config {
 	return oauth2.Config{
-		ClientID: l.ClientID, ClientSecret: l.ClientSecret, Endpoint: p.Endpoint(), RedirectURL: l.callback,
-		Scopes: append([]string{oidc.ScopeOpenID}, l.Scopes...),
+		ClientID: l.settings.ClientID, ClientSecret: l.settings.ClientSecret, Endpoint: p.Endpoint(),
+		RedirectURL: l.callbackURL,
+		Scopes:      append([]string{oidc.ScopeOpenID}, l.settings.Scopes...),
 	}
 }
 
 // beginOIDC sends a browser to the issuer.
 func (c *Console) beginOIDC(g *gin.Context) {
-	p, err := c.login.read(g.Request.Context())
+	p, err := c.oidcLogin.readProvider(g.Request.Context())
 	if err != nil {
 		c.issuerFailed(g, err)
 		return
@@ -165,7 +167,7 @@ func (c *Console) beginOIDC(g *gin.Context) {
 		c.now().Add(loginTimeout)}
 	// In the browser and not here, because another replica may get the return from the issuer.
 	c.setCookie(g, purposeLogin, a, loginTimeout)
-	config := c.login.config(p)
+	config := c.oidcLogin.oauthConfig(p)
 	g.Redirect(http.StatusSeeOther, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce),
 		oauth2.S256ChallengeOption(a.Verifier)))
 }
@@ -188,13 +190,14 @@ func (c *Console) finishOIDC(g *gin.Context) {
 		return
 	}
 	if refused := g.Query("error"); refused != "" {
-		c.loginFailed(g, a.Next, "The issuer refused the login: "+limited(refused)+" "+
-			limited(g.Query("error_description")), "oidc: "+limited(refused))
+		c.loginFailed(g, a.Next, "The issuer refused the login: "+limitedText(refused)+" "+
+			limitedText(g.Query("error_description")), "oidc: "+limitedText(refused))
 		return
 	}
-	ctx, cancel := context.WithTimeout(oidc.ClientContext(g.Request.Context(), c.login.HTTP), issuerTimeout)
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(g.Request.Context(), c.oidcLogin.settings.HTTP),
+		issuerTimeout)
 	defer cancel()
-	s, err := c.login.finish(ctx, a, g.Query("code"))
+	s, err := c.oidcLogin.finish(ctx, a, g.Query("code"))
 	var refused *refusedLogin
 	switch {
 	case errors.As(err, &refused):
@@ -202,14 +205,14 @@ func (c *Console) finishOIDC(g *gin.Context) {
 	case err != nil:
 		c.issuerFailed(g, err)
 	default:
-		c.begin(g, s)
+		c.beginSession(g, s)
 		rest.AddLogAttrs(g.Request.Context(), slog.String("login", s.Name))
 		g.Redirect(http.StatusSeeOther, a.Next)
 	}
 }
 
-// limited is a text of a stranger, for the page.
-func limited(text string) string { return text[:min(len(text), 200)] }
+// limitedText is a text of a stranger, for the page.
+func limitedText(text string) string { return text[:min(len(text), 200)] }
 
 // issuerFailed answers when the issuer cannot be asked.
 func (c *Console) issuerFailed(g *gin.Context, err error) {
@@ -226,11 +229,11 @@ func (r *refusedLogin) Error() string { return r.reason }
 
 // finish exchanges a code for an ID token, verifies it, and returns who it is.
 func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session, error) {
-	p, err := l.read(ctx)
+	p, err := l.readProvider(ctx)
 	if err != nil {
 		return session{}, err
 	}
-	config := l.config(p)
+	config := l.oauthConfig(p)
 	answer, err := config.Exchange(ctx, code, oauth2.VerifierOption(a.Verifier))
 	// The code was used before, as by a reload, or has expired: the person can mend that, and the issuer is well.
 	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) && refused.ErrorCode == "invalid_grant" {
@@ -239,8 +242,8 @@ func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session
 		return session{}, err
 	}
 	raw, _ := answer.Extra("id_token").(string)
-	id, err := oidc.NewVerifier(l.Issuer, l.keys.Load(),
-		&oidc.Config{ClientID: l.ClientID, SupportedSigningAlgs: l.algs}).Verify(ctx, raw)
+	id, err := oidc.NewVerifier(l.settings.Issuer, l.issuerKeys.Load(),
+		&oidc.Config{ClientID: l.settings.ClientID, SupportedSigningAlgs: l.signingAlgs}).Verify(ctx, raw)
 	if err != nil {
 		return session{}, err
 	}
@@ -248,11 +251,11 @@ func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session
 		return session{}, &refusedLogin{"The answer of the issuer belongs to another login. Log in again.",
 			"wrong nonce"}
 	}
-	return l.person(id)
+	return l.personOf(id)
 }
 
-// person returns who an ID token is about, and the role.
-func (l *oidcLogin) person(id *oidc.IDToken) (session, error) {
+// personOf returns who an ID token is about, and the role.
+func (l *oidcLogin) personOf(id *oidc.IDToken) (session, error) {
 	claims := map[string]any{}
 	if err := id.Claims(&claims); err != nil {
 		return session{}, err
@@ -263,22 +266,22 @@ func (l *oidcLogin) person(id *oidc.IDToken) (session, error) {
 		claims["email_verified"] != "false" {
 		name = email
 	}
-	name = actorPrefix + cleaned(name)
-	roles := textsAt(claims, l.RoleClaim)
+	name = actorPrefix + cleanName(name)
+	roles := textsAt(claims, l.settings.RoleClaim)
 	switch {
 	// First: whoever is in both groups is an operator.
-	case admits(l.Operators, roles):
+	case admitsRole(l.settings.Operators, roles):
 		return session{Name: name}, nil
-	case admits(l.Viewers, roles):
+	case admitsRole(l.settings.Viewers, roles):
 		return session{Name: name, Viewer: true}, nil
 	}
 	return session{}, &refusedLogin{"You are logged in at the issuer, but nothing there makes you an operator or a viewer. " +
-		"The setting DIRECTOR_CONSOLE_OIDC_OPERATORS lists what would, in the claim " + l.RoleClaim + ".",
+		"The setting DIRECTOR_CONSOLE_OIDC_OPERATORS lists what would, in the claim " + l.settings.RoleClaim + ".",
 		"no role: " + name}
 }
 
-// cleaned bounds a name that a stranger may have chosen.
-func cleaned(name string) string {
+// cleanName bounds a name that a stranger may have chosen.
+func cleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return -1
@@ -288,7 +291,7 @@ func cleaned(name string) string {
 	return name[:min(len(name), 150)]
 }
 
-func admits(allowed, roles []string) bool {
+func admitsRole(allowed, roles []string) bool {
 	return slices.Contains(allowed, "*") ||
 		slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(allowed, r) })
 }

@@ -27,7 +27,8 @@ func TestHealthBeginsWithTheGame(t *testing.T) {
 	b.Exec(`INSERT INTO minute_samples (minute, region, measure, subject, value)
 		VALUES (date_trunc('minute', now()) - interval '5 minutes', 'eu', 'lost', '', 7), (date_trunc('minute', now()) - interval '30 minutes', 'eu', 'lost', '', 5)
 		ON CONFLICT (minute, region, measure, subject) DO UPDATE SET value = EXCLUDED.value`)
-	require.NoError(t, b.RecordRefusals(t.Context(), []db.Refusals{{Times: 3, Refusal: fault.Refusal{Player: "p9", Call: "POST /matchmake", Code: "no_capacity"}}}))
+	require.NoError(t, b.RecordRefusals(t.Context(),
+		[]db.Refusals{{Times: 3, Refusal: fault.Refusal{Player: "p9", Call: "POST /matchmake", Code: "no_capacity"}}}))
 	w := b.as(adaToken)
 	page := w.contains("/health", `<b>2</b><span>players have a seat</span>`, `<span class="state bad">12</span>`, "game servers died",
 		`<b>1</b><span><a href="/players">players refused</a>`, `<b>1</b><span><a href="/fleet">game servers alive</a>`)
@@ -44,8 +45,11 @@ func TestHealthLinksTheOtherCells(t *testing.T) {
 	b := setup(t)
 	w := b.as(adaToken)
 	require.NotContains(t, w.get("/health").Body, "Other cells")
-	for name, listeners := range map[string]map[string]string{"us": {"console": "https://console.us.example"}, "asia": nil} {
-		_, err := b.As("").Because("test").SetCell(t.Context(), db.OtherCell{Name: name, Address: "https://" + name + ".example", Regions: []string{name + "-1", name + "-2"}, Listeners: listeners}, false)
+	for name, listeners := range map[string]map[string]string{"us": {"console": "https://console.us.example"},
+		"asia": nil} {
+		_, err := b.As("").Because("test").SetCell(t.Context(),
+			db.OtherCell{Name: name, APIAddress: "https://" + name + ".example",
+				ServedRegions: []string{name + "-1", name + "-2"}, Listeners: listeners}, false)
 		require.NoError(t, err)
 	}
 	w.contains("/health", "Other cells", `<a href="https://console.us.example" rel="noreferrer">`, "us-1, us-2", "https://asia.example", "not known")
@@ -107,7 +111,8 @@ func TestPlayersAreFoundByTheBeginningOfTheirIDs(t *testing.T) {
 	b.AddProfile("duel", storetest.Duel)
 	b.QueuePlayer("alfred", 1000, "duel")
 	require.NoError(t, b.RecordRefusals(t.Context(), []db.Refusals{
-		{Times: 3, Refusal: fault.Refusal{Player: "alan", Call: "POST /matchmake", Code: "no_capacity", Detail: "<i>full</i>"}},
+		{Times: 3, Refusal: fault.Refusal{Player: "alan", Call: "POST /matchmake", Code: "no_capacity",
+			Detail: "<i>full</i>"}},
 		{Times: 1, Refusal: fault.Refusal{Player: "bo", Call: "POST /tickets", Code: "cannot_match"}},
 	}))
 	w := b.as(ivyToken)
@@ -141,8 +146,10 @@ func TestTheFleetIsSortedAndFiltered(t *testing.T) {
 		return ids
 	}
 	for query, want := range map[string]string{
-		"version=1.1": "bcd", "host=10.0.3.7": "ab", "host=2001:db8::1": "d", "host=[2001:DB8::1]": "d", "label=rack%3D8": "cd", "label=rack": "abcd",
-		"label=none": "", "sort=free": "bcda", "sort=free&version=1.1": "bcd", "sort=newest": "dcba", "sort=nonsense": "abcd", "": "abcd",
+		"version=1.1": "bcd", "host=10.0.3.7": "ab", "host=2001:db8::1": "d", "host=[2001:DB8::1]": "d",
+		"label=rack%3D8": "cd", "label=rack": "abcd",
+		"label=none": "", "sort=free": "bcda", "sort=free&version=1.1": "bcd", "sort=newest": "dcba",
+		"sort=nonsense": "abcd", "": "abcd",
 		"sort=free&after=32~c": "da", "sort=free&after=x~c": "bcda",
 	} {
 		require.Equal(t, want, order(query), query)
@@ -216,7 +223,7 @@ func TestTheNavigationShowsWhatIsUsed(t *testing.T) {
 	}
 	b.agents(1, "rooms")
 	b.deployments(1, "")
-	b.console.usage.readAt = time.Time{}
+	b.console.usedParts.readAt = time.Time{}
 	page = w.get("/health").Body
 	require.Contains(t, page, `<li><a href="/agents"`)
 	require.Contains(t, page, `<li><a href="/deployments"`)

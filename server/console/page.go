@@ -20,21 +20,21 @@ const pageSize = 50
 
 // page is one page, whose template reads a T.
 type page[T any] struct {
-	path     string        // of its route, as in /instances/:id
-	template string        // of templates/, without .html
-	every    time.Duration // between two readings while somebody watches; 0: the page is not live
-	load     func(ctx context.Context, s Store, q query) (T, error)
+	routePath    string        // of its route, as in /instances/:id
+	templateName string        // of templates/, without .html
+	readEvery    time.Duration // between two readings while somebody watches; 0: the page is not live
+	loadData     func(ctx context.Context, s Store, q query) (T, error)
 }
 
 // query is what a page is asked for. It is read only.
 type query struct {
-	path   string            // escaped
-	params map[string]string // of the path
-	values url.Values
+	escapedPath string            // escaped
+	pathParams  map[string]string // of the path
+	values      url.Values
 }
 
 // Param returns a parameter of the path, unescaped.
-func (q query) Param(name string) string { return q.params[name] }
+func (q query) Param(name string) string { return q.pathParams[name] }
 
 // Get returns a parameter of the query, at most 255 bytes of it, "" when there is none. Ids have no more.
 func (q query) Get(name string) string {
@@ -77,9 +77,9 @@ func (q query) Next(first, second string) string { return q.With(afterParam, fir
 // URL is the address of what is asked for, with its known parameters only.
 func (q query) URL() string {
 	if len(q.values) == 0 {
-		return q.path
+		return q.escapedPath
 	}
-	return q.path + "?" + q.values.Encode()
+	return q.escapedPath + "?" + q.values.Encode()
 }
 
 // Paged reports whether this is not the first page of a list.
@@ -101,9 +101,9 @@ func (q query) With(name, value string) string {
 
 // queryOf reads a request.
 func queryOf(g *gin.Context) query {
-	q := query{path: g.Request.URL.EscapedPath(), params: map[string]string{}, values: g.Request.URL.Query()}
+	q := query{escapedPath: g.Request.URL.EscapedPath(), pathParams: map[string]string{}, values: g.Request.URL.Query()}
 	for _, p := range g.Params {
-		q.params[p.Key] = p.Value
+		q.pathParams[p.Key] = p.Value
 	}
 	// The version that a browser has is no part of what it asks for: all that watch an address share one topic.
 	q.values.Del(sinceParam)
@@ -117,45 +117,45 @@ func queryOf(g *gin.Context) query {
 
 // anyPage is a page of any type.
 type anyPage struct {
-	template string
-	every    time.Duration
-	load     func(ctx context.Context, q query) (any, error)
+	templateName string
+	readEvery    time.Duration
+	loadData     func(ctx context.Context, q query) (any, error)
 }
 
-// add mounts a page.
-func add[T any](c *Console, r gin.IRoutes, gate *rest.Gate, p page[T]) {
-	untyped := anyPage{p.template, p.every, func(ctx context.Context, q query) (any, error) {
-		ctx, cancel := c.bounded(ctx)
+// addPage mounts a page.
+func addPage[T any](c *Console, r gin.IRoutes, gate *rest.Gate, p page[T]) {
+	untyped := anyPage{p.templateName, p.readEvery, func(ctx context.Context, q query) (any, error) {
+		ctx, cancel := c.boundCall(ctx)
 		defer cancel()
-		return p.load(ctx, c.Store, q)
+		return p.loadData(ctx, c.options.Store, q)
 	}}
-	r.GET(p.path, func(g *gin.Context) {
-		if p.every > 0 && wantsStream(g.Request) {
-			c.stream(g, untyped)
+	r.GET(p.routePath, func(g *gin.Context) {
+		if p.readEvery > 0 && wantsStream(g.Request) {
+			c.streamPage(g, untyped)
 			return
 		}
 		// Not for streams, which would hold a slot for minutes.
 		gate.Enter(g)
 		if !g.IsAborted() {
-			c.show(g, untyped)
+			c.showPage(g, untyped)
 		}
 	})
 }
 
-// show answers with a whole page.
-func (c *Console) show(g *gin.Context, p anyPage) {
+// showPage answers with a whole page.
+func (c *Console) showPage(g *gin.Context, p anyPage) {
 	q := queryOf(g)
-	data, err := p.load(g.Request.Context(), q)
+	data, err := p.loadData(g.Request.Context(), q)
 	if err != nil {
-		c.fail(g, err)
+		c.failPage(g, err)
 		return
 	}
-	v := c.view(g, q, data)
-	live, err := c.templates.renderLive(p.template, v)
+	v := c.viewOf(g, q, data)
+	live, err := c.templates.renderLive(p.templateName, v)
 	if err != nil {
 		rest.Fail(g, err)
 		return
 	}
-	v.Live, v.Version, v.Watched = live.html, live.version, p.every > 0
-	c.write(g, http.StatusOK, c.templates.pages[p.template], v)
+	v.Live, v.Version, v.Watched = live.html, live.version, p.readEvery > 0
+	c.writeTemplate(g, http.StatusOK, c.templates.pagesByName[p.templateName], v)
 }

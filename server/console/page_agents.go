@@ -16,13 +16,14 @@ type agentsView struct {
 	Filtered bool
 }
 
-var agentsPage = page[agentsView]{path: "/agents", template: "agents", every: 3 * time.Second, load: loadAgents}
+var agentsPage = page[agentsView]{routePath: "/agents", templateName: "agents", readEvery: 3 * time.Second,
+	loadData: loadAgents}
 
 func loadAgents(ctx context.Context, s Store, q query) (v agentsView, err error) {
 	f := opsview.AgentFilter{State: q.Get("state"), Text: q.Get("text")}
 	v.Filtered = f.State+f.Text != ""
 	var more bool
-	if v.Agents, more, err = list(ctx, s, opsview.Agents, f, q.pageAfter()); err != nil {
+	if v.Agents, more, err = listView(ctx, s, opsview.Agents, f, q.pageAfter()); err != nil {
 		return v, err
 	}
 	if more {
@@ -42,7 +43,8 @@ type agentView struct {
 	Events   []opsview.Event
 }
 
-var agentPage = page[agentView]{path: "/agents/:id", template: "agent", every: 3 * time.Second, load: loadAgent}
+var agentPage = page[agentView]{routePath: "/agents/:id", templateName: "agent", readEvery: 3 * time.Second,
+	loadData: loadAgent}
 
 func loadAgent(ctx context.Context, s Store, q query) (v agentView, err error) {
 	if v.Agent, err = agentOf(ctx, s, q.Param("id")); err != nil {
@@ -60,12 +62,13 @@ func loadAgent(ctx context.Context, s Store, q query) (v agentView, err error) {
 
 // agentOf returns the agent with an id. Errors: NotFound.
 func agentOf(ctx context.Context, s Store, id string) (opsview.Agent, error) {
-	return one(ctx, s, opsview.Agents, opsview.AgentFilter{ID: &id}, "agent_unknown", "no agent %q is connected", id)
+	return readRow(ctx, s, opsview.Agents, opsview.AgentFilter{ID: &id}, "agent_unknown", "no agent %q is connected",
+		id)
 }
 
 // latestCommands returns the latest commands to an agent or, for "", to all.
 func latestCommands(ctx context.Context, s Store, agent string) ([]opsview.Command, error) {
-	commands, _, err := list(ctx, s, opsview.Commands, opsview.CommandFilter{Agent: agent},
+	commands, _, err := listView(ctx, s, opsview.Commands, opsview.CommandFilter{Agent: agent},
 		opsview.Page{Limit: pageSize})
 	return commands, err
 }
@@ -73,7 +76,7 @@ func latestCommands(ctx context.Context, s Store, agent string) ([]opsview.Comma
 // roomPage returns a page of rooms, and the address of the next one.
 func roomPage(ctx context.Context, s Store, q query,
 	f opsview.RoomFilter) (rooms []opsview.Room, next string, err error) {
-	rooms, more, err := list(ctx, s, opsview.Rooms, f, q.pageAfter())
+	rooms, more, err := listView(ctx, s, opsview.Rooms, f, q.pageAfter())
 	if more {
 		last := rooms[len(rooms)-1]
 		next = q.Next(last.Region, last.Room)
@@ -82,29 +85,29 @@ func roomPage(ctx context.Context, s Store, q query,
 }
 
 var drainAgentAction = action{
-	path: "/agents/:id/drain",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/agents/:id/drain",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		a, err := agentOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Drain " + agentName(a) + "?", Button: "Drain", Back: agentPath(a.Agent),
 			Says: []string{
 				"The game server gets no new rooms, also after it restarts: it is recognised by its name and endpoint.",
-				fmt.Sprintf("Its %s with %s stay.", plural(a.Rooms, "room", "rooms"),
-					plural(a.Connections, "player", "players")),
+				fmt.Sprintf("Its %s with %s stay.", pluralText(a.Rooms, "room", "rooms"),
+					pluralText(a.Connections, "player", "players")),
 				"Undrain it to give it rooms again.",
 			},
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).DrainAgent(ctx, q.Param("id"))
-		return outcome(changed, "The game server drains: it gets no new rooms.",
+		return outcomeText(changed, "The game server drains: it gets no new rooms.",
 			"It was kept drained before: nothing changed."), err
 	},
 }
 
 var undrainAgentAction = action{
-	path: "/agents/:id/undrain",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/agents/:id/undrain",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		a, err := agentOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Undrain " + agentName(a) + "?", Button: "Undrain", Back: agentPath(a.Agent),
@@ -113,7 +116,7 @@ var undrainAgentAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).UndrainAgent(ctx, q.Param("id"))
-		return outcome(changed, "The game server gets new rooms again.",
+		return outcomeText(changed, "The game server gets new rooms again.",
 			"It was not kept drained: nothing changed."), err
 	},
 }

@@ -44,7 +44,7 @@ func (pastView) Kinds() []string { return []string{"fleet", "sessions", "seats",
 // Rows returns how many rows are shown.
 func (v pastView) Rows() int { return len(v.Fleet) + len(v.Sessions) + len(v.Seats) + len(v.Keys) }
 
-var pastPage = page[pastView]{path: "/at", template: "at", every: time.Minute, load: loadPast}
+var pastPage = page[pastView]{routePath: "/at", templateName: "at", readEvery: time.Minute, loadData: loadPast}
 
 func loadPast(ctx context.Context, s Store, q query) (v pastView, err error) {
 	v.Time, v.What = q.Get("time"), q.Get("what")

@@ -29,12 +29,12 @@ type capacityRow struct {
 
 const maxParty = 1024 // seats of a session
 
-var capacityPage = page[capacityView]{path: "/capacity", template: "capacity", every: 3 * time.Second,
-	load: loadCapacity}
+var capacityPage = page[capacityView]{routePath: "/capacity", templateName: "capacity", readEvery: 3 * time.Second,
+	loadData: loadCapacity}
 
 func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err error) {
-	v.Party = number(q.Get("party"), 1, maxParty)
-	v.Seats = max(v.Party, number(q.Get("seats"), 8, maxParty))
+	v.Party = queryNumber(q.Get("party"), 1, maxParty)
+	v.Seats = max(v.Party, queryNumber(q.Get("seats"), 8, maxParty))
 	var more bool
 	found, err := readAll(ctx, s, func(ctx context.Context,
 		r opsview.Querier) (found []opsview.ModeCapacity, err error) {
@@ -45,7 +45,7 @@ func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err er
 		return v, err
 	}
 	for _, c := range found {
-		row := capacityRow{c.Outlook, c.Capacity, c.Outlook.RefusalText(v.Party, v.Seats), advise(c.Outlook)}
+		row := capacityRow{c.Outlook, c.Capacity, c.Outlook.RefusalText(v.Party, v.Seats), adviceFor(c.Outlook)}
 		if row.Refusal != "" {
 			v.Refused++
 		}
@@ -55,7 +55,7 @@ func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err er
 		last := v.Rows[len(v.Rows)-1]
 		v.Next = q.Next(last.Outlook.Region, last.Outlook.Mode)
 	}
-	if v.Demand, _, err = list(ctx, s, opsview.Demands, opsview.Any{},
+	if v.Demand, _, err = listView(ctx, s, opsview.Demands, opsview.Any{},
 		opsview.Page{Limit: opsview.MaxPage}); err != nil {
 		return v, err
 	}
@@ -63,8 +63,8 @@ func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err er
 	return v, err
 }
 
-// number returns a whole number of a query, or otherwise, from 1 to most.
-func number(text string, otherwise, most int) int {
+// queryNumber returns a whole number of a query, or otherwise, from 1 to most.
+func queryNumber(text string, otherwise, most int) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		return otherwise
@@ -72,8 +72,8 @@ func number(text string, otherwise, most int) int {
 	return max(1, min(n, most))
 }
 
-// advise says what to do where requests are refused.
-func advise(c opsview.Outlook) string {
+// adviceFor says what to do where requests are refused.
+func adviceFor(c opsview.Outlook) string {
 	pool := c.PoolApp != ""
 	switch {
 	case c.Refusal == "session limit":

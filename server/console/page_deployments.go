@@ -24,15 +24,17 @@ type deploymentsView struct {
 // maxPools bounds the pools of a page.
 const maxPools = 200
 
-var deploymentsPage = page[deploymentsView]{path: "/deployments", template: "deployments", every: 3 * time.Second,
-	load: loadDeployments}
+var deploymentsPage = page[deploymentsView]{routePath: "/deployments", templateName: "deployments",
+	readEvery: 3 * time.Second,
+	loadData:  loadDeployments}
 
 func loadDeployments(ctx context.Context, s Store, q query) (v deploymentsView, err error) {
-	if v.Pools, v.MorePools, err = list(ctx, s, opsview.Pools, opsview.PoolFilter{},
+	if v.Pools, v.MorePools, err = listView(ctx, s, opsview.Pools, opsview.PoolFilter{},
 		opsview.Page{Limit: maxPools}); err != nil {
 		return v, err
 	}
-	if v.Providers, _, err = list(ctx, s, opsview.Budgets, opsview.Any{}, opsview.Page{Limit: maxPools}); err != nil {
+	if v.Providers, _, err = listView(ctx, s, opsview.Budgets, opsview.Any{},
+		opsview.Page{Limit: maxPools}); err != nil {
 		return v, err
 	}
 	if v.Outcomes, err = s.DeploymentOutcomes(ctx); err != nil {
@@ -41,7 +43,7 @@ func loadDeployments(ctx context.Context, s Store, q query) (v deploymentsView, 
 	f := opsview.DeploymentFilter{Region: q.Get("region"), App: q.Get("app"), Phase: q.Get("phase")}
 	v.Filtered = f.Region+f.App+f.Phase != ""
 	var more bool
-	if v.Deployments, more, err = list(ctx, s, opsview.Deployments, f, q.pageAfterID()); more {
+	if v.Deployments, more, err = listView(ctx, s, opsview.Deployments, f, q.pageAfterID()); more {
 		last := v.Deployments[len(v.Deployments)-1]
 		v.Next = q.Next(last.Region, last.Deployment.String())
 	}
@@ -61,8 +63,9 @@ type deploymentStep struct {
 	At   *time.Time
 }
 
-var deploymentPage = page[deploymentView]{path: "/deployments/:id", template: "deployment", every: 3 * time.Second,
-	load: loadDeployment}
+var deploymentPage = page[deploymentView]{routePath: "/deployments/:id", templateName: "deployment",
+	readEvery: 3 * time.Second,
+	loadData:  loadDeployment}
 
 func loadDeployment(ctx context.Context, s Store, q query) (v deploymentView, err error) {
 	id, err := idParam(q, "deployment")
@@ -79,7 +82,7 @@ func loadDeployment(ctx context.Context, s Store, q query) (v deploymentView, er
 
 // deploymentOf returns the deployment with an id. Errors: NotFound.
 func deploymentOf(ctx context.Context, s Store, id uuid.UUID) (opsview.Deployment, error) {
-	return one(ctx, s, opsview.Deployments, opsview.DeploymentFilter{ID: &id},
+	return readRow(ctx, s, opsview.Deployments, opsview.DeploymentFilter{ID: &id},
 		"deployment_unknown", "no deployment %s: those that are gone are in the log of events", id)
 }
 
@@ -95,8 +98,8 @@ func stepsOf(d opsview.Deployment) []deploymentStep {
 }
 
 var stopAction = action{
-	path: "/deployments/:id/stop",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/deployments/:id/stop",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		id, err := idParam(q, "deployment")
 		if err != nil {
 			return question{}, err
@@ -107,7 +110,7 @@ var stopAction = action{
 			Reason: true, Back: deploymentPath(id.String()),
 			Says: []string{
 				"The provider ends this server. Its " +
-					plural(d.OpenSessions, "open session closes", "open sessions close") +
+					pluralText(d.OpenSessions, "open session closes", "open sessions close") +
 					", and their players lose their seats.",
 				"Its pool starts another server if players need one.",
 				"This cannot be undone.",
@@ -120,6 +123,6 @@ var stopAction = action{
 			return "", err
 		}
 		changed, err := s.As(d.Actor).StopDeployment(ctx, id, d.Reason)
-		return outcome(changed, "The server stops.", "It was stopping already: nothing changed."), err
+		return outcomeText(changed, "The server stops.", "It was stopping already: nothing changed."), err
 	},
 }

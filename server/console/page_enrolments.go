@@ -11,15 +11,17 @@ const fieldServers = "servers"
 
 // revokeEnrolmentAction lets the token of an enrolment register no more game servers.
 var revokeEnrolmentAction = action{
-	path: "/enrolments/:region/:name/revoke",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
-		e, err := one(ctx, s, opsview.Enrolments, opsview.EnrolmentFilter{Region: q.Param("region"), Name: q.Param("name"), State: "valid"},
+	routePath: "/enrolments/:region/:name/revoke",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
+		e, err := readRow(ctx, s, opsview.Enrolments,
+			opsview.EnrolmentFilter{Region: q.Param("region"), Name: q.Param("name"), State: "valid"},
 			"not_found", "There is no valid enrolment %q.", q.Param("name"))
 		return question{
 			Title: "Revoke enrolment " + e.Name + "?", Button: "Revoke", Danger: true, Back: "/keys", Reason: true,
 			Says: []string{
 				"Its token registers no game server any more, on all replicas at once.",
-				plural(int(e.Servers), "game server has", "game servers have") + " a credential by it. They go on, and may register again.",
+				pluralText(int(e.Servers), "game server has", "game servers have") +
+					" a credential by it. They go on, and may register again.",
 				"This cannot be undone: make another enrolment.",
 			},
 			Fields: []field{{Name: fieldServers, Label: "Also revoke its game servers",
@@ -29,19 +31,21 @@ var revokeEnrolmentAction = action{
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).RevokeEnrolment(ctx, q.Param("region"), q.Param("name"),
 			d.Values[fieldServers] == "yes")
-		return outcome(changed, "The enrolment "+q.Param("name")+" is revoked.", "It was revoked before: nothing changed."), err
+		return outcomeText(changed, "The enrolment "+q.Param("name")+" is revoked.",
+			"It was revoked before: nothing changed."), err
 	},
 }
 
 // revokeServerAction revokes the credential that a game server got by an enrolment.
 var revokeServerAction = action{
-	path: "/instances/:id/revoke",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
-		c, err := one(ctx, s, opsview.ServerCredentials,
+	routePath: "/instances/:id/revoke",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
+		c, err := readRow(ctx, s, opsview.ServerCredentials,
 			opsview.ServerCredentialFilter{Instance: q.Param("id"), Credential: "enrolment"}, "not_found",
 			"Game server %q has no credential of an enrolment.", q.Param("id"))
 		return question{
-			Title: "Revoke the credential of " + c.Instance + "?", Button: "Revoke", Danger: true, Back: instancePath(c.Instance),
+			Title: "Revoke the credential of " + c.Instance + "?", Button: "Revoke", Danger: true,
+			Back:   instancePath(c.Instance),
 			Reason: true,
 			Says: []string{
 				"Its registration ends now, with its sessions, and its credential opens nothing any more.",
@@ -51,6 +55,7 @@ var revokeServerAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).RevokeServer(ctx, q.Param("id"))
-		return outcome(changed, "The credential of "+q.Param("id")+" is revoked.", "It was revoked before: nothing changed."), err
+		return outcomeText(changed, "The credential of "+q.Param("id")+" is revoked.",
+			"It was revoked before: nothing changed."), err
 	},
 }

@@ -16,11 +16,13 @@ type evacuationsView struct {
 	Evacuations []opsview.Evacuation // the latest first
 }
 
-var evacuationsPage = page[evacuationsView]{path: "/evacuations", template: "evacuations", every: time.Second,
-	load: loadEvacuations}
+var evacuationsPage = page[evacuationsView]{routePath: "/evacuations", templateName: "evacuations",
+	readEvery: time.Second,
+	loadData:  loadEvacuations}
 
 func loadEvacuations(ctx context.Context, s Store, _ query) (v evacuationsView, err error) {
-	v.Evacuations, _, err = list(ctx, s, opsview.Evacuations, opsview.EvacuationFilter{}, opsview.Page{Limit: pageSize})
+	v.Evacuations, _, err = listView(ctx, s, opsview.Evacuations, opsview.EvacuationFilter{},
+		opsview.Page{Limit: pageSize})
 	return v, err
 }
 
@@ -32,21 +34,22 @@ type evacuationView struct {
 	Next       string
 }
 
-var evacuationPage = page[evacuationView]{path: "/evacuations/:id", template: "evacuation", every: time.Second,
-	load: loadEvacuation}
+var evacuationPage = page[evacuationView]{routePath: "/evacuations/:id", templateName: "evacuation",
+	readEvery: time.Second,
+	loadData:  loadEvacuation}
 
 func loadEvacuation(ctx context.Context, s Store, q query) (v evacuationView, err error) {
 	id, err := idParam(q, "evacuation")
 	if err != nil {
 		return v, err
 	}
-	v.Evacuation, err = one(ctx, s, opsview.Evacuations, opsview.EvacuationFilter{ID: &id}, "not_found",
+	v.Evacuation, err = readRow(ctx, s, opsview.Evacuations, opsview.EvacuationFilter{ID: &id}, "not_found",
 		"There is no evacuation %s: reports are kept for a week.", id)
 	if err != nil {
 		return v, err
 	}
 	v.Outcome = q.Get("outcome")
-	found, more, err := list(ctx, s, opsview.EvacuatedPlayers,
+	found, more, err := listView(ctx, s, opsview.EvacuatedPlayers,
 		opsview.EvacuatedPlayerFilter{Evacuation: &id, Outcome: v.Outcome}, evacuatedAfter(q))
 	if v.Players = found; more {
 		last := found[len(found)-1]
@@ -83,27 +86,28 @@ func (d drainGroup) evacuationTarget(q query) db.EvacuationTarget {
 // evacuateAction takes the players off all game servers of the group.
 func (d drainGroup) evacuateAction() action {
 	return action{
-		path: "/" + d.noun + "s/:" + d.param + "/evacuate",
-		ask: func(ctx context.Context, s Store, q query) (question, error) {
+		routePath: "/" + d.noun + "s/:" + d.param + "/evacuate",
+		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			p, err := s.PreviewEvacuation(ctx, d.evacuationTarget(q))
 			return question{
-				Title: "Evacuate " + fmt.Sprintf(d.members, q.Param(d.param)) + "?", Button: "Evacuate", Danger: true,
+				Title: "Evacuate " + fmt.Sprintf(d.membersText, q.Param(d.param)) + "?", Button: "Evacuate",
+				Danger: true,
 				Reason: true,
 				Back:   "/evacuations",
 				Says: []string{
 					"They drain until somebody undrains them. " +
-						plural(p.Sessions, "open session closes", "open sessions close") + ", and " +
-						plural(p.Players, "player loses the seat", "players lose their seats") + ".",
+						pluralText(p.Sessions, "open session closes", "open sessions close") + ", and " +
+						pluralText(p.Players, "player loses the seat", "players lose their seats") + ".",
 					fmt.Sprintf("Of %s, %d report. Those that do not report end.",
-						plural(p.Servers, "game server", "game servers"), p.Alive),
-					"Within the last 10 minutes " + plural(p.Lost, "player", "players") +
+						pluralText(p.Servers, "game server", "game servers"), p.Alive),
+					"Within the last 10 minutes " + pluralText(p.Lost, "player", "players") +
 						" lost such a game server. They count as well, unless they wait or play elsewhere.",
 					"This cannot be undone.",
 				},
 				Fields: []field{
 					{Name: fieldRequeue, Label: "Let the players go on elsewhere", Value: "yes",
 						Help: fmt.Sprintf("Write yes: %s again, as old in the queue as before, and the others get seats elsewhere. Empty: they only lose their seats.",
-							plural(p.Matched, "player whom a profile matched waits",
+							pluralText(p.Matched, "player whom a profile matched waits",
 								"players whom a profile matched wait"))},
 					{Name: fieldDead, Label: "Declare the game servers dead",
 						Help: "Write yes to end also those that report."},

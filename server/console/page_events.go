@@ -44,7 +44,8 @@ func (eventsView) AllKinds() (all []string) {
 }
 
 // eventsPage shows the latest events while it is watched, and pages back.
-var eventsPage = page[eventsView]{path: "/events", template: "events", every: 2 * time.Second, load: loadEvents}
+var eventsPage = page[eventsView]{routePath: "/events", templateName: "events", readEvery: 2 * time.Second,
+	loadData: loadEvents}
 
 func loadEvents(ctx context.Context, s Store, q query) (v eventsView, err error) {
 	if v.Filter, err = eventFilter(q); err != nil {

@@ -26,20 +26,20 @@ type foundGroup struct {
 
 type foundLink struct{ Text, Path string }
 
-// find leads from the search of the frame to the page of what has this id, or whose id alone begins so; where several
+// findPage leads from the search of the frame to the page of what has this id, or whose id alone begins so; where several
 // begin so, it lists them.
-func (c *Console) find(g *gin.Context) {
+func (c *Console) findPage(g *gin.Context) {
 	q := queryOf(g)
 	text := q.Get("q")
-	ctx, cancel := c.bounded(g.Request.Context())
+	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
-	if to := c.exactly(ctx, text); to != "" {
+	if to := c.findExactly(ctx, text); to != "" {
 		g.Redirect(http.StatusSeeOther, to)
 		return
 	}
-	groups, err := c.beginning(ctx, text)
+	groups, err := c.findBeginning(ctx, text)
 	if err != nil {
-		c.fail(g, err)
+		c.failPage(g, err)
 		return
 	}
 	switch {
@@ -48,25 +48,25 @@ func (c *Console) find(g *gin.Context) {
 	case len(groups) == 1 && len(groups[0].Links) == 1:
 		g.Redirect(http.StatusSeeOther, groups[0].Links[0].Path)
 	default:
-		c.write(g, http.StatusOK, c.templates.pages["find"], c.view(g, q, findView{text, groups}))
+		c.writeTemplate(g, http.StatusOK, c.templates.pagesByName["find"], c.viewOf(g, q, findView{text, groups}))
 	}
 }
 
-// exactly returns the page of what has this id; empty: nothing has, or it may be the id of a player.
-func (c *Console) exactly(ctx context.Context, text string) string {
+// findExactly returns the page of what has this id; empty: nothing has, or it may be the id of a player.
+func (c *Console) findExactly(ctx context.Context, text string) string {
 	if _, _, err := db.ParseSessionID(text); err == nil {
 		return sessionPath(text)
 	}
-	if db.IssuedHere(c.Universe, db.TicketID, text) {
+	if db.IssuedHere(c.options.Universe, db.TicketID, text) {
 		return ticketPath(text)
 	}
-	if i, err := instanceOf(ctx, c.Store, text); err == nil {
+	if i, err := instanceOf(ctx, c.options.Store, text); err == nil {
 		return instancePath(i.Instance)
 	}
 	if id, err := uuid.Parse(text); err == nil {
 		return c.findUUID(ctx, id)
 	}
-	if a, err := agentOf(ctx, c.Store, text); err == nil {
+	if a, err := agentOf(ctx, c.options.Store, text); err == nil {
 		return agentPath(a.Agent)
 	}
 	return ""
@@ -74,7 +74,7 @@ func (c *Console) exactly(ctx context.Context, text string) string {
 
 // findUUID returns the page of a deployment whose server has not registered, or else of a match.
 func (c *Console) findUUID(ctx context.Context, id uuid.UUID) string {
-	if d, err := deploymentOf(ctx, c.Store, id); err == nil {
+	if d, err := deploymentOf(ctx, c.options.Store, id); err == nil {
 		return deploymentPath(d.Deployment.String())
 	}
 	return matchPath(id.String())
@@ -83,21 +83,21 @@ func (c *Console) findUUID(ctx context.Context, id uuid.UUID) string {
 // shortestBegun is the least length of a text by which things are found: a shorter one begins nearly all ids.
 const shortestBegun = 2
 
-// beginning returns what has an id that begins with a text, by kind.
-func (c *Console) beginning(ctx context.Context, text string) (groups []foundGroup, err error) {
+// findBeginning returns what has an id that begins with a text, by kind.
+func (c *Console) findBeginning(ctx context.Context, text string) (groups []foundGroup, err error) {
 	if len(text) < shortestBegun {
 		return nil, nil
 	}
 	text = strings.TrimSuffix(text, "…")
-	err = c.Store.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
-		for _, kind := range c.findable() {
-			words, err := kind.words(ctx, q, text)
+	err = c.options.Store.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
+		for _, kind := range c.findableKinds() {
+			words, err := kind.findWords(ctx, q, text)
 			if err != nil {
 				return err
 			}
 			group := foundGroup{Name: kind.name}
 			for _, word := range words {
-				group.Links = append(group.Links, foundLink{word, kind.path(word)})
+				group.Links = append(group.Links, foundLink{word, kind.pathOf(word)})
 			}
 			if len(words) > 0 {
 				groups = append(groups, group)
@@ -110,22 +110,23 @@ func (c *Console) beginning(ctx context.Context, text string) (groups []foundGro
 
 // findableKind is a kind of things that are found by the beginning of their ids.
 type findableKind struct {
-	name  string
-	words func(ctx context.Context, q opsview.Querier, begun string) ([]string, error)
-	path  func(id string) string
+	name      string
+	findWords func(ctx context.Context, q opsview.Querier, begun string) ([]string, error)
+	pathOf    func(id string) string
 }
 
-func (c *Console) findable() []findableKind {
+func (c *Console) findableKinds() []findableKind {
 	return []findableKind{
 		{"Players", func(ctx context.Context, q opsview.Querier, begun string) ([]string, error) {
-			return opsview.PlayersBeginning(ctx, q, begun, c.Universe)
+			return opsview.PlayersBeginning(ctx, q, begun, c.options.Universe)
 		}, playerPath},
 		{"Players who are called so", func(ctx context.Context, q opsview.Querier, begun string) ([]string, error) {
-			return opsview.PlayersCalled(ctx, q, begun, c.Universe)
+			return opsview.PlayersCalled(ctx, q, begun, c.options.Universe)
 		}, playerPath},
 		{"Game servers", wordsOf(opsview.Fleet, opsview.FleetFilter{}, "instance"), instancePath},
 		{"Sessions", wordsOf(opsview.Sessions, opsview.SessionFilter{}, "session"), sessionPath},
-		{"Tickets", wordsOf(opsview.WaitingTickets, opsview.WaitingTicketFilter{Universe: c.Universe}, "ticket"),
+		{"Tickets", wordsOf(opsview.WaitingTickets, opsview.WaitingTicketFilter{Universe: c.options.Universe},
+			"ticket"),
 			ticketPath},
 		{"Matches", wordsOf(opsview.Matches, opsview.MatchFilter{}, "match"), matchPath},
 		{"Deployments", wordsOf(opsview.Deployments, opsview.DeploymentFilter{}, "deployment"), deploymentPath},

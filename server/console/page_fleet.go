@@ -38,7 +38,8 @@ func (t fleetTotals) Free() int64 { return max(0, t.Capacity-t.Reserved) }
 // LiveServers is how many game servers have a lease that holds.
 func (t fleetTotals) LiveServers() int32 { return t.Ready + t.Draining }
 
-var fleetPage = page[fleetView]{path: "/fleet", template: "fleet", every: 2 * time.Second, load: loadFleet}
+var fleetPage = page[fleetView]{routePath: "/fleet", templateName: "fleet", readEvery: 2 * time.Second,
+	loadData: loadFleet}
 
 // fleetSort is an order of the fleet. Its pages are found by the key of the last row, whose first part is a text.
 type fleetSort struct {
@@ -62,8 +63,8 @@ var fleetSorts = []fleetSort{
 
 func parseNumber(text string) (any, error) { return strconv.ParseInt(text, 10, 32) }
 
-// page is the page that the query asks for. A malformed key is the first page.
-func (f fleetSort) page(q query) opsview.Page {
+// pageOf is the page that the query asks for. A malformed key is the first page.
+func (f fleetSort) pageOf(q query) opsview.Page {
 	p := opsview.Page{Limit: pageSize, Order: f.order}
 	first, second := q.After()
 	if first+second == "" {
@@ -91,7 +92,7 @@ func loadFleet(ctx context.Context, s Store, q query) (v fleetView, err error) {
 	sorted := sortOf(q)
 	v.Filter, v.Filtered, v.Sort, v.Sorts = f, f != opsview.FleetFilter{}, sorted.Value, fleetSorts
 	var more bool
-	if v.Fleet, more, err = list(ctx, s, opsview.Fleet, f, sorted.page(q)); err != nil {
+	if v.Fleet, more, err = listView(ctx, s, opsview.Fleet, f, sorted.pageOf(q)); err != nil {
 		return v, err
 	}
 	if more {
@@ -138,29 +139,30 @@ func totalsOf(counts []db.FleetCount) (t fleetTotals) {
 }
 
 var drainAction = action{
-	path: "/instances/:id/drain",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/instances/:id/drain",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		i, err := instanceOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Drain " + i.Instance + "?", Button: "Drain", Back: instancePath(i.Instance),
 			Says: []string{
 				"No new player gets a seat on this game server.",
 				fmt.Sprintf("Its %s with %s play on until they end.",
-					plural(i.OpenSessions, "open session", "open sessions"), plural(i.Players, "player", "players")),
+					pluralText(i.OpenSessions, "open session", "open sessions"),
+					pluralText(i.Players, "player", "players")),
 				"It drains until somebody undrains it, also after it restarts.",
 			},
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).Drain(ctx, q.Param("id"))
-		return outcome(changed, q.Param("id")+" drains: it gets no new players.",
+		return outcomeText(changed, q.Param("id")+" drains: it gets no new players.",
 			q.Param("id")+" was draining already: nothing changed."), err
 	},
 }
 
 var undrainAction = action{
-	path: "/instances/:id/undrain",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/instances/:id/undrain",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		i, err := instanceOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Undrain " + i.Instance + "?", Button: "Undrain", Back: instancePath(i.Instance),
@@ -169,13 +171,13 @@ var undrainAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).Undrain(ctx, q.Param("id"))
-		return outcome(changed, q.Param("id")+" takes players again.",
+		return outcomeText(changed, q.Param("id")+" takes players again.",
 			q.Param("id")+" was not draining: nothing changed."), err
 	},
 }
 
-// outcome says what an action did.
-func outcome(changed bool, did, didNot string) string {
+// outcomeText says what an action did.
+func outcomeText(changed bool, did, didNot string) string {
 	if changed {
 		return did
 	}

@@ -11,51 +11,54 @@ import (
 // drainGroup is what drains together: the game servers of a region or a host, or those with a label.
 type drainGroup struct {
 	noun, param string // as in host, and the parameter of the path
-	members     string // what belongs to it; %s is its name
-	filter      func(name string) opsview.FleetFilter
-	drain       func(a db.Act, ctx context.Context, name, region string) (bool, error)
-	undrain     func(a db.Act, ctx context.Context, name, region string) (bool, error)
+	membersText string // what belongs to it; %s is its name
+	fleetFilter func(name string) opsview.FleetFilter
+	beginDrain  func(a db.Act, ctx context.Context, name, region string) (bool, error)
+	endDrain    func(a db.Act, ctx context.Context, name, region string) (bool, error)
 }
 
 var drainGroups = []drainGroup{
 	{
-		noun: "region", param: "region", members: "the game servers of the region %s",
-		filter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Region: name, Running: true} },
-		drain:  func(a db.Act, ctx context.Context, name, _ string) (bool, error) { return a.DrainRegion(ctx, name) },
-		undrain: func(a db.Act, ctx context.Context, name, _ string) (bool, error) {
+		noun: "region", param: "region", membersText: "the game servers of the region %s",
+		fleetFilter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Region: name, Running: true} },
+		beginDrain: func(a db.Act, ctx context.Context,
+			name, _ string) (bool, error) {
+			return a.DrainRegion(ctx, name)
+		},
+		endDrain: func(a db.Act, ctx context.Context, name, _ string) (bool, error) {
 			return a.UndrainRegion(ctx, name)
 		},
 	},
 	{
-		noun: "host", param: "host", members: "the game servers whose endpoint has the host %s",
-		filter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Host: name, Running: true} },
-		drain:  db.Act.DrainHost, undrain: db.Act.UndrainHost,
+		noun: "host", param: "host", membersText: "the game servers whose endpoint has the host %s",
+		fleetFilter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Host: name, Running: true} },
+		beginDrain:  db.Act.DrainHost, endDrain: db.Act.UndrainHost,
 	},
 	{
-		noun: "label", param: "label", members: "the game servers with the label %s",
-		filter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Label: name, Running: true} },
-		drain:  db.Act.DrainLabel, undrain: db.Act.UndrainLabel,
+		noun: "label", param: "label", membersText: "the game servers with the label %s",
+		fleetFilter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Label: name, Running: true} },
+		beginDrain:  db.Act.DrainLabel, endDrain: db.Act.UndrainLabel,
 	},
 }
 
 // fleetPath returns the fleet of the group.
 func (d drainGroup) fleetPath(name string) string {
-	return query{path: "/fleet"}.With(d.noun, name)
+	return query{escapedPath: "/fleet"}.With(d.noun, name)
 }
 
 // drainAction drains all game servers of the group, in all regions.
 func (d drainGroup) drainAction() action {
 	return action{
-		path: "/" + d.noun + "s/:" + d.param + "/drain",
-		ask: func(ctx context.Context, s Store, q query) (question, error) {
+		routePath: "/" + d.noun + "s/:" + d.param + "/drain",
+		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			name := q.Param(d.param)
-			found, more, err := list(ctx, s, opsview.Fleet, d.filter(name), opsview.Page{Limit: pageSize})
-			count := plural(len(found), "game server runs", "game servers run")
+			found, more, err := listView(ctx, s, opsview.Fleet, d.fleetFilter(name), opsview.Page{Limit: pageSize})
+			count := pluralText(len(found), "game server runs", "game servers run")
 			if more {
 				count = fmt.Sprintf("More than %d game servers run", len(found))
 			}
 			return question{
-				Title: "Drain " + fmt.Sprintf(d.members, name) + "?", Button: "Drain", Back: d.fleetPath(name),
+				Title: "Drain " + fmt.Sprintf(d.membersText, name) + "?", Button: "Drain", Back: d.fleetPath(name),
 				Says: []string{
 					"No new player gets a seat on them. " + count + " there now.",
 					"Their sessions play on until they end.",
@@ -64,8 +67,8 @@ func (d drainGroup) drainAction() action {
 			}, err
 		},
 		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {
-			changed, err := d.drain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.param), "")
-			return outcome(changed, "All game servers of the "+d.noun+" drain.",
+			changed, err := d.beginDrain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.param), "")
+			return outcomeText(changed, "All game servers of the "+d.noun+" drain.",
 				"They drained already: nothing changed."), err
 		},
 	}
@@ -74,17 +77,17 @@ func (d drainGroup) drainAction() action {
 // undrainAction ends the drain of the group.
 func (d drainGroup) undrainAction() action {
 	return action{
-		path: "/" + d.noun + "s/:" + d.param + "/undrain",
-		ask: func(_ context.Context, _ Store, q query) (question, error) {
+		routePath: "/" + d.noun + "s/:" + d.param + "/undrain",
+		askFirst: func(_ context.Context, _ Store, q query) (question, error) {
 			name := q.Param(d.param)
 			return question{
-				Title: "Undrain " + fmt.Sprintf(d.members, name) + "?", Button: "Undrain", Back: d.fleetPath(name),
+				Title: "Undrain " + fmt.Sprintf(d.membersText, name) + "?", Button: "Undrain", Back: d.fleetPath(name),
 				Says: []string{"Players get seats on them again. Those that drain for another reason go on draining."},
 			}, nil
 		},
 		do: func(ctx context.Context, s Store, q query, by deed) (string, error) {
-			changed, err := d.undrain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.param), "")
-			return outcome(changed, "The drain of the "+d.noun+" has ended.",
+			changed, err := d.endDrain(s.As(by.Actor).Because(by.Reason), ctx, q.Param(d.param), "")
+			return outcomeText(changed, "The drain of the "+d.noun+" has ended.",
 				"There was no such drain: nothing changed."), err
 		},
 	}

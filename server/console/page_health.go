@@ -37,10 +37,10 @@ type gameState struct {
 
 // healthPage reads often what is cheap, and runs the checks of doctor rarely.
 func (c *Console) healthPage() page[healthView] {
-	checks := &checkup{examine: c.Doctor.Examine, now: c.now, guard: panics.New(c.Log, nil)}
-	return page[healthView]{path: "/health", template: "health", every: 3 * time.Second,
-		load: func(ctx context.Context, s Store, q query) (v healthView, err error) {
-			v.Diagnosis, v.ExaminedAt = checks.latest(ctx)
+	checks := &checkup{examine: c.options.Doctor.Examine, now: c.now, guard: panics.New(c.options.Log, nil)}
+	return page[healthView]{routePath: "/health", templateName: "health", readEvery: 3 * time.Second,
+		loadData: func(ctx context.Context, s Store, q query) (v healthView, err error) {
+			v.Diagnosis, v.ExaminedAt = checks.latestDiagnosis(ctx)
 			// The database does not answer: each reading below would wait for its timeout, and the page has to say so
 			// now.
 			if v.Diagnosis.Unreadable() {
@@ -49,13 +49,15 @@ func (c *Console) healthPage() page[healthView] {
 			if v.Director, err = readAll(ctx, s, opsview.ReadHealth); err != nil {
 				return v, err
 			}
-			if v.Keys, _, err = list(ctx, s, opsview.Keys, opsview.KeyFilter{}, opsview.Page{Limit: 5}); err != nil {
+			if v.Keys, _, err = listView(ctx, s, opsview.Keys, opsview.KeyFilter{},
+				opsview.Page{Limit: 5}); err != nil {
 				return v, err
 			}
-			if v.Cells, _, err = list(ctx, s, opsview.Cells, opsview.Any{}, opsview.Page{Limit: opsview.MaxPage}); err != nil {
+			if v.Cells, _, err = listView(ctx, s, opsview.Cells, opsview.Any{},
+				opsview.Page{Limit: opsview.MaxPage}); err != nil {
 				return v, err
 			}
-			return v.counted().withGame(ctx, s, q)
+			return v.withLateLoops().withGame(ctx, s, q)
 		}}
 }
 
@@ -65,7 +67,7 @@ func (v healthView) withGame(ctx context.Context, s Store, q query) (healthView,
 	if err != nil {
 		return v, err
 	}
-	queues, _, err := list(ctx, s, opsview.Queues, opsview.QueueFilter{}, opsview.Page{Limit: opsview.MaxPage})
+	queues, _, err := listView(ctx, s, opsview.Queues, opsview.QueueFilter{}, opsview.Page{Limit: opsview.MaxPage})
 	if err != nil {
 		return v, err
 	}
@@ -76,7 +78,7 @@ func (v healthView) withGame(ctx context.Context, s Store, q query) (healthView,
 	ranges, chosen := plotRanges(q)
 	past, err := readSamples(ctx, s, "", chosen.Minutes, "players", "capacity", "reserved", "lost", "tickets",
 		"waiting_players", "oldest_ticket", "instances", "oldest_snapshot", "late_loops")
-	v.Game.Fleet, v.Game.Past, v.Game.LostServers = totalsOf(counts), past, int(past.line("lost", "").sum())
+	v.Game.Fleet, v.Game.Past, v.Game.LostServers = totalsOf(counts), past, int(past.lineOf("lost", "").sumAll())
 	if err != nil {
 		return v, err
 	}
@@ -84,13 +86,13 @@ func (v healthView) withGame(ctx context.Context, s Store, q query) (healthView,
 	v.Game.Requests, err = readRequests(ctx, s, chosen)
 	v.Ranges, v.Reach, v.Plots, v.Machinery = ranges, chosen, past.gamePlots(), past.machineryPlots()
 	if len(v.Plots) > 0 {
-		v.Plots = append(v.Plots, v.Game.Requests.plots()...)
+		v.Plots = append(v.Plots, v.Game.Requests.drawPlots()...)
 	}
 	return v, err
 }
 
 // Line returns the values of a measure, for the line in its tile.
-func (g gameState) Line(measure string) []float64 { return g.Past.line(measure, "").gaps() }
+func (g gameState) Line(measure string) []float64 { return g.Past.lineOf(measure, "").valuesWithGaps() }
 
 // Free returns the free seats of each minute.
 func (g gameState) Free() []float64 {
@@ -104,9 +106,9 @@ func (g gameState) Free() []float64 {
 }
 
 // Ready returns the game servers that were ready in each minute.
-func (g gameState) Ready() []float64 { return g.Past.instances("ready") }
+func (g gameState) Ready() []float64 { return g.Past.instancesLine("ready") }
 
-func (v healthView) counted() healthView {
+func (v healthView) withLateLoops() healthView {
 	for _, l := range v.Director.Loops {
 		if l.Late {
 			v.LateLoops++
@@ -177,17 +179,17 @@ type checkup struct {
 	now     func() time.Time
 	guard   *panics.Guard
 
-	mu         sync.Mutex
-	diagnosis  doctor.Diagnosis
-	examinedAt time.Time
-	running    chan struct{} // closed when the examination that runs has ended; nil: none runs
+	mu          sync.Mutex
+	diagnosis   doctor.Diagnosis
+	examinedAt  time.Time
+	examination chan struct{} // closed when the examination that runs has ended; nil: none runs
 }
 
-// latest returns the latest diagnosis, and begins another if that is too old. It waits for the examination that runs,
+// latestDiagnosis returns the latest diagnosis, and begins another if that is too old. It waits for the examination that runs,
 // but not for a slow one: a page that waited for all checks of a database that hardly answers would show nothing at
 // all.
-func (c *checkup) latest(ctx context.Context) (doctor.Diagnosis, time.Time) {
-	if running := c.begin(ctx); running != nil {
+func (c *checkup) latestDiagnosis(ctx context.Context) (doctor.Diagnosis, time.Time) {
+	if running := c.beginExamination(ctx); running != nil {
 		patience := time.NewTimer(checkupWait)
 		defer patience.Stop()
 		select {
@@ -218,14 +220,14 @@ var failedExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: run
 		Do: "run director doctor",
 	}}}
 
-// begin returns the examination that runs, after it began one if the latest diagnosis is too old; nil: none runs. The
+// beginExamination returns the examination that runs, after it began one if the latest diagnosis is too old; nil: none runs. The
 // examination has no context of one of the callers, who may leave.
-func (c *checkup) begin(ctx context.Context) <-chan struct{} {
+func (c *checkup) beginExamination(ctx context.Context) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running == nil && c.now().Sub(c.examinedAt) >= checkupEvery {
+	if c.examination == nil && c.now().Sub(c.examinedAt) >= checkupEvery {
 		running := make(chan struct{})
-		c.running = running
+		c.examination = running
 		go func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkupTime)
 			defer cancel()
@@ -233,9 +235,9 @@ func (c *checkup) begin(ctx context.Context) <-chan struct{} {
 			_ = c.guard.Do("checkup", func() error { found = c.examine(ctx); return nil })
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.diagnosis, c.examinedAt, c.running = found, c.now(), nil
+			c.diagnosis, c.examinedAt, c.examination = found, c.now(), nil
 			close(running)
 		}()
 	}
-	return c.running
+	return c.examination
 }

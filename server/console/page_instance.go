@@ -16,8 +16,8 @@ type instanceView struct {
 	Credential opsview.ServerCredential
 }
 
-var instancePage = page[instanceView]{path: "/instances/:id", template: "instance", every: 2 * time.Second,
-	load: loadInstance}
+var instancePage = page[instanceView]{routePath: "/instances/:id", templateName: "instance", readEvery: 2 * time.Second,
+	loadData: loadInstance}
 
 func loadInstance(ctx context.Context, s Store, q query) (v instanceView, err error) {
 	if v.Instance, err = instanceOf(ctx, s, q.Param("id")); err != nil {
@@ -29,13 +29,13 @@ func loadInstance(ctx context.Context, s Store, q query) (v instanceView, err er
 	}
 	var more bool
 	hosted := opsview.SessionFilter{Region: v.Instance.Region, Instance: v.Instance.Instance}
-	if v.Sessions, more, err = list(ctx, s, opsview.Sessions, hosted, from); err != nil {
+	if v.Sessions, more, err = listView(ctx, s, opsview.Sessions, hosted, from); err != nil {
 		return v, err
 	}
 	if more {
 		v.Next = q.Next("", v.Sessions[len(v.Sessions)-1].ID.String())
 	}
-	if v.Credential, err = one(ctx, s, opsview.ServerCredentials,
+	if v.Credential, err = readRow(ctx, s, opsview.ServerCredentials,
 		opsview.ServerCredentialFilter{Region: v.Instance.Region, Instance: v.Instance.Instance}, "instance_unknown",
 		"no instance %q: ended ones are forgotten after some time", v.Instance.Instance); err != nil {
 		return v, err
@@ -46,7 +46,7 @@ func loadInstance(ctx context.Context, s Store, q query) (v instanceView, err er
 
 // instanceOf returns the game server with an id. Errors: NotFound.
 func instanceOf(ctx context.Context, s Store, id string) (opsview.Instance, error) {
-	return read(ctx, s, func(ctx context.Context, q opsview.Querier) (opsview.Instance, error) {
+	return readOne(ctx, s, func(ctx context.Context, q opsview.Querier) (opsview.Instance, error) {
 		return opsview.ReadInstance(ctx, q, id)
 	}, "instance_unknown", "no instance %q: ended ones are forgotten after some time", id)
 }

@@ -28,27 +28,28 @@ func (v keysView) Of(state string) *opsview.Key {
 	return found
 }
 
-var keysPage = page[keysView]{path: "/keys", template: "keys", every: 5 * time.Second, load: loadKeys}
+var keysPage = page[keysView]{routePath: "/keys", templateName: "keys", readEvery: 5 * time.Second, loadData: loadKeys}
 
 func loadKeys(ctx context.Context, s Store, _ query) (v keysView, err error) {
-	if v.Keys, v.More, err = list(ctx, s, opsview.Keys, opsview.KeyFilter{},
+	if v.Keys, v.More, err = listView(ctx, s, opsview.Keys, opsview.KeyFilter{},
 		opsview.Page{Limit: pageSize}); err != nil {
 		return v, err
 	}
-	if v.KEKs, _, err = list(ctx, s, opsview.KeyEncryptionKeys, opsview.Any{}, opsview.Page{Limit: 100}); err != nil {
+	if v.KEKs, _, err = listView(ctx, s, opsview.KeyEncryptionKeys, opsview.Any{},
+		opsview.Page{Limit: 100}); err != nil {
 		return v, err
 	}
-	v.Enrolments, v.MoreEnrolments, err = list(ctx, s, opsview.Enrolments, opsview.EnrolmentFilter{Useful: true},
+	v.Enrolments, v.MoreEnrolments, err = listView(ctx, s, opsview.Enrolments, opsview.EnrolmentFilter{Useful: true},
 		opsview.Page{Limit: pageSize})
 	return v, err
 }
 
 var taintAction = action{
-	path: "/keys/:kid/taint",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/keys/:kid/taint",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		k, err := keyOf(ctx, s, q.Param("kid"))
 		asked := question{
-			Title: "Taint key " + short(k.KID) + "?", Button: "Taint the key", Danger: true, Back: "/keys",
+			Title: "Taint key " + shortID(k.KID) + "?", Button: "Taint the key", Danger: true, Back: "/keys",
 			Reason: true,
 			Says: []string{
 				"Do this when the private key may have leaked. It leaves the JWKS now, and game servers refuse its tokens once their copies of the JWKS expire.",
@@ -63,14 +64,14 @@ var taintAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).TaintKey(ctx, q.Param("kid"))
-		return outcome(changed, "Key "+q.Param("kid")+" is tainted: it is in no JWKS any more.",
+		return outcomeText(changed, "Key "+q.Param("kid")+" is tainted: it is in no JWKS any more.",
 			"The key was tainted before: nothing changed."), err
 	},
 }
 
 // keyOf returns a signing key. Errors: NotFound.
 func keyOf(ctx context.Context, s Store, kid string) (opsview.Key, error) {
-	return one(ctx, s, opsview.Keys, opsview.KeyFilter{KID: &kid}, "not_found", "There is no key %q.", kid)
+	return readRow(ctx, s, opsview.Keys, opsview.KeyFilter{KID: &kid}, "not_found", "There is no key %q.", kid)
 }
 
 // fieldNext is the hidden field with the next key that the operator saw: sent twice, a form rotates once.
@@ -79,8 +80,8 @@ const fieldNext = "next"
 // rotateAction switches to the next key early.
 func (c *Console) rotateAction() action {
 	return action{
-		path: "/keys/rotate",
-		ask: func(ctx context.Context, s Store, q query) (question, error) {
+		routePath: "/keys/rotate",
+		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			v, err := loadKeys(ctx, s, q)
 			next := ""
 			if k := v.Of("next"); k != nil {
@@ -104,9 +105,9 @@ func (c *Console) rotateAction() action {
 			if k := v.Of("next"); k != nil && k.KID != d.Values[fieldNext] {
 				return "The next key is another one by now: nothing changed.", nil
 			}
-			made, err := c.Rotate(ctx, s.As(d.Actor))
+			made, err := c.options.Rotate(ctx, s.As(d.Actor))
 			return "The next key takes over as soon as all verifiers can know it; " +
-				plural(len(made), "key was made.", "keys were made."), err
+				pluralText(len(made), "key was made.", "keys were made."), err
 		},
 	}
 }

@@ -30,14 +30,16 @@ var minutesField = field{Name: "minutes", Label: "For how many minutes", Number:
 
 var roomDeeds = []roomDeed{
 	{
-		path: "/lobby/kick", title: "Take out of the room: ", ofPlayer: true, button: "Kick", outcome: " has left the room.",
+		path: "/lobby/kick", title: "Take out of the room: ", ofPlayer: true, button: "Kick",
+		outcome: " has left the room.",
 		effects: []string{"The player leaves the room, and its invitations end. It may join again."},
 		do: func(ctx context.Context, in db.RoomAct, player string, _ deed) error {
 			return in.Kick(ctx, player)
 		},
 	},
 	{
-		path: "/lobby/ban", title: "Ban from the room: ", ofPlayer: true, button: "Ban", outcome: " is banned from the room.",
+		path: "/lobby/ban", title: "Ban from the room: ", ofPlayer: true, button: "Ban",
+		outcome: " is banned from the room.",
 		effects: []string{"The player leaves the room and cannot join it again.", "A pardon ends the ban."},
 		fields:  []field{minutesField},
 		do: func(ctx context.Context, in db.RoomAct, player string, d deed) error {
@@ -45,7 +47,8 @@ var roomDeeds = []roomDeed{
 		},
 	},
 	{
-		path: "/lobby/mute", title: "Mute in the room: ", ofPlayer: true, button: "Mute", outcome: " is muted in the room.",
+		path: "/lobby/mute", title: "Mute in the room: ", ofPlayer: true, button: "Mute",
+		outcome: " is muted in the room.",
 		effects: []string{"What the player says in the room is refused.", "A pardon ends it."},
 		fields:  []field{minutesField},
 		do: func(ctx context.Context, in db.RoomAct, player string, d deed) error {
@@ -53,7 +56,8 @@ var roomDeeds = []roomDeed{
 		},
 	},
 	{
-		path: "/lobby/pardon", title: "Pardon in the room: ", ofPlayer: true, button: "Pardon", outcome: " is pardoned.",
+		path: "/lobby/pardon", title: "Pardon in the room: ", ofPlayer: true, button: "Pardon",
+		outcome: " is pardoned.",
 		effects: []string{"The ban and the mute of the player in this room end."},
 		do: func(ctx context.Context, in db.RoomAct, player string, _ deed) error {
 			return in.Pardon(ctx, player)
@@ -61,7 +65,8 @@ var roomDeeds = []roomDeed{
 	},
 	{
 		path: "/lobby/close", title: "End the room ", button: "End the room", isDanger: true, outcome: " has ended.",
-		effects: []string{"All members leave it, and a party leaves the queue.", "Whoever joins its id next makes a new room.",
+		effects: []string{"All members leave it, and a party leaves the queue.",
+			"Whoever joins its id next makes a new room.",
 			"This cannot be undone."},
 		do: func(ctx context.Context, in db.RoomAct, _ string, _ deed) error { return in.Close(ctx) },
 	},
@@ -96,26 +101,27 @@ func inTime(d deed, do func(lasts time.Duration) error) error {
 	return do(time.Duration(minutes) * time.Minute)
 }
 
-func (r roomDeed) subject(q query) string {
+func (r roomDeed) subjectOf(q query) string {
 	if r.ofPlayer {
 		return q.Get("player")
 	}
 	return q.Get("room")
 }
 
-func (r roomDeed) action() action {
+func (r roomDeed) actionOf() action {
 	return action{
-		path: r.path,
-		ask: func(ctx context.Context, s Store, q query) (question, error) {
+		routePath: r.path,
+		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			room, err := s.LobbyDetails(ctx, q.Get("project"), q.Get("room"))
 			back := lobbyPath(q)
 			if r.isDanger {
-				back = lobbiesPage.path
+				back = lobbiesPage.routePath
 			}
 			back = backToPlayer(q, back)
 			says := append([]string{"Room " + room.Room + ", a " + room.Type + " with " +
-				plural(len(room.Members), "member", "members") + "."}, r.effects...)
-			return question{Title: r.title + r.subject(q) + "?", Says: says, Button: r.button, Danger: r.isDanger, Back: back,
+				pluralText(len(room.Members), "member", "members") + "."}, r.effects...)
+			return question{Title: r.title + r.subjectOf(q) + "?", Says: says, Button: r.button, Danger: r.isDanger,
+				Back:   back,
 				Reason: isFromPlayer(q), NoReason: r.noReason, Fields: append([]field{}, r.fields...)}, err
 		},
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
@@ -123,9 +129,9 @@ func (r roomDeed) action() action {
 			err := r.do(ctx, in, q.Get("player"), d)
 			// Not the room, which the question has found: the player has left it meanwhile.
 			if fault.Is(err, fault.NotFound) && r.ofPlayer {
-				return r.subject(q) + " is not in the room: nothing changed.", nil
+				return r.subjectOf(q) + " is not in the room: nothing changed.", nil
 			}
-			return r.subject(q) + r.outcome, err
+			return r.subjectOf(q) + r.outcome, err
 		},
 	}
 }

@@ -18,8 +18,8 @@ type matchView struct {
 
 // matchPage explains a match.
 func matchPage(e Explainer) page[matchView] {
-	return page[matchView]{path: "/matches/:id", template: "match",
-		load: func(ctx context.Context, _ Store, q query) (v matchView, err error) {
+	return page[matchView]{routePath: "/matches/:id", templateName: "match",
+		loadData: func(ctx context.Context, _ Store, q query) (v matchView, err error) {
 			id, err := idParam(q, "match")
 			if err != nil {
 				return v, err

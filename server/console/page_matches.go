@@ -25,8 +25,8 @@ type matchesView struct {
 // matchesPage shows the matches of a universe, and how good those of the last hour are. At 100 matches a second the
 // measures take 60 ms of the database.
 func matchesPage(universe string) page[matchesView] {
-	return page[matchesView]{path: "/matches", template: "matches", every: 30 * time.Second,
-		load: func(ctx context.Context, s Store, q query) (v matchesView, err error) {
+	return page[matchesView]{routePath: "/matches", templateName: "matches", readEvery: 30 * time.Second,
+		loadData: func(ctx context.Context, s Store, q query) (v matchesView, err error) {
 			v.Profile = q.Get("profile")
 			f := opsview.MatchFilter{Universe: universe, Profile: v.Profile}
 			if !q.Paged() {
@@ -34,7 +34,7 @@ func matchesPage(universe string) page[matchesView] {
 					return v, err
 				}
 			}
-			profiles, _, err := list(ctx, s, opsview.Profiles, opsview.ProfileFilter{Universe: universe},
+			profiles, _, err := listView(ctx, s, opsview.Profiles, opsview.ProfileFilter{Universe: universe},
 				opsview.Page{Limit: opsview.MaxProfiles})
 			if err != nil {
 				return v, err
@@ -47,10 +47,10 @@ func matchesPage(universe string) page[matchesView] {
 }
 
 func (v *matchesView) loadPresent(ctx context.Context, s Store, f opsview.MatchFilter) (err error) {
-	if v.Live, v.MoreLive, err = list(ctx, s, opsview.Matches, f, opsview.Page{Limit: pageSize}); err != nil {
+	if v.Live, v.MoreLive, err = listView(ctx, s, opsview.Matches, f, opsview.Page{Limit: pageSize}); err != nil {
 		return err
 	}
-	minutes, _, err := list(ctx, s, opsview.MatchMinutes, opsview.MinuteFilter(f),
+	minutes, _, err := listView(ctx, s, opsview.MatchMinutes, opsview.MinuteFilter(f),
 		opsview.Page{Limit: opsview.MaxMinutes})
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (v *matchesView) loadPast(ctx context.Context, s Store, q query, f opsview.
 	if timeErr == nil && idErr == nil { // a malformed key is the first page
 		committed.Until, from.After = before, []any{before, id}
 	}
-	past, more, err := list(ctx, s, opsview.PastMatches, committed, from)
+	past, more, err := listView(ctx, s, opsview.PastMatches, committed, from)
 	v.Past = past
 	if more {
 		last := past[len(past)-1]
@@ -99,8 +99,8 @@ func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) [
 			measures = append(measures, m.Measure)
 			means[m.Measure], peaks[m.Measure] = newTimeline(now, hour), newTimeline(now, hour)
 		}
-		means[m.Measure].highest(m.Minute, m.Mean)
-		peaks[m.Measure].highest(m.Minute, m.Highest)
+		means[m.Measure].keepHighest(m.Minute, m.Mean)
+		peaks[m.Measure].keepHighest(m.Minute, m.Highest)
 	}
 	if len(measures) == 0 {
 		return nil
@@ -109,11 +109,11 @@ func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) [
 		matches.values[last] = -1
 	}
 	slices.SortFunc(measures, func(a, b string) int { return strings.Compare(measureOrder(a), measureOrder(b)) })
-	plots := []plotData{matches.plot("Matches, each minute", "", series{"matches", matches.values})}
+	plots := []plotData{matches.plotOf("Matches, each minute", "", series{"matches", matches.values})}
 	for _, name := range measures[:min(len(measures), maxPlots)] {
 		title, unit := measureName(name)
-		plots = append(plots, means[name].plot(title, unit, series{"highest", peaks[name].gaps()},
-			series{"mean", means[name].gaps()}))
+		plots = append(plots, means[name].plotOf(title, unit, series{"highest", peaks[name].valuesWithGaps()},
+			series{"mean", means[name].valuesWithGaps()}))
 	}
 	return plots
 }

@@ -45,8 +45,8 @@ func isWaiting(state string) bool { return ticketWaits[state] != "" }
 
 // playerPage looks for a player by the sub of the access token. universe is the region of tickets.
 func playerPage(universe string) page[playerView] {
-	return page[playerView]{path: "/players", template: "player", every: 3 * time.Second,
-		load: func(ctx context.Context, s Store, q query) (v playerView, err error) {
+	return page[playerView]{routePath: "/players", templateName: "player", readEvery: 3 * time.Second,
+		loadData: func(ctx context.Context, s Store, q query) (v playerView, err error) {
 			if v.Player = q.Get("q"); v.Player == "" {
 				return v.withRecent(ctx, s, q)
 			}
@@ -83,7 +83,7 @@ func (v playerView) withRecent(ctx context.Context, s Store, q query) (playerVie
 	if before, err := time.Parse(time.RFC3339Nano, first); err == nil { // a malformed key is the first page
 		from.After = []any{before, second}
 	}
-	found, more, err := list(ctx, s, opsview.RecentRefusals, opsview.RecentRefusalFilter{Code: v.Code}, from)
+	found, more, err := listView(ctx, s, opsview.RecentRefusals, opsview.RecentRefusalFilter{Code: v.Code}, from)
 	if v.Recent = found; more {
 		last := found[len(found)-1]
 		v.Next = q.Next(last.LastAt.UTC().Format(time.RFC3339Nano), last.Player)

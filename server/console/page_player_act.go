@@ -33,30 +33,30 @@ func backToPlayer(q query, otherwise string) string {
 
 // SeatPath is the action that frees a seat of the player, and comes back to the player.
 func (playerView) SeatPath(seat opsview.Seat) string {
-	return query{path: sessionPath(seat.Session) + "/free",
+	return query{escapedPath: sessionPath(seat.Session) + "/free",
 		values: url.Values{playerParam: {seat.Player}, fromParam: {fromPlayer}}}.URL()
 }
 
 // SeatPath is the action that frees a seat of the session.
 func (sessionView) SeatPath(seat opsview.Seat) string {
-	return query{path: sessionPath(seat.Session) + "/free"}.With(playerParam, seat.Player)
+	return query{escapedPath: sessionPath(seat.Session) + "/free"}.With(playerParam, seat.Player)
 }
 
 // TicketPath is the action that cancels a ticket of the player.
 func (v playerView) TicketPath(ticket string) string {
-	return query{path: ticketPath(ticket) + "/cancel",
+	return query{escapedPath: ticketPath(ticket) + "/cancel",
 		values: url.Values{playerParam: {v.Player}, fromParam: {fromPlayer}}}.URL()
 }
 
 // RoomPath is the action that takes the player out of a room of the realtime lobby, and comes back to the player.
 func (playerView) RoomPath(m opsview.LobbyMember) string {
-	return query{path: "/lobby/kick", values: url.Values{"project": {m.Project}, "room": {m.Room},
+	return query{escapedPath: "/lobby/kick", values: url.Values{"project": {m.Project}, "room": {m.Room},
 		playerParam: {m.Player}, fromParam: {fromPlayer}}}.URL()
 }
 
 var freeSeatAction = action{
-	path: "/sessions/:id/free",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/sessions/:id/free",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		player := q.Get(playerParam)
 		v, err := loadSession(ctx, s, q)
 		if err != nil {
@@ -72,7 +72,7 @@ var freeSeatAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).FreeSeat(ctx, q.Param("id"), q.Get(playerParam), d.Reason)
-		return outcome(changed, "The seat is free: "+d.Reason, "The player left before: nothing changed."), err
+		return outcomeText(changed, "The seat is free: "+d.Reason, "The player left before: nothing changed."), err
 	},
 }
 
@@ -90,29 +90,29 @@ func freedSeatSays(v sessionView, seat opsview.Seat) []string {
 // cancelTicketAction takes a ticket of a universe out of the queue.
 func cancelTicketAction(universe string) action {
 	return action{
-		path: "/tickets/:id/cancel",
-		ask: func(ctx context.Context, s Store, q query) (question, error) {
+		routePath: "/tickets/:id/cancel",
+		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			id := q.Param("id")
 			if !db.IssuedHere(universe, db.TicketID, id) {
 				return question{}, &fault.Error{Kind: fault.NotFound, Code: "ticket_unknown",
 					Detail: "there is no ticket " + id}
 			}
-			waiting, _, err := list(ctx, s, opsview.WaitingTickets,
+			waiting, _, err := listView(ctx, s, opsview.WaitingTickets,
 				opsview.WaitingTicketFilter{Universe: universe, Ticket: id}, opsview.Page{Limit: 1})
 			says := []string{"The ticket has left the queue: nothing would change."}
 			if len(waiting) > 0 {
 				says = []string{
 					fmt.Sprintf("%s of it lose their place in the queue.",
-						plural(len(waiting[0].Players), "player", "players")),
+						pluralText(len(waiting[0].Players), "player", "players")),
 					"They are told that an operator took it out of the queue, and may queue again.",
 				}
 			}
-			return question{Title: "Cancel ticket " + short(id) + "?", Button: "Cancel the ticket", Danger: true,
+			return question{Title: "Cancel ticket " + shortID(id) + "?", Button: "Cancel the ticket", Danger: true,
 				Reason: true, Back: backToPlayer(q, ticketPath(id)), Says: says}, err
 		},
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 			changed, err := s.As(d.Actor).CancelTicket(ctx, universe, q.Param("id"), d.Reason)
-			return outcome(changed, "The ticket has left the queue: "+d.Reason,
+			return outcomeText(changed, "The ticket has left the queue: "+d.Reason,
 				"The ticket left the queue before: nothing changed."), err
 		},
 	}

@@ -17,14 +17,15 @@ func (v playerView) ErasePath() string { return ofPlayer("/players/erase", v.Pla
 func (v playerView) ExportPath() string { return ofPlayer("/players/export", v.Player) }
 
 func ofPlayer(path, player string) string {
-	return query{path: path, values: url.Values{playerParam: {player}}}.URL()
+	return query{escapedPath: path, values: url.Values{playerParam: {player}}}.URL()
 }
 
 var erasePlayerAction = action{
-	path: "/players/erase",
-	ask: func(_ context.Context, _ Store, q query) (question, error) {
+	routePath: "/players/erase",
+	askFirst: func(_ context.Context, _ Store, q query) (question, error) {
 		player := q.Get(playerParam)
-		return question{Title: "Erase " + player + "?", Button: "Erase the player", Danger: true, Reason: true, Back: "/players",
+		return question{Title: "Erase " + player + "?", Button: "Erase the player", Danger: true, Reason: true,
+			Back: "/players",
 			Says: []string{
 				"What backends have stored of the player, refusals, latencies and messages are deleted.",
 				"Seats are freed, also of a player who plays now; tickets leave the queue; sessions of the realtime lobby end.",
@@ -35,23 +36,24 @@ var erasePlayerAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		erased, err := s.As(d.Actor).ErasePlayer(ctx, q.Get(playerParam), d.Reason)
-		return outcome(erased.Rows > 0, fmt.Sprintf("The player is erased, in %s.", plural(int(erased.Rows), "row", "rows")),
+		return outcomeText(erased.ChangedRows > 0,
+			fmt.Sprintf("The player is erased, in %s.", pluralText(int(erased.ChangedRows), "row", "rows")),
 			"Nothing was known of the player."), err
 	},
 }
 
 // exportPlayer answers with what is known of a player, as the JSON that director players export prints.
 func (c *Console) exportPlayer(g *gin.Context) {
-	ctx, cancel := c.bounded(g.Request.Context())
+	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
-	export, err := c.Store.ExportPlayer(ctx, queryOf(g).Get(playerParam))
+	export, err := c.options.Store.ExportPlayer(ctx, queryOf(g).Get(playerParam))
 	if err != nil {
-		c.fail(g, err)
+		c.failPage(g, err)
 		return
 	}
 	file, err := json.MarshalIndent(export, "", "  ")
 	if err != nil {
-		c.fail(g, err)
+		c.failPage(g, err)
 		return
 	}
 	g.Header("Content-Disposition", `attachment; filename="player.json"`)

@@ -10,14 +10,14 @@ import (
 )
 
 var scaleAction = action{
-	path: "/pools/:region/:app/:version/scale",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/pools/:region/:app/:version/scale",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		p, err := poolOf(ctx, s, q)
 		return question{
 			Title: "Scale " + poolName(p) + "?", Button: "Scale", Back: "/deployments",
 			Says: []string{
-				"The pool has " + plural(p.Servers, "server", "servers") + " that run or start, " +
-					plural(p.Busy, "of them", "of them") + " with players.",
+				"The pool has " + pluralText(p.Servers, "server", "servers") + " that run or start, " +
+					pluralText(p.Busy, "of them", "of them") + " with players.",
 				"Workers start servers, or end empty ones, until the numbers hold. No server with players ends for this.",
 				"With a maximum of 0 the pool is off.",
 			},
@@ -40,7 +40,7 @@ var scaleAction = action{
 		}
 		changed, err := s.As(d.Actor).Because(d.Reason).ScalePool(ctx, q.Param("region"), q.Param("app"),
 			q.Param("version"), least, most)
-		return outcome(changed, "The pool has other limits now: workers start or end servers.",
+		return outcomeText(changed, "The pool has other limits now: workers start or end servers.",
 			"The pool had these limits already: nothing changed."), err
 	},
 }
@@ -49,28 +49,29 @@ var scaleAction = action{
 func poolName(p opsview.Pool) string { return p.App + " " + p.Version + " in " + p.Region }
 
 var pausePoolAction = action{
-	path: "/pools/:region/:app/:version/pause",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/pools/:region/:app/:version/pause",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		p, err := poolOf(ctx, s, q)
 		return question{
 			Title: "Pause " + poolName(p) + "?", Button: "Pause", Back: "/deployments", Reason: true,
 			Says: []string{
 				"The pool starts no servers until somebody resumes it, also when players wait.",
-				"Its " + plural(p.Servers, "server", "servers") + " that run or start stay, and their players play on.",
+				"Its " + pluralText(p.Servers, "server", "servers") +
+					" that run or start stay, and their players play on.",
 			},
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).PausePool(ctx, q.Param("region"), q.Param("app"),
 			q.Param("version"), time.Time{})
-		return outcome(changed, "The pool is paused: it starts no servers.",
+		return outcomeText(changed, "The pool is paused: it starts no servers.",
 			"The pool was paused for this reason already: nothing changed."), err
 	},
 }
 
 var resumePoolAction = action{
-	path: "/pools/:region/:app/:version/resume",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/pools/:region/:app/:version/resume",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		p, err := poolOf(ctx, s, q)
 		return question{
 			Title: "Resume " + poolName(p) + "?", Button: "Resume", Back: "/deployments",
@@ -83,14 +84,14 @@ var resumePoolAction = action{
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).ResumePool(ctx, q.Param("region"), q.Param("app"),
 			q.Param("version"))
-		return outcome(changed, "The pool starts servers again.", "The pool was not paused: nothing changed."), err
+		return outcomeText(changed, "The pool starts servers again.", "The pool was not paused: nothing changed."), err
 	},
 }
 
 // poolOf returns the pool that a path names. Errors: NotFound.
 func poolOf(ctx context.Context, s Store, q query) (opsview.Pool, error) {
 	f := opsview.PoolFilter{Region: q.Param("region"), App: q.Param("app"), Version: q.Param("version")}
-	return one(ctx, s, opsview.Pools, f, "pool_unknown", "there is no such pool")
+	return readRow(ctx, s, opsview.Pools, f, "pool_unknown", "there is no such pool")
 }
 
 func wholeNumber(d deed, name, noun string) (int32, error) {

@@ -19,20 +19,21 @@ type poolView struct {
 // forecastHours are the hours of the next day that the page lists.
 const forecastHours = 24
 
-var poolPage = page[poolView]{path: "/pools/:region/:app/:version", template: "pool", every: 5 * time.Second, load: loadPool}
+var poolPage = page[poolView]{routePath: "/pools/:region/:app/:version", templateName: "pool",
+	readEvery: 5 * time.Second, loadData: loadPool}
 
 func loadPool(ctx context.Context, s Store, q query) (v poolView, err error) {
 	if v.Pool, err = poolOf(ctx, s, q); err != nil {
 		return v, err
 	}
 	f := opsview.PoolFilter{Region: v.Pool.Region, App: v.Pool.App, Version: v.Pool.Version}
-	if v.Schedules, _, err = list(ctx, s, opsview.PoolSchedules, f, opsview.Page{Limit: maxPools}); err != nil {
+	if v.Schedules, _, err = listView(ctx, s, opsview.PoolSchedules, f, opsview.Page{Limit: maxPools}); err != nil {
 		return v, err
 	}
-	if v.Record, err = one(ctx, s, opsview.ForecastErrors, f, "pool_unknown", "there is no such pool"); err != nil {
+	if v.Record, err = readRow(ctx, s, opsview.ForecastErrors, f, "pool_unknown", "there is no such pool"); err != nil {
 		return v, err
 	}
-	hours, _, err := list(ctx, s, opsview.Forecasts, f, opsview.Page{Limit: opsview.MaxPage})
+	hours, _, err := listView(ctx, s, opsview.Forecasts, f, opsview.Page{Limit: opsview.MaxPage})
 	if err != nil {
 		return v, err
 	}
@@ -45,9 +46,11 @@ func loadPool(ctx context.Context, s Store, q query) (v poolView, err error) {
 func forecastPlot(hours []opsview.ForecastHour) plotData {
 	expected, used := series{Name: "forecast"}, series{Name: "needed by players"}
 	for _, h := range hours {
-		expected.Values, used.Values = append(expected.Values, countOrGap(h.Expected)), append(used.Values, countOrGap(h.Used))
+		expected.Values, used.Values = append(expected.Values, countOrGap(h.Expected)), append(used.Values,
+			countOrGap(h.Used))
 	}
-	p := plotData{Title: "Servers in the last seven days, highest of each hour", Step: time.Hour, Lines: []series{used, expected}}
+	p := plotData{Title: "Servers in the last seven days, highest of each hour", Step: time.Hour,
+		Lines: []series{used, expected}}
 	if len(hours) > 0 {
 		p.From, p.Until = hours[0].Hour, hours[len(hours)-1].Hour
 	}

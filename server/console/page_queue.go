@@ -47,8 +47,8 @@ const builtInPrefix = "realtime-"
 // queuePage shows the queue of a universe, and the waits of its last hour. Those are read rarely, because their cost
 // grows with the tickets of that hour.
 func queuePage(universe string, e Explainer) page[queueView] {
-	return page[queueView]{path: "/queue", template: "queue", every: 10 * time.Second,
-		load: func(ctx context.Context, s Store, q query) (v queueView, err error) {
+	return page[queueView]{routePath: "/queue", templateName: "queue", readEvery: 10 * time.Second,
+		loadData: func(ctx context.Context, s Store, q query) (v queueView, err error) {
 			v.Profile = q.Get("profile")
 			v.State, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.QueueState, error) {
 				return opsview.ReadQueue(ctx, r, universe)
@@ -66,13 +66,13 @@ func queuePage(universe string, e Explainer) page[queueView] {
 				return v, nil
 			}
 			minutes := opsview.MinuteFilter{Universe: universe, Profile: v.Profile}
-			waits, _, err := list(ctx, s, opsview.QueueWaits, minutes, opsview.Page{Limit: opsview.MaxMinutes})
+			waits, _, err := listView(ctx, s, opsview.QueueWaits, minutes, opsview.Page{Limit: opsview.MaxMinutes})
 			v.Any = len(waits) > 0
 			v.Waits, v.Left = waitPlots(waits, time.Now())
 			if err != nil {
 				return v, err
 			}
-			v.Estimates, _, err = list(ctx, s, opsview.Estimates, minutes, opsview.Page{Limit: opsview.MaxPage})
+			v.Estimates, _, err = listView(ctx, s, opsview.Estimates, minutes, opsview.Page{Limit: opsview.MaxPage})
 			return v, err
 		}}
 }
@@ -132,7 +132,7 @@ func readTickets(ctx context.Context, s Store, q query, universe string, e Expla
 		from.After = []any{queued, second}
 	}
 	f := opsview.WaitingTicketFilter{Universe: universe, Profile: q.Get("profile")}
-	found, more, err := list(ctx, s, opsview.WaitingTickets, f, from)
+	found, more, err := listView(ctx, s, opsview.WaitingTickets, f, from)
 	if err != nil || len(found) == 0 {
 		return waitingList{IsSurveyed: true}, err
 	}
@@ -180,16 +180,16 @@ func waitPlots(waits []opsview.QueueWait, now time.Time) (waited, left plotData)
 	assigned, others := newTimeline(now, hour), newTimeline(now, hour)
 	for _, w := range waits {
 		if w.Outcome != "assigned" {
-			others.add(w.Minute, float64(w.Tickets))
+			others.addValue(w.Minute, float64(w.Tickets))
 			continue
 		}
-		p50.highest(w.Minute, w.P50.Seconds())
-		p95.highest(w.Minute, w.P95.Seconds())
-		assigned.add(w.Minute, float64(w.Tickets))
+		p50.keepHighest(w.Minute, w.P50.Seconds())
+		p95.keepHighest(w.Minute, w.P95.Seconds())
+		assigned.addValue(w.Minute, float64(w.Tickets))
 	}
-	waited = p95.plot("Seconds that assigned tickets had waited", " s", series{"95 %", p95.gaps()},
-		series{"half", p50.gaps()})
-	left = assigned.plot("Tickets that left the queue, each minute", "", series{"assigned", assigned.values},
+	waited = p95.plotOf("Seconds that assigned tickets had waited", " s", series{"95 %", p95.valuesWithGaps()},
+		series{"half", p50.valuesWithGaps()})
+	left = assigned.plotOf("Tickets that left the queue, each minute", "", series{"assigned", assigned.values},
 		series{"declined, cancelled or expired", others.values})
 	return waited, left
 }

@@ -15,8 +15,8 @@ type roomsView struct {
 	Filtered bool
 }
 
-var roomsPage = page[roomsView]{path: "/rooms", template: "rooms", every: 3 * time.Second,
-	load: func(ctx context.Context, s Store, q query) (v roomsView, err error) {
+var roomsPage = page[roomsView]{routePath: "/rooms", templateName: "rooms", readEvery: 3 * time.Second,
+	loadData: func(ctx context.Context, s Store, q query) (v roomsView, err error) {
 		f := opsview.RoomFilter{Text: q.Get("text")}
 		v.Filtered = f.Text != ""
 		v.Rooms, v.Next, err = roomPage(ctx, s, q, f)
@@ -31,7 +31,8 @@ type lobbiesView struct {
 	Filtered bool
 }
 
-var lobbiesPage = page[lobbiesView]{path: "/lobbies", template: "lobbies", every: 3 * time.Second, load: loadLobbies}
+var lobbiesPage = page[lobbiesView]{routePath: "/lobbies", templateName: "lobbies", readEvery: 3 * time.Second,
+	loadData: loadLobbies}
 
 func loadLobbies(ctx context.Context, s Store, q query) (v lobbiesView, err error) {
 	f := opsview.LobbyFilter{Project: q.Get("project"), Text: q.Get("text")}
@@ -42,11 +43,11 @@ func loadLobbies(ctx context.Context, s Store, q query) (v lobbiesView, err erro
 		project, room, _ := strings.Cut(rest, "~")
 		from.After = []any{region, project, room}
 	}
-	if v.Totals, _, err = list(ctx, s, opsview.LobbyTotals, opsview.Any{}, opsview.Page{Limit: 100}); err != nil {
+	if v.Totals, _, err = listView(ctx, s, opsview.LobbyTotals, opsview.Any{}, opsview.Page{Limit: 100}); err != nil {
 		return v, err
 	}
 	var more bool
-	if v.Rooms, more, err = list(ctx, s, opsview.Lobbies, f, from); more {
+	if v.Rooms, more, err = listView(ctx, s, opsview.Lobbies, f, from); more {
 		last := v.Rooms[len(v.Rooms)-1]
 		v.Next = q.Next(last.Region, last.Project+"~"+last.Room)
 	}

@@ -20,15 +20,15 @@ type sessionView struct {
 	Teams                      bool // some seat has a team
 }
 
-var sessionPage = page[sessionView]{path: "/sessions/:id", template: "session", every: 2 * time.Second,
-	load: loadSession}
+var sessionPage = page[sessionView]{routePath: "/sessions/:id", templateName: "session", readEvery: 2 * time.Second,
+	loadData: loadSession}
 
 func loadSession(ctx context.Context, s Store, q query) (v sessionView, err error) {
 	region, id, err := db.ParseSessionID(q.Param("id"))
 	if err != nil {
 		return v, err
 	}
-	v.History, err = read(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.SessionHistory, error) {
+	v.History, err = readOne(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.SessionHistory, error) {
 		return opsview.ReadSession(ctx, r, region, id)
 	}, "session_unknown", "no session %s: closed ones are forgotten after some time", q.Param("id"))
 	if err != nil {
@@ -52,14 +52,14 @@ func loadSession(ctx context.Context, s Store, q query) (v sessionView, err erro
 }
 
 var closeAction = action{
-	path: "/sessions/:id/close",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/sessions/:id/close",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		v, err := loadSession(ctx, s, q)
 		asked := question{
-			Title: "Close session " + short(v.ID) + "?", Button: "Close the session", Danger: true,
+			Title: "Close session " + shortID(v.ID) + "?", Button: "Close the session", Danger: true,
 			Back: sessionPath(v.ID), Reason: true,
 			Says: []string{
-				fmt.Sprintf("%s lose their seats in %s on %s.", plural(v.Players, "player", "players"), v.Mode,
+				fmt.Sprintf("%s lose their seats in %s on %s.", pluralText(v.Players, "player", "players"), v.Mode,
 					v.Instance),
 				"The game server gets room for another session; it sees the end in its list of sessions.",
 				"This cannot be undone.",

@@ -29,8 +29,8 @@ type ticketView struct {
 
 // ticketPage explains a ticket. It is not live, because an explanation reads the whole queue.
 func ticketPage(universe string, e Explainer) page[ticketView] {
-	return page[ticketView]{path: "/tickets/:id", template: "ticket",
-		load: func(ctx context.Context, s Store, q query) (v ticketView, err error) {
+	return page[ticketView]{routePath: "/tickets/:id", templateName: "ticket",
+		loadData: func(ctx context.Context, s Store, q query) (v ticketView, err error) {
 			if v.Ticket, err = e.Ticket(ctx, q.Param("id")); err != nil {
 				return v, err
 			}
@@ -43,7 +43,7 @@ func ticketPage(universe string, e Explainer) page[ticketView] {
 // ticketStates returns the states of a ticket in their order, at most 200. A ticket of which no state is known has
 // none.
 func ticketStates(ctx context.Context, s Store, universe, ticket string) ([]opsview.TicketState, error) {
-	states, _, err := list(ctx, s, opsview.TicketStates, opsview.TicketFilter{Universe: universe, Ticket: ticket},
+	states, _, err := listView(ctx, s, opsview.TicketStates, opsview.TicketFilter{Universe: universe, Ticket: ticket},
 		opsview.Page{Limit: 200})
 	return states, err
 }

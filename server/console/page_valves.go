@@ -16,10 +16,11 @@ type valvesView struct {
 	Valves []opsview.Valve
 }
 
-var valvesPage = page[valvesView]{path: "/valves", template: "valves", every: 2 * time.Second, load: loadValves}
+var valvesPage = page[valvesView]{routePath: "/valves", templateName: "valves", readEvery: 2 * time.Second,
+	loadData: loadValves}
 
 func loadValves(ctx context.Context, s Store, _ query) (v valvesView, err error) {
-	v.Valves, _, err = list(ctx, s, opsview.Valves, opsview.ValveFilter{}, opsview.Page{Limit: opsview.MaxPage})
+	v.Valves, _, err = listView(ctx, s, opsview.Valves, opsview.ValveFilter{}, opsview.Page{Limit: opsview.MaxPage})
 	return v, err
 }
 
@@ -29,12 +30,12 @@ func valveOf(ctx context.Context, s Store, q query) (opsview.Valve, error) {
 	if name == "" {
 		return opsview.Valve{}, fault.New(fault.NotFound, "not_found", "There is no such valve.")
 	}
-	return one(ctx, s, opsview.Valves, opsview.ValveFilter{Name: name}, "not_found", "There is no valve %q.", name)
+	return readRow(ctx, s, opsview.Valves, opsview.ValveFilter{Name: name}, "not_found", "There is no valve %q.", name)
 }
 
 var limitValveAction = action{
-	path: "/valves/:name/limit",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/valves/:name/limit",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		v, err := valveOf(ctx, s, q)
 		most := "0"
 		if v.MaxPlayers != nil {
@@ -68,18 +69,19 @@ var limitValveAction = action{
 		}
 		changed, err := s.As(d.Actor).Because(d.Reason).SetValve(ctx, q.Param("name"),
 			db.ValveSettings{Rate: &rate, MaxPlayers: &most})
-		return outcome(changed, "The valve limits who enters.", "It had these limits already: nothing changed."), err
+		return outcomeText(changed, "The valve limits who enters.",
+			"It had these limits already: nothing changed."), err
 	},
 }
 
 var openValveAction = action{
-	path: "/valves/:name/open",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/valves/:name/open",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		v, err := valveOf(ctx, s, q)
 		return question{
 			Title: "Let everybody in by valve " + v.Name + "?", Button: "Open", Back: "/valves",
 			Says: []string{
-				plural(v.Waiting, "player who waits enters", "players who wait enter") +
+				pluralText(v.Waiting, "player who waits enters", "players who wait enter") +
 					" at once, and so does everybody who comes.",
 				"The line is forgotten. The limits stay for the next time.",
 			},
@@ -87,18 +89,18 @@ var openValveAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).OpenValve(ctx, q.Param("name"))
-		return outcome(changed, "The valve is open.", "It was open before: nothing changed."), err
+		return outcomeText(changed, "The valve is open.", "It was open before: nothing changed."), err
 	},
 }
 
 var closeValveAction = action{
-	path: "/valves/:name/close",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/valves/:name/close",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		v, err := valveOf(ctx, s, q)
 		return question{
 			Title: "Admit nobody by valve " + v.Name + "?", Button: "Close", Back: "/valves", Reason: true,
 			Says: []string{
-				plural(v.Players, "player who is in stays", "players who are in stay") +
+				pluralText(v.Players, "player who is in stays", "players who are in stay") +
 					" in. Those who wait keep their places, and others get places behind them.",
 				"Nobody enters until somebody limits or opens the valve.",
 			},
@@ -106,6 +108,6 @@ var closeValveAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).CloseValve(ctx, q.Param("name"))
-		return outcome(changed, "The valve is closed.", "It was closed before: nothing changed."), err
+		return outcomeText(changed, "The valve is closed.", "It was closed before: nothing changed."), err
 	},
 }

@@ -17,10 +17,12 @@ type webhooksView struct {
 	Webhooks []opsview.Webhook
 }
 
-var webhooksPage = page[webhooksView]{path: "/webhooks", template: "webhooks", every: 3 * time.Second, load: loadWebhooks}
+var webhooksPage = page[webhooksView]{routePath: "/webhooks", templateName: "webhooks", readEvery: 3 * time.Second,
+	loadData: loadWebhooks}
 
 func loadWebhooks(ctx context.Context, s Store, _ query) (v webhooksView, err error) {
-	v.Webhooks, _, err = list(ctx, s, opsview.Webhooks, opsview.WebhookFilter{}, opsview.Page{Limit: opsview.MaxPage})
+	v.Webhooks, _, err = listView(ctx, s, opsview.Webhooks, opsview.WebhookFilter{},
+		opsview.Page{Limit: opsview.MaxPage})
 	return v, err
 }
 
@@ -31,13 +33,15 @@ type webhookView struct {
 	HasMore    bool                      // further ones exist
 }
 
-var webhookPage = page[webhookView]{path: "/webhooks/:name", template: "webhook", every: 3 * time.Second, load: loadWebhook}
+var webhookPage = page[webhookView]{routePath: "/webhooks/:name", templateName: "webhook", readEvery: 3 * time.Second,
+	loadData: loadWebhook}
 
 func loadWebhook(ctx context.Context, s Store, q query) (v webhookView, err error) {
 	if v.Webhook, err = webhookOf(ctx, s, q); err != nil {
 		return v, err
 	}
-	v.Deliveries, v.HasMore, err = list(ctx, s, opsview.WebhookDeliveries, opsview.WebhookDeliveryFilter{Name: v.Webhook.Name},
+	v.Deliveries, v.HasMore, err = listView(ctx, s, opsview.WebhookDeliveries,
+		opsview.WebhookDeliveryFilter{Name: v.Webhook.Name},
 		opsview.Page{Limit: pageSize})
 	return v, err
 }
@@ -48,14 +52,15 @@ func webhookOf(ctx context.Context, s Store, q query) (opsview.Webhook, error) {
 	if name == "" {
 		return opsview.Webhook{}, fault.New(fault.NotFound, "not_found", "There is no such webhook.")
 	}
-	return one(ctx, s, opsview.Webhooks, opsview.WebhookFilter{Name: name}, "not_found", "There is no webhook %q.", name)
+	return readRow(ctx, s, opsview.Webhooks, opsview.WebhookFilter{Name: name}, "not_found", "There is no webhook %q.",
+		name)
 }
 
 func webhookPath(name string) string { return "/webhooks/" + url.PathEscape(name) }
 
 var pauseWebhookAction = action{
-	path: "/webhooks/:name/pause",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/webhooks/:name/pause",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		w, err := webhookOf(ctx, s, q)
 		return question{
 			Title: "Pause webhook " + w.Name + "?", Button: "Pause", Back: webhookPath(w.Name), Reason: true,
@@ -67,13 +72,13 @@ var pauseWebhookAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).PauseWebhook(ctx, q.Param("name"))
-		return outcome(changed, "The webhook is paused.", "It was paused before: nothing changed."), err
+		return outcomeText(changed, "The webhook is paused.", "It was paused before: nothing changed."), err
 	},
 }
 
 var resumeWebhookAction = action{
-	path: "/webhooks/:name/resume",
-	ask: func(ctx context.Context, s Store, q query) (question, error) {
+	routePath: "/webhooks/:name/resume",
+	askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 		w, err := webhookOf(ctx, s, q)
 		return question{
 			Title: "Resume webhook " + w.Name + "?", Button: "Resume", Back: webhookPath(w.Name),
@@ -82,19 +87,19 @@ var resumeWebhookAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).ResumeWebhook(ctx, q.Param("name"))
-		return outcome(changed, "The webhook is resumed.", "It was not paused; it is tried at once."), err
+		return outcomeText(changed, "The webhook is resumed.", "It was not paused; it is tried at once."), err
 	},
 }
 
 // replayWebhookAction sends dead letters again: all, or that of an event.
 func replayWebhookAction(path string) action {
 	return action{
-		path: path,
-		ask: func(ctx context.Context, s Store, q query) (question, error) {
+		routePath: path,
+		askFirst: func(ctx context.Context, s Store, q query) (question, error) {
 			w, err := webhookOf(ctx, s, q)
 			what := fmt.Sprintf("all %d dead letters", w.DeadLetters)
 			if event := q.Param("event"); event != "" {
-				what = "event " + short(event)
+				what = "event " + shortID(event)
 			}
 			return question{
 				Title: "Send " + what + " to " + w.Name + " again?", Button: "Send again", Back: webhookPath(w.Name),
@@ -113,7 +118,8 @@ func replayWebhookAction(path string) action {
 				}
 			}
 			n, err := s.As(d.Actor).Because(d.Reason).ReplayWebhook(ctx, q.Param("name"), event)
-			return outcome(n > 0, plural(n, "event is sent again.", "events are sent again."), "There was no such dead letter: nothing changed."), err
+			return outcomeText(n > 0, pluralText(n, "event is sent again.", "events are sent again."),
+				"There was no such dead letter: nothing changed."), err
 		},
 	}
 }

@@ -27,8 +27,8 @@ type plotData struct {
 	Lines []series
 }
 
-// clock shows a time of the scale; with steps of hours, whose plots are of days, also the day.
-func (p plotData) clock(t time.Time) string {
+// clockText shows a time of the scale; with steps of hours, whose plots are of days, also the day.
+func (p plotData) clockText(t time.Time) string {
 	if p.Step >= time.Hour {
 		return t.UTC().Format("Mon 15:04")
 	}
@@ -49,9 +49,9 @@ const (
 	loneWidth             = 6.0
 )
 
-// plot draws lines as SVG without scripts and styles of its own, with the scale beside it and the present value of each
+// plotHTML draws lines as SVG without scripts and styles of its own, with the scale beside it and the present value of each
 // line below. Screen readers get its title and the last and highest values.
-func plot(p plotData) template.HTML {
+func plotHTML(p plotData) template.HTML {
 	highest := 0.0
 	for _, l := range p.Lines {
 		for _, v := range l.Values {
@@ -60,31 +60,31 @@ func plot(p plotData) template.HTML {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<figure class="plot"><figcaption>%s</figcaption><div class="chart"><div class="axis" aria-hidden="true"><span>%s</span><span>0</span></div>`,
-		template.HTMLEscapeString(p.Title), template.HTMLEscapeString(num(highest)+p.Unit))
+		template.HTMLEscapeString(p.Title), template.HTMLEscapeString(formatNumber(highest)+p.Unit))
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s" preserveAspectRatio="none">`,
-		plotWidth, plotHeight, template.HTMLEscapeString(p.words(highest)))
+		plotWidth, plotHeight, template.HTMLEscapeString(p.wordsFor(highest)))
 	for _, y := range []float64{plotTop, (plotTop + plotHeight - 1) / 2, plotHeight - 1} {
 		fmt.Fprintf(&b, `<line class="grid" x1="0" x2="%.0f" y1="%.1f" y2="%.1f"></line>`, plotWidth, y, y)
 	}
 	for i, l := range p.Lines {
-		for _, d := range l.paths(highest) {
+		for _, d := range l.linePaths(highest) {
 			fmt.Fprintf(&b, `<polyline class="line%d" points="%s"></polyline>`, i%4, d)
 		}
 	}
-	b.WriteString(`</svg></div><div class="scale"><span>` + p.clock(p.From) + `</span><span>` +
-		p.clock(p.From.Add(p.Until.Sub(p.From)/2)) + `</span><span>` +
-		p.clock(p.Until) + ` UTC</span></div>` + p.legend() + p.table() + `</figure>`)
+	b.WriteString(`</svg></div><div class="scale"><span>` + p.clockText(p.From) + `</span><span>` +
+		p.clockText(p.From.Add(p.Until.Sub(p.From)/2)) + `</span><span>` +
+		p.clockText(p.Until) + ` UTC</span></div>` + p.legendHTML() + p.tableHTML() + `</figure>`)
 	return template.HTML(b.String()) //nolint:gosec // G203: escaped
 }
 
-// legend names the lines, with the present value of each.
-func (p plotData) legend() string {
+// legendHTML names the lines, with the present value of each.
+func (p plotData) legendHTML() string {
 	var b strings.Builder
 	b.WriteString(`<ul class="legend">`)
 	for i, l := range p.Lines {
 		present := "no value now"
-		if value, known := l.present(); known {
-			present = "now " + num(value) + p.Unit
+		if value, known := l.lastValue(); known {
+			present = "now " + formatNumber(value) + p.Unit
 		}
 		fmt.Fprintf(&b, `<li class="line%d">%s, <b>%s</b></li>`, i%4, template.HTMLEscapeString(l.Name),
 			template.HTMLEscapeString(present))
@@ -93,8 +93,8 @@ func (p plotData) legend() string {
 	return b.String()
 }
 
-// present returns the value of the last step, or of one of the two before it: a worker takes it up to a step later.
-func (l series) present() (value float64, known bool) {
+// lastValue returns the value of the last step, or of one of the two before it: a worker takes it up to a step later.
+func (l series) lastValue() (value float64, known bool) {
 	for _, v := range slices.Backward(l.Values[max(0, len(l.Values)-3):]) {
 		if v >= 0 {
 			return v, true
@@ -103,22 +103,22 @@ func (l series) present() (value float64, known bool) {
 	return 0, false
 }
 
-// spark draws one line without scale and words, for a tile whose number says the present value.
-func spark(values []float64) template.HTML {
+// sparkHTML draws one line without scale and words, for a tile whose number says the present value.
+func sparkHTML(values []float64) template.HTML {
 	highest := slices.Max(append([]float64{0}, values...))
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="spark" viewBox="0 0 %.0f %.0f" aria-hidden="true" preserveAspectRatio="none">`,
 		plotWidth, plotHeight)
-	for _, d := range (series{Values: values}).paths(highest) {
+	for _, d := range (series{Values: values}).linePaths(highest) {
 		fmt.Fprintf(&b, `<polyline class="line0" points="%s"></polyline>`, d)
 	}
 	b.WriteString(`</svg>`)
 	return template.HTML(b.String()) //nolint:gosec // G203: of digits
 }
 
-// table is the plot as a table, for people who cannot see it, or want its values. It is closed until somebody opens it,
+// tableHTML is the plot as a table, for people who cannot see it, or want its values. It is closed until somebody opens it,
 // and has the steps with a value only.
-func (p plotData) table() string {
+func (p plotData) tableHTML() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<details id="table-%x"><summary>As a table</summary><table><caption class="hidden">%s</caption>`, hashOf(p.Title), template.HTMLEscapeString(p.Title))
 	b.WriteString(`<thead><tr><th scope="col">` + p.stepName() + `</th>`)
@@ -126,17 +126,17 @@ func (p plotData) table() string {
 		b.WriteString(`<th scope="col" class="n">` + template.HTMLEscapeString(l.Name) + `</th>`)
 	}
 	b.WriteString(`</tr></thead><tbody>`)
-	for i := range p.steps() {
+	for i := range p.stepCount() {
 		if p.hasValues(i) {
-			b.WriteString(p.row(i))
+			b.WriteString(p.rowHTML(i))
 		}
 	}
 	b.WriteString(`</tbody></table></details>`)
 	return b.String()
 }
 
-// steps is the number of values of each line.
-func (p plotData) steps() int {
+// stepCount is the number of values of each line.
+func (p plotData) stepCount() int {
 	if len(p.Lines) == 0 {
 		return 0
 	}
@@ -148,13 +148,13 @@ func (p plotData) hasValues(i int) bool {
 	return slices.ContainsFunc(p.Lines, func(l series) bool { return l.Values[i] > 0 })
 }
 
-func (p plotData) row(i int) string {
+func (p plotData) rowHTML(i int) string {
 	var row strings.Builder
-	row.WriteString(`<tr><th scope="row">` + p.clock(p.From.Add(time.Duration(i)*cmp.Or(p.Step, time.Minute))) + `</th>`)
+	row.WriteString(`<tr><th scope="row">` + p.clockText(p.From.Add(time.Duration(i)*cmp.Or(p.Step, time.Minute))) + `</th>`)
 	for _, l := range p.Lines {
 		text := "–"
 		if l.Values[i] >= 0 {
-			text = template.HTMLEscapeString(num(l.Values[i]) + p.Unit)
+			text = template.HTMLEscapeString(formatNumber(l.Values[i]) + p.Unit)
 		}
 		row.WriteString(`<td class="n">` + text + `</td>`)
 	}
@@ -169,19 +169,19 @@ func hashOf(text string) uint32 {
 	return h.Sum32()
 }
 
-// words is the plot in words.
-func (p plotData) words(highest float64) string {
-	says := []string{p.Title, "highest " + num(highest) + p.Unit}
+// wordsFor is the plot in words.
+func (p plotData) wordsFor(highest float64) string {
+	says := []string{p.Title, "highest " + formatNumber(highest) + p.Unit}
 	for _, l := range p.Lines {
-		if value, known := l.present(); known {
-			says = append(says, l.Name+" now "+num(value)+p.Unit)
+		if value, known := l.lastValue(); known {
+			says = append(says, l.Name+" now "+formatNumber(value)+p.Unit)
 		}
 	}
 	return strings.Join(says, ", ")
 }
 
-// paths returns the points of the line, a text for each part without gaps.
-func (l series) paths(highest float64) (all []string) {
+// linePaths returns the points of the line, a text for each part without gaps.
+func (l series) linePaths(highest float64) (all []string) {
 	var points []string
 	flush := func() {
 		if len(points) == 1 { // a lone value is a short line, so that it is seen

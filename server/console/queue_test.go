@@ -33,7 +33,8 @@ func (w *browser) contains(path string, texts ...string) string {
 func TestPagesOfTheQueueAreEmpty(t *testing.T) {
 	t.Parallel()
 	w := setup(t).as(ivyToken)
-	w.contains("/queue", "There is no matchmaking profile.", "director profiles apply", "has left the queue in the last hour", "DIRECTOR_MATCH_HISTORY")
+	w.contains("/queue", "There is no matchmaking profile.", "director profiles apply",
+		"has left the queue in the last hour", "DIRECTOR_MATCH_HISTORY")
 	w.contains("/matches", "No match was made in the last hour.", "No match plays", "None is remembered")
 	w.contains("/agents", "No game server is connected with a FleetAgent.", "DIRECTOR_ORCHESTRATOR_ADDR")
 	w.contains("/agents?state=stale", "No agent matches the filter.")
@@ -44,7 +45,8 @@ func TestPagesOfTheQueueAreEmpty(t *testing.T) {
 	w.contains("/deployments?phase=ready", "No server matches the filter.")
 	w.contains("/events", "Nothing has happened yet.")
 	w.contains("/events?kind=x", "No event matches the filter")
-	for _, path := range []string{"/tickets/t", "/matches/" + uuid.NewString(), "/agents/a", "/deployments/" + uuid.NewString()} {
+	for _, path := range []string{"/tickets/t", "/matches/" + uuid.NewString(), "/agents/a",
+		"/deployments/" + uuid.NewString()} {
 		require.Equal(t, http.StatusNotFound, w.get(path).Status, path)
 	}
 	for _, path := range []string{"/matches/x", "/deployments/x", "/deployments/" + url.PathEscape(hostile)} {
@@ -96,7 +98,8 @@ func TestMatches(t *testing.T) {
 		b.matched("t", "", 2+i%40)
 	}
 	w := b.as(ivyToken)
-	w.contains("/matches", matchPath(last.String()), sessionPath(session), "Players of a match", "Difference that rule near-skill compared", "Latency of the player farthest", "40 ms")
+	w.contains("/matches", matchPath(last.String()), sessionPath(session), "Players of a match",
+		"Difference that rule near-skill compared", "Latency of the player farthest", "40 ms")
 	seen, path := map[string]bool{}, "/matches?profile=duel"
 	row := regexp.MustCompile(`<th scope="row"><a class="id" href="/matches/([^"]+)"`)
 	for path != "" {
@@ -111,8 +114,10 @@ func TestMatches(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, pageSize+4)
-	w.contains(matchPath(last.String()), "near-skill", sessionPath(session), "/instances/eu-1", "Teams", "&lt;script&gt;alert", "no longer known")
-	for _, query := range []string{"after=x~y", "after=" + url.QueryEscape(hostile), "profile=" + url.QueryEscape(hostile)} {
+	w.contains(matchPath(last.String()), "near-skill", sessionPath(session), "/instances/eu-1", "Teams",
+		"&lt;script&gt;alert", "no longer known")
+	for _, query := range []string{"after=x~y", "after=" + url.QueryEscape(hostile),
+		"profile=" + url.QueryEscape(hostile)} {
 		w.contains("/matches?" + query)
 	}
 	require.Equal(t, matchPath(last.String()), w.get("/find?q="+last.String()).Header.Get("Location"))
@@ -124,20 +129,21 @@ func TestTimeline(t *testing.T) {
 	now := time.Date(2026, 11, 24, 15, 4, 30, 0, time.UTC)
 	minute := time.Date(2026, 11, 24, 15, 3, 0, 0, time.UTC)
 	line := newTimeline(now, hour)
-	line.add(minute, 7)
-	line.add(minute.Add(time.Minute), 1000) // is not over
-	line.add(minute.Add(-time.Hour), 1000)  // is before the hour
-	line.highest(minute.Add(-time.Minute), 2)
-	require.Equal(t, []float64{-1, 2, 7}, line.gaps()[hour-3:])
-	html := string(plot(line.plot(hostile, " s", series{hostile, line.gaps()})))
+	line.addValue(minute, 7)
+	line.addValue(minute.Add(time.Minute), 1000) // is not over
+	line.addValue(minute.Add(-time.Hour), 1000)  // is before the hour
+	line.keepHighest(minute.Add(-time.Minute), 2)
+	require.Equal(t, []float64{-1, 2, 7}, line.valuesWithGaps()[hour-3:])
+	html := string(plotHTML(line.plotOf(hostile, " s", series{hostile, line.valuesWithGaps()})))
 	require.NotContains(t, html, "<script>")
 	require.Contains(t, html, "highest 7 s")
 	lone := newTimeline(now, hour)
-	lone.add(minute, 7)
-	require.Equal(t, []string{"597.0,8.0 603.0,8.0"}, series{"", lone.gaps()}.paths(7), "a lone value is seen")
+	lone.addValue(minute, 7)
+	require.Equal(t, []string{"597.0,8.0 603.0,8.0"}, series{"", lone.valuesWithGaps()}.linePaths(7),
+		"a lone value is seen")
 	require.Contains(t, html, `<tr><th scope="row">15:03</th><td class="n">7 s</td></tr>`)
 	require.NotContains(t, html, "15:00</th>", "the table leaves out minutes without a value")
-	require.NotPanics(t, func() { plot(plotData{Title: "empty"}) })
+	require.NotPanics(t, func() { plotHTML(plotData{Title: "empty"}) })
 }
 
 // Pins agents that are drained without a name, and rooms that cannot be followed to their agent.
@@ -147,13 +153,15 @@ func TestAgents(t *testing.T) {
 	b.agents(pageSize+2, hostile)
 	w := b.as(adaToken)
 	page := w.contains("/agents", "connected", "/agents/0000000000000001/drain", "create", "&lt;script&gt;alert")
-	require.Contains(t, w.contains(strings.ReplaceAll(nextPage.FindStringSubmatch(page)[1], "&amp;", "&")), "/agents/0000000000000034")
+	require.Contains(t, w.contains(strings.ReplaceAll(nextPage.FindStringSubmatch(page)[1], "&amp;", "&")),
+		"/agents/0000000000000034")
 	require.NotContains(t, b.as(ivyToken).get("/agents").Body, "/drain")
 	w.contains("/agents/0000000000000001", `data-copy="0000000000000001"`, "/instances/p0000000000000001", "~lobby", "rack=", "/events?instance=0000000000000001")
 	require.Contains(t, w.contains("/rooms"), "/agents/0000000000000001")
 
 	require.Equal(t, http.StatusSeeOther, w.act("/agents/0000000000000001/drain").Status)
-	w.contains("/agents/0000000000000001", "it gets no new rooms", "kept over restarts", "/agents/0000000000000001/undrain")
+	w.contains("/agents/0000000000000001", "it gets no new rooms", "kept over restarts",
+		"/agents/0000000000000001/undrain")
 	w.act("/agents/0000000000000001/drain")
 	require.Contains(t, w.get("/agents").Body, "nothing changed")
 	w.act("/agents/0000000000000001/undrain")
@@ -187,14 +195,17 @@ func TestDeployments(t *testing.T) {
 	w.contains("/deployments?phase=ready&app=arena&region=eu", deploymentPath(ids[0].String()))
 	require.NotContains(t, b.as(ivyToken).get("/deployments").Body, "/stop")
 
-	pool := w.contains("/pools/eu/arena/v1.2", "/deployments?region=eu&amp;app=arena", "fri-sun 18:00 to 23:30 Europe/Berlin", "It is switched off",
-		"In 672 hours of the last four weeks it was wrong by 0 of ", "Servers in the last seven days", "Hour, UTC", "Weeks known")
+	pool := w.contains("/pools/eu/arena/v1.2", "/deployments?region=eu&amp;app=arena",
+		"fri-sun 18:00 to 23:30 Europe/Berlin", "It is switched off",
+		"In 672 hours of the last four weeks it was wrong by 0 of ", "Servers in the last seven days", "Hour, UTC",
+		"Weeks known")
 	require.Contains(t, pool, "/pools/eu/arena/v1.2/scale")
 	require.NotContains(t, b.as(ivyToken).get("/pools/eu/arena/v1.2").Body, "/scale")
 	require.Equal(t, http.StatusNotFound, w.get("/pools/eu/arena/none").Status)
 	b.Exec("DELETE FROM pool_hours")
 	b.Exec("DELETE FROM pool_schedules")
-	w.contains("/pools/eu/arena/v1.2", "No hour is known yet", "the least number of servers does not depend on the time")
+	w.contains("/pools/eu/arena/v1.2", "No hour is known yet",
+		"the least number of servers does not depend on the time")
 
 	one := deploymentPath(ids[0].String())
 	w.contains(one, "/instances/"+ids[0].String(), "Ready for players", one+"/stop")
@@ -206,7 +217,8 @@ func TestDeployments(t *testing.T) {
 	require.Equal(t, []string{"console:ada"}, b.actors("deployment.stopped"))
 
 	const scale = "/pools/eu/arena/v1.2/scale"
-	for _, wrong := range [][2]string{{"x", "5"}, {"-1", "5"}, {"6", "5"}, {"0", "100001"}, {"", "5"}, {"99999999999", "5"}} {
+	for _, wrong := range [][2]string{{"x", "5"}, {"-1", "5"}, {"6", "5"}, {"0", "100001"}, {"", "5"},
+		{"99999999999", "5"}} {
 		require.Equal(t, http.StatusUnprocessableEntity, w.act(scale, "min", wrong[0], "max", wrong[1]).Status, wrong)
 	}
 	require.Empty(t, b.actors("pool.scaled"))
@@ -275,7 +287,8 @@ func TestEventsUntilATime(t *testing.T) {
 	next := strings.ReplaceAll(olderEvents.FindStringSubmatch(page)[1], "&amp;", "&")
 	require.Contains(t, next, "until=")
 	require.NotContains(t, w.contains(next, "early.event"), "late.event")
-	w.contains("/events?until="+url.QueryEscape(at.Add(time.Minute+time.Second).Format("2006-01-02T15:04:05")), "late.event")
+	w.contains("/events?until="+url.QueryEscape(at.Add(time.Minute+time.Second).Format("2006-01-02T15:04:05")),
+		"late.event")
 	require.Contains(t, w.contains("/events", "late.event"), "Latest events")
 	for _, text := range []string{"x", hostile, "2026-13-01T00:00", "275760-09-13T00:00"} {
 		wrong := w.get("/events?until=" + url.QueryEscape(text))
@@ -309,5 +322,6 @@ func TestQueueIsLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, events := b.as(ivyToken).watch("/queue")
-	require.Contains(t, htmlOf(t, webtest.NextEvent(t, events)), "There is no matchmaking profile.", fmt.Sprint(opsview.MaxPage))
+	require.Contains(t, htmlOf(t, webtest.NextEvent(t, events)), "There is no matchmaking profile.",
+		fmt.Sprint(opsview.MaxPage))
 }

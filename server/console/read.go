@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// list reads a page of a view, and says whether more rows follow.
-func list[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F,
+// listView reads a page of a view, and says whether more rows follow.
+func listView[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F,
 	p opsview.Page) (rows []T, more bool, err error) {
 	err = s.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
 		rows, more, err = v.List(ctx, q, f, p)
@@ -19,9 +19,9 @@ func list[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[
 	return rows, more, err
 }
 
-// read runs what reads one thing of several views. A thing that is not there is an Error of the kind NotFound with this
+// readOne runs what reads one thing of several views. A thing that is not there is an Error of the kind NotFound with this
 // code, whose detail is made of the format and its arguments.
-func read[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error),
+func readOne[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error),
 	code, format string, args ...any) (found T, err error) {
 	err = s.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
 		found, err = what(ctx, q)
@@ -35,13 +35,13 @@ func read[T any](ctx context.Context, s Store, what func(context.Context, opsvie
 
 // readAll runs what reads one thing of several views, which is always there.
 func readAll[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error)) (T, error) {
-	return read(ctx, s, what, "not_found", "there is no row")
+	return readOne(ctx, s, what, "not_found", "there is no row")
 }
 
-// one reads the row that a filter selects. Errors: as read.
-func one[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F, code, format string,
+// readRow reads the row that a filter selects. Errors: as read.
+func readRow[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F, code, format string,
 	args ...any) (T, error) {
-	return read(ctx, s, func(ctx context.Context, q opsview.Querier) (T, error) { return v.One(ctx, q, f) }, code,
+	return readOne(ctx, s, func(ctx context.Context, q opsview.Querier) (T, error) { return v.One(ctx, q, f) }, code,
 		format, args...)
 }
 

@@ -23,8 +23,8 @@ var templateFiles embed.FS
 
 // templates are the parsed templates.
 type templates struct {
-	pages        map[string]*template.Template // by the name of the file without .html
-	login, error *template.Template            // which have a frame of their own
+	pagesByName          map[string]*template.Template // by the name of the file without .html
+	loginPage, errorPage *template.Template            // which have a frame of their own
 }
 
 // shared are the templates that others include.
@@ -45,17 +45,17 @@ func parseTemplates(more template.FuncMap) (t templates, err error) {
 	if err != nil {
 		return t, err
 	}
-	t.pages = map[string]*template.Template{}
+	t.pagesByName = map[string]*template.Template{}
 	for _, name := range names {
 		own, err := template.Must(base.Clone()).ParseFS(files, name)
 		if err != nil {
 			return t, err
 		}
-		t.pages[strings.TrimSuffix(path.Base(name), ".html")] = own
+		t.pagesByName[strings.TrimSuffix(path.Base(name), ".html")] = own
 	}
-	t.login, t.error = t.pages["login"].Lookup("login.html"), t.pages["error"].Lookup("error.html")
-	for name, own := range t.pages {
-		t.pages[name] = own.Lookup("layout")
+	t.loginPage, t.errorPage = t.pagesByName["login"].Lookup("login.html"), t.pagesByName["error"].Lookup("error.html")
+	for name, own := range t.pagesByName {
+		t.pagesByName[name] = own.Lookup("layout")
 	}
 	return t, nil
 }
@@ -73,7 +73,7 @@ var relative = regexp.MustCompile(`(<time [^>]*>)[^<]*`)
 func (t templates) renderLive(name string, v view) (fragment, error) {
 	v = view{Data: v.Data, Query: v.Query, Operator: v.Operator, Now: v.Now}
 	var out bytes.Buffer
-	if err := t.pages[name].ExecuteTemplate(&out, "live", v); err != nil {
+	if err := t.pagesByName[name].ExecuteTemplate(&out, "live", v); err != nil {
 		return fragment{}, err
 	}
 	hash := fnv.New32a()
@@ -83,8 +83,8 @@ func (t templates) renderLive(name string, v view) (fragment, error) {
 	return fragment{html, int(hash.Sum32())}, nil
 }
 
-// write answers with a template. It is rendered whole before it is sent, so that an error is not half a page.
-func (c *Console) write(g *gin.Context, status int, t *template.Template, data any) {
+// writeTemplate answers with a template. It is rendered whole before it is sent, so that an error is not half a page.
+func (c *Console) writeTemplate(g *gin.Context, status int, t *template.Template, data any) {
 	var out bytes.Buffer
 	if err := t.Execute(&out, data); err != nil {
 		rest.Fail(g, err)

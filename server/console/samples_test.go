@@ -25,10 +25,10 @@ func TestPlotsOfTheLastHour(t *testing.T) {
 
 	past, err := readSamples(t.Context(), b.Store, "", hour, "instances", "matches")
 	require.NoError(t, err)
-	require.NotContains(t, past.instances("ready")[:35], 0.0)
-	require.Contains(t, past.instances("ready"), -1.0, "minutes in which no worker ran")
-	require.Contains(t, past.instances("silent"), 0.0, "minutes in which others have a value")
-	require.Contains(t, past.instances("silent"), -1.0)
+	require.NotContains(t, past.instancesLine("ready")[:35], 0.0)
+	require.Contains(t, past.instancesLine("ready"), -1.0, "minutes in which no worker ran")
+	require.Contains(t, past.instancesLine("silent"), 0.0, "minutes in which others have a value")
+	require.Contains(t, past.instancesLine("silent"), -1.0)
 	require.WithinDuration(t, time.Now(), past.now, time.Minute)
 }
 

@@ -14,8 +14,8 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 
-// secure is the middleware that sets the headers of every answer.
-func (c *Console) secure(g *gin.Context) {
+// secureHeaders is the middleware that sets the headers of every answer.
+func (c *Console) secureHeaders(g *gin.Context) {
 	h := g.Writer.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
@@ -43,6 +43,6 @@ func (c *Console) sameSite(g *gin.Context) {
 
 // isSecure reports whether the browser speaks TLS, with this listener or with a trusted proxy before it.
 func (c *Console) isSecure(r *http.Request) bool {
-	return r.TLS != nil || strings.HasPrefix(c.URL, "https:") ||
-		c.proxies.TrustsPeer(r) && r.Header.Get("X-Forwarded-Proto") == "https"
+	return r.TLS != nil || strings.HasPrefix(c.options.URL, "https:") ||
+		c.trustedProxies.TrustsPeer(r) && r.Header.Get("X-Forwarded-Proto") == "https"
 }

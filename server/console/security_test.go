@@ -16,8 +16,9 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.as(adaToken)
-	script := b.console.assets.path("console.js")
-	for path, status := range map[string]int{"/login": http.StatusSeeOther, "/fleet": http.StatusOK, "/nowhere": http.StatusNotFound, script: http.StatusOK, "/static/x": http.StatusNotFound} {
+	script := b.console.assets.pathOf("console.js")
+	for path, status := range map[string]int{"/login": http.StatusSeeOther, "/fleet": http.StatusOK,
+		"/nowhere": http.StatusNotFound, script: http.StatusOK, "/static/x": http.StatusNotFound} {
 		got := w.get(path)
 		require.Equal(t, status, got.Status, path)
 		csp := got.Header.Get("Content-Security-Policy")
@@ -50,5 +51,6 @@ func TestTemplatesHaveNoInlineCode(t *testing.T) {
 	require.NoError(t, err)
 	script, err := staticFiles.ReadFile("static/console.js")
 	require.NoError(t, err)
-	require.False(t, strings.Contains(string(script), "http://") || strings.Contains(string(script), "https://"), "it works offline")
+	require.False(t, strings.Contains(string(script), "http://") || strings.Contains(string(script), "https://"),
+		"it works offline")
 }

@@ -59,10 +59,10 @@ const sessionKey = "console.session"
 
 func sessionOf(g *gin.Context) session { return g.MustGet(sessionKey).(session) }
 
-// authenticate is the middleware that asks for a login. A login by a token that is configured no more, or has another
+// requireLogin is the middleware that asks for a login. A login by a token that is configured no more, or has another
 // role now, counts no more. While nobody knows whether a login has ended, nothing changes; pages still answer, because
 // Health has to say what is wrong.
-func (c *Console) authenticate(g *gin.Context) {
+func (c *Console) requireLogin(g *gin.Context) {
 	s, ok := c.readSession(g.Request)
 	if !ok {
 		c.askLogin(g)
@@ -77,7 +77,7 @@ func (c *Console) authenticate(g *gin.Context) {
 		rest.Fail(g, err)
 		return
 	}
-	rest.Identify(g, s.Name, "operator")
+	rest.NoteCaller(g, s.Name, "operator")
 	g.Set(sessionKey, s)
 }
 
@@ -87,16 +87,16 @@ func (c *Console) readSession(r *http.Request) (s session, ok bool) {
 	}
 	// A login by an issuer ends with the issuer's settings: without them nobody vouches for it.
 	if s.Token == "" {
-		return s, c.login != nil
+		return s, c.oidcLogin != nil
 	}
-	who, ok := c.tokens.Current(s.Token)
+	who, ok := c.operatorTokens.Current(s.Token)
 	// From the settings of now, not from the cookie: a token may have got another name or role.
 	s.Name, s.Viewer = actorOf(who), who.Viewer
 	return s, ok
 }
 
-// digest is how the database names a login: it could log in nobody.
-func (s session) digest() []byte {
+// loginDigest is how the database names a login: it could log in nobody.
+func (s session) loginDigest() []byte {
 	sum := sha256.Sum256([]byte(s.CSRF))
 	return sum[:]
 }
@@ -108,7 +108,7 @@ const lookTimeout = 500 * time.Millisecond
 func (c *Console) hasEnded(ctx context.Context, s session) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	return c.Store.LoginHasEnded(ctx, s.digest())
+	return c.options.Store.LoginHasEnded(ctx, s.loginDigest())
 }
 
 // actorOf is how events name whoever has a token.
@@ -116,12 +116,12 @@ func actorOf(who rest.OperatorIdentity) string {
 	return actorPrefix + strings.TrimPrefix(who.Name, "operator:")
 }
 
-// begin logs a browser in.
-func (c *Console) begin(g *gin.Context, s session) {
+// beginSession logs a browser in.
+func (c *Console) beginSession(g *gin.Context, s session) {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // never fails, by its contract
-	s.CSRF, s.Until = base64.RawURLEncoding.EncodeToString(random), c.now().Add(c.SessionTTL)
-	c.setCookie(g, purposeSession, s, c.SessionTTL)
+	s.CSRF, s.Until = base64.RawURLEncoding.EncodeToString(random), c.now().Add(c.options.SessionTTL)
+	c.setCookie(g, purposeSession, s, c.options.SessionTTL)
 }
 
 // askLogin sends a browser to the login, which leads back here. Streams and forms get no redirect that loses what they
@@ -164,7 +164,7 @@ func (c *Console) cookieName(r *http.Request, purpose string) string {
 
 func (c *Console) setCookie(g *gin.Context, purpose string, value any, lifetime time.Duration) {
 	text, _ := json.Marshal(value) // structs of texts and times always encode
-	c.writeCookie(g, purpose, c.Cookies.Seal(purpose, text), int(lifetime.Seconds()))
+	c.writeCookie(g, purpose, c.options.Cookies.Seal(purpose, text), int(lifetime.Seconds()))
 }
 
 func (c *Console) clearCookie(g *gin.Context, purpose string) { c.writeCookie(g, purpose, "", -1) }
@@ -184,7 +184,7 @@ func (c *Console) openCookie(r *http.Request, purpose string, into any) bool {
 	if err != nil {
 		return false
 	}
-	text, err := c.Cookies.Open(purpose, cookie.Value)
+	text, err := c.options.Cookies.Open(purpose, cookie.Value)
 	return err == nil && json.Unmarshal(text, into) == nil
 }
 

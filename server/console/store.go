@@ -41,7 +41,7 @@ type Sums interface {
 
 // regionNames returns the regions, sorted, at most 1,000, for filters.
 func regionNames(ctx context.Context, s Store) ([]string, error) {
-	regions, _, err := list(ctx, s, opsview.Regions, opsview.Any{}, opsview.Page{Limit: 1000})
+	regions, _, err := listView(ctx, s, opsview.Regions, opsview.Any{}, opsview.Page{Limit: 1000})
 	names := make([]string, len(regions))
 	for i, r := range regions {
 		names[i] = r.Region

@@ -37,25 +37,26 @@ type trouble struct {
 	Says string `json:"says"`
 }
 
-// stream sends the live part of a page whenever it changes.
-func (c *Console) stream(g *gin.Context, p anyPage) {
+// streamPage sends the live part of a page whenever it changes.
+func (c *Console) streamPage(g *gin.Context, p anyPage) {
 	s, q := sessionOf(g), queryOf(g)
-	topic, leave, err := c.hub.watch(p.template+" "+q.URL(), p.every,
-		func(ctx context.Context) (any, error) { return p.load(ctx, q) })
+	topic, leave, err := c.pageHub.watchTopic(p.templateName+" "+q.URL(), p.readEvery,
+		func(ctx context.Context) (any, error) { return p.loadData(ctx, q) })
 	if err != nil {
 		rest.Fail(g, &rest.Problem{
-			Status: http.StatusServiceUnavailable, Code: "busy", Title: "Busy", Retry: 10 * time.Second,
+			Status: http.StatusServiceUnavailable, Code: "busy", Title: "Busy", RetryAfter: 10 * time.Second,
 			Detail: "Too many browsers watch this replica. The page still shows current values when you reload it.",
 		})
 		return
 	}
 	defer leave()
-	rest.Lasting(g)
+	rest.AllowWaiting(g)
 	rest.HandleEvents(func(ctx context.Context, _ rest.In[rest.None], out *rest.Events) error {
-		ctx, cancel := context.WithDeadline(ctx, earlier(s.Until, c.now().Add(streamLife)))
+		ctx, cancel := context.WithDeadline(ctx, earlierTime(s.Until, c.now().Add(streamLife)))
 		defer cancel()
-		w := watcher{console: c, login: s, page: p, query: q, operator: !s.Viewer, versionSeen: versionSeen(g.Request)}
-		return w.run(ctx, topic, out)
+		w := watcher{console: c, login: s, page: p, query: q, isOperator: !s.Viewer,
+			versionSeen: versionSeen(g.Request)}
+		return w.streamTopic(ctx, topic, out)
 	})(g)
 }
 
@@ -69,7 +70,7 @@ func versionSeen(r *http.Request) int {
 	return -1
 }
 
-func earlier(a, b time.Time) time.Time {
+func earlierTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
 	}
@@ -82,12 +83,12 @@ type watcher struct {
 	login       session
 	page        anyPage
 	query       query
-	operator    bool
+	isOperator  bool
 	versionSeen int // version
-	troubled    bool
+	isTroubled  bool
 }
 
-func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
+func (w *watcher) streamTopic(ctx context.Context, t *topic, out *rest.Events) error {
 	beat := time.NewTicker(w.console.streamBeat)
 	defer beat.Stop()
 	if err := out.Beat(); err != nil { // so that the browser knows at once that it is connected
@@ -95,8 +96,8 @@ func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
 	}
 	for {
 		// The channel is taken with the reading, so a newer reading is not missed while this one is sent.
-		latest, changed := w.console.hub.next(t)
-		if err := w.send(latest, out.Send); err != nil {
+		latest, changed := w.console.pageHub.nextReading(t)
+		if err := w.sendReading(latest, out.Send); err != nil {
 			return err
 		}
 		select {
@@ -110,31 +111,31 @@ func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
 			}
 		case <-ctx.Done():
 			return nil
-		case <-w.console.hub.ctx.Done():
+		case <-w.console.pageHub.ctx.Done():
 			return nil
 		}
 	}
 }
 
-// send sends a reading, if it differs from what the browser has.
-func (w *watcher) send(r reading, send func(name string, id int, data any) error) error {
+// sendReading sends a reading, if it differs from what the browser has.
+func (w *watcher) sendReading(r reading, send func(name string, id int, data any) error) error {
 	switch {
 	// The first reading of the topic is not there yet.
 	case r.readAt.IsZero():
 		return nil
 	case r.err != nil:
-		w.troubled = true
+		w.isTroubled = true
 		return send("trouble", max(w.versionSeen, 0), trouble{rest.ProblemOf(r.err).Detail})
 	}
-	live, err := w.console.templates.renderLive(w.page.template,
-		view{Data: r.data, Query: w.query, Operator: w.operator, Now: w.console.now()})
+	live, err := w.console.templates.renderLive(w.page.templateName,
+		view{Data: r.data, Query: w.query, Operator: w.isOperator, Now: w.console.now()})
 	if err != nil {
 		return err
 	}
 	// After trouble the same content is sent again: it replaces the sentence that says why nothing new comes.
-	if live.version == w.versionSeen && !w.troubled {
+	if live.version == w.versionSeen && !w.isTroubled {
 		return nil
 	}
-	w.versionSeen, w.troubled = live.version, false
+	w.versionSeen, w.isTroubled = live.version, false
 	return send("live", live.version, replacement{string(live.html)})
 }

@@ -32,7 +32,8 @@ func (w *browser) watch(path string, headers ...string) (status int, events <-ch
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.t.Cleanup(cancel)
-	r := webtest.Request(w.t, http.MethodGet, w.base+path, nil, append([]string{"Accept", "text/event-stream"}, headers...)...)
+	r := webtest.Request(w.t, http.MethodGet, w.base+path, nil,
+		append([]string{"Accept", "text/event-stream"}, headers...)...)
 	a, events := webtest.Events(w.t, w.http, r.WithContext(ctx))
 	return a.Status, events
 }
@@ -55,13 +56,15 @@ func TestStreamSendsChanges(t *testing.T) {
 	ada.act("/instances/eu-1/drain")
 	first := webtest.NextEvent(t, mine)
 	require.Equal(t, "live", first.Name)
-	require.Contains(t, htmlOf(t, first), "draining", "the first event is the change, because the browser has what was there before")
+	require.Contains(t, htmlOf(t, first), "draining",
+		"the first event is the change, because the browser has what was there before")
 	require.Contains(t, htmlOf(t, first), "/instances/eu-1/undrain")
 	require.NotContains(t, htmlOf(t, webtest.NextEvent(t, hers)), "/undrain")
 
 	_, resumed := ada.watch("/fleet?_since="+version, "Last-Event-ID", first.ID)
 	b.AddServer("eu-2", 8)
-	require.Contains(t, htmlOf(t, webtest.NextEvent(t, resumed)), "eu-2", "a stream that resumes does not repeat what the browser has")
+	require.Contains(t, htmlOf(t, webtest.NextEvent(t, resumed)), "eu-2",
+		"a stream that resumes does not repeat what the browser has")
 }
 
 // Pins a database that every browser reads on its own.
@@ -73,18 +76,18 @@ func TestStreamsShareReadings(t *testing.T) {
 	load := func(context.Context) (any, error) { readings.Add(1); return 1, nil }
 	var leave []func()
 	for range 100 {
-		topic, done, err := h.watch("fleet /fleet", time.Hour, load)
+		topic, done, err := h.watchTopic("fleet /fleet", time.Hour, load)
 		require.NoError(t, err)
 		leave = append(leave, done)
-		for r, changed := h.next(topic); r.readAt.IsZero(); r, changed = h.next(topic) {
+		for r, changed := h.nextReading(topic); r.readAt.IsZero(); r, changed = h.nextReading(topic) {
 			<-changed
 		}
 	}
 	require.EqualValues(t, 1, readings.Load())
-	_, _, err := h.watch("another", time.Hour, load)
+	_, _, err := h.watchTopic("another", time.Hour, load)
 	require.ErrorIs(t, err, errFull)
 	leave[0]()
-	_, done, err := h.watch("another", time.Hour, load)
+	_, done, err := h.watchTopic("another", time.Hour, load)
 	require.NoError(t, err)
 	done()
 }
@@ -96,7 +99,7 @@ func TestAPanicCostsOneReading(t *testing.T) {
 	defer h.stop()
 	var readings atomic.Int64
 	seen := make(chan struct{})
-	topic, leave, err := h.watch("fleet", time.Millisecond, func(ctx context.Context) (any, error) {
+	topic, leave, err := h.watchTopic("fleet", time.Millisecond, func(ctx context.Context) (any, error) {
 		if readings.Add(1) == 1 {
 			panic("a bug")
 		}
@@ -108,10 +111,10 @@ func TestAPanicCostsOneReading(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer leave()
-	failed := func() bool { r, _ := h.next(topic); return errors.Is(r.err, panics.ErrInternal) }
+	failed := func() bool { r, _ := h.nextReading(topic); return errors.Is(r.err, panics.ErrInternal) }
 	require.Eventually(t, failed, time.Minute, time.Millisecond, "the watchers learn that the page failed")
 	close(seen)
-	read := func() bool { r, _ := h.next(topic); return r.data == 1 && r.err == nil }
+	read := func() bool { r, _ := h.nextReading(topic); return r.data == 1 && r.err == nil }
 	require.Eventually(t, read, time.Minute, time.Millisecond, "the page is read again")
 }
 
@@ -120,10 +123,11 @@ func TestStreamsEndTheirReadings(t *testing.T) {
 	t.Parallel()
 	h := newHub(100, nil)
 	defer h.stop()
-	_, leave, err := h.watch("fleet", time.Millisecond, func(context.Context) (any, error) { return 1, nil })
+	_, leave, err := h.watchTopic("fleet", time.Millisecond, func(context.Context) (any, error) { return 1, nil })
 	require.NoError(t, err)
 	leave()
-	require.Eventually(t, func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.topics) == 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.topicsByKey) == 0 }, time.Minute,
+		time.Millisecond)
 }
 
 // Pins a browser that makes the memory of a replica grow: it opens pages and leaves them at once, and each is read
@@ -134,7 +138,8 @@ func TestStreamsThatLeaveAtOnceAreBounded(t *testing.T) {
 	defer h.stop()
 	open := func(i int) error {
 		read := make(chan struct{})
-		_, leave, err := h.watch(strconv.Itoa(i), time.Hour, func(context.Context) (any, error) { close(read); return 1, nil })
+		_, leave, err := h.watchTopic(strconv.Itoa(i), time.Hour,
+			func(context.Context) (any, error) { close(read); return 1, nil })
 		if err == nil {
 			<-read
 			leave()
@@ -184,7 +189,8 @@ func TestALogoutEndsStreams(t *testing.T) {
 	b.Exec("ALTER TABLE away RENAME TO console_logouts")
 
 	require.Equal(t, http.StatusSeeOther, owner.post("/logout", form).Status)
-	require.Eventually(t, func() bool { _, more := <-stolen; return !more }, 10*time.Second, time.Millisecond, "the stream goes on")
+	require.Eventually(t, func() bool { _, more := <-stolen; return !more }, 10*time.Second, time.Millisecond,
+		"the stream goes on")
 	status, _ := thief.watch("/fleet")
 	require.Equal(t, http.StatusUnauthorized, status)
 	b.AddServer("eu-2", 8)
@@ -195,15 +201,17 @@ func TestALogoutEndsStreams(t *testing.T) {
 func TestStreamsSayWhyNothingComes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	w := watcher{console: b.console, page: anyPage{template: "fleet"}, versionSeen: 7}
+	w := watcher{console: b.console, page: anyPage{templateName: "fleet"}, versionSeen: 7}
 	var sent []string
 	out := func(name string, id int, _ any) error { sent = append(sent, fmt.Sprint(name, id)); return nil }
-	require.NoError(t, w.send(reading{}, out), "nothing was read yet")
-	require.NoError(t, w.send(reading{err: context.DeadlineExceeded, readAt: time.Now()}, out))
-	require.NoError(t, w.send(reading{data: fleetView{}, readAt: time.Now()}, out))
+	require.NoError(t, w.sendReading(reading{}, out), "nothing was read yet")
+	require.NoError(t, w.sendReading(reading{err: context.DeadlineExceeded, readAt: time.Now()}, out))
+	require.NoError(t, w.sendReading(reading{data: fleetView{}, readAt: time.Now()}, out))
 	version := w.versionSeen
-	require.NoError(t, w.send(reading{data: fleetView{}, readAt: time.Now()}, out), "nothing has changed")
-	require.NoError(t, w.send(reading{err: context.DeadlineExceeded, readAt: time.Now()}, out))
-	require.NoError(t, w.send(reading{data: fleetView{}, readAt: time.Now()}, out), "nothing has changed, but the browser says that it is stale")
-	require.Equal(t, []string{"trouble7", fmt.Sprint("live", version), fmt.Sprint("trouble", version), fmt.Sprint("live", version)}, sent)
+	require.NoError(t, w.sendReading(reading{data: fleetView{}, readAt: time.Now()}, out), "nothing has changed")
+	require.NoError(t, w.sendReading(reading{err: context.DeadlineExceeded, readAt: time.Now()}, out))
+	require.NoError(t, w.sendReading(reading{data: fleetView{}, readAt: time.Now()}, out),
+		"nothing has changed, but the browser says that it is stale")
+	require.Equal(t, []string{"trouble7", fmt.Sprint("live", version), fmt.Sprint("trouble", version),
+		fmt.Sprint("live", version)}, sent)
 }

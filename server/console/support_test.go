@@ -18,7 +18,8 @@ import (
 // reasons returns the reasons of the events of a kind.
 func (b *bundle) reasons(kind string) []string {
 	b.t.Helper()
-	return storetest.Values[string](b.DB, "SELECT detail ->> 'reason' FROM ops.events WHERE kind = $1 ORDER BY tx, id", kind)
+	return storetest.Values[string](b.DB, "SELECT detail ->> 'reason' FROM ops.events WHERE kind = $1 ORDER BY tx, id",
+		kind)
 }
 
 // Pins a page of a player that does not lead to what support does for the player, and an action without a reason, an
@@ -41,8 +42,10 @@ func TestSupportActsOnAPlayer(t *testing.T) {
 	cancel := ticketPath(ticket) + "/cancel?from=player&player=" + player
 	remove := "/lobby/kick?from=player&player=" + player + "&project=p1&room=lobby%3A001"
 	w.contains("/players?q="+player, "Free the seat", "Close the session", `aria-label="Cancel ticket `+ticket, "Remove from room lobby:001",
-		"<b>1</b><span>seats</span>", "<b>1</b><span>tickets in the queue</span>", "<b>1</b><span>rooms of the lobby</span>")
-	for path, says := range map[string]string{free: "is free for others", cancel: "1 player of it", remove: "leaves the room"} {
+		"<b>1</b><span>seats</span>", "<b>1</b><span>tickets in the queue</span>",
+		"<b>1</b><span>rooms of the lobby</span>")
+	for path, says := range map[string]string{free: "is free for others", cancel: "1 player of it",
+		remove: "leaves the room"} {
 		w.contains(path, says, "required")
 		refused := w.act(path)
 		require.Equal(t, http.StatusUnprocessableEntity, refused.Status, path)
@@ -122,7 +125,8 @@ func TestTheQueueIsShownWhileATicketIsExplained(t *testing.T) {
 	b := setup(t, func(o *Options) { o.Explain = busyExplainer{o.Explain} })
 	b.AddProfile("duel", storetest.Duel)
 	ticket := b.QueuePlayer("p1", 1000, "duel")
-	b.as(ivyToken).contains("/queue", ticketPath(ticket), "no match yet", "is not known: this replica explains another ticket")
+	b.as(ivyToken).contains("/queue", ticketPath(ticket), "no match yet",
+		"is not known: this replica explains another ticket")
 }
 
 // Pins a page of health that says nothing of requests that fail, or hides which they are.
@@ -131,11 +135,12 @@ func TestHealthShowsFailedRequests(t *testing.T) {
 	b := setup(t)
 	w := b.as(ivyToken)
 	w.contains("/health", "<b>0</b><span><a href=\"#requests\">requests failed</a>", `<details id="requests">`, "None yet.")
-	require.NoError(t, b.CountRequests(t.Context(), []db.RouteCount{{Route: "POST /matchmake", Requests: 5000, Refused: 40, Failed: 12},
-		{Route: "POST /fleet/heartbeat", Requests: 7}}))
+	require.NoError(t, b.CountRequests(t.Context(),
+		[]db.RouteCount{{Route: "POST /matchmake", Requests: 5000, Refused: 40, Failed: 12},
+			{Route: "POST /fleet/heartbeat", Requests: 7}}))
 	b.Exec(`UPDATE request_minutes SET minute = minute - interval '1 minute'`)
 	b.Exec(`INSERT INTO request_minutes SELECT date_trunc('minute', now()) - interval '3 hours', 'GET /tickets/:id', 9, 9, 0`)
-	page := w.contains("/health", `<span class="state bad">12</span>`, fmt.Sprintf("of %s in 1 h", num(5007)), `<details id="requests" open>`,
+	page := w.contains("/health", `<span class="state bad">12</span>`, fmt.Sprintf("of %s in 1 h", formatNumber(5007)), `<details id="requests" open>`,
 		"<code>POST /matchmake</code>", "&lt; 1 %", "<b>40</b>")
 	require.NotContains(t, page, "GET /tickets/:id")
 	w.contains("/health?range=6+h", "GET /tickets/:id", "<b>49</b>")

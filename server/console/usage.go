@@ -21,9 +21,9 @@ const (
 // usage knows which capabilities an installation uses, so that the navigation shows no page that stays empty. Safe for
 // concurrent use.
 type usage struct {
-	mu           sync.Mutex
-	capabilities map[string]bool
-	readAt       time.Time
+	mu               sync.Mutex
+	usedCapabilities map[string]bool
+	readAt           time.Time
 }
 
 // usageAge is how old the knowledge may be: a capability that is new appears after as long.
@@ -47,7 +47,7 @@ func (u *usage) latest(ctx context.Context, s Store, now time.Time) map[string]b
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.capabilities = read
+	u.usedCapabilities = read
 	return read
 }
 
@@ -60,11 +60,11 @@ func (u *usage) lastReading(now time.Time) (capabilities map[string]bool, isOld 
 		// over.
 		u.readAt = now
 	}
-	if u.capabilities == nil {
+	if u.usedCapabilities == nil {
 		return map[string]bool{usesAgents: true, usesLobby: true, usesPools: true,
 			usesWebhooks: true, usesValves: true}, isOld
 	}
-	return u.capabilities, isOld
+	return u.usedCapabilities, isOld
 }
 
 func readUsage(ctx context.Context, q opsview.Querier) (map[string]bool, error) {

@@ -26,13 +26,14 @@ type view struct {
 	Build   string
 }
 
-func (c *Console) view(g *gin.Context, q query, data any) view {
+func (c *Console) viewOf(g *gin.Context, q query, data any) view {
 	s := sessionOf(g)
-	ctx, cancel := c.bounded(g.Request.Context())
+	ctx, cancel := c.boundCall(g.Request.Context())
 	defer cancel()
 	return view{
 		Data: data, Query: q, Operator: !s.Viewer, Now: c.now(),
-		Session: s, Nav: navFor(q.path, c.usage.latest(ctx, c.Store, c.now())), Theme: themeOf(g.Request), Notice: c.takeNotice(g), Build: c.Version,
+		Session: s, Nav: navFor(q.escapedPath, c.usedParts.latest(ctx, c.options.Store, c.now())),
+		Theme: themeOf(g.Request), Notice: c.takeNotice(g), Build: c.options.Version,
 	}
 }
 

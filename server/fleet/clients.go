@@ -26,7 +26,7 @@ var clientID = rest.Format{
 
 // Validate implements rest.Validator.
 func (r *clientsRequest) Validate(c *rest.Check) {
-	r.check(c)
+	r.checkInstance(c)
 	c.That(r.Seq != nil && *r.Seq > 0, "seq", "is required and must be 1 or more")
 	c.That(r.Clients != nil, "clients", "is required and must be a list")
 	c.Count("clients", len(r.Clients), 0, maxEntries)
@@ -34,10 +34,10 @@ func (r *clientsRequest) Validate(c *rest.Check) {
 	c.Unique("clients", r.Clients)
 }
 
-func (r *clientsRequest) list() db.ClientList {
-	list := db.ClientList{Ref: r.ref(), Seq: *r.Seq, Clients: make([]uint64, len(r.Clients))}
+func (r *clientsRequest) clientList() db.ClientList {
+	list := db.ClientList{InstanceRef: r.instanceRef(), Seq: *r.Seq, ClientIDs: make([]uint64, len(r.Clients))}
 	for i, id := range r.Clients {
-		list.Clients[i], _ = strconv.ParseUint(id, 10, 64) // checked by Validate
+		list.ClientIDs[i], _ = strconv.ParseUint(id, 10, 64) // checked by Validate
 	}
 	return list
 }
@@ -53,14 +53,14 @@ type refusedClient struct {
 	Result   db.SeatResult `json:"result"`
 }
 
-func (f face) clients(ctx context.Context, in rest.In[clientsRequest]) (clientsAnswer, error) {
+func (f face) reportClients(ctx context.Context, in rest.In[clientsRequest]) (clientsAnswer, error) {
 	if err := in.Body.speaksFor(ctx); err != nil {
 		return clientsAnswer{}, err
 	}
-	res, err := f.store.ReportClients(ctx, in.Body.list())
-	refused := make([]refusedClient, len(res.Refused))
-	for i, r := range res.Refused {
-		refused[i] = refusedClient{r.ClientID, r.Result}
+	res, err := f.store.ReportClients(ctx, in.Body.clientList())
+	refused := make([]refusedClient, len(res.RefusedClients))
+	for i, r := range res.RefusedClients {
+		refused[i] = refusedClient{r.ClientID, r.SeatResult}
 	}
-	return clientsAnswer{in.Body.InstanceID, res.Applied, refused}, err
+	return clientsAnswer{in.Body.InstanceID, res.IsApplied, refused}, err
 }

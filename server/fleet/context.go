@@ -29,7 +29,7 @@ type Context struct {
 	// Stopping ends waiting calls when it is closed; nil: never.
 	Stopping <-chan struct{}
 
-	wait, poll time.Duration // 0 means contextWait and contextPoll
+	waitFor, pollEvery time.Duration // 0 means contextWait and contextPoll
 }
 
 const (
@@ -40,22 +40,22 @@ const (
 )
 
 type contextFace struct {
-	engine  Context
+	options Context
 	waiters *waiters
 }
 
 // MountContext adds /fleet/context, which servers that were built for Edgegap call. lasting must authenticate
-// deployments and use rest.Lasting.
+// deployments and use rest.AllowWaiting.
 func MountContext(lasting gin.IRouter, c Context) {
 	if c.CallTimeout == 0 {
 		c.CallTimeout = 900 * time.Millisecond
 	}
-	if c.wait == 0 {
-		c.wait, c.poll = contextWait, contextPoll
+	if c.waitFor == 0 {
+		c.waitFor, c.pollEvery = contextWait, contextPoll
 	}
 	f := contextFace{c, newWaiters(c.MaxWaiters)}
-	lasting.GET("/fleet/context", rest.Handle(http.StatusOK, f.context))
-	lasting.DELETE("/fleet/context", rest.Handle(http.StatusAccepted, f.end))
+	lasting.GET("/fleet/context", rest.Handle(http.StatusOK, f.showContext))
+	lasting.DELETE("/fleet/context", rest.Handle(http.StatusAccepted, f.endDeployment))
 }
 
 // deploymentContext is the answer in the form of Edgegap.
@@ -85,14 +85,14 @@ type deploymentLocation struct {
 // contextOf returns the answer for a place. Edgegap's fqdn is never empty, so it is the address here.
 func contextOf(d *provision.Joining, p provision.DeploymentPlace) deploymentContext {
 	c := deploymentContext{
-		RequestID: d.ID.String(), PublicIP: p.IP, FQDN: p.IP, Status: "Status.DEPLOYING", Ready: p.Ready,
+		RequestID: d.ID.String(), PublicIP: p.PublicIP, FQDN: p.PublicIP, Status: "Status.DEPLOYING", Ready: p.IsReady,
 		AppName: p.App, AppVersion: p.Version,
 		Ports: p.Ports, Location: deploymentLocation{City: p.Location}, Tags: []string{string(p.Tag)},
 	}
 	if c.Location.City == "" {
 		c.Location.City = d.Region
 	}
-	if p.Ready {
+	if p.IsReady {
 		c.Status = "Status.READY"
 	}
 	if c.Ports == nil {
@@ -101,15 +101,15 @@ func contextOf(d *provision.Joining, p provision.DeploymentPlace) deploymentCont
 	return c
 }
 
-// context answers when the address is known, or 503 after the wait.
-func (f contextFace) context(ctx context.Context, _ rest.In[rest.None]) (deploymentContext, error) {
+// showContext answers when the address is known, or 503 after the wait.
+func (f contextFace) showContext(ctx context.Context, _ rest.In[rest.None]) (deploymentContext, error) {
 	d := deploymentOf(ctx)
 	if err := speaksFor(ctx, d.ID.String()); err != nil {
 		return deploymentContext{}, err
 	}
-	place, err := f.place(ctx, d)
-	if err == nil && place.IP == "" {
-		place, err = f.next(ctx, d)
+	place, err := f.readPlace(ctx, d)
+	if err == nil && place.PublicIP == "" {
+		place, err = f.awaitPlace(ctx, d)
 	}
 	if err != nil {
 		return deploymentContext{}, err
@@ -117,20 +117,20 @@ func (f contextFace) context(ctx context.Context, _ rest.In[rest.None]) (deploym
 	return contextOf(d, place), nil
 }
 
-func (f contextFace) place(ctx context.Context, d *provision.Joining) (provision.DeploymentPlace, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.engine.CallTimeout)
+func (f contextFace) readPlace(ctx context.Context, d *provision.Joining) (provision.DeploymentPlace, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	return f.engine.Store.DeploymentPlace(ctx, d.Region, d.ID)
+	return f.options.Store.DeploymentPlace(ctx, d.Region, d.ID)
 }
 
-// next waits until the address is known. An unreachable database counts as not known.
-func (f contextFace) next(ctx context.Context, d *provision.Joining) (provision.DeploymentPlace, error) {
-	w, err := f.waiters.join(d.ID.String(), time.Now())
+// awaitPlace waits until the address is known. An unreachable database counts as not known.
+func (f contextFace) awaitPlace(ctx context.Context, d *provision.Joining) (provision.DeploymentPlace, error) {
+	w, err := f.waiters.joinWaiter(d.ID.String(), time.Now())
 	if err != nil {
 		return provision.DeploymentPlace{}, err
 	}
-	defer f.waiters.leave(w)
-	over, poll := time.NewTimer(f.engine.wait), time.NewTicker(f.engine.poll)
+	defer f.waiters.leaveWaiter(w)
+	over, poll := time.NewTimer(f.options.waitFor), time.NewTicker(f.options.pollEvery)
 	defer over.Stop()
 	defer poll.Stop()
 	for {
@@ -140,15 +140,15 @@ func (f contextFace) next(ctx context.Context, d *provision.Joining) (provision.
 			return provision.DeploymentPlace{}, tooEarly()
 		case <-w.displaced:
 			return provision.DeploymentPlace{}, tooEarly()
-		case <-f.engine.Stopping:
+		case <-f.options.Stopping:
 			return provision.DeploymentPlace{}, tooEarly()
 		case <-ctx.Done():
 			return provision.DeploymentPlace{}, ctx.Err()
 		}
-		place, err := f.place(ctx, d)
+		place, err := f.readPlace(ctx, d)
 		// Read by time and not by notifications: the address comes once, seconds after the start, and few servers wait
 		// for it.
-		if err != nil && !fault.Is(err, fault.Unavailable) || err == nil && place.IP != "" {
+		if err != nil && !fault.Is(err, fault.Unavailable) || err == nil && place.PublicIP != "" {
 			return place, err
 		}
 	}
@@ -159,15 +159,15 @@ func tooEarly() error {
 		Detail: "the provider has not said the address yet: retry", RetryAfter: time.Second}
 }
 
-// end stops the deployment of the caller, as a server at Edgegap can.
-func (f contextFace) end(ctx context.Context, _ rest.In[rest.None]) (rest.None, error) {
+// endDeployment stops the deployment of the caller, as a server at Edgegap can.
+func (f contextFace) endDeployment(ctx context.Context, _ rest.In[rest.None]) (rest.None, error) {
 	d := deploymentOf(ctx)
 	if err := speaksFor(ctx, d.ID.String()); err != nil {
 		return rest.None{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.engine.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	err := f.engine.Store.StopDeployment(ctx, d.Region, d.ID, "server_asked")
+	err := f.options.Store.StopDeployment(ctx, d.Region, d.ID, "server_asked")
 	if fault.Is(err, fault.NotFound) {
 		return rest.None{}, &fault.Error{Kind: fault.Gone, Code: "deployment_over", Detail: "the deployment is over"}
 	}

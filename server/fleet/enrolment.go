@@ -17,41 +17,44 @@ type credential struct {
 
 // enrolledCaller returns the enrolment by which a request registers, or by which its instance registered; nil: none.
 func enrolledCaller(ctx context.Context) *rest.EnrolledCaller {
-	if s := rest.Server(ctx); s != nil {
+	if s := rest.ServerOf(ctx); s != nil {
 		return s.Enrolled
 	}
 	return nil
 }
 
-// enrolling returns the enrolment of a registration, nil if another credential came with it.
-func (f face) enrolling(ctx context.Context) *db.Enrolling {
+// enrollingOf returns the enrolment of a registration, nil if another credential came with it.
+func (f face) enrollingOf(ctx context.Context) *db.Enrolling {
 	e := enrolledCaller(ctx)
 	if e == nil {
 		return nil
 	}
-	return &db.Enrolling{Region: e.Region, Enrolment: e.Enrolment, Credential: e.Credential, TokensBy: f.tokens.MadeBy()}
+	return &db.Enrolling{Region: e.Region, EnrolmentID: e.Enrolment, CredentialID: e.Credential,
+		TokensBy: f.serverTokens.MadeBy()}
 }
 
 // makeCredential makes what an instance gets that has registered, or whose credential was renewed.
 func (f face) makeCredential(region, instanceID string, e db.Enrolled) *credential {
 	expiresAt := e.ExpiresAt.UTC().Truncate(time.Second)
-	return &credential{string(f.tokens.InstanceToken(token.Instance{Region: region, Enrolment: e.Enrolment.String(),
-		Credential: e.Credential.String(), ID: instanceID, ExpiresAt: expiresAt})), expiresAt}
+	return &credential{string(f.serverTokens.InstanceToken(token.Instance{Region: region,
+		Enrolment:  e.EnrolmentID.String(),
+		Credential: e.CredentialID.String(), ID: instanceID, ExpiresAt: expiresAt})), expiresAt}
 }
 
-// renewed returns a new credential for an instance whose heartbeat was accepted, once half of the life of its present one
+// renewCredential returns a new credential for an instance whose heartbeat was accepted, once half of the life of its present one
 // is over, or when the key-encryption key was replaced. It returns nil if none is due, or none could be stored: the next
 // heartbeat gets it.
-func (f face) renewed(ctx context.Context, instanceID string) *credential {
+func (f face) renewCredential(ctx context.Context, instanceID string) *credential {
 	e := enrolledCaller(ctx)
 	// After half of its life, so that an outage of the other half costs no game server its credential.
-	if e == nil || e.TokenBy == f.tokens.MadeBy() && e.ExpiresAt.Sub(f.store.Now()) > db.CredentialLife/2 {
+	if e == nil || e.TokenBy == f.serverTokens.MadeBy() && e.ExpiresAt.Sub(f.store.Now()) > db.CredentialLife/2 {
 		return nil
 	}
-	expiresAt, ok, err := f.store.RenewCredential(ctx, e.Region, instanceID, e.Credential, f.tokens.MadeBy())
+	expiresAt, ok, err := f.store.RenewCredential(ctx, e.Region, instanceID, e.Credential, f.serverTokens.MadeBy())
 	// The heartbeat itself was accepted, and must not fail for this.
 	if err != nil || !ok {
 		return nil
 	}
-	return f.makeCredential(e.Region, instanceID, db.Enrolled{Enrolment: e.Enrolment, Credential: e.Credential, ExpiresAt: expiresAt})
+	return f.makeCredential(e.Region, instanceID,
+		db.Enrolled{EnrolmentID: e.Enrolment, CredentialID: e.Credential, ExpiresAt: expiresAt})
 }

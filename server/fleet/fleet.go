@@ -35,22 +35,22 @@ type Store interface {
 }
 
 type face struct {
-	store  Store
-	tokens *token.ServerTokens
+	store        Store
+	serverTokens *token.ServerTokens
 }
 
 // Mount adds the routes of this face under /fleet. tokens makes the credentials of game servers that register by an
 // enrolment; nil: none does.
 func Mount(r gin.IRouter, store Store, tokens *token.ServerTokens) {
 	f := face{store, tokens}
-	r.POST("/fleet/register", rest.Refused(f.noteRefusal), rest.Handle(http.StatusOK, f.register))
+	r.POST("/fleet/register", rest.NoteRefusals(f.noteRefusal), rest.Handle(http.StatusOK, f.registerInstance))
 	// The token of an enrolment registers game servers, and opens nothing else.
 	r = r.Group("", rest.RefuseEnrolments)
-	r.POST("/fleet/heartbeat", rest.Handle(http.StatusOK, f.heartbeat))
-	r.POST("/fleet/deregister", rest.Handle(http.StatusNoContent, f.deregister))
-	r.POST("/fleet/seats", rest.Handle(http.StatusOK, f.seats))
-	r.POST("/fleet/clients", rest.Handle(http.StatusOK, f.clients))
-	r.POST("/fleet/drain", rest.Handle(http.StatusOK, f.drain))
+	r.POST("/fleet/heartbeat", rest.Handle(http.StatusOK, f.takeHeartbeat))
+	r.POST("/fleet/deregister", rest.Handle(http.StatusNoContent, f.endInstance))
+	r.POST("/fleet/seats", rest.Handle(http.StatusOK, f.reportSeats))
+	r.POST("/fleet/clients", rest.Handle(http.StatusOK, f.reportClients))
+	r.POST("/fleet/drain", rest.Handle(http.StatusOK, f.drainInstance))
 }
 
 // caller identifies the instance in every call after register.
@@ -59,9 +59,9 @@ type caller struct {
 	Incarnation *uuid.UUID `json:"incarnation"` // nil for game servers that do not send it
 }
 
-func (r caller) check(c *rest.Check) { c.Match("instance_id", r.InstanceID, rest.ID) }
+func (r caller) checkInstance(c *rest.Check) { c.Match("instance_id", r.InstanceID, rest.ID) }
 
-func (r caller) ref() db.InstanceRef {
+func (r caller) instanceRef() db.InstanceRef {
 	return db.InstanceRef{InstanceID: r.InstanceID, Incarnation: r.Incarnation}
 }
 
@@ -81,7 +81,7 @@ func (r caller) speaksFor(ctx context.Context) error {
 // speaksFor adds the instance to the access log line, and refuses a caller whose credential speaks for another one.
 func speaksFor(ctx context.Context, instanceID string) error {
 	rest.AddLogAttrs(ctx, slog.String("instance_id", instanceID))
-	s := rest.Server(ctx)
+	s := rest.ServerOf(ctx)
 	if s == nil || s.InstanceID == "" || s.InstanceID == instanceID {
 		return nil
 	}
@@ -106,7 +106,7 @@ type heartbeatRequest struct {
 
 // Validate implements rest.Validator.
 func (r *heartbeatRequest) Validate(c *rest.Check) {
-	r.check(c)
+	r.checkInstance(c)
 	checkLoad(c, r.Load)
 }
 
@@ -132,11 +132,11 @@ func statusOf(id, word string, available int, d *db.Deployed) status {
 	if d == nil {
 		return s
 	}
-	if !d.Ready {
+	if !d.IsReady {
 		s.Status = "starting"
 	}
 	s.Endpoint, s.Desired = d.Endpoint, "running"
-	if d.Ending {
+	if d.IsEnding {
 		s.Desired = "stopped"
 	}
 	if d.EndsAt != nil {
@@ -146,24 +146,24 @@ func statusOf(id, word string, available int, d *db.Deployed) status {
 	return s
 }
 
-func (f face) heartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (status, error) {
+func (f face) takeHeartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (status, error) {
 	if err := in.Body.speaksFor(ctx); err != nil {
 		return status{}, err
 	}
-	alive, err := f.store.Heartbeat(ctx, in.Body.ref(), in.Body.Load)
+	alive, err := f.store.Heartbeat(ctx, in.Body.instanceRef(), in.Body.Load)
 	s := statusOf(in.Body.InstanceID, "alive", alive.Available, alive.Deployed)
 	if err == nil {
-		s.Credential = f.renewed(ctx, in.Body.InstanceID)
+		s.Credential = f.renewCredential(ctx, in.Body.InstanceID)
 	}
 	return s, err
 }
 
-// deregister accepts a load, because older game servers send one.
-func (f face) deregister(ctx context.Context, in rest.In[heartbeatRequest]) (rest.None, error) {
+// endInstance accepts a load, because older game servers send one.
+func (f face) endInstance(ctx context.Context, in rest.In[heartbeatRequest]) (rest.None, error) {
 	if err := in.Body.speaksFor(ctx); err != nil {
 		return rest.None{}, err
 	}
-	return rest.None{}, f.store.Deregister(ctx, in.Body.ref())
+	return rest.None{}, f.store.Deregister(ctx, in.Body.instanceRef())
 }
 
 type drainRequest struct {
@@ -174,17 +174,17 @@ type drainRequest struct {
 
 // Validate implements rest.Validator.
 func (r *drainRequest) Validate(c *rest.Check) {
-	r.check(c)
+	r.checkInstance(c)
 	c.That(r.Drain != nil, "drain", "is required and must be true or false")
 }
 
-func (f face) drain(ctx context.Context, in rest.In[drainRequest]) (status, error) {
+func (f face) drainInstance(ctx context.Context, in rest.In[drainRequest]) (status, error) {
 	if err := in.Body.speaksFor(ctx); err != nil {
 		return status{}, err
 	}
-	now, err := f.store.SetDrain(ctx, in.Body.ref(), *in.Body.Drain)
+	now, err := f.store.SetDrain(ctx, in.Body.instanceRef(), *in.Body.Drain)
 	state := "ready"
-	if now.Draining {
+	if now.IsDraining {
 		state = "draining"
 	}
 	return status{InstanceID: in.Body.InstanceID, Status: state, Available: now.Available}, err
@@ -192,5 +192,5 @@ func (f face) drain(ctx context.Context, in rest.In[drainRequest]) (status, erro
 
 // deploymentOf returns the deployment for which a request speaks, nil if its token is shared by all game servers.
 func deploymentOf(ctx context.Context) *provision.Joining {
-	return (*provision.Joining)(rest.Deployment(ctx))
+	return (*provision.Joining)(rest.DeploymentOf(ctx))
 }

@@ -23,8 +23,10 @@ import (
 type sink struct{ t *testing.T }
 
 func (s sink) Register(_ context.Context, r db.Registration) (db.Registered, error) {
-	require.True(s.t, rest.ID.Valid(r.InstanceID) && rest.Region.Valid(r.Region) && !slices.ContainsFunc(r.Modes, bad(rest.Mode)), "%+v", r)
-	require.True(s.t, r.Capacity >= 1 && r.Capacity <= 100_000 && (r.MaxSessions == nil || *r.MaxSessions >= 1), "%+v", r)
+	require.True(s.t, rest.ID.Valid(r.InstanceID) && rest.Region.Valid(r.Region) &&
+		!slices.ContainsFunc(r.Modes, bad(rest.Mode)), "%+v", r)
+	require.True(s.t, r.Capacity >= 1 && r.Capacity <= 100_000 && (r.MaxSessions == nil || *r.MaxSessions >= 1), "%+v",
+		r)
 	for key, value := range r.Labels {
 		s.storable(key, value)
 	}
@@ -46,21 +48,22 @@ func (s sink) SetDrain(context.Context, db.InstanceRef, bool) (db.DrainStatus, e
 }
 
 func (s sink) ReportSeats(_ context.Context, r db.SeatReport) (db.SeatReportResult, error) {
-	for _, j := range r.Joined {
-		require.True(s.t, rest.Sub.Valid(j.Sub))
+	for _, j := range r.JoinedPlayers {
+		require.True(s.t, rest.Sub.Valid(j.PlayerSub))
 		s.storable(j.JTI)
-		require.True(s.t, j.Connection == "" || rest.ID.Valid(j.Connection), "%+v", j)
+		require.True(s.t, j.ConnectionName == "" || rest.ID.Valid(j.ConnectionName), "%+v", j)
 	}
 	for _, l := range r.LeftPlayers {
-		require.True(s.t, rest.Sub.Valid(l.Sub) && (l.Connection == "" || rest.ID.Valid(l.Connection)), "%+v", l)
+		require.True(s.t, rest.Sub.Valid(l.PlayerSub) && (l.ConnectionName == "" || rest.ID.Valid(l.ConnectionName)),
+			"%+v", l)
 	}
 	return db.SeatReportResult{}, nil
 }
 
 func (s sink) ReportClients(_ context.Context, l db.ClientList) (db.ClientListResult, error) {
-	require.True(s.t, rest.ID.Valid(l.Ref.InstanceID) && l.Seq > 0 && len(l.Clients) <= 1024, "%+v", l)
+	require.True(s.t, rest.ID.Valid(l.InstanceRef.InstanceID) && l.Seq > 0 && len(l.ClientIDs) <= 1024, "%+v", l)
 	seen := map[uint64]bool{}
-	for _, id := range l.Clients {
+	for _, id := range l.ClientIDs {
 		require.True(s.t, id > 0 && id < 1<<63 && !seen[id], "%+v", l)
 		seen[id] = true
 	}
@@ -139,7 +142,8 @@ func (s sink) SubscribeSessions(db.RosterState) (wake <-chan struct{}, stop func
 // FuzzSessions checks that no query makes the face fail or reaches the store with invalid values.
 func FuzzSessions(f *testing.F) {
 	for _, query := range []string{
-		"instance_id=a&wait=1ms&cursor=d", "instance_id=a&incarnation=0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33&after=eu.x", "instance_id=%00&wait=-1s", "wait=1e9h", "%zz", "",
+		"instance_id=a&wait=1ms&cursor=d", "instance_id=a&incarnation=0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33&after=eu.x",
+		"instance_id=%00&wait=-1s", "wait=1e9h", "%zz", "",
 	} {
 		f.Add(query)
 	}

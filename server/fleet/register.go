@@ -71,7 +71,7 @@ func (r *registerRequest) checkLabels(c *rest.Check) {
 	}
 }
 
-func (r *registerRequest) registration() db.Registration {
+func (r *registerRequest) registrationOf() db.Registration {
 	labels := make(map[string]string, len(r.Labels))
 	for key, value := range r.Labels {
 		if value != nil {
@@ -83,11 +83,11 @@ func (r *registerRequest) registration() db.Registration {
 		Load:   r.Load,
 		Labels: labels, MaxSessions: r.MaxSessions, Version: r.Version, BootID: r.BootID, CertDigest: r.CertDigest,
 		ProviderRef:  r.ProviderRef,
-		ReportsSeats: r.ReportsSeats, Replaces: r.replaces(),
+		ReportsSeats: r.ReportsSeats, Replaces: r.replacedIncarnation(),
 	}
 }
 
-func (r *registerRequest) replaces() *uuid.UUID {
+func (r *registerRequest) replacedIncarnation() *uuid.UUID {
 	if r.Replaces == nil {
 		return nil
 	}
@@ -101,12 +101,12 @@ type registered struct {
 	Incarnation uuid.UUID `json:"incarnation"`
 }
 
-func (f face) register(ctx context.Context, in rest.In[registerRequest]) (registered, error) {
+func (f face) registerInstance(ctx context.Context, in rest.In[registerRequest]) (registered, error) {
 	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
 		return registered{}, err
 	}
-	r := in.Body.registration()
-	r.Joining, r.Enrolling = deploymentOf(ctx), f.enrolling(ctx)
+	r := in.Body.registrationOf()
+	r.Joining, r.Enrolling = deploymentOf(ctx), f.enrollingOf(ctx)
 	if r.Joining == nil && r.Endpoint == "" { // only the provider of a deployment knows a better one
 		var c rest.Check
 		c.Match("endpoint", r.Endpoint, rest.Endpoint)

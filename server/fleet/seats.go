@@ -34,7 +34,7 @@ const maxEntries = 1024
 
 // Validate implements rest.Validator.
 func (r *seatsRequest) Validate(c *rest.Check) {
-	r.check(c)
+	r.checkInstance(c)
 	c.Match("session_id", r.SessionID, rest.ID)
 	c.Count("joined", len(r.Joined), 0, maxEntries)
 	for i, j := range r.Joined {
@@ -73,19 +73,19 @@ func checkConnection(c *rest.Check, field string, connection *string) (ok bool) 
 	return connection == nil || rest.ID.Valid(*connection)
 }
 
-func (r *seatsRequest) report() db.SeatReport {
+func (r *seatsRequest) seatReport() db.SeatReport {
 	report := db.SeatReport{
-		Ref: r.ref(), SessionID: r.SessionID, Joined: make([]db.Joined, len(r.Joined)),
-		LeftPlayers: make([]db.Left, len(r.Left)), Ended: r.Ended,
+		InstanceRef: r.instanceRef(), SessionID: r.SessionID, JoinedPlayers: make([]db.Joined, len(r.Joined)),
+		LeftPlayers: make([]db.Left, len(r.Left)), HasEnded: r.Ended,
 	}
 	for i, j := range r.Joined {
-		report.Joined[i] = db.Joined{Sub: j.Sub, JTI: j.JTI, Connection: orEmpty(j.Connection)}
+		report.JoinedPlayers[i] = db.Joined{PlayerSub: j.Sub, JTI: j.JTI, ConnectionName: orEmpty(j.Connection)}
 	}
 	for i, sub := range r.Left {
-		report.LeftPlayers[i].Sub = sub
+		report.LeftPlayers[i].PlayerSub = sub
 	}
 	for i, connection := range r.LeftConnections {
-		report.LeftPlayers[i].Connection = orEmpty(connection)
+		report.LeftPlayers[i].ConnectionName = orEmpty(connection)
 	}
 	return report
 }
@@ -122,7 +122,7 @@ var statuses = map[db.SeatResult]int{
 	db.SeatNotHolder: http.StatusConflict,
 }
 
-func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
+func (f face) reportSeats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
 	if err := in.Body.speaksFor(ctx); err != nil {
 		return seatsAnswer{}, err
 	}
@@ -130,10 +130,10 @@ func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer,
 		"."); uuid.Validate(id) == nil { // Only ids are logged, not handles sent by mistake.
 		rest.AddLogAttrs(ctx, slog.String("session_id", in.Body.SessionID))
 	}
-	res, err := f.store.ReportSeats(ctx, in.Body.report())
+	res, err := f.store.ReportSeats(ctx, in.Body.seatReport())
 	results := make([]seatResult, len(res.Outcomes))
 	for i, o := range res.Outcomes {
-		results[i] = seatResult{o.Sub, o.JTI, o.Result, statuses[o.Result]}
+		results[i] = seatResult{o.PlayerSub, o.JTI, o.Result, statuses[o.Result]}
 	}
-	return seatsAnswer{in.Body.SessionID, res.Joined, res.LeftCount, res.PlayerCount, res.Closed, results}, err
+	return seatsAnswer{in.Body.SessionID, res.JoinedCount, res.LeftCount, res.PlayerCount, res.IsClosed, results}, err
 }

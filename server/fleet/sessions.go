@@ -30,26 +30,26 @@ type Sessions struct {
 	// Stopping ends waiting calls when it is closed; nil: never.
 	Stopping <-chan struct{}
 
-	poll time.Duration // between two reads without a wake-up; 0 means 5 s
+	pollEvery time.Duration // between two reads without a wake-up; 0 means 5 s
 }
 
 type sessionFace struct {
-	engine  Sessions
+	options Sessions
 	waiters *waiters
 }
 
-// MountSessions adds GET /fleet/sessions. lasting must authenticate game servers and use rest.Lasting. It returns a
+// MountSessions adds GET /fleet/sessions. lasting must authenticate game servers and use rest.AllowWaiting. It returns a
 // function that counts the waiting calls.
 func MountSessions(lasting gin.IRouter, s Sessions) (waiting func() int) {
 	if s.CallTimeout == 0 {
 		s.CallTimeout = 900 * time.Millisecond
 	}
-	if s.poll == 0 {
-		s.poll = 5 * time.Second
+	if s.pollEvery == 0 {
+		s.pollEvery = 5 * time.Second
 	}
 	f := sessionFace{s, newWaiters(s.MaxWaiters)}
-	lasting.GET("/fleet/sessions", rest.RefuseEnrolments, rest.Handle(http.StatusOK, f.sessions))
-	return f.waiters.len
+	lasting.GET("/fleet/sessions", rest.RefuseEnrolments, rest.Handle(http.StatusOK, f.listSessions))
+	return f.waiters.countWaiting
 }
 
 // rosters is the answer, a page of the instance's sessions.
@@ -88,24 +88,25 @@ type player struct {
 	Sources map[string]string `json:"sources,omitempty"`
 }
 
-// page returns the sessions after the session with the id after, at least as new as the digest of state.
-func (f sessionFace) page(ctx context.Context, id string, state db.RosterState, after string) (rosters, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.engine.CallTimeout)
+// readPage returns the sessions after the session with the id after, at least as new as the digest of state.
+func (f sessionFace) readPage(ctx context.Context, id string, state db.RosterState, after string) (rosters, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	read, more, err := f.engine.Store.SessionRosters(ctx, state, after)
+	read, more, err := f.options.Store.SessionRosters(ctx, state, after)
 	if err != nil {
 		return rosters{}, err
 	}
 	out := rosters{InstanceID: id, Cursor: state.Digest, Sessions: make([]sessionRoster, len(read))}
 	for i, r := range read {
 		out.Sessions[i] = sessionRoster{
-			r.SessionID, r.SessionHandle, r.Mode, r.PlayerCount, r.MaxPlayers, r.OpenedAt.UTC(), r.MatchID, r.Profile,
-			r.Version, r.Chosen, r.Data, r.Bots,
+			r.SessionID, r.SessionHandle, r.Mode, r.PlayerCount, r.MaxPlayers, r.OpenedAt.UTC(), r.MatchID,
+			r.ProfileName,
+			r.ProfileVersion, r.ChosenValues, r.ProfileData, r.BotsByTeam,
 			make([]player, len(r.Players)),
 		}
 		for n, p := range r.Players {
-			out.Sessions[i].Players[n] = player{p.Sub, p.State, p.Team, p.Role, p.Ticket, p.Attributes,
-				p.Sources}
+			out.Sessions[i].Players[n] = player{p.Sub, p.SeatState, p.Team, p.Role, p.TicketID, p.Attributes,
+				p.AttributeSources}
 		}
 	}
 	if more {

@@ -13,10 +13,10 @@ import (
 
 // listing is a request of a game server.
 type listing struct {
-	ref          db.InstanceRef
-	cursor       string // of the caller's last answer; "": none
+	instanceRef  db.InstanceRef
+	knownCursor  string // of the caller's last answer; "": none
 	afterSession string // the last session of the previous page; "": none
-	wait         time.Duration
+	waitFor      time.Duration
 }
 
 // maxCursor bounds a caller's cursor, in bytes; ours are shorter.
@@ -24,70 +24,70 @@ const maxCursor = 128
 
 func listingOf(in rest.In[rest.None]) (listing, error) {
 	var c rest.Check
-	l := listing{ref: db.InstanceRef{InstanceID: in.Query("instance_id")}, cursor: in.Query("cursor"),
-		afterSession: in.Query("after"), wait: c.Wait(in.Query("wait"))}
-	c.Match("instance_id", l.ref.InstanceID, rest.ID)
+	l := listing{instanceRef: db.InstanceRef{InstanceID: in.Query("instance_id")}, knownCursor: in.Query("cursor"),
+		afterSession: in.Query("after"), waitFor: c.Wait(in.Query("wait"))}
+	c.Match("instance_id", l.instanceRef.InstanceID, rest.ID)
 	if text := in.Query("incarnation"); text != "" {
 		id, err := uuid.Parse(text)
 		c.That(err == nil && len(text) == 36, "incarnation", "must be a UUID")
-		l.ref.Incarnation = &id
+		l.instanceRef.Incarnation = &id
 	}
-	c.Len("cursor", l.cursor, 0, maxCursor)
+	c.Len("cursor", l.knownCursor, 0, maxCursor)
 	if l.afterSession != "" {
 		c.Match("after", l.afterSession, rest.ID)
 	}
 	return l, c.Err()
 }
 
-// sessions answers at once unless the caller knows the current state of its sessions, and otherwise when they change or
+// listSessions answers at once unless the caller knows the current state of its sessions, and otherwise when they change or
 // the time to wait is over.
-func (f sessionFace) sessions(ctx context.Context, in rest.In[rest.None]) (rosters, error) {
+func (f sessionFace) listSessions(ctx context.Context, in rest.In[rest.None]) (rosters, error) {
 	l, err := listingOf(in)
 	if err != nil {
 		return rosters{}, err
 	}
-	if err := (caller{l.ref.InstanceID, l.ref.Incarnation}).speaksFor(ctx); err != nil {
+	if err := (caller{l.instanceRef.InstanceID, l.instanceRef.Incarnation}).speaksFor(ctx); err != nil {
 		return rosters{}, err
 	}
-	state, err := f.state(ctx, l.ref)
+	state, err := f.readState(ctx, l.instanceRef)
 	// A caller that does not know the current state is answered at once, and takes no place among those that wait.
-	if err == nil && l.wait > 0 && state.Digest == l.cursor {
-		state, err = f.next(ctx, l, state)
+	if err == nil && l.waitFor > 0 && state.Digest == l.knownCursor {
+		state, err = f.awaitChange(ctx, l, state)
 	}
 	if err != nil {
 		return rosters{}, err
 	}
-	return f.page(ctx, l.ref.InstanceID, state, l.afterSession)
+	return f.readPage(ctx, l.instanceRef.InstanceID, state, l.afterSession)
 }
 
-func (f sessionFace) state(ctx context.Context, ref db.InstanceRef) (db.RosterState, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.engine.CallTimeout)
+func (f sessionFace) readState(ctx context.Context, ref db.InstanceRef) (db.RosterState, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	return f.engine.Store.RosterState(ctx, ref)
+	return f.options.Store.RosterState(ctx, ref)
 }
 
-// next returns the first state that differs from the known one, or the known one when the call must end. An unreachable
+// awaitChange returns the first state that differs from the known one, or the known one when the call must end. An unreachable
 // database counts as no change.
-func (f sessionFace) next(ctx context.Context, l listing, known db.RosterState) (db.RosterState, error) {
-	w, err := f.waiters.join(l.ref.InstanceID, time.Now())
+func (f sessionFace) awaitChange(ctx context.Context, l listing, known db.RosterState) (db.RosterState, error) {
+	w, err := f.waiters.joinWaiter(l.instanceRef.InstanceID, time.Now())
 	if err != nil {
 		return known, err
 	}
-	defer f.waiters.leave(w)
-	wake, stop := f.engine.Store.SubscribeSessions(known)
+	defer f.waiters.leaveWaiter(w)
+	wake, stop := f.options.Store.SubscribeSessions(known)
 	defer stop()
-	over, poll := time.NewTimer(l.wait), time.NewTicker(f.engine.poll)
+	over, poll := time.NewTimer(l.waitFor), time.NewTicker(f.options.pollEvery)
 	defer over.Stop()
 	defer poll.Stop()
 	for {
 		// also before the first wait: a change before the subscription fired no wake-up
-		state, err := f.state(ctx, l.ref)
+		state, err := f.readState(ctx, l.instanceRef)
 		switch {
 		case ctx.Err() != nil:
 			return known, ctx.Err()
 		// It waits on: there is nothing else to tell it.
 		case fault.Is(err, fault.Unavailable):
-		case err != nil || state.Digest != l.cursor:
+		case err != nil || state.Digest != l.knownCursor:
 			return state, err
 		}
 		select {
@@ -98,7 +98,7 @@ func (f sessionFace) next(ctx context.Context, l listing, known db.RosterState) 
 		// With what it knows, and not with an error: its caller asks again if it is still there.
 		case <-w.displaced:
 			return known, nil
-		case <-f.engine.Stopping:
+		case <-f.options.Stopping:
 			return known, nil
 		case <-ctx.Done():
 			return known, ctx.Err()

@@ -19,41 +19,41 @@ const (
 
 // waiters bounds the waiting calls. Safe for concurrent use.
 type waiters struct {
-	limit int
+	maxWaiters int
 
-	mu         sync.Mutex
-	count      int
-	byInstance map[string][]*waiter // oldest first
+	mu          sync.Mutex
+	waiterCount int
+	byInstance  map[string][]*waiter // oldest first
 }
 
 type waiter struct {
-	instance  string
-	since     time.Time
-	displaced chan struct{} // closed when the call must answer
+	instanceID string
+	waitsSince time.Time
+	displaced  chan struct{} // closed when the call must answer
 }
 
 func newWaiters(limit int) *waiters {
-	return &waiters{limit: limit, byInstance: map[string][]*waiter{}}
+	return &waiters{maxWaiters: limit, byInstance: map[string][]*waiter{}}
 }
 
-// join adds a call that waits from now on. Errors: Unavailable when too many wait.
-func (ws *waiters) join(instance string, now time.Time) (*waiter, error) {
+// joinWaiter adds a call that waits from now on. Errors: Unavailable when too many wait.
+func (ws *waiters) joinWaiter(instance string, now time.Time) (*waiter, error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if own := ws.byInstance[instance]; len(own) == waitersPerInstance {
-		if now.Sub(own[0].since) < waitsAtLeast {
+		if now.Sub(own[0].waitsSince) < waitsAtLeast {
 			return nil, tooManyWait("too many calls of this instance wait for its sessions: use one call at a time")
 		}
 		// Before the bound of the replica is checked: the call that is ended makes room for this one.
 		close(own[0].displaced)
-		ws.remove(own[0])
+		ws.removeLocked(own[0])
 	}
-	if ws.count >= ws.limit {
+	if ws.waiterCount >= ws.maxWaiters {
 		return nil, tooManyWait("too many calls wait for sessions on this replica: retry, another replica may have room")
 	}
 	w := &waiter{instance, now, make(chan struct{})}
 	ws.byInstance[instance] = append(ws.byInstance[instance], w)
-	ws.count++
+	ws.waiterCount++
 	return w, nil
 }
 
@@ -61,29 +61,29 @@ func tooManyWait(detail string) *fault.Error {
 	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: waitsAtLeast}
 }
 
-func (ws *waiters) len() int {
+func (ws *waiters) countWaiting() int {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	return ws.count
+	return ws.waiterCount
 }
 
-func (ws *waiters) leave(w *waiter) {
+func (ws *waiters) leaveWaiter(w *waiter) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.remove(w)
+	ws.removeLocked(w)
 }
 
-// remove removes a call, if it is still there.
-func (ws *waiters) remove(w *waiter) {
-	own := ws.byInstance[w.instance]
+// removeLocked removes a call, if it is still there.
+func (ws *waiters) removeLocked(w *waiter) {
+	own := ws.byInstance[w.instanceID]
 	i := slices.Index(own, w)
 	if i < 0 {
 		return
 	}
-	ws.count--
+	ws.waiterCount--
 	if own = slices.Delete(own, i, i+1); len(own) > 0 {
-		ws.byInstance[w.instance] = own
+		ws.byInstance[w.instanceID] = own
 	} else {
-		delete(ws.byInstance, w.instance)
+		delete(ws.byInstance, w.instanceID)
 	}
 }

@@ -11,19 +11,19 @@ import (
 func TestACallWaitsBeforeAnotherEndsIt(t *testing.T) {
 	t.Parallel()
 	ws, now := newWaiters(10), time.Now()
-	oldest, err := ws.join("a", now)
+	oldest, err := ws.joinWaiter("a", now)
 	require.NoError(t, err)
-	second, err := ws.join("a", now)
+	second, err := ws.joinWaiter("a", now)
 	require.NoError(t, err)
-	_, err = ws.join("a", now.Add(waitsAtLeast-1))
+	_, err = ws.joinWaiter("a", now.Add(waitsAtLeast-1))
 	require.ErrorContains(t, err, "one call at a time")
-	_, err = ws.join("b", now)
+	_, err = ws.joinWaiter("b", now)
 	require.NoError(t, err, "another instance is not affected")
 
-	third, err := ws.join("a", now.Add(waitsAtLeast))
+	third, err := ws.joinWaiter("a", now.Add(waitsAtLeast))
 	require.NoError(t, err)
 	<-oldest.displaced
 	require.Equal(t, []*waiter{second, third}, ws.byInstance["a"])
-	ws.leave(oldest)
-	require.Equal(t, 3, ws.len())
+	ws.leaveWaiter(oldest)
+	require.Equal(t, 3, ws.countWaiting())
 }

@@ -22,20 +22,20 @@ type Store interface {
 }
 
 type face struct {
-	store  Store
-	tokens *token.ServerTokens
+	store        Store
+	serverTokens *token.ServerTokens
 }
 
 // Mount adds POST /hooks/<region>/<id>/<mac>.
 func Mount(r gin.IRouter, store Store, tokens *token.ServerTokens) {
 	f := face{store, tokens}
-	r.POST("/hooks/:region/:id/:mac", rest.Handle(http.StatusNoContent, f.wake))
+	r.POST("/hooks/:region/:id/:mac", rest.Handle(http.StatusNoContent, f.wakeDeployment))
 }
 
-// wake answers 404 to a caller without the credential, whether the deployment exists or not.
-func (f face) wake(ctx context.Context, in rest.In[rest.None]) (rest.None, error) {
+// wakeDeployment answers 404 to a caller without the credential, whether the deployment exists or not.
+func (f face) wakeDeployment(ctx context.Context, in rest.In[rest.None]) (rest.None, error) {
 	d := token.Deployment{Region: in.Param("region"), ID: in.Param("id")}
-	_, ok := f.tokens.VerifyMAC(token.ForHook, d, in.Param("mac"))
+	_, ok := f.serverTokens.VerifyMAC(token.ForHook, d, in.Param("mac"))
 	id, err := uuid.Parse(d.ID)
 	if !ok || err != nil {
 		return rest.None{}, &fault.Error{Kind: fault.NotFound, Code: "route_not_found",

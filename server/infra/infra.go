@@ -35,15 +35,15 @@ func Mount(r gin.IRouter, keys Keys, ready Readiness) func(ctx context.Context) 
 	}
 	serve("/.well-known/jwks.json", keySet(keys.JWKS, keys.MaxAge()))
 	serve("/.well-known/webhook-keys.json", keySet(keys.WebhookKeySet, keys.MaxAge()))
-	serve("/healthz", rest.Handle(http.StatusOK, health))
-	serve("/readyz", rest.Handle(http.StatusOK, p.answer))
-	serve("/openapi.yaml", document("application/yaml", api.OpenAPI()))
-	serve("/docs", page(manualPolicy(api.Docs()), api.Docs()))
+	serve("/healthz", rest.Handle(http.StatusOK, answerHealth))
+	serve("/readyz", rest.Handle(http.StatusOK, p.answerReady))
+	serve("/openapi.yaml", serveDocument("application/yaml", api.OpenAPI()))
+	serve("/docs", servePage(manualPolicy(api.Docs()), api.Docs()))
 	mountReader(r)
 	// for people who open the address in a browser
 	r.GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/docs") })
-	r.GET("/favicon.ico", document("image/svg+xml", []byte(icon)))
-	return p.ready
+	r.GET("/favicon.ico", serveDocument("image/svg+xml", []byte(icon)))
+	return p.checkReady
 }
 
 // icon is the favicon: four points of a lattice.
@@ -54,7 +54,7 @@ type healthAnswer struct {
 	Status string `json:"status"`
 }
 
-func health(context.Context, rest.In[rest.None]) (healthAnswer, error) {
+func answerHealth(context.Context, rest.In[rest.None]) (healthAnswer, error) {
 	return healthAnswer{"ok"}, nil
 }
 
@@ -88,9 +88,9 @@ func matchesETag(header, etag string) bool {
 	return false
 }
 
-// document serves a file of this build. Caches must revalidate it, because a replica of another version may answer the
+// serveDocument serves a file of this build. Caches must revalidate it, because a replica of another version may answer the
 // next request.
-func document(contentType string, content []byte) gin.HandlerFunc {
+func serveDocument(contentType string, content []byte) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Header("Cache-Control", "no-cache")
 		c.Header("Content-Length", strconv.Itoa(len(content)))

@@ -29,21 +29,21 @@ const readerPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 // mountReader adds the page that searches the contracts and tries their calls, at /docs/try, with its files below it.
 func mountReader(r gin.IRouter) {
-	r.GET("/nexis.yaml", document("application/yaml", api.Nexis()))
-	r.GET("/docs/try", page(readerPolicy, mustRead(readerFiles, "reader/index.html")))
+	r.GET("/nexis.yaml", serveDocument("application/yaml", api.Nexis()))
+	r.GET("/docs/try", servePage(readerPolicy, mustRead(readerFiles, "reader/index.html")))
 	for name, contentType := range map[string]string{"reader.js": "text/javascript; charset=utf-8",
 		"reader.css": "text/css; charset=utf-8"} {
-		r.GET("/docs/try/"+name, asset(contentType, pack(mustRead(readerFiles, "reader/"+name))))
+		r.GET("/docs/try/"+name, serveAsset(contentType, compressBytes(mustRead(readerFiles, "reader/"+name))))
 	}
 	for name, contentType := range map[string]string{"swagger-ui-bundle.js": "text/javascript; charset=utf-8",
 		"swagger-ui.css": "text/css; charset=utf-8"} {
-		r.GET("/docs/try/"+name, asset(contentType, mustRead(static.FS, name+".gz")))
+		r.GET("/docs/try/"+name, serveAsset(contentType, mustRead(static.FS, name+".gz")))
 	}
 }
 
-// page serves a page with what it may load and call.
-func page(policy string, content []byte) gin.HandlerFunc {
-	serve := document("text/html; charset=utf-8", content)
+// servePage serves a page with what it may load and call.
+func servePage(policy string, content []byte) gin.HandlerFunc {
+	serve := serveDocument("text/html; charset=utf-8", content)
 	return func(c *gin.Context) {
 		c.Header("Content-Security-Policy", policy)
 		c.Header("Referrer-Policy", "no-referrer")
@@ -75,7 +75,7 @@ func mustRead(files embed.FS, name string) []byte {
 	return content
 }
 
-func pack(content []byte) []byte {
+func compressBytes(content []byte) []byte {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	_, _ = w.Write(content) // into memory
@@ -83,8 +83,8 @@ func pack(content []byte) []byte {
 	return packed.Bytes()
 }
 
-// asset serves a compressed file, unpacked for callers that do not accept gzip. Caches revalidate it by its entity tag.
-func asset(contentType string, packed []byte) gin.HandlerFunc {
+// serveAsset serves a compressed file, unpacked for callers that do not accept gzip. Caches revalidate it by its entity tag.
+func serveAsset(contentType string, packed []byte) gin.HandlerFunc {
 	sum := sha256.Sum256(packed)
 	etag := `W/"` + hex.EncodeToString(sum[:8]) + `"` // weak, since both codings have it
 	return func(c *gin.Context) {

@@ -34,20 +34,20 @@ type Database interface {
 
 // Readiness decides whether this replica should receive traffic.
 type Readiness struct {
-	Database Database
-	Write    func(ctx context.Context) error // writes to the database, and to its disk
-	Keys     Keys
-	Schema   int64         // the oldest schema version that this build runs on
-	Timeout  time.Duration // for the database's answer
-	Warm     func() bool   // whether the first connections are prepared; nil: they are
-	Draining func() bool   // whether this replica is shutting down
+	Database    Database
+	CheckWrite  func(ctx context.Context) error // writes to the database, and to its disk
+	Keys        Keys
+	MinSchema   int64         // the oldest schema version that this build runs on
+	CallTimeout time.Duration // for the database's answer
+	IsWarm      func() bool   // whether the first connections are prepared; nil: they are
+	IsDraining  func() bool   // whether this replica is shutting down
 }
 
 // check is one condition of readiness and its result.
 type check struct {
-	Name   string `json:"name"`
-	Detail string `json:"detail"`
-	failed bool
+	Name      string `json:"name"`
+	Detail    string `json:"detail"`
+	hasFailed bool
 }
 
 type readyAnswer struct {
@@ -57,7 +57,7 @@ type readyAnswer struct {
 
 var errDraining = &rest.Problem{
 	Status: http.StatusServiceUnavailable, Code: "draining", Title: "Draining", Detail: "this replica is shutting down",
-	Retry: time.Second,
+	RetryAfter: time.Second,
 }
 
 // shareFor is how long probes share one result of the database. Probes need no token and have no rate limit, so each
@@ -75,77 +75,78 @@ const (
 type probe struct {
 	readiness Readiness
 
-	mu        sync.Mutex
-	latest    []check // the last result of the database
-	checkedAt time.Time
-	write     check // the last result of a write
-	writeAt   time.Time
+	mu           sync.Mutex
+	latestChecks []check // the last result of the database
+	checkedAt    time.Time
+	writeCheck   check // the last result of a write
+	writeAt      time.Time
 }
 
-func (p *probe) answer(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, error) {
-	checks, err := p.checks(ctx)
+func (p *probe) answerReady(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, error) {
+	checks, err := p.checkAll(ctx)
 	if err != nil {
 		return readyAnswer{}, err
 	}
 	return readyAnswer{"ready", checks}, nil
 }
 
-func (p *probe) ready(ctx context.Context) error {
-	_, err := p.checks(ctx)
+func (p *probe) checkReady(ctx context.Context) error {
+	_, err := p.checkAll(ctx)
 	return err
 }
 
-func (p *probe) checks(ctx context.Context) ([]check, error) {
+func (p *probe) checkAll(ctx context.Context) ([]check, error) {
 	// Before all checks, which need the database: a replica that stops is not ready whatever they say.
-	if p.readiness.Draining() {
+	if p.readiness.IsDraining() {
 		return nil, errDraining
 	}
-	checks := slices.Concat(p.shared(ctx), []check{p.readiness.pooler(), p.readiness.signingKey(), p.readiness.clock()})
-	if p.readiness.Warm != nil && !p.readiness.Warm() {
+	checks := slices.Concat(p.sharedChecks(ctx),
+		[]check{p.readiness.checkPooler(), p.readiness.signingKey(), p.readiness.checkClock()})
+	if p.readiness.IsWarm != nil && !p.readiness.IsWarm() {
 		checks = append(checks, check{"warm_up", "connections to the database are being opened", true})
 	}
-	return checks, failures(checks)
+	return checks, failureProblem(checks)
 }
 
-// shared returns the last result of the database, or a new one if that is too old.
-func (p *probe) shared(ctx context.Context) []check {
+// sharedChecks returns the last result of the database, or a new one if that is too old.
+func (p *probe) sharedChecks(ctx context.Context) []check {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.latest == nil || time.Since(p.checkedAt) >= shareFor {
+	if p.latestChecks == nil || time.Since(p.checkedAt) >= shareFor {
 		// Other probes wait for the result, also when this caller has gone.
-		p.latest = p.examine(context.WithoutCancel(ctx))
+		p.latestChecks = p.examineAll(context.WithoutCancel(ctx))
 		p.checkedAt = time.Now()
 	}
-	return p.latest
+	return p.latestChecks
 }
 
-// examine checks the database within [Readiness.Timeout], at last whether it takes writes.
-func (p *probe) examine(ctx context.Context) []check {
-	ctx, cancel := context.WithTimeout(ctx, p.readiness.Timeout)
+// examineAll checks the database within [Readiness.CallTimeout], at last whether it takes writes.
+func (p *probe) examineAll(ctx context.Context) []check {
+	ctx, cancel := context.WithTimeout(ctx, p.readiness.CallTimeout)
 	defer cancel()
-	checks := p.readiness.database(ctx)
+	checks := p.readiness.checkDatabase(ctx)
 	// A write would fail for the same reason, or hang.
-	if slices.ContainsFunc(checks, func(c check) bool { return c.failed }) {
+	if slices.ContainsFunc(checks, func(c check) bool { return c.hasFailed }) {
 		return checks
 	}
 	pause := shareWriteFor
-	if p.write.failed {
+	if p.writeCheck.hasFailed {
 		pause = retryWrite
 	}
 	if p.writeAt.IsZero() || time.Since(p.writeAt) >= pause {
-		p.write = p.readiness.writable(ctx)
+		p.writeCheck = p.readiness.checkWritable(ctx)
 		p.writeAt = time.Now()
 	}
-	return append(checks, p.write)
+	return append(checks, p.writeCheck)
 }
 
-// failures returns a problem that names every failed check, nil if none failed.
-func failures(checks []check) error {
+// failureProblem returns a problem that names every failed check, nil if none failed.
+func failureProblem(checks []check) error {
 	p := &rest.Problem{Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable",
-		Retry: time.Second}
+		RetryAfter: time.Second}
 	var reasons []string
 	for _, c := range checks {
-		if c.failed {
+		if c.hasFailed {
 			reasons = append(reasons, c.Detail)
 			p.Errors = append(p.Errors, rest.FieldError{Field: c.Name, Detail: c.Detail})
 		}
@@ -157,58 +158,59 @@ func failures(checks []check) error {
 	return p
 }
 
-// database checks that the database answers, that the schema is new enough, and that no dump was restored into it.
-func (r Readiness) database(ctx context.Context) []check {
+// checkDatabase checks that the database answers, that the schema is new enough, and that no dump was restored into it.
+func (r Readiness) checkDatabase(ctx context.Context) []check {
 	version, err := r.Database.SchemaVersion(ctx)
 	reachable := check{"database", "the database answers", false}
-	schema := check{"schema", fmt.Sprintf("the schema is at version %d, at least %d is needed", version, r.Schema),
-		version < r.Schema}
+	schema := check{"schema", fmt.Sprintf("the schema is at version %d, at least %d is needed", version, r.MinSchema),
+		version < r.MinSchema}
 	switch {
 	case fault.Is(err, fault.Unavailable):
-		reachable = check{"database", "the database cannot be reached" + words(err), true}
+		reachable = check{"database", "the database cannot be reached" + failureWords(err), true}
 		schema = check{"schema", "the version of the schema is unknown", false}
 	case err != nil:
-		schema = check{"schema", "the version of the schema cannot be read" + words(err), true}
+		schema = check{"schema", "the version of the schema cannot be read" + failureWords(err), true}
 	}
 	checks := []check{reachable, schema}
-	if reachable.failed || schema.failed {
+	if reachable.hasFailed || schema.hasFailed {
 		return checks
 	}
-	return append(checks, r.restored(ctx))
+	return append(checks, r.checkRestored(ctx))
 }
 
-// restored fails for a database that was restored from a dump, in which event feeds hide rows until 'director migrate
+// checkRestored fails for a database that was restored from a dump, in which event feeds hide rows until 'director migrate
 // up' has run. It comes last, because the query needs the schema that was checked before.
-func (r Readiness) restored(ctx context.Context) check {
+func (r Readiness) checkRestored(ctx context.Context) check {
 	switch restored, err := r.Database.RestoredFromDump(ctx); {
 	case err != nil:
-		return check{"restored", "whether the database was restored from a dump cannot be read" + words(err), true}
+		return check{"restored", "whether the database was restored from a dump cannot be read" + failureWords(err),
+			true}
 	case restored:
 		return check{"restored", "the database was restored from a dump: run 'director migrate up'", true}
 	}
 	return check{"restored", "the database was not restored from a dump, or was migrated since", false}
 }
 
-// writable fails while the database answers and takes no writes: it is a standby, or read-only, its disk is full, or a
+// checkWritable fails while the database answers and takes no writes: it is a standby, or read-only, its disk is full, or a
 // commit waits for a standby that is gone.
-func (r Readiness) writable(ctx context.Context) check {
-	if err := r.Write(ctx); err != nil {
-		return check{"write", "the database does not take writes" + words(err), true}
+func (r Readiness) checkWritable(ctx context.Context) check {
+	if err := r.CheckWrite(ctx); err != nil {
+		return check{"write", "the database does not take writes" + failureWords(err), true}
 	}
 	return check{"write", "the database takes writes", false}
 }
 
-// words are why the database failed, as Postgres or the network says it. They hold no address and no secret, since
+// failureWords are why the database failed, as Postgres or the network says it. They hold no address and no secret, since
 // anybody may call /readyz.
-func words(err error) string {
+func failureWords(err error) string {
 	if c, _ := dbcause.FromError(err); c.Words != "" {
 		return ": " + c.Words
 	}
 	return ""
 }
 
-// pooler fails while a connection pooler breaks prepared statements, which makes some calls fail at random.
-func (r Readiness) pooler() check {
+// checkPooler fails while a connection pooler breaks prepared statements, which makes some calls fail at random.
+func (r Readiness) checkPooler() check {
 	if hint := r.Database.PoolerTrouble(); hint != "" {
 		return check{"pooler", hint, true}
 	}
@@ -222,9 +224,9 @@ func (r Readiness) signingKey() check {
 	return check{"signing_key", "a signing key can be used", false}
 }
 
-// clock fails when this machine's clock is wrong and was not corrected lately: access tokens would be verified at a
+// checkClock fails when this machine's clock is wrong and was not corrected lately: access tokens would be verified at a
 // wrong time.
-func (r Readiness) clock() check {
+func (r Readiness) checkClock() check {
 	reading, ok := r.Database.ClockReading()
 	if !ok {
 		return check{"clock", "the clock has not been compared with the database's yet", true}

@@ -61,7 +61,8 @@ func (e environment) ClockReading() (db.ClockReading, bool) {
 func (e environment) mount(t *testing.T) http.Handler {
 	t.Helper()
 	engine := must.Get(rest.New(rest.Options{}))(t)
-	infra.Mount(engine, e, infra.Readiness{Database: e, Write: e.tryWrite, Keys: e, Schema: 3, Timeout: time.Second, Draining: func() bool { return e.draining }})
+	infra.Mount(engine, e, infra.Readiness{Database: e, CheckWrite: e.tryWrite, Keys: e, MinSchema: 3,
+		CallTimeout: time.Second, IsDraining: func() bool { return e.draining }})
 	return engine
 }
 
@@ -83,23 +84,29 @@ func TestReadiness(t *testing.T) {
 		environment
 		failed []string
 	}{
-		"all is well":                 {environment{version: 3}, nil},
-		"a newer schema":              {environment{version: 4}, nil},
-		"an older schema":             {environment{version: 2}, []string{"schema"}},
-		"no schema":                   {environment{}, []string{"schema"}},
-		"the database is away":        {environment{database: away}, []string{"database"}},
-		"the schema cannot be read":   {environment{version: 3, database: errors.New("permission denied for table hunter2")}, []string{"schema"}},
-		"restored from a dump":        {environment{version: 3, restored: true}, []string{"restored"}},
-		"a full disk":                 {environment{version: 3, write: &pgconn.PgError{Code: "53100", Message: "could not extend file"}}, []string{"write"}},
-		"a pooler is in the way":      {environment{version: 3, pooler: "set it"}, []string{"pooler"}},
-		"no key":                      {environment{version: 3, key: errors.New("no signing key")}, []string{"signing_key"}},
-		"far off and corrected":       {environment{version: 3, offset: time.Hour, age: 10 * time.Second}, nil},
-		"far behind and corrected":    {environment{version: 3, offset: -time.Hour, age: 10 * time.Second}, nil},
-		"far off, corrected long ago": {environment{version: 3, offset: 31 * time.Second, age: 2 * time.Minute}, []string{"clock"}},
-		"far behind, long ago":        {environment{version: 3, offset: -31 * time.Second, age: 2 * time.Minute}, []string{"clock"}},
-		"a little off, long ago":      {environment{version: 3, offset: 29 * time.Second, age: time.Hour}, nil},
-		"never measured":              {environment{version: 3, unread: true}, []string{"clock"}},
-		"everything at once":          {environment{database: away, key: errors.New("none"), unread: true}, []string{"database", "signing_key", "clock"}},
+		"all is well":          {environment{version: 3}, nil},
+		"a newer schema":       {environment{version: 4}, nil},
+		"an older schema":      {environment{version: 2}, []string{"schema"}},
+		"no schema":            {environment{}, []string{"schema"}},
+		"the database is away": {environment{database: away}, []string{"database"}},
+		"the schema cannot be read": {environment{version: 3,
+			database: errors.New("permission denied for table hunter2")}, []string{"schema"}},
+		"restored from a dump": {environment{version: 3, restored: true}, []string{"restored"}},
+		"a full disk": {environment{version: 3,
+			write: &pgconn.PgError{Code: "53100", Message: "could not extend file"}}, []string{"write"}},
+		"a pooler is in the way": {environment{version: 3, pooler: "set it"}, []string{"pooler"}},
+		"no key": {environment{version: 3, key: errors.New("no signing key")},
+			[]string{"signing_key"}},
+		"far off and corrected":    {environment{version: 3, offset: time.Hour, age: 10 * time.Second}, nil},
+		"far behind and corrected": {environment{version: 3, offset: -time.Hour, age: 10 * time.Second}, nil},
+		"far off, corrected long ago": {environment{version: 3, offset: 31 * time.Second, age: 2 * time.Minute},
+			[]string{"clock"}},
+		"far behind, long ago": {environment{version: 3, offset: -31 * time.Second, age: 2 * time.Minute},
+			[]string{"clock"}},
+		"a little off, long ago": {environment{version: 3, offset: 29 * time.Second, age: time.Hour}, nil},
+		"never measured":         {environment{version: 3, unread: true}, []string{"clock"}},
+		"everything at once": {environment{database: away, key: errors.New("none"), unread: true},
+			[]string{"database", "signing_key", "clock"}},
 	} {
 		status, body := query(t, row.environment)
 		if row.failed == nil {
@@ -145,5 +152,6 @@ func TestProbesShareAQuery(t *testing.T) {
 	probes.Wait()
 	require.LessOrEqual(t, e.queries.Load(), 1+int64(time.Since(start)/(250*time.Millisecond)))
 	before := e.queries.Load()
-	require.Eventually(t, func() bool { probe(t.Context()); return e.queries.Load() > before }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { probe(t.Context()); return e.queries.Load() > before }, 10*time.Second,
+		10*time.Millisecond)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Claims returns what a new session token says about a seat of a player. Each call returns another token id.
-func Claims(r db.Resolved, sub string) token.SessionClaims {
+// ClaimsFor returns what a new session token says about a seat of a player. Each call returns another token id.
+func ClaimsFor(r db.Resolved, sub string) token.SessionClaims {
 	claims := token.SessionClaims{
 		Subject: sub, SessionID: r.SessionID, Handle: r.SessionHandle, Endpoint: r.Endpoint, Region: r.Region,
 		ID: rand.Text(), IssuedAt: r.IssuedAt, Expires: r.ExpiresAt,
-		Mode: r.Mode, MaxPlayers: r.MaxPlayers, Party: r.Party.String(), Team: r.Team,
+		Mode: r.Mode, MaxPlayers: r.MaxPlayers, Party: r.PartyID.String(), Team: r.TeamName,
 	}
 	if r.MatchID != uuid.Nil {
 		claims.Match = r.MatchID.String()

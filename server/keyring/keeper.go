@@ -34,11 +34,11 @@ type Store interface {
 type Keeper struct {
 	store           Store
 	sealer          *token.Sealer
-	mint            db.MintFunc
+	mintKey         db.MintFunc
 	schedule        Schedule
 	refreshRequests chan struct{}
 	mu              sync.Mutex // held by Refresh, so that one runs at a time
-	last            atomic.Pointer[snapshot]
+	lastSnapshot    atomic.Pointer[snapshot]
 	openErr         atomic.Pointer[error] // why a key of the last reading could not be opened; nil: all could
 }
 
@@ -54,7 +54,7 @@ type snapshot struct {
 // token.AlgEd25519) if the table has none.
 func New(store Store, sealer *token.Sealer, alg string, schedule Schedule) *Keeper {
 	return &Keeper{
-		store: store, sealer: sealer, mint: keymint.With(sealer, alg), schedule: schedule.withDefaults(),
+		store: store, sealer: sealer, mintKey: keymint.With(sealer, alg), schedule: schedule.withDefaults(),
 		refreshRequests: make(chan struct{}, 1),
 	}
 }
@@ -65,17 +65,17 @@ func New(store Store, sealer *token.Sealer, alg string, schedule Schedule) *Keep
 func (k *Keeper) Refresh(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	err := k.read(ctx)
+	err := k.readRing(ctx)
 	if err != nil || !k.runsOut() {
 		return err
 	}
-	if _, err := k.store.RotateKeys(ctx, k.schedule.Policy(), false, k.mint); err != nil {
+	if _, err := k.store.RotateKeys(ctx, k.schedule.Policy(), false, k.mintKey); err != nil {
 		return err
 	}
-	return k.read(ctx)
+	return k.readRing(ctx)
 }
 
-func (k *Keeper) read(ctx context.Context) error {
+func (k *Keeper) readRing(ctx context.Context) error {
 	localAt := time.Now()
 	rows, readAt, err := k.store.Keys(ctx)
 	if err != nil {
@@ -85,13 +85,13 @@ func (k *Keeper) read(ctx context.Context) error {
 	for i, row := range rows {
 		keys[i] = inWholeSeconds(row)
 	}
-	ring, err := token.NewRing(keys, k.sealer, readAt, k.schedule.margins().MaxStale)
+	ring, err := token.NewRing(keys, k.sealer, readAt, k.schedule.tokenMargins().MaxStale)
 	if err != nil {
 		k.openErr.Store(&err)
 		return err
 	}
 	k.openErr.Store(nil)
-	k.last.Store(&snapshot{ring: ring, keys: keys, readAt: readAt, localAt: localAt})
+	k.lastSnapshot.Store(&snapshot{ring: ring, keys: keys, readAt: readAt, localAt: localAt})
 	return nil
 }
 
@@ -107,16 +107,16 @@ func inWholeSeconds(row db.SigningKey) token.Key {
 
 // runsOut reports whether no key can sign two refreshes from now, so that a missing successor is made before its turn.
 func (k *Keeper) runsOut() bool {
-	s := k.last.Load()
-	_, err := s.ring.Signer(s.now().Add(2 * k.schedule.Refresh))
+	s := k.lastSnapshot.Load()
+	_, err := s.ring.Signer(s.databaseNow().Add(2 * k.schedule.RefreshEvery))
 	return err != nil
 }
 
-// now returns the time by the database's clock.
-func (s *snapshot) now() time.Time { return s.readAt.Add(time.Since(s.localAt)) }
+// databaseNow returns the time by the database's clock.
+func (s *snapshot) databaseNow() time.Time { return s.readAt.Add(time.Since(s.localAt)) }
 
-// Every returns the interval in which Refresh should be called.
-func (k *Keeper) Every() time.Duration { return k.schedule.Refresh }
+// RefreshInterval returns the interval in which Refresh should be called.
+func (k *Keeper) RefreshInterval() time.Duration { return k.schedule.RefreshEvery }
 
 // RefreshRequests returns a channel that receives when a token could not be signed, so that Refresh should be called at
 // once.
@@ -129,20 +129,20 @@ func (k *Keeper) MaxAge() time.Duration { return k.schedule.MaxAge }
 // whether the keys were read too long ago; this machine's clock is not used. Errors: fault.Unavailable when no key can
 // sign.
 func (k *Keeper) Sign(c token.SessionClaims) (string, error) {
-	s := k.last.Load()
+	s := k.lastSnapshot.Load()
 	if s == nil {
-		return "", k.unusable(errNotRead)
+		return "", k.unusableError(errNotRead)
 	}
 	raw, err := s.ring.Sign(c.IssuedAt, c)
 	if errors.Is(err, token.ErrNoKey) || errors.Is(err, token.ErrStale) {
-		return "", k.unusable(err)
+		return "", k.unusableError(err)
 	}
 	return raw, err
 }
 
 var errNotRead = errors.New("the signing keys could not be read yet")
 
-func (k *Keeper) unusable(err error) error {
+func (k *Keeper) unusableError(err error) error {
 	select {
 	case k.refreshRequests <- struct{}{}:
 	default:
@@ -153,27 +153,27 @@ func (k *Keeper) unusable(err error) error {
 
 // Usable returns nil when a token could be signed now, else the reason why not.
 func (k *Keeper) Usable() error {
-	s := k.last.Load()
+	s := k.lastSnapshot.Load()
 	if s == nil {
 		if openErr := k.openErr.Load(); openErr != nil {
 			return fmt.Errorf("%w: %w", errNotRead, *openErr)
 		}
 		return errNotRead
 	}
-	_, err := s.ring.Signer(s.now())
+	_, err := s.ring.Signer(s.databaseNow())
 	return err
 }
 
 // JWKS returns the key set to publish now, and its entity tag, quoted for the ETag header. Once keys were read it needs
 // no database. Errors: fault.Unavailable when there is no key to publish, because verifiers would cache an empty set.
 func (k *Keeper) JWKS() (document []byte, etag string, err error) {
-	s := k.last.Load()
+	s := k.lastSnapshot.Load()
 	if s == nil {
-		return nil, "", k.unusable(errNotRead)
+		return nil, "", k.unusableError(errNotRead)
 	}
-	now := s.now()
-	if s.published(now) == 0 {
-		return nil, "", k.unusable(token.ErrNoKey)
+	now := s.databaseNow()
+	if s.publishedKeys(now) == 0 {
+		return nil, "", k.unusableError(token.ErrNoKey)
 	}
 	document, etag = s.ring.JWKS(now)
 	return document, etag, nil
@@ -181,18 +181,18 @@ func (k *Keeper) JWKS() (document []byte, etag string, err error) {
 
 // WebhookKeySet returns the keys that verify webhooks now, and its entity tag, as [Keeper.JWKS] does.
 func (k *Keeper) WebhookKeySet() (document []byte, etag string, err error) {
-	s := k.last.Load()
+	s := k.lastSnapshot.Load()
 	if s == nil {
-		return nil, "", k.unusable(errNotRead)
+		return nil, "", k.unusableError(errNotRead)
 	}
-	now := s.now()
-	if s.published(now) == 0 {
-		return nil, "", k.unusable(token.ErrNoKey)
+	now := s.databaseNow()
+	if s.publishedKeys(now) == 0 {
+		return nil, "", k.unusableError(token.ErrNoKey)
 	}
 	return s.ring.WebhookKeySet(now)
 }
 
-func (s *snapshot) published(now time.Time) (n int) {
+func (s *snapshot) publishedKeys(now time.Time) (n int) {
 	for _, key := range s.keys {
 		if !now.Before(key.PublishAt) && now.Before(key.VerifyUntil) {
 			n++
@@ -203,19 +203,19 @@ func (s *snapshot) published(now time.Time) (n int) {
 
 // State is the state of a Keeper, for metrics.
 type State struct {
-	Age       time.Duration // since the keys were read
-	Published int           // keys in the key set
-	TurnLeft  time.Duration // until another key must sign; 0 when none signs now
+	ReadingAge    time.Duration // since the keys were read
+	PublishedKeys int           // keys in the key set
+	TurnLeft      time.Duration // until another key must sign; 0 when none signs now
 }
 
 // State returns the current state; ok is false before the first keys were read.
 func (k *Keeper) State() (state State, ok bool) {
-	s := k.last.Load()
+	s := k.lastSnapshot.Load()
 	if s == nil {
 		return State{}, false
 	}
-	now := s.now()
-	state = State{Age: now.Sub(s.readAt), Published: s.published(now)}
+	now := s.databaseNow()
+	state = State{ReadingAge: now.Sub(s.readAt), PublishedKeys: s.publishedKeys(now)}
 	kid, err := s.ring.Signer(now)
 	for _, key := range s.keys {
 		if err == nil && key.KID == kid {

@@ -80,7 +80,8 @@ func TestTheFirstReplicasMakeTheFirstKeys(t *testing.T) {
 	}
 	all.Wait()
 	b.refresh()
-	require.Equal(t, 2, storetest.One[int](b.store, "SELECT count(*) FROM signing_keys"), "the signing key and the next one")
+	require.Equal(t, 2, storetest.One[int](b.store, "SELECT count(*) FROM signing_keys"),
+		"the signing key and the next one")
 	require.NoError(t, b.Usable())
 	require.Len(t, b.published(), 2)
 }
@@ -177,18 +178,20 @@ func TestState(t *testing.T) {
 	b.refresh()
 	s, known := b.State()
 	require.True(t, known)
-	require.Equal(t, 2, s.Published)
+	require.Equal(t, 2, s.PublishedKeys)
 	require.InDelta(t, 24*time.Hour, s.TurnLeft, float64(time.Minute))
-	require.Less(t, s.Age, time.Minute)
+	require.Less(t, s.ReadingAge, time.Minute)
 	require.Equal(t, 5*time.Minute, b.MaxAge())
-	require.Equal(t, 5*time.Second, b.Every())
+	require.Equal(t, 5*time.Second, b.RefreshInterval())
 }
 
 // The lead and overlap of a schedule cover the delays between the key table and a game server.
 func TestTheScheduleCoversItsDelays(t *testing.T) {
 	t.Parallel()
 	p := keyring.Schedule{}.Policy()
-	require.Equal(t, db.KeyPolicy{Period: 24 * time.Hour, Lead: 5*time.Minute + 10*time.Second + 30*time.Second, Overlap: 2*time.Minute + p.Lead + 30*time.Second}, p)
-	short := keyring.Schedule{MaxAge: time.Second, Refresh: time.Second, TokenTTL: time.Second, Skew: time.Second, Period: time.Minute}.Policy()
+	require.Equal(t, db.KeyPolicy{Period: 24 * time.Hour, Lead: 5*time.Minute + 10*time.Second + 30*time.Second,
+		Overlap: 2*time.Minute + p.Lead + 30*time.Second}, p)
+	short := keyring.Schedule{MaxAge: time.Second, RefreshEvery: time.Second, TokenTTL: time.Second,
+		ClockSkew: time.Second, KeyPeriod: time.Minute}.Policy()
 	require.Equal(t, db.KeyPolicy{Period: time.Minute, Lead: 4 * time.Second, Overlap: 6 * time.Second}, short)
 }

@@ -77,18 +77,18 @@ func (o Options) ClientTLS(config *tls.Config) (*tls.Config, error) {
 
 // credential is a token or a certificate's name, and the service that it opens; "" opens all.
 type credential struct {
-	service string
-	hash    [sha256.Size]byte // of a secret, so that comparing takes the same time whatever its length
-	name    string
+	serviceName     string
+	secretHash      [sha256.Size]byte // of a secret, so that comparing takes the same time whatever its length
+	certificateName string
 }
 
 // access authenticates callers.
 type access struct {
-	isOpenToAll  bool
-	tokens       []credential
-	certificates bool
-	names        []credential // of certificates; none means any
-	failures     *rest.Limiter
+	isOpenToAll         bool
+	tokenCredentials    []credential
+	acceptsCertificates bool
+	certificateNames    []credential // of certificates; none means any
+	failureLimiter      *rest.Limiter
 }
 
 func (s *Server) makeAccess() error {
@@ -97,25 +97,26 @@ func (s *Server) makeAccess() error {
 		return fmt.Errorf("clients that reach %s need no credentials: set tokens or the authority of callers' certificates, "+
 			"listen on loopback, or say that the server is open", addr)
 	}
-	a := &access{isOpenToAll: len(o.Tokens) == 0 && o.ClientCA == "", certificates: o.ClientCA != "",
-		failures: rest.NewLimiter(o.FailureRate)}
+	a := &access{isOpenToAll: len(o.Tokens) == 0 && o.ClientCA == "", acceptsCertificates: o.ClientCA != "",
+		failureLimiter: rest.NewLimiter(o.FailureRate)}
 	for i, text := range o.Tokens {
-		service, secret := scoped(text)
+		service, secret := splitScope(text)
 		if len(secret) < shortestSecret {
 			return fmt.Errorf("token %d is shorter than %d bytes", i+1, shortestSecret)
 		}
-		a.tokens = append(a.tokens, credential{service: service, hash: sha256.Sum256([]byte(secret))})
+		a.tokenCredentials = append(a.tokenCredentials,
+			credential{serviceName: service, secretHash: sha256.Sum256([]byte(secret))})
 	}
-	for _, text := range o.Clients {
-		service, name := scoped(text)
-		a.names = append(a.names, credential{service: service, name: name})
+	for _, text := range o.ClientNames {
+		service, name := splitScope(text)
+		a.certificateNames = append(a.certificateNames, credential{serviceName: service, certificateName: name})
 	}
 	s.access = a
 	return nil
 }
 
-// scoped splits "service=rest". A text without a known service is all rest: a secret may contain "=".
-func scoped(text string) (service, rest string) {
+// splitScope splits "service=rest". A text without a known service is all rest: a secret may contain "=".
+func splitScope(text string) (service, rest string) {
 	if service, rest, found := strings.Cut(text, "="); found && slices.Contains(services, service) {
 		return service, rest
 	}
@@ -125,8 +126,8 @@ func scoped(text string) (service, rest string) {
 // caller holds the credentials of a call that are not verified yet.
 type caller struct {
 	authorization string
-	tls           *tls.ConnectionState // nil: plain text
-	addr          netip.Addr           // that failed attempts are counted for
+	tlsState      *tls.ConnectionState // nil: plain text
+	peerAddr      netip.Addr           // that failed attempts are counted for
 }
 
 var (
@@ -135,21 +136,21 @@ var (
 	errTooMany = status.Error(codes.ResourceExhausted, "too many failed attempts from this address")
 )
 
-// authenticate returns nil if a caller may use a service. Any valid credential opens the service "".
-func (a *access) authenticate(service string, c caller) error {
+// authenticateCaller returns nil if a caller may use a service. Any valid credential opens the service "".
+func (a *access) authenticateCaller(service string, c caller) error {
 	if a.isOpenToAll {
 		return nil
 	}
 	opens, known := a.byToken(service, c.authorization)
 	if !opens {
-		byName, knownName := a.byCertificate(service, c.tls)
+		byName, knownName := a.byCertificate(service, c.tlsState)
 		opens, known = byName, known || knownName
 	}
 	switch {
 	case opens:
 		return nil
 	// Only callers that are refused are counted: valid credentials work from any address.
-	case a.failures.Take(network(c.addr)) > 0:
+	case a.failureLimiter.Take(networkKey(c.peerAddr)) > 0:
 		return errTooMany
 	case known:
 		return status.Error(codes.PermissionDenied, "these credentials do not open the "+service+" service")
@@ -165,30 +166,30 @@ func (a *access) byToken(service, authorization string) (opens, known bool) {
 		return false, false
 	}
 	hash := sha256.Sum256([]byte(token))
-	for i := range a.tokens {
+	for i := range a.tokenCredentials {
 		// All tokens are compared, also after a match: the time tells nothing of them.
-		same := subtle.ConstantTimeCompare(a.tokens[i].hash[:], hash[:]) == 1
+		same := subtle.ConstantTimeCompare(a.tokenCredentials[i].secretHash[:], hash[:]) == 1
 		known = known || same
-		opens = opens || same && a.tokens[i].opens(service)
+		opens = opens || same && a.tokenCredentials[i].opensService(service)
 	}
 	return opens, known
 }
 
-func (k credential) opens(service string) bool {
-	return k.service == "" || service == "" || k.service == service
+func (k credential) opensService(service string) bool {
+	return k.serviceName == "" || service == "" || k.serviceName == service
 }
 
 func (a *access) byCertificate(service string, state *tls.ConnectionState) (opens, known bool) {
-	if !a.certificates || state == nil || len(state.VerifiedChains) == 0 {
+	if !a.acceptsCertificates || state == nil || len(state.VerifiedChains) == 0 {
 		return false, false
 	}
-	if len(a.names) == 0 {
+	if len(a.certificateNames) == 0 {
 		return true, true
 	}
 	has := namesOf(state.PeerCertificates[0])
-	return slices.ContainsFunc(a.names, func(k credential) bool {
-		return slices.Contains(has, k.name) &&
-			k.opens(service)
+	return slices.ContainsFunc(a.certificateNames, func(k credential) bool {
+		return slices.Contains(has, k.certificateName) &&
+			k.opensService(service)
 	}), true
 }
 
@@ -203,8 +204,8 @@ func namesOf(c *x509.Certificate) []string {
 	return names
 }
 
-// network returns the key that failures are counted by. The owner of one IPv6 address usually has all of its /64.
-func network(addr netip.Addr) string {
+// networkKey returns the key that failures are counted by. The owner of one IPv6 address usually has all of its /64.
+func networkKey(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if prefix, err := addr.Prefix(64); err == nil && addr.Is6() {
 		return prefix.String()
@@ -212,8 +213,8 @@ func network(addr netip.Addr) string {
 	return addr.String()
 }
 
-// admit authenticates a call over gRPC. The gateway has authenticated its callers; the health service is open.
-func (s *Server) admit(ctx context.Context, method string) error {
+// admitCall authenticates a call over gRPC. The gateway has authenticated its callers; the health service is open.
+func (s *Server) admitCall(ctx context.Context, method string) error {
 	if strings.HasPrefix(method, "/grpc.health.v1.Health/") {
 		return nil
 	}
@@ -224,14 +225,14 @@ func (s *Server) admit(ctx context.Context, method string) error {
 		case gatewayAuth:
 			return nil
 		case credentials.TLSInfo:
-			c.tls = &info.State
+			c.tlsState = &info.State
 		}
-		c.addr = addrOf(p.Addr)
+		c.peerAddr = addrOf(p.Addr)
 	}
 	if all := metadata.ValueFromIncomingContext(ctx, "authorization"); len(all) > 0 {
 		c.authorization = all[0]
 	}
-	return s.access.authenticate(serviceOf(method), c)
+	return s.access.authenticateCaller(serviceOf(method), c)
 }
 
 func addrOf(a net.Addr) netip.Addr {
@@ -274,8 +275,8 @@ type handshaker struct {
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (e handshaker) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	queueing := e.queues.wrap(conn)
-	if queueing.gateway {
+	queueing := e.queues.wrapConn(conn)
+	if queueing.isGateway {
 		return queueing, knownConn{gatewayAuth{credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}}, queueing}, nil
 	}
 	secured, info, err := e.TransportCredentials.ServerHandshake(queueing)

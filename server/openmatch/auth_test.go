@@ -74,7 +74,8 @@ func TestTokens(t *testing.T) {
 		anyToken + "x":         {no, no, no},
 		"frontend=" + anyToken: {no, no, no},
 	} {
-		conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(token)))
+		conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithPerRPCCredentials(bearer(token)))
 		var got [3]codes.Code
 		got[0], got[1], got[2] = called(t.Context(), conn)
 		require.Equal(t, want, got, token)
@@ -89,12 +90,15 @@ func TestTokens(t *testing.T) {
 func TestFailuresAreCounted(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tokens, func(c *config) { c.FailureRate = rest.Rate{PerSecond: 0.001, Burst: 3}; c.token = anyToken })
-	conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer("wrong")))
-	for _, want := range []codes.Code{codes.Unauthenticated, codes.Unauthenticated, codes.Unauthenticated, codes.ResourceExhausted} {
+	conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithPerRPCCredentials(bearer("wrong")))
+	for _, want := range []codes.Code{codes.Unauthenticated, codes.Unauthenticated, codes.Unauthenticated,
+		codes.ResourceExhausted} {
 		_, err := pb.NewFrontendServiceClient(conn).GetTicket(t.Context(), &pb.GetTicketRequest{})
 		require.Equal(t, want, status.Code(err))
 	}
-	require.Equal(t, http.StatusTooManyRequests, b.rest(http.MethodGet, frontendPath+"/tickets/x", "").Status, "the same address")
+	require.Equal(t, http.StatusTooManyRequests, b.rest(http.MethodGet, frontendPath+"/tickets/x", "").Status,
+		"the same address")
 	b.create(&pb.Ticket{})
 }
 
@@ -103,7 +107,8 @@ func TestHealthAndReflection(t *testing.T) {
 	t.Parallel()
 	b := setup(t, tokens)
 	conn := b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()))
-	for _, service := range []string{"", "openmatch.FrontendService", "openmatch.BackendService", "openmatch.QueryService"} {
+	for _, service := range []string{"", "openmatch.FrontendService", "openmatch.BackendService",
+		"openmatch.QueryService"} {
 		answer, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
 		require.NoError(t, err)
 		require.Equal(t, healthpb.HealthCheckResponse_SERVING, answer.GetStatus())
@@ -121,9 +126,11 @@ func TestHealthAndReflection(t *testing.T) {
 	}
 	_, err := list(conn)
 	require.Equal(t, codes.Unauthenticated, status.Code(err))
-	names, err := list(b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithPerRPCCredentials(bearer(directorToken))))
+	names, err := list(b.dial(grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithPerRPCCredentials(bearer(directorToken))))
 	require.NoError(t, err)
-	require.Subset(t, names, []string{"openmatch.FrontendService", "openmatch.BackendService", "openmatch.QueryService", "grpc.health.v1.Health"})
+	require.Subset(t, names, []string{"openmatch.FrontendService", "openmatch.BackendService", "openmatch.QueryService",
+		"grpc.health.v1.Health"})
 
 	b.server.Drain()
 	answer, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
@@ -141,7 +148,8 @@ type authority struct {
 func newAuthority(t *testing.T) authority {
 	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
 	}
 	der := must.Get(x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key))(t)
 	cert = must.Get(x509.ParseCertificate(der))(t)
@@ -151,7 +159,8 @@ func newAuthority(t *testing.T) authority {
 func (a authority) issue(name string) tls.Certificate {
 	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.t)
 	der := must.Get(x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}, a.cert, key.Public(), a.key))(a.t)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
@@ -164,7 +173,8 @@ func (a authority) pool() *x509.CertPool {
 
 func (a authority) file() string {
 	path := filepath.Join(a.t.TempDir(), "ca.pem")
-	require.NoError(a.t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}), 0o600))
+	require.NoError(a.t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}),
+		0o600))
 	return path
 }
 
@@ -175,7 +185,8 @@ func TestCertificates(t *testing.T) {
 	var options openmatch.Options
 	b := setup(t, func(c *config) {
 		c.TLS = &tls.Config{Certificates: []tls.Certificate{a.issue("localhost")}, MinVersion: tls.VersionTLS12}
-		c.ClientCA, c.Tokens, c.Clients = a.file(), []string{anyToken}, []string{"lobby.example", "backend=director.example"}
+		c.ClientCA, c.Tokens, c.ClientNames = a.file(), []string{anyToken}, []string{"lobby.example",
+			"backend=director.example"}
 		c.FailureRate = rest.Rate{PerSecond: -1}
 		options = c.Options
 	})
@@ -191,21 +202,24 @@ func TestCertificates(t *testing.T) {
 		certificates []tls.Certificate
 		want         [3]codes.Code
 	}{
-		"nothing":            {"", nil, [3]codes.Code{no, no, no}},
-		"a token":            {anyToken, nil, [3]codes.Code{in, good, asked}},
-		"opens all":          {"", []tls.Certificate{a.issue("lobby.example")}, [3]codes.Code{in, good, asked}},
-		"opens one":          {"", []tls.Certificate{a.issue("director.example")}, [3]codes.Code{denied, good, denied}},
-		"opens none":         {"", []tls.Certificate{a.issue("other.example")}, [3]codes.Code{denied, denied, denied}},
-		"a stranger's":       {"", []tls.Certificate{strangers.issue("lobby.example")}, [3]codes.Code{codes.Unavailable, codes.Unavailable, codes.Unavailable}},
+		"nothing":    {"", nil, [3]codes.Code{no, no, no}},
+		"a token":    {anyToken, nil, [3]codes.Code{in, good, asked}},
+		"opens all":  {"", []tls.Certificate{a.issue("lobby.example")}, [3]codes.Code{in, good, asked}},
+		"opens one":  {"", []tls.Certificate{a.issue("director.example")}, [3]codes.Code{denied, good, denied}},
+		"opens none": {"", []tls.Certificate{a.issue("other.example")}, [3]codes.Code{denied, denied, denied}},
+		"a stranger's": {"", []tls.Certificate{strangers.issue("lobby.example")},
+			[3]codes.Code{codes.Unavailable, codes.Unavailable, codes.Unavailable}},
 		"a name and a token": {anyToken, []tls.Certificate{a.issue("other.example")}, [3]codes.Code{in, good, asked}},
 	} {
-		config := &tls.Config{RootCAs: a.pool(), GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			if c.certificates == nil {
-				return new(tls.Certificate), nil
-			}
-			return &c.certificates[0], nil
-		}}
-		conn := b.dial(grpc.WithTransportCredentials(credentials.NewTLS(config)), grpc.WithPerRPCCredentials(bearer(c.token)))
+		config := &tls.Config{RootCAs: a.pool(),
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				if c.certificates == nil {
+					return new(tls.Certificate), nil
+				}
+				return &c.certificates[0], nil
+			}}
+		conn := b.dial(grpc.WithTransportCredentials(credentials.NewTLS(config)),
+			grpc.WithPerRPCCredentials(bearer(c.token)))
 		var got [3]codes.Code
 		got[0], got[1], got[2] = called(t.Context(), conn)
 		require.Equal(t, c.want, got, name)
@@ -219,7 +233,8 @@ func calledOverREST(t *testing.T, url string, config *tls.Config, scheme, token 
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
 	for i, request := range []struct{ method, path, body string }{
-		{http.MethodGet, frontendPath + "/tickets/x", ""}, {http.MethodPost, backendPath + "/tickets:release", "{}"}, {http.MethodPost, queryPath + "/tickets:query", "{}"},
+		{http.MethodGet, frontendPath + "/tickets/x", ""}, {http.MethodPost, backendPath + "/tickets:release", "{}"},
+		{http.MethodPost, queryPath + "/tickets:query", "{}"},
 	} {
 		r := must.Get(http.NewRequestWithContext(t.Context(), request.method, url+request.path,
 			strings.NewReader(request.body)))(t)
@@ -233,8 +248,9 @@ func calledOverREST(t *testing.T, url string, config *tls.Config, scheme, token 
 		}
 		require.NoError(t, answer.Body.Close())
 		statuses := map[int]codes.Code{
-			http.StatusOK: codes.OK, http.StatusUnauthorized: codes.Unauthenticated, http.StatusForbidden: codes.PermissionDenied,
-			http.StatusNotFound: codes.NotFound, http.StatusBadRequest: codes.InvalidArgument,
+			http.StatusOK: codes.OK, http.StatusUnauthorized: codes.Unauthenticated,
+			http.StatusForbidden: codes.PermissionDenied,
+			http.StatusNotFound:  codes.NotFound, http.StatusBadRequest: codes.InvalidArgument,
 		}
 		require.Contains(t, statuses, answer.StatusCode)
 		got[i] = statuses[answer.StatusCode]
@@ -258,14 +274,18 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		options openmatch.Options
 		says    string
 	}{
-		"open to all":              {openmatch.Options{Addrs: []string{"127.0.0.1:1", ":50504"}}, "clients that reach :50504 need no credentials: set tokens"},
-		"open over REST":           {openmatch.Options{Addrs: []string{"127.0.0.1:1"}, HTTPAddr: "10.0.0.1:8080"}, "clients that reach 10.0.0.1:8080"},
-		"a host's name":            {openmatch.Options{Addrs: []string{"db.internal:1"}}, "clients that reach"},
-		"a short token":            {openmatch.Options{Tokens: []string{anyToken, "query=hunter2"}}, "token 2 is shorter than 16 bytes"},
+		"open to all": {openmatch.Options{Addrs: []string{"127.0.0.1:1", ":50504"}},
+			"clients that reach :50504 need no credentials: set tokens"},
+		"open over REST": {openmatch.Options{Addrs: []string{"127.0.0.1:1"}, HTTPAddr: "10.0.0.1:8080"},
+			"clients that reach 10.0.0.1:8080"},
+		"a host's name": {openmatch.Options{Addrs: []string{"db.internal:1"}}, "clients that reach"},
+		"a short token": {openmatch.Options{Tokens: []string{anyToken, "query=hunter2"}},
+			"token 2 is shorter than 16 bytes"},
 		"certificates without TLS": {openmatch.Options{ClientCA: "ca.pem"}, "requires TLS"},
-		"no such authority":        {openmatch.Options{ClientCA: "/nowhere/ca.pem", TLS: &tls.Config{MinVersion: tls.VersionTLS12}}, "/nowhere/ca.pem"},
-		"an evaluator of no kind":  {openmatch.Options{Evaluator: "evaluator:50508"}, "evaluator"},
-		"a function of no host":    {openmatch.Options{Functions: []string{"not a host"}}, "not a host"},
+		"no such authority": {openmatch.Options{ClientCA: "/nowhere/ca.pem",
+			TLS: &tls.Config{MinVersion: tls.VersionTLS12}}, "/nowhere/ca.pem"},
+		"an evaluator of no kind": {openmatch.Options{EvaluatorURL: "evaluator:50508"}, "evaluator"},
+		"a function of no host":   {openmatch.Options{FunctionHosts: []string{"not a host"}}, "not a host"},
 	} {
 		err := makes(c.options)
 		require.ErrorContains(t, err, c.says, name)
@@ -274,7 +294,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	_, err := openmatch.New(openmatch.Options{})
 	require.ErrorContains(t, err, "a store is required")
 	for _, fine := range []openmatch.Options{
-		{Addrs: []string{"127.0.0.1:1", "[::1]:1", "localhost:1"}, HTTPAddr: "127.0.0.1:8080"}, {Addrs: []string{":50504"}, OpenToAll: true},
+		{Addrs: []string{"127.0.0.1:1", "[::1]:1", "localhost:1"}, HTTPAddr: "127.0.0.1:8080"},
+		{Addrs: []string{":50504"}, OpenToAll: true},
 		{Addrs: []string{":50504"}, Tokens: []string{anyToken}},
 	} {
 		require.NoError(t, makes(fine))

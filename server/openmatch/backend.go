@@ -23,7 +23,7 @@ type backend struct {
 // AssignTickets implements pb.BackendServiceServer. The answer lists missing tickets; the others are assigned, unless
 // the caller asks for all or none.
 func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) (*pb.AssignTicketsResponse, error) {
-	groups, err := b.server.options.assignments(r.GetAssignments())
+	groups, err := b.server.options.checkAssignments(r.GetAssignments())
 	if err != nil || len(groups) == 0 {
 		return &pb.AssignTicketsResponse{}, err
 	}
@@ -62,8 +62,8 @@ func noneAssigned(failures *pb.AssignTicketsResponse) error {
 	return s.Err()
 }
 
-// assignments checks the groups before anything is written.
-func (o Options) assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, error) {
+// checkAssignments checks the groups before anything is written.
+func (o Options) checkAssignments(asked []*pb.AssignmentGroup) ([]db.Assignment, error) {
 	judged := make([]match.AssignmentGroup, 0, len(asked))
 	groups := make([]db.Assignment, 0, len(asked))
 	written := 0
@@ -77,9 +77,9 @@ func (o Options) assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, erro
 		}
 		// Counted here, since a small call with one large assignment for many tickets writes it that often.
 		if written += len(encoded) * len(g.GetTicketIds()); written > maxAssigned {
-			return nil, invalid(fmt.Sprintf("the assignments of all tickets together have more than %d bytes: assign fewer at a time", maxAssigned))
+			return nil, invalidError(fmt.Sprintf("the assignments of all tickets together have more than %d bytes: assign fewer at a time", maxAssigned))
 		}
-		groups = append(groups, db.Assignment{Tickets: g.GetTicketIds(), Assignment: encoded})
+		groups = append(groups, db.Assignment{TicketIDs: g.GetTicketIds(), EncodedAssignment: encoded})
 	}
 	return groups, match.CheckAssignments(judged)
 }

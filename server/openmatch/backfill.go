@@ -16,9 +16,9 @@ func (f frontend) CreateBackfill(ctx context.Context, r *pb.CreateBackfillReques
 	b := r.GetBackfill()
 	switch {
 	case b == nil:
-		return nil, invalid(".backfill is required")
+		return nil, invalidError(".backfill is required")
 	case b.GetCreateTime() != nil:
-		return nil, invalid("backfills cannot be created with create time set")
+		return nil, invalidError("backfills cannot be created with create time set")
 	}
 	n, err := functions.NewBackfill(b, f.server.options.MaxTicket)
 	if err != nil {
@@ -44,11 +44,11 @@ func (f frontend) GetBackfill(ctx context.Context, r *pb.GetBackfillRequest) (*p
 func (f frontend) UpdateBackfill(ctx context.Context, r *pb.UpdateBackfillRequest) (*pb.Backfill, error) {
 	b := r.GetBackfill()
 	if b == nil {
-		return nil, invalid(".backfill is required")
+		return nil, invalidError(".backfill is required")
 	}
 	id := b.GetId()
 	if id == "" {
-		return nil, invalid("backfill ID should exist")
+		return nil, invalidError("backfill ID should exist")
 	}
 	n, err := functions.NewBackfill(b, f.server.options.MaxTicket)
 	if err != nil {
@@ -67,9 +67,9 @@ func (f frontend) AcknowledgeBackfill(ctx context.Context,
 	r *pb.AcknowledgeBackfillRequest) (*pb.AcknowledgeBackfillResponse, error) {
 	switch {
 	case r.GetBackfillId() == "":
-		return nil, invalid(".BackfillId is required")
+		return nil, invalidError(".BackfillId is required")
 	case r.GetAssignment() == nil:
-		return nil, invalid(".Assignment is required")
+		return nil, invalidError(".Assignment is required")
 	}
 	assignment, err := ticketbody.EncodeWithin(f.server.options.MaxTicket, "the assignment", r.GetAssignment())
 	if err != nil {
@@ -90,7 +90,7 @@ func (f frontend) AcknowledgeBackfill(ctx context.Context,
 // DeleteBackfill implements pb.FrontendServiceServer.
 func (f frontend) DeleteBackfill(ctx context.Context, r *pb.DeleteBackfillRequest) (*emptypb.Empty, error) {
 	if r.GetBackfillId() == "" {
-		return nil, invalid(".BackfillId is required")
+		return nil, invalidError(".BackfillId is required")
 	}
 	return &emptypb.Empty{}, f.server.options.Store.DeleteBackfill(ctx, f.server.options.Region, r.GetBackfillId())
 }

@@ -23,17 +23,17 @@ import (
 
 // calls counts calls, over gRPC and over REST.
 type calls struct {
-	openCalls *prometheus.GaugeVec     // by method
-	took      *prometheus.HistogramVec // by method and code
+	openCalls   *prometheus.GaugeVec     // by method
+	callSeconds *prometheus.HistogramVec // by method and code
 }
 
 func (s *Server) makeCalls() error {
-	s.calls = &calls{
+	s.callMetrics = &calls{
 		openCalls: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "director_openmatch_calls_open",
 			Help: "Running calls of Open Match clients, by method; streams of watchers included.",
 		}, []string{"method"}),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		callSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "director_openmatch_call_seconds",
 			Help:    "Duration of Open Match clients' calls, by method and status code.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30},
@@ -42,28 +42,29 @@ func (s *Server) makeCalls() error {
 	if s.options.Metrics == nil {
 		return nil
 	}
-	return errors.Join(s.options.Metrics.Register(s.calls.openCalls), s.options.Metrics.Register(s.calls.took))
+	return errors.Join(s.options.Metrics.Register(s.callMetrics.openCalls),
+		s.options.Metrics.Register(s.callMetrics.callSeconds))
 }
 
 // maxProbes bounds the streams that watch the health: they need no credentials.
 const maxProbes = 64
 
-// tap authenticates a call when its headers have arrived, and sets the deadlines that interceptors cannot: of receiving
+// tapCall authenticates a call when its headers have arrived, and sets the deadlines that interceptors cannot: of receiving
 // the request, and of sending to a client that does not read. It must not block: all calls of a connection wait for it.
-func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
-	err := s.admit(ctx, info.FullMethodName)
+func (s *Server) tapCall(ctx context.Context, info *tap.Info) (context.Context, error) {
+	err := s.admitCall(ctx, info.FullMethodName)
 	if err == nil && info.FullMethodName == healthpb.Health_Watch_FullMethodName {
 		err = s.takeProbe(ctx)
 	}
 	if err != nil {
 		method := "unknown" // not the given name: callers may invent any number
-		if _, ours := s.methods[info.FullMethodName]; ours {
+		if _, ours := s.methodsByName[info.FullMethodName]; ours {
 			method = info.FullMethodName
 		}
 		// No interceptor runs for a call that is refused here, so it is counted here.
-		return ctx, s.count(ctx, method, time.Now(), err)
+		return ctx, s.countEnd(ctx, method, time.Now(), err)
 	}
-	if !s.lasts(info.FullMethodName) {
+	if !s.isLasting(info.FullMethodName) {
 		//nolint:gosec // The call ends its context, and with it this one.
 		bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 		_ = cancel
@@ -76,36 +77,36 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 // takeProbe counts a health stream until it ends.
 func (s *Server) takeProbe(ctx context.Context) error {
 	// Added first and compared then: two streams that begin at once cannot both take the last place.
-	if s.probes.Add(1) > maxProbes {
-		s.probes.Add(-1)
+	if s.healthStreams.Add(1) > maxProbes {
+		s.healthStreams.Add(-1)
 		return status.Errorf(codes.ResourceExhausted, "%d clients already watch the health of this replica", maxProbes)
 	}
-	context.AfterFunc(ctx, func() { s.probes.Add(-1) })
+	context.AfterFunc(ctx, func() { s.healthStreams.Add(-1) })
 	return nil
 }
 
-// lasts reports whether a call has no end by itself: all streams but queries.
-func (s *Server) lasts(method string) bool {
-	return s.methods[method].IsServerStream && serviceOf(method) != "query"
+// isLasting reports whether a call has no end by itself: all streams but queries.
+func (s *Server) isLasting(method string) bool {
+	return s.methodsByName[method].IsServerStream && serviceOf(method) != "query"
 }
 
 // cutKey is the context key of the function that cancels a lasting call: when this replica stops, or when the caller
 // does not take what is sent.
 type cutKey struct{}
 
-// send sends on a lasting stream, and cancels the call after the send timeout: messages that the caller does not take
+// sendLasting sends on a lasting stream, and cancels the call after the send timeout: messages that the caller does not take
 // occupy this replica's memory.
-func (s *Server) send(ctx context.Context, send func() error) error {
+func (s *Server) sendLasting(ctx context.Context, send func() error) error {
 	if cut, ok := ctx.Value(cutKey{}).(context.CancelFunc); ok {
 		defer time.AfterFunc(s.options.sendTimeout, cut).Stop()
 	}
 	return send()
 }
 
-// unary is the interceptor of calls with one answer.
-func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo,
+// interceptUnary is the interceptor of calls with one answer.
+func (s *Server) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo,
 	next grpc.UnaryHandler) (answer any, err error) {
-	defer s.observe(ctx, info.FullMethod, &err)()
+	defer s.observeCall(ctx, info.FullMethod, &err)()
 	if err := s.checkHere(ctx); err != nil {
 		return nil, err
 	}
@@ -116,17 +117,17 @@ func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo,
 	if answer, err = next(ctx, r); err != nil {
 		return nil, err
 	}
-	return s.queues.queued(ctx, answer)
+	return s.sendQueues.queueAnswer(ctx, answer)
 }
 
-// stream is the interceptor of calls that answer with a stream.
-func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+// interceptStream is the interceptor of calls that answer with a stream.
+func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	next grpc.StreamHandler) (err error) {
 	ctx := stream.Context()
 	if cut, ok := ctx.Value(cutKey{}).(context.CancelFunc); ok {
-		defer context.AfterFunc(s.stopping, cut)()
+		defer context.AfterFunc(s.streamsContext, cut)()
 	}
-	defer s.observe(ctx, info.FullMethod, &err)()
+	defer s.observeCall(ctx, info.FullMethod, &err)()
 	if err := s.checkHere(ctx); err != nil {
 		return err
 	}
@@ -139,9 +140,9 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 			conn.endCall()
 		}
 	}()
-	err = next(srv, queueingStream{receiving, s.queues})
+	err = next(srv, queueingStream{receiving, s.sendQueues})
 	// The caller has not left: this replica cut the stream, and the code has the client try another one.
-	if err != nil && ctx.Err() != nil && s.stopping.Err() != nil {
+	if err != nil && ctx.Err() != nil && s.streamsContext.Err() != nil {
 		return status.Error(codes.Unavailable, "this replica is stopping: retry, another one answers")
 	}
 	return err
@@ -160,24 +161,25 @@ func (s *Server) checkHere(ctx context.Context) error {
 	return err
 }
 
-// observe counts an authenticated call. The caller defers the returned function, which counts the end, turns a panic
+// observeCall counts an authenticated call. The caller defers the returned function, which counts the end, turns a panic
 // into an error, so that it ends this call only, and replaces err with the error for the client.
-func (s *Server) observe(ctx context.Context, method string, err *error) (ended func()) {
-	began, open := time.Now(), s.calls.openCalls.WithLabelValues(nameOf(method))
+func (s *Server) observeCall(ctx context.Context, method string, err *error) (ended func()) {
+	began, open := time.Now(), s.callMetrics.openCalls.WithLabelValues(nameOf(method))
 	open.Inc()
 	return func() {
 		open.Dec()
 		if p := recover(); p != nil { //nolint:revive // the caller defers this function
 			*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
-		*err = s.count(ctx, method, began, *err)
+		*err = s.countEnd(ctx, method, began, *err)
 	}
 }
 
-// count counts a call that has ended, and returns the error for the client.
-func (s *Server) count(ctx context.Context, method string, began time.Time, err error) error {
+// countEnd counts a call that has ended, and returns the error for the client.
+func (s *Server) countEnd(ctx context.Context, method string, began time.Time, err error) error {
 	internal, answer := statusOf(err)
-	s.calls.took.WithLabelValues(nameOf(method), status.Code(answer).String()).Observe(time.Since(began).Seconds())
+	s.callMetrics.callSeconds.WithLabelValues(nameOf(method),
+		status.Code(answer).String()).Observe(time.Since(began).Seconds())
 	if internal {
 		s.options.Log.LogAttrs(ctx, slog.LevelError, "a call failed", slog.String("call", path.Base(method)),
 			slog.Any("error", err))

@@ -47,8 +47,8 @@ const (
 func newTicket(t *pb.Ticket, most int) (db.NewTicket, error) {
 	t.Id, t.CreateTime = "", nil
 	rest, err := ticketbody.EncodeWithin(most, "the ticket", t)
-	return db.NewTicket{Fields: ticketbody.FieldsOf(t.GetSearchFields()),
-		Encode: ticketbody.Stamper(rest, ticketID, ticketCreateTime)}, err
+	return db.NewTicket{SearchFields: ticketbody.FieldsOf(t.GetSearchFields()),
+		EncodeBody: ticketbody.Stamper(rest, ticketID, ticketCreateTime)}, err
 }
 
 // encodedBackfill encodes an openmatch.Backfill with its generation, which the store keeps in a column.

@@ -38,14 +38,14 @@ func FuzzTicket(f *testing.F) {
 		n, err := newTicket(&given, math.MaxInt)
 		require.NoError(t, err)
 		var got pb.Ticket
-		require.NoError(t, proto.Unmarshal(n.Encode(want.GetId(), created), &got))
+		require.NoError(t, proto.Unmarshal(n.EncodeBody(want.GetId(), created), &got))
 		require.True(t, proto.Equal(want, &got), "want %v\n got %v", want, &got)
-		again := n.Encode("other", created)
+		again := n.EncodeBody("other", created)
 		require.NoError(t, proto.Unmarshal(again, &got))
 		require.Equal(t, "other", got.GetId())
 
-		n.Fields.Created = match.MomentOf(created)
-		n.Fields.Row()
+		n.SearchFields.Created = match.MomentOf(created)
+		n.SearchFields.Row()
 	})
 }
 
@@ -61,7 +61,8 @@ func TestPoolsFromTheWire(t *testing.T) {
 			})
 		}
 		for _, e := range p.Strings {
-			m.StringEqualsFilters = append(m.StringEqualsFilters, &pb.StringEqualsFilter{StringArg: e.Arg, Value: e.Value})
+			m.StringEqualsFilters = append(m.StringEqualsFilters,
+				&pb.StringEqualsFilter{StringArg: e.Arg, Value: e.Value})
 		}
 		for _, tag := range p.Tags {
 			m.TagPresentFilters = append(m.TagPresentFilters, &pb.TagPresentFilter{Tag: tag})
@@ -81,11 +82,14 @@ func stamp(m *match.Moment) *timestamppb.Timestamp {
 
 func TestEncodedBackfill(t *testing.T) {
 	t.Parallel()
-	n, err := functions.NewBackfill(&pb.Backfill{Id: "mine", Generation: 9, SearchFields: &pb.SearchFields{Tags: []string{"a"}}}, math.MaxInt)
+	n, err := functions.NewBackfill(&pb.Backfill{Id: "mine", Generation: 9,
+		SearchFields: &pb.SearchFields{Tags: []string{"a"}}}, math.MaxInt)
 	require.NoError(t, err)
 	at := time.Unix(5, 7).UTC()
 	var got pb.Backfill
-	require.NoError(t, proto.Unmarshal(encodedBackfill(db.Backfill{Body: n.Encode("id", at), Generation: 300}), &got))
-	want := &pb.Backfill{Id: "id", CreateTime: timestamppb.New(at), Generation: 300, SearchFields: &pb.SearchFields{Tags: []string{"a"}}}
+	require.NoError(t, proto.Unmarshal(encodedBackfill(db.Backfill{Body: n.EncodeBody("id", at), Generation: 300}),
+		&got))
+	want := &pb.Backfill{Id: "id", CreateTime: timestamppb.New(at), Generation: 300,
+		SearchFields: &pb.SearchFields{Tags: []string{"a"}}}
 	require.True(t, proto.Equal(want, &got), "%v", &got)
 }

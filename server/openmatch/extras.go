@@ -19,14 +19,14 @@ func (t tickets) UpdateTicket(ctx context.Context, r *pb.UpdateTicketRequest) (*
 	ticket := r.GetTicket()
 	switch {
 	case ticket == nil:
-		return nil, invalid(".ticket is required")
+		return nil, invalidError(".ticket is required")
 	case ticket.GetId() == "":
-		return nil, invalid("ticket ID should exist")
+		return nil, invalidError("ticket ID should exist")
 	case ticket.GetAssignment() != nil:
-		return nil, invalid("tickets cannot be updated with an assignment")
+		return nil, invalidError("tickets cannot be updated with an assignment")
 	}
 	id := ticket.GetId()
-	n, err := t.server.draft(ctx, ticket)
+	n, err := t.server.draftOf(ctx, ticket)
 	if err != nil {
 		return nil, err
 	}
@@ -43,13 +43,13 @@ func (t tickets) CancelTicket(ctx context.Context, r *pb.CancelTicketRequest) (*
 	switch {
 	case err != nil:
 		return nil, err
-	case result.Cancelled:
+	case result.IsCancelled:
 		return &pb.CancelTicketResponse{Cancelled: true}, nil
 	// Too late: the answer has the assignment, so that the player can still be sent to its server.
-	case result.Assigned != nil:
+	case result.AssignedTicket != nil:
 		const assignment = 3
 		return ticketbody.Raw(&pb.CancelTicketResponse{},
-			ticketbody.AppendMessage(nil, assignment, result.Assigned.Assignment)), nil
+			ticketbody.AppendMessage(nil, assignment, result.AssignedTicket.EncodedAssignment)), nil
 	}
 	id, err := matchID(result.MatchedIn)
 	return &pb.CancelTicketResponse{MatchId: id}, err
@@ -68,7 +68,7 @@ func matchID(stored []byte) (string, error) {
 // CountPool implements pb.TicketsServer.
 func (t tickets) CountPool(ctx context.Context, r *pb.CountPoolRequest) (*pb.CountPoolResponse, error) {
 	if r.GetPool() == nil {
-		return nil, invalid(".pool is required")
+		return nil, invalidError(".pool is required")
 	}
 	pool := poolOf(r.GetPool())
 	if err := pool.Check(); err != nil {

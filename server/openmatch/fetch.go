@@ -19,11 +19,11 @@ func (b backend) FetchMatches(r *pb.FetchMatchesRequest,
 	stream grpc.ServerStreamingServer[pb.FetchMatchesResponse]) error {
 	switch {
 	case r.GetConfig() == nil:
-		return invalid(".config is required")
+		return invalidError(".config is required")
 	case r.GetProfile() == nil:
-		return invalid(".profile is required")
+		return invalidError(".profile is required")
 	}
-	return b.server.matchmaker.Fetch(stream.Context(), &fetch{server: b.server, request: r, stream: stream})
+	return b.server.matchmaker.Engine.Fetch(stream.Context(), &fetch{server: b.server, request: r, stream: stream})
 }
 
 // fetch is one call; it implements [cycle.Caller].
@@ -43,17 +43,18 @@ func (f *fetch) Deliver(a cycle.Accepted) error {
 	const field protowire.Number = 1
 	// Most matches are passed on as the match function wrote them.
 	if a.CreatedBackfill == nil {
-		return f.deliver(ticketbody.Raw(&pb.FetchMatchesResponse{}, ticketbody.AppendMessage(nil, field, a.Match)))
+		return f.sendMatch(ticketbody.Raw(&pb.FetchMatchesResponse{},
+			ticketbody.AppendMessage(nil, field, a.Proposal.Match)))
 	}
 	var m pb.Match
-	if err := proto.Unmarshal(a.Match, &m); err != nil {
+	if err := proto.Unmarshal(a.Proposal.Match, &m); err != nil {
 		return err
 	}
 	b := m.GetBackfill()
-	b.Id, b.Generation, b.CreateTime = a.CreatedBackfill.ID, a.CreatedBackfill.Generation, timestamppb.New(a.CreatedBackfill.Created)
-	return f.deliver(&pb.FetchMatchesResponse{Match: &m})
+	b.Id, b.Generation, b.CreateTime = a.CreatedBackfill.ID, a.CreatedBackfill.Generation, timestamppb.New(a.CreatedBackfill.CreatedAt)
+	return f.sendMatch(&pb.FetchMatchesResponse{Match: &m})
 }
 
-func (f *fetch) deliver(answer *pb.FetchMatchesResponse) error {
-	return f.server.send(f.stream.Context(), func() error { return f.stream.Send(answer) })
+func (f *fetch) sendMatch(answer *pb.FetchMatchesResponse) error {
+	return f.server.sendLasting(f.stream.Context(), func() error { return f.stream.Send(answer) })
 }

@@ -44,10 +44,12 @@ func TestFetchMatchesCreatesBackfills(t *testing.T) {
 	b := setup(t)
 	ticket := b.create(&pb.Ticket{})
 	sent := &pb.Match{
-		MatchId: "m", AllocateGameserver: true, Tickets: []*pb.Ticket{ticket}, Extensions: map[string]*anypb.Any{"x": strange()},
+		MatchId: "m", AllocateGameserver: true, Tickets: []*pb.Ticket{ticket},
+		Extensions: map[string]*anypb.Any{"x": strange()},
 		Backfill: &pb.Backfill{
 			SearchFields: &pb.SearchFields{Tags: []string{"open"}}, Extensions: map[string]*anypb.Any{"e": strange()},
-			PersistentField: map[string]*anypb.Any{"p": strange()}, CreateTime: &timestamppb.Timestamp{Seconds: 1, Nanos: 1}, Generation: 5,
+			PersistentField: map[string]*anypb.Any{"p": strange()},
+			CreateTime:      &timestamppb.Timestamp{Seconds: 1, Nanos: 1}, Generation: 5,
 		},
 	}
 	matches, err := b.fetch(proposing(t, sent))
@@ -118,7 +120,7 @@ func TestFetchMatchesOfAnInvalidEvaluator(t *testing.T) {
 				}
 				return nil
 			})
-			b := setup(t, func(c *config) { c.Evaluator = evaluator.OverGRPC(t) })
+			b := setup(t, func(c *config) { c.EvaluatorURL = evaluator.OverGRPC(t) })
 			_, err := b.fetch(proposing(t, &pb.Match{MatchId: "m"}))
 			require.Equal(t, codes.Unknown, status.Code(err))
 			require.ErrorContains(t, err, text)
@@ -144,7 +146,7 @@ func TestFetchMatchesStreams(t *testing.T) {
 	for name, target := range map[string]string{"grpc": evaluator.OverGRPC(t), "http": evaluator.OverHTTP(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, window(0, time.Minute), func(c *config) { c.Evaluator = target })
+			b := setup(t, window(0, time.Minute), func(c *config) { c.EvaluatorURL = target })
 			arrived := make(chan struct{})
 			at := functionstest.ServeMMF(t, func(_ *pb.RunRequest, stream functionstest.RunServer) error {
 				if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: "early"}}); err != nil {

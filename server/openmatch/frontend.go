@@ -27,13 +27,13 @@ func (f frontend) CreateTicket(ctx context.Context, r *pb.CreateTicketRequest) (
 	t := r.GetTicket()
 	switch {
 	case t == nil:
-		return nil, invalid(".ticket is required")
+		return nil, invalidError(".ticket is required")
 	case t.GetAssignment() != nil:
-		return nil, invalid("tickets cannot be created with an assignment")
+		return nil, invalidError("tickets cannot be created with an assignment")
 	case t.GetCreateTime() != nil:
-		return nil, invalid("tickets cannot be created with create time set")
+		return nil, invalidError("tickets cannot be created with create time set")
 	}
-	n, err := f.server.draft(ctx, t)
+	n, err := f.server.draftOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func (f frontend) CreateTicket(ctx context.Context, r *pb.CreateTicketRequest) (
 	return ticketbody.Raw(&pb.Ticket{}, created.Body), nil
 }
 
-// draft returns what the store keeps of a ticket, with the options of its caller.
-func (s *Server) draft(ctx context.Context, t *pb.Ticket) (n db.NewTicket, err error) {
+// draftOf returns what the store keeps of a ticket, with the options of its caller.
+func (s *Server) draftOf(ctx context.Context, t *pb.Ticket) (n db.NewTicket, err error) {
 	if n, err = newTicket(t, s.options.MaxTicket); err != nil {
 		return n, err
 	}
@@ -63,7 +63,7 @@ func (o Options) playerOf(t *pb.Ticket) (string, error) {
 	}
 	player := t.GetSearchFields().GetStringArgs()[o.PlayerArg]
 	if len(player) > maxPlayer || strings.Contains(player, "\x00") {
-		return "", invalid(fmt.Sprintf("string_args[%q] must be a player's name of %d bytes at most, without zero bytes", o.PlayerArg, maxPlayer))
+		return "", invalidError(fmt.Sprintf("string_args[%q] must be a player's name of %d bytes at most, without zero bytes", o.PlayerArg, maxPlayer))
 	}
 	return player, nil
 }
@@ -86,10 +86,10 @@ func (f frontend) DeleteTicket(ctx context.Context, r *pb.DeleteTicketRequest) (
 // may be assigned again, and ends when the ticket is gone.
 func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest,
 	stream grpc.ServerStreamingServer[pb.WatchAssignmentsResponse]) error {
-	err := f.server.hub.Watch(stream.Context(), r.GetTicketId(), func(assignment []byte) error {
+	err := f.server.watchHub.Watch(stream.Context(), r.GetTicketId(), func(assignment []byte) error {
 		answer := ticketbody.Raw(&pb.WatchAssignmentsResponse{},
 			ticketbody.AppendMessage(nil, watchAssignment, assignment))
-		if err := f.server.send(stream.Context(), func() error { return stream.Send(answer) }); err != nil {
+		if err := f.server.sendLasting(stream.Context(), func() error { return stream.Send(answer) }); err != nil {
 			return status.Error(codes.Aborted, "the assignment could not be sent")
 		}
 		return nil

@@ -27,9 +27,9 @@ import (
 
 // gateway is the REST mapping: it turns requests into gRPC calls through an in-memory connection.
 type gateway struct {
-	listener gatewayListener
-	conn     *grpc.ClientConn
-	mux      *runtime.ServeMux
+	listener   gatewayListener
+	clientConn *grpc.ClientConn
+	mux        *runtime.ServeMux
 }
 
 // gatewayListener is the gRPC server's end of that connection.
@@ -61,7 +61,7 @@ func optionHeader(name string) (key string, ok bool) {
 
 func (s *Server) makeGateway() (err error) {
 	g := &gateway{listener: gatewayListener{bufconn.Listen(256 << 10)}}
-	g.conn, err = grpc.NewClient("passthrough:gateway",
+	g.clientConn, err = grpc.NewClient("passthrough:gateway",
 		grpc.WithContextDialer(func(ctx context.Context,
 			_ string) (net.Conn, error) {
 			return g.listener.DialContext(ctx)
@@ -79,7 +79,7 @@ func (s *Server) makeGateway() (err error) {
 		pb.RegisterFrontendServiceHandler, pb.RegisterBackendServiceHandler, pb.RegisterQueryServiceHandler,
 		pb.RegisterTicketsHandler,
 	} {
-		if err := register(context.Background(), g.mux, g.conn); err != nil {
+		if err := register(context.Background(), g.mux, g.clientConn); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (s *Server) Mount(r gin.IRouter) {
 func (s *Server) overHTTP(service string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		addr, _ := netip.ParseAddr(c.ClientIP())
-		err := s.access.authenticate(service, caller{c.GetHeader("Authorization"), c.Request.TLS, addr})
+		err := s.access.authenticateCaller(service, caller{c.GetHeader("Authorization"), c.Request.TLS, addr})
 		if err == nil && s.options.CheckHere != nil {
 			if elsewhere := s.options.CheckHere(s.options.Region); elsewhere != nil {
 				rest.Fail(c, elsewhere) // which no error of Open Match can say

@@ -43,7 +43,8 @@ func TestOverREST(t *testing.T) {
 	fields := object(t, a.Body)
 	require.ElementsMatch(t, []string{"id", "search_fields", "extensions", "create_time"},
 		slices.Collect(maps.Keys(fields)))
-	require.Equal(t, map[string]any{"mmr": 1.0, "top": "Infinity"}, fields["search_fields"].(map[string]any)["double_args"])
+	require.Equal(t, map[string]any{"mmr": 1.0, "top": "Infinity"},
+		fields["search_fields"].(map[string]any)["double_args"])
 
 	for _, c := range []struct {
 		method, path, body string
@@ -145,7 +146,7 @@ func TestWatchingOverREST(t *testing.T) {
 		b.assign(fmt.Sprint("host:", i), id)
 		require.JSONEq(t, fmt.Sprintf(`{"result":{"assignment":{"connection":"host:%d"}}}`, i), <-lines)
 	}
-	b.server.End()
+	b.server.EndStreams()
 	require.JSONEq(t, `{"error":{"code":14,"message":"this replica is stopping: retry, another one answers"}}`, <-lines)
 	_, more := <-lines
 	require.False(t, more)

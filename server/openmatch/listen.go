@@ -39,9 +39,9 @@ func (s *Server) makeGRPC() error {
 	// default policy would disconnect such clients.
 	pings := keepalive.EnforcementPolicy{MinTime: s.options.minPing, PermitWithoutStream: true}
 	s.grpc = grpc.NewServer(append(tracing{s.options.Tracer}.ofServer(),
-		grpc.Creds(handshaker{transport, s.queues}), grpc.ForceServerCodecV2(newQueueingCodec()),
+		grpc.Creds(handshaker{transport, s.sendQueues}), grpc.ForceServerCodecV2(newQueueingCodec()),
 		grpc.ConnectionTimeout(10*time.Second),
-		grpc.InTapHandle(s.tap), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
+		grpc.InTapHandle(s.tapCall), grpc.UnaryInterceptor(s.interceptUnary), grpc.StreamInterceptor(s.interceptStream),
 		grpc.KeepaliveEnforcementPolicy(pings), grpc.KeepaliveParams(serverPings),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.WaitForHandlers(true),
@@ -56,10 +56,10 @@ func (s *Server) makeGRPC() error {
 	}
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
-	s.methods = map[string]grpc.MethodInfo{}
+	s.methodsByName = map[string]grpc.MethodInfo{}
 	for name, service := range s.grpc.GetServiceInfo() {
 		for _, method := range service.Methods {
-			s.methods["/"+name+"/"+method.Name] = method
+			s.methodsByName["/"+name+"/"+method.Name] = method
 		}
 	}
 	return nil
@@ -67,7 +67,7 @@ func (s *Server) makeGRPC() error {
 
 // Listen opens the listeners of Addrs, once. Errors: an address cannot be listened on; then none is open.
 func (s *Server) Listen(ctx context.Context) error {
-	if s.listeners != nil {
+	if s.grpcListeners != nil {
 		return nil
 	}
 	open := slices.Clone(s.options.Listeners)
@@ -81,14 +81,14 @@ func (s *Server) Listen(ctx context.Context) error {
 		}
 		open = append(open, l)
 	}
-	s.listeners = open
+	s.grpcListeners = open
 	return nil
 }
 
 // Addrs returns the addresses of gRPC, after Listen.
 func (s *Server) Addrs() []net.Addr {
 	var addrs []net.Addr
-	for _, l := range s.listeners {
+	for _, l := range s.grpcListeners {
 		addrs = append(addrs, l.Addr())
 	}
 	return addrs
@@ -97,8 +97,8 @@ func (s *Server) Addrs() []net.Addr {
 // Serve answers calls until [Server.Stop], or until a listener fails. Errors: the listener's.
 func (s *Server) Serve() error {
 	// With room for each of them, so that no goroutine stays behind when the first error is returned.
-	failed := make(chan error, len(s.listeners)+1)
-	for _, l := range append([]net.Listener{s.gateway.listener}, s.listeners...) {
+	failed := make(chan error, len(s.grpcListeners)+1)
+	for _, l := range append([]net.Listener{s.gateway.listener}, s.grpcListeners...) {
 		go func() { failed <- s.grpc.Serve(l) }()
 	}
 	for range cap(failed) {
@@ -115,10 +115,10 @@ func (s *Server) Run(ctx context.Context) {
 	defer running.Wait()
 	parts := map[string]func(context.Context) error{}
 	if s.options.Matchmaker == nil {
-		parts["cycle"] = s.matchmaker.Run
+		parts["cycle"] = s.matchmaker.Engine.Run
 	}
 	if s.options.Hub == nil {
-		parts["watch"] = s.hub.Run
+		parts["watch"] = s.watchHub.Run
 	}
 	for name, run := range parts {
 		running.Go(func() {
@@ -133,21 +133,21 @@ func (s *Server) Run(ctx context.Context) {
 // Drain reports the server as not serving, for load balancers. Calls are still answered.
 func (s *Server) Drain() { s.health.Shutdown() }
 
-// End ends the streams of watchers and fetchers as Unavailable, so that they retry on another replica.
-func (s *Server) End() {
+// EndStreams ends the streams of watchers and fetchers as Unavailable, so that they retry on another replica.
+func (s *Server) EndStreams() {
 	s.Drain()
-	s.stop()
+	s.endStreams()
 }
 
 // stopGrace is how long a client may take to send what it has begun, and to close its connection, once the server
 // stops.
 const stopGrace = 250 * time.Millisecond
 
-// Stop calls [Server.End], lets other calls finish until ctx ends, and then cancels the rest. A call whose request does
+// Stop calls [Server.EndStreams], lets other calls finish until ctx ends, and then cancels the rest. A call whose request does
 // not arrive is not waited for, nor is a client that keeps its connection open. Call it after the REST mapping has
 // answered its last request. Errors: calls were canceled.
 func (s *Server) Stop(ctx context.Context) (err error) {
-	s.End()
+	s.EndStreams()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -155,14 +155,14 @@ func (s *Server) Stop(ctx context.Context) (err error) {
 	}()
 	// GracefulStop alone would wait for clients that keep their connections open.
 	if err = s.closeConns(ctx, done); err != nil {
-		s.queues.closeIdle(0)
+		s.sendQueues.closeIdle(0)
 		s.grpc.Stop()
 		<-done
 	}
 	if s.options.Matchmaker == nil {
 		s.matchmaker.Close()
 	}
-	return errors.Join(err, s.gateway.conn.Close())
+	return errors.Join(err, s.gateway.clientConn.Close())
 }
 
 // closeConns closes connections without a call until all are closed. Errors: ctx ended before.
@@ -174,7 +174,7 @@ func (s *Server) closeConns(ctx context.Context, done <-chan struct{}) error {
 		case <-done:
 			return nil
 		case <-look.C:
-			s.queues.closeIdle(stopGrace)
+			s.sendQueues.closeIdle(stopGrace)
 		case <-ctx.Done():
 			return fmt.Errorf("calls over gRPC were cut off: %w", ctx.Err())
 		}

@@ -71,7 +71,8 @@ func TestSeveralAddresses(t *testing.T) {
 	for _, addr := range b.server.Addrs() {
 		conn, err := grpc.NewClient(addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		require.NoError(t, err)
-		_, err = pb.NewFrontendServiceClient(conn).CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+		_, err = pb.NewFrontendServiceClient(conn).CreateTicket(t.Context(),
+			&pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
 		require.NoError(t, err)
 		_, err = pb.NewBackendServiceClient(conn).ReleaseAllTickets(t.Context(), &pb.ReleaseAllTicketsRequest{})
 		require.NoError(t, err)
@@ -107,7 +108,7 @@ func TestStoppingWhileMatchesAreFetched(t *testing.T) {
 	})
 	require.NoError(t, err)
 	<-h.called
-	b.server.End()
+	b.server.EndStreams()
 	_, err = stream.Recv()
 	refused(t, codes.Unavailable, "this replica is stopping: retry, another one answers", err)
 	require.NoError(t, b.stop())

@@ -22,8 +22,8 @@ const (
 	longestTTL  = 30 * 24 * time.Hour
 )
 
-// option returns an option's value; "" where the caller sends none.
-func option(ctx context.Context, name string) string {
+// optionValue returns an option's value; "" where the caller sends none.
+func optionValue(ctx context.Context, name string) string {
 	if all := metadata.ValueFromIncomingContext(ctx, name); len(all) > 0 {
 		return all[len(all)-1]
 	}
@@ -32,13 +32,13 @@ func option(ctx context.Context, name string) string {
 
 // boolOption returns an option that is true or false; false where the caller sends none.
 func boolOption(ctx context.Context, name string) (bool, error) {
-	text := option(ctx, name)
+	text := optionValue(ctx, name)
 	if text == "" {
 		return false, nil
 	}
 	on, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, invalid(name + " must be true or false")
+		return false, invalidError(name + " must be true or false")
 	}
 	return on, nil
 }
@@ -48,17 +48,18 @@ func ttlOf(ctx context.Context) (ttl time.Duration, keepAlive bool, err error) {
 	if keepAlive, err = boolOption(ctx, optionKeepAlive); err != nil {
 		return 0, false, err
 	}
-	text := option(ctx, optionTTL)
+	text := optionValue(ctx, optionTTL)
 	if text == "" {
 		if keepAlive {
-			return 0, false, invalid(optionKeepAlive + " needs " + optionTTL +
+			return 0, false, invalidError(optionKeepAlive + " needs " + optionTTL +
 				": how long the ticket stays when nobody watches it")
 		}
 		return 0, false, nil
 	}
 	ttl, err = time.ParseDuration(text)
 	if err != nil || ttl < shortestTTL || ttl > longestTTL {
-		return 0, false, invalid(fmt.Sprintf("%s must be a duration from %s to %s, such as 90s", optionTTL, shortestTTL,
+		return 0, false, invalidError(fmt.Sprintf("%s must be a duration from %s to %s, such as 90s", optionTTL,
+			shortestTTL,
 			longestTTL))
 	}
 	return ttl, keepAlive, nil

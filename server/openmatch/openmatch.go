@@ -57,13 +57,13 @@ type Options struct {
 	Registration time.Duration
 	// Collection is how long match functions may run after Registration; 0 means 20 s.
 	Collection time.Duration
-	// Evaluator is the evaluator's URL: "grpc://host:port" or "http://host:port", or the same with grpcs or https; ""
+	// EvaluatorURL is the evaluator's URL: "grpc://host:port" or "http://host:port", or the same with grpcs or https; ""
 	// means the default evaluator.
-	Evaluator string
-	// Functions are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions may
+	EvaluatorURL string
+	// FunctionHosts are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions may
 	// be on. Loopback need not be among them where Addrs, Listeners and HTTPAddr are all on loopback; else "localhost"
 	// or a network within loopback has to be.
-	Functions []string
+	FunctionHosts []string
 	// FunctionCA is a PEM file with the authority of the certificates of match functions, which are then called with
 	// TLS, and of the evaluator. "" means that match functions are called in plain text, and that the system's
 	// authorities verify an evaluator.
@@ -85,9 +85,9 @@ type Options struct {
 	// ClientCA is a PEM file with the authority of callers' certificates; it requires TLS. A caller with a certificate
 	// needs no token.
 	ClientCA string
-	// Clients are the names (DNS, URI or common) that a certificate must have to open services, in the form of Tokens;
+	// ClientNames are the names (DNS, URI or common) that a certificate must have to open services, in the form of Tokens;
 	// none means that any certificate of ClientCA opens all.
-	Clients []string
+	ClientNames []string
 	// OpenToAll lets callers in without credentials where there are no Tokens and no ClientCA.
 	OpenToAll bool
 	// FailureRate limits failed authentications from one address; zero means rest.DefaultFailureRate, below zero no
@@ -138,7 +138,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) check() error {
+func (o Options) checkRequired() error {
 	if o.Store == nil {
 		return errors.New("openmatch: a store is required")
 	}
@@ -151,37 +151,37 @@ func (o Options) check() error {
 // Server answers the three services for one region. Make it with [New]; then [Server.Mount] its REST mapping,
 // [Server.Listen], [Server.Run], once, and [Server.Stop] it.
 type Server struct {
-	options    Options
-	access     *access
-	hub        *watch.Hub
-	matchmaker *functions.Matchmaker
-	calls      *calls
-	methods    map[string]grpc.MethodInfo // by full name
-	probes     atomic.Int64               // streams that watch the health
-	queues     *sendQueues
-	answers    *semaphore.Weighted // bytes of queries' answers
+	options       Options
+	access        *access
+	watchHub      *watch.Hub
+	matchmaker    *functions.Matchmaker
+	callMetrics   *calls
+	methodsByName map[string]grpc.MethodInfo // by full name
+	healthStreams atomic.Int64               // streams that watch the health
+	sendQueues    *sendQueues
+	queryMemory   *semaphore.Weighted // bytes of queries' answers
 
-	health    *health.Server
-	grpc      *grpc.Server
-	gateway   *gateway
-	listeners []net.Listener // after Listen
+	health        *health.Server
+	grpc          *grpc.Server
+	gateway       *gateway
+	grpcListeners []net.Listener // after Listen
 
-	stopping context.Context // ends lasting streams
-	stop     context.CancelFunc
+	streamsContext context.Context // ends lasting streams
+	endStreams     context.CancelFunc
 }
 
 // New makes a Server that does nothing yet. It needs no database. Errors: an option is missing or invalid; callers need
 // no credentials though OpenToAll is not set; the metrics are already registered.
 func New(options Options) (*Server, error) {
 	o := options.withDefaults()
-	if err := o.check(); err != nil {
+	if err := o.checkRequired(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		options: o, health: health.NewServer(), queues: newSendQueues(2*o.sendTimeout, o.QueueMemory),
-		answers: semaphore.NewWeighted(int64(o.QueryMemory)),
+		options: o, health: health.NewServer(), sendQueues: newSendQueues(2*o.sendTimeout, o.QueueMemory),
+		queryMemory: semaphore.NewWeighted(int64(o.QueryMemory)),
 	}
-	s.stopping, s.stop = context.WithCancel(context.Background())
+	s.streamsContext, s.endStreams = context.WithCancel(context.Background())
 	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeMatchmaker, s.makeCalls, s.makeGRPC,
 		s.makeGateway} {
 		if err := part(); err != nil {
@@ -207,15 +207,15 @@ func (s *Server) makeGuard() error {
 // makeMatchmaker makes the engines of WatchAssignments and FetchMatches.
 func (s *Server) makeMatchmaker() (err error) {
 	o := s.options
-	if s.hub = o.Hub; s.hub == nil {
-		s.hub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log, o.guard)
+	if s.watchHub = o.Hub; s.watchHub == nil {
+		s.watchHub = watch.New(o.Store, o.Region, o.MaxWatchers, o.Log, o.guard)
 	}
 	if s.matchmaker = o.Matchmaker; s.matchmaker != nil {
 		return nil
 	}
 	s.matchmaker, err = functions.New(functions.Options{
 		Store: o.Store, Region: o.Region, Registration: o.Registration, Collection: o.Collection,
-		Evaluator: o.Evaluator, Functions: o.Functions, Loopback: o.OnLoopback(), FunctionCA: o.FunctionCA,
+		Evaluator: o.EvaluatorURL, Functions: o.FunctionHosts, Loopback: o.OnLoopback(), FunctionCA: o.FunctionCA,
 		MaxBackfill: o.MaxTicket, Memory: int64(o.ProposalMemory), Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer,
 		Guard: o.guard,
 	})

@@ -10,30 +10,30 @@ type pages struct {
 	maxBytes int // of a page with more than one item
 
 	finishedPages [][]byte
-	page          []byte
-	items         int
+	openPage      []byte
+	openItems     int
 }
 
-func (p *pages) add(item []byte) {
+func (p *pages) addItem(item []byte) {
 	const tag = 1
 	need := protowire.SizeTag(tag) + protowire.SizeBytes(len(item))
 	// An item that is larger than a page has a page for itself.
-	if p.items == p.maxItems || p.items > 0 && len(p.page)+need > p.maxBytes {
-		p.flush()
+	if p.openItems == p.maxItems || p.openItems > 0 && len(p.openPage)+need > p.maxBytes {
+		p.flushPage()
 	}
-	p.page = protowire.AppendBytes(protowire.AppendTag(p.page, tag, protowire.BytesType), item)
-	p.items++
+	p.openPage = protowire.AppendBytes(protowire.AppendTag(p.openPage, tag, protowire.BytesType), item)
+	p.openItems++
 }
 
-func (p *pages) flush() {
-	p.finishedPages = append(p.finishedPages, p.page)
-	p.page, p.items = nil, 0
+func (p *pages) flushPage() {
+	p.finishedPages = append(p.finishedPages, p.openPage)
+	p.openPage, p.openItems = nil, 0
 }
 
 // allPages returns the pages; none where nothing was added.
 func (p *pages) allPages() [][]byte {
-	if p.items > 0 {
-		p.flush()
+	if p.openItems > 0 {
+		p.flushPage()
 	}
 	return p.finishedPages
 }

@@ -18,11 +18,12 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 50).Draw(t, "most")
-		sizes := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 200), rapid.IntRange(0, maxPage/2), rapid.Just(maxPage+1)), 0, 40).Draw(t, "sizes")
+		sizes := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 200), rapid.IntRange(0, maxPage/2),
+			rapid.Just(maxPage+1)), 0, 40).Draw(t, "sizes")
 		p := pages{maxItems: most, maxBytes: maxPage}
 		var want []int
 		for _, n := range sizes {
-			p.add(bytes.Repeat([]byte("x"), n))
+			p.addItem(bytes.Repeat([]byte("x"), n))
 			want = append(want, n)
 		}
 		var got []int

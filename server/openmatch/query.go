@@ -42,7 +42,7 @@ func (q query) QueryTickets(r *pb.QueryTicketsRequest,
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
-	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
+	return q.answerPool(stream, r.GetPool(), func(pool match.Pool) part {
 		tickets := q.server.options.Store.QuerySomeTickets(q.server.options.Region, pool, true, limit)
 		return partOf(tickets.Next, func(t db.QueriedTicket) []byte { return t.Body })
 	})
@@ -51,7 +51,7 @@ func (q query) QueryTickets(r *pb.QueryTicketsRequest,
 // QueryTicketIds implements pb.QueryServiceServer.
 func (q query) QueryTicketIds(r *pb.QueryTicketIdsRequest,
 	stream grpc.ServerStreamingServer[pb.QueryTicketIdsResponse]) error {
-	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
+	return q.answerPool(stream, r.GetPool(), func(pool match.Pool) part {
 		tickets := q.server.options.Store.QueryTickets(q.server.options.Region, pool, false)
 		return partOf(tickets.Next, func(t db.QueriedTicket) []byte { return []byte(t.ID) })
 	})
@@ -60,7 +60,7 @@ func (q query) QueryTicketIds(r *pb.QueryTicketIdsRequest,
 // QueryBackfills implements pb.QueryServiceServer.
 func (q query) QueryBackfills(r *pb.QueryBackfillsRequest,
 	stream grpc.ServerStreamingServer[pb.QueryBackfillsResponse]) error {
-	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
+	return q.answerPool(stream, r.GetPool(), func(pool match.Pool) part {
 		return partOf(q.server.options.Store.QueryBackfills(q.server.options.Region, pool).Next, encodedBackfill)
 	})
 }
@@ -72,17 +72,17 @@ func partOf[T any](next func(context.Context) ([]T, error), item func(T) []byte)
 	return func(ctx context.Context, to *pages) error {
 		all, err := next(ctx)
 		for _, t := range all {
-			to.add(item(t))
+			to.addItem(item(t))
 		}
 		return err
 	}
 }
 
-// answer sends the items of a pool, part by part. It reads a part when the client has taken nearly all of the one
+// answerPool sends the items of a pool, part by part. It reads a part when the client has taken nearly all of the one
 // before.
-func (q query) answer(stream grpc.ServerStream, message *pb.Pool, open func(match.Pool) part) error {
+func (q query) answerPool(stream grpc.ServerStream, message *pb.Pool, open func(match.Pool) part) error {
 	if message == nil {
-		return invalid(".pool is required")
+		return invalidError(".pool is required")
 	}
 	pool := poolOf(message)
 	if err := pool.Check(); err != nil {
@@ -90,7 +90,7 @@ func (q query) answer(stream grpc.ServerStream, message *pb.Pool, open func(matc
 	}
 	next, conn := open(pool), connOf(stream.Context())
 	for {
-		pages, err := q.read(stream.Context(), next, conn)
+		pages, err := q.readPart(stream.Context(), next, conn)
 		if err != nil || len(pages) == 0 {
 			return err
 		}
@@ -100,27 +100,28 @@ func (q query) answer(stream grpc.ServerStream, message *pb.Pool, open func(matc
 	}
 }
 
-// read reads a part into pages. They hold their share of QueryMemory until the client has taken them.
-func (q query) read(ctx context.Context, next part, conn *queueingConn) ([]*queuedAnswer, error) {
+// readPart reads a part into pages. They hold their share of QueryMemory until the client has taken them.
+func (q query) readPart(ctx context.Context, next part, conn *queueingConn) ([]*queuedAnswer, error) {
 	// Before reading, by the most that a part may need: how large it is shows only when it is there.
 	if err := q.server.takeMemory(ctx); err != nil {
 		return nil, err
 	}
 	p := pages{maxItems: q.server.options.PageSize, maxBytes: maxPage}
-	if conn != nil && conn.gateway {
+	if conn != nil && conn.isGateway {
 		p.maxBytes = maxGatewayPage
 	}
 	err := next(ctx, &p)
 	held := int64(0)
 	var answers []*queuedAnswer
 	for _, page := range p.allPages() {
-		a := &queuedAnswer{encoded: page, size: min(int64(len(page)), readingBytes-held), room: q.server.answers,
-			queues: q.server.queues, conn: conn}
-		held += a.size
+		a := &queuedAnswer{encoded: page, byteCount: min(int64(len(page)), readingBytes-held),
+			memoryLeft: q.server.queryMemory,
+			queues:     q.server.sendQueues, conn: conn}
+		held += a.byteCount
 		answers = append(answers, a)
 	}
 	// The pages keep what they need until the client has taken them; the rest is free for other queries.
-	q.server.answers.Release(readingBytes - held)
+	q.server.queryMemory.Release(readingBytes - held)
 	if err != nil {
 		releaseAll(answers)
 		return nil, err
@@ -132,7 +133,7 @@ func (q query) read(ctx context.Context, next part, conn *queueingConn) ([]*queu
 func (s *Server) takeMemory(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, memoryWait)
 	defer cancel()
-	if s.answers.Acquire(waiting, readingBytes) == nil {
+	if s.queryMemory.Acquire(waiting, readingBytes) == nil {
 		return nil
 	}
 	// The caller has left. Where the call's own deadline is over, the memory was the reason.
@@ -145,7 +146,7 @@ func (s *Server) takeMemory(ctx context.Context) error {
 func sendPages(stream grpc.ServerStream, pages []*queuedAnswer) error {
 	for i, page := range pages {
 		// From here on the connection counts as slow if the client does not take it in time.
-		page.queues.push(page)
+		page.queues.pushAnswer(page)
 		if err := stream.SendMsg(page); err != nil {
 			// The page itself was released, or gRPC releases it.
 			releaseAll(pages[i+1:])
@@ -158,6 +159,6 @@ func sendPages(stream grpc.ServerStream, pages []*queuedAnswer) error {
 
 func releaseAll(answers []*queuedAnswer) {
 	for _, a := range answers {
-		a.release()
+		a.releaseMemory()
 	}
 }

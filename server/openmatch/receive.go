@@ -20,17 +20,17 @@ var errReceive = status.Errorf(codes.DeadlineExceeded, "the request did not arri
 type receivingStream struct {
 	grpc.ServerStream
 
-	deadline *time.Timer // nil: the call has a deadline
-	expired  atomic.Bool
-	arrived  func() // called once, when the request has arrived
+	receiveTimer *time.Timer // nil: the call has a deadline
+	hasExpired   atomic.Bool
+	onArrival    func() // called once, when the request has arrived
 }
 
 // newReceivingStream begins the time in which the request has to arrive.
 func newReceivingStream(stream grpc.ServerStream, arrived func()) *receivingStream {
-	s := &receivingStream{ServerStream: stream, arrived: arrived}
+	s := &receivingStream{ServerStream: stream, onArrival: arrived}
 	if cut, lasts := stream.Context().Value(cutKey{}).(context.CancelFunc); lasts {
-		s.deadline = time.AfterFunc(receiveTimeout, func() {
-			s.expired.Store(true)
+		s.receiveTimer = time.AfterFunc(receiveTimeout, func() {
+			s.hasExpired.Store(true)
 			cut()
 		})
 	}
@@ -40,16 +40,16 @@ func newReceivingStream(stream grpc.ServerStream, arrived func()) *receivingStre
 // RecvMsg implements [grpc.ServerStream].
 func (s *receivingStream) RecvMsg(m any) error {
 	err := s.ServerStream.RecvMsg(m)
-	if s.deadline != nil {
-		s.deadline.Stop()
+	if s.receiveTimer != nil {
+		s.receiveTimer.Stop()
 	}
 	// The error of the cut stream would say that the caller had canceled it.
-	if s.expired.Load() {
+	if s.hasExpired.Load() {
 		return errReceive
 	}
-	if err == nil && s.arrived != nil {
-		s.arrived()
-		s.arrived = nil
+	if err == nil && s.onArrival != nil {
+		s.onArrival()
+		s.onArrival = nil
 	}
 	return err
 }

@@ -38,25 +38,25 @@ var errQueuesFull = status.Error(codes.ResourceExhausted,
 // reads it, resets the stream or closes the connection, but not when the call ends on this side. So a connection whose
 // client does not read an answer within the timeout is closed. Safe for concurrent use.
 type sendQueues struct {
-	timeout time.Duration
-	room    *semaphore.Weighted // bytes of all answers but those of queries, which have a bound of their own
+	unreadTimeout time.Duration
+	freeBytes     *semaphore.Weighted // bytes of all answers but those of queries, which have a bound of their own
 
-	mu      sync.Mutex
-	answers list.List                  // of *queuedAnswer on clients' connections, the oldest first
-	conns   map[*queueingConn]struct{} // of clients, open
-	checks  bool                       // a check is scheduled
+	mu             sync.Mutex
+	queuedAnswers  list.List                  // of *queuedAnswer on clients' connections, the oldest first
+	clientConns    map[*queueingConn]struct{} // of clients, open
+	checkScheduled bool                       // a check is scheduled
 }
 
 func newSendQueues(timeout time.Duration, limit int) *sendQueues {
-	return &sendQueues{timeout: timeout, room: semaphore.NewWeighted(int64(max(limit, 2*maxMessage))),
-		conns: map[*queueingConn]struct{}{}}
+	return &sendQueues{unreadTimeout: timeout, freeBytes: semaphore.NewWeighted(int64(max(limit, 2*maxMessage))),
+		clientConns: map[*queueingConn]struct{}{}}
 }
 
-// take waits for room, and makes room by closing the connection with the oldest answer.
-func (q *sendQueues) take(ctx context.Context, bytes int64) error {
+// takeRoom waits for room, and makes room by closing the connection with the oldest answer.
+func (q *sendQueues) takeRoom(ctx context.Context, bytes int64) error {
 	for {
 		waiting, cancel := context.WithTimeout(ctx, queueWait)
-		err := q.room.Acquire(waiting, bytes)
+		err := q.freeBytes.Acquire(waiting, bytes)
 		cancel()
 		switch {
 		case err == nil:
@@ -70,50 +70,50 @@ func (q *sendQueues) take(ctx context.Context, bytes int64) error {
 	}
 }
 
-// push adds an answer until its release.
-func (q *sendQueues) push(a *queuedAnswer) {
+// pushAnswer adds an answer until its release.
+func (q *sendQueues) pushAnswer(a *queuedAnswer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if a.conn == nil || a.conn.gateway || a.conn.closed { // gRPC frees answers on a closed connection at once
+	if a.conn == nil || a.conn.isGateway || a.conn.isClosed { // gRPC frees answers on a closed connection at once
 		return
 	}
-	a.queuedAt, a.place = time.Now(), q.answers.PushBack(a)
-	q.checkIn(q.timeout)
+	a.queuedAt, a.listPlace = time.Now(), q.queuedAnswers.PushBack(a)
+	q.checkIn(q.unreadTimeout)
 }
 
-func (q *sendQueues) remove(a *queuedAnswer) {
+func (q *sendQueues) removeAnswer(a *queuedAnswer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if a.place != nil {
-		q.answers.Remove(a.place)
-		a.place = nil
+	if a.listPlace != nil {
+		q.queuedAnswers.Remove(a.listPlace)
+		a.listPlace = nil
 	}
 }
 
 // checkIn schedules a check of the oldest answer unless one is scheduled. The caller holds the lock.
 func (q *sendQueues) checkIn(d time.Duration) {
-	if !q.checks {
-		q.checks = true
-		time.AfterFunc(d, q.check)
+	if !q.checkScheduled {
+		q.checkScheduled = true
+		time.AfterFunc(d, q.closeOverdue)
 	}
 }
 
-// check closes the connections with an answer older than the timeout.
-func (q *sendQueues) check() {
-	for q.closeSlowest(q.timeout) {
+// closeOverdue closes the connections with an answer older than the timeout.
+func (q *sendQueues) closeOverdue() {
+	for q.closeSlowest(q.unreadTimeout) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.checks = false
-	if first := q.answers.Front(); first != nil {
-		q.checkIn(q.timeout - time.Since(first.Value.(*queuedAnswer).queuedAt))
+	q.checkScheduled = false
+	if first := q.queuedAnswers.Front(); first != nil {
+		q.checkIn(q.unreadTimeout - time.Since(first.Value.(*queuedAnswer).queuedAt))
 	}
 }
 
 // closeSlowest closes the connection with the oldest answer, if that is at least age old.
 func (q *sendQueues) closeSlowest(age time.Duration) bool {
 	q.mu.Lock()
-	first := q.answers.Front()
+	first := q.queuedAnswers.Front()
 	if first == nil || time.Since(first.Value.(*queuedAnswer).queuedAt) < age {
 		q.mu.Unlock()
 		return false
@@ -130,21 +130,21 @@ type queueingConn struct {
 	net.Conn
 	queues *sendQueues
 	// of the gateway, which all REST callers share; an answer that a caller does not read ends with its request
-	gateway bool
-	closed  bool // guarded by the queues
+	isGateway bool
+	isClosed  bool // guarded by the queues
 
-	calls atomic.Int64 // whose request has arrived and whose answer has not been given to gRPC
-	ended atomic.Int64 // when the last call ended, or the connection began, in Unix nanoseconds
+	openCalls atomic.Int64 // whose request has arrived and whose answer has not been given to gRPC
+	lastEnded atomic.Int64 // when the last call ended, or the connection began, in Unix nanoseconds
 }
 
-func (q *sendQueues) wrap(conn net.Conn) *queueingConn {
+func (q *sendQueues) wrapConn(conn net.Conn) *queueingConn {
 	_, gateway := conn.(gatewayConn)
-	c := &queueingConn{Conn: conn, queues: q, gateway: gateway}
-	c.ended.Store(time.Now().UnixNano())
+	c := &queueingConn{Conn: conn, queues: q, isGateway: gateway}
+	c.lastEnded.Store(time.Now().UnixNano())
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !gateway {
-		q.conns[c] = struct{}{}
+		q.clientConns[c] = struct{}{}
 	}
 	return c
 }
@@ -152,15 +152,15 @@ func (q *sendQueues) wrap(conn net.Conn) *queueingConn {
 // beginCall counts a call whose request has arrived. c is nil on a gRPC server of another package.
 func (c *queueingConn) beginCall() {
 	if c != nil {
-		c.calls.Add(1)
+		c.openCalls.Add(1)
 	}
 }
 
 // endCall counts a call that was answered.
 func (c *queueingConn) endCall() {
 	if c != nil {
-		c.ended.Store(time.Now().UnixNano())
-		c.calls.Add(-1)
+		c.lastEnded.Store(time.Now().UnixNano())
+		c.openCalls.Add(-1)
 	}
 }
 
@@ -169,7 +169,7 @@ func (q *sendQueues) closeIdle(age time.Duration) {
 	before := time.Now().Add(-age).UnixNano()
 	for _, c := range q.openConns() {
 		// A connection whose last answer is still on its way has ended its call a moment ago: the age gives it time.
-		if c.calls.Load() == 0 && c.ended.Load() < before {
+		if c.openCalls.Load() == 0 && c.lastEnded.Load() < before {
 			_ = c.Close() // an error means that it is closed already
 		}
 	}
@@ -178,24 +178,24 @@ func (q *sendQueues) closeIdle(age time.Duration) {
 func (q *sendQueues) openConns() []*queueingConn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.Collect(maps.Keys(q.conns))
+	return slices.Collect(maps.Keys(q.clientConns))
 }
 
 // Close implements net.Conn. gRPC calls it too, and does not release all answers that it holds.
 func (c *queueingConn) Close() error {
 	// Each at most once, whoever comes first: this, or gRPC.
-	for _, a := range c.close() {
-		a.release()
+	for _, a := range c.detachAnswers() {
+		a.releaseMemory()
 	}
 	return c.Conn.Close()
 }
 
-func (c *queueingConn) close() (left []*queuedAnswer) {
+func (c *queueingConn) detachAnswers() (left []*queuedAnswer) {
 	c.queues.mu.Lock()
 	defer c.queues.mu.Unlock()
-	c.closed = true
-	delete(c.queues.conns, c)
-	for e := c.queues.answers.Front(); e != nil; e = e.Next() {
+	c.isClosed = true
+	delete(c.queues.clientConns, c)
+	for e := c.queues.queuedAnswers.Front(); e != nil; e = e.Next() {
 		if a := e.Value.(*queuedAnswer); a.conn == c {
 			left = append(left, a)
 		}
@@ -205,28 +205,28 @@ func (c *queueingConn) close() (left []*queuedAnswer) {
 
 // queuedAnswer is an answer in gRPC: a message, or an encoded one.
 type queuedAnswer struct {
-	message proto.Message // nil: encoded
-	encoded []byte
-	size    int64
-	room    *semaphore.Weighted // gets size back on release
-	queues  *sendQueues
-	conn    *queueingConn // nil on a gRPC server of another package
+	message    proto.Message // nil: encoded
+	encoded    []byte
+	byteCount  int64
+	memoryLeft *semaphore.Weighted // gets size back on release
+	queues     *sendQueues
+	conn       *queueingConn // nil on a gRPC server of another package
 
-	queuedAt time.Time     // guarded by the queues
-	place    *list.Element // guarded by the queues; nil: in no list
-	once     sync.Once
-	sent     bool // to gRPC, which releases it
+	queuedAt    time.Time     // guarded by the queues
+	listPlace   *list.Element // guarded by the queues; nil: in no list
+	releaseOnce sync.Once
+	isSent      bool // to gRPC, which releases it
 }
 
-func (a *queuedAnswer) release() {
-	a.once.Do(func() {
-		a.queues.remove(a)
-		a.room.Release(a.size)
+func (a *queuedAnswer) releaseMemory() {
+	a.releaseOnce.Do(func() {
+		a.queues.removeAnswer(a)
+		a.memoryLeft.Release(a.byteCount)
 	})
 }
 
 // Put implements [mem.BufferPool]: gRPC calls it when it no longer needs the bytes.
-func (a *queuedAnswer) Put(*[]byte) { a.release() }
+func (a *queuedAnswer) Put(*[]byte) { a.releaseMemory() }
 
 // Get implements [mem.BufferPool]; gRPC never calls it.
 func (a *queuedAnswer) Get(length int) *[]byte { return new(make([]byte, length)) }
@@ -244,14 +244,14 @@ func (c queueingCodec) Marshal(v any) (mem.BufferSlice, error) {
 	}
 	if a.message != nil {
 		var err error
-		if a.encoded, err = encodedOf(a.message, int(a.size)); err != nil {
+		if a.encoded, err = encodedOf(a.message, int(a.byteCount)); err != nil {
 			return nil, err
 		}
 		a.message = nil // so that it is freed before its bytes
 	}
-	a.sent = true
+	a.isSent = true
 	if mem.IsBelowBufferPoolingThreshold(cap(a.encoded)) {
-		a.release() // gRPC does not report when it frees small buffers
+		a.releaseMemory() // gRPC does not report when it frees small buffers
 	}
 	return mem.BufferSlice{mem.NewBuffer(&a.encoded, a)}, nil
 }
@@ -280,9 +280,9 @@ func connOf(ctx context.Context) *queueingConn {
 	return nil
 }
 
-// queued wraps an answer so that it is counted while gRPC holds it. Small answers, and those already counted, are
+// queueAnswer wraps an answer so that it is counted while gRPC holds it. Small answers, and those already counted, are
 // returned as they are. Errors: errQueuesFull, ctx's.
-func (q *sendQueues) queued(ctx context.Context, answer any) (any, error) {
+func (q *sendQueues) queueAnswer(ctx context.Context, answer any) (any, error) {
 	m, ok := answer.(proto.Message)
 	if !ok {
 		return answer, nil
@@ -292,11 +292,11 @@ func (q *sendQueues) queued(ctx context.Context, answer any) (any, error) {
 		return answer, nil
 	}
 	// Before it is encoded: a client that waits for room has the message in memory, not the message and its bytes.
-	if err := q.take(ctx, size); err != nil {
+	if err := q.takeRoom(ctx, size); err != nil {
 		return nil, err
 	}
-	a := &queuedAnswer{message: m, size: size, room: q.room, queues: q, conn: connOf(ctx)}
-	q.push(a)
+	a := &queuedAnswer{message: m, byteCount: size, memoryLeft: q.freeBytes, queues: q, conn: connOf(ctx)}
+	q.pushAnswer(a)
 	return a, nil
 }
 
@@ -308,13 +308,13 @@ type queueingStream struct {
 
 // SendMsg implements [grpc.ServerStream].
 func (s queueingStream) SendMsg(v any) error {
-	v, err := s.queues.queued(s.Context(), v)
+	v, err := s.queues.queueAnswer(s.Context(), v)
 	if err != nil {
 		return err
 	}
 	err = s.ServerStream.SendMsg(v)
-	if a, ok := v.(*queuedAnswer); ok && !a.sent {
-		a.release() // gRPC did not get it
+	if a, ok := v.(*queuedAnswer); ok && !a.isSent {
+		a.releaseMemory() // gRPC did not get it
 	}
 	return err
 }

@@ -18,16 +18,16 @@ const maxQueued = 10 << 20
 // queuedOn adds an answer of some bytes on a connection, as if gRPC held it.
 func queuedOn(t *testing.T, q *sendQueues, c *queueingConn, size int64) *queuedAnswer {
 	t.Helper()
-	require.NoError(t, q.take(t.Context(), size))
-	a := &queuedAnswer{size: size, room: q.room, queues: q, conn: c}
-	q.push(a)
+	require.NoError(t, q.takeRoom(t.Context(), size))
+	a := &queuedAnswer{byteCount: size, memoryLeft: q.freeBytes, queues: q, conn: c}
+	q.pushAnswer(a)
 	return a
 }
 
 func clientOf(t *testing.T, q *sendQueues) (*queueingConn, net.Conn) {
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { _ = ours.Close(); _ = theirs.Close() })
-	return q.wrap(ours), theirs
+	return q.wrapConn(ours), theirs
 }
 
 // closed waits until the other side has closed a connection.
@@ -44,12 +44,12 @@ func TestUnreadAnswersCloseTheirConnection(t *testing.T) {
 	deaf, theirs := clientOf(t, q)
 	reads, _ := clientOf(t, q)
 	queuedOn(t, q, deaf, maxQueued/2)
-	queuedOn(t, q, reads, maxQueued/2).release()
+	queuedOn(t, q, reads, maxQueued/2).releaseMemory()
 	closed(t, theirs)
-	require.False(t, reads.closed)
-	require.True(t, q.room.TryAcquire(maxQueued), "all room is free")
-	q.push(&queuedAnswer{conn: deaf, queues: q})
-	require.Zero(t, q.answers.Len(), "nothing is kept on a closed connection")
+	require.False(t, reads.isClosed)
+	require.True(t, q.freeBytes.TryAcquire(maxQueued), "all room is free")
+	q.pushAnswer(&queuedAnswer{conn: deaf, queues: q})
+	require.Zero(t, q.queuedAnswers.Len(), "nothing is kept on a closed connection")
 }
 
 // Pins answers that are refused, or have no bound, because other clients do not read.
@@ -61,11 +61,11 @@ func TestTheSlowestConnectionMakesRoom(t *testing.T) {
 	queuedOn(t, q, deaf, maxQueued)
 	queuedOn(t, q, fresh, maxQueued) // waits until the deaf one's answer is too old
 	closed(t, theirs)
-	require.False(t, fresh.closed)
+	require.False(t, fresh.isClosed)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, q.take(ctx, 1), context.Canceled)
+	require.ErrorIs(t, q.takeRoom(ctx, 1), context.Canceled)
 }
 
 // Pins a slow REST caller that closes the gateway's connection, which all REST callers share.
@@ -75,10 +75,10 @@ func TestTheGatewaysConnectionStays(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer func() { _ = theirs.Close() }()
 	defer func() { _ = ours.Close() }()
-	gateway := q.wrap(gatewayConn{ours})
+	gateway := q.wrapConn(gatewayConn{ours})
 	queuedOn(t, q, gateway, maxQueued)
-	require.Equal(t, errQueuesFull, q.take(t.Context(), 1))
-	require.False(t, gateway.closed)
+	require.Equal(t, errQueuesFull, q.takeRoom(t.Context(), 1))
+	require.False(t, gateway.isClosed)
 }
 
 func TestQueueingCodecReleases(t *testing.T) {
@@ -95,12 +95,12 @@ func TestQueueingCodecReleases(t *testing.T) {
 		require.Len(t, back.GetId(), size)
 		data.Ref() // gRPC's queue
 		data.Free()
-		require.Equal(t, size == 10, q.room.TryAcquire(1), "held until gRPC frees it")
+		require.Equal(t, size == 10, q.freeBytes.TryAcquire(1), "held until gRPC frees it")
 		if size == 10 {
-			q.room.Release(1)
+			q.freeBytes.Release(1)
 		}
 		data.Free()
-		require.True(t, q.room.TryAcquire(maxQueued))
-		q.room.Release(maxQueued)
+		require.True(t, q.freeBytes.TryAcquire(maxQueued))
+		q.freeBytes.Release(maxQueued)
 	}
 }

@@ -93,7 +93,7 @@ func (b *bundle) run() {
 			return nil
 		}
 		stopped = true
-		b.server.End()
+		b.server.EndStreams()
 		b.web.Close()
 		limit, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()

@@ -25,7 +25,8 @@ const (
 )
 
 // errManyTickets ends a call whose tickets are too large together.
-var errManyTickets = status.Errorf(codes.ResourceExhausted, "the tickets have more than %d bytes: ask for fewer", maxAnswer)
+var errManyTickets = status.Errorf(codes.ResourceExhausted, "the tickets have more than %d bytes: ask for fewer",
+	maxAnswer)
 
 // Numbers of the fields of the answers.
 const (
@@ -38,7 +39,7 @@ func (f frontend) GetTickets(ctx context.Context, r *pb.GetTicketsRequest) (*pb.
 		return nil, err
 	}
 	// Until the answer is built; what gRPC holds of it afterwards is counted as any other answer.
-	defer f.server.answers.Release(readingBytes)
+	defer f.server.queryMemory.Release(readingBytes)
 	var answer []byte
 	for ids := range slices.Chunk(withoutRepeats(r.GetTicketIds()), readAtOnce) {
 		found, err := f.server.options.Store.GetTickets(ctx, f.server.options.Region, ids)
@@ -57,7 +58,7 @@ func (f frontend) GetBackfillTickets(ctx context.Context, r *pb.GetBackfillReque
 	if err := f.server.takeMemory(ctx); err != nil {
 		return nil, err
 	}
-	defer f.server.answers.Release(readingBytes)
+	defer f.server.queryMemory.Release(readingBytes)
 	tickets, err := f.server.options.Store.TicketsOfBackfill(ctx, f.server.options.Region, r.GetBackfillId())
 	if err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ var statusCodes = map[fault.Kind]codes.Code{
 // it.
 const codePlayerWaits = "player_waits"
 
-// invalid is the error of an invalid request. Clients compare the texts, which are Open Match's.
-func invalid(text string) error { return match.Invalid(text) }
+// invalidError is the error of an invalid request. Clients compare the texts, which are Open Match's.
+func invalidError(text string) error { return match.Invalid(text) }
 
 // errInternal replaces unexpected errors; the log has their text.
 var errInternal = status.Error(codes.Internal, "internal error")

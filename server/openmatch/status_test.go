@@ -27,18 +27,27 @@ func TestErrorsOfCallers(t *testing.T) {
 		code codes.Code
 		text string
 	}{
-		"refused":        {fmt.Errorf("wrapped: %w", invalid(".pool is required")), codes.InvalidArgument, ".pool is required"},
-		"not there":      {&fault.Error{Kind: fault.NotFound, Code: "ticket_unknown", Detail: "Ticket id: x not found"}, codes.NotFound, "Ticket id: x not found"},
-		"in a match":     {&fault.Error{Kind: fault.Conflict, Code: "matched", Detail: "it is"}, codes.FailedPrecondition, "it is"},
-		"a player":       {&fault.Error{Kind: fault.Conflict, Code: "player_waits", Detail: "waits"}, codes.AlreadyExists, "waits"},
-		"away":           {&fault.Error{Kind: fault.Unavailable, Detail: "the database cannot be reached", Err: cause}, codes.Unavailable, "the database cannot be reached"},
-		"of no kind":     {&fault.Error{Detail: "what?"}, codes.Internal, "what?"},
-		"fetching":       {&cycle.Error{MMFErr: errors.New("boo")}, codes.Unknown, "error(s) in FetchMatches call. syncErr=[<nil>], mmfErr=[boo]"},
-		"fetching, away": {&cycle.Error{SyncErr: &fault.Error{Kind: fault.NotFound, Code: "c", Detail: "d"}}, codes.Unknown, "error(s) in FetchMatches call. syncErr=[c: d], mmfErr=[<nil>]"},
-		"too late":       {fmt.Errorf("wrapped: %w", context.DeadlineExceeded), codes.DeadlineExceeded, "the call was not decided in time"},
-		"gone":           {context.Canceled, codes.Canceled, "the caller is gone"},
-		"a status":       {status.Error(codes.Aborted, "the caller watches no longer"), codes.Aborted, "the caller watches no longer"},
-		"a bug":          {cause, codes.Internal, "internal error"},
+		"refused": {fmt.Errorf("wrapped: %w", invalidError(".pool is required")), codes.InvalidArgument,
+			".pool is required"},
+		"not there": {&fault.Error{Kind: fault.NotFound, Code: "ticket_unknown", Detail: "Ticket id: x not found"},
+			codes.NotFound, "Ticket id: x not found"},
+		"in a match": {&fault.Error{Kind: fault.Conflict, Code: "matched", Detail: "it is"},
+			codes.FailedPrecondition, "it is"},
+		"a player": {&fault.Error{Kind: fault.Conflict, Code: "player_waits", Detail: "waits"},
+			codes.AlreadyExists, "waits"},
+		"away": {&fault.Error{Kind: fault.Unavailable, Detail: "the database cannot be reached", Err: cause},
+			codes.Unavailable, "the database cannot be reached"},
+		"of no kind": {&fault.Error{Detail: "what?"}, codes.Internal, "what?"},
+		"fetching": {&cycle.Error{MMFErr: errors.New("boo")}, codes.Unknown,
+			"error(s) in FetchMatches call. syncErr=[<nil>], mmfErr=[boo]"},
+		"fetching, away": {&cycle.Error{SyncErr: &fault.Error{Kind: fault.NotFound, Code: "c", Detail: "d"}},
+			codes.Unknown, "error(s) in FetchMatches call. syncErr=[c: d], mmfErr=[<nil>]"},
+		"too late": {fmt.Errorf("wrapped: %w", context.DeadlineExceeded), codes.DeadlineExceeded,
+			"the call was not decided in time"},
+		"gone": {context.Canceled, codes.Canceled, "the caller is gone"},
+		"a status": {status.Error(codes.Aborted, "the caller watches no longer"), codes.Aborted,
+			"the caller watches no longer"},
+		"a bug": {cause, codes.Internal, "internal error"},
 	} {
 		unforeseen, told := statusOf(c.err)
 		require.Equal(t, c.code, status.Code(told), name)
@@ -55,10 +64,11 @@ func TestACallThatPanics(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	registry := prometheus.NewRegistry()
-	s := &Server{options: Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Metrics: registry}.withDefaults(), access: &access{isOpenToAll: true}}
+	s := &Server{options: Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Metrics: registry}.withDefaults(),
+		access: &access{isOpenToAll: true}}
 	require.NoError(t, s.makeCalls())
 	info := &grpc.UnaryServerInfo{FullMethod: "/openmatch.FrontendService/GetTicket"}
-	_, err := s.unary(t.Context(), nil, info, func(context.Context, any) (any, error) { panic("hunter2") })
+	_, err := s.interceptUnary(t.Context(), nil, info, func(context.Context, any) (any, error) { panic("hunter2") })
 	require.Equal(t, errInternal, err)
 	require.Contains(t, log.String(), "hunter2")
 	require.Contains(t, log.String(), "GetTicket")

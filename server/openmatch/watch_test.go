@@ -109,7 +109,7 @@ func TestStopping(t *testing.T) {
 	for _, w := range watchers {
 		w.hears("host:1") // so that all of them are there
 	}
-	b.server.End()
+	b.server.EndStreams()
 	for _, w := range watchers {
 		w.ends(codes.Unavailable, "this replica is stopping: retry, another one answers")
 	}

@@ -33,16 +33,16 @@ const (
 
 // Events configures the routes of the event log. All fields are required.
 type Events struct {
-	Log         opsview.Querier
-	Kinds       []string      // those that there are
+	EventLog    opsview.Querier
+	EventKinds  []string      // those that there are
 	CallTimeout time.Duration // of a reading
 	Stopping    <-chan struct{}
 }
 
-// MountEvents adds the route of the event log. It belongs behind rest.Lasting.
+// MountEvents adds the route of the event log. It belongs behind rest.AllowWaiting.
 func MountEvents(r gin.IRouter, o Events) {
-	f := &eventsFace{options: o, streams: make(chan struct{}, maxStreams)}
-	follow, list := rest.HandleEvents(f.follow), f.list
+	f := &eventsFace{options: o, streamSlots: make(chan struct{}, maxStreams)}
+	follow, list := rest.HandleEvents(f.streamEvents), f.list
 	r.GET("/ops/events", func(c *gin.Context) {
 		// Browsers send it with an EventSource; everybody else gets a page.
 		if strings.Contains(c.GetHeader("Accept"), "text/event-stream") {
@@ -54,20 +54,20 @@ func MountEvents(r gin.IRouter, o Events) {
 }
 
 type eventsFace struct {
-	options Events
-	streams chan struct{} // a slot for each stream
+	options     Events
+	streamSlots chan struct{} // a slot for each stream
 }
 
-// asked is what a call asks for.
-type asked struct {
-	selection opsview.Selection
-	cursor    opsview.EventCursor
-	hasCursor bool
-	limit     int
+// eventsRequest is what a call asks for.
+type eventsRequest struct {
+	selection   opsview.Selection
+	afterCursor opsview.EventCursor
+	hasCursor   bool
+	maxEvents   int
 }
 
-// read reads the parameters of a call. lastEventID is the header of that name, which counts more than after; "" is none.
-func (f *eventsFace) read(query func(string) string, lastEventID string) (a asked, err error) {
+// readRequest reads the parameters of a call. lastEventID is the header of that name, which counts more than after; "" is none.
+func (f *eventsFace) readRequest(query func(string) string, lastEventID string) (a eventsRequest, err error) {
 	var check rest.Check
 	a.selection = opsview.Selection{Region: query("region"), Instance: query("instance"), Session: query("session")}
 	for _, name := range []string{"region", "instance", "session"} {
@@ -76,7 +76,7 @@ func (f *eventsFace) read(query func(string) string, lastEventID string) (a aske
 	if text := query("kinds"); text != "" {
 		a.selection.Kinds = strings.Split(text, ",")
 	}
-	if err := opsview.CheckKinds(a.selection.Kinds, f.options.Kinds); err != nil {
+	if err := opsview.CheckKinds(a.selection.Kinds, f.options.EventKinds); err != nil {
 		check.That(false, "kinds", err.Error())
 	}
 	name, text := "after", query("after")
@@ -85,40 +85,42 @@ func (f *eventsFace) read(query func(string) string, lastEventID string) (a aske
 		name, text = "Last-Event-ID", lastEventID
 	}
 	if text != "" {
-		a.cursor, a.hasCursor = opsview.ParseEventCursor(text)
+		a.afterCursor, a.hasCursor = opsview.ParseEventCursor(text)
 		check.That(a.hasCursor, name, "must be the cursor of an event, number/uuid")
 	}
-	a.limit = maxLines
+	a.maxEvents = maxLines
 	if text := query("limit"); text != "" {
-		a.limit, err = strconv.Atoi(text)
-		check.That(err == nil && a.limit >= 1 && a.limit <= maxLines, "limit", "must be a whole number from 1 to 1000")
+		a.maxEvents, err = strconv.Atoi(text)
+		check.That(err == nil && a.maxEvents >= 1 && a.maxEvents <= maxLines, "limit",
+			"must be a whole number from 1 to 1000")
 	}
 	return a, check.Err()
 }
 
-// page reads a page of the log.
-func (f *eventsFace) page(ctx context.Context, a asked, limit int) (opsview.FeedPage, error) {
+// readPage reads a page of the log.
+func (f *eventsFace) readPage(ctx context.Context, a eventsRequest, limit int) (opsview.FeedPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	page, err := opsview.ReadFeed(ctx, f.options.Log, a.cursor, nil, a.selection, limit)
-	return page, unavailable(err)
+	page, err := opsview.ReadFeed(ctx, f.options.EventLog, a.afterCursor, nil, a.selection, limit)
+	return page, unavailableError(err)
 }
 
-// begin checks the cursor of a call.
-func (f *eventsFace) begin(ctx context.Context, a asked) error {
+// checkCursor checks the cursor of a call.
+func (f *eventsFace) checkCursor(ctx context.Context, a eventsRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
-	err := opsview.CheckCursor(ctx, f.options.Log, a.cursor)
+	err := opsview.CheckCursor(ctx, f.options.EventLog, a.afterCursor)
 	if errors.Is(err, opsview.ErrCursorGone) {
 		return fault.New(fault.Gone, "cursor_gone", "%s", err)
 	}
-	return unavailable(err)
+	return unavailableError(err)
 }
 
-// unavailable is the error of a log that could not be read.
-func unavailable(err error) error {
+// unavailableError is the error of a log that could not be read.
+func unavailableError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "the event log cannot be read now", RetryAfter: time.Second, Err: err}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "the event log cannot be read now",
+		RetryAfter: time.Second, Err: err}
 }

@@ -10,47 +10,47 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// follow streams events until the caller disconnects or the replica stops.
-func (f *eventsFace) follow(ctx context.Context, in rest.In[rest.None], out *rest.Events) error {
-	a, err := f.read(in.Query, in.Header("Last-Event-ID"))
+// streamEvents streams events until the caller disconnects or the replica stops.
+func (f *eventsFace) streamEvents(ctx context.Context, in rest.In[rest.None], out *rest.Events) error {
+	a, err := f.readRequest(in.Query, in.Header("Last-Event-ID"))
 	if err != nil {
 		return err
 	}
 	select {
 	// Taken before the database is asked: streams that are refused cost nothing.
-	case f.streams <- struct{}{}:
-		defer func() { <-f.streams }()
+	case f.streamSlots <- struct{}{}:
+		defer func() { <-f.streamSlots }()
 	default:
 		return &fault.Error{Kind: fault.TooMany, Code: "too_many_streams", RetryAfter: beatEvery,
 			Detail: "this replica has as many streams of events as it may have"}
 	}
-	if a, err = f.start(ctx, a); err != nil {
+	if a, err = f.startCursor(ctx, a); err != nil {
 		return err
 	}
 	out.Begin()
-	s := eventStream{face: f, out: out, request: a, reached: a.cursor}
+	s := eventStream{face: f, out: out, request: a, sentCursor: a.afterCursor}
 	return s.run(ctx)
 }
 
-// start returns where a stream begins: at its cursor, or at the end of the log.
-func (f *eventsFace) start(ctx context.Context, a asked) (asked, error) {
+// startCursor returns where a stream begins: at its cursor, or at the end of the log.
+func (f *eventsFace) startCursor(ctx context.Context, a eventsRequest) (eventsRequest, error) {
 	if a.hasCursor {
-		return a, f.begin(ctx, a)
+		return a, f.checkCursor(ctx, a)
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
 	var err error
-	a.cursor, err = opsview.FeedEnd(ctx, f.options.Log)
-	return a, unavailable(err)
+	a.afterCursor, err = opsview.FeedEnd(ctx, f.options.EventLog)
+	return a, unavailableError(err)
 }
 
 // eventStream is one caller that follows the log. What it sends is read when it sends, so that a caller that reads
 // slowly costs no memory.
 type eventStream struct {
-	face    *eventsFace
-	out     *rest.Events
-	request asked
-	reached opsview.EventCursor // the last cursor that the caller has
+	face       *eventsFace
+	out        *rest.Events
+	request    eventsRequest
+	sentCursor opsview.EventCursor // the last cursor that the caller has
 }
 
 func (s *eventStream) run(ctx context.Context) error {
@@ -58,7 +58,7 @@ func (s *eventStream) run(ctx context.Context) error {
 	defer read.Stop()
 	defer beat.Stop()
 	for {
-		more, err := s.send(ctx)
+		more, err := s.sendPage(ctx)
 		if err != nil && !fault.Is(err, fault.Unavailable) { // an outage is silent: the stream goes on after it
 			return err
 		}
@@ -74,7 +74,7 @@ func (s *eventStream) run(ctx context.Context) error {
 		select {
 		case <-read.C:
 		case <-beat.C:
-			if err := s.beat(); err != nil {
+			if err := s.sendBeat(); err != nil {
 				return err
 			}
 		case <-s.face.options.Stopping:
@@ -85,9 +85,9 @@ func (s *eventStream) run(ctx context.Context) error {
 	}
 }
 
-// send sends a page. It reports whether more may follow at once.
-func (s *eventStream) send(ctx context.Context) (more bool, err error) {
-	page, err := s.face.page(ctx, s.request, scanned)
+// sendPage sends a page. It reports whether more may follow at once.
+func (s *eventStream) sendPage(ctx context.Context) (more bool, err error) {
+	page, err := s.face.readPage(ctx, s.request, scanned)
 	if err != nil {
 		return false, err
 	}
@@ -99,23 +99,23 @@ func (s *eventStream) send(ctx context.Context) (more bool, err error) {
 		if err := s.out.SendJSON(e.Kind, e.Cursor().String(), data); err != nil {
 			return false, err
 		}
-		s.reached = e.Cursor()
+		s.sentCursor = e.Cursor()
 	}
 	// Also over what was not selected, which need not be read again.
-	s.request.cursor = page.Next
+	s.request.afterCursor = page.Next
 	return page.IsFull, nil
 }
 
-// beat keeps a silent stream open. It moves the caller's cursor over events that it did not ask for, so that it does not
+// sendBeat keeps a silent stream open. It moves the caller's cursor over events that it did not ask for, so that it does not
 // make the log be read again from its last event, or find that dropped.
-func (s *eventStream) beat() error {
-	if s.reached == s.request.cursor {
+func (s *eventStream) sendBeat() error {
+	if s.sentCursor == s.request.afterCursor {
 		return s.out.Beat()
 	}
-	s.reached = s.request.cursor
-	data, err := json.Marshal(map[string]string{"cursor": s.reached.String()})
+	s.sentCursor = s.request.afterCursor
+	data, err := json.Marshal(map[string]string{"cursor": s.sentCursor.String()})
 	if err != nil {
 		return err
 	}
-	return s.out.SendJSON("cursor", s.reached.String(), data)
+	return s.out.SendJSON("cursor", s.sentCursor.String(), data)
 }

@@ -19,9 +19,9 @@ type lastLine struct {
 
 // list answers with a page of JSON lines.
 func (f *eventsFace) list(c *gin.Context) {
-	a, err := f.read(c.Query, "")
+	a, err := f.readRequest(c.Query, "")
 	if err == nil {
-		err = f.begin(c.Request.Context(), a)
+		err = f.checkCursor(c.Request.Context(), a)
 	}
 	// The whole page is in memory before the status: an error in the middle is still an answer.
 	var lines bytes.Buffer
@@ -37,17 +37,18 @@ func (f *eventsFace) list(c *gin.Context) {
 }
 
 // writeLines writes events until there are enough of them, or the end of the log or of the page is reached.
-func (f *eventsFace) writeLines(ctx context.Context, a asked, to *bytes.Buffer) error {
+func (f *eventsFace) writeLines(ctx context.Context, a eventsRequest, to *bytes.Buffer) error {
 	encode := json.NewEncoder(to)
 	encode.SetEscapeHTML(false)
 	more := true
-	for found, read := 0, 0; more && read < maxScanned && found < a.limit && to.Len() < maxPageBytes; read += scanned {
+	for found, read := 0, 0; more && read < maxScanned && found < a.maxEvents &&
+		to.Len() < maxPageBytes; read += scanned {
 		// Each event that is read may be selected: no more are read than there is room for.
-		page, err := f.page(ctx, a, min(scanned, a.limit-found))
+		page, err := f.readPage(ctx, a, min(scanned, a.maxEvents-found))
 		if err != nil {
 			return err
 		}
-		a.cursor, more = page.Next, page.IsFull
+		a.afterCursor, more = page.Next, page.IsFull
 		for _, e := range page.Events {
 			if to.Len() >= maxPageBytes {
 				// The rest of the page that was read is read again by the next call, from the last event that is here.
@@ -57,13 +58,13 @@ func (f *eventsFace) writeLines(ctx context.Context, a asked, to *bytes.Buffer) 
 			if err := encode.Encode(e.Line()); err != nil {
 				return err
 			}
-			a.cursor = e.Cursor()
+			a.afterCursor = e.Cursor()
 			found++
 		}
 		if to.Len() < maxPageBytes {
 			// Behind events that were not selected, too.
-			a.cursor = page.Next
+			a.afterCursor = page.Next
 		}
 	}
-	return encode.Encode(lastLine{a.cursor.String(), more})
+	return encode.Encode(lastLine{a.afterCursor.String(), more})
 }

@@ -28,7 +28,7 @@ func MountExplain(r gin.IRouter, reader Reader) {
 		func(ctx context.Context, in rest.In[rest.None]) (explain.Match, error) {
 			id, err := uuid.Parse(in.Param("id"))
 			if err != nil {
-				return explain.Match{}, invalid("id", "must be the id of a match, a UUID")
+				return explain.Match{}, invalidError("id", "must be the id of a match, a UUID")
 			}
 			return reader.Match(ctx, id)
 		}))

@@ -31,15 +31,15 @@ type lobbyFace struct{ store LobbyStore }
 // MountLobby adds the routes about rooms of the realtime lobby under /ops/lobby.
 func MountLobby(r gin.IRouter, store LobbyStore) {
 	f := lobbyFace{store}
-	r.GET("/ops/lobby/room", rest.Handle(http.StatusOK, f.room))
-	r.POST("/ops/lobby/kick", rest.Handle(http.StatusOK, f.kick))
-	r.POST("/ops/lobby/ban", rest.Handle(http.StatusOK, f.ban))
-	r.POST("/ops/lobby/mute", rest.Handle(http.StatusOK, f.mute))
-	r.POST("/ops/lobby/pardon", rest.Handle(http.StatusOK, f.pardon))
-	r.POST("/ops/lobby/change", rest.Handle(http.StatusOK, f.change))
-	r.POST("/ops/lobby/close", rest.Handle(http.StatusOK, f.close))
-	r.POST("/ops/lobby/message", rest.Handle(http.StatusOK, f.message))
-	r.POST("/ops/lobby/tell", rest.Handle(http.StatusOK, f.tell))
+	r.GET("/ops/lobby/room", rest.Handle(http.StatusOK, f.showRoom))
+	r.POST("/ops/lobby/kick", rest.Handle(http.StatusOK, f.kickPlayer))
+	r.POST("/ops/lobby/ban", rest.Handle(http.StatusOK, f.banPlayer))
+	r.POST("/ops/lobby/mute", rest.Handle(http.StatusOK, f.mutePlayer))
+	r.POST("/ops/lobby/pardon", rest.Handle(http.StatusOK, f.pardonPlayer))
+	r.POST("/ops/lobby/change", rest.Handle(http.StatusOK, f.changeRoom))
+	r.POST("/ops/lobby/close", rest.Handle(http.StatusOK, f.closeRoom))
+	r.POST("/ops/lobby/message", rest.Handle(http.StatusOK, f.announceInRoom))
+	r.POST("/ops/lobby/tell", rest.Handle(http.StatusOK, f.messagePlayer))
 }
 
 // roomName names a room in a request.
@@ -48,7 +48,7 @@ type roomName struct {
 	Room    string `json:"room"`
 }
 
-func (r roomName) check(c *rest.Check) {
+func (r roomName) checkIDs(c *rest.Check) {
 	const form = "must have 1 to 128 bytes without spaces and control characters"
 	c.That(lobby.ValidID(r.Project), "project", form)
 	c.That(lobby.ValidID(r.Room), "room", form)
@@ -65,7 +65,7 @@ type punishment struct {
 
 // Validate implements rest.Validator.
 func (r *punishment) Validate(c *rest.Check) {
-	r.check(c)
+	r.checkIDs(c)
 	checkPlayer(c, r.Player)
 	checkReason(c, r.Reason)
 	if r.Seconds != nil {
@@ -77,39 +77,39 @@ func checkPlayer(c *rest.Check, player string) {
 	c.That(token.ValidSubject(player), "player", "must have 1 to 255 bytes without control characters")
 }
 
-// lasts returns how long a sanction lasts; 0: while the room lives.
-func (r *punishment) lasts() time.Duration {
+// sanctionTime returns how long a sanction lasts; 0: while the room lives.
+func (r *punishment) sanctionTime() time.Duration {
 	if r.Seconds == nil {
 		return 0
 	}
 	return time.Duration(*r.Seconds) * time.Second
 }
 
-// done is the answer to a call that has changed a room.
-type done struct {
+// doneAnswer is the answer to a call that has changed a room.
+type doneAnswer struct {
 	Done bool `json:"done"`
 }
 
-func doneUnless(err error) (done, error) { return done{err == nil}, err }
+func doneUnless(err error) (doneAnswer, error) { return doneAnswer{err == nil}, err }
 
 // actIn returns what the caller may change in a room, for a reason.
 func (f lobbyFace) actIn(ctx context.Context, r roomName, reason string) db.RoomAct {
 	return f.store.As(rest.Caller(ctx)).Because(reason).InRoom(r.Project, r.Room)
 }
 
-func (f lobbyFace) kick(ctx context.Context, in rest.In[punishment]) (done, error) {
+func (f lobbyFace) kickPlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
 	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Kick(ctx, in.Body.Player))
 }
 
-func (f lobbyFace) ban(ctx context.Context, in rest.In[punishment]) (done, error) {
-	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Ban(ctx, in.Body.Player, in.Body.lasts()))
+func (f lobbyFace) banPlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
+	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Ban(ctx, in.Body.Player, in.Body.sanctionTime()))
 }
 
-func (f lobbyFace) mute(ctx context.Context, in rest.In[punishment]) (done, error) {
-	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Mute(ctx, in.Body.Player, in.Body.lasts()))
+func (f lobbyFace) mutePlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
+	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Mute(ctx, in.Body.Player, in.Body.sanctionTime()))
 }
 
-func (f lobbyFace) pardon(ctx context.Context, in rest.In[punishment]) (done, error) {
+func (f lobbyFace) pardonPlayer(ctx context.Context, in rest.In[punishment]) (doneAnswer, error) {
 	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Pardon(ctx, in.Body.Player))
 }
 
@@ -128,7 +128,7 @@ type roomChange struct {
 
 // Validate implements rest.Validator.
 func (r *roomChange) Validate(c *rest.Check) {
-	r.check(c)
+	r.checkIDs(c)
 	checkReason(c, r.Reason)
 	if r.MaxMembers != nil {
 		c.Range("max_members", *r.MaxMembers, 1, 2000)
@@ -144,10 +144,10 @@ func (r *roomChange) Validate(c *rest.Check) {
 	r.parsedMetadata = parsed
 }
 
-func (f lobbyFace) change(ctx context.Context, in rest.In[roomChange]) (done, error) {
+func (f lobbyFace) changeRoom(ctx context.Context, in rest.In[roomChange]) (doneAnswer, error) {
 	r := in.Body
 	return doneUnless(f.actIn(ctx, r.roomName, r.Reason).Change(ctx, lobby.Change{
-		IsPrivate: r.Private, IsLocked: r.Locked, MaxMembers: r.MaxMembers, Metadata: r.parsedMetadata,
+		IsPrivate: r.Private, IsLocked: r.Locked, MaxMembers: r.MaxMembers, NewMetadata: r.parsedMetadata,
 	}))
 }
 
@@ -159,11 +159,11 @@ type roomClosing struct {
 
 // Validate implements rest.Validator.
 func (r *roomClosing) Validate(c *rest.Check) {
-	r.check(c)
+	r.checkIDs(c)
 	checkReason(c, r.Reason)
 }
 
-func (f lobbyFace) close(ctx context.Context, in rest.In[roomClosing]) (done, error) {
+func (f lobbyFace) closeRoom(ctx context.Context, in rest.In[roomClosing]) (doneAnswer, error) {
 	return doneUnless(f.actIn(ctx, in.Body.roomName, in.Body.Reason).Close(ctx))
 }
 
@@ -179,7 +179,7 @@ const maxAnnouncement = 8 << 10 // bytes of data
 
 // Validate implements rest.Validator.
 func (r *roomMessage) Validate(c *rest.Check) {
-	r.check(c)
+	r.checkIDs(c)
 	checkMessage(c, r.Type, r.Data)
 }
 
@@ -189,6 +189,6 @@ func checkMessage(c *rest.Check, kind string, data json.RawMessage) {
 	c.That(len(data) <= maxAnnouncement, "data", "must have at most 8192 bytes")
 }
 
-func (f lobbyFace) message(ctx context.Context, in rest.In[roomMessage]) (done, error) {
+func (f lobbyFace) announceInRoom(ctx context.Context, in rest.In[roomMessage]) (doneAnswer, error) {
 	return doneUnless(f.actIn(ctx, in.Body.roomName, "").Announce(ctx, in.Body.Type, in.Body.Data))
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// room returns a room with its members.
-func (f lobbyFace) room(ctx context.Context, in rest.In[rest.None]) (db.LobbyDetails, error) {
+// showRoom returns a room with its members.
+func (f lobbyFace) showRoom(ctx context.Context, in rest.In[rest.None]) (db.LobbyDetails, error) {
 	name := roomName{in.Query("project"), in.Query("room")}
 	var c rest.Check
-	name.check(&c)
+	name.checkIDs(&c)
 	if err := c.Err(); err != nil {
 		return db.LobbyDetails{}, err
 	}

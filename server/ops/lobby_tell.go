@@ -26,24 +26,25 @@ func (r *playerMessage) Validate(c *rest.Check) {
 	checkMessage(c, r.Type, r.Data)
 }
 
-// reached says to how many connections a message went.
-type reached struct {
+// reachedAnswer says to how many connections a message went.
+type reachedAnswer struct {
 	Reached int `json:"reached"`
 }
 
-// tell sends a player a message, which waits for it if it is not connected.
-func (f lobbyFace) tell(ctx context.Context, in rest.In[playerMessage]) (reached, error) {
+// messagePlayer sends a player a message, which waits for it if it is not connected.
+func (f lobbyFace) messagePlayer(ctx context.Context, in rest.In[playerMessage]) (reachedAnswer, error) {
 	region, err := f.store.ProjectRegion(ctx, in.Body.Project)
 	if fault.Is(err, fault.NotFound) {
 		// As for a room that is not there: the project has no lobby.
 		err = fault.New(fault.NotFound, "lobby_unknown", "there is no such project")
 	}
 	if err != nil {
-		return reached{}, err
+		return reachedAnswer{}, err
 	}
-	data, _ := esjson.Parse(in.Body.Data) // of a body that was JSON; absent data is null
-	n, err := f.store.SendToPlayer(ctx, db.NewPlayerMessage{Region: region, Project: in.Body.Project,
-		Recipient: in.Body.Player, Type: in.Body.Type, Data: esjson.Append(nil, data), Kind: "lobby.player_messaged",
-		Actor: rest.Caller(ctx)})
-	return reached{n}, err
+	data, _ := esjson.ParseText(in.Body.Data) // of a body that was JSON; absent data is null
+	n, err := f.store.SendToPlayer(ctx, db.NewPlayerMessage{Region: region, ProjectID: in.Body.Project,
+		Recipient: in.Body.Player, Type: in.Body.Type, Data: esjson.Append(nil, data),
+		EventKind:  "lobby.player_messaged",
+		EventActor: rest.Caller(ctx)})
+	return reachedAnswer{n}, err
 }

@@ -31,12 +31,12 @@ type face struct {
 // Mount adds the routes of this face under /ops. The profiles are those of a region of tickets.
 func Mount(r gin.IRouter, store Store, region string) {
 	f := face{store, region}
-	r.GET("/ops/profiles", rest.Handle(http.StatusOK, f.list))
-	r.GET("/ops/profiles/schema", schema)
-	r.GET("/ops/profiles/:name", rest.Handle(http.StatusOK, f.get))
-	r.PUT("/ops/profiles/:name", rest.Handle(http.StatusOK, f.apply))
-	r.DELETE("/ops/profiles/:name", rest.Handle(http.StatusOK, f.retire))
-	r.POST("/ops/profiles/:name/rollback", rest.Handle(http.StatusOK, f.rollback))
+	r.GET("/ops/profiles", rest.Handle(http.StatusOK, f.listProfiles))
+	r.GET("/ops/profiles/schema", serveSchema)
+	r.GET("/ops/profiles/:name", rest.Handle(http.StatusOK, f.showProfile))
+	r.PUT("/ops/profiles/:name", rest.Handle(http.StatusOK, f.applyProfile))
+	r.DELETE("/ops/profiles/:name", rest.Handle(http.StatusOK, f.retireProfile))
+	r.POST("/ops/profiles/:name/rollback", rest.Handle(http.StatusOK, f.rollBackProfile))
 }
 
-func schema(c *gin.Context) { c.Data(http.StatusOK, "application/schema+json", profile.Schema()) }
+func serveSchema(c *gin.Context) { c.Data(http.StatusOK, "application/schema+json", profile.Schema()) }

@@ -52,7 +52,7 @@ func (f playerFace) erase(ctx context.Context, in rest.In[erasureRequest]) (eras
 		return erasureAnswer{}, err
 	}
 	e, err := f.store.As(rest.Caller(ctx)).ErasePlayer(ctx, sub, in.Body.Reason)
-	return erasureAnswer{e.ID, e.Rows, e.FinishedAt != nil}, err
+	return erasureAnswer{e.ID, e.ChangedRows, e.FinishedAt != nil}, err
 }
 
 func (f playerFace) export(ctx context.Context, in rest.In[rest.None]) (db.PlayerExport, error) {

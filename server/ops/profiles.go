@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// listed is a profile without its document.
-type listed struct {
+// profileInfo is a profile without its document.
+type profileInfo struct {
 	Name      string     `json:"name"`
 	Live      int        `json:"live"`
 	Shadow    int        `json:"shadow,omitempty"`
@@ -30,10 +30,10 @@ type listed struct {
 }
 
 type listAnswer struct {
-	Profiles []listed `json:"profiles"`
+	Profiles []profileInfo `json:"profiles"`
 }
 
-func (f face) list(ctx context.Context, in rest.In[rest.None]) (listAnswer, error) {
+func (f face) listProfiles(ctx context.Context, in rest.In[rest.None]) (listAnswer, error) {
 	var c rest.Check
 	retired := c.Flag("retired", in.Query("retired"))
 	if err := c.Err(); err != nil {
@@ -43,15 +43,16 @@ func (f face) list(ctx context.Context, in rest.In[rest.None]) (listAnswer, erro
 	if err != nil {
 		return listAnswer{}, err
 	}
-	all := make([]listed, len(found))
+	all := make([]profileInfo, len(found))
 	for i, p := range found {
-		all[i] = listed{p.Name, p.LiveVersion, p.Shadow, p.Versions, p.Author, p.Reason, p.CreatedAt.UTC(), p.RetiredAt}
+		all[i] = profileInfo{p.Name, p.LiveVersion, p.ShadowVersion, p.VersionCount, p.Author, p.Reason,
+			p.CreatedAt.UTC(), p.RetiredAt}
 	}
 	return listAnswer{all}, nil
 }
 
-// version is a version of a profile with its document.
-type version struct {
+// profileVersion is a version of a profile with its document.
+type profileVersion struct {
 	Name      string     `json:"name"`
 	Version   int        `json:"version"`
 	Live      int        `json:"live"`
@@ -63,20 +64,20 @@ type version struct {
 	RetiredAt *time.Time `json:"retired_at,omitempty"`
 }
 
-func (f face) get(ctx context.Context, in rest.In[rest.None]) (version, error) {
+func (f face) showProfile(ctx context.Context, in rest.In[rest.None]) (profileVersion, error) {
 	wanted := 0
 	if text := in.Query("version"); text != "" {
 		var err error
 		if wanted, err = strconv.Atoi(text); err != nil || wanted < 1 || wanted > 1_000_000 {
-			return version{}, invalid("version", "must be a whole number from 1")
+			return profileVersion{}, invalidError("version", "must be a whole number from 1")
 		}
 	}
 	v, err := f.store.Profile(ctx, f.region, in.Param("name"), wanted)
-	return version{v.Name, v.Version, v.LiveVersion, v.Shadow, v.Document, v.Author, v.Reason, v.CreatedAt.UTC(),
+	return profileVersion{v.Name, v.Version, v.LiveVersion, v.Shadow, v.Document, v.Author, v.Reason, v.CreatedAt.UTC(),
 		v.RetiredAt}, err
 }
 
-func invalid(field, detail string) error {
+func invalidError(field, detail string) error {
 	var c rest.Check
 	c.That(false, field, detail)
 	return c.Err()
@@ -85,8 +86,8 @@ func invalid(field, detail string) error {
 // schemaName is the path at which GET returns the schema of profiles instead of a profile.
 const schemaName = "schema"
 
-// change is the answer to calls that change a profile.
-type change struct {
+// profileChange is the answer to calls that change a profile.
+type profileChange struct {
 	Name    string `json:"name"`
 	Version int    `json:"version"`
 	Changed bool   `json:"changed"`
@@ -109,16 +110,16 @@ func checkReason(c *rest.Check, reason string) {
 		"must have at most 500 characters, and no control characters")
 }
 
-func (f face) apply(ctx context.Context, in rest.In[applyRequest]) (change, error) {
+func (f face) applyProfile(ctx context.Context, in rest.In[applyRequest]) (profileChange, error) {
 	if in.Param("name") == schemaName {
-		return change{}, invalid("name", "must not be "+schemaName+": no call could read this profile")
+		return profileChange{}, invalidError("name", "must not be "+schemaName+": no call could read this profile")
 	}
-	edit, err := f.edit(ctx, in.Param("name"), in.Header("If-Match"), in.Body.Reason)
+	edit, err := f.editOf(ctx, in.Param("name"), in.Header("If-Match"), in.Body.Reason)
 	if err != nil {
-		return change{}, err
+		return profileChange{}, err
 	}
 	done, err := f.store.ApplyProfile(ctx, edit, []byte(in.Body.Document), in.Body.Shadow)
-	return change(done), problemOf(err)
+	return profileChange(done), problemOf(err)
 }
 
 type rollbackRequest struct {
@@ -134,45 +135,45 @@ func (r *rollbackRequest) Validate(c *rest.Check) {
 	checkReason(c, r.Reason)
 }
 
-func (f face) rollback(ctx context.Context, in rest.In[rollbackRequest]) (change, error) {
-	edit, err := f.edit(ctx, in.Param("name"), in.Header("If-Match"), in.Body.Reason)
+func (f face) rollBackProfile(ctx context.Context, in rest.In[rollbackRequest]) (profileChange, error) {
+	edit, err := f.editOf(ctx, in.Param("name"), in.Header("If-Match"), in.Body.Reason)
 	if err != nil {
-		return change{}, err
+		return profileChange{}, err
 	}
 	to := 0
 	if in.Body.Version != nil {
 		to = *in.Body.Version
 	}
 	done, err := f.store.RollbackProfile(ctx, edit, to)
-	return change(done), problemOf(err)
+	return profileChange(done), problemOf(err)
 }
 
-func (f face) retire(ctx context.Context, in rest.In[rest.None]) (change, error) {
-	edit, err := f.edit(ctx, in.Param("name"), in.Header("If-Match"), in.Query("reason"))
+func (f face) retireProfile(ctx context.Context, in rest.In[rest.None]) (profileChange, error) {
+	edit, err := f.editOf(ctx, in.Param("name"), in.Header("If-Match"), in.Query("reason"))
 	if err != nil {
-		return change{}, err
+		return profileChange{}, err
 	}
 	var c rest.Check
 	checkReason(&c, edit.Reason)
 	if err := c.Err(); err != nil {
-		return change{}, err
+		return profileChange{}, err
 	}
 	done, err := f.store.RetireProfile(ctx, edit)
-	return change(done), problemOf(err)
+	return profileChange(done), problemOf(err)
 }
 
 // liveVersion is the pattern of If-Match.
 var liveVersion = regexp.MustCompile(`^("[0-9]{1,7}"|[0-9]{1,7})$`)
 
-// edit returns who changes which profile. If-Match has the live version that the caller has seen, as "3"; "0" means
+// editOf returns who changes which profile. If-Match has the live version that the caller has seen, as "3"; "0" means
 // that there is none.
-func (f face) edit(ctx context.Context, name, ifMatch, reason string) (db.ProfileEdit, error) {
+func (f face) editOf(ctx context.Context, name, ifMatch, reason string) (db.ProfileEdit, error) {
 	edit := db.ProfileEdit{Region: f.region, Name: name, Author: rest.Caller(ctx), Reason: reason}
 	if ifMatch == "" {
 		return edit, nil
 	}
 	if !liveVersion.MatchString(ifMatch) {
-		return edit, invalid("If-Match", `must be the live version in quotes, such as "3", or "0" if there is none`)
+		return edit, invalidError("If-Match", `must be the live version in quotes, such as "3", or "0" if there is none`)
 	}
 	expected, _ := strconv.Atoi(strings.Trim(ifMatch, `"`)) // as the pattern says
 	edit.Expected = &expected

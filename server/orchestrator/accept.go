@@ -16,39 +16,39 @@ const (
 	closeTimeout  = 5 * time.Second
 )
 
-// accept serves the connection of an agent until it ends.
-func (s *Server) accept(w http.ResponseWriter, r *http.Request) {
-	if !s.handshakes.Take() {
+// serveAgent serves the connection of an agent until it ends.
+func (s *Server) serveAgent(w http.ResponseWriter, r *http.Request) {
+	if !s.handshakeSlots.Take() {
 		s.metrics.refused.WithLabelValues("busy").Inc()
 		writeError(w, errNotReady)
 		return
 	}
-	shake := &handshake{server: s, w: w, r: r, offer: offerOf(r.Header)}
+	shake := &handshake{server: s, writer: w, request: r, offer: offerOf(r.Header)}
 	agent := shake.judgeRequest()
-	s.handshakes.Release()
+	s.handshakeSlots.Release()
 	if agent != nil {
-		agent.serve()
+		agent.serveConn()
 	}
 }
 
 // handshake is a request for a WebSocket.
 type handshake struct {
-	server *Server
-	w      http.ResponseWriter
-	r      *http.Request
-	offer  offer
+	server  *Server
+	writer  http.ResponseWriter
+	request *http.Request
+	offer   offer
 }
 
 // judgeRequest accepts or refuses the request. It returns the agent's socket, or nil if the request was refused.
 func (h *handshake) judgeRequest() *socket {
 	s := h.server
-	current := s.current.Load()
+	current := s.currentReplica.Load()
 	here := s.options.CheckHere(s.options.Region)
-	key, known := s.keys.find(h.offer.secret)
+	key, known := s.agentKeys.findKey(h.offer.secret)
 	switch {
 	// First, since nothing can be said of the key yet: 503 asks the agent to come back, and 4001 says that its key is
 	// wrong.
-	case current == nil || current.sockets.IsClosed(), !known && !s.keys.complete():
+	case current == nil || current.sockets.IsClosed(), !known && !s.agentKeys.isComplete():
 		h.rejectRequest("not_ready", errNotReady)
 		return nil
 	case !known:
@@ -56,21 +56,21 @@ func (h *handshake) judgeRequest() *socket {
 		return nil
 	// After the key: where a region is served is told to agents only.
 	case here != nil:
-		rest.SetCell(h.w.Header(), here, fault.ListenerOrchestrator)
+		rest.SetCell(h.writer.Header(), here, fault.ListenerOrchestrator)
 		h.rejectRequest("elsewhere", errElsewhere)
 		return nil
 	// Last, because a slot that was taken has to be given back.
-	case !s.agents.Take():
+	case !s.agentSlots.Take():
 		h.rejectRequest("full", errNotReady)
 		return nil
 	}
-	conn := h.upgrade()
+	conn := h.upgradeConn()
 	if conn == nil {
-		s.agents.Release()
+		s.agentSlots.Release()
 		return nil
 	}
-	if !h.offer.sentinel {
-		s.options.Log.LogAttrs(h.r.Context(), slog.LevelWarn, "agent does not offer the subprotocol "+subprotocol,
+	if !h.offer.hasSubprotocol {
+		s.options.Log.LogAttrs(h.request.Context(), slog.LevelWarn, "agent does not offer the subprotocol "+subprotocol,
 			slog.String("key", key.fingerprint))
 	}
 	return newSocket(current, conn, key)
@@ -79,49 +79,49 @@ func (h *handshake) judgeRequest() *socket {
 // rejectRequest answers as REST answers errors.
 func (h *handshake) rejectRequest(why string, err rejection) {
 	h.server.metrics.refused.WithLabelValues(why).Inc()
-	writeError(h.w, err)
+	writeError(h.writer, err)
 }
 
 // refuseKey answers a wrong key with close code 4001. An address that sends too many wrong keys gets an HTTP error
 // without an upgrade. Agents with a valid key are not throttled, even if their address is.
 func (h *handshake) refuseKey() {
-	s, client := h.server, h.server.proxies.Client(h.r)
+	s, client := h.server, h.server.trustedProxies.Client(h.request)
 	log := []slog.Attr{slog.String("client", client.String()), slog.Bool("has_key", h.offer.secret != "")}
-	s.options.Log.LogAttrs(h.r.Context(), slog.LevelWarn, "agent refused: its key is not known", log...)
+	s.options.Log.LogAttrs(h.request.Context(), slog.LevelWarn, "agent refused: its key is not known", log...)
 	// The attempts before it cost an upgrade and a close frame, which is how an agent learns that its key is wrong.
-	if s.failures.Take(rest.AddressKey(client)) > 0 {
+	if s.failureLimiter.Take(rest.AddressKey(client)) > 0 {
 		h.rejectRequest("throttled", errThrottled)
 		return
 	}
 	s.metrics.refused.WithLabelValues("key").Inc()
-	conn := h.upgrade()
+	conn := h.upgradeConn()
 	if conn == nil {
 		return
 	}
 	// Closing waits for the agent, and strangers must not hold as many sockets as they like.
-	if !s.refusals.Take() {
+	if !s.refusalSlots.Take() {
 		conn.Cut()
 		return
 	}
-	s.closings.Go(func() {
-		defer s.refusals.Release()
-		s.metrics.closed(closeKey)
+	s.closingSockets.Go(func() {
+		defer s.refusalSlots.Release()
+		s.metrics.countClose(closeKey)
 		conn.Close(closeKey, "", closeTimeout)
 	})
 }
 
-// upgrade returns nil if the request is not a valid handshake; the error answer is already sent then. It checks no
+// upgradeConn returns nil if the request is not a valid handshake; the error answer is already sent then. It checks no
 // Origin: browsers add cookies to requests of foreign pages, but never a key.
-func (h *handshake) upgrade() *ws.Conn {
+func (h *handshake) upgradeConn() *ws.Conn {
 	s := h.server
-	conn, err := ws.Accept(h.w, h.r, ws.Options{
+	conn, err := ws.Accept(h.writer, h.request, ws.Options{
 		Subprotocols: h.offer.subprotocols(), MaxMessage: maxFrameBytes, WriteTimeout: writeTimeout,
-		Wrap: func(conn net.Conn) net.Conn { return countedConn{conn, s.metrics} },
+		WrapConn: func(conn net.Conn) net.Conn { return countedConn{conn, s.metrics} },
 	})
 	if err != nil { // It quotes headers of the caller, so it is not logged.
 		s.metrics.refused.WithLabelValues("handshake").Inc()
-		s.options.Log.LogAttrs(h.r.Context(), slog.LevelDebug, "handshake of an agent failed",
-			slog.String("client", s.proxies.Client(h.r).String()))
+		s.options.Log.LogAttrs(h.request.Context(), slog.LevelDebug, "handshake of an agent failed",
+			slog.String("client", s.trustedProxies.Client(h.request).String()))
 		return nil
 	}
 	return conn
@@ -137,13 +137,13 @@ type countedConn struct {
 // Read implements net.Conn.
 func (c countedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.metrics.received.Add(float64(n))
+	c.metrics.receivedBytes.Add(float64(n))
 	return n, err
 }
 
 // Write implements net.Conn.
 func (c countedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	c.metrics.sent.Add(float64(n))
+	c.metrics.sentBytes.Add(float64(n))
 	return n, err
 }

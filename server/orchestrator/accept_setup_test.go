@@ -48,7 +48,8 @@ type accepting struct {
 
 func newAccepting() *accepting {
 	return &accepting{
-		joined: make(chan db.AgentJoin, 100), left: make(chan db.AgentRef, 100), misses: make(chan int, 100), ended: make(chan uuid.UUID, 100), wake: make(chan struct{}, 1),
+		joined: make(chan db.AgentJoin, 100), left: make(chan db.AgentRef, 100), misses: make(chan int, 100),
+		ended: make(chan uuid.UUID, 100), wake: make(chan struct{}, 1),
 	}
 }
 
@@ -87,7 +88,7 @@ func (a *accepting) OwnAgents(context.Context, string, uuid.UUID, uint64) (db.Ow
 	defer a.mu.Unlock()
 	own := a.own
 	a.own = db.OwnAgents{}
-	own.Next = 1
+	own.NextTx = 1
 	return own, nil
 }
 
@@ -112,15 +113,15 @@ func (a *accepting) AgentKeys(context.Context, string) ([]db.AgentKey, error) {
 
 func (a *accepting) JoinAgent(_ context.Context, j db.AgentJoin) (db.AgentState, error) {
 	a.joined <- j
-	return db.AgentState{Status: db.AgentActive}, nil
+	return db.AgentState{RecordedStatus: db.AgentActive}, nil
 }
 
 func (a *accepting) ApplySnapshot(context.Context, db.AgentSnapshot) (db.AgentState, error) {
-	return db.AgentState{Status: db.AgentActive}, nil
+	return db.AgentState{RecordedStatus: db.AgentActive}, nil
 }
 
 func (a *accepting) MarkMissed(_ context.Context, m db.AgentMiss) error {
-	a.misses <- m.Misses
+	a.misses <- m.MissedPolls
 	return nil
 }
 
@@ -128,7 +129,7 @@ func (a *accepting) AcknowledgeCommand(_ context.Context, ack db.CommandAck) (db
 	a.set(func(a *accepting) {
 		a.pending = slices.DeleteFunc(a.pending, func(c db.Command) bool { return c.ID == ack.CommandID })
 	})
-	return db.AgentState{Status: db.AgentActive}, nil
+	return db.AgentState{RecordedStatus: db.AgentActive}, nil
 }
 
 func (a *accepting) LeaveAgent(_ context.Context, ref db.AgentRef) error {
@@ -174,7 +175,8 @@ func serve(t *testing.T, change ...func(*Options)) *served {
 // ready waits until handshakes are accepted.
 func (v *served) ready() *served {
 	v.t.Helper()
-	require.Eventually(v.t, func() bool { return v.current.Load() != nil && v.keys.complete() }, patience, time.Millisecond)
+	require.Eventually(v.t, func() bool { return v.currentReplica.Load() != nil && v.agentKeys.isComplete() }, patience,
+		time.Millisecond)
 	return v
 }
 
@@ -190,7 +192,8 @@ type handshakeAnswer struct {
 func (v *served) dial(subprotocols ...string) (*websocket.Conn, handshakeAnswer) {
 	v.t.Helper()
 	ws, res, err := websocket.Dial(v.t.Context(), v.url(), &websocket.DialOptions{
-		Subprotocols: subprotocols, CompressionMode: websocket.CompressionContextTakeover, HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}},
+		Subprotocols: subprotocols, CompressionMode: websocket.CompressionContextTakeover,
+		HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}},
 	})
 	if err != nil {
 		body := must.Get(io.ReadAll(res.Body))(v.t)
@@ -224,7 +227,8 @@ func (v *served) greeted(key string) (ws *websocket.Conn, id string) {
 	require.NotNil(v.t, ws)
 	hello := next[wire.Hello](v.t, ws)
 	poll := next[wire.Poll](v.t, ws)
-	send(v.t, ws, wire.State{ReqID: poll.ReqID, IsFull: true, Seq: 1, Hash: "h", Snapshot: wire.Snapshot{EndpointURL: "ws://x"}}.Frame())
+	send(v.t, ws, wire.State{ReqID: poll.ReqID, IsFull: true, Seq: 1, Hash: "h",
+		Snapshot: wire.Snapshot{EndpointURL: "ws://x"}}.Frame())
 	require.Equal(v.t, hello.InstanceID, await.Value(v.t, v.store.joined, "join").Ref.ID)
 	return ws, hello.InstanceID
 }

@@ -40,7 +40,8 @@ func TestHandshake(t *testing.T) {
 func TestWrongKeysAreClosedWith4001(t *testing.T) {
 	t.Parallel()
 	v := serve(t).ready()
-	for _, offer := range [][]string{{"wrong", subprotocol}, {subprotocol, settingsKey}, {subprotocol}, {"wrong"}, {}, {settingsKey + "x", subprotocol}} {
+	for _, offer := range [][]string{{"wrong", subprotocol}, {subprotocol, settingsKey}, {subprotocol}, {"wrong"}, {},
+		{settingsKey + "x", subprotocol}} {
 		ws, _ := v.dial(offer...)
 		require.NotNil(t, ws)
 		closedWith(t, ws, 4001, "")
@@ -75,10 +76,11 @@ func TestHandshakesBeyondTheLimits(t *testing.T) {
 	v.rejects(http.StatusServiceUnavailable, "NOT_READY", settingsKey, subprotocol)
 	require.NoError(t, ws.CloseNow())
 	await.Value(t, v.store.left, "leave")
-	require.Eventually(t, func() bool { ws, _ := v.dial(settingsKey, subprotocol); return ws != nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { ws, _ := v.dial(settingsKey, subprotocol); return ws != nil }, patience,
+		time.Millisecond)
 
 	for range maxHandshakes { // the previous handshake may still hold its slot
-		require.Eventually(t, v.handshakes.Take, patience, time.Millisecond)
+		require.Eventually(t, v.handshakeSlots.Take, patience, time.Millisecond)
 	}
 	v.rejects(http.StatusServiceUnavailable, "NOT_READY", settingsKey, subprotocol)
 }
@@ -94,7 +96,10 @@ func TestHandshakesBeforeTheDatabaseIsReached(t *testing.T) {
 func TestRequestsThatAreNoHandshakesGoToTheHandler(t *testing.T) {
 	t.Parallel()
 	v := serve(t, func(o *Options) {
-		o.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })
+		o.OtherHandler = http.HandlerFunc(func(w http.ResponseWriter,
+			r *http.Request) {
+			_, _ = io.WriteString(w, r.URL.Path)
+		})
 	})
 	res, err := http.Get("http://" + v.Addr().String() + "/v1/stats")
 	require.NoError(t, err)
@@ -122,17 +127,20 @@ func TestARevokedKeyClosesItsConnections(t *testing.T) {
 func TestBoundKeys(t *testing.T) {
 	t.Parallel()
 	k := key{boundName: new("eu0"), boundLabels: map[string]string{"region": "eu"}}
-	require.NoError(t, k.admits(&snapshot{name: "eu0", labels: map[string]string{"region": "eu", "more": ""}}))
-	require.EqualError(t, k.admits(&snapshot{name: "eu1", labels: map[string]string{"region": "eu"}}), "name is not the one that the key is bound to")
-	require.EqualError(t, k.admits(&snapshot{name: "eu0", labels: map[string]string{"region": "us"}}), "labels lacks one that the key is bound to")
-	require.Error(t, k.admits(&snapshot{name: "eu0"}))
-	require.NoError(t, key{}.admits(&snapshot{}))
+	require.NoError(t, k.checkSnapshot(&snapshot{name: "eu0", labels: map[string]string{"region": "eu", "more": ""}}))
+	require.EqualError(t, k.checkSnapshot(&snapshot{name: "eu1", labels: map[string]string{"region": "eu"}}),
+		"name is not the one that the key is bound to")
+	require.EqualError(t, k.checkSnapshot(&snapshot{name: "eu0", labels: map[string]string{"region": "us"}}),
+		"labels lacks one that the key is bound to")
+	require.Error(t, k.checkSnapshot(&snapshot{name: "eu0"}))
+	require.NoError(t, key{}.checkSnapshot(&snapshot{}))
 }
 
 func TestValidKeys(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, ValidKey("abcABC019-_~.!*+"))
-	for _, bad := range []string{"short", "sixteen or more, but a space", "base64+needs/the=slash", "", "rivalis-fleet.v1", strings.Repeat("ü", 20)} {
+	for _, bad := range []string{"short", "sixteen or more, but a space", "base64+needs/the=slash", "",
+		"rivalis-fleet.v1", strings.Repeat("ü", 20)} {
 		require.Error(t, ValidKey(bad))
 	}
 }
@@ -160,7 +168,8 @@ func TestAnAgentThatOthersTookIsClosed(t *testing.T) {
 	ws, id = v.greeted(settingsKey)
 	v.store.set(func(a *accepting) { a.own = db.OwnAgents{IsComplete: true, Changed: []db.OwnAgent{{ID: id}}} })
 	v.store.wake <- struct{}{}
-	require.Eventually(t, func() bool { v.store.mu.Lock(); defer v.store.mu.Unlock(); return !v.store.own.IsComplete }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { v.store.mu.Lock(); defer v.store.mu.Unlock(); return !v.store.own.IsComplete },
+		patience, time.Millisecond)
 	v.store.set(func(a *accepting) { a.own = db.OwnAgents{IsComplete: true} })
 	v.store.wake <- struct{}{}
 	closedWith(t, ws, 4003, "")

@@ -32,26 +32,26 @@ const (
 type conversation struct {
 	instanceID string
 	heartbeat  time.Duration
-	admits     func(*snapshot) error // returns an error if the agent's key does not allow a snapshot
+	checkKey   func(*snapshot) error // returns an error if the agent's key does not allow a snapshot
 	now        func() time.Time
 
-	polls          int
+	pollCount      int
 	unansweredPoll string // the reqId of the unanswered poll; empty if there is none
 	polledAt       time.Time
-	misses         int       // in a row
+	missedPolls    int       // in a row
 	heardAt        time.Time // the time of the last reply
 
-	hasState  bool    // a full state was accepted, so the agent has a row or will get one
-	seq       uint32  // of the newest accepted full state
-	knownHash *string // of the last applied full state; nil if there is none
+	hasState    bool    // a full state was accepted, so the agent has a row or will get one
+	acceptedSeq uint32  // of the newest accepted full state
+	knownHash   *string // of the last applied full state; nil if there is none
 
 	record     agentRecord // as the database last returned it
 	recordedAt moment
 	joinedAt   moment // if knownHash is set
 
-	unacked map[string]sentCommand // by the id of the command
+	unackedCommands map[string]sentCommand // by the id of the command
 	// the latest ids, oldest first: a list of pending commands that was read before the ack may still contain them
-	acked     []string
+	ackedIDs  []string
 	sentCount int
 	hasEnded  bool
 }
@@ -77,13 +77,13 @@ type sentCommand struct {
 
 func newConversation(instanceID string, heartbeat time.Duration, admits func(*snapshot) error,
 	now func() time.Time) *conversation {
-	return &conversation{instanceID: instanceID, heartbeat: heartbeat, admits: admits, now: now,
-		unacked: map[string]sentCommand{}}
+	return &conversation{instanceID: instanceID, heartbeat: heartbeat, checkKey: admits, now: now,
+		unackedCommands: map[string]sentCommand{}}
 }
 
-// begin is the first event: the key was accepted.
-func (c *conversation) begin() (e effects) {
-	e.frames = append(e.frames, hello{c.instanceID, c.heartbeat}.frame())
+// beginPolling is the first event: the key was accepted.
+func (c *conversation) beginPolling() (e effects) {
+	e.frames = append(e.frames, hello{c.instanceID, c.heartbeat}.encodeFrame())
 	c.sendPoll(&e)
 	return e
 }
@@ -101,8 +101,8 @@ func (c *conversation) partOfHeartbeat(of float64) time.Duration {
 	return time.Duration(of * float64(c.heartbeat))
 }
 
-// tick sends the next poll, or counts a miss if the last one is not answered.
-func (c *conversation) tick() (e effects) {
+// tickPoll sends the next poll, or counts a miss if the last one is not answered.
+func (c *conversation) tickPoll() (e effects) {
 	switch {
 	case c.hasEnded:
 	case c.unansweredPoll == "":
@@ -114,48 +114,49 @@ func (c *conversation) tick() (e effects) {
 }
 
 func (c *conversation) sendPoll(e *effects) {
-	c.polls++
-	c.polledAt, c.unansweredPoll = c.now(), pollsPrefix+strconv.Itoa(c.polls)
+	c.pollCount++
+	c.polledAt, c.unansweredPoll = c.now(), pollsPrefix+strconv.Itoa(c.pollCount)
 	p := poll{reqID: c.unansweredPoll, status: statusActive}
 	if c.record.isDraining {
 		p.status = statusDraining
 	}
 	// Without a hash the agent sends its whole state. One that is doubted has to, because it is listed again by
 	// joining.
-	if c.polls%fullEvery != 1 && !c.record.isDoubted {
+	if c.pollCount%fullEvery != 1 && !c.record.isDoubted {
 		p.knownHash = c.knownHash
 	}
-	e.frames = append(e.frames, p.frame())
+	e.frames = append(e.frames, p.encodeFrame())
 }
 
 func (c *conversation) countMiss(e *effects) {
-	c.misses++
+	c.missedPolls++
 	e.notes = append(e.notes, note{outcome: outcomeMissed})
 	switch {
 	// Without a job: the end of the connection queues the leave.
-	case c.misses >= evictedMisses:
+	case c.missedPolls >= evictedMisses:
 		c.closeWith(e, closeInvalid, "", "evicted: three polls in a row were not answered")
 	case c.hasState:
-		e.jobs = append(e.jobs, missJob{c.misses, c.heardAt})
+		e.jobs = append(e.jobs, missJob{c.missedPolls, c.heardAt})
 	}
 }
 
 func (c *conversation) closeWith(e *effects, code websocket.StatusCode, reason, cause string) {
 	c.hasEnded = true
-	e.end = &violation{code: code, reason: reason, cause: cause}
+	e.closeFrame = &violation{closeCode: code, closeReason: reason, cause: cause}
 }
 
-// receive handles a message of the agent, as the function receive has decoded it.
-func (c *conversation) receive(message any, err error) (e effects) {
+// takeMessage handles a message of the agent, as the function receive has decoded it.
+func (c *conversation) takeMessage(message any, err error) (e effects) {
 	if c.hasEnded {
 		return e
 	}
 	switch err := err.(type) { //nolint:errorlint // receive returns these types, not wrapped
 	case *violation:
-		c.closeWith(&e, err.code, err.reason, err.cause)
+		c.closeWith(&e, err.closeCode, err.closeReason, err.cause)
 		return e
 	case *dropped:
-		e.notes = append(e.notes, note{outcome: outcomeDropped, topic: err.topic, cause: err.cause, bytes: err.bytes})
+		e.notes = append(e.notes, note{outcome: outcomeDropped, topic: err.topic, cause: err.cause,
+			byteCount: err.byteCount})
 		return e
 	}
 	switch m := message.(type) {
@@ -176,33 +177,33 @@ func (c *conversation) takeReply(e *effects, s state) {
 	}
 	c.unansweredPoll, c.heardAt = "", c.now()
 	// Takes back the misses that the database was told of, and those that still wait in the queue.
-	if c.misses > 0 && c.hasState {
+	if c.missedPolls > 0 && c.hasState {
 		e.jobs = append(e.jobs, missJob{0, c.heardAt})
 	}
-	c.misses = 0
+	c.missedPolls = 0
 	e.notes = append(e.notes, note{outcome: outcomeReplied, took: c.heardAt.Sub(c.polledAt)})
 	switch {
 	// Even an equal state is a job: only the lane knows what the database has.
-	case s.isFull && c.accepts(e, s):
-		c.hasState, c.seq = true, s.seq
+	case s.isFull && c.mayApply(e, s):
+		c.hasState, c.acceptedSeq = true, s.seq
 		e.jobs = append(e.jobs, snapshotJob{&s.snapshot, s.hash, s.seq, c.heardAt})
 	case c.hasState:
 		e.jobs = append(e.jobs, confirmJob{c.heardAt, !s.isFull})
 	}
 }
 
-// accepts reports whether a full state may be applied. A state that may not be applied still proves that the agent
+// mayApply reports whether a full state may be applied. A state that may not be applied still proves that the agent
 // answers.
-func (c *conversation) accepts(e *effects, s state) bool {
-	err := s.check()
+func (c *conversation) mayApply(e *effects, s state) bool {
+	err := s.checkLimits()
 	if err == nil {
-		err = c.admits(&s.snapshot)
+		err = c.checkKey(&s.snapshot)
 	}
 	switch {
 	case err != nil:
 		e.notes = append(e.notes, note{outcome: outcomeRefused, topic: topicState, cause: err.Error()})
 		return false
-	case c.hasState && s.seq <= c.seq:
+	case c.hasState && s.seq <= c.acceptedSeq:
 		e.notes = append(e.notes, note{outcome: outcomeOld, topic: topicState, cause: "seq does not grow"})
 		return false
 	}
@@ -211,76 +212,76 @@ func (c *conversation) accepts(e *effects, s state) bool {
 
 // takeAck accepts the answer to a command of this connection, once, even after the command's timeout.
 func (c *conversation) takeAck(e *effects, a ack) {
-	s, waits := c.unacked[a.commandID]
+	s, waits := c.unackedCommands[a.commandID]
 	if !waits {
 		c.closeWith(e, closeInvalid, "", "ack of a command that does not wait for one")
 		return
 	}
-	delete(c.unacked, a.commandID)
-	if len(c.acked) == maxAcked {
-		c.acked = c.acked[1:]
+	delete(c.unackedCommands, a.commandID)
+	if len(c.ackedIDs) == maxAcked {
+		c.ackedIDs = c.ackedIDs[1:]
 	}
-	c.acked = append(c.acked, a.commandID)
+	c.ackedIDs = append(c.ackedIDs, a.commandID)
 	e.jobs = append(e.jobs, ackJob{s.command, a, c.now().Sub(s.sentAt)})
 }
 
-// command sends a command, once. It returns false if the connection cannot send it.
-func (c *conversation) command(cmd command) (e effects, ok bool) {
+// sendCommand sends a command, once. It returns false if the connection cannot send it.
+func (c *conversation) sendCommand(cmd command) (e effects, ok bool) {
 	if c.hasEnded || !c.hasState {
 		return e, false
 	}
 	// The list of pending commands was read before the ack, or is read again while the agent works: it was sent, and
 	// must not be sent twice.
-	if _, waits := c.unacked[cmd.id]; waits || slices.Contains(c.acked, cmd.id) {
+	if _, waits := c.unackedCommands[cmd.id]; waits || slices.Contains(c.ackedIDs, cmd.id) {
 		return e, true
 	}
 	// An agent that never acks must not hold memory without end. A late ack of what was forgotten closes the
 	// connection.
-	if len(c.unacked) >= maxUnacked {
+	if len(c.unackedCommands) >= maxUnacked {
 		c.forgetOldest()
 	}
 	c.sentCount++
-	c.unacked[cmd.id] = sentCommand{cmd, c.sentCount, c.now()}
-	e.frames = append(e.frames, cmd.frame())
+	c.unackedCommands[cmd.id] = sentCommand{cmd, c.sentCount, c.now()}
+	e.frames = append(e.frames, cmd.encodeFrame())
 	return e, true
 }
 
 func (c *conversation) forgetOldest() {
 	oldest, number := "", c.sentCount+1
-	for id, s := range c.unacked {
+	for id, s := range c.unackedCommands {
 		if s.number < number {
 			oldest, number = id, s.number
 		}
 	}
-	delete(c.unacked, oldest)
+	delete(c.unackedCommands, oldest)
 }
 
-// applied handles the database's answer to a full state.
-func (c *conversation) applied(at moment, hash string, r agentRecord) effects {
+// takeApplied handles the database's answer to a full state.
+func (c *conversation) takeApplied(at moment, hash string, r agentRecord) effects {
 	// The first state that was applied: from here on the agent has a row.
 	if c.knownHash == nil {
 		c.joinedAt = at
 	}
 	c.knownHash = &hash
-	return c.recorded(at, r)
+	return c.takeRecord(at, r)
 }
 
-// unchanged handles a full state that is equal to the last applied one.
-func (c *conversation) unchanged(hash string) (e effects) {
+// takeUnchanged handles a full state that is equal to the last applied one.
+func (c *conversation) takeUnchanged(hash string) (e effects) {
 	c.knownHash = &hash
 	return e
 }
 
-// recorded handles an answer of the database.
-func (c *conversation) recorded(at moment, r agentRecord) (e effects) {
+// takeRecord handles an answer of the database.
+func (c *conversation) takeRecord(at moment, r agentRecord) (e effects) {
 	c.recordedAt = at
 	c.keepRecord(&e, r)
 	return e
 }
 
-// read handles a row read by a statement that began at since. It returns false if the database has answered another
+// takeRow handles a row read by a statement that began at since. It returns false if the database has answered another
 // call after that, because it is then unknown which of the two is newer.
-func (c *conversation) read(since moment, r agentRecord) (e effects, ok bool) {
+func (c *conversation) takeRow(since moment, r agentRecord) (e effects, ok bool) {
 	if c.recordedAt >= since {
 		return e, false
 	}
@@ -300,21 +301,21 @@ func (c *conversation) keepRecord(e *effects, r agentRecord) {
 	}
 }
 
-// fenced handles the event that the agent's row is deleted or belongs to another replica.
-func (c *conversation) fenced() effects {
-	return c.finish(closeInvalid, "", "fenced: the agent's row has left or belongs to another replica")
+// endFenced handles the event that the agent's row is deleted or belongs to another replica.
+func (c *conversation) endFenced() effects {
+	return c.endConnection(closeInvalid, "", "fenced: the agent's row has left or belongs to another replica")
 }
 
-// finish ends the connection, unless it has already ended.
-func (c *conversation) finish(code websocket.StatusCode, reason, cause string) (e effects) {
+// endConnection ends the connection, unless it has already ended.
+func (c *conversation) endConnection(code websocket.StatusCode, reason, cause string) (e effects) {
 	if !c.hasEnded {
 		c.closeWith(&e, code, reason, cause)
 	}
 	return e
 }
 
-// closed handles the event that the socket is closed. It reports whether the agent may have a row.
-func (c *conversation) closed() bool {
+// takeClose handles the event that the socket is closed. It reports whether the agent may have a row.
+func (c *conversation) takeClose() bool {
 	c.hasEnded = true
 	return c.hasState
 }

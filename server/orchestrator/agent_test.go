@@ -20,8 +20,9 @@ var options = &websocket.AcceptOptions{Subprotocols: []string{"rivalis-fleet.v1"
 
 func duelServer() agents.Config {
 	return agents.Config{
-		Name: "eu0", EndpointURL: "wss://eu0.game.example.com", Labels: map[string]string{"region": "eu"}, MaxConnections: new(int32(2000)),
-		MaxRooms: new(int32(3)), RoomTypes: []string{"match", "lobby"},
+		Name: "eu0", EndpointURL: "wss://eu0.game.example.com", Labels: map[string]string{"region": "eu"},
+		MaxConnections: new(int32(2000)),
+		MaxRooms:       new(int32(3)), RoomTypes: []string{"match", "lobby"},
 	}
 }
 
@@ -41,17 +42,20 @@ func TestAgentRepliesInFullUnlessItsHashIsKnown(t *testing.T) {
 	a, _ := d.start(t, duelServer())
 	require.NoError(t, a.OpenRoom("local-0", "lobby"))
 	l, first := d.greeted(t, "562cfc2cbeef8cf4")
-	require.NoError(t, first.check())
+	require.NoError(t, first.checkLimits())
 	require.True(t, first.isFull)
 	require.Regexp(t, `^p_[0-9a-f]{24}$`, first.snapshot.processUID)
 	require.Equal(t, snapshot{
-		name: "eu0", processUID: first.snapshot.processUID, agentVersion: "8.0.0", protocolVersion: 3, endpointURL: "wss://eu0.game.example.com",
-		labels: map[string]string{"region": "eu"}, capacity: capacity{new(int32(2000)), new(int32(3))}, autoCreate: true,
-		roomTypes: []string{"lobby", "match"}, rooms: []room{{"local-0", "lobby", 0, true}}, status: statusActive,
+		name: "eu0", processUID: first.snapshot.processUID, agentVersion: "8.0.0", protocolVersion: 3,
+		endpointURL: "wss://eu0.game.example.com",
+		labels:      map[string]string{"region": "eu"}, capacity: capacity{new(int32(2000)), new(int32(3))},
+		autoCreate: true,
+		roomTypes:  []string{"lobby", "match"}, rooms: []room{{"local-0", "lobby", 0, true}}, status: statusActive,
 	}, first.snapshot)
 
 	known := l.poll(&first.hash, statusActive)
-	require.Equal(t, state{reqID: known.reqID, seq: 2, hash: first.hash, snapshot: snapshot{labels: map[string]string{}}}, known)
+	require.Equal(t, state{reqID: known.reqID, seq: 2, hash: first.hash,
+		snapshot: snapshot{labels: map[string]string{}}}, known)
 
 	a.SetConnections("local-0", 7)
 	changed := l.poll(&first.hash, statusActive)
@@ -71,14 +75,20 @@ func TestAgentExecutesCommands(t *testing.T) {
 	require.NoError(t, a.OpenRoom("lobby #1/ü", "lobby"))
 	l, _ := d.greeted(t, "562cfc2cbeef8cf4")
 
-	require.Equal(t, ack{commandID: "c1", ok: true, created: &roomRef{"m1", "match"}}, l.command(command{"c1", opCreate, "m1", "match"}))
-	require.Equal(t, ack{commandID: "c2", failure: "room id already exists", exists: true}, l.command(command{"c2", opCreate, "m1", "match"}))
-	require.Equal(t, ack{commandID: "c3", failure: "room type is not defined"}, l.command(command{"c3", opCreate, "m2", "race"}))
-	require.True(t, l.command(command{"c4", opCreate, "m2", "match"}).ok)
-	require.Equal(t, ack{commandID: "c5", failure: "capacity exhausted: maxRooms=3"}, l.command(command{"c5", opCreate, "m1", "match"}))
-	require.Equal(t, ack{commandID: "c6", ok: true}, l.command(command{"c6", opDestroy, "lobby #1/ü", ""}))
-	require.Equal(t, ack{commandID: "c7", ok: true, alreadyGone: true}, l.command(command{"c7", opDestroy, "lobby #1/ü", ""}))
-	require.Equal(t, []room{{"m1", "match", 0, false}, {"m2", "match", 0, false}}, l.poll(nil, statusActive).snapshot.rooms)
+	require.Equal(t, ack{commandID: "c1", succeeded: true, createdRoom: &roomRef{"m1", "match"}},
+		l.command(command{"c1", opCreate, "m1", "match"}))
+	require.Equal(t, ack{commandID: "c2", failureText: "room id already exists", roomExists: true},
+		l.command(command{"c2", opCreate, "m1", "match"}))
+	require.Equal(t, ack{commandID: "c3", failureText: "room type is not defined"},
+		l.command(command{"c3", opCreate, "m2", "race"}))
+	require.True(t, l.command(command{"c4", opCreate, "m2", "match"}).succeeded)
+	require.Equal(t, ack{commandID: "c5", failureText: "capacity exhausted: maxRooms=3"},
+		l.command(command{"c5", opCreate, "m1", "match"}))
+	require.Equal(t, ack{commandID: "c6", succeeded: true}, l.command(command{"c6", opDestroy, "lobby #1/ü", ""}))
+	require.Equal(t, ack{commandID: "c7", succeeded: true, alreadyGone: true},
+		l.command(command{"c7", opDestroy, "lobby #1/ü", ""}))
+	require.Equal(t, []room{{"m1", "match", 0, false}, {"m2", "match", 0, false}},
+		l.poll(nil, statusActive).snapshot.rooms)
 }
 
 func TestAgentWithoutAutoCreateRefusesCreates(t *testing.T) {
@@ -88,7 +98,8 @@ func TestAgentWithoutAutoCreateRefusesCreates(t *testing.T) {
 	l, s := d.greeted(t, "562cfc2cbeef8cf4")
 	require.False(t, s.snapshot.autoCreate)
 	require.Equal(t, capacity{}, s.snapshot.capacity)
-	require.Equal(t, ack{commandID: "c1", failure: "autoCreate is disabled on this instance"}, l.command(command{"c1", opCreate, "m1", "match"}))
+	require.Equal(t, ack{commandID: "c1", failureText: "autoCreate is disabled on this instance"},
+		l.command(command{"c1", opCreate, "m1", "match"}))
 }
 
 func TestDrainCommandsChangeTheStatus(t *testing.T) {
@@ -97,11 +108,12 @@ func TestDrainCommandsChangeTheStatus(t *testing.T) {
 	d.start(t, duelServer())
 	l, first := d.greeted(t, "562cfc2cbeef8cf4")
 	for op, status := range map[string]string{opDrain: statusDraining, opUndrain: statusActive} {
-		require.Equal(t, ack{commandID: op, ok: true}, l.command(command{id: op, op: op}))
+		require.Equal(t, ack{commandID: op, succeeded: true}, l.command(command{id: op, op: op}))
 		require.Equal(t, status, l.poll(nil, statusActive).snapshot.status)
 	}
-	require.True(t, l.command(command{id: "again", op: opDrain}).ok)
-	require.Equal(t, statusDraining, l.poll(&first.hash, statusActive).snapshot.status, "the status is part of the hash")
+	require.True(t, l.command(command{id: "again", op: opDrain}).succeeded)
+	require.Equal(t, statusDraining, l.poll(&first.hash, statusActive).snapshot.status,
+		"the status is part of the hash")
 }
 
 func TestDrainWaitsForAPollThatSaysSo(t *testing.T) {
@@ -139,7 +151,8 @@ func TestAgentConnectsAgainAfterEveryClose(t *testing.T) {
 	l.command(command{id: "c2", op: opDrain})
 	before := l.poll(nil, statusDraining)
 
-	for i, code := range []websocket.StatusCode{closeKey, closeText, closeInvalid, websocket.StatusProtocolError, websocket.StatusMessageTooBig} {
+	for i, code := range []websocket.StatusCode{closeKey, closeText, closeInvalid, websocket.StatusProtocolError,
+		websocket.StatusMessageTooBig} {
 		_ = l.ws.Close(code, "")
 		require.Equal(t, code, websocket.CloseStatus(await.Value(t, closed, "close")))
 		var after state
@@ -169,10 +182,10 @@ func TestAgentRefusesAnOrchestratorThatSelectsNoSubprotocol(t *testing.T) {
 
 func TestAgentGivesUpOnAnotherMajorVersion(t *testing.T) {
 	t.Parallel()
-	otherMajor := hello{"562cfc2cbeef8cf4", time.Second}.frame()
-	otherMajor[len(frame(topicHello, nil))-versionBytes] = 4
+	otherMajor := hello{"562cfc2cbeef8cf4", time.Second}.encodeFrame()
+	otherMajor[len(encodeFrame(topicHello, nil))-versionBytes] = 4
 	body := appendText(nil, 1, "562cfc2cbeef8cf4")
-	otherVersion := frame(topicHello, appendNumber(appendNumber(body, 2, 4), 3, 1000))
+	otherVersion := encodeFrame(topicHello, appendNumber(appendNumber(body, 2, 4), 3, 1000))
 	for name, greeting := range map[string][]byte{"byte": otherMajor, "field": otherVersion} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,16 +199,17 @@ func TestAgentGivesUpOnAnotherMajorVersion(t *testing.T) {
 
 func TestAGarbledFrameEndsTheAgent(t *testing.T) {
 	t.Parallel()
-	whole := poll{"poll_1", nil, statusActive}.frame()
+	whole := poll{"poll_1", nil, statusActive}.encodeFrame()
 	for name, message := range map[string][]byte{
 		"half a frame":        whole[:len(whole)/2],
 		"more than a frame":   append(append([]byte{}, whole...), whole...),
 		"empty":               {},
 		"no payload":          appendText(nil, 1, topicPoll),
-		"fields out of order": frame(topicPoll, appendText(appendText(nil, 3, statusActive), 1, "poll_1")),
-		"a topic of agents":   frame(topicAck, appendText(nil, 1, "c1")),
-		"status not recorded": poll{"poll_1", nil, "wished"}.frame(),
-		"drain of a room":     frame(topicCmd, appendText(appendText(appendText(nil, 1, "c1"), 2, opDrain), 3, "m1")),
+		"fields out of order": encodeFrame(topicPoll, appendText(appendText(nil, 3, statusActive), 1, "poll_1")),
+		"a topic of agents":   encodeFrame(topicAck, appendText(nil, 1, "c1")),
+		"status not recorded": poll{"poll_1", nil, "wished"}.encodeFrame(),
+		"drain of a room": encodeFrame(topicCmd,
+			appendText(appendText(appendText(nil, 1, "c1"), 2, opDrain), 3, "m1")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,7 +245,7 @@ func TestSendMayBeLateOrTwice(t *testing.T) {
 	d.start(t, cfg)
 	l, s := d.greeted(t, "562cfc2cbeef8cf4")
 	require.Equal(t, s, await.Value(t, l.received, "state again"))
-	l.send(command{"c1", opCreate, "m1", "match"}.frame())
+	l.send(command{"c1", opCreate, "m1", "match"}.encodeFrame())
 	sendAck := await.Value(t, late, "ack that is held back")
 	require.Len(t, l.poll(nil, statusActive).snapshot.rooms, 1, "polls are answered meanwhile")
 	await.Value(t, l.received, "state again")

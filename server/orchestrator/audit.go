@@ -9,9 +9,9 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// audit logs each request that changes the fleet. The message has upstream's format, because operators search their
+// auditChange logs each request that changes the fleet. The message has upstream's format, because operators search their
 // logs for it. The path is escaped, so a caller cannot insert a line break.
-func (s *REST) audit(c *gin.Context) {
+func (s *REST) auditChange(c *gin.Context) {
 	defer s.logChange(c) // also after a panic
 	c.Next()
 }

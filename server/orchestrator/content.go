@@ -9,15 +9,16 @@ import (
 
 // content is an agent's last full state that the database has applied.
 type content struct {
-	agent db.AgentContent
-	rooms map[string]db.ReportedRoom // by raw id
-	hash  string
-	seq   uint32
+	agent     db.AgentContent
+	roomsByID map[string]db.ReportedRoom // by raw id
+	stateHash string
+	stateSeq  uint32
 }
 
 func newContent(j snapshotJob) *content {
 	s := j.content
-	c := &content{hash: j.hash, seq: j.seq, rooms: make(map[string]db.ReportedRoom, len(s.rooms)),
+	c := &content{stateHash: j.stateHash, stateSeq: j.stateSeq,
+		roomsByID: make(map[string]db.ReportedRoom, len(s.rooms)),
 		agent: db.AgentContent{
 			Name: s.name, ProcessUID: s.processUID, AgentVersion: s.agentVersion,
 			ProtocolVersion: int64(s.protocolVersion),
@@ -27,7 +28,8 @@ func newContent(j snapshotJob) *content {
 			AutoCreate: s.autoCreate, Status: s.status,
 		}}
 	for _, r := range s.rooms { // of two rooms with the same id, the last one is kept
-		c.rooms[r.id] = db.ReportedRoom{RawID: r.id, Type: r.kind, Connections: int32(r.connections), Local: r.local}
+		c.roomsByID[r.rawID] = db.ReportedRoom{RawID: r.rawID, Type: r.roomType, ConnectionCount: int32(r.connections),
+			IsLocal: r.isLocal}
 	}
 	return c
 }
@@ -37,13 +39,13 @@ func (c *content) differencesFrom(before *content) (agent *db.AgentContent, chan
 	if !sameAgent(c.agent, before.agent) {
 		agent = &c.agent
 	}
-	for id, r := range c.rooms {
-		if known, ok := before.rooms[id]; !ok || known != r {
+	for id, r := range c.roomsByID {
+		if known, ok := before.roomsByID[id]; !ok || known != r {
 			changed = append(changed, r)
 		}
 	}
-	for id := range before.rooms {
-		if _, ok := c.rooms[id]; !ok {
+	for id := range before.roomsByID {
+		if _, ok := c.roomsByID[id]; !ok {
 			removed = append(removed, id)
 		}
 	}

@@ -16,57 +16,59 @@ func TestACommandIsSentOnce(t *testing.T) {
 	k := joined(t)
 	c := command{id: "c1", op: opCreate, roomID: "m1", roomType: "match"}
 	for range 2 {
-		e, ok := k.command(c)
+		e, ok := k.sendCommand(c)
 		require.True(t, ok)
 		k.take(e)
 	}
-	k.hear(ack{commandID: "c1", ok: true})
-	require.Equal(t, []job{ackJob{c, ack{commandID: "c1", ok: true}, 0}}, k.jobs)
-	e, ok := k.command(c)
+	k.hear(ack{commandID: "c1", succeeded: true})
+	require.Equal(t, []job{ackJob{c, ack{commandID: "c1", succeeded: true}, 0}}, k.jobs)
+	e, ok := k.sendCommand(c)
 	require.True(t, ok)
 	k.take(e)
-	require.Equal(t, []wire.Command{{ID: "c1", Op: wire.Create, RoomID: "m1", RoomType: "match"}}, k.cmds, "a list of pending commands may be old")
-	k.hear(ack{commandID: "c1", ok: true})
+	require.Equal(t, []wire.Command{{ID: "c1", Op: wire.Create, RoomID: "m1", RoomType: "match"}}, k.cmds,
+		"a list of pending commands may be old")
+	k.hear(ack{commandID: "c1", succeeded: true})
 	k.ends(4003, "")
 }
 
 func TestAnAckOfAnUnknownCommandEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	k := joined(t)
-	e, _ := k.command(command{id: "c1", op: opDrain})
+	e, _ := k.sendCommand(command{id: "c1", op: opDrain})
 	k.take(e)
-	k.hear(ack{commandID: "c2", ok: true})
+	k.hear(ack{commandID: "c2", succeeded: true})
 	k.ends(4003, "")
 }
 
 func TestALateAckIsAccepted(t *testing.T) {
 	t.Parallel()
 	k := joined(t)
-	e, _ := k.command(command{id: "c1", op: opDrain})
+	e, _ := k.sendCommand(command{id: "c1", op: opDrain})
 	k.take(e)
 	for range 100 {
 		k.pass(heartbeat)
 		k.known()
 	}
-	k.hear(ack{commandID: "c1", ok: true})
+	k.hear(ack{commandID: "c1", succeeded: true})
 	require.Nil(t, k.closing)
-	require.Equal(t, ackJob{command{id: "c1", op: opDrain}, ack{commandID: "c1", ok: true}, 100 * heartbeat}, k.jobs[len(k.jobs)-1])
+	require.Equal(t, ackJob{command{id: "c1", op: opDrain}, ack{commandID: "c1", succeeded: true}, 100 * heartbeat},
+		k.jobs[len(k.jobs)-1])
 }
 
 func TestTheConnectionRemembersThousandCommands(t *testing.T) {
 	t.Parallel()
 	k := joined(t)
 	for i := range maxUnacked + 1 {
-		e, ok := k.command(command{id: strconv.Itoa(i), op: opDrain})
+		e, ok := k.sendCommand(command{id: strconv.Itoa(i), op: opDrain})
 		require.True(t, ok)
 		k.take(e)
 	}
 	for i := range maxUnacked {
-		k.hear(ack{commandID: strconv.Itoa(i + 1), ok: true})
+		k.hear(ack{commandID: strconv.Itoa(i + 1), succeeded: true})
 	}
 	require.Nil(t, k.closing)
-	require.Len(t, k.acked, maxAcked)
-	k.hear(ack{commandID: "0", ok: true})
+	require.Len(t, k.ackedIDs, maxAcked)
+	k.hear(ack{commandID: "0", succeeded: true})
 	k.ends(4003, "")
 }
 
@@ -76,7 +78,8 @@ func TestPollsEchoTheRecordedStatus(t *testing.T) {
 	t.Parallel()
 	k := joined(t)
 	k.pass(heartbeat)
-	k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: 2, hash: "h2", snapshot: snapshot{endpointURL: "ws://x", status: statusDraining}})
+	k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: 2, hash: "h2",
+		snapshot: snapshot{endpointURL: "ws://x", status: statusDraining}})
 	k.pass(heartbeat)
 	require.Equal(t, wire.Active, k.lastPoll().Status)
 	k.apply(agentRecord{isDraining: true})
@@ -84,7 +87,7 @@ func TestPollsEchoTheRecordedStatus(t *testing.T) {
 	k.pass(heartbeat)
 	require.Equal(t, wire.Draining, k.lastPoll().Status)
 	k.known()
-	k.take(k.recorded(9, agentRecord{}))
+	k.take(k.takeRecord(9, agentRecord{}))
 	k.pass(heartbeat)
 	require.Equal(t, wire.Active, k.lastPoll().Status)
 }
@@ -93,11 +96,11 @@ func TestPollsEchoTheRecordedStatus(t *testing.T) {
 func TestAReadDoesNotReplaceALaterAnswer(t *testing.T) {
 	t.Parallel()
 	k := joined(t)
-	k.take(k.recorded(5, agentRecord{isDraining: true}))
-	_, ok := k.read(5, agentRecord{})
+	k.take(k.takeRecord(5, agentRecord{isDraining: true}))
+	_, ok := k.takeRow(5, agentRecord{})
 	require.False(t, ok)
 	require.True(t, k.record.isDraining)
-	_, ok = k.read(6, agentRecord{})
+	_, ok = k.takeRow(6, agentRecord{})
 	require.True(t, ok)
 	require.False(t, k.record.isDraining)
 }
@@ -108,33 +111,34 @@ func TestADoubtedAgentIsPolledAtOnce(t *testing.T) {
 	k := joined(t)
 	sent := len(k.polls)
 	for range 2 {
-		e, ok := k.read(9, agentRecord{isDoubted: true})
+		e, ok := k.takeRow(9, agentRecord{isDoubted: true})
 		require.True(t, ok)
 		k.take(e)
 	}
 	require.Len(t, k.polls, sent+1)
 	require.Nil(t, k.lastPoll().KnownHash)
 	k.known()
-	require.Equal(t, []job{confirmJob{k.now, true}}, k.jobs, "the lane joins the agent again with its last reported state")
+	require.Equal(t, []job{confirmJob{k.now, true}}, k.jobs,
+		"the lane joins the agent again with its last reported state")
 
 	k = joined(t)
 	k.pass(heartbeat)
-	e, _ := k.read(9, agentRecord{isDoubted: true})
+	e, _ := k.takeRow(9, agentRecord{isDoubted: true})
 	require.Empty(t, e.frames, "a poll is outstanding")
 }
 
 func TestAFencedAgentIsClosed(t *testing.T) {
 	t.Parallel()
 	k := joined(t)
-	k.take(k.fenced())
-	k.take(k.fenced())
+	k.take(k.endFenced())
+	k.take(k.endFenced())
 	k.ends(4003, "")
 }
 
 func TestAReplicaThatStopsSaysSo(t *testing.T) {
 	t.Parallel()
 	k := joined(t)
-	k.take(k.finish(closeInvalid, reasonStopped, "the replica stops"))
+	k.take(k.endConnection(closeInvalid, reasonStopped, "the replica stops"))
 	k.ends(4003, "room_destroyed")
 }
 
@@ -150,17 +154,21 @@ func TestAnyConversation(t *testing.T) {
 			"reply": func(t *rapid.T) {
 				k.random = rapid.Float64Range(0, 0.999).Draw(t, "random")
 				k.hear(state{
-					reqID: rapid.SampledFrom([]string{k.unansweredPoll, k.unansweredPoll, k.unansweredPoll, "poll_1"}).Draw(t, "id"), isFull: rapid.Bool().Draw(t, "full"),
-					seq: rapid.Uint32Range(0, 9).Draw(t, "seq"), snapshot: snapshot{endpointURL: rapid.SampledFrom([]string{"ws://x", "x"}).Draw(t, "url")},
+					reqID: rapid.SampledFrom([]string{k.unansweredPoll, k.unansweredPoll, k.unansweredPoll,
+						"poll_1"}).Draw(t, "id"), isFull: rapid.Bool().Draw(t, "full"),
+					seq:      rapid.Uint32Range(0, 9).Draw(t, "seq"),
+					snapshot: snapshot{endpointURL: rapid.SampledFrom([]string{"ws://x", "x"}).Draw(t, "url")},
 				})
 			},
 			"command": func(t *rapid.T) {
-				e, _ := k.command(command{id: rapid.StringMatching(`[ab]`).Draw(t, "command"), op: rapid.SampledFrom([]string{opCreate, opDrain}).Draw(t, "op")})
+				e, _ := k.sendCommand(command{id: rapid.StringMatching(`[ab]`).Draw(t, "command"), op: rapid.SampledFrom([]string{opCreate, opDrain}).Draw(t, "op")})
 				k.take(e)
 			},
 			"ack": func(t *rapid.T) { k.hear(ack{commandID: rapid.StringMatching(`[ab]`).Draw(t, "command")}) },
 			"read": func(t *rapid.T) {
-				e, _ := k.read(1<<60, agentRecord{isDraining: rapid.Bool().Draw(t, "draining"), isDoubted: rapid.Bool().Draw(t, "doubted")})
+				e, _ := k.takeRow(1<<60,
+					agentRecord{isDraining: rapid.Bool().Draw(t, "draining"),
+						isDoubted: rapid.Bool().Draw(t, "doubted")})
 				k.take(e)
 			},
 			"": func(t *rapid.T) {

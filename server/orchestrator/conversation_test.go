@@ -37,8 +37,9 @@ type talk struct {
 
 func newTalk(t require.TestingT) *talk {
 	k := &talk{t: t, now: time.Unix(0, 0), random: 0.5}
-	k.conversation = newConversation("562cfc2cbeef8cf4", heartbeat, func(*snapshot) error { return nil }, func() time.Time { return k.now })
-	e := k.begin()
+	k.conversation = newConversation("562cfc2cbeef8cf4", heartbeat, func(*snapshot) error { return nil },
+		func() time.Time { return k.now })
+	e := k.beginPolling()
 	require.Len(t, e.frames, 2)
 	greeting := must.Get(wire.Decode(e.frames[0]))(t)
 	require.Equal(t, wire.Hello{InstanceID: "562cfc2cbeef8cf4", ProtocolVersion: 3, HeartbeatMS: 5000}, greeting)
@@ -59,9 +60,9 @@ func (k *talk) take(e effects) {
 		}
 	}
 	k.jobs, k.notes = append(k.jobs, e.jobs...), append(k.notes, e.notes...)
-	if e.end != nil {
+	if e.closeFrame != nil {
 		require.Nil(k.t, k.closing, "closed twice")
-		k.closing = e.end
+		k.closing = e.closeFrame
 	}
 }
 
@@ -70,27 +71,28 @@ func (k *talk) pass(d time.Duration) {
 	until := k.now.Add(d)
 	for !k.due.After(until) {
 		k.now = k.due
-		k.take(k.tick())
+		k.take(k.tickPoll())
 		k.due = k.now.Add(k.nextTick(k.random))
 	}
 	k.now = until
 }
 
-func (k *talk) hear(message any) { k.take(k.receive(message, nil)) }
+func (k *talk) hear(message any) { k.take(k.takeMessage(message, nil)) }
 
 // known answers the outstanding poll without content.
-func (k *talk) known() { k.hear(state{reqID: k.unansweredPoll, seq: k.seq + 1}) }
+func (k *talk) known() { k.hear(state{reqID: k.unansweredPoll, seq: k.acceptedSeq + 1}) }
 
 // full answers the outstanding poll with a full state.
 func (k *talk) full(hash string) {
-	k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: k.seq + 1, hash: hash, snapshot: snapshot{endpointURL: "ws://x", name: hash}})
+	k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: k.acceptedSeq + 1, hash: hash,
+		snapshot: snapshot{endpointURL: "ws://x", name: hash}})
 }
 
 // apply answers the last job as the database would.
 func (k *talk) apply(r agentRecord) {
 	k.at++
 	s := k.jobs[len(k.jobs)-1].(snapshotJob)
-	k.take(k.applied(k.at, s.hash, r))
+	k.take(k.takeApplied(k.at, s.stateHash, r))
 }
 
 // joined returns a conversation with an agent whose first full state is applied.
@@ -106,12 +108,12 @@ func (k *talk) lastPoll() wire.Poll { return k.polls[len(k.polls)-1] }
 
 func (k *talk) ends(code websocket.StatusCode, reason string) {
 	require.NotNil(k.t, k.closing)
-	require.Equal(k.t, code, k.closing.code)
-	require.Equal(k.t, reason, k.closing.reason)
+	require.Equal(k.t, code, k.closing.closeCode)
+	require.Equal(k.t, reason, k.closing.closeReason)
 	sent := len(k.polls)
 	k.pass(10 * heartbeat)
 	k.known()
-	_, ok := k.command(command{id: "late", op: opDrain})
+	_, ok := k.sendCommand(command{id: "late", op: opDrain})
 	require.False(k.t, ok)
 	require.Len(k.t, k.polls, sent, "nothing is sent after the end")
 }
@@ -120,22 +122,23 @@ func TestJoin(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)
 	require.Equal(t, []wire.Poll{{ReqID: "poll_1", Status: wire.Active}}, k.polls, "at once, in full")
-	_, ok := k.command(command{id: "c", op: opDrain})
+	_, ok := k.sendCommand(command{id: "c", op: opDrain})
 	require.False(t, ok, "it is not listed before its first full state")
 	k.known()
 	require.Empty(t, k.jobs, "a reply without content is not a first state")
-	require.False(t, k.closed())
+	require.False(t, k.takeClose())
 
 	k = newTalk(t)
 	k.full("h1")
 	require.Equal(t, []job{snapshotJob{&snapshot{endpointURL: "ws://x", name: "h1"}, "h1", 1, k.now}}, k.jobs)
-	require.True(t, k.closed(), "its row may exist from now on")
+	require.True(t, k.takeClose(), "its row may exist from now on")
 }
 
 func TestCadence(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)
-	for random, want := range map[float64][2]time.Duration{0: {2500 * time.Millisecond, 4750 * time.Millisecond}, 0.5: {3750 * time.Millisecond, 5 * time.Second}} {
+	for random, want := range map[float64][2]time.Duration{0: {2500 * time.Millisecond, 4750 * time.Millisecond},
+		0.5: {3750 * time.Millisecond, 5 * time.Second}} {
 		require.Equal(t, want, [2]time.Duration{k.firstTick(random), k.nextTick(random)})
 	}
 	require.InDelta(t, heartbeat, k.firstTick(0.999999), 1e6)
@@ -182,15 +185,15 @@ func TestKnownHashIsThatOfTheLastAppliedSnapshot(t *testing.T) {
 	k.pass(heartbeat)
 	require.Equal(t, new("h1"), k.lastPoll().KnownHash, "h2 is not applied yet")
 	k.known()
-	require.Equal(t, uint32(2), k.seq)
+	require.Equal(t, uint32(2), k.acceptedSeq)
 }
 
 // apply1 answers the first snapshot.
 func (k *talk) apply1(t *testing.T, i int, hash string) {
 	t.Helper()
-	require.Equal(t, hash, k.jobs[i].(snapshotJob).hash)
+	require.Equal(t, hash, k.jobs[i].(snapshotJob).stateHash)
 	k.at++
-	k.take(k.applied(k.at, hash, agentRecord{}))
+	k.take(k.takeApplied(k.at, hash, agentRecord{}))
 }
 
 // Polled at t and silent since: a miss at t+T, stale at t+2T, evicted at t+3T.
@@ -278,7 +281,7 @@ func TestASnapshotOutsideTheLimitsIsASignOfLife(t *testing.T) {
 func TestASnapshotThatTheKeyDoesNotAllowIsRefused(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)
-	k.admits = func(s *snapshot) error { return errors.New("name is not that of the key") }
+	k.checkKey = func(s *snapshot) error { return errors.New("name is not that of the key") }
 	k.full("h1")
 	require.Empty(t, k.jobs)
 	require.Contains(t, k.notes, note{outcome: outcomeRefused, topic: topicState, cause: "name is not that of the key"})
@@ -291,13 +294,15 @@ func TestSeqHasToGrow(t *testing.T) {
 	for _, seq := range []uint32{1, 0} {
 		k.pass(heartbeat)
 		k.jobs, k.notes = nil, nil
-		k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: seq, hash: "h2", snapshot: snapshot{endpointURL: "ws://x"}})
+		k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: seq, hash: "h2",
+			snapshot: snapshot{endpointURL: "ws://x"}})
 		require.Equal(t, []job{confirmJob{k.now, false}}, k.jobs)
 		require.Contains(t, k.notes, note{outcome: outcomeOld, topic: topicState, cause: "seq does not grow"})
 	}
 	k.pass(heartbeat)
-	k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: 1<<32 - 1, hash: "h2", snapshot: snapshot{endpointURL: "ws://x"}})
-	require.Equal(t, uint32(1<<32-1), k.jobs[len(k.jobs)-1].(snapshotJob).seq)
+	k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: 1<<32 - 1, hash: "h2",
+		snapshot: snapshot{endpointURL: "ws://x"}})
+	require.Equal(t, uint32(1<<32-1), k.jobs[len(k.jobs)-1].(snapshotJob).stateSeq)
 }
 
 // A message that does not decode answers no poll: the poll stays outstanding and counts as a miss.
@@ -305,8 +310,9 @@ func TestDroppedMessagesAreMisses(t *testing.T) {
 	t.Parallel()
 	k := joined(t)
 	k.pass(heartbeat)
-	k.take(k.receive(nil, &dropped{topicState, "payload of another major version", 17}))
-	require.Contains(t, k.notes, note{outcome: outcomeDropped, topic: topicState, cause: "payload of another major version", bytes: 17})
+	k.take(k.takeMessage(nil, &dropped{topicState, "payload of another major version", 17}))
+	require.Contains(t, k.notes, note{outcome: outcomeDropped, topic: topicState,
+		cause: "payload of another major version", byteCount: 17})
 	k.pass(heartbeat)
 	require.Equal(t, []job{missJob{1, time.Unix(0, 0)}}, k.jobs)
 	k.known()
@@ -315,9 +321,10 @@ func TestDroppedMessagesAreMisses(t *testing.T) {
 
 func TestViolationsEndTheConnection(t *testing.T) {
 	t.Parallel()
-	for _, v := range []*violation{{code: closeText, cause: "text message"}, {code: closeInvalid, reason: "invalid_message", cause: "topic"}} {
+	for _, v := range []*violation{{closeCode: closeText, cause: "text message"},
+		{closeCode: closeInvalid, closeReason: "invalid_message", cause: "topic"}} {
 		k := joined(t)
-		k.take(k.receive(nil, v))
-		k.ends(v.code, v.reason)
+		k.take(k.takeMessage(nil, v))
+		k.ends(v.closeCode, v.closeReason)
 	}
 }

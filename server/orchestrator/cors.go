@@ -31,12 +31,12 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 		}
 		if c.Request.Method == http.MethodOptions && origin != "" &&
 			c.GetHeader("Access-Control-Request-Method") != "" {
-			preflight(c, allowed != "")
+			answerPreflight(c, allowed != "")
 		}
 	}
 }
 
-func preflight(c *gin.Context, allowed bool) {
+func answerPreflight(c *gin.Context, allowed bool) {
 	if allowed {
 		c.Header("Access-Control-Allow-Methods", corsMethods)
 		if asked := c.GetHeader("Access-Control-Request-Headers"); asked != "" {

@@ -5,10 +5,10 @@ import "time"
 // effects is the result of an event. The connection sends the frames, passes the jobs to its lane, logs the notes, and
 // closes if end is set.
 type effects struct {
-	frames [][]byte
-	jobs   []job
-	notes  []note
-	end    *violation // nil: the connection stays open
+	frames     [][]byte
+	jobs       []job
+	notes      []note
+	closeFrame *violation // nil: the connection stays open
 }
 
 // job is a write to the database: a snapshotJob, confirmJob, ackJob or missJob.
@@ -16,38 +16,38 @@ type job any
 
 // snapshotJob applies a full state.
 type snapshotJob struct {
-	content  *snapshot
-	hash     string
-	seq      uint32
-	received time.Time
+	content    *snapshot
+	stateHash  string
+	stateSeq   uint32
+	receivedAt time.Time
 }
 
 // confirmJob applies a reply without new content.
 type confirmJob struct {
-	received    time.Time
+	receivedAt  time.Time
 	isUnchanged bool // the agent reported that nothing has changed; false: it sent a full state that may not be applied
 }
 
 // ackJob records the result of a command.
 type ackJob struct {
-	command command
-	ack     ack
-	took    time.Duration // since the command was sent
+	command   command
+	ack       ack
+	roundTrip time.Duration // since the command was sent
 }
 
 // missJob records the number of unanswered polls in a row; 0 means that the agent answers again.
 type missJob struct {
-	misses  int
-	heardAt time.Time // its last reply
+	missedPolls int
+	heardAt     time.Time // its last reply
 }
 
 // note is an event for logs and metrics that does not end the connection. It contains no text that the agent sent.
 type note struct {
-	outcome string // for the metric
-	topic   string
-	cause   string
-	bytes   int           // of a dropped message
-	took    time.Duration // of a reply
+	outcome   string // for the metric
+	topic     string
+	cause     string
+	byteCount int           // of a dropped message
+	took      time.Duration // of a reply
 }
 
 // The outcomes of polls and of agents' messages, for metrics.

@@ -18,13 +18,13 @@ var urls = url.NewParser()
 func (s *snapshot) checkEndpoint() error {
 	u, err := urls.Parse(s.endpointURL)
 	if err != nil {
-		return refuse("endpointUrl is not a URL")
+		return refusalError("endpointUrl is not a URL")
 	}
 	if !slices.Contains(endpointSchemes, u.Scheme()) {
-		return refuse("endpointUrl has a scheme other than ws, wss, http and https")
+		return refusalError("endpointUrl has a scheme other than ws, wss, http and https")
 	}
 	if !endpoint.IsDialableHost(strings.Trim(u.Hostname(), "[]")) || u.Port() == "0" {
-		return refuse("endpointUrl must be what players dial, not what the server binds")
+		return refusalError("endpointUrl must be what players dial, not what the server binds")
 	}
 	return nil
 }

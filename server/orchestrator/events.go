@@ -27,8 +27,8 @@ var eventsFormat = rest.EventsFormat{
 	ContentType: "text/event-stream; charset=utf-8", CacheControl: "no-cache, no-transform", IDLast: true,
 }
 
-// events answers GET /v1/events with server-sent events until the caller disconnects or this replica stops.
-func (s *REST) events(c *gin.Context) {
+// streamEvents answers GET /v1/events with server-sent events until the caller disconnects or this replica stops.
+func (s *REST) streamEvents(c *gin.Context) {
 	format := eventsFormat
 	format.Timeout = s.streamTimeout
 	out := rest.NewEvents(c, format)
@@ -40,7 +40,7 @@ func (s *REST) events(c *gin.Context) {
 	ctx, cancel := context.WithCancel(c.Request.Context())
 	defer cancel()
 	defer context.AfterFunc(s.options.Stopping, cancel)()
-	follower, err := s.options.Follow(ctx, c.GetHeader("Last-Event-ID"))
+	follower, err := s.options.FollowEvents(ctx, c.GetHeader("Last-Event-ID"))
 	if err != nil {
 		rest.Fail(c, err)
 		return

@@ -22,19 +22,22 @@ func TestAgentsUnderstandEverythingTheDirectorSends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.StringMatching(`[0-9a-f]{16}`).Draw(t, "instance")
 		heartbeat := rapid.Uint32Range(1, 1<<32-1).Draw(t, "heartbeat")
-		decodes(t, hello{id, time.Duration(heartbeat) * time.Millisecond}.frame(), wire.Hello{InstanceID: id, ProtocolVersion: 3, HeartbeatMS: heartbeat})
+		decodes(t, hello{id, time.Duration(heartbeat) * time.Millisecond}.encodeFrame(),
+			wire.Hello{InstanceID: id, ProtocolVersion: 3, HeartbeatMS: heartbeat})
 
-		p := poll{named.Draw(t, "request"), genOptional(rapid.String()).Draw(t, "hash"), rapid.SampledFrom([]string{statusActive, statusDraining}).Draw(t, "status")}
-		decodes(t, p.frame(), wire.Poll{ReqID: p.reqID, KnownHash: p.knownHash, Status: p.status})
+		p := poll{named.Draw(t, "request"), genOptional(rapid.String()).Draw(t, "hash"),
+			rapid.SampledFrom([]string{statusActive, statusDraining}).Draw(t, "status")}
+		decodes(t, p.encodeFrame(), wire.Poll{ReqID: p.reqID, KnownHash: p.knownHash, Status: p.status})
 
-		c := command{id: named.Draw(t, "command"), op: rapid.SampledFrom([]string{opCreate, opDestroy, opDrain, opUndrain}).Draw(t, "op")}
+		c := command{id: named.Draw(t, "command"),
+			op: rapid.SampledFrom([]string{opCreate, opDestroy, opDrain, opUndrain}).Draw(t, "op")}
 		if c.op == opCreate || c.op == opDestroy {
 			c.roomID = rapid.String().Draw(t, "room")
 		}
 		if c.op == opCreate {
 			c.roomType = rapid.String().Draw(t, "type")
 		}
-		decodes(t, c.frame(), wire.Command{ID: c.id, Op: c.op, RoomID: c.roomID, RoomType: c.roomType})
+		decodes(t, c.encodeFrame(), wire.Command{ID: c.id, Op: c.op, RoomID: c.roomID, RoomType: c.roomType})
 	})
 }
 
@@ -56,19 +59,23 @@ func genOptional[T any](g *rapid.Generator[T]) *rapid.Generator[*T] {
 
 var genRoom = rapid.Custom(func(t *rapid.T) wire.Room {
 	return wire.Room{
-		ID: rapid.String().Draw(t, "id"), Type: rapid.String().Draw(t, "type"), Connections: rapid.Uint32().Draw(t, "connections"),
-		Origin: rapid.SampledFrom([]string{wire.Local, wire.Fleet}).Draw(t, "origin"),
+		ID: rapid.String().Draw(t, "id"), Type: rapid.String().Draw(t, "type"),
+		Connections: rapid.Uint32().Draw(t, "connections"),
+		Origin:      rapid.SampledFrom([]string{wire.Local, wire.Fleet}).Draw(t, "origin"),
 	}
 })
 
 var genState = rapid.Custom(func(t *rapid.T) wire.State {
-	s := wire.State{ReqID: rapid.String().Draw(t, "request"), IsFull: true, Seq: rapid.Uint32().Draw(t, "seq"), Hash: rapid.String().Draw(t, "hash")}
+	s := wire.State{ReqID: rapid.String().Draw(t, "request"), IsFull: true, Seq: rapid.Uint32().Draw(t, "seq"),
+		Hash: rapid.String().Draw(t, "hash")}
 	s.Snapshot = wire.Snapshot{
-		Name: rapid.String().Draw(t, "name"), ProcessUID: rapid.String().Draw(t, "process"), AgentVersion: rapid.String().Draw(t, "version"),
+		Name: rapid.String().Draw(t, "name"), ProcessUID: rapid.String().Draw(t, "process"),
+		AgentVersion:    rapid.String().Draw(t, "version"),
 		ProtocolVersion: rapid.Uint32().Draw(t, "protocol"), EndpointURL: rapid.String().Draw(t, "endpoint"),
 		Labels:         rapid.MapOfN(rapid.String(), rapid.String(), 0, maxLabels).Draw(t, "labels"),
-		MaxConnections: genOptional(rapid.Int32()).Draw(t, "max connections"), MaxRooms: genOptional(rapid.Int32()).Draw(t, "max rooms"),
-		AutoCreate: rapid.Bool().Draw(t, "create"), RoomTypes: rapid.SliceOf(rapid.String()).Draw(t, "types"),
+		MaxConnections: genOptional(rapid.Int32()).Draw(t, "max connections"),
+		MaxRooms:       genOptional(rapid.Int32()).Draw(t, "max rooms"),
+		AutoCreate:     rapid.Bool().Draw(t, "create"), RoomTypes: rapid.SliceOf(rapid.String()).Draw(t, "types"),
 		Rooms: rapid.SliceOf(genRoom).Draw(t, "rooms"), Status: rapid.String().Draw(t, "status"),
 	}
 	return s
@@ -78,8 +85,10 @@ var genState = rapid.Custom(func(t *rapid.T) wire.State {
 func director(s wire.State) state {
 	c := s.Snapshot
 	got := state{reqID: s.ReqID, isFull: s.IsFull, seq: s.Seq, hash: s.Hash, snapshot: snapshot{
-		name: c.Name, processUID: c.ProcessUID, agentVersion: c.AgentVersion, protocolVersion: c.ProtocolVersion, endpointURL: c.EndpointURL,
-		labels: c.Labels, capacity: capacity{c.MaxConnections, c.MaxRooms}, autoCreate: c.AutoCreate, status: c.Status,
+		name: c.Name, processUID: c.ProcessUID, agentVersion: c.AgentVersion, protocolVersion: c.ProtocolVersion,
+		endpointURL: c.EndpointURL,
+		labels:      c.Labels, capacity: capacity{c.MaxConnections, c.MaxRooms}, autoCreate: c.AutoCreate,
+		status: c.Status,
 	}}
 	got.snapshot.roomTypes = append(got.snapshot.roomTypes, c.RoomTypes...)
 	for _, r := range c.Rooms {
@@ -92,12 +101,12 @@ func TestTheDirectorUnderstandsEverythingAgentsSend(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := genState.Draw(t, "state")
-		got, err := receive(websocket.MessageBinary, s.Frame())
+		got, err := decodeFrame(websocket.MessageBinary, s.Frame())
 		require.NoError(t, err)
 		require.Equal(t, director(s), got)
 
 		a := wire.Ack{CommandID: rapid.String().Draw(t, "command"), OK: rapid.Bool().Draw(t, "ok")}
-		want := ack{commandID: a.CommandID, ok: a.OK}
+		want := ack{commandID: a.CommandID, succeeded: a.OK}
 		if a.OK {
 			a.AlreadyGone = rapid.Bool().Draw(t, "gone")
 			a.Room = genOptional(rapid.Custom(func(t *rapid.T) wire.RoomRef {
@@ -106,11 +115,11 @@ func TestTheDirectorUnderstandsEverythingAgentsSend(t *testing.T) {
 		} else {
 			a.Error, a.Exists = rapid.String().Draw(t, "error"), rapid.Bool().Draw(t, "exists")
 		}
-		want.failure, want.alreadyGone, want.exists = a.Error, a.AlreadyGone, a.Exists
+		want.failureText, want.alreadyGone, want.roomExists = a.Error, a.AlreadyGone, a.Exists
 		if a.Room != nil {
-			want.created = &roomRef{a.Room.ID, a.Room.Type}
+			want.createdRoom = &roomRef{a.Room.ID, a.Room.Type}
 		}
-		got, err = receive(websocket.MessageBinary, a.Frame())
+		got, err = decodeFrame(websocket.MessageBinary, a.Frame())
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	})
@@ -123,10 +132,10 @@ func TestFieldsAreReadInAnyOrder(t *testing.T) {
 		s := genState.Draw(t, "state")
 		_, payload, err := openFrame(s.Frame())
 		require.NoError(t, err)
-		in := fields{rest: payload[versionBytes:]}
+		in := fields{unreadBytes: payload[versionBytes:]}
 		byNumber := map[int][][]byte{}
-		for rest := in.rest; in.next(); rest = in.rest {
-			byNumber[in.number] = append(byNumber[in.number], rest[:len(rest)-len(in.rest)])
+		for rest := in.unreadBytes; in.nextField(); rest = in.unreadBytes {
+			byNumber[in.number] = append(byNumber[in.number], rest[:len(rest)-len(in.unreadBytes)])
 		}
 		var numbers []int // each as often as there are fields of it
 		for _, number := range slices.Sorted(maps.Keys(byNumber)) {
@@ -142,8 +151,8 @@ func TestFieldsAreReadInAnyOrder(t *testing.T) {
 			byNumber[number] = byNumber[number][1:]
 			body = append(body, unknown.Draw(t, "unknown")...)
 		}
-		payload = append(unknown.Draw(t, "unknown of the frame"), frame(topicState, body)...)
-		got, err := receive(websocket.MessageBinary, payload)
+		payload = append(unknown.Draw(t, "unknown of the frame"), encodeFrame(topicState, body)...)
+		got, err := decodeFrame(websocket.MessageBinary, payload)
 		require.NoError(t, err)
 		require.Equal(t, director(s), got)
 	})

@@ -41,7 +41,8 @@ func newFake(t *testing.T, accept *websocket.AcceptOptions) *fake {
 			return // the client has gone
 		}
 		defer func() { _ = ws.CloseNow() }()
-		l := &line{t: t, ws: ws, offered: r.Header.Get("Sec-WebSocket-Protocol"), received: make(chan any, 100), lost: make(chan error, 1)}
+		l := &line{t: t, ws: ws, offered: r.Header.Get("Sec-WebSocket-Protocol"), received: make(chan any, 100),
+			lost: make(chan error, 1)}
 		select {
 		case d.lines <- l:
 			l.read(ctx)
@@ -64,7 +65,7 @@ func (l *line) read(ctx context.Context) {
 			l.lost <- err
 			return
 		}
-		got, err := receive(kind, message)
+		got, err := decodeFrame(kind, message)
 		if err != nil {
 			l.lost <- err
 			return
@@ -90,7 +91,7 @@ func (d *fake) next(t *testing.T) *line { return await.Value(t, d.lines, "connec
 // greeted returns the next connection, greeted and with the first reply.
 func (d *fake) greeted(t *testing.T, instanceID string) (*line, state) {
 	l := d.next(t)
-	l.send(hello{instanceID, 5 * time.Second}.frame())
+	l.send(hello{instanceID, 5 * time.Second}.encodeFrame())
 	return l, l.poll(nil, statusActive)
 }
 
@@ -101,13 +102,13 @@ func (l *line) send(frame []byte) {
 func (l *line) poll(knownHash *string, status string) state {
 	l.heartbeat++
 	reqID := "poll_" + strings.Repeat("i", l.heartbeat)
-	l.send(poll{reqID, knownHash, status}.frame())
+	l.send(poll{reqID, knownHash, status}.encodeFrame())
 	s := await.Value(l.t, l.received, "state").(state)
 	require.Equal(l.t, reqID, s.reqID)
 	return s
 }
 
 func (l *line) command(c command) ack {
-	l.send(c.frame())
+	l.send(c.encodeFrame())
 	return await.Value(l.t, l.received, "ack").(ack)
 }

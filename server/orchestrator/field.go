@@ -10,8 +10,8 @@ import (
 // fields reads a protobuf message field by field, in any order. It skips a field that the caller does not read.
 // After an error the getters return zero values and next returns false.
 type fields struct {
-	rest []byte
-	err  error // quotes no value
+	unreadBytes []byte
+	err         error // quotes no value
 
 	// The current field.
 	number int
@@ -19,27 +19,27 @@ type fields struct {
 	value  []byte
 }
 
-func (f *fields) next() bool {
-	if f.err != nil || len(f.rest) == 0 {
+func (f *fields) nextField() bool {
+	if f.err != nil || len(f.unreadBytes) == 0 {
 		return false
 	}
-	number, kind, tag := protowire.ConsumeTag(f.rest)
+	number, kind, tag := protowire.ConsumeTag(f.unreadBytes)
 	if tag < 0 {
 		f.err = errors.New("malformed tag")
 		return false
 	}
 	// The whole value is checked here, so that the getters cannot fail for what it contains.
-	size := protowire.ConsumeFieldValue(number, kind, f.rest[tag:])
+	size := protowire.ConsumeFieldValue(number, kind, f.unreadBytes[tag:])
 	if size < 0 {
 		f.err = fmt.Errorf("field %d is cut off or malformed", number)
 		return false
 	}
-	f.number, f.kind, f.value, f.rest = int(number), kind, f.rest[tag:tag+size], f.rest[tag+size:]
+	f.number, f.kind, f.value, f.unreadBytes = int(number), kind, f.unreadBytes[tag:tag+size], f.unreadBytes[tag+size:]
 	return true
 }
 
-// expect records an error if the current field has another wire type: skipping it would treat a sent field as absent.
-func (f *fields) expect(kind protowire.Type) bool {
+// expectKind records an error if the current field has another wire type: skipping it would treat a sent field as absent.
+func (f *fields) expectKind(kind protowire.Type) bool {
 	if f.err == nil && f.kind != kind {
 		f.err = fmt.Errorf("field %d has wire type %d, not %d", f.number, f.kind, kind)
 	}
@@ -48,7 +48,7 @@ func (f *fields) expect(kind protowire.Type) bool {
 
 // bytes returns a part of the message, not a copy.
 func (f *fields) bytes() []byte {
-	if !f.expect(protowire.BytesType) {
+	if !f.expectKind(protowire.BytesType) {
 		return nil
 	}
 	b, _ := protowire.ConsumeBytes(f.value) // next has checked it
@@ -58,7 +58,7 @@ func (f *fields) bytes() []byte {
 func (f *fields) text() string { return decodeText(f.bytes()) }
 
 func (f *fields) varint() uint64 {
-	if !f.expect(protowire.VarintType) {
+	if !f.expectKind(protowire.VarintType) {
 		return 0
 	}
 	n, _ := protowire.ConsumeVarint(f.value) // next has checked it
@@ -69,9 +69,9 @@ func (f *fields) bool() bool     { return f.varint() != 0 }
 func (f *fields) uint32() uint32 { return uint32(f.varint()) } // as protobuf does, the high bits are cut off
 func (f *fields) int32() int32   { return int32(f.varint()) }  // a plain varint, not zig-zag
 
-// nested reads the current field as a message.
-func nested[T any](f *fields, read func(*fields) T) T {
-	in := &fields{rest: f.bytes()}
+// readNested reads the current field as a message.
+func readNested[T any](f *fields, read func(*fields) T) T {
+	in := &fields{unreadBytes: f.bytes()}
 	message := read(in)
 	if f.err == nil && in.err != nil {
 		f.err = fmt.Errorf("in field %d: %w", f.number, in.err)

@@ -20,34 +20,34 @@ const (
 
 // violation is a message that ends the connection.
 type violation struct {
-	code   websocket.StatusCode
-	reason string // of the close frame
-	cause  string // for the log; it quotes nothing that the agent sent
+	closeCode   websocket.StatusCode
+	closeReason string // of the close frame
+	cause       string // for the log; it quotes nothing that the agent sent
 }
 
 func (v *violation) Error() string { return v.cause }
 
-func invalid(cause string) error {
-	return &violation{code: closeInvalid, reason: "invalid_message", cause: cause}
+func invalidError(cause string) error {
+	return &violation{closeCode: closeInvalid, closeReason: "invalid_message", cause: cause}
 }
 
 // dropped is a message that is logged and ignored. A poll that it should have answered counts as missed.
 type dropped struct {
-	topic string // empty if the message has none
-	cause string // quotes nothing that the agent sent
-	bytes int    // of the message
+	topic     string // empty if the message has none
+	cause     string // quotes nothing that the agent sent
+	byteCount int    // of the message
 }
 
 func (d *dropped) Error() string { return d.cause }
 
-// receive decodes a message of an agent into a state or an ack. Each error is a *violation or a *dropped.
-func receive(kind websocket.MessageType, message []byte) (any, error) {
+// decodeFrame decodes a message of an agent into a state or an ack. Each error is a *violation or a *dropped.
+func decodeFrame(kind websocket.MessageType, message []byte) (any, error) {
 	if kind != websocket.MessageBinary {
-		return nil, &violation{code: closeText, cause: "text message"}
+		return nil, &violation{closeCode: closeText, cause: "text message"}
 	}
 	decoded, err := decodeMessage(message)
 	if d, is := err.(*dropped); is { //nolint:errorlint // never wrapped
-		d.bytes = len(message)
+		d.byteCount = len(message)
 	}
 	return decoded, err
 }
@@ -63,17 +63,17 @@ func decodeMessage(message []byte) (any, error) {
 	case topicAck:
 		return decodeBody(topic, payload, readAck)
 	}
-	return nil, invalid("topic that agents do not send")
+	return nil, invalidError("topic that agents do not send")
 }
 
 // openFrame reads an outer frame. Unknown fields are skipped; of a repeated one the last counts.
 func openFrame(message []byte) (topic string, payload []byte, err error) {
 	hasTopic := false
-	in := fields{rest: message}
-	for in.next() {
+	in := fields{unreadBytes: message}
+	for in.nextField() {
 		switch {
 		case in.kind != protowire.VarintType && in.kind != protowire.BytesType:
-			return "", nil, invalid("frame with a wire type other than 0 and 2")
+			return "", nil, invalidError("frame with a wire type other than 0 and 2")
 		case in.number == fieldTopic:
 			topic, hasTopic = in.text(), true
 		case in.number == fieldPayload:
@@ -82,11 +82,11 @@ func openFrame(message []byte) (topic string, payload []byte, err error) {
 	}
 	switch {
 	case in.err != nil:
-		return "", nil, invalid("frame that does not decode: " + in.err.Error())
+		return "", nil, invalidError("frame that does not decode: " + in.err.Error())
 	case !hasTopic:
 		return "", nil, &dropped{cause: "message without a topic"}
 	case isLongerThan(topic, maxTopicUnits):
-		return "", nil, invalid("topic that is too long")
+		return "", nil, invalidError("topic that is too long")
 	}
 	return topic, payload, nil
 }
@@ -99,7 +99,7 @@ func decodeBody[T any](topic string, payload []byte, read func(*fields) T) (any,
 	if payload[0] != protocolMajor {
 		return nil, &dropped{topic: topic, cause: "payload of another major version"}
 	}
-	in := &fields{rest: payload[versionBytes:]}
+	in := &fields{unreadBytes: payload[versionBytes:]}
 	message := read(in)
 	if in.err != nil {
 		return nil, &dropped{topic: topic, cause: "body that does not decode: " + in.err.Error()}

@@ -16,9 +16,9 @@ func FuzzReceive(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add(wire.State{ReqID: "poll_1", IsFull: true, Seq: 1, Hash: upstreamHash, Snapshot: upstreamSnapshot()}.Frame())
 	f.Add(wire.Ack{CommandID: "cmd_1", OK: true, Room: &wire.RoomRef{ID: "a", Type: "b"}}.Frame())
-	f.Add(hello{"562cfc2cbeef8cf4", time.Second}.frame())
+	f.Add(hello{"562cfc2cbeef8cf4", time.Second}.encodeFrame())
 	f.Fuzz(func(t *testing.T, message []byte) {
-		got, err := receive(websocket.MessageBinary, message)
+		got, err := decodeFrame(websocket.MessageBinary, message)
 		var closes *violation
 		var drops *dropped
 		require.True(t, err == nil || errors.As(err, &closes) || errors.As(err, &drops), "%v", err)
@@ -38,21 +38,25 @@ func fuzzSnapshot(t *testing.T, got state) {
 	c := got.snapshot
 	require.LessOrEqual(t, len(c.rooms), maxRooms+1)
 	var refused *refusal
-	err := got.check()
+	err := got.checkLimits()
 	require.True(t, err == nil || errors.As(err, &refused), "%v", err)
 	said := wire.Snapshot{
-		Name: c.name, ProcessUID: c.processUID, AgentVersion: c.agentVersion, ProtocolVersion: c.protocolVersion, EndpointURL: c.endpointURL,
-		Labels: c.labels, MaxConnections: c.capacity.maxConnections, MaxRooms: c.capacity.maxRooms, AutoCreate: c.autoCreate,
-		RoomTypes: c.roomTypes, Status: c.status,
+		Name: c.name, ProcessUID: c.processUID, AgentVersion: c.agentVersion, ProtocolVersion: c.protocolVersion,
+		EndpointURL: c.endpointURL,
+		Labels:      c.labels, MaxConnections: c.capacity.maxConnections, MaxRooms: c.capacity.maxRooms,
+		AutoCreate: c.autoCreate,
+		RoomTypes:  c.roomTypes, Status: c.status,
 	}
 	for _, r := range c.rooms {
 		origin := wire.Fleet
-		if r.local {
+		if r.isLocal {
 			origin = wire.Local
 		}
-		said.Rooms = append(said.Rooms, wire.Room{ID: r.id, Type: r.kind, Connections: r.connections, Origin: origin})
+		said.Rooms = append(said.Rooms, wire.Room{ID: r.rawID, Type: r.roomType, Connections: r.connections,
+			Origin: origin})
 	}
-	again := received(t, wire.State{ReqID: got.reqID, IsFull: true, Seq: got.seq, Hash: got.hash, Snapshot: said}.Frame()).(state)
+	again := received(t, wire.State{ReqID: got.reqID, IsFull: true, Seq: got.seq, Hash: got.hash,
+		Snapshot: said}.Frame()).(state)
 	again.isFull = got.isFull
 	require.Equal(t, got, again)
 }
@@ -60,12 +64,12 @@ func fuzzSnapshot(t *testing.T, got state) {
 // FuzzStrictDecoder checks that the agents' decoder is strict: it accepts only the one spelling that the director
 // sends.
 func FuzzStrictDecoder(f *testing.F) {
-	f.Add(hello{"562cfc2cbeef8cf4", 2 * time.Second}.frame())
-	f.Add(poll{"poll_1", new("e315776cb3d1baad"), statusDraining}.frame())
-	f.Add(poll{"poll_1", nil, statusActive}.frame())
-	f.Add(command{"cmd_1", opCreate, "match-42", "match"}.frame())
-	f.Add(command{"cmd_1", opDestroy, "lobby #1/ü", ""}.frame())
-	f.Add(command{id: "cmd_1", op: opUndrain}.frame())
+	f.Add(hello{"562cfc2cbeef8cf4", 2 * time.Second}.encodeFrame())
+	f.Add(poll{"poll_1", new("e315776cb3d1baad"), statusDraining}.encodeFrame())
+	f.Add(poll{"poll_1", nil, statusActive}.encodeFrame())
+	f.Add(command{"cmd_1", opCreate, "match-42", "match"}.encodeFrame())
+	f.Add(command{"cmd_1", opDestroy, "lobby #1/ü", ""}.encodeFrame())
+	f.Add(command{id: "cmd_1", op: opUndrain}.encodeFrame())
 	f.Fuzz(func(t *testing.T, message []byte) {
 		got, err := wire.Decode(message)
 		if err != nil {
@@ -74,12 +78,13 @@ func FuzzStrictDecoder(f *testing.F) {
 		switch m := got.(type) {
 		case wire.Hello:
 			if m.ProtocolVersion == protocolMajor { // the director says no other
-				require.Equal(t, message, hello{m.InstanceID, time.Duration(m.HeartbeatMS) * time.Millisecond}.frame())
+				require.Equal(t, message,
+					hello{m.InstanceID, time.Duration(m.HeartbeatMS) * time.Millisecond}.encodeFrame())
 			}
 		case wire.Poll:
-			require.Equal(t, message, poll{m.ReqID, m.KnownHash, m.Status}.frame())
+			require.Equal(t, message, poll{m.ReqID, m.KnownHash, m.Status}.encodeFrame())
 		case wire.Command:
-			require.Equal(t, message, command{m.ID, m.Op, m.RoomID, m.RoomType}.frame())
+			require.Equal(t, message, command{m.ID, m.Op, m.RoomID, m.RoomType}.encodeFrame())
 		}
 	})
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// instances answers GET /v1/instances.
-func (s *REST) instances(_ context.Context, in request) (answer, error) {
+// listInstances answers GET /v1/instances.
+func (s *REST) listInstances(_ context.Context, in request) (answer, error) {
 	page, err := pageOf(in)
 	if err != nil {
 		return answer{}, err
 	}
-	return s.list(in, func(view *roster.View) answer {
+	return s.answerList(in, func(view *roster.View) answer {
 		return listAnswer(func(b []byte) ([]byte, string) { return view.AppendInstances(b, page) })
 	})
 }
@@ -24,28 +24,28 @@ func (s *REST) instances(_ context.Context, in request) (answer, error) {
 // finds it after its end. While the database does not answer, they use this replica's roster; they never answer 404
 // from the roster.
 
-// instance answers GET /v1/instances/:id.
-func (s *REST) instance(ctx context.Context, in request) (answer, error) {
+// showInstance answers GET /v1/instances/:id.
+func (s *REST) showInstance(ctx context.Context, in request) (answer, error) {
 	id := in.Param("id")
 	info, err := s.options.Lookup.FindAgent(ctx, s.options.Region, id)
 	if err == nil {
 		return dataAnswer(http.StatusOK, func(b []byte) []byte { return roster.AppendInstanceInfo(b, &info) }), nil
 	}
-	if listed, ok := s.listed(err, id); ok {
+	if listed, ok := s.instanceOfRoster(err, id); ok {
 		return dataAnswer(http.StatusOK,
 			func(b []byte) []byte { return s.options.Roster.View().AppendInstance(b, listed) }), nil
 	}
 	return answer{}, err
 }
 
-// roomsOfInstance answers GET /v1/instances/:id/rooms.
-func (s *REST) roomsOfInstance(ctx context.Context, in request) (answer, error) {
+// listRoomsOfInstance answers GET /v1/instances/:id/rooms.
+func (s *REST) listRoomsOfInstance(ctx context.Context, in request) (answer, error) {
 	id := in.Param("id")
 	info, err := s.options.Lookup.FindAgent(ctx, s.options.Region, id)
 	if err == nil {
 		return dataAnswer(http.StatusOK, func(b []byte) []byte { return appendRooms(b, info.Rooms) }), nil
 	}
-	if _, ok := s.listed(err, id); ok {
+	if _, ok := s.instanceOfRoster(err, id); ok {
 		return dataAnswer(http.StatusOK, func(b []byte) []byte {
 			b, _ = s.options.Roster.View().AppendRooms(b, roster.Filter{InstanceID: &id}, roster.Page{})
 			return b
@@ -65,8 +65,8 @@ func appendRooms(b []byte, rooms []db.RoomInfo) []byte {
 	return append(b, ']')
 }
 
-// listed returns an instance from this replica's roster, if the error is that the database did not answer.
-func (s *REST) listed(err error, id string) (*roster.Instance, bool) {
+// instanceOfRoster returns an instance from this replica's roster, if the error is that the database did not answer.
+func (s *REST) instanceOfRoster(err error, id string) (*roster.Instance, bool) {
 	if !isAway(err) {
 		return nil, false
 	}
@@ -76,12 +76,12 @@ func (s *REST) listed(err error, id string) (*roster.Instance, bool) {
 // isAway reports whether an error means that the database did not answer.
 func isAway(err error) bool { return rejectionOf(err) == errNotReady }
 
-// drain answers POST /v1/instances/:id/drain after the ack. With ?keep=true the drain outlives the process.
-func (s *REST) drain(ctx context.Context, in request) (answer, error) {
+// drainInstance answers POST /v1/instances/:id/drain after the ack. With ?keep=true the drain outlives the process.
+func (s *REST) drainInstance(ctx context.Context, in request) (answer, error) {
 	return ackAnswer(s.options.Commander.Drain(ctx, in.Param("id"), rest.Caller(ctx), in.Query("keep") == "true"))
 }
 
-// undrain answers POST /v1/instances/:id/undrain after the ack.
-func (s *REST) undrain(ctx context.Context, in request) (answer, error) {
+// undrainInstance answers POST /v1/instances/:id/undrain after the ack.
+func (s *REST) undrainInstance(ctx context.Context, in request) (answer, error) {
 	return ackAnswer(s.options.Commander.Undrain(ctx, in.Param("id"), rest.Caller(ctx)))
 }

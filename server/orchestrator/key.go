@@ -21,22 +21,22 @@ const subprotocol = "rivalis-fleet.v1"
 
 // key describes an agent key, without the secret itself.
 type key struct {
-	digest      [sha256.Size]byte
-	fingerprint string     // for logs and as the actor of events; set by find
-	id          *uuid.UUID // nil: the key comes from the configuration
-	boundName   *string    // the name that each snapshot must have; nil: any
-	boundLabels map[string]string
+	secretDigest [sha256.Size]byte
+	fingerprint  string     // for logs and as the actor of events; set by find
+	rowID        *uuid.UUID // nil: the key comes from the configuration
+	boundName    *string    // the name that each snapshot must have; nil: any
+	boundLabels  map[string]string
 }
 
-// admits returns an error if an agent with this key may not report a snapshot. The error contains no value of the
+// checkSnapshot returns an error if an agent with this key may not report a snapshot. The error contains no value of the
 // snapshot.
-func (k key) admits(s *snapshot) error {
+func (k key) checkSnapshot(s *snapshot) error {
 	if k.boundName != nil && s.name != *k.boundName {
-		return refuse("name is not the one that the key is bound to")
+		return refusalError("name is not the one that the key is bound to")
 	}
 	for label, value := range k.boundLabels {
 		if got, has := s.labels[label]; !has || got != value {
-			return refuse("labels lacks one that the key is bound to")
+			return refusalError("labels lacks one that the key is bound to")
 		}
 	}
 	return nil
@@ -75,39 +75,39 @@ type Keys interface {
 
 // keyring holds the keys of agents: the keys of the configuration, and the rows as last read. Safe for concurrent use.
 type keyring struct {
-	configured []key
-	rows       atomic.Pointer[[]key] // nil before the first read
+	configuredKeys []key
+	rowKeys        atomic.Pointer[[]key] // nil before the first read
 }
 
 func newKeyring(secrets []string) *keyring {
 	r := &keyring{}
 	for _, secret := range secrets {
-		r.configured = append(r.configured, key{digest: sha256.Sum256([]byte(secret))})
+		r.configuredKeys = append(r.configuredKeys, key{secretDigest: sha256.Sum256([]byte(secret))})
 	}
 	return r
 }
 
-func (r *keyring) set(rows []db.AgentKey) {
+func (r *keyring) setRows(rows []db.AgentKey) {
 	keys := make([]key, len(rows))
 	for i, row := range rows {
-		keys[i] = key{digest: row.Digest, id: &row.ID, boundName: row.BoundName, boundLabels: row.BoundLabels}
+		keys[i] = key{secretDigest: row.Digest, rowID: &row.ID, boundName: row.BoundName, boundLabels: row.BoundLabels}
 	}
-	r.rows.Store(&keys)
+	r.rowKeys.Store(&keys)
 }
 
-// complete reports whether the rows have been read. Until then, an unknown key may still be valid.
-func (r *keyring) complete() bool { return r.rows.Load() != nil }
+// isComplete reports whether the rows have been read. Until then, an unknown key may still be valid.
+func (r *keyring) isComplete() bool { return r.rowKeys.Load() != nil }
 
-// find takes the same time for each secret, whether and where it matches.
-func (r *keyring) find(secret string) (found key, ok bool) {
+// findKey takes the same time for each secret, whether and where it matches.
+func (r *keyring) findKey(secret string) (found key, ok bool) {
 	digest := sha256.Sum256([]byte(secret))
-	all := [][]key{r.configured, nil}
-	if rows := r.rows.Load(); rows != nil {
+	all := [][]key{r.configuredKeys, nil}
+	if rows := r.rowKeys.Load(); rows != nil {
 		all[1] = *rows
 	}
 	for _, keys := range all {
 		for i := range keys {
-			if subtle.ConstantTimeCompare(keys[i].digest[:], digest[:]) == 1 {
+			if subtle.ConstantTimeCompare(keys[i].secretDigest[:], digest[:]) == 1 {
 				// No break: the time must not tell where a key stands.
 				found, ok = keys[i], true
 			}
@@ -117,15 +117,15 @@ func (r *keyring) find(secret string) (found key, ok bool) {
 	return found, ok
 }
 
-// revoked reports whether a key is no longer among the rows.
-func (r *keyring) revoked(k key) bool {
-	rows := r.rows.Load()
+// isRevoked reports whether a key is no longer among the rows.
+func (r *keyring) isRevoked(k key) bool {
+	rows := r.rowKeys.Load()
 	// A key of the configuration is revoked by a restart.
-	if k.id == nil || rows == nil {
+	if k.rowID == nil || rows == nil {
 		return false
 	}
 	for _, row := range *rows {
-		if *row.id == *k.id {
+		if *row.rowID == *k.rowID {
 			return false
 		}
 	}
@@ -134,15 +134,15 @@ func (r *keyring) revoked(k key) bool {
 
 // offer holds the subprotocols that a handshake offers.
 type offer struct {
-	secret   string // the first offered subprotocol
-	sentinel bool   // whether rivalis-fleet.v1 is offered
+	secret         string // the first offered subprotocol
+	hasSubprotocol bool   // whether rivalis-fleet.v1 is offered
 }
 
 func offerOf(h http.Header) offer {
 	entries := strings.Split(strings.Join(h.Values("Sec-WebSocket-Protocol"), ","), ",")
 	o := offer{secret: strings.TrimSpace(entries[0])}
 	for _, entry := range entries {
-		o.sentinel = o.sentinel || strings.EqualFold(strings.TrimSpace(entry), subprotocol)
+		o.hasSubprotocol = o.hasSubprotocol || strings.EqualFold(strings.TrimSpace(entry), subprotocol)
 	}
 	return o
 }

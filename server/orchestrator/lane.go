@@ -30,8 +30,8 @@ type Lanes interface {
 // time runs a lane.
 type lane struct {
 	store      Lanes
-	ref        db.AgentRef
-	key        key
+	agentRef   db.AgentRef
+	agentKey   key
 	host       laneHost
 	log        *slog.Logger
 	retryDelay func(attempt int) time.Duration // returns the delay after the given number of failed attempts
@@ -43,12 +43,12 @@ type lane struct {
 
 // laneHost is the connection of a lane. Its methods are safe for concurrent use.
 type laneHost interface {
-	next() job // nil: there is no job, and run returns
-	record() agentRecord
-	recorded(r agentRecord)
-	applied(hash string, r agentRecord)
-	unchanged(hash string) // the content equals the applied content; no database call was made
-	fenced()               // the agent no longer belongs to this replica
+	nextJob() job // nil: there is no job, and run returns
+	lastRecord() agentRecord
+	takeRecord(r agentRecord)
+	takeApplied(hash string, r agentRecord)
+	takeUnchanged(hash string) // the content equals the applied content; no database call was made
+	endFenced()                // the agent no longer belongs to this replica
 }
 
 // Each call of a lane has a timeout, so that a frozen connection to the database cannot block it. The store's own
@@ -57,7 +57,7 @@ const laneTimeout = 15 * time.Second
 
 // runJobs executes the jobs of the connection until there are none.
 func (l *lane) runJobs(ctx context.Context) {
-	for j := l.host.next(); j != nil; j = l.host.next() {
+	for j := l.host.nextJob(); j != nil; j = l.host.nextJob() {
 		if !l.retryJob(ctx, j) {
 			return
 		}
@@ -75,12 +75,13 @@ func (l *lane) retryJob(ctx context.Context, j job) bool {
 		case ctx.Err() != nil:
 			return false
 		case fault.Is(err, fault.Superseded):
-			l.host.fenced()
+			l.host.endFenced()
 			return false
 		case !isTemporary(err):
 			// Another attempt would fail as well. The job is left out, and the next full state says what it would have
 			// said.
-			l.log.LogAttrs(ctx, slog.LevelWarn, "an agent's report was not recorded", slog.String("agent", l.ref.ID),
+			l.log.LogAttrs(ctx, slog.LevelWarn, "an agent's report was not recorded",
+				slog.String("agent", l.agentRef.ID),
 				slog.Any("error", err))
 			return true
 		}
@@ -100,15 +101,16 @@ func (l *lane) runJob(ctx context.Context, j job) error {
 	defer cancel()
 	switch j := j.(type) {
 	case snapshotJob:
-		return l.applySnapshot(ctx, newContent(j), j.received)
+		return l.applySnapshot(ctx, newContent(j), j.receivedAt)
 	case confirmJob:
 		return l.confirmReply(ctx, j)
 	case ackJob:
 		return l.recordAck(ctx, j)
 	case missJob:
-		return l.store.MarkMissed(ctx, db.AgentMiss{Ref: l.ref, Misses: j.misses, Age: time.Since(j.heardAt)})
+		return l.store.MarkMissed(ctx, db.AgentMiss{Ref: l.agentRef, MissedPolls: j.missedPolls,
+			ReplyAge: time.Since(j.heardAt)})
 	case leaveJob:
-		return l.store.LeaveAgent(ctx, l.ref)
+		return l.store.LeaveAgent(ctx, l.agentRef)
 	}
 	return nil
 }
@@ -116,7 +118,7 @@ func (l *lane) runJob(ctx context.Context, j job) error {
 // applySnapshot writes a full state: the whole state if the agent joins, otherwise the differences from the last
 // applied one.
 func (l *lane) applySnapshot(ctx context.Context, c *content, received time.Time) error {
-	was := l.host.record()
+	was := l.host.lastRecord()
 	// An agent that was doubted has answered, and is listed again.
 	if l.appliedContent == nil || was.isDoubted {
 		return l.joinAgent(ctx, c, received)
@@ -126,54 +128,56 @@ func (l *lane) applySnapshot(ctx context.Context, c *content, received time.Time
 	// The database is not called for a state that it has, unless a command waits for what the next reply shows.
 	if agent == nil && len(changed)+len(removed) == 0 && !was.needsReply && !l.drainAcked {
 		l.appliedContent = c
-		l.host.unchanged(c.hash)
+		l.host.takeUnchanged(c.stateHash)
 		return nil
 	}
 	is, err := l.store.ApplySnapshot(ctx, db.AgentSnapshot{
-		Ref: l.ref, Content: agent, Changed: changed, Removed: removed, Hash: c.hash, Seq: int64(c.seq),
-		Age: time.Since(received),
+		Ref: l.agentRef, Content: agent, ChangedRooms: changed, RemovedRawIDs: removed, StateHash: c.stateHash,
+		ReplySeq: int64(c.stateSeq),
+		ReplyAge: time.Since(received),
 	})
 	if err != nil {
 		return err
 	}
 	l.appliedContent, l.drainAcked = c, false
-	l.host.applied(c.hash, recordOf(is))
+	l.host.takeApplied(c.stateHash, recordOf(is))
 	return nil
 }
 
 func (l *lane) joinAgent(ctx context.Context, c *content, received time.Time) error {
 	is, err := l.store.JoinAgent(ctx, db.AgentJoin{
-		Ref: l.ref, Key: l.key.fingerprint, KeyID: l.key.id, Content: c.agent,
-		Rooms: slices.Collect(maps.Values(c.rooms)),
-		Hash:  c.hash, Seq: int64(c.seq), Age: time.Since(received),
+		Ref: l.agentRef, KeyFingerprint: l.agentKey.fingerprint, KeyID: l.agentKey.rowID, Content: c.agent,
+		ReportedRooms: slices.Collect(maps.Values(c.roomsByID)),
+		StateHash:     c.stateHash, ReplySeq: int64(c.stateSeq), ReplyAge: time.Since(received),
 	})
 	if err != nil {
 		return err
 	}
 	l.appliedContent, l.drainAcked = c, false
-	l.host.applied(c.hash, recordOf(is))
+	l.host.takeApplied(c.stateHash, recordOf(is))
 	return nil
 }
 
 // confirmReply writes a reply without new content, if the database needs it.
 func (l *lane) confirmReply(ctx context.Context, j confirmJob) error {
-	was := l.host.record()
+	was := l.host.lastRecord()
 	switch {
 	case l.appliedContent == nil:
 		return nil // its first full state could not be applied
 	case was.isDoubted:
-		return l.joinAgent(ctx, l.appliedContent, j.received)
+		return l.joinAgent(ctx, l.appliedContent, j.receivedAt)
 	case !was.needsReply && !l.drainAcked, !j.isUnchanged:
 		return nil
 	}
 	is, err := l.store.ApplySnapshot(ctx,
-		db.AgentSnapshot{Ref: l.ref, Hash: l.appliedContent.hash, Seq: int64(l.appliedContent.seq),
-			Age: time.Since(j.received)})
+		db.AgentSnapshot{Ref: l.agentRef, StateHash: l.appliedContent.stateHash,
+			ReplySeq: int64(l.appliedContent.stateSeq),
+			ReplyAge: time.Since(j.receivedAt)})
 	if err != nil {
 		return err
 	}
 	l.drainAcked = false
-	l.host.recorded(recordOf(is))
+	l.host.takeRecord(recordOf(is))
 	return nil
 }
 
@@ -186,25 +190,26 @@ func (l *lane) recordAck(ctx context.Context, j ackJob) error {
 		return err // cannot fail: the id was sent to the agent
 	}
 	// Cut by bytes, which may split a character; what is left of it is dropped.
-	failure := strings.ToValidUTF8(j.ack.failure[:min(len(j.ack.failure), maxFailureBytes)], "")
+	failure := strings.ToValidUTF8(j.ack.failureText[:min(len(j.ack.failureText), maxFailureBytes)], "")
 	a := db.CommandAck{
-		Ref: l.ref, CommandID: id, OK: j.ack.ok, AlreadyGone: j.ack.alreadyGone, Exists: j.ack.exists && !j.ack.ok,
-		Failure: strings.ReplaceAll(failure, "\x00", ""), RoomType: j.command.roomType, RawID: j.command.roomID,
+		AgentRef: l.agentRef, CommandID: id, IsOK: j.ack.succeeded, AlreadyGone: j.ack.alreadyGone,
+		RoomExists:  j.ack.roomExists && !j.ack.succeeded,
+		FailureText: strings.ReplaceAll(failure, "\x00", ""), RoomType: j.command.roomType, RawID: j.command.roomID,
 	}
 	is, err := l.store.AcknowledgeCommand(ctx, a)
 	if err != nil {
 		return err
 	}
-	if j.ack.ok && j.command.op == opDestroy && l.appliedContent != nil {
+	if j.ack.succeeded && j.command.op == opDestroy && l.appliedContent != nil {
 		// the database has deleted the room: if the agent reports it again, it is a new room
-		delete(l.appliedContent.rooms, j.command.roomID)
+		delete(l.appliedContent.roomsByID, j.command.roomID)
 	}
-	l.drainAcked = l.drainAcked || j.ack.ok && (j.command.op == opDrain || j.command.op == opUndrain)
-	l.host.recorded(recordOf(is))
+	l.drainAcked = l.drainAcked || j.ack.succeeded && (j.command.op == opDrain || j.command.op == opUndrain)
+	l.host.takeRecord(recordOf(is))
 	return nil
 }
 
 func recordOf(s db.AgentState) agentRecord {
-	return agentRecord{isDraining: s.Status == db.AgentDraining, needsReply: s.OwesSnapshot,
+	return agentRecord{isDraining: s.RecordedStatus == db.AgentDraining, needsReply: s.OwesSnapshot,
 		isDoubted: s.JoinedElsewhere}
 }

@@ -38,7 +38,7 @@ func (l *ledger) call(name string) error {
 }
 
 func (l *ledger) JoinAgent(_ context.Context, j db.AgentJoin) (db.AgentState, error) {
-	err := l.call("join " + j.Hash)
+	err := l.call("join " + j.StateHash)
 	if err == nil {
 		l.joins = append(l.joins, j)
 	}
@@ -46,7 +46,7 @@ func (l *ledger) JoinAgent(_ context.Context, j db.AgentJoin) (db.AgentState, er
 }
 
 func (l *ledger) ApplySnapshot(_ context.Context, s db.AgentSnapshot) (db.AgentState, error) {
-	err := l.call("apply " + s.Hash)
+	err := l.call("apply " + s.StateHash)
 	if err == nil {
 		l.snapshots = append(l.snapshots, s)
 	}
@@ -54,7 +54,7 @@ func (l *ledger) ApplySnapshot(_ context.Context, s db.AgentSnapshot) (db.AgentS
 }
 
 func (l *ledger) MarkMissed(_ context.Context, m db.AgentMiss) error {
-	l.misses = append(l.misses, m.Misses)
+	l.misses = append(l.misses, m.MissedPolls)
 	return l.call("miss")
 }
 
@@ -77,12 +77,12 @@ type seat struct {
 	closed bool
 }
 
-func (h *seat) next() job                       { return h.popJob() }
-func (h *seat) record() agentRecord             { return h.is }
-func (h *seat) recorded(r agentRecord)          { h.is = r }
-func (h *seat) applied(s string, r agentRecord) { h.known, h.is = s, r }
-func (h *seat) unchanged(s string)              { h.known = s }
-func (h *seat) fenced()                         { h.closed = true }
+func (h *seat) nextJob() job                        { return h.popJob() }
+func (h *seat) lastRecord() agentRecord             { return h.is }
+func (h *seat) takeRecord(r agentRecord)            { h.is = r }
+func (h *seat) takeApplied(s string, r agentRecord) { h.known, h.is = s, r }
+func (h *seat) takeUnchanged(s string)              { h.known = s }
+func (h *seat) endFenced()                          { h.closed = true }
 
 type laneTest struct {
 	*lane
@@ -95,10 +95,12 @@ type laneTest struct {
 }
 
 func newLaneTest(t *testing.T) *laneTest {
-	k := &laneTest{t: t, ledger: &ledger{answer: db.AgentState{Status: db.AgentActive}}, seat: &seat{}}
+	k := &laneTest{t: t, ledger: &ledger{answer: db.AgentState{RecordedStatus: db.AgentActive}}, seat: &seat{}}
 	k.lane = &lane{
-		store: k.ledger, ref: db.AgentRef{Region: "global", ID: "562cfc2cbeef8cf4", Replica: uuid.New()}, key: key{fingerprint: "key#01234567"},
-		host: k.seat, log: slog.New(slog.DiscardHandler), retryDelay: func(int) time.Duration { k.waited++; return 0 },
+		store: k.ledger, agentRef: db.AgentRef{Region: "global", ID: "562cfc2cbeef8cf4", ReplicaID: uuid.New()},
+		agentKey: key{fingerprint: "key#01234567"},
+		host:     k.seat, log: slog.New(slog.DiscardHandler),
+		retryDelay: func(int) time.Duration { k.waited++; return 0 },
 	}
 	return k
 }
@@ -119,13 +121,14 @@ func (k *laneTest) does(calls ...string) {
 
 func (k *laneTest) snapshot(hash string, rooms ...room) snapshotJob {
 	k.seq++
-	return snapshotJob{&snapshot{name: "eu0", endpointURL: "ws://x", labels: map[string]string{"a": "b"}, roomTypes: []string{"match"}, rooms: rooms}, hash, k.seq, time.Now()}
+	return snapshotJob{&snapshot{name: "eu0", endpointURL: "ws://x", labels: map[string]string{"a": "b"},
+		roomTypes: []string{"match"}, rooms: rooms}, hash, k.seq, time.Now()}
 }
 
 func room1(id string, players uint32) room { return room{id, "match", players, false} }
 
 func ackOf(op, raw string, ok bool) ackJob {
-	return ackJob{command{uuid.NewString(), op, raw, "match"}, ack{ok: ok}, time.Second}
+	return ackJob{command{uuid.NewString(), op, raw, "match"}, ack{succeeded: ok}, time.Second}
 }
 
 func TestTheFirstSnapshotJoinsAndLaterOnesSendWhatDiffers(t *testing.T) {
@@ -134,25 +137,27 @@ func TestTheFirstSnapshotJoinsAndLaterOnesSendWhatDiffers(t *testing.T) {
 	k.push(k.snapshot("h1", room1("a", 1), room1("b", 2), room1("b", 3)))
 	k.does("join h1")
 	join := k.ledger.joins[0]
-	require.Equal(t, "key#01234567", join.Key)
-	require.Equal(t, int64(1), join.Seq)
-	require.Equal(t, db.AgentContent{Name: "eu0", EndpointURL: "ws://x", Labels: map[string]string{"a": "b"}, RoomTypes: []string{"match"}}, join.Content)
-	require.ElementsMatch(t, []db.ReportedRoom{{RawID: "a", Type: "match", Connections: 1}, {RawID: "b", Type: "match", Connections: 3}}, join.Rooms)
+	require.Equal(t, "key#01234567", join.KeyFingerprint)
+	require.Equal(t, int64(1), join.ReplySeq)
+	require.Equal(t, db.AgentContent{Name: "eu0", EndpointURL: "ws://x", Labels: map[string]string{"a": "b"},
+		RoomTypes: []string{"match"}}, join.Content)
+	require.ElementsMatch(t, []db.ReportedRoom{{RawID: "a", Type: "match", ConnectionCount: 1},
+		{RawID: "b", Type: "match", ConnectionCount: 3}}, join.ReportedRooms)
 	require.Equal(t, "h1", k.seat.known)
 
 	k.push(k.snapshot("h2", room1("a", 1), room1("c", 2)))
 	k.does("apply h2")
 	s := k.ledger.snapshots[0]
 	require.Nil(t, s.Content)
-	require.Equal(t, []db.ReportedRoom{{RawID: "c", Type: "match", Connections: 2}}, s.Changed)
-	require.Equal(t, []string{"b"}, s.Removed)
+	require.Equal(t, []db.ReportedRoom{{RawID: "c", Type: "match", ConnectionCount: 2}}, s.ChangedRooms)
+	require.Equal(t, []string{"b"}, s.RemovedRawIDs)
 
 	changed := k.snapshot("h3", room1("a", 1), room1("c", 2))
 	changed.content.capacity.maxRooms = new(int32(0))
 	k.push(changed)
 	k.does("apply h3")
 	require.Equal(t, new(int32(0)), k.ledger.snapshots[1].Content.MaxRooms)
-	require.Empty(t, k.ledger.snapshots[1].Changed)
+	require.Empty(t, k.ledger.snapshots[1].ChangedRooms)
 }
 
 // Equal content is not written, even if the agent's hash differs; the next poll carries the new hash.
@@ -183,7 +188,8 @@ func TestConfirmations(t *testing.T) {
 	k.ledger.answer.OwesSnapshot = true
 	k.push(ackOf(opCreate, "b", true), confirmJob{time.Now(), true})
 	k.does("ack", "apply h1")
-	require.Equal(t, db.AgentSnapshot{Ref: k.ref, Hash: "h1", Seq: 1, Age: k.ledger.snapshots[0].Age}, k.ledger.snapshots[0])
+	require.Equal(t, db.AgentSnapshot{Ref: k.agentRef, StateHash: "h1", ReplySeq: 1,
+		ReplyAge: k.ledger.snapshots[0].ReplyAge}, k.ledger.snapshots[0])
 
 	k.push(confirmJob{time.Now(), false})
 	k.does() // the agent's state is unknown, so this reply settles no room
@@ -194,7 +200,7 @@ func TestConfirmations(t *testing.T) {
 	k.ledger.answer = db.AgentState{}
 	k.push(confirmJob{time.Now(), true})
 	k.does("join h1")
-	require.Equal(t, k.ledger.joins[0].Rooms, k.ledger.joins[1].Rooms)
+	require.Equal(t, k.ledger.joins[0].ReportedRooms, k.ledger.joins[1].ReportedRooms)
 	k.push(confirmJob{time.Now(), true})
 	k.does()
 }
@@ -205,7 +211,8 @@ func TestJobsRunInTheOrderReceived(t *testing.T) {
 	k := newLaneTest(t)
 	k.push(k.snapshot("h1"))
 	k.does("join h1")
-	k.push(ackOf(opCreate, "a", true), k.snapshot("h2", room1("a", 0)), missJob{1, time.Now()}, ackOf(opCreate, "b", true), missJob{2, time.Now()},
+	k.push(ackOf(opCreate, "a", true), k.snapshot("h2", room1("a", 0)), missJob{1, time.Now()},
+		ackOf(opCreate, "b", true), missJob{2, time.Now()},
 		confirmJob{time.Now(), true}, k.snapshot("h3", room1("a", 0), room1("b", 0)))
 	k.does("ack", "ack", "miss", "apply h3")
 	require.Equal(t, []int{2}, k.ledger.misses)
@@ -216,7 +223,8 @@ func TestAnAgentLeavesAfterItsAcks(t *testing.T) {
 	k := newLaneTest(t)
 	k.push(k.snapshot("h1"))
 	k.does("join h1")
-	k.push(ackOf(opCreate, "a", true), k.snapshot("h2"), missJob{1, time.Now()}, leaveJob{}, k.snapshot("h3"), ackOf(opDrain, "", true))
+	k.push(ackOf(opCreate, "a", true), k.snapshot("h2"), missJob{1, time.Now()}, leaveJob{}, k.snapshot("h3"),
+		ackOf(opDrain, "", true))
 	k.does("ack", "leave")
 
 	k = newLaneTest(t)
@@ -234,7 +242,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 		k.push(k.snapshot("h"), ackOf(opDrain, "", true), confirmJob{time.Now(), true}, missJob{1, time.Now()})
 	}
 	require.False(t, k.seat.pushJob(ackOf(opDrain, "", true)))
-	require.Len(t, k.seat.jobs, maxAcks+3)
+	require.Len(t, k.seat.queuedJobs, maxAcks+3)
 	k.seat.popJob()
 	require.True(t, k.seat.pushJob(ackOf(opDrain, "", true)))
 }
@@ -261,7 +269,7 @@ func TestARefusedWriteIsNotRepeated(t *testing.T) {
 	require.Equal(t, "h1", k.seat.known)
 	k.push(k.snapshot("h3", room1("b", 1)))
 	k.does("apply h3")
-	require.Equal(t, []string{"a"}, k.ledger.snapshots[0].Removed)
+	require.Equal(t, []string{"a"}, k.ledger.snapshots[0].RemovedRawIDs)
 }
 
 func TestAFencedLaneStops(t *testing.T) {
@@ -293,7 +301,7 @@ func TestADestroyedRoomThatIsReportedAgainIsSent(t *testing.T) {
 	k.does("join h1")
 	k.push(ackOf(opDestroy, "a", true), k.snapshot("h2", room1("a", 0)))
 	k.does("ack", "apply h2")
-	require.Equal(t, []db.ReportedRoom{{RawID: "a", Type: "match"}}, k.ledger.snapshots[0].Changed)
+	require.Equal(t, []db.ReportedRoom{{RawID: "a", Type: "match"}}, k.ledger.snapshots[0].ChangedRooms)
 	k.push(ackOf(opDestroy, "a", false), k.snapshot("h3", room1("a", 0)))
 	k.does("ack")
 }
@@ -318,9 +326,10 @@ func TestAcks(t *testing.T) {
 	t.Parallel()
 	k := newLaneTest(t)
 	j := ackOf(opCreate, "m1", false)
-	j.ack.exists, j.ack.failure = true, "a\x00\xff"+string(make([]byte, 2000))
+	j.ack.roomExists, j.ack.failureText = true, "a\x00\xff"+string(make([]byte, 2000))
 	k.push(j)
 	k.does("ack")
 	a := k.ledger.acks[0]
-	require.Equal(t, db.CommandAck{Ref: k.ref, CommandID: uuid.MustParse(j.command.id), Exists: true, Failure: "a", RoomType: "match", RawID: "m1"}, a)
+	require.Equal(t, db.CommandAck{AgentRef: k.agentRef, CommandID: uuid.MustParse(j.command.id), RoomExists: true,
+		FailureText: "a", RoomType: "match", RawID: "m1"}, a)
 }

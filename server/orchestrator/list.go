@@ -10,8 +10,8 @@ import (
 
 type request = rest.In[rest.None]
 
-// list answers from this replica's roster, or with 304 if the caller already has that list.
-func (s *REST) list(in request, makeAnswer func(*roster.View) answer) (answer, error) {
+// answerList answers from this replica's roster, or with 304 if the caller already has that list.
+func (s *REST) answerList(in request, makeAnswer func(*roster.View) answer) (answer, error) {
 	view := s.options.Roster.View()
 	if view == nil {
 		return answer{}, errNotReady

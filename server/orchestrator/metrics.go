@@ -9,15 +9,15 @@ import (
 
 // metrics are the metrics of this replica's agent connections.
 type metrics struct {
-	agents         *prometheus.GaugeVec
-	refused        *prometheus.CounterVec
-	messages       *prometheus.CounterVec
-	pollSeconds    prometheus.Histogram
-	commandSeconds *prometheus.HistogramVec
-	closes         *prometheus.CounterVec
-	bytes          *prometheus.CounterVec
-	received, sent prometheus.Counter // bytes
-	panics         *prometheus.CounterVec
+	agents                   *prometheus.GaugeVec
+	refused                  *prometheus.CounterVec
+	messages                 *prometheus.CounterVec
+	pollSeconds              prometheus.Histogram
+	commandSeconds           *prometheus.HistogramVec
+	closedConns              *prometheus.CounterVec
+	bytes                    *prometheus.CounterVec
+	receivedBytes, sentBytes prometheus.Counter // bytes
+	panics                   *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -44,7 +44,7 @@ func newMetrics() *metrics {
 			Help:    "Time from sending a command to the ack of the Rivalis agent, by command and outcome (done, failed).",
 			Buckets: seconds,
 		}, []string{"op", "outcome"}),
-		closes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		closedConns: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_agent_closes_total",
 			Help: "Closed connections of Rivalis agents by close code; 1006: this replica sent no close frame.",
 		}, []string{"code"}),
@@ -57,12 +57,13 @@ func newMetrics() *metrics {
 			Help: "Recovered panics on connections of Rivalis agents, by goroutine. Each is a defect: its stack is in the log.",
 		}, []string{"goroutine"}),
 	}
-	m.received, m.sent = m.bytes.WithLabelValues("received"), m.bytes.WithLabelValues("sent")
+	m.receivedBytes, m.sentBytes = m.bytes.WithLabelValues("received"), m.bytes.WithLabelValues("sent")
 	return m
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.agents, m.refused, m.messages, m.pollSeconds, m.commandSeconds, m.closes,
+	for _, c := range []prometheus.Collector{m.agents, m.refused, m.messages, m.pollSeconds, m.commandSeconds,
+		m.closedConns,
 		m.bytes, m.panics} {
 		if err := r.Register(c); err != nil {
 			return err
@@ -71,20 +72,20 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-func (m *metrics) count(joining, listed, stale int) {
+func (m *metrics) countAgents(joining, listed, stale int) {
 	m.agents.WithLabelValues("joining").Set(float64(joining))
 	m.agents.WithLabelValues("listed").Set(float64(listed))
 	m.agents.WithLabelValues("stale").Set(float64(stale))
 }
 
-func (m *metrics) closed(code websocket.StatusCode) {
-	m.closes.WithLabelValues(strconv.Itoa(int(code))).Inc()
+func (m *metrics) countClose(code websocket.StatusCode) {
+	m.closedConns.WithLabelValues(strconv.Itoa(int(code))).Inc()
 }
 
-func (m *metrics) acked(j ackJob) {
+func (m *metrics) countAck(j ackJob) {
 	outcome := "failed"
-	if j.ack.ok {
+	if j.ack.succeeded {
 		outcome = "done"
 	}
-	m.commandSeconds.WithLabelValues(j.command.op, outcome).Observe(j.took.Seconds())
+	m.commandSeconds.WithLabelValues(j.command.op, outcome).Observe(j.roundTrip.Seconds())
 }

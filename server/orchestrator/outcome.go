@@ -29,7 +29,7 @@ func commandError(a db.CommandAnswer, err error) error {
 	if err != nil {
 		return err
 	}
-	switch a.State {
+	switch a.FinalState {
 	case db.CommandDone, db.CommandDoneLate:
 		return nil
 	case db.CommandExists:

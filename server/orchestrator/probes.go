@@ -13,13 +13,13 @@ import (
 var probes = []string{"/healthz", "/readyz"}
 
 func (s *REST) mountProbes(r gin.IRouter) {
-	get(r, "/healthz", rest.Handle(http.StatusOK,
+	mountGet(r, "/healthz", rest.Handle(http.StatusOK,
 		func(context.Context, rest.In[rest.None]) (answer, error) { return answerDone, nil }))
-	get(r, "/readyz", rest.Handle(http.StatusOK, func(ctx context.Context, _ rest.In[rest.None]) (answer, error) {
+	mountGet(r, "/readyz", rest.Handle(http.StatusOK, func(ctx context.Context, _ rest.In[rest.None]) (answer, error) {
 		if !s.options.NoAPI && s.options.Roster.View() == nil {
 			return answer{}, errNotReady // the roster is not read yet, so lists cannot be answered
 		}
-		if s.options.Ready(ctx) != nil {
+		if s.options.CheckReady(ctx) != nil {
 			return answer{}, errNotReady
 		}
 		return answerDone, nil

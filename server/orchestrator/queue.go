@@ -10,9 +10,9 @@ const maxAcks = 32
 // maxAcks acks but only the newest snapshot, confirmation, miss and leave, so it stays bounded during a database
 // outage.
 type jobQueue struct {
-	jobs     []job
-	acks     int
-	isClosed bool // the agent leaves: nothing follows
+	queuedJobs []job
+	ackCount   int
+	isClosed   bool // the agent leaves: nothing follows
 }
 
 // leaveJob is the last job of a connection.
@@ -26,10 +26,10 @@ func (q *jobQueue) pushJob(j job) bool {
 	}
 	switch j.(type) {
 	case ackJob:
-		if q.acks == maxAcks {
+		if q.ackCount == maxAcks {
 			return false
 		}
-		q.acks++
+		q.ackCount++
 	// A newer full state has all that those before it said.
 	case snapshotJob:
 		q.dropJobs(isA[snapshotJob], isA[confirmJob])
@@ -42,12 +42,12 @@ func (q *jobQueue) pushJob(j job) bool {
 		q.dropJobs(isA[snapshotJob], isA[confirmJob], isMinor)
 		q.isClosed = true
 	}
-	q.jobs = append(q.jobs, j)
+	q.queuedJobs = append(q.queuedJobs, j)
 	return true
 }
 
 func (q *jobQueue) dropJobs(kinds ...func(job) bool) {
-	q.jobs = slices.DeleteFunc(q.jobs, func(j job) bool {
+	q.queuedJobs = slices.DeleteFunc(q.queuedJobs, func(j job) bool {
 		return slices.ContainsFunc(kinds, func(is func(job) bool) bool { return is(j) })
 	})
 }
@@ -60,18 +60,18 @@ func isA[T job](j job) bool {
 // isMinor reports whether a job is a miss that does not make the agent stale.
 func isMinor(j job) bool {
 	m, is := j.(missJob)
-	return is && m.misses < staleMisses
+	return is && m.missedPolls < staleMisses
 }
 
 // popJob returns nil if the queue is empty.
 func (q *jobQueue) popJob() job {
-	if len(q.jobs) == 0 {
+	if len(q.queuedJobs) == 0 {
 		return nil
 	}
-	j := q.jobs[0]
-	q.jobs = slices.Delete(q.jobs, 0, 1)
+	j := q.queuedJobs[0]
+	q.queuedJobs = slices.Delete(q.queuedJobs, 0, 1)
 	if isA[ackJob](j) {
-		q.acks--
+		q.ackCount--
 	}
 	return j
 }

@@ -28,27 +28,27 @@ type snapshot struct {
 type capacity struct{ maxConnections, maxRooms *int32 }
 
 type room struct {
-	id          string // raw: the game's own text
-	kind        string // its room type
+	rawID       string // raw: the game's own text
+	roomType    string // its room type
 	connections uint32
-	local       bool // the game's own code made it
+	isLocal     bool // the game's own code made it
 }
 
 // ack is an agent's answer to a command.
 type ack struct {
 	commandID   string
-	ok          bool
-	failure     string // free text, never shown to callers
+	succeeded   bool
+	failureText string // free text, never shown to callers
 	alreadyGone bool   // of destroy, with ok
-	exists      bool   // of create, without ok: the agent has a room of this id
-	created     *roomRef
+	roomExists  bool   // of create, without ok: the agent has a room of this id
+	createdRoom *roomRef
 }
 
-type roomRef struct{ id, kind string }
+type roomRef struct{ rawID, roomType string }
 
 func readState(in *fields) state {
 	s := state{snapshot: snapshot{labels: map[string]string{}}}
-	for in.next() {
+	for in.nextField() {
 		switch in.number {
 		case 1:
 			s.reqID = in.text()
@@ -80,15 +80,15 @@ func (s *snapshot) readField(in *fields) {
 	case 9:
 		s.endpointURL = in.text()
 	case 10:
-		s.addLabel(nested(in, readLabel))
+		s.addLabel(readNested(in, readLabel))
 	case 11:
-		s.capacity = nested(in, readCapacity)
+		s.capacity = readNested(in, readCapacity)
 	case 12:
 		s.autoCreate = in.bool()
 	case 13:
 		s.roomTypes = appendUpTo(maxRoomTypes+1, s.roomTypes, in.text())
 	case 14:
-		s.rooms = appendUpTo(maxRooms+1, s.rooms, nested(in, readRoom))
+		s.rooms = appendUpTo(maxRooms+1, s.rooms, readNested(in, readRoom))
 	case 15:
 		s.status = in.text()
 	}
@@ -110,7 +110,7 @@ func (s *snapshot) addLabel(l roomLabel) {
 type roomLabel struct{ key, value string }
 
 func readLabel(in *fields) (l roomLabel) {
-	for in.next() {
+	for in.nextField() {
 		switch in.number {
 		case 1:
 			l.key = in.text()
@@ -122,7 +122,7 @@ func readLabel(in *fields) (l roomLabel) {
 }
 
 func readCapacity(in *fields) (c capacity) {
-	for in.next() {
+	for in.nextField() {
 		switch in.number {
 		case 1:
 			c.maxConnections = new(in.int32())
@@ -134,48 +134,48 @@ func readCapacity(in *fields) (c capacity) {
 }
 
 func readRoom(in *fields) (r room) {
-	for in.next() {
+	for in.nextField() {
 		switch in.number {
 		case 1:
-			r.id = in.text()
+			r.rawID = in.text()
 		case 2:
-			r.kind = in.text()
+			r.roomType = in.text()
 		case 3:
 			r.connections = in.uint32()
 		case 4:
-			r.local = in.text() == originLocal
+			r.isLocal = in.text() == originLocal
 		}
 	}
 	return r
 }
 
 func readAck(in *fields) (a ack) {
-	for in.next() {
+	for in.nextField() {
 		switch in.number {
 		case 1:
 			a.commandID = in.text()
 		case 2:
-			a.ok = in.bool()
+			a.succeeded = in.bool()
 		case 3:
-			a.failure = in.text()
+			a.failureText = in.text()
 		case 4:
 			a.alreadyGone = in.bool()
 		case 5:
-			a.created = new(nested(in, readRoomRef))
+			a.createdRoom = new(readNested(in, readRoomRef))
 		case 6:
-			a.exists = in.bool()
+			a.roomExists = in.bool()
 		}
 	}
 	return a
 }
 
 func readRoomRef(in *fields) (r roomRef) {
-	for in.next() {
+	for in.nextField() {
 		switch in.number {
 		case 1:
-			r.id = in.text()
+			r.rawID = in.text()
 		case 2:
-			r.kind = in.text()
+			r.roomType = in.text()
 		}
 	}
 	return r

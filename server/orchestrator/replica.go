@@ -43,34 +43,35 @@ const (
 type replica struct {
 	server *Server
 
-	id        uuid.UUID
-	sockets   *ws.Set[string, *socket] // by the agent's id; closed when other replicas may take over the agents' rows
-	lanes     context.Context          // ends when the lanes must stop writing
-	stopLanes context.CancelFunc
-	moments   atomic.Int64
-	readFrom  uint64 // position from which agents are read next
+	id          uuid.UUID
+	sockets     *ws.Set[string, *socket] // by the agent's id; closed when other replicas may take over the agents' rows
+	laneContext context.Context          // ends when the lanes must stop writing
+	stopLanes   context.CancelFunc
+	lastMoment  atomic.Int64
+	readFrom    uint64 // position from which agents are read next
 }
 
 func (s *Server) newReplica(id uuid.UUID) *replica {
 	r := &replica{server: s, id: id, sockets: ws.NewSet[string, *socket]()}
-	r.lanes, r.stopLanes = context.WithCancel(context.Background())
+	r.laneContext, r.stopLanes = context.WithCancel(context.Background())
 	return r
 }
 
-// moment returns a greater value with each call.
-func (r *replica) moment() moment { return moment(r.moments.Add(1)) }
+// nextMoment returns a greater value with each call.
+func (r *replica) nextMoment() moment { return moment(r.lastMoment.Add(1)) }
 
 // serveReplicas begins one id after the other until the server stops. It returns after the last one has ended.
 func (s *Server) serveReplicas(ctx context.Context) {
 	tenure.Series[*replica]{
-		Begin: s.begin, Hold: func(ctx context.Context, r *replica) bool { return r.run(ctx) }, Fence: (*replica).fence,
-		End:   func(ctx context.Context, r *replica) { r.stop(ctx) },
+		Begin: s.beginReplica, Hold: func(ctx context.Context, r *replica) bool { return r.holdLease(ctx) },
+		Fence: (*replica).closeFenced,
+		End:   func(ctx context.Context, r *replica) { r.stopSockets(ctx) },
 		Retry: func() time.Duration { return retryDelay(4) }, Stopping: s.stopping,
-		Report: s.outages.Call("begin").Report,
+		Report: s.outageLog.Call("begin").Report,
 	}.Run(ctx)
 }
 
-func (s *Server) begin(ctx context.Context) (*replica, error) {
+func (s *Server) beginReplica(ctx context.Context) (*replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	id, err := s.options.Store.BeginReplica(ctx, s.options.Region)
@@ -78,14 +79,14 @@ func (s *Server) begin(ctx context.Context) (*replica, error) {
 		return nil, err
 	}
 	r := s.newReplica(id)
-	s.current.Store(r)
+	s.currentReplica.Store(r)
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "replica begins", slog.String("replica", id.String()))
 	return r, nil
 }
 
-// run renews the lease and follows notifications. It returns true when others have ended this id, and false when the
+// holdLease renews the lease and follows notifications. It returns true when others have ended this id, and false when the
 // server stops.
-func (r *replica) run(ctx context.Context) (superseded bool) {
+func (r *replica) holdLease(ctx context.Context) (superseded bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
@@ -94,13 +95,13 @@ func (r *replica) run(ctx context.Context) (superseded bool) {
 	// Not the result of a goroutine: the loops below must end before this returns, and they end by cancel.
 	ended := make(chan struct{})
 	running.Go(func() {
-		if fault.Is(r.lease().Hold(ctx), fault.Superseded) {
+		if fault.Is(r.leaseTerms().Hold(ctx), fault.Superseded) {
 			close(ended)
 		}
 	})
 	// Two loops, so that a command does not wait for a long list of agents.
-	running.Go(func() { r.follow(ctx, "commands", r.sendPending) })
-	running.Go(func() { r.follow(ctx, "agents", r.readAgents) })
+	running.Go(func() { r.followTopic(ctx, "commands", r.sendPending) })
+	running.Go(func() { r.followTopic(ctx, "agents", r.readAgents) })
 	select {
 	case <-ended:
 		return true
@@ -110,20 +111,20 @@ func (r *replica) run(ctx context.Context) (superseded bool) {
 	return false
 }
 
-// lease is renewed each second, or each tenth of the lease if that is shorter.
-func (r *replica) lease() tenure.Lease {
+// leaseTerms is renewed each second, or each tenth of the lease if that is shorter.
+func (r *replica) leaseTerms() tenure.Lease {
 	o := r.server.options
 	return tenure.Lease{
 		Every: min(time.Second, o.Store.Timing().LeaseTTL/10), Timeout: callTimeout,
-		Renew:  func(ctx context.Context) error { return o.Store.RenewReplica(ctx, o.Region, r.id, r.census()) },
+		Renew:  func(ctx context.Context) error { return o.Store.RenewReplica(ctx, o.Region, r.id, r.countAgents()) },
 		IsLost: func(err error) bool { return fault.Is(err, fault.Superseded) },
-		Report: r.server.outages.Call("renew").Report,
+		Report: r.server.outageLog.Call("renew").Report,
 	}
 }
 
-// census counts the agents for the metrics. Among the agents that have missed no poll, it returns the longest time
+// countAgents counts the agents for the metrics. Among the agents that have missed no poll, it returns the longest time
 // since a last reply.
-func (r *replica) census() (silence time.Duration) {
+func (r *replica) countAgents() (silence time.Duration) {
 	now := time.Now()
 	joining, listed, stale := 0, 0, 0
 	for _, s := range r.sockets.Conns() {
@@ -133,29 +134,29 @@ func (r *replica) census() (silence time.Duration) {
 		case c.hasEnded:
 		case !c.hasState:
 			joining++
-		case c.misses >= staleMisses:
+		case c.missedPolls >= staleMisses:
 			stale++
 		default:
 			listed++
-			if c.misses == 0 {
+			if c.missedPolls == 0 {
 				// Of those that have missed one, the lanes record how long they have been silent.
 				silence = max(silence, now.Sub(c.heardAt))
 			}
 		}
 		s.mu.Unlock()
 	}
-	r.server.metrics.count(joining, listed, stale)
+	r.server.metrics.countAgents(joining, listed, stale)
 	return silence
 }
 
-// follow calls read after each notification to this replica, and at least each second.
-func (r *replica) follow(ctx context.Context, name string, read func(context.Context) error) {
+// followTopic calls read after each notification to this replica, and at least each second.
+func (r *replica) followTopic(ctx context.Context, name string, read func(context.Context) error) {
 	notified, stop := r.server.options.Store.Subscribe(db.TopicReplica(r.id), r.server.options.Region)
 	defer stop()
 	follow.Loop{
 		Name: "agent reader", Every: lookEvery, Timeout: callTimeout, Wakes: follow.Wakes{notified},
 		Do: func(ctx context.Context, _ bool) error { return read(ctx) }, Guard: r.server.guard,
-		Report: r.server.outages.Call(name).Report,
+		Report: r.server.outageLog.Call(name).Report,
 	}.Run(ctx)
 }
 
@@ -163,7 +164,7 @@ func (r *replica) follow(ctx context.Context, name string, read func(context.Con
 // been read before the agent's last own write, it is read again.
 func (r *replica) readAgents(ctx context.Context) error {
 	// Before the statement: what the lanes record from here on may be newer than what it reads.
-	at := r.moment()
+	at := r.nextMoment()
 	own, err := r.server.options.Store.OwnAgents(ctx, r.server.options.Region, r.id, r.readFrom)
 	if err != nil {
 		return err
@@ -176,13 +177,13 @@ func (r *replica) readAgents(ctx context.Context) error {
 		switch {
 		case s == nil:
 		case a.HasLeft:
-			s.fenced()
+			s.endFenced()
 		// The position stays, so that the row is read again, after the lane's own write.
 		case !s.rowRead(at, recordOf(a.State)):
-			own.Next = r.readFrom
+			own.NextTx = r.readFrom
 		}
 	}
-	r.readFrom = own.Next
+	r.readFrom = own.NextTx
 	return nil
 }
 
@@ -194,8 +195,8 @@ func (r *replica) fenceOthers(at moment, all []db.OwnAgent) {
 		listed[a.ID] = true
 	}
 	for _, s := range r.sockets.Conns() {
-		if !listed[s.id] && s.joinedBefore(at) {
-			s.fenced()
+		if !listed[s.agentID] && s.joinedBefore(at) {
+			s.endFenced()
 		}
 	}
 }
@@ -214,7 +215,7 @@ func (r *replica) sendPending(ctx context.Context) error {
 		}
 		for _, c := range page {
 			if s := r.sockets.Get(c.AgentID); s != nil {
-				s.command(command{c.ID.String(), string(c.Op), c.RawID, c.RoomType})
+				s.sendCommand(command{c.ID.String(), string(c.Op), c.RawID, c.RoomType})
 			}
 		}
 		if len(page) < pendingPage {
@@ -224,26 +225,28 @@ func (r *replica) sendPending(ctx context.Context) error {
 	}
 }
 
-// fence closes the connections of an id that was ended: it no longer owns its rows.
-func (r *replica) fence() {
+// closeFenced closes the connections of an id that was ended: it no longer owns its rows.
+func (r *replica) closeFenced() {
 	r.server.options.Log.LogAttrs(context.Background(), slog.LevelWarn,
 		"replica was ended by others: its connections are closed", slog.String("replica", r.id.String()))
 	r.sockets.Close()
 	// The database would refuse what they still have to write.
 	r.stopLanes()
 	for _, s := range r.sockets.Conns() {
-		s.fenced()
+		s.endFenced()
 	}
 }
 
-// stop leaves the rows to other replicas, and then closes the sockets, so that the agents reconnect to them.
-func (r *replica) stop(ctx context.Context) {
+// stopSockets leaves the rows to other replicas, and then closes the sockets, so that the agents reconnect to them.
+func (r *replica) stopSockets(ctx context.Context) {
 	r.sockets.Close()
 	// Before the sockets are closed: an agent that joins another replica takes the place of its row here only if this
 	// one has ended.
 	r.endReplica(ctx)
-	ws.CloseEvenly(r.lanes, closeSpread, r.sockets.Conns(), func(s *socket) {
-		s.handle(func(c *conversation) effects { return c.finish(closeInvalid, reasonStopped, "the replica stops") })
+	ws.CloseEvenly(r.laneContext, closeSpread, r.sockets.Conns(), func(s *socket) {
+		s.handleEvent(func(c *conversation) effects {
+			return c.endConnection(closeInvalid, reasonStopped, "the replica stops")
+		})
 	})
 	late := time.AfterFunc(laneGrace, r.stopLanes)
 	defer late.Stop()

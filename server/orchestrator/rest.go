@@ -38,9 +38,9 @@ type RESTOptions struct {
 	Lookup    Lookup
 	Commander Commander
 	// [roster.Events.Stream]; it limits the number of streams
-	Follow func(ctx context.Context, lastEventID string) (Follower, error)
+	FollowEvents func(ctx context.Context, lastEventID string) (Follower, error)
 	// nil result: this replica is ready for traffic
-	Ready func(ctx context.Context) error
+	CheckReady func(ctx context.Context) error
 
 	AdminKeys   []string
 	NoAPI       bool     // serve only the probes
@@ -83,9 +83,9 @@ func NewREST(o RESTOptions) (*REST, error) {
 	o = o.withDefaults()
 	s := &REST{options: o, streamTimeout: 10 * time.Second}
 	engine, err := rest.New(rest.Options{
-		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, Errors: writeError,
-		Listener:    fault.ListenerOrchestrator,
-		QuietRoutes: slices.Concat(probes, apiRoutes), UntracedRoutes: probes,
+		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, ErrorWriter: writeError,
+		ListenerName: fault.ListenerOrchestrator,
+		QuietRoutes:  slices.Concat(probes, apiRoutes), UntracedRoutes: probes,
 	})
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func NewREST(o RESTOptions) (*REST, error) {
 	engine.HandleMethodNotAllowed = false
 	// Room ids are compared in the form in which they are sent.
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
-	engine.Use(o.deadline, requireID)
+	engine.Use(o.limitAnswer, requireID)
 	if len(o.CORSOrigins) > 0 {
 		engine.Use(crossOrigin(o.CORSOrigins))
 	}
@@ -144,32 +144,34 @@ func (s *REST) mountAPI(engine *gin.Engine) {
 	failures := rest.NewLimiter(authFailures)
 	gate := rest.NewGate(maxCalls, s.options.Metrics, s.options.Log)
 	// One limiter for all groups: a wrong key counts once, whatever it was tried on.
-	key, here := rest.Keys(s.options.AdminKeys, "", failures), rest.Here(s.options.Region, s.options.CheckHere)
+	key, here := rest.RequireKey(s.options.AdminKeys, "", failures), rest.RequireHere(s.options.Region,
+		s.options.CheckHere)
 
-	reads := engine.Group("/v1", gate.RefuseWhenFull, key, here, gate.Enter, rest.Deadline(s.options.ReadTimeout))
-	get(reads, "/stats", rest.Handle(http.StatusOK, s.stats))
-	get(reads, "/instances", rest.Handle(http.StatusOK, s.instances))
-	get(reads, "/instances/:id", rest.Handle(http.StatusOK, s.instance))
-	get(reads, "/instances/:id/rooms", rest.Handle(http.StatusOK, s.roomsOfInstance))
-	get(reads, "/rooms", rest.Handle(http.StatusOK, s.rooms))
-	get(reads, "/rooms/:id", rest.Handle(http.StatusOK, s.room))
+	reads := engine.Group("/v1", gate.RefuseWhenFull, key, here, gate.Enter, rest.SetDeadline(s.options.ReadTimeout))
+	mountGet(reads, "/stats", rest.Handle(http.StatusOK, s.showStats))
+	mountGet(reads, "/instances", rest.Handle(http.StatusOK, s.listInstances))
+	mountGet(reads, "/instances/:id", rest.Handle(http.StatusOK, s.showInstance))
+	mountGet(reads, "/instances/:id/rooms", rest.Handle(http.StatusOK, s.listRoomsOfInstance))
+	mountGet(reads, "/rooms", rest.Handle(http.StatusOK, s.listRooms))
+	mountGet(reads, "/rooms/:id", rest.Handle(http.StatusOK, s.showRoom))
 
 	// Behind the key, because the line names the caller; before the region, because a refusal is an outcome as well.
-	changes := engine.Group("/v1", gate.RefuseWhenFull, key, s.audit, here)
+	changes := engine.Group("/v1", gate.RefuseWhenFull, key, s.auditChange, here)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)
 	// The body is read before the call counts as one under way: a slow sender holds a place among bodies, not among
 	// calls.
 	changes.POST("/rooms", bodies.Read, gate.Enter, rest.Handle(http.StatusCreated, s.createRoom))
 	changes.DELETE("/rooms/:id", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.destroyRoom))
-	changes.POST("/instances/:id/drain", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.drain))
-	changes.POST("/instances/:id/undrain", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.undrain))
+	changes.POST("/instances/:id/drain", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.drainInstance))
+	changes.POST("/instances/:id/undrain", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.undrainInstance))
 
 	query := ""
 	if s.options.QueryKey {
 		query = "key"
 	}
 	// Without the gate: streams last, and have a limit of their own.
-	get(engine.Group("/v1", rest.Keys(s.options.AdminKeys, query, failures), here), "/events", s.events)
+	mountGet(engine.Group("/v1", rest.RequireKey(s.options.AdminKeys, query, failures), here), "/events",
+		s.streamEvents)
 }
 
 // requireID answers paths such as /v1/instances//rooms, which gin matches to a route, as unknown routes.
@@ -179,14 +181,14 @@ func requireID(c *gin.Context) {
 	}
 }
 
-// get mounts a route that answers GET and HEAD.
-func get(r gin.IRouter, path string, handler gin.HandlerFunc) {
+// mountGet mounts a route that answers GET and HEAD.
+func mountGet(r gin.IRouter, path string, handler gin.HandlerFunc) {
 	r.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
 }
 
-// deadline limits the time in which a caller must read the answer. It replaces the deadline of the connection's
+// limitAnswer limits the time in which a caller must read the answer. It replaces the deadline of the connection's
 // previous request.
-func (o RESTOptions) deadline(c *gin.Context) {
+func (o RESTOptions) limitAnswer(c *gin.Context) {
 	// an error means that the connection has no deadlines, in tests
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(o.CommandTimeout + answerTime))
 }

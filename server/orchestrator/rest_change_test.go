@@ -39,25 +39,25 @@ func TestBodiesThatAreAccepted(t *testing.T) {
 		"empty placement":              {`{"type":"match","placement":{}}`, db.NewRoom{Type: "match"}},
 		"pins": {
 			`{"type":"match","placement":{"instanceId":"a","processUid":"p","force":true}}`,
-			db.NewRoom{Type: "match", InstanceID: new("a"), ProcessUID: new("p"), Force: true},
+			db.NewRoom{Type: "match", InstanceID: new("a"), ProcessUID: new("p"), IsForced: true},
 		},
-		"strategy": {`{"type":"match","placement":{"strategy":"most-loaded"}}`, db.NewRoom{Type: "match", Strategy: "most-loaded"}},
-		"labels":   {`{"type":"match","placement":{"labels":{"region":"eu","":""}}}`, db.NewRoom{Type: "match", Labels: map[string]string{"region": "eu", "": ""}}},
+		"strategy": {`{"type":"match","placement":{"strategy":"most-loaded"}}`, db.NewRoom{Type: "match", SpreadStrategy: "most-loaded"}},
+		"labels":   {`{"type":"match","placement":{"labels":{"region":"eu","":""}}}`, db.NewRoom{Type: "match", RequiredLabels: map[string]string{"region": "eu", "": ""}}},
 		"null in placement": {
 			`{"type":"match","placement":{"instanceId":null,"processUid":null,"strategy":null,"labels":null,"force":null}}`, db.NewRoom{Type: "match"},
 		},
 		"empty pins":                     {`{"type":"match","placement":{"instanceId":"","processUid":""}}`, db.NewRoom{Type: "match"}},
 		"stray type in placement":        {`{"type":"match","placement":{"type":5}}`, db.NewRoom{Type: "match"}},
-		"force by truthiness: 1":         {`{"type":"match","placement":{"force":1}}`, db.NewRoom{Type: "match", Force: true}},
-		"force by truthiness: \"false\"": {`{"type":"match","placement":{"force":"false"}}`, db.NewRoom{Type: "match", Force: true}},
-		"force by truthiness: {}":        {`{"type":"match","placement":{"force":{}}}`, db.NewRoom{Type: "match", Force: true}},
+		"force by truthiness: 1":         {`{"type":"match","placement":{"force":1}}`, db.NewRoom{Type: "match", IsForced: true}},
+		"force by truthiness: \"false\"": {`{"type":"match","placement":{"force":"false"}}`, db.NewRoom{Type: "match", IsForced: true}},
+		"force by truthiness: {}":        {`{"type":"match","placement":{"force":{}}}`, db.NewRoom{Type: "match", IsForced: true}},
 		"force by truthiness: 0":         {`{"type":"match","placement":{"force":0}}`, db.NewRoom{Type: "match"}},
 		"force by truthiness: -0":        {`{"type":"match","placement":{"force":-0.0}}`, db.NewRoom{Type: "match"}},
 		"force by truthiness: \"\"":      {`{"type":"match","placement":{"force":""}}`, db.NewRoom{Type: "match"}},
 		"a label that is no string": {
-			`{"type":"match","placement":{"labels":{"tier":1}}}`, db.NewRoom{Type: "match", Labels: map[string]string{"tier": ""}, NoMatch: true},
+			`{"type":"match","placement":{"labels":{"tier":1}}}`, db.NewRoom{Type: "match", RequiredLabels: map[string]string{"tier": ""}, NoMatch: true},
 		},
-		"a label that is null":    {`{"type":"match","placement":{"labels":{"tier":null}}}`, db.NewRoom{Type: "match", Labels: map[string]string{"tier": ""}, NoMatch: true}},
+		"a label that is null":    {`{"type":"match","placement":{"labels":{"tier":null}}}`, db.NewRoom{Type: "match", RequiredLabels: map[string]string{"tier": ""}, NoMatch: true}},
 		"__proto__ as a value":    {`{"type":"__proto__"}`, db.NewRoom{Type: "__proto__"}},
 		"a type that nobody has":  {`{"type":"` + strings.Repeat("t", long) + `"}`, db.NewRoom{Type: strings.Repeat("t", long)}},
 		"an id that db judges":    {`{"type":"match","roomId":"a/b"}`, db.NewRoom{Type: "match", RoomID: "a/b"}},
@@ -66,14 +66,14 @@ func TestBodiesThatAreAccepted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := duelFleet()
-			f.answer = db.CommandAnswer{State: db.CommandDone, Room: f.agents[0].Rooms[1]}
+			f.answer = db.CommandAnswer{FinalState: db.CommandDone, CreatedRoom: f.agents[0].Rooms[1]}
 			b := newRig(t, f)
 			w := b.create(tc.body)
 			require.Equal(t, http.StatusCreated, w.Code, w.Body.String())
 			require.Len(t, b.created, 1)
 			tc.want.Actor = rest.Fingerprint(adminKey)
-			if tc.want.Labels == nil && len(b.created[0].Labels) == 0 {
-				b.created[0].Labels = nil
+			if tc.want.RequiredLabels == nil && len(b.created[0].RequiredLabels) == 0 {
+				b.created[0].RequiredLabels = nil
 			}
 			require.Equal(t, tc.want, b.created[0])
 		})
@@ -115,7 +115,8 @@ func TestBodiesAreJudgedAfterTheKey(t *testing.T) {
 	rejected(t, b.create(large), 413, "PAYLOAD_TOO_LARGE")
 	rejected(t, b.create(deep), 413, "PAYLOAD_TOO_LARGE")
 	rejected(t, b.create(large, "Authorization", "Bearer wrong"), 401, "UNAUTHORIZED")
-	for _, contentType := range []string{"application/x-www-form-urlencoded", "text/plain", "application/json; charset=latin1", "nonsense;;"} {
+	for _, contentType := range []string{"application/x-www-form-urlencoded", "text/plain",
+		"application/json; charset=latin1", "nonsense;;"} {
 		rejected(t, b.create(`{"type":"a"}`, "Content-Type", contentType), 415, "VALIDATION")
 		rejected(t, b.create(`{"type":"a"}`, "Content-Type", contentType, "Authorization", ""), 401, "UNAUTHORIZED")
 	}
@@ -132,7 +133,7 @@ func TestBodiesAreJudgedAfterTheKey(t *testing.T) {
 func TestBodiesOfOtherChangesAreIgnored(t *testing.T) {
 	t.Parallel()
 	f := duelFleet()
-	f.answer.State = db.CommandDone
+	f.answer.FinalState = db.CommandDone
 	b := newRig(t, f)
 	for _, body := range []string{"", "{", strings.Repeat("x", 100_000)} {
 		for _, contentType := range []string{"", "application/json", "text/plain"} {
@@ -145,14 +146,16 @@ func TestBodiesOfOtherChangesAreIgnored(t *testing.T) {
 func TestCommandsAreNamedAndKept(t *testing.T) {
 	t.Parallel()
 	f := duelFleet()
-	f.answer.State = db.CommandDone
+	f.answer.FinalState = db.CommandDone
 	b := newRig(t, f)
-	for _, target := range []string{"drain", "drain?keep=true", "drain?keep=1", "drain?keep=", "undrain", "undrain?keep=true"} {
+	for _, target := range []string{"drain", "drain?keep=true", "drain?keep=1", "drain?keep=", "undrain",
+		"undrain?keep=true"} {
 		require.Equal(t, 200, b.call("POST", "/v1/instances/a/"+target, "").Code)
 	}
 	by := rest.Fingerprint(adminKey)
 	require.Equal(t, []string{
-		"drain a by " + by, "drain a for good by " + by, "drain a by " + by, "drain a by " + by, "undrain a by " + by, "undrain a by " + by,
+		"drain a by " + by, "drain a for good by " + by, "drain a by " + by, "drain a by " + by, "undrain a by " + by,
+		"undrain a by " + by,
 	}, b.commands)
 }
 
@@ -189,7 +192,7 @@ func TestOutcomesOfCommands(t *testing.T) {
 		{"", errors.New("secret"), 500, "INTERNAL"},
 	} {
 		f := duelFleet()
-		f.answer, f.err = db.CommandAnswer{State: tc.state}, tc.err
+		f.answer, f.err = db.CommandAnswer{FinalState: tc.state}, tc.err
 		b := newRig(t, f)
 		rejected(t, b.create(`{"type":"match"}`), tc.status, tc.cause)
 		rejected(t, b.call("DELETE", "/v1/rooms/a", ""), tc.status, tc.cause)

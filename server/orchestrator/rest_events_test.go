@@ -31,7 +31,7 @@ type holding struct {
 func (h holding) Destroy(context.Context, string, string) (db.CommandAnswer, error) {
 	h.entered <- struct{}{}
 	<-h.leave
-	return db.CommandAnswer{State: db.CommandDone}, nil
+	return db.CommandAnswer{FinalState: db.CommandDone}, nil
 }
 
 // feed gives each stream the same first events, and then the events of a channel.
@@ -65,13 +65,14 @@ func (f *feed) Next(ctx context.Context) ([]roster.Event, error) {
 
 func (f *feed) Close() { f.closed <- struct{}{} }
 
-func (f *feed) option(o *RESTOptions) { o.Follow = f.follow }
+func (f *feed) option(o *RESTOptions) { o.FollowEvents = f.follow }
 
 func TestEventsToTheByte(t *testing.T) {
 	t.Parallel()
 	f := newFeed()
 	b := newRig(t, duelFleet(), f.option)
-	f.events <- []roster.Event{{ID: "7.x.0", Type: "instance:join", Data: []byte(eu0JSON)}, {ID: "7.x.1", Type: "room:create", Data: []byte(matchJSON)}}
+	f.events <- []roster.Event{{ID: "7.x.0", Type: "instance:join", Data: []byte(eu0JSON)},
+		{ID: "7.x.1", Type: "room:create", Data: []byte(matchJSON)}}
 	f.events <- []roster.Event{{Type: "sync", Data: []byte(`{"instances":1}`)}}
 	close(f.events)
 	w := b.get("/v1/events", "Last-Event-ID", "6.x.3")
@@ -81,8 +82,9 @@ func TestEventsToTheByte(t *testing.T) {
 		"event: room:create\ndata: "+matchJSON+"\nid: 7.x.1\n\n"+
 		"event: sync\ndata: {\"instances\":1}\n\n", w.Body.String())
 	require.Equal(t, http.Header{
-		"Content-Type": {"text/event-stream; charset=utf-8"}, "Cache-Control": {"no-cache, no-transform"}, "X-Accel-Buffering": {"no"},
-		"X-Request-Id": w.Header()["X-Request-Id"],
+		"Content-Type": {"text/event-stream; charset=utf-8"}, "Cache-Control": {"no-cache, no-transform"},
+		"X-Accel-Buffering": {"no"},
+		"X-Request-Id":      w.Header()["X-Request-Id"],
 	}, w.Header())
 	require.Equal(t, "6.x.3", <-f.after)
 	<-f.closed
@@ -163,7 +165,8 @@ func TestPings(t *testing.T) {
 		f.events <- []roster.Event{{Type: "sync", Data: []byte(`{}`)}}
 		<-time.After(2 * time.Second)
 		synctest.Wait()
-		require.Equal(t, ": connected\n\nevent: sync\ndata: {}\n\n: ping\n\n", w.body(), "every 15 seconds, also between events")
+		require.Equal(t, ": connected\n\nevent: sync\ndata: {}\n\n: ping\n\n", w.body(),
+			"every 15 seconds, also between events")
 		<-time.After(30 * time.Second)
 		synctest.Wait()
 		require.Equal(t, 3, strings.Count(w.body(), ": ping\n\n"))

@@ -22,7 +22,7 @@ func FuzzCreateBody(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	world := duelFleet()
-	world.answer = db.CommandAnswer{State: db.CommandDoneLate, Room: world.agents[0].Rooms[1]}
+	world.answer = db.CommandAnswer{FinalState: db.CommandDoneLate, CreatedRoom: world.agents[0].Rooms[1]}
 	b := newRig(f, world)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		b.created = nil
@@ -47,14 +47,14 @@ func FuzzCreateBody(f *testing.F) {
 // storable requires texts that Postgres can store unchanged.
 func storable(t *testing.T, r *db.NewRoom) {
 	require.NotEmpty(t, r.Type)
-	texts := []string{r.Type, r.RoomID, r.Strategy}
+	texts := []string{r.Type, r.RoomID, r.SpreadStrategy}
 	for _, pin := range []*string{r.InstanceID, r.ProcessUID} {
 		if pin != nil {
 			require.NotEmpty(t, *pin)
 			texts = append(texts, *pin)
 		}
 	}
-	for key, value := range r.Labels {
+	for key, value := range r.RequiredLabels {
 		texts = append(texts, key, value)
 	}
 	for _, text := range texts {
@@ -64,7 +64,8 @@ func storable(t *testing.T, r *db.NewRoom) {
 
 // FuzzPath checks that every path gets a JSON answer in the format of the protocol.
 func FuzzPath(f *testing.F) {
-	for _, path := range []string{"/v1/rooms/a%2fb", "/v1/rooms/..", "//", "/v1/rooms?limit=1&after=x&label=a:b", "/v1/instances//rooms", "/%00", "/v1/stats?;", "*"} {
+	for _, path := range []string{"/v1/rooms/a%2fb", "/v1/rooms/..", "//", "/v1/rooms?limit=1&after=x&label=a:b",
+		"/v1/instances//rooms", "/%00", "/v1/stats?;", "*"} {
 		f.Add(path)
 	}
 	b := newRig(f, duelFleet())

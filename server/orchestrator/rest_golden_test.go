@@ -66,13 +66,14 @@ func TestAnswersToTheByte(t *testing.T) {
 		t.Run(tc.method+" "+tc.target, func(t *testing.T) {
 			t.Parallel()
 			f := duelFleet()
-			f.answer = db.CommandAnswer{State: db.CommandDone, Room: f.agents[0].Rooms[1]}
+			f.answer = db.CommandAnswer{FinalState: db.CommandDone, CreatedRoom: f.agents[0].Rooms[1]}
 			b := newRig(t, f)
 			w := b.call(tc.method, tc.target, tc.body)
 			require.Equal(t, tc.want, w.Body.String())
 			require.Equal(t, tc.status, w.Code)
 			headers := http.Header{
-				"Content-Type": {"application/json; charset=utf-8"}, "Content-Length": w.Header()["Content-Length"], "X-Request-Id": w.Header()["X-Request-Id"],
+				"Content-Type": {"application/json; charset=utf-8"}, "Content-Length": w.Header()["Content-Length"],
+				"X-Request-Id": w.Header()["X-Request-Id"],
 			}
 			if tc.tagged {
 				headers["Etag"] = []string{`W/"` + fleetHash + `"`}
@@ -96,10 +97,14 @@ func TestUnknownRoutes(t *testing.T) {
 	b := newRig(t, duelFleet())
 	for range 20 { // more failures than one address may have
 		for _, route := range [][2]string{
-			{"GET", "/"}, {"GET", "/v1"}, {"GET", "/v1/stats/"}, {"GET", "/v1/rooms/"}, {"GET", "/v1/rooms/a/"}, {"GET", "/v1/instances//rooms"},
-			{"GET", "/v1/instances/a/rooms/"}, {"GET", "//v1/stats"}, {"GET", "/V1/stats"}, {"GET", "/v1/rooms/a/b"}, {"GET", "/v1%2Fstats"},
-			{"PUT", "/v1/rooms"}, {"DELETE", "/v1/rooms"}, {"POST", "/v1/rooms/a"}, {"PATCH", "/v1/rooms/a"}, {"POST", "/v1/stats"},
-			{"GET", "/v1/instances/a/drain"}, {"OPTIONS", "/v1/stats"}, {"BREW", "/v1/stats"}, {"POST", "/v1/events"}, {"POST", "/healthz"},
+			{"GET", "/"}, {"GET", "/v1"}, {"GET", "/v1/stats/"}, {"GET", "/v1/rooms/"}, {"GET", "/v1/rooms/a/"},
+			{"GET", "/v1/instances//rooms"},
+			{"GET", "/v1/instances/a/rooms/"}, {"GET", "//v1/stats"}, {"GET", "/V1/stats"}, {"GET", "/v1/rooms/a/b"},
+			{"GET", "/v1%2Fstats"},
+			{"PUT", "/v1/rooms"}, {"DELETE", "/v1/rooms"}, {"POST", "/v1/rooms/a"}, {"PATCH", "/v1/rooms/a"},
+			{"POST", "/v1/stats"},
+			{"GET", "/v1/instances/a/drain"}, {"OPTIONS", "/v1/stats"}, {"BREW", "/v1/stats"}, {"POST", "/v1/events"},
+			{"POST", "/healthz"},
 		} {
 			w := b.call(route[0], route[1], "", "Authorization", "")
 			require.Equal(t, 404, w.Code, "%v", route)
@@ -114,7 +119,8 @@ func TestUnknownRoutes(t *testing.T) {
 func TestIDsAreComparedAsTheyAreSent(t *testing.T) {
 	t.Parallel()
 	b := newRig(t, duelFleet())
-	for _, id := range []string{"match%2D42", "lobby%20%231%2f%C3%BC", "lobby%20%231/%C3%BC", "%00", "..", "%2e%2e", "a%2Fb", "match-42%00", "match-42;x"} {
+	for _, id := range []string{"match%2D42", "lobby%20%231%2f%C3%BC", "lobby%20%231/%C3%BC", "%00", "..", "%2e%2e",
+		"a%2Fb", "match-42%00", "match-42;x"} {
 		w := b.get("/v1/rooms/" + id)
 		require.Equal(t, 404, w.Code, id)
 	}
@@ -122,7 +128,7 @@ func TestIDsAreComparedAsTheyAreSent(t *testing.T) {
 	rejected(t, b.get("/v1/rooms/.."), 404, "ROOM_NOT_FOUND")
 	rejected(t, b.get("/v1/instances/.."), 404, "INSTANCE_NOT_FOUND")
 	rejected(t, b.get("/v1/instances/562cfc2cbeef8cf%34/rooms"), 404, "INSTANCE_NOT_FOUND")
-	b.answer.State = db.CommandDone
+	b.answer.FinalState = db.CommandDone
 	b.call(http.MethodDelete, "/v1/rooms/lobby%20%231%2F%C3%BC", "")
 	require.Contains(t, b.commands[0], "destroy lobby%20%231%2F%C3%BC by key#")
 }

@@ -17,8 +17,10 @@ import (
 )
 
 var everyRoute = [][2]string{
-	{"GET", "/v1/stats"}, {"HEAD", "/v1/stats"}, {"GET", "/v1/instances"}, {"GET", "/v1/instances/a"}, {"GET", "/v1/instances/a/rooms"},
-	{"POST", "/v1/instances/a/drain"}, {"POST", "/v1/instances/a/undrain"}, {"GET", "/v1/rooms"}, {"GET", "/v1/rooms/a"}, {"POST", "/v1/rooms"},
+	{"GET", "/v1/stats"}, {"HEAD", "/v1/stats"}, {"GET", "/v1/instances"}, {"GET", "/v1/instances/a"},
+	{"GET", "/v1/instances/a/rooms"},
+	{"POST", "/v1/instances/a/drain"}, {"POST", "/v1/instances/a/undrain"}, {"GET", "/v1/rooms"},
+	{"GET", "/v1/rooms/a"}, {"POST", "/v1/rooms"},
 	{"DELETE", "/v1/rooms/a"}, {"GET", "/v1/events"}, {"HEAD", "/v1/events"},
 }
 
@@ -26,7 +28,8 @@ var everyRoute = [][2]string{
 func TestEveryRouteNeedsAnAdminKey(t *testing.T) {
 	t.Parallel()
 	for name, header := range map[string]string{
-		"none": "", "wrong": "Bearer " + adminKey + "x", "an agent's": "Bearer " + gameKey, "other scheme": "Basic " + adminKey, "no scheme": adminKey, "empty": "Bearer ",
+		"none": "", "wrong": "Bearer " + adminKey + "x", "an agent's": "Bearer " + gameKey,
+		"other scheme": "Basic " + adminKey, "no scheme": adminKey, "empty": "Bearer ",
 	} {
 		b := newRig(t, duelFleet())
 		for i, route := range everyRoute {
@@ -43,7 +46,8 @@ func TestEveryRouteNeedsAnAdminKey(t *testing.T) {
 		require.Empty(t, b.created)
 		require.NotContains(t, b.log.String(), adminKey)
 		require.NotContains(t, b.log.String(), gameKey)
-		require.Equal(t, len(everyRoute), strings.Count(b.log.String(), "client=192.0.2."), "each failure is logged with its address")
+		require.Equal(t, len(everyRoute), strings.Count(b.log.String(), "client=192.0.2."),
+			"each failure is logged with its address")
 		require.Contains(t, b.log.String(), "route=/v1/rooms/:id")
 	}
 }
@@ -51,7 +55,8 @@ func TestEveryRouteNeedsAnAdminKey(t *testing.T) {
 func TestKeysInEitherCase(t *testing.T) {
 	t.Parallel()
 	b := newRig(t, duelFleet())
-	for _, header := range []string{"Bearer " + adminKey, "bearer   " + adminKey, "BEARER a-second-admin-key-of-32-chars-0", "beaRER  " + adminKey + " "} {
+	for _, header := range []string{"Bearer " + adminKey, "bearer   " + adminKey,
+		"BEARER a-second-admin-key-of-32-chars-0", "beaRER  " + adminKey + " "} {
 		require.Equal(t, 200, b.get("/v1/stats", "Authorization", header).Code, header)
 	}
 	require.Equal(t, 401, b.get("/v1/stats?key="+adminKey, "Authorization", "").Code)
@@ -105,7 +110,7 @@ func TestThrottleGivesATokenBackEverySixSeconds(t *testing.T) {
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	f := duelFleet()
-	f.answer.State = db.CommandDone
+	f.answer.FinalState = db.CommandDone
 	b := newRig(t, f, func(o *RESTOptions) { o.TrustedProxies = []string{"0.0.0.0/0", "::/0"} })
 	b.create(`{"type":"match"}`, "X-Forwarded-For", "203.0.113.9, 10.0.0.1")
 	b.create(`{`)
@@ -136,7 +141,7 @@ func TestAudit(t *testing.T) {
 func TestForwardedForCountsFromTrustedProxies(t *testing.T) {
 	t.Parallel()
 	f := duelFleet()
-	f.answer.State = db.CommandDone
+	f.answer.FinalState = db.CommandDone
 	b := newRig(t, f)
 	b.call("DELETE", "/v1/rooms/a", "", "X-Forwarded-For", "203.0.113.9")
 	require.Contains(t, b.log.String(), "ip=192.0.2.1 ")
@@ -147,7 +152,8 @@ func TestForwardedForCountsFromTrustedProxies(t *testing.T) {
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 	const page, other = "https://ops.example", "https://evil.example"
-	preflight := []string{"Authorization", "", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,x-anything", "Origin"}
+	preflight := []string{"Authorization", "", "Access-Control-Request-Method", "POST",
+		"Access-Control-Request-Headers", "authorization,x-anything", "Origin"}
 	off := newRig(t, duelFleet())
 	w := off.get("/v1/stats", "Origin", page)
 	require.Equal(t, 200, w.Code)
@@ -155,8 +161,12 @@ func TestCrossOrigin(t *testing.T) {
 	require.Empty(t, w.Header()["Vary"])
 	rejected(t, off.call(http.MethodOptions, "/v1/rooms", "", append(preflight, page)...), 404, "NOT_FOUND")
 
-	on := newRig(t, duelFleet(), func(o *RESTOptions) { o.CORSOrigins = []string{"https://Ops.example", "http://localhost:3000"} })
-	for path, headers := range map[string][]string{"/v1/stats": nil, "/v1/nothing": nil, "/v1/rooms/x": nil, "/v1/instances": {"Authorization", ""}, "/v1/events": {"X", "y"}} {
+	on := newRig(t, duelFleet(), func(o *RESTOptions) {
+		o.CORSOrigins = []string{"https://Ops.example",
+			"http://localhost:3000"}
+	})
+	for path, headers := range map[string][]string{"/v1/stats": nil, "/v1/nothing": nil, "/v1/rooms/x": nil,
+		"/v1/instances": {"Authorization", ""}, "/v1/events": {"X", "y"}} {
 		w = on.get(path, append(headers, "Origin", page)...)
 		require.Equal(t, page, w.Header().Get("Access-Control-Allow-Origin"), path)
 		require.Equal(t, []string{"Origin"}, w.Header()["Vary"])
@@ -214,5 +224,6 @@ func TestPanicsAreAnsweredInTheProtocol(t *testing.T) {
 
 	b = newRig(t, duelFleet(), func(o *RESTOptions) { o.Commander = nil })
 	rejected(t, b.call(http.MethodDelete, "/v1/rooms/a", ""), 500, "INTERNAL")
-	require.Contains(t, b.log.String(), "audit route=DELETE /v1/rooms/a key="+rest.Fingerprint(adminKey)+" ip=192.0.2.1 outcome=500")
+	require.Contains(t, b.log.String(), "audit route=DELETE /v1/rooms/a key="+rest.Fingerprint(adminKey)+
+		" ip=192.0.2.1 outcome=500")
 }

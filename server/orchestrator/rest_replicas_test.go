@@ -37,12 +37,14 @@ func newReplica(t testing.TB, url string, maxStreams int) *apiReplica {
 	copied := must.Get(roster.New(store, "global", roster.Config{}))(t)
 	events := must.Get(roster.NewEvents(store, copied, maxStreams, roster.Config{}))(t)
 	caller := commands.New(store, "global", commands.Options{
-		Replica: func() uuid.UUID { return r.id }, Timeout: patience, WaitFor: func(ctx context.Context, tx uint64) { _ = copied.WaitFor(ctx, tx) },
+		Replica: func() uuid.UUID { return r.id }, Timeout: patience,
+		WaitFor: func(ctx context.Context, tx uint64) { _ = copied.WaitFor(ctx, tx) },
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	face := must.Get(NewREST(RESTOptions{
-		Region: "global", Roster: copied, Lookup: store, Commander: caller, AdminKeys: []string{adminKey}, Ready: func(context.Context) error { return nil }, Stopping: ctx,
-		Follow: func(ctx context.Context, lastEventID string) (Follower, error) {
+		Region: "global", Roster: copied, Lookup: store, Commander: caller, AdminKeys: []string{adminKey},
+		CheckReady: func(context.Context) error { return nil }, Stopping: ctx,
+		FollowEvents: func(ctx context.Context, lastEventID string) (Follower, error) {
 			stream, err := events.Stream(ctx, lastEventID)
 			if err != nil {
 				return nil, err
@@ -67,10 +69,11 @@ func newReplica(t testing.TB, url string, maxStreams int) *apiReplica {
 // host joins an agent that is connected to this replica, and acks its commands.
 func (r *apiReplica) host(t *testing.T, id, name string) {
 	t.Helper()
-	ref := db.AgentRef{Region: "global", ID: id, Replica: r.id}
+	ref := db.AgentRef{Region: "global", ID: id, ReplicaID: r.id}
 	must.Get(r.store.JoinAgent(t.Context(), db.AgentJoin{
-		Ref: ref, Key: "key#00000000", Hash: "h", Seq: 1, Content: db.AgentContent{
-			Name: name, ProcessUID: "p_" + id, AgentVersion: "8.0.0", ProtocolVersion: 3, EndpointURL: "wss://" + name + ".example", RoomTypes: []string{"match"},
+		Ref: ref, KeyFingerprint: "key#00000000", StateHash: "h", ReplySeq: 1, Content: db.AgentContent{
+			Name: name, ProcessUID: "p_" + id, AgentVersion: "8.0.0", ProtocolVersion: 3,
+			EndpointURL: "wss://" + name + ".example", RoomTypes: []string{"match"},
 			Labels: map[string]string{"region": "eu"}, AutoCreate: true, Status: statusActive,
 		},
 	}))(t)
@@ -85,7 +88,8 @@ func (r *apiReplica) host(t *testing.T, id, name string) {
 			}
 			pending, _ := r.store.PendingCommands(t.Context(), "global", r.id, uuid.Nil)
 			for _, c := range pending {
-				_, _ = r.store.AcknowledgeCommand(t.Context(), db.CommandAck{Ref: ref, CommandID: c.ID, OK: true, RoomType: c.RoomType, RawID: c.RawID})
+				_, _ = r.store.AcknowledgeCommand(t.Context(),
+					db.CommandAck{AgentRef: ref, CommandID: c.ID, IsOK: true, RoomType: c.RoomType, RawID: c.RawID})
 			}
 		}
 	}()
@@ -145,7 +149,8 @@ func TestACallReachesAnAgentOfAnotherReplica(t *testing.T) {
 	kind, created := nextEvent(t, onB)
 	require.Equal(t, roster.RoomCreated, kind)
 
-	require.Eventually(t, func() bool { return sameTag(t, a, b) }, patience, 10*time.Millisecond, "the entity tags of replicas become equal")
+	require.Eventually(t, func() bool { return sameTag(t, a, b) }, patience, 10*time.Millisecond,
+		"the entity tags of replicas become equal")
 
 	status, _, _ = a.call(t, http.MethodPost, "/v1/instances/562cfc2cbeef8cf4/drain", "")
 	require.Equal(t, http.StatusOK, status)
@@ -207,7 +212,8 @@ func (r *apiReplica) opens(t *testing.T) bool {
 
 func (r *apiReplica) begin(ctx context.Context, t *testing.T, after string) (status int, events <-chan webtest.Event) {
 	t.Helper()
-	request := webtest.Request(t, http.MethodGet, r.URL+"/v1/events", nil, "Authorization", "Bearer "+adminKey, "Last-Event-ID", after)
+	request := webtest.Request(t, http.MethodGet, r.URL+"/v1/events", nil, "Authorization", "Bearer "+adminKey,
+		"Last-Event-ID", after)
 	a, events := webtest.Events(t, r.Client(), request.WithContext(ctx))
 	return a.Status, events
 }
@@ -215,7 +221,8 @@ func (r *apiReplica) begin(ctx context.Context, t *testing.T, after string) (sta
 // FuzzLastEventID checks that a stream begins with any header value: after that event, at the present, or with a
 // resync.
 func FuzzLastEventID(f *testing.F) {
-	for _, id := range []string{"", "x", "7.0190b5a0-0000-7000-8000-000000000001.0", "18446744073709551615.0190b5a0-0000-7000-8000-000000000001.9", "-1..", "7.x.0"} {
+	for _, id := range []string{"", "x", "7.0190b5a0-0000-7000-8000-000000000001.0",
+		"18446744073709551615.0190b5a0-0000-7000-8000-000000000001.9", "-1..", "7.x.0"} {
 		f.Add(id)
 	}
 	r := newReplica(f, dbtest.New(f), 10_000)

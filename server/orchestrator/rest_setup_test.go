@@ -44,19 +44,25 @@ type fleet struct {
 func duelFleet() *fleet {
 	two, sixtyFour := int32(2000), int32(64)
 	rooms := []db.RoomInfo{
-		{ID: "lobby%20%231%2F%C3%BC", Type: "lobby", Connections: 3, InstanceID: "562cfc2cbeef8cf4", EndpointURL: "wss://eu0.game.example.com/?a=1&b=<2>", Local: true},
-		{ID: "match-42", Type: "match", Connections: 7, InstanceID: "562cfc2cbeef8cf4", EndpointURL: "wss://eu0.game.example.com/?a=1&b=<2>"},
+		{ID: "lobby%20%231%2F%C3%BC", Type: "lobby", Connections: 3, InstanceID: "562cfc2cbeef8cf4",
+			EndpointURL: "wss://eu0.game.example.com/?a=1&b=<2>", Local: true},
+		{ID: "match-42", Type: "match", Connections: 7, InstanceID: "562cfc2cbeef8cf4",
+			EndpointURL: "wss://eu0.game.example.com/?a=1&b=<2>"},
 	}
 	return &fleet{agents: []db.InstanceInfo{
 		{
-			ID: "562cfc2cbeef8cf4", Name: "eu0", ProcessUID: "p_78ef19167edc060162262184", EndpointURL: "wss://eu0.game.example.com/?a=1&b=<2>",
-			Labels: map[string]string{"region": "eu", "tier": "a:b"}, RoomTypes: []string{"lobby", "match"}, Rooms: rooms, Connections: 10,
+			ID: "562cfc2cbeef8cf4", Name: "eu0", ProcessUID: "p_78ef19167edc060162262184",
+			EndpointURL: "wss://eu0.game.example.com/?a=1&b=<2>",
+			Labels:      map[string]string{"region": "eu", "tier": "a:b"}, RoomTypes: []string{"lobby", "match"},
+			Rooms: rooms, Connections: 10,
 			Capacity: db.AgentCapacity{MaxConnections: &two, MaxRooms: &sixtyFour}, AutoCreate: true, Status: "active",
 			LastSyncAt: 1_795_000_000_123, AgentVersion: "8.0.0", ProtocolVersion: 3,
 		},
 		{
-			ID: "0000000000000001", ProcessUID: "p_2", EndpointURL: "ws://[::1]:1", Labels: map[string]string{}, RoomTypes: []string{},
-			Rooms: []db.RoomInfo{}, Status: "draining", LastSyncAt: 1_795_000_000_000, AgentVersion: "8.0.0", ProtocolVersion: 3,
+			ID: "0000000000000001", ProcessUID: "p_2", EndpointURL: "ws://[::1]:1", Labels: map[string]string{},
+			RoomTypes: []string{},
+			Rooms:     []db.RoomInfo{}, Status: "draining", LastSyncAt: 1_795_000_000_000, AgentVersion: "8.0.0",
+			ProtocolVersion: 3,
 		},
 	}}
 }
@@ -132,13 +138,15 @@ func (f *fleet) FeedEnd(context.Context) (db.SettledPoint, error) { return db.Se
 func (f *fleet) RosterAfter(context.Context, string, string) (page db.RosterPage, full bool, err error) {
 	page.Replicas = []db.RosterReplica{{ID: theReplica, IsLive: true}}
 	for i := range f.agents {
-		page.Agents = append(page.Agents, db.RosterAgent{Info: f.agents[i], Replica: theReplica, Joined: duelsJoined.Add(time.Duration(i) * time.Second), Tx: 7})
+		page.Agents = append(page.Agents,
+			db.RosterAgent{InstanceInfo: f.agents[i], ReplicaID: theReplica,
+				JoinedAt: duelsJoined.Add(time.Duration(i) * time.Second), ChangedTx: 7})
 	}
 	return page, false, nil
 }
 
 func (f *fleet) RosterSince(_ context.Context, _ string, since db.SettledPoint) (db.RosterPage, error) {
-	return db.RosterPage{Next: since, Replicas: []db.RosterReplica{{ID: theReplica, IsLive: true}}}, nil
+	return db.RosterPage{NextPoint: since, Replicas: []db.RosterReplica{{ID: theReplica, IsLive: true}}}, nil
 }
 
 // roster returns a copy of the fleet.
@@ -161,15 +169,16 @@ func newRig(t testing.TB, f *fleet, change ...func(*RESTOptions)) rig {
 	t.Helper()
 	b := rig{fleet: f, log: new(bytes.Buffer)}
 	o := variant.Apply(RESTOptions{
-		Region: "global", Roster: f.roster(t), Lookup: f, Commander: f, AdminKeys: []string{adminKey, "a-second-admin-key-of-32-chars-0"},
-		Ready: func(context.Context) error {
+		Region: "global", Roster: f.roster(t), Lookup: f, Commander: f,
+		AdminKeys: []string{adminKey, "a-second-admin-key-of-32-chars-0"},
+		CheckReady: func(context.Context) error {
 			if f.unready {
 				return errAway
 			}
 			return nil
 		},
-		Follow: func(context.Context, string) (Follower, error) { return nil, errAway },
-		Log:    slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo})),
+		FollowEvents: func(context.Context, string) (Follower, error) { return nil, errAway },
+		Log:          slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}, change...)
 	b.REST = must.Get(NewREST(o))(t)
 	return b

@@ -33,13 +33,13 @@ func (r *createRequest) UnmarshalJSON(body []byte) error {
 		}
 	}
 	if placement, given := members["placement"]; given {
-		return r.place(placement)
+		return r.readPlacement(placement)
 	}
 	return nil
 }
 
-// place reads placement. Upstream only checks that it is an object.
-func (r *createRequest) place(placement any) (err error) {
+// readPlacement reads placement. Upstream only checks that it is an object.
+func (r *createRequest) readPlacement(placement any) (err error) {
 	members, ok := placement.(map[string]any)
 	if !ok {
 		return errInvalid
@@ -55,14 +55,14 @@ func (r *createRequest) place(placement any) (err error) {
 		return err
 	}
 	if strategy != nil {
-		r.room.Strategy = *strategy
+		r.room.SpreadStrategy = *strategy
 	}
-	r.room.Force = truthy(members["force"])
-	return r.label(members["labels"])
+	r.room.IsForced = isTruthy(members["force"])
+	return r.readLabels(members["labels"])
 }
 
-// label reads the labels that an instance must have. A label whose value is not a string matches no instance.
-func (r *createRequest) label(labels any) error {
+// readLabels reads the labels that an instance must have. A label whose value is not a string matches no instance.
+func (r *createRequest) readLabels(labels any) error {
 	if labels == nil {
 		return nil
 	}
@@ -70,10 +70,10 @@ func (r *createRequest) label(labels any) error {
 	if !ok {
 		return errInvalid
 	}
-	r.room.Labels = make(map[string]string, len(members))
+	r.room.RequiredLabels = make(map[string]string, len(members))
 	for key, value := range members {
 		text, ok := value.(string)
-		r.room.Labels[key] = text
+		r.room.RequiredLabels[key] = text
 		r.room.NoMatch = r.room.NoMatch || !ok
 	}
 	return nil
@@ -114,8 +114,8 @@ func asText(value any) (text string, ok bool) {
 	}
 }
 
-// truthy reports whether a value is truthy in JavaScript.
-func truthy(value any) bool {
+// isTruthy reports whether a value is truthy in JavaScript.
+func isTruthy(value any) bool {
 	switch value := value.(type) {
 	case nil:
 		return false

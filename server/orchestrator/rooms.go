@@ -10,14 +10,14 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// rooms answers GET /v1/rooms. Its entity tag covers the whole fleet.
-func (s *REST) rooms(_ context.Context, in request) (answer, error) {
+// listRooms answers GET /v1/rooms. Its entity tag covers the whole fleet.
+func (s *REST) listRooms(_ context.Context, in request) (answer, error) {
 	page, err := pageOf(in)
 	if err != nil {
 		return answer{}, err
 	}
 	filter := filterOf(in)
-	return s.list(in, func(view *roster.View) answer {
+	return s.answerList(in, func(view *roster.View) answer {
 		return listAnswer(func(b []byte) ([]byte, string) { return view.AppendRooms(b, filter, page) })
 	})
 }
@@ -42,8 +42,8 @@ func singleValue(values []string) *string {
 	return &values[0]
 }
 
-// room answers GET /v1/rooms/:id.
-func (s *REST) room(ctx context.Context, in request) (answer, error) {
+// showRoom answers GET /v1/rooms/:id.
+func (s *REST) showRoom(ctx context.Context, in request) (answer, error) {
 	id := in.Param("id")
 	info, err := s.options.Lookup.FindRoom(ctx, s.options.Region, id)
 	if err == nil {
@@ -69,7 +69,7 @@ func (s *REST) createRoom(ctx context.Context, in rest.In[createRequest]) (answe
 	if err := commandError(created, err); err != nil {
 		return answer{}, err
 	}
-	return roomAnswer(http.StatusCreated, &created.Room), nil
+	return roomAnswer(http.StatusCreated, &created.CreatedRoom), nil
 }
 
 // destroyRoom answers DELETE /v1/rooms/:id after the ack.

@@ -15,11 +15,11 @@ type hello struct {
 	heartbeat  time.Duration
 }
 
-func (h hello) frame() []byte {
+func (h hello) encodeFrame() []byte {
 	body := appendText(nil, 1, h.instanceID)
 	body = appendNumber(body, 2, protocolMajor)
 	body = appendNumber(body, 3, uint64(h.heartbeat.Milliseconds()))
-	return frame(topicHello, body)
+	return encodeFrame(topicHello, body)
 }
 
 // poll asks for the state of an agent.
@@ -29,12 +29,12 @@ type poll struct {
 	status    string  // as last recorded in the database
 }
 
-func (p poll) frame() []byte {
+func (p poll) encodeFrame() []byte {
 	body := appendText(nil, 1, p.reqID)
 	if p.knownHash != nil {
 		body = appendText(body, 2, *p.knownHash)
 	}
-	return frame(topicPoll, appendText(body, 3, p.status))
+	return encodeFrame(topicPoll, appendText(body, 3, p.status))
 }
 
 // command asks an agent to act.
@@ -45,7 +45,7 @@ type command struct {
 	roomType string // of create
 }
 
-func (c command) frame() []byte {
+func (c command) encodeFrame() []byte {
 	body := appendText(nil, 1, c.id)
 	body = appendText(body, 2, c.op)
 	if c.op == opCreate || c.op == opDestroy {
@@ -54,11 +54,11 @@ func (c command) frame() []byte {
 	if c.op == opCreate {
 		body = appendText(body, 4, c.roomType)
 	}
-	return frame(topicCmd, body)
+	return encodeFrame(topicCmd, body)
 }
 
-// frame is the outer message around a body: the topic, then version and body.
-func frame(topic string, body []byte) []byte {
+// encodeFrame is the outer message around a body: the topic, then version and body.
+func encodeFrame(topic string, body []byte) []byte {
 	payload := versionBytes + len(body)
 	b := make([]byte, 0, 2+protowire.SizeBytes(len(topic))+protowire.SizeBytes(payload))
 	b = appendText(b, fieldTopic, topic)

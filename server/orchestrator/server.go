@@ -44,8 +44,8 @@ type Options struct {
 	Heartbeat time.Duration
 	// MaxAgents limits the number of connections; 0 means 20,000.
 	MaxAgents int
-	// Handler answers all requests that are not WebSocket handshakes; nil: 404.
-	Handler        http.Handler
+	// OtherHandler answers all requests that are not WebSocket handshakes; nil: 404.
+	OtherHandler   http.Handler
 	Addr           string // where to listen; "" means 127.0.0.1:7350. Listener, if set, is used instead.
 	Listener       net.Listener
 	TLS            *tls.Config // nil: plain text
@@ -70,8 +70,8 @@ func (o Options) withDefaults() Options {
 	if o.CheckHere == nil {
 		o.CheckHere = func(string) error { return nil }
 	}
-	if o.Handler == nil {
-		o.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeError(w, errNotFound) })
+	if o.OtherHandler == nil {
+		o.OtherHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeError(w, errNotFound) })
 	}
 	return o
 }
@@ -79,23 +79,23 @@ func (o Options) withDefaults() Options {
 // Server serves the agents of one region on a listener of its own. Make it with [New]; then [Server.Listen],
 // [Server.Serve] and [Server.Run], once each, and [Server.Stop].
 type Server struct {
-	options  Options
-	keys     *keyring
-	proxies  rest.Proxies
-	failures *rest.Limiter
-	guard    *panics.Guard
-	metrics  *metrics
-	outages  *outage.Log
+	options        Options
+	agentKeys      *keyring
+	trustedProxies rest.Proxies
+	failureLimiter *rest.Limiter
+	guard          *panics.Guard
+	metrics        *metrics
+	outageLog      *outage.Log
 
-	handshakes, refusals, agents *ws.Slots
-	messages                     *ws.Reader
-	current                      atomic.Pointer[replica] // nil before the database was reached
-	closings                     sync.WaitGroup          // counts refused sockets that are still being closed
+	handshakeSlots, refusalSlots, agentSlots *ws.Slots
+	messageReader                            *ws.Reader
+	currentReplica                           atomic.Pointer[replica] // nil before the database was reached
+	closingSockets                           sync.WaitGroup          // counts refused sockets that are still being closed
 
 	http     *rest.HTTPServer
 	stopping chan struct{} // closed by Stop
 	stopOnce sync.Once
-	ran      chan struct{} // closed when Run has returned
+	runEnded chan struct{} // closed when Run has returned
 }
 
 // New returns a Server that is not started. It makes no database call. Errors: an option is missing or invalid; the
@@ -121,23 +121,25 @@ func New(options Options) (*Server, error) {
 		}
 	}
 	s := &Server{
-		options: o, keys: newKeyring(o.AgentKeys), proxies: trusted, failures: rest.NewLimiter(o.FailureRate),
-		guard: panics.New(o.Log, m.panics), metrics: m, outages: outage.New(o.Log),
-		handshakes: ws.NewSlots(maxHandshakes), refusals: ws.NewSlots(maxHandshakes), agents: ws.NewSlots(o.MaxAgents),
-		messages: ws.NewReader(messageLimits), stopping: make(chan struct{}), ran: make(chan struct{}),
+		options: o, agentKeys: newKeyring(o.AgentKeys), trustedProxies: trusted,
+		failureLimiter: rest.NewLimiter(o.FailureRate),
+		guard:          panics.New(o.Log, m.panics), metrics: m, outageLog: outage.New(o.Log),
+		handshakeSlots: ws.NewSlots(maxHandshakes), refusalSlots: ws.NewSlots(maxHandshakes),
+		agentSlots:    ws.NewSlots(o.MaxAgents),
+		messageReader: ws.NewReader(messageLimits), stopping: make(chan struct{}), runEnded: make(chan struct{}),
 	}
 	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, Addr: o.Addr, Listener: o.Listener, TLS: o.TLS,
 		HTTP1: true, Log: o.Log})
 	return s, nil
 }
 
-// ServeHTTP implements http.Handler. A handshake on any path is an agent's; Options.Handler answers all other requests.
+// ServeHTTP implements http.Handler. A handshake on any path is an agent's; Options.OtherHandler answers all other requests.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if ws.IsUpgrade(r) {
-		s.accept(w, r)
+		s.serveAgent(w, r)
 		return
 	}
-	s.options.Handler.ServeHTTP(w, r)
+	s.options.OtherHandler.ServeHTTP(w, r)
 }
 
 // Listen opens the listener. Errors: the address cannot be listened on.
@@ -153,7 +155,7 @@ func (s *Server) Serve() error { return s.http.Serve() }
 // that, connections are cut and the replica ends when its lease expires. Handshakes get 503 until Run has reached the
 // database.
 func (s *Server) Run(ctx context.Context) {
-	defer close(s.ran)
+	defer close(s.runEnded)
 	var running sync.WaitGroup
 	defer running.Wait()
 	// Until the last replica has ended: an agent whose key is revoked while the server stops is still closed.
@@ -166,7 +168,7 @@ func (s *Server) Run(ctx context.Context) {
 // Replica returns the id of this replica in the database, or uuid.Nil before it has one. The id changes after another
 // replica or a worker has ended this replica.
 func (s *Server) Replica() uuid.UUID {
-	if r := s.current.Load(); r != nil {
+	if r := s.currentReplica.Load(); r != nil {
 		return r.id
 	}
 	return uuid.Nil
@@ -179,17 +181,17 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
 	err := s.waitForRun(ctx)
 	err = errors.Join(err, s.http.Shutdown(ctx))
-	s.closings.Wait()
+	s.closingSockets.Wait()
 	return errors.Join(err, s.http.Close())
 }
 
 func (s *Server) waitForRun(ctx context.Context) error {
 	select {
-	case <-s.ran:
+	case <-s.runEnded:
 		return nil
 	case <-ctx.Done():
 	}
-	if r := s.current.Load(); r != nil {
+	if r := s.currentReplica.Load(); r != nil {
 		r.stopLanes()
 		for _, socket := range r.sockets.Conns() {
 			socket.cutLost(ctx.Err())
@@ -202,7 +204,7 @@ func (s *Server) waitForRun(ctx context.Context) error {
 func (s *Server) refreshKeys(ctx context.Context) {
 	follow.Loop{
 		Name: "agent keys", Every: lookEvery, Timeout: callTimeout, Guard: s.guard,
-		Report: s.outages.Call("keys").Report,
+		Report: s.outageLog.Call("keys").Report,
 		Do:     func(ctx context.Context, _ bool) error { return s.refreshKeysOnce(ctx) },
 	}.Run(ctx)
 }
@@ -213,14 +215,17 @@ func (s *Server) refreshKeysOnce(ctx context.Context) error {
 		return err
 	}
 	// Before the connections are looked at: one that is accepted from here on is judged by the new rows.
-	s.keys.set(rows)
-	r := s.current.Load()
+	s.agentKeys.setRows(rows)
+	r := s.currentReplica.Load()
 	if r == nil {
 		return nil
 	}
 	for _, socket := range r.sockets.Conns() {
-		if s.keys.revoked(socket.key) {
-			socket.handle(func(c *conversation) effects { return c.finish(closeKey, "", "its key was revoked") })
+		if s.agentKeys.isRevoked(socket.key) {
+			socket.handleEvent(func(c *conversation) effects {
+				return c.endConnection(closeKey, "",
+					"its key was revoked")
+			})
 		}
 	}
 	return nil

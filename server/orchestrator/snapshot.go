@@ -27,11 +27,11 @@ type refusal struct{ reason string }
 
 func (r *refusal) Error() string { return r.reason }
 
-func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+func refusalError(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
-// check returns a *refusal for the first part of a full state that is outside the limits: first upstream's limits in
+// checkLimits returns a *refusal for the first part of a full state that is outside the limits: first upstream's limits in
 // upstream's order, then the limits of the database. It does not check protocolVersion and the sign of capacities.
-func (s *state) check() error {
+func (s *state) checkLimits() error {
 	checks := []func() error{s.snapshot.checkSizes, s.snapshot.checkEndpoint, s.snapshot.checkLabels,
 		s.snapshot.checkRooms, s.checkShort, s.checkStorable}
 	for _, check := range checks {
@@ -45,29 +45,29 @@ func (s *state) check() error {
 func (s *snapshot) checkSizes() error {
 	switch {
 	case isLongerThan(s.endpointURL, maxEndpointUnits):
-		return refuse("endpointUrl has more than %d characters", maxEndpointUnits)
+		return refusalError("endpointUrl has more than %d characters", maxEndpointUnits)
 	case isLongerThan(s.name, maxNameUnits):
-		return refuse("name has more than %d characters", maxNameUnits)
+		return refusalError("name has more than %d characters", maxNameUnits)
 	case len(s.roomTypes) > maxRoomTypes:
-		return refuse("roomTypes has more than %d entries", maxRoomTypes)
+		return refusalError("roomTypes has more than %d entries", maxRoomTypes)
 	case slices.ContainsFunc(s.roomTypes, func(kind string) bool { return isLongerThan(kind, maxRoomTypeUnits) }):
-		return refuse("an entry of roomTypes has more than %d characters", maxRoomTypeUnits)
+		return refusalError("an entry of roomTypes has more than %d characters", maxRoomTypeUnits)
 	case len(s.rooms) > maxRooms:
-		return refuse("rooms has more than %d entries", maxRooms)
+		return refusalError("rooms has more than %d entries", maxRooms)
 	}
 	return nil
 }
 
 func (s *snapshot) checkLabels() error {
 	if len(s.labels) > maxLabels {
-		return refuse("labels has more than %d entries", maxLabels)
+		return refusalError("labels has more than %d entries", maxLabels)
 	}
 	for key, value := range s.labels {
 		if isLongerThan(key, maxLabelUnits) {
-			return refuse("a key of labels has more than %d characters", maxLabelUnits)
+			return refusalError("a key of labels has more than %d characters", maxLabelUnits)
 		}
 		if isLongerThan(value, maxLabelUnits) {
-			return refuse("a value of labels has more than %d characters", maxLabelUnits)
+			return refusalError("a value of labels has more than %d characters", maxLabelUnits)
 		}
 	}
 	return nil
@@ -76,12 +76,12 @@ func (s *snapshot) checkLabels() error {
 func (s *snapshot) checkRooms() error {
 	for _, r := range s.rooms {
 		switch {
-		case isLongerThan(r.id, maxRoomIDUnits):
-			return refuse("the id of a room has more than %d characters", maxRoomIDUnits)
-		case isLongerThan(r.kind, maxRoomTypeUnits):
-			return refuse("the type of a room has more than %d characters", maxRoomTypeUnits)
+		case isLongerThan(r.rawID, maxRoomIDUnits):
+			return refusalError("the id of a room has more than %d characters", maxRoomIDUnits)
+		case isLongerThan(r.roomType, maxRoomTypeUnits):
+			return refusalError("the type of a room has more than %d characters", maxRoomTypeUnits)
 		case r.connections > maxRoomConnections:
-			return refuse("a room has more than %d connections", maxRoomConnections)
+			return refusalError("a room has more than %d connections", maxRoomConnections)
 		}
 	}
 	return nil
@@ -91,13 +91,13 @@ func (s *state) checkShort() error {
 	c := &s.snapshot
 	switch {
 	case isLongerThan(s.hash, maxShortUnits):
-		return refuse("hash has more than %d characters", maxShortUnits)
+		return refusalError("hash has more than %d characters", maxShortUnits)
 	case isLongerThan(c.processUID, maxShortUnits):
-		return refuse("processUid has more than %d characters", maxShortUnits)
+		return refusalError("processUid has more than %d characters", maxShortUnits)
 	case isLongerThan(c.agentVersion, maxShortUnits):
-		return refuse("agentVersion has more than %d characters", maxShortUnits)
+		return refusalError("agentVersion has more than %d characters", maxShortUnits)
 	case isLongerThan(c.status, maxShortUnits):
-		return refuse("status has more than %d characters", maxShortUnits)
+		return refusalError("status has more than %d characters", maxShortUnits)
 	}
 	return nil
 }
@@ -107,26 +107,26 @@ func (s *state) checkStorable() error {
 	c := &s.snapshot
 	for key, value := range c.labels {
 		if hasNUL(key) || hasNUL(value) {
-			return refuse("labels contains U+0000")
+			return refusalError("labels contains U+0000")
 		}
 	}
 	switch {
 	case hasNUL(s.hash):
-		return refuse("hash contains U+0000")
+		return refusalError("hash contains U+0000")
 	case hasNUL(c.name):
-		return refuse("name contains U+0000")
+		return refusalError("name contains U+0000")
 	case hasNUL(c.processUID):
-		return refuse("processUid contains U+0000")
+		return refusalError("processUid contains U+0000")
 	case hasNUL(c.agentVersion):
-		return refuse("agentVersion contains U+0000")
+		return refusalError("agentVersion contains U+0000")
 	case hasNUL(c.endpointURL):
-		return refuse("endpointUrl contains U+0000")
+		return refusalError("endpointUrl contains U+0000")
 	case hasNUL(c.status):
-		return refuse("status contains U+0000")
+		return refusalError("status contains U+0000")
 	case slices.ContainsFunc(c.roomTypes, hasNUL):
-		return refuse("an entry of roomTypes contains U+0000")
-	case slices.ContainsFunc(c.rooms, func(r room) bool { return hasNUL(r.kind) }):
-		return refuse("the type of a room contains U+0000")
+		return refusalError("an entry of roomTypes contains U+0000")
+	case slices.ContainsFunc(c.rooms, func(r room) bool { return hasNUL(r.roomType) }):
+		return refusalError("the type of a room contains U+0000")
 	}
 	return nil
 }

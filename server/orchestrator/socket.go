@@ -25,15 +25,15 @@ const (
 type socket struct {
 	replica *replica
 
-	id   string
-	key  key
-	conn *ws.Conn
-	log  *slog.Logger
-	lane *lane
+	agentID string
+	key     key
+	conn    *ws.Conn
+	log     *slog.Logger
+	lane    *lane
 
 	mu            sync.Mutex
 	conversation  *conversation // guarded by mu, like the fields below
-	jobs          jobQueue
+	queuedJobs    jobQueue
 	laneIsRunning bool
 	outbox        [][]byte
 	isWriting     bool
@@ -47,11 +47,12 @@ func newSocket(r *replica, conn *ws.Conn, k key) *socket {
 	o := r.server.options
 	random := make([]byte, 8)
 	_, _ = rand.Read(random) // never fails, by its contract
-	s := &socket{replica: r, id: hex.EncodeToString(random), key: k, conn: conn}
-	s.log = o.Log.With(slog.String("agent", s.id))
-	s.conversation = newConversation(s.id, o.Heartbeat, k.admits, time.Now)
+	s := &socket{replica: r, agentID: hex.EncodeToString(random), key: k, conn: conn}
+	s.log = o.Log.With(slog.String("agent", s.agentID))
+	s.conversation = newConversation(s.agentID, o.Heartbeat, k.checkSnapshot, time.Now)
 	s.lane = &lane{
-		store: o.Store, ref: db.AgentRef{Region: o.Region, ID: s.id, Replica: r.id}, key: k, host: s, log: o.Log,
+		store: o.Store, agentRef: db.AgentRef{Region: o.Region, ID: s.agentID, ReplicaID: r.id}, agentKey: k, host: s,
+		log:        o.Log,
 		retryDelay: retryDelay,
 	}
 	return s
@@ -71,26 +72,26 @@ func randomFloat() float64 {
 	return float64(binary.LittleEndian.Uint64(b[:])>>11) / (1 << 53)
 }
 
-// serve runs the connection until it ends. Jobs that still wait for the database continue after serve has returned.
-func (s *socket) serve() {
+// serveConn runs the connection until it ends. Jobs that still wait for the database continue after serve has returned.
+func (s *socket) serveConn() {
 	r := s.replica
-	defer r.server.agents.Release()
+	defer r.server.agentSlots.Release()
 	// The replica stopped between the handshake and here.
-	if !r.sockets.Add(s.id, s) {
+	if !r.sockets.Add(s.agentID, s) {
 		s.conn.Close(closeInvalid, reasonStopped, closeTimeout)
 		return
 	}
-	defer r.sockets.Remove(s.id)
+	defer r.sockets.Remove(s.agentID)
 	s.log.LogAttrs(context.Background(), slog.LevelDebug, "agent connected", slog.String("key", s.key.fingerprint))
-	s.greet()
+	s.greetAgent()
 	s.startTicks()
-	stopPings := s.conn.KeepAlive(s.pings(), s.onSilence)
-	s.endReading(r.server.guard.Do("agent socket", s.listen))
+	stopPings := s.conn.KeepAlive(s.pingOptions(), s.onSilence)
+	s.endReading(r.server.guard.Do("agent socket", s.readMessages))
 	stopPings()
 	s.running.Wait()
 }
 
-func (s *socket) pings() ws.Pings {
+func (s *socket) pingOptions() ws.Pings {
 	return ws.Pings{Every: pingEvery, Within: pongWithin, Guard: s.replica.server.guard, Goroutine: "agent ping"}
 }
 
@@ -100,11 +101,11 @@ func (s *socket) onSilence(bool) (goOn bool) {
 	return false
 }
 
-// greet sends the hello and the first poll before anything is read.
-func (s *socket) greet() {
+// greetAgent sends the hello and the first poll before anything is read.
+func (s *socket) greetAgent() {
 	s.mu.Lock()
 	s.isWriting = true // This goroutine is the writer.
-	s.carryOut(s.conversation.begin())
+	s.carryOut(s.conversation.beginPolling())
 	s.mu.Unlock()
 	s.runWriter()
 }
@@ -119,8 +120,8 @@ func (s *socket) startTicks() {
 }
 
 func (s *socket) onTick() {
-	s.protect("agent tick", func() error {
-		s.handle(func(c *conversation) effects { return c.tick() })
+	s.cutOnPanic("agent tick", func() error {
+		s.handleEvent(func(c *conversation) effects { return c.tickPoll() })
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.hasEnded {
@@ -130,16 +131,16 @@ func (s *socket) onTick() {
 	})
 }
 
-// protect ends the connection if fn panics, also while it is being closed.
-func (s *socket) protect(goroutine string, fn func() error) {
+// cutOnPanic ends the connection if fn panics, also while it is being closed.
+func (s *socket) cutOnPanic(goroutine string, fn func() error) {
 	if err := s.replica.server.guard.Do(goroutine, fn); err != nil {
 		s.cutLost(err)
 		s.conn.Cut()
 	}
 }
 
-// handle passes an event to the conversation and carries out the returned effects.
-func (s *socket) handle(event func(*conversation) effects) {
+// handleEvent passes an event to the conversation and carries out the returned effects.
+func (s *socket) handleEvent(event func(*conversation) effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.carryOut(event(s.conversation))
@@ -151,15 +152,15 @@ func (s *socket) carryOut(e effects) {
 		return
 	}
 	for _, j := range e.jobs {
-		if !s.jobs.pushJob(j) {
+		if !s.queuedJobs.pushJob(j) {
 			e.notes = append(e.notes, note{outcome: outcomeLost, topic: topicAck,
 				cause: "too many acks wait for the database"})
 		}
 	}
 	s.countNotes(e)
 	s.outbox = append(s.outbox, e.frames...)
-	if e.end != nil {
-		s.closeFrame = e.end
+	if e.closeFrame != nil {
+		s.closeFrame = e.closeFrame
 		s.logEnd()
 		s.queueLeave()
 	}
@@ -181,24 +182,24 @@ func (s *socket) countNotes(e effects) {
 		default:
 			s.log.LogAttrs(context.Background(), slog.LevelWarn, "message of an agent ignored",
 				slog.String("outcome", n.outcome), slog.String("topic", n.topic), slog.String("cause", n.cause),
-				slog.Int("bytes", n.bytes))
+				slog.Int("bytes", n.byteCount))
 		}
 	}
 	for _, j := range e.jobs {
 		if a, is := j.(ackJob); is {
-			s.replica.server.metrics.acked(a)
+			s.replica.server.metrics.countAck(a)
 		}
 	}
 }
 
 func (s *socket) startLane() {
-	if s.laneIsRunning || len(s.jobs.jobs) == 0 {
+	if s.laneIsRunning || len(s.queuedJobs.queuedJobs) == 0 {
 		return
 	}
 	s.laneIsRunning = true
 	s.running.Go(func() {
 		err := s.replica.server.guard.Do("agent lane", func() error {
-			s.lane.runJobs(s.replica.lanes)
+			s.lane.runJobs(s.replica.laneContext)
 			return nil
 		})
 		if err != nil { // a panic: the job is lost, but the agent must still leave

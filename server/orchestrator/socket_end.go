@@ -36,7 +36,7 @@ func isProtocolError(err error) bool {
 // closeWith sends a close frame, unless the library has sent one, and waits for the close frame of the other side.
 func (s *socket) closeWith(code websocket.StatusCode, err error) {
 	if s.markLost(err) {
-		s.replica.server.metrics.closed(code)
+		s.replica.server.metrics.countClose(code)
 		s.conn.Close(code, "", closeTimeout)
 	}
 }
@@ -64,7 +64,7 @@ func endOf(err error) slog.Attr {
 // cutLost cuts a connection that can no longer be used.
 func (s *socket) cutLost(err error) {
 	if s.markLost(err) {
-		s.replica.server.metrics.closed(websocket.StatusAbnormalClosure)
+		s.replica.server.metrics.countClose(websocket.StatusAbnormalClosure)
 		s.conn.Cut()
 	}
 }
@@ -72,11 +72,11 @@ func (s *socket) cutLost(err error) {
 // logEnd logs why the director closes a connection. A replica that stops closes all of them.
 func (s *socket) logEnd() {
 	level := slog.LevelInfo
-	if s.closeFrame.reason == reasonStopped {
+	if s.closeFrame.closeReason == reasonStopped {
 		level = slog.LevelDebug
 	}
 	s.log.LogAttrs(context.Background(), level, "connection of an agent closed",
-		slog.Int("code", int(s.closeFrame.code)), slog.String("cause", s.closeFrame.cause))
+		slog.Int("code", int(s.closeFrame.closeCode)), slog.String("cause", s.closeFrame.cause))
 }
 
 // queueLeave queues the last job as soon as the connection begins to end. A replica that stops leaves the agents' rows
@@ -90,8 +90,8 @@ func (s *socket) queueLeave() {
 		s.tickTimer.Stop()
 	}
 	// An agent without a full state has no row that could leave.
-	if s.conversation.closed() && !s.replica.sockets.IsClosed() {
-		s.jobs.pushJob(leaveJob{})
+	if s.conversation.takeClose() && !s.replica.sockets.IsClosed() {
+		s.queuedJobs.pushJob(leaveJob{})
 	}
 	s.startLane()
 }

@@ -2,35 +2,35 @@ package orchestrator
 
 // The host of the lane.
 
-func (s *socket) next() job {
+func (s *socket) nextJob() job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j := s.jobs.popJob()
+	j := s.queuedJobs.popJob()
 	// Under the lock under which jobs are queued: one that comes now starts the lane again.
 	s.laneIsRunning = j != nil
 	return j
 }
 
-func (s *socket) record() agentRecord {
+func (s *socket) lastRecord() agentRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.conversation.record
 }
 
-func (s *socket) recorded(r agentRecord) {
-	s.handle(func(c *conversation) effects { return c.recorded(s.replica.moment(), r) })
+func (s *socket) takeRecord(r agentRecord) {
+	s.handleEvent(func(c *conversation) effects { return c.takeRecord(s.replica.nextMoment(), r) })
 }
 
-func (s *socket) applied(hash string, r agentRecord) {
-	s.handle(func(c *conversation) effects { return c.applied(s.replica.moment(), hash, r) })
+func (s *socket) takeApplied(hash string, r agentRecord) {
+	s.handleEvent(func(c *conversation) effects { return c.takeApplied(s.replica.nextMoment(), hash, r) })
 }
 
-func (s *socket) unchanged(hash string) {
-	s.handle(func(c *conversation) effects { return c.unchanged(hash) })
+func (s *socket) takeUnchanged(hash string) {
+	s.handleEvent(func(c *conversation) effects { return c.takeUnchanged(hash) })
 }
 
-func (s *socket) fenced() {
-	s.handle(func(c *conversation) effects { return c.fenced() })
+func (s *socket) endFenced() {
+	s.handleEvent(func(c *conversation) effects { return c.endFenced() })
 }
 
 // Events from the rest of the replica.
@@ -38,8 +38,8 @@ func (s *socket) fenced() {
 // rowRead passes the agent's row, read at since, to the conversation. It returns false if the database has answered
 // another call after that.
 func (s *socket) rowRead(since moment, r agentRecord) (ok bool) {
-	s.handle(func(c *conversation) (e effects) {
-		e, ok = c.read(since, r)
+	s.handleEvent(func(c *conversation) (e effects) {
+		e, ok = c.takeRow(since, r)
 		return e
 	})
 	return ok
@@ -51,10 +51,10 @@ func (s *socket) joinedBefore(at moment) bool {
 	return s.conversation.joinedBefore(at)
 }
 
-// command sends a command. It returns false if the connection cannot send it.
-func (s *socket) command(cmd command) (ok bool) {
-	s.handle(func(c *conversation) (e effects) {
-		e, ok = c.command(cmd)
+// sendCommand sends a command. It returns false if the connection cannot send it.
+func (s *socket) sendCommand(cmd command) (ok bool) {
+	s.handleEvent(func(c *conversation) (e effects) {
+		e, ok = c.sendCommand(cmd)
 		return e
 	})
 	return ok

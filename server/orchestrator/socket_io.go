@@ -11,16 +11,16 @@ import (
 // Reading and writing.
 
 // messageLimits bound what the agents of a replica send: of large messages, 256 MiB are read and decoded at a time.
-var messageLimits = ws.Limits{Small: 64 << 10, Large: maxFrameBytes, LargeAtOnce: 256 << 20,
+var messageLimits = ws.Limits{SmallBytes: 64 << 10, LargeBytes: maxFrameBytes, LargeAtOnce: 256 << 20,
 	LargeWithin: 30 * time.Second}
 
-// listen passes messages to the conversation until the connection or the conversation ends.
-func (s *socket) listen() error {
+// readMessages passes messages to the conversation until the connection or the conversation ends.
+func (s *socket) readMessages() error {
 	for !s.hasLeft() {
-		err := s.replica.server.messages.Read(s.replica.lanes, s.conn,
+		err := s.replica.server.messageReader.ReadMessage(s.replica.laneContext, s.conn,
 			func(kind websocket.MessageType, message []byte) {
-				decoded, err := receive(kind, message)
-				s.handle(func(c *conversation) effects { return c.receive(decoded, err) })
+				decoded, err := decodeFrame(kind, message)
+				s.handleEvent(func(c *conversation) effects { return c.takeMessage(decoded, err) })
 			})
 		if err != nil {
 			return err
@@ -36,24 +36,24 @@ func (s *socket) hasLeft() bool {
 }
 
 func (s *socket) runWriter() {
-	s.protect("agent writer", func() error {
-		s.write()
+	s.cutOnPanic("agent writer", func() error {
+		s.writeOutbox()
 		return nil
 	})
 }
 
-// write sends the outbox, and then the close frame if the connection ends. Only this goroutine writes messages.
-func (s *socket) write() {
+// writeOutbox sends the outbox, and then the close frame if the connection ends. Only this goroutine writes messages.
+func (s *socket) writeOutbox() {
 	for {
-		frames, closing := s.unsent()
+		frames, closing := s.takeUnsent()
 		if err := s.writeAll(frames); err != nil {
 			s.cutLost(err)
 			return
 		}
 		switch {
 		case closing != nil:
-			s.replica.server.metrics.closed(closing.code)
-			s.conn.Close(closing.code, closing.reason, closeTimeout)
+			s.replica.server.metrics.countClose(closing.closeCode)
+			s.conn.Close(closing.closeCode, closing.closeReason, closeTimeout)
 			return
 		case len(frames) == 0:
 			return
@@ -67,7 +67,7 @@ func (s *socket) writeAll(frames [][]byte) error {
 	}
 	return s.conn.WriteBurst(func(b *ws.Burst) error {
 		for _, frame := range frames {
-			if err := b.Write(websocket.MessageBinary, frame); err != nil {
+			if err := b.WriteMessage(websocket.MessageBinary, frame); err != nil {
 				return err
 			}
 		}
@@ -75,8 +75,8 @@ func (s *socket) writeAll(frames [][]byte) error {
 	})
 }
 
-// unsent takes all frames from the outbox. If there are none, the writer must return.
-func (s *socket) unsent() (frames [][]byte, closing *violation) {
+// takeUnsent takes all frames from the outbox. If there are none, the writer must return.
+func (s *socket) takeUnsent() (frames [][]byte, closing *violation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	frames, s.outbox = s.outbox, nil

@@ -33,9 +33,14 @@ func TestBadMessages(t *testing.T) {
 		reason string
 		does   func(*websocket.Conn)
 	}{
-		"text":            {4002, "", func(ws *websocket.Conn) { _ = ws.Write(t.Context(), websocket.MessageText, []byte("hello")) }},
-		"cut":             {4003, "invalid_message", func(ws *websocket.Conn) { send(t, ws, poll{reqID: "a"}.frame()[:9]) }},
-		"topic":           {4003, "invalid_message", func(ws *websocket.Conn) { send(t, ws, poll{reqID: "a"}.frame()) }},
+		"text": {4002, "", func(ws *websocket.Conn) {
+			_ = ws.Write(t.Context(), websocket.MessageText,
+				[]byte("hello"))
+		}},
+		"cut": {4003, "invalid_message",
+			func(ws *websocket.Conn) { send(t, ws, poll{reqID: "a"}.encodeFrame()[:9]) }},
+		"topic": {4003, "invalid_message",
+			func(ws *websocket.Conn) { send(t, ws, poll{reqID: "a"}.encodeFrame()) }},
 		"unsolicited":     {4003, "", func(ws *websocket.Conn) { send(t, ws, wire.State{ReqID: "poll_9"}.Frame()) }},
 		"unknown command": {4003, "", func(ws *websocket.Conn) { send(t, ws, wire.Ack{CommandID: "c"}.Frame()) }},
 		"too large": {1009, "", func(ws *websocket.Conn) {
@@ -52,7 +57,8 @@ func TestBadMessages(t *testing.T) {
 			} else {
 				closedWith(t, ws, c.code, c.reason)
 			}
-			require.Eventually(t, func() bool { return v.current.Load().sockets.Get(id) == nil }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return v.currentReplica.Load().sockets.Get(id) == nil }, patience,
+				time.Millisecond)
 		})
 	}
 }
@@ -62,15 +68,16 @@ func TestAPanicOfTheWriterEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	v := serve(t).ready()
 	ws, id := v.greeted(settingsKey)
-	s := v.current.Load().sockets.Get(id)
+	s := v.currentReplica.Load().sockets.Get(id)
 	s.mu.Lock()
-	v.metrics.closes = nil // closing dereferences it
+	v.metrics.closedConns = nil // closing dereferences it
 	s.mu.Unlock()
 	require.NoError(t, ws.Write(t.Context(), websocket.MessageText, nil))
 	_, _, err := ws.Read(t.Context())
 	require.Error(t, err)
 	require.Equal(t, id, await.Value(t, v.store.left, "leave").ID)
-	require.Eventually(t, func() bool { return v.current.Load().sockets.Get(id) == nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return v.currentReplica.Load().sockets.Get(id) == nil }, patience,
+		time.Millisecond)
 	require.Contains(t, v.log.String(), "goroutine=\"agent writer\"")
 }
 
@@ -83,7 +90,8 @@ func TestTheLargestMessageIsDropped(t *testing.T) {
 	frame = append(frame, 0x3a) // field 7, bytes
 	frame = binary.AppendUvarint(frame, uint64(maxFrameBytes-5))
 	send(t, ws, frame[:maxFrameBytes])
-	require.Eventually(t, func() bool { return strings.Contains(v.log.String(), "message without a topic") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(v.log.String(), "message without a topic") }, patience,
+		time.Millisecond)
 	require.NoError(t, ws.Ping(ws.CloseRead(t.Context())))
 }
 
@@ -93,7 +101,8 @@ func (v *served) rawSocket(frames ...byte) (net.Conn, *bufio.Reader) {
 	conn := must.Get(net.Dial("tcp", v.Addr().String()))(v.t)
 	v.t.Cleanup(func() { _ = conn.Close() })
 	must.Get(fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: %s , %s\r\n\r\n%s", settingsKey, subprotocol, frames))(v.t)
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: %s , %s\r\n\r\n%s", settingsKey,
+		subprotocol, frames))(v.t)
 	in := bufio.NewReader(conn)
 	res, err := http.ReadResponse(in, nil) //nolint:bodyclose // after an upgrade there is no body
 	require.NoError(v.t, err)
@@ -164,7 +173,8 @@ func TestTextsOfAgentsAreNotLogged(t *testing.T) {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+v.Addr().String(), nil)
 	require.NoError(t, err)
 	for name, value := range map[string]string{
-		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Protocol": settingsKey, "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "agent-chosen",
+		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Protocol": settingsKey,
+		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "agent-chosen",
 	} {
 		r.Header.Set(name, value)
 	}
@@ -201,7 +211,8 @@ func TestCommandsAndPollsAtOnce(t *testing.T) {
 	for range 8 {
 		sending.Go(func() {
 			for range 100 {
-				c := db.Command{ID: uuid.New(), AgentID: id, Op: db.CommandCreate, RawID: uuid.NewString(), RoomType: "match"}
+				c := db.Command{ID: uuid.New(), AgentID: id, Op: db.CommandCreate, RawID: uuid.NewString(),
+					RoomType: "match"}
 				v.store.set(func(a *accepting) { a.pending = append(a.pending, c) })
 				select {
 				case v.store.wake <- struct{}{}:
@@ -223,7 +234,7 @@ func TestUnansweredPingsCutTheConnection(t *testing.T) {
 	t.Parallel()
 	v := serve(t).ready()
 	ws, id := v.greeted(settingsKey)
-	require.False(t, v.current.Load().sockets.Get(id).onSilence(true))
+	require.False(t, v.currentReplica.Load().sockets.Get(id).onSilence(true))
 	require.Equal(t, id, await.Value(t, v.store.left, "leave").ID)
 	_, _, err := ws.Read(t.Context())
 	require.Error(t, err)
@@ -274,7 +285,7 @@ func TestAnAgentThatReadsNothingIsCut(t *testing.T) {
 	_, id := v.greeted(settingsKey)
 	l.block.Store(true)
 	begun := time.Now()
-	require.True(t, v.current.Load().sockets.Get(id).command(command{id: "c", op: opDrain}))
+	require.True(t, v.currentReplica.Load().sockets.Get(id).sendCommand(command{id: "c", op: opDrain}))
 	require.Eventually(t, func() bool { return len(v.store.left) > 0 }, patience, 10*time.Millisecond)
 	require.Equal(t, id, (<-v.store.left).ID)
 	require.InDelta(t, writeTimeout.Seconds(), time.Since(begun).Seconds(), 3)

@@ -7,7 +7,10 @@ import (
 	"github.com/lattice-director/director/internal/rivalis/roster"
 )
 
-// stats answers GET /v1/stats.
-func (s *REST) stats(_ context.Context, in request) (answer, error) {
-	return s.list(in, func(view *roster.View) answer { return dataAnswer(http.StatusOK, view.Stats().AppendJSON) })
+// showStats answers GET /v1/stats.
+func (s *REST) showStats(_ context.Context, in request) (answer, error) {
+	return s.answerList(in, func(view *roster.View) answer {
+		return dataAnswer(http.StatusOK,
+			view.Stats().AppendJSON)
+	})
 }

@@ -37,7 +37,7 @@ func bytesOf(t *testing.T, digits string) []byte {
 }
 
 func received(t *testing.T, message []byte) any {
-	return must.Get(receive(websocket.MessageBinary, message))(t)
+	return must.Get(decodeFrame(websocket.MessageBinary, message))(t)
 }
 
 func TestFramesOfTheDirectorAreThoseOfUpstream(t *testing.T) {
@@ -47,10 +47,12 @@ func TestFramesOfTheDirectorAreThoseOfUpstream(t *testing.T) {
 		sent   []byte
 		agent  any
 	}{
-		{helloBytes, hello{"562cfc2cbeef8cf4", 2 * time.Second}.frame(), wire.Hello{InstanceID: "562cfc2cbeef8cf4", ProtocolVersion: 3, HeartbeatMS: 2000}},
-		{pollBytes, poll{reqID: "poll_1", status: statusActive}.frame(), wire.Poll{ReqID: "poll_1", Status: wire.Active}},
+		{helloBytes, hello{"562cfc2cbeef8cf4", 2 * time.Second}.encodeFrame(),
+			wire.Hello{InstanceID: "562cfc2cbeef8cf4", ProtocolVersion: 3, HeartbeatMS: 2000}},
+		{pollBytes, poll{reqID: "poll_1", status: statusActive}.encodeFrame(),
+			wire.Poll{ReqID: "poll_1", Status: wire.Active}},
 		{
-			createBytes, command{"cmd_1", opCreate, "match-42", "match"}.frame(),
+			createBytes, command{"cmd_1", opCreate, "match-42", "match"}.encodeFrame(),
 			wire.Command{ID: "cmd_1", Op: wire.Create, RoomID: "match-42", RoomType: "match"},
 		},
 	} {
@@ -65,9 +67,12 @@ const upstreamHash = "e315776cb3d1baad"
 
 func upstreamSnapshot() wire.Snapshot {
 	return wire.Snapshot{
-		Name: "eu0", ProcessUID: "p_78ef19167edc060162622184", AgentVersion: "8.0.0", ProtocolVersion: 3, EndpointURL: "wss://eu0.game.example.com",
-		Labels: map[string]string{"region": "eu"}, MaxConnections: new(int32(2000)), MaxRooms: new(int32(100)), AutoCreate: true,
-		RoomTypes: []string{"lobby", "match"}, Rooms: []wire.Room{{ID: "local-0", Type: "lobby", Origin: wire.Local}}, Status: wire.Active,
+		Name: "eu0", ProcessUID: "p_78ef19167edc060162622184", AgentVersion: "8.0.0", ProtocolVersion: 3,
+		EndpointURL: "wss://eu0.game.example.com",
+		Labels:      map[string]string{"region": "eu"}, MaxConnections: new(int32(2000)), MaxRooms: new(int32(100)),
+		AutoCreate: true,
+		RoomTypes:  []string{"lobby", "match"}, Rooms: []wire.Room{{ID: "local-0", Type: "lobby", Origin: wire.Local}},
+		Status: wire.Active,
 	}
 }
 
@@ -78,14 +83,18 @@ func TestStatesAreThoseOfUpstream(t *testing.T) {
 	full := wire.State{ReqID: "poll_1", IsFull: true, Seq: 1, Hash: upstreamHash, Snapshot: upstreamSnapshot()}
 	require.Equal(t, bytesOf(t, fullBytes), full.Frame())
 	require.Equal(t, state{reqID: "poll_1", isFull: true, seq: 1, hash: upstreamHash, snapshot: snapshot{
-		name: "eu0", processUID: "p_78ef19167edc060162622184", agentVersion: "8.0.0", protocolVersion: 3, endpointURL: "wss://eu0.game.example.com",
-		labels: map[string]string{"region": "eu"}, capacity: capacity{new(int32(2000)), new(int32(100))}, autoCreate: true,
-		roomTypes: []string{"lobby", "match"}, rooms: []room{{id: "local-0", kind: "lobby", local: true}}, status: statusActive,
+		name: "eu0", processUID: "p_78ef19167edc060162622184", agentVersion: "8.0.0", protocolVersion: 3,
+		endpointURL: "wss://eu0.game.example.com",
+		labels:      map[string]string{"region": "eu"}, capacity: capacity{new(int32(2000)), new(int32(100))},
+		autoCreate: true,
+		roomTypes:  []string{"lobby", "match"}, rooms: []room{{rawID: "local-0", roomType: "lobby", isLocal: true}},
+		status: statusActive,
 	}}, received(t, full.Frame()))
 
 	known := wire.State{ReqID: "poll_2", Seq: 2, Hash: upstreamHash, Snapshot: upstreamSnapshot()}
 	require.Equal(t, bytesOf(t, knownBytes), known.Frame())
-	require.Equal(t, state{reqID: "poll_2", seq: 2, hash: upstreamHash, snapshot: snapshot{labels: map[string]string{}}}, received(t, known.Frame()))
+	require.Equal(t, state{reqID: "poll_2", seq: 2, hash: upstreamHash,
+		snapshot: snapshot{labels: map[string]string{}}}, received(t, known.Frame()))
 }
 
 func TestAcksAreThoseOfUpstream(t *testing.T) {
@@ -97,13 +106,14 @@ func TestAcksAreThoseOfUpstream(t *testing.T) {
 	}{
 		{
 			createdBytes, wire.Ack{CommandID: "cmd_1", OK: true, Room: &wire.RoomRef{ID: "match-42", Type: "match"}},
-			ack{commandID: "cmd_1", ok: true, created: &roomRef{"match-42", "match"}},
+			ack{commandID: "cmd_1", succeeded: true, createdRoom: &roomRef{"match-42", "match"}},
 		},
 		{
 			existsPayload, wire.Ack{CommandID: "cmd_1", Error: "room id already exists", Exists: true},
-			ack{commandID: "cmd_1", failure: "room id already exists", exists: true},
+			ack{commandID: "cmd_1", failureText: "room id already exists", roomExists: true},
 		},
-		{gonePayload, wire.Ack{CommandID: "cmd_1", OK: true, AlreadyGone: true}, ack{commandID: "cmd_1", ok: true, alreadyGone: true}},
+		{gonePayload, wire.Ack{CommandID: "cmd_1", OK: true, AlreadyGone: true},
+			ack{commandID: "cmd_1", succeeded: true, alreadyGone: true}},
 	} {
 		frame := c.sent.Frame()
 		require.Contains(t, string(frame), string(bytesOf(t, c.digits)))

@@ -47,7 +47,7 @@ func (s sink) Sign(token.SessionClaims) (string, error) { return "signed", nil }
 
 func engine(t *testing.T, caller string) *gin.Engine {
 	e := must.Get(rest.New(rest.Options{}))(t)
-	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return caller, nil }, nil))
+	e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return caller, nil }, nil))
 	play.Mount(e, sink{t}, sink{t}, (*connect.Minter)(nil), play.Modes{"race": 2}, play.Parties{AreOpen: true})
 	return e
 }
@@ -80,7 +80,7 @@ func TestHashDependsOnTheMeaning(t *testing.T) {
 		recorder := &hashes{sink: sink{t}}
 		e, err := rest.New(rest.Options{})
 		require.NoError(t, err)
-		e.Use(rest.Bearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
+		e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
 		play.Mount(e, recorder, recorder, (*connect.Minter)(nil), nil, play.Parties{AreOpen: true})
 		r := httptest.NewRequest(http.MethodPost, "/matchmake", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer x")

@@ -31,22 +31,22 @@ type LoginQueue struct {
 	// Stopping ends calls that wait when it is closed; nil: never.
 	Stopping <-chan struct{}
 
-	step time.Duration // between two looks at a place; 0 means 1 s
-	beat time.Duration // between two comments of a stream; 0 means 15 s
+	lookEvery time.Duration // between two looks at a place; 0 means 1 s
+	beatEvery time.Duration // between two comments of a stream; 0 means 15 s
 }
 
 // loginFace is the face of players, or of backends that ask for players.
 type loginFace struct {
-	queue     LoginQueue
-	waiters   *atomic.Int64
-	isBackend bool
+	queue        LoginQueue
+	waitingCalls *atomic.Int64
+	isBackend    bool
 }
 
 func newLoginFace(q LoginQueue) loginFace {
 	q.MaxWaiters = defaultTo(q.MaxWaiters, 32_768)
 	q.CallTimeout = defaultTo(q.CallTimeout, 900*time.Millisecond)
-	q.step, q.beat = defaultTo(q.step, time.Second), defaultTo(q.beat, 15*time.Second)
-	return loginFace{queue: q, waiters: new(atomic.Int64)}
+	q.lookEvery, q.beatEvery = defaultTo(q.lookEvery, time.Second), defaultTo(q.beatEvery, 15*time.Second)
+	return loginFace{queue: q, waitingCalls: new(atomic.Int64)}
 }
 
 func defaultTo[T int | time.Duration](v, fallback T) T {
@@ -57,23 +57,23 @@ func defaultTo[T int | time.Duration](v, fallback T) T {
 }
 
 // MountLoginQueue adds the routes of the login queue. short is for calls that answer at once, lasting for those that
-// may wait; both belong behind rest.Bearer, and lasting behind rest.Lasting.
+// may wait; both belong behind rest.RequireBearer, and lasting behind rest.AllowWaiting.
 func MountLoginQueue(short, lasting gin.IRouter, q LoginQueue) {
 	f := newLoginFace(q)
-	short.POST("/login-queue", rest.Handle(http.StatusOK, f.enter))
-	short.DELETE("/login-queue", rest.Handle(http.StatusOK, f.leave))
-	lasting.GET("/login-queue", rest.Handle(http.StatusOK, f.get))
-	lasting.GET("/login-queue/events", rest.HandleEvents(f.watch))
+	short.POST("/login-queue", rest.Handle(http.StatusOK, f.enterQueue))
+	short.DELETE("/login-queue", rest.Handle(http.StatusOK, f.leaveQueue))
+	lasting.GET("/login-queue", rest.Handle(http.StatusOK, f.showPlace))
+	lasting.GET("/login-queue/events", rest.HandleEvents(f.streamPlace))
 }
 
 // MountBackendLoginQueue adds the routes with which a backend, such as a studio's login, asks for players. They belong
-// behind rest.Backend, and lasting behind rest.Lasting as well.
+// behind rest.RequireBackend, and lasting behind rest.AllowWaiting as well.
 func MountBackendLoginQueue(short, lasting gin.IRouter, q LoginQueue) {
 	f := newLoginFace(q)
 	f.isBackend = true
-	short.POST("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.enter))
-	short.DELETE("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.leave))
-	lasting.GET("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.get))
+	short.POST("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.enterQueue))
+	short.DELETE("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.leaveQueue))
+	lasting.GET("/backend/players/:sub/login-queue", rest.Handle(http.StatusOK, f.showPlace))
 }
 
 // loginRequest says which valve a player passes.
@@ -103,10 +103,10 @@ const (
 )
 
 func answerOf(l db.Login) loginAnswer {
-	if l.Place == nil {
-		return loginAnswer{State: stateAdmitted, Valve: l.Valve}
+	if l.WaitingPlace == nil {
+		return loginAnswer{State: stateAdmitted, Valve: l.ValveName}
 	}
-	return loginAnswer{State: stateWaiting, Valve: l.Valve, LoginPlace: rest.LoginPlaceOf(l.Place)}
+	return loginAnswer{State: stateWaiting, Valve: l.ValveName, LoginPlace: rest.LoginPlaceOf(l.WaitingPlace)}
 }
 
 // clientBuild is the header in which clients name their build.
@@ -121,8 +121,8 @@ func buildOf(header string) (string, error) {
 	return header, c.Err()
 }
 
-// request returns the player that is asked for.
-func (f loginFace) request(ctx context.Context, region, build, sub string) (db.LoginRequest, error) {
+// requestFor returns the player that is asked for.
+func (f loginFace) requestFor(ctx context.Context, region, build, sub string) (db.LoginRequest, error) {
 	r := db.LoginRequest{Region: region, Player: rest.Caller(ctx)}
 	var c rest.Check
 	if region != "" {
@@ -142,12 +142,12 @@ func (f loginFace) request(ctx context.Context, region, build, sub string) (db.L
 }
 
 func (f loginFace) requestOf(ctx context.Context, in rest.In[rest.None]) (db.LoginRequest, error) {
-	return f.request(ctx, in.Query("region"), in.Header(clientBuild), in.Param("sub"))
+	return f.requestFor(ctx, in.Query("region"), in.Header(clientBuild), in.Param("sub"))
 }
 
-// enter admits the player, or gives it a place.
-func (f loginFace) enter(ctx context.Context, in rest.In[loginRequest]) (loginAnswer, error) {
-	r, err := f.request(ctx, in.Body.Region, in.Header(clientBuild), in.Param("sub"))
+// enterQueue admits the player, or gives it a place.
+func (f loginFace) enterQueue(ctx context.Context, in rest.In[loginRequest]) (loginAnswer, error) {
+	r, err := f.requestFor(ctx, in.Body.Region, in.Header(clientBuild), in.Param("sub"))
 	if err != nil {
 		return loginAnswer{}, err
 	}
@@ -161,7 +161,7 @@ type leftAnswer struct {
 	Left bool `json:"left"` // false: there was no place to give back
 }
 
-func (f loginFace) leave(ctx context.Context, in rest.In[rest.None]) (leftAnswer, error) {
+func (f loginFace) leaveQueue(ctx context.Context, in rest.In[rest.None]) (leftAnswer, error) {
 	r, err := f.requestOf(ctx, in)
 	if err != nil {
 		return leftAnswer{}, err
@@ -170,8 +170,8 @@ func (f loginFace) leave(ctx context.Context, in rest.In[rest.None]) (leftAnswer
 	return leftAnswer{left}, err
 }
 
-// read returns where a player stands; known is the last answer, nil: there was none.
-func (f loginFace) read(ctx context.Context, r db.LoginRequest, known *db.Login) (db.Login, error) {
+// readPlace returns where a player stands; known is the last answer, nil: there was none.
+func (f loginFace) readPlace(ctx context.Context, r db.LoginRequest, known *db.Login) (db.Login, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.queue.CallTimeout)
 	defer cancel()
 	if known == nil {

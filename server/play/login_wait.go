@@ -9,18 +9,18 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// join counts a call that waits. Call done when it no longer does. Errors: Unavailable when too many wait.
-func (f loginFace) join() (done func(), err error) {
+// countWaiter counts a call that waits. Call done when it no longer does. Errors: Unavailable when too many wait.
+func (f loginFace) countWaiter() (done func(), err error) {
 	// Added first and compared then: two calls that look at the last free place at once cannot both take it.
-	if f.waiters.Add(1) > int64(f.queue.MaxWaiters) {
-		f.waiters.Add(-1)
+	if f.waitingCalls.Add(1) > int64(f.queue.MaxWaiters) {
+		f.waitingCalls.Add(-1)
 		return nil, fault.NewUnavailable("too many calls wait in the login queue at this replica", nil)
 	}
-	return func() { f.waiters.Add(-1) }, nil
+	return func() { f.waitingCalls.Add(-1) }, nil
 }
 
-// get answers at once, or when the player is admitted, or when the time to wait is over.
-func (f loginFace) get(ctx context.Context, in rest.In[rest.None]) (loginAnswer, error) {
+// showPlace answers at once, or when the player is admitted, or when the time to wait is over.
+func (f loginFace) showPlace(ctx context.Context, in rest.In[rest.None]) (loginAnswer, error) {
 	r, err := f.requestOf(ctx, in)
 	if err != nil {
 		return loginAnswer{}, err
@@ -32,29 +32,30 @@ func (f loginFace) get(ctx context.Context, in rest.In[rest.None]) (loginAnswer,
 	}
 	// Read before the call counts as one that waits: most callers are answered from here, and need no place among
 	// those.
-	l, err := f.read(ctx, r, nil)
-	if err != nil || l.Place == nil || wait == 0 {
+	l, err := f.readPlace(ctx, r, nil)
+	if err != nil || l.WaitingPlace == nil || wait == 0 {
 		return answerOf(l), err
 	}
-	done, err := f.join()
+	done, err := f.countWaiter()
 	if err != nil {
 		return loginAnswer{}, err
 	}
 	defer done()
-	l, err = f.await(ctx, r, l, wait)
+	l, err = f.awaitAdmission(ctx, r, l, wait)
 	return answerOf(l), err
 }
 
-// await waits until a player is admitted, or for so long.
-func (f loginFace) await(ctx context.Context, r db.LoginRequest, l db.Login, wait time.Duration) (db.Login, error) {
-	over, step := time.NewTimer(wait), time.NewTicker(f.queue.step)
+// awaitAdmission waits until a player is admitted, or for so long.
+func (f loginFace) awaitAdmission(ctx context.Context, r db.LoginRequest, l db.Login,
+	wait time.Duration) (db.Login, error) {
+	over, step := time.NewTimer(wait), time.NewTicker(f.queue.lookEvery)
 	defer over.Stop()
 	defer step.Stop()
 	var err error
-	for l.Place != nil && err == nil {
+	for l.WaitingPlace != nil && err == nil {
 		select {
 		case <-step.C:
-			l, err = f.read(ctx, r, &l)
+			l, err = f.readPlace(ctx, r, &l)
 		case <-over.C:
 			return l, nil
 		// With the place as the answer: the client asks again, and another replica answers.
@@ -74,33 +75,33 @@ const (
 	farInterval  = 5 * time.Second
 )
 
-// watch streams the place of a player until it is admitted.
-func (f loginFace) watch(ctx context.Context, in rest.In[rest.None], out *rest.Events) error {
+// streamPlace streams the place of a player until it is admitted.
+func (f loginFace) streamPlace(ctx context.Context, in rest.In[rest.None], out *rest.Events) error {
 	r, err := f.requestOf(ctx, in)
 	if err != nil {
 		return err
 	}
-	l, err := f.read(ctx, r, nil)
+	l, err := f.readPlace(ctx, r, nil)
 	if err != nil {
 		return err
 	}
-	done, err := f.join()
+	done, err := f.countWaiter()
 	if err != nil {
 		return err
 	}
 	defer done()
 	s := placeStream{out: out}
-	step, beat := time.NewTicker(f.queue.step), time.NewTicker(f.queue.beat)
+	step, beat := time.NewTicker(f.queue.lookEvery), time.NewTicker(f.queue.beatEvery)
 	defer step.Stop()
 	defer beat.Stop()
 	for {
-		if err := s.send(l); err != nil || l.Place == nil {
+		if err := s.send(l); err != nil || l.WaitingPlace == nil {
 			return err
 		}
 		select {
 		// During an outage this is the last place that is known, and the stream goes on.
 		case <-step.C:
-			if l, err = f.read(ctx, r, &l); err != nil {
+			if l, err = f.readPlace(ctx, r, &l); err != nil {
 				return err
 			}
 		case <-beat.C:
@@ -117,25 +118,26 @@ func (f loginFace) watch(ctx context.Context, in rest.In[rest.None], out *rest.E
 
 // placeStream sends where a player stands, as it changes.
 type placeStream struct {
-	out      *rest.Events
-	sent     int // events
-	position int // of the last one
-	sentAt   time.Time
+	out          *rest.Events
+	sentEvents   int // events
+	lastPosition int // of the last one
+	sentAt       time.Time
 }
 
 func (s *placeStream) send(l db.Login) error {
 	switch {
-	case l.Place == nil:
-		return s.event(stateAdmitted, l)
-	case s.sent == 0,
-		l.Place.Position != s.position && (l.Place.Position <= nearPosition || time.Since(s.sentAt) >= farInterval):
-		s.position, s.sentAt = l.Place.Position, time.Now()
-		return s.event(stateWaiting, l)
+	case l.WaitingPlace == nil:
+		return s.sendEvent(stateAdmitted, l)
+	case s.sentEvents == 0,
+		l.WaitingPlace.Position != s.lastPosition &&
+			(l.WaitingPlace.Position <= nearPosition || time.Since(s.sentAt) >= farInterval):
+		s.lastPosition, s.sentAt = l.WaitingPlace.Position, time.Now()
+		return s.sendEvent(stateWaiting, l)
 	}
 	return nil
 }
 
-func (s *placeStream) event(name string, l db.Login) error {
-	s.sent++
-	return s.out.Send(name, s.sent, answerOf(l))
+func (s *placeStream) sendEvent(name string, l db.Login) error {
+	s.sentEvents++
+	return s.out.Send(name, s.sentEvents, answerOf(l))
 }

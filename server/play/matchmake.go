@@ -25,7 +25,7 @@ const (
 // not listed has 8.
 type Modes map[string]int
 
-func (m Modes) size(mode string) int {
+func (m Modes) seatsOf(mode string) int {
 	if n, ok := m[mode]; ok {
 		return n
 	}
@@ -78,7 +78,7 @@ func (r *matchmakeRequest) placeRequest(caller, key string, modes Modes) (db.Pla
 		party = []string{caller}
 	}
 	c.That(slices.Contains(party, caller), "party", "must contain the caller")
-	size := modes.size(r.Mode)
+	size := modes.seatsOf(r.Mode)
 	if r.MaxPlayers != nil {
 		size = *r.MaxPlayers
 	}
@@ -88,15 +88,15 @@ func (r *matchmakeRequest) placeRequest(caller, key string, modes Modes) (db.Pla
 		IdempotencyKey: key}
 	if key != "" {
 		// With the party, since leaving it out means the same as naming the caller alone.
-		req.RequestHash = r.hash(party)
+		req.RequestHash = r.hashFor(party)
 	}
 	return req, c.Err()
 }
 
-// hash returns the same value for bodies that mean the same request. It does not include the default size, which may
+// hashFor returns the same value for bodies that mean the same request. It does not include the default size, which may
 // change between a request and its retry. Another version of this code may serve the retry, so a field that is added to
 // the request must not change the hash when it is absent.
-func (r *matchmakeRequest) hash(party []string) []byte {
+func (r *matchmakeRequest) hashFor(party []string) []byte {
 	canonical := *r
 	canonical.Party = slices.Sorted(slices.Values(party))
 	text, _ := json.Marshal(canonical) // strings and numbers always encode
@@ -126,14 +126,14 @@ func publicAddr(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-func (f face) matchmake(ctx context.Context, in rest.In[matchmakeRequest]) (placement, error) {
-	rest.About(ctx, in.Body.Region, in.Body.Mode)
+func (f face) placeParty(ctx context.Context, in rest.In[matchmakeRequest]) (placement, error) {
+	rest.NoteScope(ctx, in.Body.Region, in.Body.Mode)
 	req, err := in.Body.placeRequest(rest.Caller(ctx), in.Header("Idempotency-Key"), f.modes)
 	if err != nil {
 		return placement{}, err
 	}
 	// Before the store seats anybody: those who are named would be seated with the caller.
-	if err := f.parties.check(ctx, req.Caller, req.Party); err != nil {
+	if err := f.parties.checkParty(ctx, req.Caller, req.Party); err != nil {
 		return placement{}, err
 	}
 	if req.Build, err = buildOf(in.Header(clientBuild)); err != nil {

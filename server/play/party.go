@@ -27,8 +27,8 @@ type Parties struct {
 	AreOpen bool
 }
 
-// check refuses a party that a player names. Errors: 403, "party_not_permitted"; Unavailable.
-func (p Parties) check(ctx context.Context, caller string, party []string) error {
+// checkParty refuses a party that a player names. Errors: 403, "party_not_permitted"; Unavailable.
+func (p Parties) checkParty(ctx context.Context, caller string, party []string) error {
 	// A player alone needs no reading of the database.
 	if p.AreOpen || len(party) < 2 {
 		return nil
@@ -51,7 +51,8 @@ func (p Parties) check(ctx context.Context, caller string, party []string) error
 	slices.Sort(refused)
 	return &rest.Problem{
 		Status: http.StatusForbidden, Code: "party_not_permitted", Title: "Forbidden",
-		Detail: "you may not take these players into a party: " + strings.Join(refused[:min(len(refused), maxReasons)], ", ") +
+		Detail: "you may not take these players into a party: " +
+			strings.Join(refused[:min(len(refused), maxReasons)], ", ") +
 			"; queue with a room of the lobby that they are in, or let a backend permit it (may_party_with)",
 	}
 }

@@ -39,21 +39,21 @@ type Connector interface {
 }
 
 type face struct {
-	store    Store
-	keys     Signer
-	connects Connector
-	modes    Modes
-	parties  Parties
+	store         Store
+	tokenSigner   Signer
+	connectMinter Connector
+	modes         Modes
+	parties       Parties
 }
 
-// Mount adds the routes of this face. They belong behind rest.Bearer, because the handlers read the player with
+// Mount adds the routes of this face. They belong behind rest.RequireBearer, because the handlers read the player with
 // rest.Caller.
 func Mount(r gin.IRouter, store Store, keys Signer, connects Connector, modes Modes, parties Parties) {
 	f := face{store, keys, connects, modes, parties}
-	r.POST("/matchmake", rest.Handle(http.StatusOK, f.matchmake))
-	r.POST("/resolve", rest.Handle(http.StatusOK, f.resolve))
-	r.GET("/sessions/:id", rest.Handle(http.StatusOK, f.session))
-	r.GET("/regions", rest.Handle(http.StatusOK, f.regions))
+	r.POST("/matchmake", rest.Handle(http.StatusOK, f.placeParty))
+	r.POST("/resolve", rest.Handle(http.StatusOK, f.resolveSeat))
+	r.GET("/sessions/:id", rest.Handle(http.StatusOK, f.showSession))
+	r.GET("/regions", rest.Handle(http.StatusOK, f.listRegions))
 }
 
 // logSession adds the session to the access log line, if one was found. The id is the store's: text from the caller may
@@ -90,23 +90,23 @@ type resolveAnswer struct {
 	Netcode *netcodeAnswer `json:"netcode,omitempty"` // for games whose servers take connect tokens
 }
 
-func (f face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveAnswer, error) {
+func (f face) resolveSeat(ctx context.Context, in rest.In[resolveRequest]) (resolveAnswer, error) {
 	sub := rest.Caller(ctx)
 	r, err := f.store.Resolve(ctx, *in.Body.SessionHandle, sub)
 	logSession(ctx, r.SessionID)
 	if err != nil {
 		return resolveAnswer{}, err
 	}
-	signed, err := f.keys.Sign(keyring.Claims(r, sub))
+	signed, err := f.tokenSigner.Sign(keyring.ClaimsFor(r, sub))
 	if err != nil {
 		return resolveAnswer{}, err
 	}
 	// nil without an error where the server of the seat takes no connect tokens.
-	ticket, err := f.connects.Ticket(r)
+	ticket, err := f.connectMinter.Ticket(r)
 	return resolveAnswer{r.Endpoint, signed, r.SessionID, netcodeOf(ticket)}, err
 }
 
-func (f face) session(ctx context.Context, in rest.In[rest.None]) (placement, error) {
+func (f face) showSession(ctx context.Context, in rest.In[rest.None]) (placement, error) {
 	p, err := f.store.Session(ctx, in.Param("id"))
 	logSession(ctx, p.SessionID)
 	return placement(p), err

@@ -18,8 +18,8 @@ type regionAnswer struct {
 	Address string `json:"address,omitempty"` // of its cell; absent: this one
 }
 
-// regions returns where clients measure their latencies, and which regions other cells serve.
-func (f face) regions(ctx context.Context, _ rest.In[rest.None]) (regionsAnswer, error) {
+// listRegions returns where clients measure their latencies, and which regions other cells serve.
+func (f face) listRegions(ctx context.Context, _ rest.In[rest.None]) (regionsAnswer, error) {
 	found, err := f.store.GameRegions(ctx)
 	a := regionsAnswer{Regions: make([]regionAnswer, len(found))}
 	for i, r := range found {

@@ -75,7 +75,7 @@ type Tickets struct {
 	// Stopping ends calls that wait when it is closed; nil: never.
 	Stopping <-chan struct{}
 
-	beat time.Duration // between two comments of a stream; 0 means 15 s
+	beatEvery time.Duration // between two comments of a stream; 0 means 15 s
 }
 
 type ticketFace struct {
@@ -86,15 +86,15 @@ type ticketFace struct {
 }
 
 // MountTickets adds the routes of tickets. short is for calls that answer at once, lasting for those that may wait;
-// both belong behind rest.Bearer, and lasting behind rest.Lasting.
+// both belong behind rest.RequireBearer, and lasting behind rest.AllowWaiting.
 func MountTickets(short, lasting gin.IRouter, t Tickets) {
 	f := newTicketFace(t)
 	short.POST("/tickets", rest.Handle(http.StatusOK, f.create))
 	short.DELETE("/tickets/:id", rest.Handle(http.StatusOK, f.cancel))
-	short.POST("/tickets/:id/accept", rest.Handle(http.StatusOK, f.accept))
-	short.POST("/tickets/:id/decline", rest.Handle(http.StatusOK, f.decline))
-	lasting.GET("/tickets/:id", rest.Handle(http.StatusOK, f.get))
-	lasting.GET("/tickets/:id/events", rest.HandleEvents(f.watch))
+	short.POST("/tickets/:id/accept", rest.Handle(http.StatusOK, f.acceptMatch))
+	short.POST("/tickets/:id/decline", rest.Handle(http.StatusOK, f.declineMatch))
+	lasting.GET("/tickets/:id", rest.Handle(http.StatusOK, f.showTicket))
+	lasting.GET("/tickets/:id/events", rest.HandleEvents(f.streamTicket))
 }
 
 func newTicketFace(t Tickets) ticketFace {
@@ -104,8 +104,8 @@ func newTicketFace(t Tickets) ticketFace {
 	if t.CallTimeout == 0 {
 		t.CallTimeout = 900 * time.Millisecond
 	}
-	if t.beat == 0 {
-		t.beat = 15 * time.Second
+	if t.beatEvery == 0 {
+		t.beatEvery = 15 * time.Second
 	}
 	return ticketFace{tickets: t, places: newPlaces(t), estimates: newEstimates(t)}
 }
@@ -116,7 +116,7 @@ func (f ticketFace) read(ctx context.Context, id string) (db.PlayerTicket, error
 	defer cancel()
 	if f.isBackend {
 		t, err := f.tickets.Store.AnyTicket(ctx, f.tickets.Region, id)
-		t.Lease = 0 // a backend that reads a ticket is no player that waits for it
+		t.LeaseTTL = 0 // a backend that reads a ticket is no player that waits for it
 		return t, err
 	}
 	return f.tickets.Store.PlayerTicket(ctx, f.tickets.Region, id, rest.Caller(ctx))
@@ -130,13 +130,13 @@ func (f ticketFace) callerOf(ctx context.Context) string {
 	return rest.Caller(ctx)
 }
 
-// show returns the document of a ticket.
-func (f ticketFace) show(ctx context.Context, t db.PlayerTicket) ticket {
+// describeTicket returns the document of a ticket.
+func (f ticketFace) describeTicket(ctx context.Context, t db.PlayerTicket) ticket {
 	ctx, cancel := context.WithTimeout(ctx, f.tickets.CallTimeout)
 	defer cancel()
-	d := f.document(ctx, t, f.callerOf(ctx))
-	if f.isBackend && t.Seat != nil {
-		d.Teams = t.Seat.Teams
+	d := f.documentOf(ctx, t, f.callerOf(ctx))
+	if f.isBackend && t.MatchSeat != nil {
+		d.Teams = t.MatchSeat.Teams
 	}
 	return d
 }

@@ -25,9 +25,9 @@ type admitted struct {
 	latencies map[string]uint16
 }
 
-// admit returns the ticket of a client's draft, or why it is refused. Before it refuses, it reads the profiles again:
+// admitDraft returns the ticket of a client's draft, or why it is refused. Before it refuses, it reads the profiles again:
 // the versions in memory may be a second old.
-func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft) (admitted, error) {
+func (f ticketFace) admitDraft(ctx context.Context, d ticketbody.Draft) (admitted, error) {
 	if f.tickets.Profiles == nil {
 		body, err := ticketbody.Prepare(d)
 		return admitted{draft: d, body: body, ttl: defaultTTL}, err
@@ -35,7 +35,7 @@ func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft) (admitted, er
 	// Taken before the profiles are judged: a reading that begins later has every version that was live when the caller
 	// asked.
 	now := time.Now()
-	a, err := f.judge(ctx, d)
+	a, err := f.judgeDraft(ctx, d)
 	// An outage is no judgement: reading again would only wait once more.
 	if err == nil || fault.Is(err, fault.Unavailable) {
 		return a, err
@@ -43,20 +43,20 @@ func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft) (admitted, er
 	if err := f.tickets.Profiles.Refresh(ctx, now); err != nil {
 		return admitted{}, err
 	}
-	return f.judge(ctx, d)
+	return f.judgeDraft(ctx, d)
 }
 
-// judge asks the profiles of a draft.
-func (f ticketFace) judge(ctx context.Context, d ticketbody.Draft) (a admitted, err error) {
+// judgeDraft asks the profiles of a draft.
+func (f ticketFace) judgeDraft(ctx context.Context, d ticketbody.Draft) (a admitted, err error) {
 	profiles, err := f.profilesOf(ctx, d)
 	if err != nil {
 		return a, err
 	}
 	// Before the checks: a profile may demand what only a backend or the access token says.
-	if a.draft, err = f.vouch(ctx, d, profiles); err != nil {
+	if a.draft, err = f.vouchForDraft(ctx, d, profiles); err != nil {
 		return a, err
 	}
-	if a.draft, a.latencies, err = f.steady(ctx, a.draft, profiles); err != nil {
+	if a.draft, a.latencies, err = f.steadyLatencies(ctx, a.draft, profiles); err != nil {
 		return a, err
 	}
 	if a.body, err = ticketbody.Prepare(a.draft); err != nil {

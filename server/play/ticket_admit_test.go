@@ -99,11 +99,12 @@ type oneProfile struct{ lists *int }
 
 func (o oneProfile) ProfileOwners(context.Context, string) ([]db.ProfileOwner, error) {
 	*o.lists++
-	return []db.ProfileOwner{{Profile: "duel", LiveVersion: 1}}, nil
+	return []db.ProfileOwner{{ProfileName: "duel", LiveVersion: 1}}, nil
 }
 
 func (oneProfile) Profile(context.Context, string, string, int) (db.ProfileVersion, error) {
-	return db.ProfileVersion{Name: "duel", Version: 1, Document: "name: duel\nteams: [{name: a, players: 1, count: 2}]\n"}, nil
+	return db.ProfileVersion{Name: "duel", Version: 1,
+		Document: "name: duel\nteams: [{name: a, players: 1, count: 2}]\n"}, nil
 }
 
 // A reading that began before a request came is not fresh for it; requests that came before a reading began share that

@@ -13,14 +13,14 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// MountBackendTickets adds the routes with which a backend queues for players. They belong behind rest.Backend, and
-// lasting behind rest.Lasting as well.
+// MountBackendTickets adds the routes with which a backend queues for players. They belong behind rest.RequireBackend, and
+// lasting behind rest.AllowWaiting as well.
 func MountBackendTickets(short, lasting gin.IRouter, t Tickets) {
 	f := newTicketFace(t)
 	f.isBackend = true
 	short.POST("/backend/tickets", rest.Handle(http.StatusOK, f.createByBackend))
 	short.DELETE("/backend/tickets/:id", rest.Handle(http.StatusOK, f.cancelByBackend))
-	lasting.GET("/backend/tickets/:id", rest.Handle(http.StatusOK, f.get))
+	lasting.GET("/backend/tickets/:id", rest.Handle(http.StatusOK, f.showTicket))
 }
 
 // createByBackend queues players for whom a backend vouches. The ticket is that of the first player of the party, who
@@ -34,7 +34,7 @@ func (f ticketFace) createByBackend(ctx context.Context, in rest.In[ticketReques
 		return createdTicket{}, err
 	}
 	key, first := in.Header("Idempotency-Key"), slices.Min(in.Body.Party)
-	draft, err := in.Body.draft(first, key, nil)
+	draft, err := in.Body.draftFor(first, key, nil)
 	if err != nil {
 		return createdTicket{}, err
 	}
@@ -42,11 +42,11 @@ func (f ticketFace) createByBackend(ctx context.Context, in rest.In[ticketReques
 		return createdTicket{}, err
 	}
 	vouchForAll(&draft, match.FromBackend)
-	a, err := f.admit(ctx, draft)
+	a, err := f.admitDraft(ctx, draft)
 	if err != nil {
 		return createdTicket{}, err
 	}
-	return f.enter(ctx, a, nil, db.PlayerTicketRequest{
+	return f.enterQueue(ctx, a, nil, db.PlayerTicketRequest{
 		Caller: first, IsVouched: true, IdempotencyKey: key, RequestHash: hashOf(draft, nil, true),
 	})
 }
@@ -73,5 +73,5 @@ func (f ticketFace) cancelByBackend(ctx context.Context, in rest.In[rest.None]) 
 		// The store cancels as a player of the ticket; the first one can do so as well as any other.
 		err = f.cancelAs(ctx, t.Party[0], id)
 	}
-	return f.answer(ctx, id, err, db.TicketAssigned)
+	return f.answerChange(ctx, id, err, db.TicketAssigned)
 }

@@ -28,9 +28,11 @@ import (
 // and with an attribute that a backend has stored. Compare the three of one run.
 func BenchmarkCreateTicket(b *testing.B) {
 	login := keytest.NewLogin(b)
-	for _, c := range []struct{ name, from string }{{"client", "client"}, {"claim", "claim, claim: game.skill"}, {"backend", "backend"}} {
+	for _, c := range []struct{ name, from string }{{"client", "client"}, {"claim", "claim, claim: game.skill"},
+		{"backend", "backend"}} {
 		b.Run(c.name, func(b *testing.B) {
-			e := benchEngine(b, login, "name: ranked\nattributes: {skill: {type: number, from: "+c.from+"}}\nteams: [{name: all, players: 2}]\nrules: [{near: skill, within: 100}]\n")
+			e := benchEngine(b, login, "name: ranked\nattributes: {skill: {type: number, from: "+c.from+
+				"}}\nteams: [{name: all, players: 2}]\nrules: [{near: skill, within: 100}]\n")
 			tokens := benchTokens(login, warmUpTickets+b.N)
 			var n atomic.Int64
 			create := func() {
@@ -65,7 +67,8 @@ const warmUpTickets = 500
 func benchTokens(login keytest.Login, n int) []string {
 	tokens := make([]string, n)
 	for i := range tokens {
-		tokens[i] = login.Token(map[string]any{"sub": fmt.Sprintf("p%07d", i+1), "iss": "https://login.example", "aud": "game",
+		tokens[i] = login.Token(map[string]any{"sub": fmt.Sprintf("p%07d", i+1), "iss": "https://login.example",
+			"aud":  "game",
 			"game": map[string]any{"level": 7, "skill": 1500}})
 	}
 	return tokens
@@ -90,11 +93,12 @@ func benchEngine(b *testing.B, login keytest.Login, document string) *gin.Engine
 		SELECT 'global', 'p' || lpad(n::text, 7, '0'), '{"skill": 1500}', '{}', '{}', 'bench' FROM generate_series(1, 200000) n`))(b)
 	e := must.Get(rest.New(rest.Options{}))(b)
 	verifier := must.Get(token.NewAccessVerifier(token.AccessConfig{Keys: login.Source}))(b)
-	e.Use(rest.Bearer(func(ctx context.Context, raw string) (string, error) {
+	e.Use(rest.RequireBearer(func(ctx context.Context, raw string) (string, error) {
 		claims, err := verifier.Verify(ctx, raw)
 		return claims.Subject, err
 	}, nil))
-	play.MountTickets(e, e, play.Tickets{Store: benchStore{store}, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global",
+	play.MountTickets(e, e, play.Tickets{Store: benchStore{store}, Hub: watch.New(nil, "global", 1, nil, nil),
+		Region:   "global",
 		Profiles: play.NewLiveProfiles(store, "global"), Lease: time.Minute, CallTimeout: time.Minute})
 	return e
 }

@@ -21,12 +21,12 @@ const defaultTTL = 10 * time.Minute
 // createdTicket is the answer to a request for a ticket.
 type createdTicket struct {
 	ticket
-	created bool
+	isNew bool
 }
 
 // Status returns 201 for a new ticket, and 200 for one that was there before.
 func (t createdTicket) Status() int {
-	if t.created {
+	if t.isNew {
 		return http.StatusCreated
 	}
 	return http.StatusOK
@@ -38,7 +38,7 @@ const maxLobbyTries = 3
 // create puts a party into the queue.
 func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (t createdTicket, err error) {
 	if in.Body.Lobby == nil {
-		if err := f.tickets.Parties.check(ctx, rest.Caller(ctx), in.Body.Party); err != nil {
+		if err := f.tickets.Parties.checkParty(ctx, rest.Caller(ctx), in.Body.Party); err != nil {
 			return t, err
 		}
 		return f.createFor(ctx, in, nil)
@@ -65,7 +65,7 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	if err != nil {
 		return createdTicket{}, err
 	}
-	draft, err := in.Body.draft(caller, key, members)
+	draft, err := in.Body.draftFor(caller, key, members)
 	if err != nil {
 		return createdTicket{}, err
 	}
@@ -74,12 +74,12 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 			return createdTicket{}, err
 		}
 	}
-	a, err := f.admit(ctx, draft)
+	a, err := f.admitDraft(ctx, draft)
 	if err != nil {
 		return createdTicket{}, err
 	}
-	return f.enter(ctx, a, in.Body.Lobby, db.PlayerTicketRequest{
-		Caller: caller, Build: build, IsVouched: in.Body.Lobby != nil, Lease: f.tickets.Lease, IdempotencyKey: key,
+	return f.enterQueue(ctx, a, in.Body.Lobby, db.PlayerTicketRequest{
+		Caller: caller, Build: build, IsVouched: in.Body.Lobby != nil, LeaseTTL: f.tickets.Lease, IdempotencyKey: key,
 		// of the client's words, since another member's claims are others
 		RequestHash: hashOf(draft, in.Body.Lobby, false),
 	})
@@ -97,37 +97,37 @@ func nearestRegion(latencies map[string]uint16) (nearest string) {
 	return nearest
 }
 
-// enter queues an admitted ticket with the rest of its request.
-func (f ticketFace) enter(ctx context.Context, a admitted, lobby *ticketLobby,
+// enterQueue queues an admitted ticket with the rest of its request.
+func (f ticketFace) enterQueue(ctx context.Context, a admitted, lobby *ticketLobby,
 	r db.PlayerTicketRequest) (createdTicket, error) {
-	r.Party, r.Profiles, r.Fields = partyOf(a.draft), a.draft.Profiles, ticketbody.Fields(a.draft)
-	r.Body, r.Bytes, r.TTL, r.Latencies = a.body.Body, len(a.body), a.ttl, a.latencies
-	answer, err := f.queue(ctx, r, lobby)
+	r.Party, r.ProfileNames, r.SearchFields = partyOf(a.draft), a.draft.Profiles, ticketbody.Fields(a.draft)
+	r.EncodeBody, r.BodyBytes, r.TTL, r.CallerLatencies = a.body.Body, len(a.body), a.ttl, a.latencies
+	answer, err := f.storeTicket(ctx, r, lobby)
 	if err != nil {
 		return createdTicket{}, err
 	}
 	logTicket(ctx, answer.ID)
 	// What the store has just written: it need not be read again.
 	t := db.PlayerTicket{
-		ID: answer.ID, State: db.TicketQueued, Version: 1, Party: r.Party, Profiles: r.Profiles,
-		Created: answer.CreatedAt, Body: a.body,
+		ID: answer.ID, State: db.TicketQueued, StateVersion: 1, Party: r.Party, ProfileNames: r.ProfileNames,
+		CreatedAt: answer.CreatedAt, Body: a.body,
 	}
 	// A ticket that was there before may have any state.
-	if !answer.New {
+	if !answer.IsNew {
 		if t, err = f.read(ctx, answer.ID); err != nil {
 			return createdTicket{}, err
 		}
 	}
-	return createdTicket{f.show(ctx, t), answer.New}, nil
+	return createdTicket{f.describeTicket(ctx, t), answer.IsNew}, nil
 }
 
-func (f ticketFace) queue(ctx context.Context, r db.PlayerTicketRequest,
+func (f ticketFace) storeTicket(ctx context.Context, r db.PlayerTicketRequest,
 	lobby *ticketLobby) (db.PlayerTicketAnswer, error) {
 	if lobby == nil {
 		return f.tickets.Store.CreatePlayerTicket(ctx, f.tickets.Region, r)
 	}
 	return f.tickets.Store.CreateLobbyTicket(ctx, f.tickets.Region,
-		db.LobbyTicketRequest{Ticket: r, Project: lobby.Project, Room: lobby.Room})
+		db.LobbyTicketRequest{Ticket: r, ProjectID: lobby.Project, RoomID: lobby.Room})
 }
 
 func partyOf(d ticketbody.Draft) (subs []string) {
@@ -204,11 +204,11 @@ func checkAttribute(c *rest.Check, p *profile.Profile, name string, d ticketbody
 	// The default counts, whoever would have to vouch for a value.
 	case !ok && want.Default != nil:
 	case !ok && !isVouched:
-		problem = fmt.Sprintf("is required and must be %s: %s", kindNames[want.Kind], needed(p, name, isCaller))
+		problem = fmt.Sprintf("is required and must be %s: %s", kindNames[want.Kind], neededVoucher(p, name, isCaller))
 	case !ok:
 		problem = fmt.Sprintf("is required by profile %q and must be %s", p.Name, kindNames[want.Kind])
 	case !isVouched:
-		problem = "is the word of the player's client: " + needed(p, name, isCaller)
+		problem = "is the word of the player's client: " + neededVoucher(p, name, isCaller)
 	case v.Kind != want.Kind:
 		problem = fmt.Sprintf("must be %s for profile %q", kindNames[want.Kind], p.Name)
 	}

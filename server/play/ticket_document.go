@@ -68,21 +68,22 @@ type readyCheck struct {
 	Declined bool      `json:"declined,omitempty"`
 }
 
-// document returns what a player sees of a ticket. What depends on the rest of the queue is left out where it cannot be
+// documentOf returns what a player sees of a ticket. What depends on the rest of the queue is left out where it cannot be
 // read.
-func (f ticketFace) document(ctx context.Context, t db.PlayerTicket, sub string) ticket {
+func (f ticketFace) documentOf(ctx context.Context, t db.PlayerTicket, sub string) ticket {
 	d := ticket{
-		TicketID: t.ID, State: t.State, Version: t.Version, Profiles: t.Profiles, Party: t.Party, MatchID: t.MatchID,
-		Reason: t.Reason, Detail: match.EndingInWords(t.Reason), NextTicketID: t.NextTicket,
+		TicketID: t.ID, State: t.State, Version: t.StateVersion, Profiles: t.ProfileNames, Party: t.Party,
+		MatchID: t.MatchID,
+		Reason:  t.FinalReason, Detail: match.EndingInWords(t.FinalReason), NextTicketID: t.NextTicket,
 	}
 	if c := t.ReadyCheck; c != nil {
-		d.Accept = &readyCheck{c.Until.UTC(), c.Players, c.Accepted, c.You, c.Declined}
+		d.Accept = &readyCheck{c.AnswerUntil.UTC(), c.PlayerCount, c.AcceptedCount, c.YouAccepted, c.IsDeclined}
 	}
 	switch {
-	case t.Seat != nil:
-		d.SessionHandle, d.Endpoint, d.Region, d.Team = t.Seat.SessionHandle, t.Seat.Endpoint, t.Seat.Region, t.Seat.Teams[sub]
-	case t.Assignment != nil:
-		d.Endpoint, _ = ticketbody.Connection(t.Assignment) // a client of Open Match may have stored anything
+	case t.MatchSeat != nil:
+		d.SessionHandle, d.Endpoint, d.Region, d.Team = t.MatchSeat.SessionHandle, t.MatchSeat.Endpoint, t.MatchSeat.Region, t.MatchSeat.Teams[sub]
+	case t.EncodedAssignment != nil:
+		d.Endpoint, _ = ticketbody.Connection(t.EncodedAssignment) // a client of Open Match may have stored anything
 	}
 	// Only here does it say anything: a ticket that is being asked or is assigned waits for nothing that can be
 	// estimated.
@@ -95,15 +96,15 @@ func (f ticketFace) document(ctx context.Context, t db.PlayerTicket, sub string)
 // outlookOf returns what a waiting ticket may expect of the first of its profiles.
 func (f ticketFace) outlookOf(ctx context.Context, t db.PlayerTicket) *outlook {
 	o := new(outlook)
-	if len(t.Profiles) == 0 {
+	if len(t.ProfileNames) == 0 {
 		return o
 	}
-	o.Place = f.places.placeIn(ctx, t.Profiles[0], t.Created)
+	o.Place = f.places.placeIn(ctx, t.ProfileNames[0], t.CreatedAt)
 	if f.tickets.Profiles == nil {
 		return o
 	}
-	if p, err := f.tickets.Profiles.LiveProfile(ctx, t.Profiles[0]); err == nil {
-		o.Step, o.Estimate = stepOf(p, t.Created, f.tickets.Store.Now()), f.estimates.estimateFor(ctx, p, t.Body)
+	if p, err := f.tickets.Profiles.LiveProfile(ctx, t.ProfileNames[0]); err == nil {
+		o.Step, o.Estimate = stepOf(p, t.CreatedAt, f.tickets.Store.Now()), f.estimates.estimateFor(ctx, p, t.Body)
 	}
 	return o
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// steady returns a copy of a draft whose latencies are bounded by what is known of its players, and what is to be
+// steadyLatencies returns a copy of a draft whose latencies are bounded by what is known of its players, and what is to be
 // remembered of a player alone; nil: nothing is, since no profile asks for it, or a backend vouches for the latencies.
-func (f ticketFace) steady(ctx context.Context, d ticketbody.Draft,
+func (f ticketFace) steadyLatencies(ctx context.Context, d ticketbody.Draft,
 	profiles []*profile.Profile) (bounded ticketbody.Draft, remember map[string]uint16, err error) {
 	jump := profile.LeastLatencyJump(profiles)
 	if jump == 0 || len(d.Latencies) == 0 || f.isBackend {

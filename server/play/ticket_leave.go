@@ -18,7 +18,7 @@ const maxCancels = 3
 // cancel takes the caller's ticket out of the queue. While its players are being asked, it declines for the caller.
 func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
 	id := in.Param("id")
-	return f.answer(ctx, id, f.cancelAs(ctx, rest.Caller(ctx), id), db.TicketAssigned)
+	return f.answerChange(ctx, id, f.cancelAs(ctx, rest.Caller(ctx), id), db.TicketAssigned)
 }
 
 // cancelAs cancels a ticket as one of its players.
@@ -30,7 +30,7 @@ func (f ticketFace) cancelAs(ctx context.Context, sub, id string) (err error) {
 			return err
 		}
 		if err = f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region,
-			db.ReadyCheckAnswer{Ticket: id, Sub: sub, MatchID: declines}); !isTooLate(err) {
+			db.ReadyCheckAnswer{TicketID: id, PlayerSub: sub, MatchID: declines}); !isTooLate(err) {
 			return err
 		}
 	}
@@ -53,39 +53,39 @@ type readyAnswer struct {
 func (readyAnswer) OptionalBody() {}
 
 func (r readyAnswer) forTicket(ctx context.Context, ticket string, accept bool) db.ReadyCheckAnswer {
-	a := db.ReadyCheckAnswer{Ticket: ticket, Sub: rest.Caller(ctx), Accept: accept}
+	a := db.ReadyCheckAnswer{TicketID: ticket, PlayerSub: rest.Caller(ctx), Accept: accept}
 	if r.MatchID != nil {
 		a.MatchID = *r.MatchID
 	}
 	return a
 }
 
-func (f ticketFace) accept(ctx context.Context, in rest.In[readyAnswer]) (ticket, error) {
+func (f ticketFace) acceptMatch(ctx context.Context, in rest.In[readyAnswer]) (ticket, error) {
 	err := f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region, in.Body.forTicket(ctx, in.Param("id"), true))
-	return f.answer(ctx, in.Param("id"), err, "")
+	return f.answerChange(ctx, in.Param("id"), err, "")
 }
 
-func (f ticketFace) decline(ctx context.Context, in rest.In[readyAnswer]) (ticket, error) {
+func (f ticketFace) declineMatch(ctx context.Context, in rest.In[readyAnswer]) (ticket, error) {
 	err := f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region, in.Body.forTicket(ctx, in.Param("id"), false))
 	if isTooLate(err) {
-		return f.declined(ctx, in.Param("id"), err)
+		return f.answerLateDecline(ctx, in.Param("id"), err)
 	}
-	return f.answer(ctx, in.Param("id"), err, "")
+	return f.answerChange(ctx, in.Param("id"), err, "")
 }
 
-// declined answers a player that declines when the ready check has ended: a decline ends it, so the call may be a retry
+// answerLateDecline answers a player that declines when the ready check has ended: a decline ends it, so the call may be a retry
 // of the one that did, and then it has succeeded.
-func (f ticketFace) declined(ctx context.Context, id string, tooLate error) (ticket, error) {
+func (f ticketFace) answerLateDecline(ctx context.Context, id string, tooLate error) (ticket, error) {
 	t, err := f.read(ctx, id)
 	if err == nil && t.State == db.TicketDeclined {
 		tooLate = nil
 	}
-	return f.answer(ctx, id, tooLate, "")
+	return f.answerChange(ctx, id, tooLate, "")
 }
 
-// answer returns the ticket after a call that changed it, or was refused because of its state. A ticket in the state
+// answerChange returns the ticket after a call that changed it, or was refused because of its state. A ticket in the state
 // refused is a conflict as well.
-func (f ticketFace) answer(ctx context.Context, id string, err error, refused db.TicketState) (ticket, error) {
+func (f ticketFace) answerChange(ctx context.Context, id string, err error, refused db.TicketState) (ticket, error) {
 	// A refusal for the state of the ticket carries the ticket, so it is read in either case.
 	conflict, isConflict := errors.AsType[*fault.Error](err)
 	isConflict = isConflict && conflict.Kind == fault.Conflict
@@ -97,7 +97,7 @@ func (f ticketFace) answer(ctx context.Context, id string, err error, refused db
 		return ticket{}, readErr
 	}
 	logTicket(ctx, id)
-	d := f.show(ctx, t)
+	d := f.describeTicket(ctx, t)
 	switch {
 	case isConflict:
 		return ticket{}, conflictOf(conflict.Code, conflict.Detail, d)

@@ -32,16 +32,16 @@ type places struct {
 
 // placesOf is the reading of one profile.
 type placesOf struct {
-	mu      sync.Mutex // held while it is read, so that callers that come meanwhile wait for one reading
-	readAt  time.Time
-	created []int64
+	mu        sync.Mutex // held while it is read, so that callers that come meanwhile wait for one reading
+	readAt    time.Time
+	createdAt []int64
 }
 
 func newPlaces(t Tickets) *places { return &places{tickets: t, byProfile: map[string]*placesOf{}} }
 
 // placeIn returns the place of a ticket in the queue of a profile, from 1; 0 where it cannot be read.
 func (p *places) placeIn(ctx context.Context, name string, created time.Time) int {
-	entry := p.entry(name)
+	entry := p.entryOf(name)
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
 	if time.Since(entry.readAt) > placesFor {
@@ -49,27 +49,27 @@ func (p *places) placeIn(ctx context.Context, name string, created time.Time) in
 		if err != nil {
 			return 0
 		}
-		entry.created, entry.readAt = read, time.Now()
+		entry.createdAt, entry.readAt = read, time.Now()
 	}
 	// The list may be two seconds old and lack this ticket: its place is where it would be.
-	before, _ := slices.BinarySearch(entry.created, created.UnixNano())
+	before, _ := slices.BinarySearch(entry.createdAt, created.UnixNano())
 	return before + 1
 }
 
-func (p *places) entry(name string) *placesOf {
+func (p *places) entryOf(name string) *placesOf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	entry := p.byProfile[name]
 	if entry == nil {
-		p.forget()
+		p.forgetUnused()
 		entry = &placesOf{}
 		p.byProfile[name] = entry
 	}
 	return entry
 }
 
-// forget drops the readings that nobody renewed.
-func (p *places) forget() {
+// forgetUnused drops the readings that nobody renewed.
+func (p *places) forgetUnused() {
 	for name, entry := range p.byProfile {
 		// One that is locked is being read, so it is in use.
 		if entry.mu.TryLock() {
@@ -94,7 +94,7 @@ func newEstimates(t Tickets) *estimates { return &estimates{tickets: t} }
 
 // estimateFor returns how long tickets like this one waited of late; nil where too few did.
 func (e *estimates) estimateFor(ctx context.Context, p *profile.Profile, body []byte) *estimate {
-	times := e.read(ctx)[p.Name]
+	times := e.readTimes(ctx)[p.Name]
 	if len(times) == 0 {
 		return nil
 	}
@@ -106,13 +106,13 @@ func (e *estimates) estimateFor(ctx context.Context, p *profile.Profile, body []
 			t = times[i]
 		}
 	}
-	if t.Samples < minSamples {
+	if t.SampleCount < minSamples {
 		return nil
 	}
-	return &estimate{P50: t.P50.Seconds(), P90: t.P90.Seconds(), Samples: t.Samples}
+	return &estimate{P50: t.P50.Seconds(), P90: t.P90.Seconds(), Samples: t.SampleCount}
 }
 
-func (e *estimates) read(ctx context.Context) map[string][]db.WaitingTime {
+func (e *estimates) readTimes(ctx context.Context) map[string][]db.WaitingTime {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if time.Since(e.readAt) <= estimatesFor {

@@ -37,9 +37,9 @@ type LiveProfiles struct {
 
 	mu     sync.Mutex // held while the list is read, so that callers that come meanwhile wait for one reading
 	readAt time.Time  // of the last reading; zero before the first
-	// began is when the last successful reading began.
-	began  time.Time
-	byName map[string]liveProfile
+	// readBegan is when the last successful reading began.
+	readBegan time.Time
+	byName    map[string]liveProfile
 }
 
 type liveProfile struct {
@@ -56,7 +56,7 @@ func NewLiveProfiles(store ProfileStore, region string) *LiveProfiles {
 func (l *LiveProfiles) LiveProfile(ctx context.Context, name string) (*profile.Profile, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.refresh(ctx); err != nil {
+	if err := l.refreshIfOld(ctx); err != nil {
 		return nil, err
 	}
 	if p, ok := l.byName[name]; ok {
@@ -73,7 +73,7 @@ func (l *LiveProfiles) LiveProfile(ctx context.Context, name string) (*profile.P
 func (l *LiveProfiles) AllLive(ctx context.Context) (all []*profile.Profile, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.refresh(ctx); err != nil {
+	if err := l.refreshIfOld(ctx); err != nil {
 		return nil, err
 	}
 	for _, p := range l.byName {
@@ -82,8 +82,8 @@ func (l *LiveProfiles) AllLive(ctx context.Context) (all []*profile.Profile, err
 	return all, nil
 }
 
-// refresh reads the list again if the last reading is too old. It fails only if there was none.
-func (l *LiveProfiles) refresh(ctx context.Context) error {
+// refreshIfOld reads the list again if the last reading is too old. It fails only if there was none.
+func (l *LiveProfiles) refreshIfOld(ctx context.Context) error {
 	if time.Since(l.readAt) <= profilesFor {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (l *LiveProfiles) Refresh(ctx context.Context, after time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// Another caller's reading, which began late enough.
-	if l.began.After(after) {
+	if l.readBegan.After(after) {
 		return nil
 	}
 	return l.readNow(ctx)
@@ -108,29 +108,29 @@ func (l *LiveProfiles) Refresh(ctx context.Context, after time.Time) error {
 func (l *LiveProfiles) readNow(ctx context.Context) error {
 	// Before the statement: a version that goes live while it runs may be missing from it.
 	began := time.Now()
-	if err := l.read(ctx); err != nil {
+	if err := l.readVersions(ctx); err != nil {
 		return err
 	}
-	l.readAt, l.began = time.Now(), began
+	l.readAt, l.readBegan = time.Now(), began
 	return nil
 }
 
-// read reads the list, and the documents of versions that are new. A version that a newer release wrote and this one
+// readVersions reads the list, and the documents of versions that are new. A version that a newer release wrote and this one
 // cannot read leaves the one before it in force.
-func (l *LiveProfiles) read(ctx context.Context) error {
+func (l *LiveProfiles) readVersions(ctx context.Context) error {
 	owners, err := l.store.ProfileOwners(ctx, l.region)
 	if err != nil {
 		return err
 	}
 	next := make(map[string]liveProfile, len(owners))
 	for _, o := range owners {
-		if db.IsRealtimeProfile(o.Profile) {
+		if db.IsRealtimeProfile(o.ProfileName) {
 			continue
 		}
-		p, ok := l.byName[o.Profile]
+		p, ok := l.byName[o.ProfileName]
 		// Versions never change, so a document is read and parsed once.
 		if !ok || p.version != o.LiveVersion {
-			switch fresh, err := l.parse(ctx, o); {
+			switch fresh, err := l.parseVersion(ctx, o); {
 			case fault.Is(err, fault.Unavailable):
 				return err
 			case err != nil && !ok:
@@ -139,20 +139,20 @@ func (l *LiveProfiles) read(ctx context.Context) error {
 				p = fresh
 			}
 		}
-		next[o.Profile] = p
+		next[o.ProfileName] = p
 	}
 	l.byName = next
 	return nil
 }
 
-func (l *LiveProfiles) parse(ctx context.Context, o db.ProfileOwner) (liveProfile, error) {
-	stored, err := l.store.Profile(ctx, l.region, o.Profile, o.LiveVersion)
+func (l *LiveProfiles) parseVersion(ctx context.Context, o db.ProfileOwner) (liveProfile, error) {
+	stored, err := l.store.Profile(ctx, l.region, o.ProfileName, o.LiveVersion)
 	if err != nil {
 		return liveProfile{}, err
 	}
 	p, err := profile.ParseStored([]byte(stored.Document))
 	if err != nil {
-		return liveProfile{}, fmt.Errorf("version %d of profile %s: %w", o.LiveVersion, o.Profile, err)
+		return liveProfile{}, fmt.Errorf("version %d of profile %s: %w", o.LiveVersion, o.ProfileName, err)
 	}
 	return liveProfile{o.LiveVersion, p}, nil
 }

@@ -80,9 +80,9 @@ func (r *ticketRequest) Validate(c *rest.Check) {
 	}
 }
 
-// draft translates the request. members are those of its lobby. It checks the rules that involve the caller, and the
+// draftFor translates the request. members are those of its lobby. It checks the rules that involve the caller, and the
 // values of attributes.
-func (r *ticketRequest) draft(caller, key string, members []string) (d ticketbody.Draft, err error) {
+func (r *ticketRequest) draftFor(caller, key string, members []string) (d ticketbody.Draft, err error) {
 	var c rest.Check
 	if key != "" {
 		c.Match("Idempotency-Key", key, idempotencyKey)

@@ -32,12 +32,14 @@ type ticketSink struct {
 	last db.PlayerTicketRequest
 }
 
-func (s *ticketSink) CreatePlayerTicket(_ context.Context, region string, r db.PlayerTicketRequest) (db.PlayerTicketAnswer, error) {
+func (s *ticketSink) CreatePlayerTicket(_ context.Context, region string,
+	r db.PlayerTicketRequest) (db.PlayerTicketAnswer, error) {
 	require.Equal(s.t, "global", region)
-	require.True(s.t, slices.IsSorted(r.Party) && slices.Contains(r.Party, r.Caller) && len(r.Party) <= 64, "%v", r.Party)
-	require.True(s.t, slices.IsSorted(r.Profiles) && len(r.Profiles) <= 8, "%v", r.Profiles)
+	require.True(s.t, slices.IsSorted(r.Party) && slices.Contains(r.Party, r.Caller) && len(r.Party) <= 64, "%v",
+		r.Party)
+	require.True(s.t, slices.IsSorted(r.ProfileNames) && len(r.ProfileNames) <= 8, "%v", r.ProfileNames)
 	require.Len(s.t, r.RequestHash, 32)
-	decoded, err := ticketbody.Decode("id", time.Unix(0, 0), r.Body("id", time.Unix(0, 0)), "")
+	decoded, err := ticketbody.Decode("id", time.Unix(0, 0), r.EncodeBody("id", time.Unix(0, 0)), "")
 	require.NoError(s.t, err, "a worker can read what was accepted")
 	require.Len(s.t, decoded.Players, len(r.Party))
 	for i, p := range decoded.Players {
@@ -47,15 +49,17 @@ func (s *ticketSink) CreatePlayerTicket(_ context.Context, region string, r db.P
 		}
 	}
 	s.last = r
-	return db.PlayerTicketAnswer{ID: "id", CreatedAt: time.Now(), New: true}, nil
+	return db.PlayerTicketAnswer{ID: "id", CreatedAt: time.Now(), IsNew: true}, nil
 }
 
 // StoredPlayers has stored karma of bob, who avoids eve.
-func (s *ticketSink) StoredPlayers(_ context.Context, region string, subs []string) (map[string]db.StoredPlayer, error) {
+func (s *ticketSink) StoredPlayers(_ context.Context, region string,
+	subs []string) (map[string]db.StoredPlayer, error) {
 	require.Equal(s.t, "global", region)
 	found := map[string]db.StoredPlayer{}
 	if slices.Contains(subs, "bob") {
-		found["bob"] = db.StoredPlayer{Sub: "bob", Attributes: map[string]any{"karma": 7.0}, Avoid: []string{"eve"}}
+		found["bob"] = db.StoredPlayer{Sub: "bob", Attributes: map[string]any{"karma": 7.0},
+			AvoidedPlayers: []string{"eve"}}
 	}
 	return found, nil
 }
@@ -63,7 +67,8 @@ func (s *ticketSink) StoredPlayers(_ context.Context, region string, subs []stri
 func (s *ticketSink) QueuedFor(context.Context, string, string) ([]int64, error) { return nil, nil }
 
 func (s *ticketSink) WaitingTimes(context.Context, string) (map[string][]db.WaitingTime, error) {
-	return map[string][]db.WaitingTime{"duel": {{UpTo: 10, P50: time.Second, P90: 2 * time.Second, Samples: 19}, {UpTo: 20, P50: 3 * time.Second, P90: 4 * time.Second, Samples: 20}}}, nil
+	return map[string][]db.WaitingTime{"duel": {{UpTo: 10, P50: time.Second, P90: 2 * time.Second, SampleCount: 19},
+		{UpTo: 20, P50: 3 * time.Second, P90: 4 * time.Second, SampleCount: 20}}}, nil
 }
 
 func (s *ticketSink) Now() time.Time { return time.Now() }
@@ -86,9 +91,10 @@ func (k known) Refresh(context.Context, time.Time) error { return nil }
 
 func ticketEngine(t *testing.T, profiles play.Profiles) (*gin.Engine, *ticketSink) {
 	e := must.Get(rest.New(rest.Options{}))(t)
-	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
+	e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
 	s := &ticketSink{t: t}
-	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global", Profiles: profiles, Parties: play.Parties{AreOpen: true}, Lease: time.Second})
+	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global",
+		Profiles: profiles, Parties: play.Parties{AreOpen: true}, Lease: time.Second})
 	return e, s
 }
 
@@ -158,11 +164,14 @@ func TestTicketsAreCheckedAgainstProfiles(t *testing.T) {
 	def := match.Value{Kind: match.Text, Text: "any"}
 	e, s := ticketEngine(t, known{"duel": {
 		Name: "duel", TTL: time.Minute, Teams: []profile.Team{{Name: "red", Max: 2}, {Name: "blue", Max: 2}},
-		Attributes: map[string]profile.Attribute{"skill": {Kind: match.Number}, "role": {Kind: match.Text, Default: &def}},
+		Attributes: map[string]profile.Attribute{"skill": {Kind: match.Number},
+			"role": {Kind: match.Text, Default: &def}},
 		Rules: []profile.Rule{{
 			ID: "near-skill", Kind: profile.Near, Attribute: "skill", Limits: profile.Limits{Within: 100},
-			Widen: []profile.Step{{AfterWait: 0, Limits: profile.Limits{Within: 150}}, {AfterWait: time.Hour, Limits: profile.Limits{Within: 200}}},
-		}, {ID: "own", Kind: profile.Near, Attribute: "skill", Tolerance: "reach", Limits: profile.Limits{Within: 300}}},
+			Widen: []profile.Step{{AfterWait: 0, Limits: profile.Limits{Within: 150}},
+				{AfterWait: time.Hour, Limits: profile.Limits{Within: 200}}},
+		}, {ID: "own", Kind: profile.Near, Attribute: "skill", Tolerance: "reach",
+			Limits: profile.Limits{Within: 300}}},
 	}})
 	for body, want := range map[string]string{
 		`{"profiles":["duel"]}`:                               `"attributes.skill"`,
@@ -189,7 +198,8 @@ func TestMisspeltTickets(t *testing.T) {
 	t.Parallel()
 	e, _ := ticketEngine(t, nil)
 	for name, meant := range map[string]string{
-		"profile": "profiles", "Profil": "profiles", "latency": "latencies", "attribute": "attributes", "partys": "party", "player": "players",
+		"profile": "profiles", "Profil": "profiles", "latency": "latencies", "attribute": "attributes",
+		"partys": "party", "player": "players",
 	} {
 		w := post(e, `{"`+name+`":null}`)
 		require.Equal(t, http.StatusBadRequest, w.Code, name)
@@ -202,7 +212,8 @@ func TestMisspeltTickets(t *testing.T) {
 func TestTicketsThatNoProfileTakes(t *testing.T) {
 	t.Parallel()
 	teams := []profile.Team{{Name: "a", Min: 1, Max: 1}, {Name: "b", Min: 1, Max: 1}}
-	named, pooled := &profile.Profile{Name: "duel", Teams: teams}, &profile.Profile{Name: "open", Teams: teams, Pool: &match.Pool{}}
+	named, pooled := &profile.Profile{Name: "duel", Teams: teams}, &profile.Profile{Name: "open", Teams: teams,
+		Pool: &match.Pool{}}
 	for want, profiles := range map[int][]known{
 		http.StatusBadRequest: {{"duel": named}},
 		http.StatusCreated:    {{"duel": named, "open": pooled}, {}},
@@ -220,7 +231,7 @@ func TestTicketsThatNoProfileTakes(t *testing.T) {
 type builtIns struct{ document string }
 
 func (builtIns) ProfileOwners(context.Context, string) ([]db.ProfileOwner, error) {
-	return []db.ProfileOwner{{Profile: db.RealtimeProfile(2), LiveVersion: 1}}, nil
+	return []db.ProfileOwner{{ProfileName: db.RealtimeProfile(2), LiveVersion: 1}}, nil
 }
 
 func (b builtIns) Profile(context.Context, string, string, int) (db.ProfileVersion, error) {
@@ -231,7 +242,8 @@ func (b builtIns) Profile(context.Context, string, string, int) (db.ProfileVersi
 // the match has a room of sessions, into which such a player could not come.
 func TestTheProfilesOfTheLobbyAreHidden(t *testing.T) {
 	t.Parallel()
-	e, _ := ticketEngine(t, play.NewLiveProfiles(builtIns{"name: realtime-2\nteams: [{name: players, players: 2}]\n"}, "global"))
+	e, _ := ticketEngine(t, play.NewLiveProfiles(builtIns{"name: realtime-2\nteams: [{name: players, players: 2}]\n"},
+		"global"))
 	require.Equal(t, http.StatusCreated, post(e, `{"attributes":{"skill":1}}`).Code, "directors of Open Match decide about it, as without profiles")
 	w := post(e, `{"profiles":["realtime-2"],"attributes":{"queue":"eu p1 duel"}}`)
 	require.Equal(t, http.StatusNotFound, w.Code, "%s", w.Body)

@@ -20,16 +20,16 @@ type voucher struct {
 	face          ticketFace
 	caller        string // "" where a backend queues for the players
 	party         []string
-	claims        *token.Claims              // of the caller's access token; nil: not read yet
+	callerClaims  *token.Claims              // of the caller's access token; nil: not read yet
 	storedPlayers map[string]db.StoredPlayer // what backends have said; nil: not read yet
 	check         rest.Check
 }
 
-// vouch returns a copy of a draft in which the attributes that profiles ask of others than the client are the claims of
+// vouchForDraft returns a copy of a draft in which the attributes that profiles ask of others than the client are the claims of
 // the caller's access token, or what a backend has stored. What nobody vouches for stays the client's word, which
 // [checkAttribute] then refuses. Errors: 400 for a claim that is no value of an attribute, and for profiles that read
 // one attribute from two claims; Unavailable.
-func (f ticketFace) vouch(ctx context.Context, d ticketbody.Draft,
+func (f ticketFace) vouchForDraft(ctx context.Context, d ticketbody.Draft,
 	profiles []*profile.Profile) (ticketbody.Draft, error) {
 	asked, err := vouchedAttributes(profiles)
 	// Most profiles take everything from the client: then nothing is read.
@@ -43,7 +43,7 @@ func (f ticketFace) vouch(ctx context.Context, d ticketbody.Draft,
 			if hasAttribute(d, p, name) && asked[name].declared.Trusts(p.SourceOf(name)) {
 				continue // a backend queues, and says it itself
 			}
-			value, source, err := v.value(ctx, p.Sub, name, asked[name])
+			value, source, err := v.findValue(ctx, p.Sub, name, asked[name])
 			if err != nil {
 				return d, err
 			}
@@ -81,8 +81,9 @@ func vouchedAttributes(profiles []*profile.Profile) (map[string]askedAttribute, 
 				continue
 			}
 			if known && was.declared.From == declared.From && !slices.Equal(was.declared.Claim, declared.Claim) {
-				c.That(false, "profiles", fmt.Sprintf("must not name both %q and %q: they read the attribute %s from two "+
-					"claims of the access token", by[name], p.Name, name))
+				c.That(false, "profiles",
+					fmt.Sprintf("must not name both %q and %q: they read the attribute %s from two "+
+						"claims of the access token", by[name], p.Name, name))
 			}
 			asked[name], by[name] = askedAttribute{declared, was.isAvoid || p.Avoids(name)}, p.Name
 		}
@@ -90,20 +91,20 @@ func vouchedAttributes(profiles []*profile.Profile) (map[string]askedAttribute, 
 	return asked, c.Err()
 }
 
-// value returns what somebody vouches for of a player's attribute, and who; FromClient: nobody does. A claim counts
+// findValue returns what somebody vouches for of a player's attribute, and who; FromClient: nobody does. A claim counts
 // before what is stored, since the profile asks for it.
-func (v *voucher) value(ctx context.Context, sub, name string,
+func (v *voucher) findValue(ctx context.Context, sub, name string,
 	asked askedAttribute) (value match.Value, source match.Source, err error) {
 	// The claims of others than the caller are not known here; a backend may have stored them.
 	if asked.declared.From == match.FromClaim && sub == v.caller {
-		if v.claims == nil {
+		if v.callerClaims == nil {
 			claims, err := token.ReadClaims(rest.AccessToken(ctx))
 			if err != nil {
 				return value, match.FromClient, err
 			}
-			v.claims = &claims
+			v.callerClaims = &claims
 		}
-		if value, found := v.claim(name, asked.declared); found {
+		if value, found := v.readClaim(name, asked.declared); found {
 			return value, match.FromClaim, nil
 		}
 	}
@@ -129,16 +130,17 @@ func (v *voucher) storedValue(p db.StoredPlayer, name string, asked askedAttribu
 		v.check.That(value.Kind == asked.declared.Kind, "players."+p.Sub+".attributes."+name,
 			"as a backend has stored it, must be "+kindNames[asked.declared.Kind])
 		return value, value.Kind == asked.declared.Kind
-	case asked.isAvoid && asked.declared.Kind == match.List && len(p.Avoid) > 0:
-		return match.Value{Kind: match.List, List: p.Avoid}, true
+	case asked.isAvoid && asked.declared.Kind == match.List && len(p.AvoidedPlayers) > 0:
+		return match.Value{Kind: match.List, List: p.AvoidedPlayers}, true
 	}
 	return match.Value{}, false
 }
 
-// claim reads a claim, and reports one that is no value of an attribute.
-func (v *voucher) claim(name string, declared profile.Attribute) (value match.Value, found bool) {
-	field, said := "attributes."+name, "the claim "+declared.ClaimPath()+" of the access token, which the profile reads, "
-	text, found, err := v.claims.At(declared.Claim...)
+// readClaim reads a claim, and reports one that is no value of an attribute.
+func (v *voucher) readClaim(name string, declared profile.Attribute) (value match.Value, found bool) {
+	field, said := "attributes."+name, "the claim "+declared.ClaimPath()+
+		" of the access token, which the profile reads, "
+	text, found, err := v.callerClaims.At(declared.Claim...)
 	if err != nil {
 		v.check.That(false, field, said+"is there twice, or is not in an object")
 		return value, false
@@ -195,8 +197,8 @@ func shareAttribute(d *ticketbody.Draft, name string) {
 	}
 }
 
-// needed says who must vouch for an attribute of a player.
-func needed(p *profile.Profile, name string, isCaller bool) string {
+// neededVoucher says who must vouch for an attribute of a player.
+func neededVoucher(p *profile.Profile, name string, isCaller bool) string {
 	declared := p.Attributes[name]
 	from := "from a backend, which has stored none: the claims of other players than the caller are not known"
 	switch {

@@ -31,7 +31,9 @@ func vouched(t require.TestingT) known {
 		"casual": "attributes: {skill: {type: number, default: 0}}",
 		"banned": "attributes: {skill: {type: number, from: claim, claim: game.skill, default: 0}, karma: {type: number, from: backend, default: 100}}",
 	} {
-		p, err := profile.Parse([]byte("name: " + name + "\nteams: [{name: red, players: 3}, {name: blue, players: 3}]\nrules: [{near: skill, within: 100}]\n" + document))
+		p, err := profile.Parse([]byte("name: " + name +
+			"\nteams: [{name: red, players: 3}, {name: blue, players: 3}]\nrules: [{near: skill, within: 100}]\n" +
+			document))
 		require.NoError(t, err, name)
 		k[name] = p
 	}
@@ -41,11 +43,13 @@ func vouched(t require.TestingT) known {
 // postWith posts a ticket as alice, with an access token of these claims.
 func postWith(t *testing.T, profiles play.Profiles, claims, body string) (*httptest.ResponseRecorder, *ticketSink) {
 	e := must.Get(rest.New(rest.Options{}))(t)
-	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
+	e.Use(rest.RequireBearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
 	s := &ticketSink{t: t}
-	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global", Profiles: profiles, Parties: play.Parties{AreOpen: true}, Lease: time.Second})
+	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global",
+		Profiles: profiles, Parties: play.Parties{AreOpen: true}, Lease: time.Second})
 	r := httptest.NewRequest(http.MethodPost, "/tickets", strings.NewReader(body))
-	r.Header.Set("Authorization", "Bearer eyJhbGciOiJFZERTQSJ9."+base64.RawURLEncoding.EncodeToString([]byte(claims))+".e30")
+	r.Header.Set("Authorization", "Bearer eyJhbGciOiJFZERTQSJ9."+base64.RawURLEncoding.EncodeToString([]byte(claims))+
+		".e30")
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
 	return w, s
@@ -53,7 +57,7 @@ func postWith(t *testing.T, profiles play.Profiles, claims, body string) (*httpt
 
 func stored(t require.TestingT, s *ticketSink) *match.Ticket {
 	at := time.Unix(0, 0)
-	return must.Get(ticketbody.Decode("id", at, s.last.Body("id", at), ""))(t)
+	return must.Get(ticketbody.Decode("id", at, s.last.EncodeBody("id", at), ""))(t)
 }
 
 const game1500 = `{"game":{"skill":1500}}`
@@ -73,11 +77,12 @@ func TestAClaimReplacesTheClientsWord(t *testing.T) {
 		require.Equal(t, match.FromClaim, ticket.Players[0].SourceOf("skill"))
 		require.Equal(t, 1500.0, ticket.Fields.Doubles["skill"])
 		require.Empty(t, ticket.Fields.Strings)
-		require.Equal(t, ticket.Fields.Row(), s.last.Fields.Row(), "the row that pools are asked of")
+		require.Equal(t, ticket.Fields.Row(), s.last.SearchFields.Row(), "the row that pools are asked of")
 	}
 	w, s := postWith(t, vouched(t), game1500, `{"profiles":["casual"],"attributes":{"skill":400}}`)
 	require.Equal(t, http.StatusCreated, w.Code)
-	require.Equal(t, 400.0, stored(t, s).Players[0].Attributes["skill"].Number, "a profile that asks nobody else takes the client's word")
+	require.Equal(t, 400.0, stored(t, s).Players[0].Attributes["skill"].Number,
+		"a profile that asks nobody else takes the client's word")
 }
 
 // What nobody vouches for is refused, and the answer says what is needed.

@@ -11,72 +11,72 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// waiting is what a long poll asks for.
-type waiting struct {
-	wait    time.Duration
-	version *int // that the caller knows; nil: the one when the call begins
+// waitRequest is what a long poll asks for.
+type waitRequest struct {
+	waitFor      time.Duration
+	knownVersion *int // that the caller knows; nil: the one when the call begins
 }
 
-func waitingOf(in rest.In[rest.None]) (w waiting, err error) {
+func waitRequestOf(in rest.In[rest.None]) (w waitRequest, err error) {
 	var c rest.Check
-	w.wait = c.Wait(in.Query("wait"))
+	w.waitFor = c.Wait(in.Query("wait"))
 	if text := in.Query("version"); text != "" {
 		n, notNumber := strconv.Atoi(text)
 		c.That(notNumber == nil && n >= 0, "version", "must be a whole number from 0")
-		w.version = &n
+		w.knownVersion = &n
 	}
 	return w, c.Err()
 }
 
-// get answers at once, or when the ticket has another state than the caller knows, or when the time to wait is over.
-func (f ticketFace) get(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
+// showTicket answers at once, or when the ticket has another state than the caller knows, or when the time to wait is over.
+func (f ticketFace) showTicket(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
 	id := in.Param("id")
-	w, err := waitingOf(in)
+	w, err := waitRequestOf(in)
 	if err != nil {
 		return ticket{}, err
 	}
-	if w.wait == 0 {
+	if w.waitFor == 0 {
 		t, err := f.read(ctx, id)
 		if err != nil {
 			return ticket{}, err
 		}
-		return f.show(ctx, t), nil
+		return f.describeTicket(ctx, t), nil
 	}
-	return f.getNext(ctx, id, w)
+	return f.awaitTicket(ctx, id, w)
 }
 
-func (f ticketFace) getNext(ctx context.Context, id string, w waiting) (ticket, error) {
+func (f ticketFace) awaitTicket(ctx context.Context, id string, w waitRequest) (ticket, error) {
 	// Before the first reading: a change between the two would be missed otherwise.
 	follower, err := f.tickets.Hub.Follow(id)
 	if err != nil {
 		return ticket{}, err
 	}
 	defer follower.Stop()
-	over := time.NewTimer(w.wait)
+	over := time.NewTimer(w.waitFor)
 	defer over.Stop()
 	first, err := f.read(ctx, id)
-	known := first.Version
-	if w.version != nil {
-		known = *w.version
+	known := first.StateVersion
+	if w.knownVersion != nil {
+		known = *w.knownVersion
 	}
 	for t := first; ; t, err = f.read(ctx, id) {
 		if err != nil {
 			return ticket{}, err
 		}
 		// The state is compared as well, because a client may name a version that the ticket has not reached.
-		if t.Version > known || t.State != first.State || t.State.Final() {
-			return f.show(ctx, t), nil
+		if t.StateVersion > known || t.State != first.State || t.State.Final() {
+			return f.describeTicket(ctx, t), nil
 		}
 		// Only a call that waits counts as somebody who waits for the ticket; one that is answered at once does not.
-		follower.KeepAlive(t.Lease)
-		if !f.await(ctx, follower, over.C) {
-			return f.last(ctx, id, t)
+		follower.KeepAlive(t.LeaseTTL)
+		if !f.awaitChange(ctx, follower, over.C) {
+			return f.answerAtEnd(ctx, id, t)
 		}
 	}
 }
 
-// last answers a long poll whose time is over.
-func (f ticketFace) last(ctx context.Context, id string, known db.PlayerTicket) (ticket, error) {
+// answerAtEnd answers a long poll whose time is over.
+func (f ticketFace) answerAtEnd(ctx context.Context, id string, known db.PlayerTicket) (ticket, error) {
 	// The caller has left: nobody reads an answer.
 	if err := ctx.Err(); err != nil {
 		return ticket{}, err
@@ -88,12 +88,12 @@ func (f ticketFace) last(ctx context.Context, id string, known db.PlayerTicket) 
 	if err != nil {
 		return ticket{}, err
 	}
-	return f.show(ctx, t), nil
+	return f.describeTicket(ctx, t), nil
 }
 
-// await waits for a change, and reports false where the call is to end: its caller left, the replica stops, or over
+// awaitChange waits for a change, and reports false where the call is to end: its caller left, the replica stops, or over
 // fires.
-func (f ticketFace) await(ctx context.Context, follower *watch.Follower, over <-chan time.Time) bool {
+func (f ticketFace) awaitChange(ctx context.Context, follower *watch.Follower, over <-chan time.Time) bool {
 	select {
 	case <-follower.Changed():
 		return true

@@ -19,11 +19,11 @@ type reply struct {
 
 // Answer implements rest.Answerer.
 func (a reply) Answer(w http.ResponseWriter, _ *http.Request) {
-	write(w, a.status, "application/json", encode(a.value))
+	writeBody(w, a.status, "application/json", encodeJSON(a.value))
 }
 
-// encode encodes values that always encode: they hold texts, numbers and times only.
-func encode(v any) []byte {
+// encodeJSON encodes values that always encode: they hold texts, numbers and times only.
+func encodeJSON(v any) []byte {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
@@ -31,7 +31,7 @@ func encode(v any) []byte {
 	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))
 }
 
-func write(w http.ResponseWriter, status int, contentType string, body []byte) {
+func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) {
 	header := w.Header()
 	header["Content-Type"], header["Content-Length"] = []string{contentType}, []string{strconv.Itoa(len(body))}
 	header["Cache-Control"] = []string{"no-store"} // answers hold secrets and tokens
@@ -62,7 +62,7 @@ func writeError(w http.ResponseWriter, err error) string {
 	p := rest.ProblemOf(err)
 	// Scripts for Nexis compare these bodies.
 	if text, ok := texts[p.Code]; ok {
-		write(w, text.status, "text/plain;charset=utf-8", []byte(text.body))
+		writeBody(w, text.status, "text/plain;charset=utf-8", []byte(text.body))
 		return p.Code
 	}
 	f := failure{Error: p.Detail, Code: p.Code}
@@ -76,19 +76,19 @@ func writeError(w http.ResponseWriter, err error) string {
 		p.Status = http.StatusBadRequest
 		f.Error = "the body must not be longer than 64 KiB"
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(p.Retry.Round(time.Second).Seconds()))))
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(p.RetryAfter.Round(time.Second).Seconds()))))
 		if p.Status == http.StatusServiceUnavailable {
 			f.Error = "temporarily unavailable"
 		}
 	case http.StatusInternalServerError:
 		f.Error = "internal error"
 	}
-	write(w, p.Status, "application/json", encode(f))
+	writeBody(w, p.Status, "application/json", encodeJSON(f))
 	return p.Code
 }
 
-// invalid is the answer to a body that has a wrong field.
-func invalid(field, text string) error {
+// invalidError is the answer to a body that has a wrong field.
+func invalidError(field, text string) error {
 	return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: field, Detail: text}
 }
 

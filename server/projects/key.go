@@ -45,13 +45,14 @@ func (f *face) createKey(ctx context.Context, in rest.In[newKey]) (reply, error)
 		scopes = []string{db.ScopeMint}
 	}
 	secret, made, err := f.options.Store.CreateProjectKey(ctx, db.NewProjectKey{
-		Project: in.Param("id"), Name: cmp.Or(textOf(in.Body.Name), "default"), Scopes: scopes, Actor: rest.Caller(ctx),
-		Seal: f.options.Secrets.Sealer.NewProjectSecret,
+		ProjectID: in.Param("id"), Name: cmp.Or(textOf(in.Body.Name), "default"), Scopes: scopes,
+		Actor: rest.Caller(ctx),
+		Seal:  f.options.Secrets.Sealer.NewProjectSecret,
 	})
 	return reply{201, jsonOfKey(made, secret)}, err
 }
 
-func (f *face) keys(ctx context.Context, in rest.In[rest.None]) (reply, error) {
+func (f *face) listKeys(ctx context.Context, in rest.In[rest.None]) (reply, error) {
 	after, limit, err := pageOf(in)
 	if err != nil {
 		return reply{}, err
@@ -64,7 +65,7 @@ func (f *face) keys(ctx context.Context, in rest.In[rest.None]) (reply, error) {
 	return reply{200, list}, err
 }
 
-func (f *face) revoke(ctx context.Context, in rest.In[rest.None]) (reply, error) {
+func (f *face) revokeKey(ctx context.Context, in rest.In[rest.None]) (reply, error) {
 	key, err := f.options.Store.RevokeProjectKey(ctx, in.Param("id"), in.Param("keyId"), rest.Caller(ctx))
 	return reply{200, jsonOfKey(key, "")}, err
 }
@@ -73,13 +74,13 @@ type rotation struct {
 	Grace any `json:"grace_seconds"`
 }
 
-func (f *face) rotate(ctx context.Context, in rest.In[rotation]) (reply, error) {
+func (f *face) rotateKey(ctx context.Context, in rest.In[rotation]) (reply, error) {
 	grace, isNumber := in.Body.Grace.(float64)
 	if in.Body.Grace != nil && !isNumber || grace < 0 || grace > db.MaxProjectGrace.Seconds() {
-		return reply{}, invalid("grace_seconds", "grace_seconds must be 0 to 2592000")
+		return reply{}, invalidError("grace_seconds", "grace_seconds must be 0 to 2592000")
 	}
 	secret, made, err := f.options.Store.RotateProjectKey(ctx, db.RotateKey{
-		Project: in.Param("id"), ID: in.Param("keyId"), Grace: time.Duration(math.Floor(grace)) * time.Second,
+		ProjectID: in.Param("id"), ID: in.Param("keyId"), GraceTime: time.Duration(math.Floor(grace)) * time.Second,
 		Actor: rest.Caller(ctx),
 		Seal:  f.options.Secrets.Sealer.NewProjectSecret,
 	})
@@ -97,7 +98,7 @@ type keyStatus struct {
 func (f *face) keyStatus(ctx context.Context, in rest.In[rest.None]) (reply, error) {
 	s := keyStatus{Project: textOf(in.Query("project_id")), Key: textOf(in.Query("key_id")), Scopes: []string{}}
 	if s.Project == "" || s.Key == "" {
-		return reply{}, invalid("", idsRequired)
+		return reply{}, invalidError("", idsRequired)
 	}
 	if err := f.options.Store.CheckProjectHere(ctx, s.Project); err != nil {
 		return reply{}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-func (f *face) health(context.Context, rest.In[rest.None]) (reply, error) {
+func (f *face) answerHealth(context.Context, rest.In[rest.None]) (reply, error) {
 	return reply{200, struct {
 		OK bool `json:"ok"`
 	}{true}}, nil
@@ -27,7 +27,7 @@ type counters struct {
 	Denied   int64 `json:"tokens_denied"`
 }
 
-func (f *face) metrics(ctx context.Context, _ rest.In[rest.None]) (reply, error) {
+func (f *face) showCounters(ctx context.Context, _ rest.In[rest.None]) (reply, error) {
 	rows, err := f.options.Store.ProjectCounts(ctx)
 	if err != nil {
 		return reply{}, err
@@ -37,8 +37,9 @@ func (f *face) metrics(ctx context.Context, _ rest.In[rest.None]) (reply, error)
 		Uptime   int64    `json:"uptime_seconds"`
 		Counters counters `json:"counters"`
 	}{
-		f.started.UTC().Format("2006-01-02T15:04:05.000Z"), int64(time.Since(f.started).Seconds()),
-		counters{f.requests.Load(), rows.Projects, rows.Keys, rows.Revoked, rows.Rotated, rows.Tokens, f.denied.Load()},
+		f.startedAt.UTC().Format("2006-01-02T15:04:05.000Z"), int64(time.Since(f.startedAt).Seconds()),
+		counters{f.requestCount.Load(), rows.Projects, rows.Keys, rows.Revoked, rows.Rotated, rows.Tokens,
+			f.deniedCount.Load()},
 	}}, nil
 }
 
@@ -63,7 +64,7 @@ func (f *face) createProject(ctx context.Context, in rest.In[newProject]) (reply
 	return reply{201, jsonOf(made)}, err
 }
 
-func (f *face) projects(ctx context.Context, in rest.In[rest.None]) (reply, error) {
+func (f *face) listProjects(ctx context.Context, in rest.In[rest.None]) (reply, error) {
 	after, limit, err := pageOf(in)
 	if err != nil {
 		return reply{}, err
@@ -81,7 +82,7 @@ func pageOf(in rest.In[rest.None]) (after string, limit int, err error) {
 	limit = db.MaxProjectPage
 	if text := in.Query("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > db.MaxProjectPage {
-			return "", 0, invalid("limit", "limit must be 1 to "+strconv.Itoa(db.MaxProjectPage))
+			return "", 0, invalidError("limit", "limit must be 1 to "+strconv.Itoa(db.MaxProjectPage))
 		}
 	}
 	return in.Query("after"), limit, nil

@@ -46,8 +46,8 @@ const (
 type face struct {
 	options Options
 
-	started          time.Time
-	requests, denied atomic.Int64 // of this process
+	startedAt                 time.Time
+	requestCount, deniedCount atomic.Int64 // of this process
 }
 
 // New returns the handler of the API. Errors: a malformed trusted proxy.
@@ -58,41 +58,41 @@ func New(o Options) (http.Handler, error) {
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 900 * time.Millisecond
 	}
-	f := &face{options: o, started: time.Now()}
+	f := &face{options: o, startedAt: time.Now()}
 	engine, err := rest.New(rest.Options{
-		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, Errors: writeError,
-		Listener:    fault.ListenerControl,
-		QuietRoutes: []string{"/health", "/metrics"}, UntracedRoutes: []string{"/health"},
+		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, ErrorWriter: writeError,
+		ListenerName: fault.ListenerControl,
+		QuietRoutes:  []string{"/health", "/metrics"}, UntracedRoutes: []string{"/health"},
 	})
 	if err != nil {
 		return nil, err
 	}
 	engine.HandleMethodNotAllowed = false // Nexis answers 404.
-	engine.Use(func(*gin.Context) { f.requests.Add(1) })
+	engine.Use(func(*gin.Context) { f.requestCount.Add(1) })
 	if len(o.CORSOrigins) > 0 {
 		engine.Use(crossOrigin(o.CORSOrigins))
 	}
-	f.mount(engine)
+	f.mountRoutes(engine)
 	return engine, nil
 }
 
-func (f *face) mount(engine *gin.Engine) {
-	engine.GET("/health", rest.Handle(http.StatusOK, f.health))
+func (f *face) mountRoutes(engine *gin.Engine) {
+	engine.GET("/health", rest.Handle(http.StatusOK, f.answerHealth))
 	gate := rest.NewGate(maxCalls, f.options.Metrics, f.options.Log)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)
 	// The token comes before the body: nobody without one has a body read.
 	calls := engine.Group("", gate.RefuseWhenFull,
-		rest.Secret(headerToken, f.options.Tokens, rest.NewLimiter(f.options.FailureRate)),
-		bodies.Read, absentIsEmpty, gate.Enter, rest.Deadline(f.options.CallTimeout))
-	calls.GET("/metrics", rest.Handle(http.StatusOK, f.metrics))
+		rest.RequireSecret(headerToken, f.options.Tokens, rest.NewLimiter(f.options.FailureRate)),
+		bodies.Read, absentIsEmpty, gate.Enter, rest.SetDeadline(f.options.CallTimeout))
+	calls.GET("/metrics", rest.Handle(http.StatusOK, f.showCounters))
 	calls.POST("/projects", rest.Handle(http.StatusCreated, f.createProject))
-	calls.GET("/projects", rest.Handle(http.StatusOK, f.projects))
+	calls.GET("/projects", rest.Handle(http.StatusOK, f.listProjects))
 	keys := calls.Group("/projects/:id/keys", f.checkProject)
 	keys.POST("", rest.Handle(http.StatusCreated, f.createKey))
-	keys.GET("", rest.Handle(http.StatusOK, f.keys))
-	keys.POST("/:keyId/revoke", rest.Handle(http.StatusOK, f.revoke))
-	keys.POST("/:keyId/rotate", rest.Handle(http.StatusCreated, f.rotate))
-	calls.POST("/tokens", rest.Handle(http.StatusOK, f.mint))
+	keys.GET("", rest.Handle(http.StatusOK, f.listKeys))
+	keys.POST("/:keyId/revoke", rest.Handle(http.StatusOK, f.revokeKey))
+	keys.POST("/:keyId/rotate", rest.Handle(http.StatusCreated, f.rotateKey))
+	calls.POST("/tokens", rest.Handle(http.StatusOK, f.mintToken))
 	calls.GET("/internal/key-status", rest.Handle(http.StatusOK, f.keyStatus))
 }
 

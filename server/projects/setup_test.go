@@ -49,7 +49,9 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	handler := must.Get(New(o))(t)
 	b.engine = handler.(*gin.Engine)
 	made := must.Get(b.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "eu"}))(t)
-	_, key, err := b.CreateProjectKey(t.Context(), db.NewProjectKey{Project: "p1", ID: "k1", Name: "default", Scopes: []string{db.ScopeMint}, Seal: b.sealer.NewProjectSecret})
+	_, key, err := b.CreateProjectKey(t.Context(),
+		db.NewProjectKey{ProjectID: "p1", ID: "k1", Name: "default", Scopes: []string{db.ScopeMint},
+			Seal: b.sealer.NewProjectSecret})
 	require.NoError(t, err)
 	b.project, b.key = made.ID, key.ID
 	return b
@@ -98,7 +100,8 @@ func (b *bundle) holds(method, path string, res *httptest.ResponseRecorder) {
 		return
 	}
 	if method != http.MethodOptions {
-		require.Equal(b.t, "NOT_FOUND", string(body), "an answer that the contract does not describe: %s %s", method, path)
+		require.Equal(b.t, "NOT_FOUND", string(body), "an answer that the contract does not describe: %s %s", method,
+			path)
 		require.Equal(b.t, http.StatusNotFound, res.Code)
 	}
 }

@@ -22,24 +22,24 @@ type tokenJSON struct {
 	Claims json.RawMessage `json:"claims"`
 }
 
-func (f *face) mint(ctx context.Context, in rest.In[newToken]) (reply, error) {
-	minted, err := f.minted(ctx, in.Body)
+func (f *face) mintToken(ctx context.Context, in rest.In[newToken]) (reply, error) {
+	minted, err := f.mintedToken(ctx, in.Body)
 	if err != nil && rest.ProblemOf(err).Status < 500 {
-		f.denied.Add(1)
+		f.deniedCount.Add(1)
 	}
 	return reply{200, minted}, err
 }
 
-func (f *face) minted(ctx context.Context, n newToken) (tokenJSON, error) {
+func (f *face) mintedToken(ctx context.Context, n newToken) (tokenJSON, error) {
 	c := token.ProjectClaims{ProjectID: textOf(n.Project), KeyID: textOf(n.Key), Audience: textOf(n.Audience),
 		Subject: textOf(n.Subject)}
 	switch {
 	case c.ProjectID == "" || c.KeyID == "":
-		return tokenJSON{}, invalid("", idsRequired)
+		return tokenJSON{}, invalidError("", idsRequired)
 	case len(c.Audience) > token.MaxSubjectBytes:
-		return tokenJSON{}, invalid("audience", "audience must have at most 255 bytes")
+		return tokenJSON{}, invalidError("audience", "audience must have at most 255 bytes")
 	case n.Subject != nil && !token.ValidSubject(c.Subject):
-		return tokenJSON{}, invalid("sub", "sub must have 1 to 255 bytes without control characters")
+		return tokenJSON{}, invalidError("sub", "sub must have 1 to 255 bytes without control characters")
 	}
 	if err := f.options.Store.CheckProjectHere(ctx, c.ProjectID); err != nil {
 		return tokenJSON{}, err

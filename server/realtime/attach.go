@@ -13,8 +13,9 @@ import (
 // maxSessionID bounds the id that a client wants to resume; a longer one is not ours.
 const maxSessionID = 64
 
-// attach opens or resumes the session of a client that may have one.
-func (h *handshake) attach(ctx context.Context, who identity, chosen wire.Codec, resume string) (*conn, *refusal) {
+// attachSession opens or resumes the session of a client that may have one.
+func (h *handshake) attachSession(ctx context.Context, who identity, chosen wire.Codec,
+	resume string) (*conn, *refusal) {
 	r, refused := h.replicaOf(ctx, who)
 	if refused != nil {
 		return nil, refused
@@ -23,11 +24,11 @@ func (h *handshake) attach(ctx context.Context, who identity, chosen wire.Codec,
 	if len(resume) > maxSessionID {
 		resume = ""
 	}
-	opened, err := h.server.store.OpenRealtime(ctx, h.opening(who, r, resume))
+	opened, err := h.server.store.OpenRealtime(ctx, h.openRequest(who, r, resume))
 	if err != nil {
 		// The call may have opened the session although its answer was lost: then this replica owns a session that has
 		// no connection.
-		r.unattended.suspect(err)
+		r.unattended.suspectAfter(err)
 		return nil, h.refusalOf(ctx, who, err)
 	}
 	if opened.TookOver {
@@ -37,11 +38,11 @@ func (h *handshake) attach(ctx context.Context, who identity, chosen wire.Codec,
 	if !r.conns.Add(c, c) { // others have ended this id, or the server stops
 		// The store has recorded this replica as the owner of the session. Nobody else would notice that its client is
 		// gone, so it is suspended here.
-		h.server.rates.leave(c.playerName())
-		r.suspend(c.session, 0)
+		h.server.playerRates.leave(c.playerName())
+		r.suspendSession(c.sessionEpoch, 0)
 		return nil, refuseUnavailable
 	}
-	h.greet(c, who, opened)
+	h.greetClient(c, who, opened)
 	return c, nil
 }
 
@@ -60,61 +61,61 @@ func (h *handshake) replicaOf(ctx context.Context, who identity) (*replica, *ref
 	if in == nil {
 		return nil, refuseUnavailable
 	}
-	if r := in.await(ctx); r != nil {
+	if r := in.awaitReplica(ctx); r != nil {
 		return r, nil
 	}
 	return nil, refuseUnavailable
 }
 
-// greet queues handshake.ok, which goes out at once, and what the hub sends to a new connection, which waits: the SDK
+// greetClient queues handshake.ok, which goes out at once, and what the hub sends to a new connection, which waits: the SDK
 // loses frames that arrive right behind handshake.ok.
-func (h *handshake) greet(c *conn, who identity, opened db.OpenedRealtime) {
+func (h *handshake) greetClient(c *conn, who identity, opened db.OpenedRealtime) {
 	ok := c.codec.Encode(wire.Outgoing{Type: "handshake.ok", P: map[string]any{
-		"codec": c.codec.Name(), "session_id": opened.ID, "resumed": opened.Resumed,
-		"auth_mode": string(h.server.options.Auth), "authenticated": who.authenticated, "project_id": who.project,
+		"codec": c.codec.Name(), "session_id": opened.SessionID, "resumed": opened.IsResumed,
+		"auth_mode": string(h.server.options.AuthMode), "authenticated": who.isAuthenticated, "project_id": who.project,
 	}})
-	h.server.metrics.sent.Inc()
+	h.server.metrics.sentFrames.Inc()
 	// Written here and not through the outbox, which holds what the hub pushes until the client has sent a frame, or
 	// until the timer below.
-	if c.ws.Write(c.messageKind(), ok) != nil {
+	if c.socket.WriteMessage(c.messageKind(), ok) != nil {
 		c.cutOff()
 		return
 	}
 	// The session that the client had is over: it must not go on with what it knows of its rooms.
-	if !opened.Resumed && opened.Previous != "" {
-		c.send(delivery.PushEvent, wire.Outgoing{Type: "session.replaced",
-			P: map[string]any{"session_id": opened.ID, "previous": opened.Previous}})
+	if !opened.IsResumed && opened.PreviousSession != "" {
+		c.sendFrame(delivery.PushEvent, wire.Outgoing{Type: "session.replaced",
+			P: map[string]any{"session_id": opened.SessionID, "previous": opened.PreviousSession}})
 	}
-	c.hub.Attach(c, opened)
-	time.AfterFunc(h.server.options.timing.hold, c.releasePushes)
+	c.hub.AttachConn(c, opened)
+	time.AfterFunc(h.server.options.timing.pushDelay, c.releasePushes)
 }
 
-// run serves the connection until it ends, and then suspends the session.
-func (c *conn) run() {
-	stopPings := c.ws.KeepAlive(c.pings(), c.onSilence)
-	c.endReading(c.server.guard.Do("realtime reader", c.read))
+// serveSession serves the connection until it ends, and then suspends the session.
+func (c *conn) serveSession() {
+	stopPings := c.socket.KeepAlive(c.pingOptions(), c.onSilence)
+	c.endReading(c.server.guard.Do("realtime reader", c.readFrames))
 	stopPings()
 	// Actions that were begun are completed, and their news reaches the members of the rooms, before the hub forgets
 	// this connection.
 	c.running.Wait()
-	c.hub.Detach(c)
-	c.server.lists.forget(c)
-	c.server.presences.forget(c)
+	c.hub.DetachConn(c)
+	c.server.roomLists.forgetConn(c)
+	c.server.presences.forgetConn(c)
 	if !c.isDisowned() {
 		// Before the connection leaves the set: a replica that stops renews its lease until the set is empty. Without
 		// the lease, workers would suspend the session, and later.
-		c.replica.suspend(c.session, c.silence())
+		c.replica.suspendSession(c.sessionEpoch, c.silenceAtEnd())
 	}
-	c.server.rates.leave(c.playerName())
+	c.server.playerRates.leave(c.playerName())
 	c.replica.conns.Remove(c)
 }
 
-// silence returns for how long the client may not have been heard when its connection ended.
-func (c *conn) silence() time.Duration {
+// silenceAtEnd returns for how long the client may not have been heard when its connection ended.
+func (c *conn) silenceAtEnd() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.wasSilent {
-		return c.server.options.timing.silence()
+		return c.server.options.timing.silenceLimit()
 	}
 	return 0
 }

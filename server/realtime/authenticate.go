@@ -23,20 +23,20 @@ const (
 // identity is who a client is, before its key was judged.
 type identity struct {
 	project, player string // player is empty for a client without a name
-	key             string // that its token names; "": none
-	authenticated   bool
-	digest          []byte // of the token; nil: none was presented
-	expires         time.Time
+	keyID           string // that its token names; "": none
+	isAuthenticated bool
+	tokenDigest     []byte // of the token; nil: none was presented
+	tokenExpires    time.Time
 }
 
-// authenticate judges the token. A token that has expired less than a day ago is good enough here, if the client names
+// judgeToken judges the token. A token that has expired less than a day ago is good enough here, if the client names
 // a session to resume.
-func (h *handshake) authenticate(ctx context.Context, a requestedSession) (identity, *refusal) {
-	who := identity{project: a.ProjectID, digest: digest(a.Token)}
+func (h *handshake) judgeToken(ctx context.Context, a requestedSession) (identity, *refusal) {
+	who := identity{project: a.ProjectID, tokenDigest: digestText(a.Token)}
 	if who.project == "" {
 		who.project = anonymousProject
 	}
-	if h.server.options.Auth == AuthDisabled || h.server.options.Auth == AuthOptional && a.Token == "" {
+	if h.server.options.AuthMode == AuthDisabled || h.server.options.AuthMode == AuthOptional && a.Token == "" {
 		if !token.ValidProjectName(who.project) {
 			return who, refuseToken("invalid project id")
 		}
@@ -56,7 +56,7 @@ func (h *handshake) authenticate(ctx context.Context, a requestedSession) (ident
 		h.logUnexpected(ctx, "the secret of a key cannot be read", err)
 		return who, refuseUnavailable
 	}
-	who.project, who.player, who.key, who.expires, who.authenticated = claims.ProjectID, claims.Subject, claims.KeyID, claims.Expires, true
+	who.project, who.player, who.keyID, who.tokenExpires, who.isAuthenticated = claims.ProjectID, claims.Subject, claims.KeyID, claims.Expires, true
 	return who, nil
 }
 
@@ -70,16 +70,16 @@ func (h *handshake) logUnexpected(ctx context.Context, what string, err error) {
 }
 
 func refuseToken(why string) *refusal {
-	return &refusal{close: closeToken, code: "token_refused", reason: "token verification failed: " + why,
-		hint: tokenHints[token.ProjectRefusal(why)], charged: true}
+	return &refusal{closeCode: closeToken, code: "token_refused", reason: "token verification failed: " + why,
+		hint: tokenHints[token.ProjectRefusal(why)], isCharged: true}
 }
 
 func refuseKey(why string) *refusal {
-	return &refusal{close: delivery.CloseKey, code: "key_refused", reason: "token key status failed: " + why,
-		charged: true}
+	return &refusal{closeCode: delivery.CloseKey, code: "key_refused", reason: "token key status failed: " + why,
+		isCharged: true}
 }
 
-func digest(text string) []byte {
+func digestText(text string) []byte {
 	if text == "" {
 		return nil
 	}
@@ -112,14 +112,14 @@ func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *ref
 		h.logUnexpected(ctx, "a session was not opened", err)
 		return refuseUnavailable
 	}
-	if refused := h.keyRefusal(e.Code, who.key); refused != nil {
+	if refused := h.keyRefusal(e.Code, who.keyID); refused != nil {
 		return refused
 	}
 	switch {
 	case e.Cell != nil:
-		return &refusal{close: closeHandshake, code: e.Code, reason: e.Detail, cell: e.Cell}
+		return &refusal{closeCode: closeHandshake, code: e.Code, reason: e.Detail, otherCell: e.Cell}
 	case e.Code == "too_many_sessions":
-		return &refusal{close: closeTryLater, code: e.Code, reason: "too many sessions: " + e.Detail}
+		return &refusal{closeCode: closeTryLater, code: e.Code, reason: "too many sessions: " + e.Detail}
 	case e.Kind == fault.TooMany:
 		return refuseTakeovers
 	}
@@ -131,21 +131,21 @@ func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *ref
 // statement that opens its session.
 func (h *handshake) judgeKey(ctx context.Context, who identity) *refusal {
 	switch {
-	case !who.authenticated || who.key == "" && !h.server.options.RequireKey:
+	case !who.isAuthenticated || who.keyID == "" && !h.server.options.RequireKey:
 		return nil
-	case who.key == "":
-		return h.keyRefusal("key_required", who.key)
+	case who.keyID == "":
+		return h.keyRefusal("key_required", who.keyID)
 	}
-	key, retired, err := h.server.store.ProjectKey(ctx, who.project, who.key)
+	key, retired, err := h.server.store.ProjectKey(ctx, who.project, who.keyID)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return h.keyRefusal("key_unknown", who.key)
+		return h.keyRefusal("key_unknown", who.keyID)
 	case err != nil:
 		return refuseUnavailable
 	case retired:
-		return h.keyRefusal("key_revoked", who.key)
+		return h.keyRefusal("key_revoked", who.keyID)
 	case !slices.Contains(key.Scopes, h.server.options.KeyScope):
-		return h.keyRefusal("key_scope", who.key)
+		return h.keyRefusal("key_scope", who.keyID)
 	}
 	return nil
 }

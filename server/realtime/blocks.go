@@ -13,9 +13,9 @@ const maxPlayerName = 255
 // blockRPCs returns the RPCs by which a player decides who may invite it.
 func blockRPCs() map[string]rpc {
 	return map[string]rpc{
-		"player.block":   serial(changeBlock((*db.Store).BlockPlayer)),
-		"player.unblock": serial(changeBlock((*db.Store).UnblockPlayer)),
-		"player.blocked": serial(listBlocked),
+		"player.block":   runInOrder(changeBlock((*db.Store).BlockPlayer)),
+		"player.unblock": runInOrder(changeBlock((*db.Store).UnblockPlayer)),
+		"player.blocked": runInOrder(listBlocked),
 	}
 }
 
@@ -27,7 +27,7 @@ func changeBlock(change func(*db.Store, context.Context, db.PlayerBlock) error) 
 		if !is || other == "" || len(other) > maxPlayerName {
 			return sendable{}, wire.InvalidField("player", "has to be the name of a player")
 		}
-		if c.player == c.session.ID {
+		if c.player == c.sessionEpoch.ID {
 			return sendable{}, wire.FailNameless
 		}
 		return sendable{}, change(c.server.store, ctx, db.PlayerBlock{Region: c.region, Project: c.project,
@@ -37,5 +37,5 @@ func changeBlock(change func(*db.Store, context.Context, db.PlayerBlock) error) 
 
 func listBlocked(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
 	blocked, err := c.server.store.BlockedPlayers(ctx, c.region, c.project, c.player)
-	return sendable{P: map[string]any{"players": blocked}, Event: "player.blocked"}, err
+	return sendable{P: map[string]any{"players": blocked}, EventType: "player.blocked"}, err
 }

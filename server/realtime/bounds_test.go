@@ -81,7 +81,8 @@ func TestASessionInAllItsRoomsIsResumed(t *testing.T) {
 	for i := range 64 {
 		c.Join(t, "chat", fmt.Sprint("chat:", i), nil)
 	}
-	require.Equal(t, "too_many_rooms", c.Ask(t, "room.join_or_create", "chat:64", map[string]any{"roomType": "chat"}).Code())
+	require.Equal(t, "too_many_rooms", c.Ask(t, "room.join_or_create", "chat:64",
+		map[string]any{"roomType": "chat"}).Code())
 	c.Join(t, "chat", "chat:7", nil)
 	c.Leave(t, "chat:7")
 	c.Join(t, "chat", "chat:64", nil)
@@ -180,7 +181,9 @@ func TestTheLastMessagesAreRepeated(t *testing.T) {
 	long, err := json.Marshal(make([]int, 16<<10))
 	require.NoError(t, err)
 	for range 10 {
-		_, err := a.store.ActInLobby(t.Context(), db.LobbyAction{Region: "global", Project: "p1", Room: "chat:1", Act: a.options.Rooms.Message(lobby.Message{Session: ada.Session(), Type: "x", Data: long})})
+		_, err := a.store.ActInLobby(t.Context(),
+			db.LobbyAction{Region: "global", ProjectID: "p1", RoomID: "chat:1",
+				Act: a.options.RoomTypes.HandleMessage(lobby.Message{Session: ada.SessionID(), Type: "x", Data: long})})
 		require.NoError(t, err)
 	}
 	require.NoError(t, bo.Reconnect(t.Context(), a.address()))

@@ -21,25 +21,25 @@ type conn struct {
 	server  *Server
 	replica *replica
 	hub     *delivery.Hub
-	ws      *ws.Conn
+	socket  *ws.Conn
 	codec   wire.Codec
 
 	// They never change.
 	region, project, player string
-	address                 string // under which what it may try is counted
-	session                 db.SessionEpoch
+	clientAddress           string // under which what it may try is counted
+	sessionEpoch            db.SessionEpoch
 
 	// Of the goroutine that reads.
-	garbage    int           // frames in a row that could not be decoded
-	lastSerial chan struct{} // closed when the last serial action has ended; nil: there was none
+	garbageFrames int           // frames in a row that could not be decoded
+	lastSerial    chan struct{} // closed when the last serial action has ended; nil: there was none
 
-	rates   *sharedRates  // of the player
-	slots   chan struct{} // of actions under way
-	running sync.WaitGroup
+	frameRates  *sharedRates  // of the player
+	actionSlots chan struct{} // of actions under way
+	running     sync.WaitGroup
 
 	mu           sync.Mutex
-	space        sync.Cond            // signaled when half of the outbox is free, and when the connection ends
-	out          outbox               // guarded by mu, like the fields below
+	spaceFreed   sync.Cond            // signaled when half of the outbox is free, and when the connection ends
+	outbox       outbox               // guarded by mu, like the fields below
 	onFree       func()               // called when half of the outbox is free; may be nil
 	holdsPushes  bool                 // pushes wait until the client reads them
 	isWriting    bool                 // a goroutine writes
@@ -55,39 +55,39 @@ type conn struct {
 
 func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened db.OpenedRealtime) *conn {
 	c := &conn{
-		server: h.server, replica: r, hub: r.region.hub, ws: h.ws, codec: chosen, region: r.region.name,
-		project: who.project, player: opened.Player, address: h.address,
-		session: db.SessionEpoch{ID: opened.ID, Epoch: opened.Epoch}, holdsPushes: true,
-		slots: make(chan struct{}, maxActions),
+		server: h.server, replica: r, hub: r.region.hub, socket: h.socket, codec: chosen, region: r.region.name,
+		project: who.project, player: opened.PlayerSub, clientAddress: h.clientAddress,
+		sessionEpoch: db.SessionEpoch{ID: opened.SessionID, Epoch: opened.OwnerEpoch}, holdsPushes: true,
+		actionSlots: make(chan struct{}, maxActions),
 	}
-	c.space.L = &c.mu
-	c.rates = h.server.rates.enter(c.playerName())
+	c.spaceFreed.L = &c.mu
+	c.frameRates = h.server.playerRates.enter(c.playerName())
 	return c
 }
 
 func (c *conn) playerName() playerName { return playerName{c.project, c.player} }
 
 // Ref implements delivery.Receiver.
-func (c *conn) Ref() db.SessionEpoch { return c.session }
+func (c *conn) Ref() db.SessionEpoch { return c.sessionEpoch }
 
 // Push implements delivery.Receiver.
 func (c *conn) Push(class delivery.PushClass, room string, frames ...*wire.SharedFrame) {
-	p := parcel{class: class, room: room, frames: make([][]byte, 0, len(frames))}
+	p := parcel{pushClass: class, roomID: room, frames: make([][]byte, 0, len(frames))}
 	if len(frames) > 0 {
 		p.decidedAt = frames[0].DecidedAt
 	}
 	for _, f := range frames {
 		// Outside mu: the first connection that needs a codec encodes for all the others, which may take a while.
 		encoded := f.Encoded(c.codec)
-		p.frames, p.bytes = append(p.frames, encoded), p.bytes+len(encoded)
+		p.frames, p.byteCount = append(p.frames, encoded), p.byteCount+len(encoded)
 	}
 	c.queueParcel(p)
 }
 
-// send queues a frame for this client alone.
-func (c *conn) send(class delivery.PushClass, out wire.Outgoing) {
+// sendFrame queues a frame for this client alone.
+func (c *conn) sendFrame(class delivery.PushClass, out wire.Outgoing) {
 	encoded := c.codec.Encode(out)
-	c.queueParcel(parcel{class: class, room: out.Room, frames: [][]byte{encoded}, bytes: len(encoded)})
+	c.queueParcel(parcel{pushClass: class, roomID: out.Room, frames: [][]byte{encoded}, byteCount: len(encoded)})
 }
 
 func (c *conn) queueParcel(p parcel) {
@@ -96,11 +96,11 @@ func (c *conn) queueParcel(p parcel) {
 	if c.isClosing {
 		return
 	}
-	dropped, ok := c.out.put(p)
-	c.server.metrics.dropped.Add(float64(dropped))
+	dropped, ok := c.outbox.putParcel(p)
+	c.server.metrics.droppedPatches.Add(float64(dropped))
 	if !ok {
 		// What is queued is of no use to a client that has to reconnect, and the close frame would wait behind it.
-		c.out = outbox{}
+		c.outbox = outbox{}
 		c.closeLocked(closeTryLater, reasonOverflow)
 		return
 	}
@@ -110,7 +110,7 @@ func (c *conn) queueParcel(p parcel) {
 // WhenFree implements delivery.Receiver.
 func (c *conn) WhenFree(fn func()) {
 	c.mu.Lock()
-	free := c.out.halfFree()
+	free := c.outbox.halfFree()
 	if !free {
 		c.onFree = fn
 	}
@@ -142,35 +142,35 @@ func (c *conn) closeLocked(code websocket.StatusCode, reason string) {
 		return
 	}
 	if c.holdsPushes {
-		c.out = outbox{} // the client may not read it yet: see holdsPushes
+		c.outbox = outbox{} // the client may not read it yet: see holdsPushes
 	}
 	c.isClosing, c.holdsPushes, c.closeCode, c.closeReason = true, false, code, reason
 	// The session is another connection's, so the end of this one must not suspend it.
 	c.sessionTaken = c.sessionTaken || code == delivery.CloseSuperseded
-	c.space.Broadcast()
+	c.spaceFreed.Broadcast()
 	// From here on nothing extends the time that is left, whatever the client sends.
-	c.ws.EndWithin(c.server.options.timing.close)
+	c.socket.EndWithin(c.server.options.timing.closeTimeout)
 	c.startWriter()
 }
 
 // cutOff ends the connection without a close frame.
 func (c *conn) cutOff() {
 	c.mu.Lock()
-	c.isClosing, c.out = true, outbox{}
-	c.space.Broadcast()
+	c.isClosing, c.outbox = true, outbox{}
+	c.spaceFreed.Broadcast()
 	c.mu.Unlock()
-	c.ws.Cut()
+	c.socket.Cut()
 }
 
-// disown leaves the session to others.
-func (c *conn) disown() {
+// disownSession leaves the session to others.
+func (c *conn) disownSession() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sessionTaken = true
 }
 
-// protect cuts the connection if fn panics.
-func (c *conn) protect(goroutine string, fn func() error) {
+// cutOnPanic cuts the connection if fn panics.
+func (c *conn) cutOnPanic(goroutine string, fn func() error) {
 	if c.server.guard.Do(goroutine, fn) != nil {
 		c.cutOff()
 	}

@@ -28,10 +28,10 @@ type rpc func(ctx context.Context, c *conn, e wire.Envelope) (finish func() (sen
 
 // sendable is what a client gets for a frame that had an effect.
 type sendable struct {
-	P      map[string]any // of the rpc.response, beside ok
-	Room   string         // of the rpc.response, also of a failure; "": as asked
-	Event  string         // the type of the event with the same P that a client gets that sent no rid; "": none
-	Queued func()         // what follows when the answer is queued; may be nil
+	P           map[string]any // of the rpc.response, beside ok
+	Room        string         // of the rpc.response, also of a failure; "": as asked
+	EventType   string         // the type of the event with the same P that a client gets that sent no rid; "": none
+	AfterQueued func()         // what follows when the answer is queued; may be nil
 }
 
 // allRPCs returns the RPCs by message type.
@@ -43,8 +43,8 @@ func (s *Server) allRPCs() map[string]rpc {
 	return all
 }
 
-// receive handles a frame. It blocks while too many actions are under way, or too many answers wait to be written.
-func (c *conn) receive(frame []byte) {
+// receiveFrame handles a frame. It blocks while too many actions are under way, or too many answers wait to be written.
+func (c *conn) receiveFrame(frame []byte) {
 	// Before the frame is decoded: while the client does not read, TCP stops it here, and no more than this
 	// frame is held in memory.
 	c.waitForSpace()
@@ -56,10 +56,10 @@ func (c *conn) receive(frame []byte) {
 		c.answerGarbage(err)
 		return
 	}
-	c.garbage = 0
+	c.garbageFrames = 0
 	// No action: one comes for each patch, and there is nothing to wait for.
 	if e.Type == "state.ack" {
-		c.ack(e)
+		c.receiveAck(e)
 		return
 	}
 	begin, known := c.server.rpcs[e.Type]
@@ -76,7 +76,7 @@ func (c *conn) isSpam(e wire.Envelope, err error) bool {
 		// A frame that cannot be decoded has its answer, too, if its rid can be read.
 		e.RID = broken.RID
 	}
-	switch c.rates.judge(time.Now(), err == nil && e.Type == "state.ack") {
+	switch c.frameRates.judgeFrame(time.Now(), err == nil && e.Type == "state.ack") {
 	case frameAllowed:
 		return false
 	case frameFatal:
@@ -91,14 +91,14 @@ func (c *conn) answerGarbage(err error) {
 	var broken *wire.FrameError
 	// A frame that was understood, but is too large or of another version, is an error of the program and no garbage.
 	if !errors.As(err, &broken) || broken.Code == wire.CodeBadFrame {
-		c.garbage++
+		c.garbageFrames++
 	}
 	e := wire.Envelope{}
 	if broken != nil {
 		e.RID = broken.RID
 	}
 	c.answerFailure(e, err)
-	if c.garbage >= maxGarbage {
+	if c.garbageFrames >= maxGarbage {
 		c.Close(closeHandshake, reasonGarbage)
 	}
 }
@@ -108,7 +108,7 @@ func (c *conn) beginAction(e wire.Envelope, begin rpc) {
 	c.takeSlot()
 	// Not bound to the connection: an action that has begun is completed although the client has gone, as it would be
 	// if its answer were lost on the way.
-	ctx, cancel := context.WithTimeout(context.Background(), c.server.options.timing.call)
+	ctx, cancel := context.WithTimeout(context.Background(), c.server.options.timing.callTimeout)
 	var finish func() (sendable, error)
 	// begin runs in the goroutine that reads, which keeps the order of frames; only the wait for its end has a
 	// goroutine.
@@ -118,12 +118,12 @@ func (c *conn) beginAction(e wire.Envelope, begin rpc) {
 	})
 	if err != nil || finish == nil {
 		cancel()
-		<-c.slots
+		<-c.actionSlots
 		c.answerFrame(e, sendable{}, err)
 		return
 	}
 	c.running.Go(func() {
-		defer func() { <-c.slots }()
+		defer func() { <-c.actionSlots }()
 		defer cancel()
 		var a sendable
 		err := c.server.guard.Do("realtime action", func() (err error) {
@@ -137,17 +137,17 @@ func (c *conn) beginAction(e wire.Envelope, begin rpc) {
 // takeSlot waits until fewer than maxActions are under way.
 func (c *conn) takeSlot() {
 	select {
-	case c.slots <- struct{}{}:
+	case c.actionSlots <- struct{}{}:
 		return
 	default:
 	}
 	// Not heard of while the reader waits here, the client must not be taken for silent.
-	c.pause(true)
-	c.slots <- struct{}{}
-	c.pause(false)
+	c.setPaused(true)
+	c.actionSlots <- struct{}{}
+	c.setPaused(false)
 }
 
-func (c *conn) pause(paused bool) {
+func (c *conn) setPaused(paused bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.isPaused = paused
@@ -158,9 +158,9 @@ func (c *conn) pause(paused bool) {
 func (c *conn) waitForSpace() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.out.halfFree() && !c.isClosing {
+	for !c.outbox.halfFree() && !c.isClosing {
 		c.isPaused = true
-		c.space.Wait()
+		c.spaceFreed.Wait()
 	}
 	c.isPaused = false
 }
@@ -178,12 +178,12 @@ func (c *conn) answerFrame(e wire.Envelope, a sendable, err error) {
 		c.answerFailure(e, err)
 		return
 	case e.RID != "":
-		c.send(delivery.PushAnswer, wire.SuccessResponse(e.RID, cmp.Or(a.Room, e.Room), a.P))
-	case a.Event != "":
-		c.send(delivery.PushAnswer, wire.Outgoing{Type: a.Event, P: addField(a.P, "ok", true)})
+		c.sendFrame(delivery.PushAnswer, wire.SuccessResponse(e.RID, cmp.Or(a.Room, e.Room), a.P))
+	case a.EventType != "":
+		c.sendFrame(delivery.PushAnswer, wire.Outgoing{Type: a.EventType, P: addField(a.P, "ok", true)})
 	}
-	if a.Queued != nil {
-		a.Queued()
+	if a.AfterQueued != nil {
+		a.AfterQueued()
 	}
 }
 
@@ -198,11 +198,11 @@ func (c *conn) answerFailure(e wire.Envelope, err error) {
 	c.server.metrics.failures.WithLabelValues(why.Code).Inc()
 	c.recordRefusal(e, why)
 	if e.RID != "" {
-		c.send(delivery.PushAnswer, wire.FailureResponse(e.RID, e.Room, why))
+		c.sendFrame(delivery.PushAnswer, wire.FailureResponse(e.RID, e.Room, why))
 		return
 	}
 	if c.mayReport(why) {
-		c.send(delivery.PushAnswer, wire.FailureEvent(e.Room, why))
+		c.sendFrame(delivery.PushAnswer, wire.FailureEvent(e.Room, why))
 	}
 }
 
@@ -210,14 +210,14 @@ func (c *conn) answerFailure(e wire.Envelope, err error) {
 // client likes.
 func (c *conn) recordRefusal(e wire.Envelope, why *wire.Failure) {
 	// Nobody looks for a player without a name.
-	if c.player == c.session.ID {
+	if c.player == c.sessionEpoch.ID {
 		return
 	}
 	call := "lobby"
 	if _, known := c.server.rpcs[e.Type]; known {
 		call += " " + e.Type
 	}
-	c.server.options.Refused(fault.Refusal{Player: c.player, Call: call, Code: why.Code, Region: c.region,
+	c.server.options.OnRefusal(fault.Refusal{Player: c.player, Call: call, Code: why.Code, Region: c.region,
 		Detail: why.Text})
 }
 
@@ -237,8 +237,8 @@ func (c *conn) mayReport(why *wire.Failure) bool {
 	return true
 }
 
-// serial returns an RPC whose calls run one after the other within a connection, in the order of frames.
-func serial(call func(ctx context.Context, c *conn, e wire.Envelope) (sendable, error)) rpc {
+// runInOrder returns an RPC whose calls run one after the other within a connection, in the order of frames.
+func runInOrder(call func(ctx context.Context, c *conn, e wire.Envelope) (sendable, error)) rpc {
 	return func(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
 		// A chain: each call waits for the one before, so no queue and no goroutine of a queue is needed. begin alone
 		// touches lastSerial, and runs in the goroutine that reads.

@@ -36,20 +36,27 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 			p          map[string]any
 			code, text string
 		}{
-			"unknown":      {"room.fly", "", nil, "unknown_type", "unknown message type"},
-			"no room":      {"room.message", "", map[string]any{"type": "x"}, "room_required", "room id is required"},
-			"no such room": {"room.message", "elsewhere", map[string]any{"type": "x"}, "room_not_found", "room not found"},
+			"unknown": {"room.fly", "", nil, "unknown_type", "unknown message type"},
+			"no room": {"room.message", "", map[string]any{"type": "x"}, "room_required", "room id is required"},
+			"no such room": {"room.message", "elsewhere", map[string]any{"type": "x"}, "room_not_found",
+				"room not found"},
 			"not a member": {"room.leave", "nowhere", nil, "room_not_found", "room not found"},
 			"blank room":   {"room.join_or_create", "", map[string]any{"roomId": "a b"}, "invalid", ""},
-			"long room":    {"room.join_or_create", "", map[string]any{"roomId": strings.Repeat("x", 129)}, "invalid", ""},
-			"odd type":     {"room.join_or_create", "", map[string]any{"roomType": "no_such_type"}, "unsupported_room_type", "unsupported room type"},
-			"other type":   {"room.join_or_create", "", map[string]any{"roomType": "echo_room", "roomId": room}, "unsupported_room_type", "unsupported room type"},
-			"no logic":     {"room.join_or_create", "", map[string]any{"roomType": "echo_room"}, "", ""},
-			"no type":      {"room.message", room, map[string]any{"data": 1}, "invalid", ""},
-			"bad base64":   {"room.message.bytes", room, map[string]any{"type": "x", "data_b64": "a"}, "invalid", ""},
-			"large":        {"room.message", room, map[string]any{"type": "x", "data": strings.Repeat("x", wire.MaxPayload)}, "too_large", "payload exceeds maximum size"},
-			"input":        {"input.delta", room, map[string]any{"x": 1}, "refused", "not served here"},
-			"resync":       {"state.resync", "elsewhere", map[string]any{"since": 1}, "not_a_member", "client not found"},
+			"long room": {"room.join_or_create", "", map[string]any{"roomId": strings.Repeat("x", 129)}, "invalid",
+				""},
+			"odd type": {"room.join_or_create", "", map[string]any{"roomType": "no_such_type"},
+				"unsupported_room_type", "unsupported room type"},
+			"other type": {"room.join_or_create", "", map[string]any{"roomType": "echo_room", "roomId": room},
+				"unsupported_room_type", "unsupported room type"},
+			"no logic":   {"room.join_or_create", "", map[string]any{"roomType": "echo_room"}, "", ""},
+			"no type":    {"room.message", room, map[string]any{"data": 1}, "invalid", ""},
+			"bad base64": {"room.message.bytes", room, map[string]any{"type": "x", "data_b64": "a"}, "invalid", ""},
+			"large": {"room.message", room,
+				map[string]any{"type": "x", "data": strings.Repeat("x", wire.MaxPayload)}, "too_large",
+				"payload exceeds maximum size"},
+			"input": {"input.delta", room, map[string]any{"x": 1}, "refused", "not served here"},
+			"resync": {"state.resync", "elsewhere", map[string]any{"since": 1}, "not_a_member",
+				"client not found"},
 		} {
 			answer := c.Ask(t, q.kind, q.room, q.p)
 			require.Equal(t, q.code == "", answer.OK(), "%s: %v", name, answer)
@@ -168,8 +175,14 @@ func TestAPanicIsAnswered(t *testing.T) {
 	t.Parallel()
 	v := serve(t)
 	boom := func() (sendable, error) { panic("boom") }
-	v.rpcs["begin.boom"] = func(context.Context, *conn, wire.Envelope) (func() (sendable, error), error) { panic("boom") }
-	v.rpcs["finish.boom"] = func(context.Context, *conn, wire.Envelope) (func() (sendable, error), error) { return boom, nil }
+	v.rpcs["begin.boom"] = func(context.Context, *conn,
+		wire.Envelope) (func() (sendable, error), error) {
+		panic("boom")
+	}
+	v.rpcs["finish.boom"] = func(context.Context, *conn,
+		wire.Envelope) (func() (sendable, error), error) {
+		return boom, nil
+	}
 	c := v.client()
 	for _, kind := range []string{"begin.boom", "finish.boom"} {
 		require.Equal(t, "unavailable", c.Ask(t, kind, "", nil).Code())
@@ -181,7 +194,7 @@ func TestAPanicIsAnswered(t *testing.T) {
 // While 64 actions are under way, the 65th is not read, and the client is not taken for dead.
 func TestReadingPausesForActions(t *testing.T) {
 	t.Parallel()
-	v := serve(t, func(o *Options) { o.timing.pong = 20 * time.Millisecond })
+	v := serve(t, func(o *Options) { o.timing.pongWithin = 20 * time.Millisecond })
 	begun, goOn := make(chan string, 100), make(chan struct{})
 	v.rpcs["wait"] = func(_ context.Context, _ *conn, e wire.Envelope) (func() (sendable, error), error) {
 		begun <- e.RID
@@ -194,7 +207,7 @@ func TestReadingPausesForActions(t *testing.T) {
 	for i := range maxActions {
 		require.Equal(t, fmt.Sprint(i), <-begun)
 	}
-	c := v.conns()[0]
+	c := v.openConns()[0]
 	paused := func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.isPaused }
 	require.Eventually(t, paused, patience, time.Millisecond)
 	require.Empty(t, begun)
@@ -210,7 +223,7 @@ func TestSerialActionsRunInTheOrderOfFrames(t *testing.T) {
 	t.Parallel()
 	v := serve(t)
 	var order []string // guarded by being serial
-	v.rpcs["serial"] = serial(func(_ context.Context, _ *conn, e wire.Envelope) (sendable, error) {
+	v.rpcs["serial"] = runInOrder(func(_ context.Context, _ *conn, e wire.Envelope) (sendable, error) {
 		order = append(order, e.RID)
 		return sendable{}, nil
 	})
@@ -237,7 +250,8 @@ func TestWithoutTheConformanceSwitchPositionsAreRefusedOnceAMinute(t *testing.T)
 		r.text(`{"v":1,"t":"position.update","room":"a","p":{}}`)
 	}
 	r.text(`{"v":1,"t":"echo","rid":"last","p":[1,"x",null]}`)
-	require.Equal(t, seen{Type: "error", P: map[string]any{"reason": "not served here", "code": "refused", "room": "a"}}, r.next())
+	require.Equal(t, seen{Type: "error",
+		P: map[string]any{"reason": "not served here", "code": "refused", "room": "a"}}, r.next())
 	require.Equal(t, seen{Type: "rpc.response", RID: "last", P: map[string]any{"ok": true}}, answerOf(t, r))
 }
 

@@ -34,15 +34,15 @@ const (
 func (s *Server) Drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.draining = true
+	s.isDraining = true
 }
 
-// Ready reports whether upgrades are accepted.
-func (s *Server) Ready() bool {
+// IsReady reports whether upgrades are accepted.
+func (s *Server) IsReady() bool {
 	s.mu.Lock()
-	own, draining := s.regions[s.options.Region], s.draining
+	own, draining := s.regionsByName[s.options.Region], s.isDraining
 	s.mu.Unlock()
-	return own != nil && own.current.Load() != nil && !draining
+	return own != nil && own.currentReplica.Load() != nil && !draining
 }
 
 // Stop calls [Server.Drain] and closes the connections, evenly spaced over half of the time until ctx ends and at most
@@ -51,15 +51,15 @@ func (s *Server) Ready() bool {
 func (s *Server) Stop(ctx context.Context) error {
 	s.Drain()
 	// Before the first connection closes: from here on, sessions are suspended without telling their rooms at once.
-	s.restarting.Store(true)
+	s.isRestarting.Store(true)
 	s.closeEvenly(ctx)
 	// After the connections have begun to close: the replica ends when its set of connections is empty, and the set is
 	// closed to new ones by this.
-	s.stopOnce.Do(func() { close(s.stopping) })
+	s.stopOnce.Do(func() { close(s.connsClosed) })
 	// Clients that have no session yet are refused now, and ask another replica.
-	s.endWelcome()
+	s.endHandshakes()
 	// They were not in the list that closeEvenly took.
-	for _, c := range s.conns() { // whose handshake was under way
+	for _, c := range s.openConns() { // whose handshake was under way
 		c.Close(websocket.StatusGoingAway, reasonStopping)
 	}
 	err := s.waitForRun(ctx)
@@ -75,12 +75,12 @@ func (s *Server) closeEvenly(ctx context.Context) {
 	if end, ok := ctx.Deadline(); ok {
 		spread = min(spread, time.Until(end)/2)
 	}
-	ws.CloseEvenly(ctx, spread, s.conns(), func(c *conn) { c.Close(closeRestart, reasonStopping) })
+	ws.CloseEvenly(ctx, spread, s.openConns(), func(c *conn) { c.Close(closeRestart, reasonStopping) })
 }
 
-func (s *Server) conns() (all []*conn) {
+func (s *Server) openConns() (all []*conn) {
 	for _, r := range s.allRegions() {
-		if current := r.current.Load(); current != nil {
+		if current := r.currentReplica.Load(); current != nil {
 			all = append(all, current.conns.Conns()...)
 		}
 	}
@@ -94,16 +94,16 @@ func (s *Server) waitForRun(ctx context.Context) error {
 		defer close(ended)
 		// Without Run nobody closes ran, and a server that was only listening must be able to stop.
 		if s.hasRun() {
-			<-s.ran
+			<-s.runEnded
 		}
-		s.serving.Wait()
+		s.connsServed.Wait()
 	}()
 	select {
 	case <-ended:
 		return nil
 	case <-ctx.Done():
 	}
-	for _, c := range s.conns() {
+	for _, c := range s.openConns() {
 		c.cutOff()
 	}
 	return fmt.Errorf("connections of realtime clients were cut off: %w", ctx.Err())
@@ -112,5 +112,5 @@ func (s *Server) waitForRun(ctx context.Context) error {
 func (s *Server) hasRun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.running != nil
+	return s.runContext != nil
 }

@@ -28,76 +28,77 @@ const (
 
 // handshake is a connection whose client has no session yet.
 type handshake struct {
-	server  *Server
-	ws      *ws.Conn
-	address string // under which failures are counted
+	server        *Server
+	socket        *ws.Conn
+	clientAddress string // under which failures are counted
 }
 
-// serve runs a connection from its first frame to its end.
-func (h *handshake) serve() error {
+// serveClient runs a connection from its first frame to its end.
+func (h *handshake) serveClient() error {
 	c, refused := h.judgeClient()
 	if refused != nil {
 		h.server.metrics.handshakes.WithLabelValues(refused.code).Inc()
-		h.refuse(refused)
+		h.refuseClient(refused)
 		return nil
 	}
 	if c == nil {
 		h.server.metrics.handshakes.WithLabelValues("gone").Inc()
-		h.ws.Cut()
+		h.socket.Cut()
 		return nil
 	}
 	h.server.metrics.handshakes.WithLabelValues("ok").Inc()
-	c.run()
+	c.serveSession()
 	return nil
 }
 
 // refusal is why a client gets no session.
 type refusal struct {
-	close  websocket.StatusCode
-	code   string
-	reason string // with which connect of the SDK rejects
-	hint   string // "": that of the code
+	closeCode websocket.StatusCode
+	code      string
+	reason    string // with which connect of the SDK rejects
+	hint      string // "": that of the code
 
-	cell    *fault.Cell // that serves the region of the project, for a client to ask; nil: this one
-	charged bool        // to the client's address
+	otherCell *fault.Cell // that serves the region of the project, for a client to ask; nil: this one
+	isCharged bool        // to the client's address
 }
 
 var (
-	refuseSilence = &refusal{close: closeTimeout, code: "handshake_timeout", reason: "no handshake in time"}
-	refuseVersion = &refusal{close: closeHandshake, code: wire.CodeVersion,
+	refuseSilence = &refusal{closeCode: closeTimeout, code: "handshake_timeout", reason: "no handshake in time"}
+	refuseVersion = &refusal{closeCode: closeHandshake, code: wire.CodeVersion,
 		reason: "unsupported handshake protocol version"}
-	refuseCodec     = &refusal{close: closeHandshake, code: "unsupported_codec", reason: "codec negotiation failed"}
-	refuseTakeovers = &refusal{close: delivery.CloseSuperseded, code: wire.CodeRateLimited,
+	refuseCodec     = &refusal{closeCode: closeHandshake, code: "unsupported_codec", reason: "codec negotiation failed"}
+	refuseTakeovers = &refusal{closeCode: delivery.CloseSuperseded, code: wire.CodeRateLimited,
 		reason: "the session was taken over too often"}
-	refuseUnavailable = &refusal{close: closeTryLater, code: wire.CodeUnavailable, reason: "temporarily unavailable"}
+	refuseUnavailable = &refusal{closeCode: closeTryLater, code: wire.CodeUnavailable,
+		reason: "temporarily unavailable"}
 )
 
 func refuseFrame(why string) *refusal {
-	return &refusal{close: closeHandshake, code: wire.CodeBadFrame, reason: "decode failed: " + why}
+	return &refusal{closeCode: closeHandshake, code: wire.CodeBadFrame, reason: "decode failed: " + why}
 }
 
-// refuse sends the reason as text, which every client reads, and a close frame: scripts count only a close as refused.
+// refuseClient sends the reason as text, which every client reads, and a close frame: scripts count only a close as refused.
 // An address with too many failures gets neither.
-func (h *handshake) refuse(r *refusal) {
-	if r.charged && h.server.failures.Take(h.address) > 0 {
-		h.ws.Cut()
+func (h *handshake) refuseClient(r *refusal) {
+	if r.isCharged && h.server.failureLimiter.Take(h.clientAddress) > 0 {
+		h.socket.Cut()
 		return
 	}
 	h.server.options.Log.LogAttrs(context.Background(), slog.LevelDebug, "realtime client refused",
-		slog.String("address", h.address), slog.String("reason", r.reason))
+		slog.String("address", h.clientAddress), slog.String("reason", r.reason))
 	// Before anything is written: a client that does not read would otherwise hold its slot for the time limit of a
 	// write.
-	h.ws.EndWithin(refusalClose)
+	h.socket.EndWithin(refusalClose)
 	p := map[string]any{"reason": r.reason, "code": r.code}
 	wire.AddText(p, "hint", cmp.Or(r.hint, handshakeHints[r.code]))
-	if r.cell != nil {
-		p["region"] = r.cell.Region
-		wire.AddText(p, "address", r.cell.Addresses[fault.ListenerRealtime])
+	if r.otherCell != nil {
+		p["region"] = r.otherCell.Region
+		wire.AddText(p, "address", r.otherCell.Addresses[fault.ListenerRealtime])
 	}
 	// JSON whatever the client asked for: no codec was agreed on yet.
 	frame := wire.JSONCodec{}.Encode(wire.Outgoing{Type: "error", P: p})
-	_ = h.ws.Write(websocket.MessageText, frame) // nothing else is to be done for a client that is gone
-	h.ws.Close(r.close, r.code, refusalClose)    // a reason may be longer than a close frame
+	_ = h.socket.WriteMessage(websocket.MessageText, frame) // nothing else is to be done for a client that is gone
+	h.socket.Close(r.closeCode, r.code, refusalClose)       // a reason may be longer than a close frame
 }
 
 // judgeClient reads the handshake and attaches the client to a session, in the order of refusals: version, token, key,
@@ -111,9 +112,9 @@ func (h *handshake) judgeClient() (*conn, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.server.options.timing.call)
+	ctx, cancel := context.WithTimeout(context.Background(), h.server.options.timing.callTimeout)
 	defer cancel()
-	who, refused := h.authenticate(ctx, asked)
+	who, refused := h.judgeToken(ctx, asked)
 	if refused != nil {
 		return nil, refused
 	}
@@ -126,16 +127,16 @@ func (h *handshake) judgeClient() (*conn, *refusal) {
 		}
 		return nil, refuseCodec
 	}
-	return h.attach(ctx, who, chosen, asked.SessionID)
+	return h.attachSession(ctx, who, chosen, asked.SessionID)
 }
 
 // readFirst reads the first frame. An error means that the client is gone.
 func (h *handshake) readFirst() ([]byte, *refusal, error) {
 	// A server that stops does not wait ten seconds for clients that have said nothing yet.
-	defer context.AfterFunc(h.server.welcoming, h.ws.StopReading)()
-	_, frame, err := h.ws.ReadFirst(time.Now().Add(h.server.options.timing.handshake), maxHandshake)
+	defer context.AfterFunc(h.server.handshakeContext, h.socket.StopReading)()
+	_, frame, err := h.socket.ReadFirst(time.Now().Add(h.server.options.timing.handshakeTimeout), maxHandshake)
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded) && h.server.welcoming.Err() != nil:
+	case errors.Is(err, os.ErrDeadlineExceeded) && h.server.handshakeContext.Err() != nil:
 		return nil, refuseUnavailable, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, refuseSilence, nil
@@ -185,13 +186,14 @@ func parseHandshake(frame []byte) (requestedSession, *refusal) {
 // isObject reports whether JSON begins an object; json.Unmarshal accepts null for one, too.
 func isObject(text []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) }
 
-// opening returns what the store is asked for.
-func (h *handshake) opening(who identity, r *replica, resume string) db.OpenRealtime {
+// openRequest returns what the store is asked for.
+func (h *handshake) openRequest(who identity, r *replica, resume string) db.OpenRealtime {
 	return db.OpenRealtime{
-		Region: r.region.name, Project: who.project, Player: who.player, Authenticated: who.authenticated,
-		Key: who.key, KeyRequired: h.server.options.RequireKey, Scope: h.server.options.KeyScope,
-		TokenDigest: who.digest, TokenExpires: who.expires,
-		TTL: h.server.options.SessionTTL, Resume: resume, ResumeByKey: h.server.options.ResumeByKey, Replica: r.id,
-		Back: h.server.options.Rooms.Back,
+		Region: r.region.name, ProjectID: who.project, PlayerSub: who.player, IsAuthenticated: who.isAuthenticated,
+		KeyID: who.keyID, KeyRequired: h.server.options.RequireKey, KeyScope: h.server.options.KeyScope,
+		TokenDigest: who.tokenDigest, TokenExpires: who.tokenExpires,
+		ResumeTTL: h.server.options.SessionTTL, ResumedSession: resume, ResumeByKey: h.server.options.ResumeByKey,
+		ReplicaID:  r.id,
+		BackAction: h.server.options.RoomTypes.MarkBack,
 	}
 }

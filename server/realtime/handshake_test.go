@@ -21,7 +21,7 @@ import (
 
 func TestRefusedHandshakesAreAnErrorAndAClose(t *testing.T) {
 	t.Parallel()
-	v := serve(t, func(o *Options) { o.Auth, o.FailureRate = AuthRequired, rest.Rate{PerSecond: -1} })
+	v := serve(t, func(o *Options) { o.AuthMode, o.FailureRate = AuthRequired, rest.Rate{PerSecond: -1} })
 	good := v.key("p1", "k1")
 	body, _, _ := strings.Cut(good, ".")
 	expired := func(c *token.ProjectClaims) { c.Expires = time.Now().Add(-time.Minute) }
@@ -35,16 +35,17 @@ func TestRefusedHandshakesAreAnErrorAndAClose(t *testing.T) {
 		reason string
 		code   websocket.StatusCode
 	}{
-		"no JSON":          {"hello", "decode failed: the handshake is not a JSON object with v", 4400},
-		"msgpack":          {"\x81\xa1v\x01", "decode failed: the handshake is not a JSON object with v", 4400},
-		"too large":        {`{"v":1,"x":"` + strings.Repeat("x", maxHandshake) + `"}`, "decode failed: the handshake has more than 16 KiB", 4400},
-		"wrong types":      {`{"v":1,"codecs":"json"}`, "decode failed: codecs is a list of strings, and project_id, token and session_id are strings", 4400},
-		"version":          {`{"v":2,"codecs":[]}`, "unsupported handshake protocol version", 4400},
-		"no token":         {shake("", ""), verification + "missing token", 4401},
-		"three parts":      {shake("a.b.c", ""), verification + "invalid token format", 4401},
-		"one part":         {shake("abc", ""), verification + "invalid token format", 4401},
-		"long":             {shake(strings.Repeat("x", 4<<10)+".y", ""), verification + "invalid token format", 4401},
-		"forged":           {shake(token.MintProject("another secret", claimsOf("p1", "k1")), ""), verification + "invalid signature", 4401},
+		"no JSON":     {"hello", "decode failed: the handshake is not a JSON object with v", 4400},
+		"msgpack":     {"\x81\xa1v\x01", "decode failed: the handshake is not a JSON object with v", 4400},
+		"too large":   {`{"v":1,"x":"` + strings.Repeat("x", maxHandshake) + `"}`, "decode failed: the handshake has more than 16 KiB", 4400},
+		"wrong types": {`{"v":1,"codecs":"json"}`, "decode failed: codecs is a list of strings, and project_id, token and session_id are strings", 4400},
+		"version":     {`{"v":2,"codecs":[]}`, "unsupported handshake protocol version", 4400},
+		"no token":    {shake("", ""), verification + "missing token", 4401},
+		"three parts": {shake("a.b.c", ""), verification + "invalid token format", 4401},
+		"one part":    {shake("abc", ""), verification + "invalid token format", 4401},
+		"long":        {shake(strings.Repeat("x", 4<<10)+".y", ""), verification + "invalid token format", 4401},
+		"forged": {shake(token.MintProject("another secret", claimsOf("p1", "k1")), ""),
+			verification + "invalid signature", 4401},
 		"of another":       {shake(body+token.MintProject("x", claimsOf("p", "k"))[100:], ""), "", 4401},
 		"expired":          {shake(mint("p1", "k1", expired), ""), verification + "token expired", 4401},
 		"no key":           {shake(mint("p1", ""), ""), status + "token missing key_id claim", 4403},
@@ -85,11 +86,14 @@ func TestHandshakeOK(t *testing.T) {
 		want  map[string]any
 	}{
 		"anonymous": {`{"v":1,"codecs":["json"]}`, websocket.MessageText,
-			map[string]any{"codec": "json", "resumed": false, "auth_mode": "optional", "authenticated": false, "project_id": "anonymous"}},
+			map[string]any{"codec": "json", "resumed": false, "auth_mode": "optional", "authenticated": false,
+				"project_id": "anonymous"}},
 		"binary envelope": {`{"v":1,"t":"handshake","p":{"codecs":["json"],"project_id":"x"}}`, websocket.MessageBinary,
-			map[string]any{"codec": "json", "resumed": false, "auth_mode": "optional", "authenticated": false, "project_id": "x"}},
+			map[string]any{"codec": "json", "resumed": false, "auth_mode": "optional", "authenticated": false,
+				"project_id": "x"}},
 		"token": {`{"v":1,"codecs":["json"],"project_id":"x","token":" ` + tok + ` "}`, websocket.MessageText,
-			map[string]any{"codec": "json", "resumed": false, "auth_mode": "optional", "authenticated": true, "project_id": "p1"}},
+			map[string]any{"codec": "json", "resumed": false, "auth_mode": "optional", "authenticated": true,
+				"project_id": "p1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,16 +114,16 @@ func TestHandshakeOK(t *testing.T) {
 
 func TestSilenceIsClosed(t *testing.T) {
 	t.Parallel()
-	v := serve(t, func(o *Options) { o.timing.handshake = 50 * time.Millisecond })
+	v := serve(t, func(o *Options) { o.timing.handshakeTimeout = 50 * time.Millisecond })
 	frames, code := v.raw().closed()
 	require.Equal(t, closeTimeout, code)
 	require.Equal(t, "no handshake in time", frames[0].P["reason"])
-	require.Eventually(t, func() bool { return v.slots.Count() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return v.connSlots.Count() == 0 }, patience, time.Millisecond)
 }
 
 func TestRequestsThatAreNotUpgraded(t *testing.T) {
 	t.Parallel()
-	v := serve(t, func(o *Options) { o.MaxConnections, o.Origins = 1, []string{"https://game.example"} })
+	v := serve(t, func(o *Options) { o.MaxConnections, o.AllowedOrigins = 1, []string{"https://game.example"} })
 	get := func(header ...string) (int, http.Header) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+v.Addr().String()+"/x", nil)
 		require.NoError(t, err)
@@ -135,23 +139,25 @@ func TestRequestsThatAreNotUpgraded(t *testing.T) {
 		code, _ := get(header...)
 		return code
 	}
-	upgrade := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
+	upgrade := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13",
+		"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
 	require.Equal(t, http.StatusUpgradeRequired, status())
 	require.Equal(t, http.StatusForbidden, status(append(upgrade, "Origin", "https://evil.example")...))
 	require.Equal(t, http.StatusBadRequest, status("Connection", "Upgrade", "Upgrade", "websocket"))
-	require.Zero(t, v.slots.Count(), "a slot of a refused request is free again")
+	require.Zero(t, v.connSlots.Count(), "a slot of a refused request is free again")
 
-	ws, response, err := websocket.Dial(t.Context(), v.address(), &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://game.example"}}})
+	ws, response, err := websocket.Dial(t.Context(), v.address(),
+		&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://game.example"}}})
 	require.NoError(t, err)
 	require.Equal(t, http.StatusSwitchingProtocols, response.StatusCode)
 	full, header := get(upgrade...)
 	require.Equal(t, http.StatusServiceUnavailable, full)
 	require.NotEmpty(t, header.Get("Retry-After"))
 	require.NoError(t, ws.CloseNow())
-	require.Eventually(t, func() bool { return v.slots.Count() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return v.connSlots.Count() == 0 }, patience, time.Millisecond)
 	v.Drain()
 	require.Equal(t, http.StatusServiceUnavailable, status(upgrade...))
-	require.False(t, v.Ready())
+	require.False(t, v.IsReady())
 }
 
 // An address that fails too often is cut off without an answer; a good token still gets in.
@@ -179,14 +185,18 @@ func TestTokensOfTheKeysOwnSecret(t *testing.T) {
 	t.Parallel()
 	sealer, err := token.NewSealer([]byte(strings.Repeat("k", token.KEKBytes)))
 	require.NoError(t, err)
-	v := serve(t, func(o *Options) { o.Auth, o.Sealer, o.KeySecretsOnly = AuthRequired, sealer, true })
+	v := serve(t, func(o *Options) { o.AuthMode, o.Sealer, o.KeySecretsOnly = AuthRequired, sealer, true })
 	_, err = v.store.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "p", Region: "global", Actor: "test"})
 	require.NoError(t, err)
 	secret, _, err := v.store.CreateProjectKey(t.Context(), db.NewProjectKey{
-		Project: "p1", ID: "k1", Name: "k", Scopes: []string{db.ScopeMint}, Actor: "test", Seal: sealer.NewProjectSecret,
+		ProjectID: "p1", ID: "k1", Name: "k", Scopes: []string{db.ScopeMint}, Actor: "test",
+		Seal: sealer.NewProjectSecret,
 	})
 	require.NoError(t, err)
-	require.NotEmpty(t, v.client(func(o *realtimetest.Options) { o.Token = token.MintProject(secret, claimsOf("p1", "k1")) }).Session())
+	require.NotEmpty(t, v.client(func(o *realtimetest.Options) {
+		o.Token = token.MintProject(secret,
+			claimsOf("p1", "k1"))
+	}).SessionID())
 	_, err = realtimetest.Connect(t.Context(), realtimetest.Options{URL: v.address(), Token: mint("p1", "k1")})
 	require.ErrorContains(t, err, "invalid signature")
 }
@@ -198,15 +208,17 @@ func TestAReplacedSessionIsAnnounced(t *testing.T) {
 	r.text(`{"v":1,"codecs":["json"],"session_id":"s-0123456789abcdef"}`)
 	id := r.next().P["session_id"]
 	require.NotEqual(t, "s-0123456789abcdef", id)
-	require.Equal(t, seen{Type: "session.replaced", P: map[string]any{"session_id": id, "previous": "s-0123456789abcdef"}}, r.next())
+	require.Equal(t, seen{Type: "session.replaced",
+		P: map[string]any{"session_id": id, "previous": "s-0123456789abcdef"}}, r.next())
 }
 
 func TestOddProjectsAreRefused(t *testing.T) {
 	t.Parallel()
-	v := serve(t, func(o *Options) { o.Auth = AuthDisabled })
+	v := serve(t, func(o *Options) { o.AuthMode = AuthDisabled })
 	for _, project := range []string{"a b", "a\x00", strings.Repeat("x", 129), "a\u2028b"} {
 		r := v.raw()
-		text, err := json.Marshal(map[string]any{"v": 1, "codecs": []string{"json"}, "project_id": project, "token": base64.StdEncoding.EncodeToString([]byte("any"))})
+		text, err := json.Marshal(map[string]any{"v": 1, "codecs": []string{"json"}, "project_id": project,
+			"token": base64.StdEncoding.EncodeToString([]byte("any"))})
 		require.NoError(t, err)
 		r.text(string(text))
 		frames, code := r.closed()
@@ -220,7 +232,7 @@ func TestTooManyTakeoversAreRefused(t *testing.T) {
 	t.Parallel()
 	v := serve(t)
 	first := v.client()
-	options := realtimetest.Options{URL: v.address(), Project: "p1", Session: first.Session()}
+	options := realtimetest.Options{URL: v.address(), Project: "p1", Session: first.SessionID()}
 	var refused *realtimetest.RefusedError
 	for range 12 {
 		c, err := realtimetest.Connect(t.Context(), options)

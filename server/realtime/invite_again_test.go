@@ -21,14 +21,14 @@ func TestAPlayerIsInvitedAgain(t *testing.T) {
 	}
 	invites := func(n int) {
 		t.Helper()
-		say("invite", map[string]any{"player": bo.Session()})
+		say("invite", map[string]any{"player": bo.SessionID()})
 		bo.Wait(t, "an invitation", func(v *realtimetest.View) bool { return v.Count("room.invited", room) == n })
 	}
 	invites(1)
 	bo.Leave(t, room)
 	invites(2)
 	require.Equal(t, room, bo.Join(t, "party", room, nil))
-	say("kick", map[string]any{"session": bo.Session()})
+	say("kick", map[string]any{"session": bo.SessionID()})
 	bo.Wait(t, "its removal", func(v *realtimetest.View) bool { return v.Count("room.left", room) == 1 })
 	invites(3)
 }

@@ -12,7 +12,7 @@ import (
 // partyOf makes a private party of a client.
 func partyOf(t *testing.T, c *realtimetest.Client) (room string) {
 	t.Helper()
-	return c.Join(t, "party", "party:"+c.Session(), nil)
+	return c.Join(t, "party", "party:"+c.SessionID(), nil)
 }
 
 func invitePlayer(t *testing.T, c *realtimetest.Client, room, player string) realtimetest.Response {
@@ -40,7 +40,7 @@ func TestAnInvitationWaitsForItsPlayer(t *testing.T) {
 	bo.Join(t, "party", party, nil)
 	third := b.client(as("bo"))
 	third.Must(t, "room.list", "", nil)
-	require.Zero(t, len(third.EventsOf("room.invited", "")), "it was accepted")
+	require.Empty(t, third.EventsOf("room.invited", ""), "it was accepted")
 
 	cy := a.client(as("cy"))
 	require.Equal(t, float64(1), invitePlayer(t, ada, party, "cy")["reached"])
@@ -50,8 +50,9 @@ func TestAnInvitationWaitsForItsPlayer(t *testing.T) {
 	again.Leave(t, party)
 	last := a.client(as("cy"))
 	last.Must(t, "room.list", "", nil)
-	require.Zero(t, len(last.EventsOf("room.invited", "")), "it was declined")
-	require.Equal(t, "not_invited", last.Ask(t, "room.join_or_create", party, map[string]any{"roomType": "party"}).Code())
+	require.Empty(t, last.EventsOf("room.invited", ""), "it was declined")
+	require.Equal(t, "not_invited", last.Ask(t, "room.join_or_create", party,
+		map[string]any{"roomType": "party"}).Code())
 	require.Zero(t, a.database.Count("SELECT coalesce(sum(violations), 0) FROM ops.invariants"))
 }
 
@@ -87,11 +88,12 @@ func TestAPlayerBlocksAnother(t *testing.T) {
 	bo.Hear(t, "room.invited")
 	bo.Must(t, "player.block", "", map[string]any{"player": "ada"})
 	require.Equal(t, []any{"ada"}, bo.Must(t, "player.blocked", "", nil)["players"])
-	require.Equal(t, realtimetest.Response{"ok": true, "reached": float64(0)}, invitePlayer(t, ada, party, "bo"), "who is blocked is not told")
+	require.Equal(t, realtimetest.Response{"ok": true, "reached": float64(0)}, invitePlayer(t, ada, party, "bo"),
+		"who is blocked is not told")
 	require.Equal(t, float64(1), invitePlayer(t, cy, partyOf(t, cy), "bo")["reached"])
 	opened := a.client(as("bo"))
 	require.Equal(t, "cy", opened.Hear(t, "room.invited").P["from_player"])
-	require.Equal(t, 1, len(opened.EventsOf("room.invited", "")))
+	require.Len(t, opened.EventsOf("room.invited", ""), 1)
 	bo.Must(t, "player.unblock", "", map[string]any{"player": "ada"})
 	require.Equal(t, []any{}, bo.Must(t, "player.blocked", "", nil)["players"])
 	require.Equal(t, float64(2), invitePlayer(t, ada, party, "bo")["reached"])

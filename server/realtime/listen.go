@@ -29,7 +29,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, http.StatusText(http.StatusUpgradeRequired), http.StatusUpgradeRequired)
 		return
 	}
-	status, outcome := s.admit(r)
+	status, outcome := s.admitUpgrade(r)
 	if status != 0 {
 		s.metrics.handshakes.WithLabelValues(outcome).Inc()
 		// Another replica may have space: the load balancer picks one for the next try.
@@ -39,40 +39,40 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, http.StatusText(status), status)
 		return
 	}
-	s.accept(w, r)
+	s.upgradeConn(w, r)
 }
 
-// admit takes a slot for a connection, which serve gives back. Otherwise it returns the status that the client gets; 0
+// admitUpgrade takes a slot for a connection, which serve gives back. Otherwise it returns the status that the client gets; 0
 // for none.
-func (s *Server) admit(r *http.Request) (status int, outcome string) {
-	if origin := r.Header.Get("Origin"); origin != "" && len(s.options.Origins) > 0 &&
-		!slices.Contains(s.options.Origins, origin) {
+func (s *Server) admitUpgrade(r *http.Request) (status int, outcome string) {
+	if origin := r.Header.Get("Origin"); origin != "" && len(s.options.AllowedOrigins) > 0 &&
+		!slices.Contains(s.options.AllowedOrigins, origin) {
 		return http.StatusForbidden, "origin"
 	}
-	if !s.Ready() {
+	if !s.IsReady() {
 		return http.StatusServiceUnavailable, "not_ready"
 	}
 	// Last, because a slot that was taken has to be given back.
-	if !s.slots.Take() {
+	if !s.connSlots.Take() {
 		return http.StatusServiceUnavailable, "full"
 	}
 	return 0, ""
 }
 
-// accept upgrades a connection. The handler returns at once: the goroutine of the HTTP server, its stack and its
+// upgradeConn upgrades a connection. The handler returns at once: the goroutine of the HTTP server, its stack and its
 // buffers are not kept.
-func (s *Server) accept(w http.ResponseWriter, r *http.Request) {
+func (s *Server) upgradeConn(w http.ResponseWriter, r *http.Request) {
 	// admit has judged the Origin
-	conn, err := ws.Accept(w, r, ws.Options{MaxMessage: maxFrame, WriteTimeout: s.options.timing.write})
+	conn, err := ws.Accept(w, r, ws.Options{MaxMessage: maxFrame, WriteTimeout: s.options.timing.writeTimeout})
 	if err != nil { // The client has its answer. The error quotes headers, so it is not logged.
-		s.slots.Release()
+		s.connSlots.Release()
 		s.metrics.handshakes.WithLabelValues("http").Inc()
 		return
 	}
-	opening := &handshake{server: s, ws: conn, address: rest.AddressKey(s.proxies.Client(r))}
-	s.serving.Go(func() {
-		defer s.slots.Release()
-		if s.guard.Do("realtime connection", opening.serve) != nil {
+	opening := &handshake{server: s, socket: conn, clientAddress: rest.AddressKey(s.trustedProxies.Client(r))}
+	s.connsServed.Go(func() {
+		defer s.connSlots.Release()
+		if s.guard.Do("realtime connection", opening.serveClient) != nil {
 			conn.Cut()
 		}
 	})

@@ -18,22 +18,22 @@ const (
 // matchmakingRPCs returns the RPCs of the queue. Those of a session run one after the other: the last decides.
 func matchmakingRPCs() map[string]rpc {
 	return map[string]rpc{
-		"matchmaking.enqueue": serial(enqueue),
-		"matchmaking.dequeue": serial(dequeue),
-		"match.accept":        serial(answerCheck(true)),
-		"match.decline":       serial(answerCheck(false)),
-		"match.resolve":       serial(resolve),
+		"matchmaking.enqueue": runInOrder(enqueueSession),
+		"matchmaking.dequeue": runInOrder(dequeueSession),
+		"match.accept":        runInOrder(answerCheck(true)),
+		"match.decline":       runInOrder(answerCheck(false)),
+		"match.resolve":       runInOrder(resolveMatchSeat),
 	}
 }
 
-// enqueue puts the session into the queue.
-func enqueue(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+// enqueueSession puts the session into the queue.
+func enqueueSession(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	roomType, failed := e.RoomType(defaultMatchType)
 	if failed != nil {
 		return sendable{}, failed
 	}
 	q := lobby.Queue{RoomType: roomType,
-		Size: wire.ClampInteger(e.PayloadFields()["size"], defaultMatchSize, defaultMatchSize, maxMatchSize)}
+		MatchSize: wire.ClampInteger(e.PayloadFields()["size"], defaultMatchSize, defaultMatchSize, maxMatchSize)}
 	if v := e.PayloadFields()["attributes"]; v != nil {
 		q.Attributes = wire.RawJSON(v)
 	}
@@ -49,19 +49,19 @@ func enqueue(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	c.hub.CountEnqueue(c)
 	defer c.hub.CountEnqueue(c)
 	queued, err := c.server.store.EnqueueRealtime(ctx, db.EnqueueRealtime{
-		Region: c.region, Project: c.project, Session: c.session, Player: c.player, Queue: q,
+		Region: c.region, ProjectID: c.project, Session: c.sessionEpoch, Player: c.player, Queue: q,
 	})
 	if err != nil {
 		return sendable{}, err
 	}
-	return sendable{P: map[string]any{"queued": true, "room_type": roomType, "size": queued.Size,
-		"position": queued.Position}}, nil
+	return sendable{P: map[string]any{"queued": true, "room_type": roomType, "size": queued.MatchSize,
+		"position": queued.QueuePosition}}, nil
 }
 
-// dequeue takes the session, and the members of the room that queued with it, out of the queue.
-func dequeue(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
+// dequeueSession takes the session, and the members of the room that queued with it, out of the queue.
+func dequeueSession(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
 	removed, err := c.server.store.DequeueRealtime(ctx, db.DequeueRealtime{
-		Region: c.region, Project: c.project, Session: c.session, Player: c.player,
+		Region: c.region, ProjectID: c.project, Session: c.sessionEpoch, Player: c.player,
 	})
 	return sendable{P: map[string]any{"removed": removed}}, err
 }
@@ -73,12 +73,12 @@ func answerCheck(accept bool) func(context.Context, *conn, wire.Envelope) (senda
 		if failed != nil {
 			return sendable{}, failed
 		}
-		waiting, err := c.server.store.RealtimeTicket(ctx, c.region, c.session.ID)
+		waiting, err := c.server.store.RealtimeTicket(ctx, c.region, c.sessionEpoch.ID)
 		if err != nil {
 			return sendable{}, err
 		}
 		check, err := c.server.store.AnswerReadyCheck(ctx, waiting.Universe, db.ReadyCheckAnswer{
-			Ticket: waiting.Ticket, Sub: waiting.Sub, MatchID: asked, Accept: accept,
+			TicketID: waiting.TicketID, PlayerSub: waiting.PlayerSub, MatchID: asked, Accept: accept,
 		})
 		return sendable{P: map[string]any{"done": check.IsDone}}, err
 	}

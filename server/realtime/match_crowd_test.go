@@ -27,7 +27,8 @@ func crowds() (all []*friends) {
 		for open := size; open > 0; {
 			n := min(1+rand.IntN(3), open)
 			open -= n
-			all = append(all, &friends{room: fmt.Sprint("party:", len(all)), kind: fmt.Sprint("crowd", i), size: size, members: make([]*realtimetest.Client, n)})
+			all = append(all, &friends{room: fmt.Sprint("party:", len(all)), kind: fmt.Sprint("crowd", i), size: size,
+				members: make([]*realtimetest.Client, n)})
 		}
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -99,7 +100,7 @@ func (v *served) requireCrowd(t *testing.T, all []*friends) {
 			players++
 			room, p := found(t, c)
 			require.Len(t, p["participants"], k.size)
-			require.Contains(t, p["participants"], c.Session())
+			require.Contains(t, p["participants"], c.SessionID())
 			c.Join(t, k.kind, room, nil)
 		}
 	}

@@ -18,7 +18,7 @@ func TestLatenciesOverTheSocketAreBounded(t *testing.T) {
 		t.Helper()
 		known, err := a.store.AnyTicket(t.Context(), "global", a.ticketOf(t, c))
 		require.NoError(t, err)
-		ticket, err := ticketbody.Decode(known.ID, known.Created, known.Body, "")
+		ticket, err := ticketbody.Decode(known.ID, known.CreatedAt, known.Body, "")
 		require.NoError(t, err)
 		return ticket.Latencies, ticket.ClaimedLatencies
 	}
@@ -38,7 +38,9 @@ func TestLatenciesOverTheSocketAreBounded(t *testing.T) {
 
 	party := friends{room: "party:1", kind: "duel", size: 4, members: []*realtimetest.Client{ada, bo}}
 	party.gather(t)
-	ada.Must(t, "room.message", "party:1", map[string]any{"type": "queue", "data": map[string]any{"room_type": "duel", "latencies": map[string]any{"eu": float64(500)}}})
+	ada.Must(t, "room.message", "party:1",
+		map[string]any{"type": "queue", "data": map[string]any{"room_type": "duel",
+			"latencies": map[string]any{"eu": float64(500)}}})
 	counted, claimed = latencies(bo)
 	require.Equal(t, [2]map[string]uint16{{"eu": 140}, {"eu": 500}}, [2]map[string]uint16{counted, claimed})
 	require.Equal(t, 2, a.database.Count("SELECT count(*) FROM player_latencies WHERE latencies IN ('{\"eu\": 100}', '{\"eu\": 30}')"), "a party changes nothing that is known")

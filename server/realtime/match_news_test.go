@@ -87,7 +87,7 @@ func TestAPlayerThatDeclinesLeavesTheQueue(t *testing.T) {
 	require.Equal(t, map[string]any{"room_type": "duel", "size": float64(2), "reason": "not_accepted"}, gone)
 	require.Equal(t, "not_queued", second.Ask(t, "match.decline", "", nil).Code())
 	require.Equal(t, true, first.Must(t, "matchmaking.dequeue", "", nil)["removed"], "the other one waits on")
-	require.Zero(t, len(first.EventsOf("matchmaking.expired", "")))
+	require.Empty(t, first.EventsOf("matchmaking.expired", ""))
 }
 
 // A ticket expires while its session is away: the session learns it where it is resumed, again wherever it is resumed,
@@ -135,12 +135,12 @@ func TestAMatchIsFoundUntilItsRoomIsJoined(t *testing.T) {
 	require.NoError(t, first.Reconnect(t.Context(), a.address()))
 	first.Wait(t, "the room", func(v *realtimetest.View) bool { return v.Count("room.reconnected", room) == 1 })
 	first.Must(t, "echo", "", nil)
-	require.Equal(t, 4, len(first.EventsOf("match.found", "")))
+	require.Len(t, first.EventsOf("match.found", ""), 4)
 	second.Must(t, "room.leave", room, nil) // declines
 	second.Drop()
 	require.NoError(t, second.Reconnect(t.Context(), a.address()))
 	second.Must(t, "echo", "", nil)
-	require.Equal(t, 1, len(second.EventsOf("match.found", "")))
+	require.Len(t, second.EventsOf("match.found", ""), 1)
 }
 
 // Two sessions of a player cannot wait for one profile: the first one learns that it does not.
@@ -154,5 +154,5 @@ func TestASessionLearnsThatItsPlayerQueuesElsewhere(t *testing.T) {
 	first.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
 	second.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
 	require.Equal(t, "member_queued_elsewhere", first.Hear(t, "matchmaking.expired").P["reason"])
-	require.Zero(t, len(second.EventsOf("matchmaking.expired", "")))
+	require.Empty(t, second.EventsOf("matchmaking.expired", ""))
 }

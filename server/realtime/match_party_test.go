@@ -25,7 +25,8 @@ func TestAPartyWaitsForItsMember(t *testing.T) {
 	party.gather(t)
 	party.queue(t)
 	bo.Wait(t, "the queue", func(v *realtimetest.View) bool { return v.Room("party:1").State["phase"] == "queued" })
-	require.Equal(t, map[string]any{"room_type": "crowd", "size": float64(3)}, bo.Room("party:1").State["queue"], "what was asked for")
+	require.Equal(t, map[string]any{"room_type": "crowd", "size": float64(3)}, bo.Room("party:1").State["queue"],
+		"what was asked for")
 	bo.Drop()
 	ada.Wait(t, "the drop", func(v *realtimetest.View) bool { return v.Count("room.dropped", "party:1") == 1 })
 	require.Equal(t, 1, a.database.Count("SELECT count(*) FROM tickets WHERE paused_at IS NOT NULL"))
@@ -37,7 +38,8 @@ func TestAPartyWaitsForItsMember(t *testing.T) {
 	require.Equal(t, 2, a.database.Count("SELECT count(*) FROM tickets"))
 	require.NoError(t, bo.Reconnect(t.Context(), a.address()))
 	room, p := found(t, bo)
-	require.Equal(t, []any{ada.Session(), bo.Session(), cy.Session()}, p["participants"], "the party has kept its place")
+	require.Equal(t, []any{ada.SessionID(), bo.SessionID(), cy.SessionID()}, p["participants"],
+		"the party has kept its place")
 	for _, c := range []*realtimetest.Client{ada, cy} {
 		other, _ := found(t, c)
 		require.Equal(t, room, other)
@@ -58,11 +60,14 @@ func TestTheTokenOfAMatchVerifies(t *testing.T) {
 	_, err = a.store.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global", Author: "test"},
 		[]byte("name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n"), false)
 	require.NoError(t, err)
-	_, err = a.store.Register(t.Context(), db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"}, Capacity: 10})
+	_, err = a.store.Register(t.Context(),
+		db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"},
+			Capacity: 10})
 	require.NoError(t, err)
 	ada, bo := a.client(), b.client()
 	for _, c := range []*realtimetest.Client{ada, bo} {
-		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
+		c.Must(t, "matchmaking.enqueue", "",
+			map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
 	}
 	room, _ := found(t, ada)
 	ada.Join(t, "duel", room, nil)
@@ -72,13 +77,16 @@ func TestTheTokenOfAMatchVerifies(t *testing.T) {
 	way := ada.Must(t, "match.resolve", room, nil)
 	document, _, err := keys.JWKS()
 	require.NoError(t, err)
-	published := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(document) }))
+	published := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		_, _ = w.Write(document)
+	}))
 	t.Cleanup(published.Close)
 	source, err := token.NewKeySource(published.URL, token.SourceOptions{Client: published.Client()})
 	require.NoError(t, err)
 	claims, err := token.NewSessionVerifier(source, 0).Verify(t.Context(), way["session_token"].(string), time.Now())
 	require.NoError(t, err)
-	require.Equal(t, ada.Session(), claims.Subject, "a player without a name is its session")
+	require.Equal(t, ada.SessionID(), claims.Subject, "a player without a name is its session")
 	require.Equal(t, way["session_id"], claims.SessionID)
 	require.Equal(t, "host-1:7000", claims.Endpoint)
 	require.Equal(t, server["session_handle"], claims.Handle)

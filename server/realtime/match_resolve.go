@@ -15,8 +15,8 @@ type Signer interface {
 	Sign(c token.SessionClaims) (string, error)
 }
 
-// resolve exchanges the seat of a member of a match's room for the way to its game server.
-func resolve(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+// resolveMatchSeat exchanges the seat of a member of a match's room for the way to its game server.
+func resolveMatchSeat(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
 		return sendable{}, failed
@@ -25,13 +25,13 @@ func resolve(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 		return sendable{}, wire.FailRefused
 	}
 	did, err := c.server.store.ActInLobby(ctx, db.LobbyAction{
-		Region: c.region, Project: c.project, Session: c.session, Room: room,
-		Act: c.server.options.Rooms.ServerOf(c.session.ID),
+		Region: c.region, ProjectID: c.project, Session: c.sessionEpoch, RoomID: room,
+		Act: c.server.options.RoomTypes.ServerOf(c.sessionEpoch.ID),
 	})
 	if err != nil {
 		return sendable{}, err
 	}
-	server, _ := did.Answer.(map[string]any)
+	server, _ := did.ActionAnswer.(map[string]any)
 	handle, _ := server["session_handle"].(string)
 	sub, _ := server["seat"].(string)
 	// The name under which the ticket counts this player, which is not always the player of this connection.
@@ -40,8 +40,8 @@ func resolve(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	}
 	// The room of an earlier release does not know the seat: in a match of a bucket, players are sessions.
 	way, err := c.resolveSeat(ctx, handle, c.player)
-	if (fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden)) && c.player != c.session.ID {
-		return c.resolveSeat(ctx, handle, c.session.ID)
+	if (fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden)) && c.player != c.sessionEpoch.ID {
+		return c.resolveSeat(ctx, handle, c.sessionEpoch.ID)
 	}
 	return way, err
 }
@@ -52,7 +52,7 @@ func (c *conn) resolveSeat(ctx context.Context, handle, sub string) (sendable, e
 	if err != nil {
 		return sendable{}, err
 	}
-	signed, err := c.server.options.Signer.Sign(keyring.Claims(found, sub))
+	signed, err := c.server.options.Signer.Sign(keyring.ClaimsFor(found, sub))
 	return sendable{P: map[string]any{"endpoint": found.Endpoint, "session_token": signed,
 		"session_id": found.SessionID}}, err
 }

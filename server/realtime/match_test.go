@@ -30,9 +30,9 @@ func matchmaking(t *testing.T) (a, b *served) {
 	url := dbtest.New(t)
 	types := must.Get(lobby.NewTypes(true, []byte(`{"duel": {"logic": "match", "profile": "duel"}}`)))(t)
 	open := func() *db.Store {
-		return storetest.Open(t, url, func(c *db.Config) { c.Rooms, c.Queueing = types, Queueing("global", 0) })
+		return storetest.Open(t, url, func(c *db.Config) { c.RoomTypes, c.Queueing = types, Queueing("global", 0) })
 	}
-	with := func(o *Options) { o.Rooms, o.Signer = types, signed{} }
+	with := func(o *Options) { o.RoomTypes, o.Signer = types, signed{} }
 	a, b = serveStore(t, url, open(), with), serveStore(t, url, open(), with)
 	l := must.Get(loop.New(loop.Options{Store: open(), Universe: "global"}))(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -54,21 +54,24 @@ func TestSessionsOnTwoReplicasAreMatched(t *testing.T) {
 	first, second := a.client(withCodec("msgpack")), b.client(withCodec("json"))
 	ask := map[string]any{"roomType": "counter_room", "size": float64(2)}
 	queued := first.Must(t, "matchmaking.enqueue", "", ask)
-	require.Equal(t, realtimetest.Response{"ok": true, "queued": true, "room_type": "counter_room", "size": float64(2), "position": float64(1)}, queued)
-	require.Equal(t, float64(1), first.Must(t, "matchmaking.enqueue", "", ask)["position"], "the same queue keeps its place")
+	require.Equal(t, realtimetest.Response{"ok": true, "queued": true, "room_type": "counter_room", "size": float64(2),
+		"position": float64(1)}, queued)
+	require.Equal(t, float64(1), first.Must(t, "matchmaking.enqueue", "", ask)["position"],
+		"the same queue keeps its place")
 	second.Must(t, "matchmaking.enqueue", "", ask)
 
 	room, p := found(t, first)
 	other, _ := found(t, second)
 	require.Equal(t, room, other)
 	require.Regexp(t, `^counter_room:match:[0-9a-f]{32}$`, room)
-	require.Equal(t, []any{first.Session(), second.Session()}, p["participants"], "in the order of the queue")
+	require.Equal(t, []any{first.SessionID(), second.SessionID()}, p["participants"], "in the order of the queue")
 	require.Equal(t, float64(2), p["size"])
 	for _, c := range []*realtimetest.Client{first, second} {
 		c.Join(t, "counter_room", room, nil)
 	}
 	stranger := a.client()
-	require.Equal(t, "not_invited", stranger.Ask(t, "room.join_or_create", room, map[string]any{"roomType": "counter_room"}).Code())
+	require.Equal(t, "not_invited", stranger.Ask(t, "room.join_or_create", room,
+		map[string]any{"roomType": "counter_room"}).Code())
 	require.Equal(t, "refused", first.Ask(t, "match.resolve", room, nil).Code(), "it has no server")
 	require.Equal(t, false, first.Must(t, "matchmaking.dequeue", "", nil)["removed"])
 }
@@ -82,7 +85,9 @@ func TestASessionLeavesTheQueue(t *testing.T) {
 	require.Equal(t, true, c.Must(t, "matchmaking.dequeue", "", map[string]any{})["removed"])
 	require.Equal(t, float64(16), c.Must(t, "matchmaking.enqueue", "", map[string]any{"size": 1e300})["size"])
 	require.Equal(t, float64(2), c.Must(t, "matchmaking.enqueue", "", map[string]any{"size": "3"})["size"])
-	for _, bad := range []map[string]any{{"roomType": "a b"}, {"attributes": []any{}}, {"attributes": map[string]any{"a": true}}, {"latencies": map[string]any{"eu": -1.0}}, {"latencies": "x"}, {"latencies": map[string]any{"eu": 20.5}}} {
+	for _, bad := range []map[string]any{{"roomType": "a b"}, {"attributes": []any{}},
+		{"attributes": map[string]any{"a": true}}, {"latencies": map[string]any{"eu": -1.0}}, {"latencies": "x"},
+		{"latencies": map[string]any{"eu": 20.5}}} {
 		require.Equal(t, "invalid", c.Ask(t, "matchmaking.enqueue", "", bad).Code(), fmt.Sprint(bad))
 	}
 	require.False(t, c.Ask(t, "match.accept", "", nil).OK())
@@ -95,7 +100,9 @@ func TestAPlayerFindsTheServerOfItsMatch(t *testing.T) {
 	_, err := a.store.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global", Author: "test"},
 		[]byte("name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n"), false)
 	require.NoError(t, err)
-	_, err = a.store.Register(t.Context(), db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"}, Capacity: 10})
+	_, err = a.store.Register(t.Context(),
+		db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"},
+			Capacity: 10})
 	require.NoError(t, err)
 	tokens := map[string]string{"ada": a.key("p1", "k1", func(c *token.ProjectClaims) { c.Subject = "ada" })}
 	tokens["bo"] = mint("p1", "k1", func(c *token.ProjectClaims) { c.Subject = "bo" })
@@ -104,7 +111,8 @@ func TestAPlayerFindsTheServerOfItsMatch(t *testing.T) {
 	}
 	ada, bo := a.client(as("ada")), b.client(as("bo"))
 	for _, c := range []*realtimetest.Client{ada, bo} {
-		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
+		c.Must(t, "matchmaking.enqueue", "",
+			map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
 	}
 	room, _ := found(t, ada)
 	require.Equal(t, "not_a_member", ada.Ask(t, "match.resolve", room, nil).Code())
@@ -121,17 +129,20 @@ func TestAPlayerFindsTheServerOfItsMatch(t *testing.T) {
 func TestRefusalsOfNamedPlayersAreTold(t *testing.T) {
 	t.Parallel()
 	told := make(chan fault.Refusal, 10)
-	v := serve(t, func(o *Options) { o.Refused = func(r fault.Refusal) { told <- r } })
+	v := serve(t, func(o *Options) { o.OnRefusal = func(r fault.Refusal) { told <- r } })
 	named := v.key("p1", "k1", func(c *token.ProjectClaims) { c.Subject = "ada" })
-	for _, o := range []func(*realtimetest.Options){func(*realtimetest.Options) {}, func(o *realtimetest.Options) { o.Token = named }} {
+	for _, o := range []func(*realtimetest.Options){func(*realtimetest.Options) {},
+		func(o *realtimetest.Options) { o.Token = named }} {
 		c := v.client(o)
 		require.False(t, c.Ask(t, "matchmaking.enqueue", "", map[string]any{"latencies": "none"}).OK())
 		require.False(t, c.Ask(t, "made.up", "", nil).OK())
 	}
 	require.Equal(t, fault.Refusal{
-		Player: "ada", Call: "lobby matchmaking.enqueue", Code: "invalid", Region: "global", Detail: "latencies has to be an object of regions and milliseconds",
+		Player: "ada", Call: "lobby matchmaking.enqueue", Code: "invalid", Region: "global",
+		Detail: "latencies has to be an object of regions and milliseconds",
 	}, <-told)
-	require.Equal(t, fault.Refusal{Player: "ada", Call: "lobby", Code: "unknown_type", Region: "global", Detail: "unknown message type"}, <-told)
+	require.Equal(t, fault.Refusal{Player: "ada", Call: "lobby", Code: "unknown_type", Region: "global",
+		Detail: "unknown message type"}, <-told)
 	require.Empty(t, told)
 }
 
@@ -139,14 +150,15 @@ func FuzzTicketAttributes(f *testing.F) {
 	f.Add([]byte(`{"skill":1000,"maps":["dust"],"name":"x","none":null}`))
 	f.Add([]byte(`{"profile":["x"],"a b":1,"n":1e999}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		body, err := encodeTicket(db.QueueDraft{Profile: "duel", Bucket: "b", Players: []string{"ada"}, Queue: lobby.Queue{Attributes: raw}})
+		body, err := encodeTicket(db.QueueDraft{ProfileName: "duel", Bucket: "b", Players: []string{"ada"},
+			LobbyQueue: lobby.Queue{Attributes: raw}})
 		if err != nil {
 			var invalid *fault.Error
 			require.ErrorAs(t, err, &invalid)
 			require.Equal(t, fault.Invalid, invalid.Kind)
 			return
 		}
-		require.Equal(t, "b", body.Fields.Strings[db.QueueAttribute])
-		require.Contains(t, body.Fields.Tags, "profile:duel")
+		require.Equal(t, "b", body.SearchFields.Strings[db.QueueAttribute])
+		require.Contains(t, body.SearchFields.Tags, "profile:duel")
 	})
 }

@@ -18,10 +18,10 @@ const maxDirectData = 4 << 10
 // messageRPCs returns the RPCs of players who are in no room together: messages and presence.
 func messageRPCs() map[string]rpc {
 	return map[string]rpc{
-		"player.message": serial(messagePlayer),
-		"player.history": serial(playerHistory),
-		"player.read":    serial(readMessages),
-		"presence.watch": serial(watchPresence),
+		"player.message": runInOrder(messagePlayer),
+		"player.history": runInOrder(playerHistory),
+		"player.read":    runInOrder(readMessages),
+		"presence.watch": runInOrder(watchPresence),
 	}
 }
 
@@ -45,27 +45,28 @@ func messagePlayer(ctx context.Context, c *conn, e wire.Envelope) (sendable, err
 		return sendable{}, lobby.ErrTooLarge
 	}
 	// Only what people read is checked; other types carry data of the game.
-	if kind == lobby.MessageSay && c.server.texts != nil {
+	if kind == lobby.MessageSay && c.server.textHook != nil {
 		checked, err := c.checkText(ctx, texts.Message{To: to, Data: data})
 		if err != nil {
 			return sendable{}, err
 		}
 		data = checked
 	}
-	reached, err := c.server.store.SendToPlayer(ctx, db.NewPlayerMessage{Region: c.region, Project: c.project, Recipient: to,
-		FromSession: c.session.ID, FromPlayer: c.player, Type: kind, Data: data})
+	reached, err := c.server.store.SendToPlayer(ctx,
+		db.NewPlayerMessage{Region: c.region, ProjectID: c.project, Recipient: to,
+			FromSession: c.sessionEpoch.ID, FromPlayer: c.player, Type: kind, Data: data})
 	return sendable{P: map[string]any{"reached": reached}}, err
 }
 
 // playerHistory answers with the last messages to the player, also those that it has read.
 func playerHistory(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, 1<<53)
-	found, err := c.server.store.PlayerMessages(ctx, c.region, c.session.ID, int64(after), false)
+	found, err := c.server.store.PlayerMessages(ctx, c.region, c.sessionEpoch.ID, int64(after), false)
 	messages := make([]any, len(found))
 	for i, m := range found {
 		messages[i] = delivery.PlayerMessage(m)
 	}
-	return sendable{P: map[string]any{"messages": messages}, Event: "player.history"}, err
+	return sendable{P: map[string]any{"messages": messages}, EventType: "player.history"}, err
 }
 
 // readMessages notes what the player has read, so that its next sessions are not sent it again.

@@ -11,18 +11,18 @@ import (
 
 // metrics are the metrics of this replica's connections. Those of delivery are in hub_metrics.go.
 type metrics struct {
-	connections   prometheus.GaugeFunc
-	handshakes    *prometheus.CounterVec
-	frames        *prometheus.CounterVec
-	failures      *prometheus.CounterVec
-	closes        *prometheus.CounterVec
-	takeovers     prometheus.Counter
-	dropped       prometheus.Counter
-	silentClients prometheus.Counter
-	panics        *prometheus.CounterVec
+	connections    prometheus.GaugeFunc
+	handshakes     *prometheus.CounterVec
+	frames         *prometheus.CounterVec
+	failures       *prometheus.CounterVec
+	closedConns    *prometheus.CounterVec
+	takeovers      prometheus.Counter
+	droppedPatches prometheus.Counter
+	silentClients  prometheus.Counter
+	panics         *prometheus.CounterVec
 
-	received, sent prometheus.Counter // frames
-	hub            *delivery.HubMetrics
+	receivedFrames, sentFrames prometheus.Counter // frames
+	hub                        *delivery.HubMetrics
 }
 
 func newMetrics(connections func() float64) *metrics {
@@ -41,7 +41,7 @@ func newMetrics(connections func() float64) *metrics {
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_realtime_failures_total", Help: "Frames of realtime clients that had no effect, by code.",
 		}, []string{"code"}),
-		closes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		closedConns: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_realtime_closes_total",
 			Help: "Closed connections of realtime clients by close code; -1: there was no close frame.",
 		}, []string{"code"}),
@@ -49,7 +49,7 @@ func newMetrics(connections func() float64) *metrics {
 			Name: "director_realtime_takeovers_total",
 			Help: "Sessions that were resumed while another connection held them.",
 		}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+		droppedPatches: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_realtime_patches_dropped_total",
 			Help: "Patches and snapshots that were not sent because the client reads too slowly. A snapshot follows.",
 		}),
@@ -63,12 +63,13 @@ func newMetrics(connections func() float64) *metrics {
 		}, []string{"goroutine"}),
 		hub: delivery.NewHubMetrics(),
 	}
-	m.received, m.sent = m.frames.WithLabelValues("received"), m.frames.WithLabelValues("sent")
+	m.receivedFrames, m.sentFrames = m.frames.WithLabelValues("received"), m.frames.WithLabelValues("sent")
 	return m
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
-	own := []prometheus.Collector{m.connections, m.handshakes, m.frames, m.failures, m.closes, m.takeovers, m.dropped,
+	own := []prometheus.Collector{m.connections, m.handshakes, m.frames, m.failures, m.closedConns, m.takeovers,
+		m.droppedPatches,
 		m.silentClients, m.panics}
 	for _, c := range append(own, m.hub.Collectors()...) {
 		if err := r.Register(c); err != nil {
@@ -78,6 +79,6 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-func (m *metrics) closed(code websocket.StatusCode) {
-	m.closes.WithLabelValues(strconv.Itoa(int(code))).Inc()
+func (m *metrics) countClose(code websocket.StatusCode) {
+	m.closedConns.WithLabelValues(strconv.Itoa(int(code))).Inc()
 }

@@ -14,78 +14,78 @@ const (
 
 // parcel is one entry of an outbox: frames that belong together.
 type parcel struct {
-	frames [][]byte
-	bytes  int
-	class  delivery.PushClass
-	room   string
+	frames    [][]byte
+	byteCount int
+	pushClass delivery.PushClass
+	roomID    string
 
 	decidedAt time.Time // see wire.SharedFrame; of the first frame
 }
 
-// droppable reports whether a later snapshot of the room replaces the parcel.
-func (p parcel) droppable() bool {
-	return p.class == delivery.PushPatch || p.class == delivery.PushSnapshot
+// isDroppable reports whether a later snapshot of the room replaces the parcel.
+func (p parcel) isDroppable() bool {
+	return p.pushClass == delivery.PushPatch || p.pushClass == delivery.PushSnapshot
 }
 
 // outbox is what waits to be written on a connection, in order and in bounded memory. A client that reads too slowly
 // loses patches of rooms, and gets a snapshot of them later; it never loses anything else. Not safe for concurrent use.
 type outbox struct {
-	queue []parcel
-	bytes int
+	queue       []parcel
+	queuedBytes int
 	// rooms whose patches were dropped; true: reported by hungry. No patch of them is queued until a snapshot is
-	starving map[string]bool
+	starvingRooms map[string]bool
 }
 
-// put queues a parcel. dropped is the number of parcels that were dropped instead. It returns false if the outbox is
+// putParcel queues a parcel. dropped is the number of parcels that were dropped instead. It returns false if the outbox is
 // full of parcels that must not be dropped: the client has to reconnect.
-func (o *outbox) put(p parcel) (dropped int, ok bool) {
-	_, starves := o.starving[p.room]
+func (o *outbox) putParcel(p parcel) (dropped int, ok bool) {
+	_, starves := o.starvingRooms[p.roomID]
 	switch {
-	case p.class == delivery.PushPatch && starves:
+	case p.pushClass == delivery.PushPatch && starves:
 		// A patch needs the state before it, which this client did not get: it is of no use before the next snapshot.
 		return 1, true
-	case p.class == delivery.PushSnapshot:
-		o.drop(p.room) // what the snapshot replaces
-		delete(o.starving, p.room)
+	case p.pushClass == delivery.PushSnapshot:
+		o.dropRoom(p.roomID) // what the snapshot replaces
+		delete(o.starvingRooms, p.roomID)
 	}
-	for !o.fits(p) {
-		room, found := o.largest()
+	for !o.hasSpaceFor(p) {
+		room, found := o.largestRoom()
 		// The new patch itself does not fit: its own room starves, and other rooms keep what they have.
-		if p.droppable() {
-			room, found = p.room, true
+		if p.isDroppable() {
+			room, found = p.roomID, true
 		}
 		if !found {
 			return dropped, false
 		}
-		dropped += o.starve(room)
-		if p.droppable() {
+		dropped += o.starveRoom(room)
+		if p.isDroppable() {
 			return dropped + 1, true
 		}
 	}
 	o.queue = append(o.queue, p)
-	o.bytes += p.bytes
+	o.queuedBytes += p.byteCount
 	return dropped, true
 }
 
-// fits reports whether there is space. An empty outbox has space for anything.
-func (o *outbox) fits(p parcel) bool {
-	return len(o.queue) == 0 || len(o.queue) < maxParcels && o.bytes+p.bytes <= maxOutboxBytes
+// hasSpaceFor reports whether there is space. An empty outbox has space for anything.
+func (o *outbox) hasSpaceFor(p parcel) bool {
+	return len(o.queue) == 0 || len(o.queue) < maxParcels && o.queuedBytes+p.byteCount <= maxOutboxBytes
 }
 
-// starve drops the patches and the snapshot of a room, and returns how many.
-func (o *outbox) starve(room string) int {
-	if o.starving == nil {
-		o.starving = map[string]bool{}
+// starveRoom drops the patches and the snapshot of a room, and returns how many.
+func (o *outbox) starveRoom(room string) int {
+	if o.starvingRooms == nil {
+		o.starvingRooms = map[string]bool{}
 	}
-	o.starving[room] = false
-	return o.drop(room)
+	o.starvingRooms[room] = false
+	return o.dropRoom(room)
 }
 
-func (o *outbox) drop(room string) (dropped int) {
+func (o *outbox) dropRoom(room string) (dropped int) {
 	kept := o.queue[:0]
 	for _, p := range o.queue {
-		if p.droppable() && p.room == room {
-			o.bytes -= p.bytes
+		if p.isDroppable() && p.roomID == room {
+			o.queuedBytes -= p.byteCount
 			dropped++
 			continue
 		}
@@ -97,24 +97,24 @@ func (o *outbox) drop(room string) (dropped int) {
 	return dropped
 }
 
-// largest returns the room whose patches and snapshot take the most space; found is false if there are none.
-func (o *outbox) largest() (room string, found bool) {
+// largestRoom returns the room whose patches and snapshot take the most space; found is false if there are none.
+func (o *outbox) largestRoom() (room string, found bool) {
 	const overhead = 64 // of a parcel, so that empty ones count
 	most, sizes := 0, map[string]int{}
 	for _, p := range o.queue {
-		if !p.droppable() {
+		if !p.isDroppable() {
 			continue
 		}
-		sizes[p.room] += p.bytes + overhead
-		if sizes[p.room] > most {
-			most, room = sizes[p.room], p.room
+		sizes[p.roomID] += p.byteCount + overhead
+		if sizes[p.roomID] > most {
+			most, room = sizes[p.roomID], p.roomID
 		}
 	}
 	return room, most > 0
 }
 
-// take removes the oldest parcel.
-func (o *outbox) take() (p parcel, ok bool) {
+// takeOldest removes the oldest parcel.
+func (o *outbox) takeOldest() (p parcel, ok bool) {
 	if len(o.queue) == 0 {
 		o.queue = nil // an idle connection keeps no memory
 		return parcel{}, false
@@ -122,21 +122,23 @@ func (o *outbox) take() (p parcel, ok bool) {
 	p = o.queue[0]
 	o.queue[0] = parcel{}
 	o.queue = o.queue[1:]
-	o.bytes -= p.bytes
+	o.queuedBytes -= p.byteCount
 	return p, true
 }
 
-func (o *outbox) halfFree() bool { return len(o.queue) <= maxParcels/2 && o.bytes <= maxOutboxBytes/2 }
+func (o *outbox) halfFree() bool {
+	return len(o.queue) <= maxParcels/2 && o.queuedBytes <= maxOutboxBytes/2
+}
 
-// hungry returns the rooms that need a snapshot, each once, as soon as half of the outbox is free.
-func (o *outbox) hungry() (rooms []string) {
-	if len(o.starving) == 0 || !o.halfFree() {
+// takeStarving returns the rooms that need a snapshot, each once, as soon as half of the outbox is free.
+func (o *outbox) takeStarving() (rooms []string) {
+	if len(o.starvingRooms) == 0 || !o.halfFree() {
 		return nil
 	}
-	for room, reported := range o.starving {
+	for room, reported := range o.starvingRooms {
 		if !reported {
 			rooms = append(rooms, room)
-			o.starving[room] = true
+			o.starvingRooms[room] = true
 		}
 	}
 	return rooms

@@ -11,31 +11,31 @@ import (
 )
 
 func parcelOf(class delivery.PushClass, room string, bytes int) parcel {
-	return parcel{class: class, room: room, bytes: bytes, frames: [][]byte{make([]byte, bytes)}}
+	return parcel{pushClass: class, roomID: room, byteCount: bytes, frames: [][]byte{make([]byte, bytes)}}
 }
 
 func TestAFullOutboxDropsPatchesAndAsksForASnapshotOnce(t *testing.T) {
 	t.Parallel()
 	var o outbox
 	for range maxParcels - 1 {
-		_, ok := o.put(parcelOf(delivery.PushPatch, "a", 10))
+		_, ok := o.putParcel(parcelOf(delivery.PushPatch, "a", 10))
 		require.True(t, ok)
 	}
-	_, ok := o.put(parcelOf(delivery.PushEvent, "a", 10))
+	_, ok := o.putParcel(parcelOf(delivery.PushEvent, "a", 10))
 	require.True(t, ok)
 
-	dropped, ok := o.put(parcelOf(delivery.PushAnswer, "", 10))
+	dropped, ok := o.putParcel(parcelOf(delivery.PushAnswer, "", 10))
 	require.True(t, ok)
 	require.Equal(t, maxParcels-1, dropped)
 	require.Len(t, o.queue, 2, "the event and the answer stay")
-	require.Equal(t, []string{"a"}, o.hungry())
-	require.Empty(t, o.hungry(), "once")
+	require.Equal(t, []string{"a"}, o.takeStarving())
+	require.Empty(t, o.takeStarving(), "once")
 
-	dropped, ok = o.put(parcelOf(delivery.PushPatch, "a", 10))
+	dropped, ok = o.putParcel(parcelOf(delivery.PushPatch, "a", 10))
 	require.True(t, ok)
 	require.Equal(t, 1, dropped, "a patch on top of dropped ones is useless")
-	_, _ = o.put(parcelOf(delivery.PushSnapshot, "a", 10))
-	dropped, _ = o.put(parcelOf(delivery.PushPatch, "a", 10))
+	_, _ = o.putParcel(parcelOf(delivery.PushSnapshot, "a", 10))
+	dropped, _ = o.putParcel(parcelOf(delivery.PushPatch, "a", 10))
 	require.Zero(t, dropped)
 	require.Len(t, o.queue, 4)
 }
@@ -43,32 +43,32 @@ func TestAFullOutboxDropsPatchesAndAsksForASnapshotOnce(t *testing.T) {
 func TestTheLargestRoomLosesItsPatchesFirst(t *testing.T) {
 	t.Parallel()
 	var o outbox
-	_, _ = o.put(parcelOf(delivery.PushPatch, "small", 10))
-	_, _ = o.put(parcelOf(delivery.PushPatch, "large", maxOutboxBytes-100))
-	_, ok := o.put(parcelOf(delivery.PushEvent, "", 1000))
+	_, _ = o.putParcel(parcelOf(delivery.PushPatch, "small", 10))
+	_, _ = o.putParcel(parcelOf(delivery.PushPatch, "large", maxOutboxBytes-100))
+	_, ok := o.putParcel(parcelOf(delivery.PushEvent, "", 1000))
 	require.True(t, ok)
-	require.Equal(t, []string{"large"}, o.hungry())
-	p, _ := o.take()
-	require.Equal(t, "small", p.room)
+	require.Equal(t, []string{"large"}, o.takeStarving())
+	p, _ := o.takeOldest()
+	require.Equal(t, "small", p.roomID)
 }
 
 func TestAnOutboxFullOfAnswersIsFatal(t *testing.T) {
 	t.Parallel()
 	var o outbox
 	for range maxParcels {
-		_, ok := o.put(parcelOf(delivery.PushAnswer, "", 10))
+		_, ok := o.putParcel(parcelOf(delivery.PushAnswer, "", 10))
 		require.True(t, ok)
 	}
-	_, ok := o.put(parcelOf(delivery.PushEvent, "", 10))
+	_, ok := o.putParcel(parcelOf(delivery.PushEvent, "", 10))
 	require.False(t, ok)
-	dropped, ok := o.put(parcelOf(delivery.PushPatch, "a", 10))
+	dropped, ok := o.putParcel(parcelOf(delivery.PushPatch, "a", 10))
 	require.True(t, ok)
 	require.Equal(t, 1, dropped)
-	require.Empty(t, o.hungry(), "there is no space for a snapshot yet")
+	require.Empty(t, o.takeStarving(), "there is no space for a snapshot yet")
 	for len(o.queue) > maxParcels/2 {
-		_, _ = o.take()
+		_, _ = o.takeOldest()
 	}
-	require.Equal(t, []string{"a"}, o.hungry())
+	require.Equal(t, []string{"a"}, o.takeStarving())
 }
 
 // Whatever is pushed and written: the outbox stays within its bounds, keeps order, loses only patches and snapshots,
@@ -78,7 +78,8 @@ func TestOutboxProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var o outbox
 		rooms := rapid.SampledFrom([]string{"a", "b", "c"})
-		classes := rapid.SampledFrom([]delivery.PushClass{delivery.PushAnswer, delivery.PushEvent, delivery.PushPatch, delivery.PushSnapshot})
+		classes := rapid.SampledFrom([]delivery.PushClass{delivery.PushAnswer, delivery.PushEvent, delivery.PushPatch,
+			delivery.PushSnapshot})
 		sizes := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(1000, 300_000))
 		lasting, expected := 0, 0
 		broken := map[string]bool{} // rooms whose next frame of state must be a snapshot
@@ -86,7 +87,7 @@ func TestOutboxProperties(t *testing.T) {
 		order := -1
 		for range rapid.IntRange(1, 600).Draw(t, "steps") {
 			if rapid.IntRange(0, 3).Draw(t, "take") == 0 {
-				p, ok := o.take()
+				p, ok := o.takeOldest()
 				if !ok {
 					continue
 				}
@@ -94,45 +95,46 @@ func TestOutboxProperties(t *testing.T) {
 				require.NoError(t, err)
 				require.Greater(t, number, order)
 				order = number
-				if !p.droppable() {
+				if !p.isDroppable() {
 					lasting++
 				}
 				continue
 			}
-			p := parcel{class: classes.Draw(t, "class"), room: rooms.Draw(t, "room"), bytes: sizes.Draw(t, "bytes"), frames: [][]byte{[]byte(strconv.Itoa(next))}}
+			p := parcel{pushClass: classes.Draw(t, "class"), roomID: rooms.Draw(t, "room"),
+				byteCount: sizes.Draw(t, "bytes"), frames: [][]byte{[]byte(strconv.Itoa(next))}}
 			next++
-			_, ok := o.put(p)
+			_, ok := o.putParcel(p)
 			if !ok {
-				require.False(t, p.droppable())
+				require.False(t, p.isDroppable())
 				return // the connection is closed
 			}
-			if !p.droppable() {
+			if !p.isDroppable() {
 				expected++
 			}
-			for room := range o.starving {
+			for room := range o.starvingRooms {
 				broken[room] = true
 			}
 			for room := range broken {
-				if _, starving := o.starving[room]; !starving {
+				if _, starving := o.starvingRooms[room]; !starving {
 					delete(broken, room)
 				}
 			}
 			for _, queued := range o.queue {
-				require.False(t, queued.droppable() && broken[queued.room], "a patch of a room without its base")
+				require.False(t, queued.isDroppable() && broken[queued.roomID], "a patch of a room without its base")
 			}
 			require.LessOrEqual(t, len(o.queue), maxParcels)
-			require.True(t, o.bytes <= maxOutboxBytes || len(o.queue) == 1)
+			require.True(t, o.queuedBytes <= maxOutboxBytes || len(o.queue) == 1)
 		}
 		for {
-			p, ok := o.take()
+			p, ok := o.takeOldest()
 			if !ok {
 				break
 			}
-			if !p.droppable() {
+			if !p.isDroppable() {
 				lasting++
 			}
 		}
 		require.Equal(t, expected, lasting)
-		require.Zero(t, o.bytes)
+		require.Zero(t, o.queuedBytes)
 	})
 }

@@ -20,8 +20,8 @@ type playerName struct{ project, player string }
 
 // sharedRates judge the frames of all connections of a player. Safe for concurrent use.
 type sharedRates struct {
-	connections int       // guarded by the mutex of playerRates, like leftAt
-	leftAt      time.Time // when the last of them was closed
+	connCount int       // guarded by the mutex of playerRates, like leftAt
+	leftAt    time.Time // when the last of them was closed
 
 	mu    sync.Mutex
 	rates rates
@@ -38,7 +38,7 @@ func (p *playerRates) enter(name playerName) *sharedRates {
 		shared = &sharedRates{}
 		p.byPlayer[name] = shared
 	}
-	shared.connections++
+	shared.connCount++
 	return shared
 }
 
@@ -47,7 +47,7 @@ func (p *playerRates) leave(name playerName) {
 	defer p.mu.Unlock()
 	shared := p.byPlayer[name]
 	shared.leftAt = time.Now()
-	if shared.connections--; shared.connections == 0 {
+	if shared.connCount--; shared.connCount == 0 {
 		time.AfterFunc(ratesKept, func() { p.forget(name) })
 	}
 }
@@ -57,14 +57,14 @@ func (p *playerRates) forget(name playerName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// The player may have come and gone again since the timer was set: then a later timer forgets it.
-	if shared := p.byPlayer[name]; shared != nil && shared.connections == 0 && time.Since(shared.leftAt) >= ratesKept {
+	if shared := p.byPlayer[name]; shared != nil && shared.connCount == 0 && time.Since(shared.leftAt) >= ratesKept {
 		delete(p.byPlayer, name)
 	}
 }
 
-// judge counts a frame.
-func (s *sharedRates) judge(now time.Time, ack bool) verdict {
+// judgeFrame counts a frame.
+func (s *sharedRates) judgeFrame(now time.Time, ack bool) verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rates.judge(now, ack)
+	return s.rates.judgeFrame(now, ack)
 }

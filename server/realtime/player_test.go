@@ -25,14 +25,17 @@ func arena(t *testing.T) (a, b *served) {
 	a, b = matchmaking(t)
 	a.key("p1", "k1")
 	a.apply(t, "name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
-	must.Get(a.store.Register(t.Context(), db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"}, Capacity: 10}))(t)
+	must.Get(a.store.Register(t.Context(),
+		db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"},
+			Capacity: 10}))(t)
 	return a, b
 }
 
 func enqueueDuel(t *testing.T, clients ...*realtimetest.Client) {
 	t.Helper()
 	for _, c := range clients {
-		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
+		c.Must(t, "matchmaking.enqueue", "",
+			map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
 	}
 }
 
@@ -77,16 +80,17 @@ func TestARestartedGameIsInItsMatchAgain(t *testing.T) {
 			require.Equal(t, room, same)
 			require.Equal(t, "duel", p["room_type"])
 			restarted.Join(t, "duel", room, nil)
-			sees(t, bo, room, restarted.Session(), ada.Session())
+			sees(t, bo, room, restarted.SessionID(), ada.SessionID())
 			way := restarted.Must(t, "match.resolve", room, nil)
 			require.Equal(t, "ada@"+way["session_id"].(string), way["session_token"])
 
 			third := a.client(as("ada"))
 			same, p = found(t, third)
 			require.Equal(t, room, same, "until the match has ended")
-			require.Contains(t, p["participants"], restarted.Session())
+			require.Contains(t, p["participants"], restarted.SessionID())
 			cy := b.client(as("cy"))
-			require.Equal(t, "not_invited", cy.Ask(t, "room.join_or_create", room, map[string]any{"roomType": "duel"}).Code())
+			require.Equal(t, "not_invited",
+				cy.Ask(t, "room.join_or_create", room, map[string]any{"roomType": "duel"}).Code())
 		})
 	}
 }
@@ -101,10 +105,14 @@ func TestAPlayerWhoLeftItsMatchIsNotCalledBack(t *testing.T) {
 	ada.Join(t, "duel", room, nil)
 	ada.Leave(t, room)
 	bo.Join(t, "duel", room, nil)
-	opened, err := a.store.OpenRealtime(t.Context(), db.OpenRealtime{Region: "global", Project: "p1", Player: "ada", Replica: a.regionOf("global").replicaID(), TTL: 30e9})
+	opened, err := a.store.OpenRealtime(t.Context(),
+		db.OpenRealtime{Region: "global", ProjectID: "p1", PlayerSub: "ada",
+			ReplicaID: a.regionOf("global").replicaID(), ResumeTTL: 30e9})
 	require.NoError(t, err)
 	require.Empty(t, opened.Invitations)
-	opened, err = a.store.OpenRealtime(t.Context(), db.OpenRealtime{Region: "global", Project: "p1", Player: "bo", Replica: a.regionOf("global").replicaID(), TTL: 30e9})
+	opened, err = a.store.OpenRealtime(t.Context(),
+		db.OpenRealtime{Region: "global", ProjectID: "p1", PlayerSub: "bo", ReplicaID: a.regionOf("global").replicaID(),
+			ResumeTTL: 30e9})
 	require.NoError(t, err)
 	require.Len(t, opened.Invitations, 1)
 }
@@ -116,7 +124,8 @@ func TestARestartedGameHasTheSeatOfItsSession(t *testing.T) {
 	a.apply(t, "name: realtime-2\nmode: arena\nattributes: {queue: {type: string}}\nteams: [{name: players, players: 2}]\nrules: [{same: queue}]\n")
 	ada, bo := a.client(as("ada")), b.client(as("bo"))
 	for _, c := range []*realtimetest.Client{ada, bo} {
-		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "sparring", "latencies": map[string]any{"eu": float64(20)}})
+		c.Must(t, "matchmaking.enqueue", "",
+			map[string]any{"roomType": "sparring", "latencies": map[string]any{"eu": float64(20)}})
 	}
 	room, _ := found(t, bo)
 	ada.Drop()
@@ -124,7 +133,7 @@ func TestARestartedGameHasTheSeatOfItsSession(t *testing.T) {
 	found(t, restarted)
 	restarted.Join(t, "sparring", room, nil)
 	way := restarted.Must(t, "match.resolve", room, nil)
-	require.Equal(t, ada.Session()+"@"+way["session_id"].(string), way["session_token"])
+	require.Equal(t, ada.SessionID()+"@"+way["session_id"].(string), way["session_token"])
 }
 
 // Pins an owner who reloads the page: the party lost its place in the queue, and had another owner.
@@ -140,21 +149,24 @@ func TestAPartyKeepsItsPlaceWhenItsOwnerReloads(t *testing.T) {
 			party.queue(t)
 			if drop {
 				ada.Drop()
-				bo.Wait(t, "the drop", func(v *realtimetest.View) bool { return v.Count("room.dropped", "party:1") == 1 })
+				bo.Wait(t, "the drop", func(v *realtimetest.View) bool {
+					return v.Count("room.dropped",
+						"party:1") == 1
+				})
 			}
 			reloaded := b.client(as("ada"))
 			reloaded.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "crowd", "size": float64(16)})
 			reloaded.Join(t, "party", "party:1", nil)
-			sees(t, bo, "party:1", reloaded.Session(), ada.Session())
+			sees(t, bo, "party:1", reloaded.SessionID(), ada.SessionID())
 			state := bo.Room("party:1").State
-			require.Equal(t, reloaded.Session(), state["owner"])
+			require.Equal(t, reloaded.SessionID(), state["owner"])
 			require.Equal(t, "queued", state["phase"])
 			require.Equal(t, 1, a.database.Count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
 			require.Equal(t, 1, a.database.Count("SELECT count(*) FROM tickets"), "what it waited for alone is over")
 			cy := a.client(as("cy"))
 			cy.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "crowd", "size": float64(3)})
 			room, p := found(t, reloaded)
-			require.ElementsMatch(t, []any{reloaded.Session(), bo.Session(), cy.Session()}, p["participants"])
+			require.ElementsMatch(t, []any{reloaded.SessionID(), bo.SessionID(), cy.SessionID()}, p["participants"])
 			reloaded.Join(t, "crowd", room, nil)
 		})
 	}
@@ -174,7 +186,8 @@ func TestARestartedGameKeepsItsPlaceInTheQueue(t *testing.T) {
 			t.Parallel()
 			a, b := arena(t)
 			a.apply(t, "name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}, {name: green, players: 1}]\n")
-			ask := map[string]any{"roomType": c.roomType, "size": float64(3), "latencies": map[string]any{"eu": float64(20)}}
+			ask := map[string]any{"roomType": c.roomType, "size": float64(3),
+				"latencies": map[string]any{"eu": float64(20)}}
 			ada, bo := a.client(as("ada")), b.client(as("bo"))
 			ada.Must(t, "matchmaking.enqueue", "", ask)
 			ticket := a.ticketOf(t, ada)
@@ -189,16 +202,19 @@ func TestARestartedGameKeepsItsPlaceInTheQueue(t *testing.T) {
 			require.Equal(t, 2, a.database.Count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
 			require.Equal(t, float64(1), restarted.Must(t, "matchmaking.enqueue", "", ask)["position"])
 			if !c.drop {
-				ada.Wait(t, "the end of its waiting", func(v *realtimetest.View) bool { return v.Count("matchmaking.expired", "") == 1 })
+				ada.Wait(t, "the end of its waiting",
+					func(v *realtimetest.View) bool { return v.Count("matchmaking.expired", "") == 1 })
 				ada.Must(t, "matchmaking.enqueue", "", ask)
-				restarted.Wait(t, "the end of its waiting", func(v *realtimetest.View) bool { return v.Count("matchmaking.expired", "") == 1 })
+				restarted.Wait(t, "the end of its waiting",
+					func(v *realtimetest.View) bool { return v.Count("matchmaking.expired", "") == 1 })
 				restarted.Must(t, "matchmaking.enqueue", "", ask)
-				ada.Wait(t, "the second end of its waiting", func(v *realtimetest.View) bool { return v.Count("matchmaking.expired", "") == 2 })
+				ada.Wait(t, "the second end of its waiting",
+					func(v *realtimetest.View) bool { return v.Count("matchmaking.expired", "") == 2 })
 			}
 			cy := a.client(as("cy"))
 			cy.Must(t, "matchmaking.enqueue", "", ask)
 			room, p := found(t, restarted)
-			require.ElementsMatch(t, []any{restarted.Session(), bo.Session(), cy.Session()}, p["participants"])
+			require.ElementsMatch(t, []any{restarted.SessionID(), bo.SessionID(), cy.SessionID()}, p["participants"])
 			restarted.Join(t, c.roomType, room, nil)
 		})
 	}
@@ -248,6 +264,6 @@ func TestARestartedGameKeepsThePlaceOfItsOtherRoom(t *testing.T) {
 
 func (v *served) ticketOf(t *testing.T, c *realtimetest.Client) string {
 	t.Helper()
-	waiting := must.Get(v.store.RealtimeTicket(t.Context(), "global", c.Session()))(t)
-	return waiting.Ticket
+	waiting := must.Get(v.store.RealtimeTicket(t.Context(), "global", c.SessionID()))(t)
+	return waiting.TicketID
 }

@@ -29,27 +29,27 @@ type projectName struct{ region, project string }
 type presences struct {
 	server *Server
 
-	mu        sync.Mutex
-	byProject map[projectName]*watchedPlayers
-	friends   map[*conn]*friendList
+	mu            sync.Mutex
+	byProject     map[projectName]*watchedPlayers
+	friendsByConn map[*conn]*friendList
 }
 
 // watchedPlayers are those of a project.
 type watchedPlayers struct {
-	name     projectName
-	watchers map[string]map[*conn]bool // by player
-	loop     watchLoop
+	projectName      projectName
+	watchersByPlayer map[string]map[*conn]bool // by player
+	readLoop         watchLoop
 }
 
 // friendList is what a connection watches, and what it was told of each: nothing yet if it is absent.
 type friendList struct {
-	watched      *watchedPlayers
-	players      []string
-	toldPresence map[string]db.PlayerPresence
+	watchedPlayers *watchedPlayers
+	friendNames    []string
+	toldPresence   map[string]db.PlayerPresence
 }
 
 func newPresences(s *Server) *presences {
-	return &presences{server: s, byProject: map[projectName]*watchedPlayers{}, friends: map[*conn]*friendList{}}
+	return &presences{server: s, byProject: map[projectName]*watchedPlayers{}, friendsByConn: map[*conn]*friendList{}}
 }
 
 // watchPresence lets a connection watch players. It replaces those that it watched before.
@@ -59,7 +59,7 @@ func watchPresence(ctx context.Context, c *conn, e wire.Envelope) (sendable, err
 		return sendable{}, failed
 	}
 	if len(players) == 0 {
-		c.server.presences.forget(c)
+		c.server.presences.forgetConn(c)
 		return sendable{P: map[string]any{"players": []any{}}}, nil
 	}
 	found, err := c.server.store.PlayerPresence(ctx, c.region, c.project, players)
@@ -72,11 +72,11 @@ func watchPresence(ctx context.Context, c *conn, e wire.Envelope) (sendable, err
 		p = p.SeenBy(c.player)
 		told[p.Player], list[i] = p, presenceMessage(p)
 	}
-	if !c.server.presences.watch(c, players, told) {
+	if !c.server.presences.watchPlayers(c, players, told) {
 		return sendable{}, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many players are watched",
 			RetryAfter: time.Minute}
 	}
-	return sendable{P: map[string]any{"players": list}, Event: "presence.changed"}, nil
+	return sendable{P: map[string]any{"players": list}, EventType: "presence.changed"}, nil
 }
 
 // friendsOf reads the players of a request, each once.
@@ -105,67 +105,67 @@ func presenceMessage(p db.PlayerPresence) map[string]any {
 	return map[string]any{"player": p.Player, "online": p.IsOnline, "rooms": rooms}
 }
 
-// watch reports false if too many players of the project are watched.
-func (l *presences) watch(c *conn, players []string, told map[string]db.PlayerPresence) bool {
-	l.forget(c)
+// watchPlayers reports false if too many players of the project are watched.
+func (l *presences) watchPlayers(c *conn, players []string, told map[string]db.PlayerPresence) bool {
+	l.forgetConn(c)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := projectName{c.region, c.project}
 	w := l.byProject[name]
 	if w == nil {
-		w = &watchedPlayers{name: name, watchers: map[string]map[*conn]bool{}}
+		w = &watchedPlayers{projectName: name, watchersByPlayer: map[string]map[*conn]bool{}}
 	}
 	// Not yet in byProject if it is new: a list that is refused leaves nothing behind.
-	if len(w.watchers)+len(players) > maxWatched {
+	if len(w.watchersByPlayer)+len(players) > maxWatched {
 		return false
 	}
-	l.byProject[name], l.friends[c] = w, &friendList{watched: w, players: players, toldPresence: told}
+	l.byProject[name], l.friendsByConn[c] = w, &friendList{watchedPlayers: w, friendNames: players, toldPresence: told}
 	for _, player := range players {
-		if w.watchers[player] == nil {
-			w.watchers[player] = map[*conn]bool{}
+		if w.watchersByPlayer[player] == nil {
+			w.watchersByPlayer[player] = map[*conn]bool{}
 		}
-		w.watchers[player][c] = true
+		w.watchersByPlayer[player][c] = true
 	}
-	w.loop.start(l.server, func(ctx context.Context) { l.follow(ctx, w) })
+	w.readLoop.start(l.server, func(ctx context.Context) { l.followPlayers(ctx, w) })
 	return true
 }
 
-// forget ends what a connection watches.
-func (l *presences) forget(c *conn) {
+// forgetConn ends what a connection watches.
+func (l *presences) forgetConn(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := l.friends[c]
+	list := l.friendsByConn[c]
 	if list == nil {
 		return
 	}
-	delete(l.friends, c)
-	w := list.watched
-	for _, player := range list.players {
-		delete(w.watchers[player], c)
-		if len(w.watchers[player]) == 0 {
-			delete(w.watchers, player)
+	delete(l.friendsByConn, c)
+	w := list.watchedPlayers
+	for _, player := range list.friendNames {
+		delete(w.watchersByPlayer[player], c)
+		if len(w.watchersByPlayer[player]) == 0 {
+			delete(w.watchersByPlayer, player)
 		}
 	}
-	if len(w.watchers) > 0 {
+	if len(w.watchersByPlayer) > 0 {
 		return
 	}
-	delete(l.byProject, w.name)
-	w.loop.end()
+	delete(l.byProject, w.projectName)
+	w.readLoop.end()
 }
 
-// follow sends what changes.
-func (l *presences) follow(ctx context.Context, w *watchedPlayers) {
+// followPlayers sends what changes.
+func (l *presences) followPlayers(ctx context.Context, w *watchedPlayers) {
 	follow.Loop{
-		Name: "presence", Every: l.server.options.timing.presence, Timeout: listTimeout, Guard: l.server.guard,
-		Report: l.server.outages.Call("presence").Report,
+		Name: "presence", Every: l.server.options.timing.presenceEvery, Timeout: listTimeout, Guard: l.server.guard,
+		Report: l.server.outageLog.Call("presence").Report,
 		Do: func(ctx context.Context, _ bool) error {
 			// A copy of the names: the lock is not held while the database is asked.
 			for page := range slices.Chunk(l.playersOf(w), db.MaxPresence) {
-				found, err := l.server.store.PlayerPresence(ctx, w.name.region, w.name.project, page)
+				found, err := l.server.store.PlayerPresence(ctx, w.projectName.region, w.projectName.project, page)
 				if err != nil {
 					return err
 				}
-				l.send(w, found)
+				l.sendChanges(w, found)
 			}
 			return nil
 		},
@@ -175,17 +175,17 @@ func (l *presences) follow(ctx context.Context, w *watchedPlayers) {
 func (l *presences) playersOf(w *watchedPlayers) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(w.watchers))
+	return slices.Collect(maps.Keys(w.watchersByPlayer))
 }
 
-func (l *presences) send(w *watchedPlayers, found []db.PlayerPresence) {
+func (l *presences) sendChanges(w *watchedPlayers, found []db.PlayerPresence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	changed := map[*conn][]any{}
 	for _, p := range found {
 		// Only those that watch it still; whoever has left since the names were copied is no longer among them.
-		for c := range w.watchers[p.Player] {
-			seen, told := p.SeenBy(c.player), l.friends[c].toldPresence
+		for c := range w.watchersByPlayer[p.Player] {
+			seen, told := p.SeenBy(c.player), l.friendsByConn[c].toldPresence
 			if !told[p.Player].Equal(seen) {
 				told[p.Player] = seen
 				changed[c] = append(changed[c], presenceMessage(seen))
@@ -193,6 +193,6 @@ func (l *presences) send(w *watchedPlayers, found []db.PlayerPresence) {
 		}
 	}
 	for c, players := range changed {
-		c.send(delivery.PushEvent, wire.Outgoing{Type: "presence.changed", P: map[string]any{"players": players}})
+		c.sendFrame(delivery.PushEvent, wire.Outgoing{Type: "presence.changed", P: map[string]any{"players": players}})
 	}
 }

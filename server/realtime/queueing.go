@@ -24,7 +24,7 @@ const maxAttributes = 64
 // Queueing returns how sessions queue in a universe, for db.Config. A ticket stays while its sessions live, or for
 // ticketTTL if that is not 0.
 func Queueing(universe string, ticketTTL time.Duration) *db.Queueing {
-	return &db.Queueing{Universe: universe, TTL: ticketTTL, Encode: encodeTicket}
+	return &db.Queueing{Universe: universe, TicketTTL: ticketTTL, EncodeDraft: encodeTicket}
 }
 
 // ensureProfiles makes the built-in profiles of the queue, as soon as the database can be reached.
@@ -32,10 +32,10 @@ func (s *Server) ensureProfiles(ctx context.Context) {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	follow.Loop{
-		Name: "realtime profiles", Every: retryEvery, Timeout: s.options.timing.call, Guard: s.guard,
+		Name: "realtime profiles", Every: retryEvery, Timeout: s.options.timing.callTimeout, Guard: s.guard,
 		Do: func(ctx context.Context, _ bool) error {
 			err := s.store.EnsureRealtimeProfiles(ctx, s.options.Universe)
-			s.outages.Report(ctx, "make the built-in profiles", err)
+			s.outageLog.Report(ctx, "make the built-in profiles", err)
 			// One success is enough: the profiles stay in the database.
 			if err == nil {
 				done()
@@ -46,19 +46,19 @@ func (s *Server) ensureProfiles(ctx context.Context) {
 }
 
 func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
-	draft := ticketbody.Draft{Profiles: []string{d.Profile}, Latencies: map[string]uint16{},
+	draft := ticketbody.Draft{Profiles: []string{d.ProfileName}, Latencies: map[string]uint16{},
 		ClaimedLatencies: d.ClaimedLatencies}
 	var err error
-	if draft.Attributes, err = attributesOf(d.Queue.Attributes); err != nil {
+	if draft.Attributes, err = attributesOf(d.LobbyQueue.Attributes); err != nil {
 		return db.QueueBody{}, err
 	}
 	if d.Bucket != "" {
 		draft.Attributes[db.QueueAttribute] = match.Value{Kind: match.Text, Text: d.Bucket}
 	}
-	if len(d.Queue.Latencies) > ticketbody.MaxRegions {
+	if len(d.LobbyQueue.Latencies) > ticketbody.MaxRegions {
 		return db.QueueBody{}, invalidTicket("latencies")
 	}
-	for region, ms := range d.Queue.Latencies {
+	for region, ms := range d.LobbyQueue.Latencies {
 		if !rest.Region.Valid(region) || !(ms >= 0 && ms <= ticketbody.MaxLatency) {
 			return db.QueueBody{}, invalidTicket("latencies")
 		}
@@ -71,7 +71,8 @@ func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
 	ticket := func(created time.Time) (*match.Ticket, error) {
 		return ticketbody.Decode("", created, body.Body("", created), "")
 	}
-	return db.QueueBody{Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body), Ticket: ticket}, err
+	return db.QueueBody{SearchFields: ticketbody.Fields(draft), EncodeBody: body.Body, Bytes: len(body),
+		JudgedTicket: ticket}, err
 }
 
 func invalidTicket(field string) error {

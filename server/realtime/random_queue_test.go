@@ -76,19 +76,21 @@ func newQueueTown(t *testing.T, random *rand.Rand) *queueTown {
 	})
 	w.replicas[0].database.Exec("UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'")
 	for n := range 7 {
-		w.players = append(w.players, &queuer{name: fmt.Sprint("p", n), Client: w.replicas[n%3].client(withCodec([]string{"json", "msgpack"}[n%2]))})
+		w.players = append(w.players, &queuer{name: fmt.Sprint("p", n),
+			Client: w.replicas[n%3].client(withCodec([]string{"json", "msgpack"}[n%2]))})
 	}
 	return w
 }
 
 func (w *queueTown) store(change ...func(*db.Config)) *db.Store {
 	w.Helper()
-	return storetest.Open(w.T, w.url, append(change, func(c *db.Config) { c.Rooms, c.Queueing = w.types, Queueing("global", 0) })...)
+	return storetest.Open(w.T, w.url, append(change,
+		func(c *db.Config) { c.RoomTypes, c.Queueing = w.types, Queueing("global", 0) })...)
 }
 
 func (w *queueTown) replica(change ...func(*db.Config)) *served {
 	w.Helper()
-	return serveStore(w, w.url, w.store(change...), func(o *Options) { o.Rooms = w.types })
+	return serveStore(w, w.url, w.store(change...), func(o *Options) { o.RoomTypes = w.types })
 }
 
 // worker starts a loop that makes matches. end may be called more than once.
@@ -127,7 +129,8 @@ func (w *queueTown) step() {
 
 func (w *queueTown) enqueue(p *queuer, size float64) {
 	w.Helper()
-	if answer, sent := w.ask(p, "matchmaking.enqueue", map[string]any{"roomType": "chat", "size": size}); sent && (answer == nil || answer.OK() || answer.Code() == wire.CodeUnavailable) {
+	if answer, sent := w.ask(p, "matchmaking.enqueue", map[string]any{"roomType": "chat", "size": size}); sent &&
+		(answer == nil || answer.OK() || answer.Code() == wire.CodeUnavailable) {
 		p.wishes++
 	}
 }
@@ -149,7 +152,8 @@ func (w *queueTown) ask(p *queuer, kind string, fields map[string]any) (answer r
 func (w *queueTown) connect(p *queuer) {
 	w.Helper()
 	at := w.random.IntN(len(w.replicas))
-	require.Eventually(w, func() bool { return p.Reconnect(w.Context(), w.replicas[at].address()) == nil }, patience, 10*time.Millisecond)
+	require.Eventually(w, func() bool { return p.Reconnect(w.Context(), w.replicas[at].address()) == nil }, patience,
+		10*time.Millisecond)
 	w.notef("%s connects to %d", p.name, at)
 	require.True(w, p.Resumed())
 }
@@ -159,8 +163,8 @@ func (w *queueTown) kill() {
 	w.Helper()
 	w.notef("a replica is killed")
 	dead := w.replicas[1]
-	for _, c := range dead.conns() {
-		c.disown()
+	for _, c := range dead.openConns() {
+		c.disownSession()
 	}
 	dead.cut()
 	w.replicas[1] = w.replica()
@@ -182,7 +186,7 @@ func (w *queueTown) settle() {
 		w.connect(p)
 		_, sent := w.ask(p, "matchmaking.dequeue", nil)
 		require.True(w, sent)
-		sessions[p.Session()] = p
+		sessions[p.SessionID()] = p
 	}
 	matches := map[*queuer]int{}
 	database := w.replicas[0].database

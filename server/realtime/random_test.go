@@ -89,7 +89,8 @@ func newCity(t *testing.T, random *rand.Rand) *city {
 		w.anchors = append(w.anchors, anchor)
 	}
 	for n := range 5 {
-		c := &citizen{name: fmt.Sprint("c", n), inside: map[string]bool{}, acked: map[string]int{}, unknown: map[string]int{}}
+		c := &citizen{name: fmt.Sprint("c", n), inside: map[string]bool{}, acked: map[string]int{},
+			unknown: map[string]int{}}
 		c.Client = w.replicas[n%3].client(withCodec([]string{"json", "msgpack"}[n%2]))
 		w.citizens = append(w.citizens, c)
 	}
@@ -197,8 +198,9 @@ func (w *city) connect(c *citizen) {
 		w.resume()
 	}
 	at := w.random.IntN(len(w.replicas))
-	require.Eventually(w, func() bool { return c.Reconnect(w.Context(), w.replicas[at].address()) == nil }, patience, 10*time.Millisecond)
-	w.notef("%s connects to %d, as %s", c.name, at, c.Session())
+	require.Eventually(w, func() bool { return c.Reconnect(w.Context(), w.replicas[at].address()) == nil }, patience,
+		10*time.Millisecond)
+	w.notef("%s connects to %d, as %s", c.name, at, c.SessionID())
 	require.True(w, c.Resumed())
 }
 
@@ -208,8 +210,8 @@ func (w *city) kill() {
 	w.Helper()
 	w.notef("the third replica is killed")
 	dead := w.replicas[2]
-	for _, c := range dead.conns() {
-		c.disown()
+	for _, c := range dead.openConns() {
+		c.disownSession()
 	}
 	dead.cut()
 	w.replicas[2] = serveStore(w, w.database.URL, storetest.Open(w, w.database.URL, mute))
@@ -243,7 +245,7 @@ func (w *city) settleRoom(room string, anchor *realtimetest.Client) {
 	require.LessOrEqual(w, total, acked+unknown)
 	members := w.members(room)
 	for _, c := range clients {
-		if !slices.Contains(members, c.Session()) {
+		if !slices.Contains(members, c.SessionID()) {
 			continue
 		}
 		c.Wait(w, "the state of "+room, func(v *realtimetest.View) bool {
@@ -259,7 +261,7 @@ func (w *city) settleRoom(room string, anchor *realtimetest.Client) {
 	}
 	w.checkPresence(room, anchor)
 	for _, c := range w.citizens {
-		w.checkSegments(room, c, slices.Contains(members, c.Session()), total)
+		w.checkSegments(room, c, slices.Contains(members, c.SessionID()), total)
 	}
 }
 
@@ -281,20 +283,22 @@ func valueOf(e realtimetest.Event) int {
 // back.
 func (w *city) checkPresence(room string, anchor *realtimetest.Client) {
 	w.Helper()
-	require.Eventually(w, func() bool { return slices.Equal(w.here(room, anchor), w.members(room)) }, patience, 10*time.Millisecond,
-		"%s sees %v in %s, not %v", anchor.Session(), w.here(room, anchor), room, w.members(room))
+	require.Eventually(w, func() bool { return slices.Equal(w.here(room, anchor), w.members(room)) }, patience,
+		10*time.Millisecond,
+		"%s sees %v in %s, not %v", anchor.SessionID(), w.here(room, anchor), room, w.members(room))
 }
 
 // here returns the sessions that are members and connected, by what a member was told.
 func (w *city) here(room string, anchor *realtimetest.Client) (ids []string) {
 	w.Helper()
 	is := map[string]string{}
-	for _, e := range anchor.Events() {
+	for _, e := range anchor.HeardEvents() {
 		id, before := e.Text("client_id"), is[e.Text("client_id")]
 		if e.Room != room || id == "" {
 			continue
 		}
-		allowed := map[string][]string{"room.joined": {""}, "room.left": {"here", "away"}, "room.dropped": {"here"}, "room.reconnected": {"here", "away"}}[e.Type]
+		allowed := map[string][]string{"room.joined": {""}, "room.left": {"here", "away"}, "room.dropped": {"here"},
+			"room.reconnected": {"here", "away"}}[e.Type]
 		require.Contains(w, allowed, before, "%s of %s in %s", e.Type, id, room)
 		is[id] = map[string]string{"room.joined": "here", "room.dropped": "away", "room.reconnected": "here"}[e.Type]
 	}
@@ -320,10 +324,10 @@ func (w *city) checkSegments(room string, c *citizen, member bool, total int) {
 func (w *city) lastOf(room string, c *citizen) (last int, fresh bool) {
 	w.Helper()
 	fresh = true // the next value may be any that is later
-	for _, e := range c.Events() {
+	for _, e := range c.HeardEvents() {
 		switch {
 		case e.Room != room:
-		case (e.Type == "room.joined" || e.Type == "room.reconnected") && e.Text("client_id") == c.Session():
+		case (e.Type == "room.joined" || e.Type == "room.reconnected") && e.Text("client_id") == c.SessionID():
 			fresh = true
 		case e.Type == "room.message":
 			n := valueOf(e)

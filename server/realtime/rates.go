@@ -22,8 +22,8 @@ type bucket struct {
 	takenAt    time.Time
 }
 
-// take takes a token, if there is one.
-func (b *bucket) take(now time.Time, perSecond, burst float64) bool {
+// takeToken takes a token, if there is one.
+func (b *bucket) takeToken(now time.Time, perSecond, burst float64) bool {
 	b.usedTokens = max(0, b.usedTokens-now.Sub(b.takenAt).Seconds()*perSecond)
 	b.takenAt = now
 	if b.usedTokens+1 > burst {
@@ -35,10 +35,10 @@ func (b *bucket) take(now time.Time, perSecond, burst float64) bool {
 
 // rates judges the frames of one player. Not safe for concurrent use.
 type rates struct {
-	frames, acks bucket
+	frameBucket, ackBucket bucket
 
-	refused        int       // frames of the current series
-	since, refusal time.Time // its first and its last frame
+	refusedFrames            int       // frames of the current series
+	seriesBegan, lastRefusal time.Time // its first and its last frame
 }
 
 // verdict is what happens to a frame.
@@ -50,23 +50,23 @@ const (
 	frameFatal // the connection is closed
 )
 
-// judge counts a frame.
-func (r *rates) judge(now time.Time, ack bool) verdict {
+// judgeFrame counts a frame.
+func (r *rates) judgeFrame(now time.Time, ack bool) verdict {
 	var allowed bool
 	if ack {
-		allowed = r.acks.take(now, acksPerSecond, acksBurst)
+		allowed = r.ackBucket.takeToken(now, acksPerSecond, acksBurst)
 	} else {
-		allowed = r.frames.take(now, framesPerSecond, framesBurst)
+		allowed = r.frameBucket.takeToken(now, framesPerSecond, framesBurst)
 	}
 	if allowed {
 		return frameAllowed
 	}
 	// A client is closed for what it sends in one series: one that bursts now and then only loses frames.
-	if r.refused == 0 || now.Sub(r.refusal) > refusedPause {
-		r.refused, r.since = 0, now
+	if r.refusedFrames == 0 || now.Sub(r.lastRefusal) > refusedPause {
+		r.refusedFrames, r.seriesBegan = 0, now
 	}
-	r.refused, r.refusal = r.refused+1, now
-	if r.refused > maxRefused || now.Sub(r.since) >= maxRefusedFor {
+	r.refusedFrames, r.lastRefusal = r.refusedFrames+1, now
+	if r.refusedFrames > maxRefused || now.Sub(r.seriesBegan) >= maxRefusedFor {
 		return frameFatal
 	}
 	return frameRefused

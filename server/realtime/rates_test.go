@@ -12,15 +12,15 @@ func TestABurstPassesAndTheRateHolds(t *testing.T) {
 	var r rates
 	now := time.Now()
 	for range framesBurst {
-		require.Equal(t, frameAllowed, r.judge(now, false))
+		require.Equal(t, frameAllowed, r.judgeFrame(now, false))
 	}
-	require.Equal(t, frameRefused, r.judge(now, false))
-	require.Equal(t, frameAllowed, r.judge(now, true), "acks are counted apart")
+	require.Equal(t, frameRefused, r.judgeFrame(now, false))
+	require.Equal(t, frameAllowed, r.judgeFrame(now, true), "acks are counted apart")
 	now = now.Add(time.Second)
 	for range framesPerSecond {
-		require.Equal(t, frameAllowed, r.judge(now, false))
+		require.Equal(t, frameAllowed, r.judgeFrame(now, false))
 	}
-	require.Equal(t, frameRefused, r.judge(now, false))
+	require.Equal(t, frameRefused, r.judgeFrame(now, false))
 }
 
 func TestTenTimesTheRateForTenSecondsIsFatal(t *testing.T) {
@@ -28,7 +28,7 @@ func TestTenTimesTheRateForTenSecondsIsFatal(t *testing.T) {
 	var r rates
 	begin := time.Now()
 	for at := begin; ; at = at.Add(time.Second / (10 * framesPerSecond)) {
-		if r.judge(at, false) == frameFatal {
+		if r.judgeFrame(at, false) == frameFatal {
 			require.InDelta(t, (maxRefusedFor + time.Second).Seconds(), at.Sub(begin).Seconds(), 1.5)
 			return
 		}
@@ -41,7 +41,7 @@ func TestAFloodIsFatalAtOnce(t *testing.T) {
 	for _, ack := range []bool{false, true} {
 		var r rates
 		now, n := time.Now(), 0
-		for r.judge(now, ack) != frameFatal {
+		for r.judgeFrame(now, ack) != frameFatal {
 			n++
 			require.Less(t, n, 100_000)
 		}
@@ -55,7 +55,7 @@ func TestRefusalsAreForgotten(t *testing.T) {
 	now := time.Now()
 	for range 100 {
 		for range framesBurst + 10 {
-			require.NotEqual(t, frameFatal, r.judge(now, false))
+			require.NotEqual(t, frameFatal, r.judgeFrame(now, false))
 		}
 		now = now.Add(refusedPause + time.Second)
 	}

@@ -11,17 +11,19 @@ import (
 )
 
 // messageLimits bound what the clients of a replica send: of large messages, 64 MiB are read and decoded at a time.
-var messageLimits = ws.Limits{Small: 16 << 10, Large: maxFrame, LargeAtOnce: 64 << 20, Within: 15 * time.Second}
+var messageLimits = ws.Limits{SmallBytes: 16 << 10, LargeBytes: maxFrame, LargeAtOnce: 64 << 20,
+	SmallWithin: 15 * time.Second}
 
-// read passes messages on until the connection ends.
-func (c *conn) read() error {
+// readFrames passes messages on until the connection ends.
+func (c *conn) readFrames() error {
 	for {
-		err := c.server.messages.Read(context.Background(), c.ws, func(_ websocket.MessageType, message []byte) {
-			c.server.metrics.received.Inc()
-			// A client that sends its first frame has read handshake.ok, so it does not lose what follows.
-			c.releasePushes()
-			c.receive(message)
-		})
+		err := c.server.messageReader.ReadMessage(context.Background(), c.socket,
+			func(_ websocket.MessageType, message []byte) {
+				c.server.metrics.receivedFrames.Inc()
+				// A client that sends its first frame has read handshake.ok, so it does not lose what follows.
+				c.releasePushes()
+				c.receiveFrame(message)
+			})
 		if err != nil {
 			return err
 		}
@@ -38,14 +40,15 @@ func (c *conn) endReading(err error) {
 	case errors.Is(err, websocket.ErrMessageTooBig):
 		c.Close(websocket.StatusMessageTooBig, "")
 	default:
-		c.server.metrics.closed(websocket.CloseStatus(err))
+		c.server.metrics.countClose(websocket.CloseStatus(err))
 		c.cutOff()
 	}
 }
 
-func (c *conn) pings() ws.Pings {
+func (c *conn) pingOptions() ws.Pings {
 	timing := c.server.options.timing
-	return ws.Pings{Every: timing.ping, Within: timing.pong, Guard: c.server.guard, Goroutine: "realtime ping"}
+	return ws.Pings{Every: timing.pingEvery, Within: timing.pongWithin, Guard: c.server.guard,
+		Goroutine: "realtime ping"}
 }
 
 // onSilence cuts a connection whose client does not answer a ping. A client that is heard is alive, and while reading

@@ -47,11 +47,11 @@ type Options struct {
 
 	// Region is where sessions of clients without a project are; "" means global. Sessions of a project are in the
 	// project's region.
-	Region string
-	Auth   Mode // "" means AuthRequired
-	// Master is the secret that the secrets of projects are derived from; ProjectSecrets, by project, replace derived
+	Region   string
+	AuthMode Mode // "" means AuthRequired
+	// MasterSecret is the secret that the secrets of projects are derived from; ProjectSecrets, by project, replace derived
 	// ones.
-	Master         string
+	MasterSecret   string
 	ProjectSecrets map[string]string
 	RequireKey     bool          // refuse tokens that name no key
 	KeyScope       string        // that the key must have; "" means token:mint
@@ -70,15 +70,15 @@ type Options struct {
 	TextHook         string
 	TextHookFailOpen bool
 
-	Rooms          *lobby.Types // nil: the built-in types
+	RoomTypes      *lobby.Types // nil: the built-in types
 	Conformance    bool         // echo and position.update reach members on the same replica
-	Origins        []string     // pages that may connect; none: any may, because nothing here depends on cookies
+	AllowedOrigins []string     // pages that may connect; none: any may, because nothing here depends on cookies
 	MaxConnections int          // 0 means 20,000
 
-	// Refused is told of each message of a named player that had no effect; it must not wait. nil: nobody is.
-	Refused func(fault.Refusal)
-	Log     *slog.Logger          // nil: no log
-	Metrics prometheus.Registerer // nil: none
+	// OnRefusal is told of each message of a named player that had no effect; it must not wait. nil: nobody is.
+	OnRefusal func(fault.Refusal)
+	Log       *slog.Logger          // nil: no log
+	Metrics   prometheus.Registerer // nil: none
 
 	timing timing
 }
@@ -87,24 +87,24 @@ const minSecret = 16 // bytes: of a shorter master secret, the secrets of projec
 
 // timing is how long things may take. Tests shorten it.
 type timing struct {
-	handshake time.Duration // until the first frame
-	hold      time.Duration // before the first push: the SDK loses frames that arrive right behind handshake.ok
-	call      time.Duration // of an action
-	write     time.Duration // of a frame
-	close     time.Duration // until the client has closed, too
-	ping      time.Duration // between pings
-	pong      time.Duration // until the answer
-	look      time.Duration // between two looks at sessions without a connection; longer than call
-	presence  time.Duration // between two looks at watched players
+	handshakeTimeout time.Duration // until the first frame
+	pushDelay        time.Duration // before the first push: the SDK loses frames that arrive right behind handshake.ok
+	callTimeout      time.Duration // of an action
+	writeTimeout     time.Duration // of a frame
+	closeTimeout     time.Duration // until the client has closed, too
+	pingEvery        time.Duration // between pings
+	pongWithin       time.Duration // until the answer
+	lookEvery        time.Duration // between two looks at sessions without a connection; longer than call
+	presenceEvery    time.Duration // between two looks at watched players
 }
 
-// silence is after how long a connection whose client is not heard is closed.
-func (t timing) silence() time.Duration { return t.ping + t.pong }
+// silenceLimit is after how long a connection whose client is not heard is closed.
+func (t timing) silenceLimit() time.Duration { return t.pingEvery + t.pongWithin }
 
 // Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except
 // RequireKey.
 func Defaults() Options {
-	return Options{Region: "global", Auth: AuthRequired, RequireKey: true, KeyScope: "token:mint",
+	return Options{Region: "global", AuthMode: AuthRequired, RequireKey: true, KeyScope: "token:mint",
 		SessionTTL: 30 * time.Second, MaxConnections: 20_000}
 }
 
@@ -113,74 +113,75 @@ func (o Options) withDefaults() (Options, error) {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:4000")
 	o.Region = cmp.Or(o.Region, d.Region)
 	o.Universe = cmp.Or(o.Universe, "global")
-	o.Auth = cmp.Or(o.Auth, d.Auth)
+	o.AuthMode = cmp.Or(o.AuthMode, d.AuthMode)
 	o.KeyScope = cmp.Or(o.KeyScope, d.KeyScope)
 	o.SessionTTL = cmp.Or(o.SessionTTL, d.SessionTTL)
 	o.MaxConnections = cmp.Or(o.MaxConnections, d.MaxConnections)
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Refused == nil {
-		o.Refused = func(fault.Refusal) {}
+	if o.OnRefusal == nil {
+		o.OnRefusal = func(fault.Refusal) {}
 	}
 	o.timing = o.timing.withDefaults()
-	if o.Auth != AuthRequired && o.Auth != AuthOptional && o.Auth != AuthDisabled {
-		return o, fmt.Errorf("realtime: %q is not one of required, optional and disabled", o.Auth)
+	if o.AuthMode != AuthRequired && o.AuthMode != AuthOptional && o.AuthMode != AuthDisabled {
+		return o, fmt.Errorf("realtime: %q is not one of required, optional and disabled", o.AuthMode)
 	}
-	if o.Auth != AuthDisabled && !o.KeySecretsOnly && len(o.Master) < minSecret {
+	if o.AuthMode != AuthDisabled && !o.KeySecretsOnly && len(o.MasterSecret) < minSecret {
 		return o, fmt.Errorf("realtime: the master secret has fewer than %d bytes", minSecret)
 	}
-	if o.Rooms != nil {
+	if o.RoomTypes != nil {
 		return o, nil
 	}
 	var err error
-	o.Rooms, err = lobby.NewTypes(o.Conformance, nil)
+	o.RoomTypes, err = lobby.NewTypes(o.Conformance, nil)
 	return o, err
 }
 
 func (t timing) withDefaults() timing {
 	return timing{
-		handshake: cmp.Or(t.handshake, 10*time.Second), hold: cmp.Or(t.hold, 30*time.Millisecond),
-		call:  cmp.Or(t.call, 10*time.Second),
-		write: cmp.Or(t.write, 10*time.Second), close: cmp.Or(t.close, 5*time.Second),
-		ping: cmp.Or(t.ping, 20*time.Second), pong: cmp.Or(t.pong, 10*time.Second),
-		look: cmp.Or(t.look, 15*time.Second), presence: cmp.Or(t.presence, presenceEvery),
+		handshakeTimeout: cmp.Or(t.handshakeTimeout, 10*time.Second),
+		pushDelay:        cmp.Or(t.pushDelay, 30*time.Millisecond),
+		callTimeout:      cmp.Or(t.callTimeout, 10*time.Second),
+		writeTimeout:     cmp.Or(t.writeTimeout, 10*time.Second), closeTimeout: cmp.Or(t.closeTimeout, 5*time.Second),
+		pingEvery: cmp.Or(t.pingEvery, 20*time.Second), pongWithin: cmp.Or(t.pongWithin, 10*time.Second),
+		lookEvery: cmp.Or(t.lookEvery, 15*time.Second), presenceEvery: cmp.Or(t.presenceEvery, presenceEvery),
 	}
 }
 
 // Server serves the realtime lobby on a listener of its own. Make it with [New]; then [Server.Listen], [Server.Serve]
 // and [Server.Run], once each, and [Server.Stop].
 type Server struct {
-	store     *db.Store
-	options   Options
-	rpcs      map[string]rpc
-	secrets   *secrets
-	proxies   rest.Proxies
-	failures  *rest.Limiter
-	codes     *rest.Limiter // of rooms, that clients try
-	lists     *roomLists
-	presences *presences
-	texts     *texts.Hook // nil: texts are not checked
-	guard     *panics.Guard
-	metrics   *metrics
-	outages   *outage.Log
-	rates     *playerRates
-	slots     *ws.Slots // of connections, also those before their handshake
-	messages  *ws.Reader
+	store          *db.Store
+	options        Options
+	rpcs           map[string]rpc
+	secrets        *secrets
+	trustedProxies rest.Proxies
+	failureLimiter *rest.Limiter
+	codeLimiter    *rest.Limiter // of rooms, that clients try
+	roomLists      *roomLists
+	presences      *presences
+	textHook       *texts.Hook // nil: texts are not checked
+	guard          *panics.Guard
+	metrics        *metrics
+	outageLog      *outage.Log
+	playerRates    *playerRates
+	connSlots      *ws.Slots // of connections, also those before their handshake
+	messageReader  *ws.Reader
 
-	mu       sync.Mutex
-	regions  map[string]*region
-	running  context.Context //nolint:containedctx // of the loops; set by Run, nil before
-	draining bool
-	loops    sync.WaitGroup // of regions
-	serving  sync.WaitGroup // of connections
+	mu            sync.Mutex
+	regionsByName map[string]*region
+	runContext    context.Context //nolint:containedctx // of the loops; set by Run, nil before
+	isDraining    bool
+	regionLoops   sync.WaitGroup // of regions
+	connsServed   sync.WaitGroup // of connections
 
-	http       *rest.HTTPServer
-	restarting atomic.Bool     // Stop was called
-	welcoming  context.Context //nolint:containedctx // ends when clients without a session are to leave
-	endWelcome context.CancelFunc
-	stopping   chan struct{} // closed when Stop has closed the connections
-	stopOnce   sync.Once
-	ran        chan struct{} // closed when Run has returned
+	http             *rest.HTTPServer
+	isRestarting     atomic.Bool     // Stop was called
+	handshakeContext context.Context //nolint:containedctx // ends when clients without a session are to leave
+	endHandshakes    context.CancelFunc
+	connsClosed      chan struct{} // closed when Stop has closed the connections
+	stopOnce         sync.Once
+	runEnded         chan struct{} // closed when Run has returned
 }
 
 // New makes a Server that is not started. It makes no database call. Errors: an option is missing or invalid; the
@@ -198,13 +199,14 @@ func New(store *db.Store, options Options) (*Server, error) {
 		return nil, fmt.Errorf("realtime: trusted proxies: %w", err)
 	}
 	s := &Server{
-		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted,
-		failures: rest.NewLimiter(o.FailureRate), codes: rest.NewLimiter(codeRate),
-		outages: outage.New(o.Log), slots: ws.NewSlots(o.MaxConnections), rates: newPlayerRates(), messages: ws.NewReader(messageLimits),
-		regions: map[string]*region{}, stopping: make(chan struct{}), ran: make(chan struct{}),
+		store: store, options: o, secrets: newSecrets(store, o), trustedProxies: trusted,
+		failureLimiter: rest.NewLimiter(o.FailureRate), codeLimiter: rest.NewLimiter(codeRate),
+		outageLog: outage.New(o.Log), connSlots: ws.NewSlots(o.MaxConnections), playerRates: newPlayerRates(),
+		messageReader: ws.NewReader(messageLimits),
+		regionsByName: map[string]*region{}, connsClosed: make(chan struct{}), runEnded: make(chan struct{}),
 	}
-	s.welcoming, s.endWelcome = context.WithCancel(context.Background())
-	s.metrics = newMetrics(func() float64 { return float64(s.slots.Count()) })
+	s.handshakeContext, s.endHandshakes = context.WithCancel(context.Background())
+	s.metrics = newMetrics(func() float64 { return float64(s.connSlots.Count()) })
 	if o.Metrics != nil {
 		if err := s.metrics.register(o.Metrics); err != nil {
 			return nil, fmt.Errorf("realtime: %w", err)
@@ -212,9 +214,9 @@ func New(store *db.Store, options Options) (*Server, error) {
 	}
 	s.guard = panics.New(o.Log, s.metrics.panics)
 	s.rpcs = s.allRPCs()
-	s.lists = newRoomLists(s)
+	s.roomLists = newRoomLists(s)
 	s.presences = newPresences(s)
-	s.texts = texts.New(o.TextHook, o.TextHookFailOpen, s.outages.Call("check texts").Report)
+	s.textHook = texts.New(o.TextHook, o.TextHookFailOpen, s.outageLog.Call("check texts").Report)
 	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, Addr: o.Addr, Listener: o.Listener, TLS: o.TLS,
 		HTTP1: true, Log: o.Log})
 	return s, nil
@@ -224,17 +226,17 @@ func New(store *db.Store, options Options) (*Server, error) {
 // closed all connections. If ctx ends before that, connections are cut, and workers suspend their sessions when the
 // lease expires. Upgrades get 503 until Run has reached the database.
 func (s *Server) Run(ctx context.Context) {
-	defer close(s.ran)
+	defer close(s.runEnded)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.mu.Lock()
-	s.running = ctx
+	s.runContext = ctx
 	s.mu.Unlock()
-	s.loops.Go(func() { s.ensureProfiles(ctx) })
+	s.regionLoops.Go(func() { s.ensureProfiles(ctx) })
 	// The region of the cell is begun at once, since Ready waits for it; others begin with their first client.
 	s.regionOf(s.options.Region)
 	select {
-	case <-s.stopping:
+	case <-s.connsClosed:
 	case <-ctx.Done():
 	}
 	// The list is complete: no region begins any more, after Stop because the server drains, otherwise because ctx is
@@ -244,5 +246,5 @@ func (s *Server) Run(ctx context.Context) {
 	}
 	// The loops that watch lists and players, which nobody stops if their connections were cut.
 	cancel()
-	s.loops.Wait()
+	s.regionLoops.Wait()
 }

@@ -15,22 +15,22 @@ import (
 // region is what this replica does for the projects of one region: it has a lease there, and delivers what happens in
 // the region's rooms.
 type region struct {
-	server     *Server
-	name       string
-	hub        *delivery.Hub
-	current    atomic.Pointer[replica] // nil before the database was reached
-	hasReplica chan struct{}           // closed when current is set
-	hasEnded   chan struct{}           // closed when the last replica has ended
+	server         *Server
+	name           string
+	hub            *delivery.Hub
+	currentReplica atomic.Pointer[replica] // nil before the database was reached
+	hasReplica     chan struct{}           // closed when current is set
+	hasEnded       chan struct{}           // closed when the last replica has ended
 }
 
 // regionOf returns a region, which it begins with the first call. It returns nil while the server does not run.
 func (s *Server) regionOf(name string) *region {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.regions[name]; r != nil {
+	if r := s.regionsByName[name]; r != nil {
 		return r
 	}
-	if s.draining || s.running == nil || s.running.Err() != nil {
+	if s.isDraining || s.runContext == nil || s.runContext.Err() != nil {
 		return nil
 	}
 	r := &region{server: s, name: name, hasReplica: make(chan struct{}), hasEnded: make(chan struct{})}
@@ -38,13 +38,13 @@ func (s *Server) regionOf(name string) *region {
 		Region: name, Store: s.store, Feed: s.store.SubscribeRealtime(name), Replica: r.replicaID, Log: s.options.Log,
 		Guard: s.guard, Metrics: s.metrics.hub,
 	})
-	s.regions[name] = r
-	hub, stop := context.WithCancel(s.running)
-	s.loops.Go(func() { r.hub.Run(hub) })
-	s.loops.Go(func() {
+	s.regionsByName[name] = r
+	hub, stop := context.WithCancel(s.runContext)
+	s.regionLoops.Go(func() { r.hub.Run(hub) })
+	s.regionLoops.Go(func() {
 		defer stop()
 		defer close(r.hasEnded)
-		r.serveReplicas(s.running)
+		r.serveReplicas(s.runContext)
 	})
 	return r
 }
@@ -53,11 +53,11 @@ func (s *Server) regionOf(name string) *region {
 func (s *Server) startLoop(run func(ctx context.Context)) (stop context.CancelFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining || s.running == nil || s.running.Err() != nil {
+	if s.isDraining || s.runContext == nil || s.runContext.Err() != nil {
 		return nil
 	}
-	ctx, stop := context.WithCancel(s.running)
-	s.loops.Go(func() {
+	ctx, stop := context.WithCancel(s.runContext)
+	s.regionLoops.Go(func() {
 		defer stop()
 		run(ctx)
 	})
@@ -67,8 +67,8 @@ func (s *Server) startLoop(run func(ctx context.Context)) (stop context.CancelFu
 func (s *Server) allRegions() []*region {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*region, 0, len(s.regions))
-	for _, r := range s.regions {
+	all := make([]*region, 0, len(s.regionsByName))
+	for _, r := range s.regionsByName {
 		all = append(all, r)
 	}
 	return all
@@ -76,17 +76,17 @@ func (s *Server) allRegions() []*region {
 
 // replicaID returns the current id of this replica in the region, or uuid.Nil before it has one.
 func (r *region) replicaID() uuid.UUID {
-	if current := r.current.Load(); current != nil {
+	if current := r.currentReplica.Load(); current != nil {
 		return current.id
 	}
 	return uuid.Nil
 }
 
-// await returns the current replica. It waits for the first one, and returns nil if that takes too long.
-func (r *region) await(ctx context.Context) *replica {
+// awaitReplica returns the current replica. It waits for the first one, and returns nil if that takes too long.
+func (r *region) awaitReplica(ctx context.Context) *replica {
 	select {
 	case <-r.hasReplica:
-		return r.current.Load()
+		return r.currentReplica.Load()
 	case <-ctx.Done():
 		return nil
 	}
@@ -95,16 +95,16 @@ func (r *region) await(ctx context.Context) *replica {
 // serveReplicas begins one id after the other until the server stops. It returns after the last one has ended.
 func (r *region) serveReplicas(ctx context.Context) {
 	tenure.Series[*replica]{
-		Begin: r.begin, Hold: func(ctx context.Context, current *replica) bool { return current.run(ctx) },
-		Fence: (*replica).fence, End: func(ctx context.Context, current *replica) { current.end(ctx) },
-		Retry: func() time.Duration { return retryEvery }, Stopping: r.server.stopping,
-		Report: r.server.outages.Call("begin replica").Report,
+		Begin: r.beginReplica, Hold: func(ctx context.Context, current *replica) bool { return current.holdLease(ctx) },
+		Fence: (*replica).closeFenced, End: func(ctx context.Context, current *replica) { current.recordEnd(ctx) },
+		Retry: func() time.Duration { return retryEvery }, Stopping: r.server.connsClosed,
+		Report: r.server.outageLog.Call("begin replica").Report,
 	}.Run(ctx)
 }
 
 const retryEvery = time.Second
 
-func (r *region) begin(ctx context.Context) (*replica, error) {
+func (r *region) beginReplica(ctx context.Context) (*replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	id, err := r.server.store.BeginRealtimeReplica(ctx, r.name)
@@ -112,7 +112,7 @@ func (r *region) begin(ctx context.Context) (*replica, error) {
 		return nil, err
 	}
 	next := newReplica(r, id)
-	if r.current.Swap(next) == nil {
+	if r.currentReplica.Swap(next) == nil {
 		close(r.hasReplica)
 	}
 	r.server.options.Log.LogAttrs(ctx, slog.LevelInfo, "realtime replica begins", slog.String("region", r.name),

@@ -40,20 +40,20 @@ func newReplica(r *region, id uuid.UUID) *replica {
 		unsuspended: map[string]db.SessionEpoch{}}
 }
 
-// run renews the lease, each second or each tenth of a shorter one, until the server stops and the last connection is
+// holdLease renews the lease, each second or each tenth of a shorter one, until the server stops and the last connection is
 // closed. It returns true at once if others have ended this id. A replica that renews late is not steady, and beside it
 // no lease expires.
-func (r *replica) run(ctx context.Context) (superseded bool) {
+func (r *replica) holdLease(ctx context.Context) (superseded bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.region.server.loops.Go(func() {
+	r.region.server.regionLoops.Go(func() {
 		r.awaitEmpty()
 		cancel()
 	})
 	s := r.region.server
 	lost := tenure.Lease{
-		Every: min(renewEvery, s.store.Timing().LeaseTTL/10), Renew: r.renew,
-		Report: s.outages.Call("renew lease").Report,
+		Every: min(renewEvery, s.store.Timing().LeaseTTL/10), Renew: r.renewAndSuspend,
+		Report: s.outageLog.Call("renew lease").Report,
 		IsLost: func(err error) bool { return fault.Is(err, fault.Superseded) },
 	}.Hold(ctx)
 	return fault.Is(lost, fault.Superseded)
@@ -62,7 +62,7 @@ func (r *replica) run(ctx context.Context) (superseded bool) {
 // awaitEmpty returns when the server stops and the last connection is closed, or when the id has ended.
 func (r *replica) awaitEmpty() {
 	select {
-	case <-r.region.server.stopping:
+	case <-r.region.server.connsClosed:
 	case <-r.hasEnded:
 		return
 	}
@@ -70,16 +70,16 @@ func (r *replica) awaitEmpty() {
 	r.conns.Wait()
 }
 
-// renew renews the lease and does what is due beside it.
-func (r *replica) renew(ctx context.Context) error {
+// renewAndSuspend renews the lease and does what is due beside it.
+func (r *replica) renewAndSuspend(ctx context.Context) error {
 	s := r.region.server
 	err := r.renewOnce(ctx)
 	// Others have ended the id: its sessions are theirs to suspend.
 	if fault.Is(err, fault.Superseded) {
 		return err
 	}
-	s.outages.Report(ctx, "find sessions without a connection", r.findUnattended(ctx, time.Now()))
-	s.outages.Report(ctx, "suspend", r.suspendLate(ctx))
+	s.outageLog.Report(ctx, "find sessions without a connection", r.findUnattended(ctx, time.Now()))
+	s.outageLog.Report(ctx, "suspend", r.suspendLate(ctx))
 	return err
 }
 
@@ -89,10 +89,10 @@ func (r *replica) renewOnce(ctx context.Context) error {
 	return r.region.server.store.RenewRealtimeReplica(ctx, r.region.name, r.id)
 }
 
-// suspend records that the connection of a session is closed. A session that cannot be recorded now is recorded with
+// suspendSession records that the connection of a session is closed. A session that cannot be recorded now is recorded with
 // the next renewal: nobody else does that while this replica lives.
-func (r *replica) suspend(session db.SessionEpoch, silence time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), r.region.server.options.timing.call)
+func (r *replica) suspendSession(session db.SessionEpoch, silence time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), r.region.server.options.timing.callTimeout)
 	defer cancel()
 	if r.suspendAll(ctx, []db.SessionEpoch{session}, silence) != nil {
 		r.mu.Lock()
@@ -103,8 +103,9 @@ func (r *replica) suspend(session db.SessionEpoch, silence time.Duration) {
 
 func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch, silence time.Duration) error {
 	// clients of a replica that restarts reconnect to another one at once
-	announce := !r.region.server.restarting.Load()
-	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions, r.region.server.options.Rooms.Away,
+	announce := !r.region.server.isRestarting.Load()
+	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions,
+		r.region.server.options.RoomTypes.MarkAway,
 		announce, silence)
 }
 
@@ -116,7 +117,7 @@ func (r *replica) suspendLate(ctx context.Context) error {
 		}
 		bounded, cancel := context.WithTimeout(ctx, leaseTimeout)
 		// Late by a time that is not recorded: the longest that a client may have been silent is assumed.
-		err := r.suspendAll(bounded, batch, r.region.server.options.timing.silence())
+		err := r.suspendAll(bounded, batch, r.region.server.options.timing.silenceLimit())
 		cancel()
 		if err != nil {
 			return err
@@ -147,8 +148,8 @@ func (r *replica) forgetLate(suspended []db.SessionEpoch) {
 	}
 }
 
-// fence closes the connections of an id that others have ended: workers suspend its sessions.
-func (r *replica) fence() {
+// closeFenced closes the connections of an id that others have ended: workers suspend its sessions.
+func (r *replica) closeFenced() {
 	r.region.server.options.Log.LogAttrs(context.Background(), slog.LevelWarn,
 		"realtime replica was ended by others: its connections are closed",
 		slog.String("region", r.region.name), slog.String("replica", r.id.String()))
@@ -156,23 +157,23 @@ func (r *replica) fence() {
 	close(r.hasEnded)
 	for _, c := range r.conns.Conns() {
 		// First, because the end of a connection suspends its session, and workers do that for an id that has ended.
-		c.disown()
+		c.disownSession()
 		c.Close(closeRestart, reasonFenced)
 	}
 }
 
-// abandon cuts the connections of a server that ends without Stop.
-func (r *replica) abandon() {
+// cutConns cuts the connections of a server that ends without Stop.
+func (r *replica) cutConns() {
 	r.conns.Close()
 	for _, c := range r.conns.Conns() {
 		c.cutOff()
 	}
 }
 
-// end records that the server has stopped.
-func (r *replica) end(ctx context.Context) {
+// recordEnd records that the server has stopped.
+func (r *replica) recordEnd(ctx context.Context) {
 	if ctx.Err() != nil {
-		r.abandon()
+		r.cutConns()
 	}
 	close(r.hasEnded)
 	// ctx may have ended. Sessions are suspended all the same: workers would do it only after the lease has expired.

@@ -37,7 +37,7 @@ func counter(r *realtimetest.Room) float64 {
 
 // history returns the types of what a client was sent about a room, and the answers to its RPCs.
 func history(c *realtimetest.Client, room string) (list []string) {
-	for _, e := range c.Events() {
+	for _, e := range c.HeardEvents() {
 		if e.Room == room || e.Type == "rpc.response" {
 			list = append(list, e.Type)
 		}
@@ -115,14 +115,15 @@ func TestTheOrderOfAJoinAndOfALeave(t *testing.T) {
 	require.Equal(t, []string{"rpc.response", "room.joined", "room.members", "state.snapshot"}, history(first, room))
 	second.Join(t, "echo_room", "", nil)
 	require.Equal(t, []string{"rpc.response", "room.joined", "room.members", "state.snapshot"}, history(second, room))
-	both := []string{first.Session(), second.Session()}
+	both := []string{first.SessionID(), second.SessionID()}
 	slices.Sort(both)
 	first.Wait(t, "the other", func(v *realtimetest.View) bool { return slices.Equal(v.Room(room).Members, both) })
 	require.Equal(t, []string{"room.joined", "room.members"}, history(first, room)[4:])
 	second.Leave(t, room)
 	first.Wait(t, "the other to leave", func(v *realtimetest.View) bool { return len(v.Room(room).Members) == 1 })
 	require.Equal(t, []string{"room.left", "room.members"}, history(first, room)[6:])
-	require.Equal(t, []string{"rpc.response", "room.joined", "room.members", "state.snapshot", "rpc.response"}, history(second, room), "who leaves hears no more")
+	require.Equal(t, []string{"rpc.response", "room.joined", "room.members", "state.snapshot", "rpc.response"},
+		history(second, room), "who leaves hears no more")
 }
 
 func TestAMemberThatJoinsAgainIsSentASnapshot(t *testing.T) {
@@ -143,7 +144,8 @@ func TestAMemberThatJoinsAgainIsSentASnapshot(t *testing.T) {
 func TestASessionIsResumedOnAnotherReplica(t *testing.T) {
 	t.Parallel()
 	for name, part := range map[string]func(*realtimetest.Client){
-		"after a close": (*realtimetest.Client).Close, "after a drop": (*realtimetest.Client).Drop, "while it is connected": func(*realtimetest.Client) {},
+		"after a close": (*realtimetest.Client).Close, "after a drop": (*realtimetest.Client).Drop,
+		"while it is connected": func(*realtimetest.Client) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,19 +153,21 @@ func TestASessionIsResumedOnAnotherReplica(t *testing.T) {
 			stays, moves := a.client(), a.client()
 			room := stays.Join(t, "counter_plugin_room", "", nil)
 			moves.Join(t, "counter_plugin_room", "", nil)
-			id := moves.Session()
+			id := moves.SessionID()
 			part(moves)
 			require.NoError(t, moves.Reconnect(t.Context(), b.address()))
 			require.True(t, moves.Resumed())
-			require.Equal(t, id, moves.Session())
+			require.Equal(t, id, moves.SessionID())
 			moves.Wait(t, "its room", func(v *realtimetest.View) bool { return v.Room(room).Snapshots == 2 })
 			sent := history(moves, room)
 			second := 4 + slices.Index(sent[4:], "state.snapshot")
 			require.Equal(t, []string{"room.reconnected", "room.members"}, sent[second-2:second])
 			stays.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
-			moves.Wait(t, "a change of the other", func(v *realtimetest.View) bool { return counter(v.Room(room)) == 1 })
+			moves.Wait(t, "a change of the other",
+				func(v *realtimetest.View) bool { return counter(v.Room(room)) == 1 })
 			moves.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
-			stays.Wait(t, "a change of the session", func(v *realtimetest.View) bool { return counter(v.Room(room)) == 2 })
+			stays.Wait(t, "a change of the session",
+				func(v *realtimetest.View) bool { return counter(v.Room(room)) == 2 })
 			require.Len(t, stays.Room(room).Members, 2)
 		})
 	}
@@ -175,7 +179,8 @@ func TestATakeoverClosesTheOldConnection(t *testing.T) {
 	a, b := pair(t)
 	c := a.client()
 	room := c.Join(t, "counter_plugin_room", "", nil)
-	thief, err := realtimetest.Connect(t.Context(), realtimetest.Options{URL: b.address(), Project: "p1", Session: c.Session()})
+	thief, err := realtimetest.Connect(t.Context(),
+		realtimetest.Options{URL: b.address(), Project: "p1", Session: c.SessionID()})
 	require.NoError(t, err)
 	t.Cleanup(thief.Drop)
 	require.True(t, thief.Resumed())
@@ -185,7 +190,7 @@ func TestATakeoverClosesTheOldConnection(t *testing.T) {
 
 func TestARevokedKeyClosesConnectionsOnAllReplicas(t *testing.T) {
 	t.Parallel()
-	a, b := pair(t, func(o *Options) { o.Auth = AuthRequired })
+	a, b := pair(t, func(o *Options) { o.AuthMode = AuthRequired })
 	tok := a.key("p1", "k1")
 	signed := func(o *realtimetest.Options) { o.Token = tok }
 	first, second := a.client(signed), b.client(signed)
@@ -233,7 +238,10 @@ func TestWithAnEmptyLogMembersAreSentSnapshots(t *testing.T) {
 	}
 	truncateLog(t, url)
 	near.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
-	far.Wait(t, "the state", func(v *realtimetest.View) bool { return counter(v.Room(room)) == 4 && len(v.Room(room).Members) == 2 })
+	far.Wait(t, "the state", func(v *realtimetest.View) bool {
+		return counter(v.Room(room)) == 4 &&
+			len(v.Room(room).Members) == 2
+	})
 	near.Wait(t, "the members", func(v *realtimetest.View) bool { return len(v.Room(room).Members) == 2 })
 	require.Zero(t, far.Resyncs(), "the replica finds the gap, not the client")
 	far.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
@@ -278,7 +286,7 @@ func TestJoinsAtOnceCauseFewLists(t *testing.T) {
 			r := v.Room(room) // nil until a frame of the room has arrived, behind the answer
 			return r != nil && len(r.Members) == n
 		})
-		for _, e := range c.Events() {
+		for _, e := range c.HeardEvents() {
 			if e.Type == "room.members" {
 				lists++
 			}
@@ -304,7 +312,8 @@ func TestDeliveryIsMeasured(t *testing.T) {
 	for _, c := range []*realtimetest.Client{near, far} {
 		c.Wait(t, "the changes", func(v *realtimetest.View) bool { return v.Count("room.message", room) == 3 })
 	}
-	require.Eventually(t, func() bool { return a.delivered(t) > before && b.delivered(t) > 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return a.delivered(t) > before && b.delivered(t) > 1 }, patience,
+		time.Millisecond)
 	near.Must(t, "echo", "", map[string]any{})
 	require.LessOrEqual(t, a.delivered(t), before+6, "a patch and a message of each change")
 }

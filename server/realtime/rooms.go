@@ -27,8 +27,8 @@ func (s *Server) roomRPCs() map[string]rpc {
 		"room.list":           listRooms,
 		"room.unlist":         unlistRooms,
 		"room.history":        roomHistory,
-		"room.message":        message,
-		"room.plugin.call":    message,
+		"room.message":        sendMessage,
+		"room.plugin.call":    sendMessage,
 		"room.message.bytes":  sendRoomBytes,
 		"state.resync":        resyncRoom,
 	}
@@ -37,7 +37,7 @@ func (s *Server) roomRPCs() map[string]rpc {
 // inRoom begins an action of the session in a room. after gets the answer when it is queued.
 func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string,
 	after func(db.LobbyAnswer)) func() (sendable, error) {
-	a.Region, a.Project, a.Session, a.Room = c.region, c.project, c.session, room
+	a.Region, a.ProjectID, a.Session, a.RoomID = c.region, c.project, c.sessionEpoch, room
 	// Called in the order of frames, so the actions of a connection in a room take effect in that order, although
 	// nobody waits for one before the next begins.
 	wait := c.server.store.BeginInLobby(ctx, a)
@@ -46,8 +46,8 @@ func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string,
 		if err != nil {
 			return sendable{Room: room}, err
 		}
-		p, _ := did.Answer.(map[string]any)
-		return sendable{P: p, Room: room, Queued: func() { after(did) }}, nil
+		p, _ := did.ActionAnswer.(map[string]any)
+		return sendable{P: p, Room: room, AfterQueued: func() { after(did) }}, nil
 	}
 }
 
@@ -61,10 +61,11 @@ func joinRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, 
 		return nil, failed
 	}
 	options, size := rawFields(e.PayloadOptions())
-	act := c.server.options.Rooms.Join(lobby.Join{Type: roomType, Session: c.session.ID, Player: c.player,
+	act := c.server.options.RoomTypes.JoinRoom(lobby.Join{RoomType: roomType, Session: c.sessionEpoch.ID,
+		Player:  c.player,
 		Options: options, AskedAt: c.server.store.Now()})
-	finish := c.inRoom(ctx, db.LobbyAction{Make: true, Act: act, Bytes: size}, room,
-		func(did db.LobbyAnswer) { c.hub.Join(c, did) })
+	finish := c.inRoom(ctx, db.LobbyAction{MakesRoom: true, Act: act, RequestBytes: size}, room,
+		func(did db.LobbyAnswer) { c.hub.JoinRoom(c, did) })
 	return func() (sendable, error) {
 		a, err := finish()
 		// A client may join without an id: the answer says which room it is in.
@@ -96,11 +97,11 @@ func leaveRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 	if failed != nil {
 		return nil, failed
 	}
-	action := db.LobbyAction{Act: c.server.options.Rooms.Leave(c.session.ID, c.player)}
-	return c.inRoom(ctx, action, room, func(did db.LobbyAnswer) { c.hub.Leave(c, did) }), nil
+	action := db.LobbyAction{Act: c.server.options.RoomTypes.LeaveRoom(c.sessionEpoch.ID, c.player)}
+	return c.inRoom(ctx, action, room, func(did db.LobbyAnswer) { c.hub.LeaveRoom(c, did) }), nil
 }
 
-func message(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+func sendMessage(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
 	room, failed := e.NeededRoom()
 	if failed != nil {
 		return nil, failed
@@ -110,7 +111,7 @@ func message(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, e
 		return nil, failed
 	}
 	m := lobby.Message{Type: kind, Data: wire.RawJSON(e.PayloadFields()["data"])}
-	if kind == lobby.MessageSay && c.server.texts != nil {
+	if kind == lobby.MessageSay && c.server.textHook != nil {
 		// One after the other: the hook may answer a later text first.
 		return sayChecked(room, m)(ctx, c, e)
 	}
@@ -148,13 +149,14 @@ func sendRoomBytes(ctx context.Context, c *conn, e wire.Envelope) (func() (senda
 	case len(raw) > maxMessageBytes:
 		return nil, &wire.Failure{Code: wire.CodeTooLarge, Text: "payload exceeds maximum size", Field: "data_b64"}
 	}
-	return c.sayInRoom(ctx, room, lobby.Message{Type: kind, Data: wire.RawJSON(encoded), Bytes: true}), nil
+	return c.sayInRoom(ctx, room, lobby.Message{Type: kind, Data: wire.RawJSON(encoded), IsBytes: true}), nil
 }
 
 func (c *conn) sayInRoom(ctx context.Context, room string, m lobby.Message) func() (sendable, error) {
-	m.Session, m.Player, m.SentAt = c.session.ID, c.player, c.server.store.Now()
-	return c.inRoom(ctx, db.LobbyAction{Act: c.server.options.Rooms.Message(m), Bytes: len(m.Data)}, room,
-		c.hub.Deliver)
+	m.Session, m.Player, m.SentAt = c.sessionEpoch.ID, c.player, c.server.store.Now()
+	return c.inRoom(ctx, db.LobbyAction{Act: c.server.options.RoomTypes.HandleMessage(m), RequestBytes: len(m.Data)},
+		room,
+		c.hub.DeliverAnswer)
 }
 
 // resyncRoom asks for a snapshot. Without a rid it is ignored in a room that the session has left.
@@ -169,8 +171,8 @@ func resyncRoom(_ context.Context, c *conn, e wire.Envelope) (func() (sendable, 
 	return nil, nil //nolint:nilnil // there is nothing to wait for
 }
 
-// ack handles a state.ack, which has no answer.
-func (c *conn) ack(e wire.Envelope) {
+// receiveAck handles a state.ack, which has no answer.
+func (c *conn) receiveAck(e wire.Envelope) {
 	room, failed := e.NeededRoom()
 	seq, is := e.PayloadFields()["seq"].(float64)
 	if failed != nil || !is {

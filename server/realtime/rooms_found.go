@@ -29,17 +29,18 @@ func joinByCode(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable
 	options, size := rawFields(e.PayloadOptions())
 	return func() (sendable, error) {
 		// Before the look-up, and for codes that exist, too: otherwise a client could try all of them.
-		if wait := c.server.codes.Take(c.address); wait > 0 {
+		if wait := c.server.codeLimiter.Take(c.clientAddress); wait > 0 {
 			return sendable{}, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many codes", RetryAfter: wait}
 		}
 		room, roomType, err := c.server.store.LobbyOfCode(ctx, c.region, c.project, code)
 		if err != nil {
 			return sendable{}, err
 		}
-		act := c.server.options.Rooms.Join(lobby.Join{Type: roomType, Session: c.session.ID, Player: c.player,
-			Options: options, Code: code, AskedAt: c.server.store.Now()})
-		a, err := c.inRoom(ctx, db.LobbyAction{Act: act, Bytes: size}, room,
-			func(did db.LobbyAnswer) { c.hub.Join(c, did) })()
+		act := c.server.options.RoomTypes.JoinRoom(lobby.Join{RoomType: roomType, Session: c.sessionEpoch.ID,
+			Player:  c.player,
+			Options: options, RoomCode: code, AskedAt: c.server.store.Now()})
+		a, err := c.inRoom(ctx, db.LobbyAction{Act: act, RequestBytes: size}, room,
+			func(did db.LobbyAnswer) { c.hub.JoinRoom(c, did) })()
 		a.P = addField(addField(a.P, "room", room), "room_type", roomType)
 		return a, err
 	}, nil
@@ -62,13 +63,13 @@ func shareCode(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 		for range maxCodeTries {
 			// A number is drawn for each try, also if the action only reads: what is drawn is used if the room has no
 			// code.
-			act := c.server.options.Rooms.ShareCode(c.session.ID, lobby.CodeOf(randomNumber()), wish)
-			a, err = c.inRoom(ctx, db.LobbyAction{Act: act}, room, c.hub.Deliver)()
+			act := c.server.options.RoomTypes.ShareCode(c.sessionEpoch.ID, lobby.CodeOf(randomNumber()), wish)
+			a, err = c.inRoom(ctx, db.LobbyAction{Act: act}, room, c.hub.DeliverAnswer)()
 			if !errors.Is(err, lobby.ErrCodeTaken) {
 				break
 			}
 		}
-		a.Event = "room.code"
+		a.EventType = "room.code"
 		return a, err
 	}, nil
 }
@@ -90,6 +91,6 @@ func updateRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable
 	if err != nil {
 		return nil, err
 	}
-	act := c.server.options.Rooms.Update(c.session.ID, change)
-	return c.inRoom(ctx, db.LobbyAction{Act: act, Bytes: size}, room, c.hub.Deliver), nil
+	act := c.server.options.RoomTypes.UpdateRoom(c.sessionEpoch.ID, change)
+	return c.inRoom(ctx, db.LobbyAction{Act: act, RequestBytes: size}, room, c.hub.DeliverAnswer), nil
 }

@@ -26,7 +26,8 @@ func TestRoomsAreSearched(t *testing.T) {
 	v := serve(t)
 	a, b, c := v.client(), v.client(), v.client()
 	a.Join(t, "lobby", "lobby:dust", map[string]any{"metadata": map[string]any{"map": "dust", "skill": float64(10)}})
-	b.Join(t, "lobby", "lobby:nuke", map[string]any{"metadata": map[string]any{"map": "nuke", "skill": float64(20)}, "max_members": float64(1)})
+	b.Join(t, "lobby", "lobby:nuke", map[string]any{"metadata": map[string]any{"map": "nuke", "skill": float64(20)},
+		"max_members": float64(1)})
 	a.Join(t, "party", "party:secret", map[string]any{"metadata": map[string]any{"map": "dust"}})
 	search := func(p map[string]any) []string {
 		p["roomType"] = "lobby"
@@ -34,11 +35,15 @@ func TestRoomsAreSearched(t *testing.T) {
 	}
 	require.Equal(t, []string{"lobby:nuke", "lobby:dust"}, search(map[string]any{"order": "newest"}))
 	require.Equal(t, []string{"lobby:dust"}, search(map[string]any{"joinable": true}))
-	require.Equal(t, []string{"lobby:nuke"}, search(map[string]any{"filter": map[string]any{"skill": map[string]any{"min": float64(11)}}}))
-	one := c.Must(t, "room.list", "", map[string]any{"roomType": "lobby", "filter": map[string]any{"map": "nuke"}})["rooms"].([]any)[0]
-	require.Equal(t, map[string]any{"id": "lobby:nuke", "room_type": "lobby", "members": float64(1), "max_members": float64(1), "locked": false,
+	require.Equal(t, []string{"lobby:nuke"},
+		search(map[string]any{"filter": map[string]any{"skill": map[string]any{"min": float64(11)}}}))
+	one := c.Must(t, "room.list", "", map[string]any{"roomType": "lobby",
+		"filter": map[string]any{"map": "nuke"}})["rooms"].([]any)[0]
+	require.Equal(t, map[string]any{"id": "lobby:nuke", "room_type": "lobby", "members": float64(1),
+		"max_members": float64(1), "locked": false,
 		"metadata": map[string]any{"map": "nuke", "skill": float64(20)}}, one)
-	for _, p := range []map[string]any{{"order": "id"}, {"roomType": "nothing", "joinable": true}, {"roomType": "lobby", "order": "best"}, {"roomType": "lobby", "subscribe": float64(1)}} {
+	for _, p := range []map[string]any{{"order": "id"}, {"roomType": "nothing", "joinable": true},
+		{"roomType": "lobby", "order": "best"}, {"roomType": "lobby", "subscribe": float64(1)}} {
 		require.Equal(t, "invalid", c.Ask(t, "room.list", "", p).Code(), p)
 	}
 }
@@ -68,17 +73,18 @@ func TestAListIsWatched(t *testing.T) {
 	second := here.client() // joins the search of the first
 	second.Must(t, "room.list", "", p)
 	watcher.Must(t, "room.unlist", "", nil)
-	owner.Must(t, "room.update", "lobby:1", map[string]any{"max_members": float64(4), "metadata": map[string]any{"map": "dust"}})
+	owner.Must(t, "room.update", "lobby:1",
+		map[string]any{"max_members": float64(4), "metadata": map[string]any{"map": "dust"}})
 	second.Wait(t, "the room", func(e *realtimetest.View) bool {
 		return e.Count("room.list.changed", "") > 0
 	})
 	second.Must(t, "room.unlist", "", nil)
-	here.lists.mu.Lock()
-	defer here.lists.mu.Unlock()
-	require.Empty(t, here.lists.watch)
-	for _, list := range here.lists.byName {
-		require.Empty(t, list.searches)
-		require.Nil(t, list.loop.stop, "nobody watches the list")
+	here.roomLists.mu.Lock()
+	defer here.roomLists.mu.Unlock()
+	require.Empty(t, here.roomLists.searchByConn)
+	for _, list := range here.roomLists.byName {
+		require.Empty(t, list.searchesByKey)
+		require.Nil(t, list.followLoop.stop, "nobody watches the list")
 	}
 }
 
@@ -96,13 +102,13 @@ func TestAClosedConnectionWatchesNothing(t *testing.T) {
 	v := serve(t)
 	c := v.client()
 	c.Must(t, "room.list", "", map[string]any{"roomType": "chat", "subscribe": true})
-	for _, conn := range v.conns() {
+	for _, conn := range v.openConns() {
 		conn.cutOff()
 	}
 	require.Eventually(t, func() bool {
-		v.lists.mu.Lock()
-		defer v.lists.mu.Unlock()
-		return len(v.lists.watch) == 0
+		v.roomLists.mu.Lock()
+		defer v.roomLists.mu.Unlock()
+		return len(v.roomLists.searchByConn) == 0
 	}, patience, 5e6)
 }
 
@@ -115,7 +121,8 @@ func TestFriendsJoinByCode(t *testing.T) {
 	code, _ := owner.Must(t, "room.code", "party:1", nil)["code"].(string)
 	require.Regexp(t, `^[A-Z0-9]{3}-[A-Z0-9]{3}$`, code)
 	require.Equal(t, code, owner.Must(t, "room.code", "party:1", nil)["code"])
-	answer := friend.Must(t, "room.join", "", map[string]any{"code": " " + code[:3] + code[4:], "options": map[string]any{"name": "Bo"}})
+	answer := friend.Must(t, "room.join", "",
+		map[string]any{"code": " " + code[:3] + code[4:], "options": map[string]any{"name": "Bo"}})
 	require.Equal(t, [2]any{"party:1", "party"}, [2]any{answer["room"], answer["room_type"]})
 	friend.Wait(t, "the room", func(e *realtimetest.View) bool { return len(e.Room("party:1").Members) == 2 })
 	owner.Wait(t, "the friend", func(e *realtimetest.View) bool { return len(e.Room("party:1").Members) == 2 })

@@ -16,7 +16,7 @@ func roomHistory(ctx context.Context, c *conn, e wire.Envelope) (func() (sendabl
 	}
 	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, 1<<53)
 	return func() (sendable, error) {
-		said, err := c.server.store.LobbySayings(ctx, c.region, c.project, room, c.session.ID, int64(after))
+		said, err := c.server.store.LobbySayings(ctx, c.region, c.project, room, c.sessionEpoch.ID, int64(after))
 		if err != nil {
 			return sendable{}, err
 		}
@@ -24,14 +24,14 @@ func roomHistory(ctx context.Context, c *conn, e wire.Envelope) (func() (sendabl
 		for i, one := range said {
 			messages[i] = sayingOf(one)
 		}
-		return sendable{P: map[string]any{"messages": messages}, Room: room, Event: "room.history"}, nil
+		return sendable{P: map[string]any{"messages": messages}, Room: room, EventType: "room.history"}, nil
 	}, nil
 }
 
 // sayingOf returns the payload of the room.message that a message was.
 func sayingOf(s db.LobbySaying) map[string]any {
 	p := map[string]any{"type": "say", "data": s.Data}
-	wire.AddText(p, "from", s.Session)
-	delivery.AddSaying(p, s.Number, s.SaidAt.UnixMilli(), s.Session, s.Player)
+	wire.AddText(p, "from", s.SessionID)
+	delivery.AddSaying(p, s.Number, s.SaidAt.UnixMilli(), s.SessionID, s.Player)
 	return p
 }

@@ -22,7 +22,7 @@ func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 	}
 	after, _ := p["after"].(string)
 	q := db.LobbyQuery{
-		Region: c.region, Project: c.project, Type: roomType, AfterRoom: after,
+		Region: c.region, ProjectID: c.project, RoomType: roomType, AfterRoom: after,
 		Limit: wire.ClampInteger(p["limit"], maxListed, 1, maxListed),
 	}
 	return func() (sendable, error) {
@@ -31,16 +31,16 @@ func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 			return sendable{}, err
 		}
 		answer := map[string]any{"rooms": listedRooms(page.Rooms)}
-		if page.Next != "" {
-			answer["next"] = page.Next
+		if page.NextRoom != "" {
+			answer["next"] = page.NextRoom
 		}
-		return sendable{P: answer, Event: "room.list"}, nil
+		return sendable{P: answer, EventType: "room.list"}, nil
 	}, nil
 }
 
 // searchRooms lists the newest rooms of a type that a search selects.
 func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any) (func() (sendable, error), error) {
-	if _, known := c.server.options.Rooms.Lookup(roomType); !known {
+	if _, known := c.server.options.RoomTypes.LookupType(roomType); !known {
 		return nil, wire.InvalidField("room_type", "must be that of the rooms to search")
 	}
 	fields, _ := rawFields(p)
@@ -54,18 +54,18 @@ func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any
 	}
 	list := listName{c.region, c.project, roomType}
 	return func() (sendable, error) {
-		rooms, err := c.server.lists.read(ctx, list)
+		rooms, err := c.server.roomLists.readList(ctx, list)
 		if err != nil {
 			return sendable{}, err
 		}
-		found := search.Select(rooms)
-		a := sendable{P: map[string]any{"rooms": listedRooms(found)}, Event: "room.list"}
+		found := search.SelectRooms(rooms)
+		a := sendable{P: map[string]any{"rooms": listedRooms(found)}, EventType: "room.list"}
 		if subscribe {
-			if err := c.server.lists.mayWatch(list, search); err != nil {
+			if err := c.server.roomLists.mayWatch(list, search); err != nil {
 				return sendable{}, err
 			}
 			// After the answer is queued, so that no change of the list arrives before the list.
-			a.Queued = func() { c.server.lists.add(c, list, search, found) }
+			a.AfterQueued = func() { c.server.roomLists.addWatcher(c, list, search, found) }
 		}
 		return a, nil
 	}, nil
@@ -73,14 +73,14 @@ func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any
 
 // unlistRooms ends the subscription to a list.
 func unlistRooms(_ context.Context, c *conn, _ wire.Envelope) (func() (sendable, error), error) {
-	c.server.lists.forget(c)
+	c.server.roomLists.forgetConn(c)
 	return nil, nil //nolint:nilnil // there is nothing to wait for
 }
 
 func listedRooms(rooms []lobby.Listed) []any {
 	all := make([]any, 0, len(rooms))
 	for _, r := range rooms {
-		one := map[string]any{"id": r.ID, "room_type": r.Type, "members": r.Members, "max_members": r.MaxMembers,
+		one := map[string]any{"id": r.ID, "room_type": r.Type, "members": r.MemberCount, "max_members": r.MaxMembers,
 			"locked": r.IsLocked}
 		if r.Metadata != nil {
 			one["metadata"] = r.Metadata

@@ -23,8 +23,9 @@ func listed(t *testing.T, c *realtimetest.Client, p map[string]any) (ids []strin
 	rooms, _ := answer["rooms"].([]any)
 	for _, r := range rooms {
 		room, _ := r.(map[string]any)
-		require.Equal(t, map[string]any{"id": room["id"], "room_type": room["room_type"], "members": float64(1), "max_members": room["max_members"],
-			"locked": false}, room)
+		require.Equal(t, map[string]any{"id": room["id"], "room_type": room["room_type"], "members": float64(1),
+			"max_members": room["max_members"],
+			"locked":      false}, room)
 		ids = append(ids, fmt.Sprint(room["id"]))
 	}
 	return ids, answer["next"]
@@ -63,8 +64,9 @@ func TestAListWithoutARIDIsAnEvent(t *testing.T) {
 	r := v.shaken()
 	r.text(`{"v":1,"t":"room.list"}`)
 	require.Equal(t, seen{Type: "room.list", P: map[string]any{
-		"ok":    true,
-		"rooms": []any{map[string]any{"id": "chat:default", "room_type": "chat", "members": float64(1), "max_members": float64(200), "locked": false}},
+		"ok": true,
+		"rooms": []any{map[string]any{"id": "chat:default", "room_type": "chat", "members": float64(1),
+			"max_members": float64(200), "locked": false}},
 	}}, r.next())
 }
 
@@ -79,7 +81,7 @@ func TestARoomBelongsToItsProject(t *testing.T) {
 	c.Must(t, "room.message", "chat:one", map[string]any{"type": "x"})
 	other.Must(t, "room.message", "chat:one", map[string]any{"type": "y"})
 	other.Wait(t, "its message", func(e *realtimetest.View) bool { return e.Count("room.message", "chat:one") == 1 })
-	require.Equal(t, []string{other.Session()}, other.Room("chat:one").Members)
+	require.Equal(t, []string{other.SessionID()}, other.Room("chat:one").Members)
 	require.Equal(t, "y", other.EventsOf("room.message", "chat:one")[0].Text("type"))
 }
 
@@ -102,7 +104,7 @@ func TestPositionsReachTheMembersOnTheSameReplica(t *testing.T) {
 		}
 		sender.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
 		far.Wait(t, "a later change", func(e *realtimetest.View) bool { return counter(e.Room(room)) == float64(i+1) })
-		require.Zero(t, len(far.EventsOf(kind, "")))
+		require.Empty(t, far.EventsOf(kind, ""))
 	}
 }
 
@@ -111,7 +113,7 @@ func TestPositionsReachTheMembersOnTheSameReplica(t *testing.T) {
 func TestWithoutNotificationsConnectionsHearWhoOwnsThem(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	required := func(o *Options) { o.Auth = AuthRequired }
+	required := func(o *Options) { o.AuthMode = AuthRequired }
 	a := serveStore(t, url, storetest.Open(t, url, mute), required)
 	b := serveStore(t, url, storetest.Open(t, url, mute), required)
 	signed := func(tok string) func(*realtimetest.Options) {
@@ -119,7 +121,7 @@ func TestWithoutNotificationsConnectionsHearWhoOwnsThem(t *testing.T) {
 	}
 	stolen, revoked := a.key("p1", "k1"), a.key("p2", "k2")
 	first, second := a.client(signed(stolen)), a.client(signed(revoked))
-	thief := b.client(signed(stolen), func(o *realtimetest.Options) { o.Session = first.Session() })
+	thief := b.client(signed(stolen), func(o *realtimetest.Options) { o.Session = first.SessionID() })
 	require.True(t, thief.Resumed())
 	_, err := b.store.RevokeProjectKey(t.Context(), "p2", "k2", "test")
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 // sayChecked says in a room what the hook of the operator allows. What a connection says stays in its order.
 func sayChecked(room string, m lobby.Message) rpc {
-	return serial(func(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
+	return runInOrder(func(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
 		data, err := c.checkText(ctx, texts.Message{Room: room, Data: m.Data})
 		if err != nil {
 			return sendable{}, err
@@ -24,8 +24,8 @@ func sayChecked(room string, m lobby.Message) rpc {
 
 // checkText returns the data of a message as the hook wants it.
 func (c *conn) checkText(ctx context.Context, m texts.Message) (json.RawMessage, error) {
-	m.Project, m.Session, m.Player = c.project, c.session.ID, c.player
-	data, err := c.server.texts.Check(ctx, m)
+	m.Project, m.Session, m.Player = c.project, c.sessionEpoch.ID, c.player
+	data, err := c.server.textHook.Check(ctx, m)
 	if refused, is := errors.AsType[*texts.Refused](err); is {
 		fail := &wire.Failure{Code: "text_refused", Text: refused.Error()}
 		if refused.Reason != "" {

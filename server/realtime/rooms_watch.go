@@ -30,43 +30,43 @@ type listName struct{ region, project, roomType string }
 type roomLists struct {
 	server *Server
 
-	mu     sync.Mutex
-	byName map[listName]*roomList
-	watch  map[*conn]*watchedSearch // what a connection watches
+	mu           sync.Mutex
+	byName       map[listName]*roomList
+	searchByConn map[*conn]*watchedSearch // what a connection watches
 }
 
 // roomList is a list as it was read last.
 type roomList struct {
-	name   listName
-	reader chan struct{} // holds a value while the list is read
-	rooms  []lobby.Listed
-	readAt time.Time
+	name      listName
+	readSlot  chan struct{} // holds a value while the list is read
+	lastRooms []lobby.Listed
+	readAt    time.Time
 
 	// Guarded by the mutex of roomLists.
-	usedAt   time.Time
-	searches map[string]*watchedSearch // by their keys
-	loop     watchLoop
+	usedAt        time.Time
+	searchesByKey map[string]*watchedSearch // by their keys
+	followLoop    watchLoop
 }
 
 // watchedSearch is a search that clients watch, with the rooms that they know.
 type watchedSearch struct {
-	list       *roomList
-	search     lobby.Search
-	knownRooms []lobby.Listed
-	conns      map[*conn]bool
+	list          *roomList
+	search        lobby.Search
+	knownRooms    []lobby.Listed
+	watchingConns map[*conn]bool
 }
 
 func newRoomLists(s *Server) *roomLists {
-	return &roomLists{server: s, byName: map[listName]*roomList{}, watch: map[*conn]*watchedSearch{}}
+	return &roomLists{server: s, byName: map[listName]*roomList{}, searchByConn: map[*conn]*watchedSearch{}}
 }
 
-// read returns the rooms of a list as they were up to a second ago.
-func (l *roomLists) read(ctx context.Context, name listName) ([]lobby.Listed, error) {
-	return l.list(name).readNewerThan(ctx, l.server, listEvery)
+// readList returns the rooms of a list as they were up to a second ago.
+func (l *roomLists) readList(ctx context.Context, name listName) ([]lobby.Listed, error) {
+	return l.listNamed(name).readNewerThan(ctx, l.server, listEvery)
 }
 
-// list returns a list, which may not have been read.
-func (l *roomLists) list(name listName) *roomList {
+// listNamed returns a list, which may not have been read.
+func (l *roomLists) listNamed(name listName) *roomList {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -74,7 +74,7 @@ func (l *roomLists) list(name listName) *roomList {
 	if found == nil {
 		// Only when a list is added, so that nothing has to run for lists that nobody asks for.
 		l.dropUnused(now)
-		found = &roomList{name: name, reader: make(chan struct{}, 1), searches: map[string]*watchedSearch{}}
+		found = &roomList{name: name, readSlot: make(chan struct{}, 1), searchesByKey: map[string]*watchedSearch{}}
 		// Beyond the bound a list is read for this caller alone, and nobody can watch it.
 		if len(l.byName) < maxLists {
 			l.byName[name] = found
@@ -86,7 +86,7 @@ func (l *roomLists) list(name listName) *roomList {
 
 func (l *roomLists) dropUnused(now time.Time) {
 	for name, list := range l.byName {
-		if len(list.searches) == 0 && now.Sub(list.usedAt) > listKept {
+		if len(list.searchesByKey) == 0 && now.Sub(list.usedAt) > listKept {
 			delete(l.byName, name)
 		}
 	}
@@ -96,84 +96,84 @@ func (l *roomLists) dropUnused(now time.Time) {
 func (l *roomList) readNewerThan(ctx context.Context, s *Server, age time.Duration) ([]lobby.Listed, error) {
 	select {
 	// A lock that can be given up: callers wait here for one statement, at most until their own time is over.
-	case l.reader <- struct{}{}:
+	case l.readSlot <- struct{}{}:
 	case <-ctx.Done():
 		return nil, wire.FailUnavailable
 	}
-	defer func() { <-l.reader }()
+	defer func() { <-l.readSlot }()
 	// Whoever waited finds what the caller before it has read.
 	if time.Since(l.readAt) < age {
-		return l.rooms, nil
+		return l.lastRooms, nil
 	}
 	rooms, err := s.store.NewestLobbies(ctx, l.name.region, l.name.project, l.name.roomType)
 	if err != nil {
 		return nil, err
 	}
-	l.rooms, l.readAt = rooms, time.Now()
+	l.lastRooms, l.readAt = rooms, time.Now()
 	return rooms, nil
 }
 
 // mayWatch returns why a connection may not watch a search, or nil.
 func (l *roomLists) mayWatch(name listName, search lobby.Search) error {
-	list := l.list(name)
+	list := l.listNamed(name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// The second is a list beyond maxLists.
-	if list.searches[search.Key] == nil && len(list.searches) >= maxSearches || l.byName[name] != list {
+	if list.searchesByKey[search.Key] == nil && len(list.searchesByKey) >= maxSearches || l.byName[name] != list {
 		return &wire.Failure{Code: wire.CodeRateLimited, Text: "too many searches are watched", RetryAfter: listKept}
 	}
 	return nil
 }
 
-// add lets a connection watch a search, of which it was sent the rooms that were found. What it watched before, it
+// addWatcher lets a connection watch a search, of which it was sent the rooms that were found. What it watched before, it
 // watches no more.
-func (l *roomLists) add(c *conn, name listName, search lobby.Search, found []lobby.Listed) {
-	l.forget(c)
-	list := l.list(name)
+func (l *roomLists) addWatcher(c *conn, name listName, search lobby.Search, found []lobby.Listed) {
+	l.forgetConn(c)
+	list := l.listNamed(name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := list.searches[search.Key]
+	w := list.searchesByKey[search.Key]
 	if w == nil {
-		w = &watchedSearch{list: list, search: search, knownRooms: found, conns: map[*conn]bool{}}
-		list.searches[search.Key] = w
+		w = &watchedSearch{list: list, search: search, knownRooms: found, watchingConns: map[*conn]bool{}}
+		list.searchesByKey[search.Key] = w
 	} else if frame := listChange(name.roomType, found, w.knownRooms); frame != nil {
 		c.Push(delivery.PushEvent, "", frame)
 	}
-	w.conns[c], l.watch[c] = true, w
-	list.loop.start(l.server, func(ctx context.Context) { l.follow(ctx, list) })
+	w.watchingConns[c], l.searchByConn[c] = true, w
+	list.followLoop.start(l.server, func(ctx context.Context) { l.followList(ctx, list) })
 }
 
-// forget ends what a connection watches.
-func (l *roomLists) forget(c *conn) {
+// forgetConn ends what a connection watches.
+func (l *roomLists) forgetConn(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.watch[c]
+	w := l.searchByConn[c]
 	if w == nil {
 		return
 	}
-	delete(l.watch, c)
-	delete(w.conns, c)
-	if len(w.conns) > 0 {
+	delete(l.searchByConn, c)
+	delete(w.watchingConns, c)
+	if len(w.watchingConns) > 0 {
 		return
 	}
-	delete(w.list.searches, w.search.Key)
-	if len(w.list.searches) == 0 {
-		w.list.loop.end()
+	delete(w.list.searchesByKey, w.search.Key)
+	if len(w.list.searchesByKey) == 0 {
+		w.list.followLoop.end()
 	}
 }
 
-// follow sends the clients that watch a list what changes in it.
-func (l *roomLists) follow(ctx context.Context, list *roomList) {
+// followList sends the clients that watch a list what changes in it.
+func (l *roomLists) followList(ctx context.Context, list *roomList) {
 	follow.Loop{
 		Name: "room list", Every: listEvery, Timeout: listTimeout, Guard: l.server.guard,
-		Report: l.server.outages.Call("room list").Report,
+		Report: l.server.outageLog.Call("room list").Report,
 		Do: func(ctx context.Context, _ bool) error {
 			rooms, err := list.readNewerThan(ctx, l.server, listEvery/2)
 			if err != nil {
 				return err
 			}
 			for _, w := range l.searchesOf(list) {
-				l.send(w, w.search.Select(rooms))
+				l.sendChanges(w, w.search.SelectRooms(rooms))
 			}
 			return nil
 		},
@@ -183,13 +183,13 @@ func (l *roomLists) follow(ctx context.Context, list *roomList) {
 func (l *roomLists) searchesOf(list *roomList) (all []*watchedSearch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, w := range list.searches {
+	for _, w := range list.searchesByKey {
 		all = append(all, w)
 	}
 	return all
 }
 
-func (l *roomLists) send(w *watchedSearch, found []lobby.Listed) {
+func (l *roomLists) sendChanges(w *watchedSearch, found []lobby.Listed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	frame := listChange(w.list.name.roomType, w.knownRooms, found)
@@ -197,7 +197,7 @@ func (l *roomLists) send(w *watchedSearch, found []lobby.Listed) {
 	if frame == nil {
 		return
 	}
-	for c := range w.conns {
+	for c := range w.watchingConns {
 		c.Push(delivery.PushEvent, "", frame)
 	}
 }

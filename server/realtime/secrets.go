@@ -11,12 +11,12 @@ import (
 // secrets finds the secrets that may have signed a token: the project's, which needs no database, and that of the key
 // that the token names.
 type secrets struct {
-	store   *db.Store
-	derived token.ProjectSecrets
+	store          *db.Store
+	projectSecrets token.ProjectSecrets
 }
 
 func newSecrets(store *db.Store, o Options) *secrets {
-	return &secrets{store, token.ProjectSecrets{Master: o.Master, Projects: o.ProjectSecrets, Sealer: o.Sealer,
+	return &secrets{store, token.ProjectSecrets{Master: o.MasterSecret, Projects: o.ProjectSecrets, Sealer: o.Sealer,
 		KeysOnly: o.KeySecretsOnly}}
 }
 
@@ -24,16 +24,16 @@ func newSecrets(store *db.Store, o Options) *secrets {
 // token.ErrSealed.
 func (s *secrets) forRequest(ctx context.Context) func(project, key string) ([]string, error) {
 	return func(project, key string) ([]string, error) {
-		sealed, err := s.sealed(ctx, project, key)
+		sealed, err := s.sealedSecret(ctx, project, key)
 		if err != nil {
 			return nil, err
 		}
-		return s.derived.Verifying(project, key, sealed)
+		return s.projectSecrets.Verifying(project, key, sealed)
 	}
 }
 
-// sealed returns the sealed secret of a key, or nil if there is no such key. The store caches both.
-func (s *secrets) sealed(ctx context.Context, project, key string) ([]byte, error) {
+// sealedSecret returns the sealed secret of a key, or nil if there is no such key. The store caches both.
+func (s *secrets) sealedSecret(ctx context.Context, project, key string) ([]byte, error) {
 	if key == "" {
 		return nil, nil
 	}

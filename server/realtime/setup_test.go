@@ -54,10 +54,10 @@ func serveStore(t testing.TB, database string, store *db.Store, change ...func(*
 	v := &served{t: t, database: &storetest.DB{Store: store, T: t, URL: database}, log: new(logtest.Buffer)}
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	o := Options{
-		Listener: listener, Auth: AuthOptional, Master: testMaster, RequireKey: true, Conformance: true,
+		Listener: listener, AuthMode: AuthOptional, MasterSecret: testMaster, RequireKey: true, Conformance: true,
 		Log: slog.New(slog.NewTextHandler(v.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
-	o.timing.hold = 300 * time.Millisecond // The strict client measures it on a machine that may be busy.
+	o.timing.pushDelay = 300 * time.Millisecond // The strict client measures it on a machine that may be busy.
 	for _, c := range change {
 		c(&o)
 	}
@@ -68,16 +68,16 @@ func serveStore(t testing.TB, database string, store *db.Store, change ...func(*
 	v.over.Go(func() { _ = v.Serve() })
 	v.over.Go(func() { v.Run(ctx) })
 	t.Cleanup(v.end)
-	require.Eventually(t, v.Ready, patience, time.Millisecond)
+	require.Eventually(t, v.IsReady, patience, time.Millisecond)
 	return v
 }
 
 // end stops the replica at once: the spread of closes is a test of its own.
 func (v *served) end() {
-	for _, c := range v.conns() {
+	for _, c := range v.openConns() {
 		c.cutOff()
 	}
-	require.Eventually(v.t, func() bool { return len(v.conns()) == 0 }, patience, time.Millisecond)
+	require.Eventually(v.t, func() bool { return len(v.openConns()) == 0 }, patience, time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	require.NoError(v.t, v.Stop(ctx))
@@ -97,11 +97,14 @@ func (v *served) client(change ...func(*realtimetest.Options)) *realtimetest.Cli
 // key makes a project and a key, and returns a token of it.
 func (v *served) key(project, id string, change ...func(*token.ProjectClaims)) string {
 	v.t.Helper()
-	must.Get(v.store.CreateProject(v.t.Context(), db.NewProject{ID: project, Name: project, Region: "global", Actor: "test"}))(v.t)
+	must.Get(v.store.CreateProject(v.t.Context(),
+		db.NewProject{ID: project, Name: project, Region: "global", Actor: "test"}))(v.t)
 	seal := func(string, string) (secret string, sealed []byte, by string) {
 		return "", []byte("not sealed"), "none"
 	}
-	_, _, err := v.store.CreateProjectKey(v.t.Context(), db.NewProjectKey{Project: project, ID: id, Name: id, Scopes: []string{db.ScopeMint}, Actor: "test", Seal: seal})
+	_, _, err := v.store.CreateProjectKey(v.t.Context(),
+		db.NewProjectKey{ProjectID: project, ID: id, Name: id, Scopes: []string{db.ScopeMint}, Actor: "test",
+			Seal: seal})
 	require.NoError(v.t, err)
 	return mint(project, id, change...)
 }

@@ -61,12 +61,14 @@ func slowPair(t *testing.T, change ...func(*Options)) (v *served, owner, slow *r
 // and the answers to its own requests once it reads. The others do not wait for it.
 func TestASlowReaderIsSentASnapshot(t *testing.T) {
 	t.Parallel()
-	_, owner, slow, reads, room := slowPair(t, func(o *Options) { o.timing.write = time.Minute })
+	_, owner, slow, reads, room := slowPair(t, func(o *Options) { o.timing.writeTimeout = time.Minute })
 	const changes, said = 200, 20
 	value := strings.Repeat("x", 16<<10)
 	reads.shut.Lock()
 	for i := range changes {
-		owner.Must(t, "room.message", room, map[string]any{"type": "set", "data": map[string]any{"key": "map", "value": value + string(rune('a'+i%26))}})
+		owner.Must(t, "room.message", room,
+			map[string]any{"type": "set",
+				"data": map[string]any{"key": "map", "value": value + string(rune('a'+i%26))}})
 		if i%(changes/said) == 0 {
 			owner.Tell(t, room, "say", map[string]any{"text": string(rune('A' + i/(changes/said)))})
 		}
@@ -74,7 +76,8 @@ func TestASlowReaderIsSentASnapshot(t *testing.T) {
 	require.Zero(t, slow.CloseStatus())
 	reads.shut.Unlock()
 
-	owner.Must(t, "room.message", room, map[string]any{"type": "set", "data": map[string]any{"key": "map", "value": "last"}})
+	owner.Must(t, "room.message", room, map[string]any{"type": "set",
+		"data": map[string]any{"key": "map", "value": "last"}})
 	slow.Wait(t, "the state", func(e *realtimetest.View) bool {
 		settings, _ := e.Room(room).State["settings"].(map[string]any)
 		return settings["map"] == "last"
@@ -97,7 +100,7 @@ func TestAReaderThatIsTooSlowForMessagesReconnects(t *testing.T) {
 	reads.shut.Lock()
 	for range 600 { // more than the outbox and the kernel hold
 		owner.Must(t, "room.message", room, map[string]any{"type": "say", "data": map[string]any{"text": text}})
-		if len(v.conns()) == 1 {
+		if len(v.openConns()) == 1 {
 			break
 		}
 	}
@@ -107,7 +110,8 @@ func TestAReaderThatIsTooSlowForMessagesReconnects(t *testing.T) {
 	require.NoError(t, slow.Reconnect(t.Context(), v.address()))
 	require.True(t, slow.Resumed())
 	owner.Wait(t, "its return", func(e *realtimetest.View) bool { return e.Count("room.reconnected", room) == 1 })
-	owner.Must(t, "room.message", room, map[string]any{"type": "set", "data": map[string]any{"key": "map", "value": "last"}})
+	owner.Must(t, "room.message", room, map[string]any{"type": "set",
+		"data": map[string]any{"key": "map", "value": "last"}})
 	slow.Wait(t, "the state", func(e *realtimetest.View) bool {
 		settings, _ := e.Room(room).State["settings"].(map[string]any)
 		return settings["map"] == "last"
@@ -142,12 +146,14 @@ func TestAClientMaySendByteByByte(t *testing.T) {
 // A frame that takes too long to write ends the connection, although the outbox is not full: it drops patches.
 func TestAReaderThatStopsIsCut(t *testing.T) {
 	t.Parallel()
-	v, owner, _, reads, room := slowPair(t, func(o *Options) { o.timing.write = 50 * time.Millisecond })
+	v, owner, _, reads, room := slowPair(t, func(o *Options) { o.timing.writeTimeout = 50 * time.Millisecond })
 	value := strings.Repeat("x", 16<<10)
 	reads.shut.Lock()
 	defer reads.shut.Unlock()
-	for i := 0; i < 200 && len(v.conns()) == 2; i++ {
-		owner.Must(t, "room.message", room, map[string]any{"type": "set", "data": map[string]any{"key": "map", "value": value + string(rune('a'+i%26))}})
+	for i := 0; i < 200 && len(v.openConns()) == 2; i++ {
+		owner.Must(t, "room.message", room,
+			map[string]any{"type": "set",
+				"data": map[string]any{"key": "map", "value": value + string(rune('a'+i%26))}})
 	}
 	owner.Wait(t, "the drop", func(e *realtimetest.View) bool { return e.Count("room.dropped", room) == 1 })
 }
@@ -155,7 +161,7 @@ func TestAReaderThatStopsIsCut(t *testing.T) {
 // Pins sessions that stay connected for ever after their client vanished without a close frame.
 func TestASilentClientIsCut(t *testing.T) {
 	t.Parallel()
-	v := serve(t, func(o *Options) { o.timing.ping, o.timing.pong = 200*time.Millisecond, 3*time.Second })
+	v := serve(t, func(o *Options) { o.timing.pingEvery, o.timing.pongWithin = 200*time.Millisecond, 3*time.Second })
 	reads := new(valve)
 	watcher, silent := v.client(), v.client(func(o *realtimetest.Options) { o.Wrap = reads.wrap })
 	room := watcher.Join(t, "chat", "", nil)
@@ -163,6 +169,6 @@ func TestASilentClientIsCut(t *testing.T) {
 	reads.shut.Lock() // it answers no ping any more
 	watcher.Wait(t, "the drop", func(e *realtimetest.View) bool { return e.Count("room.dropped", room) == 1 })
 	reads.shut.Unlock()
-	require.Equal(t, silent.Session(), last(watcher, "room.dropped").Text("client_id"))
+	require.Equal(t, silent.SessionID(), last(watcher, "room.dropped").Text("client_id"))
 	require.Zero(t, watcher.CloseStatus(), "whoever answers stays")
 }

@@ -83,5 +83,5 @@ func TestAStormOfConnectsIsBounded(t *testing.T) {
 	require.NoError(t, ctx.Err(), "all were served")
 	require.LessOrEqual(t, highest.Load(), int64(most))
 	require.Positive(t, refused.Load())
-	require.Eventually(t, func() bool { return v.slots.Count() == 0 }, patience, patience/1000)
+	require.Eventually(t, func() bool { return v.connSlots.Count() == 0 }, patience, patience/1000)
 }

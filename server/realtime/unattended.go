@@ -21,8 +21,8 @@ type unattended struct {
 	lookAt     time.Time                  // when to look
 }
 
-// suspect takes the error of a call that opens a session.
-func (u *unattended) suspect(err error) {
+// suspectAfter takes the error of a call that opens a session.
+func (u *unattended) suspectAfter(err error) {
 	var e *fault.Error
 	// The database has answered: it opened no session.
 	if errors.As(err, &e) && e.Kind != fault.Unavailable {
@@ -33,8 +33,8 @@ func (u *unattended) suspect(err error) {
 	u.isSuspicious = true
 }
 
-// begins reports whether it is time to begin looking.
-func (u *unattended) begins() bool {
+// takeSuspicion reports whether it is time to begin looking.
+func (u *unattended) takeSuspicion() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	begins := u.isSuspicious && u.candidates == nil
@@ -46,8 +46,8 @@ func (u *unattended) begins() bool {
 // has none for a moment.
 func (r *replica) findUnattended(ctx context.Context, now time.Time) error {
 	u := &r.unattended
-	if u.begins() {
-		u.candidates, u.lookAt = map[string]db.SessionEpoch{}, now.Add(r.region.server.options.timing.look)
+	if u.takeSuspicion() {
+		u.candidates, u.lookAt = map[string]db.SessionEpoch{}, now.Add(r.region.server.options.timing.lookEvery)
 	}
 	if u.candidates == nil || now.Before(u.lookAt) {
 		return nil
@@ -64,7 +64,7 @@ func (r *replica) findUnattended(ctx context.Context, now time.Time) error {
 			r.unsuspended[id] = session
 		}
 	}
-	if u.candidates, u.lookAt = found, now.Add(r.region.server.options.timing.look); len(found) == 0 {
+	if u.candidates, u.lookAt = found, now.Add(r.region.server.options.timing.lookEvery); len(found) == 0 {
 		u.candidates = nil
 	}
 	return nil
@@ -88,8 +88,8 @@ func (r *replica) withoutConnection(ctx context.Context) (map[string]db.SessionE
 	}
 	// After the sessions were read, so that a connection that was made in between counts.
 	for _, c := range r.conns.Conns() {
-		if found[c.session.ID] == c.session {
-			delete(found, c.session.ID)
+		if found[c.sessionEpoch.ID] == c.sessionEpoch {
+			delete(found, c.sessionEpoch.ID)
 		}
 	}
 	return found, nil

@@ -97,29 +97,31 @@ func TestAResumeWhoseCommitIsUnknownMayBeRepeated(t *testing.T) {
 	v, commits := serveWithCutter(t)
 	c := v.client()
 	room := c.Join(t, "chat", "", nil)
-	id := c.Session()
+	id := c.SessionID()
 	commits.cut(1)
 	var refused *realtimetest.RefusedError
 	require.ErrorAs(t, c.Reconnect(t.Context(), v.address()), &refused)
 	require.Equal(t, closeTryLater, refused.Status)
 	require.NoError(t, c.Reconnect(t.Context(), v.address()))
 	require.True(t, c.Resumed())
-	require.Equal(t, id, c.Session())
+	require.Equal(t, id, c.SessionID())
 	c.Must(t, "room.message", room, map[string]any{"type": "say", "data": "back"})
 }
 
 // The client gives up. Its session would be this replica's for as long as it runs.
 func TestASessionOfAnUnknownCommitIsSuspended(t *testing.T) {
 	t.Parallel()
-	v, commits := serveWithCutter(t, func(o *Options) { o.timing.look = 10 * time.Millisecond })
+	v, commits := serveWithCutter(t, func(o *Options) { o.timing.lookEvery = 10 * time.Millisecond })
 	stays := v.client()
 	room := stays.Join(t, "chat", "", nil)
 	gone := realtimetest.Dial(t, realtimetest.Options{URL: v.address(), Project: "p1"})
 	gone.Join(t, "chat", "", nil)
 	commits.cut(1)
-	_, err := realtimetest.Connect(t.Context(), realtimetest.Options{URL: v.address(), Project: "p1", Session: gone.Session()})
+	_, err := realtimetest.Connect(t.Context(),
+		realtimetest.Options{URL: v.address(), Project: "p1", Session: gone.SessionID()})
 	require.Error(t, err)
-	stays.Wait(t, "its room to hear of it", func(e *realtimetest.View) bool { return e.Count("room.dropped", room) == 1 })
+	stays.Wait(t, "its room to hear of it",
+		func(e *realtimetest.View) bool { return e.Count("room.dropped", room) == 1 })
 	require.Zero(t, stays.CloseStatus(), "sessions with a connection stay")
 	stays.Must(t, "room.message", room, map[string]any{"type": "say", "data": "here"})
 }

@@ -9,20 +9,20 @@ import (
 // startWriter is called with mu locked.
 func (c *conn) startWriter() {
 	// There is nothing to do for a writer if nothing is queued and no close frame is due.
-	if c.isWriting || c.holdsPushes || len(c.out.queue) == 0 && (!c.isClosing || c.closeCode == 0) {
+	if c.isWriting || c.holdsPushes || len(c.outbox.queue) == 0 && (!c.isClosing || c.closeCode == 0) {
 		return
 	}
 	c.isWriting = true
 	c.running.Go(func() {
-		c.protect("realtime writer", func() error {
-			c.write()
+		c.cutOnPanic("realtime writer", func() error {
+			c.writeOutbox()
 			return nil
 		})
 	})
 }
 
-// write sends the outbox, and then the close frame if the connection ends. Only this goroutine writes messages.
-func (c *conn) write() {
+// writeOutbox sends the outbox, and then the close frame if the connection ends. Only this goroutine writes messages.
+func (c *conn) writeOutbox() {
 	for {
 		if c.writeBurst() != nil {
 			c.cutOff()
@@ -39,12 +39,12 @@ func (c *conn) write() {
 
 // writeBurst writes what is queued, in few system calls.
 func (c *conn) writeBurst() error {
-	return c.ws.WriteBurst(func(b *ws.Burst) error {
+	return c.socket.WriteBurst(func(b *ws.Burst) error {
 		// Parcels that are queued meanwhile go out in the same burst.
 		for p, ok := c.takeParcel(); ok; p, ok = c.takeParcel() {
 			for _, frame := range p.frames {
-				c.server.metrics.sent.Inc()
-				if err := b.Write(c.messageKind(), frame); err != nil {
+				c.server.metrics.sentFrames.Inc()
+				if err := b.WriteMessage(c.messageKind(), frame); err != nil {
 					return err
 				}
 			}
@@ -65,10 +65,10 @@ func (c *conn) observeDelivery(p parcel) {
 // takeParcel takes a parcel.
 func (c *conn) takeParcel() (p parcel, ok bool) {
 	c.mu.Lock()
-	p, ok = c.out.take()
+	p, ok = c.outbox.takeOldest()
 	var onFree func()
-	if c.out.halfFree() {
-		c.space.Broadcast()
+	if c.outbox.halfFree() {
+		c.spaceFreed.Broadcast()
 		onFree, c.onFree = c.onFree, nil
 	}
 	c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *conn) takeParcel() (p parcel, ok bool) {
 func (c *conn) endWriting() (code websocket.StatusCode, done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.out.queue) > 0 {
+	if len(c.outbox.queue) > 0 {
 		return 0, false
 	}
 	// Under the lock under which parcels are queued: one that comes now starts another writer, and none is left behind.
@@ -102,15 +102,15 @@ func (c *conn) messageKind() websocket.MessageType {
 // requestSnapshots asks for snapshots of the rooms whose patches were dropped, once there is space for them.
 func (c *conn) requestSnapshots() {
 	c.mu.Lock()
-	hungry := c.out.hungry()
+	hungry := c.outbox.takeStarving()
 	c.mu.Unlock()
 	for _, room := range hungry {
-		c.hub.Refill(c, room)
+		c.hub.SendDropped(c, room)
 	}
 }
 
 // sendClose sends a close frame and waits for that of the client.
 func (c *conn) sendClose(code websocket.StatusCode) {
-	c.server.metrics.closed(code)
-	c.ws.Close(code, c.closeReason, c.server.options.timing.close)
+	c.server.metrics.countClose(code)
+	c.socket.Close(code, c.closeReason, c.server.options.timing.closeTimeout)
 }

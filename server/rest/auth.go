@@ -27,15 +27,17 @@ func indexOf(hashes [][sha256.Size]byte, got string) int {
 	return found
 }
 
-// Bearer accepts requests whose access token verify accepts (RFC 6750). The sub that verify returns must be a valid
+// RequireBearer accepts requests whose access token verify accepts (RFC 6750). The sub that verify returns must be a valid
 // [Sub]; handlers read it with [Caller]. The text of verify's error is sent to the caller, so it must be short and hold
 // no secret. A *fault.Error or the error of an ended context means that the token could not be verified; it is answered
 // by [Fail] and is no failure of the caller. failures limits how often an address may fail; nil sets no limit.
-func Bearer(verify func(ctx context.Context, raw string) (sub string, err error), failures *Limiter) gin.HandlerFunc {
+func RequireBearer(verify func(ctx context.Context, raw string) (sub string, err error),
+	failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		raw, ok := bearerToken(c.GetHeader("Authorization"))
 		if !ok {
-			refuse(c, failures, bearerChallenge, "An access token is required: Authorization: Bearer <token>.")
+			refuseCredential(c, failures, bearerChallenge,
+				"An access token is required: Authorization: Bearer <token>.")
 			return
 		}
 		if len(raw) > token.MaxTokenBytes {
@@ -52,7 +54,7 @@ func Bearer(verify func(ctx context.Context, raw string) (sub string, err error)
 			refuseToken(c, failures, "sub must be "+Sub.Description)
 		default:
 			s := scopeOf(c)
-			s.caller, s.token = sub, raw
+			s.caller, s.accessToken = sub, raw
 		}
 	}
 }
@@ -65,10 +67,10 @@ func Caller(ctx context.Context) string {
 	return ""
 }
 
-// AccessToken returns the player's access token that [Bearer] has verified, "" on other routes. It is a secret.
+// AccessToken returns the player's access token that [RequireBearer] has verified, "" on other routes. It is a secret.
 func AccessToken(ctx context.Context) string {
 	if s, ok := scopeIn(ctx); ok {
-		return s.token
+		return s.accessToken
 	}
 	return ""
 }
@@ -89,19 +91,19 @@ func saysNothingAboutToken(err error) bool {
 func refuseToken(c *gin.Context, failures *Limiter, why string) {
 	why = errorDescription(why)
 	challenge := bearerChallenge + `, error="invalid_token", error_description="` + why + `"`
-	refuse(c, failures, challenge, "The access token was refused: "+why+".")
+	refuseCredential(c, failures, challenge, "The access token was refused: "+why+".")
 }
 
-// refuse answers 401, or 429 to an address that has failed too often, and logs the reason and the address. Only failed
+// refuseCredential answers 401, or 429 to an address that has failed too often, and logs the reason and the address. Only failed
 // authentication is limited: callers with a valid token are served, whatever others behind the same address do.
-func refuse(c *gin.Context, failures *Limiter, challenge, detail string) {
+func refuseCredential(c *gin.Context, failures *Limiter, challenge, detail string) {
 	AddLogAttrs(c.Request.Context(), slog.String("reason", detail), slog.String("client", c.ClientIP()))
-	if wait := failures.Take(Address(c)); wait > 0 {
+	if wait := failures.Take(FailureKey(c)); wait > 0 {
 		Fail(c, rateLimited(wait))
 		return
 	}
 	c.Header("WWW-Authenticate", challenge)
-	Fail(c, unauthorized(detail))
+	Fail(c, unauthorizedProblem(detail))
 }
 
 // errorDescription replaces the characters that RFC 6750 section 3 does not allow in an error_description, and cuts the

@@ -36,7 +36,7 @@ func TestFleetToken(t *testing.T) {
 		"none, not open":               {nil, false, "any", 401},
 		"empty secret matches nothing": {[]string{""}, false, "", 401},
 	} {
-		b := setup(t, rest.Options{}, rest.FleetTokens{Secrets: tc.secrets, IsOpen: tc.open}.Handler())
+		b := setup(t, rest.Options{}, rest.FleetTokens{SharedSecrets: tc.secrets, IsOpen: tc.open}.Handler())
 		w := b.post(with(`"seats":1`), "X-Fleet-Token", tc.sent)
 		require.Equal(t, tc.want, w.Code, name)
 		if tc.want == 401 {
@@ -56,7 +56,7 @@ func verifyTest(_ context.Context, raw string) (string, error) {
 
 func TestBearer(t *testing.T) {
 	t.Parallel()
-	b := setup(t, rest.Options{}, rest.Bearer(verifyTest, nil))
+	b := setup(t, rest.Options{}, rest.RequireBearer(verifyTest, nil))
 	for _, header := range []string{"Bearer for-alice", "bearer for-alice", "BEARER   for-alice "} {
 		w := b.post(with(`"seats":1`), "Authorization", header)
 		require.Equal(t, http.StatusOK, w.Code, header)
@@ -76,7 +76,7 @@ func TestBearer(t *testing.T) {
 // The text of a verifier's error must not add a header, or end the quotes of one.
 func TestBearerQuotesTheReason(t *testing.T) {
 	t.Parallel()
-	b := setup(t, rest.Options{}, rest.Bearer(verifyTest, nil))
+	b := setup(t, rest.Options{}, rest.RequireBearer(verifyTest, nil))
 	w := b.post(with(`"seats":1`), "Authorization", "Bearer expired")
 	require.Equal(t, http.StatusUnauthorized, w.Code)
 	require.Equal(t, `Bearer realm="director", error="invalid_token", error_description="'exp' not satisfied:  'x"`,
@@ -88,7 +88,10 @@ func TestBearerQuotesTheReason(t *testing.T) {
 func TestBearerRefusesSubsThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for _, sub := range []string{"", "a\x00b", "\xff", strings.Repeat("x", 256)} {
-		b := setup(t, rest.Options{}, rest.Bearer(func(context.Context, string) (string, error) { return sub, nil }, nil))
+		b := setup(t, rest.Options{}, rest.RequireBearer(func(context.Context,
+			string) (string, error) {
+			return sub, nil
+		}, nil))
 		w := b.post(with(`"seats":1`), "Authorization", "Bearer x")
 		require.Equal(t, http.StatusUnauthorized, w.Code, "%q", sub)
 		require.Contains(t, w.Header().Get("WWW-Authenticate"), "invalid_token")
@@ -99,8 +102,12 @@ func TestBearerRefusesSubsThatCannotBeStored(t *testing.T) {
 func TestBearerWithoutKeysIsUnavailable(t *testing.T) {
 	t.Parallel()
 	failures := rest.NewLimiter(rest.Rate{PerSecond: 1, Burst: 1})
-	for _, err := range []error{&fault.Error{Kind: fault.Unavailable, Detail: "No keys yet."}, context.DeadlineExceeded} {
-		b := setup(t, rest.Options{}, rest.Bearer(func(context.Context, string) (string, error) { return "", err }, failures))
+	for _, err := range []error{&fault.Error{Kind: fault.Unavailable, Detail: "No keys yet."},
+		context.DeadlineExceeded} {
+		b := setup(t, rest.Options{}, rest.RequireBearer(func(context.Context,
+			string) (string, error) {
+			return "", err
+		}, failures))
 		for range 3 {
 			w := b.post(with(`"seats":1`), "Authorization", "Bearer x")
 			require.Equal(t, http.StatusServiceUnavailable, w.Code)
@@ -114,8 +121,9 @@ func TestValidCallerSharesAnAttackersAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		failures := rest.NewLimiter(rest.Rate{PerSecond: 1, Burst: 5})
-		play := setup(t, rest.Options{}, rest.Bearer(verifyTest, failures))
-		fleet := setup(t, rest.Options{}, rest.FleetTokens{Secrets: []string{"secret"}, Failures: failures}.Handler())
+		play := setup(t, rest.Options{}, rest.RequireBearer(verifyTest, failures))
+		fleet := setup(t, rest.Options{},
+			rest.FleetTokens{SharedSecrets: []string{"secret"}, FailureLimiter: failures}.Handler())
 		counts := map[int]int{}
 		for range 100 {
 			w := play.post(with(`"seats":1`), "Authorization", "Bearer guess")
@@ -139,7 +147,8 @@ func TestValidCallerSharesAnAttackersAddress(t *testing.T) {
 func TestFailuresCountPerNetwork(t *testing.T) {
 	t.Parallel()
 	failures := rest.NewLimiter(rest.Rate{PerSecond: .001, Burst: 1})
-	b := setup(t, rest.Options{}, rest.FleetTokens{Secrets: []string{"secret"}, Failures: failures}.Handler())
+	b := setup(t, rest.Options{}, rest.FleetTokens{SharedSecrets: []string{"secret"},
+		FailureLimiter: failures}.Handler())
 	from := func(address string) int {
 		r := request(http.MethodPost, "/join", "")
 		r.RemoteAddr = address
@@ -158,7 +167,7 @@ func TestLimitCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		limit := rest.LimitCaller(rest.NewLimiter(rest.Rate{PerSecond: 0.5, Burst: 3}))
-		b := setup(t, rest.Options{}, rest.Bearer(verifyTest, nil), limit)
+		b := setup(t, rest.Options{}, rest.RequireBearer(verifyTest, nil), limit)
 		post := func(sub string) (int, string) {
 			w := b.post(with(`"seats":1`), "Authorization", "Bearer for-"+sub)
 			return w.Code, w.Header().Get("Retry-After")
@@ -183,7 +192,7 @@ func TestLimitCaller(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	const old, current = "old-admin-key-012345", "new-admin-key-012345"
-	b := setup(t, rest.Options{}, rest.Keys([]string{current, old}, "key", nil))
+	b := setup(t, rest.Options{}, rest.RequireKey([]string{current, old}, "key", nil))
 	for name, tc := range map[string]struct {
 		header, query string
 		want          int
@@ -211,16 +220,16 @@ func TestKeys(t *testing.T) {
 	require.Contains(t, b.log.String(), `"key":"`+rest.Fingerprint(current)+`"`)
 	require.Regexp(t, `^key#[0-9a-f]{8}$`, rest.Fingerprint(current))
 
-	b = setup(t, rest.Options{}, rest.Keys([]string{current}, "", nil))
+	b = setup(t, rest.Options{}, rest.RequireKey([]string{current}, "", nil))
 	require.Equal(t, 401, b.serve(request(http.MethodPost, "/join?key="+current, with(`"seats":1`))).Code, "only where it is on")
-	b = setup(t, rest.Options{}, rest.Keys(nil, "key", nil))
+	b = setup(t, rest.Options{}, rest.RequireKey(nil, "key", nil))
 	require.Equal(t, 401, b.post(with(`"seats":1`), "Authorization", "Bearer "+current).Code)
 }
 
 func TestSecretInAHeader(t *testing.T) {
 	t.Parallel()
 	const old, current = "old-internal-012345", "new-internal-012345"
-	b := setup(t, rest.Options{}, rest.Secret("X-Internal", []string{current, old, ""}, nil))
+	b := setup(t, rest.Options{}, rest.RequireSecret("X-Internal", []string{current, old, ""}, nil))
 	for sent, want := range map[string]int{current: 200, old: 200, current + "x": 401, current[:8]: 401, "": 401} {
 		w := b.post(with(`"seats":1`), "X-Internal", sent)
 		require.Equal(t, want, w.Code, sent)
@@ -230,6 +239,6 @@ func TestSecretInAHeader(t *testing.T) {
 	}
 	require.NotContains(t, b.log.String(), current)
 	require.Contains(t, b.log.String(), `"secret":"`+rest.Fingerprint(old)+`"`)
-	b = setup(t, rest.Options{}, rest.Secret("X-Internal", nil, nil))
+	b = setup(t, rest.Options{}, rest.RequireSecret("X-Internal", nil, nil))
 	require.Equal(t, 401, b.post(with(`"seats":1`), "X-Internal", current).Code)
 }

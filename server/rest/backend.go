@@ -27,9 +27,9 @@ var backendToken = regexp.MustCompile(`^([a-z0-9-]{1,32})(?::([a-z+]+))?=(.{16,}
 
 // BackendTokens are the tokens of the studio's own services. Safe for concurrent use.
 type BackendTokens struct {
-	hashes [][sha256.Size]byte
-	names  []string // "backend:NAME"
-	scopes [][]BackendScope
+	tokenHashes [][sha256.Size]byte
+	callerNames []string // "backend:NAME"
+	tokenScopes [][]BackendScope
 }
 
 // ParseBackendTokens reads tokens in the forms NAME=SECRET, NAME:players=SECRET, NAME:tickets=SECRET and
@@ -38,7 +38,8 @@ func ParseBackendTokens(texts []string) (t BackendTokens, err error) {
 	for i, text := range texts {
 		parts := backendToken.FindStringSubmatch(text)
 		if parts == nil {
-			return t, fmt.Errorf("backend token %d is not of the form NAME:SCOPES=SECRET, with 16 characters or more", i+1)
+			return t, fmt.Errorf("backend token %d is not of the form NAME:SCOPES=SECRET, with 16 characters or more",
+				i+1)
 		}
 		scopes := backendScopes
 		if parts[2] != "" {
@@ -50,28 +51,30 @@ func ParseBackendTokens(texts []string) (t BackendTokens, err error) {
 				scopes = append(scopes, BackendScope(scope))
 			}
 		}
-		t.hashes, t.names = append(t.hashes, sha256.Sum256([]byte(parts[3]))), append(t.names, "backend:"+parts[1])
-		t.scopes = append(t.scopes, scopes)
+		t.tokenHashes, t.callerNames = append(t.tokenHashes, sha256.Sum256([]byte(parts[3]))), append(t.callerNames,
+			"backend:"+parts[1])
+		t.tokenScopes = append(t.tokenScopes, scopes)
 	}
 	return t, nil
 }
 
-// Backend accepts requests that carry a token with a scope as a bearer token (RFC 6750); handlers read "backend:NAME"
+// RequireBackend accepts requests that carry a token with a scope as a bearer token (RFC 6750); handlers read "backend:NAME"
 // with [Caller]. Without tokens it accepts no request. failures limits how often an address may fail; nil sets no limit.
-func Backend(tokens BackendTokens, scope BackendScope, failures *Limiter) gin.HandlerFunc {
+func RequireBackend(tokens BackendTokens, scope BackendScope, failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		raw, ok := bearerToken(c.GetHeader("Authorization"))
 		if !ok {
-			refuse(c, failures, bearerChallenge, "A backend's token is required: Authorization: Bearer <token>.")
+			refuseCredential(c, failures, bearerChallenge,
+				"A backend's token is required: Authorization: Bearer <token>.")
 			return
 		}
-		i := indexOf(tokens.hashes, raw)
+		i := indexOf(tokens.tokenHashes, raw)
 		if i < 0 {
-			refuse(c, failures, bearerChallenge, "The backend's token is wrong.")
+			refuseCredential(c, failures, bearerChallenge, "The backend's token is wrong.")
 			return
 		}
-		Identify(c, tokens.names[i], "backend")
-		if !slices.Contains(tokens.scopes[i], scope) {
+		NoteCaller(c, tokens.callerNames[i], "backend")
+		if !slices.Contains(tokens.tokenScopes[i], scope) {
 			Fail(c, &Problem{Status: http.StatusForbidden, Code: "scope_missing", Title: "Forbidden",
 				Detail: "This token lacks the scope " + string(scope) + "."})
 		}

@@ -25,8 +25,8 @@ func BenchmarkMatchmake(b *testing.B) {
 	require.NoError(b, err)
 	verify := func(context.Context, string) (string, error) { return "alice", nil }
 	engine.POST("/matchmake",
-		rest.Bearer(verify, nil), rest.LimitCaller(rest.NewLimiter(rest.Rate{PerSecond: 1e9, Burst: 1e6})),
-		rest.NewBodies(1000, time.Second).Read, rest.NewGate(1000, nil, nil).Enter, rest.Deadline(time.Second),
+		rest.RequireBearer(verify, nil), rest.LimitCaller(rest.NewLimiter(rest.Rate{PerSecond: 1e9, Burst: 1e6})),
+		rest.NewBodies(1000, time.Second).Read, rest.NewGate(1000, nil, nil).Enter, rest.SetDeadline(time.Second),
 		rest.Handle(http.StatusOK, matchmake))
 
 	body := strings.NewReader("")

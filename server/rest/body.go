@@ -26,8 +26,8 @@ const (
 // that has been read for longest is given up and answered 408. Most bodies arrive together with their headers, so slow
 // senders displace each other. A body takes up to 64 KiB of memory. Safe for concurrent use.
 type Bodies struct {
-	limit   int
-	timeout time.Duration
+	maxReading  int
+	bodyTimeout time.Duration
 
 	mu      sync.Mutex
 	reading list.List // of *http.ResponseController, the oldest first
@@ -35,7 +35,7 @@ type Bodies struct {
 
 // NewBodies reads up to limit bodies at a time, each within the timeout. A limit of 0 or less allows any number.
 func NewBodies(limit int, timeout time.Duration) *Bodies {
-	return &Bodies{limit: limit, timeout: timeout}
+	return &Bodies{maxReading: limit, bodyTimeout: timeout}
 }
 
 // Read is the middleware. It belongs behind authentication, which needs headers only, and before [Gate.Enter].
@@ -55,7 +55,7 @@ func (b *Bodies) readAs(c *gin.Context, check func(http.Header) error, judge fun
 	if c.Request.Method == http.MethodGet {
 		return
 	}
-	body, err := b.read(c, check)
+	body, err := b.readBounded(c, check)
 	if err != nil {
 		Fail(c, err)
 		return
@@ -68,30 +68,30 @@ func (b *Bodies) readAs(c *gin.Context, check func(http.Header) error, judge fun
 	c.Next()
 }
 
-func (b *Bodies) read(c *gin.Context, check func(http.Header) error) (*bodyBuffer, error) {
+func (b *Bodies) readBounded(c *gin.Context, check func(http.Header) error) (*bodyBuffer, error) {
 	control := http.NewResponseController(c.Writer)
-	_ = control.SetReadDeadline(time.Now().Add(b.timeout)) // fails only in tests, where the request has no connection
-	entry := b.begin(control)
+	_ = control.SetReadDeadline(time.Now().Add(b.bodyTimeout)) // fails only in tests, where the request has no connection
+	entry := b.beginReading(control)
 	body, err := readBody(c.Request, check)
-	b.end(entry)
+	b.endReading(entry)
 	// After an error the deadline stays: net/http reads part of the rest of the body before it answers.
 	return body, err
 }
 
-// begin adds a body to those being read. If there are too many, it sets the deadline of the oldest to now, which ends
+// beginReading adds a body to those being read. If there are too many, it sets the deadline of the oldest to now, which ends
 // it.
-func (b *Bodies) begin(control *http.ResponseController) (entry *list.Element) {
+func (b *Bodies) beginReading(control *http.ResponseController) (entry *list.Element) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.limit > 0 && b.reading.Len() >= b.limit {
+	if b.maxReading > 0 && b.reading.Len() >= b.maxReading {
 		oldest := b.reading.Remove(b.reading.Front()).(*http.ResponseController)
 		_ = oldest.SetReadDeadline(time.Now())
 	}
 	return b.reading.PushBack(control)
 }
 
-// end removes a body from those being read. After it, begin no longer changes the deadline of the connection.
-func (b *Bodies) end(entry *list.Element) {
+// endReading removes a body from those being read. After it, begin no longer changes the deadline of the connection.
+func (b *Bodies) endReading(entry *list.Element) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reading.Remove(entry) // does nothing for a body that was given up
@@ -121,7 +121,7 @@ func dropBody(r *http.Request) *Problem {
 // bodyBuffer holds a body that was read. The limited reader is a field so that it is reused with the buffer.
 type bodyBuffer struct {
 	bytes.Buffer
-	src io.LimitedReader
+	limitedSource io.LimitedReader
 }
 
 // Close implements io.Closer, for http.Request.Body.
@@ -139,7 +139,7 @@ func readBody(r *http.Request, check func(http.Header) error) (*bodyBuffer, erro
 		return nil, errBodyTooLarge
 	}
 	buf := bodyBuffers.Get().(*bodyBuffer)
-	if err := buf.fill(r.Body); err != nil {
+	if err := buf.fillFrom(r.Body); err != nil {
 		bodyBuffers.Put(buf)
 		return nil, err
 	}
@@ -175,11 +175,11 @@ func checkFormMedia(h http.Header) error {
 	return nil
 }
 
-func (b *bodyBuffer) fill(src io.Reader) error {
+func (b *bodyBuffer) fillFrom(src io.Reader) error {
 	b.Reset()
-	b.src = io.LimitedReader{R: src, N: maxBody + 1}
-	_, err := b.ReadFrom(&b.src)
-	b.src.R = nil
+	b.limitedSource = io.LimitedReader{R: src, N: maxBody + 1}
+	_, err := b.ReadFrom(&b.limitedSource)
+	b.limitedSource.R = nil
 	switch {
 	case err == nil && b.Len() > maxBody:
 		return errBodyTooLarge

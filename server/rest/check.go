@@ -12,16 +12,16 @@ const maxErrors = 32
 // Check collects the invalid fields of a request, so that one answer reports all of them. Fields carry their JSON
 // names. The zero value is ready to use. Not safe for concurrent use.
 type Check struct {
-	parent *Check // nil at the top level
-	list   string // the field of the parent that holds the checked element
-	index  int    // of the element in that list
-	errors []FieldError
+	parent       *Check // nil at the top level
+	listField    string // the field of the parent that holds the checked element
+	elementIndex int    // of the element in that list
+	fieldErrors  []FieldError
 }
 
 // That reports detail about field unless ok is true.
 func (c *Check) That(ok bool, field, detail string) {
 	if !ok {
-		c.add(field, detail)
+		c.addError(field, detail)
 	}
 }
 
@@ -30,9 +30,9 @@ func (c *Check) Match(field, value string, f Format) {
 	switch {
 	case f.Valid(value):
 	case value == "":
-		c.add(field, "is required and must be "+f.Description)
+		c.addError(field, "is required and must be "+f.Description)
 	default:
-		c.add(field, "must be "+f.Description)
+		c.addError(field, "must be "+f.Description)
 	}
 }
 
@@ -40,7 +40,7 @@ func (c *Check) Match(field, value string, f Format) {
 func (c *Check) Each(field string, values []string, f Format) {
 	for i, v := range values {
 		if !f.Valid(v) {
-			c.add(element(field, i), "must be "+f.Description)
+			c.addError(elementName(field, i), "must be "+f.Description)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func (c *Check) Unique(field string, values []string) {
 	seen := make(map[string]struct{}, len(values))
 	for i, v := range values {
 		if _, twice := seen[v]; twice {
-			c.add(element(field, i), "is in the list twice")
+			c.addError(elementName(field, i), "is in the list twice")
 		}
 		seen[v] = struct{}{}
 	}
@@ -62,21 +62,21 @@ func (c *Check) Unique(field string, values []string) {
 // Range requires lo ≤ n ≤ hi.
 func (c *Check) Range(field string, n, lo, hi int) {
 	if n < lo || n > hi {
-		c.add(field, fmt.Sprintf("must be %d to %d", lo, hi))
+		c.addError(field, fmt.Sprintf("must be %d to %d", lo, hi))
 	}
 }
 
 // Len requires text of lo to hi bytes.
 func (c *Check) Len(field, value string, lo, hi int) {
 	if len(value) < lo || len(value) > hi {
-		c.add(field, fmt.Sprintf("must be %d to %d bytes long", lo, hi))
+		c.addError(field, fmt.Sprintf("must be %d to %d bytes long", lo, hi))
 	}
 }
 
 // Count requires a list, which has n entries, to have lo to hi.
 func (c *Check) Count(field string, n, lo, hi int) {
 	if n < lo || n > hi {
-		c.add(field, fmt.Sprintf("must have %d to %d entries", lo, hi))
+		c.addError(field, fmt.Sprintf("must have %d to %d entries", lo, hi))
 	}
 }
 
@@ -98,27 +98,27 @@ func (c *Check) Wait(text string) time.Duration {
 
 // Element returns a Check for one element of a list. It reports fields as list[index].field, to c.
 func (c *Check) Element(list string, index int) Check {
-	return Check{parent: c, list: list, index: index}
+	return Check{parent: c, listField: list, elementIndex: index}
 }
 
 // Err returns nil when every field is valid, else a 400 problem that names the invalid fields.
 func (c *Check) Err() error {
-	if len(c.errors) == 0 {
+	if len(c.fieldErrors) == 0 {
 		return nil
 	}
-	return fieldProblems(c.errors)
+	return fieldProblems(c.fieldErrors)
 }
 
-func (c *Check) add(field, detail string) {
+func (c *Check) addError(field, detail string) {
 	for ; c.parent != nil; c = c.parent {
-		field = element(c.list, c.index) + "." + field
+		field = elementName(c.listField, c.elementIndex) + "." + field
 	}
-	if len(c.errors) < maxErrors {
-		c.errors = append(c.errors, FieldError{Field: field, Detail: detail})
+	if len(c.fieldErrors) < maxErrors {
+		c.fieldErrors = append(c.fieldErrors, FieldError{Field: field, Detail: detail})
 	}
 }
 
-func element(list string, index int) string { return list + "[" + strconv.Itoa(index) + "]" }
+func elementName(list string, index int) string { return list + "[" + strconv.Itoa(index) + "]" }
 
 // CheckSub returns the player that a path names as sub. Errors: a problem that names the field.
 func CheckSub(text string) (string, error) {

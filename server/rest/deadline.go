@@ -7,9 +7,9 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Deadline ends the context of a request after d. A handler that returns its context's error answers 503. 0 sets no
+// SetDeadline ends the context of a request after d. A handler that returns its context's error answers 503. 0 sets no
 // deadline.
-func Deadline(d time.Duration) gin.HandlerFunc {
+func SetDeadline(d time.Duration) gin.HandlerFunc {
 	if d <= 0 {
 		return func(*gin.Context) {}
 	}

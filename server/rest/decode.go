@@ -15,26 +15,26 @@ type OptionalBody interface {
 	OptionalBody() // does nothing
 }
 
-// decode reads the body into the struct that into points to. The body must be one JSON object of at most 64 KiB and 32
+// decodeBody reads the body into the struct that into points to. The body must be one JSON object of at most 64 KiB and 32
 // levels.
 //
 // Unknown fields are ignored, so that older and newer callers work, unless they resemble one of the type's. null counts
 // as absent. As in encoding/json, names match case-insensitively, and the last of several members with one name wins,
 // except that objects and list elements are merged into the earlier ones. A missing Content-Type counts as JSON. Every
 // error is a *Problem with a 4xx status.
-func decode(r *http.Request, into any) error {
+func decodeBody(r *http.Request, into any) error {
 	if body, ok := r.Body.(*bodyBuffer); ok { // [Bodies.Read] has read it.
-		return parse(body.Bytes(), into)
+		return parseBody(body.Bytes(), into)
 	}
 	body, err := readBody(r, checkMedia)
 	if err != nil {
 		return err
 	}
 	defer bodyBuffers.Put(body)
-	return parse(body.Bytes(), into)
+	return parseBody(body.Bytes(), into)
 }
 
-func parse(body []byte, into any) error {
+func parseBody(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return notJSON("the body is not valid UTF-8")
 	}
@@ -45,21 +45,21 @@ func parse(body []byte, into any) error {
 	if len(trimmed) == 0 || trimmed[0] != '{' {
 		return notJSON("the body must be one JSON object")
 	}
-	if depth(body) > maxDepth {
+	if nestingDepth(body) > maxDepth {
 		return notJSON("the body is nested too deeply")
 	}
 	if err := checkStrings(body); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return explain(body, into, err)
+		return explainDecoding(body, into, err)
 	}
 	return checkSpelling(body, into)
 }
 
-// depth returns the nesting depth of the body, or an upper bound that is within the limit: counting brackets is enough
+// nestingDepth returns the nesting depth of the body, or an upper bound that is within the limit: counting brackets is enough
 // for most bodies.
-func depth(body []byte) int {
+func nestingDepth(body []byte) int {
 	opened := bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte{'['})
 	if opened <= maxDepth {
 		return opened

@@ -24,10 +24,10 @@ type Options struct {
 	CORSOrigins    []string             // "https://play.example" or "*"; empty: CORS is off
 	QuietRoutes    []string             // patterns, as in "/healthz", logged at debug level unless they fail
 	UntracedRoutes []string             // patterns that are not traced
-	Errors         ErrorWriter          // nil: errors are problem documents
-	Listener       string               // of which callers of other cells' regions get the address; "": fault.ListenerAPI
+	ErrorWriter    ErrorWriter          // nil: errors are problem documents
+	ListenerName   string               // of which callers of other cells' regions get the address; "": fault.ListenerAPI
 	// is told of each request of a player that is answered with an error; must not wait; nil: nobody is
-	Refused func(fault.Refusal)
+	OnRefusal func(fault.Refusal)
 }
 
 // New returns an engine that answers every request with a request id. It writes errors, also of unknown routes and
@@ -44,7 +44,7 @@ func New(o Options) (*gin.Engine, error) {
 	if err := engine.SetTrustedProxies(o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
-	chain, err := o.middlewares()
+	chain, err := o.middlewareChain()
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +54,9 @@ func New(o Options) (*gin.Engine, error) {
 	return engine, nil
 }
 
-// middlewares returns the chain in the order in which a request passes it: observers enclose the handlers that may
+// middlewareChain returns the chain in the order in which a request passes it: observers enclose the handlers that may
 // fail.
-func (o Options) middlewares() ([]gin.HandlerFunc, error) {
+func (o Options) middlewareChain() ([]gin.HandlerFunc, error) {
 	log := slog.New(slog.DiscardHandler)
 	if o.Log != nil {
 		log = slog.New(LogHandler(o.Log.Handler()))
@@ -66,20 +66,20 @@ func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 		return nil, err
 	}
 	chain := []gin.HandlerFunc{requestID, proxies.resolveClient(log, o.Metrics)}
-	if o.Errors != nil || o.Listener != "" {
-		chain = append(chain, func(c *gin.Context) { s := scopeOf(c); s.errors, s.listenerName = o.Errors, o.Listener })
+	if o.ErrorWriter != nil || o.ListenerName != "" {
+		chain = append(chain, func(c *gin.Context) { s := scopeOf(c); s.errorWriter, s.listenerName = o.ErrorWriter, o.ListenerName })
 	}
 	if o.Tracer != nil {
-		chain = append(chain, tracing(o.Tracer, o.UntracedRoutes))
+		chain = append(chain, traceRequests(o.Tracer, o.UntracedRoutes))
 	}
 	chain = append(chain, accessLog(log, o.QuietRoutes))
 	if o.Metrics != nil {
-		chain = append(chain, o.Metrics.observe)
+		chain = append(chain, o.Metrics.observeRequest)
 	}
-	if o.Refused != nil {
-		chain = append(chain, refusals(o.Refused))
+	if o.OnRefusal != nil {
+		chain = append(chain, reportRefusals(o.OnRefusal))
 	}
-	chain = append(chain, recovery(log), checkText)
+	chain = append(chain, recoverPanics(log), checkText)
 	if len(o.CORSOrigins) > 0 {
 		allowOrigins, err := crossOrigin(o.CORSOrigins)
 		if err != nil {
@@ -90,9 +90,9 @@ func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 	return chain, nil
 }
 
-// tracing starts a span for each request, as a child of the caller's span if the request has a traceparent (W3C Trace
+// traceRequests starts a span for each request, as a child of the caller's span if the request has a traceparent (W3C Trace
 // Context).
-func tracing(provider trace.TracerProvider, untraced []string) gin.HandlerFunc {
+func traceRequests(provider trace.TracerProvider, untraced []string) gin.HandlerFunc {
 	return otelgin.Middleware("director",
 		otelgin.WithTracerProvider(provider),
 		otelgin.WithPropagators(propagation.TraceContext{}),

@@ -42,7 +42,7 @@ func TestUnknownMethodsAreProblems(t *testing.T) {
 func TestPanicIsAnsweredAndLoggedWithItsStack(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
-	b.GET("/panic", rest.Deadline(time.Minute), func(*gin.Context) { panic("boom") })
+	b.GET("/panic", rest.SetDeadline(time.Minute), func(*gin.Context) { panic("boom") })
 	w := b.get("/panic", "X-Request-Id", "find-me")
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	require.Equal(t, "internal", problem(t, w).Code)
@@ -124,7 +124,8 @@ func TestCORS(t *testing.T) {
 	require.Contains(t, w.Header().Get("Access-Control-Allow-Headers"), "Authorization")
 	w = on.post(`{`, "Origin", "https://play.example")
 	require.Equal(t, http.StatusBadRequest, w.Code)
-	require.Equal(t, "https://play.example", w.Header().Get("Access-Control-Allow-Origin"), "browsers may read errors too")
+	require.Equal(t, "https://play.example", w.Header().Get("Access-Control-Allow-Origin"),
+		"browsers may read errors too")
 	require.Contains(t, w.Header().Get("Access-Control-Expose-Headers"), "Retry-After")
 	require.Equal(t, http.StatusForbidden, on.post(`{}`, "Origin", "https://evil.example").Code)
 	require.Equal(t, http.StatusOK, on.post(with(`"seats":1`)).Code, "game servers send no Origin")
@@ -158,13 +159,14 @@ func TestErrorsInTheFormatOfAnotherProtocol(t *testing.T) {
 		return "theirs"
 	}
 	full := rest.NewGate(1, nil, nil)
-	b := setup(t, rest.Options{Errors: write})
+	b := setup(t, rest.Options{ErrorWriter: write})
 	b.GET("/panic", func(*gin.Context) { panic("boom") })
 	b.GET("/held", full.Enter, func(c *gin.Context) {
 		c.String(http.StatusOK, b.get("/busy").Body.String())
 	})
 	b.GET("/busy", full.RefuseWhenFull)
-	for path, want := range map[string]string{"/nothing": "<route_not_found>", "/panic": "<internal>", "/held": "<unavailable>"} {
+	for path, want := range map[string]string{"/nothing": "<route_not_found>", "/panic": "<internal>",
+		"/held": "<unavailable>"} {
 		w := b.get(path)
 		require.Equal(t, want, w.Body.String())
 		require.Empty(t, w.Header().Get("Retry-After"))

@@ -27,7 +27,7 @@ type EventsFormat struct {
 	Timeout      time.Duration // for the caller to read a part of 32 KiB; 0 means 30 s
 }
 
-// NewEvents returns a writer of events. The route belongs behind [Lasting], or sets no deadline of its own.
+// NewEvents returns a writer of events. The route belongs behind [AllowWaiting], or sets no deadline of its own.
 func NewEvents(c *gin.Context, f EventsFormat) *Events {
 	header := http.Header{
 		"Content-Type":  {cmp.Or(f.ContentType, "text/event-stream")},
@@ -41,7 +41,7 @@ func (e *Events) Begin() { e.stream.Begin() }
 
 // HandleEvents makes a gin handler of a function that sends server-sent events until it returns. An error that it
 // returns before the first event is answered by [Fail]; a later one ends the stream. The route belongs behind
-// [Lasting].
+// [AllowWaiting].
 func HandleEvents(fn func(ctx context.Context, in In[None], out *Events) error) gin.HandlerFunc {
 	return handleEvents(sendTimeout, fn)
 }
@@ -72,13 +72,13 @@ func (e *Events) Send(name string, id int, data any) error {
 // SendJSON sends an event whose data is JSON without line breaks. An event without an id does not change the last id of
 // the caller.
 func (e *Events) SendJSON(name, id string, data json.RawMessage) error {
-	e.line("event: ", []byte(name))
+	e.appendLine("event: ", []byte(name))
 	if id != "" && !e.idLast {
-		e.line("id: ", []byte(id))
+		e.appendLine("id: ", []byte(id))
 	}
-	e.line("data: ", data)
+	e.appendLine("data: ", data)
 	if id != "" && e.idLast {
-		e.line("id: ", []byte(id))
+		e.appendLine("id: ", []byte(id))
 	}
 	_ = e.buffer.WriteByte('\n')
 	return e.writeBuffer()
@@ -86,7 +86,7 @@ func (e *Events) SendJSON(name, id string, data json.RawMessage) error {
 
 // Comment sends a comment.
 func (e *Events) Comment(text string) error {
-	e.line(": ", []byte(text))
+	e.appendLine(": ", []byte(text))
 	_ = e.buffer.WriteByte('\n')
 	return e.writeBuffer()
 }
@@ -94,7 +94,7 @@ func (e *Events) Comment(text string) error {
 // Beat sends a comment, so that proxies do not end a silent stream and a caller that has vanished is noticed.
 func (e *Events) Beat() error { return e.Comment("still here") }
 
-func (e *Events) line(field string, value []byte) {
+func (e *Events) appendLine(field string, value []byte) {
 	for _, part := range [][]byte{[]byte(field), value, {'\n'}} {
 		_, _ = e.buffer.Write(part)
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// explain turns an error of encoding/json into a problem that names the field.
-func explain(body []byte, into any, err error) error {
+// explainDecoding turns an error of encoding/json into a problem that names the field.
+func explainDecoding(body []byte, into any, err error) error {
 	var syntax *json.SyntaxError
 	var wrongType *json.UnmarshalTypeError
 	switch {
@@ -72,7 +72,7 @@ func checkStrings(body []byte) error {
 		return nil
 	}
 	for cur := newCursor(body); ; {
-		token, err := cur.next()
+		token, err := cur.nextToken()
 		if err != nil {
 			return nil //nolint:nilerr // The end, or a syntax error, which json.Unmarshal reports better.
 		}
@@ -80,9 +80,9 @@ func checkStrings(body []byte) error {
 		switch {
 		case !ok:
 		case strings.ContainsRune(text, 0):
-			return fieldProblem(cur.path(), "must not contain the character U+0000")
-		case loneSurrogate(cur.raw()):
-			return fieldProblem(cur.path(), "must not contain half of a surrogate pair")
+			return fieldProblem(cur.currentPath(), "must not contain the character U+0000")
+		case loneSurrogate(cur.rawToken()):
+			return fieldProblem(cur.currentPath(), "must not contain half of a surrogate pair")
 		}
 	}
 }

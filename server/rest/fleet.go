@@ -21,22 +21,22 @@ const (
 
 // FleetTokens are what authenticates game servers, by X-Fleet-Token.
 type FleetTokens struct {
-	// Secrets are shared by all game servers; several allow rotation.
-	Secrets []string
+	// SharedSecrets are shared by all game servers; several allow rotation.
+	SharedSecrets []string
 	// IsOpen accepts every request without a credential of its own, unless there are Secrets.
 	IsOpen bool
-	// Servers verifies credentials that speak for one game server, of deployments and of enrolled instances. nil: none is
+	// ServerTokens verifies credentials that speak for one game server, of deployments and of enrolled instances. nil: none is
 	// accepted.
-	Servers *token.ServerTokens
-	// Enrolment returns the SHA-256 of the secret of an enrolment, nil if there is none. nil: no enrolment is accepted.
-	Enrolment func(ctx context.Context, region string, id uuid.UUID) (*[sha256.Size]byte, error)
+	ServerTokens *token.ServerTokens
+	// EnrolmentDigest returns the SHA-256 of the secret of an enrolment, nil if there is none. nil: no enrolment is accepted.
+	EnrolmentDigest func(ctx context.Context, region string, id uuid.UUID) (*[sha256.Size]byte, error)
 	// CheckHere refuses a region that another cell serves. A credential that is not one of this cell is checked by the
 	// region that it names, so that its server learns where that is. nil: none is refused.
 	CheckHere func(region string) error
 	// Now is the database's time; nil means time.Now.
 	Now func() time.Time
-	// Failures limits how often an address may fail; nil sets no limit.
-	Failures *Limiter
+	// FailureLimiter limits how often an address may fail; nil sets no limit.
+	FailureLimiter *Limiter
 }
 
 // ServerCaller is whose credential came with the request of a game server, unless it is one that all share.
@@ -63,29 +63,29 @@ type EnrolledCaller struct {
 	ExpiresAt  time.Time // of the credential
 }
 
-// Server returns whose credential came with the request of a game server, nil if all share it.
-func Server(ctx context.Context) *ServerCaller {
+// ServerOf returns whose credential came with the request of a game server, nil if all share it.
+func ServerOf(ctx context.Context) *ServerCaller {
 	if s, ok := scopeIn(ctx); ok {
-		return s.server
+		return s.serverCaller
 	}
 	return nil
 }
 
-// Deployment returns the deployment for which a request speaks, nil if it speaks for none.
-func Deployment(ctx context.Context) *DeploymentCaller {
-	if s := Server(ctx); s != nil {
+// DeploymentOf returns the deployment for which a request speaks, nil if it speaks for none.
+func DeploymentOf(ctx context.Context) *DeploymentCaller {
+	if s := ServerOf(ctx); s != nil {
 		return s.Deployment
 	}
 	return nil
 }
 
-// Handler accepts requests that carry one of the credentials. Handlers read with [Server] for whom a request speaks.
+// Handler accepts requests that carry one of the credentials. Handlers read with [ServerOf] for whom a request speaks.
 func (f FleetTokens) Handler() gin.HandlerFunc {
-	hashes := make([][sha256.Size]byte, len(f.Secrets))
-	for i, secret := range f.Secrets {
+	hashes := make([][sha256.Size]byte, len(f.SharedSecrets))
+	for i, secret := range f.SharedSecrets {
 		hashes[i] = sha256.Sum256([]byte(secret))
 	}
-	open := f.IsOpen && len(f.Secrets) == 0
+	open := f.IsOpen && len(f.SharedSecrets) == 0
 	f = f.withDefaults()
 	return func(c *gin.Context) {
 		got := c.GetHeader(headerFleetToken)
@@ -94,19 +94,19 @@ func (f FleetTokens) Handler() gin.HandlerFunc {
 			return
 		}
 		switch {
-		case f.Servers != nil && token.IsDeploymentToken(got):
-			if !joins(c, f.Servers, token.ForFleet, got) {
-				f.refuse(c, "wrong")
+		case f.ServerTokens != nil && token.IsDeploymentToken(got):
+			if !acceptDeployment(c, f.ServerTokens, token.ForFleet, got) {
+				f.refuseFleetToken(c, "wrong")
 			}
-		case f.Servers != nil && token.IsInstanceToken(got):
+		case f.ServerTokens != nil && token.IsInstanceToken(got):
 			f.acceptInstance(c, got)
-		case f.Enrolment != nil && token.IsEnrolmentToken(got):
+		case f.EnrolmentDigest != nil && token.IsEnrolmentToken(got):
 			f.acceptEnrolment(c, got)
 		case open:
 		case got == "": // An empty secret in the configuration must not match it.
-			f.refuse(c, "missing")
+			f.refuseFleetToken(c, "missing")
 		case indexOf(hashes, got) < 0:
-			f.refuse(c, "wrong")
+			f.refuseFleetToken(c, "wrong")
 		}
 	}
 }
@@ -121,24 +121,24 @@ func (f FleetTokens) withDefaults() FleetTokens {
 	return f
 }
 
-func (f FleetTokens) refuse(c *gin.Context, why string) {
-	refuse(c, f.Failures, fleetChallenge, "The X-Fleet-Token header is "+why+".")
+func (f FleetTokens) refuseFleetToken(c *gin.Context, why string) {
+	refuseCredential(c, f.FailureLimiter, fleetChallenge, "The X-Fleet-Token header is "+why+".")
 }
 
 // acceptInstance accepts the credential of an instance. One that has expired is no failed guess, and not counted as one:
 // after an outage, many servers behind one address may come with theirs.
 func (f FleetTokens) acceptInstance(c *gin.Context, got string) {
-	i, by, ok := f.Servers.VerifyInstance(got)
+	i, by, ok := f.ServerTokens.VerifyInstance(got)
 	enrolment, err := uuid.Parse(i.Enrolment)
 	credential, errCredential := uuid.Parse(i.Credential)
 	switch {
 	case !ok || err != nil || errCredential != nil:
-		f.refuse(c, "wrong")
+		f.refuseFleetToken(c, "wrong")
 	case !f.Now().Before(i.ExpiresAt):
 		c.Header("WWW-Authenticate", fleetChallenge)
-		Fail(c, unauthorized("The credential of this game server has expired: register with the token of an enrolment."))
+		Fail(c, unauthorizedProblem("The credential of this game server has expired: register with the token of an enrolment."))
 	default:
-		scopeOf(c).server = &ServerCaller{InstanceID: i.ID, Enrolled: &EnrolledCaller{Region: i.Region,
+		scopeOf(c).serverCaller = &ServerCaller{InstanceID: i.ID, Enrolled: &EnrolledCaller{Region: i.Region,
 			Enrolment: enrolment, Credential: credential, TokenBy: by, ExpiresAt: i.ExpiresAt}}
 	}
 }
@@ -149,30 +149,30 @@ const maxEnrolmentToken = 256
 func (f FleetTokens) acceptEnrolment(c *gin.Context, got string) {
 	parts := strings.Split(got, ".") // le1, the region, the id, the secret
 	if len(got) > maxEnrolmentToken || len(parts) != 4 || !Region.Valid(parts[1]) {
-		f.refuse(c, "wrong")
+		f.refuseFleetToken(c, "wrong")
 		return
 	}
 	id, err := uuid.Parse(parts[2])
 	if err != nil {
-		f.refuse(c, "wrong")
+		f.refuseFleetToken(c, "wrong")
 		return
 	}
-	digest, err := f.Enrolment(c.Request.Context(), parts[1], id)
+	digest, err := f.EnrolmentDigest(c.Request.Context(), parts[1], id)
 	if err != nil {
 		Fail(c, err)
 		return
 	}
 	hash := sha256.Sum256([]byte(parts[3]))
 	if digest == nil || subtle.ConstantTimeCompare(digest[:], hash[:]) != 1 {
-		f.refuse(c, "wrong")
+		f.refuseFleetToken(c, "wrong")
 		return
 	}
-	scopeOf(c).server = &ServerCaller{Enrolled: &EnrolledCaller{Region: parts[1], Enrolment: id}}
+	scopeOf(c).serverCaller = &ServerCaller{Enrolled: &EnrolledCaller{Region: parts[1], Enrolment: id}}
 }
 
 // RefuseEnrolments refuses the token of an enrolment, on routes of game servers that have registered.
 func RefuseEnrolments(c *gin.Context) {
-	if s := Server(c.Request.Context()); s != nil && s.InstanceID == "" {
+	if s := ServerOf(c.Request.Context()); s != nil && s.InstanceID == "" {
 		Fail(c, &Problem{Status: http.StatusForbidden, Code: "scope_missing", Title: "Forbidden",
 			Detail: "The token of an enrolment only registers game servers: send the credential that the registration returned."})
 	}
@@ -183,14 +183,14 @@ func RefuseEnrolments(c *gin.Context) {
 func DeploymentToken(tokens *token.ServerTokens, purpose token.ServerPurpose,
 	failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if !joins(c, tokens, purpose, c.GetHeader("Authorization")) {
-			refuse(c, failures, fleetChallenge, "The Authorization header is missing or wrong.")
+		if !acceptDeployment(c, tokens, purpose, c.GetHeader("Authorization")) {
+			refuseCredential(c, failures, fleetChallenge, "The Authorization header is missing or wrong.")
 		}
 	}
 }
 
-// joins verifies a token of a deployment, and keeps its name for the handlers.
-func joins(c *gin.Context, tokens *token.ServerTokens, purpose token.ServerPurpose, raw string) bool {
+// acceptDeployment verifies a token of a deployment, and keeps its name for the handlers.
+func acceptDeployment(c *gin.Context, tokens *token.ServerTokens, purpose token.ServerPurpose, raw string) bool {
 	d, by, ok := tokens.Verify(purpose, raw)
 	if !ok {
 		return false
@@ -199,7 +199,7 @@ func joins(c *gin.Context, tokens *token.ServerTokens, purpose token.ServerPurpo
 	if err != nil {
 		return false
 	}
-	scopeOf(c).server = &ServerCaller{InstanceID: d.ID,
+	scopeOf(c).serverCaller = &ServerCaller{InstanceID: d.ID,
 		Deployment: &DeploymentCaller{Region: d.Region, ID: id, TokenBy: by}}
 	return true
 }

@@ -17,13 +17,13 @@ import (
 // before them, and [Gate.Guard] before the whole engine, where a refusal costs least. The zero value and nil set no
 // limit. Safe for concurrent use.
 type Gate struct {
-	limit    int64
-	inFlight atomic.Int64
-	metrics  *Metrics
-	log      *slog.Logger
+	maxInFlight int64
+	inFlight    atomic.Int64
+	metrics     *Metrics
+	log         *slog.Logger
 
-	refused  atomic.Int64 // early refusals since the last log line
-	loggedAt atomic.Int64 // time of the last log line, in Unix nanoseconds
+	refusedEarly atomic.Int64 // early refusals since the last log line
+	loggedAt     atomic.Int64 // time of the last log line, in Unix nanoseconds
 }
 
 // NewGate makes a gate for limit requests at a time; 0 sets no limit. [Gate.Guard] counts its refusals in metrics under
@@ -32,15 +32,15 @@ func NewGate(limit int, metrics *Metrics, log *slog.Logger) *Gate {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Gate{limit: int64(limit), metrics: metrics, log: log}
+	return &Gate{maxInFlight: int64(limit), metrics: metrics, log: log}
 }
 
 // Enter is the middleware that takes a slot, and frees it when the handlers behind it have returned.
 func (g *Gate) Enter(c *gin.Context) {
-	if g == nil || g.limit <= 0 {
+	if g == nil || g.maxInFlight <= 0 {
 		return
 	}
-	if g.inFlight.Add(1) > g.limit {
+	if g.inFlight.Add(1) > g.maxInFlight {
 		g.inFlight.Add(-1) // Before the answer is written: a refused call must not hold a slot.
 		Fail(c, &errBusy)
 		return
@@ -57,13 +57,15 @@ func (g *Gate) RefuseWhenFull(c *gin.Context) {
 }
 
 // isFull reports whether no slot is free.
-func (g *Gate) isFull() bool { return g != nil && g.limit > 0 && g.inFlight.Load() >= g.limit }
+func (g *Gate) isFull() bool {
+	return g != nil && g.maxInFlight > 0 && g.inFlight.Load() >= g.maxInFlight
+}
 
 // Guard refuses requests before next sees them, while no slot is free and guarded reports true. It takes no slot, so
 // the routes of next need [Gate.Enter]. Requests with an Origin header always reach next: only its CORS middleware can
 // make the answer readable to a browser page.
 func (g *Gate) Guard(next http.Handler, guarded func(*http.Request) bool) http.Handler {
-	if g == nil || g.limit <= 0 {
+	if g == nil || g.maxInFlight <= 0 {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,27 +73,27 @@ func (g *Gate) Guard(next http.Handler, guarded func(*http.Request) bool) http.H
 			next.ServeHTTP(w, r)
 			return
 		}
-		g.refuse(w, r)
+		g.refuseRequest(w, r)
 	})
 }
 
-var errBusy = unavailable("This replica is busy.")
+var errBusy = unavailableProblem("This replica is busy.")
 
-func (g *Gate) refuse(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Retry-After", retrySeconds(errBusy.Retry))
+func (g *Gate) refuseRequest(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", retrySeconds(errBusy.RetryAfter))
 	writeProblem(w, r, errBusy)
-	g.count(r)
+	g.countRefusal(r)
 }
 
-// count counts a refusal. The log gets one line a second at most, since refusals come in thousands.
-func (g *Gate) count(r *http.Request) {
+// countRefusal counts a refusal. The log gets one line a second at most, since refusals come in thousands.
+func (g *Gate) countRefusal(r *http.Request) {
 	if g.metrics != nil {
-		g.metrics.count(routeRefused, r.Method, errBusy.Status)
+		g.metrics.countRequest(routeRefused, r.Method, errBusy.Status)
 	}
-	g.refused.Add(1)
+	g.refusedEarly.Add(1)
 	now, last := time.Now().UnixNano(), g.loggedAt.Load()
 	if now-last >= int64(time.Second) && g.loggedAt.CompareAndSwap(last, now) {
-		g.log.Warn("refused calls with 503: too many at a time", slog.Int64("calls", g.refused.Swap(0)),
-			slog.Int64("limit", g.limit))
+		g.log.Warn("refused calls with 503: too many at a time", slog.Int64("calls", g.refusedEarly.Swap(0)),
+			slog.Int64("limit", g.maxInFlight))
 	}
 }

@@ -86,8 +86,12 @@ func TestGuard(t *testing.T) {
 	for _, name := range []string{"Retry-After", "Content-Type", "Cache-Control"} {
 		require.Equal(t, late.Header()[name], early.Header()[name], name)
 	}
-	require.Equal(t, []string{"mine"}, serve(func(r *http.Request) { r.Header.Set("X-Request-Id", "mine") }).Header()["X-Request-Id"])
-	require.Equal(t, http.StatusServiceUnavailable, serve(func(r *http.Request) { r.Header.Set("Origin", "https://play.example") }).Code)
+	require.Equal(t, []string{"mine"}, serve(func(r *http.Request) {
+		r.Header.Set("X-Request-Id",
+			"mine")
+	}).Header()["X-Request-Id"])
+	require.Equal(t, http.StatusServiceUnavailable,
+		serve(func(r *http.Request) { r.Header.Set("Origin", "https://play.example") }).Code)
 	require.Equal(t, http.StatusNotFound, serve(func(r *http.Request) { r.URL.Path = "/elsewhere" }).Code)
 	require.Equal(t, 2.0, metrictest.Sum(t, reg, "director_http_requests_total"))
 	require.Equal(t, 1, strings.Count(lines.String(), "limit=1"), "one line a second")
@@ -103,9 +107,10 @@ func TestGuard(t *testing.T) {
 func TestGateAfterPanics(t *testing.T) {
 	t.Parallel()
 	b := setup(t, rest.Options{})
-	b.GET("/panic", rest.NewGate(1, nil, nil).Enter, rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (rest.None, error) {
-		panic("boom")
-	}))
+	b.GET("/panic", rest.NewGate(1, nil, nil).Enter,
+		rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (rest.None, error) {
+			panic("boom")
+		}))
 	for range 3 {
 		require.Equal(t, http.StatusInternalServerError, b.get("/panic").Code)
 	}
@@ -113,6 +118,6 @@ func TestGateAfterPanics(t *testing.T) {
 
 func TestZeroSetsNoLimitAndNoDeadline(t *testing.T) {
 	t.Parallel()
-	b := setup(t, rest.Options{}, rest.NewGate(0, nil, nil).Enter, rest.Deadline(0))
+	b := setup(t, rest.Options{}, rest.NewGate(0, nil, nil).Enter, rest.SetDeadline(0))
 	require.Equal(t, http.StatusOK, b.post(with(`"seats":1`)).Code)
 }

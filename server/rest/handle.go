@@ -58,7 +58,7 @@ func Handle[Req, Res any](status int, fn func(ctx context.Context, in In[Req]) (
 	return func(c *gin.Context) {
 		in := In[Req]{c: c}
 		if !noBody {
-			if err := bind(c, &in.Body); err != nil {
+			if err := bindRequest(c, &in.Body); err != nil {
 				Fail(c, err)
 				return
 			}
@@ -71,7 +71,7 @@ func Handle[Req, Res any](status int, fn func(ctx context.Context, in In[Req]) (
 			c.Status(status)
 			c.Writer.WriteHeaderNow()
 		default:
-			respond(c, statusOf(res, status), &res)
+			writeAnswer(c, statusOf(res, status), &res)
 		}
 	}
 }
@@ -84,8 +84,8 @@ func statusOf(res any, status int) int {
 	return status
 }
 
-func bind(c *gin.Context, body any) error {
-	if err := decode(c.Request, body); err != nil {
+func bindRequest(c *gin.Context, body any) error {
+	if err := decodeBody(c.Request, body); err != nil {
 		return err
 	}
 	v, ok := body.(Validator)
@@ -97,7 +97,7 @@ func bind(c *gin.Context, body any) error {
 	return check.Err()
 }
 
-func respond[Res any](c *gin.Context, status int, res *Res) {
+func writeAnswer[Res any](c *gin.Context, status int, res *Res) {
 	if own, ok := any(*res).(Answerer); ok {
 		own.Answer(c.Writer, c.Request)
 		return

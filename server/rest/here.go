@@ -2,9 +2,9 @@ package rest
 
 import "github.com/gin-gonic/gin"
 
-// Here is a middleware for routes that all concern one region, such as the universe of a replica. check refuses a
+// RequireHere is a middleware for routes that all concern one region, such as the universe of a replica. check refuses a
 // region that another cell serves.
-func Here(region string, check func(region string) error) gin.HandlerFunc {
+func RequireHere(region string, check func(region string) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := check(region); err != nil {
 			Fail(c, err)

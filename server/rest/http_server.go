@@ -36,20 +36,20 @@ type HTTPOptions struct {
 // connection ends, whatever the handler does meanwhile. A body of GET and HEAD, which means nothing, is read and
 // dropped before the handler is called. All other deadlines are the handlers'.
 type HTTPServer struct {
-	http     *http.Server
-	addr     string
-	listener net.Listener // nil before Listen, unless the options have one
-	handler  http.Handler
-	incoming *incoming
-	lasting  []func() // which end calls that last
+	http           *http.Server
+	addr           string
+	listener       net.Listener // nil before Listen, unless the options have one
+	handler        http.Handler
+	incomingBodies *incoming
+	lasting        []func() // which end calls that last
 }
 
 // NewHTTPServer makes a server that does nothing yet.
 func NewHTTPServer(o HTTPOptions) *HTTPServer {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	s := &HTTPServer{addr: o.Addr, listener: o.Listener, handler: o.Handler, incoming: newIncoming()}
+	s := &HTTPServer{addr: o.Addr, listener: o.Listener, handler: o.Handler, incomingBodies: newIncoming()}
 	s.http = &http.Server{
-		Handler: http.HandlerFunc(s.serve), TLSConfig: o.TLS, ConnState: s.incoming.watch,
+		Handler: http.HandlerFunc(s.serveRequest), TLSConfig: o.TLS, ConnState: s.incomingBodies.watchConn,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: o.WriteTimeout,
 		IdleTimeout: idleTimeout,
 		// mostly failed TLS handshakes of scanners
@@ -110,20 +110,20 @@ func (s *HTTPServer) Shutdown(ctx context.Context) error {
 	if err := s.http.Shutdown(receiving); err == nil || ctx.Err() != nil {
 		return err
 	}
-	s.incoming.stop()
+	s.incomingBodies.stopReceiving()
 	return s.http.Shutdown(ctx) // anew: net/http looks at its connections in pauses that double up to half a second
 }
 
 // Close closes the listeners and all connections.
 func (s *HTTPServer) Close() error { return s.http.Close() }
 
-func (s *HTTPServer) serve(w http.ResponseWriter, r *http.Request) {
+func (s *HTTPServer) serveRequest(w http.ResponseWriter, r *http.Request) {
 	if r.Body == http.NoBody {
 		s.handler.ServeHTTP(w, r)
 		return
 	}
-	body := s.incoming.begin(w, r.Body)
-	defer body.leave()
+	body := s.incomingBodies.beginBody(w, r.Body)
+	defer body.boundRest()
 	r = r.WithContext(r.Context()) // a copy: net/http looks at the body of its own
 	r.Body = body
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {

@@ -29,8 +29,8 @@ func newIncoming() *incoming {
 	return &incoming{conns: map[net.Conn]struct{}{}, bodies: map[*incomingBody]struct{}{}}
 }
 
-// watch is the hook [http.Server.ConnState].
-func (in *incoming) watch(conn net.Conn, state http.ConnState) {
+// watchConn is the hook [http.Server.ConnState].
+func (in *incoming) watchConn(conn net.Conn, state http.ConnState) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
@@ -43,8 +43,8 @@ func (in *incoming) watch(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// begin begins to receive a body.
-func (in *incoming) begin(w http.ResponseWriter, body io.ReadCloser) *incomingBody {
+// beginBody begins to receive a body.
+func (in *incoming) beginBody(w http.ResponseWriter, body io.ReadCloser) *incomingBody {
 	b := &incomingBody{ReadCloser: body, control: http.NewResponseController(w), source: in}
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -55,8 +55,8 @@ func (in *incoming) begin(w http.ResponseWriter, body io.ReadCloser) *incomingBo
 	return b
 }
 
-// stop ends everything that has not arrived. Without it, [http.Server.Shutdown] waits for it.
-func (in *incoming) stop() {
+// stopReceiving ends everything that has not arrived. Without it, [http.Server.Shutdown] waits for it.
+func (in *incoming) stopReceiving() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.stopping = true
@@ -83,13 +83,13 @@ type incomingBody struct {
 func (b *incomingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.end()
+		b.endReceiving()
 	}
 	return n, err
 }
 
-// end ends the receiving, and returns whether the server stops.
-func (b *incomingBody) end() (stopping bool) {
+// endReceiving ends the receiving, and returns whether the server stops.
+func (b *incomingBody) endReceiving() (stopping bool) {
 	b.source.mu.Lock()
 	defer b.source.mu.Unlock()
 	b.ended = true
@@ -97,12 +97,12 @@ func (b *incomingBody) end() (stopping bool) {
 	return b.source.stopping
 }
 
-// leave bounds how long the rest of a body may take that the handler has not read.
-func (b *incomingBody) leave() {
+// boundRest bounds how long the rest of a body may take that the handler has not read.
+func (b *incomingBody) boundRest() {
 	if b.ended {
 		return
 	}
-	if stopping := b.end(); !stopping { // else it has no more time
+	if stopping := b.endReceiving(); !stopping { // else it has no more time
 		b.endBy(time.Now().Add(restOfBody))
 	}
 }

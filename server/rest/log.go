@@ -16,9 +16,9 @@ const (
 	routeRefused   = "refused"   // [Gate.Guard] refused the request before routing
 )
 
-// route returns the pattern that matched, as in /sessions/:id. Paths, queries, headers and bodies hold tokens and
+// routePattern returns the pattern that matched, as in /sessions/:id. Paths, queries, headers and bodies hold tokens and
 // session handles, so they are never logged or used as labels.
-func route(c *gin.Context) string {
+func routePattern(c *gin.Context) string {
 	if pattern := c.FullPath(); pattern != "" {
 		return pattern
 	}
@@ -60,7 +60,7 @@ func accessAttrs(c *gin.Context, took time.Duration) []slog.Attr {
 	attrs := make([]slog.Attr, 0, 10)
 	attrs = append(attrs,
 		slog.String("method", methodLabel(c.Request.Method)),
-		slog.String("route", route(c)),
+		slog.String("route", routePattern(c)),
 		slog.Int("status", status),
 		slog.Duration("duration", took),
 		slog.Int("bytes", max(0, c.Writer.Size())),
@@ -70,8 +70,8 @@ func accessAttrs(c *gin.Context, took time.Duration) []slog.Attr {
 		attrs = append(attrs, slog.String(cmp.Or(s.role, "player"), s.caller))
 	}
 	attrs = append(attrs, s.logAttrs...)
-	if s.code != "" {
-		attrs = append(attrs, slog.String("code", s.code))
+	if s.problemCode != "" {
+		attrs = append(attrs, slog.String("code", s.problemCode))
 	}
 	if s.cause != nil && status >= http.StatusInternalServerError {
 		attrs = append(attrs, slog.Any("error", s.cause))

@@ -92,8 +92,8 @@ func TestSecretsNeverReachTheLog(t *testing.T) {
 		return "", errors.New("signature is wrong")
 	}
 	b := setup(t, rest.Options{})
-	fleet := rest.FleetTokens{Secrets: []string{"fleet-s3cret"}}.Handler()
-	player := rest.Bearer(verify, nil)
+	fleet := rest.FleetTokens{SharedSecrets: []string{"fleet-s3cret"}}.Handler()
+	player := rest.RequireBearer(verify, nil)
 	answer := rest.Handle(http.StatusOK, join)
 	b.POST("/fleet", fleet, answer)
 	b.POST("/play", player, answer)

@@ -16,13 +16,13 @@ type Metrics struct {
 
 	unreadableClients prometheus.Counter
 
-	tally *tally // nil: of operators
+	routeTally *tally // nil: of operators
 }
 
 // NewMetrics registers the metrics. It fails when one of their names is already registered.
 func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
-		tally: &tally{counts: map[string]*RouteCount{}},
+		routeTally: &tally{countsByRoute: map[string]*RouteCount{}},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_http_requests_total",
 			Help: "HTTP requests answered. Status 499: the caller disconnected before the answer.",
@@ -49,19 +49,19 @@ func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) observe(c *gin.Context) {
+func (m *Metrics) observeRequest(c *gin.Context) {
 	start := time.Now()
 	m.inFlight.Inc()
 	defer func() {
 		m.inFlight.Dec()
-		pattern, method := route(c), c.Request.Method
-		m.count(pattern, method, c.Writer.Status())
+		pattern, method := routePattern(c), c.Request.Method
+		m.countRequest(pattern, method, c.Writer.Status())
 		m.duration.WithLabelValues(pattern, methodLabel(method)).Observe(time.Since(start).Seconds())
 	}()
 	c.Next()
 }
 
-func (m *Metrics) count(route, method string, status int) {
+func (m *Metrics) countRequest(route, method string, status int) {
 	m.requests.WithLabelValues(route, methodLabel(method), strconv.Itoa(status)).Inc()
-	m.tally.count(route, method, status)
+	m.routeTally.countRequest(route, method, status)
 }

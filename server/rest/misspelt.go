@@ -20,34 +20,34 @@ const similarPart = 3
 // ignored. The body must be valid JSON.
 func checkSpelling(body []byte, into any) error {
 	s := speller{body: body}
-	s.value(fieldsOf(reflect.TypeOf(into)), nil)
+	s.readValue(fieldsOf(reflect.TypeOf(into)), nil)
 	return s.check.Err()
 }
 
 // fieldTree is what is known of a type's fields. Nil stands for values that have none, or that decode themselves.
 type fieldTree struct {
-	names  []string              // of a struct's fields; nil for maps and lists
-	fields map[string]*fieldTree // of a struct, by name
-	values *fieldTree            // of each value of a map or list
+	names          []string              // of a struct's fields; nil for maps and lists
+	childrenByName map[string]*fieldTree // of a struct, by name
+	valueTree      *fieldTree            // of each value of a map or list
 }
 
-// child returns the tree of a member, and its name if that is probably a misspelt one.
-func (t *fieldTree) child(name []byte) (child *fieldTree, meant string) {
+// childOf returns the tree of a member, and its name if that is probably a misspelt one.
+func (t *fieldTree) childOf(name []byte) (child *fieldTree, meant string) {
 	if t.names == nil {
-		return t.values, ""
+		return t.valueTree, ""
 	}
-	if child, known := t.fields[string(name)]; known {
+	if child, known := t.childrenByName[string(name)]; known {
 		return child, ""
 	}
 	text := string(name)
 	if i := slices.IndexFunc(t.names, func(known string) bool { return strings.EqualFold(known, text) }); i >= 0 {
-		return t.fields[t.names[i]], ""
+		return t.childrenByName[t.names[i]], ""
 	}
-	return nil, misspelt(text, t.names)
+	return nil, misspeltField(text, t.names)
 }
 
-// misspelt returns the field that an unknown name probably stands for, or "".
-func misspelt(name string, known []string) string {
+// misspeltField returns the field that an unknown name probably stands for, or "".
+func misspeltField(name string, known []string) string {
 	if len(name) > maxPath {
 		return ""
 	}
@@ -78,28 +78,28 @@ func (m *member) String() string {
 	case m == nil:
 		return ""
 	case m.name == nil:
-		return element(m.parent.String(), m.index)
+		return elementName(m.parent.String(), m.index)
 	case m.parent == nil:
-		return unquoted(m.name)
+		return unquotedName(m.name)
 	}
-	return m.parent.String() + "." + unquoted(m.name)
+	return m.parent.String() + "." + unquotedName(m.name)
 }
 
-// bounded returns the path of a field for an answer.
-func bounded(path string) string { return strings.ToValidUTF8(path[:min(len(path), maxPath)], "") }
+// boundPath returns the path of a field for an answer.
+func boundPath(path string) string { return strings.ToValidUTF8(path[:min(len(path), maxPath)], "") }
 
-func unquoted(name []byte) (text string) {
+func unquotedName(name []byte) (text string) {
 	_ = json.Unmarshal(name, &text) // encoding/json has read it before
 	return text
 }
 
-// value reads one value.
-func (s *speller) value(t *fieldTree, at *member) {
+// readValue reads one value.
+func (s *speller) readValue(t *fieldTree, at *member) {
 	switch s.skipSpace(); s.body[s.position] {
 	case '{':
-		s.object(t, at)
+		s.readObject(t, at)
 	case '[':
-		s.list(t, at)
+		s.readList(t, at)
 	case '"':
 		s.position = stringEnd(s.body, s.position) + 1
 	default:
@@ -109,35 +109,36 @@ func (s *speller) value(t *fieldTree, at *member) {
 	}
 }
 
-func (s *speller) object(t *fieldTree, at *member) {
-	for s.next('}') {
-		name := s.name()
+func (s *speller) readObject(t *fieldTree, at *member) {
+	for s.nextItem('}') {
+		name := s.readName()
 		s.skipSpace()
 		s.position++ // the colon
 		m := member{parent: at, name: name}
 		var child *fieldTree
 		if t != nil {
 			var meant string
-			if child, meant = t.child(bare(name)); meant != "" {
-				s.check.add(bounded(m.String()), fmt.Sprintf("is not a field of this request; did you mean %q?", meant))
+			if child, meant = t.childOf(bareName(name)); meant != "" {
+				s.check.addError(boundPath(m.String()),
+					fmt.Sprintf("is not a field of this request; did you mean %q?", meant))
 			}
 		}
-		s.value(child, &m)
+		s.readValue(child, &m)
 	}
 }
 
-func (s *speller) list(t *fieldTree, at *member) {
+func (s *speller) readList(t *fieldTree, at *member) {
 	if t != nil {
-		t = t.values
+		t = t.valueTree
 	}
-	for i := 0; s.next(']'); i++ {
-		s.value(t, &member{parent: at, index: i})
+	for i := 0; s.nextItem(']'); i++ {
+		s.readValue(t, &member{parent: at, index: i})
 	}
 }
 
-// next moves behind an opening bracket or a comma, and reports false at the end of the object or list, which it moves
+// nextItem moves behind an opening bracket or a comma, and reports false at the end of the object or list, which it moves
 // behind.
-func (s *speller) next(end byte) bool {
+func (s *speller) nextItem(end byte) bool {
 	s.skipSpace()
 	s.position++
 	if s.body[s.position-1] == end {
@@ -151,17 +152,17 @@ func (s *speller) next(end byte) bool {
 	return true
 }
 
-// name reads the name of a member, with its quotes.
-func (s *speller) name() []byte {
+// readName reads the name of a member, with its quotes.
+func (s *speller) readName() []byte {
 	begin := s.position
 	s.position = stringEnd(s.body, s.position) + 1
 	return s.body[begin:s.position]
 }
 
-// bare returns a name without its quotes and escapes.
-func bare(quoted []byte) []byte {
+// bareName returns a name without its quotes and escapes.
+func bareName(quoted []byte) []byte {
 	if slices.Contains(quoted, '\\') {
-		return []byte(unquoted(quoted))
+		return []byte(unquotedName(quoted))
 	}
 	return quoted[1 : len(quoted)-1]
 }
@@ -198,14 +199,14 @@ func buildFields(t reflect.Type, seen map[reflect.Type]*fieldTree) *fieldTree {
 	switch t.Kind() {
 	case reflect.Map, reflect.Slice, reflect.Array:
 		if values := buildFields(t.Elem(), seen); values != nil {
-			return &fieldTree{values: values}
+			return &fieldTree{valueTree: values}
 		}
 	case reflect.Struct:
-		tree := &fieldTree{fields: map[string]*fieldTree{}}
+		tree := &fieldTree{childrenByName: map[string]*fieldTree{}}
 		seen[t] = tree
 		for _, f := range reflect.VisibleFields(t) {
 			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-				tree.names, tree.fields[name] = append(tree.names, name), buildFields(f.Type, seen)
+				tree.names, tree.childrenByName[name] = append(tree.names, name), buildFields(f.Type, seen)
 			}
 		}
 		return tree

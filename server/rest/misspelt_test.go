@@ -68,7 +68,7 @@ func FuzzSpelling(f *testing.F) {
 			return
 		}
 		s := speller{body: []byte(body)}
-		s.value(fieldsOf(reflect.TypeFor[spelled]()), nil)
+		s.readValue(fieldsOf(reflect.TypeFor[spelled]()), nil)
 		s.skipSpace()
 		require.Equal(t, len(body), s.position)
 	})

@@ -21,8 +21,8 @@ type OperatorIdentity struct {
 
 // OperatorTokens are the tokens of operators. Safe for concurrent use.
 type OperatorTokens struct {
-	hashes     [][sha256.Size]byte
-	identities []OperatorIdentity
+	tokenHashes [][sha256.Size]byte
+	identities  []OperatorIdentity
 }
 
 // ParseOperatorTokens reads tokens in the forms TOKEN, NAME=TOKEN, NAME:viewer=TOKEN and NAME:operator=TOKEN.
@@ -34,14 +34,14 @@ func ParseOperatorTokens(texts []string) OperatorTokens {
 			who.Name, who.Viewer, text = "operator:"+named[1], named[2] == ":viewer", named[3]
 		}
 		who.Fingerprint = Fingerprint(text)
-		t.hashes, t.identities = append(t.hashes, sha256.Sum256([]byte(text))), append(t.identities, who)
+		t.tokenHashes, t.identities = append(t.tokenHashes, sha256.Sum256([]byte(text))), append(t.identities, who)
 	}
 	return t
 }
 
 // Find returns who has a token. It takes the same time whichever token it is.
 func (t OperatorTokens) Find(raw string) (who OperatorIdentity, ok bool) {
-	i := indexOf(t.hashes, raw)
+	i := indexOf(t.tokenHashes, raw)
 	if i < 0 {
 		return OperatorIdentity{}, false
 	}
@@ -58,24 +58,25 @@ func (t OperatorTokens) Current(fingerprint string) (who OperatorIdentity, ok bo
 	return OperatorIdentity{}, false
 }
 
-// Operator accepts requests that carry one of the tokens as a bearer token (RFC 6750), in the forms of
+// RequireOperator accepts requests that carry one of the tokens as a bearer token (RFC 6750), in the forms of
 // [ParseOperatorTokens]; handlers read "operator:NAME" with [Caller], or "operator". Without tokens it accepts no
 // request. The token of a viewer is only good for reading. failures limits how often an address may fail; nil sets no
 // limit.
-func Operator(tokens []string, failures *Limiter) gin.HandlerFunc {
+func RequireOperator(tokens []string, failures *Limiter) gin.HandlerFunc {
 	all := ParseOperatorTokens(tokens)
 	return func(c *gin.Context) {
 		raw, ok := bearerToken(c.GetHeader("Authorization"))
 		if !ok {
-			refuse(c, failures, bearerChallenge, "An operator's token is required: Authorization: Bearer <token>.")
+			refuseCredential(c, failures, bearerChallenge,
+				"An operator's token is required: Authorization: Bearer <token>.")
 			return
 		}
 		who, ok := all.Find(raw)
 		if !ok {
-			refuse(c, failures, bearerChallenge, "The operator's token is wrong.")
+			refuseCredential(c, failures, bearerChallenge, "The operator's token is wrong.")
 			return
 		}
-		Identify(c, who.Name, "operator")
+		NoteCaller(c, who.Name, "operator")
 		if who.Viewer && c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
 			Fail(c, &Problem{Status: http.StatusForbidden, Code: "viewers_token", Title: "Forbidden",
 				Detail: "This token is a viewer's: it may only read."})
@@ -83,17 +84,17 @@ func Operator(tokens []string, failures *Limiter) gin.HandlerFunc {
 	}
 }
 
-// Identify states whom a middleware authenticated, for [Caller], and as what the access log names it, such as
+// NoteCaller states whom a middleware authenticated, for [Caller], and as what the access log names it, such as
 // "operator".
-func Identify(c *gin.Context, caller, role string) {
+func NoteCaller(c *gin.Context, caller, role string) {
 	s := scopeOf(c)
 	s.caller, s.role = caller, role
 }
 
-// Keys accepts requests that carry one of the keys as a bearer token (RFC 6750) or, if there is none and query is not
+// RequireKey accepts requests that carry one of the keys as a bearer token (RFC 6750) or, if there is none and query is not
 // "", as the query parameter of that name. Handlers read the key's [Fingerprint] with [Caller]. failures is as in
-// [Operator].
-func Keys(keys []string, query string, failures *Limiter) gin.HandlerFunc {
+// [RequireOperator].
+func RequireKey(keys []string, query string, failures *Limiter) gin.HandlerFunc {
 	hashes, names := make([][sha256.Size]byte, len(keys)), make([]string, len(keys))
 	for i, key := range keys {
 		hashes[i], names[i] = sha256.Sum256([]byte(key)), Fingerprint(key)
@@ -105,7 +106,7 @@ func Keys(keys []string, query string, failures *Limiter) gin.HandlerFunc {
 			ok = raw != ""
 		}
 		if !ok {
-			refuse(c, failures, bearerChallenge, "A key is required: Authorization: Bearer <key>.")
+			refuseCredential(c, failures, bearerChallenge, "A key is required: Authorization: Bearer <key>.")
 			return
 		}
 		acceptNamed(c, raw, hashes, names, failures, bearerChallenge, "key", "The key is wrong.")
@@ -123,15 +124,15 @@ func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names [
 	challenge, role, wrong string) {
 	i := indexOf(hashes, raw)
 	if i < 0 {
-		refuse(c, failures, challenge, wrong)
+		refuseCredential(c, failures, challenge, wrong)
 		return
 	}
-	Identify(c, names[i], role)
+	NoteCaller(c, names[i], role)
 }
 
-// Secret accepts requests that carry one of the secrets in a header of that name. Handlers read the secret's
-// [Fingerprint] with [Caller]. failures is as in [Operator].
-func Secret(header string, secrets []string, failures *Limiter) gin.HandlerFunc {
+// RequireSecret accepts requests that carry one of the secrets in a header of that name. Handlers read the secret's
+// [Fingerprint] with [Caller]. failures is as in [RequireOperator].
+func RequireSecret(header string, secrets []string, failures *Limiter) gin.HandlerFunc {
 	challenge := header + ` realm="director"`
 	hashes, names := make([][sha256.Size]byte, len(secrets)), make([]string, len(secrets))
 	for i, secret := range secrets {
@@ -140,7 +141,7 @@ func Secret(header string, secrets []string, failures *Limiter) gin.HandlerFunc 
 	return func(c *gin.Context) {
 		raw := c.GetHeader(header)
 		if raw == "" { // An empty secret in the configuration must not match it.
-			refuse(c, failures, challenge, "The header "+header+" is missing.")
+			refuseCredential(c, failures, challenge, "The header "+header+" is missing.")
 			return
 		}
 		acceptNamed(c, raw, hashes, names, failures, challenge, "secret", "The header "+header+" is wrong.")

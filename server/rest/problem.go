@@ -32,13 +32,13 @@ type Problem struct {
 	// for assigned, matched and too_late: the ticket as it is
 	Ticket any `json:"ticket,omitempty"`
 	// for no_capacity where a pool serves the mode: its servers that start now
-	Starting *int `json:"servers_starting,omitempty"`
+	ServersStarting *int `json:"servers_starting,omitempty"`
 	// for not_admitted: the caller's place in the login queue
 	LoginQueue *LoginPlace `json:"login_queue,omitempty"`
 	// for region_elsewhere: the region, and the base URL of the API of the cell that serves it
-	Region  string        `json:"region,omitempty"`
-	Address string        `json:"address,omitempty"`
-	Retry   time.Duration `json:"-"` // sent as the Retry-After header
+	Region     string        `json:"region,omitempty"`
+	Address    string        `json:"address,omitempty"`
+	RetryAfter time.Duration `json:"-"` // sent as the Retry-After header
 }
 
 // FieldError describes one invalid field of a request. Field is a path, as in joined[2].sub.
@@ -81,7 +81,7 @@ var kinds = map[fault.Kind]Problem{
 // is what a handler returned or the [*Problem] of a middleware; [ProblemOf] gives it a status.
 type ErrorWriter func(w http.ResponseWriter, err error) (code string)
 
-// Fail answers with err as a problem document, or as [Options.Errors] says, and aborts the chain of handlers. It is the
+// Fail answers with err as a problem document, or as [Options.ErrorWriter] says, and aborts the chain of handlers. It is the
 // only way in which errors reach callers; [Handle] calls it with the error of its function. If the caller has
 // disconnected, it writes nothing.
 func Fail(c *gin.Context, err error) {
@@ -96,12 +96,12 @@ func Fail(c *gin.Context, err error) {
 		c.AbortWithStatus(statusClientGone)
 		return
 	}
-	SetCell(c.Writer.Header(), err, s.listener())
-	if s.errors != nil {
-		s.code = s.errors(c.Writer, err)
+	SetCell(c.Writer.Header(), err, s.listenerOrAPI())
+	if s.errorWriter != nil {
+		s.problemCode = s.errorWriter(c.Writer, err)
 		return
 	}
-	answer(c, s, ProblemOf(err))
+	answerProblem(c, s, ProblemOf(err))
 }
 
 // SetCell sets the header Director-Cell to the address of a listener of the cell that err names, if it names one and
@@ -112,25 +112,25 @@ func SetCell(h http.Header, err error, listener string) {
 	}
 }
 
-// complete fills in the fields that depend on the request.
-func (p *Problem) complete(requestID string) {
+// completeFor fills in the fields that depend on the request.
+func (p *Problem) completeFor(requestID string) {
 	p.Type = typePrefix + p.Code
 	p.RequestID = requestID
 }
 
-// answer sends the problem. p is a copy: the shared problems stay unchanged.
-func answer(c *gin.Context, s *scope, p Problem) {
-	p.complete(s.id)
-	s.code = p.Code
-	if p.Retry > 0 || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
-		c.Header("Retry-After", retrySeconds(p.Retry))
+// answerProblem sends the problem. p is a copy: the shared problems stay unchanged.
+func answerProblem(c *gin.Context, s *scope, p Problem) {
+	p.completeFor(s.requestID)
+	s.problemCode = p.Code
+	if p.RetryAfter > 0 || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
+		c.Header("Retry-After", retrySeconds(p.RetryAfter))
 	}
 	_ = writeJSON(c.Writer, p.Status, typeProblem, &p) // strings and ints always encode
 }
 
 // writeProblem writes the answer that [Fail] would write, without gin.
 func writeProblem(w http.ResponseWriter, r *http.Request, p Problem) {
-	p.complete(requestIDOf(r))
+	p.completeFor(requestIDOf(r))
 	w.Header().Set(headerRequestID, p.RequestID)
 	_ = writeJSON(w, p.Status, typeProblem, &p) // strings and ints always encode
 }
@@ -146,16 +146,16 @@ func ProblemOf(err error) Problem {
 		return storeProblem(stored)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		// Fail has handled callers that disconnected. Here the operation that the call waited for was shut down.
-		return unavailable("The call was not decided in time.")
+		return unavailableProblem("The call was not decided in time.")
 	default:
-		return internal()
+		return internalProblem()
 	}
 }
 
 func storeProblem(e *fault.Error) Problem {
 	p, ok := kinds[e.Kind]
 	if !ok {
-		return internal()
+		return internalProblem()
 	}
 	if e.Code != "" {
 		p.Code = e.Code
@@ -165,9 +165,9 @@ func storeProblem(e *fault.Error) Problem {
 	if e.Cell != nil {
 		p.Region, p.Address = e.Cell.Region, e.Cell.Addresses[fault.ListenerAPI]
 	}
-	p.Retry = e.RetryAfter
+	p.RetryAfter = e.RetryAfter
 	if e.Outlook != nil {
-		p.Starting = &e.Outlook.Starting
+		p.ServersStarting = &e.Outlook.Starting
 	}
 	if e.Place != nil {
 		p.LoginQueue = LoginPlaceOf(e.Place)

@@ -18,11 +18,13 @@ import (
 func TestEveryKindHasItsStatus(t *testing.T) {
 	t.Parallel()
 	want := map[fault.Kind]int{
-		fault.NotFound: 404, fault.Conflict: 409, fault.NoCapacity: 409, fault.Superseded: 409, fault.Gone: 410, fault.Forbidden: 403,
-		fault.Invalid: 400, fault.Mismatch: 422, fault.TooMany: 429, fault.Unavailable: 503, fault.Elsewhere: 421,
+		fault.NotFound: 404, fault.Conflict: 409, fault.NoCapacity: 409, fault.Superseded: 409, fault.Gone: 410,
+		fault.Forbidden: 403,
+		fault.Invalid:   400, fault.Mismatch: 422, fault.TooMany: 429, fault.Unavailable: 503, fault.Elsewhere: 421,
 	}
 	for kind := fault.NotFound; kind <= fault.Elsewhere; kind++ {
-		err := fmt.Errorf("place: %w", &fault.Error{Kind: kind, Code: "some_code", Detail: "Words.", Err: errors.New("cause")})
+		err := fmt.Errorf("place: %w", &fault.Error{Kind: kind, Code: "some_code", Detail: "Words.",
+			Err: errors.New("cause")})
 		w := setup(t, rest.Options{}).fails(err).get("/fail")
 		require.Equal(t, want[kind], w.Code, "kind %d", kind)
 		p := problem(t, w)
@@ -84,7 +86,7 @@ func TestDeadlineIsUnavailable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, rest.Options{})
-		b.GET("/slow", rest.Deadline(900*time.Millisecond), rest.Handle(http.StatusOK,
+		b.GET("/slow", rest.SetDeadline(900*time.Millisecond), rest.Handle(http.StatusOK,
 			func(ctx context.Context, _ rest.In[rest.None]) (rest.None, error) {
 				<-ctx.Done()
 				return rest.None{}, fmt.Errorf("acquire: %w", ctx.Err())
@@ -101,7 +103,8 @@ func TestDeadlineIsUnavailable(t *testing.T) {
 // A caller that disconnects is no failure of the director: counted as 503 it would raise alerts.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{context.Canceled, &fault.Error{Kind: fault.Unavailable, Detail: "x"}, errors.New("broken pipe")} {
+	for _, err := range []error{context.Canceled, &fault.Error{Kind: fault.Unavailable, Detail: "x"},
+		errors.New("broken pipe")} {
 		b := setup(t, rest.Options{}).fails(err)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

@@ -44,14 +44,14 @@ func notFound(c *gin.Context) { Fail(c, errNoRoute) }
 // methodNotAllowed answers a method that the path does not have; gin has set Allow.
 func methodNotAllowed(c *gin.Context) { Fail(c, errNoMethod) }
 
-func internal() Problem {
+func internalProblem() Problem {
 	return Problem{
 		Status: http.StatusInternalServerError, Code: "internal", Title: "Internal error",
 		Detail: "Something failed on our side. The request id finds it in the log.",
 	}
 }
 
-func unavailable(detail string) Problem {
+func unavailableProblem(detail string) Problem {
 	p := kinds[fault.Unavailable]
 	p.Detail = detail
 	return p
@@ -60,11 +60,11 @@ func unavailable(detail string) Problem {
 func rateLimited(wait time.Duration) *Problem {
 	return &Problem{
 		Status: http.StatusTooManyRequests, Code: "rate_limited", Title: "Too many requests",
-		Detail: "Too many requests in a short time.", Retry: wait,
+		Detail: "Too many requests in a short time.", RetryAfter: wait,
 	}
 }
 
-func unauthorized(detail string) *Problem {
+func unauthorizedProblem(detail string) *Problem {
 	return &Problem{Status: http.StatusUnauthorized, Code: "unauthorized", Title: "Unauthorized", Detail: detail}
 }
 

@@ -32,26 +32,26 @@ func ParseProxies(texts []string) (Proxies, error) {
 	return p, nil
 }
 
-func (p Proxies) trusts(a netip.Addr) bool {
+func (p Proxies) trustsAddr(a netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(a) })
 }
 
 // TrustsPeer reports whether a request comes from a trusted proxy, directly.
 func (p Proxies) TrustsPeer(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && p.trusts(peer.Addr().Unmap())
+	return err == nil && p.trustsAddr(peer.Addr().Unmap())
 }
 
 // Client returns the address of the caller: the last address in X-Forwarded-For that is not a trusted proxy's. The zero
 // Addr means unknown.
 func (p Proxies) Client(r *http.Request) netip.Addr {
-	client, _ := p.client(r)
+	client, _ := p.clientOf(r)
 	return client
 }
 
-// client also returns what a trusted proxy wrote in place of an address, if anything: the caller's address is then not
+// clientOf also returns what a trusted proxy wrote in place of an address, if anything: the caller's address is then not
 // known, and that of the proxy stands for it.
-func (p Proxies) client(r *http.Request) (client netip.Addr, unreadable string) {
+func (p Proxies) clientOf(r *http.Request) (client netip.Addr, unreadable string) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}, ""
@@ -63,7 +63,7 @@ func (p Proxies) client(r *http.Request) (client netip.Addr, unreadable string) 
 	}
 	hops := strings.Split(strings.Join(forwarded, ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		if !p.trusts(client) {
+		if !p.trustsAddr(client) {
 			break
 		}
 		before, ok := hopAddress(hop)
@@ -103,7 +103,7 @@ func (p Proxies) resolveClient(log *slog.Logger, metrics *Metrics) gin.HandlerFu
 		if len(p) == 0 || c.Request.Header.Get(forwardedFor) == "" {
 			return
 		}
-		client, unreadable := p.client(c.Request)
+		client, unreadable := p.clientOf(c.Request)
 		if unreadable != "" {
 			if metrics != nil {
 				metrics.unreadableClients.Inc()

@@ -27,12 +27,15 @@ func TestClientAddress(t *testing.T) {
 	}{
 		{nil, "192.0.2.1:1", []string{"198.51.100.1"}, "192.0.2.1", "192.0.2.1"},
 		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"203.0.113.9, 198.51.100.1"}, "198.51.100.1", "198.51.100.1"},
-		{[]string{"192.0.2.0/24", "198.51.100.0/24"}, "192.0.2.1:1", []string{"203.0.113.9", "198.51.100.1"}, "203.0.113.9", "203.0.113.9"},
-		{[]string{"0.0.0.0/0", "::/0"}, "192.0.2.1:1", []string{"2001:db8::1, 198.51.100.1"}, "2001:db8::1", "2001:db8::/64"},
+		{[]string{"192.0.2.0/24", "198.51.100.0/24"}, "192.0.2.1:1", []string{"203.0.113.9", "198.51.100.1"},
+			"203.0.113.9", "203.0.113.9"},
+		{[]string{"0.0.0.0/0", "::/0"}, "192.0.2.1:1", []string{"2001:db8::1, 198.51.100.1"}, "2001:db8::1",
+			"2001:db8::/64"},
 		{[]string{"0.0.0.0/0"}, "192.0.2.1:1", []string{"nonsense"}, "192.0.2.1", "192.0.2.1"},
 		{nil, "[::ffff:192.0.2.1]:1", nil, "192.0.2.1", "192.0.2.1"},
 		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"203.0.113.7:50001"}, "203.0.113.7", "203.0.113.7"},
-		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"10.0.0.1, 203.0.113.7:50001 , 192.0.2.1:80"}, "203.0.113.7", "203.0.113.7"},
+		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"10.0.0.1, 203.0.113.7:50001 , 192.0.2.1:80"}, "203.0.113.7",
+			"203.0.113.7"},
 		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"[2001:db8::1]:443"}, "2001:db8::1", "2001:db8::/64"},
 		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{"[2001:db8::1]"}, "2001:db8::1", "2001:db8::/64"},
 		{[]string{"192.0.2.1"}, "192.0.2.1:1", []string{`"[2001:db8::1]:443"`}, "2001:db8::1", "2001:db8::/64"},
@@ -60,9 +63,10 @@ func TestClientsBehindAProxyThatWritesPorts(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	metrics, err := rest.NewMetrics(reg)
 	require.NoError(t, err)
-	e, err := rest.New(rest.Options{TrustedProxies: []string{"192.0.2.1"}, Metrics: metrics, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	e, err := rest.New(rest.Options{TrustedProxies: []string{"192.0.2.1"}, Metrics: metrics,
+		Log: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)
-	e.GET("/", func(c *gin.Context) { c.String(http.StatusOK, c.ClientIP()+" "+rest.Address(c)) })
+	e.GET("/", func(c *gin.Context) { c.String(http.StatusOK, c.ClientIP()+" "+rest.FailureKey(c)) })
 	for _, forwarded := range [][2]string{
 		{"203.0.113.7:50001", "203.0.113.7 203.0.113.7"}, {"10.9.9.9, [2001:db8::7]:443", "2001:db8::7 2001:db8::/64"},
 		{"unknown", "192.0.2.1 192.0.2.1"}, {"_hidden", "192.0.2.1 192.0.2.1"}, {"", "192.0.2.1 192.0.2.1"},

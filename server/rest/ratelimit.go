@@ -29,8 +29,8 @@ const limiterKeys = 1 << 16
 // Limiter limits each key to a [Rate], in bounded memory. Limits are per replica. A nil Limiter allows everything. Safe
 // for concurrent use.
 type Limiter struct {
-	rate Rate
-	keys *lru.Cache[string, *rate.Limiter]
+	rate          Rate
+	limitersByKey *lru.Cache[string, *rate.Limiter]
 }
 
 // NewLimiter makes a Limiter, nil if r sets no limit.
@@ -50,7 +50,7 @@ func (l *Limiter) Take(key string) time.Duration {
 		return 0
 	}
 	now := time.Now()
-	reservation := l.limiter(key).ReserveN(now, 1)
+	reservation := l.limiterOf(key).ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
 		reservation.CancelAt(now)
@@ -58,18 +58,18 @@ func (l *Limiter) Take(key string) time.Duration {
 	return wait
 }
 
-func (l *Limiter) limiter(key string) *rate.Limiter {
-	if known, ok := l.keys.Get(key); ok {
+func (l *Limiter) limiterOf(key string) *rate.Limiter {
+	if known, ok := l.limitersByKey.Get(key); ok {
 		return known
 	}
 	fresh := rate.NewLimiter(rate.Limit(l.rate.PerSecond), l.rate.Burst)
-	if known, ok, _ := l.keys.PeekOrAdd(key, fresh); ok {
+	if known, ok, _ := l.limitersByKey.PeekOrAdd(key, fresh); ok {
 		return known
 	}
 	return fresh
 }
 
-// LimitCaller is the middleware that limits the rate of each [Caller]. It belongs behind [Bearer].
+// LimitCaller is the middleware that limits the rate of each [Caller]. It belongs behind [RequireBearer].
 func LimitCaller(l *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if wait := l.Take(Caller(c.Request.Context())); wait > 0 {
@@ -78,9 +78,9 @@ func LimitCaller(l *Limiter) gin.HandlerFunc {
 	}
 }
 
-// Address returns the key under which failed authentications are counted; see [AddressKey]. X-Forwarded-For counts only
+// FailureKey returns the key under which failed authentications are counted; see [AddressKey]. X-Forwarded-For counts only
 // behind trusted proxies.
-func Address(c *gin.Context) string {
+func FailureKey(c *gin.Context) string {
 	ip, err := netip.ParseAddr(c.ClientIP())
 	if err != nil {
 		return ""

@@ -10,9 +10,9 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// recovery logs a panic with its stack and answers it with a 500 problem. It replaces gin's own, which swallows
+// recoverPanics logs a panic with its stack and answers it with a 500 problem. It replaces gin's own, which swallows
 // http.ErrAbortHandler and ends a truncated answer as if it were complete.
-func recovery(log *slog.Logger) gin.HandlerFunc {
+func recoverPanics(log *slog.Logger) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		defer func() {
 			if cause := recover(); cause != nil {
@@ -28,7 +28,7 @@ func answerPanic(c *gin.Context, log *slog.Logger, cause any) {
 		panic(cause) // net/http closes the connection on this value.
 	}
 	log.LogAttrs(c.Request.Context(), slog.LevelError, "panic",
-		slog.String("route", route(c)),
+		slog.String("route", routePattern(c)),
 		slog.String("panic", fmt.Sprint(cause)),
 		slog.String("stack", string(debug.Stack())))
 	if c.Writer.Written() {

@@ -6,19 +6,20 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// refusals tells why requests of players were answered with an error. Requests of others, and requests without a valid
+// reportRefusals tells why requests of players were answered with an error. Requests of others, and requests without a valid
 // token, have no player. Nobody was refused whose caller has left, or whose region another cell serves.
-func refusals(refused func(fault.Refusal)) gin.HandlerFunc {
+func reportRefusals(refused func(fault.Refusal)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Next()
 		s := scopeOf(c)
-		if s.code == "" || s.caller == "" || s.role != "" || fault.CellOf(s.cause) != nil {
+		if s.problemCode == "" || s.caller == "" || s.role != "" || fault.CellOf(s.cause) != nil {
 			return
 		}
 		refused(fault.Refusal{
-			Player: s.caller, Call: methodLabel(c.Request.Method) + " " + route(c), Code: s.code, Region: s.region,
+			Player: s.caller, Call: methodLabel(c.Request.Method) + " " + routePattern(c), Code: s.problemCode,
+			Region: s.region,
 			Mode:   s.mode,
-			Detail: ProblemOf(s.cause).Detail, RequestID: s.id,
+			Detail: ProblemOf(s.cause).Detail, RequestID: s.requestID,
 		})
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Refused is a middleware that calls noted with the problem of a request that was answered with an error, after the
+// NoteRefusals is a middleware that calls noted with the problem of a request that was answered with an error, after the
 // answer was written. The context outlives that of the request.
-func Refused(noted func(ctx context.Context, p Problem)) gin.HandlerFunc {
+func NoteRefusals(noted func(ctx context.Context, p Problem)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Next()
-		if s := scopeOf(c); s.code != "" && s.cause != nil {
+		if s := scopeOf(c); s.problemCode != "" && s.cause != nil {
 			noted(context.WithoutCancel(c.Request.Context()), ProblemOf(s.cause))
 		}
 	}

@@ -17,8 +17,8 @@ const headerRequestID = "X-Request-Id"
 // requestID is the middleware that gives each request an id and returns it in the X-Request-Id header.
 func requestID(c *gin.Context) {
 	s := scopeOf(c)
-	s.id = requestIDOf(c.Request)
-	c.Header(headerRequestID, s.id)
+	s.requestID = requestIDOf(c.Request)
+	c.Header(headerRequestID, s.requestID)
 }
 
 // requestIDOf returns the caller's X-Request-Id if it is a valid [ID], else a new id.
@@ -42,7 +42,7 @@ func newRequestID() string {
 // RequestID returns the id of the request that the context belongs to, "" outside of requests.
 func RequestID(ctx context.Context) string {
 	if s, ok := scopeIn(ctx); ok {
-		return s.id
+		return s.requestID
 	}
 	return ""
 }

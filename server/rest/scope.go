@@ -15,24 +15,24 @@ import (
 type scope struct {
 	context.Context
 
-	id       string // the request id
-	token    string // the access token that Bearer has verified, "" on other routes
-	caller   string // the authenticated player, operator or key, "" before authentication
-	role     string // what the log calls the caller; "" means "player"
-	code     string // of the problem that was answered, "" when none was
-	cause    error  // of that problem
-	errors   ErrorWriter
-	logAttrs []slog.Attr
-	region   string // that the request names; see [About]
-	mode     string
+	requestID   string // the request id
+	accessToken string // the access token that Bearer has verified, "" on other routes
+	caller      string // the authenticated player, operator or key, "" before authentication
+	role        string // what the log calls the caller; "" means "player"
+	problemCode string // of the problem that was answered, "" when none was
+	cause       error  // of that problem
+	errorWriter ErrorWriter
+	logAttrs    []slog.Attr
+	region      string // that the request names; see [NoteScope]
+	mode        string
 
-	listenerName string // see [Options.Listener]
+	listenerName string // see [Options.ListenerName]
 
-	server *ServerCaller // whose own credential came with the request of a game server
+	serverCaller *ServerCaller // whose own credential came with the request of a game server
 }
 
-// listener returns the name of the listener that the request came to.
-func (s *scope) listener() string { return cmp.Or(s.listenerName, fault.ListenerAPI) }
+// listenerOrAPI returns the name of the listener that the request came to.
+func (s *scope) listenerOrAPI() string { return cmp.Or(s.listenerName, fault.ListenerAPI) }
 
 // AddLogAttrs adds attributes to the access log line of the request that the context belongs to. Outside of requests it
 // does nothing. Attributes must not be tokens or session handles. Only the goroutine that serves the request may call
@@ -43,9 +43,9 @@ func AddLogAttrs(ctx context.Context, attrs ...slog.Attr) {
 	}
 }
 
-// About states the region and mode that a request names, for [Options.Refused]. They must be valid. Only the goroutine
+// NoteScope states the region and mode that a request names, for [Options.OnRefusal]. They must be valid. Only the goroutine
 // that serves the request may call it.
-func About(ctx context.Context, region, mode string) {
+func NoteScope(ctx context.Context, region, mode string) {
 	if s, ok := scopeIn(ctx); ok {
 		s.region, s.mode = region, mode
 	}

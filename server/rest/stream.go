@@ -15,21 +15,21 @@ const (
 	sendTimeout = 30 * time.Second
 )
 
-// Lasting is the middleware of calls that may wait before they answer. It replaces the server's write deadline, which
+// AllowWaiting is the middleware of calls that may wait before they answer. It replaces the server's write deadline, which
 // is for short calls. It belongs behind authentication, and such a call takes no slot of a [Gate] while it waits. One
 // that is no GET belongs behind [Bodies.Read] or [DropBody], too.
-func Lasting(c *gin.Context) {
+func AllowWaiting(c *gin.Context) {
 	// an error means that the connection has no deadlines, in tests
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(MaxWait + sendTimeout))
 }
 
 // Stream sends an answer to one caller piece by piece. It is for one goroutine.
 type Stream struct {
-	c        *gin.Context
-	control  *http.ResponseController
-	timeout  time.Duration // of each part
-	header   http.Header   // of the answer
-	hasBegun bool
+	c           *gin.Context
+	control     *http.ResponseController
+	partTimeout time.Duration // of each part
+	header      http.Header   // of the answer
+	hasBegun    bool
 }
 
 // streamPart is how many bytes a caller may take a timeout for: one piece may have several megabytes.
@@ -37,7 +37,7 @@ const streamPart = 32 << 10
 
 // NewStream returns a stream with the headers of its answer. The timeout is for the caller to read one part.
 func NewStream(c *gin.Context, timeout time.Duration, header http.Header) *Stream {
-	return &Stream{c: c, control: http.NewResponseController(c.Writer), timeout: timeout, header: header}
+	return &Stream{c: c, control: http.NewResponseController(c.Writer), partTimeout: timeout, header: header}
 }
 
 // Begin sends status and headers, unless a piece was sent.
@@ -60,7 +60,7 @@ func (s *Stream) Write(piece []byte) error {
 	for len(piece) > 0 {
 		part := piece[:min(len(piece), streamPart)]
 		piece = piece[len(part):]
-		s.limit()
+		s.limitWrite()
 		s.Begin()
 		if _, err := s.c.Writer.Write(part); err != nil {
 			return err
@@ -73,6 +73,6 @@ func (s *Stream) Write(piece []byte) error {
 }
 
 // End limits the time in which the end of the answer must be read.
-func (s *Stream) End() { s.limit() }
+func (s *Stream) End() { s.limitWrite() }
 
-func (s *Stream) limit() { _ = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) }
+func (s *Stream) limitWrite() { _ = s.control.SetWriteDeadline(time.Now().Add(s.partTimeout)) }

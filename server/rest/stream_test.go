@@ -17,10 +17,11 @@ import (
 )
 
 // streaming is a server with one route of events. Its deadlines are as short as those that a stream must not have.
-func streaming(t *testing.T, timeout time.Duration, fn func(ctx context.Context, in In[None], out *Events) error) *httptest.Server {
+func streaming(t *testing.T, timeout time.Duration,
+	fn func(ctx context.Context, in In[None], out *Events) error) *httptest.Server {
 	t.Helper()
 	engine := must.Get(New(Options{}))(t)
-	engine.GET("/events", Lasting, handleEvents(timeout, fn))
+	engine.GET("/events", AllowWaiting, handleEvents(timeout, fn))
 	s := httptest.NewUnstartedServer(engine)
 	s.Config.ReadTimeout, s.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
 	s.Start()

@@ -17,15 +17,15 @@ type RouteCount struct {
 // tally counts requests by route until somebody takes the counts. Routes and methods are those of the code, so that
 // callers cannot make it grow.
 type tally struct {
-	mu     sync.Mutex
-	counts map[string]*RouteCount
+	mu            sync.Mutex
+	countsByRoute map[string]*RouteCount
 }
 
 // untallied are routes whose answers say nothing about the game: probes, and paths that nobody serves, for which
 // strangers on the internet look.
 var untallied = []string{"/healthz", "/readyz", "/health", "/metrics", routeUnmatched}
 
-func (t *tally) count(route, method string, status int) {
+func (t *tally) countRequest(route, method string, status int) {
 	if t == nil || slices.Contains(untallied, route) {
 		return
 	}
@@ -39,16 +39,16 @@ func (t *tally) count(route, method string, status int) {
 	case status >= http.StatusBadRequest && status != statusClientGone:
 		c.Refused = 1
 	}
-	t.add(c)
+	t.addCount(c)
 }
 
-func (t *tally) add(c RouteCount) {
+func (t *tally) addCount(c RouteCount) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sum := t.counts[c.Route]
+	sum := t.countsByRoute[c.Route]
 	if sum == nil {
 		sum = &RouteCount{Route: c.Route}
-		t.counts[c.Route] = sum
+		t.countsByRoute[c.Route] = sum
 	}
 	sum.Requests, sum.Refused, sum.Failed = sum.Requests+c.Requests, sum.Refused+c.Refused, sum.Failed+c.Failed
 }
@@ -56,19 +56,19 @@ func (t *tally) add(c RouteCount) {
 // TakeCounts returns what was answered since the last call, by route, without probes and unknown paths. Safe for
 // concurrent use.
 func (m *Metrics) TakeCounts() (all []RouteCount) {
-	m.tally.mu.Lock()
-	defer m.tally.mu.Unlock()
-	for _, c := range m.tally.counts {
+	m.routeTally.mu.Lock()
+	defer m.routeTally.mu.Unlock()
+	for _, c := range m.routeTally.countsByRoute {
 		all = append(all, *c)
 	}
-	clear(m.tally.counts)
+	clear(m.routeTally.countsByRoute)
 	return all
 }
 
 // ReturnCounts adds counts that were taken and could not be stored to those that the next call of TakeCounts returns.
 func (m *Metrics) ReturnCounts(all []RouteCount) {
 	for _, c := range all {
-		m.tally.add(c)
+		m.routeTally.addCount(c)
 	}
 }
 
@@ -79,6 +79,6 @@ func (m *Metrics) OfOperators() *Metrics {
 		return nil
 	}
 	copied := *m
-	copied.tally = nil
+	copied.routeTally = nil
 	return &copied
 }

@@ -8,8 +8,8 @@ import (
 
 // groups measures db's group commit, which decides calls in batches: under load batches become larger, not more.
 type groups struct {
-	calls, wait, took *prometheus.HistogramVec
-	panics            *prometheus.CounterVec
+	batchCalls, waitSeconds, callSeconds *prometheus.HistogramVec
+	panics                               *prometheus.CounterVec
 }
 
 func newGroups() groups {
@@ -19,11 +19,12 @@ func newGroups() groups {
 			[]string{"group"})
 	}
 	return groups{
-		calls: histogram("director_group_calls", "Calls decided together in one batch.",
+		batchCalls: histogram("director_group_calls", "Calls decided together in one batch.",
 			prometheus.ExponentialBuckets(1, 2, 12)),
-		wait: histogram("director_group_wait_seconds", "How long the oldest call of a batch waited for it to begin.",
+		waitSeconds: histogram("director_group_wait_seconds",
+			"How long the oldest call of a batch waited for it to begin.",
 			seconds),
-		took: histogram("director_group_flight_seconds", "How long a batch took.", seconds),
+		callSeconds: histogram("director_group_flight_seconds", "How long a batch took.", seconds),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_group_panics_total",
 			Help: "Batches that failed by a panic. Their calls got an internal error; the log has the stack.",
@@ -32,11 +33,11 @@ func newGroups() groups {
 }
 
 func (g groups) collectors() []prometheus.Collector {
-	return []prometheus.Collector{g.calls, g.wait, g.took, g.panics}
+	return []prometheus.Collector{g.batchCalls, g.waitSeconds, g.callSeconds, g.panics}
 }
 
-func (g groups) batch(group string, calls int, waited, took time.Duration) {
-	g.calls.WithLabelValues(group).Observe(float64(calls))
-	g.wait.WithLabelValues(group).Observe(waited.Seconds())
-	g.took.WithLabelValues(group).Observe(took.Seconds())
+func (g groups) observeBatch(group string, calls int, waited, took time.Duration) {
+	g.batchCalls.WithLabelValues(group).Observe(float64(calls))
+	g.waitSeconds.WithLabelValues(group).Observe(waited.Seconds())
+	g.callSeconds.WithLabelValues(group).Observe(took.Seconds())
 }

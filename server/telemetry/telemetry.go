@@ -40,10 +40,10 @@ func New(registry *prometheus.Registry, version string) (*Metrics, error) {
 	build.Set(1)
 	all := append(m.groups.collectors(), build, m.snapshot.collector(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m, m.register(all...)
+	return m, m.registerAll(all...)
 }
 
-func (m *Metrics) register(all ...prometheus.Collector) error {
+func (m *Metrics) registerAll(all ...prometheus.Collector) error {
 	for _, c := range all {
 		if err := m.registry.Register(c); err != nil {
 			return fmt.Errorf("metrics: %w", err)
@@ -57,7 +57,7 @@ func (m *Metrics) Registerer() prometheus.Registerer { return m.registry }
 
 // Batch implements db.GroupObserver.
 func (m *Metrics) Batch(group string, calls int, waited, took time.Duration) {
-	m.groups.batch(group, calls, waited, took)
+	m.groups.observeBatch(group, calls, waited, took)
 }
 
 // Panic implements db.GroupObserver.

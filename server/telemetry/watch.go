@@ -27,48 +27,49 @@ type Keys interface {
 // Unknown values are NaN.
 func (m *Metrics) Watch(store *db.Store, keys Keys) error {
 	all := append(poolCollectors(store), clockCollectors(store)...)
-	return m.register(append(all, keyCollectors(keys)...)...)
+	return m.registerAll(append(all, keyCollectors(keys)...)...)
 }
 
-func gauge(name, help string, read func() float64) prometheus.Collector {
+func gaugeFunc(name, help string, read func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 }
 
-func counter(name, help string, read func() float64) prometheus.Collector {
+func counterFunc(name, help string, read func() float64) prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read)
 }
 
 func poolCollectors(store *db.Store) []prometheus.Collector {
 	pool := store.Pool()
 	return []prometheus.Collector{
-		gauge("director_db_connections_in_use", "Database connections in use.",
+		gaugeFunc("director_db_connections_in_use", "Database connections in use.",
 			func() float64 { return float64(pool.Stat().AcquiredConns()) }),
-		gauge("director_db_connections_open", "Database connections in use, idle or being opened.",
+		gaugeFunc("director_db_connections_open", "Database connections in use, idle or being opened.",
 			func() float64 { return float64(pool.Stat().TotalConns()) }),
-		gauge("director_db_connections_max", "Largest number of database connections of this process.",
+		gaugeFunc("director_db_connections_max", "Largest number of database connections of this process.",
 			func() float64 { return float64(pool.Stat().MaxConns()) }),
-		counter("director_db_connections_made_total", "Database connections opened since the start.",
+		counterFunc("director_db_connections_made_total", "Database connections opened since the start.",
 			func() float64 { return float64(pool.Stat().NewConnsCount()) }),
-		counter("director_db_acquires_total", "Connections acquired from the pool.",
+		counterFunc("director_db_acquires_total", "Connections acquired from the pool.",
 			func() float64 { return float64(pool.Stat().AcquireCount()) }),
-		counter("director_db_acquires_waited_total", "Connections acquired from the pool after a wait.",
+		counterFunc("director_db_acquires_waited_total", "Connections acquired from the pool after a wait.",
 			func() float64 { return float64(pool.Stat().EmptyAcquireCount()) }),
-		counter("director_db_acquires_given_up_total", "Waits for a connection that were canceled or timed out.",
+		counterFunc("director_db_acquires_given_up_total", "Waits for a connection that were canceled or timed out.",
 			func() float64 { return float64(pool.Stat().CanceledAcquireCount()) }),
-		counter("director_db_acquire_wait_seconds_total", "Time spent waiting for connections.",
+		counterFunc("director_db_acquire_wait_seconds_total", "Time spent waiting for connections.",
 			func() float64 { return pool.Stat().EmptyAcquireWaitTime().Seconds() }),
 	}
 }
 
 func clockCollectors(clock Clock) []prometheus.Collector {
 	return []prometheus.Collector{
-		gauge("director_clock_offset_seconds", "Database time minus the time of this machine's clock.", func() float64 {
-			if r, ok := clock.ClockReading(); ok {
-				return r.Offset.Seconds()
-			}
-			return math.NaN()
-		}),
-		gauge("director_clock_reading_age_seconds", "Time since the clock was last compared with the database's.",
+		gaugeFunc("director_clock_offset_seconds", "Database time minus the time of this machine's clock.",
+			func() float64 {
+				if r, ok := clock.ClockReading(); ok {
+					return r.Offset.Seconds()
+				}
+				return math.NaN()
+			}),
+		gaugeFunc("director_clock_reading_age_seconds", "Time since the clock was last compared with the database's.",
 			func() float64 {
 				if r, ok := clock.ClockReading(); ok {
 					return clock.Now().Sub(r.MeasuredAt.Add(r.Offset)).Seconds()
@@ -88,11 +89,11 @@ func keyCollectors(keys Keys) []prometheus.Collector {
 		}
 	}
 	return []prometheus.Collector{
-		gauge("director_signing_keys_age_seconds", "Time since the signing keys were last read.",
-			of(func(s keyring.State) float64 { return s.Age.Seconds() })),
-		gauge("director_signing_keys_published", "Keys in the published key set: current, next and retiring.",
-			of(func(s keyring.State) float64 { return float64(s.Published) })),
-		gauge("director_signing_key_turn_seconds", "Time until the next key signs, 0 when no key signs now.",
+		gaugeFunc("director_signing_keys_age_seconds", "Time since the signing keys were last read.",
+			of(func(s keyring.State) float64 { return s.ReadingAge.Seconds() })),
+		gaugeFunc("director_signing_keys_published", "Keys in the published key set: current, next and retiring.",
+			of(func(s keyring.State) float64 { return float64(s.PublishedKeys) })),
+		gaugeFunc("director_signing_key_turn_seconds", "Time until the next key signs, 0 when no key signs now.",
 			of(func(s keyring.State) float64 { return s.TurnLeft.Seconds() })),
 	}
 }
@@ -101,13 +102,13 @@ func keyCollectors(keys Keys) []prometheus.Collector {
 type snapshotAge struct{ seconds atomic.Uint64 }
 
 func (a *snapshotAge) collector() prometheus.Collector {
-	a.set(math.NaN())
-	return gauge("director_oldest_snapshot_age_seconds",
+	a.setSeconds(math.NaN())
+	return gaugeFunc("director_oldest_snapshot_age_seconds",
 		"Age of the database's oldest snapshot, which holds vacuum back.",
 		func() float64 { return math.Float64frombits(a.seconds.Load()) })
 }
 
-func (a *snapshotAge) set(seconds float64) { a.seconds.Store(math.Float64bits(seconds)) }
+func (a *snapshotAge) setSeconds(seconds float64) { a.seconds.Store(math.Float64bits(seconds)) }
 
 // SampleEvery is the interval in which SampleSnapshot should be called.
 const SampleEvery = 10 * time.Second
@@ -123,9 +124,9 @@ func (m *Metrics) SampleSnapshot(ctx context.Context, store SnapshotStore) error
 	age, err := store.OldestSnapshotAge(ctx)
 	if err != nil {
 		// The last age would look like a healthy one.
-		m.snapshot.set(math.NaN())
+		m.snapshot.setSeconds(math.NaN())
 		return err
 	}
-	m.snapshot.set(age.Seconds())
+	m.snapshot.setSeconds(age.Seconds())
 	return nil
 }

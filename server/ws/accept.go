@@ -20,7 +20,7 @@ type Options struct {
 	MaxMessage   int64         // bytes of a message; a longer one is closed with 1009. Below 0: no limit
 	WriteTimeout time.Duration // of a message; 0 means 10 s
 	// wraps the network connection, to count or to bound its bytes; nil: nothing does
-	Wrap func(conn net.Conn) net.Conn
+	WrapConn func(conn net.Conn) net.Conn
 }
 
 const defaultWriteTimeout = 10 * time.Second
@@ -42,7 +42,7 @@ func hasToken(h http.Header, name, token string) bool {
 // Accept upgrades a request. It checks no Origin: the caller does, before. Errors: the request is no valid handshake,
 // and its client has its answer; the error quotes headers of the client, so it must not be logged.
 func Accept(w http.ResponseWriter, r *http.Request, o Options) (*Conn, error) {
-	h := &hijacker{ResponseWriter: w, wrap: o.Wrap}
+	h := &hijacker{ResponseWriter: w, wrapConn: o.WrapConn}
 	socket, err := websocket.Accept(h, r, &websocket.AcceptOptions{
 		Subprotocols:       o.Subprotocols,
 		InsecureSkipVerify: true,
@@ -52,7 +52,7 @@ func Accept(w http.ResponseWriter, r *http.Request, o Options) (*Conn, error) {
 		return nil, err
 	}
 	socket.SetReadLimit(o.MaxMessage)
-	return newConn(socket, h.network, o), nil
+	return newConn(socket, h.corkedConn, o), nil
 }
 
 // hijacker keeps the hijacked connection, which needs deadlines and a cork, and replaces the buffers of the HTTP server
@@ -60,8 +60,8 @@ func Accept(w http.ResponseWriter, r *http.Request, o Options) (*Conn, error) {
 type hijacker struct {
 	http.ResponseWriter
 
-	wrap    func(net.Conn) net.Conn
-	network *cork // after Hijack
+	wrapConn   func(net.Conn) net.Conn
+	corkedConn *cork // after Hijack
 }
 
 // WriteHeaderNow sends the headers of a gin.ResponseWriter, which otherwise waits for the body. The library calls it
@@ -78,13 +78,13 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if h.wrap != nil {
-		network = h.wrap(network)
+	if h.wrapConn != nil {
+		network = h.wrapConn(network)
 	}
 	// Outside of what wraps the connection: that counts what goes over the network, in the writes that do.
-	h.network = &cork{Conn: network}
+	h.corkedConn = &cork{Conn: network}
 	early, _ := buffers.Reader.Peek(buffers.Reader.Buffered()) // never fails: it is buffered
 	in := bufio.NewReaderSize(bytes.NewReader(bytes.Clone(early)), max(bufferBytes, len(early)))
 	_, _ = in.Peek(len(early)) // the library keeps what is buffered, and reads the rest from the connection
-	return network, bufio.NewReadWriter(in, bufio.NewWriterSize(h.network, bufferBytes)), nil
+	return network, bufio.NewReadWriter(in, bufio.NewWriterSize(h.corkedConn, bufferBytes)), nil
 }

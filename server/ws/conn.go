@@ -17,22 +17,22 @@ import (
 // about readers and writers.
 type Conn struct {
 	socket       *websocket.Conn
-	network      *cork
+	corkedConn   *cork
 	writeTimeout time.Duration
-	messages     atomic.Int64 // read so far
-	unread       io.Reader    // the rest of a first message that was too long; of the goroutine that reads
+	messagesRead atomic.Int64 // read so far
+	unreadRest   io.Reader    // the rest of a first message that was too long; of the goroutine that reads
 
-	mu     sync.Mutex
-	ending bool // the deadlines are those of the end
+	mu       sync.Mutex
+	isEnding bool // the deadlines are those of the end
 }
 
 func newConn(socket *websocket.Conn, network *cork, o Options) *Conn {
-	return &Conn{socket: socket, network: network, writeTimeout: cmp.Or(o.WriteTimeout, defaultWriteTimeout)}
+	return &Conn{socket: socket, corkedConn: network, writeTimeout: cmp.Or(o.WriteTimeout, defaultWriteTimeout)}
 }
 
-// Write writes a message. A connection on which that takes longer than the write timeout is cut. Errors: the connection
+// WriteMessage writes a message. A connection on which that takes longer than the write timeout is cut. Errors: the connection
 // has ended.
-func (c *Conn) Write(kind websocket.MessageType, message []byte) error {
+func (c *Conn) WriteMessage(kind websocket.MessageType, message []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.writeTimeout)
 	defer cancel()
 	return c.socket.Write(ctx, kind, message)
@@ -43,11 +43,11 @@ func (c *Conn) WriteBurst(writeAll func(b *Burst) error) error {
 	// One timer for the burst, set again after each message: a context for each would cost more than the write.
 	b := &Burst{conn: c, cutTimer: time.AfterFunc(c.writeTimeout, c.Cut)}
 	defer b.cutTimer.Stop()
-	c.network.hold()
+	c.corkedConn.holdFrames()
 	if err := writeAll(b); err != nil {
 		return err
 	}
-	return c.network.flush()
+	return c.corkedConn.flushHeld()
 }
 
 // Burst writes messages that leave together.
@@ -56,21 +56,21 @@ type Burst struct {
 	cutTimer *time.Timer // cuts the connection
 }
 
-// Write writes a message. Errors: the connection has ended.
-func (b *Burst) Write(kind websocket.MessageType, message []byte) error {
+// WriteMessage writes a message. Errors: the connection has ended.
+func (b *Burst) WriteMessage(kind websocket.MessageType, message []byte) error {
 	err := b.conn.socket.Write(context.Background(), kind, message)
 	b.cutTimer.Reset(b.conn.writeTimeout)
 	return err
 }
 
 // EndWithin begins the end of the connection: what is still written, the close frame and the answer to it must pass
-// within d. From now on [Reader.Read] returns [ErrEnding]. Only the first call counts.
+// within d. From now on [Reader.ReadMessage] returns [ErrEnding]. Only the first call counts.
 func (c *Conn) EndWithin(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.ending {
-		c.ending = true
-		_ = c.network.SetDeadline(time.Now().Add(d)) // it is closed otherwise
+	if !c.isEnding {
+		c.isEnding = true
+		_ = c.corkedConn.SetDeadline(time.Now().Add(d)) // it is closed otherwise
 	}
 }
 
@@ -91,10 +91,10 @@ var ErrEnding = errors.New("the connection is being closed")
 func (c *Conn) limitReading(deadline time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ending {
+	if c.isEnding {
 		return ErrEnding
 	}
-	return c.network.SetReadDeadline(deadline)
+	return c.corkedConn.SetReadDeadline(deadline)
 }
 
 // BreaksProtocol reports whether an error of reading means that the client broke the rules of WebSockets, rather than

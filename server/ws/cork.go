@@ -17,17 +17,17 @@ var corkBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 type cork struct {
 	net.Conn
 
-	mu     sync.Mutex
-	buffer *bytes.Buffer // nil: frames are written at once
+	mu         sync.Mutex
+	heldFrames *bytes.Buffer // nil: frames are written at once
 }
 
-// hold collects frames until flush.
-func (k *cork) hold() {
+// holdFrames collects frames until flush.
+func (k *cork) holdFrames() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.buffer == nil {
-		k.buffer = corkBuffers.Get().(*bytes.Buffer)
-		k.buffer.Reset()
+	if k.heldFrames == nil {
+		k.heldFrames = corkBuffers.Get().(*bytes.Buffer)
+		k.heldFrames.Reset()
 	}
 }
 
@@ -35,38 +35,38 @@ func (k *cork) hold() {
 func (k *cork) Write(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.buffer == nil {
+	if k.heldFrames == nil {
 		return k.Conn.Write(p)
 	}
 	// Written at the bound, so that a long burst takes no more memory than a short one.
-	if k.buffer.Len()+len(p) > corkBytes {
-		if err := k.write(); err != nil {
+	if k.heldFrames.Len()+len(p) > corkBytes {
+		if err := k.writeHeld(); err != nil {
 			return 0, err
 		}
 	}
-	return k.buffer.Write(p)
+	return k.heldFrames.Write(p)
 }
 
-// flush writes what was collected. Later frames are written at once.
-func (k *cork) flush() error {
+// flushHeld writes what was collected. Later frames are written at once.
+func (k *cork) flushHeld() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.buffer == nil {
+	if k.heldFrames == nil {
 		return nil
 	}
-	err := k.write()
-	if k.buffer.Cap() <= 2*corkBytes { // a frame may be longer than what a cork holds
-		corkBuffers.Put(k.buffer)
+	err := k.writeHeld()
+	if k.heldFrames.Cap() <= 2*corkBytes { // a frame may be longer than what a cork holds
+		corkBuffers.Put(k.heldFrames)
 	}
-	k.buffer = nil
+	k.heldFrames = nil
 	return err
 }
 
-func (k *cork) write() error {
-	if k.buffer.Len() == 0 {
+func (k *cork) writeHeld() error {
+	if k.heldFrames.Len() == 0 {
 		return nil
 	}
-	_, err := k.Conn.Write(k.buffer.Bytes())
-	k.buffer.Reset()
+	_, err := k.Conn.Write(k.heldFrames.Bytes())
+	k.heldFrames.Reset()
 	return err
 }

@@ -33,19 +33,19 @@ func TestABurstIsOneWrite(t *testing.T) {
 	for _, frame := range []string{"at once", "a", "b", "c"} {
 		_, err := k.Write([]byte(frame))
 		require.NoError(t, err)
-		k.hold()
+		k.holdFrames()
 	}
 	require.Len(t, w.writes, 1)
-	require.NoError(t, k.flush())
-	require.NoError(t, k.flush(), "nothing is held")
+	require.NoError(t, k.flushHeld())
+	require.NoError(t, k.flushHeld(), "nothing is held")
 	require.Equal(t, [][]byte{[]byte("at once"), []byte("abc")}, w.writes)
-	require.Nil(t, k.buffer, "an idle connection keeps no buffer")
+	require.Nil(t, k.heldFrames, "an idle connection keeps no buffer")
 
-	k.hold()
+	k.holdFrames()
 	w.fails = errors.New("reset by peer")
 	_, err := k.Write([]byte("d"))
 	require.NoError(t, err)
-	require.ErrorIs(t, k.flush(), w.fails)
+	require.ErrorIs(t, k.flushHeld(), w.fails)
 }
 
 // Whatever is held when, the bytes go out in order, and a cork never holds more than corkBytes beside one frame.
@@ -56,20 +56,21 @@ func TestCorkProperties(t *testing.T) {
 		k := &cork{Conn: w}
 		var want []byte
 		t.Repeat(map[string]func(*rapid.T){
-			"hold":  func(*rapid.T) { k.hold() },
-			"flush": func(t *rapid.T) { require.NoError(t, k.flush()) },
+			"hold":  func(*rapid.T) { k.holdFrames() },
+			"flush": func(t *rapid.T) { require.NoError(t, k.flushHeld()) },
 			"write": func(t *rapid.T) {
-				frame := bytes.Repeat([]byte{byte(rapid.IntRange('a', 'z').Draw(t, "letter"))}, rapid.IntRange(0, corkBytes+10).Draw(t, "bytes"))
+				frame := bytes.Repeat([]byte{byte(rapid.IntRange('a', 'z').Draw(t, "letter"))},
+					rapid.IntRange(0, corkBytes+10).Draw(t, "bytes"))
 				n, err := k.Write(frame)
 				require.NoError(t, err)
 				require.Equal(t, len(frame), n)
 				want = append(want, frame...)
-				if k.buffer != nil {
-					require.LessOrEqual(t, k.buffer.Len(), max(corkBytes, len(frame)))
+				if k.heldFrames != nil {
+					require.LessOrEqual(t, k.heldFrames.Len(), max(corkBytes, len(frame)))
 				}
 			},
 		})
-		require.NoError(t, k.flush())
+		require.NoError(t, k.flushHeld())
 		require.Equal(t, string(want), string(bytes.Join(w.writes, nil)))
 	})
 }

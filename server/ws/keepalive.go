@@ -25,8 +25,8 @@ func (c *Conn) KeepAlive(p Pings, onSilence func(heard bool) (goOn bool)) (stop 
 	k := &keepAlive{conn: c, pings: p, onSilence: onSilence}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.next = time.AfterFunc(p.Every, k.ping)
-	return k.stop
+	k.nextPing = time.AfterFunc(p.Every, k.pingAndJudge)
+	return k.stopPings
 }
 
 type keepAlive struct {
@@ -34,17 +34,17 @@ type keepAlive struct {
 	pings     Pings
 	onSilence func(heard bool) (goOn bool)
 
-	mu      sync.Mutex
-	next    *time.Timer
-	stopped bool
-	running sync.WaitGroup
+	mu           sync.Mutex
+	nextPing     *time.Timer
+	isStopped    bool
+	pingsRunning sync.WaitGroup
 }
 
-func (k *keepAlive) ping() {
-	if !k.begin() {
+func (k *keepAlive) pingAndJudge() {
+	if !k.mayPing() {
 		return
 	}
-	defer k.running.Done()
+	defer k.pingsRunning.Done()
 	goOn := true
 	if k.pings.Guard.Do(k.pings.Goroutine, func() error { goOn = k.pingOnce(); return nil }) != nil {
 		k.conn.Cut()
@@ -52,37 +52,37 @@ func (k *keepAlive) ping() {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if goOn && !k.stopped {
-		k.next.Reset(k.pings.Every)
+	if goOn && !k.isStopped {
+		k.nextPing.Reset(k.pings.Every)
 	}
 }
 
-// begin returns false after stop.
-func (k *keepAlive) begin() bool {
+// mayPing returns false after stop.
+func (k *keepAlive) mayPing() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.stopped {
+	if k.isStopped {
 		return false
 	}
-	k.running.Add(1)
+	k.pingsRunning.Add(1)
 	return true
 }
 
 func (k *keepAlive) pingOnce() (goOn bool) {
 	// Before the ping, to tell whether the client was heard while it was not answered.
-	read := k.conn.messages.Load()
+	read := k.conn.messagesRead.Load()
 	ctx, cancel := context.WithTimeout(context.Background(), k.pings.Within)
 	defer cancel()
 	if k.conn.socket.Ping(ctx) == nil {
 		return true
 	}
-	return k.onSilence(k.conn.messages.Load() != read)
+	return k.onSilence(k.conn.messagesRead.Load() != read)
 }
 
-func (k *keepAlive) stop() {
+func (k *keepAlive) stopPings() {
 	k.mu.Lock()
-	k.stopped = true
-	k.next.Stop()
+	k.isStopped = true
+	k.nextPing.Stop()
 	k.mu.Unlock()
-	k.running.Wait()
+	k.pingsRunning.Wait()
 }

@@ -12,54 +12,55 @@ import (
 
 // Limits bound the messages that the connections of a face send, beside [Options.MaxMessage].
 type Limits struct {
-	Small int // bytes; a longer message counts as large
-	Large int // bytes of the largest message
+	SmallBytes int // bytes; a longer message counts as large
+	LargeBytes int // bytes of the largest message
 	// bytes of large messages that are read and decoded at a time, each counted as Large; the others wait
 	LargeAtOnce int64
-	Within      time.Duration // for a message to arrive, once it has begun; 0: no limit
+	SmallWithin time.Duration // for a message to arrive, once it has begun; 0: no limit
 	LargeWithin time.Duration // for the rest of a large message, once its turn has come; 0: Within
 }
 
 // Reader reads the messages of many connections in bounded memory. Safe for concurrent use.
 type Reader struct {
-	limits  Limits
-	large   *semaphore.Weighted
-	buffers sync.Pool // of *[]byte
+	limits      Limits
+	largeBudget *semaphore.Weighted
+	buffers     sync.Pool // of *[]byte
 }
 
 // NewReader returns a reader for all connections of a face.
 func NewReader(l Limits) *Reader {
-	r := &Reader{limits: l, large: semaphore.NewWeighted(l.LargeAtOnce)}
+	r := &Reader{limits: l, largeBudget: semaphore.NewWeighted(l.LargeAtOnce)}
 	r.buffers.New = func() any { return new(make([]byte, 0, 512)) }
 	return r
 }
 
-// Read waits for a message and passes it to handle, which must not keep it. A large message is part of LargeAtOnce
+// ReadMessage waits for a message and passes it to handle, which must not keep it. A large message is part of LargeAtOnce
 // until handle returns. ctx bounds how long it waits for that. Errors: the connection has ended, [ErrEnding], ctx's.
-func (r *Reader) Read(ctx context.Context, c *Conn, handle func(kind websocket.MessageType, message []byte)) error {
+func (r *Reader) ReadMessage(ctx context.Context, c *Conn,
+	handle func(kind websocket.MessageType, message []byte)) error {
 	// Without a deadline and without a buffer: most connections wait here, for any time.
 	kind, rest, err := c.socket.Reader(context.Background())
 	if err != nil {
 		return err
 	}
 	buffer := r.buffers.Get().(*[]byte)
-	defer r.put(buffer)
-	if r.limits.Within > 0 {
-		if err := c.limitReading(time.Now().Add(r.limits.Within)); err != nil {
+	defer r.putBuffer(buffer)
+	if r.limits.SmallWithin > 0 {
+		if err := c.limitReading(time.Now().Add(r.limits.SmallWithin)); err != nil {
 			return err
 		}
 	}
-	whole, err := readUpTo(buffer, r.limits.Small, rest)
+	whole, err := readUpTo(buffer, r.limits.SmallBytes, rest)
 	if err != nil {
 		return err
 	}
 	if !whole {
 		// Meanwhile the rest stays with the client: TCP holds it back. Its time for the message goes on, unless a large
 		// one has a time of its own.
-		if err := r.large.Acquire(ctx, int64(r.limits.Large)); err != nil {
+		if err := r.largeBudget.Acquire(ctx, int64(r.limits.LargeBytes)); err != nil {
 			return err
 		}
-		defer r.large.Release(int64(r.limits.Large))
+		defer r.largeBudget.Release(int64(r.limits.LargeBytes))
 		if err := r.readRest(c, buffer, rest); err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func (r *Reader) Read(ctx context.Context, c *Conn, handle func(kind websocket.M
 	if err := c.limitReading(time.Time{}); err != nil { // a client may be silent for as long as it likes
 		return err
 	}
-	c.messages.Add(1)
+	c.messagesRead.Add(1)
 	handle(kind, *buffer)
 	return nil
 }
@@ -80,13 +81,13 @@ func (r *Reader) readRest(c *Conn, buffer *[]byte, rest io.Reader) error {
 		}
 	}
 	// the library reads a byte beyond its limit, and notices with the next
-	_, err := readUpTo(buffer, r.limits.Large+2, rest)
+	_, err := readUpTo(buffer, r.limits.LargeBytes+2, rest)
 	return err
 }
 
-// put returns a buffer to the pool, unless it is large.
-func (r *Reader) put(buffer *[]byte) {
-	if cap(*buffer) <= 2*r.limits.Small {
+// putBuffer returns a buffer to the pool, unless it is large.
+func (r *Reader) putBuffer(buffer *[]byte) {
+	if cap(*buffer) <= 2*r.limits.SmallBytes {
 		*buffer = (*buffer)[:0]
 		r.buffers.Put(buffer)
 	}
@@ -129,7 +130,7 @@ func (c *Conn) ReadFirst(deadline time.Time, limit int) (kind websocket.MessageT
 		return 0, nil, err
 	}
 	if len(message) > limit {
-		c.unread = rest
+		c.unreadRest = rest
 		return kind, message, nil
 	}
 	return kind, message, c.limitReading(time.Time{})
@@ -140,7 +141,7 @@ func (c *Conn) StopReading() { _ = c.limitReading(time.Now()) }
 
 // Discard reads and drops messages until the connection ends, and returns why.
 func (c *Conn) Discard() (err error) {
-	rest := c.unread
+	rest := c.unreadRest
 	for {
 		if rest != nil {
 			if _, err := io.Copy(io.Discard, rest); err != nil {

@@ -15,7 +15,7 @@ import (
 type Set[K comparable, C any] struct {
 	mu        sync.Mutex
 	conns     map[K]C
-	closed    bool
+	isClosed  bool
 	connCount sync.WaitGroup // counts conns
 }
 
@@ -26,7 +26,7 @@ func NewSet[K comparable, C any]() *Set[K, C] { return &Set[K, C]{conns: map[K]C
 func (s *Set[K, C]) Add(key K, c C) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.isClosed {
 		return false
 	}
 	s.conns[key] = c
@@ -60,14 +60,14 @@ func (s *Set[K, C]) Conns() []C {
 func (s *Set[K, C]) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
+	s.isClosed = true
 }
 
 // IsClosed reports whether Close was called.
 func (s *Set[K, C]) IsClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.closed
+	return s.isClosed
 }
 
 // Wait waits until a closed set is empty.

@@ -50,11 +50,12 @@ func pair(t *testing.T, o Options) (*Conn, *websocket.Conn) {
 	return c, client
 }
 
-var small = Limits{Small: 600, Large: 4_000, LargeAtOnce: 4_000, Within: patience}
+var small = Limits{SmallBytes: 600, LargeBytes: 4_000, LargeAtOnce: 4_000, SmallWithin: patience}
 
 // read reads one message, as text.
 func read(c *Conn, r *Reader) (text string, err error) {
-	err = r.Read(context.Background(), c, func(_ websocket.MessageType, message []byte) { text = string(message) })
+	err = r.ReadMessage(context.Background(), c,
+		func(_ websocket.MessageType, message []byte) { text = string(message) })
 	return text, err
 }
 
@@ -80,7 +81,7 @@ func TestMessagesOfAnySize(t *testing.T) {
 func TestLargeMessagesWaitForTheirTurn(t *testing.T) {
 	t.Parallel()
 	r := NewReader(small)
-	require.NoError(t, r.large.Acquire(t.Context(), small.LargeAtOnce))
+	require.NoError(t, r.largeBudget.Acquire(t.Context(), small.LargeAtOnce))
 	large, largeClient := pair(t, Options{MaxMessage: 4_000})
 	quick, quickClient := pair(t, Options{MaxMessage: 4_000})
 	require.NoError(t, largeClient.Write(t.Context(), websocket.MessageText, make([]byte, 700)))
@@ -94,7 +95,7 @@ func TestLargeMessagesWaitForTheirTurn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "quick", text)
 	require.Empty(t, got)
-	r.large.Release(small.LargeAtOnce)
+	r.largeBudget.Release(small.LargeAtOnce)
 	require.Equal(t, 700, await.Value(t, got, "what happens"))
 }
 
@@ -158,13 +159,14 @@ func TestAFirstMessage(t *testing.T) {
 func TestBursts(t *testing.T) {
 	t.Parallel()
 	writes := make(chan int, 100)
-	c, client := pair(t, Options{MaxMessage: 100, Wrap: func(conn net.Conn) net.Conn { return counting{conn, writes} }})
+	c, client := pair(t, Options{MaxMessage: 100,
+		WrapConn: func(conn net.Conn) net.Conn { return counting{conn, writes} }})
 	for len(writes) > 0 { // the answer to the handshake
 		<-writes
 	}
 	err := c.WriteBurst(func(b *Burst) error {
 		for _, text := range []string{"a", "b", "c"} {
-			if err := b.Write(websocket.MessageText, []byte(text)); err != nil {
+			if err := b.WriteMessage(websocket.MessageText, []byte(text)); err != nil {
 				return err
 			}
 		}
@@ -197,9 +199,9 @@ func TestAWriteThatTakesTooLongCutsTheConnection(t *testing.T) {
 	t.Parallel()
 	large := make([]byte, 1<<20)
 	for name, write := range map[string]func(c *Conn) error{
-		"message": func(c *Conn) error { return c.Write(websocket.MessageBinary, large) },
+		"message": func(c *Conn) error { return c.WriteMessage(websocket.MessageBinary, large) },
 		"burst": func(c *Conn) error {
-			return c.WriteBurst(func(b *Burst) error { return b.Write(websocket.MessageBinary, large) })
+			return c.WriteBurst(func(b *Burst) error { return b.WriteMessage(websocket.MessageBinary, large) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +236,8 @@ func TestPings(t *testing.T) {
 	require.Empty(t, silences, "it was given up")
 
 	client.CloseRead(t.Context())
-	stop = c.KeepAlive(Pings{Every: time.Millisecond, Within: patience}, func(bool) bool { silences <- true; return true })
+	stop = c.KeepAlive(Pings{Every: time.Millisecond, Within: patience},
+		func(bool) bool { silences <- true; return true })
 	time.AfterFunc(50*time.Millisecond, func() { _ = client.CloseNow() })
 	await.Value(t, silences, "what happens")
 	stop()

@@ -29,7 +29,7 @@ func TestFaultsAreNamedFirst(t *testing.T) {
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := newInstallation(t, rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s"))
+			i := newInstallation(t, rigtest.NewRig(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s"))
 			f.breaks(i)
 			i.require(f)
 		})
@@ -68,7 +68,7 @@ func (i *installation) require(f fault) {
 // A fresh installation has nothing wrong with it.
 func TestAFreshInstallationIsNotAmber(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, rigtest.New(t, clitest.BuildDirector(t)))
+	i := newInstallation(t, rigtest.NewRig(t, clitest.BuildDirector(t)))
 	d := i.diagnose(func(d doctor.Diagnosis) bool { return d.State == doctor.OK })
 	require.Empty(t, d.First)
 	require.Contains(t, i.health(), "No problems found.")

@@ -21,36 +21,36 @@ type breakage struct {
 var breakages = map[string]breakage{
 	"pooler": {
 		func(i *installation) func() {
-			env := i.Env
-			i.Env = append(slices.Clone(env), "DIRECTOR_POOLER=pgbouncer")
-			return func() { i.Env = env }
+			env := i.NextEnv
+			i.NextEnv = append(slices.Clone(env), "DIRECTOR_POOLER=pgbouncer")
+			return func() { i.NextEnv = env }
 		},
 		doctor.Warn, "^none, but DIRECTOR_POOLER is pgbouncer$",
 	},
 	"schema": {
 		func(i *installation) func() {
-			i.Exec("CREATE TABLE kept AS SELECT * FROM goose_db_version ORDER BY version_id DESC LIMIT 1")
-			i.Exec("DELETE FROM goose_db_version v USING kept k WHERE v.id = k.id")
-			return func() { i.Exec("INSERT INTO goose_db_version OVERRIDING SYSTEM VALUE SELECT * FROM kept") }
+			i.ExecSQL("CREATE TABLE kept AS SELECT * FROM goose_db_version ORDER BY version_id DESC LIMIT 1")
+			i.ExecSQL("DELETE FROM goose_db_version v USING kept k WHERE v.id = k.id")
+			return func() { i.ExecSQL("INSERT INTO goose_db_version OVERRIDING SYSTEM VALUE SELECT * FROM kept") }
 		},
 		doctor.Fail, `^at version \d+, and this build needs \d+$`,
 	},
 	"restored dump": {
 		func(i *installation) func() {
-			i.Exec("INSERT INTO events (kind, tx) VALUES ('instance.ended', '900000000000000')")
-			return func() { i.Exec("DELETE FROM events WHERE tx = '900000000000000'") }
+			i.ExecSQL("INSERT INTO events (kind, tx) VALUES ('instance.ended', '900000000000000')")
+			return func() { i.ExecSQL("DELETE FROM events WHERE tx = '900000000000000'") }
 		},
 		doctor.Fail, "^rows have transaction ids of another server",
 	},
 	"locks": {
 		func(i *installation) func() {
-			i.Exec("CREATE TABLE locked ()")
-			holder, err := i.Pool.Begin(i.T.Context())
+			i.ExecSQL("CREATE TABLE locked ()")
+			holder, err := i.SQLPool.Begin(i.T.Context())
 			require.NoError(i.T, err)
 			_, err = holder.Exec(i.T.Context(), "LOCK TABLE locked")
 			require.NoError(i.T, err)
 			waits := make(chan error, 1)
-			go func() { _, err := i.Pool.Exec(i.T.Context(), "SELECT FROM locked"); waits <- err }()
+			go func() { _, err := i.SQLPool.Exec(i.T.Context(), "SELECT FROM locked"); waits <- err }()
 			return func() {
 				require.NoError(i.T, holder.Rollback(i.T.Context()))
 				require.NoError(i.T, <-waits)
@@ -60,7 +60,7 @@ var breakages = map[string]breakage{
 	},
 	"writers": {
 		func(i *installation) func() {
-			writer, err := i.Pool.Begin(i.T.Context())
+			writer, err := i.SQLPool.Begin(i.T.Context())
 			require.NoError(i.T, err)
 			_, err = writer.Exec(i.T.Context(), "INSERT INTO events (kind) VALUES ('instance.ended')")
 			require.NoError(i.T, err)
@@ -72,9 +72,9 @@ var breakages = map[string]breakage{
 	"signing keys": {unbroken, doctor.Fail, "^no key signs"},
 	"seats": {
 		func(i *installation) func() {
-			i.Serve()
+			i.ServeReplica()
 			i.KeepAlive(heartbeat, "s0")
-			i.Exec("UPDATE instances SET capacity = 8")
+			i.ExecSQL("UPDATE instances SET capacity = 8")
 			i.play("ada", "duel")
 			return func() {}
 		},
@@ -82,8 +82,8 @@ var breakages = map[string]breakage{
 	},
 	"lobby": {
 		func(i *installation) func() {
-			i.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 'a', 'p', 'a', true, '30 s', gen_random_uuid())`)
-			return func() { i.Exec("DELETE FROM realtime_sessions") }
+			i.ExecSQL(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 'a', 'p', 'a', true, '30 s', gen_random_uuid())`)
+			return func() { i.ExecSQL("DELETE FROM realtime_sessions") }
 		},
 		doctor.Fail, "and no replica serves them$",
 	},
@@ -96,76 +96,76 @@ var breakages = map[string]breakage{
 	},
 	"drains": {
 		func(i *installation) func() {
-			i.Exec("INSERT INTO instance_drains (region, target, value, actor, at) VALUES ('', 'host', 'gone', 'ada', now() - interval '8 days')")
-			return func() { i.Exec("DELETE FROM instance_drains") }
+			i.ExecSQL("INSERT INTO instance_drains (region, target, value, actor, at) VALUES ('', 'host', 'gone', 'ada', now() - interval '8 days')")
+			return func() { i.ExecSQL("DELETE FROM instance_drains") }
 		},
 		doctor.Warn, "^1 drains are kept; the oldest is of host gone, by ada, 192h ago, and 0 game servers obey it$",
 	},
 	"erasures": {
 		func(i *installation) func() { // a transaction that has not ended, so that no worker makes the last pass
-			i.Exec(`INSERT INTO erasures (subs, key, salt, actor, reason, requested_at, tx)
+			i.ExecSQL(`INSERT INTO erasures (subs, key, salt, actor, reason, requested_at, tx)
 				VALUES ('{zoe}', 'k', gen_random_uuid(), 'ada', 'asked', now() - interval '1 hour', '9223372036854775807')`)
-			return func() { i.Exec("DELETE FROM erasures") }
+			return func() { i.ExecSQL("DELETE FROM erasures") }
 		},
 		doctor.Warn, "^1 players are being erased; the oldest erasure, .* by ada, was requested 1h0m0s ago, ",
 	},
 	"enrolments": {
 		func(i *installation) func() {
-			i.Exec(`INSERT INTO enrolments (region, name, digest, modes, max_servers, expires_at, created_by)
+			i.ExecSQL(`INSERT INTO enrolments (region, name, digest, modes, max_servers, expires_at, created_by)
 				VALUES ('eu', 'rack-7', sha256('a'), '{}', 9, now() + interval '2 days', 'ada')`)
-			i.Exec(`INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, status)
+			i.ExecSQL(`INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, status)
 				VALUES ('eu', 'a', gen_random_uuid(), 'a:1', '{duel}', 8, 8, 'draining')`)
-			i.Exec(`INSERT INTO enrolled_servers (region, instance_id, enrolment, credential, incarnation, tokens_by, expires_at)
+			i.ExecSQL(`INSERT INTO enrolled_servers (region, instance_id, enrolment, credential, incarnation, tokens_by, expires_at)
 				SELECT 'eu', 'a', e.id, gen_random_uuid(), n.incarnation, 'aa', now() + interval '1 day' FROM enrolments e, instances n`)
-			return func() { i.Exec("DELETE FROM instances"); i.Exec("DELETE FROM enrolments") }
+			return func() { i.ExecSQL("DELETE FROM instances"); i.ExecSQL("DELETE FROM enrolments") }
 		},
 		doctor.Warn, "^the enrolment eu/rack-7 ends in 4[78]h.*, and 1 game servers registered by it",
 	},
 	"cells": {
 		func(i *installation) func() {
-			i.Exec(`INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, status)
+			i.ExecSQL(`INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, status)
 				VALUES ('us', 'a', gen_random_uuid(), 'a:1', '{duel}', 8, 8, 'draining')`)
-			i.Exec("INSERT INTO cells (cell, address, set_by) VALUES ('america', 'https://us.example', 'ada')")
-			i.Exec("INSERT INTO cell_regions (region, cell) VALUES ('us', 'america')")
-			return func() { i.Exec("DELETE FROM instances"); i.Exec("DELETE FROM cells") }
+			i.ExecSQL("INSERT INTO cells (cell, address, set_by) VALUES ('america', 'https://us.example', 'ada')")
+			i.ExecSQL("INSERT INTO cell_regions (region, cell) VALUES ('us', 'america')")
+			return func() { i.ExecSQL("DELETE FROM instances"); i.ExecSQL("DELETE FROM cells") }
 		},
 		doctor.Warn, "^1 game servers of region us are registered here, and cell america serves it",
 	},
 	"moves": {
 		func(i *installation) func() {
-			i.Exec(`INSERT INTO region_moves (id, region, direction, step, cell, address, actor, reason, fenced_at)
+			i.ExecSQL(`INSERT INTO region_moves (id, region, direction, step, cell, address, actor, reason, fenced_at)
 				VALUES (gen_random_uuid(), 'asia', 'leaves', 'fenced', 'tokyo', 'https://jp.example', 'ada', 'x', now() - interval '20 seconds')`)
-			return func() { i.Exec("DELETE FROM region_moves") }
+			return func() { i.ExecSQL("DELETE FROM region_moves") }
 		},
 		doctor.Fail, "^region asia has been refused for 2[0-9]s: its move to cell tokyo stopped after the fence",
 	},
 	"pool limits": {
 		func(i *installation) func() {
-			i.Exec("UPDATE pool_limits SET max_servers = 0")
-			return func() { i.Exec("UPDATE pool_limits SET max_servers = NULL") }
+			i.ExecSQL("UPDATE pool_limits SET max_servers = 0")
+			return func() { i.ExecSQL("UPDATE pool_limits SET max_servers = NULL") }
 		},
 		doctor.Fail, "^all pools have 0 servers of at most 0, .*: no more start$",
 	},
 	"valves": {
 		func(i *installation) func() {
-			i.Exec("SELECT ops.set_valve('launch', rate => 50, max_waiting => 1)")
-			i.Exec("SELECT ops.close_valve('launch', 'the login fails')")
-			i.Exec("SELECT join_login_queue('launch', '{a}', '{f}', 0)")
-			return func() { i.Exec("SELECT ops.delete_valve('launch')") }
+			i.ExecSQL("SELECT ops.set_valve('launch', rate => 50, max_waiting => 1)")
+			i.ExecSQL("SELECT ops.close_valve('launch', 'the login fails')")
+			i.ExecSQL("SELECT join_login_queue('launch', '{a}', '{f}', 0)")
+			return func() { i.ExecSQL("SELECT ops.delete_valve('launch')") }
 		},
 		doctor.Fail, "^launch is closed: the login fails: 0 players are in, 1 wait, as many as the line holds$",
 	},
 	"webhooks": {
 		func(i *installation) func() {
-			i.Exec("SELECT ops.create_webhook('studio', 'http://127.0.0.1:1/hook', '{session.*}')")
-			i.Exec("UPDATE webhook_progress SET failing_since = now() - interval '1 hour', last_error = 'it answered 502'")
-			return func() { i.Exec("SELECT ops.delete_webhook('studio')") }
+			i.ExecSQL("SELECT ops.create_webhook('studio', 'http://127.0.0.1:1/hook', '{session.*}')")
+			i.ExecSQL("UPDATE webhook_progress SET failing_since = now() - interval '1 hour', last_error = 'it answered 502'")
+			return func() { i.ExecSQL("SELECT ops.delete_webhook('studio')") }
 		},
 		doctor.Fail, "^studio is failing: 0 delivered, .*; nothing could be delivered for 1h0m0s: it answered 502$",
 	},
 	"partitions": {
 		func(i *installation) func() {
-			i.Exec(`DO $$ DECLARE p text; BEGIN
+			i.ExecSQL(`DO $$ DECLARE p text; BEGIN
 				FOR p IN SELECT name FROM history_partitions('events') WHERE last_day > (now() AT TIME ZONE 'UTC')::date LOOP EXECUTE 'DROP TABLE ' || p; END LOOP;
 			END $$`)
 			return func() {}
@@ -174,9 +174,9 @@ var breakages = map[string]breakage{
 	},
 	"bloat": {
 		func(i *installation) func() {
-			i.Exec("CREATE TABLE bloated WITH (autovacuum_enabled = off) AS SELECT generate_series(1, 30000)")
-			i.Exec("DELETE FROM bloated")
-			return func() { i.Exec("DROP TABLE bloated") }
+			i.ExecSQL("CREATE TABLE bloated WITH (autovacuum_enabled = off) AS SELECT generate_series(1, 30000)")
+			i.ExecSQL("DELETE FROM bloated")
+			return func() { i.ExecSQL("DROP TABLE bloated") }
 		},
 		doctor.Warn, "^bloated has 30000 dead rows and 0 live ones$",
 	},
@@ -199,9 +199,10 @@ var judged = map[string]string{
 // Pins a check of doctor that sees nothing, or the wrong thing.
 func TestEachCheckSeesWhatItIsFor(t *testing.T) {
 	t.Parallel()
-	i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s")}
+	i := &installation{Rig: rigtest.NewRig(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s")}
 	order := []string{
-		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "enrolments", "pool limits", "cells", "moves", "valves", "webhooks", "erasures", "partitions", "bloat",
+		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains",
+		"enrolments", "pool limits", "cells", "moves", "valves", "webhooks", "erasures", "partitions", "bloat",
 		"pools",
 		"seats",
 	}
@@ -226,7 +227,7 @@ func TestEachCheckSeesWhatItIsFor(t *testing.T) {
 // A new check of doctor is broken by a test, or says here why it is not.
 func TestEachCheckIsBroken(t *testing.T) {
 	t.Parallel()
-	i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t))}
+	i := &installation{Rig: rigtest.NewRig(t, clitest.BuildDirector(t))}
 	tested := map[string]string{"database": "TestConnectionsThatFail", "writes": "TestAFullDisk"}
 	for name, f := range faults {
 		tested[f.check] = name

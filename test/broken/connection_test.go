@@ -50,29 +50,29 @@ var connections = map[string]struct {
 	},
 	"the role has too many connections": {
 		func(i *installation) string {
-			i.Exec("CREATE ROLE crowded LOGIN CONNECTION LIMIT 0")
+			i.ExecSQL("CREATE ROLE crowded LOGIN CONNECTION LIMIT 0")
 			return i.asRole("crowded")
 		},
 		"database", "^refuses the connection$", `^too many connections for role "crowded" \(SQLSTATE 53300\)$`,
 	},
 	"the role may read nothing": {
 		func(i *installation) string {
-			i.Exec("CREATE ROLE nosy LOGIN")
+			i.ExecSQL("CREATE ROLE nosy LOGIN")
 			return i.asRole("nosy")
 		},
 		"schema", "^not known: it could not be checked$", `^permission denied .* \(SQLSTATE 42501\)$`,
 	},
 	"the schema is on no path": {
 		func(i *installation) string {
-			i.Exec("CREATE ROLE lost LOGIN")
-			i.Exec("ALTER ROLE lost SET search_path = nowhere")
+			i.ExecSQL("CREATE ROLE lost LOGIN")
+			i.ExecSQL("ALTER ROLE lost SET search_path = nowhere")
 			return i.asRole("lost")
 		},
 		"schema", `^the director's tables are not there; this build needs version \d+$`, "",
 	},
 	"Postgres is stopping": {
 		func(i *installation) string {
-			i.Exec("SELECT 1") // a smart shutdown waits for this connection
+			i.ExecSQL("SELECT 1") // a smart shutdown waits for this connection
 			require.NoError(i.T, syscall.Kill(i.Cluster.PID(), syscall.SIGTERM))
 			return i.Cluster.URL("postgres")
 		},
@@ -86,8 +86,8 @@ func TestConnectionsThatFail(t *testing.T) {
 	for name, c := range connections {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t))}
-			i.Env = append(i.Env, "DATABASE_URL="+c.database(i))
+			i := &installation{Rig: rigtest.NewRig(t, clitest.BuildDirector(t))}
+			i.NextEnv = append(i.NextEnv, "DATABASE_URL="+c.database(i))
 			i.require(fault{check: c.check, state: doctor.Fail, says: c.says, cause: c.cause})
 		})
 	}
@@ -102,11 +102,12 @@ func TestConnectionsOverTCP(t *testing.T) {
 			withPassword(t, cluster.TCPURL("postgres"), "wrong"), "refuses the connection", `^password authentication failed for user "postgres" \(SQLSTATE 28P01\)$`,
 		},
 		"TLS": {
-			strings.Replace(cluster.TCPURL("postgres"), "sslmode=disable", "sslmode=require", 1), "does not answer", "^TLS: the server does not speak it$",
+			strings.Replace(cluster.TCPURL("postgres"), "sslmode=disable", "sslmode=require", 1), "does not answer",
+			"^TLS: the server does not speak it$",
 		},
 	} {
-		i := &installation{Rig: rigtest.On(t, clitest.BuildDirector(t), cluster.URL("postgres"))}
-		i.Env = append(i.Env, "DATABASE_URL="+c.url)
+		i := &installation{Rig: rigtest.NewRigOn(t, clitest.BuildDirector(t), cluster.URL("postgres"))}
+		i.NextEnv = append(i.NextEnv, "DATABASE_URL="+c.url)
 		i.require(fault{check: "database", state: doctor.Fail, says: c.says, cause: c.cause})
 		require.NotEmpty(t, name)
 	}

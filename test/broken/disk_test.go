@@ -21,18 +21,19 @@ import (
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	cluster := dbtest.NewCluster(t, pglocal.Options{Durable: true})
-	admin := rigtest.On(t, clitest.BuildDirector(t), cluster.URL("postgres"))
-	dir := smallDisk(t, rigtest.One[string](admin, "SHOW data_directory"))
-	admin.Exec("CREATE TABLESPACE small LOCATION '" + dir + "'")
-	admin.Exec("CREATE DATABASE full_disk TABLESPACE small")
-	r := rigtest.On(t, admin.Bin, cluster.URL("full_disk"))
+	admin := rigtest.NewRigOn(t, clitest.BuildDirector(t), cluster.URL("postgres"))
+	dir := smallDisk(t, rigtest.QueryOne[string](admin, "SHOW data_directory"))
+	admin.ExecSQL("CREATE TABLESPACE small LOCATION '" + dir + "'")
+	admin.ExecSQL("CREATE DATABASE full_disk TABLESPACE small")
+	r := rigtest.NewRigOn(t, admin.BinaryPath, cluster.URL("full_disk"))
 	r.Cluster = cluster
-	r.Run("migrate", "up")
+	r.RunCommand("migrate", "up")
 	i := newInstallation(t, r)
 	fill(t, dir)
 	i.require(fault{
 		check: "writes", state: doctor.Fail, says: "^the database takes no writes$", cause: `No space left on device \(SQLSTATE 53100\)$`,
-		ready: http.StatusServiceUnavailable, reason: "does not take writes: .*No space left on device", alert: "DirectorDatabaseRefusesWrites",
+		ready: http.StatusServiceUnavailable, reason: "does not take writes: .*No space left on device",
+		alert: "DirectorDatabaseRefusesWrites",
 	})
 }
 
@@ -42,7 +43,8 @@ func smallDisk(t *testing.T, data string) string {
 	dir := must.Get(os.MkdirTemp("/var/tmp", "director-small-disk-"))(t)
 	t.Cleanup(func() { _ = os.Remove(dir) })
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
-		t.Skipf("NOT TESTED: a full disk (a file system cannot be mounted: %v)", err) //nolint:forbidigo // mounting needs root
+		//nolint:forbidigo // mounting needs root
+		t.Skipf("NOT TESTED: a full disk (a file system cannot be mounted: %v)", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	info := must.Get(os.Stat(data))(t)

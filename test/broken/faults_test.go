@@ -17,8 +17,9 @@ import (
 func (i *installation) newServers(n int) {
 	i.T.Helper()
 	for k := range n {
-		status, answer, err := i.Fleet("/fleet/register", rigtest.Fields{
-			"instance_id": fmt.Sprintf("s%d", k), "endpoint": fmt.Sprintf("203.0.113.1:%d", 7000+k), "region": "eu", "modes": []string{"duel"}, "capacity": 4,
+		status, answer, err := i.PostFleet("/fleet/register", rigtest.Fields{
+			"instance_id": fmt.Sprintf("s%d", k), "endpoint": fmt.Sprintf("203.0.113.1:%d", 7000+k), "region": "eu",
+			"modes": []string{"duel"}, "capacity": 4,
 		})
 		require.NoError(i.T, err)
 		require.Equal(i.T, http.StatusOK, status, answer)
@@ -28,7 +29,7 @@ func (i *installation) newServers(n int) {
 // play seats a player in a mode, or has it refused.
 func (i *installation) play(sub, mode string) {
 	i.T.Helper()
-	_, _, err := i.Play(sub, "/matchmake", rigtest.Fields{"region": "eu", "mode": mode})
+	_, _, err := i.PostPlay(sub, "/matchmake", rigtest.Fields{"region": "eu", "mode": mode})
 	require.NoError(i.T, err)
 }
 
@@ -57,8 +58,8 @@ var faults = map[string]fault{
 	},
 	"the database is read-only": {
 		breaks: func(i *installation) {
-			i.Exec("ALTER DATABASE postgres SET default_transaction_read_only = on")
-			i.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'director%'")
+			i.ExecSQL("ALTER DATABASE postgres SET default_transaction_read_only = on")
+			i.ExecSQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'director%'")
 		},
 		check: "writes", state: doctor.Fail, says: `transactions are read-only by default, as set by: database`, cause: `^cannot execute INSERT in a read-only transaction \(SQLSTATE 25006\)$`,
 		ready: http.StatusServiceUnavailable, reason: `does not take writes: cannot execute INSERT in a read-only transaction`, alert: "DirectorDatabaseRefusesWrites",
@@ -78,7 +79,8 @@ var faults = map[string]fault{
 			const crowd = "name: ranked\nteams: [{name: a, players: 32, count: 2}]\n"
 			i.ApplyProfile(crowd)
 			for k := range 6 {
-				status, answer, err := i.Play(fmt.Sprint("p", k), "/tickets", rigtest.Fields{"profiles": []string{"ranked"}})
+				status, answer, err := i.PostPlay(fmt.Sprint("p", k), "/tickets",
+					rigtest.Fields{"profiles": []string{"ranked"}})
 				require.NoError(i.T, err)
 				require.Equal(i.T, http.StatusCreated, status, answer)
 			}
@@ -89,18 +91,18 @@ var faults = map[string]fault{
 	},
 	"one of two replicas is frozen": {
 		breaks: func(i *installation) {
-			second := i.Serve()
-			require.NoError(i.T, second.Signal(syscall.SIGSTOP))
-			i.T.Cleanup(func() { _ = second.Signal(syscall.SIGCONT) })
+			second := i.ServeReplica()
+			require.NoError(i.T, second.Process.Signal(syscall.SIGSTOP))
+			i.T.Cleanup(func() { _ = second.Process.Signal(syscall.SIGCONT) })
 		},
 		check: "replicas", state: doctor.Warn, says: `^1 of 2 replicas run; frozen or cut off: director serve \S+/\d+ \(silent for \d`,
 		ready: http.StatusOK, alert: "DirectorReplicaLost",
 	},
 	"the login publishes no key": {
 		breaks: func(i *installation) {
-			i.Env = append(i.Env, "DIRECTOR_AUTH_JWKS="+i.emptyKeySet(), "DIRECTOR_AUTH_JWKS_PLAIN_HTTP=true")
-			i.replica.Kill()
-			i.replica = i.Serve("--work", "--console-addr", i.console, "--metrics-addr", i.metrics)
+			i.NextEnv = append(i.NextEnv, "DIRECTOR_AUTH_JWKS="+i.emptyKeySet(), "DIRECTOR_AUTH_JWKS_PLAIN_HTTP=true")
+			i.replica.Process.Kill()
+			i.replica = i.ServeReplica("--work", "--console-addr", i.console, "--metrics-addr", i.metrics)
 			i.SetURLs(i.replica.URL)
 		},
 		check: "key sets", state: doctor.Fail, says: `^the key set of players' access tokens \(DIRECTOR_AUTH_JWKS\): .*every token is refused`,
@@ -109,27 +111,27 @@ var faults = map[string]fault{
 	"no worker runs any more": {
 		breaks: func(i *installation) {
 			i.KeepAlive(heartbeat, "s0") // the worker has run
-			i.replica.Kill()
-			i.replica = i.Serve("--console-addr", i.console, "--metrics-addr", i.metrics)
+			i.replica.Process.Kill()
+			i.replica = i.ServeReplica("--console-addr", i.console, "--metrics-addr", i.metrics)
 			i.SetURLs(i.replica.URL)
-			i.Exec("UPDATE worker_loops SET succeeded_at = now() - interval '10 minutes'")
+			i.ExecSQL("UPDATE worker_loops SET succeeded_at = now() - interval '10 minutes'")
 		},
 		check: "workers", state: doctor.Fail, says: `^no worker is running: the last successful run of any loop was 1[0-9]m`,
 		ready: http.StatusOK,
 	},
 	"somebody forgot a transaction that holds a lock": {
 		breaks: func(i *installation) {
-			i.Exec("CREATE TABLE locked ()")
+			i.ExecSQL("CREATE TABLE locked ()")
 			ctx, cancel := context.WithCancel(context.Background())
 			i.T.Cleanup(cancel)
-			holder, err := i.Pool.Begin(ctx)
+			holder, err := i.SQLPool.Begin(ctx)
 			require.NoError(i.T, err)
 			_, err = holder.Exec(ctx, "LOCK TABLE locked")
 			require.NoError(i.T, err)
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				_, _ = i.Pool.Exec(ctx, "SELECT FROM locked")
+				_, _ = i.SQLPool.Exec(ctx, "SELECT FROM locked")
 			}()
 			i.T.Cleanup(func() { _ = holder.Rollback(ctx); <-ended })
 		},
@@ -138,13 +140,13 @@ var faults = map[string]fault{
 	},
 	"nobody serves the realtime lobby": {
 		breaks: func(i *installation) {
-			i.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 'a', 'p', 'a', true, '30 s', gen_random_uuid())`)
+			i.ExecSQL(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 'a', 'p', 'a', true, '30 s', gen_random_uuid())`)
 		},
 		check: "lobby", state: doctor.Fail, says: `and no replica serves them$`,
 		ready: http.StatusOK,
 	},
 	"the limit over all pools is reached": {
-		breaks: func(i *installation) { i.Exec("UPDATE pool_limits SET max_servers = 0") },
+		breaks: func(i *installation) { i.ExecSQL("UPDATE pool_limits SET max_servers = 0") },
 		check:  "pool limits", state: doctor.Fail, says: `^all pools have 0 servers of at most 0, .*: no more start$`,
 		ready: http.StatusOK,
 	},
@@ -152,7 +154,7 @@ var faults = map[string]fault{
 		breaks: func(i *installation) {
 			i.KeepAlive(heartbeat, "s0")
 			i.play("ada", "duel")
-			i.Exec("UPDATE sessions SET player_count = player_count + 1")
+			i.ExecSQL("UPDATE sessions SET player_count = player_count + 1")
 		},
 		check: "invariants", state: doctor.Fail, says: `^violated: seat count drift \(1\)`,
 		ready: http.StatusOK,

@@ -50,8 +50,8 @@ const deadline = 2 * time.Minute
 func newInstallation(t *testing.T, r *rigtest.Rig) *installation {
 	t.Helper()
 	i := &installation{Rig: r, console: rigtest.FreeAddr(t), metrics: rigtest.FreeAddr(t)}
-	i.Env = append(i.Env, "DIRECTOR_OPS_TOKENS="+opsToken)
-	i.replica = i.Serve("--work", "--console-addr", i.console, "--metrics-addr", i.metrics)
+	i.NextEnv = append(i.NextEnv, "DIRECTOR_OPS_TOKENS="+opsToken)
+	i.replica = i.ServeReplica("--work", "--console-addr", i.console, "--metrics-addr", i.metrics)
 	return i
 }
 
@@ -60,15 +60,15 @@ func (i *installation) applyPools(document string) {
 	i.T.Helper()
 	file := filepath.Join(i.T.TempDir(), "pools.yaml")
 	require.NoError(i.T, os.WriteFile(file, []byte(document), 0o600))
-	i.Run("pools", "apply", "-f", file)
+	i.RunCommand("pools", "apply", "-f", file)
 }
 
 // diagnose runs doctor until a diagnosis satisfies want, and returns it.
 func (i *installation) diagnose(want func(doctor.Diagnosis) bool) (d doctor.Diagnosis) {
 	i.T.Helper()
 	require.Eventually(i.T, func() bool {
-		cmd := exec.CommandContext(i.T.Context(), i.Bin, "doctor", "-o", "json")
-		cmd.Env = i.Env
+		cmd := exec.CommandContext(i.T.Context(), i.BinaryPath, "doctor", "-o", "json")
+		cmd.Env = i.NextEnv
 		out, _ := cmd.Output() // exit code 1: a check failed
 		d = doctor.Diagnosis{}
 		return json.Unmarshal(out, &d) == nil && want(d)
@@ -79,7 +79,7 @@ func (i *installation) diagnose(want func(doctor.Diagnosis) bool) (d doctor.Diag
 // ready returns what /readyz of the replica answers.
 func (i *installation) ready() (status int, detail string) {
 	i.T.Helper()
-	res, err := i.Client.Get(i.replica.URL + "/readyz")
+	res, err := i.HTTPClient.Get(i.replica.URL + "/readyz")
 	require.NoError(i.T, err)
 	defer func() { _ = res.Body.Close() }()
 	var p struct{ Detail string }
@@ -133,7 +133,7 @@ func (i *installation) requireAlert(name string) {
 	var out []byte
 	require.Eventually(i.T, func() bool {
 		var series strings.Builder
-		for _, m := range gauge.FindAllStringSubmatch(get(i.T, i.Client, "http://"+i.metrics+"/metrics"), -1) {
+		for _, m := range gauge.FindAllStringSubmatch(get(i.T, i.HTTPClient, "http://"+i.metrics+"/metrics"), -1) {
 			fmt.Fprintf(&series, "      - {series: '%s', values: '%sx80'}\n", m[1], m[2])
 		}
 		file := filepath.Join(i.T.TempDir(), "alert.yaml")
@@ -142,7 +142,8 @@ func (i *installation) requireAlert(name string) {
 			"      - {expr: 'count(count by (alertname) (ALERTS{alertstate=\"firing\", alertname=\"%s\"}))', eval_time: 15m, exp_samples: [{labels: '{}', value: 1}]}\n",
 			rules, series.String(), name)
 		require.NoError(i.T, os.WriteFile(file, []byte(text), 0o600))
-		out, err = exec.CommandContext(context.WithoutCancel(i.T.Context()), promtool, "test", "rules", file).CombinedOutput()
+		out, err = exec.CommandContext(context.WithoutCancel(i.T.Context()), promtool, "test", "rules",
+			file).CombinedOutput()
 		return err == nil
 	}, deadline, time.Second, "%s", &out)
 }

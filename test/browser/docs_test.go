@@ -31,27 +31,32 @@ func click(p *chromiumtest.Tab, selector string) {
 // of 360, and scripts or styles that the page's own policy blocks.
 func TestChromiumDocs(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t, clitest.BuildDirector(t))
-	replica := r.Serve()
+	r := rigtest.NewRig(t, clitest.BuildDirector(t))
+	replica := r.ServeReplica()
 	b := chromiumtest.Start(t)
 	for _, width := range []int64{1280, 360} {
 		for _, scheme := range []string{"light", "dark"} {
 			look := fmt.Sprintf("%d-%s", width, scheme)
 			manual := open(t, b, replica.URL+"/docs#no_capacity", width, scheme)
 			manual.Until("document.querySelector('nav a.item.now')") // its script runs
-			require.Greater(t, chromiumtest.Eval[int](manual, "document.querySelectorAll('.codes tbody tr').length"), 30)
-			require.Zero(t, chromiumtest.Eval[int](manual, "[...document.querySelectorAll('.codes td')].filter(e => e.getBoundingClientRect().right > innerWidth).length"),
+			require.Greater(t, chromiumtest.Eval[int](manual, "document.querySelectorAll('.codes tbody tr').length"),
+				30)
+			require.Zero(t, chromiumtest.Eval[int](manual,
+				"[...document.querySelectorAll('.codes td')].filter(e => e.getBoundingClientRect().right > innerWidth).length"),
 				"cells beyond the edge")
 			manual.RequireFits(look)
 			manual.RequireClean(look)
 			manual.Shot("manual-" + look)
-			for name, path := range map[string]string{"reader": "/docs/try#/play/matchmake", "nexis": "/docs/try?doc=nexis"} {
+			for name, path := range map[string]string{"reader": "/docs/try#/play/matchmake",
+				"nexis": "/docs/try?doc=nexis"} {
 				reader := open(t, b, replica.URL+path, width, scheme)
 				reader.Until("document.querySelectorAll('.opblock').length > 5")
 				if name == "reader" {
 					reader.Until("document.querySelector('.opblock.is-open .execute')")
 				} else {
-					require.Zero(t, chromiumtest.Eval[int](reader, "document.querySelectorAll('.try-out, .execute').length"), "calls that no listener of this address answers")
+					require.Zero(t, chromiumtest.Eval[int](reader,
+						"document.querySelectorAll('.try-out, .execute').length"),
+						"calls that no listener of this address answers")
 				}
 				reader.RequireFits(name + look)
 				reader.RequireClean(name + look)
@@ -65,28 +70,33 @@ func TestChromiumDocs(t *testing.T) {
 // or a code says.
 func TestChromiumSearchAndTry(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t, clitest.BuildDirector(t))
-	replica := r.Serve()
+	r := rigtest.NewRig(t, clitest.BuildDirector(t))
+	replica := r.ServeReplica()
 	p := open(t, chromiumtest.Start(t), replica.URL+"/docs/try#/play/matchmake", 1280, "light")
 
 	p.Until("document.querySelector('.opblock.is-open input[placeholder=\"Idempotency-Key\"]')")
-	require.Empty(t, chromiumtest.Eval[string](p, "document.querySelector('.opblock.is-open input[placeholder=\"Idempotency-Key\"]').value"), "the same key for every call")
+	require.Empty(t, chromiumtest.Eval[string](p,
+		"document.querySelector('.opblock.is-open input[placeholder=\"Idempotency-Key\"]').value"),
+		"the same key for every call")
 	click(p, ".btn.authorize")
 	p.Until("document.querySelector('#http-bearer-value, .auth-container input')")
 	chromiumtest.Eval[bool](p, `[...document.querySelectorAll('.auth-container')].find(e => e.textContent.includes('accessToken')).querySelector('input').focus(), true`)
-	require.NoError(t, chromedp.Do(p.Ctx, chromedp.KeyEvent(r.Login.AccessToken("ann"))))
+	require.NoError(t, chromedp.Do(p.Ctx, chromedp.KeyEvent(r.PlayerLogin.AccessToken("ann"))))
 	chromiumtest.Eval[bool](p, `document.activeElement.closest('.auth-container').querySelector('.btn.authorize').click(), true`)
 	click(p, ".close-modal")
-	status, answer, err := r.Fleet("/fleet/register", rigtest.Fields{"instance_id": "a", "endpoint": "h:1", "region": "eu-west", "modes": []string{"duel"}, "capacity": 8})
+	status, answer, err := r.PostFleet("/fleet/register",
+		rigtest.Fields{"instance_id": "a", "endpoint": "h:1", "region": "eu-west", "modes": []string{"duel"},
+			"capacity": 8})
 	require.NoError(t, err)
 	require.Equal(t, 200, status, answer)
 	click(p, ".opblock.is-open .execute")
 	p.Until("document.querySelector('.live-responses-table td.response-col_status')")
 	require.Contains(t, chromiumtest.Eval[string](p, "document.querySelector('.live-responses-table').textContent"), `"session_handle"`)
-	require.Equal(t, 1, rigtest.One[int](r, "SELECT count(*) FROM seats WHERE sub = 'ann'"))
+	require.Equal(t, 1, rigtest.QueryOne[int](r, "SELECT count(*) FROM seats WHERE sub = 'ann'"))
 	require.Equal(t, "00", chromiumtest.Eval[string](p, "`${localStorage.length}${sessionStorage.length}${document.cookie}`"))
 
-	for search, found := range map[string]string{"netcode clients": "/fleet/clients", "SERVERS_STARTING": "/matchmake"} {
+	for search, found := range map[string]string{"netcode clients": "/fleet/clients",
+		"SERVERS_STARTING": "/matchmake"} {
 		chromiumtest.Eval[bool](p, "(e => (e.focus(), e.select(), true))(document.querySelector('.operation-filter-input'))")
 		require.NoError(t, chromedp.Do(p.Ctx, chromedp.KeyEvent(search)))
 		p.Until(fmt.Sprintf("((e) => e.length > 0 && e.length < 8 && e.some(p => p.dataset.path === %q))([...document.querySelectorAll('.opblock-summary-path')])", found))

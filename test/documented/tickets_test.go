@@ -81,8 +81,8 @@ func copyOf(t *testing.T, body, profile string, players int, name, role string) 
 // minute, where rules widen until then. All wait side by side, so each profile has a name of its own.
 func TestTheTicketsShownAreMatched(t *testing.T) {
 	t.Parallel()
-	r := rigtest.New(t, clitest.BuildDirector(t))
-	r.Serve("--work")
+	r := rigtest.NewRig(t, clitest.BuildDirector(t))
+	r.ServeReplica("--work")
 	tickets := shownTickets(t)
 	var waiting []shownMatch
 	var modes []string
@@ -130,7 +130,7 @@ func profilesOf(t *testing.T, body string) []string {
 // register registers a game server with room for all, which also renews its lease.
 func register(t *testing.T, r *rigtest.Rig, modes []string) {
 	t.Helper()
-	status, answer, err := r.Fleet("/fleet/register", rigtest.Fields{
+	status, answer, err := r.PostFleet("/fleet/register", rigtest.Fields{
 		"instance_id": "game", "endpoint": "203.0.113.7:7777", "region": "eu", "modes": modes, "capacity": 1000,
 	})
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func postCopies(t *testing.T, r *rigtest.Rig, profile, body, name string) shownM
 	for i, role := range []string{"tank", "tank", "healer", "healer"} {
 		for players := range 2 {
 			sub, copied := copyOf(t, body, profile, players+1, fmt.Sprint(name, i, players, "-"), role)
-			status, answer, err := r.Play(sub, "/tickets", copied)
+			status, answer, err := r.PostPlay(sub, "/tickets", copied)
 			require.NoError(t, err)
 			require.Equal(t, http.StatusCreated, status, "%v: %s", answer, body)
 			m.parties[answer["ticket_id"].(string)] = copied["party"].([]string)
@@ -172,12 +172,14 @@ func (m shownMatch) isMade(t *testing.T, r *rigtest.Rig) bool {
 // stateOf returns the state of a ticket, after its players have accepted the match that asks them.
 func stateOf(t *testing.T, r *rigtest.Rig, id string, party []string) string {
 	t.Helper()
-	status, answer, err := r.Call(t.Context(), http.MethodGet, r.NextReplica()+"/tickets/"+id, r.As(party[0]), nil)
+	status, answer, err := r.CallJSON(t.Context(), http.MethodGet, r.NextReplica()+"/tickets/"+id, r.HeaderOf(party[0]),
+		nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status, answer)
 	if answer["state"] == "accepting" {
 		for _, sub := range party {
-			_, _, err := r.Post(r.NextReplica(), "/tickets/"+id+"/accept", r.As(sub), rigtest.Fields{"match_id": answer["match_id"]})
+			_, _, err := r.PostJSON(r.NextReplica(), "/tickets/"+id+"/accept", r.HeaderOf(sub),
+				rigtest.Fields{"match_id": answer["match_id"]})
 			require.NoError(t, err)
 		}
 	}

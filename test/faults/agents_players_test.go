@@ -27,7 +27,8 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 
 	var seat fields
 	require.Eventually(t, func() bool {
-		status, answer, _ := r.Post(second.URL, "/matchmake", r.As("ann"), fields{"region": "eu", "mode": "duel", "max_players": 2})
+		status, answer, _ := r.PostJSON(second.URL, "/matchmake", r.HeaderOf("ann"),
+			fields{"region": "eu", "mode": "duel", "max_players": 2})
 		seat = answer
 		return status == http.StatusOK
 	}, 20*time.Second, 100*time.Millisecond)
@@ -35,16 +36,18 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	var status int
 	var answer fields
 	require.Eventually(t, func() bool { // a slow machine answers unavailable first
-		status, answer, _ = r.Post(second.URL, "/resolve", r.As("ann"), fields{"session_handle": seat["session_handle"]})
+		status, answer, _ = r.PostJSON(second.URL, "/resolve", r.HeaderOf("ann"),
+			fields{"session_handle": seat["session_handle"]})
 		require.Equal(t, http.StatusServiceUnavailable, status, answer)
 		return answer["code"] == "room_pending"
 	}, 20*time.Second, 50*time.Millisecond)
-	first.Kill()
-	r.address.Remove(first.orchestrator)
+	first.Process.Kill()
+	r.address.RemoveAddr(first.orchestrator)
 	quiet.over.Store(true)
 	began := time.Now()
 	require.Eventually(t, func() bool {
-		status, answer, _ = r.Post(second.URL, "/resolve", r.As("ann"), fields{"session_handle": seat["session_handle"]})
+		status, answer, _ = r.PostJSON(second.URL, "/resolve", r.HeaderOf("ann"),
+			fields{"session_handle": seat["session_handle"]})
 		return status == http.StatusOK
 	}, 20*time.Second, 50*time.Millisecond)
 	t.Logf("resolved %s after the replica was killed", time.Since(began))
@@ -52,7 +55,8 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	require.Equal(t, []string{roomOf(seat)}, roomsOf(game))
 
 	require.Eventually(t, func() bool {
-		status, answer, _ = r.Post(second.URL, "/matchmake", r.As("bob"), fields{"region": "eu", "mode": "duel", "max_players": 2})
+		status, answer, _ = r.PostJSON(second.URL, "/matchmake", r.HeaderOf("bob"),
+			fields{"region": "eu", "mode": "duel", "max_players": 2})
 		return status == http.StatusOK
 	}, 10*time.Second, 100*time.Millisecond)
 	require.Equal(t, seat["session_id"], answer["session_id"], "a second player joins the room")
@@ -72,7 +76,8 @@ func TestAMatchInARivalisRoom(t *testing.T) {
 		r.queueFor(sub, "duel")
 	}
 	require.Eventually(t, func() bool { return len(roomsOf(game)) == 1 }, 20*time.Second, 50*time.Millisecond)
-	require.Equal(t, roomsOf(game)[0], one[string](r.rig, "SELECT id::text FROM sessions WHERE match_id IS NOT NULL AND player_count = 2"))
+	require.Equal(t, roomsOf(game)[0], one[string](r.rig,
+		"SELECT id::text FROM sessions WHERE match_id IS NOT NULL AND player_count = 2"))
 	require.Equal(t, 1, one[int](r.rig, "SELECT count(*) FROM commands"))
 	handle := one[string](r.rig, "SELECT handle FROM sessions")
 	for _, sub := range []string{"ann", "bob"} {

@@ -35,7 +35,8 @@ type replicaOfAgents struct {
 
 func newAgentRig(t *testing.T, settings ...string) *agentRig {
 	t.Helper()
-	r := newRig(t, slices.Concat(rigtest.OrchestratorSettings(), []string{"DIRECTOR_ORCHESTRATOR_HEARTBEAT=" + agentBeat.String()}, settings)...)
+	r := newRig(t, slices.Concat(rigtest.OrchestratorSettings(),
+		[]string{"DIRECTOR_ORCHESTRATOR_HEARTBEAT=" + agentBeat.String()}, settings)...)
 	return &agentRig{rig: r, address: rigtest.NewBalancer(t)}
 }
 
@@ -43,8 +44,8 @@ func newAgentRig(t *testing.T, settings ...string) *agentRig {
 func (r *agentRig) replica(args ...string) *replicaOfAgents {
 	r.T.Helper()
 	addr := rigtest.FreeAddr(r.T)
-	p := &replicaOfAgents{r.Serve(append([]string{"--orchestrator-addr", addr}, args...)...), addr}
-	r.address.Add(addr)
+	p := &replicaOfAgents{r.ServeReplica(append([]string{"--orchestrator-addr", addr}, args...)...), addr}
+	r.address.AddAddr(addr)
 	return p
 }
 
@@ -66,7 +67,7 @@ func (r *agentRig) attachUntil(name string, change ...func(*agents.Config)) (cut
 }
 
 func (r *agentRig) newAgent(name string, change ...func(*agents.Config)) *agents.Agent {
-	return rigtest.NewAgent(r.address.Addr(), name, change...)
+	return rigtest.NewAgent(r.address.ListenAddr(), name, change...)
 }
 
 // runAgent runs an agent until the test ends or the returned function is called. A frame that the protocol does not
@@ -76,8 +77,9 @@ func (r *agentRig) runAgent(a *agents.Agent) (cut func()) {
 }
 
 // call calls the REST API behind the address. Without an answer the status is 0.
-func (r *agentRig) call(ctx context.Context, method, path string, body any) (status int, cause string, data json.RawMessage) {
-	return r.Orchestrator(ctx, r.address.Addr(), method, path, body)
+func (r *agentRig) call(ctx context.Context, method, path string,
+	body any) (status int, cause string, data json.RawMessage) {
+	return r.Orchestrator(ctx, r.address.ListenAddr(), method, path, body)
 }
 
 // listed returns the number of agents that a replica lists; -1 without an answer.
@@ -95,7 +97,7 @@ func (r *agentRig) listed() int {
 // awaitReplicas waits until the given number of replicas hold agents, and returns the id of the newest one.
 func (r *agentRig) awaitReplicas(n int) (newest string) {
 	r.T.Helper()
-	r.Await("SELECT count(*) = $1 FROM replicas", n)
+	r.AwaitTrue("SELECT count(*) = $1 FROM replicas", n)
 	return one[string](r.rig, "SELECT id::text FROM replicas ORDER BY steady_since DESC LIMIT 1")
 }
 

@@ -48,8 +48,8 @@ func TestAgentsSurviveTheirReplicas(t *testing.T) {
 		if ctx.Err() != nil {
 			break
 		}
-		replicas[n].Kill()
-		r.address.Remove(replicas[n].orchestrator)
+		replicas[n].Process.Kill()
+		r.address.RemoveAddr(replicas[n].orchestrator)
 		replicas[n] = r.replica()
 	}
 	creating.Wait()
@@ -88,10 +88,11 @@ func TestAFrozenReplicaOfAgents(t *testing.T) {
 		r.attach(fmt.Sprint("eu", n))
 	}
 	r.awaitListed(servers)
-	require.Positive(t, one[int](r.rig, "SELECT count(DISTINCT replica) - 1 FROM agent_states WHERE left_at IS NULL"), "both replicas have agents")
+	require.Positive(t, one[int](r.rig, "SELECT count(DISTINCT replica) - 1 FROM agent_states WHERE left_at IS NULL"),
+		"both replicas have agents")
 
-	require.NoError(t, frozen.Signal(syscall.SIGSTOP))
-	r.address.Remove(frozen.orchestrator)
+	require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP))
+	r.address.RemoveAddr(frozen.orchestrator)
 	var slowest time.Duration
 	for n := range 20 {
 		began := time.Now()
@@ -102,9 +103,10 @@ func TestAFrozenReplicaOfAgents(t *testing.T) {
 		pause(t.Context(), 100*time.Millisecond)
 	}
 	t.Logf("slowest list and create: %s", slowest)
-	require.Less(t, slowest, 6*time.Second, "a lease, after which the commands for the frozen replica's agents end, and a second for others")
-	require.NoError(t, frozen.Signal(syscall.SIGCONT))
-	r.address.Add(frozen.orchestrator)
+	require.Less(t, slowest, 6*time.Second,
+		"a lease, after which the commands for the frozen replica's agents end, and a second for others")
+	require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
+	r.address.AddAddr(frozen.orchestrator)
 	r.awaitListed(servers)
 	require.Eventually(t, func() bool {
 		return one[int](r.rig, "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted") == servers
@@ -164,11 +166,12 @@ func TestManyAgentsAreListedAgain(t *testing.T) {
 	}
 	r.awaitListed(servers)
 
-	killed.Kill()
-	r.address.Remove(killed.orchestrator)
+	killed.Process.Kill()
+	r.address.RemoveAddr(killed.orchestrator)
 	began := time.Now()
 	joined := "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted AND replica <> $1"
-	require.Eventually(t, func() bool { return one[int](r.rig, joined, lost) == servers }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return one[int](r.rig, joined, lost) == servers }, 30*time.Second,
+		20*time.Millisecond)
 	t.Logf("%d game servers are with living replicas %s after the third replica was killed", servers, time.Since(began))
 	r.awaitListed(servers)
 	t.Logf("all are listed after %s", time.Since(began))
@@ -206,15 +209,16 @@ func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
 
 	answered := make(chan json.RawMessage, 1)
 	go func() {
-		status, cause, data := r.Orchestrator(t.Context(), second.orchestrator, http.MethodPost, "/v1/rooms", fields{"type": "duel", "roomId": "finale"})
+		status, cause, data := r.Orchestrator(t.Context(), second.orchestrator, http.MethodPost, "/v1/rooms",
+			fields{"type": "duel", "roomId": "finale"})
 		if status != http.StatusCreated {
 			data = json.RawMessage(fmt.Sprintf("%d %s", status, cause))
 		}
 		answered <- data
 	}()
 	<-quiet.begins
-	first.Kill()
-	r.address.Remove(first.orchestrator)
+	first.Process.Kill()
+	r.address.RemoveAddr(first.orchestrator)
 	quiet.over.Store(true)
 	var room struct {
 		ID         string `json:"id"`

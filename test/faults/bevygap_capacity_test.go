@@ -16,13 +16,13 @@ func TestAProviderWithoutRoomEndsNoRequest(t *testing.T) {
 	t.Parallel()
 	const clients = 78
 	e := newEdgegapRig(t, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_PER_ADDRESS=1000")
-	e.Exec(`INSERT INTO app_versions (app, version, provider, launch, launch_version, ports, game_port, modes, capacity, max_players, register_within, dialect, protocol_id)
+	e.ExecSQL(`INSERT INTO app_versions (app, version, provider, launch, launch_version, ports, game_port, modes, capacity, max_players, register_within, dialect, protocol_id)
 		VALUES ('my game', '1', 'edgegap', 'arena', '1.0', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8, '1 hour', 'lightyear-le', '7')`)
-	e.Exec("INSERT INTO pools (region, app, version, max_servers, max_starting, latitude, longitude) VALUES ('eu', 'my game', '1', 12, 3, 50, 8)")
-	e.Exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')")
+	e.ExecSQL("INSERT INTO pools (region, app, version, max_servers, max_starting, latitude, longitude) VALUES ('eu', 'my game', '1', 12, 3, 50, 8)")
+	e.ExecSQL("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')")
 	e.fake.Next("deploy", edgegaptest.InError, edgegaptest.InError, edgegaptest.InError)
 
-	replica := e.Serve("--work")
+	replica := e.ServeReplica("--work")
 	b := &bevygapRig{rig: e.rig}
 	all := b.askAll(replica.URL, clients)
 	require.Eventually(t, func() bool {

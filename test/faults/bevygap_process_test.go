@@ -57,11 +57,13 @@ func TestABevygapClientStartsItsServer(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	addr := rigtest.FreeAddr(t)
-	r := &bevygapRig{rig: newRig(t, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=2m", "DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=http://"+addr,
-		"DIRECTOR_PROCESS_COMMANDS=game="+self+" "+netcodeGame, "DIRECTOR_PROCESS_DIR="+t.TempDir(), "DIRECTOR_PROCESS_PORTS=31600-31699")}
+	r := &bevygapRig{rig: newRig(t, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=2m", "DIRECTOR_PROVIDERS=process",
+		"DIRECTOR_PUBLIC_URL=http://"+addr,
+		"DIRECTOR_PROCESS_COMMANDS=game="+self+" "+netcodeGame, "DIRECTOR_PROCESS_DIR="+t.TempDir(),
+		"DIRECTOR_PROCESS_PORTS=31600-31699")}
 	file := filepath.Join(t.TempDir(), "pool.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(bevygapPool), 0o600))
-	r.Run("pools", "apply", "-f", file, "--reason", "test")
+	r.RunCommand("pools", "apply", "-f", file, "--reason", "test")
 	replica := r.StartReplica(addr, "--work")
 	r.AwaitReady(replica)
 
@@ -74,11 +76,13 @@ func TestABevygapClientStartsItsServer(t *testing.T) {
 	}
 	require.Len(t, ids, 3)
 	require.Equal(t, 3, one[int](r.rig, "SELECT count(*) FROM seats WHERE connected_at IS NOT NULL"))
-	require.Equal(t, 2, one[int](r.rig, "SELECT count(*) FROM deployments WHERE phase = 'ready'"), "two players a server")
+	require.Equal(t, 2, one[int](r.rig, "SELECT count(*) FROM deployments WHERE phase = 'ready'"),
+		"two players a server")
 
-	r.Exec("SELECT ops.close_session(region || '.' || id, 'test') FROM sessions")
-	r.Exec("SELECT ops.stop_deployment(id, 'over') FROM deployments")
-	require.Eventually(t, func() bool { return one[int](r.rig, "SELECT count(*) FROM deployments") == 0 }, 2*time.Minute, 100*time.Millisecond)
+	r.ExecSQL("SELECT ops.close_session(region || '.' || id, 'test') FROM sessions")
+	r.ExecSQL("SELECT ops.stop_deployment(id, 'over') FROM deployments")
+	require.Eventually(t, func() bool { return one[int](r.rig, "SELECT count(*) FROM deployments") == 0 },
+		2*time.Minute, 100*time.Millisecond)
 	require.Equal(t, 2, one[int](r.rig, "SELECT count(*) FROM deployment_history WHERE ready_at IS NOT NULL AND reason = 'over'"))
 	r.RequireInvariants()
 }
@@ -92,7 +96,8 @@ func (r *bevygapRig) play(frame string) (clientID string) {
 	raw, err := base64.StdEncoding.DecodeString(to.Token)
 	require.NoError(r.T, err, "%.200s", frame)
 	public := must.Get(netcode.Parse(raw, netcode.LightyearLE))(r.T)
-	require.Equal(r.T, fmt.Sprintf("[%s:%d]", to.IP, to.Port), fmt.Sprint(public.Addrs), "the token and the frame name one server")
+	require.Equal(r.T, fmt.Sprintf("[%s:%d]", to.IP, to.Port), fmt.Sprint(public.Addrs),
+		"the token and the frame name one server")
 	conn := must.Get((&net.Dialer{}).DialContext(r.T.Context(), "udp", fmt.Sprintf("%s:%d", to.IP, to.Port)))(r.T)
 	defer func() { require.NoError(r.T, conn.Close()) }()
 	must.Get(conn.Write(raw))(r.T)

@@ -32,11 +32,12 @@ type bevygapRig struct {
 
 func newBevygapRig(t *testing.T) *bevygapRig {
 	t.Helper()
-	r := &bevygapRig{newRig(t, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_PER_ADDRESS=1000", "DIRECTOR_BEVYGAP_WAIT=5m", "DIRECTOR_LEASE_TTL=5m"), netcode.NewKey()}
-	r.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+	r := &bevygapRig{newRig(t, "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_PER_ADDRESS=1000",
+		"DIRECTOR_BEVYGAP_WAIT=5m", "DIRECTOR_LEASE_TTL=5m"), netcode.NewKey()}
+	r.ExecSQL(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
 		VALUES ('my game', '1', 'manual', 'none', '[]', 'game', '{duel}', 100, 2, 'lightyear-le', '7')`)
-	r.Exec(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'my game', '1', 10)`)
-	r.Exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')`)
+	r.ExecSQL(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'my game', '1', 10)`)
+	r.ExecSQL(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')`)
 	return r
 }
 
@@ -45,17 +46,18 @@ func (r *bevygapRig) startServer(url string, capacity int) {
 	r.T.Helper()
 	id := uuid.New()
 	sealed, by := keytest.Sealer(r.T, 7).SealSecret(token.PurposeNetcode, "eu", id.String(), r.key.Secret())
-	status, answer, err := r.Post(url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, fields{
-		"instance_id": id.String(), "endpoint": "192.0.2.7:31504", "region": "eu", "modes": []string{"other"}, "capacity": capacity,
+	status, answer, err := r.PostJSON(url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, fields{
+		"instance_id": id.String(), "endpoint": "192.0.2.7:31504", "region": "eu", "modes": []string{"other"},
+		"capacity": capacity,
 	})
 	require.NoError(r.T, err)
 	require.Equal(r.T, http.StatusOK, status, "%v", answer)
-	r.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, ip, ports, endpoint, netcode_key, sealed_by, cert_digest, incarnation, next_at)
+	r.ExecSQL(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, ip, ports, endpoint, netcode_key, sealed_by, cert_digest, incarnation, next_at)
 		VALUES ('eu', $1, 'my game', '1', 'manual', left($1::uuid::text, 20), 'ready', now(), $1::uuid::text, '192.0.2.7',
 			'{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}', '192.0.2.7:31504', $2, $3, 'aa:bb', $4, NULL)`,
 		id, sealed, by, answer["incarnation"])
-	r.Exec(`UPDATE instances SET deployment_id = $1, modes = '{duel}' WHERE id = $1::uuid::text`, id)
-	r.Exec(`UPDATE instance_modes SET mode = 'duel' WHERE instance_id = $1::uuid::text`, id)
+	r.ExecSQL(`UPDATE instances SET deployment_id = $1, modes = '{duel}' WHERE id = $1::uuid::text`, id)
+	r.ExecSQL(`UPDATE instance_modes SET mode = 'duel' WHERE instance_id = $1::uuid::text`, id)
 }
 
 // bevygapClient is a client, as far as the wire shows it.
@@ -153,7 +155,7 @@ func (r *bevygapRig) requireReady(minter *netcode.Minter, c *bevygapClient) (cli
 func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 	t.Parallel()
 	r := newBevygapRig(t)
-	stays, dies := r.Serve(), r.Serve()
+	stays, dies := r.ServeReplica(), r.ServeReplica()
 	patient, killed := r.askAll(stays.URL, 100), r.askAll(dies.URL, 100)
 	r.awaitDemand(200)
 
@@ -162,7 +164,7 @@ func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 		require.NoError(t, c.ws.CloseNow())
 	}
 	r.awaitDemand(180)
-	dies.Kill()
+	dies.Process.Kill()
 	for _, c := range killed {
 		<-c.ended
 		require.Equal(t, websocket.StatusCode(-1), websocket.CloseStatus(c.err), "no frame of a dead replica")

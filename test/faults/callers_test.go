@@ -18,7 +18,7 @@ import (
 func TestAbortedCallsOpenNoBackends(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_PLAYER_RATE=0")
-	replica := r.Serve()
+	replica := r.ServeReplica()
 	r.KeepAlive(time.Second, "a", "b", "c")
 	session, err := r.PlayUntilOK(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func TestAbortedCallsOpenNoBackends(t *testing.T) {
 	l.await(20)
 	before := r.backends()
 	abort(t, replica, 4000, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
-	abort(t, replica, 4000, fmt.Sprintf("GET /sessions/%s HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\n\r\n", session["session_id"], r.Login.AccessToken("ann")))
+	abort(t, replica, 4000, fmt.Sprintf("GET /sessions/%s HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\n\r\n", session["session_id"], r.PlayerLogin.AccessToken("ann")))
 	opened := r.backends() - before
 	t.Logf("%d backends opened", opened)
 	l.await(20)
@@ -68,7 +68,7 @@ func abort(t *testing.T, p *process, n int, request string) {
 func TestSlowBodiesBlockNoOtherCallers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_MAX_IN_FLIGHT=48")
-	replica := r.Serve()
+	replica := r.ServeReplica()
 	r.KeepAlive(time.Second, "a")
 	body := `{"region":"eu","mode":"duel"}`
 	var slow []net.Conn
@@ -77,7 +77,7 @@ func TestSlowBodiesBlockNoOtherCallers(t *testing.T) {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(replica.URL, "http://"))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = conn.Close() })
-			_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.Login.AccessToken(sub), len(body))
+			_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.PlayerLogin.AccessToken(sub), len(body))
 			require.NoError(t, err)
 			slow = append(slow, conn)
 		}
@@ -86,10 +86,10 @@ func TestSlowBodiesBlockNoOtherCallers(t *testing.T) {
 		for _, conn := range slow {
 			_, _ = conn.Write([]byte{body[i]}) // the replica may have closed some
 		}
-		status, answer, err := r.Play(fmt.Sprint("quick-", i), "/matchmake", fields{"region": "eu", "mode": "duel"})
+		status, answer, err := r.PostPlay(fmt.Sprint("quick-", i), "/matchmake", fields{"region": "eu", "mode": "duel"})
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status, "%v", answer)
-		status, answer, err = r.Fleet("/fleet/heartbeat", fields{"instance_id": "a"})
+		status, answer, err = r.PostFleet("/fleet/heartbeat", fields{"instance_id": "a"})
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status, "%v", answer)
 	}

@@ -44,7 +44,7 @@ func embed(t *testing.T) *embedded {
 	r.metrics = must.Get(telemetry.New(prometheus.NewRegistry(), "test"))(t)
 	log := slog.New(listenerTrap{slog.NewJSONHandler(r.log, nil), new(atomic.Bool)})
 	store := storetest.Open(t, r.url, func(c *db.Config) { c.Tracer, c.Observer, c.Log = r.trap, r.metrics, log })
-	r.Pool = store.Pool()
+	r.SQLPool = store.Pool()
 	s := must.Get(server.New(r.options(store, log)))(t)
 	r.runServer(s)
 	return r
@@ -57,7 +57,8 @@ func (r *embedded) options(store *db.Store, log *slog.Logger) server.Options {
 	require.NoError(r.T, store.ReadClock(r.T.Context()))
 	require.NoError(r.T, keys.Refresh(r.T.Context()))
 	return server.Options{
-		Store: store, Keys: keys, Access: token.AccessConfig{Keys: r.Login.Source}, FleetTokens: []string{fleetToken}, Addr: "127.0.0.1:0",
+		Store: store, Keys: keys, Access: token.AccessConfig{Keys: r.PlayerLogin.Source},
+		FleetTokens: []string{fleetToken}, Addr: "127.0.0.1:0",
 		OpenMatch:   &openmatch.Options{Addrs: []string{"127.0.0.1:0"}, CallTimeout: time.Minute},
 		CallTimeout: 30 * time.Second, ReadyTimeout: 30 * time.Second, Log: log, Metrics: r.metrics,
 	}

@@ -35,20 +35,20 @@ func TestAKilledRegionIsEvacuated(t *testing.T) {
 
 	die()
 	began := time.Now()
-	l.Run("evacuate", "eu", "--requeue", "--dead", "--seats-in", "us", "--reason", "power")
-	l.Await("SELECT count(*) > 0 FROM evacuated_players")
-	l.worker.Kill()
-	l.replicas[0].Kill()
+	l.RunCommand("evacuate", "eu", "--requeue", "--dead", "--seats-in", "us", "--reason", "power")
+	l.AwaitTrue("SELECT count(*) > 0 FROM evacuated_players")
+	l.worker.Process.Kill()
+	l.replicas[0].Process.Kill()
 	l.SetURLs(l.replicas[1].URL, l.replicas[2].URL)
 	undone := one[int](l.rig, "SELECT count(*) FROM evacuations WHERE ended_at IS NULL")
-	l.Start("work")
-	l.Await("SELECT bool_and(ended_at IS NOT NULL) FROM evacuations")
+	l.StartProcess("work")
+	l.AwaitTrue("SELECT bool_and(ended_at IS NOT NULL) FROM evacuations")
 	took := one[float64](l.rig, "SELECT extract(epoch FROM ended_at - begun_at)::float8 FROM evacuations")
 	t.Logf("%d players in %.2f s, %.2f s with the command; killed in the middle: %v", players, took,
 		time.Since(began).Seconds(), undone == 1)
 	l.requireEverybodyOnce(players)
 	require.Less(t, took, 5.0)
-	l.Await("SELECT count(*) = $1 FROM seats WHERE region = 'us'", players)
+	l.AwaitTrue("SELECT count(*) = $1 FROM seats WHERE region = 'us'", players)
 	l.comeBack(20)
 	l.RequireInvariants()
 }
@@ -57,9 +57,9 @@ func TestAKilledRegionIsEvacuated(t *testing.T) {
 func (l *lostRegion) fill() (die func()) {
 	l.T.Helper()
 	for range 3 {
-		l.replicas = append(l.replicas, l.Serve())
+		l.replicas = append(l.replicas, l.ServeReplica())
 	}
-	l.worker = l.Start("work")
+	l.worker = l.StartProcess("work")
 	l.ApplyProfile("name: duel\nmode: duel\nregions: [eu, us]\nteams: [{name: all, players: 4}]\n")
 	ctx, die := context.WithCancel(l.T.Context())
 	l.dyingServers(ctx, "eu-1", "eu-2", "eu-3")
@@ -71,8 +71,8 @@ func (l *lostRegion) fill() (die func()) {
 	rigtest.Each(l.seated, 64, func(turn int) {
 		l.call(fmt.Sprintf("m-%d", turn), "/matchmake", http.StatusOK, fields{"region": "eu", "mode": "duel"})
 	})
-	l.Await("SELECT count(*) = $1 FROM seats WHERE region = 'eu'", l.queued+l.seated)
-	l.Await("SELECT sum(cardinality(party)) = $1 FROM ticket_history", l.queued)
+	l.AwaitTrue("SELECT count(*) = $1 FROM seats WHERE region = 'eu'", l.queued+l.seated)
+	l.AwaitTrue("SELECT sum(cardinality(party)) = $1 FROM ticket_history", l.queued)
 	return die
 }
 
@@ -87,7 +87,7 @@ func partyOf(turn int) []string {
 // call repeats a call of a player until it answers as it should.
 func (l *lostRegion) call(sub, path string, want int, body fields) {
 	for l.T.Context().Err() == nil {
-		status, answer, err := l.Play(sub, path, body)
+		status, answer, err := l.PostPlay(sub, path, body)
 		switch {
 		case err == nil && (status == want || status == http.StatusOK):
 			return
@@ -102,7 +102,7 @@ func (l *lostRegion) call(sub, path string, want int, body fields) {
 // dyingServers registers game servers that send heartbeats until ctx ends.
 func (l *lostRegion) dyingServers(ctx context.Context, ids ...string) {
 	for _, id := range ids {
-		status, answer, err := l.Fleet("/fleet/register",
+		status, answer, err := l.PostFleet("/fleet/register",
 			fields{"instance_id": id, "endpoint": id + ":7777", "region": "eu",
 				"modes": []string{"duel"}, "capacity": 50000, "boot_id": id})
 		require.NoError(l.T, err)
@@ -110,7 +110,7 @@ func (l *lostRegion) dyingServers(ctx context.Context, ids ...string) {
 		go func() {
 			for ctx.Err() == nil {
 				pause(ctx, time.Second)
-				_, _, _ = l.Fleet("/fleet/heartbeat", fields{"instance_id": id})
+				_, _, _ = l.PostFleet("/fleet/heartbeat", fields{"instance_id": id})
 			}
 		}()
 	}
@@ -151,7 +151,7 @@ func (l *lostRegion) comeBack(players int) {
 // follow asks with the handle of a session that has ended.
 func (l *lostRegion) follow(sub, handle string) {
 	l.T.Helper()
-	status, answer, err := l.Play(sub, "/resolve", fields{"session_handle": handle})
+	status, answer, err := l.PostPlay(sub, "/resolve", fields{"session_handle": handle})
 	require.NoError(l.T, err)
 	require.Equal(l.T, http.StatusGone, status, "%v", answer)
 	next, isSeated := answer["session_handle"].(string)
@@ -159,13 +159,13 @@ func (l *lostRegion) follow(sub, handle string) {
 		require.Contains(l.T, answer, "ticket_id")
 		var ticket fields
 		require.Eventually(l.T, func() bool {
-			status, ticket, err = l.Call(l.T.Context(), http.MethodGet,
-				fmt.Sprintf("%s/tickets/%v", l.NextReplica(), answer["ticket_id"]), l.As(sub), nil)
+			status, ticket, err = l.CallJSON(l.T.Context(), http.MethodGet,
+				fmt.Sprintf("%s/tickets/%v", l.NextReplica(), answer["ticket_id"]), l.HeaderOf(sub), nil)
 			return err == nil && status == http.StatusOK && ticket["state"] == "assigned"
 		}, 30*time.Second, 20*time.Millisecond, "%v", ticket)
 		next, _ = ticket["session_handle"].(string)
 	}
-	status, answer, err = l.Play(sub, "/resolve", fields{"session_handle": next})
+	status, answer, err = l.PostPlay(sub, "/resolve", fields{"session_handle": next})
 	require.NoError(l.T, err)
 	require.Equal(l.T, http.StatusOK, status, "%v", answer)
 	require.Contains(l.T, answer["session_id"], "us.")

@@ -81,13 +81,13 @@ func (l *load) requireAcknowledged() {
 func TestKilledReplicaLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	victim := r.Serve()
-	r.Serve()
+	victim := r.ServeReplica()
+	r.ServeReplica()
 	r.KeepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
 	l.await(100)
-	require.NoError(t, victim.Signal(syscall.SIGKILL))
-	<-victim.Done()
+	require.NoError(t, victim.Process.Signal(syscall.SIGKILL))
+	<-victim.Process.Done()
 	l.await(100)
 	l.end()
 	l.requireAcknowledged()
@@ -98,8 +98,8 @@ func TestKilledReplicaLosesNothing(t *testing.T) {
 func TestPostgresCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.Serve()
-	r.Serve("--work")
+	r.ServeReplica()
+	r.ServeReplica("--work")
 	r.KeepAlive(time.Second, "a", "b", "c")
 	l := r.load(64)
 	for range 2 {
@@ -110,7 +110,7 @@ func TestPostgresCrashes(t *testing.T) {
 	}
 	l.await(50)
 	l.end()
-	r.Pool.Reset()
+	r.SQLPool.Reset()
 	l.requireAcknowledged()
 }
 
@@ -119,10 +119,10 @@ func TestLostAnswersSeatNoPlayerTwice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for range 2 {
-		r.Serve()
+		r.ServeReplica()
 	}
 	var proxies []string
-	for _, u := range r.URLs() {
+	for _, u := range r.ReplicaURLs() {
 		proxies = append(proxies, losingProxy(t, u))
 	}
 	r.SetURLs(proxies...)
@@ -156,7 +156,7 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 	t.Parallel()
 	const lease = 3 * time.Second
 	r := newRig(t, "DIRECTOR_LEASE_TTL="+lease.String(), "DIRECTOR_SEAT_TTL=10m")
-	r.Serve("--work")
+	r.ServeReplica("--work")
 	r.KeepAlive(lease/3, "a", "b", "c")
 	l := r.load(16)
 	l.await(64)
@@ -164,15 +164,18 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 	sessions := one[int](r, "SELECT count(*) FROM sessions")
 	before := one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances")
 	// During the amnesty of a new installation no lease expires, so the test waits for its end.
-	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 30*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 30*time.Second,
+		50*time.Millisecond)
 
 	require.NoError(t, r.Cluster.Stop(t.Context()))
 	pause(t.Context(), 4*lease)
 	require.NoError(t, r.Cluster.Start(t.Context()))
-	r.Pool.Reset()
-	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 60*time.Second, 50*time.Millisecond)
+	r.SQLPool.Reset()
+	require.Eventually(t, func() bool { return one[bool](r, "SELECT lease_horizon() > '-infinity'") }, 60*time.Second,
+		50*time.Millisecond)
 	require.Equal(t, sessions, one[int](r, "SELECT count(*) FROM sessions"), "open sessions")
-	require.Equal(t, before, one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances"), "no instance had to register again")
+	require.Equal(t, before, one[string](r, "SELECT string_agg(incarnation::text, ',' ORDER BY id) FROM instances"),
+		"no instance had to register again")
 	l.requireAcknowledged()
 }
 
@@ -181,30 +184,33 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 func TestFrozenGameServerIsFenced(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_LEASE_TTL=1s")
-	r.Serve("--work")
-	registration := fields{"instance_id": "sleeper", "endpoint": "h:1", "region": "eu", "modes": []string{"duel"}, "capacity": 64, "boot_id": "one"}
-	status, first, err := r.Fleet("/fleet/register", registration)
+	r.ServeReplica("--work")
+	registration := fields{"instance_id": "sleeper", "endpoint": "h:1", "region": "eu", "modes": []string{"duel"},
+		"capacity": 64, "boot_id": "one"}
+	status, first, err := r.PostFleet("/fleet/register", registration)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
 	seat, err := r.PlayUntilOK(t.Context(), "ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return one[int](r, "SELECT count(*) FROM sessions") == 0 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return one[int](r, "SELECT count(*) FROM sessions") == 0 }, 30*time.Second,
+		20*time.Millisecond)
 
 	call := func(path string, more fields) int {
 		body := fields{"instance_id": "sleeper", "incarnation": first["incarnation"]}
 		maps.Copy(body, more)
-		status, _, err := r.Fleet(path, body)
+		status, _, err := r.PostFleet(path, body)
 		require.NoError(t, err)
 		return status
 	}
 	require.Equal(t, http.StatusNotFound, call("/fleet/heartbeat", nil), "its lease has expired: it may register again")
 	registration["boot_id"] = "two"
-	status, _, err = r.Fleet("/fleet/register", registration)
+	status, _, err = r.PostFleet("/fleet/register", registration)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
 	joined := []fields{{"sub": "ann", "jti": "j1"}}
 	require.Equal(t, http.StatusConflict, call("/fleet/heartbeat", nil))
-	require.Equal(t, http.StatusConflict, call("/fleet/seats", fields{"session_id": seat["session_id"], "joined": joined}))
+	require.Equal(t, http.StatusConflict,
+		call("/fleet/seats", fields{"session_id": seat["session_id"], "joined": joined}))
 	require.Equal(t, http.StatusConflict, call("/fleet/drain", fields{"drain": true}))
 	require.Equal(t, http.StatusConflict, call("/fleet/deregister", nil))
 	require.Equal(t, "ready", one[string](r, "SELECT status FROM instances"))

@@ -64,9 +64,10 @@ func named(t *testing.T, databaseURL, name string) string {
 
 // serveFreezable starts a site whose process freezes.
 func (r *rig) serveFreezable(name string) *site {
-	s := &site{process: r.Serve("--database-url", named(r.T, r.Cluster.URL("postgres"), name)), name: name, placements: map[string]*placements{}}
-	s.freeze = func() { require.NoError(r.T, s.Signal(syscall.SIGSTOP)) }
-	s.resume = func() { require.NoError(r.T, s.Signal(syscall.SIGCONT)) }
+	s := &site{process: r.ServeReplica("--database-url", named(r.T, r.Cluster.URL("postgres"), name)), name: name,
+		placements: map[string]*placements{}}
+	s.freeze = func() { require.NoError(r.T, s.Process.Signal(syscall.SIGSTOP)) }
+	s.resume = func() { require.NoError(r.T, s.Process.Signal(syscall.SIGCONT)) }
 	return s
 }
 
@@ -74,7 +75,8 @@ func (r *rig) serveFreezable(name string) *site {
 // side sees an error.
 func (r *rig) serveBehindProxy(name string) *site {
 	w := dbtest.NewProxy(r.T, r.Cluster.URL("postgres"), nil)
-	s := &site{process: r.Serve("--database-url", named(r.T, w.URL, name)), name: name, placements: map[string]*placements{}}
+	s := &site{process: r.ServeReplica("--database-url", named(r.T, w.URL, name)), name: name,
+		placements: map[string]*placements{}}
 	s.freeze, s.resume = w.Pause, w.Resume
 	return s
 }
@@ -89,7 +91,7 @@ func (l *load) addPlayers(s *site, callers int, regions ...string) {
 				for turn := 0; l.ctx.Err() == nil; turn++ {
 					sub := fmt.Sprintf("%s-%s-%d-%d", s.name, region, n, turn)
 					// Two players a session, so that placements keep opening sessions.
-					status, answer, err := l.Post(s.URL, "/matchmake", l.As(sub),
+					status, answer, err := l.PostJSON(s.URL, "/matchmake", l.HeaderOf(sub),
 						fields{"region": region, "mode": "duel", "max_players": 2})
 					if err == nil && status == http.StatusOK {
 						l.acked.Store(sub, answer["session_id"])
@@ -145,7 +147,8 @@ func gap(sites []*site, region string, from time.Time) (longest time.Duration) {
 // regions, until Postgres ends its connections.
 func TestAFrozenReplicaDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*rig, string) *site{"frozen": (*rig).serveFreezable, "cut off": (*rig).serveBehindProxy} {
+	for name, open := range map[string]func(*rig, string) *site{"frozen": (*rig).serveFreezable,
+		"cut off": (*rig).serveBehindProxy} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			regions := []string{"eu", "us"}
@@ -186,13 +189,13 @@ func TestAnotherWorkerReplacesAFrozenOne(t *testing.T) {
 	t.Parallel()
 	const dead = 256
 	r := newRig(t, "DIRECTOR_LEASE_TTL=2s", "DIRECTOR_SEAT_TTL=10m", "DIRECTOR_PLAYER_RATE=0")
-	r.Serve()
+	r.ServeReplica()
 	r.KeepAlive(300*time.Millisecond, "a", "b", "c")
 	r.addExpiredServers(dead)
 	frozen := &site{name: "worker"}
 	frozen.process = r.startWorker(frozen.name)
-	frozen.freeze = func() { require.NoError(t, frozen.Signal(syscall.SIGSTOP)) }
-	frozen.resume = func() { require.NoError(t, frozen.Signal(syscall.SIGCONT)) }
+	frozen.freeze = func() { require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP)) }
+	frozen.resume = func() { require.NoError(t, frozen.Process.Signal(syscall.SIGCONT)) }
 	left := func() int {
 		return one[int](r, "SELECT count(*) FROM instances WHERE id LIKE 'dead-%' AND status <> 'gone'")
 	}
@@ -209,7 +212,7 @@ func TestAnotherWorkerReplacesAFrozenOne(t *testing.T) {
 		return false
 	}, 60*time.Second, time.Millisecond, "it was never in the middle of ending servers")
 	require.Positive(t, left())
-	r.Start("work")
+	r.StartProcess("work")
 	require.Eventually(t, func() bool { return left() == 0 }, 10*time.Second, 20*time.Millisecond)
 	require.Zero(t, one[int](r, "SELECT count(*) FROM sessions WHERE instance_id LIKE 'dead-%'"))
 	frozen.resume()
@@ -224,7 +227,7 @@ func (r *rig) writing(name string) bool {
 
 // startWorker starts a worker whose connections have this application_name.
 func (r *rig) startWorker(name string) *process {
-	return r.Start("work", "--database-url", named(r.T, r.Cluster.URL("postgres"), name))
+	return r.StartProcess("work", "--database-url", named(r.T, r.Cluster.URL("postgres"), name))
 }
 
 // addExpiredServers registers n game servers with a session each that send no heartbeats.
@@ -235,12 +238,15 @@ func (r *rig) addExpiredServers(n int) {
 		all.Go(func() {
 			id := fmt.Sprintf("dead-%d", i)
 			mode := []string{id}
-			status, answer, err := r.Fleet("/fleet/register", fields{"instance_id": id, "endpoint": id + ":1", "region": "eu", "modes": mode, "capacity": 2, "boot_id": id})
+			status, answer, err := r.PostFleet("/fleet/register",
+				fields{"instance_id": id, "endpoint": id + ":1", "region": "eu", "modes": mode, "capacity": 2,
+					"boot_id": id})
 			if err != nil || status != http.StatusOK {
 				r.T.Errorf("register: %d %v %v", status, answer, err)
 				return
 			}
-			if _, err := r.PlayUntilOK(r.T.Context(), "player-of-"+id, "/matchmake", fields{"region": "eu", "mode": id, "max_players": 2}); err != nil {
+			if _, err := r.PlayUntilOK(r.T.Context(), "player-of-"+id, "/matchmake",
+				fields{"region": "eu", "mode": id, "max_players": 2}); err != nil {
 				r.T.Error(err)
 			}
 		})
@@ -267,10 +273,11 @@ func freezesWhileAccepting(t *testing.T) bool {
 	t.Helper()
 	const players = 400
 	l := newOMRig(t, 2)
-	frozen := l.Serve("--grpc-addr", l.grpcAddrs[0], "--database-url", named(t, l.Cluster.URL("postgres"), "frozen"))
-	l.Serve("--work", "--grpc-addr", l.grpcAddrs[1])
-	victim := l.conns.List[0]
-	l.conns.List = l.conns.List[1:] // all directors but the first call the other replica
+	frozen := l.ServeReplica("--grpc-addr", l.grpcAddrs[0], "--database-url",
+		named(t, l.Cluster.URL("postgres"), "frozen"))
+	l.ServeReplica("--work", "--grpc-addr", l.grpcAddrs[1])
+	victim := l.conns.AllConns[0]
+	l.conns.AllConns = l.conns.AllConns[1:] // all directors but the first call the other replica
 	l.queue(t.Context(), players)
 
 	directing, stop := context.WithCancel(t.Context())
@@ -283,19 +290,20 @@ func freezesWhileAccepting(t *testing.T) bool {
 		_ = l.fetch(directing, victim, profiles()[0], func(*pb.Match) { late++ })
 	}()
 	if !l.freezeWhileAccepting(frozen) {
-		require.NoError(t, frozen.Signal(syscall.SIGCONT))
+		require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
 		stop()
 		<-fetching
 		return false
 	}
 	at := time.Now()
 	all.Go(func() { l.runDirector(directing, profiles()[0]) })
-	require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.matches) > 0 }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.matches) > 0 }, 20*time.Second,
+		5*time.Millisecond)
 	took := time.Since(at)
 	t.Logf("other callers got matches %s after the replica froze", took)
 	require.Less(t, took, 8*time.Second, "the hold timeout, a lease of the cycle, and one cycle")
 
-	require.NoError(t, frozen.Signal(syscall.SIGCONT))
+	require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
 	<-fetching
 	require.Zero(t, late, "the frozen transaction was rolled back")
 	waiting := func() int { return one[int](l.rig, "SELECT coalesce(sum(tickets), 0)::int FROM ops.queue") }
@@ -310,14 +318,14 @@ func freezesWhileAccepting(t *testing.T) bool {
 // unlocks them. It returns whether the replica's transaction stands still then.
 func (l *omRig) freezeWhileAccepting(p *process) bool {
 	l.T.Helper()
-	tx := must.Get(l.Pool.Begin(l.T.Context()))(l.T)
+	tx := must.Get(l.SQLPool.Begin(l.T.Context()))(l.T)
 	held := must.Get(tx.Exec(l.T.Context(), "SELECT FROM tickets FOR UPDATE"))(l.T)
 	require.Positive(l.T, held.RowsAffected())
 	require.Eventually(l.T, func() bool {
 		return one[bool](l.rig, `SELECT EXISTS (SELECT FROM pg_stat_activity
 			WHERE application_name = 'frozen' AND wait_event_type = 'Lock' AND query LIKE '%FreeTickets%')`)
 	}, 20*time.Second, time.Millisecond)
-	require.NoError(l.T, p.Signal(syscall.SIGSTOP))
+	require.NoError(l.T, p.Process.Signal(syscall.SIGSTOP))
 	require.NoError(l.T, tx.Rollback(l.T.Context()))
 	for range 500 {
 		if one[bool](l.rig, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'frozen' AND state = 'idle in transaction')") {

@@ -16,13 +16,13 @@ import (
 // today exists, and the rows of the last days are in the default partitions.
 func (r *rig) simulateDaysWithoutWorker(events int) {
 	r.T.Helper()
-	r.Exec(`
+	r.ExecSQL(`
 		DO $$ DECLARE part text; BEGIN
 			FOR part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent IN ('events'::regclass, 'seat_history'::regclass, 'session_history'::regclass)
 				AND inhrelid::regclass::text !~ 'default'
 			LOOP EXECUTE 'DROP TABLE ' || part; END LOOP;
 		END $$`)
-	r.Exec("INSERT INTO events (kind, at) SELECT 'old', now() - (i % 4) * interval '1 day' FROM generate_series(1, $1::int) i", events)
+	r.ExecSQL("INSERT INTO events (kind, at) SELECT 'old', now() - (i % 4) * interval '1 day' FROM generate_series(1, $1::int) i", events)
 }
 
 // A worker starts after days without one, while players are placed. It moves the rows of the default partitions into
@@ -31,7 +31,7 @@ func TestDaysWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	const old = 200_000
 	r := newRig(t)
-	r.Serve()
+	r.ServeReplica()
 	r.KeepAlive(time.Second, "a", "b", "c")
 	r.simulateDaysWithoutWorker(old)
 	f := r.follow()
@@ -39,7 +39,7 @@ func TestDaysWithoutAWorker(t *testing.T) {
 	l.await(50)
 
 	inserted := r.insertUntil(func() {
-		r.Start("work")
+		r.StartProcess("work")
 		require.Eventually(t, func() bool {
 			return one[bool](r, "SELECT bool_and(days_ahead >= 7 AND default_bytes = 0) FROM ops.partitions")
 		}, 60*time.Second, 50*time.Millisecond, "rows are left in a default partition")
@@ -117,7 +117,7 @@ func (f *follower) stop() {
 func (f *follower) read() {
 	for {
 		// The aliases differ from the column names: otherwise ORDER BY would sort by the texts.
-		rows, err := f.Pool.Query(context.WithoutCancel(f.T.Context()),
+		rows, err := f.SQLPool.Query(context.WithoutCancel(f.T.Context()),
 			"SELECT tx::text AS cursor_tx, id::text AS cursor_id, kind FROM ops.event_feed WHERE (tx, id) > ($1::xid8, $2::uuid) ORDER BY tx, id LIMIT 10000", f.tx, f.id)
 		if err != nil {
 			f.T.Error(err)

@@ -17,22 +17,22 @@ func TestALobbyInARestoredDump(t *testing.T) {
 	const room = rigtest.CounterRoom + ":default"
 	c := r.NewCrowd(first.Lobby)
 	for range 3 {
-		c.Add(first.Lobby, room)
+		c.AddGuest(first.Lobby, room)
 	}
-	c.Await(5, c.Guests...)
-	c.End()
-	c.RequireConverged(room, c.Clients(room)...)
-	before := c.Counted(room)
-	first.Kill()
+	c.AwaitCount(5, c.Guests...)
+	c.EndAll()
+	c.RequireConverged(room, c.ListMembers(room)...)
+	before := c.CountIn(room)
+	first.Process.Process.Kill()
 	r.useCluster(r.restored())
-	r.Run("migrate", "up")
+	r.RunCommand("migrate", "up")
 	r.replica("--work", "--realtime-addr", strings.TrimPrefix(first.Lobby, "ws://")) // where the guests look for it
 	for _, g := range c.Guests {
-		require.NoError(t, g.Increment()) // it waits for the connection
-		require.Equal(t, 1, g.Status().Resumed)
-		g.Acked.Add(1)
+		require.NoError(t, g.IncrementOnce()) // it waits for the connection
+		require.Equal(t, 1, g.Client.Status().Resumed)
+		g.AckedCount.Add(1)
 	}
-	c.RequireConverged(room, c.Clients(room)...)
-	require.Equal(t, before+len(c.Guests), c.Counted(room))
+	c.RequireConverged(room, c.ListMembers(room)...)
+	require.Equal(t, before+len(c.Guests), c.CountIn(room))
 	r.RequireInvariants()
 }

@@ -28,37 +28,40 @@ func TestSessionsSurviveTheirReplica(t *testing.T) {
 	watchers, absent := map[string]*realtimetest.Client{}, map[string]*realtimetest.Client{}
 	for n := range rooms {
 		room := fmt.Sprintf("%s:%d", rigtest.CounterRoom, n)
-		watchers[room], absent[room] = r.connect(stays, fmt.Sprint("watcher-", n)), r.connect(dies, fmt.Sprint("absent-", n))
+		watchers[room], absent[room] = r.connect(stays, fmt.Sprint("watcher-", n)), r.connect(dies,
+			fmt.Sprint("absent-", n))
 		watchers[room].Join(t, rigtest.CounterRoom, room, nil)
 		absent[room].Join(t, rigtest.CounterRoom, room, nil)
 		for range movers {
-			c.Add(dies.Lobby, room)
+			c.AddGuest(dies.Lobby, room)
 		}
 	}
-	c.Await(5, c.Guests...)
-	dies.Kill()
-	c.Await(5, c.Guests...)
+	c.AwaitCount(5, c.Guests...)
+	dies.Process.Process.Kill()
+	c.AwaitCount(5, c.Guests...)
 
 	for room, watcher := range watchers { // the guests still count
-		gone := absent[room].Session()
-		require.Eventually(t, func() bool { return presence(watcher, "room.left", room, gone) == 1 }, 60*time.Second, 50*time.Millisecond, "%s leaves", gone)
+		gone := absent[room].SessionID()
+		require.Eventually(t, func() bool { return presence(watcher, "room.left", room, gone) == 1 }, 60*time.Second,
+			50*time.Millisecond, "%s leaves", gone)
 		require.Equal(t, 1, presence(watcher, "room.dropped", room, gone))
 	}
-	c.End()
+	c.EndAll()
 	for room, watcher := range watchers {
-		c.RequireConverged(room, append(c.Clients(room), watcher)...)
+		c.RequireConverged(room, append(c.ListMembers(room), watcher)...)
 		values := heard(watcher, room)
-		require.Len(t, values, c.Counted(room))
+		require.Len(t, values, c.CountIn(room))
 		requireOnce(t, values, 0, "the watcher")
 		require.Equal(t, 1, values[0])
 	}
 	for _, g := range c.Guests {
-		require.Equal(t, 1, g.Status().Resumed)
+		require.Equal(t, 1, g.Client.Status().Resumed)
 		requireOnce(t, heard(g, g.Room), 0, g.Sub)
-		require.Equal(t, 1, presence(watchers[g.Room], "room.reconnected", g.Room, g.Session()))
-		require.Zero(t, presence(watchers[g.Room], "room.left", g.Room, g.Session()))
-		require.LessOrEqual(t, presence(watchers[g.Room], "room.dropped", g.Room, g.Session()), 1, "only on a slow machine")
-		require.Zero(t, g.Status().Resyncs)
+		require.Equal(t, 1, presence(watchers[g.Room], "room.reconnected", g.Room, g.SessionID()))
+		require.Zero(t, presence(watchers[g.Room], "room.left", g.Room, g.SessionID()))
+		require.LessOrEqual(t, presence(watchers[g.Room], "room.dropped", g.Room, g.SessionID()), 1,
+			"only on a slow machine")
+		require.Zero(t, g.Client.Status().Resyncs)
 	}
 	r.RequireInvariants()
 }
@@ -73,43 +76,46 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 	frozen := r.replica("--database-url", named(t, r.Cluster.URL("postgres"), "frozen"))
 	const room = rigtest.CounterRoom + ":default"
 	c := r.NewCrowd(stays.Lobby)
-	near := c.Add(stays.Lobby, room)
+	near := c.AddGuest(stays.Lobby, room)
 	var moving []*rigtest.Guest
 	for range 8 {
-		moving = append(moving, c.Add(frozen.Lobby, room))
+		moving = append(moving, c.AddGuest(frozen.Lobby, room))
 	}
 	waits := r.connect(frozen, "waits")
 	waits.Join(t, rigtest.CounterRoom, room, nil)
-	c.Await(3, c.Guests...)
+	c.AwaitCount(3, c.Guests...)
 
 	s := &site{process: frozen.Process, name: "frozen"}
-	s.freeze = func() { require.NoError(t, frozen.Signal(syscall.SIGSTOP)) }
-	s.resume = func() { require.NoError(t, frozen.Signal(syscall.SIGCONT)) }
+	s.freeze = func() { require.NoError(t, frozen.Process.Process.Signal(syscall.SIGSTOP)) }
+	s.resume = func() { require.NoError(t, frozen.Process.Process.Signal(syscall.SIGCONT)) }
 	at := r.freezeInTransaction(s)
-	c.Await(1, near)
+	c.AwaitCount(1, near)
 	require.Less(t, time.Since(at), 10*time.Second, "Postgres ends the transaction of the frozen replica")
 	for _, g := range moving {
-		g.Reconnect() // which takes the session over
+		g.Client.Reconnect() // which takes the session over
 	}
-	c.Await(3, c.Guests...)
-	require.Eventually(t, func() bool { return presence(near, "room.dropped", room, waits.Session()) == 1 }, 60*time.Second, 50*time.Millisecond)
-	c.End()
-	before := c.Counted(room)
+	c.AwaitCount(3, c.Guests...)
+	require.Eventually(t, func() bool { return presence(near, "room.dropped", room, waits.SessionID()) == 1 },
+		60*time.Second, 50*time.Millisecond)
+	c.EndAll()
+	before := c.CountIn(room)
 	waits.Tell(t, room, "inc", map[string]any{}) // into the buffer of a connection whose replica is frozen
 	s.resume()
 
 	waits.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() != 0 })
 	require.Contains(t, []websocket.StatusCode{closeSuperseded, websocket.StatusServiceRestart}, waits.CloseStatus())
-	require.Eventually(t, func() bool { return waits.Reconnect(t.Context(), frozen.Lobby) == nil }, 30*time.Second, 50*time.Millisecond,
+	require.Eventually(t, func() bool { return waits.Reconnect(t.Context(), frozen.Lobby) == nil }, 30*time.Second,
+		50*time.Millisecond,
 		"the replica has another lease soon")
 	require.True(t, waits.Resumed())
-	require.Equal(t, before, c.Counted(room), "a frame that the frozen replica read too late has no effect")
+	require.Equal(t, before, c.CountIn(room), "a frame that the frozen replica read too late has no effect")
 	require.True(t, waits.Ask(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}}).OK())
-	require.NoError(t, near.Await(t.Context(), func() bool { return len(heard(near, room)) > 0 && slices.Max(heard(near, room)) == before+1 }))
+	require.NoError(t, near.Client.Await(t.Context(),
+		func() bool { return len(heard(near, room)) > 0 && slices.Max(heard(near, room)) == before+1 }))
 	requireOnce(t, heard(near, room), 0, "a member on the other replica")
 	for _, g := range moving {
-		require.Equal(t, 1, g.Status().Resumed)
-		require.LessOrEqual(t, presence(near, "room.reconnected", room, g.Session()), 1)
+		require.Equal(t, 1, g.Client.Status().Resumed)
+		require.LessOrEqual(t, presence(near, "room.reconnected", room, g.SessionID()), 1)
 	}
 	require.Equal(t, 2, one[int](r.rig, "SELECT count(*)::int FROM replicas WHERE face = 'realtime' AND ended_at IS NULL"), "each process has one lease")
 	r.RequireInvariants()

@@ -108,7 +108,8 @@ func waitAlone(ctx context.Context, c *realtimetest.Client) error {
 }
 
 func joinAs(ctx context.Context, c *realtimetest.Client, kind, room string) error {
-	answer, err := c.RPC(ctx, "room.join_or_create", room, map[string]any{"roomType": kind, "options": map[string]any{}})
+	answer, err := c.RPC(ctx, "room.join_or_create", room,
+		map[string]any{"roomType": kind, "options": map[string]any{}})
 	if err == nil && !answer.OK() {
 		err = fmt.Errorf("%s: %v", room, answer)
 	}
@@ -166,7 +167,7 @@ func TestRestartedGamesLoseNoPlace(t *testing.T) {
 	}
 	for kills := 0; ctx.Err() == nil; kills++ {
 		i := 1 + kills%2 // the first has the workers
-		replicas[i].Kill()
+		replicas[i].Process.Process.Kill()
 		replicas[i] = r.replica()
 		urls.replace(i, replicas[i].Lobby)
 		pause(ctx, 2*time.Second)
@@ -197,18 +198,20 @@ func (r *lobbyRig) regulars(at *replicaOfLobby, n int) (players []*regular) {
 	first.Wait(r.T, "the lobby", func(v *realtimetest.View) bool { return len(v.Room(restartLobby).Members) == n })
 	for _, p := range players {
 		require.Eventually(r.T, func() bool { // a ready that is under way
-			m, _ := first.Room(restartLobby).State["m:"+p.client.Session()].(map[string]any)
+			m, _ := first.Room(restartLobby).State["m:"+p.client.SessionID()].(map[string]any)
 			return m["ready"] == true
 		}, 20*time.Second, 10*time.Millisecond)
 	}
 	for i := 0; i < n; i += 2 {
-		players[i].client.Must(r.T, "room.message", players[i].party, map[string]any{"type": "queue", "data": map[string]any{"room_type": "duel", "size": 4}})
+		players[i].client.Must(r.T, "room.message", players[i].party,
+			map[string]any{"type": "queue", "data": map[string]any{"room_type": "duel", "size": 4}})
 	}
 	for _, p := range players {
 		p.client.Wait(r.T, "match.found", func(v *realtimetest.View) bool { return v.Count("match.found", "") == 1 })
 		p.match = p.client.Join(r.T, "duel", found(p.client)[0], nil)
 	}
-	first.Must(r.T, "room.message", restartLobby, map[string]any{"type": "start", "data": map[string]any{"room_type": "waits", "size": 16}})
+	first.Must(r.T, "room.message", restartLobby,
+		map[string]any{"type": "start", "data": map[string]any{"room_type": "waits", "size": 16}})
 	return players
 }
 
@@ -229,7 +232,7 @@ func (r *lobbyRig) loners(at *replicaOfLobby, n int) (players []*regular) {
 func (r *lobbyRig) places(players []*regular) (tickets []string) {
 	r.T.Helper()
 	for _, p := range players {
-		tickets = append(tickets, one[string](r.rig, `SELECT ticket || ' ' || queued_at::text FROM realtime_tickets WHERE session = $1 AND room_type = $2`, p.client.Session(), restartAlone))
+		tickets = append(tickets, one[string](r.rig, `SELECT ticket || ' ' || queued_at::text FROM realtime_tickets WHERE session = $1 AND room_type = $2`, p.client.SessionID(), restartAlone))
 	}
 	return tickets
 }
@@ -244,15 +247,18 @@ func (r *lobbyRig) requirePlaces(players []*regular, ticket string) {
 		require.Greater(r.T, p.restarts, 3)
 		for _, room := range append(slices.Collect(maps.Values(p.rooms())), p.match) {
 			require.Equal(r.T, 1, one[int](r.rig, `SELECT count(*)::int FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
-				WHERE l.id = $1 AND m.player = $2 AND m.session = $3 AND m.state = 'joined'`, room, p.name, p.client.Session()), "%s in %s", p.name, room)
+				WHERE l.id = $1 AND m.player = $2 AND m.session = $3 AND m.state = 'joined'`, room, p.name, p.client.SessionID()), "%s in %s", p.name, room)
 		}
 		owner := one[string](r.rig, "SELECT state->>'owner' FROM lobbies WHERE id = $1", p.party)
-		require.Equal(r.T, i%2 == 0, owner == p.client.Session(), "the owner of %s", p.party)
+		require.Equal(r.T, i%2 == 0, owner == p.client.SessionID(), "the owner of %s", p.party)
 	}
-	require.Equal(r.T, players[0].client.Session(), one[string](r.rig, "SELECT state->>'owner' FROM lobbies WHERE id = $1", restartLobby))
+	require.Equal(r.T, players[0].client.SessionID(),
+		one[string](r.rig, "SELECT state->>'owner' FROM lobbies WHERE id = $1", restartLobby))
 	require.Equal(r.T, "queued", one[string](r.rig, "SELECT state->>'phase' FROM lobbies WHERE id = $1", restartLobby))
-	require.Equal(r.T, ticket, one[string](r.rig, "SELECT DISTINCT ticket FROM realtime_tickets WHERE lobby IS NOT NULL"))
-	require.Equal(r.T, len(players), one[int](r.rig, "SELECT count(DISTINCT session)::int FROM realtime_tickets WHERE ticket = $1", ticket))
+	require.Equal(r.T, ticket, one[string](r.rig,
+		"SELECT DISTINCT ticket FROM realtime_tickets WHERE lobby IS NOT NULL"))
+	require.Equal(r.T, len(players), one[int](r.rig,
+		"SELECT count(DISTINCT session)::int FROM realtime_tickets WHERE ticket = $1", ticket))
 	require.Zero(r.T, one[int](r.rig, "SELECT count(*)::int FROM tickets WHERE paused_at IS NOT NULL"), "all are there")
 	r.T.Logf("the slowest of all restarts took %v", slowest)
 }

@@ -18,7 +18,8 @@ type replicaOfLobby = rigtest.LobbyReplica
 // newLobbyRig makes an installation whose leases last three seconds and whose suspended sessions five.
 func newLobbyRig(t *testing.T, settings ...string) *lobbyRig {
 	t.Helper()
-	return &lobbyRig{newRig(t, slices.Concat(rigtest.LobbySettings(), []string{"DIRECTOR_REALTIME_SESSION_TTL=5s", "DIRECTOR_LEASE_TTL=3s"}, settings)...)}
+	return &lobbyRig{newRig(t, slices.Concat(rigtest.LobbySettings(),
+		[]string{"DIRECTOR_REALTIME_SESSION_TTL=5s", "DIRECTOR_LEASE_TTL=3s"}, settings)...)}
 }
 
 func (r *lobbyRig) replica(args ...string) *replicaOfLobby {
@@ -36,8 +37,9 @@ func (r *lobbyRig) connect(at *replicaOfLobby, sub string) *realtimetest.Client 
 // although it had them.
 func heard(c rigtest.Member, room string) (values []int) {
 	known := map[string]bool{}
-	for _, e := range c.Events() {
-		if again := e.P["repeated"] == true && known[e.Text("id")]; e.Type == "room.message" && e.Room == room && !again {
+	for _, e := range c.HeardEvents() {
+		if again := e.P["repeated"] == true && known[e.Text("id")]; e.Type == "room.message" && e.Room == room &&
+			!again {
 			known[e.Text("id")] = true
 			data, _ := e.P["data"].(map[string]any)
 			n, _ := data["counter"].(float64)
@@ -62,7 +64,7 @@ func requireOnce(t *testing.T, values []int, gaps int, who string) {
 
 // presence counts what a client was told of a session in a room.
 func presence(c rigtest.Member, kind, room, session string) (n int) {
-	for _, e := range c.Events() {
+	for _, e := range c.HeardEvents() {
 		if e.Type == kind && e.Room == room && e.Text("client_id") == session {
 			n++
 		}

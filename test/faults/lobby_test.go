@@ -21,18 +21,20 @@ func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	c := r.NewCrowd(first.Lobby, second.Lobby)
 	const room = rigtest.CounterRoom + ":default"
 	for _, at := range []*replicaOfLobby{first, second, first, second} {
-		c.Add(at.Lobby, room)
+		c.AddGuest(at.Lobby, room)
 	}
 	away := r.connect(second, "away")
 	away.Join(t, rigtest.CounterRoom, room, nil)
 	away.Drop()
 	watcher := c.Guests[0]
-	require.Eventually(t, func() bool { return presence(watcher, "room.dropped", room, away.Session()) == 1 }, 30*time.Second, 10*time.Millisecond)
-	c.Await(5, c.Guests...)
+	require.Eventually(t, func() bool { return presence(watcher, "room.dropped", room, away.SessionID()) == 1 },
+		30*time.Second, 10*time.Millisecond)
+	c.AwaitCount(5, c.Guests...)
 
 	require.NoError(t, r.Cluster.StopImmediate())
 	for _, at := range []*replicaOfLobby{first, second} {
-		_, err := realtimetest.Connect(t.Context(), realtimetest.Options{URL: at.Lobby, Token: rigtest.LobbyToken("late")})
+		_, err := realtimetest.Connect(t.Context(),
+			realtimetest.Options{URL: at.Lobby, Token: rigtest.LobbyToken("late")})
 		var refused *realtimetest.RefusedError
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, websocket.StatusTryAgainLater, refused.Status)
@@ -40,18 +42,18 @@ func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	pause(t.Context(), 7*time.Second) // longer than a lease and a session
 	require.NoError(t, r.Cluster.Start(t.Context()))
 
-	c.Await(5, c.Guests...)
+	c.AwaitCount(5, c.Guests...)
 	require.NoError(t, away.Reconnect(t.Context(), first.Lobby))
 	require.True(t, away.Resumed(), "its TTL stood still")
-	c.End()
-	c.RequireConverged(room, append(c.Clients(room), away)...)
+	c.EndAll()
+	c.RequireConverged(room, append(c.ListMembers(room), away)...)
 	for _, g := range c.Guests {
-		require.Zero(t, g.Status().Resumed, "%s kept its connection", g.Sub)
-		require.Positive(t, g.Unknown.Load())
+		require.Zero(t, g.Client.Status().Resumed, "%s kept its connection", g.Sub)
+		require.Positive(t, g.UnknownCount.Load())
 		requireOnce(t, heard(g, room), 3, g.Sub)
-		require.Zero(t, presence(watcher, "room.dropped", room, g.Session()))
+		require.Zero(t, presence(watcher, "room.dropped", room, g.SessionID()))
 	}
-	require.Zero(t, presence(watcher, "room.left", room, away.Session()))
+	require.Zero(t, presence(watcher, "room.left", room, away.SessionID()))
 	r.RequireInvariants()
 }
 
@@ -65,33 +67,33 @@ func TestADrainMovesClientsEvenly(t *testing.T) {
 	watcher := r.connect(stays, "watcher")
 	watcher.Join(t, rigtest.CounterRoom, room, nil)
 	for range guests {
-		c.Add(stops.Lobby, room)
+		c.AddGuest(stops.Lobby, room)
 	}
-	c.Await(2, c.Guests...)
-	require.NoError(t, stops.Signal(syscall.SIGTERM))
+	c.AwaitCount(2, c.Guests...)
+	require.NoError(t, stops.Process.Process.Signal(syscall.SIGTERM))
 	require.Eventually(t, func() bool {
 		for _, g := range c.Guests {
-			if g.Status().Resumed == 0 {
+			if g.Client.Status().Resumed == 0 {
 				return false
 			}
 		}
 		return true
 	}, 60*time.Second, 20*time.Millisecond)
-	c.Await(2, c.Guests...)
-	c.End()
-	c.RequireConverged(room, append(c.Clients(room), watcher)...)
+	c.AwaitCount(2, c.Guests...)
+	c.EndAll()
+	c.RequireConverged(room, append(c.ListMembers(room), watcher)...)
 	var perSecond [64]int
 	first := time.Now()
 	for _, g := range c.Guests {
-		require.Equal(t, []websocket.StatusCode{websocket.StatusServiceRestart}, g.Closes)
-		if g.Closed[0].Before(first) {
-			first = g.Closed[0]
+		require.Equal(t, []websocket.StatusCode{websocket.StatusServiceRestart}, g.CloseCodes)
+		if g.ClosedAt[0].Before(first) {
+			first = g.ClosedAt[0]
 		}
 	}
 	for _, g := range c.Guests {
-		require.Zero(t, presence(watcher, "room.dropped", room, g.Session()))
-		require.Equal(t, 1, presence(watcher, "room.reconnected", room, g.Session()))
-		perSecond[int(g.Closed[0].Sub(first)/time.Second)]++
+		require.Zero(t, presence(watcher, "room.dropped", room, g.SessionID()))
+		require.Equal(t, 1, presence(watcher, "room.reconnected", room, g.SessionID()))
+		perSecond[int(g.ClosedAt[0].Sub(first)/time.Second)]++
 	}
 	for _, n := range perSecond {
 		require.Less(t, n, guests/2, "closes per second: %v", perSecond)
@@ -108,10 +110,11 @@ func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 	dies, stays := r.replica(), r.replica()
 	clients := []*realtimetest.Client{r.connect(dies, "ann"), r.connect(dies, "bob")}
 	for _, c := range clients {
-		require.Equal(t, true, c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel", "size": 2})["queued"])
+		require.Equal(t, true, c.Must(t, "matchmaking.enqueue", "",
+			map[string]any{"roomType": "duel", "size": 2})["queued"])
 	}
-	dies.Kill()
-	r.Start("work")
+	dies.Process.Process.Kill()
+	r.StartProcess("work")
 	require.Eventually(t, func() bool {
 		return one[int](r.rig, "SELECT count(*)::int FROM lobby_members WHERE state = 'invited'") == 2
 	}, 60*time.Second, 20*time.Millisecond)

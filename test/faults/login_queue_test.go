@@ -53,7 +53,8 @@ func (l *line) enter(ctx context.Context, caller int) {
 
 // ask makes a call for a visitor, and reports whether it got an answer.
 func (l *line) ask(ctx context.Context, v *visitor) bool {
-	status, answer, err := l.rig.Call(ctx, http.MethodPost, l.rig.NextReplica()+"/login-queue", l.rig.As(v.name),
+	status, answer, err := l.rig.CallJSON(ctx, http.MethodPost, l.rig.NextReplica()+"/login-queue",
+		l.rig.HeaderOf(v.name),
 		fields{})
 	if err != nil {
 		pause(ctx, 20*time.Millisecond)
@@ -88,7 +89,7 @@ func (l *line) await(ctx context.Context) {
 func TestALoginQueueKeepsItsOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.Run("valves", "set", "launch", "--rate", fmt.Sprint(lineRate), "--staff-share", "0")
+	r.RunCommand("valves", "set", "launch", "--rate", fmt.Sprint(lineRate), "--staff-share", "0")
 	l := &line{rig: r}
 	start := func() (all []*process) {
 		var urls []string
@@ -100,7 +101,7 @@ func TestALoginQueueKeepsItsOrder(t *testing.T) {
 			r.AwaitReady(p)
 		}
 		r.SetURLs(urls...)
-		return append(all, r.Start("work"), r.Start("work"))
+		return append(all, r.StartProcess("work"), r.StartProcess("work"))
 	}
 	all := start()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
@@ -110,9 +111,9 @@ func TestALoginQueueKeepsItsOrder(t *testing.T) {
 		entering.Go(func() { l.enter(ctx, caller) })
 	}
 	for _, placed := range []int{linePlayers / 4, linePlayers / 2} {
-		r.Await(fmt.Sprintf("SELECT count(*) >= %d FROM admissions", placed))
+		r.AwaitTrue(fmt.Sprintf("SELECT count(*) >= %d FROM admissions", placed))
 		for _, p := range all {
-			p.Kill()
+			p.Process.Kill()
 		}
 		all = start()
 	}

@@ -53,10 +53,11 @@ func (l *loopRig) enqueue(ctx context.Context, w *waiter) bool {
 	names := []string{"duel", "squad", "asked"}
 	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	body := fields{
-		"profiles": names[:1+rand.IntN(2)], "party": w.party, "attributes": fields{"skill": 1000 + rand.IntN(1000)}, "latencies": fields{"eu": 20},
+		"profiles": names[:1+rand.IntN(2)], "party": w.party, "attributes": fields{"skill": 1000 + rand.IntN(1000)},
+		"latencies": fields{"eu": 20},
 	}
 	for ctx.Err() == nil {
-		status, answer, err := l.Play(w.party[0], "/tickets", body)
+		status, answer, err := l.PostPlay(w.party[0], "/tickets", body)
 		switch {
 		case err == nil && (status == http.StatusCreated || status == http.StatusOK):
 			w.id, w.last = answer["ticket_id"].(string), answer
@@ -113,7 +114,7 @@ func (l *loopRig) answer(ctx context.Context, w *waiter) {
 		case 1:
 			continue
 		}
-		_, _, _ = l.Play(sub, "/tickets/"+w.id+path, fields{"match_id": w.last["match_id"]})
+		_, _, _ = l.PostPlay(sub, "/tickets/"+w.id+path, fields{"match_id": w.last["match_id"]})
 		pause(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
 	}
 }
@@ -138,6 +139,6 @@ func (l *loopRig) leave(ctx context.Context, w *waiter) {
 }
 
 func (l *loopRig) askFor(ctx context.Context, w *waiter, method, query string) (int, fields, error) {
-	header := l.As(w.party[rand.IntN(len(w.party))])
-	return l.Call(ctx, method, l.NextReplica()+"/tickets/"+w.id+query, header, nil)
+	header := l.HeaderOf(w.party[rand.IntN(len(w.party))])
+	return l.CallJSON(ctx, method, l.NextReplica()+"/tickets/"+w.id+query, header, nil)
 }

@@ -43,7 +43,7 @@ func TestTheLoopSurvivesAllFaults(t *testing.T) {
 	faults.Wait()
 	stop()
 	others.Wait()
-	l.Pool.Reset()
+	l.SQLPool.Reset()
 	l.requireDecided()
 	t.Logf("faults: %v", l.faults)
 }
@@ -58,7 +58,8 @@ func newLoopRig(t *testing.T) *loopSoak {
 	t.Helper()
 	s := newSoak(t, 3, "DIRECTOR_OM_PLAYER_ARG=player", "DIRECTOR_OM_PENDING_FOR=20s", "DIRECTOR_TICKET_LEASE=30s")
 	for name, document := range loopProfiles {
-		s.ApplyProfile(fmt.Sprintf("name: %s\nmode: duel\nattributes: {skill: {type: number, default: 1500}}\n%s", name, document))
+		s.ApplyProfile(fmt.Sprintf("name: %s\nmode: duel\nattributes: {skill: {type: number, default: 1500}}\n%s", name,
+			document))
 	}
 	return &loopSoak{soak: s, players: &loopRig{omRig: s.omRig, tickets: map[string]*waiter{}}}
 }

@@ -45,7 +45,8 @@ type overload struct {
 //
 //nolint:paralleltest // it needs the machine for itself
 func TestMemoryIsBounded(t *testing.T) {
-	s := overload{limit: 256 << 20, tickets: 100_000, watchers: 200, functions: 4, duration: time.Duration(longtest.Pick(10, 20)) * time.Second}
+	s := overload{limit: 256 << 20, tickets: 100_000, watchers: 200, functions: 4,
+		duration: time.Duration(longtest.Pick(10, 20)) * time.Second}
 	if os.Getenv("DIRECTOR_TEST_MEMORY") == "full" {
 		s = overload{limit: 512 << 20, tickets: 1_000_000, watchers: 1000, functions: 12, duration: 90 * time.Second}
 	}
@@ -54,7 +55,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	r.ApplyProfile("name: any\nmode: duel\npool: {tags: [mine]}\nteams: [{name: all, players: 2}]\n")
 	r.limitMemory(s.limit)
 	addr := rigtest.FreeAddr(t)
-	p := r.Serve("--work", "--grpc-addr", addr)
+	p := r.ServeReplica("--work", "--grpc-addr", addr)
 	b := &overloaded{rig: r, addr: addr, overload: s}
 	b.fill()
 
@@ -73,7 +74,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	b.wg.Wait()
 
 	select {
-	case <-p.Done():
+	case <-p.Process.Done():
 		require.Fail(t, "the replica was killed")
 	default:
 	}
@@ -102,7 +103,7 @@ type overloaded struct {
 // measure records the peak of a process's anonymous memory until ctx ends or the process does.
 func (b *overloaded) measure(ctx context.Context, p *process) {
 	for ctx.Err() == nil {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.PID()))
 		_, line, found := strings.Cut(string(text), "RssAnon:")
 		if err != nil || !found {
 			return
@@ -115,18 +116,20 @@ func (b *overloaded) measure(ctx context.Context, p *process) {
 
 // dial makes a connection whose client buffers at most 64 KiB of unread answers.
 func (b *overloaded) dial() *grpc.ClientConn {
-	conn := must.Get(grpc.NewClient(b.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(64<<10)))(b.T)
+	conn := must.Get(grpc.NewClient(b.addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithStaticStreamWindowSize(64<<10)))(b.T)
 	b.T.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
 
 // fill queues the tickets that the unread queries match, of 300 bytes each.
 func (b *overloaded) fill() {
-	extensions := must.Get(proto.Marshal(&pb.Ticket{Extensions: map[string]*anypb.Any{"x": {TypeUrl: strings.Repeat("x", 260)}}}))(b.T)
-	must.Get(b.Pool.Exec(b.T.Context(), `INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
+	extensions := must.Get(proto.Marshal(&pb.Ticket{Extensions: map[string]*anypb.Any{"x": {TypeUrl: strings.Repeat("x",
+		260)}}}))(b.T)
+	must.Get(b.SQLPool.Exec(b.T.Context(), `INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body)
 		SELECT 'global', id, 1, '{}', '{}', '{}', '\x0a14'::bytea || convert_to(id, 'UTF8') || $2
 		FROM (SELECT lpad(n::text, 20, '0') AS id FROM generate_series(1, $1::int) n) AS made`, b.tickets, extensions))(b.T)
-	must.Get(b.Pool.Exec(b.T.Context(), "ANALYZE tickets"))(b.T)
+	must.Get(b.SQLPool.Exec(b.T.Context(), "ANALYZE tickets"))(b.T)
 }
 
 // queryUnread queries all tickets every few seconds, and reads only the first page.
@@ -179,7 +182,8 @@ func (b *overloaded) assignLarge(ctx context.Context, name string, ids []string)
 func (b *overloaded) fetch(ctx context.Context, function *pb.FunctionConfig) {
 	conn := b.dial()
 	for ctx.Err() == nil {
-		stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx, &pb.FetchMatchesRequest{Config: function, Profile: &pb.MatchProfile{Name: "endless"}})
+		stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx,
+			&pb.FetchMatchesRequest{Config: function, Profile: &pb.MatchProfile{Name: "endless"}})
 		if err == nil {
 			if _, err = stream.Recv(); err != nil {
 				b.fetchRefused.Add(1)
@@ -253,7 +257,8 @@ func (b *overloaded) playOnce(ctx context.Context, conn *grpc.ClientConn) error 
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	frontend := pb.NewFrontendServiceClient(conn)
-	made, err := frontend.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"mine"}}}})
+	made, err := frontend.CreateTicket(ctx,
+		&pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"mine"}}}})
 	if err != nil {
 		return err
 	}

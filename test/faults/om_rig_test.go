@@ -33,20 +33,21 @@ type omRig struct {
 func newOMRig(t *testing.T, replicas int) *omRig {
 	t.Helper()
 	l := &omRig{
-		rig:  newRig(t, "DIRECTOR_OM_REGISTRATION=100ms", "DIRECTOR_OM_COLLECTION=3s", "DIRECTOR_OM_PENDING_FOR="+matchedFor.String()),
+		rig: newRig(t, "DIRECTOR_OM_REGISTRATION=100ms", "DIRECTOR_OM_COLLECTION=3s",
+			"DIRECTOR_OM_PENDING_FOR="+matchedFor.String()),
 		told: map[string]string{}, matches: map[string]*delivered{},
 	}
 	for range replicas {
 		l.grpcAddrs = append(l.grpcAddrs, rigtest.FreeAddr(t))
 	}
-	l.conns = rigtest.Dial(t, l.grpcAddrs...)
+	l.conns = rigtest.DialAll(t, l.grpcAddrs...)
 	l.serveFunction()
 	return l
 }
 
 func (l *omRig) start(n int) *process {
 	l.T.Helper()
-	return l.Serve("--work", "--grpc-addr", l.grpcAddrs[n])
+	return l.ServeReplica("--work", "--grpc-addr", l.grpcAddrs[n])
 }
 
 // functionServer is a match function that pairs tickets of one pool in the order of the query.
@@ -61,7 +62,8 @@ const mostPairs = 500
 // Run implements pb.MatchFunctionServer.
 func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunResponse]) error {
 	var waiting []*pb.Ticket
-	query, err := pb.NewQueryServiceClient(f.conns.Next()).QueryTickets(stream.Context(), &pb.QueryTicketsRequest{Pool: r.GetProfile().GetPools()[0]})
+	query, err := pb.NewQueryServiceClient(f.conns.NextConn()).QueryTickets(stream.Context(),
+		&pb.QueryTicketsRequest{Pool: r.GetProfile().GetPools()[0]})
 	for err == nil {
 		var page *pb.QueryTicketsResponse
 		if page, err = query.Recv(); err == nil {
@@ -78,7 +80,8 @@ func (f *functionServer) Run(r *pb.RunRequest, stream grpc.ServerStreamingServer
 			break
 		}
 		n++
-		if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: fmt.Sprintf("m-%d-%d", run, n), MatchProfile: r.GetProfile().GetName(), Tickets: pair}}); err != nil {
+		if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: fmt.Sprintf("m-%d-%d", run, n),
+			MatchProfile: r.GetProfile().GetName(), Tickets: pair}}); err != nil {
 			return err
 		}
 	}
@@ -92,5 +95,6 @@ func (l *omRig) serveFunction() {
 	pb.RegisterMatchFunctionServer(server, &functionServer{omRig: l})
 	go func() { _ = server.Serve(listener) }()
 	l.T.Cleanup(server.Stop)
-	l.function = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port), Type: pb.FunctionConfig_GRPC}
+	l.function = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port),
+		Type: pb.FunctionConfig_GRPC}
 }

@@ -36,7 +36,8 @@ func (p *trap) spring(isAt func(statement string) bool) {
 
 // TraceAcquireStart implements pgxpool.AcquireTracer. A statement outside a transaction panics before it has a
 // connection: the pool would lose one in use.
-func (p *trap) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+func (p *trap) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool,
+	_ pgxpool.TraceAcquireStartData) context.Context {
 	p.spring(func(statement string) bool {
 		return strings.Contains(string(debug.Stack()), ".(*Queries)."+statement+"(")
 	})
@@ -120,26 +121,28 @@ const (
 func TestAReplicaSurvivesPanics(t *testing.T) {
 	t.Parallel()
 	r := embed(t)
-	instance := fields{"instance_id": "eu-1", "endpoint": "eu-1:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 8, "boot_id": "b"}
-	require.NoError(t, refusal(r.Fleet("/fleet/register", instance)))
+	instance := fields{"instance_id": "eu-1", "endpoint": "eu-1:7777", "region": "eu", "modes": []string{"duel"},
+		"capacity": 8, "boot_id": "b"}
+	require.NoError(t, refusal(r.PostFleet("/fleet/register", instance)))
 	var seat fields
 	for _, c := range []struct {
 		group, statement, says string
 		call                   func() error
 	}{
 		{"heartbeat", "Heartbeats", internalProblem, func() error {
-			return refusal(r.Fleet("/fleet/heartbeat", fields{"instance_id": "eu-1"}))
+			return refusal(r.PostFleet("/fleet/heartbeat", fields{"instance_id": "eu-1"}))
 		}},
 		{"placement", "TakeSeats", internalProblem, func() error { // It holds locks when it panics.
-			status, answer, err := r.Play("ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
+			status, answer, err := r.PostPlay("ann", "/matchmake", fields{"region": "eu", "mode": "duel"})
 			seat = answer
 			return refusal(status, answer, err)
 		}},
 		{"resolve", "ResolveSeats", internalProblem, func() error {
-			return refusal(r.Play("ann", "/resolve", fields{"session_handle": seat["session_handle"]}))
+			return refusal(r.PostPlay("ann", "/resolve", fields{"session_handle": seat["session_handle"]}))
 		}},
 		{"ticket", "CreatePlainTickets", internalStatus, func() error {
-			_, err := pb.NewFrontendServiceClient(r.conn).CreateTicket(t.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
+			_, err := pb.NewFrontendServiceClient(r.conn).CreateTicket(t.Context(),
+				&pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
 			return err
 		}},
 	} {
@@ -156,7 +159,8 @@ func TestAReplicaSurvivesPanics(t *testing.T) {
 func TestNoticesSurvivePanics(t *testing.T) {
 	t.Parallel()
 	r := embed(t)
-	require.Eventually(t, func() bool { return r.log.Count(noticesArrive) == 1 }, time.Minute, 10*time.Millisecond, "the listener connects again")
+	require.Eventually(t, func() bool { return r.log.Count(noticesArrive) == 1 }, time.Minute, 10*time.Millisecond,
+		"the listener connects again")
 	require.Equal(t, 1, r.log.Count("listening for notices panicked"))
 	require.Contains(t, r.log.String(), `"error":"panic: a trap at the listener","stack":"`)
 
@@ -165,7 +169,8 @@ func TestNoticesSurvivePanics(t *testing.T) {
 	await.Value(t, heard, "a wake-up") // It listens.
 	r.trap.arm("SendNotification")
 	r.assignOne()
-	require.Eventually(t, func() bool { return r.log.Count("sending a notice panicked") == 1 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.log.Count("sending a notice panicked") == 1 }, time.Minute,
+		10*time.Millisecond)
 	r.assignOne()
 	await.Value(t, heard, "a wake-up")
 }
@@ -173,8 +178,10 @@ func TestNoticesSurvivePanics(t *testing.T) {
 // assignOne assigns a new ticket, of which a replica notifies the others.
 func (r *embedded) assignOne() {
 	r.T.Helper()
-	made := must.Get(pb.NewFrontendServiceClient(r.conn).CreateTicket(r.T.Context(), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}}))(r.T)
+	made := must.Get(pb.NewFrontendServiceClient(r.conn).CreateTicket(r.T.Context(),
+		&pb.CreateTicketRequest{Ticket: &pb.Ticket{}}))(r.T)
 	must.Get(pb.NewBackendServiceClient(r.conn).AssignTickets(r.T.Context(), &pb.AssignTicketsRequest{
-		Assignments: []*pb.AssignmentGroup{{TicketIds: []string{made.GetId()}, Assignment: &pb.Assignment{Connection: "eu-1:7777"}}},
+		Assignments: []*pb.AssignmentGroup{{TicketIds: []string{made.GetId()},
+			Assignment: &pb.Assignment{Connection: "eu-1:7777"}}},
 	}))(r.T)
 }

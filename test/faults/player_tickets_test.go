@@ -19,17 +19,19 @@ import (
 func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	first, second := r.Serve(), r.Serve()
-	r.Start("work")
+	first, second := r.ServeReplica(), r.ServeReplica()
+	r.StartProcess("work")
 	profile := filepath.Join(t.TempDir(), "asked.yaml")
-	require.NoError(t, os.WriteFile(profile, []byte("name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 20s}\n"), 0o600))
-	r.Run("profiles", "apply", "-f", profile)
+	require.NoError(t, os.WriteFile(profile,
+		[]byte("name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 20s}\n"), 0o600))
+	r.RunCommand("profiles", "apply", "-f", profile)
 
 	client, err := sdk.New(sdk.Options{URLs: []string{first.URL, second.URL}})
 	require.NoError(t, err)
 	defer client.Close()
 	server, err := sdk.Start(t.Context(), client, sdk.ServerOptions{
-		InstanceID: "a", Endpoint: "127.0.0.1:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: fleetToken,
+		InstanceID: "a", Endpoint: "127.0.0.1:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8,
+		FleetToken: fleetToken,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close(t.Context()) })
@@ -43,7 +45,7 @@ func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 		return e.Name + e.ID
 	}
 	require.Equal(t, "queued1", next())
-	first.Kill()
+	first.Process.Kill()
 	require.Empty(t, next(), "cut off")
 	r.SetURLs(second.URL)
 
@@ -80,7 +82,7 @@ func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 // queueFor puts a player into the queue of a profile, and returns the ticket's id.
 func (r *rig) queueFor(sub, profile string) string {
 	r.T.Helper()
-	status, ticket, err := r.Play(sub, "/tickets", fields{"profiles": []string{profile}})
+	status, ticket, err := r.PostPlay(sub, "/tickets", fields{"profiles": []string{profile}})
 	require.NoError(r.T, err)
 	require.Equal(r.T, http.StatusCreated, status, "%v", ticket)
 	return ticket["ticket_id"].(string)
@@ -90,7 +92,7 @@ func (r *rig) queueFor(sub, profile string) string {
 func (r *rig) answer(sub, ticket, answer string) {
 	r.T.Helper()
 	require.Eventually(r.T, func() bool {
-		status, _, err := r.Play(sub, "/tickets/"+ticket+"/"+answer, nil)
+		status, _, err := r.PostPlay(sub, "/tickets/"+ticket+"/"+answer, nil)
 		return err == nil && status == http.StatusOK
 	}, 30*time.Second, 100*time.Millisecond, "%s: %s", sub, answer)
 }
@@ -99,7 +101,7 @@ func (r *rig) answer(sub, ticket, answer string) {
 func (r *rig) streamEvents(at *process, sub, ticket, last string) <-chan webtest.Event {
 	r.T.Helper()
 	request := webtest.Request(r.T, http.MethodGet, at.URL+"/tickets/"+ticket+"/events", nil)
-	request.Header = r.As(sub)
+	request.Header = r.HeaderOf(sub)
 	if last != "" {
 		request.Header.Set("Last-Event-ID", last)
 	}

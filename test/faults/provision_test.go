@@ -28,17 +28,19 @@ type edgegapRig struct {
 
 func newEdgegapRig(t *testing.T, settings ...string) *edgegapRig {
 	t.Helper()
-	fake := edgegaptest.New(edgegaptest.Options{StartAfter: 300 * time.Millisecond, Rates: provider.Rates{Deploy: 40, Get: 20, List: 10}, PageSize: 50})
+	fake := edgegaptest.New(edgegaptest.Options{StartAfter: 300 * time.Millisecond,
+		Rates: provider.Rates{Deploy: 40, Get: 20, List: 10}, PageSize: 50})
 	srv := httptest.NewServer(fake)
 	t.Cleanup(srv.Close)
 	t.Cleanup(fake.Close)
 	fake.Hooks(edgegaptest.HookNever)
 	r := &edgegapRig{fake: fake, rig: newRig(t, append(settings,
-		"DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=faults", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:9", "DIRECTOR_PROVISION_TIMEOUT=2s",
+		"DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=faults", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:9",
+		"DIRECTOR_PROVISION_TIMEOUT=2s",
 		"DIRECTOR_EDGEGAP_TOKEN=edgegap-test-key", "DIRECTOR_EDGEGAP_URL="+srv.URL)...)}
-	r.Exec(`INSERT INTO app_versions (app, version, provider, launch, launch_version, ports, game_port, modes, capacity, max_players, register_within)
+	r.ExecSQL(`INSERT INTO app_versions (app, version, provider, launch, launch_version, ports, game_port, modes, capacity, max_players, register_within)
 	        VALUES ('arena', '1.0', 'edgegap', 'arena', '1.0', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8, '1 hour')`)
-	r.Exec("INSERT INTO pools (region, app, version, max_servers, latitude, longitude) VALUES ('eu', 'arena', '1.0', 0, 50, 8)")
+	r.ExecSQL("INSERT INTO pools (region, app, version, max_servers, latitude, longitude) VALUES ('eu', 'arena', '1.0', 0, 50, 8)")
 	r.store = storetest.Open(t, r.Cluster.URL("postgres"))
 	return r
 }
@@ -48,7 +50,8 @@ func (r *edgegapRig) want(n int) {
 	r.T.Helper()
 	for range n {
 		require.NoError(r.T, r.store.StartDeployment(r.T.Context(), "eu", provision.NewDeployment{
-			ID: uuid.New(), App: "arena", Version: "1.0", Provider: "edgegap", Tag: provider.NewTag(), Origin: provision.OriginOperator,
+			ID: uuid.New(), App: "arena", Version: "1.0", Provider: "edgegap", Tag: provider.NewTag(),
+			Origin: provision.OriginOperator,
 		}))
 	}
 }
@@ -73,10 +76,12 @@ func (r *edgegapRig) lose(calls int) {
 // joinAll registers the servers of all deployments that run, as their processes do.
 func (r *edgegapRig) joinAll() {
 	r.T.Helper()
-	for _, text := range one[[]string](r.rig, "SELECT coalesce(array_agg(id::text), '{}') FROM deployments WHERE phase = 'starting' AND registered_at IS NULL") {
+	for _, text := range one[[]string](r.rig,
+		"SELECT coalesce(array_agg(id::text), '{}') FROM deployments WHERE phase = 'starting' AND registered_at IS NULL") {
 		id := uuid.MustParse(text)
 		must.Get(r.store.Register(r.T.Context(), db.Registration{
-			InstanceID: text, Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+			InstanceID: text, Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot",
+			Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 		}))(r.T)
 	}
 }
@@ -90,13 +95,13 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	// a Deploy without an answer is looked for in lists for half a minute: a second one in a row is for long runs
 	r.lose(longtest.Pick(25, 2000))
 	r.want(servers)
-	workers := []*process{r.Start("work"), r.Start("work")}
+	workers := []*process{r.StartProcess("work"), r.StartProcess("work")}
 	for i := range kills {
 		pause(t.Context(), time.Second)
 		victim := i % len(workers)
-		require.NoError(t, workers[victim].Signal(syscall.SIGKILL))
-		<-workers[victim].Done()
-		workers[victim] = r.Start("work")
+		require.NoError(t, workers[victim].Process.Signal(syscall.SIGKILL))
+		<-workers[victim].Process.Done()
+		workers[victim] = r.StartProcess("work")
 		r.joinAll()
 	}
 	r.fake.Drain()
@@ -116,8 +121,10 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	}, time.Minute, time.Second)
 	require.Equal(t, servers/2, r.fake.AliveCount())
 	calls := r.fake.Calls("deploy") + r.fake.Calls("get") + r.fake.Calls("list") + r.fake.Calls("stop")
-	require.LessOrEqual(t, r.fake.Violations(), max(calls, 300)/100, "calls over the provider's limits: a busy machine may delay some that were granted before")
+	require.LessOrEqual(t, r.fake.Violations(), max(calls, 300)/100,
+		"calls over the provider's limits: a busy machine may delay some that were granted before")
 	require.Less(t, r.fake.Calls("deploy"), 2*servers)
 	r.RequireInvariants()
-	t.Logf("calls: deploy %d, get %d, list %d, stop %d", r.fake.Calls("deploy"), r.fake.Calls("get"), r.fake.Calls("list"), r.fake.Calls("stop"))
+	t.Logf("calls: deploy %d, get %d, list %d, stop %d", r.fake.Calls("deploy"), r.fake.Calls("get"),
+		r.fake.Calls("list"), r.fake.Calls("stop"))
 }

@@ -22,12 +22,13 @@ import (
 func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	frozen, running := r.Serve(), r.Serve()
+	frozen, running := r.ServeReplica(), r.ServeReplica()
 	base := fields{"endpoint": "h:1", "region": "eu", "modes": []string{"duel"}, "capacity": 64}
 	register := func(id, boot string, replaces any) (int, fields) {
 		body := maps.Clone(base)
 		maps.Copy(body, fields{"instance_id": id, "boot_id": boot, "replaces": replaces})
-		status, answer, err := r.Post(running.URL, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, body)
+		status, answer, err := r.PostJSON(running.URL, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}},
+			body)
 		require.NoError(t, err)
 		return status, answer
 	}
@@ -36,20 +37,22 @@ func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 		require.Equal(t, http.StatusOK, status, "%v", before)
 
 		late := maps.Clone(base)
-		maps.Copy(late, fields{"instance_id": name, "boot_id": "process-1", "replaces": before["incarnation"], "endpoint": "h:2"})
+		maps.Copy(late, fields{"instance_id": name, "boot_id": "process-1", "replaces": before["incarnation"],
+			"endpoint": "h:2"})
 		if first {
 			maps.Copy(late, fields{"boot_id": "process-2", "replaces": "none"})
 		}
-		require.NoError(t, frozen.Signal(syscall.SIGSTOP))
+		require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP))
 		answer := r.send(frozen, "/fleet/register", late)
 		status, now := register(name, "process-3", before["incarnation"])
 		require.Equal(t, http.StatusOK, status, "%v", now)
-		require.NoError(t, frozen.Signal(syscall.SIGCONT))
+		require.NoError(t, frozen.Process.Signal(syscall.SIGCONT))
 
 		// 503: Postgres has closed the idle connection of the frozen replica.
 		require.Contains(t, []int{http.StatusConflict, http.StatusServiceUnavailable}, answer(), name)
 		heartbeat := fields{"instance_id": name, "incarnation": now["incarnation"]}
-		status, _, err := r.Post(running.URL, "/fleet/heartbeat", http.Header{"X-Fleet-Token": {fleetToken}}, heartbeat)
+		status, _, err := r.PostJSON(running.URL, "/fleet/heartbeat", http.Header{"X-Fleet-Token": {fleetToken}},
+			heartbeat)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status, name)
 	}

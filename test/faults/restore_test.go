@@ -27,13 +27,13 @@ import (
 func TestRestoredDump(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.Exec(`
+	r.ExecSQL(`
 		CREATE PROCEDURE write_history() LANGUAGE plpgsql AS $$ BEGIN
 			FOR i IN 1..20000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; -- more ids than the other server has used
 			FOR i IN 1..1500 LOOP INSERT INTO events (kind) VALUES ('old ' || i), ('beside old ' || i); COMMIT; END LOOP;
 			FOR i IN 1..300 LOOP INSERT INTO settled_tickets (region, id, settled_at) VALUES ('om', 'old' || i, now() - interval '1 hour'); COMMIT; END LOOP;
 		END $$`)
-	r.Exec("CALL write_history()")
+	r.ExecSQL("CALL write_history()")
 	before := r.eventFeed()
 	require.Len(t, before, 3000)
 
@@ -41,19 +41,24 @@ func TestRestoredDump(t *testing.T) {
 	require.Empty(t, r.eventFeed(), "the feed shows no event with an id in the future")
 	addr := rigtest.FreeAddr(t)
 	replica := r.StartReplica(addr, "--work")
-	require.Eventually(t, func() bool { return strings.Contains(r.get("http://"+addr+"/readyz"), "run 'director migrate up'") },
+	require.Eventually(t, func() bool {
+		return strings.Contains(r.get("http://"+addr+"/readyz"),
+			"run 'director migrate up'")
+	},
 		60*time.Second, 20*time.Millisecond)
-	r.Run("migrate", "up")
+	r.RunCommand("migrate", "up")
 	r.AwaitReady(replica)
 
 	after := r.eventFeed()
 	require.GreaterOrEqual(t, len(after), len(before))
 	require.Equal(t, before, ofKind(after, "old "), "in the former order, once each")
-	require.Eventually(t, func() bool { return one[int](r, "SELECT count(*)::int FROM settled_tickets") == 0 }, 30*time.Second, 50*time.Millisecond,
+	require.Eventually(t, func() bool { return one[int](r, "SELECT count(*)::int FROM settled_tickets") == 0 },
+		30*time.Second, 50*time.Millisecond,
 		"settled tickets are kept for ten minutes; these are an hour old")
-	r.Exec("INSERT INTO events (kind) VALUES ('new')")
-	require.Eventually(t, func() bool { all := r.eventFeed(); return all[len(all)-1] == "new" }, 30*time.Second, 20*time.Millisecond)
-	r.Run("migrate", "up")
+	r.ExecSQL("INSERT INTO events (kind) VALUES ('new')")
+	require.Eventually(t, func() bool { all := r.eventFeed(); return all[len(all)-1] == "new" }, 30*time.Second,
+		20*time.Millisecond)
+	r.RunCommand("migrate", "up")
 	require.Equal(t, before, ofKind(r.eventFeed(), "old "), "the second run changes nothing")
 }
 
@@ -73,7 +78,7 @@ func (r *rig) eventFeed() []string {
 }
 
 func (r *rig) get(url string) string {
-	res, err := r.Client.Get(url)
+	res, err := r.HTTPClient.Get(url)
 	if err != nil {
 		return ""
 	}
@@ -88,8 +93,8 @@ func (r *rig) useCluster(cluster *pglocal.Cluster) {
 	r.T.Helper()
 	pool := must.Get(pgxpool.New(r.T.Context(), cluster.URL("postgres")))(r.T)
 	r.T.Cleanup(pool.Close)
-	r.Cluster, r.Pool = cluster, pool
-	r.Env = append(r.Env, "DATABASE_URL="+cluster.URL("postgres")) // the last one is used
+	r.Cluster, r.SQLPool = cluster, pool
+	r.NextEnv = append(r.NextEnv, "DATABASE_URL="+cluster.URL("postgres")) // the last one is used
 }
 
 // restored returns a new cluster with the rig's data: restored from pg_dump where it is installed, else copied row by
@@ -98,14 +103,16 @@ func (r *rig) restored() *pglocal.Cluster {
 	r.T.Helper()
 	to := dbtest.NewCluster(r.T, pglocal.Options{Durable: true})
 	binaries := must.Get(pglocal.Find())(r.T)
-	dump := exec.Command(filepath.Join(binaries.Dir, "pg_dump"), "--format=custom", "--dbname="+r.Cluster.URL("postgres"))
+	dump := exec.Command(filepath.Join(binaries.Dir, "pg_dump"), "--format=custom",
+		"--dbname="+r.Cluster.URL("postgres"))
 	data, err := dump.Output()
 	if errors.Is(err, fs.ErrNotExist) {
 		r.copyTo(to)
 		return to
 	}
 	require.NoError(r.T, err)
-	restore := exec.Command(filepath.Join(binaries.Dir, "pg_restore"), "--exit-on-error", "--dbname="+to.URL("postgres"))
+	restore := exec.Command(filepath.Join(binaries.Dir, "pg_restore"), "--exit-on-error",
+		"--dbname="+to.URL("postgres"))
 	restore.Stdin = bytes.NewReader(data)
 	out, err := restore.CombinedOutput()
 	require.NoError(r.T, err, "%s", out)
@@ -114,15 +121,16 @@ func (r *rig) restored() *pglocal.Cluster {
 
 func (r *rig) copyTo(to *pglocal.Cluster) {
 	r.T.Helper()
-	env := r.Env
-	r.Env = append(r.Env, "DATABASE_URL="+to.URL("postgres"))
-	r.Run("migrate", "up")
-	r.Env = env
+	env := r.NextEnv
+	r.NextEnv = append(r.NextEnv, "DATABASE_URL="+to.URL("postgres"))
+	r.RunCommand("migrate", "up")
+	r.NextEnv = env
 	from := must.Get(pgx.Connect(r.T.Context(), r.Cluster.URL("postgres")))(r.T)
 	defer func() { _ = from.Close(r.T.Context()) }()
 	into := must.Get(pgx.Connect(r.T.Context(), to.URL("postgres")))(r.T)
 	defer func() { _ = into.Close(r.T.Context()) }()
-	for _, table := range []string{"events", "settled_tickets", "replicas", "realtime_sessions", "lobbies", "lobby_members", "lobby_log"} {
+	for _, table := range []string{"events", "settled_tickets", "replicas", "realtime_sessions", "lobbies",
+		"lobby_members", "lobby_log"} {
 		var rows bytes.Buffer
 		must.Get(from.PgConn().CopyTo(r.T.Context(), &rows, "COPY (SELECT * FROM "+table+") TO STDOUT"))(r.T)
 		must.Get(into.PgConn().CopyFrom(r.T.Context(), &rows, "COPY "+table+" FROM STDIN"))(r.T)

@@ -31,12 +31,12 @@ type rig struct{ *rigtest.Rig }
 
 func newRig(t *testing.T, settings ...string) *rig {
 	t.Helper()
-	return &rig{rigtest.New(t, clitest.BuildDirector(t), settings...)}
+	return &rig{rigtest.NewRig(t, clitest.BuildDirector(t), settings...)}
 }
 
 func one[T any](r *rig, sql string, args ...any) T {
 	r.T.Helper()
-	return rigtest.One[T](r.Rig, sql, args...)
+	return rigtest.QueryOne[T](r.Rig, sql, args...)
 }
 
-func pause(ctx context.Context, d time.Duration) { rigtest.Pause(ctx, d) }
+func pause(ctx context.Context, d time.Duration) { rigtest.PauseFor(ctx, d) }

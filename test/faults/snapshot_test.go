@@ -49,7 +49,7 @@ func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	l.leaveTransactionOpen("postgres")
-	_, err := l.Pool.Exec(ctx, "CREATE DATABASE another")
+	_, err := l.SQLPool.Exec(ctx, "CREATE DATABASE another")
 	require.NoError(t, err)
 	l.leaveTransactionOpen("another")
 	rigtest.Each(tickets, 50, func(int) { _, _ = l.create(ctx, nil) })
@@ -57,15 +57,16 @@ func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	var watchers []func() error
 	for i, id := range ids {
 		if i%(tickets/watched) == 0 {
-			receive, err := l.watch(ctx, id, l.conns.List[len(watchers)%replicas])
+			receive, err := l.watch(ctx, id, l.conns.AllConns[len(watchers)%replicas])
 			require.NoError(t, err)
 			watchers = append(watchers, receive)
 		}
 	}
 	for n, some := range slices.Collect(slices.Chunk(ids, together)) {
-		err := l.conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+		err := l.conns.RetryCall(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 			_, err := pb.NewBackendServiceClient(conn).AssignTickets(ctx, &pb.AssignTicketsRequest{
-				Assignments: []*pb.AssignmentGroup{{TicketIds: some, Assignment: &pb.Assignment{Connection: fmt.Sprint(n)}}},
+				Assignments: []*pb.AssignmentGroup{{TicketIds: some,
+					Assignment: &pb.Assignment{Connection: fmt.Sprint(n)}}},
 			})
 			return err
 		})
@@ -80,5 +81,6 @@ func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return read() >= replicas*tickets/2 }, time.Minute, 100*time.Millisecond)
 	t.Logf("%d tickets were assigned, %d rows read by %d replicas", tickets, read(), replicas)
-	require.LessOrEqual(t, read(), 5*replicas*tickets, "each row is read once or twice, and once more where a page ends; without bounds it would be a thousand times")
+	require.LessOrEqual(t, read(), 5*replicas*tickets,
+		"each row is read once or twice, and once more where a page ends; without bounds it would be a thousand times")
 }

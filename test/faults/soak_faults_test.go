@@ -24,10 +24,14 @@ type faultKind struct {
 
 func (s *soak) faultKinds() []faultKind {
 	return []faultKind{
-		{"kill a replica", 1, s.killReplica}, {"freeze a replica", 1, s.freezeReplica}, {"cut a replica off", 1, s.cutReplica},
-		{"kill a worker", 1, s.killWorker}, {"freeze a worker", 1, s.freezeWorker}, {"crash Postgres", 5, s.crashPostgres},
-		{"end connections", 2, s.endConnections}, {"abort calls", 1, s.abortCalls}, {"send bodies slowly", 1, s.sendBodiesSlowly},
-		{"leave a writing transaction open", 1, s.leaveTransactionOpenForAWhile}, {"send half requests", 1, s.sendHalfRequests},
+		{"kill a replica", 1, s.killReplica}, {"freeze a replica", 1, s.freezeReplica},
+		{"cut a replica off", 1, s.cutReplica},
+		{"kill a worker", 1, s.killWorker}, {"freeze a worker", 1, s.freezeWorker},
+		{"crash Postgres", 5, s.crashPostgres},
+		{"end connections", 2, s.endConnections}, {"abort calls", 1, s.abortCalls},
+		{"send bodies slowly", 1, s.sendBodiesSlowly},
+		{"leave a writing transaction open", 1, s.leaveTransactionOpenForAWhile},
+		{"send half requests", 1, s.sendHalfRequests},
 		{"send text that Postgres cannot store", 1, s.sendOddText}, {"drain a server", 1, s.drainServer},
 	}
 }
@@ -56,7 +60,7 @@ func moments() time.Duration { return time.Duration(500+rand.IntN(5000)) * time.
 
 // Each kind of fault has a replica of its own: a frozen replica is not killed.
 func (s *soak) killReplica(ctx context.Context) {
-	s.replicas[0].Kill()
+	s.replicas[0].Process.Kill()
 	pause(ctx, 300*time.Millisecond)
 	s.replicas[0] = s.launch(0)
 }
@@ -64,9 +68,9 @@ func (s *soak) killReplica(ctx context.Context) {
 func (s *soak) freezeReplica(ctx context.Context) { freeze(ctx, s.replicas[1]) }
 
 func freeze(ctx context.Context, p *process) {
-	_ = p.Signal(syscall.SIGSTOP)
+	_ = p.Process.Signal(syscall.SIGSTOP)
 	pause(ctx, moments())
-	_ = p.Signal(syscall.SIGCONT)
+	_ = p.Process.Signal(syscall.SIGCONT)
 }
 
 func (s *soak) cutReplica(ctx context.Context) {
@@ -76,9 +80,9 @@ func (s *soak) cutReplica(ctx context.Context) {
 }
 
 func (s *soak) killWorker(ctx context.Context) {
-	s.workers[0].Kill()
+	s.workers[0].Process.Kill()
 	pause(ctx, time.Second)
-	s.workers[0] = s.rig.Start("work")
+	s.workers[0] = s.rig.StartProcess("work")
 }
 
 func (s *soak) freezeWorker(ctx context.Context) { freeze(ctx, s.workers[1]) }
@@ -93,7 +97,7 @@ func (s *soak) crashPostgres(ctx context.Context) {
 }
 
 func (s *soak) endConnections(context.Context) {
-	_, _ = s.Pool.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	_, _ = s.SQLPool.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE application_name LIKE 'director%' AND random() < 0.3`)
 }
 
@@ -114,7 +118,7 @@ func (s *soak) sendBodiesSlowly(ctx context.Context) {
 			}
 			defer func() { _ = conn.Close() }()
 			_, _ = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: 60\r\nAuthorization: Bearer %s\r\n\r\n{",
-				s.Login.AccessToken(fmt.Sprintf("slow-%d", n)))
+				s.PlayerLogin.AccessToken(fmt.Sprintf("slow-%d", n)))
 			go func() { _, _ = bufio.NewReader(conn).ReadString(0) }()
 			for ctx.Err() == nil {
 				pause(ctx, 100*time.Millisecond)
@@ -130,10 +134,11 @@ func (s *soak) sendBodiesSlowly(ctx context.Context) {
 // halfRequests end within a header, within the body of a call that changes something, and within the body of one that
 // waits.
 func (s *soak) halfRequests() []string {
-	authorization := "Authorization: Bearer " + s.Login.AccessToken("half") + "\r\n"
+	authorization := "Authorization: Bearer " + s.PlayerLogin.AccessToken("half") + "\r\n"
 	return []string{
 		"GET /tickets/x HTTP/1.1\r\nHost: d\r\nAuthoriz",
-		"POST /tickets HTTP/1.1\r\nHost: d\r\n" + authorization + "Content-Type: application/json\r\nContent-Length: 60\r\n\r\n{",
+		"POST /tickets HTTP/1.1\r\nHost: d\r\n" + authorization +
+			"Content-Type: application/json\r\nContent-Length: 60\r\n\r\n{",
 		"GET /tickets/x?wait=20s HTTP/1.1\r\nHost: d\r\n" + authorization + "Content-Length: 60\r\n\r\n{",
 		"GET /tickets/x/events HTTP/1.1\r\nHost: d\r\n" + authorization + "Transfer-Encoding: chunked\r\n\r\n1\r\n",
 	}
@@ -165,7 +170,7 @@ func (s *soak) sendOddText(ctx context.Context) {
 			s.T.Errorf("%s: %v", path, err)
 			return
 		}
-		request.Header.Set("Authorization", "Bearer "+s.Login.AccessToken("odd"))
+		request.Header.Set("Authorization", "Bearer "+s.PlayerLogin.AccessToken("odd"))
 		request.Header.Set("Content-Type", "application/json")
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
@@ -184,12 +189,14 @@ func (s *soak) drainServer(ctx context.Context) {
 	var id string
 	err := s.query(ctx, "SELECT coalesce((SELECT id FROM instances WHERE status = 'ready' ORDER BY random() LIMIT 1), '')", &id)
 	var drained time.Time // after the transaction, so that a session of one that began before is not counted
-	if err != nil || id == "" || s.query(ctx, "SELECT ops.drain($1)", new(bool), id) != nil || s.query(ctx, "SELECT clock_timestamp()", &drained) != nil {
+	if err != nil || id == "" || s.query(ctx, "SELECT ops.drain($1)", new(bool), id) != nil ||
+		s.query(ctx, "SELECT clock_timestamp()", &drained) != nil {
 		return
 	}
 	pause(ctx, 2*moments())
 	var opened int
-	err = s.query(ctx, "SELECT count(*)::int FROM sessions WHERE instance_id = $1 AND opened_at > $2", &opened, id, drained)
+	err = s.query(ctx, "SELECT count(*)::int FROM sessions WHERE instance_id = $1 AND opened_at > $2", &opened, id,
+		drained)
 	if err == nil && opened > 0 {
 		s.T.Errorf("%d sessions were opened on %s, which is drained since %s", opened, id, drained)
 	}

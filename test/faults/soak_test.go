@@ -78,17 +78,18 @@ type soak struct {
 func newSoak(t *testing.T, workers int, settings ...string) *soak {
 	t.Helper()
 	s := &soak{omRig: newOMRig(t, soakReplicas), faults: map[string]int{}}
-	s.Env = append(s.Env, settings...)
-	s.Env = append(s.Env, "DIRECTOR_LEASE_TTL=3s", "DIRECTOR_SEAT_TTL=5s", "DIRECTOR_PLAYER_RATE=0", "DIRECTOR_OM_ASSIGNED_FOR=24h", "DIRECTOR_LOG_LEVEL=error")
+	s.NextEnv = append(s.NextEnv, settings...)
+	s.NextEnv = append(s.NextEnv, "DIRECTOR_LEASE_TTL=3s", "DIRECTOR_SEAT_TTL=5s", "DIRECTOR_PLAYER_RATE=0",
+		"DIRECTOR_OM_ASSIGNED_FOR=24h", "DIRECTOR_LOG_LEVEL=error")
 	for n := range soakReplicas {
 		s.addrs = append(s.addrs, rigtest.FreeAddr(t))
 		s.proxies = append(s.proxies, dbtest.NewProxy(t, s.Cluster.URL("postgres"), nil))
 		s.replicas = append(s.replicas, s.launch(n))
 		s.AwaitReady(s.replicas[n])
-		s.SetURLs(append(s.URLs(), "http://"+s.addrs[n])...)
+		s.SetURLs(append(s.ReplicaURLs(), "http://"+s.addrs[n])...)
 	}
 	for range workers {
-		s.workers = append(s.workers, s.rig.Start("work"))
+		s.workers = append(s.workers, s.rig.StartProcess("work"))
 	}
 	return s
 }
@@ -102,7 +103,8 @@ func (s *soak) gameServer(ctx context.Context, n int) {
 	id := fmt.Sprintf("game-%d", n)
 	life := 0
 	registration := func() fields {
-		return fields{"instance_id": id, "endpoint": id + ":7777", "region": "eu", "modes": []string{"duel", "race"}, "capacity": 200, "boot_id": fmt.Sprint(id, "-", life)}
+		return fields{"instance_id": id, "endpoint": id + ":7777", "region": "eu", "modes": []string{"duel", "race"},
+			"capacity": 200, "boot_id": fmt.Sprint(id, "-", life)}
 	}
 	registered := false
 	for ctx.Err() == nil {
@@ -110,7 +112,7 @@ func (s *soak) gameServer(ctx context.Context, n int) {
 		if registered {
 			path, body = "/fleet/heartbeat", fields{"instance_id": id}
 		}
-		if status, _, err := s.Fleet(path, body); err == nil {
+		if status, _, err := s.PostFleet(path, body); err == nil {
 			registered = status == http.StatusOK || registered && status != http.StatusNotFound
 		}
 		pause(ctx, 500*time.Millisecond)
@@ -131,9 +133,10 @@ func (s *soak) players(ctx context.Context, caller int) {
 		}
 		mode := []string{"duel", "race"}[rand.IntN(2)]
 		body := fields{"region": "eu", "mode": mode, "party": party, "max_players": []int{4, 8}[rand.IntN(2)]}
-		status, seat, err := s.Play(party[0], "/matchmake", body)
+		status, seat, err := s.PostPlay(party[0], "/matchmake", body)
 		if err != nil || status != http.StatusOK {
-			if err == nil && status >= 500 && status != http.StatusServiceUnavailable || status == http.StatusBadRequest || status == http.StatusUnauthorized {
+			if err == nil && status >= 500 && status != http.StatusServiceUnavailable ||
+				status == http.StatusBadRequest || status == http.StatusUnauthorized {
 				s.T.Errorf("/matchmake answered %d: %v", status, seat)
 			}
 			pause(ctx, 20*time.Millisecond)
@@ -148,7 +151,7 @@ func (s *soak) playIn(ctx context.Context, seat fields, party []string) {
 	instance := strings.TrimSuffix(seat["endpoint"].(string), ":7777")
 	var joined []fields
 	for _, sub := range party {
-		status, _, err := s.Play(sub, "/resolve", fields{"session_handle": seat["session_handle"]})
+		status, _, err := s.PostPlay(sub, "/resolve", fields{"session_handle": seat["session_handle"]})
 		if err != nil || status != http.StatusOK {
 			continue
 		}
@@ -160,13 +163,14 @@ func (s *soak) playIn(ctx context.Context, seat fields, party []string) {
 	}
 	report := fields{"instance_id": instance, "session_id": seat["session_id"]}
 	report["joined"] = joined
-	if status, _, _ := s.Fleet("/fleet/seats", report); status != http.StatusOK {
+	if status, _, _ := s.PostFleet("/fleet/seats", report); status != http.StatusOK {
 		s.endedSessions.Add(1)
 	}
 	pause(ctx, time.Duration(rand.IntN(500))*time.Millisecond)
 	delete(report, "joined")
 	report["left"] = party
-	if status, answer, err := s.Fleet("/fleet/seats", report); err == nil && status == http.StatusInternalServerError {
+	if status, answer, err := s.PostFleet("/fleet/seats", report); err == nil &&
+		status == http.StatusInternalServerError {
 		s.T.Errorf("/fleet/seats answered %d: %v", status, answer)
 	}
 }
@@ -189,7 +193,7 @@ func (s *soak) requireSeats(ctx context.Context, session string, party []string)
 // query queries the database, and retries while Postgres restarts.
 func (s *soak) query(ctx context.Context, sql string, into any, args ...any) error {
 	for {
-		err := s.Pool.QueryRow(context.WithoutCancel(ctx), sql, args...).Scan(into)
+		err := s.SQLPool.QueryRow(context.WithoutCancel(ctx), sql, args...).Scan(into)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -228,7 +232,7 @@ func (s *soak) checkInvariants(ctx context.Context) {
 
 // finish waits until all tickets are matched, and compares all answers with the database.
 func (s *soak) finish() {
-	s.Pool.Reset()
+	s.SQLPool.Reset()
 	for _, replica := range s.replicas {
 		s.AwaitReady(replica)
 	}

@@ -3,8 +3,11 @@ package faults
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -78,20 +81,21 @@ func newFailover(t *testing.T, settings map[string]string) *failover {
 	t.Helper()
 	f := &failover{pair: dbtest.NewPair(t, settings)}
 	f.toPrimary = dbtest.NewProxy(t, f.pair.Primary.TCPURL("postgres"), nil)
-	f.rig = &rig{rigtest.On(t, clitest.BuildDirector(t), f.address(t), append(rigtest.LobbySettings(), "DIRECTOR_SEAT_TTL=10m",
-		"DIRECTOR_PLAYER_RATE=0")...)}
+	f.rig = &rig{rigtest.NewRigOn(t, clitest.BuildDirector(t), f.address(t),
+		append(rigtest.LobbySettings(), "DIRECTOR_SEAT_TTL=10m",
+			"DIRECTOR_PLAYER_RATE=0")...)}
 	f.seats.missing = `SELECT NOT EXISTS (SELECT FROM seats WHERE region || '.' || session_id = a.id AND sub = a.sub)`
 	f.joins.missing = `SELECT NOT EXISTS (SELECT FROM seats
 		WHERE region || '.' || session_id = a.id AND sub = a.sub AND state = 'connected')`
 	f.tickets.missing = `SELECT NOT EXISTS (SELECT FROM tickets WHERE id = a.id)
 		AND NOT EXISTS (SELECT FROM ticket_events WHERE ticket_id = a.id)`
 	first, second := f.ServeLobby("--work"), f.ServeLobby()
-	f.Start("work")
+	f.StartProcess("work")
 	f.ApplyProfile("name: pair\nmode: duel\nteams: [{name: all, players: 2}]\n")
 	f.KeepAlive(time.Second, "a", "b", "c")
 	f.crowd = f.NewCrowd(first.Lobby, second.Lobby)
 	for _, at := range []*replicaOfLobby{first, second, first, second} {
-		f.crowd.Add(at.Lobby, counterRoom)
+		f.crowd.AddGuest(at.Lobby, counterRoom)
 	}
 	f.ctx, f.stop = context.WithCancel(t.Context())
 	t.Cleanup(func() { f.stop(); f.calling.Wait() })
@@ -108,8 +112,10 @@ func (f *failover) address(t *testing.T) string {
 	require.NoError(t, err)
 	standby, err := pgx.ParseConfig(f.pair.Standby.TCPURL("postgres"))
 	require.NoError(t, err)
-	return fmt.Sprintf("postgres://%s:%s@%s:%d,%s:%d/postgres?sslmode=disable&target_session_attrs=read-write",
-		config.User, config.Password, config.Host, config.Port, standby.Host, standby.Port)
+	hosts := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))) + "," +
+		net.JoinHostPort(standby.Host, strconv.Itoa(int(standby.Port)))
+	return "postgres://" + url.UserPassword(config.User, config.Password).String() + "@" + hosts +
+		"/postgres?sslmode=disable&target_session_attrs=read-write"
 }
 
 // call lets new players get seats, join, and queue, one after the other.
@@ -117,7 +123,8 @@ func (f *failover) call(caller int) {
 	for n := 0; f.ctx.Err() == nil; n++ {
 		sub := fmt.Sprintf("p-%d-%d", caller, n)
 		if n%3 == 0 {
-			if answer, err := f.callUntilDone(sub, "/tickets", fields{"profiles": []string{"pair"}, "latencies": fields{"eu": 20}}); err == nil {
+			if answer, err := f.callUntilDone(sub, "/tickets",
+				fields{"profiles": []string{"pair"}, "latencies": fields{"eu": 20}}); err == nil {
 				f.tickets.add(sub, answer["ticket_id"].(string))
 			}
 			continue
@@ -137,7 +144,7 @@ func (f *failover) call(caller int) {
 
 // reportJoin returns the answer of one replica to the report of a game server.
 func (f *failover) reportJoin(instance, session, sub string) (fields, error) {
-	_, answer, err := f.Fleet("/fleet/seats", fields{"instance_id": instance, "session_id": session,
+	_, answer, err := f.PostFleet("/fleet/seats", fields{"instance_id": instance, "session_id": session,
 		"joined": []fields{{"sub": sub, "jti": "jti-" + sub}}})
 	return answer, err
 }
@@ -145,7 +152,7 @@ func (f *failover) reportJoin(instance, session, sub string) (fields, error) {
 // callUntilDone calls one replica after the other until one has done it.
 func (f *failover) callUntilDone(sub, path string, body fields) (fields, error) {
 	for f.ctx.Err() == nil {
-		status, answer, err := f.Play(sub, path, body)
+		status, answer, err := f.PostPlay(sub, path, body)
 		switch {
 		case err == nil && (status == http.StatusOK || status == http.StatusCreated):
 			return answer, nil
@@ -190,8 +197,9 @@ func (f *failover) promote() {
 	for _, kind := range []*promises{&f.seats, &f.joins, &f.tickets} {
 		slowest = max(slowest, kind.firstAfter(done).Sub(done))
 	}
-	f.T.Logf("the promotion took %s; %s after it a seat, a join and a ticket had been acknowledged", done.Sub(began), slowest)
-	f.crowd.Await(1, f.crowd.Guests...)
+	f.T.Logf("the promotion took %s; %s after it a seat, a join and a ticket had been acknowledged", done.Sub(began),
+		slowest)
+	f.crowd.AwaitCount(1, f.crowd.Guests...)
 	members := time.Since(done)
 	f.T.Logf("and %s after it all members of a lobby's room had one", members)
 	require.Less(f.T, slowest, 5*time.Second)
@@ -199,8 +207,8 @@ func (f *failover) promote() {
 	f.await(50)
 	f.stop()
 	f.calling.Wait()
-	f.crowd.End()
-	f.Pool.Reset()
+	f.crowd.EndAll()
+	f.SQLPool.Reset()
 }
 
 // lost returns the answers that the database does not keep.
@@ -228,7 +236,7 @@ func (f *failover) requireNoneTwice() {
 	require.Zero(f.T, one[int](f.rig, `SELECT count(*) FROM (
 		SELECT unnest(tickets) FROM match_history GROUP BY 1 HAVING count(*) > 1) twice`), "tickets in two matches")
 	counter := one[int](f.rig, "SELECT (state->>'counter')::int FROM lobbies WHERE id = $1", counterRoom)
-	f.crowd.RequireSeen(counterRoom, counter, f.crowd.Clients(counterRoom)...)
+	f.crowd.RequireSeen(counterRoom, counter, f.crowd.ListMembers(counterRoom)...)
 	f.RequireInvariants()
 }
 
@@ -253,7 +261,7 @@ func TestASynchronousStandbyLosesNothing(t *testing.T) {
 			for _, kind := range []*promises{&f.seats, &f.joins, &f.tickets} {
 				require.Empty(t, f.lost(kind))
 			}
-			require.Positive(t, f.crowd.Counted(counterRoom))
+			require.Positive(t, f.crowd.CountIn(counterRoom))
 			f.requireNoneTwice()
 			f.logCounts()
 		})
@@ -291,7 +299,8 @@ func TestAnAsynchronousStandbyLosesItsLag(t *testing.T) {
 // logLag logs how far the standby is behind at one moment under load.
 func (f *failover) logLag() {
 	f.T.Helper()
-	f.T.Logf("the standby replays %s later", one[time.Duration](f.rig, "SELECT coalesce(replay_lag, '0') FROM pg_stat_replication"))
+	f.T.Logf("the standby replays %s later",
+		one[time.Duration](f.rig, "SELECT coalesce(replay_lag, '0') FROM pg_stat_replication"))
 }
 
 // askAgain lets players whose seats were lost come back, some of them twice: their game server's report is refused, and
@@ -302,7 +311,8 @@ func (f *failover) askAgain(lost []promise) {
 	for _, p := range lost[:min(20, len(lost))] {
 		report, err := f.reportJoin("a", p.id, p.sub)
 		require.NoError(f.T, err)
-		require.Equal(f.T, []any{true, 0.0}, []any{report["closed"], report["joined"]}, "the session is lost, too: %v", report)
+		require.Equal(f.T, []any{true, 0.0}, []any{report["closed"], report["joined"]}, "the session is lost, too: %v",
+			report)
 		first, err := f.callUntilDone(p.sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
 		require.NoError(f.T, err)
 		again, err := f.callUntilDone(p.sub, "/matchmake", fields{"region": "eu", "mode": "duel"})
@@ -316,10 +326,12 @@ func (f *failover) askAgain(lost []promise) {
 func (f *failover) queueAgain(lost []promise) {
 	f.T.Helper()
 	for _, p := range lost[:min(20, len(lost))] {
-		status, answer, err := f.Call(f.T.Context(), http.MethodGet, f.NextReplica()+"/tickets/"+p.id, f.As(p.sub), nil)
+		status, answer, err := f.CallJSON(f.T.Context(), http.MethodGet, f.NextReplica()+"/tickets/"+p.id,
+			f.HeaderOf(p.sub), nil)
 		require.NoError(f.T, err)
 		require.Equal(f.T, http.StatusNotFound, status, "%v", answer)
-		answer, err = f.callUntilDone(p.sub, "/tickets", fields{"profiles": []string{"pair"}, "latencies": fields{"eu": 20}})
+		answer, err = f.callUntilDone(p.sub, "/tickets",
+			fields{"profiles": []string{"pair"}, "latencies": fields{"eu": 20}})
 		require.NoError(f.T, err)
 		require.NotEqual(f.T, p.id, answer["ticket_id"])
 	}

@@ -45,16 +45,16 @@ func TestATakeoverIsBounded(t *testing.T) {
 			c.fill(profileOf)
 			worker := c.startWorker()
 			c.takeover("the only one is killed and started again", func() {
-				worker.Kill()
-				worker = c.Start("work")
+				worker.Process.Kill()
+				worker = c.StartProcess("work")
 			})
-			standby := c.Start("work")
-			c.Await("SELECT count(*) = 2 FROM loop_workers WHERE lease_until > now()")
-			c.takeover("another one takes over", worker.Kill)
+			standby := c.StartProcess("work")
+			c.AwaitTrue("SELECT count(*) = 2 FROM loop_workers WHERE lease_until > now()")
+			c.takeover("another one takes over", worker.Process.Kill)
 			c.takeover("the only one is stopped and started again", func() {
-				require.NoError(t, standby.Signal(syscall.SIGTERM))
-				<-standby.Done()
-				c.Start("work")
+				require.NoError(t, standby.Process.Signal(syscall.SIGTERM))
+				<-standby.Process.Done()
+				c.StartProcess("work")
 			})
 			c.RequireInvariants()
 		})
@@ -64,7 +64,7 @@ func TestATakeoverIsBounded(t *testing.T) {
 // fill applies the profiles and queues the tickets.
 func (c *crowdedQueue) fill(profileOf func(i int) int) {
 	c.T.Helper()
-	c.Serve()
+	c.ServeReplica()
 	c.KeepAlive(time.Second, "host")
 	c.store = storetest.Open(c.T, c.Cluster.URL("postgres"))
 	for i := range c.profiles {
@@ -76,7 +76,7 @@ rules: [{near: skill, within: 100}]
 `, i), false))(c.T)
 	}
 	c.queue(c.tickets, func(i int) (int, float64) { return profileOf(i), float64(10_000 + 1000*i) })
-	c.Exec("VACUUM ANALYZE tickets")
+	c.ExecSQL("VACUUM ANALYZE tickets")
 }
 
 // queue queues n players with their profiles and skills.
@@ -89,17 +89,19 @@ func (c *crowdedQueue) queue(n int, player func(i int) (profile int, skill float
 		created, id := now.Add(time.Duration(i)*time.Microsecond), c.store.NewTicketID("global")
 		body := must.Get(ticketbody.Encode(id, created, ticketbody.Draft{
 			Profiles:   []string{fmt.Sprint("duel-", profile)},
-			Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}, Players: []match.Player{{Sub: "player-" + id}},
+			Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}},
+			Players:    []match.Player{{Sub: "player-" + id}},
 		}))(c.T)
 		rows[i] = []any{"global", id, created.UnixNano(), []uuid.UUID{}, []uuid.UUID{}, []float64{}, body}
 	}
-	must.Get(c.Pool.CopyFrom(c.T.Context(), pgx.Identifier{"tickets"}, []string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows)))(c.T)
+	must.Get(c.SQLPool.CopyFrom(c.T.Context(), pgx.Identifier{"tickets"},
+		[]string{"region", "id", "created", "terms", "double_keys", "doubles", "body"}, pgx.CopyFromRows(rows)))(c.T)
 }
 
 // startWorker starts a worker and waits until it decides for all profiles.
 func (c *crowdedQueue) startWorker() *process {
-	worker := c.Start("work")
-	c.Await("SELECT count(*) = $1 FROM profile_owners o JOIN loop_workers w ON w.id = o.worker AND w.lease_until > now()", c.profiles)
+	worker := c.StartProcess("work")
+	c.AwaitTrue("SELECT count(*) = $1 FROM profile_owners o JOIN loop_workers w ON w.id = o.worker AND w.lease_until > now()", c.profiles)
 	c.matchEach(c.now())
 	return worker
 }
@@ -120,7 +122,7 @@ func (c *crowdedQueue) takeover(how string, end func()) {
 func (c *crowdedQueue) matchEach(from time.Time) (first, each time.Duration) {
 	c.T.Helper()
 	c.queue(2*c.profiles, func(i int) (int, float64) { return i / 2, 1000 })
-	c.Await("SELECT count(DISTINCT profile) = $1 FROM match_history WHERE decided_at > $2", c.profiles, from)
+	c.AwaitTrue("SELECT count(DISTINCT profile) = $1 FROM match_history WHERE decided_at > $2", c.profiles, from)
 	firsts := one[[]time.Time](c.rig, `SELECT array_agg(at ORDER BY at) FROM (
 		SELECT min(committed_at) AS at FROM match_history WHERE decided_at > $1 GROUP BY profile) m`, from)
 	return firsts[0].Sub(from), firsts[len(firsts)-1].Sub(from)

@@ -63,8 +63,9 @@ func (l *omRig) player(ctx context.Context) {
 
 // create creates a ticket. Errors other than the end of ctx fail the test.
 func (l *omRig) create(ctx context.Context, f *pb.SearchFields) (id string, err error) {
-	err = l.conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
-		made, err := pb.NewFrontendServiceClient(conn).CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: f}})
+	err = l.conns.RetryCall(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+		made, err := pb.NewFrontendServiceClient(conn).CreateTicket(ctx,
+			&pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: f}})
 		id = made.GetId()
 		return err
 	})
@@ -84,7 +85,7 @@ func (l *omRig) create(ctx context.Context, f *pb.SearchFields) (id string, err 
 func (l *omRig) cancel(ctx context.Context, id string) {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
 	defer stop()
-	answer, err := pb.NewTicketsClient(l.conns.Next()).CancelTicket(ctx, &pb.CancelTicketRequest{TicketId: id})
+	answer, err := pb.NewTicketsClient(l.conns.NextConn()).CancelTicket(ctx, &pb.CancelTicketRequest{TicketId: id})
 	said := tooLate
 	switch {
 	case err != nil:
@@ -115,7 +116,8 @@ func (l *omRig) runDirector(ctx context.Context, profile *pb.MatchProfile) {
 	var assigning sync.WaitGroup
 	defer assigning.Wait()
 	for ctx.Err() == nil {
-		err := l.fetch(ctx, l.conns.Next(), profile, func(m *pb.Match) { assigning.Go(func() { l.assign(ctx, m) }) })
+		err := l.fetch(ctx, l.conns.NextConn(), profile,
+			func(m *pb.Match) { assigning.Go(func() { l.assign(ctx, m) }) })
 		if !errors.Is(err, io.EOF) {
 			pause(ctx, 50*time.Millisecond)
 		}
@@ -124,7 +126,8 @@ func (l *omRig) runDirector(ctx context.Context, profile *pb.MatchProfile) {
 
 // fetch calls FetchMatches of one replica once. It returns io.EOF when it got all matches.
 func (l *omRig) fetch(ctx context.Context, conn *grpc.ClientConn, profile *pb.MatchProfile, got func(*pb.Match)) error {
-	stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx, &pb.FetchMatchesRequest{Config: l.function, Profile: profile})
+	stream, err := pb.NewBackendServiceClient(conn).FetchMatches(ctx,
+		&pb.FetchMatchesRequest{Config: l.function, Profile: profile})
 	for err == nil {
 		var answer *pb.FetchMatchesResponse
 		if answer, err = stream.Recv(); err == nil {
@@ -147,7 +150,7 @@ func (l *omRig) assign(ctx context.Context, m *pb.Match) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), assignTimeout)
 	defer stop()
 	ctx = metadata.AppendToOutgoingContext(ctx, "director-all-or-none", "true")
-	err := l.conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+	err := l.conns.RetryCall(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 		_, err := pb.NewBackendServiceClient(conn).AssignTickets(ctx, &pb.AssignTicketsRequest{
 			Assignments: []*pb.AssignmentGroup{{TicketIds: d.tickets, Assignment: &pb.Assignment{Connection: where}}},
 		})
@@ -161,7 +164,7 @@ func (l *omRig) assign(ctx context.Context, m *pb.Match) {
 // assignmentOf returns the connection that a ticket is assigned to: "" while it waits. gone means that there is no such
 // ticket.
 func (l *omRig) assignmentOf(ctx context.Context, id string) (where string, gone bool) {
-	err := l.conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+	err := l.conns.RetryCall(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 		ticket, err := pb.NewFrontendServiceClient(conn).GetTicket(ctx, &pb.GetTicketRequest{TicketId: id})
 		where = ticket.GetAssignment().GetConnection()
 		return err
@@ -207,7 +210,7 @@ func (l *omRig) killReplicas(ctx context.Context, replicas []*process, every tim
 			return kills
 		}
 		n := kills % len(replicas)
-		replicas[n].Kill()
+		replicas[n].Process.Kill()
 		pause(ctx, 300*time.Millisecond)
 		replicas[n] = l.start(n)
 		kills++
@@ -222,7 +225,7 @@ func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	players := longtest.Pick(6000, 20_000)
 	l := newOMRig(t, 3)
 	var replicas []*process
-	for n := range l.conns.List {
+	for n := range l.conns.AllConns {
 		replicas = append(replicas, l.start(n))
 	}
 	directing, stop := context.WithCancel(t.Context())

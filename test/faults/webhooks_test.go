@@ -66,33 +66,35 @@ func TestWebhooksOutliveTheirWorkers(t *testing.T) {
 	got := &subscriber{ids: map[string]int{}, numbers: map[string][]int{}}
 	endpoint := httptest.NewServer(got)
 	t.Cleanup(endpoint.Close)
-	r.Run("webhooks", "create", "studio", endpoint.URL+"/hook", "--kinds", "session.closed")
-	workers := []*process{r.Start("work"), r.Start("work")} // one of the two delivers
+	r.RunCommand("webhooks", "create", "studio", endpoint.URL+"/hook", "--kinds", "session.closed")
+	workers := []*process{r.StartProcess("work"), r.StartProcess("work")} // one of the two delivers
 
 	written := 0
 	writeFor := func(d time.Duration) {
 		for end := time.Now().Add(d); time.Now().Before(end); written++ {
-			_, err := r.Pool.Exec(t.Context(), `INSERT INTO events (region, kind, session_id, detail) VALUES ('eu', 'session.closed', $1, $2)`,
+			_, err := r.SQLPool.Exec(t.Context(), `INSERT INTO events (region, kind, session_id, detail) VALUES ('eu', 'session.closed', $1, $2)`,
 				uuid.UUID{15: byte(written % 5)}, fmt.Sprintf(`{"n": %d}`, written))
 			require.NoError(t, err)
 			pause(t.Context(), 10*time.Millisecond)
 		}
 	}
 	writeFor(time.Second)
-	require.Eventually(t, func() bool { return got.count() > 0 }, 30*time.Second, 10*time.Millisecond, "nothing is delivered")
+	require.Eventually(t, func() bool { return got.count() > 0 }, 30*time.Second, 10*time.Millisecond,
+		"nothing is delivered")
 	for turn, worker := range workers {
 		writeFor(time.Second)
-		worker.Kill()
-		workers[turn] = r.Start("work")
+		worker.Process.Kill()
+		workers[turn] = r.StartProcess("work")
 	}
 	for _, worker := range workers {
 		writeFor(time.Second)
-		require.NoError(t, worker.Signal(syscall.SIGSTOP))
+		require.NoError(t, worker.Process.Signal(syscall.SIGSTOP))
 		writeFor(deliveryGap) // longer than the lease
-		require.NoError(t, worker.Signal(syscall.SIGCONT))
+		require.NoError(t, worker.Process.Signal(syscall.SIGCONT))
 	}
 	writeFor(time.Second)
-	require.Eventually(t, func() bool { return got.count() >= written }, time.Minute, 10*time.Millisecond, "events are lost")
+	require.Eventually(t, func() bool { return got.count() >= written }, time.Minute, 10*time.Millisecond,
+		"events are lost")
 
 	got.mu.Lock()
 	defer got.mu.Unlock()

@@ -109,7 +109,8 @@ type natsListener struct {
 func securely(t *testing.T) natsListener {
 	t.Helper()
 	c := newCertificates(t)
-	return natsListener{"tls://", []string{"--tls-cert", c.cert, "--tls-key", c.key}, fmt.Sprintf("    env: {NATS_CA_CONTENTS: %q}\n", c.authority), "31700-31749"}
+	return natsListener{"tls://", []string{"--tls-cert", c.cert, "--tls-key", c.key},
+		fmt.Sprintf("    env: {NATS_CA_CONTENTS: %q}\n", c.authority), "31700-31749"}
 }
 
 // The plugin demands TLS unless it is told otherwise.
@@ -117,7 +118,8 @@ func TestBevygapPlays(t *testing.T) {
 	t.Parallel()
 	programs, err := buildBevygap()
 	require.NoError(t, err)
-	for name, listener := range map[string]natsListener{"TLS": securely(t), "plain text": {scheme: "nats://", ports: "31750-31799"}} {
+	for name, listener := range map[string]natsListener{"TLS": securely(t),
+		"plain text": {scheme: "nats://", ports: "31750-31799"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			playBevygap(t, programs, listener)
@@ -130,38 +132,47 @@ func TestBevygapPlays(t *testing.T) {
 func playBevygap(t *testing.T, programs string, listener natsListener) {
 	t.Helper()
 	gate, natsA, natsB, addr := rigtest.NewBalancer(t), rigtest.FreeAddr(t), rigtest.FreeAddr(t), rigtest.FreeAddr(t)
-	gate.Add(natsA)
-	r := rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t), "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=2m", "DIRECTOR_PROVIDERS=process",
-		"DIRECTOR_PUBLIC_URL=http://"+addr, "DIRECTOR_BEVYGAP_NATS_URL="+listener.scheme+gate.Addr(), "DIRECTOR_PROCESS_COMMANDS=ships="+filepath.Join(programs, "server"),
-		"DIRECTOR_PROCESS_DIR="+t.TempDir(), "DIRECTOR_PROCESS_PORTS="+listener.ports, "DIRECTOR_PROCESS_VARIABLES=NATS_CA_CONTENTS")
+	gate.AddAddr(natsA)
+	r := rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t), "DIRECTOR_BEVYGAP=guests",
+		"DIRECTOR_BEVYGAP_WAIT=2m", "DIRECTOR_PROVIDERS=process",
+		"DIRECTOR_PUBLIC_URL=http://"+addr, "DIRECTOR_BEVYGAP_NATS_URL="+listener.scheme+gate.ListenAddr(),
+		"DIRECTOR_PROCESS_COMMANDS=ships="+filepath.Join(programs, "server"),
+		"DIRECTOR_PROCESS_DIR="+t.TempDir(), "DIRECTOR_PROCESS_PORTS="+listener.ports,
+		"DIRECTOR_PROCESS_VARIABLES=NATS_CA_CONTENTS")
 	file := filepath.Join(t.TempDir(), "pool.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(bevygapPool, "    compat: bevygap\n", "    compat: bevygap\n"+listener.env, 1)), 0o600))
-	r.Run("pools", "apply", "-f", file, "--reason", "test")
+	require.NoError(t, os.WriteFile(file,
+		[]byte(strings.Replace(bevygapPool, "    compat: bevygap\n", "    compat: bevygap\n"+listener.env, 1)), 0o600))
+	r.RunCommand("pools", "apply", "-f", file, "--reason", "test")
 	r.AwaitReady(r.StartReplica(addr, "--work"))
 	a := startNATS(r, natsA, listener)
 	startNATS(r, natsB, listener)
 
 	matchmaker := "ws://" + addr + "/matchmaker/ws"
 	connected := func() []string {
-		return strings.Fields(rigtest.One[string](r, "SELECT coalesce(string_agg(connection, ' '), '') FROM seats WHERE state = 'connected'"))
+		return strings.Fields(rigtest.QueryOne[string](r,
+			"SELECT coalesce(string_agg(connection, ' '), '') FROM seats WHERE state = 'connected'"))
 	}
 	ann := startClient(t, nil, filepath.Join(programs, "client"), matchmaker, "ships", "1")
 	annsID := ann.awaits("connected ")
-	require.Eventually(t, func() bool { return slices.Equal(connected(), []string{annsID}) }, time.Minute, 50*time.Millisecond)
-	incarnation := rigtest.One[string](r, "SELECT incarnation::text FROM instances")
+	require.Eventually(t, func() bool { return slices.Equal(connected(), []string{annsID}) }, time.Minute,
+		50*time.Millisecond)
+	incarnation := rigtest.QueryOne[string](r, "SELECT incarnation::text FROM instances")
 
-	gate.Remove(natsA)
-	gate.Add(natsB)
-	a.Kill()
+	gate.RemoveAddr(natsA)
+	gate.AddAddr(natsB)
+	a.Process.Kill()
 	bob := startClient(t, nil, filepath.Join(programs, "client"), matchmaker, "ships", "1")
 	bobsID := bob.awaits("connected ")
 	require.Eventually(t, func() bool { return slices.Contains(connected(), bobsID) }, time.Minute, 50*time.Millisecond)
 	require.ElementsMatch(t, []string{annsID, bobsID}, connected(), "she has kept her seat")
-	require.Equal(t, incarnation, rigtest.One[string](r, "SELECT incarnation::text FROM instances"), "one process, at another replica")
+	require.Equal(t, incarnation, rigtest.QueryOne[string](r, "SELECT incarnation::text FROM instances"),
+		"one process, at another replica")
 
 	require.NoError(t, ann.leave.Close())
-	require.Eventually(t, func() bool { return slices.Equal(connected(), []string{bobsID}) }, time.Minute, 50*time.Millisecond)
-	require.Equal(t, 1, rigtest.One[int](r, "SELECT count(*) FROM deployments WHERE phase = 'ready'"), "the plugin has not panicked")
+	require.Eventually(t, func() bool { return slices.Equal(connected(), []string{bobsID}) }, time.Minute,
+		50*time.Millisecond)
+	require.Equal(t, 1, rigtest.QueryOne[int](r, "SELECT count(*) FROM deployments WHERE phase = 'ready'"),
+		"the plugin has not panicked")
 	r.RequireInvariants()
 	endServers(r)
 }

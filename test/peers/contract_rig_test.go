@@ -60,20 +60,22 @@ teams: [{name: all, players: 1}]
 
 func newContractRig(t *testing.T) *contractRig {
 	t.Helper()
-	settings := append(rigtest.LobbySettings(), "DIRECTOR_PLAYER_RATE=0", "DIRECTOR_CALL_TIMEOUT=30s", "DIRECTOR_HOLD_TIMEOUT=1m",
-		"DIRECTOR_TICKET_LEASE=0s", "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=1s", "DIRECTOR_BEVYGAP_PER_ADDRESS=1000",
+	settings := append(rigtest.LobbySettings(), "DIRECTOR_PLAYER_RATE=0", "DIRECTOR_CALL_TIMEOUT=30s",
+		"DIRECTOR_HOLD_TIMEOUT=1m",
+		"DIRECTOR_TICKET_LEASE=0s", "DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=1s",
+		"DIRECTOR_BEVYGAP_PER_ADDRESS=1000",
 		"DIRECTOR_OPS_TOKENS=ada:operator="+contractOperator+",ivy:viewer="+contractViewer,
 		"DIRECTOR_BACKEND_TOKENS=shop:players+tickets="+contractBackend+",players:players="+contractPlayers+
 			",tickets:tickets="+contractTickets)
-	r := &contractRig{Rig: rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t), settings...)}
+	r := &contractRig{Rig: rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t), settings...)}
 	balancer := rigtest.NewBalancer(t)
 	for range 2 {
 		metrics := rigtest.FreeAddr(t)
 		replica := r.ServeLobby("--work", "--metrics-addr", metrics)
-		balancer.Add(strings.TrimPrefix(replica.URL, "http://"))
+		balancer.AddAddr(strings.TrimPrefix(replica.Process.URL, "http://"))
 		r.metrics, r.lobby = append(r.metrics, "http://"+metrics+"/metrics"), replica.Lobby
 	}
-	r.address = "http://" + balancer.Addr()
+	r.address = "http://" + balancer.ListenAddr()
 	r.KeepAliveIn("eu-west", 200*time.Millisecond, "eu-arena-1")
 	r.KeepAliveIn(calmRegion, 200*time.Millisecond, calmInstance)
 	for change := range 3 { // as many as the contract's examples know
@@ -83,8 +85,8 @@ func newContractRig(t *testing.T) *contractRig {
 	r.enrol()
 	r.deploy()
 	r.befriend("ann", "bo")
-	r.Exec("SELECT ops.set_valve('crowded', 1, region => $1), ops.close_valve('crowded')", crowdedRegion)
-	r.Exec("SELECT ops.set_cell('other', 'https://other.example', ARRAY[$1], 'test')", otherRegion)
+	r.ExecSQL("SELECT ops.set_valve('crowded', 1, region => $1), ops.close_valve('crowded')", crowdedRegion)
+	r.ExecSQL("SELECT ops.set_cell('other', 'https://other.example', ARRAY[$1], 'test')", otherRegion)
 	return r
 }
 
@@ -92,7 +94,7 @@ func newContractRig(t *testing.T) *contractRig {
 func (r *contractRig) apply(name, document string) {
 	r.T.Helper()
 	operator := http.Header{"Authorization": {"Bearer " + contractOperator}}
-	status, answer, err := r.Call(r.T.Context(), http.MethodPut, r.NextReplica()+"/ops/profiles/"+name, operator,
+	status, answer, err := r.CallJSON(r.T.Context(), http.MethodPut, r.NextReplica()+"/ops/profiles/"+name, operator,
 		rigtest.Fields{"document": document})
 	require.NoError(r.T, err)
 	require.Equal(r.T, http.StatusOK, status, "%v", answer)
@@ -102,11 +104,13 @@ func (r *contractRig) apply(name, document string) {
 func (r *contractRig) befriend(players ...string) {
 	r.T.Helper()
 	const project, room = "demo-project", "lobby:friday"
-	r.Exec("INSERT INTO projects (id, name, region) VALUES ($1, $1, 'global')", project)
+	r.ExecSQL("INSERT INTO projects (id, name, region) VALUES ($1, $1, 'global')", project)
 	for _, player := range players {
-		claims := token.ProjectClaims{ProjectID: project, Subject: player, IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour)}
+		claims := token.ProjectClaims{ProjectID: project, Subject: player, IssuedAt: time.Now(),
+			Expires: time.Now().Add(time.Hour)}
 		client := must.Get(lobby.Connect(r.T.Context(), lobby.Options{URLs: []string{r.lobby},
-			Token: lobby.StaticToken(token.MintProject(token.ProjectSecret(rigtest.LobbyMaster, project), claims))}))(r.T)
+			Token: lobby.StaticToken(token.MintProject(token.ProjectSecret(rigtest.LobbyMaster, project),
+				claims))}))(r.T)
 		r.T.Cleanup(client.Close)
 		must.Get(client.Join(r.T.Context(), "lobby", room, lobby.JoinOptions{}))(r.T)
 		r.stay(client, room)
@@ -120,7 +124,7 @@ func (r *contractRig) stay(client *lobby.Client, room string) {
 	wg.Go(func() {
 		for r.T.Context().Err() == nil {
 			_, _ = client.Join(r.T.Context(), "lobby", room, lobby.JoinOptions{}) // refused while the player is banned
-			rigtest.Pause(r.T.Context(), 200*time.Millisecond)
+			rigtest.PauseFor(r.T.Context(), 200*time.Millisecond)
 		}
 	})
 }
@@ -128,9 +132,11 @@ func (r *contractRig) stay(client *lobby.Client, room string) {
 // enrol makes an enrolment, by which an instance registers.
 func (r *contractRig) enrol() {
 	r.T.Helper()
-	r.enrolment = rigtest.One[string](r.Rig, "SELECT ops.create_enrolment('eu', 'rack-7', '{}', 100)")
-	status, answer, err := r.Post(r.NextReplica(), "/fleet/register", http.Header{"X-Fleet-Token": {r.enrolment}}, rigtest.Fields{
-		"instance_id": "enrolled", "endpoint": "a.example:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 64, "boot_id": "b"})
+	r.enrolment = rigtest.QueryOne[string](r.Rig, "SELECT ops.create_enrolment('eu', 'rack-7', '{}', 100)")
+	status, answer, err := r.PostJSON(r.NextReplica(), "/fleet/register", http.Header{"X-Fleet-Token": {r.enrolment}},
+		rigtest.Fields{
+			"instance_id": "enrolled", "endpoint": "a.example:7777", "region": "eu", "modes": []string{"duel"},
+			"capacity": 64, "boot_id": "b"})
 	require.NoError(r.T, err)
 	require.Equal(r.T, http.StatusOK, status, "%v", answer)
 	r.instance, _ = answer["credential"].(map[string]any)["token"].(string)
@@ -141,22 +147,22 @@ func (r *contractRig) enrol() {
 func (r *contractRig) deploy() {
 	r.T.Helper()
 	r.deployed = uuid.New()
-	r.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
+	r.ExecSQL(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
 		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 64, 8)`)
-	r.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, next_at, provider_ready_at, ip, location, ports)
+	r.ExecSQL(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, next_at, provider_ready_at, ip, location, ports)
 		VALUES ('eu', $1, 'arena', '1', 'process', $2, 'starting', now(), $2, NULL, now(), '192.0.2.7', 'Montreal',
 			'{"game": {"name": "game", "internal": 7000, "external": 31504, "protocol": "udp"}}')`, r.deployed, r.deployed.String()[:20])
 }
 
 // incarnation is that of the instance.
 func (r *contractRig) incarnation() string {
-	return rigtest.One[string](r.Rig, "SELECT incarnation::text FROM instances WHERE id = 'eu-arena-1'")
+	return rigtest.QueryOne[string](r.Rig, "SELECT incarnation::text FROM instances WHERE id = 'eu-arena-1'")
 }
 
 // ticket queues a player, and returns the id of the ticket.
 func (r *contractRig) ticket(player, profile string) string {
 	r.T.Helper()
-	status, answer, err := r.Play(player, "/tickets", rigtest.Fields{"profiles": []string{profile}})
+	status, answer, err := r.PostPlay(player, "/tickets", rigtest.Fields{"profiles": []string{profile}})
 	require.NoError(r.T, err)
 	require.Equal(r.T, http.StatusCreated, status, "%v", answer)
 	id, _ := answer["ticket_id"].(string)
@@ -166,11 +172,12 @@ func (r *contractRig) ticket(player, profile string) string {
 // session seats a player for as long as the test runs, and returns the id of its session.
 func (r *contractRig) session() any {
 	r.T.Helper()
-	status, seat, err := r.Play("una", "/matchmake", rigtest.Fields{"region": calmRegion, "mode": "duel"})
+	status, seat, err := r.PostPlay("una", "/matchmake", rigtest.Fields{"region": calmRegion, "mode": "duel"})
 	require.NoError(r.T, err)
 	require.Equal(r.T, http.StatusOK, status, "%v", seat)
-	status, answer, err := r.Fleet("/fleet/seats", rigtest.Fields{"instance_id": calmInstance, "session_id": seat["session_id"],
-		"joined": []rigtest.Fields{{"sub": "una", "jti": "j"}}})
+	status, answer, err := r.PostFleet("/fleet/seats",
+		rigtest.Fields{"instance_id": calmInstance, "session_id": seat["session_id"],
+			"joined": []rigtest.Fields{{"sub": "una", "jti": "j"}}})
 	require.NoError(r.T, err)
 	require.Equal(r.T, http.StatusOK, status, "%v", answer)
 	return seat["session_id"]
@@ -180,8 +187,8 @@ func (r *contractRig) session() any {
 func (r *contractRig) match() string {
 	r.T.Helper()
 	r.ticket("zoe", "solo")
-	r.Await("SELECT EXISTS (SELECT FROM ops.matches WHERE profile = 'solo')")
-	return rigtest.One[string](r.Rig, "SELECT match::text FROM ops.matches WHERE profile = 'solo' LIMIT 1")
+	r.AwaitTrue("SELECT EXISTS (SELECT FROM ops.matches WHERE profile = 'solo')")
+	return rigtest.QueryOne[string](r.Rig, "SELECT match::text FROM ops.matches WHERE profile = 'solo' LIMIT 1")
 }
 
 func (r *contractRig) tokenOf(purpose token.ServerPurpose) string {
@@ -207,10 +214,11 @@ parameters = {id = %q}
 // strangers are good credentials, each where another one is asked for.
 func (r *contractRig) strangers() credentials {
 	own := r.own()
-	return credentials{fleet: own.player, deployment: own.fleet, backend: own.operator, operator: own.backend, player: own.operator}
+	return credentials{fleet: own.player, deployment: own.fleet, backend: own.operator, operator: own.backend,
+		player: own.operator}
 }
 
 func (r *contractRig) own() credentials {
 	return credentials{fleet: rigtest.FleetToken, deployment: r.tokenOf(token.ForContext), backend: contractBackend,
-		operator: contractOperator, player: r.Login.AccessToken("alice")}
+		operator: contractOperator, player: r.PlayerLogin.AccessToken("alice")}
 }

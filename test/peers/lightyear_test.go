@@ -44,19 +44,23 @@ func (l lightyear) play(t *testing.T) {
 	require.NoError(t, err)
 	program := func(name string) string { return filepath.Join(dir, "examples", name+l.suffix) }
 	addr := rigtest.FreeAddr(t)
-	r := rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=http://"+addr, "DIRECTOR_PROCESS_DIR="+t.TempDir(),
+	r := rigtest.NewRig(t, clitest.BuildDirector(t), "DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=http://"+addr,
+		"DIRECTOR_PROCESS_DIR="+t.TempDir(),
 		"DIRECTOR_PROCESS_COMMANDS=ships="+program("game-server"), "DIRECTOR_PROCESS_PORTS="+l.ports)
 	file := filepath.Join(t.TempDir(), "pool.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(rustPool, "    digest_required: true\n", "", 1)), 0o600))
-	r.Run("pools", "apply", "-f", file, "--reason", "test")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(rustPool, "    digest_required: true\n", "", 1)),
+		0o600))
+	r.RunCommand("pools", "apply", "-f", file, "--reason", "test")
 	replica := r.StartReplica(addr, "--work")
 	r.AwaitReady(replica)
 
 	connected := func() []string {
-		return strings.Fields(rigtest.One[string](r, "SELECT coalesce(string_agg(connection, ' '), '') FROM seats WHERE state = 'connected'"))
+		return strings.Fields(rigtest.QueryOne[string](r,
+			"SELECT coalesce(string_agg(connection, ' '), '') FROM seats WHERE state = 'connected'"))
 	}
 	play := func(sub string) (*bevyClient, string) {
-		environ := []string{"DIRECTOR_URL=http://" + addr, "ACCESS_TOKEN=" + strings.TrimPrefix(r.As(sub).Get("Authorization"), "Bearer ")}
+		environ := []string{"DIRECTOR_URL=http://" + addr,
+			"ACCESS_TOKEN=" + strings.TrimPrefix(r.HeaderOf(sub).Get("Authorization"), "Bearer ")}
 		c := startClient(t, environ, program("player"), "eu", "duel")
 		id := c.awaits("seated ")
 		c.awaits("connected")
@@ -65,13 +69,14 @@ func (l lightyear) play(t *testing.T) {
 	}
 	ann, _ := play("ann")
 	bob, bobsID := play("bob")
-	replica.Kill()
+	replica.Process.Kill()
 	require.NoError(t, ann.leave.Close())
 	ann.awaits("disconnected")
 	r.AwaitReady(r.StartReplica(addr, "--work"))
-	require.Eventually(t, func() bool { return slices.Equal(connected(), []string{bobsID}) }, time.Minute, 50*time.Millisecond)
-	session := rigtest.One[string](r, "SELECT region || '.' || session_id FROM seats WHERE sub = 'bob'")
-	r.Run("players", "free-seat", session, "bob", "--reason", "test")
+	require.Eventually(t, func() bool { return slices.Equal(connected(), []string{bobsID}) }, time.Minute,
+		50*time.Millisecond)
+	session := rigtest.QueryOne[string](r, "SELECT region || '.' || session_id FROM seats WHERE sub = 'bob'")
+	r.RunCommand("players", "free-seat", session, "bob", "--reason", "test")
 	bob.awaits("disconnected") // the answer to the next list of clients names him
 	r.RequireInvariants()
 	endServers(r)

@@ -101,10 +101,11 @@ func startNexis(t *testing.T) nexisServer {
 
 func startOurs(t *testing.T) nexisServer {
 	t.Helper()
-	r := rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t), "DIRECTOR_REALTIME_AUTH=disabled", "DIRECTOR_REALTIME_CONFORMANCE=true",
+	r := rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t), "DIRECTOR_REALTIME_AUTH=disabled",
+		"DIRECTOR_REALTIME_CONFORMANCE=true",
 		"DIRECTOR_REALTIME_ROOMS="+nexisRooms)
 	replica := r.ServeLobby("--work")
-	return nexisServer{replica.Lobby, replica.PID()}
+	return nexisServer{replica.Lobby, replica.Process.Process.PID()}
 }
 
 // nexisTalk is two clients of a server.
@@ -201,9 +202,9 @@ func (k *nexisTalk) send(step nexisStep, other map[string][]any) map[string][]an
 	}
 	require.NoError(k.t, k.clients[step.Client].conn.Write(k.t.Context(), websocket.MessageText, []byte(text)))
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) && k.lacks(other); {
-		rigtest.Pause(k.t.Context(), 5*time.Millisecond)
+		rigtest.PauseFor(k.t.Context(), 5*time.Millisecond)
 	}
-	for last := -1; last != k.total(); rigtest.Pause(k.t.Context(), quietTime) {
+	for last := -1; last != k.total(); rigtest.PauseFor(k.t.Context(), quietTime) {
 		last = k.total()
 	}
 	got := map[string][]any{}
@@ -272,7 +273,8 @@ func compareFrames(theirs, ours map[string][]any) string {
 		answers, events := apart(theirs[client])
 		ourAnswers, ourEvents := apart(ours[client])
 		if len(events) != len(ourEvents) || len(answers) > len(ourAnswers) {
-			found = append(found, fmt.Sprintf("%s receives %d answers and %d events of theirs, %d and %d of ours", client,
+			found = append(found, fmt.Sprintf("%s receives %d answers and %d events of theirs, %d and %d of ours",
+				client,
 				len(answers), len(events), len(ourAnswers), len(ourEvents)))
 			continue
 		}

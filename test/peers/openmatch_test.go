@@ -32,21 +32,24 @@ func TestOpenMatchsOwnTests(t *testing.T) {
 	t.Parallel()
 	clone := os.Getenv(openMatchClone)
 	functions := rigtest.FreeAddr(t)
-	r := rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t), "DIRECTOR_OM_OPEN=true", "DIRECTOR_OM_REGISTRATION=200ms",
+	r := rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t), "DIRECTOR_OM_OPEN=true",
+		"DIRECTOR_OM_REGISTRATION=200ms",
 		"DIRECTOR_OM_COLLECTION=200ms", "DIRECTOR_OM_PENDING_FOR=1s", "DIRECTOR_OM_ASSIGNED_FOR=200ms",
 		"DIRECTOR_OM_EVALUATOR=grpc://"+functions)
 	first, second := rigtest.FreeAddr(t), rigtest.FreeAddr(t)
-	r.Serve("--work", "--grpc-addr", first)
-	r.Serve("--work", "--grpc-addr", second)
+	r.ServeReplica("--work", "--grpc-addr", first)
+	r.ServeReplica("--work", "--grpc-addr", second)
 	reset := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		r.Exec("TRUNCATE tickets, settled_tickets, backfills, backfill_tickets")
+		r.ExecSQL("TRUNCATE tickets, settled_tickets, backfills, backfill_tickets")
 	}))
 	t.Cleanup(reset.Close)
 
-	command := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-v", "-timeout", "10m", "-overlay", overlay(t, clone), "-skip", differsFromOpenMatch,
+	command := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-v", "-timeout", "10m",
+		"-overlay", overlay(t, clone), "-skip", differsFromOpenMatch,
 		"./testing/e2e")
 	command.Dir = clone
-	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "E2E_FRONTEND="+first, "E2E_QUERY="+first, "E2E_BACKEND="+second,
+	command.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "E2E_FRONTEND="+first, "E2E_QUERY="+first,
+		"E2E_BACKEND="+second,
 		"E2E_FUNCTIONS="+functions, "E2E_RESET="+reset.URL)
 	out, err := command.CombinedOutput()
 	t.Logf("%s", regexp.MustCompile(`(?m)^(=== |time=.*level=(debug|info)).*\n`).ReplaceAll(out, nil))

@@ -77,10 +77,10 @@ pools:
 // connectToken seats a player, and returns the client id of its connect token and the address to connect to.
 func connectToken(r *rigtest.Rig, sub string) (clientID, addr string) {
 	r.T.Helper()
-	status, m, err := r.Play(sub, "/matchmake", rigtest.Fields{"region": "eu", "mode": "duel"})
+	status, m, err := r.PostPlay(sub, "/matchmake", rigtest.Fields{"region": "eu", "mode": "duel"})
 	require.NoError(r.T, err)
 	require.Equal(r.T, http.StatusOK, status, "%v", m)
-	status, c, err := r.Play(sub, "/resolve", rigtest.Fields{"session_handle": m["session_handle"]})
+	status, c, err := r.PostPlay(sub, "/resolve", rigtest.Fields{"session_handle": m["session_handle"]})
 	require.NoError(r.T, err)
 	require.Equal(r.T, http.StatusOK, status, "%v", c)
 	token, _ := c["netcode"].(map[string]any)
@@ -96,15 +96,17 @@ func TestRustGameServer(t *testing.T) {
 	dir, err := cargo(rust, "build", "--example", "server")
 	require.NoError(t, err)
 	addr := rigtest.FreeAddr(t)
-	r := rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=http://"+addr, "DIRECTOR_PROCESS_DIR="+t.TempDir(),
-		"DIRECTOR_PROCESS_COMMANDS=ships="+filepath.Join(dir, "examples", "server"), "DIRECTOR_PROCESS_PORTS=31800-31899")
+	r := rigtest.NewRig(t, clitest.BuildDirector(t), "DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=http://"+addr,
+		"DIRECTOR_PROCESS_DIR="+t.TempDir(),
+		"DIRECTOR_PROCESS_COMMANDS=ships="+filepath.Join(dir, "examples", "server"),
+		"DIRECTOR_PROCESS_PORTS=31800-31899")
 	file := filepath.Join(t.TempDir(), "pool.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(rustPool), 0o600))
-	r.Run("pools", "apply", "-f", file, "--reason", "test")
+	r.RunCommand("pools", "apply", "-f", file, "--reason", "test")
 	replica := r.StartReplica(addr, "--work")
 	r.AwaitReady(replica)
 	r.SetURLs(replica.URL)
-	r.Await("SELECT count(*) > 0 FROM deployments WHERE phase = 'ready' AND cert_digest LIKE 'ab:%'")
+	r.AwaitTrue("SELECT count(*) > 0 FROM deployments WHERE phase = 'ready' AND cert_digest LIKE 'ab:%'")
 
 	ann, addrOfGame := connectToken(r, "ann")
 	bob, _ := connectToken(r, "bob")
@@ -124,14 +126,14 @@ func TestRustGameServer(t *testing.T) {
 	require.Empty(t, say("+"+ann))
 	require.Equal(t, "7 unknown", say("+7"))
 	require.Empty(t, say("+"+bob))
-	r.Await("SELECT count(*) = 2 FROM seats WHERE state = 'connected'")
+	r.AwaitTrue("SELECT count(*) = 2 FROM seats WHERE state = 'connected'")
 
-	heartbeat := rigtest.One[time.Time](r, "SELECT heartbeat_at FROM instance_leases")
-	replica.Kill()
+	heartbeat := rigtest.QueryOne[time.Time](r, "SELECT heartbeat_at FROM instance_leases")
+	replica.Process.Kill()
 	r.AwaitReady(r.StartReplica(addr, "--work"))
-	r.Await("SELECT heartbeat_at > $1 FROM instance_leases", heartbeat)
+	r.AwaitTrue("SELECT heartbeat_at > $1 FROM instance_leases", heartbeat)
 	require.Empty(t, say("-"+ann))
-	r.Await("SELECT array_agg(sub) = '{bob}' FROM seats WHERE state = 'connected'")
+	r.AwaitTrue("SELECT array_agg(sub) = '{bob}' FROM seats WHERE state = 'connected'")
 	r.RequireInvariants()
 	endServers(r)
 }
@@ -139,8 +141,9 @@ func TestRustGameServer(t *testing.T) {
 // endServers ends the game servers of the pool, with everybody on them: a process outlives its director.
 func endServers(r *rigtest.Rig) {
 	r.T.Helper()
-	r.Run("pools", "scale", "eu/ships/1", "--min", "0", "--max", "0", "--reason", "over")
-	r.Exec("SELECT ops.close_session(region || '.' || id, 'over') FROM sessions")
-	r.Exec("SELECT ops.stop_deployment(id, 'over') FROM deployments")
-	require.Eventually(r.T, func() bool { return rigtest.One[int](r, "SELECT count(*) FROM deployments") == 0 }, 2*time.Minute, 100*time.Millisecond)
+	r.RunCommand("pools", "scale", "eu/ships/1", "--min", "0", "--max", "0", "--reason", "over")
+	r.ExecSQL("SELECT ops.close_session(region || '.' || id, 'over') FROM sessions")
+	r.ExecSQL("SELECT ops.stop_deployment(id, 'over') FROM deployments")
+	require.Eventually(r.T, func() bool { return rigtest.QueryOne[int](r, "SELECT count(*) FROM deployments") == 0 },
+		2*time.Minute, 100*time.Millisecond)
 }

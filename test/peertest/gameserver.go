@@ -39,17 +39,19 @@ type sidecarEvent struct {
 }
 
 // offer is what the game server says about itself.
-var offer = object{"endpoint": "127.0.0.1:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 8, "boot_id": "b1"}
+var offer = object{"endpoint": "127.0.0.1:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 8,
+	"boot_id": "b1"}
 
 // sidecar starts a sidecar of a game server that may say nothing for a time, and waits until it serves.
 func (r *Rig) sidecar(addr, healthWithin string, directors ...string) *rigtest.Process {
 	r.Helper()
-	r.Env = append(r.Env, "FLEET_TOKEN="+rigtest.FleetToken)
-	process := r.Start("sidecar", "--sidecar-addr", addr, "--sidecar-instance-id", "a", "--sidecar-heartbeat", "100ms",
+	r.NextEnv = append(r.NextEnv, "FLEET_TOKEN="+rigtest.FleetToken)
+	process := r.StartProcess("sidecar", "--sidecar-addr", addr, "--sidecar-instance-id", "a", "--sidecar-heartbeat",
+		"100ms",
 		"--sidecar-health-within", healthWithin, "--sidecar-director", strings.Join(directors, ","))
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	require.NoError(r, process.AwaitReady(ctx, "http://"+addr+"/status"))
+	require.NoError(r, process.Process.AwaitReady(ctx, "http://"+addr+"/status"))
 	return process
 }
 
@@ -107,7 +109,8 @@ func playsOverSidecar(r *Rig) {
 	process := r.sidecar(addr, "0s", a.URL, b.URL)
 	r.server(addr)
 	require.Equal(r, "not_ready", r.serverRefused("admit", object{"token": "x"}))
-	require.Equal(r, sidecarStatus{State: "ready", InstanceID: "a"}, serverCall[sidecarStatus](r, "ready", object{"about": offer}))
+	require.Equal(r, sidecarStatus{State: "ready", InstanceID: "a"},
+		serverCall[sidecarStatus](r, "ready", object{"about": offer}))
 	r.serverHears(enters("ready"))
 
 	alice := r.seat("alice", a, b)
@@ -120,7 +123,7 @@ func playsOverSidecar(r *Rig) {
 	kick := r.serverHears(func(e sidecarEvent) bool { return e.Name == "kick" })
 	require.Equal(r, []string{first.ID, "replaced"}, []string{kick.Data.ID, kick.Data.Reason}, "she has reconnected")
 
-	a.Kill()
+	a.Process.Kill()
 	bob := serverCall[sidecarPlayer](r, "admit", object{"token": r.seat("bob", a, b).Token})
 	require.Len(r, serverCall[sidecarPlayers](r, "players", nil).Players, 2)
 	require.Equal(r, "draining", serverCall[sidecarStatus](r, "drain", nil).State)
@@ -141,7 +144,7 @@ func playsOverSidecar(r *Rig) {
 	until(r, "serverCall", object{"call": "sessions", "args": nil}, isOver)
 	require.NotEmpty(r, serverCall[sidecarStatus](r, "shutdown", object{"grace": "0s"}).State)
 	require.Equal(r, "ended", ask[string](r, "serverOver", object{}))
-	<-process.Done()
+	<-process.Process.Done()
 }
 
 // A game server calls before its sidecar and its director run, and again after it was frozen.

@@ -131,7 +131,8 @@ func showing(character string) func(lobbyRoom) bool {
 // hears waits until a client has n events of a kind, and returns the last.
 func (r *Rig) hears(player, kind string, n int) lobbyEvent {
 	r.Helper()
-	all := until(r, "lobbyEvents", object{"player": player, "kind": kind}, func(all []lobbyEvent) bool { return len(all) >= n })
+	all := until(r, "lobbyEvents", object{"player": player, "kind": kind},
+		func(all []lobbyEvent) bool { return len(all) >= n })
 	return all[len(all)-1]
 }
 
@@ -142,7 +143,7 @@ func (r *Rig) said(player string, n int) []lobbyLine {
 
 // Friends on two replicas go from an invitation to the game server of their match.
 func partyReachesItsServer(r *Rig) {
-	r.Env = append(r.Env, `DIRECTOR_REALTIME_ROOMS={"ranked": {"logic": "match", "profile": "pairs"}}`)
+	r.NextEnv = append(r.NextEnv, `DIRECTOR_REALTIME_ROOMS={"ranked": {"logic": "match", "profile": "pairs"}}`)
 	one, other := r.ServeLobby("--work"), r.ServeLobby("--work")
 	r.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: all, players: 2}]\n")
 	server := r.gameServer(one.Process, other.Process)
@@ -178,7 +179,8 @@ func partyReachesItsServer(r *Rig) {
 	r.roomCall("ada", party.ID, "leave")
 	r.roomCall("ada", party.ID, "leave")
 	require.Zero(r, ask[lobbyRoom](r, "roomSeen", object{"player": "ada", "room": party.ID}).Seq)
-	require.True(r, r.sees("bo", party.ID, func(room lobbyRoom) bool { return len(room.Members) == 1 }).IsOwner, "the longest member follows the owner")
+	require.True(r, r.sees("bo", party.ID, func(room lobbyRoom) bool { return len(room.Members) == 1 }).IsOwner,
+		"the longest member follows the owner")
 }
 
 // Members of a lobby choose teams and become ready; the owner decides who may join and when they start.
@@ -238,7 +240,7 @@ func lobbySurvivesReplica(r *Rig) {
 	for _, player := range []string{"ada", "bo"} {
 		r.lobbyCall(player, "join", "lobby", room, object{"name": player})
 	}
-	dies.Kill()
+	dies.Process.Process.Kill()
 	r.roomCall("ada", room, "set", "map", "dust")
 	back := r.hears("bo", "connected", 1)
 	require.Equal(r, []any{stays.Lobby, session, true}, []any{back.URL, back.Session, back.Resumed})
@@ -273,11 +275,12 @@ func lobbyIsFound(r *Rig) {
 	query := object{"room_type": "lobby", "joinable": true, "filter": object{"map": []string{"dust", "nuke"}}}
 	ask[any](r, "lobbyWatch", object{"player": "bo", "query": query})
 	listed(isEmpty)
-	room := r.lobbyCall("ada", "createLobby", object{"name": "Ada", "max_members": 4, "metadata": object{"map": "dust"}}).ID
+	room := r.lobbyCall("ada", "createLobby",
+		object{"name": "Ada", "max_members": 4, "metadata": object{"map": "dust"}}).ID
 	listed(func(all []listedRoom) bool {
 		return showsMap("dust")(all) && all[0].Members == 1 && all[0].MaxMembers == 4
 	})
-	dies.Kill()
+	dies.Process.Process.Kill()
 	r.roomCall("ada", room, "update", object{"metadata": object{"map": "nuke"}})
 	listed(showsMap("nuke"))
 	r.roomCall("ada", room, "update", object{"private": true})
@@ -309,7 +312,8 @@ func lobbyFriends(r *Rig) {
 		dies, stays = b, a
 	}
 	r.enterLobby("ada", stays)
-	sent := ask[int](r, "lobbyCall", object{"player": "ada", "method": "sendTo", "args": []any{"bo", "say", object{"text": "hello"}}})
+	sent := ask[int](r, "lobbyCall", object{"player": "ada", "method": "sendTo",
+		"args": []any{"bo", "say", object{"text": "hello"}}})
 	require.Equal(r, 1, sent)
 	require.Equal(r, "ada", r.hears("bo", "mail", 1).FromPlayer)
 	require.Len(r, ask[[]any](r, "lobbyCall", object{"player": "bo", "method": "inbox"}), 1)
@@ -326,7 +330,7 @@ func lobbyFriends(r *Rig) {
 	listed := func(holds func([]listedFriend) bool) { until(r, "lobbyListed", object{"player": "bo"}, holds) }
 	ask[any](r, "lobbyFriends", object{"player": "bo", "players": []string{"ada", "cy"}})
 	listed(func(all []listedFriend) bool { return len(all) == 2 && isOnline("ada")(all) && !isOnline("cy")(all) })
-	dies.Kill()
+	dies.Process.Process.Kill()
 	r.enterLobby("cy", stays)
 	listed(isOnline("cy"))
 	ask[any](r, "lobbyUnwatch", object{"player": "bo"})

@@ -75,14 +75,15 @@ func survivesReplica(r *Rig) {
 	r.player("ada", a, b)
 	r.queue("ada", request)
 	r.awaits("ada", "queued", 1)
-	require.Eventually(r, func() bool { return r.answer("ada", "read").Place == 1 }, 30*time.Second, 100*time.Millisecond, "her place in line")
+	require.Eventually(r, func() bool { return r.answer("ada", "read").Place == 1 }, 30*time.Second,
+		100*time.Millisecond, "her place in line")
 
 	type stream struct{ Base, Resumed string }
 	dies, stays := a, b
 	if ask[[]stream](r, "streams", object{"player": "ada"})[0].Base == b.URL {
 		dies, stays = b, a
 	}
-	dies.Kill()
+	dies.Process.Kill()
 	for _, sub := range []string{"bo", "cy"} {
 		r.player(sub, stays)
 	}
@@ -116,7 +117,8 @@ func queuesParty(r *Rig) {
 	r.player("ada", a, b)
 	r.player("bo", b)
 	t := r.queue("ada", party)
-	require.Equal(r, t.ID, ask[ticket](r, "queue", object{"player": "bo", "request": party}).ID, "the same request returns the same ticket")
+	require.Equal(r, t.ID, ask[ticket](r, "queue", object{"player": "bo", "request": party}).ID,
+		"the same request returns the same ticket")
 	ask[any](r, "ticket", object{"player": "bo", "id": t.ID})
 	require.Equal(r, t.ID, r.answer("bo", "next").ID)
 	_, failed := try[ticket](r, "queue", object{"player": "bo", "request": object{"profiles": []string{"pairs"}}})
@@ -167,7 +169,8 @@ func aborts(r *Rig) {
 	r.queue("ada", object{"profiles": []string{"asked"}})
 	r.awaits("ada", "queued", 1)
 	ask[any](r, "abort", object{"player": "ada"})
-	for step, args := range map[string]object{"end": {"id": "seat"}, "watched": {"player": "ada"}, "matchmake": {"player": "ada", "request": duel}} {
+	for step, args := range map[string]object{"end": {"id": "seat"}, "watched": {"player": "ada"},
+		"matchmake": {"player": "ada", "request": duel}} {
 		_, failed := try[any](r, step, args)
 		require.NotNil(r, failed, step)
 		require.Equal(r, "AbortError", failed.Name, step)

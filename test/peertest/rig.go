@@ -55,7 +55,7 @@ func NewRig(t *testing.T, origin string, peer Peer) *Rig {
 	t.Helper()
 	login, err := devlogin.New()
 	require.NoError(t, err)
-	on := rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t),
+	on := rigtest.NewRigOn(t, clitest.BuildDirector(t), dbtest.New(t),
 		append(rigtest.LobbySettings(), "DIRECTOR_AUTH_JWKS="+login.JWKS(), "DIRECTOR_CORS_ORIGINS="+origin)...)
 	return &Rig{T: t, Rig: on, peer: peer, Login: login}
 }
@@ -63,7 +63,7 @@ func NewRig(t *testing.T, origin string, peer Peer) *Rig {
 // serve starts a replica with workers, and waits until it is ready.
 func (r *Rig) serve() *rigtest.Process {
 	r.Helper()
-	return r.Serve("--work")
+	return r.ServeReplica("--work")
 }
 
 // gameServer registers a game server for mode duel with 8 seats, which ends with the test.
@@ -72,7 +72,8 @@ func (r *Rig) gameServer(at ...*rigtest.Process) *sdk.GameServer {
 	client, err := sdk.New(sdk.Options{URLs: urlsOf(at)})
 	require.NoError(r, err)
 	server, err := sdk.Start(r.Context(), client, sdk.ServerOptions{
-		InstanceID: "a", Endpoint: "127.0.0.1:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: rigtest.FleetToken,
+		InstanceID: "a", Endpoint: "127.0.0.1:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8,
+		FleetToken: rigtest.FleetToken,
 	})
 	require.NoError(r, err)
 	r.Cleanup(func() {
@@ -149,7 +150,7 @@ func ask[T any](r *Rig, step string, args object) T {
 // until asks for a value until it is as a test wants it, and returns that.
 func until[T any](r *Rig, step string, args object, holds func(T) bool) (value T) {
 	r.Helper()
-	for end := time.Now().Add(patience); ; rigtest.Pause(r.Context(), 10*time.Millisecond) {
+	for end := time.Now().Add(patience); ; rigtest.PauseFor(r.Context(), 10*time.Millisecond) {
 		if value = ask[T](r, step, args); holds(value) {
 			return value
 		}

@@ -27,7 +27,8 @@ func seatsPlayers(r *Rig) {
 	party := object{"region": "eu", "mode": "duel", "party": []string{"alice", "bob"}}
 	m := ask[match](r, "matchmake", object{"player": "alice", "request": party})
 	require.Equal(r, 2, m.Players)
-	require.Equal(r, m, ask[match](r, "matchmake", object{"player": "alice", "request": party}), "the seats that they have")
+	require.Equal(r, m, ask[match](r, "matchmake", object{"player": "alice", "request": party}),
+		"the seats that they have")
 	for _, sub := range []string{"alice", "bob"} {
 		connection := ask[match](r, "resolve", object{"player": sub, "handle": m.Handle})
 		require.Equal(r, "127.0.0.1:7777", connection.Endpoint)
@@ -43,7 +44,8 @@ func seatsPlayers(r *Rig) {
 	_, failed = try[match](r, "matchmake", object{"player": "alice", "request": object{"region": "eu", "mode": "dule"}})
 	require.Equal(r, "mode_unknown", failed.Code)
 	require.Equal(r, "DirectorError", failed.Name)
-	_, failed = try[match](r, "matchmake", object{"player": "mallory", "request": object{"region": "eu", "mode": "duel", "max_players": 9}})
+	_, failed = try[match](r, "matchmake",
+		object{"player": "mallory", "request": object{"region": "eu", "mode": "duel", "max_players": 9}})
 	require.Equal(r, "no_capacity", failed.Code)
 }
 
@@ -60,8 +62,8 @@ func waitsForServers(r *Rig) {
 // The replica answers 503 while Postgres cannot be reached.
 func waitsOutAnOutage(r *Rig) {
 	direct := r.serve()
-	proxy := dbtest.NewProxy(r, r.Pool.Config().ConnString(), nil)
-	r.Env = append(r.Env, "DATABASE_URL="+proxy.URL)
+	proxy := dbtest.NewProxy(r, r.SQLPool.Config().ConnString(), nil)
+	r.NextEnv = append(r.NextEnv, "DATABASE_URL="+proxy.URL)
 	a := r.serve()
 	r.gameServer(direct)
 	r.player("alice", a)
@@ -69,7 +71,8 @@ func waitsOutAnOutage(r *Rig) {
 	asked := time.Now()
 	r.begin("match", "matchmake", object{"player": "alice", "request": duel})
 	retries := r.retries("alice", 2)
-	require.Equal(r, []any{503, "unavailable", "POST /matchmake"}, []any{retries[0].Status, retries[0].Code, retries[0].Call})
+	require.Equal(r, []any{503, "unavailable", "POST /matchmake"},
+		[]any{retries[0].Status, retries[0].Code, retries[0].Call})
 	require.NotNil(r, retries[0].RetryAfter)
 	require.GreaterOrEqual(r, time.Since(asked).Seconds(), *retries[0].RetryAfter)
 	proxy.Open()

@@ -15,11 +15,11 @@ import (
 // Balancer is the one address of several replicas: each connection goes to the next one that accepts it. Safe for
 // concurrent use.
 type Balancer struct {
-	listener net.Listener
-	next     atomic.Int64
+	listener  net.Listener
+	nextIndex atomic.Int64
 
-	mu    sync.Mutex
-	addrs []string
+	mu          sync.Mutex
+	targetAddrs []string
 }
 
 // NewBalancer listens until the test ends.
@@ -29,40 +29,40 @@ func NewBalancer(t *testing.T) *Balancer {
 	require.NoError(t, err)
 	b := &Balancer{listener: l}
 	t.Cleanup(func() { _ = l.Close() })
-	go b.serve()
+	go b.acceptClients()
 	return b
 }
 
-// Addr returns host:port.
-func (b *Balancer) Addr() string { return b.listener.Addr().String() }
+// ListenAddr returns host:port.
+func (b *Balancer) ListenAddr() string { return b.listener.Addr().String() }
 
-// Add adds a replica.
-func (b *Balancer) Add(addr string) {
+// AddAddr adds a replica.
+func (b *Balancer) AddAddr(addr string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.addrs = append(b.addrs, addr)
+	b.targetAddrs = append(b.targetAddrs, addr)
 }
 
-// Remove removes a replica, as a load balancer does after a failed health check.
-func (b *Balancer) Remove(addr string) {
+// RemoveAddr removes a replica, as a load balancer does after a failed health check.
+func (b *Balancer) RemoveAddr(addr string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.addrs = slices.DeleteFunc(slices.Clone(b.addrs), func(a string) bool { return a == addr })
+	b.targetAddrs = slices.DeleteFunc(slices.Clone(b.targetAddrs), func(a string) bool { return a == addr })
 }
 
-func (b *Balancer) serve() {
+func (b *Balancer) acceptClients() {
 	for {
 		client, err := b.listener.Accept()
 		if err != nil {
 			return
 		}
-		go b.forward(client)
+		go b.forwardClient(client)
 	}
 }
 
-func (b *Balancer) forward(client net.Conn) {
+func (b *Balancer) forwardClient(client net.Conn) {
 	defer func() { _ = client.Close() }()
-	replica := b.dial()
+	replica := b.dialNext()
 	if replica == nil {
 		return
 	}
@@ -76,13 +76,13 @@ func (b *Balancer) forward(client net.Conn) {
 	_, _ = io.Copy(client, replica)
 }
 
-// dial connects to the next replica that accepts; nil if none does.
-func (b *Balancer) dial() net.Conn {
+// dialNext connects to the next replica that accepts; nil if none does.
+func (b *Balancer) dialNext() net.Conn {
 	b.mu.Lock()
-	addrs := slices.Clone(b.addrs)
+	addrs := slices.Clone(b.targetAddrs)
 	b.mu.Unlock()
 	// Each connection begins at the next replica, whichever one the last connection reached.
-	first := int(b.next.Add(1))
+	first := int(b.nextIndex.Add(1))
 	for n := range addrs {
 		if replica, err := net.DialTimeout("tcp", addrs[(first+n)%len(addrs)], time.Second); err == nil {
 			return replica

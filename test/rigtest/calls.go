@@ -15,26 +15,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// URLs returns the addresses of the replicas that callers know.
-func (r *Rig) URLs() []string {
+// ReplicaURLs returns the addresses of the replicas that callers know.
+func (r *Rig) ReplicaURLs() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.urls)
+	return slices.Clone(r.knownURLs)
 }
 
 // SetURLs replaces the replicas that callers know.
 func (r *Rig) SetURLs(urls ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.urls = urls
+	r.knownURLs = urls
 }
 
 // NextReplica returns the URL of the replica whose turn it is, as a load balancer without health checks does.
 func (r *Rig) NextReplica() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.turn++
-	return r.urls[r.turn%len(r.urls)]
+	r.nextTurn++
+	return r.knownURLs[r.nextTurn%len(r.knownURLs)]
 }
 
 // Fields is a JSON object.
@@ -43,13 +43,13 @@ type Fields map[string]any
 // ErrNoAnswer says that a call got no answer: it may have succeeded.
 var ErrNoAnswer = errors.New("no answer")
 
-// Post is Call with POST.
-func (r *Rig) Post(url, path string, header http.Header, body Fields) (int, Fields, error) {
-	return r.Call(r.T.Context(), http.MethodPost, url+path, header, body)
+// PostJSON is Call with POST.
+func (r *Rig) PostJSON(url, path string, header http.Header, body Fields) (int, Fields, error) {
+	return r.CallJSON(r.T.Context(), http.MethodPost, url+path, header, body)
 }
 
-// Call calls one replica once. Status 0 means that no answer arrived.
-func (r *Rig) Call(ctx context.Context, method, url string, header http.Header, body Fields) (int, Fields, error) {
+// CallJSON calls one replica once. Status 0 means that no answer arrived.
+func (r *Rig) CallJSON(ctx context.Context, method, url string, header http.Header, body Fields) (int, Fields, error) {
 	text, _ := json.Marshal(body)
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(text))
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *Rig) Call(ctx context.Context, method, url string, header http.Header, 
 	}
 	req.Header = header
 	req.Header.Set("Content-Type", "application/json")
-	res, err := r.Client.Do(req)
+	res, err := r.HTTPClient.Do(req)
 	if err != nil {
 		return 0, nil, errors.Join(ErrNoAnswer, err)
 	}
@@ -73,32 +73,32 @@ func (r *Rig) Call(ctx context.Context, method, url string, header http.Header, 
 	return res.StatusCode, out, err
 }
 
-// Fleet calls the next replica once, as a game server.
-func (r *Rig) Fleet(path string, body Fields) (int, Fields, error) {
-	return r.Post(r.NextReplica(), path, http.Header{"X-Fleet-Token": {FleetToken}}, body)
+// PostFleet calls the next replica once, as a game server.
+func (r *Rig) PostFleet(path string, body Fields) (int, Fields, error) {
+	return r.PostJSON(r.NextReplica(), path, http.Header{"X-Fleet-Token": {FleetToken}}, body)
 }
 
-// As returns the headers of a player's calls.
-func (r *Rig) As(sub string) http.Header {
-	return http.Header{"Authorization": {"Bearer " + r.Login.AccessToken(sub)}}
+// HeaderOf returns the headers of a player's calls.
+func (r *Rig) HeaderOf(sub string) http.Header {
+	return http.Header{"Authorization": {"Bearer " + r.PlayerLogin.AccessToken(sub)}}
 }
 
-// Play calls the next replica once, as a player.
-func (r *Rig) Play(sub, path string, body Fields) (int, Fields, error) {
-	return r.Post(r.NextReplica(), path, r.As(sub), body)
+// PostPlay calls the next replica once, as a player.
+func (r *Rig) PostPlay(sub, path string, body Fields) (int, Fields, error) {
+	return r.PostJSON(r.NextReplica(), path, r.HeaderOf(sub), body)
 }
 
 // PlayUntilOK calls one replica after the other until one answers 200, as a client does that retries after 503 and 429.
 func (r *Rig) PlayUntilOK(ctx context.Context, sub, path string, body Fields) (Fields, error) {
 	for ctx.Err() == nil {
-		status, answer, err := r.Play(sub, path, body)
+		status, answer, err := r.PostPlay(sub, path, body)
 		switch {
 		case status == http.StatusOK:
 			return answer, nil
 		case err == nil && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests:
 			return nil, fmt.Errorf("%s answered %d: %v", path, status, answer)
 		}
-		Pause(ctx, 20*time.Millisecond)
+		PauseFor(ctx, 20*time.Millisecond)
 	}
 	return nil, ctx.Err()
 }
@@ -121,8 +121,8 @@ func Each(n, callers int, take func(turn int)) {
 	running.Wait()
 }
 
-// Pause waits for d, or until ctx ends.
-func Pause(ctx context.Context, d time.Duration) {
+// PauseFor waits for d, or until ctx ends.
+func PauseFor(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
@@ -144,15 +144,15 @@ func (r *Rig) KeepAliveIn(region string, interval time.Duration, ids ...string) 
 	for _, id := range ids {
 		registration := Fields{"instance_id": id, "endpoint": id + ":7777", "region": region, "modes": []string{"duel"},
 			"capacity": 50000, "boot_id": id}
-		status, answer, err := r.Fleet("/fleet/register", registration)
+		status, answer, err := r.PostFleet("/fleet/register", registration)
 		require.NoError(r.T, err)
 		require.Equal(r.T, http.StatusOK, status, "%v", answer)
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				Pause(ctx, interval)
-				if status, _, _ := r.Fleet("/fleet/heartbeat",
+				PauseFor(ctx, interval)
+				if status, _, _ := r.PostFleet("/fleet/heartbeat",
 					Fields{"instance_id": id}); status == http.StatusNotFound {
-					_, _, _ = r.Fleet("/fleet/register", registration)
+					_, _, _ = r.PostFleet("/fleet/register", registration)
 				}
 			}
 		})

@@ -19,68 +19,68 @@ import (
 
 // Crowd is guests of one or more rooms that count. One goroutine uses it.
 type Crowd struct {
-	*Rig
+	Rig *Rig
 
-	ctx    context.Context //nolint:containedctx // of the guests' loops, which end counts down
-	stop   context.CancelFunc
-	wg     sync.WaitGroup
-	Guests []*Guest
+	ctx        context.Context //nolint:containedctx // of the guests' loops, which end counts down
+	stopGuests context.CancelFunc
+	guestLoops sync.WaitGroup
+	Guests     []*Guest
 
-	urls []string // to which guests reconnect
+	reconnectURLs []string // to which guests reconnect
 }
 
 // Guest is a player with the client of sdk/lobby, in a room that counts, whose counter it increments again and again.
 type Guest struct {
-	*lobby.Client
+	Client *lobby.Client
 
 	crowd *Crowd
 	Sub   string
 	Room  string
 
-	Acked, Unknown atomic.Int64
-	slowest        atomic.Int64 // nanoseconds of an answer
+	AckedCount, UnknownCount atomic.Int64
+	slowestNanos             atomic.Int64 // nanoseconds of an answer
 
-	mu     sync.Mutex
-	events []realtimetest.Event
-	Closes []websocket.StatusCode // of its connections; -1: without a close frame. Read it after Crowd.End
-	Closed []time.Time
+	mu         sync.Mutex
+	events     []realtimetest.Event
+	CloseCodes []websocket.StatusCode // of its connections; -1: without a close frame. Read it after Crowd.EndAll
+	ClosedAt   []time.Time
 }
 
 // NewCrowd returns a crowd without guests, which will reconnect to these listeners for lobby clients, ws://host:port.
 func (r *Rig) NewCrowd(urls ...string) *Crowd {
 	ctx, stop := context.WithCancel(r.T.Context())
-	c := &Crowd{Rig: r, ctx: ctx, stop: stop, urls: urls}
-	r.T.Cleanup(c.End)
+	c := &Crowd{Rig: r, ctx: ctx, stopGuests: stop, reconnectURLs: urls}
+	r.T.Cleanup(c.EndAll)
 	return c
 }
 
-// End ends the guests' loops. Their connections stay open.
-func (c *Crowd) End() {
-	c.stop()
-	c.wg.Wait()
+// EndAll ends the guests' loops. Their connections stay open.
+func (c *Crowd) EndAll() {
+	c.stopGuests()
+	c.guestLoops.Wait()
 }
 
-// Add connects a guest to a listener for lobby clients. It joins a room and begins to count.
-func (c *Crowd) Add(url, room string) *Guest {
-	c.T.Helper()
+// AddGuest connects a guest to a listener for lobby clients. It joins a room and begins to count.
+func (c *Crowd) AddGuest(url, room string) *Guest {
+	c.Rig.T.Helper()
 	g := &Guest{crowd: c, Sub: fmt.Sprint("guest-", len(c.Guests)), Room: room}
-	others := slices.DeleteFunc(slices.Clone(c.urls), func(u string) bool { return u == url })
+	others := slices.DeleteFunc(slices.Clone(c.reconnectURLs), func(u string) bool { return u == url })
 	ctx, cancel := context.WithTimeout(c.ctx, time.Minute)
 	defer cancel()
 	var err error
 	g.Client, err = lobby.Connect(ctx, lobby.Options{URLs: append([]string{url}, others...),
-		Token: lobby.StaticToken(LobbyToken(g.Sub)), OnEvent: g.note, MaxBackoff: time.Second})
-	require.NoError(c.T, err)
-	c.T.Cleanup(g.Close)
-	_, err = g.Join(ctx, CounterRoom, room, lobby.JoinOptions{})
-	require.NoError(c.T, err)
+		Token: lobby.StaticToken(LobbyToken(g.Sub)), OnEvent: g.noteEvent, MaxBackoff: time.Second})
+	require.NoError(c.Rig.T, err)
+	c.Rig.T.Cleanup(g.Client.Close)
+	_, err = g.Client.Join(ctx, CounterRoom, room, lobby.JoinOptions{})
+	require.NoError(c.Rig.T, err)
 	c.Guests = append(c.Guests, g)
-	c.wg.Go(g.run)
+	c.guestLoops.Go(g.runLoop)
 	return g
 }
 
-// note keeps what assertions look at, as the strict client does.
-func (g *Guest) note(event lobby.Event) {
+// noteEvent keeps what assertions look at, as the strict client does.
+func (g *Guest) noteEvent(event lobby.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	presence := func(kind, room, session string) {
@@ -90,7 +90,8 @@ func (g *Guest) note(event lobby.Event) {
 	case lobby.Message:
 		var data any
 		_ = json.Unmarshal(e.Data, &data)
-		g.events = append(g.events, realtimetest.Event{Type: "room.message", Room: e.Room, P: map[string]any{"type": e.Type, "data": data}})
+		g.events = append(g.events, realtimetest.Event{Type: "room.message", Room: e.Room,
+			P: map[string]any{"type": e.Type, "data": data}})
 	case lobby.Dropped:
 		presence("room.dropped", e.Room, e.Session)
 	case lobby.Reconnected:
@@ -98,80 +99,80 @@ func (g *Guest) note(event lobby.Event) {
 	case lobby.Left:
 		presence("room.left", e.Room, e.Session)
 	case lobby.Disconnected:
-		g.Closes, g.Closed = append(g.Closes, websocket.CloseStatus(e.Err)), append(g.Closed, time.Now())
+		g.CloseCodes, g.ClosedAt = append(g.CloseCodes, websocket.CloseStatus(e.Err)), append(g.ClosedAt, time.Now())
 	case lobby.Connected:
-		if !e.Resumed && len(g.Closes) > 0 {
-			g.crowd.T.Errorf("%s was not resumed", g.Sub)
+		if !e.Resumed && len(g.CloseCodes) > 0 {
+			g.crowd.Rig.T.Errorf("%s was not resumed", g.Sub)
 		}
 	}
 }
 
-// Events returns what the guest has heard in rooms.
-func (g *Guest) Events() []realtimetest.Event {
+// HeardEvents returns what the guest has heard in rooms.
+func (g *Guest) HeardEvents() []realtimetest.Event {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.events)
 }
 
-// Session returns the id of the guest's session.
-func (g *Guest) Session() string { return g.Status().Session }
+// SessionID returns the id of the guest's session.
+func (g *Guest) SessionID() string { return g.Client.Status().Session }
 
-func (g *Guest) run() {
+func (g *Guest) runLoop() {
 	for g.crowd.ctx.Err() == nil {
-		err := g.Increment()
+		err := g.IncrementOnce()
 		switch {
 		case err == nil:
-			g.Acked.Add(1)
+			g.AckedCount.Add(1)
 		case errors.Is(err, lobby.ErrUncertain) || lobby.CodeOf(err) == "unavailable":
-			g.Unknown.Add(1)
+			g.UnknownCount.Add(1)
 		default:
-			g.crowd.T.Errorf("%s: %v", g.Sub, err)
+			g.crowd.Rig.T.Errorf("%s: %v", g.Sub, err)
 			return
 		}
-		Pause(g.crowd.ctx, 100*time.Millisecond)
+		PauseFor(g.crowd.ctx, 100*time.Millisecond)
 	}
 }
 
-// Increment increments the counter of the guest's room, and waits for the answer also when the loop is to end.
-func (g *Guest) Increment() error {
+// IncrementOnce increments the counter of the guest's room, and waits for the answer also when the loop is to end.
+func (g *Guest) IncrementOnce() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.crowd.ctx), 30*time.Second)
 	defer cancel()
 	began := time.Now()
-	defer func() { g.slowest.Store(max(g.slowest.Load(), int64(time.Since(began)))) }()
+	defer func() { g.slowestNanos.Store(max(g.slowestNanos.Load(), int64(time.Since(began)))) }()
 	return g.Client.Room(g.Room).Send(ctx, "inc", map[string]any{})
 }
 
-// Await waits until each of these guests has got n more answers.
-func (c *Crowd) Await(n int64, guests ...*Guest) {
-	c.T.Helper()
+// AwaitCount waits until each of these guests has got n more answers.
+func (c *Crowd) AwaitCount(n int64, guests ...*Guest) {
+	c.Rig.T.Helper()
 	target := map[*Guest]int64{}
 	for _, g := range guests {
-		target[g] = g.Acked.Load() + n
+		target[g] = g.AckedCount.Load() + n
 	}
-	require.Eventually(c.T, func() bool {
-		return !slices.ContainsFunc(guests, func(g *Guest) bool { return g.Acked.Load() < target[g] })
+	require.Eventually(c.Rig.T, func() bool {
+		return !slices.ContainsFunc(guests, func(g *Guest) bool { return g.AckedCount.Load() < target[g] })
 	}, 60*time.Second, 10*time.Millisecond, "guests wait for answers")
 }
 
-// Counted returns the counter of a room, which has to be what the guests' answers say.
-func (c *Crowd) Counted(room string) int {
-	c.T.Helper()
+// CountIn returns the counter of a room, which has to be what the guests' answers say.
+func (c *Crowd) CountIn(room string) int {
+	c.Rig.T.Helper()
 	var acked, unknown int64
 	for _, g := range c.Guests {
 		if g.Room == room {
-			acked, unknown = acked+g.Acked.Load(), unknown+g.Unknown.Load()
+			acked, unknown = acked+g.AckedCount.Load(), unknown+g.UnknownCount.Load()
 		}
 	}
-	n := One[int](c.Rig, "SELECT (state->>'counter')::int FROM lobbies WHERE id = $1", room)
-	require.GreaterOrEqual(c.T, n, int(acked), "acknowledged increments of %s", room)
-	require.LessOrEqual(c.T, n, int(acked+unknown), "increments of %s", room)
+	n := QueryOne[int](c.Rig, "SELECT (state->>'counter')::int FROM lobbies WHERE id = $1", room)
+	require.GreaterOrEqual(c.Rig.T, n, int(acked), "acknowledged increments of %s", room)
+	require.LessOrEqual(c.Rig.T, n, int(acked+unknown), "increments of %s", room)
 	return n
 }
 
 // Member is a client in a room, a [Guest] or a strict one.
 type Member interface {
-	Session() string
-	Events() []realtimetest.Event
+	SessionID() string
+	HeardEvents() []realtimetest.Event
 }
 
 // viewOf returns the counter of a room and its members, as a client sees them.
@@ -191,25 +192,25 @@ func viewOf(m Member, room string) (counter float64, members []string) {
 
 // RequireConverged asserts that clients in a room see its counter and its members, within seconds.
 func (c *Crowd) RequireConverged(room string, clients ...Member) {
-	c.T.Helper()
-	c.RequireSeen(room, c.Counted(room), clients...)
+	c.Rig.T.Helper()
+	c.RequireSeen(room, c.CountIn(room), clients...)
 }
 
 // RequireSeen asserts that clients in a room see this counter and the room's members, within seconds.
 func (c *Crowd) RequireSeen(room string, n int, clients ...Member) {
-	c.T.Helper()
-	members := One[[]string](c.Rig, `SELECT array_agg(m.session ORDER BY m.session) FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
+	c.Rig.T.Helper()
+	members := QueryOne[[]string](c.Rig, `SELECT array_agg(m.session ORDER BY m.session) FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
 		WHERE l.id = $1 AND m.state = 'joined'`, room)
 	for _, client := range clients {
-		require.Eventually(c.T, func() bool {
+		require.Eventually(c.Rig.T, func() bool {
 			counter, sessions := viewOf(client, room)
 			return counter == float64(n) && slices.Equal(sessions, members)
-		}, 30*time.Second, 20*time.Millisecond, "%s is to see %d and %v in %s", client.Session(), n, members, room)
+		}, 30*time.Second, 20*time.Millisecond, "%s is to see %d and %v in %s", client.SessionID(), n, members, room)
 	}
 }
 
-// Clients returns the guests of a room.
-func (c *Crowd) Clients(room string) (list []Member) {
+// ListMembers returns the guests of a room.
+func (c *Crowd) ListMembers(room string) (list []Member) {
 	for _, g := range c.Guests {
 		if g.Room == room {
 			list = append(list, g)

@@ -15,12 +15,12 @@ import (
 
 // Conns are connections to the Open Match API of some replicas.
 type Conns struct {
-	List []*grpc.ClientConn
-	turn atomic.Int64
+	AllConns []*grpc.ClientConn
+	nextTurn atomic.Int64
 }
 
-// Dial returns connections to addresses, host:port, that are closed when the test ends.
-func Dial(t *testing.T, addrs ...string) *Conns {
+// DialAll returns connections to addresses, host:port, that are closed when the test ends.
+func DialAll(t *testing.T, addrs ...string) *Conns {
 	t.Helper()
 	c := &Conns{}
 	for _, addr := range addrs {
@@ -28,20 +28,22 @@ func Dial(t *testing.T, addrs ...string) *Conns {
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
-		c.List = append(c.List, conn)
+		c.AllConns = append(c.AllConns, conn)
 	}
 	return c
 }
 
-// Next returns the connection whose turn it is. Safe for concurrent use.
-func (c *Conns) Next() *grpc.ClientConn { return c.List[int(c.turn.Add(1))%len(c.List)] }
+// NextConn returns the connection whose turn it is. Safe for concurrent use.
+func (c *Conns) NextConn() *grpc.ClientConn {
+	return c.AllConns[int(c.nextTurn.Add(1))%len(c.AllConns)]
+}
 
-// Retry calls one replica after the other while they are unavailable or refuse because of load. Safe for concurrent
+// RetryCall calls one replica after the other while they are unavailable or refuse because of load. Safe for concurrent
 // use.
-func (c *Conns) Retry(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
+func (c *Conns) RetryCall(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
 	for {
 		call, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := ask(call, c.Next())
+		err := ask(call, c.NextConn())
 		cancel()
 		switch status.Code(err) {
 		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
@@ -51,6 +53,6 @@ func (c *Conns) Retry(ctx context.Context, ask func(context.Context, *grpc.Clien
 		if ctx.Err() != nil {
 			return err
 		}
-		Pause(ctx, 10*time.Millisecond)
+		PauseFor(ctx, 10*time.Millisecond)
 	}
 }

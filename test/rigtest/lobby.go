@@ -31,7 +31,7 @@ func LobbyToken(sub string) string {
 
 // LobbyReplica is a replica with its listener for clients of the lobby.
 type LobbyReplica struct {
-	*Process
+	Process *Process
 
 	Lobby string // URL
 }
@@ -40,7 +40,7 @@ type LobbyReplica struct {
 func (r *Rig) ServeLobby(args ...string) *LobbyReplica {
 	r.T.Helper()
 	addr := FreeAddr(r.T)
-	return &LobbyReplica{r.Serve(append([]string{"--realtime-addr", addr}, args...)...), "ws://" + addr}
+	return &LobbyReplica{r.ServeReplica(append([]string{"--realtime-addr", addr}, args...)...), "ws://" + addr}
 }
 
 // ConnectLobby connects a strict client, which fails the test at its end if it was sent anything wrong.

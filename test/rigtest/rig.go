@@ -27,24 +27,24 @@ const FleetToken = "a-fleet-token-for-tests"
 // Rig is an installation: a Postgres, durable and of its own unless On made it, and processes of the director on it.
 // Its fields may be changed while no other goroutine uses it; its methods are safe for concurrent use.
 type Rig struct {
-	T       *testing.T
-	Bin     string   // the binary that the next process runs
-	Env     []string // the environment of the next process, NAME=value; the last value of a name is used
-	Cluster *pglocal.Cluster
-	Pool    *pgxpool.Pool
-	Client  *http.Client  // of the callers
-	Login   keytest.Login // of the players
+	T           *testing.T
+	BinaryPath  string   // the binary that the next process runs
+	NextEnv     []string // the environment of the next process, NAME=value; the last value of a name is used
+	Cluster     *pglocal.Cluster
+	SQLPool     *pgxpool.Pool
+	HTTPClient  *http.Client  // of the callers
+	PlayerLogin keytest.Login // of the players
 
-	logs string
+	logsDir string
 
-	mu      sync.Mutex
-	started int      // processes, to number their logs
-	urls    []string // of the replicas that callers know
-	turn    int
+	mu           sync.Mutex
+	startedCount int      // processes, to number their logs
+	knownURLs    []string // of the replicas that callers know
+	nextTurn     int
 }
 
-// New makes an installation with the schema of this tree, for a binary of this tree. Each setting is NAME=value.
-func New(t *testing.T, bin string, settings ...string) *Rig {
+// NewRig makes an installation with the schema of this tree, for a binary of this tree. Each setting is NAME=value.
+func NewRig(t *testing.T, bin string, settings ...string) *Rig {
 	t.Helper()
 	return onCluster(t, bin, dbtest.NewMigratedCluster(t, pglocal.Options{Durable: true}), settings)
 }
@@ -53,33 +53,33 @@ func New(t *testing.T, bin string, settings ...string) *Rig {
 func NewOf(t *testing.T, bin string, settings ...string) *Rig {
 	t.Helper()
 	r := onCluster(t, bin, dbtest.NewCluster(t, pglocal.Options{Durable: true}), settings)
-	r.Run("migrate", "up")
+	r.RunCommand("migrate", "up")
 	return r
 }
 
 func onCluster(t *testing.T, bin string, cluster *pglocal.Cluster, settings []string) *Rig {
 	t.Helper()
-	r := On(t, bin, cluster.URL("postgres"), settings...)
+	r := NewRigOn(t, bin, cluster.URL("postgres"), settings...)
 	r.Cluster = cluster
 	return r
 }
 
-// On makes an installation on a database that has the schema. It has no Cluster. Each setting is NAME=value.
-func On(t *testing.T, bin, database string, settings ...string) *Rig {
+// NewRigOn makes an installation on a database that has the schema. It has no Cluster. Each setting is NAME=value.
+func NewRigOn(t *testing.T, bin, database string, settings ...string) *Rig {
 	t.Helper()
 	r := Embedded(t, 3*time.Second)
-	r.Bin, r.logs = bin, t.TempDir()
-	r.Env = append([]string{
+	r.BinaryPath, r.logsDir = bin, t.TempDir()
+	r.NextEnv = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATABASE_URL=" + database,
 		"DIRECTOR_FLEET_TOKEN=" + FleetToken, "DIRECTOR_OPEN_PARTIES=true",
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(keytest.KEK(7)),
-		"DIRECTOR_AUTH_JWKS=" + r.Login.Set,
+		"DIRECTOR_AUTH_JWKS=" + r.PlayerLogin.Set,
 		"DIRECTOR_FAILURE_RATE=0", "DIRECTOR_LOG_FORMAT=json",
 	}, settings...)
 	var err error
-	r.Pool, err = pgxpool.New(t.Context(), database)
+	r.SQLPool, err = pgxpool.New(t.Context(), database)
 	require.NoError(t, err)
-	t.Cleanup(r.Pool.Close)
+	t.Cleanup(r.SQLPool.Close)
 	return r
 }
 
@@ -87,22 +87,22 @@ func On(t *testing.T, bin, database string, settings ...string) *Rig {
 // take as long as the timeout.
 func Embedded(t *testing.T, timeout time.Duration) *Rig {
 	t.Helper()
-	return &Rig{T: t, Login: keytest.NewLogin(t), Client: &http.Client{Timeout: timeout}}
+	return &Rig{T: t, PlayerLogin: keytest.NewLogin(t), HTTPClient: &http.Client{Timeout: timeout}}
 }
 
-// command is a run of the director with a log of its own.
-func (r *Rig) command(args ...string) subprocess.Command {
+// newCommand is a run of the director with a log of its own.
+func (r *Rig) newCommand(args ...string) subprocess.Command {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.started++
-	return subprocess.Command{Name: fmt.Sprintf("%s-%d", args[0], r.started), Path: r.Bin, Args: args,
-		Env: slices.Clone(r.Env), Logs: r.logs}
+	r.startedCount++
+	return subprocess.Command{Name: fmt.Sprintf("%s-%d", args[0], r.startedCount), Path: r.BinaryPath, Args: args,
+		Env: slices.Clone(r.NextEnv), Logs: r.logsDir}
 }
 
-// Run runs a command of the director to its end.
-func (r *Rig) Run(args ...string) {
+// RunCommand runs a command of the director to its end.
+func (r *Rig) RunCommand(args ...string) {
 	r.T.Helper()
-	require.NoError(r.T, r.command(args...).Run(r.T.Context()))
+	require.NoError(r.T, r.newCommand(args...).Run(r.T.Context()))
 }
 
 // ApplyProfile applies a profile, in YAML.
@@ -110,25 +110,25 @@ func (r *Rig) ApplyProfile(document string) {
 	r.T.Helper()
 	file := filepath.Join(r.T.TempDir(), "profile.yaml")
 	require.NoError(r.T, os.WriteFile(file, []byte(document), 0o600))
-	r.Run("profiles", "apply", "-f", file)
+	r.RunCommand("profiles", "apply", "-f", file)
 }
 
 // Process is a running director.
 type Process struct {
-	*subprocess.Process
+	Process *subprocess.Process
 
 	URL string // "" for a worker
 }
 
-// Start starts a process that is killed when the test ends.
-func (r *Rig) Start(args ...string) *Process {
+// StartProcess starts a process that is killed when the test ends.
+func (r *Rig) StartProcess(args ...string) *Process {
 	r.T.Helper()
-	p, err := r.command(args...).Start()
+	p, err := r.newCommand(args...).Start()
 	require.NoError(r.T, err)
 	r.T.Cleanup(func() {
 		p.Kill()
 		if r.T.Failed() {
-			text, _ := os.ReadFile(filepath.Join(r.logs, p.Name()+".log"))
+			text, _ := os.ReadFile(filepath.Join(r.logsDir, p.Name()+".log"))
 			r.T.Logf("%v:\n%s", args, text[max(0, len(text)-4000):])
 		}
 	})
@@ -138,17 +138,17 @@ func (r *Rig) Start(args ...string) *Process {
 // StartReplica starts a replica at an address, and does not wait until it is ready.
 func (r *Rig) StartReplica(addr string, args ...string) *Process {
 	r.T.Helper()
-	p := r.Start(append([]string{"serve", "--addr", addr}, args...)...)
+	p := r.StartProcess(append([]string{"serve", "--addr", addr}, args...)...)
 	p.URL = "http://" + addr
 	return p
 }
 
-// Serve starts a replica, waits until it is ready, and adds it to those that callers know.
-func (r *Rig) Serve(args ...string) *Process {
+// ServeReplica starts a replica, waits until it is ready, and adds it to those that callers know.
+func (r *Rig) ServeReplica(args ...string) *Process {
 	r.T.Helper()
 	p := r.StartReplica(FreeAddr(r.T), args...)
 	r.AwaitReady(p)
-	r.SetURLs(append(r.URLs(), p.URL)...)
+	r.SetURLs(append(r.ReplicaURLs(), p.URL)...)
 	return p
 }
 
@@ -172,5 +172,5 @@ func (r *Rig) AwaitReady(p *Process) {
 	r.T.Helper()
 	ctx, cancel := context.WithTimeout(r.T.Context(), 60*time.Second)
 	defer cancel()
-	require.NoError(r.T, p.AwaitReady(ctx, p.URL+"/readyz"))
+	require.NoError(r.T, p.Process.AwaitReady(ctx, p.URL+"/readyz"))
 }

@@ -7,31 +7,32 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Exec runs a statement.
-func (r *Rig) Exec(sql string, args ...any) {
+// ExecSQL runs a statement.
+func (r *Rig) ExecSQL(sql string, args ...any) {
 	r.T.Helper()
-	_, err := r.Pool.Exec(r.T.Context(), sql, args...)
+	_, err := r.SQLPool.Exec(r.T.Context(), sql, args...)
 	require.NoError(r.T, err)
 }
 
-// One returns the one value of a query.
-func One[V any](r *Rig, sql string, args ...any) (v V) {
+// QueryOne returns the one value of a query.
+func QueryOne[V any](r *Rig, sql string, args ...any) (v V) {
 	r.T.Helper()
-	require.NoError(r.T, r.Pool.QueryRow(context.WithoutCancel(r.T.Context()), sql, args...).Scan(&v), sql)
+	require.NoError(r.T, r.SQLPool.QueryRow(context.WithoutCancel(r.T.Context()), sql, args...).Scan(&v), sql)
 	return v
 }
 
-// Await waits until a query reads true, within a minute.
-func (r *Rig) Await(condition string, args ...any) {
+// AwaitTrue waits until a query reads true, within a minute.
+func (r *Rig) AwaitTrue(condition string, args ...any) {
 	r.T.Helper()
 	var holds bool
 	require.Eventually(r.T, func() bool {
-		return r.Pool.QueryRow(r.T.Context(), condition, args...).Scan(&holds) == nil && holds
+		return r.SQLPool.QueryRow(r.T.Context(), condition, args...).Scan(&holds) == nil && holds
 	}, time.Minute, 20*time.Millisecond, condition)
 }
 
 // RequireInvariants asserts that no invariant is violated.
 func (r *Rig) RequireInvariants() {
 	r.T.Helper()
-	require.Empty(r.T, One[[]string](r, "SELECT coalesce(array_agg(name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0"))
+	require.Empty(r.T, QueryOne[[]string](r,
+		"SELECT coalesce(array_agg(name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0"))
 }

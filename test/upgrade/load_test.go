@@ -52,7 +52,7 @@ func newLoad(r *rigtest.Rig) *load {
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.T.Context()))
 	l := &load{Rig: r, judge: newJudge(), fleet: map[string]*sdk.GameServer{}, ctx: ctx, stop: stop}
 	r.T.Cleanup(l.end)
-	l.client = must.Get(sdk.New(sdk.Options{URLs: r.URLs(), HTTPClient: &http.Client{Transport: l.judge}}))(r.T)
+	l.client = must.Get(sdk.New(sdk.Options{URLs: r.ReplicaURLs(), HTTPClient: &http.Client{Transport: l.judge}}))(r.T)
 	for n := range servers {
 		l.startServer(n)
 	}
@@ -62,7 +62,8 @@ func newLoad(r *rigtest.Rig) *load {
 func (l *load) startServer(n int) {
 	l.T.Helper()
 	o := sdk.ServerOptions{
-		InstanceID: fmt.Sprint("game-", n), Endpoint: fmt.Sprintf("127.0.0.1:%d", 7000+n), Region: "eu", Modes: []string{"duel"}, Capacity: 10_000,
+		InstanceID: fmt.Sprint("game-", n), Endpoint: fmt.Sprintf("127.0.0.1:%d", 7000+n), Region: "eu",
+		Modes: []string{"duel"}, Capacity: 10_000,
 		FleetToken: rigtest.FleetToken, HeartbeatEvery: time.Second,
 	}
 	server := must.Get(sdk.Start(l.T.Context(), l.client, o))(l.T)
@@ -102,7 +103,7 @@ func (l *load) loop(name string, round func(ctx context.Context, sub string) err
 				l.completed(name)
 			}
 			cancel()
-			rigtest.Pause(l.ctx, 50*time.Millisecond)
+			rigtest.PauseFor(l.ctx, 50*time.Millisecond)
 		}
 	})
 }
@@ -116,7 +117,7 @@ func (l *load) completed(name string) *atomic.Int64 {
 }
 
 func (l *load) player(sub string) *sdk.Player {
-	return sdk.NewPlayer(l.client, func(context.Context) (string, error) { return l.Login.AccessToken(sub), nil })
+	return sdk.NewPlayer(l.client, func(context.Context) (string, error) { return l.PlayerLogin.AccessToken(sub), nil })
 }
 
 // playOnce takes a seat, resolves it and plays.
@@ -244,14 +245,16 @@ func (l *load) requireKept(t *testing.T) {
 	for _, s := range l.acked {
 		subs, sessions = append(subs, s.sub), append(sessions, s.session)
 	}
-	require.Empty(t, rigtest.One[[]string](l.Rig, `
+	require.Empty(t, rigtest.QueryOne[[]string](l.Rig, `
 		SELECT coalesce(array_agg(sub || ' in ' || session), '{}') FROM unnest($1::text[], $2::text[]) AS acked(sub, session)
 		WHERE NOT EXISTS (SELECT FROM seats st WHERE st.region || '.' || st.session_id = acked.session AND st.sub = acked.sub)
 		  AND NOT EXISTS (SELECT FROM seat_history st WHERE st.region || '.' || st.session_id = acked.session AND st.sub = acked.sub)`, subs, sessions),
 		"seats that players were given and that do not exist")
-	require.Equal(t, servers, rigtest.One[int](l.Rig, "SELECT count(*) FROM events WHERE kind = 'instance.registered' AND instance_id LIKE 'game-%'"),
+	require.Equal(t, servers, rigtest.QueryOne[int](l.Rig,
+		"SELECT count(*) FROM events WHERE kind = 'instance.registered' AND instance_id LIKE 'game-%'"),
 		"each game server registered once")
-	require.Zero(t, rigtest.One[int](l.Rig, "SELECT count(*) FROM events WHERE kind = 'instance.ended'"), "game servers that lost their lease")
+	require.Zero(t, rigtest.QueryOne[int](l.Rig, "SELECT count(*) FROM events WHERE kind = 'instance.ended'"),
+		"game servers that lost their lease")
 	for endpoint, server := range l.fleet {
 		require.NoError(t, server.Err(), endpoint)
 	}

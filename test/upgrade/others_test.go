@@ -21,19 +21,21 @@ import (
 // frontends queue tickets through Open Match's API, which the director's loop matches by the profile "open". They retry
 // what docs/openmatch.md says.
 func (l *load) frontends(addrs ...string) {
-	conns := rigtest.Dial(l.T, addrs...)
+	conns := rigtest.DialAll(l.T, addrs...)
 	for n := range 2 {
-		l.loop(fmt.Sprint("frontend-", n), func(ctx context.Context, sub string) error { return l.frontendOnce(ctx, conns, sub) })
+		l.loop(fmt.Sprint("frontend-", n),
+			func(ctx context.Context, sub string) error { return l.frontendOnce(ctx, conns, sub) })
 	}
 }
 
 func (l *load) frontendOnce(ctx context.Context, conns *rigtest.Conns, sub string) error {
-	ticket := &pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"red"}, StringArgs: map[string]string{"player": sub}}}
+	ticket := &pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{"red"},
+		StringArgs: map[string]string{"player": sub}}}
 	err := l.ask(ctx, conns, &ticket, func(ctx context.Context, c pb.FrontendServiceClient) (*pb.Ticket, error) {
 		return c.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: ticket})
 	})
 	for err == nil && ticket.GetAssignment().GetConnection() == "" && !l.ended() {
-		rigtest.Pause(ctx, pollEvery)
+		rigtest.PauseFor(ctx, pollEvery)
 		err = l.ask(ctx, conns, &ticket, func(ctx context.Context, c pb.FrontendServiceClient) (*pb.Ticket, error) {
 			return c.GetTicket(ctx, &pb.GetTicketRequest{TicketId: ticket.GetId()})
 		})
@@ -45,8 +47,9 @@ func (l *load) frontendOnce(ctx context.Context, conns *rigtest.Conns, sub strin
 }
 
 // ask makes a call of a frontend until it is answered.
-func (l *load) ask(ctx context.Context, conns *rigtest.Conns, into **pb.Ticket, call func(context.Context, pb.FrontendServiceClient) (*pb.Ticket, error)) error {
-	return conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
+func (l *load) ask(ctx context.Context, conns *rigtest.Conns, into **pb.Ticket,
+	call func(context.Context, pb.FrontendServiceClient) (*pb.Ticket, error)) error {
+	return conns.RetryCall(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 		answer, err := call(ctx, pb.NewFrontendServiceClient(conn))
 		switch code := status.Code(err); code {
 		case codes.OK:
@@ -72,10 +75,10 @@ type rivalis struct {
 func (l *load) rivalis(addrs ...string) *rivalis {
 	r := &rivalis{load: l, address: rigtest.NewBalancer(l.T)}
 	for _, addr := range addrs {
-		r.address.Add(addr)
+		r.address.AddAddr(addr)
 	}
 	for n := range 2 {
-		agent := rigtest.NewAgent(r.address.Addr(), fmt.Sprint("agent-", n))
+		agent := rigtest.NewAgent(r.address.ListenAddr(), fmt.Sprint("agent-", n))
 		r.agents = append(r.agents, agent)
 		background.RunUntilCanceled(l.T, agent.Run) // a frame that the protocol does not allow ends it
 	}
@@ -86,9 +89,10 @@ func (l *load) rivalis(addrs ...string) *rivalis {
 // roomOnce creates a room as docs/rivalis.md says, and closes it.
 func (r *rivalis) roomOnce(ctx context.Context, id string) error {
 	for ctx.Err() == nil {
-		code, cause, _ := r.Orchestrator(ctx, r.address.Addr(), http.MethodPost, "/v1/rooms", rigtest.Fields{"type": "duel", "roomId": id})
+		code, cause, _ := r.Orchestrator(ctx, r.address.ListenAddr(), http.MethodPost, "/v1/rooms",
+			rigtest.Fields{"type": "duel", "roomId": id})
 		if cause == "ROOM_EXISTS" { // 404 while the first call still runs
-			code, cause, _ = r.Orchestrator(ctx, r.address.Addr(), http.MethodGet, "/v1/rooms/"+id, nil)
+			code, cause, _ = r.Orchestrator(ctx, r.address.ListenAddr(), http.MethodGet, "/v1/rooms/"+id, nil)
 		}
 		switch {
 		case code == http.StatusCreated || code == http.StatusOK:
@@ -99,7 +103,7 @@ func (r *rivalis) roomOnce(ctx context.Context, id string) error {
 		default:
 			return fmt.Errorf("POST /v1/rooms answered %d %s", code, cause)
 		}
-		rigtest.Pause(ctx, pollEvery)
+		rigtest.PauseFor(ctx, pollEvery)
 	}
 	return errors.New("no room in time")
 }
@@ -121,6 +125,7 @@ func (r *rivalis) closeRoom(id string) error {
 func (r *rivalis) requireListed(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		return rigtest.One[int](r.Rig, "SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted") == len(r.agents)
+		return rigtest.QueryOne[int](r.Rig,
+			"SELECT count(*) FROM agent_states WHERE left_at IS NULL AND NOT doubted") == len(r.agents)
 	}, callTimeout, pollEvery, "every Rivalis game server is attached")
 }

@@ -36,18 +36,18 @@ func TestReleasesRunSideBySide(t *testing.T) {
 	rooms := l.rivalis(s.addrs("--orchestrator-addr")...)
 	guests := s.NewCrowd(s.lobbies()...)
 	for n := range 4 {
-		guests.Add(s.lobbies()[n%len(s.replicas)], counterRoom)
+		guests.AddGuest(s.lobbies()[n%len(s.replicas)], counterRoom)
 	}
 	progress := func() {
 		l.await(2)
-		guests.Await(2, guests.Guests...)
+		guests.AwaitCount(2, guests.Guests...)
 	}
 	checked := s.checkInvariants(l.ctx, l.judge)
 	progress()
 
 	old := s.schemaVersion()
-	s.Bin = after
-	s.Run("migrate", "up")
+	s.BinaryPath = after
+	s.RunCommand("migrate", "up")
 	migrated := s.schemaVersion()
 	for _, replica := range s.replicas {
 		s.AwaitReady(replica.Process)
@@ -55,8 +55,8 @@ func TestReleasesRunSideBySide(t *testing.T) {
 	t.Logf("the schema went from version %d to %d", old, migrated)
 	progress()
 	for _, bin := range []string{after, before, after} {
-		s.Bin = bin
-		s.Run("migrate", "up") // as a deployment of either release does
+		s.BinaryPath = bin
+		s.RunCommand("migrate", "up") // as a deployment of either release does
 		require.Equal(t, migrated, s.schemaVersion())
 		for n := range s.replicas {
 			s.replace(n)
@@ -66,8 +66,8 @@ func TestReleasesRunSideBySide(t *testing.T) {
 		progress()
 	}
 
-	guests.End()
-	guests.RequireConverged(counterRoom, guests.Clients(counterRoom)...)
+	guests.EndAll()
+	guests.RequireConverged(counterRoom, guests.ListMembers(counterRoom)...)
 	rooms.requireListed(t)
 	l.end()
 	checked.Wait()
@@ -83,9 +83,9 @@ func TestABreakingMigrationIsNoticed(t *testing.T) {
 	l.run()
 	l.await(1)
 	require.Empty(t, l.judge.failed())
-	s.Exec("ALTER TABLE seats RENAME COLUMN party TO parties")
+	s.ExecSQL("ALTER TABLE seats RENAME COLUMN party TO parties")
 	require.Eventually(t, func() bool { return len(l.judge.failed()) > 0 }, callTimeout, pollEvery, "%v", l.judge)
-	s.Exec("ALTER TABLE seats RENAME COLUMN parties TO party")
+	s.ExecSQL("ALTER TABLE seats RENAME COLUMN parties TO party")
 }
 
 // site is an installation of two replicas, each with an address for every kind of caller, and a worker.
@@ -107,10 +107,11 @@ type replica struct {
 // newSite is an installation of one release.
 func newSite(t *testing.T, bin string) *site {
 	t.Helper()
-	s := &site{Rig: rigtest.NewOf(t, bin, slices.Concat(rigtest.LobbySettings(), rigtest.OrchestratorSettings(), []string{
-		"DIRECTOR_ORCHESTRATOR_HEARTBEAT=500ms", "DIRECTOR_OM_PLAYER_ARG=player", "DIRECTOR_PLAYER_RATE=0",
-		"DIRECTOR_SHUTDOWN_TIMEOUT=6s", // within half of it lobby connections are closed
-	})...)}
+	s := &site{Rig: rigtest.NewOf(t, bin,
+		slices.Concat(rigtest.LobbySettings(), rigtest.OrchestratorSettings(), []string{
+			"DIRECTOR_ORCHESTRATOR_HEARTBEAT=500ms", "DIRECTOR_OM_PLAYER_ARG=player", "DIRECTOR_PLAYER_RATE=0",
+			"DIRECTOR_SHUTDOWN_TIMEOUT=6s", // within half of it lobby connections are closed
+		})...)}
 	for n := range 2 {
 		r := &replica{addr: rigtest.FreeAddr(t)}
 		for _, flag := range []string{"--grpc-addr", "--orchestrator-addr", "--realtime-addr"} {
@@ -118,9 +119,9 @@ func newSite(t *testing.T, bin string) *site {
 		}
 		s.replicas = append(s.replicas, r)
 		s.launch(n)
-		s.SetURLs(append(s.URLs(), r.URL)...)
+		s.SetURLs(append(s.ReplicaURLs(), r.URL)...)
 	}
-	s.worker = s.Start("work")
+	s.worker = s.StartProcess("work")
 	for _, document := range profiles {
 		s.ApplyProfile(document)
 	}
@@ -144,7 +145,7 @@ func (s *site) replace(n int) {
 func (s *site) replaceWorker() {
 	s.T.Helper()
 	s.stop(s.worker)
-	s.worker = s.Start("work")
+	s.worker = s.StartProcess("work")
 }
 
 // stop sends SIGTERM; the process has to drain and to end without an error.
@@ -152,7 +153,7 @@ func (s *site) stop(p *rigtest.Process) {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.T.Context(), callTimeout)
 	defer cancel()
-	require.NoError(s.T, p.Stop(ctx))
+	require.NoError(s.T, p.Process.Stop(ctx))
 }
 
 // addrs returns the addresses of a face.
@@ -172,7 +173,7 @@ func (s *site) lobbies() (urls []string) {
 
 func (s *site) schemaVersion() int64 {
 	s.T.Helper()
-	return rigtest.One[int64](s.Rig, "SELECT max(version_id) FROM goose_db_version WHERE is_applied")
+	return rigtest.QueryOne[int64](s.Rig, "SELECT max(version_id) FROM goose_db_version WHERE is_applied")
 }
 
 // checkInvariants checks all invariants until ctx ends.
@@ -183,14 +184,14 @@ func (s *site) checkInvariants(ctx context.Context, j *judge) *sync.WaitGroup {
 			for _, violated := range s.violations() {
 				j.failf("%s", violated)
 			}
-			rigtest.Pause(ctx, time.Second)
+			rigtest.PauseFor(ctx, time.Second)
 		}
 	})
 	return &checking
 }
 
 func (s *site) violations() (found []string) {
-	err := s.Pool.QueryRow(context.WithoutCancel(s.T.Context()),
+	err := s.SQLPool.QueryRow(context.WithoutCancel(s.T.Context()),
 		"SELECT coalesce(array_agg('invariant ' || name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0").Scan(&found)
 	if err != nil {
 		return []string{err.Error()}

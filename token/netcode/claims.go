@@ -62,8 +62,8 @@ func PrivateList(dialled netip.AddrPort, internalPort uint16) []netip.AddrPort {
 	return list
 }
 
-// check returns the claims in the form in which they are written. Errors: [FieldError].
-func (c Claims) check() (Claims, error) {
+// checkBounds returns the claims in the form in which they are written. Errors: [FieldError].
+func (c Claims) checkBounds() (Claims, error) {
 	var err error
 	if c.Addrs, err = checkAddrs("public", c.Addrs); err != nil {
 		return c, err

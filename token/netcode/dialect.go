@@ -28,35 +28,35 @@ func Dialects() []Dialect { return []Dialect{Netcode102, LightyearLE, LightyearB
 // ParseDialect reads a dialect from a setting. Errors: [FieldError].
 func ParseDialect(word string) (Dialect, error) {
 	d := Dialect(word)
-	_, err := d.codec()
+	_, err := d.newCodec()
 	return d, err
 }
 
 // codec writes and reads the integers and addresses of a dialect.
 type codec struct {
-	order interface {
+	byteOrder interface {
 		binary.ByteOrder
 		binary.AppendByteOrder
 	}
 	swapGroups bool // the 16-bit groups of an IPv6 address are little-endian
 }
 
-func (d Dialect) codec() (codec, error) {
+func (d Dialect) newCodec() (codec, error) {
 	switch d {
 	case Netcode102:
-		return codec{order: binary.LittleEndian, swapGroups: true}, nil
+		return codec{byteOrder: binary.LittleEndian, swapGroups: true}, nil
 	case LightyearLE:
-		return codec{order: binary.LittleEndian}, nil
+		return codec{byteOrder: binary.LittleEndian}, nil
 	case LightyearBE:
-		return codec{order: binary.BigEndian}, nil
+		return codec{byteOrder: binary.BigEndian}, nil
 	default:
 		return codec{}, FieldError{"dialect",
 			fmt.Sprintf("%.40q is none of netcode102, lightyear-le, lightyear-be", string(d))}
 	}
 }
 
-// ip16 converts an IPv6 address between network order and the order of the dialect: swapping is its own inverse.
-func (c codec) ip16(b [16]byte) [16]byte {
+// swapIPv6 converts an IPv6 address between network order and the order of the dialect: swapping is its own inverse.
+func (c codec) swapIPv6(b [16]byte) [16]byte {
 	if c.swapGroups {
 		for group := range slices.Chunk(b[:], 2) {
 			slices.Reverse(group)
@@ -72,7 +72,7 @@ const (
 )
 
 func (c codec) appendAddrs(b []byte, list []netip.AddrPort) []byte {
-	b = c.order.AppendUint32(b, uint32(len(list)))
+	b = c.byteOrder.AppendUint32(b, uint32(len(list)))
 	for _, a := range list {
 		b = c.appendAddr(b, a)
 	}
@@ -84,8 +84,8 @@ func (c codec) appendAddr(b []byte, a netip.AddrPort) []byte {
 		ip := a.Addr().As4()
 		b = append(append(b, typeIPv4), ip[:]...)
 	} else {
-		ip := c.ip16(a.Addr().As16())
+		ip := c.swapIPv6(a.Addr().As16())
 		b = append(append(b, typeIPv6), ip[:]...)
 	}
-	return c.order.AppendUint16(b, a.Port())
+	return c.byteOrder.AppendUint16(b, a.Port())
 }

@@ -31,7 +31,7 @@ type Minter struct {
 
 // NewMinter returns the minter of a dialect and the key that the game server holds. Errors: [FieldError].
 func NewMinter(d Dialect, key Key) (*Minter, error) {
-	c, err := d.codec()
+	c, err := d.newCodec()
 	if err != nil {
 		return nil, err
 	}
@@ -47,52 +47,52 @@ func NewMinter(d Dialect, key Key) (*Minter, error) {
 func (m *Minter) Mint(claims Claims) (Token, error) {
 	var s salt
 	_, _ = rand.Read(s[:]) // never returns an error
-	return m.mint(claims, &s)
+	return m.mintWith(claims, &s)
 }
 
 // salt is what is random in a token: the nonce and both keys.
 type salt [chacha20poly1305.NonceSizeX + 2*KeyBytes]byte
 
-func (s *salt) nonce() []byte { return s[:chacha20poly1305.NonceSizeX] }
-func (s *salt) keys() []byte  { return s[chacha20poly1305.NonceSizeX:] }
+func (s *salt) nonceBytes() []byte { return s[:chacha20poly1305.NonceSizeX] }
+func (s *salt) keyBytes() []byte   { return s[chacha20poly1305.NonceSizeX:] }
 
-func (m *Minter) mint(claims Claims, s *salt) (Token, error) {
-	claims, err := claims.check()
+func (m *Minter) mintWith(claims Claims, s *salt) (Token, error) {
+	claims, err := claims.checkBounds()
 	if err != nil {
 		return Token{}, err
 	}
-	order := m.codec.order
+	order := m.codec.byteOrder
 	raw := new([TokenBytes]byte)
 	b := raw[:0]
 	b = append(b, version...)
 	b = order.AppendUint64(b, claims.ProtocolID)
 	b = order.AppendUint64(b, uint64(claims.Created.Unix()))
 	b = order.AppendUint64(b, uint64(claims.Expires.Unix()))
-	b = append(b, s.nonce()...)
-	b = m.aead.Seal(b, s.nonce(), m.private(claims, s), authenticated(raw))
-	b = order.AppendUint32(b, seconds(claims.Timeout))
+	b = append(b, s.nonceBytes()...)
+	b = m.aead.Seal(b, s.nonceBytes(), m.sealPrivate(claims, s), associatedData(raw))
+	b = order.AppendUint32(b, timeoutSeconds(claims.Timeout))
 	b = m.codec.appendAddrs(b, claims.Addrs)
-	_ = append(b, s.keys()...) // writes into raw, which is large enough for 32 IPv6 addresses; the rest stays zero
+	_ = append(b, s.keyBytes()...) // writes into raw, which is large enough for 32 IPv6 addresses; the rest stays zero
 	return Token{&box[[TokenBytes]byte]{raw}}, nil
 }
 
-// private returns the private part before encryption.
-func (m *Minter) private(claims Claims, s *salt) []byte {
-	order := m.codec.order
+// sealPrivate returns the private part before encryption.
+func (m *Minter) sealPrivate(claims Claims, s *salt) []byte {
+	order := m.codec.byteOrder
 	b := make([]byte, 0, plainBytes)
 	b = order.AppendUint64(b, claims.ClientID)
-	b = order.AppendUint32(b, seconds(claims.Timeout))
+	b = order.AppendUint32(b, timeoutSeconds(claims.Timeout))
 	b = m.codec.appendAddrs(b, claims.Private)
-	b = append(b, s.keys()...)
+	b = append(b, s.keyBytes()...)
 	b = append(b, claims.UserData...)
 	return b[:plainBytes]
 }
 
-// seconds returns the signed number of a timeout in two's complement; negative timeouts are all the same.
-func seconds(timeout time.Duration) uint32 { return uint32(int32(max(timeout/time.Second, -1))) }
+// timeoutSeconds returns the signed number of a timeout in two's complement; negative timeouts are all the same.
+func timeoutSeconds(timeout time.Duration) uint32 { return uint32(int32(max(timeout/time.Second, -1))) }
 
-// authenticated returns the associated data of the private part: version, protocol id and time of expiry.
-func authenticated(raw *[TokenBytes]byte) []byte {
+// associatedData returns the associated data of the private part: version, protocol id and time of expiry.
+func associatedData(raw *[TokenBytes]byte) []byte {
 	data := make([]byte, 0, atCreated+8)
 	data = append(data, raw[:atCreated]...)
 	return append(data, raw[atExpires:atNonce]...)

@@ -57,9 +57,9 @@ func minter(t require.TestingT, d Dialect, k Key) *Minter {
 
 func vector(t require.TestingT, d Dialect, public, private []netip.AddrPort) []byte {
 	var s salt
-	copy(s[:], bytesFrom(100, len(s.nonce())))
-	copy(s.keys(), strings.Repeat("\xaa", KeyBytes)+strings.Repeat("\xbb", KeyBytes))
-	token := must.Get(minter(t, d, vectorKey(t)).mint(vectorClaims(public, private), &s))(t)
+	copy(s[:], bytesFrom(100, len(s.nonceBytes())))
+	copy(s.keyBytes(), strings.Repeat("\xaa", KeyBytes)+strings.Repeat("\xbb", KeyBytes))
+	token := must.Get(minter(t, d, vectorKey(t)).mintWith(vectorClaims(public, private), &s))(t)
 	return token.Bytes()
 }
 
@@ -83,9 +83,12 @@ func TestVectors(t *testing.T) {
 		{ip6, ip6, Netcode102, "52dcc4ebac8588af337cdd52242516f3b2c938b17e23c9e18e44e58f9c0eef6a"},
 		{ip6, ip6, LightyearLE, "12fbc3efc1238f396da523e1cee68728b7c7839f0dfdb7e81a4106e0e5d8e4e8"},
 		{ip6, ip6, LightyearBE, "29c81d81c2e026c61596323047e97d61b33141181d3fb209a7b0e7bab433c8ef"},
-		{[]netip.AddrPort{dialled}, bound, Netcode102, "e0736b653dd5f7f58bdcff7f1676b6ebc9b20c845d4169ac977d889f91edcfb6"},
-		{[]netip.AddrPort{dialled}, bound, LightyearLE, "e0736b653dd5f7f58bdcff7f1676b6ebc9b20c845d4169ac977d889f91edcfb6"},
-		{[]netip.AddrPort{dialled}, bound, LightyearBE, "596ac681a310d3edf62a2e540fc6bdebda070d6bab5ce548122d06806e3efc9f"},
+		{[]netip.AddrPort{dialled}, bound, Netcode102,
+			"e0736b653dd5f7f58bdcff7f1676b6ebc9b20c845d4169ac977d889f91edcfb6"},
+		{[]netip.AddrPort{dialled}, bound, LightyearLE,
+			"e0736b653dd5f7f58bdcff7f1676b6ebc9b20c845d4169ac977d889f91edcfb6"},
+		{[]netip.AddrPort{dialled}, bound, LightyearBE,
+			"596ac681a310d3edf62a2e540fc6bdebda070d6bab5ce548122d06806e3efc9f"},
 		{many, many, Netcode102, "c8d8747ab8b20021a2b35367055e984ba3195813730d963bb3490842bc27bdea"},
 		{many, many, LightyearBE, "5050d248ddf6254137fd1068d8dff8a7ab93e28044746c89253704d28921b080"},
 	} {
@@ -246,7 +249,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		text += fmt.Sprintf(verb+verb+verb+verb, k, token, h, &h)
 	}
 	text = strings.ToLower(text)
-	for _, secret := range [][]byte{k.Secret(), token.Bytes(), []byte(k.Hex()), []byte(k.Decimals()), []byte(token.Base64()), []byte(version)} {
+	for _, secret := range [][]byte{k.Secret(), token.Bytes(), []byte(k.Hex()), []byte(k.Decimals()),
+		[]byte(token.Base64()), []byte(version)} {
 		numbers := fmt.Sprintf("%d", secret)
 		for _, form := range []string{string(secret), hex.EncodeToString(secret), strings.Trim(numbers, "[]")} {
 			require.NotContains(t, text, strings.ToLower(form))
@@ -274,7 +278,8 @@ func TestFormsOfSecrets(t *testing.T) {
 	require.Equal(t, token.Bytes(), raw)
 	again, err := m.Mint(claims)
 	require.NoError(t, err)
-	require.NotEqual(t, raw[atNonce:atPrivate], again.Bytes()[atNonce:atPrivate], "a nonce that is used twice reveals both plain texts")
+	require.NotEqual(t, raw[atNonce:atPrivate], again.Bytes()[atNonce:atPrivate],
+		"a nonce that is used twice reveals both plain texts")
 	require.Empty(t, Token{}.Base64())
 }
 

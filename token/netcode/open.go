@@ -12,11 +12,11 @@ import (
 // Parse reads the public part of a token, strictly: a byte that no minter of the dialect writes is an error. Nothing is
 // verified. Errors: [FieldError].
 func Parse(raw []byte, d Dialect) (Public, error) {
-	c, err := d.codec()
+	c, err := d.newCodec()
 	if err != nil {
 		return Public{}, err
 	}
-	p, _, err := c.public(raw)
+	p, _, err := c.readPublic(raw)
 	return p, err
 }
 
@@ -25,7 +25,7 @@ func Parse(raw []byte, d Dialect) (Public, error) {
 // connection and the same timeout. The caller compares the private list with the addresses of the server. Errors:
 // [FieldError].
 func (m *Minter) Open(raw []byte, protocolID uint64, now time.Time) (Claims, error) {
-	p, keys, err := m.codec.public(raw)
+	p, keys, err := m.codec.readPublic(raw)
 	if err != nil {
 		return Claims{}, err
 	}
@@ -36,34 +36,34 @@ func (m *Minter) Open(raw []byte, protocolID uint64, now time.Time) (Claims, err
 		return Claims{}, FieldError{"expires", "is past"}
 	}
 	plain, err := m.aead.Open(nil, raw[atNonce:atPrivate], raw[atPrivate:atTimeout],
-		authenticated((*[TokenBytes]byte)(raw)))
+		associatedData((*[TokenBytes]byte)(raw)))
 	if err != nil {
 		return Claims{}, FieldError{"private", "does not decrypt: the key is another one, or the token was changed"}
 	}
-	return m.codec.private(Claims{Public: p}, keys, plain)
+	return m.codec.readPrivate(Claims{Public: p}, keys, plain)
 }
 
-// public returns the public part and the two keys of the connection.
-func (c codec) public(raw []byte) (p Public, keys []byte, err error) {
+// readPublic returns the public part and the two keys of the connection.
+func (c codec) readPublic(raw []byte) (p Public, keys []byte, err error) {
 	if len(raw) != TokenBytes {
 		return p, nil, FieldError{"size", fmt.Sprintf("%d bytes, not %d", len(raw), TokenBytes)}
 	}
 	if string(raw[:len(version)]) != version {
 		return p, nil, FieldError{"version", "is not NETCODE 1.02"}
 	}
-	p.ProtocolID = c.order.Uint64(raw[atProtocol:])
-	if p.Created, p.Expires, err = c.times(raw); err != nil {
+	p.ProtocolID = c.byteOrder.Uint64(raw[atProtocol:])
+	if p.Created, p.Expires, err = c.readTimes(raw); err != nil {
 		return p, nil, err
 	}
-	r := reader{codec: c, rest: raw[atTimeout:]}
-	p.Timeout = r.timeout()
-	p.Addrs = r.addrs("public")
-	keys = r.take("connection_keys", 2*KeyBytes)
-	return p, keys, r.end()
+	r := reader{codec: c, restBytes: raw[atTimeout:]}
+	p.Timeout = r.readTimeout()
+	p.Addrs = r.readAddrs("public")
+	keys = r.takeBytes("connection_keys", 2*KeyBytes)
+	return p, keys, r.expectEnd()
 }
 
-func (c codec) times(raw []byte) (created, expires time.Time, err error) {
-	from, until := c.order.Uint64(raw[atCreated:]), c.order.Uint64(raw[atExpires:])
+func (c codec) readTimes(raw []byte) (created, expires time.Time, err error) {
+	from, until := c.byteOrder.Uint64(raw[atCreated:]), c.byteOrder.Uint64(raw[atExpires:])
 	switch {
 	case from > maxUnix:
 		return created, expires, FieldError{"created", "is after the year 9999: the token may be of another dialect"}
@@ -78,17 +78,17 @@ func (c codec) times(raw []byte) (created, expires time.Time, err error) {
 	}
 }
 
-// private adds the decrypted part to the claims.
-func (c codec) private(claims Claims, keys, plain []byte) (Claims, error) {
-	r := reader{codec: c, rest: plain}
-	if id := r.take("client_id", 8); id != nil {
-		claims.ClientID = c.order.Uint64(id)
+// readPrivate adds the decrypted part to the claims.
+func (c codec) readPrivate(claims Claims, keys, plain []byte) (Claims, error) {
+	r := reader{codec: c, restBytes: plain}
+	if id := r.takeBytes("client_id", 8); id != nil {
+		claims.ClientID = c.byteOrder.Uint64(id)
 	}
-	timeout := r.timeout()
-	claims.Private = r.addrs("private")
-	same := subtle.ConstantTimeCompare(r.take("connection_keys", 2*KeyBytes), keys) == 1
-	claims.UserData = r.take("user_data", UserDataBytes)
-	err := r.end()
+	timeout := r.readTimeout()
+	claims.Private = r.readAddrs("private")
+	same := subtle.ConstantTimeCompare(r.takeBytes("connection_keys", 2*KeyBytes), keys) == 1
+	claims.UserData = r.takeBytes("user_data", UserDataBytes)
+	err := r.expectEnd()
 	switch {
 	case err != nil:
 		return Claims{}, err
@@ -103,73 +103,73 @@ func (c codec) private(claims Claims, keys, plain []byte) (Claims, error) {
 
 // reader reads fields in turn. After an error it reads nothing more and keeps that error.
 type reader struct {
-	codec codec
-	rest  []byte
-	err   error
+	codec     codec
+	restBytes []byte
+	err       error
 }
 
-// take returns the next n bytes, or nil.
-func (r *reader) take(field string, n int) []byte {
-	if r.err == nil && len(r.rest) < n {
+// takeBytes returns the next n bytes, or nil.
+func (r *reader) takeBytes(field string, n int) []byte {
+	if r.err == nil && len(r.restBytes) < n {
 		r.err = FieldError{field, "is cut off"}
 	}
 	if r.err != nil {
 		return nil
 	}
 	var b []byte
-	b, r.rest = r.rest[:n:n], r.rest[n:]
+	b, r.restBytes = r.restBytes[:n:n], r.restBytes[n:]
 	return b
 }
 
-func (r *reader) timeout() time.Duration {
-	b := r.take("timeout", 4)
+func (r *reader) readTimeout() time.Duration {
+	b := r.takeBytes("timeout", 4)
 	if b == nil {
 		return 0
 	}
-	return time.Duration(int32(r.codec.order.Uint32(b))) * time.Second
+	return time.Duration(int32(r.codec.byteOrder.Uint32(b))) * time.Second
 }
 
-func (r *reader) addrs(field string) []netip.AddrPort {
-	b := r.take(field, 4)
+func (r *reader) readAddrs(field string) []netip.AddrPort {
+	b := r.takeBytes(field, 4)
 	if b == nil {
 		return nil
 	}
-	n := r.codec.order.Uint32(b)
+	n := r.codec.byteOrder.Uint32(b)
 	if n == 0 || n > MaxAddrs {
 		r.err = FieldError{field, fmt.Sprintf("has %d addresses, 1 to %d are allowed", n, MaxAddrs)}
 		return nil
 	}
 	list := make([]netip.AddrPort, n)
 	for i := range list {
-		list[i] = r.addr(field)
+		list[i] = r.readAddr(field)
 	}
 	return list
 }
 
-func (r *reader) addr(field string) netip.AddrPort {
+func (r *reader) readAddr(field string) netip.AddrPort {
 	var ip netip.Addr
-	switch kind := r.take(field, 1); {
+	switch kind := r.takeBytes(field, 1); {
 	case kind == nil:
 		return netip.AddrPort{}
 	case kind[0] == typeIPv4:
-		ip, _ = netip.AddrFromSlice(r.take(field, 4))
+		ip, _ = netip.AddrFromSlice(r.takeBytes(field, 4))
 	case kind[0] == typeIPv6:
-		if b := r.take(field, 16); b != nil {
-			ip = netip.AddrFrom16(r.codec.ip16([16]byte(b)))
+		if b := r.takeBytes(field, 16); b != nil {
+			ip = netip.AddrFrom16(r.codec.swapIPv6([16]byte(b)))
 		}
 	default:
 		r.err = FieldError{field, fmt.Sprintf("has an address of the unknown type %d", kind[0])}
 	}
-	port := r.take(field, 2)
+	port := r.takeBytes(field, 2)
 	if port == nil {
 		return netip.AddrPort{}
 	}
-	return netip.AddrPortFrom(ip, r.codec.order.Uint16(port))
+	return netip.AddrPortFrom(ip, r.codec.byteOrder.Uint16(port))
 }
 
-// end checks that only zeros are left.
-func (r *reader) end() error {
-	if r.err == nil && len(bytes.Trim(r.rest, "\x00")) > 0 {
+// expectEnd checks that only zeros are left.
+func (r *reader) expectEnd() error {
+	if r.err == nil && len(bytes.Trim(r.restBytes, "\x00")) > 0 {
 		r.err = FieldError{"padding", "is not zero"}
 	}
 	return r.err

@@ -62,7 +62,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.LessOrEqual(t, len(p.Addrs), MaxAddrs)
-		c, err := Dialect(dialect).codec()
+		c, err := Dialect(dialect).newCodec()
 		require.NoError(t, err)
 		start := atTimeout + 4
 		again := c.appendAddrs(nil, p.Addrs)
@@ -74,13 +74,13 @@ func FuzzParse(f *testing.F) {
 func FuzzPrivate(f *testing.F) {
 	m := minter(f, LightyearBE, vectorKey(f))
 	claims := vectorClaims(addrs("192.0.2.7:5000"), addrs("192.0.2.7:5000", "[2001:db8::1]:5000"))
-	f.Add(m.private(claims, new(salt)), string(LightyearBE))
+	f.Add(m.sealPrivate(claims, new(salt)), string(LightyearBE))
 	f.Fuzz(func(t *testing.T, plain []byte, dialect string) {
-		c, err := Dialect(dialect).codec()
+		c, err := Dialect(dialect).newCodec()
 		if err != nil {
 			return
 		}
-		got, err := c.private(Claims{Public: claims.Public}, new(salt).keys(), plain)
+		got, err := c.readPrivate(Claims{Public: claims.Public}, new(salt).keyBytes(), plain)
 		if err == nil {
 			require.Len(t, got.UserData, UserDataBytes)
 			require.LessOrEqual(t, len(got.Private), MaxAddrs)

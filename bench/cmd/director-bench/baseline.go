@@ -107,9 +107,9 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 	if err != nil {
 		return o, err
 	}
-	schedule := keyring.Schedule{Period: 24 * time.Hour, MaxAge: 5 * time.Minute, TokenTTL: store.Timing().TokenTTL}
+	schedule := keyring.Schedule{KeyPeriod: 24 * time.Hour, MaxAge: 5 * time.Minute, TokenTTL: store.Timing().TokenTTL}
 	return server.Options{
-		Store: store, Keys: keyring.New(store, sealer, token.AlgEdDSA, schedule), Connects: connect.New(sealer),
+		Store: store, Keys: keyring.New(store, sealer, token.AlgEdDSA, schedule), ConnectMinter: connect.New(sealer),
 		Access:      token.AccessConfig{Keys: keys},
 		FleetTokens: []string{p.variable("DIRECTOR_FLEET_TOKEN")}, OpenParties: true, MaxInFlight: inFlight,
 		CallerRate: rest.Rate{PerSecond: -1},
@@ -202,16 +202,18 @@ func stack(o server.Options, store interface {
 	}
 	failures := rest.NewLimiter(o.FailureRate)
 	bodies, gate, deadline := rest.NewBodies(2*o.MaxInFlight, 5*time.Second), rest.NewGate(o.MaxInFlight, nil,
-		log), rest.Deadline(o.CallTimeout)
-	fleet.Mount(engine.Group("", rest.FleetTokens{Secrets: o.FleetTokens, IsOpen: o.OpenFleet, Servers: o.ServerTokens,
-		Failures: failures}.Handler(), bodies.Read, gate.Enter, deadline), store, nil)
+		log), rest.SetDeadline(o.CallTimeout)
+	fleet.Mount(engine.Group("", rest.FleetTokens{SharedSecrets: o.FleetTokens, IsOpen: o.OpenFleet,
+		ServerTokens:   o.ServerTokens,
+		FailureLimiter: failures}.Handler(), bodies.Read, gate.Enter, deadline), store, nil)
 	limit := rest.LimitCaller(rest.NewLimiter(o.CallerRate))
-	play.Mount(engine.Group("", rest.Bearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store, o.Keys,
-		o.Connects, o.Modes, play.Parties{AreOpen: o.OpenParties})
+	play.Mount(engine.Group("", rest.RequireBearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store,
+		o.Keys,
+		o.ConnectMinter, o.Modes, play.Parties{AreOpen: o.OpenParties})
 	infra.Mount(engine, o.Keys, infra.Readiness{
-		Database: o.Store, Keys: o.Keys, Schema: migrations.Latest(), Timeout: o.CallTimeout,
-		Draining: func() bool { return false },
-		Write:    func(ctx context.Context) error { return o.Store.Report(ctx, nil) },
+		Database: o.Store, Keys: o.Keys, MinSchema: migrations.Latest(), CallTimeout: o.CallTimeout,
+		IsDraining: func() bool { return false },
+		CheckWrite: func(ctx context.Context) error { return o.Store.Report(ctx, nil) },
 	})
 	return engine, nil
 }

@@ -8,13 +8,13 @@ import (
 // Call is the request of one caller on its way through a group. The function that decides a batch may replace Req of a
 // call that it leaves unanswered.
 type Call[Req, Res any] struct {
-	Req    Req
-	Queued time.Time // when the call entered its first group
+	Req      Req
+	QueuedAt time.Time // when the call entered its first group
 
-	ctx      context.Context
-	bytes    int
-	answered bool // or moved to another group
-	outcome  *outcome[Res]
+	ctx          context.Context
+	requestBytes int
+	isAnswered   bool // or moved to another group
+	outcome      *outcome[Res]
 }
 
 // outcome is what the caller waits for. It is written once, before done is closed.
@@ -30,20 +30,20 @@ func NewCall[Req, Res any](ctx context.Context, req Req) *Call[Req, Res] {
 }
 
 func newCall[Req, Res any](ctx context.Context, req Req, bytes int) *Call[Req, Res] {
-	return &Call[Req, Res]{ctx: ctx, Req: req, bytes: bytes, Queued: time.Now(),
+	return &Call[Req, Res]{ctx: ctx, Req: req, requestBytes: bytes, QueuedAt: time.Now(),
 		outcome: &outcome[Res]{done: make(chan struct{})}}
 }
 
 // Answer ends the call. A call is answered once.
 func (c *Call[Req, Res]) Answer(res Res, err error) {
-	c.answered = true
+	c.isAnswered = true
 	c.outcome.res, c.outcome.err = res, err
 	close(c.outcome.done)
 }
 
-// Answered reports whether the call was answered, or moved to another group. Only the goroutine that decides the batch
+// IsAnswered reports whether the call was answered, or moved to another group. Only the goroutine that decides the batch
 // may ask.
-func (c *Call[Req, Res]) Answered() bool { return c.answered }
+func (c *Call[Req, Res]) IsAnswered() bool { return c.isAnswered }
 
 // Done returns a channel that is closed when the call is answered, by whichever group.
 func (c *Call[Req, Res]) Done() <-chan struct{} { return c.outcome.done }
@@ -55,7 +55,7 @@ func (c *Call[Req, Res]) Result() (Res, error) { return c.outcome.res, c.outcome
 // be drained before the group that receives them.
 func (c *Call[Req, Res]) MoveTo(g *Group[Req, Res], key string) {
 	moved := *c
-	c.answered = true
+	c.isAnswered = true
 	if err := g.enqueue(key, &moved); err != nil {
 		var none Res
 		moved.Answer(none, err)
@@ -66,7 +66,7 @@ func (c *Call[Req, Res]) MoveTo(g *Group[Req, Res], key string) {
 func Unanswered[Req, Res any](calls []*Call[Req, Res]) []*Call[Req, Res] {
 	var left []*Call[Req, Res]
 	for _, c := range calls {
-		if !c.answered {
+		if !c.isAnswered {
 			left = append(left, c)
 		}
 	}

@@ -28,7 +28,7 @@ type Errors struct {
 type Config struct {
 	MaxWaiting      int           // calls that may wait in one group
 	MaxWaitingBytes int           // memory that the requests of these calls may take
-	Timeout         time.Duration // of a batch
+	BatchTimeout    time.Duration // of a batch
 	Errors          Errors
 	Observer        Observer // may be nil
 	Log             *slog.Logger
@@ -36,9 +36,9 @@ type Config struct {
 
 // Limits bounds the batches of one kind of call.
 type Limits[Req any] struct {
-	MaxWeight int           // of a batch
-	Weight    func(Req) int // of a call
-	Bytes     func(Req) int // of memory that a waiting call takes, about
+	MaxWeight  int           // of a batch
+	CallWeight func(Req) int // of a call
+	CallBytes  func(Req) int // of memory that a waiting call takes, about
 }
 
 // One is the Weight of calls that all weigh the same.

@@ -12,22 +12,22 @@ type Decide[Req, Res any] func(ctx context.Context, key string, calls []*Call[Re
 
 // Group collects calls into batches. Make one with [New]; it is safe for concurrent use.
 type Group[Req, Res any] struct {
-	name   string
-	decide Decide[Req, Res]
-	limits Limits[Req]
-	cfg    Config
+	name        string
+	decideBatch Decide[Req, Res]
+	limits      Limits[Req]
+	cfg         Config
 
-	mu      sync.Mutex
-	queues  map[string][]*Call[Req, Res] // a key is present while a goroutine runs its batches
-	waiting int
-	bytes   int // of the calls that wait
-	runners sync.WaitGroup
+	mu           sync.Mutex
+	queuesByKey  map[string][]*Call[Req, Res] // a key is present while a goroutine runs its batches
+	waitingCalls int
+	waitingBytes int // of the calls that wait
+	runners      sync.WaitGroup
 }
 
 // New makes a group. Its name is the one in metrics, traces and logs.
 func New[Req, Res any](cfg Config, name string, limits Limits[Req], decide Decide[Req, Res]) *Group[Req, Res] {
-	return &Group[Req, Res]{name: name, decide: decide, limits: limits, cfg: cfg,
-		queues: map[string][]*Call[Req, Res]{}}
+	return &Group[Req, Res]{name: name, decideBatch: decide, limits: limits, cfg: cfg,
+		queuesByKey: map[string][]*Call[Req, Res]{}}
 }
 
 // Do puts a call into the key's next batch and waits for the answer. When ctx ends first, Do returns
@@ -40,7 +40,7 @@ func (g *Group[Req, Res]) Do(ctx context.Context, key string, req Req) (Res, err
 // and returns at once. wait waits for the answer; the caller need not call it.
 func (g *Group[Req, Res]) Begin(ctx context.Context, key string, req Req) (wait func() (Res, error)) {
 	var none Res
-	c := newCall[Req, Res](ctx, req, g.limits.Bytes(req))
+	c := newCall[Req, Res](ctx, req, g.limits.CallBytes(req))
 	if err := g.enqueue(key, c); err != nil {
 		return func() (Res, error) { return none, err }
 	}
@@ -57,12 +57,12 @@ func (g *Group[Req, Res]) Begin(ctx context.Context, key string, req Req) (wait 
 func (g *Group[Req, Res]) enqueue(key string, c *Call[Req, Res]) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.waiting >= g.cfg.MaxWaiting || g.bytes+c.bytes > g.cfg.MaxWaitingBytes {
+	if g.waitingCalls >= g.cfg.MaxWaiting || g.waitingBytes+c.requestBytes > g.cfg.MaxWaitingBytes {
 		return g.cfg.Errors.Unavailable("too many calls are waiting", nil)
 	}
-	g.waiting, g.bytes = g.waiting+1, g.bytes+c.bytes
-	queue, running := g.queues[key]
-	g.queues[key] = append(queue, c)
+	g.waitingCalls, g.waitingBytes = g.waitingCalls+1, g.waitingBytes+c.requestBytes
+	queue, running := g.queuesByKey[key]
+	g.queuesByKey[key] = append(queue, c)
 	// The goroutine lives as long as its queue: a key that nobody uses costs nothing.
 	if !running {
 		g.runners.Add(1)
@@ -89,20 +89,20 @@ func (g *Group[Req, Res]) runQueue(key string) {
 func (g *Group[Req, Res]) dequeue(key string) []*Call[Req, Res] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	queue := g.queues[key]
+	queue := g.queuesByKey[key]
 	if len(queue) == 0 {
-		delete(g.queues, key)
+		delete(g.queuesByKey, key)
 		return nil
 	}
 	n, weight := 0, 0
 	// At least one call, however heavy.
-	for n < len(queue) && (n == 0 || weight+g.limits.Weight(queue[n].Req) <= g.limits.MaxWeight) {
-		weight += g.limits.Weight(queue[n].Req)
-		g.bytes -= queue[n].bytes
+	for n < len(queue) && (n == 0 || weight+g.limits.CallWeight(queue[n].Req) <= g.limits.MaxWeight) {
+		weight += g.limits.CallWeight(queue[n].Req)
+		g.waitingBytes -= queue[n].requestBytes
 		n++
 	}
-	g.queues[key] = queue[n:]
-	g.waiting -= n
+	g.queuesByKey[key] = queue[n:]
+	g.waitingCalls -= n
 	// Its capacity is bounded, so that appending to it cannot write into the queue.
 	return queue[:n:n]
 }
@@ -126,10 +126,10 @@ func (g *Group[Req, Res]) requeue(key string, calls []*Call[Req, Res]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// Before those that came meanwhile. The bounds of waiting calls do not apply: these were let in before.
-	g.queues[key] = append(calls, g.queues[key]...)
-	g.waiting += len(calls)
+	g.queuesByKey[key] = append(calls, g.queuesByKey[key]...)
+	g.waitingCalls += len(calls)
 	for _, c := range calls {
-		g.bytes += c.bytes
+		g.waitingBytes += c.requestBytes
 	}
 }
 
@@ -137,7 +137,7 @@ func (g *Group[Req, Res]) requeue(key string, calls []*Call[Req, Res]) {
 func (g *Group[Req, Res]) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.waiting
+	return g.waitingCalls
 }
 
 // Drain waits until no batch runs and no call waits, or until ctx ends.
@@ -158,14 +158,14 @@ const busyPause = 2 * time.Millisecond
 // runBatch decides calls and puts those that stay undecided back into the queue.
 func (g *Group[Req, Res]) runBatch(key string, calls []*Call[Req, Res]) {
 	// The context of a caller would end the batch for all when that caller leaves.
-	ctx, cancel := context.WithDeadline(context.Background(), g.deadline(calls))
+	ctx, cancel := context.WithDeadline(context.Background(), g.batchDeadline(calls))
 	defer cancel()
 	ctx, endSpan := startSpan(ctx, g.name, calls)
 	defer endSpan()
 	start := time.Now()
 	undecided := g.try(ctx, key, calls, 0)
 	if g.cfg.Observer != nil {
-		g.cfg.Observer.Batch(g.name, len(calls), start.Sub(calls[0].Queued), time.Since(start))
+		g.cfg.Observer.Batch(g.name, len(calls), start.Sub(calls[0].QueuedAt), time.Since(start))
 	}
 	if len(undecided) == 0 {
 		return
@@ -180,9 +180,9 @@ func (g *Group[Req, Res]) runBatch(key string, calls []*Call[Req, Res]) {
 	g.requeue(key, undecided)
 }
 
-// deadline is when a batch ends: once all of its callers have given up, it holds no connection and no lock.
-func (g *Group[Req, Res]) deadline(calls []*Call[Req, Res]) time.Time {
-	longest := time.Now().Add(g.cfg.Timeout)
+// batchDeadline is when a batch ends: once all of its callers have given up, it holds no connection and no lock.
+func (g *Group[Req, Res]) batchDeadline(calls []*Call[Req, Res]) time.Time {
+	longest := time.Now().Add(g.cfg.BatchTimeout)
 	var last time.Time
 	for _, c := range calls {
 		d, limited := c.ctx.Deadline()

@@ -33,7 +33,7 @@ type stepped struct {
 
 func config(maxWaiting int) Config {
 	return Config{
-		MaxWaiting: maxWaiting, MaxWaitingBytes: 1000, Timeout: time.Minute, Log: slog.New(slog.DiscardHandler),
+		MaxWaiting: maxWaiting, MaxWaitingBytes: 1000, BatchTimeout: time.Minute, Log: slog.New(slog.DiscardHandler),
 		Errors: Errors{
 			IsConflict:  func(err error) bool { return errors.Is(err, errConflict) },
 			IsData:      func(err error) bool { return errors.Is(err, errData) },
@@ -61,7 +61,7 @@ func newStepped(maxWeight, maxWaiting int) *stepped {
 }
 
 func limits(maxWeight int) Limits[int] {
-	return Limits[int]{MaxWeight: maxWeight, Weight: One[int], Bytes: kilobytes}
+	return Limits[int]{MaxWeight: maxWeight, CallWeight: One[int], CallBytes: kilobytes}
 }
 
 func answerDouble(calls []*Call[int, int]) error {
@@ -85,7 +85,8 @@ func (g *stepped) call(ctx context.Context, req int) <-chan answer {
 // waitQueued returns when n calls wait for the next batch.
 func (g *stepped) waitQueued(t *testing.T, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.queues["k"]) == n }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.queuesByKey["k"]) == n },
+		5*time.Second, time.Millisecond)
 }
 
 func TestABatchIsWhatWasQueued(t *testing.T) {
@@ -108,7 +109,7 @@ func TestABatchIsWhatWasQueued(t *testing.T) {
 		require.Equal(t, answer{20 + 2*i, nil}, <-c)
 	}
 	require.NoError(t, g.Drain(t.Context()))
-	require.Empty(t, g.queues, "an idle key costs nothing")
+	require.Empty(t, g.queuesByKey, "an idle key costs nothing")
 }
 
 // One bad call fails alone, however large the batch.
@@ -236,7 +237,7 @@ func TestTheBytesOfTheQueueAreBounded(t *testing.T) {
 		require.NoError(t, (<-c).err)
 	}
 	require.NoError(t, g.Drain(t.Context()))
-	require.Zero(t, g.bytes, "calls that left the queue do not count")
+	require.Zero(t, g.waitingBytes, "calls that left the queue do not count")
 	_, err = g.Do(t.Context(), "k", 3000)
 	require.ErrorIs(t, err, errUnavailable, "it has 1200 bytes by itself")
 }

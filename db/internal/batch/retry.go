@@ -15,7 +15,7 @@ const maxConflictRetries = 5
 // Any other error, such as a commit of unknown outcome, is the answer to all of them.
 func (g *Group[Req, Res]) try(ctx context.Context, key string, calls []*Call[Req, Res],
 	conflicts int) []*Call[Req, Res] {
-	err := panics.Catch(func() error { return g.decide(ctx, key, calls) })
+	err := panics.Catch(func() error { return g.decideBatch(ctx, key, calls) })
 	left := Unanswered(calls)
 	switch {
 	case err == nil || len(left) == 0:

@@ -11,7 +11,7 @@ import (
 // other callers are linked to it. Without a traced caller there is no span.
 func startSpan[Req, Res any](ctx context.Context, group string,
 	calls []*Call[Req, Res]) (_ context.Context, end func()) {
-	first, links := traced(calls)
+	first, links := traceCalls(calls)
 	if first == nil {
 		return ctx, func() {}
 	}
@@ -21,7 +21,7 @@ func startSpan[Req, Res any](ctx context.Context, group string,
 	return ctx, func() { span.End() }
 }
 
-func traced[Req, Res any](calls []*Call[Req, Res]) (first trace.Span, others []trace.Link) {
+func traceCalls[Req, Res any](calls []*Call[Req, Res]) (first trace.Span, others []trace.Link) {
 	for _, c := range calls {
 		span := trace.SpanFromContext(c.ctx)
 		switch {

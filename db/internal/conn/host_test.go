@@ -18,7 +18,7 @@ func TestNewConnectionsBeginWithTheHostOfTheLastOne(t *testing.T) {
 	hosts := func() (list []string) {
 		c := config.ConnConfig.Copy()
 		require.NoError(t, config.BeforeConnect(t.Context(), c))
-		require.Equal(t, c.TLSConfig != nil, true, "TLS is tried before plain text")
+		require.NotNil(t, c.TLSConfig, "TLS is tried before plain text")
 		list = append(list, c.Host)
 		for _, h := range c.Fallbacks {
 			list = append(list, h.Host)

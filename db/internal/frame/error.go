@@ -73,7 +73,7 @@ func Classify(err error) error {
 	case errors.As(err, &pg):
 		switch {
 		case retryableState(pg.Code):
-			return fault.NewUnavailable("the database refused for now", hinted(err))
+			return fault.NewUnavailable("the database refused for now", addHint(err))
 		case pg.Code == movingRegion:
 			return fault.NewUnavailable("the region moves to another cell", err)
 		case unstorableText[pg.Code]:

@@ -21,12 +21,12 @@ type Frame struct {
 // InTx runs fn in a short transaction, which must not take longer than Hold. An error of fn rolls back.
 // Errors: fn's; why the transaction could not be committed; or that its outcome is unknown.
 func (f Frame) InTx(ctx context.Context, fn func(q *query.Queries) error) error {
-	return f.InTxWithin(ctx, f.Hold.Hot(), fn)
+	return f.InTxWithin(ctx, f.Hold.HotTimeouts(), fn)
 }
 
 // InBulkTx is InTx for statements over many rows that no caller waits for: batches of workers, a page of assignments.
 func (f Frame) InBulkTx(ctx context.Context, fn func(q *query.Queries) error) error {
-	return f.InTxWithin(ctx, f.Hold.Bulk(), fn)
+	return f.InTxWithin(ctx, f.Hold.BulkTimeouts(), fn)
 }
 
 // InTxWithin is InTx with timeouts of its own.

@@ -34,8 +34,8 @@ func HintFor(pg *pgconn.PgError) string {
 	return ""
 }
 
-// hinted adds the hint to the text of the error, for logs.
-func hinted(err error) error {
+// addHint adds the hint to the text of the error, for logs.
+func addHint(err error) error {
 	if hint := PoolerHint(err); hint != "" {
 		return fmt.Errorf("%s: %w", hint, err)
 	}

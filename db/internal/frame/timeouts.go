@@ -34,32 +34,32 @@ type Hold time.Duration
 
 func (h Hold) duration() time.Duration { return time.Duration(h) }
 
-// Idle bounds how long a transaction waits for its client.
-func (h Hold) Idle() time.Duration { return h.duration() * 3 / 8 }
+// IdleTimeout bounds how long a transaction waits for its client.
+func (h Hold) IdleTimeout() time.Duration { return h.duration() * 3 / 8 }
 
-// Session returns the timeouts of a connection of the pool; each transaction sets shorter ones.
-func (h Hold) Session() tx.Timeouts {
-	return tx.Timeouts{Idle: h.Idle(), Statement: longestStatement, Unacked: h.duration()}
+// SessionTimeouts returns the timeouts of a connection of the pool; each transaction sets shorter ones.
+func (h Hold) SessionTimeouts() tx.Timeouts {
+	return tx.Timeouts{Idle: h.IdleTimeout(), Statement: longestStatement, Unacked: h.duration()}
 }
 
-// Reader returns timeouts for a client that takes its rows slowly: the server sees its closed window as unacknowledged
+// ReaderTimeouts returns timeouts for a client that takes its rows slowly: the server sees its closed window as unacknowledged
 // data.
-func (h Hold) Reader() tx.Timeouts {
-	return tx.Timeouts{Idle: h.Idle(), Statement: readerStatement, Unacked: readerStatement}
+func (h Hold) ReaderTimeouts() tx.Timeouts {
+	return tx.Timeouts{Idle: h.IdleTimeout(), Statement: readerStatement, Unacked: readerStatement}
 }
 
-// Hot returns the timeouts of [Frame.InTx].
-func (h Hold) Hot() tx.Timeouts {
-	return tx.Timeouts{Idle: h.Idle(), Statement: h.duration() / 2, Transaction: h.duration()}
+// HotTimeouts returns the timeouts of [Frame.InTx].
+func (h Hold) HotTimeouts() tx.Timeouts {
+	return tx.Timeouts{Idle: h.IdleTimeout(), Statement: h.duration() / 2, Transaction: h.duration()}
 }
 
-// Bulk returns the timeouts of [Frame.InBulkTx].
-func (h Hold) Bulk() tx.Timeouts {
-	return tx.Timeouts{Idle: h.Idle(), Statement: bulkStatement, Transaction: bulkTransaction}
+// BulkTimeouts returns the timeouts of [Frame.InBulkTx].
+func (h Hold) BulkTimeouts() tx.Timeouts {
+	return tx.Timeouts{Idle: h.IdleTimeout(), Statement: bulkStatement, Transaction: bulkTransaction}
 }
 
-// Acceptance returns timeouts for a transaction that is idle while Go decides about 100,000 proposals.
-func (h Hold) Acceptance() tx.Timeouts {
+// AcceptanceTimeouts returns timeouts for a transaction that is idle while Go decides about 100,000 proposals.
+func (h Hold) AcceptanceTimeouts() tx.Timeouts {
 	return tx.Timeouts{Idle: h.duration(), Statement: bulkStatement, Transaction: bulkTransaction}
 }
 

@@ -12,10 +12,10 @@ type Feed struct {
 	notice   notice
 	wake     chan struct{}
 
-	mu       sync.Mutex
-	watched  map[string][]string // keys by their shortened form
-	woken    map[string]struct{} // shortened keys
-	isForAll bool
+	mu          sync.Mutex
+	watchedKeys map[string][]string // keys by their shortened form
+	wokenKeys   map[string]struct{} // shortened keys
+	isForAll    bool
 }
 
 // SubscribeKeys returns a feed of the notices of a topic in a region. It watches no keys yet. Like other subscriptions
@@ -23,7 +23,7 @@ type Feed struct {
 func (b *Bus) SubscribeKeys(topic, region string) *Feed {
 	f := &Feed{
 		listener: b.listener, notice: notice{topic, region}, wake: make(chan struct{}, 1),
-		watched: map[string][]string{}, woken: map[string]struct{}{},
+		watchedKeys: map[string][]string{}, wokenKeys: map[string]struct{}{},
 	}
 	b.listener.addFeed(f)
 	return f
@@ -34,8 +34,8 @@ func (f *Feed) Watch(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	short := shorten(key)
-	if !slices.Contains(f.watched[short], key) {
-		f.watched[short] = append(f.watched[short], key)
+	if !slices.Contains(f.watchedKeys[short], key) {
+		f.watchedKeys[short] = append(f.watchedKeys[short], key)
 	}
 }
 
@@ -44,46 +44,46 @@ func (f *Feed) Unwatch(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	short := shorten(key)
-	left := slices.DeleteFunc(f.watched[short], func(k string) bool { return k == key })
+	left := slices.DeleteFunc(f.watchedKeys[short], func(k string) bool { return k == key })
 	if len(left) > 0 {
-		f.watched[short] = left
+		f.watchedKeys[short] = left
 		return
 	}
-	delete(f.watched, short)
-	delete(f.woken, short)
+	delete(f.watchedKeys, short)
+	delete(f.wokenKeys, short)
 }
 
 // Wake returns a wake-up channel that holds one signal: there may be something to take.
 func (f *Feed) Wake() <-chan struct{} { return f.wake }
 
-// Take returns the keys that had notices since the last call. Keys with the same shortened form are returned together.
+// TakeKeys returns the keys that had notices since the last call. Keys with the same shortened form are returned together.
 // all: there may be something new about each key, and keys is empty.
-func (f *Feed) Take() (keys []string, all bool) {
+func (f *Feed) TakeKeys() (keys []string, all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all = f.isForAll
 	if !all {
-		for short := range f.woken {
-			keys = append(keys, f.watched[short]...)
+		for short := range f.wokenKeys {
+			keys = append(keys, f.watchedKeys[short]...)
 		}
 	}
 	f.isForAll = false
-	clear(f.woken)
+	clear(f.wokenKeys)
 	return keys, all
 }
 
 // Stop ends the subscription.
 func (f *Feed) Stop() { f.listener.removeFeed(f) }
 
-// receive notes a notice about shortened keys; none means all.
-func (f *Feed) receive(keys []string) {
+// addWoken notes a notice about shortened keys; none means all.
+func (f *Feed) addWoken(keys []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	news := len(keys) == 0
 	f.isForAll = f.isForAll || news
 	for _, k := range keys {
-		if _, watched := f.watched[k]; watched {
-			f.woken[k], news = struct{}{}, true
+		if _, watched := f.watchedKeys[k]; watched {
+			f.wokenKeys[k], news = struct{}{}, true
 		}
 	}
 	if !news {

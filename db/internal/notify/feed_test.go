@@ -19,7 +19,7 @@ func unchanged(*listener) {}
 func woken(t *testing.T, f *Feed, why string) (keys []string, all bool) {
 	t.Helper()
 	notifytest.RequireWoken(t, f.Wake(), why)
-	keys, all = f.Take()
+	keys, all = f.TakeKeys()
 	slices.Sort(keys)
 	return keys, all
 }
@@ -48,7 +48,7 @@ func TestAFeedTakesTheKeysThatItWatches(t *testing.T) {
 		keys, all := woken(t, f, name)
 		require.Equal(t, []string{"a"}, keys, name)
 		require.False(t, all, name)
-		keys, all = f.Take()
+		keys, all = f.TakeKeys()
 		require.Empty(t, keys, "taken once")
 		require.False(t, all)
 		f.Unwatch("a")
@@ -71,7 +71,8 @@ func TestAFeedThatReconnectsMayHaveMissedAll(t *testing.T) {
 	url := dbtest.New(t)
 	b, log := newBus(t, url, url, unchanged)
 	f := listening(t, b)
-	require.Eventually(t, func() bool { return log.Count("notifications arrive") == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return log.Count("notifications arrive") == 1 }, 20*time.Second,
+		time.Millisecond)
 	f.Watch("a")
 	pool, err := pgxpool.New(t.Context(), url)
 	require.NoError(t, err)
@@ -94,7 +95,7 @@ func TestAFeedRemembersItsOwnKeysOnly(t *testing.T) {
 		b.Notify("realtime", "eu", fmt.Sprint("other", i), "mine")
 	}
 	f.mu.Lock()
-	require.Len(t, f.woken, 1)
+	require.Len(t, f.wokenKeys, 1)
 	f.mu.Unlock()
 	keys, _ := woken(t, f, "its own")
 	require.Equal(t, []string{"mine"}, keys)

@@ -17,8 +17,8 @@ import (
 type subscription struct {
 	notice
 
-	key  string // shortened, or wholeTopic
-	wake chan struct{}
+	shortKey string // shortened, or wholeTopic
+	wake     chan struct{}
 }
 
 // wholeTopic is the key of subscriptions to all notices of a topic and a region.
@@ -38,7 +38,7 @@ func (s *subscription) signal() {
 type listener struct {
 	cfg         Config
 	self        string // the sender of this replica's notices, which woke its subscribers already
-	echo        func() // sends a notice that the connection must receive
+	sendEcho    func() // sends a notice that the connection must receive
 	quietTime   time.Duration
 	echoTimeout time.Duration
 
@@ -46,10 +46,10 @@ type listener struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	mu      sync.Mutex
-	subs    map[notice]map[string]map[*subscription]struct{} // by key
-	feeds   map[notice]map[*Feed]struct{}
-	started bool
+	mu            sync.Mutex
+	subsByNotice  map[notice]map[string]map[*subscription]struct{} // by key
+	feedsByNotice map[notice]map[*Feed]struct{}
+	hasStarted    bool
 }
 
 // topicEcho is the topic of notices that a listener has sent to itself.
@@ -62,74 +62,75 @@ const (
 
 func newListener(cfg Config, self string, echo func()) *listener {
 	l := &listener{
-		cfg: cfg, self: self, echo: echo, quietTime: quietTime, echoTimeout: echoTimeout,
-		subs: map[notice]map[string]map[*subscription]struct{}{}, feeds: map[notice]map[*Feed]struct{}{},
+		cfg: cfg, self: self, sendEcho: echo, quietTime: quietTime, echoTimeout: echoTimeout,
+		subsByNotice:  map[notice]map[string]map[*subscription]struct{}{},
+		feedsByNotice: map[notice]map[*Feed]struct{}{},
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
 
-func (l *listener) add(sub *subscription) {
+func (l *listener) addSubscription(sub *subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.subs[sub.notice] == nil {
-		l.subs[sub.notice] = map[string]map[*subscription]struct{}{}
+	if l.subsByNotice[sub.notice] == nil {
+		l.subsByNotice[sub.notice] = map[string]map[*subscription]struct{}{}
 	}
-	if l.subs[sub.notice][sub.key] == nil {
-		l.subs[sub.notice][sub.key] = map[*subscription]struct{}{}
+	if l.subsByNotice[sub.notice][sub.shortKey] == nil {
+		l.subsByNotice[sub.notice][sub.shortKey] = map[*subscription]struct{}{}
 	}
-	l.subs[sub.notice][sub.key][sub] = struct{}{}
+	l.subsByNotice[sub.notice][sub.shortKey][sub] = struct{}{}
 	l.start()
 }
 
 func (l *listener) addFeed(f *Feed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.feeds[f.notice] == nil {
-		l.feeds[f.notice] = map[*Feed]struct{}{}
+	if l.feedsByNotice[f.notice] == nil {
+		l.feedsByNotice[f.notice] = map[*Feed]struct{}{}
 	}
-	l.feeds[f.notice][f] = struct{}{}
+	l.feedsByNotice[f.notice][f] = struct{}{}
 	l.start()
 }
 
 // start begins to listen, for the first subscriber. The caller holds mu.
 func (l *listener) start() {
-	if !l.started && l.ctx.Err() == nil {
-		l.started = true
+	if !l.hasStarted && l.ctx.Err() == nil {
+		l.hasStarted = true
 		l.running.Go(l.run)
 	}
 }
 
-func (l *listener) remove(sub *subscription) {
+func (l *listener) removeSubscription(sub *subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	byKey := l.subs[sub.notice]
-	delete(byKey[sub.key], sub)
-	if len(byKey[sub.key]) == 0 {
-		delete(byKey, sub.key)
+	byKey := l.subsByNotice[sub.notice]
+	delete(byKey[sub.shortKey], sub)
+	if len(byKey[sub.shortKey]) == 0 {
+		delete(byKey, sub.shortKey)
 	}
 	if len(byKey) == 0 {
-		delete(l.subs, sub.notice)
+		delete(l.subsByNotice, sub.notice)
 	}
 }
 
 func (l *listener) removeFeed(f *Feed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.feeds[f.notice], f)
-	if len(l.feeds[f.notice]) == 0 {
-		delete(l.feeds, f.notice)
+	delete(l.feedsByNotice[f.notice], f)
+	if len(l.feedsByNotice[f.notice]) == 0 {
+		delete(l.feedsByNotice, f.notice)
 	}
 }
 
-// wake wakes the subscribers to the keys of a notice, without keys all.
-func (l *listener) wake(what notice, keys []string) {
+// wakeSubscribers wakes the subscribers to the keys of a notice, without keys all.
+func (l *listener) wakeSubscribers(what notice, keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for f := range l.feeds[what] {
-		f.receive(keys)
+	for f := range l.feedsByNotice[what] {
+		f.addWoken(keys)
 	}
-	byKey := l.subs[what]
+	byKey := l.subsByNotice[what]
 	if len(keys) == 0 {
 		signalAll(byKey)
 		return
@@ -143,12 +144,12 @@ func (l *listener) wake(what notice, keys []string) {
 func (l *listener) wakeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, byKey := range l.subs {
+	for _, byKey := range l.subsByNotice {
 		signalAll(byKey)
 	}
-	for _, feeds := range l.feeds {
+	for _, feeds := range l.feedsByNotice {
 		for f := range feeds {
-			f.receive(nil)
+			f.addWoken(nil)
 		}
 	}
 }
@@ -174,7 +175,7 @@ func (l *listener) close() {
 
 // run listens until the listener is closed. It logs once when notices stop arriving and once when they arrive again.
 func (l *listener) run() {
-	if l.cfg.Unreachable {
+	if l.cfg.OnlyPooler {
 		l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn,
 			"other replicas' changes are found by polling only: poolers pass no notifications on, and DATABASE_URL_DIRECT is not set")
 		return
@@ -190,7 +191,7 @@ func (l *listener) run() {
 			l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn,
 				"other replicas' changes are found by polling: notifications do not arrive", slog.Any("error", err))
 		}
-		wait(retry.NextBackOff(), l.ctx.Done())
+		waitUntilDone(retry.NextBackOff(), l.ctx.Done())
 	}
 }
 
@@ -218,8 +219,8 @@ func (l *listener) listen(ctx context.Context) (received bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer disconnect(conn)
-	if err := l.cfg.Prepare(ctx, conn); err != nil {
+	defer closeConn(conn)
+	if err := l.cfg.PrepareConn(ctx, conn); err != nil {
 		return false, err
 	}
 	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
@@ -244,7 +245,7 @@ var errNoEcho = errors.New("the connection does not receive notifications: does 
 
 // awaitEcho sends an echo and waits for a notice. Any notice proves that the connection is alive.
 func (l *listener) awaitEcho(ctx context.Context, conn *pgx.Conn) error {
-	l.echo()
+	l.sendEcho()
 	err := l.receive(ctx, conn, l.echoTimeout)
 	if pgconn.Timeout(err) {
 		return errNoEcho
@@ -273,15 +274,15 @@ func (l *listener) receive(ctx context.Context, conn *pgx.Conn, timeout time.Dur
 	if err != nil {
 		return err
 	}
-	if what, sender, keys := parse(n.Payload); sender != l.self {
-		l.wake(what, keys)
+	if what, sender, keys := parseNotice(n.Payload); sender != l.self {
+		l.wakeSubscribers(what, keys)
 	}
 	return nil
 }
 
-// disconnect closes the connection in order, so that Postgres does not log a lost client; it does not wait for a dead
+// closeConn closes the connection in order, so that Postgres does not log a lost client; it does not wait for a dead
 // one.
-func disconnect(conn *pgx.Conn) {
+func closeConn(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = conn.Close(ctx)

@@ -24,11 +24,12 @@ func newBus(t *testing.T, sendTo, listenTo string, change func(*listener)) (*Bus
 	t.Cleanup(pool.Close)
 	listen := must.Get(pgx.ParseConfig(listenTo))(t)
 	b := New(Config{
-		Send: func(ctx context.Context, payload string) error {
+		SendPayload: func(ctx context.Context, payload string) error {
 			_, err := pool.Exec(ctx, "SELECT pg_notify($1, $2)", Channel, payload)
 			return err
 		},
-		Listen: listen, Prepare: func(context.Context, *pgx.Conn) error { return nil }, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Listen: listen, PrepareConn: func(context.Context, *pgx.Conn) error { return nil },
+		Log: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	change(b.listener)
 	t.Cleanup(b.Close)
@@ -55,8 +56,8 @@ func TestAQuietListenerSendsAnEcho(t *testing.T) {
 	url := dbtest.New(t)
 	b, log := newBus(t, url, url, func(l *listener) {
 		l.quietTime = time.Millisecond
-		echo := l.echo
-		l.echo = func() {
+		echo := l.sendEcho
+		l.sendEcho = func() {
 			echo()
 			select {
 			case sent <- struct{}{}:

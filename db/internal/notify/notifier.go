@@ -37,77 +37,77 @@ const sendTimeout = 2 * time.Second
 // within an interval after it, are sent as one, with the keys of all. A notice has a goroutine while there is reason to
 // send it. Safe for concurrent use.
 type notifier struct {
-	send   func(ctx context.Context, what notice, keys []string)
-	urgent []string // topics
-	log    *slog.Logger
+	sendNotice   func(ctx context.Context, what notice, keys []string)
+	urgentTopics []string // topics
+	log          *slog.Logger
 
-	mu      sync.Mutex
-	marked  map[notice]*mark // notices being sent, and how each was marked again since
-	closed  chan struct{}
-	senders sync.WaitGroup
+	mu             sync.Mutex
+	marksByNotice  map[notice]*mark // notices being sent, and how each was marked again since
+	closed         chan struct{}
+	runningSenders sync.WaitGroup
 }
 
 // mark collects the keys of a notice that is to be sent.
 type mark struct {
-	set      bool
-	isForAll bool
-	keys     map[string]struct{}
+	isSet      bool
+	isForAll   bool
+	markedKeys map[string]struct{}
 }
 
-// add adds keys; none means all.
-func (m *mark) add(keys []string) {
-	m.set = true
-	m.isForAll = m.isForAll || len(keys) == 0 || len(m.keys)+len(keys) > maxKeys
+// addKeys adds keys; none means all.
+func (m *mark) addKeys(keys []string) {
+	m.isSet = true
+	m.isForAll = m.isForAll || len(keys) == 0 || len(m.markedKeys)+len(keys) > maxKeys
 	if m.isForAll {
-		m.keys = nil
+		m.markedKeys = nil
 		return
 	}
-	if m.keys == nil {
-		m.keys = make(map[string]struct{}, len(keys))
+	if m.markedKeys == nil {
+		m.markedKeys = make(map[string]struct{}, len(keys))
 	}
 	for _, k := range keys {
-		m.keys[k] = struct{}{}
+		m.markedKeys[k] = struct{}{}
 	}
 }
 
 func newNotifier(send func(context.Context, notice, []string), log *slog.Logger) *notifier {
-	return &notifier{send: send, log: log, marked: map[notice]*mark{}, closed: make(chan struct{})}
+	return &notifier{sendNotice: send, log: log, marksByNotice: map[notice]*mark{}, closed: make(chan struct{})}
 }
 
-// mark asks for a notice to be sent.
-func (n *notifier) mark(what notice, keys []string) {
+// markNotice asks for a notice to be sent.
+func (n *notifier) markNotice(what notice, keys []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.isClosed() {
 		return
 	}
-	if again, sending := n.marked[what]; sending {
-		again.add(keys)
+	if again, sending := n.marksByNotice[what]; sending {
+		again.addKeys(keys)
 		return
 	}
 	first := mark{}
-	first.add(keys)
-	n.marked[what] = &mark{}
-	n.senders.Go(func() { n.run(what, first) })
+	first.addKeys(keys)
+	n.marksByNotice[what] = &mark{}
+	n.runningSenders.Go(func() { n.sendMarked(what, first) })
 }
 
-func (n *notifier) run(what notice, m mark) {
-	for ; m.set; m = n.takeMark(what) {
+func (n *notifier) sendMarked(what notice, m mark) {
+	for ; m.isSet; m = n.takeMark(what) {
 		ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
-		n.sendOnce(ctx, what, slices.Collect(maps.Keys(m.keys)))
+		n.sendOnce(ctx, what, slices.Collect(maps.Keys(m.markedKeys)))
 		cancel()
-		wait(n.interval(what, m), n.closed)
+		waitUntilDone(n.sendInterval(what, m), n.closed)
 	}
 }
 
-func (n *notifier) interval(what notice, m mark) time.Duration {
-	urgent := slices.Contains(n.urgent, what.topic)
+func (n *notifier) sendInterval(what notice, m mark) time.Duration {
+	urgent := slices.Contains(n.urgentTopics, what.topic)
 	switch {
-	case urgent && m.keys != nil:
+	case urgent && m.markedKeys != nil:
 		return urgentKeyedInterval
 	case urgent:
 		return urgentInterval
-	case m.keys != nil:
+	case m.markedKeys != nil:
 		return keyedInterval
 	}
 	return sendInterval
@@ -115,7 +115,7 @@ func (n *notifier) interval(what notice, m mark) time.Duration {
 
 // sendOnce logs a panic and goes on: the notices that follow must still be sent, and subscribers poll.
 func (n *notifier) sendOnce(ctx context.Context, what notice, keys []string) {
-	err := panics.Catch(func() error { n.send(ctx, what, keys); return nil })
+	err := panics.Catch(func() error { n.sendNotice(ctx, what, keys); return nil })
 	if p, ok := errors.AsType[*panics.Error](err); ok {
 		n.log.LogAttrs(ctx, slog.LevelError, "sending a notice panicked",
 			append(p.Attrs(), slog.String("topic", what.topic), slog.String("region", what.region))...)
@@ -126,11 +126,11 @@ func (n *notifier) sendOnce(ctx context.Context, what notice, keys []string) {
 func (n *notifier) takeMark(what notice) mark {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	m := *n.marked[what]
-	if m.set {
-		*n.marked[what] = mark{}
+	m := *n.marksByNotice[what]
+	if m.isSet {
+		*n.marksByNotice[what] = mark{}
 	} else {
-		delete(n.marked, what)
+		delete(n.marksByNotice, what)
 	}
 	return m
 }
@@ -151,5 +151,5 @@ func (n *notifier) close() {
 		close(n.closed)
 	}
 	n.mu.Unlock()
-	n.senders.Wait()
+	n.runningSenders.Wait()
 }

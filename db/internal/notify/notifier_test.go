@@ -18,15 +18,16 @@ import (
 func TestNoticesLeaveTogether(t *testing.T) {
 	t.Parallel()
 	sent, letGo := make(chan notice), make(chan struct{})
-	n := newNotifier(func(_ context.Context, what notice, _ []string) { sent <- what; <-letGo }, slog.New(slog.DiscardHandler))
+	n := newNotifier(func(_ context.Context, what notice, _ []string) { sent <- what; <-letGo },
+		slog.New(slog.DiscardHandler))
 	for range 1000 {
-		n.mark(notice{"tickets", "eu"}, nil)
+		n.markNotice(notice{"tickets", "eu"}, nil)
 	}
 	require.Equal(t, notice{"tickets", "eu"}, <-sent, "the first waits for nobody")
-	n.mark(notice{"tickets", "us"}, nil)
+	n.markNotice(notice{"tickets", "us"}, nil)
 	require.Equal(t, notice{"tickets", "us"}, <-sent, "nor does another region's")
 	for range 1000 {
-		n.mark(notice{"tickets", "eu"}, nil) // while it is on its way, perhaps too late for it
+		n.markNotice(notice{"tickets", "eu"}, nil) // while it is on its way, perhaps too late for it
 	}
 	close(letGo)
 	require.Equal(t, notice{"tickets", "eu"}, <-sent, "what was marked meanwhile leaves once more")
@@ -42,10 +43,10 @@ func TestNoticesLeaveBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	sent := make(chan notice, 3)
 	n := newNotifier(func(_ context.Context, what notice, _ []string) { sent <- what }, slog.New(slog.DiscardHandler))
-	n.mark(notice{"tickets", "eu"}, nil)
+	n.markNotice(notice{"tickets", "eu"}, nil)
 	n.close()
 	require.Len(t, sent, 1)
-	n.mark(notice{"tickets", "eu"}, nil)
+	n.markNotice(notice{"tickets", "eu"}, nil)
 	n.close()
 	require.Len(t, sent, 1, "after the end there is nobody to send it")
 }
@@ -58,7 +59,7 @@ func TestNoticesHaveATimeout(t *testing.T) {
 			t.Error("a database that does not answer would keep the store from closing")
 		}
 	}, slog.New(slog.DiscardHandler))
-	n.mark(notice{"cycle", "eu"}, nil)
+	n.markNotice(notice{"cycle", "eu"}, nil)
 	n.close()
 }
 
@@ -74,8 +75,8 @@ func TestNoticesSurviveAPanic(t *testing.T) {
 		}
 		sent <- what
 	}, slog.New(slog.DiscardHandler))
-	n.mark(notice{"cycle", "eu"}, nil)
-	n.mark(notice{"cycle", "eu"}, nil)
+	n.markNotice(notice{"cycle", "eu"}, nil)
+	n.markNotice(notice{"cycle", "eu"}, nil)
 	require.Equal(t, notice{"cycle", "eu"}, <-sent)
 	n.close()
 }
@@ -90,14 +91,14 @@ func TestNoticesCollectKeys(t *testing.T) {
 		<-letGo
 	}, slog.New(slog.DiscardHandler))
 	eu := notice{"sessions", "eu"}
-	n.mark(eu, []string{"a"})
+	n.markNotice(eu, []string{"a"})
 	require.Equal(t, []string{"a"}, <-sent)
-	n.mark(eu, []string{"b"})
-	n.mark(eu, []string{"a", "b", "c"})
+	n.markNotice(eu, []string{"b"})
+	n.markNotice(eu, []string{"a", "b", "c"})
 	letGo <- struct{}{}
 	require.Equal(t, []string{"a", "b", "c"}, <-sent)
 	for i := range maxKeys + 1 {
-		n.mark(eu, []string{shorten(strconv.Itoa(i))})
+		n.markNotice(eu, []string{shorten(strconv.Itoa(i))})
 	}
 	letGo <- struct{}{}
 	require.Empty(t, <-sent, "about all")
@@ -115,10 +116,10 @@ func TestPayloads(t *testing.T) {
 	what := notice{"sessions", strings.Repeat("r", 32)}
 	payload := what.payload(rand.Text(), keys)
 	require.Less(t, len(payload), 8000)
-	got, _, read := parse(payload)
+	got, _, read := parseNotice(payload)
 	require.Equal(t, what, got)
 	require.Equal(t, keys, read)
-	_, sender, none := parse(what.payload("me", nil))
+	_, sender, none := parseNotice(what.payload("me", nil))
 	require.Equal(t, "me", sender)
 	require.Empty(t, none)
 }

@@ -34,8 +34,8 @@ func (n notice) payload(sender string, keys []string) string {
 	return text
 }
 
-// parse reads a payload.
-func parse(payload string) (n notice, sender string, keys []string) {
+// parseNotice reads a payload.
+func parseNotice(payload string) (n notice, sender string, keys []string) {
 	topic, rest, _ := strings.Cut(payload, ":")
 	region, rest, _ := strings.Cut(rest, ":")
 	sender, list, keyed := strings.Cut(rest, ":")
@@ -63,18 +63,18 @@ func shortenAll(keys []string) []string {
 
 // Config says how a [Bus] reaches Postgres.
 type Config struct {
-	// Send runs NOTIFY on [Channel] with a payload, in a transaction of its own: transactions that notify commit one
+	// SendPayload runs NOTIFY on [Channel] with a payload, in a transaction of its own: transactions that notify commit one
 	// after the other.
-	Send func(ctx context.Context, payload string) error
+	SendPayload func(ctx context.Context, payload string) error
 	// Listen is the connection that listens. It must not lead through a transaction pooler, which passes no notices on.
 	Listen *pgx.ConnConfig
-	// Prepare sets up the listening connection.
-	Prepare func(context.Context, *pgx.Conn) error
-	// Unreachable means that only a pooler leads to the database: the bus does not listen, and logs that once.
-	Unreachable bool
-	// Urgent lists the topics whose notices are sent 2 ms after the previous one instead of 10 ms.
-	Urgent []string
-	Log    *slog.Logger
+	// PrepareConn sets up the listening connection.
+	PrepareConn func(context.Context, *pgx.Conn) error
+	// OnlyPooler means that only a pooler leads to the database: the bus does not listen, and logs that once.
+	OnlyPooler bool
+	// UrgentTopics lists the topics whose notices are sent 2 ms after the previous one instead of 10 ms.
+	UrgentTopics []string
+	Log          *slog.Logger
 }
 
 // Bus sends and receives notices. It is safe for concurrent use.
@@ -88,13 +88,13 @@ func New(cfg Config) *Bus {
 	sender := rand.Text()
 	b := &Bus{}
 	b.notifier = newNotifier(func(ctx context.Context, n notice, keys []string) {
-		if err := cfg.Send(ctx, n.payload(sender, keys)); err != nil {
+		if err := cfg.SendPayload(ctx, n.payload(sender, keys)); err != nil {
 			cfg.Log.LogAttrs(ctx, slog.LevelDebug, "other replicas find out by polling: they could not be notified",
 				slog.String("topic", n.topic), slog.String("region", n.region), slog.Any("error", err))
 		}
 	}, cfg.Log)
-	b.notifier.urgent = cfg.Urgent
-	b.listener = newListener(cfg, sender, func() { b.notifier.mark(notice{topic: topicEcho}, nil) })
+	b.notifier.urgentTopics = cfg.UrgentTopics
+	b.listener = newListener(cfg, sender, func() { b.notifier.markNotice(notice{topic: topicEcho}, nil) })
 	return b
 }
 
@@ -102,8 +102,8 @@ func New(cfg Config) *Bus {
 // wakes those to one of the keys, and those to the whole topic. It does not block.
 func (b *Bus) Notify(topic, region string, keys ...string) {
 	n, short := notice{topic, region}, shortenAll(keys)
-	b.listener.wake(n, short)
-	b.notifier.mark(n, short)
+	b.listener.wakeSubscribers(n, short)
+	b.notifier.markNotice(n, short)
 }
 
 // Subscribe returns a wake-up channel that holds one signal: there may be something new about the topic in the region.
@@ -119,9 +119,9 @@ func (b *Bus) SubscribeKey(topic, region, key string) (wake <-chan struct{}, sto
 }
 
 func (b *Bus) subscribe(n notice, key string) (wake <-chan struct{}, stop func()) {
-	sub := &subscription{notice: n, key: key, wake: make(chan struct{}, 1)}
-	b.listener.add(sub)
-	return sub.wake, func() { b.listener.remove(sub) }
+	sub := &subscription{notice: n, shortKey: key, wake: make(chan struct{}, 1)}
+	b.listener.addSubscription(sub)
+	return sub.wake, func() { b.listener.removeSubscription(sub) }
 }
 
 // Close closes the listening connection and returns when all notices have been sent.
@@ -130,8 +130,8 @@ func (b *Bus) Close() {
 	b.notifier.close()
 }
 
-// wait returns after d, or when done is closed.
-func wait(d time.Duration, done <-chan struct{}) {
+// waitUntilDone returns after d, or when done is closed.
+func waitUntilDone(d time.Duration, done <-chan struct{}) {
 	select {
 	case <-time.After(d):
 	case <-done:

@@ -2,32 +2,32 @@ package pack
 
 // Needs are the shapes and party sizes that requests ask for, with the number of parties of each.
 type Needs struct {
-	Modes      []string
-	MaxPlayers []int32
-	Sizes      []int32
-	Parties    []int32
+	Modes       []string
+	MaxPlayers  []int32
+	PartySizes  []int32
+	PartyCounts []int32
 }
 
-// Add counts n parties of a size.
-func (k *Needs) Add(s Shape, size, n int) {
+// AddParties counts n parties of a size.
+func (k *Needs) AddParties(s Shape, size, n int) {
 	for i := range k.Modes {
-		if k.Modes[i] == s.Mode && int(k.MaxPlayers[i]) == s.MaxPlayers && int(k.Sizes[i]) == size {
-			k.Parties[i] += int32(n)
+		if k.Modes[i] == s.Mode && int(k.MaxPlayers[i]) == s.MaxPlayers && int(k.PartySizes[i]) == size {
+			k.PartyCounts[i] += int32(n)
 			return
 		}
 	}
 	k.Modes = append(k.Modes, s.Mode)
 	k.MaxPlayers = append(k.MaxPlayers, int32(s.MaxPlayers))
-	k.Sizes = append(k.Sizes, int32(size))
-	k.Parties = append(k.Parties, int32(n))
+	k.PartySizes = append(k.PartySizes, int32(size))
+	k.PartyCounts = append(k.PartyCounts, int32(n))
 }
 
-// Sessions is how many sessions the parties need at most, row by row.
-func (k *Needs) Sessions() []int32 {
+// SessionCounts is how many sessions the parties need at most, row by row.
+func (k *Needs) SessionCounts() []int32 {
 	n := make([]int32, len(k.Modes))
 	for i := range n {
-		together := max(1, k.MaxPlayers[i]/k.Sizes[i])
-		n[i] = (k.Parties[i] + together - 1) / together
+		together := max(1, k.MaxPlayers[i]/k.PartySizes[i])
+		n[i] = (k.PartyCounts[i] + together - 1) / together
 	}
 	return n
 }

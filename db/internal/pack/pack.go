@@ -28,9 +28,9 @@ type Party struct {
 // Session is an open session, or one that is to be opened.
 type Session struct {
 	Shape
-	ID      uuid.UUID
-	Players int
-	Host    int // index of the host it is to be opened on, or AlreadyOpen
+	ID          uuid.UUID
+	PlayerCount int
+	HostIndex   int // index of the host it is to be opened on, or AlreadyOpen
 }
 
 // AlreadyOpen is the host of a session that was open before.
@@ -38,19 +38,19 @@ const AlreadyOpen = -1
 
 // Host is an instance that sessions may be opened on.
 type Host struct {
-	ID        string
-	Modes     []string
-	Capacity  int
-	Reserved  int
-	FreeSlots int // sessions it may still open
-	Load      float64
+	ID            string
+	Modes         []string
+	Capacity      int
+	ReservedSeats int
+	FreeSlots     int // sessions it may still open
+	Load          float64
 }
 
-// Seat seats parties in their order, so that the oldest request is served first: each in the fullest session that it
+// SeatParties seats parties in their order, so that the oldest request is served first: each in the fullest session that it
 // fits in, else in a new session on the least loaded host with max_players free seats. It returns for each party the
 // index of its session, or -1, and the sessions with their players counted, the new ones behind the given ones. It is
 // pure and changes no argument.
-func Seat(parties []Party, sessions []Session, hosts []Host) (seated []int, _ []Session) {
+func SeatParties(parties []Party, sessions []Session, hosts []Host) (seated []int, _ []Session) {
 	sessions, hosts = slices.Clone(sessions), slices.Clone(hosts)
 	byShape := map[Shape][]int{}
 	for i, r := range sessions {
@@ -61,15 +61,15 @@ func Seat(parties []Party, sessions []Session, hosts []Host) (seated []int, _ []
 		at := fullestFitting(p, sessions, byShape[p.Shape])
 		if at < 0 && !p.FillOnly {
 			if h := LeastLoaded(p.Shape, hosts); h >= 0 {
-				sessions = append(sessions, Session{Shape: p.Shape, ID: value.NewID(), Host: h})
-				hosts[h].Reserved += p.MaxPlayers
+				sessions = append(sessions, Session{Shape: p.Shape, ID: value.NewID(), HostIndex: h})
+				hosts[h].ReservedSeats += p.MaxPlayers
 				hosts[h].FreeSlots--
 				at = len(sessions) - 1
 				byShape[p.Shape] = append(byShape[p.Shape], at)
 			}
 		}
 		if at >= 0 {
-			sessions[at].Players += p.Size
+			sessions[at].PlayerCount += p.Size
 		}
 		seated[i] = at
 	}
@@ -80,7 +80,7 @@ func fullestFitting(p Party, sessions []Session, among []int) int {
 	best := -1
 	for _, i := range among {
 		r := sessions[i]
-		fits := r.Players+p.Size <= r.MaxPlayers && (best < 0 || r.Players > sessions[best].Players)
+		fits := r.PlayerCount+p.Size <= r.MaxPlayers && (best < 0 || r.PlayerCount > sessions[best].PlayerCount)
 		if fits && !slices.Contains(p.PlayedIn, r.ID) {
 			best = i
 		}
@@ -92,18 +92,18 @@ func fullestFitting(p Party, sessions []Session, among []int) int {
 func LeastLoaded(s Shape, hosts []Host) int {
 	best := -1
 	for i, h := range hosts {
-		if h.Capacity-h.Reserved < s.MaxPlayers || h.FreeSlots < 1 || !slices.Contains(h.Modes, s.Mode) {
+		if h.Capacity-h.ReservedSeats < s.MaxPlayers || h.FreeSlots < 1 || !slices.Contains(h.Modes, s.Mode) {
 			continue
 		}
-		if best < 0 || lighter(h, hosts[best]) {
+		if best < 0 || isLighter(h, hosts[best]) {
 			best = i
 		}
 	}
 	return best
 }
 
-// lighter orders hosts as LockHosts does: by the worse of reported load and reserved share, then by share, then by id.
-func lighter(a, b Host) bool {
+// isLighter orders hosts as LockHosts does: by the worse of reported load and reserved share, then by share, then by id.
+func isLighter(a, b Host) bool {
 	shareA, shareB := a.share(), b.share()
 	scoreA, scoreB := math.Max(a.Load, shareA), math.Max(b.Load, shareB)
 	switch {
@@ -115,4 +115,4 @@ func lighter(a, b Host) bool {
 	return a.ID < b.ID
 }
 
-func (h Host) share() float64 { return float64(h.Reserved) / float64(h.Capacity) }
+func (h Host) share() float64 { return float64(h.ReservedSeats) / float64(h.Capacity) }

@@ -16,11 +16,13 @@ var duel = Shape{"duel", 4}
 
 func TestPackFillsTheFullestSessionThatFits(t *testing.T) {
 	t.Parallel()
-	sessions := []Session{{duel, value.NewID(), 1, AlreadyOpen}, {duel, value.NewID(), 3, AlreadyOpen}, {duel, value.NewID(), 2, AlreadyOpen}}
-	at, packed := Seat([]Party{{Shape: duel, Size: 1}, {Shape: duel, Size: 2}, {Shape: duel, Size: 2}}, sessions, nil)
+	sessions := []Session{{duel, value.NewID(), 1, AlreadyOpen}, {duel, value.NewID(), 3, AlreadyOpen},
+		{duel, value.NewID(), 2, AlreadyOpen}}
+	at, packed := SeatParties([]Party{{Shape: duel, Size: 1}, {Shape: duel, Size: 2}, {Shape: duel, Size: 2}}, sessions,
+		nil)
 	require.Equal(t, []int{1, 2, 0}, at)
-	require.Equal(t, []int{3, 4, 4}, []int{packed[0].Players, packed[1].Players, packed[2].Players})
-	require.Equal(t, 1, sessions[0].Players, "the argument is not changed")
+	require.Equal(t, []int{3, 4, 4}, []int{packed[0].PlayerCount, packed[1].PlayerCount, packed[2].PlayerCount})
+	require.Equal(t, 1, sessions[0].PlayerCount, "the argument is not changed")
 }
 
 func TestPackOpensSessionsOnTheLeastLoadedHosts(t *testing.T) {
@@ -32,21 +34,24 @@ func TestPackOpensSessionsOnTheLeastLoadedHosts(t *testing.T) {
 		{ID: "other", Modes: []string{"race"}, Capacity: 100, FreeSlots: 9},
 	}
 	parties := slices.Repeat([]Party{{Shape: duel, Size: 4}}, 4)
-	_, sessions := Seat(parties, nil, hosts)
-	on := []string{hosts[sessions[0].Host].ID, hosts[sessions[1].Host].ID, hosts[sessions[2].Host].ID, hosts[sessions[3].Host].ID}
+	_, sessions := SeatParties(parties, nil, hosts)
+	on := []string{hosts[sessions[0].HostIndex].ID, hosts[sessions[1].HostIndex].ID, hosts[sessions[2].HostIndex].ID,
+		hosts[sessions[3].HostIndex].ID}
 	require.Equal(t, []string{"a", "b", "a", "b"}, on)
 }
 
 func TestPackNeverSeatsAPartyWhereAMemberPlays(t *testing.T) {
 	t.Parallel()
 	r := Session{duel, value.NewID(), 1, AlreadyOpen}
-	at, _ := Seat([]Party{{Shape: duel, Size: 1, PlayedIn: []uuid.UUID{r.ID}}, {Shape: duel, Size: 1}}, []Session{r}, nil)
+	at, _ := SeatParties([]Party{{Shape: duel, Size: 1, PlayedIn: []uuid.UUID{r.ID}}, {Shape: duel, Size: 1}},
+		[]Session{r}, nil)
 	require.Equal(t, []int{-1, 0}, at)
 }
 
 func TestPackRespectsMaxSessions(t *testing.T) {
 	t.Parallel()
-	at, _ := Seat(slices.Repeat([]Party{{Shape: duel, Size: 4}}, 2), nil, []Host{{ID: "a", Modes: []string{"duel"}, Capacity: 100, FreeSlots: 1}})
+	at, _ := SeatParties(slices.Repeat([]Party{{Shape: duel, Size: 4}}, 2), nil,
+		[]Host{{ID: "a", Modes: []string{"duel"}, Capacity: 100, FreeSlots: 1}})
 	require.Equal(t, []int{0, -1}, at)
 }
 
@@ -60,14 +65,16 @@ func TestPackProperties(t *testing.T) {
 		var sessions []Session
 		for range rapid.IntRange(0, 6).Draw(t, "sessions") {
 			s := genShape.Draw(t, "shape")
-			sessions = append(sessions, Session{s, value.NewID(), rapid.IntRange(0, s.MaxPlayers).Draw(t, "players"), AlreadyOpen})
+			sessions = append(sessions, Session{s, value.NewID(), rapid.IntRange(0, s.MaxPlayers).Draw(t, "players"),
+				AlreadyOpen})
 		}
 		var hosts []Host
 		for i := range rapid.IntRange(0, 4).Draw(t, "hosts") {
 			hosts = append(hosts, Host{
 				ID: fmt.Sprint(i), Modes: rapid.SampledFrom([][]string{{"a"}, {"b"}, {"a", "b"}}).Draw(t, "modes"),
-				Capacity: rapid.IntRange(1, 20).Draw(t, "capacity"), Reserved: rapid.IntRange(0, 20).Draw(t, "reserved"),
-				FreeSlots: rapid.IntRange(0, 3).Draw(t, "slots"), Load: rapid.Float64Range(0, 1).Draw(t, "load"),
+				Capacity:      rapid.IntRange(1, 20).Draw(t, "capacity"),
+				ReservedSeats: rapid.IntRange(0, 20).Draw(t, "reserved"),
+				FreeSlots:     rapid.IntRange(0, 3).Draw(t, "slots"), Load: rapid.Float64Range(0, 1).Draw(t, "load"),
 			})
 		}
 		var parties []Party
@@ -75,7 +82,7 @@ func TestPackProperties(t *testing.T) {
 			s := genShape.Draw(t, "shape")
 			parties = append(parties, Party{Shape: s, Size: rapid.IntRange(1, s.MaxPlayers).Draw(t, "size")})
 		}
-		at, packed := Seat(parties, sessions, hosts)
+		at, packed := SeatParties(parties, sessions, hosts)
 
 		players := map[int]int{}
 		for i, p := range parties {
@@ -89,18 +96,18 @@ func TestPackProperties(t *testing.T) {
 		for i, r := range packed {
 			before := 0
 			if i < len(sessions) {
-				before = sessions[i].Players
+				before = sessions[i].PlayerCount
 			} else {
-				reserved[r.Host] += r.MaxPlayers
-				opened[r.Host]++
-				require.Contains(t, hosts[r.Host].Modes, r.Mode)
+				reserved[r.HostIndex] += r.MaxPlayers
+				opened[r.HostIndex]++
+				require.Contains(t, hosts[r.HostIndex].Modes, r.Mode)
 				require.Positive(t, players[i], "no session is opened without players")
 			}
-			require.Equal(t, before+players[i], r.Players)
-			require.LessOrEqual(t, r.Players, r.MaxPlayers)
+			require.Equal(t, before+players[i], r.PlayerCount)
+			require.LessOrEqual(t, r.PlayerCount, r.MaxPlayers)
 		}
 		for h, n := range reserved {
-			require.LessOrEqual(t, hosts[h].Reserved+n, hosts[h].Capacity)
+			require.LessOrEqual(t, hosts[h].ReservedSeats+n, hosts[h].Capacity)
 			require.LessOrEqual(t, opened[h], hosts[h].FreeSlots)
 		}
 		for i, p := range parties {
@@ -109,7 +116,8 @@ func TestPackProperties(t *testing.T) {
 			}
 			for j, r := range packed {
 				if r.Shape == p.Shape {
-					require.Greater(t, r.Players+p.Size, r.MaxPlayers, "party %d was refused though session %d has free seats", i, j)
+					require.Greater(t, r.PlayerCount+p.Size, r.MaxPlayers,
+						"party %d was refused though session %d has free seats", i, j)
 				}
 			}
 		}
@@ -128,6 +136,6 @@ func BenchmarkPack(b *testing.B) {
 	parties := slices.Repeat([]Party{{Shape: duel, Size: 1}}, 256)
 	b.ReportAllocs()
 	for b.Loop() {
-		Seat(parties, sessions, hosts)
+		SeatParties(parties, sessions, hosts)
 	}
 }

@@ -23,30 +23,30 @@ type Sender interface {
 // Pipeline sends statements in one round trip. They run one after the other, each sees what was committed before it
 // began, and only their results come together. The zero value is empty. It is for one goroutine and one Send.
 type Pipeline struct {
-	batch pgx.Batch
-	read  []func(context.Context, DB) error
+	pgBatch pgx.Batch
+	readers []func(context.Context, DB) error
 }
 
 // Queue adds a statement to the pipeline. query runs exactly one statement; it is called twice: first to learn the
 // statement, then by Send to read the result, which goes into into.
 func Queue[Res any](p *Pipeline, into *Res, query func(context.Context, DB) (Res, error)) {
-	_, _ = query(context.Background(), recorder{&p.batch})
-	p.read = append(p.read, func(ctx context.Context, results DB) (err error) {
+	_, _ = query(context.Background(), recorder{&p.pgBatch})
+	p.readers = append(p.readers, func(ctx context.Context, results DB) (err error) {
 		*into, err = query(ctx, results)
 		return err
 	})
 }
 
 // Empty reports whether the pipeline has no statements.
-func (p *Pipeline) Empty() bool { return len(p.read) == 0 }
+func (p *Pipeline) Empty() bool { return len(p.readers) == 0 }
 
 // Send runs the statements in order, up to the first error, which it returns. An empty pipeline takes no round trip.
 func (p *Pipeline) Send(ctx context.Context, on Sender) error {
 	if p.Empty() {
 		return nil
 	}
-	results := on.SendBatch(ctx, &p.batch)
-	for _, read := range p.read {
+	results := on.SendBatch(ctx, &p.pgBatch)
+	for _, read := range p.readers {
 		if err := read(ctx, replayer{results}); err != nil {
 			_ = results.Close() // its error is a consequence of the first one
 			return err

@@ -41,9 +41,9 @@ func InitSession(ctx context.Context, conn *pgx.Conn, t Timeouts, others ...stri
 	return err
 }
 
-// begin returns the statements that begin a transaction with these timeouts: BEGIN, and one that sets what differs from
+// beginStatements returns the statements that begin a transaction with these timeouts: BEGIN, and one that sets what differs from
 // the session.
-func (t Timeouts) begin(conn *pgx.Conn) []string {
+func (t Timeouts) beginStatements(conn *pgx.Conn) []string {
 	session, _ := conn.PgConn().CustomData()[timeoutsKey].(Timeouts)
 	if t.Idle == session.Idle {
 		t.Idle = 0

@@ -83,7 +83,7 @@ func (t *Tx) begin(ctx context.Context) error {
 		return nil
 	}
 	t.hasBegun = true
-	_, err := t.conn.Exec(ctx, strings.Join(t.timeouts.begin(t.conn), "; "))
+	_, err := t.conn.Exec(ctx, strings.Join(t.timeouts.beginStatements(t.conn), "; "))
 	return err
 }
 
@@ -118,7 +118,7 @@ func (t *Tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	}
 	t.hasBegun = true
 	var first []*pgx.QueuedQuery
-	for _, sql := range t.timeouts.begin(t.conn) {
+	for _, sql := range t.timeouts.beginStatements(t.conn) {
 		first = append(first, &pgx.QueuedQuery{SQL: sql})
 	}
 	b.QueuedQueries = append(first, b.QueuedQueries...)

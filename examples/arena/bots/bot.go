@@ -10,29 +10,29 @@ import (
 
 // bot is one player.
 type bot struct {
-	swarm  *Swarm
-	name   string
-	player *sdk.Player
-	skill  float64
-	record record
+	swarm       *Swarm
+	name        string
+	player      *sdk.Player
+	skillRating float64
+	record      record
 }
 
 func (s *Swarm) newBot(name string, skill float64) *bot {
-	token := func(ctx context.Context) (string, error) { return s.cfg.AccessToken(ctx, name) }
-	b := &bot{swarm: s, name: name, player: sdk.NewPlayer(s.cfg.Director, token), skill: skill}
-	b.record.stats = BotStats{Name: name, Errors: map[string]int{}}
+	token := func(ctx context.Context) (string, error) { return s.botsConfig.AccessToken(ctx, name) }
+	b := &bot{swarm: s, name: name, player: sdk.NewPlayer(s.botsConfig.Director, token), skillRating: skill}
+	b.record.botStats = BotStats{Name: name, Errors: map[string]int{}}
 	return b
 }
 
-// play plays one match for the planned time. It connects with the party's seat first and, when the connection is lost,
+// playMatch plays one match for the planned time. It connects with the party's seat first and, when the connection is lost,
 // with the seat that the director returns next.
-func (b *bot) play(ctx context.Context, match sdk.Match, stay time.Duration) {
-	defer b.record.rests()
-	seat, err := b.resolve(ctx, match)
+func (b *bot) playMatch(ctx context.Context, match sdk.Match, stay time.Duration) {
+	defer b.record.noteRest()
+	seat, err := b.resolveSeat(ctx, match)
 	if err != nil {
-		b.failed(ctx, err)
+		b.noteFailure(ctx, err)
 	}
-	pause := pauses()
+	pause := newPauses()
 	for left := stay; left > 0 && ctx.Err() == nil; {
 		if err != nil {
 			seat, err = retryForever(ctx, b,
@@ -42,19 +42,19 @@ func (b *bot) play(ctx context.Context, match sdk.Match, stay time.Duration) {
 			}
 		}
 		var played time.Duration
-		played, err = b.sit(ctx, seat, left)
+		played, err = b.sitDown(ctx, seat, left)
 		if played > 0 {
 			pause.Reset()
 		}
 		if err != nil {
-			b.failed(ctx, err)
-			b.swarm.pause(ctx, pause.NextBackOff())
+			b.noteFailure(ctx, err)
+			b.swarm.pauseFor(ctx, pause.NextBackOff())
 		}
 		left -= played
 	}
 }
 
-func (b *bot) resolve(ctx context.Context, match sdk.Match) (sdk.Seat, error) {
+func (b *bot) resolveSeat(ctx context.Context, match sdk.Match) (sdk.Seat, error) {
 	ticket, err := b.player.Resolve(ctx, match.Handle)
 	match.Endpoint, match.SessionID = ticket.Endpoint, ticket.SessionID
 	return sdk.Seat{Match: match, SessionToken: ticket.SessionToken}, err
@@ -66,23 +66,23 @@ func (b *bot) soloRequest(match sdk.Match) sdk.MatchRequest {
 	return sdk.MatchRequest{Region: match.Region, Mode: match.Mode, MaxPlayers: match.MaxPlayers}
 }
 
-// sit connects and plays for at most stay. It returns how long it played, and the error that ended it early.
-func (b *bot) sit(ctx context.Context, seat sdk.Seat, stay time.Duration) (time.Duration, error) {
-	conn, err := b.swarm.connect(ctx, seat)
+// sitDown connects and plays for at most stay. It returns how long it played, and the error that ended it early.
+func (b *bot) sitDown(ctx context.Context, seat sdk.Seat, stay time.Duration) (time.Duration, error) {
+	conn, err := b.swarm.connectBot(ctx, seat)
 	if err != nil {
 		return 0, err
 	}
-	b.record.seated(seat)
+	b.record.noteSeat(seat)
 	start := time.Now()
-	err = conn.play(ctx, b, stay)
+	err = conn.playUntil(ctx, b, stay)
 	return time.Since(start), err
 }
 
-func (b *bot) failed(ctx context.Context, err error) {
+func (b *bot) noteFailure(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	b.record.trouble(err)
-	b.swarm.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "bot in trouble", slog.String("bot", b.name),
+	b.record.noteTrouble(err)
+	b.swarm.botsConfig.Logger.LogAttrs(ctx, slog.LevelWarn, "bot in trouble", slog.String("bot", b.name),
 		slog.Any("error", err))
 }

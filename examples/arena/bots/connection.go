@@ -25,17 +25,17 @@ type connection struct {
 	isClosedByBot atomic.Bool // the bot closed it
 }
 
-// connect sends the token of a seat and waits for the welcome.
-func (s *Swarm) connect(ctx context.Context, seat sdk.Seat) (*connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.SilentFor)
+// connectBot sends the token of a seat and waits for the welcome.
+func (s *Swarm) connectBot(ctx context.Context, seat sdk.Seat) (*connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*s.botsConfig.SilentFor)
 	defer cancel()
-	ws, _, err := websocket.Dial(ctx, playURL(seat.Endpoint), &websocket.DialOptions{HTTPClient: s.http})
+	ws, _, err := websocket.Dial(ctx, playURL(seat.Endpoint), &websocket.DialOptions{HTTPClient: s.httpClient})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotReached, err)
 	}
 	ws.SetReadLimit(maxFrame)
-	c := &connection{ws: ws, silentFor: s.cfg.SilentFor}
-	if err := c.greet(ctx, seat); err != nil {
+	c := &connection{ws: ws, silentFor: s.botsConfig.SilentFor}
+	if err := c.greetServer(ctx, seat); err != nil {
 		_ = ws.CloseNow()
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Swarm) connect(ctx context.Context, seat sdk.Seat) (*connection, error)
 // Try connects to the game server of a seat as a bot does, and disconnects at once. It returns whether the server
 // admitted the bearer of the token. Errors: the server was not reached, or neither admitted nor refused the token.
 func (s *Swarm) Try(ctx context.Context, seat sdk.Seat) (admitted bool, err error) {
-	c, err := s.connect(ctx, seat)
+	c, err := s.connectBot(ctx, seat)
 	if websocket.CloseStatus(err) == game.StatusRefused {
 		return false, nil
 	}
@@ -67,11 +67,11 @@ func playURL(endpoint string) string {
 	return "ws://" + endpoint + "/play"
 }
 
-func (c *connection) greet(ctx context.Context, seat sdk.Seat) error {
-	if err := c.send(ctx, game.ClientMessage{Type: game.TypeHello, Token: seat.SessionToken}); err != nil {
+func (c *connection) greetServer(ctx context.Context, seat sdk.Seat) error {
+	if err := c.sendMessage(ctx, game.ClientMessage{Type: game.TypeHello, Token: seat.SessionToken}); err != nil {
 		return err
 	}
-	welcome, err := c.receive(ctx)
+	welcome, err := c.receiveMessage(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,15 +82,15 @@ func (c *connection) greet(ctx context.Context, seat sdk.Seat) error {
 	return nil
 }
 
-// play chases coins until the time is over or ctx ends; neither is an error.
-func (c *connection) play(ctx context.Context, b *bot, stay time.Duration) error {
-	timer := time.AfterFunc(stay, c.leave)
+// playUntil chases coins until the time is over or ctx ends; neither is an error.
+func (c *connection) playUntil(ctx context.Context, b *bot, stay time.Duration) error {
+	timer := time.AfterFunc(stay, c.leaveGame)
 	defer timer.Stop()
-	stop := context.AfterFunc(ctx, c.leave)
+	stop := context.AfterFunc(ctx, c.leaveGame)
 	defer stop()
 	defer func() { _ = c.ws.CloseNow() }()
 	for {
-		err := c.chase(context.WithoutCancel(ctx), b) // the end of ctx closes the connection, see leave
+		err := c.chaseCoins(context.WithoutCancel(ctx), b) // the end of ctx closes the connection, see leave
 		switch {
 		case err == nil:
 		case c.isClosedByBot.Load():
@@ -101,29 +101,29 @@ func (c *connection) play(ctx context.Context, b *bot, stay time.Duration) error
 	}
 }
 
-// leave closes the connection, which ends the reading in play.
-func (c *connection) leave() {
+// leaveGame closes the connection, which ends the reading in play.
+func (c *connection) leaveGame() {
 	c.isClosedByBot.Store(true)
 	_ = c.ws.Close(websocket.StatusNormalClosure, "bye")
 }
 
-// chase reads one state of the world and steers to the nearest coin. A server that sends nothing for SilentFor counts
+// chaseCoins reads one state of the world and steers to the nearest coin. A server that sends nothing for SilentFor counts
 // as dead, even if its machine keeps the connection open.
-func (c *connection) chase(ctx context.Context, b *bot) error {
+func (c *connection) chaseCoins(ctx context.Context, b *bot) error {
 	ctx, cancel := context.WithTimeout(ctx, c.silentFor)
 	defer cancel()
-	m, err := c.receive(ctx)
+	m, err := c.receiveMessage(ctx)
 	if err != nil || m.State == nil {
 		return err
 	}
-	b.record.saw(m.State)
+	b.record.noteState(m.State)
 	if m.State.Tick%3 != 0 {
 		return nil // steering three times a second is enough
 	}
-	return c.send(ctx, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(b.name)})
+	return c.sendMessage(ctx, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(b.name)})
 }
 
-func (c *connection) send(ctx context.Context, m game.ClientMessage) error {
+func (c *connection) sendMessage(ctx context.Context, m game.ClientMessage) error {
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (c *connection) send(ctx context.Context, m game.ClientMessage) error {
 	return cutOff(c.ws.Write(ctx, websocket.MessageText, raw))
 }
 
-func (c *connection) receive(ctx context.Context) (m game.ServerMessage, err error) {
+func (c *connection) receiveMessage(ctx context.Context) (m game.ServerMessage, err error) {
 	_, raw, err := c.ws.Read(ctx)
 	if err != nil {
 		return m, cutOff(err)

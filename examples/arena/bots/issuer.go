@@ -19,8 +19,8 @@ const accessTokenTTL = 10 * time.Minute
 // Issuer makes access tokens with a private key, as the login service of a real game does. It is for development: the
 // director must be configured to trust its public key. Safe for concurrent use.
 type Issuer struct {
-	key    ed25519.PrivateKey
-	header string
+	signingKey  ed25519.PrivateKey
+	tokenHeader string
 	// Name and Audience become iss and aud; empty ones are left out. Set them before the first token.
 	Name, Audience string
 }
@@ -57,8 +57,8 @@ func parseIssuer(raw []byte) (*Issuer, error) {
 	if public := key[ed25519.SeedSize:]; jwk.X != "" && jwk.X != base64.RawURLEncoding.EncodeToString(public) {
 		return nil, errors.New("issuer key: x and d are not of one key")
 	}
-	header, err := encode(map[string]string{"alg": "EdDSA", "typ": "JWT", "kid": jwk.Kid})
-	return &Issuer{key: key, header: header}, err
+	header, err := encodeJSON(map[string]string{"alg": "EdDSA", "typ": "JWT", "kid": jwk.Kid})
+	return &Issuer{signingKey: key, tokenHeader: header}, err
 }
 
 // AccessToken makes an access token of a player (RFC 7515, compact), as [Config] needs it.
@@ -71,15 +71,15 @@ func (i *Issuer) AccessToken(_ context.Context, sub string) (string, error) {
 	if i.Audience != "" {
 		claims["aud"] = i.Audience
 	}
-	payload, err := encode(claims)
+	payload, err := encodeJSON(claims)
 	if err != nil {
 		return "", err
 	}
-	signed := i.header + "." + payload
-	return signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(i.key, []byte(signed))), nil
+	signed := i.tokenHeader + "." + payload
+	return signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(i.signingKey, []byte(signed))), nil
 }
 
-func encode(v any) (string, error) {
+func encodeJSON(v any) (string, error) {
 	raw, err := json.Marshal(v)
 	return base64.RawURLEncoding.EncodeToString(raw), err
 }

@@ -11,42 +11,42 @@ import (
 // cancelWithin bounds how long a party that stops waits for its ticket to leave the queue.
 const cancelWithin = 2 * time.Second
 
-// queue queues the party until it is assigned. It replaces a ticket that leaves the queue in another way.
-func (p *party) queue(ctx context.Context) (sdk.Match, error) {
+// queueTicket queues the party until it is assigned. It replaces a ticket that leaves the queue in another way.
+func (p *party) queueTicket(ctx context.Context) (sdk.Match, error) {
 	leader := p.members[0]
 	return retryForever(ctx, leader, func() (sdk.Match, error) {
-		queued, err := leader.player.Queue(ctx, p.ticket())
+		queued, err := leader.player.Queue(ctx, p.ticketRequest())
 		if err != nil {
 			return sdk.Match{}, err
 		}
-		status, err := final(ctx, queued)
+		status, err := awaitFinal(ctx, queued)
 		if err != nil {
-			withdraw(ctx, queued)
+			withdrawTicket(ctx, queued)
 			return sdk.Match{}, err
 		}
 		if status.State != sdk.QueueAssigned {
 			return sdk.Match{}, fmt.Errorf("ticket %s is %s: %s", queued.ID(), status.State, status.Reason)
 		}
-		return sdk.Match{Handle: status.Handle, Endpoint: status.Endpoint, Region: status.Region, Mode: p.mode,
-			MaxPlayers: p.swarm.cfg.MaxPlayers}, nil
+		return sdk.Match{Handle: status.Handle, Endpoint: status.Endpoint, Region: status.Region, Mode: p.gameMode,
+			MaxPlayers: p.swarm.botsConfig.MaxPlayers}, nil
 	})
 }
 
-// ticket returns the request with the skill of each member and the latency to the region.
-func (p *party) ticket() sdk.TicketRequest {
+// ticketRequest returns the request with the skill of each member and the latency to the region.
+func (p *party) ticketRequest() sdk.TicketRequest {
 	req := sdk.TicketRequest{
 		Profiles: []string{p.profile}, Players: map[string]sdk.TicketPlayer{},
-		Latencies: map[string]int{p.swarm.cfg.Region: 1},
+		Latencies: map[string]int{p.swarm.botsConfig.Region: 1},
 	}
 	for _, b := range p.members {
 		req.Party = append(req.Party, b.name)
-		req.Players[b.name] = sdk.TicketPlayer{Attributes: map[string]any{"skill": b.skill}}
+		req.Players[b.name] = sdk.TicketPlayer{Attributes: map[string]any{"skill": b.skillRating}}
 	}
 	return req
 }
 
-// final waits until the ticket has left the queue, and accepts matches meanwhile.
-func final(ctx context.Context, q *sdk.Queued) (sdk.QueueStatus, error) {
+// awaitFinal waits until the ticket has left the queue, and accepts matches meanwhile.
+func awaitFinal(ctx context.Context, q *sdk.Queued) (sdk.QueueStatus, error) {
 	for {
 		status, err := q.Next(ctx)
 		if err != nil || status.State.Final() {
@@ -58,8 +58,8 @@ func final(ctx context.Context, q *sdk.Queued) (sdk.QueueStatus, error) {
 	}
 }
 
-// withdraw cancels a ticket that nobody waits for, so that it leaves the queue before it expires.
-func withdraw(ctx context.Context, q *sdk.Queued) {
+// withdrawTicket cancels a ticket that nobody waits for, so that it leaves the queue before it expires.
+func withdrawTicket(ctx context.Context, q *sdk.Queued) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 	defer cancel()
 	_, _ = q.Cancel(ctx)

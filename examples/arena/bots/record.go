@@ -15,80 +15,80 @@ import (
 
 // record keeps one bot's statistics.
 type record struct {
-	mu       sync.Mutex
-	stats    BotStats
-	lostIn   string // the session that it was disconnected from and rejoins
-	score    int    // in the last state of this visit
-	hasState bool   // a state of this visit has arrived
+	mu        sync.Mutex
+	botStats  BotStats
+	lostIn    string // the session that it was disconnected from and rejoins
+	lastScore int    // in the last state of this visit
+	hasState  bool   // a state of this visit has arrived
 }
 
-func (r *record) snapshot() BotStats {
+func (r *record) statsCopy() BotStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	copied := r.stats
-	copied.Errors = maps.Clone(r.stats.Errors)
-	copied.Visits = slices.Clone(r.stats.Visits)
+	copied := r.botStats
+	copied.Errors = maps.Clone(r.botStats.Errors)
+	copied.Visits = slices.Clone(r.botStats.Visits)
 	return copied
 }
 
-// seated begins a visit.
-func (r *record) seated(seat sdk.Seat) {
+// noteSeat begins a visit.
+func (r *record) noteSeat(seat sdk.Seat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	visit := Visit{StartedAt: time.Now(), Endpoint: seat.Endpoint, SessionID: seat.SessionID, Reason: Matched}
 	switch r.lostIn {
 	case "":
-		r.stats.Matches++
+		r.botStats.Matches++
 	case seat.SessionID:
 		visit.Reason = Rejoined
-		r.stats.Rejoins++
+		r.botStats.Rejoins++
 	default:
 		visit.Reason = Moved
-		r.stats.Moves++
+		r.botStats.Moves++
 	}
-	if len(r.stats.Visits) == maxVisits {
-		r.stats.Visits = slices.Delete(r.stats.Visits, 0, 1)
+	if len(r.botStats.Visits) == maxVisits {
+		r.botStats.Visits = slices.Delete(r.botStats.Visits, 0, 1)
 	}
-	r.stats.Visits = append(r.stats.Visits, visit)
-	r.stats.Playing, r.lostIn, r.hasState = true, "", false
+	r.botStats.Visits = append(r.botStats.Visits, visit)
+	r.botStats.Playing, r.lostIn, r.hasState = true, "", false
 }
 
-// rests ends a match.
-func (r *record) rests() {
+// noteRest ends a match.
+func (r *record) noteRest() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stats.Playing, r.lostIn = false, ""
+	r.botStats.Playing, r.lostIn = false, ""
 }
 
-// trouble counts an error, which ends a visit in progress.
-func (r *record) trouble(err error) {
+// noteTrouble counts an error, which ends a visit in progress.
+func (r *record) noteTrouble(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stats.Playing {
-		r.stats.Playing = false
-		r.lostIn = r.stats.Visits[len(r.stats.Visits)-1].SessionID
+	if r.botStats.Playing {
+		r.botStats.Playing = false
+		r.lostIn = r.botStats.Visits[len(r.botStats.Visits)-1].SessionID
 	}
-	r.stats.Errors[kind(err)]++
-	r.stats.LastError = err.Error()
+	r.botStats.Errors[errorKind(err)]++
+	r.botStats.LastError = err.Error()
 }
 
-// saw records a state. The first score of a visit may come from an earlier visit and is not counted again.
-func (r *record) saw(state *game.State) {
+// noteState records a state. The first score of a visit may come from an earlier visit and is not counted again.
+func (r *record) noteState(state *game.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stats.States++
+	r.botStats.States++
 	for _, p := range state.Players {
-		if p.Name != r.stats.Name {
+		if p.Name != r.botStats.Name {
 			continue
 		}
 		if r.hasState {
-			r.stats.Coins += p.Score - r.score
+			r.botStats.Coins += p.Score - r.lastScore
 		}
-		r.score, r.hasState = p.Score, true
+		r.lastScore, r.hasState = p.Score, true
 	}
 }
 
-func kind(err error) string {
+func errorKind(err error) string {
 	switch websocket.CloseStatus(err) {
 	case game.StatusRefused:
 		return "refused"

@@ -21,17 +21,17 @@ func seatIn(session string) sdk.Seat {
 // a new match, nor a failure before the first welcome as a rejoin.
 func TestVisitsTellHowTheyCameAbout(t *testing.T) {
 	t.Parallel()
-	r := &record{stats: BotStats{Name: "bot-001", Errors: map[string]int{}}}
-	r.trouble(errNotReached)
-	r.seated(seatIn("a"))
-	r.trouble(errCutOff)
-	r.trouble(errNotReached)
-	r.seated(seatIn("a"))
-	r.trouble(errCutOff)
-	r.seated(seatIn("b"))
-	r.rests()
-	r.seated(seatIn("b"))
-	s := r.snapshot()
+	r := &record{botStats: BotStats{Name: "bot-001", Errors: map[string]int{}}}
+	r.noteTrouble(errNotReached)
+	r.noteSeat(seatIn("a"))
+	r.noteTrouble(errCutOff)
+	r.noteTrouble(errNotReached)
+	r.noteSeat(seatIn("a"))
+	r.noteTrouble(errCutOff)
+	r.noteSeat(seatIn("b"))
+	r.noteRest()
+	r.noteSeat(seatIn("b"))
+	s := r.statsCopy()
 	var reasons []Reason
 	for _, v := range s.Visits {
 		reasons = append(reasons, v.Reason)
@@ -41,22 +41,23 @@ func TestVisitsTellHowTheyCameAbout(t *testing.T) {
 	require.Equal(t, map[string]int{"not_reached": 2, "cut_off": 2}, s.Errors)
 	require.Equal(t, []string{"ws://a", "ws://b"}, s.Servers())
 	require.Equal(t, map[string]int{"ws://b": 1}, Stats{Bots: []BotStats{s}}.Playing())
-	r.seated(seatIn("c"))
+	r.noteSeat(seatIn("c"))
 	require.Len(t, s.Visits, 4, "a snapshot is a copy")
 }
 
 // The first score after a rejoin includes the coins from before it.
 func TestCoinsAreCountedOnce(t *testing.T) {
 	t.Parallel()
-	r := &record{stats: BotStats{Name: "bot-001", Errors: map[string]int{}}}
+	r := &record{botStats: BotStats{Name: "bot-001", Errors: map[string]int{}}}
 	for _, visit := range [][]int{{0, 1, 3}, {3, 4}, {0, 0, 2}} {
-		r.seated(seatIn("a"))
+		r.noteSeat(seatIn("a"))
 		for _, score := range visit {
-			r.saw(&game.State{Players: []game.PlayerState{{Name: "other", Score: 99}, {Name: "bot-001", Score: score}}})
+			r.noteState(&game.State{Players: []game.PlayerState{{Name: "other", Score: 99},
+				{Name: "bot-001", Score: score}}})
 		}
 	}
-	require.Equal(t, 6, r.snapshot().Coins)
-	require.Equal(t, 8, r.snapshot().States)
+	require.Equal(t, 6, r.statsCopy().Coins)
+	require.Equal(t, 8, r.statsCopy().States)
 }
 
 // The memory of a bot that plays for a week is bounded.
@@ -64,9 +65,9 @@ func TestVisitsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := &record{}
 	for i := range 1000 {
-		r.seated(seatIn(fmt.Sprint(i)))
+		r.noteSeat(seatIn(fmt.Sprint(i)))
 	}
-	s := r.snapshot()
+	s := r.statsCopy()
 	require.Len(t, s.Visits, maxVisits)
 	require.Equal(t, "999", s.Visits[maxVisits-1].SessionID)
 	require.Equal(t, 1000, s.Matches)
@@ -75,8 +76,10 @@ func TestVisitsAreBounded(t *testing.T) {
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
-		"no_capacity": &sdk.Error{Status: 409, Code: "no_capacity"}, "party_conflict": &sdk.Error{Status: 409, Code: "party_conflict"},
-		"session_closed": &sdk.Error{Status: 410}, "no_seat": &sdk.Error{Status: 403}, "unauthorized": &sdk.Error{Status: 401},
+		"no_capacity":    &sdk.Error{Status: 409, Code: "no_capacity"},
+		"party_conflict": &sdk.Error{Status: 409, Code: "party_conflict"},
+		"session_closed": &sdk.Error{Status: 410}, "no_seat": &sdk.Error{Status: 403},
+		"unauthorized":         &sdk.Error{Status: 401},
 		"director_unavailable": &sdk.Error{Status: 503},
 		"refused":              cutOff(websocket.CloseError{Code: game.StatusRefused}),
 		"session_ended":        cutOff(websocket.CloseError{Code: game.StatusSessionEnded}),
@@ -84,7 +87,7 @@ func TestKinds(t *testing.T) {
 		"cut_off":              cutOff(errors.New("EOF")),
 		"other":                errors.New("?"),
 	} {
-		require.Equal(t, want, kind(err))
+		require.Equal(t, want, errorKind(err))
 	}
 }
 
@@ -97,7 +100,8 @@ func TestConfig(t *testing.T) {
 	require.Error(t, err)
 	_, err = New(Config{Director: client, AccessToken: token, Region: "eu", Modes: []string{"ffa"}, MaxParty: 9})
 	require.ErrorContains(t, err, "does not fit")
-	s, err := New(Config{Director: client, AccessToken: token, Region: "eu", Modes: []string{"ffa", "duel"}, Count: 61, MaxParty: 4, Seed: 1})
+	s, err := New(Config{Director: client, AccessToken: token, Region: "eu", Modes: []string{"ffa", "duel"}, Count: 61,
+		MaxParty: 4, Seed: 1})
 	require.NoError(t, err)
 	seen := map[string]bool{}
 	sizes := map[int]int{}

@@ -63,8 +63,8 @@ type Stats struct {
 // Stats takes a copy of all statistics. It may be called while the swarm runs.
 func (s *Swarm) Stats() Stats {
 	all := Stats{}
-	for _, b := range s.bots {
-		all.Bots = append(all.Bots, b.record.snapshot())
+	for _, b := range s.allBots {
+		all.Bots = append(all.Bots, b.record.statsCopy())
 	}
 	return all
 }

@@ -53,14 +53,14 @@ type Config struct {
 // Span is a length of time to be drawn at random.
 type Span struct{ Min, Max time.Duration }
 
-func (s Span) draw(rng *rand.Rand) time.Duration {
+func (s Span) drawDuration(rng *rand.Rand) time.Duration {
 	if s.Max <= s.Min {
 		return s.Min
 	}
 	return s.Min + time.Duration(rng.Int64N(int64(s.Max-s.Min)))
 }
 
-func (s Span) or(otherwise Span) Span {
+func (s Span) orDefault(otherwise Span) Span {
 	if s == (Span{}) {
 		return otherwise
 	}
@@ -76,8 +76,8 @@ func (c Config) withDefaults() Config {
 	if c.MaxPlayers == 0 {
 		c.MaxPlayers = 8
 	}
-	c.PlayFor = c.PlayFor.or(Span{5 * time.Second, 20 * time.Second})
-	c.Rest = c.Rest.or(Span{200 * time.Millisecond, 2 * time.Second})
+	c.PlayFor = c.PlayFor.orDefault(Span{5 * time.Second, 20 * time.Second})
+	c.Rest = c.Rest.orDefault(Span{200 * time.Millisecond, 2 * time.Second})
 	if c.SilentFor <= 0 {
 		c.SilentFor = 5 * time.Second
 	}
@@ -92,10 +92,10 @@ func (c Config) withDefaults() Config {
 
 // Swarm is a number of bots. Stats may be called at any time, also after Run.
 type Swarm struct {
-	cfg     Config
-	http    *http.Client
-	bots    []*bot
-	parties []*party
+	botsConfig Config
+	httpClient *http.Client
+	allBots    []*bot
+	parties    []*party
 }
 
 // New makes the bots and their parties. Nothing is called before Run.
@@ -107,29 +107,30 @@ func New(cfg Config) (*Swarm, error) {
 	if cfg.MaxParty > cfg.MaxPlayers {
 		return nil, fmt.Errorf("bots: a party of %d does not fit into a session of %d", cfg.MaxParty, cfg.MaxPlayers)
 	}
-	s := &Swarm{cfg: cfg, http: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}}
+	s := &Swarm{botsConfig: cfg, httpClient: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0))
-	for len(s.bots) < cfg.Count {
-		s.addParty(min(1+rng.IntN(cfg.MaxParty), cfg.Count-len(s.bots)), rng)
+	for len(s.allBots) < cfg.Count {
+		s.addParty(min(1+rng.IntN(cfg.MaxParty), cfg.Count-len(s.allBots)), rng)
 	}
 	return s, nil
 }
 
 // addParty makes bots whose skills are near each other.
 func (s *Swarm) addParty(size int, rng *rand.Rand) {
-	first, skill := len(s.bots), 1500+300*rng.NormFloat64()
+	first, skill := len(s.allBots), 1500+300*rng.NormFloat64()
 	for range size {
-		s.bots = append(s.bots, s.newBot(fmt.Sprintf("%s-%03d", cmp.Or(s.cfg.Names, "bot"), len(s.bots)+1),
+		s.allBots = append(s.allBots, s.newBot(fmt.Sprintf("%s-%03d", cmp.Or(s.botsConfig.Names, "bot"),
+			len(s.allBots)+1),
 			math.Round(skill+50*rng.NormFloat64())))
 	}
-	s.parties = append(s.parties, s.newParty(s.bots[first:]))
+	s.parties = append(s.parties, s.newParty(s.allBots[first:]))
 }
 
 // Skills returns the skill of each bot.
 func (s *Swarm) Skills() map[string]float64 {
-	all := make(map[string]float64, len(s.bots))
-	for _, b := range s.bots {
-		all[b.name] = b.skill
+	all := make(map[string]float64, len(s.allBots))
+	for _, b := range s.allBots {
+		all[b.name] = b.skillRating
 	}
 	return all
 }
@@ -148,10 +149,10 @@ func (s *Swarm) Parties() (all [][]string) {
 
 // Run runs the bots until ctx ends; they then leave their servers cleanly. It returns when all have left.
 func (s *Swarm) Run(ctx context.Context) {
-	defer s.http.CloseIdleConnections()
+	defer s.httpClient.CloseIdleConnections()
 	var playing sync.WaitGroup
 	for _, p := range s.parties {
-		playing.Go(func() { p.run(ctx) })
+		playing.Go(func() { p.runRounds(ctx) })
 	}
 	playing.Wait()
 }

@@ -27,10 +27,10 @@ type Point struct {
 func (p Point) Distance(q Point) float64 { return math.Hypot(p.X-q.X, p.Y-q.Y) }
 
 // Towards is the direction from p to q.
-func (p Point) Towards(q Point) Point { return Point{q.X - p.X, q.Y - p.Y}.unit() }
+func (p Point) Towards(q Point) Point { return Point{q.X - p.X, q.Y - p.Y}.unitVector() }
 
-// unit shortens a direction to length 1, so that no player moves faster by sending a longer one.
-func (p Point) unit() Point {
+// unitVector shortens a direction to length 1, so that no player moves faster by sending a longer one.
+func (p Point) unitVector() Point {
 	length := math.Hypot(p.X, p.Y)
 	if length <= 1 {
 		return p
@@ -38,7 +38,7 @@ func (p Point) unit() Point {
 	return Point{p.X / length, p.Y / length}
 }
 
-func (p Point) clamped() Point {
+func (p Point) clampedToField() Point {
 	return Point{min(max(p.X, 0), Size), min(max(p.Y, 0), Size)}
 }
 
@@ -74,78 +74,78 @@ func (s *State) ToNearestCoin(name string) Point {
 
 // World is one match. It is not safe for concurrent use.
 type World struct {
-	rng     *rand.Rand
-	tick    uint64
-	players map[string]*player
-	scores  map[string]int // of players who have left, in case they rejoin
-	coins   []Point
+	rng          *rand.Rand
+	tickCount    uint64
+	playerByName map[string]*player
+	leftScores   map[string]int // of players who have left, in case they rejoin
+	coinPlaces   []Point
 }
 
 type player struct {
-	position, heading Point
-	score             int
+	atPoint, towards Point
+	score            int
 }
 
 // NewWorld makes an empty field. The same seed and moves give the same match.
 func NewWorld(seed uint64) *World {
-	return &World{rng: rand.New(rand.NewPCG(seed, 0)), players: map[string]*player{}, scores: map[string]int{}}
+	return &World{rng: rand.New(rand.NewPCG(seed, 0)), playerByName: map[string]*player{}, leftScores: map[string]int{}}
 }
 
 // Join puts a player on the field, with the former score if the player has been here before.
 func (w *World) Join(name string) {
-	if w.players[name] == nil {
-		w.players[name] = &player{position: w.somewhere(), score: w.scores[name]}
+	if w.playerByName[name] == nil {
+		w.playerByName[name] = &player{atPoint: w.randomPoint(), score: w.leftScores[name]}
 	}
 }
 
 // Leave takes a player off the field.
 func (w *World) Leave(name string) {
-	if p := w.players[name]; p != nil {
-		w.scores[name] = p.score
-		delete(w.players, name)
+	if p := w.playerByName[name]; p != nil {
+		w.leftScores[name] = p.score
+		delete(w.playerByName, name)
 	}
 }
 
 // Steer sets a player's direction until the next call; zero stands still.
 func (w *World) Steer(name string, heading Point) {
-	if p := w.players[name]; p != nil {
-		p.heading = heading.unit()
+	if p := w.playerByName[name]; p != nil {
+		p.towards = heading.unitVector()
 	}
 }
 
 // Step advances the world by one tick.
 func (w *World) Step() {
-	w.tick++
-	for _, name := range w.names() { // in order, so that the same seed gives the same match
-		p := w.players[name]
+	w.tickCount++
+	for _, name := range w.playerNames() { // in order, so that the same seed gives the same match
+		p := w.playerByName[name]
 		reach := Speed * TickEvery.Seconds()
-		p.position = Point{p.position.X + p.heading.X*reach, p.position.Y + p.heading.Y*reach}.clamped()
-		before := len(w.coins)
-		w.coins = slices.DeleteFunc(w.coins, func(c Point) bool { return c.Distance(p.position) <= Reach })
-		p.score += before - len(w.coins)
+		p.atPoint = Point{p.atPoint.X + p.towards.X*reach, p.atPoint.Y + p.towards.Y*reach}.clampedToField()
+		before := len(w.coinPlaces)
+		w.coinPlaces = slices.DeleteFunc(w.coinPlaces, func(c Point) bool { return c.Distance(p.atPoint) <= Reach })
+		p.score += before - len(w.coinPlaces)
 	}
-	for len(w.coins) < CoinsPerHead*len(w.players) {
-		w.coins = append(w.coins, w.somewhere())
+	for len(w.coinPlaces) < CoinsPerHead*len(w.playerByName) {
+		w.coinPlaces = append(w.coinPlaces, w.randomPoint())
 	}
 }
 
 // State returns a copy of the world, players sorted by score.
 func (w *World) State() State {
-	s := State{Tick: w.tick, Players: []PlayerState{}, Coins: append([]Point{}, w.coins...)}
-	for _, name := range w.names() {
-		s.Players = append(s.Players, PlayerState{name, w.players[name].position, w.players[name].score})
+	s := State{Tick: w.tickCount, Players: []PlayerState{}, Coins: append([]Point{}, w.coinPlaces...)}
+	for _, name := range w.playerNames() {
+		s.Players = append(s.Players, PlayerState{name, w.playerByName[name].atPoint, w.playerByName[name].score})
 	}
 	slices.SortStableFunc(s.Players, func(a, b PlayerState) int { return cmp.Compare(b.Score, a.Score) })
 	return s
 }
 
-func (w *World) names() []string {
-	names := make([]string, 0, len(w.players))
-	for name := range w.players {
+func (w *World) playerNames() []string {
+	names := make([]string, 0, len(w.playerByName))
+	for name := range w.playerByName {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	return names
 }
 
-func (w *World) somewhere() Point { return Point{w.rng.Float64() * Size, w.rng.Float64() * Size} }
+func (w *World) randomPoint() Point { return Point{w.rng.Float64() * Size, w.rng.Float64() * Size} }

@@ -25,45 +25,45 @@ const (
 
 // conn is one admitted connection.
 type conn struct {
-	ws              *websocket.Conn
-	player, session string
-	mode            string // of the session
-	maxPlayers      int
-	frames          chan []byte
+	ws                    *websocket.Conn
+	playerName, sessionID string
+	sessionMode           string // of the session
+	maxPlayers            int
+	frameQueue            chan []byte
 }
 
-// offer queues a frame to be sent, and drops it while the last one is not sent yet: old positions are worth nothing,
+// offerFrame queues a frame to be sent, and drops it while the last one is not sent yet: old positions are worth nothing,
 // and a slow player must not slow the room.
-func (c *conn) offer(frame []byte) {
+func (c *conn) offerFrame(frame []byte) {
 	select {
-	case c.frames <- frame:
+	case c.frameQueue <- frame:
 	default:
 	}
 }
 
-// play serves a connection from admission to close.
-func (s *Server) play(w http.ResponseWriter, r *http.Request) {
-	if !s.begin() {
+// serveGame serves a connection from admission to close.
+func (s *Server) serveGame(w http.ResponseWriter, r *http.Request) {
+	if !s.beginWork() {
 		http.Error(w, "closing", http.StatusServiceUnavailable)
 		return
 	}
-	defer s.work.Done()
-	admission, ws := s.enter(w, r) //nolint:contextcheck // the request's context is not the connection's
+	defer s.goroutines.Done()
+	admission, ws := s.acceptPlayer(w, r) //nolint:contextcheck // the request's context is not the connection's
 	if ws == nil {
 		return
 	}
 	defer func() { _ = ws.CloseNow() }()
 	if admission != nil {
 		defer admission.Leave()
-		s.serve(ws, admission) //nolint:contextcheck // the same
+		s.servePlayer(ws, admission) //nolint:contextcheck // the same
 	}
 }
 
-// enter accepts and admits a connection. When it fails, it has already answered or closed it.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request) (*sdk.Admission, *websocket.Conn) {
+// acceptPlayer accepts and admits a connection. When it fails, it has already answered or closed it.
+func (s *Server) acceptPlayer(w http.ResponseWriter, r *http.Request) (*sdk.Admission, *websocket.Conn) {
 	select {
-	case s.joins <- struct{}{}:
-		defer func() { <-s.joins }()
+	case s.joinSlots <- struct{}{}:
+		defer func() { <-s.joinSlots }()
 	default:
 		http.Error(w, "too many players are connecting", http.StatusServiceUnavailable)
 		return nil, nil
@@ -75,19 +75,19 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (*sdk.Admission, 
 		return nil, nil
 	}
 	ws.SetReadLimit(game.MaxMessage)
-	admission, err := s.admit(ws)
+	admission, err := s.admitPlayer(ws)
 	if err != nil {
 		s.turnAway(ws, err)
 	}
 	return admission, ws
 }
 
-// admit waits for the hello and lets the SDK verify its token. It cannot use the request's context: net/http does not
+// admitPlayer waits for the hello and lets the SDK verify its token. It cannot use the request's context: net/http does not
 // end the context of a connection that has become a WebSocket.
-func (s *Server) admit(ws *websocket.Conn) (*sdk.Admission, error) {
-	ctx, cancel := context.WithTimeout(s.life, s.cfg.HelloTimeout)
+func (s *Server) admitPlayer(ws *websocket.Conn) (*sdk.Admission, error) {
+	ctx, cancel := context.WithTimeout(s.lifeContext, s.serverConfig.HelloTimeout)
 	defer cancel()
-	hello, err := receive(ctx, ws)
+	hello, err := receiveMessage(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +95,14 @@ func (s *Server) admit(ws *websocket.Conn) (*sdk.Admission, error) {
 		return nil, errNoHello
 	}
 	// A time of its own, from which a slow player's hello takes nothing.
-	ctx, cancel = context.WithTimeout(s.life, admitTimeout)
+	ctx, cancel = context.WithTimeout(s.lifeContext, admitTimeout)
 	defer cancel()
-	return s.fleet.Admit(ctx, hello.Token)
+	return s.gameServer.Admit(ctx, hello.Token)
 }
 
 var errNoHello = errors.New("arena: the first message was no hello")
 
-func receive(ctx context.Context, ws *websocket.Conn) (m game.ClientMessage, err error) {
+func receiveMessage(ctx context.Context, ws *websocket.Conn) (m game.ClientMessage, err error) {
 	_, raw, err := ws.Read(ctx)
 	if err != nil {
 		return m, err
@@ -112,7 +112,8 @@ func receive(ctx context.Context, ws *websocket.Conn) (m game.ClientMessage, err
 
 func (s *Server) turnAway(ws *websocket.Conn, err error) {
 	code, reason := closeCode(err)
-	s.cfg.Logger.LogAttrs(context.Background(), slog.LevelInfo, "player turned away", slog.String("reason", reason),
+	s.serverConfig.Logger.LogAttrs(context.Background(), slog.LevelInfo, "player turned away",
+		slog.String("reason", reason),
 		slog.Any("error", err))
 	_ = ws.Close(code, reason)
 }
@@ -132,49 +133,50 @@ func closeCode(err error) (websocket.StatusCode, string) {
 	return game.StatusRefused, "refused"
 }
 
-// serve runs until the player leaves or the admission ends.
-func (s *Server) serve(ws *websocket.Conn, admission *sdk.Admission) {
+// servePlayer runs until the player leaves or the admission ends.
+func (s *Server) servePlayer(ws *websocket.Conn, admission *sdk.Admission) {
 	c := &conn{
-		ws: ws, player: admission.Sub, session: admission.SessionID, mode: admission.Mode,
+		ws: ws, playerName: admission.Sub, sessionID: admission.SessionID, sessionMode: admission.Mode,
 		maxPlayers: admission.MaxPlayers,
 		// One for the welcome, and one for the first state after it.
-		frames: make(chan []byte, 2),
+		frameQueue: make(chan []byte, 2),
 	}
 	welcome, err := json.Marshal(game.ServerMessage{
-		Type: game.TypeWelcome, You: c.player, SessionID: c.session, Mode: c.mode, MaxPlayers: c.maxPlayers,
+		Type: game.TypeWelcome, You: c.playerName, SessionID: c.sessionID, Mode: c.sessionMode,
+		MaxPlayers: c.maxPlayers,
 	})
 	if err != nil {
 		return
 	}
-	c.offer(welcome)
-	place := s.rooms.enter(c)
-	defer place.leave(c)
+	c.offerFrame(welcome)
+	place := s.rooms.enterRoom(c)
+	defer place.removeConn(c)
 	gone := make(chan struct{})
-	s.work.Go(func() {
+	s.goroutines.Go(func() {
 		defer close(gone)
-		c.listen(place)
+		c.listenFor(place)
 	})
-	c.talk(gone, admission)
+	c.writeFrames(gone, admission)
 	// This ends the read in listen. The place in the room is left after it, so that no move follows.
 	_ = ws.CloseNow()
 	<-gone
 }
 
-// listen reads the player's moves until the connection ends.
-func (c *conn) listen(place *room) {
+// listenFor reads the player's moves until the connection ends.
+func (c *conn) listenFor(place *room) {
 	for {
-		m, err := receive(context.Background(), c.ws)
+		m, err := receiveMessage(context.Background(), c.ws)
 		if err != nil {
 			return
 		}
 		if m.Type == game.TypeSteer {
-			place.steer(c, m.Heading)
+			place.steerPlayer(c, m.Heading)
 		}
 	}
 }
 
-// talk sends the frames that the room offers, until the player leaves or the admission ends.
-func (c *conn) talk(gone <-chan struct{}, admission *sdk.Admission) {
+// writeFrames sends the frames that the room offers, until the player leaves or the admission ends.
+func (c *conn) writeFrames(gone <-chan struct{}, admission *sdk.Admission) {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
 	for {
@@ -186,10 +188,13 @@ func (c *conn) talk(gone <-chan struct{}, admission *sdk.Admission) {
 			code, reason := closeCode(admission.Err())
 			_ = c.ws.Close(code, reason)
 			return
-		case frame := <-c.frames:
-			err = bounded(func(ctx context.Context) error { return c.ws.Write(ctx, websocket.MessageText, frame) })
+		case frame := <-c.frameQueue:
+			err = withinTimeout(func(ctx context.Context) error {
+				return c.ws.Write(ctx, websocket.MessageText,
+					frame)
+			})
 		case <-ping.C:
-			err = bounded(c.ws.Ping)
+			err = withinTimeout(c.ws.Ping)
 		}
 		if err != nil {
 			return
@@ -197,7 +202,7 @@ func (c *conn) talk(gone <-chan struct{}, admission *sdk.Admission) {
 	}
 }
 
-func bounded(do func(context.Context) error) error {
+func withinTimeout(do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	return do(ctx)

@@ -13,76 +13,77 @@ import (
 
 // rooms are the running sessions.
 type rooms struct {
-	log      *slog.Logger
-	emptyFor time.Duration
-	ended    func(session string)
-	work     sync.WaitGroup
-	closed   <-chan struct{}
+	log          *slog.Logger
+	emptyFor     time.Duration
+	onEnd        func(session string)
+	goroutines   sync.WaitGroup
+	serverClosed <-chan struct{}
 
 	mu        sync.Mutex
 	openRooms map[string]*room
 }
 
 func newRooms(cfg Config, ended func(string), closed <-chan struct{}) *rooms {
-	return &rooms{log: cfg.Logger, emptyFor: cfg.EmptyFor, ended: ended, closed: closed, openRooms: map[string]*room{}}
+	return &rooms{log: cfg.Logger, emptyFor: cfg.EmptyFor, onEnd: ended, serverClosed: closed,
+		openRooms: map[string]*room{}}
 }
 
-// enter adds a connection to the room of its session. The first one opens the room, whose mode and size are in its
+// enterRoom adds a connection to the room of its session. The first one opens the room, whose mode and size are in its
 // token. All modes of the arena have the same rules; the mode is only shown.
-func (r *rooms) enter(c *conn) *room {
+func (r *rooms) enterRoom(c *conn) *room {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	place := r.openRooms[c.session]
+	place := r.openRooms[c.sessionID]
 	if place == nil {
-		place = &room{session: c.session, world: game.NewWorld(rand.Uint64()), conns: map[string]*conn{}}
-		r.openRooms[c.session] = place
-		r.log.LogAttrs(context.Background(), slog.LevelInfo, "session opened", slog.String("session_id", c.session),
-			slog.String("mode", c.mode), slog.Int("max_players", c.maxPlayers))
-		r.work.Go(func() { r.run(place) })
+		place = &room{session: c.sessionID, world: game.NewWorld(rand.Uint64()), connByPlayer: map[string]*conn{}}
+		r.openRooms[c.sessionID] = place
+		r.log.LogAttrs(context.Background(), slog.LevelInfo, "session opened", slog.String("session_id", c.sessionID),
+			slog.String("mode", c.sessionMode), slog.Int("max_players", c.maxPlayers))
+		r.goroutines.Go(func() { r.runRoom(place) })
 	}
 	// Still under the lock, so that run cannot retire the room before the player is in it.
-	place.enter(c)
+	place.addConn(c)
 	return place
 }
 
-// run ticks the room, and ends its session when it has been empty for long.
-func (r *rooms) run(place *room) {
+// runRoom ticks the room, and ends its session when it has been empty for long.
+func (r *rooms) runRoom(place *room) {
 	ticker := time.NewTicker(game.TickEvery)
 	defer ticker.Stop()
 	last := time.Now()
 	for {
 		select {
-		case <-r.closed:
+		case <-r.serverClosed:
 			return
 		case now := <-ticker.C:
-			if place.tick() > 0 {
+			if place.tickWorld() > 0 {
 				last = now
 			}
 			// A player may have entered since the tick: retire looks again, under the lock under which players enter.
-			if now.Sub(last) >= r.emptyFor && r.retire(place) {
-				r.ended(place.session)
+			if now.Sub(last) >= r.emptyFor && r.retireRoom(place) {
+				r.onEnd(place.session)
 				return
 			}
 		}
 	}
 }
 
-// retire removes an empty room, unless a player has just entered it.
-func (r *rooms) retire(place *room) bool {
+// retireRoom removes an empty room, unless a player has just entered it.
+func (r *rooms) retireRoom(place *room) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if place.count() > 0 {
+	if place.countConns() > 0 {
 		return false
 	}
 	delete(r.openRooms, place.session)
 	return true
 }
 
-func (r *rooms) players() (n int) {
+func (r *rooms) countPlayers() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, place := range r.openRooms {
-		n += place.count()
+		n += place.countConns()
 	}
 	return n
 }
@@ -91,58 +92,58 @@ func (r *rooms) players() (n int) {
 type room struct {
 	session string
 
-	mu    sync.Mutex
-	world *game.World
-	conns map[string]*conn // by player
+	mu           sync.Mutex
+	world        *game.World
+	connByPlayer map[string]*conn // by player
 }
 
-func (p *room) enter(c *conn) {
+func (p *room) addConn(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.world.Join(c.player)
-	p.conns[c.player] = c
+	p.world.Join(c.playerName)
+	p.connByPlayer[c.playerName] = c
 }
 
-// leave does nothing for a connection whose player has connected again.
-func (p *room) leave(c *conn) {
+// removeConn does nothing for a connection whose player has connected again.
+func (p *room) removeConn(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.conns[c.player] == c {
-		p.world.Leave(c.player)
-		delete(p.conns, c.player)
+	if p.connByPlayer[c.playerName] == c {
+		p.world.Leave(c.playerName)
+		delete(p.connByPlayer, c.playerName)
 	}
 }
 
-func (p *room) steer(c *conn, heading game.Point) {
+func (p *room) steerPlayer(c *conn, heading game.Point) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.conns[c.player] == c {
-		p.world.Steer(c.player, heading)
+	if p.connByPlayer[c.playerName] == c {
+		p.world.Steer(c.playerName, heading)
 	}
 }
 
-// tick advances the world, sends it to all players, and returns their number. The state is encoded once for all of
+// tickWorld advances the world, sends it to all players, and returns their number. The state is encoded once for all of
 // them.
-func (p *room) tick() int {
+func (p *room) tickWorld() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.conns) == 0 {
+	if len(p.connByPlayer) == 0 {
 		return 0
 	}
 	p.world.Step()
 	state := p.world.State()
 	frame, err := json.Marshal(game.ServerMessage{Type: game.TypeState, State: &state})
 	if err != nil {
-		return len(p.conns) // a number that JSON cannot encode: this tick is skipped
+		return len(p.connByPlayer) // a number that JSON cannot encode: this tick is skipped
 	}
-	for _, c := range p.conns {
-		c.offer(frame)
+	for _, c := range p.connByPlayer {
+		c.offerFrame(frame)
 	}
-	return len(p.conns)
+	return len(p.connByPlayer)
 }
 
-func (p *room) count() int {
+func (p *room) countConns() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.conns)
+	return len(p.connByPlayer)
 }

@@ -73,17 +73,17 @@ func (c Config) Deployed(d sdk.Deployment, port string) Config {
 
 // Server is a running game server. Safe for concurrent use.
 type Server struct {
-	cfg   Config
-	fleet *sdk.GameServer
-	rooms *rooms
-	http  *http.Server
-	joins chan struct{}   // semaphore of connections that are not admitted yet
-	life  context.Context //nolint:containedctx // ends with the server
-	end   context.CancelFunc
+	serverConfig Config
+	gameServer   *sdk.GameServer
+	rooms        *rooms
+	http         *http.Server
+	joinSlots    chan struct{}   // semaphore of connections that are not admitted yet
+	lifeContext  context.Context //nolint:containedctx // ends with the server
+	endLife      context.CancelFunc
 
-	mu     sync.Mutex
-	closed bool
-	work   sync.WaitGroup
+	mu         sync.Mutex
+	isClosed   bool
+	goroutines sync.WaitGroup
 }
 
 // Start listens, then registers; ctx bounds the registration. The server then runs until Run or Shutdown end it.
@@ -94,30 +94,30 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	if cfg.Advertise == "" && !cfg.DirectorSaysEndpoint {
-		cfg.Advertise = "ws://" + reachable(listener.Addr()) + "/play"
+		cfg.Advertise = "ws://" + reachableEndpoint(listener.Addr()) + "/play"
 	}
-	s := &Server{cfg: cfg, joins: make(chan struct{}, cfg.Capacity+64)}
-	s.life, s.end = context.WithCancel(context.Background())
+	s := &Server{serverConfig: cfg, joinSlots: make(chan struct{}, cfg.Capacity+64)}
+	s.lifeContext, s.endLife = context.WithCancel(context.Background())
 	// The function is not called before a player was admitted, when there is a fleet.
-	s.rooms = newRooms(cfg, func(session string) { s.fleet.End(session) }, s.life.Done())
-	s.fleet, err = sdk.Start(ctx, cfg.Director, s.registration())
+	s.rooms = newRooms(cfg, func(session string) { s.gameServer.End(session) }, s.lifeContext.Done())
+	s.gameServer, err = sdk.Start(ctx, cfg.Director, s.serverOptions())
 	if err != nil {
-		s.end()
+		s.endLife()
 		return nil, errors.Join(err, listener.Close())
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /play", s.play)
+	mux.HandleFunc("GET /play", s.serveGame)
 	s.http = &http.Server{
 		Handler: mux, ReadHeaderTimeout: cfg.HelloTimeout, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 	}
-	s.work.Go(func() { _ = s.http.Serve(listener) }) // returns after Close, with no other error
+	s.goroutines.Go(func() { _ = s.http.Serve(listener) }) // returns after Close, with no other error
 	cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "arena is open",
-		slog.String("instance_id", cfg.InstanceID), slog.String("endpoint", s.fleet.Endpoint()))
+		slog.String("instance_id", cfg.InstanceID), slog.String("endpoint", s.gameServer.Endpoint()))
 	return s, nil
 }
 
-func reachable(addr net.Addr) string {
+func reachableEndpoint(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
 		return addr.String()
@@ -129,54 +129,55 @@ func reachable(addr net.Addr) string {
 	return net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 }
 
-func (s *Server) registration() sdk.ServerOptions {
+func (s *Server) serverOptions() sdk.ServerOptions {
 	return sdk.ServerOptions{
-		InstanceID: s.cfg.InstanceID, Endpoint: s.cfg.Advertise, Region: s.cfg.Region, Modes: s.cfg.Modes,
-		Capacity: s.cfg.Capacity, Version: s.cfg.Version, FleetToken: s.cfg.FleetToken,
-		HeartbeatEvery: s.cfg.HeartbeatEvery, Labels: map[string]string{"game": "arena"},
-		Load: func() float64 { return float64(s.Players()) / float64(s.cfg.Capacity) },
+		InstanceID: s.serverConfig.InstanceID, Endpoint: s.serverConfig.Advertise, Region: s.serverConfig.Region,
+		Modes:    s.serverConfig.Modes,
+		Capacity: s.serverConfig.Capacity, Version: s.serverConfig.Version, FleetToken: s.serverConfig.FleetToken,
+		HeartbeatEvery: s.serverConfig.HeartbeatEvery, Labels: map[string]string{"game": "arena"},
+		Load: func() float64 { return float64(s.Players()) / float64(s.serverConfig.Capacity) },
 	}
 }
 
 // Endpoint is where players connect; empty until the director has said it to a deployed server.
-func (s *Server) Endpoint() string { return s.fleet.Endpoint() }
+func (s *Server) Endpoint() string { return s.gameServer.Endpoint() }
 
 // Players is the number of players who are connected now.
-func (s *Server) Players() int { return s.rooms.players() }
+func (s *Server) Players() int { return s.rooms.countPlayers() }
 
 // Run serves until SIGTERM, Ctrl-C or the end of ctx, then drains, gives matches up to grace to finish, and
 // deregisters. It returns [sdk.ErrSuperseded] when another process has taken the instance id.
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
-	err := s.fleet.RunUntilSignal(ctx, grace)
-	s.close()
+	err := s.gameServer.RunUntilSignal(ctx, grace)
+	s.closeAll()
 	return err
 }
 
 // Shutdown does what Run does at its end; ctx bounds how long matches may continue.
 func (s *Server) Shutdown(ctx context.Context) error {
-	err := s.fleet.Shutdown(ctx)
-	s.close()
+	err := s.gameServer.Shutdown(ctx)
+	s.closeAll()
 	return err
 }
 
-// close runs when the SDK has ended: all admissions have ended by then, so all connections are closing.
-func (s *Server) close() {
+// closeAll runs when the SDK has ended: all admissions have ended by then, so all connections are closing.
+func (s *Server) closeAll() {
 	s.mu.Lock()
-	s.closed = true
+	s.isClosed = true
 	s.mu.Unlock()
-	s.end()
+	s.endLife()
 	_ = s.http.Close()
-	s.work.Wait()
-	s.rooms.work.Wait()
+	s.goroutines.Wait()
+	s.rooms.goroutines.Wait()
 }
 
-// begin counts a connection that close waits for, and returns false after close has begun. net/http does not wait for
+// beginWork counts a connection that close waits for, and returns false after close has begun. net/http does not wait for
 // connections that have become WebSockets.
-func (s *Server) begin() bool {
+func (s *Server) beginWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed {
-		s.work.Add(1)
+	if !s.isClosed {
+		s.goroutines.Add(1)
 	}
-	return !s.closed
+	return !s.isClosed
 }

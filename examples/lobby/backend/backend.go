@@ -22,22 +22,22 @@ const maxAnswer = 1 << 20
 // Project makes a project with a key. Errors: the control API refuses, or cannot be reached.
 func (b Backend) Project(ctx context.Context, name string) (project, key string, err error) {
 	var made struct{ ID string }
-	if err := b.post(ctx, "/projects", map[string]any{"name": name}, &made); err != nil {
+	if err := b.postJSON(ctx, "/projects", map[string]any{"name": name}, &made); err != nil {
 		return "", "", err
 	}
 	project = made.ID
-	err = b.post(ctx, "/projects/"+project+"/keys", map[string]any{}, &made)
+	err = b.postJSON(ctx, "/projects/"+project+"/keys", map[string]any{}, &made)
 	return project, made.ID, err
 }
 
 // Token makes a token with which a player connects for an hour. Errors: as Project.
 func (b Backend) Token(ctx context.Context, project, key, player string) (token string, err error) {
 	var minted struct{ Token string }
-	err = b.post(ctx, "/tokens", map[string]any{"project_id": project, "key_id": key, "sub": player}, &minted)
+	err = b.postJSON(ctx, "/tokens", map[string]any{"project_id": project, "key_id": key, "sub": player}, &minted)
 	return minted.Token, err
 }
 
-func (b Backend) post(ctx context.Context, path string, body, answer any) error {
+func (b Backend) postJSON(ctx context.Context, path string, body, answer any) error {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return err

@@ -16,14 +16,14 @@ import (
 
 // Friend is a player who is connected to the lobby.
 type Friend struct {
-	*lobby.Client
+	Client *lobby.Client
 
 	Name string
 
 	mu           sync.Mutex
-	invited      []string // rooms
+	invitedTo    []string // rooms
 	foundMatches []lobby.MatchFound
-	said         []Line
+	heardLines   []Line
 }
 
 // Line is something that a member of a room has said.
@@ -33,17 +33,17 @@ type Line struct{ Room, From, Text string } // From is a session
 func New(ctx context.Context, name, token string, urls ...string) (*Friend, error) {
 	f := &Friend{Name: name}
 	var err error
-	f.Client, err = lobby.Connect(ctx, lobby.Options{URLs: urls, Token: lobby.StaticToken(token), OnEvent: f.note})
+	f.Client, err = lobby.Connect(ctx, lobby.Options{URLs: urls, Token: lobby.StaticToken(token), OnEvent: f.noteEvent})
 	return f, err
 }
 
-// note keeps what the steps of a group wait for.
-func (f *Friend) note(event lobby.Event) {
+// noteEvent keeps what the steps of a group wait for.
+func (f *Friend) noteEvent(event lobby.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch e := event.(type) {
 	case lobby.Invited:
-		f.invited = append(f.invited, e.Room)
+		f.invitedTo = append(f.invitedTo, e.Room)
 	case lobby.MatchFound:
 		f.foundMatches = append(f.foundMatches, e)
 	case lobby.Message:
@@ -51,7 +51,7 @@ func (f *Friend) note(event lobby.Event) {
 			Text string `json:"text"`
 		}
 		if e.Type == "say" && json.Unmarshal(e.Data, &line) == nil {
-			f.said = append(f.said, Line{e.Room, e.From, line.Text})
+			f.heardLines = append(f.heardLines, Line{e.Room, e.From, line.Text})
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (f *Friend) note(event lobby.Event) {
 func (f *Friend) LinesHeard(room string) (lines []Line) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, l := range f.said {
+	for _, l := range f.heardLines {
 		if l.Room == room {
 			lines = append(lines, l)
 		}
@@ -71,7 +71,7 @@ func (f *Friend) LinesHeard(room string) (lines []Line) {
 func (f *Friend) isInvited(room string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Contains(f.invited, room)
+	return slices.Contains(f.invitedTo, room)
 }
 
 // newestMatch returns the newest match that was found.

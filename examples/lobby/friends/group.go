@@ -16,12 +16,12 @@ type Group []*Friend
 // Close closes the connections of all.
 func (g Group) Close() {
 	for _, f := range g {
-		f.Close()
+		f.Client.Close()
 	}
 }
 
-// each runs a step for all friends at the same time. Errors: the first.
-func (g Group) each(ctx context.Context, step func(context.Context, *Friend) error) error {
+// eachFriend runs a step for all friends at the same time. Errors: the first.
+func (g Group) eachFriend(ctx context.Context, step func(context.Context, *Friend) error) error {
 	group, stage := errgroup.WithContext(ctx)
 	for _, f := range g {
 		group.Go(func() error {
@@ -38,7 +38,7 @@ func (g Group) each(ctx context.Context, step func(context.Context, *Friend) err
 func (g Group) Meet(ctx context.Context, room string) error {
 	options := func(f *Friend) lobby.JoinOptions { return lobby.JoinOptions{Name: f.Name, Private: new(true)} }
 	host, others := g[0], g[1:]
-	hosts, err := host.Join(ctx, "lobby", room, options(host))
+	hosts, err := host.Client.Join(ctx, "lobby", room, options(host))
 	if err != nil {
 		return err
 	}
@@ -47,18 +47,18 @@ func (g Group) Meet(ctx context.Context, room string) error {
 			return err
 		}
 	}
-	err = others.each(ctx, func(ctx context.Context, f *Friend) error {
-		if err := f.Await(ctx, func() bool { return f.isInvited(room) }); err != nil {
+	err = others.eachFriend(ctx, func(ctx context.Context, f *Friend) error {
+		if err := f.Client.Await(ctx, func() bool { return f.isInvited(room) }); err != nil {
 			return err
 		}
-		_, err := f.Join(ctx, "lobby", room, options(f))
+		_, err := f.Client.Join(ctx, "lobby", room, options(f))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return g.each(ctx, func(ctx context.Context, f *Friend) error {
-		return f.Await(ctx, func() bool { return len(f.Room(room).State().Members()) == len(g) })
+	return g.eachFriend(ctx, func(ctx context.Context, f *Friend) error {
+		return f.Client.Await(ctx, func() bool { return len(f.Client.Room(room).State().Members()) == len(g) })
 	})
 }
 
@@ -66,12 +66,12 @@ func (g Group) Meet(ctx context.Context, room string) error {
 // returns what they heard.
 func (g Group) Chat(ctx context.Context, room, text string) ([]Line, error) {
 	before := len(g[0].LinesHeard(room))
-	err := g.each(ctx, func(ctx context.Context, f *Friend) error { return f.Room(room).Say(ctx, text) })
+	err := g.eachFriend(ctx, func(ctx context.Context, f *Friend) error { return f.Client.Room(room).Say(ctx, text) })
 	if err != nil {
 		return nil, err
 	}
-	err = g.each(ctx, func(ctx context.Context, f *Friend) error {
-		return f.Await(ctx, func() bool { return len(f.LinesHeard(room)) >= before+len(g) })
+	err = g.eachFriend(ctx, func(ctx context.Context, f *Friend) error {
+		return f.Client.Await(ctx, func() bool { return len(f.LinesHeard(room)) >= before+len(g) })
 	})
 	return g[0].LinesHeard(room)[before:], err
 }
@@ -84,27 +84,28 @@ func (g Group) SameOrder(room string) bool {
 
 // SameState reports whether all friends are in a room and see the same state of it.
 func (g Group) SameState(room string) bool {
-	first := g[0].Room(room).State()
-	return first.Seq > 0 && !slices.ContainsFunc(g, func(f *Friend) bool { return !f.Room(room).State().Equal(first) })
+	first := g[0].Client.Room(room).State()
+	return first.Seq > 0 && !slices.ContainsFunc(g,
+		func(f *Friend) bool { return !f.Client.Room(room).State().Equal(first) })
 }
 
 // Start makes everybody ready and queues the group for a room type. All join the room of the match that the director
 // finds.
 func (g Group) Start(ctx context.Context, room, roomType string, latencies map[string]int) (lobby.MatchFound, error) {
 	host := g[0]
-	err := g.each(ctx, func(ctx context.Context, f *Friend) error { return f.Room(room).Ready(ctx, true) })
+	err := g.eachFriend(ctx, func(ctx context.Context, f *Friend) error { return f.Client.Room(room).Ready(ctx, true) })
 	if err == nil {
-		err = host.Room(room).Start(ctx, lobby.Queue{RoomType: roomType, Latencies: latencies})
+		err = host.Client.Room(room).Start(ctx, lobby.Queue{RoomType: roomType, Latencies: latencies})
 	}
 	if err != nil {
 		return lobby.MatchFound{}, err
 	}
-	err = g.each(ctx, func(ctx context.Context, f *Friend) error {
-		if err := f.Await(ctx, func() bool { _, ok := f.newestMatch(); return ok }); err != nil {
+	err = g.eachFriend(ctx, func(ctx context.Context, f *Friend) error {
+		if err := f.Client.Await(ctx, func() bool { _, ok := f.newestMatch(); return ok }); err != nil {
 			return err
 		}
 		m, _ := f.newestMatch()
-		_, err := f.Join(ctx, m.RoomType, m.Room, lobby.JoinOptions{Name: f.Name})
+		_, err := f.Client.Join(ctx, m.RoomType, m.Room, lobby.JoinOptions{Name: f.Name})
 		return err
 	})
 	m, _ := host.newestMatch()

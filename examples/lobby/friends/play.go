@@ -24,16 +24,16 @@ func (f *Friend) Play(ctx context.Context, s lobby.Seat, admitted func()) error 
 	}
 	defer ws.CloseNow()
 	ws.SetReadLimit(maxWorld)
-	if err := send(ctx, ws, game.ClientMessage{Type: game.TypeHello, Token: s.SessionToken}); err != nil {
+	if err := sendMessage(ctx, ws, game.ClientMessage{Type: game.TypeHello, Token: s.SessionToken}); err != nil {
 		return err
 	}
-	welcome, err := receive(ctx, ws)
+	welcome, err := receiveMessage(ctx, ws)
 	if err != nil {
 		return fmt.Errorf("%s is not admitted: %w", f.Name, err)
 	}
 	admitted()
 	for err == nil && ctx.Err() == nil {
-		err = chase(ctx, ws, welcome.You)
+		err = chaseCoins(ctx, ws, welcome.You)
 	}
 	if ctx.Err() == nil {
 		return fmt.Errorf("%s was cut off: %w", f.Name, err)
@@ -44,16 +44,16 @@ func (f *Friend) Play(ctx context.Context, s lobby.Seat, admitted func()) error 
 // maxWorld bounds a message of the game server, in bytes.
 const maxWorld = 1 << 20
 
-// chase reads one state of the world and steers to the nearest coin.
-func chase(ctx context.Context, ws *websocket.Conn, you string) error {
-	m, err := receive(ctx, ws)
+// chaseCoins reads one state of the world and steers to the nearest coin.
+func chaseCoins(ctx context.Context, ws *websocket.Conn, you string) error {
+	m, err := receiveMessage(ctx, ws)
 	if err != nil || m.State == nil {
 		return err
 	}
-	return send(ctx, ws, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(you)})
+	return sendMessage(ctx, ws, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(you)})
 }
 
-func send(ctx context.Context, ws *websocket.Conn, m game.ClientMessage) error {
+func sendMessage(ctx context.Context, ws *websocket.Conn, m game.ClientMessage) error {
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func send(ctx context.Context, ws *websocket.Conn, m game.ClientMessage) error {
 	return ws.Write(ctx, websocket.MessageText, raw)
 }
 
-func receive(ctx context.Context, ws *websocket.Conn) (m game.ServerMessage, err error) {
+func receiveMessage(ctx context.Context, ws *websocket.Conn) (m game.ServerMessage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, silentFor)
 	defer cancel()
 	_, raw, err := ws.Read(ctx)

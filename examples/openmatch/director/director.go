@@ -32,10 +32,10 @@ func (d *Director) Run(ctx context.Context) {
 	for _, profile := range d.Profiles {
 		profiles.Go(func() {
 			for ctx.Err() == nil {
-				if err := d.fetch(ctx, profile); err != nil && ctx.Err() == nil {
+				if err := d.fetchMatches(ctx, profile); err != nil && ctx.Err() == nil {
 					d.Log.LogAttrs(ctx, slog.LevelWarn, "cannot fetch matches",
 						slog.String("profile", profile.GetName()), slog.Any("error", err))
-					rest(ctx, failurePause)
+					restFor(ctx, failurePause)
 				}
 			}
 		})
@@ -43,15 +43,15 @@ func (d *Director) Run(ctx context.Context) {
 	profiles.Wait()
 }
 
-func rest(ctx context.Context, d time.Duration) {
+func restFor(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
 }
 
-// fetch receives the matches of one cycle. The stream ends when the cycle does.
-func (d *Director) fetch(ctx context.Context, profile *pb.MatchProfile) error {
+// fetchMatches receives the matches of one cycle. The stream ends when the cycle does.
+func (d *Director) fetchMatches(ctx context.Context, profile *pb.MatchProfile) error {
 	stream, err := d.Backend.FetchMatches(ctx, &pb.FetchMatchesRequest{Config: d.Function, Profile: profile})
 	if err != nil {
 		return err
@@ -64,15 +64,15 @@ func (d *Director) fetch(ctx context.Context, profile *pb.MatchProfile) error {
 		if err != nil {
 			return err
 		}
-		if err := d.assign(ctx, got.GetMatch()); err != nil {
+		if err := d.assignMatch(ctx, got.GetMatch()); err != nil {
 			return err
 		}
 	}
 }
 
-// assign assigns the players of a match to a game server. When none can be allocated, their tickets return to the
+// assignMatch assigns the players of a match to a game server. When none can be allocated, their tickets return to the
 // queue.
-func (d *Director) assign(ctx context.Context, match *pb.Match) error {
+func (d *Director) assignMatch(ctx context.Context, match *pb.Match) error {
 	ids := make([]string, len(match.GetTickets()))
 	for i, ticket := range match.GetTickets() {
 		ids[i] = ticket.GetId()

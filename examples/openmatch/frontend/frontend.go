@@ -44,18 +44,18 @@ func (f *Frontend) Play(ctx context.Context, player Player) (connection string, 
 	if err != nil {
 		return "", err
 	}
-	defer f.leave(ctx, ticket.GetId())
+	defer f.deleteTicket(ctx, ticket.GetId())
 	waiting, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
-	connection, err = f.assignment(waiting, ticket.GetId())
+	connection, err = f.awaitAssignment(waiting, ticket.GetId())
 	if status.Code(err) == codes.DeadlineExceeded && ctx.Err() == nil {
 		return "", ErrNobody
 	}
 	return connection, err
 }
 
-// assignment waits for the first assignment. The stream would send later ones until the ticket is deleted.
-func (f *Frontend) assignment(ctx context.Context, id string) (connection string, err error) {
+// awaitAssignment waits for the first assignment. The stream would send later ones until the ticket is deleted.
+func (f *Frontend) awaitAssignment(ctx context.Context, id string) (connection string, err error) {
 	stream, err := f.OpenMatch.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
 	if err != nil {
 		return "", err
@@ -64,7 +64,7 @@ func (f *Frontend) assignment(ctx context.Context, id string) (connection string
 	return got.GetAssignment().GetConnection(), err
 }
 
-func (f *Frontend) leave(ctx context.Context, id string) {
+func (f *Frontend) deleteTicket(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
 	// otherwise it could be matched without a player

@@ -29,11 +29,11 @@ type Function struct {
 // Run proposes all duels of a profile's pools. Open Match calls it once for each FetchMatches.
 func (f *Function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) error {
 	for _, pool := range req.GetProfile().GetPools() {
-		tickets, err := f.waiting(stream.Context(), pool)
+		tickets, err := f.waitingTickets(stream.Context(), pool)
 		if err != nil {
 			return err
 		}
-		duels, err := pair(req.GetProfile().GetName(), pool.GetName(), tickets)
+		duels, err := pairTickets(req.GetProfile().GetName(), pool.GetName(), tickets)
 		if err != nil {
 			return err
 		}
@@ -46,8 +46,8 @@ func (f *Function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) er
 	return nil
 }
 
-// waiting reads a whole pool. It comes in pages.
-func (f *Function) waiting(ctx context.Context, pool *pb.Pool) (tickets []*pb.Ticket, err error) {
+// waitingTickets reads a whole pool. It comes in pages.
+func (f *Function) waitingTickets(ctx context.Context, pool *pb.Pool) (tickets []*pb.Ticket, err error) {
 	stream, err := f.Query.QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
 	if err != nil {
 		return nil, err
@@ -64,14 +64,14 @@ func (f *Function) waiting(ctx context.Context, pool *pb.Pool) (tickets []*pb.Ti
 	}
 }
 
-// pair pairs neighbours by skill. A player who is left over stays in the queue.
-func pair(profile, pool string, tickets []*pb.Ticket) (duels []*pb.Match, err error) {
-	slices.SortFunc(tickets, func(a, b *pb.Ticket) int { return cmp.Compare(skill(a), skill(b)) })
+// pairTickets pairs neighbours by skill. A player who is left over stays in the queue.
+func pairTickets(profile, pool string, tickets []*pb.Ticket) (duels []*pb.Match, err error) {
+	slices.SortFunc(tickets, func(a, b *pb.Ticket) int { return cmp.Compare(skillOf(a), skillOf(b)) })
 	for two := range slices.Chunk(tickets, 2) {
 		if len(two) < 2 {
 			break
 		}
-		duel, err := propose(profile, pool, two[0], two[1])
+		duel, err := proposeDuel(profile, pool, two[0], two[1])
 		if err != nil {
 			return nil, err
 		}
@@ -80,9 +80,9 @@ func pair(profile, pool string, tickets []*pb.Ticket) (duels []*pb.Match, err er
 	return duels, nil
 }
 
-// propose scores a duel: a smaller difference of skill is better. The default evaluator reads the score.
-func propose(profile, pool string, a, b *pb.Ticket) (*pb.Match, error) {
-	score, err := anypb.New(&pb.DefaultEvaluationCriteria{Score: skill(a) - skill(b)})
+// proposeDuel scores a duel: a smaller difference of skill is better. The default evaluator reads the score.
+func proposeDuel(profile, pool string, a, b *pb.Ticket) (*pb.Match, error) {
+	score, err := anypb.New(&pb.DefaultEvaluationCriteria{Score: skillOf(a) - skillOf(b)})
 	if err != nil {
 		return nil, err
 	}
@@ -95,4 +95,4 @@ func propose(profile, pool string, a, b *pb.Ticket) (*pb.Match, error) {
 	}, nil
 }
 
-func skill(t *pb.Ticket) float64 { return t.GetSearchFields().GetDoubleArgs()[Skill] }
+func skillOf(t *pb.Ticket) float64 { return t.GetSearchFields().GetDoubleArgs()[Skill] }

@@ -31,15 +31,15 @@ func (e *Error) Error() string {
 
 // String formats the problem as "line 4, column 12: teams[0].players: …".
 func (p Problem) String() string {
-	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.described())
+	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.pathAndText())
 }
 
 // InFile formats the problem as "ranked.yaml:4:12: teams[0].players: …", which editors understand.
 func (p Problem) InFile(file string) string {
-	return fmt.Sprintf("%s:%d:%d: %s", file, p.Line, p.Column, p.described())
+	return fmt.Sprintf("%s:%d:%d: %s", file, p.Line, p.Column, p.pathAndText())
 }
 
-func (p Problem) described() string {
+func (p Problem) pathAndText() string {
 	if p.Path == "" {
 		return p.Text
 	}

@@ -17,7 +17,7 @@ type Positions map[string]Position
 // PositionsOf returns where the values of a syntax tree begin. Values of aliases are where the alias is.
 func PositionsOf(body ast.Node) Positions {
 	p := Positions{}
-	p.add("", body)
+	p.addNode("", body)
 	return p
 }
 
@@ -69,8 +69,8 @@ func (p Positions) WithPath(err error) error {
 	return err
 }
 
-// add notes where a value and what it holds begin.
-func (p Positions) add(path string, n ast.Node) {
+// addNode notes where a value and what it holds begin.
+func (p Positions) addNode(path string, n ast.Node) {
 	line, column := Begin(n)
 	p[path] = Position{line, column}
 	switch n := n.(type) {
@@ -82,10 +82,10 @@ func (p Positions) add(path string, n ast.Node) {
 		p.addValue(path, n)
 	case *ast.SequenceNode:
 		for i, v := range n.Values {
-			p.add(fmt.Sprintf("%s[%d]", path, i), v)
+			p.addNode(fmt.Sprintf("%s[%d]", path, i), v)
 		}
 	case *ast.AnchorNode:
-		p.add(path, n.Value)
+		p.addNode(path, n.Value)
 	default: // it holds nothing
 	}
 }
@@ -95,5 +95,5 @@ func (p Positions) addValue(path string, v *ast.MappingValueNode) {
 	if path != "" {
 		key = path + "." + key
 	}
-	p.add(key, v.Value)
+	p.addNode(key, v.Value)
 }

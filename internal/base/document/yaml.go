@@ -27,13 +27,13 @@ type Limits struct {
 // is too large, or that is not text in UTF-8.
 func (l Limits) Text(document []byte) (string, error) {
 	if len(document) > l.Bytes {
-		return "", refuse(1, 1, "the document has %d bytes: %d are allowed", len(document), l.Bytes)
+		return "", refuseAtLine(1, 1, "the document has %d bytes: %d are allowed", len(document), l.Bytes)
 	}
 	text := strings.TrimPrefix(string(document), "\uFEFF")
 	if bad := badByte(text); bad < len(text) {
 		before := text[:bad]
 		line := before[strings.LastIndexByte(before, '\n')+1:]
-		return "", refuse(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line),
+		return "", refuseAtLine(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line),
 			"the document must be text in UTF-8")
 	}
 	return text, nil
@@ -58,7 +58,7 @@ func (l Limits) YAML(text string) (ast.Node, error) {
 	if err := l.checkTokens(tokens); err != nil {
 		return nil, err
 	}
-	file, err := parse(tokens)
+	file, err := parseTokens(tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -73,16 +73,16 @@ func (l Limits) YAML(text string) (ast.Node, error) {
 		}
 	}
 	if only == nil {
-		return nil, refuse(1, 1, "the document is empty: %s", l.Content)
+		return nil, refuseAtLine(1, 1, "the document is empty: %s", l.Content)
 	}
 	return only, nil
 }
 
-// parse calls the parser. The library has had panics on malformed input; one must not end a replica.
-func parse(tokens token.Tokens) (file *ast.File, err error) {
+// parseTokens calls the parser. The library has had panics on malformed input; one must not end a replica.
+func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
 	defer func() {
 		if recover() != nil {
-			err = refuse(1, 1, "this is not YAML: it cannot be parsed")
+			err = refuseAtLine(1, 1, "this is not YAML: it cannot be parsed")
 		}
 	}()
 	if file, err = parser.Parse(tokens, 0); err == nil {
@@ -94,10 +94,10 @@ func parse(tokens token.Tokens) (file *ast.File, err error) {
 		if !strings.HasPrefix(text, "mapping key ") { // which is there twice: that is YAML, and still wrong
 			text = "this is not YAML: " + text
 		}
-		return nil, refuse(where.Line, where.Column, "%s", text)
+		return nil, refuseAtLine(where.Line, where.Column, "%s", text)
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	return nil, refuse(1, 1, "this is not YAML: %s", line)
+	return nil, refuseAtLine(1, 1, "this is not YAML: %s", line)
 }
 
 // checkTokens refuses what nests too deeply, and what expands without bound, before the parser, which recurses.
@@ -112,7 +112,7 @@ func (l Limits) checkTokens(tokens token.Tokens) error {
 		switch t.Type {
 		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType, token.MappingKeyType, token.DirectiveType:
 			if !l.Aliases {
-				return refuse(at.Line, at.Column, "%q is not allowed: write the value out", t.Value)
+				return refuseAtLine(at.Line, at.Column, "%q is not allowed: write the value out", t.Value)
 			}
 			marks++
 		case token.SequenceStartType, token.MappingStartType:
@@ -126,7 +126,7 @@ func (l Limits) checkTokens(tokens token.Tokens) error {
 		default: // the other tokens do not nest
 		}
 		if brackets > l.Depth || marks > l.Depth {
-			return refuse(at.Line, at.Column, "values are nested too deeply: %d levels are allowed", l.Depth)
+			return refuseAtLine(at.Line, at.Column, "values are nested too deeply: %d levels are allowed", l.Depth)
 		}
 	}
 	return nil
@@ -152,9 +152,9 @@ func Begin(n ast.Node) (line, column int) {
 // RefuseAt returns an *[Error] with one problem, where a node begins.
 func RefuseAt(n ast.Node, format string, args ...any) error {
 	line, column := Begin(n)
-	return refuse(line, column, format, args...)
+	return refuseAtLine(line, column, format, args...)
 }
 
-func refuse(line, column int, format string, args ...any) error {
+func refuseAtLine(line, column int, format string, args ...any) error {
 	return &Error{Problems: []Problem{{Line: line, Column: column, Text: fmt.Sprintf(format, args...)}}}
 }

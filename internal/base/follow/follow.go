@@ -70,7 +70,7 @@ func (l Loop) Run(ctx context.Context) {
 			return
 		}
 		timer.Reset(time.Until(due))
-		inFull = l.await(ctx, timer.C)
+		inFull = l.awaitWake(ctx, timer.C)
 	}
 }
 
@@ -88,8 +88,8 @@ func (l Loop) runOnce(ctx context.Context, inFull bool) error {
 	return err
 }
 
-// await waits for a wake-up, or until a run in full is due, which it reports.
-func (l Loop) await(ctx context.Context, due <-chan time.Time) (inFull bool) {
+// awaitWake waits for a wake-up, or until a run in full is due, which it reports.
+func (l Loop) awaitWake(ctx context.Context, due <-chan time.Time) (inFull bool) {
 	select {
 	case <-due: // checked first, so that continuous wake-ups do not delay it
 		return true

@@ -7,7 +7,7 @@ import "strings"
 // are farther away than limit. The distance is the number of bytes to insert, delete or replace. One comparison takes
 // time in proportion to the product of both lengths, so the caller bounds the names and their number.
 func Name(name string, known []string, limit int) string {
-	return pick(name, known, limit, func(s string) string { return s })
+	return pickNearest(name, known, limit, func(s string) string { return s })
 }
 
 // Word returns the known word most similar to a mistyped one: a word that begins with it, or else the one with the
@@ -23,21 +23,21 @@ func Word(word string, known []string) string {
 
 // NameFold is [Name], but ignores the difference between upper and lower case.
 func NameFold(name string, known []string, limit int) string {
-	return pick(strings.ToLower(name), known, limit, strings.ToLower)
+	return pickNearest(strings.ToLower(name), known, limit, strings.ToLower)
 }
 
-func pick(name string, known []string, limit int, fold func(string) string) string {
+func pickNearest(name string, known []string, limit int, fold func(string) string) string {
 	best, least := "", limit+1
 	for _, k := range known {
-		if d := distance(name, fold(k)); d < least {
+		if d := editDistance(name, fold(k)); d < least {
 			best, least = k, d
 		}
 	}
 	return best
 }
 
-// distance returns the Levenshtein distance of a and b in bytes.
-func distance(a, b string) int {
+// editDistance returns the Levenshtein distance of a and b in bytes.
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1) // distances between what was read of a and each prefix of b
 	for j := range row {
 		row[j] = j

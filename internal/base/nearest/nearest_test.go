@@ -11,8 +11,9 @@ func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"duel", "duel", 0}, {"", "duel", 4}, {"duel", "", 4}, {"dule", "duel", 2}, {"duels", "duel", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 2}} {
-		require.Equal(t, c.want, distance(c.a, c.b), "%s %s", c.a, c.b)
+	}{{"", "", 0}, {"duel", "duel", 0}, {"", "duel", 4}, {"duel", "", 4}, {"dule", "duel", 2}, {"duels", "duel", 1},
+		{"kitten", "sitting", 3}, {"ab", "ba", 2}} {
+		require.Equal(t, c.want, editDistance(c.a, c.b), "%s %s", c.a, c.b)
 	}
 }
 

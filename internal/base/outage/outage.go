@@ -12,12 +12,12 @@ import (
 type Log struct {
 	log *slog.Logger
 
-	mu    sync.Mutex
-	calls map[string]*Call
+	mu          sync.Mutex
+	callsByName map[string]*Call
 }
 
 // New returns a Log that writes to log.
-func New(log *slog.Logger) *Log { return &Log{log: log, calls: map[string]*Call{}} }
+func New(log *slog.Logger) *Log { return &Log{log: log, callsByName: map[string]*Call{}} }
 
 // Report records the outcome of a call; err is nil for a success.
 func (l *Log) Report(ctx context.Context, call string, err error) { l.Call(call).Report(ctx, err) }
@@ -26,26 +26,26 @@ func (l *Log) Report(ctx context.Context, call string, err error) { l.Call(call)
 func (l *Log) Call(name string) *Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := l.calls[name]
+	c := l.callsByName[name]
 	if c == nil {
 		c = NewCall(l.log.With(slog.String("call", name)), "failing", "works again")
-		l.calls[name] = c
+		l.callsByName[name] = c
 	}
 	return c
 }
 
 // Call logs the outages of one call. Make it with [NewCall]. Safe for concurrent use.
 type Call struct {
-	log           *slog.Logger
-	begins, ends  string // messages
-	mu            sync.Mutex
-	outageRunning bool
+	log                      *slog.Logger
+	beginMessage, endMessage string // messages
+	mu                       sync.Mutex
+	outageRunning            bool
 }
 
 // NewCall returns a call with the messages of the beginning and of the end of its outages. The first says what stops
 // meanwhile.
 func NewCall(log *slog.Logger, begins, ends string) *Call {
-	return &Call{log: log, begins: begins, ends: ends}
+	return &Call{log: log, beginMessage: begins, endMessage: ends}
 }
 
 // Report logs the first failure and the first success after it; err is nil for a success. The outcome of a call whose
@@ -58,9 +58,10 @@ func (c *Call) Report(ctx context.Context, err error) {
 	defer c.mu.Unlock()
 	switch {
 	case err != nil && !c.outageRunning:
-		c.log.LogAttrs(ctx, slog.LevelWarn, c.begins, slog.Any("error", err)) //nolint:sloglint // given once, at its making
+		//nolint:sloglint // given once, at its making
+		c.log.LogAttrs(ctx, slog.LevelWarn, c.beginMessage, slog.Any("error", err))
 	case err == nil && c.outageRunning:
-		c.log.LogAttrs(ctx, slog.LevelInfo, c.ends) //nolint:sloglint // the same
+		c.log.LogAttrs(ctx, slog.LevelInfo, c.endMessage) //nolint:sloglint // the same
 	}
 	c.outageRunning = err != nil
 }

@@ -13,16 +13,16 @@ import (
 // AllowList limits the hosts that others name. Without a list, the caller of FetchMatches could make the director connect
 // to any host that the director reaches. The zero value allows nothing. It is immutable.
 type AllowList struct {
-	loopback bool     // all of loopback, listed or not
-	hosts    []string // in lower case; with a leading dot every name below
-	networks []netip.Prefix
+	allowsAllLoopback bool     // all of loopback, listed or not
+	hostNames         []string // in lower case; with a leading dot every name below
+	networks          []netip.Prefix
 }
 
 // ParseAllowList reads a list. An entry is a host name, "*." and a name for all names below it, an address, or a
 // network such as "10.1.0.0/16". No entry allows what [neverDialled] lists, and only "localhost" and networks within
 // loopback allow loopback: services there trust everybody who reaches them.
 func ParseAllowList(entries []string, loopback bool) (AllowList, error) {
-	list := AllowList{loopback: loopback}
+	list := AllowList{allowsAllLoopback: loopback}
 	for _, entry := range entries {
 		entry = strings.ToLower(strings.TrimSpace(entry))
 		if network, err := parseNetwork(entry); err == nil {
@@ -38,7 +38,7 @@ func ParseAllowList(entries []string, loopback bool) (AllowList, error) {
 		if below {
 			name = "." + name
 		}
-		list.hosts = append(list.hosts, name)
+		list.hostNames = append(list.hostNames, name)
 	}
 	return list, nil
 }
@@ -87,8 +87,8 @@ var embeddings = []struct {
 	{network: netip.MustParsePrefix("2001::/32"), start: 12, flipped: true}, // and the client, each bit of it flipped
 }
 
-// destinations returns an address and the IPv4 addresses that it contains.
-func destinations(ip netip.Addr) []netip.Addr {
+// containedAddresses returns an address and the IPv4 addresses that it contains.
+func containedAddresses(ip netip.Addr) []netip.Addr {
 	all := []netip.Addr{ip}
 	if ip.IsLoopback() || ip.IsUnspecified() {
 		return all // ::1 and :: look like 0.0.0.1 and 0.0.0.0
@@ -111,29 +111,29 @@ func destinations(ip netip.Addr) []netip.Addr {
 // decide: its owner can change the address at any time.
 func (l AllowList) Allows(host string, ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("") // a network does not contain an address with a zone
-	for _, meant := range destinations(ip) {
-		if within(neverDialled, meant) || meant.IsLoopback() && !l.allowsLoopback(host, meant) {
+	for _, meant := range containedAddresses(ip) {
+		if containsAddress(neverDialled, meant) || meant.IsLoopback() && !l.allowsLoopback(host, meant) {
 			return false
 		}
 	}
-	return ip.IsLoopback() || l.lists(host) || within(l.networks, ip)
+	return ip.IsLoopback() || l.listsHost(host) || containsAddress(l.networks, ip)
 }
 
 func (l AllowList) allowsLoopback(host string, ip netip.Addr) bool {
-	if l.loopback || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") && l.lists(host) {
+	if l.allowsAllLoopback || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") && l.listsHost(host) {
 		return true
 	}
 	return slices.ContainsFunc(l.networks, func(n netip.Prefix) bool { return n.Addr().IsLoopback() && n.Contains(ip) })
 }
 
-func (l AllowList) lists(host string) bool {
+func (l AllowList) listsHost(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	return slices.ContainsFunc(l.hosts, func(h string) bool {
+	return slices.ContainsFunc(l.hostNames, func(h string) bool {
 		return host == h || strings.HasPrefix(h, ".") && strings.HasSuffix(host, h)
 	})
 }
 
-func within(networks []netip.Prefix, ip netip.Addr) bool {
+func containsAddress(networks []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
 }
 

@@ -15,8 +15,8 @@ var ErrInternal = errors.New("internal error")
 // Guard recovers panics, logs them with their stacks and counts them. Create it with [New]. A nil Guard only recovers.
 // It is safe for concurrent use.
 type Guard struct {
-	log       *slog.Logger
-	recovered *prometheus.CounterVec
+	log              *slog.Logger
+	recoveredCounter *prometheus.CounterVec
 }
 
 // New returns a guard that logs panics to log and counts them in recovered, whose only label is the goroutine. Both may
@@ -25,7 +25,7 @@ func New(log *slog.Logger, recovered *prometheus.CounterVec) *Guard {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Guard{log: log, recovered: recovered}
+	return &Guard{log: log, recoveredCounter: recovered}
 }
 
 // Do calls fn and returns its error, or ErrInternal if fn panicked. goroutine is the name in the log and the counter's
@@ -35,20 +35,20 @@ func (g *Guard) Do(goroutine string, fn func() error) (err error) {
 	// Catch's.
 	caught := Catch(func() error { err = fn(); return nil })
 	if p, ok := errors.AsType[*Error](caught); ok {
-		g.report(goroutine, p)
+		g.reportPanic(goroutine, p)
 		return ErrInternal
 	}
 	return err
 }
 
-func (g *Guard) report(goroutine string, p *Error) {
+func (g *Guard) reportPanic(goroutine string, p *Error) {
 	if g == nil {
 		return
 	}
-	if g.recovered != nil {
-		g.recovered.WithLabelValues(goroutine).Inc()
+	if g.recoveredCounter != nil {
+		g.recoveredCounter.WithLabelValues(goroutine).Inc()
 	}
 	g.log.LogAttrs(context.Background(), slog.LevelError, "panic",
-		slog.String("goroutine", goroutine), slog.String("panic", fmt.Sprint(p.value)),
-		slog.String("stack", string(p.stack)))
+		slog.String("goroutine", goroutine), slog.String("panic", fmt.Sprint(p.panicValue)),
+		slog.String("stack", string(p.stackText)))
 }

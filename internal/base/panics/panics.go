@@ -11,16 +11,16 @@ import (
 
 // Error is a recovered panic.
 type Error struct {
-	value any
-	stack []byte
+	panicValue any
+	stackText  []byte
 }
 
 // Error implements error. The text leaves the stack out: the stack is for the log only.
-func (e *Error) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+func (e *Error) Error() string { return fmt.Sprintf("panic: %v", e.panicValue) }
 
 // Attrs returns the panic and its stack for a log record.
 func (e *Error) Attrs() []slog.Attr {
-	return []slog.Attr{slog.Any("error", e), slog.String("stack", string(e.stack))}
+	return []slog.Attr{slog.Any("error", e), slog.String("stack", string(e.stackText))}
 }
 
 // Catch calls fn and returns its error, or an *[Error] when fn panics.

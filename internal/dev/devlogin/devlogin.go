@@ -18,8 +18,8 @@ import (
 
 // Issuer signs players' access tokens with an Ed25519 key. Use [New], [Read] or [Parse]. Safe for concurrent use.
 type Issuer struct {
-	kid     string
-	private ed25519.PrivateKey
+	keyID      string
+	privateKey ed25519.PrivateKey
 }
 
 // privateJWK is an Ed25519 key in the format of RFC 8037, with the private part.
@@ -40,29 +40,31 @@ func New() (Issuer, error) {
 	if err != nil {
 		return Issuer{}, err
 	}
-	i := Issuer{private: private}
+	i := Issuer{privateKey: private}
 	// RFC 7638: the thumbprint is the hash of these members in this order.
-	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":%q}`, i.x()))
-	i.kid = b64.EncodeToString(sum[:])
+	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":%q}`, i.publicText()))
+	i.keyID = b64.EncodeToString(sum[:])
 	return i, nil
 }
 
-func (i Issuer) x() string { return b64.EncodeToString(i.private.Public().(ed25519.PublicKey)) } //nolint:forcetypeassert // Public's doc
+func (i Issuer) publicText() string {
+	return b64.EncodeToString(i.privateKey.Public().(ed25519.PublicKey))
+} //nolint:forcetypeassert // Public's doc
 
-func (i Issuer) public() privateJWK {
-	return privateJWK{KTY: "OKP", CRV: "Ed25519", Alg: token.AlgEdDSA, KID: i.kid, X: i.x()}
+func (i Issuer) publicJWK() privateJWK {
+	return privateJWK{KTY: "OKP", CRV: "Ed25519", Alg: token.AlgEdDSA, KID: i.keyID, X: i.publicText()}
 }
 
 // JWKS returns the public key set as JSON (RFC 7517), with which the director verifies this issuer's tokens.
 func (i Issuer) JWKS() string {
-	set, _ := json.Marshal(map[string][]privateJWK{"keys": {i.public()}}) // strings always encode
+	set, _ := json.Marshal(map[string][]privateJWK{"keys": {i.publicJWK()}}) // strings always encode
 	return string(set)
 }
 
 // JWK returns the private key as a line of JSON (RFC 8037), which [Parse] reads.
 func (i Issuer) JWK() []byte {
-	jwk := i.public()
-	jwk.D = b64.EncodeToString(i.private.Seed())
+	jwk := i.publicJWK()
+	jwk.D = b64.EncodeToString(i.privateKey.Seed())
 	text, _ := json.Marshal(jwk) // strings always encode
 	return append(text, '\n')
 }
@@ -93,8 +95,8 @@ func Parse(text []byte) (Issuer, error) {
 	if err != nil || len(seed) != ed25519.SeedSize || jwk.KTY != "OKP" || jwk.CRV != "Ed25519" || jwk.KID == "" {
 		return Issuer{}, errNoIssuer
 	}
-	i := Issuer{kid: jwk.KID, private: ed25519.NewKeyFromSeed(seed)}
-	if i.x() != jwk.X {
+	i := Issuer{keyID: jwk.KID, privateKey: ed25519.NewKeyFromSeed(seed)}
+	if i.publicText() != jwk.X {
 		return Issuer{}, errors.New("the public part (x) of this key does not belong to its private part (d)")
 	}
 	return i, nil
@@ -120,7 +122,7 @@ func (i Issuer) Mint(claims Claims, ttl time.Duration) (raw string, expires time
 	if err != nil {
 		return "", expires, err
 	}
-	header := fmt.Appendf(nil, `{"alg":"EdDSA","kid":%q,"typ":"JWT"}`, i.kid)
+	header := fmt.Appendf(nil, `{"alg":"EdDSA","kid":%q,"typ":"JWT"}`, i.keyID)
 	signed := b64.EncodeToString(header) + "." + b64.EncodeToString(payload)
-	return signed + "." + b64.EncodeToString(ed25519.Sign(i.private, []byte(signed))), expires, nil
+	return signed + "." + b64.EncodeToString(ed25519.Sign(i.privateKey, []byte(signed))), expires, nil
 }

@@ -17,7 +17,7 @@ import (
 // Leave makes a shell run line, with args as $1, $2 and so on, after this process has ended. The returned function
 // cancels that; it may be called several times. Leave is safe for concurrent use.
 func Leave(line string, args ...string) (revoke func(), err error) {
-	read, write, err := pipe()
+	read, write, err := openPipe()
 	if err != nil {
 		return nil, fmt.Errorf("lastwill: %w", err)
 	}
@@ -39,9 +39,9 @@ func Leave(line string, args ...string) (revoke func(), err error) {
 	}), nil
 }
 
-// pipe returns the write end as a file descriptor and not as an os.File: the garbage collector closes an os.File
+// openPipe returns the write end as a file descriptor and not as an os.File: the garbage collector closes an os.File
 // without references, and the command would then run while this process lives.
-func pipe() (read *os.File, write int, err error) {
+func openPipe() (read *os.File, write int, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	var fds [2]int

@@ -13,7 +13,7 @@ import (
 type account struct {
 	isOtherUser bool // not the user of this process; only then uid and gid are set
 	uid, gid    uint32
-	name        string
+	userName    string
 }
 
 // accountFor returns the user that runs Postgres: that of this process, unless it is root, which Postgres refuses.
@@ -23,7 +23,7 @@ func accountFor(data string) (account, error) {
 	}
 	if info, err := os.Stat(data); err == nil {
 		if uid, gid := ownerOf(info); uid != 0 {
-			return account{isOtherUser: true, uid: uid, gid: gid, name: "user " + strconv.Itoa(int(uid))}, nil
+			return account{isOtherUser: true, uid: uid, gid: gid, userName: "user " + strconv.Itoa(int(uid))}, nil
 		}
 	}
 	for _, name := range []string{"postgres", "_postgres", "nobody"} {
@@ -43,11 +43,11 @@ func accountOf(found *user.User) (account, error) {
 	if err != nil {
 		return account{}, fmt.Errorf("user %s: %w", found.Username, err)
 	}
-	return account{isOtherUser: true, uid: uint32(uid), gid: uint32(gid), name: "user " + found.Username}, nil
+	return account{isOtherUser: true, uid: uint32(uid), gid: uint32(gid), userName: "user " + found.Username}, nil
 }
 
-// chown makes the account the owner of path.
-func (a account) chown(path string) error {
+// chownTree makes the account the owner of path.
+func (a account) chownTree(path string) error {
 	if !a.isOtherUser {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (a account) privateDir(path string) error {
 	if !info.IsDir() || (uid != uint32(os.Geteuid()) && uid != a.uid) {
 		return fmt.Errorf("%s belongs to another user", path)
 	}
-	if err := a.chown(path); err != nil {
+	if err := a.chownTree(path); err != nil {
 		return err
 	}
 	return os.Chmod(path, 0o700)
@@ -87,7 +87,7 @@ func (a account) checkReach(path string) error {
 			return err
 		}
 		if !a.mayEnter(info) {
-			return fmt.Errorf("started by root, Postgres runs as %s, who may not enter %s (%s)", a.name, dir,
+			return fmt.Errorf("started by root, Postgres runs as %s, who may not enter %s (%s)", a.userName, dir,
 				info.Mode())
 		}
 		if dir == filepath.Dir(dir) {

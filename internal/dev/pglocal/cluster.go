@@ -19,11 +19,11 @@ type Cluster struct {
 	port    int
 	log     *slog.Logger
 
-	mu       sync.Mutex
-	lock     *os.File // held from a start until a stop
-	server   *process // the latest run, nil before the first
-	stopping bool     // Stop or StopImmediate was called for the latest run
-	password string
+	mu         sync.Mutex
+	lockFile   *os.File // held from a start until a stop
+	latestRun  *process // the latest run, nil before the first
+	isStopping bool     // Stop or StopImmediate was called for the latest run
+	password   string
 }
 
 // Start runs the cluster in o.Dir and returns when it accepts connections. It makes the cluster if there is none, and
@@ -80,10 +80,10 @@ func (c *Cluster) TCPURL(database string) string {
 func (c *Cluster) PID() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.server.running() {
+	if !c.latestRun.isRunning() {
 		return 0
 	}
-	return c.server.pid()
+	return c.latestRun.pid()
 }
 
 // Done returns a channel that is closed when the current server has ended, stopped or crashed. Each start makes a new
@@ -91,17 +91,17 @@ func (c *Cluster) PID() int {
 func (c *Cluster) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.server.done
+	return c.latestRun.done
 }
 
 // Err returns why the server crashed. It returns nil while the server runs, and after Stop or StopImmediate.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stopping || c.server.running() {
+	if c.isStopping || c.latestRun.isRunning() {
 		return nil
 	}
-	return fmt.Errorf("pglocal: Postgres ended by itself (%v), see %s", c.server.cmd.ProcessState, c.files.log)
+	return fmt.Errorf("pglocal: Postgres ended by itself (%v), see %s", c.latestRun.cmd.ProcessState, c.files.logFile)
 }
 
 // Stop stops the server: it rolls back open transactions and writes everything to disk. If ctx ends first, it stops the
@@ -109,7 +109,7 @@ func (c *Cluster) Err() error {
 func (c *Cluster) Stop(ctx context.Context) error {
 	server := c.beginStop()
 	defer c.unlockIfStopped()
-	err := server.end(ctx, syscall.SIGINT)
+	err := server.endWith(ctx, syscall.SIGINT)
 	if ctx.Err() != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "postgres did not stop in time, stopping it immediately")
 		return c.StopImmediate()
@@ -124,9 +124,9 @@ func (c *Cluster) StopImmediate() error {
 	defer c.unlockIfStopped()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	err := server.end(ctx, syscall.SIGQUIT)
+	err := server.endWith(ctx, syscall.SIGQUIT)
 	if ctx.Err() != nil {
-		return server.end(context.Background(), syscall.SIGKILL)
+		return server.endWith(context.Background(), syscall.SIGKILL)
 	}
 	return err
 }
@@ -135,23 +135,23 @@ func (c *Cluster) StopImmediate() error {
 func (c *Cluster) beginStop() *process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stopping = c.stopping || c.server.running()
-	return c.server
+	c.isStopping = c.isStopping || c.latestRun.isRunning()
+	return c.latestRun
 }
 
 // unlockIfStopped releases the directory, unless the cluster was started again meanwhile.
 func (c *Cluster) unlockIfStopped() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.server.running() {
-		c.unlock()
+	if !c.latestRun.isRunning() {
+		c.releaseLock()
 	}
 }
 
-func (c *Cluster) unlock() {
-	if c.lock != nil {
-		release(c.lock)
-		c.lock = nil
+func (c *Cluster) releaseLock() {
+	if c.lockFile != nil {
+		release(c.lockFile)
+		c.lockFile = nil
 	}
 }
 

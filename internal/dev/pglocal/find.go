@@ -32,21 +32,21 @@ type Binaries struct {
 // Homebrew and Postgres.app, else that on PATH. It ignores versions older than [OldestMajor]. Errors:
 // [ErrNotInstalled]; the installation of EnvBinDir cannot be used.
 func Find() (Binaries, error) {
-	return find(func(Binaries) bool { return true })
+	return findBinaries(func(Binaries) bool { return true })
 }
 
-// find returns the first installation for which suits returns true. It does not call suits for that of [EnvBinDir].
-func find(suits func(Binaries) bool) (Binaries, error) {
+// findBinaries returns the first installation for which suits returns true. It does not call suits for that of [EnvBinDir].
+func findBinaries(suits func(Binaries) bool) (Binaries, error) {
 	if dir := os.Getenv(EnvBinDir); dir != "" {
-		b, err := inspect(dir)
+		b, err := inspectDir(dir)
 		if err != nil {
 			return b, fmt.Errorf("%s=%s: %w", EnvBinDir, dir, err)
 		}
 		return b, nil
 	}
 	err := ErrNotInstalled
-	for _, dir := range candidates() {
-		b, bad := inspect(dir)
+	for _, dir := range candidateDirs() {
+		b, bad := inspectDir(dir)
 		if bad != nil {
 			err = fmt.Errorf("%w (%s: %w)", ErrNotInstalled, dir, bad)
 			continue
@@ -58,8 +58,8 @@ func find(suits func(Binaries) bool) (Binaries, error) {
 	return Binaries{}, err
 }
 
-// candidates returns the directories with an initdb, in the order in which to try them.
-func candidates() []string {
+// candidateDirs returns the directories with an initdb, in the order in which to try them.
+func candidateDirs() []string {
 	var dirs []string
 	for _, pattern := range []string{
 		"/usr/lib/postgresql/*/bin",            // Debian, Ubuntu
@@ -96,13 +96,13 @@ func versionIn(path string) int {
 
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// inspect runs the postgres in dir to get its version.
-func inspect(dir string) (Binaries, error) {
+// inspectDir runs the postgres in dir to get its version.
+func inspectDir(dir string) (Binaries, error) {
 	b := Binaries{Dir: dir}
-	if _, err := os.Stat(b.path("initdb")); err != nil {
+	if _, err := os.Stat(b.programPath("initdb")); err != nil {
 		return b, errors.New("holds no initdb")
 	}
-	out, err := exec.Command(b.path("postgres"), "--version").Output()
+	out, err := exec.Command(b.programPath("postgres"), "--version").Output()
 	if err != nil {
 		return b, fmt.Errorf("postgres does not run: %w", err)
 	}
@@ -116,7 +116,7 @@ func inspect(dir string) (Binaries, error) {
 	return b, nil
 }
 
-func (b Binaries) path(program string) string { return filepath.Join(b.Dir, program) }
+func (b Binaries) programPath(program string) string { return filepath.Join(b.Dir, program) }
 
 func installHint(goos string) string {
 	install := "install it with the system's package manager (apt-get install postgresql, dnf install postgresql-server, " +

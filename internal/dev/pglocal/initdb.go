@@ -37,7 +37,7 @@ func majorOf(data string) (int, error) {
 func binariesFor(o Options, data string, made int) (Binaries, error) {
 	b, err := o.Binaries, error(nil)
 	if b.Dir == "" && made != 0 {
-		b, _ = find(func(b Binaries) bool { return b.Major == made })
+		b, _ = findBinaries(func(b Binaries) bool { return b.Major == made })
 	}
 	if b.Dir == "" {
 		b, err = Find()
@@ -49,36 +49,36 @@ func binariesFor(o Options, data string, made int) (Binaries, error) {
 		"directory with version %d, or use another data directory", data, made, b.Dir, b.Major, EnvBinDir, made)
 }
 
-// initdb makes the data directory. It gets its final name only when it is complete, so that a run that was killed
+// initCluster makes the data directory. It gets its final name only when it is complete, so that a run that was killed
 // leaves no partial one under that name.
-func initdb(ctx context.Context, b Binaries, as account, at layout, durable bool) error {
-	if err := os.RemoveAll(at.partial); err != nil {
+func initCluster(ctx context.Context, b Binaries, as account, at layout, durable bool) error {
+	if err := os.RemoveAll(at.partialDir); err != nil {
 		return err
 	}
-	if err := as.privateDir(at.partial); err != nil {
+	if err := as.privateDir(at.partialDir); err != nil {
 		return err
 	}
-	if err := writePassword(at.password, as); err != nil {
+	if err := writePassword(at.passwordFile, as); err != nil {
 		return err
 	}
 	args := []string{
-		"-D", at.partial, "-U", superuser, "--encoding=UTF8", "--locale=C", "--no-instructions",
-		"--auth-local=trust", "--auth-host=scram-sha-256", "--pwfile=" + at.password,
+		"-D", at.partialDir, "-U", superuser, "--encoding=UTF8", "--locale=C", "--no-instructions",
+		"--auth-local=trust", "--auth-host=scram-sha-256", "--pwfile=" + at.passwordFile,
 	}
 	if !durable {
 		args = append(args, "--no-sync")
 	}
-	if err := runToEnd(ctx, exec.Command(b.path("initdb"), args...), as); err != nil {
+	if err := runToEnd(ctx, exec.Command(b.programPath("initdb"), args...), as); err != nil {
 		return err
 	}
-	return os.Rename(at.partial, at.data)
+	return os.Rename(at.partialDir, at.dataDir)
 }
 
 func writePassword(path string, as account) error {
 	if err := os.WriteFile(path, []byte(rand.Text()+"\n"), 0o600); err != nil {
 		return err
 	}
-	return as.chown(path) // initdb reads it
+	return as.chownTree(path) // initdb reads it
 }
 
 func readPassword(path string) (string, error) {
@@ -90,7 +90,7 @@ func readPassword(path string) (string, error) {
 func runToEnd(ctx context.Context, cmd *exec.Cmd, as account) error {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	p, err := launch(cmd, as, syscall.SIGKILL, nil)
+	p, err := launchServer(cmd, as, syscall.SIGKILL, nil)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const longestSocket = 103
 
 // layout holds the paths of a cluster's files.
 type layout struct {
-	dir, data, partial, socket, lock, password, log string
+	baseDir, dataDir, partialDir, socketDir, lockFile, passwordFile, logFile string
 }
 
 func layoutOf(dir string) (layout, error) {
@@ -27,8 +27,8 @@ func layoutOf(dir string) (layout, error) {
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return layout{
-		dir: dir, data: in("data"), partial: in("data.partial"), socket: socketDir(dir),
-		lock: in("lock"), password: in("password"), log: in("postgres.log"),
+		baseDir: dir, dataDir: in("data"), partialDir: in("data.partial"), socketDir: socketDir(dir),
+		lockFile: in("lock"), passwordFile: in("password"), logFile: in("postgres.log"),
 	}, nil
 }
 
@@ -45,7 +45,7 @@ func socketDir(dir string) string {
 
 // socketURL returns the URL of a database over the socket, as the superuser.
 func (l layout) socketURL(database string, port int) string {
-	query := url.Values{"host": {l.socket}, "port": {itoa(port)}, "user": {superuser}, "sslmode": {"disable"}}
+	query := url.Values{"host": {l.socketDir}, "port": {itoa(port)}, "user": {superuser}, "sslmode": {"disable"}}
 	// pgx does not decode "+" as a space, and the default directory on macOS contains a space.
 	spaces := strings.ReplaceAll(query.Encode(), "+", "%20")
 	u := url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: spaces, OmitHost: false}

@@ -20,25 +20,25 @@ func (e *InUseError) Error() string {
 		"or set DATABASE_URL to use its server, or use another directory", e.Dir, e.PID)
 }
 
-// acquire makes the directory and locks it. The kernel releases the lock when this process ends.
-func acquire(at layout) (*os.File, error) {
+// acquireLock makes the directory and locks it. The kernel releases the lock when this process ends.
+func acquireLock(at layout) (*os.File, error) {
 	for {
-		if err := makeDir(at.dir); err != nil {
+		if err := makeDir(at.baseDir); err != nil {
 			return nil, err
 		}
-		file, err := os.OpenFile(at.lock, os.O_RDWR|os.O_CREATE, 0o600)
+		file, err := os.OpenFile(at.lockFile, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return nil, err
 		}
 		taken, err := tryLock(file)
 		if err == nil && !taken {
-			err = &InUseError{Dir: at.dir, PID: readPIDFile(at.data).pid}
+			err = &InUseError{Dir: at.baseDir, PID: readPIDFile(at.dataDir).pid}
 		}
 		if err != nil {
 			_ = file.Close()
 			return nil, err
 		}
-		if stillAt(at.lock, file) {
+		if stillAt(at.lockFile, file) {
 			return file, nil
 		}
 		release(file) // the directory was removed between opening and locking
@@ -73,21 +73,21 @@ func Remove(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(at.dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(at.baseDir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	lock, err := acquire(at)
+	lock, err := acquireLock(at)
 	if err != nil {
 		return err
 	}
 	defer release(lock)
-	if err := endOrphan(ctx, at.data); err != nil {
+	if err := endOrphan(ctx, at.dataDir); err != nil {
 		return err
 	}
-	for _, path := range []string{at.data, at.partial, at.socket, at.password, at.log, at.lock} {
+	for _, path := range []string{at.dataDir, at.partialDir, at.socketDir, at.passwordFile, at.logFile, at.lockFile} {
 		if err := os.RemoveAll(path); err != nil {
 			return fmt.Errorf("pglocal: %w", err)
 		}
 	}
-	return os.Remove(at.dir)
+	return os.Remove(at.baseDir)
 }

@@ -55,8 +55,8 @@ func durableSettings() map[string]string {
 	return map[string]string{"max_connections": "200"}
 }
 
-// arguments returns the command line of postgres, whose settings have precedence over the files of the data directory.
-func (o Options) arguments(at layout, port int) []string {
+// serverArguments returns the command line of postgres, whose settings have precedence over the files of the data directory.
+func (o Options) serverArguments(at layout, port int) []string {
 	settings := durableSettings()
 	if !o.Durable {
 		settings = ThrowawaySettings()
@@ -66,8 +66,8 @@ func (o Options) arguments(at layout, port int) []string {
 	if o.TCPPort != 0 {
 		settings["listen_addresses"] = "127.0.0.1"
 	}
-	settings["unix_socket_directories"] = quoteListItem(at.socket)
-	args := []string{"-D", at.data, "-p", itoa(port)}
+	settings["unix_socket_directories"] = quoteListItem(at.socketDir)
+	args := []string{"-D", at.dataDir, "-p", itoa(port)}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "-c", name+"="+settings[name])
 	}

@@ -15,8 +15,8 @@ import (
 // pidFile is the content of postmaster.pid, which a postmaster writes into its data directory. Line 1 is its process
 // id, line 8 its state.
 type pidFile struct {
-	pid   int
-	state string // "starting", "ready", "stopping" or, on a standby, "standby"
+	pid         int
+	serverState string // "starting", "ready", "stopping" or, on a standby, "standby"
 }
 
 // readPIDFile returns the zero pidFile if there is no file or it is incomplete.
@@ -32,7 +32,7 @@ func readPIDFile(data string) pidFile {
 	}
 	file := pidFile{pid: pid}
 	if len(lines) >= 8 {
-		file.state = strings.TrimSpace(lines[7])
+		file.serverState = strings.TrimSpace(lines[7])
 	}
 	return file
 }

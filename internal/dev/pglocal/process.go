@@ -16,26 +16,26 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error // of Wait; valid once done is closed
-	// lock is a reference that keeps the lock file open: the garbage collector closes a file without references, and a
+	// lockFile is a reference that keeps the lock file open: the garbage collector closes a file without references, and a
 	// server may outlive the last reference to its Cluster.
-	lock *os.File
+	lockFile *os.File
 }
 
-// launch starts cmd as the account. The process gets deathSignal when this process ends. lock is the directory's lock,
+// launchServer starts cmd as the account. The process gets deathSignal when this process ends. lock is the directory's lock,
 // which is kept until then; it may be nil.
-func launch(cmd *exec.Cmd, as account, deathSignal syscall.Signal, lock *os.File) (*process, error) {
+func launchServer(cmd *exec.Cmd, as account, deathSignal syscall.Signal, lock *os.File) (*process, error) {
 	cmd.SysProcAttr = attributes(as, deathSignal)
 	cmd.Dir = "/" // the account may not enter the current one
-	cmd.Env = environment(os.Environ())
-	p := &process{cmd: cmd, done: make(chan struct{}), lock: lock}
+	cmd.Env = childEnvironment(os.Environ())
+	p := &process{cmd: cmd, done: make(chan struct{}), lockFile: lock}
 	started := make(chan error, 1)
-	go p.run(deathSignal, started)
+	go p.runAndWait(deathSignal, started)
 	return p, <-started
 }
 
-// run starts the program and waits for its end on one locked thread: on Linux the kernel sends the death signal when
+// runAndWait starts the program and waits for its end on one locked thread: on Linux the kernel sends the death signal when
 // the thread that started the program ends, and without the lock the runtime may end a thread at any time.
-func (p *process) run(deathSignal syscall.Signal, started chan<- error) {
+func (p *process) runAndWait(deathSignal syscall.Signal, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
@@ -55,7 +55,7 @@ func (p *process) run(deathSignal syscall.Signal, started chan<- error) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-func (p *process) running() bool {
+func (p *process) isRunning() bool {
 	select {
 	case <-p.done:
 		return false
@@ -64,8 +64,8 @@ func (p *process) running() bool {
 	}
 }
 
-// end signals the process and waits for its end, or for ctx.
-func (p *process) end(ctx context.Context, signal syscall.Signal) error {
+// endWith signals the process and waits for its end, or for ctx.
+func (p *process) endWith(ctx context.Context, signal syscall.Signal) error {
 	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
@@ -77,9 +77,9 @@ func (p *process) end(ctx context.Context, signal syscall.Signal) error {
 	}
 }
 
-// environment returns the variables that a server needs. It excludes those that would change its behaviour (PGDATA,
+// childEnvironment returns the variables that a server needs. It excludes those that would change its behaviour (PGDATA,
 // LANG) and the director's secrets.
-func environment(ours []string) []string {
+func childEnvironment(ours []string) []string {
 	kept := []string{"PATH", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"}
 	env := []string{"LC_ALL=C"}
 	for _, entry := range ours {

@@ -19,24 +19,24 @@ const logLimit = 16 << 20
 func (c *Cluster) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.server != nil && c.server.running() {
-		return fmt.Errorf("pglocal: %s is running already", c.files.dir)
+	if c.latestRun != nil && c.latestRun.isRunning() {
+		return fmt.Errorf("pglocal: %s is running already", c.files.baseDir)
 	}
-	if err := c.start(ctx); err != nil {
-		c.unlock()
+	if err := c.startServer(ctx); err != nil {
+		c.releaseLock()
 		return fmt.Errorf("pglocal: %w", err)
 	}
 	return nil
 }
 
-func (c *Cluster) start(ctx context.Context) (err error) {
+func (c *Cluster) startServer(ctx context.Context) (err error) {
 	begun := time.Now()
-	if c.lock == nil {
-		if c.lock, err = acquire(c.files); err != nil {
+	if c.lockFile == nil {
+		if c.lockFile, err = acquireLock(c.files); err != nil {
 			return err
 		}
 	}
-	as, binaries, err := c.prepare(ctx)
+	as, binaries, err := c.prepareFiles(ctx)
 	if err != nil {
 		return err
 	}
@@ -44,8 +44,8 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c.server, c.stopping = server, false
-	c.log.LogAttrs(ctx, slog.LevelInfo, "postgres started", slog.String("dir", c.files.dir),
+	c.latestRun, c.isStopping = server, false
+	c.log.LogAttrs(ctx, slog.LevelInfo, "postgres started", slog.String("dir", c.files.baseDir),
 		slog.Int("pid", server.pid()), slog.Duration("took", time.Since(begun)))
 	return nil
 }
@@ -55,7 +55,7 @@ func (c *Cluster) spawnRetrying(ctx context.Context, as account, b Binaries) (*p
 	retrying, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
-		server, err := c.spawn(ctx, as, b)
+		server, err := c.spawnServer(ctx, as, b)
 		if err == nil || !strings.Contains(err.Error(), "pre-existing shared memory block") {
 			return server, err
 		}
@@ -67,17 +67,17 @@ func (c *Cluster) spawnRetrying(ctx context.Context, as account, b Binaries) (*p
 	}
 }
 
-// spawn starts the server and waits until it is ready.
-func (c *Cluster) spawn(ctx context.Context, as account, b Binaries) (*process, error) {
-	output, err := openLog(c.files.log)
+// spawnServer starts the server and waits until it is ready.
+func (c *Cluster) spawnServer(ctx context.Context, as account, b Binaries) (*process, error) {
+	output, err := openLog(c.files.logFile)
 	if err != nil {
 		return nil, err
 	}
 	// The server has a descriptor of its own.
 	defer func() { _ = output.Close() }()
-	cmd := exec.Command(b.path("postgres"), c.options.arguments(c.files, c.port)...)
+	cmd := exec.Command(b.programPath("postgres"), c.options.serverArguments(c.files, c.port)...)
 	cmd.Stdout, cmd.Stderr = output, output
-	server, err := launch(cmd, as, c.deathSignal(), c.lock)
+	server, err := launchServer(cmd, as, c.deathSignal(), c.lockFile)
 	if err != nil {
 		return nil, err
 	}
@@ -96,38 +96,38 @@ func (c *Cluster) deathSignal() syscall.Signal {
 	return syscall.SIGQUIT
 }
 
-// prepare checks, and makes if necessary, all files that the server needs.
-func (c *Cluster) prepare(ctx context.Context) (as account, b Binaries, err error) {
-	made, err := majorOf(c.files.data)
+// prepareFiles checks, and makes if necessary, all files that the server needs.
+func (c *Cluster) prepareFiles(ctx context.Context) (as account, b Binaries, err error) {
+	made, err := majorOf(c.files.dataDir)
 	if err != nil {
 		return as, b, err
 	}
-	if b, err = binariesFor(c.options, c.files.data, made); err != nil {
+	if b, err = binariesFor(c.options, c.files.dataDir, made); err != nil {
 		return as, b, err
 	}
-	if as, err = accountFor(c.files.data); err != nil {
+	if as, err = accountFor(c.files.dataDir); err != nil {
 		return as, b, err
 	}
 	if err := as.checkReach(b.Dir); err != nil {
 		return as, b, err
 	}
-	if err := as.checkReach(c.files.dir); err != nil {
+	if err := as.checkReach(c.files.baseDir); err != nil {
 		return as, b, fmt.Errorf("%w: use another directory, such as /var/lib/director", err)
 	}
-	if err := as.privateDir(c.files.socket); err != nil {
+	if err := as.privateDir(c.files.socketDir); err != nil {
 		return as, b, err
 	}
 	if made == 0 {
-		if err := initdb(ctx, b, as, c.files, c.options.Durable); err != nil {
+		if err := initCluster(ctx, b, as, c.files, c.options.Durable); err != nil {
 			return as, b, err
 		}
 	}
 	if c.options.TCPPort != 0 {
-		if c.password, err = readPassword(c.files.password); err != nil {
+		if c.password, err = readPassword(c.files.passwordFile); err != nil {
 			return as, b, err
 		}
 	}
-	return as, b, endOrphan(ctx, c.files.data)
+	return as, b, endOrphan(ctx, c.files.dataDir)
 }
 
 func openLog(path string) (*os.File, error) {
@@ -143,23 +143,23 @@ func (c *Cluster) awaitReady(ctx context.Context, server *process) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if file := readPIDFile(c.files.data); file.pid == server.pid() && file.state == "ready" {
+		if file := readPIDFile(c.files.dataDir); file.pid == server.pid() && file.serverState == "ready" {
 			return nil
 		}
 		select {
 		case <-server.done:
-			return fmt.Errorf("Postgres did not start (%v): %s", server.cmd.ProcessState, tail(c.files.log))
+			return fmt.Errorf("Postgres did not start (%v): %s", server.cmd.ProcessState, tailOf(c.files.logFile))
 		case <-ctx.Done():
 			// The caller gets no server that it could stop, so none may be left running.
-			_ = server.end(context.Background(), syscall.SIGQUIT)
-			return fmt.Errorf("Postgres did not start in time: %w: %s", ctx.Err(), tail(c.files.log))
+			_ = server.endWith(context.Background(), syscall.SIGQUIT)
+			return fmt.Errorf("Postgres did not start in time: %w: %s", ctx.Err(), tailOf(c.files.logFile))
 		case <-tick.C:
 		}
 	}
 }
 
-// tail returns the end of the server's log.
-func tail(path string) string {
+// tailOf returns the end of the server's log.
+func tailOf(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()

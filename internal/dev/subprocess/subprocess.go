@@ -27,11 +27,11 @@ type Command struct {
 // Process is one run of a [Command]. On Linux the kernel kills it when this program dies, even by kill -9. It does not
 // receive the terminal's Ctrl-C, so that this program can stop its children in order. Safe for concurrent use.
 type Process struct {
-	command Command
-	cmd     *exec.Cmd
-	done    chan struct{}
-	err     error       // of Wait; read it only after done is closed
-	stopped atomic.Bool // by Stop or Kill
+	command    Command
+	cmd        *exec.Cmd
+	done       chan struct{}
+	err        error       // of Wait; read it only after done is closed
+	wasStopped atomic.Bool // by Stop or Kill
 }
 
 // Start starts the program. Errors: the log cannot be opened, or the program cannot be started.
@@ -44,7 +44,7 @@ func (c Command) Start() (*Process, error) {
 	p.cmd = exec.Command(c.Path, c.Args...) //nolint:noctx // Stop sends SIGTERM first; a context would kill it at once
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = c.Env, log, log, attributes()
 	started := make(chan error, 1)
-	go p.run(started, log)
+	go p.runAndWait(started, log)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("%s did not start: %w", c.Name, err)
 	}
@@ -53,9 +53,9 @@ func (c Command) Start() (*Process, error) {
 
 func (c Command) logPath() string { return filepath.Join(c.Logs, c.Name+".log") }
 
-// run starts the process and waits for its end on a locked thread: on Linux the kernel kills the process when the
+// runAndWait starts the process and waits for its end on a locked thread: on Linux the kernel kills the process when the
 // thread that started it ends, and without the lock the runtime may end a thread at any time.
-func (p *Process) run(started chan<- error, log *os.File) {
+func (p *Process) runAndWait(started chan<- error, log *os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.done)
@@ -92,18 +92,18 @@ func (p *Process) Running() bool {
 // Err returns how the process ended by itself, with the last lines of its log. It returns nil while the process runs,
 // and after [Process.Stop] or [Process.Kill].
 func (p *Process) Err() error {
-	if p.Running() || p.stopped.Load() {
+	if p.Running() || p.wasStopped.Load() {
 		return nil
 	}
 	return fmt.Errorf("%s ended by itself (%v): %s", p.command.Name, p.cmd.ProcessState, p.LastLines())
 }
 
 // Killed reports whether this program ended the process, by [Process.Stop] or [Process.Kill].
-func (p *Process) Killed() bool { return p.stopped.Load() }
+func (p *Process) Killed() bool { return p.wasStopped.Load() }
 
 // Kill sends SIGKILL, and returns when the process has ended.
 func (p *Process) Kill() {
-	p.stopped.Store(true)
+	p.wasStopped.Store(true)
 	_ = p.cmd.Process.Kill() // fails if the process has ended
 	<-p.done
 }
@@ -114,7 +114,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	if err := p.Err(); err != nil {
 		return err
 	}
-	p.stopped.Store(true)
+	p.wasStopped.Store(true)
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}

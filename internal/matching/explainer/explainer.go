@@ -42,9 +42,9 @@ type Options struct {
 // Reader explains tickets and matches. It is safe for concurrent use. It explains one ticket at a time, since each
 // takes a core for up to two seconds; other calls wait until their context ends.
 type Reader struct {
-	Options
+	Options Options
 
-	slot chan struct{}
+	runningSlot chan struct{}
 }
 
 // New returns a Reader.
@@ -52,14 +52,14 @@ func New(o Options) *Reader {
 	if o.MaxCandidates == 0 {
 		o.MaxCandidates = 200_000
 	}
-	return &Reader{Options: o, slot: make(chan struct{}, 1)}
+	return &Reader{Options: o, runningSlot: make(chan struct{}, 1)}
 }
 
-// enter waits until no other explanation runs. Errors: TooMany when the context ends first.
-func (r *Reader) enter(ctx context.Context) (leave func(), err error) {
+// enterSlot waits until no other explanation runs. Errors: TooMany when the context ends first.
+func (r *Reader) enterSlot(ctx context.Context) (leave func(), err error) {
 	select {
-	case r.slot <- struct{}{}:
-		return func() { <-r.slot }, nil
+	case r.runningSlot <- struct{}{}:
+		return func() { <-r.runningSlot }, nil
 	case <-ctx.Done():
 		return nil, &fault.Error{
 			Kind: fault.TooMany, Code: "too_many_queries", Detail: "this replica explains other tickets: call again",

@@ -44,7 +44,7 @@ func (s Survey) WithoutMatch() (n int) {
 // Survey compares each waiting ticket, of the oldest 5,000, with the profiles that it asks for. A
 // ticket counts only if it can be in a match of none of them. Errors: TooMany, Unavailable.
 func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
-	leave, err := r.enter(ctx)
+	leave, err := r.enterSlot(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -53,40 +53,40 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 	if err != nil {
 		return s, err
 	}
-	now := r.Store.Now()
+	now := r.Options.Store.Now()
 	groups := map[string]*Lacking{}
 	s.Reasons = map[string]string{}
 	after := ""
 	for full := true; full; {
-		page, more, err := r.Store.ReadCandidates(ctx, r.Universe, after)
+		page, more, err := r.Options.Store.ReadCandidates(ctx, r.Options.Universe, after)
 		if err != nil {
 			return s, err
 		}
 		for _, c := range page {
-			if s.Tickets == min(r.MaxCandidates, surveyed) {
+			if s.Tickets == min(r.Options.MaxCandidates, surveyed) {
 				s.Partial = true
-				return s.sorted(groups), nil
+				return s.sortedBy(groups), nil
 			}
-			after = c.ID
+			after = c.TicketID
 			if !c.IsFree(now) {
 				continue
 			}
-			waited := now.Sub(c.Created)
+			waited := now.Sub(c.CreatedAt)
 			s.Tickets++
 			s.Oldest = max(s.Oldest, waited)
 			// A body that cannot be decoded is no candidate of any worker, and not what a survey looks for.
-			if t, err := ticketbody.Decode(c.ID, c.Created, c.Body, r.PlayerArg); err == nil {
-				if why := profiles.count(t, waited, groups); why != "" {
-					s.Reasons[c.ID] = why
+			if t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, r.Options.PlayerArg); err == nil {
+				if why := profiles.countTicket(t, waited, groups); why != "" {
+					s.Reasons[c.TicketID] = why
 				}
 			}
 		}
 		full = more
 	}
-	return s.sorted(groups), nil
+	return s.sortedBy(groups), nil
 }
 
-func (s Survey) sorted(groups map[string]*Lacking) Survey {
+func (s Survey) sortedBy(groups map[string]*Lacking) Survey {
 	for _, g := range groups {
 		s.Lacking = append(s.Lacking, *g)
 	}
@@ -108,13 +108,13 @@ type surveyedProfile struct {
 type surveyedProfiles map[string]surveyedProfile
 
 func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
-	live, err := r.Store.Profiles(ctx, r.Universe, false)
+	live, err := r.Options.Store.Profiles(ctx, r.Options.Universe, false)
 	if err != nil {
 		return nil, err
 	}
 	all := surveyedProfiles{}
 	for _, info := range live[:min(len(live), maxLooked)] {
-		asked, err := r.profile(ctx, info.Name)
+		asked, err := r.readProfile(ctx, info.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -127,9 +127,9 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	return all, nil
 }
 
-// count adds a ticket to the group of its first profile and of what it lacks there, which it returns, unless one of its
+// countTicket adds a ticket to the group of its first profile and of what it lacks there, which it returns, unless one of its
 // profiles may match it.
-func (all surveyedProfiles) count(t *match.Ticket, waited time.Duration,
+func (all surveyedProfiles) countTicket(t *match.Ticket, waited time.Duration,
 	groups map[string]*Lacking) (lacks string) {
 	names := t.Profiles
 	if len(names) == 0 {
@@ -140,7 +140,7 @@ func (all surveyedProfiles) count(t *match.Ticket, waited time.Duration,
 	}
 	first := Lacking{}
 	for i, name := range names {
-		why := all.lack(name, t)
+		why := all.lackText(name, t)
 		if why == "" {
 			return ""
 		}
@@ -171,8 +171,8 @@ func (all surveyedProfiles) anyHolds(t *match.Ticket) bool {
 	return false
 }
 
-// lack says what a ticket lacks for a profile; empty: nothing, or it is not known.
-func (all surveyedProfiles) lack(name string, t *match.Ticket) string {
+// lackText says what a ticket lacks for a profile; empty: nothing, or it is not known.
+func (all surveyedProfiles) lackText(name string, t *match.Ticket) string {
 	if name == "" {
 		return "it names no profile, and no pool of a profile admits it"
 	}

@@ -14,17 +14,17 @@ import (
 
 // Match explains a match. Errors: NotFound, "match_unknown"; Unavailable.
 func (r *Reader) Match(ctx context.Context, id uuid.UUID) (explain.Match, error) {
-	known, err := r.Store.ExplainMatch(ctx, r.Universe, id)
+	known, err := r.Options.Store.ExplainMatch(ctx, r.Options.Universe, id)
 	if err != nil {
 		return explain.Match{}, err
 	}
 	m := explain.Match{
-		Schema: explain.Schema, MatchID: id.String(), AsOf: r.Store.Now().UTC(), State: known.State,
+		Schema: explain.Schema, MatchID: id.String(), AsOf: r.Options.Store.Now().UTC(), State: known.State,
 		Profile: known.Profile, Version: known.Version,
-		DecidedAt: known.DecidedAt.UTC(), CommittedAt: utc(known.CommittedAt), Deadline: utc(known.Deadline),
+		DecidedAt: known.DecidedAt.UTC(), CommittedAt: inUTC(known.CommittedAt), Deadline: inUTC(known.Deadline),
 		Joined: known.Joined,
 		Mode:   known.Mode, Region: known.Region, Session: known.Session, Host: known.Host,
-		Tickets: outcomes(known.Tickets),
+		Tickets: ticketOutcomes(known.Tickets),
 	}
 	if known.Seed != 0 {
 		m.Seed = strconv.FormatUint(known.Seed, 10)
@@ -35,7 +35,7 @@ func (r *Reader) Match(ctx context.Context, id uuid.UUID) (explain.Match, error)
 	return m, err
 }
 
-func utc(t *time.Time) *time.Time {
+func inUTC(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func utc(t *time.Time) *time.Time {
 	return &at
 }
 
-func outcomes(tickets []db.TicketOutcome) []explain.TicketOutcome {
+func ticketOutcomes(tickets []db.TicketOutcome) []explain.TicketOutcome {
 	all := make([]explain.TicketOutcome, len(tickets))
 	for i, t := range tickets {
 		all[i] = explain.TicketOutcome{TicketID: t.ID, Outcome: t.Outcome}

@@ -18,14 +18,14 @@ import (
 // Ticket explains a ticket. One that has left the queue is known for as long as its events or its history are kept.
 // Errors: NotFound, "ticket_unknown"; TooMany; Unavailable.
 func (r *Reader) Ticket(ctx context.Context, id string) (explain.Ticket, error) {
-	leave, err := r.enter(ctx)
+	leave, err := r.enterSlot(ctx)
 	if err != nil {
 		return explain.Ticket{}, err
 	}
 	defer leave()
-	known, err := r.Store.AnyTicket(ctx, r.Universe, id)
+	known, err := r.Options.Store.AnyTicket(ctx, r.Options.Universe, id)
 	if fault.Is(err, fault.NotFound) {
-		return r.remembered(ctx, id)
+		return r.explainRemembered(ctx, id)
 	}
 	if err != nil {
 		return explain.Ticket{}, err
@@ -33,28 +33,30 @@ func (r *Reader) Ticket(ctx context.Context, id string) (explain.Ticket, error) 
 	if known.State.Final() {
 		return r.explainGone(known), nil
 	}
-	return r.waiting(ctx, known)
+	return r.explainWaiting(ctx, known)
 }
 
 // explainGone describes a ticket that has left the queue.
 func (r *Reader) explainGone(t db.PlayerTicket) explain.Ticket {
 	return explain.Ticket{
-		Schema: explain.Schema, TicketID: t.ID, AsOf: r.Store.Now().UTC(), State: string(t.State), Reason: t.Reason,
+		Schema: explain.Schema, TicketID: t.ID, AsOf: r.Options.Store.Now().UTC(), State: string(t.State),
+		Reason:  t.FinalReason,
 		MatchID: t.MatchID, Party: t.Party,
 		Profiles: []explain.Profile{},
 	}
 }
 
-// remembered looks up a ticket in the history, after its events have been deleted.
-func (r *Reader) remembered(ctx context.Context, id string) (explain.Ticket, error) {
+// explainRemembered looks up a ticket in the history, after its events have been deleted.
+func (r *Reader) explainRemembered(ctx context.Context, id string) (explain.Ticket, error) {
 	unknown := &fault.Error{
 		Kind: fault.NotFound, Code: "ticket_unknown",
 		Detail: "ticket " + id + " is not known: tickets that left the queue are remembered for DIRECTOR_MATCH_HISTORY",
 	}
-	if !db.IssuedHere(r.Universe, db.TicketID, id) {
+	if !db.IssuedHere(r.Options.Universe, db.TicketID, id) {
 		return explain.Ticket{}, unknown
 	}
-	found, err := r.Store.TicketOutcomes(ctx, r.Universe, []string{id}, r.Store.Now().AddDate(-10, 0, 0))
+	found, err := r.Options.Store.TicketOutcomes(ctx, r.Options.Universe, []string{id},
+		r.Options.Store.Now().AddDate(-10, 0, 0))
 	if err != nil {
 		return explain.Ticket{}, err
 	}
@@ -64,11 +66,11 @@ func (r *Reader) remembered(ctx context.Context, id string) (explain.Ticket, err
 	return r.explainGone(db.PlayerTicket{ID: id, State: db.TicketState(found[0].Outcome)}), nil
 }
 
-// waiting explains a ticket in the queue, in comparison with the others.
-func (r *Reader) waiting(ctx context.Context, known db.PlayerTicket) (explain.Ticket, error) {
-	q := explain.Question{Now: r.Store.Now(), State: string(known.State)}
+// explainWaiting explains a ticket in the queue, in comparison with the others.
+func (r *Reader) explainWaiting(ctx context.Context, known db.PlayerTicket) (explain.Ticket, error) {
+	q := explain.Question{Now: r.Options.Store.Now(), State: string(known.State)}
 	var err error
-	if q.Ticket, err = ticketbody.Decode(known.ID, known.Created, known.Body, r.PlayerArg); err != nil {
+	if q.Ticket, err = ticketbody.Decode(known.ID, known.CreatedAt, known.Body, r.Options.PlayerArg); err != nil {
 		t := r.explainGone(known)
 		t.Reason = "its body cannot be read: " + err.Error()
 		return t, nil //nolint:nilerr // that the ticket cannot be read is the explanation
@@ -77,13 +79,13 @@ func (r *Reader) waiting(ctx context.Context, known db.PlayerTicket) (explain.Ti
 	if q.Profiles, left, err = r.askedProfiles(ctx, q.Ticket); err != nil {
 		return explain.Ticket{}, err
 	}
-	if err := r.surroundings(ctx, &q); err != nil {
+	if err := r.addSurroundings(ctx, &q); err != nil {
 		return explain.Ticket{}, err
 	}
 	e := explain.Begin(q)
 	partial := false
 	if e.NeedsOthers() {
-		if partial, err = r.compare(ctx, e, q); err != nil {
+		if partial, err = r.compareQueue(ctx, e, q); err != nil {
 			return explain.Ticket{}, err
 		}
 	}
@@ -92,8 +94,8 @@ func (r *Reader) waiting(ctx context.Context, known db.PlayerTicket) (explain.Ti
 	return answer, nil
 }
 
-// surroundings adds hosts, open matches and the seats of the players to the question.
-func (r *Reader) surroundings(ctx context.Context, q *explain.Question) error {
+// addSurroundings adds hosts, open matches and the seats of the players to the question.
+func (r *Reader) addSurroundings(ctx context.Context, q *explain.Question) error {
 	modes, joinable := map[string]bool{}, map[string]int{}
 	for i, p := range q.Profiles {
 		if p.Profile == nil {
@@ -106,7 +108,7 @@ func (r *Reader) surroundings(ctx context.Context, q *explain.Question) error {
 			joinable[p.Name] = i
 		}
 	}
-	hosts, err := r.Store.HostRegions(ctx, slices.Sorted(maps.Keys(modes)))
+	hosts, err := r.Options.Store.HostRegions(ctx, slices.Sorted(maps.Keys(modes)))
 	if err != nil {
 		return err
 	}
@@ -117,56 +119,57 @@ func (r *Reader) surroundings(ctx context.Context, q *explain.Question) error {
 		}
 		q.Hosts[h.Region][h.Mode] = h.FreeSeats
 	}
-	if err := r.rosters(ctx, q, joinable); err != nil {
+	if err := r.addRosters(ctx, q, joinable); err != nil {
 		return err
 	}
-	return r.seats(ctx, q)
+	return r.addSeats(ctx, q)
 }
 
-func (r *Reader) rosters(ctx context.Context, q *explain.Question, joinable map[string]int) error {
+func (r *Reader) addRosters(ctx context.Context, q *explain.Question, joinable map[string]int) error {
 	if len(joinable) == 0 {
 		return nil
 	}
-	open, err := r.Store.OpenMatches(ctx, r.Universe, slices.Sorted(maps.Keys(joinable)))
+	open, err := r.Options.Store.OpenMatches(ctx, r.Options.Universe, slices.Sorted(maps.Keys(joinable)))
 	if err != nil {
 		return err
 	}
 	for _, m := range open {
-		p := &q.Profiles[joinable[m.Profile]]
+		p := &q.Profiles[joinable[m.ProfileName]]
 		p.Rosters = append(p.Rosters, loop.RosterOf(p.Profile, m))
 	}
 	return nil
 }
 
-func (r *Reader) seats(ctx context.Context, q *explain.Question) error {
+func (r *Reader) addSeats(ctx context.Context, q *explain.Question) error {
 	var subs []string
 	for _, p := range q.Ticket.Players {
 		subs = append(subs, p.Sub)
 	}
-	held, err := r.Store.HeldSeats(ctx, slices.Sorted(maps.Keys(q.Hosts)), subs, q.Ticket.Created)
+	held, err := r.Options.Store.HeldSeats(ctx, slices.Sorted(maps.Keys(q.Hosts)), subs, q.Ticket.Created)
 	for _, h := range held {
 		q.Seats = append(q.Seats, explain.OtherSeat{Player: h.Sub, Mode: h.Mode, Session: h.Session})
 	}
 	return err
 }
 
-// compare reads the queue, page by page. It reports whether the queue has more tickets than it read.
-func (r *Reader) compare(ctx context.Context, e *explain.Explanation, q explain.Question) (partial bool, err error) {
+// compareQueue reads the queue, page by page. It reports whether the queue has more tickets than it read.
+func (r *Reader) compareQueue(ctx context.Context, e *explain.Explanation,
+	q explain.Question) (partial bool, err error) {
 	after, read := "", 0
 	for full := true; full; {
 		var page []db.Candidate
-		if page, full, err = r.Store.ReadCandidates(ctx, r.Universe, after); err != nil {
+		if page, full, err = r.Options.Store.ReadCandidates(ctx, r.Options.Universe, after); err != nil {
 			return false, err
 		}
 		for _, c := range page {
-			after = c.ID
-			if c.ID == q.Ticket.ID || !c.IsFree(q.Now) {
+			after = c.TicketID
+			if c.TicketID == q.Ticket.ID || !c.IsFree(q.Now) {
 				continue
 			}
-			if read++; read > r.MaxCandidates {
+			if read++; read > r.Options.MaxCandidates {
 				return true, nil
 			}
-			if t, err := ticketbody.Decode(c.ID, c.Created, c.Body, r.PlayerArg); err == nil {
+			if t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, r.Options.PlayerArg); err == nil {
 				e.Compare(t)
 			}
 		}
@@ -190,7 +193,7 @@ func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []ex
 				left = append(left, name)
 				continue
 			}
-			a, err := r.profile(ctx, name)
+			a, err := r.readProfile(ctx, name)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -198,18 +201,18 @@ func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []ex
 		}
 		return asked, left, nil
 	}
-	live, err := r.Store.Profiles(ctx, r.Universe, false)
+	live, err := r.Options.Store.Profiles(ctx, r.Options.Universe, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	var others []explain.Asked
 	for _, p := range live[:min(len(live), maxLooked)] {
-		a, err := r.profile(ctx, p.Name)
+		a, err := r.readProfile(ctx, p.Name)
 		switch {
 		case err != nil:
 			return nil, nil, err
 		case a.Profile == nil || a.Profile.Pool == nil:
-		case !holds(a.Profile, t):
+		case !holdsTicket(a.Profile, t):
 			others = append(others, a)
 		case len(asked) < maxProfiles:
 			asked = append(asked, a)
@@ -220,15 +223,15 @@ func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []ex
 	return append(asked, others[:min(len(others), maxProfiles-len(asked))]...), left, nil
 }
 
-func holds(p *profile.Profile, t *match.Ticket) bool {
+func holdsTicket(p *profile.Profile, t *match.Ticket) bool {
 	_, lacks := decide.New(decide.Version{Profile: p}, 0).Candidate(t)
 	return !slices.ContainsFunc(lacks, func(l decide.Lack) bool { return l.Why == decide.LacksPool })
 }
 
-// profile reads the live version of a profile.
-func (r *Reader) profile(ctx context.Context, name string) (explain.Asked, error) {
+// readProfile reads the live version of a profile.
+func (r *Reader) readProfile(ctx context.Context, name string) (explain.Asked, error) {
 	a := explain.Asked{Name: name}
-	stored, err := r.Store.Profile(ctx, r.Universe, name, 0)
+	stored, err := r.Options.Store.Profile(ctx, r.Options.Universe, name, 0)
 	if fault.Is(err, fault.NotFound) {
 		a.Unusable = explain.Reason{Reason: explain.Unknown, Text: "there is no such profile"}
 		return a, nil

@@ -60,7 +60,8 @@ func TestATicketThatWaits(t *testing.T) {
 	found := b.explained(me)
 	require.Equal(t, [3]any{"queued", []string{"ada"}, 3}, [3]any{found.State, found.Party, found.Read})
 	p := found.Profiles[0]
-	require.Equal(t, []string{"duel", "missing", "old"}, []string{p.Name, found.Profiles[1].Name, found.Profiles[2].Name})
+	require.Equal(t, []string{"duel", "missing", "old"},
+		[]string{p.Name, found.Profiles[1].Name, found.Profiles[2].Name})
 	require.True(t, p.Candidate)
 	require.Equal(t, 2, p.Others)
 	require.Equal(t, 0, *p.Funnel[0].Left)
@@ -91,7 +92,7 @@ func TestTheBoundOfAnExplanation(t *testing.T) {
 	for i := range 5 {
 		b.QueuePlayer(fmt.Sprint("p", i), 5000, "duel")
 	}
-	b.MaxCandidates = 3
+	b.Options.MaxCandidates = 3
 	found := b.explained(me)
 	require.True(t, found.Partial)
 	require.Equal(t, 3, found.Read)
@@ -117,7 +118,8 @@ func TestAResolvedSeatIsAReason(t *testing.T) {
 	b := setup(t)
 	b.AddProfile("duel", storetest.Duel)
 	b.AddServer("eu-1", 10)
-	placed, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ada", Party: []string{"ada"}, Region: "eu", Mode: "duel", MaxPlayers: 2})
+	placed, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ada", Party: []string{"ada"}, Region: "eu",
+		Mode: "duel", MaxPlayers: 2})
 	require.NoError(t, err)
 	me := b.QueuePlayer("ada", 1000, "duel")
 	require.True(t, b.explained(me).Profiles[0].Candidate, "an unused seat is given up")
@@ -138,12 +140,14 @@ func TestAMatchThatWasMade(t *testing.T) {
 	b.work()
 	var id uuid.UUID
 	require.Eventually(t, func() bool {
-		return b.Pool().QueryRow(t.Context(), "SELECT match_id FROM ticket_history GROUP BY 1 HAVING count(*) = 2").Scan(&id) == nil
+		return b.Pool().QueryRow(t.Context(),
+			"SELECT match_id FROM ticket_history GROUP BY 1 HAVING count(*) = 2").Scan(&id) == nil
 	}, 20*time.Second, 20*time.Millisecond)
 
 	m, err := b.Reader.Match(t.Context(), id)
 	require.NoError(t, err)
-	require.Equal(t, [5]any{"playing", "duel", 1, "eu", "eu-1"}, [5]any{m.State, m.Profile, m.Version, m.Region, m.Host})
+	require.Equal(t, [5]any{"playing", "duel", 1, "eu", "eu-1"},
+		[5]any{m.State, m.Profile, m.Version, m.Region, m.Host})
 	require.NotEmpty(t, m.Seed)
 	require.Contains(t, []string{one, two}, m.Anchor)
 	require.Equal(t, []explain.MatchRule{{Rule: "near-skill", Value: 90, Limit: 100}}, m.Rules)
@@ -185,7 +189,10 @@ func TestAMatchWithoutHistory(t *testing.T) {
 	me := b.QueuePlayer("bo", 1090, "duel")
 	b.work()
 	var id uuid.UUID
-	require.Eventually(t, func() bool { return b.Pool().QueryRow(t.Context(), "SELECT id FROM matches").Scan(&id) == nil }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return b.Pool().QueryRow(t.Context(),
+			"SELECT id FROM matches").Scan(&id) == nil
+	}, 20*time.Second, 20*time.Millisecond)
 	m, err := b.Reader.Match(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, "proposed", m.State)

@@ -22,19 +22,19 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	var free []db.ProfileOwner
 	for _, o := range all {
 		switch {
-		case l.unreadableVersions[o.Profile] == o.LiveVersion:
-		case !o.Owned:
-			l.looksWithoutOwner[o.Profile]++
+		case l.unreadableVersions[o.ProfileName] == o.LiveVersion:
+		case !o.IsOwned:
+			l.looksWithoutOwner[o.ProfileName]++
 			free = append(free, o)
 		default:
-			delete(l.looksWithoutOwner, o.Profile)
+			delete(l.looksWithoutOwner, o.ProfileName)
 		}
 	}
-	l.metrics.unowned.Set(float64(len(free)))
+	l.metrics.unownedProfiles.Set(float64(len(free)))
 	if len(free) == 0 {
 		return nil
 	}
-	workers, err := l.workers(ctx)
+	workers, err := l.readWorkers(ctx)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	for _, o := range free {
 		// After some looks the worker whose share it is may have died, or may not be able to read it: whoever comes
 		// first takes it. The database lets only one worker do so.
-		if mine[o.Profile] || l.looksWithoutOwner[o.Profile] > patience {
+		if mine[o.ProfileName] || l.looksWithoutOwner[o.ProfileName] > patience {
 			l.profilesToTake = append(l.profilesToTake, o)
 		}
 	}
@@ -58,19 +58,20 @@ func (l *Loop) shareOf(free []db.ProfileOwner, workers []db.LoopWorker) map[stri
 		weights[w.ID] = w.Weight
 	}
 	// Its own weight is known better than what it last wrote with its lease.
-	weights[l.lease.id] = l.weight()
+	weights[l.lease.workerID] = l.ownWeight()
 	heaviest := slices.SortedFunc(slices.Values(free), func(a, b db.ProfileOwner) int {
-		return cmp.Or(cmp.Compare(l.freeWeight(b.Profile), l.freeWeight(a.Profile)), cmp.Compare(a.Profile, b.Profile))
+		return cmp.Or(cmp.Compare(l.freeWeight(b.ProfileName), l.freeWeight(a.ProfileName)),
+			cmp.Compare(a.ProfileName, b.ProfileName))
 	})
 	for _, o := range heaviest {
-		least := l.lease.id
+		least := l.lease.workerID
 		for id, weight := range weights {
 			if weight < weights[least] || weight == weights[least] && slices.Compare(id[:], least[:]) < 0 {
 				least = id
 			}
 		}
-		weights[least] += l.freeWeight(o.Profile)
-		mine[o.Profile] = least == l.lease.id
+		weights[least] += l.freeWeight(o.ProfileName)
+		mine[o.ProfileName] = least == l.lease.workerID
 	}
 	return mine
 }
@@ -90,31 +91,31 @@ func (l *Loop) adoptSome(ctx context.Context) error {
 		return err
 	}
 	batch = slices.DeleteFunc(slices.Clone(batch), func(o db.ProfileOwner) bool {
-		_, mine := epochs[o.Profile]
+		_, mine := epochs[o.ProfileName]
 		return !mine
 	})
 	// Read after the profiles were taken: an error leaves them owned without a decider, and the next look resumes
 	// them.
-	documents, err := l.documents(ctx, batch)
+	documents, err := l.readDocuments(ctx, batch)
 	if err != nil {
 		return err
 	}
 	batch = slices.DeleteFunc(batch, func(o db.ProfileOwner) bool {
-		document, ok := documents[o.Profile]
-		return !ok || !l.adopt(ctx, o, epochs[o.Profile], document)
+		document, ok := documents[o.ProfileName]
+		return !ok || !l.adoptProfile(ctx, o, epochs[o.ProfileName], document)
 	})
 	var unread error
 	if !l.knowHosts() { // the game regions come before the candidates, which an engine measures against them
 		unread = l.readHosts(ctx)
 	}
 	for _, o := range batch {
-		l.fill(l.profiles[o.Profile]) // even without them: an adopted profile has all its candidates
+		l.fillProfile(l.profiles[o.ProfileName]) // even without them: an adopted profile has all its candidates
 	}
 	if unread != nil {
 		return unread
 	}
 	for _, o := range batch {
-		if _, err := l.followShadow(ctx, l.profiles[o.Profile], o.Shadow, true); err != nil {
+		if _, err := l.followShadow(ctx, l.profiles[o.ProfileName], o.ShadowVersion, true); err != nil {
 			return err
 		}
 	}
@@ -126,60 +127,61 @@ func (l *Loop) takeBatch(ctx context.Context, batch []db.ProfileOwner) (epochs m
 	var free []string
 	epochs = map[string]int64{}
 	for _, o := range batch {
-		if o.Worker == l.lease.id {
-			epochs[o.Profile] = o.Epoch
+		if o.WorkerID == l.lease.workerID {
+			epochs[o.ProfileName] = o.Epoch
 		} else {
-			free = append(free, o.Profile)
+			free = append(free, o.ProfileName)
 		}
 	}
 	if len(free) == 0 {
 		return epochs, nil
 	}
-	err = reading(ctx, "taking profiles", func(ctx context.Context) error {
-		taken, err := l.options.Store.TakeProfiles(ctx, l.options.Universe, l.lease.id, free)
+	err = callDatabase(ctx, "taking profiles", func(ctx context.Context) error {
+		taken, err := l.options.Store.TakeProfiles(ctx, l.options.Universe, l.lease.workerID, free)
 		maps.Copy(epochs, taken)
 		return err
 	})
 	return epochs, err
 }
 
-func (l *Loop) documents(ctx context.Context, batch []db.ProfileOwner) (documents map[string]string, err error) {
+func (l *Loop) readDocuments(ctx context.Context, batch []db.ProfileOwner) (documents map[string]string, err error) {
 	versions := map[string]int{}
 	for _, o := range batch {
-		versions[o.Profile] = o.LiveVersion
+		versions[o.ProfileName] = o.LiveVersion
 	}
-	err = reading(ctx, "reading profiles", func(ctx context.Context) (err error) {
+	err = callDatabase(ctx, "reading profiles", func(ctx context.Context) (err error) {
 		documents, err = l.options.Store.ProfileDocuments(ctx, l.options.Universe, versions)
 		return err
 	})
 	return documents, err
 }
 
-// adopt begins to decide for a profile by a version, without candidates. It returns false if this release cannot read
+// adoptProfile begins to decide for a profile by a version, without candidates. It returns false if this release cannot read
 // the version. Matches that were decided by the version before are committed as they are.
-func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, document string) bool {
+func (l *Loop) adoptProfile(ctx context.Context, o db.ProfileOwner, epoch int64, document string) bool {
 	read, err := profile.ParseStored([]byte(document))
 	if err == nil && read.Function != nil && l.options.Matchmaker == nil {
 		err = errFunction
 	}
 	if err != nil {
-		l.cannotRead(ctx, o.Profile, o.LiveVersion, err)
+		l.cannotRead(ctx, o.ProfileName, o.LiveVersion, err)
 		return false
 	}
 	// A profile that is decided here already follows another version: it keeps its epoch, its shadow and its waiting
 	// times.
-	p := l.profiles[o.Profile]
+	p := l.profiles[o.ProfileName]
 	if p == nil {
 		now := time.Now()
-		p = &owned{name: o.Profile, epoch: epoch, paused: o.Paused, frees: []time.Time{now, now.Add(abandonedFor)}}
+		p = &owned{name: o.ProfileName, ownerEpoch: epoch, isPaused: o.IsPaused,
+			freeTimes: []time.Time{now, now.Add(abandonedFor)}}
 		l.setProfile(p)
 		l.waiting.isDemandStale = true
-		delete(l.looksWithoutOwner, o.Profile)
+		delete(l.looksWithoutOwner, o.ProfileName)
 		l.metrics.takeovers.Inc()
-		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile),
+		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.ProfileName),
 			slog.Int64("epoch", epoch))
 	}
-	p.version, p.profile, p.seed, p.rosters, p.rostersRead, p.asks = o.LiveVersion, read, newSeed(), nil, time.Time{}, true
+	p.version, p.profile, p.lotSeed, p.openMatches, p.rostersRead, p.mayHaveChecks = o.LiveVersion, read, newSeed(), nil, time.Time{}, true
 	p.decideBy(read)
 	return true
 }

@@ -81,7 +81,8 @@ func TestReadyChecksOutlastTheirVersion(t *testing.T) {
 	b.AddProfile("duel", duel)
 	b.decides("duel", 2)
 	for sub, id := range map[string]string{"ada": ada, "bo": bo} {
-		_, err := b.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: id, Sub: sub, Accept: true})
+		_, err := b.AnswerReadyCheck(t.Context(), universe,
+			db.ReadyCheckAnswer{TicketID: id, PlayerSub: sub, Accept: true})
 		require.NoError(t, err)
 	}
 	b.Eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
@@ -92,7 +93,8 @@ func TestReadyChecksOutlastTheirVersion(t *testing.T) {
 func TestPlayersOfARefusedMatchAreQueued(t *testing.T) {
 	t.Parallel()
 	b := waitsForServer(t, "duel")
-	seat, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ada", Region: region, Mode: "arena", Party: party("ada"), MaxPlayers: 1})
+	seat, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ada", Region: region, Mode: "arena", Party: party("ada"),
+		MaxPlayers: 1})
 	require.NoError(t, err)
 	_, err = b.Resolve(t.Context(), seat.SessionHandle, "ada")
 	require.NoError(t, err)
@@ -110,7 +112,8 @@ type watched struct {
 	shared atomic.Bool
 }
 
-func (s *watched) CandidatesSince(ctx context.Context, universe string, since db.SettledPoint) (db.CandidatePage, error) {
+func (s *watched) CandidatesSince(ctx context.Context, universe string,
+	since db.SettledPoint) (db.CandidatePage, error) {
 	s.reads.Add(1)
 	until, _ := ctx.Deadline()
 	s.until.Store(&until)

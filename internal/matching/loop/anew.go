@@ -31,22 +31,22 @@ func (l *Loop) beginAnew(ctx context.Context, err error) {
 	case errors.As(err, &failed):
 		why = anewReading
 	}
-	l.metrics.anew.WithLabelValues(why).Inc()
+	l.metrics.beginningsAnew.WithLabelValues(why).Inc()
 	l.options.Log.LogAttrs(ctx, slog.LevelWarn, "the director loop begins anew", slog.String("why", why),
 		slog.Any("error", err), slog.Int("profiles", len(l.profiles)))
 	if why == anewReading || why == anewLease {
-		l.keep()
+		l.keepKnown()
 		return
 	}
-	l.reset()
+	l.forgetAll()
 }
 
-// keep drops only what ended with run: the calls of match functions, and the profiles that wait for their results.
-func (l *Loop) keep() {
+// keepKnown drops only what ended with run: the calls of match functions, and the profiles that wait for their results.
+func (l *Loop) keepKnown() {
 	l.dropCalls()
 	for _, p := range l.inOrder() {
 		if p.function != nil {
-			l.drop(p.name)
+			l.dropProfile(p.name)
 		}
 	}
 }

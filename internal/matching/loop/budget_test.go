@@ -18,11 +18,11 @@ func TestNoMoreMatchesAreSentThanFit(t *testing.T) {
 	waits := func(size int, regions ...string) *job {
 		return &job{match: db.NewMatch{Size: size, Regions: regions, Modes: []string{"arena"}}}
 	}
-	require.True(t, h.freeSeats.take(h, waits(2, "eu")))
-	require.True(t, h.freeSeats.take(h, waits(2, "eu")))
-	require.False(t, h.freeSeats.take(h, waits(2, "eu")), "one seat is left")
+	require.True(t, h.freeSeats.takeSeats(h, waits(2, "eu")))
+	require.True(t, h.freeSeats.takeSeats(h, waits(2, "eu")))
+	require.False(t, h.freeSeats.takeSeats(h, waits(2, "eu")), "one seat is left")
 	elsewhere := waits(4, "eu", "us")
-	require.True(t, h.freeSeats.take(h, elsewhere))
-	require.Equal(t, 1, elsewhere.region, "no server of the first region has four seats")
-	require.False(t, h.freeSeats.take(h, waits(11, "us")))
+	require.True(t, h.freeSeats.takeSeats(h, elsewhere))
+	require.Equal(t, 1, elsewhere.regionIndex, "no server of the first region has four seats")
+	require.False(t, h.freeSeats.takeSeats(h, waits(11, "us")))
 }

@@ -49,7 +49,7 @@ func TestTicketsSurviveKilledWorkers(t *testing.T) {
 		}
 		id := b.ticket(float64(rand.N(2000)), players, "teams-0", "teams-1", "teams-2")
 		if i%20 == 0 {
-			if c, err := b.CancelTicket(t.Context(), universe, id); err == nil && c.Cancelled {
+			if c, err := b.CancelTicket(t.Context(), universe, id); err == nil && c.IsCancelled {
 				cancelled++
 			}
 			continue

@@ -23,154 +23,156 @@ const commitLanes = 2
 // commits sends matches to the database: one transaction at a time for each game region, or one in each lane, and one
 // for ready checks, beside each other. What waits meanwhile is the next batch.
 type commits struct {
-	store    Store
-	universe string
-	history  *historian
-	outcomes chan outcomes
-	ended    chan struct{} // closed when nobody takes outcomes any more
-	returned []outcomes    // taken from the channel, not handled yet
-	lines    map[line]*lineState
-	under    int            // batches that were sent and are not handled yet
-	asking   map[string]int // matches whose players are to be asked, by profile
+	store            Store
+	universe         string
+	history          *historian
+	outcomeQueue     chan outcomes
+	abandoned        chan struct{} // closed when nobody takes outcomes any more
+	returnedOutcomes []outcomes    // taken from the channel, not handled yet
+	stateByLine      map[line]*lineState
+	underWay         int            // batches that were sent and are not handled yet
+	askingByProfile  map[string]int // matches whose players are to be asked, by profile
 }
 
 // line is where a transaction is sent: to a game region, or to players.
 type line struct {
-	region string
-	asks   bool
+	region      string
+	asksPlayers bool
 }
 
 type lineState struct {
-	queue []*job
-	sent  [commitLanes][]*job // by lane; nil: none is under way
-	lanes int                 // in use
+	queuedJobs []*job
+	sentByLane [commitLanes][]*job // by lane; nil: none is under way
+	laneCount  int                 // in use
 }
 
 // outcomes is what became of a batch. On an error nothing is known about its matches.
 type outcomes struct {
-	line     line
-	lane     int
-	jobs     []*job
-	outcomes []db.MatchOutcome
-	err      error
-	took     time.Duration
+	line          line
+	lane          int
+	jobs          []*job
+	matchOutcomes []db.MatchOutcome
+	err           error
+	tookTime      time.Duration
 }
 
 func newCommits(store Store, universe string, history *historian) *commits {
 	return &commits{
-		store: store, universe: universe, history: history, outcomes: make(chan outcomes, 64),
-		ended: make(chan struct{}),
-		lines: map[line]*lineState{}, asking: map[string]int{},
+		store: store, universe: universe, history: history, outcomeQueue: make(chan outcomes, 64),
+		abandoned:   make(chan struct{}),
+		stateByLine: map[line]*lineState{}, askingByProfile: map[string]int{},
 	}
 }
 
-// add queues a match: the oldest first.
-func (c *commits) add(j *job) {
+// addJob queues a match: the oldest first.
+func (c *commits) addJob(j *job) {
 	j.match.Demand = db.DemandKey{}
-	if region, key := j.demand(c.universe); j.waitedForServer && region == j.gameRegion() {
+	if region, key := j.demandRow(c.universe); j.waitedForServer && region == j.gameRegion() {
 		j.match.Demand = key
 	}
-	to := line{j.gameRegion(), j.asks}
-	if j.asks {
+	to := line{j.gameRegion(), j.asksPlayers}
+	if j.asksPlayers {
 		// Asking players takes no server of a region: one line is enough, and no region holds the ready checks of
 		// another up.
 		to.region = ""
-		c.asking[j.match.Profile]++
+		c.askingByProfile[j.match.Profile]++
 	}
-	s := c.lines[to]
+	s := c.stateByLine[to]
 	if s == nil {
 		s = &lineState{}
-		c.lines[to] = s
+		c.stateByLine[to] = s
 	}
-	at, _ := slices.BinarySearchFunc(s.queue, j, func(a, b *job) int { return a.oldest.Compare(b.oldest) })
-	s.queue = slices.Insert(s.queue, at, j)
+	at, _ := slices.BinarySearchFunc(s.queuedJobs, j,
+		func(a, b *job) int { return a.oldestCreated.Compare(b.oldestCreated) })
+	s.queuedJobs = slices.Insert(s.queuedJobs, at, j)
 }
 
-// send sends a batch on each free lane of the lines that have jobs.
-func (c *commits) send(ctx context.Context) {
-	for to, s := range c.lines {
-		if len(s.sending()) == 0 {
-			if len(s.queue) == 0 {
-				delete(c.lines, to)
+// sendBatches sends a batch on each free lane of the lines that have jobs.
+func (c *commits) sendBatches(ctx context.Context) {
+	for to, s := range c.stateByLine {
+		if len(s.sentJobs()) == 0 {
+			if len(s.queuedJobs) == 0 {
+				delete(c.stateByLine, to)
 				continue
 			}
 			s.chooseLanes(to)
 		}
-		for lane := range s.lanes {
-			if s.sent[lane] == nil && len(s.queue) > 0 {
-				s.sent[lane] = s.batch()
-				c.under++
-				go c.report(ctx, to, db.HostShare{Lane: lane, Lanes: s.lanes}, s.sent[lane])
+		for lane := range s.laneCount {
+			if s.sentByLane[lane] == nil && len(s.queuedJobs) > 0 {
+				s.sentByLane[lane] = s.takeBatch()
+				c.underWay++
+				go c.reportBatch(ctx, to, db.HostShare{Lane: lane, LaneCount: s.laneCount}, s.sentByLane[lane])
 			}
 		}
 	}
 }
 
-// sending are the matches under way.
-func (s *lineState) sending() []*job { return slices.Concat(s.sent[:]...) }
+// sentJobs are the matches under way.
+func (s *lineState) sentJobs() []*job { return slices.Concat(s.sentByLane[:]...) }
 
 // chooseLanes uses all lanes if more matches wait than one transaction takes. Where one is enough it chooses among all
 // game servers.
 func (s *lineState) chooseLanes(to line) {
-	s.lanes = 1
-	if !to.asks && s.batchSize() < len(s.queue) {
-		s.lanes = commitLanes
+	s.laneCount = 1
+	if !to.asksPlayers && s.batchSize() < len(s.queuedJobs) {
+		s.laneCount = commitLanes
 	}
 }
 
-// report runs the transaction of a batch and hands in its outcomes.
-func (c *commits) report(ctx context.Context, to line, share db.HostShare, jobs []*job) {
+// reportBatch runs the transaction of a batch and hands in its outcomes.
+func (c *commits) reportBatch(ctx context.Context, to line, share db.HostShare, jobs []*job) {
 	select {
-	case c.outcomes <- c.transact(ctx, to, share, jobs):
+	case c.outcomeQueue <- c.runTransaction(ctx, to, share, jobs):
 	// The loop began anew and takes no outcomes: what was committed is found in the queue that it reads next.
-	case <-c.ended:
+	case <-c.abandoned:
 	}
 }
 
 // batchSize is how many of the queued matches the next transaction takes.
 func (s *lineState) batchSize() (n int) {
 	players := 0
-	for n < len(s.queue) && n < batchMatches && (n == 0 || players+s.queue[n].players() <= batchPlayers) {
-		players += s.queue[n].players()
+	for n < len(s.queuedJobs) && n < batchMatches && (n == 0 || players+s.queuedJobs[n].playerCount() <= batchPlayers) {
+		players += s.queuedJobs[n].playerCount()
 		n++
 	}
 	return n
 }
 
-// batch takes the next batch off the queue. Matches with and without a completed ready check may share it.
-func (s *lineState) batch() []*job {
+// takeBatch takes the next batch off the queue. Matches with and without a completed ready check may share it.
+func (s *lineState) takeBatch() []*job {
 	n := s.batchSize()
-	batch := slices.Clone(s.queue[:n])
-	s.queue = slices.Delete(s.queue, 0, n)
+	batch := slices.Clone(s.queuedJobs[:n])
+	s.queuedJobs = slices.Delete(s.queuedJobs, 0, n)
 	return batch
 }
 
-// transact runs the transaction of a batch. It uses nothing that the loop changes meanwhile.
-func (c *commits) transact(ctx context.Context, to line, share db.HostShare, jobs []*job) outcomes {
+// runTransaction runs the transaction of a batch. It uses nothing that the loop changes meanwhile.
+func (c *commits) runTransaction(ctx context.Context, to line, share db.HostShare, jobs []*job) outcomes {
 	started := time.Now()
 	matches, owners, within := make([]db.NewMatch, len(jobs)), []db.MatchOwner{}, time.Duration(0)
 	for i, j := range jobs {
 		matches[i] = j.match
-		within = max(within, j.within)
+		within = max(within, j.answerWithin)
 		if !slices.Contains(owners, j.owner) {
 			owners = append(owners, j.owner)
 		}
 	}
 	o := outcomes{line: to, lane: share.Lane, jobs: jobs}
-	if to.asks {
-		o.outcomes, o.err = c.store.ProposeMatches(ctx, c.universe, owners, matches, within)
+	if to.asksPlayers {
+		o.matchOutcomes, o.err = c.store.ProposeMatches(ctx, c.universe, owners, matches, within)
 	} else {
-		o.outcomes, o.err = c.store.CommitMatches(ctx, c.universe, to.region, share, owners, matches, assign)
+		o.matchOutcomes, o.err = c.store.CommitMatches(ctx, c.universe, to.region, share, owners, matches,
+			encodeAssignment)
 	}
-	o.took = time.Since(started)
-	for _, outcome := range o.outcomes {
-		c.history.keep(outcome.LeftTickets)
+	o.tookTime = time.Since(started)
+	for _, outcome := range o.matchOutcomes {
+		c.history.keepMatched(outcome.LeftTickets)
 	}
 	return o
 }
 
-// assign returns what Open Match's frontends read of a match.
-func assign(m *db.NewMatch, p db.Placement) []byte {
+// encodeAssignment returns what Open Match's frontends read of a match.
+func encodeAssignment(m *db.NewMatch, p db.Placement) []byte {
 	seats := ticketbody.Seats{MatchID: m.ID.String(), SessionHandle: p.SessionHandle, Endpoint: p.Endpoint,
 		Region: p.Region, Teams: map[string]string{}}
 	for _, t := range m.Tickets {
@@ -182,27 +184,27 @@ func assign(m *db.NewMatch, p db.Placement) []byte {
 	return body
 }
 
-// jobs are all that are queued or under way.
-func (c *commits) jobs() (all []*job) {
-	for _, s := range c.lines {
-		all = append(append(all, s.queue...), s.sending()...)
+// allJobs are all that are queued or under way.
+func (c *commits) allJobs() (all []*job) {
+	for _, s := range c.stateByLine {
+		all = append(append(all, s.queuedJobs...), s.sentJobs()...)
 	}
 	return all
 }
 
 func (c *commits) len() int {
 	n := 0
-	for _, s := range c.lines {
-		n += len(s.queue) + len(s.sending())
+	for _, s := range c.stateByLine {
+		n += len(s.queuedJobs) + len(s.sentJobs())
 	}
 	return n
 }
 
 // dropProfile drops what is queued of a profile. What is under way fails at its fence.
 func (c *commits) dropProfile(name string) {
-	for _, s := range c.lines {
-		s.queue = slices.DeleteFunc(s.queue, func(j *job) bool {
-			drops := j.owner.Profile == name
+	for _, s := range c.stateByLine {
+		s.queuedJobs = slices.DeleteFunc(s.queuedJobs, func(j *job) bool {
+			drops := j.owner.ProfileName == name
 			if drops {
 				c.endAsking(j)
 			}
@@ -213,19 +215,19 @@ func (c *commits) dropProfile(name string) {
 
 // endAsking removes a job that has left from the count of matches whose players are to be asked.
 func (c *commits) endAsking(j *job) {
-	if !j.asks {
+	if !j.asksPlayers {
 		return
 	}
-	if c.asking[j.match.Profile]--; c.asking[j.match.Profile] == 0 {
-		delete(c.asking, j.match.Profile)
+	if c.askingByProfile[j.match.Profile]--; c.askingByProfile[j.match.Profile] == 0 {
+		delete(c.askingByProfile, j.match.Profile)
 	}
 }
 
-// wait waits for the transactions under way, so that their outcomes are known before this worker's lease ends.
-func (c *commits) wait(ctx context.Context) {
-	for ; c.under > 0; c.under-- {
+// waitForAll waits for the transactions under way, so that their outcomes are known before this worker's lease ends.
+func (c *commits) waitForAll(ctx context.Context) {
+	for ; c.underWay > 0; c.underWay-- {
 		select {
-		case <-c.outcomes:
+		case <-c.outcomeQueue:
 		case <-ctx.Done():
 			return
 		}

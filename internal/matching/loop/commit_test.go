@@ -25,14 +25,16 @@ type begunCommit struct {
 	matches int
 }
 
-func (s slowCommits) CommitMatches(_ context.Context, _, region string, share db.HostShare, _ []db.MatchOwner, matches []db.NewMatch, _ db.AssignMatch) ([]db.MatchOutcome, error) {
+func (s slowCommits) CommitMatches(_ context.Context, _, region string, share db.HostShare, _ []db.MatchOwner,
+	matches []db.NewMatch, _ db.AssignMatch) ([]db.MatchOutcome, error) {
 	s.begun <- begunCommit{region, share, len(matches)}
 	<-s.end
 	return make([]db.MatchOutcome, len(matches)), nil
 }
 
 func jobIn(region string) *job {
-	return &job{match: db.NewMatch{ID: uuid.New(), Regions: []string{region}, Tickets: []db.MatchTicket{{Players: []db.MatchPlayer{{Sub: "ann"}}}}}}
+	return &job{match: db.NewMatch{ID: uuid.New(), Regions: []string{region},
+		Tickets: []db.MatchTicket{{Players: []db.MatchPlayer{{Sub: "ann"}}}}}}
 }
 
 // A long queue of a game region is sent on all lanes, each with its share of the game servers; what fits into one
@@ -42,41 +44,42 @@ func TestLanesOfAGameRegion(t *testing.T) {
 	s := slowCommits{begun: make(chan begunCommit, 8), end: make(chan struct{})}
 	c := newCommits(s, "global", newHistorian(Options{}, prometheus.NewCounter(prometheus.CounterOpts{})))
 	for range 2*batchMatches + 1 {
-		c.add(jobIn("eu"))
+		c.addJob(jobIn("eu"))
 	}
-	c.add(jobIn("us"))
-	c.send(t.Context())
+	c.addJob(jobIn("us"))
+	c.sendBatches(t.Context())
 	begun := []begunCommit{<-s.begun, <-s.begun, <-s.begun}
 	require.ElementsMatch(t, []begunCommit{
-		{"eu", db.HostShare{Lane: 0, Lanes: 2}, batchMatches}, {"eu", db.HostShare{Lane: 1, Lanes: 2}, batchMatches}, {"us", db.HostShare{Lane: 0, Lanes: 1}, 1},
+		{"eu", db.HostShare{Lane: 0, LaneCount: 2}, batchMatches},
+		{"eu", db.HostShare{Lane: 1, LaneCount: 2}, batchMatches}, {"us", db.HostShare{Lane: 0, LaneCount: 1}, 1},
 	}, begun)
 	require.Equal(t, 2*batchMatches+2, c.len())
-	require.Len(t, c.jobs(), c.len())
-	c.send(t.Context())
+	require.Len(t, c.allJobs(), c.len())
+	c.sendBatches(t.Context())
 	require.Empty(t, s.begun, "all lanes are taken")
 
 	free := func() {
-		o := <-c.outcomes
-		c.under--
-		c.lines[o.line].sent[o.lane] = nil
+		o := <-c.outcomeQueue
+		c.underWay--
+		c.stateByLine[o.line].sentByLane[o.lane] = nil
 	}
 	for range 3 {
 		s.end <- struct{}{}
 		free()
 	}
-	require.Zero(t, c.under)
-	c.send(t.Context())
-	require.Equal(t, begunCommit{"eu", db.HostShare{Lane: 0, Lanes: 1}, 1}, <-s.begun)
-	c.add(jobIn("eu"))
-	c.send(t.Context())
+	require.Zero(t, c.underWay)
+	c.sendBatches(t.Context())
+	require.Equal(t, begunCommit{"eu", db.HostShare{Lane: 0, LaneCount: 1}, 1}, <-s.begun)
+	c.addJob(jobIn("eu"))
+	c.sendBatches(t.Context())
 	require.Empty(t, s.begun, "the transaction under way may have locked all game servers")
 	s.end <- struct{}{}
 	free()
-	c.send(t.Context())
-	require.Equal(t, begunCommit{"eu", db.HostShare{Lane: 0, Lanes: 1}, 1}, <-s.begun)
+	c.sendBatches(t.Context())
+	require.Equal(t, begunCommit{"eu", db.HostShare{Lane: 0, LaneCount: 1}, 1}, <-s.begun)
 	s.end <- struct{}{}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	c.wait(ctx)
-	require.Zero(t, c.under)
+	c.waitForAll(ctx)
+	require.Zero(t, c.underWay)
 }

@@ -12,58 +12,58 @@ import (
 // changes, and begins turns, which apply them and search beside the loop. So a search that lasts delays only its own
 // profile.
 type decider struct {
-	search  *searching
-	changes []change // that no turn has applied yet, oldest first
+	searchState   *searching
+	queuedChanges []change // that no turn has applied yet, oldest first
 
-	running    bool // a turn has begun, and its result is not taken yet
-	hot        bool // its last turn used its whole time
-	unfinished bool // the last turn left something to search for
-	candidates int  // after the last turn
-	next       time.Time
-	hasNext    bool // time alone makes a decision possible, at next
+	isRunning      bool // a turn has begun, and its result is not taken yet
+	isHot          bool // its last turn used its whole time
+	isUnfinished   bool // the last turn left something to search for
+	candidateCount int  // after the last turn
+	nextAt         time.Time
+	hasNext        bool // time alone makes a decision possible, at next
 }
 
 // searching is what only the goroutine of a turn uses.
 type searching struct {
 	engine     *decide.Engine
-	dirty      bool      // the engine has something to search for
+	isDirty    bool      // the engine has something to search for
 	decisionAt time.Time // the moment of its next decision, or of its last
 }
 
 func newDecider(v decide.Version, seed uint64) *decider {
-	return &decider{search: &searching{engine: decide.New(v, seed)}}
+	return &decider{searchState: &searching{engine: decide.New(v, seed)}}
 }
 
-// put queues a change. Newcomers of one moment become one change.
-func (d *decider) put(c change) {
-	if n := len(d.changes); n > 0 && c.kind == candidatesCame {
-		if last := &d.changes[n-1]; last.kind == candidatesCame && last.moment.Equal(c.moment) {
+// putChange queues a change. Newcomers of one moment become one change.
+func (d *decider) putChange(c change) {
+	if n := len(d.queuedChanges); n > 0 && c.kind == candidatesCame {
+		if last := &d.queuedChanges[n-1]; last.kind == candidatesCame && last.moment.Equal(c.moment) {
 			last.entries = append(last.entries, c.entries...)
 			return
 		}
 	}
 	c.entries = slices.Clip(c.entries) // another decider may have the same
-	d.changes = append(d.changes, c)
+	d.queuedChanges = append(d.queuedChanges, c)
 }
 
 // mayFind reports whether a turn might find something by now.
 func (d *decider) mayFind(now time.Time) bool {
-	return d.unfinished || len(d.changes) > 0 || d.hasNext && !d.next.After(now)
+	return d.isUnfinished || len(d.queuedChanges) > 0 || d.hasNext && !d.nextAt.After(now)
 }
 
-// begin begins a turn with all changes.
-func (d *decider) begin(t *turn) *turn {
-	t.decider, t.changes, t.hot = d, d.changes, d.hot
-	d.changes, d.running = nil, true
+// beginTurn begins a turn with all changes.
+func (d *decider) beginTurn(t *turn) *turn {
+	t.decider, t.changes, t.isHot = d, d.queuedChanges, d.isHot
+	d.queuedChanges, d.isRunning = nil, true
 	return t
 }
 
-// end takes the result of a turn.
-func (d *decider) end(t *turn) {
+// endTurn takes the result of a turn.
+func (d *decider) endTurn(t *turn) {
 	// What the turn has not applied comes before what came during the turn.
-	d.running, d.changes = false, append(t.changes, d.changes...)
-	d.hot, d.unfinished, d.candidates = t.usedUp, t.unfinished, t.candidates
-	d.next, d.hasNext = t.next, t.hasNext
+	d.isRunning, d.queuedChanges = false, append(t.changes, d.queuedChanges...)
+	d.isHot, d.isUnfinished, d.candidateCount = t.usedUp, t.isUnfinished, t.candidateCount
+	d.nextAt, d.hasNext = t.nextAt, t.hasNext
 }
 
 // turn is a while in which an engine learns of changes and searches. What it decides depends on the changes and their
@@ -73,24 +73,24 @@ type turn struct {
 	decider *decider
 	shadow  *shadow // nil: a turn of the live version
 	changes []change
-	hot     bool
+	isHot   bool
 
-	now        time.Time // the moment when it began
-	decides    bool      // false: it only applies changes
-	lasts      time.Duration
-	maxLate    time.Duration
-	effort     int
-	maxMatches int // ends the turn with so many matches
-	playerArg  string
+	beganAt      time.Time // the moment when it began
+	mayDecide    bool      // false: it only applies changes
+	maxTime      time.Duration
+	maxLate      time.Duration
+	searchEffort int
+	maxMatches   int // ends the turn with so many matches
+	playerArg    string
 
-	matches    []decided
-	took       time.Duration
-	usedUp     bool
-	unfinished bool
-	candidates int
-	next       time.Time
-	hasNext    bool
-	err        error
+	decidedMatches []decided
+	tookTime       time.Duration
+	usedUp         bool
+	isUnfinished   bool
+	candidateCount int
+	nextAt         time.Time
+	hasNext        bool
+	err            error
 }
 
 // decided is a match that an engine decided.
@@ -101,46 +101,46 @@ type decided struct {
 	tickets   []*match.Ticket // as the engine had them, in the order of the proposal; nil: of a match function
 }
 
-func (t *turn) run() {
+func (t *turn) runSteps() {
 	began := time.Now()
-	s := t.decider.search
-	for t.step(s) {
-		if t.took = time.Since(began); t.took >= t.lasts || len(t.matches) >= t.maxMatches {
+	s := t.decider.searchState
+	for t.runStep(s) {
+		if t.tookTime = time.Since(began); t.tookTime >= t.maxTime || len(t.decidedMatches) >= t.maxMatches {
 			// A turn that ends at its number of matches alone is not hot: its profile does not compete with those
 			// that search.
-			t.usedUp = t.took >= t.lasts
+			t.usedUp = t.tookTime >= t.maxTime
 			break
 		}
 	}
-	t.took = time.Since(began)
-	t.unfinished, t.candidates = s.dirty, s.engine.Len()
-	t.next, t.hasNext = s.engine.Next()
+	t.tookTime = time.Since(began)
+	t.isUnfinished, t.candidateCount = s.isDirty, s.engine.Len()
+	t.nextAt, t.hasNext = s.engine.Next()
 }
 
-// step does a short piece of work; false: there is none.
-func (t *turn) step(s *searching) bool {
+// runStep does a short piece of work; false: there is none.
+func (t *turn) runStep(s *searching) bool {
 	switch {
 	case len(t.changes) > 0 && t.appliesNext(s):
-		t.apply(s)
-	case !t.decides:
+		t.applyChange(s)
+	case !t.mayDecide:
 		return false
-	case s.dirty:
+	case s.isDirty:
 		t.searchOn(s)
 	default:
-		return t.advance(s)
+		return t.advanceTime(s)
 	}
 	return true
 }
 
-// advance goes on to the next decision that time alone makes possible, or to the next change, whichever is earlier;
+// advanceTime goes on to the next decision that time alone makes possible, or to the next change, whichever is earlier;
 // false: there is neither.
-func (t *turn) advance(s *searching) bool {
+func (t *turn) advanceTime(s *searching) bool {
 	at, due := t.nextDecision(s)
 	switch {
 	case due:
-		s.wake(at)
+		s.wakeAt(at)
 	case len(t.changes) > 0:
-		t.apply(s)
+		t.applyChange(s)
 	default:
 		return false
 	}
@@ -151,22 +151,22 @@ func (t *turn) advance(s *searching) bool {
 // a decision without it would be too late.
 func (t *turn) appliesNext(s *searching) bool {
 	at := t.changes[0].moment
-	return !t.decides || !at.After(s.decisionAt) || t.now.Sub(at) > t.maxLate
+	return !t.mayDecide || !at.After(s.decisionAt) || t.beganAt.Sub(at) > t.maxLate
 }
 
-func (t *turn) apply(s *searching) {
+func (t *turn) applyChange(s *searching) {
 	c := &t.changes[0]
-	if c.wakes() {
-		s.wake(c.moment)
+	if c.mayFindMatch() {
+		s.wakeAt(c.moment)
 	}
-	if c.apply(s.engine, t.playerArg) {
+	if c.applyPart(s.engine, t.playerArg) {
 		t.changes = t.changes[1:]
 	}
 }
 
 // nextDecision returns the moment of a decision that time alone makes possible by the next change, or by now.
 func (t *turn) nextDecision(s *searching) (at time.Time, ok bool) {
-	by := t.now
+	by := t.beganAt
 	if len(t.changes) > 0 {
 		by = t.changes[0].moment
 	}
@@ -179,20 +179,20 @@ func (t *turn) nextDecision(s *searching) (at time.Time, ok bool) {
 }
 
 func (t *turn) searchOn(s *searching) {
-	found, done := s.engine.Run(s.decisionAt, t.effort)
-	s.dirty = !done
+	found, done := s.engine.Run(s.decisionAt, t.searchEffort)
+	s.isDirty = !done
 	for _, f := range found {
 		d := decided{proposal: f, decidedAt: s.decisionAt}
 		for _, id := range f.Tickets {
 			d.tickets = append(d.tickets, s.engine.Ticket(id))
 		}
-		t.matches = append(t.matches, d)
+		t.decidedMatches = append(t.decidedMatches, d)
 	}
 }
 
-// wake schedules a decision at a moment.
-func (s *searching) wake(at time.Time) {
-	s.dirty = true
+// wakeAt schedules a decision at a moment.
+func (s *searching) wakeAt(at time.Time) {
+	s.isDirty = true
 	if at.After(s.decisionAt) {
 		s.decisionAt = at
 	}
@@ -200,12 +200,12 @@ func (s *searching) wake(at time.Time) {
 
 // change is something that an engine is to learn.
 type change struct {
-	moment  time.Time // the engine decides what was due before this moment first
-	kind    changeKind
-	entries []*entry // of candidatesCame and candidatesReturned
-	ids     []string // of candidatesLeft and candidatesReturned
-	regions []decide.Region
-	roster  decide.Roster
+	moment    time.Time // the engine decides what was due before this moment first
+	kind      changeKind
+	entries   []*entry // of candidatesCame and candidatesReturned
+	ticketIDs []string // of candidatesLeft and candidatesReturned
+	regions   []decide.Region
+	roster    decide.Roster
 }
 
 type changeKind int
@@ -221,14 +221,14 @@ const (
 	decisionsDue // after a pause
 )
 
-// wakes reports whether the engine may find a match because of the change.
-func (c *change) wakes() bool { return c.kind != candidatesLeft }
+// mayFindMatch reports whether the engine may find a match because of the change.
+func (c *change) mayFindMatch() bool { return c.kind != candidatesLeft }
 
 // changeStep is how many candidates are added between two looks at the clock: about half a millisecond.
 const changeStep = 128
 
-// apply applies a part of the change that takes a short time, and reports whether that was the rest.
-func (c *change) apply(e engine, playerArg string) (whole bool) {
+// applyPart applies a part of the change that takes a short time, and reports whether that was the rest.
+func (c *change) applyPart(e engine, playerArg string) (whole bool) {
 	switch c.kind {
 	case candidatesCame:
 		n := min(changeStep, len(c.entries))
@@ -236,11 +236,11 @@ func (c *change) apply(e engine, playerArg string) (whole bool) {
 		c.entries = c.entries[n:]
 		return len(c.entries) == 0
 	case candidatesLeft:
-		for _, id := range c.ids {
+		for _, id := range c.ticketIDs {
 			e.Remove(id)
 		}
 	case candidatesReturned:
-		e.Return(c.ids...)
+		e.Return(c.ticketIDs...)
 		for _, one := range c.entries {
 			if !e.Has(one.id) {
 				addAll(e, []*entry{one}, playerArg)
@@ -262,14 +262,14 @@ func (c *change) applyRoster(e engine) {
 	case c.kind == rosterChanged:
 		d.PutRoster(c.roster)
 	default:
-		d.RemoveRoster(c.ids[0])
+		d.RemoveRoster(c.ticketIDs[0])
 	}
 }
 
 // addAll makes tickets candidates. What cannot be decoded is none.
 func addAll(e engine, entries []*entry, playerArg string) {
 	for _, one := range entries {
-		if t, err := one.ticket(playerArg); err == nil {
+		if t, err := one.decodedTicket(playerArg); err == nil {
 			e.Add(t)
 		}
 	}

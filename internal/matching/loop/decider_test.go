@@ -37,25 +37,26 @@ func waitsSince(t require.TestingT, n int, skill float64, since time.Time) *entr
 		Profiles: []string{"pairs"}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}},
 		Players: []match.Player{{Sub: fmt.Sprint("player-", n)}},
 	}))(t)
-	return newEntry(db.Candidate{ID: fmt.Sprintf("t%05d", n), Created: since, Body: body}, since, "")
+	return newEntry(db.Candidate{TicketID: fmt.Sprintf("t%05d", n), CreatedAt: since, Body: body}, since, "")
 }
 
 // drain runs turns until the decider has nothing to do by now, and returns what they decided.
 func drain(d *decider, now time.Time, template turn) (all []string) {
 	for turns := 0; d.mayFind(now) && turns < 100_000; turns++ {
 		one := template
-		one.now = now
-		t := d.begin(&one)
-		t.run()
-		d.end(t)
-		for _, f := range t.matches {
+		one.beganAt = now
+		t := d.beginTurn(&one)
+		t.runSteps()
+		d.endTurn(t)
+		for _, f := range t.decidedMatches {
 			all = append(all, fmt.Sprint(f.decidedAt.Sub(start), " ", slices.Sorted(slices.Values(f.proposal.Tickets))))
 		}
 	}
 	return all
 }
 
-var whole = turn{decides: true, lasts: time.Hour, maxLate: time.Hour, effort: turnEffort, maxMatches: turnMatches}
+var whole = turn{mayDecide: true, maxTime: time.Hour, maxLate: time.Hour, searchEffort: turnEffort,
+	maxMatches: turnMatches}
 
 // Pins decisions that depend on how busy a worker is: in one turn, or in many that end after each piece of work and of
 // which some begin when more has changed already, a profile makes the same matches at the same moments.
@@ -65,19 +66,21 @@ func TestDecisionsDoNotDependOnTurns(t *testing.T) {
 		quiet, busy := newPairs(t), newPairs(t)
 		var calm, divided []string
 		short := whole
-		short.lasts = 0
+		short.maxTime = 0
 		now := start
 		for n := range rapid.IntRange(1, 40).Draw(t, "changes") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "pause")) * time.Millisecond)
 			c := change{moment: now, kind: candidatesCame}
 			for k := range rapid.IntRange(1, 4).Draw(t, "tickets") {
-				c.entries = append(c.entries, waitsSince(t, 10*n+k, float64(rapid.IntRange(0, 600).Draw(t, "skill")), now))
+				c.entries = append(c.entries,
+					waitsSince(t, 10*n+k, float64(rapid.IntRange(0, 600).Draw(t, "skill")), now))
 			}
 			if rapid.IntRange(0, 4).Draw(t, "leaves") == 0 {
-				c = change{moment: now, kind: candidatesLeft, ids: []string{fmt.Sprintf("t%05d", 10*rapid.IntRange(0, n).Draw(t, "which"))}}
+				c = change{moment: now, kind: candidatesLeft,
+					ticketIDs: []string{fmt.Sprintf("t%05d", 10*rapid.IntRange(0, n).Draw(t, "which"))}}
 			}
-			quiet.put(c)
-			busy.put(c)
+			quiet.putChange(c)
+			busy.putChange(c)
 			calm = append(calm, drain(quiet, now, whole)...)
 			if rapid.Bool().Draw(t, "a turn is free") {
 				divided = append(divided, drain(busy, now, short)...)
@@ -93,13 +96,14 @@ func TestLateChangesDoNotWaitForADecision(t *testing.T) {
 	t.Parallel()
 	d := newPairs(t)
 	one := whole
-	one.lasts, one.maxLate, one.now = 0, time.Second, start
-	d.search.wake(start) // it still has something to search for
-	d.put(change{moment: start.Add(time.Millisecond), kind: candidatesCame, entries: []*entry{waitsSince(t, 1, 1, start)}})
-	next := d.begin(&one)
-	require.False(t, next.appliesNext(d.search))
-	next.now = start.Add(2 * time.Second)
-	require.True(t, next.appliesNext(d.search))
+	one.maxTime, one.maxLate, one.beganAt = 0, time.Second, start
+	d.searchState.wakeAt(start) // it still has something to search for
+	d.putChange(change{moment: start.Add(time.Millisecond), kind: candidatesCame,
+		entries: []*entry{waitsSince(t, 1, 1, start)}})
+	next := d.beginTurn(&one)
+	require.False(t, next.appliesNext(d.searchState))
+	next.beganAt = start.Add(2 * time.Second)
+	require.True(t, next.appliesNext(d.searchState))
 }
 
 // A profile that may not decide learns of changes all the same, so that they do not pile up, and decides about all of
@@ -108,16 +112,17 @@ func TestAPausedProfileLearnsOfChanges(t *testing.T) {
 	t.Parallel()
 	d := newPairs(t)
 	paused := whole
-	paused.decides, paused.now = false, start
+	paused.mayDecide, paused.beganAt = false, start
 	for n := range 6 {
-		d.put(change{moment: start.Add(time.Duration(n) * time.Second), kind: candidatesCame, entries: []*entry{waitsSince(t, n, 1, start)}})
+		d.putChange(change{moment: start.Add(time.Duration(n) * time.Second), kind: candidatesCame,
+			entries: []*entry{waitsSince(t, n, 1, start)}})
 		applied := paused
-		turn := d.begin(&applied)
-		turn.run()
-		d.end(turn)
-		require.Empty(t, turn.matches)
-		require.Empty(t, d.changes)
-		require.Equal(t, n+1, d.candidates)
+		turn := d.beginTurn(&applied)
+		turn.runSteps()
+		d.endTurn(turn)
+		require.Empty(t, turn.decidedMatches)
+		require.Empty(t, d.queuedChanges)
+		require.Equal(t, n+1, d.candidateCount)
 	}
 	require.Len(t, drain(d, start.Add(time.Minute), whole), 2, "two against two, and one against one")
 }
@@ -129,20 +134,20 @@ func TestDecidersDoNotShareNewcomers(t *testing.T) {
 	entries := make([]*entry, 1, 8)
 	entries[0] = waitsSince(t, 0, 1, start)
 	for _, d := range []*decider{live, shadow} {
-		d.put(change{moment: start, kind: candidatesCame, entries: entries})
+		d.putChange(change{moment: start, kind: candidatesCame, entries: entries})
 	}
-	live.put(change{moment: start, kind: candidatesCame, entries: []*entry{waitsSince(t, 1, 1, start)}})
-	shadow.put(change{moment: start, kind: candidatesCame, entries: []*entry{waitsSince(t, 2, 1, start)}})
-	require.Equal(t, "t00001", live.changes[0].entries[1].id)
-	require.Equal(t, "t00002", shadow.changes[0].entries[1].id)
+	live.putChange(change{moment: start, kind: candidatesCame, entries: []*entry{waitsSince(t, 1, 1, start)}})
+	shadow.putChange(change{moment: start, kind: candidatesCame, entries: []*entry{waitsSince(t, 2, 1, start)}})
+	require.Equal(t, "t00001", live.queuedChanges[0].entries[1].id)
+	require.Equal(t, "t00002", shadow.queuedChanges[0].entries[1].id)
 }
 
 // turnOf is a turn that runs until it is released.
 func turnOf(t *testing.T, hot bool) *turn {
 	t.Helper()
 	one := whole
-	turn := newPairs(t).begin(&one)
-	turn.hot = hot
+	turn := newPairs(t).beginTurn(&one)
+	turn.isHot = hot
 	return turn
 }
 
@@ -150,25 +155,25 @@ func turnOf(t *testing.T, hot bool) *turn {
 func TestTurnsAreSharedFairly(t *testing.T) {
 	t.Parallel()
 	q := newTurns(3, nil)
-	q.running = 3 // nothing runs by itself
+	q.runningCount = 3 // nothing runs by itself
 	hot := []*turn{turnOf(t, true), turnOf(t, true), turnOf(t, true)}
 	for _, h := range hot {
-		q.begin(h)
+		q.beginTurn(h)
 	}
-	first, second := q.next(nil), q.next(nil)
+	first, second := q.nextTurn(nil), q.nextTurn(nil)
 	require.Same(t, hot[0], first)
 	require.Same(t, hot[1], second)
-	require.Nil(t, q.next(nil), "the last goroutine is for others")
-	require.Equal(t, 2, q.running)
+	require.Nil(t, q.nextTurn(nil), "the last goroutine is for others")
+	require.Equal(t, 2, q.runningCount)
 	for range 5 {
 		q.light = append(q.light, turnOf(t, false))
 	}
 	light := q.light[0]
-	require.Same(t, light, q.next(nil), "which begin at once")
-	require.NotSame(t, hot[2], q.next(first), "while one hot turn runs, others come first")
-	require.Same(t, hot[2], q.next(second), "else a hot one")
-	require.Len(t, q.take(), 2)
-	require.Empty(t, q.take())
+	require.Same(t, light, q.nextTurn(nil), "which begin at once")
+	require.NotSame(t, hot[2], q.nextTurn(first), "while one hot turn runs, others come first")
+	require.Same(t, hot[2], q.nextTurn(second), "else a hot one")
+	require.Len(t, q.takeEnded(), 2)
+	require.Empty(t, q.takeEnded())
 }
 
 // A turn that panics ends with an error, and the others go on.
@@ -176,11 +181,11 @@ func TestATurnThatPanics(t *testing.T) {
 	t.Parallel()
 	q := newTurns(2, panics.New(nil, nil))
 	broken, fine := turnOf(t, false), turnOf(t, false)
-	broken.decider = &decider{search: &searching{}} // without an engine
-	q.begin(broken)
-	q.begin(fine)
-	q.working.Wait()
-	require.Len(t, q.take(), 2)
+	broken.decider = &decider{searchState: &searching{}} // without an engine
+	q.beginTurn(broken)
+	q.beginTurn(fine)
+	q.goroutines.Wait()
+	require.Len(t, q.takeEnded(), 2)
 	require.ErrorIs(t, broken.err, panics.ErrInternal)
 	require.NoError(t, fine.err)
 }

@@ -17,107 +17,111 @@ import (
 // looked at it.
 type entry struct {
 	id           string
-	created      time.Time
+	createdAt    time.Time
 	body         []byte // nil if no profile can take the ticket
-	tx           uint64
-	paused       bool
+	lastTx       uint64
+	isPaused     bool
 	pendingUntil time.Time // it is in a match until then; zero: in none
 	readyCheck   uuid.UUID // the match of ours that it is in
 	seenAt       time.Time // when a worker first had it, if that is recorded, else this one
 
-	profiles []string // that the ticket asks for; none: each whose pool holds it
-	decoded  atomic.Pointer[match.Ticket]
+	askedProfiles []string // that the ticket asks for; none: each whose pool holds it
+	decodedOnce   atomic.Pointer[match.Ticket]
 }
 
 func newEntry(c db.Candidate, seen time.Time, playerArg string) *entry {
-	e := &entry{id: c.ID, created: c.Created, tx: c.Tx, paused: c.Paused, pendingUntil: c.PendingUntil,
-		readyCheck: c.ReadyCheck, seenAt: seen}
+	e := &entry{id: c.TicketID, createdAt: c.CreatedAt, lastTx: c.ChangedTx, isPaused: c.IsPaused,
+		pendingUntil: c.PendingUntil,
+		readyCheck:   c.ReadyCheck, seenAt: seen}
 	if !c.SeenAt.IsZero() {
 		e.seenAt = c.SeenAt
 	}
 	if profiles, players := ticketbody.Requested(c.Body,
 		playerArg); players { // most tickets of Open Match name no player
 		slices.Sort(profiles)
-		e.profiles, e.body = slices.Compact(profiles), c.Body
+		e.askedProfiles, e.body = slices.Compact(profiles), c.Body
 	}
 	return e
 }
 
 func (e *entry) isFree(now time.Time) bool {
-	return db.Candidate{Paused: e.paused, PendingUntil: e.pendingUntil}.IsFree(now)
+	return db.Candidate{IsPaused: e.isPaused, PendingUntil: e.pendingUntil}.IsFree(now)
 }
 
-// playable reports whether a profile may take the ticket.
-func (e *entry) playable() bool { return e.body != nil }
+// isPlayable reports whether a profile may take the ticket.
+func (e *entry) isPlayable() bool { return e.body != nil }
 
-// ticket returns the decoded ticket: the same to all callers, so that it is decoded once and that its address
+// decodedTicket returns the decoded ticket: the same to all callers, so that it is decoded once and that its address
 // identifies this version of it. It is safe for concurrent use. Errors: those of [ticketbody.Decode].
-func (e *entry) ticket(playerArg string) (*match.Ticket, error) {
-	if t := e.decoded.Load(); t != nil {
+func (e *entry) decodedTicket(playerArg string) (*match.Ticket, error) {
+	if t := e.decodedOnce.Load(); t != nil {
 		return t, nil
 	}
-	t, err := ticketbody.Decode(e.id, e.created, e.body, playerArg)
+	t, err := ticketbody.Decode(e.id, e.createdAt, e.body, playerArg)
 	if err != nil {
 		return nil, err
 	}
-	e.decoded.CompareAndSwap(nil, t)
-	return e.decoded.Load(), nil
+	e.decodedOnce.CompareAndSwap(nil, t)
+	return e.decodedOnce.Load(), nil
 }
 
 // entryBytes is about what an entry takes without its body.
 const entryBytes = 400
 
-func (e *entry) bytes() int { return entryBytes + len(e.body) }
+func (e *entry) memoryBytes() int { return entryBytes + len(e.body) }
 
 // index finds the tickets that a profile may take, so that a worker that takes a profile over looks at no others.
 type index struct {
-	asking map[string]map[*entry]struct{} // by the profile that they ask for
-	any    map[*entry]struct{}            // those that ask for no profile: profiles with a pool may take them
+	byProfile      map[string]map[*entry]struct{} // by the profile that they ask for
+	withoutProfile map[*entry]struct{}            // those that ask for no profile: profiles with a pool may take them
 }
 
 func newIndex() index {
-	return index{asking: map[string]map[*entry]struct{}{}, any: map[*entry]struct{}{}}
+	return index{byProfile: map[string]map[*entry]struct{}{}, withoutProfile: map[*entry]struct{}{}}
 }
 
-func (x *index) add(e *entry) {
-	if !e.playable() {
+func (x *index) addEntry(e *entry) {
+	if !e.isPlayable() {
 		return
 	}
-	if len(e.profiles) == 0 {
-		x.any[e] = struct{}{}
+	if len(e.askedProfiles) == 0 {
+		x.withoutProfile[e] = struct{}{}
 	}
-	for _, name := range e.profiles {
-		if x.asking[name] == nil {
-			x.asking[name] = map[*entry]struct{}{}
+	for _, name := range e.askedProfiles {
+		if x.byProfile[name] == nil {
+			x.byProfile[name] = map[*entry]struct{}{}
 		}
-		x.asking[name][e] = struct{}{}
+		x.byProfile[name][e] = struct{}{}
 	}
 }
 
-func (x *index) remove(e *entry) {
-	delete(x.any, e)
-	for _, name := range e.profiles {
-		delete(x.asking[name], e)
-		if len(x.asking[name]) == 0 {
-			delete(x.asking, name)
+func (x *index) removeEntry(e *entry) {
+	delete(x.withoutProfile, e)
+	for _, name := range e.askedProfiles {
+		delete(x.byProfile[name], e)
+		if len(x.byProfile[name]) == 0 {
+			delete(x.byProfile, name)
 		}
 	}
 }
 
-// count returns how many tickets ask for a profile.
-func (x *index) count(profile string) int { return len(x.asking[profile]) }
+// countAsking returns how many tickets ask for a profile.
+func (x *index) countAsking(profile string) int { return len(x.byProfile[profile]) }
 
 // entriesOf returns the tickets that a profile may take, in the order of the queue.
 func (x *index) entriesOf(profile string, hasPool bool) []*entry {
-	all := make([]*entry, 0, len(x.asking[profile]))
-	for e := range x.asking[profile] {
+	all := make([]*entry, 0, len(x.byProfile[profile]))
+	for e := range x.byProfile[profile] {
 		all = append(all, e)
 	}
 	if hasPool {
-		for e := range x.any {
+		for e := range x.withoutProfile {
 			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, func(a, b *entry) int { return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(all, func(a, b *entry) int {
+		return cmp.Or(a.createdAt.Compare(b.createdAt),
+			cmp.Compare(a.id, b.id))
+	})
 	return all
 }

@@ -29,30 +29,31 @@ const (
 
 // function schedules the calls of a profile's match function. Its times are the database's.
 type function struct {
-	profile      *profile.Profile
-	rest         *decide.Completer // adds modes, regions and seats to its matches
-	regions      []decide.Region
-	candidateIDs map[string]bool // ids of the candidates
-	fresh        bool            // a candidate is new since the last call began
-	calling      bool
-	began        time.Time // the last call
-	next         time.Time // not to be called before
-	pauses       *backoff.ExponentialBackOff
-	failure      string // of the last call; "" when it succeeded
+	profile       *profile.Profile
+	completer     *decide.Completer // adds modes, regions and seats to its matches
+	hostRegions   []decide.Region
+	candidateIDs  map[string]bool // ids of the candidates
+	hasNew        bool            // a candidate is new since the last call began
+	isCalling     bool
+	beganAt       time.Time // the last call
+	notBefore     time.Time // not to be called before
+	failurePauses *backoff.ExponentialBackOff
+	lastFailure   string // of the last call; "" when it succeeded
 }
 
 func newFunction(p *profile.Profile) *function {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.Multiplier, pauses.MaxInterval = p.Function.Every, 2, max(functionPauseMax,
 		p.Function.Every)
-	return &function{profile: p, rest: decide.NewCompleter(p), candidateIDs: map[string]bool{}, pauses: pauses}
+	return &function{profile: p, completer: decide.NewCompleter(p), candidateIDs: map[string]bool{},
+		failurePauses: pauses}
 }
 
 // Add implements engine.
 func (f *function) Add(t *match.Ticket) {
 	delete(f.candidateIDs, t.ID)
-	if ok, _ := f.rest.Candidate(t); ok {
-		f.candidateIDs[t.ID], f.fresh = true, true
+	if ok, _ := f.completer.Candidate(t); ok {
+		f.candidateIDs[t.ID], f.hasNew = true, true
 	}
 }
 
@@ -60,7 +61,7 @@ func (f *function) Add(t *match.Ticket) {
 func (f *function) Remove(id string) { delete(f.candidateIDs, id) }
 
 // Return implements engine. The function may propose the tickets again.
-func (f *function) Return(...string) { f.fresh = true }
+func (f *function) Return(...string) { f.hasNew = true }
 
 // Has implements engine.
 func (f *function) Has(id string) bool { return f.candidateIDs[id] }
@@ -69,52 +70,52 @@ func (f *function) Has(id string) bool { return f.candidateIDs[id] }
 func (f *function) Len() int { return len(f.candidateIDs) }
 
 // SetRegions implements engine.
-func (f *function) SetRegions(regions []decide.Region) { f.regions = regions }
+func (f *function) SetRegions(regions []decide.Region) { f.hostRegions = regions }
 
 // Next implements engine: when the function is called next.
 func (f *function) Next() (at time.Time, ok bool) {
-	at = f.next
-	if again := f.began.Add(functionInterval); !f.fresh && again.After(at) {
+	at = f.notBefore
+	if again := f.beganAt.Add(functionInterval); !f.hasNew && again.After(at) {
 		at = again
 	}
-	return at, len(f.candidateIDs) > 0 && !f.calling
+	return at, len(f.candidateIDs) > 0 && !f.isCalling
 }
 
-// begin records the beginning of a call.
-func (f *function) begin(now time.Time) {
-	f.calling, f.fresh, f.began, f.next = true, false, now, now.Add(f.profile.Function.Every)
+// beginCall records the beginning of a call.
+func (f *function) beginCall(now time.Time) {
+	f.isCalling, f.hasNew, f.beganAt, f.notBefore = true, false, now, now.Add(f.profile.Function.Every)
 }
 
-// end records the end of a call. Each failure in a row doubles the pause before the next call.
-func (f *function) end(now time.Time, failed bool) {
-	f.calling = false
+// endCall records the end of a call. Each failure in a row doubles the pause before the next call.
+func (f *function) endCall(now time.Time, failed bool) {
+	f.isCalling = false
 	if !failed {
-		f.pauses.Reset()
+		f.failurePauses.Reset()
 		return
 	}
-	f.fresh = true
-	if at := now.Add(f.pauses.NextBackOff()); at.After(f.next) {
-		f.next = at
+	f.hasNew = true
+	if at := now.Add(f.failurePauses.NextBackOff()); at.After(f.notBefore) {
+		f.notBefore = at
 	}
 }
 
 // callFunction starts a call of a profile's function, concurrent with the loop, when it is due.
 func (l *Loop) callFunction(p *owned) {
-	now, f := l.moment(), p.function
+	now, f := l.currentMoment(), p.function
 	if at, ok := f.Next(); !ok || at.After(now) {
 		return
 	}
-	if l.calls.running >= maxFunctionCalls {
-		f.next = now.Add(functionTurn)
+	if l.calls.runningCount >= maxFunctionCalls {
+		f.notBefore = now.Add(functionTurn)
 		return
 	}
-	f.begin(now)
-	l.calls.running++
+	f.beginCall(now)
+	l.calls.runningCount++
 	call := &functionCall{matchmaker: l.options.Matchmaker, store: l.options.Store, universe: l.options.Universe,
 		playerArg: l.options.PlayerArg,
-		now:       now, profile: f.profile, profileName: p.name, epoch: p.epoch,
+		judgedAt:  now, profile: f.profile, profileName: p.name, ownerEpoch: p.ownerEpoch,
 		function: f}
-	l.calls.goroutines.Go(func() { l.calls.report(call) })
+	l.calls.goroutines.Go(func() { l.calls.runAndReport(call) })
 }
 
 // takeCalls handles the calls of functions that ended.
@@ -122,7 +123,7 @@ func (l *Loop) takeCalls(ctx context.Context) error {
 	all := slices.Concat(l.calls.returned, l.calls.delivered())
 	l.calls.returned = nil
 	for _, c := range all {
-		l.calls.running--
+		l.calls.runningCount--
 		if err := l.takeCall(ctx, c); err != nil {
 			return err
 		}
@@ -137,17 +138,17 @@ func (l *Loop) takeCall(ctx context.Context, c *functionCall) error {
 	p := l.profiles[c.profileName]
 	if p == nil || p.function != c.function {
 		// Another worker or version decides now, and its function may propose the tickets again at once.
-		for _, m := range c.marked() {
+		for _, m := range c.markedTickets() {
 			l.freeTickets(m, 0)
 		}
 		return nil
 	}
-	p.function.end(l.moment(), c.err != nil)
+	p.function.endCall(l.currentMoment(), c.err != nil)
 	if err := l.readMarked(ctx, c); err != nil {
 		return err
 	}
-	for _, m := range c.accepted {
-		l.accepted(ctx, p, m, c.teams[m.ID])
+	for _, m := range c.acceptedMatches {
+		l.takeAccepted(ctx, p, m, c.teamsByMatch[m.Proposal.ID])
 	}
 	return nil
 }
@@ -155,35 +156,35 @@ func (l *Loop) takeCall(ctx context.Context, c *functionCall) error {
 // readMarked reads the tickets of accepted matches, which are no longer candidates of other profiles.
 func (l *Loop) readMarked(ctx context.Context, c *functionCall) error {
 	var ids []string
-	for _, m := range c.accepted {
-		ids = append(ids, m.Tickets...)
+	for _, m := range c.acceptedMatches {
+		ids = append(ids, m.Proposal.Tickets...)
 	}
 	for page := range slices.Chunk(ids, refreshPage) {
-		if err := l.queue.refresh(ctx, page); err != nil {
+		if err := l.queue.refreshTickets(ctx, page); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// accepted completes a match of a function, and finds it a server.
-func (l *Loop) accepted(ctx context.Context, p *owned, m cycle.Accepted, teams map[string]string) {
-	marked := db.MarkedTickets{IDs: m.Tickets, Mark: m.Mark}
-	tickets := make([]*match.Ticket, 0, len(m.Tickets))
-	for _, id := range m.Tickets {
-		if e := l.queue.entries[id]; e != nil {
-			if t, err := e.ticket(l.options.PlayerArg); err == nil {
+// takeAccepted completes a match of a function, and finds it a server.
+func (l *Loop) takeAccepted(ctx context.Context, p *owned, m cycle.Accepted, teams map[string]string) {
+	marked := db.MarkedTickets{TicketIDs: m.Proposal.Tickets, MatchMark: m.Mark}
+	tickets := make([]*match.Ticket, 0, len(m.Proposal.Tickets))
+	for _, id := range m.Proposal.Tickets {
+		if e := l.queue.entryByID[id]; e != nil {
+			if t, err := e.decodedTicket(l.options.PlayerArg); err == nil {
 				tickets = append(tickets, t)
 			}
 		}
 	}
-	if len(tickets) < len(m.Tickets) {
-		l.metrics.dropped.WithLabelValues("gone").Inc()
+	if len(tickets) < len(m.Proposal.Tickets) {
+		l.metrics.droppedMatches.WithLabelValues("gone").Inc()
 		l.freeTickets(marked, 0)
 		return
 	}
-	l.proposed(ctx, p, decided{proposal: p.function.rest.Proposal(tickets, teams, p.function.regions),
-		decidedAt: l.moment()}, &marked)
+	l.handleDecided(ctx, p, decided{proposal: p.function.completer.Proposal(tickets, teams, p.function.hostRegions),
+		decidedAt: l.currentMoment()}, &marked)
 }
 
 // reportCall counts a call. It logs a failure that differs from the last one, and the first success after failures.
@@ -193,16 +194,16 @@ func (l *Loop) reportCall(ctx context.Context, c *functionCall) {
 		result, failure = "failed", c.err.Error()
 	}
 	l.metrics.functionCalls.WithLabelValues(c.profileName, result).Inc()
-	for why, n := range c.refused {
+	for why, n := range c.refusedByReason {
 		l.metrics.functionRefused.WithLabelValues(why).Add(float64(n))
 	}
 	about := slog.String("profile", c.profileName)
-	if len(c.refused) > 0 {
+	if len(c.refusedByReason) > 0 {
 		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "a match function proposes matches that cannot be committed", about,
-			slog.Any("matches", c.refused))
+			slog.Any("matches", c.refusedByReason))
 	}
-	if last := c.function.failure; failure != last {
-		c.function.failure = failure
+	if last := c.function.lastFailure; failure != last {
+		c.function.lastFailure = failure
 		if failure == "" {
 			l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the match function of a profile works again", about)
 		} else {
@@ -217,7 +218,7 @@ func (l *Loop) reportCall(ctx context.Context, c *functionCall) {
 func (l *Loop) maxWaitOf(tickets []string) time.Duration {
 	limit, now := waitAtMost, l.options.Store.Now()
 	for _, id := range tickets {
-		if e := l.queue.entries[id]; e != nil {
+		if e := l.queue.entryByID[id]; e != nil {
 			limit = min(limit, e.pendingUntil.Sub(now)/2)
 		}
 	}
@@ -235,7 +236,7 @@ type delayedFree struct {
 func (l *Loop) dropCalls() {
 	l.calls.goroutines.Wait()
 	for _, c := range append(l.calls.returned, l.calls.delivered()...) {
-		for _, m := range c.marked() {
+		for _, m := range c.markedTickets() {
 			l.freeTickets(m, 0)
 		}
 	}
@@ -249,8 +250,8 @@ func (l *Loop) freeTickets(tickets db.MarkedTickets, after time.Duration) {
 
 // freeAll returns the tickets of all matches of a profile's function to the queue; "": of all profiles.
 func (l *Loop) freeAll(profile string) {
-	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {
-		if m := j.marked(); m != nil && (profile == "" || profile == j.match.Profile) {
+	for _, j := range append(l.commits.allJobs(), l.waiting.jobs...) {
+		if m := j.markedTickets(); m != nil && (profile == "" || profile == j.match.Profile) {
 			l.freeTickets(*m, 0)
 		}
 	}
@@ -289,15 +290,15 @@ const abandonedFor = 5 * time.Second
 func (l *Loop) freeAbandoned(ctx context.Context) error {
 	epochs := map[string]int64{}
 	for name, p := range l.profiles {
-		if len(p.frees) > 0 && !time.Now().Before(p.frees[0]) {
-			epochs[name], p.frees = p.epoch, p.frees[1:]
+		if len(p.freeTimes) > 0 && !time.Now().Before(p.freeTimes[0]) {
+			epochs[name], p.freeTimes = p.ownerEpoch, p.freeTimes[1:]
 		}
 	}
 	if len(epochs) == 0 {
 		return nil
 	}
 	freed := 0
-	err := reading(ctx, "freeing tickets of former owners", func(ctx context.Context) (err error) {
+	err := callDatabase(ctx, "freeing tickets of former owners", func(ctx context.Context) (err error) {
 		freed, err = l.options.Store.FreeAbandonedTickets(ctx, l.options.Universe, epochs)
 		return err
 	})

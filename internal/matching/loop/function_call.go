@@ -29,30 +29,30 @@ var errTooManyMatches = fmt.Errorf("the match function proposed more than %d mat
 
 // calls holds the calls of functions that run concurrently with the loop.
 type calls struct {
-	ctx        context.Context // ends with the loop: a call outlasts the step that begins it
-	running    int             // calls whose results are not taken yet
-	results    chan *functionCall
-	returned   []*functionCall // taken from the channel, not handled yet
-	goroutines sync.WaitGroup
-	store      Store
-	log        *slog.Logger
-	guard      *panics.Guard
+	loopContext  context.Context // ends with the loop: a call outlasts the step that begins it
+	runningCount int             // calls whose results are not taken yet
+	resultQueue  chan *functionCall
+	returned     []*functionCall // taken from the channel, not handled yet
+	goroutines   sync.WaitGroup
+	store        Store
+	log          *slog.Logger
+	guard        *panics.Guard
 }
 
 func newCalls(o Options) *calls {
-	return &calls{results: make(chan *functionCall, maxFunctionCalls), store: o.Store, log: o.Log, guard: o.Guard}
+	return &calls{resultQueue: make(chan *functionCall, maxFunctionCalls), store: o.Store, log: o.Log, guard: o.Guard}
 }
 
-// report runs a call and delivers its result. If the loop has ended, it frees the tickets of the accepted matches.
-func (c *calls) report(call *functionCall) {
-	call.err = c.guard.Do("call of a match function", func() error { return call.run(c.ctx) })
-	if c.ctx.Err() == nil {
-		c.results <- call // it has room for all
+// runAndReport runs a call and delivers its result. If the loop has ended, it frees the tickets of the accepted matches.
+func (c *calls) runAndReport(call *functionCall) {
+	call.err = c.guard.Do("call of a match function", func() error { return call.run(c.loopContext) })
+	if c.loopContext.Err() == nil {
+		c.resultQueue <- call // it has room for all
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.loopContext), time.Second)
 	defer cancel()
-	if err := c.store.FreeMarkedTickets(ctx, call.universe, call.marked()); err != nil {
+	if err := c.store.FreeMarkedTickets(ctx, call.universe, call.markedTickets()); err != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "tickets of matches could not be freed: they wait until their marks expire",
 			slog.Any("error", err))
 	}
@@ -60,8 +60,8 @@ func (c *calls) report(call *functionCall) {
 
 // delivered returns the results that are delivered and not handled yet.
 func (c *calls) delivered() (all []*functionCall) {
-	for len(c.results) > 0 {
-		all = append(all, <-c.results)
+	for len(c.resultQueue) > 0 {
+		all = append(all, <-c.resultQueue)
 	}
 	return all
 }
@@ -74,46 +74,47 @@ type functionCall struct {
 	store       Store
 	universe    string
 	playerArg   string
-	now         time.Time
+	judgedAt    time.Time
 	profile     *profile.Profile
 	profileName string // the name of the profile
-	epoch       int64  // of its owner
+	ownerEpoch  int64  // of its owner
 	function    *function
 
-	proposals []cycle.Proposal
-	bytes     int
-	teams     map[string]map[string]string // team of each ticket, by match; a match without teams is missing
-	refused   map[string]int               // number of refused proposals, by reason
-	accepted  []cycle.Accepted
-	err       error
+	proposals       []cycle.Proposal
+	heldBytes       int
+	teamsByMatch    map[string]map[string]string // team of each ticket, by match; a match without teams is missing
+	refusedByReason map[string]int               // number of refused proposals, by reason
+	acceptedMatches []cycle.Accepted
+	err             error
 }
 
 func (c *functionCall) run(ctx context.Context) error {
-	defer func() { c.matchmaker.Release(c.bytes) }()
-	newID := func() string { return db.FunctionMatchID(c.profileName, c.epoch) }
-	failed := c.matchmaker.Call(ctx, c.profile, newID, c.collect) // proposals that arrived before an error are valid
-	if err := c.judge(ctx); err != nil {
+	defer func() { c.matchmaker.Engine.Release(c.heldBytes) }()
+	newID := func() string { return db.FunctionMatchID(c.profileName, c.ownerEpoch) }
+	failed := c.matchmaker.Call(ctx, c.profile, newID,
+		c.collectProposal) // proposals that arrived before an error are valid
+	if err := c.judgeProposals(ctx); err != nil {
 		return err
 	}
 	if len(c.proposals) == 0 {
 		return failed
 	}
-	if err := c.matchmaker.Fetch(ctx, c); err != nil {
+	if err := c.matchmaker.Engine.Fetch(ctx, c); err != nil {
 		return err
 	}
 	return failed
 }
 
-// collect takes a proposal of the function.
-func (c *functionCall) collect(p cycle.Proposal) error {
+// collectProposal takes a proposal of the function.
+func (c *functionCall) collectProposal(p cycle.Proposal) error {
 	size := len(p.Match) + len(p.BackfillBody)
-	if len(c.proposals) >= maxFunctionMatches || c.bytes+size > maxFunctionBytes {
+	if len(c.proposals) >= maxFunctionMatches || c.heldBytes+size > maxFunctionBytes {
 		return errTooManyMatches
 	}
-	if err := c.matchmaker.Hold(size); err != nil {
+	if err := c.matchmaker.Engine.Hold(size); err != nil {
 		return err
 	}
-	c.bytes += size
+	c.heldBytes += size
 	c.proposals = append(c.proposals, p)
 	return nil
 }
@@ -130,39 +131,39 @@ func (c *functionCall) Run(_ context.Context, propose func(cycle.Proposal) error
 
 // Deliver implements [cycle.Caller].
 func (c *functionCall) Deliver(m cycle.Accepted) error {
-	c.accepted = append(c.accepted, m)
+	c.acceptedMatches = append(c.acceptedMatches, m)
 	return nil
 }
 
-// marked returns the tickets of the accepted matches.
-func (c *functionCall) marked() (all []db.MarkedTickets) {
-	for _, m := range c.accepted {
-		all = append(all, db.MarkedTickets{IDs: m.Tickets, Mark: m.Mark})
+// markedTickets returns the tickets of the accepted matches.
+func (c *functionCall) markedTickets() (all []db.MarkedTickets) {
+	for _, m := range c.acceptedMatches {
+		all = append(all, db.MarkedTickets{TicketIDs: m.Proposal.Tickets, MatchMark: m.Mark})
 	}
 	return all
 }
 
-// judge refuses the proposals that cannot be committed, so that they do not take tickets from other proposals in a
+// judgeProposals refuses the proposals that cannot be committed, so that they do not take tickets from other proposals in a
 // cycle.
-func (c *functionCall) judge(ctx context.Context) error {
-	queued, err := c.queued(ctx)
+func (c *functionCall) judgeProposals(ctx context.Context) error {
+	queued, err := c.readQueued(ctx)
 	if err != nil {
 		return err
 	}
-	j := functionJudge{call: c, queued: queued, rest: decide.NewCompleter(c.profile)}
-	c.teams, c.refused = map[string]map[string]string{}, map[string]int{}
+	j := functionJudge{call: c, queuedByID: queued, completer: decide.NewCompleter(c.profile)}
+	c.teamsByMatch, c.refusedByReason = map[string]map[string]string{}, map[string]int{}
 	c.proposals = slices.DeleteFunc(c.proposals, func(p cycle.Proposal) bool {
-		why := j.refuses(p)
+		why := j.refusalOf(p)
 		if why != "" {
-			c.refused[why]++
+			c.refusedByReason[why]++
 		}
 		return why != ""
 	})
 	return nil
 }
 
-// queued reads the proposed tickets that are in the queue, by id.
-func (c *functionCall) queued(ctx context.Context) (map[string]db.Candidate, error) {
+// readQueued reads the proposed tickets that are in the queue, by id.
+func (c *functionCall) readQueued(ctx context.Context) (map[string]db.Candidate, error) {
 	var ids []string
 	for _, p := range c.proposals {
 		ids = append(ids, p.Tickets...)
@@ -177,7 +178,7 @@ func (c *functionCall) queued(ctx context.Context) (map[string]db.Candidate, err
 			return nil, err
 		}
 		for _, r := range rows {
-			found[r.ID] = r
+			found[r.TicketID] = r
 		}
 	}
 	return found, nil
@@ -185,13 +186,13 @@ func (c *functionCall) queued(ctx context.Context) (map[string]db.Candidate, err
 
 // functionJudge decides which proposals of one call can be committed.
 type functionJudge struct {
-	call   *functionCall
-	queued map[string]db.Candidate
-	rest   *decide.Completer
+	call       *functionCall
+	queuedByID map[string]db.Candidate
+	completer  *decide.Completer
 }
 
-// refuses returns why a proposal cannot be committed; "" if it can.
-func (j *functionJudge) refuses(p cycle.Proposal) string {
+// refusalOf returns why a proposal cannot be committed; "" if it can.
+func (j *functionJudge) refusalOf(p cycle.Proposal) string {
 	teams, err := functions.Teams(p)
 	switch {
 	case p.BackfillBody != nil:
@@ -215,7 +216,7 @@ func (j *functionJudge) refuses(p cycle.Proposal) string {
 		return "size"
 	}
 	if teams != nil {
-		j.call.teams[p.ID] = teams
+		j.call.teamsByMatch[p.ID] = teams
 	}
 	return ""
 }
@@ -223,18 +224,18 @@ func (j *functionJudge) refuses(p cycle.Proposal) string {
 // refusesTicket returns why a ticket cannot be in a match with these players; "" if it can. It adds the ticket's
 // players to them.
 func (j *functionJudge) refusesTicket(id string, players map[string]bool) string {
-	row, ok := j.queued[id]
+	row, ok := j.queuedByID[id]
 	switch {
 	case !ok:
 		return "unknown_ticket"
-	case !row.IsFree(j.call.now):
+	case !row.IsFree(j.call.judgedAt):
 		return "taken"
 	}
-	t, err := ticketbody.Decode(row.ID, row.Created, row.Body, j.call.playerArg)
+	t, err := ticketbody.Decode(row.TicketID, row.CreatedAt, row.Body, j.call.playerArg)
 	if err != nil {
 		return "no_candidate"
 	}
-	if ok, _ := j.rest.Candidate(t); !ok {
+	if ok, _ := j.completer.Candidate(t); !ok {
 		return "no_candidate"
 	}
 	for _, player := range t.Players {

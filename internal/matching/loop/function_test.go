@@ -52,7 +52,8 @@ func setupFunctions(t *testing.T, change ...func(*db.Config)) *matchFunctions {
 }
 
 // propose runs a function that proposes what make makes of the tickets of the pool, oldest first.
-func (f *matchFunctions) propose(makes func(tickets []*pb.Ticket) ([]*pb.Match, error)) func(*pb.RunRequest, functionstest.RunServer) error {
+func (f *matchFunctions) propose(makes func(tickets []*pb.Ticket) ([]*pb.Match, error)) func(*pb.RunRequest,
+	functionstest.RunServer) error {
 	return func(r *pb.RunRequest, stream functionstest.RunServer) error {
 		tickets, err := f.queued(stream.Context(), r.GetProfile().GetPools()[0])
 		if err != nil {
@@ -132,7 +133,8 @@ func TestAFunctionMakesMatches(t *testing.T) {
 	named := func(tickets []*pb.Ticket) ([]*pb.Match, error) {
 		all, err := pairs(tickets)
 		for _, m := range all {
-			teams, _ := structpb.NewStruct(map[string]any{"red": []any{m.GetTickets()[0].GetId()}, "blue": []any{m.GetTickets()[1].GetId()}})
+			teams, _ := structpb.NewStruct(map[string]any{"red": []any{m.GetTickets()[0].GetId()},
+				"blue": []any{m.GetTickets()[1].GetId()}})
 			packed, _ := anypb.New(teams)
 			m.Extensions = map[string]*anypb.Any{"director.teams": packed}
 		}
@@ -184,12 +186,13 @@ func TestAFunctionFailsAndWorksAgain(t *testing.T) {
 			f := setupFunctions(t)
 			f.host("host-1", 100, "arena")
 			var works atomic.Bool
-			f.functionProfile("duel", functionstest.ServeMMF(t, func(r *pb.RunRequest, stream functionstest.RunServer) error {
-				if works.Load() {
-					return f.propose(pairs)(r, stream)
-				}
-				return broken(r, stream)
-			}), "")
+			f.functionProfile("duel", functionstest.ServeMMF(t,
+				func(r *pb.RunRequest, stream functionstest.RunServer) error {
+					if works.Load() {
+						return f.propose(pairs)(r, stream)
+					}
+					return broken(r, stream)
+				}), "")
 			f.AddProfile("other", duel)
 			metrics := prometheus.NewRegistry()
 			f.worker(f.calls(), func(o *loop.Options) { o.Metrics = metrics })
@@ -228,7 +231,8 @@ func TestAFunctionProposesGarbage(t *testing.T) {
 		backfill.Backfill = &pb.Backfill{}
 		teams.Extensions = map[string]*anypb.Any{"director.teams": {TypeUrl: "type.googleapis.com/game.Unheard"}}
 		return append([]*pb.Match{
-			matchOf(a, a), matchOf(a, &pb.Ticket{Id: "nobody's"}), matchOf(), matchOf(a, &pb.Ticket{Id: strange}), backfill, teams,
+			matchOf(a, a), matchOf(a, &pb.Ticket{Id: "nobody's"}), matchOf(), matchOf(a, &pb.Ticket{Id: strange}),
+			backfill, teams,
 		}, good...), nil
 	}
 	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(mixed)), "")
@@ -282,7 +286,8 @@ func TestAMatchOfAFunctionIsAccepted(t *testing.T) {
 	tickets := map[string]string{"ada": f.ticket(1000, party("ada"), "duel"), "bo": f.ticket(1000, party("bo"), "duel")}
 	f.Eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
 	for sub, id := range tickets {
-		_, err := f.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: id, Sub: sub, Accept: true})
+		_, err := f.AnswerReadyCheck(t.Context(), universe,
+			db.ReadyCheckAnswer{TicketID: id, PlayerSub: sub, Accept: true})
 		require.NoError(t, err)
 	}
 	f.Eventually(2, assigned)

@@ -32,27 +32,28 @@ type historian struct {
 	log         *slog.Logger
 	lostRecords prometheus.Counter
 
-	wake      chan struct{}
-	mu        sync.Mutex
-	unwritten records
+	newRecords chan struct{}
+	mu         sync.Mutex
+	unwritten  records
 }
 
 // records are what the historian writes.
 type records struct {
-	matched   []db.LeftTicket
-	sightings []db.Sighting
+	leftTickets []db.LeftTicket
+	sightings   []db.Sighting
 }
 
 func newHistorian(o Options, lost prometheus.Counter) *historian {
-	return &historian{store: o.Store, universe: o.Universe, log: o.Log, lostRecords: lost, wake: make(chan struct{}, 1)}
+	return &historian{store: o.Store, universe: o.Universe, log: o.Log, lostRecords: lost,
+		newRecords: make(chan struct{}, 1)}
 }
 
-// start writes in a goroutine until the returned function is called, which writes what is left.
-func (h *historian) start(ctx context.Context) (end func()) {
+// startWriting writes in a goroutine until the returned function is called, which writes what is left.
+func (h *historian) startWriting(ctx context.Context) (end func()) {
 	writing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	gathering, stop := context.WithCancel(writing)
 	var running sync.WaitGroup
-	running.Go(func() { h.run(gathering, writing) })
+	running.Go(func() { h.writeGathered(gathering, writing) })
 	return func() {
 		defer cancel()
 		// The timer starts here: what only replays read delays the end of a worker by a second at most.
@@ -62,12 +63,12 @@ func (h *historian) start(ctx context.Context) (end func()) {
 	}
 }
 
-// run writes what was gathered, and the rest when gathering ends.
-func (h *historian) run(gathering, writing context.Context) {
+// writeGathered writes what was gathered, and the rest when gathering ends.
+func (h *historian) writeGathered(gathering, writing context.Context) {
 	for gathering.Err() == nil {
 		select {
 		case <-gathering.Done():
-		case <-h.wake:
+		case <-h.newRecords:
 			wait.For(gathering, gatherFor)
 		}
 		h.writeAll(writing)
@@ -76,52 +77,56 @@ func (h *historian) run(gathering, writing context.Context) {
 
 // writeAll writes what is queued, until it succeeds or ctx ends.
 func (h *historian) writeAll(ctx context.Context) {
-	for !h.write(ctx) && ctx.Err() == nil {
+	for !h.writeQueued(ctx) && ctx.Err() == nil {
 		wait.For(ctx, retryPause)
 	}
 }
 
-// keep queues the history of tickets that were matched.
-func (h *historian) keep(matched []db.LeftTicket) { h.queue(records{matched: matched}) }
+// keepMatched queues the history of tickets that were matched.
+func (h *historian) keepMatched(matched []db.LeftTicket) {
+	h.queueRecords(records{leftTickets: matched})
+}
 
-// sight queues sightings of tickets.
-func (h *historian) sight(sightings ...db.Sighting) { h.queue(records{sightings: sightings}) }
+// keepSightings queues sightings of tickets.
+func (h *historian) keepSightings(sightings ...db.Sighting) {
+	h.queueRecords(records{sightings: sightings})
+}
 
-func (h *historian) queue(more records) {
-	if len(more.matched)+len(more.sightings) == 0 {
+func (h *historian) queueRecords(more records) {
+	if len(more.leftTickets)+len(more.sightings) == 0 {
 		return
 	}
 	h.mu.Lock()
-	h.setUnwritten(h.unwritten.with(more))
+	h.setUnwritten(h.unwritten.appended(more))
 	h.mu.Unlock()
-	wait.Wake(h.wake)
+	wait.Wake(h.newRecords)
 }
 
-// with returns the records with others behind them.
-func (r records) with(more records) records {
-	return records{append(r.matched, more.matched...), append(r.sightings, more.sightings...)}
+// appended returns the records with others behind them.
+func (r records) appended(more records) records {
+	return records{append(r.leftTickets, more.leftTickets...), append(r.sightings, more.sightings...)}
 }
 
-// write writes what is queued, and reports whether it did. What it could not write is queued again.
-func (h *historian) write(ctx context.Context) bool {
+// writeQueued writes what is queued, and reports whether it did. What it could not write is queued again.
+func (h *historian) writeQueued(ctx context.Context) bool {
 	h.mu.Lock()
 	taken := h.unwritten
 	h.unwritten = records{}
 	h.mu.Unlock()
-	err := h.writeMatched(ctx, taken.matched)
+	err := h.writeMatched(ctx, taken.leftTickets)
 	if err == nil {
-		taken.matched = nil
+		taken.leftTickets = nil
 		err = h.writeSightings(ctx, taken.sightings)
 	}
 	if err == nil {
 		return true
 	}
 	h.log.LogAttrs(ctx, slog.LevelWarn, "the history of tickets cannot be written",
-		slog.Int("matched", len(taken.matched)),
+		slog.Int("matched", len(taken.leftTickets)),
 		slog.Int("sightings", len(taken.sightings)), slog.Any("error", err))
 	h.mu.Lock()
 	// In front of what came meanwhile, so that the oldest are dropped first if there is too much.
-	h.setUnwritten(taken.with(h.unwritten))
+	h.setUnwritten(taken.appended(h.unwritten))
 	h.mu.Unlock()
 	return false
 }
@@ -148,9 +153,9 @@ func (h *historian) writeSightings(ctx context.Context, sightings []db.Sighting)
 
 // setUnwritten drops the oldest of too many. The caller holds mu.
 func (h *historian) setUnwritten(r records) {
-	if over := len(r.matched) - unwrittenTickets; over > 0 {
+	if over := len(r.leftTickets) - unwrittenTickets; over > 0 {
 		h.lostRecords.Add(float64(over))
-		r.matched = r.matched[over:]
+		r.leftTickets = r.leftTickets[over:]
 	}
 	if over := len(r.sightings) - unwrittenTickets; over > 0 {
 		h.lostRecords.Add(float64(over))
@@ -159,8 +164,8 @@ func (h *historian) setUnwritten(r records) {
 	h.unwritten = r
 }
 
-// history returns what a ticket's history keeps when it leaves the queue; nil if no history is kept.
-func (l *Loop) history(e *entry, t *match.Ticket) *db.TicketHistory {
+// historyOf returns what a ticket's history keeps when it leaves the queue; nil if no history is kept.
+func (l *Loop) historyOf(e *entry, t *match.Ticket) *db.TicketHistory {
 	if l.options.NoHistory {
 		return nil
 	}
@@ -188,7 +193,7 @@ type unrecorded struct {
 
 // announceLeft announces that a ticket has left the queue, as far as is known without a match. The caller removes it.
 func (q *queue) announceLeft(id string) {
-	if e := q.entries[id]; e != nil {
+	if e := q.entryByID[id]; e != nil {
 		q.listener.ticketLeft(e)
 	}
 }
@@ -196,7 +201,7 @@ func (q *queue) announceLeft(id string) {
 // ticketLeft implements listener: a replay needs to know until when this worker had the ticket as a candidate.
 func (l *Loop) ticketLeft(e *entry) {
 	if !l.options.NoHistory && l.decidesAbout(e) {
-		l.historian.sight(db.Sighting{Ticket: e.id, SeenAt: e.seenAt, LeftSeenAt: l.lastMoment})
+		l.historian.keepSightings(db.Sighting{TicketID: e.id, SeenAt: e.seenAt, LeftSeenAt: l.lastMoment})
 	}
 }
 
@@ -208,17 +213,17 @@ func (l *Loop) sightWaiting() {
 	for len(q.unrecorded) > 0 && len(sightings) < sightAtOnce && q.unrecorded[0].seenAt.Before(before) {
 		first := q.unrecorded[0]
 		q.unrecorded = q.unrecorded[1:]
-		if e := q.entries[first.id]; e != nil && e.seenAt.Equal(first.seenAt) && !l.options.NoHistory &&
+		if e := q.entryByID[first.id]; e != nil && e.seenAt.Equal(first.seenAt) && !l.options.NoHistory &&
 			l.decidesAbout(e) {
-			sightings = append(sightings, db.Sighting{Ticket: e.id, SeenAt: e.seenAt})
+			sightings = append(sightings, db.Sighting{TicketID: e.id, SeenAt: e.seenAt})
 		}
 	}
-	l.historian.sight(sightings...)
+	l.historian.keepSightings(sightings...)
 }
 
 // decidesAbout reports whether a profile of this worker may take the ticket.
 func (l *Loop) decidesAbout(e *entry) bool {
-	for range l.takers(e) {
+	for range l.profilesTaking(e) {
 		return true
 	}
 	return false

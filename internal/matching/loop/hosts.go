@@ -16,7 +16,7 @@ type hosts struct {
 	largestFree map[string]map[string]int // free seats of the instance that has most, by region and mode
 	freeSeats   budget                    // free seats of all instances
 	knownModes  map[string]bool           // the modes
-	read        time.Time
+	readAt      time.Time
 }
 
 // hostsEvery is how often the hosts are read while no match waits for one.
@@ -24,15 +24,15 @@ const hostsEvery = 10 * time.Second
 
 // readHosts reads the hosts of all modes of this worker's profiles, and tells the engines which game regions have room.
 func (l *Loop) readHosts(ctx context.Context) error {
-	if len(l.profiles) == 0 || len(l.waiting.jobs) == 0 && time.Since(l.hosts.read) < hostsEvery && l.knowHosts() {
+	if len(l.profiles) == 0 || len(l.waiting.jobs) == 0 && time.Since(l.hosts.readAt) < hostsEvery && l.knowHosts() {
 		return nil
 	}
-	modes := l.modes()
+	modes := l.allModes()
 	if len(modes) == 0 {
 		return nil
 	}
 	var rows []db.HostRegion
-	err := reading(ctx, "reading the game regions", func(ctx context.Context) (err error) {
+	err := callDatabase(ctx, "reading the game regions", func(ctx context.Context) (err error) {
 		rows, err = l.options.Store.HostRegions(ctx, slices.Sorted(maps.Keys(modes)))
 		return err
 	})
@@ -40,7 +40,8 @@ func (l *Loop) readHosts(ctx context.Context) error {
 		return err
 	}
 	before := l.hosts
-	l.hosts = hosts{largestFree: map[string]map[string]int{}, freeSeats: budget{}, knownModes: modes, read: time.Now()}
+	l.hosts = hosts{largestFree: map[string]map[string]int{}, freeSeats: budget{}, knownModes: modes,
+		readAt: time.Now()}
 	for _, r := range rows {
 		if l.hosts.largestFree[r.Region] == nil {
 			l.hosts.largestFree[r.Region] = map[string]int{}
@@ -50,7 +51,7 @@ func (l *Loop) readHosts(ctx context.Context) error {
 	}
 	for _, p := range l.profiles {
 		l.regionsChanged(p, before.regionsOf(p.profile), l.hosts.regionsOf(p.profile))
-		p.shadow.setRegions(l.hosts, l.moment())
+		p.shadow.setRegions(l.hosts, l.currentMoment())
 	}
 	return nil
 }
@@ -61,7 +62,7 @@ func (l *Loop) regionsChanged(p *owned, before, now []decide.Region) {
 	if slices.Equal(before, now) {
 		return
 	}
-	l.learn(p, change{moment: l.moment(), kind: regionsChanged, regions: now})
+	l.passChange(p, change{moment: l.currentMoment(), kind: regionsChanged, regions: now})
 	for _, r := range now {
 		if !slices.ContainsFunc(before, func(b decide.Region) bool { return b.Name == r.Name }) {
 			l.waiting.decideAgain(l, p.name)
@@ -83,22 +84,22 @@ func (h hosts) regionsOf(p *profile.Profile) []decide.Region {
 	return all
 }
 
-// modes are those of this worker's profiles.
-func (l *Loop) modes() map[string]bool {
+// allModes are those of this worker's profiles.
+func (l *Loop) allModes() map[string]bool {
 	all := map[string]bool{}
 	for _, p := range l.profiles {
 		for _, m := range p.profile.Modes {
 			all[m] = true
 		}
-		for _, m := range p.shadow.modes() {
+		for _, m := range p.shadow.ownModes() {
 			all[m] = true
 		}
 	}
 	return all
 }
 
-// modes are those of the shadow; a nil shadow has none.
-func (s *shadow) modes() []string {
+// ownModes are those of the shadow; a nil shadow has none.
+func (s *shadow) ownModes() []string {
 	if s == nil || s.decider == nil {
 		return nil
 	}
@@ -108,15 +109,15 @@ func (s *shadow) modes() []string {
 // knowHosts reports whether the modes of all profiles were asked for at the last reading.
 func (l *Loop) knowHosts() bool {
 	for _, p := range l.profiles {
-		if !l.hosts.knows(p.profile.Modes) || !l.hosts.knows(p.shadow.modes()) {
+		if !l.hosts.knowsModes(p.profile.Modes) || !l.hosts.knowsModes(p.shadow.ownModes()) {
 			return false
 		}
 	}
 	return true
 }
 
-// knows reports whether each mode was asked for at the last reading.
-func (h hosts) knows(modes []string) bool {
+// knowsModes reports whether each mode was asked for at the last reading.
+func (h hosts) knowsModes(modes []string) bool {
 	for _, m := range modes {
 		if !h.knownModes[m] {
 			return false
@@ -129,7 +130,7 @@ func (h hosts) knows(modes []string) bool {
 func (h hosts) roomFirst(found decide.Proposal, size int) []string {
 	var room, others []string
 	for _, r := range found.Regions {
-		if h.room(r.Name, found.Modes, size) {
+		if h.hasRoom(r.Name, found.Modes, size) {
 			room = append(room, r.Name)
 		} else {
 			others = append(others, r.Name)
@@ -138,6 +139,6 @@ func (h hosts) roomFirst(found decide.Proposal, size int) []string {
 	return append(room, others...)
 }
 
-func (h hosts) room(region string, modes []string, size int) bool {
+func (h hosts) hasRoom(region string, modes []string, size int) bool {
 	return slices.ContainsFunc(modes, func(m string) bool { return h.largestFree[region][m] >= size })
 }

@@ -22,23 +22,25 @@ func TestTheIndexFindsTheTicketsOfAProfile(t *testing.T) {
 		for range rapid.IntRange(0, 60).Draw(t, "changes") {
 			n := rapid.IntRange(0, 20).Draw(t, "ticket")
 			if old := there[n]; old != nil {
-				x.remove(old)
+				x.removeEntry(old)
 				delete(there, n)
 				continue
 			}
 			e := &entry{id: fmt.Sprint(n), body: []byte{}}
-			e.profiles = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3, rapid.ID).Draw(t, "profiles")
+			e.askedProfiles = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3, rapid.ID).Draw(t,
+				"profiles")
 			if rapid.IntRange(0, 5).Draw(t, "without players") == 0 {
 				e.body = nil
 			}
 			there[n] = e
-			x.add(e)
+			x.addEntry(e)
 		}
 		for _, name := range []string{"a", "b", "d"} {
 			for _, hasPool := range []bool{false, true} {
 				var want []string
 				for _, e := range there {
-					if e.playable() && (slices.Contains(e.profiles, name) || hasPool && len(e.profiles) == 0) {
+					if e.isPlayable() &&
+						(slices.Contains(e.askedProfiles, name) || hasPool && len(e.askedProfiles) == 0) {
 						want = append(want, e.id)
 					}
 				}
@@ -62,11 +64,12 @@ func TestWorkersShareWhatNobodyOwns(t *testing.T) {
 		var free []db.ProfileOwner
 		heaviest := 0
 		for p := range rapid.IntRange(1, 30).Draw(t, "profiles") {
-			o := db.ProfileOwner{Profile: fmt.Sprintf("p%02d", p)}
+			o := db.ProfileOwner{ProfileName: fmt.Sprintf("p%02d", p)}
 			free = append(free, o)
 			tickets := rapid.IntRange(0, 20).Draw(t, "tickets")
 			for n := range tickets {
-				queue.index.add(&entry{id: fmt.Sprint(p, n), body: []byte{}, profiles: []string{o.Profile}})
+				queue.byProfile.addEntry(&entry{id: fmt.Sprint(p, n), body: []byte{},
+					askedProfiles: []string{o.ProfileName}})
 			}
 			heaviest = max(heaviest, 1+tickets)
 		}
@@ -75,7 +78,7 @@ func TestWorkersShareWhatNobodyOwns(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "workers") {
 			id := uuid.New()
 			workers = append(workers, db.LoopWorker{ID: id})
-			loops = append(loops, &Loop{lease: &lease{id: id}, queue: queue})
+			loops = append(loops, &Loop{lease: &lease{workerID: id}, queue: queue})
 		}
 		owners, least, most := map[string]int{}, 1<<30, 0
 		for i, l := range loops {

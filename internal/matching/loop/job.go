@@ -21,26 +21,26 @@ import (
 type job struct {
 	match           db.NewMatch
 	owner           db.MatchOwner
-	within          time.Duration // of a ready check
-	anchor          string        // the ticket that the search began with
-	asks            bool          // its players are asked first
-	oldest          time.Time     // creation of the oldest ticket
-	region          int           // index in match.Regions of the game region that is tried
+	answerWithin    time.Duration // of a ready check
+	anchorTicket    string        // the ticket that the search began with
+	asksPlayers     bool          // its players are asked first
+	oldestCreated   time.Time     // creation of the oldest ticket
+	regionIndex     int           // index in match.Regions of the game region that is tried
 	decidedAt       time.Time     // by this machine's clock
 	maxWait         time.Duration // how long it waits for a server; an accepted match waits without limit
 	waitedForServer bool          // for a server: it counts in demand
-	nearest         string        // the region that is best for its players; "": they measured none in common
-	began           []waiter      // as match.Tickets
+	nearestRegion   string        // the region that is best for its players; "": they measured none in common
+	waiters         []waiter      // as match.Tickets
 }
 
 // waiter holds the values from which a waiting time is computed: a ticket may leave the queue before its match is known
 // to be committed.
 type waiter struct {
-	created time.Time // zero: not known
-	number  float64   // as in [sample]
+	createdAt   time.Time // zero: not known
+	pivotNumber float64   // as in [sample]
 }
 
-func (j *job) players() int {
+func (j *job) playerCount() int {
 	n := 0
 	for _, t := range j.match.Tickets {
 		n += len(t.Players)
@@ -48,15 +48,15 @@ func (j *job) players() int {
 	return n
 }
 
-// marked returns its tickets with their mark if a cycle has marked them; nil for other matches.
-func (j *job) marked() *db.MarkedTickets {
+// markedTickets returns its tickets with their mark if a cycle has marked them; nil for other matches.
+func (j *job) markedTickets() *db.MarkedTickets {
 	if j.match.Mark == nil {
 		return nil
 	}
-	return &db.MarkedTickets{IDs: j.tickets(), Mark: j.match.Mark}
+	return &db.MarkedTickets{TicketIDs: j.ticketIDs(), MatchMark: j.match.Mark}
 }
 
-func (j *job) tickets() []string {
+func (j *job) ticketIDs() []string {
 	ids := make([]string, len(j.match.Tickets))
 	for i, t := range j.match.Tickets {
 		ids[i] = t.ID
@@ -69,16 +69,16 @@ func (j *job) gameRegion() string {
 	if len(j.match.Regions) == 0 {
 		return ""
 	}
-	return j.match.Regions[j.region]
+	return j.match.Regions[j.regionIndex]
 }
 
-// demand returns the region and the key of the demand row that counts the match; zero for a match without a session.
+// demandRow returns the region and the key of the demand row that counts the match; zero for a match without a session.
 // While no game region exists it is the region nearest to the players, "" where they measured none.
-func (j *job) demand(universe string) (region string, key db.DemandKey) {
+func (j *job) demandRow(universe string) (region string, key db.DemandKey) {
 	if len(j.match.Modes) == 0 {
 		return "", key
 	}
-	region = j.nearest
+	region = j.nearestRegion
 	if len(j.match.Regions) > 0 {
 		region = j.match.Regions[0]
 	}
@@ -128,16 +128,17 @@ func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{owner: p.owner(l), anchor: found.Anchor, within: p.profile.Accept, decidedAt: time.Now(),
+	j := &job{owner: p.matchOwner(l), anchorTicket: found.Anchor, answerWithin: p.profile.Accept, decidedAt: time.Now(),
 		maxWait: waitAtMost}
 	j.match = db.NewMatch{
-		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.seed, DecidedAt: d.decidedAt, Modes: found.Modes,
-		Size: p.size(found),
-		Data: p.profile.Data, Why: why, Join: found.Session, Regions: l.hosts.roomFirst(found, p.size(found)),
+		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.lotSeed, DecidedAt: d.decidedAt,
+		Modes: found.Modes,
+		Size:  p.sessionSize(found),
+		Data:  p.profile.Data, Why: why, Join: found.Session, Regions: l.hosts.roomFirst(found, p.sessionSize(found)),
 	}
-	if open, ok := p.rosters[found.Session]; ok {
+	if open, ok := p.openMatches[found.Session]; ok {
 		j.match.Regions = []string{open.Region}
-		for _, player := range open.Players {
+		for _, player := range open.SeatedPlayers {
 			j.match.Beside = append(j.match.Beside, player.Sub)
 		}
 	}
@@ -154,27 +155,27 @@ func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 	seats := playersByTicket(found)
 	var tickets []*match.Ticket
 	for _, id := range slices.Sorted(slices.Values(found.Tickets)) {
-		e := l.queue.entries[id]
-		if e == nil || !e.playable() {
+		e := l.queue.entryByID[id]
+		if e == nil || !e.isPlayable() {
 			return nil, fmt.Errorf("ticket %s left the queue", id)
 		}
-		t, err := e.ticket(l.options.PlayerArg)
+		t, err := e.decodedTicket(l.options.PlayerArg)
 		if err != nil {
 			return nil, err
 		}
-		told, err := tell(seats[id], t, p.profile.Tell)
+		told, err := tellAttributes(seats[id], t, p.profile.Tell)
 		if err != nil {
 			return nil, err
 		}
 		tickets = append(tickets, t)
-		j.began = append(j.began, waiter{e.created, t.Mean(p.profile.Pivot())})
+		j.waiters = append(j.waiters, waiter{e.createdAt, t.Mean(p.profile.Pivot())})
 		j.match.Tickets = append(j.match.Tickets,
-			db.MatchTicket{ID: id, Tx: e.tx, Players: told, History: l.history(e, t)})
-		if j.oldest.IsZero() || e.created.Before(j.oldest) {
-			j.oldest = e.created
+			db.MatchTicket{ID: id, Tx: e.lastTx, Players: told, History: l.historyOf(e, t)})
+		if j.oldestCreated.IsZero() || e.createdAt.Before(j.oldestCreated) {
+			j.oldestCreated = e.createdAt
 		}
 	}
-	j.nearest = nearestRegion(tickets)
+	j.nearestRegion = nearestRegion(tickets)
 	return j, nil
 }
 
@@ -192,8 +193,8 @@ func playersByTicket(found decide.Proposal) map[string][]db.MatchPlayer {
 // tellBytes bounds what game servers are told of a player.
 const tellBytes = 256
 
-// tell adds the attributes that game servers may read to the players of a ticket, sorted by player.
-func tell(players []db.MatchPlayer, t *match.Ticket, names []string) ([]db.MatchPlayer, error) {
+// tellAttributes adds the attributes that game servers may read to the players of a ticket, sorted by player.
+func tellAttributes(players []db.MatchPlayer, t *match.Ticket, names []string) ([]db.MatchPlayer, error) {
 	slices.SortFunc(players, func(a, b db.MatchPlayer) int { return cmp.Compare(a.Sub, b.Sub) })
 	if len(names) == 0 {
 		return players, nil

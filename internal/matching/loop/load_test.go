@@ -34,14 +34,14 @@ func (s *scripted) CandidatesSince(context.Context, string, db.SettledPoint) (db
 }
 
 func (s *scripted) SettledSince(context.Context, string, db.SettledPoint) (db.SettledPage, error) {
-	page := db.SettledPage{Settled: s.left}
+	page := db.SettledPage{SettledTickets: s.left}
 	s.left = nil
 	return page, nil
 }
 
 func candidates(tx uint64, numbers ...int) (page []db.Candidate) {
 	for _, n := range numbers {
-		page = append(page, db.Candidate{ID: fmt.Sprint(n), Tx: tx, Body: playable(1)})
+		page = append(page, db.Candidate{TicketID: fmt.Sprint(n), ChangedTx: tx, Body: playable(1)})
 	}
 	return page
 }
@@ -51,18 +51,18 @@ func TestAPageReadAheadIsOlderThanChanges(t *testing.T) {
 	t.Parallel()
 	s := &scripted{pages: [][]db.Candidate{candidates(1, 1, 2), candidates(1, 3, 4, 5)}}
 	q := newQueue(Options{Store: s, PlayerArg: "player", MaxCandidates: 100, Memory: 1 << 20}, undecided{})
-	require.NoError(t, q.load(t.Context()))
-	page := <-q.nextPage.done // the second page was read before what follows
-	q.nextPage.done <- page
+	require.NoError(t, q.loadPage(t.Context()))
+	page := <-q.nextPage.readDone // the second page was read before what follows
+	q.nextPage.readDone <- page
 	s.changed = candidates(2, 4)
 	s.changed[0].PendingUntil = time.Unix(100, 0)
-	s.left = []db.Settled{{ID: "1"}, {ID: "3"}}
-	require.NoError(t, q.follow(t.Context()))
-	require.NoError(t, q.load(t.Context()))
+	s.left = []db.Settled{{TicketID: "1"}, {TicketID: "3"}}
+	require.NoError(t, q.followChanges(t.Context()))
+	require.NoError(t, q.loadPage(t.Context()))
 	require.True(t, q.isFullyRead)
 	require.ElementsMatch(t, []string{"2", "4", "5"}, q.ids())
-	require.Equal(t, uint64(2), q.entries["4"].tx)
+	require.Equal(t, uint64(2), q.entryByID["4"].lastTx)
 	require.Contains(t, q.inMatches, "4")
 }
 
-func (q *queue) ids() []string { return slices.Collect(maps.Keys(q.entries)) }
+func (q *queue) ids() []string { return slices.Collect(maps.Keys(q.entryByID)) }

@@ -37,11 +37,12 @@ type partyRace struct {
 // changes are what may happen to a party in the queue. Each returns whether it has taken the party out of the queue.
 var changes = map[string]func(*partyRace) error{
 	"leave": func(r *partyRace) error {
-		_, err := r.on(r.other, "bo", r.types.Leave(r.opened["bo"].ID, "bo"))
+		_, err := r.on(r.other, "bo", r.types.LeaveRoom(r.opened["bo"].SessionID, "bo"))
 		return err
 	},
 	"cancel": func(r *partyRace) error {
-		_, err := r.on(r.other, "bo", r.types.Message(lobby.Message{Session: r.opened["bo"].ID, Player: "bo", Type: "cancel"}))
+		_, err := r.on(r.other, "bo", r.types.HandleMessage(lobby.Message{Session: r.opened["bo"].SessionID,
+			Player: "bo", Type: "cancel"}))
 		if errors.Is(err, lobby.ErrMatched) {
 			return nil // the match was faster, and says so
 		}
@@ -57,17 +58,18 @@ var changes = map[string]func(*partyRace) error{
 	},
 	"dequeue": func(r *partyRace) error {
 		o := r.opened["bo"]
-		_, err := r.other.DequeueRealtime(r.t.Context(), db.DequeueRealtime{Region: region, Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}})
+		_, err := r.other.DequeueRealtime(r.t.Context(),
+			db.DequeueRealtime{Region: region, Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}})
 		return err
 	},
 	"end": func(r *partyRace) error {
 		o := r.opened["bo"]
-		ended := []db.SessionEpoch{{ID: o.ID, Epoch: o.Epoch}}
-		if err := r.other.SuspendRealtime(r.t.Context(), region, ended, r.types.Away, true, 0); err != nil {
+		ended := []db.SessionEpoch{{ID: o.SessionID, Epoch: o.OwnerEpoch}}
+		if err := r.other.SuspendRealtime(r.t.Context(), region, ended, r.types.MarkAway, true, 0); err != nil {
 			return err
 		}
 		_, err := r.Pool().Exec(r.t.Context(), `WITH live AS (UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour', seen_at = clock_timestamp())
-			UPDATE realtime_sessions SET expires_at = clock_timestamp() - interval '1 hour', ttl = '0 s' WHERE id = $1`, o.ID)
+			UPDATE realtime_sessions SET expires_at = clock_timestamp() - interval '1 hour', ttl = '0 s' WHERE id = $1`, o.SessionID)
 		if err != nil {
 			return err
 		}
@@ -78,13 +80,15 @@ var changes = map[string]func(*partyRace) error{
 
 func (r *partyRace) on(s *db.Store, player string, act lobby.Action) (db.LobbyAnswer, error) {
 	o := r.opened[player]
-	return s.ActInLobby(r.t.Context(), db.LobbyAction{Region: region, Project: "p1", Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}, Room: r.room, Act: act})
+	return s.ActInLobby(r.t.Context(), db.LobbyAction{Region: region, ProjectID: "p1",
+		Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}, RoomID: r.room, Act: act})
 }
 
 func (r *partyRace) alone(player, roomType string, size int) db.EnqueueRealtime {
 	o := r.opened[player]
 	return db.EnqueueRealtime{
-		Region: region, Project: "p1", Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}, Player: player, Queue: lobby.Queue{RoomType: roomType, Size: size},
+		Region: region, ProjectID: "p1", Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}, Player: player,
+		Queue: lobby.Queue{RoomType: roomType, MatchSize: size},
 	}
 }
 
@@ -140,9 +144,10 @@ func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*p
 	if state == "assigned" {
 		matches = 1
 	}
-	require.Equal(t, matches, r.Count(matchRooms+" AND $1 = ANY (participants)", r.opened["ada"].ID), name)
-	require.Equal(t, matches, r.Count(matchRooms+" AND $1 = ANY (participants)", r.opened["bo"].ID), name)
-	require.Zero(t, r.Count("SELECT count(*) FROM realtime_tickets WHERE session = $1", r.opened["ada"].ID), name)
+	require.Equal(t, matches, r.Count(matchRooms+" AND $1 = ANY (participants)", r.opened["ada"].SessionID), name)
+	require.Equal(t, matches, r.Count(matchRooms+" AND $1 = ANY (participants)", r.opened["bo"].SessionID), name)
+	require.Zero(t, r.Count("SELECT count(*) FROM realtime_tickets WHERE session = $1", r.opened["ada"].SessionID),
+		name)
 	r.settle(t)
 	phase := map[string]string{"assigned": "matched", "cancelled": "open"}[state]
 	if r.Count("SELECT count(*) FROM lobbies WHERE id = $1", r.room) > 0 && name != "leave" && name != "end" {
@@ -155,14 +160,16 @@ func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*p
 // joinQueue queues a player alone, as POST /tickets does.
 func (l *lobbies) joinQueue(player, profile string) error {
 	draft := ticketbody.Draft{
-		Profiles: []string{profile}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1}}, Players: []match.Player{{Sub: player}},
+		Profiles: []string{profile}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1}},
+		Players: []match.Player{{Sub: player}},
 	}
 	body, err := ticketbody.Prepare(draft)
 	if err != nil {
 		return err
 	}
 	_, err = l.CreatePlayerTicket(l.t.Context(), universe, db.PlayerTicketRequest{
-		Caller: player, Party: party(player), Profiles: draft.Profiles, Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body),
+		Caller: player, Party: party(player), ProfileNames: draft.Profiles, SearchFields: ticketbody.Fields(draft),
+		EncodeBody: body.Body, BodyBytes: len(body),
 		TTL: time.Hour, RequestHash: []byte(player),
 	})
 	return err
@@ -191,7 +198,8 @@ func (r *partyRace) clear(t *testing.T) {
 		id, sub, _ := strings.Cut(row, "|")
 		must.Get(r.CancelPlayerTicket(t.Context(), universe, id, sub))(t)
 	}
-	for _, statement := range []string{"DELETE FROM lobby_members", "DELETE FROM lobbies", "DELETE FROM realtime_sessions", "DELETE FROM realtime_expired", "DELETE FROM lobby_outcomes"} {
+	for _, statement := range []string{"DELETE FROM lobby_members", "DELETE FROM lobbies",
+		"DELETE FROM realtime_sessions", "DELETE FROM realtime_expired", "DELETE FROM lobby_outcomes"} {
 		r.Exec(statement)
 	}
 }

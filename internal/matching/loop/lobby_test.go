@@ -31,7 +31,8 @@ func setupLobbies(t *testing.T) *lobbies {
 	types := must.Get(lobby.NewTypes(false, []byte(`{"ranked": {"logic": "match", "profile": "duel"}}`)))(t)
 	l := &lobbies{types: types, opened: map[string]db.OpenedRealtime{}}
 	l.bundle = newBundle(t, func(c *db.Config) {
-		c.Rooms, c.Queueing = types, &db.Queueing{Universe: universe, Lease: time.Hour, Encode: encodeQueued}
+		c.RoomTypes, c.Queueing = types, &db.Queueing{Universe: universe, LeaseTTL: time.Hour,
+			EncodeDraft: encodeQueued}
 	})
 	require.NoError(t, l.EnsureRealtimeProfiles(t.Context(), universe))
 	l.replica = must.Get(l.BeginRealtimeReplica(t.Context(), region))(t)
@@ -39,7 +40,8 @@ func setupLobbies(t *testing.T) *lobbies {
 }
 
 func encodeQueued(d db.QueueDraft) (db.QueueBody, error) {
-	draft := ticketbody.Draft{Profiles: []string{d.Profile}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1000}}}
+	draft := ticketbody.Draft{Profiles: []string{d.ProfileName},
+		Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1000}}}
 	if d.Bucket != "" {
 		draft.Attributes[db.QueueAttribute] = match.Value{Kind: match.Text, Text: d.Bucket}
 	}
@@ -47,17 +49,18 @@ func encodeQueued(d db.QueueDraft) (db.QueueBody, error) {
 		draft.Players = append(draft.Players, match.Player{Sub: sub})
 	}
 	body, err := ticketbody.Prepare(draft)
-	return db.QueueBody{Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body)}, err
+	return db.QueueBody{SearchFields: ticketbody.Fields(draft), EncodeBody: body.Body, Bytes: len(body)}, err
 }
 
 // open connects a client of a player.
 func (l *lobbies) open(player string) string {
 	l.t.Helper()
 	o := must.Get(l.OpenRealtime(l.t.Context(), db.OpenRealtime{
-		Region: region, Project: "p1", Player: player, Authenticated: true, TokenDigest: []byte(player), TTL: time.Minute, Replica: l.replica, Back: l.types.Back,
+		Region: region, ProjectID: "p1", PlayerSub: player, IsAuthenticated: true, TokenDigest: []byte(player),
+		ResumeTTL: time.Minute, ReplicaID: l.replica, BackAction: l.types.MarkBack,
 	}))(l.t)
 	l.opened[player] = o
-	return o.ID
+	return o.SessionID
 }
 
 // act runs an action of a player in a room.
@@ -65,7 +68,8 @@ func (l *lobbies) act(player, room string, act lobby.Action) (db.LobbyAnswer, er
 	l.t.Helper()
 	o := l.opened[player]
 	return l.ActInLobby(l.t.Context(), db.LobbyAction{
-		Region: region, Project: "p1", Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}, Room: room, Make: true, Act: act,
+		Region: region, ProjectID: "p1", Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}, RoomID: room,
+		MakesRoom: true, Act: act,
 	})
 }
 
@@ -73,14 +77,16 @@ func (l *lobbies) join(roomType, room string, players ...string) {
 	l.t.Helper()
 	for _, p := range players {
 		options := lobby.Options{"private": json.RawMessage("false")}
-		_, err := l.act(p, room, l.types.Join(lobby.Join{Type: roomType, Session: l.opened[p].ID, Player: p, Options: options}))
+		_, err := l.act(p, room, l.types.JoinRoom(lobby.Join{RoomType: roomType, Session: l.opened[p].SessionID,
+			Player: p, Options: options}))
 		require.NoError(l.t, err, p)
 	}
 }
 
 func (l *lobbies) send(player, room, kind, data string) db.LobbyAnswer {
 	l.t.Helper()
-	a, err := l.act(player, room, l.types.Message(lobby.Message{Session: l.opened[player].ID, Player: player, Type: kind, Data: json.RawMessage(data)}))
+	a, err := l.act(player, room, l.types.HandleMessage(lobby.Message{Session: l.opened[player].SessionID,
+		Player: player, Type: kind, Data: json.RawMessage(data)}))
 	require.NoError(l.t, err, kind)
 	return a
 }
@@ -138,7 +144,8 @@ func TestAPartyAndALobbyMeetInAMatch(t *testing.T) {
 	require.Equal(t, 1, l.Count("SELECT count(*) FROM lobbies WHERE id = 'party:1' AND state->'match'->>'room' = $1",
 		room))
 	l.open("eve")
-	_, err := l.act("eve", room, l.types.Join(lobby.Join{Type: "arena", Session: l.opened["eve"].ID, Player: "eve"}))
+	_, err := l.act("eve", room, l.types.JoinRoom(lobby.Join{RoomType: "arena", Session: l.opened["eve"].SessionID,
+		Player: "eve"}))
 	require.ErrorIs(t, err, lobby.ErrNotInvited)
 	l.join("arena", room, "ada", "bo", "cy", "di")
 	require.Equal(t, 4, l.Count("SELECT members FROM lobbies WHERE id = $1", room))
@@ -161,7 +168,8 @@ func TestAPartyIsSeatedByAProfile(t *testing.T) {
 	}
 	l.worker()
 	l.Eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
-	require.Equal(t, 1, l.Count(matchRooms+" AND type = 'ranked' AND state->'server'->>'endpoint' = 'host-1:7000' AND session_id IS NOT NULL"))
+	require.Equal(t, 1, l.Count(matchRooms+
+		" AND type = 'ranked' AND state->'server'->>'endpoint' = 'host-1:7000' AND session_id IS NOT NULL"))
 	l.tell()
 	require.Equal(t, "matched", l.phase("party:1"))
 	l.RequireInvariants()
@@ -179,7 +187,7 @@ func TestAPartyThatChangesIsInNoMatch(t *testing.T) {
 	l.send("bo", "party:1", "cancel", `{}`)
 	require.Zero(t, l.Count(waiting))
 	queue()
-	_, err := l.act("bo", "party:1", l.types.Leave(l.opened["bo"].ID, "bo"))
+	_, err := l.act("bo", "party:1", l.types.LeaveRoom(l.opened["bo"].SessionID, "bo"))
 	require.NoError(t, err)
 	require.Zero(t, l.Count(waiting))
 	require.Zero(t, l.Count("SELECT count(*) FROM tickets"))
@@ -217,7 +225,8 @@ func TestAMemberThatQueuesAloneTakesItsPartyOutOfTheQueue(t *testing.T) {
 	l.send("ada", "party:1", "queue", `{"room_type":"arena","size":4}`)
 	o := l.opened["bo"]
 	_, err := l.EnqueueRealtime(t.Context(), db.EnqueueRealtime{
-		Region: region, Project: "p1", Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}, Player: "bo", Queue: lobby.Queue{RoomType: "arena", Size: 2},
+		Region: region, ProjectID: "p1", Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}, Player: "bo",
+		Queue: lobby.Queue{RoomType: "arena", MatchSize: 2},
 	})
 	require.NoError(t, err)
 	l.tell()

@@ -32,25 +32,29 @@ func setupParties(t *testing.T) *lobbies {
 }
 
 // ask makes a ticket for the members of a room, as POST /tickets does.
-func (l *lobbies) ask(s *db.Store, owner, room, profile string, skill float64, key string, players ...string) (db.PlayerTicketAnswer, error) {
+func (l *lobbies) ask(s *db.Store, owner, room, profile string, skill float64, key string,
+	players ...string) (db.PlayerTicketAnswer, error) {
 	l.t.Helper()
-	draft := ticketbody.Draft{Profiles: []string{profile}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}
+	draft := ticketbody.Draft{Profiles: []string{profile},
+		Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}
 	players = slices.Sorted(slices.Values(players))
 	for _, p := range players {
 		draft.Players = append(draft.Players, match.Player{Sub: p})
 	}
 	body := must.Get(ticketbody.Prepare(draft))(l.t)
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %s %g %q", room, profile, skill, players))
-	return s.CreateLobbyTicket(l.t.Context(), universe, db.LobbyTicketRequest{Project: "p1", Room: room, Ticket: db.PlayerTicketRequest{
-		Caller: owner, Party: players, Profiles: draft.Profiles, Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body),
-		TTL: time.Hour, Lease: time.Second, IdempotencyKey: key, RequestHash: hash[:],
-	}})
+	return s.CreateLobbyTicket(l.t.Context(), universe,
+		db.LobbyTicketRequest{ProjectID: "p1", RoomID: room, Ticket: db.PlayerTicketRequest{
+			Caller: owner, Party: players, ProfileNames: draft.Profiles, SearchFields: ticketbody.Fields(draft),
+			EncodeBody: body.Body, BodyBytes: len(body),
+			TTL: time.Hour, LeaseTTL: time.Second, IdempotencyKey: key, RequestHash: hash[:],
+		}})
 }
 
 func (l *lobbies) asked(owner, room string, players ...string) string {
 	l.t.Helper()
 	a := must.Get(l.ask(l.Store, owner, room, "trio", 1, "", players...))(l.t)
-	require.True(l.t, a.New)
+	require.True(l.t, a.IsNew)
 	return a.ID
 }
 
@@ -178,18 +182,18 @@ func TestAPartyAndItsTicketChangeTogether(t *testing.T) {
 		},
 		"a member cancels in the room": func(string) { l.send("bo", "party:1", "cancel", `{}`) },
 		"a member leaves": func(string) {
-			_, err := l.act("bo", "party:1", l.types.Leave(l.opened["bo"].ID, "bo"))
+			_, err := l.act("bo", "party:1", l.types.LeaveRoom(l.opened["bo"].SessionID, "bo"))
 			require.NoError(t, err)
 			l.join("party", "party:1", "bo")
 		},
 		"a member is kicked": func(string) {
-			l.send("ada", "party:1", "kick", fmt.Sprintf(`{"session":%q}`, l.opened["bo"].ID))
+			l.send("ada", "party:1", "kick", fmt.Sprintf(`{"session":%q}`, l.opened["bo"].SessionID))
 			l.join("party", "party:1", "bo")
 		},
 		"a player joins": func(string) {
 			l.open("cy")
 			l.join("party", "party:1", "cy")
-			_, err := l.act("cy", "party:1", l.types.Leave(l.opened["cy"].ID, "cy"))
+			_, err := l.act("cy", "party:1", l.types.LeaveRoom(l.opened["cy"].SessionID, "cy"))
 			require.NoError(t, err)
 		},
 	} {
@@ -211,12 +215,13 @@ func TestASessionLosesThePlaceThatItsPlayerCancels(t *testing.T) {
 	l.open("ada")
 	o := l.opened["ada"]
 	q, err := l.EnqueueRealtime(t.Context(), db.EnqueueRealtime{
-		Region: region, Project: "p1", Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}, Player: "ada", Queue: lobby.Queue{RoomType: "ranked", Size: 2},
+		Region: region, ProjectID: "p1", Session: db.SessionEpoch{ID: o.SessionID, Epoch: o.OwnerEpoch}, Player: "ada",
+		Queue: lobby.Queue{RoomType: "ranked", MatchSize: 2},
 	})
 	require.NoError(t, err)
-	_, err = l.CancelPlayerTicket(t.Context(), universe, q.Ticket, "ada")
+	_, err = l.CancelPlayerTicket(t.Context(), universe, q.TicketID, "ada")
 	require.NoError(t, err)
 	require.Zero(t, l.Count("SELECT count(*) FROM realtime_tickets"))
-	require.Equal(t, 1, l.Count("SELECT count(*) FROM realtime_expired WHERE reason = 'cancelled_by_member' AND session = $1", o.ID))
+	require.Equal(t, 1, l.Count("SELECT count(*) FROM realtime_expired WHERE reason = 'cancelled_by_member' AND session = $1", o.SessionID))
 	l.RequireInvariants()
 }

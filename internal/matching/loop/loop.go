@@ -109,7 +109,7 @@ func New(o Options) (*Loop, error) {
 	}
 	l.emptyQueue()
 	var err error
-	if l.metrics, err = newMetrics(o.Metrics, l.lag); err != nil {
+	if l.metrics, err = newMetrics(o.Metrics, l.feedLag); err != nil {
 		return nil, err
 	}
 	l.historian = newHistorian(o, l.metrics.lostHistory)
@@ -130,10 +130,10 @@ const (
 // Run decides until ctx ends. It outlasts an outage of the database: then it begins anew.
 func (l *Loop) Run(ctx context.Context) {
 	defer l.runMatchmaker(ctx)()
-	defer func() { l.turns.drop() }()
-	defer l.historian.start(ctx)()
+	defer func() { l.turns.dropAll() }()
+	defer l.historian.startWriting(ctx)()
 	for ctx.Err() == nil {
-		err := l.guarded(ctx)
+		err := l.runGuarded(ctx)
 		if ctx.Err() != nil {
 			break
 		}
@@ -142,15 +142,15 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	l.commits.wait(ctx)
+	l.commits.waitForAll(ctx)
 	l.freeAll("")
 	l.dropCalls()
 	l.freeMarked(ctx)
-	_ = l.options.Store.EndLoopWorker(ctx, l.lease.id) // it expires by itself
+	_ = l.options.Store.EndLoopWorker(ctx, l.lease.workerID) // it expires by itself
 }
 
-func (l *Loop) guarded(ctx context.Context) error {
-	return l.options.Guard.Do("director loop", func() error { return l.run(ctx) })
+func (l *Loop) runGuarded(ctx context.Context) error {
+	return l.options.Guard.Do("director loop", func() error { return l.runUntilError(ctx) })
 }
 
 // runMatchmaker runs the matchmaker in a goroutine until the returned function is called.
@@ -160,7 +160,7 @@ func (l *Loop) runMatchmaker(ctx context.Context) (end func()) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { _ = l.options.Matchmaker.Run(ctx) }) // its errors end calls
+	running.Go(func() { _ = l.options.Matchmaker.Engine.Run(ctx) }) // its errors end calls
 	return func() {
 		cancel()
 		running.Wait()
@@ -168,49 +168,49 @@ func (l *Loop) runMatchmaker(ctx context.Context) (end func()) {
 	}
 }
 
-// reset forgets what was read and decided. Transactions that are under way end on their own; what they commit is found
+// forgetAll forgets what was read and decided. Transactions that are under way end on their own; what they commit is found
 // in the queue that is read next.
-func (l *Loop) reset() {
+func (l *Loop) forgetAll() {
 	l.freeAll("")
 	l.dropCalls()
-	l.turns.drop()
-	l.turns = newTurns(l.turns.slots, l.options.Guard)
+	l.turns.dropAll()
+	l.turns = newTurns(l.turns.maxRunning, l.options.Guard)
 	l.profiles, l.looksWithoutOwner, l.refusalsBySeed = map[string]*owned{}, map[string]int{}, map[string]int{}
 	l.profilesByName, l.profilesToTake = nil, nil
 	l.emptyQueue()
-	close(l.commits.ended)
+	close(l.commits.abandoned)
 	l.commits = newCommits(l.options.Store, l.options.Universe, l.historian)
 	l.holds, l.waiting, l.hosts = nil, waiting{}, hosts{}
 }
 
-// run reads the queue and decides until ctx ends or a reading fails.
-func (l *Loop) run(ctx context.Context) error {
+// runUntilError reads the queue and decides until ctx ends or a reading fails.
+func (l *Loop) runUntilError(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l.calls.ctx = ctx
-	if err := l.lease.begin(ctx, func() { cancel(errLeaseLost) }); err != nil {
+	l.calls.loopContext = ctx
+	if err := l.lease.beginRenewing(ctx, func() { cancel(errLeaseLost) }); err != nil {
 		return err
 	}
-	wakes := l.subscribe()
-	defer wakes.stop()
+	wakes := l.subscribeTopics()
+	defer wakes.stopAll()
 	t := newTimers()
-	defer t.stop()
+	defer t.stopTimer()
 	for ctx.Err() == nil {
-		if err := l.step(ctx, t); err != nil && ctx.Err() == nil {
+		if err := l.runStep(ctx, t); err != nil && ctx.Err() == nil {
 			return err
 		}
-		l.sleep(ctx, wakes, t)
+		l.sleepUntilDue(ctx, wakes, t)
 	}
 	return context.Cause(ctx)
 }
 
-// step does what is due: it looks after the owners, reads changes, takes what was decided and sends it, and lets
+// runStep does what is due: it looks after the owners, reads changes, takes what was decided and sends it, and lets
 // profiles decide. Each of its parts is short, whatever waits: long work is divided between steps, and searches run
 // beside them.
-func (l *Loop) step(ctx context.Context, t *timers) error {
+func (l *Loop) runStep(ctx context.Context, t *timers) error {
 	// Brings lastMoment up to date, which the parts use where they need no moment of their own.
-	l.moment()
-	for _, part := range []func(context.Context, *timers) error{l.lookAfterOwners, l.followQueue, l.periodic} {
+	l.currentMoment()
+	for _, part := range []func(context.Context, *timers) error{l.lookAfterOwners, l.followQueue, l.runPeriodic} {
 		if err := part(ctx, t); err != nil {
 			return err
 		}
@@ -220,22 +220,22 @@ func (l *Loop) step(ctx context.Context, t *timers) error {
 	if err := l.takeCalls(ctx); err != nil {
 		return err
 	}
-	l.release()
+	l.releaseHolds()
 	l.takeTurns(ctx)
 	if err := l.missingRosters(ctx); err != nil {
 		return err
 	}
 	l.beginTurns()
-	l.commits.send(ctx)
+	l.commits.sendBatches(ctx)
 	l.freeMarked(ctx)
-	l.metrics.observe(l)
+	l.metrics.observeLoop(l)
 	return nil
 }
 
 // lookAfterOwners looks at the owners of profiles now and then, and takes the next profiles.
 func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
 	if t.beginIfDue(lookAt) {
-		if err := l.look(ctx); err != nil {
+		if err := l.lookAtOwners(ctx); err != nil {
 			return err
 		}
 	}
@@ -259,13 +259,13 @@ func (l *Loop) followQueue(ctx context.Context, t *timers) error {
 		return nil
 	}
 	if !l.queue.followsChanges {
-		if err := l.queue.start(ctx); err != nil {
+		if err := l.queue.startFollowing(ctx); err != nil {
 			return err
 		}
 	}
 	if l.queueChanged || time.Since(l.followedAt) >= followEvery {
 		l.queueChanged = false
-		if err := l.queue.follow(ctx); err != nil {
+		if err := l.queue.followChanges(ctx); err != nil {
 			return err
 		}
 		l.followedAt = time.Now()
@@ -275,14 +275,14 @@ func (l *Loop) followQueue(ctx context.Context, t *timers) error {
 		return l.loadQueue(ctx)
 	}
 	if t.beginIfDue(reconcileAt) {
-		l.queue.reconcile()
+		l.queue.beginComparing()
 	}
 	return l.queue.reconcileOn(ctx)
 }
 
 // loadQueue reads the next page of the queue.
 func (l *Loop) loadQueue(ctx context.Context) error {
-	err := l.queue.load(ctx)
+	err := l.queue.loadPage(ctx)
 	if err == nil && l.queue.isFullyRead {
 		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue",
 			slog.String("universe", l.options.Universe),
@@ -291,21 +291,21 @@ func (l *Loop) loadQueue(ctx context.Context) error {
 	return err
 }
 
-// periodic does what is due at times, besides the owners.
-func (l *Loop) periodic(ctx context.Context, t *timers) error {
+// runPeriodic does what is due at times, besides the owners.
+func (l *Loop) runPeriodic(ctx context.Context, t *timers) error {
 	if t.beginIfDue(checkAt) {
 		if err := l.readReadyChecks(ctx); err != nil {
 			return err
 		}
 	}
 	if t.beginIfDue(tickAt) {
-		return l.second(ctx)
+		return l.runSecond(ctx)
 	}
 	return nil
 }
 
-// lag returns the seconds since this worker last read the changes of the queue.
-func (l *Loop) lag() float64 {
+// feedLag returns the seconds since this worker last read the changes of the queue.
+func (l *Loop) feedLag() float64 {
 	at := l.followedNanos.Load()
 	if at == 0 {
 		return 0
@@ -313,8 +313,8 @@ func (l *Loop) lag() float64 {
 	return time.Since(time.Unix(0, at)).Seconds()
 }
 
-// second does what is done once a second, or at once when capacity changed.
-func (l *Loop) second(ctx context.Context) error {
+// runSecond does what is done once a second, or at once when capacity changed.
+func (l *Loop) runSecond(ctx context.Context) error {
 	if err := l.readHosts(ctx); err != nil {
 		return err
 	}
@@ -329,72 +329,72 @@ func (l *Loop) second(ctx context.Context) error {
 	return l.serveWaiting(ctx)
 }
 
-// sleep waits until something may be due.
-func (l *Loop) sleep(ctx context.Context, w *wakes, t *timers) {
+// sleepUntilDue waits until something may be due.
+func (l *Loop) sleepUntilDue(ctx context.Context, w *wakes, t *timers) {
 	// There is more to read at once: a step follows, but notifications are noted on the way.
 	if l.readsOn() {
-		w.poll(l)
+		w.pollOnce(l)
 		return
 	}
 	t.sleepUntil(l.nextDecision())
 	select {
 	case <-ctx.Done():
 	case <-t.timer.C:
-	case <-l.turns.wake:
-	case <-w.queue:
+	case <-l.turns.turnEnded:
+	case <-w.queueWake:
 		l.queueChanged = true
-	case <-w.settled:
+	case <-w.settledWake:
 		l.queueChanged = true
-	case <-w.profiles:
-		t.now(lookAt)
-	case <-w.capacity:
-		t.now(tickAt)
-	case <-w.matches:
-		t.now(checkAt)
-	case o := <-l.commits.outcomes:
-		l.commits.returned = append(l.commits.returned, o)
-	case c := <-l.calls.results:
+	case <-w.profilesWake:
+		t.makeDue(lookAt)
+	case <-w.capacityWake:
+		t.makeDue(tickAt)
+	case <-w.matchesWake:
+		t.makeDue(checkAt)
+	case o := <-l.commits.outcomeQueue:
+		l.commits.returnedOutcomes = append(l.commits.returnedOutcomes, o)
+	case c := <-l.calls.resultQueue:
 		l.calls.returned = append(l.calls.returned, c)
 	}
 }
 
 // readsOn reports whether a step has something to read at once.
 func (l *Loop) readsOn() bool {
-	return len(l.profilesToTake) > 0 || l.hasProfiles && !l.queue.isFullyRead || !l.queue.comparison.began.IsZero()
+	return len(l.profilesToTake) > 0 || l.hasProfiles && !l.queue.isFullyRead || !l.queue.comparison.beganAt.IsZero()
 }
 
 // wakes are the notifications that end a sleep.
 type wakes struct {
-	queue, settled, profiles, capacity, matches <-chan struct{}
-	stops                                       []func()
+	queueWake, settledWake, profilesWake, capacityWake, matchesWake <-chan struct{}
+	stopFuncs                                                       []func()
 }
 
-func (l *Loop) subscribe() *wakes {
+func (l *Loop) subscribeTopics() *wakes {
 	w := &wakes{}
 	subscribe := func(topic, region string) <-chan struct{} {
 		wake, stop := l.options.Store.Subscribe(topic, region)
-		w.stops = append(w.stops, stop)
+		w.stopFuncs = append(w.stopFuncs, stop)
 		return wake
 	}
-	w.queue, w.settled = subscribe(db.TopicQueue, l.options.Universe), subscribe(db.TopicTickets, l.options.Universe)
-	w.profiles, w.matches = subscribe(db.TopicProfiles, l.options.Universe), subscribe(db.TopicMatches,
-		l.options.Universe)
-	w.capacity = subscribe(db.TopicCapacity, "")
+	universe := l.options.Universe
+	w.queueWake, w.settledWake = subscribe(db.TopicQueue, universe), subscribe(db.TopicTickets, universe)
+	w.profilesWake, w.matchesWake = subscribe(db.TopicProfiles, universe), subscribe(db.TopicMatches, universe)
+	w.capacityWake = subscribe(db.TopicCapacity, "")
 	return w
 }
 
-func (w *wakes) stop() {
-	for _, stop := range w.stops {
+func (w *wakes) stopAll() {
+	for _, stop := range w.stopFuncs {
 		stop()
 	}
 }
 
-// poll notes notifications without waiting for one.
-func (w *wakes) poll(l *Loop) {
+// pollOnce notes notifications without waiting for one.
+func (w *wakes) pollOnce(l *Loop) {
 	select {
-	case <-w.queue:
+	case <-w.queueWake:
 		l.queueChanged = true
-	case <-w.settled:
+	case <-w.settledWake:
 		l.queueChanged = true
 	default:
 	}

@@ -102,7 +102,8 @@ func TestDemandBeforeTheFirstServer(t *testing.T) {
 	b := setup(t)
 	b.AddProfile("near", duel)
 	b.AddProfile("listed", "regions: [ap, eu]\n"+duel)
-	b.AddProfile("limited", "regions: [eu, us]\n"+strings.TrimSpace(duel)[:len(strings.TrimSpace(duel))-1]+", {latency: 60ms}]\n")
+	b.AddProfile("limited", "regions: [eu, us]\n"+strings.TrimSpace(duel)[:len(strings.TrimSpace(duel))-1]+
+		", {latency: 60ms}]\n")
 	b.worker()
 	for _, profile := range []string{"near", "listed", "limited"} {
 		for _, sub := range []string{"ada", "bo"} {
@@ -125,9 +126,10 @@ func TestDemandOfTwoUniverses(t *testing.T) {
 	b := setup(t)
 	b.AddProfile("duel", duel)
 	demand := func(matches int) []db.Demand {
-		return []db.Demand{{Region: "eu", Mode: "arena", Key: "duel/2/global", Matches: matches, Players: 2 * matches}}
+		return []db.Demand{{Region: "eu", Mode: "arena", Key: "duel/2/global", MatchCount: matches,
+			PlayerCount: 2 * matches}}
 	}
-	other := []db.Demand{{Region: "eu", Mode: "arena", Key: "duel/2/other", Matches: 7, Players: 14}}
+	other := []db.Demand{{Region: "eu", Mode: "arena", Key: "duel/2/other", MatchCount: 7, PlayerCount: 14}}
 	require.NoError(t, b.PutDemand(t.Context(), "global", []string{"duel"}, demand(2)))
 	require.NoError(t, b.PutDemand(t.Context(), "other", []string{"duel"}, other))
 	require.NoError(t, b.PutDemand(t.Context(), "global", []string{"duel"}, demand(1)))
@@ -206,15 +208,17 @@ func TestPlayersAreAskedFirst(t *testing.T) {
 	ada, bo := b.ticket(1000, party("ada"), "duel"), b.ticket(1000, party("bo"), "duel")
 	b.Eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
 	require.Zero(t, b.Count("SELECT count(*) FROM seats"), "no seats before everybody accepted")
-	_, err := b.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: ada, Sub: "ada", Accept: true})
+	_, err := b.AnswerReadyCheck(t.Context(), universe,
+		db.ReadyCheckAnswer{TicketID: ada, PlayerSub: "ada", Accept: true})
 	require.NoError(t, err)
-	_, err = b.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: bo, Sub: "bo"})
+	_, err = b.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{TicketID: bo, PlayerSub: "bo"})
 	require.NoError(t, err)
 	b.Eventually(1, "SELECT count(*) FROM ticket_events WHERE state = 'declined'")
 	cy := b.ticket(1000, party("cy"), "duel")
 	b.Eventually(4, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
 	for sub, id := range map[string]string{"ada": ada, "cy": cy} {
-		_, err := b.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: id, Sub: sub, Accept: true})
+		_, err := b.AnswerReadyCheck(t.Context(), universe,
+			db.ReadyCheckAnswer{TicketID: id, PlayerSub: sub, Accept: true})
 		require.NoError(t, err)
 	}
 	b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
@@ -243,7 +247,8 @@ func TestReadyChecksAreBounded(t *testing.T) {
 	players, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ Ticket, Sub string }])
 	require.NoError(t, err)
 	require.Len(t, players, 2)
-	_, err = b.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: players[0].Ticket, Sub: players[0].Sub})
+	_, err = b.AnswerReadyCheck(t.Context(), universe,
+		db.ReadyCheckAnswer{TicketID: players[0].Ticket, PlayerSub: players[0].Sub})
 	require.NoError(t, err)
 	b.Eventually(257, asked)
 	require.Equal(t, 256, b.Count("SELECT count(*) FROM matches"))

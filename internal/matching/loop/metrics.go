@@ -6,22 +6,22 @@ import (
 
 // metrics are what operators see of the loop of one worker.
 type metrics struct {
-	decide      prometheus.Histogram
-	commit      prometheus.Histogram
-	waitingTime prometheus.Histogram
-	candidates  prometheus.Gauge
-	leftOut     prometheus.Gauge
-	owned       prometheus.Gauge
-	waiting     prometheus.Gauge
-	oldest      prometheus.Gauge
-	unowned     prometheus.Gauge
-	lag         prometheus.GaugeFunc
-	takeovers   prometheus.Counter
-	matches     *prometheus.CounterVec
-	dropped     *prometheus.CounterVec
-	lostHistory prometheus.Counter
-	accepts     *prometheus.CounterVec
-	anew        *prometheus.CounterVec
+	decideSeconds    prometheus.Histogram
+	commitSeconds    prometheus.Histogram
+	waitingTime      prometheus.Histogram
+	candidateCount   prometheus.Gauge
+	leftOut          prometheus.Gauge
+	ownedProfiles    prometheus.Gauge
+	waitingMatches   prometheus.Gauge
+	oldestWait       prometheus.Gauge
+	unownedProfiles  prometheus.Gauge
+	feedLag          prometheus.GaugeFunc
+	takeovers        prometheus.Counter
+	committedMatches *prometheus.CounterVec
+	droppedMatches   *prometheus.CounterVec
+	lostHistory      prometheus.Counter
+	readyChecks      *prometheus.CounterVec
+	beginningsAnew   *prometheus.CounterVec
 
 	functionCalls   *prometheus.CounterVec
 	functionRefused *prometheus.CounterVec
@@ -31,40 +31,40 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 	seconds := prometheus.ExponentialBuckets(0.0005, 2, 14)
 	m := &metrics{
-		decide: prometheus.NewHistogram(prometheus.HistogramOpts{
+		decideSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_loop_decide_seconds", Help: "How long one profile decided at a time.", Buckets: seconds}),
-		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
+		commitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_loop_commit_seconds", Help: "How long a transaction of a batch of matches took.",
 			Buckets: seconds}),
 		waitingTime: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_loop_waited_seconds", Help: "How long tickets had waited when their match was committed.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 17)}),
-		candidates: prometheus.NewGauge(prometheus.GaugeOpts{
+		candidateCount: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_candidates", Help: "Tickets of the queue that this worker knows."}),
 		leftOut: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_left_out_tickets",
 			Help: "Tickets of the queue that this worker has no place for in memory (a quarter of the memory limit, or 400,000 tickets), and so does not match; " +
 				"counted once a minute."}),
-		owned: prometheus.NewGauge(prometheus.GaugeOpts{
+		ownedProfiles: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_profiles", Help: "Profiles that this worker decides for."}),
-		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+		waitingMatches: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_waiting_for_server", Help: "Decided matches that wait for a server."}),
-		oldest: prometheus.NewGauge(prometheus.GaugeOpts{
+		oldestWait: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_oldest_waiting_seconds",
 			Help: "Age of the oldest ticket in a match that waits for a server; 0 without one."}),
-		unowned: prometheus.NewGauge(prometheus.GaugeOpts{
+		unownedProfiles: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_unowned_profiles",
 			Help: "Profiles that no worker decides for, as this worker sees them."}),
-		lag: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		feedLag: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "director_loop_feed_lag_seconds",
 			Help: "Time since this worker last read all changes of the queue; about a second while nothing changes."},
 			lag),
 		takeovers: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_loop_takeovers_total", Help: "How often this worker began to decide for a profile."}),
-		matches: prometheus.NewCounterVec(prometheus.CounterOpts{
+		committedMatches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_matches_total", Help: "Matches that were committed, by profile."},
 			[]string{"profile"}),
-		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
+		droppedMatches: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_dropped_total",
 			Help: "Decided matches that were not committed, by why: gone (a ticket left or was taken), busy (another transaction decided about a player), " +
 				"refused (a player is about to take a seat), bad (the database refused the data), error."},
@@ -72,10 +72,10 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 		lostHistory: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_loop_history_lost_total",
 			Help: "Tickets whose history was not written, or not when this worker saw them: the database could not be reached for too long, or refused the data."}),
-		accepts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		readyChecks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_accept_total",
 			Help: "Ready checks that ended, by outcome: accepted (the match was committed), failed (a player declined or did not answer, or a ticket left)."}, []string{"outcome"}),
-		anew: prometheus.NewCounterVec(prometheus.CounterOpts{
+		beginningsAnew: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_restarts_total",
 			Help: "How often this worker's director loop began anew, by why: database (a call failed), lease (it could not be renewed in time), " +
 				"postgres_restarted (the whole queue is read again), panic (of the loop or of one profile)."},
@@ -90,19 +90,21 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 				"teams, backfill."}, []string{"why"}),
 	}
 	for _, why := range []string{anewReading, anewLease, anewRestored, anewFailed} {
-		m.anew.WithLabelValues(why) // so that the first one is an increase
+		m.beginningsAnew.WithLabelValues(why) // so that the first one is an increase
 	}
-	return m, m.register(r)
+	return m, m.registerAll(r)
 }
 
-// register registers the metrics, unless r is nil.
-func (m *metrics) register(r prometheus.Registerer) error {
+// registerAll registers the metrics, unless r is nil.
+func (m *metrics) registerAll(r prometheus.Registerer) error {
 	if r == nil {
 		return nil
 	}
-	for _, c := range []prometheus.Collector{m.decide, m.commit, m.waitingTime, m.candidates, m.leftOut, m.owned,
-		m.waiting, m.takeovers,
-		m.matches, m.dropped, m.lostHistory, m.anew, m.oldest, m.unowned, m.lag, m.accepts, m.functionCalls,
+	for _, c := range []prometheus.Collector{m.decideSeconds, m.commitSeconds, m.waitingTime, m.candidateCount,
+		m.leftOut, m.ownedProfiles,
+		m.waitingMatches, m.takeovers,
+		m.committedMatches, m.droppedMatches, m.lostHistory, m.beginningsAnew, m.oldestWait, m.unownedProfiles,
+		m.feedLag, m.readyChecks, m.functionCalls,
 		m.functionRefused} {
 		if err := r.Register(c); err != nil {
 			return err
@@ -111,10 +113,10 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-func (m *metrics) observe(l *Loop) {
-	m.candidates.Set(float64(l.queue.len()))
+func (m *metrics) observeLoop(l *Loop) {
+	m.candidateCount.Set(float64(l.queue.len()))
 	m.leftOut.Set(float64(l.queue.leftOut))
-	m.owned.Set(float64(len(l.profiles)))
-	m.waiting.Set(float64(len(l.waiting.jobs)))
-	m.oldest.Set(l.oldestWaiting().Seconds())
+	m.ownedProfiles.Set(float64(len(l.profiles)))
+	m.waitingMatches.Set(float64(len(l.waiting.jobs)))
+	m.oldestWait.Set(l.oldestWaiting().Seconds())
 }

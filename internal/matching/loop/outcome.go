@@ -18,25 +18,25 @@ const (
 
 // takeOutcomes handles the transactions that ended.
 func (l *Loop) takeOutcomes(ctx context.Context) {
-	all := l.commits.returned
-	l.commits.returned = nil
-	for len(l.commits.outcomes) > 0 {
-		all = append(all, <-l.commits.outcomes)
+	all := l.commits.returnedOutcomes
+	l.commits.returnedOutcomes = nil
+	for len(l.commits.outcomeQueue) > 0 {
+		all = append(all, <-l.commits.outcomeQueue)
 	}
 	for _, o := range all {
-		l.commits.under--
-		if s := l.commits.lines[o.line]; s != nil {
-			s.sent[o.lane] = nil
+		l.commits.underWay--
+		if s := l.commits.stateByLine[o.line]; s != nil {
+			s.sentByLane[o.lane] = nil
 		}
 		for _, j := range o.jobs {
 			l.commits.endAsking(j)
 		}
-		l.metrics.commit.Observe(o.took.Seconds())
-		l.handle(ctx, o)
+		l.metrics.commitSeconds.Observe(o.tookTime.Seconds())
+		l.handleOutcomes(ctx, o)
 	}
 }
 
-func (l *Loop) handle(ctx context.Context, o outcomes) {
+func (l *Loop) handleOutcomes(ctx context.Context, o outcomes) {
 	if o.err != nil {
 		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "matches could not be committed", slog.Int("matches", len(o.jobs)),
 			slog.Any("error", o.err))
@@ -45,20 +45,20 @@ func (l *Loop) handle(ctx context.Context, o outcomes) {
 		}
 		return
 	}
-	for i, outcome := range o.outcomes {
-		l.settle(ctx, o.jobs[i], outcome)
+	for i, outcome := range o.matchOutcomes {
+		l.settleMatch(ctx, o.jobs[i], outcome)
 	}
 }
 
-// settle handles what became of one match.
-func (l *Loop) settle(ctx context.Context, j *job, outcome db.MatchOutcome) {
+// settleMatch handles what became of one match.
+func (l *Loop) settleMatch(ctx context.Context, j *job, outcome db.MatchOutcome) {
 	switch outcome.Kind {
 	case db.MatchCommitted:
-		l.committed(j)
+		l.handleCommitted(j)
 	case db.MatchProposed:
-		l.leave(j) // its tickets come back when the ready check fails
+		l.leaveProfiles(j) // its tickets come back when the ready check fails
 		if p := l.profiles[j.match.Profile]; p != nil {
-			p.checks, p.asks = p.checks+1, true
+			p.openChecks, p.mayHaveChecks = p.openChecks+1, true
 		}
 	case db.MatchNoHost:
 		l.nextRegion(ctx, j)
@@ -67,7 +67,7 @@ func (l *Loop) settle(ctx context.Context, j *job, outcome db.MatchOutcome) {
 	case db.MatchPlayersBusy:
 		l.giveBack(j, busyPause, "busy")
 	case db.MatchRefused:
-		if outcome.Reason != db.RefusedSeated { // the open match is another now
+		if outcome.RefusalReason != db.RefusedSeated { // the open match is another now
 			l.giveBack(j, busyPause, "refused")
 			return
 		}
@@ -75,44 +75,44 @@ func (l *Loop) settle(ctx context.Context, j *job, outcome db.MatchOutcome) {
 	case db.MatchBad:
 		l.options.Log.LogAttrs(ctx, slog.LevelError, "the database refuses a match",
 			slog.String("profile", j.match.Profile),
-			slog.Any("tickets", j.tickets()))
-		l.giveBack(j, l.badPause(j.anchor), "bad")
+			slog.Any("tickets", j.ticketIDs()))
+		l.giveBack(j, l.badPause(j.anchorTicket), "bad")
 	}
 }
 
-// committed forgets the tickets of a match. The feed of the queue says the same a moment later.
-func (l *Loop) committed(j *job) {
-	l.metrics.matches.WithLabelValues(j.match.Profile).Inc()
+// handleCommitted forgets the tickets of a match. The feed of the queue says the same a moment later.
+func (l *Loop) handleCommitted(j *job) {
+	l.metrics.committedMatches.WithLabelValues(j.match.Profile).Inc()
 	if j.match.Accepted {
-		l.metrics.accepts.WithLabelValues("accepted").Inc()
+		l.metrics.readyChecks.WithLabelValues("accepted").Inc()
 	}
 	now, p := l.options.Store.Now(), l.profiles[j.match.Profile]
 	for i, t := range j.match.Tickets {
-		if b := j.began[i]; !b.created.IsZero() {
-			waited := max(0, now.Sub(b.created))
+		if b := j.waiters[i]; !b.createdAt.IsZero() {
+			waited := max(0, now.Sub(b.createdAt))
 			l.metrics.waitingTime.Observe(waited.Seconds())
 			if p != nil && p.waitTimes != nil {
-				p.waitTimes.estimator.End(now, b.created, b.number)
+				p.waitTimes.estimator.End(now, b.createdAt, b.pivotNumber)
 			}
 		}
-		l.queue.remove(t.ID)
+		l.queue.removeTicket(t.ID)
 	}
 }
 
-// leave takes the tickets of a match out of every profile, without forgetting them.
-func (l *Loop) leave(j *job) {
+// leaveProfiles takes the tickets of a match out of every profile, without forgetting them.
+func (l *Loop) leaveProfiles(j *job) {
 	for _, t := range j.match.Tickets {
-		if e := l.queue.entries[t.ID]; e != nil {
-			l.leaves(e)
+		if e := l.queue.entryByID[t.ID]; e != nil {
+			l.leaveCandidates(e)
 		}
 	}
 }
 
 // nextRegion tries the next best game region, and after the last lets the match wait for a server.
 func (l *Loop) nextRegion(_ context.Context, j *job) {
-	if !j.asks && j.region+1 < len(j.match.Regions) {
-		j.region++
-		l.commits.add(j)
+	if !j.asksPlayers && j.regionIndex+1 < len(j.match.Regions) {
+		j.regionIndex++
+		l.commits.addJob(j)
 		return
 	}
 	if p := l.profiles[j.match.Profile]; p != nil && len(j.match.Regions) == 0 &&
@@ -121,8 +121,8 @@ func (l *Loop) nextRegion(_ context.Context, j *job) {
 		return
 	}
 	// No region has a server with room now. It begins at its best one again when there may be one.
-	j.region = 0
-	l.waiting.add(j)
+	j.regionIndex = 0
+	l.waiting.addJob(j)
 }
 
 // badPause doubles the pause of a seed each time that the database refuses its match.
@@ -135,9 +135,9 @@ func (l *Loop) badPause(anchor string) time.Duration {
 // handleLostTickets reads the tickets that turned out not to be free, and then makes the others candidates again: after
 // a pause if that told nothing new, so that the same match is not decided and refused without end.
 func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
-	l.metrics.dropped.WithLabelValues("gone").Inc()
+	l.metrics.droppedMatches.WithLabelValues("gone").Inc()
 	known := l.queue.freeVersions(gone)
-	err := l.queue.refresh(ctx, gone)
+	err := l.queue.refreshTickets(ctx, gone)
 	if err != nil {
 		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "tickets could not be read", slog.Any("error", err))
 	}
@@ -146,12 +146,12 @@ func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
 			l.options.Log.LogAttrs(ctx, slog.LevelError,
 				"a ticket cannot be matched: its id was not issued for its region",
 				slog.String("ticket", id))
-			l.queue.bar(id)
+			l.queue.barTicket(id)
 		}
 	}
 	pause := time.Duration(0)
 	if unchanged := len(known) == len(gone) && maps.Equal(known, l.queue.freeVersions(gone)); err != nil || unchanged {
-		pause = l.badPause(j.anchor)
+		pause = l.badPause(j.anchorTicket)
 	}
 	l.giveBack(j, pause, "")
 }
@@ -159,9 +159,9 @@ func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
 // giveBack drops a match: its tickets are candidates again, at their place, after a pause.
 func (l *Loop) giveBack(j *job, after time.Duration, why string) {
 	if why != "" {
-		l.metrics.dropped.WithLabelValues(why).Inc()
+		l.metrics.droppedMatches.WithLabelValues(why).Inc()
 	}
-	if m := j.marked(); m != nil {
+	if m := j.markedTickets(); m != nil {
 		l.freeTickets(*m, after)
 		return
 	}
@@ -170,7 +170,7 @@ func (l *Loop) giveBack(j *job, after time.Duration, why string) {
 	if p == nil || j.match.Accepted {
 		return // tickets of an accepted match leave it when its time is over, which the database judges
 	}
-	l.putBack(p, j.tickets(), nil, after)
+	l.putBack(p, j.ticketIDs(), nil, after)
 }
 
 // putBack makes tickets candidates again, after a pause. marked are the tickets if a cycle has marked them, else nil.

@@ -12,11 +12,11 @@ import (
 	"github.com/lattice-director/director/internal/base/tenure"
 )
 
-// look reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no ticket in
+// lookAtOwners reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no ticket in
 // memory.
-func (l *Loop) look(ctx context.Context) error {
+func (l *Loop) lookAtOwners(ctx context.Context) error {
 	var all []db.ProfileOwner
-	err := reading(ctx, "reading the owners of profiles", func(ctx context.Context) (err error) {
+	err := callDatabase(ctx, "reading the owners of profiles", func(ctx context.Context) (err error) {
 		all, err = l.options.Store.ProfileOwners(ctx, l.options.Universe)
 		return err
 	})
@@ -27,49 +27,49 @@ func (l *Loop) look(ctx context.Context) error {
 	if !l.hasProfiles && l.queue.followsChanges {
 		l.emptyQueue()
 	}
-	return l.own(ctx, all)
+	return l.takeAndGive(ctx, all)
 }
 
 func (l *Loop) emptyQueue() { l.queue = newQueue(l.options, l) }
 
-// own finds profiles to take, follows new versions and gives up what is beyond this worker's share. The database
+// takeAndGive finds profiles to take, follows new versions and gives up what is beyond this worker's share. The database
 // decides who owns a profile; a former owner's commits fail.
-func (l *Loop) own(ctx context.Context, all []db.ProfileOwner) error {
+func (l *Loop) takeAndGive(ctx context.Context, all []db.ProfileOwner) error {
 	l.dropOthers(ctx, all)
 	// Found anew at each look, since other workers take profiles meanwhile.
 	l.profilesToTake = nil
-	if err := l.resume(ctx, all); err != nil {
+	if err := l.resumeOwned(ctx, all); err != nil {
 		return err
 	}
 	if err := l.takeShare(ctx, all); err != nil {
 		return err
 	}
-	if err := l.follow(ctx, all); err != nil {
+	if err := l.followVersions(ctx, all); err != nil {
 		return err
 	}
 	if err := l.freeAbandoned(ctx); err != nil {
 		return err
 	}
-	l.lease.weight.Store(int64(l.weight()))
-	return l.share(ctx)
+	l.lease.ownWeight.Store(int64(l.ownWeight()))
+	return l.giveSurplus(ctx)
 }
 
 // shadowsPerLook bounds the shadows that begin at one look, since each costs a reading and a whole queue.
 const shadowsPerLook = 16
 
-// follow follows the versions, pauses and shadows of this worker's profiles.
-func (l *Loop) follow(ctx context.Context, all []db.ProfileOwner) error {
+// followVersions follows the versions, pauses and shadows of this worker's profiles.
+func (l *Loop) followVersions(ctx context.Context, all []db.ProfileOwner) error {
 	shadows := 0
 	for _, o := range all {
-		p := l.profiles[o.Profile]
+		p := l.profiles[o.ProfileName]
 		if p == nil {
 			continue
 		}
-		if p.version != o.LiveVersion && l.unreadableVersions[o.Profile] != o.LiveVersion {
+		if p.version != o.LiveVersion && l.unreadableVersions[o.ProfileName] != o.LiveVersion {
 			l.profilesToTake = append(l.profilesToTake, o)
 		}
-		l.followPause(ctx, p, o.Paused)
-		began, err := l.followShadow(ctx, p, o.Shadow, shadows < shadowsPerLook)
+		l.followPause(ctx, p, o.IsPaused)
+		began, err := l.followShadow(ctx, p, o.ShadowVersion, shadows < shadowsPerLook)
 		if err != nil {
 			return err
 		}
@@ -82,11 +82,11 @@ func (l *Loop) follow(ctx context.Context, all []db.ProfileOwner) error {
 
 // followPause pauses a profile or lets it decide again. Matches that were decided are committed all the same.
 func (l *Loop) followPause(ctx context.Context, p *owned, paused bool) {
-	if p.paused == paused {
+	if p.isPaused == paused {
 		return
 	}
-	p.paused = paused
-	l.learn(p, change{moment: l.moment(), kind: decisionsDue}) // not of the moment when it was paused
+	p.isPaused = paused
+	l.passChange(p, change{moment: l.currentMoment(), kind: decisionsDue}) // not of the moment when it was paused
 	l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the pause of a profile changed", slog.String("profile", p.name),
 		slog.Bool("paused", paused))
 }
@@ -95,28 +95,28 @@ func (l *Loop) followPause(ctx context.Context, p *owned, paused bool) {
 func (l *Loop) dropOthers(ctx context.Context, all []db.ProfileOwner) {
 	mine := map[string]int64{}
 	for _, o := range all {
-		if o.Worker == l.lease.id {
-			mine[o.Profile] = o.Epoch
+		if o.WorkerID == l.lease.workerID {
+			mine[o.ProfileName] = o.Epoch
 		}
 	}
 	for name, p := range l.profiles {
-		if mine[name] != p.epoch {
-			l.drop(name)
+		if mine[name] != p.ownerEpoch {
+			l.dropProfile(name)
 			l.options.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided elsewhere", slog.String("profile", name))
 		}
 	}
 }
 
-// resume decides for profiles that this worker owns and does not decide for: it began anew, or a reading failed after
+// resumeOwned decides for profiles that this worker owns and does not decide for: it began anew, or a reading failed after
 // it took them.
-func (l *Loop) resume(ctx context.Context, all []db.ProfileOwner) error {
+func (l *Loop) resumeOwned(ctx context.Context, all []db.ProfileOwner) error {
 	for _, o := range all {
 		switch {
-		case o.Worker != l.lease.id || l.profiles[o.Profile] != nil:
-		case l.unreadableVersions[o.Profile] != o.LiveVersion:
+		case o.WorkerID != l.lease.workerID || l.profiles[o.ProfileName] != nil:
+		case l.unreadableVersions[o.ProfileName] != o.LiveVersion:
 			l.profilesToTake = append(l.profilesToTake, o)
 		default:
-			if err := l.giveUp(ctx, o.Profile); err != nil {
+			if err := l.giveUp(ctx, o.ProfileName); err != nil {
 				return err
 			}
 		}
@@ -125,13 +125,13 @@ func (l *Loop) resume(ctx context.Context, all []db.ProfileOwner) error {
 }
 
 func (l *Loop) giveUp(ctx context.Context, profile string) error {
-	return reading(ctx, "giving a profile up", func(ctx context.Context) error {
-		return l.options.Store.GiveUpProfile(ctx, l.options.Universe, l.lease.id, profile)
+	return callDatabase(ctx, "giving a profile up", func(ctx context.Context) error {
+		return l.options.Store.GiveUpProfile(ctx, l.options.Universe, l.lease.workerID, profile)
 	})
 }
 
-func (l *Loop) workers(ctx context.Context) (all []db.LoopWorker, err error) {
-	err = reading(ctx, "reading the workers of the loop", func(ctx context.Context) (err error) {
+func (l *Loop) readWorkers(ctx context.Context) (all []db.LoopWorker, err error) {
+	err = callDatabase(ctx, "reading the workers of the loop", func(ctx context.Context) (err error) {
 		all, err = l.options.Store.LoopWorkers(ctx)
 		return err
 	})
@@ -145,25 +145,25 @@ const shareEvery = time.Second
 // has taken them.
 const sharesMost = 8
 
-// share gives up profiles to the worker with least to decide about, as long as both have less to decide about than this
+// giveSurplus gives up profiles to the worker with least to decide about, as long as both have less to decide about than this
 // one afterwards.
-func (l *Loop) share(ctx context.Context) error {
+func (l *Loop) giveSurplus(ctx context.Context) error {
 	if len(l.profiles) < 2 || len(l.profilesToTake) > 0 || time.Since(l.sharedAt) < shareEvery {
 		return nil
 	}
 	l.sharedAt = time.Now()
-	workers, err := l.workers(ctx)
+	workers, err := l.readWorkers(ctx)
 	if err != nil {
 		return err
 	}
-	least := l.weight()
+	least := l.ownWeight()
 	for _, w := range workers {
-		if w.ID != l.lease.id {
+		if w.ID != l.lease.workerID {
 			least = min(least, w.Weight)
 		}
 	}
 	for range sharesMost {
-		surplus := l.surplus(least)
+		surplus := l.surplusProfile(least)
 		if surplus == nil {
 			return nil
 		}
@@ -171,67 +171,67 @@ func (l *Loop) share(ctx context.Context) error {
 			return err
 		}
 		// The other worker counts as if it had the profile already, though it first has to take it.
-		least += surplus.weight()
-		l.drop(surplus.name)
+		least += surplus.ownWeight()
+		l.dropProfile(surplus.name)
 	}
 	return nil
 }
 
-// surplus returns the smallest profile that a worker with that weight could take and still have less than this worker
+// surplusProfile returns the smallest profile that a worker with that weight could take and still have less than this worker
 // has now.
-func (l *Loop) surplus(least int) *owned {
+func (l *Loop) surplusProfile(least int) *owned {
 	var smallest *owned
 	for _, p := range l.profiles {
-		if smallest == nil || p.weight() < smallest.weight() ||
-			p.weight() == smallest.weight() && p.name < smallest.name {
+		if smallest == nil || p.ownWeight() < smallest.ownWeight() ||
+			p.ownWeight() == smallest.ownWeight() && p.name < smallest.name {
 			smallest = p
 		}
 	}
-	if smallest == nil || least+smallest.weight() >= l.weight() {
+	if smallest == nil || least+smallest.ownWeight() >= l.ownWeight() {
 		return nil
 	}
 	return smallest
 }
 
-// weight is what this worker decides about, and is about to.
-func (l *Loop) weight() int {
+// ownWeight is what this worker decides about, and is about to.
+func (l *Loop) ownWeight() int {
 	n := 0
 	for _, p := range l.profiles {
-		n += p.weight()
+		n += p.ownWeight()
 	}
 	for _, o := range l.profilesToTake {
-		if l.profiles[o.Profile] == nil {
-			n += l.freeWeight(o.Profile)
+		if l.profiles[o.ProfileName] == nil {
+			n += l.freeWeight(o.ProfileName)
 		}
 	}
 	return n
 }
 
 // freeWeight is what a profile that nobody owns would add to the weight of a worker.
-func (l *Loop) freeWeight(profile string) int { return 1 + l.queue.index.count(profile) }
+func (l *Loop) freeWeight(profile string) int { return 1 + l.queue.byProfile.countAsking(profile) }
 
 // lease is the sign of life of this worker. It is renewed beside the loop, so that a long decision does not cost it. It
 // takes a connection of the pool that commits use: a worker whose pool is stuck for the length of the lease could
 // commit nothing, and loses its profiles to one that can.
 type lease struct {
-	store  Store
-	id     uuid.UUID
-	lasts  time.Duration
-	weight atomic.Int64 // what this worker decides about: candidates and profiles
+	store     Store
+	workerID  uuid.UUID
+	lastsFor  time.Duration
+	ownWeight atomic.Int64 // what this worker decides about: candidates and profiles
 }
 
 func newLease(store Store, id uuid.UUID, lasts time.Duration) *lease {
-	return &lease{store: store, id: id, lasts: lasts}
+	return &lease{store: store, workerID: id, lastsFor: lasts}
 }
 
-// begin renews the lease once, and then four times within each of its durations until ctx ends. lost is called when it
+// beginRenewing renews the lease once, and then four times within each of its durations until ctx ends. lost is called when it
 // could not be renewed in time: others may own the profiles by then.
-func (l *lease) begin(ctx context.Context, lost func()) error {
-	if err := l.renew(ctx); err != nil {
+func (l *lease) beginRenewing(ctx context.Context, lost func()) error {
+	if err := l.renewOnce(ctx); err != nil {
 		return err
 	}
 	go func() {
-		held := tenure.Lease{Renew: l.renew, Every: l.lasts / 4, Lasts: l.lasts}
+		held := tenure.Lease{Renew: l.renewOnce, Every: l.lastsFor / 4, Lasts: l.lastsFor}
 		if held.Hold(ctx) != nil && ctx.Err() == nil {
 			lost()
 		}
@@ -239,8 +239,8 @@ func (l *lease) begin(ctx context.Context, lost func()) error {
 	return nil
 }
 
-func (l *lease) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, l.lasts)
+func (l *lease) renewOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.lastsFor)
 	defer cancel()
-	return l.store.RenewLoopWorker(ctx, db.LoopWorker{ID: l.id, Weight: int(l.weight.Load())}, l.lasts)
+	return l.store.RenewLoopWorker(ctx, db.LoopWorker{ID: l.workerID, Weight: int(l.ownWeight.Load())}, l.lastsFor)
 }

@@ -19,22 +19,22 @@ var errFunction = errors.New("this worker calls no match functions")
 
 // owned is a profile that this worker decides for.
 type owned struct {
-	name        string
-	epoch       int64
-	version     int
-	profile     *profile.Profile
-	seed        uint64
-	liveDecider *decider                // nil for a profile with a function
-	function    *function               // nil for a profile that teams and rules decide
-	paused      bool                    // by an operator: it decides nothing
-	failed      time.Time               // when a turn last failed; zero: never
-	asks        bool                    // ready checks may be open: of its version, or of one before
-	checks      int                     // open ready checks, as of the last second and begun since
-	waitTimes   *waits                  // nil until the former owner's waiting times are read
-	rosters     map[string]db.OpenMatch // the matches that newcomers may join, by session
-	rostersRead time.Time               // zero: not yet
-	shadow      *shadow                 // nil: none
-	frees       []time.Time             // when the tickets of former owners are freed
+	name          string
+	ownerEpoch    int64
+	version       int
+	profile       *profile.Profile
+	lotSeed       uint64
+	liveDecider   *decider                // nil for a profile with a function
+	function      *function               // nil for a profile that teams and rules decide
+	isPaused      bool                    // by an operator: it decides nothing
+	failedAt      time.Time               // when a turn last failed; zero: never
+	mayHaveChecks bool                    // ready checks may be open: of its version, or of one before
+	openChecks    int                     // open ready checks, as of the last second and begun since
+	waitTimes     *waits                  // nil until the former owner's waiting times are read
+	openMatches   map[string]db.OpenMatch // the matches that newcomers may join, by session
+	rostersRead   time.Time               // zero: not yet
+	shadow        *shadow                 // nil: none
+	freeTimes     []time.Time             // when the tickets of former owners are freed
 }
 
 // engine knows the candidates of a profile; see [decide.Engine].
@@ -48,39 +48,40 @@ type engine interface {
 	SetRegions(regions []decide.Region)
 }
 
-// candidates returns the number of tickets that wait for a match of the profile, as of its last turn.
-func (p *owned) candidates() int {
+// candidateCount returns the number of tickets that wait for a match of the profile, as of its last turn.
+func (p *owned) candidateCount() int {
 	if p.function != nil {
 		return p.function.Len()
 	}
-	return p.liveDecider.candidates
+	return p.liveDecider.candidateCount
 }
 
-// weight is what the profile adds to what this worker decides about.
-func (p *owned) weight() int { return 1 + p.candidates() }
+// ownWeight is what the profile adds to what this worker decides about.
+func (p *owned) ownWeight() int { return 1 + p.candidateCount() }
 
 // hasPool reports whether a version takes tickets that ask for no profile.
 func (p *owned) hasPool() bool {
 	return p.profile.Pool != nil || p.shadow != nil && p.shadow.profile != nil && p.shadow.profile.Pool != nil
 }
 
-// learn passes a change on to the live version of a profile.
-func (l *Loop) learn(p *owned, c change) {
+// passChange passes a change on to the live version of a profile.
+func (l *Loop) passChange(p *owned, c change) {
 	if p.liveDecider != nil {
-		p.liveDecider.put(c)
+		p.liveDecider.putChange(c)
 		return
 	}
 	for whole := false; !whole; {
-		whole = c.apply(p.function, l.options.PlayerArg)
+		whole = c.applyPart(p.function, l.options.PlayerArg)
 	}
 }
 
-func (p *owned) owner(l *Loop) db.MatchOwner {
-	return db.MatchOwner{Universe: l.options.Universe, Worker: l.lease.id, Profile: p.name, Epoch: p.epoch}
+func (p *owned) matchOwner(l *Loop) db.MatchOwner {
+	return db.MatchOwner{Universe: l.options.Universe, WorkerID: l.lease.workerID, ProfileName: p.name,
+		Epoch: p.ownerEpoch}
 }
 
-// size is how many seats the session of a match has.
-func (p *owned) size(found decide.Proposal) int {
+// sessionSize is how many seats the session of a match has.
+func (p *owned) sessionSize(found decide.Proposal) int {
 	if p.function != nil {
 		return found.Players()
 	}
@@ -91,21 +92,21 @@ func (p *owned) size(found decide.Proposal) int {
 	return n
 }
 
-// fill gives a version that begins to decide the game regions and the queue without the tickets that are taken.
-func (l *Loop) fill(p *owned) {
-	entries := l.candidates(p.name, p.profile.Pool != nil, l.ticketsUnderWay(p.name))
-	now := l.moment()
-	l.learn(p, change{moment: now, kind: regionsChanged, regions: l.hosts.regionsOf(p.profile)})
-	l.learn(p, change{moment: now, kind: candidatesCame, entries: entries})
+// fillProfile gives a version that begins to decide the game regions and the queue without the tickets that are taken.
+func (l *Loop) fillProfile(p *owned) {
+	entries := l.candidateEntries(p.name, p.profile.Pool != nil, l.ticketsUnderWay(p.name))
+	now := l.currentMoment()
+	l.passChange(p, change{moment: now, kind: regionsChanged, regions: l.hosts.regionsOf(p.profile)})
+	l.passChange(p, change{moment: now, kind: candidatesCame, entries: entries})
 	if p.liveDecider != nil {
-		p.liveDecider.candidates = len(entries)
+		p.liveDecider.candidateCount = len(entries)
 	}
 }
 
-// candidates returns the free tickets that a profile may take, without those that are taken.
-func (l *Loop) candidates(profile string, hasPool bool, taken map[string]bool) []*entry {
-	now := l.moment()
-	return slices.DeleteFunc(l.queue.index.entriesOf(profile, hasPool),
+// candidateEntries returns the free tickets that a profile may take, without those that are taken.
+func (l *Loop) candidateEntries(profile string, hasPool bool, taken map[string]bool) []*entry {
+	now := l.currentMoment()
+	return slices.DeleteFunc(l.queue.byProfile.entriesOf(profile, hasPool),
 		func(e *entry) bool { return !e.isFree(now) || taken[e.id] })
 }
 
@@ -116,7 +117,7 @@ func (p *owned) decideBy(read *profile.Profile) {
 		p.function = newFunction(read)
 		return
 	}
-	p.liveDecider = newDecider(decide.Version{Profile: read, Number: p.version}, p.seed)
+	p.liveDecider = newDecider(decide.Version{Profile: read, Number: p.version}, p.lotSeed)
 }
 
 // newSeed returns the number that draws between what the rules leave open. It is stored with each match, so that a
@@ -127,19 +128,19 @@ func newSeed() uint64 {
 	return binary.BigEndian.Uint64(b[:]) >> 1 // Postgres's bigint has a sign
 }
 
-// drop forgets a profile. Its tickets are candidates of other profiles all the same.
-func (l *Loop) drop(name string) {
+// dropProfile forgets a profile. Its tickets are candidates of other profiles all the same.
+func (l *Loop) dropProfile(name string) {
 	l.forgetProfile(name)
 	l.freeAll(name)
 	l.waiting.dropProfile(name)
 	l.waiting.isDemandStale = true // the database may have demand of a retired profile
 	l.commits.dropProfile(name)
-	l.holds = l.holds.without(name)
+	l.holds = l.holds.withoutProfile(name)
 }
 
 // ticketsUnderWay are the tickets of a profile's matches that are under way. They stay candidates of other profiles.
 func (l *Loop) ticketsUnderWay(name string) map[string]bool {
-	all := append(l.commits.jobs(), l.waiting.jobs...)
+	all := append(l.commits.allJobs(), l.waiting.jobs...)
 	return ticketsOf(slices.DeleteFunc(all, func(j *job) bool { return j.match.Profile != name }))
 }
 
@@ -155,14 +156,14 @@ func ticketsOf(jobs []*job) map[string]bool {
 
 // hold keeps tickets of a profile from being candidates until a moment.
 type hold struct {
-	until   time.Time
-	profile string
-	tickets []string
+	heldUntil time.Time
+	profile   string
+	tickets   []string
 }
 
 type holds []hold
 
-func (h holds) without(name string) (rest holds) {
+func (h holds) withoutProfile(name string) (rest holds) {
 	for _, hold := range h {
 		if hold.profile != name {
 			rest = append(rest, hold)
@@ -179,22 +180,22 @@ func (l *Loop) returnAfter(d time.Duration, name string, tickets []string) {
 // returnTickets makes tickets of a dropped match candidates of a profile again, at their place. An engine that began
 // while they were taken does not have them.
 func (l *Loop) returnTickets(p *owned, tickets []string) {
-	c := change{moment: l.moment(), kind: candidatesReturned, ids: tickets}
+	c := change{moment: l.currentMoment(), kind: candidatesReturned, ticketIDs: tickets}
 	for _, id := range tickets {
-		if e := l.queue.entries[id]; e != nil && e.playable() && e.isFree(c.moment) {
+		if e := l.queue.entryByID[id]; e != nil && e.isPlayable() && e.isFree(c.moment) {
 			c.entries = append(c.entries, e)
 		}
 	}
-	l.learn(p, c)
+	l.passChange(p, c)
 }
 
-// release returns the tickets that were held for long enough.
-func (l *Loop) release() {
+// releaseHolds returns the tickets that were held for long enough.
+func (l *Loop) releaseHolds() {
 	now := time.Now()
 	var rest holds
 	for _, h := range l.holds {
 		switch p := l.profiles[h.profile]; {
-		case now.Before(h.until):
+		case now.Before(h.heldUntil):
 			rest = append(rest, h)
 		case p != nil:
 			l.returnTickets(p, h.tickets)

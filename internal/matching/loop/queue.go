@@ -12,8 +12,8 @@ import (
 
 // listener learns of changes of the queue.
 type listener interface {
-	// moment returns the time, never before that of an earlier call.
-	moment() time.Time
+	// currentMoment returns the time, never before that of an earlier call.
+	currentMoment() time.Time
 	ticketFree(e *entry)
 	ticketGone(e *entry)
 	ticketLeft(e *entry) // before ticketGone: it left the queue, as far as is known without a match
@@ -23,14 +23,14 @@ type listener interface {
 // since a moment are those that a snapshot of then does not see, whatever the order in which transactions commit, and
 // nothing is read again behind a transaction that stays open.
 type queue struct {
-	store     Store
-	universe  string
-	playerArg string
-	limit     limit
-	listener  listener
+	store       Store
+	universe    string
+	playerArg   string
+	memoryLimit limit
+	listener    listener
 
-	entries       map[string]*entry
-	index         index
+	entryByID     map[string]*entry
+	byProfile     index
 	heldBytes     int               // of the entries
 	inMatches     map[string]*entry // free again when the time of their match has passed
 	nextOverdueAt time.Time         // the earliest of these times, or an earlier one; zero: none is in a match
@@ -50,27 +50,27 @@ type queue struct {
 }
 
 // limit bounds the tickets in memory.
-type limit struct{ tickets, bytes int }
+type limit struct{ maxTickets, maxBytes int }
 
 func newQueue(o Options, to listener) *queue {
 	return &queue{
-		store: o.Store, universe: o.Universe, playerArg: o.PlayerArg, limit: limit{o.MaxCandidates, o.Memory},
-		listener: to,
-		entries:  map[string]*entry{}, index: newIndex(), inMatches: map[string]*entry{},
+		store: o.Store, universe: o.Universe, playerArg: o.PlayerArg, memoryLimit: limit{o.MaxCandidates, o.Memory},
+		listener:  to,
+		entryByID: map[string]*entry{}, byProfile: newIndex(), inMatches: map[string]*entry{},
 	}
 }
 
-func (q *queue) len() int { return len(q.entries) }
+func (q *queue) len() int { return len(q.entryByID) }
 
 // isFull reports whether there is no place for another ticket beside so many that will be added.
 func (q *queue) isFull(added int) bool {
-	return len(q.entries)+added >= q.limit.tickets || q.heldBytes+added*entryBytes >= q.limit.bytes
+	return len(q.entryByID)+added >= q.memoryLimit.maxTickets || q.heldBytes+added*entryBytes >= q.memoryLimit.maxBytes
 }
 
-// start reads where the changes begin that follow is to read, and the newest tickets. Then load reads the tickets of
+// startFollowing reads where the changes begin that follow is to read, and the newest tickets. Then load reads the tickets of
 // before.
-func (q *queue) start(ctx context.Context) error {
-	err := reading(ctx, "reading the end of the ticket feed", func(ctx context.Context) (err error) {
+func (q *queue) startFollowing(ctx context.Context) error {
+	err := callDatabase(ctx, "reading the end of the ticket feed", func(ctx context.Context) (err error) {
 		q.changesPoint, err = q.store.FeedEnd(ctx)
 		return err
 	})
@@ -82,14 +82,14 @@ func (q *queue) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.settledPoint, q.followsChanges = settled.Next, true
+	q.settledPoint, q.followsChanges = settled.NextPoint, true
 	return q.loadNewest(ctx)
 }
 
-// follow reads what changed since the last reading.
-func (q *queue) follow(ctx context.Context) error {
+// followChanges reads what changed since the last reading.
+func (q *queue) followChanges(ctx context.Context) error {
 	for more := true; more; {
-		page, err := q.changed(ctx)
+		page, err := q.readChanged(ctx)
 		if err != nil {
 			return err
 		}
@@ -97,10 +97,10 @@ func (q *queue) follow(ctx context.Context) error {
 			return errRestarted
 		}
 		for _, c := range page.Candidates {
-			q.nextPage.overtake(c.ID)
+			q.nextPage.noteOvertaken(c.TicketID)
 		}
 		q.putPage(page.Candidates)
-		q.changesPoint, more = page.Next, page.HasMore
+		q.changesPoint, more = page.NextPoint, page.HasMore
 	}
 	for more := true; more; {
 		page, err := q.settledSince(ctx, q.settledPoint)
@@ -110,22 +110,22 @@ func (q *queue) follow(ctx context.Context) error {
 		if page.ServerChanged {
 			return errRestarted
 		}
-		for _, s := range page.Settled {
-			q.nextPage.overtake(s.ID)
-			if !s.Assigned {
-				q.announceLeft(s.ID)
+		for _, s := range page.SettledTickets {
+			q.nextPage.noteOvertaken(s.TicketID)
+			if !s.IsAssigned {
+				q.announceLeft(s.TicketID)
 			}
-			q.remove(s.ID)
+			q.removeTicket(s.TicketID)
 		}
-		q.settledPoint, more = page.Next, page.HasMore
+		q.settledPoint, more = page.NextPoint, page.HasMore
 	}
 	q.freeOverdue()
 	return nil
 }
 
-// changed reads a page of what changed.
-func (q *queue) changed(ctx context.Context) (page db.CandidatePage, err error) {
-	err = reading(ctx, "reading the changes of the ticket queue", func(ctx context.Context) (err error) {
+// readChanged reads a page of what changed.
+func (q *queue) readChanged(ctx context.Context) (page db.CandidatePage, err error) {
+	err = callDatabase(ctx, "reading the changes of the ticket queue", func(ctx context.Context) (err error) {
 		page, err = q.store.CandidatesSince(ctx, q.universe, q.changesPoint)
 		return err
 	})
@@ -134,7 +134,7 @@ func (q *queue) changed(ctx context.Context) (page db.CandidatePage, err error) 
 
 // settledSince reads a page of what left the queue.
 func (q *queue) settledSince(ctx context.Context, since db.SettledPoint) (page db.SettledPage, err error) {
-	err = reading(ctx, "reading which tickets left the queue", func(ctx context.Context) (err error) {
+	err = callDatabase(ctx, "reading which tickets left the queue", func(ctx context.Context) (err error) {
 		page, err = q.store.SettledSince(ctx, q.universe, since)
 		return err
 	})
@@ -147,19 +147,19 @@ func (q *queue) putPage(page []db.Candidate) {
 	if len(page) == 0 {
 		return
 	}
-	at := q.listener.moment()
+	at := q.listener.currentMoment()
 	slices.SortFunc(page, func(a, b db.Candidate) int {
-		return cmp.Or(a.Created.Compare(b.Created),
-			cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt),
+			cmp.Compare(a.TicketID, b.TicketID))
 	})
 	for _, c := range page {
-		q.put(c, at)
+		q.putTicket(c, at)
 	}
 }
 
-// put adds a ticket that was read at a moment.
-func (q *queue) put(c db.Candidate, at time.Time) {
-	old := q.entries[c.ID]
+// putTicket adds a ticket that was read at a moment.
+func (q *queue) putTicket(c db.Candidate, at time.Time) {
+	old := q.entryByID[c.TicketID]
 	// The oldest stay: a ticket for which there is no place is found by a later comparison.
 	if old == nil && q.isFull(0) {
 		return
@@ -169,49 +169,49 @@ func (q *queue) put(c db.Candidate, at time.Time) {
 		e.seenAt = old.seenAt
 		// The same version as before, and as free: pages and changes overlap, and each ticket must come to the
 		// engines once.
-		if old.tx == e.tx && old.isFree(at) == e.isFree(at) {
+		if old.lastTx == e.lastTx && old.isFree(at) == e.isFree(at) {
 			return // it was read before
 		}
-		q.remove(c.ID)
+		q.removeTicket(c.TicketID)
 	}
-	if old == nil && e.playable() && c.SeenAt.IsZero() {
+	if old == nil && e.isPlayable() && c.SeenAt.IsZero() {
 		q.unrecorded = append(q.unrecorded, unrecorded{e.id, e.seenAt})
 	}
-	q.entries[c.ID] = e
-	q.index.add(e)
-	q.heldBytes += e.bytes()
+	q.entryByID[c.TicketID] = e
+	q.byProfile.addEntry(e)
+	q.heldBytes += e.memoryBytes()
 	switch {
 	case e.isFree(at):
 		q.listener.ticketFree(e)
-	case !e.paused:
-		q.inMatches[c.ID] = e
-		q.soonest(e.pendingUntil)
+	case !e.isPaused:
+		q.inMatches[c.TicketID] = e
+		q.noteOverdue(e.pendingUntil)
 	}
 }
 
-func (q *queue) remove(id string) {
-	e := q.entries[id]
+func (q *queue) removeTicket(id string) {
+	e := q.entryByID[id]
 	if e == nil {
 		return
 	}
-	q.heldBytes -= e.bytes()
-	delete(q.entries, id) // first: matches that need the ticket are dropped, and their tickets looked up
+	q.heldBytes -= e.memoryBytes()
+	delete(q.entryByID, id) // first: matches that need the ticket are dropped, and their tickets looked up
 	delete(q.inMatches, id)
-	q.index.remove(e)
+	q.byProfile.removeEntry(e)
 	q.listener.ticketGone(e)
 }
 
-// bar makes a ticket no candidate, until another version of it is read.
-func (q *queue) bar(id string) {
-	e := q.entries[id]
+// barTicket makes a ticket no candidate, until another version of it is read.
+func (q *queue) barTicket(id string) {
+	e := q.entryByID[id]
 	if e == nil {
 		return
 	}
-	q.remove(id)
+	q.removeTicket(id)
 	// Without a body no profile takes it. The version stays, so that reading the same one again changes nothing.
-	barred := &entry{id: e.id, created: e.created, tx: e.tx, seenAt: e.seenAt}
-	q.entries[id] = barred
-	q.heldBytes += barred.bytes()
+	barred := &entry{id: e.id, createdAt: e.createdAt, lastTx: e.lastTx, seenAt: e.seenAt}
+	q.entryByID[id] = barred
+	q.heldBytes += barred.memoryBytes()
 }
 
 // freeOverdue frees tickets of matches that were neither assigned nor released in time. It is called at each step, so
@@ -220,7 +220,7 @@ func (q *queue) freeOverdue() {
 	if q.nextOverdueAt.IsZero() {
 		return
 	}
-	now := q.listener.moment()
+	now := q.listener.currentMoment()
 	if q.nextOverdueAt.After(now) {
 		return
 	}
@@ -231,13 +231,13 @@ func (q *queue) freeOverdue() {
 			delete(q.inMatches, id)
 			q.listener.ticketFree(e)
 		} else {
-			q.soonest(e.pendingUntil)
+			q.noteOverdue(e.pendingUntil)
 		}
 	}
 }
 
-// soonest remembers when a ticket is free again.
-func (q *queue) soonest(at time.Time) {
+// noteOverdue remembers when a ticket is free again.
+func (q *queue) noteOverdue(at time.Time) {
 	if q.nextOverdueAt.IsZero() || at.Before(q.nextOverdueAt) {
 		q.nextOverdueAt = at
 	}
@@ -245,10 +245,10 @@ func (q *queue) soonest(at time.Time) {
 
 // freeVersions returns the versions of those of the tickets that are candidates.
 func (q *queue) freeVersions(ids []string) map[string]uint64 {
-	free, now := map[string]uint64{}, q.listener.moment()
+	free, now := map[string]uint64{}, q.listener.currentMoment()
 	for _, id := range ids {
-		if e := q.entries[id]; e != nil && e.playable() && e.isFree(now) {
-			free[id] = e.tx
+		if e := q.entryByID[id]; e != nil && e.isPlayable() && e.isFree(now) {
+			free[id] = e.lastTx
 		}
 	}
 	return free
@@ -257,10 +257,10 @@ func (q *queue) freeVersions(ids []string) map[string]uint64 {
 // refreshPage bounds the tickets that one call of refresh reads.
 const refreshPage = 1000
 
-// refresh reads tickets that turned out to be other than this worker knew.
-func (q *queue) refresh(ctx context.Context, ids []string) error {
+// refreshTickets reads tickets that turned out to be other than this worker knew.
+func (q *queue) refreshTickets(ctx context.Context, ids []string) error {
 	var found []db.Candidate
-	err := reading(ctx, "reading tickets by their ids", func(ctx context.Context) (err error) {
+	err := callDatabase(ctx, "reading tickets by their ids", func(ctx context.Context) (err error) {
 		found, err = q.store.Candidates(ctx, q.universe, ids)
 		return err
 	})
@@ -268,22 +268,22 @@ func (q *queue) refresh(ctx context.Context, ids []string) error {
 		return err
 	}
 	there := make(map[string]bool, len(found))
-	at := q.listener.moment()
+	at := q.listener.currentMoment()
 	for _, c := range found {
-		there[c.ID] = true
-		if old := q.entries[c.ID]; old != nil {
-			if old.tx == c.Tx && old.isFree(at) && c.IsFree(at) {
+		there[c.TicketID] = true
+		if old := q.entryByID[c.TicketID]; old != nil {
+			if old.lastTx == c.ChangedTx && old.isFree(at) && c.IsFree(at) {
 				continue // it is as it was: its match is given back
 			}
 			c.SeenAt = old.seenAt
 		}
-		q.remove(c.ID) // so that put tells of it even if nothing but a mark changed
-		q.put(c, at)
+		q.removeTicket(c.TicketID) // so that put tells of it even if nothing but a mark changed
+		q.putTicket(c, at)
 	}
 	for _, id := range ids {
 		if !there[id] {
 			q.announceLeft(id)
-			q.remove(id)
+			q.removeTicket(id)
 		}
 	}
 	return nil
@@ -292,42 +292,42 @@ func (q *queue) refresh(ctx context.Context, ids []string) error {
 // ticketFree implements listener: the ticket is a candidate of each profile that takes it.
 func (l *Loop) ticketFree(e *entry) {
 	c := change{moment: l.lastMoment, kind: candidatesCame, entries: []*entry{e}}
-	for p := range l.takers(e) {
-		l.learn(p, c)
-		p.shadow.learn(c)
+	for p := range l.profilesTaking(e) {
+		l.passChange(p, c)
+		p.shadow.learnChange(c)
 	}
 }
 
 // ticketGone implements listener: the ticket is no candidate any more, and matches that need it are decided anew.
 func (l *Loop) ticketGone(e *entry) {
-	l.leaves(e)
+	l.leaveCandidates(e)
 	delete(l.refusalsBySeed, e.id)
-	l.waiting.drop(l, e.id)
+	l.waiting.dropTicket(l, e.id)
 }
 
-// leaves takes a ticket from the candidates of every profile.
-func (l *Loop) leaves(e *entry) {
-	c := change{moment: l.lastMoment, kind: candidatesLeft, ids: []string{e.id}}
-	for p := range l.takers(e) {
-		l.learn(p, c)
-		p.shadow.learn(c)
+// leaveCandidates takes a ticket from the candidates of every profile.
+func (l *Loop) leaveCandidates(e *entry) {
+	c := change{moment: l.lastMoment, kind: candidatesLeft, ticketIDs: []string{e.id}}
+	for p := range l.profilesTaking(e) {
+		l.passChange(p, c)
+		p.shadow.learnChange(c)
 	}
 }
 
-// takers are the profiles of this worker that may take a ticket.
-func (l *Loop) takers(e *entry) iter.Seq[*owned] {
+// profilesTaking are the profiles of this worker that may take a ticket.
+func (l *Loop) profilesTaking(e *entry) iter.Seq[*owned] {
 	return func(yield func(*owned) bool) {
-		if !e.playable() {
+		if !e.isPlayable() {
 			return
 		}
-		if len(e.profiles) == 0 {
+		if len(e.askedProfiles) == 0 {
 			for _, p := range l.inOrder() {
 				if p.hasPool() && !yield(p) {
 					return
 				}
 			}
 		}
-		for _, name := range e.profiles {
+		for _, name := range e.askedProfiles {
 			if p := l.profiles[name]; p != nil && !yield(p) {
 				return
 			}

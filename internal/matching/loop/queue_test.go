@@ -15,10 +15,10 @@ import (
 // undecided is a listener that decides nothing.
 type undecided struct{}
 
-func (undecided) moment() time.Time { return time.Unix(1, 0) }
-func (undecided) ticketFree(*entry) {}
-func (undecided) ticketGone(*entry) {}
-func (undecided) ticketLeft(*entry) {}
+func (undecided) currentMoment() time.Time { return time.Unix(1, 0) }
+func (undecided) ticketFree(*entry)        {}
+func (undecided) ticketGone(*entry)        {}
+func (undecided) ticketLeft(*entry)        {}
 
 // playable is a body with a player, of about so many bytes, and exactly so many for any two calls with the same.
 func playable(padding int) []byte {
@@ -33,7 +33,7 @@ func TestTheQueueInMemoryIsBounded(t *testing.T) {
 	large, small := playable(1000), playable(1)
 	q := newQueue(Options{PlayerArg: "player", MaxCandidates: 100, Memory: 10 * (entryBytes + len(large))}, undecided{})
 	put := func(n int, body []byte) {
-		q.put(db.Candidate{ID: fmt.Sprint(n), Tx: uint64(len(body)), Body: body}, time.Unix(1, 0))
+		q.putTicket(db.Candidate{TicketID: fmt.Sprint(n), ChangedTx: uint64(len(body)), Body: body}, time.Unix(1, 0))
 	}
 	for n := range 1000 {
 		put(n, large)
@@ -47,15 +47,15 @@ func TestTheQueueInMemoryIsBounded(t *testing.T) {
 	}
 	require.Equal(t, 10*(entryBytes+len(large))/(entryBytes+len(small))+1, q.len())
 	for n := range 1000 {
-		q.remove(fmt.Sprint(n))
+		q.removeTicket(fmt.Sprint(n))
 	}
 	require.Zero(t, q.heldBytes)
-	require.Equal(t, newIndex(), q.index)
+	require.Equal(t, newIndex(), q.byProfile)
 	for n := range 1000 {
 		put(n, make([]byte, 1000)) // without players
 	}
 	require.Equal(t, 36, q.len(), "bodies that no profile takes are not kept")
-	q.limit.bytes = 1 << 20
+	q.memoryLimit.maxBytes = 1 << 20
 	for n := range 1000 {
 		put(n, nil)
 	}

@@ -21,40 +21,42 @@ const (
 
 // mayAsk reports whether a profile may begin another ready check. Those that are being begun count.
 func (l *Loop) mayAsk(p *owned) bool {
-	return p != nil && p.checks+l.commits.asking[p.name] < maxReadyChecks
+	return p != nil && p.openChecks+l.commits.askingByProfile[p.name] < maxReadyChecks
 }
 
 // readReadyChecks ends ready checks whose time is over and commits the matches that all players accepted. Parties that
 // did not accept leave the queue; the other tickets are candidates again, which the queue's changes say.
 func (l *Loop) readReadyChecks(ctx context.Context) error {
 	under := map[uuid.UUID]bool{}
-	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {
+	for _, j := range append(l.commits.allJobs(), l.waiting.jobs...) {
 		under[j.match.ID] = true
 	}
 	for _, p := range l.inOrder() {
-		if !p.asks {
+		if !p.mayHaveChecks {
 			continue
 		}
 		var checks []db.OpenReadyCheck
-		err := reading(ctx, "reading ready checks", func(ctx context.Context) error {
-			judged, err := l.options.Store.JudgeReadyChecks(ctx, l.options.Universe, []db.MatchOwner{p.owner(l)}, 0,
+		err := callDatabase(ctx, "reading ready checks", func(ctx context.Context) error {
+			judged, err := l.options.Store.JudgeReadyChecks(ctx, l.options.Universe, []db.MatchOwner{p.matchOwner(l)},
+				0,
 				judgeBatch)
 			if err != nil {
 				return err
 			}
-			l.metrics.accepts.WithLabelValues("failed").Add(float64(len(judged.Matches)))
+			l.metrics.readyChecks.WithLabelValues("failed").Add(float64(len(judged.EndedMatches)))
 			checks, err = l.options.Store.OpenReadyChecks(ctx, l.options.Universe, p.name)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		p.checks, p.asks = len(checks), p.profile.Accept > 0 || len(checks)+l.commits.asking[p.name] > 0
+		p.openChecks, p.mayHaveChecks = len(checks), p.profile.Accept > 0 ||
+			len(checks)+l.commits.askingByProfile[p.name] > 0
 		for _, c := range checks {
 			// The matches under way are here already; another worker may have begun the check before it lost the
 			// profile.
 			if c.Match.Accepted && !under[c.Match.ID] {
-				l.commits.add(l.acceptedJob(p, c))
+				l.commits.addJob(l.acceptedJob(p, c))
 			}
 		}
 	}
@@ -63,18 +65,18 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 
 // acceptedJob is the match of a ready check that all players accepted.
 func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
-	j := &job{match: c.Match, owner: p.owner(l), oldest: c.Match.DecidedAt, decidedAt: time.Now()}
-	j.began = make([]waiter, len(c.Match.Tickets))
+	j := &job{match: c.Match, owner: p.matchOwner(l), oldestCreated: c.Match.DecidedAt, decidedAt: time.Now()}
+	j.waiters = make([]waiter, len(c.Match.Tickets))
 	for i, t := range c.Match.Tickets {
-		e := l.queue.entries[t.ID]
+		e := l.queue.entryByID[t.ID]
 		if e == nil {
 			continue
 		}
-		if e.created.Before(j.oldest) {
-			j.oldest = e.created
+		if e.createdAt.Before(j.oldestCreated) {
+			j.oldestCreated = e.createdAt
 		}
-		if body, err := e.ticket(l.options.PlayerArg); err == nil {
-			j.began[i] = waiter{e.created, body.Mean(p.profile.Pivot())}
+		if body, err := e.decodedTicket(l.options.PlayerArg); err == nil {
+			j.waiters[i] = waiter{e.createdAt, body.Mean(p.profile.Pivot())}
 		}
 	}
 	return j
@@ -100,7 +102,7 @@ func (l *Loop) renewAccepted(ctx context.Context) error {
 		return nil
 	}
 	var ended []uuid.UUID
-	err := reading(ctx, "renewing accepted matches", func(ctx context.Context) (err error) {
+	err := callDatabase(ctx, "renewing accepted matches", func(ctx context.Context) (err error) {
 		ended, err = l.options.Store.RenewAccepted(ctx, l.options.Universe, owners, accepted)
 		return err
 	})
@@ -110,7 +112,7 @@ func (l *Loop) renewAccepted(ctx context.Context) error {
 	l.waiting.jobs = slices.DeleteFunc(l.waiting.jobs, func(j *job) bool {
 		over := slices.Contains(ended, j.match.ID)
 		if over {
-			l.waiting.forget(j)
+			l.waiting.forgetTickets(j)
 		}
 		return over
 	})

@@ -46,7 +46,8 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 	b.Eventually(6, "SELECT count(*) FROM ticket_history")
 	from, random, matches := b.Now(), rand.New(rand.NewPCG(1, 2)), 0
 	for n := range 400 {
-		members := party(fmt.Sprint("player-", n, "-a"), fmt.Sprint("player-", n, "-b"), fmt.Sprint("player-", n, "-c"))[:1+n%3]
+		members := party(fmt.Sprint("player-", n, "-a"), fmt.Sprint("player-", n, "-b"),
+			fmt.Sprint("player-", n, "-c"))[:1+n%3]
 		b.ticket(float64(1200+random.IntN(600)), members, "trios")
 		if n%100 == 99 {
 			matches = b.untilNothingMatches(matches)
@@ -92,7 +93,9 @@ func (b *bundle) cancelSome() {
 // replay replays the live version of a profile from then on.
 func (b *bundle) replay(name string, from time.Time) *replay.Report {
 	b.t.Helper()
-	in := must.Get(replayer.Past(b.t.Context(), b.Store, db.Past{Region: universe, Profile: name, From: from, Until: b.Now()}, b.rules(name), replayer.Recording{}))(b.t)
+	in := must.Get(replayer.Past(b.t.Context(), b.Store,
+		db.Past{Region: universe, ProfileName: name, From: from, Until: b.Now()}, b.rules(name),
+		replayer.Recording{}))(b.t)
 	return must.Get(replay.Run(b.t.Context(), in))(b.t)
 }
 
@@ -121,7 +124,9 @@ func TestWhatAHistoryCannotReplay(t *testing.T) {
 			b.ticket(1000, party("bo"), "duel")
 			b.Eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 			stop() // it has written the history then
-			in, err := replayer.Past(t.Context(), b.Store, db.Past{Region: universe, Profile: "duel", From: time.Now().Add(-time.Hour), Until: b.Now()}, b.rules("duel"), replayer.Recording{})
+			in, err := replayer.Past(t.Context(), b.Store,
+				db.Past{Region: universe, ProfileName: "duel", From: time.Now().Add(-time.Hour), Until: b.Now()},
+				b.rules("duel"), replayer.Recording{})
 			if err == nil {
 				_, err = replay.Run(t.Context(), in)
 			}

@@ -24,7 +24,7 @@ func (p *owned) knowsRosters() bool { return !p.mayJoin() || time.Since(p.roster
 // readRosters reads the open matches of the profiles that have candidates, since it costs Postgres a look at each
 // match.
 func (l *Loop) readRosters(ctx context.Context) error {
-	return l.readRostersOf(ctx, func(p *owned) bool { return p.candidates() > 0 })
+	return l.readRostersOf(ctx, func(p *owned) bool { return p.candidateCount() > 0 })
 }
 
 // missingRosters reads the open matches of the profiles whose first candidates have just come.
@@ -47,7 +47,7 @@ func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) erro
 		return nil
 	}
 	var open []db.OpenMatch
-	err := reading(ctx, "reading the open matches", func(ctx context.Context) (err error) {
+	err := callDatabase(ctx, "reading the open matches", func(ctx context.Context) (err error) {
 		open, err = l.options.Store.OpenMatches(ctx, l.options.Universe, names)
 		return err
 	})
@@ -56,10 +56,10 @@ func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) erro
 	}
 	found := map[string]map[string]db.OpenMatch{}
 	for _, m := range open {
-		if found[m.Profile] == nil {
-			found[m.Profile] = map[string]db.OpenMatch{}
+		if found[m.ProfileName] == nil {
+			found[m.ProfileName] = map[string]db.OpenMatch{}
 		}
-		found[m.Profile][m.Session] = m
+		found[m.ProfileName][m.SessionID] = m
 	}
 	for _, name := range names {
 		l.setRosters(l.profiles[name], found[name])
@@ -69,37 +69,37 @@ func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) erro
 
 // setRosters replaces the open matches of a profile; those that did not change are left as they are.
 func (l *Loop) setRosters(p *owned, open map[string]db.OpenMatch) {
-	at := l.moment()
-	for session := range p.rosters {
+	at := l.currentMoment()
+	for session := range p.openMatches {
 		if _, ok := open[session]; !ok {
-			l.learn(p, change{moment: at, kind: rosterEnded, ids: []string{session}})
+			l.passChange(p, change{moment: at, kind: rosterEnded, ticketIDs: []string{session}})
 		}
 	}
 	for session, m := range open {
-		if !reflect.DeepEqual(p.rosters[session], m) {
-			l.learn(p, change{moment: at, kind: rosterChanged, roster: RosterOf(p.profile, m)})
+		if !reflect.DeepEqual(p.openMatches[session], m) {
+			l.passChange(p, change{moment: at, kind: rosterChanged, roster: RosterOf(p.profile, m)})
 		}
 	}
-	p.rosters, p.rostersRead = open, time.Now()
+	p.openMatches, p.rostersRead = open, time.Now()
 }
 
 // RosterOf converts an open match for decisions about newcomers of the profile.
 func RosterOf(p *profile.Profile, m db.OpenMatch) decide.Roster {
 	r := decide.Roster{
-		Session: m.Session, MatchID: m.ID.String(), Region: m.Region, Mode: m.Mode, Opened: m.Opened,
+		Session: m.SessionID, MatchID: m.ID.String(), Region: m.Region, Mode: m.Mode, Opened: m.OpenedAt,
 		Teams: make([][]decide.RosterPlayer, len(p.Teams)),
 	}
 	teams := map[string]int{}
 	for i, t := range p.Teams {
 		teams[t.Name] = i
 	}
-	for i, player := range m.Players {
+	for i, player := range m.SeatedPlayers {
 		at, ok := teams[player.Team]
 		if !ok {
 			continue // a version that named its teams otherwise seated the player
 		}
 		r.Teams[at] = append(r.Teams[at], decide.RosterPlayer{
-			Ticket: m.Tickets[i], Sub: player.Sub, Role: player.Role, Attributes: attributesOf(player.Told),
+			Ticket: m.TicketIDs[i], Sub: player.Sub, Role: player.Role, Attributes: attributesOf(player.Told),
 		})
 	}
 	return r

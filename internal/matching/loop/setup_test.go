@@ -43,7 +43,7 @@ func newBundle(t testing.TB, change ...func(*db.Config)) *bundle {
 
 // production sets what the stores of workers have.
 func production(c *db.Config) {
-	c.BatchTimeout, c.HoldTimeout, c.Log, c.Describe = 0, 0, slog.New(slog.DiscardHandler), describeTicket
+	c.BatchTimeout, c.HoldTimeout, c.Log, c.DescribeTicket = 0, 0, slog.New(slog.DiscardHandler), describeTicket
 }
 
 func (b *bundle) store() *db.Store {
@@ -71,13 +71,15 @@ func (b *bundle) host(id string, capacity int, modes ...string) {
 // ticket queues a party for profiles, with the same skill.
 func (b *bundle) ticket(skill float64, party []string, profiles ...string) string {
 	b.t.Helper()
-	return b.draft(ticketbody.Draft{Profiles: profiles, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}, party...)
+	return b.draft(ticketbody.Draft{Profiles: profiles,
+		Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}, party...)
 }
 
 // measured queues a player for a profile, with latencies in milliseconds.
 func (b *bundle) measured(latencies map[string]uint16, sub, profile string) string {
 	b.t.Helper()
-	return b.draft(ticketbody.Draft{Profiles: []string{profile}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1000}}, Latencies: latencies}, sub)
+	return b.draft(ticketbody.Draft{Profiles: []string{profile},
+		Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1000}}, Latencies: latencies}, sub)
 }
 
 // draft queues a party.
@@ -88,8 +90,8 @@ func (b *bundle) draft(d ticketbody.Draft, party ...string) string {
 	}
 	prepared := must.Get(ticketbody.Prepare(d))(b.t)
 	created := must.Get(b.CreateTicket(b.t.Context(), universe, db.NewTicket{
-		Fields: ticketbody.Fields(d),
-		Encode: prepared.Body,
+		SearchFields: ticketbody.Fields(d),
+		EncodeBody:   prepared.Body,
 	}))(b.t)
 	b.Exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash)
 		SELECT $1, s, p, $2, '' FROM unnest($3::text[]) s, unnest($4::text[]) p`, universe, created.ID, party, d.Profiles)
@@ -104,8 +106,9 @@ func (b *bundle) worker(change ...func(*loop.Options)) (stop func()) {
 
 func (b *bundle) loop(change ...func(*loop.Options)) *loop.Loop {
 	b.t.Helper()
-	o := variant.Apply(loop.Options{Store: b.store(), Universe: universe, Log: slog.New(slog.NewTextHandler(b.t.Output(),
-		&slog.HandlerOptions{Level: slog.LevelDebug}))}, change...)
+	o := variant.Apply(loop.Options{Store: b.store(), Universe: universe,
+		Log: slog.New(slog.NewTextHandler(b.t.Output(),
+			&slog.HandlerOptions{Level: slog.LevelDebug}))}, change...)
 	return must.Get(loop.New(o))(b.t)
 }
 

@@ -19,10 +19,10 @@ type shadow struct {
 	version     int
 	profile     *profile.Profile
 	decider     *decider      // nil: this release cannot run the version
-	credit      time.Duration // how long it may decide now
+	timeCredit  time.Duration // how long it may decide now
 	creditedAt  time.Time     // when the credit was last increased, by this machine's clock
 	matchCounts db.ShadowMatches
-	count       map[string]int // matches of a side within this second
+	countBySide map[string]int // matches of a side within this second
 }
 
 const (
@@ -52,14 +52,14 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 		return false, nil
 	}
 	var stored db.ProfileVersion
-	err = reading(ctx, "reading the shadow of a profile", func(ctx context.Context) (err error) {
+	err = callDatabase(ctx, "reading the shadow of a profile", func(ctx context.Context) (err error) {
 		stored, err = l.options.Store.Profile(ctx, l.options.Universe, p.name, version)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	p.shadow = &shadow{version: version, creditedAt: time.Now(), count: map[string]int{},
+	p.shadow = &shadow{version: version, creditedAt: time.Now(), countBySide: map[string]int{},
 		matchCounts: db.ShadowMatches{Profile: p.name, LiveMatches: p.version, Shadow: version}}
 	read, err := profile.ParseStored([]byte(stored.Document))
 	if err == nil && read.Function != nil {
@@ -71,17 +71,17 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 			slog.Int("version", version), slog.Any("error", err))
 		return true, nil
 	}
-	p.shadow.profile, p.shadow.decider = read, newDecider(decide.Version{Profile: read, Number: version}, p.seed)
-	p.shadow.setRegions(l.hosts, l.moment())
-	p.shadow.learn(change{moment: l.lastMoment, kind: candidatesCame,
-		entries: l.candidates(p.name, read.Pool != nil, nil)})
+	p.shadow.profile, p.shadow.decider = read, newDecider(decide.Version{Profile: read, Number: version}, p.lotSeed)
+	p.shadow.setRegions(l.hosts, l.currentMoment())
+	p.shadow.learnChange(change{moment: l.lastMoment, kind: candidatesCame,
+		entries: l.candidateEntries(p.name, read.Pool != nil, nil)})
 	return true, nil
 }
 
-// learn passes a change on to the shadow. A nil shadow ignores it.
-func (s *shadow) learn(c change) {
+// learnChange passes a change on to the shadow. A nil shadow ignores it.
+func (s *shadow) learnChange(c change) {
 	if s != nil && s.decider != nil {
-		s.decider.put(c)
+		s.decider.putChange(c)
 	}
 }
 
@@ -89,31 +89,32 @@ func (s *shadow) learn(c change) {
 // the hot profiles: never with those that have little to do.
 func (l *Loop) beginShadow(p *owned, now time.Time) {
 	s := p.shadow
-	if s == nil || s.decider == nil || s.decider.running || !s.decider.mayFind(now) || !l.hosts.knows(s.profile.Modes) {
+	if s == nil || s.decider == nil || s.decider.isRunning || !s.decider.mayFind(now) ||
+		!l.hosts.knowsModes(s.profile.Modes) {
 		return
 	}
 	began := time.Now()
-	s.credit = min(shadowCredit, s.credit+began.Sub(s.creditedAt)/shadowShare)
+	s.timeCredit = min(shadowCredit, s.timeCredit+began.Sub(s.creditedAt)/shadowShare)
 	s.creditedAt = began
-	if s.credit < shadowLeast {
+	if s.timeCredit < shadowLeast {
 		return
 	}
-	t := &turn{profile: p, shadow: s, now: now, decides: true, lasts: s.credit, maxLate: l.maxLate,
-		effort: shadowEffort, maxMatches: shadowMatches, playerArg: l.options.PlayerArg}
-	s.decider.hot = true
-	l.turns.begin(s.decider.begin(t))
+	t := &turn{profile: p, shadow: s, beganAt: now, mayDecide: true, maxTime: s.timeCredit, maxLate: l.maxLate,
+		searchEffort: shadowEffort, maxMatches: shadowMatches, playerArg: l.options.PlayerArg}
+	s.decider.isHot = true
+	l.turns.beginTurn(s.decider.beginTurn(t))
 }
 
 // endShadow takes the result of a turn of a shadow.
 func (l *Loop) endShadow(t *turn) {
 	s := t.shadow
-	s.credit -= t.took
+	s.timeCredit -= t.tookTime
 	if t.err != nil {
 		s.decider = nil // the panic is in the log; the next version of the shadow begins anew
 		return
 	}
-	for i := range t.matches {
-		s.record("shadow", s.profile, &t.matches[i].proposal, t.matches[i].decidedAt)
+	for i := range t.decidedMatches {
+		s.recordMatch("shadow", s.profile, &t.decidedMatches[i].proposal, t.decidedMatches[i].decidedAt)
 	}
 }
 
@@ -121,27 +122,27 @@ func (l *Loop) endShadow(t *turn) {
 // nothing.
 func (s *shadow) nextDecision(skew time.Duration) (at time.Time, ok bool) {
 	switch {
-	case s == nil || s.decider == nil || s.decider.running:
+	case s == nil || s.decider == nil || s.decider.isRunning:
 		return at, false
-	case s.decider.unfinished || len(s.decider.changes) > 0:
+	case s.decider.isUnfinished || len(s.decider.queuedChanges) > 0:
 		return time.Now().Add(shadowPause), true
 	}
-	return s.decider.next.Add(-skew), s.decider.hasNext
+	return s.decider.nextAt.Add(-skew), s.decider.hasNext
 }
 
 // setRegions passes the current game regions to the shadow. A nil shadow ignores them.
 func (s *shadow) setRegions(h hosts, at time.Time) {
 	if s != nil && s.decider != nil {
-		s.learn(change{moment: at, kind: regionsChanged, regions: h.regionsOf(s.profile)})
+		s.learnChange(change{moment: at, kind: regionsChanged, regions: h.regionsOf(s.profile)})
 	}
 }
 
-// record keeps a match for the comparison. It ignores newcomers of open matches.
-func (s *shadow) record(side string, p *profile.Profile, found *decide.Proposal, at time.Time) {
-	if s == nil || s.decider == nil || found.Session != "" || s.count[side] >= shadowMatches {
+// recordMatch keeps a match for the comparison. It ignores newcomers of open matches.
+func (s *shadow) recordMatch(side string, p *profile.Profile, found *decide.Proposal, at time.Time) {
+	if s == nil || s.decider == nil || found.Session != "" || s.countBySide[side] >= shadowMatches {
 		return
 	}
-	s.count[side]++
+	s.countBySide[side]++
 	measures, _ := json.Marshal(measuresOf(p, found)) // finite numbers always encode
 	s.matchCounts.Sides, s.matchCounts.DecidedAt = append(s.matchCounts.Sides, side), append(s.matchCounts.DecidedAt,
 		at)
@@ -185,6 +186,6 @@ func (l *Loop) putShadows(ctx context.Context) {
 		}
 		p.shadow.matchCounts = db.ShadowMatches{Profile: seen.Profile, LiveMatches: seen.LiveMatches,
 			Shadow: seen.Shadow}
-		clear(p.shadow.count)
+		clear(p.shadow.countBySide)
 	}
 }

@@ -35,7 +35,7 @@ func (t *timers) beginIfDue(p periodic) bool {
 	return true
 }
 
-func (t *timers) now(p periodic) { t.dueAt[p] = time.Time{} }
+func (t *timers) makeDue(p periodic) { t.dueAt[p] = time.Time{} }
 
 // sleepUntil sets the timer to the next periodic work, or to a decision that is due before it.
 func (t *timers) sleepUntil(decision time.Time) {
@@ -51,4 +51,4 @@ func (t *timers) sleepUntil(decision time.Time) {
 	t.timer.Reset(max(0, time.Until(next)))
 }
 
-func (t *timers) stop() { t.timer.Stop() }
+func (t *timers) stopTimer() { t.timer.Stop() }

@@ -17,88 +17,88 @@ import (
 // never run on all of them, so that another profile begins at once, and always on one, so that many others do not stop
 // them. Among themselves the hot ones take turns of equal length.
 type turns struct {
-	slots int // goroutines at most, at least 2
-	guard *panics.Guard
-	wake  chan struct{} // a turn has ended
+	maxRunning int // goroutines at most, at least 2
+	guard      *panics.Guard
+	turnEnded  chan struct{} // a turn has ended
 
-	mu         sync.Mutex
-	light, hot []*turn // that wait
-	running    int
-	hotRunning int
-	ended      []*turn // whose results are not taken yet
-	working    sync.WaitGroup
+	mu           sync.Mutex
+	light, hot   []*turn // that wait
+	runningCount int
+	hotRunning   int
+	ended        []*turn // whose results are not taken yet
+	goroutines   sync.WaitGroup
 }
 
 func newTurns(slots int, guard *panics.Guard) *turns {
-	return &turns{slots: max(2, slots), guard: guard, wake: make(chan struct{}, 1)}
+	return &turns{maxRunning: max(2, slots), guard: guard, turnEnded: make(chan struct{}, 1)}
 }
 
-// begin queues a turn.
-func (q *turns) begin(t *turn) {
+// beginTurn queues a turn.
+func (q *turns) beginTurn(t *turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if t.hot {
+	if t.isHot {
 		q.hot = append(q.hot, t)
 	} else {
 		q.light = append(q.light, t)
 	}
-	if q.running < q.slots {
-		q.running++
-		q.working.Go(q.work)
+	if q.runningCount < q.maxRunning {
+		q.runningCount++
+		q.goroutines.Go(q.runTurns)
 	}
 }
 
-// work runs turns until none may run.
-func (q *turns) work() {
-	for t := q.next(nil); t != nil; t = q.next(t) {
-		t.err = q.guard.Do("director loop", func() error { t.run(); return nil })
+// runTurns runs turns until none may run.
+func (q *turns) runTurns() {
+	for t := q.nextTurn(nil); t != nil; t = q.nextTurn(t) {
+		t.err = q.guard.Do("director loop", func() error { t.runSteps(); return nil })
 	}
 }
 
-// next takes the result of a turn, nil for none, and returns the turn that runs next on this goroutine; nil: it ends.
-func (q *turns) next(last *turn) *turn {
+// nextTurn takes the result of a turn, nil for none, and returns the turn that runs next on this goroutine; nil: it ends.
+func (q *turns) nextTurn(last *turn) *turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if last != nil {
-		if last.hot {
+		if last.isHot {
 			q.hotRunning--
 		}
 		q.ended = append(q.ended, last)
-		wait.Wake(q.wake)
+		wait.Wake(q.turnEnded)
 	}
 	switch {
 	// One hot turn may always run. Further ones run while no light one waits, and leave one goroutine free for the
 	// next.
-	case len(q.hot) > 0 && (q.hotRunning == 0 || len(q.light) == 0 && q.hotRunning < q.slots-1):
+	case len(q.hot) > 0 && (q.hotRunning == 0 || len(q.light) == 0 && q.hotRunning < q.maxRunning-1):
 		q.hotRunning++
-		return shift(&q.hot)
+		return shiftTurn(&q.hot)
 	case len(q.light) > 0:
-		return shift(&q.light)
+		return shiftTurn(&q.light)
 	}
-	q.running--
+	q.runningCount--
 	return nil
 }
 
-func shift(queue *[]*turn) *turn {
+func shiftTurn(queue *[]*turn) *turn {
 	first := (*queue)[0]
 	*queue = slices.Delete(*queue, 0, 1)
 	return first
 }
 
-// take returns the turns that have ended since the last call.
-func (q *turns) take() (ended []*turn) {
+// takeEnded returns the turns that have ended since the last call.
+func (q *turns) takeEnded() (ended []*turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	ended, q.ended = q.ended, nil
 	return ended
 }
 
-// drop ends what waits, and waits for what runs.
-func (q *turns) drop() {
+// dropAll ends what waits, and waits for what runs.
+func (q *turns) dropAll() {
 	q.mu.Lock()
 	q.light, q.hot = nil, nil
 	q.mu.Unlock()
-	q.working.Wait()
+	q.goroutines.Wait()
 }
 
 const (
@@ -123,9 +123,9 @@ const (
 
 // takeTurns takes the results of the turns that ended.
 func (l *Loop) takeTurns(ctx context.Context) {
-	for _, t := range l.turns.take() {
-		t.decider.end(t)
-		l.metrics.decide.Observe(t.took.Seconds())
+	for _, t := range l.turns.takeEnded() {
+		t.decider.endTurn(t)
+		l.metrics.decideSeconds.Observe(t.tookTime.Seconds())
 		switch p := t.profile; {
 		case t.shadow != nil:
 			l.endShadow(t)
@@ -133,8 +133,8 @@ func (l *Loop) takeTurns(ctx context.Context) {
 		case t.err != nil:
 			l.decideAnew(ctx, p)
 		default:
-			for _, d := range t.matches {
-				l.proposed(ctx, p, d, nil)
+			for _, d := range t.decidedMatches {
+				l.handleDecided(ctx, p, d, nil)
 			}
 		}
 	}
@@ -143,19 +143,19 @@ func (l *Loop) takeTurns(ctx context.Context) {
 // decideAnew replaces the engine of a profile whose turn ended by a panic, which is in the log with its stack. Other
 // profiles go on.
 func (l *Loop) decideAnew(ctx context.Context, p *owned) {
-	p.failed = time.Now()
-	l.metrics.anew.WithLabelValues(anewFailed).Inc()
+	p.failedAt = time.Now()
+	l.metrics.beginningsAnew.WithLabelValues(anewFailed).Inc()
 	l.options.Log.LogAttrs(ctx, slog.LevelError,
 		"a decision failed because of a bug: the profile decides anew after a pause",
 		slog.String("profile", p.name), slog.Int("version", p.version), slog.Duration("pause", panicPause))
-	p.rosters, p.rostersRead = nil, time.Time{}
+	p.openMatches, p.rostersRead = nil, time.Time{}
 	p.decideBy(p.profile)
-	l.fill(p)
+	l.fillProfile(p)
 }
 
 // beginTurns begins a turn of each profile that has something to search for, in the order of names.
 func (l *Loop) beginTurns() {
-	now, room := l.moment(), maxUnderWay-l.commits.len()
+	now, room := l.currentMoment(), maxUnderWay-l.commits.len()
 	for _, p := range l.inOrder() {
 		mayDecide := l.mayDecide(p, room)
 		if p.function != nil {
@@ -172,38 +172,40 @@ func (l *Loop) beginTurns() {
 // beginTurn begins a turn of a profile. One that may not decide learns of changes all the same.
 func (l *Loop) beginTurn(p *owned, now time.Time, mayDecide bool, room int) {
 	d := p.liveDecider
-	if d.running || len(d.changes) == 0 && !(mayDecide && d.mayFind(now)) {
+	if d.isRunning || len(d.queuedChanges) == 0 && !(mayDecide && d.mayFind(now)) {
 		return
 	}
-	t := &turn{profile: p, now: now, decides: mayDecide, lasts: l.turnTime, maxLate: l.maxLate, effort: turnEffort,
-		maxMatches: min(turnMatches, room), playerArg: l.options.PlayerArg}
+	t := &turn{profile: p, beganAt: now, mayDecide: mayDecide, maxTime: l.turnTime, maxLate: l.maxLate,
+		searchEffort: turnEffort,
+		maxMatches:   min(turnMatches, room), playerArg: l.options.PlayerArg}
 	if p.profile.Accept > 0 {
-		t.effort, t.maxMatches = askEffort, min(t.maxMatches, maxReadyChecks-p.checks-l.commits.asking[p.name])
+		t.searchEffort, t.maxMatches = askEffort, min(t.maxMatches,
+			maxReadyChecks-p.openChecks-l.commits.askingByProfile[p.name])
 	}
-	l.turns.begin(d.begin(t))
+	l.turns.beginTurn(d.beginTurn(t))
 }
 
 // mayDecide reports whether a profile may decide now, with room for so many matches under way: it is not paused;
 // without the game regions it would make matches that find no server, and without the open matches it would begin
 // others.
 func (l *Loop) mayDecide(p *owned, room int) bool {
-	return !p.paused && l.mayAsk(p) && room > 0 && l.hosts.knows(p.profile.Modes) && p.knowsRosters() &&
-		(p.failed.IsZero() || time.Since(p.failed) >= panicPause)
+	return !p.isPaused && l.mayAsk(p) && room > 0 && l.hosts.knowsModes(p.profile.Modes) && p.knowsRosters() &&
+		(p.failedAt.IsZero() || time.Since(p.failedAt) >= panicPause)
 }
 
-// moment implements listener. It has the precision of Postgres, microseconds, so that a replay has the same moments.
-func (l *Loop) moment() time.Time {
+// currentMoment implements listener. It has the precision of Postgres, microseconds, so that a replay has the same moments.
+func (l *Loop) currentMoment() time.Time {
 	if now := l.options.Store.Now().UTC().Truncate(time.Microsecond); now.After(l.lastMoment) {
 		l.lastMoment = now
 	}
 	return l.lastMoment
 }
 
-// proposed handles a decided match: it begins the ready check of a profile that has one, else it commits the match.
+// handleDecided handles a decided match: it begins the ready check of a profile that has one, else it commits the match.
 // marked are its tickets if a cycle has accepted the match, else nil.
-func (l *Loop) proposed(ctx context.Context, p *owned, d decided, marked *db.MarkedTickets) {
+func (l *Loop) handleDecided(ctx context.Context, p *owned, d decided, marked *db.MarkedTickets) {
 	if !l.isCurrent(d) {
-		l.metrics.dropped.WithLabelValues("gone").Inc()
+		l.metrics.droppedMatches.WithLabelValues("gone").Inc()
 		l.putBack(p, d.proposal.Tickets, marked, 0)
 		return
 	}
@@ -221,19 +223,19 @@ func (l *Loop) proposed(ctx context.Context, p *owned, d decided, marked *db.Mar
 		return
 	}
 	l.logDecision(ctx, p, d.proposal)
-	p.shadow.record("live", p.profile, &d.proposal, d.decidedAt)
-	j.asks = asks
+	p.shadow.recordMatch("live", p.profile, &d.proposal, d.decidedAt)
+	j.asksPlayers = asks
 	if marked != nil {
-		j.match.Mark, j.maxWait = marked.Mark, l.maxWaitOf(marked.IDs)
+		j.match.Mark, j.maxWait = marked.MatchMark, l.maxWaitOf(marked.TicketIDs)
 	}
-	l.commits.add(j)
+	l.commits.addJob(j)
 }
 
 // isCurrent reports whether the tickets of a decision are in the queue as they were when the turn began: they may have
 // changed or left, or a match of another profile may have taken them.
 func (l *Loop) isCurrent(d decided) bool {
 	for i, t := range d.tickets {
-		if e := l.queue.entries[d.proposal.Tickets[i]]; e == nil || e.decoded.Load() != t {
+		if e := l.queue.entryByID[d.proposal.Tickets[i]]; e == nil || e.decodedOnce.Load() != t {
 			return false
 		}
 	}
@@ -256,7 +258,7 @@ func (l *Loop) nextDecision() (next time.Time) {
 		earlier(p.shadow.nextDecision(skew))
 	}
 	for _, h := range l.holds {
-		earlier(h.until, true)
+		earlier(h.heldUntil, true)
 	}
 	return next
 }
@@ -268,7 +270,7 @@ func (p *owned) nextDecision(skew time.Duration) (at time.Time, ok bool) {
 		at, ok = p.function.Next()
 		return at.Add(-skew), ok
 	}
-	return p.liveDecider.next.Add(-skew), p.liveDecider.hasNext && !p.liveDecider.running
+	return p.liveDecider.nextAt.Add(-skew), p.liveDecider.hasNext && !p.liveDecider.isRunning
 }
 
 // inOrder returns the profiles in the order of names.

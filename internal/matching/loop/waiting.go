@@ -16,7 +16,7 @@ type waiting struct {
 	jobs          []*job
 	jobByTicket   map[string]*job // by ticket
 	shownTickets  map[string]bool // tickets whose players see that they wait for a server
-	demand        []db.Demand     // as the database has it
+	storedDemand  []db.Demand     // as the database has it
 	isDemandStale bool            // the database may have demand of former owners
 }
 
@@ -27,24 +27,24 @@ const (
 	maxWaiting = 10_000
 )
 
-func (w *waiting) add(j *job) {
+func (w *waiting) addJob(j *job) {
 	at, _ := slices.BinarySearchFunc(w.jobs, j, func(a, b *job) int {
-		return cmp.Or(a.oldest.Compare(b.oldest), slices.Compare(a.match.ID[:], b.match.ID[:]))
+		return cmp.Or(a.oldestCreated.Compare(b.oldestCreated), slices.Compare(a.match.ID[:], b.match.ID[:]))
 	})
 	j.waitedForServer = true
 	w.jobs = slices.Insert(w.jobs, at, j)
 	if w.jobByTicket == nil {
 		w.jobByTicket = map[string]*job{}
 	}
-	for _, id := range j.tickets() {
+	for _, id := range j.ticketIDs() {
 		w.jobByTicket[id] = j
 	}
 }
 
-// drop drops the match that needs a ticket which is no candidate any more; its other tickets are decided about anew.
-func (w *waiting) drop(l *Loop, ticket string) {
+// dropTicket drops the match that needs a ticket which is no candidate any more; its other tickets are decided about anew.
+func (w *waiting) dropTicket(l *Loop, ticket string) {
 	if j := w.jobByTicket[ticket]; j != nil {
-		w.forget(j)
+		w.forgetTickets(j)
 		w.jobs = slices.DeleteFunc(w.jobs, func(o *job) bool { return o == j })
 		l.giveBack(j, 0, "")
 	}
@@ -55,12 +55,12 @@ func (l *Loop) oldestWaiting() time.Duration {
 	if len(l.waiting.jobs) == 0 {
 		return 0
 	}
-	return max(0, l.options.Store.Now().Sub(l.waiting.jobs[0].oldest))
+	return max(0, l.options.Store.Now().Sub(l.waiting.jobs[0].oldestCreated))
 }
 
-// forget takes the tickets of a match that no longer waits out of the index.
-func (w *waiting) forget(j *job) {
-	for _, id := range j.tickets() {
+// forgetTickets takes the tickets of a match that no longer waits out of the index.
+func (w *waiting) forgetTickets(j *job) {
+	for _, id := range j.ticketIDs() {
 		delete(w.jobByTicket, id)
 	}
 }
@@ -68,7 +68,7 @@ func (w *waiting) forget(j *job) {
 func (w *waiting) dropProfile(name string) {
 	w.jobs = slices.DeleteFunc(w.jobs, func(j *job) bool {
 		if j.match.Profile == name {
-			w.forget(j)
+			w.forgetTickets(j)
 		}
 		return j.match.Profile == name
 	})
@@ -79,7 +79,7 @@ func (w *waiting) decideAgain(l *Loop, profile string) {
 	w.jobs = slices.DeleteFunc(w.jobs, func(j *job) bool {
 		anew := j.match.Profile == profile && !j.match.Accepted
 		if anew {
-			w.forget(j)
+			w.forgetTickets(j)
 			l.giveBack(j, 0, "")
 		}
 		return anew
@@ -93,26 +93,26 @@ func (l *Loop) serveWaiting(ctx context.Context) error {
 	for n, j := range l.waiting.jobs {
 		switch {
 		case !j.match.Accepted && (time.Since(j.decidedAt) > j.maxWait || n >= maxWaiting):
-			l.waiting.forget(j)
+			l.waiting.forgetTickets(j)
 			l.giveBack(j, 0, "")
-		case j.asks && !l.mayAsk(l.profiles[j.match.Profile]):
+		case j.asksPlayers && !l.mayAsk(l.profiles[j.match.Profile]):
 			rest = append(rest, j)
-		case room.take(l.hosts, j):
-			l.waiting.forget(j)
-			l.commits.add(j)
+		case room.takeSeats(l.hosts, j):
+			l.waiting.forgetTickets(j)
+			l.commits.addJob(j)
 		default:
 			rest = append(rest, j)
 		}
 	}
 	l.waiting.jobs = rest
-	if err := l.show(ctx); err != nil {
+	if err := l.showWaiting(ctx); err != nil {
 		return err
 	}
 	return l.putDemand(ctx)
 }
 
-// show lets players see that their match waits for a server, or that they are back in the queue: a statement for each.
-func (l *Loop) show(ctx context.Context) error {
+// showWaiting lets players see that their match waits for a server, or that they are back in the queue: a statement for each.
+func (l *Loop) showWaiting(ctx context.Context) error {
 	w := &l.waiting
 	var begin, end []string
 	for id := range w.jobByTicket {
@@ -128,14 +128,14 @@ func (l *Loop) show(ctx context.Context) error {
 	if len(begin)+len(end) == 0 {
 		return nil
 	}
-	if err := l.move(ctx, db.TicketWaitingForServer, begin); err != nil {
+	if err := l.moveTickets(ctx, db.TicketWaitingForServer, begin); err != nil {
 		return err
 	}
 	// A ticket whose match is being committed is shown as it was: it is either assigned in a moment, or waits again.
-	committing := ticketsOf(l.commits.jobs())
+	committing := ticketsOf(l.commits.allJobs())
 	end = slices.DeleteFunc(end, func(id string) bool { return committing[id] })
-	back := slices.DeleteFunc(slices.Clone(end), func(id string) bool { return l.queue.entries[id] == nil })
-	if err := l.move(ctx, db.TicketQueued, back); err != nil {
+	back := slices.DeleteFunc(slices.Clone(end), func(id string) bool { return l.queue.entryByID[id] == nil })
+	if err := l.moveTickets(ctx, db.TicketQueued, back); err != nil {
 		return err
 	}
 	if w.shownTickets == nil {
@@ -150,8 +150,8 @@ func (l *Loop) show(ctx context.Context) error {
 	return nil
 }
 
-func (l *Loop) move(ctx context.Context, to db.TicketState, ids []string) error {
-	return reading(ctx, "recording which tickets wait for a server", func(ctx context.Context) error {
+func (l *Loop) moveTickets(ctx context.Context, to db.TicketState, ids []string) error {
+	return callDatabase(ctx, "recording which tickets wait for a server", func(ctx context.Context) error {
 		return l.options.Store.MoveTickets(ctx, l.options.Universe, to, ids, "")
 	})
 }
@@ -163,15 +163,15 @@ type budget map[place]int
 // place is a mode in a game region.
 type place struct{ region, mode string }
 
-// take finds the best game region that may have a server for a match, makes it the next that is tried, and subtracts
+// takeSeats finds the best game region that may have a server for a match, makes it the next that is tried, and subtracts
 // the match's seats from the budget.
-func (b budget) take(h hosts, j *job) bool {
+func (b budget) takeSeats(h hosts, j *job) bool {
 	for i, region := range j.match.Regions {
 		for _, mode := range j.match.Modes {
 			at := place{region, mode}
 			if h.largestFree[region][mode] >= j.match.Size && b[at] >= j.match.Size {
 				b[at] -= j.match.Size
-				j.region = i
+				j.regionIndex = i
 				return true
 			}
 		}
@@ -182,16 +182,16 @@ func (b budget) take(h hosts, j *job) bool {
 // putDemand records what matches wait for, once a second while it changes.
 func (l *Loop) putDemand(ctx context.Context) error {
 	now := l.sumDemand()
-	if slices.Equal(now, l.waiting.demand) && !l.waiting.isDemandStale {
+	if slices.Equal(now, l.waiting.storedDemand) && !l.waiting.isDemandStale {
 		return nil
 	}
-	err := reading(ctx, "recording demand", func(ctx context.Context) error {
+	err := callDatabase(ctx, "recording demand", func(ctx context.Context) error {
 		return l.options.Store.PutDemand(ctx, l.options.Universe, slices.Sorted(maps.Keys(l.profiles)), now)
 	})
 	if err != nil {
 		return err
 	}
-	l.waiting.demand, l.waiting.isDemandStale = now, false
+	l.waiting.storedDemand, l.waiting.isDemandStale = now, false
 	return nil
 }
 
@@ -199,8 +199,8 @@ func (l *Loop) putDemand(ctx context.Context) error {
 // mode. It includes matches that are being committed: their commit subtracts them from demand.
 func (l *Loop) sumDemand() []db.Demand {
 	sums := map[string]*db.Demand{}
-	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {
-		region, row := j.demand(l.options.Universe)
+	for _, j := range append(l.commits.allJobs(), l.waiting.jobs...) {
+		region, row := j.demandRow(l.options.Universe)
 		if !j.waitedForServer || row == (db.DemandKey{}) {
 			continue
 		}
@@ -210,8 +210,8 @@ func (l *Loop) sumDemand() []db.Demand {
 			d.LongestWait = time.Since(j.decidedAt).Truncate(time.Second)
 			sums[key] = &d
 		}
-		sums[key].Matches++
-		sums[key].Players += j.players()
+		sums[key].MatchCount++
+		sums[key].PlayerCount += j.playerCount()
 	}
 	var all []db.Demand
 	for _, key := range slices.Sorted(maps.Keys(sums)) {

@@ -11,10 +11,10 @@ import (
 
 // waits estimates how long tickets of a profile wait, and counts how many of them waited for no longer than that.
 type waits struct {
-	estimator   estimate.Estimator
-	storedTimes []db.WaitingTime // as the database has them: by this worker, or by the owner before it
-	formerUntil time.Time        // until when those of the owner before it count, while this worker knows too little
-	record      estimate.Record  // that is not stored yet
+	estimator      estimate.Estimator
+	storedTimes    []db.WaitingTime // as the database has them: by this worker, or by the owner before it
+	formerUntil    time.Time        // until when those of the owner before it count, while this worker knows too little
+	unstoredRecord estimate.Record  // that is not stored yet
 }
 
 // formerFor is how long the waiting times of a former owner are left as they are.
@@ -24,14 +24,15 @@ func newWaits(stored []db.WaitingTime, now time.Time) *waits {
 	return &waits{storedTimes: stored, formerUntil: now.Add(formerFor)}
 }
 
-// publish returns the waiting times of tickets that come now, while so many wait, and whether the database has others.
-func (w *waits) publish(now time.Time, waiting int) (times []db.WaitingTime, isNew bool) {
+// publishTimes returns the waiting times of tickets that come now, while so many wait, and whether the database has others.
+func (w *waits) publishTimes(now time.Time, waiting int) (times []db.WaitingTime, isNew bool) {
 	for _, g := range w.estimator.Publish(now, waiting) {
-		times = append(times, db.WaitingTime{UpTo: g.UpTo, P50: g.P50, P90: g.P90, Samples: g.WaitCount})
+		times = append(times, db.WaitingTime{UpTo: g.UpTo, P50: g.P50, P90: g.P90, SampleCount: g.WaitCount})
 	}
 	r := w.estimator.TakeRecord()
-	w.record = estimate.Record{WaitCount: w.record.WaitCount + r.WaitCount, BeforeP50: w.record.BeforeP50 + r.BeforeP50,
-		BeforeP90: w.record.BeforeP90 + r.BeforeP90}
+	w.unstoredRecord = estimate.Record{WaitCount: w.unstoredRecord.WaitCount + r.WaitCount,
+		BeforeP50: w.unstoredRecord.BeforeP50 + r.BeforeP50,
+		BeforeP90: w.unstoredRecord.BeforeP90 + r.BeforeP90}
 	// This worker has seen too few matches for an estimate: that of the owner before it is better than none.
 	if len(times) == 0 && now.Before(w.formerUntil) {
 		return w.storedTimes, false
@@ -54,7 +55,7 @@ func (l *Loop) restoreWaits(ctx context.Context) error {
 		return nil
 	}
 	var times map[string][]db.WaitingTime
-	err := reading(ctx, "reading waiting times", func(ctx context.Context) (err error) {
+	err := callDatabase(ctx, "reading waiting times", func(ctx context.Context) (err error) {
 		times, err = l.options.Store.WaitingTimes(ctx, l.options.Universe)
 		return err
 	})
@@ -79,17 +80,17 @@ func (l *Loop) putWaits(ctx context.Context) error {
 		if p.waitTimes == nil {
 			continue
 		}
-		if times, isNew := p.waitTimes.publish(now, p.candidates()+waiting[name]); isNew {
+		if times, isNew := p.waitTimes.publishTimes(now, p.candidateCount()+waiting[name]); isNew {
 			changed[name] = times
 		}
-		if p.waitTimes.record.WaitCount > 0 {
-			records[name] = p.waitTimes.record
+		if p.waitTimes.unstoredRecord.WaitCount > 0 {
+			records[name] = p.waitTimes.unstoredRecord
 		}
 	}
 	if len(changed)+len(records) == 0 {
 		return nil
 	}
-	err := reading(ctx, "storing waiting times", func(ctx context.Context) error {
+	err := callDatabase(ctx, "storing waiting times", func(ctx context.Context) error {
 		return l.options.Store.PutWaitingTimes(ctx, l.options.Universe, changed, records)
 	})
 	if err != nil {
@@ -99,7 +100,7 @@ func (l *Loop) putWaits(ctx context.Context) error {
 		l.profiles[name].waitTimes.storedTimes = times
 	}
 	for name := range records {
-		l.profiles[name].waitTimes.record = estimate.Record{}
+		l.profiles[name].waitTimes.unstoredRecord = estimate.Record{}
 	}
 	return nil
 }

@@ -14,26 +14,27 @@ import (
 func TestWaitingTimesSurviveTheirOwner(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_000_000, 0)
-	stored := []db.WaitingTime{{UpTo: 5, P50: time.Second, P90: time.Minute, Samples: 40}}
+	stored := []db.WaitingTime{{UpTo: 5, P50: time.Second, P90: time.Minute, SampleCount: 40}}
 	w := newWaits(stored, start)
-	times, isNew := w.publish(start, 3)
+	times, isNew := w.publishTimes(start, 3)
 	require.Equal(t, stored, times)
 	require.False(t, isNew, "the database has them")
-	times, isNew = w.publish(start.Add(formerFor), 3)
+	times, isNew = w.publishTimes(start.Add(formerFor), 3)
 	require.Empty(t, times)
 	require.True(t, isNew, "they are of a queue that is over")
 
 	w = newWaits(stored, start)
 	for i := range 2 * estimate.LeastWaits {
 		at := start.Add(time.Duration(i) * time.Second)
-		w.publish(at, 10)
+		w.publishTimes(at, 10)
 		w.estimator.End(at, at, 7)
 	}
-	times, isNew = w.publish(start.Add(time.Minute), 10)
+	times, isNew = w.publishTimes(start.Add(time.Minute), 10)
 	require.True(t, isNew, "the new owner knows enough")
 	require.Equal(t, 7.0, times[0].UpTo)
-	require.Equal(t, estimate.LeastWaits, w.record.WaitCount, "those that had an estimate when they began, until it is stored")
+	require.Equal(t, estimate.LeastWaits, w.unstoredRecord.WaitCount,
+		"those that had an estimate when they began, until it is stored")
 	w.storedTimes = times
-	_, isNew = w.publish(start.Add(time.Minute), 10)
+	_, isNew = w.publishTimes(start.Add(time.Minute), 10)
 	require.False(t, isNew)
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/lattice-director/director/match/replay"
 )
 
-// arrival makes a ticket from its history. Errors: it lacks attributes that the rules compare.
-func (h *history) arrival(row query.ReplayTicketsRow) (replay.Arrival, error) {
-	if row.Attributes == nil && len(h.needs) > 0 && row.Outcome == "assigned" {
+// arrivalOf makes a ticket from its history. Errors: it lacks attributes that the rules compare.
+func (h *history) arrivalOf(row query.ReplayTicketsRow) (replay.Arrival, error) {
+	if row.Attributes == nil && len(h.neededAttributes) > 0 && row.Outcome == "assigned" {
 		return replay.Arrival{}, fmt.Errorf("the history has no attributes of players, which the rules compare: a replay needs %s=plain from before the time "+
 			"that it replays", attributesSetting)
 	}
 	t, err := ticketbody.FromFacts(match.Ticket{ID: row.ID, Created: row.Created.UTC(), Profiles: row.Profiles},
 		row.Attributes, row.Latencies)
 	if err == nil {
-		err = h.needs.refuse(t)
+		err = h.neededAttributes.refuseHashed(t)
 	}
 	if err != nil {
 		return replay.Arrival{}, err
@@ -33,10 +33,10 @@ func (h *history) arrival(row query.ReplayTicketsRow) (replay.Arrival, error) {
 				Source: match.FromBackend})
 		}
 	}
-	a := replay.Arrival{Ticket: t, SeenAt: later(row.SeenAt, row.Created).UTC()}
-	a.Recorded = h.recorded(row)
+	a := replay.Arrival{Ticket: t, SeenAt: laterTime(row.SeenAt, row.Created).UTC()}
+	a.Recorded = h.recordedMatch(row)
 	if a.Recorded == nil && row.Outcome != stillWaits {
-		a.LeftAt, a.Why = row.LeftAt.UTC(), leaving(row.Outcome)
+		a.LeftAt, a.Why = row.LeftAt.UTC(), leavingOf(row.Outcome)
 	}
 	if row.LeftSeenAt.Unix() > 0 {
 		a.LeftSeen = row.LeftSeenAt.UTC()
@@ -44,16 +44,16 @@ func (h *history) arrival(row query.ReplayTicketsRow) (replay.Arrival, error) {
 	return a, nil
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}
 	return a
 }
 
-// recorded returns the match that the profile made of a ticket; nil: it made none, or the ticket joined an open match.
-func (h *history) recorded(row query.ReplayTicketsRow) *replay.RecordedMatch {
-	if row.MatchID == uuid.Nil || row.Profile != h.past.Profile || row.Joined {
+// recordedMatch returns the match that the profile made of a ticket; nil: it made none, or the ticket joined an open match.
+func (h *history) recordedMatch(row query.ReplayTicketsRow) *replay.RecordedMatch {
+	if row.MatchID == uuid.Nil || row.Profile != h.pastRange.ProfileName || row.Joined {
 		return nil
 	}
 	return &replay.RecordedMatch{
@@ -63,8 +63,8 @@ func (h *history) recorded(row query.ReplayTicketsRow) *replay.RecordedMatch {
 	}
 }
 
-// leaving converts the outcome of a ticket that the profile did not match.
-func leaving(outcome string) replay.Leaving {
+// leavingOf converts the outcome of a ticket that the profile did not match.
+func leavingOf(outcome string) replay.Leaving {
 	switch outcome {
 	case "assigned":
 		return replay.Taken

@@ -20,8 +20,8 @@ type needs map[string]string // by attribute: a description of what reads it
 
 func needsOf(p *profile.Profile) needs {
 	n := needs{}
-	n.rules(p.Rules)
-	n.rules(p.Preferred())
+	n.addRules(p.Rules)
+	n.addRules(p.Preferred())
 	for _, o := range p.Order {
 		n[o.Distance], n[o.Value] = "order", "order"
 	}
@@ -51,7 +51,7 @@ func needsOf(p *profile.Profile) needs {
 	return n
 }
 
-func (n needs) rules(rules []profile.Rule) {
+func (n needs) addRules(rules []profile.Rule) {
 	for i := range rules {
 		r := &rules[i]
 		switch r.Kind {
@@ -62,17 +62,17 @@ func (n needs) rules(rules []profile.Rule) {
 		case profile.Same, profile.Different, profile.Common, profile.Avoid, profile.Sizes, profile.PartySizes, profile.Latency,
 			profile.Or, profile.And, profile.Not:
 		}
-		n.rules(r.Rules)
+		n.addRules(r.Rules)
 	}
 }
 
-// refuse returns an error if a value that the profile compares is a hash.
-func (n needs) refuse(t *match.Ticket) error {
+// refuseHashed returns an error if a value that the profile compares is a hash.
+func (n needs) refuseHashed(t *match.Ticket) error {
 	for _, p := range t.Players {
 		for name, by := range n {
 			v := p.Attributes[name]
 			if v.Kind == match.Text && hash.MatchString(v.Text) ||
-				v.Kind == match.List && len(v.List) > 0 && !slices.ContainsFunc(v.List, plain) {
+				v.Kind == match.List && len(v.List) > 0 && !slices.ContainsFunc(v.List, isPlain) {
 				return fmt.Errorf("attribute %q, which %s reads, is recorded as a hash: a replay needs %s=plain from before the time that it replays",
 					name, by, attributesSetting)
 			}
@@ -81,4 +81,4 @@ func (n needs) refuse(t *match.Ticket) error {
 	return nil
 }
 
-func plain(text string) bool { return !hash.MatchString(text) }
+func isPlain(text string) bool { return !hash.MatchString(text) }

@@ -35,11 +35,11 @@ type Store interface {
 // the arrivals. The tickets that wait are in memory. Errors: there is no history, or it lacks attributes that the rules
 // compare; the store's.
 func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, recording Recording) (replay.Input, error) {
-	h := &history{ctx: ctx, store: s, past: past, needs: needsOf(rules.Profile), recording: recording}
+	h := &history{ctx: ctx, store: s, pastRange: past, neededAttributes: needsOf(rules.Profile), recording: recording}
 	if err := h.readQueue(); err != nil {
 		return replay.Input{}, err
 	}
-	if err := h.check(rules); err != nil {
+	if err := h.checkTickets(rules); err != nil {
 		return replay.Input{}, err
 	}
 	versions, err := s.PastVersions(ctx, past)
@@ -51,7 +51,7 @@ func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, reco
 		return replay.Input{}, err
 	}
 	in := replay.Input{
-		Version: rules, Begin: past.From, End: past.Until, Arrivals: h.arrivals, Matches: h.matches,
+		Version: rules, Begin: past.From, End: past.Until, Arrivals: h.yieldArrivals, Matches: h.yieldMatches,
 		HasSameRules: func(version int) bool { return same[version] },
 	}
 	for _, v := range slices.Backward(versions) { // the last is the one with most matches
@@ -79,31 +79,31 @@ func Capacity(ctx context.Context, s Store, past db.Past, p *profile.Profile) (r
 
 // history reads the history of a profile.
 type history struct {
-	ctx   context.Context
-	store Store
-	past  db.Past
-	needs needs
+	ctx              context.Context
+	store            Store
+	pastRange        db.Past
+	neededAttributes needs
 
-	recording Recording
-	waiting   []replay.Arrival // tickets that wait, by creation
-	isWaiting map[string]bool  // the same by id
+	recording       Recording
+	waitingArrivals []replay.Arrival // tickets that wait, by creation
+	isWaiting       map[string]bool  // the same by id
 }
 
 // errEnough ends a reading.
 var errEnough = errors.New("enough was read")
 
-// check returns an error if there is no history of that time, or it has no ticket for these rules.
-func (h *history) check(rules decide.Version) error {
+// checkTickets returns an error if there is no history of that time, or it has no ticket for these rules.
+func (h *history) checkTickets(rules decide.Version) error {
 	engine, others := decide.New(rules, 0), 0
 	takes := func(a replay.Arrival) bool {
 		ok, _ := engine.Candidate(a.Ticket)
-		return ok || slices.Contains(a.Ticket.Profiles, h.past.Profile)
+		return ok || slices.Contains(a.Ticket.Profiles, h.pastRange.ProfileName)
 	}
-	err := h.store.PastTickets(h.ctx, h.past, func(row query.ReplayTicketsRow) error {
-		if slices.Contains(row.Profiles, h.past.Profile) {
+	err := h.store.PastTickets(h.ctx, h.pastRange, func(row query.ReplayTicketsRow) error {
+		if slices.Contains(row.Profiles, h.pastRange.ProfileName) {
 			return errEnough
 		}
-		a, err := h.arrival(row)
+		a, err := h.arrivalOf(row)
 		if err != nil {
 			return err
 		}
@@ -119,23 +119,24 @@ func (h *history) check(rules decide.Version) error {
 	if err != nil {
 		return err
 	}
-	begins, err := h.store.HistoryBegins(h.ctx, h.past.Region)
+	begins, err := h.store.HistoryBegins(h.ctx, h.pastRange.Region)
 	switch {
 	case err != nil:
 		return err
 	case begins.IsZero():
 		return errors.New("there is no history of tickets: DIRECTOR_MATCH_HISTORY says for how long replicas and workers keep it, and 0 is not at all")
-	case slices.ContainsFunc(h.waiting, takes):
+	case slices.ContainsFunc(h.waitingArrivals, takes):
 		return nil
 	}
 	return fmt.Errorf("no ticket of profile %s was in the queue between %s and %s%s; the history begins at %s "+
-		"(DIRECTOR_MATCH_HISTORY); --name replays the tickets of another profile", h.past.Profile,
-		h.past.From.UTC().Format(time.RFC3339),
-		h.past.Until.UTC().Format(time.RFC3339), unnamed(others, rules.Profile), begins.UTC().Format(time.RFC3339))
+		"(DIRECTOR_MATCH_HISTORY); --name replays the tickets of another profile", h.pastRange.ProfileName,
+		h.pastRange.From.UTC().Format(time.RFC3339),
+		h.pastRange.Until.UTC().Format(time.RFC3339), unnamedTickets(others, rules.Profile),
+		begins.UTC().Format(time.RFC3339))
 }
 
-// unnamed says why tickets that named no profile are none of the profile's.
-func unnamed(tickets int, p *profile.Profile) string {
+// unnamedTickets says why tickets that named no profile are none of the profile's.
+func unnamedTickets(tickets int, p *profile.Profile) string {
 	switch {
 	case tickets == 0:
 		return ""
@@ -153,7 +154,7 @@ func (h *history) sameVersions(versions []query.ReplayVersionsRow, p *profile.Pr
 		if _, known := same[number]; known {
 			continue
 		}
-		stored, err := h.store.Profile(h.ctx, h.past.Region, h.past.Profile, number)
+		stored, err := h.store.Profile(h.ctx, h.pastRange.Region, h.pastRange.ProfileName, number)
 		if err != nil {
 			return nil, err
 		}
@@ -187,12 +188,12 @@ func (h *bySeen) Pop() any {
 	return last
 }
 
-// arrivals yields the tickets in the order in which workers saw them. They are read by creation, and no ticket is seen
+// yieldArrivals yields the tickets in the order in which workers saw them. They are read by creation, and no ticket is seen
 // before it: tickets that were seen later than the next one was created wait in a heap. A ticket that waited when the
 // queue was read counts as one that waits.
-func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
+func (h *history) yieldArrivals(yield func(replay.Arrival, error) bool) {
 	var late bySeen
-	waiting, stopped := h.waiting, false
+	waiting, stopped := h.waitingArrivals, false
 	release := func(until time.Time) bool {
 		for len(late) > 0 && (until.IsZero() || late[0].SeenAt.Before(until)) {
 			a, _ := heap.Pop(&late).(replay.Arrival)
@@ -203,7 +204,7 @@ func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 		}
 		return true
 	}
-	err := h.store.PastTickets(h.ctx, h.past, func(row query.ReplayTicketsRow) error {
+	err := h.store.PastTickets(h.ctx, h.pastRange, func(row query.ReplayTicketsRow) error {
 		if h.isWaiting[row.ID] {
 			return nil
 		}
@@ -216,7 +217,7 @@ func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 		if !release(row.Created) {
 			return errEnough
 		}
-		a, err := h.arrival(row)
+		a, err := h.arrivalOf(row)
 		if err == nil {
 			heap.Push(&late, a)
 		}
@@ -234,11 +235,11 @@ func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 	}
 }
 
-var _ iter.Seq2[replay.Arrival, error] = (*history)(nil).arrivals
+var _ iter.Seq2[replay.Arrival, error] = (*history)(nil).yieldArrivals
 
-// matches yields the matches that the profile made.
-func (h *history) matches(yield func(replay.Match, error) bool) {
-	err := h.store.PastMatches(h.ctx, h.past, func(row query.ReplayMatchesRow) error {
+// yieldMatches yields the matches that the profile made.
+func (h *history) yieldMatches(yield func(replay.Match, error) bool) {
+	err := h.store.PastMatches(h.ctx, h.pastRange, func(row query.ReplayMatchesRow) error {
 		if !yield(matchOf(row), nil) {
 			return errEnough
 		}

@@ -34,7 +34,7 @@ func WritePage(to io.Writer, r *replay.Report) error {
 		Lines: Lines(r), NoCandidates: NoCandidates(r),
 		Plots: []plot{
 			waitingPlot(r),
-			linePlot(r, "Mean waiting of the tickets that were matched", seconds,
+			linePlot(r, "Mean waiting of the tickets that were matched", formatSeconds,
 				func(p replay.Point) float64 { return p.MeanWaiting }),
 			linePlot(r, "Tickets matched, by time", count, func(p replay.Point) float64 { return float64(p.Matched) }),
 		},

@@ -39,25 +39,25 @@ func newPlot(title string, most float64, unit func(float64) string) plot {
 	p := plot{Title: title, Width: plotWidth, Height: plotHeight}
 	for i := range 5 {
 		value := most * float64(i) / 4
-		p.Levels = append(p.Levels, tick{p.y(value, most), unit(value)})
+		p.Levels = append(p.Levels, tick{p.heightOf(value, most), unit(value)})
 	}
 	return p
 }
 
-// y is the height of a value, from the top.
-func (p *plot) y(value, most float64) float64 {
+// heightOf is the height of a value, from the top.
+func (p *plot) heightOf(value, most float64) float64 {
 	if most <= 0 {
 		most = 1
 	}
-	return round(float64(plotHeight-plotBottom) - value/most*float64(plotHeight-plotBottom-8))
+	return roundTenth(float64(plotHeight-plotBottom) - value/most*float64(plotHeight-plotBottom-8))
 }
 
-func round(x float64) float64 { return float64(int(x*10+0.5)) / 10 }
+func roundTenth(x float64) float64 { return float64(int(x*10+0.5)) / 10 }
 
 // named is a side of a report with the name of its colour.
 type named struct {
-	name string
-	side *replay.Side
+	sideName   string
+	reportSide *replay.Side
 }
 
 func sidesOf(r *replay.Report) []named {
@@ -73,8 +73,8 @@ func waitingPlot(r *replay.Report) plot {
 	sides := sidesOf(r)
 	most := 0.0
 	for _, s := range sides {
-		for _, b := range s.side.Bins {
-			most = max(most, percent(b.Tickets, s.side.Matched))
+		for _, b := range s.reportSide.Bins {
+			most = max(most, percentOf(b.Tickets, s.reportSide.Matched))
 		}
 	}
 	p := newPlot("Waiting until the match, share of the matched tickets", most,
@@ -82,20 +82,21 @@ func waitingPlot(r *replay.Report) plot {
 	group := float64(plotWidth-plotLeft) / float64(len(r.Replayed.Bins))
 	for i := range r.Replayed.Bins {
 		left := plotLeft + float64(i)*group
-		p.Ticks = append(p.Ticks, tick{round(left + group/2), binLabel(r.Replayed.Bins, i)})
+		p.Ticks = append(p.Ticks, tick{roundTenth(left + group/2), binLabel(r.Replayed.Bins, i)})
 		for k, s := range sides {
-			value := percent(s.side.Bins[i].Tickets, s.side.Matched)
+			value := percentOf(s.reportSide.Bins[i].Tickets, s.reportSide.Matched)
 			width := (group - 6) / float64(len(sides))
-			y := p.y(value, most)
-			p.Bars = append(p.Bars, bar{round(left + 3 + float64(k)*width), y, round(width),
-				round(float64(plotHeight-plotBottom) - y), s.name,
-				fmt.Sprintf("%s, %s: %d tickets", s.name, binLabel(r.Replayed.Bins, i), s.side.Bins[i].Tickets)})
+			y := p.heightOf(value, most)
+			p.Bars = append(p.Bars, bar{roundTenth(left + 3 + float64(k)*width), y, roundTenth(width),
+				roundTenth(float64(plotHeight-plotBottom) - y), s.sideName,
+				fmt.Sprintf("%s, %s: %d tickets", s.sideName, binLabel(r.Replayed.Bins, i),
+					s.reportSide.Bins[i].Tickets)})
 		}
 	}
 	return p
 }
 
-func percent(n, of int) float64 {
+func percentOf(n, of int) float64 {
 	if of == 0 {
 		return 0
 	}
@@ -116,23 +117,23 @@ func binLabel(bins []replay.Bin, i int) string {
 func linePlot(r *replay.Report, title string, unit func(float64) string, of func(replay.Point) float64) plot {
 	most := 0.0
 	for _, s := range sidesOf(r) {
-		for _, point := range s.side.Line {
+		for _, point := range s.reportSide.Line {
 			most = max(most, of(point))
 		}
 	}
 	p := newPlot(title, most, unit)
 	for _, s := range sidesOf(r) {
 		var d strings.Builder
-		step := float64(plotWidth-plotLeft-8) / float64(max(1, len(s.side.Line)-1))
-		for i, point := range s.side.Line {
+		step := float64(plotWidth-plotLeft-8) / float64(max(1, len(s.reportSide.Line)-1))
+		for i, point := range s.reportSide.Line {
 			fmt.Fprintf(&d, "%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[i == 0], plotLeft+float64(i)*step,
-				p.y(of(point), most))
+				p.heightOf(of(point), most))
 		}
-		p.Paths = append(p.Paths, path{s.name, d.String()})
+		p.Paths = append(p.Paths, path{s.sideName, d.String()})
 	}
 	for i := 0; i < len(r.Replayed.Line); i += 10 {
 		at := plotLeft + float64(i)*float64(plotWidth-plotLeft-8)/float64(len(r.Replayed.Line)-1)
-		p.Ticks = append(p.Ticks, tick{round(at + 12), r.Replayed.Line[i].At.UTC().Format("02 15:04")})
+		p.Ticks = append(p.Ticks, tick{roundTenth(at + 12), r.Replayed.Line[i].At.UTC().Format("02 15:04")})
 	}
 	return p
 }

@@ -26,8 +26,8 @@ func Lines(r *replay.Report) []Line {
 	}
 	add("tickets", func(s *replay.Side) string { return strconv.Itoa(s.Tickets) })
 	add("players", func(s *replay.Side) string { return strconv.Itoa(s.Players) })
-	add("tickets matched", func(s *replay.Side) string { return share(s.Matched, s.Tickets) })
-	add("tickets never matched", func(s *replay.Side) string { return share(s.NeverMatched.Sum(), s.Tickets) })
+	add("tickets matched", func(s *replay.Side) string { return formatShare(s.Matched, s.Tickets) })
+	add("tickets never matched", func(s *replay.Side) string { return formatShare(s.NeverMatched.Sum(), s.Tickets) })
 	add("  cancelled or expired", func(s *replay.Side) string { return strconv.Itoa(s.NeverMatched.Quit) })
 	add("  declined a match", func(s *replay.Side) string { return strconv.Itoa(s.NeverMatched.Declined) })
 	add("  taken by others", func(s *replay.Side) string { return strconv.Itoa(s.NeverMatched.Taken) })
@@ -36,15 +36,16 @@ func Lines(r *replay.Report) []Line {
 		lines = append(lines, Line{Measure: "  no candidates", Replayed: strconv.Itoa(n)})
 	}
 	add("matches", func(s *replay.Side) string { return strconv.Itoa(s.Matches) })
-	add("waiting, mean", func(s *replay.Side) string { return seconds(s.Waiting.Mean) })
+	add("waiting, mean", func(s *replay.Side) string { return formatSeconds(s.Waiting.Mean) })
 	add("waiting, p50 p95 max", func(s *replay.Side) string {
-		return seconds(s.Waiting.P50) + "  " + seconds(s.Waiting.P95) + "  " + seconds(s.Waiting.Max)
+		return formatSeconds(s.Waiting.P50) + "  " + formatSeconds(s.Waiting.P95) + "  " + formatSeconds(s.Waiting.Max)
 	})
-	for _, id := range rules(r) {
-		add(id+", mean p50 p95 max", func(s *replay.Side) string { return values(qualityOf(s, id)) })
+	for _, id := range measuredRules(r) {
+		add(id+", mean p50 p95 max", func(s *replay.Side) string { return qualityValues(qualityOf(s, id)) })
 	}
 	for _, p := range r.Replayed.Preferences {
-		lines = append(lines, Line{Measure: p.Rule + ", satisfied", Replayed: share(p.Matches, r.Replayed.Matches)})
+		lines = append(lines, Line{Measure: p.Rule + ", satisfied",
+			Replayed: formatShare(p.Matches, r.Replayed.Matches)})
 	}
 	if t := r.Replayed.Trade; t != nil {
 		add("cost a player, in seconds", costOf)
@@ -53,7 +54,7 @@ func Lines(r *replay.Report) []Line {
 		}
 		add("  waiting, mean", waitingCostOf)
 	}
-	add("latency ms, mean p50 p95 max", func(s *replay.Side) string { return values(replay.Quality{Values: s.Latency}) })
+	add("latency ms, mean p50 p95 max", func(s *replay.Side) string { return qualityValues(replay.Quality{Values: s.Latency}) })
 	add("fill, mean", func(s *replay.Side) string { return fmt.Sprintf("%.1f %%", 100*s.Fill.Mean) })
 	return lines
 }
@@ -76,7 +77,7 @@ func waitingCostOf(s *replay.Side) string {
 	if s.Trade == nil {
 		return "-"
 	}
-	return seconds(s.Trade.Waiting)
+	return formatSeconds(s.Trade.Waiting)
 }
 
 // Optimum compares the cost with the least possible; "" where that is not known.
@@ -126,7 +127,7 @@ func Bands(r *replay.Report) (lines []string) {
 	for _, b := range r.Replayed.Bands {
 		label := "longer"
 		if b.UpTo > 0 {
-			label = "< " + seconds(b.UpTo)
+			label = "< " + formatSeconds(b.UpTo)
 		}
 		length := 0
 		if most > 0 {
@@ -160,8 +161,8 @@ func FirstDifference(r *replay.Report) string {
 		d.Decided.UTC().Format(time.RFC3339Nano), d.Ticket, d.Why)
 }
 
-// rules returns the rules that either side has values of.
-func rules(r *replay.Report) (ids []string) {
+// measuredRules returns the rules that either side has values of.
+func measuredRules(r *replay.Report) (ids []string) {
 	seen := map[string]bool{}
 	sides := []*replay.Side{&r.Replayed}
 	if r.Recorded != nil {
@@ -187,7 +188,7 @@ func qualityOf(s *replay.Side, id string) replay.Quality {
 	return replay.Quality{}
 }
 
-func values(q replay.Quality) string {
+func qualityValues(q replay.Quality) string {
 	text := "-"
 	if q.Values.N > 0 {
 		text = fmt.Sprintf("%.4g  %.4g  %.4g  %.4g", q.Values.Mean, q.Values.P50, q.Values.P95, q.Values.Max)
@@ -198,14 +199,14 @@ func values(q replay.Quality) string {
 	return text
 }
 
-func share(n, of int) string {
+func formatShare(n, of int) string {
 	if of == 0 {
 		return strconv.Itoa(n)
 	}
 	return fmt.Sprintf("%d (%.1f %%)", n, 100*float64(n)/float64(of))
 }
 
-func seconds(s float64) string {
+func formatSeconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	switch {
 	case d >= 100*time.Second:

@@ -24,7 +24,7 @@ const stillWaits = ""
 func (h *history) readQueue() error {
 	h.isWaiting = map[string]bool{}
 	for after, more := "", true; more; {
-		page, full, err := h.store.CandidatesAfter(h.ctx, h.past.Region, after)
+		page, full, err := h.store.CandidatesAfter(h.ctx, h.pastRange.Region, after)
 		if err != nil {
 			return err
 		}
@@ -32,11 +32,11 @@ func (h *history) readQueue() error {
 			if err := h.readWaiting(&page[i]); err != nil {
 				return err
 			}
-			after = page[i].ID
+			after = page[i].TicketID
 		}
 		more = full
 	}
-	slices.SortFunc(h.waiting, func(a, b replay.Arrival) int {
+	slices.SortFunc(h.waitingArrivals, func(a, b replay.Arrival) int {
 		return cmp.Or(a.Ticket.Created.Compare(b.Ticket.Created), cmp.Compare(a.Ticket.ID, b.Ticket.ID))
 	})
 	return nil
@@ -46,23 +46,24 @@ func (h *history) readQueue() error {
 // either.
 func (h *history) readWaiting(c *db.Candidate) error {
 	profiles, players := ticketbody.Requested(c.Body, h.recording.PlayerArg)
-	if !players || !c.Created.Before(h.past.Until) || len(profiles) > 0 && !slices.Contains(profiles, h.past.Profile) {
+	if !players || !c.CreatedAt.Before(h.pastRange.Until) ||
+		len(profiles) > 0 && !slices.Contains(profiles, h.pastRange.ProfileName) {
 		return nil
 	}
-	t, err := ticketbody.Decode(c.ID, c.Created, c.Body, h.recording.PlayerArg)
+	t, err := ticketbody.Decode(c.TicketID, c.CreatedAt, c.Body, h.recording.PlayerArg)
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	row := query.ReplayTicketsRow{ID: c.ID, Created: c.Created, SeenAt: c.SeenAt, Profiles: t.Profiles,
+	row := query.ReplayTicketsRow{ID: c.TicketID, Created: c.CreatedAt, SeenAt: c.SeenAt, Profiles: t.Profiles,
 		Outcome: stillWaits}
 	for _, p := range t.Players {
 		row.Party = append(row.Party, p.Sub)
 	}
 	row.Party = h.recording.Privacy.Party(row.Party)
 	row.Attributes, row.Latencies = h.recording.Privacy.Facts(t)
-	a, err := h.arrival(row)
+	a, err := h.arrivalOf(row)
 	if err == nil {
-		h.isWaiting[c.ID], h.waiting = true, append(h.waiting, a)
+		h.isWaiting[c.TicketID], h.waitingArrivals = true, append(h.waitingArrivals, a)
 	}
 	return err
 }

@@ -60,10 +60,10 @@ func detailsIn(m *openmatch.Ticket) (*pb.TicketDetails, error) {
 	if err := packed.UnmarshalTo(details); err != nil {
 		return nil, err
 	}
-	return details, check(details)
+	return details, checkDetails(details)
 }
 
-func check(d *pb.TicketDetails) error {
+func checkDetails(d *pb.TicketDetails) error {
 	if len(d.GetPlayers()) > MaxPlayers || max(len(d.GetLatencies()), len(d.GetClaimedLatencies())) > MaxRegions ||
 		len(d.GetProfiles()) > MaxProfiles {
 		return fmt.Errorf("a ticket has at most %d players, %d regions and %d profiles", MaxPlayers, MaxRegions,
@@ -116,8 +116,9 @@ func playersOf(ticket match.Attributes, d *pb.TicketDetails, player string) []ma
 	}
 	players := make([]match.Player, 0, len(d.GetPlayers()))
 	for _, p := range d.GetPlayers() {
-		players = append(players, match.Player{Sub: p.GetSub(), Attributes: overlay(ticket, p.GetAttributes()),
-			Sources: sourcesOf(p.GetSources())})
+		players = append(players, match.Player{Sub: p.GetSub(),
+			Attributes: overlayAttributes(ticket, p.GetAttributes()),
+			Sources:    sourcesOf(p.GetSources())})
 	}
 	slices.SortFunc(players, func(a, b match.Player) int { return cmp.Compare(a.Sub, b.Sub) })
 	return players
@@ -141,28 +142,28 @@ func sourcesOf(stored map[string]pb.Source) map[string]match.Source {
 	return all
 }
 
-func overlay(ticket match.Attributes, own map[string]*pb.Value) match.Attributes {
+func overlayAttributes(ticket match.Attributes, own map[string]*pb.Value) match.Attributes {
 	if len(own) == 0 {
 		return ticket
 	}
 	all := maps.Clone(ticket)
 	for name, m := range own {
-		if v, ok := attribute(m); ok && storable(name) {
+		if v, ok := attributeValue(m); ok && isStorable(name) {
 			all[name] = v
 		}
 	}
 	return all
 }
 
-func attribute(m *pb.Value) (v match.Value, ok bool) {
+func attributeValue(m *pb.Value) (v match.Value, ok bool) {
 	switch kind := m.GetKind().(type) {
 	case *pb.Value_Number:
-		return match.Value{Kind: match.Number, Number: kind.Number}, finite(kind.Number)
+		return match.Value{Kind: match.Number, Number: kind.Number}, isFinite(kind.Number)
 	case *pb.Value_Text:
-		return match.Value{Kind: match.Text, Text: kind.Text}, storable(kind.Text)
+		return match.Value{Kind: match.Text, Text: kind.Text}, isStorable(kind.Text)
 	case *pb.Value_List:
 		values := kind.List.GetValues()
-		return match.Value{Kind: match.List, List: values}, !slices.ContainsFunc(values, unstorable)
+		return match.Value{Kind: match.List, List: values}, !slices.ContainsFunc(values, isUnstorable)
 	}
 	return v, false
 }
@@ -173,28 +174,28 @@ func attributesOf(s *openmatch.SearchFields) match.Attributes {
 	all := make(match.Attributes, len(s.GetDoubleArgs())+len(s.GetStringArgs()))
 	for _, tag := range s.GetTags() {
 		name, value, isList := strings.Cut(tag, ":")
-		if !isList || unstorable(tag) || strings.HasPrefix(tag, ProfileTag) {
+		if !isList || isUnstorable(tag) || strings.HasPrefix(tag, ProfileTag) {
 			continue
 		}
 		// Texts and numbers of the same name come after, and replace the list.
 		all[name] = match.Value{Kind: match.List, List: append(all[name].List, value)}
 	}
 	for name, text := range s.GetStringArgs() {
-		if storable(name) && storable(text) {
+		if isStorable(name) && isStorable(text) {
 			all[name] = match.Value{Kind: match.Text, Text: text}
 		}
 	}
 	for name, n := range s.GetDoubleArgs() {
-		if storable(name) && finite(n) {
+		if isStorable(name) && isFinite(n) {
 			all[name] = match.Value{Kind: match.Number, Number: n}
 		}
 	}
 	return all
 }
 
-func finite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }
+func isFinite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }
 
 // Postgres stores no zero byte in a text.
-func unstorable(text string) bool { return strings.Contains(text, "\x00") }
+func isUnstorable(text string) bool { return strings.Contains(text, "\x00") }
 
-func storable(text string) bool { return !unstorable(text) }
+func isStorable(text string) bool { return !isUnstorable(text) }

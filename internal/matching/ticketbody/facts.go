@@ -51,17 +51,17 @@ func furtherFacts(t *match.Ticket) map[string]any {
 // plainTags returns the tags that are no value of a list.
 func plainTags(tags []string) []string {
 	return slices.DeleteFunc(slices.Clone(tags),
-		func(tag string) bool { return strings.Contains(tag, ":") || unstorable(tag) })
+		func(tag string) bool { return strings.Contains(tag, ":") || isUnstorable(tag) })
 }
 
 // FromFacts makes a ticket from the result of [Facts]; t has its id, creation and profiles. Of the fields that pools
 // read it has the tags, and the attributes that all players share. Errors: the JSON has another form.
 func FromFacts(t match.Ticket, attributes, latencies []byte) (*match.Ticket, error) {
 	var players map[string]map[string]any
-	if err := unmarshal(attributes, &players); err != nil {
+	if err := unmarshalOptional(attributes, &players); err != nil {
 		return nil, fmt.Errorf("the attributes of ticket %s: %w", t.ID, err)
 	}
-	if err := unmarshal(latencies, &t.Latencies); err != nil {
+	if err := unmarshalOptional(latencies, &t.Latencies); err != nil {
 		return nil, fmt.Errorf("the latencies of ticket %s: %w", t.ID, err)
 	}
 	tags := match.ValueOf(players[""]["tags"]).List
@@ -82,7 +82,7 @@ func FromFacts(t match.Ticket, attributes, latencies []byte) (*match.Ticket, err
 	return &t, nil
 }
 
-func unmarshal(text []byte, to any) error {
+func unmarshalOptional(text []byte, to any) error {
 	if len(text) == 0 {
 		return nil
 	}

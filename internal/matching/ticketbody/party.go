@@ -18,21 +18,21 @@ const (
 // Party returns the players of a ticket's extension, sorted, and none where it has no extension or is malformed. It
 // decodes nothing else, so it costs a fraction of [Decode].
 func Party(body []byte) (subs []string) {
-	for entry := range fields(body, ticketExtensions) {
-		if string(last(entry, mapKey)) != TicketExtension {
+	for entry := range fieldValues(body, ticketExtensions) {
+		if string(lastField(entry, mapKey)) != TicketExtension {
 			continue
 		}
 		subs = nil // of a map entry that comes twice, the last counts
-		for player := range fields(last(merged(entry, mapValue), anyValue), detailsPlayers) {
-			subs = append(subs, string(last(player, playerSub)))
+		for player := range fieldValues(lastField(mergeFields(entry, mapValue), anyValue), detailsPlayers) {
+			subs = append(subs, string(lastField(player, playerSub)))
 		}
 	}
 	slices.Sort(subs)
 	return subs
 }
 
-// fields returns the values of a message's length-delimited fields with a number.
-func fields(message []byte, number protowire.Number) func(yield func([]byte) bool) {
+// fieldValues returns the values of a message's length-delimited fields with a number.
+func fieldValues(message []byte, number protowire.Number) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for len(message) > 0 {
 			num, kind, n := protowire.ConsumeTag(message)
@@ -53,17 +53,17 @@ func fields(message []byte, number protowire.Number) func(yield func([]byte) boo
 	}
 }
 
-// last returns the value of the last field with a number, as protobuf reads fields that come twice; nil without one.
-func last(message []byte, number protowire.Number) (value []byte) {
-	for v := range fields(message, number) {
+// lastField returns the value of the last field with a number, as protobuf reads fields that come twice; nil without one.
+func lastField(message []byte, number protowire.Number) (value []byte) {
+	for v := range fieldValues(message, number) {
 		value = v
 	}
 	return value
 }
 
-// merged returns the message in all fields with a number: protobuf merges a message that comes in parts.
-func merged(message []byte, number protowire.Number) (whole []byte) {
-	for part := range fields(message, number) {
+// mergeFields returns the message in all fields with a number: protobuf merges a message that comes in parts.
+func mergeFields(message []byte, number protowire.Number) (whole []byte) {
+	for part := range fieldValues(message, number) {
 		whole = append(whole, part...)
 	}
 	return whole

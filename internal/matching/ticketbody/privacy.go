@@ -26,7 +26,7 @@ func (p Privacy) Party(subs []string) []string {
 	}
 	kept := make([]string, len(subs))
 	for i, sub := range subs {
-		kept[i] = hashed(sub)
+		kept[i] = hashText(sub)
 	}
 	return kept
 }
@@ -47,7 +47,7 @@ func hashedTicket(t *match.Ticket) *match.Ticket {
 	kept := *t
 	kept.Players = make([]match.Player, len(t.Players))
 	for i, p := range t.Players {
-		kept.Players[i] = match.Player{Sub: hashed(p.Sub), Attributes: match.Attributes{}}
+		kept.Players[i] = match.Player{Sub: hashText(p.Sub), Attributes: match.Attributes{}}
 		for name, v := range p.Attributes {
 			kept.Players[i].Attributes[name] = hashedValue(v)
 		}
@@ -58,20 +58,20 @@ func hashedTicket(t *match.Ticket) *match.Ticket {
 func hashedValue(v match.Value) match.Value {
 	switch v.Kind {
 	case match.Number:
-		return match.Value{Kind: match.Text, Text: hashed(strconv.FormatFloat(v.Number, 'g', -1, 64))}
+		return match.Value{Kind: match.Text, Text: hashText(strconv.FormatFloat(v.Number, 'g', -1, 64))}
 	case match.Text:
-		return match.Value{Kind: match.Text, Text: hashed(v.Text)}
+		return match.Value{Kind: match.Text, Text: hashText(v.Text)}
 	case match.List:
 		list := match.Value{Kind: match.List}
 		for _, text := range v.List {
-			list.List = append(list.List, hashed(text))
+			list.List = append(list.List, hashText(text))
 		}
 		return list
 	}
 	return match.Value{}
 }
 
-func hashed(text string) string {
+func hashText(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }

@@ -18,25 +18,25 @@ const (
 // may have players: a body whose players are false has none. It decodes nothing else, so it costs a fraction of
 // [Decode], which judges the body.
 func Requested(body []byte, playerArg string) (profiles []string, players bool) {
-	for search := range fields(body, ticketSearchFields) {
-		for tag := range fields(search, searchTags) {
+	for search := range fieldValues(body, ticketSearchFields) {
+		for tag := range fieldValues(search, searchTags) {
 			if name, ok := strings.CutPrefix(string(tag), ProfileTag); ok {
 				profiles = append(profiles, name)
 			}
 		}
-		for arg := range fields(search, searchStrings) {
-			players = players || string(last(arg, mapKey)) == playerArg
+		for arg := range fieldValues(search, searchStrings) {
+			players = players || string(lastField(arg, mapKey)) == playerArg
 		}
 	}
-	for entry := range fields(body, ticketExtensions) {
-		if string(last(entry, mapKey)) != TicketExtension {
+	for entry := range fieldValues(body, ticketExtensions) {
+		if string(lastField(entry, mapKey)) != TicketExtension {
 			continue
 		}
-		details := last(merged(entry, mapValue), anyValue)
-		for name := range fields(details, detailsProfiles) {
+		details := lastField(mergeFields(entry, mapValue), anyValue)
+		for name := range fieldValues(details, detailsProfiles) {
 			profiles = append(profiles, string(name))
 		}
-		players = players || last(details, detailsPlayers) != nil
+		players = players || lastField(details, detailsPlayers) != nil
 	}
 	return profiles, players
 }

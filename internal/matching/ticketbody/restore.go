@@ -24,7 +24,7 @@ func DraftOfFacts(profiles, subs []string, attributes, latencies []byte) (Draft,
 	}
 	d := Draft{Profiles: profiles, Tags: further.Tags, Attributes: sharedAttributes(past.Players),
 		Latencies: past.Latencies}
-	sources := further.sources()
+	sources := further.sourcesByPlayer()
 	for _, p := range past.Players {
 		if slices.Contains(subs, p.Sub) {
 			own := maps.Clone(p.Attributes)
@@ -70,17 +70,17 @@ type further struct {
 
 func furtherInFacts(attributes []byte) (f further, err error) {
 	var players map[string]json.RawMessage
-	if err := unmarshal(attributes, &players); err != nil {
+	if err := unmarshalOptional(attributes, &players); err != nil {
 		return f, err
 	}
-	if err := unmarshal(players[""], &f); err != nil {
+	if err := unmarshalOptional(players[""], &f); err != nil {
 		return f, fmt.Errorf("tags and sources: %w", err)
 	}
 	return f, nil
 }
 
-// sources returns what sourceWords has written. A word that this release does not know is the client's.
-func (f further) sources() map[string]map[string]match.Source {
+// sourcesByPlayer returns what sourceWords has written. A word that this release does not know is the client's.
+func (f further) sourcesByPlayer() map[string]map[string]match.Source {
 	all := map[string]map[string]match.Source{}
 	for sub, words := range f.Sources {
 		all[sub] = map[string]match.Source{}

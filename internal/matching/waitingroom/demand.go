@@ -33,61 +33,61 @@ func (r *Room) writeOnce(ctx context.Context) error {
 }
 
 func (r *Room) putDemand(ctx context.Context) error {
-	players, demand := r.unserved(time.Now())
+	players, demand := r.takeUnserved(time.Now())
 	if len(demand) == 0 {
 		return nil
 	}
-	outlooks, err := r.store.PutWaiting(ctx, r.source, TTL, demand)
+	outlooks, err := r.store.PutWaiting(ctx, r.demandSource, TTL, demand)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range players {
 		if p.state.Seat != nil { // seated during the call, which may have written the row again
-			r.ended = append(r.ended, p.request.demand())
+			r.endedDemand = append(r.endedDemand, p.request.demandRow())
 		}
 		p.state.Recorded = p.state.Recorded || err == nil
-		p.signal()
+		p.signalChange()
 	}
 	for _, o := range outlooks {
-		r.learn(o)
+		r.learnOutlook(o)
 	}
 	return err
 }
 
-// unserved returns the players whose demand must be written now: new players for whom there was no capacity, and those
+// takeUnserved returns the players whose demand must be written now: new players for whom there was no capacity, and those
 // that are due to be renewed, at most one part of all. So many players that joined together are renewed over five
 // seconds, not at one moment.
-func (r *Room) unserved(now time.Time) (players []*Player, demand []db.Waiting) {
+func (r *Room) takeUnserved(now time.Time) (players []*Player, demand []db.Waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// One more than the part, so that a room of few players renews each of them in time.
-	renewals := r.count/renewParts + 1
+	renewals := r.playerCount/renewParts + 1
 	for _, q := range r.queues {
 		for _, p := range q.players {
 			due := renewals > 0 && !now.Before(p.renewAt)
 			switch {
-			case p.state.Recorded && !due, p.asking && !p.state.Recorded:
+			case p.state.Recorded && !due, p.isAsking && !p.state.Recorded:
 				continue
-			case !p.state.Recorded && !q.missed && !due:
+			case !p.state.Recorded && !q.hasMissed && !due:
 				continue // it may get a seat without a new server
 			case due:
 				renewals--
 			}
-			p.put, p.renewAt = true, now.Add(renewEvery)
-			players, demand = append(players, p), append(demand, p.request.demand())
+			p.mayHaveRow, p.renewAt = true, now.Add(renewEvery)
+			players, demand = append(players, p), append(demand, p.request.demandRow())
 		}
 	}
 	return players, demand
 }
 
-// learn stores an outlook for all players of a mode. It is called with the mutex locked.
-func (r *Room) learn(o fault.Outlook) {
+// learnOutlook stores an outlook for all players of a mode. It is called with the mutex locked.
+func (r *Room) learnOutlook(o fault.Outlook) {
 	for _, q := range r.queues {
-		if q.key.region != o.Region || q.key.mode != o.Mode || q.outlook == o {
+		if q.key.region != o.Region || q.key.mode != o.Mode || q.poolOutlook == o {
 			continue
 		}
-		q.outlook = o
+		q.poolOutlook = o
 		for _, p := range q.players {
-			p.signal()
+			p.signalChange()
 		}
 	}
 }
@@ -95,8 +95,8 @@ func (r *Room) learn(o fault.Outlook) {
 // deleteEnded deletes the demand of the players who left. What cannot be deleted is deleted with the next, or lapses.
 func (r *Room) deleteEnded(ctx context.Context) error {
 	r.mu.Lock()
-	ended := r.ended
-	r.ended = nil
+	ended := r.endedDemand
+	r.endedDemand = nil
 	r.mu.Unlock()
 	if len(ended) == 0 {
 		return nil
@@ -105,8 +105,8 @@ func (r *Room) deleteEnded(ctx context.Context) error {
 	if err != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.ended = append(r.ended, ended...)
-		r.ended = r.ended[max(0, len(r.ended)-r.limit):] // what is older has lapsed
+		r.endedDemand = append(r.endedDemand, ended...)
+		r.endedDemand = r.endedDemand[max(0, len(r.endedDemand)-r.maxPlayers):] // what is older has lapsed
 	}
 	return err
 }

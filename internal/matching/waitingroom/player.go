@@ -23,8 +23,8 @@ func (r Request) place() db.PlaceRequest {
 		MaxPlayers: r.MaxPlayers}
 }
 
-func (r Request) demand() db.Waiting {
-	return db.Waiting{Region: r.Region, Mode: r.Mode, Player: r.Sub, MaxPlayers: r.MaxPlayers, Address: r.Address}
+func (r Request) demandRow() db.Waiting {
+	return db.Waiting{Region: r.Region, Mode: r.Mode, Player: r.Sub, MaxPlayers: r.MaxPlayers, PlayerAddress: r.Address}
 }
 
 // State is how far a player has come. At most one of Seat and Err is set, and then the state no longer changes.
@@ -44,10 +44,10 @@ type Player struct {
 	changed chan struct{}
 
 	// Guarded by the room's mutex.
-	state   State
-	asking  bool // a call of Place is running
-	hasLeft bool
-	put     bool // a row of demand may exist
+	state      State
+	isAsking   bool // a call of Place is running
+	hasLeft    bool
+	mayHaveRow bool // a row of demand may exist
 
 	renewAt time.Time // when its demand is to be written again
 }
@@ -60,20 +60,20 @@ func (p *Player) State() State {
 	p.room.mu.Lock()
 	defer p.room.mu.Unlock()
 	state := p.state
-	state.Outlook = p.queue.outlook
-	state.Trouble = p.queue.trouble
+	state.Outlook = p.queue.poolOutlook
+	state.Trouble = p.queue.lastTrouble
 	return state
 }
 
-func (p *Player) signal() { wait.Wake(p.changed) }
+func (p *Player) signalChange() { wait.Wake(p.changed) }
 
 // Use takes the player out of the room and leaves it its seat.
-func (p *Player) Use() { p.room.remove(p) }
+func (p *Player) Use() { p.room.removePlayer(p) }
 
 // Leave takes the player out of the room. It frees the player's seat before it returns, or has its demand deleted soon
 // afterwards. A seat that cannot be given back expires. Errors: why the seat was not given back.
 func (p *Player) Leave(ctx context.Context) error {
-	seat := p.room.remove(p)
+	seat := p.room.removePlayer(p)
 	if seat == nil {
 		return nil
 	}

@@ -36,28 +36,28 @@ type Options struct {
 
 // Room holds the players who wait in this replica. Make it with [New], and Run it once. Safe for concurrent use.
 type Room struct {
-	store  Store
-	source string
-	limit  int
-	log    *slog.Logger
-	outage *outage.Call // of the calls about demand
-	guard  *panics.Guard
+	store        Store
+	demandSource string
+	maxPlayers   int
+	log          *slog.Logger
+	outage       *outage.Call // of the calls about demand
+	guard        *panics.Guard
 
-	asking  sync.WaitGroup // counts the goroutines of queues
-	newWork chan struct{}  // wakes the goroutine that records demand
+	askingQueues sync.WaitGroup // counts the goroutines of queues
+	newWork      chan struct{}  // wakes the goroutine that records demand
 
-	mu     sync.Mutex
-	ctx    context.Context //nolint:containedctx // of Run, for the goroutines of queues; nil before Run
-	count  int
-	queues map[queueKey]*queue
-	ended  []db.Waiting // demand of players who left, to be deleted
+	mu          sync.Mutex
+	runContext  context.Context //nolint:containedctx // of Run, for the goroutines of queues; nil before Run
+	playerCount int
+	queues      map[queueKey]*queue
+	endedDemand []db.Waiting // demand of players who left, to be deleted
 }
 
 // New makes a room. It starts nothing.
 func New(o Options) *Room {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Room{
-		store: o.Store, source: cmp.Or(o.Source, db.DemandBevygap), limit: cmp.Or(o.Limit, 10_000), log: log,
+		store: o.Store, demandSource: cmp.Or(o.Source, db.DemandBevygap), maxPlayers: cmp.Or(o.Limit, 10_000), log: log,
 		guard: o.Guard,
 		outage: outage.NewCall(log, "demand of waiting players cannot be written",
 			"demand of waiting players can be written again"),
@@ -69,7 +69,7 @@ func New(o Options) *Room {
 func (r *Room) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.count
+	return r.playerCount
 }
 
 // Join adds a player, who then waits until it gets a seat or leaves: call Use or Leave when done. Players who join
@@ -77,11 +77,11 @@ func (r *Room) Waiting() int {
 func (r *Room) Join(request Request) (*Player, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.count >= r.limit {
+	if r.playerCount >= r.maxPlayers {
 		return nil, &fault.Error{Kind: fault.TooMany, Code: "waiting_full",
 			Detail: "too many players wait in this replica", RetryAfter: lookEvery}
 	}
-	r.count++
+	r.playerCount++
 	p := &Player{room: r, request: request, changed: make(chan struct{}, 1), renewAt: time.Now().Add(renewEvery)}
 	key := queueKey{request.Region, request.Mode, request.MaxPlayers}
 	p.queue = r.queues[key]
@@ -89,23 +89,23 @@ func (r *Room) Join(request Request) (*Player, error) {
 		p.queue = &queue{key: key, room: r, wake: make(chan struct{}, 1)}
 		r.queues[key] = p.queue
 	}
-	p.queue.add(p)
+	p.queue.addPlayer(p)
 	return p, nil
 }
 
-// remove returns the seat of the player, if it has one. A player that leaves while its call of Place runs gives the
+// removePlayer returns the seat of the player, if it has one. A player that leaves while its call of Place runs gives the
 // seat back when the call returns.
-func (r *Room) remove(p *Player) (seat *db.Placement) {
+func (r *Room) removePlayer(p *Player) (seat *db.Placement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.hasLeft {
 		return nil
 	}
 	p.hasLeft = true
-	r.count--
-	p.queue.drop(p)
-	if p.put && p.state.Seat == nil {
-		r.ended = append(r.ended, p.request.demand())
+	r.playerCount--
+	p.queue.dropPlayer(p)
+	if p.mayHaveRow && p.state.Seat == nil {
+		r.endedDemand = append(r.endedDemand, p.request.demandRow())
 		r.wakeDemand()
 	}
 	return p.state.Seat
@@ -119,22 +119,22 @@ func (r *Room) Run(ctx context.Context) {
 	defer stop()
 	var running sync.WaitGroup
 	running.Go(func() { r.recordDemand(ctx) })
-	r.begin(ctx)
+	r.beginQueues(ctx)
 	follow.Loop{
 		Name: "waiting queues", Every: lookEvery, Wakes: follow.Wakes{capacity}, Guard: r.guard,
 		Do: func(context.Context, bool) error { r.wakeQueues(); return nil },
 	}.Run(ctx)
 	running.Wait()
-	r.asking.Wait()
+	r.askingQueues.Wait()
 }
 
-// begin starts the queues of the players who joined before Run.
-func (r *Room) begin(ctx context.Context) {
+// beginQueues starts the queues of the players who joined before Run.
+func (r *Room) beginQueues(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ctx = ctx
+	r.runContext = ctx
 	for _, q := range r.queues {
-		q.start()
+		q.startAsking()
 	}
 }
 
@@ -142,7 +142,7 @@ func (r *Room) wakeQueues() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range r.queues {
-		q.missed = false
-		q.signal()
+		q.hasMissed = false
+		q.signalWake()
 	}
 }

@@ -13,7 +13,7 @@ type Follower struct {
 	hub          *Hub
 	id           string
 	changed      chan struct{} // holds one signal
-	stop         sync.Once
+	stopOnce     sync.Once
 	endKeepAlive func() // ends what KeepAlive began; nil without
 }
 
@@ -26,16 +26,16 @@ func (h *Hub) Follow(id string) (*Follower, error) {
 	f := &Follower{hub: h, id: id, changed: make(chan struct{}, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.following >= h.limit {
-		return nil, unavailable("too many calls wait for tickets on this replica: retry, another replica may have room")
+	if h.followerCount >= h.maxWatchers {
+		return nil, unavailableError("too many calls wait for tickets on this replica: retry, another replica may have room")
 	}
-	if h.followers[id] == nil {
-		h.followers[id] = map[*Follower]struct{}{}
+	if h.followersByTicket[id] == nil {
+		h.followersByTicket[id] = map[*Follower]struct{}{}
 	}
-	h.followers[id][f] = struct{}{}
-	h.following++
-	if h.following == 1 {
-		wait.Wake(h.nudge) // nobody has read the events before: see readEvents
+	h.followersByTicket[id][f] = struct{}{}
+	h.followerCount++
+	if h.followerCount == 1 {
+		wait.Wake(h.followerAdded) // nobody has read the events before: see readEvents
 	}
 	return f, nil
 }
@@ -50,24 +50,24 @@ func (f *Follower) Stopped() <-chan struct{} { return f.hub.stopped }
 // needs none.
 func (f *Follower) KeepAlive(lease time.Duration) {
 	if f.endKeepAlive == nil && lease > 0 {
-		f.endKeepAlive = f.hub.keepAlive.add(f.id, lease)
+		f.endKeepAlive = f.hub.keepAlive.addWatcher(f.id, lease)
 	}
 }
 
 // Stop ends following.
 func (f *Follower) Stop() {
-	f.stop.Do(func() {
+	f.stopOnce.Do(func() {
 		if f.endKeepAlive != nil {
 			f.endKeepAlive()
 		}
 		h := f.hub
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		delete(h.followers[f.id], f)
-		if len(h.followers[f.id]) == 0 {
-			delete(h.followers, f.id)
+		delete(h.followersByTicket[f.id], f)
+		if len(h.followersByTicket[f.id]) == 0 {
+			delete(h.followersByTicket, f.id)
 		}
-		h.following--
+		h.followerCount--
 	})
 }
 
@@ -75,20 +75,20 @@ func (f *Follower) Stop() {
 func (h *Hub) Following() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.following
+	return h.followerCount
 }
 
 // wakeAll wakes all followers.
 func (h *Hub) wakeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for id := range h.followers {
+	for id := range h.followersByTicket {
 		h.wakeLocked(id)
 	}
 }
 
-// wake wakes the followers of tickets.
-func (h *Hub) wake(ids []string) {
+// wakeFollowers wakes the followers of tickets.
+func (h *Hub) wakeFollowers(ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, id := range ids {
@@ -97,7 +97,7 @@ func (h *Hub) wake(ids []string) {
 }
 
 func (h *Hub) wakeLocked(id string) {
-	for f := range h.followers[id] {
+	for f := range h.followersByTicket[id] {
 		wait.Wake(f.changed)
 	}
 }

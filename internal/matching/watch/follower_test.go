@@ -17,7 +17,8 @@ import (
 func (b *bundle) queues(sub string) string {
 	b.t.Helper()
 	a := must.Get(b.there.CreatePlayerTicket(b.t.Context(), region, db.PlayerTicketRequest{
-		Caller: sub, Party: []string{sub}, TTL: time.Hour, Body: func(string, time.Time) []byte { return []byte{} }, RequestHash: []byte(sub),
+		Caller: sub, Party: []string{sub}, TTL: time.Hour,
+		EncodeBody: func(string, time.Time) []byte { return []byte{} }, RequestHash: []byte(sub),
 	}))(b.t)
 	return a.ID
 }
@@ -118,7 +119,7 @@ func TestALateEventIsNotSkipped(t *testing.T) {
 func TestFollowersAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.hub.limit = 1
+	b.hub.maxWatchers = 1
 	f := b.follow("x")
 	_, err := b.hub.Follow("x")
 	require.True(t, fault.Is(err, fault.Unavailable))

@@ -48,27 +48,27 @@ type Store interface {
 // Hub passes the assignments and deletions of a region's tickets to their watchers. Make it with [New], and Run it
 // once. Safe for concurrent use.
 type Hub struct {
-	store  Store
-	region string
-	limit  int // of watchers, and of followers
-	log    *slog.Logger
-	outage *outage.Call
-	guard  *panics.Guard
-	poll   time.Duration
+	store       Store
+	region      string
+	maxWatchers int // of watchers, and of followers
+	log         *slog.Logger
+	outage      *outage.Call
+	guard       *panics.Guard
+	pollEvery   time.Duration
 
-	running   atomic.Bool
-	ready     chan struct{}   // closed after the first reading of the feed
-	stopped   chan struct{}   // closed when Run has ended
-	since     db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
-	events    db.SettledPoint // as since, of the feed of events; zero while nobody follows
-	nudge     chan struct{}   // wakes Run: somebody follows a ticket
-	keepAlive keepAlive
+	hasRun        atomic.Bool
+	feedRead      chan struct{}   // closed after the first reading of the feed
+	stopped       chan struct{}   // closed when Run has ended
+	settledPoint  db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
+	eventsPoint   db.SettledPoint // as since, of the feed of events; zero while nobody follows
+	followerAdded chan struct{}   // wakes Run: somebody follows a ticket
+	keepAlive     keepAlive
 
-	mu        sync.Mutex
-	watchers  map[string][]*watcher
-	count     int
-	followers map[string]map[*Follower]struct{}
-	following int
+	mu                sync.Mutex
+	watchersByTicket  map[string][]*watcher
+	watcherCount      int
+	followersByTicket map[string]map[*Follower]struct{}
+	followerCount     int
 }
 
 // New makes a hub for the tickets of one region with at most limit watchers and as many followers. A nil log is silent.
@@ -76,19 +76,19 @@ type Hub struct {
 func New(store Store, region string, limit int, log *slog.Logger, guard *panics.Guard) *Hub {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Hub{
-		store: store, region: region, limit: limit, log: log, guard: guard, poll: pollInterval,
+		store: store, region: region, maxWatchers: limit, log: log, guard: guard, pollEvery: pollInterval,
 		outage: outage.NewCall(log, "assignments cannot be read: watchers wait until the database is back",
 			"assignments can be read again"),
-		ready: make(chan struct{}), stopped: make(chan struct{}), keepAlive: newKeepAlive(),
-		watchers: map[string][]*watcher{},
-		nudge:    make(chan struct{}, 1), followers: map[string]map[*Follower]struct{}{},
+		feedRead: make(chan struct{}), stopped: make(chan struct{}), keepAlive: newKeepAlive(),
+		watchersByTicket: map[string][]*watcher{},
+		followerAdded:    make(chan struct{}, 1), followersByTicket: map[string]map[*Follower]struct{}{},
 	}
 }
 
 // Run reads the feed until ctx ends; all calls of Watch then end as Unavailable. They outlast a database outage.
 // Errors: the hub was run before.
 func (h *Hub) Run(ctx context.Context) error {
-	if h.running.Swap(true) {
+	if h.hasRun.Swap(true) {
 		return errors.New("watch: a hub runs once")
 	}
 	defer close(h.stopped)
@@ -100,15 +100,16 @@ func (h *Hub) Run(ctx context.Context) error {
 	defer extending.Wait()
 	extending.Go(func() { h.extendLives(ctx) })
 	follow.Loop{
-		Name: "assignments", Every: h.poll, Pause: follow.AtLeast(minReadInterval),
-		Wakes: follow.Wakes{settled, entered, h.nudge},
-		Do:    func(ctx context.Context, _ bool) error { return h.read(ctx) }, Guard: h.guard, Report: h.outage.Report,
+		Name: "assignments", Every: h.pollEvery, Pause: follow.AtLeast(minReadInterval),
+		Wakes: follow.Wakes{settled, entered, h.followerAdded},
+		Do:    func(ctx context.Context, _ bool) error { return h.readFeeds(ctx) }, Guard: h.guard,
+		Report: h.outage.Report,
 	}.Run(ctx)
 	return nil
 }
 
-// read passes on what has changed since the last reading, page by page.
-func (h *Hub) read(ctx context.Context) error {
+// readFeeds passes on what has changed since the last reading, page by page.
+func (h *Hub) readFeeds(ctx context.Context) error {
 	for _, page := range []func(context.Context) (more bool, err error){h.readPage, h.readEvents} {
 		for more := true; more; {
 			var err error
@@ -124,20 +125,20 @@ func (h *Hub) read(ctx context.Context) error {
 // after that learns where the feed ends and wakes all followers, which began before it.
 func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
 	if h.Following() == 0 {
-		h.events = db.SettledPoint{}
+		h.eventsPoint = db.SettledPoint{}
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	page, err := h.store.TicketEventsSince(ctx, h.region, h.events)
+	page, err := h.store.TicketEventsSince(ctx, h.region, h.eventsPoint)
 	if err != nil {
 		return false, err
 	}
-	if h.events.IsZero() || page.ServerChanged {
+	if h.eventsPoint.IsZero() || page.ServerChanged {
 		h.wakeAll()
 	}
-	h.events = page.Next
-	h.wake(page.Tickets)
+	h.eventsPoint = page.NextPoint
+	h.wakeFollowers(page.TicketIDs)
 	return page.HasMore, nil
 }
 
@@ -146,7 +147,7 @@ func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	// A zero point asks for the end of the feed alone: while nobody watches, what happened meanwhile is not read.
-	since, first, idle := h.since, h.since.IsZero(), h.Watching()+h.Following() == 0
+	since, first, idle := h.settledPoint, h.settledPoint.IsZero(), h.Watching()+h.Following() == 0
 	if idle {
 		since = db.SettledPoint{}
 	}
@@ -155,42 +156,42 @@ func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if idle && !first && h.Watching()+h.Following() > 0 {
-		// a watcher that joined meanwhile may have read its ticket before page.Next: read again from h.since
+		// a watcher that joined meanwhile may have read its ticket before page.Next: read again from h.settledPoint
 		return true, nil
 	}
-	h.since = page.Next
+	h.settledPoint = page.NextPoint
 	if first {
-		close(h.ready)
+		close(h.feedRead)
 	}
 	if page.ServerChanged {
-		h.invalidate()
+		h.invalidateAll()
 	}
-	h.deliver(page.Settled)
+	h.deliverSettled(page.SettledTickets)
 	return page.HasMore, nil
 }
 
-// invalidate makes each watcher read its ticket, because the feed may have skipped changes.
-func (h *Hub) invalidate() {
+// invalidateAll makes each watcher read its ticket, because the feed may have skipped changes.
+func (h *Hub) invalidateAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for id, watchers := range h.watchers {
+	for id, watchers := range h.watchersByTicket {
 		for _, w := range watchers {
-			w.notify(db.Settled{ID: id})
+			w.notifyChange(db.Settled{TicketID: id})
 		}
 	}
-	for id := range h.followers {
+	for id := range h.followersByTicket {
 		h.wakeLocked(id)
 	}
 }
 
-func (h *Hub) deliver(settled []db.Settled) {
+func (h *Hub) deliverSettled(settled []db.Settled) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range settled {
-		for _, w := range h.watchers[s.ID] {
-			w.notify(s)
+		for _, w := range h.watchersByTicket[s.TicketID] {
+			w.notifyChange(s)
 		}
-		h.wakeLocked(s.ID)
+		h.wakeLocked(s.TicketID)
 	}
 }
 
@@ -198,28 +199,28 @@ func (h *Hub) deliver(settled []db.Settled) {
 func (h *Hub) Watching() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.count
+	return h.watcherCount
 }
 
-func (h *Hub) join(w *watcher) error {
+func (h *Hub) addWatcher(w *watcher) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.count >= h.limit {
-		return unavailable("too many calls watch tickets on this replica: retry, another replica may have room")
+	if h.watcherCount >= h.maxWatchers {
+		return unavailableError("too many calls watch tickets on this replica: retry, another replica may have room")
 	}
-	h.watchers[w.id] = append(h.watchers[w.id], w)
-	h.count++
+	h.watchersByTicket[w.id] = append(h.watchersByTicket[w.id], w)
+	h.watcherCount++
 	return nil
 }
 
-func (h *Hub) leave(w *watcher) {
+func (h *Hub) removeWatcher(w *watcher) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.count--
-	others := slices.DeleteFunc(h.watchers[w.id], func(o *watcher) bool { return o == w })
-	h.watchers[w.id] = others
+	h.watcherCount--
+	others := slices.DeleteFunc(h.watchersByTicket[w.id], func(o *watcher) bool { return o == w })
+	h.watchersByTicket[w.id] = others
 	if len(others) == 0 {
-		delete(h.watchers, w.id)
+		delete(h.watchersByTicket, w.id)
 	}
 }
 
@@ -227,13 +228,13 @@ func (h *Hub) leave(w *watcher) {
 // nothing.
 func (h *Hub) awaitFeed(ctx context.Context) error {
 	select {
-	case <-h.ready:
+	case <-h.feedRead:
 	case <-h.stopped:
 	case <-ctx.Done():
 		return ctx.Err()
 	// The first reading did not succeed in the time of one call: a caller that retries may reach a replica that can.
 	case <-time.After(readTimeout):
-		return unavailable("the database cannot be reached")
+		return unavailableError("the database cannot be reached")
 	}
 	return h.stoppedError()
 }
@@ -242,12 +243,12 @@ func (h *Hub) awaitFeed(ctx context.Context) error {
 func (h *Hub) stoppedError() error {
 	select {
 	case <-h.stopped:
-		return unavailable("this replica is shutting down")
+		return unavailableError("this replica is shutting down")
 	default:
 		return nil
 	}
 }
 
-func unavailable(detail string) error {
+func unavailableError(detail string) error {
 	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
 }

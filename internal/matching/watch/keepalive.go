@@ -11,45 +11,45 @@ import (
 
 // keepAlive holds the watched tickets that expire unless somebody watches them.
 type keepAlive struct {
-	added chan struct{} // wakes extendLives: a watcher was added
+	watcherAdded chan struct{} // wakes extendLives: a watcher was added
 
-	mu      sync.Mutex
-	tickets map[string]*watched
+	mu             sync.Mutex
+	watchedTickets map[string]*watched
 }
 
 type watched struct {
-	watchers int
-	ttl      time.Duration
-	dueAt    time.Time // of the next extension, by this replica's clock
+	watcherCount int
+	ttl          time.Duration
+	dueAt        time.Time // of the next extension, by this replica's clock
 }
 
 func newKeepAlive() keepAlive {
-	return keepAlive{added: make(chan struct{}, 1), tickets: map[string]*watched{}}
+	return keepAlive{watcherAdded: make(chan struct{}, 1), watchedTickets: map[string]*watched{}}
 }
 
-// add extends a ticket's life by ttl at once and then each third of ttl, until stop.
-func (k *keepAlive) add(id string, ttl time.Duration) (stop func()) {
+// addWatcher extends a ticket's life by ttl at once and then each third of ttl, until stop.
+func (k *keepAlive) addWatcher(id string, ttl time.Duration) (stop func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	t := k.tickets[id]
+	t := k.watchedTickets[id]
 	if t == nil {
 		t = &watched{ttl: ttl}
-		k.tickets[id] = t
+		k.watchedTickets[id] = t
 	}
-	t.watchers++
+	t.watcherCount++
 	select {
-	case k.added <- struct{}{}:
+	case k.watcherAdded <- struct{}{}:
 	default:
 	}
-	return func() { k.remove(id) }
+	return func() { k.removeWatcher(id) }
 }
 
-func (k *keepAlive) remove(id string) {
+func (k *keepAlive) removeWatcher(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	t := k.tickets[id]
-	if t.watchers--; t.watchers == 0 {
-		delete(k.tickets, id)
+	t := k.watchedTickets[id]
+	if t.watcherCount--; t.watcherCount == 0 {
+		delete(k.watchedTickets, id)
 	}
 }
 
@@ -58,7 +58,7 @@ func (k *keepAlive) dueTickets(now time.Time) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var ids []string
-	for id, t := range k.tickets {
+	for id, t := range k.watchedTickets {
 		if !t.dueAt.After(now) {
 			ids = append(ids, id)
 		}
@@ -66,12 +66,12 @@ func (k *keepAlive) dueTickets(now time.Time) []string {
 	return ids
 }
 
-// extended notes that tickets were extended at now.
-func (k *keepAlive) extended(ids []string, now time.Time) {
+// noteExtended notes that tickets were extended at now.
+func (k *keepAlive) noteExtended(ids []string, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, id := range ids {
-		if t := k.tickets[id]; t != nil {
+		if t := k.watchedTickets[id]; t != nil {
 			// A third, so that an extension that fails can be repeated before the ticket expires.
 			t.dueAt = now.Add(t.ttl / 3)
 		}
@@ -81,7 +81,7 @@ func (k *keepAlive) extended(ids []string, now time.Time) {
 // extendLives extends the lives of watched tickets until ctx ends. After a failure they stay due.
 func (h *Hub) extendLives(ctx context.Context) {
 	follow.Loop{
-		Name: "watched tickets", Every: h.poll / 4, Wakes: follow.Wakes{h.keepAlive.added}, Guard: h.guard,
+		Name: "watched tickets", Every: h.pollEvery / 4, Wakes: follow.Wakes{h.keepAlive.watcherAdded}, Guard: h.guard,
 		Do: func(ctx context.Context, _ bool) error { h.extendDue(ctx, time.Now()); return nil },
 	}.Run(ctx)
 }
@@ -99,5 +99,5 @@ func (h *Hub) extendDue(ctx context.Context, now time.Time) {
 			slog.Int("tickets", len(ids)), slog.Any("error", err))
 		return
 	}
-	h.keepAlive.extended(ids, now)
+	h.keepAlive.noteExtended(ids, now)
 }

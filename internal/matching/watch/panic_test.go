@@ -17,7 +17,7 @@ func TestAHubRetriesAfterAPanic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupOn(t, dbtest.New(t))
-			b.hub.poll = 20 * time.Millisecond
+			b.hub.pollEvery = 20 * time.Millisecond
 			panicked := make(chan struct{})
 			b.statements.connecting.set(method, func() { close(panicked); panic("in " + method) })
 			background.Run(b.t, b.hub.Run)

@@ -21,7 +21,7 @@ func stepwise(t *testing.T) *bundle {
 
 func (b *bundle) read() {
 	b.t.Helper()
-	require.NoError(b.t, b.hub.read(b.t.Context()))
+	require.NoError(b.t, b.hub.readFeeds(b.t.Context()))
 }
 
 // The only change may come between the look at the ticket and the wait for changes.

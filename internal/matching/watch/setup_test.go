@@ -72,7 +72,8 @@ func (h *hook) once() {
 	}
 }
 
-func (c *counter) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+func (c *counter) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool,
+	_ pgxpool.TraceAcquireStartData) context.Context {
 	if c.connecting.do.Load() != nil {
 		c.connecting.in(debug.Stack())
 	}
@@ -107,7 +108,7 @@ func (*counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)
 func setup(t *testing.T, change ...func(*db.Config)) *bundle {
 	t.Helper()
 	b := setupOn(t, dbtest.New(t), change...)
-	b.hub.poll = time.Hour
+	b.hub.pollEvery = time.Hour
 	background.Run(b.t, b.hub.Run)
 	return b
 }
@@ -122,14 +123,15 @@ func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 
 func (b *bundle) create(change ...func(*db.NewTicket)) (id string) {
 	b.t.Helper()
-	n := variant.Apply(db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }}, change...)
+	n := variant.Apply(db.NewTicket{EncodeBody: func(id string, _ time.Time) []byte { return []byte(id) }}, change...)
 	t := must.Get(b.there.CreateTicket(b.t.Context(), region, n))(b.t)
 	return t.ID
 }
 
 func (b *bundle) assign(assignment string, ids ...string) {
 	b.t.Helper()
-	missing := must.Get(b.there.AssignTickets(b.t.Context(), region, []db.Assignment{{Tickets: ids, Assignment: []byte(assignment)}}, false))(b.t)
+	missing := must.Get(b.there.AssignTickets(b.t.Context(), region,
+		[]db.Assignment{{TicketIDs: ids, EncodedAssignment: []byte(assignment)}}, false))(b.t)
 	require.Empty(b.t, missing)
 }
 

@@ -101,7 +101,7 @@ func TestAKilledListenerLosesNothing(t *testing.T) {
 func TestWithoutNotificationsTheHubPolls(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, dbtest.New(t), func(c *db.Config) { c.Pooler = "pgbouncer" })
-	b.hub.poll = 20 * time.Millisecond
+	b.hub.pollEvery = 20 * time.Millisecond
 	background.Run(b.t, b.hub.Run)
 	ids := []string{b.create(), b.create()}
 	one, two := b.watch(ids[0]), b.watch(ids[1])
@@ -287,7 +287,7 @@ func TestWhyAWatchEnds(t *testing.T) {
 func TestWatchersAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, dbtest.New(t))
-	b.hub.limit = 1
+	b.hub.maxWatchers = 1
 	background.Run(b.t, b.hub.Run)
 	id := b.create()
 	b.assign("a", id)

@@ -20,49 +20,49 @@ func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte)
 	if err := h.awaitFeed(ctx); err != nil {
 		return err
 	}
-	w := &watcher{hub: h, id: id, send: send, settled: make(chan db.Settled, 1)}
-	if err := h.join(w); err != nil { // before the look: the feed delivers what the look does not see
+	w := &watcher{hub: h, id: id, sendAssignment: send, latestChange: make(chan db.Settled, 1)}
+	if err := h.addWatcher(w); err != nil { // before the look: the feed delivers what the look does not see
 		return err
 	}
-	defer h.leave(w)
-	t, err := w.look(ctx)
+	defer h.removeWatcher(w)
+	t, err := w.readTicket(ctx)
 	if err != nil {
 		return err
 	}
 	if t.KeptAlive > 0 {
-		defer h.keepAlive.add(id, t.KeptAlive)()
+		defer h.keepAlive.addWatcher(id, t.KeptAlive)()
 	}
 	if err := w.updateFrom(t); err != nil {
 		return err
 	}
-	return w.follow(ctx)
+	return w.followTicket(ctx)
 }
 
 // watcher is one call of Watch.
 type watcher struct {
-	hub     *Hub
-	id      string
-	send    func(assignment []byte) error
-	settled chan db.Settled // holds the latest change of the ticket
+	hub            *Hub
+	id             string
+	sendAssignment func(assignment []byte) error
+	latestChange   chan db.Settled // holds the latest change of the ticket
 
-	assignment []byte           // the last one sent
-	assignedAt time.Time        // when it was made; zero: none was sent
-	lookDue    <-chan time.Time // when to read the ticket again
+	lastAssignment []byte           // the last one sent
+	assignedAt     time.Time        // when it was made; zero: none was sent
+	lookDue        <-chan time.Time // when to read the ticket again
 }
 
-// notify replaces the change that the watcher has not handled yet. It does not block: the hub's reader is the only
+// notifyChange replaces the change that the watcher has not handled yet. It does not block: the hub's reader is the only
 // sender.
-func (w *watcher) notify(s db.Settled) {
+func (w *watcher) notifyChange(s db.Settled) {
 	select {
 	// Only the latest change counts. The watcher may take the old one at the same time: then the channel is empty,
 	// too.
-	case <-w.settled:
+	case <-w.latestChange:
 	default:
 	}
-	w.settled <- s
+	w.latestChange <- s
 }
 
-func (w *watcher) follow(ctx context.Context) error {
+func (w *watcher) followTicket(ctx context.Context) error {
 	for {
 		var err error
 		select {
@@ -70,8 +70,8 @@ func (w *watcher) follow(ctx context.Context) error {
 			return ctx.Err()
 		case <-w.hub.stopped:
 			return w.hub.stoppedError()
-		case s := <-w.settled:
-			err = w.handle(ctx, s)
+		case s := <-w.latestChange:
+			err = w.handleChange(ctx, s)
 		case <-w.lookDue:
 			err = w.lookAgain(ctx)
 		}
@@ -81,16 +81,16 @@ func (w *watcher) follow(ctx context.Context) error {
 	}
 }
 
-// handle handles a change from the feed. It reads the ticket where the change is not an assignment, or is older than
+// handleChange handles a change from the feed. It reads the ticket where the change is not an assignment, or is older than
 // the last one sent: that change may be outdated, or the database's clock went back in a failover.
-func (w *watcher) handle(ctx context.Context, s db.Settled) error {
-	if !s.Assigned || s.SettledAt.Before(w.assignedAt) {
+func (w *watcher) handleChange(ctx context.Context, s db.Settled) error {
+	if !s.IsAssigned || s.SettledAt.Before(w.assignedAt) {
 		return w.lookAgain(ctx)
 	}
-	return w.update(s.Assignment, s.SettledAt)
+	return w.sendUpdate(s.EncodedAssignment, s.SettledAt)
 }
 
-func (w *watcher) look(ctx context.Context) (db.Ticket, error) {
+func (w *watcher) readTicket(ctx context.Context) (db.Ticket, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return w.hub.store.GetTicket(ctx, w.hub.region, w.id)
@@ -98,7 +98,7 @@ func (w *watcher) look(ctx context.Context) (db.Ticket, error) {
 
 // lookAgain reads the ticket. During an outage it tries again each second: the ticket cannot change meanwhile.
 func (w *watcher) lookAgain(ctx context.Context) error {
-	t, err := w.look(ctx)
+	t, err := w.readTicket(ctx)
 	if fault.Is(err, fault.Unavailable) {
 		w.lookDue = time.After(time.Second)
 		return nil
@@ -110,21 +110,21 @@ func (w *watcher) lookAgain(ctx context.Context) error {
 }
 
 func (w *watcher) updateFrom(t db.Ticket) error {
-	if t.Assignment == nil {
+	if t.EncodedAssignment == nil {
 		return nil
 	}
-	return w.update(t.Assignment, t.SettledAt)
+	return w.sendUpdate(t.EncodedAssignment, t.SettledAt)
 }
 
-// update sends an assignment unless it is the last one sent. It reads the ticket again when the assigned ticket's time
+// sendUpdate sends an assignment unless it is the last one sent. It reads the ticket again when the assigned ticket's time
 // is over: the ticket is deleted by then, or was assigned again.
-func (w *watcher) update(assignment []byte, at time.Time) error {
+func (w *watcher) sendUpdate(assignment []byte, at time.Time) error {
 	left := at.Add(w.hub.store.Timing().AssignedFor).Sub(w.hub.store.Now())
 	w.lookDue = time.After(max(left, minLookInterval))
-	unchanged := !w.assignedAt.IsZero() && bytes.Equal(w.assignment, assignment)
-	w.assignment, w.assignedAt = assignment, at
+	unchanged := !w.assignedAt.IsZero() && bytes.Equal(w.lastAssignment, assignment)
+	w.lastAssignment, w.assignedAt = assignment, at
 	if unchanged {
 		return nil
 	}
-	return w.send(assignment)
+	return w.sendAssignment(assignment)
 }

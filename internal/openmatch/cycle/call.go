@@ -25,42 +25,42 @@ const (
 
 // call is one call of Fetch. The goroutine of Fetch, the match function's and the round's share it.
 type call struct {
-	engine   *Engine
-	caller   Caller
-	id       uuid.UUID       // in the cycle; set when the call joins one
-	ctx      context.Context // ends when Fetch returns
-	cancel   context.CancelFunc
-	changed  chan struct{}  // wakes Fetch
-	function sync.WaitGroup // the match function's goroutine
+	engine       *Engine
+	caller       Caller
+	id           uuid.UUID       // in the cycle; set when the call joins one
+	ctx          context.Context // ends when Fetch returns
+	cancel       context.CancelFunc
+	changed      chan struct{}  // wakes Fetch
+	functionDone sync.WaitGroup // the match function's goroutine
 
-	mu        sync.Mutex
-	state     callState
-	round     *round             // nil while waiting
-	stop      context.CancelFunc // cancels the match function
-	ids       map[string]bool    // of matches
-	proposals []*candidate
-	bytes     int
-	mmfErr    error
-	outbox    []Accepted
-	anyMatch  bool // at least one match was accepted
-	result    error
+	mu           sync.Mutex
+	state        callState
+	round        *round             // nil while waiting
+	stopFunction context.CancelFunc // cancels the match function
+	matchIDs     map[string]bool    // of matches
+	proposals    []*candidate
+	heldBytes    int
+	mmfErr       error
+	outbox       []Accepted
+	anyMatch     bool // at least one match was accepted
+	result       error
 }
 
 func newCall(ctx context.Context, e *Engine, caller Caller) *call {
-	c := &call{engine: e, caller: caller, changed: make(chan struct{}, 1), ids: map[string]bool{}}
+	c := &call{engine: e, caller: caller, changed: make(chan struct{}, 1), matchIDs: map[string]bool{}}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	return c
 }
 
-// advance moves the call to a later state. It returns false where the call is already in that state or a later one. The
+// advanceTo moves the call to a later state. It returns false where the call is already in that state or a later one. The
 // match function is canceled in every state after proposing. The caller holds mu.
-func (c *call) advance(to callState) bool {
+func (c *call) advanceTo(to callState) bool {
 	if c.state >= to {
 		return false
 	}
 	c.state = to
-	if c.stop != nil && to > proposing {
-		c.stop()
+	if c.stopFunction != nil && to > proposing {
+		c.stopFunction()
 	}
 	wait.Wake(c.changed)
 	if c.round != nil {
@@ -69,27 +69,28 @@ func (c *call) advance(to callState) bool {
 	return true
 }
 
-// start starts the match function for a cycle, unless the call has ended before.
-func (c *call) start(r *round) {
+// startFunction starts the match function for a cycle, unless the call has ended before.
+func (c *call) startFunction(r *round) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.round = r
-	if !c.advance(proposing) {
+	if !c.advanceTo(proposing) {
 		return
 	}
 	ctx, stop := context.WithCancel(c.ctx)
-	c.stop = stop
-	c.function.Go(func() {
+	c.stopFunction = stop
+	c.functionDone.Go(func() {
 		defer stop()
-		c.finish(c.engine.options.Guard.Do("match function", func() error { return c.caller.Run(ctx, c.propose) }))
+		c.finishProposing(c.engine.options.Guard.Do("match function",
+			func() error { return c.caller.Run(ctx, c.addProposal) }))
 	})
 }
 
-// finish ends proposing. err is the match function's; only the first one counts.
-func (c *call) finish(err error) {
+// finishProposing ends proposing. err is the match function's; only the first one counts.
+func (c *call) finishProposing(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.advance(proposed) {
+	if c.advanceTo(proposed) {
 		c.mmfErr = err
 	}
 }
@@ -101,7 +102,7 @@ func (c *call) end(err error) {
 	if c.state < failing {
 		c.result = c.resultOf(err)
 	}
-	c.advance(ended)
+	c.advanceTo(ended)
 }
 
 func (c *call) resultOf(err error) error {
@@ -117,38 +118,38 @@ func (c *call) resultOf(err error) error {
 	return nil
 }
 
-// fail ends the call by itself. Fetch does not return before end, because matches of the call may be committed right
+// fail ends the call by itself. Fetch does not return before endCall, because matches of the call may be committed right
 // now. The caller holds mu.
 func (c *call) fail(err error) {
-	if c.advance(failing) {
+	if c.advanceTo(failing) {
 		c.result = &Error{SyncErr: err, MMFErr: c.mmfErr}
 	}
 }
 
 // isOver reports whether the caller waits for no more matches.
-func (c *call) isOver() bool { return c.current() >= failing }
+func (c *call) isOver() bool { return c.currentState() >= failing }
 
 // isProposing reports whether more proposals may follow.
-func (c *call) isProposing() bool { return c.current() == proposing }
+func (c *call) isProposing() bool { return c.currentState() == proposing }
 
-func (c *call) current() callState {
+func (c *call) currentState() callState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state
 }
 
-// accept queues a match for delivery.
-func (c *call) accept(m Accepted) {
+// queueAccepted queues a match for delivery.
+func (c *call) queueAccepted(m Accepted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.anyMatch = true
-	m.Mark = c.round.ref.Mark(m.ID)
+	m.Mark = c.round.cycleRef.Mark(m.Proposal.ID)
 	c.outbox = append(c.outbox, m)
 	wait.Wake(c.changed)
 }
 
-// deliver delivers matches until the call has ended.
-func (c *call) deliver() error {
+// deliverMatches delivers matches until the call has ended.
+func (c *call) deliverMatches() error {
 	for {
 		// Under one lock, so that no match can be queued between the last delivery and the end.
 		matches, ended, result := c.takeMatches()
@@ -175,14 +176,14 @@ func (c *call) takeMatches() (matches []Accepted, isEnded bool, result error) {
 	return matches, c.state == ended, c.result
 }
 
-// leave cancels the match function, waits until it has ended, and frees the call's memory.
-func (c *call) leave() {
+// leaveCycle cancels the match function, waits until it has ended, and frees the call's memory.
+func (c *call) leaveCycle() {
 	c.cancel()
 	c.mu.Lock()
-	c.advance(left)
+	c.advanceTo(left)
 	c.mu.Unlock()
-	c.function.Wait()
+	c.functionDone.Wait()
 	// After the function has ended: until then it may propose, which takes memory.
-	c.engine.Release(c.bytes)
-	c.engine.remove()
+	c.engine.Release(c.heldBytes)
+	c.engine.removeCall()
 }

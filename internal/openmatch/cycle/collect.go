@@ -14,13 +14,13 @@ import (
 // remoteInterval is how often an owner reads the rows of other replicas' calls when no notification arrives.
 const remoteInterval = 50 * time.Millisecond
 
-// collect takes the new proposals of this replica's calls.
-func (o *owner) collect() {
-	for _, c := range o.round.local() {
+// collectLocal takes the new proposals of this replica's calls.
+func (o *owner) collectLocal() {
+	for _, c := range o.round.localCalls() {
 		more, _ := c.proposalsAfter(o.lastProposal[c.id])
 		for _, p := range more {
-			o.lastProposal[c.id] = p.seq
-			o.evaluation.add(p)
+			o.lastProposal[c.id] = p.callerSeq
+			o.evaluation.addCandidate(p)
 		}
 	}
 }
@@ -31,13 +31,13 @@ func (o *owner) readRemote(ctx context.Context) error {
 	if o.hasNoRemote || time.Now().Before(o.round.readAt) {
 		return nil
 	}
-	changes, err := o.round.engine.options.Store.CycleChanges(ctx, o.round.ref, o.lastProposal)
+	changes, err := o.round.engine.options.Store.CycleChanges(ctx, o.round.cycleRef, o.lastProposal)
 	o.round.readAt = time.Now().Add(remoteInterval)
 	switch {
 	case err == nil:
 		o.addChanges(changes)
 	// Before the first reading the owner does not know whether other replicas have callers: then the error counts.
-	case fault.Is(err, fault.Unavailable) && o.remote != nil:
+	case fault.Is(err, fault.Unavailable) && o.remoteCallers != nil:
 		return nil
 	}
 	return err
@@ -46,43 +46,44 @@ func (o *owner) readRemote(ctx context.Context) error {
 // addChanges replaces the states of all remote calls, and adds their new proposals. A remote call that is not listed
 // has left.
 func (o *owner) addChanges(changes db.CycleChanges) {
-	o.remote = map[uuid.UUID]db.CycleCaller{}
+	o.remoteCallers = map[uuid.UUID]db.CycleCaller{}
 	for _, c := range changes.Callers {
 		// The calls of this replica are known from memory.
 		if c.Replica != o.round.engine.options.Replica {
-			o.remote[c.ID] = c
+			o.remoteCallers[c.ID] = c
 		}
 	}
 	for _, p := range changes.Proposals {
-		o.lastProposal[p.Caller] = p.Seq
-		o.evaluation.add(&candidate{Proposal: proposalOf(p), caller: p.Caller, seq: p.Seq, isDecided: p.Decided})
+		o.lastProposal[p.CallerID] = p.Seq
+		o.evaluation.addCandidate(&candidate{proposal: proposalOf(p), callerID: p.CallerID, callerSeq: p.Seq,
+			isDecided: p.IsDecided})
 	}
 }
 
 // mayPropose reports whether more proposals may follow.
 func (o *owner) mayPropose() bool {
-	for _, c := range o.remote {
+	for _, c := range o.remoteCallers {
 		if c.Alive && c.Proposing {
 			return true
 		}
 	}
-	return slices.ContainsFunc(o.round.local(), (*call).isProposing)
+	return slices.ContainsFunc(o.round.localCalls(), (*call).isProposing)
 }
 
 // isDeserted reports whether all callers have left.
 func (o *owner) isDeserted() bool {
-	for _, c := range o.remote {
+	for _, c := range o.remoteCallers {
 		if c.Alive {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(o.round.local(), func(c *call) bool { return !c.isOver() })
+	return !slices.ContainsFunc(o.round.localCalls(), func(c *call) bool { return !c.isOver() })
 }
 
 // isOver reports whether the caller of a candidate waits for no more matches.
 func (o *owner) isOver(c *candidate) bool {
-	if c.local != nil {
-		return c.local.isOver()
+	if c.localCall != nil {
+		return c.localCall.isOver()
 	}
-	return !o.remote[c.caller].Alive
+	return !o.remoteCallers[c.callerID].Alive
 }

@@ -26,19 +26,20 @@ func (o *owner) commitBatch(ctx context.Context) (left int, err error) {
 	for i, c := range batch {
 		matches[i] = c.acceptedMatch()
 	}
-	final, err := o.round.engine.options.Store.AcceptMatches(ctx, o.round.ref, matches, o.round.engine.options.Backfill)
+	final, err := o.round.engine.options.Store.AcceptMatches(ctx, o.round.cycleRef, matches,
+		o.round.engine.options.Backfill)
 	for i, f := range final {
-		o.round.engine.metrics.verdicts.WithLabelValues(f.Verdict.String()).Inc()
-		batch[i].decide(f.Verdict == match.Kept, f.Created)
+		o.round.engine.metrics.matchVerdicts.WithLabelValues(f.Verdict.String()).Inc()
+		batch[i].decideMatch(f.Verdict == match.Kept, f.CreatedBackfill)
 	}
 	return left, err
 }
 
 // acceptedMatch names the proposal only for a caller of another replica, which waits for the verdict in its row.
 func (c *candidate) acceptedMatch() db.AcceptedMatch {
-	m := db.AcceptedMatch{ID: c.ID, Tickets: c.Tickets, Backfill: c.backfill()}
-	if c.local == nil {
-		m.Caller, m.Seq = c.caller, c.seq
+	m := db.AcceptedMatch{ID: c.proposal.ID, TicketIDs: c.proposal.Tickets, Backfill: c.proposal.matchBackfill()}
+	if c.localCall == nil {
+		m.CallerID, m.ProposalSeq = c.callerID, c.callerSeq
 	}
 	return m
 }
@@ -52,9 +53,9 @@ func (o *owner) outOfTime(ctx context.Context, left int) bool {
 	if time.Now().Before(o.commitsUntil) {
 		return false
 	}
-	o.round.engine.metrics.verdicts.WithLabelValues(outOfTime).Add(float64(left))
+	o.round.engine.metrics.matchVerdicts.WithLabelValues(outOfTime).Add(float64(left))
 	o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn,
 		"a cycle has more matches than it has time to commit: the others are dropped, their tickets stay free",
-		slog.String("cycle", o.round.ref.ID.String()), slog.Int("dropped", left))
+		slog.String("cycle", o.round.cycleRef.ID.String()), slog.Int("dropped", left))
 	return true
 }

@@ -24,16 +24,17 @@ func TestTheBestMatchesAreDeliveredAndTheirTicketsPending(t *testing.T) {
 	ids := b.tickets(5)
 	d := proposes(proposal("low", 1, ids[0], ids[1]), proposal("high", 2, ids[1], ids[2]), proposal("other", 0, ids[3]))
 	d.deliver = func(m cycle.Accepted) error {
-		for _, id := range m.Tickets {
+		for _, id := range m.Proposal.Tickets {
 			require.NotContains(t, b.waiting(), id, "pending is committed before a match is delivered")
 		}
 		return nil
 	}
 	require.NoError(t, b.replica().fetch(d))
 	require.Equal(t, []string{"high", "other"}, d.ids())
-	require.Equal(t, "match high", string(d.got[0].Match))
+	require.Equal(t, "match high", string(d.got[0].Proposal.Match))
 	require.Equal(t, []string{ids[0], ids[4]}, b.waiting())
-	require.Equal(t, "high", storetest.One[string](b.DB, "SELECT convert_from(substr(matched_in, 17), 'UTF8') FROM tickets WHERE id = $1", ids[1]))
+	require.Equal(t, "high", storetest.One[string](b.DB,
+		"SELECT convert_from(substr(matched_in, 17), 'UTF8') FROM tickets WHERE id = $1", ids[1]))
 }
 
 // Pins a call that ends before registration: other callers could still join the cycle.
@@ -89,7 +90,8 @@ func TestMatchesThatMissATicketAreDropped(t *testing.T) {
 	ctx := t.Context()
 	ids := b.tickets(6)
 	require.NoError(t, b.DeleteTicket(ctx, universe, ids[0]))
-	missing, err := b.AssignTickets(ctx, universe, []db.Assignment{{Tickets: ids[1:2], Assignment: []byte("there")}}, false)
+	missing, err := b.AssignTickets(ctx, universe,
+		[]db.Assignment{{TicketIDs: ids[1:2], EncodedAssignment: []byte("there")}}, false)
 	require.NoError(t, err)
 	require.Empty(t, missing)
 	b.Exec("UPDATE tickets SET pending_at = clock_timestamp() WHERE id = $1", ids[2])
@@ -98,7 +100,8 @@ func TestMatchesThatMissATicketAreDropped(t *testing.T) {
 
 	metrics := prometheus.NewRegistry()
 	d := proposes(
-		proposal("deleted", 9, ids[0], ids[5]), proposal("assigned", 8, ids[1]), proposal("pending", 7, ids[2]), proposal("expired", 6, ids[3]),
+		proposal("deleted", 9, ids[0], ids[5]), proposal("assigned", 8, ids[1]), proposal("pending", 7, ids[2]),
+		proposal("expired", 6, ids[3]),
 		proposal("pending too long", 5, ids[4]), proposal("strangers", 4, "never", "\x00", ""), proposal("none", 3),
 	)
 	require.NoError(t, b.replica(func(o *cycle.Options) { o.Metrics = metrics }).fetch(d))
@@ -205,8 +208,11 @@ func TestErrorsHaveTheProtocolsTexts(t *testing.T) {
 			otherErr: `evaluator returned same match_id twice: "1"`, got: []string{"1"}, otherGot: []string{},
 		},
 		"the evaluator fails": {
-			evaluator: evaluator(func(context.Context, <-chan cycle.Proposal, func(string) error) error { return errors.New("boom") }),
-			call:      proposesThenWaits(), other: proposes(proposal("2", 1)),
+			evaluator: evaluator(func(context.Context, <-chan cycle.Proposal,
+				func(string) error) error {
+				return errors.New("boom")
+			}),
+			call: proposesThenWaits(), other: proposes(proposal("2", 1)),
 			syncErr: "boom", mmfErr: "<nil>", otherErr: "boom", got: []string{}, otherGot: []string{},
 		},
 		"the evaluator hangs": {

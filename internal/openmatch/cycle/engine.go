@@ -35,7 +35,7 @@ type Proposal struct {
 
 // Accepted is a match that is committed: its tickets are pending.
 type Accepted struct {
-	Proposal
+	Proposal Proposal
 
 	Mark            []byte       // what its tickets store of it; see [db.MarkedTickets]
 	CreatedBackfill *db.Backfill // created for this match; nil: none was
@@ -61,17 +61,17 @@ type Engine struct {
 
 	customEvaluator bool
 	metrics         *metrics
-	memory          atomic.Int64   // bytes of proposals
-	running         sync.WaitGroup // rounds, evaluators and renewals of leases
+	proposalBytes   atomic.Int64   // bytes of proposals
+	goroutines      sync.WaitGroup // rounds, evaluators and renewals of leases
 
-	arrived chan struct{} // wakes Run: a call waits for a cycle
-	joining sync.Mutex    // held from the statement that puts calls into a cycle until their round has them
+	callArrived chan struct{} // wakes Run: a call waits for a cycle
+	joiningLock sync.Mutex    // held from the statement that puts calls into a cycle until their round has them
 
-	mu      sync.Mutex
-	calls   int
-	waiting []*call
-	rounds  map[uuid.UUID]*round
-	closed  bool
+	mu           sync.Mutex
+	callCount    int
+	waitingCalls []*call
+	roundByID    map[uuid.UUID]*round
+	isClosed     bool
 }
 
 // New makes an engine that does nothing until [Engine.Run]. Errors: a required option is missing; the metrics are
@@ -87,8 +87,8 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
-		options: o, customEvaluator: customEvaluator, metrics: m, rounds: map[uuid.UUID]*round{},
-		arrived: make(chan struct{}, 1),
+		options: o, customEvaluator: customEvaluator, metrics: m, roundByID: map[uuid.UUID]*round{},
+		callArrived: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -96,16 +96,16 @@ func New(o Options) (*Engine, error) {
 // Deliver; [*Error]; a *fault.Error of kind Unavailable when the cycle could not be run and nothing was delivered.
 func (e *Engine) Fetch(ctx context.Context, caller Caller) error {
 	c := newCall(ctx, e, caller)
-	if err := e.enqueue(c); err != nil {
+	if err := e.enqueueCall(c); err != nil {
 		c.cancel()
 		return err
 	}
-	defer c.leave()
-	return c.deliver()
+	defer c.leaveCycle()
+	return c.deliverMatches()
 }
 
-// do calls fn in a goroutine of the engine, with the deadline of a step. A panic of fn becomes an error.
-func (e *Engine) do(ctx context.Context, goroutine string, fn func(context.Context) error) error {
+// doInStep calls fn in a goroutine of the engine, with the deadline of a step. A panic of fn becomes an error.
+func (e *Engine) doInStep(ctx context.Context, goroutine string, fn func(context.Context) error) error {
 	return e.options.Guard.Do(goroutine, func() error { return inStep(ctx, fn) })
 }
 

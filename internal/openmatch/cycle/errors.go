@@ -22,26 +22,26 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("error(s) in FetchMatches call. syncErr=[%v], mmfErr=[%v]", e.SyncErr, e.MMFErr)
 }
 
-func unavailable(detail string) error {
+func unavailableError(detail string) error {
 	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
 }
 
-// public returns the error that callers get for an internal one: without statements and addresses of the database.
-func public(err error) error {
+// publicError returns the error that callers get for an internal one: without statements and addresses of the database.
+func publicError(err error) error {
 	var known *fault.Error
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
-		return unavailable("this replica is stopping")
+		return unavailableError("this replica is stopping")
 	case errors.Is(err, panics.ErrInternal):
 		return panics.ErrInternal
 	case fault.Is(err, fault.Superseded):
-		return unavailable("another replica has taken the cycle over")
+		return unavailableError("another replica has taken the cycle over")
 	case errors.As(err, &known):
-		return unavailable(known.Detail)
+		return unavailableError(known.Detail)
 	}
-	return unavailable("the cycle cannot be run")
+	return unavailableError("the cycle cannot be run")
 }
 
 var (

@@ -30,43 +30,43 @@ func (byScore) Evaluate(_ context.Context, in <-chan Proposal, accept func(id st
 
 // evaluation is one run of the evaluator. It is safe for concurrent use.
 type evaluation struct {
-	cancel  context.CancelFunc
-	changed chan struct{} // wakes the owner: the evaluator has accepted a match, or has ended
-	queued  chan struct{} // wakes feed: proposals are queued, or no more follow
+	cancelEvaluator context.CancelFunc
+	changed         chan struct{} // wakes the owner: the evaluator has accepted a match, or has ended
+	inputQueued     chan struct{} // wakes feedEvaluator: proposals are queued, or no more follow
 
-	mu         sync.Mutex
-	candidates map[string]*candidate // by match id; nil: an earlier owner has decided about it
-	queue      []Proposal            // for the evaluator
-	isComplete bool                  // no more proposals follow
-	accepted   queue                 // matches to commit
-	ended      bool
-	err        error // why the cycle fails for all callers
+	mu            sync.Mutex
+	candidates    map[string]*candidate // by match id; nil: an earlier owner has decided about it
+	inputQueue    []Proposal            // for the evaluator
+	isComplete    bool                  // no more proposals follow
+	acceptedQueue queue                 // matches to commit
+	hasEnded      bool
+	err           error // why the cycle fails for all callers
 }
 
-// evaluate starts the engine's evaluator.
-func (r *round) evaluate(ctx context.Context) *evaluation {
+// startEvaluation starts the engine's evaluator.
+func (r *round) startEvaluation(ctx context.Context) *evaluation {
 	v := &evaluation{
-		changed: r.changed, queued: make(chan struct{}, 1), candidates: map[string]*candidate{},
-		accepted: queue{byCaller: map[uuid.UUID][]*candidate{}},
+		changed: r.changed, inputQueued: make(chan struct{}, 1), candidates: map[string]*candidate{},
+		acceptedQueue: queue{byCaller: map[uuid.UUID][]*candidate{}},
 	}
-	ctx, v.cancel = context.WithCancel(ctx)
+	ctx, v.cancelEvaluator = context.WithCancel(ctx)
 	in := make(chan Proposal, 256)
-	r.engine.running.Go(func() { v.feed(ctx, in) })
-	r.engine.running.Go(func() {
+	r.engine.goroutines.Go(func() { v.feedEvaluator(ctx, in) })
+	r.engine.goroutines.Go(func() {
 		v.end(r.engine.options.Guard.Do("evaluator", func() error {
-			return r.engine.options.Evaluator.Evaluate(ctx, in, func(id string) error { return v.accept(ctx, id) })
+			return r.engine.options.Evaluator.Evaluate(ctx, in, func(id string) error { return v.acceptMatch(ctx, id) })
 		}))
 	})
 	return v
 }
 
-// feed sends queued proposals to the evaluator, and closes its input when no more follow. It also closes the input when
+// feedEvaluator sends queued proposals to the evaluator, and closes its input when no more follow. It also closes the input when
 // ctx ends: an evaluator may read and ignore its context.
-func (v *evaluation) feed(ctx context.Context, in chan<- Proposal) {
+func (v *evaluation) feedEvaluator(ctx context.Context, in chan<- Proposal) {
 	defer close(in)
 	for complete := false; !complete; {
 		select {
-		case <-v.queued:
+		case <-v.inputQueued:
 		case <-ctx.Done():
 			return
 		}
@@ -85,36 +85,36 @@ func (v *evaluation) feed(ctx context.Context, in chan<- Proposal) {
 func (v *evaluation) takeQueue() (more []Proposal, complete bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	more, v.queue = v.queue, nil
+	more, v.inputQueue = v.inputQueue, nil
 	return more, v.isComplete
 }
 
-// add queues a candidate for the evaluator, unless an earlier owner has decided about it.
-func (v *evaluation) add(c *candidate) {
+// addCandidate queues a candidate for the evaluator, unless an earlier owner has decided about it.
+func (v *evaluation) addCandidate(c *candidate) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if _, used := v.candidates[c.ID]; used {
-		v.fail(fmt.Errorf(sameOfTwo, c.ID))
+	if _, used := v.candidates[c.proposal.ID]; used {
+		v.failCycle(fmt.Errorf(sameOfTwo, c.proposal.ID))
 		return
 	}
-	v.candidates[c.ID] = nil
+	v.candidates[c.proposal.ID] = nil
 	if !c.isDecided {
-		v.candidates[c.ID] = c
-		v.queue = append(v.queue, c.Proposal)
-		wait.Wake(v.queued)
+		v.candidates[c.proposal.ID] = c
+		v.inputQueue = append(v.inputQueue, c.proposal)
+		wait.Wake(v.inputQueued)
 	}
 }
 
-// complete ends the evaluator's input: no more proposals follow.
-func (v *evaluation) complete() {
+// completeInput ends the evaluator's input: no more proposals follow.
+func (v *evaluation) completeInput() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.isComplete = true
-	wait.Wake(v.queued)
+	wait.Wake(v.inputQueued)
 }
 
-// accept takes the id of a match that the evaluator accepts.
-func (v *evaluation) accept(ctx context.Context, id string) error {
+// acceptMatch takes the id of a match that the evaluator accepts.
+func (v *evaluation) acceptMatch(ctx context.Context, id string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	c := v.candidates[id]
@@ -123,12 +123,12 @@ func (v *evaluation) accept(ctx context.Context, id string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case c == nil:
-		v.fail(fmt.Errorf(unknownMatch, id))
-	case c.accepted:
-		v.fail(fmt.Errorf(acceptedTwice, id))
+		v.failCycle(fmt.Errorf(unknownMatch, id))
+	case c.isAccepted:
+		v.failCycle(fmt.Errorf(acceptedTwice, id))
 	default:
-		c.accepted = true
-		v.accepted.add(c)
+		c.isAccepted = true
+		v.acceptedQueue.addCandidate(c)
 		wait.Wake(v.changed)
 	}
 	return v.err
@@ -138,32 +138,32 @@ func (v *evaluation) accept(ctx context.Context, id string) error {
 func (v *evaluation) nextAccepted(limit int) (batch []*candidate, left int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	batch = v.accepted.next(limit)
-	return batch, v.accepted.size
+	batch = v.acceptedQueue.takeBatch(limit)
+	return batch, v.acceptedQueue.matchCount
 }
 
 // end cancels the evaluator and sets its error. Only the first call counts.
 func (v *evaluation) end(err error) {
-	v.cancel()
+	v.cancelEvaluator()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.ended {
-		v.ended = true
-		v.fail(err)
+	if !v.hasEnded {
+		v.hasEnded = true
+		v.failCycle(err)
 	}
 }
 
-// fail fails the cycle for all callers, by the first error. The caller holds mu.
-func (v *evaluation) fail(err error) {
+// failCycle fails the cycle for all callers, by the first error. The caller holds mu.
+func (v *evaluation) failCycle(err error) {
 	if v.err == nil {
 		v.err = err
 	}
 	wait.Wake(v.changed)
 }
 
-// state reports whether the evaluator has ended, and why the cycle fails.
-func (v *evaluation) state() (ended bool, failure error) {
+// currentState reports whether the evaluator has ended, and why the cycle fails.
+func (v *evaluation) currentState() (ended bool, failure error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.ended, v.err
+	return v.hasEnded, v.err
 }

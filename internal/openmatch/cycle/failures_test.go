@@ -56,7 +56,8 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 					return ctx.Err()
 				})
 				first := b.replica(longLease, window(time.Hour), by(hang))
-				second, third := b.replica(longLease, window(time.Hour), by(stream{})), b.replica(longLease, window(time.Hour), by(stream{}))
+				second, third := b.replica(longLease, window(time.Hour), by(stream{})), b.replica(longLease,
+					window(time.Hour), by(stream{}))
 				lost := first.start(proposesThenWaits(proposal("lost", 1, ids[0])))
 				b.owned(first)
 				release := make(chan struct{})
@@ -96,7 +97,8 @@ func TestMatchesOfADeadOwnerAreDelivered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(2)
-	first, second := b.replica(longLease, window(time.Hour), by(stream{})), b.replica(longLease, window(time.Hour), by(stream{}))
+	first, second := b.replica(longLease, window(time.Hour), by(stream{})), b.replica(longLease, window(time.Hour),
+		by(stream{}))
 	first.start(proposesThenWaits())
 	b.owned(first)
 	more := make(chan struct{})
@@ -215,7 +217,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ids := b.tickets(300)
-	options := []func(*cycle.Options){window(20 * time.Millisecond), by(stream{}), func(o *cycle.Options) { o.Lease, o.Collection = time.Second, time.Second }}
+	options := []func(*cycle.Options){window(20 * time.Millisecond), by(stream{}),
+		func(o *cycle.Options) { o.Lease, o.Collection = time.Second, time.Second }}
 	var mu sync.Mutex
 	replicas := []*replica{b.replica(options...), b.replica(options...), b.replica(options...)}
 	pick := func(n int) *replica {
@@ -243,11 +246,11 @@ func TestReplicasComeAndGo(t *testing.T) {
 				mu.Lock()
 				for _, m := range f.got {
 					delivered++
-					for _, id := range m.Tickets {
+					for _, id := range m.Proposal.Tickets {
 						if has[id] != "" {
-							t.Errorf("%s is in %s and in %s", id, has[id], m.ID)
+							t.Errorf("%s is in %s and in %s", id, has[id], m.Proposal.ID)
 						}
-						has[id] = m.ID
+						has[id] = m.Proposal.ID
 					}
 				}
 				mu.Unlock()
@@ -323,7 +326,8 @@ func TestNothingIsCommittedForACallThatHasFailed(t *testing.T) {
 					close(gate)
 					b.Await("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
 					close(again)
-					require.Never(t, func() bool { return len(fails.done) > 0 }, 100*time.Millisecond, 5*time.Millisecond)
+					require.Never(t, func() bool { return len(fails.done) > 0 }, 100*time.Millisecond,
+						5*time.Millisecond)
 					require.NoError(t, holder.Rollback(ctx))
 					want = []string{"1"}
 				} else {

@@ -23,38 +23,39 @@ const (
 type follower struct {
 	round *round
 
-	written    map[uuid.UUID]int32 // the number of the last proposal in batch, or before it, of each call
-	finished   map[uuid.UUID]bool  // calls of which no proposals follow those
-	batch      proposalBatch
-	collecting bool      // the owner takes proposals
-	answeredAt time.Time // when the database answered last
-	ownCycle   *db.Cycle // the cycle, once this replica has taken it over
+	lastWritten   map[uuid.UUID]int32 // the number of the last proposal in batch, or before it, of each call
+	finishedCalls map[uuid.UUID]bool  // calls of which no proposals follow those
+	nextBatch     proposalBatch
+	isCollecting  bool      // the owner takes proposals
+	answeredAt    time.Time // when the database answered last
+	ownCycle      *db.Cycle // the cycle, once this replica has taken it over
 }
 
 func newFollower(r *round) *follower {
 	r.batchDelay = batchDelay
-	return &follower{round: r, written: map[uuid.UUID]int32{}, finished: map[uuid.UUID]bool{}, collecting: true,
-		answeredAt: time.Now()}
+	return &follower{round: r, lastWritten: map[uuid.UUID]int32{}, finishedCalls: map[uuid.UUID]bool{},
+		isCollecting: true,
+		answeredAt:   time.Now()}
 }
 
-// idle implements [role].
-func (f *follower) idle() time.Duration { return time.Until(f.round.readAt) }
+// idleTime implements [role].
+func (f *follower) idleTime() time.Duration { return time.Until(f.round.readAt) }
 
-// step implements [role]. The role ends with the cycle, when no call of this replica is left in it, or when this
+// runStep implements [role]. The role ends with the cycle, when no call of this replica is left in it, or when this
 // replica has taken it over.
-func (f *follower) step(ctx context.Context) (over bool, err error) {
+func (f *follower) runStep(ctx context.Context) (over bool, err error) {
 	if over, err := f.readStatus(ctx); over || err != nil {
 		return over, err
 	}
-	if err := f.write(ctx); err != nil && !fault.Is(err, fault.Unavailable) { // readStatus ends a long outage
+	if err := f.writeBatch(ctx); err != nil && !fault.Is(err, fault.Unavailable) { // readStatus ends a long outage
 		return false, err
 	}
-	if len(f.round.local()) > 0 || time.Now().Before(f.round.registersUntil) {
+	if len(f.round.localCalls()) > 0 || time.Now().Before(f.round.registersUntil) {
 		return false, nil
 	}
 	// A call that has joined may be on its way into the round, which must not end without it.
 	f.round.engine.awaitJoining()
-	return len(f.round.local()) == 0, nil
+	return len(f.round.localCalls()) == 0, nil
 }
 
 // readStatus reads the cycle's status when that is due. Like an owner, it tolerates a database that has been
@@ -63,7 +64,7 @@ func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
 	if time.Now().Before(f.round.readAt) {
 		return false, nil
 	}
-	status, err := f.round.engine.options.Store.FollowCycle(ctx, f.round.ref, idsOf(f.round.local()))
+	status, err := f.round.engine.options.Store.FollowCycle(ctx, f.round.cycleRef, idsOf(f.round.localCalls()))
 	if err == nil {
 		over, err = f.takeStatus(ctx, status)
 	}
@@ -86,11 +87,11 @@ func (f *follower) takeStatus(ctx context.Context, status db.CycleStatus) (over 
 	}
 	switch {
 	case !status.Exists:
-		f.round.failure = unavailable("the cycle is lost: the database has restarted")
+		f.round.failure = unavailableError("the cycle is lost: the database has restarted")
 		return true, nil
 	case status.State == db.CycleEnded:
-		if status.Failure != "" {
-			f.round.failure = errors.New(status.Failure)
+		if status.FailureText != "" {
+			f.round.failure = errors.New(status.FailureText)
 		}
 		return true, nil
 	case status.LeaseExpired:
@@ -101,7 +102,7 @@ func (f *follower) takeStatus(ctx context.Context, status db.CycleStatus) (over 
 
 // takeOver makes this replica the owner, unless another one was first.
 func (f *follower) takeOver(ctx context.Context) (taken bool, err error) {
-	c, decided, err := f.round.engine.options.Store.TakeOverCycle(ctx, f.round.ref, idsOf(f.round.local()))
+	c, decided, err := f.round.engine.options.Store.TakeOverCycle(ctx, f.round.cycleRef, idsOf(f.round.localCalls()))
 	if err != nil || c == nil {
 		return false, err
 	}
@@ -114,14 +115,14 @@ func (f *follower) takeOver(ctx context.Context) (taken bool, err error) {
 // takeVerdicts delivers matches of this replica's calls that another owner of the cycle has committed, each once.
 func (f *follower) takeVerdicts(verdicts []db.DecidedProposal) {
 	calls := map[uuid.UUID]*call{}
-	for _, c := range f.round.local() {
+	for _, c := range f.round.localCalls() {
 		calls[c.id] = c
 	}
 	for _, v := range verdicts {
-		proposals, _ := calls[v.Caller].proposalsAfter(v.Seq - 1)
+		proposals, _ := calls[v.CallerID].proposalsAfter(v.Seq - 1)
 		// There is one: a verdict is only on proposals that this replica has written.
 		if p := proposals[0]; !p.isDecided {
-			p.decide(v.IsCommitted, f.createdBackfill(p.Proposal, v))
+			p.decideMatch(v.IsCommitted, f.createdBackfill(p.proposal, v))
 		}
 	}
 }
@@ -136,6 +137,6 @@ func (f *follower) createdBackfill(p Proposal, d db.DecidedProposal) *db.Backfil
 	if err != nil {
 		return nil
 	}
-	return &db.Backfill{ID: d.CreatedBackfill, Body: created.Encode(d.CreatedBackfill, d.BackfillCreated),
-		Generation: 1, Created: d.BackfillCreated}
+	return &db.Backfill{ID: d.CreatedBackfill, Body: created.EncodeBody(d.CreatedBackfill, d.BackfillCreated),
+		Generation: 1, CreatedAt: d.BackfillCreated}
 }

@@ -19,12 +19,12 @@ const joinInterval = 100 * time.Millisecond
 func (e *Engine) Run(ctx context.Context) error {
 	notified, stop := e.options.Store.Subscribe(db.TopicCycle, e.options.Region)
 	defer stop()
-	defer e.running.Wait()
+	defer e.goroutines.Wait()
 	defer e.close()
 	// No follow.Loop: its pause after a run would cost a call the phase of registration, and new calls are no reason to
 	// try again while the running cycle accepts none.
 	for {
-		arrived, retry := e.arrived, (<-chan time.Time)(nil)
+		arrived, retry := e.callArrived, (<-chan time.Time)(nil)
 		if !e.joinWaiting(ctx) { // another call would not join either
 			arrived, retry = nil, time.After(joinInterval)
 		}
@@ -38,36 +38,36 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// enqueue queues a call for the next cycle.
-func (e *Engine) enqueue(c *call) error {
+// enqueueCall queues a call for the next cycle.
+func (e *Engine) enqueueCall(c *call) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case e.closed:
-		return unavailable("this replica is stopping")
-	case e.calls >= maxCalls:
-		return unavailable("too many calls are waiting for matches")
+	case e.isClosed:
+		return unavailableError("this replica is stopping")
+	case e.callCount >= maxCalls:
+		return unavailableError("too many calls are waiting for matches")
 	}
-	e.calls++
-	e.metrics.calls.Inc()
-	e.waiting = append(e.waiting, c)
-	wait.Wake(e.arrived)
+	e.callCount++
+	e.metrics.runningCalls.Inc()
+	e.waitingCalls = append(e.waitingCalls, c)
+	wait.Wake(e.callArrived)
 	return nil
 }
 
-// remove makes room for another call.
-func (e *Engine) remove() {
+// removeCall makes room for another call.
+func (e *Engine) removeCall() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.calls--
-	e.metrics.calls.Dec()
+	e.callCount--
+	e.metrics.runningCalls.Dec()
 }
 
 // joinWaiting puts the waiting calls into a cycle. It returns false when the running cycle no longer accepts callers,
 // so that they keep waiting.
 func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
-	e.joining.Lock()
-	defer e.joining.Unlock()
+	e.joiningLock.Lock()
+	defer e.joiningLock.Unlock()
 	calls := e.takeWaiting()
 	if len(calls) == 0 {
 		return true
@@ -78,30 +78,30 @@ func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 		e.options.Log.LogAttrs(ctx, slog.LevelWarn, "calls of FetchMatches could not join a cycle",
 			slog.Int("calls", len(calls)), slog.Any("error", err))
 		for _, c := range calls {
-			c.end(public(err))
+			c.end(publicError(err))
 		}
 		return true
 	case joined:
-		e.assign(ctx, c, calls)
+		e.assignCalls(ctx, c, calls)
 		return true
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	// In front of the calls that came meanwhile.
-	e.waiting = append(calls, e.waiting...)
+	e.waitingCalls = append(calls, e.waitingCalls...)
 	return false
 }
 
 // awaitJoining returns when the calls that have joined a cycle until now are in its round.
 func (e *Engine) awaitJoining() {
-	e.joining.Lock()
-	e.joining.Unlock() //nolint:gocritic,staticcheck // nothing to do under the lock
+	e.joiningLock.Lock()
+	e.joiningLock.Unlock() //nolint:gocritic,staticcheck // nothing to do under the lock
 }
 
 func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, joined bool, err error) {
-	phases := db.NewCycle{Registration: e.options.Registration, Collection: e.options.Collection,
-		Lease: e.options.Lease}
-	err = e.do(ctx, "cycles", func(ctx context.Context) (err error) {
+	phases := db.NewCycle{RegistrationTime: e.options.Registration, CollectionTime: e.options.Collection,
+		LeaseTTL: e.options.Lease}
+	err = e.doInStep(ctx, "cycles", func(ctx context.Context) (err error) {
 		c, joined, err = e.options.Store.JoinCycle(ctx, e.options.Region, e.options.Replica, ids, phases)
 		return err
 	})
@@ -113,37 +113,37 @@ func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, jo
 func (e *Engine) takeWaiting() (calls []*call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, c := range e.waiting {
+	for _, c := range e.waitingCalls {
 		if c.ctx.Err() == nil {
 			c.id = uuid.New()
 			calls = append(calls, c)
 		}
 	}
-	e.waiting = nil
+	e.waitingCalls = nil
 	return calls
 }
 
-// assign gives calls that have joined a cycle to this replica's round of it, and starts the round if there is none yet.
-func (e *Engine) assign(ctx context.Context, c db.Cycle, calls []*call) {
+// assignCalls gives calls that have joined a cycle to this replica's round of it, and starts the round if there is none yet.
+func (e *Engine) assignCalls(ctx context.Context, c db.Cycle, calls []*call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r := e.rounds[c.ID]
+	r := e.roundByID[c.ID]
 	if r != nil {
-		r.add(calls)
+		r.addCalls(calls)
 		return
 	}
 	r = newRound(e, c)
-	e.rounds[c.ID] = r
-	r.add(calls) // before it runs: a round without calls ends
-	e.running.Go(func() { r.run(ctx, c) })
+	e.roundByID[c.ID] = r
+	r.addCalls(calls) // before it runs: a round without calls ends
+	e.goroutines.Go(func() { r.takePartGuarded(ctx, c) })
 }
 
 // close ends the waiting calls and refuses new ones.
 func (e *Engine) close() {
 	e.mu.Lock()
-	e.closed = true
+	e.isClosed = true
 	e.mu.Unlock()
 	for _, c := range e.takeWaiting() {
-		c.end(unavailable("this replica is stopping"))
+		c.end(unavailableError("this replica is stopping"))
 	}
 }

@@ -14,8 +14,8 @@ func (o *owner) keepLease(ctx context.Context) error {
 	return tenure.Lease{
 		Every: engine.options.Lease / 4, Lasts: engine.options.Lease,
 		Renew: func(ctx context.Context) error {
-			return engine.do(ctx, "lease of a cycle",
-				func(ctx context.Context) error { return engine.options.Store.RenewCycle(ctx, o.round.ref) })
+			return engine.doInStep(ctx, "lease of a cycle",
+				func(ctx context.Context) error { return engine.options.Store.RenewCycle(ctx, o.round.cycleRef) })
 		},
 		IsLost: func(err error) bool { return !fault.Is(err, fault.Unavailable) },
 	}.Hold(ctx)

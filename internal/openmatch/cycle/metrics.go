@@ -11,10 +11,10 @@ import (
 
 // metrics count the cycles that this replica owned, and its calls.
 type metrics struct {
-	cycles   *prometheus.CounterVec
-	seconds  prometheus.Histogram
-	verdicts *prometheus.CounterVec
-	calls    prometheus.Gauge
+	cyclesByResult *prometheus.CounterVec
+	cycleSeconds   prometheus.Histogram
+	matchVerdicts  *prometheus.CounterVec
+	runningCalls   prometheus.Gauge
 }
 
 // Labels beside the verdicts: matches that the default evaluator did not get, and matches that there was no time to
@@ -26,28 +26,28 @@ const (
 
 func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
-		cycles: prometheus.NewCounterVec(prometheus.CounterOpts{
+		cyclesByResult: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_match_cycles_total",
 			Help: "Cycles of FetchMatches that this replica owned, by result: ok, failed for all callers, deserted by them, or lost to another replica or an outage.",
 		}, []string{"result"}),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+		cycleSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_match_cycle_seconds", Help: "Duration of the cycles of FetchMatches with result ok.",
 			Buckets: prometheus.ExponentialBuckets(0.004, 2, 14), // 4 ms to half a minute
 		}),
-		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		matchVerdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_match_verdicts_total",
 			Help: "Matches that an evaluator accepted, by verdict: kept, or the reason why they were dropped.",
 		}, []string{"verdict"}),
-		calls: prometheus.NewGauge(prometheus.GaugeOpts{
+		runningCalls: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_match_calls", Help: "Running calls of FetchMatches on this replica.",
 		}),
 	}
 	for _, v := range match.Verdicts() {
-		m.verdicts.WithLabelValues(v.String())
+		m.matchVerdicts.WithLabelValues(v.String())
 	}
-	m.verdicts.WithLabelValues(unreadable)
-	m.verdicts.WithLabelValues(outOfTime)
-	for _, c := range []prometheus.Collector{m.cycles, m.seconds, m.verdicts, m.calls} {
+	m.matchVerdicts.WithLabelValues(unreadable)
+	m.matchVerdicts.WithLabelValues(outOfTime)
+	for _, c := range []prometheus.Collector{m.cyclesByResult, m.cycleSeconds, m.matchVerdicts, m.runningCalls} {
 		if err := to.Register(c); err != nil {
 			return nil, fmt.Errorf("cycle metrics: %w", err)
 		}
@@ -55,9 +55,9 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) ended(result string, began time.Time) {
-	m.cycles.WithLabelValues(result).Inc()
+func (m *metrics) countEnded(result string, began time.Time) {
+	m.cyclesByResult.WithLabelValues(result).Inc()
 	if result == "ok" {
-		m.seconds.Observe(time.Since(began).Seconds())
+		m.cycleSeconds.Observe(time.Since(began).Seconds())
 	}
 }

@@ -16,22 +16,22 @@ import (
 type owner struct {
 	round *round
 
-	phase        string                       // the state of the cycle
-	lastProposal map[uuid.UUID]int32          // the number of the last proposal that was taken of each caller
-	remote       map[uuid.UUID]db.CycleCaller // callers of other replicas; nil: not read yet
-	hasNoRemote  bool                         // remote is empty, and stays so
+	phase         string                       // the state of the cycle
+	lastProposal  map[uuid.UUID]int32          // the number of the last proposal that was taken of each caller
+	remoteCallers map[uuid.UUID]db.CycleCaller // callers of other replicas; nil: not read yet
+	hasNoRemote   bool                         // remote is empty, and stays so
 
 	evaluation     *evaluation
 	evaluatesUntil time.Time // once nobody proposes
 	commitsUntil   time.Time // once the evaluator has ended; zero before
-	result         string    // ok, failed or deserted; empty while the cycle runs
+	cycleResult    string    // ok, failed or deserted; empty while the cycle runs
 }
 
 // newOwner returns the owner of a cycle that this replica has opened.
 func newOwner(r *round, c db.Cycle) *owner {
 	o := takenOver(r, c)
 	// Without registration a cycle begins in collecting, and no other replica can join it.
-	o.remote, o.hasNoRemote = map[uuid.UUID]db.CycleCaller{}, c.State == db.CycleCollecting
+	o.remoteCallers, o.hasNoRemote = map[uuid.UUID]db.CycleCaller{}, c.State == db.CycleCollecting
 	o.round.readAt = time.Now().Add(o.round.engine.options.Registration) // or when a follower notifies
 	return o
 }
@@ -43,26 +43,26 @@ func takenOver(r *round, c db.Cycle) *owner {
 		evaluatesUntil: time.Now().Add(r.engine.options.Evaluation)}
 }
 
-// run runs the cycle to its end. Errors: the cycle could not be run, by no fault of a caller or the evaluator.
-func (o *owner) run(ctx context.Context) error {
+// runCycle runs the cycle to its end. Errors: the cycle could not be run, by no fault of a caller or the evaluator.
+func (o *owner) runCycle(ctx context.Context) error {
 	// Not ctx: an evaluator that is canceled because this replica stops would fail the cycle for the callers of all
 	// replicas.
-	o.evaluation = o.round.evaluate(context.WithoutCancel(ctx))
-	defer o.evaluation.cancel()
+	o.evaluation = o.round.startEvaluation(context.WithoutCancel(ctx))
+	defer o.evaluation.cancelEvaluator()
 	leased, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o.round.engine.running.Go(func() { cancel(o.keepLease(leased)) })
-	if err := o.round.play(leased, o); err != nil {
-		o.round.engine.metrics.ended("lost", o.round.began)
+	o.round.engine.goroutines.Go(func() { cancel(o.keepLease(leased)) })
+	if err := o.round.playRole(leased, o); err != nil {
+		o.round.engine.metrics.countEnded("lost", o.round.beganAt)
 		return err
 	}
-	o.round.engine.metrics.ended(o.result, o.round.began)
-	o.end(ctx)
+	o.round.engine.metrics.countEnded(o.cycleResult, o.round.beganAt)
+	o.endCycle(ctx)
 	return nil
 }
 
-// idle implements [role].
-func (o *owner) idle() time.Duration {
+// idleTime implements [role].
+func (o *owner) idleTime() time.Duration {
 	until := o.evaluatesUntil
 	switch o.phase {
 	case db.CycleRegistering:
@@ -70,18 +70,18 @@ func (o *owner) idle() time.Duration {
 	case db.CycleCollecting:
 		until = o.round.collectsUntil
 	}
-	if len(o.remote) > 0 {
+	if len(o.remoteCallers) > 0 {
 		return min(time.Until(until), time.Until(o.round.readAt))
 	}
 	return time.Until(until)
 }
 
-// step implements [role].
-func (o *owner) step(ctx context.Context) (over bool, err error) {
+// runStep implements [role].
+func (o *owner) runStep(ctx context.Context) (over bool, err error) {
 	for _, c := range o.round.takeFinished() {
 		c.end(nil) // no commit is under way between two steps, and later ones leave its matches out
 	}
-	o.collect()
+	o.collectLocal()
 	if err := o.readRemote(ctx); err != nil {
 		return false, err
 	}
@@ -89,18 +89,18 @@ func (o *owner) step(ctx context.Context) (over bool, err error) {
 		return false, err
 	}
 	// before commitBatch: once the evaluator has ended, no acceptance follows
-	evaluated, failure := o.evaluation.state()
+	evaluated, failure := o.evaluation.currentState()
 	left, err := o.commitBatch(ctx)
 	if err != nil {
 		return false, err
 	}
 	o.round.failure = failure
-	o.result = o.resultOf(evaluated)
-	if left > 0 && (o.result == "" || !o.outOfTime(ctx, left)) {
+	o.cycleResult = o.resultOf(evaluated)
+	if left > 0 && (o.cycleResult == "" || !o.outOfTime(ctx, left)) {
 		wait.Wake(o.round.changed) // to commit the next batch after the other steps that are due
 		return false, nil
 	}
-	return o.result != "", nil
+	return o.cycleResult != "", nil
 }
 
 // closePhase moves the cycle to its next phase when this one is over.
@@ -111,38 +111,39 @@ func (o *owner) closePhase(ctx context.Context) error {
 		if now.Before(o.round.registersUntil) {
 			return nil
 		}
-		err := o.advance(ctx, db.CycleCollecting)
+		err := o.advancePhase(ctx, db.CycleCollecting)
 		// A call that joined before the row changed may not be in the round yet.
 		o.round.engine.awaitJoining()
 		return err
 	case db.CycleCollecting:
-		if evaluated, _ := o.evaluation.state(); !evaluated && o.mayPropose() && now.Before(o.round.collectsUntil) {
+		if evaluated, _ := o.evaluation.currentState(); !evaluated && o.mayPropose() &&
+			now.Before(o.round.collectsUntil) {
 			return nil
 		}
 		o.round.cancelFunctions()
-		o.collect()
+		o.collectLocal()
 		o.evaluatesUntil = now.Add(o.round.engine.options.Evaluation)
-		return o.advance(ctx, db.CycleEvaluating)
+		return o.advancePhase(ctx, db.CycleEvaluating)
 	}
-	o.evaluation.complete()
+	o.evaluation.completeInput()
 	if !now.Before(o.evaluatesUntil) {
 		o.evaluation.end(errSlow)
 	}
 	return nil
 }
 
-// advance moves the cycle to a phase, and reads all callers and proposals from before. It leaves the row unchanged when
+// advancePhase moves the cycle to a phase, and reads all callers and proposals from before. It leaves the row unchanged when
 // no other replica reads it.
-func (o *owner) advance(ctx context.Context, phase string) error {
+func (o *owner) advancePhase(ctx context.Context, phase string) error {
 	o.phase = phase
 	wait.Wake(o.round.changed) // this phase may be over, too
 	if o.hasNoRemote {
 		return nil
 	}
-	changes, err := o.round.engine.options.Store.AdvanceCycle(ctx, o.round.ref, phase, o.lastProposal)
+	changes, err := o.round.engine.options.Store.AdvanceCycle(ctx, o.round.cycleRef, phase, o.lastProposal)
 	if err == nil {
 		o.addChanges(changes)
-		o.hasNoRemote = len(o.remote) == 0
+		o.hasNoRemote = len(o.remoteCallers) == 0
 	}
 	return err
 }
@@ -162,17 +163,17 @@ func (o *owner) resultOf(evaluated bool) string {
 	return ""
 }
 
-// end ends the cycle's row, so that the next cycle may begin.
-func (o *owner) end(ctx context.Context) {
+// endCycle ends the cycle's row, so that the next cycle may begin.
+func (o *owner) endCycle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	var text string
 	if o.round.failure != nil {
 		text = o.round.failure.Error()
 		o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers",
-			slog.String("cycle", o.round.ref.ID.String()), slog.Any("error", o.round.failure))
+			slog.String("cycle", o.round.cycleRef.ID.String()), slog.Any("error", o.round.failure))
 	}
-	if err := o.round.engine.options.Store.EndCycle(ctx, o.round.ref, text); err != nil &&
+	if err := o.round.engine.options.Store.EndCycle(ctx, o.round.cycleRef, text); err != nil &&
 		!fault.Is(err, fault.Superseded) {
 		o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn,
 			"the end of a cycle could not be written: the next one waits for the lease", slog.Any("error", err))

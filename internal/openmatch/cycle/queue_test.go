@@ -16,11 +16,12 @@ func TestProposersTakeTurns(t *testing.T) {
 	many, few := uuid.New(), uuid.New()
 	q := queue{byCaller: map[uuid.UUID][]*candidate{}}
 	add := func(caller uuid.UUID, id string, tickets ...string) {
-		q.add(&candidate{Proposal: Proposal{Proposal: match.Proposal{ID: id, Tickets: tickets}}, caller: caller})
+		q.addCandidate(&candidate{proposal: Proposal{Proposal: match.Proposal{ID: id, Tickets: tickets}},
+			callerID: caller})
 	}
 	next := func(limit int) (ids []string) {
-		for _, c := range q.next(limit) {
-			ids = append(ids, c.ID)
+		for _, c := range q.takeBatch(limit) {
+			ids = append(ids, c.proposal.ID)
 		}
 		return ids
 	}
@@ -32,7 +33,7 @@ func TestProposersTakeTurns(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "x"}, next(6), "both have turns; the batch is in the order of acceptance")
 	add(many, "large", "t", "t", "t", "t", "t", "t")
 	require.Equal(t, []string{"c", "d"}, next(6))
-	require.Equal(t, 1, q.size)
+	require.Equal(t, 1, q.matchCount)
 	require.Equal(t, []string{"large"}, next(6), "one at least")
-	require.Zero(t, q.size)
+	require.Zero(t, q.matchCount)
 }

@@ -53,9 +53,9 @@ func TestCallersOfAllReplicasAreInOneCycle(t *testing.T) {
 		require.NoError(t, f.wait(t))
 		require.Len(t, f.got, matches, "call %d", i)
 		for _, m := range f.got {
-			require.False(t, got[m.ID])
-			got[m.ID] = true
-			require.Equal(t, best[m.Tickets[0]], m.ID)
+			require.False(t, got[m.Proposal.ID])
+			got[m.Proposal.ID] = true
+			require.Equal(t, best[m.Proposal.Tickets[0]], m.Proposal.ID)
 		}
 	}
 	require.Empty(t, b.waiting())
@@ -187,7 +187,8 @@ func TestManyCyclesShareTickets(t *testing.T) {
 				var own []cycle.Proposal
 				for k := range 10 {
 					at := (7*n + 13*round + 5*k) % len(ids)
-					own = append(own, proposal(fmt.Sprintf("%d %d %d", n, round, k), 1, ids[at], ids[(at+1+k%3)%len(ids)]))
+					own = append(own, proposal(fmt.Sprintf("%d %d %d", n, round, k), 1, ids[at],
+						ids[(at+1+k%3)%len(ids)]))
 				}
 				d := proposes(own...)
 				if err := replicas[n%3].start(d).wait(t); err != nil {
@@ -195,11 +196,11 @@ func TestManyCyclesShareTickets(t *testing.T) {
 				}
 				mu.Lock()
 				for _, m := range d.got {
-					for _, id := range m.Tickets {
+					for _, id := range m.Proposal.Tickets {
 						if has[id] != "" {
-							t.Errorf("%s is in %s and in %s", id, has[id], m.ID)
+							t.Errorf("%s is in %s and in %s", id, has[id], m.Proposal.ID)
 						}
-						has[id] = m.ID
+						has[id] = m.Proposal.ID
 					}
 				}
 				mu.Unlock()

@@ -19,33 +19,34 @@ const (
 
 // proposalBatch is what one statement writes.
 type proposalBatch struct {
-	proposals []db.CycleProposal
-	finished  []uuid.UUID // calls of which no more follow
-	bytes     int
+	proposals     []db.CycleProposal
+	finishedCalls []uuid.UUID // calls of which no more follow
+	rowBytes      int
 }
 
 func (b *proposalBatch) isFull() bool {
-	return len(b.proposals) >= maxBatch || b.bytes >= maxBatchBytes
+	return len(b.proposals) >= maxBatch || b.rowBytes >= maxBatchBytes
 }
 
-// write takes calls that are over out of the cycle, and writes a batch of new proposals of the others.
-func (f *follower) write(ctx context.Context) error {
-	if err := f.leaveOver(ctx); err != nil || !f.collecting {
+// writeBatch takes calls that are over out of the cycle, and writes a batch of new proposals of the others.
+func (f *follower) writeBatch(ctx context.Context) error {
+	if err := f.leaveOver(ctx); err != nil || !f.isCollecting {
 		return err
 	}
-	for _, c := range f.round.local() {
-		f.fill(c)
+	for _, c := range f.round.localCalls() {
+		f.fillBatch(c)
 	}
-	if len(f.batch.proposals)+len(f.batch.finished) == 0 {
+	if len(f.nextBatch.proposals)+len(f.nextBatch.finishedCalls) == 0 {
 		return nil
 	}
-	collecting, err := f.round.engine.options.Store.Propose(ctx, f.round.ref, f.batch.proposals, f.batch.finished)
+	collecting, err := f.round.engine.options.Store.Propose(ctx, f.round.cycleRef, f.nextBatch.proposals,
+		f.nextBatch.finishedCalls)
 	if err != nil {
 		return err // the same batch is written again
 	}
-	f.batch = proposalBatch{}
+	f.nextBatch = proposalBatch{}
 	wait.Wake(f.round.changed) // to write the next one
-	if f.collecting = collecting; !collecting {
+	if f.isCollecting = collecting; !collecting {
 		f.round.cancelFunctions()
 	}
 	return nil
@@ -57,60 +58,62 @@ func (f *follower) leaveOver(ctx context.Context) error {
 	if len(over) == 0 {
 		return nil
 	}
-	verdicts, err := f.round.engine.options.Store.LeaveCycle(ctx, f.round.ref, idsOf(over))
+	verdicts, err := f.round.engine.options.Store.LeaveCycle(ctx, f.round.cycleRef, idsOf(over))
 	if err != nil {
 		return err
 	}
 	f.takeVerdicts(verdicts)
-	f.round.drop(over)
+	f.round.dropCalls(over)
 	return nil
 }
 
-// fill adds new proposals of a call to the batch, in their order.
-func (f *follower) fill(c *call) {
-	more, complete := c.proposalsAfter(f.written[c.id])
-	for len(more) > 0 && !f.batch.isFull() {
-		f.batch.add(f.rowOf(more[0]))
-		f.written[c.id] = more[0].seq
+// fillBatch adds new proposals of a call to the batch, in their order.
+func (f *follower) fillBatch(c *call) {
+	more, complete := c.proposalsAfter(f.lastWritten[c.id])
+	for len(more) > 0 && !f.nextBatch.isFull() {
+		f.nextBatch.addRow(f.rowOf(more[0]))
+		f.lastWritten[c.id] = more[0].callerSeq
 		more = more[1:]
 	}
-	if complete && len(more) == 0 && !f.finished[c.id] {
-		f.finished[c.id] = true
-		f.batch.finished = append(f.batch.finished, c.id)
+	if complete && len(more) == 0 && !f.finishedCalls[c.id] {
+		f.finishedCalls[c.id] = true
+		f.nextBatch.finishedCalls = append(f.nextBatch.finishedCalls, c.id)
 	}
 }
 
-func (b *proposalBatch) add(row db.CycleProposal) {
+func (b *proposalBatch) addRow(row db.CycleProposal) {
 	b.proposals = append(b.proposals, row)
-	b.bytes += len(row.Match) + len(row.MatchID) + 24*len(row.Tickets)
+	b.rowBytes += len(row.EncodedMatch) + len(row.MatchID) + 24*len(row.TicketIDs)
 	if row.Backfill != nil {
-		b.bytes += len(row.Backfill.Body)
+		b.rowBytes += len(row.Backfill.Body)
 	}
 }
 
 // rowOf encodes a proposal. A missing score becomes the lowest one. Only a custom evaluator needs the whole match.
 func (f *follower) rowOf(p *candidate) db.CycleProposal {
-	row := db.CycleProposal{Caller: p.caller, Seq: p.seq, MatchID: p.ID, Score: math.Inf(-1), Tickets: p.Tickets,
-		Backfill: p.backfill()}
-	if p.Score != nil {
-		row.Score = *p.Score
+	row := db.CycleProposal{CallerID: p.callerID, Seq: p.callerSeq, MatchID: p.proposal.ID, Score: math.Inf(-1),
+		TicketIDs: p.proposal.Tickets,
+		Backfill:  p.proposal.matchBackfill()}
+	if p.proposal.Score != nil {
+		row.Score = *p.proposal.Score
 	}
 	if f.round.engine.customEvaluator {
-		row.Match = p.Match
+		row.EncodedMatch = p.proposal.Match
 	}
 	return row
 }
 
 // proposalOf decodes what rowOf encodes.
 func proposalOf(row db.CycleProposal) Proposal {
-	p := Proposal{Proposal: match.Proposal{ID: row.MatchID, Score: &row.Score, Tickets: row.Tickets}, Match: row.Match}
+	p := Proposal{Proposal: match.Proposal{ID: row.MatchID, Score: &row.Score, Tickets: row.TicketIDs},
+		Match: row.EncodedMatch}
 	if row.Backfill != nil {
 		p.Backfill, p.Generation, p.BackfillBody = row.Backfill.ID, row.Backfill.Generation, row.Backfill.Body
 	}
 	return p
 }
 
-func (p Proposal) backfill() *db.MatchBackfill {
+func (p Proposal) matchBackfill() *db.MatchBackfill {
 	if p.BackfillBody == nil && p.Backfill == "" {
 		return nil
 	}

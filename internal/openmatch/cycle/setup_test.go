@@ -63,7 +63,8 @@ type replica struct {
 func (b *bundle) replica(change ...func(*cycle.Options)) *replica {
 	b.t.Helper()
 	o := variant.Apply(cycle.Options{
-		Store: b.store(), Region: universe, Replica: uuid.New(), Registration: 50 * time.Millisecond, Collection: 20 * time.Second, Backfill: readBackfill,
+		Store: b.store(), Region: universe, Replica: uuid.New(), Registration: 50 * time.Millisecond,
+		Collection: 20 * time.Second, Backfill: readBackfill,
 	}, change...)
 	e := must.Get(cycle.New(o))(b.t)
 	r := &replica{Engine: e, b: b, id: o.Replica, store: o.Store.(*db.Store)}
@@ -89,13 +90,15 @@ func readBackfill(sent []byte, old *db.Backfill) (db.NewBackfill, error) {
 }
 
 func backfill(text string) db.NewBackfill {
-	return db.NewBackfill{Fields: match.Fields{Tags: []string{text}}, Encode: func(id string, _ time.Time) []byte { return []byte(id + " " + text) }}
+	return db.NewBackfill{SearchFields: match.Fields{Tags: []string{text}},
+		EncodeBody: func(id string, _ time.Time) []byte { return []byte(id + " " + text) }}
 }
 
 func (b *bundle) tickets(n int) (ids []string) {
 	b.t.Helper()
 	for range n {
-		t := must.Get(b.CreateTicket(b.t.Context(), universe, db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }}))(b.t)
+		t := must.Get(b.CreateTicket(b.t.Context(), universe,
+			db.NewTicket{EncodeBody: func(id string, _ time.Time) []byte { return []byte(id) }}))(b.t)
 		ids = append(ids, t.ID)
 	}
 	return ids
@@ -114,7 +117,8 @@ func (b *bundle) waiting() []string {
 }
 
 func proposal(id string, score float64, tickets ...string) cycle.Proposal {
-	return cycle.Proposal{Proposal: match.Proposal{ID: id, Score: &score, Tickets: tickets}, Match: []byte("match " + id)}
+	return cycle.Proposal{Proposal: match.Proposal{ID: id, Score: &score, Tickets: tickets},
+		Match: []byte("match " + id)}
 }
 
 // director is a caller whose match function is a Go function.
@@ -145,7 +149,7 @@ func (d *director) ids() []string {
 	defer d.mu.Unlock()
 	ids := []string{}
 	for _, m := range d.got {
-		ids = append(ids, m.ID)
+		ids = append(ids, m.Proposal.ID)
 	}
 	return ids
 }

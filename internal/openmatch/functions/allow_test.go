@@ -46,7 +46,10 @@ func TestErrorsDoNotRevealTheNetwork(t *testing.T) {
 	t.Parallel()
 	silent := functionstest.Listen(t, "127.0.0.1:0")
 	require.NoError(t, silent.Close())
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		_, _ = io.WriteString(w, "<html>")
+	}))
 	t.Cleanup(page.Close)
 	greets := functionstest.Listen(t, "127.0.0.1:0")
 	t.Cleanup(func() { _ = greets.Close() })
@@ -83,7 +86,8 @@ func TestErrorsDoNotRevealTheNetwork(t *testing.T) {
 
 // Callers choose the host: it must be a name or an address, and must not inject other parts of a URL.
 func FuzzAddressOf(f *testing.F) {
-	for _, seed := range []string{"localhost", "[::1]", "fe80::1%eth0", "a/b", "user@host", "10.0.0.1:80", "", "x#y", "*.example", "a..b", "[", "mmf_1"} {
+	for _, seed := range []string{"localhost", "[::1]", "fe80::1%eth0", "a/b", "user@host", "10.0.0.1:80", "", "x#y",
+		"*.example", "a..b", "[", "mmf_1"} {
 		f.Add(seed, int32(50502))
 	}
 	f.Fuzz(func(t *testing.T, host string, port int32) {
@@ -93,7 +97,7 @@ func FuzzAddressOf(f *testing.F) {
 		}
 		require.NotEmpty(t, at.host)
 		require.False(t, strings.ContainsAny(at.host, "/@#?[]* \t\r\n\\"), at.host)
-		u := at.url("http", "/x")
+		u := at.urlOf("http", "/x")
 		require.Equal(t, strings.ToLower(at.host), u.Hostname())
 	})
 }

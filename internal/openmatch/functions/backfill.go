@@ -17,8 +17,8 @@ func NewBackfill(b *pb.Backfill, most int) (db.NewBackfill, error) {
 	const id, createTime protowire.Number = 1, 5
 	b.Id, b.CreateTime, b.Generation = "", nil, 0
 	rest, err := ticketbody.EncodeWithin(most, "the backfill", b)
-	return db.NewBackfill{Fields: ticketbody.FieldsOf(b.GetSearchFields()),
-		Encode: ticketbody.Stamper(rest, id, createTime)}, err
+	return db.NewBackfill{SearchFields: ticketbody.FieldsOf(b.GetSearchFields()),
+		EncodeBody: ticketbody.Stamper(rest, id, createTime)}, err
 }
 
 // matchedBackfill returns a backfill's contents after a match: a new one as the match function sent it; an existing one

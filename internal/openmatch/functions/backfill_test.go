@@ -16,7 +16,7 @@ import (
 
 func backfillOf(t *testing.T, n db.NewBackfill, created time.Time) *pb.Backfill {
 	var b pb.Backfill
-	require.NoError(t, proto.Unmarshal(n.Encode("id", created), &b))
+	require.NoError(t, proto.Unmarshal(n.EncodeBody("id", created), &b))
 	return &b
 }
 
@@ -29,11 +29,12 @@ func TestMatchedBackfillThatIsNew(t *testing.T) {
 	t.Parallel()
 	sent := &pb.Backfill{
 		SearchFields: &pb.SearchFields{Tags: []string{"new"}}, Extensions: map[string]*anypb.Any{"e": unknownAny()},
-		PersistentField: map[string]*anypb.Any{"p": unknownAny()}, CreateTime: &timestamppb.Timestamp{Seconds: 1, Nanos: 1}, Generation: 9,
+		PersistentField: map[string]*anypb.Any{"p": unknownAny()},
+		CreateTime:      &timestamppb.Timestamp{Seconds: 1, Nanos: 1}, Generation: 9,
 	}
 	n, err := matchedBackfill(encoded(t, sent), nil)
 	require.NoError(t, err)
-	require.Equal(t, []string{"new"}, n.Fields.Tags)
+	require.Equal(t, []string{"new"}, n.SearchFields.Tags)
 	at := time.Unix(5, 0)
 	expected := proto.CloneOf(sent)
 	expected.Id, expected.CreateTime, expected.Generation = "id", timestamppb.New(at), 0
@@ -46,15 +47,18 @@ func TestMatchedBackfillThatExists(t *testing.T) {
 	at := time.Unix(5, 7)
 	old := &pb.Backfill{
 		Id: "id", CreateTime: timestamppb.New(at), SearchFields: &pb.SearchFields{Tags: []string{"old"}},
-		Extensions: map[string]*anypb.Any{"old": unknownAny()}, PersistentField: map[string]*anypb.Any{"old": unknownAny()},
+		Extensions:      map[string]*anypb.Any{"old": unknownAny()},
+		PersistentField: map[string]*anypb.Any{"old": unknownAny()},
 	}
 	sent := &pb.Backfill{
-		Id: "id", Generation: 3, SearchFields: &pb.SearchFields{Tags: []string{"new"}}, Extensions: map[string]*anypb.Any{"new": unknownAny()},
+		Id: "id", Generation: 3, SearchFields: &pb.SearchFields{Tags: []string{"new"}},
+		Extensions:      map[string]*anypb.Any{"new": unknownAny()},
 		PersistentField: map[string]*anypb.Any{"new": unknownAny()},
 	}
-	n, err := matchedBackfill(encoded(t, sent), &db.Backfill{ID: "id", Body: encoded(t, old), Generation: 3, Created: at})
+	n, err := matchedBackfill(encoded(t, sent),
+		&db.Backfill{ID: "id", Body: encoded(t, old), Generation: 3, CreatedAt: at})
 	require.NoError(t, err)
-	require.Equal(t, []string{"new"}, n.Fields.Tags)
+	require.Equal(t, []string{"new"}, n.SearchFields.Tags)
 	expected := proto.CloneOf(old)
 	expected.SearchFields, expected.Extensions = sent.GetSearchFields(), sent.GetExtensions()
 	require.True(t, proto.Equal(expected, backfillOf(t, n, at)))

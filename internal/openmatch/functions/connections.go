@@ -40,148 +40,148 @@ const idleTime = 30 * time.Second
 type connections struct {
 	dialer      dialer
 	restartWait time.Duration // for a match function that restarts
-	idle        time.Duration // without a call, after which a connection is closed until the next call
+	idleTimeout time.Duration // without a call, after which a connection is closed until the next call
 
 	mu              sync.Mutex
 	openConnections map[address]*connection
-	recent          *list.List // of *connection, the one used last in front
-	closed          bool
+	recentlyUsed    *list.List // of *connection, the one used last in front
+	isClosed        bool
 }
 
 // connection is shared by the calls to an address.
 type connection struct {
 	*grpc.ClientConn
-	address address
-	refused atomic.Bool // the allow-list refused the last address
-	reached atomic.Bool // a TCP connection was once accepted
-	tried   atomic.Bool // by a call
+	address    address
+	wasRefused atomic.Bool // the allow-list refused the last address
+	wasReached atomic.Bool // a TCP connection was once accepted
+	wasTried   atomic.Bool // by a call
 
 	// Guarded by the lock of connections.
-	place *list.Element // nil: retired, no new call uses it
-	calls int
+	cachePlace *list.Element // nil: retired, no new call uses it
+	callCount  int
 }
 
 func newConnections(d dialer, restartWait time.Duration) *connections {
-	return &connections{dialer: d, restartWait: min(restartWait, maxRestartWait), idle: idleTime,
-		openConnections: map[address]*connection{}, recent: list.New()}
+	return &connections{dialer: d, restartWait: min(restartWait, maxRestartWait), idleTimeout: idleTime,
+		openConnections: map[address]*connection{}, recentlyUsed: list.New()}
 }
 
-// use returns the connection of an address. The caller must call done after its call.
-func (c *connections) use(at address) (*connection, error) {
+// useAddress returns the connection of an address. The caller must call done after its call.
+func (c *connections) useAddress(at address) (*connection, error) {
 	at.host = strings.ToLower(at.host)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	conn := c.openConnections[at]
 	if conn == nil {
 		var err error
-		if conn, err = c.dial(at); err != nil {
+		if conn, err = c.newConnection(at); err != nil {
 			return nil, err
 		}
-		c.remember(conn)
+		c.cacheConnection(conn)
 	}
-	if conn.place != nil {
-		c.recent.MoveToFront(conn.place)
+	if conn.cachePlace != nil {
+		c.recentlyUsed.MoveToFront(conn.cachePlace)
 	}
-	conn.calls++
+	conn.callCount++
 	return conn, nil
 }
 
-func (c *connections) remember(conn *connection) {
-	if c.closed {
+func (c *connections) cacheConnection(conn *connection) {
+	if c.isClosed {
 		return // the connection is closed after this call
 	}
 	c.openConnections[conn.address] = conn
-	conn.place = c.recent.PushFront(conn)
-	if c.recent.Len() > maxConnections {
-		c.forget(c.recent.Back().Value.(*connection))
+	conn.cachePlace = c.recentlyUsed.PushFront(conn)
+	if c.recentlyUsed.Len() > maxConnections {
+		c.dropCached(c.recentlyUsed.Back().Value.(*connection))
 	}
 }
 
-// call makes a call to an address. If the connection is lost before the first answer, it makes the call once more on a
+// callAddress makes a call to an address. If the connection is lost before the first answer, it makes the call once more on a
 // new connection: the match function may have restarted, perhaps at another address of the same name. some reports
 // whether try got an answer.
-func (c *connections) call(ctx context.Context, at address, try func(*connection) (some bool, err error)) error {
-	conn, err := c.use(at)
+func (c *connections) callAddress(ctx context.Context, at address, try func(*connection) (some bool, err error)) error {
+	conn, err := c.useAddress(at)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	defer c.release(conn)
-	first := !conn.tried.Swap(true)
+	defer c.releaseConnection(conn)
+	first := !conn.wasTried.Swap(true)
 	some, err := try(conn)
-	lost := !some && status.Code(err) == codes.Unavailable && !conn.refused.Load()
+	lost := !some && status.Code(err) == codes.Unavailable && !conn.wasRefused.Load()
 	// A first call that no TCP connection answered found nobody there: nothing restarts, so it is not made again.
-	if !lost || first && !conn.reached.Load() || ctx.Err() != nil {
-		return conn.explain(err)
+	if !lost || first && !conn.wasReached.Load() || ctx.Err() != nil {
+		return conn.explainError(err)
 	}
-	c.retire(conn)
-	fresh, err := c.use(at)
+	c.retireConnection(conn)
+	fresh, err := c.useAddress(at)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	defer c.release(fresh)
-	fresh.tried.Store(true)
-	if conn.reached.Load() { // do not wait for an address that never accepted a connection: the other callers of the cycle wait, too
+	defer c.releaseConnection(fresh)
+	fresh.wasTried.Store(true)
+	if conn.wasReached.Load() { // do not wait for an address that never accepted a connection: the other callers of the cycle wait, too
 		fresh.becomeReady(ctx, c.restartWait)
 	}
 	_, err = try(fresh)
-	return fresh.explain(err)
+	return fresh.explainError(err)
 }
 
-func (c *connections) release(conn *connection) {
+func (c *connections) releaseConnection(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	conn.calls--
+	conn.callCount--
 	conn.closeUnused()
 }
 
-// retire removes a connection from the cache. Running calls keep it.
-func (c *connections) retire(conn *connection) {
+// retireConnection removes a connection from the cache. Running calls keep it.
+func (c *connections) retireConnection(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forget(conn)
+	c.dropCached(conn)
 }
 
-// close retires all connections, also those that are still to be made.
-func (c *connections) close() {
+// closeAll retires all connections, also those that are still to be made.
+func (c *connections) closeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = true
+	c.isClosed = true
 	for _, conn := range c.openConnections {
-		c.forget(conn)
+		c.dropCached(conn)
 	}
 }
 
-func (c *connections) forget(conn *connection) {
-	if conn.place == nil {
+func (c *connections) dropCached(conn *connection) {
+	if conn.cachePlace == nil {
 		return
 	}
-	c.recent.Remove(conn.place)
+	c.recentlyUsed.Remove(conn.cachePlace)
 	delete(c.openConnections, conn.address)
-	conn.place = nil
+	conn.cachePlace = nil
 	conn.closeUnused()
 }
 
 func (c *connection) closeUnused() {
-	if c.place == nil && c.calls == 0 {
+	if c.cachePlace == nil && c.callCount == 0 {
 		_ = c.Close() // the only error: it is closed already
 	}
 }
 
-// dial makes a connection, which connects when it is first used. Service configs in TXT records are ignored: the name's
+// newConnection makes a connection, which connects when it is first used. Service configs in TXT records are ignored: the name's
 // owner must not configure this client.
-func (c *connections) dial(at address) (*connection, error) {
+func (c *connections) newConnection(at address) (*connection, error) {
 	conn := &connection{address: at}
 	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()), append(c.dialer.tracing.ofClient(),
-		grpc.WithTransportCredentials(c.dialer.credentials()),
+		grpc.WithTransportCredentials(c.dialer.callCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			raw, err := c.dialer.outbound.Dial(ctx, at.host, addr)
-			conn.refused.Store(errors.Is(err, outbound.ErrRefused))
+			conn.wasRefused.Store(errors.Is(err, outbound.ErrRefused))
 			if err == nil {
-				conn.reached.Store(true)
+				conn.wasReached.Store(true)
 			}
 			return raw, err
 		}),
-		grpc.WithIdleTimeout(c.idle),
+		grpc.WithIdleTimeout(c.idleTimeout),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -203,7 +203,7 @@ func (c *connections) dial(at address) (*connection, error) {
 func (c *connection) becomeReady(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for state := c.GetState(); state != connectivity.Ready && !c.refused.Load(); state = c.GetState() {
+	for state := c.GetState(); state != connectivity.Ready && !c.wasRefused.Load(); state = c.GetState() {
 		c.Connect()
 		if !c.WaitForStateChange(ctx, state) {
 			return
@@ -211,16 +211,16 @@ func (c *connection) becomeReady(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// explain returns the error of a call for its caller.
-func (c *connection) explain(err error) error {
-	if status.Code(err) == codes.Unavailable && c.refused.Load() {
+// explainError returns the error of a call for its caller.
+func (c *connection) explainError(err error) error {
+	if status.Code(err) == codes.Unavailable && c.wasRefused.Load() {
 		return errNotAllowed
 	}
 	return err
 }
 
-// receive takes all answers of a stream, and reports whether there were some.
-func receive[A any](next func() (A, error), take func(A) error) (some bool, err error) {
+// receiveAll takes all answers of a stream, and reports whether there were some.
+func receiveAll[A any](next func() (A, error), take func(A) error) (some bool, err error) {
 	for {
 		answer, err := next()
 		if errors.Is(err, io.EOF) {

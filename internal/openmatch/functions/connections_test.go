@@ -15,20 +15,20 @@ import (
 
 func makeConnections(t *testing.T) *connections {
 	c := newConnections(dialer{}, time.Second)
-	t.Cleanup(c.close)
+	t.Cleanup(c.closeAll)
 	return c
 }
 
 func TestConnectionIsShared(t *testing.T) {
 	t.Parallel()
 	c := makeConnections(t)
-	a, err := c.use(address{host: "Localhost", port: 1})
+	a, err := c.useAddress(address{host: "Localhost", port: 1})
 	require.NoError(t, err)
-	b, err := c.use(address{host: "localhost", port: 1})
+	b, err := c.useAddress(address{host: "localhost", port: 1})
 	require.NoError(t, err)
 	require.Same(t, a, b)
-	c.release(a)
-	c.release(b)
+	c.releaseConnection(a)
+	c.releaseConnection(b)
 	require.NotEqual(t, connectivity.Shutdown, a.GetState(), "kept for the next call")
 }
 
@@ -49,20 +49,21 @@ func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
 		}
 	}()
 	c := makeConnections(t)
-	c.idle = 100 * time.Millisecond
+	c.idleTimeout = 100 * time.Millisecond
 	at, err := addressOf(functionstest.ConfigOf(l.Addr()))
 	require.NoError(t, err)
 	call := func(conn *connection) (bool, error) {
-		some, _, err := conn.run(t.Context(), &pb.MatchProfile{}, func(*pb.Match) error { return nil })
+		some, _, err := conn.runFunction(t.Context(), &pb.MatchProfile{}, func(*pb.Match) error { return nil })
 		return some, err
 	}
 	for range 2 { // an idle connection is made when it is called
-		require.Error(t, c.call(t.Context(), at, call))
+		require.Error(t, c.callAddress(t.Context(), at, call))
 		<-accepted
-		conn, err := c.use(at)
+		conn, err := c.useAddress(at)
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return conn.GetState() == connectivity.Idle }, 20*time.Second, time.Millisecond)
-		c.release(conn)
+		require.Eventually(t, func() bool { return conn.GetState() == connectivity.Idle }, 20*time.Second,
+			time.Millisecond)
+		c.releaseConnection(conn)
 		for len(accepted) > 0 {
 			<-accepted
 		}
@@ -73,18 +74,18 @@ func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := makeConnections(t)
-	used, err := c.use(address{host: "localhost", port: 1})
+	used, err := c.useAddress(address{host: "localhost", port: 1})
 	require.NoError(t, err)
 	for port := range maxConnections + 10 {
-		conn, err := c.use(address{host: "localhost", port: 1000 + port})
+		conn, err := c.useAddress(address{host: "localhost", port: 1000 + port})
 		require.NoError(t, err)
-		c.release(conn)
+		c.releaseConnection(conn)
 	}
 	require.Len(t, c.openConnections, maxConnections)
-	require.Equal(t, maxConnections, c.recent.Len())
-	require.Nil(t, used.place, "the least recently used one")
+	require.Equal(t, maxConnections, c.recentlyUsed.Len())
+	require.Nil(t, used.cachePlace, "the least recently used one")
 	require.NotEqual(t, connectivity.Shutdown, used.GetState())
-	c.release(used)
+	c.releaseConnection(used)
 	require.Equal(t, connectivity.Shutdown, used.GetState())
 }
 
@@ -94,12 +95,12 @@ func TestTheConnectionUsedLastStays(t *testing.T) {
 	var first *connection
 	for port := range maxConnections + 10 {
 		for _, p := range []int{1, 1000 + port} {
-			conn, err := c.use(address{host: "localhost", port: p})
+			conn, err := c.useAddress(address{host: "localhost", port: p})
 			require.NoError(t, err)
 			if p == 1 && first == nil {
 				first = conn
 			}
-			c.release(conn)
+			c.releaseConnection(conn)
 		}
 	}
 	require.Same(t, first, c.openConnections[address{host: "localhost", port: 1}])
@@ -110,15 +111,15 @@ func TestRetireLeavesTheNextConnection(t *testing.T) {
 	t.Parallel()
 	c := makeConnections(t)
 	at := address{host: "localhost", port: 1}
-	broken, err := c.use(at)
+	broken, err := c.useAddress(at)
 	require.NoError(t, err)
-	c.retire(broken)
-	next, err := c.use(at)
+	c.retireConnection(broken)
+	next, err := c.useAddress(at)
 	require.NoError(t, err)
-	c.retire(broken)
+	c.retireConnection(broken)
 	require.Same(t, next, c.openConnections[at])
-	c.release(next)
-	c.release(broken)
+	c.releaseConnection(next)
+	c.releaseConnection(broken)
 	require.Equal(t, connectivity.Shutdown, broken.GetState())
 	require.NotEqual(t, connectivity.Shutdown, next.GetState())
 }
@@ -126,16 +127,16 @@ func TestRetireLeavesTheNextConnection(t *testing.T) {
 func TestCloseLetsCallsFinish(t *testing.T) {
 	t.Parallel()
 	c := makeConnections(t)
-	conn, err := c.use(address{host: "localhost", port: 1})
+	conn, err := c.useAddress(address{host: "localhost", port: 1})
 	require.NoError(t, err)
-	c.close()
+	c.closeAll()
 	require.NotEqual(t, connectivity.Shutdown, conn.GetState())
-	c.release(conn)
+	c.releaseConnection(conn)
 	require.Equal(t, connectivity.Shutdown, conn.GetState())
 
-	late, err := c.use(address{host: "localhost", port: 1})
+	late, err := c.useAddress(address{host: "localhost", port: 1})
 	require.NoError(t, err)
-	c.release(late)
+	c.releaseConnection(late)
 	require.Equal(t, connectivity.Shutdown, late.GetState(), "nothing would close it later")
 }
 
@@ -146,20 +147,20 @@ func TestConnectionsOfManyCalls(t *testing.T) {
 	for i := range 16 {
 		calls.Go(func() {
 			for n := range 100 {
-				conn, err := c.use(address{host: "localhost", port: 1 + (n*i)%40})
+				conn, err := c.useAddress(address{host: "localhost", port: 1 + (n*i)%40})
 				if err != nil || conn.GetState() == connectivity.Shutdown {
 					panic("a call got a closed connection")
 				}
 				if n%7 == 0 {
-					c.retire(conn)
+					c.retireConnection(conn)
 				}
-				c.release(conn)
+				c.releaseConnection(conn)
 			}
 		})
 	}
 	calls.Wait()
 	for _, conn := range c.openConnections {
-		require.Zero(t, conn.calls)
+		require.Zero(t, conn.callCount)
 	}
 }
 
@@ -171,9 +172,9 @@ func TestBecomeReadyEndsWithTheContext(t *testing.T) {
 	at, err := addressOf(functionstest.ConfigOf(l.Addr()))
 	require.NoError(t, err)
 	c := makeConnections(t)
-	conn, err := c.use(at)
+	conn, err := c.useAddress(at)
 	require.NoError(t, err)
-	defer c.release(conn)
+	defer c.releaseConnection(conn)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	conn.becomeReady(ctx, time.Hour)

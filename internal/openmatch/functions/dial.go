@@ -61,35 +61,37 @@ func (a address) String() string {
 	return net.JoinHostPort(strings.ToLower(a.host), strconv.Itoa(a.port))
 }
 
-// url returns the URL of a path.
-func (a address) url(scheme, path string) *url.URL {
+// urlOf returns the URL of a path.
+func (a address) urlOf(scheme, path string) *url.URL {
 	return &url.URL{Scheme: scheme, Host: a.String(), Path: path}
 }
 
 // dialer connects to user code.
 type dialer struct {
-	outbound outbound.Dialer
-	tls      *tls.Config // nil: in plain text
-	tracing  tracing
+	outbound  outbound.Dialer
+	tlsConfig *tls.Config // nil: in plain text
+	tracing   tracing
 }
 
-func (d dialer) credentials() credentials.TransportCredentials {
-	if d.tls == nil {
+func (d dialer) callCredentials() credentials.TransportCredentials {
+	if d.tlsConfig == nil {
 		return insecure.NewCredentials()
 	}
-	return credentials.NewTLS(d.tls)
+	return credentials.NewTLS(d.tlsConfig)
 }
 
-// scheme is that of URLs over HTTP.
-func (d dialer) scheme() string {
-	if d.tls == nil {
+// httpScheme is that of URLs over HTTP.
+func (d dialer) httpScheme() string {
+	if d.tlsConfig == nil {
 		return "http"
 	}
 	return "https"
 }
 
-// transport makes a transport that connects with the dialer.
-func (d dialer) transport() *http.Transport { return d.outbound.Transport(d.tls, maxConnections) }
+// newTransport makes a transport that connects with the dialer.
+func (d dialer) newTransport() *http.Transport {
+	return d.outbound.Transport(d.tlsConfig, maxConnections)
+}
 
 // httpError returns an error of the HTTP client for the caller.
 func httpError(err error) error {

@@ -14,9 +14,9 @@ import (
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 )
 
-// evaluator makes the client of the evaluator at "grpc://host:port" or "http://host:port", or with TLS at grpcs or
+// newEvaluator makes the client of the evaluator at "grpc://host:port" or "http://host:port", or with TLS at grpcs or
 // https. For "" it returns nil: the default evaluator.
-func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
+func (f *functions) newEvaluator(target string) (cycle.Evaluator, error) {
 	if target == "" {
 		return nil, nil //nolint:nilnil // cycle.Options.Evaluator: nil is the default
 	}
@@ -30,16 +30,16 @@ func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
 	}
 	d := dialer{tracing: f.tracing}
 	if strings.HasSuffix(u.Scheme, "s") {
-		d.tls = f.tls()
+		d.tlsConfig = f.tlsConfig()
 	}
 	switch u.Scheme {
 	case "http", "https":
-		f.trustedHTTP = newRESTClient(d)
-		return &restEvaluator{client: f.trustedHTTP,
-			target: at.url(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log, guard: f.guard}, nil
+		f.evaluatorHTTP = newRESTClient(d)
+		return &restEvaluator{client: f.evaluatorHTTP,
+			targetURL: at.urlOf(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log, guard: f.guard}, nil
 	case "grpc", "grpcs":
-		f.trusted = newConnections(d, f.restartWait)
-		return &grpcEvaluator{connections: f.trusted, address: at, guard: f.guard}, nil
+		f.evaluatorConnections = newConnections(d, f.restartWait)
+		return &grpcEvaluator{connections: f.evaluatorConnections, address: at, guard: f.guard}, nil
 	}
 	return nil, errors.New("the evaluator's address begins with none of grpc://, grpcs://, http:// and https://")
 }
@@ -54,13 +54,13 @@ type grpcEvaluator struct {
 // Evaluate implements [cycle.Evaluator]. It sends proposals while it receives acceptances. If the evaluator restarts
 // before it has accepted a match, it gets all proposals again.
 func (e *grpcEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(id string) error) error {
-	proposals := &evaluatorInput{proposals: in, guard: e.guard}
-	return e.connections.call(ctx, e.address,
-		func(c *connection) (some bool, err error) { return c.evaluate(ctx, proposals, accept) })
+	proposals := &evaluatorInput{newProposals: in, guard: e.guard}
+	return e.connections.callAddress(ctx, e.address,
+		func(c *connection) (some bool, err error) { return c.evaluateOnce(ctx, proposals, accept) })
 }
 
-// evaluate reports whether a match was accepted.
-func (c *connection) evaluate(ctx context.Context, proposals *evaluatorInput,
+// evaluateOnce reports whether a match was accepted.
+func (c *connection) evaluateOnce(ctx context.Context, proposals *evaluatorInput,
 	accept func(id string) error) (some bool, err error) {
 	var sending sync.WaitGroup
 	defer sending.Wait()
@@ -71,7 +71,7 @@ func (c *connection) evaluate(ctx context.Context, proposals *evaluatorInput,
 		return false, err
 	}
 	sending.Go(func() { proposals.sendOrCancel(stream, cancel) })
-	some, err = receive(stream.Recv, func(answer *pb.EvaluateResponse) error { return accept(answer.GetMatchId()) })
+	some, err = receiveAll(stream.Recv, func(answer *pb.EvaluateResponse) error { return accept(answer.GetMatchId()) })
 	if errors.Is(context.Cause(ctx), panics.ErrInternal) {
 		err = panics.ErrInternal
 	}
@@ -80,22 +80,22 @@ func (c *connection) evaluate(ctx context.Context, proposals *evaluatorInput,
 
 // evaluatorInput holds the proposals of a cycle for an evaluator that may restart.
 type evaluatorInput struct {
-	proposals <-chan cycle.Proposal
-	sent      []cycle.Proposal
-	guard     *panics.Guard
+	newProposals  <-chan cycle.Proposal
+	sentProposals []cycle.Proposal
+	guard         *panics.Guard
 }
 
-// sendOrCancel calls send, and cancels the stream's context if that panics.
+// sendOrCancel calls sendAll, and cancels the stream's context if that panics.
 func (x *evaluatorInput) sendOrCancel(stream pb.Evaluator_EvaluateClient, cancel context.CancelCauseFunc) {
-	err := x.guard.Do("evaluator's input", func() error { x.send(stream); return nil })
+	err := x.guard.Do("evaluator's input", func() error { x.sendAll(stream); return nil })
 	if err != nil {
 		cancel(err)
 	}
 }
 
-// send sends all proposals until there are no more or the stream has ended. The receiving side gets the stream's error.
-func (x *evaluatorInput) send(stream pb.Evaluator_EvaluateClient) {
-	for _, p := range x.sent {
+// sendAll sends all proposals until there are no more or the stream has ended. The receiving side gets the stream's error.
+func (x *evaluatorInput) sendAll(stream pb.Evaluator_EvaluateClient) {
+	for _, p := range x.sentProposals {
 		if stream.Send(asRequest(p)) != nil {
 			return
 		}
@@ -104,12 +104,12 @@ func (x *evaluatorInput) send(stream pb.Evaluator_EvaluateClient) {
 		select {
 		case <-stream.Context().Done():
 			return
-		case p, more := <-x.proposals:
+		case p, more := <-x.newProposals:
 			if !more {
 				_ = stream.CloseSend()
 				return
 			}
-			x.sent = append(x.sent, p)
+			x.sentProposals = append(x.sentProposals, p)
 			if stream.Send(asRequest(p)) != nil {
 				return
 			}

@@ -19,10 +19,10 @@ import (
 // restEvaluator calls an evaluator over HTTP, once in each cycle: the body of one POST streams the proposals while its
 // answer streams the acceptances.
 type restEvaluator struct {
-	client *restClient
-	target string
-	log    *slog.Logger
-	guard  *panics.Guard
+	client    *restClient
+	targetURL string
+	log       *slog.Logger
+	guard     *panics.Guard
 }
 
 // Evaluate implements [cycle.Evaluator].
@@ -33,7 +33,7 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	defer cancel()
 	body, proposals := io.Pipe()
 	defer func() { _ = body.Close() }() // ends a blocked write of send
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.target, body)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.targetURL, body)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
@@ -41,9 +41,9 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	request.Close = true
 	sending.Go(func() {
 		_ = proposals.CloseWithError(e.guard.Do("evaluator's input",
-			func() error { return e.send(ctx, proposals, in) }))
+			func() error { return e.writeProposals(ctx, proposals, in) }))
 	})
-	_, err = e.client.results(request, func(result []byte) error {
+	_, err = e.client.readResults(request, func(result []byte) error {
 		var answer pb.EvaluateResponse
 		if err := fromUserCode.Unmarshal(result, &answer); err != nil {
 			return status.Errorf(codes.Internal, "the evaluator's answer cannot be read: %v", err)
@@ -53,9 +53,9 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	return err
 }
 
-// send writes proposals until there are no more. A proposal that JSON cannot express, because it has an Any of an
+// writeProposals writes proposals until there are no more. A proposal that JSON cannot express, because it has an Any of an
 // unknown type, is skipped and so not accepted: one caller's fault must not fail the cycle for all.
-func (e *restEvaluator) send(ctx context.Context, to io.Writer, in <-chan cycle.Proposal) error {
+func (e *restEvaluator) writeProposals(ctx context.Context, to io.Writer, in <-chan cycle.Proposal) error {
 	for {
 		select {
 		case <-ctx.Done():

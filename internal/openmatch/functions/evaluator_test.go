@@ -31,7 +31,7 @@ func (j Judge) overBoth(t *testing.T, test func(t *testing.T, e cycle.Evaluator)
 	for name, target := range map[string]string{"grpc": j.OverGRPC(t), "http": j.OverHTTP(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := must.Get(makeFunctions(t).evaluator(target))(t)
+			e := must.Get(makeFunctions(t).newEvaluator(target))(t)
 			test(t, e)
 		})
 	}
@@ -116,9 +116,10 @@ func TestEvaluateReturnsTheEvaluatorsError(t *testing.T) {
 // An evaluator may end before it has all proposals.
 func TestEvaluateEndsWithTheEvaluator(t *testing.T) {
 	t.Parallel()
-	Judge(func(func() (*pb.Match, error), func(string) error) error { return nil }).overBoth(t, func(t *testing.T, e cycle.Evaluator) {
-		require.NoError(t, e.Evaluate(t.Context(), make(chan cycle.Proposal), func(string) error { return nil }))
-	})
+	Judge(func(func() (*pb.Match, error), func(string) error) error { return nil }).overBoth(t,
+		func(t *testing.T, e cycle.Evaluator) {
+			require.NoError(t, e.Evaluate(t.Context(), make(chan cycle.Proposal), func(string) error { return nil }))
+		})
 }
 
 // An evaluator that hangs, or accepts for ever, ends with the cycle.
@@ -154,7 +155,8 @@ func TestEvaluateEndsWithARefusedAnswer(t *testing.T) {
 func TestEvaluateWithoutProposals(t *testing.T) {
 	t.Parallel()
 	Judge(acceptsTickets).overBoth(t, func(t *testing.T, e cycle.Evaluator) {
-		require.NoError(t, e.Evaluate(t.Context(), all(t), func(string) error { return errors.New("nothing to accept") }))
+		require.NoError(t, e.Evaluate(t.Context(), all(t),
+			func(string) error { return errors.New("nothing to accept") }))
 	})
 }
 
@@ -163,7 +165,7 @@ func TestEvaluateOfAnUnreachableEvaluator(t *testing.T) {
 	l := functionstest.Listen(t, "127.0.0.1:0")
 	l.Close()
 	for _, scheme := range []string{"grpc://", "http://"} {
-		e, err := makeFunctions(t).evaluator(scheme + l.Addr().String())
+		e, err := makeFunctions(t).newEvaluator(scheme + l.Addr().String())
 		require.NoError(t, err)
 		require.ErrorContains(t, e.Evaluate(t.Context(), all(t, "a"), nil), "connection refused")
 	}
@@ -174,10 +176,11 @@ func TestEvaluateFindsAnEvaluatorThatWasUnreachable(t *testing.T) {
 	t.Parallel()
 	l := functionstest.Listen(t, "127.0.0.1:0")
 	require.NoError(t, l.Close())
-	e, err := makeFunctions(t).evaluator("grpc://" + l.Addr().String())
+	e, err := makeFunctions(t).newEvaluator("grpc://" + l.Addr().String())
 	require.NoError(t, err)
 	require.Error(t, e.Evaluate(t.Context(), all(t, "a"), nil))
-	functionstest.Serve(t, functionstest.Listen(t, l.Addr().String()), func(s *grpc.Server) { pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: acceptsTickets}) })
+	functionstest.Serve(t, functionstest.Listen(t, l.Addr().String()),
+		func(s *grpc.Server) { pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: acceptsTickets}) })
 	require.NoError(t, e.Evaluate(t.Context(), all(t, "a"), func(string) error { return nil }))
 }
 
@@ -186,7 +189,7 @@ func TestEvaluateFindsARestartedEvaluator(t *testing.T) {
 	register := func(s *grpc.Server) { pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: acceptsTickets}) }
 	l := functionstest.Listen(t, "127.0.0.1:0")
 	_, stop := functionstest.Serve(t, l, register)
-	e, err := makeFunctions(t).evaluator("grpc://" + l.Addr().String())
+	e, err := makeFunctions(t).newEvaluator("grpc://" + l.Addr().String())
 	require.NoError(t, err)
 	for range 3 {
 		require.NoError(t, e.Evaluate(t.Context(), all(t, "a"), func(string) error { return nil }))
@@ -201,7 +204,8 @@ func TestEvaluateSendsAllProposalsAgain(t *testing.T) {
 	l := functionstest.Listen(t, "127.0.0.1:0")
 	half := signal()
 	_, stop := functionstest.Serve(t, l, func(s *grpc.Server) {
-		pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: func(shown func() (*pb.Match, error), _ func(string) error) error {
+		pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: func(shown func() (*pb.Match, error),
+			_ func(string) error) error {
 			for n := 0; ; n++ {
 				if n == 2 {
 					half <- struct{}{}
@@ -216,7 +220,7 @@ func TestEvaluateSendsAllProposalsAgain(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		in <- sent(t, &pb.Match{MatchId: id, Tickets: []*pb.Ticket{{Id: id}}})
 	}
-	e, err := makeFunctions(t).evaluator("grpc://" + l.Addr().String())
+	e, err := makeFunctions(t).newEvaluator("grpc://" + l.Addr().String())
 	require.NoError(t, err)
 	var accepted []string
 	evaluated := make(chan error, 1)
@@ -228,7 +232,8 @@ func TestEvaluateSendsAllProposalsAgain(t *testing.T) {
 	}()
 	<-half
 	stop()
-	functionstest.Serve(t, functionstest.Listen(t, l.Addr().String()), func(s *grpc.Server) { pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: acceptsTickets}) })
+	functionstest.Serve(t, functionstest.Listen(t, l.Addr().String()),
+		func(s *grpc.Server) { pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: acceptsTickets}) })
 	in <- sent(t, &pb.Match{MatchId: "c", Tickets: []*pb.Ticket{{Id: "c"}}})
 	close(in)
 	require.NoError(t, <-evaluated)
@@ -239,7 +244,8 @@ func TestEvaluateSendsAllProposalsAgain(t *testing.T) {
 // match is skipped, and the cycle continues.
 func TestEvaluateUnknownAny(t *testing.T) {
 	t.Parallel()
-	strange := &pb.Match{MatchId: "strange", Tickets: []*pb.Ticket{{Id: "s"}}, Extensions: map[string]*anypb.Any{"x": unknownAny()}}
+	strange := &pb.Match{MatchId: "strange", Tickets: []*pb.Ticket{{Id: "s"}},
+		Extensions: map[string]*anypb.Any{"x": unknownAny()}}
 	for scheme, expected := range map[string][]string{"grpc": {"s", "p"}, "http": {"p"}} {
 		sees := Judge(func(shown func() (*pb.Match, error), accept func(string) error) error {
 			return acceptsTickets(func() (*pb.Match, error) {
@@ -251,7 +257,7 @@ func TestEvaluateUnknownAny(t *testing.T) {
 			}, accept)
 		})
 		target := map[string]func(*testing.T) string{"grpc": sees.OverGRPC, "http": sees.OverHTTP}[scheme](t)
-		e, err := makeFunctions(t).evaluator(target)
+		e, err := makeFunctions(t).newEvaluator(target)
 		require.NoError(t, err)
 		in := make(chan cycle.Proposal, 2)
 		in <- sent(t, strange)
@@ -269,16 +275,18 @@ func TestEvaluateUnknownAny(t *testing.T) {
 func TestEvaluatorAddress(t *testing.T) {
 	t.Parallel()
 	f := makeFunctions(t)
-	e, err := f.evaluator("")
+	e, err := f.newEvaluator("")
 	require.NoError(t, err)
 	require.Nil(t, e)
-	for _, target := range []string{"grpc://evaluator.example:50508", "grpcs://evaluator.example:50508", "http://[::1]:51508", "https://evaluator.example:443"} {
-		e, err := f.evaluator(target)
+	for _, target := range []string{"grpc://evaluator.example:50508", "grpcs://evaluator.example:50508",
+		"http://[::1]:51508", "https://evaluator.example:443"} {
+		e, err := f.newEvaluator(target)
 		require.NoError(t, err, target)
 		require.NotNil(t, e)
 	}
-	for _, target := range []string{"evaluator.example", "evaluator.example:50508", "grpc://evaluator.example", "grpc://:50508", "tcp://evaluator.example:1", "grpc://a b:1", "://"} {
-		_, err := f.evaluator(target)
+	for _, target := range []string{"evaluator.example", "evaluator.example:50508", "grpc://evaluator.example",
+		"grpc://:50508", "tcp://evaluator.example:1", "grpc://a b:1", "://"} {
+		_, err := f.newEvaluator(target)
 		require.Error(t, err, target)
 	}
 }

@@ -34,17 +34,17 @@ const (
 // functions calls user code: match functions at addresses that callers of FetchMatches and profiles name, and the
 // evaluator at the address that the operator names. Safe for concurrent use.
 type functions struct {
-	log         *slog.Logger
-	guard       *panics.Guard
-	restartWait time.Duration // see connections
-	tracing     tracing
-	roots       *x509.CertPool // of certificates; nil: the system's
-	connections *connections
-	http        *restClient
+	log                 *slog.Logger
+	guard               *panics.Guard
+	restartWait         time.Duration // see connections
+	tracing             tracing
+	certificateRoots    *x509.CertPool // of certificates; nil: the system's
+	functionConnections *connections
+	restCalls           *restClient
 
 	// The evaluator's connections, which no allow-list limits.
-	trusted     *connections
-	trustedHTTP *restClient
+	evaluatorConnections *connections
+	evaluatorHTTP        *restClient
 }
 
 // newFunctions makes the clients, which connect when they are used. Errors: Functions or FunctionCA is invalid.
@@ -56,12 +56,12 @@ func newFunctions(o Options) (*functions, error) {
 	f := &functions{log: o.Log, guard: o.Guard, restartWait: o.Registration, tracing: tracing{o.Tracer}}
 	guarded := dialer{outbound: outbound.Dialer{Allows: list.Allows}, tracing: f.tracing}
 	if o.FunctionCA != "" {
-		if f.roots, err = CertificatesIn(o.FunctionCA); err != nil {
+		if f.certificateRoots, err = CertificatesIn(o.FunctionCA); err != nil {
 			return nil, fmt.Errorf("the authority of match functions' certificates: %w", err)
 		}
-		guarded.tls = f.tls()
+		guarded.tlsConfig = f.tlsConfig()
 	}
-	f.connections, f.http = newConnections(guarded, o.Registration), newRESTClient(guarded)
+	f.functionConnections, f.restCalls = newConnections(guarded, o.Registration), newRESTClient(guarded)
 	return f, nil
 }
 
@@ -78,33 +78,33 @@ func CertificatesIn(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-func (f *functions) tls() *tls.Config {
-	return &tls.Config{RootCAs: f.roots, MinVersion: tls.VersionTLS12}
+func (f *functions) tlsConfig() *tls.Config {
+	return &tls.Config{RootCAs: f.certificateRoots, MinVersion: tls.VersionTLS12}
 }
 
 // limitMemory counts JSON answers against a memory while they are read.
 func (f *functions) limitMemory(m memory) {
-	f.http.memory = m
-	if f.trustedHTTP != nil {
-		f.trustedHTTP.memory = m
+	f.restCalls.answerMemory = m
+	if f.evaluatorHTTP != nil {
+		f.evaluatorHTTP.answerMemory = m
 	}
 }
 
-// close closes idle connections at once, and the others after their calls.
-func (f *functions) close() {
-	f.connections.close()
-	f.http.close()
-	if f.trusted != nil {
-		f.trusted.close()
+// closeIdle closes idle connections at once, and the others after their calls.
+func (f *functions) closeIdle() {
+	f.functionConnections.closeAll()
+	f.restCalls.closeIdle()
+	if f.evaluatorConnections != nil {
+		f.evaluatorConnections.closeAll()
 	}
-	if f.trustedHTTP != nil {
-		f.trustedHTTP.close()
+	if f.evaluatorHTTP != nil {
+		f.evaluatorHTTP.closeIdle()
 	}
 }
 
-// run calls a match function for a profile, and propose with each match as it arrives. Errors: the function's own, the
+// callFunction calls a match function for a profile, and propose with each match as it arrives. Errors: the function's own, the
 // one that propose returned, or the cause of the context's end.
-func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile,
+func (f *functions) callFunction(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile,
 	propose func(*pb.Match) error) error {
 	call := f.runGRPC // answered: a match function answered, not something else at its address
 	switch config.GetType() {
@@ -132,16 +132,16 @@ func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile 
 // runGRPC calls a match function over gRPC.
 func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchProfile,
 	propose func(*pb.Match) error) (answered bool, err error) {
-	err = f.connections.call(ctx, at, func(c *connection) (some bool, err error) {
-		some, answered, err = c.run(ctx, profile, propose)
+	err = f.functionConnections.callAddress(ctx, at, func(c *connection) (some bool, err error) {
+		some, answered, err = c.runFunction(ctx, profile, propose)
 		return some, err
 	})
 	return answered, err
 }
 
-// run reports whether there were proposals, and whether a match function answered: the errors that the client makes of
+// runFunction reports whether there were proposals, and whether a match function answered: the errors that the client makes of
 // a failed connection, or of an answer that is not gRPC, have no headers.
-func (c *connection) run(ctx context.Context, profile *pb.MatchProfile,
+func (c *connection) runFunction(ctx context.Context, profile *pb.MatchProfile,
 	propose func(*pb.Match) error) (some, answered bool, err error) {
 	ctx, cancel := context.WithCancel(ctx) // its end cancels the function's call
 	defer cancel()
@@ -149,7 +149,7 @@ func (c *connection) run(ctx context.Context, profile *pb.MatchProfile,
 	if err != nil {
 		return false, false, err
 	}
-	some, err = receive(stream.Recv, func(answer *pb.RunResponse) error { return propose(answer.GetProposal()) })
+	some, err = receiveAll(stream.Recv, func(answer *pb.RunResponse) error { return propose(answer.GetProposal()) })
 	header, failed := stream.Header()
 	return some, some || failed == nil && header != nil || len(stream.Trailer()) > 0, err
 }

@@ -47,7 +47,8 @@ func TestRunRESTSendsCamelCase(t *testing.T) {
 	t.Parallel()
 	var sent map[string]any
 	at := functionstest.ServeREST(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" || json.NewDecoder(r.Body).Decode(&sent) != nil {
+		if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" ||
+			json.NewDecoder(r.Body).Decode(&sent) != nil {
 			w.WriteHeader(http.StatusBadRequest)
 		}
 	})
@@ -55,7 +56,7 @@ func TestRunRESTSendsCamelCase(t *testing.T) {
 		DoubleRangeFilters: []*pb.DoubleRangeFilter{{DoubleArg: "mmr", Min: 1, Max: 2}},
 		TagPresentFilters:  []*pb.TagPresentFilter{{Tag: "beta"}},
 	}}}
-	require.NoError(t, makeFunctions(t).run(t.Context(), at, profile, nil))
+	require.NoError(t, makeFunctions(t).callFunction(t.Context(), at, profile, nil))
 	require.Equal(t, map[string]any{"profile": map[string]any{"name": "duel", "pools": []any{map[string]any{
 		"doubleRangeFilters": []any{map[string]any{"doubleArg": "mmr", "min": 1.0, "max": 2.0}},
 		"tagPresentFilters":  []any{map[string]any{"tag": "beta"}},
@@ -68,7 +69,7 @@ func TestRunRESTReadsStreams(t *testing.T) {
 	at := answers(t, http.StatusOK, `{"result":{"proposal":{"matchId":"a","tickets":[{"id":"t"}]}}}
 		{"result":{"proposal":{"match_id":"b","backfill":{"generation":"7"}}}}{"result":{"proposal":{"matchId":"c","later":1}},"too":{}}`)
 	var got []*pb.Match
-	require.NoError(t, makeFunctions(t).run(t.Context(), at, nil, func(m *pb.Match) error {
+	require.NoError(t, makeFunctions(t).callFunction(t.Context(), at, nil, func(m *pb.Match) error {
 		got = append(got, m)
 		return nil
 	}))
@@ -178,8 +179,8 @@ func TestRunRESTBoundsTheAnswer(t *testing.T) {
 				}
 			})
 			f := makeFunctions(t)
-			require.EqualValues(t, 64<<20, f.http.limit)
-			f.http.limit = 1 << 20
+			require.EqualValues(t, 64<<20, f.restCalls.maxAnswerBytes)
+			f.restCalls.maxAnswerBytes = 1 << 20
 			_, err := runs(t.Context(), f, at)
 			require.Equal(t, codes.ResourceExhausted, status.Code(err))
 			<-gone
@@ -268,10 +269,11 @@ func TestRunRESTFindsARestartedFunction(t *testing.T) {
 	at := functionstest.ConfigOf(l.Addr())
 	at.Type = pb.FunctionConfig_REST
 	for range 3 {
-		server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			fmt.Fprintln(w, `{"result":{"proposal":{"matchId":"m"}}}`)
-		})}
+		server := &http.Server{ReadHeaderTimeout: time.Second,
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				fmt.Fprintln(w, `{"result":{"proposal":{"matchId":"m"}}}`)
+			})}
 		served := signal()
 		go func() {
 			_ = server.Serve(l)
@@ -290,7 +292,7 @@ func TestRunRESTFindsARestartedFunction(t *testing.T) {
 func TestRunRESTRefusesAProfileThatJSONCannotExpress(t *testing.T) {
 	t.Parallel()
 	profile := &pb.MatchProfile{Extensions: map[string]*anypb.Any{"x": unknownAny()}}
-	err := makeFunctions(t).run(t.Context(), answers(t, http.StatusOK, ""), profile, nil)
+	err := makeFunctions(t).callFunction(t.Context(), answers(t, http.StatusOK, ""), profile, nil)
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 }
 
@@ -305,10 +307,11 @@ func FuzzResults(f *testing.F) {
 		recorded := httptest.NewRecorder()
 		recorded.Code = 200 + code&0xff
 		recorded.Body.WriteString(body)
-		client := restClient{limit: 1 << 20, http: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) { return recorded.Result(), nil })}}
+		client := restClient{maxAnswerBytes: 1 << 20,
+			http: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) { return recorded.Result(), nil })}}
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://mmf/", nil)
 		request.RequestURI = ""
-		_, err := client.results(request, func(result []byte) error {
+		_, err := client.readResults(request, func(result []byte) error {
 			require.True(t, json.Valid(result))
 			return nil
 		})

@@ -32,7 +32,8 @@ func TestRunGRPC(t *testing.T) {
 		Extensions: map[string]*anypb.Any{"x": unknownAny()},
 	}
 	proposal := &pb.Match{
-		MatchId: "m", MatchProfile: "duel", MatchFunction: "f", AllocateGameserver: true, Tickets: []*pb.Ticket{{Id: "t", Extensions: map[string]*anypb.Any{"x": unknownAny()}}},
+		MatchId: "m", MatchProfile: "duel", MatchFunction: "f", AllocateGameserver: true,
+		Tickets: []*pb.Ticket{{Id: "t", Extensions: map[string]*anypb.Any{"x": unknownAny()}}},
 	}
 	at := functionstest.ServeMMF(t, func(r *pb.RunRequest, stream functionstest.RunServer) error {
 		if !proto.Equal(profile, r.GetProfile()) {
@@ -41,7 +42,7 @@ func TestRunGRPC(t *testing.T) {
 		return stream.Send(&pb.RunResponse{Proposal: proposal})
 	})
 	var got []*pb.Match
-	require.NoError(t, makeFunctions(t).run(t.Context(), at, profile, func(m *pb.Match) error {
+	require.NoError(t, makeFunctions(t).callFunction(t.Context(), at, profile, func(m *pb.Match) error {
 		got = append(got, m)
 		return nil
 	}))
@@ -64,7 +65,7 @@ func TestRunGRPCStreams(t *testing.T) {
 			return stream.Context().Err()
 		}
 	})
-	require.NoError(t, makeFunctions(t).run(t.Context(), at, nil, func(*pb.Match) error {
+	require.NoError(t, makeFunctions(t).callFunction(t.Context(), at, nil, func(*pb.Match) error {
 		close(seen)
 		return nil
 	}))
@@ -142,7 +143,7 @@ func TestRunDoesNotWaitForAnUnknownFunction(t *testing.T) {
 	l := functionstest.Listen(t, "127.0.0.1:0")
 	require.NoError(t, l.Close())
 	f := makeFunctions(t)
-	f.connections.restartWait = time.Hour
+	f.functionConnections.restartWait = time.Hour
 	for range 3 {
 		_, err := runs(t.Context(), f, functionstest.ConfigOf(l.Addr()))
 		require.Equal(t, codes.Unavailable, status.Code(err))
@@ -153,7 +154,7 @@ func TestRunDoesNotWaitForAnUnknownFunction(t *testing.T) {
 // watched are functions that report each new connection.
 func watched(t *testing.T) (f *functions, dialled chan struct{}) {
 	f, dialled = makeFunctions(t), make(chan struct{}, 1000)
-	f.connections.dialer.outbound.Allows = func(string, netip.Addr) bool {
+	f.functionConnections.dialer.outbound.Allows = func(string, netip.Addr) bool {
 		dialled <- struct{}{}
 		return true
 	}
@@ -190,7 +191,8 @@ func TestRunDoesNotRepeatProposals(t *testing.T) {
 func TestRunEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	cut := errors.New("ran longer than it may")
-	for name, hang := range map[string]func(*testing.T, chan<- struct{}, chan<- struct{}) *pb.FunctionConfig{"grpc": hangs, "rest": hangsREST} {
+	for name, hang := range map[string]func(*testing.T, chan<- struct{},
+		chan<- struct{}) *pb.FunctionConfig{"grpc": hangs, "rest": hangsREST} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			called, gone := signal(), signal()
@@ -248,7 +250,7 @@ func TestRunEndsWithARefusedProposal(t *testing.T) {
 	})
 	full := errors.New("no more")
 	n := 0
-	err := makeFunctions(t).run(t.Context(), at, nil, func(*pb.Match) error {
+	err := makeFunctions(t).callFunction(t.Context(), at, nil, func(*pb.Match) error {
 		if n++; n == 10 {
 			return full
 		}

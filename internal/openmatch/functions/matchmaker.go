@@ -60,12 +60,12 @@ func (o Options) withDefaults() Options {
 // Matchmaker runs the cycles of a region, and calls match functions and the evaluator for them. Make one with [New],
 // run its engine once, and Close it. It is safe for concurrent use.
 type Matchmaker struct {
-	*cycle.Engine
+	Engine *cycle.Engine
 
-	functions   *functions
-	collection  time.Duration
-	maxBackfill int
-	log         *slog.Logger
+	functions      *functions
+	collectionTime time.Duration
+	maxBackfill    int
+	log            *slog.Logger
 }
 
 // New makes a matchmaker that does nothing until it runs. Errors: an option is missing or invalid; the metrics are
@@ -76,7 +76,7 @@ func New(options Options) (*Matchmaker, error) {
 	if err != nil {
 		return nil, err
 	}
-	evaluator, err := f.evaluator(o.Evaluator) // nil for the default one
+	evaluator, err := f.newEvaluator(o.Evaluator) // nil for the default one
 	if err != nil {
 		return nil, err
 	}
@@ -89,12 +89,12 @@ func New(options Options) (*Matchmaker, error) {
 		return nil, err
 	}
 	f.limitMemory(engine)
-	return &Matchmaker{Engine: engine, functions: f, collection: o.Collection, maxBackfill: o.MaxBackfill,
+	return &Matchmaker{Engine: engine, functions: f, collectionTime: o.Collection, maxBackfill: o.MaxBackfill,
 		log: o.Log}, nil
 }
 
 // Close closes idle connections to user code at once, and the others after their calls.
-func (m *Matchmaker) Close() { m.functions.close() }
+func (m *Matchmaker) Close() { m.functions.closeIdle() }
 
 // Propose calls the match function at an address for a profile, and propose with each match as it arrives, until
 // propose returns an error. Errors: the function's own; the one that propose returned; the cause of ctx's end. A
@@ -102,7 +102,7 @@ func (m *Matchmaker) Close() { m.functions.close() }
 // has the cause.
 func (m *Matchmaker) Propose(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile,
 	propose func(cycle.Proposal) error) error {
-	unreadable, err := m.call(ctx, at, profile, func(*pb.Match) {}, propose)
+	unreadable, err := m.callFunction(ctx, at, profile, func(*pb.Match) {}, propose)
 	about := slog.Group("match_function", slog.String("profile", profile.GetName()), slog.String("host", at.GetHost()),
 		slog.Int("port", int(at.GetPort())))
 	if unreadable > 0 {
@@ -110,20 +110,21 @@ func (m *Matchmaker) Propose(ctx context.Context, at *pb.FunctionConfig, profile
 			slog.Int("matches", unreadable))
 	}
 	if err != nil && ctx.Err() == nil { // otherwise it was canceled
-		m.log.LogAttrs(ctx, slog.LevelWarn, "a match function failed", about, slog.Any("error", cause(err)))
+		m.log.LogAttrs(ctx, slog.LevelWarn, "a match function failed", about, slog.Any("error", operatorCause(err)))
 	}
 	return err
 }
 
-// call calls a match function, and prepares each match. unreadable is how many have a score that cannot be decoded.
-func (m *Matchmaker) call(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile, prepare func(*pb.Match),
+// callFunction calls a match function, and prepares each match. unreadable is how many have a score that cannot be decoded.
+func (m *Matchmaker) callFunction(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile,
+	prepare func(*pb.Match),
 	propose func(cycle.Proposal) error) (
 	unreadable int, err error) {
-	err = m.functions.run(ctx, at, profile, func(sent *pb.Match) error {
+	err = m.functions.callFunction(ctx, at, profile, func(sent *pb.Match) error {
 		if sent != nil {
 			prepare(sent)
 		}
-		p, err := proposal(sent, m.maxBackfill)
+		p, err := convertProposal(sent, m.maxBackfill)
 		if err != nil {
 			return err
 		}
@@ -137,8 +138,8 @@ func (m *Matchmaker) call(ctx context.Context, at *pb.FunctionConfig, profile *p
 
 var errListIt = errors.New("the match function's address is not allowed: list it in DIRECTOR_OM_FUNCTIONS")
 
-// cause returns the cause of a match function's error, which only operators may see.
-func cause(err error) error {
+// operatorCause returns the cause of a match function's error, which only operators may see.
+func operatorCause(err error) error {
 	if unreachable, ok := errors.AsType[*unreachableError](err); ok {
 		err = unreachable.cause
 	}

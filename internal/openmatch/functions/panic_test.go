@@ -24,7 +24,7 @@ func TestAPanicWhileProposalsAreSentOverHTTP(t *testing.T) {
 	t.Parallel()
 	f := makeFunctions(t)
 	f.log = slog.New(panickingLog{slog.DiscardHandler})
-	e, err := f.evaluator(Judge(acceptsTickets).OverHTTP(t))
+	e, err := f.newEvaluator(Judge(acceptsTickets).OverHTTP(t))
 	require.NoError(t, err)
 	in := make(chan cycle.Proposal, 1)
 	in <- cycle.Proposal{Match: []byte{0xff}} // not a match: it is logged

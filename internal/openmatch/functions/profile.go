@@ -23,15 +23,15 @@ var errOutOfTime = errors.New("the match function ran longer than DIRECTOR_OM_CO
 // cycle, but no cycle waits for it. Errors are those of Propose, with their cause, since an operator chose the address.
 func (m *Matchmaker) Call(ctx context.Context, p *profile.Profile, newID func() string,
 	propose func(cycle.Proposal) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, m.collection, errOutOfTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, m.collectionTime, errOutOfTime)
 	defer cancel()
 	at := &pb.FunctionConfig{Host: p.Function.Host, Port: int32(p.Function.Port)}
 	if p.Function.Type == profile.REST {
 		at.Type = pb.FunctionConfig_REST
 	}
 	rename := func(sent *pb.Match) { sent.MatchId = newID() }
-	_, err := m.call(ctx, at, matchProfile(p), rename, propose)
-	return cause(err)
+	_, err := m.callFunction(ctx, at, matchProfile(p), rename, propose)
+	return operatorCause(err)
 }
 
 // matchProfile makes the message for a profile's function: the profile's name, and one pool of the same name with its

@@ -23,13 +23,16 @@ func TestTheProfileThatAFunctionGets(t *testing.T) {
 	p, err := profile.Parse([]byte("name: duel\npool: {tags: [b, a], strings: {mode: duel}, doubles: {skill: {min: 5, exclude: min}}}\nfunction: {host: mmf, port: 1}"))
 	require.NoError(t, err)
 	want := &pb.MatchProfile{Name: "duel", Pools: []*pb.Pool{{
-		Name: "duel", TagPresentFilters: []*pb.TagPresentFilter{{Tag: "a"}, {Tag: "b"}}, StringEqualsFilters: []*pb.StringEqualsFilter{{StringArg: "mode", Value: "duel"}},
-		DoubleRangeFilters: []*pb.DoubleRangeFilter{{DoubleArg: "skill", Min: 5, Max: math.Inf(1), Exclude: pb.DoubleRangeFilter_MIN}},
+		Name: "duel", TagPresentFilters: []*pb.TagPresentFilter{{Tag: "a"}, {Tag: "b"}},
+		StringEqualsFilters: []*pb.StringEqualsFilter{{StringArg: "mode", Value: "duel"}},
+		DoubleRangeFilters: []*pb.DoubleRangeFilter{{DoubleArg: "skill", Min: 5, Max: math.Inf(1),
+			Exclude: pb.DoubleRangeFilter_MIN}},
 	}}}
 	require.True(t, proto.Equal(want, matchProfile(p)), "%v", matchProfile(p))
 	p, err = profile.Parse([]byte("name: duel\nfunction: {host: mmf, port: 1}"))
 	require.NoError(t, err)
-	want = &pb.MatchProfile{Name: "duel", Pools: []*pb.Pool{{Name: "duel", TagPresentFilters: []*pb.TagPresentFilter{{Tag: "profile:duel"}}}}}
+	want = &pb.MatchProfile{Name: "duel",
+		Pools: []*pb.Pool{{Name: "duel", TagPresentFilters: []*pb.TagPresentFilter{{Tag: "profile:duel"}}}}}
 	require.True(t, proto.Equal(want, matchProfile(p)), "%v", matchProfile(p))
 }
 
@@ -40,8 +43,10 @@ func TestTeams(t *testing.T) {
 		teams map[string]any
 		want  map[string]string
 	}{
-		"of each ticket":          {map[string]any{"red": list("a"), "blue": list("b", "c")}, map[string]string{"a": "red", "b": "blue", "c": "blue"}},
-		"an empty team":           {map[string]any{"red": list("a", "b", "c"), "blue": list()}, map[string]string{"a": "red", "b": "red", "c": "red"}},
+		"of each ticket": {map[string]any{"red": list("a"), "blue": list("b", "c")},
+			map[string]string{"a": "red", "b": "blue", "c": "blue"}},
+		"an empty team": {map[string]any{"red": list("a", "b", "c"), "blue": list()},
+			map[string]string{"a": "red", "b": "red", "c": "red"}},
 		"a ticket left out":       {map[string]any{"red": list("a", "b")}, nil},
 		"a ticket twice":          {map[string]any{"red": list("a", "b", "c"), "blue": list("a")}, nil},
 		"a stranger":              {map[string]any{"red": list("a", "b", "c", "d")}, nil},
@@ -53,8 +58,9 @@ func TestTeams(t *testing.T) {
 			t.Parallel()
 			s, err := structpb.NewStruct(c.teams)
 			require.NoError(t, err)
-			p, err := proposal(&pb.Match{
-				Tickets: []*pb.Ticket{{Id: "a"}, {Id: "b"}, {Id: "c"}}, Extensions: map[string]*anypb.Any{teamsExtension: packed(t, s)},
+			p, err := convertProposal(&pb.Match{
+				Tickets:    []*pb.Ticket{{Id: "a"}, {Id: "b"}, {Id: "c"}},
+				Extensions: map[string]*anypb.Any{teamsExtension: packed(t, s)},
 			}, 0)
 			require.NoError(t, err)
 			got, err := Teams(p)
@@ -65,7 +71,7 @@ func TestTeams(t *testing.T) {
 	got, err := Teams(cycle.Proposal{Proposal: match.Proposal{ID: uuid.NewString()}})
 	require.NoError(t, err)
 	require.Nil(t, got)
-	unknown, err := proposal(&pb.Match{Extensions: map[string]*anypb.Any{teamsExtension: unknownAny()}}, 0)
+	unknown, err := convertProposal(&pb.Match{Extensions: map[string]*anypb.Any{teamsExtension: unknownAny()}}, 0)
 	require.NoError(t, err)
 	_, err = Teams(unknown)
 	require.Error(t, err)

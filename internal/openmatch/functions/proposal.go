@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// proposal converts a match that a match function proposes. Errors: the match is missing or too large.
-func proposal(m *pb.Match, maxBackfill int) (p cycle.Proposal, err error) {
+// convertProposal converts a match that a match function proposes. Errors: the match is missing or too large.
+func convertProposal(m *pb.Match, maxBackfill int) (p cycle.Proposal, err error) {
 	if m == nil {
 		return p, match.Invalid("the match function sent an answer without a match")
 	}

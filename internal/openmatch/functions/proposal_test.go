@@ -25,11 +25,15 @@ func TestScoreOf(t *testing.T) {
 		score      *float64
 		unreadable bool
 	}{
-		"no extensions":       {nil, nil, false},
-		"other extensions":    {map[string]*anypb.Any{"score": packed(t, &pb.DefaultEvaluationCriteria{Score: 1})}, nil, false},
-		"a score":             {map[string]*anypb.Any{"evaluation_input": packed(t, &pb.DefaultEvaluationCriteria{Score: -2.5})}, new(-2.5), false},
-		"zero":                {map[string]*anypb.Any{"evaluation_input": packed(t, &pb.DefaultEvaluationCriteria{})}, new(0.0), false},
-		"infinite":            {map[string]*anypb.Any{"evaluation_input": packed(t, &pb.DefaultEvaluationCriteria{Score: math.Inf(1)})}, new(math.Inf(1)), false},
+		"no extensions": {nil, nil, false},
+		"other extensions": {map[string]*anypb.Any{"score": packed(t, &pb.DefaultEvaluationCriteria{Score: 1})}, nil,
+			false},
+		"a score": {map[string]*anypb.Any{"evaluation_input": packed(t,
+			&pb.DefaultEvaluationCriteria{Score: -2.5})}, new(-2.5), false},
+		"zero": {map[string]*anypb.Any{"evaluation_input": packed(t, &pb.DefaultEvaluationCriteria{})},
+			new(0.0), false},
+		"infinite": {map[string]*anypb.Any{"evaluation_input": packed(t,
+			&pb.DefaultEvaluationCriteria{Score: math.Inf(1)})}, new(math.Inf(1)), false},
 		"of another type":     {map[string]*anypb.Any{"evaluation_input": packed(t, &pb.Ticket{})}, nil, true},
 		"of an unknown type":  {map[string]*anypb.Any{"evaluation_input": unknownAny()}, nil, true},
 		"of no type":          {map[string]*anypb.Any{"evaluation_input": {}}, nil, true},
@@ -48,10 +52,11 @@ func TestScoreOf(t *testing.T) {
 func TestProposal(t *testing.T) {
 	t.Parallel()
 	m := &pb.Match{
-		MatchId: "m", Tickets: []*pb.Ticket{{Id: "a"}, {}, {Id: "a"}}, Extensions: map[string]*anypb.Any{"x": unknownAny()},
-		Backfill: &pb.Backfill{Id: "b", Generation: 7, PersistentField: map[string]*anypb.Any{"x": unknownAny()}},
+		MatchId: "m", Tickets: []*pb.Ticket{{Id: "a"}, {}, {Id: "a"}},
+		Extensions: map[string]*anypb.Any{"x": unknownAny()},
+		Backfill:   &pb.Backfill{Id: "b", Generation: 7, PersistentField: map[string]*anypb.Any{"x": unknownAny()}},
 	}
-	p, err := proposal(m, 64<<10)
+	p, err := convertProposal(m, 64<<10)
 	require.NoError(t, err)
 	require.Equal(t, "m", p.ID)
 	require.Equal(t, []string{"a", "", "a"}, p.Tickets)
@@ -68,11 +73,11 @@ func TestProposal(t *testing.T) {
 // An empty backfill is one to be created; its bytes are empty, not nil, which means no backfill.
 func TestProposalOfAnEmptyBackfill(t *testing.T) {
 	t.Parallel()
-	p, err := proposal(&pb.Match{Backfill: &pb.Backfill{}}, 64<<10)
+	p, err := convertProposal(&pb.Match{Backfill: &pb.Backfill{}}, 64<<10)
 	require.NoError(t, err)
 	require.NotNil(t, p.BackfillBody)
 	require.Empty(t, p.BackfillBody)
-	p, err = proposal(&pb.Match{}, 64<<10)
+	p, err = convertProposal(&pb.Match{}, 64<<10)
 	require.NoError(t, err)
 	require.Nil(t, p.BackfillBody)
 	require.NotNil(t, p.Match)
@@ -81,12 +86,12 @@ func TestProposalOfAnEmptyBackfill(t *testing.T) {
 func TestProposalRefuses(t *testing.T) {
 	t.Parallel()
 	large := func(n int) map[string]*anypb.Any { return map[string]*anypb.Any{"x": {Value: make([]byte, n)}} }
-	_, err := proposal(nil, 64<<10)
+	_, err := convertProposal(nil, 64<<10)
 	require.Error(t, err)
-	_, err = proposal(&pb.Match{Extensions: large(maxMatch)}, 64<<10)
+	_, err = convertProposal(&pb.Match{Extensions: large(maxMatch)}, 64<<10)
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
-	_, err = proposal(&pb.Match{Extensions: large(maxMatch - 64)}, 64<<10)
+	_, err = convertProposal(&pb.Match{Extensions: large(maxMatch - 64)}, 64<<10)
 	require.NoError(t, err)
-	_, err = proposal(&pb.Match{Backfill: &pb.Backfill{Extensions: large(64 << 10)}}, 64<<10)
+	_, err = convertProposal(&pb.Match{Backfill: &pb.Backfill{Extensions: large(64 << 10)}}, 64<<10)
 	require.Error(t, err)
 }

@@ -13,55 +13,55 @@ import (
 // restClient calls user code over HTTP. It follows no redirects, and has no timeout: a match function may run as long
 // as its cycle.
 type restClient struct {
-	http   *http.Client
-	scheme string
-	limit  int64  // bytes of an answer
-	memory memory // nil: not bounded
-	close  func() // closes idle connections
+	http           *http.Client
+	urlScheme      string
+	maxAnswerBytes int64  // bytes of an answer
+	answerMemory   memory // nil: not bounded
+	closeIdle      func() // closes idle connections
 }
 
 func newRESTClient(d dialer) *restClient {
-	transport := d.transport()
+	transport := d.newTransport()
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &restClient{
-		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: stay}, scheme: d.scheme(),
-		limit: maxAnswer, close: transport.CloseIdleConnections,
+		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: stay}, urlScheme: d.httpScheme(),
+		maxAnswerBytes: maxAnswer, closeIdle: transport.CloseIdleConnections,
 	}
 }
 
-// results sends a request and reads the answer of a gRPC stream mapped to REST: JSON objects, each with a result or an
+// readResults sends a request and reads the answer of a gRPC stream mapped to REST: JSON objects, each with a result or an
 // error. Errors: one in the stream, or the one that each returned. answered is false if nothing in the response looks
 // like such a stream.
-func (c *restClient) results(request *http.Request, each func(result []byte) error) (answered bool, err error) {
+func (c *restClient) readResults(request *http.Request, each func(result []byte) error) (answered bool, err error) {
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
 	if err != nil {
 		return false, httpError(err)
 	}
 	defer response.Body.Close()
-	body := &answerBody{Reader: http.MaxBytesReader(nil, response.Body, c.limit), memory: c.memory}
-	defer body.close()
+	body := &answerBody{Reader: http.MaxBytesReader(nil, response.Body, c.maxAnswerBytes), memory: c.answerMemory}
+	defer body.releaseAll()
 	objects := json.NewDecoder(body)
 	for {
 		var object answerObject
 		err := objects.Decode(&object)
 		switch {
-		case body.refused != nil:
-			return true, body.refused
+		case body.refusal != nil:
+			return true, body.refusal
 		case errors.Is(err, io.EOF) && response.StatusCode == http.StatusOK:
 			return true, nil
 		case err != nil:
 			_, tooMuch := errors.AsType[*http.MaxBytesError](err)
-			return answered || tooMuch, object.failure(response, err)
+			return answered || tooMuch, object.asError(response, err)
 		case object.Result == nil || response.StatusCode != http.StatusOK:
-			return answered || object.isAnswer(), object.failure(response, nil)
+			return answered || object.isAnswer(), object.asError(response, nil)
 		}
 		answered = true
 		if err := each(object.Result); err != nil {
 			return true, err
 		}
 		// What was decoded is a proposal by now, and counts as one.
-		body.release(objects.InputOffset())
+		body.releaseUpTo(objects.InputOffset())
 	}
 }
 
@@ -83,40 +83,40 @@ const (
 type answerBody struct {
 	io.Reader
 	memory        memory
-	read          int64 // bytes
-	decoded       int64 // of those
+	readBytes     int64 // bytes
+	decodedBytes  int64 // of those
 	bufferedBytes int
-	refused       error // why nothing more is read
+	refusal       error // why nothing more is read
 }
 
 // Read implements [io.Reader].
 func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
-	b.read += int64(n)
-	if b.read-b.decoded > maxObject {
-		b.refused = status.Errorf(codes.ResourceExhausted, "an object of the answer has more than %d bytes", maxObject)
-		return 0, b.refused
+	b.readBytes += int64(n)
+	if b.readBytes-b.decodedBytes > maxObject {
+		b.refusal = status.Errorf(codes.ResourceExhausted, "an object of the answer has more than %d bytes", maxObject)
+		return 0, b.refusal
 	}
 	if b.memory != nil {
-		if b.refused = b.memory.Hold(n * decodingCost); b.refused != nil {
-			return 0, b.refused
+		if b.refusal = b.memory.Hold(n * decodingCost); b.refusal != nil {
+			return 0, b.refusal
 		}
 		b.bufferedBytes += n * decodingCost
 	}
 	return n, err
 }
 
-// release releases the memory of the answer up to an offset.
-func (b *answerBody) release(offset int64) {
-	b.decoded = offset
+// releaseUpTo releases the memory of the answer up to an offset.
+func (b *answerBody) releaseUpTo(offset int64) {
+	b.decodedBytes = offset
 	if b.memory != nil {
-		left := int(b.read-b.decoded) * decodingCost
+		left := int(b.readBytes-b.decodedBytes) * decodingCost
 		b.memory.Release(b.bufferedBytes - left)
 		b.bufferedBytes = left
 	}
 }
 
-func (b *answerBody) close() { b.release(b.read) }
+func (b *answerBody) releaseAll() { b.releaseUpTo(b.readBytes) }
 
 // answerObject is a result or an error; an error before the stream began has its fields in the object itself.
 type answerObject struct {
@@ -134,8 +134,8 @@ type restError struct {
 // isAnswer reports whether the object has a field of a match function's answer.
 func (o answerObject) isAnswer() bool { return o.Result != nil || o.Error != nil || o.Message != "" }
 
-// failure returns the object as an error. unread is the error of decoding it, or nil.
-func (o answerObject) failure(response *http.Response, unread error) error {
+// asError returns the object as an error. unread is the error of decoding it, or nil.
+func (o answerObject) asError(response *http.Response, unread error) error {
 	if tooMuch, ok := errors.AsType[*http.MaxBytesError](unread); ok {
 		return status.Errorf(codes.ResourceExhausted, "the answer has more than %d bytes", tooMuch.Limit)
 	}

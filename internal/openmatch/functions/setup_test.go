@@ -16,13 +16,13 @@ func makeFunctions(t *testing.T, allowed ...string) *functions {
 func functionsOf(t *testing.T, o Options) *functions {
 	o.Registration = time.Second
 	f := must.Get(newFunctions(o.withDefaults()))(t)
-	t.Cleanup(f.close)
+	t.Cleanup(f.closeIdle)
 	return f
 }
 
 // runs calls a match function and returns the ids of its proposals.
 func runs(ctx context.Context, f *functions, at *pb.FunctionConfig) (ids []string, err error) {
-	err = f.run(ctx, at, &pb.MatchProfile{Name: "a profile"}, func(m *pb.Match) error {
+	err = f.callFunction(ctx, at, &pb.MatchProfile{Name: "a profile"}, func(m *pb.Match) error {
 		ids = append(ids, m.GetMatchId())
 		return nil
 	})

@@ -41,9 +41,13 @@ func TestUserCodeOverTLS(t *testing.T) {
 	}))
 	register := func(s *grpc.Server) {
 		pb.RegisterMatchFunctionServer(s, functionstest.MMF{Function: functionstest.Proposes(1)})
-		pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: func(_ func() (*pb.Match, error), accept func(string) error) error { return accept("0") }})
+		pb.RegisterEvaluatorServer(s, functionstest.GRPCJudge{Judge: func(_ func() (*pb.Match, error),
+			accept func(string) error) error {
+			return accept("0")
+		}})
 	}
-	overTLS, _ := functionstest.Serve(t, functionstest.Listen(t, "127.0.0.1:0"), register, grpc.Creds(credentials.NewServerTLSFromCert(&web.TLS.Certificates[0])))
+	overTLS, _ := functionstest.Serve(t, functionstest.Listen(t, "127.0.0.1:0"), register,
+		grpc.Creds(credentials.NewServerTLSFromCert(&web.TLS.Certificates[0])))
 	overHTTPS := functionstest.ConfigOf(web.Listener.Addr())
 	overHTTPS.Type = pb.FunctionConfig_REST
 	plain := functionstest.ServeMMF(t, functionstest.Proposes(1))
@@ -64,7 +68,8 @@ func TestUserCodeOverTLS(t *testing.T) {
 		require.NoError(t, err)
 		target := scheme + at.String()
 		require.NoError(t, evaluates(t, functionsOf(t, Options{FunctionCA: signer, Loopback: true}), target), target)
-		require.ErrorContains(t, evaluates(t, makeFunctions(t), target), "certificate", "which the system does not trust")
+		require.ErrorContains(t, evaluates(t, makeFunctions(t), target), "certificate",
+			"which the system does not trust")
 	}
 	_, err = newFunctions(Options{FunctionCA: signer + ".not"})
 	require.ErrorContains(t, err, "the authority of match functions' certificates")
@@ -75,7 +80,7 @@ func TestUserCodeOverTLS(t *testing.T) {
 
 // evaluates calls an evaluator without proposals.
 func evaluates(t *testing.T, f *functions, target string) error {
-	e := must.Get(f.evaluator(target))(t)
+	e := must.Get(f.newEvaluator(target))(t)
 	in := make(chan cycle.Proposal)
 	close(in)
 	return e.Evaluate(t.Context(), in, func(string) error { return nil })

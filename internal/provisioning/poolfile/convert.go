@@ -118,7 +118,7 @@ func (t *text) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-func plain(list []text) []string {
+func plainTexts(list []text) []string {
 	var all []string
 	for _, t := range list {
 		all = append(all, string(t))
@@ -128,30 +128,31 @@ func plain(list []text) []string {
 
 // converter makes the types of the store, and collects what cannot be read.
 type converter struct {
-	file     *File
-	problems []Problem
+	targetFile *File
+	problems   []Problem
 }
 
 // maxProblems bounds an Error.
 const maxProblems = 16
 
-func (c *converter) addf(path, format string, args ...any) {
+func (c *converter) addProblemf(path, format string, args ...any) {
 	if len(c.problems) < maxProblems {
-		c.problems = append(c.problems, c.file.Problem(path, fmt.Sprintf(format, args...)))
+		c.problems = append(c.problems, c.targetFile.Problem(path, fmt.Sprintf(format, args...)))
 	}
 }
 
-func (c *converter) app(path string, a app) provision.AppVersion {
+func (c *converter) convertApp(path string, a app) provision.AppVersion {
 	v := provision.AppVersion{
 		App: string(a.App), Version: string(a.Version), Provider: string(a.Provider), Launch: string(a.Launch),
 		LaunchVersion: string(a.LaunchVersion),
-		GamePort:      string(a.GamePort), Endpoint: string(a.Endpoint), Modes: plain(a.Modes),
+		GamePort:      string(a.GamePort), Endpoint: string(a.Endpoint), Modes: plainTexts(a.Modes),
 		Capacity: int(a.Capacity), MaxSessions: (*int)(a.MaxSessions), MaxPlayers: int(a.MaxPlayers),
 		CPUUnits: int(a.Resources.CPUUnits), MemoryMiB: int(a.Resources.MemoryMiB),
-		StartWithin:    c.duration(path+"start_within", a.StartWithin),
-		RegisterWithin: c.duration(path+"register_within", a.RegisterWithin),
-		Grace:          c.duration(path+"grace", a.Grace), MaxLifetime: c.duration(path+"max_lifetime", a.MaxLifetime),
-		DrainAhead:     c.duration(path+"drain_ahead", a.DrainAhead),
+		StartWithin:    c.convertDuration(path+"start_within", a.StartWithin),
+		RegisterWithin: c.convertDuration(path+"register_within", a.RegisterWithin),
+		Grace:          c.convertDuration(path+"grace", a.Grace),
+		MaxLifetime:    c.convertDuration(path+"max_lifetime", a.MaxLifetime),
+		DrainAhead:     c.convertDuration(path+"drain_ahead", a.DrainAhead),
 		DigestRequired: a.DigestRequired, Compat: string(a.Compat),
 	}
 	if f := a.Fallback; f != nil {
@@ -171,19 +172,19 @@ func (c *converter) app(path string, a app) provision.AppVersion {
 	if a.Netcode != nil {
 		v.Dialect, v.ProtocolID = netcode.Dialect(a.Netcode.Dialect), uint64(a.Netcode.ProtocolID)
 		if v.Dialect == "" {
-			c.addf(path+"netcode.dialect", "is missing")
+			c.addProblemf(path+"netcode.dialect", "is missing")
 		}
 	}
 	return v
 }
 
-func (c *converter) pool(path string, p pool) provision.Pool {
+func (c *converter) convertPool(path string, p pool) provision.Pool {
 	converted := provision.Pool{
 		Region: string(p.Region), App: string(p.App), Version: string(p.Version), Min: int(p.Min), Max: int(p.Max),
 		MaxStarting: int(p.MaxStarting),
-		EmptyTTL:    c.duration(path+"empty_ttl", p.EmptyTTL), Zone: string(p.Zone), Forecast: p.Forecast,
+		EmptyTTL:    c.convertDuration(path+"empty_ttl", p.EmptyTTL), Zone: string(p.Zone), Forecast: p.Forecast,
 	}
-	converted.Buffer, converted.BufferPercent = c.buffer(path+"buffer", p.Buffer)
+	converted.Buffer, converted.BufferPercent = c.convertBuffer(path+"buffer", p.Buffer)
 	if p.Coordinates != nil {
 		converted.Coords = &provider.Coords{Latitude: float64(p.Coordinates.Latitude),
 			Longitude: float64(p.Coordinates.Longitude)}
@@ -191,27 +192,27 @@ func (c *converter) pool(path string, p pool) provision.Pool {
 	for i, text := range p.Networks {
 		network, err := netip.ParsePrefix(string(text))
 		if err != nil {
-			c.addf(fmt.Sprintf("%snetworks[%d]", path, i), "%.60q must be a network such as 192.0.2.0/24", text)
+			c.addProblemf(fmt.Sprintf("%snetworks[%d]", path, i), "%.60q must be a network such as 192.0.2.0/24", text)
 		}
 		converted.Networks = append(converted.Networks, network)
 	}
 	if p.Modes != nil {
-		converted.Modes = append([]string{}, plain(*p.Modes)...)
+		converted.Modes = append([]string{}, plainTexts(*p.Modes)...)
 	}
 	for i, s := range p.Schedule {
-		converted.Schedule = append(converted.Schedule, c.schedule(fmt.Sprintf("%sschedule[%d].", path, i), s))
+		converted.Schedule = append(converted.Schedule, c.convertSchedule(fmt.Sprintf("%sschedule[%d].", path, i), s))
 	}
 	return converted
 }
 
-// duration reads a duration; "" is the default.
-func (c *converter) duration(path string, text text) time.Duration {
+// convertDuration reads a duration; "" is the default.
+func (c *converter) convertDuration(path string, text text) time.Duration {
 	if text == "" {
 		return 0
 	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d <= 0 {
-		c.addf(path, "%.40q must be a duration above 0, such as 90s, 5m or 24h", text)
+		c.addProblemf(path, "%.40q must be a duration above 0, such as 90s, 5m or 24h", text)
 	}
 	return d
 }
@@ -225,13 +226,13 @@ func Buffer(text string) (n int, percent bool, err error) {
 	return n, percent, nil
 }
 
-func (c *converter) buffer(path string, text text) (int, bool) {
+func (c *converter) convertBuffer(path string, text text) (int, bool) {
 	if text == "" {
 		return 0, false
 	}
 	n, percent, err := Buffer(string(text))
 	if err != nil {
-		c.addf(path, "%s", err)
+		c.addProblemf(path, "%s", err)
 	}
 	return n, percent
 }

@@ -15,14 +15,17 @@ import (
 // documents are the kinds of documents, each with a whole number from 1 to 64 in it, and how the number is read.
 var documents = map[string]func(number string) (int, error){
 	"pool": func(number string) (int, error) {
-		f, err := poolfile.Parse([]byte("pools:\n  - region: eu\n    app: a\n    version: b\n    max: " + number + "\n"))
+		f, err := poolfile.Parse([]byte("pools:\n  - region: eu\n    app: a\n    version: b\n    max: " + number +
+			"\n"))
 		if err != nil {
 			return 0, err
 		}
 		return f.Pools[0].Max, nil
 	},
 	"app": func(number string) (int, error) {
-		f, err := poolfile.Parse(fmt.Appendf(nil, "apps: [{app: a, version: b, provider: manual, launch: a, modes: [m], max_players: 1, capacity: %s}]", number))
+		f, err := poolfile.Parse(fmt.Appendf(nil,
+			"apps: [{app: a, version: b, provider: manual, launch: a, modes: [m], max_players: 1, capacity: %s}]",
+			number))
 		if err != nil {
 			return 0, err
 		}
@@ -47,7 +50,7 @@ var documents = map[string]func(number string) (int, error){
 		if err != nil {
 			return 0, err
 		}
-		town, _ := types.Lookup("town")
+		town, _ := types.LookupType("town")
 		return town.MaxMembers, nil
 	},
 }

@@ -39,27 +39,27 @@ type Problem = document.Problem
 
 // Parse reads a document of at most [MaxBytes]. Errors: *[Error].
 func Parse(text []byte) (*File, error) {
-	read, at, err := decode(text)
+	read, at, err := decodeYAML(text)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{positions: at}
-	c := converter{file: f}
+	c := converter{targetFile: f}
 	for i, a := range read.Apps {
-		f.Apps = append(f.Apps, c.app(fmt.Sprintf("apps[%d].", i), a))
+		f.Apps = append(f.Apps, c.convertApp(fmt.Sprintf("apps[%d].", i), a))
 	}
 	for i, p := range read.Pools {
-		f.Pools = append(f.Pools, c.pool(fmt.Sprintf("pools[%d].", i), p))
+		f.Pools = append(f.Pools, c.convertPool(fmt.Sprintf("pools[%d].", i), p))
 	}
 	for _, p := range read.Projects {
 		f.Projects = append(f.Projects, Project{string(p.ID), string(p.Name), string(p.Region)})
 	}
 	if !f.Declares("apps") && !f.Declares("pools") && !f.Declares("projects") {
-		c.addf("", "the document declares nothing: "+contentWords)
+		c.addProblemf("", "the document declares nothing: "+contentWords)
 	}
 	if len(c.problems) == 0 { // a value that cannot be read would be reported twice
 		for _, p := range provision.CheckPools(f.Apps, f.Pools) {
-			c.addf(p.Path, "%s", p.Text)
+			c.addProblemf(p.Path, "%s", p.Text)
 		}
 	}
 	if len(c.problems) > 0 {

@@ -20,27 +20,27 @@ const (
 	untilWords = "must be a time such as 23:30 or, of an event, a date and a time"
 )
 
-// schedule reads an entry. Without days it begins each day, unless at has a date.
-func (c *converter) schedule(path string, s schedule) provision.Schedule {
+// convertSchedule reads an entry. Without days it begins each day, unless at has a date.
+func (c *converter) convertSchedule(path string, s schedule) provision.Schedule {
 	out := provision.Schedule{Min: int(s.Min)}
 	var rest string
 	var ok bool
 	// Only the zone is behind the time, and no name of a zone has a space.
 	if out.StartOn, out.StartAt, rest, ok = cutTime(string(s.At)); !ok || strings.Contains(rest, " ") {
-		c.addf(path+"at", "%.60q %s", s.At, atWords)
+		c.addProblemf(path+"at", "%.60q %s", s.At, atWords)
 		return out
 	}
 	out.Zone = rest
 	if out.EndOn, out.EndAt, rest, ok = cutTime(string(s.Until)); !ok || rest != "" {
-		c.addf(path+"until", "%.60q %s", s.Until, untilWords)
+		c.addProblemf(path+"until", "%.60q %s", s.Until, untilWords)
 		return out
 	}
 	if out.StartOn == "" {
-		c.weekdays(path, s, &out)
+		c.convertWeekdays(path, s, &out)
 		return out
 	}
 	if s.Days != "" {
-		c.addf(path+"days", "an event has a date, and no weekdays")
+		c.addProblemf(path+"days", "an event has a date, and no weekdays")
 	}
 	if out.EndOn == "" {
 		out.EndOn = eventEnd(out)
@@ -48,15 +48,15 @@ func (c *converter) schedule(path string, s schedule) provision.Schedule {
 	return out
 }
 
-// weekdays reads the days of an entry without dates.
-func (c *converter) weekdays(path string, s schedule, out *provision.Schedule) {
+// convertWeekdays reads the days of an entry without dates.
+func (c *converter) convertWeekdays(path string, s schedule, out *provision.Schedule) {
 	days, err := provision.ParseDays(string(defaultText(s.Days, "daily")))
 	if err != nil {
-		c.addf(path+"days", "%s", err)
+		c.addProblemf(path+"days", "%s", err)
 	}
 	out.Days = days
 	if out.EndOn != "" {
-		c.addf(path+"until", "%.60q has a date, and at has none: an event needs both", s.Until)
+		c.addProblemf(path+"until", "%.60q has a date, and at has none: an event needs both", s.Until)
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 )
 
 // AppText returns an app version as a document declares it, with its defaults written out.
-func AppText(v provision.AppVersion) string { return write(appOf(v)) }
+func AppText(v provision.AppVersion) string { return writePart(appOf(v)) }
 
 // PoolText returns a pool as a document declares it, with its defaults written out.
-func PoolText(p provision.Pool) string { return write(poolOf(p)) }
+func PoolText(p provision.Pool) string { return writePart(poolOf(p)) }
 
-// write returns a part of a document. It has texts, numbers, lists and mappings, which YAML can hold.
-func write(part any) string {
+// writePart returns a part of a document. It has texts, numbers, lists and mappings, which YAML can hold.
+func writePart(part any) string {
 	text, err := yaml.Marshal(part)
 	if err != nil {
 		return "# " + err.Error() + "\n"
@@ -28,7 +28,7 @@ func appOf(v provision.AppVersion) app {
 	a := app{
 		App: text(v.App), Version: text(v.Version), Provider: text(v.Provider), Launch: text(v.Launch),
 		LaunchVersion: text(v.LaunchVersion), GamePort: text(v.GamePort), Endpoint: text(v.Endpoint),
-		Modes: texts(v.Modes), Capacity: whole(v.Capacity), MaxSessions: (*whole)(v.MaxSessions),
+		Modes: markedTexts(v.Modes), Capacity: whole(v.Capacity), MaxSessions: (*whole)(v.MaxSessions),
 		MaxPlayers: whole(v.MaxPlayers), Resources: resources{whole(v.CPUUnits), whole(v.MemoryMiB)},
 		StartWithin: durationText(v.StartWithin), RegisterWithin: durationText(v.RegisterWithin),
 		Grace: durationText(v.Grace), MaxLifetime: durationText(v.MaxLifetime), DrainAhead: durationText(v.DrainAhead),
@@ -53,7 +53,7 @@ func appOf(v provision.AppVersion) app {
 }
 
 func poolOf(p provision.Pool) pool {
-	modes := texts(p.Modes)
+	modes := markedTexts(p.Modes)
 	out := pool{
 		Region: text(p.Region), App: text(p.App), Version: text(p.Version), Min: whole(p.Min), Max: whole(p.Max),
 		Buffer: text(strconv.Itoa(p.Buffer)), MaxStarting: whole(p.MaxStarting), EmptyTTL: durationText(p.EmptyTTL),
@@ -74,7 +74,7 @@ func poolOf(p provision.Pool) pool {
 	return out
 }
 
-func texts(list []string) []text {
+func markedTexts(list []string) []text {
 	all := make([]text, len(list))
 	for i, t := range list {
 		all[i] = text(t)

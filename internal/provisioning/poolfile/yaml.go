@@ -18,8 +18,8 @@ const contentWords = "it is a mapping with apps, pools, projects or several of t
 // limits bound a document: lists of mappings of lists are all that it has.
 var limits = document.Limits{Bytes: MaxBytes, Depth: 16, Content: contentWords}
 
-// decode reads the YAML of a document. Errors: *Error.
-func decode(raw []byte) (read poolDocument, at document.Positions, err error) {
+// decodeYAML reads the YAML of a document. Errors: *Error.
+func decodeYAML(raw []byte) (read poolDocument, at document.Positions, err error) {
 	text, err := limits.Text(raw)
 	if err != nil {
 		return read, nil, err

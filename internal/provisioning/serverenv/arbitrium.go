@@ -15,9 +15,9 @@ const unknownAddress = "0.0.0.0"
 // edgegap is the provider that sets these variables by itself, but for the two of the context.
 const edgegap = "edgegap"
 
-// arbitrium returns the variables that Edgegap's servers read, as far as the provider does not set them. A server that
+// arbitriumVariables returns the variables that Edgegap's servers read, as far as the provider does not set them. A server that
 // was built for Edgegap stops with an error when one is missing.
-func (s Settings) arbitrium(name token.Deployment, v provision.AppVersion) provider.Env {
+func (s Settings) arbitriumVariables(name token.Deployment, v provision.AppVersion) provider.Env {
 	url, secret := s.PublicURL+"/fleet/context", string(s.Sealer.ServerTokens().Token(token.ForContext, name))
 	env := provider.Env{"ARBITRIUM_CONTEXT_URL": url, "ARBITRIUM_CONTEXT_TOKEN": secret}
 	if v.Provider == edgegap {
@@ -26,13 +26,13 @@ func (s Settings) arbitrium(name token.Deployment, v provision.AppVersion) provi
 	env["ARBITRIUM_REQUEST_ID"] = name.ID
 	env["ARBITRIUM_DELETE_URL"], env["ARBITRIUM_DELETE_TOKEN"] = url, secret // with DELETE
 	env["ARBITRIUM_PUBLIC_IP"] = unknownAddress
-	env["ARBITRIUM_DEPLOYMENT_LOCATION"] = location(name.Region)
+	env["ARBITRIUM_DEPLOYMENT_LOCATION"] = regionLocation(name.Region)
 	env["ARBITRIUM_PORTS_MAPPING"] = portsMapping(v)
 	return env
 }
 
-// location says where the server is in the words there are: its region.
-func location(region string) string {
+// regionLocation says where the server is in the words there are: its region.
+func regionLocation(region string) string {
 	text, _ := json.Marshal(map[string]any{ //nolint:errchkjson // strings and numbers
 		"city": region, "country": "", "continent": "", "administrative_division": "", "timezone": "", "latitude": 0.0,
 		"longitude": 0.0,

@@ -60,7 +60,7 @@ func (s Settings) Environment(d Server, v provision.AppVersion) (provider.Env, p
 		env["LATTICE_ENDS_AT"] = d.EndsAt.UTC().Format(time.RFC3339)
 	}
 	if v.Compat == provision.CompatArbitrium || v.Compat == provision.CompatBevygap {
-		maps.Copy(env, s.arbitrium(name, v))
+		maps.Copy(env, s.arbitriumVariables(name, v))
 	}
 	if v.Compat == provision.CompatBevygap {
 		if err := s.addNATS(env, name); err != nil {

@@ -64,24 +64,25 @@ type Caller struct {
 	store  Store
 	region string
 
-	running atomic.Bool
-	stopped chan struct{} // closed when Run has ended
-	kick    chan struct{} // holds one signal: read now
-	wakes   atomic.Uint64 // notifications so far
+	hasRun    atomic.Bool
+	stopped   chan struct{} // closed when Run has ended
+	readNow   chan struct{} // holds one signal: read now
+	wakeCount atomic.Uint64 // notifications so far
 
-	expiring sync.WaitGroup
+	expiringCalls sync.WaitGroup
 
-	mu      sync.Mutex
-	slots   int // taken by calls that insert a command, or wait for one
-	waiting map[uuid.UUID]*waiter
+	mu         sync.Mutex
+	takenSlots int // taken by calls that insert a command, or wait for one
+	waiterByID map[uuid.UUID]*waiter
 }
 
 // New returns a Caller.
 func New(store Store, region string, o Options) *Caller {
 	o.MaxWaiting = cmp.Or(o.MaxWaiting, maxWaiting)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Caller{options: o, store: store, region: region, stopped: make(chan struct{}), kick: make(chan struct{}, 1),
-		waiting: map[uuid.UUID]*waiter{}}
+	return &Caller{options: o, store: store, region: region, stopped: make(chan struct{}),
+		readNow:    make(chan struct{}, 1),
+		waiterByID: map[uuid.UUID]*waiter{}}
 }
 
 // Create creates a room. It returns when the room exists, when it cannot be created, or at the deadline. It sets
@@ -89,8 +90,8 @@ func New(store Store, region string, o Options) *Caller {
 // [db.CommandFailed], [db.CommandDisconnected] or [db.CommandTimedOut]. If ctx ends, the command continues. Errors:
 // those of [db.Store.CreateRoom]; Unavailable if the outcome is unknown.
 func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, error) {
-	return c.do(ctx, func() (db.Command, error) {
-		r.Region, r.Caller, r.Timeout = c.region, c.options.Replica(), c.options.Timeout
+	return c.insertAndWait(ctx, func() (db.Command, error) {
+		r.Region, r.CallerReplica, r.Timeout = c.region, c.options.Replica(), c.options.Timeout
 		if c.options.NearestAgents != nil {
 			r.NearestAgents = c.options.NearestAgents(r)
 		}
@@ -101,7 +102,7 @@ func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, er
 // Destroy destroys a room. Otherwise it works as Create. Errors: those of [db.Store.DestroyRoom]; Unavailable if the
 // outcome is unknown.
 func (c *Caller) Destroy(ctx context.Context, roomID, actor string) (db.CommandAnswer, error) {
-	return c.do(ctx, func() (db.Command, error) {
+	return c.insertAndWait(ctx, func() (db.Command, error) {
 		return c.store.DestroyRoom(ctx, c.region, roomID, c.options.Replica(), actor, c.options.Timeout)
 	})
 }
@@ -119,40 +120,40 @@ func (c *Caller) Undrain(ctx context.Context, agentID, actor string) (db.Command
 
 func (c *Caller) commandAgent(ctx context.Context, agentID string, op db.CommandOp, actor string,
 	keep bool) (db.CommandAnswer, error) {
-	return c.do(ctx, func() (db.Command, error) {
+	return c.insertAndWait(ctx, func() (db.Command, error) {
 		return c.store.CommandAgent(ctx, c.region, agentID, op, keep, c.options.Replica(), actor, c.options.Timeout)
 	})
 }
 
-// do inserts a command and waits for its answer.
-func (c *Caller) do(ctx context.Context, insert func() (db.Command, error)) (db.CommandAnswer, error) {
+// insertAndWait inserts a command and waits for its answer.
+func (c *Caller) insertAndWait(ctx context.Context, insert func() (db.Command, error)) (db.CommandAnswer, error) {
 	if err := c.takeSlot(); err != nil {
 		return db.CommandAnswer{}, err
 	}
-	before := c.wakes.Load()
+	before := c.wakeCount.Load()
 	cmd, err := insert()
 	if err != nil {
 		c.freeSlot()
 		return db.CommandAnswer{}, err
 	}
-	w := c.wait(cmd.ID)
-	if c.wakes.Load() != before {
-		wait.Wake(c.kick) // the notification of the answer may have arrived before the call was registered
+	w := c.addWaiter(cmd.ID)
+	if c.wakeCount.Load() != before {
+		wait.Wake(c.readNow) // the notification of the answer may have arrived before the call was registered
 	}
 	select {
-	case <-w.done:
+	case <-w.answered:
 	// The waiter stays, and keeps its slot: the command has to be settled at its deadline all the same.
 	case <-ctx.Done():
-		return db.CommandAnswer{}, unavailable("the command goes on: its outcome is not known yet", ctx.Err())
+		return db.CommandAnswer{}, unavailableError("the command goes on: its outcome is not known yet", ctx.Err())
 	case <-c.stopped:
-		return db.CommandAnswer{}, unavailable("this replica stops: the command goes on, its outcome is not known yet",
+		return db.CommandAnswer{}, unavailableError("this replica stops: the command goes on, its outcome is not known yet",
 			nil)
 	}
 	if w.err == nil && c.options.WaitFor != nil &&
-		(w.answer.State == db.CommandDone || w.answer.State == db.CommandDoneLate) {
+		(w.answer.FinalState == db.CommandDone || w.answer.FinalState == db.CommandDoneLate) {
 		ctx, cancel := context.WithTimeout(ctx, rosterWait)
 		defer cancel()
-		c.options.WaitFor(ctx, w.answer.Tx)
+		c.options.WaitFor(ctx, w.answer.SettledTx)
 	}
 	return w.answer, w.err
 }
@@ -160,25 +161,25 @@ func (c *Caller) do(ctx context.Context, insert func() (db.Command, error)) (db.
 // Run reads the answers until ctx ends; then all waiting calls return Unavailable. During a database outage it retries.
 // Errors: Run was called before.
 func (c *Caller) Run(ctx context.Context) error {
-	if c.running.Swap(true) {
+	if c.hasRun.Swap(true) {
 		return errors.New("command: a caller runs once")
 	}
-	defer c.stop()
+	defer c.stopWaiting()
 	var receiving sync.WaitGroup
 	defer receiving.Wait()
-	receiving.Go(func() { c.receive(ctx) })
+	receiving.Go(func() { c.receiveWakes(ctx) })
 	follow.Loop{
-		Name: "command answers", Every: readInterval, Pause: follow.AtLeast(readPause), Wakes: follow.Wakes{c.kick},
-		Do: func(ctx context.Context, _ bool) error { return c.read(ctx) }, Guard: c.options.Guard,
+		Name: "command answers", Every: readInterval, Pause: follow.AtLeast(readPause), Wakes: follow.Wakes{c.readNow},
+		Do: func(ctx context.Context, _ bool) error { return c.readAnswers(ctx) }, Guard: c.options.Guard,
 		Report: outage.NewCall(c.options.Log, "answers of agents cannot be read: callers wait",
 			"answers of agents can be read again").Report,
 	}.Run(ctx)
 	return nil
 }
 
-// receive wakes Run when a notification is addressed to the replica, until ctx ends. A replica that was ended continues
+// receiveWakes wakes Run when a notification is addressed to the replica, until ctx ends. A replica that was ended continues
 // under another id, and therefore with another topic.
-func (c *Caller) receive(ctx context.Context) {
+func (c *Caller) receiveWakes(ctx context.Context) {
 	for ctx.Err() == nil {
 		c.receiveFor(ctx, c.options.Replica())
 	}
@@ -194,14 +195,14 @@ func (c *Caller) receiveFor(ctx context.Context, id uuid.UUID) {
 			return
 		}
 		if woken {
-			c.wakes.Add(1)
-			wait.Wake(c.kick)
+			c.wakeCount.Add(1)
+			wait.Wake(c.readNow)
 		}
 	}
 }
 
-// read answers the calls whose commands are settled. It reads them in one statement.
-func (c *Caller) read(ctx context.Context) error {
+// readAnswers answers the calls whose commands are settled. It reads them in one statement.
+func (c *Caller) readAnswers(ctx context.Context) error {
 	ids := c.waitingFor()
 	if len(ids) == 0 {
 		return nil
@@ -210,14 +211,14 @@ func (c *Caller) read(ctx context.Context) error {
 	defer cancel()
 	answers, err := c.store.CommandAnswers(ctx, c.region, ids)
 	for _, a := range answers {
-		if a.State != db.CommandPending {
-			c.answer(a.ID, a, nil)
+		if a.FinalState != db.CommandPending {
+			c.endWait(a.ID, a, nil)
 		}
 	}
 	return err
 }
 
-func unavailable(detail string, cause error) error {
+func unavailableError(detail string, cause error) error {
 	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second,
 		Err: cause}
 }

@@ -22,8 +22,8 @@ func TestACallHereForAConnectionThere(t *testing.T) {
 	b.connect(b.ack)
 	a, err := b.caller.Create(t.Context(), room("r"))
 	b.requireAnswer(db.CommandDone, a, err)
-	require.Equal(t, db.RoomInfo{ID: "r", Type: "duel", InstanceID: agent, EndpointURL: "wss://eu0"}, a.Room)
-	require.Equal(t, []uint64{a.Tx}, b.shownTxs, "it waits for the roster")
+	require.Equal(t, db.RoomInfo{ID: "r", Type: "duel", InstanceID: agent, EndpointURL: "wss://eu0"}, a.CreatedRoom)
+	require.Equal(t, []uint64{a.SettledTx}, b.shownTxs, "it waits for the roster")
 	_, err = b.caller.Create(t.Context(), room("r"))
 	require.True(t, fault.Is(err, fault.Conflict), "%v", err)
 
@@ -46,15 +46,15 @@ func TestLostNoticesCostTimeOnly(t *testing.T) {
 	b.run(deaf{b.here})
 	b.connect(func(c db.Command) *db.CommandAck {
 		a := b.ack(c)
-		a.OK = c.RoomID == "good"
+		a.IsOK = c.RoomID == "good"
 		return a
 	})
 	var calls errgroup.Group
 	for id, want := range map[string]db.CommandState{"good": db.CommandDone, "bad": db.CommandFailed} {
 		calls.Go(func() error {
 			a, err := b.caller.Create(t.Context(), room(id))
-			if err == nil && a.State != want {
-				err = fmt.Errorf("%s: %s", id, a.State)
+			if err == nil && a.FinalState != want {
+				err = fmt.Errorf("%s: %s", id, a.FinalState)
 			}
 			return err
 		})
@@ -110,7 +110,8 @@ func TestACommandOutlivesItsCaller(t *testing.T) {
 		_, err := b.here.FindRoom(t.Context(), region, "r")
 		return err == nil
 	}, testTimeout, time.Millisecond)
-	require.Eventually(t, func() bool { return len(b.caller.waitingFor()) == 0 }, testTimeout, time.Millisecond, "no call waits")
+	require.Eventually(t, func() bool { return len(b.caller.waitingFor()) == 0 }, testTimeout, time.Millisecond,
+		"no call waits")
 }
 
 // An agent that leaves ends its commands at once.
@@ -136,8 +137,8 @@ func TestManyCallsAtOnce(t *testing.T) {
 		calls.Go(func() error {
 			for i := range 10 {
 				a, err := b.caller.Create(t.Context(), room(fmt.Sprintf("r%d-%d", n, i)))
-				if err != nil || a.State != db.CommandDone {
-					return fmt.Errorf("%s: %w", a.State, err)
+				if err != nil || a.FinalState != db.CommandDone {
+					return fmt.Errorf("%s: %w", a.FinalState, err)
 				}
 			}
 			return nil
@@ -150,7 +151,8 @@ func TestManyCallsAtOnce(t *testing.T) {
 func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := prepare(t)
-	b.caller = New(b.here, region, Options{Replica: func() uuid.UUID { return b.hereID }, Timeout: testTimeout, MaxWaiting: 1})
+	b.caller = New(b.here, region, Options{Replica: func() uuid.UUID { return b.hereID }, Timeout: testTimeout,
+		MaxWaiting: 1})
 	stop := background.Run(b.t, b.caller.Run)
 	done := make(chan error, 1)
 	go func() { _, err := b.caller.Create(t.Context(), room("r")); done <- err }()

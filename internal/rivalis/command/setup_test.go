@@ -56,10 +56,12 @@ func prepare(t *testing.T) *bundle {
 	url := dbtest.New(t)
 	b := &bundle{t: t, here: storetest.Open(t, url), there: storetest.Open(t, url)}
 	b.hereID, b.thereID = b.begin(b.here), b.begin(b.there)
-	b.ref = db.AgentRef{Region: region, ID: agent, Replica: b.thereID}
-	must.Get(b.there.JoinAgent(t.Context(), db.AgentJoin{Ref: b.ref, Key: "key#00000000", Hash: "h", Seq: 1, Content: db.AgentContent{
-		Name: "eu0", ProcessUID: "p_1", EndpointURL: "wss://eu0", RoomTypes: []string{"duel"}, AutoCreate: true, Status: db.AgentActive,
-	}}))(t)
+	b.ref = db.AgentRef{Region: region, ID: agent, ReplicaID: b.thereID}
+	must.Get(b.there.JoinAgent(t.Context(),
+		db.AgentJoin{Ref: b.ref, KeyFingerprint: "key#00000000", StateHash: "h", ReplySeq: 1, Content: db.AgentContent{
+			Name: "eu0", ProcessUID: "p_1", EndpointURL: "wss://eu0", RoomTypes: []string{"duel"}, AutoCreate: true,
+			Status: db.AgentActive,
+		}}))(t)
 	return b
 }
 
@@ -117,7 +119,7 @@ func (b *bundle) connect(reply func(db.Command) *db.CommandAck) {
 }
 
 func (b *bundle) ack(c db.Command) *db.CommandAck {
-	return &db.CommandAck{Ref: b.ref, CommandID: c.ID, OK: true, RawID: c.RawID, RoomType: c.RoomType}
+	return &db.CommandAck{AgentRef: b.ref, CommandID: c.ID, IsOK: true, RawID: c.RawID, RoomType: c.RoomType}
 }
 
 func (b *bundle) acknowledge(a db.CommandAck) {
@@ -132,7 +134,7 @@ func room(id string) db.NewRoom { return db.NewRoom{Type: "duel", RoomID: id, Ac
 func (b *bundle) requireAnswer(want db.CommandState, a db.CommandAnswer, err error) {
 	b.t.Helper()
 	require.NoError(b.t, err)
-	require.Equal(b.t, want, a.State)
+	require.Equal(b.t, want, a.FinalState)
 }
 
 func requireUnavailable(t *testing.T, err error) {

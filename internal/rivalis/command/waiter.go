@@ -12,74 +12,74 @@ import (
 // waiter waits for the answer to a command. It continues after its caller has disconnected, because the command must be
 // settled at its deadline.
 type waiter struct {
-	done     chan struct{} // closed once answer and err are set
-	answer   db.CommandAnswer
-	err      error
-	deadline *time.Timer
+	answered      chan struct{} // closed once answer and err are set
+	answer        db.CommandAnswer
+	err           error
+	deadlineTimer *time.Timer
 }
 
 // takeSlot limits the number of calls. Errors: Unavailable.
 func (c *Caller) takeSlot() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.slots >= c.options.MaxWaiting {
-		return unavailable("too many calls wait for agents on this replica: retry, another one may have room", nil)
+	if c.takenSlots >= c.options.MaxWaiting {
+		return unavailableError("too many calls wait for agents on this replica: retry, another one may have room", nil)
 	}
 	if c.hasStopped() {
-		return unavailable("this replica stops", nil)
+		return unavailableError("this replica stops", nil)
 	}
-	c.slots++
+	c.takenSlots++
 	return nil
 }
 
 func (c *Caller) freeSlot() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.slots--
+	c.takenSlots--
 }
 
-// wait registers a waiter for a command.
-func (c *Caller) wait(id uuid.UUID) *waiter {
-	w := &waiter{done: make(chan struct{})}
+// addWaiter registers a waiter for a command.
+func (c *Caller) addWaiter(id uuid.UUID) *waiter {
+	w := &waiter{answered: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.waiting[id] = w
-	w.deadline = time.AfterFunc(c.options.Timeout, func() { c.expire(id) })
+	c.waiterByID[id] = w
+	w.deadlineTimer = time.AfterFunc(c.options.Timeout, func() { c.expireCommand(id) })
 	return w
 }
 
 func (c *Caller) waitingFor() []uuid.UUID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ids := make([]uuid.UUID, 0, len(c.waiting))
-	for id := range c.waiting {
+	ids := make([]uuid.UUID, 0, len(c.waiterByID))
+	for id := range c.waiterByID {
 		ids = append(ids, id)
 	}
 	return ids
 }
 
-// answer ends the wait for a command, unless it has already ended.
-func (c *Caller) answer(id uuid.UUID, a db.CommandAnswer, err error) {
+// endWait ends the wait for a command, unless it has already ended.
+func (c *Caller) endWait(id uuid.UUID, a db.CommandAnswer, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := c.waiting[id]
+	w := c.waiterByID[id]
 	if w == nil {
 		return
 	}
-	delete(c.waiting, id)
-	c.slots--
-	w.deadline.Stop()
+	delete(c.waiterByID, id)
+	c.takenSlots--
+	w.deadlineTimer.Stop()
 	w.answer, w.err = a, err
-	close(w.done)
+	close(w.answered)
 }
 
-// expire settles a command at its deadline and answers with the state of its row: the agent may have acked it and the
+// expireCommand settles a command at its deadline and answers with the state of its row: the agent may have acked it and the
 // notification was lost.
-func (c *Caller) expire(id uuid.UUID) {
-	if !c.begin() {
+func (c *Caller) expireCommand(id uuid.UUID) {
+	if !c.beginExpiring() {
 		return
 	}
-	defer c.expiring.Done()
+	defer c.expiringCalls.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	var a db.CommandAnswer
@@ -87,25 +87,25 @@ func (c *Caller) expire(id uuid.UUID) {
 		a, err = c.store.ExpireCommand(ctx, c.region, id)
 		return err
 	})
-	if err == nil && a.State == db.CommandPending {
+	if err == nil && a.FinalState == db.CommandPending {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if w := c.waiting[id]; w != nil {
-			w.deadline.Reset(lookAgain)
+		if w := c.waiterByID[id]; w != nil {
+			w.deadlineTimer.Reset(lookAgain)
 		}
 		return
 	}
-	c.answer(id, a, err)
+	c.endWait(id, a, err)
 }
 
-// begin registers a goroutine for which stop waits. It returns false once the Caller has stopped.
-func (c *Caller) begin() bool {
+// beginExpiring registers a goroutine for which stop waits. It returns false once the Caller has stopped.
+func (c *Caller) beginExpiring() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.hasStopped() {
 		return false
 	}
-	c.expiring.Add(1)
+	c.expiringCalls.Add(1)
 	return true
 }
 
@@ -118,14 +118,14 @@ func (c *Caller) hasStopped() bool {
 	}
 }
 
-// stop ends all waits: workers settle the remaining commands.
-func (c *Caller) stop() {
+// stopWaiting ends all waits: workers settle the remaining commands.
+func (c *Caller) stopWaiting() {
 	c.mu.Lock()
 	close(c.stopped)
-	for id, w := range c.waiting {
-		w.deadline.Stop()
-		delete(c.waiting, id)
+	for id, w := range c.waiterByID {
+		w.deadlineTimer.Stop()
+		delete(c.waiterByID, id)
 	}
 	c.mu.Unlock()
-	c.expiring.Wait()
+	c.expiringCalls.Wait()
 }

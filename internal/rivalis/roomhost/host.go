@@ -93,21 +93,21 @@ func (h *Host) runOnce(ctx context.Context, beat bool) error {
 	if err != nil || len(processes) == 0 {
 		return err
 	}
-	if err := h.register(ctx, processes, beat); err != nil {
+	if err := h.registerAll(ctx, processes, beat); err != nil {
 		return err
 	}
 	ids := make([]string, len(processes))
 	for i, p := range processes {
-		ids[i] = p.ID
+		ids[i] = p.ProcessUID
 	}
-	if err := h.settle(ctx, replica, ids); err != nil {
+	if err := h.settleRooms(ctx, replica, ids); err != nil {
 		return err
 	}
 	return h.destroyOrphans(ctx, replica, ids)
 }
 
-// register updates the registrations of processes.
-func (h *Host) register(ctx context.Context, processes []db.HostProcess, beat bool) error {
+// registerAll updates the registrations of processes.
+func (h *Host) registerAll(ctx context.Context, processes []db.HostProcess, beat bool) error {
 	limits := map[string]int{}
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.SetLimit(maxConcurrent)
@@ -121,10 +121,10 @@ func (h *Host) register(ctx context.Context, processes []db.HostProcess, beat bo
 			calls.Go(func() error { return h.registerOne(callsCtx, p, r) })
 		default:
 			if r.MaxSessions != nil && *r.MaxSessions != int(*p.Instance.MaxSessions) {
-				limits[p.ID] = *r.MaxSessions
+				limits[p.ProcessUID] = *r.MaxSessions
 			}
 			if beat || mustChangeDrain(p) {
-				calls.Go(func() error { return h.beat(callsCtx, p, r) })
+				calls.Go(func() error { return h.renewLease(callsCtx, p, r) })
 			}
 		}
 	}
@@ -141,15 +141,16 @@ func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registrat
 	done, err := h.options.Store.Register(ctx, r)
 	// A registration makes an instance ready: it drains again as its agent does.
 	if err == nil && p.Draining {
-		_, err = h.options.Store.SetDrain(ctx, db.InstanceRef{InstanceID: p.ID, Incarnation: &done.Incarnation}, true)
+		_, err = h.options.Store.SetDrain(ctx, db.InstanceRef{InstanceID: p.ProcessUID, Incarnation: &done.Incarnation},
+			true)
 	}
 	return err
 }
 
-// beat renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain of the
+// renewLease renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain of the
 // instance stays in force.
-func (h *Host) beat(ctx context.Context, p db.HostProcess, r db.Registration) error {
-	ref := db.InstanceRef{InstanceID: p.ID, Incarnation: &p.Instance.Incarnation}
+func (h *Host) renewLease(ctx context.Context, p db.HostProcess, r db.Registration) error {
+	ref := db.InstanceRef{InstanceID: p.ProcessUID, Incarnation: &p.Instance.Incarnation}
 	_, err := h.options.Store.Heartbeat(ctx, ref, r.Load)
 	if err == nil && mustChangeDrain(p) {
 		_, err = h.options.Store.SetDrain(ctx, ref, p.Draining)
@@ -168,20 +169,20 @@ func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
 		// Agents choose the ids: forgetting them bounds the memory, and costs some more lines of the log.
 		clear(h.refusedProcesses)
 	}
-	if !h.refusedProcesses[p.ID] {
-		h.refusedProcesses[p.ID] = true
+	if !h.refusedProcesses[p.ProcessUID] {
+		h.refusedProcesses[p.ProcessUID] = true
 		h.options.Log.LogAttrs(ctx, slog.LevelWarn,
 			"the process of an agent cannot host sessions: it has no endpoint, no room type that is a mode, "+
 				"no connections, or its id is another game server's", slog.Bool("taken", p.IsReplaced))
 	}
 }
 
-// settle compares the sessions on processes with their rooms.
-func (h *Host) settle(ctx context.Context, replica uuid.UUID, processes []string) error {
+// settleRooms compares the sessions on processes with their rooms.
+func (h *Host) settleRooms(ctx context.Context, replica uuid.UUID, processes []string) error {
 	for {
 		done, err := h.options.Store.SettleRooms(ctx, h.options.Region, replica, processes)
 		// Where nothing could be done though there is more, the next run tries again.
-		if err != nil || !done.HasMore || done.Created+done.Closed == 0 {
+		if err != nil || !done.HasMore || done.SessionsWithRoom+done.ClosedSessions == 0 {
 			return err
 		}
 	}

@@ -97,7 +97,9 @@ func TestTheGameClosesARoomAtOnce(t *testing.T) {
 	id := sessionOf(b.place("ann", "duel"))
 	b.Eventually(1, "SELECT count(*) FROM commands WHERE room = $1", id)
 	stop()
-	_, err := b.AcknowledgeCommand(t.Context(), db.CommandAck{Ref: j.Ref, CommandID: storetest.One[uuid.UUID](b.DB, "SELECT id FROM commands"), OK: true, RoomType: "duel", RawID: id})
+	_, err := b.AcknowledgeCommand(t.Context(),
+		db.CommandAck{AgentRef: j.Ref, CommandID: storetest.One[uuid.UUID](b.DB, "SELECT id FROM commands"), IsOK: true,
+			RoomType: "duel", RawID: id})
 	require.NoError(t, err)
 	b.Exec("WITH gone AS (DELETE FROM rooms RETURNING agent_id) UPDATE agent_states s SET rooms = 0 FROM gone g WHERE s.agent_id = g.agent_id")
 	b.run(b.replica)
@@ -122,12 +124,13 @@ func TestALostConnectionClosesNoSession(t *testing.T) {
 	other := b.begin()
 	b.run(other)
 	again := b.agent(other, 1)
-	again.Rooms = []db.ReportedRoom{{RawID: sessionOf(ann), Type: "duel", Connections: 1}}
+	again.ReportedRooms = []db.ReportedRoom{{RawID: sessionOf(ann), Type: "duel", ConnectionCount: 1}}
 	b.join(again)
 	b.Eventually(1, "SELECT count(*) FROM instance_leases WHERE heartbeat_at > now() - interval '500 ms'")
 	_, err := b.resolve(ann, "ann")
 	require.NoError(t, err)
-	require.Equal(t, incarnation, b.Count("SELECT hashtext(incarnation::text) FROM instances"), "it is the same process")
+	require.Equal(t, incarnation, b.Count("SELECT hashtext(incarnation::text) FROM instances"),
+		"it is the same process")
 	require.Equal(t, 1, b.Count("SELECT count(*) FROM sessions"))
 }
 
@@ -144,7 +147,8 @@ func TestAMissingRoomIsRequestedAgain(t *testing.T) {
 	b.Exec("UPDATE agent_states SET reserved = 0, in_flight = 0")
 	b.Exec("UPDATE sessions SET opened_at = now() - interval '1 second'")
 	b.run(b.replica)
-	b.Eventually(1, "SELECT count(*) FROM commands WHERE room = $1 AND state = 'pending' AND agent_id = $2", id, j.Ref.ID)
+	b.Eventually(1, "SELECT count(*) FROM commands WHERE room = $1 AND state = 'pending' AND agent_id = $2", id,
+		j.Ref.ID)
 	require.Equal(t, 1, b.Count("SELECT reserved * in_flight FROM agent_states"))
 }
 
@@ -171,7 +175,7 @@ func TestRoomsOfEndedSessionsAreDestroyed(t *testing.T) {
 	b.run(b.replica)
 	own := b.agent(b.replica, 1)
 	// an id like a session's
-	own.Rooms = []db.ReportedRoom{{RawID: "00000000-0000-4000-8000-000000000000", Type: "duel"}}
+	own.ReportedRooms = []db.ReportedRoom{{RawID: "00000000-0000-4000-8000-000000000000", Type: "duel"}}
 	b.join(own)
 	id := sessionOf(b.place("ann", "duel"))
 	b.created(id)
@@ -184,7 +188,8 @@ func TestRoomsOfEndedSessionsAreDestroyed(t *testing.T) {
 	}, 10*time.Second, 20*time.Millisecond)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	require.NotContains(t, b.destroyed, "00000000-0000-4000-8000-000000000000", "a room that never belonged to a session")
+	require.NotContains(t, b.destroyed, "00000000-0000-4000-8000-000000000000",
+		"a room that never belonged to a session")
 	require.Contains(t, b.destroyed, id)
 }
 
@@ -193,13 +198,14 @@ func TestLimitsOfTheAgentHold(t *testing.T) {
 	b := setup(t)
 	b.run(b.replica)
 	j := b.agent(b.replica, 1, func(c *db.AgentContent) { c.MaxRooms = new(int32(3)) })
-	j.Rooms = []db.ReportedRoom{{RawID: "lobby", Type: "duel", Local: true}}
+	j.ReportedRooms = []db.ReportedRoom{{RawID: "lobby", Type: "duel", IsLocal: true}}
 	b.join(j)
 	b.Eventually(1, "SELECT count(*) FROM instances WHERE max_sessions = 2")
 	for n := range 4 {
 		b.place(fmt.Sprint("player", n), "duel") // two players per session
 	}
-	_, err := b.Place(t.Context(), db.PlaceRequest{Caller: "eve", Region: region, Mode: "duel", MaxPlayers: 2, Party: []string{"eve"}})
+	_, err := b.Place(t.Context(), db.PlaceRequest{Caller: "eve", Region: region, Mode: "duel", MaxPlayers: 2,
+		Party: []string{"eve"}})
 	require.True(t, fault.Is(err, fault.NoCapacity), "the third room is the game's own: %v", err)
 	require.Equal(t, 2, b.Count("SELECT reserved FROM agent_states"))
 }
@@ -262,7 +268,8 @@ func TestADrainFollowsTheAgent(t *testing.T) {
 	status := func(status string) {
 		content := j.Content
 		content.Status = status
-		_, err := b.ApplySnapshot(t.Context(), db.AgentSnapshot{Ref: j.Ref, Content: &content, Hash: status, Seq: 2})
+		_, err := b.ApplySnapshot(t.Context(),
+			db.AgentSnapshot{Ref: j.Ref, Content: &content, StateHash: status, ReplySeq: 2})
 		require.NoError(t, err)
 		b.Notify(db.TopicFleet, region)
 	}
@@ -295,7 +302,8 @@ func TestAnAgentUndrainsAtAnotherReplica(t *testing.T) {
 	drained := b.Count("SELECT xmin::text::int FROM instances")
 	b.Exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 second'")
 	b.Eventually(1, "SELECT count(*) FROM instance_leases WHERE heartbeat_at > now() - interval '500 milliseconds'")
-	require.Equal(t, drained, b.Count("SELECT xmin::text::int FROM instances"), "heartbeats write nothing but the lease")
+	require.Equal(t, drained, b.Count("SELECT xmin::text::int FROM instances"),
+		"heartbeats write nothing but the lease")
 	require.Equal(t, 1, b.Count("SELECT count(*) FROM instances WHERE status = 'draining'"))
 }
 
@@ -305,7 +313,8 @@ func TestAnAgentTakesNoOtherInstance(t *testing.T) {
 	b := setup(t)
 	victim := b.agent(b.replica, 1)
 	_, err := b.Register(t.Context(), db.Registration{
-		InstanceID: victim.Content.ProcessUID, Region: region, Endpoint: "victim:7000", Modes: []string{"duel"}, Capacity: 10, BootID: "boot",
+		InstanceID: victim.Content.ProcessUID, Region: region, Endpoint: "victim:7000", Modes: []string{"duel"},
+		Capacity: 10, BootID: "boot",
 	})
 	require.NoError(t, err)
 	b.run(b.replica)

@@ -20,7 +20,8 @@ var mode = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // session: none of its room types is a valid mode, it has no endpoint, or it accepts no connections.
 func registrationOf(p db.HostProcess, region string) (r db.Registration, ok bool) {
 	r = db.Registration{
-		InstanceID: p.ID, BootID: p.ID, Region: region, Endpoint: p.Endpoint, Modes: modesOf(p.RoomTypes),
+		InstanceID: p.ProcessUID, BootID: p.ProcessUID, Region: region, Endpoint: p.Endpoint,
+		Modes:       modesOf(p.RoomTypes),
 		Capacity:    maxCapacity,
 		MaxSessions: maxSessions(p), Load: new(loadOf(p)), CreatesRooms: true,
 	}
@@ -50,9 +51,9 @@ func maxSessions(p db.HostProcess) *int {
 // loadOf returns the share of connections in use, or the number of connections if the process declares no maximum.
 func loadOf(p db.HostProcess) float64 {
 	if p.MaxConnections == nil {
-		return float64(p.Connections)
+		return float64(p.ConnectionCount)
 	}
-	return float64(p.Connections) / float64(max(1, *p.MaxConnections))
+	return float64(p.ConnectionCount) / float64(max(1, *p.MaxConnections))
 }
 
 // mustRegister reports whether the registration of a process is missing, or differs in anything other than the number

@@ -21,7 +21,7 @@ func TestASecondConnectionToTheSameReplicaClosesNoSession(t *testing.T) {
 	b.created(id)
 	b.Eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
 	again := b.agent(b.replica, 1)
-	again.Rooms = []db.ReportedRoom{{RawID: id, Type: "duel", Connections: 1}}
+	again.ReportedRooms = []db.ReportedRoom{{RawID: id, Type: "duel", ConnectionCount: 1}}
 	b.join(again)
 	require.Equal(t, 2, b.Count("SELECT count(*) FROM rooms WHERE base = $1", id))
 	stop()
@@ -67,7 +67,8 @@ func TestPlacementDoesNotWaitForTheAgent(t *testing.T) {
 	defer tx.Rollback(t.Context()) //nolint:errcheck // it is rolled back below
 	_, err = tx.Exec(t.Context(), "SELECT FROM agent_states WHERE agent_id = $1 FOR NO KEY UPDATE", j.Ref.ID)
 	require.NoError(t, err)
-	placed, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ann", Region: region, Mode: "duel", MaxPlayers: 2, Party: []string{"ann"}})
+	placed, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ann", Region: region, Mode: "duel", MaxPlayers: 2,
+		Party: []string{"ann"}})
 	require.NoError(t, err)
 	require.Zero(t, b.Count("SELECT count(*) FROM rooms"))
 	require.NoError(t, tx.Rollback(t.Context()))

@@ -69,10 +69,14 @@ func (b *bundle) destroy(_ context.Context, room string) error {
 func (b *bundle) agent(replica uuid.UUID, n int, change ...func(*db.AgentContent)) db.AgentJoin {
 	b.agents++
 	j := db.AgentJoin{
-		Ref: db.AgentRef{Region: region, ID: fmt.Sprintf("%016x", b.agents), Replica: replica}, Key: "key#01234567", Hash: "h", Seq: 1,
+		Ref:            db.AgentRef{Region: region, ID: fmt.Sprintf("%016x", b.agents), ReplicaID: replica},
+		KeyFingerprint: "key#01234567", StateHash: "h", ReplySeq: 1,
 		Content: db.AgentContent{
-			Name: fmt.Sprint("eu", n), ProcessUID: fmt.Sprintf("p_%024x", n), AgentVersion: "8.0.0", ProtocolVersion: 3, EndpointURL: fmt.Sprintf("wss://eu%d.example", n),
-			Labels: map[string]string{"matchmaking": "true"}, RoomTypes: []string{"duel", "no mode!"}, AutoCreate: true, Status: db.AgentActive,
+			Name: fmt.Sprint("eu", n), ProcessUID: fmt.Sprintf("p_%024x", n), AgentVersion: "8.0.0", ProtocolVersion: 3,
+			EndpointURL: fmt.Sprintf("wss://eu%d.example", n),
+			Labels:      map[string]string{"matchmaking": "true"}, RoomTypes: []string{"duel", "no mode!"},
+			AutoCreate: true,
+			Status:     db.AgentActive,
 		},
 	}
 	for _, c := range change {
@@ -94,7 +98,8 @@ func (b *bundle) place(player, mode string) db.Placement {
 	var placed db.Placement
 	require.Eventually(b.t, func() bool {
 		var err error
-		placed, err = b.Place(b.t.Context(), db.PlaceRequest{Caller: player, Region: region, Mode: mode, MaxPlayers: 2, Party: []string{player}})
+		placed, err = b.Place(b.t.Context(),
+			db.PlaceRequest{Caller: player, Region: region, Mode: mode, MaxPlayers: 2, Party: []string{player}})
 		return err == nil
 	}, 10*time.Second, 20*time.Millisecond)
 	return placed

@@ -24,15 +24,18 @@ func aFleet(n int) *db.RosterPage {
 
 func anAgent(i int, connections int32) db.RosterAgent {
 	id := fmt.Sprintf("%016x", uint64(i)*0x9E3779B97F4A7C15)
-	a := db.RosterAgent{Replica: someReplicas[0], Joined: time.Unix(int64(i/50), 0), Info: db.InstanceInfo{
-		ID: id, Name: "eu" + id[:4], ProcessUID: "p_" + id + id[:8], EndpointURL: "wss://eu0.game.example.com/" + id, Labels: map[string]string{"region": "eu"},
-		RoomTypes: []string{"lobby", "match"}, AutoCreate: true, Status: "active", LastSyncAt: time.Now().UnixMilli(), AgentVersion: "8.0.0", ProtocolVersion: 3,
+	a := db.RosterAgent{ReplicaID: someReplicas[0], JoinedAt: time.Unix(int64(i/50), 0), InstanceInfo: db.InstanceInfo{
+		ID: id, Name: "eu" + id[:4], ProcessUID: "p_" + id + id[:8], EndpointURL: "wss://eu0.game.example.com/" + id,
+		Labels:    map[string]string{"region": "eu"},
+		RoomTypes: []string{"lobby", "match"}, AutoCreate: true, Status: "active", LastSyncAt: time.Now().UnixMilli(),
+		AgentVersion: "8.0.0", ProtocolVersion: 3,
 	}}
 	for r := range 4 {
-		a.Info.Rooms = append(a.Info.Rooms, db.RoomInfo{
-			ID: fmt.Sprintf("match-%d-%d", i, r), Type: "match", Connections: connections, InstanceID: id, EndpointURL: a.Info.EndpointURL,
+		a.InstanceInfo.Rooms = append(a.InstanceInfo.Rooms, db.RoomInfo{
+			ID: fmt.Sprintf("match-%d-%d", i, r), Type: "match", Connections: connections, InstanceID: id,
+			EndpointURL: a.InstanceInfo.EndpointURL,
 		})
-		a.Info.Connections += int64(connections)
+		a.InstanceInfo.Connections += int64(connections)
 	}
 	return a
 }
@@ -40,8 +43,8 @@ func anAgent(i int, connections int32) db.RosterAgent {
 // The list of 1,000 instances with four rooms each, as GET /v1/instances returns it.
 func BenchmarkList1000(b *testing.B) {
 	f := newFleet()
-	f.apply(aFleet(1000))
-	v := f.view()
+	f.applyPage(aFleet(1000))
+	v := f.currentView()
 	var list []byte
 	for b.Loop() {
 		list, _ = v.AppendInstances(list[:0], Page{})
@@ -55,12 +58,12 @@ func BenchmarkOneChange(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			f := newFleet()
 			page := aFleet(n)
-			f.apply(page)
+			f.applyPage(page)
 			i := 0
 			for b.Loop() {
 				i++
-				f.apply(&db.RosterPage{Replicas: page.Replicas, Agents: []db.RosterAgent{anAgent(n/2, int32(i))}})
-				f.view()
+				f.applyPage(&db.RosterPage{Replicas: page.Replicas, Agents: []db.RosterAgent{anAgent(n/2, int32(i))}})
+				f.currentView()
 			}
 		})
 	}
@@ -81,11 +84,11 @@ func BenchmarkReadOneChange(b *testing.B) {
 		ANALYZE`)
 	r, err := New(store, region, Config{})
 	require.NoError(b, err)
-	require.NoError(b, r.read(b.Context()))
+	require.NoError(b, r.readChanges(b.Context()))
 	require.Len(b, r.View().Instances(), 10_000)
 	for b.Loop() {
 		exec("UPDATE agent_states SET tx = pg_current_xact_id() WHERE region = 'eu' AND agent_id = '0000000000000100'")
-		require.NoError(b, r.read(b.Context()))
+		require.NoError(b, r.readChanges(b.Context()))
 	}
 }
 
@@ -94,7 +97,7 @@ func BenchmarkWholeFleet(b *testing.B) {
 	page := aFleet(10_000)
 	for b.Loop() {
 		f := newFleet()
-		f.apply(page)
-		f.view()
+		f.applyPage(page)
+		f.currentView()
 	}
 }

@@ -36,20 +36,21 @@ type Event struct {
 
 // position is the position of an event in the log.
 type position struct {
-	tx uint64
-	id uuid.UUID // of the row
-	n  int       // index among the events of the row, from 0
+	rowTx    uint64
+	rowID    uuid.UUID // of the row
+	rowIndex int       // index among the events of the row, from 0
 }
 
 func (p position) compare(q position) int {
-	return cmp.Or(cmp.Compare(p.tx, q.tx), bytes.Compare(p.id[:], q.id[:]), cmp.Compare(p.n, q.n))
+	return cmp.Or(cmp.Compare(p.rowTx, q.rowTx), bytes.Compare(p.rowID[:], q.rowID[:]),
+		cmp.Compare(p.rowIndex, q.rowIndex))
 }
 
 // maxInRow is the index n of the position after all events of a row.
 const maxInRow = math.MaxInt
 
 // String returns the id of the event.
-func (p position) String() string { return fmt.Sprintf("%d.%s.%d", p.tx, p.id, p.n) }
+func (p position) String() string { return fmt.Sprintf("%d.%s.%d", p.rowTx, p.rowID, p.rowIndex) }
 
 // parsePosition reads the id of an event.
 func parsePosition(id string) (position, bool) {
@@ -60,7 +61,7 @@ func parsePosition(id string) (position, bool) {
 	tx, err := strconv.ParseUint(parts[0], 10, 64)
 	row, badRow := uuid.Parse(parts[1])
 	n, badN := strconv.ParseUint(parts[2], 10, 31)
-	p := position{tx: tx, id: row, n: int(n)}
+	p := position{rowTx: tx, rowID: row, rowIndex: int(n)}
 	return p, cmp.Or(err, badRow, badN) == nil && p.String() == id
 }
 
@@ -72,8 +73,8 @@ type entry struct {
 	position position
 }
 
-// expand returns the events of a row of the log. Errors: the row's detail does not fit its kind.
-func expand(row *db.AgentEvent) ([]entry, error) {
+// expandRow returns the events of a row of the log. Errors: the row's detail does not fit its kind.
+func expandRow(row *db.AgentEvent) ([]entry, error) {
 	var all []entry
 	add := func(kind string, data []byte) {
 		at := position{row.Tx, row.ID, len(all)}

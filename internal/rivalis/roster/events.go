@@ -39,37 +39,37 @@ type EventStore interface {
 // Events follows the event log of a region's fleet for the streams of this replica. Make it with [NewEvents], and Run
 // it once together with its roster. Without streams it reads nothing. Its methods are safe for concurrent use.
 type Events struct {
-	store  EventStore
-	roster *Roster
-	region string
-	limit  int // maximum number of streams
-	log    *slog.Logger
-	outage *outage.Call
-	guard  *panics.Guard
-	poll   time.Duration
-	counts *eventMetrics
+	store       EventStore
+	roster      *Roster
+	region      string
+	maxStreams  int // maximum number of streams
+	log         *slog.Logger
+	outage      *outage.Call
+	guard       *panics.Guard
+	pollEvery   time.Duration
+	eventCounts *eventMetrics
 
-	running atomic.Bool
+	hasRun  atomic.Bool
 	stopped chan struct{} // closed when Run has ended
-	nudge   chan struct{} // wakes Run: a stream begins
+	readNow chan struct{} // wakes Run: a stream begins
 	recent  *recent
 
-	mu      sync.Mutex
-	streams int
+	mu          sync.Mutex
+	streamCount int
 
-	reader reader // only Run's goroutine uses it
+	readState reader // only Run's goroutine uses it
 }
 
 // reader is the read state of Run.
 type reader struct {
-	began      bool
-	next       db.AgentEventPoint
-	server     time.Time
-	last       position // of the last event; zero: no event was read yet
-	isHeldBack bool     // events wait for an older transaction
-	wait       time.Duration
-	sync       syncing
-	failing    bool
+	hasBegun     bool
+	nextPoint    db.AgentEventPoint
+	serverStart  time.Time
+	lastEvent    position // of the last event; zero: no event was read yet
+	isHeldBack   bool     // events wait for an older transaction
+	heldBackWait time.Duration
+	syncState    syncing
+	isFailing    bool
 }
 
 // NewEvents returns the Events of a roster's region, for at most limit streams. Errors: its metrics are already
@@ -77,20 +77,20 @@ type reader struct {
 func NewEvents(store EventStore, roster *Roster, limit int, cfg Config) (*Events, error) {
 	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	e := &Events{
-		store: store, roster: roster, region: roster.region, limit: limit, log: log, guard: cfg.Guard,
+		store: store, roster: roster, region: roster.region, maxStreams: limit, log: log, guard: cfg.Guard,
 		outage: outage.NewCall(log, "the events of the fleet cannot be read: streams wait until the database is back",
 			"the events of the fleet can be read again"),
-		poll: pollInterval, stopped: make(chan struct{}), nudge: make(chan struct{}, 1), recent: newRecent(),
+		pollEvery: pollInterval, stopped: make(chan struct{}), readNow: make(chan struct{}, 1), recent: newRecent(),
 	}
 	var err error
-	e.counts, err = e.register(cfg.Metrics)
+	e.eventCounts, err = e.registerMetrics(cfg.Metrics)
 	return e, err
 }
 
 // Run reads the log until ctx ends; then all streams end. Streams survive a database outage. Errors: Run was called
 // before.
 func (e *Events) Run(ctx context.Context) error {
-	if e.running.Swap(true) {
+	if e.hasRun.Swap(true) {
 		return errors.New("roster: events run once")
 	}
 	defer close(e.stopped)
@@ -100,10 +100,10 @@ func (e *Events) Run(ctx context.Context) error {
 	defer following.Wait()
 	following.Go(func() { e.followRoster(ctx) })
 	follow.Loop{
-		Name: "fleet events", Every: e.poll, Pause: follow.AtLeast(minReadInterval),
-		Wakes: follow.Wakes{notified, e.nudge},
-		Until: func() time.Duration { return e.reader.nextIn(e.poll) },
-		Do:    func(ctx context.Context, _ bool) error { return e.turn(ctx) }, Guard: e.guard, Report: e.report,
+		Name: "fleet events", Every: e.pollEvery, Pause: follow.AtLeast(minReadInterval),
+		Wakes: follow.Wakes{notified, e.readNow},
+		Until: func() time.Duration { return e.readState.nextIn(e.pollEvery) },
+		Do:    func(ctx context.Context, _ bool) error { return e.readNew(ctx) }, Guard: e.guard, Report: e.reportRead,
 	}.Run(ctx)
 	return nil
 }
@@ -112,8 +112,8 @@ func (e *Events) Run(ctx context.Context) error {
 func (e *Events) followRoster(ctx context.Context) {
 	for {
 		select {
-		case <-e.roster.state.Load().next:
-			wait.Wake(e.nudge)
+		case <-e.roster.latestReading.Load().replaced:
+			wait.Wake(e.readNow)
 		case <-ctx.Done():
 			return
 		}
@@ -124,101 +124,102 @@ func (e *Events) followRoster(ctx context.Context) {
 func (e *Events) Streams() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.streams
+	return e.streamCount
 }
 
-// idle stops reading the log if there is no stream.
-func (e *Events) idle() bool {
+// stopWhenIdle stops reading the log if there is no stream.
+func (e *Events) stopWhenIdle() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.streams == 0 {
-		e.recent.stop()
-		e.reader = reader{}
+	if e.streamCount == 0 {
+		e.recent.stopLog()
+		e.readState = reader{}
 	}
-	return e.streams == 0
+	return e.streamCount == 0
 }
 
-// turn reads the new events of the log, and then appends a Sync if one is due.
-func (e *Events) turn(ctx context.Context) error {
-	if e.idle() || !e.roster.Ready() {
+// readNew reads the new events of the log, and then appends a Sync if one is due.
+func (e *Events) readNew(ctx context.Context) error {
+	if e.stopWhenIdle() || !e.roster.Ready() {
 		return nil
 	}
-	if !e.reader.began {
-		return e.begin(ctx)
+	if !e.readState.hasBegun {
+		return e.beginAtEnd(ctx)
 	}
 	for more := true; more; {
-		page, err := within(ctx, func(ctx context.Context) (db.AgentEventPage, error) {
-			return e.store.AgentEventsAfter(ctx, e.region, e.reader.next)
+		page, err := readWithin(ctx, func(ctx context.Context) (db.AgentEventPage, error) {
+			return e.store.AgentEventsAfter(ctx, e.region, e.readState.nextPoint)
 		})
 		if err != nil {
 			return err
 		}
-		if !page.Server.Equal(e.reader.server) {
-			return e.reconcile(ctx, page.Server)
+		if !page.ServerStartedAt.Equal(e.readState.serverStart) {
+			return e.resumeReading(ctx, page.ServerStartedAt)
 		}
-		e.take(&page)
+		e.takePage(&page)
 		more = page.HasMore
 	}
 	e.trySync(time.Now())
 	return nil
 }
 
-// begin starts reading at the current end of the log.
-func (e *Events) begin(ctx context.Context) error {
-	page, err := within(ctx, e.store.AgentEventsEnd)
+// beginAtEnd starts reading at the current end of the log.
+func (e *Events) beginAtEnd(ctx context.Context) error {
+	page, err := readWithin(ctx, e.store.AgentEventsEnd)
 	if err != nil {
 		return err
 	}
-	e.reader = reader{began: true, next: page.Next, server: page.Server,
-		sync: syncing{sent: e.roster.View().stats.Hash}}
-	e.recent.begin(position{tx: page.Next.Tx})
+	e.readState = reader{hasBegun: true, nextPoint: page.NextPoint, serverStart: page.ServerStartedAt,
+		syncState: syncing{sentHash: e.roster.View().fleetStats.Hash}}
+	e.recent.beginAt(position{rowTx: page.NextPoint.Tx})
 	return nil
 }
 
-// reconcile continues after Postgres was restarted or replaced. If the last event is still in the log, so are all
+// resumeReading continues after Postgres was restarted or replaced. If the last event is still in the log, so are all
 // events after it. If it is not, transactions were lost, or no event was read yet: the streams then start again.
-func (e *Events) reconcile(ctx context.Context, server time.Time) error {
-	if e.reader.last == (position{}) {
-		return e.begin(ctx)
+func (e *Events) resumeReading(ctx context.Context, server time.Time) error {
+	if e.readState.lastEvent == (position{}) {
+		return e.beginAtEnd(ctx)
 	}
-	last := db.AgentEventPoint{Tx: e.reader.last.tx, ID: e.reader.last.id}
+	last := db.AgentEventPoint{Tx: e.readState.lastEvent.rowTx, ID: e.readState.lastEvent.rowID}
 	_, found, err := e.store.FindAgentEvent(ctx, e.region, last)
 	if err != nil {
 		return err
 	}
 	if !found {
-		return e.begin(ctx)
+		return e.beginAtEnd(ctx)
 	}
-	e.reader.next, e.reader.server = last, server
-	wait.Wake(e.nudge)
+	e.readState.nextPoint, e.readState.serverStart = last, server
+	wait.Wake(e.readNow)
 	return nil
 }
 
-// take appends a page to the recent events.
-func (e *Events) take(page *db.AgentEventPage) {
-	r := &e.reader
-	if r.next == page.Next {
-		r.wait = min(max(2*r.wait, againAfter), againAtMost)
+// takePage appends a page to the recent events.
+func (e *Events) takePage(page *db.AgentEventPage) {
+	r := &e.readState
+	if r.nextPoint == page.NextPoint {
+		r.heldBackWait = min(max(2*r.heldBackWait, againAfter), againAtMost)
 	} else {
-		r.wait = againAfter
+		r.heldBackWait = againAfter
 	}
 	entries := e.expandAll(page.Events)
 	if len(entries) > 0 {
-		r.last = entries[len(entries)-1].position
+		r.lastEvent = entries[len(entries)-1].position
 	}
 	for i := range entries {
-		r.sync.owed = r.sync.owed || entries[i].event.changesFleet()
-		e.counts.sent(entries[i].event.Type)
+		r.syncState.isOwed = r.syncState.isOwed || entries[i].event.changesFleet()
+		e.eventCounts.countSent(entries[i].event.Type)
 	}
-	r.next, r.isHeldBack = page.Next, page.IsHeldBack
-	e.recent.append(entries, position{tx: r.next.Tx, id: r.next.ID, n: lastOfRow(r.next.ID)})
+	r.nextPoint, r.isHeldBack = page.NextPoint, page.IsHeldBack
+	e.recent.appendRead(entries, position{rowTx: r.nextPoint.Tx, rowID: r.nextPoint.ID,
+		rowIndex: lastOfRow(r.nextPoint.ID)})
 }
 
 // expandAll returns the events of rows. It skips rows that cannot be read, because they would otherwise block the log.
 func (e *Events) expandAll(rows []db.AgentEvent) []entry {
 	var all []entry
 	for i := range rows {
-		entries, err := expand(&rows[i])
+		entries, err := expandRow(&rows[i])
 		if err != nil {
 			e.log.LogAttrs(context.Background(), slog.LevelError, "an event cannot be read and is skipped",
 				slog.String("event", rows[i].ID.String()), slog.String("kind", rows[i].Kind), slog.Any("error", err))
@@ -238,29 +239,29 @@ func lastOfRow(id uuid.UUID) int {
 
 // trySync appends a Sync if one is due.
 func (e *Events) trySync(now time.Time) {
-	r, s := &e.reader, e.roster.state.Load()
-	complete := s.view.changed < r.next.Tx && s.point.Includes(r.last.tx)
-	if !r.sync.isDue(s.view.stats.Hash, complete, now) {
+	r, s := &e.readState, e.roster.latestReading.Load()
+	complete := s.view.changedTx < r.nextPoint.Tx && s.readPoint.Includes(r.lastEvent.rowTx)
+	if !r.syncState.isDue(s.view.fleetStats.Hash, complete, now) {
 		return
 	}
-	end := position{tx: r.next.Tx, id: r.next.ID, n: lastOfRow(r.next.ID)}
-	e.recent.append([]entry{{Event{Type: Sync, Data: s.view.stats.AppendJSON(nil)}, end}}, end)
-	e.counts.sent(Sync)
+	end := position{rowTx: r.nextPoint.Tx, rowID: r.nextPoint.ID, rowIndex: lastOfRow(r.nextPoint.ID)}
+	e.recent.appendRead([]entry{{Event{Type: Sync, Data: s.view.fleetStats.AppendJSON(nil)}, end}}, end)
+	e.eventCounts.countSent(Sync)
 }
 
 // nextIn returns the delay until the next read if nothing wakes the reader.
 func (r *reader) nextIn(poll time.Duration) time.Duration {
-	if r.failing || !r.isHeldBack && r.sync.since.IsZero() {
+	if r.isFailing || !r.isHeldBack && r.syncState.pendingSince.IsZero() {
 		return poll
 	}
-	wait := max(r.wait, againAfter)
-	if !r.sync.since.IsZero() {
-		wait = min(wait, max(time.Until(r.sync.since.Add(syncWithin)), time.Millisecond))
+	wait := max(r.heldBackWait, againAfter)
+	if !r.syncState.pendingSince.IsZero() {
+		wait = min(wait, max(time.Until(r.syncState.pendingSince.Add(syncWithin)), time.Millisecond))
 	}
 	return wait
 }
 
-func (e *Events) report(ctx context.Context, err error) {
+func (e *Events) reportRead(ctx context.Context, err error) {
 	e.outage.Report(ctx, err)
-	e.reader.failing = err != nil
+	e.readState.isFailing = err != nil
 }

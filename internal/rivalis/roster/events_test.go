@@ -93,7 +93,7 @@ func describe(t require.TestingT, e Event) string {
 }
 
 // alert makes followers read only after notifications, so that the ticker cannot hide a missing one.
-func alert(f *follower) { f.poll, f.events.poll = time.Hour, time.Hour }
+func alert(f *follower) { f.pollEvery, f.events.pollEvery = time.Hour, time.Hour }
 
 func started(t *testing.T) (*bundle, *follower) {
 	t.Helper()
@@ -206,7 +206,8 @@ func TestResumingElsewhere(t *testing.T) {
 		b.writes(func(c *change) { c.joins(last, "s"+last) })
 		all = append(all, whole.until(func(e Event) bool { return describe(rt, e) == RoomCreated+" s"+last })...)
 		cut := rapid.IntRange(max(before-50, 0), len(all)-1).Draw(rt, "cut")
-		s, err := rapid.SampledFrom([]*follower{first, second}).Draw(rt, "replica").events.Stream(t.Context(), all[cut].ID)
+		s, err := rapid.SampledFrom([]*follower{first, second}).Draw(rt, "replica").events.Stream(t.Context(),
+			all[cut].ID)
 		require.NoError(rt, err)
 		defer s.Close()
 		resumed := &streamReader{Stream: s, t: rt}
@@ -261,13 +262,14 @@ type restarted struct {
 
 func (r *restarted) AgentEventsEnd(ctx context.Context) (db.AgentEventPage, error) {
 	page, err := r.EventStore.AgentEventsEnd(ctx)
-	page.Server = page.Server.Add(time.Duration(r.later.Load()))
+	page.ServerStartedAt = page.ServerStartedAt.Add(time.Duration(r.later.Load()))
 	return page, err
 }
 
-func (r *restarted) AgentEventsAfter(ctx context.Context, region string, after db.AgentEventPoint) (db.AgentEventPage, error) {
+func (r *restarted) AgentEventsAfter(ctx context.Context, region string,
+	after db.AgentEventPoint) (db.AgentEventPage, error) {
 	page, err := r.EventStore.AgentEventsAfter(ctx, region, after)
-	page.Server = page.Server.Add(time.Duration(r.later.Load()))
+	page.ServerStartedAt = page.ServerStartedAt.Add(time.Duration(r.later.Load()))
 	return page, err
 }
 
@@ -288,13 +290,13 @@ func TestAnEventThatCannotBeRead(t *testing.T) {
 func TestWhenASyncIsDue(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	s := syncing{sent: 1}
+	s := syncing{sentHash: 1}
 	require.False(t, s.isDue(1, true, now))
 	require.False(t, s.isDue(2, false, now))
 	require.False(t, s.isDue(2, false, now.Add(syncWithin-1)))
 	require.True(t, s.isDue(3, false, now.Add(syncWithin)), "late, without its events")
 	require.False(t, s.isDue(3, true, now))
-	s.owed = true
+	s.isOwed = true
 	require.False(t, s.isDue(3, false, now), "the copy does not show the events yet")
 	require.True(t, s.isDue(3, true, now))
 	require.False(t, s.isDue(4, false, now))

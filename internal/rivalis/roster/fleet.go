@@ -13,18 +13,18 @@ import (
 // fleet is the mutable copy from which views are made. One goroutine changes it; Instance and AppendRoom of [Roster]
 // read its indexes concurrently.
 type fleet struct {
-	agents       map[string]*agent // by id: all agents that have not left
-	liveReplicas map[uuid.UUID]bool
-	heardAt      map[uuid.UUID]int64
-	totals       totals
+	agentByID     map[string]*agent // by id: all agents that have not left
+	liveReplicas  map[uuid.UUID]bool
+	heardAt       map[uuid.UUID]int64
+	runningTotals totals
 	// the listed instances by joining; the slice is never changed in place, because views share it
-	ordered []*Instance
-	ranked  []*Instance // the same by rank, for [Roster.Near]
-	changed uint64
+	byJoining []*Instance
+	byRank    []*Instance // the same by rank, for [Roster.Near]
+	changedTx uint64
 
-	mu     sync.RWMutex // guards the indexes
-	listed map[string]*Instance
-	rooms  map[string]place
+	mu         sync.RWMutex // guards the indexes
+	listedByID map[string]*Instance
+	roomByID   map[string]place
 }
 
 // agent is an instance, listed or not.
@@ -32,44 +32,44 @@ type agent struct {
 	instance *Instance
 
 	joinedElsewhere bool // its process has opened another connection
-	listed          bool
+	isListed        bool
 }
 
 // place is the location of a room in the copy.
 type place struct {
 	instance *Instance
 
-	n int
+	roomIndex int
 }
 
 func newFleet() *fleet {
 	return &fleet{
-		agents: map[string]*agent{}, liveReplicas: map[uuid.UUID]bool{}, heardAt: map[uuid.UUID]int64{},
-		totals: newTotals(),
-		listed: map[string]*Instance{}, rooms: map[string]place{},
+		agentByID: map[string]*agent{}, liveReplicas: map[uuid.UUID]bool{}, heardAt: map[uuid.UUID]int64{},
+		runningTotals: newTotals(),
+		listedByID:    map[string]*Instance{}, roomByID: map[string]place{},
 	}
 }
 
-// apply applies the changes of a page, in order. It encodes only the instances of the page.
-func (f *fleet) apply(page *db.RosterPage) {
+// applyPage applies the changes of a page, in order. It encodes only the instances of the page.
+func (f *fleet) applyPage(page *db.RosterPage) {
 	var d diff
 	// An agent is listed only while its replica is live, and the rows of agents do not change when a replica ends.
 	if flipped := f.setReplicas(page.Replicas); len(flipped) > 0 {
-		for _, a := range f.agents {
-			if flipped[a.instance.replica] {
-				f.show(a, &d)
+		for _, a := range f.agentByID {
+			if flipped[a.instance.replicaID] {
+				f.showAgent(a, &d)
 			}
 		}
 	}
 	for i := range page.Agents {
-		f.set(&page.Agents[i], &d)
+		f.setAgent(&page.Agents[i], &d)
 	}
-	if d.empty() {
+	if d.isEmpty() {
 		return
 	}
-	f.ordered = d.merge(f.ordered, (*Instance).compare)
-	f.ranked = d.merge(f.ranked, (*Instance).compareRank)
-	f.index(&d)
+	f.byJoining = d.mergeInto(f.byJoining, (*Instance).compareJoining)
+	f.byRank = d.mergeInto(f.byRank, (*Instance).compareRank)
+	f.updateIndexes(&d)
 }
 
 // setReplicas records when each replica last heard from its agents, and returns the replicas that became live or
@@ -96,115 +96,116 @@ func (f *fleet) setReplicas(all []db.RosterReplica) (flipped map[uuid.UUID]bool)
 	return flipped
 }
 
-// set stores the row of an agent.
-func (f *fleet) set(row *db.RosterAgent, d *diff) {
-	f.changed = max(f.changed, row.Tx)
-	a := f.agents[row.Info.ID]
+// setAgent stores the row of an agent.
+func (f *fleet) setAgent(row *db.RosterAgent, d *diff) {
+	f.changedTx = max(f.changedTx, row.ChangedTx)
+	a := f.agentByID[row.InstanceInfo.ID]
 	if a != nil {
-		f.hide(a, d)
+		f.hideAgent(a, d)
 	}
 	if row.HasLeft {
-		delete(f.agents, row.Info.ID)
+		delete(f.agentByID, row.InstanceInfo.ID)
 		return
 	}
 	a = &agent{instance: newInstance(row), joinedElsewhere: row.JoinedElsewhere}
-	f.agents[row.Info.ID] = a
-	f.show(a, d)
+	f.agentByID[row.InstanceInfo.ID] = a
+	f.showAgent(a, d)
 }
 
-// show lists or hides an agent, according to its row and its replica's row.
-func (f *fleet) show(a *agent, d *diff) {
-	if a.joinedElsewhere || !f.liveReplicas[a.instance.replica] {
-		f.hide(a, d)
+// showAgent lists or hides an agent, according to its row and its replica's row.
+func (f *fleet) showAgent(a *agent, d *diff) {
+	if a.joinedElsewhere || !f.liveReplicas[a.instance.replicaID] {
+		f.hideAgent(a, d)
 		return
 	}
-	if !a.listed {
-		a.listed = true
-		f.totals.count(a.instance, 1)
-		d.add(a.instance)
+	if !a.isListed {
+		a.isListed = true
+		f.runningTotals.countInstance(a.instance, 1)
+		d.addInstance(a.instance)
 	}
 }
 
-func (f *fleet) hide(a *agent, d *diff) {
-	if a.listed {
-		a.listed = false
-		f.totals.count(a.instance, -1)
-		d.remove(a.instance)
+func (f *fleet) hideAgent(a *agent, d *diff) {
+	if a.isListed {
+		a.isListed = false
+		f.runningTotals.countInstance(a.instance, -1)
+		d.removeInstance(a.instance)
 	}
 }
 
-// index updates the indexes after a change. A removed and an added instance may have the same rooms.
-func (f *fleet) index(d *diff) {
+// updateIndexes updates the indexes after a change. A removed and an added instance may have the same rooms.
+func (f *fleet) updateIndexes(d *diff) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range d.removed {
-		delete(f.listed, i.ID)
+	for i := range d.removedOnes {
+		delete(f.listedByID, i.ID)
 		for _, r := range i.Rooms {
-			if f.rooms[r.ID].instance == i {
-				delete(f.rooms, r.ID)
+			if f.roomByID[r.ID].instance == i {
+				delete(f.roomByID, r.ID)
 			}
 		}
 	}
-	for i := range d.added {
-		f.listed[i.ID] = i
+	for i := range d.addedOnes {
+		f.listedByID[i.ID] = i
 		for n, r := range i.Rooms {
-			f.rooms[r.ID] = place{i, n}
+			f.roomByID[r.ID] = place{i, n}
 		}
 	}
 }
 
-// view returns an immutable view of the current copy.
-func (f *fleet) view() *View {
-	return &View{stats: f.totals.snapshot(), instances: f.ordered, ranked: f.ranked, heardAt: f.heardAt,
-		changed: f.changed}
+// currentView returns an immutable view of the current copy.
+func (f *fleet) currentView() *View {
+	return &View{fleetStats: f.runningTotals.currentStats(), byJoining: f.byJoining, byRank: f.byRank,
+		heardAt:   f.heardAt,
+		changedTx: f.changedTx}
 }
 
-func (f *fleet) instance(id string) (*Instance, bool) {
+func (f *fleet) listedInstance(id string) (*Instance, bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	i, ok := f.listed[id]
+	i, ok := f.listedByID[id]
 	return i, ok
 }
 
-func (f *fleet) room(id string) (place, bool) {
+func (f *fleet) listedRoom(id string) (place, bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	p, ok := f.rooms[id]
+	p, ok := f.roomByID[id]
 	return p, ok
 }
 
 // diff collects the changes that a page makes to the list.
 type diff struct {
-	removed, added map[*Instance]struct{}
+	removedOnes, addedOnes map[*Instance]struct{}
 }
 
-func (d *diff) empty() bool { return len(d.removed)+len(d.added) == 0 }
+func (d *diff) isEmpty() bool { return len(d.removedOnes)+len(d.addedOnes) == 0 }
 
-func (d *diff) add(i *Instance) {
-	if d.added == nil {
-		d.added = map[*Instance]struct{}{}
+func (d *diff) addInstance(i *Instance) {
+	if d.addedOnes == nil {
+		d.addedOnes = map[*Instance]struct{}{}
 	}
-	d.added[i] = struct{}{}
+	d.addedOnes[i] = struct{}{}
 }
 
-// remove removes an instance from the list, or from the additions of this diff.
-func (d *diff) remove(i *Instance) {
-	if _, ok := d.added[i]; ok {
-		delete(d.added, i)
+// removeInstance removes an instance from the list, or from the additions of this diff.
+func (d *diff) removeInstance(i *Instance) {
+	if _, ok := d.addedOnes[i]; ok {
+		delete(d.addedOnes, i)
 		return
 	}
-	if d.removed == nil {
-		d.removed = map[*Instance]struct{}{}
+	if d.removedOnes == nil {
+		d.removedOnes = map[*Instance]struct{}{}
 	}
-	d.removed[i] = struct{}{}
+	d.removedOnes[i] = struct{}{}
 }
 
-// merge returns a list in an order after the change. It copies pointers, and compares instances only to find the places
+// mergeInto returns a list in an order after the change. It copies pointers, and compares instances only to find the places
 // of the added ones.
-func (d *diff) merge(list []*Instance, order func(a, b *Instance) int) []*Instance {
-	added := slices.SortedFunc(maps.Keys(d.added), order)
-	gone := make([]int, 0, len(d.removed)+1)
-	for i := range d.removed {
+func (d *diff) mergeInto(list []*Instance, order func(a, b *Instance) int) []*Instance {
+	added := slices.SortedFunc(maps.Keys(d.addedOnes), order)
+	gone := make([]int, 0, len(d.removedOnes)+1)
+	for i := range d.removedOnes {
 		at, _ := slices.BinarySearchFunc(list, i, order)
 		gone = append(gone, at)
 	}

@@ -22,21 +22,25 @@ var someReplicas = []uuid.UUID{{1}, {2}, {3}}
 func someAgent(t *rapid.T, tx uint64) db.RosterAgent {
 	id := fmt.Sprintf("%016x", rapid.IntRange(0, 11).Draw(t, "id"))
 	a := db.RosterAgent{
-		Replica: rapid.SampledFrom(someReplicas).Draw(t, "replica"), Joined: joinedAt(id), Tx: tx,
-		Missed: rapid.Bool().Draw(t, "missed"), JoinedElsewhere: rapid.IntRange(0, 4).Draw(t, "doubted") == 0, HasLeft: rapid.IntRange(0, 4).Draw(t, "left") == 0,
+		ReplicaID: rapid.SampledFrom(someReplicas).Draw(t, "replica"), JoinedAt: joinedAt(id), ChangedTx: tx,
+		HasMissed: rapid.Bool().Draw(t, "missed"), JoinedElsewhere: rapid.IntRange(0, 4).Draw(t, "doubted") == 0,
+		HasLeft: rapid.IntRange(0, 4).Draw(t, "left") == 0,
 	}
-	a.Info = db.InstanceInfo{ID: id, Name: rapid.String().Draw(t, "name"), Labels: map[string]string{}, RoomTypes: []string{}, Rooms: []db.RoomInfo{}, LastSyncAt: int64(tx)}
+	a.InstanceInfo = db.InstanceInfo{ID: id, Name: rapid.String().Draw(t, "name"), Labels: map[string]string{},
+		RoomTypes: []string{}, Rooms: []db.RoomInfo{}, LastSyncAt: int64(tx)}
 	for _, r := range rapid.SliceOfNDistinct(rapid.IntRange(0, 20), 0, 4, rapid.ID).Draw(t, "rooms") {
 		kind := rapid.SampledFrom([]string{"lobby", "match", "<&>\u2028\x00\""}).Draw(t, "type")
-		a.Info.Rooms = append(a.Info.Rooms, db.RoomInfo{ID: fmt.Sprintf("r%d~%s", r, id), Type: kind, Connections: int32(r), InstanceID: id})
-		a.Info.Connections += int64(r)
+		a.InstanceInfo.Rooms = append(a.InstanceInfo.Rooms,
+			db.RoomInfo{ID: fmt.Sprintf("r%d~%s", r, id), Type: kind, Connections: int32(r), InstanceID: id})
+		a.InstanceInfo.Connections += int64(r)
 	}
-	slices.SortFunc(a.Info.Rooms, func(x, y db.RoomInfo) int { return strings.Compare(x.ID, y.ID) })
-	a.Info.RoomTypes = append(a.Info.RoomTypes, rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 3, rapid.ID).Draw(t, "types")...)
+	slices.SortFunc(a.InstanceInfo.Rooms, func(x, y db.RoomInfo) int { return strings.Compare(x.ID, y.ID) })
+	a.InstanceInfo.RoomTypes = append(a.InstanceInfo.RoomTypes,
+		rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 3, rapid.ID).Draw(t, "types")...)
 	if rapid.Bool().Draw(t, "declared") {
-		a.Info.Capacity.MaxConnections = new(rapid.Int32Range(0, 9).Draw(t, "most"))
+		a.InstanceInfo.Capacity.MaxConnections = new(rapid.Int32Range(0, 9).Draw(t, "most"))
 	}
-	a.Info.Labels["region"] = rapid.SampledFrom([]string{"eu", "us"}).Draw(t, "region")
+	a.InstanceInfo.Labels["region"] = rapid.SampledFrom([]string{"eu", "us"}).Draw(t, "region")
 	return a
 }
 
@@ -47,7 +51,9 @@ func somePage(t *rapid.T, tx uint64) *db.RosterPage {
 	page := &db.RosterPage{}
 	for _, id := range someReplicas {
 		if rapid.IntRange(0, 5).Draw(t, "known") > 0 {
-			page.Replicas = append(page.Replicas, db.RosterReplica{ID: id, IsLive: rapid.IntRange(0, 3).Draw(t, "live") > 0, HeardSince: time.UnixMilli(int64(tx))})
+			page.Replicas = append(page.Replicas,
+				db.RosterReplica{ID: id, IsLive: rapid.IntRange(0, 3).Draw(t, "live") > 0,
+					HeardSince: time.UnixMilli(int64(tx))})
 		}
 	}
 	for range rapid.IntRange(0, 6).Draw(t, "agents") {
@@ -65,19 +71,19 @@ func TestChangesEqualAFullReading(t *testing.T) {
 		views := map[*View]string{}
 		for tx := range uint64(rapid.IntRange(1, 12).Draw(t, "pages")) {
 			page := somePage(t, tx+1)
-			f.apply(page)
+			f.applyPage(page)
 			for _, a := range page.Agents {
-				latest[a.Info.ID] = a
+				latest[a.InstanceInfo.ID] = a
 			}
 			fresh := newFleet()
 			all := &db.RosterPage{Replicas: page.Replicas}
 			for _, a := range latest {
 				all.Agents = append(all.Agents, a)
 			}
-			fresh.apply(all)
-			sameView(t, fresh.view(), f.view())
+			fresh.applyPage(all)
+			sameView(t, fresh.currentView(), f.currentView())
 			sameIndexes(t, fresh, f)
-			views[f.view()] = text(f.view())
+			views[f.currentView()] = text(f.currentView())
 		}
 		for v, before := range views {
 			require.Equal(t, before, text(v), "a view has changed")
@@ -99,18 +105,19 @@ func text(v *View) string {
 
 func sameView(t require.TestingT, want, got *View) {
 	require.Equal(t, text(want), text(got))
-	require.Equal(t, idsOf(want.ranked), idsOf(got.ranked))
-	require.True(t, slices.IsSortedFunc(got.instances, (*Instance).compare))
+	require.Equal(t, idsOf(want.byRank), idsOf(got.byRank))
+	require.True(t, slices.IsSortedFunc(got.byJoining, (*Instance).compareJoining))
 }
 
 func sameIndexes(t require.TestingT, want, got *fleet) {
-	require.Len(t, got.rooms, len(want.rooms))
-	for id, p := range want.rooms {
-		require.Equal(t, string(p.instance.room(p.n)), string(got.rooms[id].instance.room(got.rooms[id].n)))
+	require.Len(t, got.roomByID, len(want.roomByID))
+	for id, p := range want.roomByID {
+		require.Equal(t, string(p.instance.roomJSON(p.roomIndex)),
+			string(got.roomByID[id].instance.roomJSON(got.roomByID[id].roomIndex)))
 	}
-	require.Len(t, got.listed, len(want.listed))
-	for id, i := range want.listed {
-		require.Equal(t, i.hash, got.listed[id].hash)
+	require.Len(t, got.listedByID, len(want.listedByID))
+	for id, i := range want.listedByID {
+		require.Equal(t, i.contentHash, got.listedByID[id].contentHash)
 	}
 }
 
@@ -120,14 +127,14 @@ func TestJSONIsThatOfTheStructs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := someAgent(t, 7)
 		limit := rapid.Int32().Draw(t, "limit")
-		a.Info.Capacity.MaxRooms, a.Info.Status, a.Info.AutoCreate, a.Info.ProtocolVersion = &limit, rapid.String().Draw(t, "status"), limit > 0, 3
+		a.InstanceInfo.Capacity.MaxRooms, a.InstanceInfo.Status, a.InstanceInfo.AutoCreate, a.InstanceInfo.ProtocolVersion = &limit, rapid.String().Draw(t, "status"), limit > 0, 3
 		var want bytes.Buffer
 		e := json.NewEncoder(&want)
 		e.SetEscapeHTML(false)
-		require.NoError(t, e.Encode(a.Info))
+		require.NoError(t, e.Encode(a.InstanceInfo))
 		// encoding/json escapes two characters for old versions of JavaScript.
 		expected := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029", "\n", "").Replace(want.String())
-		require.Equal(t, expected, string(AppendInstanceInfo(nil, &a.Info)))
+		require.Equal(t, expected, string(AppendInstanceInfo(nil, &a.InstanceInfo)))
 		require.Equal(t, expected, string(newInstance(&a).appendJSON(nil, 0)))
 	})
 }
@@ -135,20 +142,20 @@ func TestJSONIsThatOfTheStructs(t *testing.T) {
 // The state hash does not cover lastSyncAt, because a heartbeat must not change entity tags.
 func TestTheHashOfAHeartbeat(t *testing.T) {
 	t.Parallel()
-	a := db.RosterAgent{Info: db.InstanceInfo{ID: "a", LastSyncAt: 1}, Replica: someReplicas[0]}
+	a := db.RosterAgent{InstanceInfo: db.InstanceInfo{ID: "a", LastSyncAt: 1}, ReplicaID: someReplicas[0]}
 	i := newInstance(&a)
-	a.Info.LastSyncAt = 2
-	require.Equal(t, i.hash, newInstance(&a).hash)
+	a.InstanceInfo.LastSyncAt = 2
+	require.Equal(t, i.contentHash, newInstance(&a).contentHash)
 	require.Contains(t, string(i.appendJSON(nil, 5)), `"lastSyncAt":5,`)
-	i.missed = true
+	i.hasMissed = true
 	require.Contains(t, string(i.appendJSON(nil, 5)), `"lastSyncAt":1,`)
-	a.Info.Status = "draining"
-	require.NotEqual(t, i.hash, newInstance(&a).hash)
+	a.InstanceInfo.Status = "draining"
+	require.NotEqual(t, i.contentHash, newInstance(&a).contentHash)
 }
 
 func TestAnEmptyFleet(t *testing.T) {
 	t.Parallel()
-	v := newFleet().view()
+	v := newFleet().currentView()
 	require.JSONEq(t, `{"instances":0,"rooms":0,"connections":0,"roomTypes":[],"stateHash":"4f53cda18c2baa0c"}`, string(v.Stats().AppendJSON(nil)))
 	list, next := v.AppendInstances(nil, Page{Limit: 5})
 	require.Equal(t, "[]", string(list)+next)

@@ -19,16 +19,16 @@ type Instance struct {
 	RoomTypes []string
 	Rooms     []Room // ordered by id
 
-	joined      time.Time
-	replica     uuid.UUID
-	connections int64
-	load        float64 // connections, as a share of their maximum if one is declared
-	capacity    db.AgentCapacity
-	autoCreate  bool
-	synced      int64  // when its last reply was recorded, in Unix milliseconds
-	missed      bool   // it has missed a poll since synced, so the replica's heard time does not apply to it
-	head, tail  []byte // its JSON before and after lastSyncAt
-	hash        uint64 // of head and tail
+	joinedAt           time.Time
+	replicaID          uuid.UUID
+	connectionCount    int64
+	connectionLoad     float64 // connections, as a share of their maximum if one is declared
+	declaredCapacity   db.AgentCapacity
+	autoCreate         bool
+	syncedMillis       int64  // when its last reply was recorded, in Unix milliseconds
+	hasMissed          bool   // it has missed a poll since synced, so the replica's heard time does not apply to it
+	jsonHead, jsonTail []byte // its JSON before and after lastSyncAt
+	contentHash        uint64 // of head and tail
 }
 
 // Room is a room of an instance.
@@ -36,52 +36,55 @@ type Room struct {
 	ID   string
 	Type string
 
-	from, end int // of its JSON in the instance's head
+	jsonFrom, jsonEnd int // of its JSON in the instance's head
 }
 
 func newInstance(a *db.RosterAgent) *Instance {
 	i := &Instance{
-		ID: a.Info.ID, Status: a.Info.Status, Labels: a.Info.Labels, RoomTypes: a.Info.RoomTypes,
-		Rooms:  make([]Room, 0, len(a.Info.Rooms)),
-		joined: a.Joined, replica: a.Replica, connections: a.Info.Connections, capacity: a.Info.Capacity,
-		autoCreate: a.Info.AutoCreate,
-		synced:     a.Info.LastSyncAt, missed: a.Missed, load: float64(a.Info.Connections),
+		ID: a.InstanceInfo.ID, Status: a.InstanceInfo.Status, Labels: a.InstanceInfo.Labels,
+		RoomTypes: a.InstanceInfo.RoomTypes,
+		Rooms:     make([]Room, 0, len(a.InstanceInfo.Rooms)),
+		joinedAt:  a.JoinedAt, replicaID: a.ReplicaID, connectionCount: a.InstanceInfo.Connections,
+		declaredCapacity: a.InstanceInfo.Capacity,
+		autoCreate:       a.InstanceInfo.AutoCreate,
+		syncedMillis:     a.InstanceInfo.LastSyncAt, hasMissed: a.HasMissed,
+		connectionLoad: float64(a.InstanceInfo.Connections),
 	}
-	if most := a.Info.Capacity.MaxConnections; most != nil {
-		i.load /= float64(max(*most, 1))
+	if most := a.InstanceInfo.Capacity.MaxConnections; most != nil {
+		i.connectionLoad /= float64(max(*most, 1))
 	}
-	b := appendInstanceHead(make([]byte, 0, 512+192*len(a.Info.Rooms)), &a.Info, func(from, to int) {
-		r := &a.Info.Rooms[len(i.Rooms)]
-		i.Rooms = append(i.Rooms, Room{ID: r.ID, Type: r.Type, from: from, end: to})
+	b := appendInstanceHead(make([]byte, 0, 512+192*len(a.InstanceInfo.Rooms)), &a.InstanceInfo, func(from, to int) {
+		r := &a.InstanceInfo.Rooms[len(i.Rooms)]
+		i.Rooms = append(i.Rooms, Room{ID: r.ID, Type: r.Type, jsonFrom: from, jsonEnd: to})
 	})
 	head := len(b)
-	b = appendInstanceTail(b, &a.Info)
+	b = appendInstanceTail(b, &a.InstanceInfo)
 	sum := sha256.Sum256(b)
-	i.head, i.tail, i.hash = b[:head:head], b[head:], binary.BigEndian.Uint64(sum[:8])
+	i.jsonHead, i.jsonTail, i.contentHash = b[:head:head], b[head:], binary.BigEndian.Uint64(sum[:8])
 	return i
 }
 
-// compare orders instances by the time of joining.
-func (i *Instance) compare(other *Instance) int {
-	return cmp.Or(i.joined.Compare(other.joined), cmp.Compare(i.ID, other.ID))
+// compareJoining orders instances by the time of joining.
+func (i *Instance) compareJoining(other *Instance) int {
+	return cmp.Or(i.joinedAt.Compare(other.joinedAt), cmp.Compare(i.ID, other.ID))
 }
 
 // appendJSON appends the instance as JSON. heard is the time at or after which the replica has heard from all instances
 // without a miss.
 func (i *Instance) appendJSON(b []byte, heard int64) []byte {
-	at := i.synced
-	if !i.missed {
+	at := i.syncedMillis
+	if !i.hasMissed {
 		at = max(at, heard)
 	}
-	return append(appendLastSync(append(b, i.head...), at), i.tail...)
+	return append(appendLastSync(append(b, i.jsonHead...), at), i.jsonTail...)
 }
 
-func (i *Instance) room(n int) []byte { return i.head[i.Rooms[n].from:i.Rooms[n].end] }
+func (i *Instance) roomJSON(n int) []byte { return i.jsonHead[i.Rooms[n].jsonFrom:i.Rooms[n].jsonEnd] }
 
 // roomList returns the JSON of all its rooms, separated by commas.
 func (i *Instance) roomList() []byte {
 	if len(i.Rooms) == 0 {
 		return nil
 	}
-	return i.head[i.Rooms[0].from:i.Rooms[len(i.Rooms)-1].end]
+	return i.jsonHead[i.Rooms[0].jsonFrom:i.Rooms[len(i.Rooms)-1].jsonEnd]
 }

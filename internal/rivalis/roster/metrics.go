@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// register makes the metrics of the roster.
-func (r *Roster) register(to prometheus.Registerer) error {
+// registerMetrics makes the metrics of the roster.
+func (r *Roster) registerMetrics(to prometheus.Registerer) error {
 	r.readSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "director_roster_read_seconds",
 		Help:    "Time that this replica took to update its copy of the fleet of agents.",
@@ -15,7 +15,7 @@ func (r *Roster) register(to prometheus.Registerer) error {
 	gauge := func(name, help string, value func(Stats) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 			if v := r.View(); v != nil {
-				return value(v.stats)
+				return value(v.fleetStats)
 			}
 			return 0
 		})
@@ -35,16 +35,16 @@ func (r *Roster) register(to prometheus.Registerer) error {
 }
 
 // eventMetrics count events.
-type eventMetrics struct{ events *prometheus.CounterVec }
+type eventMetrics struct{ eventsByType *prometheus.CounterVec }
 
-func (m *eventMetrics) sent(kind string) { m.events.WithLabelValues(kind).Inc() }
+func (m *eventMetrics) countSent(kind string) { m.eventsByType.WithLabelValues(kind).Inc() }
 
-func (e *Events) register(to prometheus.Registerer) (*eventMetrics, error) {
+func (e *Events) registerMetrics(to prometheus.Registerer) (*eventMetrics, error) {
 	m := &eventMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "director_fleet_events_total",
 		Help: "Fleet events that this replica read for its streams, by type; sync and resync are also counted for each stream that resumes."},
 		[]string{"type"})}
-	return m, registerAll(to, m.events, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	return m, registerAll(to, m.eventsByType, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "director_fleet_event_streams", Help: "Open streams of fleet events on this replica."},
 		func() float64 { return float64(e.Streams()) }))
 }

@@ -25,8 +25,9 @@ func (r *Roster) NearestAgents(room db.NewRoom) []string {
 }
 
 func (v *View) nearestAgents(room db.NewRoom) []string {
-	declared := sort.Search(len(v.ranked), func(n int) bool { return v.ranked[n].capacity.MaxConnections != nil })
-	ids, ofDeclared := bestHosts(v.ranked[:declared], room), bestHosts(v.ranked[declared:], room)
+	declared := sort.Search(len(v.byRank),
+		func(n int) bool { return v.byRank[n].declaredCapacity.MaxConnections != nil })
+	ids, ofDeclared := bestHosts(v.byRank[:declared], room), bestHosts(v.byRank[declared:], room)
 	if len(ids) > 0 && len(ofDeclared) > 0 {
 		return nil
 	}
@@ -37,7 +38,7 @@ func (v *View) nearestAgents(room db.NewRoom) []string {
 // ranked instances only until it has as many, so that its cost does not grow with the fleet. Instances that look
 // equally good begin at a random one of them, so that rooms that are created at the same time spread.
 func bestHosts(ranked []*Instance, room db.NewRoom) (ids []string) {
-	for equal := range equallyGood(ranked, room.Strategy) {
+	for equal := range equallyGood(ranked, room.SpreadStrategy) {
 		first := rand.IntN(len(equal))
 		for n := range equal {
 			if i := equal[(first+n)%len(equal)]; i.mayHost(room) {
@@ -56,13 +57,13 @@ func (i *Instance) mayHost(room db.NewRoom) bool {
 	if !i.autoCreate || i.Status != db.AgentActive || !slices.Contains(i.RoomTypes, room.Type) {
 		return false
 	}
-	if most := i.capacity.MaxRooms; most != nil && len(i.Rooms) >= int(*most) {
+	if most := i.declaredCapacity.MaxRooms; most != nil && len(i.Rooms) >= int(*most) {
 		return false
 	}
-	if most := i.capacity.MaxConnections; most != nil && i.connections >= int64(*most) {
+	if most := i.declaredCapacity.MaxConnections; most != nil && i.connectionCount >= int64(*most) {
 		return false
 	}
-	for key, value := range room.Labels {
+	for key, value := range room.RequiredLabels {
 		if has, ok := i.Labels[key]; !ok || has != value {
 			return false
 		}
@@ -72,13 +73,13 @@ func (i *Instance) mayHost(room db.NewRoom) bool {
 
 // compareRank orders instances by whether they declare a maximum of connections, then by load, by rooms and by id.
 func (i *Instance) compareRank(other *Instance) int {
-	if declared := i.capacity.MaxConnections != nil; declared != (other.capacity.MaxConnections != nil) {
+	if declared := i.declaredCapacity.MaxConnections != nil; declared != (other.declaredCapacity.MaxConnections != nil) {
 		if declared {
 			return 1
 		}
 		return -1
 	}
-	return cmp.Or(cmp.Compare(i.load, other.load), cmp.Compare(len(i.Rooms), len(other.Rooms)),
+	return cmp.Or(cmp.Compare(i.connectionLoad, other.connectionLoad), cmp.Compare(len(i.Rooms), len(other.Rooms)),
 		cmp.Compare(i.ID, other.ID))
 }
 
@@ -94,8 +95,8 @@ func equallyGood(ranked []*Instance, strategy string) iter.Seq[[]*Instance] {
 			}
 		case "most-loaded":
 			for len(ranked) > 0 {
-				highest := ranked[len(ranked)-1].load
-				from := sort.Search(len(ranked), func(n int) bool { return ranked[n].load >= highest })
+				highest := ranked[len(ranked)-1].connectionLoad
+				from := sort.Search(len(ranked), func(n int) bool { return ranked[n].connectionLoad >= highest })
 				if !yieldEqual(ranked[from:], yield) {
 					return
 				}
@@ -110,9 +111,9 @@ func equallyGood(ranked []*Instance, strategy string) iter.Seq[[]*Instance] {
 // yieldEqual yields ranked instances in groups of the same load and number of rooms. It returns false if yield did.
 func yieldEqual(ranked []*Instance, yield func([]*Instance) bool) bool {
 	for len(ranked) > 0 {
-		load, rooms := ranked[0].load, len(ranked[0].Rooms)
+		load, rooms := ranked[0].connectionLoad, len(ranked[0].Rooms)
 		to := sort.Search(len(ranked), func(n int) bool {
-			return ranked[n].load != load ||
+			return ranked[n].connectionLoad != load ||
 				len(ranked[n].Rooms) != rooms
 		})
 		if !yield(ranked[:to]) {

@@ -15,13 +15,14 @@ import (
 func fleetOf(n int, change func(i int, a *db.InstanceInfo)) *View {
 	v := &View{}
 	for i := range n {
-		a := db.RosterAgent{Info: db.InstanceInfo{
-			ID: fmt.Sprintf("%016d", i), Status: db.AgentActive, AutoCreate: true, RoomTypes: []string{"duel"}, Connections: int64(i), Labels: map[string]string{"zone": "a"},
+		a := db.RosterAgent{InstanceInfo: db.InstanceInfo{
+			ID: fmt.Sprintf("%016d", i), Status: db.AgentActive, AutoCreate: true, RoomTypes: []string{"duel"},
+			Connections: int64(i), Labels: map[string]string{"zone": "a"},
 		}}
-		change(i, &a.Info)
-		v.instances = append(v.instances, newInstance(&a))
+		change(i, &a.InstanceInfo)
+		v.byJoining = append(v.byJoining, newInstance(&a))
 	}
-	v.ranked = slices.SortedFunc(slices.Values(v.instances), (*Instance).compareRank)
+	v.byRank = slices.SortedFunc(slices.Values(v.byJoining), (*Instance).compareRank)
 	return v
 }
 
@@ -42,17 +43,17 @@ func TestTheBestInstancesAreNamed(t *testing.T) {
 			a.Labels = map[string]string{"zone": "b"}
 		}
 	})
-	room := db.NewRoom{Type: "duel", Labels: map[string]string{"zone": "a"}}
+	room := db.NewRoom{Type: "duel", RequiredLabels: map[string]string{"zone": "a"}}
 	least := v.nearestAgents(room)
 	require.Len(t, least, nearCount)
 	require.Equal(t, fmt.Sprintf("%016d", 5), least[0])
 	require.True(t, slices.IsSorted(least))
-	room.Strategy = "most-loaded"
+	room.SpreadStrategy = "most-loaded"
 	require.Equal(t, fmt.Sprintf("%016d", 998), v.nearestAgents(room)[0])
-	room.Strategy = "random"
+	room.SpreadStrategy = "random"
 	first := v.nearestAgents(room)
 	require.NotEqual(t, first, v.nearestAgents(room), "each call draws anew")
-	room.Strategy, room.Labels = "", map[string]string{"zone": "c"}
+	room.SpreadStrategy, room.RequiredLabels = "", map[string]string{"zone": "c"}
 	require.Empty(t, v.nearestAgents(room))
 }
 
@@ -61,7 +62,12 @@ func TestMaximumsDecideHowInstancesAreCompared(t *testing.T) {
 	t.Parallel()
 	shares := func(i int, a *db.InstanceInfo) { a.Capacity.MaxConnections = new(int32(1000 * (i + 1) * (i + 1))) }
 	require.Equal(t, fmt.Sprintf("%016d", 0), fleetOf(100, shares).nearestAgents(db.NewRoom{Type: "duel"})[0])
-	require.Equal(t, fmt.Sprintf("%016d", 99), fleetOf(100, func(i int, a *db.InstanceInfo) { shares(i, a); a.Connections++ }).nearestAgents(db.NewRoom{Type: "duel"})[0])
+	require.Equal(t, fmt.Sprintf("%016d", 99),
+		fleetOf(100, func(i int, a *db.InstanceInfo) {
+			shares(i,
+				a)
+			a.Connections++
+		}).nearestAgents(db.NewRoom{Type: "duel"})[0])
 	require.Empty(t, fleetOf(100, func(i int, a *db.InstanceInfo) {
 		if i > 0 {
 			shares(i, a)
@@ -75,21 +81,22 @@ func TestNearEqualsAComparisonOfAll(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		v := fleetOf(rapid.IntRange(0, 3*nearCount).Draw(t, "instances"), func(_ int, a *db.InstanceInfo) {
-			a.Connections, a.AutoCreate = rapid.Int64Range(0, 3).Draw(t, "connections"), rapid.IntRange(0, 9).Draw(t, "hosts") > 0
+			a.Connections, a.AutoCreate = rapid.Int64Range(0, 3).Draw(t,
+				"connections"), rapid.IntRange(0, 9).Draw(t, "hosts") > 0
 			a.Rooms = make([]db.RoomInfo, rapid.IntRange(0, 2).Draw(t, "rooms"))
 		})
 		strategy := rapid.SampledFrom([]string{"least-loaded", "most-loaded", "random"}).Draw(t, "strategy")
 		rank := func(i *Instance) []float64 {
 			sign := signOf(strategy)
-			return []float64{sign * i.load, sign * sign * float64(len(i.Rooms))}
+			return []float64{sign * i.connectionLoad, sign * sign * float64(len(i.Rooms))}
 		}
-		hosts := slices.DeleteFunc(slices.Clone(v.instances), func(i *Instance) bool { return !i.autoCreate })
+		hosts := slices.DeleteFunc(slices.Clone(v.byJoining), func(i *Instance) bool { return !i.autoCreate })
 		slices.SortFunc(hosts, func(a, b *Instance) int { return slices.Compare(rank(a), rank(b)) })
 		byID := map[string]*Instance{}
 		for _, i := range hosts {
 			byID[i.ID] = i
 		}
-		near := v.nearestAgents(db.NewRoom{Type: "duel", Strategy: strategy})
+		near := v.nearestAgents(db.NewRoom{Type: "duel", SpreadStrategy: strategy})
 		require.Len(t, near, min(nearCount, len(hosts)))
 		for n, id := range near {
 			require.Contains(t, byID, id)

@@ -13,123 +13,123 @@ const (
 
 // recent holds the latest events of the reader, for all streams. Safe for concurrent use.
 type recent struct {
-	mu      sync.Mutex
-	epoch   uint64 // incremented when the log is started again, after a gap
-	running bool
-	entries []entry
-	bytes   int           // size of their data
-	first   uint64        // the number of entries[0]; an event keeps its number within an epoch
-	from    position      // entries holds all events after this position
-	end     position      // the position up to which the reader has read
-	changed chan struct{} // closed when any of these fields changes
+	mu          sync.Mutex
+	epoch       uint64 // incremented when the log is started again, after a gap
+	hasReader   bool
+	entries     []entry
+	dataBytes   int           // size of their data
+	firstNumber uint64        // the number of entries[0]; an event keeps its number within an epoch
+	keptAfter   position      // entries holds all events after this position
+	readUpTo    position      // the position up to which the reader has read
+	changed     chan struct{} // closed when any of these fields changes
 }
 
 func newRecent() *recent { return &recent{changed: make(chan struct{})} }
 
 // mark is the place of a stream in the recent events.
 type mark struct {
-	epoch uint64
-	next  uint64 // the number of the next event
+	logEpoch   uint64
+	nextNumber uint64 // the number of the next event
 }
 
-// begin starts the log at a position, without events. Streams with a mark of an earlier epoch have missed events.
-func (l *recent) begin(at position) {
+// beginAt starts the log at a position, without events. Streams with a mark of an earlier epoch have missed events.
+func (l *recent) beginAt(at position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.epoch++
-	l.first += uint64(len(l.entries))
-	l.running, l.entries, l.bytes, l.from, l.end = true, nil, 0, at, at
-	l.wake()
+	l.firstNumber += uint64(len(l.entries))
+	l.hasReader, l.entries, l.dataBytes, l.keptAfter, l.readUpTo = true, nil, 0, at, at
+	l.wakeStreams()
 }
 
-// stop ends the log, because no stream needs it.
-func (l *recent) stop() {
+// stopLog ends the log, because no stream needs it.
+func (l *recent) stopLog() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.first += uint64(len(l.entries))
-	l.running, l.entries, l.bytes = false, nil, 0
+	l.firstNumber += uint64(len(l.entries))
+	l.hasReader, l.entries, l.dataBytes = false, nil, 0
 }
 
-// append adds the events of one read, which ended at position end. It drops only events of earlier reads, so streams
+// appendRead adds the events of one read, which ended at position end. It drops only events of earlier reads, so streams
 // can receive all events of a read, however many, until the next read.
-func (l *recent) append(added []entry, end position) {
+func (l *recent) appendRead(added []entry, end position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.end = end
+	l.readUpTo = end
 	if len(added) == 0 {
 		return
 	}
-	if len(l.entries) > 2*keptEvents || l.bytes > 2*keptBytes {
-		l.trim()
+	if len(l.entries) > 2*keptEvents || l.dataBytes > 2*keptBytes {
+		l.trimEarliest()
 	}
 	l.entries = append(l.entries, added...)
 	for i := range added {
-		l.bytes += len(added[i].event.Data)
+		l.dataBytes += len(added[i].event.Data)
 	}
-	l.wake()
+	l.wakeStreams()
 }
 
-// trim drops the earliest events.
-func (l *recent) trim() {
+// trimEarliest drops the earliest events.
+func (l *recent) trimEarliest() {
 	drop, bytes := len(l.entries), 0
 	for drop > 0 && len(l.entries)-drop < keptEvents && bytes < keptBytes {
 		drop--
 		bytes += len(l.entries[drop].event.Data)
 	}
 	if drop > 0 {
-		l.from = l.entries[drop-1].position
+		l.keptAfter = l.entries[drop-1].position
 	}
-	l.first += uint64(drop)
-	l.entries, l.bytes = slices.Clone(l.entries[drop:]), bytes
+	l.firstNumber += uint64(drop)
+	l.entries, l.dataBytes = slices.Clone(l.entries[drop:]), bytes
 }
 
-func (l *recent) wake() {
+func (l *recent) wakeStreams() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// take returns the next events of a stream, and its mark after them. If there are none, it returns the channel to wait
+// takeNext returns the next events of a stream, and its mark after them. If there are none, it returns the channel to wait
 // on. behind means that some of the next events were already dropped.
-func (l *recent) take(m mark) (taken []entry, after mark, wait <-chan struct{}, behind bool) {
+func (l *recent) takeNext(m mark) (taken []entry, after mark, wait <-chan struct{}, behind bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if m.epoch != l.epoch || m.next < l.first {
+	if m.logEpoch != l.epoch || m.nextNumber < l.firstNumber {
 		return nil, m, nil, true
 	}
-	rest := l.entries[m.next-l.first:]
+	rest := l.entries[m.nextNumber-l.firstNumber:]
 	rest = rest[:min(len(rest), takeAtOnce)]
 	if len(rest) == 0 {
 		return nil, m, l.changed, false
 	}
-	m.next += uint64(len(rest))
+	m.nextNumber += uint64(len(rest))
 	return slices.Clone(rest), m, nil, false
 }
 
-// newest returns the mark after all events and the position of the reader.
-func (l *recent) newest() (m mark, end position) {
+// newestMark returns the mark after all events and the position of the reader.
+func (l *recent) newestMark() (m mark, end position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return mark{l.epoch, l.first + uint64(len(l.entries))}, l.end
+	return mark{l.epoch, l.firstNumber + uint64(len(l.entries))}, l.readUpTo
 }
 
-// enter returns the mark after a position, if all events after it are still kept.
-func (l *recent) enter(p position) (m mark, ok bool) {
+// enterAfter returns the mark after a position, if all events after it are still kept.
+func (l *recent) enterAfter(p position) (m mark, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.compare(l.from) < 0 {
+	if p.compare(l.keptAfter) < 0 {
 		return mark{}, false
 	}
-	return mark{l.epoch, l.first + uint64(l.indexAfter(p))}, true
+	return mark{l.epoch, l.firstNumber + uint64(l.indexAfter(p))}, true
 }
 
-// find returns the mark after an event, if the event is still kept.
-func (l *recent) find(event position) (m mark, ok bool) {
+// findEvent returns the mark after an event, if the event is still kept.
+func (l *recent) findEvent(event position) (m mark, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.indexAfter(event)
 	for i := at - 1; i >= 0 && l.entries[i].position == event; i-- {
 		if l.entries[i].event.ID != "" {
-			return mark{l.epoch, l.first + uint64(at)}, true
+			return mark{l.epoch, l.firstNumber + uint64(at)}, true
 		}
 	}
 	return mark{}, false
@@ -150,11 +150,11 @@ func (l *recent) indexAfter(p position) int {
 func (l *recent) isRunning() (running bool, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.running, l.changed
+	return l.hasReader, l.changed
 }
 
-// continues reports whether there was no gap since an epoch.
-func (l *recent) continues(epoch uint64) bool {
+// isContinuous reports whether there was no gap since an epoch.
+func (l *recent) isContinuous(epoch uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.epoch == epoch

@@ -44,69 +44,71 @@ type Config struct {
 // Roster is this replica's copy of a region's fleet. Make it with [New], and Run it once. Its methods are safe for
 // concurrent use.
 type Roster struct {
-	store  Store
-	region string
-	outage *outage.Call
-	guard  *panics.Guard
-	poll   time.Duration
-	maxAge time.Duration
+	store     Store
+	region    string
+	outage    *outage.Call
+	guard     *panics.Guard
+	pollEvery time.Duration
+	maxAge    time.Duration
 
 	readSeconds prometheus.Histogram
 
-	running atomic.Bool
-	nudge   chan struct{} // wakes Run: a caller waits for a transaction
-	state   atomic.Pointer[reading]
+	hasRun        atomic.Bool
+	readNow       chan struct{} // wakes Run: a caller waits for a transaction
+	latestReading atomic.Pointer[reading]
 
 	// a panic may have interrupted a change of the copy, so the copy must be discarded; of Run's goroutine
-	panicked bool
+	hasPanicked bool
 }
 
 // reading is the copy after one read.
 type reading struct {
-	fleet   *fleet // nil before the end of the first read
-	view    *View
-	point   db.SettledPoint
-	beganAt time.Time     // when the read began
-	next    chan struct{} // closed when a later reading has replaced this one
+	fleet     *fleet // nil before the end of the first read
+	view      *View
+	readPoint db.SettledPoint
+	beganAt   time.Time     // when the read began
+	replaced  chan struct{} // closed when a later reading has replaced this one
 }
 
 // New returns a roster of a region's fleet. Errors: its metrics are already registered.
 func New(store Store, region string, cfg Config) (*Roster, error) {
 	r := &Roster{
-		store: store, region: region, guard: cfg.Guard, poll: pollInterval, maxAge: maxAge,
-		nudge: make(chan struct{}, 1),
+		store: store, region: region, guard: cfg.Guard, pollEvery: pollInterval, maxAge: maxAge,
+		readNow: make(chan struct{}, 1),
 		outage: outage.NewCall(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
 			"the fleet cannot be read: lists stay as they are until the database is back",
 			"the fleet can be read again"),
 	}
-	r.state.Store(&reading{next: make(chan struct{})})
-	return r, r.register(cfg.Metrics)
+	r.latestReading.Store(&reading{replaced: make(chan struct{})})
+	return r, r.registerMetrics(cfg.Metrics)
 }
 
 // Run updates the copy until ctx ends. During a database outage the copy stays as it was. Errors: Run was called
 // before.
 func (r *Roster) Run(ctx context.Context) error {
-	if r.running.Swap(true) {
+	if r.hasRun.Swap(true) {
 		return errors.New("roster: a roster runs once")
 	}
 	notified, stop := r.store.Subscribe(db.TopicFleet, r.region)
 	defer stop()
 	follow.Loop{
-		Name: "roster", Every: r.poll, Pause: follow.AtLeast(minReadInterval), Wakes: follow.Wakes{notified, r.nudge},
-		Do: func(ctx context.Context, _ bool) error { return r.read(ctx) }, Guard: r.guard, Report: r.report,
+		Name: "roster", Every: r.pollEvery, Pause: follow.AtLeast(minReadInterval),
+		Wakes: follow.Wakes{notified, r.readNow},
+		Do:    func(ctx context.Context, _ bool) error { return r.readChanges(ctx) }, Guard: r.guard,
+		Report: r.reportRead,
 	}.Run(ctx)
 	return nil
 }
 
 // View returns the latest view; nil before the end of the first read.
-func (r *Roster) View() *View { return r.state.Load().view }
+func (r *Roster) View() *View { return r.latestReading.Load().view }
 
 // Ready reports whether the first read has ended.
 func (r *Roster) Ready() bool { return r.View() != nil }
 
 // Age returns the time since the latest read began. It is zero before the first read.
 func (r *Roster) Age() time.Duration {
-	if at := r.state.Load().beganAt; !at.IsZero() {
+	if at := r.latestReading.Load().beganAt; !at.IsZero() {
 		return time.Since(at)
 	}
 	return 0
@@ -114,17 +116,17 @@ func (r *Roster) Age() time.Duration {
 
 // Instance returns a listed instance. View().AppendInstance appends its JSON.
 func (r *Roster) Instance(id string) (*Instance, bool) {
-	if s := r.state.Load(); s.fleet != nil {
-		return s.fleet.instance(id)
+	if s := r.latestReading.Load(); s.fleet != nil {
+		return s.fleet.listedInstance(id)
 	}
 	return nil, false
 }
 
 // AppendRoom appends the JSON of a listed room, and reports whether there is a room with that id.
 func (r *Roster) AppendRoom(b []byte, id string) ([]byte, bool) {
-	if s := r.state.Load(); s.fleet != nil {
-		if p, ok := s.fleet.room(id); ok {
-			return append(b, p.instance.room(p.n)...), true
+	if s := r.latestReading.Load(); s.fleet != nil {
+		if p, ok := s.fleet.listedRoom(id); ok {
+			return append(b, p.instance.roomJSON(p.roomIndex)...), true
 		}
 	}
 	return b, false
@@ -134,32 +136,32 @@ func (r *Roster) AppendRoom(b []byte, id string) ([]byte, bool) {
 // wait for a notification. Errors: ctx's.
 func (r *Roster) WaitFor(ctx context.Context, tx uint64) error {
 	for {
-		s := r.state.Load()
-		if s.point.Includes(tx) {
+		s := r.latestReading.Load()
+		if s.readPoint.Includes(tx) {
 			return nil
 		}
-		wait.Wake(r.nudge)
+		wait.Wake(r.readNow)
 		select {
-		case <-s.next:
+		case <-s.replaced:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// read updates the copy. After an error the start point stays, and the pages before the error are read again.
-func (r *Roster) read(ctx context.Context) error {
-	s := r.state.Load()
+// readChanges updates the copy. After an error the start point stays, and the pages before the error are read again.
+func (r *Roster) readChanges(ctx context.Context) error {
+	s := r.latestReading.Load()
 	begun := time.Now()
-	if s.fleet == nil || r.panicked || begun.Sub(s.beganAt) > r.maxAge {
+	if s.fleet == nil || r.hasPanicked || begun.Sub(s.beganAt) > r.maxAge {
 		return r.readAll(ctx, begun)
 	}
-	point, err := r.readSince(ctx, s.fleet, s.point)
+	point, err := r.readSince(ctx, s.fleet, s.readPoint)
 	if errors.Is(err, errServerChanged) {
 		return r.readAll(ctx, begun)
 	}
 	if err == nil {
-		r.publish(&reading{fleet: s.fleet, view: s.fleet.view(), point: point, beganAt: begun})
+		r.publishReading(&reading{fleet: s.fleet, view: s.fleet.currentView(), readPoint: point, beganAt: begun})
 	}
 	return err
 }
@@ -169,7 +171,7 @@ var errServerChanged = errors.New("Postgres was restarted or replaced")
 // readSince applies the changes since a point, page by page.
 func (r *Roster) readSince(ctx context.Context, f *fleet, since db.SettledPoint) (db.SettledPoint, error) {
 	for more := true; more; {
-		page, err := within(ctx, func(ctx context.Context) (db.RosterPage, error) {
+		page, err := readWithin(ctx, func(ctx context.Context) (db.RosterPage, error) {
 			return r.store.RosterSince(ctx,
 				r.region, since)
 		})
@@ -179,54 +181,54 @@ func (r *Roster) readSince(ctx context.Context, f *fleet, since db.SettledPoint)
 		if page.ServerChanged {
 			return since, errServerChanged
 		}
-		f.apply(&page)
-		since, more = page.Next, page.HasMore
+		f.applyPage(&page)
+		since, more = page.NextPoint, page.HasMore
 	}
 	return since, nil
 }
 
 // readAll makes a new copy. Lists are answered from the old copy until the new one is complete.
 func (r *Roster) readAll(ctx context.Context, begun time.Time) error {
-	point, err := within(ctx, r.store.FeedEnd)
+	point, err := readWithin(ctx, r.store.FeedEnd)
 	if err != nil {
 		return err
 	}
 	f := newFleet()
 	for after, full := "", true; full; {
-		page, err := within(ctx, func(ctx context.Context) (page db.RosterPage, err error) {
+		page, err := readWithin(ctx, func(ctx context.Context) (page db.RosterPage, err error) {
 			page, full, err = r.store.RosterAfter(ctx, r.region, after)
 			return page, err
 		})
 		if err != nil {
 			return err
 		}
-		f.apply(&page)
+		f.applyPage(&page)
 		if full {
-			after = page.Agents[len(page.Agents)-1].Info.ID
+			after = page.Agents[len(page.Agents)-1].InstanceInfo.ID
 		}
 	}
 	// Changes made while the pages were read come after the point.
 	if point, err = r.readSince(ctx, f, point); err != nil {
 		return err
 	}
-	r.panicked = false
-	r.publish(&reading{fleet: f, view: f.view(), point: point, beganAt: begun})
+	r.hasPanicked = false
+	r.publishReading(&reading{fleet: f, view: f.currentView(), readPoint: point, beganAt: begun})
 	return nil
 }
 
-func (r *Roster) publish(s *reading) {
-	s.next = make(chan struct{})
+func (r *Roster) publishReading(s *reading) {
+	s.replaced = make(chan struct{})
 	r.readSeconds.Observe(time.Since(s.beganAt).Seconds())
 	// Closed after the exchange, so that a caller that wakes up finds the new reading.
-	close(r.state.Swap(s).next)
+	close(r.latestReading.Swap(s).replaced)
 }
 
-func (r *Roster) report(ctx context.Context, err error) {
+func (r *Roster) reportRead(ctx context.Context, err error) {
 	r.outage.Report(ctx, err)
-	r.panicked = r.panicked || errors.Is(err, panics.ErrInternal)
+	r.hasPanicked = r.hasPanicked || errors.Is(err, panics.ErrInternal)
 }
 
-func within[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
+func readWithin[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return read(ctx)

@@ -133,10 +133,10 @@ func TestALateCommitIsNotSkipped(t *testing.T) {
 	tx := slow.tx()
 	b.writes(func(c *change) { c.joins(agentID(2)) })
 	require.Len(t, f.reads().Instances(), 2)
-	require.False(t, f.state.Load().point.Includes(tx))
+	require.False(t, f.latestReading.Load().readPoint.Includes(tx))
 	slow.commit()
 	b.shows(f.reads())
-	require.True(t, f.state.Load().point.Includes(tx))
+	require.True(t, f.latestReading.Load().readPoint.Includes(tx))
 }
 
 // After random changes by overlapping transactions, each replica's copy equals a new copy, and all have the same hash
@@ -173,7 +173,7 @@ func TestReplicasAgree(t *testing.T) {
 		for _, f := range append(replicas, fresh) {
 			b.shows(f.reads())
 			sameView(rt, fresh.reads(), f.View())
-			sameIndexes(rt, fresh.state.Load().fleet, f.state.Load().fleet)
+			sameIndexes(rt, fresh.latestReading.Load().fleet, f.latestReading.Load().fleet)
 		}
 	})
 }
@@ -216,7 +216,7 @@ func TestReadYourWrite(t *testing.T) {
 	b := setup(t)
 	f := b.follow(t)
 	require.Nil(t, f.View())
-	f.run(func(f *follower) { f.poll = time.Hour })
+	f.run(func(f *follower) { f.pollEvery = time.Hour })
 	var tx uint64
 	b.writes(func(c *change) { c.joins(agentID(1)); tx = c.tx() })
 	f.wait(tx)
@@ -238,13 +238,13 @@ func TestLostNotifications(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	f := b.follow(t)
-	f.run(func(f *follower) { f.poll = 20 * time.Millisecond })
+	f.run(func(f *follower) { f.pollEvery = 20 * time.Millisecond })
 	silent := b.begin()
 	silent.joins(agentID(1))
 	require.NoError(t, silent.Commit(t.Context()))
 	for deadline := time.Now().Add(testTimeout); len(f.View().Instances()) == 0; {
 		require.True(t, time.Now().Before(deadline))
-		<-f.state.Load().next
+		<-f.latestReading.Load().replaced
 	}
 	b.shows(f.View())
 }
@@ -270,7 +270,7 @@ func TestAnOldCopyIsMadeAnew(t *testing.T) {
 	for name, age := range map[string]func(f *follower){
 		"old":            func(f *follower) { f.maxAge = 0 },
 		"another server": func(f *follower) { f.Roster.store = &replaced{Store: f.store} },
-		"after a panic":  func(f *follower) { f.panicked = true },
+		"after a panic":  func(f *follower) { f.hasPanicked = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -282,7 +282,7 @@ func TestAnOldCopyIsMadeAnew(t *testing.T) {
 			require.Len(t, f.reads().Instances(), 2, "no row shows that the agent has left")
 			age(f)
 			require.Len(t, f.reads().Instances(), 1)
-			require.False(t, f.panicked)
+			require.False(t, f.hasPanicked)
 		})
 	}
 }

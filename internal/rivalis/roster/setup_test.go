@@ -55,7 +55,8 @@ func setup(t *testing.T) *bundle {
 // begins inserts a replica that renews its lease for the whole test.
 func (b *bundle) begins() uuid.UUID {
 	id := uuid.New()
-	b.exec("INSERT INTO replicas (region, id, seen_at, heard_since) VALUES ($1, $2, now() + interval '1 day', 'epoch')", region, id)
+	b.exec("INSERT INTO replicas (region, id, seen_at, heard_since) VALUES ($1, $2, now() + interval '1 day', 'epoch')",
+		region, id)
 	return id
 }
 
@@ -108,13 +109,15 @@ func (c *change) logs(kind, agent string, detail any) {
 	copy(id[4:], random[4:])
 	c.events++
 	text := must.Get(json.Marshal(detail))(c.t)
-	c.do("INSERT INTO events (region, id, kind, instance_id, detail) VALUES ($1, $2, $3, $4, $5)", region, id, kind, agent, string(text))
+	c.do("INSERT INTO events (region, id, kind, instance_id, detail) VALUES ($1, $2, $3, $4, $5)", region, id, kind,
+		agent, string(text))
 }
 
 // joins inserts an agent with rooms.
 func (c *change) joins(id string, rooms ...string) {
 	info := &db.InstanceInfo{
-		ID: id, Name: "n" + id, ProcessUID: "p_" + id, EndpointURL: "wss://" + id, Labels: map[string]string{"region": "eu"}, RoomTypes: []string{"match"},
+		ID: id, Name: "n" + id, ProcessUID: "p_" + id, EndpointURL: "wss://" + id,
+		Labels: map[string]string{"region": "eu"}, RoomTypes: []string{"match"},
 		Rooms: []db.RoomInfo{}, AutoCreate: true, Status: db.AgentActive, AgentVersion: "8.0.0", ProtocolVersion: 3,
 	}
 	c.agents[id] = info
@@ -130,7 +133,8 @@ func (c *change) joins(id string, rooms ...string) {
 
 // puts inserts a room, without its event.
 func (c *change) puts(id, room string) {
-	c.do("INSERT INTO rooms (region, id, agent_id, base, type, state) VALUES ($1, $2, $3, $2, 'match', 'reported')", region, room, id)
+	c.do("INSERT INTO rooms (region, id, agent_id, base, type, state) VALUES ($1, $2, $3, $2, 'match', 'reported')",
+		region, room, id)
 	info := c.agents[id]
 	info.Rooms = append(info.Rooms, db.RoomInfo{ID: room, Type: "match", InstanceID: id, EndpointURL: info.EndpointURL})
 	slices.SortFunc(info.Rooms, func(x, y db.RoomInfo) int { return strings.Compare(x.ID, y.ID) })
@@ -190,13 +194,15 @@ func (c *change) doubts(id string) {
 }
 
 func (c *change) returns(id string) {
-	c.do("UPDATE agent_states SET doubted = false, tx = pg_current_xact_id() WHERE region = $1 AND agent_id = $2", region, id)
+	c.do("UPDATE agent_states SET doubted = false, tx = pg_current_xact_id() WHERE region = $1 AND agent_id = $2",
+		region, id)
 	c.logs(db.EventAgentJoined, id, c.agents[id])
 }
 
 func (c *change) empties(id, set string) {
 	c.do("DELETE FROM rooms WHERE region = $1 AND agent_id = $2", region, id)
-	c.do("UPDATE agent_states SET rooms = 0, connections = 0, tx = pg_current_xact_id(), "+set+" WHERE region = $1 AND agent_id = $2", region, id)
+	c.do("UPDATE agent_states SET rooms = 0, connections = 0, tx = pg_current_xact_id(), "+set+
+		" WHERE region = $1 AND agent_id = $2", region, id)
 }
 
 func agentID(n int) string { return fmt.Sprintf("%016x", n) }
@@ -220,7 +226,7 @@ func (b *bundle) follow(t *testing.T) *follower {
 }
 
 // forgets replaces the roster by a new one.
-func (f *follower) forgets() { f.state.Store(&reading{next: make(chan struct{})}) }
+func (f *follower) forgets() { f.latestReading.Store(&reading{replaced: make(chan struct{})}) }
 
 // run runs the roster and its events until the test ends or stop is called. change may modify both before they start.
 func (f *follower) run(change ...func(*follower)) (stop func()) {
@@ -244,6 +250,6 @@ func (f *follower) wait(tx uint64) {
 // reads updates the copy of a roster that is not running.
 func (f *follower) reads() *View {
 	f.t.Helper()
-	require.NoError(f.t, f.read(f.t.Context()))
+	require.NoError(f.t, f.readChanges(f.t.Context()))
 	return f.View()
 }

@@ -36,24 +36,24 @@ func (s Stats) AppendJSON(b []byte) []byte {
 type totals struct {
 	stats Stats
 
-	types map[string]int // number of instances that offer each room type
+	countByType map[string]int // number of instances that offer each room type
 }
 
-func newTotals() totals { return totals{stats: Stats{Hash: emptyHash}, types: map[string]int{}} }
+func newTotals() totals { return totals{stats: Stats{Hash: emptyHash}, countByType: map[string]int{}} }
 
-// count adds an instance if sign is 1 and removes it if sign is -1.
-func (t *totals) count(i *Instance, sign int) {
+// countInstance adds an instance if sign is 1 and removes it if sign is -1.
+func (t *totals) countInstance(i *Instance, sign int) {
 	t.stats.Instances += sign
 	t.stats.Rooms += sign * len(i.Rooms)
-	t.stats.Connections += int64(sign) * i.connections
+	t.stats.Connections += int64(sign) * i.connectionCount
 	// XOR depends on no order, and removing an instance undoes adding it.
-	t.stats.Hash ^= i.hash
+	t.stats.Hash ^= i.contentHash
 	changed := false
 	for _, name := range i.RoomTypes {
-		before := t.types[name]
-		t.types[name] = before + sign
+		before := t.countByType[name]
+		t.countByType[name] = before + sign
 		if before+sign == 0 {
-			delete(t.types, name)
+			delete(t.countByType, name)
 		}
 		changed = changed || before == 0 || before+sign == 0
 	}
@@ -62,10 +62,10 @@ func (t *totals) count(i *Instance, sign int) {
 	}
 }
 
-// snapshot returns the current totals.
-func (t *totals) snapshot() Stats {
+// currentStats returns the current totals.
+func (t *totals) currentStats() Stats {
 	if t.stats.RoomTypes == nil {
-		t.stats.RoomTypes = slices.Sorted(maps.Keys(t.types)) // nil only if there are no room types
+		t.stats.RoomTypes = slices.Sorted(maps.Keys(t.countByType)) // nil only if there are no room types
 	}
 	return t.stats
 }

@@ -33,9 +33,11 @@ type processes struct {
 func (p *processes) joins(replica uuid.UUID, uid string, rooms ...db.ReportedRoom) error {
 	p.n++
 	j := db.AgentJoin{
-		Ref: db.AgentRef{Region: region, ID: agentID(p.n), Replica: replica}, Key: "key#01234567", Hash: "h", Seq: 1, Rooms: rooms,
+		Ref: db.AgentRef{Region: region, ID: agentID(p.n), ReplicaID: replica}, KeyFingerprint: "key#01234567",
+		StateHash: "h", ReplySeq: 1, ReportedRooms: rooms,
 		Content: db.AgentContent{
-			Name: uid, ProcessUID: uid, AgentVersion: "8.0.0", ProtocolVersion: 3, EndpointURL: "wss://" + uid, Labels: map[string]string{"a": "<b>"},
+			Name: uid, ProcessUID: uid, AgentVersion: "8.0.0", ProtocolVersion: 3, EndpointURL: "wss://" + uid,
+			Labels:    map[string]string{"a": "<b>"},
 			RoomTypes: []string{"match"}, AutoCreate: true, Status: db.AgentActive,
 		},
 	}
@@ -47,21 +49,23 @@ func second[T any](_ T, err error) error { return err }
 
 // reports sends a snapshot with other rooms.
 func (p *processes) reports(j *db.AgentJoin, rooms []db.ReportedRoom) error {
-	s := db.AgentSnapshot{Ref: j.Ref, Changed: rooms, Hash: "h", Seq: j.Seq + 1}
-	for _, r := range j.Rooms {
+	s := db.AgentSnapshot{Ref: j.Ref, ChangedRooms: rooms, StateHash: "h", ReplySeq: j.ReplySeq + 1}
+	for _, r := range j.ReportedRooms {
 		if !slices.ContainsFunc(rooms, func(o db.ReportedRoom) bool { return o.RawID == r.RawID }) {
-			s.Removed = append(s.Removed, r.RawID)
+			s.RemovedRawIDs = append(s.RemovedRawIDs, r.RawID)
 		}
 	}
-	j.Rooms, j.Seq = rooms, j.Seq+1
+	j.ReportedRooms, j.ReplySeq = rooms, j.ReplySeq+1
 	return second(p.ApplySnapshot(p.t.Context(), s))
 }
 
 // acts performs a random action of one of the processes.
 func (p *processes) acts(rt *rapid.T) error {
 	var rooms []db.ReportedRoom
-	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"lobby", "a b", "c", "d"}), 0, 3, rapid.ID).Draw(rt, "rooms") {
-		rooms = append(rooms, db.ReportedRoom{RawID: id, Type: "match", Connections: rapid.Int32Range(0, 3).Draw(rt, "connections"), Local: rapid.Bool().Draw(rt, "local")})
+	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"lobby", "a b", "c", "d"}), 0, 3,
+		rapid.ID).Draw(rt, "rooms") {
+		rooms = append(rooms, db.ReportedRoom{RawID: id, Type: "match",
+			ConnectionCount: rapid.Int32Range(0, 3).Draw(rt, "connections"), IsLocal: rapid.Bool().Draw(rt, "local")})
 	}
 	what := rapid.IntRange(0, 6).Draw(rt, "what")
 	if what < 2 || len(p.agents) == 0 {
@@ -74,7 +78,8 @@ func (p *processes) acts(rt *rapid.T) error {
 	case 2:
 		return p.LeaveAgent(p.t.Context(), j.Ref)
 	case 3:
-		return p.MarkMissed(p.t.Context(), db.AgentMiss{Ref: j.Ref, Misses: rapid.IntRange(0, 2).Draw(rt, "misses"), Age: time.Second})
+		return p.MarkMissed(p.t.Context(),
+			db.AgentMiss{Ref: j.Ref, MissedPolls: rapid.IntRange(0, 2).Draw(rt, "misses"), ReplyAge: time.Second})
 	case 4: // the whole content again, as after a doubt
 		return second(p.JoinAgent(p.t.Context(), *j))
 	default:
@@ -141,12 +146,12 @@ func TestListsEventsAndLookupsAgree(t *testing.T) {
 			m.sees(rt, e)
 		}
 		// The log is read up to here, so a reading that begins now has everything.
-		before := f.state.Load()
-		wait.Wake(f.nudge)
-		<-before.next
-		before = f.state.Load()
-		wait.Wake(f.nudge)
-		<-before.next
+		before := f.latestReading.Load()
+		wait.Wake(f.readNow)
+		<-before.replaced
+		before = f.latestReading.Load()
+		wait.Wake(f.readNow)
+		<-before.replaced
 		p.agrees(rt, f, m)
 	})
 }
@@ -187,12 +192,13 @@ func TestAnEventIsReadOrHeld(t *testing.T) {
 		require.NoError(t, c.Commit(t.Context()))
 		ended := make(chan error, 1)
 		go func() { ended <- older.Commit(context.Background()) }()
-		page, err := reader.AgentEventsAfter(t.Context(), region, at.Next)
+		page, err := reader.AgentEventsAfter(t.Context(), region, at.NextPoint)
 		require.NoError(t, err)
-		require.True(t, len(page.Events) == 1 || page.IsHeldBack, "round %d: the reader would wait for a notification", i)
+		require.True(t, len(page.Events) == 1 || page.IsHeldBack, "round %d: the reader would wait for a notification",
+			i)
 		require.NoError(t, <-ended)
 		for len(page.Events) == 0 { // another test's transaction may hold it
-			page, err = reader.AgentEventsAfter(t.Context(), region, at.Next)
+			page, err = reader.AgentEventsAfter(t.Context(), region, at.NextPoint)
 			require.NoError(t, err)
 		}
 		at = page

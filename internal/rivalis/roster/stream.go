@@ -19,15 +19,15 @@ const (
 
 // Stream is one stream of events. Only one goroutine may use it, except for Close.
 type Stream struct {
-	events *Events
-	close  sync.Once
+	events    *Events
+	closeOnce sync.Once
 
-	isLive   bool
-	mark     mark     // of the next event in the log, while live
-	pos      position // after the last event that Next has returned
-	lookUp   bool     // pos is the position of an event whose row may contain further events
-	gap      bool     // events are missing: a Resync is next
-	replayed int      // events replayed since the stream was last live
+	isLive        bool
+	nextMark      mark     // of the next event in the log, while live
+	lastPosition  position // after the last event that Next has returned
+	mustLookUp    bool     // pos is the position of an event whose row may contain further events
+	hasGap        bool     // events are missing: a Resync is next
+	replayedCount int      // events replayed since the stream was last live
 }
 
 // Stream opens a stream after the event with the given id. If that event is not among the last 24 hours and 10,000
@@ -35,7 +35,7 @@ type Stream struct {
 // it contains all changes that are committed after Stream has returned. The caller must close it. Errors: TooMany
 // beyond the limit of streams; Unavailable.
 func (e *Events) Stream(ctx context.Context, lastEventID string) (*Stream, error) {
-	if !e.join() {
+	if !e.takeStream() {
 		return nil, &fault.Error{
 			Kind: fault.TooMany, Code: "too_many_streams",
 			Detail:     "too many streams of events on this replica: retry, another replica may have room",
@@ -47,21 +47,21 @@ func (e *Events) Stream(ctx context.Context, lastEventID string) (*Stream, error
 		s.Close()
 		return nil, err
 	}
-	s.mark, s.pos = e.recent.newest()
+	s.nextMark, s.lastPosition = e.recent.newestMark()
 	if at, ok := parsePosition(lastEventID); ok {
-		s.pos, s.isLive, s.lookUp = at, false, true
+		s.lastPosition, s.isLive, s.mustLookUp = at, false, true
 	}
 	return s, nil
 }
 
-func (e *Events) join() bool {
+func (e *Events) takeStream() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.streams >= e.limit {
+	if e.streamCount >= e.maxStreams {
 		return false
 	}
-	e.streams++
-	wait.Wake(e.nudge)
+	e.streamCount++
+	wait.Wake(e.readNow)
 	return true
 }
 
@@ -77,21 +77,21 @@ func (e *Events) awaitLog(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-e.stopped:
-			return unavailable("this replica is shutting down")
+			return unavailableError("this replica is shutting down")
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-timeout.C:
-			return unavailable("the database cannot be reached")
+			return unavailableError("the database cannot be reached")
 		}
 	}
 }
 
 // Close ends the stream.
 func (s *Stream) Close() {
-	s.close.Do(func() {
+	s.closeOnce.Do(func() {
 		s.events.mu.Lock()
 		defer s.events.mu.Unlock()
-		s.events.streams--
+		s.events.streamCount--
 	})
 }
 
@@ -100,7 +100,7 @@ func (s *Stream) Close() {
 // Unavailable if the replica stops.
 func (s *Stream) Next(ctx context.Context) ([]Event, error) {
 	for {
-		entries, err := s.step(ctx)
+		entries, err := s.nextStep(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -118,34 +118,34 @@ func (s *Stream) passOn(entries []entry) []Event {
 	return events
 }
 
-// step returns the next events. It returns none after it has waited or has changed the stream's state.
-func (s *Stream) step(ctx context.Context) ([]entry, error) {
+// nextStep returns the next events. It returns none after it has waited or has changed the stream's state.
+func (s *Stream) nextStep(ctx context.Context) ([]entry, error) {
 	switch {
-	case s.gap:
-		return s.resync(ctx)
+	case s.hasGap:
+		return s.sendResync(ctx)
 	case s.isLive:
-		return s.follow(ctx)
-	case s.lookUp:
-		return s.resume(ctx)
+		return s.followLog(ctx)
+	case s.mustLookUp:
+		return s.resumeAtEvent(ctx)
 	default:
-		return s.replay(ctx)
+		return s.replayPage(ctx)
 	}
 }
 
-// follow takes events from the log, or waits for them.
-func (s *Stream) follow(ctx context.Context) ([]entry, error) {
-	entries, after, wait, behind := s.events.recent.take(s.mark)
+// followLog takes events from the log, or waits for them.
+func (s *Stream) followLog(ctx context.Context) ([]entry, error) {
+	entries, after, wait, behind := s.events.recent.takeNext(s.nextMark)
 	if behind {
-		s.isLive, s.gap = false, !s.events.recent.continues(s.mark.epoch)
+		s.isLive, s.hasGap = false, !s.events.recent.isContinuous(s.nextMark.logEpoch)
 		return nil, nil
 	}
 	if len(entries) > 0 {
-		s.mark = after
-		if entries = notBefore(s.pos, entries); len(entries) == 0 {
+		s.nextMark = after
+		if entries = notBefore(s.lastPosition, entries); len(entries) == 0 {
 			return nil, nil
 		}
 		last := &entries[len(entries)-1]
-		s.pos, s.lookUp = last.position, last.event.ID != ""
+		s.lastPosition, s.mustLookUp = last.position, last.event.ID != ""
 		return entries, nil
 	}
 	select {
@@ -154,7 +154,7 @@ func (s *Stream) follow(ctx context.Context) ([]entry, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-s.events.stopped:
-		return nil, unavailable("this replica is shutting down")
+		return nil, unavailableError("this replica is shutting down")
 	}
 }
 
@@ -169,45 +169,47 @@ func notBefore(pos position, entries []entry) []entry {
 	return nil
 }
 
-// resume finds the event at the stream's position, in memory or in the database, and returns the remaining events of
+// resumeAtEvent finds the event at the stream's position, in memory or in the database, and returns the remaining events of
 // its row.
-func (s *Stream) resume(ctx context.Context) ([]entry, error) {
-	if m, ok := s.events.recent.find(s.pos); ok {
+func (s *Stream) resumeAtEvent(ctx context.Context) ([]entry, error) {
+	if m, ok := s.events.recent.findEvent(s.lastPosition); ok {
 		return s.goLive(ctx, m)
 	}
 	row, found, err := s.events.store.FindAgentEvent(ctx, s.events.region,
-		db.AgentEventPoint{Tx: s.pos.tx, ID: s.pos.id})
+		db.AgentEventPoint{Tx: s.lastPosition.rowTx, ID: s.lastPosition.rowID})
 	if err != nil {
 		return nil, err
 	}
-	s.lookUp, s.gap = false, !found
+	s.mustLookUp, s.hasGap = false, !found
 	if !found {
 		return nil, nil
 	}
 	rest := s.events.expandAll([]db.AgentEvent{row})
-	rest = rest[min(s.pos.n+1, len(rest)):]
-	s.pos.n = maxInRow
-	return s.count(rest), nil
+	rest = rest[min(s.lastPosition.rowIndex+1, len(rest)):]
+	s.lastPosition.rowIndex = maxInRow
+	return s.countReplayed(rest), nil
 }
 
-// replay reads events from the database until the following events are in memory.
-func (s *Stream) replay(ctx context.Context) ([]entry, error) {
-	if m, ok := s.events.recent.enter(s.pos); ok {
+// replayPage reads events from the database until the following events are in memory.
+func (s *Stream) replayPage(ctx context.Context) ([]entry, error) {
+	if m, ok := s.events.recent.enterAfter(s.lastPosition); ok {
 		return s.goLive(ctx, m)
 	}
-	page, err := s.events.store.ReplayAgentEvents(ctx, s.events.region, db.AgentEventPoint{Tx: s.pos.tx, ID: s.pos.id})
+	page, err := s.events.store.ReplayAgentEvents(ctx, s.events.region,
+		db.AgentEventPoint{Tx: s.lastPosition.rowTx, ID: s.lastPosition.rowID})
 	if err != nil {
 		return nil, err
 	}
-	s.pos = position{tx: page.Next.Tx, id: page.Next.ID, n: lastOfRow(page.Next.ID)}
-	return s.count(s.events.expandAll(page.Events)), nil
+	s.lastPosition = position{rowTx: page.NextPoint.Tx, rowID: page.NextPoint.ID,
+		rowIndex: lastOfRow(page.NextPoint.ID)}
+	return s.countReplayed(s.events.expandAll(page.Events)), nil
 }
 
-// count counts replayed events. Beyond the limit it drops them and schedules a Resync.
-func (s *Stream) count(entries []entry) []entry {
-	s.replayed += len(entries)
-	if s.replayed > maxReplay {
-		s.gap = true
+// countReplayed counts replayed events. Beyond the limit it drops them and schedules a Resync.
+func (s *Stream) countReplayed(entries []entry) []entry {
+	s.replayedCount += len(entries)
+	if s.replayedCount > maxReplay {
+		s.hasGap = true
 		return nil
 	}
 	return entries
@@ -216,37 +218,37 @@ func (s *Stream) count(entries []entry) []entry {
 // goLive switches from the database to the events in memory. It sends a Sync, because the stream may have been cut
 // before the one it was due.
 func (s *Stream) goLive(ctx context.Context, m mark) ([]entry, error) {
-	if m.epoch != s.mark.epoch {
-		s.gap = true
+	if m.logEpoch != s.nextMark.logEpoch {
+		s.hasGap = true
 		return nil, nil
 	}
-	s.isLive, s.lookUp, s.mark, s.replayed = true, false, m, 0
-	return s.stats(ctx, Sync, s.pos)
+	s.isLive, s.mustLookUp, s.nextMark, s.replayedCount = true, false, m, 0
+	return s.statsEvent(ctx, Sync, s.lastPosition)
 }
 
-// resync starts again at the end of the log.
-func (s *Stream) resync(ctx context.Context) ([]entry, error) {
-	m, end := s.events.recent.newest()
-	s.isLive, s.gap, s.lookUp, s.mark, s.pos, s.replayed = true, false, false, m, end, 0
-	return s.stats(ctx, Resync, end)
+// sendResync starts again at the end of the log.
+func (s *Stream) sendResync(ctx context.Context) ([]entry, error) {
+	m, end := s.events.recent.newestMark()
+	s.isLive, s.hasGap, s.mustLookUp, s.nextMark, s.lastPosition, s.replayedCount = true, false, false, m, end, 0
+	return s.statsEvent(ctx, Resync, end)
 }
 
-// stats returns an event with the totals. They include the changes of all events up to a position.
-func (s *Stream) stats(ctx context.Context, kind string, upTo position) ([]entry, error) {
+// statsEvent returns an event with the totals. They include the changes of all events up to a position.
+func (s *Stream) statsEvent(ctx context.Context, kind string, upTo position) ([]entry, error) {
 	waiting, cancel := context.WithTimeout(ctx, settleFor)
 	defer cancel()
-	last := upTo.tx
-	if upTo.id == (uuid.UUID{}) {
+	last := upTo.rowTx
+	if upTo.rowID == (uuid.UUID{}) {
 		last-- // the position is before all events of this transaction
 	}
 	_ = s.events.roster.WaitFor(waiting, last) // in an outage the last copy is used
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	s.events.counts.sent(kind)
-	return []entry{{Event{Type: kind, Data: s.events.roster.View().stats.AppendJSON(nil)}, upTo}}, nil
+	s.events.eventCounts.countSent(kind)
+	return []entry{{Event{Type: kind, Data: s.events.roster.View().fleetStats.AppendJSON(nil)}, upTo}}, nil
 }
 
-func unavailable(detail string) error {
+func unavailableError(detail string) error {
 	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
 }

@@ -52,7 +52,8 @@ func TestTooMuchToReplay(t *testing.T) {
 	b.writes(func(c *change) { c.joins(agentID(1)) })
 	first := s.gets(InstanceJoined + " " + agentID(1))
 	b.writes(func(c *change) {
-		c.do("INSERT INTO events (region, kind, detail) SELECT $1, $2, '{}' FROM generate_series(0, $3)", region, db.EventRoomCreated, maxReplay)
+		c.do("INSERT INTO events (region, kind, detail) SELECT $1, $2, '{}' FROM generate_series(0, $3)", region,
+			db.EventRoomCreated, maxReplay)
 	})
 	for range maxReplay + 1 {
 		s.gets(RoomCreated + " ")
@@ -79,17 +80,19 @@ func TestIDsThatAreNotInTheLog(t *testing.T) {
 	known := s.until(func(e Event) bool { return describe(t, e) == RoomCreated+" r2" })
 	at, ok := parsePosition(known[len(known)-1].ID)
 	require.True(t, ok)
-	b.exec("UPDATE events SET at = at - interval '2 days' WHERE tx <> $1", at.tx)
-	for _, unknown := range []position{{at.tx, uuid.New(), 0}, {1 << 60, at.id, 0}, {3, uuid.UUID{}, 0}} {
+	b.exec("UPDATE events SET at = at - interval '2 days' WHERE tx <> $1", at.rowTx)
+	for _, unknown := range []position{{at.rowTx, uuid.New(), 0}, {1 << 60, at.rowID, 0}, {3, uuid.UUID{}, 0}} {
 		other := f.stream(unknown.String())
 		require.Contains(t, string(other.gets(Resync).Data), `"rooms":2`)
 	}
 	var old position
-	require.NoError(t, b.pool.QueryRow(t.Context(), "SELECT tx, id FROM events WHERE tx <> $1 ORDER BY tx, id LIMIT 1", at.tx).Scan(&old.tx, &old.id))
+	require.NoError(t, b.pool.QueryRow(t.Context(), "SELECT tx, id FROM events WHERE tx <> $1 ORDER BY tx, id LIMIT 1",
+		at.rowTx).Scan(&old.rowTx, &old.rowID))
 	elsewhere := b.follow(t) // which has none of these events in memory
 	elsewhere.run(alert)
 	elsewhere.stream(old.String()).gets(Resync)
-	for _, none := range []string{"", "x", "1.2.3", known[0].ID + "x", "-" + known[0].ID, "01." + at.id.String() + ".0", at.String() + ".0"} {
+	for _, none := range []string{"", "x", "1.2.3", known[0].ID + "x", "-" + known[0].ID,
+		"01." + at.rowID.String() + ".0", at.String() + ".0"} {
 		f.stream(none).quiet()
 	}
 	f.stream(known[len(known)-1].ID).gets(Sync)
@@ -100,7 +103,7 @@ func TestStreamsBeginAndEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	f := b.follow(t)
-	f.events.limit = 1
+	f.events.maxStreams = 1
 	stop := f.run(alert)
 	s := f.stream("")
 	_, err := f.events.Stream(t.Context(), "")
@@ -130,7 +133,7 @@ func FuzzParsePosition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id string) {
 		if p, ok := parsePosition(id); ok {
 			require.Equal(t, id, p.String())
-			require.GreaterOrEqual(t, p.n, 0)
+			require.GreaterOrEqual(t, p.rowIndex, 0)
 		}
 	})
 }
@@ -163,7 +166,8 @@ type pausedLog struct {
 	resume chan struct{}
 }
 
-func (l *pausedLog) AgentEventsAfter(ctx context.Context, region string, after db.AgentEventPoint) (db.AgentEventPage, error) {
+func (l *pausedLog) AgentEventsAfter(ctx context.Context, region string,
+	after db.AgentEventPoint) (db.AgentEventPage, error) {
 	select {
 	case <-l.resume:
 		return l.EventStore.AgentEventsAfter(ctx, region, after)

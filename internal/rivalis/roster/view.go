@@ -12,18 +12,18 @@ import (
 
 // View is the fleet as it was in one snapshot of the database. It is immutable.
 type View struct {
-	stats     Stats
-	instances []*Instance         // in the order of joining
-	ranked    []*Instance         // the same by rank, see near.go
-	heardAt   map[uuid.UUID]int64 // when each replica had heard from all its agents, in Unix milliseconds
-	changed   uint64              // the latest transaction whose change the view includes
+	fleetStats Stats
+	byJoining  []*Instance         // in the order of joining
+	byRank     []*Instance         // the same by rank, see near.go
+	heardAt    map[uuid.UUID]int64 // when each replica had heard from all its agents, in Unix milliseconds
+	changedTx  uint64              // the latest transaction whose change the view includes
 }
 
 // Stats returns the totals.
-func (v *View) Stats() Stats { return v.stats }
+func (v *View) Stats() Stats { return v.fleetStats }
 
 // Instances returns the instances in the order of joining. Callers must not change the slice.
-func (v *View) Instances() []*Instance { return v.instances }
+func (v *View) Instances() []*Instance { return v.byJoining }
 
 // Page is a part of a list. The zero value is the whole list.
 type Page struct {
@@ -43,28 +43,28 @@ type Label struct{ Key, Value string }
 
 // AppendInstance appends the JSON of one of the view's instances.
 func (v *View) AppendInstance(b []byte, i *Instance) []byte {
-	return i.appendJSON(b, v.heardAt[i.replica])
+	return i.appendJSON(b, v.heardAt[i.replicaID])
 }
 
 // AppendInstances appends a page of InstanceInfo as a JSON array. next is the After of the following page; it is empty
 // on the last page.
 func (v *View) AppendInstances(b []byte, p Page) (list []byte, next string) {
 	from, _ := v.startAfter(p.Cursor)
-	to := len(v.instances)
+	to := len(v.byJoining)
 	if p.Limit > 0 && to-from > p.Limit {
 		to = from + p.Limit
-		next = v.instances[to-1].cursor("")
+		next = v.byJoining[to-1].cursorAfter("")
 	}
-	b = slices.Grow(b, v.size(from, to))
-	b = appendList(append(b, '['), v.instances[from:to], v.AppendInstance)
+	b = slices.Grow(b, v.jsonSize(from, to))
+	b = appendList(append(b, '['), v.byJoining[from:to], v.AppendInstance)
 	return append(b, ']'), next
 }
 
-// size returns the approximate size of the instances' JSON in bytes.
-func (v *View) size(from, to int) (n int) {
+// jsonSize returns the approximate size of the instances' JSON in bytes.
+func (v *View) jsonSize(from, to int) (n int) {
 	const around = len(`,"lastSyncAt":1700000000000,`)
-	for _, i := range v.instances[from:to] {
-		n += len(i.head) + len(i.tail) + around
+	for _, i := range v.byJoining[from:to] {
+		n += len(i.jsonHead) + len(i.jsonTail) + around
 	}
 	return n + 2
 }
@@ -72,25 +72,25 @@ func (v *View) size(from, to int) (n int) {
 // AppendRooms appends a page of RoomInfo as a JSON array: the rooms that the filter selects, ordered by instance and
 // then by id. next is as in AppendInstances.
 func (v *View) AppendRooms(b []byte, f Filter, p Page) (list []byte, next string) {
-	w := roomWriter{b: append(b, '['), roomsLeft: p.Limit, limited: p.Limit > 0}
+	w := roomWriter{buffer: append(b, '['), roomsLeft: p.Limit, isLimited: p.Limit > 0}
 	from, room := v.startAfter(p.Cursor)
 	if room != "" {
 		from-- // the previous page ended within this instance
 	}
-	for _, i := range v.instances[from:] {
-		if !f.chooses(i) {
+	for _, i := range v.byJoining[from:] {
+		if !f.choosesInstance(i) {
 			room = ""
 			continue
 		}
-		if next = w.instance(i, f.Type, room); next != "" {
+		if next = w.writeRooms(i, f.Type, room); next != "" {
 			break
 		}
 		room = ""
 	}
-	return append(w.b, ']'), next
+	return append(w.buffer, ']'), next
 }
 
-func (f Filter) chooses(i *Instance) bool {
+func (f Filter) choosesInstance(i *Instance) bool {
 	if f.InstanceID != nil && *f.InstanceID != i.ID {
 		return false
 	}
@@ -102,50 +102,51 @@ func (f Filter) chooses(i *Instance) bool {
 
 // roomWriter writes a list of rooms.
 type roomWriter struct {
-	b         []byte
-	roomsLeft int
-	limited   bool
-	last      string // the cursor of the last room of a full page
-	some      bool
+	buffer     []byte
+	roomsLeft  int
+	isLimited  bool
+	lastCursor string // the cursor of the last room of a full page
+	hasRooms   bool
 }
 
-// instance writes the rooms of an instance after an id. If the page is full and another room follows, it returns the
+// writeRooms writes the rooms of an instance after an id. If the page is full and another room follows, it returns the
 // cursor of the last room written.
-func (w *roomWriter) instance(i *Instance, ofType *string, after string) (next string) {
-	if ofType == nil && after == "" && !w.limited {
-		w.append(i.roomList())
+func (w *roomWriter) writeRooms(i *Instance, ofType *string, after string) (next string) {
+	if ofType == nil && after == "" && !w.isLimited {
+		w.appendRooms(i.roomList())
 		return ""
 	}
 	for n, r := range i.Rooms {
 		if after != "" && r.ID <= after || ofType != nil && *ofType != r.Type {
 			continue
 		}
-		if w.limited && w.roomsLeft == 0 {
-			return w.last
+		if w.isLimited && w.roomsLeft == 0 {
+			return w.lastCursor
 		}
-		w.append(i.room(n))
+		w.appendRooms(i.roomJSON(n))
 		w.roomsLeft--
-		if w.limited && w.roomsLeft == 0 {
-			w.last = i.cursor(r.ID)
+		if w.isLimited && w.roomsLeft == 0 {
+			w.lastCursor = i.cursorAfter(r.ID)
 		}
 	}
 	return ""
 }
 
-func (w *roomWriter) append(rooms []byte) {
+func (w *roomWriter) appendRooms(rooms []byte) {
 	if len(rooms) == 0 {
 		return
 	}
-	if w.some {
-		w.b = append(w.b, ',')
+	if w.hasRooms {
+		w.buffer = append(w.buffer, ',')
 	}
-	w.some = true
-	w.b = append(w.b, rooms...)
+	w.hasRooms = true
+	w.buffer = append(w.buffer, rooms...)
 }
 
-// cursor encodes a place in a list: after an instance, or after one of its rooms. It needs no escaping in a URL.
-func (i *Instance) cursor(room string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(i.joined.UnixMicro(), 10) + " " + i.ID + " " +
+// cursorAfter encodes a place in a list: after an instance, or after one of its rooms. It needs no escaping in a URL.
+func (i *Instance) cursorAfter(room string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(i.joinedAt.UnixMicro(), 10) + " " + i.ID +
+		" " +
 		room))
 }
 
@@ -161,8 +162,8 @@ func (v *View) startAfter(cursor string) (from int, room string) {
 	if err != nil {
 		return 0, ""
 	}
-	place := Instance{joined: time.UnixMicro(micros), ID: parts[1]}
-	from, found := slices.BinarySearchFunc(v.instances, &place, (*Instance).compare)
+	place := Instance{joinedAt: time.UnixMicro(micros), ID: parts[1]}
+	from, found := slices.BinarySearchFunc(v.byJoining, &place, (*Instance).compareJoining)
 	if !found {
 		return from, ""
 	}

@@ -21,15 +21,15 @@ func someView(t *rapid.T) (*View, []db.RosterAgent) {
 	for range rapid.IntRange(0, 8).Draw(t, "agents") {
 		a := someAgent(t, 1)
 		a.HasLeft, a.JoinedElsewhere = false, false
-		if !seen[a.Info.ID] {
+		if !seen[a.InstanceInfo.ID] {
 			page.Agents = append(page.Agents, a)
 		}
-		seen[a.Info.ID] = true
+		seen[a.InstanceInfo.ID] = true
 	}
 	f := newFleet()
-	f.apply(page)
-	slices.SortFunc(page.Agents, func(a, b db.RosterAgent) int { return newInstance(&a).compare(newInstance(&b)) })
-	return f.view(), page.Agents
+	f.applyPage(page)
+	slices.SortFunc(page.Agents, func(a, b db.RosterAgent) int { return newInstance(&a).compareJoining(newInstance(&b)) })
+	return f.currentView(), page.Agents
 }
 
 // AppendRooms returns the same rooms as a simple filter, in one list and in pages of any size.
@@ -42,26 +42,30 @@ func TestRoomsByFilterAndPage(t *testing.T) {
 			f.Type = new(rapid.SampledFrom([]string{"lobby", "match", "none"}).Draw(t, "type"))
 		}
 		if rapid.IntRange(0, 3).Draw(t, "by instance") == 0 {
-			f.InstanceID = new(someAgent(t, 1).Info.ID)
+			f.InstanceID = new(someAgent(t, 1).InstanceInfo.ID)
 		}
 		if rapid.Bool().Draw(t, "by label") {
 			f.Labels = []Label{{"region", rapid.SampledFrom([]string{"eu", "us", "none"}).Draw(t, "label")}}
 		}
 		want := []db.RoomInfo{}
 		for _, a := range agents {
-			for _, r := range a.Info.Rooms {
-				if (f.Type == nil || *f.Type == r.Type) && (f.InstanceID == nil || *f.InstanceID == a.Info.ID) && (len(f.Labels) == 0 || a.Info.Labels["region"] == f.Labels[0].Value) {
+			for _, r := range a.InstanceInfo.Rooms {
+				if (f.Type == nil || *f.Type == r.Type) &&
+					(f.InstanceID == nil || *f.InstanceID == a.InstanceInfo.ID) &&
+					(len(f.Labels) == 0 || a.InstanceInfo.Labels["region"] == f.Labels[0].Value) {
 					want = append(want, r)
 				}
 			}
 		}
-		require.Equal(t, want, pages(t, 0, func(p Page) ([]byte, string) { return v.AppendRooms(nil, f, p) }, db.RoomInfo{}))
+		require.Equal(t, want, pages(t, 0, func(p Page) ([]byte, string) { return v.AppendRooms(nil, f, p) },
+			db.RoomInfo{}))
 		limit := rapid.IntRange(1, 9).Draw(t, "limit")
-		require.Equal(t, want, pages(t, limit, func(p Page) ([]byte, string) { return v.AppendRooms(nil, f, p) }, db.RoomInfo{}))
+		require.Equal(t, want, pages(t, limit, func(p Page) ([]byte, string) { return v.AppendRooms(nil, f, p) },
+			db.RoomInfo{}))
 		all := pages(t, limit, func(p Page) ([]byte, string) { return v.AppendInstances(nil, p) }, db.InstanceInfo{})
 		require.Len(t, all, len(agents))
 		for i := range agents {
-			require.Equal(t, agents[i].Info, all[i])
+			require.Equal(t, agents[i].InstanceInfo, all[i])
 		}
 	})
 }
@@ -88,16 +92,19 @@ func TestAPageAfterWhatHasLeft(t *testing.T) {
 	f := newFleet()
 	page := &db.RosterPage{Replicas: []db.RosterReplica{{ID: someReplicas[0], IsLive: true}}}
 	for _, id := range []string{"a", "b", "c"} {
-		page.Agents = append(page.Agents, db.RosterAgent{Replica: someReplicas[0], Info: db.InstanceInfo{ID: id, Rooms: []db.RoomInfo{{ID: "1" + id}, {ID: "2" + id}}}})
+		page.Agents = append(page.Agents,
+			db.RosterAgent{ReplicaID: someReplicas[0],
+				InstanceInfo: db.InstanceInfo{ID: id, Rooms: []db.RoomInfo{{ID: "1" + id}, {ID: "2" + id}}}})
 	}
-	f.apply(page)
-	_, next := f.view().AppendRooms(nil, Filter{}, Page{Limit: 3})
-	f.apply(&db.RosterPage{Replicas: page.Replicas, Agents: []db.RosterAgent{{HasLeft: true, Info: db.InstanceInfo{ID: "b"}}}})
-	list, end := f.view().AppendRooms(nil, Filter{}, Page{Limit: 3, Cursor: next})
+	f.applyPage(page)
+	_, next := f.currentView().AppendRooms(nil, Filter{}, Page{Limit: 3})
+	f.applyPage(&db.RosterPage{Replicas: page.Replicas,
+		Agents: []db.RosterAgent{{HasLeft: true, InstanceInfo: db.InstanceInfo{ID: "b"}}}})
+	list, end := f.currentView().AppendRooms(nil, Filter{}, Page{Limit: 3, Cursor: next})
 	require.Contains(t, string(list), `[{"id":"1c"`)
 	require.Empty(t, end)
 	for _, bad := range []string{"%", "YQ", "YSBiIGM"} {
-		list, _ = f.view().AppendInstances(nil, Page{Cursor: bad})
+		list, _ = f.currentView().AppendInstances(nil, Page{Cursor: bad})
 		require.Contains(t, string(list), `[{"id":"a"`)
 	}
 }

@@ -79,15 +79,15 @@ func (a *Agent) InstanceID() string {
 
 // Snapshot returns the state that the agent would report now. The caller must not change it.
 func (a *Agent) Snapshot() wire.Snapshot {
-	s, _ := a.game.state()
+	s, _ := a.game.currentState()
 	return s
 }
 
 // OpenRoom creates a room as the game's code does. Errors: a room has this id, or the type is not defined.
-func (a *Agent) OpenRoom(id, kind string) error { return a.game.open(id, kind, wire.Local) }
+func (a *Agent) OpenRoom(id, kind string) error { return a.game.openRoom(id, kind, wire.Local) }
 
 // CloseRoom removes a room and reports whether there was one.
-func (a *Agent) CloseRoom(id string) bool { return a.game.close(id) }
+func (a *Agent) CloseRoom(id string) bool { return a.game.closeRoom(id) }
 
 // SetConnections sets how many players are in a room; without such a room it does nothing.
 func (a *Agent) SetConnections(id string, players uint32) { a.game.setConnections(id, players) }

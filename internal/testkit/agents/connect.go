@@ -27,8 +27,8 @@ const (
 // cut, as if the process were killed.
 func (a *Agent) Run(ctx context.Context) error {
 	for attempt := 0; ; attempt++ {
-		greeted, err := a.connect(ctx)
-		a.answer(ErrDisconnected, func(echo) bool { return true })
+		greeted, err := a.connectOnce(ctx)
+		a.answerEchoes(ErrDisconnected, func(echo) bool { return true })
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -40,22 +40,22 @@ func (a *Agent) Run(ctx context.Context) error {
 		if a.cfg.Closed != nil {
 			a.cfg.Closed(err)
 		}
-		if err := wait(ctx, backoff(attempt, a.random())); err != nil {
+		if err := waitFor(ctx, backoffPause(attempt, a.randomShare())); err != nil {
 			return err
 		}
 	}
 }
 
-func (a *Agent) random() float64 {
+func (a *Agent) randomShare() float64 {
 	if a.cfg.Random != nil {
 		return a.cfg.Random()
 	}
 	return rand.Float64()
 }
 
-// backoff returns how long the agent waits before it connects again: a random part of a time that doubles from half a
+// backoffPause returns how long the agent waits before it connects again: a random part of a time that doubles from half a
 // second to half a minute. attempt counts from 0 since the last hello.
-func backoff(attempt int, random float64) time.Duration {
+func backoffPause(attempt int, random float64) time.Duration {
 	const first, longest = 500 * time.Millisecond, 30 * time.Second
 	atMost := longest
 	if attempt < 6 {
@@ -64,7 +64,7 @@ func backoff(attempt int, random float64) time.Duration {
 	return time.Duration(random * float64(atMost)).Truncate(time.Millisecond)
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+func waitFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -75,10 +75,10 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// connect makes one connection and serves it until it ends. It returns why it ended and whether the orchestrator has
+// connectOnce makes one connection and serves it until it ends. It returns why it ended and whether the orchestrator has
 // sent hello.
-func (a *Agent) connect(ctx context.Context) (greeted bool, err error) {
-	ws, err := a.dial(ctx)
+func (a *Agent) connectOnce(ctx context.Context) (greeted bool, err error) {
+	ws, err := a.dialServer(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -86,10 +86,10 @@ func (a *Agent) connect(ctx context.Context) (greeted bool, err error) {
 	c := &conversation{agent: a, ws: ws}
 	err = c.run(ctx)
 	a.setInstanceID("")
-	return c.greeted, err
+	return c.wasGreeted, err
 }
 
-func (a *Agent) dial(ctx context.Context) (*websocket.Conn, error) {
+func (a *Agent) dialServer(ctx context.Context) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	options := &websocket.DialOptions{

@@ -12,10 +12,10 @@ import (
 
 // conversation is one connection.
 type conversation struct {
-	agent   *Agent
-	ws      *websocket.Conn
-	greeted bool
-	seq     uint32 // of the last state
+	agent      *Agent
+	ws         *websocket.Conn
+	wasGreeted bool
+	stateSeq   uint32 // of the last state
 }
 
 // run reads until the connection ends. It returns the error of reading, ErrGarbled or ErrIncompatible.
@@ -28,13 +28,13 @@ func (c *conversation) run(ctx context.Context) error {
 		if kind != websocket.MessageBinary {
 			return fmt.Errorf("%w: text message", ErrGarbled)
 		}
-		if err := c.receive(ctx, message); err != nil {
+		if err := c.receiveMessage(ctx, message); err != nil {
 			return err
 		}
 	}
 }
 
-func (c *conversation) receive(ctx context.Context, message []byte) error {
+func (c *conversation) receiveMessage(ctx context.Context, message []byte) error {
 	decoded, err := wire.Decode(message)
 	if errors.Is(err, wire.ErrVersion) {
 		return fmt.Errorf("%w: %w", ErrIncompatible, err)
@@ -44,58 +44,58 @@ func (c *conversation) receive(ctx context.Context, message []byte) error {
 	}
 	switch m := decoded.(type) {
 	case wire.Hello:
-		return c.hello(m)
+		return c.handleHello(m)
 	case wire.Poll:
-		c.poll(ctx, m)
+		c.answerPoll(ctx, m)
 	case wire.Command:
-		c.command(ctx, m)
+		c.runCommand(ctx, m)
 	}
 	return nil
 }
 
-func (c *conversation) hello(h wire.Hello) error {
+func (c *conversation) handleHello(h wire.Hello) error {
 	if h.ProtocolVersion != wire.Version {
 		return fmt.Errorf("%w: %d", ErrIncompatible, h.ProtocolVersion)
 	}
-	c.greeted, c.seq = true, 0
+	c.wasGreeted, c.stateSeq = true, 0
 	c.agent.setInstanceID(h.InstanceID)
 	return nil
 }
 
-// poll answers in full unless the orchestrator knows the present state.
-func (c *conversation) poll(ctx context.Context, p wire.Poll) {
-	c.agent.answer(nil, func(e echo) bool { return e.status == p.Status })
-	c.seq++
-	snapshot, hash := c.agent.game.state()
-	s := wire.State{ReqID: p.ReqID, IsFull: p.KnownHash == nil || *p.KnownHash != hash, Seq: c.seq, Hash: hash,
+// answerPoll answers in full unless the orchestrator knows the present state.
+func (c *conversation) answerPoll(ctx context.Context, p wire.Poll) {
+	c.agent.answerEchoes(nil, func(e echo) bool { return e.status == p.Status })
+	c.stateSeq++
+	snapshot, hash := c.agent.game.currentState()
+	s := wire.State{ReqID: p.ReqID, IsFull: p.KnownHash == nil || *p.KnownHash != hash, Seq: c.stateSeq, Hash: hash,
 		Snapshot: snapshot}
-	c.send(ctx, wire.TopicState, s.Frame())
+	c.sendFrame(ctx, wire.TopicState, s.Frame())
 }
 
-func (c *conversation) command(ctx context.Context, m wire.Command) {
+func (c *conversation) runCommand(ctx context.Context, m wire.Command) {
 	ack := wire.Ack{CommandID: m.ID, OK: true}
 	switch m.Op {
 	case wire.Create:
-		ack = c.agent.create(m)
+		ack = c.agent.createRoom(m)
 	case wire.Destroy:
-		ack.AlreadyGone = !c.agent.game.close(m.RoomID)
+		ack.AlreadyGone = !c.agent.game.closeRoom(m.RoomID)
 	case wire.Drain:
 		c.agent.game.setStatus(wire.Draining)
 	case wire.Undrain:
 		c.agent.game.setStatus(wire.Active)
 	}
-	c.send(ctx, wire.TopicAck, ack.Frame())
+	c.sendFrame(ctx, wire.TopicAck, ack.Frame())
 }
 
-func (a *Agent) create(m wire.Command) wire.Ack {
-	if err := a.game.create(m.RoomID, m.RoomType); err != nil {
+func (a *Agent) createRoom(m wire.Command) wire.Ack {
+	if err := a.game.createRoom(m.RoomID, m.RoomType); err != nil {
 		return wire.Ack{CommandID: m.ID, Error: err.Error(), Exists: errors.Is(err, errExists)}
 	}
 	return wire.Ack{CommandID: m.ID, OK: true, Room: &wire.RoomRef{ID: m.RoomID, Type: m.RoomType}}
 }
 
-// send ignores errors, as the original does: the next read says why the connection ended.
-func (c *conversation) send(ctx context.Context, topic string, frame []byte) {
+// sendFrame ignores errors, as the original does: the next read says why the connection ended.
+func (c *conversation) sendFrame(ctx context.Context, topic string, frame []byte) {
 	send := func() {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()

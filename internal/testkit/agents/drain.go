@@ -25,13 +25,13 @@ func (a *Agent) setStatus(ctx context.Context, status string) error {
 	case err := <-e.done:
 		return err
 	case <-ctx.Done():
-		a.answer(nil, func(other echo) bool { return other == e })
+		a.answerEchoes(nil, func(other echo) bool { return other == e })
 		return ctx.Err()
 	}
 }
 
-// answer ends the waits that concerns selects.
-func (a *Agent) answer(err error, concerns func(echo) bool) {
+// answerEchoes ends the waits that concerns selects.
+func (a *Agent) answerEchoes(err error, concerns func(echo) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.echoes = slices.DeleteFunc(a.echoes, func(e echo) bool {

@@ -12,79 +12,79 @@ import (
 
 // game holds the rooms and the status of a simulated process. It is safe for concurrent use.
 type game struct {
-	mu       sync.Mutex
-	snapshot wire.Snapshot // its rooms are current only if hash is set
-	hash     string        // of the snapshot; empty after a change
-	rooms    map[string]wire.Room
+	mu        sync.Mutex
+	snapshot  wire.Snapshot // its rooms are current only if hash is set
+	stateHash string        // of the snapshot; empty after a change
+	roomByID  map[string]wire.Room
 }
 
 func newGame(s wire.Snapshot) *game {
 	s.RoomTypes = slices.SortedFunc(slices.Values(s.RoomTypes), wire.Compare)
-	return &game{snapshot: s, rooms: map[string]wire.Room{}}
+	return &game{snapshot: s, roomByID: map[string]wire.Room{}}
 }
 
-// state returns the snapshot and its hash. Polls outnumber changes, so both are kept until the next change.
-func (g *game) state() (wire.Snapshot, string) {
+// currentState returns the snapshot and its hash. Polls outnumber changes, so both are kept until the next change.
+func (g *game) currentState() (wire.Snapshot, string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.hash == "" {
-		g.snapshot.Rooms = slices.SortedFunc(maps.Values(g.rooms),
+	if g.stateHash == "" {
+		g.snapshot.Rooms = slices.SortedFunc(maps.Values(g.roomByID),
 			func(a, b wire.Room) int { return wire.Compare(a.ID, b.ID) })
-		g.hash = g.snapshot.Hash()
+		g.stateHash = g.snapshot.Hash()
 	}
-	return g.snapshot, g.hash
+	return g.snapshot, g.stateHash
 }
 
 var errExists = errors.New("room id already exists")
 
-// create executes a command of the orchestrator. The order of the checks is the original's.
-func (g *game) create(id, kind string) error {
+// createRoom executes a command of the orchestrator. The order of the checks is the original's.
+func (g *game) createRoom(id, kind string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	limit := g.snapshot.MaxRooms
 	switch {
 	case !g.snapshot.AutoCreate:
 		return errors.New("autoCreate is disabled on this instance")
-	case limit != nil && len(g.rooms) >= int(*limit):
+	case limit != nil && len(g.roomByID) >= int(*limit):
 		return fmt.Errorf("capacity exhausted: maxRooms=%d", *limit)
 	}
-	return g.add(id, kind, wire.Fleet)
+	return g.addRoom(id, kind, wire.Fleet)
 }
 
-func (g *game) open(id, kind, origin string) error {
+func (g *game) openRoom(id, kind, origin string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.add(id, kind, origin)
+	return g.addRoom(id, kind, origin)
 }
 
-func (g *game) add(id, kind, origin string) error {
-	if _, exists := g.rooms[id]; exists {
+func (g *game) addRoom(id, kind, origin string) error {
+	if _, exists := g.roomByID[id]; exists {
 		return errExists
 	}
 	if !slices.Contains(g.snapshot.RoomTypes, kind) {
 		return errors.New("room type is not defined")
 	}
-	g.rooms[id] = wire.Room{ID: id, Type: kind, Origin: origin}
-	g.hash = ""
+	g.roomByID[id] = wire.Room{ID: id, Type: kind, Origin: origin}
+	g.stateHash = ""
 	return nil
 }
 
-func (g *game) close(id string) bool {
+func (g *game) closeRoom(id string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, exists := g.rooms[id]
-	delete(g.rooms, id)
-	g.hash = ""
+	_, exists := g.roomByID[id]
+	delete(g.roomByID, id)
+	g.stateHash = ""
 	return exists
 }
 
 func (g *game) setConnections(id string, players uint32) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if room, exists := g.rooms[id]; exists {
+	if room, exists := g.roomByID[id]; exists {
 		room.Connections = players
-		g.rooms[id] = room
-		g.hash = ""
+		g.roomByID[id] = room
+		g.stateHash = ""
 	}
 }
 
@@ -92,5 +92,5 @@ func (g *game) setStatus(status string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.snapshot.Status = status
-	g.hash = ""
+	g.stateHash = ""
 }

@@ -22,11 +22,11 @@ import (
 // need it; in CI it ends the process.
 func Prepare() {
 	flag.Parse()
-	toolstest.LeaveOut(find(), "^TestChromium", "Chromium (run ops/install-chromium.sh)")
+	toolstest.LeaveOut(findBrowser(), "^TestChromium", "Chromium (run ops/install-chromium.sh)")
 }
 
-// find looks where chromedp looks.
-func find() error {
+// findBrowser looks where chromedp looks.
+func findBrowser() error {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if _, err := exec.LookPath(name); err == nil {
 			return nil

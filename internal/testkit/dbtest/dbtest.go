@@ -16,13 +16,13 @@ func New(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("dbtest: the template database: %v", err)
 	}
-	return s.create(t, template)
+	return s.createDatabase(t, template)
 }
 
 // Empty is like [New] without any migration applied.
 func Empty(t testing.TB) string {
 	t.Helper()
-	return serverFor(t).create(t, "template0")
+	return serverFor(t).createDatabase(t, "template0")
 }
 
 // Connect returns a pool on a database of [New], closed when the test ends.
@@ -40,7 +40,7 @@ func Connect(t testing.TB) *pgxpool.Pool {
 var theServer = sync.OnceValues(func() (*server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	return choose(ctx)
+	return chooseServer(ctx)
 })
 
 func serverFor(t testing.TB) *server {

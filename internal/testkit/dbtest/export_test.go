@@ -2,7 +2,7 @@ package dbtest
 
 // What the tests look at from outside.
 var (
-	Choose         = choose
+	Choose         = chooseServer
 	FastDir        = fastDir
 	SweepDirs      = sweepDirs
 	StartLocal     = startLocal

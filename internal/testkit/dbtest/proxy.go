@@ -22,8 +22,8 @@ type Proxy struct {
 	t               testing.TB
 	network, target string // of Postgres
 	forward         Forward
-	running         sync.WaitGroup
-	gate            sync.RWMutex // locked while the proxy is paused
+	goroutines      sync.WaitGroup
+	pauseGate       sync.RWMutex // locked while the proxy is paused
 
 	mu       sync.Mutex
 	address  string
@@ -44,7 +44,7 @@ func NewProxy(t testing.TB, databaseURL string, forward Forward) *Proxy {
 	}
 	p.network, p.target = pgconn.NetworkAddress(config.Host, config.Port)
 	p.Open()
-	t.Cleanup(p.end)
+	t.Cleanup(p.endAll)
 	host, port, _ := net.SplitHostPort(p.address) // the kernel's own text
 	p.URL = WithParameters(t, databaseURL, "host", host, "port", port, "sslmode", "disable")
 	return p
@@ -60,7 +60,7 @@ func (p *Proxy) Open() {
 		p.t.Fatalf("dbtest: the proxy: %v", err)
 	}
 	p.listener, p.address = listener, listener.Addr().String()
-	p.running.Go(func() { p.accept(listener) })
+	p.goroutines.Go(func() { p.acceptAll(listener) })
 }
 
 // Shut closes all connections, and refuses new ones.
@@ -78,46 +78,46 @@ func (p *Proxy) Shut() {
 
 // Pause holds back all bytes, and the ends of connections, so that neither side sees an error. It needs a proxy without
 // a forward of its own.
-func (p *Proxy) Pause() { p.gate.Lock() }
+func (p *Proxy) Pause() { p.pauseGate.Lock() }
 
 // Resume ends a pause.
-func (p *Proxy) Resume() { p.gate.Unlock() }
+func (p *Proxy) Resume() { p.pauseGate.Unlock() }
 
-func (p *Proxy) end() {
-	if p.gate.TryRLock() {
-		p.gate.RUnlock()
+func (p *Proxy) endAll() {
+	if p.pauseGate.TryRLock() {
+		p.pauseGate.RUnlock()
 	} else { // The test failed during a pause.
 		p.Resume()
 	}
 	p.Shut()
-	p.running.Wait()
+	p.goroutines.Wait()
 }
 
-func (p *Proxy) accept(listener net.Listener) {
+func (p *Proxy) acceptAll(listener net.Listener) {
 	for {
 		client, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		p.running.Go(func() { p.connect(listener, client) })
+		p.goroutines.Go(func() { p.connectClient(listener, client) })
 	}
 }
 
-func (p *Proxy) connect(listener net.Listener, client net.Conn) {
+func (p *Proxy) connectClient(listener net.Listener, client net.Conn) {
 	defer func() { _ = client.Close() }()
 	server, err := net.Dial(p.network, p.target)
 	if err != nil {
 		return
 	}
 	defer func() { _ = server.Close() }()
-	if p.keep(listener, client, server) {
-		defer p.drop(client, server)
+	if p.keepPair(listener, client, server) {
+		defer p.dropPair(client, server)
 		p.forward(p.t.Context(), client, server)
 	}
 }
 
-// keep makes Shut close both sides. It reports false when the proxy was shut since it accepted the client.
-func (p *Proxy) keep(listener net.Listener, client, server net.Conn) bool {
+// keepPair makes Shut close both sides. It reports false when the proxy was shut since it accepted the client.
+func (p *Proxy) keepPair(listener net.Listener, client, server net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.listener != listener {
@@ -127,7 +127,7 @@ func (p *Proxy) keep(listener net.Listener, client, server net.Conn) bool {
 	return true
 }
 
-func (p *Proxy) drop(client, server net.Conn) {
+func (p *Proxy) dropPair(client, server net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, client)
@@ -136,21 +136,21 @@ func (p *Proxy) drop(client, server net.Conn) {
 
 func (p *Proxy) forwardAll(_ context.Context, client, server net.Conn) {
 	var answers sync.WaitGroup
-	answers.Go(func() { p.copy(client, server) })
-	p.copy(server, client)
+	answers.Go(func() { p.copyData(client, server) })
+	p.copyData(server, client)
 	answers.Wait()
 }
 
-// copy copies bytes from one side to the other, and closes both when either one ends.
-func (p *Proxy) copy(to, from net.Conn) {
+// copyData copies bytes from one side to the other, and closes both when either one ends.
+func (p *Proxy) copyData(to, from net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
-		p.gate.RLock()
+		p.pauseGate.RLock()
 		if n > 0 && err == nil {
 			_, err = to.Write(buf[:n])
 		}
-		p.gate.RUnlock()
+		p.pauseGate.RUnlock()
 		if err != nil {
 			_, _ = to.Close(), from.Close()
 			return

@@ -26,17 +26,17 @@ const (
 
 // server is where the databases of this process's tests are made.
 type server struct {
-	url      *url.URL // of the database from which orders are given
-	strategy string   // of CREATE DATABASE
-	shared   bool     // the server outlives us, so we clean up
-	template func() (string, error)
+	url            *url.URL // of the database from which orders are given
+	createStrategy string   // of CREATE DATABASE
+	isShared       bool     // the server outlives us, so we clean up
+	template       func() (string, error)
 }
 
 // fileCopy is the faster way to copy a database where nothing is synced to disk, and the slower one elsewhere.
 const fileCopy = " strategy file_copy"
 
-// choose finds a server as the package comment says.
-func choose(ctx context.Context) (*server, error) {
+// chooseServer finds a server as the package comment says.
+func chooseServer(ctx context.Context) (*server, error) {
 	address := os.Getenv("TEST_DATABASE_URL")
 	switch wanted := os.Getenv("DIRECTOR_TEST_PG"); {
 	case wanted == "url" && address == "":
@@ -67,33 +67,33 @@ func newServer(address, strategy string, shared bool) (*server, error) {
 	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
 		return nil, errors.New("TEST_DATABASE_URL must have the form postgres://user:password@host:port/database")
 	}
-	s := &server{url: u, strategy: strategy, shared: shared}
+	s := &server{url: u, createStrategy: strategy, isShared: shared}
 	s.template = s.templateOnce()
 	return s, nil
 }
 
-// create makes a database out of a template, for one test.
-func (s *server) create(t testing.TB, template string) string {
+// createDatabase makes a database out of a template, for one test.
+func (s *server) createDatabase(t testing.TB, template string) string {
 	t.Helper()
 	name := newName()
-	if err := s.order(t.Context(), s.createStatement(name, template)); err != nil {
+	if err := s.runOrders(t.Context(), s.createStatement(name, template)); err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}
-	if s.shared {
-		t.Cleanup(func() { s.drop(t, name) })
+	if s.isShared {
+		t.Cleanup(func() { s.dropDatabase(t, name) })
 	}
 	return s.urlOf(name)
 }
 
 func (s *server) createStatement(name, template string) string {
-	return "create database " + name + " template " + template + s.strategy
+	return "create database " + name + " template " + template + s.createStrategy
 }
 
-func (s *server) drop(t testing.TB, name string) {
+func (s *server) dropDatabase(t testing.TB, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
 	defer cancel()
-	if err := s.order(ctx, "drop database if exists "+name+" with (force)"); err != nil {
+	if err := s.runOrders(ctx, "drop database if exists "+name+" with (force)"); err != nil {
 		t.Errorf("dbtest: %v", err)
 	}
 }
@@ -109,17 +109,17 @@ func (s *server) urlOf(database string) string {
 	return u.String()
 }
 
-// order runs statements, each in a transaction of its own, on a connection of its own.
-func (s *server) order(ctx context.Context, statements ...string) error {
+// runOrders runs statements, each in a transaction of its own, on a connection of its own.
+func (s *server) runOrders(ctx context.Context, statements ...string) error {
 	conn, err := pgx.Connect(ctx, s.url.String())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return run(ctx, conn, statements...)
+	return runStatements(ctx, conn, statements...)
 }
 
-func run(ctx context.Context, conn *pgx.Conn, statements ...string) error {
+func runStatements(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 	for _, statement := range statements {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)

@@ -39,24 +39,24 @@ func (s *server) makeTemplate(ctx context.Context, name string) error {
 	var exists bool
 	err = conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", name).Scan(&exists)
 	if err == nil && !exists {
-		err = s.migrate(ctx, conn, name)
+		err = s.migrateTemplate(ctx, conn, name)
 	}
-	if err == nil && s.shared {
-		err = sweep(ctx, conn, name)
+	if err == nil && s.isShared {
+		err = sweepLeftovers(ctx, conn, name)
 	}
 	return err
 }
 
-// migrate gives the database its name last: what a killed process leaves half-migrated never has that name.
-func (s *server) migrate(ctx context.Context, conn *pgx.Conn, name string) error {
+// migrateTemplate gives the database its name last: what a killed process leaves half-migrated never has that name.
+func (s *server) migrateTemplate(ctx context.Context, conn *pgx.Conn, name string) error {
 	draft := newName()
-	if err := run(ctx, conn, s.createStatement(draft, "template0")); err != nil {
+	if err := runStatements(ctx, conn, s.createStatement(draft, "template0")); err != nil {
 		return err
 	}
 	if err := migrateCompact(ctx, s.urlOf(draft)); err != nil {
 		return err
 	}
-	return run(ctx, conn,
+	return runStatements(ctx, conn,
 		"alter database "+draft+" with is_template true allow_connections false",
 		"alter database "+draft+" rename to "+name)
 }
@@ -72,15 +72,15 @@ func migrateCompact(ctx context.Context, url string) error {
 		return err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return run(ctx, conn, "vacuum (full, freeze) pg_attribute, pg_class, pg_constraint, pg_depend, pg_description, pg_index, "+
+	return runStatements(ctx, conn, "vacuum (full, freeze) pg_attribute, pg_class, pg_constraint, pg_depend, pg_description, pg_index, "+
 		"pg_proc, pg_rewrite, pg_statistic, pg_type")
 }
 
-// sweep notes on the template in use that it is, and drops what nobody has used for long.
-func sweep(ctx context.Context, conn *pgx.Conn, inUse string) error {
+// sweepLeftovers notes on the template in use that it is, and drops what nobody has used for long.
+func sweepLeftovers(ctx context.Context, conn *pgx.Conn, inUse string) error {
 	now := time.Now().UTC()
 	used := fmt.Sprintf("comment on database %s is '%s'", inUse, now.Format(time.RFC3339))
-	if err := run(ctx, conn, used); err != nil {
+	if err := runStatements(ctx, conn, used); err != nil {
 		return err
 	}
 	rows, _ := conn.Query(ctx, `
@@ -92,7 +92,7 @@ func sweep(ctx context.Context, conn *pgx.Conn, inUse string) error {
 	old, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for _, name := range old {
 		// Another role's, or one that a debugger still looks at: it stays, and that is no reason to fail a test.
-		_ = run(ctx, conn, "alter database "+name+" with is_template false", "drop database "+name)
+		_ = runStatements(ctx, conn, "alter database "+name+" with is_template false", "drop database "+name)
 	}
 	return err
 }

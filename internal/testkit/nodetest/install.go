@@ -24,8 +24,8 @@ var (
 	lock []byte
 )
 
-// install returns the directory of the pinned packages. The first call on a machine installs them with npm.
-func install(ctx context.Context, manifest, lock []byte) (string, error) {
+// installPackages returns the directory of the pinned packages. The first call on a machine installs them with npm.
+func installPackages(ctx context.Context, manifest, lock []byte) (string, error) {
 	if _, err := exec.LookPath("node"); err != nil {
 		return "", err
 	}
@@ -39,7 +39,7 @@ func install(ctx context.Context, manifest, lock []byte) (string, error) {
 	if _, err := os.Stat(installed); err == nil {
 		return installed, nil
 	}
-	return installed, fill(ctx, cache, dir, manifest, lock)
+	return installed, fillCache(ctx, cache, dir, manifest, lock)
 }
 
 // cacheDir returns where downloads are kept between runs, beside the Postgres of ops/install-postgres.sh.
@@ -51,8 +51,8 @@ func cacheDir() (string, error) {
 	return filepath.Join(cache, "director"), err
 }
 
-// fill installs the packages beside dir, which appears once it is complete. Other processes may do the same.
-func fill(ctx context.Context, cache, dir string, manifest, lock []byte) error {
+// fillCache installs the packages beside dir, which appears once it is complete. Other processes may do the same.
+func fillCache(ctx context.Context, cache, dir string, manifest, lock []byte) error {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ var modules string
 
 // Prepare is what a TestMain calls first. Where Node.js or the pinned packages are missing and cannot be installed, it
 // says so on stderr and leaves out the tests that need them; in CI it ends the process.
-func Prepare() { prepare(manifest, lock) }
+func Prepare() { prepareManifest(manifest, lock) }
 
 // PrepareFor is like Prepare, with the packages of a folder that has a package.json and a package-lock.json.
 func PrepareFor(dir string) {
@@ -39,13 +39,13 @@ func PrepareFor(dir string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	prepare(manifest, lock)
+	prepareManifest(manifest, lock)
 }
 
-func prepare(manifest, lock []byte) {
+func prepareManifest(manifest, lock []byte) {
 	flag.Parse()
 	var err error
-	modules, err = install(context.Background(), manifest, lock)
+	modules, err = installPackages(context.Background(), manifest, lock)
 	toolstest.LeaveOut(err, "^TestNode", "Node.js (run ops/install-node.sh)")
 }
 

@@ -19,7 +19,8 @@ const Universe = "global"
 func (d *DB) AddServer(id string, capacity int, change ...func(*db.Registration)) db.Registered {
 	d.T.Helper()
 	r := variant.Apply(db.Registration{
-		InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity, BootID: "boot-1",
+		InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: capacity,
+		BootID: "boot-1",
 	}, change...)
 	registered, err := d.Register(d.T.Context(), r)
 	require.NoError(d.T, err)
@@ -52,8 +53,9 @@ func (d *DB) QueuePlayer(sub string, skill float64, profiles ...string) (ticket 
 	prepared, err := ticketbody.Prepare(draft)
 	require.NoError(d.T, err)
 	created, err := d.CreatePlayerTicket(d.T.Context(), Universe, db.PlayerTicketRequest{
-		Caller: sub, Party: []string{sub}, Profiles: profiles, Fields: ticketbody.Fields(draft), Body: prepared.Body,
-		TTL: time.Hour, RequestHash: []byte(sub),
+		Caller: sub, Party: []string{sub}, ProfileNames: profiles, SearchFields: ticketbody.Fields(draft),
+		EncodeBody: prepared.Body,
+		TTL:        time.Hour, RequestHash: []byte(sub),
 	})
 	require.NoError(d.T, err)
 	return created.ID

@@ -24,7 +24,7 @@ func Listen(t testing.TB) net.Listener {
 // body, the media type is that of JSON unless the headers, pairs of name and value, say otherwise.
 func Request(t testing.TB, method, url string, body any, headers ...string) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, reader(t, body))
+	r, err := http.NewRequestWithContext(t.Context(), method, url, bodyReader(t, body))
 	require.NoError(t, err)
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -35,7 +35,7 @@ func Request(t testing.TB, method, url string, body any, headers ...string) *htt
 	return r
 }
 
-func reader(t testing.TB, body any) io.Reader {
+func bodyReader(t testing.TB, body any) io.Reader {
 	t.Helper()
 	switch v := body.(type) {
 	case nil:

@@ -35,12 +35,12 @@ func (d drawer) largeRule(id string) profile.Rule {
 	r := profile.Rule{ID: id, Age: d.p.Age, Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}}
 	large := []profile.RuleKind{profile.Same, profile.Near, profile.Latency, profile.Avoid, profile.Balance,
 		profile.Common}
-	r.Kind = rapid.SampledFrom(large).Filter(d.suits).Draw(d.t, "kind")
-	d.fill(&r, depth)
+	r.Kind = rapid.SampledFrom(large).Filter(d.suitsTeams).Draw(d.t, "kind")
+	d.fillRule(&r, depth)
 	r.PerTeam = r.PerTeam && r.Kind == profile.Avoid // hardly a team of so many players has equal values
 	r.AtLeast = min(r.AtLeast, 1)
-	if d.flag("widen") {
-		d.widen(&r)
+	if d.drawFlag("widen") {
+		d.widenRule(&r)
 	}
 	return r
 }

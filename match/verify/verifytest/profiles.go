@@ -51,10 +51,10 @@ func Profiles() *rapid.Generator[*profile.Profile] {
 		drawPreferences(t, p)
 		d := drawer{t: t, p: p}
 		for i := range rapid.IntRange(0, 4).Draw(t, "rules") {
-			p.Rules = append(p.Rules, d.rule(fmt.Sprintf("rule-%d", i), 0))
+			p.Rules = append(p.Rules, d.drawRule(fmt.Sprintf("rule-%d", i), 0))
 		}
 		for i := range max(0, rapid.IntRange(-3, 3).Draw(t, "preferences")) {
-			p.Prefer = append(p.Prefer, d.preference(fmt.Sprintf("prefer-%d", i)))
+			p.Prefer = append(p.Prefer, d.drawPreference(fmt.Sprintf("prefer-%d", i)))
 		}
 		return p
 	})

@@ -21,47 +21,47 @@ type Queue struct {
 // a match of them has to be searched. All times are before [Now].
 func RandomQueue(random *rand.Rand) Queue {
 	q := queueDrawer{random}
-	p := &profile.Profile{Name: Name, TTL: 10 * time.Minute, Teams: q.teams(), Age: q.age()}
-	if q.one(6) {
+	p := &profile.Profile{Name: Name, TTL: 10 * time.Minute, Teams: q.drawTeams(), Age: q.drawAge()}
+	if q.oneIn(6) {
 		p.Modes = []string{"arena", "duel"}
 	}
-	if q.one(6) {
-		p.Fewer = q.fewer(p.Teams)
+	if q.oneIn(6) {
+		p.Fewer = q.drawFewer(p.Teams)
 	}
-	if q.one(8) {
+	if q.oneIn(8) {
 		p.BotsAfter = time.Minute
 	}
 	for i := range random.IntN(5) {
-		r := q.rule(p, true)
+		r := q.drawRule(p, true)
 		r.ID = fmt.Sprintf("rule-%d", i)
 		p.Rules = append(p.Rules, r)
 	}
 	made := Queue{Profile: p}
 	for i := range 60 + random.IntN(91) {
-		made.Tickets = append(made.Tickets, q.ticket(p, i))
+		made.Tickets = append(made.Tickets, q.drawTicket(p, i))
 	}
-	if p.Teams[0].Roles != nil && q.one(3) {
-		q.rate(made)
+	if p.Teams[0].Roles != nil && q.oneIn(3) {
+		q.rateRoles(made)
 	}
-	if q.one(4) {
+	if q.oneIn(4) {
 		for i := range 1 + random.IntN(3) {
-			p.Prefer = append(p.Prefer, q.preference(p, fmt.Sprintf("prefer-%d", i)))
+			p.Prefer = append(p.Prefer, q.drawPreference(p, fmt.Sprintf("prefer-%d", i)))
 		}
 	}
 	return made
 }
 
-// preference draws a preference, which excludes no ticket.
-func (q queueDrawer) preference(p *profile.Profile, id string) profile.Preference {
-	r := q.rule(p, true)
+// drawPreference draws a preference, which excludes no ticket.
+func (q queueDrawer) drawPreference(p *profile.Profile, id string) profile.Preference {
+	r := q.drawRule(p, true)
 	r.ID = id
-	steady(&r)
-	soften(&r)
+	steadyRule(&r)
+	softenRule(&r)
 	return profile.Preference{Rule: r, Weight: float64(1 + q.random.IntN(3))}
 }
 
-// rate gives players a rating per role, and the rules on numbers compare it.
-func (q queueDrawer) rate(made Queue) {
+// rateRoles gives players a rating per role, and the rules on numbers compare it.
+func (q queueDrawer) rateRoles(made Queue) {
 	var byRole []profile.RoleAttribute
 	for _, r := range made.Profile.Teams[0].Roles {
 		byRole = append(byRole, profile.RoleAttribute{Role: r.Name, Attribute: "skill_" + r.Name})
@@ -82,11 +82,11 @@ func (q queueDrawer) rate(made Queue) {
 }
 
 // Balanced reports whether a rule of the queue's profile compares the teams' values.
-func (q Queue) Balanced() bool { return balanced(q.Profile.Rules) }
+func (q Queue) Balanced() bool { return hasBalance(q.Profile.Rules) }
 
-func balanced(rules []profile.Rule) bool {
+func hasBalance(rules []profile.Rule) bool {
 	for _, r := range rules {
-		if r.Kind == profile.Balance || balanced(r.Rules) {
+		if r.Kind == profile.Balance || hasBalance(r.Rules) {
 			return true
 		}
 	}
@@ -96,26 +96,26 @@ func balanced(rules []profile.Rule) bool {
 // queueDrawer draws what a queue has. Its draws are uniform, where those of rapid prefer small and extreme values.
 type queueDrawer struct{ random *rand.Rand }
 
-// one reports true once in n draws.
-func (q queueDrawer) one(n int) bool { return q.random.IntN(n) == 0 }
+// oneIn reports true once in n draws.
+func (q queueDrawer) oneIn(n int) bool { return q.random.IntN(n) == 0 }
 
 func oneOf[E any](q queueDrawer, from ...E) E { return from[q.random.IntN(len(from))] }
 
-func (q queueDrawer) age() profile.Age {
+func (q queueDrawer) drawAge() profile.Age {
 	return oneOf(q, profile.Oldest, profile.Oldest, profile.Oldest, profile.Youngest, profile.Mean, profile.Each)
 }
 
-func (q queueDrawer) teams() (teams []profile.Team) {
+func (q queueDrawer) drawTeams() (teams []profile.Team) {
 	least := 1 + q.random.IntN(5)
-	model := profile.Team{Min: least, Max: least, Step: 1, AllowSplit: q.one(8)}
-	if q.one(2) {
+	model := profile.Team{Min: least, Max: least, Step: 1, AllowSplit: q.oneIn(8)}
+	if q.oneIn(2) {
 		model.Max = least + q.random.IntN(6-least)
 	}
-	if model.Max == model.Min+2 && q.one(3) {
+	if model.Max == model.Min+2 && q.oneIn(3) {
 		model.Step = 2
 	}
-	if q.one(2) {
-		model.Roles = q.roles(model)
+	if q.oneIn(2) {
+		model.Roles = q.drawRoles(model)
 	}
 	for i := range 1 + q.random.IntN(4) {
 		model.Name = string(rune('r' + i))
@@ -127,7 +127,7 @@ func (q queueDrawer) teams() (teams []profile.Team) {
 	return teams
 }
 
-func (q queueDrawer) roles(team profile.Team) (drawn []profile.Role) {
+func (q queueDrawer) drawRoles(team profile.Team) (drawn []profile.Role) {
 	places := team.Min
 	for _, name := range []string{"healer", "tank"} {
 		if r := (profile.Role{Name: name, Min: min(places, q.random.IntN(2)),
@@ -138,7 +138,7 @@ func (q queueDrawer) roles(team profile.Team) (drawn []profile.Role) {
 	return drawn
 }
 
-func (q queueDrawer) fewer(teams []profile.Team) []profile.Fewer {
+func (q queueDrawer) drawFewer(teams []profile.Team) []profile.Fewer {
 	least := map[string]int{}
 	for _, team := range teams {
 		needed := 1
@@ -153,8 +153,8 @@ func (q queueDrawer) fewer(teams []profile.Team) []profile.Fewer {
 	return []profile.Fewer{{AfterWait: oneOf(q, 10*time.Second, 30*time.Second), Players: least}}
 }
 
-// rule draws a rule; one inside of another is none that has rules itself, and no rule below not has steps.
-func (q queueDrawer) rule(p *profile.Profile, outermost bool) profile.Rule {
+// drawRule draws a rule; one inside of another is none that has rules itself, and no rule below not has steps.
+func (q queueDrawer) drawRule(p *profile.Profile, outermost bool) profile.Rule {
 	r := profile.Rule{Age: p.Age, Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}}
 	kinds := []profile.RuleKind{
 		profile.Near, profile.Near, profile.Balance, profile.Sizes, profile.PartySizes, profile.Comparison,
@@ -168,19 +168,19 @@ func (q queueDrawer) rule(p *profile.Profile, outermost bool) profile.Rule {
 	for len(p.Teams) == 1 && (r.Kind == profile.Balance || r.Kind == profile.Sizes || r.Kind == profile.PartySizes) {
 		r.Kind = oneOf(q, kinds...)
 	}
-	q.fill(p, &r)
-	if r.Kind != profile.Not && q.one(2) {
-		q.widen(&r)
+	q.fillRule(p, &r)
+	if r.Kind != profile.Not && q.oneIn(2) {
+		q.widenRule(&r)
 	}
 	return r
 }
 
-func (q queueDrawer) fill(p *profile.Profile, r *profile.Rule) {
-	r.Missing.Pass = r.Kind != profile.Latency && q.one(2)
+func (q queueDrawer) fillRule(p *profile.Profile, r *profile.Rule) {
+	r.Missing.Pass = r.Kind != profile.Latency && q.oneIn(2)
 	switch r.Kind {
 	case profile.Near:
 		r.Attribute, r.Within = "skill", float64(50+q.random.IntN(300))
-		r.PerTeam, r.FromMean = q.one(5), q.one(4)
+		r.PerTeam, r.FromMean = q.oneIn(5), q.oneIn(4)
 		r.Party = oneOf(q, profile.FoldEach, profile.FoldMean, profile.FoldMax)
 	case profile.Balance:
 		r.Attribute, r.Within = "skill", float64(5+q.random.IntN(100))
@@ -188,49 +188,49 @@ func (q queueDrawer) fill(p *profile.Profile, r *profile.Rule) {
 	case profile.Sizes, profile.PartySizes:
 		r.Within = float64(q.random.IntN(2))
 	case profile.Comparison:
-		q.compare(p, r)
+		q.drawCompare(p, r)
 	case profile.Same:
 		r.Attribute = oneOf(q, "platform", "clan")
 		r.PerTeam = r.Attribute == "clan"
 	case profile.Different:
-		r.Attribute, r.PerTeam = oneOf(q, "country", "class"), q.one(2)
+		r.Attribute, r.PerTeam = oneOf(q, "country", "class"), q.oneIn(2)
 	case profile.Common:
 		r.Attribute, r.AtLeast = "maps", 1+q.random.IntN(2)
 		r.Party = oneOf(q, profile.FoldEach, profile.Intersect, profile.Union)
 	case profile.Count:
-		r.Attribute, r.AnyOf, r.PerTeam = "class", []string{oneOf(q, "a", "b", "c")}, q.one(2)
+		r.Attribute, r.AnyOf, r.PerTeam = "class", []string{oneOf(q, "a", "b", "c")}, q.oneIn(2)
 		r.Min = q.random.IntN(2)
 		r.Max = oneOf(q, 2, 3, profile.NoMax)
 	case profile.Latency:
-		r.Latency, r.TakeMean = time.Duration(40+q.random.IntN(60))*time.Millisecond, q.one(3)
-		if q.one(3) {
+		r.Latency, r.TakeMean = time.Duration(40+q.random.IntN(60))*time.Millisecond, q.oneIn(3)
+		if q.oneIn(3) {
 			r.Spread = 40 * time.Millisecond
 		}
 	case profile.Avoid:
-		r.Attribute, r.PerTeam, r.Missing.Pass = blocked, q.one(2), true
+		r.Attribute, r.PerTeam, r.Missing.Pass = blocked, q.oneIn(2), true
 	case profile.Or, profile.And:
-		r.Rules = []profile.Rule{q.rule(p, false), q.rule(p, false)}
+		r.Rules = []profile.Rule{q.drawRule(p, false), q.drawRule(p, false)}
 	case profile.Not:
-		r.Rules = []profile.Rule{q.rule(p, false)}
-		steady(r)
+		r.Rules = []profile.Rule{q.drawRule(p, false)}
+		steadyRule(r)
 	}
 }
 
-func (q queueDrawer) compare(p *profile.Profile, r *profile.Rule) {
+func (q queueDrawer) drawCompare(p *profile.Profile, r *profile.Rule) {
 	r.Missing.Pass = true
 	r.Compare = &profile.Compare{Measure: profile.Measure{Attribute: "skill",
 		Take: oneOf(q, profile.FoldMean, profile.FoldMin, profile.FoldMax)}, Operator: profile.GreaterOrEqual}
 	r.Number = float64(1000 + q.random.IntN(600))
-	if q.one(2) {
+	if q.oneIn(2) {
 		r.Compare.Operator, r.Number = profile.LessOrEqual, r.Number+500
 	}
-	if q.one(3) {
+	if q.oneIn(3) {
 		r.Compare.Measure.Team = oneOf(q, p.Teams...).Name
 	}
 }
 
-// widen adds a step that allows more.
-func (q queueDrawer) widen(r *profile.Rule) {
+// widenRule adds a step that allows more.
+func (q queueDrawer) widenRule(r *profile.Rule) {
 	limits := r.Limits
 	switch r.Kind {
 	case profile.Near, profile.Balance:
@@ -247,13 +247,13 @@ func (q queueDrawer) widen(r *profile.Rule) {
 	r.Widen = []profile.Step{{AfterWait: oneOf(q, 10*time.Second, 30*time.Second), Limits: limits}}
 }
 
-func (q queueDrawer) ticket(p *profile.Profile, i int) match.Ticket {
+func (q queueDrawer) drawTicket(p *profile.Profile, i int) match.Ticket {
 	t := match.Ticket{
 		ID: fmt.Sprintf("t%03d", i), Profiles: []string{Name}, Latencies: map[string]uint16{},
 		Created: Now.Add(-time.Duration(q.random.Int64N(int64(time.Minute)))),
 	}
 	for _, region := range regions {
-		if !q.one(4) {
+		if !q.oneIn(4) {
 			t.Latencies[region] = uint16(15 + q.random.IntN(120))
 		}
 	}
@@ -261,13 +261,13 @@ func (q queueDrawer) ticket(p *profile.Profile, i int) match.Ticket {
 	size := min(largest, oneOf(q, 1, 1, 1, 1, 2, 2, 3, 4))
 	skill := 1500 + 300*q.random.NormFloat64()
 	for n := range size {
-		attributes := q.attributes(skill + 60*q.random.NormFloat64())
+		attributes := q.drawAttributes(skill + 60*q.random.NormFloat64())
 		t.Players = append(t.Players, match.Player{Sub: fmt.Sprintf("p%03d-%d", i, n), Attributes: attributes})
 	}
 	return t
 }
 
-func (q queueDrawer) attributes(skill float64) match.Attributes {
+func (q queueDrawer) drawAttributes(skill float64) match.Attributes {
 	text := func(s string) match.Value { return match.Value{Kind: match.Text, Text: s} }
 	texts := func(from ...string) match.Value {
 		q.random.Shuffle(len(from), func(i, j int) { from[i], from[j] = from[j], from[i] })
@@ -278,7 +278,7 @@ func (q queueDrawer) attributes(skill float64) match.Attributes {
 		"class":   text(oneOf(q, "a", "b", "c", "d")),
 		"country": text(fmt.Sprintf("c%02d", q.random.IntN(30))), "maps": texts("a", "b", "c", "d"),
 	}
-	if !q.one(20) {
+	if !q.oneIn(20) {
 		has["skill"] = match.Value{Kind: match.Number, Number: math.Round(skill)}
 	}
 	switch n := q.random.IntN(100); {
@@ -289,10 +289,10 @@ func (q queueDrawer) attributes(skill float64) match.Attributes {
 	case n < 30:
 		has["role"] = texts("tank", "healer")
 	}
-	if q.one(10) {
+	if q.oneIn(10) {
 		has["modes"] = texts("arena", "duel")
 	}
-	if q.one(4) {
+	if q.oneIn(4) {
 		has[blocked] = texts(fmt.Sprintf("p%03d-0", q.random.IntN(100)), fmt.Sprintf("p%03d-0", q.random.IntN(100)))
 	}
 	return has

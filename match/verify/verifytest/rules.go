@@ -17,18 +17,18 @@ type drawer struct {
 	p *profile.Profile
 }
 
-func pick[E any](d drawer, label string, from ...E) E {
+func pickOne[E any](d drawer, label string, from ...E) E {
 	return rapid.SampledFrom(from).Draw(d.t, label)
 }
 
-func (d drawer) flag(label string) bool { return rapid.Bool().Draw(d.t, label) }
+func (d drawer) drawFlag(label string) bool { return rapid.Bool().Draw(d.t, label) }
 
 func (d drawer) upTo(label string, most int) int { return rapid.IntRange(0, most).Draw(d.t, label) }
 
 // depth is how deep rules may be inside of others.
 const depth = 2
 
-func (d drawer) rule(id string, level int) profile.Rule {
+func (d drawer) drawRule(id string, level int) profile.Rule {
 	r := profile.Rule{ID: id, Age: d.p.Age, Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}}
 	if d.upTo("own age", 3) == 0 {
 		r.Age = ages.Draw(d.t, "rule's age")
@@ -37,77 +37,77 @@ func (d drawer) rule(id string, level int) profile.Rule {
 	if level < depth {
 		kinds = profile.Not
 	}
-	r.Kind = rapid.Map(rapid.IntRange(int(profile.Near), int(kinds)), toKind).Filter(d.suits).Draw(d.t, "kind")
-	d.fill(&r, level)
-	if r.Kind != profile.Not && d.flag("widen") {
-		d.widen(&r)
+	r.Kind = rapid.Map(rapid.IntRange(int(profile.Near), int(kinds)), toKind).Filter(d.suitsTeams).Draw(d.t, "kind")
+	d.fillRule(&r, level)
+	if r.Kind != profile.Not && d.drawFlag("widen") {
+		d.widenRule(&r)
 	}
 	return r
 }
 
 func toKind(i int) profile.RuleKind { return profile.RuleKind(i) }
 
-// suits reports whether the kind is possible with the profile's teams: some compare teams.
-func (d drawer) suits(k profile.RuleKind) bool {
+// suitsTeams reports whether the kind is possible with the profile's teams: some compare teams.
+func (d drawer) suitsTeams(k profile.RuleKind) bool {
 	return len(d.p.Teams) > 1 || k != profile.Balance && k != profile.Sizes && k != profile.PartySizes
 }
 
-// fill sets what a rule of the kind has.
-func (d drawer) fill(r *profile.Rule, level int) {
+// fillRule sets what a rule of the kind has.
+func (d drawer) fillRule(r *profile.Rule, level int) {
 	switch r.Kind {
 	case profile.Near:
-		d.attribute(r, numbers, 0, 3)
+		d.drawAttribute(r, numbers, 0, 3)
 		d.foldNumbers(r)
-		r.PerTeam, r.FromMean = d.flag("per team"), d.flag("from mean")
+		r.PerTeam, r.FromMean = d.drawFlag("per team"), d.drawFlag("from mean")
 		if d.upTo("tolerance", 3) == 0 {
 			r.Tolerance, r.FromMean, r.Age = numbers[1], false, profile.Each
 		}
 	case profile.Balance:
-		d.attribute(r, numbers, 0, 3)
+		d.drawAttribute(r, numbers, 0, 3)
 		d.foldNumbers(r)
-		r.Teams = pick(d, "teams", profile.FoldMean, profile.FoldSum, profile.FoldMin, profile.FoldMax)
+		r.Teams = pickOne(d, "teams", profile.FoldMean, profile.FoldSum, profile.FoldMin, profile.FoldMax)
 	case profile.Sizes, profile.PartySizes:
 		r.Within = float64(d.upTo("within", 1))
 	case profile.Comparison:
-		d.compare(r)
+		d.drawCompare(r)
 	case profile.Same, profile.Different:
-		d.attribute(r, slices.Concat(numbers, words), 0, 0)
-		r.PerTeam = d.flag("per team")
+		d.drawAttribute(r, slices.Concat(numbers, words), 0, 0)
+		r.PerTeam = d.drawFlag("per team")
 	case profile.Common:
-		d.attribute(r, lists, 0, 0)
+		d.drawAttribute(r, lists, 0, 0)
 		r.AtLeast = 1 + d.upTo("at least", 1)
-		r.Party = pick(d, "party", profile.FoldEach, profile.Intersect, profile.Union)
+		r.Party = pickOne(d, "party", profile.FoldEach, profile.Intersect, profile.Union)
 	case profile.Count:
-		d.attribute(r, slices.Concat(words, lists), 0, 0)
-		r.AnyOf = []string{pick(d, "any of", values...)}
+		d.drawAttribute(r, slices.Concat(words, lists), 0, 0)
+		r.AnyOf = []string{pickOne(d, "any of", values...)}
 		r.Min = d.upTo("least", 2)
-		r.Max = max(r.Min, pick(d, "most", 1, 2, profile.NoMax))
-		r.PerTeam = d.flag("per team")
+		r.Max = max(r.Min, pickOne(d, "most", 1, 2, profile.NoMax))
+		r.PerTeam = d.drawFlag("per team")
 	case profile.Latency:
-		r.Latency = time.Duration(pick(d, "latency", 30, 60)) * time.Millisecond
-		r.TakeMean = d.flag("mean")
-		if d.flag("spread") {
+		r.Latency = time.Duration(pickOne(d, "latency", 30, 60)) * time.Millisecond
+		r.TakeMean = d.drawFlag("mean")
+		if d.drawFlag("spread") {
 			r.Spread = 20 * time.Millisecond
 		}
 	case profile.Avoid:
-		r.Attribute, r.PerTeam, r.Missing.Pass = blocked, d.flag("per team"), true
+		r.Attribute, r.PerTeam, r.Missing.Pass = blocked, d.drawFlag("per team"), true
 	case profile.Or, profile.And, profile.Not:
-		d.compound(r, level)
+		d.drawCompound(r, level)
 	}
 }
 
-// attribute sets the attribute that a rule compares, what it does about players without it, and for some whose it
+// drawAttribute sets the attribute that a rule compares, what it does about players without it, and for some whose it
 // compares.
-func (d drawer) attribute(r *profile.Rule, names []string, least, most int) {
-	r.Attribute = pick(d, "attribute", names...)
+func (d drawer) drawAttribute(r *profile.Rule, names []string, least, most int) {
+	r.Attribute = pickOne(d, "attribute", names...)
 	r.Within = float64(rapid.IntRange(least, most).Draw(d.t, "within"))
-	d.missing(r, r.Attribute)
+	d.drawMissing(r, r.Attribute)
 	if d.p.Teams[0].Roles == nil {
 		return
 	}
 	switch d.upTo("role", 3) {
 	case 0:
-		r.Role = pick(d, "of role", roles...)
+		r.Role = pickOne(d, "of role", roles...)
 	case 1:
 		if r.Kind == profile.Near || r.Kind == profile.Balance {
 			r.ByRole = d.byRole()
@@ -118,27 +118,27 @@ func (d drawer) attribute(r *profile.Rule, names []string, least, most int) {
 // byRole draws which numbers count for players in some roles.
 func (d drawer) byRole() []profile.RoleAttribute {
 	all := []profile.RoleAttribute{{Role: "healer", Attribute: numbers[0]}, {Role: "tank", Attribute: numbers[1]}}
-	return pick(d, "which", all[:1], all[1:], all)
+	return pickOne(d, "which", all[:1], all[1:], all)
 }
 
-// preference draws a preference, which excludes no ticket.
-func (d drawer) preference(id string) profile.Preference {
-	r := d.rule(id, 0)
-	steady(&r)
-	soften(&r)
+// drawPreference draws a preference, which excludes no ticket.
+func (d drawer) drawPreference(id string) profile.Preference {
+	r := d.drawRule(id, 0)
+	steadyRule(&r)
+	softenRule(&r)
 	return profile.Preference{Rule: r, Weight: float64(1 + d.upTo("weight", 3))}
 }
 
-// soften lets a rule, and those inside, leave out players whom it cannot compare.
-func soften(r *profile.Rule) {
+// softenRule lets a rule, and those inside, leave out players whom it cannot compare.
+func softenRule(r *profile.Rule) {
 	r.Missing.Pass = true
 	for i := range r.Rules {
-		soften(&r.Rules[i])
+		softenRule(&r.Rules[i])
 	}
 }
 
-func (d drawer) missing(r *profile.Rule, attribute string) {
-	switch pick(d, "missing", "fail", "pass", "value") {
+func (d drawer) drawMissing(r *profile.Rule, attribute string) {
+	switch pickOne(d, "missing", "fail", "pass", "value") {
 	case "pass":
 		r.Missing.Pass = true
 	case "value":
@@ -154,92 +154,93 @@ func (d drawer) missing(r *profile.Rule, attribute string) {
 }
 
 func (d drawer) foldNumbers(r *profile.Rule) {
-	r.Party = pick(d, "party", profile.FoldEach, profile.FoldEach, profile.FoldMin, profile.FoldMax, profile.FoldMean)
+	r.Party = pickOne(d, "party", profile.FoldEach, profile.FoldEach, profile.FoldMin, profile.FoldMax,
+		profile.FoldMean)
 }
 
-func (d drawer) compare(r *profile.Rule) {
-	c := &profile.Compare{Measure: d.measure(profile.FoldEach, profile.FoldSum),
+func (d drawer) drawCompare(r *profile.Rule) {
+	c := &profile.Compare{Measure: d.drawMeasure(profile.FoldEach, profile.FoldSum),
 		Operator: profile.Operator(1 + d.upTo("is", 5))}
-	if d.flag("to a measure") {
-		to := d.measure(profile.FoldSum)
+	if d.drawFlag("to a measure") {
+		to := d.drawMeasure(profile.FoldSum)
 		c.Against = &to
 	}
 	r.Number = float64(d.upTo("to", 4))
 	r.Compare = c
-	d.missing(r, numbers[0])
+	d.drawMissing(r, numbers[0])
 }
 
-func (d drawer) measure(some ...profile.Fold) profile.Measure {
+func (d drawer) drawMeasure(some ...profile.Fold) profile.Measure {
 	m := profile.Measure{
-		Take: pick(d, "take", append(some, profile.FoldMean, profile.FoldMin, profile.FoldMax,
+		Take: pickOne(d, "take", append(some, profile.FoldMean, profile.FoldMin, profile.FoldMax,
 			profile.FoldCount)...),
-		Attribute: pick(d, "of", numbers...),
+		Attribute: pickOne(d, "of", numbers...),
 	}
 	if m.Take == profile.FoldCount {
-		m.Attribute = pick(d, "count of", "", numbers[0], words[0])
+		m.Attribute = pickOne(d, "count of", "", numbers[0], words[0])
 	}
 	if m.Take != profile.FoldCount && d.p.Teams[0].Roles != nil && d.upTo("by role", 3) == 0 {
 		m.ByRole = d.byRole()
 	}
-	if d.flag("in a team") {
-		m.Team = pick(d, "in", d.p.Teams...).Name
+	if d.drawFlag("in a team") {
+		m.Team = pickOne(d, "in", d.p.Teams...).Name
 	}
 	return m
 }
 
-func (d drawer) compound(r *profile.Rule, level int) {
+func (d drawer) drawCompound(r *profile.Rule, level int) {
 	most := 2
 	if r.Kind == profile.Not {
 		most = 1
 	}
 	for i := range rapid.IntRange(1, most).Draw(d.t, "rules inside") {
-		r.Rules = append(r.Rules, d.rule(fmt.Sprintf("%s-%d", r.ID, i), level+1))
+		r.Rules = append(r.Rules, d.drawRule(fmt.Sprintf("%s-%d", r.ID, i), level+1))
 	}
 	if r.Kind == profile.Not {
-		steady(r)
+		steadyRule(r)
 	}
 }
 
-// steady takes the steps out of a rule and those inside: what must not hold would become harder to satisfy with time.
-func steady(r *profile.Rule) {
+// steadyRule takes the steps out of a rule and those inside: what must not hold would become harder to satisfy with time.
+func steadyRule(r *profile.Rule) {
 	r.Widen = nil
 	for i := range r.Rules {
-		steady(&r.Rules[i])
+		steadyRule(&r.Rules[i])
 	}
 }
 
 // Denial returns a rule that holds where the rule does not, as it is before any step.
 func Denial(r profile.Rule) profile.Rule {
-	inner := rename(r)
+	inner := renameRule(r)
 	denial := profile.Rule{ID: "no-" + r.ID, Kind: profile.Not, Age: r.Age,
 		Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}, Rules: []profile.Rule{inner}}
-	steady(&denial)
+	steadyRule(&denial)
 	return denial
 }
 
-// rename returns a copy of a rule, and of those inside, with other ids.
-func rename(r profile.Rule) profile.Rule {
+// renameRule returns a copy of a rule, and of those inside, with other ids.
+func renameRule(r profile.Rule) profile.Rule {
 	r.ID += "-copy"
 	r.Rules = slices.Clone(r.Rules)
 	for i := range r.Rules {
-		r.Rules[i] = rename(r.Rules[i])
+		r.Rules[i] = renameRule(r.Rules[i])
 	}
 	return r
 }
 
-// widen adds 1 or 2 steps, each of which allows more than the one before.
-func (d drawer) widen(r *profile.Rule) {
+// widenRule adds 1 or 2 steps, each of which allows more than the one before.
+func (d drawer) widenRule(r *profile.Rule) {
 	limits, after := r.Limits, time.Duration(0)
 	for range rapid.IntRange(1, 2).Draw(d.t, "steps") {
 		after += later.Draw(d.t, "after")
 		switch {
-		case d.upTo("any", 3) == 0 || compound(r.Kind) || r.Kind == profile.Same || r.Kind == profile.Different ||
+		case d.upTo("any", 3) == 0 || isCompound(r.Kind) || r.Kind == profile.Same || r.Kind == profile.Different ||
 			r.Kind == profile.Avoid:
 			limits.Ended = true
 		case r.Kind == profile.Comparison && r.Compare.Against != nil, r.Tolerance != "":
 			limits.Ended = true
 		default:
-			d.wider(r, &limits)
+			d.widenLimits(r, &limits)
 		}
 		r.Widen = append(r.Widen, profile.Step{AfterWait: after, Limits: limits})
 		if limits.Ended {
@@ -248,11 +249,11 @@ func (d drawer) widen(r *profile.Rule) {
 	}
 }
 
-func compound(k profile.RuleKind) bool {
+func isCompound(k profile.RuleKind) bool {
 	return k == profile.Or || k == profile.And || k == profile.Not
 }
 
-func (d drawer) wider(r *profile.Rule, l *profile.Limits) {
+func (d drawer) widenLimits(r *profile.Rule, l *profile.Limits) {
 	switch r.Kind {
 	case profile.Near, profile.Balance, profile.Sizes, profile.PartySizes:
 		l.Within++

@@ -22,7 +22,8 @@ func Tickets(most int) *rapid.Generator[[]match.Ticket] {
 			ticket := drawTicket(t, i)
 			for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "party") {
 				players++
-				ticket.Players = append(ticket.Players, match.Player{Sub: sub(players), Attributes: drawAttributes(t)})
+				ticket.Players = append(ticket.Players,
+					match.Player{Sub: subOf(players), Attributes: drawAttributes(t)})
 			}
 			tickets = append(tickets, ticket)
 		}
@@ -34,7 +35,7 @@ func Tickets(most int) *rapid.Generator[[]match.Ticket] {
 	})
 }
 
-func sub(n int) string { return fmt.Sprintf("p%02d", n) }
+func subOf(n int) string { return fmt.Sprintf("p%02d", n) }
 
 func sortPlayers(players []match.Player) {
 	slices.SortFunc(players, func(a, b match.Player) int {
@@ -106,7 +107,7 @@ func drawWishes(t *rapid.T, drawn match.Attributes) {
 		drawn["modes"] = match.Value{Kind: match.List, List: drawList(t, "modes", []string{"arena", "duel"})}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "blocks") == 0 {
-		drawn[blocked] = match.Value{Kind: match.List, List: []string{sub(rapid.IntRange(1, 8).Draw(t, "blocked"))}}
+		drawn[blocked] = match.Value{Kind: match.List, List: []string{subOf(rapid.IntRange(1, 8).Draw(t, "blocked"))}}
 	}
 }
 

@@ -36,11 +36,11 @@ func Exchange(ctx context.Context, client *http.Client, r Request) (a Answer, se
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx,
 		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
-	a, err = exchange(ctx, client, r)
+	a, err = exchangeOnce(ctx, client, r)
 	return a, connected.Load(), err
 }
 
-func exchange(ctx context.Context, client *http.Client, r Request) (Answer, error) {
+func exchangeOnce(ctx context.Context, client *http.Client, r Request) (Answer, error) {
 	var body io.Reader = http.NoBody
 	if r.Body != nil {
 		text, err := json.Marshal(r.Body)

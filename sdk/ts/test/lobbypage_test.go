@@ -32,7 +32,8 @@ func startLobbyExample(t *testing.T) *lobbyExample {
 	addrs := must.Get(subprocess.FreeAddrs(t.Context(), 2))(t)
 	r := rig{peertest.NewRig(t, "http://"+addrs[0], nil)}
 	rooms := must.Get(os.ReadFile("../../../examples/browser/rooms.json"))(t)
-	r.Env = append(r.Env, "DIRECTOR_REALTIME_ROOMS="+string(rooms), "DIRECTOR_REALTIME_INTERNAL_TOKEN="+internalToken)
+	r.NextEnv = append(r.NextEnv, "DIRECTOR_REALTIME_ROOMS="+string(rooms),
+		"DIRECTOR_REALTIME_INTERNAL_TOKEN="+internalToken)
 	a := r.ServeLobby("--work", "--realtime-control-addr", addrs[1])
 	b := r.ServeLobby("--work")
 	profile := must.Get(os.ReadFile("../../../examples/browser/profile.yaml"))(t)
@@ -40,7 +41,8 @@ func startLobbyExample(t *testing.T) *lobbyExample {
 	control := "http://" + addrs[1]
 	project, key, err := backend.Backend{URL: control, InternalToken: internalToken}.Project(t.Context(), "demo")
 	require.NoError(t, err)
-	url := r.startExample(addrs[0], a.URL+","+b.URL, "--lobby", a.Lobby+","+b.Lobby, "--control", control,
+	url := r.startExample(addrs[0], a.Process.URL+","+b.Process.URL, "--lobby", a.Lobby+","+b.Lobby, "--control",
+		control,
 		"--internal-token", internalToken,
 		"--project", project, "--key", key)
 	return &lobbyExample{r, url + "/lobby.html", nodetest.File(t, "axe-core/axe.min.js"), chromiumtest.Start(t)}

@@ -27,7 +27,7 @@ func TestChromiumExamplePage(t *testing.T) {
 	addrs, err := subprocess.FreeAddrs(t.Context(), 1)
 	require.NoError(t, err)
 	r := rig{peertest.NewRig(t, "http://"+addrs[0], nil)}
-	a, b := r.Serve("--work"), r.Serve("--work")
+	a, b := r.ServeReplica("--work"), r.ServeReplica("--work")
 	profile, err := os.ReadFile("../../../examples/browser/profile.yaml")
 	require.NoError(t, err)
 	r.ApplyProfile(string(profile))
@@ -65,13 +65,15 @@ type rig struct{ *peertest.Rig }
 func (r rig) startExample(addr, director string, more ...string) string {
 	r.Helper()
 	program := filepath.Join(r.TempDir(), "browser")
-	out, err := exec.CommandContext(r.Context(), "go", "build", "-o", program, "github.com/lattice-director/director/examples/browser").CombinedOutput()
+	out, err := exec.CommandContext(r.Context(), "go", "build", "-o", program,
+		"github.com/lattice-director/director/examples/browser").CombinedOutput()
 	require.NoError(r, err, "%s", out)
 	key := filepath.Join(r.TempDir(), "issuer.jwk")
 	require.NoError(r, os.WriteFile(key, r.Login.JWK(), 0o600))
 	p := must.Get(subprocess.Command{
 		Name: "browser", Path: program, Logs: r.TempDir(), Env: append(os.Environ(), "FLEET_TOKEN="+rigtest.FleetToken),
-		Args: append([]string{"--listen", addr, "--director", director, "--issuer-key", key, "--bots", "0", "--sdk", filepath.Join(built(r), "sdk")}, more...),
+		Args: append([]string{"--listen", addr, "--director", director, "--issuer-key", key, "--bots", "0", "--sdk",
+			filepath.Join(built(r), "sdk")}, more...),
 	}.Start())(r)
 	r.Cleanup(p.Kill)
 	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)

@@ -20,13 +20,13 @@ func (s *Server) Serve() error {
 		socket, err := s.listener.Accept()
 		switch {
 		case err == nil:
-			s.serving.Go(func() { s.accept(socket) })
+			s.connsServed.Go(func() { s.serveSocket(socket) })
 		case s.conns.IsClosed() || errors.Is(err, net.ErrClosed):
 			return nil
 		case !isTemporary(err):
 			return err
 		default:
-			wait.For(s.life, acceptPause)
+			wait.For(s.serverContext, acceptPause)
 		}
 	}
 }
@@ -39,51 +39,52 @@ func isTemporary(err error) bool {
 	return ok && temporary.Temporary()
 }
 
-// accept serves one connection until it ends.
-func (s *Server) accept(socket net.Conn) {
+// serveSocket serves one connection until it ends.
+func (s *Server) serveSocket(socket net.Conn) {
 	defer func() { _ = socket.Close() }()
-	if !s.handshakes.Take() {
-		s.metrics.refused.WithLabelValues("busy").Inc()
+	if !s.handshakeSlots.Take() {
+		s.metrics.refusedConns.WithLabelValues("busy").Inc()
 		return
 	}
 	c := s.newConn(socket)
-	stop := context.AfterFunc(s.admission, func() { _ = socket.Close() }) // below TLS, which may begin at this moment
+	stop := context.AfterFunc(s.admissionContext,
+		func() { _ = socket.Close() }) // below TLS, which may begin at this moment
 	defer stop()
 	err := s.guard.Do("handshake", c.shakeHands)
-	s.handshakes.Release()
+	s.handshakeSlots.Release()
 	if err != nil {
-		s.refuse(c, err)
+		s.refuseConn(c, err)
 		return
 	}
 	// After the credential, so that strangers take no place; before the database is asked.
-	if !s.servers.Take() {
-		s.refuse(c, errFull)
+	if !s.serverSlots.Take() {
+		s.refuseConn(c, errFull)
 		return
 	}
-	defer s.servers.Release()
+	defer s.serverSlots.Release()
 	if !s.crowd.enter(c.deployment.ID) {
-		s.refuse(c, errCrowded)
+		s.refuseConn(c, errCrowded)
 		return
 	}
 	defer s.crowd.leave(c.deployment.ID)
-	if err := s.guard.Do("handshake", c.judge); err != nil {
-		s.refuse(c, err)
+	if err := s.guard.Do("handshake", c.judgeDeployment); err != nil {
+		s.refuseConn(c, err)
 		return
 	}
 	// False: admission has ended and the socket is closed.
 	if stop() {
-		s.serve(c)
+		s.serveConn(c)
 	}
 }
 
-func (s *Server) serve(c *conn) {
+func (s *Server) serveConn(c *conn) {
 	if !s.conns.Add(c.id, c) {
-		c.close()
+		c.closeSocket()
 		return
 	}
 	defer s.conns.Remove(c.id)
-	if err := s.guard.Do("connection", func() error { c.serve(s.life); return nil }); err != nil {
-		c.end(endInternal)
+	if err := s.guard.Do("connection", func() error { c.serveOperations(s.serverContext); return nil }); err != nil {
+		c.endOnceWith(endInternal)
 	}
 }
 
@@ -101,29 +102,29 @@ var (
 	errUnavailable = &refusal{"unavailable", ""}
 )
 
-// refuse says why, and closes the connection. An address that has sent too many wrong credentials gets no answer.
-func (s *Server) refuse(c *conn, err error) {
+// refuseConn says why, and closes the connection. An address that has sent too many wrong credentials gets no answer.
+func (s *Server) refuseConn(c *conn, err error) {
 	why, ok := errors.AsType[*refusal](err)
 	if !ok { // the handshake was broken off
-		s.metrics.refused.WithLabelValues("handshake").Inc()
-		s.options.Log.LogAttrs(s.life, slog.LevelDebug, "handshake of a game server over NATS failed",
-			slog.String("client", c.address.String()))
+		s.metrics.refusedConns.WithLabelValues("handshake").Inc()
+		s.options.Log.LogAttrs(s.serverContext, slog.LevelDebug, "handshake of a game server over NATS failed",
+			slog.String("client", c.clientAddress.String()))
 		return
 	}
 	cause := why.cause
 	// Only wrong credentials count: a game server whose deployment is over has a right one.
-	if why == errCredential && s.failures.Take(addressKey(c.address)) > 0 {
+	if why == errCredential && s.failureLimiter.Take(addressKey(c.clientAddress)) > 0 {
 		cause = "throttled"
 	}
-	s.metrics.refused.WithLabelValues(cause).Inc()
-	if cause == "throttled" || !s.refusals.Take() {
+	s.metrics.refusedConns.WithLabelValues(cause).Inc()
+	if cause == "throttled" || !s.refusalSlots.Take() {
 		return
 	}
-	defer s.refusals.Release()
-	s.options.Log.LogAttrs(s.life, slog.LevelWarn, "game server over NATS refused",
-		slog.String("client", c.address.String()), slog.String("cause", cause))
+	defer s.refusalSlots.Release()
+	s.options.Log.LogAttrs(s.serverContext, slog.LevelWarn, "game server over NATS refused",
+		slog.String("client", c.clientAddress.String()), slog.String("cause", cause))
 	if why.text != "" {
-		_ = c.write(errorLine(why.text))
+		_ = c.writeWhole(errorLine(why.text))
 	}
 	c.lingerThenClose()
 }

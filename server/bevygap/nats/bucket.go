@@ -9,17 +9,17 @@ import (
 
 // What the buckets and the queue of the plugin mean.
 
-func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
+func decimalText(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // clientOf reads a client id: a number from 1 to 2^63 - 1 without leading zeros, so that each has one form.
 func clientOf(text string) (uint64, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
-	return uint64(n), err == nil && n > 0 && decimal(uint64(n)) == text
+	return uint64(n), err == nil && n > 0 && decimalText(uint64(n)) == text
 }
 
 // The key of a connection is that of the client's session and the client's id: the plugin deletes by it alone, and
 // several clients may be in a session.
-func connectionKey(session string, client uint64) string { return session + "." + decimal(client) }
+func connectionKey(session string, client uint64) string { return session + "." + decimalText(client) }
 
 func clientOfKey(key string) (uint64, bool) { return clientOf(key[strings.LastIndexByte(key, '.')+1:]) }
 
@@ -35,7 +35,7 @@ func (g *gameServer) sessionOf(ctx context.Context, subject, key string) message
 	if !ok {
 		return noEntry()
 	}
-	session, err := g.session(ctx, client)
+	session, err := g.awaitSession(ctx, client)
 	switch {
 	// An answer all the same: the plugin panics without one.
 	case err != nil:
@@ -43,11 +43,11 @@ func (g *gameServer) sessionOf(ctx context.Context, subject, key string) message
 	case session == "":
 		session = unknownSession
 	}
-	return entry(bucketSessions, subject, connectionKey(session, client), 1, time.Now())
+	return entryMessage(bucketSessions, subject, connectionKey(session, client), 1, time.Now())
 }
 
-// get reads a key of a bucket.
-func (g *gameServer) get(ctx context.Context, stream, subject string) message {
+// readKey reads a key of a bucket.
+func (g *gameServer) readKey(ctx context.Context, stream, subject string) message {
 	key, found := strings.CutPrefix(subject, strings.TrimSuffix(streamSubjects[stream], ">"))
 	if !found {
 		return noEntry()
@@ -57,53 +57,53 @@ func (g *gameServer) get(ctx context.Context, stream, subject string) message {
 		return g.sessionOf(ctx, subject, key)
 	case bucketConnections:
 		if client, ok := clientOfKey(key); ok && g.isHere(client) {
-			return entry(stream, subject, decimal(client), 1, time.Now())
+			return entryMessage(stream, subject, decimalText(client), 1, time.Now())
 		}
 	case bucketDigests:
 		if digest := g.currentDigest(); digest != "" {
-			return entry(stream, subject, digest, 1, time.Now())
+			return entryMessage(stream, subject, digest, 1, time.Now())
 		}
 	}
 	return noEntry()
 }
 
-// put writes a key of a bucket, or deletes it. Errors: as settle.
-func (g *gameServer) put(ctx context.Context, stream, key string, op operation) (answer message, err error) {
-	deletes := op.header("KV-Operation") != "" // DEL or PURGE
+// writeKey writes a key of a bucket, or deletes it. Errors: as settle.
+func (g *gameServer) writeKey(ctx context.Context, stream, key string, op operation) (answer message, err error) {
+	deletes := op.headerValue("KV-Operation") != "" // DEL or PURGE
 	switch stream {
 	case bucketConnections:
-		return g.move(ctx, stream, key, !deletes)
+		return g.moveClient(ctx, stream, key, !deletes)
 	case bucketDigests:
 		if deletes {
-			return g.acknowledge(stream), nil
+			return g.ackMessage(stream), nil
 		}
 		if !isDigest(string(op.payload)) {
 			return errBadValue.message(), nil
 		}
 		g.reportDigest(string(op.payload))
-		return g.acknowledge(stream), g.settle(ctx)
+		return g.ackMessage(stream), g.settlePending(ctx)
 	}
 	return errNotHere.message(), nil
 }
 
-// move records that a client has joined or left.
-func (g *gameServer) move(ctx context.Context, stream, key string, joins bool) (message, error) {
+// moveClient records that a client has joined or left.
+func (g *gameServer) moveClient(ctx context.Context, stream, key string, joins bool) (message, error) {
 	client, ok := clientOfKey(key)
 	if !ok {
 		return errBadKey.message(), nil
 	}
-	change := g.leave
+	change := g.leaveClient
 	if joins {
-		change = g.join
+		change = g.joinClient
 	}
 	if !change(client) {
 		return errTooMany.message(), nil
 	}
-	return g.acknowledge(stream), g.settle(ctx)
+	return g.ackMessage(stream), g.settlePending(ctx)
 }
 
-// acknowledge answers a write, with a number that grows.
-func (g *gameServer) acknowledge(stream string) message {
+// ackMessage answers a write, with a number that grows.
+func (g *gameServer) ackMessage(stream string) message {
 	return jsonMessage(publishAck{stream, uint64(g.lastSequence())})
 }
 

@@ -22,27 +22,29 @@ import (
 
 // conn is one connection. One goroutine reads and answers, another one pings and renews the lease.
 type conn struct {
-	server       *Server
-	id           uint64
-	socket       net.Conn
-	address      netip.Addr
-	reader       operationReader
-	log          *slog.Logger
-	said         connectRequest
-	deployment   provision.Joining
-	game         *gameServer
-	receivers    subscriptions // of the reading goroutine
-	heardAt      atomic.Int64  // when the last operation came, in Unix nanoseconds
-	processKnown chan struct{} // closed when the process is known
-	ended        chan struct{} // closed by end
-	endOnce      sync.Once
-	writing      sync.Mutex
+	server         *Server
+	id             uint64
+	socket         net.Conn
+	clientAddress  netip.Addr
+	reader         operationReader
+	log            *slog.Logger
+	connectRequest connectRequest
+	deployment     provision.Joining
+	gameServer     *gameServer
+	subscriptions  subscriptions // of the reading goroutine
+	heardAt        atomic.Int64  // when the last operation came, in Unix nanoseconds
+	processKnown   chan struct{} // closed when the process is known
+	endBegun       chan struct{} // closed by end
+	endOnce        sync.Once
+	writeLock      sync.Mutex
 }
 
 func (s *Server) newConn(socket net.Conn) *conn {
 	return &conn{
-		server: s, id: s.lastID.Add(1), socket: socket, address: addressOf(socket), reader: newOperationReader(socket),
-		log: s.options.Log, receivers: subscriptions{}, processKnown: make(chan struct{}), ended: make(chan struct{}),
+		server: s, id: s.lastID.Add(1), socket: socket, clientAddress: addressOf(socket),
+		reader: newOperationReader(socket),
+		log:    s.options.Log, subscriptions: subscriptions{}, processKnown: make(chan struct{}),
+		endBegun: make(chan struct{}),
 	}
 }
 
@@ -59,16 +61,16 @@ var (
 	endInternal = ending{"internal", ""}
 )
 
-// beat is how often the game server is pinged and its lease renewed. It is silent after three of them.
-func (c *conn) beat() time.Duration {
+// beatInterval is how often the game server is pinged and its lease renewed. It is silent after three of them.
+func (c *conn) beatInterval() time.Duration {
 	return min(5*time.Second, c.server.options.Store.Timing().LeaseTTL/3)
 }
 
-// serve answers until the connection ends.
-func (c *conn) serve(life context.Context) {
+// serveOperations answers until the connection ends.
+func (c *conn) serveOperations(life context.Context) {
 	ctx, cancel := context.WithCancel(life)
 	defer cancel()
-	stop := context.AfterFunc(life, c.close)
+	stop := context.AfterFunc(life, c.closeSocket)
 	defer stop()
 	// That of the handshake.
 	_ = c.socket.SetDeadline(time.Time{})
@@ -77,22 +79,22 @@ func (c *conn) serve(life context.Context) {
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
 		if c.server.guard.Do("lease", func() error { c.keepLease(ctx); return nil }) != nil {
-			c.end(endInternal)
+			c.endOnceWith(endInternal)
 		}
 	})
 	// If the other goroutine has ended the connection, its cause counts, and this one is ignored.
-	c.end(c.listen(ctx))
+	c.endOnceWith(c.readOperations(ctx))
 	cancel()
 	renewing.Wait()
 	c.lingerThenClose()
 }
 
-// listen reads operations until one fails. An operation must arrive whole within three beats, however slowly.
-func (c *conn) listen(ctx context.Context) ending {
+// readOperations reads operations until one fails. An operation must arrive whole within three beats, however slowly.
+func (c *conn) readOperations(ctx context.Context) ending {
 	for {
-		_ = c.socket.SetReadDeadline(time.Now().Add(3 * c.beat()))
+		_ = c.socket.SetReadDeadline(time.Now().Add(3 * c.beatInterval()))
 		select {
-		case <-c.ended: // the deadline that woke this goroutine was replaced
+		case <-c.endBegun: // the deadline that woke this goroutine was replaced
 			return endClosed
 		default:
 		}
@@ -101,7 +103,7 @@ func (c *conn) listen(ctx context.Context) ending {
 			return endOf(err)
 		}
 		c.heardAt.Store(time.Now().UnixNano())
-		if err := c.handle(ctx, op); err != nil {
+		if err := c.handleOperation(ctx, op); err != nil {
 			return endOf(err)
 		}
 	}
@@ -128,23 +130,23 @@ func endOf(err error) ending {
 	return endClosed
 }
 
-// handle answers one operation.
-func (c *conn) handle(ctx context.Context, op operation) error {
+// handleOperation answers one operation.
+func (c *conn) handleOperation(ctx context.Context, op operation) error {
 	// As NATS does: a verbose client waits for +OK after each operation but these.
-	if c.said.Verbose && op.name != opPing && op.name != opPong {
-		if err := c.write(okLine); err != nil {
+	if c.connectRequest.Verbose && op.verb != opPing && op.verb != opPong {
+		if err := c.writeWhole(okLine); err != nil {
 			return err
 		}
 	}
-	switch op.name {
+	switch op.verb {
 	case opPing:
-		return c.write(pongLine)
+		return c.writeWhole(pongLine)
 	case opSub:
-		return c.subscribe(op)
+		return c.addSubscription(op)
 	case opUnsub:
-		c.receivers.end(op.sid, op.atMost)
+		c.subscriptions.endAfter(op.sid, op.atMost)
 	case opPub, opHPub:
-		return c.publish(ctx, op)
+		return c.answerPublish(ctx, op)
 	}
 	return nil
 }
@@ -152,10 +154,10 @@ func (c *conn) handle(ctx context.Context, op operation) error {
 // inboxPrefix is that of the subjects at which clients get answers.
 const inboxPrefix = "_INBOX."
 
-// subscribe also names the process: a client has one inbox, which it subscribes to again after it has reconnected, and
+// addSubscription also names the process: a client has one inbox, which it subscribes to again after it has reconnected, and
 // a process that has restarted has another one.
-func (c *conn) subscribe(op operation) error {
-	if !c.receivers.add(op.sid, op.subject) {
+func (c *conn) addSubscription(op operation) error {
+	if !c.subscriptions.addPattern(op.sid, op.subject) {
 		return errSubscriptions
 	}
 	if !strings.HasPrefix(op.subject, inboxPrefix) {
@@ -163,28 +165,28 @@ func (c *conn) subscribe(op operation) error {
 	}
 	// Hashed, since a boot id has a bound, and an inbox is as long as the client likes.
 	digest := sha256.Sum256([]byte(op.subject))
-	if c.game.begin("nats-" + hex.EncodeToString(digest[:16])) {
+	if c.gameServer.beginProcess("nats-" + hex.EncodeToString(digest[:16])) {
 		close(c.processKnown)
 	}
 	return nil
 }
 
-func (c *conn) publish(ctx context.Context, op operation) error {
+func (c *conn) answerPublish(ctx context.Context, op operation) error {
 	c.server.metrics.requests.WithLabelValues(callName(op.subject)).Inc()
-	if !c.game.hasBegun() {
+	if !c.gameServer.hasBegun() {
 		return nil // nobody gets an answer
 	}
-	answer, err := c.game.request(ctx, op, time.Now())
-	c.server.outages.Report(ctx, "request", err)
+	answer, err := c.gameServer.answerRequest(ctx, op, time.Now())
+	c.server.outageLog.Report(ctx, "request", err)
 	if endsRegistration(err) {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "game server over NATS may not stay", slog.Any("error", err))
 		return errLeft
 	}
-	if op.reply == "" {
+	if op.replySubject == "" {
 		return nil
 	}
-	for _, sid := range c.receivers.receivers(op.reply) {
-		if err := c.write(answer.encode(op.reply, sid)); err != nil {
+	for _, sid := range c.subscriptions.takeReceivers(op.replySubject) {
+		if err := c.writeWhole(answer.encodeFor(op.replySubject, sid)); err != nil {
 			return err
 		}
 	}
@@ -200,36 +202,36 @@ func (c *conn) keepLease(ctx context.Context) {
 		return
 	}
 	// The first beat is of any length, so that a replica's game servers are not all due at once.
-	isRegistered, pause := c.renew(ctx), rand.N(c.beat())
+	isRegistered, pause := c.renewLease(ctx), rand.N(c.beatInterval())
 	for isRegistered {
 		pinged := time.Now()
-		if c.write(pingLine) != nil || !wait.For(ctx, pause) {
+		if c.writeWhole(pingLine) != nil || !wait.For(ctx, pause) {
 			return
 		}
-		pause = c.beat()
+		pause = c.beatInterval()
 		// Anything that was sent since the ping counts as an answer.
 		if c.heardAt.Load() >= pinged.UnixNano() {
-			isRegistered = c.renew(ctx)
+			isRegistered = c.renewLease(ctx)
 		}
 	}
 }
 
-// renew returns false if the connection ends.
-func (c *conn) renew(ctx context.Context) bool {
-	err := c.game.renew(ctx)
-	c.server.outages.Report(ctx, "lease", err)
+// renewLease returns false if the connection ends.
+func (c *conn) renewLease(ctx context.Context) bool {
+	err := c.gameServer.renewAndStore(ctx)
+	c.server.outageLog.Report(ctx, "lease", err)
 	if !endsRegistration(err) {
 		return true
 	}
 	c.log.LogAttrs(ctx, slog.LevelWarn, "game server over NATS may not stay", slog.Any("error", err))
-	c.end(endOver)
+	c.endOnceWith(endOver)
 	return false
 }
 
-// write sends a whole line or message. A client that does not read within five seconds is ended.
-func (c *conn) write(text []byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+// writeWhole sends a whole line or message. A client that does not read within five seconds is ended.
+func (c *conn) writeWhole(text []byte) error {
+	c.writeLock.Lock()
+	defer c.writeLock.Unlock()
 	_ = c.socket.SetWriteDeadline(time.Now().Add(writeTimeout))
 	_, err := c.socket.Write(text)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -238,21 +240,21 @@ func (c *conn) write(text []byte) error {
 	return err
 }
 
-// end tells the client why, and ends the connection, once. The reading goroutine then closes it.
-func (c *conn) end(why ending) {
+// endOnceWith tells the client why, and ends the connection, once. The reading goroutine then closes it.
+func (c *conn) endOnceWith(why ending) {
 	c.endOnce.Do(func() {
-		c.server.metrics.ends.WithLabelValues(why.cause).Inc()
+		c.server.metrics.endedConns.WithLabelValues(why.cause).Inc()
 		c.log.LogAttrs(context.Background(), slog.LevelDebug, "connection of a game server over NATS ends",
 			slog.String("cause", why.cause))
 		if why.text != "" {
-			_ = c.write(errorLine(why.text))
+			_ = c.writeWhole(errorLine(why.text))
 		}
 		_ = c.socket.SetReadDeadline(time.Now()) // wakes the reading goroutine
-		close(c.ended)
+		close(c.endBegun)
 	})
 }
 
-func (c *conn) close() { _ = c.socket.Close() }
+func (c *conn) closeSocket() { _ = c.socket.Close() }
 
 // lingerTime and lingerBytes bound what is read of a client that is being closed. A connection that is closed with bytes
 // unread is reset, and the client may then not get the reason.
@@ -266,5 +268,5 @@ func (c *conn) lingerThenClose() {
 		_ = c.socket.SetReadDeadline(time.Now().Add(lingerTime))
 		_, _ = io.CopyN(io.Discard, c.socket, lingerBytes)
 	}
-	c.close()
+	c.closeSocket()
 }

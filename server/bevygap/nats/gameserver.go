@@ -31,43 +31,43 @@ const maxClients = 1024
 // gameServer is the registration behind a connection, and the clients of which the game server has told. Safe for
 // concurrent use.
 type gameServer struct {
-	options    Options
-	store      Store
-	deployment provision.Joining
-	facts      db.DeployedServer
-	log        *slog.Logger
-	metrics    *metrics
-	turn       chan struct{} // holds one: the call that stores something now, so that they are decided in order
+	options     Options
+	store       Store
+	deployment  provision.Joining
+	storedFacts db.DeployedServer
+	log         *slog.Logger
+	metrics     *metrics
+	turn        chan struct{} // holds one: the call that stores something now, so that they are decided in order
 
 	mu                sync.Mutex // guards what follows, and is never locked during a call
 	bootID            string     // of the process; "" before it is known
-	digest            string     // of its certificate; "": not reported
+	certDigest        string     // of its certificate; "": not reported
 	incarnation       uuid.UUID
 	mustStore         pending
-	clients           map[uint64]bool // false: it has left, and its row is not read yet
-	changes           int64           // of clients, which numbers the lists
+	clientIsHere      map[uint64]bool // false: it has left, and its row is not read yet
+	changeCount       int64           // of clients, which numbers the lists
 	hasEarlierClients bool            // clients has those of earlier connections
 }
 
 // pending is what a game server has said and no row has yet.
-type pending struct{ registration, list bool }
+type pending struct{ needsRegistration, needsList bool }
 
 func newGameServer(o Options, m *metrics, of provision.Joining, facts db.DeployedServer, log *slog.Logger) *gameServer {
-	return &gameServer{options: o, store: o.Store, deployment: of, facts: facts, log: log, metrics: m,
-		turn: make(chan struct{}, 1), clients: map[uint64]bool{}}
+	return &gameServer{options: o, store: o.Store, deployment: of, storedFacts: facts, log: log, metrics: m,
+		turn: make(chan struct{}, 1), clientIsHere: map[uint64]bool{}}
 }
 
-// begin names the process, once, and returns false after that. A process that was connected before has reported its
+// beginProcess names the process, once, and returns false after that. A process that was connected before has reported its
 // digest then.
-func (g *gameServer) begin(bootID string) bool {
+func (g *gameServer) beginProcess(bootID string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.bootID != "" {
 		return false
 	}
-	g.bootID, g.mustStore = bootID, pending{registration: true, list: true}
-	if g.facts.BootID == bootID {
-		g.digest = g.facts.CertDigest
+	g.bootID, g.mustStore = bootID, pending{needsRegistration: true, needsList: true}
+	if g.storedFacts.BootID == bootID {
+		g.certDigest = g.storedFacts.CertDigest
 	}
 	return true
 }
@@ -79,21 +79,21 @@ func (g *gameServer) hasBegun() bool {
 	return g.bootID != ""
 }
 
-// join adds a client. It returns false if there are too many.
-func (g *gameServer) join(client uint64) bool { return g.change(client, true) }
+// joinClient adds a client. It returns false if there are too many.
+func (g *gameServer) joinClient(client uint64) bool { return g.changeClient(client, true) }
 
-// leave removes a client.
-func (g *gameServer) leave(client uint64) bool { return g.change(client, false) }
+// leaveClient removes a client.
+func (g *gameServer) leaveClient(client uint64) bool { return g.changeClient(client, false) }
 
-func (g *gameServer) change(client uint64, isHere bool) bool {
+func (g *gameServer) changeClient(client uint64, isHere bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, known := g.clients[client]; !known && len(g.clients) >= maxClients {
+	if _, known := g.clientIsHere[client]; !known && len(g.clientIsHere) >= maxClients {
 		return false
 	}
-	g.clients[client] = isHere
-	g.changes++
-	g.mustStore.list = true
+	g.clientIsHere[client] = isHere
+	g.changeCount++
+	g.mustStore.needsList = true
 	return true
 }
 
@@ -101,8 +101,8 @@ func (g *gameServer) change(client uint64, isHere bool) bool {
 func (g *gameServer) reportDigest(digest string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.digest != digest {
-		g.digest, g.mustStore.registration = digest, true
+	if g.certDigest != digest {
+		g.certDigest, g.mustStore.needsRegistration = digest, true
 	}
 }
 
@@ -110,21 +110,21 @@ func (g *gameServer) reportDigest(digest string) {
 func (g *gameServer) currentDigest() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.digest
+	return g.certDigest
 }
 
 // isHere reports whether a client is connected, as far as the game server has told.
 func (g *gameServer) isHere(client uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.clients[client]
+	return g.clientIsHere[client]
 }
 
 // lastSequence numbers what the game server has written. It grows, also from one connection to the next.
 func (g *gameServer) lastSequence() int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.facts.ReadAt + g.changes
+	return g.storedFacts.ReadAt + g.changeCount
 }
 
 func (g *gameServer) unstored() pending {
@@ -136,7 +136,7 @@ func (g *gameServer) unstored() pending {
 func (g *gameServer) mustRegister() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mustStore.registration = true
+	g.mustStore.needsRegistration = true
 }
 
 // registration returns what the game server registers with. Whoever knows the credential of a deployment may offer all
@@ -145,8 +145,9 @@ func (g *gameServer) registration() db.Registration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return db.Registration{
-		InstanceID: g.deployment.ID.String(), Region: g.deployment.Region, Modes: g.facts.Modes,
-		Capacity: g.facts.Capacity, BootID: g.bootID, CertDigest: g.digest, ReportsSeats: true, Joining: &g.deployment,
+		InstanceID: g.deployment.ID.String(), Region: g.deployment.Region, Modes: g.storedFacts.Modes,
+		Capacity: g.storedFacts.Capacity, BootID: g.bootID, CertDigest: g.certDigest, ReportsSeats: true,
+		Joining: &g.deployment,
 	}
 }
 
@@ -155,7 +156,7 @@ func (g *gameServer) noteRegistered(digest string, incarnation uuid.UUID) (isNew
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	isNew = g.incarnation != incarnation
-	g.incarnation, g.mustStore.registration = incarnation, g.digest != digest
+	g.incarnation, g.mustStore.needsRegistration = incarnation, g.certDigest != digest
 	return isNew
 }
 
@@ -165,8 +166,8 @@ func (g *gameServer) addEarlier(clients []uint64) {
 	defer g.mu.Unlock()
 	for _, id := range clients {
 		// What this connection has told counts more: the rows may be from before it.
-		if _, known := g.clients[id]; !known && len(g.clients) < maxClients {
-			g.clients[id] = true
+		if _, known := g.clientIsHere[id]; !known && len(g.clientIsHere) < maxClients {
+			g.clientIsHere[id] = true
 		}
 	}
 	g.hasEarlierClients = true
@@ -183,12 +184,12 @@ func (g *gameServer) lacksEarlierClients() bool {
 func (g *gameServer) leaseToRenew() (ref db.InstanceRef, isRegistered bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mustStore.list = true
-	return g.ref(), g.incarnation != uuid.Nil && !g.mustStore.registration
+	g.mustStore.needsList = true
+	return g.instanceRef(), g.incarnation != uuid.Nil && !g.mustStore.needsRegistration
 }
 
-// ref has a copy of the incarnation: a batch may still read it after the call that waited for it has given up.
-func (g *gameServer) ref() db.InstanceRef {
+// instanceRef has a copy of the incarnation: a batch may still read it after the call that waited for it has given up.
+func (g *gameServer) instanceRef() db.InstanceRef {
 	incarnation := g.incarnation
 	return db.InstanceRef{InstanceID: g.deployment.ID.String(), Incarnation: &incarnation}
 }
@@ -198,10 +199,11 @@ func (g *gameServer) list() db.ClientList {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// Those that have left were kept until here, so that the rows of earlier connections did not bring them back.
-	maps.DeleteFunc(g.clients, func(_ uint64, isHere bool) bool { return !isHere })
+	maps.DeleteFunc(g.clientIsHere, func(_ uint64, isHere bool) bool { return !isHere })
 	// The moment of this connection's beginning comes first in the number: a list of an earlier connection never counts
 	// as newer.
-	return db.ClientList{Ref: g.ref(), Seq: g.facts.ReadAt + g.changes, Clients: slices.Sorted(maps.Keys(g.clients))}
+	return db.ClientList{InstanceRef: g.instanceRef(), Seq: g.storedFacts.ReadAt + g.changeCount,
+		ClientIDs: slices.Sorted(maps.Keys(g.clientIsHere))}
 }
 
 // noteStored takes the answer to a list, and returns false if the clients have changed meanwhile: a newer list is due,
@@ -209,12 +211,12 @@ func (g *gameServer) list() db.ClientList {
 func (g *gameServer) noteStored(list db.ClientList, refused []db.RefusedClient) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if list.Seq != g.facts.ReadAt+g.changes {
+	if list.Seq != g.storedFacts.ReadAt+g.changeCount {
 		return false
 	}
-	g.mustStore.list = false
+	g.mustStore.needsList = false
 	for _, r := range refused {
-		delete(g.clients, r.ClientID)
+		delete(g.clientIsHere, r.ClientID)
 	}
 	return true
 }

@@ -35,13 +35,13 @@ func (c *conn) shakeHands() error {
 	if err != nil {
 		return err
 	}
-	if op.name != opConnect {
+	if op.verb != opConnect {
 		return errCredential
 	}
-	if err := json.Unmarshal(op.payload, &c.said); err != nil {
+	if err := json.Unmarshal(op.payload, &c.connectRequest); err != nil {
 		return errCredential
 	}
-	deployment, ok := c.server.verify(c.said)
+	deployment, ok := c.server.verifyCredential(c.connectRequest)
 	if !ok {
 		return errCredential
 	}
@@ -51,7 +51,7 @@ func (c *conn) shakeHands() error {
 }
 
 func (c *conn) writeInfo() error {
-	return c.write(serverInfo{
+	return c.writeWhole(serverInfo{
 		ServerID: c.server.id, ServerName: "lattice-director", Version: spokenVersion, Proto: 1, Headers: true,
 		AuthRequired: true, TLSRequired: c.server.options.TLS != nil, MaxPayload: maxPayload, JetStream: true,
 		ClientID: c.id,
@@ -66,16 +66,16 @@ func (c *conn) beginTLS() error {
 		return nil
 	}
 	secure := tls.Server(c.socket, config)
-	if err := secure.HandshakeContext(c.server.admission); err != nil {
+	if err := secure.HandshakeContext(c.server.admissionContext); err != nil {
 		return err
 	}
 	c.socket, c.reader = secure, newOperationReader(secure)
 	return nil
 }
 
-// verify returns the deployment whose credential came: the user is its id, the password its token.
-func (s *Server) verify(said connectRequest) (of provision.Joining, ok bool) {
-	d, by, ok := s.options.Tokens.Verify(token.ForFleet, said.Password)
+// verifyCredential returns the deployment whose credential came: the user is its id, the password its token.
+func (s *Server) verifyCredential(said connectRequest) (of provision.Joining, ok bool) {
+	d, by, ok := s.options.ServerTokens.Verify(token.ForFleet, said.Password)
 	// The credential of another deployment is a wrong one.
 	if !ok || d.ID != said.User {
 		return of, false
@@ -84,16 +84,16 @@ func (s *Server) verify(said connectRequest) (of provision.Joining, ok bool) {
 	return provision.Joining{Region: d.Region, ID: id, TokenBy: by}, err == nil
 }
 
-// judge asks whether the deployment still runs, before the client learns that its credential is good: a client that is
+// judgeDeployment asks whether the deployment still runs, before the client learns that its credential is good: a client that is
 // ended later connects again without a pause. It waits while the database is unavailable.
-func (c *conn) judge() error {
-	ctx, cancel := context.WithTimeout(c.server.admission, c.server.options.holdRead)
+func (c *conn) judgeDeployment() error {
+	ctx, cancel := context.WithTimeout(c.server.admissionContext, c.server.options.holdRead)
 	defer cancel()
 	for {
 		facts, err := c.readFacts(ctx)
 		switch {
 		case err == nil:
-			c.game = newGameServer(c.server.options, c.server.metrics, c.deployment, facts, c.log)
+			c.gameServer = newGameServer(c.server.options, c.server.metrics, c.deployment, facts, c.log)
 			return nil
 		case fault.Is(err, fault.Gone):
 			return errOver

@@ -23,10 +23,13 @@ func TestHandshakesAreBounded(t *testing.T) {
 	s := r.replica(func(o *Options) { o.shakeHandsWithin = 500 * time.Millisecond })
 	hello := r.hello(r.deploy())
 	for name, c := range map[string]struct{ sent, got string }{
-		"nothing": {"", ""}, "half a line": {"CONNECT {", ""}, "an operation before": {"PING\r\n" + hello, "-ERR 'Authorization Violation'\r\n"},
-		"a request of HTTP": {"GET / HTTP/1.1\r\n\r\n", ""}, "no JSON": {"CONNECT nothing\r\n", "-ERR 'Authorization Violation'\r\n"},
-		"a publication": {"PUB a 1\r\nx\r\n", "-ERR 'Authorization Violation'\r\n"}, "a long line": {strings.Repeat("x", maxLine), ""},
-		"another type": {`CONNECT {"user":7}` + "\r\n", "-ERR 'Authorization Violation'\r\n"},
+		"nothing": {"", ""}, "half a line": {"CONNECT {", ""},
+		"an operation before": {"PING\r\n" + hello, "-ERR 'Authorization Violation'\r\n"},
+		"a request of HTTP":   {"GET / HTTP/1.1\r\n\r\n", ""},
+		"no JSON":             {"CONNECT nothing\r\n", "-ERR 'Authorization Violation'\r\n"},
+		"a publication":       {"PUB a 1\r\nx\r\n", "-ERR 'Authorization Violation'\r\n"},
+		"a long line":         {strings.Repeat("x", maxLine), ""},
+		"another type":        {`CONNECT {"user":7}` + "\r\n", "-ERR 'Authorization Violation'\r\n"},
 	} {
 		require.Equal(t, c.got, r.open(s, c.sent).rest(), name)
 	}
@@ -38,8 +41,9 @@ func TestHandshakesAreBounded(t *testing.T) {
 		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the pace of the slow client
 	}
 	require.Empty(t, slow.rest(), "byte by byte")
-	require.EqualValues(t, 0, s.servers.Count())
-	require.Eventually(t, func() bool { return s.handshakes.Count() == 0 && s.refusals.Count() == 0 }, patience, 5*time.Millisecond)
+	require.EqualValues(t, 0, s.serverSlots.Count())
+	require.Eventually(t, func() bool { return s.handshakeSlots.Count() == 0 && s.refusalSlots.Count() == 0 }, patience,
+		5*time.Millisecond)
 }
 
 // After it: each operation is bounded, and a client that breaks the protocol is told why.
@@ -52,8 +56,11 @@ func TestConnectionsAreBounded(t *testing.T) {
 		many += fmt.Sprintf("SUB a %d\r\n", i)
 	}
 	for sent, got := range map[string]string{
-		strings.Repeat("x", maxLine): "Maximum Control Line Exceeded", "PUB a 65537\r\n": "Maximum Payload Violation", "PUB a 999999999\r\n": "Maximum Payload Violation",
-		many: "maximum subscriptions exceeded", "HELLO\r\n": "Unknown Protocol Operation", "SUB\r\n": "Parser Error", "PUB a 1\r\nxyz\r\n": "Parser Error",
+		strings.Repeat("x", maxLine): "Maximum Control Line Exceeded", "PUB a 65537\r\n": "Maximum Payload Violation",
+		"PUB a 999999999\r\n": "Maximum Payload Violation",
+		many:                  "maximum subscriptions exceeded", "HELLO\r\n": "Unknown Protocol Operation",
+		"SUB\r\n":            "Parser Error",
+		"PUB a 1\r\nxyz\r\n": "Parser Error",
 	} {
 		require.Equal(t, "PONG\r\n-ERR '"+got+"'\r\n", r.open(s, r.hello(of)+sent).rest(), "%.40q", sent)
 	}
@@ -82,7 +89,7 @@ func TestASlowReaderIsEnded(t *testing.T) {
 			break
 		}
 	}
-	require.Eventually(t, func() bool { return s.servers.Count() == 0 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return s.serverSlots.Count() == 0 }, patience, 5*time.Millisecond)
 }
 
 // A replica has so many places, and says so.
@@ -93,7 +100,7 @@ func TestAReplicaIsFull(t *testing.T) {
 	p := r.connect(r.deploy(), s)
 	require.Equal(t, "-ERR 'maximum connections exceeded'\r\n", r.open(s, r.hello(r.deploy())).rest())
 	p.conn.Close()
-	require.Eventually(t, func() bool { return s.servers.Count() == 0 }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return s.serverSlots.Count() == 0 }, patience, 5*time.Millisecond)
 	r.connect(r.deploy(), s)
 }
 
@@ -111,7 +118,8 @@ func TestConnectionsOfADeploymentAreBounded(t *testing.T) {
 	require.Equal(t, "-ERR 'maximum connections exceeded'\r\n", r.open(s, r.hello(of)).rest())
 	require.Equal(t, "PONG\r\n", r.open(s, r.hello(r.deploy())).line(), "another deployment")
 	require.NoError(t, open[0].Close())
-	require.Eventually(t, func() bool { return s.servers.Count() == maxPerDeployment }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return s.serverSlots.Count() == maxPerDeployment }, patience,
+		5*time.Millisecond)
 	require.Equal(t, "PONG\r\n", r.open(s, r.hello(of)).line())
 }
 
@@ -174,28 +182,32 @@ func TestTheDatabaseStaysAway(t *testing.T) {
 func TestADatabaseThatHangsDelaysNoAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o, err := Options{Store: hanging{}, Tokens: keytest.Sealer(t, 7).ServerTokens()}.withDefaults()
+		o, err := Options{Store: hanging{}, ServerTokens: keytest.Sealer(t, 7).ServerTokens()}.withDefaults()
 		require.NoError(t, err)
-		g := newGameServer(o, newMetrics(func() float64 { return 0 }), provision.Joining{Region: "eu"}, db.DeployedServer{}, quiet())
-		g.begin("boot")
+		g := newGameServer(o, newMetrics(func() float64 { return 0 }), provision.Joining{Region: "eu"},
+			db.DeployedServer{}, quiet())
+		g.beginProcess("boot")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() { // as a connection does
 			for ctx.Err() == nil {
-				_ = g.renew(ctx)
+				_ = g.renewAndStore(ctx)
 			}
 		}()
 		for _, c := range []struct {
 			subject string
 			within  time.Duration
 		}{
-			{"$KV.active_connections.eu.s.7", o.holdWrite}, {"$KV.cert_digests.192.0.2.7", o.holdWrite}, {"edgegap_delete_session_q.7", o.holdWrite},
+			{"$KV.active_connections.eu.s.7", o.holdWrite}, {"$KV.cert_digests.192.0.2.7", o.holdWrite},
+			{"edgegap_delete_session_q.7", o.holdWrite},
 			{"$JS.API.DIRECT.GET.KV_sessions_ly2eg.$KV.sessions_ly2eg.7", o.holdRead},
 		} {
 			for range 3 {
 				began := time.Now()
 				require.True(t, g.hasBegun())
-				_, err := g.request(ctx, operation{name: opPub, subject: c.subject, reply: "a", payload: []byte(digestOfTests)}, began)
+				_, err := g.answerRequest(ctx,
+					operation{verb: opPub, subject: c.subject, replySubject: "a", payload: []byte(digestOfTests)},
+					began)
 				require.NoError(t, err)
 				require.LessOrEqual(t, time.Since(began), c.within, c.subject)
 			}
@@ -206,41 +218,43 @@ func TestADatabaseThatHangsDelaysNoAnswer(t *testing.T) {
 // A game server has at most as many clients as a list over HTTP.
 func TestClientsAreBounded(t *testing.T) {
 	t.Parallel()
-	g := &gameServer{clients: map[uint64]bool{}}
+	g := &gameServer{clientIsHere: map[uint64]bool{}}
 	for id := range uint64(maxClients) {
-		require.True(t, g.join(id+1))
+		require.True(t, g.joinClient(id+1))
 	}
-	require.False(t, g.join(maxClients+1))
-	require.True(t, g.join(1), "it is one of them")
-	require.True(t, g.leave(2))
+	require.False(t, g.joinClient(maxClients+1))
+	require.True(t, g.joinClient(1), "it is one of them")
+	require.True(t, g.leaveClient(2))
 }
 
 func FuzzConnection(f *testing.F) {
 	for _, text := range []string{"SUB _INBOX.a.* 1\r\nPUB $JS.API.STREAM.CREATE.KV_cert_digests _INBOX.a.1 2\r\n{}\r\n",
 		"SUB _INBOX.a.* 1\r\nPUB $KV.active_connections.eu.7 _INBOX.a.1 1\r\n7\r\nHPUB $KV.active_connections.eu.7 _INBOX.a.2 31 31\r\nNATS/1.0\r\nKV-Operation: DEL\r\n\r\n\r\n",
-		"SUB _INBOX.a.* 1\r\nPUB $JS.API.DIRECT.GET.KV_sessions_ly2eg.$KV.sessions_ly2eg.7 _INBOX.a.1 0\r\n\r\n", "UNSUB 1\r\nPUB $KV. a 0\r\n\r\n",
+		"SUB _INBOX.a.* 1\r\nPUB $JS.API.DIRECT.GET.KV_sessions_ly2eg.$KV.sessions_ly2eg.7 _INBOX.a.1 0\r\n\r\n",
+		"UNSUB 1\r\nPUB $KV. a 0\r\n\r\n",
 		"SUB _INBOX.> 1\r\nPUB $JS.API.STREAM.INFO. _INBOX.a 0\r\n\r\nPUB edgegap_delete_session_q.7 _INBOX.b 0\r\n\r\n"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		o := Options{Store: blank{}, holdRead: time.Second, holdWrite: time.Second}
-		g := newGameServer(o, newMetrics(func() float64 { return 0 }), provision.Joining{Region: "eu"}, db.DeployedServer{}, quiet())
-		g.begin("boot")
+		g := newGameServer(o, newMetrics(func() float64 { return 0 }), provision.Joining{Region: "eu"},
+			db.DeployedServer{}, quiet())
+		g.beginProcess("boot")
 		receivers := subscriptions{}
 		ops, _ := readAll(text)
 		for _, op := range ops {
-			if op.name == opSub && !receivers.add(op.sid, op.subject) {
+			if op.verb == opSub && !receivers.addPattern(op.sid, op.subject) {
 				return
 			}
-			if op.name != opPub && op.name != opHPub {
+			if op.verb != opPub && op.verb != opHPub {
 				continue
 			}
-			answer, err := g.request(t.Context(), op, time.Now())
+			answer, err := g.answerRequest(t.Context(), op, time.Now())
 			require.NoError(t, err)
-			sent := answer.encode("a", "1")
+			sent := answer.encodeFor("a", "1")
 			require.True(t, strings.HasPrefix(string(sent), "MSG a 1 ") || strings.HasPrefix(string(sent), "HMSG a 1 "))
 			require.Less(t, len(sent), maxPayload)
-			require.LessOrEqual(t, len(g.clients), maxClients)
+			require.LessOrEqual(t, len(g.clientIsHere), maxClients)
 		}
 	})
 }

@@ -57,8 +57,8 @@ type message struct {
 	payload []byte
 }
 
-// encode returns the message for a subscription.
-func (m message) encode(subject, sid string) []byte {
+// encodeFor returns the message for a subscription.
+func (m message) encodeFor(subject, sid string) []byte {
 	if m.status == "" && len(m.headers) == 0 {
 		return fmt.Appendf(nil, "MSG %s %s %d\r\n%s\r\n", subject, sid, len(m.payload), m.payload)
 	}

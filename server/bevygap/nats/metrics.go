@@ -7,13 +7,13 @@ import (
 )
 
 type metrics struct {
-	servers  prometheus.GaugeFunc
-	refused  *prometheus.CounterVec
-	requests *prometheus.CounterVec
-	calls    *prometheus.CounterVec
-	clients  *prometheus.CounterVec
-	ends     *prometheus.CounterVec
-	panics   *prometheus.CounterVec
+	servers        prometheus.GaugeFunc
+	refusedConns   *prometheus.CounterVec
+	requests       *prometheus.CounterVec
+	storeCalls     *prometheus.CounterVec
+	refusedClients *prometheus.CounterVec
+	endedConns     *prometheus.CounterVec
+	panics         *prometheus.CounterVec
 }
 
 func newMetrics(servers func() float64) *metrics {
@@ -24,15 +24,17 @@ func newMetrics(servers func() float64) *metrics {
 	return &metrics{
 		servers: prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "director_bevygap_servers",
 			Help: "Game servers with bevygap's plugin that are connected to this replica over NATS."}, servers),
-		refused: counter("refused", "Refused connections of game servers over NATS by cause: busy (too many connect), "+
-			"full, crowded (too many of one deployment), credential, throttled, over (the deployment has ended), unavailable, handshake.", "cause"),
+		refusedConns: counter("refused",
+			"Refused connections of game servers over NATS by cause: busy (too many connect), "+
+				"full, crowded (too many of one deployment), credential, throttled, over (the deployment has ended), unavailable, handshake.", "cause"),
 		requests: counter("requests", "What game servers published over NATS: stream (a bucket is made), get, put, "+
 			"context, other.", "request"),
-		calls: counter("calls", "Calls of the database for game servers over NATS by call (register, clients, session) "+
+		storeCalls: counter("calls", "Calls of the database for game servers over NATS by call (register, clients, session) "+
 			"and outcome (ok, failed).", "call", "outcome"),
-		clients: counter("clients_refused", "Clients whom game servers over NATS have told and who have no seat, by "+
-			"result. They stay connected: bevygap's plugin cannot be asked to disconnect them.", "result"),
-		ends: counter("ends", "Ended connections of game servers over NATS by cause: closed (by the game server), "+
+		refusedClients: counter("clients_refused",
+			"Clients whom game servers over NATS have told and who have no seat, by "+
+				"result. They stay connected: bevygap's plugin cannot be asked to disconnect them.", "result"),
+		endedConns: counter("ends", "Ended connections of game servers over NATS by cause: closed (by the game server), "+
 			"protocol, silent, slow, over, draining, internal.", "cause"),
 		panics: counter("panics", "Recovered panics on connections of game servers over NATS, by goroutine. Each is a "+
 			"defect: its stack is in the log.", "goroutine"),
@@ -40,7 +42,8 @@ func newMetrics(servers func() float64) *metrics {
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.servers, m.refused, m.requests, m.calls, m.clients, m.ends, m.panics} {
+	for _, c := range []prometheus.Collector{m.servers, m.refusedConns, m.requests, m.storeCalls, m.refusedClients,
+		m.endedConns, m.panics} {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("nats: %w", err)
 		}
@@ -48,10 +51,10 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-func (m *metrics) call(name string, err error) {
+func (m *metrics) countCall(name string, err error) {
 	outcome := "ok"
 	if err != nil {
 		outcome = "failed"
 	}
-	m.calls.WithLabelValues(name, outcome).Inc()
+	m.storeCalls.WithLabelValues(name, outcome).Inc()
 }

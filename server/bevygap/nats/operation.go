@@ -37,13 +37,13 @@ const (
 
 // operation is what a client has sent.
 type operation struct {
-	name    string
-	subject string // of SUB, PUB and HPUB
-	reply   string // where the answer to PUB and HPUB goes; "": nobody waits for one
-	sid     string // of SUB and UNSUB
-	atMost  int    // messages after which UNSUB ends the subscription; 0: at once
-	headers []byte // of HPUB, with their first and last line
-	payload []byte // of PUB and HPUB, and the JSON of CONNECT
+	verb         string
+	subject      string // of SUB, PUB and HPUB
+	replySubject string // where the answer to PUB and HPUB goes; "": nobody waits for one
+	sid          string // of SUB and UNSUB
+	atMost       int    // messages after which UNSUB ends the subscription; 0: at once
+	headers      []byte // of HPUB, with their first and last line
+	payload      []byte // of PUB and HPUB, and the JSON of CONNECT
 }
 
 // operationReader reads the operations of a connection. Not safe for concurrent use.
@@ -66,34 +66,34 @@ func (r operationReader) read() (operation, error) {
 	name = strings.ToUpper(name)
 	switch name {
 	case opPing, opPong:
-		return operation{name: name}, nil
+		return operation{verb: name}, nil
 	case opConnect:
-		return operation{name: name, payload: []byte(rest)}, nil
+		return operation{verb: name, payload: []byte(rest)}, nil
 	case opSub:
-		return subscribe(strings.Fields(rest))
+		return parseSubscribe(strings.Fields(rest))
 	case opUnsub:
-		return unsubscribe(strings.Fields(rest))
+		return parseUnsubscribe(strings.Fields(rest))
 	case opPub, opHPub:
-		return r.publish(name, strings.Fields(rest))
+		return r.readPublish(name, strings.Fields(rest))
 	}
 	return operation{}, errOperation
 }
 
-// subscribe reads "<subject> [queue group] <sid>". Queue groups mean nothing here: all messages are for one connection.
-func subscribe(fields []string) (operation, error) {
+// parseSubscribe reads "<subject> [queue group] <sid>". Queue groups mean nothing here: all messages are for one connection.
+func parseSubscribe(fields []string) (operation, error) {
 	if len(fields) != 2 && len(fields) != 3 || !isSubject(fields[0]) {
 		return operation{}, errParser
 	}
-	return operation{name: opSub, subject: fields[0], sid: fields[len(fields)-1]}, nil
+	return operation{verb: opSub, subject: fields[0], sid: fields[len(fields)-1]}, nil
 }
 
-// unsubscribe reads "<sid> [messages]".
-func unsubscribe(fields []string) (operation, error) {
-	op := operation{name: opUnsub}
+// parseUnsubscribe reads "<sid> [messages]".
+func parseUnsubscribe(fields []string) (operation, error) {
+	op := operation{verb: opUnsub}
 	var err error
 	switch len(fields) {
 	case 2:
-		if op.atMost, err = count(fields[1]); err != nil {
+		if op.atMost, err = parseCount(fields[1]); err != nil {
 			return operation{}, err
 		}
 		fallthrough
@@ -104,37 +104,37 @@ func unsubscribe(fields []string) (operation, error) {
 	return operation{}, errParser
 }
 
-// publish reads "<subject> [reply] [bytes of the headers] <bytes>" and then as many bytes.
-func (r operationReader) publish(name string, fields []string) (operation, error) {
-	op, sizes := operation{name: name}, 1
+// readPublish reads "<subject> [reply] [bytes of the headers] <bytes>" and then as many bytes.
+func (r operationReader) readPublish(name string, fields []string) (operation, error) {
+	op, sizes := operation{verb: name}, 1
 	if name == opHPub {
 		sizes = 2
 	}
 	switch len(fields) {
 	case sizes + 1:
 	case sizes + 2:
-		op.reply = fields[1]
+		op.replySubject = fields[1]
 	default:
 		return operation{}, errParser
 	}
 	op.subject = fields[0]
-	total, err := count(fields[len(fields)-1])
+	total, err := parseCount(fields[len(fields)-1])
 	if err != nil {
 		return operation{}, err
 	}
 	ofHeaders := 0
 	if name == opHPub {
-		if ofHeaders, err = count(fields[len(fields)-2]); err != nil {
+		if ofHeaders, err = parseCount(fields[len(fields)-2]); err != nil {
 			return operation{}, err
 		}
 	}
 	switch {
 	case total > maxPayload:
 		return operation{}, errPayload
-	case ofHeaders > total, !isSubject(op.subject), op.reply != "" && !isSubject(op.reply):
+	case ofHeaders > total, !isSubject(op.subject), op.replySubject != "" && !isSubject(op.replySubject):
 		return operation{}, errParser
 	}
-	body, err := r.body(total)
+	body, err := r.readPayload(total)
 	if err != nil {
 		return operation{}, err
 	}
@@ -142,8 +142,8 @@ func (r operationReader) publish(name string, fields []string) (operation, error
 	return op, nil
 }
 
-// body reads a payload and the end of its line. Memory grows with what arrives, not with what was announced.
-func (r operationReader) body(size int) ([]byte, error) {
+// readPayload reads a payload and the end of its line. Memory grows with what arrives, not with what was announced.
+func (r operationReader) readPayload(size int) ([]byte, error) {
 	var body bytes.Buffer
 	if _, err := io.CopyN(&body, r.buffer, int64(size)); err != nil {
 		return nil, err
@@ -158,8 +158,8 @@ func (r operationReader) body(size int) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// count reads a number of at most nine digits.
-func count(text string) (int, error) {
+// parseCount reads a number of at most nine digits.
+func parseCount(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || len(text) > 9 || text[0] == '+' {
 		return 0, errParser
@@ -174,8 +174,8 @@ func isSubject(s string) bool {
 		!strings.Contains(s, "..")
 }
 
-// header returns the last value of a header, "" if there is none.
-func (o operation) header(name string) (value string) {
+// headerValue returns the last value of a header, "" if there is none.
+func (o operation) headerValue(name string) (value string) {
 	for line := range strings.Lines(string(o.headers)) {
 		if key, text, found := strings.Cut(line, ":"); found && strings.EqualFold(key, name) {
 			value = strings.TrimSpace(text)

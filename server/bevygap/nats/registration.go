@@ -38,9 +38,9 @@ func (g *gameServer) inTurn(ctx context.Context, call func(context.Context) erro
 	return call(ctx)
 }
 
-// settle stores what is pending, and tries again while the database is unavailable, within holdWrite. Errors: those of
+// settlePending stores what is pending, and tries again while the database is unavailable, within holdWrite. Errors: those of
 // a registration and of a list.
-func (g *gameServer) settle(ctx context.Context) error {
+func (g *gameServer) settlePending(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, g.options.holdWrite)
 	defer cancel()
 	for {
@@ -54,15 +54,15 @@ func (g *gameServer) settle(ctx context.Context) error {
 	}
 }
 
-// renew renews the lease, and stores what is pending.
-func (g *gameServer) renew(ctx context.Context) error {
-	if err := g.inTurn(ctx, g.heartbeat); err != nil {
+// renewAndStore renews the lease, and stores what is pending.
+func (g *gameServer) renewAndStore(ctx context.Context) error {
+	if err := g.inTurn(ctx, g.sendHeartbeat); err != nil {
 		return err
 	}
 	return g.inTurn(ctx, g.storePending)
 }
 
-func (g *gameServer) heartbeat(ctx context.Context) error {
+func (g *gameServer) sendHeartbeat(ctx context.Context) error {
 	ref, isRegistered := g.leaseToRenew()
 	if !isRegistered { // the registration that follows is the heartbeat
 		return nil
@@ -80,21 +80,21 @@ func (g *gameServer) storePending(ctx context.Context) error {
 		return nil
 	}
 	// Before the list, which names the incarnation.
-	if g.unstored().registration {
-		if err := g.register(ctx); err != nil {
+	if g.unstored().needsRegistration {
+		if err := g.registerLocked(ctx); err != nil {
 			return err
 		}
 	}
-	if g.unstored().list {
+	if g.unstored().needsList {
 		return g.reportList(ctx)
 	}
 	return nil
 }
 
-func (g *gameServer) register(ctx context.Context) error {
+func (g *gameServer) registerLocked(ctx context.Context) error {
 	r := g.registration()
 	out, err := g.store.Register(ctx, r)
-	g.metrics.call("register", err)
+	g.metrics.countCall("register", err)
 	if err != nil {
 		if !fault.Is(err, fault.Unavailable) {
 			_ = g.store.NoteRefusedRegistration(ctx, g.deployment, err.Error()) // it is refused again, and noted then
@@ -105,12 +105,12 @@ func (g *gameServer) register(ctx context.Context) error {
 		g.log.LogAttrs(ctx, slog.LevelInfo, "game server registered",
 			slog.String("incarnation", out.Incarnation.String()))
 	}
-	return g.recall(ctx)
+	return g.recallClients(ctx)
 }
 
-// recall reads the clients of the process's earlier connections, once, after its registration: they were acknowledged
+// recallClients reads the clients of the process's earlier connections, once, after its registration: they were acknowledged
 // by another replica, and it does not tell them again.
-func (g *gameServer) recall(ctx context.Context) error {
+func (g *gameServer) recallClients(ctx context.Context) error {
 	if !g.lacksEarlierClients() {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (g *gameServer) recall(ctx context.Context) error {
 func (g *gameServer) reportList(ctx context.Context) error {
 	list := g.list()
 	res, err := g.store.ReportClients(ctx, list)
-	g.metrics.call("clients", err)
+	g.metrics.countCall("clients", err)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		g.mustRegister()
@@ -136,25 +136,25 @@ func (g *gameServer) reportList(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if !g.noteStored(list, res.Refused) {
+	if !g.noteStored(list, res.RefusedClients) {
 		return nil
 	}
-	for _, r := range res.Refused {
-		g.metrics.clients.WithLabelValues(string(r.Result)).Inc()
+	for _, r := range res.RefusedClients {
+		g.metrics.refusedClients.WithLabelValues(string(r.SeatResult)).Inc()
 		g.log.LogAttrs(ctx, slog.LevelWarn, "a client without a seat is connected to the game server",
-			slog.Uint64("client_id", r.ClientID), slog.String("result", string(r.Result)))
+			slog.Uint64("client_id", r.ClientID), slog.String("result", string(r.SeatResult)))
 	}
 	return nil
 }
 
-// session returns the session of a client, "" if it has none, and waits while the database is unavailable, within
+// awaitSession returns the session of a client, "" if it has none, and waits while the database is unavailable, within
 // holdRead. Errors: it is still unavailable.
-func (g *gameServer) session(ctx context.Context, client uint64) (string, error) {
+func (g *gameServer) awaitSession(ctx context.Context, client uint64) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.options.holdRead)
 	defer cancel()
 	for {
 		session, err := g.readSession(ctx, client)
-		g.metrics.call("session", err)
+		g.metrics.countCall("session", err)
 		if err == nil || !wait.For(ctx, retryPause) {
 			return session, err
 		}

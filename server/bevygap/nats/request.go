@@ -19,8 +19,8 @@ const (
 // contextSubject is where the plugin publishes what Edgegap's API says of its server, which the director knows.
 const contextSubject = "gameserver.contexts"
 
-// request answers what was published. An error means that the game server may not stay.
-func (g *gameServer) request(ctx context.Context, op operation, now time.Time) (message, error) {
+// answerRequest answers what was published. An error means that the game server may not stay.
+func (g *gameServer) answerRequest(ctx context.Context, op operation, now time.Time) (message, error) {
 	switch {
 	case op.subject == apiAccount:
 		return describeAccount(), nil
@@ -33,9 +33,9 @@ func (g *gameServer) request(ctx context.Context, op operation, now time.Time) (
 	case strings.HasPrefix(op.subject, apiDirect):
 		return g.directGet(ctx, strings.TrimPrefix(op.subject, apiDirect)), nil
 	case strings.HasPrefix(op.subject, kvPrefix):
-		return g.write(ctx, op)
+		return g.answerWrite(ctx, op)
 	case strings.HasPrefix(op.subject, deletionPrefix):
-		return g.move(ctx, queueDeletions, strings.TrimPrefix(op.subject, deletionPrefix), false)
+		return g.moveClient(ctx, queueDeletions, strings.TrimPrefix(op.subject, deletionPrefix), false)
 	}
 	return noResponders(), nil
 }
@@ -56,11 +56,11 @@ func (g *gameServer) directGet(ctx context.Context, text string) message {
 	if !named {
 		return message{status: "408 Bad Request"}
 	}
-	return g.get(ctx, stream, subject)
+	return g.readKey(ctx, stream, subject)
 }
 
-// write answers a write of "$KV.<bucket>.<key>".
-func (g *gameServer) write(ctx context.Context, op operation) (message, error) {
+// answerWrite answers a write of "$KV.<bucket>.<key>".
+func (g *gameServer) answerWrite(ctx context.Context, op operation) (message, error) {
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(op.subject, kvPrefix), ".")
 	stream := "KV_" + bucket
 	switch _, ok := streamSubjects[stream]; {
@@ -68,10 +68,10 @@ func (g *gameServer) write(ctx context.Context, op operation) (message, error) {
 		return noResponders(), nil
 	case key == "":
 		return errBadKey.message(), nil
-	case op.header("Nats-Expected-Last-Subject-Sequence") != "":
+	case op.headerValue("Nats-Expected-Last-Subject-Sequence") != "":
 		return errRevision.message(), nil
 	}
-	return g.put(ctx, stream, key, op)
+	return g.writeKey(ctx, stream, key, op)
 }
 
 // callName is the name of a call in the metrics.

@@ -31,8 +31,8 @@ const (
 
 // Options configure a [Server]. Store and Tokens are required; every other zero value is usable.
 type Options struct {
-	Store  Store               // The caller closes it.
-	Tokens *token.ServerTokens // verifies the credentials of deployments
+	Store        Store               // The caller closes it.
+	ServerTokens *token.ServerTokens // verifies the credentials of deployments
 
 	Addr     string // where to listen; "" means 127.0.0.1:4222. Listener, if set, is used instead.
 	Listener net.Listener
@@ -50,7 +50,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Store == nil || o.Tokens == nil {
+	if o.Store == nil || o.ServerTokens == nil {
 		return o, errors.New("nats: a store and the credentials of game servers are required")
 	}
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:4222")
@@ -67,24 +67,24 @@ func (o Options) withDefaults() (Options, error) {
 // Server serves game servers on a listener of its own. Make it with [New]; then [Server.Listen] and [Server.Serve], once
 // each, and [Server.Stop].
 type Server struct {
-	options  Options
-	id       string
-	listener net.Listener
-	failures *rest.Limiter
-	guard    *panics.Guard
-	metrics  *metrics
-	outages  *outage.Log
+	options        Options
+	id             string
+	listener       net.Listener
+	failureLimiter *rest.Limiter
+	guard          *panics.Guard
+	metrics        *metrics
+	outageLog      *outage.Log
 
-	handshakes, refusals, servers *ws.Slots
-	crowd                         *crowd
-	conns                         *ws.Set[uint64, *conn]
-	lastID                        atomic.Uint64
+	handshakeSlots, refusalSlots, serverSlots *ws.Slots
+	crowd                                     *crowd
+	conns                                     *ws.Set[uint64, *conn]
+	lastID                                    atomic.Uint64
 
-	admission    context.Context //nolint:containedctx // ends when nobody is let in any more
-	endAdmission context.CancelFunc
-	life         context.Context //nolint:containedctx // ends when the remaining connections are cut
-	cutAll       context.CancelFunc
-	serving      sync.WaitGroup // counts connections, also those that are refused
+	admissionContext context.Context //nolint:containedctx // ends when nobody is let in any more
+	endAdmission     context.CancelFunc
+	serverContext    context.Context //nolint:containedctx // ends when the remaining connections are cut
+	cutAll           context.CancelFunc
+	connsServed      sync.WaitGroup // counts connections, also those that are refused
 }
 
 // New returns a Server that is not started. It makes no database call. Errors: an option is missing; the metrics are
@@ -97,14 +97,14 @@ func New(options Options) (*Server, error) {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails, by its contract
 	s := &Server{
-		options: o, id: hex.EncodeToString(id), listener: o.Listener, failures: rest.NewLimiter(o.FailureRate),
-		handshakes: ws.NewSlots(maxHandshakes), refusals: ws.NewSlots(maxHandshakes),
-		servers: ws.NewSlots(o.MaxServers), crowd: newCrowd(),
-		conns: ws.NewSet[uint64, *conn](), outages: outage.New(o.Log),
+		options: o, id: hex.EncodeToString(id), listener: o.Listener, failureLimiter: rest.NewLimiter(o.FailureRate),
+		handshakeSlots: ws.NewSlots(maxHandshakes), refusalSlots: ws.NewSlots(maxHandshakes),
+		serverSlots: ws.NewSlots(o.MaxServers), crowd: newCrowd(),
+		conns: ws.NewSet[uint64, *conn](), outageLog: outage.New(o.Log),
 	}
-	s.life, s.cutAll = context.WithCancel(context.Background())
-	s.admission, s.endAdmission = context.WithCancel(s.life)
-	s.metrics = newMetrics(func() float64 { return float64(s.servers.Count()) })
+	s.serverContext, s.cutAll = context.WithCancel(context.Background())
+	s.admissionContext, s.endAdmission = context.WithCancel(s.serverContext)
+	s.metrics = newMetrics(func() float64 { return float64(s.serverSlots.Count()) })
 	s.guard = panics.New(o.Log, s.metrics.panics)
 	if o.Metrics != nil {
 		if err := s.metrics.register(o.Metrics); err != nil {
@@ -140,9 +140,9 @@ func (s *Server) Stop(ctx context.Context) error {
 	if s.listener != nil {
 		_ = s.listener.Close()
 	}
-	ws.CloseEvenly(ctx, closeSpread, s.conns.Conns(), func(c *conn) { c.end(endDraining) })
+	ws.CloseEvenly(ctx, closeSpread, s.conns.Conns(), func(c *conn) { c.endOnceWith(endDraining) })
 	ended := make(chan struct{})
-	go func() { s.serving.Wait(); close(ended) }()
+	go func() { s.connsServed.Wait(); close(ended) }()
 	// On any way out, also for connections that are being refused.
 	defer s.cutAll()
 	select {

@@ -65,13 +65,14 @@ func (r *rig) deploy() provision.Joining {
 }
 
 func (r *rig) password(of provision.Joining) string {
-	return string(r.sealer.ServerTokens().Token(token.ForFleet, token.Deployment{Region: of.Region, ID: of.ID.String()}))
+	return string(r.sealer.ServerTokens().Token(token.ForFleet,
+		token.Deployment{Region: of.Region, ID: of.ID.String()}))
 }
 
 // replica starts a server.
 func (r *rig) replica(change ...func(*Options)) *Server {
 	r.t.Helper()
-	o := Options{Store: r.Store, Tokens: r.sealer.ServerTokens(), Addr: "127.0.0.1:0",
+	o := Options{Store: r.Store, ServerTokens: r.sealer.ServerTokens(), Addr: "127.0.0.1:0",
 		Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, c := range change {
 		c(&o)
@@ -118,8 +119,10 @@ func (r *rig) connect(of provision.Joining, servers ...*Server) *plugin {
 func (r *rig) dial(user, password string, servers ...*Server) (*plugin, error) {
 	p := &plugin{t: r.t, closed: make(chan struct{}), errors: make(chan error, 64)}
 	var err error
-	p.conn, err = client.Connect(urlOf(servers...), client.UserInfo(user, password), client.Name("bevygap_server_plugin"), client.MaxReconnects(10),
-		client.ReconnectWait(50*time.Millisecond), client.DontRandomize(), client.Timeout(patience), client.ClosedHandler(func(*client.Conn) { close(p.closed) }),
+	p.conn, err = client.Connect(urlOf(servers...), client.UserInfo(user, password),
+		client.Name("bevygap_server_plugin"), client.MaxReconnects(10),
+		client.ReconnectWait(50*time.Millisecond), client.DontRandomize(), client.Timeout(patience),
+		client.ClosedHandler(func(*client.Conn) { close(p.closed) }),
 		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) {
 			select {
 			case p.errors <- err:
@@ -142,7 +145,8 @@ func (p *plugin) makeStreams() {
 	bucket("sessions_eg2ly")
 	bucket("unclaimed_sessions")
 	p.sessions, p.connections, p.digests = bucket("sessions_ly2eg"), bucket("active_connections"), bucket("cert_digests")
-	must.Get(p.js.AddStream(&client.StreamConfig{Name: "DELETE_SESSION_STREAM", Retention: client.WorkQueuePolicy, Subjects: []string{"edgegap_delete_session_q.*"}}))(p.t)
+	must.Get(p.js.AddStream(&client.StreamConfig{Name: "DELETE_SESSION_STREAM", Retention: client.WorkQueuePolicy,
+		Subjects: []string{"edgegap_delete_session_q.*"}}))(p.t)
 }
 
 func (p *plugin) reportDigest() {
@@ -170,9 +174,10 @@ func (p *plugin) join(id uint64) (key string) {
 // player seats a player on the game servers of a region, and returns the client id of its token.
 func (r *rig) player(sub string) uint64 {
 	r.t.Helper()
-	placed := must.Get(r.Place(r.t.Context(), db.PlaceRequest{Caller: sub, Region: "eu", Mode: "duel", MaxPlayers: 8, Party: []string{sub}}))(r.t)
+	placed := must.Get(r.Place(r.t.Context(),
+		db.PlaceRequest{Caller: sub, Region: "eu", Mode: "duel", MaxPlayers: 8, Party: []string{sub}}))(r.t)
 	seat := must.Get(r.Resolve(r.t.Context(), placed.SessionHandle, sub))(r.t)
-	return seat.Netcode.ClientID
+	return seat.NetcodeSeat.ClientID
 }
 
 func (r *rig) connected() []string {
@@ -294,7 +299,7 @@ func (blank) ClientSession(context.Context, provision.Joining, uint64) (string, 
 	return "eu.s", nil
 }
 func (blank) ReportClients(context.Context, db.ClientList) (db.ClientListResult, error) {
-	return db.ClientListResult{Applied: true}, nil
+	return db.ClientListResult{IsApplied: true}, nil
 }
 
 // hanging is a store whose calls do not return until their time is over.

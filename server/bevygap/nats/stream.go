@@ -129,10 +129,10 @@ func jsonMessage(v any) message {
 	return message{payload: text}
 }
 
-// entry is the value of a key, as a direct read of a bucket answers it.
-func entry(stream, subject, value string, seq uint64, at time.Time) message {
+// entryMessage is the value of a key, as a direct read of a bucket answers it.
+func entryMessage(stream, subject, value string, seq uint64, at time.Time) message {
 	return message{payload: []byte(value), headers: []header{
-		{"Nats-Stream", stream}, {"Nats-Subject", subject}, {"Nats-Sequence", decimal(seq)},
+		{"Nats-Stream", stream}, {"Nats-Subject", subject}, {"Nats-Sequence", decimalText(seq)},
 		{"Nats-Time-Stamp", at.UTC().Format(time.RFC3339Nano)},
 	}}
 }

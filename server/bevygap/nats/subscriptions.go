@@ -13,13 +13,13 @@ const maxSubscriptions = 16
 type subscriptions map[string]*subscription
 
 type subscription struct {
-	pattern   string
-	delivered int
-	atMost    int // messages; 0: no limit
+	pattern        string
+	deliveredCount int
+	atMost         int // messages; 0: no limit
 }
 
-// add returns false if there are too many.
-func (s subscriptions) add(sid, pattern string) bool {
+// addPattern returns false if there are too many.
+func (s subscriptions) addPattern(sid, pattern string) bool {
 	if s[sid] == nil && len(s) >= maxSubscriptions {
 		return false
 	}
@@ -27,34 +27,34 @@ func (s subscriptions) add(sid, pattern string) bool {
 	return true
 }
 
-// end ends a subscription, at once or after that many messages in all.
-func (s subscriptions) end(sid string, atMost int) {
+// endAfter ends a subscription, at once or after that many messages in all.
+func (s subscriptions) endAfter(sid string, atMost int) {
 	if sub := s[sid]; sub != nil {
 		sub.atMost = atMost
-		if atMost <= sub.delivered {
+		if atMost <= sub.deliveredCount {
 			delete(s, sid)
 		}
 	}
 }
 
-// receivers returns the sids that get a message at a subject, and counts it.
-func (s subscriptions) receivers(subject string) (sids []string) {
+// takeReceivers returns the sids that get a message at a subject, and counts it.
+func (s subscriptions) takeReceivers(subject string) (sids []string) {
 	for _, sid := range slices.Sorted(maps.Keys(s)) {
 		sub := s[sid]
-		if !matches(sub.pattern, subject) {
+		if !matchesPattern(sub.pattern, subject) {
 			continue
 		}
 		sids = append(sids, sid)
-		sub.delivered++
-		if sub.delivered == sub.atMost {
+		sub.deliveredCount++
+		if sub.deliveredCount == sub.atMost {
 			delete(s, sid)
 		}
 	}
 	return sids
 }
 
-// matches reports whether a subject falls under a pattern: * stands for one token, > at the end for one or more.
-func matches(pattern, subject string) bool {
+// matchesPattern reports whether a subject falls under a pattern: * stands for one token, > at the end for one or more.
+func matchesPattern(pattern, subject string) bool {
 	wanted, got := strings.Split(pattern, "."), strings.Split(subject, ".")
 	for i, token := range wanted {
 		switch {

@@ -58,7 +58,7 @@ func (f *logReader) requestRead(r *hubRoom) {
 func (f *logReader) requestGap(r *hubRoom, target int64) {
 	time.AfterFunc(gapPause, func() {
 		// The rows before it have arrived: another answer of this process had overtaken them.
-		if r.position() >= target {
+		if r.appliedPosition() >= target {
 			return
 		}
 		f.mu.Lock()
@@ -84,12 +84,12 @@ func (f *logReader) requestJoinRows(j *joining) {
 	wait.Wake(f.wake)
 }
 
-// run reads until ctx ends.
-func (f *logReader) run(ctx context.Context) {
+// followLog reads until ctx ends.
+func (f *logReader) followLog(ctx context.Context) {
 	follow.Loop{
 		Name: "room log", Every: compareEvery, Wakes: follow.Wakes{f.hub.options.Feed.Wake(), f.wake},
 		Guard:  f.hub.options.Guard,
-		Report: f.hub.outages.Call("room log").Report,
+		Report: f.hub.outageLog.Call("room log").Report,
 		Do: func(ctx context.Context, inFull bool) error {
 			mayHaveLost := f.takeNotices()
 			return f.readOnce(ctx, inFull || mayHaveLost)
@@ -111,15 +111,15 @@ func (f *logReader) takeNotices() (all bool) {
 			f.hub.newsReader.askFor(key)
 			continue
 		}
-		if r := f.hub.room(uid); r != nil {
+		if r := f.hub.roomOf(uid); r != nil {
 			f.requestRead(r)
 		}
 	}
 	return all
 }
 
-// room returns a room with members here, or nil.
-func (h *Hub) room(uid uuid.UUID) *hubRoom {
+// roomOf returns a room with members here, or nil.
+func (h *Hub) roomOf(uid uuid.UUID) *hubRoom {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.rooms[uid]
@@ -166,29 +166,29 @@ func (f *logReader) readOnce(ctx context.Context, compare bool) error {
 func (f *logReader) readJoins(ctx context.Context, joins []*joining) {
 	first := map[uuid.UUID]int64{}
 	for _, j := range joins {
-		pos, known := first[j.answer.Lobby]
-		if !known || j.answer.Room.Pos < pos {
-			first[j.answer.Lobby] = j.answer.Room.Pos
+		pos, known := first[j.answer.LobbyUID]
+		if !known || j.answer.RoomSnapshot.LogPosition < pos {
+			first[j.answer.LobbyUID] = j.answer.RoomSnapshot.LogPosition
 		}
 	}
 	after := make([]db.LobbyPos, 0, len(first))
 	for uid, pos := range first {
-		after = append(after, db.LobbyPos{Lobby: uid, Pos: pos})
+		after = append(after, db.LobbyPos{LobbyUID: uid, LogPos: pos})
 	}
-	rows, _, err := f.rows(ctx, after)
+	rows, _, err := f.fetchRows(ctx, after)
 	// After a failure the sessions enter without these rows: they miss messages, but not the room.
-	f.hub.outages.Report(ctx, "log behind joins", err)
+	f.hub.outageLog.Report(ctx, "log behind joins", err)
 	byRoom := map[uuid.UUID][]db.LobbyRow{}
 	for _, row := range rows {
-		byRoom[row.Lobby] = append(byRoom[row.Lobby], row)
+		byRoom[row.LobbyUID] = append(byRoom[row.LobbyUID], row)
 	}
 	for _, j := range joins {
-		j.rows, j.logWasRead = byRoom[j.answer.Lobby], true
-		f.hub.enter(j)
+		j.laterRows, j.logWasRead = byRoom[j.answer.LobbyUID], true
+		f.hub.enterRoom(j)
 	}
 }
 
-func (f *logReader) rows(ctx context.Context, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error) {
+func (f *logReader) fetchRows(ctx context.Context, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
 	return f.hub.options.Store.LobbyLog(ctx, f.hub.options.Region, after)
@@ -212,30 +212,30 @@ func (f *logReader) comparePositions(ctx context.Context) error {
 	f.hub.mu.RUnlock()
 	server := f.server
 	for page := range slices.Chunk(uids, positionsPage) {
-		positions, err := f.positions(ctx, page)
+		positions, err := f.readPositions(ctx, page)
 		if err != nil {
 			return err
 		}
-		if !positions.Server.IsZero() {
-			server = positions.Server
+		if !positions.ServerStartedAt.IsZero() {
+			server = positions.ServerStartedAt
 		}
 		isReplaced := !f.server.IsZero() && !server.Equal(f.server)
 		for _, uid := range page {
-			f.judgePosition(uid, positions.Of, isReplaced)
+			f.judgePosition(uid, positions.ByRoom, isReplaced)
 		}
 	}
 	f.server = server
 	return nil
 }
 
-func (f *logReader) positions(ctx context.Context, page []uuid.UUID) (db.LobbyPositions, error) {
+func (f *logReader) readPositions(ctx context.Context, page []uuid.UUID) (db.LobbyPositions, error) {
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
 	return f.hub.options.Store.LobbyPositions(ctx, f.hub.options.Region, page)
 }
 
 func (f *logReader) judgePosition(uid uuid.UUID, positions map[uuid.UUID]int64, isServerReplaced bool) {
-	r := f.hub.room(uid)
+	r := f.hub.roomOf(uid)
 	if r == nil {
 		return
 	}
@@ -246,11 +246,11 @@ func (f *logReader) judgePosition(uid uuid.UUID, positions map[uuid.UUID]int64, 
 		f.noticedRooms[r], f.unreadableRooms[r] = true, true // its last rows may still be there
 		f.mu.Unlock()
 	case isServerReplaced:
-		r.run(func(*batch) { r.mayHaveLostRows = true })
+		r.runSoon(func(*batch) { r.mayHaveLostRows = true })
 		f.mu.Lock()
 		f.noticedRooms[r], f.unreadableRooms[r] = true, true // messages of rows that follow are sent, too
 		f.mu.Unlock()
-	case pos > r.position():
+	case pos > r.appliedPosition():
 		f.mu.Lock()
 		f.gapTargets[r] = max(f.gapTargets[r], pos)
 		f.mu.Unlock()
@@ -263,7 +263,7 @@ func (f *logReader) readLog(ctx context.Context, page []*hubRoom,
 	targets map[*hubRoom]int64) (gone []*hubRoom, err error) {
 	reached := make(map[uuid.UUID]int64, len(page))
 	for _, r := range page {
-		reached[r.uid] = r.position()
+		reached[r.lobbyUID] = r.appliedPosition()
 	}
 	for more := true; more; {
 		if more, err = f.readRows(ctx, page, reached); err != nil {
@@ -271,7 +271,7 @@ func (f *logReader) readLog(ctx context.Context, page []*hubRoom,
 		}
 	}
 	for _, r := range page {
-		if reached[r.uid] < targets[r] {
+		if reached[r.lobbyUID] < targets[r] {
 			gone = append(gone, r)
 		}
 	}
@@ -282,20 +282,20 @@ func (f *logReader) readLog(ctx context.Context, page []*hubRoom,
 func (f *logReader) readRows(ctx context.Context, page []*hubRoom, reached map[uuid.UUID]int64) (more bool, err error) {
 	after := make([]db.LobbyPos, len(page))
 	for i, r := range page {
-		after[i] = db.LobbyPos{Lobby: r.uid, Pos: reached[r.uid]}
+		after[i] = db.LobbyPos{LobbyUID: r.lobbyUID, LogPos: reached[r.lobbyUID]}
 	}
-	rows, more, err := f.rows(ctx, after)
+	rows, more, err := f.fetchRows(ctx, after)
 	if err != nil {
 		return false, err
 	}
 	advanced := false
 	for _, row := range rows {
 		// A row may be missing because it was deleted; what lies behind it cannot be applied.
-		if row.Pos == reached[row.Lobby]+1 {
-			reached[row.Lobby] = row.Pos
+		if row.LogPos == reached[row.LobbyUID]+1 {
+			reached[row.LobbyUID] = row.LogPos
 			advanced = true
 		}
-		if r := f.hub.room(row.Lobby); r != nil {
+		if r := f.hub.roomOf(row.LobbyUID); r != nil {
 			r.offerRow(row, nil)
 		}
 	}
@@ -308,7 +308,7 @@ func (f *logReader) readSnapshots(ctx context.Context, lost []*hubRoom) error {
 	for page := range slices.Chunk(lost, db.MaxLobbySnapshots) {
 		uids := make([]uuid.UUID, len(page))
 		for i, r := range page {
-			uids[i] = r.uid
+			uids[i] = r.lobbyUID
 		}
 		if err := f.readSnapshotPage(ctx, uids); err != nil {
 			return err
@@ -325,14 +325,14 @@ func (f *logReader) readSnapshotPage(ctx context.Context, uids []uuid.UUID) erro
 		return err
 	}
 	for _, uid := range uids {
-		r := f.hub.room(uid)
+		r := f.hub.roomOf(uid)
 		if r == nil {
 			continue
 		}
-		if i := slices.IndexFunc(snapshots, func(s db.LobbySnapshot) bool { return s.Lobby == uid }); i >= 0 {
-			r.run(func(b *batch) { r.resetTo(b, snapshots[i].Snapshot) })
+		if i := slices.IndexFunc(snapshots, func(s db.LobbySnapshot) bool { return s.LobbyUID == uid }); i >= 0 {
+			r.runSoon(func(b *batch) { r.resetTo(b, snapshots[i].Snapshot) })
 		} else {
-			r.run(func(*batch) { r.endRoom() })
+			r.runSoon(func(*batch) { r.endRoom() })
 		}
 	}
 	return nil

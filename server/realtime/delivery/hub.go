@@ -58,7 +58,7 @@ type Hub struct {
 
 	logReader  logReader
 	newsReader newsReader
-	outages    *outage.Log
+	outageLog  *outage.Log
 
 	mu       sync.RWMutex
 	sessions map[string]*session // by id
@@ -70,16 +70,16 @@ type session struct {
 	Receiver
 
 	mu              sync.Mutex
-	members         map[string]*member // by the room's id
+	membersByRoom   map[string]*member // by the room's id
 	sentInvitations map[uuid.UUID]bool // the rooms of the invitations that it was sent
-	queue           queueNews
+	queueNews       queueNews
 	lastMessage     int64 // the number of the last message to its player that it was sent
 }
 
 // NewHub returns a hub. Its run must be called, and ends the subscription to notifications.
 func NewHub(o HubOptions) *Hub {
 	h := &Hub{
-		options: o, outages: outage.New(o.Log), sessions: map[string]*session{}, rooms: map[uuid.UUID]*hubRoom{},
+		options: o, outageLog: outage.New(o.Log), sessions: map[string]*session{}, rooms: map[uuid.UUID]*hubRoom{},
 	}
 	h.logReader.init(h)
 	h.newsReader.init(h)
@@ -91,15 +91,15 @@ func (h *Hub) Run(ctx context.Context) {
 	defer h.options.Feed.Stop()
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { h.logReader.run(ctx) })
-	running.Go(func() { h.newsReader.run(ctx) })
+	running.Go(func() { h.logReader.followLog(ctx) })
+	running.Go(func() { h.newsReader.followNews(ctx) })
 }
 
-// Attach makes a connection the Receiver of its session, and sends it its invitations and the rooms of a resumed
+// AttachConn makes a connection the Receiver of its session, and sends it its invitations and the rooms of a resumed
 // session. An older connection of the session is closed. Call it when handshake.ok is in the outbox.
-func (h *Hub) Attach(c Receiver, opened db.OpenedRealtime) {
-	s := &session{Receiver: c, members: map[string]*member{}, sentInvitations: map[uuid.UUID]bool{}}
-	old, current := h.register(s)
+func (h *Hub) AttachConn(c Receiver, opened db.OpenedRealtime) {
+	s := &session{Receiver: c, membersByRoom: map[string]*member{}, sentInvitations: map[uuid.UUID]bool{}}
+	old, current := h.registerSession(s)
 	// Two handshakes of one session raced, and the later epoch was attached first.
 	if !current {
 		c.Close(CloseSuperseded, ReasonSuperseded)
@@ -110,14 +110,14 @@ func (h *Hub) Attach(c Receiver, opened db.OpenedRealtime) {
 		old.Close(CloseSuperseded, ReasonSuperseded)
 	}
 	h.newsReader.askFor(c.Ref().ID) // for what happened before Watch, and messages to the player
-	if !opened.Resumed {
+	if !opened.IsResumed {
 		s.addInvitations(opened.Invitations)
 		return
 	}
 	// Invitations come behind all rooms that the session already has.
-	invite := onceAfter(len(opened.Rooms), func() { s.addInvitations(opened.Invitations) })
-	rooms := make([]*joining, len(opened.Rooms))
-	for i, a := range opened.Rooms {
+	invite := countDownFrom(len(opened.RoomAnswers), func() { s.addInvitations(opened.Invitations) })
+	rooms := make([]*joining, len(opened.RoomAnswers))
+	for i, a := range opened.RoomAnswers {
 		rooms[i] = &joining{session: s, answer: a, entryKind: lobby.EntryReconnected, countDown: invite}
 	}
 	h.enterAll(rooms)
@@ -137,13 +137,13 @@ func (h *Hub) enterAll(rooms []*joining) {
 			entered()
 			h.enterAll(rooms[1:])
 		}
-		h.enter(j)
+		h.enterRoom(j)
 	})
 }
 
-// register returns the connection that s replaces, if any. It is not current if the session has a connection with a
+// registerSession returns the connection that s replaces, if any. It is not current if the session has a connection with a
 // later epoch.
-func (h *Hub) register(s *session) (old *session, current bool) {
+func (h *Hub) registerSession(s *session) (old *session, current bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old = h.sessions[s.Ref().ID]
@@ -155,8 +155,8 @@ func (h *Hub) register(s *session) (old *session, current bool) {
 	return old, true
 }
 
-// onceAfter returns a function whose n-th call calls do. If n is 0, do is called here.
-func onceAfter(n int, do func()) (one func()) {
+// countDownFrom returns a function whose n-th call calls do. If n is 0, do is called here.
+func countDownFrom(n int, do func()) (one func()) {
 	if n == 0 {
 		do()
 		return func() {}
@@ -171,9 +171,9 @@ func onceAfter(n int, do func()) (one func()) {
 	}
 }
 
-// Detach forgets a connection that is closed.
-func (h *Hub) Detach(c Receiver) {
-	s := h.session(c)
+// DetachConn forgets a connection that is closed.
+func (h *Hub) DetachConn(c Receiver) {
+	s := h.sessionOf(c)
 	if s == nil {
 		return
 	}
@@ -190,16 +190,16 @@ func (h *Hub) Detach(c Receiver) {
 // leaveRooms takes a connection out of its rooms.
 func (h *Hub) leaveRooms(s *session) {
 	s.mu.Lock()
-	members := s.members
-	s.members = nil // from now on it enters no room
+	members := s.membersByRoom
+	s.membersByRoom = nil // from now on it enters no room
 	s.mu.Unlock()
 	for _, m := range members {
-		m.room.run(func(*batch) { m.room.forgetMember(m) })
+		m.room.runSoon(func(*batch) { m.room.forgetMember(m) })
 	}
 }
 
-// session returns the session of a connection, nil if it is not attached any more.
-func (h *Hub) session(c Receiver) *session {
+// sessionOf returns the session of a connection, nil if it is not attached any more.
+func (h *Hub) sessionOf(c Receiver) *session {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	if s := h.sessions[c.Ref().ID]; s != nil && s.Receiver == c {
@@ -210,20 +210,20 @@ func (h *Hub) session(c Receiver) *session {
 
 // memberIn returns the member that a connection is in a room, or nil.
 func (h *Hub) memberIn(c Receiver, room string) *member {
-	s := h.session(c)
+	s := h.sessionOf(c)
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.members[room]
+	return s.membersByRoom[room]
 }
 
-// Join makes a connection a member of a room and sends it the room. Call it with the answer to each join, when the
+// JoinRoom makes a connection a member of a room and sends it the room. Call it with the answer to each join, when the
 // rpc.response is in the outbox.
-func (h *Hub) Join(c Receiver, a db.LobbyAnswer) {
-	if s := h.session(c); s != nil {
-		h.enter(&joining{session: s, answer: a, entryKind: lobby.EntryJoined, countDown: func() {}})
+func (h *Hub) JoinRoom(c Receiver, a db.LobbyAnswer) {
+	if s := h.sessionOf(c); s != nil {
+		h.enterRoom(&joining{session: s, answer: a, entryKind: lobby.EntryJoined, countDown: func() {}})
 	}
 }
 
@@ -234,69 +234,69 @@ type joining struct {
 	entryKind string // of its entry
 	countDown func() // called when the session was sent the room, or is not
 
-	rows       []db.LobbyRow // behind the answer, from the log
+	laterRows  []db.LobbyRow // behind the answer, from the log
 	logWasRead bool          // the log was read
 }
 
-// enter makes a session a member.
-func (h *Hub) enter(j *joining) {
+// enterRoom makes a session a member.
+func (h *Hub) enterRoom(j *joining) {
 	a := j.answer
-	if a.Room == nil || a.Closed {
+	if a.RoomSnapshot == nil || a.IsClosed {
 		j.countDown()
 		return
 	}
 	h.mu.Lock()
-	r, known := h.rooms[a.Lobby]
+	r, known := h.rooms[a.LobbyUID]
 	if !known {
 		r = newHubRoom(h, a)
-		h.rooms[a.Lobby] = r
-		h.options.Feed.Watch(r.key)
+		h.rooms[a.LobbyUID] = r
+		h.options.Feed.Watch(r.feedKey)
 	}
 	// Queued under the lock of the hub: a room that retires takes that lock and looks for jobs, so it cannot miss this
 	// one.
-	r.run(func(b *batch) { r.receiveJoin(b, j) })
+	r.runSoon(func(b *batch) { r.receiveJoin(b, j) })
 	h.mu.Unlock()
 	if !known {
 		h.logReader.requestRead(r) // for what happened before Watch
 	}
 	// Behind the job above: the session has entered when the row of its join comes, and is not sent it again.
-	h.Deliver(a)
+	h.DeliverAnswer(a)
 }
 
-// Deliver delivers what an action of this process did. Call it with each answer, when the rpc.response is in the
+// DeliverAnswer delivers what an action of this process did. Call it with each answer, when the rpc.response is in the
 // outbox.
-func (h *Hub) Deliver(a db.LobbyAnswer) {
+func (h *Hub) DeliverAnswer(a db.LobbyAnswer) {
 	h.mu.RLock()
-	r := h.rooms[a.Lobby]
+	r := h.rooms[a.LobbyUID]
 	h.mu.RUnlock()
 	if r == nil {
 		return
 	}
 	// Without a row the action changed nothing that others see.
-	if a.Row != nil {
-		r.offerRow(*a.Row, a.Room)
+	if a.LogRow != nil {
+		r.offerRow(*a.LogRow, a.RoomSnapshot)
 	}
-	if a.Closed {
-		r.run(func(*batch) { r.endRoom() })
+	if a.IsClosed {
+		r.runSoon(func(*batch) { r.endRoom() })
 	}
 }
 
-// Leave takes a connection out of a room that it has left, at once, and delivers the answer to the others.
-func (h *Hub) Leave(c Receiver, a db.LobbyAnswer) {
-	if s := h.session(c); s != nil {
-		s.forgetInvitation(a.Lobby)
+// LeaveRoom takes a connection out of a room that it has left, at once, and delivers the answer to the others.
+func (h *Hub) LeaveRoom(c Receiver, a db.LobbyAnswer) {
+	if s := h.sessionOf(c); s != nil {
+		s.forgetInvitation(a.LobbyUID)
 	}
-	if a.Room != nil {
+	if a.RoomSnapshot != nil {
 		// Another room may have the id by now, and the session may be in that one.
-		if m := h.memberIn(c, a.Room.ID); m != nil && m.room.uid == a.Lobby {
-			m.room.run(func(*batch) {
-				if m.joinPos < a.Room.Pos { // otherwise it has joined again since
+		if m := h.memberIn(c, a.RoomSnapshot.ID); m != nil && m.room.lobbyUID == a.LobbyUID {
+			m.room.runSoon(func(*batch) {
+				if m.joinPos < a.RoomSnapshot.LogPosition { // otherwise it has joined again since
 					m.room.forgetMember(m)
 				}
 			})
 		}
 	}
-	h.Deliver(a)
+	h.DeliverAnswer(a)
 }
 
 // TakeAck takes a client's state.ack. checksum is "" if it has none.
@@ -315,9 +315,9 @@ func (h *Hub) RequestSnapshot(c Receiver, room string) bool {
 	return m != nil
 }
 
-// Refill sends a snapshot of a room whose patches the outbox has dropped. Call it when half of the outbox is free
+// SendDropped sends a snapshot of a room whose patches the outbox has dropped. Call it when half of the outbox is free
 // again.
-func (h *Hub) Refill(c Receiver, room string) {
+func (h *Hub) SendDropped(c Receiver, room string) {
 	if m := h.memberIn(c, room); m != nil {
 		m.requestSnapshot(false)
 	}
@@ -328,7 +328,7 @@ func (h *Hub) Refill(c Receiver, room string) {
 func (h *Hub) RelayFrame(c Receiver, room string, frame *wire.SharedFrame) bool {
 	m := h.memberIn(c, room)
 	if m != nil {
-		m.room.run(func(*batch) { m.room.sendToAll(frame) })
+		m.room.runSoon(func(*batch) { m.room.sendToAll(frame) })
 	}
 	return m != nil
 }

@@ -37,11 +37,12 @@ type memoryLog struct {
 	all    []db.LobbyRow // without what was pruned from the log
 }
 
-func (l *memoryLog) LobbyLog(_ context.Context, _ string, after []db.LobbyPos) (rows []db.LobbyRow, more bool, _ error) {
+func (l *memoryLog) LobbyLog(_ context.Context, _ string,
+	after []db.LobbyPos) (rows []db.LobbyRow, more bool, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, row := range l.rows {
-		if after[0].Lobby == l.uid && row.Pos > after[0].Pos {
+		if after[0].LobbyUID == l.uid && row.LogPos > after[0].LogPos {
 			if len(rows) == logRows {
 				return rows, true, nil
 			}
@@ -54,7 +55,7 @@ func (l *memoryLog) LobbyLog(_ context.Context, _ string, after []db.LobbyPos) (
 func (l *memoryLog) LobbyPositions(context.Context, string, []uuid.UUID) (db.LobbyPositions, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return db.LobbyPositions{Server: l.server, Of: map[uuid.UUID]int64{l.uid: l.room.Pos}}, nil
+	return db.LobbyPositions{ServerStartedAt: l.server, ByRoom: map[uuid.UUID]int64{l.uid: l.room.LogPosition}}, nil
 }
 
 // failOver makes another server answer, which has the room as it was, and an empty log.
@@ -67,7 +68,7 @@ func (l *memoryLog) failOver(was lobby.Snapshot) {
 func (l *memoryLog) LobbySnapshots(context.Context, string, []uuid.UUID) ([]db.LobbySnapshot, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return []db.LobbySnapshot{{Lobby: l.uid, Snapshot: l.room}}, nil
+	return []db.LobbySnapshot{{LobbyUID: l.uid, Snapshot: l.room}}, nil
 }
 
 func (l *memoryLog) PlayerMessages(context.Context, string, string, int64, bool) ([]db.PlayerMessage, error) {
@@ -83,25 +84,25 @@ func (l *memoryLog) act(key string, entries ...lobby.Entry) db.LobbyAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	next := l.room
-	next.Pos++
-	row := db.LobbyRow{Lobby: l.uid, Pos: next.Pos, Entries: entries}
+	next.LogPosition++
+	row := db.LobbyRow{LobbyUID: l.uid, LogPos: next.LogPosition, Entries: entries}
 	if key != "" {
-		next.Seq++
+		next.StateSeq++
 		next.State = maps.Clone(next.State)
-		next.State[key] = json.RawMessage(strconv.FormatInt(next.Seq, 10))
-		row.Seq, row.Patch = next.Seq, []lobby.Op{{Op: "set", Path: "/" + key, Value: next.State[key]}}
+		next.State[key] = json.RawMessage(strconv.FormatInt(next.StateSeq, 10))
+		row.StateSeq, row.Patch = next.StateSeq, []lobby.Op{{Op: "set", Path: "/" + key, Value: next.State[key]}}
 	}
 	next.Members = slices.Clone(next.Members)
 	for _, e := range entries {
 		switch e.Kind {
 		case lobby.EntryJoined:
-			next.Members = append(next.Members, lobby.Member{Session: e.Session, Order: next.Pos})
+			next.Members = append(next.Members, lobby.Member{Session: e.Session, JoinOrder: next.LogPosition})
 		case lobby.EntryLeft:
 			next.Members = slices.DeleteFunc(next.Members, func(m lobby.Member) bool { return m.Session == e.Session })
 		}
 	}
 	l.room, l.rows, l.all = next, append(l.rows, row), append(l.all, row)
-	return db.LobbyAnswer{Lobby: l.uid, Room: &next, Row: &row, Previous: next.Pos - 1}
+	return db.LobbyAnswer{LobbyUID: l.uid, RoomSnapshot: &next, LogRow: &row, PreviousPos: next.LogPosition - 1}
 }
 
 // prune empties the log, as a crash of Postgres does.
@@ -149,7 +150,7 @@ func (c *listener) Push(_ PushClass, _ string, frames ...*wire.SharedFrame) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range frames {
-		parsed, err := esjson.Parse(f.Encoded(wire.JSONCodec{}))
+		parsed, err := esjson.ParseText(f.Encoded(wire.JSONCodec{}))
 		e, _ := parsed.(map[string]any)
 		p, _ := e["p"].(map[string]any)
 		if err != nil || p == nil {
@@ -200,7 +201,8 @@ const testRoom = "town:default"
 func newTestHub(t *testing.T, l *memoryLog) (h *Hub, stop func()) {
 	t.Helper()
 	h = NewHub(HubOptions{
-		Store: l, Feed: quietNotices{}, Region: "eu", Replica: uuid.New, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Guard: panics.New(nil, nil),
+		Store: l, Feed: quietNotices{}, Region: "eu", Replica: uuid.New,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Guard: panics.New(nil, nil),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -209,11 +211,12 @@ func newTestHub(t *testing.T, l *memoryLog) (h *Hub, stop func()) {
 }
 
 func newMemoryLog() *memoryLog {
-	return &memoryLog{uid: uuid.New(), server: time.Unix(1, 0), room: lobby.Snapshot{ID: testRoom, Seq: 1, State: lobby.State{}}}
+	return &memoryLog{uid: uuid.New(), server: time.Unix(1, 0),
+		room: lobby.Snapshot{ID: testRoom, StateSeq: 1, State: lobby.State{}}}
 }
 
 func (h *Hub) listen(session string, acks bool) *listener {
 	c := &listener{Session: db.SessionEpoch{ID: session, Epoch: 1}, hub: h, acks: acks}
-	h.Attach(c, db.OpenedRealtime{ID: session, Epoch: 1})
+	h.AttachConn(c, db.OpenedRealtime{SessionID: session, OwnerEpoch: 1})
 	return c
 }

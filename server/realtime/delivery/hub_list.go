@@ -21,30 +21,30 @@ func (r *hubRoom) listInterval() time.Duration {
 	return time.Duration(len(r.memberIDs)) * time.Millisecond
 }
 
-// members returns the frame of the members after the last row that was applied.
-func (r *hubRoom) members() *wire.SharedFrame {
-	if r.list.frame == nil || r.list.pos != r.pos {
-		r.list = listFrame{r.pos, wire.NewSharedFrame(membersMessage(r.id, slices.Sorted(maps.Keys(r.memberIDs))))}
+// membersFrame returns the frame of the members after the last row that was applied.
+func (r *hubRoom) membersFrame() *wire.SharedFrame {
+	if r.lastList.frame == nil || r.lastList.pos != r.pos {
+		r.lastList = listFrame{r.pos, wire.NewSharedFrame(membersMessage(r.id, slices.Sorted(maps.Keys(r.memberIDs))))}
 	}
-	return r.list.frame
+	return r.lastList.frame
 }
 
-// membersOf returns the frame of the members of a snapshot, which may be behind the last row that was applied.
-func (r *hubRoom) membersOf(s *lobby.Snapshot) *wire.SharedFrame {
-	if r.list.frame == nil || r.list.pos != s.Pos {
+// membersFrameOf returns the frame of the members of a snapshot, which may be behind the last row that was applied.
+func (r *hubRoom) membersFrameOf(s *lobby.Snapshot) *wire.SharedFrame {
+	if r.lastList.frame == nil || r.lastList.pos != s.LogPosition {
 		ids := make([]string, len(s.Members))
 		for i, m := range s.Members {
 			ids[i] = m.Session
 		}
 		slices.Sort(ids)
-		r.list = listFrame{s.Pos, wire.NewSharedFrame(membersMessage(r.id, ids))}
+		r.lastList = listFrame{s.LogPosition, wire.NewSharedFrame(membersMessage(r.id, ids))}
 	}
-	return r.list.frame
+	return r.lastList.frame
 }
 
 // sendList sends the members to all members that do not know them, once for all changes of a batch.
 func (r *hubRoom) sendList(b *batch) {
-	r.listDue = r.listDue || b.presence
+	r.listDue = r.listDue || b.presenceChanged
 	if !r.listDue || b.now.Before(r.listSentAt.Add(r.listInterval())) {
 		return
 	}
@@ -52,7 +52,7 @@ func (r *hubRoom) sendList(b *batch) {
 	for _, m := range r.localMembers {
 		if m.listPos < r.pos {
 			m.listPos = r.pos
-			m.queueFrames(b, r.members())
+			m.queueFrames(b, r.membersFrame())
 		}
 	}
 }

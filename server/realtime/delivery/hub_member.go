@@ -19,14 +19,14 @@ const maxAcks = 16
 // member is a session with its connection here, in a room. What has no lock beside it is used by the room's goroutine
 // only.
 type member struct {
-	room         *hubRoom
-	session      *session
-	id           string
-	joinPos      int64          // its join told it everything up to this position
-	listPos      int64          // the position of the last list of members that it was sent
-	seq          int64          // of the state that it was sent
-	policy       snapshotPolicy // what it may be sent when
-	lastSnapshot struct {       // the snapshot that it was sent last
+	room           *hubRoom
+	session        *session
+	sessionID      string
+	joinPos        int64          // its join told it everything up to this position
+	listPos        int64          // the position of the last list of members that it was sent
+	sentSeq        int64          // of the state that it was sent
+	snapshotPolicy snapshotPolicy // what it may be sent when
+	lastSnapshot   struct {       // the snapshot that it was sent last
 		seq  int64
 		sum  string
 		kind lobby.ChecksumKind
@@ -41,8 +41,8 @@ type member struct {
 	patchesDropped atomic.Bool // its outbox dropped patches
 	answerQueued   atomic.Bool // a job looks at them
 
-	mu   sync.Mutex
-	acks []clientAck
+	mu         sync.Mutex
+	queuedAcks []clientAck
 }
 
 // heldFrame is a patch, or another frame if seq is 0.
@@ -60,10 +60,10 @@ type clientAck struct {
 func (s *session) addMember(room string, m *member) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.members == nil {
+	if s.membersByRoom == nil {
 		return false
 	}
-	s.members[room] = m
+	s.membersByRoom[room] = m
 	return true
 }
 
@@ -71,26 +71,26 @@ func (s *session) addMember(room string, m *member) bool {
 func (s *session) dropMember(room string, m *member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.members[room] == m {
-		delete(s.members, room)
+	if s.membersByRoom[room] == m {
+		delete(s.membersByRoom, room)
 	}
-	delete(s.sentInvitations, m.room.uid) // the next one is another
+	delete(s.sentInvitations, m.room.lobbyUID) // the next one is another
 }
 
 // deliverRow sends the frames of a row.
 func (m *member) deliverRow(b *batch, row *rowFrames) {
 	// Of the row with which it leaves, the session is sent only why it left, and nothing that was for the members.
-	if left, reason := row.leaves(m.id); left {
+	if left, reason := row.findLeaver(m.sessionID); left {
 		if reason != nil {
 			m.queueFrames(b, reason)
 		}
 		return
 	}
-	if row.patch != nil && row.seq > m.seq && !m.lacksPatch {
+	if row.patch != nil && row.seq > m.sentSeq && !m.lacksPatch {
 		m.heldFrames = append(m.heldFrames, heldFrame{row.seq, row.patch})
 		m.heldPatches++
 	}
-	m.queueFrames(b, row.events...)
+	m.queueFrames(b, row.entryFrames...)
 }
 
 // queueFrames sends frames, behind those that are held.
@@ -112,9 +112,9 @@ func (m *member) flushHeld(b *batch) {
 	if m.heldPatches > maxHeld {
 		m.dropPatches()
 		m.lacksPatch, m.snapshotDue = true, true
-		m.room.hub.options.Metrics.snapshot("held")
+		m.room.hub.options.Metrics.countSnapshot("held")
 	}
-	open, opens := m.policy.mayOpen(b.now)
+	open, opens := m.snapshotPolicy.mayOpen(b.now)
 	if m.snapshotDue {
 		m.sendSnapshotAt(b, opens)
 		return
@@ -162,7 +162,7 @@ func (m *member) countSendable(open bool) int {
 
 func (m *member) pushHeld(held []heldFrame) {
 	if held[0].seq > 0 {
-		m.seq = held[0].seq
+		m.sentSeq = held[0].seq
 		m.heldPatches--
 		m.session.Push(PushPatch, m.room.id, held[0].frame)
 		return
@@ -174,9 +174,9 @@ func (m *member) pushHeld(held []heldFrame) {
 	m.session.Push(PushEvent, m.room.id, frames...)
 }
 
-// checksum returns the checksum of the state that the member was sent last.
-func (m *member) checksum() (string, lobby.ChecksumKind) {
-	switch m.seq {
+// sentChecksum returns the checksum of the state that the member was sent last.
+func (m *member) sentChecksum() (string, lobby.ChecksumKind) {
+	switch m.sentSeq {
 	case m.room.state.seq:
 		return m.room.state.checksum()
 	case m.lastSnapshot.seq:
@@ -210,9 +210,9 @@ func (r *hubRoom) wakeMembers(b *batch) {
 // sendSnapshot sends a state. What is held goes out behind it, without the patches.
 func (m *member) sendSnapshot(b *batch, s *stateFrames) {
 	sum, kind := s.checksum()
-	frame := s.frame(m.policy.snapshot(b.now, s.seq, kind))
+	frame := s.snapshotFrame(m.snapshotPolicy.noteSnapshot(b.now, s.seq, kind))
 	m.session.Push(PushSnapshot, m.room.id, frame)
-	m.seq, m.lacksPatch, m.snapshotDue = s.seq, false, false
+	m.sentSeq, m.lacksPatch, m.snapshotDue = s.seq, false, false
 	m.lastSnapshot.seq, m.lastSnapshot.sum, m.lastSnapshot.kind = s.seq, sum, kind
 	m.dropPatches()
 	if len(m.heldFrames) > 0 {
@@ -230,7 +230,7 @@ func (m *member) requestSnapshot(resync bool) {
 	}
 	// One job at a time: a client that asks without end queues no more of them.
 	if m.answerQueued.CompareAndSwap(false, true) {
-		m.room.run(m.answerRequests)
+		m.room.runSoon(m.answerRequests)
 	}
 }
 
@@ -239,11 +239,11 @@ func (m *member) answerRequests(b *batch) {
 	m.answerQueued.Store(false)
 	if m.patchesDropped.Swap(false) {
 		m.lacksPatch = true
-		m.room.hub.options.Metrics.snapshot("overflow")
+		m.room.hub.options.Metrics.countSnapshot("overflow")
 	}
 	if m.resyncAsked.Swap(false) {
-		m.policy.resync()
-		m.room.hub.options.Metrics.snapshot("resync")
+		m.snapshotPolicy.noteResync()
+		m.room.hub.options.Metrics.countSnapshot("resync")
 	}
 	if m.isInRoom() {
 		m.snapshotDue = true
@@ -252,34 +252,34 @@ func (m *member) answerRequests(b *batch) {
 }
 
 // isInRoom reports whether the room has not forgotten the member.
-func (m *member) isInRoom() bool { return m.room.localMembers[m.id] == m }
+func (m *member) isInRoom() bool { return m.room.localMembers[m.sessionID] == m }
 
 // addAck takes an ack. If there are many, the oldest is dropped.
 func (m *member) addAck(seq float64, checksum string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.acks) == maxAcks {
-		m.acks = slices.Delete(m.acks, 0, 1)
+	if len(m.queuedAcks) == maxAcks {
+		m.queuedAcks = slices.Delete(m.queuedAcks, 0, 1)
 	}
-	m.acks = append(m.acks, clientAck{seq, checksum})
+	m.queuedAcks = append(m.queuedAcks, clientAck{seq, checksum})
 	// The acks before this one have queued a job that takes all of them.
-	if len(m.acks) == 1 {
-		m.room.run(m.takeAcks)
+	if len(m.queuedAcks) == 1 {
+		m.room.runSoon(m.takeAcks)
 	}
 }
 
 func (m *member) takeAcks(b *batch) {
 	m.mu.Lock()
-	acks := m.acks
-	m.acks = nil
+	acks := m.queuedAcks
+	m.queuedAcks = nil
 	m.mu.Unlock()
 	if !m.isInRoom() {
 		return
 	}
 	for _, ack := range acks {
-		if m.policy.ack(b.now, ack.seq, ack.checksum, m.seq, m.checksum) {
+		if m.snapshotPolicy.takeAck(b.now, ack.seq, ack.checksum, m.sentSeq, m.sentChecksum) {
 			m.snapshotDue = true
-			m.room.hub.options.Metrics.snapshot("ack")
+			m.room.hub.options.Metrics.countSnapshot("ack")
 		}
 	}
 	m.flushHeld(b)

@@ -35,8 +35,8 @@ func (m *HubMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.rows, m.snapshots, m.Delivery}
 }
 
-// applied counts a row. An answer comes with the room after it, the log without.
-func (m *HubMetrics) applied(o rowOffer) {
+// countRow counts a row. An answer comes with the room after it, the log without.
+func (m *HubMetrics) countRow(o rowOffer) {
 	if m == nil {
 		return
 	}
@@ -47,7 +47,7 @@ func (m *HubMetrics) applied(o rowOffer) {
 	m.rows.WithLabelValues(source).Inc()
 }
 
-func (m *HubMetrics) snapshot(cause string) {
+func (m *HubMetrics) countSnapshot(cause string) {
 	if m != nil {
 		m.snapshots.WithLabelValues(cause).Inc()
 	}

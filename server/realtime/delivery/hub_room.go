@@ -24,14 +24,14 @@ const (
 
 // hubRoom is a room with members on connections of this process.
 type hubRoom struct {
-	hub *Hub
-	uid uuid.UUID
-	key string // of notifications
-	id  string
+	hub      *Hub
+	lobbyUID uuid.UUID
+	feedKey  string // of notifications
+	id       string
 
 	mu         sync.Mutex
-	jobs       []func(*batch)
-	queued     map[int64]bool // positions of the rows among the jobs
+	queuedJobs []func(*batch)
+	queuedRows map[int64]bool // positions of the rows among the jobs
 	droppedPos int64          // the last position of the rows that were dropped; 0: none were
 	isWorking  bool           // a goroutine runs the jobs
 	appliedPos int64          // pos, for other goroutines
@@ -39,16 +39,16 @@ type hubRoom struct {
 	// Only the goroutine that runs the jobs uses what follows.
 	pos          int64 // of the last row that was applied
 	state        *stateFrames
-	ahead        *stateFrames // the state of an answer from behind pos
+	aheadState   *stateFrames // the state of an answer from behind pos
 	memberIDs    map[string]bool
-	list         listFrame
+	lastList     listFrame
 	listSentAt   time.Time // when the members were last sent to all
 	listDue      bool
 	localMembers map[string]*member // by session
-	pending      map[int64]rowOffer // rows behind a gap
-	tail         []*rowFrames       // the last rows up to pos
+	pendingRows  map[int64]rowOffer // rows behind a gap
+	tailRows     []*rowFrames       // the last rows up to pos
 	lookAgain    map[*member]time.Time
-	timer        *time.Timer
+	wakeTimer    *time.Timer
 	timerDue     time.Time
 	// Another server answers since a failover. It may lack rows that were applied, and have others at their positions:
 	// the next snapshot replaces them, whatever its position is.
@@ -57,8 +57,8 @@ type hubRoom struct {
 
 // batch is what a room does at once.
 type batch struct {
-	now      time.Time
-	presence bool // the list of members changed
+	now             time.Time
+	presenceChanged bool // the list of members changed
 }
 
 // rowOffer is a row, and the room after it where that is known.
@@ -76,42 +76,42 @@ type listFrame struct {
 // newHubRoom returns a room as it is after an answer.
 func newHubRoom(h *Hub, a db.LobbyAnswer) *hubRoom {
 	r := &hubRoom{
-		hub: h, uid: a.Lobby, key: a.Lobby.String(), id: a.Room.ID, queued: map[int64]bool{},
-		localMembers: map[string]*member{}, pending: map[int64]rowOffer{},
+		hub: h, lobbyUID: a.LobbyUID, feedKey: a.LobbyUID.String(), id: a.RoomSnapshot.ID, queuedRows: map[int64]bool{},
+		localMembers: map[string]*member{}, pendingRows: map[int64]rowOffer{},
 		lookAgain: map[*member]time.Time{},
 	}
-	r.adoptSnapshot(*a.Room)
-	if a.Row != nil {
-		r.tail = []*rowFrames{newRowFrames(r.id, *a.Row)}
+	r.adoptSnapshot(*a.RoomSnapshot)
+	if a.LogRow != nil {
+		r.tailRows = []*rowFrames{newRowFrames(r.id, *a.LogRow)}
 	}
 	r.appliedPos = r.pos
-	r.timer = time.AfterFunc(time.Hour, func() { r.run(func(*batch) {}) })
-	r.timer.Stop()
+	r.wakeTimer = time.AfterFunc(time.Hour, func() { r.runSoon(func(*batch) {}) })
+	r.wakeTimer.Stop()
 	return r
 }
 
 // adoptSnapshot replaces all that is known of the room.
 func (r *hubRoom) adoptSnapshot(s lobby.Snapshot) {
-	r.pos, r.state, r.tail = s.Pos, newStateFrames(r.id, s.Seq, s.State), nil
+	r.pos, r.state, r.tailRows = s.LogPosition, newStateFrames(r.id, s.StateSeq, s.State), nil
 	r.memberIDs = make(map[string]bool, len(s.Members))
 	for _, m := range s.Members {
 		r.memberIDs[m.Session] = true
 	}
-	maps.DeleteFunc(r.pending, func(pos int64, _ rowOffer) bool { return pos <= r.pos })
+	maps.DeleteFunc(r.pendingRows, func(pos int64, _ rowOffer) bool { return pos <= r.pos })
 }
 
-// run queues a job. The goroutine that runs it ends when there is no other.
-func (r *hubRoom) run(job func(*batch)) {
+// runSoon queues a job. The goroutine that runs it ends when there is no other.
+func (r *hubRoom) runSoon(job func(*batch)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.queueJob(job)
 }
 
 func (r *hubRoom) queueJob(job func(*batch)) {
-	r.jobs = append(r.jobs, job)
+	r.queuedJobs = append(r.queuedJobs, job)
 	if !r.isWorking {
 		r.isWorking = true
-		go r.work()
+		go r.runJobs()
 	}
 }
 
@@ -121,23 +121,23 @@ func (r *hubRoom) offerRow(row db.LobbyRow, after *lobby.Snapshot) {
 	defer r.mu.Unlock()
 	switch {
 	// Each row comes twice, by the answer and from the log, and of each log page again after a comparison.
-	case row.Pos <= r.appliedPos || r.queued[row.Pos]:
-	case len(r.queued) >= maxQueuedRows:
-		r.droppedPos = max(r.droppedPos, row.Pos)
+	case row.LogPos <= r.appliedPos || r.queuedRows[row.LogPos]:
+	case len(r.queuedRows) >= maxQueuedRows:
+		r.droppedPos = max(r.droppedPos, row.LogPos)
 	default:
-		r.queued[row.Pos] = true
+		r.queuedRows[row.LogPos] = true
 		r.queueJob(func(b *batch) { r.applyInOrder(b, rowOffer{row, after}) })
 	}
 }
 
-// position returns the position of the last row that was applied.
-func (r *hubRoom) position() int64 {
+// appliedPosition returns the position of the last row that was applied.
+func (r *hubRoom) appliedPosition() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.appliedPos
 }
 
-func (r *hubRoom) work() {
+func (r *hubRoom) runJobs() {
 	for {
 		jobs := r.takeJobs()
 		if jobs == nil {
@@ -152,31 +152,31 @@ func (r *hubRoom) work() {
 // takeJobs returns the queued jobs; nil: there are none, and the goroutine must end. A room without members ends, too.
 func (r *hubRoom) takeJobs() []func(*batch) {
 	// Only this goroutine changes localMembers, and it runs no job now.
-	if len(r.localMembers) == 0 && r.retire() {
+	if len(r.localMembers) == 0 && r.retireIfIdle() {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	jobs := r.jobs
-	r.jobs, r.isWorking = nil, jobs != nil
-	clear(r.queued)
+	jobs := r.queuedJobs
+	r.queuedJobs, r.isWorking = nil, jobs != nil
+	clear(r.queuedRows)
 	return jobs
 }
 
-func (r *hubRoom) retire() bool {
+func (r *hubRoom) retireIfIdle() bool {
 	r.hub.mu.Lock()
 	defer r.hub.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	// Somebody may have entered since: enter queues its job under the lock of the hub, which is held here.
-	if len(r.jobs) > 0 {
+	if len(r.queuedJobs) > 0 {
 		return false
 	}
 	r.isWorking = false
-	r.timer.Stop()
-	if r.hub.rooms[r.uid] == r {
-		delete(r.hub.rooms, r.uid)
-		r.hub.options.Feed.Unwatch(r.key)
+	r.wakeTimer.Stop()
+	if r.hub.rooms[r.lobbyUID] == r {
+		delete(r.hub.rooms, r.lobbyUID)
+		r.hub.options.Feed.Unwatch(r.feedKey)
 	}
 	return true
 }
@@ -190,17 +190,17 @@ func (r *hubRoom) runBatch(jobs []func(*batch)) {
 	r.sendList(b)
 	r.setTimer(b)
 	// Rows that were dropped or that wait behind a gap exist in the log, and are read from there.
-	if target := r.publish(); target > r.pos {
+	if target := r.publishPosition(); target > r.pos {
 		r.hub.logReader.requestGap(r, target)
 	}
 }
 
-// publish tells other goroutines how far the room is. It returns the last position that the room has heard of.
-func (r *hubRoom) publish() (target int64) {
+// publishPosition tells other goroutines how far the room is. It returns the last position that the room has heard of.
+func (r *hubRoom) publishPosition() (target int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	target, r.appliedPos, r.droppedPos = r.droppedPos, r.pos, 0
-	for pos := range r.pending {
+	for pos := range r.pendingRows {
 		target = max(target, pos)
 	}
 	return target
@@ -209,36 +209,36 @@ func (r *hubRoom) publish() (target int64) {
 // applyInOrder applies a row, and those that wait for it.
 func (r *hubRoom) applyInOrder(b *batch, o rowOffer) {
 	switch {
-	case o.row.Pos <= r.pos:
+	case o.row.LogPos <= r.pos:
 		return
-	case o.row.Pos > r.pos+1:
+	case o.row.LogPos > r.pos+1:
 		// Others come from the log, which is read for the gap anyway.
-		if len(r.pending) < maxAhead {
-			r.pending[o.row.Pos] = o
+		if len(r.pendingRows) < maxAhead {
+			r.pendingRows[o.row.LogPos] = o
 		}
 		return
 	}
-	r.apply(b, o)
+	r.applyRow(b, o)
 	r.applyPending(b)
 }
 
 func (r *hubRoom) applyPending(b *batch) {
 	for {
-		next, known := r.pending[r.pos+1]
+		next, known := r.pendingRows[r.pos+1]
 		if !known {
 			return
 		}
-		delete(r.pending, r.pos+1)
-		r.apply(b, next)
+		delete(r.pendingRows, r.pos+1)
+		r.applyRow(b, next)
 	}
 }
 
-// apply applies the next row and sends it to the members that have not got it with their join.
-func (r *hubRoom) apply(b *batch, o rowOffer) {
-	r.pos = o.row.Pos
-	r.hub.options.Metrics.applied(o)
+// applyRow applies the next row and sends it to the members that have not got it with their join.
+func (r *hubRoom) applyRow(b *batch, o rowOffer) {
+	r.pos = o.row.LogPos
+	r.hub.options.Metrics.countRow(o)
 	if len(o.row.Patch) > 0 {
-		r.state = r.state.next(o)
+		r.state = r.state.stateAfter(o)
 	}
 	frames := newRowFrames(r.id, o.row)
 	// Members first, the count of members afterwards: who leaves with the row is still told so.
@@ -250,9 +250,9 @@ func (r *hubRoom) apply(b *batch, o rowOffer) {
 	for _, e := range o.row.Entries {
 		r.countMember(b, e)
 	}
-	r.tail = append(r.tail, frames)
-	if len(r.tail) > maxTail {
-		r.tail = slices.Delete(r.tail, 0, len(r.tail)-maxTail)
+	r.tailRows = append(r.tailRows, frames)
+	if len(r.tailRows) > maxTail {
+		r.tailRows = slices.Delete(r.tailRows, 0, len(r.tailRows)-maxTail)
 	}
 }
 
@@ -261,10 +261,10 @@ func (r *hubRoom) countMember(b *batch, e lobby.Entry) {
 	switch e.Kind {
 	case lobby.EntryJoined:
 		r.memberIDs[e.Session] = true
-		b.presence = true
+		b.presenceChanged = true
 	case lobby.EntryLeft:
 		delete(r.memberIDs, e.Session)
-		b.presence = true
+		b.presenceChanged = true
 		// A session that has joined again since is a member by a later row.
 		if m := r.localMembers[e.Session]; m != nil && m.joinPos < r.pos {
 			r.forgetMember(m)
@@ -274,8 +274,8 @@ func (r *hubRoom) countMember(b *batch, e lobby.Entry) {
 
 // forgetMember takes a member out.
 func (r *hubRoom) forgetMember(m *member) {
-	if r.localMembers[m.id] == m {
-		delete(r.localMembers, m.id)
+	if r.localMembers[m.sessionID] == m {
+		delete(r.localMembers, m.sessionID)
 	}
 	delete(r.lookAgain, m)
 	m.session.dropMember(r.id, m)
@@ -292,7 +292,7 @@ func (r *hubRoom) sendToAll(frame *wire.SharedFrame) {
 func (r *hubRoom) endRoom() {
 	for _, m := range r.localMembers {
 		m.session.Push(PushEvent, r.id, wire.NewSharedFrame(entryMessage(r.id,
-			lobby.Entry{Kind: lobby.EntryLeft, Session: m.id, Reason: "closed"}, 0, 0)))
+			lobby.Entry{Kind: lobby.EntryLeft, Session: m.sessionID, Reason: "closed"}, 0, 0)))
 		r.forgetMember(m)
 	}
 }
@@ -301,8 +301,8 @@ func (r *hubRoom) endRoom() {
 func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 	switch {
 	case r.mayHaveLostRows:
-		r.forgetLostRows(s.Pos)
-	case s.Pos < r.pos: // rows have been applied since it was read
+		r.forgetLostRows(s.LogPosition)
+	case s.LogPosition < r.pos: // rows have been applied since it was read
 		return
 	}
 	r.adoptSnapshot(s)
@@ -310,15 +310,15 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 		switch {
 		// Its join was answered from a later state than the one that was read.
 		case m.joinPos > r.pos:
-		case !r.memberIDs[m.id]:
+		case !r.memberIDs[m.sessionID]:
 			m.session.Push(PushEvent, r.id,
-				wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.id}, 0, 0)))
+				wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.sessionID}, 0, 0)))
 			r.forgetMember(m)
 		default:
 			m.sendSnapshot(b, r.state)
 			m.listPos = r.pos
-			m.session.Push(PushEvent, r.id, r.members()) // after older lists that were held
-			r.hub.options.Metrics.snapshot("gap")
+			m.session.Push(PushEvent, r.id, r.membersFrame()) // after older lists that were held
+			r.hub.options.Metrics.countSnapshot("gap")
 		}
 	}
 	r.applyPending(b)
@@ -326,8 +326,8 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 
 // forgetLostRows forgets what depends on rows behind a position.
 func (r *hubRoom) forgetLostRows(pos int64) {
-	r.mayHaveLostRows, r.ahead, r.list = false, nil, listFrame{}
-	clear(r.pending)
+	r.mayHaveLostRows, r.aheadState, r.lastList = false, nil, listFrame{}
+	clear(r.pendingRows)
 	for _, m := range r.localMembers {
 		m.joinPos, m.listPos = min(m.joinPos, pos), min(m.listPos, pos)
 	}
@@ -347,6 +347,6 @@ func (r *hubRoom) setTimer(b *batch) {
 	// A timer that is set for the same time is left alone: Reset would be called for each batch.
 	if !first.IsZero() && (!first.Equal(r.timerDue) || !r.timerDue.After(b.now)) {
 		r.timerDue = first
-		r.timer.Reset(max(first.Sub(b.now), time.Millisecond))
+		r.wakeTimer.Reset(max(first.Sub(b.now), time.Millisecond))
 	}
 }

@@ -61,7 +61,7 @@ func TestMembersSeeWhatAPromotedStandbyHas(t *testing.T) {
 			w.log.failOver(had)
 			for range since {
 				a := w.log.act("y")
-				w.answers = append(w.answers, func() { w.hub.Deliver(a) })
+				w.answers = append(w.answers, func() { w.hub.DeliverAnswer(a) })
 			}
 			w.settle()
 			for _, r := range members {
@@ -87,9 +87,12 @@ type step struct {
 
 func drawStep(rt *rapid.T) step {
 	return step{
-		what: rapid.SampledFrom([]string{"join", "leave", "say", "say", "remote", "remote", "deliver", "deliver", "pass", "prune"}).Draw(rt, "what"),
-		key:  rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "key"), session: rapid.IntRange(0, 2).Draw(rt, "session"), which: rapid.IntRange(0, 8).Draw(rt, "which"),
-		pause: rapid.SampledFrom([]time.Duration{time.Millisecond, 20 * time.Millisecond, 3 * time.Second}).Draw(rt, "pause"), lost: rapid.Bool().Draw(rt, "lost"),
+		what: rapid.SampledFrom([]string{"join", "leave", "say", "say", "remote", "remote", "deliver", "deliver",
+			"pass", "prune"}).Draw(rt, "what"),
+		key:     rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "key"),
+		session: rapid.IntRange(0, 2).Draw(rt, "session"), which: rapid.IntRange(0, 8).Draw(rt, "which"),
+		pause: rapid.SampledFrom([]time.Duration{time.Millisecond, 20 * time.Millisecond, 3 * time.Second}).Draw(rt,
+			"pause"), lost: rapid.Bool().Draw(rt, "lost"),
 	}
 }
 
@@ -134,7 +137,7 @@ func (w *world) take(s step) {
 		if r.inside {
 			a := w.log.act(s.key, w.message(r.Session.ID))
 			if !s.lost {
-				w.answers = append(w.answers, func() { w.hub.Deliver(a) })
+				w.answers = append(w.answers, func() { w.hub.DeliverAnswer(a) })
 			}
 		}
 	case "remote":
@@ -152,7 +155,8 @@ func (w *world) take(s step) {
 
 func (w *world) message(from string) lobby.Entry {
 	w.said++
-	return lobby.Entry{Kind: lobby.EntryMessage, Session: from, Type: "say", Data: json.RawMessage(strconv.Quote(strconv.Itoa(w.said)))}
+	return lobby.Entry{Kind: lobby.EntryMessage, Session: from, Type: "say",
+		Data: json.RawMessage(strconv.Quote(strconv.Itoa(w.said)))}
 }
 
 // join joins, unless the session has done so before: a session's own join and leave reach the hub in order.
@@ -160,9 +164,10 @@ func (w *world) join(r *resident, key string) {
 	if r.from > 0 {
 		return
 	}
-	a := w.log.act(key, w.message("s-elsewhere"), lobby.Entry{Kind: lobby.EntryJoined, Session: r.Session.ID}, w.message(r.Session.ID))
-	r.inside, r.from = true, a.Room.Pos
-	w.answers = append(w.answers, func() { w.hub.Join(r.listener, a) })
+	a := w.log.act(key, w.message("s-elsewhere"), lobby.Entry{Kind: lobby.EntryJoined, Session: r.Session.ID},
+		w.message(r.Session.ID))
+	r.inside, r.from = true, a.RoomSnapshot.LogPosition
+	w.answers = append(w.answers, func() { w.hub.JoinRoom(r.listener, a) })
 }
 
 func (w *world) leave(r *resident, key string) {
@@ -170,8 +175,8 @@ func (w *world) leave(r *resident, key string) {
 		return
 	}
 	a := w.log.act(key, w.message(r.Session.ID), lobby.Entry{Kind: lobby.EntryLeft, Session: r.Session.ID})
-	r.inside, r.to = false, a.Room.Pos
-	w.answers = append(w.answers, func() { w.hub.Leave(r.listener, a) })
+	r.inside, r.to = false, a.RoomSnapshot.LogPosition
+	w.answers = append(w.answers, func() { w.hub.LeaveRoom(r.listener, a) })
 }
 
 func (w *world) deliver(i int) {
@@ -237,7 +242,7 @@ func (w *world) sent(r *resident) []string {
 				inside = true
 			case own && e.Kind == lobby.EntryLeft:
 				return said
-			case inside && e.Kind == lobby.EntryMessage && row.Pos != r.to:
+			case inside && e.Kind == lobby.EntryMessage && row.LogPos != r.to:
 				said = append(said, strings.Trim(string(e.Data), `"`))
 			}
 		}
@@ -246,8 +251,8 @@ func (w *world) sent(r *resident) []string {
 }
 
 func (w *world) checkState(rt require.TestingT, r *resident) {
-	require.InDelta(rt, w.log.room.Seq, r.seq, 0, r.Session.ID)
-	state := must.Get(esjson.Parse(w.log.room.State.JSON()))(rt)
+	require.InDelta(rt, w.log.room.StateSeq, r.seq, 0, r.Session.ID)
+	state := must.Get(esjson.ParseText(w.log.room.State.JSON()))(rt)
 	require.Equal(rt, state, any(r.state))
 	var ids []any
 	for _, m := range w.log.room.Members {

@@ -36,19 +36,19 @@ type newsReader struct {
 	wake chan struct{}
 
 	mu         sync.Mutex
-	ids        map[string]bool // of the sessions to read
+	askedIDs   map[string]bool // of the sessions to read
 	asksForAll bool
 }
 
 func (n *newsReader) init(h *Hub) {
-	n.hub, n.wake, n.ids = h, make(chan struct{}, 1), map[string]bool{}
+	n.hub, n.wake, n.askedIDs = h, make(chan struct{}, 1), map[string]bool{}
 }
 
 // askFor asks for the news of a session.
 func (n *newsReader) askFor(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ids[id] = true
+	n.askedIDs[id] = true
 	wait.Wake(n.wake)
 }
 
@@ -60,13 +60,13 @@ func (n *newsReader) askAll() {
 	wait.Wake(n.wake)
 }
 
-// run reads until ctx ends.
-func (n *newsReader) run(ctx context.Context) {
+// followNews reads until ctx ends.
+func (n *newsReader) followNews(ctx context.Context) {
 	var readAll time.Time // when the news of all sessions was read last
 	follow.Loop{
 		Name: "session news", Every: waitingEvery, Retry: newsRetry, Wakes: follow.Wakes{n.wake},
 		Guard:  n.hub.options.Guard,
-		Report: n.hub.outages.Call("session news").Report,
+		Report: n.hub.outageLog.Call("session news").Report,
 		Do: func(ctx context.Context, inFull bool) error {
 			switch { // asking wakes the loop once more, so not on a wake-up
 			case inFull && time.Since(readAll) >= newsEvery:
@@ -92,7 +92,7 @@ func (n *newsReader) readOnce(ctx context.Context) (all bool, err error) {
 	if replica == uuid.Nil {
 		return false, nil
 	}
-	asked, all := n.take()
+	asked, all := n.takeAsked()
 	for page := range slices.Chunk(asked, newsPage) {
 		if err := n.readPage(ctx, replica, page); err != nil {
 			return false, err
@@ -101,11 +101,11 @@ func (n *newsReader) readOnce(ctx context.Context) (all bool, err error) {
 	return all, nil
 }
 
-// take returns the sessions that were asked for and have their connection here.
-func (n *newsReader) take() (asked []db.SessionEpoch, all bool) {
+// takeAsked returns the sessions that were asked for and have their connection here.
+func (n *newsReader) takeAsked() (asked []db.SessionEpoch, all bool) {
 	n.mu.Lock()
-	ids, all := n.ids, n.asksForAll
-	n.ids, n.asksForAll = map[string]bool{}, false
+	ids, all := n.askedIDs, n.asksForAll
+	n.askedIDs, n.asksForAll = map[string]bool{}, false
 	n.mu.Unlock()
 	n.hub.mu.RLock()
 	defer n.hub.mu.RUnlock()
@@ -128,9 +128,9 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 	defer cancel()
 	asked := make(map[string]int, len(page))
 	for _, ref := range page {
-		if s := n.hub.current(ref); s != nil {
+		if s := n.hub.currentSession(ref); s != nil {
 			// Counted before the statement: if the client enqueues meanwhile, what was read is about its former ticket.
-			asked[ref.ID] = s.enqueued()
+			asked[ref.ID] = s.enqueueCount()
 		}
 	}
 	news, err := n.hub.options.Store.RealtimeNews(ctx, n.hub.options.Region, replica, page)
@@ -139,10 +139,10 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 	}
 	told := make(map[string]db.RealtimeNews, len(news))
 	for _, item := range news {
-		told[item.ID] = item
+		told[item.SessionID] = item
 	}
 	for _, ref := range page {
-		if s := n.hub.current(ref); s != nil {
+		if s := n.hub.currentSession(ref); s != nil {
 			// Looked up again: the connection may have been replaced while the database was asked.
 			s.takeNews(told[ref.ID], asked[ref.ID])
 			if err := n.sendMessages(ctx, s, told[ref.ID]); err != nil {
@@ -153,8 +153,8 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 	return nil
 }
 
-// current returns the session of a reference, nil if it has another connection by now.
-func (h *Hub) current(ref db.SessionEpoch) *session {
+// currentSession returns the session of a reference, nil if it has another connection by now.
+func (h *Hub) currentSession(ref db.SessionEpoch) *session {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	if s := h.sessions[ref.ID]; s != nil && s.Ref() == ref {
@@ -167,9 +167,9 @@ func (h *Hub) current(ref db.SessionEpoch) *session {
 // Without news it has no invitations.
 func (s *session) takeNews(news db.RealtimeNews, enqueued int) {
 	switch {
-	case news.Superseded:
+	case news.IsSuperseded:
 		s.Close(CloseSuperseded, ReasonSuperseded)
-	case news.Revoked:
+	case news.IsRevoked:
 		s.Close(CloseKey, reasonRevoked)
 	default:
 		s.sendNewInvitations(news.Invitations)
@@ -193,10 +193,10 @@ func (s *session) forgetInvitation(room uuid.UUID) {
 
 func (s *session) sendInvitations(open []db.RealtimeInvitation, told map[uuid.UUID]bool) {
 	for _, i := range open {
-		if !told[i.Lobby] {
-			s.Push(PushEvent, i.Room, wire.NewSharedFrame(invitationMessage(i)))
+		if !told[i.LobbyUID] {
+			s.Push(PushEvent, i.RoomID, wire.NewSharedFrame(invitationMessage(i)))
 		}
-		s.sentInvitations[i.Lobby] = true
+		s.sentInvitations[i.LobbyUID] = true
 	}
 }
 

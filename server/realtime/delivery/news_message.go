@@ -10,7 +10,7 @@ import (
 // sendMessages sends a session the messages to its player that it has neither read nor been sent.
 func (n *newsReader) sendMessages(ctx context.Context, s *session, news db.RealtimeNews) error {
 	after := s.sentMessage()
-	if news.Superseded || news.Revoked || news.LastMessage <= after {
+	if news.IsSuperseded || news.IsRevoked || news.LastMessage <= after {
 		return nil
 	}
 	messages, err := n.hub.options.Store.PlayerMessages(ctx, n.hub.options.Region, s.Ref().ID, after, true)

@@ -18,19 +18,19 @@ type queueNews struct {
 // CountEnqueue counts a call of matchmaking.enqueue, at its beginning and at its end: news that were read earlier are
 // about another ticket.
 func (h *Hub) CountEnqueue(c Receiver) {
-	if s := h.session(c); s != nil {
+	if s := h.sessionOf(c); s != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.queue.enqueueCalls++
-		s.queue.isWaiting = true
-		s.queue.expiredTicket = "" // it may get the same one again, from another session of its player
+		s.queueNews.enqueueCalls++
+		s.queueNews.isWaiting = true
+		s.queueNews.expiredTicket = "" // it may get the same one again, from another session of its player
 	}
 }
 
-func (s *session) enqueued() int {
+func (s *session) enqueueCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.queue.enqueueCalls
+	return s.queueNews.enqueueCalls
 }
 
 // takeQueueNews sends match.pending for a ready check, and matchmaking.expired for a ticket that left the queue without
@@ -38,18 +38,18 @@ func (s *session) enqueued() int {
 func (s *session) takeQueueNews(news db.RealtimeNews, enqueued int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := &s.queue
+	q := &s.queueNews
 	// What was read is about the ticket before the call. The call's own news is read with the next look.
 	if q.enqueueCalls != enqueued {
 		return
 	}
-	q.isWaiting = news.Wait != nil
-	if w := news.Wait; w != nil && w.AskedMatch != uuid.Nil && w.AskedMatch != q.pendingMatch {
+	q.isWaiting = news.CurrentWait != nil
+	if w := news.CurrentWait; w != nil && w.AskedMatch != uuid.Nil && w.AskedMatch != q.pendingMatch {
 		q.pendingMatch = w.AskedMatch
 		s.Push(PushEvent, "", wire.NewSharedFrame(pendingMessage(*w)))
 	}
-	if e := news.Expired; e != nil && news.Wait == nil && e.Ticket != q.expiredTicket {
-		q.expiredTicket = e.Ticket
+	if e := news.ExpiredWait; e != nil && news.CurrentWait == nil && e.TicketID != q.expiredTicket {
+		q.expiredTicket = e.TicketID
 		s.Push(PushEvent, "", wire.NewSharedFrame(expiredMessage(*e)))
 	}
 }
@@ -68,5 +68,5 @@ func (n *newsReader) askWaiting() {
 func (s *session) isWaiting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.queue.isWaiting
+	return s.queueNews.isWaiting
 }

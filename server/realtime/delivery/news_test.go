@@ -14,14 +14,15 @@ import (
 func TestNewsThatOvertakeAResumeAreToldOnce(t *testing.T) {
 	t.Parallel()
 	c := &listener{Session: db.SessionEpoch{ID: "s-1", Epoch: 2}}
-	s := &session{Receiver: c, members: map[string]*member{}, sentInvitations: map[uuid.UUID]bool{}}
-	match := db.RealtimeInvitation{Lobby: uuid.New(), Room: "x:match:1", Type: "x", Size: 2, Participants: []string{"s-1", "s-2"}}
-	news := db.RealtimeNews{ID: "s-1", Invitations: []db.RealtimeInvitation{match}}
+	s := &session{Receiver: c, membersByRoom: map[string]*member{}, sentInvitations: map[uuid.UUID]bool{}}
+	match := db.RealtimeInvitation{LobbyUID: uuid.New(), RoomID: "x:match:1", RoomType: "x", MatchSize: 2,
+		Participants: []string{"s-1", "s-2"}}
+	news := db.RealtimeNews{SessionID: "s-1", Invitations: []db.RealtimeInvitation{match}}
 	s.takeNews(news, 0)
 	s.addInvitations(nil)
 	s.takeNews(news, 0)
 	require.Len(t, c.frames, 1)
-	s.takeNews(db.RealtimeNews{ID: "s-1"}, 0) // it was declined
+	s.takeNews(db.RealtimeNews{SessionID: "s-1"}, 0) // it was declined
 	s.takeNews(news, 0)
 	require.Len(t, c.frames, 2)
 }

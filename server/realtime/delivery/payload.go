@@ -79,25 +79,26 @@ func patchMessage(room string, seq int64, ops []lobby.Op) wire.Outgoing {
 
 // invitationMessage returns match.found for the room of a match, and room.invited for any other.
 func invitationMessage(i db.RealtimeInvitation) wire.Outgoing {
-	p := map[string]any{"room": i.Room, "room_type": i.Type}
+	p := map[string]any{"room": i.RoomID, "room_type": i.RoomType}
 	if i.Participants == nil {
-		wire.AddText(p, "from", i.From)
+		wire.AddText(p, "from", i.FromSession)
 		wire.AddText(p, "from_player", i.FromPlayer)
-		return wire.Outgoing{Type: "room.invited", Room: i.Room, P: p}
+		return wire.Outgoing{Type: "room.invited", Room: i.RoomID, P: p}
 	}
-	p["size"], p["participants"] = i.Size, i.Participants
-	return wire.Outgoing{Type: "match.found", Room: i.Room, P: p}
+	p["size"], p["participants"] = i.MatchSize, i.Participants
+	return wire.Outgoing{Type: "match.found", Room: i.RoomID, P: p}
 }
 
 // pendingMessage returns match.pending: the player has to accept the match, or to decline it.
 func pendingMessage(w db.RealtimeWait) wire.Outgoing {
 	return wire.Outgoing{Type: "match.pending", P: map[string]any{
-		"room_type": w.RoomType, "size": w.Size, "seconds": int(w.Within.Seconds()), "match_id": w.AskedMatch.String(),
+		"room_type": w.RoomType, "size": w.MatchSize, "seconds": int(w.AnswerWithin.Seconds()),
+		"match_id": w.AskedMatch.String(),
 	}}
 }
 
 // expiredMessage returns matchmaking.expired: the session waits for a match no more.
 func expiredMessage(e db.ExpiredWait) wire.Outgoing {
 	return wire.Outgoing{Type: "matchmaking.expired",
-		P: map[string]any{"room_type": e.RoomType, "size": e.Size, "reason": e.Reason}}
+		P: map[string]any{"room_type": e.RoomType, "size": e.MatchSize, "reason": e.Reason}}
 }

@@ -28,98 +28,98 @@ const (
 // one is due. It drops the patches that a snapshot covers. Until the first snapshot, the zero value is closed. Times
 // come from the caller and never go back. Not safe for concurrent use.
 type snapshotPolicy struct {
-	seq   int64     // of the last snapshot; 0: none was sent
-	opens time.Time // when patches may follow it without an ack
-	acked float64   // the last seq of an ack
+	seq      int64     // of the last snapshot; 0: none was sent
+	opensAt  time.Time // when patches may follow it without an ack
+	ackedSeq float64   // the last seq of an ack
 
-	unsure  bool // the last snapshot had a checksum of ChecksumLocal, and the client has not reacted yet
-	foreign bool // its locale orders keys in another way: no more such checksums
+	isUnsure         bool // the last snapshot had a checksum of ChecksumLocal, and the client has not reacted yet
+	hasForeignLocale bool // its locale orders keys in another way: no more such checksums
 
-	owed   bool                 // the client forces a snapshot
-	forced [maxForced]time.Time // when the last forced snapshots were sent, the oldest first
+	owesSnapshot bool                 // the client forces a snapshot
+	forcedAt     [maxForced]time.Time // when the last forced snapshots were sent, the oldest first
 }
 
-// snapshot reports whether a snapshot that goes out now carries its checksum. It closes the gate.
-func (f *snapshotPolicy) snapshot(now time.Time, seq int64, kind lobby.ChecksumKind) (checksum bool) {
-	checksum = f.counts(now, kind)
-	if f.owed {
-		copy(f.forced[:], f.forced[1:])
-		f.forced[maxForced-1] = now
-		f.owed = false
+// noteSnapshot reports whether a snapshot that goes out now carries its checksum. It closes the gate.
+func (f *snapshotPolicy) noteSnapshot(now time.Time, seq int64, kind lobby.ChecksumKind) (checksum bool) {
+	checksum = f.usesChecksum(now, kind)
+	if f.owesSnapshot {
+		copy(f.forcedAt[:], f.forcedAt[1:])
+		f.forcedAt[maxForced-1] = now
+		f.owesSnapshot = false
 	}
-	neverAcks := f.seq > 0 && f.acked == 0 && !now.Before(f.opens)
-	f.seq, f.opens = seq, now.Add(maxGate)
+	neverAcks := f.seq > 0 && f.ackedSeq == 0 && !now.Before(f.opensAt)
+	f.seq, f.opensAt = seq, now.Add(maxGate)
 	if neverAcks {
-		f.opens = now // it would get nothing but snapshots of a room that changes often
+		f.opensAt = now // it would get nothing but snapshots of a room that changes often
 	}
-	f.unsure = checksum && kind == lobby.ChecksumLocal
+	f.isUnsure = checksum && kind == lobby.ChecksumLocal
 	return checksum
 }
 
 // mayOpen reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see dueIn. It is
 // zero before the first snapshot.
 func (f *snapshotPolicy) mayOpen(now time.Time) (open bool, opens time.Time) {
-	if f.owed {
+	if f.owesSnapshot {
 		return false, now.Add(f.dueIn(now))
 	}
-	return f.seq > 0 && !now.Before(f.opens), f.opens
+	return f.seq > 0 && !now.Before(f.opensAt), f.opensAt
 }
 
-// ack notes that the client has applied seq and computed that checksum, which is empty if it did not. at is the seq of
+// takeAck notes that the client has applied seq and computed that checksum, which is empty if it did not. at is the seq of
 // what was sent last, and sum returns the checksum of that state. It reports whether the client has to get a snapshot.
-func (f *snapshotPolicy) ack(now time.Time, seq float64, checksum string, at int64,
+func (f *snapshotPolicy) takeAck(now time.Time, seq float64, checksum string, at int64,
 	sum func() (string, lobby.ChecksumKind)) (again bool) {
 	if seq >= float64(f.seq) {
 		// The ack opens the gate before its time.
-		f.opens = earlier(f.opens, now)
-		f.unsure = false
+		f.opensAt = earlierTime(f.opensAt, now)
+		f.isUnsure = false
 	}
 	// A seq that was never sent, one that goes back, or another state: the client is not where it believes to be.
-	again = seq > float64(at) || seq < f.acked ||
-		(seq == float64(at) && checksum != "" && f.differs(now, checksum, sum))
-	f.acked = seq
-	f.owed = f.owed || again
+	again = seq > float64(at) || seq < f.ackedSeq ||
+		(seq == float64(at) && checksum != "" && f.checksumDiffers(now, checksum, sum))
+	f.ackedSeq = seq
+	f.owesSnapshot = f.owesSnapshot || again
 	return again
 }
 
-// resync notes that the client asks for a snapshot. If it does so instead of an ack of the last one, it has found the
+// noteResync notes that the client asks for a snapshot. If it does so instead of an ack of the last one, it has found the
 // checksum wrong.
-func (f *snapshotPolicy) resync() {
-	f.foreign = f.foreign || f.unsure
-	f.unsure = false
-	f.owed = true
+func (f *snapshotPolicy) noteResync() {
+	f.hasForeignLocale = f.hasForeignLocale || f.isUnsure
+	f.isUnsure = false
+	f.owesSnapshot = true
 }
 
 // dueIn returns how long a forced snapshot has to wait.
 func (f *snapshotPolicy) dueIn(now time.Time) time.Duration {
-	if !f.storm(now) {
+	if !f.isStorm(now) {
 		return 0
 	}
-	return max(0, f.forced[maxForced-1].Add(forcedPause).Sub(now))
+	return max(0, f.forcedAt[maxForced-1].Add(forcedPause).Sub(now))
 }
 
-// storm reports whether the client forces too many snapshots.
-func (f *snapshotPolicy) storm(now time.Time) bool {
-	return !f.forced[0].IsZero() && now.Before(f.forced[0].Add(forcedWindow))
+// isStorm reports whether the client forces too many snapshots.
+func (f *snapshotPolicy) isStorm(now time.Time) bool {
+	return !f.forcedAt[0].IsZero() && now.Before(f.forcedAt[0].Add(forcedWindow))
 }
 
-// counts reports whether a checksum of that kind is sent and compared.
-func (f *snapshotPolicy) counts(now time.Time, kind lobby.ChecksumKind) bool {
+// usesChecksum reports whether a checksum of that kind is sent and compared.
+func (f *snapshotPolicy) usesChecksum(now time.Time, kind lobby.ChecksumKind) bool {
 	switch {
-	case f.storm(now):
+	case f.isStorm(now):
 		return false
 	case kind == lobby.ChecksumLocal:
-		return !f.foreign
+		return !f.hasForeignLocale
 	}
 	return kind == lobby.ChecksumSafe
 }
 
-func (f *snapshotPolicy) differs(now time.Time, checksum string, sum func() (string, lobby.ChecksumKind)) bool {
+func (f *snapshotPolicy) checksumDiffers(now time.Time, checksum string, sum func() (string, lobby.ChecksumKind)) bool {
 	ours, kind := sum()
-	return f.counts(now, kind) && checksum != ours
+	return f.usesChecksum(now, kind) && checksum != ours
 }
 
-func earlier(a, b time.Time) time.Time {
+func earlierTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
 	}

@@ -101,7 +101,7 @@ func (l *line) work() {
 
 func (l *line) show() {
 	sum, kind := l.state(l.seq()).Checksum()
-	if !l.policy.snapshot(l.now, l.seq(), kind) {
+	if !l.policy.noteSnapshot(l.now, l.seq(), kind) {
 		sum = ""
 	}
 	if l.pending {
@@ -131,9 +131,9 @@ func (l *line) hear() {
 	m := l.up[0]
 	l.up = l.up[1:]
 	if m.resync {
-		l.policy.resync()
+		l.policy.noteResync()
 		l.due, l.pending = true, true
-	} else if l.policy.ack(l.now, float64(m.seq), m.checksum, l.sent, l.state(l.sent).Checksum) {
+	} else if l.policy.takeAck(l.now, float64(m.seq), m.checksum, l.sent, l.state(l.sent).Checksum) {
 		l.due, l.pending = true, true
 	}
 	l.work()

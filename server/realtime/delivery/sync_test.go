@@ -124,17 +124,17 @@ func TestPatchesWaitForTheAckOfASnapshot(t *testing.T) {
 	open, opens := f.mayOpen(now)
 	require.False(t, open, "before the first snapshot")
 	require.Zero(t, opens)
-	require.True(t, f.snapshot(now, 7, lobby.ChecksumSafe))
+	require.True(t, f.noteSnapshot(now, 7, lobby.ChecksumSafe))
 	open, opens = f.mayOpen(now)
 	require.False(t, open)
 	require.Equal(t, now.Add(2*time.Second), opens)
-	require.False(t, f.ack(now, 6, "", 7, safe), "of what came before the snapshot")
+	require.False(t, f.takeAck(now, 6, "", 7, safe), "of what came before the snapshot")
 	open, _ = f.mayOpen(now)
 	require.False(t, open)
-	require.False(t, f.ack(now, 7, "sum", 7, safe))
+	require.False(t, f.takeAck(now, 7, "sum", 7, safe))
 	open, _ = f.mayOpen(now)
 	require.True(t, open)
-	f.snapshot(now, 8, lobby.ChecksumSafe)
+	f.noteSnapshot(now, 8, lobby.ChecksumSafe)
 	open, _ = f.mayOpen(now.Add(2 * time.Second))
 	require.True(t, open, "not every client acks")
 }
@@ -162,9 +162,9 @@ func TestAcksThatForceASnapshot(t *testing.T) {
 		{"older than the last ack", 4, "", lobby.ChecksumSafe, true},
 	} {
 		var f snapshotPolicy
-		f.snapshot(now, 5, c.kind)
-		f.ack(now, 5, "", 5, sum(c.kind))
-		require.Equal(t, c.again, f.ack(now, c.seq, c.checksum, 7, sum(c.kind)), c.why)
+		f.noteSnapshot(now, 5, c.kind)
+		f.takeAck(now, 5, "", 5, sum(c.kind))
+		require.Equal(t, c.again, f.takeAck(now, c.seq, c.checksum, 7, sum(c.kind)), c.why)
 		open, _ := f.mayOpen(now)
 		require.Equal(t, !c.again, open, c.why)
 	}
@@ -175,12 +175,12 @@ func TestFiveSnapshotsMayBeForcedAtOnce(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
 	var f snapshotPolicy
-	require.True(t, f.snapshot(now, 1, lobby.ChecksumSafe))
+	require.True(t, f.noteSnapshot(now, 1, lobby.ChecksumSafe))
 	force := func() (wait time.Duration, checksum bool) {
-		f.resync()
+		f.noteResync()
 		wait = f.dueIn(now)
 		now = now.Add(wait)
-		return wait, f.snapshot(now, 1, lobby.ChecksumSafe)
+		return wait, f.noteSnapshot(now, 1, lobby.ChecksumSafe)
 	}
 	for range maxForced {
 		wait, checksum := force()
@@ -191,7 +191,8 @@ func TestFiveSnapshotsMayBeForcedAtOnce(t *testing.T) {
 		wait, checksum := force()
 		require.Equal(t, forcedPause, wait)
 		require.False(t, checksum)
-		require.False(t, f.ack(now, 1, "other", 1, func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumSafe }))
+		require.False(t, f.takeAck(now, 1, "other", 1,
+			func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumSafe }))
 	}
 	now = now.Add(forcedWindow)
 	wait, checksum := force()
@@ -203,17 +204,18 @@ func TestAResyncAfterAnEnglishChecksumEndsThem(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
 	var f snapshotPolicy
-	require.True(t, f.snapshot(now, 1, lobby.ChecksumLocal))
-	f.resync()
-	require.False(t, f.snapshot(now, 1, lobby.ChecksumLocal))
-	require.False(t, f.ack(now, 1, "other", 1, func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumLocal }))
-	require.True(t, f.snapshot(now, 2, lobby.ChecksumSafe), "others are right in each locale")
+	require.True(t, f.noteSnapshot(now, 1, lobby.ChecksumLocal))
+	f.noteResync()
+	require.False(t, f.noteSnapshot(now, 1, lobby.ChecksumLocal))
+	require.False(t, f.takeAck(now, 1, "other", 1,
+		func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumLocal }))
+	require.True(t, f.noteSnapshot(now, 2, lobby.ChecksumSafe), "others are right in each locale")
 
 	f = snapshotPolicy{}
-	require.True(t, f.snapshot(now, 1, lobby.ChecksumLocal))
-	f.ack(now, 1, "sum", 1, func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumLocal })
-	f.resync()
-	require.True(t, f.snapshot(now, 1, lobby.ChecksumLocal), "it asks for another reason")
+	require.True(t, f.noteSnapshot(now, 1, lobby.ChecksumLocal))
+	f.takeAck(now, 1, "sum", 1, func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumLocal })
+	f.noteResync()
+	require.True(t, f.noteSnapshot(now, 1, lobby.ChecksumLocal), "it asks for another reason")
 }
 
 // Pins a script that never acks in a room that changes often: it was sent a snapshot in two seconds, and no patch.

@@ -71,8 +71,8 @@ type link struct {
 	writing sync.Mutex
 }
 
-// Session returns the id of the session.
-func (c *Client) Session() string {
+// SessionID returns the id of the session.
+func (c *Client) SessionID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session
@@ -99,8 +99,8 @@ func (c *Client) Resyncs() int {
 	return c.resyncs
 }
 
-// Events returns all that the server has sent, in order.
-func (c *Client) Events() []Event {
+// HeardEvents returns all that the server has sent, in order.
+func (c *Client) HeardEvents() []Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.events)
@@ -108,7 +108,8 @@ func (c *Client) Events() []Event {
 
 // EventsOf returns the events of a kind in a room, or in any room if it is empty.
 func (c *Client) EventsOf(kind, room string) []Event {
-	return slices.DeleteFunc(c.Events(), func(e Event) bool { return e.Type != kind || room != "" && e.Room != room })
+	return slices.DeleteFunc(c.HeardEvents(),
+		func(e Event) bool { return e.Type != kind || room != "" && e.Room != room })
 }
 
 // Room returns what the client knows of a room; the zero value if that is nothing.
@@ -169,7 +170,7 @@ func (c *Client) Begin(ctx context.Context, kind, room string,
 	}
 	c.pending[rid] = &call{kind, room, answer}
 	c.mu.Unlock()
-	err := c.write(ctx, l, Event{Type: kind, RID: rid, Room: room, P: p})
+	err := c.writeEvent(ctx, l, Event{Type: kind, RID: rid, Room: room, P: p})
 	return rid, func() (Response, error) {
 		if err != nil {
 			return nil, err
@@ -191,7 +192,7 @@ func (c *Client) Send(ctx context.Context, kind, room string, p map[string]any) 
 	c.mu.Lock()
 	l := c.link
 	c.mu.Unlock()
-	return c.write(ctx, l, Event{Type: kind, Room: room, P: p})
+	return c.writeEvent(ctx, l, Event{Type: kind, Room: room, P: p})
 }
 
 // SendRaw sends a frame as it is.
@@ -205,8 +206,8 @@ func (c *Client) SendRaw(ctx context.Context, frame []byte) error {
 	return l.ws.Write(ctx, websocket.MessageBinary, frame)
 }
 
-// write sends a message as binary, whatever the codec, as the SDK does.
-func (c *Client) write(ctx context.Context, l *link, e Event) error {
+// writeEvent sends a message as binary, whatever the codec, as the SDK does.
+func (c *Client) writeEvent(ctx context.Context, l *link, e Event) error {
 	c.mu.Lock()
 	l.wrote = true
 	c.mu.Unlock()
@@ -219,7 +220,7 @@ func (c *Client) write(ctx context.Context, l *link, e Event) error {
 // argument.
 func (c *Client) Await(ctx context.Context, what string, done func(*View) bool) error {
 	for {
-		ok, changed := c.look(done)
+		ok, changed := c.lookAt(done)
 		if ok {
 			return nil
 		}
@@ -231,7 +232,7 @@ func (c *Client) Await(ctx context.Context, what string, done func(*View) bool) 
 	}
 }
 
-func (c *Client) look(done func(*View) bool) (ok bool, changed <-chan struct{}) {
+func (c *Client) lookAt(done func(*View) bool) (ok bool, changed <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return done(&View{c}), c.changed
@@ -271,7 +272,7 @@ func (v *View) Closed() websocket.StatusCode {
 	return v.c.link.status
 }
 
-func (c *Client) signal() {
+func (c *Client) signalChange() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }

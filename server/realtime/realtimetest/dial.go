@@ -69,7 +69,7 @@ func Dial(t testing.TB, o Options) *Client {
 	t.Cleanup(func() {
 		violations := c.Violations(true)
 		c.Drop()
-		require.Empty(t, violations, "client %s", c.Session())
+		require.Empty(t, violations, "client %s", c.SessionID())
 	})
 	return c
 }
@@ -97,20 +97,20 @@ func (c *Client) openSocket(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	l, session, err := c.handshake(ctx, ws)
+	l, session, err := c.shakeHands(ctx, ws)
 	if err != nil {
 		_ = ws.CloseNow()
 		return err
 	}
 	c.mu.Lock()
-	c.unanswer()
+	c.failPending()
 	c.link, c.session = l, session
 	if !l.resumed {
 		clear(c.rooms)
 	}
-	c.signal()
+	c.signalChange()
 	c.mu.Unlock()
-	go c.read(l)
+	go c.readFrames(l)
 	return nil
 }
 
@@ -137,10 +137,10 @@ func (o Options) dial(ctx context.Context, url string) (*websocket.Conn, error) 
 	return ws, nil
 }
 
-func (c *Client) handshake(ctx context.Context, ws *websocket.Conn) (*link, string, error) {
+func (c *Client) shakeHands(ctx context.Context, ws *websocket.Conn) (*link, string, error) {
 	request := map[string]any{"v": 1, "codecs": c.options.Codecs, "project_id": c.options.Project,
 		"token": c.options.Token}
-	if id := c.Session(); id != "" {
+	if id := c.SessionID(); id != "" {
 		request["session_id"] = id
 	}
 	text, err := json.Marshal(request)

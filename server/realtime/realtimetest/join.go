@@ -63,7 +63,7 @@ func (c *Client) Wait(t testing.TB, what string, done func(*View) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	require.NoError(t, c.Await(ctx, what, done), "%v", c.Events())
+	require.NoError(t, c.Await(ctx, what, done), "%v", c.HeardEvents())
 }
 
 // Hear waits for the first event of a kind.

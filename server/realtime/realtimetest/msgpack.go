@@ -58,7 +58,7 @@ type unpacker struct {
 
 var errShort = errors.New("the frame is cut off")
 
-func (u *unpacker) take(n int) ([]byte, error) {
+func (u *unpacker) takeBytes(n int) ([]byte, error) {
 	if n < 0 || len(u.input) < n {
 		return nil, errShort
 	}
@@ -67,9 +67,9 @@ func (u *unpacker) take(n int) ([]byte, error) {
 	return taken, nil
 }
 
-// uint reads a big-endian number of up to 8 bytes.
-func (u *unpacker) uint(size int) (uint64, error) {
-	taken, err := u.take(size)
+// readUint reads a big-endian number of up to 8 bytes.
+func (u *unpacker) readUint(size int) (uint64, error) {
+	taken, err := u.takeBytes(size)
 	n := uint64(0)
 	for _, b := range taken {
 		n = n<<8 | uint64(b)
@@ -77,8 +77,8 @@ func (u *unpacker) uint(size int) (uint64, error) {
 	return n, err
 }
 
-func (u *unpacker) value() (any, error) {
-	head, err := u.uint(1)
+func (u *unpacker) readValue() (any, error) {
+	head, err := u.readUint(1)
 	if err != nil {
 		return nil, err
 	}
@@ -89,71 +89,72 @@ func (u *unpacker) value() (any, error) {
 	case code >= 0xe0:
 		return float64(int8(code)), nil
 	case code <= 0x8f:
-		return u.object(uint64(code & 0x0f))
+		return u.readObject(uint64(code & 0x0f))
 	case code <= 0x9f:
-		return u.list(uint64(code & 0x0f))
+		return u.readList(uint64(code & 0x0f))
 	case code <= 0xbf:
-		return u.text(uint64(code & 0x1f))
+		return u.readText(uint64(code & 0x1f))
 	}
-	return u.long(code)
+	return u.readLong(code)
 }
 
-// long reads what has a code of its own.
-func (u *unpacker) long(code byte) (any, error) {
+// readLong reads what has a code of its own.
+func (u *unpacker) readLong(code byte) (any, error) {
 	switch code {
 	case 0xc0:
 		return nil, nil
 	case 0xc2, 0xc3:
 		return code == 0xc3, nil
 	case 0xcb:
-		bits, err := u.uint(8)
+		bits, err := u.readUint(8)
 		return math.Float64frombits(bits), err
 	case 0xcc, 0xcd, 0xce:
-		n, err := u.uint(1 << (code - 0xcc))
+		n, err := u.readUint(1 << (code - 0xcc))
 		return float64(n), err
 	case 0xd0, 0xd1, 0xd2:
-		return u.negative(1 << (code - 0xd0))
+		return u.readNegative(1 << (code - 0xd0))
 	case 0xcf, 0xd3:
 		u.problems = append(u.problems, "a 64-bit integer, which is a BigInt there,")
-		n, err := u.uint(8)
+		n, err := u.readUint(8)
 		return float64(n), err
 	}
-	return u.sized(code)
+	return u.readSized(code)
 }
 
-func (u *unpacker) negative(size int) (any, error) {
-	n, err := u.uint(size)
+func (u *unpacker) readNegative(size int) (any, error) {
+	n, err := u.readUint(size)
 	shift := 64 - 8*size
 	return float64(int64(n<<shift) >> shift), err
 }
 
-// sized reads a string, list or map whose length follows its code.
-func (u *unpacker) sized(code byte) (any, error) {
-	read := map[byte]func(uint64) (any, error){0xd9: u.text, 0xda: u.text, 0xdb: u.text, 0xdc: u.list, 0xdd: u.list,
-		0xde: u.object, 0xdf: u.object}[code]
+// readSized reads a string, list or map whose length follows its code.
+func (u *unpacker) readSized(code byte) (any, error) {
+	read := map[byte]func(uint64) (any, error){0xd9: u.readText, 0xda: u.readText, 0xdb: u.readText, 0xdc: u.readList,
+		0xdd: u.readList,
+		0xde: u.readObject, 0xdf: u.readObject}[code]
 	size := map[byte]int{0xd9: 1, 0xda: 2, 0xdb: 4, 0xdc: 2, 0xdd: 4, 0xde: 2, 0xdf: 4}[code]
 	if read == nil {
 		return nil, fmt.Errorf("code %#x", code)
 	}
-	n, err := u.uint(size)
+	n, err := u.readUint(size)
 	if err != nil {
 		return nil, err
 	}
 	return read(n)
 }
 
-func (u *unpacker) text(n uint64) (any, error) {
-	taken, err := u.take(int(min(n, math.MaxInt32)))
+func (u *unpacker) readText(n uint64) (any, error) {
+	taken, err := u.takeBytes(int(min(n, math.MaxInt32)))
 	return string(taken), err
 }
 
-func (u *unpacker) list(n uint64) (any, error) {
+func (u *unpacker) readList(n uint64) (any, error) {
 	if n > uint64(len(u.input)) {
 		return nil, errShort
 	}
 	list := make([]any, n)
 	for i := range list {
-		v, err := u.value()
+		v, err := u.readValue()
 		if err != nil {
 			return nil, err
 		}
@@ -162,11 +163,11 @@ func (u *unpacker) list(n uint64) (any, error) {
 	return list, nil
 }
 
-func (u *unpacker) object(n uint64) (any, error) {
+func (u *unpacker) readObject(n uint64) (any, error) {
 	object := map[string]any{}
 	keys := make([]string, 0, min(n, 64))
 	for range n {
-		key, err := u.value()
+		key, err := u.readValue()
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +176,7 @@ func (u *unpacker) object(n uint64) (any, error) {
 			return nil, fmt.Errorf("the key %v", key)
 		}
 		keys = append(keys, name)
-		if object[name], err = u.value(); err != nil {
+		if object[name], err = u.readValue(); err != nil {
 			return nil, err
 		}
 	}

@@ -8,23 +8,23 @@ import (
 	"github.com/coder/websocket"
 )
 
-// read takes frames until the connection closes.
-func (c *Client) read(l *link) {
+// readFrames takes frames until the connection closes.
+func (c *Client) readFrames(l *link) {
 	for {
 		kind, frame, err := l.ws.Read(context.Background())
 		if err != nil {
-			c.closed(l, err)
+			c.noteClosed(l, err)
 			return
 		}
-		for _, reply := range c.take(l, kind, frame) {
+		for _, reply := range c.takeFrame(l, kind, frame) {
 			if !c.options.NeverAcks {
-				_ = c.write(context.Background(), l, reply) // an error shows with the next read
+				_ = c.writeEvent(context.Background(), l, reply) // an error shows with the next read
 			}
 		}
 	}
 }
 
-func (c *Client) closed(l *link, err error) {
+func (c *Client) noteClosed(l *link, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.closed, l.status = true, -1
@@ -32,24 +32,24 @@ func (c *Client) closed(l *link, err error) {
 		l.status = ce.Code
 	}
 	if l == c.link {
-		c.unanswer()
+		c.failPending()
 	}
-	c.signal()
+	c.signalChange()
 }
 
-// unanswer ends the RPCs of a connection that gets no more answers. The caller holds mu.
-func (c *Client) unanswer() {
+// failPending ends the RPCs of a connection that gets no more answers. The caller holds mu.
+func (c *Client) failPending() {
 	for rid, waits := range c.pending {
 		close(waits.answer)
 		delete(c.pending, rid)
 	}
 }
 
-// take takes a frame, and returns what the client answers.
-func (c *Client) take(l *link, kind websocket.MessageType, frame []byte) (replies []Event) {
+// takeFrame takes a frame, and returns what the client answers.
+func (c *Client) takeFrame(l *link, kind websocket.MessageType, frame []byte) (replies []Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.signal()
+	defer c.signalChange()
 	if l != c.link {
 		return nil // the SDK reads its last connection only
 	}
@@ -73,11 +73,11 @@ func (c *Client) take(l *link, kind websocket.MessageType, frame []byte) (replie
 		c.answered(e)
 		return nil
 	case "state.snapshot":
-		return c.snapshot(e)
+		return c.takeSnapshot(e)
 	case "state.patch":
-		return c.patch(e)
+		return c.takePatch(e)
 	}
-	c.presence(e)
+	c.takePresence(e)
 	return nil
 }
 

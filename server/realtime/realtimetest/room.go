@@ -22,7 +22,7 @@ func (r *Room) clone() Room {
 	return copied
 }
 
-func (c *Client) room(id string) *Room {
+func (c *Client) roomOf(id string) *Room {
 	r := c.rooms[id]
 	if r == nil {
 		r = &Room{}
@@ -31,8 +31,8 @@ func (c *Client) room(id string) *Room {
 	return r
 }
 
-// snapshot takes any state whose checksum is absent or right. One that is older than the client's is a violation.
-func (c *Client) snapshot(e Event) []Event {
+// takeSnapshot takes any state whose checksum is absent or right. One that is older than the client's is a violation.
+func (c *Client) takeSnapshot(e Event) []Event {
 	seq, numbered := e.P["seq"].(float64)
 	state, isObject := e.P["state"].(map[string]any)
 	sent, hasSum := e.P["checksum"]
@@ -41,13 +41,13 @@ func (c *Client) snapshot(e Event) []Event {
 		c.violationf("a snapshot that the SDK ignores: %v", e)
 		return nil
 	}
-	r := c.room(e.Room)
+	r := c.roomOf(e.Room)
 	own := checksum(state, c.options.Foreign)
 	if sum != "" && sum != own {
 		if !c.options.Foreign {
 			c.violationf("the checksum of %v is %s, not %s", state, own, sum)
 		}
-		return []Event{c.resync(e.Room, r)}
+		return []Event{c.askResync(e.Room, r)}
 	}
 	if int64(seq) < r.Seq {
 		c.violationf("%s steps back from %d to %d", e.Room, r.Seq, int64(seq))
@@ -57,14 +57,14 @@ func (c *Client) snapshot(e Event) []Event {
 	return []Event{{Type: "state.ack", Room: e.Room, P: map[string]any{"seq": seq, "checksum": own}}}
 }
 
-// resync asks for a snapshot.
-func (c *Client) resync(id string, r *Room) Event {
+// askResync asks for a snapshot.
+func (c *Client) askResync(id string, r *Room) Event {
 	c.resyncs++
 	return Event{Type: "state.resync", Room: id, P: map[string]any{"since": float64(r.Seq)}}
 }
 
-// patch ignores what is old, applies what is next, and asks for a snapshot otherwise.
-func (c *Client) patch(e Event) []Event {
+// takePatch ignores what is old, applies what is next, and asks for a snapshot otherwise.
+func (c *Client) takePatch(e Event) []Event {
 	seq, numbered := e.P["seq"].(float64)
 	ops, isList := e.P["ops"].([]any)
 	if e.Room == "" || !numbered || !isList || len(ops) == 0 || seq < 1 {
@@ -74,7 +74,7 @@ func (c *Client) patch(e Event) []Event {
 	if _, has := e.P["checksum"]; has {
 		c.violationf("a patch has a checksum")
 	}
-	r := c.room(e.Room)
+	r := c.roomOf(e.Room)
 	switch {
 	case r.Snapshots == 0:
 		c.violationf("%s has a patch before its snapshot", e.Room)
@@ -83,18 +83,18 @@ func (c *Client) patch(e Event) []Event {
 		return nil
 	case int64(seq) > r.Seq+1:
 		r.Gap = true
-		return []Event{c.resync(e.Room, r)}
+		return []Event{c.askResync(e.Room, r)}
 	}
 	next := maps.Clone(r.State)
 	for _, op := range ops {
-		c.apply(next, op)
+		c.applyOp(next, op)
 	}
 	r.Seq, r.State = int64(seq), next
 	r.Patches++
 	return []Event{{Type: "state.ack", Room: e.Room, P: map[string]any{"seq": seq}}}
 }
 
-func (c *Client) apply(state map[string]any, op any) {
+func (c *Client) applyOp(state map[string]any, op any) {
 	fields, _ := op.(map[string]any)
 	path, _ := fields["path"].(string)
 	key, ok := strings.CutPrefix(path, "/")
@@ -113,11 +113,11 @@ func (c *Client) apply(state map[string]any, op any) {
 	}
 }
 
-// presence keeps the members. Who left a room forgets it.
-func (c *Client) presence(e Event) {
+// takePresence keeps the members. Who left a room forgets it.
+func (c *Client) takePresence(e Event) {
 	switch e.Type {
 	case "room.members":
-		c.members(e)
+		c.takeMembers(e)
 	case "room.left":
 		if e.Text("client_id") == c.session {
 			delete(c.rooms, e.Room)
@@ -127,7 +127,7 @@ func (c *Client) presence(e Event) {
 	}
 }
 
-func (c *Client) members(e Event) {
+func (c *Client) takeMembers(e Event) {
 	list, isList := e.P["members"].([]any)
 	count, _ := e.P["count"].(float64)
 	ids := make([]string, 0, len(list))
@@ -138,7 +138,7 @@ func (c *Client) members(e Event) {
 	if !isList || int(count) != len(ids) || !slices.IsSorted(ids) {
 		c.violationf("room.members is no sorted list with its count: %v", e)
 	}
-	c.room(e.Room).Members = ids
+	c.roomOf(e.Room).Members = ids
 }
 
 func (c *Client) matchFound(e Event) {

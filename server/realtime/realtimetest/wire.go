@@ -53,7 +53,7 @@ func (msgpackWire) encode(e Event) []byte { return appendPacked(nil, envelopeOf(
 
 func (msgpackWire) decode(frame []byte) (Event, []string, error) {
 	u := unpacker{input: frame}
-	v, err := u.value()
+	v, err := u.readValue()
 	if err == nil && len(u.input) > 0 {
 		err = fmt.Errorf("%d bytes behind the frame", len(u.input))
 	}

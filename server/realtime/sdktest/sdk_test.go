@@ -45,8 +45,9 @@ func replicas(t *testing.T, change ...func(*realtime.Options)) (urls []string) {
 func replica(t *testing.T, database string, change ...func(*realtime.Options)) (url string) {
 	t.Helper()
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	o := variant.Apply(realtime.Options{Listener: listener, Auth: realtime.AuthOptional, Master: "a master secret of tests",
-		RequireKey: true, Conformance: true}, change...)
+	o := variant.Apply(realtime.Options{Listener: listener, AuthMode: realtime.AuthOptional,
+		MasterSecret: "a master secret of tests",
+		RequireKey:   true, Conformance: true}, change...)
 	s := must.Get(realtime.New(storetest.Open(t, database), o))(t)
 	require.NoError(t, s.Listen(t.Context()))
 	ctx, cut := context.WithCancel(context.Background())
@@ -61,7 +62,7 @@ func replica(t *testing.T, database string, change ...func(*realtime.Options)) (
 		require.NoError(t, <-served)
 		<-ran
 	})
-	require.Eventually(t, s.Ready, 10*time.Second, time.Millisecond)
+	require.Eventually(t, s.IsReady, 10*time.Second, time.Millisecond)
 	return "ws://" + s.Addr().String()
 }
 
@@ -156,9 +157,10 @@ func TestNodeConnectRejectsWithTheReason(t *testing.T) {
 	t.Parallel()
 	withBothCodecs(t, func(t *testing.T, codec string) {
 		t.Helper()
-		urls := replicas(t, func(o *realtime.Options) { o.Auth = realtime.AuthRequired })
+		urls := replicas(t, func(o *realtime.Options) { o.AuthMode = realtime.AuthRequired })
 		node := nodetest.Start(t, script)
-		for _, c := range [][2]string{{"", "missing token"}, {"abc", "invalid token format"}, {"a.b", "invalid token format"}} {
+		for _, c := range [][2]string{{"", "missing token"}, {"abc", "invalid token format"},
+			{"a.b", "invalid token format"}} {
 			var r result
 			node.Ask(t, request{Scenario: "refused", Codec: codec, Token: c[0], URLs: urls}, &r)
 			require.Equal(t, "token verification failed: "+c[1], r.Reason)

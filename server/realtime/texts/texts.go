@@ -85,7 +85,7 @@ func (h *Hook) Check(ctx context.Context, m Message) (json.RawMessage, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the hook that checks texts: %w", err)
 	case !*v.Allow:
-		return nil, &Refused{shortened(v.Reason)}
+		return nil, &Refused{shortenReason(v.Reason)}
 	case len(v.Data) > 0 && string(v.Data) != "null":
 		return v.Data, nil
 	}
@@ -132,7 +132,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-func shortened(reason string) string {
+func shortenReason(reason string) string {
 	reason = strings.ToValidUTF8(reason, "\uFFFD")
 	for len(reason) > maxReason {
 		_, size := utf8.DecodeLastRuneInString(reason)

@@ -18,7 +18,7 @@ func (JSONCodec) Binary() bool { return false }
 
 // Decode implements Codec. Its errors are of bad frames, with the rid if it can be read.
 func (JSONCodec) Decode(frame []byte) (Envelope, error) {
-	root, err := esjson.Parse(frame)
+	root, err := esjson.ParseText(frame)
 	if err != nil {
 		return Envelope{}, badFrame(ridBefore(frame), err)
 	}
@@ -33,11 +33,11 @@ func (JSONCodec) Decode(frame []byte) (Envelope, error) {
 
 // Encode implements Codec.
 func (JSONCodec) Encode(out Outgoing) []byte {
-	return esjson.Append(nil, out.fields())
+	return esjson.Append(nil, out.fieldMap())
 }
 
-// fields returns the message as a map.
-func (o Outgoing) fields() map[string]any {
+// fieldMap returns the message as a map.
+func (o Outgoing) fieldMap() map[string]any {
 	m := map[string]any{"v": ProtocolVersion, "t": o.Type}
 	if o.RID != "" {
 		m["rid"] = o.RID
@@ -67,7 +67,7 @@ func ridBefore(frame []byte) string {
 			return ""
 		}
 		if key == "rid" {
-			text, _ := esjson.Parse(v) // Decode has found it valid
+			text, _ := esjson.ParseText(v) // Decode has found it valid
 			return ridOf(map[string]any{"rid": text})
 		}
 	}

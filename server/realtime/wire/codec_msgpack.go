@@ -23,9 +23,9 @@ func (msgpackCodec) Binary() bool { return true }
 
 func (msgpackCodec) Decode(frame []byte) (Envelope, error) {
 	in := newUnpacker(frame)
-	root, err := in.value()
+	root, err := in.unpackValue()
 	// The decoder reads from rest without a buffer of its own, so what it left is there.
-	if err == nil && in.rest.Len() > 0 {
+	if err == nil && in.unreadBytes.Len() > 0 {
 		err = errors.New("bytes after the message")
 	}
 	if err != nil {
@@ -36,7 +36,7 @@ func (msgpackCodec) Decode(frame []byte) (Envelope, error) {
 
 func (msgpackCodec) Encode(out Outgoing) []byte {
 	var frame bytes.Buffer
-	packer{msgpack.NewEncoder(&frame)}.value(out.fields())
+	packer{msgpack.NewEncoder(&frame)}.packValue(out.fieldMap())
 	return frame.Bytes()
 }
 
@@ -44,8 +44,8 @@ func (msgpackCodec) Encode(out Outgoing) []byte {
 type unpacker struct {
 	*msgpack.Decoder
 
-	rest  *bytes.Reader
-	limit budget
+	unreadBytes *bytes.Reader
+	valueBudget budget
 }
 
 func newUnpacker(frame []byte) *unpacker {
@@ -65,8 +65,8 @@ var (
 	errTruncated = errors.New("the frame ends too early")
 )
 
-// value decodes one element. If there is an error, it returns what it has decoded of an object before it.
-func (u *unpacker) value() (value, error) {
+// unpackValue decodes one element. If there is an error, it returns what it has decoded of an object before it.
+func (u *unpacker) unpackValue() (value, error) {
 	code, err := u.PeekCode()
 	if err != nil {
 		return nil, errTruncated
@@ -76,25 +76,25 @@ func (u *unpacker) value() (value, error) {
 		n, err := u.DecodeUint64()
 		return float64(n), err
 	case msgpcode.IsFixedNum(code), code >= msgpcode.Float && code <= msgpcode.Int64:
-		return u.number()
+		return u.unpackNumber()
 	case msgpcode.IsString(code):
-		return u.text()
+		return u.unpackText()
 	case msgpcode.IsFixedArray(code), code == msgpcode.Array16, code == msgpcode.Array32:
-		return u.array()
+		return u.unpackArray()
 	case msgpcode.IsFixedMap(code), code == msgpcode.Map16, code == msgpcode.Map32:
-		return u.object()
+		return u.unpackObject()
 	case code == msgpcode.Nil:
 		return nil, u.DecodeNil()
 	case code == msgpcode.False, code == msgpcode.True:
 		return u.DecodeBool()
 	case msgpcode.IsExt(code):
-		return u.extension()
+		return u.unpackExtension()
 	}
 	return nil, errUnknown
 }
 
-// number decodes any number as JavaScript would have it.
-func (u *unpacker) number() (value, error) {
+// unpackNumber decodes any number as JavaScript would have it.
+func (u *unpacker) unpackNumber() (value, error) {
 	n, err := u.DecodeFloat64()
 	if err != nil {
 		return nil, errTruncated
@@ -105,10 +105,10 @@ func (u *unpacker) number() (value, error) {
 	return n, nil
 }
 
-func (u *unpacker) text() (value, error) {
+func (u *unpacker) unpackText() (value, error) {
 	size, err := u.DecodeBytesLen()
 	// Before the memory is made: a header of five bytes may claim 4 GiB.
-	if err != nil || size > u.rest.Len() {
+	if err != nil || size > u.unreadBytes.Len() {
 		return nil, errTruncated
 	}
 	text := make([]byte, size)
@@ -118,23 +118,23 @@ func (u *unpacker) text() (value, error) {
 	return strings.ToValidUTF8(string(text), "\uFFFD"), nil
 }
 
-// count checks a decoded number of elements, of which each takes a byte at least.
-func (u *unpacker) count(n int, err error) (int, error) {
-	if err != nil || n < 0 || n > u.rest.Len() {
+// checkCount checks a decoded number of elements, of which each takes a byte at least.
+func (u *unpacker) checkCount(n int, err error) (int, error) {
+	if err != nil || n < 0 || n > u.unreadBytes.Len() {
 		return 0, errTruncated
 	}
-	return n, u.limit.enter(n)
+	return n, u.valueBudget.enterValue(n)
 }
 
-func (u *unpacker) array() (value, error) {
-	n, err := u.count(u.DecodeArrayLen())
+func (u *unpacker) unpackArray() (value, error) {
+	n, err := u.checkCount(u.DecodeArrayLen())
 	if err != nil {
 		return nil, err
 	}
-	defer u.limit.leave()
+	defer u.valueBudget.leaveValue()
 	values := make([]any, n)
 	for i := range values {
-		v, err := u.value()
+		v, err := u.unpackValue()
 		if err != nil {
 			return nil, err
 		}
@@ -145,15 +145,15 @@ func (u *unpacker) array() (value, error) {
 	return values, nil
 }
 
-func (u *unpacker) object() (value, error) {
-	n, err := u.count(u.DecodeMapLen())
+func (u *unpacker) unpackObject() (value, error) {
+	n, err := u.checkCount(u.DecodeMapLen())
 	if err != nil {
 		return nil, err
 	}
-	defer u.limit.leave()
+	defer u.valueBudget.leaveValue()
 	object := make(map[string]any, n)
 	for range n {
-		key, v, err := u.entry()
+		key, v, err := u.unpackEntry()
 		if err != nil {
 			// With what was decoded before the error: its rid, if it was among that, is in the answer.
 			return object, err
@@ -165,7 +165,7 @@ func (u *unpacker) object() (value, error) {
 	return object, nil
 }
 
-func (u *unpacker) entry() (key string, v value, err error) {
+func (u *unpacker) unpackEntry() (key string, v value, err error) {
 	code, err := u.PeekCode()
 	if err != nil {
 		return "", nil, errTruncated
@@ -173,17 +173,17 @@ func (u *unpacker) entry() (key string, v value, err error) {
 	if !msgpcode.IsString(code) {
 		return "", nil, errKey
 	}
-	text, err := u.text()
+	text, err := u.unpackText()
 	if err != nil {
 		return "", nil, err
 	}
-	v, err = u.value()
+	v, err = u.unpackValue()
 	return text.(string), v, err
 }
 
-func (u *unpacker) extension() (value, error) {
+func (u *unpacker) unpackExtension() (value, error) {
 	id, size, err := u.DecodeExtHeader()
-	if err != nil || size > u.rest.Len() {
+	if err != nil || size > u.unreadBytes.Len() {
 		return nil, errTruncated
 	}
 	if id != extUndefined || size != 1 {
@@ -195,41 +195,41 @@ func (u *unpacker) extension() (value, error) {
 // packer encodes one frame. Writing to memory never fails.
 type packer struct{ *msgpack.Encoder }
 
-func (p packer) value(v any) {
+func (p packer) packValue(v any) {
 	switch v := v.(type) {
 	case nil:
 		_ = p.EncodeNil()
 	case bool:
 		_ = p.EncodeBool(v)
 	case float64:
-		p.number(v)
+		p.packNumber(v)
 	case int:
-		p.number(float64(v))
+		p.packNumber(float64(v))
 	case int64:
-		p.number(float64(v))
+		p.packNumber(float64(v))
 	case string:
 		_ = p.EncodeString(strings.ToValidUTF8(v, "\uFFFD"))
 	case json.RawMessage:
-		p.json(v)
+		p.packJSON(v)
 	case []any:
 		packArray(p, v)
 	case []string:
 		packArray(p, v)
 	case map[string]any:
-		p.object(v)
+		p.packObject(v)
 	default:
-		p.json(esjson.Encode(v))
+		p.packJSON(esjson.Encode(v))
 	}
 }
 
-// json writes the value of a JSON text; nil if it is not valid.
-func (p packer) json(text []byte) {
-	v, _ := esjson.Parse(text)
-	p.value(v)
+// packJSON writes the value of a JSON text; nil if it is not valid.
+func (p packer) packJSON(text []byte) {
+	v, _ := esjson.ParseText(text)
+	p.packValue(v)
 }
 
-// number writes an integer of up to 32 bits as short as possible, and any other number as a float64.
-func (p packer) number(n float64) {
+// packNumber writes an integer of up to 32 bits as short as possible, and any other number as a float64.
+func (p packer) packNumber(n float64) {
 	switch {
 	case math.IsNaN(n) || math.IsInf(n, 0):
 		_ = p.EncodeNil()
@@ -243,12 +243,12 @@ func (p packer) number(n float64) {
 func packArray[T any](p packer, values []T) {
 	_ = p.EncodeArrayLen(len(values))
 	for _, v := range values {
-		p.value(v)
+		p.packValue(v)
 	}
 }
 
-// object writes the keys in order, so that equal messages have equal frames.
-func (p packer) object(object map[string]any) {
+// packObject writes the keys in order, so that equal messages have equal frames.
+func (p packer) packObject(object map[string]any) {
 	keys := make([]string, 0, len(object))
 	for key := range object {
 		keys = append(keys, key)
@@ -256,7 +256,7 @@ func (p packer) object(object map[string]any) {
 	slices.Sort(keys)
 	_ = p.EncodeMapLen(len(keys))
 	for _, key := range keys {
-		p.value(key)
-		p.value(object[key])
+		p.packValue(key)
+		p.packValue(object[key])
 	}
 }

@@ -124,21 +124,21 @@ func SuccessResponse(rid, room string, more map[string]any) Outgoing {
 // FailureResponse is the rpc.response of a failure. room is the room as asked for.
 func FailureResponse(rid, room string, f *Failure) Outgoing {
 	p := map[string]any{"ok": false, "error": f.Text, "code": f.Code}
-	f.describe(p)
+	f.describeIn(p)
 	return Outgoing{Type: "rpc.response", RID: rid, Room: room, P: p}
 }
 
 // FailureEvent is the event for the failure of a message without a rid.
 func FailureEvent(room string, f *Failure) Outgoing {
 	p := map[string]any{"reason": f.Text, "code": f.Code}
-	f.describe(p)
+	f.describeIn(p)
 	if room != "" {
 		p["room"] = room
 	}
 	return Outgoing{Type: "error", P: p}
 }
 
-func (f *Failure) describe(p map[string]any) {
+func (f *Failure) describeIn(p map[string]any) {
 	AddText(p, "hint", Hints[f.Code])
 	if f.Field != "" {
 		p["field"] = f.Field

@@ -41,30 +41,30 @@ func RawJSON(v value) json.RawMessage {
 }
 
 // budget counts what a frame may still contain.
-type budget struct{ depth, elements int }
+type budget struct{ depthLeft, elementsLeft int }
 
 func newBudget() budget { return budget{maxDepth, maxElements} }
 
-// enter takes the elements of an object or array; leave follows them.
-func (b *budget) enter(elements int) error {
-	b.depth--
-	b.elements -= elements
+// enterValue takes the elements of an object or array; leave follows them.
+func (b *budget) enterValue(elements int) error {
+	b.depthLeft--
+	b.elementsLeft -= elements
 	switch {
-	case b.depth < 0:
+	case b.depthLeft < 0:
 		return errTooDeep
-	case b.elements < 0:
+	case b.elementsLeft < 0:
 		return errTooMany
 	}
 	return nil
 }
 
-func (b *budget) leave() { b.depth++ }
+func (b *budget) leaveValue() { b.depthLeft++ }
 
 // takeValue takes a whole value.
 func (b *budget) takeValue(v value) error {
 	switch v := v.(type) {
 	case map[string]any:
-		if err := b.enter(len(v)); err != nil {
+		if err := b.enterValue(len(v)); err != nil {
 			return err
 		}
 		for _, element := range v {
@@ -73,9 +73,9 @@ func (b *budget) takeValue(v value) error {
 			}
 		}
 		// Elements are not given back: they are counted over the whole frame, depth along one path.
-		b.leave()
+		b.leaveValue()
 	case []any:
-		if err := b.enter(len(v)); err != nil {
+		if err := b.enterValue(len(v)); err != nil {
 			return err
 		}
 		for _, element := range v {
@@ -83,7 +83,7 @@ func (b *budget) takeValue(v value) error {
 				return err
 			}
 		}
-		b.leave()
+		b.leaveValue()
 	}
 	return nil
 }

@@ -14,12 +14,12 @@ import (
 // Hash returns the first 8 bytes of the SHA-256 of the canonical JSON of a snapshot, in lower-case hex. Agents compute
 // it so that an orchestrator can ask whether anything has changed.
 func (s Snapshot) Hash() string {
-	sum := sha256.Sum256(s.canonical())
+	sum := sha256.Sum256(s.canonicalJSON())
 	return hex.EncodeToString(sum[:8])
 }
 
-// canonical is JSON with the keys of each object in the order of Compare, without white space.
-func (s Snapshot) canonical() []byte {
+// canonicalJSON is JSON with the keys of each object in the order of Compare, without white space.
+func (s Snapshot) canonicalJSON() []byte {
 	b := appendString([]byte(`{"agentVersion":`), s.AgentVersion)
 	b = strconv.AppendBool(append(b, `,"autoCreate":`...), s.AutoCreate)
 	b = appendNullable(append(b, `,"capacity":{"maxConnections":`...), s.MaxConnections)
@@ -67,7 +67,7 @@ var escapes = map[uint16]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '
 // appendString writes a string as JSON.stringify does, which escapes only what JSON requires.
 func appendString(b []byte, text string) []byte {
 	b = append(b, '"')
-	for rest := units(text); len(rest) > 0; {
+	for rest := utf16Units(text); len(rest) > 0; {
 		first := rest[0]
 		rest = rest[1:]
 		switch escape, short := escapes[first]; {
@@ -88,12 +88,12 @@ func appendString(b []byte, text string) []byte {
 }
 
 // Compare orders texts as JavaScript does, by UTF-16 code units.
-func Compare(a, b string) int { return slices.Compare(units(a), units(b)) }
+func Compare(a, b string) int { return slices.Compare(utf16Units(a), utf16Units(b)) }
 
 func (s Snapshot) sortedLabels() []string { return slices.SortedFunc(maps.Keys(s.Labels), Compare) }
 
-// units returns the UTF-16 code units of a text.
-func units(text string) []uint16 {
+// utf16Units returns the UTF-16 code units of a text.
+func utf16Units(text string) []uint16 {
 	u := make([]uint16, 0, len(text))
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)

@@ -12,14 +12,15 @@ import (
 func TestCanonicalJSON(t *testing.T) {
 	t.Parallel()
 	s := Snapshot{
-		Name: "n", ProcessUID: "p", AgentVersion: "v", ProtocolVersion: 3, EndpointURL: "ws://x?a=1&b=<2>", MaxRooms: new(int32(-1)),
-		Labels: map[string]string{"\uFFFD": "1", "𝔸": "2", "b": "3", "B": "4"}, RoomTypes: []string{"x", "y"},
+		Name: "n", ProcessUID: "p", AgentVersion: "v", ProtocolVersion: 3, EndpointURL: "ws://x?a=1&b=<2>",
+		MaxRooms: new(int32(-1)),
+		Labels:   map[string]string{"\uFFFD": "1", "𝔸": "2", "b": "3", "B": "4"}, RoomTypes: []string{"x", "y"},
 		Rooms: []Room{{"a", "x", 1, Local}, {"b", "y", 2, Fleet}}, Status: Active,
 	}
 	want := `{"agentVersion":"v","autoCreate":false,"capacity":{"maxConnections":null,"maxRooms":-1},"endpointUrl":"ws://x?a=1&b=<2>",` +
 		`"labels":{"B":"4","b":"3","𝔸":"2","` + "\uFFFD" + `":"1"},"name":"n","processUid":"p","protocolVersion":3,"roomTypes":["x","y"],` +
 		`"rooms":[{"connections":1,"id":"a","origin":"local","type":"x"},{"connections":2,"id":"b","origin":"fleet","type":"y"}],"status":"active"}`
-	require.Equal(t, []byte(want), s.canonical())
+	require.Equal(t, []byte(want), s.canonicalJSON())
 }
 
 // As Node's JSON.stringify writes them.
@@ -41,7 +42,8 @@ func TestStringsOfCanonicalJSON(t *testing.T) {
 
 func TestTextsAreOrderedByUTF16(t *testing.T) {
 	t.Parallel()
-	texts := []string{"", "A", "a", "aa", "é", "\u2028", "\xed\xa0\x80", "𐀀", "\U0010FFFF", "\xed\xbf\xbf", "\uE000", "\uFFFD"}
+	texts := []string{"", "A", "a", "aa", "é", "\u2028", "\xed\xa0\x80", "𐀀", "\U0010FFFF", "\xed\xbf\xbf", "\uE000",
+		"\uFFFD"}
 	require.True(t, slices.IsSortedFunc(texts, Compare))
 	require.Negative(t, Compare("𐀀", "\uE000"))
 	require.Greater(t, "𐀀", "\uE000", "bytes are ordered otherwise")

@@ -17,9 +17,9 @@ var instanceID = regexp.MustCompile(`^[0-9a-f]{16}$`)
 // once, in the order of its number, in the shortest encoding, and nothing else. Errors: ErrVersion, or what is wrong
 // with the message.
 func Decode(message []byte) (any, error) {
-	r := reader{rest: message}
-	topic, payload := r.text(1), r.bytes(2)
-	if err := r.end(); err != nil {
+	r := reader{restBytes: message}
+	topic, payload := r.readText(1), r.readBytes(2)
+	if err := r.expectEnd(); err != nil {
 		return nil, fmt.Errorf("outer frame: %w", err)
 	}
 	if len(payload) < 2 {
@@ -31,7 +31,7 @@ func Decode(message []byte) (any, error) {
 	if payload[1] != 0 {
 		return nil, fmt.Errorf("%s: minor version %d", topic, payload[1])
 	}
-	decoded, err := decodeBody(topic, &reader{rest: payload[2:]})
+	decoded, err := decodeBody(topic, &reader{restBytes: payload[2:]})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", topic, err)
 	}
@@ -51,42 +51,42 @@ func decodeBody(topic string, r *reader) (any, error) {
 }
 
 func decodeHello(r *reader) (Hello, error) {
-	h := Hello{InstanceID: r.text(1), ProtocolVersion: r.uint32(2), HeartbeatMS: r.uint32(3)}
+	h := Hello{InstanceID: r.readText(1), ProtocolVersion: r.readUint32(2), HeartbeatMS: r.readUint32(3)}
 	r.requiref(instanceID.MatchString(h.InstanceID), "instanceId is not 16 lower-case hex digits")
 	r.requiref(h.HeartbeatMS > 0, "heartbeatMs is 0")
-	return h, r.end()
+	return h, r.expectEnd()
 }
 
 func decodePoll(r *reader) (Poll, error) {
-	p := Poll{ReqID: r.text(1)}
-	if r.has(2, bytesType) {
-		p.KnownHash = new(r.text(2))
+	p := Poll{ReqID: r.readText(1)}
+	if r.hasField(2, bytesType) {
+		p.KnownHash = new(r.readText(2))
 	}
-	p.Status = r.text(3)
+	p.Status = r.readText(3)
 	r.requiref(p.ReqID != "", "reqId is empty")
 	r.requiref(p.Status == Active || p.Status == Draining, "status is neither active nor draining")
-	return p, r.end()
+	return p, r.expectEnd()
 }
 
 func decodeCommand(r *reader) (Command, error) {
-	c := Command{ID: r.text(1), Op: r.text(2)}
+	c := Command{ID: r.readText(1), Op: r.readText(2)}
 	r.requiref(c.ID != "", "cmdId is empty")
 	switch c.Op {
 	case Create:
-		c.RoomID, c.RoomType = r.text(3), r.text(4)
+		c.RoomID, c.RoomType = r.readText(3), r.readText(4)
 	case Destroy:
-		c.RoomID = r.text(3)
+		c.RoomID = r.readText(3)
 	case Drain, Undrain:
 	default:
 		r.requiref(false, "unknown op")
 	}
-	return c, r.end()
+	return c, r.expectEnd()
 }
 
 // reader reads fields in their required order. After the first error it returns zero values.
 type reader struct {
-	rest []byte
-	err  error
+	restBytes []byte
+	err       error
 }
 
 func (r *reader) requiref(ok bool, format string, args ...any) {
@@ -95,57 +95,57 @@ func (r *reader) requiref(ok bool, format string, args ...any) {
 	}
 }
 
-// end returns the first error; unread bytes are an error, too.
-func (r *reader) end() error {
-	r.requiref(len(r.rest) == 0, "a field that does not belong here, or not in this order")
+// expectEnd returns the first error; unread bytes are an error, too.
+func (r *reader) expectEnd() error {
+	r.requiref(len(r.restBytes) == 0, "a field that does not belong here, or not in this order")
 	return r.err
 }
 
-func (r *reader) has(field, wireType uint64) bool {
-	tag, n := binary.Uvarint(r.rest)
+func (r *reader) hasField(field, wireType uint64) bool {
+	tag, n := binary.Uvarint(r.restBytes)
 	return n > 0 && tag == field<<3|wireType
 }
 
-func (r *reader) tag(field, wireType uint64) {
-	r.requiref(r.has(field, wireType), "field %d is not where it should be", field)
-	r.varint()
+func (r *reader) readTag(field, wireType uint64) {
+	r.requiref(r.hasField(field, wireType), "field %d is not where it should be", field)
+	r.readVarint()
 }
 
-func (r *reader) varint() uint64 {
+func (r *reader) readVarint() uint64 {
 	if r.err != nil {
 		return 0
 	}
-	value, n := binary.Uvarint(r.rest)
+	value, n := binary.Uvarint(r.restBytes)
 	r.requiref(n > 0, "a varint is cut off or too large")
-	r.requiref(n < 2 || r.rest[n-1] != 0, "a varint is longer than needed")
+	r.requiref(n < 2 || r.restBytes[n-1] != 0, "a varint is longer than needed")
 	if r.err != nil {
 		return 0
 	}
-	r.rest = r.rest[n:]
+	r.restBytes = r.restBytes[n:]
 	return value
 }
 
-func (r *reader) uint32(field uint64) uint32 {
-	r.tag(field, varintType)
-	value := r.varint()
+func (r *reader) readUint32(field uint64) uint32 {
+	r.readTag(field, varintType)
+	value := r.readVarint()
 	r.requiref(value>>32 == 0, "field %d has more than 32 bits", field)
 	return uint32(value)
 }
 
-func (r *reader) bytes(field uint64) []byte {
-	r.tag(field, bytesType)
-	size := r.varint()
-	r.requiref(size <= uint64(len(r.rest)), "field %d is cut off", field)
+func (r *reader) readBytes(field uint64) []byte {
+	r.readTag(field, bytesType)
+	size := r.readVarint()
+	r.requiref(size <= uint64(len(r.restBytes)), "field %d is cut off", field)
 	if r.err != nil {
 		return nil
 	}
-	value := r.rest[:size]
-	r.rest = r.rest[size:]
+	value := r.restBytes[:size]
+	r.restBytes = r.restBytes[size:]
 	return value
 }
 
-func (r *reader) text(field uint64) string {
-	value := r.bytes(field)
+func (r *reader) readText(field uint64) string {
+	value := r.readBytes(field)
 	r.requiref(utf8.Valid(value), "field %d is not UTF-8", field)
 	return string(value)
 }

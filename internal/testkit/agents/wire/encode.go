@@ -18,12 +18,12 @@ func (s State) Frame() []byte {
 	b = appendVarint(b, 3, uint64(s.Seq))
 	b = appendText(b, 4, s.Hash)
 	if s.IsFull {
-		b = s.Snapshot.append(b)
+		b = s.Snapshot.appendTo(b)
 	}
-	return frame(TopicState, b)
+	return frameOf(TopicState, b)
 }
 
-func (s Snapshot) append(b []byte) []byte {
+func (s Snapshot) appendTo(b []byte) []byte {
 	b = appendText(b, 5, s.Name)
 	b = appendText(b, 6, s.ProcessUID)
 	b = appendText(b, 7, s.AgentVersion)
@@ -38,12 +38,12 @@ func (s Snapshot) append(b []byte) []byte {
 		b = appendText(b, 13, kind)
 	}
 	for _, room := range s.Rooms {
-		b = appendBytes(b, 14, room.append(nil))
+		b = appendBytes(b, 14, room.appendTo(nil))
 	}
 	return appendText(b, 15, s.Status)
 }
 
-func (r Room) append(b []byte) []byte {
+func (r Room) appendTo(b []byte) []byte {
 	b = appendText(b, 1, r.ID)
 	b = appendText(b, 2, r.Type)
 	b = appendVarint(b, 3, uint64(r.Connections))
@@ -66,10 +66,10 @@ func (a Ack) Frame() []byte {
 	if a.Exists {
 		b = appendBool(b, 6, true)
 	}
-	return frame(TopicAck, b)
+	return frameOf(TopicAck, b)
 }
 
-func frame(topic string, body []byte) []byte {
+func frameOf(topic string, body []byte) []byte {
 	return appendBytes(appendText(nil, 1, topic), 2, slices.Concat([]byte{Version, 0}, body))
 }
 
