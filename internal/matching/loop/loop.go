@@ -331,8 +331,7 @@ func (l *Loop) runSecond(ctx context.Context) error {
 
 // sleepUntilDue waits until something may be due.
 func (l *Loop) sleepUntilDue(ctx context.Context, w *wakes, t *timers) {
-	// There is more to read at once: a step follows, but notifications are noted on the way.
-	if l.readsOn() {
+	if l.readsOn() { // a step follows, but notifications are noted on the way
 		w.pollOnce(l)
 		return
 	}
