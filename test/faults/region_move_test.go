@@ -1,0 +1,257 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/test/rigtest"
+)
+
+// cell is an installation with a Postgres of its own.
+type cell struct {
+	*rig
+
+	name    string
+	replica *process
+}
+
+// movingRegion is region eu, which moves between europe and america. Players and game servers know the address of asia.
+type movingRegion struct {
+	*testing.T
+
+	europe, america, asia *cell
+	servers               []*sdk.GameServer
+	playing               []*sdk.Admission
+
+	mu         sync.Mutex
+	acked      map[string]string // sessions, by player
+	lastAnswer time.Time
+	longestGap time.Duration // between two answers
+	slowest    time.Duration // of a call
+}
+
+// A region moves while players ask for seats and play: its cell is killed in the middle of the copy, with the command,
+// then the move is finished, and then the region moves back. Nobody loses a call or a seat, or has two, and each player
+// in a session stays connected.
+//
+//nolint:paralleltest // it promises a second
+func TestARegionMovesUnderLoad(t *testing.T) {
+	m := newMovingRegion(t)
+	m.play(longtest.Pick(50, 1000))
+	ctx, stop := context.WithCancel(t.Context())
+	callers := m.askForSeats(ctx, longtest.Pick(60, 300))
+	t.Cleanup(func() { // also after a failure, before the cells end
+		stop()
+		callers.Wait()
+	})
+
+	m.killInTheMiddle()
+	m.finish(m.europe, m.america, "there")
+	m.finish(m.america, m.europe, "back")
+	stop()
+	callers.Wait()
+	m.requireEverybodyOnce()
+}
+
+func newMovingRegion(t *testing.T) *movingRegion {
+	t.Helper()
+	m := &movingRegion{T: t, acked: map[string]string{}}
+	m.europe = m.newCell("europe")
+	m.america = m.newCell("america")
+	m.asia = m.newCell("asia")
+	m.asia.ExecSQL("SELECT ops.set_cell('europe', $1, '{eu}', 'test')", m.europe.replica.URL)
+	require.Eventually(t, func() bool { // until then it would serve the region itself
+		status, _, err := m.asia.PostPlay("early", "/matchmake", fields{"region": "eu", "mode": "duel", "max_players": 64})
+		return err == nil && status == http.StatusMisdirectedRequest
+	}, time.Minute, 10*time.Millisecond)
+	for _, id := range []string{"eu-1", "eu-2"} {
+		s, err := sdk.Start(t.Context(), m.client(),
+			sdk.ServerOptions{InstanceID: id, Endpoint: id + ".example:7777", Region: "eu",
+				Modes: []string{"duel"}, Capacity: 100_000, FleetToken: fleetToken, HeartbeatEvery: time.Second})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = s.Close(context.Background()) })
+		m.servers = append(m.servers, s)
+	}
+	return m
+}
+
+func (m *movingRegion) newCell(name string) *cell {
+	m.Helper()
+	cluster := dbtest.NewMigratedCluster(m.T,
+		pglocal.Options{Durable: true, Settings: map[string]string{"wal_level": "logical"}})
+	r := rigtest.NewRigOn(m.T, clitest.BuildDirector(m.T), cluster.URL("postgres"), "DIRECTOR_SEAT_TTL=1h",
+		"DIRECTOR_PLAYER_RATE=0")
+	r.Cluster = cluster
+	if m.europe != nil { // one login for all
+		r.PlayerLogin = m.europe.PlayerLogin
+		r.NextEnv = append(r.NextEnv, "DIRECTOR_AUTH_JWKS="+r.PlayerLogin.Set)
+	}
+	return &cell{&rig{r}, name, r.ServeReplica("--work")}
+}
+
+// client knows the address of asia alone.
+func (m *movingRegion) client() *sdk.Client {
+	m.Helper()
+	client, err := sdk.New(sdk.Options{URLs: []string{m.asia.replica.URL}, AttemptTimeout: 3 * time.Second})
+	require.NoError(m.T, err)
+	m.Cleanup(client.Close)
+	return client
+}
+
+func (m *movingRegion) player(client *sdk.Client, sub string) *sdk.Player {
+	return sdk.NewPlayer(client, func(context.Context) (string, error) { return m.europe.PlayerLogin.AccessToken(sub), nil })
+}
+
+var duelOf64 = sdk.MatchRequest{Region: "eu", Mode: "duel", MaxPlayers: 64}
+
+// play seats players, who connect to their game servers and stay.
+func (m *movingRegion) play(players int) {
+	m.Helper()
+	client := m.client()
+	for i := range players {
+		m.connect(client, fmt.Sprintf("plays-%d", i))
+	}
+}
+
+func (m *movingRegion) connect(client *sdk.Client, sub string) {
+	m.Helper()
+	ctx, cancel := context.WithTimeout(m.Context(), 30*time.Second)
+	defer cancel()
+	seat, err := m.player(client, sub).Seat(ctx, duelOf64)
+	require.NoError(m.T, err)
+	for _, s := range m.servers {
+		if s.Endpoint() == seat.Endpoint {
+			admission, err := s.Admit(ctx, seat.SessionToken)
+			require.NoError(m.T, err, sub)
+			m.playing = append(m.playing, admission)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.acked[sub] = seat.SessionID
+}
+
+// askForSeats asks for seats at a steady rate, each for another player, until ctx ends.
+func (m *movingRegion) askForSeats(ctx context.Context, each int) *sync.WaitGroup {
+	const callers = 30
+	var running sync.WaitGroup
+	for caller := range callers {
+		client := m.client()
+		running.Go(func() {
+			turns := time.NewTicker(time.Second * callers / time.Duration(each))
+			defer turns.Stop()
+			for n := 0; ctx.Err() == nil; n++ {
+				m.ask(ctx, client, fmt.Sprintf("asks-%d-%d", caller, n))
+				select {
+				case <-turns.C:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	return &running
+}
+
+// ask asks for a seat, and ends the call only after a minute: a call that was cut off may have seated its player.
+func (m *movingRegion) ask(ctx context.Context, client *sdk.Client, sub string) {
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	began := time.Now()
+	match, err := m.player(client, sub).Matchmake(call, duelOf64)
+	switch {
+	case err != nil && m.T.Context().Err() != nil:
+		return // the test has ended
+	case err != nil:
+		m.Errorf("%s: %v", sub, err)
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.acked[sub] = match.SessionID
+	m.slowest = max(m.slowest, time.Since(began))
+	m.longestGap = max(m.longestGap, time.Since(m.lastAnswer))
+	m.lastAnswer = time.Now()
+}
+
+func (m *movingRegion) moveCommand(from, to *cell) []string {
+	return []string{"regions", "move", "eu", "--to", to.Cluster.URL("postgres"), "--also",
+		m.asia.Cluster.URL("postgres"), "--cell", to.name,
+		"--address", to.replica.URL, "--here", from.name, "--here-address", from.replica.URL, "--reason", "test",
+		"--yes"}
+}
+
+// killInTheMiddle kills the command, the replica and the Postgres of europe while rows are copied.
+func (m *movingRegion) killInTheMiddle() {
+	m.Helper()
+	command := m.europe.StartProcess(m.moveCommand(m.europe, m.america)...)
+	m.europe.AwaitTrue("SELECT EXISTS (SELECT FROM region_moves WHERE step = 'copying')")
+	command.Process.Kill()
+	m.europe.replica.Process.Kill()
+	require.NoError(m.T, m.europe.Cluster.StopImmediate())
+	require.NoError(m.T, m.europe.Cluster.Start(m.Context()))
+	address := m.europe.replica.URL[len("http://"):]
+	m.europe.replica = m.europe.StartReplica(address, "--work")
+	m.europe.AwaitReady(m.europe.replica)
+	m.europe.SQLPool.Reset() // its connections are those of the server that was killed
+	m.europe.AwaitTrue("SELECT count(*) = 1 FROM region_moves")
+	m.Logf("killed at step %s", one[string](m.europe.rig, "SELECT step FROM region_moves"))
+}
+
+// finish moves the region, and measures for how long nobody was served.
+func (m *movingRegion) finish(from, to *cell, way string) {
+	m.Helper()
+	m.mu.Lock()
+	m.lastAnswer, m.longestGap, m.slowest = time.Now(), 0, 0
+	m.mu.Unlock()
+	from.RunCommand(m.moveCommand(from, to)...)
+	refused := one[int](from.rig, "SELECT (detail ->> 'refused_ms')::int FROM events WHERE kind = 'region.left' ORDER BY at DESC LIMIT 1")
+	m.connect(m.client(), "plays-"+way)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Logf("%s: refused for %d ms, %s between two answers, the slowest call %s, %d calls", way, refused, m.longestGap,
+		m.slowest, len(m.acked))
+	require.Less(m.T, refused, 1000)
+	require.Less(m.T, m.longestGap, 2*time.Second)
+	require.Zero(m.T, one[int](from.rig, "SELECT count(*) FROM seats"))
+}
+
+// requireEverybodyOnce requires one seat for each player who got one, in the session that the answer named, and in one
+// cell.
+func (m *movingRegion) requireEverybodyOnce() {
+	m.Helper()
+	var subs, sessions []string
+	for sub, session := range m.acked {
+		subs, sessions = append(subs, sub), append(sessions, session)
+	}
+	require.Empty(m.T, one[[]string](m.europe.rig, `
+		SELECT coalesce(array_agg(a.sub), '{}') FROM unnest($1::text[], $2::text[]) a (sub, session)
+		WHERE (SELECT count(*) FROM seats s WHERE s.sub = a.sub) <> 1
+		   OR NOT EXISTS (SELECT FROM seats s WHERE s.sub = a.sub AND s.region || '.' || s.session_id = a.session)`, subs, sessions),
+		"players without their seat, or with two")
+	require.Equal(m.T, len(subs), one[int](m.europe.rig, "SELECT count(*) FROM seats"))
+	require.Equal(m.T, len(m.playing), one[int](m.europe.rig, "SELECT count(*) FROM seats WHERE state = 'connected'"))
+	for _, c := range []*cell{m.america, m.asia} {
+		require.Zero(m.T, one[int](c.rig, "SELECT count(*) FROM seats"), c.name)
+	}
+	for _, s := range m.servers {
+		require.NoError(m.T, s.Err())
+	}
+	for _, a := range m.playing {
+		require.NoError(m.T, a.Err(), a.Sub)
+	}
+	for _, c := range []*cell{m.europe, m.america, m.asia} {
+		c.RequireInvariants()
+	}
+	m.Logf("%d seats, %d of them of players in sessions: 0 lost, 0 doubled", len(subs), len(m.playing))
+}
