@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/must"
+	"github.com/lattice-director/director/test/rigtest"
 )
 
 // maxGap is the longest time without a placement in a region while one of three replicas is frozen: the hold timeout,
@@ -233,25 +234,19 @@ func (r *rig) startWorker(name string) *process {
 // addExpiredServers registers n game servers with a session each that send no heartbeats.
 func (r *rig) addExpiredServers(n int) {
 	r.T.Helper()
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() {
-			id := fmt.Sprintf("dead-%d", i)
-			mode := []string{id}
-			status, answer, err := r.PostFleet("/fleet/register",
-				fields{"instance_id": id, "endpoint": id + ":1", "region": "eu", "modes": mode, "capacity": 2,
-					"boot_id": id})
-			if err != nil || status != http.StatusOK {
-				r.T.Errorf("register: %d %v %v", status, answer, err)
-				return
-			}
-			if _, err := r.PlayUntilOK(r.T.Context(), "player-of-"+id, "/matchmake",
-				fields{"region": "eu", "mode": id, "max_players": 2}); err != nil {
-				r.T.Error(err)
-			}
-		})
-	}
-	all.Wait()
+	rigtest.Each(n, 32, func(i int) {
+		id := fmt.Sprintf("dead-%d", i)
+		status, answer, err := r.PostFleet("/fleet/register", fields{"instance_id": id, "endpoint": id + ":1",
+			"region": "eu", "modes": []string{id}, "capacity": 2, "boot_id": id})
+		if err != nil || status != http.StatusOK {
+			r.T.Errorf("register: %d %v %v", status, answer, err)
+			return
+		}
+		if _, err := r.PlayUntilOK(r.T.Context(), "player-of-"+id, "/matchmake",
+			fields{"region": "eu", "mode": id, "max_players": 2}); err != nil {
+			r.T.Error(err)
+		}
+	})
 	require.False(r.T, r.T.Failed())
 }
 
