@@ -222,7 +222,7 @@ func (l *omRig) killReplicas(ctx context.Context, replicas []*process, every tim
 // cancelled ticket is in no match.
 func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	t.Parallel()
-	players := longtest.Pick(6000, 20_000)
+	players := longtest.Pick(15_000, 20_000)
 	l := newOMRig(t, 3)
 	var replicas []*process
 	for n := range l.conns.AllConns {
@@ -237,7 +237,7 @@ func TestTicketsSurviveKilledReplicas(t *testing.T) {
 		all.Go(func() { l.runDirector(directing, p) })
 	}
 	kills := 0
-	killer.Go(func() { kills = l.killReplicas(killing, replicas, 2*time.Second) })
+	killer.Go(func() { kills = l.killReplicas(killing, replicas, time.Second) })
 	l.queue(t.Context(), players)
 	waiting := func() int { return one[int](l.rig, "SELECT coalesce(sum(tickets), 0)::int FROM ops.queue") }
 	require.Eventually(t, func() bool { return waiting() <= players/10 }, 2*time.Minute, 200*time.Millisecond)
