@@ -171,7 +171,7 @@ func (t *ackTx) apply(ack CommandAck, cmd query.AcknowledgedCommandsRow) {
 		c = t.applyStatus(ack, cmd, AgentActive, EventAgentUndrained)
 	}
 	t.count(cmd, state, was, ack.FailureText, c)
-	// The caller was told that the command timed out. The event corrects that.
+	// The caller got a timeout of the command. The event corrects that.
 	if state == CommandDoneLate {
 		t.event(EventCommandDoneLate, cmd, commandDetail{cmd.ID, cmd.Op, cmd.Room})
 	}

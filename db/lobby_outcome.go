@@ -73,7 +73,7 @@ func (s *Store) tellRooms(ctx context.Context, q *query.Queries, region string, 
 			return nil, frame.ErrRolledBack
 		}
 	}
-	// Also the outcomes of rooms that are not told.
+	// Also the outcomes of rooms that are not notified.
 	query.QueueExec(q.Deferred(), (*query.Queries).ForgetOutcomes, forget)
 	return turn, nil
 }
@@ -108,7 +108,7 @@ func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n 
 			if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {
 				return err
 			}
-			// Sent with the rows of the actions: each room is told once.
+			// Sent with the rows of the actions: each room is notified once.
 			query.QueueExec(q.Deferred(), (*query.Queries).ForgetSessionOfRooms, forget)
 			return nil
 		})

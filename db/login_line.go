@@ -52,7 +52,7 @@ func (l *LoginLine) position(number int64, isStaff bool) int {
 	if isStaff {
 		return max(1, int(min(number-l.row.StaffHead, int64(l.row.WaitingStaff))))
 	}
-	// Whoever was admitted since the marks were made was ahead of this place.
+	// Players admitted since the marks were made were ahead of this place.
 	ahead := l.aheadWhenMarked(number) - (l.row.Admitted - l.row.MarkedAdmitted)
 	// No more can be ahead than there are places between the head of the line and this one.
 	return max(1, int(min(ahead, number-l.row.Head-1))+1)

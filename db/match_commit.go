@@ -257,7 +257,7 @@ func (t *matchTx) try(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errKeepSeats) {
 		return err
 	}
-	// Behind the commit, so that whoever wakes up finds the rows.
+	// After the commit, so that a process which wakes up finds the rows.
 	t.committer.store.notifySenders(t.committer.region, t.commandSenders)
 	t.lobbyRooms.announce(t.committer.store)
 	t.answer(verdicts)

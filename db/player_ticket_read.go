@@ -42,7 +42,7 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string,
 	if err != nil {
 		return err
 	}
-	// Before the answers: whoever has one has kept the ticket alive.
+	// Before the answers: a caller that has one has kept the ticket alive.
 	if err := s.noteReads(ctx, region, calls, rows); err != nil {
 		return err
 	}

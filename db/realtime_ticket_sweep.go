@@ -81,7 +81,7 @@ func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connec
 		}
 		return
 	}
-	// Rooms of its own for each ticket; all only collects whom to wake.
+	// Rooms of its own for each ticket; all only collects the replicas to wake.
 	made := newMatchRooms(first.TicketRegion)
 	m := matchedRoom{matchID: uuid.NewSHA1(assignedRooms, []byte(first.TicketRegion+" "+first.Ticket))}
 	m.matched = lobby.Matched{MatchID: m.matchID.String(), AskedSize: int(first.Size)}

@@ -15,7 +15,7 @@ type sessionTx struct {
 	region          string
 	furtherSessions []string // sessions to lock as well: see lockSessions
 	lobbyTurn       *lobbyTurn
-	changedSessions []string // sessions whose replicas must hear of the commit
+	changedSessions []string // sessions whose replicas are notified of the commit
 }
 
 // onSessions runs a transaction on sessions, and then sends its notices. It runs fn again if its rooms need further
@@ -34,7 +34,7 @@ func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionT
 	if t.lobbyTurn != nil {
 		s.announce(t.lobbyTurn)
 	}
-	// After the commit: whoever is woken finds the rows.
+	// After the commit, so that a process which wakes up finds the rows.
 	s.notifyRealtime(region, t.changedSessions...)
 	s.notifyTickets()
 	return nil

@@ -64,12 +64,12 @@ type RegionMove struct {
 	actor          string
 	report         func(MoveProgress)
 
-	id      uuid.UUID // of the move that runs
-	tables  []query.MovingTablesRow
-	copied  query.IdempotencyKey // the last stored answer that was copied
-	lifted  int                  // fences that were lifted
-	deleted []RowsOfTable
-	untold  int // further cells that did not answer
+	id        uuid.UUID // of the move that runs
+	tables    []query.MovingTablesRow
+	copied    query.IdempotencyKey // the last stored answer that was copied
+	lifted    int                  // fences that were lifted
+	deleted   []RowsOfTable
+	unreached int // further cells that did not answer
 }
 
 // NewRegionMove returns a move from the cell of a store to that of another one, in the name of a person as in
@@ -302,7 +302,7 @@ func (m *RegionMove) drive(ctx context.Context, running query.LastMoveRow) error
 func (m *RegionMove) reportOf(row query.LastMoveRow) MoveReport {
 	r := MoveReport{Move: row.ID, Region: row.Region, Cell: row.Cell, Address: row.Address, Step: row.Step,
 		Begun: row.BegunAt, Deleted: append([]RowsOfTable{}, m.deleted...),
-		Untold: m.untold}
+		Untold: m.unreached}
 	if row.FencedAt != nil && row.FlippedAt != nil {
 		r.RefusedMS = row.FlippedAt.Sub(*row.FencedAt).Milliseconds()
 	}

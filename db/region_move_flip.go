@@ -16,7 +16,7 @@ const (
 	fenceTries    = 20              // to lock a region that a transaction writes; a frozen one ends within two seconds
 	markWithin    = 2 * time.Second // after that, the fence is lifted: callers do not wait for a slow cell
 	markEvery     = 10 * time.Millisecond
-	tellWithin    = time.Second // callers wait
+	notifyWithin  = time.Second // callers wait
 	maxLifted     = 5           // fences of one run of the command
 	answersAtOnce = 1000
 	// Replicas of the other cells hear of the region by a notification, before callers are sent to them: a caller whom
@@ -63,7 +63,7 @@ func (m *RegionMove) flip(ctx context.Context) error {
 			return m.lift(ctx, row.Fences, err)
 		}
 	}
-	m.tellOthers(ctx)
+	m.notifyOthers(ctx)
 	wait.For(ctx, heardWithin)
 	return m.source.moveTx(ctx, m.actor, func(q *query.Queries) error {
 		_, err := q.GiveRegionAway(ctx, m.id)
@@ -89,26 +89,26 @@ func (m *RegionMove) serveThere(ctx context.Context, row query.LastMoveRow) (ser
 	return served, err
 }
 
-// tellOthers says to the further cells where the region is, before this one sends callers away: SDKs follow one answer
-// for each call, and a caller whom a further cell sends here would be lost.
-func (m *RegionMove) tellOthers(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, tellWithin)
+// notifyOthers names the new cell of the region to the further cells, before this one sends callers away: SDKs follow
+// one answer for each call, and a caller that a further cell sends here would be lost.
+func (m *RegionMove) notifyOthers(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, notifyWithin)
 	defer cancel()
-	var untold atomic.Int64
-	var telling sync.WaitGroup
+	var unreached atomic.Int64
+	var running sync.WaitGroup
 	for _, other := range m.terms.OtherCells {
-		telling.Go(func() {
+		running.Go(func() {
 			err := other.moveTx(ctx, m.actor, func(q *query.Queries) error {
 				return q.NameCellOf(ctx, query.NameCellOfParams{Region: m.terms.Region, Cell: m.terms.Cell,
 					Address: m.terms.Address})
 			})
 			if err != nil {
-				untold.Add(1)
+				unreached.Add(1)
 			}
 		})
 	}
-	telling.Wait()
-	m.untold = int(untold.Load())
+	running.Wait()
+	m.unreached = int(unreached.Load())
 }
 
 // awaitMark waits until the mark of a fence has arrived in the other cell, and with it all writes of the region.

@@ -87,7 +87,7 @@ func (n nearby) choose(rows []query.RoomHostsRow, candidates map[string][]query.
 	return true
 }
 
-// freePlaces returns how many more rooms the agent can be told to make.
+// freePlaces returns how many more rooms the agent can be ordered to make.
 func (r *roomHost) freePlaces() int {
 	places := maxInFlight - r.agentLoad.inFlight
 	if r.agentLoad.maxRooms != nil {

@@ -190,7 +190,7 @@ func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 		return Placement{}, err
 	}
 	row, err := s.q.GetSession(ctx, query.GetSessionParams{Region: region, ID: uid})
-	// It has ended, or there was none. Only for a while are the two told apart.
+	// It has ended, or there was none. Only for a while can the two be distinguished.
 	if errors.Is(err, pgx.ErrNoRows) {
 		ended, err := s.q.SessionEnded(ctx,
 			query.SessionEndedParams{Region: region, ID: uid, Memory: s.cfg.Timing.ClosedMemory})

@@ -145,7 +145,7 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 		return nil
 	})
 	s.notifyQueue(region, err == nil, false)
-	// LockTicket finds queued tickets only. One that was assigned is told apart from one that never existed.
+	// LockTicket finds queued tickets only. One that was assigned is distinguished from one that never existed.
 	if fault.Is(err, fault.NotFound) {
 		if _, err := s.GetTicket(ctx, region, id); err == nil {
 			return Ticket{}, fault.New(fault.Conflict, "matched", "the ticket is assigned")

@@ -136,3 +136,8 @@ func writeDetails[T any](out cli.Output, details T, write func(T, cli.Output) er
 	}
 	return write(details, out)
 }
+
+// writeFields prints one thing as a table of its fields and their values.
+func writeFields(out cli.Output, lines [][2]any) error {
+	return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+}

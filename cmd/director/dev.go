@@ -103,7 +103,7 @@ func (p *program) runDevelopment(ctx context.Context, conf *loaded, started func
 	}
 	d := &devRun{stdout: p.stdout, conf: conf, log: p.newLog(conf)}
 	if conf.PoolsFile != "" {
-		// Before Postgres starts, which takes seconds: a mistake in the file is told at once.
+		// Before Postgres starts, which takes seconds: a mistake in the file is reported at once.
 		if d.poolFile, err = p.readPools(conf.PoolsFile); err != nil {
 			return err
 		}

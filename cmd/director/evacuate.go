@@ -99,7 +99,7 @@ func (l operator) previewEvacuation(ctx context.Context, target db.EvacuationTar
 			{e.Kind, e.Value}, {"game servers", e.Servers}, {"that report", e.Alive}, {"sessions", e.Sessions},
 			{"players", e.Players}, {"that a profile matched", e.Matched}, {"players who lost theirs before", e.Lost},
 		}
-		return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+		return writeFields(out, lines)
 	})
 }
 

@@ -140,5 +140,5 @@ func writeEvacuation(e opsview.Evacuation, out cli.Output) error {
 		{"begun at", readableTime(&e.BegunAt)}, {"took", e.Took.Round(time.Millisecond)}, {"actor", e.Actor},
 		{"reason", e.Reason},
 	}
-	return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+	return writeFields(out, lines)
 }

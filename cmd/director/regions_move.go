@@ -151,7 +151,7 @@ func writeMoveReport(r db.MoveReport, out cli.Output) error {
 	for _, t := range r.Deleted {
 		lines = append(lines, [2]any{"deleted from " + t.Table, t.Rows})
 	}
-	return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+	return writeFields(out, lines)
 }
 
 func (l operator) planMove(ctx context.Context, move *db.RegionMove) error {
@@ -167,7 +167,7 @@ func (l operator) planMove(ctx context.Context, move *db.RegionMove) error {
 		for _, o := range plan.Obstacles {
 			lines = append(lines, [2]any{"in the way", o})
 		}
-		return cli.Write(out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+		return writeFields(out, lines)
 	})
 }
 

@@ -90,7 +90,7 @@ func (p *program) webhooksShow() *cobra.Command {
 			{"failed at", w.FailedAt},
 			{"waiting", w.Waiting}, {"dead letters", w.DeadLetters}, {"created at", w.CreatedAt},
 		}
-		return cli.Write(l.out, lines, []string{"field", "value"}, func(line [2]any) []any { return line[:] })
+		return writeFields(l.out, lines)
 	})
 }
 

@@ -124,7 +124,7 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 		}
 		return insertDeployments(ctx, q, region, []NewDeployment{n})
 	})
-	// After the commit: whoever wakes up finds the row.
+	// After the commit, so that a process which wakes up finds the row.
 	if err == nil {
 		s.sendNotice(notify.TopicDeployments, region)
 	}

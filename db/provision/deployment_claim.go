@@ -38,7 +38,7 @@ type ClaimDeployments struct {
 // ClaimDeployments claims due deployments, the longest due first. It skips those that others have claimed or locked.
 // Errors: Unavailable.
 func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]ClaimedDeployment, error) {
-	// A lease of its own for each batch: who claims later cannot be taken for this worker.
+	// A lease of its own for each batch: a later claim cannot be taken for that of this worker.
 	lease := uuid.New()
 	rows, err := s.frame.Queries.ClaimDeployments(ctx, query.ClaimDeploymentsParams{
 		Region: c.Region, Provider: c.Provider, Now: s.virtualNow(), Owner: ownerText(c.Owner), Batch: int32(c.Batch),

@@ -43,7 +43,7 @@ func MakeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUI
 		return false, ignoreNoRows(err)
 	}
 	d, err := q.LockReady(ctx, query.LockReadyParams{Region: region, ID: id, Incarnation: &instance.Incarnation})
-	// Something is still missing. Whoever writes the last of the facts calls MakeReady again.
+	// Something is still missing. The process that writes the last of the facts calls MakeReady again.
 	if err != nil {
 		return false, ignoreNoRows(err)
 	}

@@ -202,7 +202,7 @@ func (d *declared) checkZones(ctx context.Context, q *query.Queries) error {
 	}
 	for _, zone := range named {
 		if slices.Contains(known, zone.name) {
-			// One problem is enough: whoever misspells a zone does so in all schedules.
+			// One problem is enough: a misspelt zone is misspelt in all schedules.
 			continue
 		}
 		hint := ""
