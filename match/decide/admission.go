@@ -9,6 +9,31 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
+// Lack is a reason why a ticket is no candidate of a profile.
+type Lack struct {
+	Why       LackReason
+	Attribute string // of LacksAttribute and LacksSource
+	Rule      string // of LacksAttribute and LacksLatency: the id of the rule that needs it
+	Sub       string // of LacksAttribute and LacksSource: the first such player
+}
+
+// LackReason is a kind of [Lack].
+type LackReason string
+
+// The reasons why a ticket is no candidate.
+const (
+	LacksPlayer    LackReason = "player"     // it names no player
+	LacksPool      LackReason = "pool"       // the profile's filters do not hold it, or it asks for other profiles
+	LacksAttribute LackReason = "attribute"  // a player has no value that the rule can compare
+	LacksSource    LackReason = "source"     // a value is of a weaker source than the profile asks for
+	LacksLatency   LackReason = "latency"    // it measured no region
+	LacksRoom      LackReason = "party_size" // its party is larger than any team
+	LacksMode      LackReason = "mode"       // it allows none of the profile's modes
+
+	LacksRule   LackReason = "own_party" // only of [NeverMatches]: its own players break a rule at every step
+	LacksPlaces LackReason = "roles"     // only of [NeverMatches]: no team has places for its players with their roles
+)
+
 // NeverMatches returns why a ticket can be in no match of a profile, whatever the other tickets are and however long it
 // waits, nil if it may be in one. It depends on the ticket alone: regions without a host count as if they had one. It
 // is pure.
@@ -147,14 +172,14 @@ func (pl *plan) lackedLatencies(t *match.Ticket, lacks []Lack) []Lack {
 }
 
 func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {
-	for kind, columns := range [][]column{pl.numberColumns, pl.atomColumns, pl.listColumns} {
+	for ofType, columns := range pl.columnsByType() {
 		for i := range columns {
 			c := &columns[i]
 			if c.isOptional || c.onlyRole != anyRole {
 				continue
 			}
 			for j := range t.Players {
-				if !pl.isComparable(c, kind, &t.Players[j]) {
+				if !c.isComparable(columnType(ofType), pl.profile, &t.Players[j]) {
 					lacks = append(lacks,
 						Lack{Why: LacksAttribute, Attribute: c.attribute, Rule: c.ruleID, Sub: t.Players[j].Sub})
 					break
@@ -163,29 +188,4 @@ func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {
 		}
 	}
 	return lacks
-}
-
-func (pl *plan) isComparable(c *column, kind int, p *match.Player) bool {
-	switch kind {
-	case 0:
-		return !math.IsNaN(pl.numberOf(c, p))
-	case 1:
-		return pl.atomOf(c, p) != atom{}
-	}
-	return pl.listOf(c, p) != nil
-}
-
-// largestParty returns the players of the largest party that has a place.
-func (pl *plan) largestParty() int {
-	switch {
-	case pl.profile.Function != nil:
-		return math.MaxInt // the function decides
-	case pl.maySplit:
-		return pl.maxPlayers
-	}
-	largest := 0
-	for i := range pl.teams {
-		largest = max(largest, pl.teams[i].spec.Max)
-	}
-	return largest
 }

@@ -31,29 +31,48 @@
 //
 // With a trade, a seed whose match is not due yet rests, too, until it is.
 //
-// Which file holds what:
+// Which file holds what, from what drives a decision down to what it is made of. A file uses only those below it:
 //
-//	engine.go                    the candidates of a profile, and the calls that change them
-//	run.go                       one turn of searching
-//	search.go                    how a match is searched; run.go calls it for each seed
-//	choices.go                   the candidates for a seed, in its order of preference
-//	variety.go                   places among them for rare values of `different` rules
-//	fill.go                      filling teams in random orders, and changes that bring what is no match nearer to one
-//	lineup.go                    tickets that may become a match, and whose age decides
-//	place.go, roles.go           parties into teams; players into roles, and the numbers that depend on a role
-//	balance.go, even.go          exchanges until the rules hold; teams made as equal as the rules allow
-//	regions.go                   game regions that suit everybody
+//	decide.go                    a whole decision over given tickets
+//	run.go                       one turn of searching: dirty seeds, the sweep, and when the next turn is
+//	join.go, roster.go           joining an open match; an open match as the search sees it
+//	change.go                    the calls that change the candidates and regions
+//	describe.go, proposal.go     what a proposal says about its match; the types of a proposal
 //	prefer.go                    the match whose preferences weigh most
-//	trade.go                     when a match is due that its players shall wait for
-//	join.go                      joining an open match
-//	proposal.go                  what was found, what it says about itself, and what match functions found
-//	seeds.go                     which seeds a change makes dirty, and the sweep over the others
-//	bucket.go                    who may meet at all; whether counts exclude a match
-//	queue.go, tree.go            a heap with removal; candidates in order of a number
-//	plan.go                      a profile, prepared for the search; the ages at which something changes
-//	candidate.go, admission.go   a ticket, prepared for the search; why it is no candidate
-//	rules.go, rules_KIND.go      what all rules have, and one kind a file; fold.go: one number of many
-//	inquiry.go, inquiry_*.go     why one ticket has no match, for match/explain
+//	trade.go                     what a match costs its players, and when it is due
+//	attempt.go                   the steps, random numbers and regions of one search
+//	seeds.go, sweep.go           which seeds a change makes dirty; the sweep over the others
+//	engine.go                    the candidates of a profile, and what the engine keeps beside them
+//
+//	find.go                      how a match is searched around a seed
+//	fill.go                      filling teams in random orders, and changes that bring what is no match nearer to one
+//	place.go, balance.go         parties into teams; exchanges until the rules hold
+//	even.go                      teams made as equal as the rules allow
+//	units.go                     what stays in one team
+//	pull.go                      the choices, taken from the queue as the search asks for them
+//	refuse.go                    why a ticket cannot be in a line-up
+//	judge.go                     the rules, judged over a line-up with its teams and roles
+//	search.go                    what a search keeps
+//	choices.go, variety.go       the candidates for a seed, in its order; places among them for rare values
+//
+//	bucket.go, windows.go        who may meet at all; whose window holds a newcomer
+//	demand.go                    whether counts exclude a match
+//	walk.go, tree.go, queue.go   candidates outward from a number; in order of a number; a heap with removal
+//
+//	completer.go                 what match functions found
+//	admission.go                 why a ticket is no candidate
+//	prepare.go                   a ticket, prepared for the search
+//	compile*.go                  a profile, prepared for the search
+//	regions.go, preferred.go     game regions that suit everybody; what preferences weigh
+//	plan.go, pivot.go, column.go a prepared profile; the number that candidates are sorted by; the values that rules compare
+//	rules.go, rules_KIND.go      what all rules have, and one kind a file
+//	roles.go                     players into roles
+//	lineup.go, scope.go          tickets that may become a match; whose numbers a rule takes
+//	candidate.go                 a ticket as the search compares it
+//	fold.go, lot.go              one number of many; random numbers that never change
+//
+//	inquiry*.go                  why one ticket has no match, for match/explain; findings.go has its result, shortlist.go
+//	                             the candidates that it keeps
 //
 // Where the search is not exact: it gives up after its steps are used up, looks at no more than 2,048 candidates for a
 // seed, and does not choose which of the players who may have an optional role get it. A search that ran out of steps

@@ -6,45 +6,12 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// evenness is what the teams of a match are made equal by: the first balance rule's numbers, else the pivot's means.
-type evenness struct {
-	numberColumn int   // of numbers; -1: none
-	byRole       []int // as of a scope
-	partyFold    profile.Fold
-	teamFold     profile.Fold
-}
-
 // The bounds of making teams even: how often it begins with other teams, and how often it judges the rules.
 const (
 	evenTries  = 6
 	evenJudges = 64
 	evenUnits  = 24 // of larger matches, parties are exchanged for parties of the same size only
 )
-
-// weight is what a unit adds to the value of its team.
-type weight struct {
-	sum, low, high float64
-	n              int
-}
-
-// evening is a match whose teams are made even.
-type evening struct {
-	unitWeights []weight // by unit
-	absoluteSum float64  // the sum of all numbers without their signs
-	teamWeights []weight // by team, as of the last call of unevenValue
-	unitTeams   []int    // by unit
-	bestSeating seating  // the most even teams so far
-	judgesLeft  int      // that are left
-}
-
-// seating is where the players of a line-up are.
-type seating struct{ teamByPlayer, roleByPlayer []int }
-
-// keepSeats makes it the seating of a line-up.
-func (s *seating) keepSeats(l *lineup) {
-	s.teamByPlayer, s.roleByPlayer = append(s.teamByPlayer[:0], l.teamByPlayer...), append(s.roleByPlayer[:0],
-		l.roleByPlayer...)
-}
 
 // evenTeams exchanges players between the teams of a match, as long as that makes the teams' values more equal and every
 // rule holds. It begins several times, with teams that are mixed at random, because exchanges of two alone end at teams
@@ -130,19 +97,6 @@ func (s *search) unevenValue() float64 {
 		return 0
 	}
 	return high - low
-}
-
-func (w *weight) foldedValue(f profile.Fold) float64 {
-	switch f {
-	case profile.FoldSum:
-		return w.sum
-	case profile.FoldMin:
-		return w.low
-	case profile.FoldMax:
-		return w.high
-	default:
-		return w.sum / float64(w.n)
-	}
 }
 
 // descendEven makes the exchanges of two units, or of a party for two units, that bring the teams nearer, until there

@@ -1,14 +1,6 @@
 package decide
 
-import (
-	"slices"
-)
-
-// filling is a match that is filled team by team.
-type filling struct {
-	freePlaces      []int // by team: places that are free
-	emptyRolePlaces []int // by team: places of roles that nobody of it fills
-}
+import "slices"
 
 // tryFills fills teams with the choices in random orders, and mends what is no match, until no more than stop steps are
 // left.

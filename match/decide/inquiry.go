@@ -25,61 +25,6 @@ type Inquiry struct {
 	stepsSpent   int         // steps of searches
 }
 
-// Findings are the result of an [Inquiry].
-type Findings struct {
-	OtherCandidates int     // the other candidates of the profile
-	Rules           []Reach // by rule, in the profile's order
-	// Excluded counts the others that satisfy every rule in the pair and still cannot be in a match with the ticket, by
-	// reason: "size", "mode" or "player".
-	Excluded map[string]int
-	// Nearest is the candidate that breaks the fewest rules and exceeds their limits the least. Nil: no candidate
-	// breaks a rule.
-	Nearest *Nearest
-	// HeadStart is by how much the ticket takes its turn earlier than its age says, by the profile's priority.
-	HeadStart time.Duration
-	// Refused is the rule that the ticket's own party breaks; empty: none.
-	Refused string
-	Best    Best
-	// Match are the tickets of a match that the ticket can have now; nil: the search found none.
-	Match []string
-	// MatchDueAt is when Match is made at the latest, unless one of its tickets leaves; zero: at once. Other tickets
-	// may make it earlier.
-	MatchDueAt time.Time
-	// Joins is the open match that the ticket can join now; empty: none.
-	Joins string
-	// Relaxations would each give a match alone; the smallest changes are first.
-	Relaxations []Relaxation
-	// Complete reports that the search tried everything. Otherwise a larger Best or smaller Relaxations may be
-	// possible.
-	Complete bool
-}
-
-// Reach counts how many others satisfy a rule.
-type Reach struct {
-	ID string
-	// OfPairs reports that two tickets are enough to break the rule. Holds then counts the others that satisfy it in a
-	// pair with the ticket, and HoldsAllBefore those of them that satisfy every earlier rule as well.
-	OfPairs               bool
-	Holds, HoldsAllBefore int
-	// Judged reports that the search judged the rule for sets of tickets; Value is the one that came nearest to Limit.
-	Judged       bool
-	Value, Limit float64
-}
-
-// Nearest is the candidate that comes nearest to a match with the ticket among those that cannot have one.
-type Nearest struct {
-	Ticket string
-	Fails  []RuleValue // or an ID of "size", "mode" or "player"
-}
-
-// Best is the largest set of tickets that the search found for a match, whose rules over pairs and sizes of parties
-// fit.
-type Best struct {
-	Players int
-	Needed  int            // players of the smallest match
-	Lacks   map[string]int // places of roles that nobody of the set fills, by role
-}
-
 // Inquire begins an inquiry. For a ticket that is no candidate it returns nil and the reasons in lacks. Regions are
 // those that may host matches.
 func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *Inquiry, lacks []Lack) {
@@ -106,6 +51,30 @@ func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *In
 	return q, nil
 }
 
+// ofPairs reports whether two tickets that break the rule cannot be in one match, whichever other tickets it has.
+func ofPairs(r *rule) bool {
+	if r.byTeam {
+		return false
+	}
+	switch k := r.condition.(type) {
+	case *near, *same, *different, *common, *avoid:
+		return true
+	case *latency:
+		return !k.takesMean
+	case *count:
+		return r.baseLimits.Min == 0
+	case *or:
+		return allOfPairs(k.rules)
+	case *and:
+		return allOfPairs(k.rules)
+	}
+	return false
+}
+
+func allOfPairs(rules []*rule) bool {
+	return !slices.ContainsFunc(rules, func(r *rule) bool { return !ofPairs(r) })
+}
+
 // Compare adds another ticket, in any order. It ignores the ticket itself and tickets that are no candidates of the
 // profile.
 func (q *Inquiry) Compare(other *match.Ticket) {
@@ -121,6 +90,9 @@ func (q *Inquiry) Compare(other *match.Ticket) {
 	}
 	q.shortlistCandidate(c, fails)
 }
+
+// PutRoster adds an open match that the ticket may join.
+func (q *Inquiry) PutRoster(r Roster) { q.engine.PutRoster(r) }
 
 // failure is a rule that a pair breaks, or a reason why it cannot be in one match.
 type failure struct {

@@ -9,14 +9,6 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Relaxation is a rule with wider limits and without steps.
-type Relaxation struct {
-	ID     string
-	Kind   profile.RuleKind
-	Limits profile.Limits // Ended: no limit suffices, only leaving the rule out
-	change float64        // how far the limits are from those of now, for the order
-}
-
 // maxPlayers is the size of the largest match that a profile may have.
 const maxPlayers = 1024
 

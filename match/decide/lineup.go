@@ -28,12 +28,6 @@ type lineup struct {
 // ageSpan is the earliest and the latest creation of some tickets.
 type ageSpan struct{ earliest, latest int64 }
 
-// What a player has that is in no team yet, or in no role.
-const (
-	noTeam = -2
-	noRole = -2
-)
-
 func (l *lineup) resetTo(now int64, allowed uint64, teams int) {
 	l.nowNanos, l.allowedRegions, l.teamCount = now, allowed, teams
 	l.picks, l.firstPlayer, l.teamByPlayer, l.roleByPlayer, l.ageSpans = l.picks[:0], l.firstPlayer[:0], l.teamByPlayer[:0], l.roleByPlayer[:0], l.ageSpans[:0]
@@ -103,16 +97,6 @@ func (l *lineup) copyByID(from *lineup) {
 	}
 }
 
-func byID(a, b *candidate) int {
-	if a.ticket.ID != b.ticket.ID {
-		if a.ticket.ID < b.ticket.ID {
-			return -1
-		}
-		return 1
-	}
-	return 0
-}
-
 // spanWith returns the creation of the picks and c.
 func (l *lineup) spanWith(c *candidate) ageSpan {
 	s := ageSpan{math.MaxInt64, math.MinInt64}
@@ -130,6 +114,14 @@ func (l *lineup) ageOf(c *candidate) time.Duration { return time.Duration(l.nowN
 // playersOf returns the numbers of a pick's first player and of the one after its last.
 func (l *lineup) playersOf(pick int) (from, to int) {
 	return l.firstPlayer[pick], l.firstPlayer[pick] + l.picks[pick].playerCount
+}
+
+// pickOr returns pick i, or c before the first.
+func pickOr(l *lineup, i int, c *candidate) *candidate {
+	if i < 0 {
+		return c
+	}
+	return l.picks[i]
 }
 
 // setTeam puts all players of a pick into a team.
@@ -154,6 +146,22 @@ func (l *lineup) teamSize(team int) int {
 		}
 	}
 	return n
+}
+
+// largestParty returns the greatest number of players of one ticket in a team.
+func (l *lineup) largestParty(team int) int {
+	largest := 0
+	for pick := range l.picks {
+		n := 0
+		from, to := l.playersOf(pick)
+		for p := from; p < to; p++ {
+			if l.teamByPlayer[p] == team {
+				n++
+			}
+		}
+		largest = max(largest, n)
+	}
+	return largest
 }
 
 func (l *lineup) isInScope(player int, s scope) bool {
@@ -190,6 +198,19 @@ func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
 		return to[:start]
 	}
 	return foldParty(to, start, s.partyFold)
+}
+
+// atomsIn returns the values in scope, without those that are left out.
+func (l *lineup) atomsIn(s scope) []atom {
+	var all []atom
+	for pick, c := range l.picks {
+		for p, a := range c.atomsOf(s.column) {
+			if a != (atom{}) && l.isInScope(l.firstPlayer[pick]+p, s) {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
 }
 
 // decidingAge returns the age that decides the steps of rules. Of Each it is the youngest ticket's, whose steps are the
@@ -235,13 +256,37 @@ func (l *lineup) widestAge(a profile.Age, c *candidate) time.Duration {
 	return time.Duration(l.nowNanos - s.earliest)
 }
 
-// bindsTicket reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it binds one,
-// since the narrower of two steps counts. Those of an open match have no part in it.
-func (l *lineup) bindsTicket(r *rule, c *candidate) bool {
-	return !c.isSeated && !r.limitsAt(l.ageOf(c)).Ended
+func (l *lineup) waitingPlayers() (n int) {
+	for _, c := range l.picks {
+		if !c.isSeated {
+			n += c.playerCount
+		}
+	}
+	return n
 }
 
-// bindsAny reports whether a rule whose age is Each has not ended for one of the tickets.
-func (l *lineup) bindsAny(r *rule) bool {
-	return slices.ContainsFunc(l.picks, func(c *candidate) bool { return l.bindsTicket(r, c) })
+// commonModes returns the modes that all picks allow.
+func (l *lineup) commonModes() uint8 {
+	modes := ^uint8(0)
+	for _, c := range l.picks {
+		modes &= c.allowedModes
+	}
+	return modes
+}
+
+// hasPlayerOf reports whether a player has a ticket in the line-up already.
+func (l *lineup) hasPlayerOf(c *candidate) bool {
+	for _, pick := range l.picks {
+		if pick.subBits&c.subBits == 0 {
+			continue
+		}
+		for i := range c.ticket.Players {
+			for j := range pick.ticket.Players {
+				if pick.ticket.Players[j].Sub == c.ticket.Players[i].Sub {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }

@@ -5,29 +5,6 @@ import (
 	"slices"
 )
 
-// placing distributes the tickets of a line-up over the teams.
-type placing struct {
-	units          []unit
-	teamSizes      []int     // by team: players
-	teamStrengths  []float64 // by team
-	orderScratch   []int     // scratch: of teams, for each unit
-	leastSizes     *leastStep
-	stepsLeft      int  // steps that are left
-	hasExchanged   bool // exchanges were tried
-	holdingRegions uint64
-	verdicts       []verdict // by rule
-	teamsBefore    []int     // scratch: the teams before exchanges
-	partyScratch   []int     // scratch: sizes
-}
-
-// unit is what stays in one team: a party, or a player where parties may be split.
-type unit struct {
-	pickIndex   int
-	playerIndex int // -1: the whole party
-	playerCount int
-	strength    float64
-}
-
 // maxPlacing bounds the steps of one distribution.
 const maxPlacing = 256
 
@@ -65,63 +42,6 @@ func (s *search) beginPlacing(least *leastStep, split bool) {
 	s.casting.resetRoles(&s.finalLine)
 }
 
-// holdsWithoutTeams judges the rules that need no teams; the others are judged when there are some.
-func (s *search) holdsWithoutTeams() bool {
-	over, regions := s.judgeRules(false)
-	s.placing.holdingRegions = regions
-	return over == 0 && (regions != 0 || s.finalLine.allowedRegions == 0)
-}
-
-// judgeRules judges the rules that look at teams or roles, or the others, and returns how far they are from holding, and
-// where all of them hold.
-func (s *search) judgeRules(byTeam bool) (over float64, regions uint64) {
-	p := &s.placing
-	if len(p.verdicts) != len(s.plan.rules) {
-		p.verdicts = make([]verdict, len(s.plan.rules))
-	}
-	regions = s.finalLine.allowedRegions
-	for i, r := range s.plan.rules {
-		if r.byTeam == byTeam {
-			p.verdicts[i] = r.verdictFor(&s.finalLine)
-			s.reached.noteVerdict(i, p.verdicts[i])
-			over += p.verdicts[i].excess
-			regions &= p.verdicts[i].holdingRegions
-		}
-	}
-	return over, regions
-}
-
-// cutUnits makes the units: the largest first, then the strongest.
-func (s *search) cutUnits(split bool) {
-	p := &s.placing
-	p.units = p.units[:0]
-	for pick, c := range s.finalLine.picks {
-		if !split {
-			p.units = append(p.units, unit{pick, -1, c.playerCount, s.plan.strengthOf(c, -1)})
-			continue
-		}
-		for player := range c.playerCount {
-			p.units = append(p.units, unit{pick, player, 1, s.plan.strengthOf(c, player)})
-		}
-	}
-	slices.SortStableFunc(p.units, func(a, b unit) int {
-		return cmp.Or(cmp.Compare(b.playerCount, a.playerCount), cmp.Compare(b.strength, a.strength))
-	})
-}
-
-// putUnit moves a unit into a team, or out of all with noTeam.
-func (s *search) putUnit(u *unit, team int) {
-	if u.playerIndex < 0 {
-		s.finalLine.setTeam(u.pickIndex, team)
-		return
-	}
-	s.finalLine.teamByPlayer[s.finalLine.firstPlayer[u.pickIndex]+u.playerIndex] = team
-}
-
-func (s *search) teamOf(u *unit) int {
-	return s.finalLine.teamByPlayer[s.finalLine.firstPlayer[u.pickIndex]+max(u.playerIndex, 0)]
-}
-
 // placeUnit puts unit i and all after it into teams.
 func (s *search) placeUnit(i int) bool {
 	p := &s.placing
@@ -150,16 +70,6 @@ func (s *search) seatUnit(u *unit, team int) {
 	s.putUnit(u, team)
 	s.placing.teamSizes[team] += u.playerCount
 	s.placing.teamStrengths[team] += u.strength
-}
-
-// teamsMayHold reports whether the teams, which need not be full, break no rule for good.
-func (s *search) teamsMayHold() bool {
-	for _, r := range s.plan.rules {
-		if r.isFirm && r.verdictFor(&s.finalLine).excess > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // isCastable reports whether the places that are left in a team are enough for the roles that nobody of it fills.
@@ -202,81 +112,4 @@ func (s *search) hasValidSizes() bool {
 		}
 	}
 	return true
-}
-
-func (t *team) allowsSize(size, least int) bool {
-	return size >= least && size <= t.spec.Max && (t.spec.Step <= 1 || (size-least)%t.spec.Step == 0)
-}
-
-// strengthOf is what is balanced between teams: the first `balance` rule's numbers, else the pivot's.
-func (pl *plan) strengthOf(c *candidate, player int) float64 {
-	if pl.evenBy.numberColumn < 0 {
-		return 0
-	}
-	total := 0.0
-	for i, x := range c.numbersOf(pl.evenBy.numberColumn) {
-		if pl.evenBy.byRole != nil {
-			x = c.wishedRating(pl.evenBy.numberColumn, pl.evenBy.byRole, i)
-		}
-		if (player < 0 || i == player) && x == x {
-			total += x
-		}
-	}
-	return total
-}
-
-// canPack reports whether the parties of the line-up and c fit into the teams without being split. Players who came alone
-// fit wherever there is room.
-func (s *search) canPack(l *lineup, c *candidate) bool {
-	if s.plan.maySplit {
-		return true
-	}
-	parties := s.partySizes(l, c)
-	if len(parties) < 2 {
-		return len(parties) == 0 || parties[0] <= s.plan.largestParty()
-	}
-	slices.SortFunc(parties, func(a, b int) int { return b - a })
-	room := make([]int, len(s.plan.teams))
-	for i := range room {
-		room[i] = s.plan.teams[i].spec.Max
-	}
-	steps := 256
-	return packInto(room, parties, &steps)
-}
-
-// partySizes returns the sizes of those that are more than one player.
-func (s *search) partySizes(l *lineup, c *candidate) []int {
-	parties := s.placing.partyScratch[:0]
-	if c.playerCount > 1 {
-		parties = append(parties, c.playerCount)
-	}
-	for _, pick := range l.picks {
-		if pick.playerCount > 1 {
-			parties = append(parties, pick.playerCount)
-		}
-	}
-	s.placing.partyScratch = parties
-	return parties
-}
-
-// packInto looks for a place for each party, the largest first. It returns true when the steps are used up, because
-// what follows decides exactly.
-func packInto(room, parties []int, steps *int) bool {
-	if len(parties) == 0 {
-		return true
-	}
-	for i, free := range room {
-		if free < parties[0] || slices.Contains(room[:i], free) {
-			continue
-		}
-		if *steps--; *steps < 0 {
-			return true
-		}
-		room[i] -= parties[0]
-		if packInto(room, parties[1:], steps) {
-			return true
-		}
-		room[i] += parties[0]
-	}
-	return false
 }

@@ -12,16 +12,6 @@ type queued struct {
 	c       *candidate
 }
 
-// The queues that a candidate may be in.
-const (
-	dirtySlot = iota
-	timerSlot
-	slots
-)
-
-// absent is the slot of a candidate that is not in the queue.
-const absent = -1
-
 func (q *queue) len() int { return len(q.items) }
 
 // putAt adds c with the key, or moves it there.

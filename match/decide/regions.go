@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -13,6 +12,12 @@ import (
 
 // maxRegions is how many game regions a decision considers: they fit into the bits of a word.
 const maxRegions = 64
+
+// Region is a game region that may host matches.
+type Region struct {
+	Name string
+	Room bool // it has a host for another match now
+}
 
 // RegionsOf returns the game regions that have instances of a mode of the profile, by name, and whether one has room
 // for a match. free has the free seats of the instance with the most, by region and mode.
@@ -85,23 +90,16 @@ func (s *regionSet) measureCandidate(c *candidate) {
 	}
 }
 
-// reachableRegions returns regions of which whoever plays with the seed has measured one; everywhere if that is not sure.
-func (pl *plan) reachableRegions(seed *candidate, l *lineup) uint64 {
-	for _, r := range pl.rules {
-		k, ok := r.condition.(*latency)
-		if !ok || k.scope.onlyRole != anyRole || !k.isRequired() || r.limitsAt(l.ageOf(seed)).Ended {
-			continue
-		}
-		return seed.measuredRegions & l.allowedRegions
-	}
-	return everywhere
-}
-
-// eachRegion calls f for each region of a set, in the order of their names.
-func eachRegion(set uint64, f func(region int)) {
-	for ; set != 0; set &= set - 1 {
-		f(bits.TrailingZeros64(set))
-	}
+// RegionChoice is a region that a match may be played in.
+type RegionChoice struct {
+	Name string
+	Room bool
+	// Measured says that every player measured the latency to it. Worst and Mean are in milliseconds, of the players,
+	// and zero if not Measured.
+	Measured bool
+	Worst    int
+	Mean     float64
+	Weight   float64 // of the preferences that hold there
 }
 
 // rankRegions lists the regions of a set, best first.
@@ -168,4 +166,16 @@ func (s *regionSet) choiceOf(region int, l *lineup) RegionChoice {
 		r.Mean = float64(total) / float64(players)
 	}
 	return r
+}
+
+// reachableRegions returns regions of which whoever plays with the seed has measured one; everywhere if that is not sure.
+func (pl *plan) reachableRegions(seed *candidate, l *lineup) uint64 {
+	for _, r := range pl.rules {
+		k, ok := r.condition.(*latency)
+		if !ok || k.scope.onlyRole != anyRole || !k.isRequired() || r.limitsAt(l.ageOf(seed)).Ended {
+			continue
+		}
+		return seed.measuredRegions & l.allowedRegions
+	}
+	return everywhere
 }

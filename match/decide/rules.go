@@ -2,6 +2,7 @@ package decide
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -42,11 +43,12 @@ type verdict struct {
 
 const everywhere = ^uint64(0)
 
-// anyRole and anyTeam are the scope of rules that look at all players.
-const (
-	anyRole = -1
-	anyTeam = -1
-)
+// eachRegion calls f for each region of a set, in the order of their names.
+func eachRegion(set uint64, f func(region int)) {
+	for ; set != 0; set &= set - 1 {
+		f(bits.TrailingZeros64(set))
+	}
+}
 
 // atMost holds if value <= limit.
 func atMost(value, limit float64) verdict {
@@ -59,6 +61,28 @@ func atMost(value, limit float64) verdict {
 
 // noneOffends holds if nothing offends.
 func noneOffends(offences int) verdict { return atMost(float64(offences), 0) }
+
+// narrowerVerdict returns the verdict that leaves less room: one that does not hold, else the one whose value is nearest its
+// limit.
+func narrowerVerdict(a, b verdict) verdict {
+	switch {
+	case b.hasEnded:
+		return a
+	case a.hasEnded || b.excess > a.excess:
+		return b
+	case b.excess == a.excess && b.limit-b.value < a.limit-a.value:
+		return b
+	}
+	return a
+}
+
+// disjointVerdict corrects the verdict of rules that hold in different regions only.
+func disjointVerdict(v verdict) verdict {
+	if v.holdingRegions == 0 && v.excess == 0 {
+		v.excess = 1
+	}
+	return v
+}
 
 func (r *rule) limitsAt(age time.Duration) *profile.Limits {
 	for i := len(r.limitSteps) - 1; i >= 0; i-- {
@@ -134,83 +158,27 @@ func (r *rule) forEach(l *lineup) verdict {
 	return all
 }
 
-// compileRule prepares a rule and those that it consists of.
-func (pl *plan) compileRule(p *profile.Rule) *rule {
-	return &rule{id: p.ID, ageKind: p.Age, baseLimits: p.Limits, limitSteps: p.Widen, byTeam: byTeam(p),
-		isFirm:    isFirm(p),
-		condition: pl.newCondition(p)}
+// bindsTicket reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it binds one,
+// since the narrower of two steps counts. Those of an open match have no part in it.
+func (l *lineup) bindsTicket(r *rule, c *candidate) bool {
+	return !c.isSeated && !r.limitsAt(l.ageOf(c)).Ended
 }
 
-func byTeam(p *profile.Rule) bool {
-	switch p.Kind {
-	case profile.Balance, profile.Sizes, profile.PartySizes:
-		return true
-	case profile.Comparison:
-		return p.Role != "" || p.Rates() || p.Compare.Measure.Team != "" ||
-			p.Compare.Against != nil && p.Compare.Against.Team != ""
-	case profile.Or, profile.And, profile.Not:
-		return slices.ContainsFunc(p.Rules, func(r profile.Rule) bool { return byTeam(&r) })
-	case profile.Near, profile.Same, profile.Different, profile.Common, profile.Count, profile.Latency, profile.Avoid:
-	}
-	return p.Role != "" || p.PerTeam || p.Rates()
+// bindsAny reports whether a rule whose age is Each has not ended for one of the tickets.
+func (l *lineup) bindsAny(r *rule) bool {
+	return slices.ContainsFunc(l.picks, func(c *candidate) bool { return l.bindsTicket(r, c) })
 }
 
-func isFirm(p *profile.Rule) bool {
-	if !p.PerTeam || p.Role != "" {
-		return false
+// teamScopes returns the scope of the match, or one for each team.
+func teamScopes(s scope, perTeam bool, l *lineup) []scope {
+	if !perTeam {
+		return []scope{s}
 	}
-	if p.Rates() {
-		return false // who joins may change the roles of others
+	all := make([]scope, l.teamCount)
+	for team := range all {
+		all[team] = s.inTeam(team)
 	}
-	return p.Kind == profile.Near && !p.FromMean || p.Kind == profile.Same || p.Kind == profile.Different ||
-		p.Kind == profile.Avoid
-}
-
-func (pl *plan) newCondition(p *profile.Rule) condition {
-	s := pl.scopeOf(p)
-	col := column{ruleID: p.ID, attribute: p.Attribute, missing: p.Missing, onlyRole: s.onlyRole,
-		isOptional: p.Missing.Pass}
-	switch p.Kind {
-	case profile.Near:
-		s.column, s.byRole = pl.numberColumn(col), pl.byRole(p.ByRole, col)
-		n := &near{scope: s, perTeam: p.PerTeam, fromMean: p.FromMean, toleranceColumn: noColumn,
-			mayHaveNoRole: pl.mayHaveNoRole()}
-		if p.Tolerance != "" {
-			n.toleranceColumn = pl.numberColumn(column{attribute: p.Tolerance, onlyRole: anyRole, isOptional: true})
-		}
-		return n
-	case profile.Balance:
-		s.column, s.byRole = pl.numberColumn(col), pl.byRole(p.ByRole, col)
-		return &balance{scope: s, teamFold: p.Teams}
-	case profile.Sizes:
-		return &sizes{}
-	case profile.PartySizes:
-		return &sizes{ofParties: true}
-	case profile.Comparison:
-		return pl.newComparison(p, s, col)
-	case profile.Same, profile.Different:
-		s.column = addColumn(&pl.atomColumns, col)
-		if p.Kind == profile.Same {
-			return &same{scope: s, perTeam: p.PerTeam}
-		}
-		pl.differentColumns = append(pl.differentColumns, s.column)
-		return &different{scope: s, perTeam: p.PerTeam}
-	case profile.Common:
-		s.column = addColumn(&pl.listColumns, col)
-		return &common{scope: s, attribute: p.Attribute}
-	case profile.Count:
-		col.anyOf = append([]string{}, p.AnyOf...)
-		s.column = pl.numberColumn(col)
-		return &count{scope: s, perTeam: p.PerTeam}
-	case profile.Latency:
-		pl.limitsLatency = true
-		return &latency{scope: s, takesMean: p.TakeMean, missing: p.Missing}
-	case profile.Avoid:
-		return &avoid{plan: pl, attribute: p.Attribute, perTeam: p.PerTeam}
-	case profile.Or, profile.And, profile.Not:
-		return pl.newCompound(p)
-	}
-	return always{}
+	return all
 }
 
 // always is a rule of a kind that this version does not know: it was refused when the profile was read.
@@ -220,29 +188,4 @@ func (always) admitsCandidate(*lineup, *candidate, *profile.Limits) bool { retur
 
 func (always) judgeLineup(*lineup, *profile.Limits) verdict {
 	return verdict{holdingRegions: everywhere}
-}
-
-// scope says whose numbers a rule takes, and how those of a party become one.
-type scope struct {
-	column    int
-	byRole    []int // by role: the column of players in it; nil: all have the same one
-	partyFold profile.Fold
-	onlyRole  int
-	onlyTeam  int
-}
-
-func (pl *plan) scopeOf(p *profile.Rule) scope {
-	s := scope{partyFold: p.Party, onlyRole: anyRole, onlyTeam: anyTeam}
-	if p.Role != "" {
-		s.onlyRole = pl.roleNumber(p.Role)
-		if s.onlyRole < 0 {
-			s.onlyRole = len(pl.roleNames) // nobody fills it
-		}
-	}
-	return s
-}
-
-func (s scope) inTeam(team int) scope {
-	s.onlyTeam = team
-	return s
 }

@@ -8,7 +8,7 @@ import (
 
 // avoid holds if no player lists another: in the match, or in a team. A player without a list avoids nobody.
 type avoid struct {
-	plan      *plan
+	profile   *profile.Profile
 	attribute string
 	perTeam   bool
 }
@@ -65,7 +65,7 @@ func (a *avoid) listsPlayer(from, to *candidate) bool {
 }
 
 func (a *avoid) avoidedSubs(c *candidate, player int) []string {
-	v, _ := a.plan.valueOf(&c.ticket.Players[player], a.attribute)
+	v, _ := valueOf(a.profile, &c.ticket.Players[player], a.attribute)
 	return listTexts(&v)
 }
 

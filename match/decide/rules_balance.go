@@ -37,19 +37,3 @@ func (s *sizes) judgeLineup(l *lineup, lim *profile.Limits) verdict {
 	}
 	return atMost(spreadOf(l.scratchValues), lim.Within)
 }
-
-// largestParty returns the greatest number of players of one ticket in a team.
-func (l *lineup) largestParty(team int) int {
-	largest := 0
-	for pick := range l.picks {
-		n := 0
-		from, to := l.playersOf(pick)
-		for p := from; p < to; p++ {
-			if l.teamByPlayer[p] == team {
-				n++
-			}
-		}
-		largest = max(largest, n)
-	}
-	return largest
-}

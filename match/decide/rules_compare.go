@@ -19,27 +19,6 @@ type measure struct {
 	takeFold profile.Fold
 }
 
-func (pl *plan) newComparison(p *profile.Rule, s scope, col column) condition {
-	c := &compare{measure: pl.newMeasure(&p.Compare.Measure, s, col), operator: p.Compare.Operator}
-	if p.Compare.Against != nil {
-		to := pl.newMeasure(p.Compare.Against, s, col)
-		c.otherMeasure = &to
-	}
-	return c
-}
-
-func (pl *plan) newMeasure(m *profile.Measure, s scope, col column) measure {
-	col.attribute = m.Attribute
-	if m.Take == profile.FoldCount {
-		col.countsPresence, col.isOptional = true, true
-	}
-	s.column, s.byRole = pl.numberColumn(col), pl.byRole(m.ByRole, col)
-	if m.Team != "" {
-		s.onlyTeam = pl.teamNamed(m.Team)
-	}
-	return measure{s, m.Take}
-}
-
 // admitsCandidate finds numbers that no further player mends: of each player, or the greatest or the least of the match.
 func (c *compare) admitsCandidate(_ *lineup, other *candidate, lim *profile.Limits) bool {
 	m := &c.measure

@@ -13,24 +13,6 @@ type (
 	not struct{ rule *rule }
 )
 
-func (pl *plan) newCompound(p *profile.Rule) condition {
-	latency := pl.limitsLatency
-	rules := make([]*rule, len(p.Rules))
-	for i := range p.Rules {
-		rules[i] = pl.compileRule(&p.Rules[i])
-	}
-	if p.Kind != profile.And { // a limit that need not hold does not decide between regions
-		pl.limitsLatency = latency
-	}
-	if p.Kind == profile.Or {
-		return &or{rules}
-	}
-	if p.Kind == profile.And {
-		return &and{rules}
-	}
-	return &not{&rule{ageKind: p.Age, condition: &and{rules}}}
-}
-
 func (o *or) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {
 	for _, r := range o.rules {
 		if r.mayAdmit(l, c) {
@@ -76,14 +58,6 @@ func (a *and) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 	}
 	all.excess = over
 	return disjointVerdict(all)
-}
-
-// disjointVerdict corrects the verdict of rules that hold in different regions only.
-func disjointVerdict(v verdict) verdict {
-	if v.holdingRegions == 0 && v.excess == 0 {
-		v.excess = 1
-	}
-	return v
 }
 
 func (n *not) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool {

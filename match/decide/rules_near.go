@@ -14,9 +14,6 @@ type near struct {
 	mayHaveNoRole     bool // a match may have players in no role
 }
 
-// noColumn is the column of what a rule does not have.
-const noColumn = -1
-
 func (n *near) admitsCandidate(l *lineup, c *candidate, lim *profile.Limits) bool {
 	if n.perTeam || n.scope.onlyRole != anyRole {
 		return true
@@ -54,18 +51,6 @@ func (n *near) widestDistance(values []float64) float64 {
 }
 
 func (n *near) ownScopes(l *lineup) []scope { return teamScopes(n.scope, n.perTeam, l) }
-
-// teamScopes returns the scope of the match, or one for each team.
-func teamScopes(s scope, perTeam bool, l *lineup) []scope {
-	if !perTeam {
-		return []scope{s}
-	}
-	all := make([]scope, l.teamCount)
-	for team := range all {
-		all[team] = s.inTeam(team)
-	}
-	return all
-}
 
 // judgePairs compares each pair of tickets under the narrower of their limits, or each ticket with the mean under its
 // own.
@@ -168,16 +153,40 @@ func (n *near) ownTolerance(c *candidate) float64 {
 	return least
 }
 
-// narrowerVerdict returns the verdict that leaves less room: one that does not hold, else the one whose value is nearest its
-// limit.
-func narrowerVerdict(a, b verdict) verdict {
-	switch {
-	case b.hasEnded:
-		return a
-	case a.hasEnded || b.excess > a.excess:
-		return b
-	case b.excess == a.excess && b.limit-b.value < a.limit-a.value:
-		return b
+// boundsOf returns numbers that a ticket reaches in any case: its least number is at most low, and its greatest is at
+// least high. Without ratings by role they are its least and greatest number. low > high says little or, with
+// infinities, that all its players are left out.
+func (n *near) boundsOf(c *candidate) (low, high float64) {
+	if n.scope.byRole == nil {
+		return c.numberSpan(n.scope.column, n.scope.partyFold)
 	}
-	return a
+	var least, greatest []float64
+	for player := range c.playerCount {
+		from, to := n.ratingsOf(c, player)
+		if !(from <= to) { // the player may be left out, which changes what a party counts with
+			return math.Inf(1), math.Inf(-1)
+		}
+		least, greatest = append(least, from), append(greatest, to)
+	}
+	low, _ = extremesOf(foldParty(greatest, 0, n.scope.partyFold))
+	_, high = extremesOf(foldParty(least, 0, n.scope.partyFold))
+	return low, high
+}
+
+// ratingsOf returns the least and the greatest number with which a player may count; NaN if it may be left out.
+func (n *near) ratingsOf(c *candidate, player int) (least, greatest float64) {
+	if c.isSeated {
+		x := c.ratingIn(&n.scope, player, c.takenSeats[player].roleIndex)
+		return x, x
+	}
+	least, greatest = math.Inf(1), math.Inf(-1)
+	if n.mayHaveNoRole {
+		least = c.ratingIn(&n.scope, player, noRole)
+		greatest = least
+	}
+	for _, role := range c.wantedRoles[player] {
+		x := c.ratingIn(&n.scope, player, int(role))
+		least, greatest = min(least, x), max(greatest, x)
+	}
+	return least, greatest
 }

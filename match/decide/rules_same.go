@@ -29,14 +29,6 @@ func (s *same) admitsCandidate(l *lineup, c *candidate, _ *profile.Limits) bool 
 	return true
 }
 
-// pickOr returns pick i, or c before the first.
-func pickOr(l *lineup, i int, c *candidate) *candidate {
-	if i < 0 {
-		return c
-	}
-	return l.picks[i]
-}
-
 func (s *same) judgeLineup(l *lineup, _ *profile.Limits) verdict {
 	offences := 0
 	for _, sc := range teamScopes(s.scope, s.perTeam, l) {
@@ -169,17 +161,4 @@ func judgeAtoms(l *lineup, r *rule, in []scope, offend func(a, b atom) bool) ver
 type boundAtom struct {
 	atom    atom
 	isBound bool
-}
-
-// atomsIn returns the values in scope, without those that are left out.
-func (l *lineup) atomsIn(s scope) []atom {
-	var all []atom
-	for pick, c := range l.picks {
-		for p, a := range c.atomsOf(s.column) {
-			if a != (atom{}) && l.isInScope(l.firstPlayer[pick]+p, s) {
-				all = append(all, a)
-			}
-		}
-	}
-	return all
 }

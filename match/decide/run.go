@@ -28,6 +28,22 @@ func (e *Engine) Run(now time.Time, effort int) (found []Proposal, done bool) {
 	return found, done
 }
 
+// runTimers makes the seeds dirty whose moment has come.
+func (e *Engine) runTimers() {
+	for e.momentTimers.len() > 0 && e.momentTimers.items[0].sortKey <= e.nowNanos {
+		c := e.momentTimers.items[0].c
+		c.searchAt = 0
+		if e.mayAutofill(c) {
+			e.autofillSeed(c)
+		}
+		if next := int16(e.plan.momentAfter(e.ageOf(c))); next != c.nextMoment {
+			c.nextMoment, c.failedSearches = next, 0
+		}
+		e.setTimer(c)
+		e.markDirty(c)
+	}
+}
+
 // trySeed looks for a match of a seed, or for an open match that it may join, and returns the effort.
 func (e *Engine) trySeed(c *candidate, found *[]Proposal) (spent int) {
 	spent = 1
@@ -70,49 +86,6 @@ func (e *Engine) findMatch(c *candidate, found *[]Proposal, spent *int) bool {
 	}
 	e.restSeed(c, true)
 	return false
-}
-
-// runSearch searches for a match of a seed, and returns the steps that it took.
-func (e *Engine) runSearch(c *candidate, allowed uint64, nodes int) (ok bool, spent int) {
-	ok = e.search.findMatch(e.plan, c, e.nowNanos, allowed, nodes, e.lotOf(c))
-	return ok, nodes - e.search.stepsLeft + e.search.choices.scannedCount/scannedPerStep
-}
-
-// searchEffort returns the steps of a search: more for a seed that has waited longer, and for one whose last searches found
-// nothing, until it is stuck.
-func (e *Engine) searchEffort(c *candidate) int {
-	if c.failedSearches == stuckAfter {
-		return baseNodes
-	}
-	return min(maxNodes, baseNodes<<min(e.plan.momentAfter(e.ageOf(c))+int(c.failedSearches), 8))
-}
-
-// lotOf returns the random numbers of a search. They change with time, so that a search that failed tries other orders
-// when it is repeated, and do not depend on earlier searches, of which a replay that begins later knows nothing.
-func (e *Engine) lotOf(c *candidate) lot {
-	return newLot(e.lotSeed^uint64(e.nowNanos/int64(retryAfter)), c.ticket.ID)
-}
-
-// scannedPerStep is how many candidates a search looks at in the time of a step.
-const scannedPerStep = 4
-
-// searchedRegions returns the sets of regions in which a match is searched, in this order.
-func (e *Engine) searchedRegions() []uint64 {
-	if e.hostRegions.roomyRegions == 0 || e.hostRegions.roomyRegions == e.hostRegions.knownRegions {
-		return []uint64{e.hostRegions.knownRegions}
-	}
-	return []uint64{e.hostRegions.roomyRegions, e.hostRegions.knownRegions}
-}
-
-// proposeFound hands out the match that the search found, and takes its tickets out of the candidates.
-func (e *Engine) proposeFound(found *[]Proposal) {
-	*found = append(*found, e.search.describeProposal(&e.hostRegions))
-	for _, c := range e.search.finalLine.picks {
-		if !c.isSeated {
-			e.withdrawCandidate(c)
-			c.isProposed = true
-		}
-	}
 }
 
 // sweepOn tries the seeds that are due, oldest first. It reports whether the effort sufficed.

@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -16,32 +15,6 @@ import (
 //
 // A seed whose best match is not due waits for the moment when it is. That moment is never later than that of the best
 // match: a ticket that comes later looks for a match itself, and if a ticket leaves, other matches are due later.
-
-// trade is a profile's trade, with the column of its numbers.
-type trade struct {
-	terms profile.Trade
-
-	numberColumn int   // -1: it has none
-	byRole       []int // as of a scope
-}
-
-func (pl *plan) addTrades() {
-	for _, t := range pl.profile.Trade {
-		added := trade{terms: t, numberColumn: -1}
-		if t.Attribute != "" {
-			numbers := column{attribute: t.Attribute, onlyRole: anyRole, isOptional: true}
-			added.numberColumn, added.byRole = pl.numberColumn(numbers), pl.byRole(t.ByRole, numbers)
-		}
-		pl.trades = append(pl.trades, added)
-	}
-}
-
-// Traded is what a match costs each of its players by one trade, on average.
-type Traded struct {
-	Of        string  // the key of the trade: an attribute, "latency" or "balance"
-	Value     float64 // in points of the attribute, or in milliseconds
-	PerSecond float64 // what a second of waiting is worth
-}
 
 // tradedValues returns what the match in s.finalLine costs.
 func (s *search) tradedValues(regions *regionSet) []Traded {
@@ -125,15 +98,6 @@ func (s *search) paidForLatency(regions *regionSet) (total float64) {
 	return total
 }
 
-func (l *lineup) waitingPlayers() (n int) {
-	for _, c := range l.picks {
-		if !c.isSeated {
-			n += c.playerCount
-		}
-	}
-	return n
-}
-
 // matchDueAt returns when the match in s.finalLine is due, which may be in the past: when its players have waited for as
 // long as it costs, and at the latest at its oldest ticket's last moment.
 func (s *search) matchDueAt(regions *regionSet) int64 {
@@ -174,26 +138,4 @@ func (e *Engine) mustWait(c *candidate) bool {
 		e.stopWatching(c)
 	}
 	return true
-}
-
-// preferTraded orders the choices of a seed by when a match with each would be due: near ones and old ones first.
-func (k *choices) preferTraded(a, b *candidate) int {
-	return cmp.Or(cmp.Compare(k.tradedDelay(a), k.tradedDelay(b)), byAge(a, b))
-}
-
-// tradedDelay returns how much later a pair with c is due than one with an equal that is as old as the seed, in
-// seconds.
-func (k *choices) tradedDelay(c *candidate) float64 {
-	delay := time.Duration(c.createdNanos - k.seed.createdNanos).Seconds()
-	for i := range k.plan.trades {
-		t := &k.plan.trades[i]
-		if t.terms.Quality != profile.OfAttribute {
-			continue
-		}
-		if x, from := c.middleOf(t.numberColumn), k.seed.middleOf(t.numberColumn); !math.IsInf(x, 1) &&
-			!math.IsInf(from, 1) {
-			delay = float64(delay + math.Abs(x-from)/t.terms.PerSecond)
-		}
-	}
-	return delay
 }

@@ -1,9 +1,6 @@
 package decide
 
-import (
-	"math"
-	"math/bits"
-)
+import "math/bits"
 
 // variety lets a search see rare values of `different` rules beyond the candidates that it prefers: a team of four
 // classes needs one of each, also if a hundred of one class came before.
@@ -35,23 +32,4 @@ func (v *variety) isRare(c *candidate) bool {
 		}
 	}
 	return false
-}
-
-// valuesOf returns the values of a candidate that `different` rules compare.
-func (pl *plan) valuesOf(c *candidate) (values uint64) {
-	for _, column := range pl.differentColumns {
-		for _, a := range c.atomsOf(column) {
-			values |= valueBit(a)
-		}
-	}
-	return values
-}
-
-// valueBit returns a value's place in a set; none for a value that is left out.
-func valueBit(a atom) uint64 {
-	if a == (atom{}) {
-		return 0
-	}
-	v := a.Value()
-	return 1 << ((hashText(v.text) ^ math.Float64bits(v.number)>>32) % 64)
 }

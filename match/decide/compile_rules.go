@@ -1,0 +1,157 @@
+package decide
+
+import (
+	"slices"
+
+	"github.com/lattice-director/director/match/profile"
+)
+
+// compileRule prepares a rule and those that it consists of.
+func (pl *plan) compileRule(p *profile.Rule) *rule {
+	return &rule{id: p.ID, ageKind: p.Age, baseLimits: p.Limits, limitSteps: p.Widen, byTeam: byTeam(p),
+		isFirm:    isFirm(p),
+		condition: pl.newCondition(p)}
+}
+
+func byTeam(p *profile.Rule) bool {
+	switch p.Kind {
+	case profile.Balance, profile.Sizes, profile.PartySizes:
+		return true
+	case profile.Comparison:
+		return p.Role != "" || p.Rates() || p.Compare.Measure.Team != "" ||
+			p.Compare.Against != nil && p.Compare.Against.Team != ""
+	case profile.Or, profile.And, profile.Not:
+		return slices.ContainsFunc(p.Rules, func(r profile.Rule) bool { return byTeam(&r) })
+	case profile.Near, profile.Same, profile.Different, profile.Common, profile.Count, profile.Latency, profile.Avoid:
+	}
+	return p.Role != "" || p.PerTeam || p.Rates()
+}
+
+func isFirm(p *profile.Rule) bool {
+	if !p.PerTeam || p.Role != "" {
+		return false
+	}
+	if p.Rates() {
+		return false // who joins may change the roles of others
+	}
+	return p.Kind == profile.Near && !p.FromMean || p.Kind == profile.Same || p.Kind == profile.Different ||
+		p.Kind == profile.Avoid
+}
+
+func (pl *plan) newCondition(p *profile.Rule) condition {
+	s := pl.scopeOf(p)
+	col := column{ruleID: p.ID, attribute: p.Attribute, missing: p.Missing, onlyRole: s.onlyRole,
+		isOptional: p.Missing.Pass}
+	switch p.Kind {
+	case profile.Near:
+		s.column, s.byRole = pl.numberColumn(col), pl.byRole(p.ByRole, col)
+		n := &near{scope: s, perTeam: p.PerTeam, fromMean: p.FromMean, toleranceColumn: noColumn,
+			mayHaveNoRole: pl.mayHaveNoRole()}
+		if p.Tolerance != "" {
+			n.toleranceColumn = pl.numberColumn(column{attribute: p.Tolerance, onlyRole: anyRole, isOptional: true})
+		}
+		return n
+	case profile.Balance:
+		s.column, s.byRole = pl.numberColumn(col), pl.byRole(p.ByRole, col)
+		return &balance{scope: s, teamFold: p.Teams}
+	case profile.Sizes:
+		return &sizes{}
+	case profile.PartySizes:
+		return &sizes{ofParties: true}
+	case profile.Comparison:
+		return pl.newComparison(p, s, col)
+	case profile.Same, profile.Different:
+		s.column = addColumn(&pl.atomColumns, col)
+		if p.Kind == profile.Same {
+			return &same{scope: s, perTeam: p.PerTeam}
+		}
+		pl.differentColumns = append(pl.differentColumns, s.column)
+		return &different{scope: s, perTeam: p.PerTeam}
+	case profile.Common:
+		s.column = addColumn(&pl.listColumns, col)
+		return &common{scope: s, attribute: p.Attribute}
+	case profile.Count:
+		col.anyOf = append([]string{}, p.AnyOf...)
+		s.column = pl.numberColumn(col)
+		return &count{scope: s, perTeam: p.PerTeam}
+	case profile.Latency:
+		pl.limitsLatency = true
+		return &latency{scope: s, takesMean: p.TakeMean, missing: p.Missing}
+	case profile.Avoid:
+		return &avoid{profile: pl.profile, attribute: p.Attribute, perTeam: p.PerTeam}
+	case profile.Or, profile.And, profile.Not:
+		return pl.newCompound(p)
+	}
+	return always{}
+}
+
+func (pl *plan) scopeOf(p *profile.Rule) scope {
+	s := scope{partyFold: p.Party, onlyRole: anyRole, onlyTeam: anyTeam}
+	if p.Role != "" {
+		s.onlyRole = pl.roleNumber(p.Role)
+		if s.onlyRole < 0 {
+			s.onlyRole = len(pl.roleNames) // nobody fills it
+		}
+	}
+	return s
+}
+
+func (pl *plan) newComparison(p *profile.Rule, s scope, col column) condition {
+	c := &compare{measure: pl.newMeasure(&p.Compare.Measure, s, col), operator: p.Compare.Operator}
+	if p.Compare.Against != nil {
+		to := pl.newMeasure(p.Compare.Against, s, col)
+		c.otherMeasure = &to
+	}
+	return c
+}
+
+func (pl *plan) newMeasure(m *profile.Measure, s scope, col column) measure {
+	col.attribute = m.Attribute
+	if m.Take == profile.FoldCount {
+		col.countsPresence, col.isOptional = true, true
+	}
+	s.column, s.byRole = pl.numberColumn(col), pl.byRole(m.ByRole, col)
+	if m.Team != "" {
+		s.onlyTeam = pl.teamNamed(m.Team)
+	}
+	return measure{s, m.Take}
+}
+
+func (pl *plan) newCompound(p *profile.Rule) condition {
+	latency := pl.limitsLatency
+	rules := make([]*rule, len(p.Rules))
+	for i := range p.Rules {
+		rules[i] = pl.compileRule(&p.Rules[i])
+	}
+	if p.Kind != profile.And { // a limit that need not hold does not decide between regions
+		pl.limitsLatency = latency
+	}
+	if p.Kind == profile.Or {
+		return &or{rules}
+	}
+	if p.Kind == profile.And {
+		return &and{rules}
+	}
+	return &not{&rule{ageKind: p.Age, condition: &and{rules}}}
+}
+
+// ratesRoles reports whether a rule compares numbers that depend on roles.
+func ratesRoles(rules []profile.Rule) bool {
+	return slices.ContainsFunc(rules, func(r profile.Rule) bool { return r.Rates() || ratesRoles(r.Rules) })
+}
+
+// byRole returns by role the column of players in it, which is like col; nil if it is the same for all.
+func (pl *plan) byRole(all []profile.RoleAttribute, col column) []int {
+	if len(all) == 0 {
+		return nil
+	}
+	columns := slices.Repeat([]int{pl.numberColumn(col)}, len(pl.roleNames))
+	for _, by := range all {
+		own := col
+		own.attribute, own.onlyRole = by.Attribute, pl.roleNumber(by.Role)
+		if own.onlyRole >= 0 {
+			columns[own.onlyRole] = pl.numberColumn(own)
+		}
+	}
+	return columns
+}

@@ -1,0 +1,119 @@
+package decide
+
+import "slices"
+
+// describeProposal describes the match in s.finalLine.
+func (s *search) describeProposal(regions *regionSet) Proposal {
+	p := Proposal{
+		Anchor:  s.seed.ticket.ID,
+		Teams:   s.seatedTeams(),
+		Modes:   s.plan.modeNames(s.finalLine.commonModes()),
+		Regions: regions.rankRegions(s.holdingRegions(), &s.finalLine, s.plan),
+		Chosen:  s.chosenValues(),
+		Rules:   s.ruleValues(),
+		Traded:  s.tradedValues(regions),
+
+		PassedOver: s.passedOver(),
+	}
+	p.Preferences = s.preferenceValues(p.Regions, regions)
+	for _, c := range s.newcomerTickets() {
+		p.Tickets = append(p.Tickets, c.ticket.ID)
+	}
+	return p
+}
+
+// newcomerTickets returns the tickets that wait, oldest first.
+func (s *search) newcomerTickets() []*candidate {
+	all := slices.DeleteFunc(slices.Clone(s.finalLine.picks), func(c *candidate) bool { return c.isSeated })
+	slices.SortFunc(all, byAge)
+	return all
+}
+
+func (s *search) seatedTeams() []Team {
+	teams := make([]Team, len(s.plan.teams))
+	for i := range teams {
+		teams[i].Name = s.plan.teams[i].spec.Name
+	}
+	for _, c := range s.newcomerTickets() {
+		from, _ := s.finalLine.playersOf(slices.Index(s.finalLine.picks, c))
+		for i := range c.ticket.Players {
+			seat := Seat{Ticket: c.ticket.ID, Sub: c.ticket.Players[i].Sub}
+			if role := s.finalLine.roleByPlayer[from+i]; role >= 0 {
+				seat.Role = s.plan.roleNames[role]
+			}
+			team := &teams[s.finalLine.teamByPlayer[from+i]]
+			team.Seats = append(team.Seats, seat)
+		}
+	}
+	return teams
+}
+
+func (s *search) chosenValues() map[string]string {
+	var chosen map[string]string
+	for _, r := range s.plan.rules {
+		k, ok := r.condition.(*common)
+		if !ok {
+			continue
+		}
+		if value, ok := k.chosenValue(&s.finalLine); ok {
+			if chosen == nil {
+				chosen = map[string]string{}
+			}
+			chosen[k.attribute] = value
+		}
+	}
+	return chosen
+}
+
+func (s *search) ruleValues() []RuleValue {
+	values := make([]RuleValue, len(s.plan.rules))
+	for i, r := range s.plan.rules {
+		v := s.placing.verdicts[i]
+		values[i] = RuleValue{ID: r.id, Value: v.value, Limit: v.limit, Text: s.ruleText(r)}
+		if v.hasEnded {
+			values[i] = RuleValue{ID: r.id, Text: "ended"}
+		}
+	}
+	return values
+}
+
+func (s *search) ruleText(r *rule) string {
+	switch k := r.condition.(type) {
+	case *common:
+		chosen, _ := k.chosenValue(&s.finalLine)
+		return chosen
+	case *same:
+		if atoms := s.finalLine.atomsIn(k.scope); !k.perTeam && len(atoms) > 0 {
+			return atoms[0].Value().text
+		}
+	}
+	return ""
+}
+
+// passedOver returns the choices that the seed preferred to the last one that it has, and why it does not have them.
+func (s *search) passedOver() []PassedOver {
+	passed, choices := slices.Clone(s.choices.passedOver), s.choices.preferredList()
+	last := len(choices) - 1
+	for last >= 0 && !slices.Contains(s.finalLine.picks, choices[last]) {
+		last--
+	}
+	for i := 0; i < last && len(passed) < maxPassedOver; i++ {
+		if c := choices[i]; !slices.Contains(s.finalLine.picks, c) {
+			passed = append(passed, PassedOver{c.ticket.ID, s.exclusionOf(c)})
+		}
+	}
+	return passed
+}
+
+// exclusionOf returns what excludes c from the match: a rule that it breaks with the others, or that the match was full.
+func (s *search) exclusionOf(c *candidate) string {
+	for _, r := range s.plan.rules {
+		if !r.mayAdmit(&s.finalLine, c) {
+			return r.id
+		}
+	}
+	if len(s.plan.roleNames) > 0 {
+		return becauseRoles
+	}
+	return becauseCombination
+}

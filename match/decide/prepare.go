@@ -1,0 +1,190 @@
+package decide
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// newCandidate makes a candidate of a ticket that lacks nothing.
+func (pl *plan) newCandidate(t *match.Ticket, regions *regionSet) *candidate {
+	n := len(t.Players)
+	c := &candidate{ticket: t, createdNanos: t.Created.UnixNano(), playerCount: n, allowedModes: pl.modesOf(t)}
+	for i := range c.queueSlots {
+		c.queueSlots[i] = absent
+	}
+	for i := range t.Players {
+		c.subBits |= 1 << (hashText(t.Players[i].Sub) % 64)
+	}
+	c.numberValues = fillColumns(pl.numberColumns, pl.profile, t, (*column).numberOf)
+	c.atomValues = fillColumns(pl.atomColumns, pl.profile, t, (*column).atomOf)
+	c.listValues = fillColumns(pl.listColumns, pl.profile, t, (*column).listOf)
+	pl.addRoles(c)
+	pl.addTraits(c)
+	c.kind = kindOf(c)
+	c.differentBits = pl.valuesOf(c)
+	regions.measureCandidate(c)
+	c.turnNanos = c.createdNanos - int64(pl.headStart(c))
+	// Last: without a pivot, candidates are sorted by the turn.
+	pl.placeOnPivot(c)
+	return c
+}
+
+// fillColumns returns the values of a ticket's players, by column, then by player.
+func fillColumns[V any](columns []column, p *profile.Profile, t *match.Ticket,
+	value func(*column, *profile.Profile, *match.Player) V,
+) []V {
+	if len(columns) == 0 {
+		return nil
+	}
+	to := make([]V, 0, len(columns)*len(t.Players))
+	for i := range columns {
+		for j := range t.Players {
+			to = append(to, value(&columns[i], p, &t.Players[j]))
+		}
+	}
+	return to
+}
+
+// placeOnPivot computes where the candidate is along the pivot.
+func (pl *plan) placeOnPivot(c *candidate) {
+	if pl.pivot.numberColumn < 0 {
+		c.pivotKey = float64(c.turnNanos)
+		return
+	}
+	c.pivotLow, c.pivotHigh = pl.pivot.spanOf(c)
+	if c.pivotLow > c.pivotHigh { // all left out
+		c.pivotLow, c.pivotHigh = 0, 0
+	}
+	c.pivotKey = float64(c.pivotLow/2) + float64(c.pivotHigh/2)
+}
+
+// roleAttribute lists the roles that a player would take, and modesAttribute the modes that it would play.
+const (
+	roleAttribute  = "role"
+	modesAttribute = "modes"
+)
+
+func (pl *plan) addRoles(c *candidate) {
+	if len(pl.roleNames) == 0 {
+		return
+	}
+	c.wantedRoles = make([][]uint8, c.playerCount)
+	for i := range c.ticket.Players {
+		v, _ := valueOf(pl.profile, &c.ticket.Players[i], roleAttribute)
+		for _, name := range listTexts(&v) {
+			role := pl.roleNumber(name)
+			if role < 0 || slices.Contains(c.wantedRoles[i], uint8(role)) || !pl.suitsRole(c, i, role) {
+				continue
+			}
+			c.wantedRoles[i] = append(c.wantedRoles[i], uint8(role))
+		}
+	}
+}
+
+// addTraits counts the players of a candidate that have each trait. Those of a party in one team count only as far as a
+// team needs them.
+func (pl *plan) addTraits(c *candidate) {
+	if len(pl.traitNeeds) == 0 {
+		return
+	}
+	c.traitCounts = make([]uint8, len(pl.traitNeeds))
+	for _, roles := range c.wantedRoles {
+		for _, role := range roles {
+			c.traitCounts[role]++
+		}
+	}
+	for role, most := range pl.roleMost {
+		if !pl.maySplit {
+			c.traitCounts[role] = min(c.traitCounts[role], uint8(most))
+		}
+	}
+	for i, column := range pl.countedColumns {
+		c.traitCounts[len(pl.roleNames)+i] = uint8(countOnes(c.numbersOf(column)))
+	}
+}
+
+// takeAnyRole makes the players of a ticket that has waited for so long take the roles that they did not name, after
+// those that they did.
+func (pl *plan) takeAnyRole(c *candidate) {
+	c.takesAnyRole = true
+	for i := range c.wantedRoles {
+		roles := slices.Clone(c.wantedRoles[i])
+		for role := range pl.roleNames {
+			if !slices.Contains(roles, uint8(role)) && pl.suitsRole(c, i, role) {
+				roles = append(roles, uint8(role))
+			}
+		}
+		c.wantedRoles[i] = roles
+	}
+	pl.addTraits(c)
+	c.kind = kindOf(c)
+}
+
+// suitsRole reports whether a player has what the rules need of those in a role.
+func (pl *plan) suitsRole(c *candidate, player, role int) bool {
+	for ofType, columns := range pl.columnsByType() {
+		for i := range columns {
+			needed := columns[i].onlyRole == role && !columns[i].isOptional
+			if needed && !columns[i].isComparable(columnType(ofType), pl.profile, &c.ticket.Players[player]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// modesOf returns a bit for each of the profile's modes that all players allow.
+func (pl *plan) modesOf(t *match.Ticket) uint8 {
+	allowed := pl.allModes
+	for i := range t.Players {
+		v, ok := valueOf(pl.profile, &t.Players[i], modesAttribute)
+		if !ok {
+			continue
+		}
+		for mode, name := range pl.profile.Modes {
+			if !slices.Contains(listTexts(&v), name) {
+				allowed &^= 1 << mode
+			}
+		}
+	}
+	return allowed
+}
+
+// headStart returns by how much a ticket takes its turn earlier than its age says. It is bounded, so that everybody's
+// turn comes: a ticket is overtaken only by those that arrive within the greatest head start after it.
+func (pl *plan) headStart(c *candidate) time.Duration {
+	if pl.priorityColumn == noColumn {
+		return 0
+	}
+	least := pl.profile.Priority.UpTo.Seconds()
+	for _, x := range c.numbersOf(pl.priorityColumn) {
+		if !(x > 0) { // players without the number have none
+			return 0
+		}
+		least = min(least, x)
+	}
+	return time.Duration(least * float64(time.Second))
+}
+
+// valuesOf returns the values of a candidate that `different` rules compare.
+func (pl *plan) valuesOf(c *candidate) (values uint64) {
+	for _, column := range pl.differentColumns {
+		for _, a := range c.atomsOf(column) {
+			values |= valueBit(a)
+		}
+	}
+	return values
+}
+
+// valueBit returns a value's place in a set; none for a value that is left out.
+func valueBit(a atom) uint64 {
+	if a == (atom{}) {
+		return 0
+	}
+	v := a.Value()
+	return 1 << ((hashText(v.text) ^ math.Float64bits(v.number)>>32) % 64)
+}

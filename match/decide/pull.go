@@ -1,0 +1,121 @@
+package decide
+
+import "slices"
+
+// choiceAt returns the candidate that is i-th in the seed's preference, nil after the last.
+func (s *search) choiceAt(i int) *candidate {
+	k := &s.choices
+	for i >= len(k.list) {
+		if k.isExhausted {
+			return nil
+		}
+		s.pullNext()
+		// The profile's order has to see all choices before it can name the first. The order of the walk does not,
+		// and most searches need only a few.
+		if len(k.plan.orderCriteria) > 0 || len(k.plan.trades) > 0 {
+			s.pullAll()
+		}
+	}
+	return k.list[i]
+}
+
+// pullAll finds all choices and sorts them by the profile's order. Without one they come as the walk finds them.
+func (s *search) pullAll() {
+	k := &s.choices
+	s.pullRest()
+	prefer := k.comparePreferred
+	if len(k.plan.orderCriteria) == 0 {
+		prefer = k.preferTraded
+	}
+	slices.SortStableFunc(k.list, prefer)
+	k.countPlayers()
+}
+
+func (s *search) pullRest() {
+	for !s.choices.isExhausted {
+		s.pullNext()
+	}
+}
+
+// shuffleChoices finds all choices and puts them into a random order.
+func (s *search) shuffleChoices() {
+	k := &s.choices
+	s.sortChoices()
+	for i := len(k.list) - 1; i > 0; i-- {
+		j := s.randomLot.drawBelow(i + 1)
+		k.list[i], k.list[j] = k.list[j], k.list[i]
+	}
+	k.countPlayers()
+}
+
+// shuffleNear finds all choices and puts them into an order in which those that the seed prefers come early: teams that
+// are filled with neighbours hold more often where a rule compares each player with the mean of all.
+func (s *search) shuffleNear() {
+	k := &s.choices
+	s.sortChoices()
+	copy(k.list, k.unshuffledList)
+	for i := range k.list {
+		j := i + s.randomLot.drawBelow(min(len(k.list)-i, 2*s.plan.maxPlayers))
+		k.list[i], k.list[j] = k.list[j], k.list[i]
+	}
+	k.countPlayers()
+}
+
+// sortChoices finds all choices, and keeps the seed's order of preference.
+func (s *search) sortChoices() {
+	s.pullRest()
+	if s.choices.unshuffledList == nil {
+		s.choices.unshuffledList = slices.Clone(s.choices.list)
+	}
+}
+
+// pullNext appends the next candidate that can be with the seed.
+func (s *search) pullNext() {
+	k := &s.choices
+	for k.scannedCount < maxScanned && len(k.list) < k.maxList {
+		c := k.walk.nextCandidate()
+		if c == nil {
+			break
+		}
+		k.scannedCount++
+		if c == k.seed {
+			continue
+		}
+		rare := k.variety.isRare(c)
+		if !rare && !k.wantsKind(c.kind) {
+			// Its kind has all its places for now. It may get one that no other kind needs, once all kinds have
+			// theirs.
+			if len(k.reserve) < k.maxList {
+				k.reserve = append(k.reserve, c)
+			}
+			continue
+		}
+		if because := s.refusalBesideSeed(c); because != "" {
+			k.noteRefusal(c, because)
+			continue
+		}
+		if rare && !k.wantsKind(c.kind) {
+			// A rare value gets a place beyond the limit, so that it takes none from the seed's nearest.
+			k.variety.placesLeft--
+			k.maxList++
+		}
+		k.addChoice(c)
+		if k.narrowWalk(); k.hasAllKinds {
+			s.pullReserve()
+		}
+		return
+	}
+	k.isExhausted = true
+	s.pullReserve()
+}
+
+// pullReserve takes those that were passed over for other kinds, as far as there is room.
+func (s *search) pullReserve() {
+	k := &s.choices
+	for i := 0; i < len(k.reserve) && len(k.list) < k.maxList; i++ {
+		if s.refusalBesideSeed(k.reserve[i]) == "" {
+			k.addChoice(k.reserve[i])
+		}
+	}
+	k.reserve = k.reserve[:0]
+}

@@ -1,0 +1,60 @@
+package decide
+
+import (
+	"cmp"
+	"slices"
+)
+
+// cutUnits makes the units: the largest first, then the strongest.
+func (s *search) cutUnits(split bool) {
+	p := &s.placing
+	p.units = p.units[:0]
+	for pick, c := range s.finalLine.picks {
+		if !split {
+			p.units = append(p.units, unit{pick, -1, c.playerCount, s.plan.strengthOf(c, -1)})
+			continue
+		}
+		for player := range c.playerCount {
+			p.units = append(p.units, unit{pick, player, 1, s.plan.strengthOf(c, player)})
+		}
+	}
+	slices.SortStableFunc(p.units, func(a, b unit) int {
+		return cmp.Or(cmp.Compare(b.playerCount, a.playerCount), cmp.Compare(b.strength, a.strength))
+	})
+}
+
+// putUnit moves a unit into a team, or out of all with noTeam.
+func (s *search) putUnit(u *unit, team int) {
+	if u.playerIndex < 0 {
+		s.finalLine.setTeam(u.pickIndex, team)
+		return
+	}
+	s.finalLine.teamByPlayer[s.finalLine.firstPlayer[u.pickIndex]+u.playerIndex] = team
+}
+
+func (s *search) teamOf(u *unit) int {
+	return s.finalLine.teamByPlayer[s.finalLine.firstPlayer[u.pickIndex]+max(u.playerIndex, 0)]
+}
+
+func (s *search) swapUnits(a, b *unit) {
+	x, y := s.teamOf(a), s.teamOf(b)
+	s.putUnit(a, y)
+	s.putUnit(b, x)
+}
+
+// strengthOf is what is balanced between teams: the first `balance` rule's numbers, else the pivot's.
+func (pl *plan) strengthOf(c *candidate, player int) float64 {
+	if pl.evenBy.numberColumn < 0 {
+		return 0
+	}
+	total := 0.0
+	for i, x := range c.numbersOf(pl.evenBy.numberColumn) {
+		if pl.evenBy.byRole != nil {
+			x = c.wishedRating(pl.evenBy.numberColumn, pl.evenBy.byRole, i)
+		}
+		if (player < 0 || i == player) && x == x {
+			total += x
+		}
+	}
+	return total
+}
