@@ -1,38 +1,6 @@
 package profile
 
-import (
-	"regexp"
-	"slices"
-	"strings"
-	"time"
-)
-
-// botsPrefix is what a document writes before the waiting time from which bots fill teams.
-const botsPrefix = "bots after "
-
-var fillBots = text{
-	regexp.MustCompile(`^` + botsPrefix + strings.TrimPrefix(durationPattern, "^")),
-	"bots after a waiting time, such as bots after 45s",
-}
-
-// convertBots reads the waiting time from which bots fill teams, which is after all steps of fewer.
-func (c *converter) convertBots(n *node) {
-	if n == nil {
-		return
-	}
-	// Without the prefix, and at the same place of the document, which a problem names.
-	wait := *n
-	wait.plainText = strings.TrimPrefix(n.plainText, botsPrefix)
-	if !waiting.checkNode(c.report, &wait) {
-		return
-	}
-	c.p.BotsAfter = wait.parsedDuration()
-	if last := len(c.p.Fewer) - 1; last >= 0 && c.p.Fewer[last].AfterWait >= c.p.BotsAfter {
-		c.report.addProblem(n, "%s is not allowed: bots fill teams after the last step of fewer, which is at %s",
-			n.textShown(),
-			briefDuration(c.p.Fewer[last].AfterWait))
-	}
-}
+import "slices"
 
 // LeastSteps returns the steps from which teams may be smaller: those of Fewer, then that from which bots fill teams.
 func (p *Profile) LeastSteps() []Fewer {
@@ -88,6 +56,3 @@ func (p *Profile) isShort(players map[string]int) bool {
 	}
 	return false
 }
-
-// botsText is the fill of a document.
-func botsText(after time.Duration) string { return botsPrefix + briefDuration(after) }

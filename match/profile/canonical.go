@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/lattice-director/director/match"
 )
@@ -71,23 +72,6 @@ func (p *Profile) canonicalDecision(d *members) {
 	d.setMember("join_in_progress", join)
 }
 
-// encodeEach encodes the items of a list.
-func encodeEach[T any](items []T, encode func(T) members) []any {
-	all := make([]any, len(items))
-	for i, item := range items {
-		all[i] = encode(item)
-	}
-	return all
-}
-
-func anyTexts(texts []string) []any {
-	all := make([]any, len(texts))
-	for i, text := range texts {
-		all[i] = text
-	}
-	return all
-}
-
 func canonicalPool(p match.Pool) members {
 	var texts, ranges members
 	for _, s := range p.Strings {
@@ -130,17 +114,6 @@ func canonicalAttributes(all map[string]Attribute) members {
 	return d
 }
 
-func canonicalValue(v match.Value) any {
-	switch v.Kind {
-	case match.Number:
-		return v.Number
-	case match.List:
-		return anyTexts(v.List)
-	case match.Text:
-	}
-	return v.Text
-}
-
 func canonicalTeam(t Team) members {
 	d := members{{"name", t.Name}, {"players", canonicalRange(t.Min, t.Max)}, {"step", t.Step}}
 	var roles members
@@ -174,3 +147,22 @@ func canonicalOrder(o Order) members {
 	d.setMember("descending", o.Descending)
 	return d
 }
+
+// rateText returns the rate as a document has it.
+func (t Trade) rateText() string {
+	unit := ""
+	if t.Quality == OfLatency {
+		unit = "ms"
+	}
+	return shortestNumber(t.PerSecond) + unit + " per second"
+}
+
+func canonicalTrade(all []Trade) (d members) {
+	for _, t := range all {
+		d = append(d, member{t.Key(), t.rateText()})
+	}
+	return d
+}
+
+// botsText is the fill of a document.
+func botsText(after time.Duration) string { return botsPrefix + briefDuration(after) }

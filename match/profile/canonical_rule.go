@@ -1,6 +1,10 @@
 package profile
 
-import "time"
+import (
+	"time"
+
+	"github.com/lattice-director/director/match"
+)
 
 func canonicalRule(r Rule) members {
 	kind := shapeOf(r.Kind)
@@ -161,4 +165,15 @@ func endKey(kind ruleShape) string {
 	default: // the others are ended by the key of their kind, or have only one
 	}
 	return kind.stepFields[0].keyName
+}
+
+func canonicalValue(v match.Value) any {
+	switch v.Kind {
+	case match.Number:
+		return v.Number
+	case match.List:
+		return anyTexts(v.List)
+	case match.Text:
+	}
+	return v.Text
 }

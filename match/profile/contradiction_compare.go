@@ -47,20 +47,6 @@ func (s *satisfier) measuredQuantity(r *Rule, m Measure) quantity {
 	return quantityTaken(m.Take, g)
 }
 
-// quantityTaken is the quantity that a fold takes of the values of a group. A sum is there without values: it is 0.
-func quantityTaken(by Fold, g group) quantity {
-	switch by {
-	case FoldMin:
-		return g.lowestValue()
-	case FoldMax:
-		return g.highestValue()
-	case FoldMean:
-		return quantity{meanName, g}
-	case FoldEach, FoldSum, FoldCount, Intersect, Union:
-	}
-	return quantity{"sum of " + g.columnName, group{"", g.teamIndex, g.roleName}}
-}
-
 // comparedWays returns the ways of left is right + offset.
 func comparedWays(left quantity, is Operator, right quantity, offset float64) []way {
 	rounded := left.name == meanName || right.name == meanName

@@ -2,49 +2,6 @@ package profile
 
 import "math"
 
-// group is some players of a match: those of one team or of all, in one role or any, who have a value of a column.
-type group struct {
-	columnName string // what is measured, and of whom; "" for the players themselves
-	teamIndex  int    // index in the profile's teams; wholeMatch
-	roleName   string // "": any
-}
-
-const wholeMatch = -1
-
-// latencyColumn is the column of the latencies to the game region of the match.
-const latencyColumn = "latency"
-
-// isWithin reports whether all players of the group are players of the other one.
-func (g group) isWithin(o group) bool {
-	return g.columnName == o.columnName && (o.teamIndex == wholeMatch || g.teamIndex == o.teamIndex) &&
-		(o.roleName == "" || g.roleName == o.roleName)
-}
-
-// quantity is a number that a match has. The zero quantity is 0.
-type quantity struct {
-	name  string // such as "lowest"
-	group group
-}
-
-// The names of quantities about which more is known than their bounds.
-const (
-	lowestName  = "lowest"
-	highestName = "highest"
-	meanName    = "mean"
-	playersName = "players"
-	countPrefix = "count of "
-)
-
-// bound says that left - right <= limit; if strict, that it is less.
-type bound struct {
-	lowerQuantity, rightQuantity quantity
-	limit                        float64
-	isStrict                     bool
-	isRounded                    bool   // matches compute this with rounding, so that it does not hold to the last bit
-	fromClaim                    *claim // nil: it follows from the teams, or from the meaning of the quantities
-	factText                     string // about the teams, for people; "" if it needs no words
-}
-
 // path is a chain of bounds that leads from one quantity to another.
 type path struct {
 	totalLength float64

@@ -9,66 +9,6 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// converter makes a Profile of a document, and reports what no single value shows: names that do not exist, sizes that
-// cannot be reached, steps that do not ascend. It leaves out what the check by shapes has reported.
-type converter struct {
-	report        *report
-	p             *Profile
-	attributeUses map[string]use
-	firstUses     map[string]firstUse // of attributes, declared or not
-	saysFrom      map[string]bool     // of declared attributes: the document says from whom they are
-	teamsKnown    bool                // the teams are right, so that rules can be checked against them
-	byName        map[string][]int    // indexes in p.Teams, by the name in the document
-	roleNames     map[string]bool     // of all teams
-	mostPlayer    int                 // of a match
-	fillFirst     []fill              // teams that are to be filled first
-	ruleIDs       map[string]bool     // of rules
-	ruleCount     int
-	ruleNodes     map[string]*node // of rules, by their ids
-}
-
-// goodValue returns the value of a key, or nil if it is absent or was reported.
-func (n *node) goodValue(name string) *node {
-	if v := n.valueOf(name); v.isValid() {
-		return v
-	}
-	return nil
-}
-
-// textOrEmpty returns the text of a value, or "" for nil.
-func (n *node) textOrEmpty() string {
-	if n == nil {
-		return ""
-	}
-	return n.plainText
-}
-
-// wholeOr returns the number of a value, or the initial one for nil.
-func (n *node) wholeOr(initial int) int {
-	if n == nil {
-		return initial
-	}
-	return int(n.numberValue)
-}
-
-func (n *node) durationOr(initial time.Duration) time.Duration {
-	if n == nil {
-		return initial
-	}
-	return n.parsedDuration()
-}
-
-func (n *node) textList() []string {
-	if n == nil {
-		return nil
-	}
-	var all []string
-	for _, item := range n.itemNodes {
-		all = append(all, item.plainText)
-	}
-	return all
-}
-
 func (c *converter) convertProfile(n *node) {
 	p := c.p
 	p.Name = n.goodValue("name").textOrEmpty()

@@ -8,63 +8,6 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// kindSet is a set of types of attributes.
-type kindSet uint8
-
-const (
-	numbers kindSet = 1 << match.Number
-	texts   kindSet = 1 << match.Text
-	lists   kindSet = 1 << match.List
-	every           = numbers | texts | lists
-)
-
-// String names the types: "number or string".
-func (s kindSet) String() string {
-	var all []string
-	for _, t := range types {
-		if s&(1<<t.value) != 0 {
-			all = append(all, t.word)
-		}
-	}
-	return strings.Join(all, " or ")
-}
-
-// use is how the parts of a profile use an attribute.
-type use struct {
-	allowedKinds kindSet // that suit all of them so far
-	lastUser     string  // what used it last
-	firstLine    int
-	firstNode    *node // what used it first
-}
-
-// useAttribute records that part of the document, such as near, needs the attribute that n names to have one of some types. It
-// reports if the attribute's declaration, or another use, forbids that.
-func (c *converter) useAttribute(n *node, kinds kindSet, by string) {
-	if n == nil {
-		return
-	}
-	c.recordUse(n, by)
-	if declared, ok := c.p.Attributes[n.plainText]; ok {
-		if kinds&(1<<declared.Kind) == 0 {
-			c.report.addProblem(n, "%s needs the type %s, and attributes.%s says %s", by, kinds,
-				shortenText(n.plainText),
-				types.wordFor(declared.Kind))
-		}
-		return
-	}
-	before, used := c.attributeUses[n.plainText]
-	if !used {
-		before.allowedKinds, before.firstNode = every, n
-	}
-	if before.allowedKinds&kinds == 0 {
-		c.report.addProblem(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds,
-			before.lastUser, before.firstLine, before.allowedKinds)
-		return
-	}
-	c.attributeUses[n.plainText] = use{allowedKinds: before.allowedKinds & kinds, lastUser: by, firstLine: n.line,
-		firstNode: before.firstNode}
-}
-
 // undeclaredUses warns of attributes that are used and not declared.
 func (c *converter) undeclaredUses() (all []Problem) {
 	for name, u := range c.attributeUses {
@@ -156,40 +99,3 @@ func (c *converter) messageAttributes() []string {
 	// As many as the key tell may have: Parse has to take the canonical form.
 	return all[:min(len(all), maxAttributes)]
 }
-
-// Measured returns the attributes that a rule compares, without those of rules within: its own first. Of near, balance
-// and compare they are numbers, except of a measure that counts players.
-func (r *Rule) Measured() (all []string) {
-	if r.Attribute != "" {
-		all = append(all, r.Attribute)
-	}
-	if r.Tolerance != "" {
-		all = append(all, r.Tolerance)
-	}
-	if r.Compare != nil {
-		for _, m := range []*Measure{&r.Compare.Measure, r.Compare.Against} {
-			if m != nil && m.Attribute != "" {
-				all = append(all, m.Attribute)
-			}
-		}
-	}
-	for _, by := range r.byRole() {
-		all = append(all, by.Attribute)
-	}
-	return all
-}
-
-// byRole returns the attributes of players in a role, of the rule and its measures.
-func (r *Rule) byRole() []RoleAttribute {
-	all := slices.Clone(r.ByRole)
-	if r.Compare != nil {
-		all = append(all, r.Compare.Measure.ByRole...)
-		if r.Compare.Against != nil {
-			all = append(all, r.Compare.Against.ByRole...)
-		}
-	}
-	return all
-}
-
-// Rates reports whether the rule compares numbers that depend on the role that a player gets.
-func (r *Rule) Rates() bool { return len(r.byRole()) > 0 }

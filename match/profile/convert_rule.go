@@ -1,24 +1,13 @@
 package profile
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // largeMatch is the number of players above which a match is not searched for, but filled along one attribute. Only
 // some kinds of rules are possible then.
 const largeMatch = 40
-
-// within is where a rule stands.
-type within struct {
-	ruleID     string // of the rule around it; "" at the top
-	defaultAge Age    // its default
-	belowNot   bool   // somewhere below not
-	// isPreferred says that the rule is a preference, or within one.
-	isPreferred bool
-}
 
 func (c *converter) convertRules(n *node) {
 	if n == nil || n.kind != isList {
@@ -91,170 +80,6 @@ func (c *converter) convertInner(r *Rule, main *node, in within) {
 		r.Rules = []Rule{c.convertRule(main, in)}
 	default: // the other kinds have no rules within
 	}
-}
-
-// convertLimits reads the limits before any step.
-func (c *converter) convertLimits(r *Rule, n, main *node) {
-	switch r.Kind {
-	case Near:
-		c.convertWithin(r, n)
-	case Balance:
-		r.Within = n.valueOf("within").numberValue
-	case Sizes, PartySizes:
-		r.Within = main.numberValue
-	case Comparison:
-		if to := n.valueOf("to"); to.kind == isNumber {
-			r.Number = to.numberValue
-		}
-	case Common:
-		r.AtLeast = n.valueOf("at_least").wholeOr(1)
-	case Count:
-		r.Min, r.Max = n.valueOf("min").wholeOr(0), n.valueOf("max").wholeOr(NoMax)
-		if !n.hasKey("min") && !n.hasKey("max") {
-			c.report.addProblem(n, "a rule of the kind \"count\" needs min, max or both")
-		}
-		c.checkCount(n, r.Limits)
-	case Latency:
-		r.Latency, r.Spread = main.parsedDuration(), n.valueOf("spread").durationOr(NoSpread)
-	default: // the other kinds have no limits
-	}
-}
-
-// convertWithin reads the limit of near, or the attribute in which tickets have one of their own.
-func (c *converter) convertWithin(r *Rule, n *node) {
-	limit, most := n.valueOf("within"), n.valueOf("up_to")
-	if limit.kind == isNumber {
-		r.Within = limit.numberValue
-		if most != nil {
-			c.report.addProblem(most, "up_to has no meaning here: within is a number, not ticket.NAME")
-		}
-		return
-	}
-	r.Tolerance = strings.TrimPrefix(limit.plainText, "ticket.")
-	c.useAttribute(&node{line: limit.line, column: limit.column, path: limit.path, plainText: r.Tolerance}, numbers,
-		"within")
-	switch {
-	case most == nil:
-		c.report.addProblem(n, "within %s needs the key up_to: the greatest number that a ticket may have",
-			shortenText(limit.plainText))
-		return
-	case n.hasKey("from"):
-		c.report.addProblem(n.valueOf("from"), "from is not allowed with %s: two players are compared",
-			shortenText(limit.plainText))
-	case n.hasKey("age") && ages.valueOf(n.valueOf("age"), Each) != Each:
-		c.report.addProblem(n.valueOf("age"), "only each is allowed with %s: every ticket has a limit of its own",
-			shortenText(limit.plainText))
-	}
-	r.Within, r.Age = most.numberValue, Each
-}
-
-// checkCount reports limits of count that no match keeps.
-func (c *converter) checkCount(n *node, l Limits) {
-	if l.Min > l.Max {
-		c.report.addProblem(n, "min %d is greater than max %d", l.Min, l.Max)
-	}
-	if c.teamsKnown && l.Min > c.mostPlayer {
-		c.report.addProblem(n, "min %d is not allowed: a match has at most %s", l.Min, playersIn(c.mostPlayer))
-	}
-}
-
-// convertMeasure reads what is compared.
-func (c *converter) convertMeasure(r *Rule, n, main *node) {
-	kinds := kindSet(0)
-	switch r.Kind {
-	case Near, Balance:
-		kinds = numbers
-	case Same, Different:
-		kinds = numbers | texts
-	case Common, Avoid:
-		kinds = lists
-	case Count:
-		kinds = texts | lists
-		r.AnyOf = n.valueOf("any_of").textList()
-	case Comparison:
-		c.convertCompare(r, n, main)
-	case Latency:
-		r.TakeMean = n.valueOf("take").textOrEmpty() == "mean"
-	default: // the other kinds have no attribute
-	}
-	r.ByRole = c.byRole(n.valueOf("by_role"))
-	if r.Rates() && r.Role != "" {
-		c.report.addProblem(n.valueOf("role"),
-			"role has no meaning beside by_role: only players in one role count, so name their attribute")
-	}
-	if kinds != 0 {
-		r.Attribute = main.plainText
-		c.useAttribute(main, kinds, shapeOf(r.Kind).kindKey)
-	}
-	if r.Kind == Balance {
-		r.Teams = balances.valueOf(n.valueOf("teams"), FoldMean)
-	}
-	r.FromMean = n.valueOf("from").textOrEmpty() == "mean"
-	r.Party = parties.valueOf(n.valueOf("party"), FoldEach)
-	if r.Kind == Common && r.Party == FoldEach {
-		r.Party = Intersect
-	}
-}
-
-func (c *converter) convertCompare(r *Rule, n, main *node) {
-	r.Compare = &Compare{Measure: c.measureOf(main), Operator: operators.valueOf(n.valueOf("is"), Equal)}
-	if to := n.valueOf("to"); to.kind == isObject {
-		m := c.measureOf(to)
-		if m.Take == FoldEach {
-			c.report.addProblem(to, "each is not allowed on this side: take sum, mean, min, max or count")
-		}
-		r.Compare.Against = &m
-	}
-}
-
-func (c *converter) measureOf(n *node) Measure {
-	m := Measure{Take: takes.valueOf(n.valueOf("take"), FoldEach), Attribute: n.valueOf("of").textOrEmpty(),
-		Team:   n.valueOf("in").textOrEmpty(),
-		ByRole: c.byRole(n.valueOf("by_role"))}
-	if m.Team == "match" {
-		m.Team = ""
-	}
-	if m.Team != "" && c.teamsKnown && !slices.ContainsFunc(c.p.Teams, func(t Team) bool { return t.Name == m.Team }) {
-		c.report.addProblem(n.valueOf("in"), "there is no team %q: there are match, %s", m.Team, oneOf(c.teamNames()))
-	}
-	if m.Take == FoldCount {
-		// Players are counted who have a value of any type.
-		c.useAttribute(n.valueOf("of"), every, "compare")
-		if m.ByRole != nil {
-			c.report.addProblem(n.valueOf("by_role"),
-				"by_role has no meaning here: players are counted, not their numbers")
-		}
-		return m
-	}
-	if m.Attribute == "" {
-		c.report.addProblem(n, "%s needs the key of: an attribute", takes.wordFor(m.Take))
-	}
-	c.useAttribute(n.valueOf("of"), numbers, "compare")
-	return m
-}
-
-// byRole reads the attributes that count in place of another one for players in a role.
-func (c *converter) byRole(n *node) (all []RoleAttribute) {
-	if n == nil {
-		return nil
-	}
-	for i, item := range n.itemNodes {
-		if role := n.objectKeys[i]; c.teamsKnown && !c.roleNames[role.name] {
-			c.report.addAt(role.line, role.column, item.path, "no team has a role %q", shortenText(role.name))
-		}
-		c.useAttribute(item, numbers, "by_role")
-		all = append(all, RoleAttribute{n.objectKeys[i].name, item.plainText})
-	}
-	slices.SortFunc(all, func(a, b RoleAttribute) int { return cmp.Compare(a.Role, b.Role) })
-	return all
-}
-
-func (c *converter) teamNames() []string {
-	names := make([]string, len(c.p.Teams))
-	for i, t := range c.p.Teams {
-		names[i] = t.Name
-	}
-	return names
 }
 
 // nameRule sets the rule's id. Below or, and, not a number makes ids of the same kind and attribute unique; at the top,

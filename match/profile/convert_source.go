@@ -9,12 +9,6 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// firstUse is where a document first uses an attribute.
-type firstUse struct {
-	node *node  // names the attribute
-	part string // of the document: near, pool
-}
-
 // convertSource reads who must vouch for an attribute.
 func (c *converter) convertSource(a *Attribute, name string, n *node) {
 	from, claim := n.goodValue("from"), n.goodValue("claim")
@@ -53,12 +47,6 @@ func (c *converter) usePool(n *node) {
 				c.recordUse(&node{line: tag.line, column: tag.column, path: tag.path, plainText: name}, "pool")
 			}
 		}
-	}
-}
-
-func (c *converter) recordUse(n *node, by string) {
-	if _, known := c.firstUses[n.plainText]; !known {
-		c.firstUses[n.plainText] = firstUse{n, by}
 	}
 }
 

@@ -172,12 +172,6 @@ func (c *converter) convertFewer(n *node) {
 	}
 }
 
-// fill is the players of a team that wait for each other first.
-type fill struct {
-	node     *node
-	teamName string // by its name in the document
-}
-
 // shrinkTeams makes steps of the teams that are to be filled first.
 func (c *converter) shrinkTeams() {
 	slices.SortStableFunc(c.fillFirst, func(a, b fill) int {
@@ -256,3 +250,22 @@ func (c *converter) lowerTeam(n *node, t Team, players int, least map[string]int
 
 // rangeText is how documents write a range.
 func rangeText(least, most int) string { return fmt.Sprintf("%d..%d", least, most) }
+
+// convertBots reads the waiting time from which bots fill teams, which is after all steps of fewer.
+func (c *converter) convertBots(n *node) {
+	if n == nil {
+		return
+	}
+	// Without the prefix, and at the same place of the document, which a problem names.
+	wait := *n
+	wait.plainText = strings.TrimPrefix(n.plainText, botsPrefix)
+	if !waiting.checkNode(c.report, &wait) {
+		return
+	}
+	c.p.BotsAfter = wait.parsedDuration()
+	if last := len(c.p.Fewer) - 1; last >= 0 && c.p.Fewer[last].AfterWait >= c.p.BotsAfter {
+		c.report.addProblem(n, "%s is not allowed: bots fill teams after the last step of fewer, which is at %s",
+			n.textShown(),
+			briefDuration(c.p.Fewer[last].AfterWait))
+	}
+}

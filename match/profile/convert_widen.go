@@ -5,12 +5,6 @@ import (
 	"time"
 )
 
-// linear is widening in equal steps. A latency is in nanoseconds.
-type linear struct {
-	stepEvery          time.Duration
-	stepAdd, lastLimit float64
-}
-
 // convertWiden reads the steps of a rule.
 func (c *converter) convertWiden(r *Rule, n *node, kind ruleShape, in within) {
 	switch {

@@ -25,11 +25,6 @@ type report struct {
 	ruleDepth int  // of or, and, not around the rule that is being checked
 }
 
-// addProblem adds a problem of a node. It returns false, so that checks can end with it.
-func (r *report) addProblem(n *node, format string, args ...any) bool {
-	return r.addAt(n.line, n.column, n.path, format, args...)
-}
-
 func (r *report) addAt(line, column int, path, format string, args ...any) bool {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, Problem{Line: line, Column: column, Path: path,

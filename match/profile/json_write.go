@@ -105,3 +105,20 @@ func (n *node) jsonValue() any {
 	}
 	return nil
 }
+
+// encodeEach encodes the items of a list.
+func encodeEach[T any](items []T, encode func(T) members) []any {
+	all := make([]any, len(items))
+	for i, item := range items {
+		all[i] = encode(item)
+	}
+	return all
+}
+
+func anyTexts(texts []string) []any {
+	all := make([]any, len(texts))
+	for i, text := range texts {
+		all[i] = text
+	}
+	return all
+}

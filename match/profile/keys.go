@@ -2,51 +2,9 @@ package profile
 
 import (
 	"regexp"
+	"strings"
 	"time"
 )
-
-// Bounds of the parts of a profile.
-const (
-	maxTeams      = 64 // 150 players in teams of three are 50; each is tried for each party
-	maxPlayers    = 1024
-	maxRoles      = 16 // over all teams
-	maxRules      = 32 // those within or, and, not included
-	maxID         = 256
-	maxSteps      = 16 // as a document lists them
-	maxExpanded   = 256
-	maxPrefer     = 5 // every set of them may be searched for
-	maxAttributes = 64
-	maxModes      = 8
-	maxData       = 4 << 10
-	maxClaimPath  = 8
-	maxWait       = 24 * time.Hour // the longest a ticket waits
-)
-
-var (
-	profileName = text{regexp.MustCompile(`^[a-z0-9-]{1,64}$`), "a name of 1 to 64 lowercase letters, digits and hyphens"}
-	modeName    = text{regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), "a mode of 1 to 64 letters, digits, dots, " +
-		"hyphens and underscores"}
-	regionName = text{regexp.MustCompile(`^[a-z0-9-]{1,32}$`), "a region of 1 to 32 lowercase letters, digits and " +
-		"hyphens"}
-	teamName = text{regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), "a name of 1 to 64 letters, digits, hyphens and " +
-		"underscores"}
-	hostName = text{regexp.MustCompile(`^([A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45})$`), "a host name or an IP " +
-		"address, without port"}
-	playerRange = text{regexp.MustCompile(`^[0-9]{1,4}\.\.[0-9]{1,4}$`), "a range such as 3..5"}
-
-	claimPath = text{regexp.MustCompile(`^[^\x00-\x1f.]{1,64}(\.[^\x00-\x1f.]{1,64}){0,7}$`), "up to 8 names of 1 to 64 " +
-		"characters, with dots between them"}
-
-	attributeName = nameText("an attribute")
-	roleName      = nameText("a role")
-)
-
-// nameText is a label that says what it names.
-func nameText(what string) text {
-	t := labelText(64)
-	t.what = "the name of " + what + ", " + t.what
-	return t
-}
 
 // players is a number of players, a range of it, or one that shrinks.
 var (
@@ -271,9 +229,6 @@ var fewerShape = object{whatText: "a step of fewer", keyFields: []field{
 	},
 }}
 
-// waiting is how long a ticket has waited.
-var waiting = length{time.Millisecond, maxWait}
-
 var batchShape = object{whatText: "batch", keyFields: []field{
 	{keyName: "by", valueShape: attributeName, isRequired: true,
 		aboutText: "Neighbours by this number are tried first."},
@@ -329,3 +284,24 @@ var functionShape = object{whatText: "function", keyFields: []field{
 		aboutText: "The shortest time between two calls.",
 	},
 }}
+
+// The least and the greatest rate.
+const (
+	minTrade = 0.001
+	maxTrade = 1e9
+)
+
+var tradeRate = text{
+	regexp.MustCompile(`^[0-9]{1,10}(\.[0-9]{1,9})?(ms)? per second$`),
+	"how much a second is worth, such as 10 per second, or 5ms per second for latency",
+}
+
+var tradeShape = dict{attributeName, tradeRate, 1, 8}
+
+// botsPrefix is what a document writes before the waiting time from which bots fill teams.
+const botsPrefix = "bots after "
+
+var fillBots = text{
+	regexp.MustCompile(`^` + botsPrefix + strings.TrimPrefix(durationPattern, "^")),
+	"bots after a waiting time, such as bots after 45s",
+}

@@ -204,9 +204,6 @@ var (
 	}
 )
 
-// ruleID is made once: a regular expression takes longer to compile than all else of a profile to read.
-var ruleID = labelText(maxID)
-
 // commonFields are the keys of every rule.
 func commonFields(s ruleShape) []field {
 	steps := shape(list{elementShape: object{whatText: "a step", keyFields: append([]field{

@@ -125,3 +125,8 @@ func (n *node) setPlain(text string) {
 		}
 	}
 }
+
+// addProblem adds a problem of a node. It returns false, so that checks can end with it.
+func (r *report) addProblem(n *node, format string, args ...any) bool {
+	return r.addAt(n.line, n.column, n.path, format, args...)
+}

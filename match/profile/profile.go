@@ -135,17 +135,6 @@ type Fewer struct {
 	Players   map[string]int // the least size of every team, by its name, until the next step
 }
 
-// Age selects the waiting time that determines the steps of a match.
-type Age uint8
-
-// The values of Age: the waiting time of which ticket. Oldest is the default.
-const (
-	Oldest Age = iota
-	Youngest
-	Mean
-	Each // every pair of tickets has a step of its own: the narrower one of the two tickets
-)
-
 // Batch selects the order in which seeds are tried.
 type Batch struct {
 	Attribute string        // the attribute by which neighbours are tried first; "": the oldest first
@@ -198,3 +187,35 @@ const (
 	GRPC FunctionType = iota
 	REST
 )
+
+// Trade says how much of a quality a second of waiting is worth. A match is made when its players have waited, in sum,
+// for as long as its quality costs them; the cost of several trades adds up.
+type Trade struct {
+	Quality   Quality
+	Attribute string          // of OfAttribute and OfBalance
+	ByRole    []RoleAttribute // of OfBalance: as of a rule
+	Teams     Fold            // of OfBalance: how the values of players become a team's
+	PerSecond float64         // points of the attribute or, of OfLatency, milliseconds; more than 0
+}
+
+// Quality is what a [Trade] measures of each player. Players who lack it cost nothing.
+type Quality uint8
+
+// The qualities.
+const (
+	OfAttribute Quality = iota // how far the player's number is from the mean of the match
+	OfLatency                  // how much slower the match's game region is than the player's best
+	OfBalance                  // how far the value of the player's team is from the mean of the teams
+)
+
+// Key returns the key of the trade in a document: the attribute, "latency" or "balance".
+func (t Trade) Key() string {
+	switch t.Quality {
+	case OfLatency:
+		return "latency"
+	case OfBalance:
+		return "balance"
+	case OfAttribute:
+	}
+	return t.Attribute
+}

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/match"
@@ -143,3 +144,57 @@ const (
 	GreaterOrEqual
 	Greater
 )
+
+// linear is widening in equal steps. A latency is in nanoseconds.
+type linear struct {
+	stepEvery          time.Duration
+	stepAdd, lastLimit float64
+}
+
+// Age selects the waiting time that determines the steps of a match.
+type Age uint8
+
+// The values of Age: the waiting time of which ticket. Oldest is the default.
+const (
+	Oldest Age = iota
+	Youngest
+	Mean
+	Each // every pair of tickets has a step of its own: the narrower one of the two tickets
+)
+
+// Measured returns the attributes that a rule compares, without those of rules within: its own first. Of near, balance
+// and compare they are numbers, except of a measure that counts players.
+func (r *Rule) Measured() (all []string) {
+	if r.Attribute != "" {
+		all = append(all, r.Attribute)
+	}
+	if r.Tolerance != "" {
+		all = append(all, r.Tolerance)
+	}
+	if r.Compare != nil {
+		for _, m := range []*Measure{&r.Compare.Measure, r.Compare.Against} {
+			if m != nil && m.Attribute != "" {
+				all = append(all, m.Attribute)
+			}
+		}
+	}
+	for _, by := range r.byRole() {
+		all = append(all, by.Attribute)
+	}
+	return all
+}
+
+// byRole returns the attributes of players in a role, of the rule and its measures.
+func (r *Rule) byRole() []RoleAttribute {
+	all := slices.Clone(r.ByRole)
+	if r.Compare != nil {
+		all = append(all, r.Compare.Measure.ByRole...)
+		if r.Compare.Against != nil {
+			all = append(all, r.Compare.Against.ByRole...)
+		}
+	}
+	return all
+}
+
+// Rates reports whether the rule compares numbers that depend on the role that a player gets.
+func (r *Rule) Rates() bool { return len(r.byRole()) > 0 }

@@ -251,9 +251,6 @@ func (s either) jsonSchema() schema {
 	return schema{"anyOf": each}
 }
 
-// value is what an attribute of a player may be.
-var value = either{number{lowest, highest, false}, labelText(256), list{elementShape: labelText(256), maxItems: 64}}
-
 // labelText is text without control characters.
 func labelText(most int) text {
 	return text{

@@ -221,3 +221,6 @@ func (f field) describeAllowed() string {
 	}
 	return f.aboutText
 }
+
+// value is what an attribute of a player may be.
+var value = either{number{lowest, highest, false}, labelText(256), list{elementShape: labelText(256), maxItems: 64}}

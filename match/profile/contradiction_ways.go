@@ -1,34 +1,6 @@
 package profile
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
-
-// claim is a rule that must hold or, somewhere below not, must not.
-type claim struct {
-	rule       *Rule
-	isNegated  bool
-	stepLimits Limits // that the rule has, at one of its steps
-}
-
-// way is one way in which claims can be true: their bounds hold, and groups have players. Facts hold in any case.
-type way struct {
-	numberBounds, factBounds []bound
-	presentGroups            []group
-}
-
-// maxWays bounds the ways of a rule. A rule with more is taken to be satisfiable.
-const maxWays = 256
-
-// anyway is the way of what every match satisfies.
-var anyway = []way{{}}
-
-func (w way) joinedWith(o way) way {
-	return way{slices.Concat(w.numberBounds, o.numberBounds), slices.Concat(w.factBounds, o.factBounds),
-		slices.Concat(w.presentGroups, o.presentGroups)}
-}
+import "fmt"
 
 // waysOf returns the ways in which a claim can be true, now or after some step.
 func (s *satisfier) waysOf(c claim) (ways []way) {
@@ -75,18 +47,6 @@ func (r *Rule) widestLimits() Limits {
 		return r.Widen[n-1].Limits
 	}
 	return r.Limits
-}
-
-func eachWith(a, b []way) (all []way) {
-	if len(a)*len(b) > maxWays {
-		return anyway
-	}
-	for _, x := range a {
-		for _, y := range b {
-			all = append(all, x.joinedWith(y))
-		}
-	}
-	return all
 }
 
 // waysWithin returns the ways of a rule that consists of no others, whose bounds say from whom they are.
@@ -158,9 +118,6 @@ func (s *satisfier) ruleGroups(r *Rule) (all []group) {
 	}
 	return all
 }
-
-func (g group) lowestValue() quantity  { return quantity{lowestName, g} }
-func (g group) highestValue() quantity { return quantity{highestName, g} }
 
 // spreadWays are those of near and same: the highest value of each group exceeds the lowest by at most a limit.
 func (s *satisfier) spreadWays(c *claim, most float64) (ways []way) {
@@ -304,21 +261,6 @@ func (s *satisfier) countWays(c *claim, l Limits) (ways []way) {
 		return ways
 	}
 	return []way{all}
-}
-
-// countedQuantity is the number of players of a group who have one of some values; of all who have a value without them.
-func countedQuantity(g group, anyOf []string) quantity {
-	name := append([]string{countPrefix + g.columnName}, slices.Sorted(slices.Values(anyOf))...)
-	return quantity{strings.Join(name, "\x00"), group{"", g.teamIndex, g.roleName}}
-}
-
-// includesCount reports whether a count includes all players that another one counts.
-func (q quantity) includesCount(o quantity) bool {
-	if !strings.HasPrefix(q.name, countPrefix) || !o.group.isWithin(q.group) {
-		return false
-	}
-	all, some := strings.Split(q.name, "\x00"), strings.Split(o.name, "\x00")
-	return all[0] == some[0] && !slices.ContainsFunc(some, func(v string) bool { return !slices.Contains(all, v) })
 }
 
 // latencyWays: in the game region of the match, every player measured it, and the latencies are low and close enough.

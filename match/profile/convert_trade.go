@@ -2,56 +2,10 @@ package profile
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// Trade says how much of a quality a second of waiting is worth. A match is made when its players have waited, in sum,
-// for as long as its quality costs them; the cost of several trades adds up.
-type Trade struct {
-	Quality   Quality
-	Attribute string          // of OfAttribute and OfBalance
-	ByRole    []RoleAttribute // of OfBalance: as of a rule
-	Teams     Fold            // of OfBalance: how the values of players become a team's
-	PerSecond float64         // points of the attribute or, of OfLatency, milliseconds; more than 0
-}
-
-// Quality is what a [Trade] measures of each player. Players who lack it cost nothing.
-type Quality uint8
-
-// The qualities.
-const (
-	OfAttribute Quality = iota // how far the player's number is from the mean of the match
-	OfLatency                  // how much slower the match's game region is than the player's best
-	OfBalance                  // how far the value of the player's team is from the mean of the teams
-)
-
-// Key returns the key of the trade in a document: the attribute, "latency" or "balance".
-func (t Trade) Key() string {
-	switch t.Quality {
-	case OfLatency:
-		return "latency"
-	case OfBalance:
-		return "balance"
-	case OfAttribute:
-	}
-	return t.Attribute
-}
-
-// The least and the greatest rate.
-const (
-	minTrade = 0.001
-	maxTrade = 1e9
-)
-
-var tradeRate = text{
-	regexp.MustCompile(`^[0-9]{1,10}(\.[0-9]{1,9})?(ms)? per second$`),
-	"how much a second is worth, such as 10 per second, or 5ms per second for latency",
-}
-
-var tradeShape = dict{attributeName, tradeRate, 1, 8}
 
 // convertTrades reads the trades, in the order of their keys.
 func (c *converter) convertTrades(n *node) {
@@ -139,20 +93,4 @@ func (c *converter) firstRule(kind RuleKind) *Rule {
 		return nil
 	}
 	return &c.p.Rules[i]
-}
-
-// rateText returns the rate as a document has it.
-func (t Trade) rateText() string {
-	unit := ""
-	if t.Quality == OfLatency {
-		unit = "ms"
-	}
-	return shortestNumber(t.PerSecond) + unit + " per second"
-}
-
-func canonicalTrade(all []Trade) (d members) {
-	for _, t := range all {
-		d = append(d, member{t.Key(), t.rateText()})
-	}
-	return d
 }

@@ -1,0 +1,20 @@
+package profile
+
+import "time"
+
+// Bounds of the parts of a profile.
+const (
+	maxTeams      = 64 // 150 players in teams of three are 50; each is tried for each party
+	maxPlayers    = 1024
+	maxRoles      = 16 // over all teams
+	maxRules      = 32 // those within or, and, not included
+	maxID         = 256
+	maxSteps      = 16 // as a document lists them
+	maxExpanded   = 256
+	maxPrefer     = 5 // every set of them may be searched for
+	maxAttributes = 64
+	maxModes      = 8
+	maxData       = 4 << 10
+	maxClaimPath  = 8
+	maxWait       = 24 * time.Hour // the longest a ticket waits
+)

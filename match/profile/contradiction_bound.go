@@ -1,0 +1,118 @@
+package profile
+
+import (
+	"slices"
+	"strings"
+)
+
+// group is some players of a match: those of one team or of all, in one role or any, who have a value of a column.
+type group struct {
+	columnName string // what is measured, and of whom; "" for the players themselves
+	teamIndex  int    // index in the profile's teams; wholeMatch
+	roleName   string // "": any
+}
+
+const wholeMatch = -1
+
+// latencyColumn is the column of the latencies to the game region of the match.
+const latencyColumn = "latency"
+
+// isWithin reports whether all players of the group are players of the other one.
+func (g group) isWithin(o group) bool {
+	return g.columnName == o.columnName && (o.teamIndex == wholeMatch || g.teamIndex == o.teamIndex) &&
+		(o.roleName == "" || g.roleName == o.roleName)
+}
+
+// quantity is a number that a match has. The zero quantity is 0.
+type quantity struct {
+	name  string // such as "lowest"
+	group group
+}
+
+// The names of quantities about which more is known than their bounds.
+const (
+	lowestName  = "lowest"
+	highestName = "highest"
+	meanName    = "mean"
+	playersName = "players"
+	countPrefix = "count of "
+)
+
+// bound says that left - right <= limit; if strict, that it is less.
+type bound struct {
+	lowerQuantity, rightQuantity quantity
+	limit                        float64
+	isStrict                     bool
+	isRounded                    bool   // matches compute this with rounding, so that it does not hold to the last bit
+	fromClaim                    *claim // nil: it follows from the teams, or from the meaning of the quantities
+	factText                     string // about the teams, for people; "" if it needs no words
+}
+
+// claim is a rule that must hold or, somewhere below not, must not.
+type claim struct {
+	rule       *Rule
+	isNegated  bool
+	stepLimits Limits // that the rule has, at one of its steps
+}
+
+// way is one way in which claims can be true: their bounds hold, and groups have players. Facts hold in any case.
+type way struct {
+	numberBounds, factBounds []bound
+	presentGroups            []group
+}
+
+func (w way) joinedWith(o way) way {
+	return way{slices.Concat(w.numberBounds, o.numberBounds), slices.Concat(w.factBounds, o.factBounds),
+		slices.Concat(w.presentGroups, o.presentGroups)}
+}
+
+// maxWays bounds the ways of a rule. A rule with more is taken to be satisfiable.
+const maxWays = 256
+
+// anyway is the way of what every match satisfies.
+var anyway = []way{{}}
+
+func eachWith(a, b []way) (all []way) {
+	if len(a)*len(b) > maxWays {
+		return anyway
+	}
+	for _, x := range a {
+		for _, y := range b {
+			all = append(all, x.joinedWith(y))
+		}
+	}
+	return all
+}
+
+// includesCount reports whether a count includes all players that another one counts.
+func (q quantity) includesCount(o quantity) bool {
+	if !strings.HasPrefix(q.name, countPrefix) || !o.group.isWithin(q.group) {
+		return false
+	}
+	all, some := strings.Split(q.name, "\x00"), strings.Split(o.name, "\x00")
+	return all[0] == some[0] && !slices.ContainsFunc(some, func(v string) bool { return !slices.Contains(all, v) })
+}
+
+func (g group) lowestValue() quantity { return quantity{lowestName, g} }
+
+func (g group) highestValue() quantity { return quantity{highestName, g} }
+
+// countedQuantity is the number of players of a group who have one of some values; of all who have a value without them.
+func countedQuantity(g group, anyOf []string) quantity {
+	name := append([]string{countPrefix + g.columnName}, slices.Sorted(slices.Values(anyOf))...)
+	return quantity{strings.Join(name, "\x00"), group{"", g.teamIndex, g.roleName}}
+}
+
+// quantityTaken is the quantity that a fold takes of the values of a group. A sum is there without values: it is 0.
+func quantityTaken(by Fold, g group) quantity {
+	switch by {
+	case FoldMin:
+		return g.lowestValue()
+	case FoldMax:
+		return g.highestValue()
+	case FoldMean:
+		return quantity{meanName, g}
+	case FoldEach, FoldSum, FoldCount, Intersect, Union:
+	}
+	return quantity{"sum of " + g.columnName, group{"", g.teamIndex, g.roleName}}
+}

@@ -1,0 +1,68 @@
+package profile
+
+import "strings"
+
+// convertLimits reads the limits before any step.
+func (c *converter) convertLimits(r *Rule, n, main *node) {
+	switch r.Kind {
+	case Near:
+		c.convertWithin(r, n)
+	case Balance:
+		r.Within = n.valueOf("within").numberValue
+	case Sizes, PartySizes:
+		r.Within = main.numberValue
+	case Comparison:
+		if to := n.valueOf("to"); to.kind == isNumber {
+			r.Number = to.numberValue
+		}
+	case Common:
+		r.AtLeast = n.valueOf("at_least").wholeOr(1)
+	case Count:
+		r.Min, r.Max = n.valueOf("min").wholeOr(0), n.valueOf("max").wholeOr(NoMax)
+		if !n.hasKey("min") && !n.hasKey("max") {
+			c.report.addProblem(n, "a rule of the kind \"count\" needs min, max or both")
+		}
+		c.checkCount(n, r.Limits)
+	case Latency:
+		r.Latency, r.Spread = main.parsedDuration(), n.valueOf("spread").durationOr(NoSpread)
+	default: // the other kinds have no limits
+	}
+}
+
+// convertWithin reads the limit of near, or the attribute in which tickets have one of their own.
+func (c *converter) convertWithin(r *Rule, n *node) {
+	limit, most := n.valueOf("within"), n.valueOf("up_to")
+	if limit.kind == isNumber {
+		r.Within = limit.numberValue
+		if most != nil {
+			c.report.addProblem(most, "up_to has no meaning here: within is a number, not ticket.NAME")
+		}
+		return
+	}
+	r.Tolerance = strings.TrimPrefix(limit.plainText, "ticket.")
+	c.useAttribute(&node{line: limit.line, column: limit.column, path: limit.path, plainText: r.Tolerance}, numbers,
+		"within")
+	switch {
+	case most == nil:
+		c.report.addProblem(n, "within %s needs the key up_to: the greatest number that a ticket may have",
+			shortenText(limit.plainText))
+		return
+	case n.hasKey("from"):
+		c.report.addProblem(n.valueOf("from"), "from is not allowed with %s: two players are compared",
+			shortenText(limit.plainText))
+	case n.hasKey("age") && ages.valueOf(n.valueOf("age"), Each) != Each:
+		c.report.addProblem(n.valueOf("age"), "only each is allowed with %s: every ticket has a limit of its own",
+			shortenText(limit.plainText))
+	}
+	r.Within, r.Age = most.numberValue, Each
+}
+
+// checkCount reports limits of count that no match keeps.
+func (c *converter) checkCount(n *node, l Limits) {
+	if l.Min > l.Max {
+		c.report.addProblem(n, "min %d is greater than max %d", l.Min, l.Max)
+	}
+	if c.teamsKnown && l.Min > c.mostPlayer {
+		c.report.addProblem(n, "min %d is not allowed: a match has at most %s", l.Min, playersIn(c.mostPlayer))
+	}
+}

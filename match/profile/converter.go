@@ -1,0 +1,152 @@
+package profile
+
+import (
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/match"
+)
+
+// converter makes a Profile of a document, and reports what no single value shows: names that do not exist, sizes that
+// cannot be reached, steps that do not ascend. It leaves out what the check by shapes has reported.
+type converter struct {
+	report        *report
+	p             *Profile
+	attributeUses map[string]use
+	firstUses     map[string]firstUse // of attributes, declared or not
+	saysFrom      map[string]bool     // of declared attributes: the document says from whom they are
+	teamsKnown    bool                // the teams are right, so that rules can be checked against them
+	byName        map[string][]int    // indexes in p.Teams, by the name in the document
+	roleNames     map[string]bool     // of all teams
+	mostPlayer    int                 // of a match
+	fillFirst     []fill              // teams that are to be filled first
+	ruleIDs       map[string]bool     // of rules
+	ruleCount     int
+	ruleNodes     map[string]*node // of rules, by their ids
+}
+
+// goodValue returns the value of a key, or nil if it is absent or was reported.
+func (n *node) goodValue(name string) *node {
+	if v := n.valueOf(name); v.isValid() {
+		return v
+	}
+	return nil
+}
+
+// textOrEmpty returns the text of a value, or "" for nil.
+func (n *node) textOrEmpty() string {
+	if n == nil {
+		return ""
+	}
+	return n.plainText
+}
+
+// wholeOr returns the number of a value, or the initial one for nil.
+func (n *node) wholeOr(initial int) int {
+	if n == nil {
+		return initial
+	}
+	return int(n.numberValue)
+}
+
+func (n *node) durationOr(initial time.Duration) time.Duration {
+	if n == nil {
+		return initial
+	}
+	return n.parsedDuration()
+}
+
+func (n *node) textList() []string {
+	if n == nil {
+		return nil
+	}
+	var all []string
+	for _, item := range n.itemNodes {
+		all = append(all, item.plainText)
+	}
+	return all
+}
+
+// firstUse is where a document first uses an attribute.
+type firstUse struct {
+	node *node  // names the attribute
+	part string // of the document: near, pool
+}
+
+// use is how the parts of a profile use an attribute.
+type use struct {
+	allowedKinds kindSet // that suit all of them so far
+	lastUser     string  // what used it last
+	firstLine    int
+	firstNode    *node // what used it first
+}
+
+// fill is the players of a team that wait for each other first.
+type fill struct {
+	node     *node
+	teamName string // by its name in the document
+}
+
+// within is where a rule stands.
+type within struct {
+	ruleID     string // of the rule around it; "" at the top
+	defaultAge Age    // its default
+	belowNot   bool   // somewhere below not
+	// isPreferred says that the rule is a preference, or within one.
+	isPreferred bool
+}
+
+func (c *converter) recordUse(n *node, by string) {
+	if _, known := c.firstUses[n.plainText]; !known {
+		c.firstUses[n.plainText] = firstUse{n, by}
+	}
+}
+
+// useAttribute records that part of the document, such as near, needs the attribute that n names to have one of some types. It
+// reports if the attribute's declaration, or another use, forbids that.
+func (c *converter) useAttribute(n *node, kinds kindSet, by string) {
+	if n == nil {
+		return
+	}
+	c.recordUse(n, by)
+	if declared, ok := c.p.Attributes[n.plainText]; ok {
+		if kinds&(1<<declared.Kind) == 0 {
+			c.report.addProblem(n, "%s needs the type %s, and attributes.%s says %s", by, kinds,
+				shortenText(n.plainText),
+				types.wordFor(declared.Kind))
+		}
+		return
+	}
+	before, used := c.attributeUses[n.plainText]
+	if !used {
+		before.allowedKinds, before.firstNode = every, n
+	}
+	if before.allowedKinds&kinds == 0 {
+		c.report.addProblem(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds,
+			before.lastUser, before.firstLine, before.allowedKinds)
+		return
+	}
+	c.attributeUses[n.plainText] = use{allowedKinds: before.allowedKinds & kinds, lastUser: by, firstLine: n.line,
+		firstNode: before.firstNode}
+}
+
+// kindSet is a set of types of attributes.
+type kindSet uint8
+
+const (
+	numbers kindSet = 1 << match.Number
+	texts   kindSet = 1 << match.Text
+	lists   kindSet = 1 << match.List
+	every           = numbers | texts | lists
+)
+
+// String names the types: "number or string".
+func (s kindSet) String() string {
+	var all []string
+	for _, t := range types {
+		if s&(1<<t.value) != 0 {
+			all = append(all, t.word)
+		}
+	}
+	return strings.Join(all, " or ")
+}
