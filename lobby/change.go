@@ -37,8 +37,8 @@ func (r *Room) RelayMessage(m Message) {
 // Member returns the member that has joined with the session.
 func (r *Room) Member(session string) (Member, bool) { return findMember(r.Members, session) }
 
-// RemoveMember takes a member out of the room for a reason that all members receive. The caller, a [Logic], then does what it
-// does in Leave.
+// RemoveMember takes a member out of the room for a reason that all members receive. The caller, a [Logic], then does
+// what it does in Leave.
 func (r *Room) RemoveMember(session, reason string) (Member, bool) {
 	m, ok := r.takeMember(session)
 	if ok {
@@ -73,8 +73,8 @@ func (r *Room) addMember(session, player string) Member {
 	return m
 }
 
-// endInvitations ends the invitations of a session and of its player, and reports whether there was one. In a match, each
-// session has its own.
+// endInvitations ends the invitations of a session and of its player, and reports whether there was one. In a match,
+// each session has its own.
 func (r *Room) endInvitations(session, player string) bool {
 	open := func(m Member) bool { return m.Session == session || r.Participants == nil && m.Player == player }
 	if !slices.ContainsFunc(r.InvitedMembers, open) {
@@ -146,8 +146,8 @@ func encodeJSON(value any) json.RawMessage {
 	return esjson.Append(nil, decoded)
 }
 
-// cleanJSON decodes what a client sent and encodes it as [encodeJSON] does: numbers are those of JavaScript, lone surrogates
-// are U+FFFD, and no key appears twice. Nothing is null.
+// cleanJSON decodes what a client sent and encodes it as [encodeJSON] does: numbers are those of JavaScript, lone
+// surrogates are U+FFFD, and no key appears twice. Nothing is null.
 func cleanJSON(field string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("null"), nil

@@ -31,8 +31,8 @@ func (s State) Checksum() (sum string, kind ChecksumKind) {
 	return hex.EncodeToString(digest[:]), kind
 }
 
-// canonicalText returns the JSON of which clients make the checksum: JSON.stringify of a copy of the state into which the
-// keys were inserted as localeCompare orders them.
+// canonicalText returns the JSON of which clients make the checksum: JSON.stringify of a copy of the state into which
+// the keys were inserted as localeCompare orders them.
 func (s State) canonicalText() ([]byte, ChecksumKind) {
 	object := make(map[string]any, len(s))
 	for key, raw := range s {

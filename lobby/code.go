@@ -25,8 +25,8 @@ func CodeOf(random uint64) string {
 	return string(code)
 }
 
-// ParseCode returns the code that a player has typed, in any case, with or without its dash. ok is false for a text that
-// is no code.
+// ParseCode returns the code that a player has typed, in any case, with or without its dash. ok is false for a text
+// that is no code.
 func ParseCode(typed string) (code string, ok bool) {
 	if len(typed) > 4*codeLength {
 		return "", false
@@ -48,9 +48,9 @@ const (
 	CodeRemove                 // none
 )
 
-// ShareCode returns the action by which a member reads the code of its room, or gives it the code next. Where a room has
-// an owner, only the owner changes the code; elsewhere members make one and keep it. The Answer has the code, and the
-// link of the room's type. Errors: [ErrNotMember], [ErrNotOwner], [ErrOfMatch].
+// ShareCode returns the action by which a member reads the code of its room, or gives it the code next. Where a room
+// has an owner, only the owner changes the code; elsewhere members make one and keep it. The Answer has the code, and
+// the link of the room's type. Errors: [ErrNotMember], [ErrNotOwner], [ErrOfMatch].
 func (t *Types) ShareCode(session, next string, wish CodeWish) Action {
 	return boundedAction(func(r *Room) error {
 		if err := t.mayShare(r, session, wish); err != nil {

@@ -87,8 +87,8 @@ func validMetadata(value any) bool {
 	return false
 }
 
-// UpdateRoom returns the action by which the owner changes a room. Errors: [ErrNotMember], [ErrNotOwner], also where a room
-// has no owner; [ErrOfMatch]; code invalid.
+// UpdateRoom returns the action by which the owner changes a room. Errors: [ErrNotMember], [ErrNotOwner], also where a
+// room has no owner; [ErrOfMatch]; code invalid.
 func (t *Types) UpdateRoom(session string, c Change) Action {
 	return boundedAction(func(r *Room) error {
 		owner, err := t.ownerFor(r, session)

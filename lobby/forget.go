@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// ForgetPlayer returns the action by which a room forgets a player whose sessions have left it: sanctions and invitations end,
-// and in the state and the metadata the key stands where a text or a name is the player's id. What members have written
-// about the player in other words stays.
+// ForgetPlayer returns the action by which a room forgets a player whose sessions have left it: sanctions and
+// invitations end, and in the state and the metadata the key stands where a text or a name is the player's id. What
+// members have written about the player in other words stays.
 func (t *Types) ForgetPlayer(player, key string) Action {
 	return atomicAction(func(r *Room) error {
 		isOf := func(m Member) bool { return m.Player == player }

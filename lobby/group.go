@@ -39,8 +39,8 @@ func (r *Room) setCard(session string, c card) { r.SetKey(memberKey(session), c)
 
 func (group) oncePerPlayer() {}
 
-// succeedMember gives a session the card of its player's other session, with the team and the readiness, and the ownership if
-// that had it. The members keep their place in the queue.
+// succeedMember gives a session the card of its player's other session, with the team and the readiness, and the
+// ownership if that had it. The members keep their place in the queue.
 func (group) succeedMember(r *Room, old, m Member, o Options) error {
 	name, err := o.fieldsOf().displayName()
 	if err != nil {

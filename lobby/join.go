@@ -82,8 +82,8 @@ func (t *Types) openRoom(r *Room, j Join) error {
 	return err
 }
 
-// predecessorSession returns the session of the same player whose place in the room the session takes, "" if there is none.
-// The place in a match is the session's from then on.
+// predecessorSession returns the session of the same player whose place in the room the session takes, "" if there is
+// none. The place in a match is the session's from then on.
 func predecessorSession(r *Room, logic Logic, j Join) string {
 	if old := r.takePlace(j.Session, j.Player); old != "" {
 		return old
@@ -120,8 +120,8 @@ func replaceMember(r *Room, logic Logic, old Member, j Join) error {
 // reasonReplaced is why a session leaves whose place another one of its player has taken.
 const reasonReplaced = "replaced"
 
-// checkAdmission decides whether a session may become a member. The place is its own if it made the room, or takes the place of
-// its player's other session.
+// checkAdmission decides whether a session may become a member. The place is its own if it made the room, or takes the
+// place of its player's other session.
 func checkAdmission(r *Room, j Join, own bool) error {
 	invited := own || slices.ContainsFunc(r.InvitedMembers,
 		func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })

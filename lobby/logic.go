@@ -47,8 +47,8 @@ const (
 	maxBytesMessage = 8 << 10
 )
 
-// atomicAction makes an action of act: if act fails, the room is as before. Members and Invited are replaced, never changed
-// in place, so that a copy of the room keeps them.
+// atomicAction makes an action of act: if act fails, the room is as before. Members and Invited are replaced, never
+// changed in place, so that a copy of the room keeps them.
 func atomicAction(act func(*Room) error) Action {
 	return func(r *Room) error {
 		before := *r
@@ -62,8 +62,8 @@ func atomicAction(act func(*Room) error) Action {
 	}
 }
 
-// boundedAction makes an action of act that fails if the state is too big after it. Actions by which members leave have no
-// such bound.
+// boundedAction makes an action of act that fails if the state is too big after it. Actions by which members leave have
+// no such bound.
 func boundedAction(act func(*Room) error) Action {
 	return atomicAction(func(r *Room) error {
 		if err := act(r); err != nil {

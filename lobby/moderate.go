@@ -26,8 +26,8 @@ func moderatingAction(act func(*Room) error) Action {
 	})
 }
 
-// ExpelPlayer returns the action by which the sessions of a player leave a room, and its invitations end. reason is what all
-// members receive, such as kicked. Errors: [ErrNotMember] if it has neither.
+// ExpelPlayer returns the action by which the sessions of a player leave a room, and its invitations end. reason is
+// what all members receive, such as kicked. Errors: [ErrNotMember] if it has neither.
 func (t *Types) ExpelPlayer(player, reason string) Action {
 	return moderatingAction(func(r *Room) error {
 		found, err := t.expelPlayer(r, player, reason)
@@ -61,8 +61,8 @@ func (t *Types) expelPlayer(r *Room, player, reason string) (found bool, err err
 	}
 }
 
-// PunishPlayer returns the action that bans a player from a room, which expels it, or mutes it in the room. now is the time
-// from which EndsAt counts. Errors: code invalid if the room has too many sanctions.
+// PunishPlayer returns the action that bans a player from a room, which expels it, or mutes it in the room. now is the
+// time from which EndsAt counts. Errors: code invalid if the room has too many sanctions.
 func (t *Types) PunishPlayer(s Sanction, now time.Time) Action {
 	return moderatingAction(func(r *Room) error {
 		if s.Player == "" || len(s.Player) > maxPlayer || strings.ContainsFunc(s.Player, unicode.IsControl) {
@@ -95,8 +95,8 @@ func (t *Types) CloseRoom() Action {
 	})
 }
 
-// AnnounceMessage returns the action by which a backend sends the members of a room a message, which comes from the room
-// itself. Errors: code invalid, [ErrTooLarge].
+// AnnounceMessage returns the action by which a backend sends the members of a room a message, which comes from the
+// room itself. Errors: code invalid, [ErrTooLarge].
 func (t *Types) AnnounceMessage(kind string, data json.RawMessage) Action {
 	checked, invalid := Message{Type: kind, Data: data}.checkForm()
 	return moderatingAction(func(r *Room) error {
@@ -107,7 +107,8 @@ func (t *Types) AnnounceMessage(kind string, data json.RawMessage) Action {
 	})
 }
 
-// ReconfigureRoom returns the action by which a backend changes a room, whoever owns it. Errors: [ErrOfMatch]; code invalid.
+// ReconfigureRoom returns the action by which a backend changes a room, whoever owns it. Errors: [ErrOfMatch]; code
+// invalid.
 func (t *Types) ReconfigureRoom(c Change) Action {
 	return boundedAction(moderatingAction(func(r *Room) error {
 		if r.Participants != nil {

@@ -118,8 +118,8 @@ const (
 	maxMatch = 16
 )
 
-// ClampSize is the number of players of a match that a client asked for: a number is clamped to 2 to 16, and anything else
-// is 2.
+// ClampSize is the number of players of a match that a client asked for: a number is clamped to 2 to 16, and anything
+// else is 2.
 func ClampSize(asked any) int {
 	n, ok := asked.(float64)
 	if !ok || math.IsNaN(n) {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins an owner who reloads the page: the ownership, the team, the readiness and the place in the queue were lost, since
-// the old session left before the new one was in.
+// Pins an owner who reloads the page: the ownership, the team, the readiness and the place in the queue were lost,
+// since the old session left before the new one was in.
 func TestANewSessionHasAllThatItsPlayerHadInALobby(t *testing.T) {
 	t.Parallel()
 	h := setup(t, "lobby")

@@ -1,7 +1,7 @@
 package lobby
 
-// LeaveRoom returns the action by which a session stops being a member, or declines the invitation of its player, also that
-// to other sessions.
+// LeaveRoom returns the action by which a session stops being a member, or declines the invitation of its player, also
+// that to other sessions.
 func (t *Types) LeaveRoom(session, player string) Action {
 	return atomicAction(func(r *Room) error {
 		// Only a player with a name can come back with another session, which is then not sent the match.
@@ -18,8 +18,8 @@ func (t *Types) LeaveRoom(session, player string) Action {
 	})
 }
 
-// EndSession returns the action of a session that has ended. Invitations and the place in a match stay those of its player,
-// who may come back with another session.
+// EndSession returns the action of a session that has ended. Invitations and the place in a match stay those of its
+// player, who may come back with another session.
 func (t *Types) EndSession(session string) Action {
 	return atomicAction(func(r *Room) error {
 		r.InvitedMembers = withoutMember(r.InvitedMembers, session)
@@ -56,8 +56,8 @@ func (t *Types) MarkAway(session string) Action {
 	})
 }
 
-// MarkBack returns the action of a session that has a socket again. The members receive it even if they have not received
-// that it was away: another socket took the session over.
+// MarkBack returns the action of a session that has a socket again. The members receive it even if they have not
+// received that it was away: another socket took the session over.
 func (t *Types) MarkBack(session string) Action {
 	return atomicAction(func(r *Room) error {
 		m, _, ok := r.setAway(session, false)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// MaxSanction bounds the time of a ban or a mute that does not last as long as its room. Those who ask for one check it.
+// MaxSanction bounds the time of a ban or a mute that does not last as long as its room. Those who ask for one check
+// it.
 const MaxSanction = 365 * 24 * time.Hour
 
 const (

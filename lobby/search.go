@@ -163,8 +163,8 @@ var orders = map[string]func(a, b Listed) int{
 	OrderID:      func(Listed, Listed) int { return 0 },
 }
 
-// SelectRooms returns the rooms that the search is for, in its order and at most as many as it asks for. The rooms must be
-// decoded.
+// SelectRooms returns the rooms that the search is for, in its order and at most as many as it asks for. The rooms must
+// be decoded.
 func (s Search) SelectRooms(rooms []Listed) []Listed {
 	var found []Listed
 	for _, r := range rooms {

@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// ParseText reads one JSON text. Of equal keys the last counts; a lone surrogate is U+FFFD; a number that is larger than
-// any float64 is nil, since JSON.stringify writes the Infinity that JSON.parse makes of it as null.
+// ParseText reads one JSON text. Of equal keys the last counts; a lone surrogate is U+FFFD; a number that is larger
+// than any float64 is nil, since JSON.stringify writes the Infinity that JSON.parse makes of it as null.
 func ParseText(text []byte) (any, error) {
 	var value any
 	err := json.Unmarshal(text, &value)

@@ -61,8 +61,8 @@ func TestAClientFollowsItsProjectToAnotherCell(t *testing.T) {
 	require.Equal(t, home, g.Status().URL)
 }
 
-// Pins a loop of two cells that name each other, and a token that is sent to an address that a foreign cell names, or in
-// plain text after TLS.
+// Pins a loop of two cells that name each other, and a token that is sent to an address that a foreign cell names, or
+// in plain text after TLS.
 func TestAClientFollowsNobodyElse(t *testing.T) {
 	t.Parallel()
 	var thief atomic.Int32

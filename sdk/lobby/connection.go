@@ -54,8 +54,8 @@ type connection struct {
 	silenceTimer *time.Timer // cuts the connection
 }
 
-// dialServer connects to a replica and makes the handshake. Errors: [*Error] for a handshake that was refused; the replica
-// cannot be reached.
+// dialServer connects to a replica and makes the handshake. Errors: [*Error] for a handshake that was refused; the
+// replica cannot be reached.
 func (c *Client) dialServer(ctx context.Context, url, token string) (*connection, welcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.AttemptTimeout)
 	defer cancel()
@@ -101,8 +101,8 @@ func (l *connection) shakeHands(ctx context.Context, h hello) (w welcome, err er
 	return w, nil
 }
 
-// requestOnly sends a frame of a caller. An error shows with the next read, which ends the connection. No context of the
-// caller bounds it, because one that ends during a write would cut the connection.
+// requestOnly sends a frame of a caller. An error shows with the next read, which ends the connection. No context of
+// the caller bounds it, because one that ends during a write would cut the connection.
 func (l *connection) requestOnly(f frame) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
@@ -119,8 +119,8 @@ func (l *connection) writeFrame(ctx context.Context, f frame) {
 func (c *Client) readFrames(l *connection) error {
 	defer l.silenceTimer.Stop()
 	defer context.AfterFunc(c.lifeContext, func() { _ = l.ws.CloseNow() })()
-	// The end of the client and the timer of silence cut the connection. A context that can end would cost the library a
-	// callback for each frame.
+	// The end of the client and the timer of silence cut the connection. A context that can end would cost the library
+	// a callback for each frame.
 	ctx := context.Background()
 	for {
 		_, raw, err := l.ws.Read(ctx)

@@ -50,9 +50,9 @@ type (
 	Dropped Joined
 	// Reconnected means that a member is back.
 	Reconnected Joined
-	// Left means that a session is no member any more. Self is true for that of this client. Reason is "kicked", "replaced" (the
-	// player has joined with another session), the code of a refusal where the client could not join again after its
-	// session had ended, or "".
+	// Left means that a session is no member any more. Self is true for that of this client. Reason is "kicked",
+	// "replaced" (the player has joined with another session), the code of a refusal where the client could not join
+	// again after its session had ended, or "".
 	Left struct {
 		Room    string `json:"-"`
 		Session string `json:"client_id"`

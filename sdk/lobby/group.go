@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Invite invites a player, by the "sub" of its token, for five minutes, and returns how many of its connections that has
-// reached: 0 as well for a player who does not exist. Errors: those of [Room.Send] but [ErrUncertain].
+// Invite invites a player, by the "sub" of its token, for five minutes, and returns how many of its connections that
+// has reached: 0 as well for a player who does not exist. Errors: those of [Room.Send] but [ErrUncertain].
 func (r *Room) Invite(ctx context.Context, player string) (reached int, err error) {
 	var answer struct{ Reached int }
 	err = r.client.repeatWhileDown(ctx, func() error {
@@ -16,8 +16,8 @@ func (r *Room) Invite(ctx context.Context, player string) (reached int, err erro
 	return answer.Reached, err
 }
 
-// SetData shows all members an object of this one's own, such as its character and colour; nil takes it back. Errors: as
-// Ready.
+// SetData shows all members an object of this one's own, such as its character and colour; nil takes it back. Errors:
+// as Ready.
 func (r *Room) SetData(ctx context.Context, data map[string]any) error {
 	return r.setValue(ctx, "member", fields{"data": data})
 }

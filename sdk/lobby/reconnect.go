@@ -130,8 +130,8 @@ func (c *Client) openConnection(ctx context.Context, url, token string) error {
 	return nil
 }
 
-// attachConnection makes a connection that of the client. It returns the rooms in which the former session was, if the session is
-// another one.
+// attachConnection makes a connection that of the client. It returns the rooms in which the former session was, if the
+// session is another one.
 func (c *Client) attachConnection(l *connection, w welcome) (lost map[string]*membership) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

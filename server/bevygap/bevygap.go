@@ -38,11 +38,11 @@ type Connection struct {
 // Options configure a [Face]. Store and Connect are required. Without Verify and without Guests nobody can play.
 type Options struct {
 	Store Store // The caller closes it.
-	// ConnectSeat exchanges the handle of a seat for a connection. Errors: NotFound, Gone, Forbidden if the seat is lost;
-	// Unavailable.
+	// ConnectSeat exchanges the handle of a seat for a connection. Errors: NotFound, Gone, Forbidden if the seat is
+	// lost; Unavailable.
 	ConnectSeat func(ctx context.Context, handle, sub string) (Connection, error)
-	// VerifyToken verifies an access token and returns its sub. A *fault.Error means that it could not be verified. nil:
-	// every token is refused.
+	// VerifyToken verifies an access token and returns its sub. A *fault.Error means that it could not be verified.
+	// nil: every token is refused.
 	VerifyToken func(ctx context.Context, raw string) (sub string, err error)
 	// AllowsGuests lets clients play without an access token, each as a new player.
 	AllowsGuests bool

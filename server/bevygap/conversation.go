@@ -139,8 +139,8 @@ func (c *conversation) decideEnding(ctx context.Context) ending {
 	}
 }
 
-// recordRefusal tells why a player got no server. Nobody looks for a guest, who is another player the next time, nor for one who
-// is sent to another cell.
+// recordRefusal tells why a player got no server. Nobody looks for a guest, who is another player the next time, nor
+// for one who is sent to another cell.
 func (c *conversation) recordRefusal(sub string, failed *failure) {
 	if failed == nil || c.caller.accessToken == "" || failed.code == http.StatusMisdirectedRequest {
 		return
@@ -151,8 +151,8 @@ func (c *conversation) recordRefusal(sub string, failed *failure) {
 	})
 }
 
-// seatPlayer gets a seat and its connection. It is to be called again if the seat was lost in between, because its server
-// ended.
+// seatPlayer gets a seat and its connection. It is to be called again if the seat was lost in between, because its
+// server ended.
 func (c *conversation) seatPlayer(ctx context.Context, sub string) (_ *Connection, _ *failure, again bool) {
 	// Each time: the region may have moved to another cell while the request waited.
 	if check := c.face.options.CheckHere; check != nil {
@@ -202,8 +202,8 @@ func (c *conversation) findOffer(ctx context.Context) (*db.Offer, *failure) {
 	}
 }
 
-// internalFailure logs an error that is ours, and returns what the client gets: nothing if the client has left, which ended
-// the call.
+// internalFailure logs an error that is ours, and returns what the client gets: nothing if the client has left, which
+// ended the call.
 func (c *conversation) internalFailure(ctx context.Context, err error) *failure {
 	if ctx.Err() != nil {
 		return interruptionOf(ctx, databaseAway)
@@ -220,7 +220,8 @@ func databaseAway() *failure {
 	return newFailure(http.StatusServiceUnavailable, "the director cannot decide now: ask again")
 }
 
-// awaitSeat waits for a seat, and reports to the client. It returns neither a seat nor a failure if the client has left.
+// awaitSeat waits for a seat, and reports to the client. It returns neither a seat nor a failure if the client has
+// left.
 func (c *conversation) awaitSeat(ctx context.Context) (*db.Placement, *failure) {
 	next := time.NewTimer(progressEvery)
 	defer next.Stop()
@@ -260,8 +261,8 @@ func startsNone(ctx context.Context, o fault.Outlook) bool {
 	return o.PausedByOperator || limited && o.PausedUntil.After(deadline)
 }
 
-// acceptOnce tells the client, once, that its request is stored, under which id. A client that is gone is noticed at the
-// next frame.
+// acceptOnce tells the client, once, that its request is stored, under which id. A client that is gone is noticed at
+// the next frame.
 func (c *conversation) acceptOnce(id string) {
 	if !c.isAccepted {
 		c.isAccepted = true
@@ -269,7 +270,8 @@ func (c *conversation) acceptOnce(id string) {
 	}
 }
 
-// reportProgress sends what is new about a request that waits, and something every five seconds. Errors: the client is gone.
+// reportProgress sends what is new about a request that waits, and something every five seconds. Errors: the client is
+// gone.
 func (c *conversation) reportProgress(ctx context.Context, state waitingroom.State) error {
 	if state.Recorded {
 		c.acceptOnce(rest.RequestID(ctx))

@@ -92,8 +92,8 @@ func chooseOffer(offer db.Offer, w choice) (region, mode string, f *failure) {
 	return best.Region, best.Modes[0], nil
 }
 
-// longestPrefix returns the length of the longest prefix among the networks of a region that holds an address, -1 if none
-// does.
+// longestPrefix returns the length of the longest prefix among the networks of a region that holds an address, -1 if
+// none does.
 func longestPrefix(r db.OfferRegion, a netip.Addr) int {
 	bits := -1
 	for _, network := range r.Networks {

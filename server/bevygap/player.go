@@ -43,8 +43,8 @@ func (f *Face) identifyPlayer(ctx context.Context, who caller) (sub string, _ *f
 	return "guest:" + rand.Text(), nil
 }
 
-// verifyToken verifies an access token. Only failures are limited by address, so that a shared address cannot keep players
-// out.
+// verifyToken verifies an access token. Only failures are limited by address, so that a shared address cannot keep
+// players out.
 func (f *Face) verifyToken(ctx context.Context, who caller) (sub string, _ *failure) {
 	if f.options.VerifyToken == nil || len(who.accessToken) > token.MaxTokenBytes {
 		return "", f.refuseToken(who)

@@ -111,8 +111,8 @@ func (f *Face) readChoice(c *gin.Context, clientIP string) choice {
 	return choice{region: c.Query("region"), mode: c.Query("mode"), clientAddress: from}
 }
 
-// upgradeConn returns nil if the request is not a valid handshake; the error answer is already sent then. refuseOrigin has
-// judged the Origin.
+// upgradeConn returns nil if the request is not a valid handshake; the error answer is already sent then. refuseOrigin
+// has judged the Origin.
 func (f *Face) upgradeConn(c *gin.Context) *socket {
 	conn, err := ws.Accept(c.Writer, c.Request, ws.Options{
 		MaxMessage: -1, WriteTimeout: f.options.writeTimeout, // read and the connection bound what is read
@@ -124,8 +124,8 @@ func (f *Face) upgradeConn(c *gin.Context) *socket {
 	return &socket{conn: conn, firstMessage: make(chan message, 1), closeWithin: f.options.writeTimeout}
 }
 
-// pingOptions find a client that vanished without a close frame: it would wait, and keep servers starting, until its time is
-// over. Progress reports do not find it, since the kernel takes them for minutes.
+// pingOptions find a client that vanished without a close frame: it would wait, and keep servers starting, until its
+// time is over. Progress reports do not find it, since the kernel takes them for minutes.
 func (f *Face) pingOptions() ws.Pings {
 	return ws.Pings{Every: f.options.pingEvery, Within: f.options.pongWithin, Guard: f.guard, Goroutine: "bevygap ping"}
 }

@@ -11,7 +11,7 @@ import (
 type clientsRequest struct {
 	caller
 
-	Seq     *int64   `json:"seq"`
+	Seq     *int64   `json:"seq"` // orders the lists of an instance, of which one may overtake another on its way
 	Clients []string `json:"clients"`
 }
 
@@ -28,6 +28,7 @@ var clientID = rest.Format{
 func (r *clientsRequest) Validate(c *rest.Check) {
 	r.checkInstance(c)
 	c.That(r.Seq != nil && *r.Seq > 0, "seq", "is required and must be 1 or more")
+	// An empty list takes every seat back, so it has to be meant.
 	c.That(r.Clients != nil, "clients", "is required and must be a list")
 	c.Count("clients", len(r.Clients), 0, maxEntries)
 	c.Each("clients", r.Clients, clientID)
@@ -49,7 +50,7 @@ type clientsAnswer struct {
 }
 
 type refusedClient struct {
-	ClientID uint64        `json:"client_id,string"`
+	ClientID uint64        `json:"client_id,string"` // as text: JavaScript rounds numbers from 2⁵³ on
 	Result   db.SeatResult `json:"result"`
 }
 

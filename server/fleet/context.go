@@ -2,10 +2,8 @@ package fleet
 
 import (
 	"context"
-	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/provision"
@@ -42,20 +40,6 @@ const (
 type contextFace struct {
 	options Context
 	waiters *waiters
-}
-
-// MountContext adds /fleet/context, which servers that were built for Edgegap call. lasting must authenticate
-// deployments and use rest.AllowWaiting.
-func MountContext(lasting gin.IRouter, c Context) {
-	if c.CallTimeout == 0 {
-		c.CallTimeout = 900 * time.Millisecond
-	}
-	if c.waitFor == 0 {
-		c.waitFor, c.pollEvery = contextWait, contextPoll
-	}
-	f := contextFace{c, newWaiters(c.MaxWaiters)}
-	lasting.GET("/fleet/context", rest.Handle(http.StatusOK, f.showContext))
-	lasting.DELETE("/fleet/context", rest.Handle(http.StatusAccepted, f.endDeployment))
 }
 
 // deploymentContext is the answer in the form of Edgegap.
@@ -95,6 +79,7 @@ func contextOf(d *provision.Joining, p provision.DeploymentPlace) deploymentCont
 	if p.IsReady {
 		c.Status = "Status.READY"
 	}
+	// Edgegap always sends ports, so a server that was built for it need not expect null.
 	if c.Ports == nil {
 		c.Ports = map[string]provider.Port{}
 	}
@@ -135,7 +120,9 @@ func (f contextFace) awaitPlace(ctx context.Context, d *provision.Joining) (prov
 	defer poll.Stop()
 	for {
 		select {
+		// By time and not by notifications: the address comes once, seconds after the start, and few servers wait for it.
 		case <-poll.C:
+		// With an error, since there is no answer without an address: a server would announce an empty one.
 		case <-over.C:
 			return provision.DeploymentPlace{}, tooEarly()
 		case <-w.displaced:
@@ -146,8 +133,6 @@ func (f contextFace) awaitPlace(ctx context.Context, d *provision.Joining) (prov
 			return provision.DeploymentPlace{}, ctx.Err()
 		}
 		place, err := f.readPlace(ctx, d)
-		// Read by time and not by notifications: the address comes once, seconds after the start, and few servers wait
-		// for it.
 		if err != nil && !fault.Is(err, fault.Unavailable) || err == nil && place.PublicIP != "" {
 			return place, err
 		}
@@ -168,6 +153,7 @@ func (f contextFace) endDeployment(ctx context.Context, _ rest.In[rest.None]) (r
 	ctx, cancel := context.WithTimeout(ctx, f.options.CallTimeout)
 	defer cancel()
 	err := f.options.Store.StopDeployment(ctx, d.Region, d.ID, "server_asked")
+	// Its token proves that the deployment existed, so a row that is gone means that it is over.
 	if fault.Is(err, fault.NotFound) {
 		return rest.None{}, &fault.Error{Kind: fault.Gone, Code: "deployment_over", Detail: "the deployment is over"}
 	}

@@ -41,9 +41,9 @@ func (f face) makeCredential(region, instanceID string, e db.Enrolled) *credenti
 		Credential: e.CredentialID.String(), ID: instanceID, ExpiresAt: expiresAt})), expiresAt}
 }
 
-// renewCredential returns a new credential for an instance whose heartbeat was accepted, once half of the life of its present one
-// is over, or when the key-encryption key was replaced. It returns nil if none is due, or none could be stored: the next
-// heartbeat gets it.
+// renewCredential returns a new credential for an instance whose heartbeat was accepted, once half of the life of its
+// present one is over, or when the key-encryption key was replaced. It returns nil if none is due, or none could be
+// stored: the next heartbeat gets it.
 func (f face) renewCredential(ctx context.Context, instanceID string) *credential {
 	e := enrolledCaller(ctx)
 	// After half of its life, so that an outage of the other half costs no game server its credential.

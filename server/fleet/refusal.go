@@ -13,17 +13,23 @@ import (
 const noteTimeout = time.Second
 
 // noteRefusal keeps why the server of a deployment may not register, since its log is at its provider. It drops the
-// error: the server registers again, and is refused again. An instance_taken is part of a restart.
+// error: the server registers again, and is refused again.
 func (f face) noteRefusal(ctx context.Context, p rest.Problem) {
-	of := deploymentOf(ctx)
-	// What passes by itself is no reason to show to an operator.
-	if of == nil || p.Code == "instance_taken" || p.Status >= http.StatusInternalServerError ||
-		p.Status == http.StatusTooManyRequests || p.Status == http.StatusRequestTimeout {
+	deployment := deploymentOf(ctx)
+	// Other game servers have no row to keep it in, and their operators can read their logs.
+	if deployment == nil || isTransient(p) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
-	_ = f.store.NoteRefusedRegistration(ctx, *of, refusalText(p))
+	_ = f.store.NoteRefusedRegistration(ctx, *deployment, refusalText(p))
+}
+
+// isTransient reports whether the same registration may succeed later. An operator has nothing to mend then, and a
+// note would hide the one that names a real fault.
+func isTransient(p rest.Problem) bool {
+	return p.Code == "instance_taken" || p.Status >= http.StatusInternalServerError ||
+		p.Status == http.StatusTooManyRequests || p.Status == http.StatusRequestTimeout
 }
 
 const maxRefusal = 500 // bytes
@@ -33,6 +39,8 @@ func refusalText(p rest.Problem) string {
 	for _, e := range p.Errors {
 		text += "; " + e.Field + " " + e.Detail
 	}
+	// Postgres stores neither invalid UTF-8 nor U+0000, and a field's name may be what the server sent. The cut may
+	// split a character, so the end is made valid once more.
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	return strings.ToValidUTF8(text[:min(len(text), maxRefusal)], "")
 }

@@ -28,9 +28,8 @@ type registerRequest struct {
 	Replaces     *string            `json:"replaces"`
 }
 
-// noIncarnation is the value of replaces for a process whose instance id should not be registered yet.
-const noIncarnation = "none"
-
+// maxCapacity bounds seats and sessions of an instance: what is beyond it is a mistake of a configuration, and would
+// draw every player to one process.
 const maxCapacity = 100_000
 
 // Validate implements rest.Validator.
@@ -62,13 +61,28 @@ func (r *registerRequest) Validate(c *rest.Check) {
 
 func (r *registerRequest) checkLabels(c *rest.Check) {
 	c.Count("labels", len(r.Labels), 0, 64)
-	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
+	for _, key := range slices.Sorted(maps.Keys(r.Labels)) { // sorted, so that one request always gets the same errors
 		if !labelKey.Valid(key) {
 			c.That(false, "labels", "must have names of "+labelKey.Description)
 		} else if value := r.Labels[key]; value != nil {
 			c.Match("labels."+key, *value, labelValue)
 		}
 	}
+}
+
+// checkForCaller checks what depends on the caller's credential, which Validate does not know.
+func (r *registerRequest) checkForCaller(isDeployment bool) error {
+	var c rest.Check
+	switch {
+	// Its provider knows the endpoint that players reach, which a server behind its address translation does not.
+	case isDeployment:
+	case r.Endpoint == "":
+		c.Match("endpoint", r.Endpoint, rest.Endpoint)
+	// Any other server could name a deployment that is not its own.
+	case r.ProviderRef != "":
+		c.That(false, "provider_ref", "is allowed only with the token of a deployment, in FLEET_TOKEN of its server")
+	}
+	return c.Err()
 }
 
 func (r *registerRequest) registrationOf() db.Registration {
@@ -80,10 +94,9 @@ func (r *registerRequest) registrationOf() db.Registration {
 	}
 	return db.Registration{
 		InstanceID: r.InstanceID, Endpoint: r.Endpoint, Region: r.Region, Modes: r.Modes, Capacity: r.Capacity,
-		Load:   r.Load,
-		Labels: labels, MaxSessions: r.MaxSessions, Version: r.Version, BootID: r.BootID, CertDigest: r.CertDigest,
-		ProviderRef:  r.ProviderRef,
-		ReportsSeats: r.ReportsSeats, Replaces: r.replacedIncarnation(),
+		Load: r.Load, Labels: labels, MaxSessions: r.MaxSessions, Version: r.Version, BootID: r.BootID,
+		CertDigest: r.CertDigest, ProviderRef: r.ProviderRef, ReportsSeats: r.ReportsSeats,
+		Replaces: r.replacedIncarnation(),
 	}
 }
 
@@ -105,21 +118,15 @@ func (f face) registerInstance(ctx context.Context, in rest.In[registerRequest])
 	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
 		return registered{}, err
 	}
+	deployment := deploymentOf(ctx)
+	if err := in.Body.checkForCaller(deployment != nil); err != nil {
+		return registered{}, err
+	}
 	r := in.Body.registrationOf()
-	r.Joining, r.Enrolling = deploymentOf(ctx), f.enrollingOf(ctx)
-	if r.Joining == nil && r.Endpoint == "" { // only the provider of a deployment knows a better one
-		var c rest.Check
-		c.Match("endpoint", r.Endpoint, rest.Endpoint)
-		return registered{}, c.Err()
-	}
-	// Only the servers of a deployment may say which one of the provider's they are.
-	if r.Joining == nil && r.ProviderRef != "" {
-		var c rest.Check
-		c.That(false, "provider_ref", "is allowed only with the token of a deployment, in FLEET_TOKEN of its server")
-		return registered{}, c.Err()
-	}
+	r.Joining, r.Enrolling = deployment, f.enrollingOf(ctx)
 	out, err := f.store.Register(ctx, r)
 	s := statusOf(out.InstanceID, "registered", out.Available, out.Deployed)
+	// The row of the credential was stored in the transaction of the registration; its token is made of the row.
 	if err == nil && out.Enrolled != nil {
 		s.Credential = f.makeCredential(r.Region, out.InstanceID, *out.Enrolled)
 	}

@@ -38,6 +38,7 @@ func (r *seatsRequest) Validate(c *rest.Check) {
 	c.Match("session_id", r.SessionID, rest.ID)
 	c.Count("joined", len(r.Joined), 0, maxEntries)
 	for i, j := range r.Joined {
+		// JSON has null where a game server forgot an entry; it must not crash the request.
 		if j == nil {
 			c.That(false, fmt.Sprintf("joined[%d]", i), "must be an object")
 			continue
@@ -113,7 +114,8 @@ type seatResult struct {
 	Status int           `json:"status"`
 }
 
-// statuses maps each result to the HTTP status of the same meaning.
+// statuses maps each result to the HTTP status of the same meaning, for game servers that have one place to judge
+// answers by their status.
 var statuses = map[db.SeatResult]int{
 	db.SeatOK:        http.StatusOK,
 	db.SeatReplay:    http.StatusConflict,
@@ -126,10 +128,11 @@ func (f face) reportSeats(ctx context.Context, in rest.In[seatsRequest]) (seatsA
 	if err := in.Body.speaksFor(ctx); err != nil {
 		return seatsAnswer{}, err
 	}
-	if _, id, _ := strings.Cut(in.Body.SessionID,
-		"."); uuid.Validate(id) == nil { // Only ids are logged, not handles sent by mistake.
+	// Only ids are logged: whoever reads a handle in the log can take a seat with it.
+	if _, id, _ := strings.Cut(in.Body.SessionID, "."); uuid.Validate(id) == nil {
 		rest.AddLogAttrs(ctx, slog.String("session_id", in.Body.SessionID))
 	}
+	// Each entry has its own result, so that one late player does not make the report of all others fail.
 	res, err := f.store.ReportSeats(ctx, in.Body.seatReport())
 	results := make([]seatResult, len(res.Outcomes))
 	for i, o := range res.Outcomes {

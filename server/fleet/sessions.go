@@ -3,14 +3,11 @@ package fleet
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/server/rest"
 )
 
 // SessionStore is the part of db.Store that serves GET /fleet/sessions.
@@ -36,20 +33,6 @@ type Sessions struct {
 type sessionFace struct {
 	options Sessions
 	waiters *waiters
-}
-
-// MountSessions adds GET /fleet/sessions. lasting must authenticate game servers and use rest.AllowWaiting. It returns a
-// function that counts the waiting calls.
-func MountSessions(lasting gin.IRouter, s Sessions) (waiting func() int) {
-	if s.CallTimeout == 0 {
-		s.CallTimeout = 900 * time.Millisecond
-	}
-	if s.pollEvery == 0 {
-		s.pollEvery = 5 * time.Second
-	}
-	f := sessionFace{s, newWaiters(s.MaxWaiters)}
-	lasting.GET("/fleet/sessions", rest.RefuseEnrolments, rest.Handle(http.StatusOK, f.listSessions))
-	return f.waiters.countWaiting
 }
 
 // rosters is the answer, a page of the instance's sessions.
@@ -100,8 +83,7 @@ func (f sessionFace) readPage(ctx context.Context, id string, state db.RosterSta
 	for i, r := range read {
 		out.Sessions[i] = sessionRoster{
 			r.SessionID, r.SessionHandle, r.Mode, r.PlayerCount, r.MaxPlayers, r.OpenedAt.UTC(), r.MatchID,
-			r.ProfileName,
-			r.ProfileVersion, r.ChosenValues, r.ProfileData, r.BotsByTeam,
+			r.ProfileName, r.ProfileVersion, r.ChosenValues, r.ProfileData, r.BotsByTeam,
 			make([]player, len(r.Players)),
 		}
 		for n, p := range r.Players {
@@ -109,6 +91,7 @@ func (f sessionFace) readPage(ctx context.Context, id string, state db.RosterSta
 				p.AttributeSources}
 		}
 	}
+	// By id and not by number: sessions that open or close between two pages shift none of the others.
 	if more {
 		out.Next = out.Sessions[len(out.Sessions)-1].SessionID
 	}

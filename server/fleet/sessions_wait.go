@@ -32,6 +32,7 @@ func listingOf(in rest.In[rest.None]) (listing, error) {
 		c.That(err == nil && len(text) == 36, "incarnation", "must be a UUID")
 		l.instanceRef.Incarnation = &id
 	}
+	// Not checked further: a cursor of an older release, or of nobody, differs from the state and is answered at once.
 	c.Len("cursor", l.knownCursor, 0, maxCursor)
 	if l.afterSession != "" {
 		c.Match("after", l.afterSession, rest.ID)
@@ -39,8 +40,8 @@ func listingOf(in rest.In[rest.None]) (listing, error) {
 	return l, c.Err()
 }
 
-// listSessions answers at once unless the caller knows the current state of its sessions, and otherwise when they change or
-// the time to wait is over.
+// listSessions answers at once unless the caller knows the current state of its sessions, and otherwise when they
+// change or the time to wait is over.
 func (f sessionFace) listSessions(ctx context.Context, in rest.In[rest.None]) (rosters, error) {
 	l, err := listingOf(in)
 	if err != nil {
@@ -66,8 +67,8 @@ func (f sessionFace) readState(ctx context.Context, ref db.InstanceRef) (db.Rost
 	return f.options.Store.RosterState(ctx, ref)
 }
 
-// awaitChange returns the first state that differs from the known one, or the known one when the call must end. An unreachable
-// database counts as no change.
+// awaitChange returns the first state that differs from the known one, or the known one when the call must end. An
+// unreachable database counts as no change.
 func (f sessionFace) awaitChange(ctx context.Context, l listing, known db.RosterState) (db.RosterState, error) {
 	w, err := f.waiters.joinWaiter(l.instanceRef.InstanceID, time.Now())
 	if err != nil {
@@ -80,19 +81,19 @@ func (f sessionFace) awaitChange(ctx context.Context, l listing, known db.Roster
 	defer over.Stop()
 	defer poll.Stop()
 	for {
-		// also before the first wait: a change before the subscription fired no wake-up
+		// Also before the first wait: a change before the subscription fired no wake-up.
 		state, err := f.readState(ctx, l.instanceRef)
 		switch {
 		case ctx.Err() != nil:
 			return known, ctx.Err()
-		// It waits on: there is nothing else to tell it.
+		// The call waits on: an error would make every game server call again at once, while the database starts.
 		case fault.Is(err, fault.Unavailable):
 		case err != nil || state.Digest != l.knownCursor:
 			return state, err
 		}
 		select {
 		case <-wake:
-		case <-poll.C:
+		case <-poll.C: // a notification can be lost
 		case <-over.C:
 			return known, nil
 		// With what it knows, and not with an error: its caller asks again if it is still there.

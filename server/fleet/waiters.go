@@ -77,13 +77,15 @@ func (ws *waiters) leaveWaiter(w *waiter) {
 func (ws *waiters) removeLocked(w *waiter) {
 	own := ws.byInstance[w.instanceID]
 	i := slices.Index(own, w)
+	// A newer call has displaced it, and took its place in the count.
 	if i < 0 {
 		return
 	}
 	ws.waiterCount--
-	if own = slices.Delete(own, i, i+1); len(own) > 0 {
-		ws.byInstance[w.instanceID] = own
-	} else {
-		delete(ws.byInstance, w.instanceID)
+	own = slices.Delete(own, i, i+1)
+	if len(own) == 0 {
+		delete(ws.byInstance, w.instanceID) // instances come and go: empty lists would add up
+		return
 	}
+	ws.byInstance[w.instanceID] = own
 }

@@ -25,8 +25,8 @@ type admitted struct {
 	latencies map[string]uint16
 }
 
-// admitDraft returns the ticket of a client's draft, or why it is refused. Before it refuses, it reads the profiles again:
-// the versions in memory may be a second old.
+// admitDraft returns the ticket of a client's draft, or why it is refused. Before it refuses, it reads the profiles
+// again: the versions in memory may be a second old.
 func (f ticketFace) admitDraft(ctx context.Context, d ticketbody.Draft) (admitted, error) {
 	if f.tickets.Profiles == nil {
 		body, err := ticketbody.Prepare(d)

@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// MountBackendTickets adds the routes with which a backend queues for players. They belong behind rest.RequireBackend, and
-// lasting behind rest.AllowWaiting as well.
+// MountBackendTickets adds the routes with which a backend queues for players. They belong behind rest.RequireBackend,
+// and lasting behind rest.AllowWaiting as well.
 func MountBackendTickets(short, lasting gin.IRouter, t Tickets) {
 	f := newTicketFace(t)
 	f.isBackend = true

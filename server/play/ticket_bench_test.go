@@ -24,8 +24,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// BenchmarkCreateTicket creates tickets of single players from 64 callers at a time: on the client's word, with a claim,
-// and with an attribute that a backend has stored. Compare the three of one run.
+// BenchmarkCreateTicket creates tickets of single players from 64 callers at a time: on the client's word, with a
+// claim, and with an attribute that a backend has stored. Compare the three of one run.
 func BenchmarkCreateTicket(b *testing.B) {
 	login := keytest.NewLogin(b)
 	for _, c := range []struct{ name, from string }{{"client", "client"}, {"claim", "claim, claim: game.skill"},

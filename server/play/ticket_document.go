@@ -68,8 +68,8 @@ type readyCheck struct {
 	Declined bool      `json:"declined,omitempty"`
 }
 
-// documentOf returns what a player sees of a ticket. What depends on the rest of the queue is left out where it cannot be
-// read.
+// documentOf returns what a player sees of a ticket. What depends on the rest of the queue is left out where it cannot
+// be read.
 func (f ticketFace) documentOf(ctx context.Context, t db.PlayerTicket, sub string) ticket {
 	d := ticket{
 		TicketID: t.ID, State: t.State, Version: t.StateVersion, Profiles: t.ProfileNames, Party: t.Party,

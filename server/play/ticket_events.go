@@ -56,8 +56,8 @@ func (f ticketFace) streamTicket(ctx context.Context, in rest.In[rest.None], out
 	}
 }
 
-// awaitChange waits for a change of the ticket or of its step, and sends comments meanwhile. It reports false where the stream
-// is to end: the caller connects again and loses nothing.
+// awaitChange waits for a change of the ticket or of its step, and sends comments meanwhile. It reports false where the
+// stream is to end: the caller connects again and loses nothing.
 func (s *stream) awaitChange(ctx context.Context, changed, stopped <-chan struct{},
 	beat <-chan time.Time) (more bool, err error) {
 	var widens <-chan time.Time

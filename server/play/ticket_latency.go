@@ -8,8 +8,9 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// steadyLatencies returns a copy of a draft whose latencies are bounded by what is known of its players, and what is to be
-// remembered of a player alone; nil: nothing is, since no profile asks for it, or a backend vouches for the latencies.
+// steadyLatencies returns a copy of a draft whose latencies are bounded by what is known of its players, and what is to
+// be remembered of a player alone; nil: nothing is, since no profile asks for it, or a backend vouches for the
+// latencies.
 func (f ticketFace) steadyLatencies(ctx context.Context, d ticketbody.Draft,
 	profiles []*profile.Profile) (bounded ticketbody.Draft, remember map[string]uint16, err error) {
 	jump := profile.LeastLatencyJump(profiles)

@@ -73,8 +73,8 @@ func (f ticketFace) declineMatch(ctx context.Context, in rest.In[readyAnswer]) (
 	return f.answerChange(ctx, in.Param("id"), err, "")
 }
 
-// answerLateDecline answers a player that declines when the ready check has ended: a decline ends it, so the call may be a retry
-// of the one that did, and then it has succeeded.
+// answerLateDecline answers a player that declines when the ready check has ended: a decline ends it, so the call may
+// be a retry of the one that did, and then it has succeeded.
 func (f ticketFace) answerLateDecline(ctx context.Context, id string, tooLate error) (ticket, error) {
 	t, err := f.read(ctx, id)
 	if err == nil && t.State == db.TicketDeclined {
@@ -83,8 +83,8 @@ func (f ticketFace) answerLateDecline(ctx context.Context, id string, tooLate er
 	return f.answerChange(ctx, id, tooLate, "")
 }
 
-// answerChange returns the ticket after a call that changed it, or was refused because of its state. A ticket in the state
-// refused is a conflict as well.
+// answerChange returns the ticket after a call that changed it, or was refused because of its state. A ticket in the
+// state refused is a conflict as well.
 func (f ticketFace) answerChange(ctx context.Context, id string, err error, refused db.TicketState) (ticket, error) {
 	// A refusal for the state of the ticket carries the ticket, so it is read in either case.
 	conflict, isConflict := errors.AsType[*fault.Error](err)

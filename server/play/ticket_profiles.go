@@ -115,8 +115,8 @@ func (l *LiveProfiles) readNow(ctx context.Context) error {
 	return nil
 }
 
-// readVersions reads the list, and the documents of versions that are new. A version that a newer release wrote and this one
-// cannot read leaves the one before it in force.
+// readVersions reads the list, and the documents of versions that are new. A version that a newer release wrote and
+// this one cannot read leaves the one before it in force.
 func (l *LiveProfiles) readVersions(ctx context.Context) error {
 	owners, err := l.store.ProfileOwners(ctx, l.region)
 	if err != nil {

@@ -25,10 +25,10 @@ type voucher struct {
 	check         rest.Check
 }
 
-// vouchForDraft returns a copy of a draft in which the attributes that profiles ask of others than the client are the claims of
-// the caller's access token, or what a backend has stored. What nobody vouches for stays the client's word, which
-// [checkAttribute] then refuses. Errors: 400 for a claim that is no value of an attribute, and for profiles that read
-// one attribute from two claims; Unavailable.
+// vouchForDraft returns a copy of a draft in which the attributes that profiles ask of others than the client are the
+// claims of the caller's access token, or what a backend has stored. What nobody vouches for stays the client's word,
+// which [checkAttribute] then refuses. Errors: 400 for a claim that is no value of an attribute, and for profiles that
+// read one attribute from two claims; Unavailable.
 func (f ticketFace) vouchForDraft(ctx context.Context, d ticketbody.Draft,
 	profiles []*profile.Profile) (ticketbody.Draft, error) {
 	asked, err := vouchedAttributes(profiles)

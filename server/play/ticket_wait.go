@@ -28,7 +28,8 @@ func waitRequestOf(in rest.In[rest.None]) (w waitRequest, err error) {
 	return w, c.Err()
 }
 
-// showTicket answers at once, or when the ticket has another state than the caller knows, or when the time to wait is over.
+// showTicket answers at once, or when the ticket has another state than the caller knows, or when the time to wait is
+// over.
 func (f ticketFace) showTicket(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
 	id := in.Param("id")
 	w, err := waitRequestOf(in)
@@ -91,8 +92,8 @@ func (f ticketFace) answerAtEnd(ctx context.Context, id string, known db.PlayerT
 	return f.describeTicket(ctx, t), nil
 }
 
-// awaitChange waits for a change, and reports false where the call is to end: its caller left, the replica stops, or over
-// fires.
+// awaitChange waits for a change, and reports false where the call is to end: its caller left, the replica stops, or
+// over fires.
 func (f ticketFace) awaitChange(ctx context.Context, follower *watch.Follower, over <-chan time.Time) bool {
 	select {
 	case <-follower.Changed():

@@ -67,8 +67,8 @@ func (h *handshake) replicaOf(ctx context.Context, who identity) (*replica, *ref
 	return nil, refuseUnavailable
 }
 
-// greetClient queues handshake.ok, which goes out at once, and what the hub sends to a new connection, which waits: the SDK
-// loses frames that arrive right behind handshake.ok.
+// greetClient queues handshake.ok, which goes out at once, and what the hub sends to a new connection, which waits: the
+// SDK loses frames that arrive right behind handshake.ok.
 func (h *handshake) greetClient(c *conn, who identity, opened db.OpenedRealtime) {
 	ok := c.codec.Encode(wire.Outgoing{Type: "handshake.ok", P: map[string]any{
 		"codec": c.codec.Name(), "session_id": opened.SessionID, "resumed": opened.IsResumed,

@@ -77,8 +77,8 @@ func refuseFrame(why string) *refusal {
 	return &refusal{closeCode: closeHandshake, code: wire.CodeBadFrame, reason: "decode failed: " + why}
 }
 
-// refuseClient sends the reason as text, which every client reads, and a close frame: scripts count only a close as refused.
-// An address with too many failures gets neither.
+// refuseClient sends the reason as text, which every client reads, and a close frame: scripts count only a close as
+// refused. An address with too many failures gets neither.
 func (h *handshake) refuseClient(r *refusal) {
 	if r.isCharged && h.server.failureLimiter.Take(h.clientAddress) > 0 {
 		h.socket.Cut()

@@ -36,8 +36,8 @@ type outbox struct {
 	starvingRooms map[string]bool
 }
 
-// putParcel queues a parcel. dropped is the number of parcels that were dropped instead. It returns false if the outbox is
-// full of parcels that must not be dropped: the client has to reconnect.
+// putParcel queues a parcel. dropped is the number of parcels that were dropped instead. It returns false if the outbox
+// is full of parcels that must not be dropped: the client has to reconnect.
 func (o *outbox) putParcel(p parcel) (dropped int, ok bool) {
 	_, starves := o.starvingRooms[p.roomID]
 	switch {

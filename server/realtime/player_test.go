@@ -238,8 +238,8 @@ func TestARestartedGameCancelsForItsPlayer(t *testing.T) {
 	require.Equal(t, 2, a.database.Count("SELECT count(*) FROM tickets"))
 }
 
-// Pins a restarted game that took a lobby out of the queue, since it also joined a party again that did not know yet that
-// it has a match.
+// Pins a restarted game that took a lobby out of the queue, since it also joined a party again that did not know yet
+// that it has a match.
 func TestARestartedGameKeepsThePlaceOfItsOtherRoom(t *testing.T) {
 	t.Parallel()
 	a, b := arena(t)

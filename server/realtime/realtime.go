@@ -49,8 +49,8 @@ type Options struct {
 	// project's region.
 	Region   string
 	AuthMode Mode // "" means AuthRequired
-	// MasterSecret is the secret that the secrets of projects are derived from; ProjectSecrets, by project, replace derived
-	// ones.
+	// MasterSecret is the secret that the secrets of projects are derived from; ProjectSecrets, by project, replace
+	// derived ones.
 	MasterSecret   string
 	ProjectSecrets map[string]string
 	RequireKey     bool          // refuse tokens that name no key

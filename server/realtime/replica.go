@@ -40,9 +40,9 @@ func newReplica(r *region, id uuid.UUID) *replica {
 		unsuspended: map[string]db.SessionEpoch{}}
 }
 
-// holdLease renews the lease, each second or each tenth of a shorter one, until the server stops and the last connection is
-// closed. It returns true at once if others have ended this id. A replica that renews late is not steady, and beside it
-// no lease expires.
+// holdLease renews the lease, each second or each tenth of a shorter one, until the server stops and the last
+// connection is closed. It returns true at once if others have ended this id. A replica that renews late is not steady,
+// and beside it no lease expires.
 func (r *replica) holdLease(ctx context.Context) (superseded bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,8 +89,8 @@ func (r *replica) renewOnce(ctx context.Context) error {
 	return r.region.server.store.RenewRealtimeReplica(ctx, r.region.name, r.id)
 }
 
-// suspendSession records that the connection of a session is closed. A session that cannot be recorded now is recorded with
-// the next renewal: nobody else does that while this replica lives.
+// suspendSession records that the connection of a session is closed. A session that cannot be recorded now is recorded
+// with the next renewal: nobody else does that while this replica lives.
 func (r *replica) suspendSession(session db.SessionEpoch, silence time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.region.server.options.timing.callTimeout)
 	defer cancel()

@@ -125,8 +125,8 @@ func (l *roomLists) mayWatch(name listName, search lobby.Search) error {
 	return nil
 }
 
-// addWatcher lets a connection watch a search, of which it was sent the rooms that were found. What it watched before, it
-// watches no more.
+// addWatcher lets a connection watch a search, of which it was sent the rooms that were found. What it watched before,
+// it watches no more.
 func (l *roomLists) addWatcher(c *conn, name listName, search lobby.Search, found []lobby.Listed) {
 	l.forgetConn(c)
 	list := l.listNamed(name)

@@ -30,8 +30,8 @@ func newConn(socket *websocket.Conn, network *cork, o Options) *Conn {
 	return &Conn{socket: socket, corkedConn: network, writeTimeout: cmp.Or(o.WriteTimeout, defaultWriteTimeout)}
 }
 
-// WriteMessage writes a message. A connection on which that takes longer than the write timeout is cut. Errors: the connection
-// has ended.
+// WriteMessage writes a message. A connection on which that takes longer than the write timeout is cut. Errors: the
+// connection has ended.
 func (c *Conn) WriteMessage(kind websocket.MessageType, message []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.writeTimeout)
 	defer cancel()

@@ -34,8 +34,9 @@ func NewReader(l Limits) *Reader {
 	return r
 }
 
-// ReadMessage waits for a message and passes it to handle, which must not keep it. A large message is part of LargeAtOnce
-// until handle returns. ctx bounds how long it waits for that. Errors: the connection has ended, [ErrEnding], ctx's.
+// ReadMessage waits for a message and passes it to handle, which must not keep it. A large message is part of
+// LargeAtOnce until handle returns. ctx bounds how long it waits for that. Errors: the connection has ended,
+// [ErrEnding], ctx's.
 func (r *Reader) ReadMessage(ctx context.Context, c *Conn,
 	handle func(kind websocket.MessageType, message []byte)) error {
 	// Without a deadline and without a buffer: most connections wait here, for any time.

@@ -154,8 +154,8 @@ func (c *conn) handleOperation(ctx context.Context, op operation) error {
 // inboxPrefix is that of the subjects at which clients get answers.
 const inboxPrefix = "_INBOX."
 
-// addSubscription also names the process: a client has one inbox, which it subscribes to again after it has reconnected, and
-// a process that has restarted has another one.
+// addSubscription also names the process: a client has one inbox, which it subscribes to again after it has
+// reconnected, and a process that has restarted has another one.
 func (c *conn) addSubscription(op operation) error {
 	if !c.subscriptions.addPattern(op.sid, op.subject) {
 		return errSubscriptions
@@ -256,8 +256,8 @@ func (c *conn) endOnceWith(why ending) {
 
 func (c *conn) closeSocket() { _ = c.socket.Close() }
 
-// lingerTime and lingerBytes bound what is read of a client that is being closed. A connection that is closed with bytes
-// unread is reset, and the client may then not get the reason.
+// lingerTime and lingerBytes bound what is read of a client that is being closed. A connection that is closed with
+// bytes unread is reset, and the client may then not get the reason.
 const (
 	lingerTime  = time.Second
 	lingerBytes = 2 * maxPayload

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxPerDeployment bounds the connections of one deployment, so that one credential cannot take the places of all others.
-// A process has one, and a second one while its old one is not yet found to be silent.
+// maxPerDeployment bounds the connections of one deployment, so that one credential cannot take the places of all
+// others. A process has one, and a second one while its old one is not yet found to be silent.
 const maxPerDeployment = 8
 
 // crowd counts the connections of each deployment. Make it with newCrowd. Safe for concurrent use.

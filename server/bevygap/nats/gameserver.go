@@ -57,8 +57,8 @@ func newGameServer(o Options, m *metrics, of provision.Joining, facts db.Deploye
 		turn: make(chan struct{}, 1), clientIsHere: map[uint64]bool{}}
 }
 
-// beginProcess names the process, once, and returns false after that. A process that was connected before has reported its
-// digest then.
+// beginProcess names the process, once, and returns false after that. A process that was connected before has reported
+// its digest then.
 func (g *gameServer) beginProcess(bootID string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -84,8 +84,8 @@ func (s *Server) verifyCredential(said connectRequest) (of provision.Joining, ok
 	return provision.Joining{Region: d.Region, ID: id, TokenBy: by}, err == nil
 }
 
-// judgeDeployment asks whether the deployment still runs, before the client learns that its credential is good: a client that is
-// ended later connects again without a pause. It waits while the database is unavailable.
+// judgeDeployment asks whether the deployment still runs, before the client learns that its credential is good: a
+// client that is ended later connects again without a pause. It waits while the database is unavailable.
 func (c *conn) judgeDeployment() error {
 	ctx, cancel := context.WithTimeout(c.server.admissionContext, c.server.options.holdRead)
 	defer cancel()

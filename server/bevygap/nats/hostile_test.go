@@ -176,9 +176,9 @@ func TestTheDatabaseStaysAway(t *testing.T) {
 	r.Eventually(1, "SELECT count(*) FROM seats WHERE state = 'connected' AND sub = 'ann'")
 }
 
-// Pins an answer that came after the plugin had given up, and panicked: a call that hangs held up the one behind it, which
-// then began to count its own time. While the database hangs, each look-up is answered within holdRead, each write within
-// holdWrite, whatever else is under way for the same game server.
+// Pins an answer that came after the plugin had given up, and panicked: a call that hangs held up the one behind it,
+// which then began to count its own time. While the database hangs, each look-up is answered within holdRead, each
+// write within holdWrite, whatever else is under way for the same game server.
 func TestADatabaseThatHangsDelaysNoAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -96,8 +96,8 @@ func TestWhatTheFaceDoesNotServe(t *testing.T) {
 	require.True(t, p.conn.IsConnected())
 }
 
-// Pins a reconnect that would free the seats of everybody whom another replica has acknowledged, or take the game server
-// for one that has restarted.
+// Pins a reconnect that would free the seats of everybody whom another replica has acknowledged, or take the game
+// server for one that has restarted.
 func TestAGameServerGoesOnAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -79,7 +79,8 @@ func (r operationReader) read() (operation, error) {
 	return operation{}, errOperation
 }
 
-// parseSubscribe reads "<subject> [queue group] <sid>". Queue groups mean nothing here: all messages are for one connection.
+// parseSubscribe reads "<subject> [queue group] <sid>". Queue groups mean nothing here: all messages are for one
+// connection.
 func parseSubscribe(fields []string) (operation, error) {
 	if len(fields) != 2 && len(fields) != 3 || !isSubject(fields[0]) {
 		return operation{}, errParser

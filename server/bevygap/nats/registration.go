@@ -18,8 +18,8 @@ const (
 	retryPause  = 250 * time.Millisecond
 )
 
-// endsRegistration reports whether an error says that this process speaks for the deployment no more: it is over, another
-// process took its place, or it may not register.
+// endsRegistration reports whether an error says that this process speaks for the deployment no more: it is over,
+// another process took its place, or it may not register.
 func endsRegistration(err error) bool {
 	return slices.ContainsFunc([]fault.Kind{fault.Gone, fault.Superseded, fault.Forbidden, fault.Invalid},
 		func(kind fault.Kind) bool { return fault.Is(err, kind) })
@@ -38,8 +38,8 @@ func (g *gameServer) inTurn(ctx context.Context, call func(context.Context) erro
 	return call(ctx)
 }
 
-// settlePending stores what is pending, and tries again while the database is unavailable, within holdWrite. Errors: those of
-// a registration and of a list.
+// settlePending stores what is pending, and tries again while the database is unavailable, within holdWrite. Errors:
+// those of a registration and of a list.
 func (g *gameServer) settlePending(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, g.options.holdWrite)
 	defer cancel()
@@ -108,8 +108,8 @@ func (g *gameServer) registerLocked(ctx context.Context) error {
 	return g.recallClients(ctx)
 }
 
-// recallClients reads the clients of the process's earlier connections, once, after its registration: they were acknowledged
-// by another replica, and it does not tell them again.
+// recallClients reads the clients of the process's earlier connections, once, after its registration: they were
+// acknowledged by another replica, and it does not tell them again.
 func (g *gameServer) recallClients(ctx context.Context) error {
 	if !g.lacksEarlierClients() {
 		return nil

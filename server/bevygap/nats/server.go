@@ -58,14 +58,14 @@ func (o Options) withDefaults() (Options, error) {
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.shakeHandsWithin = cmp.Or(o.shakeHandsWithin, 5*time.Second)
-	// The plugin panics when the look-up of a client has no answer for ten seconds, or a write none for five. A write is
-	// then acknowledged before it is stored: the connection has the whole list, and stores it when it can.
+	// The plugin panics when the look-up of a client has no answer for ten seconds, or a write none for five. A write
+	// is then acknowledged before it is stored: the connection has the whole list, and stores it when it can.
 	o.holdRead, o.holdWrite = cmp.Or(o.holdRead, 8*time.Second), cmp.Or(o.holdWrite, 4*time.Second)
 	return o, nil
 }
 
-// Server serves game servers on a listener of its own. Make it with [New]; then [Server.Listen] and [Server.Serve], once
-// each, and [Server.Stop].
+// Server serves game servers on a listener of its own. Make it with [New]; then [Server.Listen] and [Server.Serve],
+// once each, and [Server.Stop].
 type Server struct {
 	options        Options
 	id             string

@@ -141,8 +141,8 @@ func (h *Hub) enterAll(rooms []*joining) {
 	})
 }
 
-// registerSession returns the connection that s replaces, if any. It is not current if the session has a connection with a
-// later epoch.
+// registerSession returns the connection that s replaces, if any. It is not current if the session has a connection
+// with a later epoch.
 func (h *Hub) registerSession(s *session) (old *session, current bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

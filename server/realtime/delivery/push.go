@@ -25,8 +25,8 @@ type Receiver interface {
 	// Push queues frames that belong together: they count as one entry of the outbox. room is the id of the room that
 	// they are about; "" is none.
 	Push(class PushClass, room string, frames ...*wire.SharedFrame)
-	// WhenFree calls fn, in any goroutine, as soon as half of the outbox is free; not if the connection ends before. One
-	// function can wait.
+	// WhenFree calls fn, in any goroutine, as soon as half of the outbox is free; not if the connection ends before.
+	// One function can wait.
 	WhenFree(fn func())
 	// Close closes the connection after what is queued. A second call does nothing.
 	Close(code websocket.StatusCode, reason string)

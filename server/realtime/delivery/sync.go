@@ -56,8 +56,8 @@ func (f *snapshotPolicy) noteSnapshot(now time.Time, seq int64, kind lobby.Check
 	return checksum
 }
 
-// mayOpen reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see dueIn. It is
-// zero before the first snapshot.
+// mayOpen reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see dueIn. It
+// is zero before the first snapshot.
 func (f *snapshotPolicy) mayOpen(now time.Time) (open bool, opens time.Time) {
 	if f.owesSnapshot {
 		return false, now.Add(f.dueIn(now))
@@ -65,8 +65,9 @@ func (f *snapshotPolicy) mayOpen(now time.Time) (open bool, opens time.Time) {
 	return f.seq > 0 && !now.Before(f.opensAt), f.opensAt
 }
 
-// takeAck notes that the client has applied seq and computed that checksum, which is empty if it did not. at is the seq of
-// what was sent last, and sum returns the checksum of that state. It reports whether the client has to get a snapshot.
+// takeAck notes that the client has applied seq and computed that checksum, which is empty if it did not. at is the seq
+// of what was sent last, and sum returns the checksum of that state. It reports whether the client has to get a
+// snapshot.
 func (f *snapshotPolicy) takeAck(now time.Time, seq float64, checksum string, at int64,
 	sum func() (string, lobby.ChecksumKind)) (again bool) {
 	if seq >= float64(f.seq) {
@@ -82,8 +83,8 @@ func (f *snapshotPolicy) takeAck(now time.Time, seq float64, checksum string, at
 	return again
 }
 
-// noteResync notes that the client asks for a snapshot. If it does so instead of an ack of the last one, it has found the
-// checksum wrong.
+// noteResync notes that the client asks for a snapshot. If it does so instead of an ack of the last one, it has found
+// the checksum wrong.
 func (f *snapshotPolicy) noteResync() {
 	f.hasForeignLocale = f.hasForeignLocale || f.isUnsure
 	f.isUnsure = false

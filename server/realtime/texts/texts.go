@@ -47,8 +47,8 @@ type Hook struct {
 }
 
 // New returns the hook at a URL of http or https; nil without one. With failOpen, a text that could not be checked is
-// allowed. report gets the outcome of each check: nil, or why the hook did not answer as it should. A redirect counts as
-// a failure: the operator has chosen the URL, whoever answers there has not.
+// allowed. report gets the outcome of each check: nil, or why the hook did not answer as it should. A redirect counts
+// as a failure: the operator has chosen the URL, whoever answers there has not.
 func New(url string, failOpen bool, report func(context.Context, error)) *Hook {
 	if url == "" {
 		return nil

@@ -1,0 +1,31 @@
+package fleet
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+type drainRequest struct {
+	caller
+
+	Drain *bool `json:"drain"` // a pointer, since a body without it must not end a drain
+}
+
+// Validate implements rest.Validator.
+func (r *drainRequest) Validate(c *rest.Check) {
+	r.checkInstance(c)
+	c.That(r.Drain != nil, "drain", "is required and must be true or false")
+}
+
+func (f face) drainInstance(ctx context.Context, in rest.In[drainRequest]) (status, error) {
+	if err := in.Body.speaksFor(ctx); err != nil {
+		return status{}, err
+	}
+	now, err := f.store.SetDrain(ctx, in.Body.instanceRef(), *in.Body.Drain)
+	state := "ready"
+	if now.IsDraining {
+		state = "draining"
+	}
+	return status{InstanceID: in.Body.InstanceID, Status: state, Available: now.Available}, err
+}

@@ -1,0 +1,40 @@
+package fleet
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/server/rest"
+)
+
+type heartbeatRequest struct {
+	caller
+
+	Load *float64 `json:"load"` // nil: as before
+}
+
+// Validate implements rest.Validator.
+func (r *heartbeatRequest) Validate(c *rest.Check) {
+	r.checkInstance(c)
+	checkLoad(c, r.Load)
+}
+
+func (f face) takeHeartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (status, error) {
+	if err := in.Body.speaksFor(ctx); err != nil {
+		return status{}, err
+	}
+	alive, err := f.store.Heartbeat(ctx, in.Body.instanceRef(), in.Body.Load)
+	s := statusOf(in.Body.InstanceID, "alive", alive.Available, alive.Deployed)
+	// An instance whose heartbeat was refused is over: a credential would let it go on.
+	if err == nil {
+		s.Credential = f.renewCredential(ctx, in.Body.InstanceID)
+	}
+	return s, err
+}
+
+// endInstance accepts a load, because older game servers send one.
+func (f face) endInstance(ctx context.Context, in rest.In[heartbeatRequest]) (rest.None, error) {
+	if err := in.Body.speaksFor(ctx); err != nil {
+		return rest.None{}, err
+	}
+	return rest.None{}, f.store.Deregister(ctx, in.Body.instanceRef())
+}
