@@ -6,19 +6,6 @@ import (
 	"log/slog"
 )
 
-var (
-	errRestarted = errors.New("Postgres was restarted or replaced: the queue is read again")
-	errLeaseLost = errors.New("the lease could not be renewed in time: other workers may decide for the profiles")
-)
-
-// Why a loop begins anew: the label of its counter.
-const (
-	anewReading  = "database"
-	anewLease    = "lease"
-	anewRestored = "postgres_restarted"
-	anewFailed   = "panic"
-)
-
 // beginAnew follows an error of run. After a reading that failed, or a lease that was lost, what this worker knows
 // stays valid: the next look says which profiles are still its own. Otherwise it forgets everything.
 func (l *Loop) beginAnew(ctx context.Context, err error) {
@@ -44,9 +31,24 @@ func (l *Loop) beginAnew(ctx context.Context, err error) {
 // keepKnown drops only what ended with run: the calls of match functions, and the profiles that wait for their results.
 func (l *Loop) keepKnown() {
 	l.dropCalls()
-	for _, p := range l.inOrder() {
+	for _, p := range l.profilesInOrder() {
 		if p.function != nil {
 			l.dropProfile(p.name)
 		}
 	}
+}
+
+// forgetAll forgets what was read and decided. Transactions that are under way end on their own; what they commit is found
+// in the queue that is read next.
+func (l *Loop) forgetAll() {
+	l.freeAll("")
+	l.dropCalls()
+	l.turns.dropAll()
+	l.turns = newTurns(l.turns.maxRunning, l.options.Guard)
+	l.profiles, l.looksWithoutOwner, l.refusalsByAnchor = map[string]*owned{}, map[string]int{}, map[string]int{}
+	l.profilesByName, l.profilesToTake = nil, nil
+	l.emptyQueue()
+	close(l.commits.abandoned)
+	l.commits = newCommits(l.options.Store, l.options.Universe, l.historian)
+	l.holds, l.waiting, l.hosts = nil, waiting{}, hosts{}
 }

@@ -15,6 +15,11 @@ const (
 	batchPlayers = 1024
 )
 
+// maxUnderWay bounds the matches of this worker that are decided and not committed yet, of all game regions, since
+// only the decision says which region a match is for. Beyond it, deciding waits: for the length of a transaction at
+// most, which the database bounds.
+const maxUnderWay = 4096
+
 // commitLanes is how many transactions of one game region run at a time while more matches wait than one takes, each on
 // a backend of its own. Each has its share of the region's game servers, since it locks those on which it may open
 // sessions.

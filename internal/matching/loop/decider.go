@@ -69,11 +69,11 @@ func (d *decider) endTurn(t *turn) {
 // turn is a while in which an engine learns of changes and searches. What it decides depends on the changes and their
 // moments only, not on how the work is divided into turns, unless it is late.
 type turn struct {
-	profile *owned
-	decider *decider
-	shadow  *shadow // nil: a turn of the live version
-	changes []change
-	isHot   bool
+	profileName string
+	decider     *decider
+	isShadow    bool // else of the live version
+	changes     []change
+	isHot       bool
 
 	beganAt      time.Time // the moment when it began
 	mayDecide    bool      // false: it only applies changes
@@ -195,82 +195,5 @@ func (s *searching) wakeAt(at time.Time) {
 	s.isDirty = true
 	if at.After(s.decisionAt) {
 		s.decisionAt = at
-	}
-}
-
-// change is something that an engine is to learn.
-type change struct {
-	moment    time.Time // the engine decides what was due before this moment first
-	kind      changeKind
-	entries   []*entry // of candidatesCame and candidatesReturned
-	ticketIDs []string // of candidatesLeft and candidatesReturned
-	regions   []decide.Region
-	roster    decide.Roster
-}
-
-type changeKind int
-
-const (
-	candidatesCame changeKind = iota
-	candidatesLeft            // for good, or into a match of another profile
-	// of a proposal that was dropped; an engine that began after the proposal does not have them
-	candidatesReturned
-	regionsChanged
-	rosterChanged
-	rosterEnded  // ids are its session
-	decisionsDue // after a pause
-)
-
-// mayFindMatch reports whether the engine may find a match because of the change.
-func (c *change) mayFindMatch() bool { return c.kind != candidatesLeft }
-
-// changeStep is how many candidates are added between two looks at the clock: about half a millisecond.
-const changeStep = 128
-
-// applyPart applies a part of the change that takes a short time, and reports whether that was the rest.
-func (c *change) applyPart(e engine, playerArg string) (whole bool) {
-	switch c.kind {
-	case candidatesCame:
-		n := min(changeStep, len(c.entries))
-		addAll(e, c.entries[:n], playerArg)
-		c.entries = c.entries[n:]
-		return len(c.entries) == 0
-	case candidatesLeft:
-		for _, id := range c.ticketIDs {
-			e.Remove(id)
-		}
-	case candidatesReturned:
-		e.Return(c.ticketIDs...)
-		for _, one := range c.entries {
-			if !e.Has(one.id) {
-				addAll(e, []*entry{one}, playerArg)
-			}
-		}
-	case regionsChanged:
-		e.SetRegions(c.regions)
-	case rosterChanged, rosterEnded:
-		c.applyRoster(e)
-	case decisionsDue:
-	}
-	return true
-}
-
-func (c *change) applyRoster(e engine) {
-	d, ok := e.(*decide.Engine)
-	switch {
-	case !ok: // a match function finds no open matches
-	case c.kind == rosterChanged:
-		d.PutRoster(c.roster)
-	default:
-		d.RemoveRoster(c.ticketIDs[0])
-	}
-}
-
-// addAll makes tickets candidates. What cannot be decoded is none.
-func addAll(e engine, entries []*entry, playerArg string) {
-	for _, one := range entries {
-		if t, err := one.decodedTicket(playerArg); err == nil {
-			e.Add(t)
-		}
 	}
 }

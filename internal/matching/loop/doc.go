@@ -5,36 +5,50 @@
 // What lives elsewhere: match/decide decides (pure), db/match_commit.go commits, db/loop_*.go reads the queue and keeps
 // the owners, internal/matching/ticketbody decodes tickets.
 //
+// loop.go is what a worker keeps in memory. Below it are its parts, which know nothing of the loop; above it are the
+// steps, and run.go runs all of them.
+//
+// Running:
+//
+//	run.go            what is done in which order; anew.go: what stays in memory after an error ended it
+//	wakes.go          the notifications that end a sleep; timers.go: what is due when
+//
 // Following the queue:
 //
-//	queue.go          the tickets of the queue as this worker knows them, and how it learns of changes
+//	queue.go          the tickets of the queue as this worker knows them; queue_follow.go reads what changes in it
 //	queue_load.go     reading all of them, at the beginning and to compare them
 //	entry.go          one ticket, and the tickets of a profile
+//	candidates.go     passes changes of the queue on to the profiles that may take the ticket
 //	store.go          what the loop needs of the database; every call is bounded and named
 //
 // Owning profiles:
 //
-//	owner.go          which profiles this worker owns and gives up, and its lease; adopt.go takes others, some at a time
+//	owner.go          which profiles this worker owns and gives up; adopt.go takes others, some at a time
+//	lease.go          the sign of life of this worker
 //	profile.go        one owned profile: what decides for it, and what it has under way
-//	rosters.go        the open matches that its newcomers may join; hosts.go: the game regions with servers
+//	rosters.go        the open matches that its newcomers may join
+//	hosts.go          the game regions with servers, as far as they are known; hosts_read.go reads them
 //
 // Deciding:
 //
-//	decider.go        an engine, with the changes that it has not seen, and a turn of it
-//	turns.go          runs turns on a few goroutines, and takes what they decided
-//	shadow.go         another version that decides beside it, and commits nothing
-//	function.go       when the match function of a profile is called, and its result; function_call.go makes one call
+//	deciding.go       which profiles have a turn now, and what is done with what they decided
+//	turns.go          runs turns on a few goroutines, first come, first served
+//	decider.go        an engine, with the changes that it has not seen (change.go), and a turn of it
+//	shadow.go         another version that decides beside it, and commits nothing; shadow_turns.go gives it turns
+//	function.go       when the match function of a profile is called; function_call.go makes one call, and
+//	                  function_run.go begins calls and takes their results
 //
 // What becomes of a decision:
 //
-//	job.go            a decided match on its way; commit.go sends them to the database in batches, in lanes of a game region
-//	outcome.go        what becomes of a match that could not be committed
-//	waiting.go        matches that wait for a server, and the demand that they make
+//	decision.go       whether a decided match is still valid, and whether its players are asked first
+//	job.go            a decided match on its way; new_job.go makes it
+//	commit.go         sends jobs to the database in batches, in lanes of a game region
+//	outcome.go        what becomes of a match that was sent
+//	give_back.go      how the tickets of a dropped match become candidates again; marks.go: those that a cycle has marked
+//	waiting.go        matches that wait for a server; waiting_serve.go commits them, and records the demand that they make
 //	ready.go          matches whose players are asked first
-//	historian.go      what is written after the fact: histories, and when tickets were seen
+//	historian.go      what is written after the fact: histories, and when tickets were seen (sightings.go)
 //	waiting_times.go  how long tickets waited, for estimates
-//
-// loop.go runs all of it; timers.go says what is due, and anew.go what the loop keeps when an error ends it.
 //
 // The states of a decided match:
 //

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/wait"
-	"github.com/lattice-director/director/match"
 )
 
 const (
@@ -162,69 +161,4 @@ func (h *historian) setUnwritten(r records) {
 		r.sightings = r.sightings[over:]
 	}
 	h.unwritten = r
-}
-
-// historyOf returns what a ticket's history keeps when it leaves the queue; nil if no history is kept.
-func (l *Loop) historyOf(e *entry, t *match.Ticket) *db.TicketHistory {
-	if l.options.NoHistory {
-		return nil
-	}
-	h := &db.TicketHistory{SeenAt: e.seenAt, Profiles: t.Profiles}
-	for _, p := range t.Players {
-		h.Party = append(h.Party, p.Sub)
-	}
-	h.Party = l.options.Privacy.Party(h.Party)
-	h.Attributes, h.Latencies = l.options.Privacy.Facts(t)
-	return h
-}
-
-const (
-	// sightAfter is how long a ticket waits before it is recorded when it was first seen: most are matched before.
-	sightAfter = 5 * time.Second
-	// sightAtOnce bounds the waiting tickets that are recorded in a second.
-	sightAtOnce = 5000
-)
-
-// unrecorded is a ticket of which the database does not say when a worker first saw it.
-type unrecorded struct {
-	id     string
-	seenAt time.Time
-}
-
-// announceLeft announces that a ticket has left the queue, as far as is known without a match. The caller removes it.
-func (q *queue) announceLeft(id string) {
-	if e := q.entryByID[id]; e != nil {
-		q.listener.ticketLeft(e)
-	}
-}
-
-// ticketLeft implements listener: a replay needs to know until when this worker had the ticket as a candidate.
-func (l *Loop) ticketLeft(e *entry) {
-	if !l.options.NoHistory && l.decidesAbout(e) {
-		l.historian.keepSightings(db.Sighting{TicketID: e.id, SeenAt: e.seenAt, LeftSeenAt: l.lastMoment})
-	}
-}
-
-// sightWaiting records when the tickets were first seen that have waited for some seconds. They enter the history only
-// when they leave, and have a part in searches meanwhile.
-func (l *Loop) sightWaiting() {
-	var sightings []db.Sighting
-	before, q := l.lastMoment.Add(-sightAfter), l.queue
-	for len(q.unrecorded) > 0 && len(sightings) < sightAtOnce && q.unrecorded[0].seenAt.Before(before) {
-		first := q.unrecorded[0]
-		q.unrecorded = q.unrecorded[1:]
-		if e := q.entryByID[first.id]; e != nil && e.seenAt.Equal(first.seenAt) && !l.options.NoHistory &&
-			l.decidesAbout(e) {
-			sightings = append(sightings, db.Sighting{TicketID: e.id, SeenAt: e.seenAt})
-		}
-	}
-	l.historian.keepSightings(sightings...)
-}
-
-// decidesAbout reports whether a profile of this worker may take the ticket.
-func (l *Loop) decidesAbout(e *entry) bool {
-	for range l.profilesTaking(e) {
-		return true
-	}
-	return false
 }

@@ -1,20 +1,10 @@
 package loop
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/match"
-	"github.com/lattice-director/director/match/decide"
-	"github.com/lattice-director/director/match/explain"
-	"github.com/lattice-director/director/match/profile"
 )
 
 // job is a decided match on its way into the database.
@@ -37,7 +27,7 @@ type job struct {
 // to be committed.
 type waiter struct {
 	createdAt   time.Time // zero: not known
-	pivotNumber float64   // as in [sample]
+	pivotNumber float64   // the number by which estimates divide tickets into groups: [match.Ticket.Mean] of the profile's pivot
 }
 
 func (j *job) playerCount() int {
@@ -86,160 +76,12 @@ func (j *job) demandRow(universe string) (region string, key db.DemandKey) {
 		Key: fmt.Sprintf("%s/%d/%s", j.match.Profile, j.match.Size, universe)}
 }
 
-// nearestRegion returns the region with the least worst latency of those that all tickets with latencies measured, the
-// first by name of equals; "" without one.
-func nearestRegion(tickets []*match.Ticket) string {
-	worst, measured, all := map[string]uint16{}, map[string]int{}, 0
-	for _, t := range tickets {
-		if len(t.Latencies) > 0 {
-			all++
-		}
-		for region, ms := range t.Latencies {
-			worst[region] = max(worst[region], ms)
-			measured[region]++
+func ticketsOf(jobs []*job) map[string]bool {
+	all := map[string]bool{}
+	for _, j := range jobs {
+		for _, t := range j.match.Tickets {
+			all[t.ID] = true
 		}
 	}
-	best := ""
-	for _, region := range slices.Sorted(maps.Keys(worst)) {
-		if measured[region] == all && (best == "" || worst[region] < worst[best]) {
-			best = region
-		}
-	}
-	return best
-}
-
-// fillTo says to how many players bots fill the teams of a match; nil: no bots do.
-func fillTo(p *profile.Profile, found decide.Proposal) (json.RawMessage, error) {
-	players := map[string]int{}
-	for _, team := range found.Teams {
-		players[team.Name] = len(team.Seats)
-	}
-	to := p.FillTo(players)
-	if to == nil {
-		return nil, nil
-	}
-	return json.Marshal(to)
-}
-
-// newJob turns what was decided into what is committed. Regions that are known to have room come first.
-func (l *Loop) newJob(p *owned, d decided) (*job, error) {
-	found := d.proposal
-	why, err := explain.EncodeWhy(found)
-	if err != nil {
-		return nil, err
-	}
-	j := &job{owner: p.matchOwner(l), anchorTicket: found.Anchor, answerWithin: p.profile.Accept, decidedAt: time.Now(),
-		maxWait: waitAtMost}
-	j.match = db.NewMatch{
-		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.lotSeed, DecidedAt: d.decidedAt,
-		Modes: found.Modes,
-		Size:  p.sessionSize(found),
-		Data:  p.profile.Data, Why: why, Join: found.Session, Regions: l.hosts.roomFirst(found, p.sessionSize(found)),
-	}
-	if open, ok := p.openMatches[found.Session]; ok {
-		j.match.Regions = []string{open.Region}
-		for _, player := range open.SeatedPlayers {
-			j.match.Beside = append(j.match.Beside, player.Sub)
-		}
-	}
-	if len(found.Chosen) > 0 {
-		if j.match.Chosen, err = json.Marshal(found.Chosen); err != nil {
-			return nil, err
-		}
-	}
-	if found.Session == "" {
-		if j.match.FillTo, err = fillTo(p.profile, found); err != nil {
-			return nil, err
-		}
-	}
-	seats := playersByTicket(found)
-	var tickets []*match.Ticket
-	for _, id := range slices.Sorted(slices.Values(found.Tickets)) {
-		e := l.queue.entryByID[id]
-		if e == nil || !e.isPlayable() {
-			return nil, fmt.Errorf("ticket %s left the queue", id)
-		}
-		t, err := e.decodedTicket(l.options.PlayerArg)
-		if err != nil {
-			return nil, err
-		}
-		told, err := tellAttributes(seats[id], t, p.profile.Tell)
-		if err != nil {
-			return nil, err
-		}
-		tickets = append(tickets, t)
-		j.waiters = append(j.waiters, waiter{e.createdAt, t.Mean(p.profile.Pivot())})
-		j.match.Tickets = append(j.match.Tickets,
-			db.MatchTicket{ID: id, Tx: e.lastTx, Players: told, History: l.historyOf(e, t)})
-		if j.oldestCreated.IsZero() || e.createdAt.Before(j.oldestCreated) {
-			j.oldestCreated = e.createdAt
-		}
-	}
-	j.nearestRegion = nearestRegion(tickets)
-	return j, nil
-}
-
-// playersByTicket returns the players of a match with their teams and roles, by ticket.
-func playersByTicket(found decide.Proposal) map[string][]db.MatchPlayer {
-	players := map[string][]db.MatchPlayer{}
-	for _, team := range found.Teams {
-		for _, s := range team.Seats {
-			players[s.Ticket] = append(players[s.Ticket], db.MatchPlayer{Sub: s.Sub, Team: team.Name, Role: s.Role})
-		}
-	}
-	return players
-}
-
-// tellBytes bounds what game servers are told of a player.
-const tellBytes = 256
-
-// tellAttributes adds the attributes that game servers may read to the players of a ticket, sorted by player.
-func tellAttributes(players []db.MatchPlayer, t *match.Ticket, names []string) ([]db.MatchPlayer, error) {
-	slices.SortFunc(players, func(a, b db.MatchPlayer) int { return cmp.Compare(a.Sub, b.Sub) })
-	if len(names) == 0 {
-		return players, nil
-	}
-	bySub := map[string]*match.Player{}
-	for i := range t.Players {
-		bySub[t.Players[i].Sub] = &t.Players[i]
-	}
-	for i, p := range players {
-		told, sources := toldOf(bySub[p.Sub], names)
-		text, err := json.Marshal(told)
-		if err != nil {
-			return nil, err
-		}
-		if len(text) > tellBytes {
-			continue
-		}
-		players[i].Told = text
-		// the bound is that of both; without its sources, a value counts as the client's word
-		if vouched, err := json.Marshal(sources); err == nil && len(text)+len(vouched) <= tellBytes {
-			players[i].Sources = sources
-		}
-	}
-	return players, nil
-}
-
-// toldOf returns the attributes of a player that have some names, and who vouches for those that are not the client's
-// word.
-func toldOf(p *match.Player, names []string) (told map[string]any, sources map[string]string) {
-	told = map[string]any{}
-	if p == nil {
-		return told, nil
-	}
-	for _, name := range names {
-		v, ok := p.Attributes[name]
-		if !ok {
-			continue
-		}
-		told[name] = v.Plain()
-		if source := p.SourceOf(name); source != match.FromClient {
-			if sources == nil {
-				sources = map[string]string{}
-			}
-			sources[name] = source.String()
-		}
-	}
-	return told, sources
+	return all
 }

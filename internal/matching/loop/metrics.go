@@ -1,7 +1,13 @@
 package loop
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
+import "github.com/prometheus/client_golang/prometheus"
+
+// Why a loop begins anew: the label of its counter.
+const (
+	anewReading  = "database"
+	anewLease    = "lease"
+	anewRestored = "postgres_restarted"
+	anewFailed   = "panic"
 )
 
 // metrics are what operators see of the loop of one worker.
@@ -111,12 +117,4 @@ func (m *metrics) registerAll(r prometheus.Registerer) error {
 		}
 	}
 	return nil
-}
-
-func (m *metrics) observeLoop(l *Loop) {
-	m.candidateCount.Set(float64(l.queue.len()))
-	m.leftOut.Set(float64(l.queue.leftOut))
-	m.ownedProfiles.Set(float64(len(l.profiles)))
-	m.waitingMatches.Set(float64(len(l.waiting.jobs)))
-	m.oldestWait.Set(l.oldestWaiting().Seconds())
 }

@@ -127,8 +127,8 @@ func (l *Loop) nextRegion(_ context.Context, j *job) {
 
 // badPause doubles the pause of a seed each time that the database refuses its match.
 func (l *Loop) badPause(anchor string) time.Duration {
-	n := l.refusalsBySeed[anchor]
-	l.refusalsBySeed[anchor] = n + 1
+	n := l.refusalsByAnchor[anchor]
+	l.refusalsByAnchor[anchor] = n + 1
 	return min(badPause<<min(n, 5), badPauseMax)
 }
 
@@ -154,33 +154,4 @@ func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
 		pause = l.badPause(j.anchorTicket)
 	}
 	l.giveBack(j, pause, "")
-}
-
-// giveBack drops a match: its tickets are candidates again, at their place, after a pause.
-func (l *Loop) giveBack(j *job, after time.Duration, why string) {
-	if why != "" {
-		l.metrics.droppedMatches.WithLabelValues(why).Inc()
-	}
-	if m := j.markedTickets(); m != nil {
-		l.freeTickets(*m, after)
-		return
-	}
-	// Another worker may own the profile by now: it has the tickets in its own engine.
-	p := l.profiles[j.match.Profile]
-	if p == nil || j.match.Accepted {
-		return // tickets of an accepted match leave it when its time is over, which the database judges
-	}
-	l.putBack(p, j.ticketIDs(), nil, after)
-}
-
-// putBack makes tickets candidates again, after a pause. marked are the tickets if a cycle has marked them, else nil.
-func (l *Loop) putBack(p *owned, tickets []string, marked *db.MarkedTickets, after time.Duration) {
-	switch {
-	case marked != nil:
-		l.freeTickets(*marked, after)
-	case after > 0:
-		l.returnAfter(after, p.name, tickets)
-	default:
-		l.returnTickets(p, tickets)
-	}
 }

@@ -3,13 +3,9 @@ package loop
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/tenure"
 )
 
 // lookAtOwners reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no ticket in
@@ -29,8 +25,6 @@ func (l *Loop) lookAtOwners(ctx context.Context) error {
 	}
 	return l.takeAndGive(ctx, all)
 }
-
-func (l *Loop) emptyQueue() { l.queue = newQueue(l.options, l) }
 
 // takeAndGive finds profiles to take, follows new versions and gives up what is beyond this worker's share. The database
 // decides who owns a profile; a former owner's commits fail.
@@ -210,37 +204,12 @@ func (l *Loop) ownWeight() int {
 // freeWeight is what a profile that nobody owns would add to the weight of a worker.
 func (l *Loop) freeWeight(profile string) int { return 1 + l.queue.byProfile.countAsking(profile) }
 
-// lease is the sign of life of this worker. It is renewed beside the loop, so that a long decision does not cost it. It
-// takes a connection of the pool that commits use: a worker whose pool is stuck for the length of the lease could
-// commit nothing, and loses its profiles to one that can.
-type lease struct {
-	store     Store
-	workerID  uuid.UUID
-	lastsFor  time.Duration
-	ownWeight atomic.Int64 // what this worker decides about: candidates and profiles
-}
-
-func newLease(store Store, id uuid.UUID, lasts time.Duration) *lease {
-	return &lease{store: store, workerID: id, lastsFor: lasts}
-}
-
-// beginRenewing renews the lease once, and then four times within each of its durations until ctx ends. lost is called when it
-// could not be renewed in time: others may own the profiles by then.
-func (l *lease) beginRenewing(ctx context.Context, lost func()) error {
-	if err := l.renewOnce(ctx); err != nil {
-		return err
-	}
-	go func() {
-		held := tenure.Lease{Renew: l.renewOnce, Every: l.lastsFor / 4, Lasts: l.lastsFor}
-		if held.Hold(ctx) != nil && ctx.Err() == nil {
-			lost()
-		}
-	}()
-	return nil
-}
-
-func (l *lease) renewOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, l.lastsFor)
-	defer cancel()
-	return l.store.RenewLoopWorker(ctx, db.LoopWorker{ID: l.workerID, Weight: int(l.ownWeight.Load())}, l.lastsFor)
+// dropProfile forgets a profile. Its tickets are candidates of other profiles all the same.
+func (l *Loop) dropProfile(name string) {
+	l.forgetProfile(name)
+	l.freeAll(name)
+	l.waiting.dropProfile(name)
+	l.waiting.isDemandStale = true // the database may have demand of a retired profile
+	l.commits.dropProfile(name)
+	l.holds = l.holds.withoutProfile(name)
 }

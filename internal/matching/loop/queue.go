@@ -3,12 +3,14 @@ package loop
 import (
 	"cmp"
 	"context"
-	"iter"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db"
 )
+
+var errRestarted = errors.New("Postgres was restarted or replaced: the queue is read again")
 
 // listener learns of changes of the queue.
 type listener interface {
@@ -65,80 +67,6 @@ func (q *queue) len() int { return len(q.entryByID) }
 // isFull reports whether there is no place for another ticket beside so many that will be added.
 func (q *queue) isFull(added int) bool {
 	return len(q.entryByID)+added >= q.memoryLimit.maxTickets || q.heldBytes+added*entryBytes >= q.memoryLimit.maxBytes
-}
-
-// startFollowing reads where the changes begin that follow is to read, and the newest tickets. Then load reads the tickets of
-// before.
-func (q *queue) startFollowing(ctx context.Context) error {
-	err := callDatabase(ctx, "reading the end of the ticket feed", func(ctx context.Context) (err error) {
-		q.changesPoint, err = q.store.FeedEnd(ctx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	// Both points are read before any ticket: what changes from here on is read as a change, and is not missed.
-	settled, err := q.settledSince(ctx, db.SettledPoint{})
-	if err != nil {
-		return err
-	}
-	q.settledPoint, q.followsChanges = settled.NextPoint, true
-	return q.loadNewest(ctx)
-}
-
-// followChanges reads what changed since the last reading.
-func (q *queue) followChanges(ctx context.Context) error {
-	for more := true; more; {
-		page, err := q.readChanged(ctx)
-		if err != nil {
-			return err
-		}
-		if page.ServerChanged {
-			return errRestarted
-		}
-		for _, c := range page.Candidates {
-			q.nextPage.noteOvertaken(c.TicketID)
-		}
-		q.putPage(page.Candidates)
-		q.changesPoint, more = page.NextPoint, page.HasMore
-	}
-	for more := true; more; {
-		page, err := q.settledSince(ctx, q.settledPoint)
-		if err != nil {
-			return err
-		}
-		if page.ServerChanged {
-			return errRestarted
-		}
-		for _, s := range page.SettledTickets {
-			q.nextPage.noteOvertaken(s.TicketID)
-			if !s.IsAssigned {
-				q.announceLeft(s.TicketID)
-			}
-			q.removeTicket(s.TicketID)
-		}
-		q.settledPoint, more = page.NextPoint, page.HasMore
-	}
-	q.freeOverdue()
-	return nil
-}
-
-// readChanged reads a page of what changed.
-func (q *queue) readChanged(ctx context.Context) (page db.CandidatePage, err error) {
-	err = callDatabase(ctx, "reading the changes of the ticket queue", func(ctx context.Context) (err error) {
-		page, err = q.store.CandidatesSince(ctx, q.universe, q.changesPoint)
-		return err
-	})
-	return page, err
-}
-
-// settledSince reads a page of what left the queue.
-func (q *queue) settledSince(ctx context.Context, since db.SettledPoint) (page db.SettledPage, err error) {
-	err = callDatabase(ctx, "reading which tickets left the queue", func(ctx context.Context) (err error) {
-		page, err = q.store.SettledSince(ctx, q.universe, since)
-		return err
-	})
-	return page, err
 }
 
 // putPage adds the tickets of one page. They have one moment, at which the next decision is made, and an order that
@@ -289,48 +217,25 @@ func (q *queue) refreshTickets(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// ticketFree implements listener: the ticket is a candidate of each profile that takes it.
-func (l *Loop) ticketFree(e *entry) {
-	c := change{moment: l.lastMoment, kind: candidatesCame, entries: []*entry{e}}
-	for p := range l.profilesTaking(e) {
-		l.passChange(p, c)
-		p.shadow.learnChange(c)
+// unrecorded is a ticket of which the database does not say when a worker first saw it.
+type unrecorded struct {
+	id     string
+	seenAt time.Time
+}
+
+// announceLeft announces that a ticket has left the queue, as far as is known without a match. The caller removes it.
+func (q *queue) announceLeft(id string) {
+	if e := q.entryByID[id]; e != nil {
+		q.listener.ticketLeft(e)
 	}
 }
 
-// ticketGone implements listener: the ticket is no candidate any more, and matches that need it are decided anew.
-func (l *Loop) ticketGone(e *entry) {
-	l.leaveCandidates(e)
-	delete(l.refusalsBySeed, e.id)
-	l.waiting.dropTicket(l, e.id)
-}
+// comparison compares the whole queue with the database, a page at a time: an older release changes tickets without a
+// new tx, and a limit may have left some out.
+type comparison struct {
+	beganAt     time.Time // zero: none is under way
+	lastID      string    // the last ticket that was compared
+	comparedIDs map[string]bool
 
-// leaveCandidates takes a ticket from the candidates of every profile.
-func (l *Loop) leaveCandidates(e *entry) {
-	c := change{moment: l.lastMoment, kind: candidatesLeft, ticketIDs: []string{e.id}}
-	for p := range l.profilesTaking(e) {
-		l.passChange(p, c)
-		p.shadow.learnChange(c)
-	}
-}
-
-// profilesTaking are the profiles of this worker that may take a ticket.
-func (l *Loop) profilesTaking(e *entry) iter.Seq[*owned] {
-	return func(yield func(*owned) bool) {
-		if !e.isPlayable() {
-			return
-		}
-		if len(e.askedProfiles) == 0 {
-			for _, p := range l.inOrder() {
-				if p.hasPool() && !yield(p) {
-					return
-				}
-			}
-		}
-		for _, name := range e.askedProfiles {
-			if p := l.profiles[name]; p != nil && !yield(p) {
-				return
-			}
-		}
-	}
+	leftOut int // tickets that are not in memory, since it is full
 }

@@ -3,47 +3,10 @@ package loop
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/query"
 )
-
-// pageAhead is a page of the queue that is read while the loop works on the page before it. It is older than changes
-// that are read meanwhile.
-type pageAhead struct {
-	readDone     chan readPage
-	overtakenIDs map[string]struct{} // tickets that changed or left since the reading began
-}
-
-// readPage is a page that was read.
-type readPage struct {
-	tickets []db.Candidate
-	hasNext bool // another page may follow
-	err     error
-}
-
-// noteOvertaken notes that a ticket of the page may be older than a change that was read. It does nothing on nil.
-func (a *pageAhead) noteOvertaken(id string) {
-	if a != nil {
-		a.overtakenIDs[id] = struct{}{}
-	}
-}
-
-// readAhead begins to read the page after the last one.
-func (q *queue) readAhead(ctx context.Context) *pageAhead {
-	a, after := &pageAhead{readDone: make(chan readPage, 1), overtakenIDs: map[string]struct{}{}}, q.lastReadID
-	go func() {
-		var p readPage
-		p.err = callDatabase(ctx, "reading a page of the ticket queue", func(ctx context.Context) (err error) {
-			p.tickets, p.hasNext, err = q.store.CandidatesAfter(ctx, q.universe, after)
-			return err
-		})
-		// It has room for the page, so that the goroutine ends even if the loop has begun anew and nobody takes it.
-		a.readDone <- p
-	}()
-	return a
-}
 
 // newestShare is which part of the tickets in memory may be the newest ones, where not all have room.
 const newestShare = 40
@@ -89,14 +52,40 @@ func (q *queue) loadPage(ctx context.Context) error {
 	return nil
 }
 
-// comparison compares the whole queue with the database, a page at a time: an older release changes tickets without a
-// new tx, and a limit may have left some out.
-type comparison struct {
-	beganAt     time.Time // zero: none is under way
-	lastID      string    // the last ticket that was compared
-	comparedIDs map[string]bool
+// pageAhead is a page of the queue that is read while the loop works on the page before it. It is older than changes
+// that are read meanwhile.
+type pageAhead struct {
+	readDone     chan readPage
+	overtakenIDs map[string]struct{} // tickets that changed or left since the reading began
+}
 
-	leftOut int // tickets that are not in memory, since it is full
+// readPage is a page that was read.
+type readPage struct {
+	tickets []db.Candidate
+	hasNext bool // another page may follow
+	err     error
+}
+
+// noteOvertaken notes that a ticket of the page may be older than a change that was read. It does nothing on nil.
+func (a *pageAhead) noteOvertaken(id string) {
+	if a != nil {
+		a.overtakenIDs[id] = struct{}{}
+	}
+}
+
+// readAhead begins to read the page after the last one.
+func (q *queue) readAhead(ctx context.Context) *pageAhead {
+	a, after := &pageAhead{readDone: make(chan readPage, 1), overtakenIDs: map[string]struct{}{}}, q.lastReadID
+	go func() {
+		var p readPage
+		p.err = callDatabase(ctx, "reading a page of the ticket queue", func(ctx context.Context) (err error) {
+			p.tickets, p.hasNext, err = q.store.CandidatesAfter(ctx, q.universe, after)
+			return err
+		})
+		// It has room for the page, so that the goroutine ends even if the loop has begun anew and nobody takes it.
+		a.readDone <- p
+	}()
+	return a
 }
 
 // beginComparing begins a comparison.

@@ -28,16 +28,16 @@ func (l *Loop) mayAsk(p *owned) bool {
 // did not accept leave the queue; the other tickets are candidates again, which the queue's changes say.
 func (l *Loop) readReadyChecks(ctx context.Context) error {
 	under := map[uuid.UUID]bool{}
-	for _, j := range append(l.commits.allJobs(), l.waiting.jobs...) {
+	for _, j := range l.allJobs() {
 		under[j.match.ID] = true
 	}
-	for _, p := range l.inOrder() {
+	for _, p := range l.profilesInOrder() {
 		if !p.mayHaveChecks {
 			continue
 		}
 		var checks []db.OpenReadyCheck
 		err := callDatabase(ctx, "reading ready checks", func(ctx context.Context) error {
-			judged, err := l.options.Store.JudgeReadyChecks(ctx, l.options.Universe, []db.MatchOwner{p.matchOwner(l)},
+			judged, err := l.options.Store.JudgeReadyChecks(ctx, l.options.Universe, []db.MatchOwner{l.matchOwner(p)},
 				0,
 				judgeBatch)
 			if err != nil {
@@ -65,7 +65,7 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 
 // acceptedJob is the match of a ready check that all players accepted.
 func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
-	j := &job{match: c.Match, owner: p.matchOwner(l), oldestCreated: c.Match.DecidedAt, decidedAt: time.Now()}
+	j := &job{match: c.Match, owner: l.matchOwner(p), oldestCreated: c.Match.DecidedAt, decidedAt: time.Now()}
 	j.waiters = make([]waiter, len(c.Match.Tickets))
 	for i, t := range c.Match.Tickets {
 		e := l.queue.entryByID[t.ID]

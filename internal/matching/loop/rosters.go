@@ -38,7 +38,7 @@ func (l *Loop) missingRosters(ctx context.Context) error {
 // more.
 func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) error {
 	var names []string
-	for _, p := range l.inOrder() {
+	for _, p := range l.profilesInOrder() {
 		if p.mayJoin() && wanted(p) {
 			names = append(names, p.name)
 		}

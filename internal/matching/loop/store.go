@@ -73,6 +73,9 @@ type matches interface {
 // callTimeout bounds each call of the database. Computing between two calls is not counted.
 const callTimeout = 5 * time.Second
 
+// retryPause is how long the loop waits after a call of the database failed, before it tries again.
+const retryPause = 500 * time.Millisecond
+
 // readingError is the error of a call of the database. It leaves what this worker knows valid.
 type readingError struct {
 	whatCall string

@@ -2,6 +2,12 @@ package loop
 
 import "time"
 
+const (
+	tick           = time.Second // between two looks at what notifications should have reported
+	lookInterval   = 250 * time.Millisecond
+	reconcileEvery = time.Minute
+)
+
 // timers say when each kind of periodic work is due.
 type timers struct {
 	timer *time.Timer

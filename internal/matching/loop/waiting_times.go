@@ -9,37 +9,6 @@ import (
 	"github.com/lattice-director/director/match/estimate"
 )
 
-// waits estimates how long tickets of a profile wait, and counts how many of them waited for no longer than that.
-type waits struct {
-	estimator      estimate.Estimator
-	storedTimes    []db.WaitingTime // as the database has them: by this worker, or by the owner before it
-	formerUntil    time.Time        // until when those of the owner before it count, while this worker knows too little
-	unstoredRecord estimate.Record  // that is not stored yet
-}
-
-// formerFor is how long the waiting times of a former owner are left as they are.
-const formerFor = 15 * time.Minute
-
-func newWaits(stored []db.WaitingTime, now time.Time) *waits {
-	return &waits{storedTimes: stored, formerUntil: now.Add(formerFor)}
-}
-
-// publishTimes returns the waiting times of tickets that come now, while so many wait, and whether the database has others.
-func (w *waits) publishTimes(now time.Time, waiting int) (times []db.WaitingTime, isNew bool) {
-	for _, g := range w.estimator.Publish(now, waiting) {
-		times = append(times, db.WaitingTime{UpTo: g.UpTo, P50: g.P50, P90: g.P90, SampleCount: g.WaitCount})
-	}
-	r := w.estimator.TakeRecord()
-	w.unstoredRecord = estimate.Record{WaitCount: w.unstoredRecord.WaitCount + r.WaitCount,
-		BeforeP50: w.unstoredRecord.BeforeP50 + r.BeforeP50,
-		BeforeP90: w.unstoredRecord.BeforeP90 + r.BeforeP90}
-	// This worker has seen too few matches for an estimate: that of the owner before it is better than none.
-	if len(times) == 0 && now.Before(w.formerUntil) {
-		return w.storedTimes, false
-	}
-	return times, !slices.Equal(times, w.storedTimes)
-}
-
 // restoreWaits reads the stored waiting times of the profiles that this worker has just taken, once it has taken all.
 func (l *Loop) restoreWaits(ctx context.Context) error {
 	if len(l.profilesToTake) > 0 {
@@ -112,4 +81,35 @@ func (l *Loop) waitingForServers() map[string]int {
 		tickets[j.match.Profile] += len(j.match.Tickets)
 	}
 	return tickets
+}
+
+// waits estimates how long tickets of a profile wait, and counts how many of them waited for no longer than that.
+type waits struct {
+	estimator      estimate.Estimator
+	storedTimes    []db.WaitingTime // as the database has them: by this worker, or by the owner before it
+	formerUntil    time.Time        // until when those of the owner before it count, while this worker knows too little
+	unstoredRecord estimate.Record  // that is not stored yet
+}
+
+// formerFor is how long the waiting times of a former owner are left as they are.
+const formerFor = 15 * time.Minute
+
+func newWaits(stored []db.WaitingTime, now time.Time) *waits {
+	return &waits{storedTimes: stored, formerUntil: now.Add(formerFor)}
+}
+
+// publishTimes returns the waiting times of tickets that come now, while so many wait, and whether the database has others.
+func (w *waits) publishTimes(now time.Time, waiting int) (times []db.WaitingTime, isNew bool) {
+	for _, g := range w.estimator.Publish(now, waiting) {
+		times = append(times, db.WaitingTime{UpTo: g.UpTo, P50: g.P50, P90: g.P90, SampleCount: g.WaitCount})
+	}
+	r := w.estimator.TakeRecord()
+	w.unstoredRecord = estimate.Record{WaitCount: w.unstoredRecord.WaitCount + r.WaitCount,
+		BeforeP50: w.unstoredRecord.BeforeP50 + r.BeforeP50,
+		BeforeP90: w.unstoredRecord.BeforeP90 + r.BeforeP90}
+	// This worker has seen too few matches for an estimate: that of the owner before it is better than none.
+	if len(times) == 0 && now.Before(w.formerUntil) {
+		return w.storedTimes, false
+	}
+	return times, !slices.Equal(times, w.storedTimes)
 }

@@ -1,0 +1,112 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+const (
+	// turnEffort is how many nodes a profile searches between two looks at the clock, some milliseconds.
+	turnEffort = 16384
+	// turnMatches ends a turn, so that the loop handles the matches of one turn in a few milliseconds.
+	turnMatches = 256
+	// askEffort is the effort of profiles with ready checks, of which only a few may begin at a time.
+	askEffort = 1024
+	// panicPause is how long a profile waits after a bug ended its turn.
+	panicPause = 5 * time.Second
+)
+
+// takeTurns takes the results of the turns that ended.
+func (l *Loop) takeTurns(ctx context.Context) {
+	for _, t := range l.turns.takeEnded() {
+		t.decider.endTurn(t)
+		l.metrics.decideSeconds.Observe(t.tookTime.Seconds())
+		switch p := l.profiles[t.profileName]; {
+		case p == nil: // another worker decides now
+		case t.isShadow:
+			l.endShadow(p, t)
+		case p.liveDecider != t.decider: // another version decides now, or this worker gave the profile up and took it again
+		case t.err != nil:
+			l.decideAnew(ctx, p)
+		default:
+			for _, d := range t.decidedMatches {
+				l.handleDecided(ctx, p, d, nil)
+			}
+		}
+	}
+}
+
+// decideAnew replaces the engine of a profile whose turn ended by a panic, which is in the log with its stack. Other
+// profiles go on.
+func (l *Loop) decideAnew(ctx context.Context, p *owned) {
+	p.failedAt = time.Now()
+	l.metrics.beginningsAnew.WithLabelValues(anewFailed).Inc()
+	l.options.Log.LogAttrs(ctx, slog.LevelError,
+		"a decision failed because of a bug: the profile decides anew after a pause",
+		slog.String("profile", p.name), slog.Int("version", p.version), slog.Duration("pause", panicPause))
+	p.openMatches, p.rostersRead = nil, time.Time{}
+	p.decideBy(p.profile)
+	l.fillProfile(p)
+}
+
+// beginTurns begins a turn of each profile that has something to search for, in the order of names.
+func (l *Loop) beginTurns() {
+	now, room := l.currentMoment(), maxUnderWay-l.commits.len()
+	for _, p := range l.profilesInOrder() {
+		mayDecide := l.mayDecide(p, room)
+		if p.function != nil {
+			if mayDecide {
+				l.callFunction(p)
+			}
+			continue
+		}
+		l.beginTurn(p, now, mayDecide, room)
+		l.beginShadow(p, now)
+	}
+}
+
+// beginTurn begins a turn of a profile. One that may not decide learns of changes all the same.
+func (l *Loop) beginTurn(p *owned, now time.Time, mayDecide bool, room int) {
+	d := p.liveDecider
+	if d.isRunning || len(d.queuedChanges) == 0 && !(mayDecide && d.mayFind(now)) {
+		return
+	}
+	t := &turn{profileName: p.name, beganAt: now, mayDecide: mayDecide, maxTime: l.turnTime, maxLate: l.maxLate,
+		searchEffort: turnEffort,
+		maxMatches:   min(turnMatches, room), playerArg: l.options.PlayerArg}
+	if p.profile.Accept > 0 {
+		t.searchEffort, t.maxMatches = askEffort, min(t.maxMatches,
+			maxReadyChecks-p.openChecks-l.commits.askingByProfile[p.name])
+	}
+	l.turns.beginTurn(d.beginTurn(t))
+}
+
+// mayDecide reports whether a profile may decide now, with room for so many matches under way: it is not paused;
+// without the game regions it would make matches that find no server, and without the open matches it would begin
+// others.
+func (l *Loop) mayDecide(p *owned, room int) bool {
+	return !p.isPaused && l.mayAsk(p) && room > 0 && l.hosts.knowsModes(p.profile.Modes) && p.knowsRosters() &&
+		(p.failedAt.IsZero() || time.Since(p.failedAt) >= panicPause)
+}
+
+// nextDecision is when time alone makes a decision possible; zero: never.
+func (l *Loop) nextDecision() (next time.Time) {
+	skew := time.Until(l.options.Store.Now()) // timers run by this machine's clock
+	earlier := func(at time.Time, ok bool) {
+		if ok && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	room := maxUnderWay - l.commits.len()
+	for _, p := range l.profiles {
+		if l.mayDecide(p, room) { // else what it waits for wakes the loop
+			earlier(p.nextDecision(skew))
+		}
+		earlier(p.shadow.nextDecision(skew))
+	}
+	for _, h := range l.holds {
+		earlier(h.heldUntil, true)
+	}
+	return next
+}

@@ -1,0 +1,150 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/openmatch/cycle"
+	"github.com/lattice-director/director/match"
+)
+
+// callFunction starts a call of a profile's function, concurrent with the loop, when it is due.
+func (l *Loop) callFunction(p *owned) {
+	now, f := l.currentMoment(), p.function
+	if at, ok := f.Next(); !ok || at.After(now) {
+		return
+	}
+	if l.calls.runningCount >= maxFunctionCalls {
+		f.notBefore = now.Add(functionTurn)
+		return
+	}
+	f.beginCall(now)
+	l.calls.runningCount++
+	call := &functionCall{matchmaker: l.options.Matchmaker, store: l.options.Store, universe: l.options.Universe,
+		playerArg: l.options.PlayerArg,
+		judgedAt:  now, profile: f.profile, profileName: p.name, ownerEpoch: p.ownerEpoch,
+		function: f}
+	l.calls.goroutines.Go(func() { l.calls.runAndReport(call) })
+}
+
+// takeCalls handles the calls of functions that ended.
+func (l *Loop) takeCalls(ctx context.Context) error {
+	all := slices.Concat(l.calls.returned, l.calls.delivered())
+	l.calls.returned = nil
+	for _, c := range all {
+		l.calls.runningCount--
+		if err := l.takeCall(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeCall finds servers for the accepted matches of a call. If another worker or another version now decides for the
+// profile, it returns their tickets to the queue.
+func (l *Loop) takeCall(ctx context.Context, c *functionCall) error {
+	l.reportCall(ctx, c)
+	p := l.profiles[c.profileName]
+	if p == nil || p.function != c.function {
+		// Another worker or version decides now, and its function may propose the tickets again at once.
+		for _, m := range c.markedTickets() {
+			l.freeTickets(m, 0)
+		}
+		return nil
+	}
+	p.function.endCall(l.currentMoment(), c.err != nil)
+	if err := l.readMarked(ctx, c); err != nil {
+		return err
+	}
+	for _, m := range c.acceptedMatches {
+		l.takeAccepted(ctx, p, m, c.teamsByMatch[m.Proposal.ID])
+	}
+	return nil
+}
+
+// readMarked reads the tickets of accepted matches, which are no longer candidates of other profiles.
+func (l *Loop) readMarked(ctx context.Context, c *functionCall) error {
+	var ids []string
+	for _, m := range c.acceptedMatches {
+		ids = append(ids, m.Proposal.Tickets...)
+	}
+	for page := range slices.Chunk(ids, refreshPage) {
+		if err := l.queue.refreshTickets(ctx, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeAccepted completes a match of a function, and finds it a server.
+func (l *Loop) takeAccepted(ctx context.Context, p *owned, m cycle.Accepted, teams map[string]string) {
+	marked := db.MarkedTickets{TicketIDs: m.Proposal.Tickets, MatchMark: m.Mark}
+	tickets := make([]*match.Ticket, 0, len(m.Proposal.Tickets))
+	for _, id := range m.Proposal.Tickets {
+		if e := l.queue.entryByID[id]; e != nil {
+			if t, err := e.decodedTicket(l.options.PlayerArg); err == nil {
+				tickets = append(tickets, t)
+			}
+		}
+	}
+	if len(tickets) < len(m.Proposal.Tickets) {
+		l.metrics.droppedMatches.WithLabelValues("gone").Inc()
+		l.freeTickets(marked, 0)
+		return
+	}
+	l.handleDecided(ctx, p, decided{proposal: p.function.completer.Proposal(tickets, teams, p.function.hostRegions),
+		decidedAt: l.currentMoment()}, &marked)
+}
+
+// reportCall counts a call. It logs a failure that differs from the last one, and the first success after failures.
+func (l *Loop) reportCall(ctx context.Context, c *functionCall) {
+	result, failure := "ok", ""
+	if c.err != nil {
+		result, failure = "failed", c.err.Error()
+	}
+	l.metrics.functionCalls.WithLabelValues(c.profileName, result).Inc()
+	for why, n := range c.refusedByReason {
+		l.metrics.functionRefused.WithLabelValues(why).Add(float64(n))
+	}
+	about := slog.String("profile", c.profileName)
+	if len(c.refusedByReason) > 0 {
+		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "a match function proposes matches that cannot be committed", about,
+			slog.Any("matches", c.refusedByReason))
+	}
+	if last := c.function.lastFailure; failure != last {
+		c.function.lastFailure = failure
+		if failure == "" {
+			l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the match function of a profile works again", about)
+		} else {
+			l.options.Log.LogAttrs(ctx, slog.LevelWarn, "the match function of a profile fails", about,
+				slog.String("error", failure))
+		}
+	}
+}
+
+// dropCalls waits for the running calls, whose context has ended, and returns the tickets of their matches to the
+// queue.
+func (l *Loop) dropCalls() {
+	l.calls.goroutines.Wait()
+	for _, c := range append(l.calls.returned, l.calls.delivered()...) {
+		for _, m := range c.markedTickets() {
+			l.freeTickets(m, 0)
+		}
+	}
+	l.calls = newCalls(l.options)
+}
+
+// maxWaitOf returns how long a match of these tickets may wait for a server: at most half of the time until their marks
+// expire.
+func (l *Loop) maxWaitOf(tickets []string) time.Duration {
+	limit, now := waitAtMost, l.options.Store.Now()
+	for _, id := range tickets {
+		if e := l.queue.entryByID[id]; e != nil {
+			limit = min(limit, e.pendingUntil.Sub(now)/2)
+		}
+	}
+	return limit
+}

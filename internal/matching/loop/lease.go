@@ -1,0 +1,50 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/tenure"
+)
+
+var errLeaseLost = errors.New("the lease could not be renewed in time: other workers may decide for the profiles")
+
+// lease is the sign of life of this worker. It is renewed beside the loop, so that a long decision does not cost it. It
+// takes a connection of the pool that commits use: a worker whose pool is stuck for the length of the lease could
+// commit nothing, and loses its profiles to one that can.
+type lease struct {
+	store     Store
+	workerID  uuid.UUID
+	lastsFor  time.Duration
+	ownWeight atomic.Int64 // what this worker decides about: candidates and profiles
+}
+
+func newLease(store Store, id uuid.UUID, lasts time.Duration) *lease {
+	return &lease{store: store, workerID: id, lastsFor: lasts}
+}
+
+// beginRenewing renews the lease once, and then four times within each of its durations until ctx ends. lost is called when it
+// could not be renewed in time: others may own the profiles by then.
+func (l *lease) beginRenewing(ctx context.Context, lost func()) error {
+	if err := l.renewOnce(ctx); err != nil {
+		return err
+	}
+	go func() {
+		held := tenure.Lease{Renew: l.renewOnce, Every: l.lastsFor / 4, Lasts: l.lastsFor}
+		if held.Hold(ctx) != nil && ctx.Err() == nil {
+			lost()
+		}
+	}()
+	return nil
+}
+
+func (l *lease) renewOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.lastsFor)
+	defer cancel()
+	return l.store.RenewLoopWorker(ctx, db.LoopWorker{ID: l.workerID, Weight: int(l.ownWeight.Load())}, l.lastsFor)
+}

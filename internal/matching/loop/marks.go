@@ -1,0 +1,80 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+// delayedFree frees the tickets of a dropped match of a function at a later time.
+type delayedFree struct {
+	tickets db.MarkedTickets
+	freeAt  time.Time
+}
+
+// freeTickets returns the tickets of a function's match to the queue after a delay.
+func (l *Loop) freeTickets(tickets db.MarkedTickets, after time.Duration) {
+	l.delayedFrees = append(l.delayedFrees, delayedFree{tickets, time.Now().Add(after)})
+}
+
+// freeAll returns the tickets of all matches of a profile's function to the queue; "": of all profiles.
+func (l *Loop) freeAll(profile string) {
+	for _, j := range l.allJobs() {
+		if m := j.markedTickets(); m != nil && (profile == "" || profile == j.match.Profile) {
+			l.freeTickets(*m, 0)
+		}
+	}
+}
+
+// freeMarked returns the tickets that are due to the queue. If that fails, they become free when their marks expire.
+func (l *Loop) freeMarked(ctx context.Context) {
+	now := time.Now()
+	var due []db.MarkedTickets
+	var rest []delayedFree
+	for _, f := range l.delayedFrees {
+		if f.freeAt.After(now) {
+			rest = append(rest, f)
+		} else {
+			due = append(due, f.tickets)
+		}
+	}
+	if l.delayedFrees = rest; len(due) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := l.options.Store.FreeMarkedTickets(ctx, l.options.Universe, due); err != nil {
+		l.options.Log.LogAttrs(ctx, slog.LevelWarn,
+			"tickets of matches could not be freed: they wait until their marks expire",
+			slog.Any("error", err))
+	}
+}
+
+// abandonedFor is how long after a takeover a cycle may still accept proposals of the former owner: until it notices,
+// within its lease of 2 seconds, that the caller is gone.
+const abandonedFor = 5 * time.Second
+
+// freeAbandoned returns the tickets of matches that functions proposed to former owners, which cannot commit them any
+// more: when a profile is taken over, and again once no cycle can accept such a match.
+func (l *Loop) freeAbandoned(ctx context.Context) error {
+	epochs := map[string]int64{}
+	for name, p := range l.profiles {
+		if len(p.freeTimes) > 0 && !time.Now().Before(p.freeTimes[0]) {
+			epochs[name], p.freeTimes = p.ownerEpoch, p.freeTimes[1:]
+		}
+	}
+	if len(epochs) == 0 {
+		return nil
+	}
+	freed := 0
+	err := callDatabase(ctx, "freeing tickets of former owners", func(ctx context.Context) (err error) {
+		freed, err = l.options.Store.FreeAbandonedTickets(ctx, l.options.Universe, epochs)
+		return err
+	})
+	if freed > 0 {
+		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "tickets of a former owner are free", slog.Int("tickets", freed))
+	}
+	return err
+}

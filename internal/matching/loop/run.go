@@ -1,0 +1,200 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+// followEvery is how often the changes of the queue are read while turns, commits and calls wake the loop and no
+// notification does.
+const followEvery = 25 * time.Millisecond
+
+// Run decides until ctx ends. It outlasts an outage of the database: then it begins anew.
+func (l *Loop) Run(ctx context.Context) {
+	defer l.runMatchmaker(ctx)()
+	defer func() { l.turns.dropAll() }()
+	defer l.historian.startWriting(ctx)()
+	for ctx.Err() == nil {
+		err := l.runGuarded(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		l.beginAnew(ctx, err)
+		wait.For(ctx, retryPause)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	l.commits.waitForAll(ctx)
+	l.freeAll("")
+	l.dropCalls()
+	l.freeMarked(ctx)
+	_ = l.options.Store.EndLoopWorker(ctx, l.lease.workerID) // it expires by itself
+}
+
+func (l *Loop) runGuarded(ctx context.Context) error {
+	return l.options.Guard.Do("director loop", func() error { return l.runUntilError(ctx) })
+}
+
+// runMatchmaker runs the matchmaker in a goroutine until the returned function is called.
+func (l *Loop) runMatchmaker(ctx context.Context) (end func()) {
+	if l.options.Matchmaker == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { _ = l.options.Matchmaker.Engine.Run(ctx) }) // its errors end calls
+	return func() {
+		cancel()
+		running.Wait()
+		l.options.Matchmaker.Close()
+	}
+}
+
+// runUntilError reads the queue and decides until ctx ends or a reading fails.
+func (l *Loop) runUntilError(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l.calls.loopContext = ctx
+	if err := l.lease.beginRenewing(ctx, func() { cancel(errLeaseLost) }); err != nil {
+		return err
+	}
+	wakes := l.subscribeTopics()
+	defer wakes.stopAll()
+	t := newTimers()
+	defer t.stopTimer()
+	for ctx.Err() == nil {
+		if err := l.runStep(ctx, t); err != nil && ctx.Err() == nil {
+			return err
+		}
+		l.sleepUntilDue(ctx, wakes, t)
+	}
+	return context.Cause(ctx)
+}
+
+// runStep does what is due: it looks after the owners, reads changes, takes what was decided and sends it, and lets
+// profiles decide. Each of its parts is short, whatever waits: long work is divided between steps, and searches run
+// beside them.
+func (l *Loop) runStep(ctx context.Context, t *timers) error {
+	// Brings lastMoment up to date, which the parts use where they need no moment of their own.
+	l.currentMoment()
+	for _, part := range []func(context.Context, *timers) error{l.lookAfterOwners, l.followQueue, l.runPeriodic} {
+		if err := part(ctx, t); err != nil {
+			return err
+		}
+	}
+	// Before turns begin: the tickets of matches that failed are candidates again in the turns of this step.
+	l.takeOutcomes(ctx)
+	if err := l.takeCalls(ctx); err != nil {
+		return err
+	}
+	l.releaseHolds()
+	l.takeTurns(ctx)
+	if err := l.missingRosters(ctx); err != nil {
+		return err
+	}
+	l.beginTurns()
+	l.commits.sendBatches(ctx)
+	l.freeMarked(ctx)
+	l.metrics.observeLoop(l)
+	return nil
+}
+
+// lookAfterOwners looks at the owners of profiles now and then, and takes the next profiles.
+func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
+	if t.beginIfDue(lookAt) {
+		if err := l.lookAtOwners(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.adoptSome(ctx); err != nil {
+		return err
+	}
+	if err := l.restoreWaits(ctx); err != nil {
+		return err
+	}
+	if !l.knowHosts() { // before a profile that was just taken decides
+		return l.readHosts(ctx)
+	}
+	return nil
+}
+
+// followQueue reads what changed in the queue, and pages of the whole queue: at the beginning, and now and then to
+// compare it.
+func (l *Loop) followQueue(ctx context.Context, t *timers) error {
+	if !l.hasProfiles {
+		l.followedNanos.Store(time.Now().UnixNano())
+		return nil
+	}
+	if !l.queue.followsChanges {
+		if err := l.queue.startFollowing(ctx); err != nil {
+			return err
+		}
+	}
+	if l.queueChanged || time.Since(l.followedAt) >= followEvery {
+		l.queueChanged = false
+		if err := l.queue.followChanges(ctx); err != nil {
+			return err
+		}
+		l.followedAt = time.Now()
+		l.followedNanos.Store(l.followedAt.UnixNano())
+	}
+	if !l.queue.isFullyRead {
+		return l.loadQueue(ctx)
+	}
+	if t.beginIfDue(reconcileAt) {
+		l.queue.beginComparing()
+	}
+	return l.queue.reconcileOn(ctx)
+}
+
+// loadQueue reads the next page of the queue.
+func (l *Loop) loadQueue(ctx context.Context) error {
+	err := l.queue.loadPage(ctx)
+	if err == nil && l.queue.isFullyRead {
+		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue",
+			slog.String("universe", l.options.Universe),
+			slog.Int("tickets", l.queue.len()))
+	}
+	return err
+}
+
+// runPeriodic does what is due at times, besides the owners.
+func (l *Loop) runPeriodic(ctx context.Context, t *timers) error {
+	if t.beginIfDue(checkAt) {
+		if err := l.readReadyChecks(ctx); err != nil {
+			return err
+		}
+	}
+	if t.beginIfDue(tickAt) {
+		return l.runSecond(ctx)
+	}
+	return nil
+}
+
+// runSecond does what is done once a second, or at once when capacity changed.
+func (l *Loop) runSecond(ctx context.Context) error {
+	if err := l.readHosts(ctx); err != nil {
+		return err
+	}
+	if err := l.readRosters(ctx); err != nil {
+		return err
+	}
+	if err := l.putWaits(ctx); err != nil {
+		return err
+	}
+	l.putShadows(ctx)
+	l.sightWaiting()
+	return l.serveWaiting(ctx)
+}
+
+func (m *metrics) observeLoop(l *Loop) {
+	m.candidateCount.Set(float64(l.queue.len()))
+	m.leftOut.Set(float64(l.queue.leftOut))
+	m.ownedProfiles.Set(float64(len(l.profiles)))
+	m.waitingMatches.Set(float64(len(l.waiting.jobs)))
+	m.oldestWait.Set(l.oldestWaiting().Seconds())
+}

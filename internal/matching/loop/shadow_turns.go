@@ -1,0 +1,106 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// followShadow makes a version the shadow of a profile, if it may begin now, and reports whether it did; 0: none.
+func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin bool) (began bool, err error) {
+	switch {
+	case version == 0:
+		p.shadow = nil
+		return false, nil
+	case !mayBegin || p.shadow != nil && p.shadow.version == version && p.shadow.matchCounts.LiveMatches == p.version:
+		return false, nil
+	}
+	var stored db.ProfileVersion
+	err = callDatabase(ctx, "reading the shadow of a profile", func(ctx context.Context) (err error) {
+		stored, err = l.options.Store.Profile(ctx, l.options.Universe, p.name, version)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	p.shadow = &shadow{version: version, creditedAt: time.Now(), countBySide: map[string]int{},
+		matchCounts: db.ShadowMatches{Profile: p.name, LiveMatches: p.version, Shadow: version}}
+	read, err := profile.ParseStored([]byte(stored.Document))
+	if err == nil && read.Function != nil {
+		err = errFunctionShadow
+	}
+	if err != nil {
+		l.options.Log.LogAttrs(ctx, slog.LevelError, "the shadow of a profile cannot decide",
+			slog.String("profile", p.name),
+			slog.Int("version", version), slog.Any("error", err))
+		return true, nil
+	}
+	p.shadow.profile, p.shadow.decider = read, newDecider(decide.Version{Profile: read, Number: version}, p.lotSeed)
+	p.shadow.setRegions(l.hosts, l.currentMoment())
+	p.shadow.learnChange(change{moment: l.lastMoment, kind: candidatesCame,
+		entries: l.candidateEntries(p.name, read.Pool != nil, nil)})
+	return true, nil
+}
+
+// beginShadow begins a turn of the shadow of a profile, if there is one, within its share of the time. It competes with
+// the hot profiles: never with those that have little to do.
+func (l *Loop) beginShadow(p *owned, now time.Time) {
+	s := p.shadow
+	if s == nil || s.decider == nil || s.decider.isRunning || !s.decider.mayFind(now) ||
+		!l.hosts.knowsModes(s.profile.Modes) {
+		return
+	}
+	began := time.Now()
+	s.timeCredit = min(shadowCredit, s.timeCredit+began.Sub(s.creditedAt)/shadowShare)
+	s.creditedAt = began
+	if s.timeCredit < shadowLeast {
+		return
+	}
+	t := &turn{profileName: p.name, isShadow: true, beganAt: now, mayDecide: true, maxTime: s.timeCredit, maxLate: l.maxLate,
+		searchEffort: shadowEffort, maxMatches: shadowMatches, playerArg: l.options.PlayerArg}
+	s.decider.isHot = true
+	l.turns.beginTurn(s.decider.beginTurn(t))
+}
+
+// endShadow takes the result of a turn of the shadow of a profile.
+func (l *Loop) endShadow(p *owned, t *turn) {
+	s := p.shadow
+	if s == nil || s.decider != t.decider {
+		return // another version is the shadow now, or none
+	}
+	s.timeCredit -= t.tookTime
+	if t.err != nil {
+		s.decider = nil // the panic is in the log; the next version of the shadow begins anew
+		return
+	}
+	for i := range t.decidedMatches {
+		s.recordMatch("shadow", s.profile, &t.decidedMatches[i].proposal, t.decidedMatches[i].decidedAt)
+	}
+}
+
+// putShadows stores the matches that shadows and live versions decided since the last call. It drops matches that it
+// cannot store: a comparison must not stop the decisions.
+func (l *Loop) putShadows(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for _, p := range l.profilesInOrder() {
+		if p.shadow == nil || len(p.shadow.matchCounts.Sides) == 0 {
+			continue
+		}
+		seen := p.shadow.matchCounts
+		if err := l.options.Store.RecordShadow(ctx, l.options.Universe, seen); err != nil {
+			l.options.Log.LogAttrs(ctx, slog.LevelWarn, "matches of a shadow could not be recorded",
+				slog.String("profile", p.name), slog.Any("error", err))
+		}
+		p.shadow.matchCounts = db.ShadowMatches{Profile: seen.Profile, LiveMatches: seen.LiveMatches,
+			Shadow: seen.Shadow}
+		clear(p.shadow.countBySide)
+	}
+}
+
+var errFunctionShadow = errors.New("a version with a match function cannot be a shadow")

@@ -1,0 +1,45 @@
+package loop
+
+import (
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
+
+const (
+	// sightAfter is how long a ticket waits before it is recorded when it was first seen: most are matched before.
+	sightAfter = 5 * time.Second
+	// sightAtOnce bounds the waiting tickets that are recorded in a second.
+	sightAtOnce = 5000
+)
+
+// ticketLeft implements listener: a replay needs to know until when this worker had the ticket as a candidate.
+func (l *Loop) ticketLeft(e *entry) {
+	if !l.options.NoHistory && l.decidesAbout(e) {
+		l.historian.keepSightings(db.Sighting{TicketID: e.id, SeenAt: e.seenAt, LeftSeenAt: l.lastMoment})
+	}
+}
+
+// sightWaiting records when the tickets were first seen that have waited for some seconds. They enter the history only
+// when they leave, and have a part in searches meanwhile.
+func (l *Loop) sightWaiting() {
+	var sightings []db.Sighting
+	before, q := l.lastMoment.Add(-sightAfter), l.queue
+	for len(q.unrecorded) > 0 && len(sightings) < sightAtOnce && q.unrecorded[0].seenAt.Before(before) {
+		first := q.unrecorded[0]
+		q.unrecorded = q.unrecorded[1:]
+		if e := q.entryByID[first.id]; e != nil && e.seenAt.Equal(first.seenAt) && !l.options.NoHistory &&
+			l.decidesAbout(e) {
+			sightings = append(sightings, db.Sighting{TicketID: e.id, SeenAt: e.seenAt})
+		}
+	}
+	l.historian.keepSightings(sightings...)
+}
+
+// decidesAbout reports whether a profile of this worker may take the ticket.
+func (l *Loop) decidesAbout(e *entry) bool {
+	for range l.profilesTaking(e) {
+		return true
+	}
+	return false
+}

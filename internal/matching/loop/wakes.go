@@ -1,0 +1,77 @@
+package loop
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+)
+
+// sleepUntilDue waits until something may be due.
+func (l *Loop) sleepUntilDue(ctx context.Context, w *wakes, t *timers) {
+	if l.readsOn() { // a step follows, but notifications are noted on the way
+		w.pollOnce(l)
+		return
+	}
+	t.sleepUntil(l.nextDecision())
+	select {
+	case <-ctx.Done():
+	case <-t.timer.C:
+	case <-l.turns.turnEnded:
+	case <-w.queueWake:
+		l.queueChanged = true
+	case <-w.settledWake:
+		l.queueChanged = true
+	case <-w.profilesWake:
+		t.makeDue(lookAt)
+	case <-w.capacityWake:
+		t.makeDue(tickAt)
+	case <-w.matchesWake:
+		t.makeDue(checkAt)
+	case o := <-l.commits.outcomeQueue:
+		l.commits.returnedOutcomes = append(l.commits.returnedOutcomes, o)
+	case c := <-l.calls.resultQueue:
+		l.calls.returned = append(l.calls.returned, c)
+	}
+}
+
+// readsOn reports whether a step has something to read at once.
+func (l *Loop) readsOn() bool {
+	return len(l.profilesToTake) > 0 || l.hasProfiles && !l.queue.isFullyRead || !l.queue.comparison.beganAt.IsZero()
+}
+
+// wakes are the notifications that end a sleep.
+type wakes struct {
+	queueWake, settledWake, profilesWake, capacityWake, matchesWake <-chan struct{}
+	stopFuncs                                                       []func()
+}
+
+func (l *Loop) subscribeTopics() *wakes {
+	w := &wakes{}
+	subscribe := func(topic, region string) <-chan struct{} {
+		wake, stop := l.options.Store.Subscribe(topic, region)
+		w.stopFuncs = append(w.stopFuncs, stop)
+		return wake
+	}
+	universe := l.options.Universe
+	w.queueWake, w.settledWake = subscribe(db.TopicQueue, universe), subscribe(db.TopicTickets, universe)
+	w.profilesWake, w.matchesWake = subscribe(db.TopicProfiles, universe), subscribe(db.TopicMatches, universe)
+	w.capacityWake = subscribe(db.TopicCapacity, "")
+	return w
+}
+
+func (w *wakes) stopAll() {
+	for _, stop := range w.stopFuncs {
+		stop()
+	}
+}
+
+// pollOnce notes notifications without waiting for one.
+func (w *wakes) pollOnce(l *Loop) {
+	select {
+	case <-w.queueWake:
+		l.queueChanged = true
+	case <-w.settledWake:
+		l.queueChanged = true
+	default:
+	}
+}
