@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/wait"
 )
@@ -23,9 +24,16 @@ const (
 	left
 )
 
+// joinedCycle is what a call knows of the cycle that it has joined.
+type joinedCycle struct {
+	ref           db.CycleRef
+	changed       chan struct{} // wakes the round: the call has another state
+	proposalAdded chan struct{} // wakes the round: the call has a new proposal
+}
+
 // call is one call of Fetch. The goroutine of Fetch, the match function's and the round's share it.
 type call struct {
-	engine       *Engine
+	resources    *resources
 	caller       Caller
 	id           uuid.UUID       // in the cycle; set when the call joins one
 	ctx          context.Context // ends when Fetch returns
@@ -35,7 +43,7 @@ type call struct {
 
 	mu           sync.Mutex
 	state        callState
-	round        *round             // nil while waiting
+	joined       *joinedCycle       // nil while waiting
 	stopFunction context.CancelFunc // cancels the match function
 	matchIDs     map[string]bool    // of matches
 	proposals    []*candidate
@@ -46,8 +54,8 @@ type call struct {
 	result       error
 }
 
-func newCall(ctx context.Context, e *Engine, caller Caller) *call {
-	c := &call{engine: e, caller: caller, changed: make(chan struct{}, 1), matchIDs: map[string]bool{}}
+func newCall(ctx context.Context, shared *resources, caller Caller) *call {
+	c := &call{resources: shared, caller: caller, changed: make(chan struct{}, 1), matchIDs: map[string]bool{}}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	return c
 }
@@ -63,17 +71,17 @@ func (c *call) advanceTo(to callState) bool {
 		c.stopFunction()
 	}
 	wait.Wake(c.changed)
-	if c.round != nil {
-		wait.Wake(c.round.changed)
+	if c.joined != nil {
+		wait.Wake(c.joined.changed)
 	}
 	return true
 }
 
 // startFunction starts the match function for a cycle, unless the call has ended before.
-func (c *call) startFunction(r *round) {
+func (c *call) startFunction(in *joinedCycle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.round = r
+	c.joined = in
 	if !c.advanceTo(proposing) {
 		return
 	}
@@ -81,7 +89,7 @@ func (c *call) startFunction(r *round) {
 	c.stopFunction = stop
 	c.functionDone.Go(func() {
 		defer stop()
-		c.finishProposing(c.engine.options.Guard.Do("match function",
+		c.finishProposing(c.resources.options.Guard.Do("match function",
 			func() error { return c.caller.Run(ctx, c.addProposal) }))
 	})
 }
@@ -143,7 +151,7 @@ func (c *call) queueAccepted(m Accepted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.anyMatch = true
-	m.Mark = c.round.cycleRef.Mark(m.Proposal.ID)
+	m.Mark = c.joined.ref.Mark(m.Proposal.ID)
 	c.outbox = append(c.outbox, m)
 	wait.Wake(c.changed)
 }
@@ -184,6 +192,12 @@ func (c *call) leaveCycle() {
 	c.mu.Unlock()
 	c.functionDone.Wait()
 	// After the function has ended: until then it may propose, which takes memory.
-	c.engine.Release(c.heldBytes)
-	c.engine.removeCall()
+	c.resources.release(c.heldBytes)
+}
+
+// proposalsAfter returns the proposals after the first n, and whether no more will follow.
+func (c *call) proposalsAfter(n int32) (more []*candidate, complete bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.proposals[n:], c.state >= proposed
 }

@@ -2,7 +2,6 @@ package cycle
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,7 +30,7 @@ func (o *owner) readRemote(ctx context.Context) error {
 	if o.hasNoRemote || time.Now().Before(o.round.readAt) {
 		return nil
 	}
-	changes, err := o.round.engine.options.Store.CycleChanges(ctx, o.round.cycleRef, o.lastProposal)
+	changes, err := o.round.resources.options.Store.CycleChanges(ctx, o.round.cycleRef, o.lastProposal)
 	o.round.readAt = time.Now().Add(remoteInterval)
 	switch {
 	case err == nil:
@@ -49,7 +48,7 @@ func (o *owner) addChanges(changes db.CycleChanges) {
 	o.remoteCallers = map[uuid.UUID]db.CycleCaller{}
 	for _, c := range changes.Callers {
 		// The calls of this replica are known from memory.
-		if c.Replica != o.round.engine.options.Replica {
+		if c.Replica != o.round.resources.options.Replica {
 			o.remoteCallers[c.ID] = c
 		}
 	}
@@ -58,32 +57,4 @@ func (o *owner) addChanges(changes db.CycleChanges) {
 		o.evaluation.addCandidate(&candidate{proposal: proposalOf(p), callerID: p.CallerID, callerSeq: p.Seq,
 			isDecided: p.IsDecided})
 	}
-}
-
-// mayPropose reports whether more proposals may follow.
-func (o *owner) mayPropose() bool {
-	for _, c := range o.remoteCallers {
-		if c.Alive && c.Proposing {
-			return true
-		}
-	}
-	return slices.ContainsFunc(o.round.localCalls(), (*call).isProposing)
-}
-
-// isDeserted reports whether all callers have left.
-func (o *owner) isDeserted() bool {
-	for _, c := range o.remoteCallers {
-		if c.Alive {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(o.round.localCalls(), func(c *call) bool { return !c.isOver() })
-}
-
-// isOver reports whether the caller of a candidate waits for no more matches.
-func (o *owner) isOver(c *candidate) bool {
-	if c.localCall != nil {
-		return c.localCall.isOver()
-	}
-	return !o.remoteCallers[c.callerID].Alive
 }

@@ -26,10 +26,10 @@ func (o *owner) commitBatch(ctx context.Context) (left int, err error) {
 	for i, c := range batch {
 		matches[i] = c.acceptedMatch()
 	}
-	final, err := o.round.engine.options.Store.AcceptMatches(ctx, o.round.cycleRef, matches,
-		o.round.engine.options.Backfill)
+	final, err := o.round.resources.options.Store.AcceptMatches(ctx, o.round.cycleRef, matches,
+		o.round.resources.options.Backfill)
 	for i, f := range final {
-		o.round.engine.metrics.matchVerdicts.WithLabelValues(f.Verdict.String()).Inc()
+		o.round.resources.metrics.matchVerdicts.WithLabelValues(f.Verdict.String()).Inc()
 		batch[i].decideMatch(f.Verdict == match.Kept, f.CreatedBackfill)
 	}
 	return left, err
@@ -48,13 +48,13 @@ func (c *candidate) acceptedMatch() db.AcceptedMatch {
 // their tickets free for the next cycle.
 func (o *owner) outOfTime(ctx context.Context, left int) bool {
 	if o.commitsUntil.IsZero() {
-		o.commitsUntil = time.Now().Add(o.round.engine.options.Acceptance)
+		o.commitsUntil = time.Now().Add(o.round.resources.options.Acceptance)
 	}
 	if time.Now().Before(o.commitsUntil) {
 		return false
 	}
-	o.round.engine.metrics.matchVerdicts.WithLabelValues(outOfTime).Add(float64(left))
-	o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn,
+	o.round.resources.metrics.matchVerdicts.WithLabelValues(outOfTime).Add(float64(left))
+	o.round.resources.options.Log.LogAttrs(ctx, slog.LevelWarn,
 		"a cycle has more matches than it has time to commit: the others are dropped, their tickets stay free",
 		slog.String("cycle", o.round.cycleRef.ID.String()), slog.Int("dropped", left))
 	return true

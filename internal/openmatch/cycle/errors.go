@@ -44,6 +44,14 @@ func publicError(err error) error {
 	return unavailableError("the cycle cannot be run")
 }
 
+// Bounds of what one call may propose.
+const (
+	maxProposals = 100_000
+	maxBytes     = 64 << 20 // of all proposals
+	maxMatchID   = 4 << 10  // bytes: each ticket of a match stores the match's id
+	maxMarks     = 16 << 20 // bytes that the tickets of a match store: one transaction writes them all
+)
+
 var (
 	errOverrun     = errors.New("match function ran longer than proposal window, canceling")
 	errOver        = errors.New("the call is over")

@@ -8,25 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/internal/base/wait"
-	"github.com/lattice-director/director/match"
 )
-
-// byScore is the default evaluator.
-type byScore struct{}
-
-// Evaluate implements [Evaluator]: it reads all proposals before it accepts one.
-func (byScore) Evaluate(_ context.Context, in <-chan Proposal, accept func(id string) error) error {
-	var all []match.Proposal
-	for p := range in {
-		all = append(all, p.Proposal)
-	}
-	for _, id := range match.Evaluate(all) {
-		if err := accept(id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // evaluation is one run of the evaluator. It is safe for concurrent use.
 type evaluation struct {
@@ -51,10 +33,10 @@ func (r *round) startEvaluation(ctx context.Context) *evaluation {
 	}
 	ctx, v.cancelEvaluator = context.WithCancel(ctx)
 	in := make(chan Proposal, 256)
-	r.engine.goroutines.Go(func() { v.feedEvaluator(ctx, in) })
-	r.engine.goroutines.Go(func() {
-		v.end(r.engine.options.Guard.Do("evaluator", func() error {
-			return r.engine.options.Evaluator.Evaluate(ctx, in, func(id string) error { return v.acceptMatch(ctx, id) })
+	r.resources.goroutines.Go(func() { v.feedEvaluator(ctx, in) })
+	r.resources.goroutines.Go(func() {
+		v.end(r.resources.options.Guard.Do("evaluator", func() error {
+			return r.resources.options.Evaluator.Evaluate(ctx, in, func(id string) error { return v.acceptMatch(ctx, id) })
 		}))
 	})
 	return v

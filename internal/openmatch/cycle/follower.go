@@ -54,7 +54,7 @@ func (f *follower) runStep(ctx context.Context) (over bool, err error) {
 		return false, nil
 	}
 	// A call that has joined may be on its way into the round, which must not end without it.
-	f.round.engine.awaitJoining()
+	f.round.resources.awaitJoining()
 	return len(f.round.localCalls()) == 0, nil
 }
 
@@ -64,15 +64,15 @@ func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
 	if time.Now().Before(f.round.readAt) {
 		return false, nil
 	}
-	status, err := f.round.engine.options.Store.FollowCycle(ctx, f.round.cycleRef, idsOf(f.round.localCalls()))
+	status, err := f.round.resources.options.Store.FollowCycle(ctx, f.round.cycleRef, idsOf(f.round.localCalls()))
 	if err == nil {
 		over, err = f.takeStatus(ctx, status)
 	}
-	f.round.readAt = time.Now().Add(min(statusInterval, f.round.engine.options.Lease/4))
+	f.round.readAt = time.Now().Add(min(statusInterval, f.round.resources.options.Lease/4))
 	switch {
 	case err == nil:
 		f.answeredAt = time.Now()
-	case fault.Is(err, fault.Unavailable) && time.Since(f.answeredAt) < f.round.engine.options.Lease:
+	case fault.Is(err, fault.Unavailable) && time.Since(f.answeredAt) < f.round.resources.options.Lease:
 		return false, nil
 	}
 	return over, err
@@ -102,7 +102,7 @@ func (f *follower) takeStatus(ctx context.Context, status db.CycleStatus) (over 
 
 // takeOver makes this replica the owner, unless another one was first.
 func (f *follower) takeOver(ctx context.Context) (taken bool, err error) {
-	c, decided, err := f.round.engine.options.Store.TakeOverCycle(ctx, f.round.cycleRef, idsOf(f.round.localCalls()))
+	c, decided, err := f.round.resources.options.Store.TakeOverCycle(ctx, f.round.cycleRef, idsOf(f.round.localCalls()))
 	if err != nil || c == nil {
 		return false, err
 	}
@@ -133,7 +133,7 @@ func (f *follower) createdBackfill(p Proposal, d db.DecidedProposal) *db.Backfil
 	if d.CreatedBackfill == "" {
 		return nil
 	}
-	created, err := f.round.engine.options.Backfill(p.BackfillBody, nil)
+	created, err := f.round.resources.options.Backfill(p.BackfillBody, nil)
 	if err != nil {
 		return nil
 	}

@@ -17,9 +17,9 @@ const joinInterval = 100 * time.Millisecond
 // Run puts calls into cycles and runs these until ctx ends. Then it ends all calls as Unavailable, leaves its cycles to
 // other replicas, and returns nil. Call it once.
 func (e *Engine) Run(ctx context.Context) error {
-	notified, stop := e.options.Store.Subscribe(db.TopicCycle, e.options.Region)
+	notified, stop := e.resources.options.Store.Subscribe(db.TopicCycle, e.resources.options.Region)
 	defer stop()
-	defer e.goroutines.Wait()
+	defer e.resources.goroutines.Wait()
 	defer e.close()
 	// No follow.Loop: its pause after a run would cost a call the phase of registration, and new calls are no reason to
 	// try again while the running cycle accepts none.
@@ -49,7 +49,7 @@ func (e *Engine) enqueueCall(c *call) error {
 		return unavailableError("too many calls are waiting for matches")
 	}
 	e.callCount++
-	e.metrics.runningCalls.Inc()
+	e.resources.metrics.runningCalls.Inc()
 	e.waitingCalls = append(e.waitingCalls, c)
 	wait.Wake(e.callArrived)
 	return nil
@@ -60,14 +60,14 @@ func (e *Engine) removeCall() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.callCount--
-	e.metrics.runningCalls.Dec()
+	e.resources.metrics.runningCalls.Dec()
 }
 
 // joinWaiting puts the waiting calls into a cycle. It returns false when the running cycle no longer accepts callers,
 // so that they keep waiting.
 func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
-	e.joiningLock.Lock()
-	defer e.joiningLock.Unlock()
+	e.resources.joiningLock.Lock()
+	defer e.resources.joiningLock.Unlock()
 	calls := e.takeWaiting()
 	if len(calls) == 0 {
 		return true
@@ -75,7 +75,7 @@ func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 	c, joined, err := e.joinCycle(ctx, idsOf(calls))
 	switch {
 	case err != nil:
-		e.options.Log.LogAttrs(ctx, slog.LevelWarn, "calls of FetchMatches could not join a cycle",
+		e.resources.options.Log.LogAttrs(ctx, slog.LevelWarn, "calls of FetchMatches could not join a cycle",
 			slog.Int("calls", len(calls)), slog.Any("error", err))
 		for _, c := range calls {
 			c.end(publicError(err))
@@ -92,17 +92,11 @@ func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 	return false
 }
 
-// awaitJoining returns when the calls that have joined a cycle until now are in its round.
-func (e *Engine) awaitJoining() {
-	e.joiningLock.Lock()
-	e.joiningLock.Unlock() //nolint:gocritic,staticcheck // nothing to do under the lock
-}
-
 func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, joined bool, err error) {
-	phases := db.NewCycle{RegistrationTime: e.options.Registration, CollectionTime: e.options.Collection,
-		LeaseTTL: e.options.Lease}
-	err = e.doInStep(ctx, "cycles", func(ctx context.Context) (err error) {
-		c, joined, err = e.options.Store.JoinCycle(ctx, e.options.Region, e.options.Replica, ids, phases)
+	phases := db.NewCycle{RegistrationTime: e.resources.options.Registration, CollectionTime: e.resources.options.Collection,
+		LeaseTTL: e.resources.options.Lease}
+	err = e.resources.doInStep(ctx, "cycles", func(ctx context.Context) (err error) {
+		c, joined, err = e.resources.options.Store.JoinCycle(ctx, e.resources.options.Region, e.resources.options.Replica, ids, phases)
 		return err
 	})
 	return c, joined, err
@@ -132,10 +126,27 @@ func (e *Engine) assignCalls(ctx context.Context, c db.Cycle, calls []*call) {
 		r.addCalls(calls)
 		return
 	}
-	r = newRound(e, c)
+	r = newRound(e.resources, c)
 	e.roundByID[c.ID] = r
 	r.addCalls(calls) // before it runs: a round without calls ends
-	e.goroutines.Go(func() { r.takePartGuarded(ctx, c) })
+	e.resources.goroutines.Go(func() { e.runRound(ctx, r, c) })
+}
+
+// runRound takes part in a cycle until it has ended for the calls of this replica, and ends these.
+func (e *Engine) runRound(ctx context.Context, r *round, c db.Cycle) {
+	err := r.takePartGuarded(ctx, c)
+	if err == nil {
+		e.resources.awaitJoining()
+	}
+	// Before the calls end: a call that is assigned from now on begins a round of its own.
+	e.mu.Lock()
+	delete(e.roundByID, r.cycleRef.ID)
+	e.mu.Unlock()
+	r.endCalls(err)
+	if err != nil && ctx.Err() == nil {
+		e.resources.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle ended early on this replica",
+			slog.String("cycle", r.cycleRef.ID.String()), slog.Any("error", err))
+	}
 }
 
 // close ends the waiting calls and refuses new ones.
@@ -146,4 +157,17 @@ func (e *Engine) close() {
 	for _, c := range e.takeWaiting() {
 		c.end(unavailableError("this replica is stopping"))
 	}
+}
+
+// Fetch takes part in the next cycle and returns when that has ended for this caller. Errors: ctx's; the error of
+// Deliver; [*Error]; a *fault.Error of kind Unavailable when the cycle could not be run and nothing was delivered.
+func (e *Engine) Fetch(ctx context.Context, caller Caller) error {
+	c := newCall(ctx, e.resources, caller)
+	if err := e.enqueueCall(c); err != nil {
+		c.cancel()
+		return err
+	}
+	defer e.removeCall()
+	defer c.leaveCycle() // first: until the match function has ended, the call counts
+	return c.deliverMatches()
 }

@@ -10,12 +10,12 @@ import (
 // keepLease renews the lease, so that a slow step does not lose the cycle. Errors: ctx's; the cycle is lost: another
 // replica owns it, or the database was unavailable for as long as the lease.
 func (o *owner) keepLease(ctx context.Context) error {
-	engine := o.round.engine
+	shared := o.round.resources
 	return tenure.Lease{
-		Every: engine.options.Lease / 4, Lasts: engine.options.Lease,
+		Every: shared.options.Lease / 4, Lasts: shared.options.Lease,
 		Renew: func(ctx context.Context) error {
-			return engine.doInStep(ctx, "lease of a cycle",
-				func(ctx context.Context) error { return engine.options.Store.RenewCycle(ctx, o.round.cycleRef) })
+			return shared.doInStep(ctx, "lease of a cycle",
+				func(ctx context.Context) error { return shared.options.Store.RenewCycle(ctx, o.round.cycleRef) })
 		},
 		IsLost: func(err error) bool { return !fault.Is(err, fault.Unavailable) },
 	}.Hold(ctx)

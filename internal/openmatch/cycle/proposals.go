@@ -9,14 +9,6 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// Bounds of what one call may propose.
-const (
-	maxProposals = 100_000
-	maxBytes     = 64 << 20 // of all proposals
-	maxMatchID   = 4 << 10  // bytes: each ticket of a match stores the match's id
-	maxMarks     = 16 << 20 // bytes that the tickets of a match store: one transaction writes them all
-)
-
 // candidate is a proposal in a cycle.
 type candidate struct {
 	proposal Proposal
@@ -56,13 +48,13 @@ func (c *call) addProposal(p Proposal) error {
 		return err
 	}
 	c.matchIDs[p.ID] = true
-	if p.Unreadable && !c.engine.customEvaluator {
-		c.engine.metrics.matchVerdicts.WithLabelValues(unreadable).Inc()
+	if p.Unreadable && !c.resources.customEvaluator {
+		c.resources.metrics.matchVerdicts.WithLabelValues(unreadable).Inc()
 		return nil
 	}
 	c.proposals = append(c.proposals, &candidate{proposal: p, localCall: c, callerID: c.id,
 		callerSeq: int32(len(c.proposals) + 1)})
-	wait.Wake(c.round.proposalAdded)
+	wait.Wake(c.joined.proposalAdded)
 	return nil
 }
 
@@ -74,7 +66,7 @@ func (c *call) chargeProposal(p Proposal) error {
 		size += len(t)
 	}
 	c.heldBytes += size
-	total := c.engine.proposalBytes.Add(int64(size))
+	total := c.resources.proposalBytes.Add(int64(size))
 	switch {
 	case len(p.ID) > maxMatchID:
 		return errLongID
@@ -84,28 +76,8 @@ func (c *call) chargeProposal(p Proposal) error {
 		return errTooMany
 	case c.heldBytes > maxBytes:
 		return errTooLarge
-	case total > c.engine.options.Memory:
+	case total > c.resources.options.Memory:
 		return errFull
 	}
 	return nil
-}
-
-// Hold counts the bytes of a match function's answer that are in memory before they are proposals, against the bound of
-// all proposals. Each successful Hold needs a Release. Errors: the memory is in use. Safe for concurrent use.
-func (e *Engine) Hold(bytes int) error {
-	if e.proposalBytes.Add(int64(bytes)) > e.options.Memory {
-		e.Release(bytes)
-		return errFull
-	}
-	return nil
-}
-
-// Release frees bytes that Hold counted.
-func (e *Engine) Release(bytes int) { e.proposalBytes.Add(-int64(bytes)) }
-
-// proposalsAfter returns the proposals after the first n, and whether no more will follow.
-func (c *call) proposalsAfter(n int32) (more []*candidate, complete bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.proposals[n:], c.state >= proposed
 }

@@ -39,7 +39,7 @@ func (f *follower) writeBatch(ctx context.Context) error {
 	if len(f.nextBatch.proposals)+len(f.nextBatch.finishedCalls) == 0 {
 		return nil
 	}
-	collecting, err := f.round.engine.options.Store.Propose(ctx, f.round.cycleRef, f.nextBatch.proposals,
+	collecting, err := f.round.resources.options.Store.Propose(ctx, f.round.cycleRef, f.nextBatch.proposals,
 		f.nextBatch.finishedCalls)
 	if err != nil {
 		return err // the same batch is written again
@@ -58,7 +58,7 @@ func (f *follower) leaveOver(ctx context.Context) error {
 	if len(over) == 0 {
 		return nil
 	}
-	verdicts, err := f.round.engine.options.Store.LeaveCycle(ctx, f.round.cycleRef, idsOf(over))
+	verdicts, err := f.round.resources.options.Store.LeaveCycle(ctx, f.round.cycleRef, idsOf(over))
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (f *follower) rowOf(p *candidate) db.CycleProposal {
 	if p.proposal.Score != nil {
 		row.Score = *p.proposal.Score
 	}
-	if f.round.engine.customEvaluator {
+	if f.round.resources.customEvaluator {
 		row.EncodedMatch = p.proposal.Match
 	}
 	return row
@@ -111,11 +111,4 @@ func proposalOf(row db.CycleProposal) Proposal {
 		p.Backfill, p.Generation, p.BackfillBody = row.Backfill.ID, row.Backfill.Generation, row.Backfill.Body
 	}
 	return p
-}
-
-func (p Proposal) matchBackfill() *db.MatchBackfill {
-	if p.BackfillBody == nil && p.Backfill == "" {
-		return nil
-	}
-	return &db.MatchBackfill{ID: p.Backfill, Generation: p.Generation, Body: p.BackfillBody}
 }

@@ -2,7 +2,6 @@ package cycle
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +14,7 @@ import (
 
 // round is a cycle as this replica takes part in it. Its goroutine plays one [role] at a time.
 type round struct {
-	engine *Engine
+	resources *resources
 
 	cycleRef      db.CycleRef
 	beganAt       time.Time
@@ -41,10 +40,11 @@ type role interface {
 	idleTime() time.Duration
 }
 
-func newRound(e *Engine, c db.Cycle) *round {
+func newRound(shared *resources, c db.Cycle) *round {
 	r := &round{
-		engine: e, cycleRef: db.CycleRef{Region: e.options.Region, ID: c.ID, ReplicaID: e.options.Replica,
-			LeaseTTL: e.options.Lease}, beganAt: time.Now(),
+		resources: shared, beganAt: time.Now(),
+		cycleRef: db.CycleRef{Region: shared.options.Region, ID: c.ID, ReplicaID: shared.options.Replica,
+			LeaseTTL: shared.options.Lease},
 		changed: make(chan struct{}, 1), proposalAdded: make(chan struct{}, 1),
 	}
 	r.setTimes(c)
@@ -54,37 +54,6 @@ func newRound(e *Engine, c db.Cycle) *round {
 func (r *round) setTimes(c db.Cycle) {
 	now := time.Now()
 	r.registersUntil, r.collectsUntil = now.Add(c.RegistersIn), now.Add(c.CollectsIn)
-}
-
-// takePartGuarded takes part in the cycle until it has ended for the calls of this replica. After a panic another replica may take
-// the cycle over once the lease has expired.
-func (r *round) takePartGuarded(ctx context.Context, c db.Cycle) {
-	err := r.engine.options.Guard.Do("cycle", func() error {
-		err := r.takePart(ctx, c)
-		if err != nil {
-			r.leaveCycle(ctx)
-		}
-		return err
-	})
-	r.endCalls(err)
-	if err != nil && ctx.Err() == nil {
-		r.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle ended early on this replica",
-			slog.String("cycle", r.cycleRef.ID.String()), slog.Any("error", err))
-	}
-}
-
-func (r *round) takePart(ctx context.Context, c db.Cycle) error {
-	notified, stop := r.engine.options.Store.Subscribe(db.TopicCycle, r.engine.options.Region)
-	defer stop()
-	r.rowsChanged = notified
-	if c.Owner == r.engine.options.Replica {
-		return newOwner(r, c).runCycle(ctx)
-	}
-	f := newFollower(r)
-	if err := r.playRole(ctx, f); err != nil || f.ownCycle == nil {
-		return err
-	}
-	return takenOver(r, *f.ownCycle).runCycle(ctx)
 }
 
 // playRole takes steps until the role is over. It is no follow.Loop, because a step that fails ends the round, the role says
@@ -126,25 +95,8 @@ func (r *round) waitForChange(ctx context.Context, most time.Duration) {
 	}
 }
 
-// leaveCycle takes this replica's calls out of a cycle in which it can take part no longer, and lets another replica
-// own it. If that fails, the calls count as gone, and the owner as well, once the lease has expired.
-func (r *round) leaveCycle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
-	defer cancel()
-	if _, err := r.engine.options.Store.LeaveCycle(ctx, r.cycleRef, idsOf(r.localCalls())); err != nil {
-		r.engine.options.Log.LogAttrs(ctx, slog.LevelDebug, "a cycle could not be left: others wait for the lease",
-			slog.Any("error", err))
-	}
-}
-
 // endCalls ends the calls. err is why the round ended early; nil when the cycle has ended, or has no more calls here.
 func (r *round) endCalls(err error) {
-	if err == nil {
-		r.engine.awaitJoining()
-	}
-	r.engine.mu.Lock()
-	delete(r.engine.roundByID, r.cycleRef.ID)
-	r.engine.mu.Unlock()
 	if err = publicError(err); err == nil {
 		err = r.failure
 	}
@@ -163,7 +115,7 @@ func (r *round) addCalls(calls []*call) {
 	defer r.mu.Unlock()
 	r.calls = append(r.calls, calls...)
 	for _, c := range calls {
-		c.startFunction(r)
+		c.startFunction(&joinedCycle{ref: r.cycleRef, changed: r.changed, proposalAdded: r.proposalAdded})
 	}
 	wait.Wake(r.changed)
 }
