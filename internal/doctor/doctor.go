@@ -2,32 +2,31 @@
 // of a slow Postgres. `director doctor` prints what it finds, the console shows it, and workers export it for alerts:
 // there is one judge.
 //
-//	doctor.go    findings, and the order of the checks
-//	database.go  whether the database answers and takes writes
-//	postgres.go  what makes Postgres slow
-//	processes.go replicas, workers, and what they report of themselves
-//	fleet.go     game servers and their seats
-//	drains.go    drains that operators keep
+//	examine.go    the order of the checks, and what they found together
+//	database.go   whether the database answers and takes writes
+//	postgres.go   what makes Postgres slow
+//	processes.go  replicas, workers, and what they report of themselves
+//	fleet.go      game servers and their seats
+//	agents.go     the connections of Rivalis game servers, lobby.go those of the realtime lobby
+//	drains.go     drains that operators keep
 //	enrolments.go the credentials of game servers that register themselves
-//	players.go   players who are refused, and tickets that wait
-//	pools.go     pools of servers, limits.go the limits over all of them
-//	valves.go    who limits how fast players enter
-//	webhooks.go  subscriptions to the event log
-//	cells.go     regions that other cells serve
-//	moves.go     regions that move to another cell
-//	kek.go       key-encryption keys
-//	director.go  keys, invariants, history
+//	players.go    players who are refused, and tickets that wait
+//	pools.go      pools of servers, limits.go the limits over all of them
+//	valves.go     who limits how fast players enter
+//	webhooks.go   subscriptions to the event log
+//	cells.go      regions that other cells serve
+//	moves.go      regions that move to another cell
+//	erasures.go   players that are being erased
+//	kek.go        key-encryption keys
+//	director.go   keys, invariants, history
+//	finding.go    what a check found, in words
 package doctor
 
 import (
-	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/dbcause"
+	"github.com/lattice-director/director/db/query"
 )
 
 // Doctor examines an installation. Safe for concurrent use.
@@ -39,226 +38,17 @@ type Doctor struct {
 	PlayerArg string
 }
 
-// The states of a Finding, from good to bad.
-const (
-	OK   = "ok"
-	Warn = "warn"
-	Fail = "fail"
-)
+// newQueries are the statements of queries/doctor.sql.
+func (d Doctor) newQueries() *query.Queries { return query.New(d.Store.Pool()) }
 
-// Finding is the result of a check: what was seen, and what to do about it.
-type Finding struct {
-	Check string `json:"check"`
-	State string `json:"state"` // ok, warn or fail
-	// with the numbers that were seen; where nothing could be seen, it says so
-	Says  string `json:"says"`
-	Cause string `json:"cause,omitempty"` // in the words of Postgres or of the network, where that is the cause
-	Do    string `json:"do,omitempty"`    // what to do; empty: nothing
-	// the heading in docs/runbook.md that says more; empty where nothing is wrong
-	Section string `json:"section,omitempty"`
-
-	Figure *Figure `json:"-"`
-}
-
-// Figure is the number of a check that a tile of the page of health shows.
-type Figure struct{ Value, Label string }
-
-// withMeasure adds a Figure to a Finding.
-func (f Finding) withMeasure(value, label string) Finding {
-	f.Figure = &Figure{value, label}
-	return f
-}
-
-// fromCause adds the cause, and what to do about that.
-func (f Finding) fromCause(c dbcause.Cause) Finding {
-	f.Cause, f.Do, f.Section = c.Words, c.Do, c.Section
-	return f
-}
-
-// inSection names the section of the runbook, where it is not that of the check.
-func (f Finding) inSection(section string) Finding {
-	f.Section = section
-	return f
-}
-
-func goodFinding(says string, args ...any) Finding {
-	return Finding{State: OK, Says: fmt.Sprintf(says, args...)}
-}
-
-func warningFinding(do, says string, args ...any) Finding {
-	return Finding{State: Warn, Says: fmt.Sprintf(says, args...), Do: do}
-}
-
-func failureFinding(do, says string, args ...any) Finding {
-	return Finding{State: Fail, Says: fmt.Sprintf(says, args...), Do: do}
-}
-
-// checkup is a check of doctor. An error means that the check could not run.
-type checkup struct {
-	name           string
-	runbookSection string // the heading in docs/runbook.md of what it finds, unless the Finding names another
-	runFunc        func(d Doctor, ctx context.Context) (Finding, error)
-	isVital        bool // if it fails, the checks after it are skipped
-	isWatched      bool // workers make it as well, every few seconds, for alerts: it is cheap
-}
-
-// checkups have the order in which an operator would check: among findings of the same state, the first is the first to
-// fix.
-var checkups = []checkup{
-	{"database", "Players get 503", Doctor.checkDatabase, true, false},
-	{"postgres", "Players get 503", Doctor.checkVersion, false, false},
-	{"pooler", "Players get 503", Doctor.checkPooler, false, false},
-	{"schema", "Players get 503", Doctor.checkSchema, true, false},
-	{"restored dump", "Players get 503", Doctor.checkRestored, false, false},
-	{"writes", "The database refuses writes", Doctor.checkWrites, false, true},
-	{"connections", "Everything got slow within minutes", Doctor.checkConnections, false, false},
-	{"locks", "Everything got slow within minutes", Doctor.checkLocks, false, false},
-	{"snapshots", "Everything got slow within minutes", Doctor.checkSnapshots, false, false},
-	{"writers", "Everything got slow within minutes", Doctor.checkWriters, false, false},
-	{"replicas", "Players get 503", Doctor.checkReplicas, false, true},
-	{"workers", "No worker runs", Doctor.checkWorkers, false, true},
-	{"signing keys", "Game servers refuse tokens, or resolve fails", Doctor.checkKeys, false, true},
-	{"sealing keys", "A key-encryption key is missing or being replaced", Doctor.checkKEKs, false, true},
-	{"key sets", "Logins and players' tokens are refused", Doctor.checkKeySets, false, true},
-	{"fleet", "Game servers die or fall silent", Doctor.checkFleet, false, true},
-	{"seats", "Reserved seats far above players", Doctor.checkSeats, false, true},
-	{"drains", "A host must go down", Doctor.checkDrains, false, true},
-	{"enrolments", "Game servers get no credential", Doctor.checkEnrolments, false, true},
-	{"refusals", "Players are refused", Doctor.checkRefusals, false, true},
-	{"tickets", "Players wait for a match", Doctor.checkTickets, false, true},
-	{"agents", "Rivalis game servers vanish or do not answer", Doctor.checkAgents, false, true},
-	{"lobby", "Clients of the realtime lobby are refused or lose their connection", Doctor.checkLobby, false, true},
-	{"pools", "Servers do not start", Doctor.checkPools, false, true},
-	{"pool limits", "Servers cost too much", Doctor.checkLimits, false, true},
-	{"valves", "Players wait in the login queue", Doctor.checkValves, false, true},
-	{"webhooks", "A webhook fails", Doctor.checkWebhooks, false, true},
-	{"cells", "A region is served elsewhere", Doctor.checkCells, false, true},
-	{"moves", "A region's move stands still", Doctor.checkMoves, false, true},
-	{"erasures", "An erasure does not end", Doctor.checkErasures, false, true},
-	{"invariants", "An invariant has violations", Doctor.checkViolations, false, false},
-	{"partitions", "History falls into the default partition", Doctor.checkPartitions, false, false},
-	{"bloat", "Everything got slow within minutes", Doctor.checkBloat, false, false},
-	{"replication", "The disk fills", Doctor.checkReplication, false, false},
-	{"clock", "Players get 503", Doctor.checkClock, false, false},
+// convertRows gives rows the type that judges them.
+func convertRows[To, From any](rows []From, one func(From) To) []To {
+	all := make([]To, len(rows))
+	for i, r := range rows {
+		all[i] = one(r)
+	}
+	return all
 }
 
 // checkTimeout bounds a check. The queries are small: a database that needs longer than 5 s has a problem.
 const checkTimeout = 5 * time.Second
-
-// Diagnosis is what an examination found.
-type Diagnosis struct {
-	State  string    `json:"state"`           // the worst of the checks
-	First  string    `json:"first,omitempty"` // the check to begin with, and what to do
-	Checks []Finding `json:"checks"`          // the worst first
-}
-
-// Examine runs the checks. It changes nothing but a row that tests whether the database takes writes, and takes 5 s for
-// each check at most.
-func (d Doctor) Examine(ctx context.Context) Diagnosis {
-	return d.examineAll(ctx, func(checkup) bool { return true })
-}
-
-// Watch runs those checks that are cheap enough for every few seconds. Their findings are what alerts fire on.
-func (d Doctor) Watch(ctx context.Context) Diagnosis {
-	return d.examineAll(ctx, func(c checkup) bool { return c.isVital || c.isWatched })
-}
-
-func (d Doctor) examineAll(ctx context.Context, wanted func(checkup) bool) (found Diagnosis) {
-	for _, c := range checkups {
-		if !wanted(c) {
-			continue
-		}
-		if ctx.Err() != nil {
-			// A check that had no time is listed: one that is left out would look as if nothing were wrong.
-			found.Checks = append(found.Checks, c.inSection(outOfTime))
-			continue
-		}
-		f := c.runCheck(ctx, d)
-		found.Checks = append(found.Checks, f)
-		// All that follow would fail for the same reason.
-		if c.isVital && f.State == Fail {
-			break
-		}
-	}
-	// Stable: among findings of one state, the first of checkups stays the first to fix.
-	slices.SortStableFunc(found.Checks, func(a, b Finding) int { return severityOf(b.State) - severityOf(a.State) })
-	worst := found.Checks[0]
-	if found.State = worst.State; worst.State != OK {
-		found.First = worst.Check + ": " + worst.Do
-	}
-	return found
-}
-
-// Problems returns the findings that are not ok, the worst first.
-func (d Diagnosis) Problems() []Finding {
-	first := slices.IndexFunc(d.Checks, func(f Finding) bool { return f.State == OK })
-	if first < 0 {
-		return d.Checks
-	}
-	return d.Checks[:first]
-}
-
-// FigureOf returns the number of a check to look at first; nil: it has none.
-func (d Diagnosis) FigureOf(check string) *Figure {
-	for _, f := range d.Checks {
-		if f.Check == check {
-			return f.Figure
-		}
-	}
-	return nil
-}
-
-// Unreadable reports whether the database gave no answer, so that nothing else is known.
-func (d Diagnosis) Unreadable() bool {
-	return d.Checks[0].Check == checkups[0].name && d.Checks[0].State == Fail
-}
-
-func severityOf(state string) int { return slices.Index([]string{OK, Warn, Fail}, state) }
-
-// Severity returns 0 for ok, 1 for warn and 2 for fail, as in the metric of findings.
-func (f Finding) Severity() int { return severityOf(f.State) }
-
-func (c checkup) runCheck(ctx context.Context, d Doctor) Finding {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	f, err := c.runFunc(d, ctx)
-	if err != nil {
-		f = uncheckedFinding(err)
-	}
-	return c.inSection(f)
-}
-
-// inSection names the check of a finding, and the section of the runbook unless nothing is wrong.
-func (c checkup) inSection(f Finding) Finding {
-	f.Check = c.name
-	switch {
-	case f.State == OK:
-		f.Section = ""
-	case f.Section == "":
-		f.Section = c.runbookSection
-	}
-	return f
-}
-
-// outOfTime is the finding of a check for which no time was left.
-var outOfTime = warningFinding("run director doctor, and look at what takes long: the checks of Postgres come first",
-	"not known: the checks before it took all the time there was")
-
-// uncheckedFinding says that a check could not be made, and why.
-func uncheckedFinding(err error) Finding {
-	f := failureFinding("see the error; the role needs the views of schema ops (ops/grants.sql)",
-		"not known: it could not be checked: %s", oneLine(err))
-	if c, known := dbcause.FromError(err); known {
-		f = failureFinding("", "not known: it could not be checked").fromCause(c)
-	}
-	return f
-}
-
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
-
-func reasonPhrase(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
-}

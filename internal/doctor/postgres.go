@@ -15,31 +15,6 @@ import (
 
 const oldestPostgres = 15
 
-// newQueries are the statements of queries/doctor.sql.
-func (d Doctor) newQueries() *query.Queries { return query.New(d.Store.Pool()) }
-
-// convertRows gives rows the type that judges them.
-func convertRows[To, From any](rows []From, one func(From) To) []To {
-	all := make([]To, len(rows))
-	for i, r := range rows {
-		all[i] = one(r)
-	}
-	return all
-}
-
-// formatSeconds formats seconds for people.
-func formatSeconds(seconds float64) string {
-	return briefDuration(time.Duration(seconds * float64(time.Second)))
-}
-
-// briefDuration formats a duration for people.
-func briefDuration(d time.Duration) string {
-	if d > time.Minute {
-		return timetext.Brief(d.Round(time.Second))
-	}
-	return timetext.Brief(d.Round(time.Millisecond))
-}
-
 func (d Doctor) checkVersion(ctx context.Context) (Finding, error) {
 	v, err := d.newQueries().DoctorVersion(ctx)
 	if err != nil || v.Major >= oldestPostgres {
