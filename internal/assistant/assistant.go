@@ -65,3 +65,27 @@ func newServer(o Options) *mcp.Server {
 		t.readEvents)
 	return s
 }
+
+// addTool adds a tool that reads. Its calls wait for one another, and end after a minute.
+func addTool[In any](s *mcp.Server, t tools, name, description string, call func(context.Context, In) (string, error)) {
+	tool := &mcp.Tool{Name: name, Description: description,
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}}
+	mcp.AddTool(s, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		ctx, cancel := context.WithTimeout(ctx, maxCall)
+		defer cancel()
+		select {
+		case t.runningCalls <- struct{}{}:
+			defer func() { <-t.runningCalls }()
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+		text, err := call(ctx, in)
+		if err != nil {
+			if t.options.ErrorText != nil {
+				err = t.options.ErrorText(err)
+			}
+			return nil, nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	})
+}

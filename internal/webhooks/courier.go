@@ -225,18 +225,7 @@ func (c *courier) splitByAttempt(ctx context.Context,
 }
 
 func (c *courier) newRound(state db.WebhookState) *round {
-	return &round{courier: c, targetURL: state.URL}
-}
-
-// sealLetter makes the message of a letter. Each attempt has a time and signatures of its own.
-func (c *courier) sealLetter(ctx context.Context, l db.Letter) (message, error) {
-	ring, err := c.engine.keyRings.currentRing(ctx)
-	if err != nil {
-		return message{}, err
-	}
-	m := message{id: webhookID(l.Cursor.ID), bodyText: l.Body, signedAt: c.engine.options.Store.Now()}
-	m.signatureText, err = ring.SignWebhook(m.signedAt, m.id, []byte(l.Body))
-	return m, err
+	return &round{engine: c.engine, targetURL: state.URL}
 }
 
 func (c *courier) recordStep(ctx context.Context, state db.WebhookState, step db.WebhookStep) error {

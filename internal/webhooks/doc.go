@@ -5,7 +5,7 @@
 // delays no other. A worker that dies or freezes is replaced when the lease has expired; what it writes afterwards is
 // refused by the epoch of the lease. An event may be sent twice then, always with the same webhook-id.
 //
-//	engine.go    takes webhooks, and exports how far they have come
+//	run.go       takes webhooks, and exports how far they have come; engine.go is what all of them share
 //	courier.go   the loop of one webhook
 //	round.go     sends letters, those of different subjects side by side
 //	settle.go    what follows from the answers: pure

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/db"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 
 // round sends the letters of batches: those of one batch one after another, until one fails.
 type round struct {
-	courier                *courier
+	engine                 *Engine
 	targetURL              string
 	sentCount, failedCount atomic.Int64
 }
@@ -40,11 +42,11 @@ func (r *round) sendBatch(ctx context.Context, b *batch) error {
 		if r.isHopeless() {
 			return nil
 		}
-		m, err := r.courier.sealLetter(ctx, l)
+		m, err := r.sealLetter(ctx, l)
 		if err != nil {
 			return err
 		}
-		failed := postMessage(ctx, r.courier.engine.client, r.targetURL, m)
+		failed := postMessage(ctx, r.engine.client, r.targetURL, m)
 		if ctx.Err() != nil {
 			return ctx.Err() // the answer, if there was one, says nothing
 		}
@@ -57,4 +59,15 @@ func (r *round) sendBatch(ctx context.Context, b *batch) error {
 		b.sentCount++
 	}
 	return nil
+}
+
+// sealLetter makes the message of a letter. Each attempt has a time and signatures of its own.
+func (r *round) sealLetter(ctx context.Context, l db.Letter) (message, error) {
+	ring, err := r.engine.keyRings.currentRing(ctx)
+	if err != nil {
+		return message{}, err
+	}
+	m := message{id: webhookID(l.Cursor.ID), bodyText: l.Body, signedAt: r.engine.options.Store.Now()}
+	m.signatureText, err = ring.SignWebhook(m.signedAt, m.id, []byte(l.Body))
+	return m, err
 }
