@@ -10,16 +10,6 @@ import (
 	"github.com/lattice-director/director/match/replay"
 )
 
-// Recording is how workers read tickets and record them, so that tickets that still wait are like those in the history.
-// The zero value is that of workers with default settings.
-type Recording struct {
-	PlayerArg string // as in loop.Options
-	Privacy   ticketbody.Privacy
-}
-
-// stillWaits stands for the outcome of a ticket that has none yet.
-const stillWaits = ""
-
 // readQueue reads the tickets of the profile that wait: they are in no history, and have a part in each search.
 func (h *history) readQueue() error {
 	h.isWaiting = map[string]bool{}

@@ -108,3 +108,21 @@ func sharedAttributes(players []match.Player) match.Attributes {
 	}
 	return shared
 }
+
+// sourceWords are the sources of players' attributes, other than the client, in words: by player and name.
+func sourceWords(players []match.Player) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for _, p := range players {
+		for name := range p.Attributes {
+			s := p.SourceOf(name)
+			if s == match.FromClient {
+				continue
+			}
+			if all[p.Sub] == nil {
+				all[p.Sub] = map[string]string{}
+			}
+			all[p.Sub][name] = s.String()
+		}
+	}
+	return all
+}

@@ -44,24 +44,6 @@ func DraftOfFacts(profiles, subs []string, attributes, latencies []byte) (Draft,
 
 var errNoPlayer = errors.New("the history of the ticket does not have the player")
 
-// sourceWords are the sources of players' attributes, other than the client, in words: by player and name.
-func sourceWords(players []match.Player) map[string]map[string]string {
-	all := map[string]map[string]string{}
-	for _, p := range players {
-		for name := range p.Attributes {
-			s := p.SourceOf(name)
-			if s == match.FromClient {
-				continue
-			}
-			if all[p.Sub] == nil {
-				all[p.Sub] = map[string]string{}
-			}
-			all[p.Sub][name] = s.String()
-		}
-	}
-	return all
-}
-
 // further is what facts have beside the attributes of players: see furtherFacts.
 type further struct {
 	Tags    []string                     `json:"tags"`

@@ -9,6 +9,15 @@ import (
 	"github.com/lattice-director/director/internal/base/follow"
 )
 
+const (
+	// TTL is how long the demand of a player is kept without renewal.
+	TTL = 15 * time.Second
+	// renewEvery is a third of TTL, so that one renewal may fail.
+	renewEvery = TTL / 3
+	// renewParts is how often players are renewed in that time: each time another part of them.
+	renewParts = 20
+)
+
 // recordDemand writes the demand of the players until ctx ends: of new players at once, and of each again every five
 // seconds.
 func (r *Room) recordDemand(ctx context.Context) {

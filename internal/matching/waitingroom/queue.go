@@ -5,31 +5,19 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// queueKey identifies players who can share a session.
-type queueKey struct {
-	region, mode string
-	maxPlayers   int
-}
-
-// queue holds the players of one kind of session, the oldest first. It has a goroutine while it has players. Its fields
-// are guarded by the room's mutex.
-type queue struct {
-	key queueKey
-
-	room        *Room
-	wake        chan struct{}
-	players     []*Player // that have no seat
-	isRunning   bool
-	hasMissed   bool          // the last call found no capacity: the next one waits for a wake-up
-	poolOutlook fault.Outlook // of the mode's pool
-	lastTrouble error         // of the last call of the database
-}
+const (
+	// askInterval is the least time between two turns of a queue: each may find nothing and cost a transaction.
+	askInterval = 25 * time.Millisecond
+	// maxAsking bounds the calls of Place of one queue at a time.
+	maxAsking = 256
+)
 
 // addPlayer is called with the room's mutex locked.
 func (q *queue) addPlayer(p *Player) {
@@ -41,18 +29,6 @@ func (q *queue) addPlayer(p *Player) {
 	}
 	q.signalWake()
 }
-
-// dropPlayer is called with the room's mutex locked.
-func (q *queue) dropPlayer(p *Player) {
-	if i := slices.Index(q.players, p); i >= 0 {
-		q.players = slices.Delete(q.players, i, i+1)
-	}
-	if len(q.players) == 0 {
-		q.signalWake() // its goroutine ends
-	}
-}
-
-func (q *queue) signalWake() { wait.Wake(q.wake) }
 
 // startAsking is called with the room's mutex locked.
 func (q *queue) startAsking() {

@@ -4,15 +4,22 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/base/wait"
+)
+
+const (
+	// lookEvery is the fallback for lost notifications, and finds the seats of players that left.
+	lookEvery = 2 * time.Second
+	// callTimeout bounds each call of the database.
+	callTimeout = 5 * time.Second
 )
 
 // Store is what a room needs of the database; [db.Store] implements it.
@@ -53,6 +60,42 @@ type Room struct {
 	endedDemand []db.Waiting // demand of players who left, to be deleted
 }
 
+// queueKey identifies players who can share a session.
+type queueKey struct {
+	region, mode string
+	maxPlayers   int
+}
+
+// queue holds the players of one kind of session, the oldest first. It has a goroutine while it has players. Its fields
+// are guarded by the room's mutex.
+type queue struct {
+	key queueKey
+
+	room        *Room
+	wake        chan struct{}
+	players     []*Player // that have no seat
+	isRunning   bool
+	hasMissed   bool          // the last call found no capacity: the next one waits for a wake-up
+	poolOutlook fault.Outlook // of the mode's pool
+	lastTrouble error         // of the last call of the database
+}
+
+// Player is a player in a [Room]. Its methods are for one goroutine.
+type Player struct {
+	room    *Room
+	queue   *queue
+	request Request
+	changed chan struct{}
+
+	// Guarded by the room's mutex.
+	state      State
+	isAsking   bool // a call of Place is running
+	hasLeft    bool
+	mayHaveRow bool // a row of demand may exist
+
+	renewAt time.Time // when its demand is to be written again
+}
+
 // New makes a room. It starts nothing.
 func New(o Options) *Room {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -70,27 +113,6 @@ func (r *Room) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.playerCount
-}
-
-// Join adds a player, who then waits until it gets a seat or leaves: call Use or Leave when done. Players who join
-// before Run has begun wait for it. Errors: TooMany, "waiting_full", if the room is full.
-func (r *Room) Join(request Request) (*Player, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.playerCount >= r.maxPlayers {
-		return nil, &fault.Error{Kind: fault.TooMany, Code: "waiting_full",
-			Detail: "too many players wait in this replica", RetryAfter: lookEvery}
-	}
-	r.playerCount++
-	p := &Player{room: r, request: request, changed: make(chan struct{}, 1), renewAt: time.Now().Add(renewEvery)}
-	key := queueKey{request.Region, request.Mode, request.MaxPlayers}
-	p.queue = r.queues[key]
-	if p.queue == nil {
-		p.queue = &queue{key: key, room: r, wake: make(chan struct{}, 1)}
-		r.queues[key] = p.queue
-	}
-	p.queue.addPlayer(p)
-	return p, nil
 }
 
 // removePlayer returns the seat of the player, if it has one. A player that leaves while its call of Place runs gives the
@@ -113,36 +135,23 @@ func (r *Room) removePlayer(p *Player) (seat *db.Placement) {
 
 func (r *Room) wakeDemand() { wait.Wake(r.newWork) }
 
-// Run asks for seats and records demand until ctx ends. Then it deletes the demand of the players who have left.
-func (r *Room) Run(ctx context.Context) {
-	capacity, stop := r.store.Subscribe(db.TopicCapacity, "")
-	defer stop()
-	var running sync.WaitGroup
-	running.Go(func() { r.recordDemand(ctx) })
-	r.beginQueues(ctx)
-	follow.Loop{
-		Name: "waiting queues", Every: lookEvery, Wakes: follow.Wakes{capacity}, Guard: r.guard,
-		Do: func(context.Context, bool) error { r.wakeQueues(); return nil },
-	}.Run(ctx)
-	running.Wait()
-	r.askingQueues.Wait()
+// giveBack outlives its caller's context, whose end is the usual reason to leave.
+func (r *Room) giveBack(ctx context.Context, session, sub string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	return r.store.GiveUpSeat(ctx, session, sub)
 }
 
-// beginQueues starts the queues of the players who joined before Run.
-func (r *Room) beginQueues(ctx context.Context) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.runContext = ctx
-	for _, q := range r.queues {
-		q.startAsking()
+// dropPlayer is called with the room's mutex locked.
+func (q *queue) dropPlayer(p *Player) {
+	if i := slices.Index(q.players, p); i >= 0 {
+		q.players = slices.Delete(q.players, i, i+1)
+	}
+	if len(q.players) == 0 {
+		q.signalWake() // its goroutine ends
 	}
 }
 
-func (r *Room) wakeQueues() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, q := range r.queues {
-		q.hasMissed = false
-		q.signalWake()
-	}
-}
+func (q *queue) signalWake() { wait.Wake(q.wake) }
+
+func (p *Player) signalChange() { wait.Wake(p.changed) }

@@ -5,15 +5,14 @@
 // watchers of that ticket. An idle watcher costs memory only. A lost notification delays a change by two seconds at
 // most.
 //
-// hub.go reads the feeds, watcher.go is one call of Watch, follower.go wakes those that follow a ticket, keepalive.go
-// extends the lives of tickets that are watched. db defines the feed and tickets; the protocol's streams and statuses
+// hub.go has the calls of a replica, by ticket; feed.go reads what they wait for. watcher.go is one call of Watch,
+// follower.go wakes one that follows a ticket, keepalive.go extends the lives of tickets that are watched. db defines the feed and tickets; the protocol's streams and statuses
 // are in server/openmatch.
 package watch
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -21,17 +20,14 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/base/wait"
 )
 
 const (
-	pollInterval    = 2 * time.Second       // between two readings of the feed without a notification
-	minReadInterval = 5 * time.Millisecond  // between two readings: many replicas may notify at once
-	readTimeout     = 5 * time.Second       // of one reading
-	minLookInterval = 50 * time.Millisecond // between two readings of one ticket by its watcher
+	pollInterval    = 2 * time.Second      // between two readings of the feed without a notification
+	minReadInterval = 5 * time.Millisecond // between two readings: many replicas may notify at once
 )
 
 // Store is what a hub needs of the database; [db.Store] implements it.
@@ -39,10 +35,8 @@ type Store interface {
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
 	SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error)
 	TicketEventsSince(ctx context.Context, region string, since db.SettledPoint) (db.TicketEventsPage, error)
-	GetTicket(ctx context.Context, region, id string) (db.Ticket, error)
-	KeepAlive(ctx context.Context, region string, ids []string) error
-	Timing() db.Timing
-	Now() time.Time
+	ticketReader
+	lifeExtender
 }
 
 // Hub passes the assignments and deletions of a region's tickets to their watchers. Make it with [New], and Run it
@@ -62,7 +56,7 @@ type Hub struct {
 	settledPoint  db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
 	eventsPoint   db.SettledPoint // as since, of the feed of events; zero while nobody follows
 	followerAdded chan struct{}   // wakes Run: somebody follows a ticket
-	keepAlive     keepAlive
+	keepAlive     *keepAlive
 
 	mu                sync.Mutex
 	watchersByTicket  map[string][]*watcher
@@ -79,119 +73,9 @@ func New(store Store, region string, limit int, log *slog.Logger, guard *panics.
 		store: store, region: region, maxWatchers: limit, log: log, guard: guard, pollEvery: pollInterval,
 		outage: outage.NewCall(log, "assignments cannot be read: watchers wait until the database is back",
 			"assignments can be read again"),
-		feedRead: make(chan struct{}), stopped: make(chan struct{}), keepAlive: newKeepAlive(),
+		feedRead: make(chan struct{}), stopped: make(chan struct{}), keepAlive: newKeepAlive(store, region, log),
 		watchersByTicket: map[string][]*watcher{},
 		followerAdded:    make(chan struct{}, 1), followersByTicket: map[string]map[*Follower]struct{}{},
-	}
-}
-
-// Run reads the feed until ctx ends; all calls of Watch then end as Unavailable. They outlast a database outage.
-// Errors: the hub was run before.
-func (h *Hub) Run(ctx context.Context) error {
-	if h.hasRun.Swap(true) {
-		return errors.New("watch: a hub runs once")
-	}
-	defer close(h.stopped)
-	settled, stop := h.store.Subscribe(db.TopicTickets, h.region)
-	defer stop()
-	entered, stop := h.store.Subscribe(db.TopicTicketEvents, h.region)
-	defer stop()
-	var extending sync.WaitGroup
-	defer extending.Wait()
-	extending.Go(func() { h.extendLives(ctx) })
-	follow.Loop{
-		Name: "assignments", Every: h.pollEvery, Pause: follow.AtLeast(minReadInterval),
-		Wakes: follow.Wakes{settled, entered, h.followerAdded},
-		Do:    func(ctx context.Context, _ bool) error { return h.readFeeds(ctx) }, Guard: h.guard,
-		Report: h.outage.Report,
-	}.Run(ctx)
-	return nil
-}
-
-// readFeeds passes on what has changed since the last reading, page by page.
-func (h *Hub) readFeeds(ctx context.Context) error {
-	for _, page := range []func(context.Context) (more bool, err error){h.readPage, h.readEvents} {
-		for more := true; more; {
-			var err error
-			if more, err = page(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// readEvents wakes the followers of the tickets of one page. While nobody follows, it reads nothing; the first reading
-// after that learns where the feed ends and wakes all followers, which began before it.
-func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
-	if h.Following() == 0 {
-		h.eventsPoint = db.SettledPoint{}
-		return false, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	page, err := h.store.TicketEventsSince(ctx, h.region, h.eventsPoint)
-	if err != nil {
-		return false, err
-	}
-	if h.eventsPoint.IsZero() || page.ServerChanged {
-		h.wakeAll()
-	}
-	h.eventsPoint = page.NextPoint
-	h.wakeFollowers(page.TicketIDs)
-	return page.HasMore, nil
-}
-
-// readPage passes on one page. Without watchers it only moves to the feed's end.
-func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	// A zero point asks for the end of the feed alone: while nobody watches, what happened meanwhile is not read.
-	since, first, idle := h.settledPoint, h.settledPoint.IsZero(), h.Watching()+h.Following() == 0
-	if idle {
-		since = db.SettledPoint{}
-	}
-	page, err := h.store.SettledSince(ctx, h.region, since)
-	if err != nil {
-		return false, err
-	}
-	if idle && !first && h.Watching()+h.Following() > 0 {
-		// a watcher that joined meanwhile may have read its ticket before page.Next: read again from h.settledPoint
-		return true, nil
-	}
-	h.settledPoint = page.NextPoint
-	if first {
-		close(h.feedRead)
-	}
-	if page.ServerChanged {
-		h.invalidateAll()
-	}
-	h.deliverSettled(page.SettledTickets)
-	return page.HasMore, nil
-}
-
-// invalidateAll makes each watcher read its ticket, because the feed may have skipped changes.
-func (h *Hub) invalidateAll() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for id, watchers := range h.watchersByTicket {
-		for _, w := range watchers {
-			w.notifyChange(db.Settled{TicketID: id})
-		}
-	}
-	for id := range h.followersByTicket {
-		h.wakeLocked(id)
-	}
-}
-
-func (h *Hub) deliverSettled(settled []db.Settled) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range settled {
-		for _, w := range h.watchersByTicket[s.TicketID] {
-			w.notifyChange(s)
-		}
-		h.wakeLocked(s.TicketID)
 	}
 }
 
@@ -236,19 +120,86 @@ func (h *Hub) awaitFeed(ctx context.Context) error {
 	case <-time.After(readTimeout):
 		return unavailableError("the database cannot be reached")
 	}
-	return h.stoppedError()
+	return h.errorIfStopped()
 }
 
-// stoppedError is Unavailable once Run has ended, nil before.
-func (h *Hub) stoppedError() error {
+// errorIfStopped is Unavailable once Run has ended, nil before.
+func (h *Hub) errorIfStopped() error {
 	select {
 	case <-h.stopped:
-		return unavailableError("this replica is shutting down")
+		return stoppedError()
 	default:
 		return nil
 	}
 }
 
-func unavailableError(detail string) error {
-	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
+// Watch calls send with a ticket's assignment, at once if the ticket is assigned, and again with each new assignment
+// until the ticket is gone. Of assignments that follow faster than send returns, only the last is sent. An assignment
+// that is repeated unchanged is not sent again, but extends the ticket's life by another Timing.AssignedFor.
+//
+// Watch always ends with an error: NotFound when the ticket is gone or never was; the error of send or ctx; Unavailable
+// when the hub stops, when too many calls watch, or when the ticket cannot be read at the beginning. send must not
+// change assignment.
+func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte) error) error {
+	if err := h.awaitFeed(ctx); err != nil {
+		return err
+	}
+	w := &watcher{store: h.store, region: h.region, id: id, hubStopped: h.stopped, sendAssignment: send,
+		latestChange: make(chan db.Settled, 1)}
+	if err := h.addWatcher(w); err != nil { // before the look: the feed delivers what the look does not see
+		return err
+	}
+	defer h.removeWatcher(w)
+	t, err := w.readTicket(ctx)
+	if err != nil {
+		return err
+	}
+	if t.KeptAlive > 0 {
+		defer h.keepAlive.addWatcher(id, t.KeptAlive)()
+	}
+	if err := w.updateFrom(t); err != nil {
+		return err
+	}
+	return w.followTicket(ctx)
+}
+
+// Follow begins to follow a ticket, which need not exist. A change that is committed after Follow has returned is
+// signalled. Errors: Unavailable when too many tickets are followed, or the hub has stopped.
+func (h *Hub) Follow(id string) (*Follower, error) {
+	if err := h.errorIfStopped(); err != nil {
+		return nil, err
+	}
+	f := &Follower{id: id, changed: make(chan struct{}, 1), hubStopped: h.stopped, lives: h.keepAlive}
+	f.forget = func() { h.removeFollower(f) }
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.followerCount >= h.maxWatchers {
+		return nil, unavailableError("too many calls wait for tickets on this replica: retry, another replica may have room")
+	}
+	if h.followersByTicket[id] == nil {
+		h.followersByTicket[id] = map[*Follower]struct{}{}
+	}
+	h.followersByTicket[id][f] = struct{}{}
+	h.followerCount++
+	if h.followerCount == 1 {
+		wait.Wake(h.followerAdded) // nobody has read the events before: see readEvents
+	}
+	return f, nil
+}
+
+func (h *Hub) removeFollower(f *Follower) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.followersByTicket[f.id], f)
+	if len(h.followersByTicket[f.id]) == 0 {
+		delete(h.followersByTicket, f.id)
+	}
+	h.followerCount--
+}
+
+// Following returns the number of followers.
+func (h *Hub) Following() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.followerCount
 }

@@ -7,10 +7,19 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/panics"
 )
 
-// keepAlive holds the watched tickets that expire unless somebody watches them.
+// lifeExtender is what a keepAlive needs of the database.
+type lifeExtender interface {
+	KeepAlive(ctx context.Context, region string, ids []string) error
+}
+
+// keepAlive extends the lives of the watched tickets that expire unless somebody watches them.
 type keepAlive struct {
+	store        lifeExtender
+	region       string
+	log          *slog.Logger
 	watcherAdded chan struct{} // wakes extendLives: a watcher was added
 
 	mu             sync.Mutex
@@ -23,8 +32,9 @@ type watched struct {
 	dueAt        time.Time // of the next extension, by this replica's clock
 }
 
-func newKeepAlive() keepAlive {
-	return keepAlive{watcherAdded: make(chan struct{}, 1), watchedTickets: map[string]*watched{}}
+func newKeepAlive(store lifeExtender, region string, log *slog.Logger) *keepAlive {
+	return &keepAlive{store: store, region: region, log: log, watcherAdded: make(chan struct{}, 1),
+		watchedTickets: map[string]*watched{}}
 }
 
 // addWatcher extends a ticket's life by ttl at once and then each third of ttl, until stop.
@@ -79,25 +89,25 @@ func (k *keepAlive) noteExtended(ids []string, now time.Time) {
 }
 
 // extendLives extends the lives of watched tickets until ctx ends. After a failure they stay due.
-func (h *Hub) extendLives(ctx context.Context) {
+func (k *keepAlive) extendLives(ctx context.Context, every time.Duration, guard *panics.Guard) {
 	follow.Loop{
-		Name: "watched tickets", Every: h.pollEvery / 4, Wakes: follow.Wakes{h.keepAlive.watcherAdded}, Guard: h.guard,
-		Do: func(ctx context.Context, _ bool) error { h.extendDue(ctx, time.Now()); return nil },
+		Name: "watched tickets", Every: every, Wakes: follow.Wakes{k.watcherAdded}, Guard: guard,
+		Do: func(ctx context.Context, _ bool) error { k.extendDue(ctx, time.Now()); return nil },
 	}.Run(ctx)
 }
 
 // extendDue extends all tickets that are due in one statement.
-func (h *Hub) extendDue(ctx context.Context, now time.Time) {
-	ids := h.keepAlive.dueTickets(now)
+func (k *keepAlive) extendDue(ctx context.Context, now time.Time) {
+	ids := k.dueTickets(now)
 	if len(ids) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	if err := h.store.KeepAlive(ctx, h.region, ids); err != nil {
-		h.log.LogAttrs(ctx, slog.LevelDebug, "the lives of watched tickets could not be extended; they stay due",
+	if err := k.store.KeepAlive(ctx, k.region, ids); err != nil {
+		k.log.LogAttrs(ctx, slog.LevelDebug, "the lives of watched tickets could not be extended; they stay due",
 			slog.Int("tickets", len(ids)), slog.Any("error", err))
 		return
 	}
-	h.keepAlive.noteExtended(ids, now)
+	k.noteExtended(ids, now)
 }

@@ -9,39 +9,24 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Watch calls send with a ticket's assignment, at once if the ticket is assigned, and again with each new assignment
-// until the ticket is gone. Of assignments that follow faster than send returns, only the last is sent. An assignment
-// that is repeated unchanged is not sent again, but extends the ticket's life by another Timing.AssignedFor.
-//
-// Watch always ends with an error: NotFound when the ticket is gone or never was; the error of send or ctx; Unavailable
-// when the hub stops, when too many calls watch, or when the ticket cannot be read at the beginning. send must not
-// change assignment.
-func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte) error) error {
-	if err := h.awaitFeed(ctx); err != nil {
-		return err
-	}
-	w := &watcher{hub: h, id: id, sendAssignment: send, latestChange: make(chan db.Settled, 1)}
-	if err := h.addWatcher(w); err != nil { // before the look: the feed delivers what the look does not see
-		return err
-	}
-	defer h.removeWatcher(w)
-	t, err := w.readTicket(ctx)
-	if err != nil {
-		return err
-	}
-	if t.KeptAlive > 0 {
-		defer h.keepAlive.addWatcher(id, t.KeptAlive)()
-	}
-	if err := w.updateFrom(t); err != nil {
-		return err
-	}
-	return w.followTicket(ctx)
+const (
+	readTimeout     = 5 * time.Second       // of one call of the database
+	minLookInterval = 50 * time.Millisecond // between two readings of one ticket by its watcher
+)
+
+// ticketReader is what a watcher needs of the database.
+type ticketReader interface {
+	GetTicket(ctx context.Context, region, id string) (db.Ticket, error)
+	Timing() db.Timing
+	Now() time.Time
 }
 
 // watcher is one call of Watch.
 type watcher struct {
-	hub            *Hub
+	store          ticketReader
+	region         string
 	id             string
+	hubStopped     <-chan struct{} // closed when the hub has stopped
 	sendAssignment func(assignment []byte) error
 	latestChange   chan db.Settled // holds the latest change of the ticket
 
@@ -68,8 +53,8 @@ func (w *watcher) followTicket(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-w.hub.stopped:
-			return w.hub.stoppedError()
+		case <-w.hubStopped:
+			return stoppedError()
 		case s := <-w.latestChange:
 			err = w.handleChange(ctx, s)
 		case <-w.lookDue:
@@ -93,7 +78,7 @@ func (w *watcher) handleChange(ctx context.Context, s db.Settled) error {
 func (w *watcher) readTicket(ctx context.Context) (db.Ticket, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	return w.hub.store.GetTicket(ctx, w.hub.region, w.id)
+	return w.store.GetTicket(ctx, w.region, w.id)
 }
 
 // lookAgain reads the ticket. During an outage it tries again each second: the ticket cannot change meanwhile.
@@ -119,7 +104,7 @@ func (w *watcher) updateFrom(t db.Ticket) error {
 // sendUpdate sends an assignment unless it is the last one sent. It reads the ticket again when the assigned ticket's time
 // is over: the ticket is deleted by then, or was assigned again.
 func (w *watcher) sendUpdate(assignment []byte, at time.Time) error {
-	left := at.Add(w.hub.store.Timing().AssignedFor).Sub(w.hub.store.Now())
+	left := at.Add(w.store.Timing().AssignedFor).Sub(w.store.Now())
 	w.lookDue = time.After(max(left, minLookInterval))
 	unchanged := !w.assignedAt.IsZero() && bytes.Equal(w.lastAssignment, assignment)
 	w.lastAssignment, w.assignedAt = assignment, at
@@ -127,4 +112,10 @@ func (w *watcher) sendUpdate(assignment []byte, at time.Time) error {
 		return nil
 	}
 	return w.sendAssignment(assignment)
+}
+
+func stoppedError() error { return unavailableError("this replica is shutting down") }
+
+func unavailableError(detail string) error {
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
 }

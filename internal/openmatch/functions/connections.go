@@ -22,10 +22,6 @@ import (
 	"github.com/lattice-director/director/internal/base/outbound"
 )
 
-// maxConnections bounds the cached connections: more than a game has match functions, and few enough that callers that
-// name ever new addresses take little memory.
-const maxConnections = 256
-
 // maxRestartWait bounds how long a call waits for a match function that restarts. The wait is also at most the
 // registration interval, which the call's cycle lasts anyway.
 const maxRestartWait = time.Second

@@ -100,3 +100,7 @@ func httpError(err error) error {
 	}
 	return status.Error(codes.Internal, err.Error())
 }
+
+// maxConnections bounds the cached connections: more than a game has match functions, and few enough that callers that
+// name ever new addresses take little memory.
+const maxConnections = 256

@@ -17,20 +17,6 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 )
 
-const (
-	// maxMessage bounds, in bytes, a message over gRPC: gRPC's clients have the same limit by default.
-	maxMessage = 4 << 20
-	// window is the flow-control window, in bytes, of a call and of a connection. It is fixed, because gRPC's dynamic
-	// window grows to 16 MiB.
-	window = 1 << 20
-	// maxMatch bounds, in bytes, a match, so that the message around it stays below maxMessage, which clients accept.
-	maxMatch = maxMessage - 1<<10
-	// maxAnswer bounds, in bytes, the JSON answer of a match function or an evaluator.
-	maxAnswer = 64 << 20
-	// maxAnswerText bounds, in bytes, the text of an error in such an answer.
-	maxAnswerText = 1 << 10
-)
-
 // functions calls user code: match functions at addresses that callers of FetchMatches and profiles name, and the
 // evaluator at the address that the operator names. Safe for concurrent use.
 type functions struct {

@@ -2,7 +2,6 @@ package poolfile
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/document"
@@ -36,37 +35,6 @@ type Error = document.Error
 
 // Problem is one thing that is wrong with a document.
 type Problem = document.Problem
-
-// Parse reads a document of at most [MaxBytes]. Errors: *[Error].
-func Parse(text []byte) (*File, error) {
-	read, at, err := decodeYAML(text)
-	if err != nil {
-		return nil, err
-	}
-	f := &File{positions: at}
-	c := converter{targetFile: f}
-	for i, a := range read.Apps {
-		f.Apps = append(f.Apps, c.convertApp(fmt.Sprintf("apps[%d].", i), a))
-	}
-	for i, p := range read.Pools {
-		f.Pools = append(f.Pools, c.convertPool(fmt.Sprintf("pools[%d].", i), p))
-	}
-	for _, p := range read.Projects {
-		f.Projects = append(f.Projects, Project{string(p.ID), string(p.Name), string(p.Region)})
-	}
-	if !f.Declares("apps") && !f.Declares("pools") && !f.Declares("projects") {
-		c.addProblemf("", "the document declares nothing: "+contentWords)
-	}
-	if len(c.problems) == 0 { // a value that cannot be read would be reported twice
-		for _, p := range provision.CheckPools(f.Apps, f.Pools) {
-			c.addProblemf(p.Path, "%s", p.Text)
-		}
-	}
-	if len(c.problems) > 0 {
-		return nil, &Error{Problems: c.problems}
-	}
-	return f, nil
-}
 
 // Locate adds line and column to an error that names a value of the document. Other errors stay as they are.
 func (f *File) Locate(err error) error {
