@@ -1,12 +1,14 @@
 package db_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/background"
 )
 
 // Pins a table that nobody decided about: its rows would be lost when their region moves, or be in two cells.
@@ -33,6 +35,7 @@ func TestARegionMoves(t *testing.T) {
 	t.Run("after its command was killed at each step", func(t *testing.T) { t.Parallel(); testKilledMove(t, cluster) })
 	t.Run("not, since it is undone at each step", func(t *testing.T) { t.Parallel(); testUndoneMove(t, cluster) })
 	t.Run("not, since the other cell does not follow", func(t *testing.T) { t.Parallel(); testLiftedFence(t, cluster) })
+	t.Run("while tables change", func(t *testing.T) { t.Parallel(); testMoveBesideChangedTables(t, cluster) })
 	t.Run("not, for each obstacle", func(t *testing.T) { t.Parallel(); testObstacles(t, cluster) })
 	t.Run("without a player who is erased meanwhile",
 		func(t *testing.T) { t.Parallel(); testErasedMeanwhile(t, cluster) })
@@ -150,6 +153,29 @@ func testUndoneMove(t *testing.T, cluster *replicatingCluster) {
 			requireKind(t, fault.Elsewhere, "region_elsewhere", err)
 		}
 	}
+	m.run()
+}
+
+// A slot is created beside transactions that change tables. In a function in PL/pgSQL, Postgres failed at one of four.
+func testMoveBesideChangedTables(t *testing.T, cluster *replicatingCluster) {
+	m := cluster.cells(t, "changed")
+	m.fill()
+	stop := background.Loop(t, func(ctx context.Context) {
+		for ctx.Err() == nil {
+			m.from.Exec(`DO $$ BEGIN
+				CREATE TABLE changed (id int);
+				ALTER TABLE changed ADD name text;
+				DROP TABLE changed;
+				PERFORM pg_sleep(0.01);
+			END $$`)
+		}
+	})
+	for range 8 {
+		m.dies("copying")
+		_, err := m.move().Undo(t.Context())
+		require.NoError(t, err)
+	}
+	stop()
 	m.run()
 }
 

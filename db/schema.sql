@@ -1625,18 +1625,6 @@ $_$;
 
 COMMENT ON FUNCTION public.count_region_rows(p_region text, p_most bigint) IS 'How many rows of the region each table has that moves, at most so many.';
 
-CREATE FUNCTION public.create_move_slot(p_move uuid) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    IF NOT EXISTS (SELECT FROM pg_replication_slots s WHERE s.slot_name = move_name(p_move)) THEN
-        PERFORM pg_create_logical_replication_slot(move_name(p_move), 'pgoutput');
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION public.create_move_slot(p_move uuid) IS 'From here on, this Postgres keeps its log for the move, until the slot is dropped. It waits for the end of all older transactions.';
-
 CREATE FUNCTION public.days_of_default_partition(p_table text) RETURNS TABLE(first_day date, last_day date)
     LANGUAGE plpgsql
     AS $_$
@@ -1736,7 +1724,7 @@ CREATE FUNCTION public.drop_move_slot(p_move uuid) RETURNS boolean
     AS $$
 BEGIN
     PERFORM pg_drop_replication_slot(s.slot_name) FROM pg_replication_slots s WHERE s.slot_name = move_name(p_move) AND NOT s.active;
-    RETURN NOT EXISTS (SELECT FROM pg_replication_slots s WHERE s.slot_name = move_name(p_move));
+    RETURN NOT has_move_slot(p_move);
 END
 $$;
 
@@ -1916,6 +1904,14 @@ BEGIN
     RETURN true;
 END
 $$;
+
+CREATE FUNCTION public.has_move_slot(p_move uuid) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT EXISTS (SELECT FROM pg_replication_slots s WHERE s.slot_name = move_name(p_move))
+$$;
+
+COMMENT ON FUNCTION public.has_move_slot(p_move uuid) IS 'Whether this Postgres keeps its log for the move.';
 
 CREATE FUNCTION public.hide_statements() RETURNS void
     LANGUAGE sql

@@ -190,21 +190,15 @@ CREATE FUNCTION target_obstacles(p_region text, p_instances text[], p_sealed_by 
 $$;
 COMMENT ON FUNCTION target_obstacles(text, text[], text[]) IS 'What stands in the way of a region that is to arrive here, with these game servers, whose credentials need these key-encryption keys.';
 
--- +goose StatementBegin
-CREATE FUNCTION create_move_slot(p_move uuid) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    IF NOT EXISTS (SELECT FROM pg_replication_slots s WHERE s.slot_name = move_name(p_move)) THEN
-        PERFORM pg_create_logical_replication_slot(move_name(p_move), 'pgoutput');
-    END IF;
-END
+CREATE FUNCTION has_move_slot(p_move uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM pg_replication_slots s WHERE s.slot_name = move_name(p_move))
 $$;
--- +goose StatementEnd
-COMMENT ON FUNCTION create_move_slot(uuid) IS 'From here on, this Postgres keeps its log for the move, until the slot is dropped. It waits for the end of all older transactions.';
+COMMENT ON FUNCTION has_move_slot(uuid) IS 'Whether this Postgres keeps its log for the move.';
 -- +goose StatementBegin
 CREATE FUNCTION drop_move_slot(p_move uuid) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_drop_replication_slot(s.slot_name) FROM pg_replication_slots s WHERE s.slot_name = move_name(p_move) AND NOT s.active;
-    RETURN NOT EXISTS (SELECT FROM pg_replication_slots s WHERE s.slot_name = move_name(p_move));
+    RETURN NOT has_move_slot(p_move);
 END
 $$;
 -- +goose StatementEnd
@@ -409,7 +403,7 @@ CREATE OR REPLACE FUNCTION fleet_regions() RETURNS SETOF text LANGUAGE sql STABL
         SELECT (SELECT n.region FROM instances n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
     SELECT region FROM r WHERE region IS NOT NULL
 $$;
-DROP FUNCTION hide_statements, move_lag, drop_move_slot, create_move_slot, target_obstacles, source_obstacles;
+DROP FUNCTION hide_statements, move_lag, drop_move_slot, has_move_slot, target_obstacles, source_obstacles;
 DROP FUNCTION name_cell_of, give_region_away, serve_region, fence_region, copied_tables, unsubscribe_region, subscribe_region, unpublish_region,
     publish_region, published_tables, move_name, delete_region_rows, count_region_rows, drop_move_fence, add_move_fence;
 DROP FUNCTION refuse_moving_region CASCADE;

@@ -160,7 +160,9 @@ SELECT says::text AS says FROM source_obstacles() AS o(says);
 SELECT says::text AS says FROM target_obstacles(@region::text, @instances::text[], @sealed_by::text[]) AS o(says);
 
 -- name: CreateMoveSlot :exec
-SELECT create_move_slot(@id::uuid);
+-- From here on, this Postgres keeps its log for the move, until the slot is dropped. It waits for the end of all older transactions. It is no
+-- function in PL/pgSQL: that fails when it creates a slot while others change tables, with "snapshot reference is not owned by resource owner".
+SELECT pg_create_logical_replication_slot(move_name(@id::uuid), 'pgoutput') WHERE NOT has_move_slot(@id::uuid);
 
 -- name: DropMoveSlot :one
 SELECT drop_move_slot(@id::uuid)::bool AS dropped;

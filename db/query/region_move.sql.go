@@ -191,9 +191,11 @@ func (q *Queries) CountRegionRows(ctx context.Context, arg CountRegionRowsParams
 }
 
 const createMoveSlot = `-- name: CreateMoveSlot :exec
-SELECT create_move_slot($1::uuid)
+SELECT pg_create_logical_replication_slot(move_name($1::uuid), 'pgoutput') WHERE NOT has_move_slot($1::uuid)
 `
 
+// From here on, this Postgres keeps its log for the move, until the slot is dropped. It waits for the end of all older transactions. It is no
+// function in PL/pgSQL: that fails when it creates a slot while others change tables, with "snapshot reference is not owned by resource owner".
 func (q *Queries) CreateMoveSlot(ctx context.Context, id uuid.UUID) error {
 	_, err := q.db.Exec(ctx, createMoveSlot, id)
 	return err
