@@ -5,71 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/lattice-director/director/token"
 )
-
-// Reasons why Admit refuses a player or an [Admission] ends; test for them with errors.Is. After [ErrBusy],
-// [ErrUnavailable], [ErrSessionLost] and an ended context, the same player may succeed later. After the others, this
-// token never will.
-var (
-	// ErrBadToken: the token is forged, expired, malformed, or not a session token.
-	ErrBadToken = errors.New("sdk: bad session token")
-	// ErrWrongServer: the token is valid, and names another endpoint.
-	ErrWrongServer = errors.New("sdk: session token is for another server")
-	// ErrReplay: this token was used before.
-	ErrReplay = errors.New("sdk: session token was used before")
-	// ErrSeatGone: the player connected after the reservation expired, and another player has the seat.
-	ErrSeatGone = errors.New("sdk: seat was given away")
-	// ErrNoSeat: the session has no such seat.
-	ErrNoSeat = errors.New("sdk: no such seat")
-	// ErrSessionLost: the director has ended the session.
-	ErrSessionLost = errors.New("sdk: session was ended")
-	// ErrReplaced: the same player was admitted again, over another connection.
-	ErrReplaced = errors.New("sdk: player connected again")
-	// ErrLeft: the player left.
-	ErrLeft = errors.New("sdk: player left")
-	// ErrBusy: too many Admit calls (4096) are waiting for the director.
-	ErrBusy = errors.New("sdk: too many players waiting")
-
-	errShortAnswer = errors.New("sdk: seat report was answered without a result for every entry")
-)
-
-// Admission is an admitted player, from Admit to Leave. Safe for concurrent use.
-type Admission struct {
-	Sub, SessionID, Region string
-	// Mode and MaxPlayers are the session's. The game server needs them to open the match for the session's first
-	// player. Party is equal for players who were seated together, and unique for a player who came alone. A director
-	// of an older release leaves the three empty.
-	Mode       string
-	MaxPlayers int
-	Party      string
-	// Match and Team are of the match that a profile of the director made; both are empty where a player asked for a
-	// seat.
-	Match string
-	Team  string
-	// TokenID is the jti of the token that was redeemed.
-	TokenID string
-
-	connectionName string // distinguishes this admission from others of the same player
-	reporter       *seatReporter
-	ctx            context.Context //nolint:containedctx // ends with the admission
-	end            context.CancelCauseFunc
-	leaveOnce      sync.Once
-}
-
-// Done is closed when the game server must disconnect the player. Err then returns the reason: [ErrSessionLost],
-// [ErrReplaced], [ErrSuperseded], [ErrClosed], or, once the director has acknowledged a Leave, [ErrLeft].
-func (a *Admission) Done() <-chan struct{} { return a.ctx.Done() }
-
-// Err is nil until Done is closed.
-func (a *Admission) Err() error { return context.Cause(a.ctx) }
-
-// Leave frees the seat. It returns at once; the report is retried in the background until the director acknowledges it.
-// Call it whenever a connection ends: after [ErrReplaced] it does nothing, and the newer connection keeps the seat.
-func (a *Admission) Leave() { a.leaveOnce.Do(func() { a.reporter.reportLeave(a) }) }
 
 // Admit decides whether the holder of a session token may play. It verifies the token offline and then reports the
 // join, so a nil error means that the director has connected this player's seat, with this token, on this server only.
@@ -96,9 +35,9 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	seat := &Admission{
 		Sub: claims.Subject, SessionID: claims.SessionID, Region: claims.Region,
 		Mode: claims.Mode, MaxPlayers: claims.MaxPlayers, Party: claims.Party, Match: claims.Match, Team: claims.Team,
-		TokenID:        claims.ID,
-		connectionName: connection, reporter: s.seatReports,
+		TokenID: claims.ID, connectionName: connection,
 	}
+	seat.reportLeave = func() { s.seatReports.reportLeave(seat) }
 	return s.seatAdmission(ctx, seat)
 }
 
@@ -173,4 +112,13 @@ func (s *GameServer) reportSeats(ctx context.Context, session string, batch []*e
 		return req
 	}, &answer)
 	return answer, err
+}
+
+// isMine reports whether players dial this server at an endpoint. A deployed server may get its first player before its
+// next heartbeat says its endpoint, so it sends one.
+func (s *GameServer) isMine(ctx context.Context, endpoint string) bool {
+	if s.serverOptions.Endpoint == "" && s.Endpoint() != endpoint {
+		_ = s.sendHeartbeat(ctx) // on failure it is not known to be ours
+	}
+	return s.Endpoint() == endpoint
 }

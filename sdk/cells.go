@@ -1,13 +1,11 @@
 package sdk
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 )
 
 // maxRemembered bounds the regions, and the tickets, whose cells a client remembers.
@@ -112,37 +110,4 @@ func cellAddress(raw, asked string) (string, error) {
 func isElsewhere(err error) bool {
 	answer, answered := errors.AsType[*Error](err)
 	return answered && answer.Status == http.StatusMisdirectedRequest && answer.Code == "region_elsewhere"
-}
-
-// reachReplica makes attempts until one is answered, and returns the address of the cell that answered, "" for that of the
-// configured replicas. It asks the cell that has what the call names, where the client knows it. Otherwise it asks each
-// configured replica in turn, and follows one answer that another cell has it. A region is asked for again when its cell
-// is not reachable or sends the client away; a ticket stays where it is.
-func (c *Client) reachReplica(ctx context.Context, k call, attempt func(base string) error) (cell string, err error) {
-	if known := c.knownCells.addressFor(k); known != "" {
-		err = attempt(known)
-		if k.ticket != "" || ctx.Err() != nil || !replicaUnavailable(err) && !isElsewhere(err) {
-			return known, err
-		}
-		c.knownCells.forgetRegion(k.region)
-	}
-	asked, err := c.tryReplicas(ctx, attempt)
-	if next := c.knownCells.followError(asked, err); next != "" {
-		return next, attempt(next)
-	}
-	return "", err
-}
-
-// tryReplicas makes an attempt at each configured replica in turn, without a pause, until one answers, and returns which
-// did. A replica that is unreachable or shutting down says nothing about the others, so there is no reason to wait.
-func (c *Client) tryReplicas(ctx context.Context, attempt func(base string) error) (asked string, err error) {
-	for range c.replicas.replicaCount() {
-		rep := c.replicas.pickReplica(time.Now())
-		asked, err = rep.baseURL, attempt(rep.baseURL)
-		if !replicaUnavailable(err) || ctx.Err() != nil {
-			return asked, err
-		}
-		c.replicas.noteFailure(rep, time.Now())
-	}
-	return asked, err
 }

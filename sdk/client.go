@@ -114,22 +114,6 @@ func baseURL(raw string) (string, error) {
 // Close closes idle connections. It does not affect calls in flight.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// call is one call of the API, which may take several attempts.
-type call struct {
-	method, path string
-	header       http.Header
-	body         any
-	// region and ticket are what the call names, as far as the client knows: they say which cell to ask. At most one is
-	// set.
-	region, ticket string
-	// isOnce makes one attempt on each replica at most. The caller does the retries.
-	isOnce bool
-	// maxWait is how long the director may take to answer, in addition to Options.AttemptTimeout.
-	maxWait time.Duration
-}
-
-func (k call) name() string { return k.method + " " + k.path }
-
 // attemptCall sends k to one replica once.
 func (c *Client) attemptCall(ctx context.Context, base string, k call, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.clientOptions.AttemptTimeout+k.maxWait)
@@ -170,28 +154,4 @@ func (c *Client) newRequest(ctx context.Context, base string, k call) (*http.Req
 	req.Header.Set("Accept", "application/json, application/problem+json")
 	req.Header.Set("User-Agent", c.clientOptions.UserAgent)
 	return req, nil
-}
-
-func readBounded(r io.Reader) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r, maxAnswerBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(body) > maxAnswerBytes {
-		return nil, fmt.Errorf("answer over %d bytes", maxAnswerBytes)
-	}
-	return body, nil
-}
-
-func decodeAnswer(resp *http.Response, k call, body []byte, out any) error {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return decodeError(resp, k, body)
-	}
-	if out == nil || resp.StatusCode == http.StatusNoContent {
-		return nil
-	}
-	if err := json.Unmarshal(body, out); err != nil {
-		return fmt.Errorf("sdk: %s: unreadable answer with status %d: %w", k.name(), resp.StatusCode, err)
-	}
-	return nil
 }

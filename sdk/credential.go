@@ -21,21 +21,28 @@ func (s *GameServer) callSecret() string {
 	return cmp.Or(s.ownCredential(), s.serverOptions.FleetToken)
 }
 
+func (s *GameServer) callFleet(ctx context.Context, path string, once bool, body, out any) error {
+	_, err := s.callAt(ctx, path, once, body, out)
+	return err
+}
+
+// callAt is call, and returns the address of the cell that answered.
+func (s *GameServer) callAt(ctx context.Context, path string, once bool, body, out any) (cell string, err error) {
+	return s.client.doAt(ctx, call{method: http.MethodPost, path: path, header: s.fleetHeader(), body: body,
+		region: s.serverOptions.Region, isOnce: once}, out)
+}
+
+func (s *GameServer) fleetHeader() http.Header { return fleetHeader(s.callSecret()) }
+
+func fleetHeader(secret string) http.Header {
+	header := http.Header{}
+	if secret != "" {
+		header.Set("X-Fleet-Token", secret)
+	}
+	return header
+}
+
 // refusesCredential reports whether a registration was refused because the credential has expired or was revoked.
 func refusesCredential(refusal *Error) bool {
 	return refusal.Status == http.StatusUnauthorized || refusal.Code == "credential_revoked"
-}
-
-// enrolAgain replaces a credential that the director has refused, after a time in which it could not be renewed. Of
-// several concurrent calls, the first one registers. The refused credential stays until there is another, so that the
-// next call tries again if the enrolment has no place now.
-func (s *GameServer) enrolAgain(ctx context.Context, refused string) error {
-	if err := s.lockRegistration(ctx); err != nil {
-		return err
-	}
-	defer s.unlockRegistration()
-	if s.ownCredential() != refused || s.isClosing() {
-		return nil
-	}
-	return s.registerDraining(ctx)
 }

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -133,13 +132,4 @@ func (s *GameServer) hearStatus(a statusAnswer) {
 		s.isUnwantedClosed = true
 		close(s.unwantedSignal)
 	}
-}
-
-// isMine reports whether players dial this server at an endpoint. A deployed server may get its first player before its
-// next heartbeat says its endpoint, so it sends one.
-func (s *GameServer) isMine(ctx context.Context, endpoint string) bool {
-	if s.serverOptions.Endpoint == "" && s.Endpoint() != endpoint {
-		_ = s.sendHeartbeat(ctx) // on failure it is not known to be ours
-	}
-	return s.Endpoint() == endpoint
 }

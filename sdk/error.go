@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -151,32 +150,6 @@ func kindOf(status int) error {
 	return nil
 }
 
-// decodeError returns an *Error for an answer that is not a success, with or without a problem document.
-func decodeError(resp *http.Response, k call, body []byte) error {
-	var problem struct {
-		Title       string       `json:"title"`
-		Detail      string       `json:"detail"`
-		Code        string       `json:"code"`
-		Errors      []FieldError `json:"errors"`
-		Incarnation string       `json:"incarnation"`
-		TicketID    string       `json:"ticket_id"`
-		Session     string       `json:"session_handle"`
-		Starting    *int         `json:"servers_starting"`
-		Region      string       `json:"region"`
-		Address     string       `json:"address"`
-	}
-	_ = json.Unmarshal(body, &problem) // The body may be a proxy's error page; the status then suffices.
-	if problem.Detail == "" {
-		problem.Detail = problem.Title
-	}
-	return &Error{
-		Call: k.name(), Status: resp.StatusCode, Code: problem.Code, Detail: problem.Detail, Fields: problem.Errors,
-		RequestID: resp.Header.Get("X-Request-ID"), RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
-		TicketID: problem.TicketID, SessionHandle: problem.Session, ServersStarting: problem.Starting,
-		incarnation: problem.Incarnation, region: problem.Region, address: problem.Address,
-	}
-}
-
 // retryAfter parses seconds or an HTTP date (RFC 9110, 10.2.3). It returns 0 for any other value and for a past date.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
@@ -187,3 +160,13 @@ func retryAfter(value string, now time.Time) time.Duration {
 	}
 	return 0
 }
+
+// unreachableError means that a replica gave no answer. The director may or may not have applied the request.
+type unreachableError struct{ err error }
+
+func (e *unreachableError) Error() string { return "sdk: director not reachable: " + e.err.Error() }
+
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// Is makes "no replica answered" and "a replica answered 503" one case for callers: [ErrUnavailable].
+func (e *unreachableError) Is(target error) bool { return target == ErrUnavailable }

@@ -149,6 +149,20 @@ func (s *GameServer) registerAgain(ctx context.Context, unknown string) error {
 	return s.registerDraining(ctx)
 }
 
+// enrolAgain replaces a credential that the director has refused, after a time in which it could not be renewed. Of
+// several concurrent calls, the first one registers. The refused credential stays until there is another, so that the
+// next call tries again if the enrolment has no place now.
+func (s *GameServer) enrolAgain(ctx context.Context, refused string) error {
+	if err := s.lockRegistration(ctx); err != nil {
+		return err
+	}
+	defer s.unlockRegistration()
+	if s.ownCredential() != refused || s.isClosing() {
+		return nil
+	}
+	return s.registerDraining(ctx)
+}
+
 // registerDraining registers again, and repeats a drain.
 func (s *GameServer) registerDraining(ctx context.Context) error {
 	if err := s.registerLocked(ctx); err != nil {
@@ -231,13 +245,6 @@ func (s *GameServer) registrationFor(replaces string) registerRequest {
 		CertDigest: o.CertDigest, ProviderRef: o.ProviderRef,
 		Load: s.currentLoad(), ReportsSeats: true, BootID: s.bootID, Replaces: replaces,
 	}
-}
-
-// registeredAt returns the address of the cell where the server is registered.
-func (s *GameServer) registeredAt() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cellAddress
 }
 
 func (s *GameServer) lockRegistration(ctx context.Context) error {

@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"strconv"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
 
 const (
@@ -116,17 +114,6 @@ func (w *watch) pollTicket(ctx context.Context) error {
 		s, err = w.queuedTicket.Next(ctx)
 	}
 	return err
-}
-
-func sleepPause(ctx context.Context, pause backoff.BackOff) error {
-	timer := time.NewTimer(pause.NextBackOff())
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // followStream follows one stream of events until it ends, which is an error unless the last state was final.

@@ -15,15 +15,6 @@ import (
 // heartbeats for a day.
 const maxRetryAfter = time.Minute
 
-// unreachableError means that a replica gave no answer. The director may or may not have applied the request.
-type unreachableError struct{ err error }
-
-func (e *unreachableError) Error() string { return "sdk: director not reachable: " + e.err.Error() }
-func (e *unreachableError) Unwrap() error { return e.err }
-
-// Is makes "no replica answered" and "a replica answered 503" one case for callers: [ErrUnavailable].
-func (e *unreachableError) Is(target error) bool { return target == ErrUnavailable }
-
 // doAt repeats the call until it gets an answer that is not worth a retry, or ctx ends. out may be nil. It returns the
 // address of the cell that answered, "" for that of the configured replicas.
 func (c *Client) doAt(ctx context.Context, k call, out any) (cell string, err error) {
@@ -45,6 +36,39 @@ func (c *Client) doAt(ctx context.Context, k call, out any) (cell string, err er
 		return cell, last
 	}
 	return cell, fmt.Errorf("sdk: %s: %w; last attempt: %w", k.name(), context.Cause(ctx), last)
+}
+
+// reachReplica makes attempts until one is answered, and returns the address of the cell that answered, "" for that of the
+// configured replicas. It asks the cell that has what the call names, where the client knows it. Otherwise it asks each
+// configured replica in turn, and follows one answer that another cell has it. A region is asked for again when its cell
+// is not reachable or sends the client away; a ticket stays where it is.
+func (c *Client) reachReplica(ctx context.Context, k call, attempt func(base string) error) (cell string, err error) {
+	if known := c.knownCells.addressFor(k); known != "" {
+		err = attempt(known)
+		if k.ticket != "" || ctx.Err() != nil || !replicaUnavailable(err) && !isElsewhere(err) {
+			return known, err
+		}
+		c.knownCells.forgetRegion(k.region)
+	}
+	asked, err := c.tryReplicas(ctx, attempt)
+	if next := c.knownCells.followError(asked, err); next != "" {
+		return next, attempt(next)
+	}
+	return "", err
+}
+
+// tryReplicas makes an attempt at each configured replica in turn, without a pause, until one answers, and returns which
+// did. A replica that is unreachable or shutting down says nothing about the others, so there is no reason to wait.
+func (c *Client) tryReplicas(ctx context.Context, attempt func(base string) error) (asked string, err error) {
+	for range c.replicas.replicaCount() {
+		rep := c.replicas.pickReplica(time.Now())
+		asked, err = rep.baseURL, attempt(rep.baseURL)
+		if !replicaUnavailable(err) || ctx.Err() != nil {
+			return asked, err
+		}
+		c.replicas.noteFailure(rep, time.Now())
+	}
+	return asked, err
 }
 
 func (c *Client) notifyRetry(ctx context.Context, k call) backoff.Notify {
@@ -99,3 +123,14 @@ func (p *pacer) noteResult(err error) {
 
 // NextBackOff implements backoff.BackOff.
 func (p *pacer) NextBackOff() time.Duration { return p.retryAfter + p.ExponentialBackOff.NextBackOff() }
+
+func sleepPause(ctx context.Context, pause backoff.BackOff) error {
+	timer := time.NewTimer(pause.NextBackOff())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -6,38 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"time"
 
-	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/server/rest"
 )
-
-// Options configure a [Sidecar].
-type Options struct {
-	// Client calls the director. Required.
-	Client *sdk.Client
-	// Server is what is known of the game server before it is ready; the game server may say the rest then. Load is not
-	// used.
-	Server sdk.ServerOptions
-	// IsDeployed is set if the director has started the server: it alone says the instance id, the region, the modes and
-	// the capacity.
-	IsDeployed bool
-	// HTTPListener and Lines listen for the game server. Lines may be nil. [Sidecar.Run] closes them.
-	HTTPListener, LinesListener net.Listener
-	// HealthWithin is how long a ready game server may be silent. 0: for ever.
-	HealthWithin time.Duration
-	// ShutdownGrace is how long players may play on after a shutdown that says no time of its own. 0: not at all.
-	ShutdownGrace time.Duration
-	// Log may be nil.
-	Log *slog.Logger
-}
-
-// Defaults returns the defaults of what operators may change. [New] does not use them: zero values have a meaning.
-func Defaults() Options {
-	return Options{HealthWithin: 15 * time.Second, ShutdownGrace: 30 * time.Second}
-}
 
 // Sidecar serves one game server. Make it with [New], and Run it once.
 type Sidecar struct {

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // chaos injects the faults, and does what an operator does. One goroutine runs it; the proofs read its record
@@ -15,85 +13,6 @@ type chaos struct {
 	cluster     *cluster
 	screen      *screen
 	friendsPlay func() bool // whether the friends of the lobby are on their game server
-}
-
-// record says what chaos did. Times of servers are the database's; those of the replica are this process's, as are the
-// times of the players' answers.
-type record struct {
-	killedServer   string // killed
-	serverKilledAt time.Time
-
-	killedReplica   replica // killed, and later started again
-	replicaKilledAt time.Time
-	replicaBackAt   time.Time // zero: not yet
-
-	drainedServer      string
-	drainedIncarnation uuid.UUID // a server that registers again gets another one
-	drainedAt          time.Time
-
-	tokensShown, tokensRefused int
-	cheatsTried, cheatsRefused int
-
-	queueing queueing
-}
-
-// step is one thing that happens: after a share of the whole length, and when the system is ready for it. On a machine
-// that stalls for seconds, faults wait.
-type step struct {
-	afterShare float64
-	isReady    func(context.Context) bool
-	do         func(context.Context) error
-}
-
-func (c *chaos) steps() []step {
-	return []step{
-		{0, c.matchesWait, c.openArena},
-		{0.22, c.isCrowded, c.tryCheating},
-		{0.25, c.isCrowded, c.stealTokens},
-		{0.33, c.isCrowded, c.killServer},
-		{0, c.evictedPlay, c.reportEvicted},
-		{0.42, c.isCrowded, c.killWorker},
-		{0, c.takenOver, c.reportTakeover},
-		{0.52, c.crowdedWithFriends, c.killReplica},
-		{0.60, c.isCrowded, c.drainServer},
-		{0.70, c.answeredWithoutReplica, c.restartReplica},
-		{0.80, c.isCrowded, c.stealTokens},
-		{1, c.everythingSeen, func(context.Context) error { return nil }},
-	}
-}
-
-// runSteps makes all steps in order, at least a twentieth of the length apart where a step has a time. It returns when
-// everything that the proofs need has happened, or when ctx ends.
-func (c *chaos) runSteps(ctx context.Context, length time.Duration) error {
-	last := time.Now()
-	for _, s := range c.steps() {
-		at := c.screen.startedAt.Add(time.Duration(s.afterShare * float64(length)))
-		if soonest := last.Add(length / 20); s.afterShare > 0 && at.Before(soonest) {
-			at = soonest
-		}
-		if !awaitTrue(ctx, func() bool { return time.Now().After(at) && s.isReady(ctx) }) {
-			return nil
-		}
-		if err := s.do(ctx); err != nil {
-			return err
-		}
-		last = time.Now()
-	}
-	return nil
-}
-
-// awaitTrue polls until a condition holds, and returns false when ctx ends first.
-func awaitTrue(ctx context.Context, holds func() bool) bool {
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-tick.C:
-		}
-	}
-	return true
 }
 
 // isCrowded reports whether more than half of the bots are playing, so that faults meet players.

@@ -7,11 +7,7 @@
 package sdktest
 
 import (
-	"crypto/rand"
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"time"
 
@@ -51,73 +47,75 @@ type Director struct {
 	changed          chan struct{}           // closed when a ticket or a session may have changed
 }
 
-// New returns a director without instances, with its own signing key.
-func New(opts Options) (*Director, error) {
-	if opts.Access == nil {
-		opts.Access = func(raw string) (string, error) { return raw, nil }
-	}
-	if opts.TokenTTL == 0 {
-		opts.TokenTTL = 2 * time.Minute
-	}
-	if opts.MaxPlayers == 0 {
-		opts.MaxPlayers = 8
-	}
-	ring, err := newRing()
-	if err != nil {
-		return nil, err
-	}
-	d := &Director{
-		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{},
-		latest: map[string]*instance{}, endedDeployments: map[string]bool{}, credentials: map[string]string{},
-		redeemed: map[string]redemption{}, answers: map[string]storedAnswer{}, tickets: map[string]*ticket{},
-		changed: make(chan struct{}),
-	}
-	d.addRoutes()
-	return d, nil
+type instance struct {
+	registration registration
+	incarnation  string
+	isDraining   bool
+
+	isDeployed, isUnwanted bool
+
+	isRenewed bool // the answer to the next heartbeat has the credential
 }
 
-func newRing() (*token.Ring, error) {
-	kek := make([]byte, token.KEKBytes)
-	_, _ = rand.Read(kek) // Documented never to fail.
-	sealer, err := token.NewSealer(kek)
-	if err != nil {
-		return nil, err
-	}
-	material, err := sealer.Mint(token.AlgEdDSA)
-	if err != nil {
-		return nil, err
-	}
-	const long = 1000 * time.Hour
-	now := time.Now()
-	key := token.Key{Material: material, PublishAt: now.Add(-long), SignFrom: now.Add(-long), SignUntil: now.Add(long),
-		VerifyUntil: now.Add(long)}
-	return token.NewRing([]token.Key{key}, sealer, now, long)
+type registration struct {
+	InstanceID string   `json:"instance_id"`
+	Endpoint   string   `json:"endpoint"`
+	Region     string   `json:"region"`
+	Modes      []string `json:"modes"`
+	Capacity   int      `json:"capacity"`
+	BootID     string   `json:"boot_id"`
+	Load       float64  `json:"load"`
+	Replaces   string   `json:"replaces"`
 }
 
-func (d *Director) addRoutes() {
-	d.mux.HandleFunc("POST /fleet/register", d.fleetHandler(d.registerInstance))
-	d.mux.HandleFunc("POST /fleet/heartbeat", d.fleetHandler(d.takeHeartbeat))
-	d.mux.HandleFunc("POST /fleet/deregister", d.fleetHandler(d.deregisterInstance))
-	d.mux.HandleFunc("POST /fleet/drain", d.fleetHandler(d.drainInstance))
-	d.mux.HandleFunc("POST /fleet/seats", d.fleetHandler(d.reportSeats))
-	d.mux.HandleFunc("GET /fleet/sessions", d.fleetHandler(d.readRosters))
-	d.mux.HandleFunc("POST /matchmake", d.playerHandler(d.matchmakePlayer))
-	d.mux.HandleFunc("POST /resolve", d.playerHandler(d.resolveSeat))
-	d.mux.HandleFunc("GET /sessions/{id}", d.playerHandler(d.readSession))
-	d.mux.HandleFunc("GET /.well-known/jwks.json", d.serveJWKS)
-	d.ticketRoutes()
+type session struct {
+	id, handle, instance, endpoint, region, mode string
+	maxPlayers                                   int
+	openedAt                                     time.Time
+	seatBySub                                    map[string]*seat // by sub
+	isClosed                                     bool
 }
 
-// ServeHTTP implements http.Handler, for httptest.NewServer.
-func (d *Director) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Request-ID", rand.Text())
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.mux.ServeHTTP(w, r)
-	if r.Method != http.MethodGet {
-		d.wakeWaiting()
-	}
+func (s *session) closeSeats() {
+	s.isClosed = true
+	clear(s.seatBySub)
 }
+
+// ticket waits for [Director.Match].
+type ticket struct {
+	id             string
+	request        []byte
+	party          []string
+	stateDocuments []map[string]any // the documents of its versions
+	proposedMatch  *proposal        // that its players are asked about
+}
+
+// proposal is a match that waits for its players.
+type proposal struct {
+	id            string
+	region, mode  string
+	tickets       []*ticket
+	acceptedBySub map[string]bool
+	answerUntil   time.Time
+}
+
+// storedAnswer is the answer to a request that had an Idempotency-Key.
+type storedAnswer struct {
+	request []byte
+	answer  any
+}
+
+type seat struct {
+	state       seatState
+	party       []string // of the request that took the seat, sorted
+	requestedBy string
+	connection  string // the one that holds the seat; empty if it has no name
+}
+
+type seatState int
+
+// redemption is the session and player that used a jti.
+type redemption struct{ session, sub string }
 
 // wakeWaiting makes waiting calls check again.
 func (d *Director) wakeWaiting() {
@@ -125,83 +123,5 @@ func (d *Director) wakeWaiting() {
 	d.changed = make(chan struct{})
 }
 
-// Transport returns a RoundTripper that calls the director without a network, whatever the URL's host. Unlike a socket
-// it works in a bubble of testing/synctest.
-func (d *Director) Transport() http.RoundTripper { return transport{d} }
-
-type transport struct{ director *Director }
-
-// RoundTrip implements http.RoundTripper.
-func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := req.Context().Err(); err != nil {
-		return nil, err
-	}
-	served := req.Clone(req.Context())
-	if served.Body == nil {
-		served.Body = http.NoBody
-	}
-	defer served.Body.Close()
-	recorder := httptest.NewRecorder()
-	t.director.ServeHTTP(recorder, served)
-	resp := recorder.Result()
-	resp.Request = req
-	return resp, nil
-}
-
 // Sign returns a session token with any claims, for tests of tokens that a game server must refuse.
 func (d *Director) Sign(c token.SessionClaims) (string, error) { return d.ring.Sign(time.Now(), c) }
-
-func (d *Director) serveJWKS(w http.ResponseWriter, r *http.Request) {
-	document, etag := d.ring.JWKS(time.Now())
-	w.Header().Set("Cache-Control", "public, max-age=300")
-	w.Header().Set("ETag", etag)
-	if r.Header.Get("If-None-Match") == etag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(document)
-}
-
-// problem is an answer with an error.
-type problem struct {
-	status       int
-	code, detail string
-	incarnation  string // for instance_taken
-}
-
-func newProblem(status int, code, detail string, args ...any) *problem {
-	return &problem{status: status, code: code, detail: fmt.Sprintf(detail, args...)}
-}
-
-func (p *problem) writeTo(w http.ResponseWriter) {
-	if p.status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	document := map[string]any{
-		"type": "/docs#" + p.code, "title": http.StatusText(p.status), "status": p.status,
-		"detail": p.detail, "code": p.code, "request_id": w.Header().Get("X-Request-ID"),
-	}
-	if p.incarnation != "" {
-		document["incarnation"] = p.incarnation
-	}
-	writeJSON(w, p.status, "application/problem+json", document)
-}
-
-func writeJSON(w http.ResponseWriter, status int, contentType string, body any) {
-	if stream, ok := body.(events); ok {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = w.Write(stream)
-		return
-	}
-	w.Header().Set("Content-Type", contentType)
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
-}
-
-func readBody(r *http.Request, into any) *problem {
-	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
-		return newProblem(http.StatusBadRequest, "invalid_json", "%v", err)
-	}
-	return nil
-}

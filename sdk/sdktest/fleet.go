@@ -7,27 +7,6 @@ import (
 	"github.com/google/uuid"
 )
 
-type instance struct {
-	registration registration
-	incarnation  string
-	isDraining   bool
-
-	isDeployed, isUnwanted bool
-
-	isRenewed bool // the answer to the next heartbeat has the credential
-}
-
-type registration struct {
-	InstanceID string   `json:"instance_id"`
-	Endpoint   string   `json:"endpoint"`
-	Region     string   `json:"region"`
-	Modes      []string `json:"modes"`
-	Capacity   int      `json:"capacity"`
-	BootID     string   `json:"boot_id"`
-	Load       float64  `json:"load"`
-	Replaces   string   `json:"replaces"`
-}
-
 // Instance is the director's view of a registered game server.
 type Instance struct {
 	ID, Endpoint string

@@ -15,12 +15,6 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// storedAnswer is the answer to a request that had an Idempotency-Key.
-type storedAnswer struct {
-	request []byte
-	answer  any
-}
-
 func (d *Director) playerHandler(handle func(r *http.Request, sub string) (any, *problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		raw, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -3,10 +3,7 @@ package sdktest
 import (
 	"net/http"
 	"slices"
-	"time"
 )
-
-type seatState int
 
 const (
 	reserved seatState = iota
@@ -14,28 +11,10 @@ const (
 	reaped // expired by the director; the player may still connect
 )
 
-type session struct {
-	id, handle, instance, endpoint, region, mode string
-	maxPlayers                                   int
-	openedAt                                     time.Time
-	seatBySub                                    map[string]*seat // by sub
-	isClosed                                     bool
-}
-
-type seat struct {
-	state       seatState
-	party       []string // of the request that took the seat, sorted
-	requestedBy string
-	connection  string // the one that holds the seat; empty if it has no name
-}
-
 // heldBy returns whether the seat is connected, and by that connection if both have a name.
 func (s *seat) heldBy(connection string) bool {
 	return s != nil && s.state == connected && (connection == "" || s.connection == "" || s.connection == connection)
 }
-
-// redemption is the session and player that used a jti.
-type redemption struct{ session, sub string }
 
 // Session is the director's view of a session. Seats maps each player to whether the player is connected.
 type Session struct {
@@ -87,11 +66,6 @@ func (d *Director) byID(id string) *session {
 		}
 	}
 	return nil
-}
-
-func (s *session) closeSeats() {
-	s.isClosed = true
-	clear(s.seatBySub)
 }
 
 func (s *session) countSeats() (n int) {

@@ -15,24 +15,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// ticket waits for [Director.Match].
-type ticket struct {
-	id             string
-	request        []byte
-	party          []string
-	stateDocuments []map[string]any // the documents of its versions
-	proposedMatch  *proposal        // that its players are asked about
-}
-
-// proposal is a match that waits for its players.
-type proposal struct {
-	id            string
-	region, mode  string
-	tickets       []*ticket
-	acceptedBySub map[string]bool
-	answerUntil   time.Time
-}
-
 func (d *Director) ticketRoutes() {
 	d.mux.HandleFunc("POST /tickets", d.createTicket)
 	d.mux.HandleFunc("GET /tickets/{id}", d.playerHandler(d.getTicket))
@@ -320,6 +302,3 @@ func (d *Director) watchTicket(w http.ResponseWriter, r *http.Request) {
 		return events(stream.Bytes()), nil
 	})(w, r)
 }
-
-// events are a stream, which writeJSON sends as it is.
-type events []byte

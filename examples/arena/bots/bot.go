@@ -3,23 +3,29 @@ package bots
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/lattice-director/director/examples/arena/game"
 	"github.com/lattice-director/director/sdk"
 )
 
 // bot is one player.
 type bot struct {
-	swarm       *Swarm
+	config      *Config
+	httpClient  *http.Client
 	name        string
 	player      *sdk.Player
 	skillRating float64
 	record      record
 }
 
-func (s *Swarm) newBot(name string, skill float64) *bot {
-	token := func(ctx context.Context) (string, error) { return s.botsConfig.AccessToken(ctx, name) }
-	b := &bot{swarm: s, name: name, player: sdk.NewPlayer(s.botsConfig.Director, token), skillRating: skill}
+func newBot(config *Config, client *http.Client, name string, skill float64) *bot {
+	token := func(ctx context.Context) (string, error) { return config.AccessToken(ctx, name) }
+	b := &bot{config: config, httpClient: client, name: name, player: sdk.NewPlayer(config.Director, token),
+		skillRating: skill}
 	b.record.botStats = BotStats{Name: name, Errors: map[string]int{}}
 	return b
 }
@@ -48,7 +54,7 @@ func (b *bot) playMatch(ctx context.Context, match sdk.Match, stay time.Duration
 		}
 		if err != nil {
 			b.noteFailure(ctx, err)
-			b.swarm.pauseFor(ctx, pause.NextBackOff())
+			pauseFor(ctx, pause.NextBackOff())
 		}
 		left -= played
 	}
@@ -68,14 +74,49 @@ func (b *bot) soloRequest(match sdk.Match) sdk.MatchRequest {
 
 // sitDown connects and plays for at most stay. It returns how long it played, and the error that ended it early.
 func (b *bot) sitDown(ctx context.Context, seat sdk.Seat, stay time.Duration) (time.Duration, error) {
-	conn, err := b.swarm.connectBot(ctx, seat)
+	conn, err := connect(ctx, b.httpClient, seat, b.config.SilentFor)
 	if err != nil {
 		return 0, err
 	}
 	b.record.noteSeat(seat)
 	start := time.Now()
-	err = conn.playUntil(ctx, b, stay)
+	err = b.playUntil(ctx, conn, stay)
 	return time.Since(start), err
+}
+
+// playUntil chases coins until the time is over or ctx ends; neither is an error.
+func (b *bot) playUntil(ctx context.Context, c *connection, stay time.Duration) error {
+	timer := time.AfterFunc(stay, c.leaveGame)
+	defer timer.Stop()
+	stop := context.AfterFunc(ctx, c.leaveGame)
+	defer stop()
+	defer func() { _ = c.ws.CloseNow() }()
+	for {
+		err := b.chaseCoins(context.WithoutCancel(ctx), c) // the end of ctx closes the connection, see leaveGame
+		switch {
+		case err == nil:
+		case c.isClosedByBot.Load():
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// chaseCoins reads one state of the world and steers to the nearest coin. A server that sends nothing for SilentFor counts
+// as dead, even if its machine keeps the connection open.
+func (b *bot) chaseCoins(ctx context.Context, c *connection) error {
+	ctx, cancel := context.WithTimeout(ctx, c.silentFor)
+	defer cancel()
+	m, err := c.receiveMessage(ctx)
+	if err != nil || m.State == nil {
+		return err
+	}
+	b.record.noteState(m.State)
+	if m.State.Tick%3 != 0 {
+		return nil // steering three times a second is enough
+	}
+	return c.sendMessage(ctx, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(b.name)})
 }
 
 func (b *bot) noteFailure(ctx context.Context, err error) {
@@ -83,6 +124,17 @@ func (b *bot) noteFailure(ctx context.Context, err error) {
 		return
 	}
 	b.record.noteTrouble(err)
-	b.swarm.botsConfig.Logger.LogAttrs(ctx, slog.LevelWarn, "bot in trouble", slog.String("bot", b.name),
+	b.config.Logger.LogAttrs(ctx, slog.LevelWarn, "bot in trouble", slog.String("bot", b.name),
 		slog.Any("error", err))
+}
+
+// retryForever repeats do with growing pauses until it succeeds or ctx ends, and counts errors.
+func retryForever[T any](ctx context.Context, b *bot, do func() (T, error)) (T, error) {
+	return backoff.Retry(ctx, func() (T, error) {
+		got, err := do()
+		if err != nil && ctx.Err() == nil {
+			b.noteFailure(ctx, err)
+		}
+		return got, err
+	}, backoff.WithBackOff(newPauses()), backoff.WithMaxElapsedTime(0))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,34 +26,21 @@ type connection struct {
 	isClosedByBot atomic.Bool // the bot closed it
 }
 
-// connectBot sends the token of a seat and waits for the welcome.
-func (s *Swarm) connectBot(ctx context.Context, seat sdk.Seat) (*connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*s.botsConfig.SilentFor)
+// connect sends the token of a seat and waits for the welcome. A server that is silent for longer counts as dead.
+func connect(ctx context.Context, client *http.Client, seat sdk.Seat, silentFor time.Duration) (*connection, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*silentFor) // dialling, and then the welcome
 	defer cancel()
-	ws, _, err := websocket.Dial(ctx, playURL(seat.Endpoint), &websocket.DialOptions{HTTPClient: s.httpClient})
+	ws, _, err := websocket.Dial(ctx, playURL(seat.Endpoint), &websocket.DialOptions{HTTPClient: client})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotReached, err)
 	}
 	ws.SetReadLimit(maxFrame)
-	c := &connection{ws: ws, silentFor: s.botsConfig.SilentFor}
+	c := &connection{ws: ws, silentFor: silentFor}
 	if err := c.greetServer(ctx, seat); err != nil {
 		_ = ws.CloseNow()
 		return nil, err
 	}
 	return c, nil
-}
-
-// Try connects to the game server of a seat as a bot does, and disconnects at once. It returns whether the server
-// admitted the bearer of the token. Errors: the server was not reached, or neither admitted nor refused the token.
-func (s *Swarm) Try(ctx context.Context, seat sdk.Seat) (admitted bool, err error) {
-	c, err := s.connectBot(ctx, seat)
-	if websocket.CloseStatus(err) == game.StatusRefused {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return true, c.ws.CloseNow()
 }
 
 var (
@@ -82,45 +70,10 @@ func (c *connection) greetServer(ctx context.Context, seat sdk.Seat) error {
 	return nil
 }
 
-// playUntil chases coins until the time is over or ctx ends; neither is an error.
-func (c *connection) playUntil(ctx context.Context, b *bot, stay time.Duration) error {
-	timer := time.AfterFunc(stay, c.leaveGame)
-	defer timer.Stop()
-	stop := context.AfterFunc(ctx, c.leaveGame)
-	defer stop()
-	defer func() { _ = c.ws.CloseNow() }()
-	for {
-		err := c.chaseCoins(context.WithoutCancel(ctx), b) // the end of ctx closes the connection, see leave
-		switch {
-		case err == nil:
-		case c.isClosedByBot.Load():
-			return nil
-		default:
-			return err
-		}
-	}
-}
-
 // leaveGame closes the connection, which ends the reading in play.
 func (c *connection) leaveGame() {
 	c.isClosedByBot.Store(true)
 	_ = c.ws.Close(websocket.StatusNormalClosure, "bye")
-}
-
-// chaseCoins reads one state of the world and steers to the nearest coin. A server that sends nothing for SilentFor counts
-// as dead, even if its machine keeps the connection open.
-func (c *connection) chaseCoins(ctx context.Context, b *bot) error {
-	ctx, cancel := context.WithTimeout(ctx, c.silentFor)
-	defer cancel()
-	m, err := c.receiveMessage(ctx)
-	if err != nil || m.State == nil {
-		return err
-	}
-	b.record.noteState(m.State)
-	if m.State.Tick%3 != 0 {
-		return nil // steering three times a second is enough
-	}
-	return c.sendMessage(ctx, game.ClientMessage{Type: game.TypeSteer, Heading: m.State.ToNearestCoin(b.name)})
 }
 
 func (c *connection) sendMessage(ctx context.Context, m game.ClientMessage) error {

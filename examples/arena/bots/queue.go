@@ -28,7 +28,7 @@ func (p *party) queueTicket(ctx context.Context) (sdk.Match, error) {
 			return sdk.Match{}, fmt.Errorf("ticket %s is %s: %s", queued.ID(), status.State, status.Reason)
 		}
 		return sdk.Match{Handle: status.Handle, Endpoint: status.Endpoint, Region: status.Region, Mode: p.gameMode,
-			MaxPlayers: p.swarm.botsConfig.MaxPlayers}, nil
+			MaxPlayers: p.config.MaxPlayers}, nil
 	})
 }
 
@@ -36,7 +36,7 @@ func (p *party) queueTicket(ctx context.Context) (sdk.Match, error) {
 func (p *party) ticketRequest() sdk.TicketRequest {
 	req := sdk.TicketRequest{
 		Profiles: []string{p.profile}, Players: map[string]sdk.TicketPlayer{},
-		Latencies: map[string]int{p.swarm.botsConfig.Region: 1},
+		Latencies: map[string]int{p.config.Region: 1},
 	}
 	for _, b := range p.members {
 		req.Party = append(req.Party, b.name)

@@ -60,15 +60,6 @@ type Stats struct {
 	Bots []BotStats `json:"bots"`
 }
 
-// Stats takes a copy of all statistics. It may be called while the swarm runs.
-func (s *Swarm) Stats() Stats {
-	all := Stats{}
-	for _, b := range s.allBots {
-		all.Bots = append(all.Bots, b.record.statsCopy())
-	}
-	return all
-}
-
 // Total is the sum over all bots; its name, visits and last error are empty.
 func (s Stats) Total() BotStats {
 	total := BotStats{Errors: map[string]int{}}

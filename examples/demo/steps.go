@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// step is one thing that happens: after a share of the whole length, and when the system is ready for it. On a machine
+// that stalls for seconds, faults wait.
+type step struct {
+	afterShare float64
+	isReady    func(context.Context) bool
+	do         func(context.Context) error
+}
+
+func (c *chaos) steps() []step {
+	return []step{
+		{0, c.matchesWait, c.openArena},
+		{0.22, c.isCrowded, c.tryCheating},
+		{0.25, c.isCrowded, c.stealTokens},
+		{0.33, c.isCrowded, c.killServer},
+		{0, c.evictedPlay, c.reportEvicted},
+		{0.42, c.isCrowded, c.killWorker},
+		{0, c.takenOver, c.reportTakeover},
+		{0.52, c.crowdedWithFriends, c.killReplica},
+		{0.60, c.isCrowded, c.drainServer},
+		{0.70, c.answeredWithoutReplica, c.restartReplica},
+		{0.80, c.isCrowded, c.stealTokens},
+		{1, c.everythingSeen, func(context.Context) error { return nil }},
+	}
+}
+
+// runSteps makes all steps in order, at least a twentieth of the length apart where a step has a time. It returns when
+// everything that the proofs need has happened, or when ctx ends.
+func (c *chaos) runSteps(ctx context.Context, length time.Duration) error {
+	last := time.Now()
+	for _, s := range c.steps() {
+		at := c.screen.startedAt.Add(time.Duration(s.afterShare * float64(length)))
+		if soonest := last.Add(length / 20); s.afterShare > 0 && at.Before(soonest) {
+			at = soonest
+		}
+		if !awaitTrue(ctx, func() bool { return time.Now().After(at) && s.isReady(ctx) }) {
+			return nil
+		}
+		if err := s.do(ctx); err != nil {
+			return err
+		}
+		last = time.Now()
+	}
+	return nil
+}
