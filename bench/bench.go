@@ -19,23 +19,10 @@ import (
 	"time"
 )
 
-// Limits of the load that one process generates.
+// Limits of the callers of one process.
 const (
-	MaxCallers   = 2048    // each holds a connection
-	MaxInFlight  = 16_384  // callers of an open loop: more than a director admits, to measure its refusals
-	MaxInstances = 200_000 // each is a few hundred bytes here
-	MaxRegions   = 1000
-	MaxModes     = 32      // of a game server, by the API
-	MaxCapacity  = 100_000 // of a game server, by the API
-	MaxPlayers   = 1024    // of a session, by the API
-	MaxTickets   = 1_000_000
-	MaxTurns     = 1 << 30
-
-	MaxConnections = 256 // of gRPC
-	MaxWatchers    = 100_000
-	MaxAgents      = 20_000
-	MaxRooms       = 100 // of an agent
-	MaxSessions    = 20_000
+	MaxCallers  = 2048   // each holds a connection
+	MaxInFlight = 16_384 // callers of an open loop: more than a director admits, to measure its refusals
 )
 
 // Load is the size of a load. A number that is 0 is the scenario's usual one, except for callers, turns, rooms and
@@ -65,47 +52,42 @@ type Load struct {
 	Sessions    int `json:"sessions,omitempty"`    // of the realtime lobby beside those of callers, spread over the replicas
 }
 
-// Size is a number of a load, with what it may be.
+// Size is a number of a load.
 type Size struct {
-	Name     string // of its flag
-	Value    *int
-	Usual    int
-	Min, Max int
-	About    string // "": it has no flag
+	Name   string // of its flag
+	Value  *int
+	Usual  int
+	MayBe0 bool   // 0 is a size, and not the usual one
+	About  string // "": it has no flag
 }
 
 // Sizes are the numbers of the load except for its callers.
 func (l *Load) Sizes(usual Load) []Size {
 	return []Size{
-		{"instances", &l.Instances, usual.Instances, 1, MaxInstances,
-			"Game servers to register; at least one for each region"},
-		{"regions", &l.Regions, usual.Regions, 1, MaxRegions, "Regions of players and game servers"},
-		{"modes", &l.Modes, usual.Modes, 1, MaxModes, "Modes of players and game servers"},
-		{"capacity", &l.Capacity, usual.Capacity, 1, MaxCapacity, ""},
-		{"players", &l.Players, usual.Players, 0, MaxPlayers, ""},
-		{"turns", &l.Turns, usual.Turns, 0, MaxTurns, ""},
-		{"tickets", &l.Tickets, usual.Tickets, 1, MaxTickets, "Tickets that wait at the start of a turn"},
-		{"connections", &l.Connections, usual.Connections, 1, MaxConnections,
+		{"instances", &l.Instances, usual.Instances, false, "Game servers to register; at least one for each region"},
+		{"regions", &l.Regions, usual.Regions, false, "Regions of players and game servers"},
+		{"modes", &l.Modes, usual.Modes, false, "Modes of players and game servers"},
+		{"capacity", &l.Capacity, usual.Capacity, false, ""},
+		{"players", &l.Players, usual.Players, true, ""},
+		{"turns", &l.Turns, usual.Turns, true, ""},
+		{"tickets", &l.Tickets, usual.Tickets, false, "Tickets that wait at the start of a turn"},
+		{"connections", &l.Connections, usual.Connections, false,
 			"Connections that callers of the Open Match API share"},
-		{"watchers", &l.Watchers, usual.Watchers, 1, MaxWatchers, "Idle streams of watch"},
-		{"agents", &l.Agents, usual.Agents, 1, MaxAgents, "Simulated Rivalis game servers"},
-		{"rooms", &l.Rooms, usual.Rooms, 0, MaxRooms, "Rooms that each of them has made itself"},
-		{"sessions", &l.Sessions, usual.Sessions, 0, MaxSessions,
+		{"watchers", &l.Watchers, usual.Watchers, false, "Idle streams of watch"},
+		{"agents", &l.Agents, usual.Agents, false, "Simulated Rivalis game servers"},
+		{"rooms", &l.Rooms, usual.Rooms, true, "Rooms that each of them has made itself"},
+		{"sessions", &l.Sessions, usual.Sessions, true,
 			"Sessions of the realtime lobby beside those of callers"},
 	}
 }
 
-// check validates the size. One that must not be 0 gets its usual value, and is 0 where the scenario has none.
+// check sets the usual value of a size that must not be 0, which is 0 where the scenario has none of it.
 func (s Size) check() error {
-	if s.Min > 0 && s.Usual == 0 {
-		*s.Value = 0
-		return nil
-	}
-	if s.Min > 0 && *s.Value == 0 {
+	if !s.MayBe0 && (*s.Value == 0 || s.Usual == 0) {
 		*s.Value = s.Usual
 	}
-	if *s.Value < s.Min || *s.Value > s.Max {
-		return fmt.Errorf("%d %s: there must be %d to %d", *s.Value, s.Name, s.Min, s.Max)
+	if *s.Value < 0 {
+		return fmt.Errorf("%d %s: there cannot be fewer than none", *s.Value, s.Name)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // fakeDirector accepts every call and counts calls.
 type fakeDirector struct {
-	*httptest.Server
+	server *httptest.Server
 
 	mu    sync.Mutex
 	calls map[string]int
@@ -50,8 +51,8 @@ func startFakeDirector(t *testing.T, handlers map[string]http.HandlerFunc) *fake
 		}
 		mux.HandleFunc(method+path, func(w http.ResponseWriter, r *http.Request) { d.note(r); handler(w, r) })
 	}
-	d.Server = httptest.NewServer(mux)
-	t.Cleanup(d.Close)
+	d.server = httptest.NewServer(mux)
+	t.Cleanup(d.server.Close)
 	return d
 }
 
@@ -123,9 +124,9 @@ func (d *fakeDirector) saw(what, region string, modes ...string) {
 	d.seen[what+" "+region[strings.LastIndex(region, "-")+1:]+" "+strings.Join(modes, ",")]++
 }
 
-func options(d *fakeDirector, scenario string) Options {
+func options(d *fakeDirector, scenario Scenario) Options {
 	return Options{
-		Scenario: Find(Scenarios, scenario), URLs: []string{d.URL}, Load: Load{Callers: 4, Instances: 2, Tickets: 200},
+		Scenario: scenario, URLs: []string{d.server.URL}, Load: Load{Callers: 4, Instances: 2, Tickets: 200},
 		WarmUp: 20 * time.Millisecond, Duration: 100 * time.Millisecond,
 		AccessToken: func(sub string) (string, error) { return sub, nil },
 	}
@@ -139,38 +140,37 @@ func TestScenarios(t *testing.T) {
 		"session-life": {"matchmake", "resolve", "joined", "left"}}
 	paths := map[string]string{
 		"matchmake": "/matchmake", "resolve": "/resolve", "heartbeat": "/fleet/heartbeat", "session-life": "/matchmake",
-		"noop":       "/noop",
-		"fleet-noop": "/fleet/noop", "login-queue": "/login-queue",
+		"noop": "/noop", "fleet-noop": "/fleet/noop", "login-queue": "/login-queue",
 	}
-	for _, scenario := range Names(Scenarios) {
-		t.Run(scenario, func(t *testing.T) {
+	for _, scenario := range slices.Concat(Scenarios, NoOps) {
+		t.Run(scenario.Name, func(t *testing.T) {
 			t.Parallel()
 			d := startFakeDirector(t, nil)
 			o := options(d, scenario)
-			o.WarmUp = 0
+			o.WarmUp, o.Duration, o.Turns = 0, time.Hour, 8
 			res, err := Run(t.Context(), o)
 			require.NoError(t, err)
-			require.Positive(t, res.Calls)
+			require.EqualValues(t, 8, res.Calls)
 			require.Empty(t, res.Errors)
 			require.Zero(t, res.Failed)
 			require.InDelta(t, float64(res.Calls)/res.Seconds, res.PerSecond, 0.01)
-			require.Equal(t, d.calls["/fleet/register"], d.calls["/fleet/deregister"])
 			var names []string
 			for _, s := range res.Steps {
 				names = append(names, s.Name)
 			}
-			require.ElementsMatch(t, steps[scenario], names)
-			switch scenario {
-			case "register":
+			require.ElementsMatch(t, steps[scenario.Name], names)
+			if scenario.Name == "register" { // which leaves its game servers to their leases
 				require.EqualValues(t, d.calls["/fleet/register"], res.Calls+2)
-			case "match-queue", "match-servers", "match-life", "match-steady", "match-idle":
-				d.requireMatches(t, res)
-			default:
-				require.EqualValues(t, d.calls[paths[scenario]], res.Calls)
-				require.Equal(t, res.Instances, d.calls["/fleet/register"])
+				return
 			}
-			if scenario != "resolve" && !strings.HasPrefix(scenario,
-				"match-") { // which have operators and polls; whose party has a leader that also asked for the seats
+			require.Equal(t, d.calls["/fleet/register"], d.calls["/fleet/deregister"])
+			if strings.HasPrefix(scenario.Name, "match-") {
+				d.requireMatches(t, res)
+				return
+			}
+			require.EqualValues(t, d.calls[paths[scenario.Name]], res.Calls)
+			require.Equal(t, res.Instances, d.calls["/fleet/register"])
+			if scenario.Name != "resolve" { // whose parties have a leader that also asks for the seats
 				for who, n := range d.subs {
 					require.Equal(t, 1, n, who)
 				}
@@ -203,7 +203,7 @@ func TestPlaces(t *testing.T) {
 func TestFleetIsEverywhere(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
-	o := options(d, "matchmake")
+	o := options(d, Find(Scenarios, "matchmake"))
 	o.Instances, o.Regions, o.Modes, o.HotShare, o.Duration = 1, 3, 2, 0.5, time.Second
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
@@ -229,7 +229,7 @@ func worldOf(t *testing.T, o Options) *world {
 func TestReservedSeatsAreUsedOnce(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
-	w := worldOf(t, options(d, "resolve"))
+	w := worldOf(t, options(d, Find(Scenarios, "resolve")))
 	require.NoError(t, w.fleet.register(t.Context(), 1))
 	require.NoError(t, w.players.prepare(t.Context(), 3*partySize))
 	require.NoError(t, w.reserve(0, w.places.list[0]))
@@ -272,7 +272,7 @@ func TestPercentiles(t *testing.T) {
 func TestWarmUpIsNotMeasured(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
-	o := options(d, "matchmake")
+	o := options(d, Find(Scenarios, "matchmake"))
 	o.WarmUp, o.Duration = 200*time.Millisecond, time.Nanosecond
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
@@ -308,7 +308,7 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 		t.Run(c.kind, func(t *testing.T) {
 			t.Parallel()
 			d := startFakeDirector(t, map[string]http.HandlerFunc{c.path: c.handler})
-			o := options(d, "session-life")
+			o := options(d, Find(Scenarios, "session-life"))
 			o.WarmUp = 0
 			res, err := Run(t.Context(), o)
 			require.NoError(t, err)
@@ -333,7 +333,7 @@ func TestCancelEndsIt(t *testing.T) {
 		<-r.Context().Done()
 	}
 	d := startFakeDirector(t, map[string]http.HandlerFunc{"/matchmake": hang})
-	o := options(d, "matchmake")
+	o := options(d, Find(Scenarios, "matchmake"))
 	o.Duration = time.Hour
 	_, err := Run(ctx, o)
 	require.ErrorIs(t, err, context.Canceled)
@@ -348,27 +348,6 @@ func TestFleetThatIsRefused(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprint(w, `{"code":"unauthorized","detail":"the fleet token is wrong"}`)
 	}})
-	_, err := Run(t.Context(), options(d, "matchmake"))
-	require.ErrorContains(t, err, "cannot register at "+d.URL+": 401 unauthorized: the fleet token is wrong")
-}
-
-// Pins a timeline with turns of the warm-up, and phases that nobody learns of.
-func TestPhases(t *testing.T) {
-	t.Parallel()
-	d := startFakeDirector(t, nil)
-	o := options(d, "resolve")
-	o.Duration = 3 * TimelineSlot
-	var phases []string
-	o.Say = func(phase string) { phases = append(phases, phase) }
-	o.Measuring = func() { phases = append(phases, "called") }
-	res, err := Run(t.Context(), o)
-	require.NoError(t, err)
-	require.Equal(t, []string{"registering game servers", "making access tokens", "reserving seats", "warming up",
-		"measuring", "called"}, phases)
-	sum := int64(0)
-	for _, n := range res.Timeline {
-		sum += n
-	}
-	require.Equal(t, res.Calls, sum)
-	require.GreaterOrEqual(t, len(res.Timeline), 3)
+	_, err := Run(t.Context(), options(d, Find(Scenarios, "matchmake")))
+	require.ErrorContains(t, err, "cannot register at "+d.server.URL+": 401 unauthorized: the fleet token is wrong")
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tidwall/gjson"
 	"github.com/valyala/fasthttp"
 )
 
@@ -159,6 +160,25 @@ func refusal(resp *fasthttp.Response) error {
 		return &Failure{kind, nil}
 	}
 	return &Failure{kind, errors.New(problem.Detail)}
+}
+
+// member is a required string of an answer, at a path of gjson.
+type member struct {
+	path string
+	into *string
+}
+
+// readStrings extracts strings of an answer, without parsing the rest of it: that would cost the load generator nearly as
+// much as the call. An answer without one of them is a failure.
+func readStrings(answer []byte, members ...member) error {
+	for _, m := range members {
+		found := gjson.GetBytes(answer, m.path)
+		if found.Type != gjson.String {
+			return &Failure{"200 unreadable", fmt.Errorf("the answer has no %s", m.path)}
+		}
+		*m.into = found.String()
+	}
+	return nil
 }
 
 // encode encodes a value whose encoding cannot fail.

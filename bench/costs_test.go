@@ -54,7 +54,7 @@ func TestMeterIsReadAroundTheMeasurement(t *testing.T) {
 	t.Parallel()
 	for _, warmUp := range []time.Duration{0, 50 * time.Millisecond} {
 		m := &clock{d: startFakeDirector(t, nil)}
-		o := options(m.d, "noop")
+		o := options(m.d, Find(NoOps, "noop"))
 		o.WarmUp, o.Meter = warmUp, m
 		res, err := Run(t.Context(), o)
 		require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestBackgroundIsNoCostOfCalls(t *testing.T) {
 		_ = Pause(r.Context(), 20*time.Millisecond) // few calls, so that half of a CPU is 10 ms for each
 		fmt.Fprint(w, `{}`)
 	}})
-	o := options(d, "noop")
+	o := options(d, Find(NoOps, "noop"))
 	o.Callers, o.Meter = 1, &idler{d, time.Now()}
 	o.Background, o.Duration = 200*time.Millisecond, 400*time.Millisecond
 	res, err := Run(t.Context(), o)

@@ -2,15 +2,13 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/tidwall/gjson"
 )
 
 const (
@@ -64,9 +62,6 @@ type fleet struct {
 
 	members    []*instance // set by register, then constant
 	byEndpoint map[string]*instance
-
-	mu    sync.Mutex
-	added []*instance // registered by the scenario register; they get no heartbeats
 }
 
 func newFleet(c *Client, o Options, kind string, p places, seats int) *fleet {
@@ -83,17 +78,7 @@ func (f *fleet) newInstance(kind string, n int) *instance {
 
 // forEach calls do for game servers concurrently, until the first error.
 func forEach(ctx context.Context, members []*instance, do func(one *instance) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxConcurrent)
-	for _, one := range members {
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return do(one)
-		})
-	}
-	return group.Wait()
+	return Concurrently(ctx, len(members), maxConcurrent, func(_ context.Context, i int) error { return do(members[i]) })
 }
 
 // register registers n game servers. Between chunks it sends the heartbeats of those that have waited long.
@@ -178,24 +163,11 @@ func (f *fleet) countTaken(ctx context.Context) (int, error) {
 	var total atomic.Int64
 	err := forEach(ctx, f.members, func(one *instance) error {
 		return f.heartbeat(one.url, one, func(a []byte) error {
-			var alive struct {
-				Available int `json:"available"`
-			}
-			err := json.Unmarshal(a, &alive)
-			total.Add(int64(f.seats - alive.Available))
-			return err
+			total.Add(int64(f.seats) - gjson.GetBytes(a, "available").Int())
+			return nil
 		})
 	})
 	return int(total.Load()), err
-}
-
-// add remembers an instance that the scenario register has registered, so that the end of the run deregisters it.
-func (f *fleet) add(one *instance) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.added) < MaxInstances {
-		f.added = append(f.added, one)
-	}
 }
 
 // deregister also works after ctx has ended. What takes too long is left to the leases.
@@ -204,7 +176,7 @@ func (f *fleet) deregister(ctx context.Context) {
 	defer cancel()
 	client := NewClient(ctx, maxConcurrent)
 	defer client.Close()
-	_ = forEach(ctx, slices.Concat(f.members, f.added), func(one *instance) error {
+	_ = forEach(ctx, f.members, func(one *instance) error {
 		if one.lastHeartbeat.Swap(0) != 0 {
 			_ = client.Post(one.url+"/fleet/deregister", f.token, one.identity.Load().body, nil)
 		}

@@ -12,7 +12,7 @@ import (
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	d := startFakeDirector(t, nil)
-	w := worldOf(t, options(d, "matchmake"))
+	w := worldOf(t, options(d, Find(Scenarios, "matchmake")))
 	require.NoError(t, w.fleet.register(t.Context(), 2))
 	old := time.Now().Add(-maxHeartbeatAge - time.Second).UnixNano()
 	w.fleet.members[0].lastHeartbeat.Store(old)

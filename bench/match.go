@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // matches are the profiles and tickets of a run.
@@ -142,24 +140,20 @@ func (m *matches) create(replica string, p player, profile string, skill float64
 func (m *matches) fill(ctx context.Context, profile string, n int, skill func(i int) float64) ([]ticket, error) {
 	m.filling.Lock() // so that two fills never need more connections than there are
 	defer m.filling.Unlock()
-	group, ctx := errgroup.WithContext(ctx)
 	callers, urls := min(n, maxConcurrent), m.world.job.URLs
 	last := make([]ticket, callers)
-	for c := range callers {
-		group.Go(func() error {
-			for i := c; i < n && ctx.Err() == nil; i += callers {
-				p, err := m.world.players.next()
-				if err != nil {
-					return err
-				}
-				if last[c], err = m.create(urls[i%len(urls)], p, profile, skill(i)); err != nil {
-					return fmt.Errorf("players cannot be queued: %w", err)
-				}
+	return last, Concurrently(ctx, callers, 0, func(ctx context.Context, c int) error {
+		for i := c; i < n && ctx.Err() == nil; i += callers {
+			p, err := m.world.players.next()
+			if err != nil {
+				return err
 			}
-			return ctx.Err()
-		})
-	}
-	return last, group.Wait()
+			if last[c], err = m.create(urls[i%len(urls)], p, profile, skill(i)); err != nil {
+				return fmt.Errorf("players cannot be queued: %w", err)
+			}
+		}
+		return ctx.Err()
+	})
 }
 
 // pollTime is for how long a poll waits.
@@ -212,7 +206,7 @@ func (w *world) queueStrangers(ctx context.Context) error {
 func (w *world) matchLife(c *Caller) error {
 	var two [2]ticket
 	err := c.Timed("create", func() error {
-		return forBoth(func(i int) (err error) {
+		return Concurrently(w.ctx, 2, 2, func(_ context.Context, i int) (err error) {
 			two[i], err = w.createSimilar(c)
 			return err
 		})
@@ -221,7 +215,7 @@ func (w *world) matchLife(c *Caller) error {
 		return err
 	}
 	return c.Timed("and assigned", func() error {
-		return forBoth(func(i int) error { return w.matches.await(two[i], "assigned") })
+		return Concurrently(w.ctx, 2, 2, func(_ context.Context, i int) error { return w.matches.await(two[i], "assigned") })
 	})
 }
 
@@ -238,12 +232,4 @@ func (w *world) createSimilar(c *Caller) (ticket, error) {
 		return ticket{}, err
 	}
 	return w.matches.create(c.URL, p, w.matches.lastProfile(), similarSkill())
-}
-
-// forBoth calls do for two players concurrently.
-func forBoth(do func(i int) error) error {
-	var group errgroup.Group
-	group.Go(func() error { return do(0) })
-	group.Go(func() error { return do(1) })
-	return group.Wait()
 }

@@ -62,7 +62,7 @@ func TestProfilesAreAwaited(t *testing.T) {
 		w.WriteHeader(map[bool]int{true: http.StatusNotFound, false: http.StatusBadRequest}[asked < 3])
 		fmt.Fprintf(w, `{"code":%q}`, map[bool]string{true: "profile_unknown", false: "invalid_request"}[asked < 3])
 	}})
-	w := worldOf(t, options(d, "match-life"))
+	w := worldOf(t, options(d, Find(Scenarios, "match-life")))
 	name, err := w.matches.apply(t.Context(), "duel", 1, matchDistance)
 	require.NoError(t, err)
 	require.Equal(t, name, w.matches.lastProfile())
@@ -80,23 +80,8 @@ func TestTicketsThatEnd(t *testing.T) {
 			_ *http.Request) {
 			fmt.Fprint(w, answer)
 		}})
-		w := worldOf(t, options(d, "match-life"))
-		err := w.matches.await(ticket{d.URL, "one", "token"}, "assigned")
+		w := worldOf(t, options(d, Find(Scenarios, "match-life")))
+		err := w.matches.await(ticket{d.server.URL, "one", "token"}, "assigned")
 		require.Equal(t, kind, KindOf(err))
-	}
-}
-
-// Pins groups of players that cannot be divided into full matches, and strangers that match.
-func TestSkills(t *testing.T) {
-	t.Parallel()
-	for range 100 {
-		for i := range 2 * crowdGroups {
-			require.LessOrEqual(t, skillInGroup(i)-skillInGroup(i+crowdGroups), float64(matchDistance))
-			require.Greater(t, strangeSkill(i+1)-strangeSkill(i), float64(matchDistance))
-			if i%crowdGroups > 0 {
-				require.Greater(t, skillInGroup(i)-skillInGroup(i-1), 0.0)
-			}
-		}
-		require.Greater(t, strangeSkill(0)-similarSkill(), float64(matchDistance))
 	}
 }

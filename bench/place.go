@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"strconv"
 	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // place is where a player wants to play.
@@ -81,17 +79,10 @@ type players struct {
 // prepare makes the tokens of the first n players, on all CPUs.
 func (p *players) prepare(ctx context.Context, n int) error {
 	p.tokens = make([]string, n)
-	workers := runtime.GOMAXPROCS(0)
-	group, ctx := errgroup.WithContext(ctx)
-	for w := range workers {
-		group.Go(func() (err error) {
-			for i := w; i < n && ctx.Err() == nil && err == nil; i += workers {
-				p.tokens[i], err = p.mint(subOf(int64(i)))
-			}
-			return err
-		})
-	}
-	return group.Wait()
+	return Concurrently(ctx, n, runtime.GOMAXPROCS(0), func(_ context.Context, i int) (err error) {
+		p.tokens[i], err = p.mint(subOf(int64(i)))
+		return err
+	})
 }
 
 // next returns the next player.

@@ -19,9 +19,6 @@ var Scenarios = []Scenario{
 		shape{calls: 4, players: 1}),
 	play("login-queue", "a new player asks for a place in the login queue", (*world).loginQueue,
 		shape{calls: 1, players: 1, hasNoFleet: true}),
-	play("noop", "the cost of matchmake without the database: the same stack, on the baselines", (*world).noop,
-		shape{calls: 1, players: 1, hasNoFleet: true}),
-	play("fleet-noop", "the same for heartbeat", (*world).fleetNoop, shape{calls: 1, hasNoFleet: true}),
 
 	play("match-queue",
 		"--tickets wait; a version of their profile goes live that matches all: until game servers have the last",
@@ -39,6 +36,13 @@ var Scenarios = []Scenario{
 			usual: Load{Callers: 1, Tickets: 50_000}}),
 }
 
+// NoOps are calls of the same stack without the database, which the baselines answer, and no director.
+var NoOps = []Scenario{
+	play("noop", "the cost of matchmake without the database", (*world).noop,
+		shape{calls: 1, players: 1, hasNoFleet: true}),
+	play("fleet-noop", "the same for heartbeat", (*world).fleetNoop, shape{calls: 1, hasNoFleet: true}),
+}
+
 // shape is what a turn of a scenario needs.
 type shape struct {
 	calls        int     // per turn
@@ -50,6 +54,9 @@ type shape struct {
 	prepareData  func(*world, context.Context) error // after access tokens were made; nil: nothing
 }
 
+// maxCapacity is the most seats of a game server, by the API.
+const maxCapacity = 100_000
+
 // defaultCallers is the usual number of callers where a scenario has no other.
 const defaultCallers = 64
 
@@ -57,7 +64,7 @@ func play(name, about string, turn func(*world, *Caller) error, s shape) Scenari
 	if s.usual.Callers == 0 {
 		s.usual.Callers = defaultCallers
 	}
-	s.usual.Regions, s.usual.Modes, s.usual.Capacity = 1, 1, MaxCapacity
+	s.usual.Regions, s.usual.Modes, s.usual.Capacity = 1, 1, maxCapacity
 	if !s.hasNoFleet {
 		s.usual.Instances = 16
 	}
@@ -153,16 +160,13 @@ func (w *world) heartbeat(c *Caller) error {
 	return err
 }
 
+// register leaves its game servers to their leases.
 func (w *world) register(c *Caller) error {
 	one := w.fleet.newInstance("new-", int(w.fleet.turns.Add(1)))
 	body := w.fleet.registration(one)
-	err := c.Timed("register", func() error {
+	return c.Timed("register", func() error {
 		return w.client.Post(c.URL+"/fleet/register", w.fleet.token, body, one.readIncarnation)
 	})
-	if err == nil {
-		w.fleet.add(one)
-	}
-	return err
 }
 
 func (w *world) sessionLife(c *Caller) error {

@@ -25,6 +25,16 @@ func Turns(turn TurnFunc) func(context.Context, *Job) (TurnFunc, error) {
 	return func(context.Context, *Job) (TurnFunc, error) { return turn, nil }
 }
 
+// Define completes a scenario: begin makes what its turns share.
+func Define[L any](s Scenario, begin func(context.Context, *Job) (L, error),
+	turn func(L, context.Context, *Caller) error) Scenario {
+	s.Begin = func(ctx context.Context, job *Job) (TurnFunc, error) {
+		load, err := begin(ctx, job)
+		return func(ctx context.Context, c *Caller) error { return turn(load, ctx, c) }, err
+	}
+	return s
+}
+
 // Find returns the scenario of a name. Without one it returns the zero value.
 func Find(scenarios []Scenario, name string) Scenario {
 	if i := slices.IndexFunc(scenarios, func(s Scenario) bool { return s.Name == name }); i >= 0 {

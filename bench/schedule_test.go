@@ -44,7 +44,7 @@ func TestOpenLoopSeesAStall(t *testing.T) {
 		}
 		fmt.Fprint(w, `{}`)
 	}})
-	o := options(d, "noop")
+	o := options(d, Find(NoOps, "noop"))
 	o.Callers, o.Rate, o.WarmUp, o.Duration = 2, 500, 0, time.Second
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestOpenLoopEnds(t *testing.T) {
 		_ = Pause(r.Context(), 20*time.Millisecond)
 		fmt.Fprint(w, `{}`)
 	}})
-	o := options(d, "noop")
+	o := options(d, Find(NoOps, "noop"))
 	o.Callers, o.Rate, o.WarmUp, o.Duration = 2, 1000, 100*time.Millisecond, 300*time.Millisecond
 	res, err := Run(t.Context(), o)
 	require.NoError(t, err)

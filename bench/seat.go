@@ -3,14 +3,13 @@ package bench
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"math"
 	"runtime"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/tidwall/gjson"
 )
 
 // seat is a player's seat.
@@ -92,17 +91,13 @@ func (w *world) reserveAhead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
 	defer cancel()
 	perCaller := w.turnsAhead() / w.job.Callers
-	var group errgroup.Group
-	group.SetLimit(8) // a party is 64 seats
-	for caller := range w.job.Callers {
-		group.Go(func() (err error) {
-			for i := 0; err == nil && ctx.Err() == nil && len(w.reserved[caller]) < perCaller; i++ {
-				err = w.reserve(caller, w.places.list[(caller+i)%len(w.places.list)])
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	_ = Concurrently(ctx, w.job.Callers, 8, func(ctx context.Context, caller int) (err error) { // a party is 64 seats
+		for i := 0; err == nil && ctx.Err() == nil && len(w.reserved[caller]) < perCaller; i++ {
+			err = w.reserve(caller, w.places.list[(caller+i)%len(w.places.list)])
+		}
+		return nil
+	})
+	return nil
 }
 
 // Preparation is bounded; further tokens and seats are made when they are needed.
@@ -177,24 +172,15 @@ func (w *world) reportSeat(c *Caller, step string, s seat, body report) error {
 	body.ID, body.Incarnation, body.SessionID = is.ID, is.Incarnation, s.sessionID
 	encoded := encode(body)
 	return c.Timed(step, func() error {
-		return w.client.Post(c.URL+"/fleet/seats", w.fleet.token, encoded,
-			readAccepted)
+		return w.client.Post(c.URL+"/fleet/seats", w.fleet.token, encoded, readAccepted)
 	})
 }
 
 // readAccepted reads the result of a report about one player.
 func readAccepted(a []byte) error {
 	result := ""
-	if err := readStrings(a, member{"result", &result}); err != nil || result == "ok" {
+	if err := readStrings(a, member{"results.0.result", &result}); err != nil || result == "ok" {
 		return err
 	}
-	var answer struct {
-		Results []struct {
-			Status int `json:"status"`
-		} `json:"results"`
-	}
-	if err := json.Unmarshal(a, &answer); err != nil || len(answer.Results) != 1 {
-		return &Failure{"200 unreadable", fmt.Errorf("%s", a)}
-	}
-	return &Failure{fmt.Sprintf("%d %s", answer.Results[0].Status, result), nil}
+	return &Failure{fmt.Sprintf("%d %s", gjson.GetBytes(a, "results.0.status").Int(), result), nil}
 }

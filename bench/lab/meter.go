@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/bench"
 )
@@ -42,16 +41,13 @@ func (m meter) Read(ctx context.Context) (bench.Reading, error) {
 		return total, err
 	}
 	each := make([]bench.Reading, len(m.processes))
-	group, ctx := errgroup.WithContext(ctx)
-	for i, p := range m.processes {
-		group.Go(func() (err error) {
-			if each[i].ServerCPU, each[i].ServerRSS, err = usage(p.PID()); err == nil {
-				each[i].Batches, err = batchesOf(ctx, p.metrics)
-			}
-			return err
-		})
-	}
-	err = group.Wait()
+	err = bench.Concurrently(ctx, len(each), 0, func(ctx context.Context, i int) (err error) {
+		p := m.processes[i]
+		if each[i].ServerCPU, each[i].ServerRSS, err = usage(p.PID()); err == nil {
+			each[i].Batches, err = batchesOf(ctx, p.metrics)
+		}
+		return err
+	})
 	for _, r := range each {
 		total = total.Plus(r, 1)
 		total.ServerRSS = max(total.ServerRSS, r.ServerRSS)

@@ -19,13 +19,17 @@ import (
 // ServeEcho answers calls at once and without a database or authentication: CreateTicket returns its ticket with an id
 // and a time, and QueryTickets returns as many tickets as the name of the pool says. Its costs are gRPC and protobuf
 // only. It returns when ctx has ended and calls have been answered.
-func ServeEcho(ctx context.Context, listener net.Listener) error {
+func ServeEcho(ctx context.Context, addr string) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
 	server := grpc.NewServer(grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	pb.RegisterFrontendServiceServer(server, &frontendEcho{})
 	pb.RegisterQueryServiceServer(server, queryEcho{})
 	stopped := make(chan struct{})
 	unbind := context.AfterFunc(ctx, func() { server.GracefulStop(); close(stopped) })
-	err := server.Serve(listener)
+	err = server.Serve(listener)
 	if !unbind() {
 		<-stopped
 	}

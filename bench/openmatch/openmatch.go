@@ -14,11 +14,9 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/bench"
@@ -45,17 +43,17 @@ var Scenarios = []bench.Scenario{
 func scenario(name, about string, usual bench.Load, turn func(*load, context.Context, *bench.Caller) error,
 	steps ...func(*load, context.Context) error) bench.Scenario {
 	usual.Connections = 8
-	return bench.Scenario{Name: name, About: about, Usual: usual,
-		Begin: func(ctx context.Context, job *bench.Job) (bench.TurnFunc, error) {
-			job.Enter("queueing players")
-			l := &load{job: job, tag: "bench-" + job.ID, queued: make([][]string, job.Callers)}
-			for _, prepare := range append([]func(*load, context.Context) error{(*load).connectAll}, steps...) {
-				if err := prepare(l, ctx); err != nil {
-					return nil, err
-				}
+	begin := func(ctx context.Context, job *bench.Job) (*load, error) {
+		job.Enter("queueing players")
+		l := &load{job: job, tag: "bench-" + job.ID, queued: make([][]string, job.Callers)}
+		for _, prepare := range append([]func(*load, context.Context) error{(*load).connectAll}, steps...) {
+			if err := prepare(l, ctx); err != nil {
+				return nil, err
 			}
-			return func(ctx context.Context, c *bench.Caller) error { return turn(l, ctx, c) }, nil
-		}}
+		}
+		return l, nil
+	}
+	return bench.Define(bench.Scenario{Name: name, About: about, Usual: usual}, begin, turn)
 }
 
 // load is a run in progress.
@@ -63,16 +61,16 @@ type load struct {
 	job     *bench.Job
 	tag     string // of all its tickets
 	conns   []*connection
-	players [][]byte           // openmatch.CreateTicketRequest of each player
-	queued  [][]string         // ids of tickets that callers have left in the queue, by caller
-	pool    *pb.Pool           // of query
-	config  *pb.FunctionConfig // address of its match function
+	players []*pb.CreateTicketRequest // who are queued again and again
+	queued  [][]string                // ids of tickets that callers have left in the queue, by caller
+	pool    *pb.Pool                  // of query
+	config  *pb.FunctionConfig        // address of its match function
 }
 
 const (
 	// window is the flow-control window of a call and of a connection, in bytes, the same as a director's.
 	window = 1 << 20
-	// variety is the number of different players, who are queued again and again.
+	// variety is the number of different players.
 	variety = 1024
 	// maxConcurrent is the number of concurrent calls that prepare a run or delete its tickets.
 	maxConcurrent = 256
@@ -88,21 +86,13 @@ type connection struct {
 	query    pb.QueryServiceClient
 }
 
-// connectAll makes the connections, spread over the replicas, and encodes the players, so that encoding is not measured.
-func (l *load) connectAll(ctx context.Context) error {
-	for n := range l.job.Connections {
-		conn, err := l.connect(l.job.URLs[n%len(l.job.URLs)])
-		if err != nil {
-			return err
-		}
-		l.conns = append(l.conns, conn)
+// connectAll makes the connections, spread over the replicas, and the players.
+func (l *load) connectAll(ctx context.Context) (err error) {
+	if l.conns, err = l.connectEach(); err != nil {
+		return err
 	}
 	for range variety {
-		encoded, err := proto.Marshal(newTicket(l.tag))
-		if err != nil {
-			return err
-		}
-		l.players = append(l.players, encoded)
+		l.players = append(l.players, newTicket(l.tag))
 	}
 	l.job.OnEnd(func() error {
 		if !l.job.KeepsQueue {
@@ -111,6 +101,18 @@ func (l *load) connectAll(ctx context.Context) error {
 		return nil
 	})
 	return nil
+}
+
+// connectEach makes as many connections as the load has, spread over the replicas.
+func (l *load) connectEach() ([]*connection, error) {
+	conns := make([]*connection, l.job.Connections)
+	for n := range conns {
+		var err error
+		if conns[n], err = l.connect(l.job.URLs[n%len(l.job.URLs)]); err != nil {
+			return nil, err
+		}
+	}
+	return conns, nil
 }
 
 // connect makes a connection that lasts until the end of the run.
@@ -174,16 +176,12 @@ func poolOf(tag string, n int) *pb.Pool {
 // queue creates n tickets. When it fails, it deletes those that it has created.
 func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err error) {
 	ids = make([]string, n)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxConcurrent)
-	for i := range ids {
-		group.Go(func() error {
-			created, err := l.connectionOf(i).frontend.CreateTicket(ctx, newTicket(tag))
-			ids[i] = created.GetId()
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err = bench.Concurrently(ctx, n, maxConcurrent, func(ctx context.Context, i int) error {
+		created, err := l.connectionOf(i).frontend.CreateTicket(ctx, newTicket(tag))
+		ids[i] = created.GetId()
+		return err
+	})
+	if err != nil {
 		l.deleteTickets(ctx, ids)
 		return nil, fmt.Errorf("tickets cannot be queued: %w", withCode(err))
 	}
@@ -195,13 +193,8 @@ func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err 
 func (l *load) deleteTickets(ctx context.Context, ids []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
-	var group errgroup.Group
-	group.SetLimit(maxConcurrent)
-	for i, id := range ids {
-		group.Go(func() error {
-			_, err := l.connectionOf(i).frontend.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: id})
-			return err
-		})
-	}
-	_ = group.Wait() // see deleteTimeout
+	_ = bench.Concurrently(ctx, len(ids), maxConcurrent, func(ctx context.Context, i int) error {
+		_, _ = l.connectionOf(i).frontend.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: ids[i]})
+		return nil // see deleteTimeout
+	})
 }

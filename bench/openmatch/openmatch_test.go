@@ -2,31 +2,27 @@ package openmatch
 
 import (
 	"context"
-	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/mem"
-	"google.golang.org/protobuf/proto"
-	"pgregory.net/rapid"
 
-	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/internal/dev/subprocess"
 	"github.com/lattice-director/director/internal/testkit/must"
 )
 
 // startEcho returns its address.
 func startEcho(t *testing.T) string {
-	listener := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
+	addr := must.Get(subprocess.FreeAddrs(t.Context(), 1))(t)[0]
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- ServeEcho(ctx, listener) }()
+	go func() { served <- ServeEcho(ctx, addr) }()
 	t.Cleanup(func() {
 		stop()
 		require.NoError(t, <-served)
 	})
-	return listener.Addr().String()
+	return addr
 }
 
 func options(addr, scenario string) bench.Options {
@@ -65,64 +61,4 @@ func TestEcho(t *testing.T) {
 	o.Watchers = 100
 	_, err = bench.Run(t.Context(), o)
 	require.ErrorContains(t, err, "watchers cannot be assigned", "nobody was watched")
-}
-
-// Pins a page that is counted wrongly, and bytes that are counted as a page and are none.
-func TestCounting(t *testing.T) {
-	t.Parallel()
-	page := &pb.QueryTicketsResponse{}
-	for range 300 {
-		page.Tickets = append(page.Tickets, newTicket("one").GetTicket())
-	}
-	whole, err := proto.Marshal(page)
-	require.NoError(t, err)
-	for cut, says := range map[int]error{0: nil, 1: errPage, 3: errPage} {
-		var got []byte
-		pieces := mem.BufferSlice{mem.SliceBuffer(whole[:100]), mem.SliceBuffer(whole[100 : len(whole)-cut])}
-		require.NoError(t, raw{}.Unmarshal(pieces, &got))
-		n, err := countFields(got)
-		require.ErrorIs(t, err, says)
-		require.Equal(t, says == nil, n == 300)
-	}
-	var back pb.QueryTicketsResponse
-	one, err := proto.Marshal(page.GetTickets()[0])
-	require.NoError(t, err)
-	echoed, err := proto.Marshal(pageOf(one, 3))
-	require.NoError(t, err)
-	require.NoError(t, proto.Unmarshal(echoed, &back))
-	require.Len(t, back.GetTickets(), 3)
-	require.True(t, proto.Equal(page.GetTickets()[0], back.GetTickets()[2]))
-}
-
-// FuzzCounting pins an answer that makes a load panic or loop forever.
-func FuzzCounting(f *testing.F) {
-	f.Add([]byte{0x0a, 0x01, 0x00})
-	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
-	f.Fuzz(func(t *testing.T, page []byte) {
-		n, err := countFields(page)
-		require.True(t, err != nil || n <= len(page)/2)
-	})
-}
-
-// Pins an id that is read from bytes that are not a ticket, and truncated bytes.
-func TestIDOfAnEncodedTicket(t *testing.T) {
-	t.Parallel()
-	ticket := newTicket("tag").GetTicket()
-	ticket.Id = "the id"
-	b, err := proto.Marshal(ticket)
-	require.NoError(t, err)
-	without := proto.Clone(ticket).(*pb.Ticket)
-	without.Id = ""
-	rest, err := proto.Marshal(without)
-	require.NoError(t, err)
-	require.Equal(t, "the id", idOf(b))
-	require.Equal(t, "the id", idOf(append(rest, b...)), "not the first field")
-	require.Empty(t, idOf(rest))
-	rapid.Check(t, func(rt *rapid.T) {
-		strange := rapid.SliceOf(rapid.Byte()).Draw(rt, "bytes")
-		var read pb.Ticket
-		if err := proto.Unmarshal(strange, &read); err == nil {
-			require.Equal(rt, read.GetId(), idOf(strange))
-		}
-	})
 }

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/bench"
@@ -27,19 +30,12 @@ const (
 func (l *load) create(ctx context.Context, c *bench.Caller) error {
 	own := &l.queued[c.Number]
 	return c.Timed("create", func() error {
-		var answer []byte
 		player := l.players[(c.Number+len(*own))%variety]
-		err := l.connectionOf(c.Number).grpc.Invoke(ctx, pb.FrontendService_CreateTicket_FullMethodName, player,
-			&answer,
-			grpc.ForceCodecV2(raw{}))
+		created, err := l.connectionOf(c.Number).frontend.CreateTicket(ctx, player)
 		if err != nil {
 			return withCode(err)
 		}
-		id := idOf(answer)
-		if id == "" {
-			return wrongAnswer("no ticket", "the answer to a ticket that was created has no id")
-		}
-		*own = append(*own, id)
+		*own = append(*own, created.GetId())
 		return nil
 	})
 }
@@ -51,8 +47,7 @@ func (l *load) queueForQuery(ctx context.Context) (err error) {
 	return err
 }
 
-// queryAll queries all waiting tickets, and counts them without decoding: decoding is the caller's work, and would be
-// measured as the director's.
+// queryAll queries all waiting tickets, and counts them.
 func (l *load) queryAll(ctx context.Context, c *bench.Caller) error {
 	return c.Timed("query", func() error {
 		n, err := l.connectionOf(c.Number).count(ctx, l.pool)
@@ -63,11 +58,11 @@ func (l *load) queryAll(ctx context.Context, c *bench.Caller) error {
 	})
 }
 
-// count reads all pages of QueryTickets.
+// count reads all pages of QueryTickets. It takes them for empty messages, whose unknown fields are the tickets:
+// decoding them is the caller's work, and would be measured as the director's.
 func (c *connection) count(ctx context.Context, pool *pb.Pool) (total int, err error) {
 	stream, err := c.grpc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
-		pb.QueryService_QueryTickets_FullMethodName,
-		grpc.ForceCodecV2(raw{}))
+		pb.QueryService_QueryTickets_FullMethodName)
 	if err == nil {
 		err = stream.SendMsg(&pb.QueryTicketsRequest{Pool: pool})
 	}
@@ -75,18 +70,23 @@ func (c *connection) count(ctx context.Context, pool *pb.Pool) (total int, err e
 		err = stream.CloseSend()
 	}
 	for err == nil {
-		var page []byte
-		if err = stream.RecvMsg(&page); err != nil {
-			break
-		}
-		var n int
-		n, err = countFields(page)
-		total += n
+		var page emptypb.Empty
+		err = stream.RecvMsg(&page)
+		total += countFields(page.ProtoReflect().GetUnknown())
 	}
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return total, err
+}
+
+// countFields counts the fields of a message that was decoded, and is valid therefore.
+func countFields(message []byte) (n int) {
+	for ; len(message) > 0; n++ {
+		_, _, size := protowire.ConsumeField(message)
+		message = message[size:]
+	}
+	return n
 }
 
 // fetchAll queues tickets, which is not measured, then fetches and assigns all of them: a turn lasts until the last one
@@ -239,45 +239,37 @@ func (l *load) watchIdly(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var conns []*connection
-	for n := range l.job.Connections {
-		conn, err := l.connect(l.job.URLs[n%len(l.job.URLs)])
-		if err != nil {
-			return err
-		}
-		conns = append(conns, conn)
+	conns, err := l.connectEach()
+	if err != nil {
+		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var notified atomic.Int64
-	var dialing, listening errgroup.Group
-	dialing.SetLimit(maxConcurrent)
-	for i, id := range ids {
-		dialing.Go(func() error {
-			stream, err := conns[i%len(conns)].frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
-			if err != nil {
-				return err
-			}
-			listening.Go(func() error {
-				if _, err := stream.Recv(); err == nil {
-					notified.Add(1)
-				}
-				return nil
-			})
-			return nil
-		})
-	}
+	var listening sync.WaitGroup
 	l.job.OnEnd(func() error {
 		defer stop()
 		if err := assignAll(conns[0], ids, stop); err != nil {
 			return err
 		}
-		_ = listening.Wait() // its functions return no errors
+		listening.Wait()
 		if n := notified.Load(); n < int64(len(ids)) {
 			return fmt.Errorf("%d of %d watchers got their assignment", n, len(ids))
 		}
 		return nil
 	})
-	return dialing.Wait()
+	return bench.Concurrently(ctx, len(ids), maxConcurrent, func(_ context.Context, i int) error {
+		frontend := conns[i%len(conns)].frontend
+		stream, err := frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: ids[i]}) // until stop
+		if err != nil {
+			return err
+		}
+		listening.Go(func() {
+			if _, err := stream.Recv(); err == nil {
+				notified.Add(1)
+			}
+		})
+		return nil
+	})
 }
 
 // assignAll assigns tickets, and stops the streams if they do not learn of it in time.

@@ -33,33 +33,29 @@ var Scenarios = []bench.Scenario{
 		(*load).revalidate),
 	scenario("agent-stats", "the counts of the fleet are read", bench.Load{Callers: 8, Agents: 1000, Rooms: 4},
 		(*load).readStats),
-	joining(scenario("agent-join", "all game servers connect at once: until the last is listed",
-		bench.Load{Callers: 1, Agents: 1000, Rooms: 4}, (*load).joinAll)),
+	scenario(joining, "all game servers connect at once: until the last is listed",
+		bench.Load{Callers: 1, Agents: 1000, Rooms: 4}, (*load).joinAll),
 	scenario("agent-idle", "game servers only answer polls, and the counts are read ten times: a call is a second, and\n"+
 		"costs what the director uses in it", bench.Load{Callers: 1, Agents: 1000, Rooms: 4}, (*load).idle),
 	scenario("agent-busy", "the same, while the state of each game server changes each second",
 		bench.Load{Callers: 1, Agents: 1000, Rooms: 4}, (*load).changeAndIdle),
 }
 
+// joining is the scenario whose turns connect the agents.
+const joining = "agent-join"
+
 func scenario(name, about string, usual bench.Load,
 	turn func(*load, context.Context, *bench.Caller) error) bench.Scenario {
-	return bench.Scenario{Name: name, About: about, Usual: usual, Check: checkKeys,
-		Begin: func(ctx context.Context, job *bench.Job) (bench.TurnFunc, error) {
-			job.Enter("connecting game servers")
-			l := &load{job: job, client: bench.NewClient(ctx, job.Callers+1)}
-			job.OnEnd(func() error { l.client.Close(); return nil })
-			next := func(ctx context.Context, c *bench.Caller) error { return turn(l, ctx, c) }
-			if job.Scenario.IsAlone { // agents connect in the turn
-				return next, nil
-			}
-			return next, l.attach(ctx)
-		}}
-}
-
-// joining is a scenario whose turns connect the agents.
-func joining(s bench.Scenario) bench.Scenario {
-	s.IsAlone = true
-	return s
+	s := bench.Scenario{Name: name, About: about, Usual: usual, Check: checkKeys, IsAlone: name == joining}
+	return bench.Define(s, func(ctx context.Context, job *bench.Job) (*load, error) {
+		job.Enter("connecting game servers")
+		l := &load{job: job, client: bench.NewClient(ctx, job.Callers+1)}
+		job.OnEnd(func() error { l.client.Close(); return nil })
+		if s.IsAlone { // agents connect in the turn
+			return l, nil
+		}
+		return l, l.attach(ctx)
+	}, turn)
 }
 
 func checkKeys(o *bench.Options) error {

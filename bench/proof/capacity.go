@@ -37,16 +37,12 @@ func capacityArms(ctx context.Context, b *testbed) ([]arm, error) {
 var refused = figure{func(r bench.Result) float64 { return float64(r.Errors["409 no_capacity"]) }, inFull}
 
 func capacityClaims(Options) []claim {
-	share := func(arm string) measure {
-		return measure{func(all rounds) float64 {
-			return total(refused, arm).take(all) / total(calls, arm).take(all)
-		}, percent}
-	}
+	share := measure{unit: percent, take: func(all rounds) float64 {
+		return total(refused, matchmake).take(all) / total(calls, matchmake).take(all)
+	}}
 	others := figure{func(r bench.Result) float64 { return failed.read(r) - refused.read(r) }, inFull}
 	return []claim{
-		{"calls answered “no capacity” while there were free seats", share(matchmake), atMost(0),
-			"of the naive placement: %s", args{share(naiveMatchmake)}},
-		{"calls that failed for another reason", total(others, matchmake), atMost(0), "of %s",
-			args{total(calls, matchmake)}},
+		{"calls answered “no capacity” while there were free seats", share, atMost(0)},
+		{"calls that failed for another reason", explained(others, matchmake), atMost(0)},
 	}
 }

@@ -1,7 +1,6 @@
 package proof
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/lattice-director/director/bench"
@@ -12,12 +11,7 @@ type claim struct {
 	text   string
 	value  measure
 	target target
-	note   string // for fmt.Sprintf; may be empty
-	args   args   // of the note
 }
-
-// args are measures and texts, which are written, and other values.
-type args []any
 
 // target is met by values up to its limit, or from it on. NaN and infinity meet none.
 type target struct {
@@ -42,9 +36,9 @@ func (t target) write(in unit) string {
 	return "≥ " + in(t.limit)
 }
 
-// noFailures is the claim that no call failed in these arms, with the kinds of failures.
+// noFailures is the claim that no call failed in these arms.
 func noFailures(arms ...string) claim {
-	return claim{"calls that failed", total(failed, arms...), atMost(0), "%s", args{kindsOf(arms...)}}
+	return claim{"calls that failed", failures(arms...), atMost(0)}
 }
 
 // Section is the outcome of an experiment. Scripts may read its JSON.
@@ -61,7 +55,7 @@ type Finding struct {
 	Measured string `json:"measured"` // with its unit
 	Asked    string `json:"asked"`    // the target, with its unit
 	Met      bool   `json:"met"`
-	Note     string `json:"note,omitempty"`
+	Note     string `json:"note,omitempty"` // what the number does not say: the kinds of failures
 }
 
 // Run is a run of the benchmark, by the name of its arm.
@@ -76,20 +70,10 @@ func (all rounds) judge(claims []claim) (findings []Finding) {
 		v := c.value.take(all)
 		f := Finding{Claim: c.text, Measured: writeIn(c.value.unit, v), Asked: c.target.write(c.value.unit),
 			Met: c.target.isMet(v)}
-		if c.note != "" {
-			f.Note = fmt.Sprintf(c.note, c.args.write(all)...)
+		if c.value.explain != nil {
+			f.Note = c.value.explain(all)
 		}
 		findings = append(findings, f)
 	}
 	return findings
-}
-
-func (a args) write(all rounds) (written []any) {
-	for _, v := range a {
-		if m, ok := v.(interface{ show(all rounds) string }); ok {
-			v = m.show(all)
-		}
-		written = append(written, v)
-	}
-	return written
 }

@@ -29,17 +29,6 @@ func withStep(r bench.Result, name string, took float64) bench.Result {
 	return r
 }
 
-// judge returns what claims measure, and the indexes of the missed ones.
-func judge(claims []claim, all ...round) (values []string, missed []int, notes []string) {
-	for i, f := range rounds(all).judge(claims) {
-		values, notes = append(values, f.Measured), append(notes, f.Note)
-		if !f.Met {
-			missed = append(missed, i)
-		}
-	}
-	return values, missed, notes
-}
-
 // Pins a median that is not in the middle, or that reorders its input.
 func TestMiddle(t *testing.T) {
 	t.Parallel()
@@ -78,12 +67,9 @@ func TestTargets(t *testing.T) {
 	} {
 		require.Equal(t, expected, [2]bool{atMost(3).isMet(value), atLeast(3).isMet(value)}, value)
 	}
-	constant := func(v float64, in unit) measure { return measure{func(rounds) float64 { return v }, in} }
-	all := rounds{}.judge([]claim{
-		{"a call", constant(12.34, micros), atMost(60), "of %d, %s", args{5, constant(0.99, percent)}},
-		{"x", constant(math.NaN(), percent), atLeast(3), "", nil},
-	})
-	require.Equal(t, Finding{"a call", "12.3 µs", "≤ 60.0 µs", true, "of 5, 99.0 %"}, all[0])
+	constant := func(v float64, in unit) measure { return measure{take: func(rounds) float64 { return v }, unit: in} }
+	all := rounds{}.judge([]claim{{"a call", constant(12.34, micros), atMost(60)}, {"x", constant(math.NaN(), percent), atLeast(3)}})
+	require.Equal(t, Finding{"a call", "12.3 µs", "≤ 60.0 µs", true, ""}, all[0])
 	require.Equal(t, "not measured", all[1].Measured)
 	require.Equal(t, "-1,234,567", inFull(-1234567))
 }
@@ -111,7 +97,7 @@ func TestRounds(t *testing.T) {
 	require.Equal(t, 7.0, median("last", throughput).take(all))
 	require.Equal(t, 90.0, highest("a", throughput).take(all))
 	require.Equal(t, 6.0, total(failed, "a", "b").take(all))
-	require.Equal(t, "7 × 503 busy", kindsOf("a", "b", "last")(all))
+	require.Equal(t, "7 × 503 busy", failures("a", "b", "last").explain(all))
 	require.True(t, math.IsNaN(median("none", throughput).take(all)))
 	arms[1].series = "call"
 	runs := all.typical(arms)

@@ -191,27 +191,19 @@ func (s *tableSamples) addValues(values map[string]float64) {
 
 func fleetClaims(o Options) []claim {
 	plan := o.heartbeatPlan()
-	stays := func(name string) claim {
-		settled, last := valueOf(name+" settled", mebibytes), valueOf(name+" last", mebibytes)
-		return claim{fmt.Sprintf("%s with its index at the end, compared with after %s", name, plan.settling),
-			medianOver(times, func(r round) float64 { return last.read(r[onStore]) / settled.read(r[onStore]) },
-				onStore),
-			atMost(1.05), "%s at the begin, %s after " + plan.settling.String() + ", %s at the end",
-			args{median(onStore, valueOf(name+" first", mebibytes)), median(onStore, settled), median(onStore, last)}}
-	}
 	hot := func(name string) measure { return median(onStore, valueOf(name+" hot", percent)) }
+	growth := func(name string) measure {
+		return medianOver(times, func(r round) float64 {
+			return r[onStore].Values[name+" last"] / r[onStore].Values[name+" settled"]
+		}, onStore)
+	}
+	stays := fmt.Sprintf("%%s with its index at the end, compared with after %s", plan.settling)
 	return []claim{
-		{fmt.Sprintf("heartbeats answered of the %s that are due each second for %s", inFull(plan.rate()),
-			plan.duration),
-			median(onStore, valueOf("answered", percent)), atLeast(0.999),
-			"p50 %s, p99 %s; %s in a transaction; failures: %s. Over HTTP one replica took %s, at %s of CPU each",
-			args{median(onStore, p50), median(onStore, p99), median(onStore, valueOf("batch size", inFull)),
-				kindsOf(onStore), median(overHTTP, throughput), median(overHTTP, cpu)}},
-		{"CPUs that Postgres used", median(onStore, coresOf(postgresCPU)), atMost(1),
-			"the store and the load %s, the idle replica %s",
-			args{median(onStore, coresOf(loadCPU)), median(onStore, coresOf(serverCPU))}},
-		{"HOT updates of " + leases, hot(leases), atLeast(0.99), "of %s, where buckets of load change: %s",
-			args{modes, hot(modes)}},
-		stays(leases), stays(modes),
+		{fmt.Sprintf("heartbeats answered of the %s that are due each second for %s", inFull(plan.rate()), plan.duration),
+			median(onStore, valueOf("answered", percent)), atLeast(0.999)},
+		{"CPUs that Postgres used", median(onStore, coresOf(postgresCPU)), atMost(1)},
+		{"HOT updates of " + leases, hot(leases), atLeast(0.99)},
+		{fmt.Sprintf(stays, leases), growth(leases), atMost(1.05)},
+		{fmt.Sprintf(stays, modes), growth(modes), atMost(1.05)},
 	}
 }

@@ -2,7 +2,6 @@ package proof
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/lattice-director/director/bench"
@@ -80,31 +79,18 @@ func (b *testbed) awaitEmptyQueue(ctx context.Context) error {
 }
 
 func loopClaims(o Options) []claim {
-	queued, idle := float64(choose(o, 10_000, 100)), choose(o, 50_000, 100)
-	many := inFull(queued)
-	shareOf := func(f figure) figure {
-		return figure{func(r bench.Result) float64 { return f.read(r) / 1e6 }, percent} // a call lasts a second
-	}
+	many, idle := whole(choose(o, 10_000, 100)), whole(choose(o, 50_000, 100))
+	share := figure{func(r bench.Result) float64 { return serverCPU.read(r) / 1e6 }, percent} // a call lasts a second
 	return []claim{
-		{many + " queued: until all are matched and seated, compared with an Open Match director",
-			ratio(queueAll, fetchAll, p50), atMost(1.2),
-			"%s; an Open Match director takes %s to fetch and assign as many in pairs, without seats; as many single-row commits take %s",
-			args{median(queueAll, p50), median(fetchAll, p50), commitsFor(queued)}},
-		{many + " matched without a game server: until all are seated, p50", median(seatAll, p50), atMost(2000),
-			"from the registration of game servers on", nil},
-		{"created until the assignment is seen: p50", median(duelLife, p50), atMost(10),
-			"of pairs of players, of which the later one counts; creating %s, of a no-op %s, a notification %s, a single-row commit under load %s",
-			args{median(duelLife, stepOf("create", p50)), median(pacedNoOp, p50), median(notices, p50),
-				median(commit, p50)}},
-		{"created until the assignment is seen: p99", median(duelLife, p99), atMost(60), "", nil},
+		{many + " queued: until all are matched and seated, compared with an Open Match director that fetches and " +
+			"assigns as many in pairs, without seats", ratio(queueAll, fetchAll, p50), atMost(1.2)},
+		{many + " matched without a game server: until all are seated, from the registration of game servers on, p50",
+			median(seatAll, p50), atMost(2000)},
+		// of pairs of players, of which the later one counts
+		{"created until the assignment is seen: p50", median(duelLife, p50), atMost(10)},
+		{"created until the assignment is seen: p99", median(duelLife, p99), atMost(60)},
 		// with which one core takes 2,000 tickets a second
-		{"steady load: CPU a ticket, of replica, worker and Postgres", median(steadyLoad, cpu), atMost(500),
-			"Postgres %s; %s of the %s requested, beside %s that wait; create's p99 %s. A no-op %s; single-row commits %s",
-			args{median(steadyLoad, postgresCPU), median(steadyLoad, throughput), median(steadyLoad, requested),
-				median(steadyLoad, tickets), median(steadyLoad, p99), median(pacedNoOp, cpu),
-				median(commit, throughput)}},
-		{fmt.Sprintf("%s waiting whom no rule matches: CPU of the worker", whole(idle)),
-			median(idleQueue, shareOf(serverCPU)), atMost(0.02), "of one CPU; Postgres %s",
-			args{median(idleQueue, shareOf(postgresCPU))}},
+		{"steady load: CPU a ticket, of replica, worker and Postgres", median(steadyLoad, cpu), atMost(500)},
+		{idle + " waiting whom no rule matches: CPU of the worker", median(idleQueue, share), atMost(0.02)},
 	}
 }

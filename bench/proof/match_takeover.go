@@ -94,7 +94,7 @@ func (t *takeover) killWorker(ctx context.Context) (bench.Result, error) {
 	if err := t.register(ctx); err != nil {
 		return bench.Result{}, err
 	}
-	clock, err := rowsOf[struct{ Now time.Time }](ctx, t.bed.pool, "match_takeover_now.sql")
+	clock, err := rowOf[struct{ Now time.Time }](ctx, t.bed.pool, "match_takeover_now.sql")
 	if err != nil {
 		return bench.Result{}, err
 	}
@@ -102,12 +102,12 @@ func (t *takeover) killWorker(ctx context.Context) (bench.Result, error) {
 		return bench.Result{}, err
 	}
 	hasAll := func(m matchedProfiles) bool { return m.Profiles == t.profiles }
-	got, err := awaitRow(ctx, t.bed.pool, time.Minute, hasAll, "match_takeover_matched.sql", clock[0].Now)
+	got, err := awaitRow(ctx, t.bed.pool, time.Minute, hasAll, "match_takeover_matched.sql", clock.Now)
 	if err != nil {
 		return bench.Result{}, err
 	}
-	r := bench.ResultOf("takeover", t.profiles, got.Last.Sub(clock[0].Now))
-	r.Tickets, r.Latency.P50 = t.queued, float64(got.Earliest.Sub(clock[0].Now).Microseconds())/1000
+	r := bench.ResultOf("takeover", t.profiles, got.Last.Sub(clock.Now))
+	r.Tickets, r.Latency.P50 = t.queued, float64(got.Earliest.Sub(clock.Now).Microseconds())/1000
 	return r, nil
 }
 
@@ -147,11 +147,8 @@ func (t *takeover) queue(ctx context.Context, rows [][]any) error {
 
 func takeoverClaims() (claims []claim) {
 	for _, arm := range []string{takeoverSpread, takeoverInOne} {
-		claims = append(claims,
-			claim{arm + ": first match", median(arm, p50), atMost(2000),
-				"after the only worker was killed and started again, beside %s profiles and %s tickets that no rule matches",
-				args{median(arm, calls), median(arm, tickets)}},
-			claim{arm + ": every profile has decided", median(arm, slowest), atMost(5000), "", nil})
+		claims = append(claims, claim{arm + ": first match", median(arm, p50), atMost(2000)},
+			claim{arm + ": every profile has decided", median(arm, slowest), atMost(5000)})
 	}
 	return claims
 }

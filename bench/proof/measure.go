@@ -24,14 +24,7 @@ var (
 	slowest    = figure{func(r bench.Result) float64 { return r.Latency.Max }, millis}
 	calls      = figure{func(r bench.Result) float64 { return float64(r.Calls) }, inFull}
 	failed     = figure{func(r bench.Result) float64 { return float64(r.Failed) }, inFull}
-	tickets    = figure{func(r bench.Result) float64 { return float64(r.Tickets) }, inFull}
-	// the rate that was asked for, of an open loop
-	requested = figure{func(r bench.Result) float64 {
-		if r.Open == nil {
-			return math.NaN()
-		}
-		return r.Open.Rate
-	}, perSecond}
+	duration   = figure{func(r bench.Result) float64 { return r.Seconds }, inSeconds}
 
 	// CPU of director and Postgres a call
 	cpu = cost(micros, func(c *bench.Costs) float64 {
@@ -42,7 +35,6 @@ var (
 	})
 	serverCPU    = cost(micros, func(c *bench.Costs) float64 { return c.ServerMicros })
 	postgresCPU  = cost(micros, func(c *bench.Costs) float64 { return c.PostgresMicros })
-	loadCPU      = cost(micros, func(c *bench.Costs) float64 { return c.GeneratorMicros })
 	transactions = cost(fourDigits, func(c *bench.Costs) float64 { return c.Transactions })
 	memory       = cost(mebibytes, func(c *bench.Costs) float64 { return float64(c.ServerRSS) })
 	batchSize    = cost(twoDigits, func(c *bench.Costs) float64 { return c.Groups["placement"].MeanCalls })
@@ -86,25 +78,23 @@ func stepOf(name string, f figure) figure {
 
 // measure is a number of all rounds.
 type measure struct {
-	take func(rounds) float64
-	unit unit
+	take    func(rounds) float64
+	unit    unit
+	explain func(rounds) string // what the number does not say; nil: nothing
 }
 
-// show writes the measure.
-func (m measure) show(all rounds) string { return writeIn(m.unit, m.take(all)) }
-
 // inUnit is the measure in another unit.
-func (m measure) inUnit(u unit) measure { return measure{m.take, u} }
+func (m measure) inUnit(u unit) measure { return measure{take: m.take, unit: u} }
 
 // medianOver is the median over the rounds that have these arms.
 func medianOver(in unit, compute func(round) float64, arms ...string) measure {
-	return measure{func(all rounds) float64 {
+	return measure{unit: in, take: func(all rounds) float64 {
 		var values []float64
 		for _, r := range all.having(arms...) {
 			values = append(values, compute(r))
 		}
 		return middle(values)
-	}, in}
+	}}
 }
 
 // median of a figure of an arm.
@@ -124,7 +114,7 @@ func difference(one, other string, f figure) measure {
 
 // highest figure of an arm in any round.
 func highest(arm string, f figure) measure {
-	return measure{func(all rounds) float64 {
+	return measure{unit: f.unit, take: func(all rounds) float64 {
 		most := math.NaN()
 		for _, r := range all.having(arm) {
 			if v := f.read(r[arm]); !(v <= most) {
@@ -132,34 +122,33 @@ func highest(arm string, f figure) measure {
 			}
 		}
 		return most
-	}, f.unit}
+	}}
 }
 
 // inFirstRound computes a number of the first round: memory is not given back before the next.
 func inFirstRound(in unit, compute func(round) float64) measure {
-	return measure{func(all rounds) float64 { return compute(all[0]) }, in}
+	return measure{unit: in, take: func(all rounds) float64 { return compute(all[0]) }}
 }
 
-// total of a figure over these arms in all rounds: a single failure would already be one too many.
+// total of a figure over these arms in all rounds: a median would hide a single failure.
 func total(f figure, arms ...string) measure {
-	return measure{func(all rounds) (sum float64) {
+	return measure{unit: f.unit, take: func(all rounds) (sum float64) {
 		for _, arm := range arms {
 			for _, r := range all.having(arm) {
 				sum += f.read(r[arm])
 			}
 		}
 		return sum
-	}, f.unit}
+	}}
 }
 
-// text is words of all rounds.
-type text func(rounds) string
+// failures is the number of calls that failed in these arms, explained by their kinds.
+func failures(arms ...string) measure { return explained(failed, arms...) }
 
-func (t text) show(all rounds) string { return t(all) }
-
-// kindsOf lists the kinds of failures and their counts, over all rounds.
-func kindsOf(arms ...string) text {
-	return func(all rounds) string {
+// explained is the total of a figure of failures, with the kinds and counts of all failures of these arms.
+func explained(f figure, arms ...string) measure {
+	m := total(f, arms...)
+	m.explain = func(all rounds) string {
 		counts := map[string]int64{}
 		for _, r := range all {
 			for _, arm := range arms {
@@ -174,6 +163,7 @@ func kindsOf(arms ...string) text {
 		}
 		return strings.Join(parts, ", ")
 	}
+	return m
 }
 
 // middle is the middle value, or the mean of the two middle values; NaN without values.

@@ -60,34 +60,17 @@ func openMatchArms(ctx context.Context, b *testbed) ([]arm, error) {
 	}, b.script("openmatch_clean.sql"), b.settle), nil
 }
 
-// commitsFor is how long as many single-row commits take as there are tickets.
-func commitsFor(tickets float64) measure {
-	return medianOver(millis, func(r round) float64 { return tickets / r[commit].PerSecond * 1000 }, commit)
-}
-
 func openMatchClaims(o Options) []claim {
-	waiting := float64(choose(o, 10_000, 100))
-	many := inFull(waiting)
-	watchers := figure{func(r bench.Result) float64 { return float64(r.Watchers) }, inFull}
+	many := whole(choose(o, 10_000, 100))
 	return []claim{
-		{"create: calls a second", median(createAlone, throughput), atLeast(10_000),
-			"32 callers over 8 connections; the echo %s, single-row commits %s; CPU of director and Postgres %s a call",
-			args{median(echoCreate, throughput), median(commit, throughput), median(createAlone, cpu)}},
-		{"create: p99", median(createAlone, p99), atMost(12),
-			"p50 %s; of the echo p99 %s; of single-row commits p99 %s",
-			args{median(createAlone, p50), median(echoCreate, p99), median(commit, p99)}},
-		{many + " queued: until all are matched and assigned, p50", median(fetchAll, p50), atMost(800),
-			"with a window of 250 ms; matched %s; %s single-row commits take %s",
-			args{median(fetchAll, stepOf("matched", p50)), many, commitsFor(waiting)}},
-		{"QueryTickets of " + many + ": p50", median(queryAll, p50), atMost(40),
-			"until the last page has arrived; from an echo %s", args{median(echoQuery, p50)}},
-		{"created until the assignment is seen, window of 250 ms: p50", median(lifeWindow, p50), atMost(400), "p99 %s",
-			args{median(lifeWindow, p99)}},
-		{"created until the assignment is seen, no window: p50", median(lifeNow, p50), atMost(30), "p99 %s",
-			args{median(lifeNow, p99)}},
-		{"create: p99 with idle watchers, compared with none", ratio(createWatch, createAlone, p99), atMost(1.6),
-			"%s watchers; p99 %s, without them %s",
-			args{median(createWatch, watchers), median(createWatch, p99), median(createAlone, p99)}},
+		{"create: calls a second, of 32 callers over 8 connections", median(createAlone, throughput), atLeast(10_000)},
+		{"create: p99", median(createAlone, p99), atMost(12)},
+		{many + " queued: until all are matched and assigned, p50, window of 250 ms", median(fetchAll, p50),
+			atMost(800)},
+		{"QueryTickets of " + many + ", until the last page has arrived: p50", median(queryAll, p50), atMost(40)},
+		{"created until the assignment is seen, window of 250 ms: p50", median(lifeWindow, p50), atMost(400)},
+		{"created until the assignment is seen, no window: p50", median(lifeNow, p50), atMost(30)},
+		{"create: p99 with idle watchers, compared with none", ratio(createWatch, createAlone, p99), atMost(1.6)},
 		noFailures(createAlone, createWatch, fetchAll, queryAll, lifeWindow, lifeNow),
 	}
 }

@@ -120,7 +120,8 @@ func (s *stopwatch) addValues(values map[string]float64) {
 
 func overloadClaims(Options) []claim {
 	arm := overloaded
-	goodput := figure{goodputOf, perSecond}
+	goodput := medianOver(percent, func(r round) float64 { return goodputOf(r[arm]) / r[atCapacity].PerSecond },
+		arm, atCapacity)
 	successP99 := figure{func(r bench.Result) float64 {
 		if r.Calls == r.Failed {
 			return math.NaN()
@@ -128,31 +129,19 @@ func overloadClaims(Options) []claim {
 		return r.Latency.P99
 	}, millis}
 	grown := figure{func(r bench.Result) float64 { return memory.read(r) - r.Values["at rest"] }, mebibytes}
-	refusedP50 := figure{func(r bench.Result) float64 { return r.FailedLatency.P50 }, millis}
-	refusedP99 := figure{func(r bench.Result) float64 { return r.FailedLatency.P99 }, millis}
 	claims := []claim{
-		{"goodput at twice the capacity, as a share of it", medianOver(percent, func(r round) float64 {
-			return goodputOf(r[arm]) / r[atCapacity].PerSecond
-		}, arm, atCapacity), atLeast(0.75),
-			"%s of %s, at an offered load of %s. The load took %s, the director %s, Postgres %s; a call, refused or not, cost the director %s, without the overload %s",
-			args{median(arm, goodput), median(atCapacity, throughput), median(arm, requested),
-				median(arm, coresOf(loadCPU)), median(arm, coresOf(serverCPU)), median(arm, coresOf(postgresCPU)),
-				median(arm, serverCPU), median(atCapacity, serverCPU)}},
-		{"failures other than 503 or 429 with Retry-After", total(figure{rudeFailures, inFull}, arm), atMost(0),
-			"failures: %s; refused within %s at p50, %s at p99",
-			args{kindsOf(arm), median(arm, refusedP50), median(arm, refusedP99)}},
-		{"p99 of successful calls", median(arm, successP99), atMost(callTimeout), "p50 %s", args{median(arm, p50)}},
+		{"goodput at twice the capacity, as a share of it", goodput, atLeast(0.75)},
+		{"failures other than 503 or 429 with Retry-After", explained(figure{rudeFailures, inFull}, arm), atMost(0)},
+		{"p99 of successful calls", median(arm, successP99), atMost(callTimeout)},
 		{fmt.Sprintf("memory that %s connections take of the replica", whole(connections)), highest(arm, grown),
-			atMost(connections * 64 << 10), "%s at rest", args{median(arm, valueOf("at rest", mebibytes))}},
+			atMost(connections * 64 << 10)},
 	}
 	for _, path := range probedPaths {
 		// a quarter of the usual timeout of an orchestrator's health check, one second
 		claims = append(claims, claim{"p99 of GET " + path + " during the overload",
-			median(arm, valueOf(path+" p99", millis)), atMost(250), "p50 %s, %s times",
-			args{median(arm, valueOf(path+" p50", millis)), median(arm, valueOf(path+" times", inFull))}})
+			median(arm, valueOf(path+" p99", millis)), atMost(250)})
 	}
-	return append(claims, claim{"probes without an answer", total(valueOf("unanswered", inFull), arm), atMost(0), "",
-		nil})
+	return append(claims, claim{"probes without an answer", total(valueOf("unanswered", inFull), arm), atMost(0)})
 }
 
 // goodputOf is the number of answers a second that arrived within the timeout.

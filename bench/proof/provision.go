@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/provider"
@@ -159,14 +157,10 @@ func (p pool) seatRush(ctx context.Context) (bench.Result, error) {
 	if err != nil {
 		return r, err
 	}
-	rows, err := rowsOf[seatedPlayers](ctx, p.bed.pool, "provision_seated.sql")
-	if err != nil {
-		return r, err
-	}
-	n := rows[0]
+	n, err := rowOf[seatedPlayers](ctx, p.bed.pool, "provision_seated.sql")
 	r.Values = map[string]float64{"players": float64(n.Players), "servers": float64(n.Servers), "wait p99": n.WaitP99,
 		"first server": n.Deployed, "most status calls": float64(most)}
-	return r, nil
+	return r, err
 }
 
 // askForSeats lets each player ask until they have a seat.
@@ -176,21 +170,17 @@ func (p pool) askForSeats(ctx context.Context) error {
 	client := bench.NewClient(ctx, p.rushed)
 	defer client.Close()
 	body := toJSON(map[string]any{"region": "bench", "mode": "bench", "max_players": serverCapacity})
-	all, ctx := errgroup.WithContext(ctx)
-	for n := range p.rushed {
-		all.Go(func() error {
-			token, err := p.bed.mint(fmt.Sprint("player-", n))
-			for err == nil {
-				err = client.Post(p.bed.lab.Replicas[0].URL+"/matchmake", bench.Bearer(token), body, nil)
-				if !strings.HasPrefix(bench.KindOf(err), "409 ") {
-					return err
-				}
-				err = bench.Pause(ctx, 250*time.Millisecond)
+	return bench.Concurrently(ctx, p.rushed, 0, func(ctx context.Context, n int) error {
+		token, err := p.bed.mint(fmt.Sprint("player-", n))
+		for err == nil {
+			err = client.Post(p.bed.lab.Replicas[0].URL+"/matchmake", bench.Bearer(token), body, nil)
+			if !strings.HasPrefix(bench.KindOf(err), "409 ") {
+				return err
 			}
-			return err
-		})
-	}
-	return all.Wait()
+			err = bench.Pause(ctx, 250*time.Millisecond)
+		}
+		return err
+	})
 }
 
 // lostServer is the server that died.
@@ -230,23 +220,17 @@ func (p pool) stayQuiet(ctx context.Context) (bench.Result, error) {
 
 func provisionClaims(o Options) []claim {
 	needed := (o.rushed() + serverCapacity - 1) / serverCapacity
-	director, postgres := valueOf("director", inCores), valueOf("postgres", inCores)
-	busy := figure{func(r bench.Result) float64 { return director.read(r) + postgres.read(r) }, inCores}
+	value := func(arm, name string, in unit) measure { return median(arm, valueOf(name, in)) }
+	busy := figure{func(r bench.Result) float64 { return r.Values["director"] + r.Values["postgres"] }, inCores}
 	return []claim{
-		{"players with a seat", median(emptyPool, valueOf("players", inFull)), atLeast(float64(o.rushed())),
-			"all after %s; the first server was ready after %s",
-			args{median(emptyPool, p50), median(emptyPool, valueOf("first server", millis))}},
-		{"servers started", median(emptyPool, valueOf("servers", inFull)), atMost(float64(needed + poolBuffer)),
-			"%d hold all players, and the buffer is %d", args{needed, poolBuffer}},
-		{"wait for a seat after the server is ready, p99", median(emptyPool, valueOf("wait p99", millis)), atMost(500),
-			"", nil},
-		{"status calls, in the second with most", median(emptyPool, valueOf("most status calls", perSecond)),
-			atMost(edgegapRates.Get), "", nil},
-		{"CPU while nothing happens", median(quietPool, busy), atMost(0.2),
-			"%s servers; director %s, Postgres %s, %s calls of the API",
-			args{median(quietPool, calls), median(quietPool, director),
-				median(quietPool, postgres), median(quietPool, valueOf("calls", inFull))}},
-		{"a dead server is found after the end of its lease within", median(quietPool, p50), atMost(2000), "", nil},
-		{"calls beyond the limits of the API", median(quietPool, valueOf("violations", inFull)), atMost(0), "", nil},
+		{"players with a seat", value(emptyPool, "players", inFull), atLeast(float64(o.rushed()))},
+		{fmt.Sprintf("servers started, of which %d hold all players and %d are the buffer", needed, poolBuffer),
+			value(emptyPool, "servers", inFull), atMost(float64(needed + poolBuffer))},
+		{"wait for a seat after the server is ready, p99", value(emptyPool, "wait p99", millis), atMost(500)},
+		{"status calls, in the second with most", value(emptyPool, "most status calls", perSecond),
+			atMost(edgegapRates.Get)},
+		{"CPU while nothing happens", median(quietPool, busy), atMost(0.2)},
+		{"a dead server is found after the end of its lease within", median(quietPool, p50), atMost(2000)},
+		{"calls beyond the limits of the API", value(quietPool, "violations", inFull), atMost(0)},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
 )
 
@@ -42,25 +41,17 @@ func regionsArms(_ context.Context, b *testbed) (arms []arm, err error) {
 
 func regionsClaims(Options) []claim {
 	const noise = 1.2 // by how much equal figures may differ
-	one, modes := armOf(1, 1), armOf(1, manyPlaces)
-	others, hottest := stepOf("matchmake, others", p99), stepOf("matchmake, hot mode", p99)
+	one, modes, places := armOf(1, 1), armOf(1, manyPlaces), armOf(manyPlaces, manyPlaces)
+	others := stepOf("matchmake, others", p99)
 	return []claim{
-		fewTransactions("16 modes in a region", modes, one, noise),
-		fewTransactions("16 modes in each of 16 regions", armOf(manyPlaces, manyPlaces), armOf(manyPlaces, 1), noise),
-		fewTransactions("16 regions with 16 modes", armOf(manyPlaces, manyPlaces), one, manyPlaces*noise),
+		{"transactions a call with 16 modes in a region, compared with one mode", ratio(modes, one, transactions),
+			atMost(noise)},
+		{"transactions a call with 16 modes in each of 16 regions, compared with one mode in each",
+			ratio(places, armOf(manyPlaces, 1), transactions), atMost(noise)},
+		{"transactions a call with 16 regions of 16 modes, compared with one of each", ratio(places, one, transactions),
+			atMost(manyPlaces * noise)},
 		{"p99 of the other modes while one mode is hot, compared with equal modes",
 			medianOver(times, func(r round) float64 { return others.read(r[hotMode]) / p99.read(r[modes]) }, hotMode,
-				modes),
-			atMost(1.5), "other modes %s, the hot mode %s, equal modes %s",
-			args{median(hotMode, others), median(hotMode, hottest), median(modes, p99)}},
+				modes), atMost(1.5)},
 	}
-}
-
-// fewTransactions is the claim about transactions a call.
-func fewTransactions(words, many, few string, limit float64) claim {
-	everySecond := figure{func(r bench.Result) float64 { return transactions.read(r) * r.PerSecond }, perSecond}
-	return claim{words + ": transactions a call, compared with " + few, ratio(many, few, transactions), atMost(limit),
-		many + ": %s a call, %s at %s calls; " + few + ": %s a call, %s at %s calls",
-		args{median(many, transactions), median(many, everySecond), median(many, throughput),
-			median(few, transactions), median(few, everySecond), median(few, throughput)}}
 }

@@ -116,13 +116,10 @@ func (b *testbed) killUnderClients(ctx context.Context) (bench.Result, error) {
 }
 
 func roomsClaims(o Options) []claim {
-	sizes, idleCPU := o.lobbySizes(), coresOf(serverCPU)
-	patches, oneRoom := lobbyPatches, lobbyOneRoom
-	perSession := func(full, quiet string) measure { // each of two processes has half of the sessions
-		return inFirstRound(kibibytes, func(r round) float64 {
-			return (memory.read(r[full]) - memory.read(r[quiet])) / (float64(sizes.idle) / 2)
-		})
-	}
+	sizes := o.lobbySizes()
+	perSession := inFirstRound(kibibytes, func(r round) float64 { // each of two processes has half of the sessions
+		return (memory.read(r[lobbyFull]) - memory.read(r[lobbyQuiet])) / (float64(sizes.idle) / 2)
+	})
 	// the frames that a client receives while n of them join a room, divided by n
 	frames := figure{func(r bench.Result) float64 {
 		n := float64(r.Sessions)
@@ -130,44 +127,30 @@ func roomsClaims(o Options) []claim {
 	}, twoDigits}
 	perFrame := figure{func(r bench.Result) float64 { return r.Latency.P50 / r.Values["frames"] }, millis}
 	return []claim{
-		{"memory of a replica for an idle session", perSession(lobbyFull, lobbyQuiet), atMost(40 << 10),
-			"%s sessions on two replicas; a connection of an echo %s. CPU of both replicas %s, without sessions %s",
-			args{whole(sizes.idle), perSession(echoFull, echoQuiet), median(lobbyFull, idleCPU),
-				median(lobbyQuiet, idleCPU)}},
-		{"a change seen by a member on the other replica, p50", median(patches, p50), atMost(15),
-			"%s of the %s requested; an echo %s, a notification %s, a single-row commit under load %s; a change costs %s of CPU, of which Postgres %s",
-			args{median(patches, throughput), median(patches, requested), median(echoQuiet, p50), median(notices, p50),
-				median(commit, p50), median(patches, cpu), median(patches, postgresCPU)}},
-		{"a change seen by a member on the other replica, p99", median(patches, p99), atMost(60),
-			"a notification %s, a single-row commit under load %s", args{median(notices, p99), median(commit, p99)}},
-		{"enqueued until both players know their match, p50", median(lobbyMatches, p50), atMost(30),
-			"p99 %s; a match costs %s of CPU, of which Postgres %s",
-			args{median(lobbyMatches, p99), median(lobbyMatches, cpu), median(lobbyMatches, postgresCPU)}},
-		{"changes of one room from both replicas, each durable when answered", median(oneRoom, throughput),
-			atLeast(2000), "p50 %s, p99 %s; a change costs %s of CPU, of which Postgres %s",
-			args{median(oneRoom, p50), median(oneRoom, p99), median(oneRoom, cpu), median(oneRoom, postgresCPU)}},
-		{"changes of one room, compared with a commit of one row for each", ratio(oneRoom, oneRow, throughput),
-			atLeast(1), "as many callers, each with a connection: %s", args{median(oneRow, throughput)}},
+		{"memory of a replica for an idle session", perSession, atMost(40 << 10)},
+		{"a change seen by a member on the other replica, p50", median(lobbyPatches, p50), atMost(15)},
+		{"a change seen by a member on the other replica, p99", median(lobbyPatches, p99), atMost(60)},
+		{"enqueued until both players know their match, p50", median(lobbyMatches, p50), atMost(30)},
+		{"changes of one room from both replicas, each durable when answered", median(lobbyOneRoom, throughput),
+			atLeast(2000)},
+		{"changes of one room, compared with a commit of one row for each", ratio(lobbyOneRoom, oneRow, throughput),
+			atLeast(1)},
 		// they grow with the clients that join, and not with their square
-		{whole(sizes.join) + " clients join one room: frames of a client for each of them, compared with a quarter of the clients",
-			ratio(lobbyJoin, lobbyFewJoin, frames), atMost(1.1), "%s frames", args{median(lobbyJoin, frames)}},
-		{"time for each of these frames, compared with a quarter of the clients",
-			ratio(lobbyJoin, lobbyFewJoin, perFrame),
-			atMost(1.25), "until each client knows all others: p50 %s; a quarter of the clients %s",
-			args{median(lobbyJoin, p50), median(lobbyFewJoin, p50)}},
-		noFailures(lobbyQuiet, lobbyFull, echoFull, patches, lobbyMatches, oneRoom, lobbyFewJoin, lobbyJoin),
+		{whole(sizes.join) + " clients join one room: frames of a client for each of them, compared with a quarter " +
+			"of the clients", ratio(lobbyJoin, lobbyFewJoin, frames), atMost(1.1)},
+		{"time for each of these frames, until each client knows all others, compared with a quarter of the clients",
+			ratio(lobbyJoin, lobbyFewJoin, perFrame), atMost(1.25)},
+		noFailures(lobbyQuiet, lobbyFull, echoFull, lobbyPatches, lobbyMatches, lobbyOneRoom, lobbyFewJoin, lobbyJoin),
 	}
 }
 
 func stormClaims(o Options) []claim {
-	resumed := figure{func(r bench.Result) float64 { return r.Seconds }, inSeconds}
-	joined := valueOf("joined", inSeconds)
+	compared := medianOver(times, func(r round) float64 {
+		return r[lobbyStorm].Seconds / r[lobbyStorm].Values["joined"]
+	}, lobbyStorm)
 	return []claim{
-		{whole(o.lobbySizes().storm) + " clients of a killed replica resume: until the last has the state of its room again",
-			median(lobbyStorm, resumed), atMost(10), "%d handshakes at a time; no session was lost",
-			args{realtime.Dialers}},
-		{"the same, compared with connecting and joining for the first time", medianOver(times, func(r round) float64 {
-			return resumed.read(r[lobbyStorm]) / joined.read(r[lobbyStorm])
-		}, lobbyStorm), atMost(1), "%s", args{median(lobbyStorm, joined)}},
+		{whole(o.lobbySizes().storm) + " clients of a killed replica resume: until the last has the state of its room " +
+			"again", median(lobbyStorm, duration), atMost(10)},
+		{"the same, compared with connecting and joining for the first time", compared, atMost(1)},
 	}
 }

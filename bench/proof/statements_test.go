@@ -74,8 +74,6 @@ func TestStopwatchOfViews(t *testing.T) {
 		_, err := conn.Exec(t.Context(), statement)
 		require.NoError(t, err, view)
 	}
-	require.Equal(t, "b 5, a 2", slowViews(rounds{{watched: {Values: map[string]float64{"view a": 2, "view b": 5,
-		"unread": 1}}}}))
 }
 
 // Pins a replica that answers no probe under overload, which no finding reports.
@@ -125,12 +123,10 @@ func TestSessionCounts(t *testing.T) {
 	require.Equal(t, map[string]float64{"opened": 6, "full": 0.8, "fewest": 5}, r.Values)
 
 	good := bench.Result{Values: map[string]float64{"opened": 100, "full": 0.99, "fewest": 100}}
-	got, missed, notes := judge(packingClaims(Options{}), round{matchmake: r, naiveMatchmake: r},
-		round{matchmake: good, naiveMatchmake: r}, round{matchmake: good, naiveMatchmake: r})
-	require.Equal(t, []string{"99.0 %", "1.00 ×"}, got)
+	measured, missed := judge(packingClaims(Options{}), round{matchmake: r}, round{matchmake: good}, round{matchmake: good})
+	require.Equal(t, []string{"99.0 %", "1.00 ×"}, measured)
 	require.Empty(t, missed)
-	require.Contains(t, notes[0], "80.0 %")
-	_, missed, _ = judge(packingClaims(Options{}), round{matchmake: r, naiveMatchmake: r})
+	_, missed = judge(packingClaims(Options{}), round{matchmake: r})
 	require.Equal(t, []int{0, 1}, missed)
 }
 
@@ -203,20 +199,6 @@ func TestSender(t *testing.T) {
 	var sizes tableSamples
 	require.NoError(t, sizes.sample(b)(t.Context()))
 	require.Len(t, sizes[0], 2)
-}
-
-// Pins a load that jumps, or that never moves a server to another bucket.
-func TestLoadRisesAndFalls(t *testing.T) {
-	t.Parallel()
-	highest := 0.0
-	for beat := range 480 {
-		load, next := loadOf(3, beat), loadOf(3, beat+1)
-		require.InDelta(t, load, next, 0.01)
-		require.InDelta(t, load, loadOf(3, beat+240), 1e-9)
-		require.GreaterOrEqual(t, load, 0.0)
-		highest = max(highest, load)
-	}
-	require.InDelta(t, 0.9, highest, 1e-9)
 }
 
 // Pins a decision that is made about nobody.

@@ -78,7 +78,7 @@ func (b *testbed) baselines(ctx context.Context, over lab.Face) (side, error) {
 
 // scenarioOf is the scenario of a name, of any package. It panics without one.
 func scenarioOf(name string) bench.Scenario {
-	all := slices.Concat(bench.Scenarios, openmatch.Scenarios, realtime.Scenarios, baseline.Scenarios)
+	all := slices.Concat(bench.Scenarios, bench.NoOps, openmatch.Scenarios, realtime.Scenarios, baseline.Scenarios)
 	s := bench.Find(all, name)
 	if s.Begin == nil {
 		panic("there is no scenario " + name)
@@ -197,6 +197,18 @@ func rowsOf[T any](ctx context.Context, on querier, file string, args ...any) ([
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+}
+
+// rowOf runs a query from a file that has one row.
+func rowOf[T any](ctx context.Context, on querier, file string, args ...any) (row T, err error) {
+	rows, err := rowsOf[T](ctx, on, file, args...)
+	if err == nil && len(rows) != 1 {
+		err = fmt.Errorf("%s has %d rows", file, len(rows))
+	}
+	if err != nil {
+		return row, err
+	}
+	return rows[0], nil
 }
 
 // awaitRow repeats a query from a file until its first row is the one that is awaited, and returns that row. Errors:

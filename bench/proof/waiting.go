@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
@@ -78,18 +78,16 @@ func (b *testbed) awaitNoDemand(ctx context.Context) error {
 }
 
 func waitingClaims(o Options) []claim {
-	many := whole(o.sockets()) + " waiting sockets"
+	perSocket := inFirstRound(kibibytes, func(r round) float64 {
+		return (memory.read(r[placedBeside]) - memory.read(r[placedAlone])) / float64(o.sockets())
+	})
 	return []claim{
-		{"matchmake's p99 beside " + many + ", compared with none", ratio(placedBeside, placedAlone, p99), atMost(1.2),
-			"%s, without them %s; CPU of the replica %s, without them %s",
-			args{median(placedBeside, p99), median(placedAlone, p99), median(placedBeside, coresOf(serverCPU)),
-				median(placedAlone, coresOf(serverCPU))}},
-		{"memory of the replica for a waiting socket", inFirstRound(kibibytes, func(r round) float64 {
-			return (memory.read(r[placedBeside]) - memory.read(r[placedAlone])) / float64(o.sockets())
-		}), atMost(64 << 10), "", nil},
-		{"sockets whose wait ended during a run", total(valueOf("ended", inFull), placedBeside), atMost(0), "", nil},
-		{"calls that failed beside them", total(failed, placedBeside), atMost(0), "%s", args{kindsOf(placedBeside)}},
-		{"calls that failed without them", total(failed, placedAlone), atMost(0), "%s", args{kindsOf(placedAlone)}},
+		{"matchmake's p99 beside " + whole(o.sockets()) + " waiting sockets, compared with none",
+			ratio(placedBeside, placedAlone, p99), atMost(1.2)},
+		{"memory of the replica for a waiting socket", perSocket, atMost(64 << 10)},
+		{"sockets whose wait ended during a run", total(valueOf("ended", inFull), placedBeside), atMost(0)},
+		{"calls that failed beside them", failures(placedBeside), atMost(0)},
+		{"calls that failed without them", failures(placedAlone), atMost(0)},
 	}
 }
 
@@ -97,7 +95,7 @@ func waitingClaims(o Options) []claim {
 type socketCrowd struct {
 	url     string
 	sockets []*websocket.Conn
-	readers errgroup.Group
+	readers sync.WaitGroup
 	ended   atomic.Int64 // clients whose socket ended
 }
 
@@ -106,24 +104,20 @@ func (c *socketCrowd) gather(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	c.sockets = make([]*websocket.Conn, n)
-	all, ctx := errgroup.WithContext(ctx)
-	handshakes := make(chan struct{}, 64)
-	for i := range c.sockets {
-		all.Go(func() (err error) {
-			handshakes <- struct{}{}
-			c.sockets[i], err = askForServer(ctx, c.url)
-			<-handshakes
-			if err != nil {
-				return err
-			}
-			return awaitAccepted(ctx, c.sockets[i])
-		})
+	err := bench.Concurrently(ctx, n, 64, func(ctx context.Context, i int) (err error) {
+		c.sockets[i], err = askForServer(ctx, c.url)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	if err := all.Wait(); err != nil {
+	// without a limit: a replica accepts those who wait when it next writes their demand
+	err = bench.Concurrently(ctx, n, 0, func(ctx context.Context, i int) error { return awaitAccepted(ctx, c.sockets[i]) })
+	if err != nil {
 		return err
 	}
 	for _, ws := range c.sockets {
-		c.readers.Go(func() error { c.readAll(ws); return nil })
+		c.readers.Go(func() { c.readAll(ws) })
 	}
 	return nil
 }
@@ -135,7 +129,7 @@ func (c *socketCrowd) leave() {
 			_ = ws.CloseNow()
 		}
 	}
-	_ = c.readers.Wait()
+	c.readers.Wait()
 }
 
 // askForServer connects and sends what bevygap's client sends.

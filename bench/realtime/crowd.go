@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lattice-director/director/bench"
 )
 
@@ -25,21 +23,9 @@ type Crowd struct {
 // NewCrowd returns a crowd of n clients that are not connected, with the token of a project or "".
 func NewCrowd(token string, n int) *Crowd { return &Crowd{rand.Text()[:10], token, make([]*client, n)} }
 
-// each does something with all clients, at most so many at a time. 0 is all.
-func (c *Crowd) each(ctx context.Context, most int, do func(ctx context.Context, i int) error) error {
-	all, ctx := errgroup.WithContext(ctx)
-	if most > 0 {
-		all.SetLimit(most)
-	}
-	for i := range c.clients {
-		all.Go(func() error { return do(ctx, i) })
-	}
-	return all.Wait()
-}
-
 // Connect opens a session for each client, spread over replicas.
 func (c *Crowd) Connect(ctx context.Context, urls []string) error {
-	return c.each(ctx, Dialers, func(ctx context.Context, i int) (err error) {
+	return bench.Concurrently(ctx, len(c.clients), Dialers, func(ctx context.Context, i int) (err error) {
 		c.clients[i], err = dial(ctx, urls[i%len(urls)], c.token, "")
 		return err
 	})
@@ -48,11 +34,11 @@ func (c *Crowd) Connect(ctx context.Context, urls []string) error {
 // Join opens a session for each client, spread over replicas, and lets each join a room of twenty. It returns when each
 // has the state of its room.
 func (c *Crowd) Join(ctx context.Context, urls []string) error {
-	return c.each(ctx, Dialers, func(ctx context.Context, i int) (err error) {
-		if c.clients[i], err = dial(ctx, urls[i%len(urls)], c.token, ""); err == nil {
-			err = c.clients[i].enter(ctx, c.room(i))
-		}
+	if err := c.Connect(ctx, urls); err != nil {
 		return err
+	}
+	return bench.Concurrently(ctx, len(c.clients), Dialers, func(ctx context.Context, i int) error {
+		return c.clients[i].enter(ctx, c.room(i))
 	})
 }
 
@@ -76,7 +62,7 @@ func (c *Crowd) Cut() {
 func (c *Crowd) Resume(ctx context.Context, url string) (time.Duration, error) {
 	start := time.Now()
 	c.Cut() // clients of a killed replica would try it again and again
-	err := c.each(ctx, Dialers, func(ctx context.Context, i int) error {
+	err := bench.Concurrently(ctx, len(c.clients), Dialers, func(ctx context.Context, i int) error {
 		client, err := dial(ctx, url, c.token, c.clients[i].lobby.Status().Session)
 		if err != nil {
 			return err
@@ -97,7 +83,7 @@ var errNotResumed = &bench.Failure{Kind: "not resumed"}
 // the clients have received.
 func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error) {
 	before := c.frames()
-	err = c.each(ctx, 0, func(ctx context.Context, i int) error {
+	err = bench.Concurrently(ctx, len(c.clients), 0, func(ctx context.Context, i int) error {
 		client := c.clients[i]
 		if err := client.enter(ctx, room); err != nil {
 			return err
@@ -109,7 +95,7 @@ func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error)
 
 // Part lets all clients leave a room.
 func (c *Crowd) Part(ctx context.Context, room string) error {
-	return c.each(ctx, 0, func(ctx context.Context, i int) error {
+	return bench.Concurrently(ctx, len(c.clients), 0, func(ctx context.Context, i int) error {
 		return c.clients[i].leave(ctx, room)
 	})
 }

@@ -3,33 +3,25 @@ package realtime
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync/atomic"
 
 	"github.com/coder/websocket"
 )
 
-// ServeEcho answers handshakes and calls at once, without a database, sessions, limits or pings. Its costs are those of
-// the WebSocket library and of JSON. It returns when ctx has ended; connections end with the process.
-func ServeEcho(ctx context.Context, listener net.Listener) error {
+// Echo answers handshakes and calls at once, without a database, sessions, limits or pings. Its costs are those of the
+// WebSocket library and of JSON. A connection ends when its client closes it.
+func Echo() http.Handler {
 	var opened atomic.Int64
-	server := &http.Server{ReadHeaderTimeout: dialTimeout,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ws, err := websocket.Accept(w, r, nil)
-			if err != nil {
-				return
-			}
-			_ = echo(context.WithoutCancel(r.Context()), ws, opened.Add(1)) // until the client closes
-			_ = ws.CloseNow()
-		})}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		_ = echo(context.WithoutCancel(r.Context()), ws, opened.Add(1)) // until the client closes
+		_ = ws.CloseNow()
+	})
 }
 
 // echo answers the handshake and the calls of connection n. Its error is the end of the connection.

@@ -1,5 +1,5 @@
 // Package realtime puts a load on the realtime lobby of a director and measures its answers, over the WebSocket
-// protocol of Nexis. [ServeEcho] answers without a director, to measure the costs of the protocol itself. The package
+// protocol of Nexis. [Echo] answers without a director, to measure the costs of the protocol itself. The package
 // knows only the protocol.
 package realtime
 
@@ -8,14 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/sdk/lobby"
 )
-
-// Echoed is the scenario that ServeEcho answers.
-const Echoed = "rooms-idle"
 
 // Dialers is how many handshakes clients make at a time.
 const Dialers = 64
@@ -48,17 +43,16 @@ var Scenarios = []bench.Scenario{
 // scenario is one whose callers have so many clients. Without any, all sessions act at once.
 func scenario(name, about string, usual bench.Load, clients int,
 	turn func(*load, context.Context, *bench.Caller) error) bench.Scenario {
-	s := bench.Scenario{Name: name, About: about, Usual: usual, IsAlone: clients == 0,
-		Begin: func(ctx context.Context, job *bench.Job) (bench.TurnFunc, error) {
-			job.Enter("connecting clients")
-			l := &load{job: job, crowd: NewCrowd(job.Token, job.Sessions), callers: make([][]*client, job.Callers)}
-			job.OnEnd(func() error { l.end(ctx); return nil })
-			return func(ctx context.Context, c *bench.Caller) error { return turn(l, ctx, c) }, l.connect(ctx, clients)
-		}}
+	s := bench.Scenario{Name: name, About: about, Usual: usual, IsAlone: clients == 0}
 	if s.IsAlone {
 		s.Check = checkSessions
 	}
-	return s
+	return bench.Define(s, func(ctx context.Context, job *bench.Job) (*load, error) {
+		job.Enter("connecting clients")
+		l := &load{job: job, crowd: NewCrowd(job.Token, job.Sessions), callers: make([][]*client, job.Callers)}
+		job.OnEnd(func() error { l.end(ctx); return nil })
+		return l, l.connect(ctx, clients)
+	}, turn)
 }
 
 func checkSessions(o *bench.Options) error {
@@ -82,18 +76,16 @@ type load struct {
 func (l *load) connect(ctx context.Context, clients int) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	all, dialing := errgroup.WithContext(ctx)
-	all.SetLimit(Dialers)
-	for n := range l.callers {
+	err := bench.Concurrently(ctx, len(l.callers), Dialers, func(ctx context.Context, n int) (err error) {
 		l.callers[n] = make([]*client, clients)
 		for i := range l.callers[n] {
-			all.Go(func() (err error) {
-				l.callers[n][i], err = l.dial(dialing, l.job.URLs[(n+i)%len(l.job.URLs)], l.room(n))
+			if l.callers[n][i], err = l.dial(ctx, l.job.URLs[(n+i)%len(l.job.URLs)], l.room(n)); err != nil {
 				return err
-			})
+			}
 		}
-	}
-	if err := all.Wait(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	if l.job.Scenario.Name == "rooms-storm" {

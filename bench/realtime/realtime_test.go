@@ -1,37 +1,29 @@
 package realtime
 
 import (
-	"context"
-	"net"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/internal/testkit/must"
 	"github.com/lattice-director/director/sdk/lobby"
 )
 
 // startEcho returns its URL.
 func startEcho(t *testing.T) string {
 	t.Helper()
-	listener := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() { served <- ServeEcho(ctx, listener) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-served)
-	})
-	return "http://" + listener.Addr().String()
+	server := httptest.NewServer(Echo())
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // Pins an echo that the scenario cannot call, and idle sessions that are not connected.
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	res, err := bench.Run(t.Context(), bench.Options{
-		Scenario: bench.Find(Scenarios, Echoed), URLs: []string{startEcho(t)}, Duration: time.Hour,
+		Scenario: bench.Find(Scenarios, "rooms-idle"), URLs: []string{startEcho(t)}, Duration: time.Hour,
 		Load: bench.Load{Callers: 2, Turns: 2, Sessions: 100},
 	})
 	require.NoError(t, err)

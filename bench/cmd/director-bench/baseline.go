@@ -65,18 +65,14 @@ func (p *program) serveBaselines(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.variable("DIRECTOR_ADDR"))
-	if err != nil {
-		return err
-	}
 	running, ctx := errgroup.WithContext(ctx)
 	running.Go(func() error { return replica.Run(ctx) })
-	running.Go(func() error { return serveUntil(ctx, listener, handler) })
+	running.Go(func() error { return serveUntil(ctx, p.variable("DIRECTOR_ADDR"), handler) })
 	if addr := p.variable("DIRECTOR_GRPC_ADDR"); addr != "" {
-		running.Go(func() error { return serveEcho(ctx, addr, openmatch.ServeEcho) })
+		running.Go(func() error { return openmatch.ServeEcho(ctx, addr) })
 	}
 	if addr := p.variable("DIRECTOR_REALTIME_ADDR"); addr != "" {
-		running.Go(func() error { return serveEcho(ctx, addr, realtime.ServeEcho) })
+		running.Go(func() error { return serveUntil(ctx, addr, realtime.Echo()) })
 	}
 	return running.Wait()
 }
@@ -119,36 +115,21 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 	}, nil
 }
 
-// serveEcho serves the part of an API that needs no database.
-func serveEcho(ctx context.Context, addr string, serve func(context.Context, net.Listener) error) error {
+// serveUntil serves with the limits of server.Server until ctx ends: then the laboratory has its answers.
+func serveUntil(ctx context.Context, addr string, handler http.Handler) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
-	return serve(ctx, listener)
-}
-
-// shutdownTimeout is for the calls in progress when the laboratory closes.
-const shutdownTimeout = 10 * time.Second
-
-// serveUntil serves with the limits of server.Server, and finishes the calls in progress when ctx ends.
-func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	s := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: 30 * time.Second,
-		IdleTimeout:  90 * time.Second, MaxHeaderBytes: 32 << 10,
+		WriteTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: 32 << 10,
 	}
-	finished := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-		defer cancel()
-		finished <- s.Shutdown(ctx)
-	})
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	return <-finished
+	return nil
 }
 
 // baselines returns the handler of the calls that a replica has, and of the two calls without a database.
@@ -201,15 +182,13 @@ func stack(o server.Options, store interface {
 		return nil, err
 	}
 	failures := rest.NewLimiter(o.FailureRate)
-	bodies, gate, deadline := rest.NewBodies(2*o.MaxInFlight, 5*time.Second), rest.NewGate(o.MaxInFlight, nil,
-		log), rest.SetDeadline(o.CallTimeout)
-	fleet.Mount(engine.Group("", rest.FleetTokens{SharedSecrets: o.FleetTokens, IsOpen: o.OpenFleet,
-		ServerTokens:   o.ServerTokens,
-		FailureLimiter: failures}.Handler(), bodies.Read, gate.Enter, deadline), store, nil)
+	bodies, gate := rest.NewBodies(2*o.MaxInFlight, 5*time.Second), rest.NewGate(o.MaxInFlight, nil, log)
+	deadline := rest.SetDeadline(o.CallTimeout)
+	gameServers := rest.FleetTokens{SharedSecrets: o.FleetTokens, FailureLimiter: failures}.Handler()
+	fleet.Mount(engine.Group("", gameServers, bodies.Read, gate.Enter, deadline), store, nil)
 	limit := rest.LimitCaller(rest.NewLimiter(o.CallerRate))
 	play.Mount(engine.Group("", rest.RequireBearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store,
-		o.Keys,
-		o.ConnectMinter, o.Modes, play.Parties{AreOpen: o.OpenParties})
+		o.Keys, o.ConnectMinter, o.Modes, play.Parties{AreOpen: o.OpenParties})
 	infra.Mount(engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, MinSchema: migrations.Latest(), CallTimeout: o.CallTimeout,
 		IsDraining: func() bool { return false },

@@ -18,7 +18,7 @@ type findings struct {
 // row is a finding in a table.
 type row struct {
 	experiment string
-	proof.Finding
+	finding    proof.Finding
 }
 
 func (f findings) rows() (all []row) {
@@ -32,27 +32,34 @@ func (f findings) rows() (all []row) {
 
 func (f findings) countMissed() (missed int) {
 	for _, r := range f.rows() {
-		if !r.Met {
+		if !r.finding.Met {
 			missed++
 		}
 	}
 	return missed
 }
 
+// write prints the claims, and the runs that they are about.
 func (f findings) write(out cli.Output) error {
 	if out.JSON {
 		return cli.WriteJSON(out.Writer, f)
 	}
 	header := []string{"experiment", "claim", "measured", "target", "met"}
-	err := cli.Write(out, f.rows(), header,
-		func(r row) []any { return []any{r.experiment, r.Claim, r.Measured, r.Asked, r.Met} })
+	err := cli.Write(out, f.rows(), header, func(r row) []any {
+		return []any{r.experiment, r.finding.Claim, r.finding.Measured, r.finding.Asked, r.finding.Met}
+	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out.Writer)
 	for _, r := range f.rows() {
-		if r.Note != "" {
-			fmt.Fprintf(out.Writer, "%s, %s: %s\n", r.experiment, r.Claim, r.Note)
+		if r.finding.Note != "" {
+			fmt.Fprintf(out.Writer, "%s, %s: %s\n", r.experiment, r.finding.Claim, r.finding.Note)
+		}
+	}
+	for _, e := range f.Experiments {
+		fmt.Fprintf(out.Writer, "\n%s\n", e.Title)
+		if err := writeRuns(out, e.Runs); err != nil {
+			return err
 		}
 	}
 	fmt.Fprintln(out.Writer, f.method())
@@ -65,5 +72,5 @@ func (f findings) method() string {
 	if f.Quick {
 		return "A quick run: these figures mean nothing."
 	}
-	return fmt.Sprintf("Medians of %s.", plural(f.Rounds, "round"))
+	return fmt.Sprintf("Medians of %s; of each arm, the run with the median throughput.", plural(f.Rounds, "round"))
 }

@@ -71,8 +71,7 @@ func completeExperiments(_ *cobra.Command, given []string, _ string) ([]cobra.Co
 
 // proving holds the flags.
 type proving struct {
-	*program
-
+	program     *program
 	out         cli.Output
 	rounds      int
 	isQuick     bool
@@ -95,7 +94,7 @@ func (j *proving) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&j.plots, "plots", "",
 		"Draw latencies and throughput of each experiment as SVG into this directory")
 	addAwakeFlag(flags, &j.isAwake)
-	j.addDirectorFlag(flags, &j.director)
+	j.program.addDirectorFlag(flags, &j.director)
 }
 
 // check selects the experiments, in their usual order.
@@ -149,7 +148,7 @@ func (j *proving) run(ctx context.Context) error {
 func (j *proving) starter(i devlogin.Issuer, d director, here *machine) proof.StartFunc {
 	mint := minter(i, devlogin.Claims{})
 	return func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFunc, error) {
-		l, err := j.startLab(ctx, i, d, o)
+		l, err := j.program.startLab(ctx, i, d, o)
 		if err == nil {
 			here.Postgres = l.Version()
 		}
@@ -161,7 +160,7 @@ func (j *proving) starter(i devlogin.Issuer, d director, here *machine) proof.St
 func (j *proving) progressPrinter(name string) proof.SayFunc {
 	begun := time.Now()
 	return func(format string, args ...any) {
-		fmt.Fprintf(j.stderr, "%s %5.1f s: %s\n", name, time.Since(begun).Seconds(), fmt.Sprintf(format, args...))
+		fmt.Fprintf(j.program.stderr, "%s %5.1f s: %s\n", name, time.Since(begun).Seconds(), fmt.Sprintf(format, args...))
 	}
 }
 

@@ -58,7 +58,7 @@ func TestFindingsPrinted(t *testing.T) {
 	require.NoError(t, r.Err, r.Stderr)
 	require.FileExists(t, filepath.Join(plots, "capacity-latency.svg"))
 	for _, word := range []string{"EXPERIMENT", "“no capacity” while there were free seats", "≤ 0.0 %",
-		"of the naive placement: ", "mean nothing", "Postgres"} {
+		"A CALL COSTS", "naive matchmake", "mean nothing", "Postgres"} {
 		require.Contains(t, r.Stdout, word)
 	}
 	require.Contains(t, r.Stderr, "capacity")

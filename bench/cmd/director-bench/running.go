@@ -18,16 +18,16 @@ import (
 // runningDirector holds the flags about a director that runs elsewhere. Secrets come from the director's own
 // environment variables only, so that no list of processes shows them.
 type runningDirector struct {
-	databaseURL, pooler    string
-	authIssuer, audience   string
-	data, issuerKey        string
-	fleetToken, lobbyToken string
-	opsToken               string
+	databaseURL, pooler        string
+	authIssuer, audience       string
+	data, issuerKey            string
+	fleetToken, openMatchToken string
+	opsToken                   string
 }
 
 func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
 	r.databaseURL, r.pooler = p.variable("DATABASE_URL"), p.variable("DIRECTOR_POOLER")
-	r.fleetToken, r.lobbyToken = firstSecret(p.variable("DIRECTOR_FLEET_TOKEN")), firstSecret(p.variable("DIRECTOR_OM_TOKENS"))
+	r.fleetToken, r.openMatchToken = firstSecret(p.variable("DIRECTOR_FLEET_TOKEN")), firstSecret(p.variable("DIRECTOR_OM_TOKENS"))
 	r.opsToken = firstSecret(p.variable("DIRECTOR_OPS_TOKENS"))
 	flags.StringVar(&r.authIssuer, "auth-issuer", p.variable("DIRECTOR_AUTH_ISSUER"),
 		"With --url: the iss of players' access tokens [DIRECTOR_AUTH_ISSUER]")
@@ -82,15 +82,14 @@ func (b *benchmark) onRunning(ctx context.Context) error {
 	if err := b.family.connect(b); err != nil {
 		return err
 	}
-	one := subject{scenario: b.options.Scenario, urls: b.options.URLs}
-	postgres := ""
-	if b.running.databaseURL != "" {
-		database, err := lab.OpenDatabase(ctx, b.running.databaseURL, b.running.pooler == "pgbouncer")
-		if err != nil {
-			return fmt.Errorf("DATABASE_URL: %w", err)
-		}
-		defer database.Close()
-		one.meter, postgres = database, database.Version()
+	if b.running.databaseURL == "" {
+		return b.measure(ctx, machineHere("", "", b.isAwake))
 	}
-	return b.measure(ctx, "", postgres, one)
+	database, err := lab.OpenDatabase(ctx, b.running.databaseURL, b.running.pooler == "pgbouncer")
+	if err != nil {
+		return fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	defer database.Close()
+	b.options.Meter = database
+	return b.measure(ctx, machineHere("", database.Version(), b.isAwake))
 }

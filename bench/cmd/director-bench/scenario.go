@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/orchestrator"
+	"github.com/lattice-director/director/bench/proof"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/dev/devlogin"
 )
@@ -42,13 +42,13 @@ func (p *program) root() *cobra.Command {
 		Long: "Puts a load on a director and prints throughput, latency, and what a call costs: CPU, WAL, transactions.\n\n" +
 			scenariosText() + methodText,
 		Example: "  director-bench matchmake\n" +
-			"  director-bench matchmake --callers 1,16,64,256 --baselines\n" +
+			"  director-bench matchmake --callers 1,16,64,256\n" +
 			"  director-bench heartbeat --rate 2000 --instances 10000 --callers 256 --duration 1m\n" +
 			"  director-bench session-life --callers 256 --duration 30s --output json | jq .per_second\n" +
-			"  director-bench fetch --tickets 10000 --window 250ms --baselines\n" +
+			"  director-bench fetch --tickets 10000 --window 250ms\n" +
 			"  director-bench match-queue --tickets 10000\n" +
 			"  director-bench room-create --callers 1,8,32,128 --agents 200\n" +
-			"  director-bench rooms-patch --replicas 2 --rate 500 --baselines\n" +
+			"  director-bench rooms-patch --replicas 2 --rate 500\n" +
 			"  director-bench resolve --url http://localhost:8080        # a 'director dev' that runs here",
 		Args:          cli.Exactly(1),
 		SilenceUsage:  true,
@@ -80,25 +80,21 @@ func (p *program) root() *cobra.Command {
 
 // benchmark holds the flags.
 type benchmark struct {
-	*program
-
+	program  *program
 	options  bench.Options
 	family   *family // of the scenario
 	running  runningDirector
 	director string // the director's binary; "" is searched for
 	out      cli.Output
 
-	isEmbedded bool
-	isAwake    bool
-	baselines  bool
-	replicas   int
-	sweep      []int         // numbers of callers, one run each
-	window     time.Duration // of Open Match
+	isAwake  bool
+	replicas int
+	sweep    []int         // numbers of callers, one run each
+	window   time.Duration // of Open Match
 }
 
 func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	o := &b.options
-	flags.BoolVar(&b.isEmbedded, "embedded", false, "Start and measure a director; the default without --url")
 	flags.IntVar(&b.replicas, "replicas", 1,
 		fmt.Sprintf("Replicas of the director that it starts, 1 to %d", maxReplicas))
 	flags.StringSliceVar(&o.URLs, "url", nil,
@@ -110,8 +106,7 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 		"Calls a second, independent of answers; --callers is then the most calls in flight. 0: each caller waits for its answer")
 	for _, size := range o.Sizes(bench.Load{}) {
 		if size.About != "" {
-			flags.IntVar(size.Value, size.Name, 0,
-				fmt.Sprintf("%s, %d to %d. Not set: as many as usual in the scenario", size.About, size.Min, size.Max))
+			flags.IntVar(size.Value, size.Name, 0, size.About+". Not set: as many as usual in the scenario")
 		}
 	}
 	flags.Float64Var(&o.HotShare, "hot-share", 0,
@@ -123,12 +118,8 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 			"what the director uses for its game servers alone is then not in the costs of a call")
 	flags.DurationVar(&b.window, "window", 250*time.Millisecond,
 		"How long calls can join a cycle of matching, for the director that it starts")
-	flags.BoolVar(&b.baselines, "baselines", false,
-		"Also measure, on the same database, the naive placement and the no-op; "+
-			"for the director loop the no-op, notifications and single-row commits; for Open Match an echo and single-row commits; "+
-			"for the realtime lobby all three")
 	addAwakeFlag(flags, &b.isAwake)
-	b.addDirectorFlag(flags, &b.director)
+	b.program.addDirectorFlag(flags, &b.director)
 	b.running.addFlags(flags, b.program)
 }
 
@@ -141,10 +132,8 @@ func (b *benchmark) check(scenario string, flags *pflag.FlagSet) error {
 	isRunning := len(o.URLs) > 0
 	b.family, o.Scenario = findScenario(scenario)
 	switch {
-	case b.isEmbedded && isRunning:
-		return errors.New("--embedded and --url exclude each other")
-	case isRunning && (b.replicas > 1 || b.baselines):
-		return errors.New("--replicas and --baselines are for a director of its own, without --url")
+	case isRunning && b.replicas > 1:
+		return errors.New("--replicas is for a director of its own, without --url")
 	case b.replicas < 1 || b.replicas > maxReplicas:
 		return fmt.Errorf("%d replicas: there must be 1 to %d", b.replicas, maxReplicas)
 	case b.family == nil:
@@ -192,26 +181,9 @@ func (b *benchmark) setUsualLoad(flags *pflag.FlagSet) {
 func (b *benchmark) takeOrchestratorKeys(isRunning bool) {
 	b.options.AgentKey, b.options.AdminKey = rand.Text(), rand.Text()
 	if isRunning {
-		b.options.AgentKey = firstSecret(b.variable("DIRECTOR_ORCHESTRATOR_AGENT_KEYS"))
-		b.options.AdminKey = firstSecret(b.variable("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"))
+		b.options.AgentKey = firstSecret(b.program.variable("DIRECTOR_ORCHESTRATOR_AGENT_KEYS"))
+		b.options.AdminKey = firstSecret(b.program.variable("DIRECTOR_ORCHESTRATOR_ADMIN_KEYS"))
 	}
-}
-
-// subject is the target of a run.
-type subject struct {
-	name     baselineKind // "" is the director to be measured
-	scenario bench.Scenario
-	urls     []string
-	meter    bench.Meter          // nil: costs are not measured
-	adapt    func(*bench.Options) // changes the load; nil: nothing
-}
-
-// label distinguishes runs with the same number of callers.
-func (s subject) label() string {
-	if s.name == naive {
-		return string(naive) + " " + s.scenario.Name
-	}
-	return cmp.Or(string(s.name), s.scenario.Name)
 }
 
 // run makes all measurements and prints them.
@@ -222,8 +194,8 @@ func (b *benchmark) run(ctx context.Context) error {
 	return b.inLab(ctx)
 }
 
-// inLab measures a director of its own, and its baselines, with default settings whatever the environment contains, so
-// that the figures of two machines compare.
+// inLab measures a director of its own with default settings, whatever the environment contains, so that the figures of
+// two machines compare.
 func (b *benchmark) inLab(ctx context.Context) (err error) {
 	issuer, err := devlogin.New()
 	if err != nil {
@@ -235,20 +207,17 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	}
 	o := b.family.lab(b)
 	o.Replicas = b.replicas
-	l, err := b.startLab(ctx, issuer, d, o)
+	l, err := b.program.startLab(ctx, issuer, d, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	b.options.AccessToken = minter(issuer, devlogin.Claims{})
-	b.options.FleetToken, b.options.OpsToken = l.FleetToken, l.OpsToken
 	ctx, end := l.Living(ctx)
 	defer end()
-	subjects, err := b.subjects(ctx, l)
-	if err != nil {
-		return err
-	}
-	return b.measure(ctx, d.version, l.Version(), subjects...)
+	b.options.URLs, b.options.Meter = lab.Addresses(l.Replicas, b.family.face), l
+	b.options.AccessToken = minter(issuer, devlogin.Claims{})
+	b.options.FleetToken, b.options.OpsToken = l.FleetToken, l.OpsToken
+	return b.measure(ctx, machineHere(d.version, l.Version(), b.isAwake))
 }
 
 // startLab starts a laboratory whose director trusts the issuer. Env of the options is added to the environment.
@@ -268,33 +237,23 @@ func (p *program) withoutSettings() []string {
 	})
 }
 
-// measure makes one run after another, on every subject with every number of callers.
-func (b *benchmark) measure(ctx context.Context, director, postgres string, subjects ...subject) error {
-	all := measurements{machine: machineHere(director, postgres, b.isAwake)}
-	for _, callers := range b.sweep {
-		for _, s := range subjects {
-			o := b.options
-			o.Scenario, o.URLs, o.Meter, o.Callers = s.scenario, s.urls, s.meter, callers
-			if s.adapt != nil {
-				s.adapt(&o)
+// measure makes one run after another, with every number of callers, and prints them.
+func (b *benchmark) measure(ctx context.Context, here machine) error {
+	var runs []proof.Run
+	for _, b.options.Callers = range b.sweep {
+		if cli.IsTerminal(b.program.stderr) {
+			who := plural(b.options.Callers, "caller")
+			b.options.Say = func(phase string) {
+				fmt.Fprintf(b.program.stderr, "%s, %s: %s\n", b.options.Scenario.Name, who, phase)
 			}
-			if cli.IsTerminal(b.stderr) {
-				o.Say = func(phase string) {
-					fmt.Fprintf(b.stderr, "%s, %s: %s\n", s.label(), plural(o.Callers, "caller"), phase)
-				}
-			}
-			result, err := bench.Run(ctx, o)
-			if err != nil {
-				return err
-			}
-			all.runs = append(all.runs, measured{Subject: string(s.name), Result: result, label: s.label()})
 		}
+		result, err := bench.Run(ctx, b.options)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, proof.Run{Name: b.options.Scenario.Name, Result: result})
 	}
-	all.machine = all.machine.measured()
-	for i := range all.runs {
-		all.runs[i].Machine = all.machine
-	}
-	return all.write(b.out)
+	return measurements{here.measured(), runs}.write(b.out)
 }
 
 // tokenTTL is longer than the longest run.

@@ -3,8 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/prometheus/procfs"
@@ -32,28 +30,18 @@ func TestBenchInLab(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
 	runs := clitest.Read[[]measured](t, directorBench, environ, "session-life", "--callers", "2,8", "--replicas", "2",
-		"--instances", "2",
-		// long enough for a placement on a busy machine
-		"--duration", "1s", "--warm-up", "100ms", "--baselines")
-	var names []string
-	for _, m := range runs {
-		names = append(names, strings.TrimSpace(m.Subject+" "+m.Scenario))
-		if m.Subject == "naive" { // it refuses players although there are free seats
-			require.Equal(t, m.Failed, m.Errors["409 no_capacity"], m.Errors)
-			m.Failed = 0
-		}
+		"--instances", "2", "--duration", "1s", // long enough for a placement on a busy machine
+		"--warm-up", "100ms")
+	for i, m := range runs {
 		requireGood(t, m)
+		require.Equal(t, []int{2, 8}[i], m.Callers)
 		require.Equal(t, 2, m.Replicas)
 		require.Positive(t, m.Costs.GeneratorMicros)
 		require.Equal(t, lab.CanMeasureCPU(), m.Costs.ServerMicros > 0)
-		require.Equal(t, m.Scenario == "session-life", m.Costs.WALBytes > 500, m.Costs.WALBytes)
+		require.Greater(t, m.Costs.WALBytes, 500.0)
+		require.Less(t, m.Costs.Transactions, 20.0)
+		require.GreaterOrEqual(t, m.Costs.Groups["placement"].MeanCalls, 1.0)
 	}
-	once := []string{"session-life", "naive session-life", "no-op noop"}
-	require.Equal(t, slices.Concat(once, once), names)
-	require.Equal(t, []int{2, 8}, []int{runs[0].Callers, runs[5].Callers})
-	require.Less(t, runs[0].Costs.Transactions, 20.0)
-	require.GreaterOrEqual(t, runs[3].Costs.Groups["placement"].MeanCalls, 1.0)
-	require.GreaterOrEqual(t, runs[1].Costs.Transactions, 1.0)
 }
 
 // Pins an open loop with a wrong rate, and a table without the costs of calls.
@@ -100,10 +88,6 @@ func TestBenchRunning(t *testing.T) {
 		}
 		m := clitest.Read[measured](t, directorBench, mine, args...)
 		require.Positive(t, m.Calls)
-		if strings.Contains(scenario, "noop") {
-			require.Equal(t, map[string]int64{"404 route_not_found": m.Calls}, m.Errors)
-			continue
-		}
 		requireGood(t, m)
 		require.True(t, m.Costs.WALBytes > 0 || scenario == "login-queue",
 			"%s: only without a valve nothing is written", scenario)
@@ -123,28 +107,23 @@ func TestBenchRunning(t *testing.T) {
 func TestBenchWrongUse(t *testing.T) {
 	t.Parallel()
 	for says, args := range map[string][]string{
-		"an argument is missing":          {},
-		`unknown scenario "dance"`:        {"dance"},
-		"--embedded and --url exclude":    {"matchmake", "--embedded", "--url", "http://127.0.0.1:1"},
-		"is called over gRPC":             {"fetch", "--url", "http://127.0.0.1:1"},
-		"is called over HTTP":             {"matchmake", "--url", "127.0.0.1:1"},
-		"--replicas and --baselines are":  {"matchmake", "--replicas", "2", "--url", "http://127.0.0.1:1"},
-		"9 replicas":                      {"matchmake", "--replicas", "9"},
-		"0 callers":                       {"matchmake", "--callers", "1,0"},
-		"a hot mode needs others":         {"matchmake", "--hot-share", "0.5"},
-		"--output \"xml\" is not allowed": {"matchmake", "--output", "xml"},
-		"-1 tickets: there must be":       {"match-idle", "--tickets", "-1"},
-		"150 tickets: they must be":       {"match-servers", "--tickets", "150"},
-		"257 connections":                 {"tickets", "--connections", "257"},
-		"-1 watchers":                     {"watch", "--watchers", "-1"},
-		"20001 agents":                    {"room-create", "--agents", "20001"},
-		"101 rooms":                       {"agent-list", "--rooms", "101"},
-		"agent-join has one caller":       {"agent-join", "--callers", "2"},
-		"need keys of the orchestrator":   {"agent-list", "--url", "http://127.0.0.1:1"},
-		"20001 sessions":                  {"rooms-idle", "--sessions", "20001"},
-		"-1 sessions":                     {"rooms-idle", "--sessions", "-1"},
-		"sessions act at once":            {"rooms-storm", "--sessions", "0"},
-		"rooms-join has one caller":       {"rooms-join", "--rate", "5"},
+		"an argument is missing":            {},
+		`unknown scenario "dance"`:          {"dance"},
+		"is called over gRPC":               {"fetch", "--url", "http://127.0.0.1:1"},
+		"is called over HTTP":               {"matchmake", "--url", "127.0.0.1:1"},
+		"9 replicas":                        {"matchmake", "--replicas", "9"},
+		"0 callers":                         {"matchmake", "--callers", "1,0"},
+		"a hot mode needs others":           {"matchmake", "--hot-share", "0.5"},
+		"--output \"xml\" is not allowed":   {"matchmake", "--output", "xml"},
+		"-1 tickets: there cannot be fewer": {"match-idle", "--tickets", "-1"},
+		"--replicas is for a director":      {"matchmake", "--replicas", "2", "--url", "http://127.0.0.1:1"},
+		"a rate of NaN":                     {"matchmake", "--rate", "NaN"},
+		"a run must last":                   {"matchmake", "--duration", "0s"},
+		"150 tickets: they must be":         {"match-servers", "--tickets", "150"},
+		"agent-join has one caller":         {"agent-join", "--callers", "2"},
+		"need keys of the orchestrator":     {"agent-list", "--url", "http://127.0.0.1:1"},
+		"sessions act at once":              {"rooms-storm", "--sessions", "0"},
+		"rooms-join has one caller":         {"rooms-join", "--rate", "5"},
 	} {
 		r := directorBench.Run(t, env(), "", args...)
 		require.Equal(t, 2, cli.ExitCode(r.Err), r.Stderr)
@@ -155,7 +134,7 @@ func TestBenchWrongUse(t *testing.T) {
 	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--director", "/nonexistent").Err,
 		"--director")
 	require.Contains(t, directorBench.OK(t, env(), "__complete", ""),
-		"matchmake\nnoop\nquery\nregister\nresolve\nroom-create\nroom-life\nrooms-hot\nrooms-idle\nrooms-join\nrooms-match\nrooms-patch\nrooms-storm\nsession-life\nticket-life")
+		"matchmake\nquery\nregister\nresolve\nroom-create\nroom-life\nrooms-hot\nrooms-idle\nrooms-join\nrooms-match\nrooms-patch\nrooms-storm\nsession-life\nticket-life")
 }
 
 // Pins figures measured while the host's other machines used the CPU, without a remark.
