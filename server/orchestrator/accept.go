@@ -4,16 +4,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/server/ws"
-)
-
-const (
-	maxHandshakes = 256 // at a time; the same limit applies separately to refused sockets that are still being closed
-	closeTimeout  = 5 * time.Second
 )
 
 // serveAgent serves the connection of an agent until it ends.

@@ -5,12 +5,14 @@
 //
 // A connection:
 //
-//   - server.go, replica.go: the listener, and the ids of this replica in the database with the connections that each
-//     owns
+//   - run.go, server.go: what runs while the listener serves, and what a server has
+//   - lease.go, follow.go, replica.go: the ids of this replica in the database; what each reads of its agents and
+//     commands; the connections that it owns
 //   - accept.go, key.go: handshakes, keys and limits
 //   - agent.go, effects.go: the protocol of one connection, as a pure state machine
-//   - socket.go, socket_io.go, socket_end.go, socket_host.go: the socket and the timers of a conversation; one reader
-//     and one writer at a time
+//   - socket_serve.go, socket_host.go: what happens to a conversation: messages, ticks, answers of the database
+//   - socket_effects.go, socket_write.go, socket_end.go, socket.go: what its socket does then; one reader and one writer
+//     at a time
 //   - lane.go, queue.go, content.go: the database writes of a connection, in order and one call at a time
 //
 // The wire format, which is pure:
@@ -19,9 +21,9 @@
 //   - send.go: the frames that the director sends (hello, poll, cmd)
 //   - frame.go: the outer frame, and how a bad message is handled
 //   - receive.go, field.go: the bodies that the director receives (state, ack)
-//   - snapshot.go, endpoint.go, text.go: what a snapshot may contain
+//   - snapshot.go, text.go: what a snapshot may contain
 //
-// REST and events: rest.go mounts the routes, answer.go writes answers and errors; each resource has a file of its own.
+// REST and events: routes.go mounts the routes, answer.go writes answers and errors; each resource has a file of its own.
 //
 // Package db makes the ids of rooms (room_id.go, room_name.go) and chooses an agent for a room (spread.go). Package
 // internal/rivalis/command waits for the acks of commands; internal/rivalis/roster keeps this replica's copy of the

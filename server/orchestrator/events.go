@@ -12,14 +12,6 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Follower is one reader of the fleet's events. [roster.Stream] implements it.
-type Follower interface {
-	// Next waits for events. Errors: ctx's, after which the follower can be used again; any other error ends the
-	// follower.
-	Next(ctx context.Context) ([]roster.Event, error)
-	Close()
-}
-
 const pingInterval = 15 * time.Second
 
 // eventsFormat is upstream's, byte for byte.

@@ -4,21 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-)
 
-// What a snapshot may contain. Lengths are in UTF-16 code units.
-const (
-	maxEndpointUnits   = 512
-	maxNameUnits       = 64
-	maxRoomTypes       = 256
-	maxRoomTypeUnits   = 64
-	maxRooms           = 50_000
-	maxLabels          = 32
-	maxLabelUnits      = 64 // of a key, and of a value
-	maxRoomIDUnits     = 256
-	maxRoomConnections = 1_000_000 // a count beyond it would distort the load of the fleet
-	// limit of texts that upstream does not limit, because they are stored in indexes and in every list
-	maxShortUnits = 256
+	"github.com/nlnwa/whatwg-url/url"
+
+	"github.com/lattice-director/director/internal/base/endpoint"
 )
 
 // refusal says which part of a snapshot is outside the limits. It never quotes a value: agents' texts stay out of the
@@ -132,3 +121,23 @@ func (s *state) checkStorable() error {
 }
 
 func hasNUL(text string) bool { return strings.IndexByte(text, 0) >= 0 }
+
+// endpointSchemes are the allowed schemes; javascript: and the like could harm a page that renders an endpoint.
+var endpointSchemes = []string{"ws", "wss", "http", "https"}
+
+// urls parses as browsers and Node do, which agents and players use; net/url parses differently.
+var urls = url.NewParser()
+
+func (s *snapshot) checkEndpoint() error {
+	u, err := urls.Parse(s.endpointURL)
+	if err != nil {
+		return refusalError("endpointUrl is not a URL")
+	}
+	if !slices.Contains(endpointSchemes, u.Scheme()) {
+		return refusalError("endpointUrl has a scheme other than ws, wss, http and https")
+	}
+	if !endpoint.IsDialableHost(strings.Trim(u.Hostname(), "[]")) || u.Port() == "0" {
+		return refusalError("endpointUrl must be what players dial, not what the server binds")
+	}
+	return nil
+}

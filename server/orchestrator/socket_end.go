@@ -2,36 +2,12 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/coder/websocket"
-
-	"github.com/lattice-director/director/internal/base/panics"
-	"github.com/lattice-director/director/server/ws"
 )
 
 // The end of a connection.
-
-// endReading ends the connection after reading has ended.
-func (s *socket) endReading(err error) {
-	switch {
-	case errors.Is(err, websocket.ErrMessageTooBig):
-		s.closeWith(websocket.StatusMessageTooBig, err)
-	case isProtocolError(err): // It may quote what the agent sent, so it is not logged.
-		s.closeWith(websocket.StatusProtocolError, errBrokenFrame)
-	default:
-		s.cutLost(err)
-	}
-}
-
-var errBrokenFrame = errors.New("a frame breaks the rules of WebSockets")
-
-// isProtocolError reports whether the agent broke the rules of WebSockets. A panic of the reader is no fault of the
-// agent.
-func isProtocolError(err error) bool {
-	return ws.BreaksProtocol(err) && !errors.Is(err, panics.ErrInternal)
-}
 
 // closeWith sends a close frame, unless the library has sent one, and waits for the close frame of the other side.
 func (s *socket) closeWith(code websocket.StatusCode, err error) {
@@ -94,4 +70,12 @@ func (s *socket) queueLeave() {
 		s.queuedJobs.pushJob(leaveJob{})
 	}
 	s.startLane()
+}
+
+// cutOnPanic ends the connection if fn panics, also while it is being closed.
+func (s *socket) cutOnPanic(goroutine string, fn func() error) {
+	if err := s.replica.server.guard.Do(goroutine, fn); err != nil {
+		s.cutLost(err)
+		s.conn.Cut()
+	}
 }

@@ -36,3 +36,18 @@ const (
 
 // originLocal marks a room that the game's code made. Any other origin, or none, counts as made by the fleet.
 const originLocal = "local"
+
+// What a snapshot may contain. Lengths are in UTF-16 code units.
+const (
+	maxEndpointUnits   = 512
+	maxNameUnits       = 64
+	maxRoomTypes       = 256
+	maxRoomTypeUnits   = 64
+	maxRooms           = 50_000
+	maxLabels          = 32
+	maxLabelUnits      = 64 // of a key, and of a value
+	maxRoomIDUnits     = 256
+	maxRoomConnections = 1_000_000 // a count beyond it would distort the load of the fleet
+	// limit of texts that upstream does not limit, because they are stored in indexes and in every list
+	maxShortUnits = 256
+)

@@ -1,39 +1,10 @@
 package orchestrator
 
 import (
-	"time"
-
 	"github.com/coder/websocket"
 
 	"github.com/lattice-director/director/server/ws"
 )
-
-// Reading and writing.
-
-// messageLimits bound what the agents of a replica send: of large messages, 256 MiB are read and decoded at a time.
-var messageLimits = ws.Limits{SmallBytes: 64 << 10, LargeBytes: maxFrameBytes, LargeAtOnce: 256 << 20,
-	LargeWithin: 30 * time.Second}
-
-// readMessages passes messages to the conversation until the connection or the conversation ends.
-func (s *socket) readMessages() error {
-	for !s.hasLeft() {
-		err := s.replica.server.messageReader.ReadMessage(s.replica.laneContext, s.conn,
-			func(kind websocket.MessageType, message []byte) {
-				decoded, err := decodeFrame(kind, message)
-				s.handleEvent(func(c *conversation) effects { return c.takeMessage(decoded, err) })
-			})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *socket) hasLeft() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.hasEnded
-}
 
 func (s *socket) runWriter() {
 	s.cutOnPanic("agent writer", func() error {
